@@ -1,0 +1,305 @@
+# tfhook's build. `make help` lists targets and settings.
+#
+# Every folder of lib/ is taken in by wildcard, so a new file needs no line here. Three sets of objects are made
+# of it, because they go to different places:
+#   job    base format record hook        position-independent, hidden, initial-exec TLS: loaded into the job
+#   core   all but hook and simgpu        the command and the tests
+#   shared base format                    libtft.so
+#   sim    base simgpu                    the simulated driver
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CXX := $(if $(findstring clang,$(CC)),clang++,g++)
+AR ?= ar
+CFLAGS ?= -O2 -g
+CXXFLAGS ?= $(CFLAGS)
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+DESTDIR ?=
+O ?= build
+SAN ?=
+CUDA_GEN ?=
+T ?=
+DEMO ?=
+JOBS ?= $(shell nproc)
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-5s %s\n' '$1' '$(patsubst $(CURDIR)/%,%,$2)';)
+
+# A sanitizer has its own object folder next to the plain one.
+B := $(O)$(if $(SAN),-$(SAN))
+
+FOLDERS ?= base format record hook model import analyze report export cli simgpu
+folders = $(filter $1,$(FOLDERS))
+sources = $(wildcard $(foreach f,$(call folders,$1),lib/$f/*.c lib/$f/*.S))
+objects = $(patsubst lib/%,$(B)/obj/$1/%.o,$(basename $2))
+
+# --- what must be on the machine, before anything is compiled ---------------------------------------------------
+NO_BUILD := clean distclean format help uninstall python-env
+GOALS := $(or $(MAKECMDGOALS),all)
+ifneq ($(filter-out $(NO_BUILD),$(GOALS)),)
+ifeq ($(findstring n,$(firstword -$(filter-out --%,$(MAKEFLAGS)))),)
+ifneq ($(shell scripts/bootstrap >&2 && scripts/cuda-headers $(B)/cuda.mk $(CUDA_GEN) >&2 && echo ready),ready)
+$(error something is missing; see above)
+endif
+endif
+-include $(B)/cuda.mk
+endif
+
+# --- flags -------------------------------------------------------------------------------------------------------
+WARN := -Wall -Wextra -Wshadow -Werror
+WARN_C := $(WARN) -Wstrict-prototypes
+SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer $(if $(filter undefined,$(SAN)),-fno-sanitize-recover=all))
+BASE_C := -std=gnu11 -D_GNU_SOURCE -Ilib -Iinclude $(WARN_C) $(SAN_FLAGS) -pthread
+# CUDA's headers are not ours to warn about.
+CUDA_C := $(addprefix -isystem ,$(CUDA_INC))
+
+FLAGS_job := $(BASE_C) -fPIC -fvisibility=hidden -fno-semantic-interposition -ftls-model=initial-exec $(CUDA_C)
+FLAGS_core := $(BASE_C) -fPIE
+FLAGS_shared := $(BASE_C) -fPIC -fno-semantic-interposition
+FLAGS_sim := $(BASE_C) -fPIC -fno-semantic-interposition $(CUDA_C)
+FLAGS_test := $(BASE_C) $(CUDA_C)
+FLAGS_testcc := -std=gnu++17 -Ilib -Iinclude $(WARN) $(SAN_FLAGS) -pthread $(CUDA_C)
+
+ZSTD := -l:libzstd.a
+LIBS := $(ZSTD) -ldl -lpthread -lm
+# clang leaves the sanitizers' symbols of a shared object to the program.
+comma := ,
+NO_UNDEFINED := $(if $(and $(SAN),$(findstring clang,$(CC))),,-Wl$(comma)-z$(comma)defs)
+LD_SHARED := -shared $(NO_UNDEFINED) -Wl,--exclude-libs,ALL -Wl,--hash-style=gnu -static-libgcc $(SAN_FLAGS)
+
+# --- sources and products ----------------------------------------------------------------------------------------
+SRC_job := $(call sources,base format record hook)
+SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format record model import analyze report export cli))
+SRC_main := $(if $(call folders,cli),$(wildcard lib/cli/main.c))
+SRC_shared := $(call sources,base format)
+SRC_sim := $(call sources,base simgpu)
+OBJ_job := $(call objects,job,$(SRC_job))
+OBJ_core := $(call objects,core,$(SRC_core))
+OBJ_main := $(call objects,core,$(SRC_main))
+OBJ_shared := $(call objects,shared,$(SRC_shared))
+OBJ_sim := $(call objects,sim,$(SRC_sim))
+
+CORE_A := $(B)/lib/libtfh_core.a
+# A product whose folder is still empty is left out.
+HOOK_SO := $(if $(call sources,hook),$(B)/lib/libtfhook.so)
+NOEXPORT_SO := $(if $(HOOK_SO),$(if $(wildcard lib/hook/libtfhook-noexport.map),$(B)/lib/libtfhook-noexport.so))
+TFT := $(if $(call sources,format),$(B)/lib/libtft.a $(B)/lib/libtft.so)
+TFHOOK := $(if $(SRC_main),$(B)/bin/tfhook)
+SIM := $(if $(call sources,simgpu),$(B)/sim/libcuda.so.1 $(B)/sim/libcuda.so)
+PRODUCTS := $(HOOK_SO) $(NOEXPORT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIM)
+
+AREAS := record hook tf sim analyze cli jobs
+UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
+AREA_C := $(wildcard $(AREAS:%=tests/%/*.c))
+AREA_CC := $(wildcard $(AREAS:%=tests/%/*.cc))
+is_lib = $(foreach f,$1,$(if $(filter lib%,$(notdir $f)),$f))
+AREA_LIBS := $(patsubst %,$(B)/%.so,$(basename $(call is_lib,$(AREA_C) $(AREA_CC))))
+AREA_PROGS := $(patsubst %,$(B)/%,$(basename $(filter-out $(call is_lib,$(AREA_C) $(AREA_CC)),$(AREA_C) $(AREA_CC))))
+BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
+BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
+FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*.c))
+
+.PHONY: all demo check check-wheels check-tools tests bench fuzz soak install uninstall clean distclean format \
+	compile_commands.json python-env help FORCE
+all: $(PRODUCTS)
+tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS)
+
+# --- a file that changes when a command line or a list of objects changes, so that what depends on it is remade --
+stamp = $(B)/flags/$1
+define stamp-rule
+$(B)/flags/$1: FORCE
+	@mkdir -p $$(@D); printf '%s\n' '$$(subst ','\'',$2)' | cmp -s - $$@ || printf '%s\n' '$$(subst ','\'',$2)' >$$@
+endef
+COMPILE_job = $(CC) $(CPPFLAGS) $(FLAGS_job) $(CFLAGS)
+COMPILE_core = $(CC) $(CPPFLAGS) $(FLAGS_core) $(CFLAGS)
+COMPILE_shared = $(CC) $(CPPFLAGS) $(FLAGS_shared) $(CFLAGS)
+COMPILE_sim = $(CC) $(CPPFLAGS) $(FLAGS_sim) $(CFLAGS)
+COMPILE_test = $(CC) $(CPPFLAGS) $(FLAGS_test) $(CFLAGS)
+COMPILE_testcc = $(CXX) $(CPPFLAGS) $(FLAGS_testcc) $(CXXFLAGS)
+$(foreach s,job core shared sim test testcc,$(eval $(call stamp-rule,$s,$$(COMPILE_$s))))
+$(foreach s,job core shared sim,$(eval $(call stamp-rule,objects-$s,$$(OBJ_$s) $$(LDFLAGS))))
+
+define object-rules
+$(B)/obj/$1/%.o: lib/%.c $(call stamp,$1)
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$<)$$(COMPILE_$1) -MMD -MP -c -o $$@ $$<
+$(B)/obj/$1/%.o: lib/%.S $(call stamp,$1)
+	@mkdir -p $$(@D)
+	$$(call say,AS,$$<)$$(COMPILE_$1) -MMD -MP -c -o $$@ $$<
+endef
+$(foreach s,job core shared sim,$(eval $(call object-rules,$s)))
+
+# --- libraries and the command -----------------------------------------------------------------------------------
+$(CORE_A): $(OBJ_core) $(call stamp,objects-core)
+	@mkdir -p $(@D)
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(OBJ_core)
+
+$(B)/lib/libtft.a: $(OBJ_shared) $(call stamp,objects-shared)
+	@mkdir -p $(@D)
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(OBJ_shared)
+
+$(B)/lib/libtft.so: $(OBJ_shared) $(call stamp,objects-shared) $(B)/lib/libtft.map
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-soname,libtft.so.0 \
+		-Wl,--version-script=$(B)/lib/libtft.map -o $@ $(OBJ_shared) $(LIBS)
+
+$(B)/lib/libtft.map: Makefile
+	@mkdir -p $(@D)
+	@printf '{ global: tft_*; local: *; };\n' >$@
+
+# nodelete: threads of the job may be inside a wrapper when somebody calls dlclose.
+LINK_HOOK = $(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-z,now -Wl,-z,nodelete \
+	$(if $(filter %.map,$^),-Wl$(comma)--version-script=$(filter %.map,$^)) -o $@ $(OBJ_job) $(LIBS)
+$(B)/lib/libtfhook.so: $(OBJ_job) $(call stamp,objects-job) $(wildcard lib/hook/libtfhook.map)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(LINK_HOOK)
+
+$(B)/lib/libtfhook-noexport.so: $(OBJ_job) $(call stamp,objects-job) $(wildcard lib/hook/libtfhook-noexport.map)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(LINK_HOOK)
+
+$(B)/bin/tfhook: $(OBJ_main) $(CORE_A)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(SAN_FLAGS) -pie -o $@ $(OBJ_main) $(CORE_A) $(LIBS)
+
+SIM_MAP := $(or $(wildcard lib/simgpu/libcuda.map),$(B)/sim/libcuda.map)
+$(B)/sim/libcuda.so.1: $(OBJ_sim) $(call stamp,objects-sim) $(SIM_MAP)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 \
+		-Wl,--version-script=$(SIM_MAP) -o $@ $(OBJ_sim) $(LIBS)
+
+$(B)/sim/libcuda.map: Makefile
+	@mkdir -p $(@D)
+	@printf '{ global: cu*; local: *; };\n' >$@
+
+$(B)/sim/libcuda.so: $(B)/sim/libcuda.so.1
+	@ln -sf libcuda.so.1 $@
+
+# --- tests -------------------------------------------------------------------------------------------------------
+$(UNIT): $(B)/%: %.c $(CORE_A) $(call stamp,test)
+	@mkdir -p $(@D)
+	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) -lcmocka $(LIBS)
+
+$(filter $(basename $(AREA_C:%=$(B)/%)),$(AREA_PROGS)) $(BENCH): $(B)/%: %.c $(CORE_A) $(call stamp,test)
+	@mkdir -p $(@D)
+	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(LIBS)
+
+$(filter $(basename $(AREA_CC:%=$(B)/%)),$(AREA_PROGS)): $(B)/%: %.cc $(CORE_A) $(call stamp,testcc)
+	@mkdir -p $(@D)
+	$(call say,TEST,$<)$(COMPILE_testcc) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(LIBS)
+
+$(filter $(AREA_C:%.c=$(B)/%.so),$(AREA_LIBS)) $(BENCH_LIBS): $(B)/%.so: %.c $(call stamp,test)
+	@mkdir -p $(@D)
+	$(call say,TEST,$<)$(COMPILE_test) -fPIC -shared $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< -ldl -lpthread
+
+$(filter $(AREA_CC:%.cc=$(B)/%.so),$(AREA_LIBS)): $(B)/%.so: %.cc $(call stamp,testcc)
+	@mkdir -p $(@D)
+	$(call say,TEST,$<)$(COMPILE_testcc) -fPIC -shared $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< -ldl -lpthread
+
+# Run variables shared by every target that starts tests.
+RUN_ENV = TFH_BUILD=$(abspath $(B)) TFH_SRC=$(CURDIR) TFH_SAN=$(SAN)
+UNIT_ALL = $(wildcard $(UNIT))
+
+check: tests
+	$(Q)scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' --python main --python clients \
+		$(if $(T),,--tool 'check-deps=scripts/check-deps' \
+		--tool 'check-exports=scripts/check-exports $(B)' --tool 'format=scripts/format --check') \
+		$(UNIT) $(AREAS:%=tests/%)
+
+# The same jobs under every wheel that the hooks are proven on, with the pairs that `check` leaves out.
+WHEELS ?= tf215 tf218 tf220 tf221
+check-wheels: tests
+	$(Q)status=0; for wheel in $(WHEELS); do echo "== $$wheel"; \
+		TFH_FULL=1 TFH_WHEEL=$$wheel scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' \
+		--python $$wheel tests/tf tests/jobs || status=1; done; exit $$status
+
+demo: all
+	$(Q)python=$$(scripts/python-env $(if $(filter quick,$(DEMO)),quick,main)) && \
+		PATH="$$(dirname "$$python"):$$PATH" $(RUN_ENV) TFH_PY="$$python" $(B)/bin/tfhook demo $(DEMO)
+
+bench: all $(BENCH) $(BENCH_LIBS)
+	$(Q)if [ -x bench/run ]; then python=$$(scripts/python-env main) && \
+		$(RUN_ENV) TFH_PY="$$python" bench/run; else echo 'bench: nothing to measure yet'; fi
+
+# Fuzzers need clang's libFuzzer; each runs for FUZZ_SECONDS.
+FUZZ_SECONDS ?= 60
+fuzz:
+	$(Q)$(MAKE) --no-print-directory CC=clang SAN=address O=$(O) fuzz-run
+fuzz-run: $(FUZZ)
+	$(Q)for f in $(FUZZ); do mkdir -p $$f.corpus && $$f -max_total_time=$(FUZZ_SECONDS) $$f.corpus || exit 1; done
+$(FUZZ): $(B)/%: %.c $(CORE_A) $(call stamp,test)
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$<)$(COMPILE_test) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(LIBS)
+
+# Hours, not minutes: tests/soak holds what is too long for `check`.
+soak: tests
+	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout 7200 --python main tests/soak
+
+python-env:
+	$(Q)scripts/python-env $(or $(NAME),main)
+
+format:
+	$(Q)scripts/format
+
+compile_commands.json:
+	$(Q)scripts/gen-compile-commands \
+		$(foreach f,$(SRC_core) $(SRC_main),'$f' '$(COMPILE_core)') \
+		$(foreach f,$(call sources,hook),'$f' '$(COMPILE_job)') \
+		$(foreach f,$(call sources,simgpu),'$f' '$(COMPILE_sim)') \
+		$(foreach f,$(wildcard tests/unit/*.c) $(AREA_C),'$f' '$(COMPILE_test)') >$@
+
+# --- install -----------------------------------------------------------------------------------------------------
+# "source=destination"; uninstall removes exactly these.
+DATA := $(PREFIX)/share
+INSTALL_BIN := $(TFHOOK)
+INSTALL_LIST = \
+	$(foreach f,$(TFHOOK),$f=$(PREFIX)/bin/tfhook=755) \
+	$(foreach f,$(HOOK_SO) $(NOEXPORT_SO),$f=$(LIBDIR)/tfhook/$(notdir $f)=755) \
+	$(foreach f,$(filter %.so.1,$(SIM)),$f=$(LIBDIR)/tfhook/sim/libcuda.so.1=755) \
+	$(foreach f,$(filter %.a,$(TFT)),$f=$(LIBDIR)/libtft.a=644) \
+	$(foreach f,$(filter %.so,$(TFT)),$f=$(LIBDIR)/libtft.so.0=755) \
+	$(foreach f,$(wildcard include/tfhook/*.h),$f=$(PREFIX)/include/tfhook/$(notdir $f)=644) \
+	$(foreach s,1 5 7,$(foreach f,$(wildcard docs/man/*.$s),$f=$(DATA)/man/man$s/$(notdir $f)=644)) \
+	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json lib/format/FORMAT.md),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
+field = $(word $2,$(subst =, ,$1))
+install: all
+	$(Q)set -e; for entry in $(INSTALL_LIST); do IFS='='; set -- $$entry; unset IFS; \
+		install -D -m "$$3" "$$1" "$(DESTDIR)$$2"; done
+	$(if $(TFT),$(Q)ln -sf libtft.so.0 "$(DESTDIR)$(LIBDIR)/libtft.so")
+	$(if $(SIM),$(Q)ln -sf libcuda.so.1 "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so")
+
+uninstall:
+	$(Q)rm -f $(foreach e,$(INSTALL_LIST),"$(DESTDIR)$(call field,$e,2)") \
+		"$(DESTDIR)$(LIBDIR)/libtft.so" "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so"
+	$(Q)for d in $(LIBDIR)/tfhook/sim $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook; do \
+		rmdir "$(DESTDIR)$$d" 2>/dev/null || true; done
+
+# --- the rest ----------------------------------------------------------------------------------------------------
+clean:
+	$(Q)rm -rf $(foreach d,bin lib sim obj flags tests bench cuda.mk,$(B)/$d)
+
+# The downloads too.
+distclean:
+	$(Q)rm -rf build build-address build-undefined build-thread compile_commands.json
+
+help:
+	@echo 'make [all]            build everything into build/ (O=dir for another place)'
+	@echo 'make demo             trace a training job on the simulated GPU (DEMO=quick: without TensorFlow)'
+	@echo 'make check            all tests (T=pattern for some of them)'
+	@echo 'make check-wheels     the TensorFlow tests under four TensorFlow releases'
+	@echo 'make bench            measure costs and sizes'
+	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
+	@echo 'make fuzz soak        long tests'
+	@echo 'make python-env       NAME=main|quick|clients|tf215|tf218|tf220|tf221'
+	@echo 'make format           clang-format; make compile_commands.json for editors'
+	@echo 'make clean distclean  remove what was built; and the downloads'
+	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 FOLDERS="base format"'
+
+# An unreadable or missing dependency file only means that the object is made anew.
+-include $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim))
+-include $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(BENCH) $(BENCH_LIBS) $(FUZZ))

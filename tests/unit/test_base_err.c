@@ -1,0 +1,55 @@
+/* Error texts: the code is handed back, a text too long is cut and ended, NULL is allowed, error
+ * pointers are told from real ones.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/err.h"
+
+static void test_set(void **state)
+{
+	struct tfh_err err;
+	char longer[2 * TFH_ERR_TEXT];
+
+	(void)state;
+	tfh_err_clear(&err);
+	assert_int_equal(err.code, 0);
+	assert_int_equal(tfh_err_set(&err, -ENOENT, "no %s at %d", "file", 7), -ENOENT);
+	assert_int_equal(err.code, -ENOENT);
+	assert_string_equal(err.text, "no file at 7");
+
+	memset(longer, 'x', sizeof(longer));
+	longer[sizeof(longer) - 1] = '\0';
+	tfh_err_set(&err, -EINVAL, "%s", longer);
+	assert_int_equal(strlen(err.text), TFH_ERR_TEXT - 1);
+
+	assert_int_equal(tfh_err_set(NULL, -EIO, "lost"), -EIO);
+	tfh_err_clear(NULL);
+}
+
+static void test_pointer(void **state)
+{
+	int here = 0;
+
+	(void)state;
+	assert_true(tfh_is_err(tfh_err_ptr(-ENOMEM)));
+	assert_int_equal(tfh_ptr_err(tfh_err_ptr(-ENOMEM)), -ENOMEM);
+	assert_true(tfh_is_err(tfh_err_ptr(-TFH_MAX_ERRNO)));
+	assert_false(tfh_is_err(&here));
+	assert_false(tfh_is_err(NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_set),
+		cmocka_unit_test(test_pointer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
