@@ -1,0 +1,203 @@
+/*
+ * Byte layout shared by the library (rings, journal) and by every reader. Normative text: format/FORMAT.md.
+ *
+ * Little endian. Times are clock ticks of the recording machine; CLKS chunks relate them to CLOCK_MONOTONIC and
+ * CLOCK_REALTIME.
+ */
+#ifndef TFT_LAYOUT_H
+#define TFT_LAYOUT_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- record: 64 bytes, one cache line ------------------------------------------------------------------- */
+
+/* Values are in trace files: only append. */
+enum tft_kind {
+	TFT_CALL = 1,	 /* one finished host call */
+	TFT_AGG = 2,	 /* n short stage calls of one thread: stream=stage, ctx=n, words = total | self | max ticks */
+	TFT_EXT = 3,	 /* continuation bytes of the record before it */
+	TFT_OPEN = 4,	 /* call that has been running for 100 ms or longer; t_end = time of the look; written by the
+			  * flusher into its own series: stream = innermost stage, ctx = thread index of the
+			  * caller, words = argument | tid of the caller | 0 */
+	TFT_MARK = 5,	 /* user mark: step begin..end; words = step number | name id | 0 */
+	TFT_RANGE = 6,	 /* user range: words = name id | 0 | 0, depth = nesting */
+	TFT_CPUTIME = 7, /* thread CPU clock at t_end: words = ns | 0 | 0 */
+	TFT_NAME = 8,	 /* handle gets an id and a text: fn = enum tft_name, stream = id, words = handle | extra | text bytes */
+	TFT_ALLOC = 9,	 /* like CALL of an allocation or free: words = bytes | address | flags */
+	TFT_GRAPH = 10,	 /* totals of one graph version: words per direction, see FORMAT.md */
+};
+
+/* What a NAME record names (its `fn` field). Values are in trace files: only append. */
+enum tft_name {
+	TFT_NAME_STREAM = 1,   /* extra = context id */
+	TFT_NAME_CONTEXT = 2,  /* extra = device ordinal */
+	TFT_NAME_FUNCTION = 3, /* text = kernel name, extra = module handle */
+	TFT_NAME_STAGE = 4,    /* text = TensorFlow's trace name of the stage: prefix#key=value,..# */
+	TFT_NAME_ITERATOR = 5, /* handle = iterator resource */
+	TFT_NAME_OP = 6,       /* text = op or function name given to TFE_Execute, or session target */
+	TFT_NAME_STRING = 7,   /* mark and range names */
+	TFT_NAME_GRAPH = 8,    /* graph exec */
+	TFT_NAME_MODULE = 9,
+	TFT_NAME_THREAD = 10, /* text = thread name; stream = thread index, handle = tid */
+};
+
+/* tfh_rec.flags */
+enum {
+	TFT_F_EXT = 1,	     /* EXT records of the same thread follow immediately */
+	TFT_F_CAPTURED = 2,  /* recorded into a stream capture: moved nothing */
+	TFT_F_REPEAT = 4,    /* state repeated at the head of a segment, not a new event */
+	TFT_F_PTDS = 8,	     /* stream 0 is the thread's own default stream */
+	TFT_F_OPTIONAL = 16, /* get-next answered "end of sequence" where known */
+	TFT_F_FAILED = 32,   /* result is an error (result holds the code, truncated to 16 bits) */
+};
+
+struct tfh_rec {
+	uint64_t t_begin;
+	uint64_t t_end;
+	uint16_t fn;	/* enum tfh_fn of the writing build; EXT: index of the part */
+	uint8_t kind;	/* enum tft_kind */
+	uint8_t flags;	/* TFT_F_* */
+	uint16_t result; /* CUresult; EXT: bytes of text still to come, this part included */
+	uint8_t depth;	/* hooked calls open on this thread around this one */
+	uint8_t flags2;
+	uint32_t seq;	/* low 32 bits of the thread's record number: a check */
+	uint32_t stream; /* stream id, or stage id */
+	uint32_t ctx;
+	uint32_t stack; /* backtrace id, 0 = none */
+	uint64_t w[3];
+};
+
+static_assert(sizeof(struct tfh_rec) == 64, "one cache line");
+static_assert(offsetof(struct tfh_rec, fn) == 16, "on disk");
+static_assert(offsetof(struct tfh_rec, kind) == 18, "on disk");
+static_assert(offsetof(struct tfh_rec, flags) == 19, "on disk");
+static_assert(offsetof(struct tfh_rec, result) == 20, "on disk");
+static_assert(offsetof(struct tfh_rec, depth) == 22, "on disk");
+static_assert(offsetof(struct tfh_rec, seq) == 24, "on disk");
+static_assert(offsetof(struct tfh_rec, stream) == 28, "on disk");
+static_assert(offsetof(struct tfh_rec, ctx) == 32, "on disk");
+static_assert(offsetof(struct tfh_rec, stack) == 36, "on disk");
+static_assert(offsetof(struct tfh_rec, w) == 40, "on disk");
+
+/* An EXT record carries 36 bytes of its parent's text or arguments in stream..w[2] (offsets 28..63). */
+#define TFT_EXT_BYTES 36
+
+/* Launch words: w[0] function id:32 | cluster x:8 y:8 z:8 | attributes:8; w[1] grid x:32 y:16 z:16;
+ * w[2] block x:11 y:11 z:7 | (3 unused) | dynamic shared bytes:32. */
+static inline uint64_t tft_launch_w0(uint32_t function, uint8_t cx, uint8_t cy, uint8_t cz, uint8_t attrs)
+{
+	return (uint64_t)function | (uint64_t)cx << 32 | (uint64_t)cy << 40 | (uint64_t)cz << 48 |
+	       (uint64_t)attrs << 56;
+}
+static inline uint64_t tft_launch_w1(uint32_t gx, uint32_t gy, uint32_t gz)
+{
+	return (uint64_t)gx | (uint64_t)(gy & 0xffff) << 32 | (uint64_t)(gz & 0xffff) << 48;
+}
+static inline uint64_t tft_launch_w2(uint32_t bx, uint32_t by, uint32_t bz, uint32_t shared)
+{
+	return (uint64_t)(bx & 0x7ff) | (uint64_t)(by & 0x7ff) << 11 | (uint64_t)(bz & 0x7f) << 22 |
+	       (uint64_t)shared << 32;
+}
+
+/* ---- journal: rings, open calls, staging; one file per process ------------------------------------------- */
+
+#define TFT_JOURNAL_MAGIC 0x0000004a54465431ull /* "1TFJ" */
+#define TFT_OPEN_SLOTS 16
+#define TFT_AGG_SLOTS 64
+
+/* One call in progress; fn == 0: free. Written by the owner before the real call. */
+struct tft_open_slot {
+	uint64_t t_begin;
+	uint64_t arg;
+	uint32_t stage; /* innermost stage id, 0 = none */
+	uint16_t fn;
+	uint16_t pad;
+	uint64_t seen; /* flusher's: t_begin for which an OPEN record was written */
+};
+static_assert(sizeof(struct tft_open_slot) == 32, "journal");
+
+/* Running totals of short get-next calls of one stage on one thread; stage == 0: free. */
+struct tft_agg_slot {
+	uint32_t stage;
+	uint32_t n;
+	uint64_t t_first; /* begin of the first call counted */
+	uint64_t t_last;  /* end of the last */
+	uint64_t total;
+	uint64_t self;
+	uint64_t max;
+};
+static_assert(sizeof(struct tft_agg_slot) == 48, "journal");
+
+/* Ring header page (4096 bytes); the records follow in their own pages. Record number n lies at n & mask. */
+struct tft_ring {
+	/* line 0: constant after set-up */
+	uint64_t records_off; /* from the start of the journal */
+	uint64_t first;	      /* number of the first record this ring ever held */
+	uint32_t mask;	      /* records - 1 */
+	uint32_t tid;
+	uint32_t thread; /* thread index, unique in the process' life */
+	uint32_t state;	 /* enum tft_ring_state */
+	uint64_t t_created;
+	uint8_t pad0[24];
+	/* line 1: producer */
+	uint64_t head; /* number of the next record; release store */
+	uint64_t dropped; /* records lost because the ring was full */
+	uint64_t drop_first; /* ticks of first and last loss since the flusher looked */
+	uint64_t drop_last;
+	uint64_t cold_depth; /* open slots in use */
+	uint8_t pad1[24];
+	/* line 2: flusher */
+	uint64_t tail; /* number of the oldest record not yet moved to staging */
+	uint64_t drop_seen;
+	uint8_t pad2[48];
+	char name[64]; /* thread name, NUL-terminated */
+	struct tft_open_slot open[TFT_OPEN_SLOTS];
+	struct tft_agg_slot agg[TFT_AGG_SLOTS];
+};
+static_assert(offsetof(struct tft_ring, head) == 64, "journal");
+static_assert(offsetof(struct tft_ring, tail) == 128, "journal");
+static_assert(sizeof(struct tft_ring) <= 4096, "journal");
+
+enum tft_ring_state {
+	TFT_RING_FREE = 0,
+	TFT_RING_ACTIVE = 1,
+	TFT_RING_RETIRED = 2, /* the thread ended or moved to a larger ring; drained, then FREE */
+};
+
+/* Control word of the journal, set by `tfhook ctl`, obeyed by the flusher within 100 ms. Bit set. */
+enum {
+	TFT_CTL_STOP = 1,     /* no calls recorded (ALWAYS functions still are) */
+	TFT_CTL_FLUSH = 2,    /* seal and write now; the flusher clears it */
+	TFT_CTL_GPU_ON = 4,   /* reserved: device times on request */
+	TFT_CTL_GPU_OFF = 8,
+	/* bits 32..63: steps after which a start or gpu-on ends by itself, 0 = no limit */
+};
+
+/* ---- chunks of a trace file ----------------------------------------------------------------------------- */
+
+#define TFT_MAGIC 0x43544654u /* "TFTC" */
+#define TFT_VERSION 1
+#define TFT_MAX_EVENTS 65536u
+#define TFT_MAX_CHUNK (64u << 20) /* a reader refuses larger ones */
+
+#define TFT_TYPE(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+enum tft_type {
+	TFT_HEAD = TFT_TYPE('H', 'E', 'A', 'D'), /* who, where, function table: tagged values */
+	TFT_EVNT = TFT_TYPE('E', 'V', 'N', 'T'), /* records of all threads of the process */
+	TFT_NAMC = TFT_TYPE('N', 'A', 'M', 'E'), /* live tables repeated at a segment's head */
+	TFT_CLKS = TFT_TYPE('C', 'L', 'K', 'S'), /* (ticks, MONOTONIC, REALTIME) triples */
+	TFT_LOSS = TFT_TYPE('L', 'O', 'S', 'S'), /* thread, count, first and last time, cause */
+	TFT_INDX = TFT_TYPE('I', 'N', 'D', 'X'), /* at a clean end: where every chunk lies */
+	TFT_NOTE = TFT_TYPE('N', 'O', 'T', 'E'), /* text about the recording itself */
+	TFT_DGST = TFT_TYPE('D', 'G', 'S', 'T'), /* sketches of chunks whose events were given up */
+	TFT_SAMP = TFT_TYPE('S', 'A', 'M', 'P'), /* machine samples, one a second */
+	TFT_GPUS = TFT_TYPE('G', 'P', 'U', 'S'), /* device ops; columns fixed in FORMAT.md */
+	TFT_DRVR = TFT_TYPE('D', 'R', 'V', 'R'), /* CUPTI driver records */
+	TFT_RANG = TFT_TYPE('R', 'A', 'N', 'G'), /* ranges from NVTX */
+	TFT_BTRC = TFT_TYPE('B', 'T', 'R', 'C'), /* backtraces */
+	TFT_MODS = TFT_TYPE('M', 'O', 'D', 'S'), /* loaded modules */
+};
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * What the flusher says about a chunk in its header, so that a first pass over the headers alone can choose the step
+ * clock. Computed by the encoder, read by the analyser; survives in DGST chunks when the events are given up.
+ */
+#ifndef TFT_SKETCH_H
+#define TFT_SKETCH_H
+
+#include <stdint.h>
+
+#define TFT_SKETCH_FNS 256
+#define TFT_SKETCH_STAGES 256
+#define TFT_SKETCH_CLOCKS 64
+#define TFT_SKETCH_BINS 24
+
+struct tft_sketch_fn {
+	uint16_t fn;
+	uint16_t pad;
+	uint32_t count;
+	uint64_t ticks; /* sum of durations */
+};
+
+struct tft_sketch_stage {
+	uint32_t stage;
+	uint32_t count;
+	uint64_t total, self;
+};
+
+/* A series of calls that could be the step clock: one (thread-independent) key per iterator, op name or mark. */
+struct tft_sketch_clock {
+	uint16_t fn;
+	uint16_t pad;
+	uint32_t key; /* iterator id, op name id, ... */
+	uint32_t count;
+	uint32_t threads; /* how many threads issued it in this chunk */
+	uint64_t t_first, t_last; /* end times */
+	uint64_t ticks; /* sum of durations */
+};
+
+/* Best bandwidth per direction and power-of-two size bin (bin = log2(bytes) - 10, clamped). */
+struct tft_sketch_bin {
+	uint8_t dir; /* enum tfh_dir */
+	uint8_t bin;
+	uint16_t fn;
+	uint32_t count;
+	uint64_t bytes, best_bytes_per_tick_q32;
+};
+
+struct tft_sketch {
+	uint32_t n_fn, n_stage, n_clock, n_bin;
+	uint32_t overflow; /* entries that found no place */
+	uint32_t pad;
+	uint64_t launch_hash; /* order-sensitive hash over function ids of launches */
+	uint64_t launches;
+	struct tft_sketch_fn fn[TFT_SKETCH_FNS];
+	struct tft_sketch_stage stage[TFT_SKETCH_STAGES];
+	struct tft_sketch_clock clock[TFT_SKETCH_CLOCKS];
+	struct tft_sketch_bin bin[TFT_SKETCH_BINS];
+};
+
+#endif

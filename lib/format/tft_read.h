@@ -1,0 +1,88 @@
+/*
+ * Reading trace files and left-over journals. Readers distrust files: every length is bounded by the bytes left and by
+ * the caps in layout.h before anything is allocated. All functions return 0 or -errno (-EBADMSG corrupt, -EPROTO newer
+ * major version, -ENOMSG not a trace file) and fill `err` with one line that names the remedy.
+ */
+#ifndef TFT_READ_H
+#define TFT_READ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/fn.h"
+#include "format/layout.h"
+#include "format/sketch.h"
+
+struct tft_reader;
+
+/* What HEAD says; strings belong to the reader. Unknown numbers are -1, unknown strings "". */
+struct tft_head {
+	uint32_t version;
+	uint32_t pid, ppid;
+	int32_t rank, world, local_rank;
+	uint32_t segment;	/* 0.. within the process */
+	const char *host, *exe, *command, *boot_id, *tfhook_version, *job;
+	uint64_t start_realtime_ns; /* process recording start */
+	uint64_t start_ticks;
+	uint64_t tick_hz;	/* estimate; CLKS is the truth */
+	bool ticks_are_ns;	/* clock_gettime fallback */
+	uint32_t fn_count;
+	const struct tfh_fn_info *fn; /* by fn number of this file */
+	const char *journal_path;     /* where the journal lives while the process runs */
+	uint64_t journal_start;	      /* start time of the process, to tell a reused pid */
+};
+
+struct tft_chunk_info {
+	uint64_t offset; /* of the skippable frame */
+	uint32_t type;
+	uint32_t events;
+	uint64_t raw_bytes, packed_bytes;
+	uint64_t t_first, t_last; /* ticks; smallest and largest t_end in the chunk */
+	uint64_t dropped;	  /* cumulative in this process */
+	bool crc_ok;
+};
+
+int tft_open(const char *path, struct tft_reader **out, struct tfh_err *err);
+void tft_close(struct tft_reader *r);
+const struct tft_head *tft_head(const struct tft_reader *r);
+uint32_t tft_chunk_count(const struct tft_reader *r);
+const struct tft_chunk_info *tft_chunk(const struct tft_reader *r, uint32_t i);
+bool tft_clean_end(const struct tft_reader *r);	  /* footer present */
+uint64_t tft_bad_chunks(const struct tft_reader *r); /* skipped because of damage */
+uint64_t tft_tail_bytes(const struct tft_reader *r); /* bytes after the last whole chunk */
+
+/* Sketch of an EVNT chunk (from its header, nothing is decoded) or of a DGST chunk. */
+int tft_chunk_sketch(struct tft_reader *r, uint32_t i, const struct tft_sketch **out, struct tfh_err *err);
+
+/* Raw payload of a non-event chunk; owned by the reader until the next call. */
+int tft_chunk_payload(struct tft_reader *r, uint32_t i, const void **data, size_t *len, struct tfh_err *err);
+
+/* ticks -> nanoseconds of CLOCK_MONOTONIC / CLOCK_REALTIME by piecewise-linear CLKS. */
+uint64_t tft_monotonic_ns(const struct tft_reader *r, uint64_t ticks);
+uint64_t tft_realtime_ns(const struct tft_reader *r, uint64_t ticks);
+
+/* Events of one chunk: runs of consecutive records of one thread, each in t_end order of its thread. */
+struct tft_events;
+struct tft_run {
+	uint32_t thread; /* index, unique in the process */
+	uint32_t tid;
+	uint64_t first; /* number of the run's first record in its thread */
+	uint32_t count;
+	uint32_t start; /* index of its first record in the chunk */
+};
+int tft_events_open(struct tft_reader *r, uint32_t chunk, struct tft_events **out, struct tfh_err *err);
+void tft_events_close(struct tft_events *ev);
+uint32_t tft_run_count(const struct tft_events *ev);
+const struct tft_run *tft_run(const struct tft_events *ev, uint32_t i);
+
+/* Sequential cursor over one run; tft_next writes one record and returns true, false at the run's end. */
+struct tft_cursor {
+	const struct tft_events *ev;
+	uint32_t pos, end;
+	uint64_t t; /* end time of the last record handed out, for delta decoding */
+};
+void tft_cursor_init(struct tft_cursor *c, const struct tft_events *ev, uint32_t run);
+bool tft_next(struct tft_cursor *c, struct tfh_rec *rec);
+
+#endif

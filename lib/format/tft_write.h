@@ -1,0 +1,51 @@
+/*
+ * Writing trace files: used by the flusher, by `tfhook repair` and by importers. Appends with write(2); nothing is
+ * mapped. All functions return 0 or -errno.
+ */
+#ifndef TFT_WRITE_H
+#define TFT_WRITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/journal_layout.h"
+#include "format/layout.h"
+#include "format/tft_read.h"
+
+struct tft_writer;
+
+/* Working memory is allocated here once (about 8 MiB), nothing later. O_EXCL: an existing file is never touched. */
+int tft_writer_create(const char *path, const struct tft_head *head, struct tft_writer **out);
+
+/* One batch: consecutive records of one thread. */
+struct tft_batch {
+	const struct tfh_rec *records;
+	uint32_t count;
+	uint32_t thread;
+	uint32_t tid;
+	uint64_t first;
+};
+
+/* Encodes and appends one EVNT chunk (at most TFT_MAX_EVENTS records in all) with one write(2). */
+int tft_write_events(struct tft_writer *w, const struct tft_batch *batches, uint32_t n, uint64_t dropped);
+
+/* Any other chunk. */
+int tft_write_chunk(struct tft_writer *w, uint32_t type, const void *payload, uint32_t len);
+
+int tft_write_clocks(struct tft_writer *w, const struct tft_clock_triple *t, uint32_t n);
+
+struct tft_loss {
+	uint32_t thread, cause; /* 1 ring full, 2 thread beyond the cap, 3 disk, 4 CUPTI */
+	uint64_t count, t_first, t_last;
+};
+int tft_write_loss(struct tft_writer *w, const struct tft_loss *l, uint32_t n);
+
+uint64_t tft_writer_bytes(const struct tft_writer *w);
+
+/* After a failed write: cut back to the last whole chunk so that a retry appends at a sound place. */
+int tft_writer_rewind(struct tft_writer *w);
+
+/* Index and footer, close, free. */
+int tft_writer_finish(struct tft_writer *w, bool clean);
+
+#endif
