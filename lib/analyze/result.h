@@ -1,0 +1,149 @@
+/*
+ * What the analysis says about a run: the one structure that every report prints. Mirrors the JSON schema
+ * tfhook.report/1 field by field. Seconds and shares are doubles; NAN means "not measured" and is printed as null or n/a,
+ * never as 0. Strings belong to the result.
+ */
+#ifndef TFH_RESULT_H
+#define TFH_RESULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vocabulary.h"
+#include "model/model.h"
+
+enum tfh_confidence { TFH_CONF_LOW, TFH_CONF_MEDIUM, TFH_CONF_HIGH };
+enum tfh_clock_kind { TFH_CLOCK_NONE, TFH_CLOCK_MARK, TFH_CLOCK_ITERATOR, TFH_CLOCK_EXEC, TFH_CLOCK_PERIOD };
+
+struct tfh_verdict {
+	enum tfh_class cls;
+	enum tfh_cause cause; /* TFH_CAUSE_NONE where the class has none */
+	enum tfh_class also[3];
+	uint32_t n_also;
+	double share; /* of training wall time */
+	enum tfh_confidence confidence;
+	char tier; /* 'A' 'B' 'C' */
+	const char *text; /* one sentence, the evidence */
+	const char *evidence[4]; /* further lines, "in 2,098 of 2,130 steps ..." */
+	uint32_t n_evidence;
+	const char *missing; /* why no class is given, or NULL */
+	const char *missing_do; /* what would give one */
+};
+
+struct tfh_class_count {
+	uint32_t count;
+	double time_share;
+	double median_s, p95_s;
+	double breakdown[TFH_BREAKDOWN_COUNT]; /* shares within these steps */
+};
+
+struct tfh_steps {
+	uint64_t count; /* training steps judged: warm-up and other segments not counted */
+	uint64_t warmup, unclassified, total;
+	double median_s, p95_s, total_s;
+	enum tfh_clock_kind clock;
+	const char *clock_name; /* iterator or function name */
+	double per_execution;	/* steps per executed call, 1 if one */
+	struct tfh_class_count classes[TFH_CLASS_COUNT];
+};
+
+struct tfh_share {
+	double s_per_step, share;
+};
+
+struct tfh_job_stage {
+	double exposed_s, hidden_s; /* per step */
+};
+
+struct tfh_whatif {
+	enum tfh_remove remove;
+	double step_s, low_s, high_s, floor_s, speedup, ceiling_speedup;
+};
+
+struct tfh_segment_sum {
+	enum tfh_segment kind;
+	uint32_t count;
+	double total_s, every_steps;
+};
+
+struct tfh_input_stage {
+	const char *name;   /* ParallelMapV2 */
+	const char *prefix; /* Iterator::Root::Prefetch::ParallelMapV2 */
+	double self_s_per_step, calls_per_step, capacity_per_s;
+	uint32_t parallelism; /* 0 unknown */
+	bool async, guilty;
+};
+
+struct tfh_kernel {
+	const char *name;
+	double calls_per_step, median_s, s_per_step, share_of_busy;
+};
+
+struct tfh_transfer {
+	const char *fn;
+	enum tfh_dir dir;
+	int pageable; /* 1, 0, -1 unknown */
+	double calls_per_step, bytes_per_step, bytes_per_s;
+	uint64_t blocking_calls, calls;
+	const char *where; /* call site, "" unknown */
+};
+
+struct tfh_advice {
+	const char *finding, *evidence, *todo;
+	double gain; /* up to this speed-up factor; NAN unknown */
+};
+
+struct tfh_quality {
+	uint64_t events, dropped, unhooked;
+	double unattributed_share, overhead_share;
+	bool clean_end;
+	const char *gpu_times; /* "cupti" "none" "imported" */
+	const char *clock;     /* "tsc" "clock_gettime" */
+	double clock_residual_s;
+	uint32_t files, files_complete, holes;
+	const char *const *unhooked_names;
+};
+
+/* One step, for --steps; kept for every step of the critical process. */
+struct tfh_step {
+	uint64_t index;
+	double start_s, dur_s;
+	uint8_t segment, cls, cause; /* enum tfh_segment, tfh_class, tfh_cause */
+	float breakdown[TFH_BREAKDOWN_COUNT]; /* seconds */
+};
+
+struct tfh_result {
+	struct tfh_run *run; /* borrowed */
+	uint32_t process;    /* the critical one */
+	uint32_t ranks, ranks_seen, hosts;
+	enum tfh_end end;
+	int end_code;
+	struct tfh_verdict verdict;
+	struct tfh_steps steps;
+	struct tfh_share breakdown[TFH_BREAKDOWN_COUNT]; /* of a median training step */
+	struct tfh_job_stage stages[TFH_STAGE_COUNT];	 /* raw-input .. storage */
+	struct tfh_whatif whatif[TFH_REMOVE_COUNT];
+	uint32_t n_whatif;
+	struct tfh_segment_sum segments[TFH_SEGMENT_COUNT];
+	uint32_t n_segments;
+	struct tfh_input_stage *input;
+	uint32_t n_input;
+	struct tfh_kernel *kernels;
+	uint32_t n_kernels;
+	struct tfh_transfer *transfers;
+	uint32_t n_transfers;
+	struct tfh_advice advice[5];
+	uint32_t n_advice;
+	struct tfh_quality quality;
+	struct tfh_step *step;
+	uint64_t n_step;
+	const char *remark[4]; /* "no input pipeline was visible", ... */
+	uint32_t n_remark;
+};
+
+/* Judges a run. 0, or -ENODATA with `err` saying what is missing (exit code 5), or -errno. */
+int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err);
+void tfh_result_free(struct tfh_result *r);
+
+#endif

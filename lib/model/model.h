@@ -1,0 +1,114 @@
+/*
+ * A run as the analyser sees it: processes, threads, names, and one merged time line of host calls (and, where there
+ * are any, device ops), whatever the source. Times are nanoseconds since the run's start unless said otherwise.
+ */
+#ifndef TFH_MODEL_H
+#define TFH_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/fn.h"
+#include "format/layout.h"
+#include "format/sketch.h"
+
+struct tfh_run; /* opened run directory, file list or foreign trace */
+
+enum tfh_source { TFH_SRC_TFT, TFH_SRC_KINETO, TFH_SRC_XPLANE };
+
+/* How a process ended, as far as its files and run.json tell. */
+enum tfh_end { TFH_END_EXIT, TFH_END_SIGNAL, TFH_END_KILLED, TFH_END_RUNNING, TFH_END_UNKNOWN };
+
+struct tfh_in_flight {
+	const char *fn;
+	uint32_t thread; /* index in tfh_run_thread */
+	double open_s;
+	const char *detail; /* "stream 7", bytes, stage name, or "" */
+};
+
+struct tfh_process {
+	const char *host, *exe;
+	uint32_t pid, ppid;
+	int32_t rank; /* -1: none */
+	int64_t start_ns, last_ns; /* first and last event */
+	uint64_t events, dropped, bad_chunks, tail_bytes;
+	bool clean_end, live;
+	bool has_gpu, has_tf; /* any driver call, any TensorFlow call */
+	uint32_t segments;
+	uint64_t clock_residual_ns;
+};
+
+struct tfh_thread_info {
+	uint32_t process, tid, index;
+	char name[64];
+};
+
+/* One entry of the merged time line. `fn` is a row of the file's own table, never NULL. */
+struct tfh_event {
+	int64_t t0, t1;
+	const struct tfh_fn_info *fn;
+	uint32_t process, thread; /* indexes */
+	uint8_t kind;		  /* enum tft_kind */
+	uint8_t flags, depth;
+	uint16_t result;
+	uint32_t stream, ctx, stack;
+	uint64_t w[3];
+	uint8_t dir;	 /* copies: direction, TFH_DIR_ANY resolved by address */
+	bool pageable;	 /* copies: a host side is not pinned */
+	uint64_t number; /* record number in its thread */
+};
+
+/* Opens run directories, .tft files, or (later) foreign traces; with none, the newest run directory below ".".
+ * Left-over journals of ended processes on this host are read too (never modified). */
+int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, struct tfh_err *err);
+void tfh_run_close(struct tfh_run *run);
+
+enum tfh_source tfh_run_source(const struct tfh_run *run);
+const char *tfh_run_path(const struct tfh_run *run);
+uint32_t tfh_run_command(const struct tfh_run *run, const char *const **argv);
+const char *tfh_run_host(const struct tfh_run *run);
+int64_t tfh_run_start_realtime_ns(const struct tfh_run *run);
+int64_t tfh_run_wall_ns(const struct tfh_run *run);
+enum tfh_end tfh_run_end(const struct tfh_run *run, int *code_or_signal);
+uint32_t tfh_run_in_flight(const struct tfh_run *run, const struct tfh_in_flight **out);
+uint32_t tfh_run_processes(const struct tfh_run *run, const struct tfh_process **out);
+uint32_t tfh_run_threads(const struct tfh_run *run, const struct tfh_thread_info **out);
+uint32_t tfh_run_unhooked(const struct tfh_run *run, const char *const **names);
+
+/* Text of a NAME by (process, kind, id); "" if unknown. `extra` may be NULL. */
+const char *tfh_run_name(const struct tfh_run *run, uint32_t process, enum tft_name kind, uint32_t id,
+			 uint64_t *handle, uint64_t *extra);
+
+/* Pass 1: the sketches of all chunks of a process, in order; nothing is decoded. */
+typedef void (*tfh_sketch_fn)(void *arg, uint32_t process, const struct tft_sketch *s, int64_t t_first_ns,
+			      int64_t t_last_ns);
+int tfh_run_sketches(struct tfh_run *run, tfh_sketch_fn cb, void *arg, struct tfh_err *err);
+
+/* Pass 2: every event of the selected process (or all: UINT32_MAX), in order of end time. NAME, EXT and REPEAT records
+ * are consumed by the model (tfh_run_name) and not delivered. */
+struct tfh_merge;
+int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out, struct tfh_err *err);
+bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev);
+int tfh_merge_error(const struct tfh_merge *m, struct tfh_err *err);
+void tfh_merge_close(struct tfh_merge *m);
+
+/* Holes: intervals in which records of a process are known to be missing. */
+struct tfh_hole {
+	uint32_t process, thread;
+	int64_t t0, t1;
+	uint64_t count;
+};
+uint32_t tfh_run_holes(const struct tfh_run *run, const struct tfh_hole **out);
+
+/* One machine sample a second (SAMP). */
+struct tfh_sample {
+	int64_t t;
+	double cpu_s;	     /* process CPU seconds since the last sample */
+	double run_delay_s;  /* sum over recorded threads since the last sample */
+	uint32_t cpus;	     /* CPUs the process may use */
+	uint64_t read_bytes, write_bytes;
+};
+uint32_t tfh_run_samples(const struct tfh_run *run, uint32_t process, const struct tfh_sample **out);
+
+#endif

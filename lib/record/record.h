@@ -1,0 +1,234 @@
+/*
+ * What a hook calls. One producer per thread, no lock, no allocation, no system call on the fast path.
+ *
+ *	struct tfh_self *self = tfh_enter(TFH_FN_x, argument);
+ *	if (!self)
+ *		return real(...);		// not recording: nothing was touched
+ *	r = real(...);
+ *	struct tfh_rec *rec = tfh_leave(self, TFH_FN_x, TFT_CALL);
+ *	if (rec) {				// NULL: ring full (counted) or call filtered
+ *		rec->w[0] = ...;
+ *		tfh_publish(self, 1);
+ *	}
+ *	return r;
+ *
+ * errno is left as the real call left it.
+ */
+#ifndef TFH_RECORD_H
+#define TFH_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/fn.h"
+#include "format/layout.h"
+
+#define tfh_likely(x) __builtin_expect(!!(x), 1)
+#define tfh_unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Global switch, read once per hooked call. */
+enum tfh_mode {
+	TFH_MODE_COLD = 0, /* nothing recorded yet in this process: every hook takes the slow path */
+	TFH_MODE_ON = 1,   /* recording */
+	TFH_MODE_OFF = 2,  /* stopped by control word, window, rank filter: only ALWAYS functions record */
+	TFH_MODE_DEAD = 3, /* TFHOOK=0, set-up failed, or a forked child that may not record: pass through */
+};
+extern uint32_t tfh_mode;
+
+/* The calling thread's side of its ring. One static-TLS object per thread, initial-exec (4 ns cheaper than
+ * general-dynamic, and it never takes the loader's lock). */
+struct tfh_self {
+	struct tft_ring *ring; /* NULL until the thread's first record */
+	struct tfh_rec *records;
+	uint64_t head;	     /* private copy of ring->head */
+	uint64_t tail_cache; /* last seen ring->tail */
+	uint64_t last_end;   /* t_end of the last hooked call, for CPUTIME after a gap */
+	uint32_t mask;
+	uint32_t generation; /* of the journal this ring belongs to (fork) */
+	uint32_t depth;	     /* hooked calls open on this thread */
+	uint32_t guard;	     /* >0: tfhook's own code runs, or a signal handler interrupted an append */
+	uint32_t stage;	     /* innermost open stage id, for open slots */
+	uint32_t ctx;	     /* current context id as last seen by the CUDA hooks, 0 = unknown */
+	uint64_t handle_cache[64][2]; /* handle ^ kind -> id; direct mapped; emptied with handle_generation */
+	uint32_t handle_generation;
+};
+extern __thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
+
+/* Journal generation; a fork changes it (wipe-on-fork page), so an inherited ring is never written. */
+extern uint32_t *tfh_generation;
+
+/* Slow paths (record/self.c): set up the process or thread, or say no. */
+struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg);
+struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n);
+void tfh_cputime(struct tfh_self *self, uint64_t now);
+
+/* 200 us in ticks; 0 until the clock is known (then no CPUTIME records). */
+extern uint64_t tfh_long_ticks;
+
+/*
+ * Announces a call that is about to run. `arg` is shown as the argument of the call if the process dies or hangs in it
+ * (bytes, stream id, iterator id, ...). NULL: do not record this call.
+ */
+static inline struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg)
+{
+	struct tfh_self *self = &tfh_self;
+
+	if (tfh_unlikely(tfh_mode != TFH_MODE_ON || !self->ring || self->generation != *tfh_generation ||
+			 self->guard))
+		return tfh_enter_slow(fn, arg);
+	uint32_t depth = self->depth++;
+	uint64_t now = tfh_ticks();
+	if (tfh_likely(depth < TFT_OPEN_SLOTS)) {
+		struct tft_open_slot *slot = &self->ring->open[depth];
+		slot->t_begin = now;
+		slot->arg = arg;
+		slot->stage = self->stage;
+		/* release: pairs with the acquire load of fn in the flusher's look for open calls */
+		__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
+	}
+	if (tfh_unlikely(depth == 0 && now - self->last_end > tfh_long_ticks && tfh_long_ticks))
+		tfh_cputime(self, now);
+	return self;
+}
+
+/* Room for n consecutive records, or NULL with the loss counted. Not published yet. */
+static inline bool tfh_room(struct tfh_self *self, uint32_t n)
+{
+	return self->head + n - self->tail_cache <= (uint64_t)self->mask + 1;
+}
+
+static inline struct tfh_rec *tfh_reserve(struct tfh_self *self, uint32_t n)
+{
+	if (tfh_unlikely(!tfh_room(self, n) ||
+			 (self->head - self->tail_cache) * 2 > self->mask)) /* half full: look again, grow */
+		return tfh_reserve_slow(self, n);
+	return &self->records[self->head & self->mask];
+}
+
+/* The i-th of the reserved records (they may wrap around the ring's end). */
+static inline struct tfh_rec *tfh_reserved(struct tfh_self *self, uint32_t i)
+{
+	return &self->records[(self->head + i) & self->mask];
+}
+
+/* Makes n reserved records visible to the flusher and to a post-mortem reader. */
+static inline void tfh_publish(struct tfh_self *self, uint32_t n)
+{
+	self->head += n;
+	/* release: pairs with the acquire of head in the flusher's drain */
+	__atomic_store_n(&self->ring->head, self->head, __ATOMIC_RELEASE);
+}
+
+/* Begin time of the innermost open call. */
+static inline uint64_t tfh_begin_time(const struct tfh_self *self)
+{
+	uint32_t d = self->depth - 1;
+	return d < TFT_OPEN_SLOTS ? self->ring->open[d].t_begin : 0;
+}
+
+/* Fills everything but words, stream, ctx and result of a reserved record. */
+static inline void tfh_fill(struct tfh_self *self, struct tfh_rec *rec, uint32_t i, uint16_t fn, uint8_t kind,
+			    uint64_t t_begin, uint64_t t_end)
+{
+	rec->t_begin = t_begin;
+	rec->t_end = t_end;
+	rec->fn = fn;
+	rec->kind = kind;
+	rec->flags = 0;
+	rec->result = 0;
+	rec->depth = (uint8_t)self->depth;
+	rec->flags2 = 0;
+	rec->seq = (uint32_t)(self->head + i);
+	rec->stream = 0;
+	rec->ctx = self->ctx;
+	rec->stack = 0;
+	rec->w[0] = rec->w[1] = rec->w[2] = 0;
+}
+
+/* Closes the innermost open call without a record (aggregated calls). Returns its end time in ticks. */
+static inline uint64_t tfh_leave_quiet(struct tfh_self *self)
+{
+	uint64_t now = tfh_ticks();
+	uint32_t depth = --self->depth;
+	if (tfh_likely(depth < TFT_OPEN_SLOTS))
+		__atomic_store_n(&self->ring->open[depth].fn, 0, __ATOMIC_RELEASE);
+	self->last_end = now;
+	return now;
+}
+
+/*
+ * Closes the innermost open call and hands out its record with times, fn, kind, depth and ctx filled; the caller adds
+ * words, stream, flags and result, then publishes. NULL: no room, loss counted.
+ */
+static inline struct tfh_rec *tfh_leave(struct tfh_self *self, enum tfh_fn fn, enum tft_kind kind)
+{
+	uint64_t t_begin = tfh_begin_time(self);
+	uint64_t t_end = tfh_leave_quiet(self);
+	struct tfh_rec *rec = tfh_reserve(self, 1);
+	if (tfh_likely(rec != NULL))
+		tfh_fill(self, rec, 0, (uint16_t)fn, (uint8_t)kind, t_begin, t_end);
+	if (tfh_unlikely(t_end - t_begin > tfh_long_ticks && tfh_long_ticks && self->depth == 0))
+		self->last_end = 0; /* the next enter reads the CPU clock: cheap marker, no call while a record is open */
+	return rec;
+}
+
+/* ---- handles -------------------------------------------------------------------------------------------- */
+
+/*
+ * Id (>0) of a handle, writing its NAME record from this thread before the first use here. `text` may be NULL; `extra`
+ * as described at enum tft_name. Returns the id also when the NAME record found no room (it is tried again next time).
+ */
+uint32_t tfh_handle_new(struct tfh_self *self, enum tft_name kind, uint64_t handle, uint64_t extra,
+			const char *text, size_t len);
+
+/* Id of a handle this thread has named before, 0 if it has not: then call tfh_handle_new with its text. */
+static inline uint32_t tfh_handle_known(struct tfh_self *self, enum tft_name kind, uint64_t handle)
+{
+	uint64_t key = handle * 16 + kind; /* kinds fit 4 bits; handles are pointers or small numbers */
+	uint64_t *slot = self->handle_cache[(key ^ key >> 10) & 63];
+	return slot[0] == key && tfh_likely(self->handle_generation != 0) ? (uint32_t)slot[1] : 0;
+}
+
+/* A handle ended (destroyed, unloaded): every thread names it anew if its value comes back. */
+void tfh_handles_forget(void);
+
+/* Id of a text (op name, mark name); same rules. */
+uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text, size_t len);
+
+/* ---- aggregation ----------------------------------------------------------------------------------------- */
+
+/*
+ * Counts one short stage call instead of recording it. AGG records are published when the table is full, when the
+ * oldest entry is 10 ms old, or when tfh_agg_flush is called (a long or a consumer call ends on this thread).
+ */
+void tfh_agg_add(struct tfh_self *self, uint32_t stage, uint64_t t_begin, uint64_t t_end, uint64_t self_ticks);
+void tfh_agg_flush(struct tfh_self *self);
+
+/* ---- life ------------------------------------------------------------------------------------------------ */
+
+/* Constructor work: options, pid, real time limits; no file, thread or output. Idempotent. */
+void tfh_init(void);
+
+/* Runs registered by hooks right after a successful cuInit: our exit handler then precedes the driver's own. */
+void tfh_register_exit(void);
+
+/* Drains every ring of this process to its file and writes index and footer; `clean` = the process ends regularly.
+ * Waits at most 2 s. Safe to call more than once. */
+void tfh_finish(bool clean);
+
+/* Seals and writes what is recorded so far; waits at most `ms` milliseconds. 0 or -errno. */
+int tfh_flush_now(unsigned ms);
+
+/* Names that the driver answered but no hook covers: counted, written to the NOTE chunk and run.json. */
+void tfh_unhooked(const char *name);
+
+/* Pause and resume by the job itself (marks header). */
+void tfh_pause(void);
+void tfh_resume(void);
+
+/* A short line on stderr (signal-safe, errno kept), at most once per process for failures that cost the trace. */
+void tfh_log_failure(const char *what, const char *remedy);
+
+#endif
