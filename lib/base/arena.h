@@ -1,0 +1,40 @@
+/* Bump allocator with a cap: many small objects that live and die together.
+ *
+ * Not for several threads at once. Memory is zeroed. A reader of a hostile file gives the cap, so
+ * that no file can make it take more.
+ */
+#ifndef TFH_BASE_ARENA_H
+#define TFH_BASE_ARENA_H
+
+#include <stddef.h>
+
+struct tfh_arena_block;
+
+struct tfh_arena {
+	struct tfh_arena_block *blocks; /* newest first */
+	size_t used;			/* bytes taken in the newest block */
+	size_t total;			/* bytes of all blocks */
+	size_t cap;			/* limit on total */
+};
+
+/* Starts an empty arena; cap 0 means no limit. Allocates nothing yet. */
+void tfh_arena_init(struct tfh_arena *arena, size_t cap);
+
+/* size zeroed bytes, aligned to 16. NULL when the cap is reached or memory is out. Valid until
+ * clear or free. */
+void *tfh_arena_alloc(struct tfh_arena *arena, size_t size);
+
+/* Array of count objects; NULL also when count * size overflows. */
+void *tfh_arena_array(struct tfh_arena *arena, size_t count, size_t size);
+
+/* Copy of length bytes of text, ended with NUL. */
+char *tfh_arena_strndup(struct tfh_arena *arena, const char *text, size_t length);
+char *tfh_arena_strdup(struct tfh_arena *arena, const char *text);
+
+/* Gives back all objects but keeps one block for what comes next. */
+void tfh_arena_clear(struct tfh_arena *arena);
+
+/* Gives back everything. The arena may be used again. */
+void tfh_arena_free(struct tfh_arena *arena);
+
+#endif

@@ -1,0 +1,102 @@
+/* The clock of all records: the time-stamp counter where it can be trusted, CLOCK_MONOTONIC in ns
+ * where not.
+ *
+ * A tick has no fixed length. Bracketed readings of (ticks, MONOTONIC, REALTIME), taken now and
+ * then, are stored beside the records and tell the length afterwards; nothing is calibrated by
+ * waiting.
+ */
+#ifndef TFH_BASE_CLOCK_H
+#define TFH_BASE_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+/* Values are in trace files: only append. */
+enum tfh_clock_source {
+	TFH_CLOCK_MONOTONIC = 0, /* ticks are ns of CLOCK_MONOTONIC */
+	TFH_CLOCK_TSC = 1,	 /* x86 time-stamp counter */
+	TFH_CLOCK_CNTVCT = 2,	 /* arm64 virtual counter */
+};
+
+enum tfh_clock_trust {
+	TFH_TRUST_NONE = 0,
+	TFH_TRUST_PROVISIONAL =
+		1, /* a guest's kernel uses another clock made from the same counter: to be
+		    * confirmed by tfh_clock_residual_ppm() over the first second */
+	TFH_TRUST_FULL = 2,
+};
+
+struct tfh_clock_info {
+	enum tfh_clock_source source;
+	enum tfh_clock_trust trust;
+	bool invariant;	      /* the processor says that its counter never changes pace */
+	char clocksource[32]; /* the kernel's own choice, "" when it cannot be read */
+};
+
+/* One bracketed reading. */
+struct tfh_clock_pair {
+	uint64_t ticks;	  /* middle of the narrowest bracket */
+	int64_t mono_ns;  /* CLOCK_MONOTONIC then */
+	int64_t real_ns;  /* CLOCK_REALTIME then */
+	uint64_t bracket; /* width of the bracket in ticks: the reading's uncertainty */
+};
+
+#define TFH_CLOCK_TRIES 32 /* 1.7 us a pair; the best of 32 lies within 10 ns */
+
+#pragma GCC visibility push(hidden)
+extern uint8_t tfh_clock_counter; /* read the counter? */
+#pragma GCC visibility pop
+
+static inline int64_t tfh_clock_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* Now, in ticks. No fence: 7.7 ns, where lfence adds 5; the calls measured are longer than any
+ * reordering. */
+static inline uint64_t tfh_ticks(void)
+{
+	if (__builtin_expect(tfh_clock_counter, 1)) {
+#if defined(__x86_64__)
+		return __rdtsc();
+#elif defined(__aarch64__)
+		uint64_t ticks;
+
+		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+		return ticks;
+#endif
+	}
+	return (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Decides once per process which clock is used and fills *info if not NULL. Until it is called
+ * ticks are CLOCK_MONOTONIC, so it must come before the first record. Reads one file of /sys; safe
+ * to call again, also from several threads.
+ */
+void tfh_clock_init(struct tfh_clock_info *info);
+
+/* The decision of tfh_clock_init() on given facts: may a counter be used under this kernel clock
+ * source? */
+enum tfh_clock_trust tfh_clock_judge(bool invariant, const char *clocksource);
+
+/* Takes the best of TFH_CLOCK_TRIES bracketed readings, about 2 us. */
+void tfh_clock_read_pair(struct tfh_clock_pair *pair);
+
+/* Length of a tick in ns between two pairs; 0 when no tick passed. */
+double tfh_clock_ns_per_tick(const struct tfh_clock_pair *a, const struct tfh_clock_pair *b);
+
+/* By how many parts per million the tick of b..c differs from that of a..b. A counter made from the
+ * same source as the kernel's clock stays below 1 over half-second spans; a jump means a suspended
+ * machine or a bad counter.
+ */
+double tfh_clock_residual_ppm(const struct tfh_clock_pair *a, const struct tfh_clock_pair *b,
+			      const struct tfh_clock_pair *c);
+
+#endif

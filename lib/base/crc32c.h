@@ -1,0 +1,15 @@
+/* CRC-32C (Castagnoli, polynomial 0x1EDC6F41 reflected), as in iSCSI, ext4 and SSE4.2. */
+#ifndef TFH_BASE_CRC32C_H
+#define TFH_BASE_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* CRC of size bytes, going on from crc; start with 0. Uses the processor's instruction where there
+ * is one. */
+uint32_t tfh_crc32c(uint32_t crc, const void *data, size_t size);
+
+/* The same from a table, on any processor. */
+uint32_t tfh_crc32c_table(uint32_t crc, const void *data, size_t size);
+
+#endif

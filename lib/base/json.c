@@ -1,0 +1,304 @@
+#include "base/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tfh_json_init(struct tfh_json *json, FILE *out, int indent)
+{
+	memset(json, 0, sizeof(*json));
+	json->out = out;
+	json->indent = indent;
+}
+
+static void fail(struct tfh_json *json)
+{
+	if (!json->error)
+		json->error = -EINVAL;
+}
+
+static void new_line(struct tfh_json *json)
+{
+	if (json->indent)
+		fprintf(json->out, "\n%*s", json->depth * json->indent, "");
+}
+
+/* Comma and line break before the next element of the innermost level. */
+static void separate(struct tfh_json *json)
+{
+	if (json->level[json->depth - 1].any)
+		putc(',', json->out);
+	json->level[json->depth - 1].any = true;
+	new_line(json);
+}
+
+/* To be called before every value; false when none may stand here. */
+static bool value(struct tfh_json *json)
+{
+	if (json->error)
+		return false;
+	if (json->after_key) {
+		json->after_key = false;
+		return true;
+	}
+	if (json->depth == 0) {
+		if (json->root_done) {
+			fail(json);
+			return false;
+		}
+		json->root_done = true;
+		return true;
+	}
+	if (!json->level[json->depth - 1].array) {
+		fail(json);
+		return false;
+	}
+	separate(json);
+	return true;
+}
+
+static void open_level(struct tfh_json *json, bool array)
+{
+	if (!value(json))
+		return;
+	if (json->depth == TFH_JSON_DEPTH) {
+		fail(json);
+		return;
+	}
+	putc(array ? '[' : '{', json->out);
+	json->level[json->depth].array = array;
+	json->level[json->depth].any = false;
+	json->depth++;
+}
+
+void tfh_json_object(struct tfh_json *json)
+{
+	open_level(json, false);
+}
+
+void tfh_json_array(struct tfh_json *json)
+{
+	open_level(json, true);
+}
+
+void tfh_json_end(struct tfh_json *json)
+{
+	if (json->depth == 0 || json->after_key)
+		fail(json);
+	if (json->error)
+		return;
+	json->depth--;
+	if (json->level[json->depth].any)
+		new_line(json);
+	putc(json->level[json->depth].array ? ']' : '}', json->out);
+}
+
+void tfh_json_key(struct tfh_json *json, const char *key)
+{
+	if (json->depth == 0 || json->level[json->depth - 1].array || json->after_key)
+		fail(json);
+	if (json->error)
+		return;
+	separate(json);
+	tfh_json_write_string(json->out, key, strlen(key));
+	fputs(json->indent ? ": " : ":", json->out);
+	json->after_key = true;
+}
+
+void tfh_json_str(struct tfh_json *json, const char *text)
+{
+	if (text)
+		tfh_json_strn(json, text, strlen(text));
+	else
+		tfh_json_null(json);
+}
+
+void tfh_json_strn(struct tfh_json *json, const char *text, size_t length)
+{
+	if (value(json))
+		tfh_json_write_string(json->out, text, length);
+}
+
+void tfh_json_u64(struct tfh_json *json, uint64_t number)
+{
+	if (value(json))
+		fprintf(json->out, "%" PRIu64, number);
+}
+
+void tfh_json_i64(struct tfh_json *json, int64_t number)
+{
+	if (value(json))
+		fprintf(json->out, "%" PRId64, number);
+}
+
+void tfh_json_f64(struct tfh_json *json, double number)
+{
+	char text[32];
+
+	if (!isfinite(number)) {
+		tfh_json_null(json);
+	} else if (value(json)) {
+		tfh_json_format_double(text, number);
+		fputs(text, json->out);
+	}
+}
+
+void tfh_json_bool(struct tfh_json *json, bool truth)
+{
+	if (value(json))
+		fputs(truth ? "true" : "false", json->out);
+}
+
+void tfh_json_null(struct tfh_json *json)
+{
+	if (value(json))
+		fputs("null", json->out);
+}
+
+void tfh_json_kstr(struct tfh_json *json, const char *key, const char *text)
+{
+	tfh_json_key(json, key);
+	tfh_json_str(json, text);
+}
+
+void tfh_json_ku64(struct tfh_json *json, const char *key, uint64_t number)
+{
+	tfh_json_key(json, key);
+	tfh_json_u64(json, number);
+}
+
+void tfh_json_ki64(struct tfh_json *json, const char *key, int64_t number)
+{
+	tfh_json_key(json, key);
+	tfh_json_i64(json, number);
+}
+
+void tfh_json_kf64(struct tfh_json *json, const char *key, double number)
+{
+	tfh_json_key(json, key);
+	tfh_json_f64(json, number);
+}
+
+void tfh_json_kbool(struct tfh_json *json, const char *key, bool truth)
+{
+	tfh_json_key(json, key);
+	tfh_json_bool(json, truth);
+}
+
+void tfh_json_knull(struct tfh_json *json, const char *key)
+{
+	tfh_json_key(json, key);
+	tfh_json_null(json);
+}
+
+int tfh_json_finish(struct tfh_json *json)
+{
+	if (json->depth || !json->root_done)
+		fail(json);
+	putc('\n', json->out);
+	if (!json->error && (fflush(json->out) || ferror(json->out)))
+		json->error = -EIO;
+	return json->error;
+}
+
+/* Length of the well-formed UTF-8 sequence at p, 0 if there is none (Unicode 15, table 3-7: no
+ * overlong forms, no surrogates, nothing above U+10FFFF).
+ */
+static size_t utf8_length(const unsigned char *p, size_t left)
+{
+	size_t n;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] >= 0xc2 && p[0] <= 0xdf)
+		n = 2;
+	else if (p[0] >= 0xe0 && p[0] <= 0xef)
+		n = 3;
+	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+		n = 4;
+	else
+		return 0;
+	if (left < n)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+/* Short escape of a character, 0 if it has none. */
+static char short_escape(unsigned char c)
+{
+	switch (c) {
+	case '"':
+	case '\\':
+		return (char)c;
+	case '\b':
+		return 'b';
+	case '\f':
+		return 'f';
+	case '\n':
+		return 'n';
+	case '\r':
+		return 'r';
+	case '\t':
+		return 't';
+	default:
+		return 0;
+	}
+}
+
+void tfh_json_write_string(FILE *out, const char *text, size_t length)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t plain = 0; /* bytes since the last escape, written in one go */
+
+	putc('"', out);
+	while (length) {
+		size_t n = utf8_length(p + plain, length);
+		unsigned char c = p[plain];
+
+		if (n && c >= 0x20 && c != '"' && c != '\\' && c != 0x7f) {
+			plain += n;
+			length -= n;
+			continue;
+		}
+		fwrite(p, 1, plain, out);
+		p += plain + 1;
+		plain = 0;
+		length--;
+		if (!n)
+			fputs("\\ufffd", out);
+		else if (short_escape(c))
+			fprintf(out, "\\%c", short_escape(c));
+		else
+			fprintf(out, "\\u%04x", c);
+	}
+	fwrite(p, 1, plain, out);
+	putc('"', out);
+}
+
+size_t tfh_json_format_double(char text[32], double number)
+{
+	/* 15 digits are always kept by a double, 17 always tell it from its neighbours. */
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, 32, "%.*g", digits, number);
+		if (strtod(text, NULL) == number)
+			break;
+	}
+	/* The locale may have another decimal point, also one of several bytes. */
+	char *to = text;
+	for (const char *from = text; *from; from++) {
+		if (strchr("0123456789+-e", *from))
+			*to++ = *from;
+		else if (to == text || to[-1] != '.')
+			*to++ = '.';
+	}
+	*to = '\0';
+	return (size_t)(to - text);
+}

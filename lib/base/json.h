@@ -1,0 +1,80 @@
+/* Streaming JSON writer: no tree, no allocation, commas and escapes by itself.
+ *
+ * Text comes from traces and may be anything: bytes that are not UTF-8 become U+FFFD, so that what
+ *is written is always valid JSON. Numbers come back as they were: 64-bit integers whole, doubles
+ *with the fewest digits that read back to the same value; NaN and infinities become null, which
+ *means "not measured".
+ *
+ *	struct tfh_json j;
+ *	tfh_json_init(&j, stdout, 2);
+ *	tfh_json_object(&j);
+ *	tfh_json_key(&j, "count");
+ *	tfh_json_u64(&j, 7);
+ *	tfh_json_end(&j);
+ *	if (tfh_json_finish(&j)) ...
+ *
+ * Mistakes in the order of calls (a value without its key, an end too many) are kept as -EINVAL for
+ *finish().
+ */
+#ifndef TFH_BASE_JSON_H
+#define TFH_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define TFH_JSON_DEPTH 64
+
+struct tfh_json {
+	FILE *out;
+	int indent;	/* blanks per level; 0 = all on one line */
+	int depth;	/* open objects and arrays */
+	int error;	/* first negative errno */
+	bool after_key; /* a key was written, its value not yet */
+	bool root_done;
+	struct {
+		bool array;
+		bool any; /* something is in it already */
+	} level[TFH_JSON_DEPTH];
+};
+
+/* Starts one document on out (not owned). */
+void tfh_json_init(struct tfh_json *json, FILE *out, int indent);
+
+/* Opens an object or array as the next value; end() closes the innermost. */
+void tfh_json_object(struct tfh_json *json);
+void tfh_json_array(struct tfh_json *json);
+void tfh_json_end(struct tfh_json *json);
+
+/* Name of the next value in an object. */
+void tfh_json_key(struct tfh_json *json, const char *key);
+
+void tfh_json_str(struct tfh_json *json, const char *text); /* NULL becomes null */
+void tfh_json_strn(struct tfh_json *json, const char *text, size_t length);
+void tfh_json_u64(struct tfh_json *json, uint64_t value);
+void tfh_json_i64(struct tfh_json *json, int64_t value);
+void tfh_json_f64(struct tfh_json *json, double value);
+void tfh_json_bool(struct tfh_json *json, bool value);
+void tfh_json_null(struct tfh_json *json);
+
+/* Key and value at once. */
+void tfh_json_kstr(struct tfh_json *json, const char *key, const char *text);
+void tfh_json_ku64(struct tfh_json *json, const char *key, uint64_t value);
+void tfh_json_ki64(struct tfh_json *json, const char *key, int64_t value);
+void tfh_json_kf64(struct tfh_json *json, const char *key, double value);
+void tfh_json_kbool(struct tfh_json *json, const char *key, bool value);
+void tfh_json_knull(struct tfh_json *json, const char *key);
+
+/* Ends the document with a newline. Returns 0, -EINVAL when it is not complete or calls came in a
+ * wrong order, or -EIO when out failed. init() starts the next one (JSON lines).
+ */
+int tfh_json_finish(struct tfh_json *json);
+
+/* Writes text as a JSON string with its quotes. */
+void tfh_json_write_string(FILE *out, const char *text, size_t length);
+
+/* Shortest decimal text of a finite value that reads back the same; returns its length. */
+size_t tfh_json_format_double(char text[32], double value);
+
+#endif
