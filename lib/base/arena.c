@@ -33,7 +33,7 @@ static int add_block(struct tfh_arena *arena, size_t need)
 		size = left & ~(ALIGN - 1);
 	if (size < need)
 		size = need;
-	if (size > left || size > SIZE_MAX - sizeof(*block))
+	if (size > left)
 		return -1;
 	block = calloc(1, sizeof(*block) + size);
 	if (!block)
@@ -50,7 +50,7 @@ void *tfh_arena_alloc(struct tfh_arena *arena, size_t size)
 {
 	void *object;
 
-	if (size > SIZE_MAX - ALIGN)
+	if (size > PTRDIFF_MAX - sizeof(struct tfh_arena_block) - ALIGN)
 		return NULL;
 	size = size ? (size + ALIGN - 1) & ~(ALIGN - 1) : ALIGN;
 	if ((!arena->blocks || size > arena->blocks->size - arena->used) && add_block(arena, size))
@@ -73,9 +73,7 @@ char *tfh_arena_strndup(struct tfh_arena *arena, const char *text, size_t length
 {
 	char *copy;
 
-	if (length == SIZE_MAX)
-		return NULL;
-	copy = tfh_arena_alloc(arena, length + 1);
+	copy = length < SIZE_MAX ? tfh_arena_alloc(arena, length + 1) : NULL;
 	if (copy)
 		memcpy(copy, text, length);
 	return copy;

@@ -1,0 +1,76 @@
+/* The vocabulary: names and numbers lead to each other, every cause's name begins like its class,
+ * and every class that blocks has a part of the step's time.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/vocabulary.h"
+
+static void test_round_trip(void **state)
+{
+	(void)state;
+	for (int i = 0; i < TFH_CLASS_COUNT; i++)
+		assert_int_equal(tfh_class_find(tfh_class_name(i)), i);
+	for (int i = 0; i < TFH_PART_COUNT; i++)
+		assert_int_equal(tfh_part_find(tfh_part_name(i)), i);
+	for (int i = 0; i < TFH_CAUSE_COUNT; i++)
+		assert_int_equal(tfh_cause_find(tfh_cause_name(i)), i);
+	for (int i = 0; i < TFH_STAGE_COUNT; i++)
+		assert_int_equal(tfh_stage_find(tfh_stage_name(i)), i);
+	for (int i = 0; i < TFH_SEGMENT_COUNT; i++)
+		assert_int_equal(tfh_segment_find(tfh_segment_name(i)), i);
+	for (int i = 0; i < TFH_REMOVE_COUNT; i++)
+		assert_int_equal(tfh_remove_find(tfh_remove_name(i)), i);
+	assert_int_equal(TFH_CLASS_COUNT, 7);
+	assert_int_equal(TFH_PART_COUNT, 8);
+	assert_int_equal(TFH_STAGE_COUNT, 8);
+	assert_int_equal(TFH_REMOVE_COUNT, 7);
+	assert_int_equal(tfh_step_clock_find("period"), TFH_STEP_CLOCK_PERIOD);
+	assert_string_equal(tfh_confidence_name(TFH_CONFIDENCE_HIGH), "high");
+	assert_string_equal(tfh_end_name(TFH_END_KILLED), "killed");
+}
+
+static void test_none(void **state)
+{
+	(void)state;
+	assert_null(tfh_class_name(TFH_CLASS_NONE));
+	assert_null(tfh_cause_name(TFH_CAUSE_COUNT));
+	assert_int_equal(tfh_cause_find("input.magic"), TFH_CAUSE_NONE);
+	assert_int_equal(tfh_cause_find(NULL), TFH_CAUSE_NONE);
+	assert_int_equal(tfh_cause_class(TFH_CAUSE_NONE), TFH_CLASS_NONE);
+	assert_int_equal(tfh_cause_part(TFH_CAUSE_NONE), TFH_PART_NONE);
+	assert_int_equal(tfh_part_class(TFH_PART_NONE), TFH_CLASS_NONE);
+}
+
+static void test_causes(void **state)
+{
+	(void)state;
+	for (int i = 0; i < TFH_CAUSE_COUNT; i++) {
+		const char *cause = tfh_cause_name(i), *class = tfh_class_name(tfh_cause_class(i));
+		size_t stem = strcspn(cause, ".");
+
+		assert_int_equal(strncmp(cause, class, stem), 0);
+		assert_string_equal(class + stem, "-bound");
+		assert_int_equal(tfh_part_class(tfh_cause_part(i)), tfh_cause_class(i));
+	}
+	assert_int_equal(tfh_cause_part(TFH_CAUSE_HOST_LAUNCH), TFH_PART_LAUNCH);
+	assert_int_equal(tfh_cause_part(TFH_CAUSE_HOST_SYNC), TFH_PART_SYNC);
+	assert_int_equal(tfh_cause_part(TFH_CAUSE_HOST_UNKNOWN), TFH_PART_HOST);
+	assert_int_equal(tfh_remove_part(TFH_REMOVE_INPUT), TFH_PART_INPUT);
+	assert_int_equal(tfh_remove_part(TFH_REMOVE_EVERYTHING_BUT_COMPUTE), TFH_PART_COUNT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_causes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
