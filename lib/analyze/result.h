@@ -13,9 +13,6 @@
 #include "base/vocabulary.h"
 #include "model/model.h"
 
-enum tfh_confidence { TFH_CONF_LOW, TFH_CONF_MEDIUM, TFH_CONF_HIGH };
-enum tfh_clock_kind { TFH_CLOCK_NONE, TFH_CLOCK_MARK, TFH_CLOCK_ITERATOR, TFH_CLOCK_EXEC, TFH_CLOCK_PERIOD };
-
 struct tfh_verdict {
 	enum tfh_class cls;
 	enum tfh_cause cause; /* TFH_CAUSE_NONE where the class has none */
@@ -35,14 +32,14 @@ struct tfh_class_count {
 	uint32_t count;
 	double time_share;
 	double median_s, p95_s;
-	double breakdown[TFH_BREAKDOWN_COUNT]; /* shares within these steps */
+	double breakdown[TFH_PART_COUNT]; /* shares within these steps */
 };
 
 struct tfh_steps {
 	uint64_t count; /* training steps judged: warm-up and other segments not counted */
 	uint64_t warmup, unclassified, total;
 	double median_s, p95_s, total_s;
-	enum tfh_clock_kind clock;
+	enum tfh_step_clock clock;
 	const char *clock_name; /* iterator or function name */
 	double per_execution;	/* steps per executed call, 1 if one */
 	struct tfh_class_count classes[TFH_CLASS_COUNT];
@@ -110,7 +107,7 @@ struct tfh_step {
 	uint64_t index;
 	double start_s, dur_s;
 	uint8_t segment, cls, cause; /* enum tfh_segment, tfh_class, tfh_cause */
-	float breakdown[TFH_BREAKDOWN_COUNT]; /* seconds */
+	float breakdown[TFH_PART_COUNT]; /* seconds */
 };
 
 struct tfh_result {
@@ -121,7 +118,7 @@ struct tfh_result {
 	int end_code;
 	struct tfh_verdict verdict;
 	struct tfh_steps steps;
-	struct tfh_share breakdown[TFH_BREAKDOWN_COUNT]; /* of a median training step */
+	struct tfh_share breakdown[TFH_PART_COUNT]; /* of a median training step */
 	struct tfh_job_stage stages[TFH_STAGE_COUNT];	 /* raw-input .. storage */
 	struct tfh_whatif whatif[TFH_REMOVE_COUNT];
 	uint32_t n_whatif;

@@ -10,15 +10,13 @@
 
 #include "base/err.h"
 #include "base/fn.h"
+#include "base/vocabulary.h"
 #include "format/layout.h"
 #include "format/sketch.h"
 
 struct tfh_run; /* opened run directory, file list or foreign trace */
 
 enum tfh_source { TFH_SRC_TFT, TFH_SRC_KINETO, TFH_SRC_XPLANE };
-
-/* How a process ended, as far as its files and run.json tell. */
-enum tfh_end { TFH_END_EXIT, TFH_END_SIGNAL, TFH_END_KILLED, TFH_END_RUNNING, TFH_END_UNKNOWN };
 
 struct tfh_in_flight {
 	const char *fn;
@@ -70,6 +68,7 @@ uint32_t tfh_run_command(const struct tfh_run *run, const char *const **argv);
 const char *tfh_run_host(const struct tfh_run *run);
 int64_t tfh_run_start_realtime_ns(const struct tfh_run *run);
 int64_t tfh_run_wall_ns(const struct tfh_run *run);
+/* How the run ended, TFH_END_NONE if nothing tells. */
 enum tfh_end tfh_run_end(const struct tfh_run *run, int *code_or_signal);
 uint32_t tfh_run_in_flight(const struct tfh_run *run, const struct tfh_in_flight **out);
 uint32_t tfh_run_processes(const struct tfh_run *run, const struct tfh_process **out);
