@@ -95,7 +95,7 @@ static void test_strings(void **state)
 	(void)state;
 	assert_string("a\"b\\c/\b\f\n\r\t", 11, "\"a\\\"b\\\\c/\\b\\f\\n\\r\\t\"\n");
 	assert_string("\x01\x1f\x7f\0z", 5, "\"\\u0001\\u001f\\u007f\\u0000z\"\n");
-	assert_string("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80", 14,
+	assert_string("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80", 15,
 		      "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80\"\n");
 	/* a lone continuation, an overlong slash, a surrogate, a cut sequence, a byte that never
 	 * occurs */
