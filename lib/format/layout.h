@@ -101,6 +101,44 @@ static inline uint64_t tft_launch_w2(uint32_t bx, uint32_t by, uint32_t bz, uint
 	       (uint64_t)shared << 32;
 }
 
+/* The attributes byte of a launch. */
+enum {
+	TFT_LAUNCH_COOPERATIVE = 1,
+	TFT_LAUNCH_CLUSTER = 2,	     /* cluster dimensions were given */
+	TFT_LAUNCH_PROGRAMMATIC = 4, /* may begin before the kernel before it has ended */
+};
+
+/* What the EXT record of a copy (one part, TFT_EXT_BYTES) says beyond bytes | dst | src. */
+enum tft_ext_form {
+	TFT_EXT_2D = 1,
+	TFT_EXT_3D = 2,
+	TFT_EXT_PEER = 3,
+	TFT_EXT_PEER_3D = 4,
+	TFT_EXT_BATCH = 5, /* words of the record: total bytes, dst and src of the first pair */
+};
+struct tft_ext_copy {
+	uint8_t form;		    /* enum tft_ext_form */
+	uint8_t src_type, dst_type; /* 1 host, 2 device, 3 array, 4 unified; 0 = not told */
+	uint8_t reserved;
+	uint32_t src_ctx, dst_ctx; /* context ids of a peer copy */
+	uint32_t count;		   /* depth of a 3D copy, pairs of a batch */
+	uint32_t width[2];	   /* bytes in a row: low, high */
+	uint32_t height;
+	uint32_t src_pitch, dst_pitch; /* bytes from row to row, 0 = none */
+};
+static_assert(sizeof(struct tft_ext_copy) == TFT_EXT_BYTES, "on disk");
+
+/* A GRAPH record: stream = id of the executable graph, ctx = version, words = bytes H2D | D2H | within devices that one
+ * launch moves; its EXT holds counts of nodes, those of child graphs included. */
+struct tft_ext_graph {
+	uint32_t kernels, copies, memsets, hosts, children;
+	uint32_t conditionals; /* their bodies run an unknown number of times and are not counted */
+	uint32_t others;
+	uint32_t incomplete; /* 1: some node could not be read */
+	uint32_t reserved;
+};
+static_assert(sizeof(struct tft_ext_graph) == TFT_EXT_BYTES, "on disk");
+
 /* ---- journal: rings, open calls, staging; one file per process ------------------------------------------- */
 
 #define TFT_JOURNAL_MAGIC 0x0000004a54465431ull /* "1TFJ" */
@@ -180,7 +218,8 @@ enum {
 #define TFT_MAGIC 0x43544654u /* "TFTC" */
 #define TFT_VERSION 1
 #define TFT_MAX_EVENTS 65536u
-#define TFT_MAX_CHUNK (64u << 20) /* a reader refuses larger ones */
+#define TFT_MAX_CHUNK (64u << 20) /* bytes, packed or unpacked; a reader refuses larger ones */
+#define TFT_MAX_HEADER (4u << 20)
 
 #define TFT_TYPE(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 enum tft_type {
@@ -198,6 +237,76 @@ enum tft_type {
 	TFT_RANG = TFT_TYPE('R', 'A', 'N', 'G'), /* ranges from NVTX */
 	TFT_BTRC = TFT_TYPE('B', 'T', 'R', 'C'), /* backtraces */
 	TFT_MODS = TFT_TYPE('M', 'O', 'D', 'S'), /* loaded modules */
+};
+
+/*
+ * A chunk: one zstd skippable frame that holds struct tft_chunk_head, the run table and the packed sketch, then one
+ * ordinary zstd frame (absent when packed_bytes is 0). Two checksums, so that a first pass may trust headers it read
+ * with one small pread each.
+ */
+#define TFT_ZSTD_SKIPPABLE 0x184d2a54u
+
+struct tft_chunk_head {
+	uint32_t zstd_magic;  /* TFT_ZSTD_SKIPPABLE */
+	uint32_t zstd_length; /* bytes of the header after these first 8 */
+	uint32_t magic;	      /* TFT_MAGIC */
+	uint32_t header_crc;  /* CRC-32C of the zstd_length + 8 header bytes, this field taken as 0 */
+	uint32_t payload_crc; /* CRC-32C of the packed_bytes after the header */
+	uint32_t type;	      /* enum tft_type */
+	uint16_t version;     /* major version of the format */
+	uint16_t flags;	      /* TFT_CHUNK_* */
+	uint32_t fixed_bytes; /* where the run table begins: sizeof(struct tft_chunk_head) in version 1.0 */
+	uint64_t packed_bytes; /* of the ordinary frame */
+	uint64_t raw_bytes;    /* what it unpacks to */
+	uint64_t t_first;      /* ticks: smallest and largest t_end of the events; of other chunks 0 or a time */
+	uint64_t t_last;
+	uint64_t dropped; /* records lost by this process so far */
+	uint64_t number;  /* of the chunk in its file, from 0 */
+	uint32_t events;
+	uint32_t runs;
+	uint32_t sketch_bytes;
+	uint32_t reserved;
+};
+static_assert(sizeof(struct tft_chunk_head) == 96, "on disk");
+static_assert(offsetof(struct tft_chunk_head, packed_bytes) == 32, "on disk");
+static_assert(offsetof(struct tft_chunk_head, events) == 80, "on disk");
+
+enum {
+	TFT_CHUNK_MUST = 1, /* a reader that does not know this type must refuse the file */
+};
+
+/* One entry of the run table: consecutive records of one thread. */
+struct tft_chunk_run {
+	uint32_t thread, tid;
+	uint64_t first;	 /* number of the run's first record in its thread */
+	uint64_t t_base; /* t_begin of that record: where the time columns start */
+	uint32_t count;
+	uint32_t reserved;
+};
+static_assert(sizeof(struct tft_chunk_run) == 32, "on disk");
+
+/* One entry of the INDX payload. */
+struct tft_index_entry {
+	uint64_t offset; /* of the skippable frame */
+	uint32_t type, events;
+	uint64_t raw_bytes, packed_bytes, t_first, t_last, dropped;
+	uint32_t header_bytes; /* zstd_length + 8 */
+	uint32_t reserved;
+};
+static_assert(sizeof(struct tft_index_entry) == 64, "on disk");
+
+/* The last 32 bytes of a file that was closed: a skippable frame of its own. */
+struct tft_footer {
+	uint32_t zstd_magic, zstd_length; /* TFT_ZSTD_SKIPPABLE, 24 */
+	uint64_t index_offset;		  /* of the INDX chunk */
+	uint64_t reserved;
+	uint16_t version, flags; /* TFT_FOOTER_* */
+	uint32_t crc;		 /* CRC-32C of the 28 bytes before; a footer is known by it */
+};
+static_assert(sizeof(struct tft_footer) == 32, "on disk");
+
+enum {
+	TFT_FOOTER_CLEAN = 1, /* the process ended regularly with this segment */
 };
 
 #endif

@@ -1,0 +1,171 @@
+/*
+ * The types of the CUDA driver interface that the hooks read, binary compatible with the vendor's.
+ *
+ * Not taken from cuda.h: its #defines rename half of the exported symbols (cuMemcpyHtoD becomes cuMemcpyHtoD_v2), and
+ * the hooks must cover names that newer headers have dropped. scripts/check-cuda-table compares sizes and offsets.
+ */
+#ifndef TFH_HOOK_CUDA_TYPES_H
+#define TFH_HOOK_CUDA_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int CUresult;
+typedef unsigned long long CUdeviceptr;
+typedef unsigned int CUdeviceptr_v1;
+typedef unsigned long long CUmemGenericAllocationHandle;
+typedef void *CUstream;
+typedef void *CUevent;
+typedef void *CUcontext;
+typedef void *CUgreenCtx;
+typedef void *CUfunction;
+typedef void *CUkernel;
+typedef void *CUmodule;
+typedef void *CUlibrary;
+typedef void *CUlinkState;
+typedef void *CUgraph;
+typedef void *CUgraphNode;
+typedef void *CUgraphExec;
+typedef void *CUarray;
+typedef void *CUmipmappedArray;
+typedef void *CUmemoryPool;
+typedef void *CUexternalMemory;
+typedef void (*CUhostFn)(void *user);
+typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *user);
+
+/* The results that tfhook itself looks at or gives. */
+enum {
+	TFH_CUDA_SUCCESS = 0,
+	TFH_CUDA_SHARED_OBJECT_INIT_FAILED = 303, /* what a program gets whose driver cannot be loaded */
+	TFH_CUDA_NOT_SUPPORTED = 801,
+	TFH_CUDA_CAPTURE_INVALIDATED = 901,
+	TFH_CUDA_CAPTURE_UNJOINED = 904,
+};
+
+/* Stream handles with a meaning of their own. */
+#define TFH_STREAM_LEGACY ((CUstream)1)
+#define TFH_STREAM_PER_THREAD ((CUstream)2)
+
+enum { TFH_MEMORY_HOST = 1, TFH_MEMORY_DEVICE = 2, TFH_MEMORY_ARRAY = 3, TFH_MEMORY_UNIFIED = 4 };
+
+enum {
+	TFH_GPA_PER_THREAD = 2, /* flag of cuGetProcAddress: give the _ptsz or _ptds form */
+};
+
+typedef struct {
+	int type;
+	int id;
+} CUmemLocation;
+
+typedef struct {
+	char reserved[64];
+} CUipcMemHandle;
+
+enum {
+	TFH_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
+	TFH_LAUNCH_ATTRIBUTE_CLUSTER = 4,
+	TFH_LAUNCH_ATTRIBUTE_PROGRAMMATIC = 6,
+};
+
+typedef struct {
+	int id;
+	int pad;
+	union {
+		unsigned cluster[3];
+		int number;
+		char bytes[64];
+	} value;
+} CUlaunchAttribute;
+
+typedef struct {
+	unsigned grid[3];
+	unsigned block[3];
+	unsigned shared;
+	CUstream stream;
+	CUlaunchAttribute *attributes;
+	unsigned count;
+} CUlaunchConfig;
+
+/* One end of a 3D copy; `word` is unsigned int in the interface of CUDA 2, size_t since 3.2. */
+#define TFH_COPY_3D_END(word, address)                                                             \
+	struct {                                                                                   \
+		word x, y, z, lod;                                                                 \
+		int type;                                                                          \
+		const void *host;                                                                  \
+		address device;                                                                    \
+		CUarray array;                                                                     \
+		CUcontext context; /* of a peer copy, else unused */                               \
+		word pitch, height;                                                                \
+	}
+
+/* Flat: a nested end would be padded. */
+typedef struct {
+	unsigned src_x, src_y;
+	int src_type;
+	const void *src_host;
+	CUdeviceptr_v1 src_device;
+	CUarray src_array;
+	unsigned src_pitch;
+	unsigned dst_x, dst_y;
+	int dst_type;
+	const void *dst_host;
+	CUdeviceptr_v1 dst_device;
+	CUarray dst_array;
+	unsigned dst_pitch;
+	unsigned width, height;
+} CUDA_MEMCPY2D_v1;
+
+typedef struct {
+	struct {
+		size_t x, y;
+		int type;
+		const void *host;
+		CUdeviceptr device;
+		CUarray array;
+		size_t pitch;
+	} src, dst;
+	size_t width, height;
+} CUDA_MEMCPY2D;
+
+typedef struct {
+	TFH_COPY_3D_END(unsigned, CUdeviceptr_v1) src, dst;
+	unsigned width, height, depth;
+} CUDA_MEMCPY3D_v1;
+
+typedef struct {
+	TFH_COPY_3D_END(size_t, CUdeviceptr) src, dst;
+	size_t width, height, depth;
+} CUDA_MEMCPY3D;
+
+typedef CUDA_MEMCPY3D CUDA_MEMCPY3D_PEER;
+
+typedef struct {
+	int type; /* 1 pointer, 2 array */
+	union {
+		struct {
+			CUdeviceptr address;
+			size_t row, layer;
+			CUmemLocation hint;
+		} pointer;
+		struct {
+			CUarray array;
+			size_t x, y, z;
+		} array;
+	} at;
+} tfh_copy_operand;
+
+typedef struct {
+	tfh_copy_operand src, dst;
+	size_t width, height, depth;
+	int order;
+	unsigned flags;
+} CUDA_MEMCPY3D_BATCH_OP;
+
+typedef struct {
+	CUdeviceptr dst;
+	size_t pitch;
+	unsigned value, element;
+	size_t width, height;
+} CUDA_MEMSET_NODE_PARAMS;
+
+#endif
