@@ -93,8 +93,11 @@ TFHOOK := $(if $(SRC_main),$(B)/bin/tfhook)
 SIM := $(if $(call sources,simgpu),$(B)/sim/libcuda.so.1 $(B)/sim/libcuda.so)
 PRODUCTS := $(HOOK_SO) $(NOEXPORT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIM)
 
-AREAS := record hook tf sim analyze cli jobs
-UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
+# With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
+match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
+ALL_AREAS := record hook tf sim analyze cli jobs
+AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
+UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))
 AREA_C := $(wildcard $(AREAS:%=tests/%/*.c))
 AREA_CC := $(wildcard $(AREAS:%=tests/%/*.cc))
 is_lib = $(foreach f,$1,$(if $(filter lib%,$(notdir $f)),$f))
@@ -203,7 +206,6 @@ $(filter $(AREA_CC:%.cc=$(B)/%.so),$(AREA_LIBS)): $(B)/%.so: %.cc $(call stamp,t
 
 # Run variables shared by every target that starts tests.
 RUN_ENV = TFH_BUILD=$(abspath $(B)) TFH_SRC=$(CURDIR) TFH_SAN=$(SAN)
-UNIT_ALL = $(wildcard $(UNIT))
 
 check: tests
 	$(Q)scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' --python main --python clients \
