@@ -39,7 +39,7 @@ sources = $(wildcard $(foreach f,$(call folders,$1),lib/$f/*.c lib/$f/*.S))
 objects = $(patsubst lib/%,$(B)/obj/$1/%.o,$(basename $2))
 
 # --- what must be on the machine, before anything is compiled ---------------------------------------------------
-NO_BUILD := clean distclean format help uninstall python-env
+NO_BUILD := clean distclean format help uninstall fuzz
 GOALS := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter-out $(NO_BUILD),$(GOALS)),)
 ifeq ($(findstring n,$(firstword -$(filter-out --%,$(MAKEFLAGS)))),)
@@ -107,7 +107,7 @@ BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
 BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all demo check check-wheels check-tools tests bench fuzz soak install uninstall clean distclean format \
+.PHONY: all demo check check-wheels tests bench fuzz fuzz-run soak install uninstall clean distclean format \
 	compile_commands.json python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS)
@@ -140,11 +140,11 @@ $(foreach s,job core shared sim,$(eval $(call object-rules,$s)))
 # --- libraries and the command -----------------------------------------------------------------------------------
 $(CORE_A): $(OBJ_core) $(call stamp,objects-core)
 	@mkdir -p $(@D)
-	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(OBJ_core)
+	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $(OBJ_core)
 
 $(B)/lib/libtft.a: $(OBJ_shared) $(call stamp,objects-shared)
 	@mkdir -p $(@D)
-	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(OBJ_shared)
+	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $(OBJ_shared)
 
 $(B)/lib/libtft.so: $(OBJ_shared) $(call stamp,objects-shared) $(B)/lib/libtft.map
 	@mkdir -p $(@D)
@@ -226,14 +226,16 @@ demo: all
 
 bench: all $(BENCH) $(BENCH_LIBS)
 	$(Q)if [ -x bench/run ]; then python=$$(scripts/python-env main) && \
-		$(RUN_ENV) TFH_PY="$$python" bench/run; else echo 'bench: nothing to measure yet'; fi
+		$(RUN_ENV) TFH_PY="$$python" bench/run $(T); else echo 'bench: nothing to measure yet'; fi
 
-# Fuzzers need clang's libFuzzer; each runs for FUZZ_SECONDS.
+# Fuzzers need clang's libFuzzer. Each runs for FUZZ_SECONDS from the seeds in tests/fuzz/seeds/<name>.
 FUZZ_SECONDS ?= 60
 fuzz:
-	$(Q)$(MAKE) --no-print-directory CC=clang SAN=address O=$(O) fuzz-run
+	$(Q)command -v clang >/dev/null || { echo 'fuzz: needs clang and its sanitizers (Debian: clang libclang-rt-14-dev)'; exit 1; }
+	$(Q)$(MAKE) --no-print-directory CC=clang SAN=address O=$(O)-fuzz CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' fuzz-run
 fuzz-run: $(FUZZ)
-	$(Q)for f in $(FUZZ); do mkdir -p $$f.corpus && $$f -max_total_time=$(FUZZ_SECONDS) $$f.corpus || exit 1; done
+	$(Q)for f in $(FUZZ); do mkdir -p $$f.corpus; seeds=tests/fuzz/seeds/$$(basename $$f); \
+		[ -d $$seeds ] || seeds=; $$f -max_total_time=$(FUZZ_SECONDS) $$f.corpus $$seeds || exit 1; done
 $(FUZZ): $(B)/%: %.c $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$<)$(COMPILE_test) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(LIBS)
@@ -287,7 +289,7 @@ clean:
 
 # The downloads too.
 distclean:
-	$(Q)rm -rf build build-address build-undefined build-thread compile_commands.json
+	$(Q)rm -rf build build-* compile_commands.json
 
 help:
 	@echo 'make [all]            build everything into build/ (O=dir for another place)'
