@@ -1,0 +1,145 @@
+/*
+ * Marks set by the job itself: the exported side of include/tfhook/tfhook.h.
+ *
+ * A step or range is no open call while it lasts: the calls inside keep the depth that they have
+ * without marks, and the record is written at its end with the begin time kept here.
+ */
+#include <string.h>
+
+#include "record/record.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define RANGES 64 /* nesting of one thread */
+#define NAME_BYTES 255
+
+struct mark {
+	uint64_t begin; /* ticks; 0 = not begun, or begun while recording was off */
+	uint32_t name;
+	uint32_t journal;
+};
+
+static __thread struct {
+	struct mark step; /* between step_begin and step_end */
+	struct mark tick; /* since the last tfhook_step */
+	uint32_t ranges;  /* open, those beyond RANGES included */
+	struct mark range[RANGES];
+} marks __attribute__((tls_model("initial-exec")));
+
+static uint64_t steps; /* ended so far, all threads */
+
+EXPORT void tfhook_step_begin(const char *name);
+EXPORT void tfhook_step_end(void);
+EXPORT void tfhook_step(void);
+EXPORT void tfhook_range_push(const char *name);
+EXPORT void tfhook_range_pop(void);
+EXPORT void tfhook_pause(void);
+EXPORT void tfhook_resume(void);
+EXPORT int tfhook_flush(unsigned milliseconds);
+EXPORT int tfhook_active(void);
+
+/* Notes the time. A range's function number: steps are counted by the recorder while it is off,
+ * once, at their end. */
+static struct mark begin(const char *name)
+{
+	struct mark mark = {0};
+	struct tfh_self *self = tfh_enter(TFH_FN_mark_range, 0);
+
+	if (self) {
+		mark.begin = tfh_begin_time(self);
+		mark.journal = self->generation;
+		if (name)
+			mark.name =
+				tfh_text_id(self, TFT_NAME_STRING, name, strnlen(name, NAME_BYTES));
+		tfh_leave_quiet(self);
+	}
+	return mark;
+}
+
+/* Begin times and name ids outlive the step from calls kept in memory to recording, but not a fork.
+ */
+static inline bool usable(const struct tfh_self *self, const struct mark *mark)
+{
+	return mark->begin && (mark->journal ^ self->generation) <= 1;
+}
+
+static void end(enum tfh_fn fn, enum tft_kind kind, struct mark *mark, uint64_t number,
+		uint8_t depth)
+{
+	struct tfh_self *self = tfh_enter(fn, number);
+	struct tfh_rec *rec;
+
+	if (!self) {
+		mark->begin = 0;
+		return;
+	}
+	if (usable(self, mark)) {
+		rec = tfh_leave(self, fn, kind);
+		if (rec) {
+			rec->t_begin = mark->begin;
+			rec->depth = depth;
+			rec->w[0] = kind == TFT_MARK ? number : mark->name;
+			rec->w[1] = kind == TFT_MARK ? mark->name : 0;
+			tfh_publish(self, 1);
+		}
+	} else {
+		tfh_leave_quiet(self);
+	}
+	mark->begin = 0;
+}
+
+void tfhook_step_begin(const char *name)
+{
+	marks.step = begin(name);
+}
+
+void tfhook_step_end(void)
+{
+	if (marks.step.begin || tfh_mode == TFH_MODE_OFF)
+		end(TFH_FN_mark_step, TFT_MARK, &marks.step,
+		    __atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED), 0);
+}
+
+void tfhook_step(void)
+{
+	if (marks.tick.begin || tfh_mode == TFH_MODE_OFF)
+		end(TFH_FN_mark_step, TFT_MARK, &marks.tick,
+		    __atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED), 0);
+	marks.tick = begin(NULL);
+}
+
+void tfhook_range_push(const char *name)
+{
+	uint32_t level = marks.ranges++;
+
+	if (level < RANGES)
+		marks.range[level] = begin(name ? name : "");
+}
+
+void tfhook_range_pop(void)
+{
+	if (!marks.ranges)
+		return;
+	uint32_t level = --marks.ranges;
+	if (level < RANGES && marks.range[level].begin)
+		end(TFH_FN_mark_range, TFT_RANGE, &marks.range[level], 0, (uint8_t)level);
+}
+
+void tfhook_pause(void)
+{
+	tfh_pause();
+}
+
+void tfhook_resume(void)
+{
+	tfh_resume();
+}
+
+int tfhook_flush(unsigned milliseconds)
+{
+	return tfh_flush_now(milliseconds);
+}
+
+int tfhook_active(void)
+{
+	return tfh_mode == TFH_MODE_ON;
+}

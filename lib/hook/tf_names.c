@@ -1,0 +1,125 @@
+/*
+ * Names of eager calls and session runs, through TensorFlow's own C interface.
+ *
+ * An eager job executes tens of thousands of small ops a second, so the id of a name is cached per
+ * thread by the hash of the text: the op objects themselves are reused for other ops.
+ */
+#include "hook/tf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define CACHE 128     /* distinct ops of a training step: tens to a hundred */
+#define NAME_MAX_ 255 /* longest name kept */
+#define FETCHES 4     /* fetched and run operations that a session run's name lists */
+
+static struct {
+	const char *(*op_name)(void *op, void *status); /* TFE_OpGetName */
+	void *(*new_status)(void);			/* TF_NewStatus */
+	const char *(*operation_name)(const void *);	/* TF_OperationName */
+	int looked;
+} api;
+
+struct cached {
+	uint64_t hash;
+	uint32_t journal;
+	uint32_t id;
+};
+
+static __thread struct {
+	struct cached entry[CACHE];
+	/* TFE_OpGetName wants one, and the call's own is not ours to touch. A thread that ends
+	 * leaves its 16 bytes. */
+	void *status;
+} names __attribute__((tls_model("initial-exec")));
+
+static void look_up(void)
+{
+	api.op_name = (const char *(*)(void *, void *))tfh_tf_lookup("TFE_OpGetName", NULL);
+	api.new_status = (void *(*)(void))tfh_tf_lookup("TF_NewStatus", NULL);
+	api.operation_name = (const char *(*)(const void *))tfh_tf_lookup("TF_OperationName", NULL);
+	__atomic_store_n(&api.looked, 1, __ATOMIC_RELEASE);
+}
+
+static inline bool ready(void)
+{
+	if (tfh_unlikely(!__atomic_load_n(&api.looked, __ATOMIC_ACQUIRE)))
+		look_up();
+	return api.op_name && api.new_status;
+}
+
+static inline struct cached *slot_of(struct tfh_self *self, uint64_t hash)
+{
+	struct cached *c = &names.entry[hash % CACHE];
+
+	if (c->hash != hash || c->journal != self->generation)
+		*c = (struct cached){.hash = hash, .journal = self->generation};
+	return c;
+}
+
+uint32_t tfh_tf_op_name(struct tfh_self *self, const uint64_t *arg)
+{
+	if (tfh_unlikely(!ready()))
+		return 0;
+	if (tfh_unlikely(!names.status))
+		names.status = api.new_status();
+	const char *text = api.op_name((void *)arg[0], names.status);
+	if (!text)
+		return 0;
+	size_t length = strnlen(text, NAME_MAX_);
+	struct cached *c = slot_of(self, tfh_hash_bytes(text, length));
+	if (tfh_unlikely(!c->id))
+		c->id = tfh_text_id(self, TFT_NAME_OP, text, length);
+	return c->id;
+}
+
+/* TF_Output of TensorFlow's C interface. */
+struct output {
+	const void *operation;
+	int index;
+};
+
+static size_t append(char *text, size_t used, const void *operation)
+{
+	const char *name = operation ? api.operation_name(operation) : NULL;
+	int n = snprintf(text + used, NAME_MAX_ + 1 - used, "%s%s", used ? "," : "",
+			 name ? name : "?");
+
+	return n < 0 ? used : used + (size_t)n > NAME_MAX_ ? NAME_MAX_ : used + (size_t)n;
+}
+
+/*
+ * TF_SessionRun(session, options, inputs, input_values, ninputs, outputs | output_values, noutputs,
+ * targets, ntargets, metadata, status): the operations run and fetched, first ones, are what tells
+ * a training step from an evaluation.
+ */
+uint32_t tfh_tf_session_name(struct tfh_self *self, const uint64_t *arg, const uint64_t *stack)
+{
+	const struct output *outputs = (const struct output *)arg[5];
+	const void *const *targets = (const void *const *)stack[2];
+	int output_count = (int)stack[1], target_count = (int)stack[3];
+	uint64_t hash = (uint64_t)(uint32_t)output_count << 32 | (uint32_t)target_count;
+	char text[NAME_MAX_ + 1];
+	size_t used = 0;
+
+	if (!__atomic_load_n(&api.looked, __ATOMIC_ACQUIRE))
+		look_up();
+	if (!api.operation_name)
+		return 0;
+	for (int i = 0; i < target_count && i < FETCHES; i++)
+		hash = tfh_hash_add(hash, (uint64_t)(uintptr_t)targets[i]);
+	for (int i = 0; i < output_count && i < FETCHES; i++)
+		hash = tfh_hash_add(hash, (uint64_t)(uintptr_t)outputs[i].operation);
+	struct cached *c = slot_of(self, hash);
+	if (c->id)
+		return c->id;
+	for (int i = 0; i < target_count && i < FETCHES; i++)
+		used = append(text, used, targets[i]);
+	for (int i = 0; i < output_count && i < FETCHES; i++)
+		used = append(text, used, outputs[i].operation);
+	c->id = used ? tfh_text_id(self, TFT_NAME_OP, text, used) : 0;
+	return c->id;
+}

@@ -1,0 +1,440 @@
+/*
+ * Which stage of which pipeline an iterator object is.
+ *
+ * Objects are told apart by the id that TensorFlow itself gives them (a hash of prefix and
+ * address). Where in the object this id, its parent's and the prefix string lie differs by release,
+ * so the places are found once per process: BuildTraceMeName of the first object prints all three,
+ * and its first words are searched for them. Afterwards a stage that was seen costs one compare,
+ * and a new object of a known place costs one hash of its prefix.
+ */
+#include "hook/tf.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+
+#define CACHE 64      /* stages a thread meets at a time; a large pipeline has 30 */
+#define OBJECTS 16384 /* live iterator objects; parallel interleaves hold hundreds */
+#define STAGES 4096   /* places in pipelines, a new set with every iterator made */
+#define TEXT 512      /* bytes of a stage's name that are kept: shapes and types can be long */
+#define PREFIX 4096   /* longest prefix believed */
+#define WORDS 40      /* of an object that are searched; a DatasetBaseIterator has more */
+#define SLOTS 64      /* of a vtable that are searched for get-next */
+#define TRIES 256     /* probes before we give up on names */
+#define LOCK_SPINS 2000
+
+int tfh_tf_this = -1;
+
+struct stage {
+	uint64_t key;	 /* place in its pipeline; 0 = free */
+	uint32_t parent; /* index of the stage that it feeds, from 1; 0 = none */
+	uint32_t root;	 /* index of the pipeline's last stage; goes when that goes */
+	uint32_t id;	 /* as recorded in `journal` */
+	uint32_t journal;
+	uint32_t length;
+	char *text;
+	uint8_t place; /* enum tfh_tf_place */
+};
+
+struct object {
+	uint64_t key;	/* TensorFlow's id of it, or its address; 0 = free */
+	uint32_t stage; /* index in stages, from 1 */
+	bool root;
+};
+
+static struct object objects[OBJECTS];
+static struct stage stages[STAGES];
+static uint32_t stage_slots[2 * STAGES]; /* hash of stages: index + 1 */
+static uint32_t object_count;
+static uint64_t roots;	  /* iterators made so far: makes the key of each root new */
+static uint32_t made = 1; /* generation: changes when a root goes */
+static int lock;
+
+/* Word index in the object, -1 unknown. */
+static int id_word = -1, parent_word = -1, prefix_word = -1;
+
+struct cached {
+	const void *object;
+	uint64_t key;
+	uint32_t made;
+	uint32_t journal;
+	struct tfh_tf_stage stage;
+};
+static __thread struct cached cache[CACHE] __attribute__((tls_model("initial-exec")));
+
+/* A thread that cannot have the tables soon does without a name this time. */
+static bool take(void)
+{
+	for (int i = 0; i < LOCK_SPINS; i++) {
+		if (!__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+			return true;
+		if (i % 16 == 15)
+			sched_yield();
+	}
+	return false;
+}
+
+static void give(void)
+{
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+/* The child has one thread, and none of the others that may have held the lock. */
+static void forked(void)
+{
+	lock = 0;
+}
+
+__attribute__((constructor)) static void on_fork(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
+/* ---- the object
+ * ------------------------------------------------------------------------------------------ */
+
+/* Its vtable names our get-next: every stage's slot is relocated against the exported symbol. */
+static bool is_iterator(uint64_t address)
+{
+	uint64_t table, slots[SLOTS];
+
+	if (!address || address % 8 || tfh_tf_peek((void *)address, &table, 8) != 8 || !table ||
+	    table % 8)
+		return false;
+	size_t n = tfh_tf_peek((void *)table, slots, sizeof(slots)) / 8;
+	for (size_t i = 0; i < n; i++) {
+		if (slots[i] == (uint64_t)tfh_tf_wrapper[TFH_ROW_tf_stage_getnext])
+			return true;
+	}
+	return false;
+}
+
+int tfh_tf_this_index(const struct tfh_tf_frame *frame)
+{
+	static int tries;
+
+	if (tfh_tf_this < 0 && __atomic_load_n(&tries, __ATOMIC_RELAXED) < TRIES) {
+		__atomic_fetch_add(&tries, 1, __ATOMIC_RELAXED);
+		bool first = is_iterator(frame->arg[0]), second = is_iterator(frame->arg[1]);
+		if (first != second)
+			__atomic_store_n(&tfh_tf_this, second, __ATOMIC_RELAXED);
+	}
+	return tfh_tf_this;
+}
+
+static inline uint64_t word(const void *object, int index)
+{
+	return ((const uint64_t *)object)[index];
+}
+
+static inline uint64_t key_of(const void *object)
+{
+	int at = __atomic_load_n(&id_word, __ATOMIC_RELAXED);
+
+	return at >= 0 ? word(object, at) : (uint64_t)(uintptr_t)object;
+}
+
+/* The value after `name` ("id=", "parent_id=") in a trace name; 0 if absent. */
+static uint64_t number_in(const char *text, const char *name)
+{
+	for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
+		if (at == text || at[-1] == ',' || at[-1] == '#')
+			return strtoull(at + strlen(name), NULL, 10);
+	}
+	return 0;
+}
+
+/* Finds where the object keeps what its trace name says. The order of the last two stores does not
+ * matter. */
+static void learn(const void *object, const char *text)
+{
+	uint64_t words[WORDS], id = number_in(text, "id="), parent = number_in(text, "parent_id=");
+	size_t n = tfh_tf_peek(object, words, sizeof(words)) / 8;
+	size_t length = strcspn(text, "#");
+	char prefix[256];
+
+	for (size_t i = 1; i < n; i++) {
+		if (id && id_word < 0 && words[i] == id)
+			__atomic_store_n(&id_word, (int)i, __ATOMIC_RELAXED);
+		if (parent && parent_word < 0 && words[i] == parent)
+			__atomic_store_n(&parent_word, (int)i, __ATOMIC_RELEASE);
+		if (prefix_word < 0 && length && length < sizeof(prefix) && i + 1 < n &&
+		    words[i + 1] == length &&
+		    tfh_tf_peek((void *)words[i], prefix, length) == length &&
+		    !memcmp(prefix, text, length))
+			__atomic_store_n(&prefix_word, (int)i, __ATOMIC_RELEASE);
+	}
+}
+
+/* Hash of a prefix without the numbers in brackets: "Interleave[3]::TFRecord" is one place for
+ * every 3. */
+static uint64_t hash_prefix(const char *text, size_t length)
+{
+	uint64_t hash = length ? 1 : 0;
+	bool inside = false;
+
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == '[')
+			inside = true;
+		else if (text[i] == ']')
+			inside = false;
+		if (!inside)
+			hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3ull;
+	}
+	return tfh_hash_u64(hash);
+}
+
+/*
+ * TensorFlow's own name of the object, as its profiler would show it. The function returns a
+ * std::string of libstdc++'s present layout {pointer, length, 16 bytes}: "B5cxx11" in the symbol
+ * says so (2.9 and later).
+ */
+static size_t trace_name(const void *object, char *out, size_t size)
+{
+	static void *(*build)(void *, const void *);
+	static void (*release)(void *);
+	static int looked;
+	struct {
+		char *text;
+		size_t length;
+		char inside[16];
+	} string = {0};
+
+	if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {
+		build = (void *(*)(void *, const void *))tfh_tf_lookup(
+			"_ZN10tensorflow4data19DatasetBaseIterator16BuildTraceMeNameB5cxx11Ev",
+			NULL);
+		release = (void (*)(void *))tfh_tf_lookup("_ZdlPv", NULL);
+		__atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
+	}
+	if (!build || !release)
+		return 0;
+	build(&string, object);
+	size_t length = string.length < size - 1 ? string.length : size - 1;
+	memcpy(out, string.text, length);
+	out[length] = '\0';
+	if (string.text != string.inside)
+		release(string.text);
+	return length;
+}
+
+/* ---- tables, under the lock
+ * ------------------------------------------------------------------------------ */
+
+/* Where the object with this key is, or the free place for it. */
+static uint32_t object_slot(uint64_t key)
+{
+	uint32_t i = (uint32_t)tfh_hash_u64(key) % OBJECTS;
+
+	while (objects[i].key && objects[i].key != key)
+		i = (i + 1) % OBJECTS;
+	return i;
+}
+
+/* Open addressing without tombstones: later entries of the same run move up. */
+static void object_remove(uint32_t hole)
+{
+	uint32_t i = hole;
+
+	objects[hole].key = 0;
+	object_count--;
+	for (;;) {
+		i = (i + 1) % OBJECTS;
+		if (!objects[i].key)
+			return;
+		uint32_t home = (uint32_t)tfh_hash_u64(objects[i].key) % OBJECTS;
+		if ((i - home + OBJECTS) % OBJECTS >= (i - hole + OBJECTS) % OBJECTS) {
+			objects[hole] = objects[i];
+			objects[i].key = 0;
+			hole = i;
+		}
+	}
+}
+
+static uint32_t stage_find(uint64_t key, uint32_t *slot)
+{
+	uint32_t i = (uint32_t)key % (2 * STAGES);
+
+	while (stage_slots[i] && stages[stage_slots[i] - 1].key != key)
+		i = (i + 1) % (2 * STAGES);
+	*slot = i;
+	return stage_slots[i];
+}
+
+/* See enum tfh_tf_place. Text: "ReduceIterator::Root::Prefetch::Scan::MapAndBatch#...". */
+static uint8_t place_of(const char *text)
+{
+	static const char root[] = "ReduceIterator::", scan[] = "::Scan";
+	const char *end = text + strcspn(text, "#"), *at = strstr(text, scan);
+
+	if (strncmp(text, root, sizeof(root) - 1) || !at || at >= end)
+		return TFH_PLACE_PIPELINE;
+	at += sizeof(scan) - 1;
+	if (at == end)
+		return TFH_PLACE_LOOP;
+	if (at[0] != ':')
+		return TFH_PLACE_PIPELINE;
+	at = strstr(at + 2, "::");
+	return !at || at >= end ? TFH_PLACE_LOOP_SOURCE : TFH_PLACE_PIPELINE;
+}
+
+static uint32_t stage_add(uint64_t key, uint32_t slot, uint32_t parent, const char *text,
+			  size_t length)
+{
+	static uint32_t next;
+	uint32_t i = next, tried = 0;
+
+	while (stages[i].key && ++tried < STAGES)
+		i = (i + 1) % STAGES;
+	char *copy = stages[i].key ? NULL : malloc(length + 1);
+	if (!copy)
+		return 0;
+	memcpy(copy, text, length + 1);
+	stages[i] = (struct stage){
+		.key = key, .parent = parent, .text = copy, .length = (uint32_t)length};
+	stages[i].place = place_of(copy);
+	stages[i].root = parent ? stages[parent - 1].root : i + 1;
+	next = (i + 1) % STAGES;
+	return stage_slots[slot] = i + 1;
+}
+
+/* Forgets the stages of a pipeline that is gone: a job may make an iterator per step. */
+static void stages_remove(uint32_t root)
+{
+	uint32_t slot;
+
+	memset(stage_slots, 0, sizeof(stage_slots));
+	for (uint32_t i = 0; i < STAGES; i++) {
+		if (stages[i].key && stages[i].root == root) {
+			free(stages[i].text);
+			stages[i].key = 0;
+		}
+		if (stages[i].key) {
+			stage_find(stages[i].key, &slot);
+			stage_slots[slot] = i + 1;
+		}
+	}
+}
+
+static uint32_t add_object(const void *object)
+{
+	char text[TEXT] = "";
+	size_t length = 0, prefix_length = 0;
+	const char *prefix = NULL;
+	uint64_t parent_key = 0, key, hash;
+	uint32_t parent = 0, index, slot;
+
+	if (id_word < 0 || prefix_word < 0 || parent_word < 0) {
+		length = trace_name(object, text, sizeof(text));
+		if (!length)
+			return 0;
+		learn(object, text);
+		parent_key = number_in(text, "parent_id=");
+		prefix = text;
+		prefix_length = strcspn(text, "#");
+	} else {
+		parent_key = word(object, parent_word);
+		prefix = (const char *)word(object, prefix_word);
+		prefix_length = word(object, prefix_word + 1);
+		if (prefix_length > PREFIX)
+			return 0;
+	}
+	if (parent_key && objects[object_slot(parent_key)].key == parent_key)
+		parent = objects[object_slot(parent_key)].stage;
+	hash = hash_prefix(prefix, prefix_length);
+	if (parent)
+		key = tfh_hash_add(stages[parent - 1].key, hash);
+	else
+		key = tfh_hash_add(hash, parent_key ? parent_key : ++roots);
+	key |= 2; /* never 0 or 1 */
+	index = stage_find(key, &slot);
+	if (!index) {
+		if (!length)
+			length = trace_name(object, text, sizeof(text));
+		index = stage_add(key, slot, parent, text, length);
+	}
+	uint64_t object_key = key_of(object);
+	if (index && object_count < OBJECTS * 3 / 4) {
+		uint32_t at = object_slot(object_key);
+		object_count += objects[at].key == 0;
+		objects[at] =
+			(struct object){.key = object_key, .stage = index, .root = !parent_key};
+	}
+	return index;
+}
+
+/* ---- for the hooks
+ * --------------------------------------------------------------------------------------- */
+
+static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
+{
+	int saved_errno = errno;
+	uint32_t generation = __atomic_load_n(&made, __ATOMIC_ACQUIRE);
+	uint32_t id = 0, index, at;
+	struct stage stage = {0}, parent = {0};
+
+	if (!take())
+		return tfh_tf_stage_unnamed(self);
+	at = object_slot(key_of(object));
+	index = objects[at].key ? objects[at].stage : add_object(object);
+	if (index) {
+		stage = stages[index - 1];
+		if (stage.parent)
+			parent = stages[stage.parent - 1];
+	}
+	give();
+	if (index) { /* the object lives, so its pipeline and these texts do */
+		id = tfh_handle_new(self, TFT_NAME_STAGE, stage.key,
+				    parent.journal == self->generation ? parent.id : 0, stage.text,
+				    stage.length);
+		stages[index - 1].id = id;
+		stages[index - 1].journal = self->generation;
+		cache[tfh_hash_u64((uint64_t)(uintptr_t)object) % CACHE] = (struct cached){
+			object, key_of(object), generation, self->generation, {id, stage.place}};
+	}
+	errno = saved_errno;
+	return id ? (struct tfh_tf_stage){id, stage.place} : tfh_tf_stage_unnamed(self);
+}
+
+struct tfh_tf_stage tfh_tf_stage(struct tfh_self *self, const void *object)
+{
+	const struct cached *c = &cache[tfh_hash_u64((uint64_t)(uintptr_t)object) % CACHE];
+
+	if (tfh_likely(c->object == object && c->key == key_of(object) &&
+		       c->made == __atomic_load_n(&made, __ATOMIC_RELAXED) &&
+		       c->journal == self->generation))
+		return c->stage;
+	return stage_slow(self, object);
+}
+
+struct tfh_tf_stage tfh_tf_stage_unnamed(struct tfh_self *self)
+{
+	static const char text[] = "Iterator::unnamed#";
+	uint32_t id = tfh_handle_known(self, TFT_NAME_STAGE, 1);
+
+	if (!id)
+		id = tfh_handle_new(self, TFT_NAME_STAGE, 1, 0, text, sizeof(text) - 1);
+	return (struct tfh_tf_stage){id, TFH_PLACE_PIPELINE};
+}
+
+void tfh_tf_stage_gone(const void *object)
+{
+	if (!__atomic_load_n(&object_count, __ATOMIC_RELAXED) || !take())
+		return;
+	uint32_t at = object_slot(key_of(object));
+	if (objects[at].key) {
+		/* A new iterator at the same address would have the same id and pass for this one.
+		 */
+		if (objects[at].root) {
+			__atomic_fetch_add(&made, 1, __ATOMIC_RELEASE);
+			stages_remove(objects[at].stage);
+		}
+		object_remove(at);
+	}
+	give();
+}
