@@ -260,7 +260,6 @@ compile_commands.json:
 # --- install -----------------------------------------------------------------------------------------------------
 # "source=destination"; uninstall removes exactly these.
 DATA := $(PREFIX)/share
-INSTALL_BIN := $(TFHOOK)
 INSTALL_LIST = \
 	$(foreach f,$(TFHOOK),$f=$(PREFIX)/bin/tfhook=755) \
 	$(foreach f,$(HOOK_SO) $(NOEXPORT_SO),$f=$(LIBDIR)/tfhook/$(notdir $f)=755) \
@@ -268,6 +267,7 @@ INSTALL_LIST = \
 	$(foreach f,$(filter %.a,$(TFT)),$f=$(LIBDIR)/libtft.a=644) \
 	$(foreach f,$(filter %.so,$(TFT)),$f=$(LIBDIR)/libtft.so.0=755) \
 	$(foreach f,$(wildcard include/tfhook/*.h),$f=$(PREFIX)/include/tfhook/$(notdir $f)=644) \
+	$(foreach f,$(wildcard scripts/demo/*.* scripts/python/*.py),$f=$(DATA)/tfhook/$(f:scripts/%=%)=644) \
 	$(foreach s,1 5 7,$(foreach f,$(wildcard docs/man/*.$s),$f=$(DATA)/man/man$s/$(notdir $f)=644)) \
 	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json lib/format/FORMAT.md),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
 field = $(word $2,$(subst =, ,$1))
@@ -280,7 +280,8 @@ install: all
 uninstall:
 	$(Q)rm -f $(foreach e,$(INSTALL_LIST),"$(DESTDIR)$(call field,$e,2)") \
 		"$(DESTDIR)$(LIBDIR)/libtft.so" "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so"
-	$(Q)for d in $(LIBDIR)/tfhook/sim $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook; do \
+	$(Q)for d in $(LIBDIR)/tfhook/sim $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook \
+		$(DATA)/tfhook/demo $(DATA)/tfhook/python $(DATA)/tfhook; do \
 		rmdir "$(DESTDIR)$$d" 2>/dev/null || true; done
 
 # --- the rest ----------------------------------------------------------------------------------------------------
