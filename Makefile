@@ -43,7 +43,9 @@ NO_BUILD := clean distclean format help uninstall fuzz
 GOALS := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter-out $(NO_BUILD),$(GOALS)),)
 ifeq ($(findstring n,$(firstword -$(filter-out --%,$(MAKEFLAGS)))),)
-ifneq ($(shell scripts/bootstrap >&2 && scripts/cuda-headers $(B)/cuda.mk $(CUDA_GEN) >&2 && echo ready),ready)
+# CUDA's headers are looked for, and downloaded, only when some source asks for them.
+USES_CUDA := $(or $(CUDA_GEN),$(shell grep -lE '^ *\# *include *<(cuda|cupti)' lib/*/*.[chS] tests/*/*.c bench/*.c 2>/dev/null))
+ifneq ($(shell scripts/bootstrap >&2 && $(if $(USES_CUDA),scripts/cuda-headers $(B)/cuda.mk $(CUDA_GEN) >&2 &&) echo ready),ready)
 $(error something is missing; see above)
 endif
 endif
@@ -210,7 +212,8 @@ RUN_ENV = TFH_BUILD=$(abspath $(B)) TFH_SRC=$(CURDIR) TFH_SAN=$(SAN)
 check: tests
 	$(Q)scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' --python main --python clients \
 		$(if $(T),,--tool 'check-deps=scripts/check-deps' \
-		--tool 'check-exports=scripts/check-exports $(B)' --tool 'format=scripts/format --check') \
+		--tool 'check-exports=scripts/check-exports $(B)' --tool 'check-headers=scripts/check-headers' \
+		$(foreach c,$(wildcard scripts/check-cuda-table),--tool 'check-cuda-table=$c') --tool 'format=scripts/format --check') \
 		$(UNIT) $(AREAS:%=tests/%)
 
 # The same jobs under every wheel that the hooks are proven on, with the pairs that `check` leaves out.
