@@ -49,7 +49,9 @@ ifneq ($(shell scripts/bootstrap >&2 && $(if $(USES_CUDA),scripts/cuda-headers $
 $(error something is missing; see above)
 endif
 endif
+ifneq ($(USES_CUDA),)
 -include $(B)/cuda.mk
+endif
 endif
 
 # --- flags -------------------------------------------------------------------------------------------------------
@@ -89,7 +91,7 @@ OBJ_sim := $(call objects,sim,$(SRC_sim))
 CORE_A := $(B)/lib/libtfh_core.a
 # A product whose folder is still empty is left out.
 HOOK_SO := $(if $(call sources,hook),$(B)/lib/libtfhook.so)
-NOEXPORT_SO := $(if $(HOOK_SO),$(if $(wildcard lib/hook/libtfhook-noexport.map),$(B)/lib/libtfhook-noexport.so))
+NOEXPORT_SO := $(if $(HOOK_SO),$(B)/lib/libtfhook-noexport.so)
 TFT := $(if $(call sources,format),$(B)/lib/libtft.a $(B)/lib/libtft.so)
 TFHOOK := $(if $(SRC_main),$(B)/bin/tfhook)
 SIM := $(if $(call sources,simgpu),$(B)/sim/libcuda.so.1 $(B)/sim/libcuda.so)
@@ -159,14 +161,22 @@ $(B)/lib/libtft.map: Makefile
 
 # nodelete: threads of the job may be inside a wrapper when somebody calls dlclose.
 LINK_HOOK = $(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-z,now -Wl,-z,nodelete \
-	$(if $(filter %.map,$^),-Wl$(comma)--version-script=$(filter %.map,$^)) -o $@ $(OBJ_job) $(LIBS)
-$(B)/lib/libtfhook.so: $(OBJ_job) $(call stamp,objects-job) $(wildcard lib/hook/libtfhook.map)
+	-Wl$(comma)--version-script=$(filter %.map,$^) -o $@ $(OBJ_job) $(LIBS)
+$(B)/lib/libtfhook.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/libtfhook.map
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(LINK_HOOK)
 
-$(B)/lib/libtfhook-noexport.so: $(OBJ_job) $(call stamp,objects-job) $(wildcard lib/hook/libtfhook-noexport.map)
+$(B)/lib/libtfhook-noexport.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/libtfhook-noexport.map
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(LINK_HOOK)
+
+$(B)/lib/libtfhook.map: scripts/gen-exports lib/base/cuda_api.def lib/base/tf_api.def
+	@mkdir -p $(@D)
+	$(Q)scripts/gen-exports >$@
+
+$(B)/lib/libtfhook-noexport.map: scripts/gen-exports lib/base/tf_api.def
+	@mkdir -p $(@D)
+	$(Q)scripts/gen-exports --no-driver >$@
 
 $(B)/bin/tfhook: $(OBJ_main) $(CORE_A)
 	@mkdir -p $(@D)
