@@ -117,7 +117,7 @@ static_assert(sizeof(struct tft_staged) == 24, "journal");
 struct tft_staging {
 	uint64_t records_off; /* from the start of the journal */
 	uint32_t capacity;    /* in records */
-	uint32_t reserved;
+	uint32_t epoch;	      /* +1 (release) right before n_batches and used go back to 0: a live look was torn */
 	uint32_t n_batches; /* release: batches that are whole */
 	uint32_t used;	    /* records in use: where the next batch begins */
 	uint64_t reserved1[5];

@@ -40,7 +40,7 @@ struct tft_chunk_info {
 	uint64_t raw_bytes, packed_bytes;
 	uint64_t t_first, t_last; /* ticks; smallest and largest t_end in the chunk */
 	uint64_t dropped;	  /* cumulative in this process */
-	bool crc_ok;
+	bool crc_ok; /* false once reading the chunk found it damaged; tft_verify reads them all */
 };
 
 int tft_open(const char *path, struct tft_reader **out, struct tfh_err *err);
@@ -48,11 +48,16 @@ void tft_close(struct tft_reader *r);
 const struct tft_head *tft_head(const struct tft_reader *r);
 uint32_t tft_chunk_count(const struct tft_reader *r);
 const struct tft_chunk_info *tft_chunk(const struct tft_reader *r, uint32_t i);
-bool tft_clean_end(const struct tft_reader *r);	  /* footer present */
+bool tft_clean_end(const struct tft_reader *r);	  /* footer present, and the process ended regularly with this segment */
+bool tft_closed(const struct tft_reader *r);	  /* footer present: the segment was finished */
 uint64_t tft_bad_chunks(const struct tft_reader *r); /* skipped because of damage */
 uint64_t tft_tail_bytes(const struct tft_reader *r); /* bytes after the last whole chunk */
 
-/* Sketch of an EVNT chunk (from its header, nothing is decoded) or of a DGST chunk. */
+/* Reads every chunk and checks its checksum; returns how many are damaged (all in all) or -errno. */
+long tft_verify(struct tft_reader *r, struct tfh_err *err);
+
+/* Sketch of an EVNT chunk (from its header, nothing is decoded) or of a DGST chunk (which stands for one given-up
+ * EVNT chunk: same events, times, run table). Owned by the reader until the next call. */
 int tft_chunk_sketch(struct tft_reader *r, uint32_t i, const struct tft_sketch **out, struct tfh_err *err);
 
 /* Raw payload of a non-event chunk; owned by the reader until the next call. */
@@ -62,8 +67,17 @@ int tft_chunk_payload(struct tft_reader *r, uint32_t i, const void **data, size_
 uint64_t tft_monotonic_ns(const struct tft_reader *r, uint64_t ticks);
 uint64_t tft_realtime_ns(const struct tft_reader *r, uint64_t ticks);
 
-/* Events of one chunk: runs of consecutive records of one thread, each in t_end order of its thread. */
-struct tft_events;
+/* How well the ticks of this file behave. A residual of many microseconds means a suspended machine or a bad counter. */
+struct tft_clock_health {
+	uint32_t triples;
+	double tick_hz;		  /* measured between the first and the last triple; 0 with fewer than two */
+	int64_t residual_ns;	  /* largest distance of a triple from the line through its neighbours (MONOTONIC) */
+	uint64_t residual_ticks;  /* where that was */
+	int64_t realtime_step_ns; /* largest change of REALTIME - MONOTONIC between two triples */
+};
+void tft_clock_health(const struct tft_reader *r, struct tft_clock_health *health);
+
+/* Consecutive records of one thread. */
 struct tft_run {
 	uint32_t thread; /* index, unique in the process */
 	uint32_t tid;
@@ -71,16 +85,30 @@ struct tft_run {
 	uint32_t count;
 	uint32_t start; /* index of its first record in the chunk */
 };
+
+/* Run table of an EVNT or DGST chunk from its header alone; owned by the reader until the next call. */
+int tft_chunk_runs(struct tft_reader *r, uint32_t i, const struct tft_run **runs, uint32_t *n, struct tfh_err *err);
+
+/* Events of one chunk: runs of consecutive records of one thread, each in t_end order of its thread. */
+struct tft_events;
 int tft_events_open(struct tft_reader *r, uint32_t chunk, struct tft_events **out, struct tfh_err *err);
 void tft_events_close(struct tft_events *ev);
+/* Order-0 entropy in bytes, summed over every stored byte plane of the chunk: what no coding without context beats. */
+double tft_entropy_bytes(const struct tft_events *ev);
 uint32_t tft_run_count(const struct tft_events *ev);
 const struct tft_run *tft_run(const struct tft_events *ev, uint32_t i);
+
+#define TFT_MAX_COLUMNS 64u
 
 /* Sequential cursor over one run; tft_next writes one record and returns true, false at the run's end. */
 struct tft_cursor {
 	const struct tft_events *ev;
 	uint32_t pos, end;
-	uint64_t t; /* end time of the last record handed out, for delta decoding */
+	uint64_t t;	 /* end time of the last record handed out, for delta decoding */
+	uint64_t number; /* of the record at pos, in its thread */
+	uint32_t text;	 /* place in the text section, and in each column with the value before */
+	uint32_t column[TFT_MAX_COLUMNS];
+	uint64_t previous[TFT_MAX_COLUMNS];
 };
 void tft_cursor_init(struct tft_cursor *c, const struct tft_events *ev, uint32_t run);
 bool tft_next(struct tft_cursor *c, struct tfh_rec *rec);

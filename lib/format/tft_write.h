@@ -26,6 +26,13 @@ struct tft_batch {
 	uint64_t first;
 };
 
+/* zstd level, 1 by default. Negative levels lose on this data, 3 gains 0.3 % for 20 % of the speed. */
+int tft_writer_level(struct tft_writer *w, int level);
+
+/* The HEAD payload of `head`: what a journal keeps a copy of. Returns its length, also when `cap` was too small (then
+ * `buf` is incomplete). */
+size_t tft_head_pack(const struct tft_head *head, void *buf, size_t cap);
+
 /* Encodes and appends one EVNT chunk (at most TFT_MAX_EVENTS records in all) with one write(2). */
 int tft_write_events(struct tft_writer *w, const struct tft_batch *batches, uint32_t n, uint64_t dropped);
 
@@ -45,7 +52,11 @@ uint64_t tft_writer_bytes(const struct tft_writer *w);
 /* After a failed write: cut back to the last whole chunk so that a retry appends at a sound place. */
 int tft_writer_rewind(struct tft_writer *w);
 
-/* Index and footer, close, free. */
+/* A chunk of another file that is given up: its header with the sketch stays as a DGST chunk. */
+int tft_write_digest(struct tft_writer *w, struct tft_reader *from, uint32_t chunk, struct tfh_err *err);
+
+/* Index and footer, close, free. `clean`: the process ended regularly with this segment; false for a segment that is
+ * followed by another one. The writer is gone even when an error is returned. */
 int tft_writer_finish(struct tft_writer *w, bool clean);
 
 #endif

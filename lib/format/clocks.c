@@ -1,0 +1,150 @@
+#include "format/clocks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void thin_out(struct tft_clocks *c)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < c->n; i += 2)
+		c->t[kept++] = c->t[i];
+	c->n = kept;
+}
+
+int tft_clocks_add(struct tft_clocks *c, const void *triples, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (c->n == TFT_CLOCKS_MAX)
+			thin_out(c);
+		if (c->n == c->cap) {
+			uint32_t cap = c->cap ? c->cap * 2 : 64;
+			struct tft_clock_triple *grown = realloc(c->t, cap * sizeof(*grown));
+			if (!grown)
+				return -ENOMEM;
+			c->t = grown;
+			c->cap = cap;
+		}
+		memcpy(&c->t[c->n++], (const char *)triples + i * sizeof(*c->t), sizeof(*c->t));
+	}
+	return 0;
+}
+
+static int by_ticks(const void *pa, const void *pb)
+{
+	const struct tft_clock_triple *a = pa, *b = pb;
+
+	return a->ticks < b->ticks ? -1 : a->ticks > b->ticks;
+}
+
+void tft_clocks_finish(struct tft_clocks *c)
+{
+	uint32_t kept = 0;
+
+	if (c->n == 0)
+		return;
+	qsort(c->t, c->n, sizeof(*c->t), by_ticks);
+	for (uint32_t i = 0; i < c->n; i++) {
+		/* MONOTONIC never goes back: a triple that says so is damaged */
+		if (kept && (c->t[i].ticks == c->t[kept - 1].ticks ||
+			     c->t[i].monotonic_ns < c->t[kept - 1].monotonic_ns))
+			continue;
+		c->t[kept++] = c->t[i];
+	}
+	c->n = kept;
+}
+
+void tft_clocks_free(struct tft_clocks *c)
+{
+	free(c->t);
+	memset(c, 0, sizeof(*c));
+}
+
+static uint64_t scale(uint64_t delta, uint64_t num, uint64_t den)
+{
+	return den ? (uint64_t)((__uint128_t)delta * num / den) : 0;
+}
+
+/* First of the two neighbouring triples to convert with; the outermost pairs serve what lies outside. */
+static uint32_t segment_of(const struct tft_clocks *c, uint64_t ticks)
+{
+	uint32_t low = 0, high = c->n - 1;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+		if (c->t[middle].ticks <= ticks)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * `at` at triple a, advancing by `ns` in the ticks from a to b. The two are passed apart so that a REALTIME that was
+ * set back in between still gives a line.
+ */
+static uint64_t on_line(uint64_t ticks, uint64_t from, uint64_t length, uint64_t at, int64_t ns)
+{
+	int64_t distance = (int64_t)(ticks - from);
+	uint64_t far = distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance;
+	uint64_t rise = scale(far, ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, length);
+
+	return (distance < 0) == (ns < 0) ? at + rise : at - rise;
+}
+
+static uint64_t convert(const struct tft_clocks *c, uint64_t ticks, bool realtime)
+{
+	uint64_t hz = c->tick_hz ? c->tick_hz : 1000000000;
+
+	if (c->n == 0)
+		return c->ticks_are_ns ? ticks : scale(ticks, 1000000000, hz);
+	if (c->n == 1) {
+		uint64_t at = realtime ? c->t[0].realtime_ns : c->t[0].monotonic_ns;
+		return on_line(ticks, c->t[0].ticks, c->ticks_are_ns ? 1000000000 : hz, at, 1000000000);
+	}
+	const struct tft_clock_triple *a = &c->t[segment_of(c, ticks)], *b = a + 1;
+	if (realtime)
+		return on_line(ticks, a->ticks, b->ticks - a->ticks, a->realtime_ns,
+			       (int64_t)(b->realtime_ns - a->realtime_ns));
+	return on_line(ticks, a->ticks, b->ticks - a->ticks, a->monotonic_ns,
+		       (int64_t)(b->monotonic_ns - a->monotonic_ns));
+}
+
+uint64_t tft_clocks_monotonic(const struct tft_clocks *c, uint64_t ticks)
+{
+	return convert(c, ticks, false);
+}
+
+uint64_t tft_clocks_realtime(const struct tft_clocks *c, uint64_t ticks)
+{
+	return convert(c, ticks, true);
+}
+
+void tft_clocks_health(const struct tft_clocks *c, struct tft_clock_health *h)
+{
+	memset(h, 0, sizeof(*h));
+	h->triples = c->n;
+	if (c->n >= 2) {
+		const struct tft_clock_triple *a = &c->t[0], *b = &c->t[c->n - 1];
+		uint64_t ns = b->monotonic_ns - a->monotonic_ns;
+		h->tick_hz = ns ? (double)(b->ticks - a->ticks) / (double)ns * 1e9 : 0;
+	}
+	for (uint32_t i = 1; i < c->n; i++) {
+		const struct tft_clock_triple *a = &c->t[i - 1], *b = &c->t[i];
+		int64_t step = (int64_t)((b->realtime_ns - a->realtime_ns) - (b->monotonic_ns - a->monotonic_ns));
+		if (llabs(step) > llabs(h->realtime_step_ns))
+			h->realtime_step_ns = step;
+		if (i + 1 == c->n)
+			break;
+		/* where the neighbours' line would put this triple */
+		uint64_t line = on_line(b->ticks, a->ticks, b[1].ticks - a->ticks, a->monotonic_ns,
+					(int64_t)(b[1].monotonic_ns - a->monotonic_ns));
+		int64_t residual = (int64_t)(b->monotonic_ns - line);
+		if (llabs(residual) > llabs(h->residual_ns)) {
+			h->residual_ns = residual;
+			h->residual_ticks = b->ticks;
+		}
+	}
+}

@@ -1,0 +1,31 @@
+/* Ticks to nanoseconds through the (ticks, MONOTONIC, REALTIME) triples of a file. */
+#ifndef TFT_CLOCKS_H
+#define TFT_CLOCKS_H
+
+#include "format/journal_layout.h"
+#include "format/tft_read.h"
+
+struct tft_clocks {
+	struct tft_clock_triple *t; /* ascending ticks */
+	uint32_t n, cap;
+	uint64_t tick_hz; /* from HEAD: used while there is only one triple */
+	bool ticks_are_ns;
+};
+
+/* More triples than this (18 hours at one a second) are thinned out: every second one goes. */
+#define TFT_CLOCKS_MAX 65536u
+
+/* Adds n triples as they lie in a CLKS payload. 0 or -ENOMEM. */
+int tft_clocks_add(struct tft_clocks *c, const void *triples, uint32_t n);
+
+/* Sorts and removes what does not ascend. Call once, before converting. */
+void tft_clocks_finish(struct tft_clocks *c);
+void tft_clocks_free(struct tft_clocks *c);
+
+uint64_t tft_clocks_monotonic(const struct tft_clocks *c, uint64_t ticks);
+uint64_t tft_clocks_realtime(const struct tft_clocks *c, uint64_t ticks);
+
+/* What the triples say about the tick itself. */
+void tft_clocks_health(const struct tft_clocks *c, struct tft_clock_health *health);
+
+#endif

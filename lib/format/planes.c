@@ -1,0 +1,76 @@
+/* gcc vectorizes these loops only at -O3: 8 ns less per event. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3")
+#endif
+
+#include "format/planes.h"
+
+#include <math.h>
+
+void tft_planes_u16(uint8_t *restrict out, const uint16_t *restrict v, uint32_t n, uint32_t planes)
+{
+	for (uint32_t p = 0; p < planes; p++, out += n)
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = (uint8_t)(v[i] >> 8 * p);
+}
+
+void tft_planes_u32(uint8_t *restrict out, const uint32_t *restrict v, uint32_t n, uint32_t planes)
+{
+	for (uint32_t p = 0; p < planes; p++, out += n)
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = (uint8_t)(v[i] >> 8 * p);
+}
+
+void tft_planes_u64(uint8_t *restrict out, const uint64_t *restrict v, uint32_t n, uint32_t planes)
+{
+	for (uint32_t p = 0; p < planes; p++, out += n)
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = (uint8_t)(v[i] >> 8 * p);
+}
+
+static uint32_t allowed(uint32_t n)
+{
+	return n / 1024;
+}
+
+uint32_t tft_planes_width_u32(const uint32_t *v, uint32_t n, uint32_t max)
+{
+	uint32_t over1 = 0, over2 = 0, over3 = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		over1 += v[i] >= 0xffu;
+		over2 += v[i] >= 0xffffu;
+		over3 += v[i] >= 0xffffffu;
+	}
+	if (over1 <= allowed(n))
+		return 1;
+	if (over2 <= allowed(n) || max < 3)
+		return 2;
+	return over3 <= allowed(n) || max < 4 ? 3 : 4;
+}
+
+uint32_t tft_planes_width_u64(const uint64_t *v, uint32_t n)
+{
+	for (uint32_t planes = 1; planes < 8; planes++) {
+		uint64_t limit = tft_plane_escape(planes);
+		uint32_t over = 0;
+		for (uint32_t i = 0; i < n; i++)
+			over += v[i] >= limit;
+		if (over <= allowed(n))
+			return planes;
+	}
+	return 8;
+}
+
+double tft_planes_entropy(const uint8_t *bytes, uint32_t n)
+{
+	uint32_t count[256] = {0};
+	double bits = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		count[bytes[i]]++;
+	for (uint32_t i = 0; i < 256; i++)
+		if (count[i])
+			bits -= count[i] * log2((double)count[i] / n);
+	return bits;
+}

@@ -1,0 +1,38 @@
+/* Byte planes: plane p of an array holds byte p (little endian) of every element. */
+#ifndef TFT_PLANES_H
+#define TFT_PLANES_H
+
+#include <stdint.h>
+
+/* Writes the low `planes` bytes of n values, plane after plane; `out` has planes * n bytes. */
+void tft_planes_u16(uint8_t *out, const uint16_t *v, uint32_t n, uint32_t planes);
+void tft_planes_u32(uint8_t *out, const uint32_t *v, uint32_t n, uint32_t planes);
+void tft_planes_u64(uint8_t *out, const uint64_t *v, uint32_t n, uint32_t planes);
+
+/* One value of a section with `planes` planes of n elements. */
+static inline uint64_t tft_plane_get(const uint8_t *data, uint32_t n, uint32_t planes, uint32_t i)
+{
+	uint64_t v = 0;
+
+	for (uint32_t p = 0; p < planes; p++)
+		v |= (uint64_t)data[(uint64_t)p * n + i] << 8 * p;
+	return v;
+}
+
+/*
+ * How many planes (1..max) hold all but about one in 1,024 of the values; the rest become escapes, written as the
+ * largest value of that width and listed apart.
+ */
+uint32_t tft_planes_width_u32(const uint32_t *v, uint32_t n, uint32_t max);
+uint32_t tft_planes_width_u64(const uint64_t *v, uint32_t n);
+
+/* The largest value that `planes` bytes hold: the escape. */
+static inline uint64_t tft_plane_escape(uint32_t planes)
+{
+	return planes >= 8 ? UINT64_MAX : (1ull << 8 * planes) - 1;
+}
+
+/* Order-0 entropy in bits of n bytes: sum over values of -log2(share). */
+double tft_planes_entropy(const uint8_t *bytes, uint32_t n);
+
+#endif

@@ -1,0 +1,445 @@
+#include "format/tft_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/arena.h"
+#include "base/crc32c.h"
+#include "format/chunk.h"
+#include "format/clocks.h"
+#include "format/decode.h"
+#include "format/head.h"
+#include "format/reader.h"
+#include "format/sketch_build.h"
+
+#define HEAD_ARENA (16u << 20)
+
+struct buffer {
+	uint8_t *data;
+	size_t cap;
+};
+
+struct tft_reader {
+	int fd;
+	char *path;
+	struct tft_places places;
+	struct tft_head head;
+	struct tfh_arena arena;
+	struct tft_clocks clocks;
+	ZSTD_DCtx *zstd;
+	struct buffer packed, payload;
+	struct tft_events *spare; /* closed, its buffers still warm */
+	struct tft_sketch sketch;
+	struct tft_run *runs;
+	uint32_t runs_cap;
+};
+
+static int reserve(struct buffer *b, size_t bytes)
+{
+	if (bytes <= b->cap)
+		return 0;
+	free(b->data);
+	b->cap = 0;
+	b->data = malloc(bytes);
+	if (!b->data)
+		return -ENOMEM;
+	b->cap = bytes;
+	return 0;
+}
+
+/* ---- one chunk --------------------------------------------------------------------------------------------- */
+
+static int damaged(struct tft_reader *r, struct tft_place *p, struct tfh_err *err)
+{
+	if (p->info.crc_ok) {
+		p->info.crc_ok = false;
+		r->places.bad++;
+	}
+	return tfh_err_set(err, -EBADMSG,
+			   "%s: the chunk at byte %llu is damaged; everything else can be read "
+			   "(`tfhook repair` makes a copy without it)",
+			   r->path, (unsigned long long)p->info.offset);
+}
+
+static int failed(const struct tft_reader *r, int code, struct tfh_err *err)
+{
+	if (code == -ENOMEM)
+		return tfh_err_set(err, code, "%s: not enough memory to read it", r->path);
+	return tfh_err_set(err, code, "%s: reading failed: %s", r->path, strerror(-code));
+}
+
+/* Reads header, and payload when `whole`, into r->packed and checks their checksums. */
+static int load(struct tft_reader *r, struct tft_place *p, bool whole, struct tfh_err *err)
+{
+	struct tft_chunk_head h;
+	size_t len = p->header_bytes + (whole ? p->info.packed_bytes : 0);
+
+	int code = reserve(&r->packed, len);
+	if (code == 0)
+		code = tft_pread(r->fd, r->packed.data, len, p->info.offset);
+	if (code < 0 && code != -EBADMSG)
+		return failed(r, code, err);
+	if (code < 0 || tft_header_check(r->packed.data, p->header_bytes) < 0)
+		return damaged(r, p, err);
+	memcpy(&h, r->packed.data, sizeof(h));
+	/* an index may say otherwise */
+	if (h.zstd_length + 8ull != p->header_bytes || h.packed_bytes != p->info.packed_bytes ||
+	    h.raw_bytes != p->info.raw_bytes || h.type != p->info.type || h.events != p->info.events)
+		return damaged(r, p, err);
+	if (whole && tfh_crc32c(0, r->packed.data + p->header_bytes, h.packed_bytes) != h.payload_crc)
+		return damaged(r, p, err);
+	return 0;
+}
+
+/* Unpacks the payload that load() read. */
+static int unpack(struct tft_reader *r, struct tft_place *p, void *out, struct tfh_err *err)
+{
+	const uint8_t *frame = r->packed.data + p->header_bytes;
+	size_t raw = p->info.raw_bytes;
+
+	if (raw == 0)
+		return 0;
+	/* the frame says how large it is: no surprise beyond what was allocated */
+	if (ZSTD_getFrameContentSize(frame, p->info.packed_bytes) != raw ||
+	    ZSTD_decompressDCtx(r->zstd, out, raw, frame, p->info.packed_bytes) != raw)
+		return damaged(r, p, err);
+	return 0;
+}
+
+int tft_chunk_payload(struct tft_reader *r, uint32_t i, const void **data, size_t *len, struct tfh_err *err)
+{
+	struct tft_place *p = &r->places.v[i];
+
+	int code = load(r, p, true, err);
+	if (code < 0)
+		return code;
+	if (reserve(&r->payload, p->info.raw_bytes + 1) < 0)
+		return failed(r, -ENOMEM, err);
+	code = unpack(r, p, r->payload.data, err);
+	if (code < 0)
+		return code;
+	*data = r->payload.data;
+	*len = p->info.raw_bytes;
+	return 0;
+}
+
+int tft_chunk_raw(struct tft_reader *r, uint32_t i, bool whole, const void **data, size_t *len, struct tfh_err *err)
+{
+	struct tft_place *p = &r->places.v[i];
+
+	int code = load(r, p, whole, err);
+	if (code < 0)
+		return code;
+	*data = r->packed.data;
+	*len = p->header_bytes + (whole ? p->info.packed_bytes : 0);
+	return 0;
+}
+
+int tft_chunk_sketch(struct tft_reader *r, uint32_t i, const struct tft_sketch **out, struct tfh_err *err)
+{
+	struct tft_place *p = &r->places.v[i];
+	struct tft_chunk_head h;
+
+	int code = load(r, p, false, err);
+	if (code < 0)
+		return code;
+	memcpy(&h, r->packed.data, sizeof(h));
+	if (tft_sketch_unpack(&r->sketch,
+			      r->packed.data + h.fixed_bytes + h.runs * sizeof(struct tft_chunk_run),
+			      h.sketch_bytes) < 0)
+		return damaged(r, p, err);
+	*out = &r->sketch;
+	return 0;
+}
+
+int tft_chunk_runs(struct tft_reader *r, uint32_t i, const struct tft_run **runs, uint32_t *n, struct tfh_err *err)
+{
+	struct tft_place *p = &r->places.v[i];
+	struct tft_chunk_head h;
+	uint32_t start = 0;
+
+	int code = load(r, p, false, err);
+	if (code < 0)
+		return code;
+	memcpy(&h, r->packed.data, sizeof(h));
+	if (h.runs > r->runs_cap) {
+		free(r->runs);
+		r->runs_cap = 0;
+		r->runs = malloc(h.runs * sizeof(*r->runs));
+		if (!r->runs)
+			return failed(r, -ENOMEM, err);
+		r->runs_cap = h.runs;
+	}
+	for (uint32_t k = 0; k < h.runs; k++) {
+		struct tft_chunk_run run;
+		memcpy(&run, r->packed.data + h.fixed_bytes + k * sizeof(run), sizeof(run));
+		r->runs[k] = (struct tft_run){run.thread, run.tid, run.first, run.count, start};
+		start += run.count;
+	}
+	*runs = r->runs;
+	*n = h.runs;
+	return 0;
+}
+
+int tft_events_open(struct tft_reader *r, uint32_t chunk, struct tft_events **out, struct tfh_err *err)
+{
+	struct tft_place *p = &r->places.v[chunk];
+	struct tft_events *ev;
+
+	if (p->info.type != TFT_EVNT)
+		return tfh_err_set(err, -EINVAL, "%s: chunk %u holds no events", r->path, chunk);
+	int code = load(r, p, true, err);
+	if (code < 0)
+		return code;
+	ev = r->spare ? r->spare : calloc(1, sizeof(*ev));
+	r->spare = NULL;
+	if (!ev || tft_events_reserve(ev, p->info.raw_bytes + 1) < 0) {
+		tft_events_free(ev);
+		return failed(r, -ENOMEM, err);
+	}
+	ev->reader = r;
+	code = unpack(r, p, ev->payload, err);
+	if (code == 0) {
+		code = tft_events_parse(ev, r->packed.data, p->header_bytes, p->info.raw_bytes);
+		if (code == -EBADMSG)
+			damaged(r, p, err);
+		else if (code < 0)
+			failed(r, code, err);
+	}
+	if (code < 0) {
+		tft_events_close(ev);
+		return code;
+	}
+	*out = ev;
+	return 0;
+}
+
+void tft_events_close(struct tft_events *ev)
+{
+	if (!ev)
+		return;
+	if (ev->reader->spare)
+		tft_events_free(ev);
+	else
+		ev->reader->spare = ev;
+}
+
+long tft_verify(struct tft_reader *r, struct tfh_err *err)
+{
+	for (uint32_t i = 0; i < r->places.n; i++) {
+		int code = load(r, &r->places.v[i], true, err);
+		if (code < 0 && code != -EBADMSG)
+			return code;
+	}
+	return (long)r->places.bad;
+}
+
+/* ---- open -------------------------------------------------------------------------------------------------- */
+
+static int load_head(struct tft_reader *r, struct tfh_err *err)
+{
+	const void *data;
+	size_t len;
+
+	for (uint32_t i = 0; i < r->places.n; i++) {
+		if (r->places.v[i].info.type != TFT_HEAD)
+			continue;
+		int code = tft_chunk_payload(r, i, &data, &len, err);
+		if (code == 0)
+			code = tft_head_unpack(&r->head, &r->arena, data, len);
+		if (code == 0)
+			return 0;
+		if (code != -EBADMSG)
+			return failed(r, code, err);
+	}
+	/* without HEAD records can still be read, only nobody knows what their functions are called */
+	tft_head_clear(&r->head);
+	r->head.version = TFT_VERSION;
+	return 0;
+}
+
+static int load_clocks(struct tft_reader *r, struct tfh_err *err)
+{
+	const void *data;
+	size_t len;
+
+	r->clocks.tick_hz = r->head.tick_hz;
+	r->clocks.ticks_are_ns = r->head.ticks_are_ns;
+	for (uint32_t i = 0; i < r->places.n; i++) {
+		if (r->places.v[i].info.type != TFT_CLKS)
+			continue;
+		int code = tft_chunk_payload(r, i, &data, &len, err);
+		if (code == 0)
+			code = tft_clocks_add(&r->clocks, data, (uint32_t)(len / sizeof(struct tft_clock_triple)));
+		if (code < 0 && code != -EBADMSG)
+			return failed(r, code, err);
+	}
+	tft_clocks_finish(&r->clocks);
+	return 0;
+}
+
+/* No whole chunk was found: says why. */
+static int foreign(const struct tft_reader *r, uint64_t size, struct tfh_err *err)
+{
+	struct tft_chunk_head h = {0};
+
+	if (size == 0)
+		return tfh_err_set(err, -ENOMSG,
+				   "%s: the file is empty: nothing was recorded, or the disk was full; "
+				   "see `tfhook info` on its directory",
+				   r->path);
+	tft_pread(r->fd, &h, size < sizeof(h) ? size : sizeof(h), 0);
+	if (h.zstd_magic == TFT_ZSTD_SKIPPABLE && (size < 12 || h.magic == TFT_MAGIC))
+		return tfh_err_set(err, -EBADMSG,
+				   "%s: cut off or damaged within its first chunk: nothing can be recovered from it; "
+				   "other files of the same run directory may still be whole",
+				   r->path);
+	return tfh_err_set(err, -ENOMSG,
+			   "%s: not a tfhook trace; give a run directory, a .tft file, or a foreign trace "
+			   "(.json, .json.gz, .xplane.pb)",
+			   r->path);
+}
+
+static int unknown_must(const struct tft_reader *r)
+{
+	static const uint32_t known[] = {TFT_HEAD, TFT_EVNT, TFT_NAMC, TFT_CLKS, TFT_LOSS, TFT_INDX, TFT_NOTE,
+					 TFT_DGST, TFT_SAMP, TFT_GPUS, TFT_DRVR, TFT_RANG, TFT_BTRC, TFT_MODS};
+
+	for (uint32_t i = 0; i < r->places.n; i++) {
+		bool is_known = false;
+		for (size_t k = 0; k < sizeof(known) / sizeof(*known); k++)
+			is_known |= r->places.v[i].info.type == known[k];
+		if (!is_known && r->places.v[i].flags & TFT_CHUNK_MUST)
+			return -EPROTO;
+	}
+	return 0;
+}
+
+static int find_chunks(struct tft_reader *r, struct tfh_err *err)
+{
+	struct stat st;
+
+	if (fstat(r->fd, &st) < 0)
+		return failed(r, -errno, err);
+	if (!S_ISREG(st.st_mode))
+		return tfh_err_set(err, S_ISDIR(st.st_mode) ? -EISDIR : -ENOMSG, "%s: not a regular file", r->path);
+	int code = tft_places_find(r->fd, (uint64_t)st.st_size, &r->places);
+	if (code == 0)
+		code = unknown_must(r);
+	if (code == -EPROTO)
+		return tfh_err_set(err, code,
+				   "%s: written by a newer tfhook (its format is newer than version %u); "
+				   "read it with that tfhook or a later one",
+				   r->path, TFT_VERSION);
+	if (code < 0)
+		return failed(r, code, err);
+	return r->places.n ? 0 : foreign(r, (uint64_t)st.st_size, err);
+}
+
+int tft_open(const char *path, struct tft_reader **out, struct tfh_err *err)
+{
+	struct tft_reader *r = calloc(1, sizeof(*r));
+	int code;
+
+	*out = NULL;
+	tfh_err_clear(err);
+	if (!r)
+		return tfh_err_set(err, -ENOMEM, "%s: not enough memory to read it", path);
+	tfh_arena_init(&r->arena, HEAD_ARENA);
+	tft_head_clear(&r->head);
+	r->path = strdup(path);
+	r->zstd = ZSTD_createDCtx();
+	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (r->fd < 0)
+		code = tfh_err_set(err, -errno, "%s: %s", path, strerror(errno));
+	else if (!r->path || !r->zstd)
+		code = tfh_err_set(err, -ENOMEM, "%s: not enough memory to read it", path);
+	else
+		code = find_chunks(r, err);
+	if (code == 0)
+		code = load_head(r, err);
+	if (code == 0)
+		code = load_clocks(r, err);
+	if (code < 0) {
+		tft_close(r);
+		return code;
+	}
+	tfh_err_clear(err);
+	*out = r;
+	return 0;
+}
+
+void tft_close(struct tft_reader *r)
+{
+	if (!r)
+		return;
+	if (r->fd >= 0)
+		close(r->fd);
+	ZSTD_freeDCtx(r->zstd);
+	tft_events_free(r->spare);
+	tft_clocks_free(&r->clocks);
+	tfh_arena_free(&r->arena);
+	free(r->places.v);
+	free(r->packed.data);
+	free(r->payload.data);
+	free(r->runs);
+	free(r->path);
+	free(r);
+}
+
+/* ---- what is known ----------------------------------------------------------------------------------------- */
+
+const struct tft_head *tft_head(const struct tft_reader *r)
+{
+	return &r->head;
+}
+
+uint32_t tft_chunk_count(const struct tft_reader *r)
+{
+	return r->places.n;
+}
+
+const struct tft_chunk_info *tft_chunk(const struct tft_reader *r, uint32_t i)
+{
+	return &r->places.v[i].info;
+}
+
+bool tft_clean_end(const struct tft_reader *r)
+{
+	return r->places.clean;
+}
+
+bool tft_closed(const struct tft_reader *r)
+{
+	return r->places.closed;
+}
+
+uint64_t tft_bad_chunks(const struct tft_reader *r)
+{
+	return r->places.bad;
+}
+
+uint64_t tft_tail_bytes(const struct tft_reader *r)
+{
+	return r->places.tail;
+}
+
+uint64_t tft_monotonic_ns(const struct tft_reader *r, uint64_t ticks)
+{
+	return tft_clocks_monotonic(&r->clocks, ticks);
+}
+
+uint64_t tft_realtime_ns(const struct tft_reader *r, uint64_t ticks)
+{
+	return tft_clocks_realtime(&r->clocks, ticks);
+}
+
+void tft_clock_health(const struct tft_reader *r, struct tft_clock_health *health)
+{
+	tft_clocks_health(&r->clocks, health);
+}

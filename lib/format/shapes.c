@@ -1,0 +1,376 @@
+#include "format/shapes.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+/* Loose values a record can have; EXT text is 36 bytes. */
+#define MAX_LOOSE (TFT_MAX_EVENTS * TFT_FIELDS)
+
+/* A class that makes this many shapes in one chunk, and a new one with every fourth event, keeps its widest fields
+ * out of the dictionary from the next chunk on. Cheaper not before: a step of a large network has 1,000 to 3,000
+ * different launches that come again in the next step. */
+#define LEARN_FRESH 1024u
+/* The same within a chunk, when the dictionary is about to fill up. */
+#define LEARN_NOW 3072u
+/* Bits set of 256 that mean about 250 different values (linear counting: -256 ln(1 - 160/256)). */
+#define MANY_BITS 160u
+/* ... and about 32: such a field goes back. */
+#define FEW_BITS 30u
+
+enum {
+	CLASS_PLAIN = 0, /* every field in the dictionary */
+	CLASS_ALL = 1,	 /* no field in the dictionary: what is left when that is full */
+	CLASS_TEXT = 2,
+	CLASS_FIRST_FREE = 3,
+};
+
+static uint32_t slot_of(uint8_t kind, uint16_t fn)
+{
+	return ((uint32_t)kind * 1024u + fn) & (TFT_CLASS_SLOTS - 1);
+}
+
+static uint8_t bit(enum tft_field f)
+{
+	return (uint8_t)(1u << f);
+}
+
+/* What is known before the first record: counters, times and addresses. */
+static void teach(struct tft_shapes *s, const struct tfh_fn_info *fn, uint32_t fn_count)
+{
+	for (uint32_t i = 0; i < 1024; i++) {
+		s->slots[slot_of(TFT_AGG, (uint16_t)i)].mask =
+			bit(TFT_FIELD_CTX) | bit(TFT_FIELD_W0) | bit(TFT_FIELD_W1) | bit(TFT_FIELD_W2);
+		s->slots[slot_of(TFT_CPUTIME, (uint16_t)i)].mask = bit(TFT_FIELD_W0);
+		s->slots[slot_of(TFT_MARK, (uint16_t)i)].mask = bit(TFT_FIELD_W0);
+		s->slots[slot_of(TFT_NAME, (uint16_t)i)].mask =
+			bit(TFT_FIELD_STREAM) | bit(TFT_FIELD_W0);
+		s->slots[slot_of(TFT_ALLOC, (uint16_t)i)].mask = bit(TFT_FIELD_W1);
+		s->slots[slot_of(TFT_EXT, (uint16_t)i)].mask = TFT_MASK_TEXT;
+	}
+	for (uint32_t i = 0; i < fn_count && i < 1024; i++)
+		if (fn[i].args == TFH_ARGS_GETNEXT)
+			s->slots[slot_of(TFT_CALL, (uint16_t)i)].mask = bit(TFT_FIELD_W2);
+}
+
+int tft_shapes_init(struct tft_shapes *s, const struct tfh_fn_info *fn, uint32_t fn_count)
+{
+	memset(s, 0, sizeof(*s));
+	s->key = malloc(TFT_MAX_SHAPES * sizeof(*s->key));
+	s->next = calloc(TFT_MAX_SHAPES, sizeof(*s->next));
+	s->table = calloc(TFT_SHAPE_TABLE, sizeof(*s->table));
+	s->touched = malloc(TFT_CLASS_SLOTS * sizeof(*s->touched));
+	/* large ones cost address space only until a chunk needs them */
+	s->loose = malloc(MAX_LOOSE * sizeof(*s->loose));
+	s->text = malloc((size_t)TFT_MAX_EVENTS * TFT_EXT_BYTES);
+	s->slots = calloc(TFT_CLASS_SLOTS, sizeof(*s->slots));
+	s->distinct = calloc(TFT_DISTINCT_POOL, sizeof(*s->distinct));
+	if (!s->key || !s->next || !s->table || !s->touched || !s->loose || !s->text || !s->slots ||
+	    !s->distinct) {
+		tft_shapes_free(s);
+		return -ENOMEM;
+	}
+	teach(s, fn, fn_count);
+	tft_shapes_reset(s);
+	return 0;
+}
+
+void tft_shapes_free(struct tft_shapes *s)
+{
+	free(s->key);
+	free(s->next);
+	free(s->table);
+	free(s->touched);
+	free(s->loose);
+	free(s->text);
+	free(s->slots);
+	free(s->distinct);
+	memset(s, 0, sizeof(*s));
+}
+
+/* Opens a class with this mask; CLASS_PLAIN when there is no column left for it. */
+static uint8_t new_class(struct tft_shapes *s, uint8_t mask, uint32_t slot)
+{
+	uint32_t columns = (uint32_t)__builtin_popcount(mask & TFT_MASK_ALL);
+
+	if (s->n_classes == TFT_MAX_CLASSES || s->n_columns + columns > TFT_MAX_COLUMNS)
+		return CLASS_PLAIN;
+	uint32_t id = s->n_classes++;
+	s->class_mask[id] = mask;
+	s->class_column[id] = (uint8_t)s->n_columns;
+	for (uint32_t f = 0; f < TFT_FIELDS; f++) {
+		if (!(mask & bit(f)))
+			continue;
+		s->column_slot[s->n_columns] = (uint16_t)slot;
+		s->column_field[s->n_columns] = (uint8_t)f;
+		s->column_count[s->n_columns] = 0;
+		s->n_columns++;
+	}
+	return (uint8_t)id;
+}
+
+void tft_shapes_reset(struct tft_shapes *s)
+{
+	memset(s->table, 0, TFT_SHAPE_TABLE * sizeof(*s->table));
+	for (uint32_t i = 0; i < s->n_touched; i++) {
+		struct tft_class *c = &s->slots[s->touched[i]];
+		c->touched = 0;
+		c->distinct = 0;
+		c->events = c->fresh = 0;
+	}
+	memset(s->distinct, 0, s->n_distinct * sizeof(*s->distinct));
+	s->n_distinct = s->n_touched = 0;
+	s->n = s->last = 0;
+	s->n_loose = s->n_text = 0;
+	s->n_classes = s->n_columns = 0;
+	new_class(s, 0, 0);
+	new_class(s, TFT_MASK_ALL, 0);
+	new_class(s, TFT_MASK_TEXT, 0);
+}
+
+static void touch(struct tft_shapes *s, struct tft_class *c, uint32_t slot)
+{
+	c->touched = 1;
+	s->touched[s->n_touched++] = (uint16_t)slot;
+	if (c->mask == 0)
+		c->id = CLASS_PLAIN;
+	else if (c->mask == TFT_MASK_TEXT)
+		c->id = CLASS_TEXT;
+	else
+		c->id = new_class(s, c->mask, slot);
+	if (s->n_distinct < TFT_DISTINCT_POOL)
+		c->distinct = (uint16_t)++s->n_distinct;
+}
+
+static uint64_t field(const struct tfh_rec *r, uint32_t f)
+{
+	switch (f) {
+	case TFT_FIELD_FIXED:
+		return tft_rec_fixed(r);
+	case TFT_FIELD_STREAM:
+		return r->stream;
+	case TFT_FIELD_CTX:
+		return r->ctx;
+	case TFT_FIELD_STACK:
+		return r->stack;
+	default:
+		return r->w[f - TFT_FIELD_W0];
+	}
+}
+
+/* Adds the fields that the class keeps out of its shapes. */
+static void add_loose(struct tft_shapes *s, const struct tfh_rec *r, uint32_t class, uint32_t event)
+{
+	uint32_t mask = s->class_mask[class];
+	uint32_t column = s->class_column[class];
+
+	if (mask == TFT_MASK_TEXT) {
+		memcpy(s->text + (size_t)s->n_text++ * TFT_EXT_BYTES,
+		       (const char *)r + TFT_EXT_OFFSET, TFT_EXT_BYTES);
+		return;
+	}
+	for (; mask; mask &= mask - 1, column++) {
+		struct tft_loose *l = &s->loose[s->n_loose++];
+		l->value = field(r, (uint32_t)__builtin_ctz(mask));
+		l->event = event;
+		l->column = column;
+		s->column_count[column]++;
+	}
+}
+
+/* Bytes 16..63 of the record with class for seq and the fields outside the dictionary zero. */
+static void make_key(uint64_t key[TFT_SHAPE_WORDS], const struct tfh_rec *r, uint32_t mask, uint32_t class)
+{
+	struct tfh_rec k = *r;
+
+	k.seq = class;
+	if (mask & bit(TFT_FIELD_FIXED)) {
+		k.fn = k.result = 0;
+		k.kind = k.flags = k.depth = k.flags2 = 0;
+	}
+	if (mask & (bit(TFT_FIELD_STREAM) | TFT_MASK_TEXT))
+		k.stream = 0;
+	if (mask & (bit(TFT_FIELD_CTX) | TFT_MASK_TEXT))
+		k.ctx = 0;
+	if (mask & (bit(TFT_FIELD_STACK) | TFT_MASK_TEXT))
+		k.stack = 0;
+	for (uint32_t i = 0; i < 3; i++)
+		if (mask & (bit(TFT_FIELD_W0 + i) | TFT_MASK_TEXT))
+			k.w[i] = 0;
+	memcpy(key, (const char *)&k + TFT_SHAPE_OFFSET, sizeof(uint64_t) * TFT_SHAPE_WORDS);
+}
+
+static bool same(const uint64_t a[TFT_SHAPE_WORDS], const uint64_t b[TFT_SHAPE_WORDS])
+{
+	return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]) |
+		(a[5] ^ b[5])) == 0;
+}
+
+static uint32_t hash_key(const uint64_t k[TFT_SHAPE_WORDS])
+{
+	/* sum of products of 64-bit halves: three multiplications that do not wait for each other */
+	__uint128_t a = (__uint128_t)(k[0] ^ 0x9e3779b97f4a7c15ull) * (k[1] ^ 0xbf58476d1ce4e5b9ull);
+	__uint128_t b = (__uint128_t)(k[2] ^ 0x94d049bb133111ebull) * (k[3] ^ 0xd6e8feb86659fd93ull);
+	__uint128_t c = (__uint128_t)(k[4] ^ 0xa0761d6478bd642full) * (k[5] ^ 0xe7037ed1a0b428dbull);
+	uint64_t h = (uint64_t)a ^ (uint64_t)(a >> 64) ^ (uint64_t)b ^ (uint64_t)(b >> 64) * 3 ^
+		     (uint64_t)c ^ (uint64_t)(c >> 64) * 5;
+
+	return (uint32_t)(h ^ h >> 32);
+}
+
+/* Remembers which values a new shape of the class brought. */
+static void note_fresh(struct tft_shapes *s, struct tft_class *c, const uint64_t key[TFT_SHAPE_WORDS])
+{
+	struct tfh_rec r;
+
+	c->fresh++;
+	if (!c->distinct)
+		return;
+	memcpy((char *)&r + TFT_SHAPE_OFFSET, key, sizeof(uint64_t) * TFT_SHAPE_WORDS);
+	for (uint32_t f = TFT_FIELD_STREAM; f < TFT_FIELDS; f++) {
+		uint32_t h = (uint32_t)tfh_hash_u64(field(&r, f)) % TFT_DISTINCT_BITS;
+		s->distinct[c->distinct - 1][f][h / 64] |= 1ull << h % 64;
+	}
+}
+
+static uint32_t bits_set(const uint64_t set[TFT_DISTINCT_BITS / 64])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < TFT_DISTINCT_BITS / 64; i++)
+		n += (uint32_t)__builtin_popcountll(set[i]);
+	return n;
+}
+
+/* Fields of the class that had many values, or else the one that had most; 0 if nothing stands out. */
+static uint8_t wide_fields(const struct tft_shapes *s, const struct tft_class *c)
+{
+	uint8_t mask = 0, widest = 0;
+	uint32_t most = 1;
+
+	if (!c->distinct)
+		return 0;
+	for (uint32_t f = TFT_FIELD_STREAM; f < TFT_FIELDS; f++) {
+		uint32_t n = bits_set(s->distinct[c->distinct - 1][f]);
+		if (c->mask & bit(f))
+			continue;
+		if (n >= MANY_BITS)
+			mask |= bit(f);
+		if (n > most) {
+			most = n;
+			widest = bit(f);
+		}
+	}
+	return mask ? mask : widest;
+}
+
+/* A mask of TFT_MASK_ALL would be CLASS_ALL's, which keeps even fn: never by learning. */
+static void learn_class(const struct tft_shapes *s, struct tft_class *c)
+{
+	if (!(c->mask & TFT_MASK_TEXT))
+		c->mask |= wide_fields(s, c);
+}
+
+static uint32_t add_shape(struct tft_shapes *s, const uint64_t key[TFT_SHAPE_WORDS], uint32_t place)
+{
+	uint32_t id = s->n++;
+
+	memcpy(s->key[id], key, sizeof(s->key[id]));
+	s->next[id] = (uint16_t)id;
+	s->table[place] = (uint16_t)(id + 1);
+	return id;
+}
+
+/* Finds the key; sets *place to where it is or belongs. */
+static uint32_t find(const struct tft_shapes *s, const uint64_t key[TFT_SHAPE_WORDS], uint32_t *place)
+{
+	uint32_t p = hash_key(key) & (TFT_SHAPE_TABLE - 1);
+
+	while (s->table[p] && !same(s->key[s->table[p] - 1], key))
+		p = (p + 1) & (TFT_SHAPE_TABLE - 1);
+	*place = p;
+	return s->table[p];
+}
+
+static uint32_t add_slow(struct tft_shapes *s, struct tft_class *c, uint64_t key[TFT_SHAPE_WORDS],
+			 const struct tfh_rec *r, uint32_t slot, uint32_t *class)
+{
+	uint32_t place;
+	uint32_t found = find(s, key, &place);
+
+	if (found)
+		return found - 1;
+	if (c->fresh >= LEARN_NOW && c->fresh * 2 > c->events) {
+		learn_class(s, c);
+		c->fresh = c->events = 0;
+		uint8_t id = new_class(s, c->mask, slot);
+		if (id != CLASS_PLAIN)
+			c->id = id;
+	}
+	/* the last shape is kept for CLASS_ALL */
+	if (s->n >= TFT_MAX_SHAPES - 1) {
+		*class = CLASS_ALL;
+		make_key(key, r, TFT_MASK_ALL, CLASS_ALL);
+		found = find(s, key, &place);
+		return found ? found - 1 : add_shape(s, key, place);
+	}
+	note_fresh(s, c, key);
+	return add_shape(s, key, place);
+}
+
+uint32_t tft_shapes_add(struct tft_shapes *s, const struct tfh_rec *r, uint32_t event)
+{
+	uint32_t slot = slot_of(r->kind, r->fn);
+	struct tft_class *c = &s->slots[slot];
+	uint64_t key[TFT_SHAPE_WORDS];
+	uint32_t class, id;
+
+	if (!c->touched)
+		touch(s, c, slot);
+	c->events++;
+	class = c->id;
+	if (class == CLASS_PLAIN) {
+		memcpy(key, (const char *)r + TFT_SHAPE_OFFSET, sizeof(key));
+		/* seq is the low half of the second word: CLASS_PLAIN */
+		key[1] &= ~0xffffffffull;
+	} else {
+		make_key(key, r, s->class_mask[class], class);
+	}
+	id = s->next[s->last];
+	if (s->n == 0 || !same(s->key[id], key)) {
+		id = add_slow(s, c, key, r, slot, &class);
+		s->next[s->last] = (uint16_t)id;
+	}
+	if (class != CLASS_PLAIN)
+		add_loose(s, r, class, event);
+	s->last = id;
+	return id;
+}
+
+void tft_shapes_learn(struct tft_shapes *s)
+{
+	for (uint32_t i = 0; i < s->n_touched; i++) {
+		struct tft_class *c = &s->slots[s->touched[i]];
+		if (c->fresh >= LEARN_FRESH && c->fresh * 4 > c->events)
+			learn_class(s, c);
+	}
+}
+
+void tft_shapes_judge_column(struct tft_shapes *s, uint32_t column, const uint64_t *values, uint32_t n)
+{
+	uint64_t set[TFT_DISTINCT_BITS / 64] = {0};
+	struct tft_class *c = &s->slots[s->column_slot[column]];
+	uint8_t f = bit(s->column_field[column]);
+
+	/* columns of CLASS_ALL belong to no class; short ones prove nothing */
+	if (s->column_slot[column] == 0 || n < 4096 || !(c->mask & f))
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t h = (uint32_t)tfh_hash_u64(values[i]) % TFT_DISTINCT_BITS;
+		set[h / 64] |= 1ull << h % 64;
+	}
+	if (bits_set(set) < FEW_BITS)
+		c->mask &= (uint8_t)~f;
+}

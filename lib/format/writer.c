@@ -1,0 +1,261 @@
+#include "format/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/crc32c.h"
+#include "format/encode.h"
+#include "format/reader.h"
+
+#define DEFAULT_LEVEL 1
+
+struct tft_writer {
+	int fd;
+	uint64_t size; /* up to the end of the last whole chunk */
+	uint64_t chunks;
+	struct tft_encoder *encoder;
+	const struct tfh_fn_info *fn;
+	uint32_t fn_count;
+	struct tft_index_entry *index;
+	uint32_t n_index, index_cap;
+};
+
+static void writer_free(struct tft_writer *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	tft_encoder_free(w->encoder);
+	free(w->index);
+	free(w);
+}
+
+/* ---- appending --------------------------------------------------------------------------------------------- */
+
+static int write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Room for one more index entry, before the chunk is written: a written chunk is never missing from the index. */
+static int reserve_entry(struct tft_writer *w)
+{
+	if (w->n_index < w->index_cap)
+		return 0;
+	uint32_t cap = w->index_cap ? w->index_cap * 2 : 256;
+	struct tft_index_entry *grown = realloc(w->index, cap * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	w->index = grown;
+	w->index_cap = cap;
+	return 0;
+}
+
+int tft_write_raw(struct tft_writer *w, const void *chunk, size_t len)
+{
+	struct tft_chunk_head h;
+
+	memcpy(&h, chunk, sizeof(h));
+	int err = reserve_entry(w);
+	if (err == 0)
+		err = write_all(w->fd, chunk, len);
+	if (err < 0)
+		return err;
+	w->index[w->n_index++] = (struct tft_index_entry){.offset = w->size,
+							  .type = h.type,
+							  .events = h.events,
+							  .raw_bytes = h.raw_bytes,
+							  .packed_bytes = h.packed_bytes,
+							  .t_first = h.t_first,
+							  .t_last = h.t_last,
+							  .dropped = h.dropped,
+							  .header_bytes = h.zstd_length + 8};
+	w->size += len;
+	w->chunks++;
+	return 0;
+}
+
+static int write_chunk(struct tft_writer *w, const struct tft_chunk_head *head, const void *payload, size_t size)
+{
+	const void *chunk;
+	size_t len;
+
+	int err = tft_encode_chunk(w->encoder, head, payload, size, &chunk, &len);
+	return err < 0 ? err : tft_write_raw(w, chunk, len);
+}
+
+int tft_write_chunk(struct tft_writer *w, uint32_t type, const void *payload, uint32_t len)
+{
+	struct tft_chunk_head head = {.type = type, .number = w->chunks};
+
+	return write_chunk(w, &head, payload, len);
+}
+
+int tft_write_events(struct tft_writer *w, const struct tft_batch *batches, uint32_t n, uint64_t dropped)
+{
+	const void *chunk;
+	size_t len;
+
+	int err = tft_encode_events(w->encoder, batches, n, dropped, w->chunks, &chunk, &len);
+	return err < 0 ? err : tft_write_raw(w, chunk, len);
+}
+
+int tft_write_clocks(struct tft_writer *w, const struct tft_clock_triple *t, uint32_t n)
+{
+	struct tft_chunk_head head = {.type = TFT_CLKS, .number = w->chunks};
+
+	if (n == 0)
+		return 0;
+	head.t_first = t[0].ticks;
+	head.t_last = t[n - 1].ticks;
+	return write_chunk(w, &head, t, n * sizeof(*t));
+}
+
+int tft_write_loss(struct tft_writer *w, const struct tft_loss *l, uint32_t n)
+{
+	struct tft_chunk_head head = {.type = TFT_LOSS, .number = w->chunks};
+
+	if (n == 0)
+		return 0;
+	head.t_first = l[0].t_first;
+	for (uint32_t i = 0; i < n; i++) {
+		if (l[i].t_first < head.t_first)
+			head.t_first = l[i].t_first;
+		if (l[i].t_last > head.t_last)
+			head.t_last = l[i].t_last;
+	}
+	return write_chunk(w, &head, l, n * sizeof(*l));
+}
+
+int tft_write_digest(struct tft_writer *w, struct tft_reader *from, uint32_t chunk, struct tfh_err *err)
+{
+	const void *header;
+	size_t len;
+
+	int code = tft_chunk_raw(from, chunk, false, &header, &len, err);
+	if (code < 0)
+		return code;
+	uint8_t *copy = malloc(len);
+	if (!copy)
+		return tfh_err_set(err, -ENOMEM, "not enough memory to keep a chunk's sketch");
+	memcpy(copy, header, len);
+	struct tft_chunk_head *h = (struct tft_chunk_head *)copy;
+	h->type = TFT_DGST;
+	h->number = w->chunks;
+	h->raw_bytes = 0;
+	tft_chunk_seal(copy, len, 0);
+	code = tft_write_raw(w, copy, len);
+	free(copy);
+	return code < 0 ? tfh_err_set(err, code, "writing a digest failed: %s", strerror(-code)) : 0;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------- */
+
+int tft_writer_create_bare(const char *path, const struct tfh_fn_info *fn, uint32_t fn_count, struct tft_writer **out)
+{
+	struct tft_writer *w = calloc(1, sizeof(*w));
+
+	*out = NULL;
+	if (!w)
+		return -ENOMEM;
+	w->fn = fn;
+	w->fn_count = fn_count;
+	w->encoder = tft_encoder_new(fn, fn_count, DEFAULT_LEVEL);
+	w->fd = w->encoder ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
+	if (w->fd < 0) {
+		int err = w->encoder ? -errno : -ENOMEM;
+		writer_free(w);
+		return err;
+	}
+	*out = w;
+	return 0;
+}
+
+int tft_writer_create(const char *path, const struct tft_head *head, struct tft_writer **out)
+{
+	struct tft_writer *w;
+
+	int err = tft_writer_create_bare(path, head->fn, head->fn_count, &w);
+	*out = NULL;
+	if (err < 0)
+		return err;
+	size_t len = tft_head_pack(head, NULL, 0);
+	void *payload = malloc(len);
+	if (payload) {
+		tft_head_pack(head, payload, len);
+		err = tft_write_chunk(w, TFT_HEAD, payload, (uint32_t)len);
+		free(payload);
+	} else {
+		err = -ENOMEM;
+	}
+	if (err < 0) {
+		unlink(path);
+		writer_free(w);
+		return err;
+	}
+	*out = w;
+	return 0;
+}
+
+int tft_writer_level(struct tft_writer *w, int level)
+{
+	return tft_encoder_level(w->encoder, level);
+}
+
+uint64_t tft_writer_bytes(const struct tft_writer *w)
+{
+	return w->size;
+}
+
+int tft_writer_rewind(struct tft_writer *w)
+{
+	if (ftruncate(w->fd, (off_t)w->size) < 0 || lseek(w->fd, (off_t)w->size, SEEK_SET) < 0)
+		return -errno;
+	return 0;
+}
+
+static int write_index(struct tft_writer *w, bool clean)
+{
+	struct tft_chunk_head head = {.type = TFT_INDX, .number = w->chunks};
+	struct tft_footer footer = {.zstd_magic = TFT_ZSTD_SKIPPABLE,
+				    .zstd_length = sizeof(footer) - 8,
+				    .index_offset = w->size,
+				    .version = TFT_VERSION,
+				    .flags = clean ? TFT_FOOTER_CLEAN : 0};
+
+	int err = write_chunk(w, &head, w->index, w->n_index * sizeof(*w->index));
+	if (err < 0)
+		return err;
+	footer.crc = tfh_crc32c(0, &footer, offsetof(struct tft_footer, crc));
+	return write_all(w->fd, &footer, sizeof(footer));
+}
+
+int tft_writer_finish(struct tft_writer *w, bool clean)
+{
+	uint64_t chunks_end = w->size;
+	int err = write_index(w, clean);
+
+	if (err < 0) {
+		/* a file without index is whole, half an index is not */
+		w->size = chunks_end;
+		tft_writer_rewind(w);
+	}
+	if (close(w->fd) < 0 && err == 0)
+		err = -errno;
+	w->fd = -1;
+	writer_free(w);
+	return err;
+}

@@ -1,0 +1,15 @@
+/* Parts of the writer that copying needs: repair. Not for others. */
+#ifndef TFT_WRITER_H
+#define TFT_WRITER_H
+
+#include <stddef.h>
+
+#include "format/tft_write.h"
+
+/* A new file without HEAD. */
+int tft_writer_create_bare(const char *path, const struct tfh_fn_info *fn, uint32_t fn_count, struct tft_writer **out);
+
+/* Appends a finished chunk. */
+int tft_write_raw(struct tft_writer *w, const void *chunk, size_t len);
+
+#endif
