@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# scripts/bootstrap on machines that lack something: without root it names the exact command and fails; with a sudo
+# that asks nothing it installs through apt-get, renewing the package list once, or through dnf; with nothing
+# missing it says nothing.
+set -u
+fail() {
+	echo "$*"
+	exit 1
+}
+
+bin=$TFH_TMP/bin
+mkdir "$bin"
+for tool in bash sh env true cat tail sed tr sort printf mktemp rm grep gcc g++ make nm flock python3; do
+	path=$(command -v "$tool") && ln -s "$path" "$bin/$tool"
+done
+printf '#!/bin/sh\necho 1000\n' >"$bin/id"
+printf '#!/bin/sh\nexit 0\n' >"$bin/apt-get"
+chmod +x "$bin"/{id,apt-get}
+run() { PATH=$bin HOME=$TFH_TMP bash "$TFH_SRC/scripts/bootstrap" 2>&1 </dev/null; }
+
+# nobody to install it
+out=$(run) && fail "passed without zstd: $out"
+[[ $out == *"missing: zstd"* ]] || fail "does not say what is missing: $out"
+[[ $out == *"sudo apt-get install -y --no-install-recommends zstd"* ]] || fail "no command: $out"
+
+# a sudo that wants a password is as good as none
+printf '#!/bin/sh\nexit 1\n' >"$bin/sudo"
+chmod +x "$bin/sudo"
+run >/dev/null && fail "passed though sudo refuses"
+
+# the first try fails because the package list is old
+cat >"$bin/sudo" <<'S'
+#!/bin/sh
+[ "$1" = -n ] || exit 1
+shift
+exec "$@"
+S
+cat >"$bin/apt-get" <<S
+#!/bin/sh
+echo "\$*" >>"$TFH_TMP/calls"
+[ "\$1" = update ] && touch "$TFH_TMP/updated" && exit 0
+[ -f "$TFH_TMP/updated" ] || exit 100
+[ "\$DEBIAN_FRONTEND" = noninteractive ] || exit 100
+ln -s "$bin/cat" "$bin/zstd"
+S
+ln -sf "$(command -v touch)" "$bin/touch"
+ln -sf "$(command -v ln)" "$bin/ln"
+out=$(run) || fail "apt-get was not enough: $out"
+[[ $(tr '\n' '|' <"$TFH_TMP/calls") == "install -y --no-install-recommends zstd|update|install -y --no-install-recommends zstd|" ]] ||
+	fail "calls: $(cat "$TFH_TMP/calls")"
+out=$(run) || fail "second run failed: $out"
+[[ -z $out ]] || fail "nothing is missing, yet it says: $out"
+
+# another distribution
+rm "$bin/zstd" "$bin/apt-get"
+printf '#!/bin/sh\necho "$*" >"%s/dnf"\n' "$TFH_TMP" >"$bin/dnf"
+chmod +x "$bin/dnf"
+run >/dev/null || fail "dnf failed"
+[[ $(cat "$TFH_TMP/dnf") == "install -y zstd" ]] || fail "dnf: $(cat "$TFH_TMP/dnf")"
+
+# none that is known
+rm "$bin/dnf"
+out=$(run) && fail "passed without a package manager"
+[[ $out == *"your own package manager"* ]] || fail "no advice: $out"
