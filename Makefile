@@ -220,7 +220,7 @@ $(filter $(AREA_CC:%.cc=$(B)/%.so),$(AREA_LIBS)): $(B)/%.so: %.cc $(call stamp,t
 RUN_ENV = TFH_BUILD=$(abspath $(B)) TFH_SRC=$(CURDIR) TFH_SAN=$(SAN)
 
 check: tests
-	$(Q)scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' --python main --python clients \
+	$(Q)TFH_SAN=$(SAN) scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' --python main --python clients \
 		$(if $(T),,--tool 'check-deps=scripts/check-deps' \
 		--tool 'check-exports=scripts/check-exports $(B)' --tool 'check-headers=scripts/check-headers' \
 		$(foreach c,$(wildcard scripts/check-cuda-table),--tool 'check-cuda-table=$c') --tool 'format=scripts/format --check') \

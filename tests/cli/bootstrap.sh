@@ -11,7 +11,7 @@ fail() {
 bin=$TFH_TMP/bin
 mkdir "$bin"
 for tool in bash sh env true cat tail sed tr sort printf mktemp rm grep gcc g++ make nm flock python3; do
-	path=$(command -v "$tool") && ln -s "$path" "$bin/$tool"
+	path=$(type -P "$tool") && ln -s "$path" "$bin/$tool"
 done
 printf '#!/bin/sh\necho 1000\n' >"$bin/id"
 printf '#!/bin/sh\nexit 0\n' >"$bin/apt-get"
@@ -43,8 +43,8 @@ echo "\$*" >>"$TFH_TMP/calls"
 [ "\$DEBIAN_FRONTEND" = noninteractive ] || exit 100
 ln -s "$bin/cat" "$bin/zstd"
 S
-ln -sf "$(command -v touch)" "$bin/touch"
-ln -sf "$(command -v ln)" "$bin/ln"
+ln -sf "$(type -P touch)" "$bin/touch"
+ln -sf "$(type -P ln)" "$bin/ln"
 out=$(run) || fail "apt-get was not enough: $out"
 [[ $(tr '\n' '|' <"$TFH_TMP/calls") == "install -y --no-install-recommends zstd|update|install -y --no-install-recommends zstd|" ]] ||
 	fail "calls: $(cat "$TFH_TMP/calls")"
