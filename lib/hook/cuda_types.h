@@ -30,6 +30,8 @@ typedef void *CUarray;
 typedef void *CUmipmappedArray;
 typedef void *CUmemoryPool;
 typedef void *CUexternalMemory;
+typedef void *CUexternalSemaphore;
+typedef void *CUdevResourceDesc;
 typedef void (*CUhostFn)(void *user);
 typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *user);
 

@@ -1,0 +1,124 @@
+/*
+ * dlsym and dlvsym as the job sees them: a filter is asked, and if it declines, the real function is jumped to with
+ * the caller's return address and registers as they were. RTLD_NEXT and RTLD_DEFAULT are about the object that calls,
+ * which glibc learns from the return address: a wrapper written in C would make every caller look like ourselves.
+ */
+#if defined(__x86_64__)
+
+	.text
+
+	.globl	dlsym
+	.type	dlsym, @function
+	.p2align 4
+dlsym:
+	.cfi_startproc
+	endbr64
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	movq	16(%rsp), %rdx
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call	tfh_filter_dlsym
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	testq	%rax, %rax
+	jne	1f
+	jmpq	*tfh_next_dlsym(%rip)
+1:	ret
+	.cfi_endproc
+	.size	dlsym, .-dlsym
+
+	.globl	dlvsym
+	.type	dlvsym, @function
+	.p2align 4
+dlvsym:
+	.cfi_startproc
+	endbr64
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	movq	24(%rsp), %rcx
+	call	tfh_filter_dlvsym
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	testq	%rax, %rax
+	jne	1f
+	jmpq	*tfh_next_dlvsym(%rip)
+1:	ret
+	.cfi_endproc
+	.size	dlvsym, .-dlvsym
+
+#elif defined(__aarch64__)
+
+	.text
+
+	.globl	dlsym
+	.type	dlsym, %function
+	.p2align 4
+dlsym:
+	.cfi_startproc
+	hint	#34
+	stp	x29, x30, [sp, #-48]!
+	.cfi_def_cfa_offset 48
+	.cfi_offset x29, -48
+	.cfi_offset x30, -40
+	stp	x0, x1, [sp, #16]
+	mov	x2, x30
+	bl	tfh_filter_dlsym
+	mov	x9, x0
+	ldp	x0, x1, [sp, #16]
+	ldp	x29, x30, [sp], #48
+	.cfi_def_cfa_offset 0
+	cbnz	x9, 1f
+	adrp	x9, tfh_next_dlsym
+	ldr	x9, [x9, :lo12:tfh_next_dlsym]
+	br	x9
+1:	mov	x0, x9
+	ret
+	.cfi_endproc
+	.size	dlsym, .-dlsym
+
+	.globl	dlvsym
+	.type	dlvsym, %function
+	.p2align 4
+dlvsym:
+	.cfi_startproc
+	hint	#34
+	stp	x29, x30, [sp, #-48]!
+	.cfi_def_cfa_offset 48
+	.cfi_offset x29, -48
+	.cfi_offset x30, -40
+	stp	x0, x1, [sp, #16]
+	str	x2, [sp, #32]
+	mov	x3, x30
+	bl	tfh_filter_dlvsym
+	mov	x9, x0
+	ldp	x0, x1, [sp, #16]
+	ldr	x2, [sp, #32]
+	ldp	x29, x30, [sp], #48
+	.cfi_def_cfa_offset 0
+	cbnz	x9, 1f
+	adrp	x9, tfh_next_dlvsym
+	ldr	x9, [x9, :lo12:tfh_next_dlvsym]
+	br	x9
+1:	mov	x0, x9
+	ret
+	.cfi_endproc
+	.size	dlvsym, .-dlvsym
+
+#endif
+
+	.section .note.GNU-stack, "", %progbits

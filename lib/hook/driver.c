@@ -1,0 +1,309 @@
+#include "hook/driver.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/record.h"
+
+/* ---- libc's own dlvsym, without calling dlvsym: the name is ours -------------------------------------------- */
+
+/* libc's dynamic tables as the loader left them: addresses, except in objects it could not write to. */
+struct tables {
+	ElfW(Addr) base;
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	const uint32_t *gnu_hash;
+	const ElfW(Half) * versions;
+};
+
+static const void *table_at(ElfW(Addr) base, ElfW(Addr) value)
+{
+	return (const void *)(value < base ? base + value : value);
+}
+
+static void read_tables(struct tables *t, ElfW(Addr) base, const ElfW(Dyn) * dynamic)
+{
+	memset(t, 0, sizeof(*t));
+	t->base = base;
+	for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_SYMTAB)
+			t->symbols = table_at(base, d->d_un.d_ptr);
+		else if (d->d_tag == DT_STRTAB)
+			t->strings = table_at(base, d->d_un.d_ptr);
+		else if (d->d_tag == DT_GNU_HASH)
+			t->gnu_hash = table_at(base, d->d_un.d_ptr);
+		else if (d->d_tag == DT_VERSYM)
+			t->versions = table_at(base, d->d_un.d_ptr);
+	}
+}
+
+/* First defined function of that name, whatever its version: all versions of dlsym and dlvsym are one function. */
+static void *table_lookup(const struct tables *t, const char *name)
+{
+	if (!t->symbols || !t->strings || !t->gnu_hash)
+		return NULL;
+	uint32_t hash = 5381;
+	for (const unsigned char *p = (const unsigned char *)name; *p; p++)
+		hash = hash * 33 + *p;
+	uint32_t buckets = t->gnu_hash[0], first = t->gnu_hash[1], bloom = t->gnu_hash[2];
+	const uint32_t *bucket = t->gnu_hash + 4 + bloom * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+	const uint32_t *chain = bucket + buckets;
+	uint32_t i = buckets ? bucket[hash % buckets] : 0;
+
+	for (; i >= first && i; i++) {
+		const ElfW(Sym) *symbol = &t->symbols[i];
+		bool same = (chain[i - first] | 1) == (hash | 1);
+		if (same && symbol->st_shndx != SHN_UNDEF && !strcmp(t->strings + symbol->st_name, name))
+			return (void *)(t->base + symbol->st_value);
+		if (chain[i - first] & 1)
+			break;
+	}
+	return NULL;
+}
+
+static const char *file_of(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	return slash ? slash + 1 : path ? path : "";
+}
+
+struct libc_pair {
+	void *dlsym, *dlvsym;
+};
+
+static int find_in_libc(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct libc_pair *pair = data;
+	const char *file = file_of(info->dlpi_name);
+
+	(void)size;
+	if (strncmp(file, "libc.so", 7) && strncmp(file, "libc-", 5) && strncmp(file, "libdl", 5))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
+			continue;
+		struct tables t;
+		read_tables(&t, info->dlpi_addr,
+			    (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
+		if (!pair->dlsym)
+			pair->dlsym = table_lookup(&t, "dlsym");
+		if (!pair->dlvsym)
+			pair->dlvsym = table_lookup(&t, "dlvsym");
+	}
+	return pair->dlsym && pair->dlvsym;
+}
+
+/* libc's own, for RTLD_NEXT: behind another preload's wrapper it would mean "after that preload". */
+static void *(*libc_dlsym)(void *, const char *);
+
+void *(*tfh_next_dlsym)(void *, const char *);
+void *(*tfh_next_dlvsym)(void *, const char *, const char *);
+
+void tfh_lookup_init(void)
+{
+	if (tfh_likely(__atomic_load_n(&tfh_next_dlsym, __ATOMIC_ACQUIRE) != NULL))
+		return;
+	/* Base versions of dlsym by machine and glibc; what a second preload exports without versions matches any. */
+	static const char *const version[] = {"GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.34"};
+	struct libc_pair libc = {NULL, NULL};
+	void *next[2] = {NULL, NULL};
+
+	dl_iterate_phdr(find_in_libc, &libc);
+	void *(*look)(void *, const char *, const char *) =
+		(void *(*)(void *, const char *, const char *))libc.dlvsym;
+	for (unsigned i = 0; look && i < sizeof(version) / sizeof(*version); i++) {
+		if (!next[0])
+			next[0] = look(RTLD_NEXT, "dlsym", version[i]);
+		if (!next[1])
+			next[1] = look(RTLD_NEXT, "dlvsym", version[i]);
+	}
+	__atomic_store_n(&libc_dlsym, (void *(*)(void *, const char *))libc.dlsym, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_next_dlvsym,
+			 (void *(*)(void *, const char *, const char *))(next[1] ? next[1] : libc.dlvsym),
+			 __ATOMIC_RELEASE);
+	/* Last, because it says that both are there. */
+	__atomic_store_n(&tfh_next_dlsym,
+			 (void *(*)(void *, const char *))(next[0] ? next[0] : libc.dlsym), __ATOMIC_RELEASE);
+}
+
+/* ---- the driver -------------------------------------------------------------------------------------------- */
+
+static const char *driver_path(void)
+{
+	static const char *path;
+	const char *found = __atomic_load_n(&path, __ATOMIC_ACQUIRE);
+
+	if (!found) {
+		static char copy[4096]; /* the job may change its environment */
+		const char *given = secure_getenv("TFHOOK_CUDA_LIB");
+		found = "libcuda.so.1";
+		if (given && *given && strlen(given) < sizeof(copy))
+			found = memcpy(copy, given, strlen(given) + 1);
+		__atomic_store_n(&path, found, __ATOMIC_RELEASE);
+	}
+	return found;
+}
+
+void *tfh_driver_handle(void)
+{
+	static void *handle;
+	void *found = __atomic_load_n(&handle, __ATOMIC_ACQUIRE);
+
+	if (tfh_likely(found != NULL))
+		return found;
+	found = dlopen(driver_path(), RTLD_NOLOAD | RTLD_LAZY);
+	if (!found) {
+		tfh_lookup_init();
+		dlerror(); /* our own failure must not be what the job reads */
+		return NULL;
+	}
+	__atomic_store_n(&handle, found, __ATOMIC_RELEASE);
+	return found;
+}
+
+void *tfh_driver_symbol(const char *name)
+{
+	void *handle = tfh_driver_handle();
+	void *found;
+
+	if (!handle)
+		return NULL;
+	tfh_lookup_init();
+	found = tfh_next_dlsym(handle, name);
+	if (!found)
+		dlerror();
+	return found;
+}
+
+struct owner {
+	uintptr_t address;
+	const char *file; /* NULL: no object found; "": the program itself */
+	const char *path;
+};
+
+static int find_owner(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct owner *owner = data;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type == PT_LOAD && owner->address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz) {
+			owner->path = info->dlpi_name ? info->dlpi_name : "";
+			owner->file = file_of(owner->path);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static struct owner owner_of(const void *address)
+{
+	struct owner owner = {(uintptr_t)address, NULL, NULL};
+	dl_iterate_phdr(find_owner, &owner);
+	return owner;
+}
+
+static bool driver_file(const char *file)
+{
+	return !strncmp(file, "libcuda.so", 10) || !strcmp(file, file_of(driver_path()));
+}
+
+bool tfh_in_driver(const void *address)
+{
+	struct owner owner = owner_of(address);
+	return owner.file && driver_file(owner.file);
+}
+
+bool tfh_in_vendor(const void *address)
+{
+	static const char *const prefix[] = {"libcupti", "libnvidia-", "libcudadebugger", "libtfhook"};
+	struct owner owner = owner_of(address);
+
+	if (!owner.file)
+		return false;
+	for (unsigned i = 0; i < sizeof(prefix) / sizeof(*prefix); i++)
+		if (!strncmp(owner.file, prefix[i], strlen(prefix[i])))
+			return true;
+	return driver_file(owner.file);
+}
+
+/* ---- real functions ---------------------------------------------------------------------------------------- */
+
+void *tfh_real[TFH_FN_COUNT];
+
+void *tfh_real_find(enum tfh_fn fn)
+{
+	void *found = __atomic_load_n(&tfh_real[fn], __ATOMIC_ACQUIRE);
+
+	if (!found) {
+		found = tfh_driver_symbol(tfh_fn_table[fn].name);
+		if (found == tfh_hook_of(fn))
+			found = NULL; /* a handle whose search leads back to us */
+		if (found)
+			__atomic_store_n(&tfh_real[fn], found, __ATOMIC_RELEASE);
+	}
+	return found;
+}
+
+void *tfh_ask(enum tfh_ask which)
+{
+	static const char *const symbol[] = {
+#define X(id, name, parameters) #name,
+		TFH_ASK_LIST(X)
+#undef X
+	};
+	static void *known[TFH_ASK_COUNT];
+	static char absent; /* its address stands for "asked, has none" */
+	void *found = __atomic_load_n(&known[which], __ATOMIC_ACQUIRE);
+
+	if (!found) {
+		found = tfh_driver_symbol(symbol[which]);
+		if (!found && tfh_driver_handle())
+			found = &absent;
+		__atomic_store_n(&known[which], found, __ATOMIC_RELEASE);
+	}
+	return found == &absent ? NULL : found;
+}
+
+/*
+ * Whom the caller would have reached: another object of the global scope behind us, else its own local scope, which is
+ * its object and what that depends on. TensorFlow's wheel defines the driver's names itself and is opened RTLD_LOCAL.
+ */
+static void *without_us(const char *name, const void *caller, const void *hook)
+{
+	void *found = libc_dlsym ? libc_dlsym(RTLD_NEXT, name) : NULL;
+
+	if (!found || found == hook) {
+		struct owner owner = owner_of(caller);
+		void *handle = owner.path ? dlopen(*owner.path ? owner.path : NULL, RTLD_NOLOAD | RTLD_LAZY) : NULL;
+		found = handle ? tfh_next_dlsym(handle, name) : NULL;
+		if (handle)
+			dlclose(handle); /* the caller's own reference keeps it */
+	}
+	dlerror();
+	return found == hook ? NULL : found;
+}
+
+/* Whoever got a call without a driver may ask for the same name in a way that leads back to us. */
+#define FORWARDS 8
+__thread unsigned tfh_forwarding __attribute__((tls_model("initial-exec")));
+
+void *tfh_real_for(enum tfh_fn fn, const void *caller, bool *record)
+{
+	void *found = tfh_real_find(fn);
+
+	*record = found != NULL;
+	if (found || tfh_driver_handle() || tfh_forwarding >= FORWARDS)
+		return found;
+	tfh_lookup_init();
+	return without_us(tfh_fn_table[fn].name, caller, tfh_hook_of(fn));
+}
+
+CUresult tfh_no_driver(void)
+{
+	return tfh_driver_handle() ? TFH_CUDA_NOT_SUPPORTED : TFH_CUDA_SHARED_OBJECT_INIT_FAILED;
+}

@@ -1,0 +1,52 @@
+/*
+ * The exported entry of every row of base/cuda_api.def: a test and a jump, with registers and stack as the caller left
+ * them. To the real function while nothing is recorded, to record_*() while something is, to first_*() as long as the
+ * real function is not known (wrap.c). In C the compilers copy a launch's eleven arguments on the way.
+ */
+#if defined(__x86_64__)
+
+/* wrap.c checks that these are as in C. */
+#define TFH_FN_SYNC_COPY 1
+#define TFH_FN_PTDS 2
+#define TFH_FN_TRIGGER 4
+#define TFH_FN_ALWAYS 8
+#define MODE_OFF 2
+#define MODE_DEAD 3
+
+	.set	fn, 0
+
+	.macro	entry name
+	.set	fn, fn + 1
+	.if	properties & TFH_FN_ALWAYS
+	.set	passes, MODE_DEAD
+	.else
+	.set	passes, MODE_OFF
+	.endif
+	.hidden	hook_\name
+	.globl	hook_\name
+	.globl	\name
+	.type	hook_\name, @function
+	.type	\name, @function
+	.p2align 5
+hook_\name:
+\name:
+	.cfi_startproc
+	endbr64
+	movq	tfh_real + 8 * fn(%rip), %rax
+	testq	%rax, %rax
+	je	first_\name
+	cmpl	$passes, tfh_mode(%rip)
+	jb	record_\name
+	jmpq	*%rax
+	.cfi_endproc
+	.size	hook_\name, . - hook_\name
+	.size	\name, . - \name
+	.endm
+
+	.text
+#define CUDA_FN_BY_HAND(name, ...) .set fn, fn + 1
+#define CUDA_FN(name, family, args, dir, props, ...) .set properties, props; entry name
+#include "base/cuda_api.def"
+
+#endif
+	.section .note.GNU-stack, "", %progbits

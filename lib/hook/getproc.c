@@ -1,0 +1,177 @@
+/*
+ * The third door: cuGetProcAddress. Everything that CUDA's own runtime does goes through it.
+ *
+ * The real call is made first; then the pointer it returned decides, never the name: only the driver knows which
+ * version of a name answers a request. The table of its pointers comes from our own questions to the real driver, by
+ * dlsym and by cuGetProcAddress, since the two need not give the same address.
+ */
+#include "hook/driver.h"
+
+#include <sched.h>
+
+#include "record/record.h"
+
+typedef CUresult (*getproc_v1)(const char *, void **, int, uint64_t);
+typedef CUresult (*getproc_v2)(const char *, void **, int, uint64_t, int *);
+
+struct route {
+	void *real;
+	enum tfh_fn fn;
+};
+
+/* Each row once by dlsym and once by cuGetProcAddress. */
+static struct route routes[2 * TFH_FN_COUNT];
+static unsigned route_count;
+static int state; /* 0 not built, 1 being built, 2 ready */
+static __thread bool building __attribute__((tls_model("initial-exec")));
+
+static const uint16_t version_of[TFH_FN_COUNT] = {
+#define CUDA_FN(name, family, args, dir, props, version, ...) [TFH_FN_##name] = version,
+#include "base/cuda_api.def"
+#undef CUDA_FN
+};
+
+/* The name without _v<n>, _ptsz or _ptds; true if it asks for per-thread default streams. */
+static bool base_of(const char *symbol, char base[64])
+{
+	size_t n = 0;
+	bool per_thread = tfh_fn_table[tfh_fn_find(symbol)].props & TFH_FN_PTDS;
+
+	while (n < 63 && symbol[n] && !tfh_same_base(symbol, base)) {
+		base[n] = symbol[n];
+		base[++n] = '\0';
+	}
+	return per_thread;
+}
+
+static void *ask_driver(const char *base, int version, uint64_t flags)
+{
+	getproc_v2 v2 = (getproc_v2)tfh_real_find(TFH_FN_cuGetProcAddress_v2);
+	getproc_v1 v1 = (getproc_v1)tfh_real_find(TFH_FN_cuGetProcAddress);
+	void *found = NULL;
+	int status;
+
+	if (v2 ? v2(base, &found, version, flags, &status) : !v1 || v1(base, &found, version, flags))
+		return NULL;
+	return found;
+}
+
+static enum tfh_fn route_of(const void *real, const char *symbol)
+{
+	enum tfh_fn any = TFH_FN_NONE;
+
+	for (unsigned i = 0; i < route_count; i++) {
+		if (routes[i].real != real)
+			continue;
+		/* Drivers give some names one address: the name that was asked for is then ours too. */
+		if (tfh_same_base(tfh_fn_table[routes[i].fn].name, symbol))
+			return routes[i].fn;
+		if (!any)
+			any = routes[i].fn;
+	}
+	return any;
+}
+
+static bool routed(const void *real)
+{
+	for (unsigned i = 0; i < route_count; i++)
+		if (routes[i].real == real)
+			return true;
+	return false;
+}
+
+/*
+ * The exported addresses come first and stand: only they tell the version for certain. What cuGetProcAddress gives
+ * beyond them belongs to the row whose version was asked for.
+ */
+static void build_routes(void)
+{
+	unsigned exported;
+
+	for (enum tfh_fn fn = 1; fn < TFH_FN_COUNT && tfh_hook_of(fn); fn++) {
+		void *real = tfh_real_find(fn);
+		if (real)
+			routes[route_count++] = (struct route){real, fn};
+	}
+	exported = route_count;
+	for (enum tfh_fn fn = 1; exported && fn < TFH_FN_COUNT && tfh_hook_of(fn); fn++) {
+		char base[64] = "";
+		bool per_thread = base_of(tfh_fn_table[fn].name, base);
+		void *real = version_of[fn] ? ask_driver(base, version_of[fn], per_thread ? TFH_GPA_PER_THREAD : 0)
+					    : NULL;
+		if (real && !routed(real) && real != tfh_hook_of(fn))
+			routes[route_count++] = (struct route){real, fn};
+	}
+}
+
+/* False while this thread builds the table itself: the driver asks for names inside our own questions. */
+static bool routes_ready(void)
+{
+	int expected = 0;
+
+	if (tfh_likely(__atomic_load_n(&state, __ATOMIC_ACQUIRE) == 2))
+		return true;
+	if (building)
+		return false;
+	if (__atomic_compare_exchange_n(&state, &expected, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		building = true;
+		build_routes();
+		building = false;
+		__atomic_store_n(&state, 2, __ATOMIC_RELEASE);
+	}
+	while (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != 2)
+		sched_yield();
+	return true;
+}
+
+/* Replaces a pointer that the driver has just answered by our wrapper's, where it has one. */
+static void route(const char *symbol, void **answer, const void *caller)
+{
+	void *real = answer ? *answer : NULL;
+
+	if (!real || !symbol || !tfh_driver_name(symbol) || !routes_ready() || tfh_in_vendor(caller))
+		return;
+	enum tfh_fn fn = route_of(real, symbol);
+	bool left = tfh_left_alone(symbol, true);
+	/* A name left alone may share its address with a hooked one that does the same, such as failing. */
+	if (fn && !(left && !tfh_same_base(tfh_fn_table[fn].name, symbol)))
+		*answer = tfh_hook_of(fn);
+	else if (!left)
+		tfh_unhooked(symbol);
+}
+
+/* ---- the wrappers ---- */
+
+#pragma GCC visibility push(hidden)
+CUresult hook_cuGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags);
+CUresult hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int version, uint64_t flags, int *status);
+#pragma GCC visibility pop
+
+CUresult hook_cuGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags)
+{
+	bool driver;
+	getproc_v1 real =
+		(getproc_v1)tfh_real_for(TFH_FN_cuGetProcAddress, __builtin_return_address(0), &driver);
+	CUresult result = real ? real(symbol, pfn, version, flags) : tfh_no_driver();
+
+	if (result == TFH_CUDA_SUCCESS && driver)
+		route(symbol, pfn, __builtin_return_address(0));
+	return result;
+}
+
+CUresult hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int version, uint64_t flags, int *status)
+{
+	bool driver;
+	getproc_v2 real =
+		(getproc_v2)tfh_real_for(TFH_FN_cuGetProcAddress_v2, __builtin_return_address(0), &driver);
+	CUresult result = real ? real(symbol, pfn, version, flags, status) : tfh_no_driver();
+
+	if (result == TFH_CUDA_SUCCESS && driver)
+		route(symbol, pfn, __builtin_return_address(0));
+	return result;
+}
+
+__attribute__((visibility("default"), alias("hook_cuGetProcAddress"))) CUresult
+cuGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags);
+__attribute__((visibility("default"), alias("hook_cuGetProcAddress_v2"))) CUresult
+cuGetProcAddress_v2(const char *symbol, void **pfn, int version, uint64_t flags, int *status);

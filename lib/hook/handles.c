@@ -1,0 +1,197 @@
+/*
+ * Ids of contexts, streams and functions. All of this runs once per handle and thread; launches and copies afterwards
+ * find the id in the thread's cache (record/record.h).
+ */
+#include "hook/note.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+uint32_t tfh_captures;
+
+/* ---- contexts ---- */
+
+uint32_t tfh_context_of(struct tfh_self *self, CUcontext context)
+{
+	uint32_t id = context ? tfh_handle_known(self, TFT_NAME_CONTEXT, U64(context)) : 0;
+	tfh_ask_CTX_DEVICE ask_device = TFH_ASK(CTX_DEVICE);
+	tfh_ask_CTX_CURRENT ask_current = TFH_ASK(CTX_CURRENT);
+	CUcontext current = NULL;
+	int device = -1;
+
+	if (id || !context)
+		return id;
+	/* Only the current context can be asked for its device in every driver version. */
+	if (!ask_current || ask_current(&current) || current != context || !ask_device || ask_device(&device))
+		device = -1;
+	return tfh_handle_new(self, TFT_NAME_CONTEXT, U64(context), (uint64_t)(int64_t)device, NULL, 0);
+}
+
+uint32_t tfh_context_id(struct tfh_self *self)
+{
+	tfh_ask_CTX_CURRENT ask = TFH_ASK(CTX_CURRENT);
+	CUcontext context = NULL;
+
+	return ask && !ask(&context) ? tfh_context_of(self, context) : 0;
+}
+
+/* ---- streams ---- */
+
+void tfh_stream_made(struct tfh_self *self, CUstream stream)
+{
+	if (!self->ctx)
+		self->ctx = tfh_context_id(self);
+	tfh_handle_new(self, TFT_NAME_STREAM, U64(stream), self->ctx, NULL, 0);
+}
+
+/* A stream first seen here: made on another thread, before recording, or by a way that no hook sees. */
+uint32_t tfh_stream_id(struct tfh_self *self, CUstream stream)
+{
+	tfh_ask_STREAM_CTX ask = TFH_ASK(STREAM_CTX);
+	CUcontext context = NULL;
+	uint32_t ctx = self->ctx;
+
+	/* A question about a capturing stream could break the capture. */
+	if (ask && !__atomic_load_n(&tfh_captures, __ATOMIC_RELAXED) && !ask(stream, &context) && context)
+		ctx = tfh_context_of(self, context);
+	return tfh_handle_new(self, TFT_NAME_STREAM, U64(stream), ctx, NULL, 0);
+}
+
+/* ---- functions: their names, as the program looked them up ---- */
+
+/* Frameworks load some thousands of kernels. Names lie one after the other in one mapping that grows by use. */
+#define SLOTS 16384u
+#define NAME_BYTES (4u << 20)
+
+struct function {
+	uint64_t handle; /* 0: never used; names of ended handles stay, with owner 0 */
+	uint64_t owner;
+	const char *name;
+};
+
+static struct function *functions; /* followed by the names */
+static uint32_t names_used;
+static int busy; /* one writer at a time; whoever finds it taken goes without */
+
+static struct function *table(void)
+{
+	struct function *found = __atomic_load_n(&functions, __ATOMIC_ACQUIRE);
+
+	if (!found) {
+		size_t size = SLOTS * sizeof(*found) + NAME_BYTES;
+		void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				 -1, 0);
+		if (map == MAP_FAILED)
+			return NULL;
+		if (!__atomic_compare_exchange_n(&functions, &found, (struct function *)map, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			munmap(map, size);
+		else
+			found = map;
+	}
+	return found;
+}
+
+static struct function *slot_of(struct function *t, uint64_t handle, bool fresh)
+{
+	uint32_t at = (uint32_t)((handle >> 4) * 0x9e3779b1u) % SLOTS;
+
+	for (uint32_t i = 0; i < 64; i++, at = (at + 1) % SLOTS) {
+		uint64_t there = __atomic_load_n(&t[at].handle, __ATOMIC_ACQUIRE);
+		if (there == handle || (fresh && !there))
+			return &t[at];
+		if (!there)
+			break;
+	}
+	return NULL;
+}
+
+static void keep_name(uint64_t handle, uint64_t owner, const char *name, size_t length)
+{
+	struct function *t = table();
+
+	if (!t || __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+		return;
+	struct function *f = slot_of(t, handle, true);
+	bool same = f && f->name && !strcmp(f->name, name);
+	if (f && !same && names_used + length + 1 <= NAME_BYTES) {
+		char *copy = (char *)(t + SLOTS) + names_used;
+		memcpy(copy, name, length);
+		names_used += (uint32_t)length + 1;
+		__atomic_store_n(&f->name, copy, __ATOMIC_RELEASE);
+		same = true;
+	}
+	if (same) {
+		__atomic_store_n(&f->owner, owner, __ATOMIC_RELEASE);
+		__atomic_store_n(&f->handle, handle, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+void tfh_function_found(struct tfh_self *self, void *function, void *owner, const char *name)
+{
+	size_t length = strnlen(name, 8191);
+
+	if (tfh_handle_known(self, TFT_NAME_FUNCTION, U64(function)))
+		return;
+	keep_name(U64(function), U64(owner), name, length);
+	tfh_handle_new(self, TFT_NAME_FUNCTION, U64(function), U64(owner), name, length);
+}
+
+void tfh_functions_gone(void *owner)
+{
+	struct function *t = __atomic_load_n(&functions, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; t && i < SLOTS; i++)
+		if (__atomic_load_n(&t[i].handle, __ATOMIC_RELAXED) &&
+		    __atomic_load_n(&t[i].owner, __ATOMIC_RELAXED) == U64(owner))
+			__atomic_store_n(&t[i].owner, 0, __ATOMIC_RELAXED);
+}
+
+uint32_t tfh_function_id(struct tfh_self *self, CUfunction function)
+{
+	struct function *t = __atomic_load_n(&functions, __ATOMIC_ACQUIRE);
+	struct function *f = t && function ? slot_of(t, U64(function), false) : NULL;
+	const char *name = NULL;
+	uint64_t owner = 0;
+
+	if (f && __atomic_load_n(&f->owner, __ATOMIC_ACQUIRE)) {
+		name = __atomic_load_n(&f->name, __ATOMIC_ACQUIRE);
+		owner = f->owner;
+	} else if (function) {
+		tfh_ask_FUNC_NAME ask = TFH_ASK(FUNC_NAME);
+		tfh_ask_KERNEL_NAME ask_kernel = TFH_ASK(KERNEL_NAME);
+		if (!ask || ask(&name, function))
+			name = NULL;
+		if (!name && ask_kernel && ask_kernel(&name, function))
+			name = NULL;
+	}
+	return tfh_handle_new(self, TFT_NAME_FUNCTION, U64(function), owner, name, name ? strnlen(name, 8191) : 0);
+}
+
+/* ---- stream capture ---- */
+
+void tfh_capture_begun(void)
+{
+	__atomic_fetch_add(&tfh_captures, 1, __ATOMIC_RELAXED);
+}
+
+void tfh_capture_ended(void)
+{
+	uint32_t open = __atomic_load_n(&tfh_captures, __ATOMIC_RELAXED);
+
+	while (open && !__atomic_compare_exchange_n(&tfh_captures, &open, open - 1, true, __ATOMIC_RELAXED,
+						    __ATOMIC_RELAXED))
+		;
+}
+
+bool tfh_captured(CUstream stream, bool per_thread)
+{
+	tfh_ask_CAPTURING ask = TFH_ASK(CAPTURING);
+	int status = 0;
+
+	/* The legacy stream cannot be captured. */
+	if (!ask || ((!stream || stream == TFH_STREAM_LEGACY) && !per_thread))
+		return false;
+	return !ask(per_thread ? TFH_STREAM_PER_THREAD : stream, &status) && status != 0;
+}

@@ -1,0 +1,189 @@
+/*
+ * What the wrappers of base/cuda_api.def store after the real call: the macros of its last column.
+ *
+ * The functions behind them are inlined with constant fn, kind and properties, so that a copy or a launch costs a few
+ * stores. Whatever is rare (a handle seen for the first time, extents, batches, graphs) lies in note.c, handles.c and
+ * graph.c. Out-parameters are read after success only, and only if the program gave any.
+ */
+#ifndef TFH_HOOK_NOTE_H
+#define TFH_HOOK_NOTE_H
+
+#include "hook/driver.h"
+#include "record/record.h"
+
+/* A finished call, known at compile time but for self and result. */
+struct tfh_call {
+	struct tfh_self *self;
+	uint16_t fn;
+	uint8_t kind;  /* enum tft_kind */
+	uint8_t props; /* TFH_FN_* */
+	CUresult result;
+};
+
+#pragma GCC visibility push(hidden)
+extern uint32_t tfh_captures; /* stream captures begun and not ended, in the whole process */
+#pragma GCC visibility pop
+
+/* handles.c. Ids of a context, stream or function that this thread has not named yet; may publish NAME records. */
+uint32_t tfh_context_id(struct tfh_self *self);
+uint32_t tfh_stream_id(struct tfh_self *self, CUstream stream);
+uint32_t tfh_function_id(struct tfh_self *self, CUfunction function);
+/* Id of any context handle; 0 for NULL. */
+uint32_t tfh_context_of(struct tfh_self *self, CUcontext context);
+/* A lookup by name succeeded: the name is kept for every thread. */
+void tfh_function_found(struct tfh_self *self, void *function, void *owner, const char *name);
+/* Module or library `owner` is gone, and its functions with it. */
+void tfh_functions_gone(void *owner);
+/* A stream was made by the calling thread in its current context. */
+void tfh_stream_made(struct tfh_self *self, CUstream stream);
+
+/* handles.c. True if the stream records instead of running. Asked only while some capture is open. */
+bool tfh_captured(CUstream stream, bool per_thread);
+void tfh_capture_begun(void);
+void tfh_capture_ended(void);
+
+/* graph.c. Version and kernel nodes of an executable graph as words 1 and 2 of a GRAPH call. */
+void tfh_graph_words(struct tfh_self *self, CUgraphExec exec, uint64_t word[2]);
+/* A graph was instantiated or updated from `graph`: publishes its NAME and GRAPH records. */
+void tfh_graph_totals(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraph graph);
+/* A copy, child or switched node of it changed: its totals are no longer certain, said in a GRAPH record once. */
+void tfh_graph_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec);
+
+/* Closes the call and reserves n records, the first filled; NULL without room. */
+static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const struct tfh_call *call,
+								       CUstream stream, uint32_t n)
+{
+	struct tfh_self *self = call->self;
+	uint64_t t_begin = tfh_begin_time(self);
+	uint64_t t_end = tfh_leave_quiet(self);
+	uint32_t id = 0;
+	uint8_t flags = 0;
+
+	if (tfh_unlikely(t_end - t_begin > tfh_long_ticks)) {
+		if (self->depth == 0)
+			tfh_cputime(self, t_end);
+		self->ctx = 0; /* contexts can be switched unseen by private tables: look again now and then */
+	}
+	if (tfh_unlikely(!t_begin))
+		return NULL;
+	if (tfh_unlikely(!self->ctx) && call->result == TFH_CUDA_SUCCESS)
+		self->ctx = tfh_context_id(self);
+	if ((uintptr_t)stream > (uintptr_t)TFH_STREAM_PER_THREAD) {
+		id = tfh_handle_known(self, TFT_NAME_STREAM, (uint64_t)(uintptr_t)stream);
+		if (tfh_unlikely(!id))
+			id = tfh_stream_id(self, stream);
+	} else if (stream == TFH_STREAM_PER_THREAD || (!stream && call->props & TFH_FN_PTDS)) {
+		flags = TFT_F_PTDS;
+	}
+	if (tfh_unlikely(call->result != TFH_CUDA_SUCCESS))
+		flags |= TFT_F_FAILED;
+	else if (tfh_unlikely(__atomic_load_n(&tfh_captures, __ATOMIC_RELAXED)) &&
+		 tfh_captured(stream, flags & TFT_F_PTDS))
+		flags |= TFT_F_CAPTURED;
+	struct tfh_rec *rec = tfh_reserve(self, n);
+	if (tfh_likely(rec != NULL)) {
+		tfh_fill(self, rec, 0, call->fn, call->kind, t_begin, t_end);
+		rec->stream = id;
+		rec->flags = flags;
+		rec->result = (uint16_t)call->result;
+	}
+	return rec;
+}
+
+/* The usual note: three words. */
+static inline __attribute__((always_inline)) void tfh_words(const struct tfh_call *call, CUstream stream,
+							    uint64_t a, uint64_t b, uint64_t c)
+{
+	struct tfh_rec *rec = tfh_close(call, stream, 1);
+
+	if (tfh_likely(rec != NULL)) {
+		rec->w[0] = a;
+		rec->w[1] = b;
+		rec->w[2] = c;
+		tfh_publish(call->self, 1);
+	}
+}
+
+static inline __attribute__((always_inline)) void tfh_launch(const struct tfh_call *call, CUfunction function,
+							     const uint32_t grid[3], const uint32_t block[3],
+							     uint32_t shared, CUstream stream, uint64_t w0)
+{
+	uint32_t id = tfh_handle_known(call->self, TFT_NAME_FUNCTION, (uint64_t)(uintptr_t)function);
+
+	if (tfh_unlikely(!id))
+		id = tfh_function_id(call->self, function);
+	tfh_words(call, stream, w0 | id, tft_launch_w1(grid[0], grid[1], grid[2]),
+		  tft_launch_w2(block[0], block[1], block[2], shared));
+}
+
+/* note.c: calls with details in an EXT record. */
+void tfh_note_peer(const struct tfh_call *call, uint64_t bytes, uint64_t dst, uint64_t src, CUcontext dst_ctx,
+		   CUcontext src_ctx, CUstream stream);
+void tfh_note_2d_v1(const struct tfh_call *call, const CUDA_MEMCPY2D_v1 *copy, CUstream stream);
+void tfh_note_2d(const struct tfh_call *call, const CUDA_MEMCPY2D *copy, CUstream stream);
+void tfh_note_3d_v1(const struct tfh_call *call, const CUDA_MEMCPY3D_v1 *copy, CUstream stream);
+void tfh_note_3d(const struct tfh_call *call, const CUDA_MEMCPY3D *copy, CUstream stream);
+void tfh_note_3d_peer(const struct tfh_call *call, const CUDA_MEMCPY3D_PEER *copy, CUstream stream);
+void tfh_note_batch(const struct tfh_call *call, size_t count, const CUdeviceptr *dst, const CUdeviceptr *src,
+		    const size_t *bytes, CUstream stream);
+void tfh_note_3d_batch(const struct tfh_call *call, size_t count, const CUDA_MEMCPY3D_BATCH_OP *ops,
+		       CUstream stream);
+void tfh_note_launch_ex(const struct tfh_call *call, const CUlaunchConfig *config, CUfunction function);
+void tfh_note_initialised(const struct tfh_call *call, unsigned flags);
+void tfh_note_function(const struct tfh_call *call, void **out, void *owner, const char *name);
+void tfh_note_stream_made(const struct tfh_call *call, CUstream *out, unsigned flags, int priority);
+void tfh_note_capture(const struct tfh_call *call, CUstream stream, int mode);
+void tfh_note_capture_end(const struct tfh_call *call, CUstream stream, CUgraph *out);
+void tfh_note_graph_made(const struct tfh_call *call, CUgraphExec *out, CUgraph graph);
+void tfh_note_graph_updated(const struct tfh_call *call, CUgraphExec exec, CUgraph graph);
+void tfh_note_graph_launch(const struct tfh_call *call, CUgraphExec exec, CUstream stream);
+
+/* ---- the macros of the table; `call` is the wrapper's ---- */
+
+#define U64(x) ((uint64_t)(uintptr_t)(x))
+#define OUT(pointer) (call.result == TFH_CUDA_SUCCESS && (pointer) ? U64(*(pointer)) : 0)
+
+#define HANDLE(a, b, c) tfh_words(&call, NULL, U64(a), U64(b), U64(c))
+#define ON_STREAM(stream, a, b, c) tfh_words(&call, stream, U64(a), U64(b), U64(c))
+#define COPY(bytes, dst, src, stream) tfh_words(&call, stream, U64(bytes), U64(dst), U64(src))
+#define COPY_PEER(bytes, dst, src, dst_ctx, src_ctx, stream)                                       \
+	tfh_note_peer(&call, bytes, dst, src, dst_ctx, src_ctx, stream)
+#define COPY_2D_V1(copy, stream) tfh_note_2d_v1(&call, copy, stream)
+#define COPY_2D(copy, stream) tfh_note_2d(&call, copy, stream)
+#define COPY_3D_V1(copy, stream) tfh_note_3d_v1(&call, copy, stream)
+#define COPY_3D(copy, stream) tfh_note_3d(&call, copy, stream)
+#define COPY_3D_PEER(copy, stream) tfh_note_3d_peer(&call, copy, stream)
+#define COPY_BATCH(count, dsts, srcs, sizes, stream)                                               \
+	tfh_note_batch(&call, count, dsts, srcs, sizes, stream)
+#define COPY_3D_BATCH(count, ops, stream) tfh_note_3d_batch(&call, count, ops, stream)
+#define MEMSET(bytes, dst, value, stream) tfh_words(&call, stream, U64(bytes), U64(dst), U64(value))
+#define PREFETCH(bytes, address, place, stream)                                                    \
+	tfh_words(&call, stream, U64(bytes), U64(address), (uint64_t)(int64_t)(place))
+#define PREFETCH_BATCH(count, addresses, sizes, stream)                                            \
+	tfh_note_batch(&call, count, addresses, NULL, sizes, stream)
+#define LAUNCH(f, gx, gy, gz, bx, by, bz, shared, stream, attributes)                              \
+	tfh_launch(&call, f, (const uint32_t[3]){gx, gy, gz}, (const uint32_t[3]){bx, by, bz}, shared, \
+		   stream, tft_launch_w0(0, 0, 0, 0, attributes))
+#define LAUNCH_EX(config, f) tfh_note_launch_ex(&call, config, f)
+#define GRAPH_LAUNCH(exec, stream) tfh_note_graph_launch(&call, exec, stream)
+#define GRAPH_MADE(out, graph) tfh_note_graph_made(&call, out, graph)
+#define GRAPH_UPDATED(exec, graph) tfh_note_graph_updated(&call, exec, graph)
+#define GRAPH_CHANGED(exec, node)                                                                  \
+	(HANDLE(exec, node, 0),                                                                    \
+	 call.result == TFH_CUDA_SUCCESS ? tfh_graph_changed(call.self, call.fn, exec) : (void)0)
+#define GRAPH_GONE(exec) (HANDLE(exec, 0, 0), FORGET())
+#define CAPTURE_BEGIN(stream, mode) tfh_note_capture(&call, stream, mode)
+#define CAPTURE_END(stream, out) tfh_note_capture_end(&call, stream, out)
+#define STREAM_MADE(out, flags, priority) tfh_note_stream_made(&call, out, flags, priority)
+#define ALLOC(bytes, address, flags) tfh_words(&call, NULL, U64(bytes), U64(address), U64(flags))
+#define ALLOC_ON(stream, bytes, address, flags)                                                    \
+	tfh_words(&call, stream, U64(bytes), U64(address), U64(flags))
+#define FREE(address) tfh_words(&call, NULL, 0, U64(address), 0)
+#define FUNCTION_FOUND(out, owner, name) tfh_note_function(&call, out, owner, name)
+#define MODULE_GONE(owner) (HANDLE(owner, 0, 0), FUNCTIONS_GONE(owner))
+#define FUNCTIONS_GONE(owner) (call.result == TFH_CUDA_SUCCESS ? (tfh_functions_gone(owner), FORGET()) : (void)0)
+#define FORGET() (call.result == TFH_CUDA_SUCCESS ? tfh_handles_forget() : (void)0)
+#define CONTEXT_CHANGED() ((void)(call.self->ctx = 0))
+#define INITIALISED(flags) tfh_note_initialised(&call, flags)
+
+#endif
