@@ -46,8 +46,9 @@ struct tfh_tf_frame {
 	uint32_t depth;	       /* tfh_self.depth before */
 	uint32_t generation;   /* journal that `self` recorded to when the call began */
 	uint16_t row;
-	uint8_t place; /* stages: enum tfh_tf_place */
-	bool end;      /* the iterator said that it has no more elements */
+	uint16_t level; /* wrapped calls open on this thread around this one */
+	uint8_t place;	/* stages: enum tfh_tf_place */
+	bool end;	/* the iterator said that it has no more elements */
 };
 _Static_assert(sizeof(struct tfh_tf_frame) <= TFH_TF_FRAME, "the wrapper's frame");
 _Static_assert(offsetof(struct tfh_tf_frame, kept) == 48, "tf_wrap.S");

@@ -12,7 +12,19 @@
 #include <errno.h>
 
 #define TLS __attribute__((tls_model("initial-exec")))
-static __thread struct tfh_tf_frame *top TLS;
+#define NEST                                                                                       \
+	64 /* calls nested deeper on one thread are not recorded; a long pipeline has 30 stages */
+
+/* The thread's open calls, outermost first. Kept here and not in the frames alone, because a
+ * longjmp leaves frames behind whose memory is soon something else. */
+static __thread struct {
+	uint32_t count;
+	struct {
+		struct tfh_tf_frame *frame;
+		uint32_t depth;	   /* tfh_self.depth before the call */
+		uint32_t recorded; /* depth is known */
+	} open[NEST];
+} calls TLS;
 
 static const uint16_t fn_of[TFH_TF_HOOKS] = {
 	[TFH_ROW_tf_stage_getnext] = TFH_FN_tf_stage_getnext,
@@ -28,11 +40,6 @@ static const uint16_t fn_of[TFH_TF_HOOKS] = {
 /* ---- frames
  * ---------------------------------------------------------------------------------------------- */
 
-static inline uint64_t mark_of(const struct tfh_tf_frame *frame)
-{
-	return (uint64_t)(uintptr_t)frame ^ 0x74666f6f6b6d7266ull;
-}
-
 /* The frame records into the journal and ring that the thread has now (not so in a forked child).
  */
 static inline bool same_journal(const struct tfh_tf_frame *frame)
@@ -47,16 +54,21 @@ static inline void unwind_to(struct tfh_self *self, uint32_t depth)
 		tfh_leave_quiet(self);
 }
 
-/* Frames below the new one on the stack are dead: a longjmp went past them. */
+/* Frames at or below the new one's place on the stack are dead: a longjmp went past them. */
 static void drop_dead(const struct tfh_tf_frame *frame)
 {
-	while (top && top < frame)
-		top = top->mark == mark_of(top) ? top->outer : NULL;
+	struct tfh_self *self = &tfh_self;
+
+	while (calls.count && calls.open[calls.count - 1].frame <= frame) {
+		calls.count--;
+		if (calls.open[calls.count].recorded && tfh_own_ring(self))
+			unwind_to(self, calls.open[calls.count].depth);
+	}
 }
 
 static inline struct tfh_tf_frame *outer_of(const struct tfh_tf_frame *frame)
 {
-	return frame->outer && frame->outer->mark == mark_of(frame->outer) ? frame->outer : NULL;
+	return frame->level ? calls.open[frame->level - 1].frame : NULL;
 }
 
 static inline bool is_consumer(const struct tfh_tf_frame *frame)
@@ -114,20 +126,21 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 
 	if (tfh_unlikely(!real))
 		real = tfh_tf_resolve(row);
-	if (tfh_unlikely(top && top < frame))
-		drop_dead(frame);
-	frame->outer = top;
 	frame->self = NULL;
-	frame->mark = mark_of(frame);
+	frame->row = (uint16_t)row;
+	if (tfh_unlikely(calls.count && calls.open[calls.count - 1].frame <= frame))
+		drop_dead(frame);
+	frame->level = calls.count;
+	if (tfh_unlikely(!real || calls.count == NEST))
+		return real;
+	calls.count++;
+	calls.open[frame->level].frame = frame;
+	calls.open[frame->level].recorded = 0;
 	frame->children = frame->iterator = 0;
 	frame->stage = 0;
-	frame->row = (uint16_t)row;
 	frame->place = TFH_PLACE_PIPELINE;
 	frame->end = false;
-	top = frame;
-	if (tfh_unlikely(!real))
-		return NULL;
-	if (row == TFH_ROW_tf_iterator_resource && frame->outer && is_consumer(frame->outer))
+	if (row == TFH_ROW_tf_iterator_resource && outer_of(frame) && is_consumer(outer_of(frame)))
 		return real; /* tfh_tf_leave passes `this` on */
 
 	struct tfh_self *self = tfh_enter(fn_of[row], 0);
@@ -136,6 +149,8 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 	frame->self = self;
 	frame->generation = self->generation;
 	frame->depth = self->depth - 1;
+	calls.open[frame->level].depth = frame->depth;
+	calls.open[frame->level].recorded = 1;
 	frame->begin = tfh_begin_time(self);
 	if (tfh_unlikely(!frame->begin)) /* deeper than the recorder keeps times */
 		frame->begin = tfh_ticks();
@@ -204,10 +219,11 @@ static inline bool said_end(const struct tfh_tf_frame *frame)
 static inline void leave_stage(struct tfh_self *self, struct tfh_tf_frame *frame, bool failed)
 {
 	struct tfh_tf_frame *outer = outer_of(frame);
+	/* named before the end is taken: a thread's records are in the order of their ends */
+	uint64_t iterator = frame->place == TFH_PLACE_LOOP_SOURCE ? iterator_id(self, frame) : 0;
 	uint64_t end = tfh_leave_quiet(self);
 	uint64_t total = end - frame->begin;
 	uint64_t own = total > frame->children ? total - frame->children : 0;
-	uint64_t iterator;
 
 	self->stage = frame->outer_stage;
 	frame->end = !failed && said_end(frame);
@@ -220,25 +236,24 @@ static inline void leave_stage(struct tfh_self *self, struct tfh_tf_frame *frame
 	}
 	/* 50 us: a quarter of what the recorder calls long */
 	if (total < tfh_long_ticks / 4 && frame->place == TFH_PLACE_PIPELINE) {
-		tfh_agg_add(self, frame->stage, frame->begin, end, own);
+		if (frame->stage)
+			tfh_agg_add(self, frame->stage, frame->begin, end, own);
 		return;
 	}
 	tfh_agg_flush(self);
-	iterator = frame->place == TFH_PLACE_LOOP_SOURCE ? iterator_id(self, frame) : 0;
 	publish(self, frame, end, (uint64_t[]){iterator, frame->stage, own}, failed);
 }
 
 static void leave_other(struct tfh_self *self, struct tfh_tf_frame *frame, bool failed)
 {
 	struct tfh_tf_frame *outer = outer_of(frame);
-	uint64_t w[3] = {frame->iterator, 0, 0};
+	uint64_t w[3] = {is_consumer(frame) ? iterator_id(self, frame) : frame->iterator, 0, 0};
 	uint64_t end = tfh_leave_quiet(self);
 	uint64_t total = end - frame->begin;
 
 	if (is_consumer(frame)) {
 		if (outer)
 			outer->children += total;
-		w[0] = iterator_id(self, frame);
 		w[1] = frame->stage;
 		w[2] = total > frame->children ? total - frame->children : 0;
 		tfh_agg_flush(self);
@@ -256,8 +271,7 @@ static void finish(struct tfh_tf_frame *frame, bool failed)
 	struct tfh_tf_frame *outer = outer_of(frame);
 	struct tfh_self *self = frame->self;
 
-	top = frame->outer;
-	frame->mark = 0;
+	calls.count = frame->level;
 	if (tfh_likely(self != NULL)) {
 		if (tfh_unlikely(!same_journal(frame))) { /* a child forked inside the call */
 			if (self->ring && self->depth)
@@ -280,7 +294,8 @@ static void finish(struct tfh_tf_frame *frame, bool failed)
 
 void tfh_tf_leave(struct tfh_tf_frame *frame)
 {
-	finish(frame, false);
+	if (tfh_likely(frame->level < calls.count && calls.open[frame->level].frame == frame))
+		finish(frame, false);
 }
 
 void *tfh_tf_destroyed(void *object)
@@ -306,7 +321,7 @@ int tfh_tf_personality(int version, int actions, uint64_t class, void *exception
 	(void)class;
 	(void)exception;
 	(void)context;
-	if ((actions & 2) && top) /* _UA_CLEANUP_PHASE */
-		finish(top, true);
+	if ((actions & 2) && calls.count) /* _UA_CLEANUP_PHASE */
+		finish(calls.open[calls.count - 1].frame, true);
 	return 8; /* _URC_CONTINUE_UNWIND */
 }

@@ -51,6 +51,17 @@ static inline bool ready(void)
 	return api.op_name && api.new_status;
 }
 
+/* The id of a text; kept in the cache unless its name found no room in the ring. */
+static uint32_t intern(struct tfh_self *self, struct cached *c, const char *text, size_t length)
+{
+	uint64_t lost = self->ring->dropped;
+	uint32_t id = tfh_text_id(self, TFT_NAME_OP, text, length);
+
+	if (self->ring->dropped == lost)
+		c->id = id;
+	return id;
+}
+
 static inline struct cached *slot_of(struct tfh_self *self, uint64_t hash)
 {
 	struct cached *c = &names.entry[hash % CACHE];
@@ -71,9 +82,7 @@ uint32_t tfh_tf_op_name(struct tfh_self *self, const uint64_t *arg)
 		return 0;
 	size_t length = strnlen(text, NAME_MAX_);
 	struct cached *c = slot_of(self, tfh_hash_bytes(text, length));
-	if (tfh_unlikely(!c->id))
-		c->id = tfh_text_id(self, TFT_NAME_OP, text, length);
-	return c->id;
+	return tfh_likely(c->id) ? c->id : intern(self, c, text, length);
 }
 
 /* TF_Output of TensorFlow's C interface. */
@@ -120,6 +129,5 @@ uint32_t tfh_tf_session_name(struct tfh_self *self, const uint64_t *arg, const u
 		used = append(text, used, targets[i]);
 	for (int i = 0; i < output_count && i < FETCHES; i++)
 		used = append(text, used, outputs[i].operation);
-	c->id = used ? tfh_text_id(self, TFT_NAME_OP, text, used) : 0;
-	return c->id;
+	return used ? intern(self, c, text, used) : 0;
 }

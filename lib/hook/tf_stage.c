@@ -27,6 +27,8 @@
 #define SLOTS 64      /* of a vtable that are searched for get-next */
 #define TRIES 256     /* probes before we give up on names */
 #define LOCK_SPINS 2000
+#define MANY_IDS                                                                                   \
+	65536 /* half of what the recorder can tell apart: a job may make an iterator per step */
 
 int tfh_tf_this = -1;
 
@@ -53,6 +55,7 @@ static uint32_t stage_slots[2 * STAGES]; /* hash of stages: index + 1 */
 static uint32_t object_count;
 static uint64_t roots;	  /* iterators made so far: makes the key of each root new */
 static uint32_t made = 1; /* generation: changes when a root goes */
+static bool crowded;	  /* the process has had so many ids that new pipelines share them */
 static int lock;
 
 /* Word index in the object, -1 unknown. */
@@ -321,49 +324,89 @@ static void stages_remove(uint32_t root)
 	}
 }
 
+/* Takes "id=N," and "parent_id=N," out of a trace name: they differ with every object and the
+ * record has better ones. */
+static size_t without_ids(char *text)
+{
+	static const char *const fields[] = {",parent_id=", ",id=", "#id="};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		char *at = strstr(text, fields[i]);
+		if (!at)
+			continue;
+		at += fields[i][0] == '#';
+		char *rest = at + 1 + strcspn(at + 1, ",#");
+		memmove(at, rest, strlen(rest) + 1);
+	}
+	return strlen(text);
+}
+
+/* What an object says of itself: prefix and parent. */
+struct identity {
+	const char *prefix;
+	size_t length;
+	uint64_t parent;
+	char text[TEXT]; /* its trace name, "" if it was not asked for */
+};
+
+static bool identify(const void *object, struct identity *who)
+{
+	who->text[0] = '\0';
+	if (id_word >= 0 && prefix_word >= 0 && parent_word >= 0) {
+		who->parent = word(object, parent_word);
+		who->prefix = (const char *)word(object, prefix_word);
+		who->length = word(object, prefix_word + 1);
+		return who->length <= PREFIX;
+	}
+	if (!trace_name(object, who->text, sizeof(who->text)))
+		return false;
+	learn(object, who->text);
+	who->parent = number_in(who->text, "parent_id=");
+	who->prefix = who->text;
+	who->length = strcspn(who->text, "#");
+	return true;
+}
+
+/* The text that is recorded for a new stage. */
+static size_t stage_text(const void *object, struct identity *who)
+{
+	if (crowded) {
+		size_t length = who->length < TEXT - 2 ? who->length : TEXT - 2;
+		memmove(who->text, who->prefix, length);
+		memcpy(who->text + length, "#", 2);
+		return length + 1;
+	}
+	if (!who->text[0])
+		trace_name(object, who->text, sizeof(who->text));
+	return without_ids(who->text);
+}
+
 static uint32_t add_object(const void *object)
 {
-	char text[TEXT] = "";
-	size_t length = 0, prefix_length = 0;
-	const char *prefix = NULL;
-	uint64_t parent_key = 0, key, hash;
-	uint32_t parent = 0, index, slot;
+	struct identity who;
+	uint32_t parent = 0, index, slot, at;
+	uint64_t key, hash;
 
-	if (id_word < 0 || prefix_word < 0 || parent_word < 0) {
-		length = trace_name(object, text, sizeof(text));
-		if (!length)
-			return 0;
-		learn(object, text);
-		parent_key = number_in(text, "parent_id=");
-		prefix = text;
-		prefix_length = strcspn(text, "#");
-	} else {
-		parent_key = word(object, parent_word);
-		prefix = (const char *)word(object, prefix_word);
-		prefix_length = word(object, prefix_word + 1);
-		if (prefix_length > PREFIX)
-			return 0;
-	}
-	if (parent_key && objects[object_slot(parent_key)].key == parent_key)
-		parent = objects[object_slot(parent_key)].stage;
-	hash = hash_prefix(prefix, prefix_length);
+	if (!identify(object, &who))
+		return 0;
+	at = object_slot(who.parent);
+	if (who.parent && objects[at].key)
+		parent = objects[at].stage;
+	hash = hash_prefix(who.prefix, who.length);
 	if (parent)
 		key = tfh_hash_add(stages[parent - 1].key, hash);
 	else
-		key = tfh_hash_add(hash, parent_key ? parent_key : ++roots);
+		key = tfh_hash_add(hash, crowded ? 0 : who.parent ? who.parent : ++roots);
 	key |= 2; /* never 0 or 1 */
 	index = stage_find(key, &slot);
-	if (!index) {
-		if (!length)
-			length = trace_name(object, text, sizeof(text));
-		index = stage_add(key, slot, parent, text, length);
-	}
-	uint64_t object_key = key_of(object);
+	if (!index)
+		index = stage_add(key, slot, parent, who.text, stage_text(object, &who));
 	if (index && object_count < OBJECTS * 3 / 4) {
-		uint32_t at = object_slot(object_key);
+		key = key_of(object);
+		at = object_slot(key);
 		object_count += objects[at].key == 0;
-		objects[at] =
-			(struct object){.key = object_key, .stage = index, .root = !parent_key};
+		objects[at] = (struct object){
+			.key = key, .stage = index, .root = !who.parent && !crowded};
 	}
 	return index;
 }
@@ -389,13 +432,21 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 	}
 	give();
 	if (index) { /* the object lives, so its pipeline and these texts do */
+		uint64_t lost = self->ring->dropped;
 		id = tfh_handle_new(self, TFT_NAME_STAGE, stage.key,
 				    parent.journal == self->generation ? parent.id : 0, stage.text,
 				    stage.length);
 		stages[index - 1].id = id;
 		stages[index - 1].journal = self->generation;
-		cache[tfh_hash_u64((uint64_t)(uintptr_t)object) % CACHE] = (struct cached){
-			object, key_of(object), generation, self->generation, {id, stage.place}};
+		if (id > MANY_IDS)
+			crowded = true;
+		if (id && self->ring->dropped == lost) /* else the name found no room: try again */
+			cache[tfh_hash_u64((uint64_t)(uintptr_t)object) % CACHE] =
+				(struct cached){object,
+						key_of(object),
+						generation,
+						self->generation,
+						{id, stage.place}};
 	}
 	errno = saved_errno;
 	return id ? (struct tfh_tf_stage){id, stage.place} : tfh_tf_stage_unnamed(self);
