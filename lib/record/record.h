@@ -35,7 +35,13 @@ enum tfh_mode {
 	TFH_MODE_OFF = 2,  /* stopped by control word, window, rank filter: only ALWAYS functions record */
 	TFH_MODE_DEAD = 3, /* TFHOOK=0, set-up failed, or a forked child that may not record: pass through */
 };
+#pragma GCC visibility push(hidden)
 extern uint32_t tfh_mode;
+
+/* tfh_self.guard: the low bits count our own code on this thread, the high bit says that a record is being filled. */
+#define TFH_GUARD_APPEND 0x80000000u
+
+#define TFH_DEEP_SLOTS 48 /* calls nested deeper than the ring's open slots; a tf.data pipeline may have 30 stages */
 
 /* The calling thread's side of its ring. One static-TLS object per thread, initial-exec (4 ns cheaper than
  * general-dynamic, and it never takes the loader's lock). */
@@ -48,24 +54,63 @@ struct tfh_self {
 	uint32_t mask;
 	uint32_t generation; /* of the journal this ring belongs to (fork) */
 	uint32_t depth;	     /* hooked calls open on this thread */
-	uint32_t guard;	     /* >0: tfhook's own code runs, or a signal handler interrupted an append */
+	uint32_t guard;	     /* TFH_GUARD_APPEND and a count of our own code */
 	uint32_t stage;	     /* innermost open stage id, for open slots */
 	uint32_t ctx;	     /* current context id as last seen by the CUDA hooks, 0 = unknown */
+	uint32_t handle_generation; /* handle_cache is good while this equals tfh_handle_generation */
+	uint32_t rearmed;	    /* how often the thread came back after its destructor ran */
+	uint32_t slot;		    /* of the ring in the journal's table */
+	uint32_t in_agg;	    /* entries in use in the ring's AGG table */
+	uint64_t agg_since;	    /* begin of the oldest of them */
+	uint64_t retry;		    /* ticks before which no larger or first ring is asked for again */
+	uint64_t *named;	    /* bit per id: this thread has published its NAME; mapped at first use */
+	uint64_t deep[TFH_DEEP_SLOTS];
 	uint64_t handle_cache[64][2]; /* handle ^ kind -> id; direct mapped; emptied with handle_generation */
-	uint32_t handle_generation;
 };
 extern __thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
 
 /* Journal generation; a fork changes it (wipe-on-fork page), so an inherited ring is never written. */
 extern uint32_t *tfh_generation;
 
+/* Does the thread's ring belong to this process? The two generations of a process are 2k (calls kept in memory) and
+ * 2k + 1 (recording); a forked child reads 0 until it has its own. */
+static inline bool tfh_own_ring(const struct tfh_self *self)
+{
+	return self->ring && (self->generation ^ *tfh_generation) <= 1;
+}
+
 /* Slow paths (record/self.c): set up the process or thread, or say no. */
 struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg);
 struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n);
+/* Publishes a CPUTIME record stamped `now`. */
 void tfh_cputime(struct tfh_self *self, uint64_t now);
 
-/* 200 us in ticks; 0 until the clock is known (then no CPUTIME records). */
+/* 200 us in ticks; UINT64_MAX until the clock's pace is known (then no CPUTIME records). */
 extern uint64_t tfh_long_ticks;
+#pragma GCC visibility pop
+
+/* The part of tfh_enter that writes; the checks were made. */
+static inline struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_fn fn, uint64_t arg)
+{
+	uint64_t now = tfh_ticks();
+	uint32_t depth = self->depth;
+
+	if (tfh_unlikely(depth == 0 && now - self->last_end > tfh_long_ticks))
+		tfh_cputime(self, now);
+	self->depth = depth + 1;
+	if (tfh_likely(depth < TFT_OPEN_SLOTS)) {
+		struct tft_open_slot *slot = &self->ring->open[depth];
+
+		slot->t_begin = now;
+		slot->arg = arg;
+		slot->stage = self->stage;
+		/* release: pairs with the acquire load of fn in the flusher's look for open calls */
+		__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
+	} else if (depth < TFT_OPEN_SLOTS + TFH_DEEP_SLOTS) {
+		self->deep[depth - TFT_OPEN_SLOTS] = now;
+	}
+	return self;
+}
 
 /*
  * Announces a call that is about to run. `arg` is shown as the argument of the call if the process dies or hangs in it
@@ -74,23 +119,21 @@ extern uint64_t tfh_long_ticks;
 static inline struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg)
 {
 	struct tfh_self *self = &tfh_self;
+	uint32_t mode = tfh_mode;
 
-	if (tfh_unlikely(tfh_mode != TFH_MODE_ON || !self->ring || self->generation != *tfh_generation ||
-			 self->guard))
+	if (tfh_unlikely(mode != TFH_MODE_ON)) {
+		const struct tfh_fn_info *info = &tfh_fn_table[fn];
+
+		if (mode == TFH_MODE_DEAD)
+			return NULL;
+		/* Steps are counted while off, so that a window of steps can begin. */
+		if (mode == TFH_MODE_OFF && !(info->props & TFH_FN_ALWAYS) && info->family < TFH_FAM_CONSUMER)
+			return NULL;
 		return tfh_enter_slow(fn, arg);
-	uint32_t depth = self->depth++;
-	uint64_t now = tfh_ticks();
-	if (tfh_likely(depth < TFT_OPEN_SLOTS)) {
-		struct tft_open_slot *slot = &self->ring->open[depth];
-		slot->t_begin = now;
-		slot->arg = arg;
-		slot->stage = self->stage;
-		/* release: pairs with the acquire load of fn in the flusher's look for open calls */
-		__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
 	}
-	if (tfh_unlikely(depth == 0 && now - self->last_end > tfh_long_ticks && tfh_long_ticks))
-		tfh_cputime(self, now);
-	return self;
+	if (tfh_unlikely(self->generation != *tfh_generation || !self->ring || self->guard))
+		return tfh_enter_slow(fn, arg);
+	return tfh_enter_open(self, fn, arg);
 }
 
 /* Room for n consecutive records, or NULL with the loss counted. Not published yet. */
@@ -99,8 +142,15 @@ static inline bool tfh_room(struct tfh_self *self, uint32_t n)
 	return self->head + n - self->tail_cache <= (uint64_t)self->mask + 1;
 }
 
+/*
+ * Every successful reservation must be published. Between the two the thread must not reserve anything else (handles
+ * are named before tfh_leave); a second, longer reservation of the same place is fine.
+ */
 static inline struct tfh_rec *tfh_reserve(struct tfh_self *self, uint32_t n)
 {
+	self->guard |= TFH_GUARD_APPEND;
+	/* The compiler keeps the order; a signal handler on this thread then sees the guard before the record. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (tfh_unlikely(!tfh_room(self, n) ||
 			 (self->head - self->tail_cache) * 2 > self->mask)) /* half full: look again, grow */
 		return tfh_reserve_slow(self, n);
@@ -119,13 +169,18 @@ static inline void tfh_publish(struct tfh_self *self, uint32_t n)
 	self->head += n;
 	/* release: pairs with the acquire of head in the flusher's drain */
 	__atomic_store_n(&self->ring->head, self->head, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->guard &= ~TFH_GUARD_APPEND;
 }
 
-/* Begin time of the innermost open call. */
+/* Begin time of the innermost open call; 0 when it is nested too deep to be kept. */
 static inline uint64_t tfh_begin_time(const struct tfh_self *self)
 {
 	uint32_t d = self->depth - 1;
-	return d < TFT_OPEN_SLOTS ? self->ring->open[d].t_begin : 0;
+
+	if (tfh_likely(d < TFT_OPEN_SLOTS))
+		return self->ring->open[d].t_begin;
+	return d < TFT_OPEN_SLOTS + TFH_DEEP_SLOTS ? self->deep[d - TFT_OPEN_SLOTS] : 0;
 }
 
 /* Fills everything but words, stream, ctx and result of a reserved record. */
@@ -152,9 +207,12 @@ static inline uint64_t tfh_leave_quiet(struct tfh_self *self)
 {
 	uint64_t now = tfh_ticks();
 	uint32_t depth = --self->depth;
+
 	if (tfh_likely(depth < TFT_OPEN_SLOTS))
 		__atomic_store_n(&self->ring->open[depth].fn, 0, __ATOMIC_RELEASE);
 	self->last_end = now;
+	if (tfh_unlikely(depth == 0 && now - self->ring->open[0].t_begin > tfh_long_ticks))
+		tfh_cputime(self, now);
 	return now;
 }
 
@@ -166,29 +224,52 @@ static inline struct tfh_rec *tfh_leave(struct tfh_self *self, enum tfh_fn fn, e
 {
 	uint64_t t_begin = tfh_begin_time(self);
 	uint64_t t_end = tfh_leave_quiet(self);
-	struct tfh_rec *rec = tfh_reserve(self, 1);
+	struct tfh_rec *rec = tfh_likely(t_begin != 0) ? tfh_reserve(self, 1) : NULL;
+
 	if (tfh_likely(rec != NULL))
 		tfh_fill(self, rec, 0, (uint16_t)fn, (uint8_t)kind, t_begin, t_end);
-	if (tfh_unlikely(t_end - t_begin > tfh_long_ticks && tfh_long_ticks && self->depth == 0))
-		self->last_end = 0; /* the next enter reads the CPU clock: cheap marker, no call while a record is open */
 	return rec;
 }
 
 /* ---- handles -------------------------------------------------------------------------------------------- */
 
 /*
+ * Handles get small ids; a NAME record tells what the id stands for. All of these may publish records: call them
+ * between tfh_enter and tfh_leave (or before), never while a record is reserved.
+ *
  * Id (>0) of a handle, writing its NAME record from this thread before the first use here. `text` may be NULL; `extra`
- * as described at enum tft_name. Returns the id also when the NAME record found no room (it is tried again next time).
+ * as described at enum tft_name. Returns the id also when the NAME record found no room (it is tried again next time);
+ * 0 when the table of 2^17 handles is full.
  */
 uint32_t tfh_handle_new(struct tfh_self *self, enum tft_name kind, uint64_t handle, uint64_t extra,
 			const char *text, size_t len);
 
+/* Slow half of tfh_handle_known: the id if this thread has published its NAME, else 0. */
+uint32_t tfh_handle_find(struct tfh_self *self, enum tft_name kind, uint64_t handle);
+
+#pragma GCC visibility push(hidden)
+extern uint32_t tfh_handle_generation; /* starts at 1; every tfh_handles_forget adds 1 */
+#pragma GCC visibility pop
+
+static inline uint64_t tfh_handle_key(enum tft_name kind, uint64_t handle)
+{
+	return handle * 16 + kind; /* kinds fit 4 bits; handles are pointers or small numbers */
+}
+
+static inline uint64_t *tfh_handle_slot(struct tfh_self *self, uint64_t key)
+{
+	return self->handle_cache[(key ^ key >> 10 ^ key >> 20) & 63];
+}
+
 /* Id of a handle this thread has named before, 0 if it has not: then call tfh_handle_new with its text. */
 static inline uint32_t tfh_handle_known(struct tfh_self *self, enum tft_name kind, uint64_t handle)
 {
-	uint64_t key = handle * 16 + kind; /* kinds fit 4 bits; handles are pointers or small numbers */
-	uint64_t *slot = self->handle_cache[(key ^ key >> 10) & 63];
-	return slot[0] == key && tfh_likely(self->handle_generation != 0) ? (uint32_t)slot[1] : 0;
+	uint64_t key = tfh_handle_key(kind, handle);
+	uint64_t *slot = tfh_handle_slot(self, key);
+
+	if (tfh_likely(slot[0] == key && self->handle_generation == tfh_handle_generation))
+		return (uint32_t)slot[1];
+	return tfh_handle_find(self, kind, handle);
 }
 
 /* A handle ended (destroyed, unloaded): every thread names it anew if its value comes back. */
@@ -230,5 +311,10 @@ void tfh_resume(void);
 
 /* A short line on stderr (signal-safe, errno kept), at most once per process for failures that cost the trace. */
 void tfh_log_failure(const char *what, const char *remedy);
+
+/* What hooks of exec do: before the real call everything is written and closed as at an exit (nothing happens in a
+ * vfork child); when the real call came back after all, recording begins anew with the next trigger. */
+void tfh_exec_begin(void);
+void tfh_exec_failed(void);
 
 #endif

@@ -1,0 +1,80 @@
+/*
+ * Before the first copy, launch, get-next or step a process is none of our business: its earlier calls (cuInit, module
+ * loads, allocations) are kept in plain memory. They become the beginning of the trace if recording starts, and
+ * vanish with the process if it does not.
+ */
+#include "record/internal.h"
+
+#include <sys/mman.h>
+
+#define COLD_BYTES (TFT_RING_HEADER + TFH_COLD_RECORDS * sizeof(struct tfh_rec))
+
+static uint8_t *cold_base; /* atomic: TFH_COLD_THREADS rings, touched as needed */
+static uint32_t cold_used; /* atomic; may count beyond the bound */
+
+static uint8_t *cold_map(void)
+{
+	uint8_t *base = __atomic_load_n(&cold_base, __ATOMIC_ACQUIRE);
+	uint8_t *none = NULL;
+	void *map;
+
+	if (base)
+		return base;
+	map = mmap(NULL, TFH_COLD_THREADS * COLD_BYTES, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (map == MAP_FAILED)
+		return NULL;
+	if (__atomic_compare_exchange_n(&cold_base, &none, (uint8_t *)map, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return map;
+	munmap(map, TFH_COLD_THREADS * COLD_BYTES);
+	return none;
+}
+
+struct tft_ring *tfh_cold_ring(struct tfh_rec **records)
+{
+	uint8_t *base = cold_map();
+	uint32_t i;
+
+	if (!base || __atomic_load_n(&cold_used, __ATOMIC_RELAXED) >= TFH_COLD_THREADS)
+		return NULL;
+	i = __atomic_fetch_add(&cold_used, 1, __ATOMIC_ACQ_REL);
+	if (i >= TFH_COLD_THREADS)
+		return NULL;
+	base += i * COLD_BYTES;
+	*records = (struct tfh_rec *)(base + TFT_RING_HEADER);
+	return (struct tft_ring *)base;
+}
+
+uint32_t tfh_cold_count(void)
+{
+	uint32_t n = __atomic_load_n(&cold_used, __ATOMIC_ACQUIRE);
+
+	return n < TFH_COLD_THREADS ? n : TFH_COLD_THREADS;
+}
+
+struct tft_ring *tfh_cold_at(uint32_t i, struct tfh_rec **records)
+{
+	uint8_t *ring = cold_base + i * COLD_BYTES;
+
+	*records = (struct tfh_rec *)(ring + TFT_RING_HEADER);
+	return (struct tft_ring *)ring;
+}
+
+bool tfh_ring_is_cold(const struct tft_ring *ring)
+{
+	const uint8_t *base = __atomic_load_n(&cold_base, __ATOMIC_ACQUIRE);
+
+	return base && (const uint8_t *)ring >= base &&
+	       (const uint8_t *)ring < base + TFH_COLD_THREADS * COLD_BYTES;
+}
+
+/* A call open across the fork still writes into the old ring, so the memory stays and is wiped. */
+void tfh_cold_forget(void)
+{
+	if (!cold_base)
+		return;
+	for (uint32_t i = 0; i < tfh_cold_count(); i++)
+		madvise(cold_base + i * COLD_BYTES, COLD_BYTES, MADV_DONTNEED);
+	cold_used = 0;
+}

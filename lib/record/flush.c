@@ -1,0 +1,331 @@
+/*
+ * The flusher: one thread per recording process, made with the first ring, all signals blocked. It polls; job threads
+ * wake it only when a ring is half full or somebody waits for it.
+ */
+#include "record/flusher.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POLL_LEAST_NS 5000000ull
+#define POLL_MOST_NS 100000000ull
+#define SECOND_NS 1000000000ull
+#define SEAL_NS (30 * SECOND_NS)
+#define FINISH_MS 2000u
+#define STACK_BYTES (1u << 20) /* static TLS of all libraries of a big job is taken from it */
+
+struct tfh_flusher tfh_f;
+
+static void futex_wait(uint32_t *word, uint32_t value, uint64_t ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(ns / SECOND_NS), .tv_nsec = (long)(ns % SECOND_NS)};
+
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &ts, NULL, 0);
+}
+
+static void futex_wake(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void tfh_flusher_wake(void)
+{
+	int saved = errno;
+
+	/* acq_rel: one waker wins, and the flusher sees what was stored before */
+	if (__atomic_load_n(&tfh_f.asleep, __ATOMIC_SEQ_CST) &&
+	    __atomic_exchange_n(&tfh_f.asleep, 0, __ATOMIC_ACQ_REL))
+		futex_wake(&tfh_f.asleep);
+	errno = saved;
+}
+
+static bool asked(void)
+{
+	return __atomic_load_n(&tfh_f.flush_asked, __ATOMIC_SEQ_CST) !=
+		       __atomic_load_n(&tfh_f.flush_done, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&tfh_f.finish_asked, __ATOMIC_SEQ_CST);
+}
+
+static void sleep_until_asked(uint64_t ns)
+{
+	__atomic_store_n(&tfh_f.asleep, 1, __ATOMIC_SEQ_CST);
+	if (!asked())
+		futex_wait(&tfh_f.asleep, 1, ns);
+	__atomic_store_n(&tfh_f.asleep, 0, __ATOMIC_SEQ_CST);
+}
+
+/* Fullest ring in 64ths: how soon to look again. */
+static uint32_t fullest(void)
+{
+	struct tfh_journal *j = &tfh_p.journal;
+	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE), most = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tft_ring *ring = tfh_journal_ring(j, i);
+		uint64_t used;
+
+		if (!ring || __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == TFT_RING_FREE)
+			continue;
+		used = __atomic_load_n(&ring->head, __ATOMIC_RELAXED) - ring->tail;
+		used = used * 64 / ((uint64_t)ring->mask + 1);
+		if (used > most)
+			most = (uint32_t)used;
+	}
+	return most;
+}
+
+/* Twice the last interval would still leave the fullest ring below a third: look less often. */
+static void adapt_poll(uint32_t full)
+{
+	if (full >= 16)
+		tfh_f.poll_ns /= 2;
+	else if (full <= 8)
+		tfh_f.poll_ns += tfh_f.poll_ns / 2;
+	if (tfh_f.poll_ns < POLL_LEAST_NS)
+		tfh_f.poll_ns = POLL_LEAST_NS;
+	if (tfh_f.poll_ns > POLL_MOST_NS)
+		tfh_f.poll_ns = POLL_MOST_NS;
+}
+
+static void heartbeat(uint64_t now_ns)
+{
+	struct tft_journal *head = tfh_p.journal.head;
+
+	__atomic_store_n(&head->heartbeat_ns, now_ns, __ATOMIC_RELAXED);
+	head->flusher_cpu_ns = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	head->steps = tfh_steps_seen();
+}
+
+static void every_second(uint64_t now_ns)
+{
+	if (now_ns - tfh_f.second_ns < SECOND_NS)
+		return;
+	tfh_f.second_ns = now_ns;
+	tfh_take_clock();
+	tfh_sample(now_ns);
+	heartbeat(now_ns);
+}
+
+static void seal_if_due(uint64_t now_ns)
+{
+	uint64_t age = tfh_p.journal.anonymous ? SECOND_NS : SEAL_NS;
+
+	if (now_ns - tfh_f.sealed_ns < age)
+		return;
+	tfh_drain(true);
+	tfh_seal();
+	tfh_f.sealed_ns = now_ns;
+}
+
+static void answer_flush(void)
+{
+	uint32_t want = __atomic_load_n(&tfh_f.flush_asked, __ATOMIC_ACQUIRE);
+
+	if (want == tfh_f.flush_done)
+		return;
+	tfh_drain(true);
+	tfh_seal();
+	heartbeat((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
+	__atomic_store_n(&tfh_f.flush_done, want, __ATOMIC_RELEASE);
+	futex_wake(&tfh_f.flush_done);
+}
+
+static void close_all(bool clean)
+{
+	int err;
+
+	tfh_drain(true);
+	tfh_look_open((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
+	tfh_f.pause_until_ns = 0; /* one more try */
+	tfh_take_clock();
+	err = tfh_seal();
+	if (!err)
+		err = tfh_segment_ready();
+	if (!err) {
+		tfh_notes_last();
+		err = tfh_segment_close(clean);
+	}
+	/* With anything unwritten the journal is the only copy: it stays. */
+	if (!err)
+		tfh_journal_unlink(&tfh_p.journal);
+	tfh_log(1, "closed: %llu events, %llu dropped, status %d",
+		(unsigned long long)tfh_p.journal.head->events_written,
+		(unsigned long long)tfh_p.journal.head->dropped, err);
+}
+
+/* True: all is closed, and tfh_f may already serve the next recording. */
+static bool answer_finish(void)
+{
+	uint32_t how = __atomic_load_n(&tfh_f.finish_asked, __ATOMIC_ACQUIRE);
+
+	if (!how)
+		return false;
+	close_all(how == 2);
+	__atomic_store_n(&tfh_f.finish_done, 1, __ATOMIC_RELEASE);
+	futex_wake(&tfh_f.finish_done);
+	return true;
+}
+
+bool tfh_flusher_closed(void)
+{
+	return __atomic_load_n(&tfh_f.finish_done, __ATOMIC_ACQUIRE);
+}
+
+/* First round: a few ms after the start the pace of the clock is known to some 10 ppm, and HEAD can be written. */
+static void begin(void)
+{
+	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+
+	tfh_f.poll_ns = POLL_LEAST_NS;
+	tfh_f.sealed_ns = tfh_f.second_ns = now_ns;
+	heartbeat(now_ns);
+	sleep_until_asked(2 * POLL_LEAST_NS);
+	tfh_take_clock();
+	if (!tfh_disk_check() && tfh_segment_ready())
+		tfh_log(1, "no trace file yet");
+}
+
+static void *flusher_main(void *arg)
+{
+	(void)arg;
+	tfh_self.guard = 1; /* nothing that runs here is the job's */
+	pthread_setname_np(pthread_self(), "tfhook-flush");
+	begin();
+	for (;;) {
+		uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+		uint32_t full = fullest();
+		uint32_t moved = tfh_drain(tfh_f.step_limit != 0);
+
+		tfh_look_open(now_ns);
+		tfh_control_poll(now_ns);
+		every_second(now_ns);
+		seal_if_due(now_ns);
+		answer_flush();
+		if (answer_finish())
+			return NULL;
+		adapt_poll(full);
+		/* A quarter of the fullest ring came in while this round ran: go on at once. */
+		if (moved && fullest() >= 16)
+			continue;
+		if (!asked())
+			sleep_until_asked(tfh_f.poll_ns);
+	}
+}
+
+static int make_thread(void)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, &attr, flusher_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+void tfh_flusher_start(void)
+{
+	uint32_t none = 0;
+	int err;
+
+	if (__atomic_load_n(&tfh_f.thread, __ATOMIC_RELAXED) ||
+	    !__atomic_compare_exchange_n(&tfh_f.thread, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	err = make_thread();
+	if (err)
+		tfh_log_failure("the recording thread could not be started",
+				"raise the limit of processes (ulimit -u); only the last records of each thread "
+				"will be in the trace");
+	__atomic_store_n(&tfh_f.thread, err ? 3 : 2, __ATOMIC_RELEASE);
+}
+
+/* Waits until *word is no longer `old`. */
+static bool wait_for(uint32_t *word, uint32_t old, unsigned ms)
+{
+	uint64_t end = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC) + ms * 1000000ull;
+
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old) {
+		uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+
+		if (now >= end)
+			return false;
+		futex_wait(word, old, end - now);
+	}
+	return true;
+}
+
+static bool recording(void)
+{
+	return tfh_raw_getpid() == tfh_p.pid &&
+	       __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_DONE;
+}
+
+int tfh_flush_now(unsigned ms)
+{
+	int saved = errno, err = 0;
+	uint32_t ticket, done;
+
+	if (!recording() || tfh_self.guard & ~TFH_GUARD_APPEND)
+		return -EAGAIN;
+	if (__atomic_load_n(&tfh_f.thread, __ATOMIC_ACQUIRE) != 2)
+		return -EAGAIN;
+	ticket = __atomic_add_fetch(&tfh_f.flush_asked, 1, __ATOMIC_SEQ_CST);
+	tfh_flusher_wake();
+	while (!err) {
+		done = __atomic_load_n(&tfh_f.flush_done, __ATOMIC_ACQUIRE);
+		if ((int32_t)(done - ticket) >= 0)
+			break;
+		if (!wait_for(&tfh_f.flush_done, done, ms))
+			err = -ETIMEDOUT;
+	}
+	errno = saved;
+	return err;
+}
+
+void tfh_finish(bool clean)
+{
+	struct tfh_self *self = &tfh_self;
+	uint32_t none = 0;
+	int saved = errno;
+
+	if (!recording() || self->guard & ~TFH_GUARD_APPEND)
+		return;
+	self->guard++;
+	if (tfh_own_ring(self) && !(self->guard & TFH_GUARD_APPEND))
+		tfh_agg_flush(self);
+	/* Calls that come later (other threads, the driver's own exit handlers) pass through. */
+	__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
+	if (__atomic_compare_exchange_n(&tfh_f.finish_asked, &none, clean ? 2 : 1, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_RELAXED) &&
+	    __atomic_load_n(&tfh_f.thread, __ATOMIC_ACQUIRE) == 3) {
+		answer_finish(); /* there is no flusher: this thread does it */
+	} else {
+		tfh_flusher_wake();
+		wait_for(&tfh_f.finish_done, 0, FINISH_MS);
+	}
+	self->guard--;
+	errno = saved;
+}
+
+/* A writer that a parent process had open is left alone: its file and its memory are the parent's copy. */
+void tfh_flusher_forget(void)
+{
+	if (tfh_f.expected)
+		munmap(tfh_f.expected, tfh_f.expected_cap * sizeof(uint64_t));
+	memset(&tfh_f, 0, sizeof(tfh_f));
+	tfh_live_forget();
+}

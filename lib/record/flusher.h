@@ -1,0 +1,91 @@
+/*
+ * The flusher thread and what belongs to it alone. Everything here runs on that thread; in its place at the start, on
+ * the starter, and at an exit without a flusher thread on the one that exits.
+ */
+#ifndef TFH_RECORD_FLUSHER_H
+#define TFH_RECORD_FLUSHER_H
+
+#include "format/tft_write.h"
+#include "record/internal.h"
+#include "record/live.h"
+
+#define TFH_SEGMENT_BYTES (256ull << 20)
+#define TFH_CLOCKS_MAX 128
+
+struct tfh_segments {
+	struct tft_writer *writer; /* NULL: none open */
+	uint32_t next;		   /* number of the next segment */
+	uint32_t first, oldest_middle;
+	bool any;
+	uint64_t closed_bytes;	   /* of all closed segments still there */
+	char path[PATH_MAX + 300]; /* of the open one */
+};
+
+struct tfh_flusher {
+	/* requests; atomic */
+	uint32_t thread;      /* 0 none, 1 being made, 2 running, 3 could not be made */
+	uint32_t asleep;      /* futex */
+	uint32_t flush_asked; /* counts up */
+	uint32_t flush_done;  /* futex; counts up to flush_asked */
+	uint32_t finish_asked; /* 0, 1 unclean, 2 clean */
+	uint32_t finish_done;  /* futex */
+	/* the flusher's own */
+	uint64_t *expected; /* [thread] number of the next record to stage */
+	uint32_t expected_cap;
+	uint64_t own_number; /* of the flusher's own series, thread 0 */
+	uint64_t sealed_ns, second_ns, open_look_ns;
+	uint64_t pause_until_ns, paused_since_ns;
+	bool pause_told;
+	uint64_t beyond_seen;
+	uint64_t marks_on, consumers_on; /* steps recorded: marks count if there are any */
+	uint64_t step_limit; /* steps_on at which a --steps countdown ends, 0 = none */
+	uint64_t poll_ns;
+	struct tft_clock_triple clocks[TFH_CLOCKS_MAX];
+	uint32_t n_clocks;
+	struct tft_clock_triple first;
+	struct tfh_segments seg;
+	struct tfh_window window;
+};
+extern struct tfh_flusher tfh_f;
+
+/* Starts the thread once; cheap to call again. Any thread. */
+void tfh_flusher_start(void);
+/* Wakes it if it sleeps. Any thread; a system call only then. */
+void tfh_flusher_wake(void);
+/* Forked child, or after a failed exec: a new recording may begin. */
+void tfh_flusher_forget(void);
+/* Everything was written and closed. */
+bool tfh_flusher_closed(void);
+/* A call that never returns to its thread is shown after 100 ms. */
+void tfh_look_open(uint64_t now_ns);
+/* One round of work; `force` moves every record, not only from rings that fill up. Returns records moved. */
+uint32_t tfh_drain(bool force);
+/* Writes what is staged. 0 or -errno (then it stays staged). */
+int tfh_seal(void);
+void tfh_take_clock(void);
+/* Appends records to the flusher's own series in staging; false: no room. */
+bool tfh_stage_own(const struct tfh_rec *records, uint32_t n);
+
+/* segments.c: 0 or -errno */
+int tfh_segment_ready(void);
+int tfh_segment_close(bool clean);
+int tfh_segment_rotate_if_full(void);
+/* -ENOSPC when a chunk could take the file system below the larger of 2 GiB and 5 %. */
+int tfh_disk_check(void);
+
+/* control.c */
+void tfh_control_poll(uint64_t now_ns);
+void tfh_window_setup(void);
+void tfh_window_begin(void);
+uint64_t tfh_steps_seen(void);
+void tfh_count_steps(const struct tfh_rec *rec, uint32_t n);
+
+/* sample.c: once a second; written with the next chunk */
+void tfh_sample(uint64_t now_ns);
+int tfh_sample_write(void);
+
+/* notes.c: what is worth knowing about the recording itself, as NOTE chunks of "key=value" lines */
+int tfh_notes_write(void);
+int tfh_notes_last(void);
+
+#endif

@@ -1,0 +1,193 @@
+/*
+ * Life of the recorder in a process: load, first hooked call, start of recording, fork, exit.
+ *
+ * At load nothing happens but reading the environment and registering the fork handler. Hooked calls may come before
+ * our constructor (other libraries' constructors): whoever comes first initialises, others pass through meanwhile.
+ */
+#include "record/internal.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/flusher.h"
+#include "tfhook/version.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+struct tfh_proc tfh_p = {.dir.rank.rank = -1};
+uint32_t tfh_mode = TFH_MODE_COLD;
+
+static uint32_t no_generation; /* until the page exists: 0 never equals a ring's */
+uint32_t *tfh_generation = &no_generation;
+static uint32_t *generation_page;
+
+static uint32_t init_state; /* atomic: 0 not, 1 being done, 2 done */
+
+pid_t tfh_raw_getpid(void)
+{
+	return (pid_t)syscall(SYS_getpid);
+}
+
+/* Wiped by the kernel in a forked child, also when no fork handler runs. Older kernels: the handler has to do. */
+static bool make_generation(void)
+{
+	uint32_t *page = mmap(NULL, TFH_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return false;
+	madvise(page, TFH_PAGE, MADV_WIPEONFORK);
+	tfh_p.generation = 2;
+	*page = tfh_p.generation;
+	generation_page = page;
+	__atomic_store_n(&tfh_generation, page, __ATOMIC_RELEASE);
+	return true;
+}
+
+static void atfork_child(void)
+{
+	tfh_p.pid = tfh_raw_getpid();
+	if (generation_page)
+		tfh_after_fork();
+}
+
+static void read_settings(void)
+{
+	const char *abi;
+
+	tfh_options_read(&tfh_p.options, environ);
+	abi = tfh_opt_str(&tfh_p.options, TFH_OPT_ABI);
+	if (getauxval(AT_SECURE) || !tfh_opt_bool(&tfh_p.options, TFH_OPT_ENABLED) ||
+	    (abi[0] && strcmp(abi, TFHOOK_VERSION)))
+		tfh_mode = TFH_MODE_DEAD;
+}
+
+/* No lock and no pthread_once: a hook that runs inside this must pass through, not wait. */
+void tfh_init(void)
+{
+	uint32_t none = 0;
+	int saved = errno;
+
+	if (__atomic_load_n(&init_state, __ATOMIC_ACQUIRE) == 2)
+		return;
+	if (!__atomic_compare_exchange_n(&init_state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return;
+	tfh_p.pid = tfh_raw_getpid();
+	read_settings();
+	if (tfh_mode != TFH_MODE_DEAD)
+		pthread_atfork(NULL, NULL, atfork_child);
+	__atomic_store_n(&init_state, 2, __ATOMIC_RELEASE);
+	errno = saved;
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+	tfh_init();
+}
+
+/* Runs after the job's own destructors and exit handlers. */
+__attribute__((destructor)) static void on_unload(void)
+{
+	tfh_finish(true);
+}
+
+static void at_exit(void)
+{
+	tfh_flush_now(2000);
+}
+
+void tfh_register_exit(void)
+{
+	static uint32_t done;
+
+	if (!__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
+		atexit(at_exit);
+}
+
+bool tfh_fork_check(void)
+{
+	static uint32_t page_state; /* atomic: 0 none, 1 being made, 2 there */
+	uint32_t none = 0;
+	pid_t pid = tfh_raw_getpid();
+
+	if (__atomic_load_n(&init_state, __ATOMIC_ACQUIRE) != 2)
+		return false;
+	if (pid != tfh_p.pid) {
+		/* A vfork child runs in its parent's memory, and there the page is not wiped. */
+		if (!generation_page || *generation_page)
+			return false;
+		tfh_p.pid = pid;
+		tfh_after_fork();
+		return true;
+	}
+	if (__atomic_load_n(&page_state, __ATOMIC_ACQUIRE) == 2)
+		return true;
+	if (!__atomic_compare_exchange_n(&page_state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return none == 2;
+	tfh_clock_init(NULL);
+	tfh_clock_read_pair(&tfh_p.first_pair);
+	if (!make_generation()) {
+		__atomic_store_n(&page_state, 0, __ATOMIC_RELEASE);
+		return false;
+	}
+	__atomic_store_n(&page_state, 2, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Everything of one recording; options and identity stay. */
+static void forget_recording(void)
+{
+	tfh_cold_forget();
+	tfh_flusher_forget();
+	tfh_intern_forget();
+	tfh_p.generation += 2;
+	*generation_page = tfh_p.generation;
+	tfh_p.next_thread = 0;
+	tfh_p.steps_off = 0;
+	tfh_p.window_off = tfh_p.paused = 0;
+	tfh_clock_read_pair(&tfh_p.first_pair);
+	tfh_p.start_state = TFH_START_NOT;
+}
+
+/* Back to COLD with everything new; what the parent recorded is the parent's to write. */
+void tfh_after_fork(void)
+{
+	tfh_journal_disown(&tfh_p.journal);
+	forget_recording();
+	tfh_self_forked(&tfh_self);
+	if (tfh_mode != TFH_MODE_DEAD)
+		tfh_mode = TFH_MODE_COLD;
+}
+
+static uint32_t exec_closed; /* this process was closed for an exec */
+
+void tfh_exec_begin(void)
+{
+	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
+
+	if ((mode != TFH_MODE_ON && mode != TFH_MODE_OFF) || tfh_raw_getpid() != tfh_p.pid)
+		return;
+	tfh_finish(true);
+	exec_closed = tfh_flusher_closed();
+}
+
+/* The old journal stays mapped: other threads may be inside calls that end on its rings. */
+void tfh_exec_failed(void)
+{
+	int saved = errno;
+
+	if (!exec_closed || tfh_raw_getpid() != tfh_p.pid)
+		return;
+	exec_closed = 0;
+	tfh_journal_release(&tfh_p.journal);
+	forget_recording();
+	__atomic_store_n(&tfh_mode, TFH_MODE_COLD, __ATOMIC_RELEASE);
+	errno = saved;
+}

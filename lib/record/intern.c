@@ -1,0 +1,245 @@
+/*
+ * Ids of handles and texts. One table for the process, lock-free, two words an entry; per thread a small cache and a
+ * bit per id that says "this thread has published its NAME".
+ */
+#include "record/internal.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/hash.h"
+
+#define TABLE_SLOTS (1u << 18)
+#define IDS_MAX (1u << 17)
+#define NAMED_BYTES (IDS_MAX / 8)
+
+struct entry {
+	uint64_t key;	/* atomic; 0 free */
+	uint64_t value; /* atomic; id << 32 | low half of the text's hash; 0 while being set */
+};
+
+uint32_t tfh_handle_generation = 1;
+
+static struct entry *table; /* atomic */
+static uint32_t last_id;    /* atomic */
+
+static struct entry *get_table(void)
+{
+	struct entry *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE), *none = NULL;
+	size_t bytes = TABLE_SLOTS * sizeof(*t);
+
+	if (t)
+		return t;
+	t = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (t == MAP_FAILED)
+		return NULL;
+	if (__atomic_compare_exchange_n(&table, &none, t, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return t;
+	munmap(t, bytes);
+	return none;
+}
+
+/* The entry of a key, made if `make`; NULL if there is none. The mixed key is a bijection of the caller's. */
+static struct entry *find(uint64_t key, bool make)
+{
+	struct entry *t = make ? get_table() : __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+	uint64_t mixed = tfh_hash_u64(key);
+	uint32_t i = (uint32_t)mixed & (TABLE_SLOTS - 1);
+
+	if (!t)
+		return NULL;
+	if (!mixed)
+		mixed = 1;
+	for (uint32_t n = 0; n < TABLE_SLOTS; n++, i = (i + 1) & (TABLE_SLOTS - 1)) {
+		uint64_t have = __atomic_load_n(&t[i].key, __ATOMIC_ACQUIRE);
+
+		if (have == mixed)
+			return &t[i];
+		if (have)
+			continue;
+		if (!make || __atomic_load_n(&last_id, __ATOMIC_RELAXED) >= IDS_MAX - 1)
+			return NULL;
+		if (__atomic_compare_exchange_n(&t[i].key, &have, mixed, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE) ||
+		    have == mixed)
+			return &t[i];
+	}
+	return NULL;
+}
+
+/* Id of a key with this text; a new text gets a new id. 0: the table is full. */
+static uint32_t id_of(uint64_t key, uint32_t text_hash)
+{
+	struct entry *e = find(key, true);
+	uint64_t have;
+
+	if (!e)
+		return 0;
+	have = __atomic_load_n(&e->value, __ATOMIC_ACQUIRE);
+	while (!have || (uint32_t)have != text_hash) {
+		uint32_t id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+
+		if (id >= IDS_MAX) {
+			__atomic_store_n(&last_id, IDS_MAX, __ATOMIC_RELAXED);
+			return 0;
+		}
+		if (__atomic_compare_exchange_n(&e->value, &have, (uint64_t)id << 32 | text_hash, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			return id;
+	}
+	return (uint32_t)(have >> 32);
+}
+
+static void renew(struct tfh_self *self)
+{
+	uint32_t now = __atomic_load_n(&tfh_handle_generation, __ATOMIC_ACQUIRE);
+
+	if (self->handle_generation == now)
+		return;
+	memset(self->handle_cache, 0, sizeof(self->handle_cache));
+	if (self->named)
+		memset(self->named, 0, NAMED_BYTES);
+	self->handle_generation = now;
+}
+
+static bool was_named(const struct tfh_self *self, uint32_t id)
+{
+	return self->named && self->named[id / 64] >> (id % 64) & 1;
+}
+
+static void set_named(struct tfh_self *self, uint32_t id)
+{
+	if (!self->named) {
+		void *map = mmap(NULL, NAMED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (map == MAP_FAILED)
+			return;
+		self->named = map;
+	}
+	self->named[id / 64] |= 1ull << (id % 64);
+}
+
+void tfh_self_names_free(struct tfh_self *self)
+{
+	if (self->named)
+		munmap(self->named, NAMED_BYTES);
+	self->named = NULL;
+	self->handle_generation = 0;
+}
+
+static void remember(struct tfh_self *self, uint64_t key, uint32_t id)
+{
+	uint64_t *slot = tfh_handle_slot(self, key);
+
+	slot[0] = key;
+	slot[1] = id;
+}
+
+/* NAME and the EXT records of its text, as one publication. False: no room (counted). */
+static bool publish_name(struct tfh_self *self, enum tft_name kind, uint32_t id, uint64_t handle, uint64_t extra,
+			 const char *text, size_t len)
+{
+	uint32_t parts = (uint32_t)((len + TFT_EXT_BYTES - 1) / TFT_EXT_BYTES);
+	struct tfh_rec *rec = tfh_reserve(self, 1 + parts);
+	uint64_t now = tfh_ticks();
+
+	if (!rec)
+		return false;
+	tfh_fill(self, rec, 0, (uint16_t)kind, TFT_NAME, now, now);
+	rec->stream = id;
+	rec->flags = parts ? TFT_F_EXT : 0;
+	rec->w[0] = handle;
+	rec->w[1] = extra;
+	rec->w[2] = len;
+	for (uint32_t i = 0; i < parts; i++) {
+		size_t at = (size_t)i * TFT_EXT_BYTES;
+		size_t n = len - at < TFT_EXT_BYTES ? len - at : TFT_EXT_BYTES;
+		char bytes[TFT_EXT_BYTES] = "";
+
+		memcpy(bytes, text + at, n);
+		rec = tfh_reserved(self, 1 + i);
+		tfh_fill(self, rec, 1 + i, (uint16_t)i, TFT_EXT, now, now);
+		rec->result = (uint16_t)(len - at);
+		memcpy((char *)rec + offsetof(struct tfh_rec, stream), bytes, sizeof(bytes));
+	}
+	tfh_publish(self, 1 + parts);
+	return true;
+}
+
+static uint32_t name(struct tfh_self *self, enum tft_name kind, uint64_t key, uint32_t hash, uint64_t handle,
+		     uint64_t extra, const char *text, size_t len)
+{
+	uint32_t id;
+
+	renew(self);
+	id = id_of(key, hash);
+	if (!id)
+		return 0;
+	if (!was_named(self, id)) {
+		/* While a record is reserved nothing can be published: the next use tries again. */
+		if (self->guard & TFH_GUARD_APPEND || !tfh_own_ring(self) ||
+		    !publish_name(self, kind, id, handle, extra, text, len))
+			return id;
+		set_named(self, id);
+	}
+	remember(self, key, id);
+	return id;
+}
+
+/* Longer texts are cut: a ring of 1,024 records must hold them with room to spare. */
+#define TEXT_MAX (64 * TFT_EXT_BYTES - TFT_EXT_BYTES)
+
+uint32_t tfh_handle_new(struct tfh_self *self, enum tft_name kind, uint64_t handle, uint64_t extra,
+			const char *text, size_t len)
+{
+	if (!text)
+		len = 0;
+	if (len > TEXT_MAX)
+		len = TEXT_MAX;
+	return name(self, kind, tfh_handle_key(kind, handle), len ? (uint32_t)tfh_hash_bytes(text, len) : 0,
+		    handle, extra, text, len);
+}
+
+uint32_t tfh_handle_find(struct tfh_self *self, enum tft_name kind, uint64_t handle)
+{
+	uint64_t key = tfh_handle_key(kind, handle);
+	struct entry *e;
+	uint32_t id;
+
+	renew(self);
+	e = find(key, false);
+	id = e ? (uint32_t)(__atomic_load_n(&e->value, __ATOMIC_ACQUIRE) >> 32) : 0;
+	if (!id || !was_named(self, id))
+		return 0;
+	remember(self, key, id);
+	return id;
+}
+
+void tfh_handles_forget(void)
+{
+	__atomic_add_fetch(&tfh_handle_generation, 1, __ATOMIC_ACQ_REL);
+}
+
+uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text, size_t len)
+{
+	uint64_t hash, key;
+	uint64_t *slot;
+
+	if (len > TEXT_MAX)
+		len = TEXT_MAX;
+	hash = tfh_hash_bytes(text, len);
+	/* Top bit: no handle key has it, so texts and handles share the table. */
+	key = (hash << 4 | kind) | 1ull << 63;
+	slot = tfh_handle_slot(self, key);
+	if (tfh_likely(slot[0] == key && self->handle_generation == tfh_handle_generation))
+		return (uint32_t)slot[1];
+	return name(self, kind, key, (uint32_t)hash, hash, 0, text, len);
+}
+
+void tfh_intern_forget(void)
+{
+	if (table)
+		madvise(table, TABLE_SLOTS * sizeof(*table), MADV_DONTNEED);
+	last_id = 0;
+	tfh_handle_generation++;
+}

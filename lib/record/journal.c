@@ -1,0 +1,245 @@
+/* The journal's memory: creation, ring slots, end. Where it lies is decided in place.c. */
+#include "record/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* slot_use; who changes FREE to TAKEN owns the ring. */
+enum {
+	SLOT_NONE = 0,
+	SLOT_TAKEN = 1,
+	SLOT_FREE_SMALL = 2,
+	SLOT_FREE_LARGE = 3,
+};
+
+static uint32_t ring_bytes(bool large)
+{
+	return TFT_RING_HEADER + (large ? TFT_RING_LARGE : TFT_RING_SMALL);
+}
+
+/* Blocks first, then touch: a full file system is an error here and never a SIGBUS later. */
+static int back_range(const struct tfh_journal *j, uint64_t off, uint64_t bytes)
+{
+	struct stat st;
+	int err;
+
+	if (!j->anonymous) {
+		/* The job may have closed every descriptor and use the number itself. */
+		if (fstat(j->fd, &st) || st.st_dev != j->dev || st.st_ino != j->ino)
+			return -EBADF;
+		do {
+			err = posix_fallocate(j->fd, (off_t)off, (off_t)bytes);
+		} while (err == EINTR);
+		if (err)
+			return -err;
+	}
+	/* A first touch costs 1 us a page, and p99 of a call shows it. Kernels before 5.14 cannot: no harm. */
+	madvise(j->base + off, bytes, MADV_POPULATE_WRITE);
+	return 0;
+}
+
+/* Above 200 an application that opens files meets it late. The old descriptor is closed. */
+static int raise_fd(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, 200);
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+static void journal_lock(struct tfh_journal *j)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+
+	if (!j->anonymous && !fcntl(j->fd, F_SETLK, &lock))
+		j->head->flags |= TFT_JF_LOCKED;
+}
+
+static int map_file(struct tfh_journal *j, uint64_t fixed)
+{
+	struct stat st;
+	int err = 0;
+
+	if (fstat(j->fd, &st) || ftruncate(j->fd, (off_t)fixed))
+		return -errno;
+	j->dev = st.st_dev;
+	j->ino = st.st_ino;
+	/* Mapped beyond its end: a slot is only used after posix_fallocate made the file reach that far. */
+	j->base = mmap(NULL, j->size, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, 0);
+	if (j->base == MAP_FAILED)
+		return -errno;
+	err = back_range(j, 0, fixed);
+	if (err)
+		munmap(j->base, j->size);
+	else
+		madvise(j->base, j->size, MADV_DONTFORK);
+	return err;
+}
+
+static int map_anonymous(struct tfh_journal *j)
+{
+	j->anonymous = true;
+	j->fd = -1;
+	j->path[0] = '\0';
+	j->base = mmap(NULL, j->size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (j->base == MAP_FAILED)
+		return -errno;
+	madvise(j->base, j->size, MADV_DONTFORK);
+	return 0;
+}
+
+int tfh_journal_open(struct tfh_journal *j, const char *dir, const char *prefix, uint64_t ring_total)
+{
+	uint64_t slots_off, head_off, staging_off, records_off;
+	uint64_t fixed = tft_journal_plan(&slots_off, &head_off, &staging_off, &records_off);
+	uint32_t flags = 0;
+	int err = -ENOENT;
+
+	memset(j, 0, sizeof(*j));
+	j->size = fixed + tft_page_up(ring_total);
+	j->fd = tfh_journal_place(dir, prefix, j->size, j->path, sizeof(j->path), &flags);
+	if (j->fd >= 0) {
+		j->fd = raise_fd(j->fd);
+		err = map_file(j, fixed);
+		if (err) {
+			unlink(j->path);
+			close(j->fd);
+		}
+	}
+	if (err) {
+		flags = 0;
+		err = map_anonymous(j);
+		if (err)
+			return err;
+	}
+	j->slot_use = mmap(NULL, TFT_JOURNAL_SLOTS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (j->slot_use == MAP_FAILED)
+		return -ENOMEM;
+	j->head = (struct tft_journal *)j->base;
+	j->slots = (struct tft_slot *)(j->base + slots_off);
+	j->staging = (struct tft_staging *)(j->base + staging_off);
+	j->staged = (struct tfh_rec *)(j->base + records_off);
+	j->next = fixed / TFH_PAGE << 16;
+	j->head->version = TFT_JOURNAL_VERSION;
+	j->head->header_bytes = TFT_JOURNAL_HEADER;
+	j->head->slots_off = slots_off;
+	j->head->head_off = head_off;
+	j->head->staging_off = staging_off;
+	j->head->flags = flags;
+	j->staging->records_off = records_off;
+	j->staging->capacity = TFT_STAGING_RECORDS;
+	journal_lock(j);
+	return 0;
+}
+
+static struct tft_ring *slot_reuse(struct tfh_journal *j, uint8_t kind)
+{
+	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t have = kind;
+
+		/* acquire: pairs with the flusher's release when it gave the slot back */
+		if (__atomic_load_n(&j->slot_use[i], __ATOMIC_RELAXED) == kind &&
+		    __atomic_compare_exchange_n(&j->slot_use[i], &have, SLOT_TAKEN, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+			struct tft_ring *ring = tfh_journal_ring(j, i);
+
+			memset(ring, 0, sizeof(*ring));
+			return ring;
+		}
+	}
+	return NULL;
+}
+
+/* Takes the next place of the file. Entries below slot_count may still be empty for a moment: readers skip them. */
+static struct tft_ring *slot_append(struct tfh_journal *j, uint32_t bytes)
+{
+	uint64_t pages = bytes / TFH_PAGE, old = __atomic_load_n(&j->next, __ATOMIC_RELAXED);
+	uint64_t off;
+	uint32_t slot, n;
+
+	do {
+		slot = (uint32_t)(old & 0xffff);
+		off = (old >> 16) * TFH_PAGE;
+		if (slot >= TFT_JOURNAL_SLOTS || off + bytes > j->size)
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&j->next, &old, ((old >> 16) + pages) << 16 | (slot + 1),
+					      true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	if (back_range(j, off, bytes))
+		return NULL; /* the place stays unused: its file system is full */
+	j->slots[slot].bytes = bytes;
+	j->slot_use[slot] = SLOT_TAKEN;
+	/* release: the offset is seen with everything before it */
+	__atomic_store_n(&j->slots[slot].ring_off, off, __ATOMIC_RELEASE);
+	n = __atomic_load_n(&j->head->slot_count, __ATOMIC_RELAXED);
+	while (n <= slot && !__atomic_compare_exchange_n(&j->head->slot_count, &n, slot + 1, true,
+							 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	return (struct tft_ring *)(j->base + off);
+}
+
+struct tft_ring *tfh_slot_alloc(struct tfh_journal *j, bool large)
+{
+	struct tft_ring *ring = slot_reuse(j, large ? SLOT_FREE_LARGE : SLOT_FREE_SMALL);
+
+	if (!ring)
+		ring = slot_append(j, ring_bytes(large));
+	if (!ring && !large) /* the first part of a large one serves as well */
+		ring = slot_reuse(j, SLOT_FREE_LARGE);
+	return ring;
+}
+
+void tfh_slot_free(struct tfh_journal *j, uint32_t slot)
+{
+	bool large = j->slots[slot].bytes == ring_bytes(true);
+
+	__atomic_store_n(&j->slot_use[slot], large ? SLOT_FREE_LARGE : SLOT_FREE_SMALL,
+			 __ATOMIC_RELEASE);
+}
+
+void tfh_journal_unlink(struct tfh_journal *j)
+{
+	if (j->head)
+		__atomic_store_n(&j->head->state, TFT_JOURNAL_FINISHED, __ATOMIC_RELEASE);
+	if (j->path[0])
+		unlink(j->path);
+}
+
+static void close_own(const struct tfh_journal *j)
+{
+	struct stat st;
+
+	if (!j->anonymous && j->base && !fstat(j->fd, &st) && st.st_dev == j->dev && st.st_ino == j->ino)
+		close(j->fd);
+}
+
+void tfh_journal_release(struct tfh_journal *j)
+{
+	close_own(j);
+	memset(j, 0, sizeof(*j));
+}
+
+void tfh_journal_disown(struct tfh_journal *j)
+{
+	if (!j->base)
+		return;
+	/* DONTFORK left a hole. Nothing else can have been mapped there since: the child has one thread. */
+	mmap(j->base, j->size, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	close_own(j);
+	if (j->slot_use)
+		munmap(j->slot_use, TFT_JOURNAL_SLOTS);
+	memset(j, 0, sizeof(*j));
+}

@@ -1,0 +1,117 @@
+/* NOTE chunks: what a reader should know about the recording itself, as lines of key=value. */
+#include "record/flusher.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define UNHOOKED_MAX 256
+#define UNHOOKED_TEXT 80
+
+/* Names that the driver answered and no hook covers; any thread adds, one entry a name. */
+static struct {
+	char name[UNHOOKED_TEXT];
+	uint32_t ready; /* atomic */
+} unhooked[UNHOOKED_MAX];
+static uint32_t unhooked_count; /* atomic; may go beyond the table */
+static uint32_t unhooked_written;
+
+static bool unhooked_known(const char *name, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && i < UNHOOKED_MAX; i++)
+		if (__atomic_load_n(&unhooked[i].ready, __ATOMIC_ACQUIRE) &&
+		    !strncmp(unhooked[i].name, name, UNHOOKED_TEXT - 1))
+			return true;
+	return false;
+}
+
+void tfh_unhooked(const char *name)
+{
+	uint32_t n = __atomic_load_n(&unhooked_count, __ATOMIC_ACQUIRE);
+
+	if (n >= UNHOOKED_MAX || unhooked_known(name, n))
+		return;
+	n = __atomic_fetch_add(&unhooked_count, 1, __ATOMIC_ACQ_REL);
+	if (n >= UNHOOKED_MAX)
+		return;
+	strncpy(unhooked[n].name, name, UNHOOKED_TEXT - 1);
+	__atomic_store_n(&unhooked[n].ready, 1, __ATOMIC_RELEASE);
+}
+
+struct text {
+	char buf[32 << 10];
+	size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(t->buf + t->len, sizeof(t->buf) - t->len, fmt, args);
+	va_end(args);
+	if (n > 0)
+		t->len += (size_t)n;
+	if (t->len >= sizeof(t->buf))
+		t->len = sizeof(t->buf) - 1;
+}
+
+static void add_options(struct text *t)
+{
+	for (int i = 0; i < TFH_OPT_COUNT; i++) {
+		const struct tfh_option_spec *spec = &tfh_option_specs[i];
+
+		if (!tfh_p.options.given[i])
+			continue;
+		if (spec->type == TFH_OPT_STRING)
+			add(t, "option.%s=%s\n", spec->name, tfh_opt_str(&tfh_p.options, (enum tfh_option)i));
+		else
+			add(t, "option.%s=%lld\n", spec->name,
+			    (long long)tfh_opt_int(&tfh_p.options, (enum tfh_option)i));
+	}
+}
+
+static void add_unhooked(struct text *t)
+{
+	uint32_t n = __atomic_load_n(&unhooked_count, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < n && i < UNHOOKED_MAX; i++)
+		if (__atomic_load_n(&unhooked[i].ready, __ATOMIC_ACQUIRE))
+			add(t, "unhooked=%s\n", unhooked[i].name);
+	if (n > UNHOOKED_MAX)
+		add(t, "unhooked_more=%u\n", n - UNHOOKED_MAX);
+	unhooked_written = n;
+}
+
+static struct text text; /* only the flusher writes notes */
+
+int tfh_notes_write(void)
+{
+	struct tfh_clock_info clock;
+
+	tfh_clock_init(&clock);
+	text.len = 0;
+	add(&text, "journal=%s\n", tfh_p.journal.anonymous ? "memory" : tfh_p.journal.path);
+	add(&text, "clock=%s\n", clock.source == TFH_CLOCK_MONOTONIC ? "monotonic" : "counter");
+	add(&text, "clocksource=%s\nclock_trust=%d\n", clock.clocksource, (int)clock.trust);
+	add(&text, "rank_source=%s\n", tfh_p.dir.rank.source ? tfh_p.dir.rank.source : "none");
+	add_options(&text);
+	add_unhooked(&text);
+	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text.buf, (uint32_t)text.len);
+}
+
+int tfh_notes_last(void)
+{
+	const struct tft_journal *head = tfh_p.journal.head;
+
+	text.len = 0;
+	add(&text, "end.events=%llu\nend.dropped=%llu\nend.flusher_cpu_ns=%lld\n",
+	    (unsigned long long)head->events_written, (unsigned long long)head->dropped,
+	    (long long)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	if (tfh_live_lost())
+		add(&text, "end.live_lost=%llu\n", (unsigned long long)tfh_live_lost());
+	if (unhooked_written != __atomic_load_n(&unhooked_count, __ATOMIC_ACQUIRE))
+		add_unhooked(&text);
+	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text.buf, (uint32_t)text.len);
+}

@@ -1,0 +1,100 @@
+/* Once a second: how much of the machine the job got. */
+#include "record/flusher.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/sample.h"
+
+#define THREADS_MAX 256u
+#define BUFFER_BYTES (256u << 10)
+
+static uint8_t buffer[BUFFER_BYTES];
+static uint32_t used;
+static pid_t owner; /* a forked child begins with nothing */
+
+static uint64_t number_after(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : UINT64_MAX;
+}
+
+/* Run time and run delay, or false: there is no such thread any more. */
+static bool thread_times(uint32_t tid, struct tft_sample_thread *t)
+{
+	char path[64], text[128], *end;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/schedstat", tid);
+	tfh_read_small(path, text, sizeof(text));
+	if (!text[0]) {
+		*strrchr(path, '/') = '\0';
+		return access(path, F_OK) == 0;
+	}
+	t->run_ns = strtoull(text, &end, 10);
+	t->delay_ns = strtoull(end, NULL, 10);
+	return true;
+}
+
+static uint32_t sample_threads(struct tft_sample_thread *out)
+{
+	struct tfh_journal *j = &tfh_p.journal;
+	uint32_t slots = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE), n = 0;
+
+	for (uint32_t i = 0; i < slots && n < THREADS_MAX; i++) {
+		struct tft_ring *ring = tfh_journal_ring(j, i);
+		uint32_t state = TFT_RING_ACTIVE;
+
+		if (!ring || __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) != TFT_RING_ACTIVE)
+			continue;
+		out[n] = (struct tft_sample_thread){ring->thread, ring->tid, UINT64_MAX, UINT64_MAX};
+		if (thread_times(ring->tid, &out[n]))
+			n++;
+		else /* ended without its destructors */
+			__atomic_compare_exchange_n(&ring->state, &state, TFT_RING_RETIRED, false,
+						    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	}
+	return n;
+}
+
+void tfh_sample(uint64_t now_ns)
+{
+	struct tft_sample_thread threads[THREADS_MAX];
+	struct tft_sample s = {.ticks = tfh_ticks()};
+	uint32_t bytes;
+	char text[512];
+	cpu_set_t cpus;
+
+	(void)now_ns;
+	if (owner != tfh_p.pid) {
+		owner = tfh_p.pid;
+		used = 0;
+	}
+	s.threads = sample_threads(threads);
+	s.cpu_ns = (uint64_t)tfh_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	s.flusher_ns = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	s.cpus = sched_getaffinity(0, sizeof(cpus), &cpus) ? 0 : (uint32_t)CPU_COUNT(&cpus);
+	tfh_read_small("/proc/self/io", text, sizeof(text));
+	s.read_bytes = number_after(text, "\nread_bytes: ");
+	s.write_bytes = number_after(text, "\nwrite_bytes: ");
+	bytes = (uint32_t)(sizeof(s) + s.threads * sizeof(threads[0]));
+	if (used + bytes > sizeof(buffer))
+		return; /* writing is paused */
+	memcpy(buffer + used, &s, sizeof(s));
+	memcpy(buffer + used + sizeof(s), threads, s.threads * sizeof(threads[0]));
+	used += bytes;
+}
+
+int tfh_sample_write(void)
+{
+	int err = 0;
+
+	if (used && owner == tfh_p.pid)
+		err = tft_write_chunk(tfh_f.seg.writer, TFT_SAMP, buffer, used);
+	if (!err)
+		used = 0;
+	return err;
+}

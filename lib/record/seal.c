@@ -1,0 +1,221 @@
+/* From the staging area to the trace file: chunks, losses, clock readings; and what happens when the disk is full. */
+#include "record/flusher.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAUSE_NS 30000000000ull
+#define LOSSES_MAX 256u
+
+void tfh_take_clock(void)
+{
+	struct tfh_clock_pair pair;
+	struct tft_clock_triple t;
+	struct tft_journal *head = tfh_p.journal.head;
+
+	tfh_clock_read_pair(&pair);
+	t.ticks = pair.ticks;
+	t.monotonic_ns = (uint64_t)pair.mono_ns;
+	t.realtime_ns = (uint64_t)pair.real_ns;
+	head->clock[head->clock_n & 1] = t;
+	__atomic_store_n(&head->clock_n, head->clock_n + 1, __ATOMIC_RELEASE);
+	if (tfh_f.n_clocks == TFH_CLOCKS_MAX) /* writing is paused: every other one is enough */
+		for (tfh_f.n_clocks = 0; tfh_f.n_clocks < TFH_CLOCKS_MAX / 2; tfh_f.n_clocks++)
+			tfh_f.clocks[tfh_f.n_clocks] = tfh_f.clocks[tfh_f.n_clocks * 2];
+	tfh_f.clocks[tfh_f.n_clocks++] = t;
+	tfh_set_tick_hz(&tfh_f.first, &t);
+}
+
+/* Losses not yet written; the rings' counters are settled by settle_losses() once they are. */
+struct losses {
+	struct tft_loss loss[LOSSES_MAX];
+	struct {
+		struct tft_ring *ring;
+		uint64_t seen;
+	} of[LOSSES_MAX];
+	uint64_t beyond;
+	uint32_t n;
+};
+static struct losses losses;
+
+static void add_loss(struct tft_ring *ring, uint64_t count, uint32_t thread, uint32_t cause, uint64_t first,
+		     uint64_t last)
+{
+	struct tft_loss *l = &losses.loss[losses.n];
+
+	*l = (struct tft_loss){.thread = thread, .cause = cause, .count = count, .t_first = first, .t_last = last};
+	losses.of[losses.n].ring = ring;
+	losses.of[losses.n].seen = ring ? ring->drop_seen + count : 0;
+	losses.n++;
+}
+
+static void ring_loss(struct tft_ring *ring)
+{
+	uint64_t dropped;
+
+	if (losses.n == LOSSES_MAX || __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == TFT_RING_FREE)
+		return;
+	/* acquire: pairs with the release store that follows the bracket */
+	dropped = __atomic_load_n(&ring->dropped, __ATOMIC_ACQUIRE);
+	if (dropped == ring->drop_seen)
+		return;
+	add_loss(ring, dropped - ring->drop_seen, ring->thread, tfh_f.paused_since_ns ? 3 : 1,
+		 __atomic_load_n(&ring->drop_first, __ATOMIC_RELAXED),
+		 __atomic_load_n(&ring->drop_last, __ATOMIC_RELAXED));
+}
+
+static void collect_losses(void)
+{
+	struct tfh_journal *j = &tfh_p.journal;
+	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
+	uint64_t beyond = __atomic_load_n(&j->beyond_count, __ATOMIC_ACQUIRE);
+
+	losses.n = 0;
+	losses.beyond = beyond;
+	if (beyond != tfh_f.beyond_seen)
+		add_loss(NULL, beyond - tfh_f.beyond_seen, 0, 2,
+			 __atomic_exchange_n(&j->beyond_first, 0, __ATOMIC_RELAXED),
+			 __atomic_load_n(&j->beyond_last, __ATOMIC_RELAXED));
+	for (uint32_t i = 0; i < tfh_cold_count(); i++) {
+		struct tfh_rec *records;
+
+		ring_loss(tfh_cold_at(i, &records));
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct tft_ring *ring = tfh_journal_ring(j, i);
+
+		if (ring)
+			ring_loss(ring);
+	}
+}
+
+static uint64_t losses_sum(void)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < losses.n; i++)
+		sum += losses.loss[i].count;
+	return sum;
+}
+
+static void settle_losses(void)
+{
+	for (uint32_t i = 0; i < losses.n; i++)
+		if (losses.of[i].ring)
+			__atomic_store_n(&losses.of[i].ring->drop_seen, losses.of[i].seen, __ATOMIC_RELEASE);
+	tfh_f.beyond_seen = losses.beyond;
+	tfh_p.journal.head->dropped += losses_sum();
+	losses.n = 0;
+}
+
+/* Stops writing for half a minute. The rings go on until they are full; then losses are counted. */
+static void pause_writing(int err, uint64_t now_ns)
+{
+	tfh_f.pause_until_ns = now_ns + PAUSE_NS;
+	if (!tfh_f.paused_since_ns) {
+		tfh_f.paused_since_ns = now_ns;
+		__atomic_store_n(&tfh_p.journal.head->paused_ns, now_ns, __ATOMIC_RELAXED);
+	}
+	if (!tfh_f.pause_told) {
+		char what[PATH_MAX + 100];
+
+		tfh_f.pause_told = true;
+		snprintf(what, sizeof(what), "recording to %s paused: %s", tfh_p.dir.path,
+			 err == -ENOSPC ? "less than 2 GiB or 5 % of the file system would stay free"
+					: strerror(-err));
+		tfh_log_failure(what, "free some space or set TFHOOK_DIR to another file system; "
+				      "it is tried again every 30 s");
+	}
+	tfh_log(1, "writing paused: %s", strerror(-err));
+}
+
+static void resume_writing(void)
+{
+	if (!tfh_f.paused_since_ns)
+		return;
+	tfh_f.paused_since_ns = tfh_f.pause_until_ns = 0;
+	__atomic_store_n(&tfh_p.journal.head->paused_ns, 0, __ATOMIC_RELAXED);
+	tfh_log(1, "writing again");
+}
+
+static int write_staged(uint64_t dropped)
+{
+	static struct tft_batch batches[TFT_STAGING_BATCHES];
+	struct tft_staging *s = tfh_p.journal.staging;
+	uint32_t n = s->n_batches;
+	uint64_t before = tft_writer_bytes(tfh_f.seg.writer);
+	int err;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tft_staged *b = &s->batch[i];
+
+		batches[i] = (struct tft_batch){.records = &tfh_p.journal.staged[b->offset],
+						.count = b->count,
+						.thread = b->thread,
+						.tid = b->tid,
+						.first = b->first};
+	}
+	err = tft_write_events(tfh_f.seg.writer, batches, n, dropped);
+	if (err)
+		return err;
+	tfh_p.journal.head->events_written += s->used;
+	tfh_p.journal.head->bytes_written += tft_writer_bytes(tfh_f.seg.writer) - before;
+	/* The write has returned: the copies here have done their work. */
+	__atomic_store_n(&s->n_batches, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int write_all(void)
+{
+	struct tft_staging *s = tfh_p.journal.staging;
+	struct tft_journal *head = tfh_p.journal.head;
+	int err = tfh_segment_ready();
+
+	if (err)
+		return err;
+	if (s->n_batches) {
+		err = write_staged(head->dropped + losses_sum());
+		if (err)
+			return err;
+	}
+	if (losses.n) {
+		err = tft_write_loss(tfh_f.seg.writer, losses.loss, losses.n);
+		if (err)
+			return err;
+		settle_losses();
+	}
+	if (tfh_f.n_clocks) {
+		err = tft_write_clocks(tfh_f.seg.writer, tfh_f.clocks, tfh_f.n_clocks);
+		if (err)
+			return err;
+		tfh_f.n_clocks = 0;
+	}
+	return tfh_sample_write();
+}
+
+int tfh_seal(void)
+{
+	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+	int err;
+
+	if (tfh_f.pause_until_ns && now_ns < tfh_f.pause_until_ns)
+		return -EAGAIN;
+	tfh_f.sealed_ns = now_ns;
+	collect_losses();
+	if (!tfh_p.journal.staging->n_batches && !losses.n)
+		return 0;
+	tfh_take_clock();
+	err = tfh_disk_check();
+	if (!err)
+		err = write_all();
+	if (err) {
+		if (tfh_f.seg.writer)
+			tft_writer_rewind(tfh_f.seg.writer);
+		pause_writing(err, now_ns);
+		return err;
+	}
+	resume_writing();
+	return tfh_segment_rotate_if_full();
+}

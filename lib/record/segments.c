@@ -1,0 +1,166 @@
+/* Trace files of this process, one after the other; and how much of the disk they may take. */
+#include "record/flusher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "format/tft_read.h"
+
+#define KEEP_FREE_BYTES (2ull << 30)
+#define KEEP_FREE_SHARE 20 /* 1/20 = 5 % */
+/* Largest chunk that may follow the check: 65,536 records hardly pack to more than their raw size. */
+#define CHUNK_BYTES (TFT_MAX_EVENTS * sizeof(struct tfh_rec))
+
+int tfh_disk_check(void)
+{
+	struct statvfs fs;
+	uint64_t avail, keep;
+
+	if (statvfs(tfh_p.dir.path, &fs))
+		return -errno;
+	avail = (uint64_t)fs.f_bavail * fs.f_frsize;
+	keep = (uint64_t)fs.f_blocks * fs.f_frsize / KEEP_FREE_SHARE;
+	if (keep < KEEP_FREE_BYTES)
+		keep = KEEP_FREE_BYTES;
+	return avail < keep + CHUNK_BYTES ? -ENOSPC : 0;
+}
+
+static void segment_path(char *path, size_t size, uint32_t n)
+{
+	snprintf(path, size, "%.*s/%s.%u.tft", (int)sizeof(tfh_p.dir.path), tfh_p.dir.path, tfh_p.dir.prefix, n);
+}
+
+/* What is alive in the job, so that this segment can be read alone. */
+static int repeat_live(void)
+{
+	size_t bytes = TFT_MAX_EVENTS * sizeof(struct tfh_rec);
+	struct tfh_rec *r = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t at = 0;
+	uint32_t n;
+	int err = 0;
+
+	if (r == MAP_FAILED)
+		return -ENOMEM;
+	while (!err && (n = tfh_live_copy(&at, r, TFT_MAX_EVENTS)) > 0) {
+		struct tft_batch batch = {.records = r, .count = n, .first = tfh_f.own_number};
+
+		for (uint32_t i = 0; i < n; i++)
+			r[i].seq = (uint32_t)(tfh_f.own_number + i);
+		tfh_f.own_number += n;
+		err = tft_write_events(tfh_f.seg.writer, &batch, 1, tfh_p.journal.head->dropped);
+	}
+	munmap(r, bytes);
+	return err;
+}
+
+int tfh_segment_ready(void)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+	struct tft_journal *journal = tfh_p.journal.head;
+	struct tft_head head;
+	int err = -EEXIST;
+
+	if (s->writer)
+		return 0;
+	/* An earlier process of the same number, or this one before a failed exec, may have left segments. */
+	for (int i = 0; err == -EEXIST && i < 10000; i++) {
+		segment_path(s->path, sizeof(s->path), s->next);
+		tfh_head_fill(&head, s->next);
+		err = tft_writer_create(s->path, &head, &s->writer);
+		if (err == -EEXIST)
+			s->next++;
+	}
+	if (err) {
+		s->writer = NULL;
+		return err;
+	}
+	if (!s->any)
+		s->first = s->oldest_middle = s->next;
+	s->any = true;
+	__atomic_store_n(&journal->segment, s->next, __ATOMIC_RELAXED);
+	__atomic_store_n(&journal->segments, journal->segments + 1, __ATOMIC_RELEASE);
+	s->next++;
+	tft_writer_level(s->writer, (int)tfh_opt_int(&tfh_p.options, TFH_OPT_LEVEL));
+	if (!tfh_f.n_clocks)
+		tfh_take_clock();
+	return journal->segments > 1 ? repeat_live() : tfh_notes_write();
+}
+
+int tfh_segment_close(bool clean)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+	struct stat st;
+	int err;
+
+	if (!s->writer)
+		return 0;
+	err = tft_writer_finish(s->writer, clean);
+	s->writer = NULL;
+	if (!stat(s->path, &st))
+		s->closed_bytes += (uint64_t)st.st_size;
+	return err;
+}
+
+static int keep_sketches(const char *path)
+{
+	struct tft_reader *r;
+	struct tfh_err text;
+	int err = 0;
+
+	if (tft_open(path, &r, &text))
+		return 0; /* unreadable: nothing to keep */
+	for (uint32_t i = 0; !err && i < tft_chunk_count(r); i++)
+		if (tft_chunk(r, i)->type == TFT_EVNT || tft_chunk(r, i)->type == TFT_DGST)
+			err = tft_write_digest(tfh_f.seg.writer, r, i, &text);
+	tft_close(r);
+	return err;
+}
+
+/* The sketches of a segment's event chunks go into the open one; then the file goes. */
+static int give_up(uint32_t n)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+	char path[PATH_MAX + 300];
+	uint64_t bytes;
+	struct stat st;
+	int err;
+
+	segment_path(path, sizeof(path), n);
+	if (stat(path, &st))
+		return 0;
+	err = keep_sketches(path);
+	if (err)
+		return err;
+	unlink(path);
+	bytes = (uint64_t)st.st_size;
+	s->closed_bytes -= s->closed_bytes < bytes ? s->closed_bytes : bytes;
+	tfh_log(1, "segment %u given up for TFHOOK_MAX_SIZE", n);
+	return 0;
+}
+
+int tfh_segment_rotate_if_full(void)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+	uint64_t limit = (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_MAX_SIZE);
+	/* Four segments at least, so that first, newest and something between fit the limit. */
+	uint64_t most = limit / 4 < TFH_SEGMENT_BYTES ? limit / 4 : TFH_SEGMENT_BYTES;
+	int err = 0;
+
+	if (!s->writer || tft_writer_bytes(s->writer) + CHUNK_BYTES / 4 < most)
+		return 0;
+	tfh_segment_close(false);
+	err = tfh_segment_ready();
+	/* The open segment may grow to `most`; the first stays for good. */
+	while (!err && s->closed_bytes + most > limit && s->oldest_middle + 1 < s->next) {
+		if (s->oldest_middle != s->first)
+			err = give_up(s->oldest_middle);
+		if (!err)
+			s->oldest_middle++;
+	}
+	return err;
+}

@@ -1,0 +1,302 @@
+/* The calling thread's ring: set-up, growth, loss, end of the thread. Slow paths of record.h. */
+#include "record/internal.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/flusher.h"
+
+__thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
+uint64_t tfh_long_ticks = TFH_NEVER;
+
+/* A thread that found no room asks again after some 5 ms (2^24 ticks of a 3 GHz counter). */
+#define RETRY_TICKS (1u << 24)
+#define REARM_MAX 3 /* PTHREAD_DESTRUCTOR_ITERATIONS is 4 */
+
+static pthread_key_t end_key;
+static uint32_t end_key_state; /* atomic: 0 none, 1 being made, 2 usable, 3 there is none to have */
+
+/* Signal handlers of this thread may come in between, other threads not: plain loads, ordered stores. */
+void tfh_count_drop(struct tft_ring *ring)
+{
+	uint64_t now = tfh_ticks();
+	uint64_t dropped = ring->dropped;
+
+	if (dropped == __atomic_load_n(&ring->drop_seen, __ATOMIC_RELAXED))
+		__atomic_store_n(&ring->drop_first, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->drop_last, now, __ATOMIC_RELAXED);
+	/* release: who sees the count sees the bracket */
+	__atomic_store_n(&ring->dropped, dropped + 1, __ATOMIC_RELEASE);
+}
+
+void tfh_count_beyond(void)
+{
+	struct tfh_journal *j = &tfh_p.journal;
+	uint64_t now = tfh_ticks(), zero = 0;
+
+	__atomic_compare_exchange_n(&j->beyond_first, &zero, now, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+	__atomic_store_n(&j->beyond_last, now, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&j->beyond_count, 1, __ATOMIC_RELEASE);
+}
+
+static void thread_name(char *name, size_t size)
+{
+	char comm[16] = "";
+
+	prctl(PR_GET_NAME, comm, 0, 0, 0);
+	comm[sizeof(comm) - 1] = '\0';
+	memset(name, 0, size);
+	memcpy(name, comm, sizeof(comm));
+}
+
+/* The old ring ends here; what it holds is drained by the flusher. */
+static void ring_retire(struct tft_ring *ring)
+{
+	for (int i = 0; i < TFT_OPEN_SLOTS; i++)
+		__atomic_store_n(&ring->open[i].fn, 0, __ATOMIC_RELAXED);
+	/* release: the flusher that sees RETIRED sees the last head */
+	__atomic_store_n(&ring->state, TFT_RING_RETIRED, __ATOMIC_RELEASE);
+}
+
+/* Fills the header of a fresh ring and makes it the thread's own; open calls and running totals move along. */
+static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_rec *records, uint32_t mask)
+{
+	struct tft_ring *old = tfh_own_ring(self) ? self->ring : NULL;
+
+	ring->mask = mask;
+	ring->tid = old ? old->tid : (uint32_t)syscall(SYS_gettid);
+	ring->thread = old ? old->thread
+			   : __atomic_add_fetch(&tfh_p.next_thread, 1, __ATOMIC_RELAXED);
+	ring->t_created = tfh_ticks();
+	ring->first = ring->head = ring->tail = self->head;
+	ring->dropped = ring->drop_seen = 0;
+	thread_name(ring->name, sizeof(ring->name));
+	if (self->depth && self->ring != ring) /* calls go on that began on the old ring, or before a fork */
+		memcpy(ring->open, self->ring->open, sizeof(ring->open));
+	if (old) {
+		memcpy(ring->agg, old->agg, sizeof(ring->agg));
+		for (int i = 0; i < TFT_AGG_SLOTS; i++)
+			old->agg[i].stage = 0;
+	}
+	__atomic_store_n(&ring->state, TFT_RING_ACTIVE, __ATOMIC_RELEASE);
+	self->ring = ring;
+	self->records = records;
+	self->mask = mask;
+	self->tail_cache = self->head;
+	self->generation = *tfh_generation;
+	if (old)
+		ring_retire(old);
+}
+
+static bool ring_in_journal(struct tfh_self *self, bool large)
+{
+	struct tfh_journal *j = &tfh_p.journal;
+	struct tft_ring *ring = tfh_slot_alloc(j, large);
+	uint32_t bytes = large ? TFT_RING_LARGE : TFT_RING_SMALL;
+
+	if (!ring)
+		return false;
+	ring->records_off = (uint64_t)((uint8_t *)ring - j->base) + TFT_RING_HEADER;
+	ring_adopt(self, ring, (struct tfh_rec *)(j->base + ring->records_off),
+		   bytes / (uint32_t)sizeof(struct tfh_rec) - 1);
+	tfh_flusher_start();
+	return true;
+}
+
+static bool ring_in_memory(struct tfh_self *self)
+{
+	struct tfh_rec *records;
+	struct tft_ring *ring = tfh_cold_ring(&records);
+
+	if (!ring)
+		return false;
+	ring_adopt(self, ring, records, TFH_COLD_RECORDS - 1);
+	return true;
+}
+
+/* Runs when the thread ends. Calls made by later destructors set the thread up again, a few times. */
+static void thread_end(void *arg)
+{
+	struct tfh_self *self = &tfh_self;
+	int saved = errno;
+
+	(void)arg;
+	self->guard++;
+	if (tfh_own_ring(self)) {
+		tfh_agg_flush(self);
+		ring_retire(self->ring);
+	}
+	self->ring = NULL;
+	self->head = self->tail_cache = 0;
+	self->rearmed++;
+	tfh_self_names_free(self);
+	self->guard--;
+	errno = saved;
+}
+
+void tfh_self_key(void)
+{
+	uint32_t none = 0;
+
+	if (__atomic_load_n(&end_key_state, __ATOMIC_ACQUIRE) != 0 ||
+	    !__atomic_compare_exchange_n(&end_key_state, &none, 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&end_key_state, pthread_key_create(&end_key, thread_end) ? 3 : 2,
+			 __ATOMIC_RELEASE);
+}
+
+static void thread_arm(void)
+{
+	tfh_self_key();
+	if (__atomic_load_n(&end_key_state, __ATOMIC_ACQUIRE) == 2)
+		pthread_setspecific(end_key, &tfh_self);
+}
+
+/* Gives the thread a ring where this process records now; false: none to have. */
+static bool thread_ring(struct tfh_self *self)
+{
+	bool hot = __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_DONE;
+	uint64_t now;
+
+	if (self->ring && !tfh_own_ring(self))
+		self->head = self->tail_cache = 0; /* a parent process counted these */
+	if (tfh_own_ring(self) && (!hot || !tfh_ring_is_cold(self->ring))) {
+		self->generation = *tfh_generation;
+		return true;
+	}
+	now = tfh_ticks();
+	if (now < self->retry)
+		return tfh_own_ring(self);
+	if (!tfh_own_ring(self))
+		thread_arm();
+	if (hot ? ring_in_journal(self, false) : ring_in_memory(self))
+		return true;
+	self->retry = now + RETRY_TICKS;
+	if (hot)
+		tfh_flusher_wake();
+	return tfh_own_ring(self);
+}
+
+void tfh_self_forked(struct tfh_self *self)
+{
+	uint64_t now = tfh_ticks();
+
+	/* Calls open across the fork: in this process they began now. */
+	for (uint32_t i = 0; self->ring && i < self->depth && i < TFT_OPEN_SLOTS; i++)
+		self->ring->open[i].t_begin = now;
+	self->named = NULL;
+	self->handle_generation = 0;
+	self->in_agg = 0;
+	self->rearmed = 0;
+	self->retry = 0;
+	self->guard = 0;
+	self->ctx = 0;
+}
+
+/* While recording is off, trigger calls of the training loop are counted: a window of steps may begin. */
+static void count_step_off(enum tfh_fn fn)
+{
+	uint64_t n;
+
+	if (fn != TFH_FN_mark_step &&
+	    (tfh_fn_table[fn].family != TFH_FAM_CONSUMER || tfh_self.depth > 0))
+		return;
+	n = __atomic_add_fetch(&tfh_p.steps_off, 1, __ATOMIC_RELAXED);
+	if (tfh_p.window_off && tfh_p.window_first && n >= tfh_p.window_first)
+		tfh_window_begin();
+}
+
+struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg)
+{
+	struct tfh_self *self = &tfh_self;
+	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
+	bool usable;
+	int saved;
+
+	if (self->guard) {
+		if (self->guard & TFH_GUARD_APPEND && tfh_own_ring(self))
+			tfh_count_drop(self->ring);
+		return NULL;
+	}
+	if (mode == TFH_MODE_DEAD || self->rearmed > REARM_MAX)
+		return NULL;
+	if (mode == TFH_MODE_OFF && !(tfh_fn_table[fn].props & TFH_FN_ALWAYS)) {
+		count_step_off(fn);
+		mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
+		if (mode != TFH_MODE_ON)
+			return NULL;
+	}
+	/* The common slow call: this thread is set up, and nothing is to begin. */
+	if (self->ring && self->generation == *tfh_generation &&
+	    (mode != TFH_MODE_COLD || !(tfh_fn_table[fn].props & TFH_FN_TRIGGER)))
+		return tfh_enter_open(self, fn, arg);
+	saved = errno;
+	self->guard++;
+	tfh_init();
+	usable = tfh_fork_check();
+	if (usable && tfh_mode == TFH_MODE_COLD && (tfh_fn_table[fn].props & TFH_FN_TRIGGER))
+		tfh_start();
+	usable = usable && tfh_mode != TFH_MODE_DEAD;
+	if (usable && tfh_mode == TFH_MODE_OFF && !(tfh_fn_table[fn].props & TFH_FN_ALWAYS)) {
+		count_step_off(fn);
+		usable = tfh_mode == TFH_MODE_ON;
+	}
+	if (usable && !thread_ring(self)) {
+		tfh_count_beyond();
+		usable = false;
+	}
+	self->guard--;
+	errno = saved;
+	return usable ? tfh_enter_open(self, fn, arg) : NULL;
+}
+
+struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
+{
+	struct tft_ring *ring = self->ring;
+	uint64_t used;
+	int saved;
+
+	if (!tfh_own_ring(self)) { /* a call that was open across a fork */
+		self->guard &= ~TFH_GUARD_APPEND;
+		return NULL;
+	}
+	/* acquire: the flusher has copied what it gives back */
+	self->tail_cache = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	used = self->head - self->tail_cache;
+	if (used * 2 > self->mask && !tfh_ring_is_cold(ring)) {
+		tfh_flusher_wake();
+		if (self->mask < TFT_RING_LARGE / sizeof(struct tfh_rec) - 1) {
+			uint64_t now = tfh_ticks();
+
+			saved = errno;
+			if (now >= self->retry && !ring_in_journal(self, true))
+				self->retry = now + RETRY_TICKS;
+			errno = saved;
+		}
+	}
+	if (tfh_likely(tfh_room(self, n)))
+		return &self->records[self->head & self->mask];
+	tfh_count_drop(self->ring);
+	self->guard &= ~TFH_GUARD_APPEND;
+	return NULL;
+}
+
+/* 181 ns a reading, so only around gaps and long calls. */
+void tfh_cputime(struct tfh_self *self, uint64_t now)
+{
+	struct tfh_rec *rec = tfh_reserve(self, 1);
+	int saved = errno;
+
+	if (!rec)
+		return;
+	tfh_fill(self, rec, 0, 0, TFT_CPUTIME, now, now);
+	rec->w[0] = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	tfh_publish(self, 1);
+	errno = saved;
+}

@@ -1,0 +1,170 @@
+/* From "kept in memory" to "recording": run directory, journal, flusher. One thread does it, inside its first launch,
+ * copy, get-next or step. */
+#include "record/flusher.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/runjson.h"
+#include "tfhook/version.h"
+
+static uint64_t hz; /* atomic */
+static char boot_id[48];
+
+uint64_t tfh_tick_hz(void)
+{
+	return __atomic_load_n(&hz, __ATOMIC_RELAXED);
+}
+
+void tfh_set_tick_hz(const struct tft_clock_triple *a, const struct tft_clock_triple *b)
+{
+	uint64_t ns = b->monotonic_ns - a->monotonic_ns;
+	uint64_t value;
+
+	if (ns < 1000000 || ns > 1ull << 40 || b->ticks <= a->ticks) /* below 1 ms the reading is too coarse */
+		return;
+	value = (uint64_t)((double)(b->ticks - a->ticks) * 1e9 / (double)ns);
+	__atomic_store_n(&hz, value, __ATOMIC_RELAXED);
+	__atomic_store_n(&tfh_long_ticks, value / 5000, __ATOMIC_RELAXED); /* 200 us */
+	if (tfh_p.journal.head)
+		tfh_p.journal.head->tick_hz = value;
+}
+
+void tfh_head_fill(struct tft_head *h, uint32_t segment)
+{
+	struct tfh_clock_info clock;
+
+	tfh_clock_init(&clock);
+	memset(h, 0, sizeof(*h));
+	h->version = TFT_VERSION;
+	h->pid = (uint32_t)tfh_p.pid;
+	h->ppid = (uint32_t)getppid();
+	h->rank = tfh_p.dir.rank.rank;
+	h->world = tfh_p.dir.rank.world;
+	h->local_rank = tfh_p.dir.rank.local_rank;
+	h->segment = segment;
+	h->host = tfh_p.host;
+	h->exe = tfh_p.exe;
+	h->command = tfh_p.command;
+	h->boot_id = boot_id;
+	h->tfhook_version = TFHOOK_VERSION;
+	h->job = tfh_p.dir.job;
+	h->start_realtime_ns = tfh_f.first.realtime_ns;
+	h->start_ticks = tfh_f.first.ticks;
+	h->tick_hz = tfh_tick_hz();
+	h->ticks_are_ns = clock.source == TFH_CLOCK_MONOTONIC;
+	h->fn_count = TFH_FN_COUNT;
+	h->fn = tfh_fn_table;
+	h->journal_path = tfh_p.journal.path;
+	h->journal_start = tfh_p.process_start;
+}
+
+static void who_am_i(void)
+{
+	ssize_t n = readlink("/proc/self/exe", tfh_p.exe, sizeof(tfh_p.exe) - 1);
+
+	tfh_p.exe[n > 0 ? n : 0] = '\0';
+	if (gethostname(tfh_p.host, sizeof(tfh_p.host)))
+		strcpy(tfh_p.host, "unknown");
+	tfh_p.host[sizeof(tfh_p.host) - 1] = '\0';
+	for (char *c = tfh_p.host; *c; c++)
+		if (*c == '/')
+			*c = '_';
+	tfh_command_line(tfh_p.command, sizeof(tfh_p.command));
+	tfh_read_small("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id));
+	boot_id[strcspn(boot_id, "\n")] = '\0';
+	tfh_p.process_start = tfh_process_start(tfh_p.pid);
+}
+
+static struct tft_clock_triple triple(const struct tfh_clock_pair *pair)
+{
+	return (struct tft_clock_triple){pair->ticks, (uint64_t)pair->mono_ns, (uint64_t)pair->real_ns};
+}
+
+/* Everything a stranger needs to make sense of the journal, before it says that it is one. */
+static void describe_journal(void)
+{
+	struct tft_journal *j = tfh_p.journal.head;
+	struct tfh_clock_info clock;
+	struct tft_head head;
+	size_t n;
+
+	tfh_clock_init(&clock);
+	j->pid = (uint32_t)tfh_p.pid;
+	j->ppid = (uint32_t)getppid();
+	j->process_start = tfh_p.process_start;
+	if (clock.source == TFH_CLOCK_MONOTONIC)
+		j->flags |= TFT_JF_TICKS_ARE_NS;
+	j->rank = tfh_p.dir.rank.rank;
+	j->start = tfh_f.first;
+	snprintf(j->boot_id, sizeof(j->boot_id), "%s", boot_id);
+	snprintf(j->host, sizeof(j->host), "%s", tfh_p.host);
+	tfh_read_small("/proc/self/comm", j->comm, sizeof(j->comm));
+	j->comm[strcspn(j->comm, "\n")] = '\0';
+	snprintf(j->run_dir, sizeof(j->run_dir), "%s", tfh_p.dir.path);
+	snprintf(j->prefix, sizeof(j->prefix), "%s", tfh_p.dir.prefix);
+	tfh_take_clock();
+	tfh_head_fill(&head, 0);
+	n = tft_head_pack(&head, tfh_p.journal.base + j->head_off, TFT_JOURNAL_HEAD_CAP);
+	if (n <= TFT_JOURNAL_HEAD_CAP)
+		__atomic_store_n(&j->head_bytes, (uint32_t)n, __ATOMIC_RELEASE);
+	j->heartbeat_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+	j->state = TFT_JOURNAL_RUNNING;
+	__atomic_store_n(&j->magic, TFT_JOURNAL_MAGIC, __ATOMIC_RELEASE);
+}
+
+/* 0; 1: not to be recorded; or -errno, told on stderr. */
+static int set_up(void)
+{
+	char what[PATH_MAX + 128];
+	int err;
+
+	tfh_f.first = triple(&tfh_p.first_pair);
+	who_am_i();
+	tfh_rank_detect(&tfh_p.dir.rank, &tfh_p.options);
+	if (!tfh_filter_program(&tfh_p) ||
+	    !tfh_filter_rank(tfh_opt_str(&tfh_p.options, TFH_OPT_RANKS), tfh_p.dir.rank.rank))
+		return 1;
+	err = tfh_rundir_open(&tfh_p.dir, &tfh_p);
+	if (err) {
+		snprintf(what, sizeof(what), "not recording: cannot write to %s: %s", tfh_p.dir.path, strerror(-err));
+		tfh_log_failure(what, "set TFHOOK_DIR to a directory that this job may write to");
+		return err;
+	}
+	err = tfh_journal_open(&tfh_p.journal, tfh_p.dir.path, tfh_p.dir.prefix,
+			       (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_RING_TOTAL));
+	if (err) {
+		snprintf(what, sizeof(what), "not recording: no memory for the rings: %s", strerror(-err));
+		tfh_log_failure(what, "lower TFHOOK_RING_TOTAL or raise the limit of address space (ulimit -v)");
+		return err;
+	}
+	describe_journal();
+	tfh_window_setup();
+	tfh_log(1, "recording to %s, journal %s", tfh_p.dir.path,
+		tfh_p.journal.anonymous ? "in memory" : tfh_p.journal.path);
+	return 0;
+}
+
+void tfh_start(void)
+{
+	uint32_t none = TFH_START_NOT;
+	int status;
+
+	/* Other threads go on with their rings in memory until this is done. */
+	if (!__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	status = set_up();
+	if (status) {
+		__atomic_store_n(&tfh_p.start_state, TFH_START_FAILED, __ATOMIC_RELEASE);
+		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
+		return;
+	}
+	/* What was kept goes first, and from here on survives us. */
+	tfh_drain(true);
+	__atomic_store_n(&tfh_p.start_state, TFH_START_DONE, __ATOMIC_RELEASE);
+	__atomic_store_n(tfh_generation, tfh_p.generation | 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_mode, tfh_p.window_off ? TFH_MODE_OFF : TFH_MODE_ON, __ATOMIC_RELEASE);
+	tfh_flusher_start();
+}
