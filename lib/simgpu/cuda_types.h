@@ -1,0 +1,149 @@
+/*
+ * The part of the CUDA driver interface that the simulator implements, binary compatible with the
+ * real one. Written from the public documentation, so that the simulator builds without CUDA.
+ */
+#ifndef SIM_CUDA_TYPES_H
+#define SIM_CUDA_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum CUresult {
+#define SIM_ERROR(name, value) name = value,
+#include "simgpu/errors.def"
+#undef SIM_ERROR
+} CUresult;
+
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct sim_ctx *CUcontext;
+typedef struct sim_stream *CUstream;
+typedef struct sim_event *CUevent;
+typedef struct sim_module *CUmodule;
+typedef struct sim_module *CUlibrary;
+typedef struct sim_func *CUfunction;
+typedef struct sim_func *CUkernel;
+typedef struct sim_graph *CUgraph;
+typedef struct sim_node *CUgraphNode;
+typedef struct sim_exec *CUgraphExec;
+typedef struct sim_pool *CUmemoryPool;
+typedef struct sim_link *CUlinkState;
+typedef void *CUarray;
+typedef unsigned long long CUtexObject;
+typedef struct {
+	char bytes[16];
+} CUuuid;
+typedef void (*CUhostFn)(void *);
+typedef void (*CUstreamCallback)(CUstream, CUresult, void *);
+typedef size_t (*CUoccupancyB2DSize)(int block);
+
+#define SIM_STREAM_LEGACY ((CUstream)1)
+#define SIM_STREAM_PER_THREAD ((CUstream)2)
+
+enum { SIM_MEM_HOST = 1, SIM_MEM_DEVICE = 2, SIM_MEM_ARRAY = 3, SIM_MEM_UNIFIED = 4 };
+enum { SIM_STREAM_NON_BLOCKING = 1 };
+enum { SIM_EVENT_BLOCKING_SYNC = 1, SIM_EVENT_DISABLE_TIMING = 2 };
+enum { SIM_LAUNCH_PARAM_END = 0, SIM_LAUNCH_PARAM_POINTER = 1, SIM_LAUNCH_PARAM_SIZE = 2 };
+enum { SIM_CAPTURE_NONE = 0, SIM_CAPTURE_ACTIVE = 1, SIM_CAPTURE_INVALIDATED = 2 };
+enum { SIM_GPA_SUCCESS = 0, SIM_GPA_NOT_FOUND = 1, SIM_GPA_VERSION_NOT_SUFFICIENT = 2 };
+enum {
+	SIM_NODE_KERNEL = 0,
+	SIM_NODE_MEMCPY = 1,
+	SIM_NODE_MEMSET = 2,
+	SIM_NODE_HOST = 3,
+	SIM_NODE_EMPTY = 5
+};
+
+typedef struct {
+	size_t srcXInBytes, srcY;
+	int srcMemoryType;
+	const void *srcHost;
+	CUdeviceptr srcDevice;
+	CUarray srcArray;
+	size_t srcPitch, dstXInBytes, dstY;
+	int dstMemoryType;
+	void *dstHost;
+	CUdeviceptr dstDevice;
+	CUarray dstArray;
+	size_t dstPitch, WidthInBytes, Height;
+} CUDA_MEMCPY2D;
+
+/* CUDA_MEMCPY3D and, with the contexts filled in, CUDA_MEMCPY3D_PEER: one layout. */
+typedef struct {
+	size_t srcXInBytes, srcY, srcZ, srcLOD;
+	int srcMemoryType;
+	const void *srcHost;
+	CUdeviceptr srcDevice;
+	CUarray srcArray;
+	CUcontext srcContext;
+	size_t srcPitch, srcHeight, dstXInBytes, dstY, dstZ, dstLOD;
+	int dstMemoryType;
+	void *dstHost;
+	CUdeviceptr dstDevice;
+	CUarray dstArray;
+	CUcontext dstContext;
+	size_t dstPitch, dstHeight, WidthInBytes, Height, Depth;
+} CUDA_MEMCPY3D;
+
+/* Version 1 ends before kern; versions 2 and 3 have it. */
+typedef struct {
+	CUfunction func;
+	unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+	void **kernelParams, **extra;
+	CUkernel kern;
+	CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
+
+typedef struct {
+	CUdeviceptr dst;
+	size_t pitch;
+	unsigned value, elementSize;
+	size_t width, height;
+} CUDA_MEMSET_NODE_PARAMS;
+
+typedef struct {
+	CUhostFn fn;
+	void *userData;
+} CUDA_HOST_NODE_PARAMS;
+
+typedef struct {
+	unsigned long long flags;
+	CUstream hUploadStream;
+	CUgraphNode hErrNode_out;
+	int result_out;
+} CUDA_GRAPH_INSTANTIATE_PARAMS;
+
+typedef struct {
+	int type, reserved0[3];
+	union {
+		long long reserved1[29];
+		CUDA_KERNEL_NODE_PARAMS kernel;
+		struct {
+			int flags, reserved;
+			CUcontext copyCtx;
+			CUDA_MEMCPY3D copyParams;
+		} memcpy;
+		CUDA_MEMSET_NODE_PARAMS memset;
+		CUDA_HOST_NODE_PARAMS host;
+	};
+	long long reserved2;
+} CUgraphNodeParams;
+
+typedef struct {
+	int result;
+	CUgraphNode errorNode, errorFromNode;
+} CUgraphExecUpdateResultInfo;
+
+typedef struct {
+	unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+	CUstream hStream;
+	void *attrs;
+	unsigned numAttrs;
+} CUlaunchConfig;
+
+typedef struct {
+	int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], sharedMemPerBlock;
+	int totalConstantMemory, SIMDWidth, memPitch, regsPerBlock, clockRate, textureAlign;
+} CUdevprop;
+
+#endif

@@ -1,0 +1,146 @@
+/* Events: record, wait, query, elapsed time. */
+#include "simgpu/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_event(CUevent e)
+{
+	return e && e->magic == SIM_MAGIC_EVENT;
+}
+
+static CUresult create(struct sim_call *c, CUevent *out, unsigned flags)
+{
+	(void)c;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct sim_event *e = calloc(1, sizeof(*e));
+	e->magic = SIM_MAGIC_EVENT;
+	e->flags = flags;
+	e->ctx = sim_ctx_current();
+	*out = e;
+	return CUDA_SUCCESS;
+}
+
+static CUresult destroy(struct sim_call *c, CUevent e)
+{
+	(void)c;
+	if (!is_event(e))
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&sim_mu);
+	sim_op_unref(e->op);
+	e->magic = 0;
+	pthread_mutex_unlock(&sim_mu);
+	free(e->nodes);
+	free(e);
+	return CUDA_SUCCESS;
+}
+
+static CUresult record(struct sim_call *c, CUevent e, CUstream h)
+{
+	struct sim_stream *s;
+	if (!is_event(e))
+		return CUDA_ERROR_INVALID_HANDLE;
+	CUresult r = sim_stream_get(c, h, &s);
+	if (r)
+		return r;
+	if (s->capture) {
+		c->captured = true;
+		pthread_mutex_lock(&sim_mu);
+		r = sim_capture_record(s, e);
+		pthread_mutex_unlock(&sim_mu);
+		return r;
+	}
+	struct sim_work w = {.kind = SIM_K_EVENT, .engine = SIM_ENG_NONE, .dev = s->ctx->dev};
+	struct sim_op *op;
+	r = sim_submit(c, s, &w, &op);
+	if (r)
+		return r;
+	pthread_mutex_lock(&sim_mu);
+	sim_op_unref(e->op);
+	e->op = op;
+	e->capture = NULL;
+	pthread_mutex_unlock(&sim_mu);
+	return CUDA_SUCCESS;
+}
+
+static CUresult record_flags(struct sim_call *c, CUevent e, CUstream h, unsigned flags)
+{
+	return flags > 1 ? CUDA_ERROR_INVALID_VALUE : record(c, e, h);
+}
+
+static CUresult wait_event(struct sim_call *c, CUstream h, CUevent e, unsigned flags)
+{
+	struct sim_stream *s;
+	CUresult r;
+	(void)flags;
+	if (!is_event(e))
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = sim_stream_get(c, h, &s);
+	if (r)
+		return r;
+	pthread_mutex_lock(&sim_mu);
+	if (sim_capture_wait(s, e, &r)) {
+		c->captured = true;
+	} else if (!sim_op_done(e->op)) {
+		struct sim_work w = {.kind = SIM_K_MARK, .engine = SIM_ENG_NONE, .dev = s->ctx->dev};
+		struct sim_op *op = sim_op_new(&w, c->no, c->stream);
+		sim_op_depend(op, e->op);
+		sim_stream_order(s, op);
+		sim_op_commit(op);
+		sim_op_unref(op);
+	}
+	pthread_mutex_unlock(&sim_mu);
+	return r;
+}
+
+static CUresult synchronize(struct sim_call *c, CUevent e)
+{
+	(void)c;
+	if (!is_event(e))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (e->capture)
+		return CUDA_ERROR_CAPTURED_EVENT;
+	pthread_mutex_lock(&sim_mu);
+	struct sim_op *op = e->op;
+	if (op)
+		sim_op_ref(op);
+	pthread_mutex_unlock(&sim_mu);
+	sim_op_wait(op);
+	return e->ctx->sticky;
+}
+
+static CUresult query(struct sim_call *c, CUevent e)
+{
+	(void)c;
+	if (!is_event(e))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (e->capture)
+		return CUDA_ERROR_CAPTURED_EVENT;
+	return sim_op_done(e->op) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static CUresult elapsed(struct sim_call *c, float *ms, CUevent a, CUevent b)
+{
+	(void)c;
+	if (!ms || !is_event(a) || !is_event(b) || !a->op || !b->op ||
+	    (a->flags | b->flags) & SIM_EVENT_DISABLE_TIMING)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!sim_op_done(a->op) || !sim_op_done(b->op))
+		return CUDA_ERROR_NOT_READY;
+	*ms = (float)(((double)b->op->end - (double)a->op->end) * 1e-6);
+	return CUDA_SUCCESS;
+}
+
+SIM_API(cuEventCreate, SIM_NEED_CTX, create, (CUevent * e, unsigned flags), (e, flags))
+SIM_API(cuEventDestroy, SIM_NEED_INIT, destroy, (CUevent e), (e))
+SIM_API(cuEventDestroy_v2, SIM_NEED_INIT, destroy, (CUevent e), (e))
+SIM_API_PT(cuEventRecord, _ptsz, SIM_NEED_CTX, record, (CUevent e, CUstream s), (e, s))
+SIM_API_PT(cuEventRecordWithFlags, _ptsz, SIM_NEED_CTX, record_flags, (CUevent e, CUstream s, unsigned flags),
+	   (e, s, flags))
+SIM_API_PT(cuStreamWaitEvent, _ptsz, SIM_NEED_CTX, wait_event, (CUstream s, CUevent e, unsigned flags),
+	   (s, e, flags))
+SIM_API(cuEventSynchronize, SIM_NEED_INIT, synchronize, (CUevent e), (e))
+SIM_API(cuEventQuery, SIM_NEED_INIT, query, (CUevent e), (e))
+SIM_API(cuEventElapsedTime, SIM_NEED_INIT, elapsed, (float *ms, CUevent a, CUevent b), (ms, a, b))
+SIM_API(cuEventElapsedTime_v2, SIM_NEED_INIT, elapsed, (float *ms, CUevent a, CUevent b), (ms, a, b))

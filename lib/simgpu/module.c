@@ -1,0 +1,409 @@
+/* Modules, libraries, functions, the JIT linker. */
+#include "simgpu/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sim_func *sim_func_add(struct sim_module *m, const char *name, size_t len)
+{
+	struct sim_func *f = calloc(1, sizeof(*f));
+	f->magic = SIM_MAGIC_FUNC;
+	f->name = strndup(name, len);
+	f->mod = m;
+	f->nparams = -1;
+	f->max_threads = 1024;
+	f->rule = -2;
+	f->block[0] = f->block[1] = f->block[2] = 1;
+	struct sim_func **p = &m->funcs;
+	while (*p)
+		p = &(*p)->next;
+	*p = f;
+	return f;
+}
+
+struct sim_var *sim_var_add(struct sim_module *m, const char *name, size_t len, size_t size)
+{
+	struct sim_var *v = calloc(1, sizeof(*v));
+	v->name = strndup(name, len);
+	v->size = size;
+	v->next = m->vars;
+	m->vars = v;
+	return v;
+}
+
+enum { FATBIN = 0xba55ed50, FATBIN_WRAPPER = 0x466243b1, FAT_PTX = 1, FAT_ELF = 2 };
+
+struct fat_entry {
+	uint16_t kind, attr;
+	uint32_t header;
+	uint64_t size;
+	uint32_t compressed, pad;
+	uint16_t minor, major;
+	uint32_t arch, name_off, name_len;
+	uint64_t flags;
+};
+
+static void scan_text(struct sim_module *m, const char *text, size_t n)
+{
+	m->text = strndup(text, n);
+	sim_ptx_scan(m);
+}
+
+static void scan_fat(struct sim_module *m, const unsigned char *p)
+{
+	enum { HEADER = 16, COMPRESSED = 0x2000 | 0x8000 };
+	uint64_t size;
+	m->opaque = true;
+	memcpy(&size, p + 8, 8);
+	const unsigned char *at = p + HEADER, *end = at + size;
+	while (at + sizeof(struct fat_entry) <= end && m->opaque) {
+		struct fat_entry e;
+		memcpy(&e, at, sizeof(e));
+		if (!(e.flags & COMPRESSED)) {
+			if (e.kind == FAT_ELF)
+				sim_elf_scan(m, at + e.header);
+			else if (e.kind == FAT_PTX) {
+				scan_text(m, (const char *)at + e.header, e.size);
+				m->opaque = false;
+			}
+		}
+		at += e.header + e.size;
+	}
+}
+
+CUresult sim_module_new(const void *image, struct sim_module **out)
+{
+	uint32_t magic;
+	if (!image || !out)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&magic, image, 4);
+	struct sim_module *m = calloc(1, sizeof(*m));
+	m->magic = SIM_MAGIC_MODULE;
+	m->ctx = sim_ctx_current();
+	if (magic == FATBIN_WRAPPER) {
+		const void *inner;
+		memcpy(&inner, (const char *)image + 8, sizeof(inner));
+		scan_fat(m, inner);
+	} else if (magic == FATBIN) {
+		scan_fat(m, image);
+	} else if (!memcmp(image, "\177ELF", 4)) {
+		sim_elf_scan(m, image);
+	} else if (strstr(image, ".version")) {
+		scan_text(m, image, strlen(image));
+	} else {
+		free(m);
+		return CUDA_ERROR_INVALID_IMAGE;
+	}
+	if (sim_cfg.module_load_ns)
+		sim_sleep_until(sim_now() + sim_cfg.module_load_ns);
+	*out = m;
+	return CUDA_SUCCESS;
+}
+
+static bool is_module(const struct sim_module *m)
+{
+	return m && m->magic == SIM_MAGIC_MODULE;
+}
+
+static CUresult load_data(struct sim_call *c, CUmodule *out, const void *image)
+{
+	(void)c;
+	return sim_module_new(image, out);
+}
+
+static CUresult load_data_ex(struct sim_call *c, CUmodule *out, const void *image, unsigned n, const int *options,
+			     void **values)
+{
+	(void)n;
+	(void)options;
+	(void)values;
+	return load_data(c, out, image);
+}
+
+static char *read_all(const char *path)
+{
+	FILE *f = path ? fopen(path, "re") : NULL;
+	if (!f)
+		return NULL;
+	fseek(f, 0, SEEK_END);
+	long n = ftell(f);
+	rewind(f);
+	char *text = calloc(1, (size_t)(n < 0 ? 0 : n) + 8);
+	n = (long)fread(text, 1, (size_t)n, f);
+	fclose(f);
+	return text;
+}
+
+static CUresult load_file(struct sim_call *c, CUmodule *out, const char *path)
+{
+	char *text = read_all(path);
+	if (!text)
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	CUresult r = load_data(c, out, text);
+	free(text);
+	return r;
+}
+
+static CUresult unload(struct sim_call *c, CUmodule m)
+{
+	(void)c;
+	if (!is_module(m))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!m->ctx) { /* loaded without a context: its kernels may run anywhere, so it stays */
+		m->magic = 0;
+		return CUDA_SUCCESS;
+	}
+	sim_ctx_drain(m->ctx);
+	m->magic = 0;
+	for (struct sim_var *v = m->vars, *next; v; v = next) {
+		next = v->next;
+		if (v->mem)
+			sim_mem_release(v->mem, false);
+		free(v->name);
+		free(v);
+	}
+	for (struct sim_func *f = m->funcs, *next; f; f = next) {
+		next = f->next;
+		f->magic = 0;
+		ptx_free(f->prog);
+		for (int i = 0; i < f->nparams; i++)
+			free(f->params[i].name);
+		free(f->params);
+		free(f->name);
+		free(f);
+	}
+	free(m->text);
+	free(m);
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_function(struct sim_call *c, CUfunction *out, CUmodule m, const char *name)
+{
+	if (!is_module(m))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!out || !name)
+		return CUDA_ERROR_INVALID_VALUE;
+	c->kernel = name;
+	for (struct sim_func *f = m->funcs; f; f = f->next) {
+		if (!strcmp(f->name, name)) {
+			*out = f;
+			return CUDA_SUCCESS;
+		}
+	}
+	if (!m->opaque)
+		return CUDA_ERROR_NOT_FOUND;
+	*out = sim_func_add(m, name, strlen(name));
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_global(struct sim_call *c, CUdeviceptr *p, size_t *n, CUmodule m, const char *name)
+{
+	(void)c;
+	if (!is_module(m) || !name)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (struct sim_var *v = m->vars; v; v = v->next) {
+		if (strcmp(v->name, name))
+			continue;
+		struct sim_ctx *ctx = m->ctx ? m->ctx : sim_ctx_current();
+		CUresult r = v->mem ? CUDA_SUCCESS
+				    : sim_mem_static(ctx ? ctx->dev : &sim_dev[0], v->size ? v->size : 1, &v->mem);
+		if (r)
+			return r;
+		if (p)
+			*p = (uintptr_t)v->mem;
+		if (n)
+			*n = v->size;
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_NOT_FOUND;
+}
+
+static CUresult loading_mode(struct sim_call *c, int *mode)
+{
+	(void)c;
+	*mode = 1; /* eager */
+	return CUDA_SUCCESS;
+}
+
+static CUresult function_count(struct sim_call *c, unsigned *n, CUmodule m)
+{
+	(void)c;
+	if (!is_module(m))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*n = 0;
+	for (struct sim_func *f = m->funcs; f; f = f->next)
+		++*n;
+	return CUDA_SUCCESS;
+}
+
+static CUresult enumerate(struct sim_call *c, CUfunction *out, unsigned n, CUmodule m)
+{
+	(void)c;
+	if (!is_module(m))
+		return CUDA_ERROR_INVALID_HANDLE;
+	for (struct sim_func *f = m->funcs; f && n; f = f->next, n--)
+		*out++ = f;
+	return CUDA_SUCCESS;
+}
+
+/* ---- libraries: modules by another name ---- */
+static CUresult library_load(struct sim_call *c, CUlibrary *out, const void *code, const int *jo, void **jv, unsigned nj,
+			     const int *lo, void **lv, unsigned nl)
+{
+	(void)jo;
+	(void)jv;
+	(void)nj;
+	(void)lo;
+	(void)lv;
+	(void)nl;
+	return load_data(c, out, code);
+}
+
+static CUresult library_file(struct sim_call *c, CUlibrary *out, const char *path, const int *jo, void **jv, unsigned nj,
+			     const int *lo, void **lv, unsigned nl)
+{
+	(void)jo;
+	(void)jv;
+	(void)nj;
+	(void)lo;
+	(void)lv;
+	(void)nl;
+	return load_file(c, out, path);
+}
+
+static CUresult library_module(struct sim_call *c, CUmodule *out, CUlibrary lib)
+{
+	(void)c;
+	if (!is_module(lib))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*out = lib;
+	return CUDA_SUCCESS;
+}
+
+static CUresult kernel_function(struct sim_call *c, CUfunction *out, CUkernel k)
+{
+	(void)c;
+	if (!k || k->magic != SIM_MAGIC_FUNC)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*out = k;
+	return CUDA_SUCCESS;
+}
+
+/* ---- JIT linker: the linked image is the PTX text put together ---- */
+struct sim_link {
+	int magic;
+	char *text;
+	size_t n;
+};
+
+static CUresult link_create(struct sim_call *c, unsigned n, const int *options, void **values, CUlinkState *out)
+{
+	(void)c;
+	(void)n;
+	(void)options;
+	(void)values;
+	*out = calloc(1, sizeof(**out));
+	(*out)->magic = SIM_MAGIC_LINK;
+	return CUDA_SUCCESS;
+}
+
+enum { INPUT_PTX = 1 };
+
+static CUresult link_data(struct sim_call *c, CUlinkState s, int type, const char *data, size_t n, const char *name,
+			  unsigned no, const int *options, void **values)
+{
+	(void)name;
+	(void)no;
+	(void)options;
+	(void)values;
+	if (!s || s->magic != SIM_MAGIC_LINK)
+		return CUDA_ERROR_INVALID_HANDLE;
+	c->bytes = n;
+	if (type != INPUT_PTX)
+		return CUDA_SUCCESS;
+	n = strnlen(data, n);
+	s->text = realloc(s->text, s->n + n + 2);
+	memcpy(s->text + s->n, data, n);
+	s->n += n;
+	s->text[s->n++] = '\n';
+	s->text[s->n] = 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult link_file(struct sim_call *c, CUlinkState s, int type, const char *path, unsigned no, const int *options,
+			  void **values)
+{
+	char *text = read_all(path);
+	if (!text)
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	CUresult r = link_data(c, s, type, text, strlen(text), path, no, options, values);
+	free(text);
+	return r;
+}
+
+static CUresult link_complete(struct sim_call *c, CUlinkState s, void **image, size_t *n)
+{
+	(void)c;
+	if (!s || s->magic != SIM_MAGIC_LINK)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!s->text)
+		return CUDA_ERROR_NO_BINARY_FOR_GPU;
+	if (sim_cfg.module_load_ns)
+		sim_sleep_until(sim_now() + sim_cfg.module_load_ns);
+	*image = s->text;
+	if (n)
+		*n = s->n + 1;
+	return CUDA_SUCCESS;
+}
+
+static CUresult link_destroy(struct sim_call *c, CUlinkState s)
+{
+	(void)c;
+	if (!s || s->magic != SIM_MAGIC_LINK)
+		return CUDA_ERROR_INVALID_HANDLE;
+	free(s->text);
+	free(s);
+	return CUDA_SUCCESS;
+}
+
+SIM_API(cuModuleLoad, SIM_NEED_CTX, load_file, (CUmodule * m, const char *path), (m, path))
+SIM_API(cuModuleLoadData, SIM_NEED_CTX, load_data, (CUmodule * m, const void *image), (m, image))
+SIM_API(cuModuleLoadFatBinary, SIM_NEED_CTX, load_data, (CUmodule * m, const void *image), (m, image))
+SIM_API(cuModuleLoadDataEx, SIM_NEED_CTX, load_data_ex,
+	(CUmodule * m, const void *image, unsigned n, const int *o, void **v), (m, image, n, o, v))
+SIM_API(cuModuleUnload, SIM_NEED_INIT, unload, (CUmodule m), (m))
+SIM_API(cuModuleGetFunction, SIM_NEED_CTX, get_function, (CUfunction * f, CUmodule m, const char *name), (f, m, name))
+SIM_API(cuModuleGetGlobal_v2, SIM_NEED_CTX, get_global, (CUdeviceptr * p, size_t *n, CUmodule m, const char *name),
+	(p, n, m, name))
+SIM_API(cuModuleGetLoadingMode, SIM_NEED_NONE, loading_mode, (int *mode), (mode))
+SIM_API(cuModuleGetFunctionCount, SIM_NEED_INIT, function_count, (unsigned *n, CUmodule m), (n, m))
+SIM_API(cuModuleEnumerateFunctions, SIM_NEED_INIT, enumerate, (CUfunction * f, unsigned n, CUmodule m), (f, n, m))
+SIM_API(cuLibraryLoadData, SIM_NEED_INIT, library_load,
+	(CUlibrary * l, const void *code, const int *jo, void **jv, unsigned nj, const int *lo, void **lv, unsigned nl),
+	(l, code, jo, jv, nj, lo, lv, nl))
+SIM_API(cuLibraryLoadFromFile, SIM_NEED_INIT, library_file,
+	(CUlibrary * l, const char *path, const int *jo, void **jv, unsigned nj, const int *lo, void **lv, unsigned nl),
+	(l, path, jo, jv, nj, lo, lv, nl))
+SIM_API(cuLibraryUnload, SIM_NEED_INIT, unload, (CUlibrary l), (l))
+SIM_API(cuLibraryGetKernel, SIM_NEED_INIT, get_function, (CUkernel * k, CUlibrary l, const char *name), (k, l, name))
+SIM_API(cuLibraryGetModule, SIM_NEED_CTX, library_module, (CUmodule * m, CUlibrary l), (m, l))
+SIM_API(cuLibraryGetGlobal, SIM_NEED_CTX, get_global, (CUdeviceptr * p, size_t *n, CUlibrary l, const char *name),
+	(p, n, l, name))
+SIM_API(cuLibraryGetKernelCount, SIM_NEED_INIT, function_count, (unsigned *n, CUlibrary l), (n, l))
+SIM_API(cuLibraryEnumerateKernels, SIM_NEED_INIT, enumerate, (CUkernel * k, unsigned n, CUlibrary l), (k, n, l))
+SIM_API(cuKernelGetFunction, SIM_NEED_CTX, kernel_function, (CUfunction * f, CUkernel k), (f, k))
+SIM_API(cuLinkCreate, SIM_NEED_CTX, link_create, (unsigned n, const int *o, void **v, CUlinkState *s), (n, o, v, s))
+SIM_API(cuLinkCreate_v2, SIM_NEED_CTX, link_create, (unsigned n, const int *o, void **v, CUlinkState *s), (n, o, v, s))
+SIM_API(cuLinkAddData, SIM_NEED_CTX, link_data,
+	(CUlinkState s, int type, const char *d, size_t n, const char *name, unsigned no, const int *o, void **v),
+	(s, type, d, n, name, no, o, v))
+SIM_API(cuLinkAddData_v2, SIM_NEED_CTX, link_data,
+	(CUlinkState s, int type, const char *d, size_t n, const char *name, unsigned no, const int *o, void **v),
+	(s, type, d, n, name, no, o, v))
+SIM_API(cuLinkAddFile, SIM_NEED_CTX, link_file,
+	(CUlinkState s, int type, const char *path, unsigned no, const int *o, void **v), (s, type, path, no, o, v))
+SIM_API(cuLinkAddFile_v2, SIM_NEED_CTX, link_file,
+	(CUlinkState s, int type, const char *path, unsigned no, const int *o, void **v), (s, type, path, no, o, v))
+SIM_API(cuLinkComplete, SIM_NEED_CTX, link_complete, (CUlinkState s, void **image, size_t *n), (s, image, n))
+SIM_API(cuLinkDestroy, SIM_NEED_INIT, link_destroy, (CUlinkState s), (s))

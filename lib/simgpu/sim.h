@@ -1,0 +1,362 @@
+/*
+ * Inner interface of the simulated driver. One process-wide lock (sim_mu) guards the graph of
+ * pending operations; memory, modules and the truth log have locks of their own, which are taken
+ * inside sim_mu or alone, never around it.
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "simgpu/cuda_types.h"
+
+#define SIM_MAX_DEVICES 8
+#define SIM_NEVER UINT64_MAX
+
+/* ---- settings (config.c) ---- */
+struct sim_rule {
+	char *glob;
+	int ngrid; /* grid dimensions that must match, 0 for any grid */
+	unsigned grid[3];
+	uint64_t ns;
+};
+
+struct sim_fail {
+	char *name;
+	uint64_t nth, seen;
+	int code;
+};
+
+struct sim_config {
+	int devices, driver_version, cc_major, cc_minor, queue_depth;
+	double h2d_gbps, d2h_gbps, d2d_gbps, p2p_gbps, pageable_factor;
+	uint64_t copy_latency_ns, launch_ns, module_load_ns, alloc_ns, kernel_ns, hang_after;
+	double kernel_thread_ns;
+	size_t total_memory, staging;
+	bool interp, gpa_strict;
+	char *truth;
+	struct sim_rule *rules;
+	int nrules;
+	struct sim_fail *fails;
+	int nfails;
+	char error[256]; /* empty: settings are good */
+};
+extern struct sim_config sim_cfg;
+/* Reads SIM_CONFIG and SIM_* once; later calls return at once. */
+void sim_config_load(void);
+
+/* ---- time ---- */
+static inline uint64_t sim_now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+void sim_sleep_until(uint64_t ns);
+/* Burns CPU for ns: what a call costs its caller. */
+void sim_host_cost(uint64_t ns);
+
+/* ---- objects ---- */
+enum { SIM_MAGIC_CTX = 0x51c0, SIM_MAGIC_STREAM, SIM_MAGIC_EVENT, SIM_MAGIC_FUNC, SIM_MAGIC_MODULE,
+	SIM_MAGIC_GRAPH, SIM_MAGIC_NODE, SIM_MAGIC_EXEC, SIM_MAGIC_POOL, SIM_MAGIC_LINK };
+
+enum sim_engine_id { SIM_ENG_H2D, SIM_ENG_D2H, SIM_ENG_D2D, SIM_ENG_COMPUTE, SIM_ENG_HOST, SIM_NENGINES,
+	SIM_ENG_NONE };
+
+enum sim_dir { SIM_H2D, SIM_D2H, SIM_D2D, SIM_P2P, SIM_H2H };
+
+struct sim_op;
+struct sim_engine {
+	pthread_cond_t wake;
+	struct sim_op *head, *tail;
+	uint64_t free; /* when its last operation ended */
+	bool started;
+};
+
+struct sim_ctx;
+struct sim_device {
+	int index;
+	struct sim_engine eng[SIM_NENGINES];
+	struct sim_ctx *primary;
+	int primary_refs;
+	unsigned primary_flags;
+	size_t used;
+	struct sim_pool *pool, *current_pool;
+};
+extern struct sim_device sim_dev[SIM_MAX_DEVICES];
+
+struct sim_capture;
+struct sim_stream {
+	int magic;
+	unsigned flags;
+	int prio;
+	bool legacy;
+	uint64_t id;
+	long tid; /* owner of a per-thread default stream, else 0 */
+	struct sim_ctx *ctx;
+	struct sim_op *tail; /* holds a reference */
+	unsigned pending;
+	bool dead; /* destroyed, but work is pending */
+	struct sim_capture *capture;
+	struct sim_node **cap_deps; /* nodes that the next captured one depends on */
+	size_t ncap_deps;
+	struct sim_stream *next;
+};
+
+struct sim_ctx {
+	int magic, refs;
+	struct sim_device *dev;
+	unsigned flags, api_version;
+	uint64_t id;
+	struct sim_stream legacy;
+	struct sim_stream *streams; /* all but legacy */
+	CUresult sticky;	    /* error of a kernel, returned by all later calls */
+};
+
+struct sim_event {
+	int magic;
+	unsigned flags;
+	struct sim_ctx *ctx;
+	struct sim_op *op; /* last record, holds a reference */
+	struct sim_capture *capture;
+	struct sim_node **nodes;
+	size_t nnodes;
+};
+
+/* ---- work: what an operation or a graph node does ---- */
+enum sim_kind { SIM_K_KERNEL, SIM_K_COPY, SIM_K_MEMSET, SIM_K_HOST, SIM_K_EVENT, SIM_K_MARK, SIM_K_FREE };
+
+struct sim_copy {
+	char *dst;
+	const char *src;
+	size_t width, height, depth, dpitch, dslice, spitch, sslice;
+	enum sim_dir dir;
+	bool pageable;
+	char *staged; /* source bytes taken at call time, freed after the copy */
+};
+
+struct sim_launch {
+	struct sim_func *func;
+	struct sim_ctx *ctx;
+	unsigned grid[3], block[3], shared;
+	char *args; /* packed parameters, owned; NULL if their layout is unknown */
+	size_t nargs;
+};
+
+struct sim_set {
+	char *dst;
+	size_t pitch, width, height; /* width in elements */
+	unsigned value, elem;
+};
+
+struct sim_work {
+	enum sim_kind kind;
+	enum sim_engine_id engine;
+	struct sim_device *dev;
+	union {
+		struct sim_copy copy;
+		struct sim_launch launch;
+		struct sim_set set;
+		struct {
+			CUhostFn fn;
+			CUstreamCallback cb;
+			void *arg;
+			CUstream stream;
+		} host;
+		CUdeviceptr free;
+	};
+};
+
+/* Copies w with its owned buffers / frees them. */
+struct sim_work sim_work_dup(const struct sim_work *w);
+void sim_work_release(struct sim_work *w);
+size_t sim_copy_bytes(const struct sim_copy *c);
+/* How long w takes on its engine, in ns; SIM_NEVER for the kernel that hangs. */
+uint64_t sim_work_ns(const struct sim_work *w);
+
+/* ---- one call of the interface (call.c) ---- */
+struct sim_call {
+	const char *name;
+	uint64_t no, t0;
+	bool per_thread; /* the _ptsz/_ptds variant */
+	bool quiet;	 /* not counted or logged */
+	/* what the truth log says beside name, times and result */
+	uint64_t bytes, stream;
+	const char *dir, *host, *kernel;
+	bool captured;
+};
+enum sim_need { SIM_NEED_NONE, SIM_NEED_INIT, SIM_NEED_CTX };
+enum sim_state { SIM_FRESH, SIM_READY, SIM_FORKED, SIM_EXITED };
+extern enum sim_state sim_state;
+extern __thread bool sim_in_callback;
+CUresult sim_enter(struct sim_call *c, const char *name, enum sim_need need, bool per_thread);
+CUresult sim_leave(struct sim_call *c, CUresult r);
+uint64_t sim_new_id(void);
+long sim_tid(void);
+
+/* ---- operations (engine.c); all need sim_mu unless said otherwise ---- */
+extern pthread_mutex_t sim_mu;
+struct sim_op {
+	unsigned refs;	/* under sim_mu */
+	uint32_t done;	/* futex word */
+	unsigned ndeps; /* not yet done; 1 is held by the submitter while it adds others */
+	struct sim_op **succ;
+	unsigned nsucc, csucc;
+	uint64_t ready, start, end; /* ns */
+	uint64_t call, stream_id;
+	struct sim_stream *stream; /* whose pending count it is in, or NULL */
+	struct sim_op *qnext;
+	struct sim_work work;
+};
+struct sim_op *sim_op_new(const struct sim_work *w, uint64_t call, uint64_t stream_id);
+void sim_op_depend(struct sim_op *op, struct sim_op *on);
+/* Gives up the submitter's hold; the operation runs as soon as its dependencies are done. */
+void sim_op_commit(struct sim_op *op);
+void sim_op_ref(struct sim_op *op);
+void sim_op_unref(struct sim_op *op);
+/* Without sim_mu: waits for op and gives up the caller's reference; NULL is done. */
+void sim_op_wait(struct sim_op *op);
+bool sim_op_done(const struct sim_op *op);
+/* With sim_mu, which it may release meanwhile: waits until the stream's launch queue has room. */
+void sim_wait_room(struct sim_stream *s);
+void sim_engine_init(void);
+void sim_perform(const struct sim_work *w);
+
+/* ---- streams (stream.c) ---- */
+/* Current context of the calling thread, NULL if none. */
+struct sim_ctx *sim_ctx_current(void);
+CUresult sim_stream_get(struct sim_call *c, CUstream h, struct sim_stream **out);
+/* Puts work w (taken over, on failure too) into stream s in order. *out, if asked for, gets a
+ * reference to the operation, NULL when the call was captured into a graph. */
+CUresult sim_submit(struct sim_call *c, struct sim_stream *s, struct sim_work *w, struct sim_op **out);
+/* With sim_mu: makes op the next in s, by the rules of legacy and blocking streams. */
+void sim_stream_order(struct sim_stream *s, struct sim_op *op);
+/* With sim_mu: one operation of s is done; frees s when it was destroyed and this was the last. */
+void sim_stream_leave(struct sim_stream *s);
+/* Waits for all work of s (legacy: of all blocking streams too). */
+void sim_stream_drain(struct sim_stream *s);
+void sim_ctx_drain(struct sim_ctx *ctx);
+void sim_stream_init(struct sim_stream *s, struct sim_ctx *ctx, unsigned flags);
+void sim_streams_free(struct sim_ctx *ctx);
+
+/* ---- capture (capture.c), with sim_mu ---- */
+CUresult sim_capture_work(struct sim_stream *s, struct sim_work *w);
+CUresult sim_capture_record(struct sim_stream *s, struct sim_event *e);
+/* Returns true when the wait was handled by a capture, with its result in *r. */
+bool sim_capture_wait(struct sim_stream *s, struct sim_event *e, CUresult *r);
+/* An operation that no capture allows (sync, query) invalidates it: returns the error or 0. */
+CUresult sim_capture_forbid(struct sim_stream *s);
+
+/* ---- graphs (graph.c) ---- */
+struct sim_node {
+	int magic, type;
+	struct sim_graph *graph;
+	size_t index; /* in the graph, for good */
+	struct sim_work work;
+	struct sim_node **deps;
+	size_t ndeps;
+	void **params; /* into work.launch.args, for reading the parameters back */
+};
+struct sim_graph {
+	int magic;
+	struct sim_node **nodes; /* NULL where one was destroyed */
+	size_t n;
+};
+struct sim_graph *sim_graph_new(void);
+/* Takes w over; copies deps. */
+struct sim_node *sim_graph_add(struct sim_graph *g, int type, const struct sim_work *w, struct sim_node *const *deps,
+			       size_t ndeps);
+void sim_graph_free(struct sim_graph *g);
+
+/* ---- contexts (context.c) ---- */
+struct sim_ctx *sim_ctx_new(struct sim_device *dev, unsigned flags);
+
+/* ---- memory (memory.c) ---- */
+enum sim_mem { SIM_M_DEVICE, SIM_M_PINNED, SIM_M_MANAGED, SIM_M_REGISTERED };
+struct sim_range {
+	char *p;
+	size_t n;
+	enum sim_mem kind;
+	struct sim_ctx *ctx;
+	struct sim_device *dev;
+	unsigned flags;
+	uint64_t id;
+	struct sim_pool *pool;
+};
+/* Finds the allocation that holds p; copies it to *out. */
+bool sim_mem_find(const void *p, struct sim_range *out);
+/* Device memory for a module variable. */
+CUresult sim_mem_static(struct sim_device *dev, size_t n, char **out);
+/* Releases an allocation of any kind at its first byte; without waiting for anything. */
+CUresult sim_mem_release(const void *p, bool host);
+
+/* ---- modules (module.c) ---- */
+struct sim_param {
+	unsigned off, size;
+	char *name; /* NULL if unknown */
+};
+struct ptx_prog;
+struct sim_func {
+	int magic;
+	char *name;
+	struct sim_module *mod;
+	struct sim_param *params;
+	int nparams; /* -1: unknown */
+	unsigned psize;
+	unsigned max_threads, static_shared;
+	int max_dynamic;
+	unsigned block[3], legacy_shared; /* of cuFuncSetBlockShape */
+	const char *text, *text_end;	  /* PTX of the body, or NULL */
+	struct ptx_prog *prog;
+	bool decoded;
+	int rule; /* rule that always fits, -1 none; -2 not looked up */
+	struct sim_func *next;
+};
+struct sim_var {
+	char *name;
+	size_t size;
+	char *mem;
+	struct sim_var *next;
+};
+struct sim_module {
+	int magic;
+	bool opaque; /* names unknown: any is accepted */
+	char *text;
+	struct sim_func *funcs;
+	struct sim_var *vars;
+	struct sim_ctx *ctx;
+};
+/* Reads kernels and variables out of PTX text; m->text is owned by m. (ptx_parse.c) */
+void sim_ptx_scan(struct sim_module *m);
+/* The same from a cubin's symbol table, as far as it is there. (image.c) */
+void sim_elf_scan(struct sim_module *m, const void *image);
+struct sim_func *sim_func_add(struct sim_module *m, const char *name, size_t len);
+struct sim_var *sim_var_add(struct sim_module *m, const char *name, size_t len, size_t size);
+CUresult sim_module_new(const void *image, struct sim_module **out);
+/* Packs launch arguments by the kernel's layout. Takes from params or extra. (launch.c) */
+CUresult sim_launch_set(struct sim_work *w, struct sim_ctx *ctx, const CUDA_KERNEL_NODE_PARAMS *p);
+/* Fills w from a 3D copy description; directions by memory types. (copy.c) */
+CUresult sim_copy_from_3d(struct sim_work *w, const CUDA_MEMCPY3D *p, struct sim_ctx *ctx);
+CUresult sim_set_fill(struct sim_work *w, CUdeviceptr dst, size_t pitch, unsigned value, unsigned elem,
+		      size_t width, size_t height, struct sim_ctx *ctx);
+
+/* ---- truth log (truth.c) ---- */
+extern bool sim_truth_on;
+void sim_truth_open(void);
+void sim_truth_close(void);
+void sim_truth_call(const struct sim_call *c, uint64_t t1, CUresult r);
+void sim_truth_op(const struct sim_op *op);
+void sim_truth_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- interpreter (ptx_decode.c, ptx_exec.c) ---- */
+/* Decodes once; returns NULL and says why in err when the kernel uses what is not known. */
+struct ptx_prog *ptx_decode(const struct sim_func *f, char *err, size_t nerr);
+void ptx_free(struct ptx_prog *p);
+/* Runs all blocks; returns CUDA_ERROR_ILLEGAL_ADDRESS on a wild access. */
+CUresult ptx_run(struct ptx_prog *p, const unsigned *grid, const unsigned *block, unsigned dyn_shared,
+		 const char *args, size_t nargs);
+
+#endif

@@ -1,0 +1,14 @@
+/* The table of exported names, for cuGetProcAddress. */
+#ifndef SIM_STUBS_H
+#define SIM_STUBS_H
+
+struct sim_proc {
+	const char *base;
+	int version;	/* that introduced this variant, 0: not to be looked up */
+	int per_thread; /* of _ptsz/_ptds variants */
+	void *address;
+};
+extern const struct sim_proc sim_procs[];
+extern const int sim_nprocs;
+
+#endif
