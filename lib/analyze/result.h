@@ -106,7 +106,7 @@ struct tfh_quality {
 struct tfh_step {
 	uint64_t index;
 	double start_s, dur_s;
-	uint8_t segment, cls, cause; /* enum tfh_segment, tfh_class, tfh_cause */
+	int8_t segment, cls, cause; /* enum tfh_segment, tfh_class, tfh_cause; -1 none */
 	float breakdown[TFH_PART_COUNT]; /* seconds */
 };
 

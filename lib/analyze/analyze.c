@@ -1,0 +1,185 @@
+/*
+ * The order of things: which process, survey, steps, attribution, verdict, explanation.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/internal.h"
+
+/* Cost of one recorded call in the job, for the overhead that the report states (bench/hook). */
+#define HOOK_NS 40
+
+/* A result and the memory its strings live in. */
+struct owned {
+	struct tfh_result r; /* first: the address is the same */
+	struct tfh_arena arena;
+};
+
+/* The process that did most of what can be judged. */
+static uint32_t critical(const struct tfh_feed *f)
+{
+	uint32_t best = UINT32_MAX;
+
+	for (uint32_t i = 0; i < f->n_processes; i++) {
+		const struct tfh_process *p = &f->processes[i];
+		if ((p->has_gpu || p->has_tf) && (best == UINT32_MAX || p->events > f->processes[best].events))
+			best = i;
+	}
+	return best;
+}
+
+static void fill_segments(const struct tfh_job *job, struct tfh_result *r)
+{
+	int64_t ns[TFH_SEGMENT_COUNT];
+	uint32_t n[TFH_SEGMENT_COUNT];
+
+	memcpy(ns, job->segment_ns, sizeof(ns));
+	memcpy(n, job->segment_n, sizeof(n));
+	/* Windows that turned out to be something else than training. */
+	for (size_t i = 0; i < job->window.n; i++) {
+		const struct tfh_window *w = &job->window.v[i];
+		if (w->segment != TFH_SEGMENT_CHECKPOINT && w->segment != TFH_SEGMENT_COMPILE)
+			continue;
+		ns[TFH_SEGMENT_TRAIN] -= w->t1 - w->t0;
+		n[TFH_SEGMENT_TRAIN] -= w->steps;
+		ns[w->segment] += w->t1 - w->t0;
+		n[w->segment]++;
+	}
+	for (int k = 0; k < TFH_SEGMENT_COUNT; k++) {
+		if (!n[k])
+			continue;
+		struct tfh_segment_sum *s = &r->segments[r->n_segments++];
+		s->kind = k;
+		s->count = n[k];
+		s->total_s = (double)ns[k] / 1e9;
+		s->every_steps = k == TFH_SEGMENT_CHECKPOINT ? (double)r->steps.total / n[k] : NAN;
+	}
+}
+
+/* The eight stages of training, as far as host times tell: what of them is exposed. */
+static void fill_stages(const struct tfh_job *job, struct tfh_result *r)
+{
+	static const struct {
+		enum tfh_cause cause;
+		enum tfh_stage stage;
+	} map[] = {
+	    {TFH_CAUSE_INPUT_READ, TFH_STAGE_RAW_INPUT},
+	    {TFH_CAUSE_INPUT_GENERATOR, TFH_STAGE_RAW_INPUT},
+	    {TFH_CAUSE_INPUT_REMOTE, TFH_STAGE_RAW_INPUT},
+	    {TFH_CAUSE_INPUT_UNKNOWN, TFH_STAGE_RAW_INPUT},
+	    {TFH_CAUSE_INPUT_MAP, TFH_STAGE_PREPROCESS},
+	    {TFH_CAUSE_INPUT_DECODE, TFH_STAGE_PREPROCESS},
+	    {TFH_CAUSE_INPUT_BATCH, TFH_STAGE_PREPROCESS},
+	    {TFH_CAUSE_INPUT_SHUFFLE, TFH_STAGE_PREPROCESS},
+	    {TFH_CAUSE_INPUT_CACHE, TFH_STAGE_PREPROCESS},
+	    {TFH_CAUSE_TRANSFER_H2D_PAGEABLE, TFH_STAGE_H2D},
+	    {TFH_CAUSE_TRANSFER_H2D_PINNED, TFH_STAGE_H2D},
+	    {TFH_CAUSE_TRANSFER_D2H, TFH_STAGE_D2H},
+	    {TFH_CAUSE_HOST_CALLBACK, TFH_STAGE_POSTPROCESS},
+	    {TFH_CAUSE_HOST_LOGGING, TFH_STAGE_POSTPROCESS},
+	    {TFH_CAUSE_HOST_CHECKPOINT, TFH_STAGE_STORAGE},
+	};
+	double steps = job->train_steps ? (double)job->train_steps : NAN;
+
+	for (int s = 0; s < TFH_STAGE_COUNT; s++)
+		r->stages[s].hidden_s = NAN;
+	for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++)
+		r->stages[map[i].stage].exposed_s += (double)job->cause_ns[map[i].cause] / 1e9 / steps;
+	r->stages[TFH_STAGE_COMPUTE].exposed_s = (double)job->compute_ns / 1e9 / steps;
+	r->stages[TFH_STAGE_COMMUNICATION].exposed_s = NAN;
+}
+
+static void free_job(struct tfh_job *job)
+{
+	free(job->thread);
+	free(job->tick.v);
+	free(job->mark.v);
+	free(job->series.v);
+	free(job->group.v);
+	free(job->tag.v);
+	free(job->tag_of.v);
+	free(job->longs.v);
+	free(job->token.v);
+	free(job->stage.v);
+	free(job->stage_of.v);
+	free(job->window.v);
+	free(job->step.v);
+	free(job->copy.v);
+	free(job->kernel.v);
+}
+
+/* After the passes: everything that the result says. */
+static int conclude(struct tfh_job *job, struct tfh_result *r)
+{
+	int rc;
+
+	for (size_t i = 0; i < job->window.n; i++)
+		if (job->window.v[i].segment == TFH_SEGMENT_TRAIN)
+			job->train_steps += job->window.v[i].steps;
+	tfh_input_judge(job);
+	rc = tfh_classify(job, r);
+	if (!rc)
+		rc = tfh_fill_tables(job, r);
+	if (!rc)
+		rc = tfh_fill_input(job, r);
+	if (rc)
+		return rc;
+	tfh_whatif(r);
+	fill_segments(job, r);
+	fill_stages(job, r);
+	tfh_explain(job, r);
+	r->quality.events = job->events;
+	r->quality.gpu_times = "none";
+	r->quality.unattributed_share = r->breakdown[TFH_PART_UNATTRIBUTED].share;
+	r->quality.overhead_share =
+		job->last > job->first ? (double)job->events * HOOK_NS / (double)(job->last - job->first) : NAN;
+	r->quality.clock_residual_s = NAN;
+	return 0;
+}
+
+int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err)
+{
+	struct tfh_job job = {.feed = feed, .process = critical(feed), .train_group = -1, .guilty = -1,
+			      .input_cause = TFH_CAUSE_INPUT_UNKNOWN};
+	struct owned *o;
+	int rc;
+
+	*out = NULL;
+	if (job.process == UINT32_MAX)
+		return tfh_err_set(err, -ENODATA,
+				   "nothing to analyse: no GPU or TensorFlow call was recorded in %u process(es); "
+				   "`tfhook doctor` tells what is hooked", feed->n_processes);
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	tfh_arena_init(&job.arena, 0);
+	o->r.process = job.process;
+	rc = tfh_survey(&job, err);
+	if (!rc)
+		rc = tfh_segment_run(&job, err);
+	if (!rc)
+		rc = tfh_attribute(&job, err);
+	if (!rc && (rc = conclude(&job, &o->r)))
+		tfh_err_set(err, rc, "out of memory");
+	o->arena = job.arena;
+	free_job(&job);
+	if (rc) {
+		tfh_result_free(&o->r);
+		return rc;
+	}
+	*out = &o->r;
+	return 0;
+}
+
+void tfh_result_free(struct tfh_result *r)
+{
+	struct owned *o = (struct owned *)r;
+
+	if (!r)
+		return;
+	free(r->step);
+	tfh_arena_free(&o->arena);
+	free(o);
+}

@@ -1,0 +1,355 @@
+/*
+ * Pass 2: what the driving thread did, moment by moment, becomes causes. Without device times (tier C) the device is
+ * seen only through the calls that wait for it:
+ *
+ *	a wait with launches outstanding	the device computed; if the wait is long against what the host did since
+ *						the first of them, it was busy all that time and hid it
+ *	a wait after copies only		transfer
+ *	a blocking copy				transfer for bytes / best bandwidth seen for that size; the rest, if
+ *						launches were outstanding, was waiting for them
+ *	a long launch behind a deep queue	the queue was full: the device computed
+ *	get-next, pauses, other calls		what they are, unless hidden as above
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/internal.h"
+
+#define STREAMS 64
+#define EVENTS 512
+/* A wait shorter than this tells nothing: the call itself takes a few microseconds. */
+#define WAIT_FLOOR_NS (20 * TFH_US)
+/* Share of the time since the first outstanding work that a wait must take to say that the device was busy throughout:
+ * its backlog at the end can only have grown if it was slower than the host. */
+#define BUSY_SHARE 0.1
+
+struct attr {
+	struct tfh_job *job;
+	struct tfh_ledger *ledger;
+	/* device work: launches are numbered; those up to `done` have been waited for */
+	uint64_t launches, done;
+	struct {
+		uint32_t stream;
+		uint64_t last;
+	} stream[STREAMS];
+	struct {
+		uint64_t handle, at;
+	} event[EVENTS];
+	int64_t since;	      /* when the first outstanding work was handed over, 0 = none */
+	int64_t copy_ns;      /* queued copies: what they take at the best bandwidth seen */
+	enum tfh_cause copied; /* the larger part of them */
+	int64_t last_cpu_t, last_cpu;
+	bool cpu_open; /* the last CPU clock reading may belong to a pause */
+	int64_t open_wall, open_run;
+};
+
+double tfh_bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable, uint64_t bytes)
+{
+	int bin = bytes ? 63 - __builtin_clzll(bytes) : 0;
+
+	if (bin >= TFH_BINS)
+		bin = TFH_BINS - 1;
+	/* The nearest size seen; bandwidth hardly changes above 1 MiB. */
+	for (int d = 0; d < TFH_BINS; d++) {
+		if (bin + d < TFH_BINS && job->best_bw[dir & 7][pageable][bin + d] > 0)
+			return job->best_bw[dir & 7][pageable][bin + d];
+		if (bin - d >= 0 && job->best_bw[dir & 7][pageable][bin - d] > 0)
+			return job->best_bw[dir & 7][pageable][bin - d];
+	}
+	return 25; /* GB/s: a fast link, so that transfer is not overstated */
+}
+
+static enum tfh_cause copy_cause(const struct tfh_piece *p)
+{
+	switch (p->dir) {
+	case TFH_DIR_H2D:
+		return p->pageable ? TFH_CAUSE_TRANSFER_H2D_PAGEABLE : TFH_CAUSE_TRANSFER_H2D_PINNED;
+	case TFH_DIR_D2H:
+		return TFH_CAUSE_TRANSFER_D2H;
+	case TFH_DIR_P2P:
+		return TFH_CAUSE_TRANSFER_P2P;
+	default:
+		return TFH_CAUSE_TRANSFER_D2D;
+	}
+}
+
+static int64_t copy_estimate(const struct attr *a, const struct tfh_piece *p)
+{
+	return (int64_t)((double)p->bytes / tfh_bandwidth(a->job, p->dir, p->pageable, p->bytes));
+}
+
+static bool outstanding(const struct attr *a)
+{
+	return a->launches > a->done;
+}
+
+static void drained(struct attr *a)
+{
+	a->done = a->launches;
+	a->since = 0;
+	a->copy_ns = 0;
+	a->copied = TFH_CAUSE_NONE;
+}
+
+static uint64_t *stream_last(struct attr *a, uint32_t stream)
+{
+	uint32_t i = stream % STREAMS;
+
+	if (a->stream[i].stream != stream) {
+		a->stream[i].stream = stream;
+		a->stream[i].last = 0;
+	}
+	return &a->stream[i].last;
+}
+
+/* Number of the last launch that this wait covers. */
+static uint64_t covered(struct attr *a, const struct tfh_piece *p)
+{
+	uint64_t h = p->handle;
+
+	if (p->stream)
+		return *stream_last(a, p->stream);
+	for (size_t i = h % EVENTS; h && a->event[i].handle == h;)
+		return a->event[i].at;
+	return a->launches;
+}
+
+/* [t0, t1) was spent waiting for the device to finish what `upto` covers. */
+static void waited(struct attr *a, int64_t t0, int64_t t1, uint64_t upto)
+{
+	int64_t wait = t1 - t0, since = a->since ? a->since : t0, copies = a->copy_ns;
+	bool launched = upto > a->done;
+	bool busy = wait > WAIT_FLOOR_NS && (double)wait >= BUSY_SHARE * (double)(t1 - since);
+
+	if (!launched && !copies) {
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_SYNC, false, true);
+	} else if (!launched) {
+		tfh_charge(a->ledger, t0, t1, a->copied, false, true);
+		tfh_settle(a->ledger, busy, a->copied);
+	} else {
+		int64_t part = copies < wait ? copies : wait;
+		tfh_settle(a->ledger, busy, TFH_CAUSE_NONE);
+		tfh_charge(a->ledger, t0, t0 + part, a->copied, false, false);
+		tfh_charge(a->ledger, t0 + part, t1, TFH_CAUSE_NONE, false, wait * 2 > t1 - since);
+	}
+	if (upto >= a->launches)
+		drained(a);
+	else if (upto > a->done)
+		a->done = upto;
+}
+
+static void seg_copy(struct attr *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
+{
+	int64_t take = copy_estimate(a, p), from = t0;
+	struct tfh_account *acc = tfh_account_at(a->ledger, t0);
+
+	if (acc && p->dir == TFH_DIR_D2H)
+		acc->d2h_bytes += (int64_t)p->bytes;
+	if ((outstanding(a) || a->copy_ns) && t1 - t0 > take)
+		from = t1 - take;
+	if (from > t0 || outstanding(a))
+		waited(a, t0, from, a->launches);
+	tfh_charge(a->ledger, from, t1, copy_cause(p), false, true);
+	drained(a);
+}
+
+static void seg_launch(struct attr *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
+{
+	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
+
+	if (launch && t1 - t0 > TFH_GAP_NS && a->launches - a->done >= TFH_QUEUE_DEPTH) {
+		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_NONE, false, false);
+		a->since = t1;
+	} else {
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_LAUNCH, a->since != 0, true);
+	}
+	if (!a->since)
+		a->since = t1;
+	if (p->family == TFH_FAM_COPY) {
+		/* On a stream of its own it may run beside the kernels: nothing is charged to it then. */
+		bool beside = outstanding(a) && p->stream && !*stream_last(a, p->stream);
+		if (!beside) {
+			a->copy_ns += copy_estimate(a, p);
+			a->copied = copy_cause(p);
+		}
+	} else if (t1 == p->t1) {
+		a->launches++;
+		*stream_last(a, p->stream) = a->launches;
+	}
+}
+
+static void seg_sync(struct attr *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
+{
+	uint64_t upto = covered(a, p);
+
+	if (p->family == TFH_FAM_SYNC) {
+		waited(a, t0, t1, upto);
+	} else if (p->failed && outstanding(a)) {
+		/* A poll that says "not ready": the device is busy now, so it was since it got work. */
+		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_NONE, false, true);
+	} else {
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_SYNC, a->since != 0, true);
+		if (!p->failed && upto >= a->launches)
+			tfh_settle(a->ledger, false, TFH_CAUSE_NONE), drained(a);
+	}
+}
+
+static enum tfh_cause other_cause(const struct tfh_piece *p, int64_t ns)
+{
+	if (p->family == TFH_FAM_GRAPH && ns > TFH_MS)
+		return TFH_CAUSE_HOST_COMPILE;
+	return ns < TFH_GAP_NS ? TFH_CAUSE_HOST_LAUNCH : TFH_CAUSE_HOST_UNKNOWN;
+}
+
+/* One segment of the flattened line. */
+static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p)
+{
+	struct attr *a = arg;
+	struct tfh_ledger *l = a->ledger;
+	bool hidden = a->since != 0;
+	struct tfh_account *acc;
+
+	switch (p ? p->label : TFH_L_GAP) {
+	case TFH_L_GAP:
+		if (t1 - t0 < TFH_GAP_NS)
+			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
+		else
+			tfh_charge_gap(l, t0, t1, hidden);
+		return;
+	case TFH_L_EXEC:
+		if (p->saves && (acc = tfh_account_at(l, t0)))
+			acc->saved = true;
+		if (p->saves)
+			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_CHECKPOINT, hidden, true);
+		else if (a->job->cpu_only)
+			tfh_charge(l, t0, t1, TFH_CAUSE_NONE, false, true);
+		else
+			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
+		break;
+	case TFH_L_INPUT:
+		tfh_charge(l, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, hidden, true);
+		return;
+	case TFH_L_OTHER:
+		if (p->family == TFH_FAM_EVENT && p->handle) {
+			a->event[p->handle % EVENTS].handle = p->handle;
+			a->event[p->handle % EVENTS].at = a->launches;
+		}
+		tfh_charge(l, t0, t1, other_cause(p, t1 - t0), hidden, true);
+		return;
+	case TFH_L_LAUNCH:
+		seg_launch(a, t0, t1, p);
+		break;
+	case TFH_L_ALLOC:
+		tfh_charge(l, t0, t1, TFH_CAUSE_HOST_ALLOC, hidden, true);
+		return;
+	case TFH_L_MODULE:
+		tfh_charge(l, t0, t1, TFH_CAUSE_HOST_COMPILE, hidden, true);
+		if ((acc = tfh_account_at(l, t0)))
+			acc->compiled = true;
+		return;
+	case TFH_L_COPY:
+		seg_copy(a, t0, t1, p);
+		break;
+	case TFH_L_SYNC:
+		seg_sync(a, t0, t1, p);
+		break;
+	}
+	if (t1 == p->t1)
+		tfh_note_work(l, t1, t1 - t0);
+}
+
+/*
+ * The CPU clock of a driving thread is read at the end of long pauses and of long calls. Two readings around a pause
+ * tell whether the thread computed or slept. A reading at the end of a call carries that call's end time, and the call's
+ * record comes next: then it tells about the call, not about a pause.
+ */
+static void cpu_clock(struct attr *a, const struct tfh_event *ev)
+{
+	if (ev->kind == TFT_CPUTIME) {
+		a->cpu_open = a->last_cpu_t != 0;
+		a->open_wall = ev->t1 - a->last_cpu_t;
+		a->open_run = (int64_t)ev->w[0] - a->last_cpu;
+		a->last_cpu_t = ev->t1;
+		a->last_cpu = (int64_t)ev->w[0];
+	} else if (a->cpu_open && ev->kind == TFT_CALL) {
+		a->cpu_open = false;
+		if (ev->t1 != a->last_cpu_t) {
+			a->job->cpu_wall += a->open_wall;
+			a->job->cpu_running += a->open_run;
+		}
+	}
+}
+
+/* Turns a call into the piece that the sweep wants. False: not for it. */
+static bool wanted(struct tfh_job *job, struct tfh_piece *p)
+{
+	if (!p->passive)
+		return job->thread[p->thread].drives || p->label == TFH_L_INPUT;
+	int32_t stage = tfh_stage_index(job, p->stage);
+	if (stage < 0)
+		return false;
+	if (tfh_stage_is_loop_child(job, p->stage)) {
+		p->passive = false;
+		p->label = TFH_L_INPUT;
+		return true;
+	}
+	p->stage = (uint32_t)stage;
+	/* Only what the threads of an asynchronous stage do tells who waits for whom. */
+	return job->stage.v[stage].parent >= 0 && job->stage.v[job->stage.v[stage].parent].async;
+}
+
+static int add_event(struct attr *a, struct tfh_sweep *s, const struct tfh_event *ev)
+{
+	struct tfh_job *job = a->job;
+	struct tfh_piece p;
+
+	if (job->thread[ev->thread].drives)
+		cpu_clock(a, ev);
+	if (!tfh_event_label(ev, &p))
+		return 0;
+	if (tfh_count_event(job, ev, &p))
+		return -ENOMEM;
+	if (ev->t1 - ev->t0 >= TFH_LONG_NS)
+		return 0; /* known since the first pass */
+	return tfh_exec_piece(job, ev, &p) && wanted(job, &p) ? tfh_sweep_add(s, &p) : 0;
+}
+
+int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
+{
+	const struct tfh_feed *f = job->feed;
+	struct attr a = {.job = job, .ledger = tfh_ledger_new(job), .copied = TFH_CAUSE_NONE};
+	struct tfh_sweep *s = tfh_sweep_new(job, segment, &a);
+	struct tfh_event ev;
+	int64_t swept = INT64_MIN;
+	int rc = a.ledger && s ? 0 : -ENOMEM;
+
+	/* The long calls of the first pass, as the sweep wants them. */
+	for (size_t i = 0; i < job->longs.n; i++)
+		if (!wanted(job, &job->longs.v[i])) {
+			job->longs.v[i].label = TFH_L_GAP;
+			job->longs.v[i].passive = false;
+		}
+	if (!rc)
+		rc = f->rewind(f->arg, job->process, err);
+	while (!rc && f->next(f->arg, &ev)) {
+		if (ev.thread >= f->n_threads)
+			continue;
+		rc = add_event(&a, s, &ev);
+		if (ev.t1 - TFH_LONG_NS > swept + TFH_MS) {
+			swept = ev.t1 - TFH_LONG_NS;
+			tfh_sweep_until(s, swept);
+		}
+	}
+	if (!rc)
+		rc = f->error(f->arg, err);
+	if (!rc) {
+		tfh_sweep_until(s, INT64_MAX);
+		rc = tfh_ledger_end(a.ledger);
+	}
+	tfh_sweep_free(s);
+	tfh_ledger_free(a.ledger);
+	return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory in the second pass") : rc;
+}

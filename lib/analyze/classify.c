@@ -1,0 +1,282 @@
+/*
+ * From charged time to the closed vocabulary, per step and for the run. The order: unclassified; compute at least 90 %;
+ * the class whose parts together block most, if that is at least 5 % and three standard errors; balanced.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/internal.h"
+
+#define COMPUTE_SHARE 0.90
+#define BLOCKING_SHARE 0.05
+#define UNATTRIBUTED_SHARE 0.20
+#define STEADY_STEPS 20
+
+static void blocking_of(const double part[TFH_PART_COUNT], double by_class[TFH_CLASS_COUNT])
+{
+	memset(by_class, 0, TFH_CLASS_COUNT * sizeof(*by_class));
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		by_class[tfh_part_class(p)] += part[p];
+}
+
+static enum tfh_class worst(const double by_class[TFH_CLASS_COUNT])
+{
+	enum tfh_class best = TFH_CLASS_INPUT_BOUND;
+
+	for (int c = 0; c < TFH_CLASS_COUNT; c++)
+		if (c != TFH_CLASS_COMPUTE_BOUND && c != TFH_CLASS_BALANCED && c != TFH_CLASS_UNCLASSIFIED &&
+		    by_class[c] > by_class[best])
+			best = c;
+	return best;
+}
+
+/* Class of a step or of many: parts and total in any unit, `error` the standard error of the blocking time. */
+enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total, double error)
+{
+	double by_class[TFH_CLASS_COUNT];
+
+	if (total <= 0 || part[TFH_PART_UNATTRIBUTED] > UNATTRIBUTED_SHARE * total)
+		return TFH_CLASS_UNCLASSIFIED;
+	if (part[TFH_PART_COMPUTE] >= COMPUTE_SHARE * total)
+		return TFH_CLASS_COMPUTE_BOUND;
+	blocking_of(part, by_class);
+	enum tfh_class c = worst(by_class);
+	return by_class[c] >= BLOCKING_SHARE * total && by_class[c] > 3 * error ? c : TFH_CLASS_BALANCED;
+}
+
+/* Largest cause of a class; without any the class' unknown one, if it has one. */
+enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls)
+{
+	enum tfh_cause best = TFH_CAUSE_NONE;
+
+	if (cls == TFH_CLASS_NONE)
+		return TFH_CAUSE_NONE;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		if (tfh_cause_class(c) == cls && cause[c] > 0 && (best < 0 || cause[c] > cause[best]))
+			best = c;
+	return best;
+}
+
+struct totals {
+	double part[TFH_PART_COUNT], total;
+	size_t windows;
+};
+
+/* Mean and standard error of one class' blocking time over the training windows. */
+static double standard_error(const struct tfh_job *job, enum tfh_class cls)
+{
+	double sum = 0, square = 0, n = 0;
+
+	for (size_t i = 0; i < job->step.n; i++) {
+		const struct tfh_step *s = &job->step.v[i];
+		double x = 0;
+		if (s->segment != TFH_SEGMENT_TRAIN || job->window.v[i].hole)
+			continue;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			if (tfh_part_class(p) == cls)
+				x += s->breakdown[p];
+		sum += x;
+		square += x * x;
+		n++;
+	}
+	if (n < 2)
+		return 0;
+	double var = (square - sum * sum / n) / (n - 1);
+	/* Of the sum, as the totals are sums. */
+	return var > 0 ? sqrt(var * n) : 0;
+}
+
+static void sum_up(const struct tfh_job *job, struct totals *t)
+{
+	memset(t, 0, sizeof(*t));
+	for (size_t i = 0; i < job->step.n; i++) {
+		const struct tfh_step *s = &job->step.v[i];
+		if (s->segment != TFH_SEGMENT_TRAIN || job->window.v[i].hole)
+			continue;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			t->part[p] += s->breakdown[p];
+		t->total += s->dur_s;
+		t->windows++;
+	}
+}
+
+/* Many small copies that together take most of the transfer are that, whatever their direction. */
+static enum tfh_cause transfer_cause(const struct tfh_job *job, enum tfh_cause cause)
+{
+	uint64_t small = 0;
+	int64_t ns = 0, all = 0;
+
+	for (size_t i = 0; i < job->copy.n; i++) {
+		const struct tfh_copy_use *u = &job->copy.v[i];
+		all += u->ns;
+		if (u->small * 2 > u->calls) {
+			small += u->small;
+			ns += u->ns;
+		}
+	}
+	bool many = job->train_steps && small >= 100 * job->train_steps;
+	return many && ns * 2 > all && (double)ns > 0.02 * (double)job->train_ns ? TFH_CAUSE_TRANSFER_SMALL_COPIES
+										 : cause;
+}
+
+static void set_also(struct tfh_verdict *v, const struct totals *t)
+{
+	double by_class[TFH_CLASS_COUNT];
+
+	blocking_of(t->part, by_class);
+	if (v->cls == TFH_CLASS_COMPUTE_BOUND || v->cls == TFH_CLASS_BALANCED || v->cls == TFH_CLASS_UNCLASSIFIED)
+		return;
+	for (int c = 0; c < TFH_CLASS_COUNT && v->n_also < 3; c++)
+		if (c != (int)v->cls && c != TFH_CLASS_BALANCED && c != TFH_CLASS_UNCLASSIFIED &&
+		    by_class[c] * 2 >= by_class[v->cls] && by_class[c] >= BLOCKING_SHARE * t->total)
+			v->also[v->n_also++] = c;
+}
+
+/*
+ * High needs 20 steady steps and direct evidence: at tier C that means that what was charged are calls that are the
+ * thing itself (get-next with an idle device, blocking copies, executed graphs), not conclusions from waits.
+ */
+static enum tfh_confidence confidence(const struct tfh_job *job, const struct tfh_verdict *v, const struct totals *t,
+				      const struct tfh_steps *steps)
+{
+	double same = v->cls >= 0 ? steps->classes[v->cls].time_share : 0;
+
+	if (t->part[TFH_PART_UNATTRIBUTED] > BLOCKING_SHARE * t->total || t->windows < 3)
+		return TFH_CONFIDENCE_LOW;
+	if (steps->count < STEADY_STEPS || same < 0.5)
+		return TFH_CONFIDENCE_MEDIUM;
+	return (double)job->direct_ns >= 0.9 * (double)job->train_ns ? TFH_CONFIDENCE_HIGH
+								     : TFH_CONFIDENCE_MEDIUM;
+}
+
+/* Window entries become one entry per step: the steps of one executed call share its time equally. */
+static int expand(struct tfh_job *job, struct tfh_result *r)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < job->window.n; i++)
+		n += job->window.v[i].steps;
+	r->step = calloc(n + 1, sizeof(*r->step));
+	if (!r->step)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->step.n; i++) {
+		uint32_t k = job->window.v[i].steps;
+		for (uint32_t j = 0; j < k; j++) {
+			struct tfh_step *s = &r->step[r->n_step];
+			*s = job->step.v[i];
+			s->index = r->n_step++;
+			s->dur_s /= k;
+			s->start_s += s->dur_s * j;
+			if (s->cause == TFH_CAUSE_INPUT_UNKNOWN)
+				s->cause = (int8_t)job->input_cause;
+			for (int p = 0; p < TFH_PART_COUNT; p++)
+				s->breakdown[p] /= (float)k;
+		}
+	}
+	return 0;
+}
+
+static int count_classes(struct tfh_result *r, double total)
+{
+	double *dur = malloc((r->n_step + 1) * sizeof(*dur));
+
+	if (!dur)
+		return -ENOMEM;
+	for (int c = 0; c < TFH_CLASS_COUNT; c++) {
+		struct tfh_class_count *k = &r->steps.classes[c];
+		double sum = 0;
+		size_t n = 0;
+		for (uint64_t i = 0; i < r->n_step; i++) {
+			const struct tfh_step *s = &r->step[i];
+			if (s->segment != TFH_SEGMENT_TRAIN || s->cls != c)
+				continue;
+			dur[n++] = s->dur_s;
+			sum += s->dur_s;
+			for (int p = 0; p < TFH_PART_COUNT; p++)
+				k->breakdown[p] += s->breakdown[p];
+		}
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			k->breakdown[p] = sum > 0 ? k->breakdown[p] / sum : NAN;
+		k->count = (uint32_t)n;
+		k->time_share = total > 0 ? sum / total : NAN;
+		k->median_s = tfh_quantile(dur, n, 0.5);
+		k->p95_s = tfh_quantile(dur, n, 0.95);
+	}
+	free(dur);
+	return 0;
+}
+
+static int count_steps(struct tfh_job *job, struct tfh_result *r)
+{
+	double *dur = malloc((r->n_step + 1) * sizeof(*dur)), total = 0;
+	size_t n = 0;
+
+	if (!dur)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < r->n_step; i++) {
+		const struct tfh_step *s = &r->step[i];
+		r->steps.warmup += s->segment == TFH_SEGMENT_WARMUP;
+		if (s->segment != TFH_SEGMENT_TRAIN)
+			continue;
+		r->steps.unclassified += s->cls == TFH_CLASS_UNCLASSIFIED;
+		dur[n++] = s->dur_s;
+		total += s->dur_s;
+	}
+	r->steps.count = n;
+	r->steps.total = r->n_step;
+	r->steps.total_s = total;
+	r->steps.median_s = tfh_quantile(dur, n, 0.5);
+	r->steps.p95_s = tfh_quantile(dur, n, 0.95);
+	r->steps.clock = job->clock;
+	r->steps.clock_name = job->clock_name;
+	r->steps.per_execution = job->per_execution;
+	free(dur);
+	return count_classes(r, total);
+}
+
+static void fill_breakdown(struct tfh_result *r, const struct totals *t)
+{
+	double steps = (double)r->steps.count - (double)r->steps.unclassified;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++) {
+		r->breakdown[p].s_per_step = steps > 0 ? t->part[p] / steps : NAN;
+		r->breakdown[p].share = t->total > 0 ? t->part[p] / t->total : NAN;
+	}
+}
+
+static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct totals *t)
+{
+	struct tfh_verdict *v = &r->verdict;
+	double by_class[TFH_CLASS_COUNT];
+
+	v->tier = 'C';
+	blocking_of(t->part, by_class);
+	v->cls = tfh_class_of(t->part, t->total, standard_error(job, worst(by_class)));
+	v->cause = tfh_largest_cause(job->cause_ns, v->cls);
+	if (v->cls == TFH_CLASS_COMPUTE_BOUND && job->cpu_only)
+		v->cause = TFH_CAUSE_COMPUTE_CPU;
+	if (v->cls == TFH_CLASS_TRANSFER_BOUND)
+		v->cause = transfer_cause(job, v->cause);
+	/* The share that the verdict speaks of: compute where nothing blocks. */
+	enum tfh_class shown = v->cls == TFH_CLASS_BALANCED ? TFH_CLASS_COMPUTE_BOUND : v->cls;
+	v->share = t->total > 0 ? by_class[shown] / t->total : NAN;
+	set_also(v, t);
+	v->confidence = confidence(job, v, t, &r->steps);
+}
+
+int tfh_classify(struct tfh_job *job, struct tfh_result *r)
+{
+	struct totals t;
+	int rc = expand(job, r);
+
+	if (!rc)
+		rc = count_steps(job, r);
+	if (rc)
+		return rc;
+	sum_up(job, &t);
+	fill_breakdown(r, &t);
+	give_verdict(job, r, &t);
+	return 0;
+}

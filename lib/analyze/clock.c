@@ -1,0 +1,160 @@
+/*
+ * Which iterator is the training loop's. Iterator objects come anew with every epoch, so they are first put together by
+ * what they are: the function that their batches feed, and their pipeline. Then the group that owns most time, from a
+ * batch to the next batch of anything, is the training loop; what a run spends most of its time on is what it is for.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#include "analyze/internal.h"
+
+/* The function that got most time after this iterator's batches; its text without the number at its end. */
+static const char *tag_text(struct tfh_job *job, const struct tfh_series *s, uint32_t *name)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < 6; i++)
+		if (s->tag[i].ns > s->tag[best].ns)
+			best = i;
+	*name = s->tag[best].ns ? s->tag[best].name : 0;
+	return *name ? job->feed->name(job->feed->arg, job->process, TFT_NAME_OP, *name, NULL, NULL)
+		     : "";
+}
+
+/* TF2's functions of one Python function differ in the number at the end: retraced for a smaller last batch, say. */
+static size_t base_length(const char *text)
+{
+	size_t n = strlen(text);
+
+	while (n && text[n - 1] >= '0' && text[n - 1] <= '9')
+		n--;
+	return n;
+}
+
+/* Signature of the pipeline below a root: how often which stage type; only ids that hang below this root count, and
+ * those are the ids between this root's and the next root's, as a new iterator names its stages anew. */
+static uint64_t pipeline_key(struct tfh_job *job, const struct tfh_series *s)
+{
+	uint64_t key = s->loop;
+	uint32_t id = s->stage;
+
+	if (!id || s->loop)
+		return key;
+	for (uint32_t i = id; i < id + 64 && i < job->stage_of.n; i++) {
+		int32_t at = job->stage_of.v[i];
+		if (at < 0)
+			continue;
+		/* The next iterator's root has the same short path. */
+		if (i > id && job->stage_of.v[id] == at)
+			break;
+		key += tfh_hash_str(job->stage.v[at].prefix);
+	}
+	return key;
+}
+
+static uint32_t group_of(struct tfh_job *job, uint64_t key, const char *tag, uint32_t series)
+{
+	struct tfh_group g = {.key = key, .tag = tag, .series = series};
+
+	for (size_t i = 0; i < job->group.n; i++)
+		if (job->group.v[i].key == key)
+			return (uint32_t)i;
+	return TFH_PUSH(job->group, g) ? 0 : (uint32_t)job->group.n - 1;
+}
+
+static void make_groups(struct tfh_job *job)
+{
+	for (size_t i = 0; i < job->series.n; i++) {
+		struct tfh_series *s = &job->series.v[i];
+		uint32_t name;
+		const char *tag = tag_text(job, s, &name);
+		uint64_t key = tfh_hash_add(tfh_hash_bytes(tag, base_length(tag)), pipeline_key(job, s));
+
+		s->group = group_of(job, key, tag, (uint32_t)i);
+	}
+	/* Keras gives its train and its test function the same name but for the number: kept apart when their batches
+	 * take turns in runs (make_runs), which the number tells. */
+}
+
+/* Same base name but another number, both with many batches: two functions, not one retraced. */
+static void split_by_number(struct tfh_job *job)
+{
+	for (size_t i = 0; i < job->series.n; i++) {
+		struct tfh_series *s = &job->series.v[i];
+		struct tfh_group *g = &job->group.v[s->group];
+		uint32_t name, first;
+
+		tag_text(job, s, &name);
+		tag_text(job, &job->series.v[g->series], &first);
+		if (name && first && name != first)
+			s->group = group_of(job, tfh_hash_add(g->key, name), g->tag, (uint32_t)i);
+	}
+}
+
+static int by_return(const void *a, const void *b)
+{
+	const struct tfh_tick *x = a, *y = b;
+	return x->t1 < y->t1 ? -1 : x->t1 > y->t1;
+}
+
+static void measure(struct tfh_job *job)
+{
+	uint32_t before = UINT32_MAX;
+
+	for (size_t i = 0; i < job->tick.n; i++) {
+		const struct tfh_tick *t = &job->tick.v[i];
+		uint32_t at = job->series.v[t->series].group;
+		struct tfh_group *g = &job->group.v[at];
+		int64_t next = i + 1 < job->tick.n ? job->tick.v[i + 1].t1 : job->last_work;
+
+		g->wait_ns += t->t1 - t->t0;
+		if (t->end)
+			continue;
+		g->count++;
+		g->runs += at != before;
+		before = at;
+		if (next > t->t1)
+			g->owned_ns += next - t->t1;
+	}
+}
+
+static bool has(const char *text, const char *word)
+{
+	return strcasestr(text, word) != NULL;
+}
+
+static double score(const struct tfh_group *g)
+{
+	double x = (double)g->owned_ns;
+
+	if (g->count < 2)
+		x /= 16;
+	/* Names are hints: an evaluation seldom trains and a training step is seldom called test. */
+	if (has(g->tag, "train"))
+		x *= 3;
+	if (has(g->tag, "test_") || has(g->tag, "eval") || has(g->tag, "valid") || has(g->tag, "predict"))
+		x /= 3;
+	return x;
+}
+
+void tfh_choose_iterator(struct tfh_job *job)
+{
+	double best = 0;
+
+	job->train_group = -1;
+	if (!job->tick.n)
+		return;
+	qsort(job->tick.v, job->tick.n, sizeof(*job->tick.v), by_return);
+	make_groups(job);
+	split_by_number(job);
+	measure(job);
+	for (size_t i = 0; i < job->group.n; i++) {
+		const struct tfh_group *g = &job->group.v[i];
+		if (g->count && score(g) > best) {
+			best = score(g);
+			job->train_group = (int32_t)i;
+		}
+	}
+}

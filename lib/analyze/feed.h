@@ -1,0 +1,36 @@
+/*
+ * What the analysis reads: one process' events in order of end time, as often as it wants, and the names in them. A run
+ * (tfh_feed_of_run) is one such source; tests bring others, made of events with known answers.
+ */
+#ifndef TFH_ANALYZE_FEED_H
+#define TFH_ANALYZE_FEED_H
+
+#include "analyze/result.h"
+#include "model/model.h"
+
+struct tfh_feed {
+	void *arg;
+	/* Starts a pass over the events of one process. 0 or -errno. */
+	int (*rewind)(void *arg, uint32_t process, struct tfh_err *err);
+	/* Next event in order of end time; false at the end or on error. */
+	bool (*next)(void *arg, struct tfh_event *ev);
+	/* After next() said false: 0, or the -errno that ended the pass early. */
+	int (*error)(void *arg, struct tfh_err *err);
+	/* As tfh_run_name. */
+	const char *(*name)(void *arg, uint32_t process, enum tft_name kind, uint32_t id,
+			    uint64_t *handle, uint64_t *extra);
+	const struct tfh_process *processes;
+	uint32_t n_processes;
+	const struct tfh_thread_info *threads;
+	uint32_t n_threads;
+	const struct tfh_hole *holes;
+	uint32_t n_holes;
+	const struct tfh_sample *samples; /* of the process given to rewind last */
+	uint32_t n_samples;
+	int64_t wall_ns;
+};
+
+/* Judges one process of a feed; the caller adds what only the run knows (end, quality). As tfh_analyze. */
+int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err);
+
+#endif

@@ -1,0 +1,281 @@
+/*
+ * Parts of the analysis and what they hand to each other. One struct tfh_job per analysed process:
+ *
+ *	survey    pass 1: who drives, which calls could be the step clock, bandwidths, pipeline stages
+ *	segment   windows of steps out of the survey
+ *	sweep     pass 2: calls in order of begin time, flattened to one line of segments
+ *	attribute segments -> causes per window, closed accounting
+ *	classify  causes -> class per step and for the run
+ *	input     which pipeline stage is slow
+ */
+#ifndef TFH_ANALYZE_INTERNAL_H
+#define TFH_ANALYZE_INTERNAL_H
+
+#include "analyze/feed.h"
+#include "analyze/result.h"
+#include "base/arena.h"
+
+#include <errno.h>
+
+#define TFH_US 1000ll
+#define TFH_MS 1000000ll
+/* Calls at least this long are kept from the first pass, so that the second needs to look back no further. */
+#define TFH_LONG_NS (100 * TFH_MS)
+/* A pause between two calls below this is the price of calling, above it is the program's own doing. XProf, HTA and
+ * peers use 50 us for a long launch. */
+#define TFH_GAP_NS (50 * TFH_US)
+/* A launch that takes longer, with a deep queue behind it, waits for room in the queue. */
+#define TFH_QUEUE_DEPTH 64
+
+/* Growing array. */
+#define TFH_VEC(type)                                                                              \
+	struct {                                                                                   \
+		type *v;                                                                           \
+		size_t n, cap;                                                                     \
+	}
+int tfh_vec_grow(void **v, size_t *cap, size_t n, size_t size);
+#define TFH_PUSH(vec, ...)                                                                         \
+	((vec).n < (vec).cap ||                                                                    \
+			 !tfh_vec_grow((void **)&(vec).v, &(vec).cap, (vec).n, sizeof(*(vec).v))   \
+		 ? ((vec).v[(vec).n++] = __VA_ARGS__, 0)                                           \
+		 : -ENOMEM)
+
+/* What the calling thread is doing, in order of precedence when several threads do something at the same time. */
+enum tfh_label {
+	TFH_L_GAP = 0,
+	TFH_L_EXEC,   /* TFE_Execute, TF_SessionRun */
+	TFH_L_INPUT,  /* get-next of a consumer */
+	TFH_L_OTHER,  /* any other driver call */
+	TFH_L_LAUNCH, /* launch, memset, copy that only queues */
+	TFH_L_ALLOC,
+	TFH_L_MODULE,
+	TFH_L_COPY, /* copy that may block */
+	TFH_L_SYNC, /* waits for the device */
+};
+
+/* One call on the time line. */
+struct tfh_piece {
+	int64_t t0, t1;
+	uint64_t bytes; /* copies */
+	uint64_t handle; /* events, streams: first argument word */
+	uint32_t thread, stream;
+	uint32_t stage; /* stages: index in tfh_job.stage, passive pieces only */
+	uint8_t label;	/* enum tfh_label */
+	uint8_t family, dir;
+	bool pageable, passive, failed, saves; /* saves: writes a checkpoint */
+	float density; /* passive: share of [t0, t1) spent in the stage */
+	uint64_t number; /* order of arrival, to keep the sort stable */
+};
+
+/* A batch delivered to a training or other loop, or a step mark. */
+struct tfh_tick {
+	int64_t t0, t1; /* of the get-next */
+	int64_t x0, x1; /* of the call that executes a graph around it, 0 = none */
+	uint32_t series, thread;
+	bool end; /* "no more elements": not a batch */
+};
+
+/* One iterator object. */
+struct tfh_series {
+	uint32_t iterator, stage, group;
+	bool loop; /* dataset loop inside a graph */
+	uint64_t count, contained, execs; /* batches; those inside executing calls; such calls */
+	struct {
+		uint32_t name;
+		int64_t ns;
+	} tag[6]; /* functions executed between its batches, by time */
+};
+
+/* Iterators of the same program place: the same pipeline feeding the same function. */
+struct tfh_group {
+	uint64_t key, count, runs;
+	int64_t owned_ns; /* time from its batches to the next batch of any group */
+	int64_t wait_ns;
+	uint32_t series; /* a member */
+	const char *tag; /* function text, "" eager */
+};
+
+/* A function given to TFE_Execute, or a session target. */
+struct tfh_tag {
+	uint32_t name;
+	bool function, getnext, save;
+	uint64_t count;
+	int64_t ns;
+	uint32_t thread;
+};
+
+struct tfh_thread_use {
+	uint64_t launches, driver, execs, gets;
+	int64_t exec_ns, driver_ns, last; /* last: end of the last of them */
+	bool drives; /* its calls make the step's time line */
+};
+
+/* Pipeline stage: all objects with the same place in the pipeline. */
+struct tfh_stage_use {
+	const char *prefix; /* without [n] */
+	const char *type;   /* last component */
+	int32_t parent;	    /* index, -1 root */
+	bool async, training;
+	uint32_t parallelism;
+	uint64_t calls;
+	int64_t total, self;
+	int64_t waited; /* exposed input time during which a runner of the parent was in this stage */
+	int64_t seen;	/* last moment counted into `waited` */
+};
+
+/* One window: `steps` steps that are judged together (1, or the steps of one executed call). */
+struct tfh_window {
+	int64_t t0, t1;
+	uint32_t steps;
+	uint8_t segment; /* enum tfh_segment */
+	bool hole, group, cut;
+	int64_t x1;	/* group: end of the executing call that begins in the window */
+	int64_t last;	/* group: return of the last get-next in that call */
+	int64_t gets;	/* group: time in get-next between t0 and x1 */
+};
+
+/* Where a window's time went. Causes carry all but compute and the unattributed rest. What was done while the device
+ * had work is tentative until the next wait tells whether the device was busy all the time. */
+struct tfh_account {
+	int64_t cause[TFH_CAUSE_COUNT], tentative[TFH_CAUSE_COUNT];
+	int64_t compute, direct; /* direct: charged without inference about the device */
+	int64_t input_in_exec;	 /* group windows: input charged before x1 */
+	int64_t d2h_bytes;
+	bool compiled, saved;
+};
+
+/* Token of the launch sequence, for the launch-period clock. */
+struct tfh_token {
+	uint64_t hash;
+	int64_t t0, t1;
+	uint8_t label, dir, family;
+};
+
+struct tfh_copy_use {
+	const struct tfh_fn_info *fn;
+	uint8_t dir;
+	bool pageable;
+	uint64_t calls, bytes, blocking, small;
+	int64_t ns;
+};
+
+struct tfh_kernel_use {
+	uint32_t function;
+	uint64_t calls;
+};
+
+#define TFH_BINS 40
+struct tfh_job {
+	const struct tfh_feed *feed;
+	uint32_t process;
+	struct tfh_arena arena; /* strings of the result */
+	/* survey */
+	int64_t first, last, last_work; /* ns; last end of a driving call */
+	uint64_t events, launches, consumers, execs, syncs, copies, marks;
+	struct tfh_thread_use *thread; /* by run thread index */
+	TFH_VEC(struct tfh_tick) tick;
+	TFH_VEC(struct tfh_tick) mark;
+	TFH_VEC(struct tfh_series) series;
+	TFH_VEC(struct tfh_group) group;
+	TFH_VEC(struct tfh_tag) tag;
+	TFH_VEC(int32_t) tag_of; /* by name id: index in tag, -1 not looked up */
+	TFH_VEC(struct tfh_piece) longs; /* by t0 after the survey */
+	TFH_VEC(struct tfh_token) token;
+	TFH_VEC(struct tfh_stage_use) stage;
+	TFH_VEC(int32_t) stage_of; /* by stage id: index in stage, -1 not looked up, -2 unknown */
+	double best_bw[8][2][TFH_BINS]; /* bytes/ns by direction, pageable, log2 of size */
+	int32_t train_group;		/* -1 none */
+	/* segment */
+	enum tfh_step_clock clock;
+	const char *clock_name;
+	double per_execution;
+	bool grouped;
+	TFH_VEC(struct tfh_window) window; /* tiles what is judged, in order */
+	int64_t segment_ns[TFH_SEGMENT_COUNT];
+	uint32_t segment_n[TFH_SEGMENT_COUNT];
+	int64_t median; /* of a step */
+	/* attribute */
+	TFH_VEC(struct tfh_step) step; /* by window, times of the whole window */
+	int64_t cause_ns[TFH_CAUSE_COUNT], compute_ns, direct_ns, train_ns; /* sums of judged windows */
+	TFH_VEC(struct tfh_copy_use) copy;
+	TFH_VEC(struct tfh_kernel_use) kernel;
+	uint64_t graph_launches;
+	size_t counted; /* window of the event counted last */
+	uint64_t train_steps; /* in windows of segment TRAIN */
+	bool cpu_only;	      /* no launch in the whole run: executing graphs is the compute */
+	int64_t cpu_running, cpu_wall; /* of the driving thread, where its CPU clock was read */
+	/* classify */
+	enum tfh_cause input_cause;
+	int32_t guilty; /* stage index, -1 */
+};
+
+/* survey.c */
+int tfh_survey(struct tfh_job *job, struct tfh_err *err);
+bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p); /* false: not a call of interest */
+/* Calls that execute ops: only outermost ones count (false for others); a get-next run eagerly is input. */
+bool tfh_exec_piece(struct tfh_job *job, const struct tfh_event *ev, struct tfh_piece *p);
+struct tfh_tag *tfh_tag_of(struct tfh_job *job, uint32_t name); /* NULL: out of memory */
+
+/* stage.c: pipeline stages by place */
+int32_t tfh_stage_index(struct tfh_job *job, uint32_t id);
+bool tfh_stage_is_loop_child(struct tfh_job *job, uint32_t id);
+
+/* clock.c: iterators into groups, choice of the training group */
+void tfh_choose_iterator(struct tfh_job *job);
+
+/* period.c */
+int tfh_find_period(struct tfh_job *job);
+
+/* segment.c */
+int tfh_segment_run(struct tfh_job *job, struct tfh_err *err);
+
+/* sweep.c */
+typedef void (*tfh_seg_fn)(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p);
+struct tfh_sweep;
+struct tfh_sweep *tfh_sweep_new(struct tfh_job *job, tfh_seg_fn fn, void *arg);
+int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p);
+void tfh_sweep_until(struct tfh_sweep *s, int64_t t); /* everything that begins before t has been added */
+void tfh_sweep_free(struct tfh_sweep *s);
+
+/* attribute.c */
+int tfh_attribute(struct tfh_job *job, struct tfh_err *err);
+double tfh_bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable, uint64_t bytes); /* bytes/ns */
+
+/* tables.c */
+int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p);
+int tfh_fill_tables(struct tfh_job *job, struct tfh_result *r);
+
+/* input.c */
+void tfh_input_judge(struct tfh_job *job);
+int tfh_fill_input(struct tfh_job *job, struct tfh_result *r);
+
+/* account.c: the accounts of windows that are not settled yet */
+struct tfh_ledger;
+struct tfh_ledger *tfh_ledger_new(struct tfh_job *job);
+void tfh_ledger_free(struct tfh_ledger *l);
+/* Charges [t0, t1) to a cause (TFH_CAUSE_NONE: compute), window by window. */
+void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative, bool direct);
+/* A pause of the driving thread; what it was shows when its window ends. */
+void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative);
+/* Work of the step's main line ended at t1; ns: how much of it. */
+void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns);
+/* Everything tentative was compute (or the given transfer) if the device was busy, else what the host did. */
+void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device);
+/* The account of the window around t, NULL outside. */
+struct tfh_account *tfh_account_at(struct tfh_ledger *l, int64_t t);
+int tfh_ledger_end(struct tfh_ledger *l);
+
+/* classify.c */
+enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total, double error);
+enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls);
+int tfh_classify(struct tfh_job *job, struct tfh_result *r);
+
+/* whatif.c, text.c */
+void tfh_whatif(struct tfh_result *r);
+void tfh_explain(struct tfh_job *job, struct tfh_result *r);
+const char *tfh_text(struct tfh_job *job, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* stats.c */
+double tfh_quantile(double *v, size_t n, double q); /* sorts v */
+
+#endif

@@ -1,0 +1,131 @@
+/*
+ * Steps of a job that tells nothing but its driver calls: the period of its sequence of launches, copies and waits. One
+ * kind of call, told by function, size and kernel, begins every step: the anchor. It is good when what lies between two
+ * of its calls is mostly the same every time and contains launches. Copies to the device come first, as a new batch is
+ * what makes a step; then waits, copies back, graph launches, kernels.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#include "analyze/internal.h"
+
+#define MAX_KINDS 4096
+#define PURITY 0.6
+
+struct kind {
+	uint64_t hash, count;
+	uint8_t rank;
+};
+
+static uint8_t rank_of(const struct tfh_token *t)
+{
+	if (t->family == TFH_FAM_COPY)
+		return t->dir == TFH_DIR_H2D ? 5 : t->dir == TFH_DIR_D2H ? 3 : 0;
+	if (t->family == TFH_FAM_SYNC)
+		return 4;
+	return t->family == TFH_FAM_GRAPH_LAUNCH ? 2 : 1;
+}
+
+static struct kind *kind_of(struct kind *table, uint64_t hash)
+{
+	for (uint64_t i = tfh_hash_u64(hash), n = 0; n < MAX_KINDS; i++, n++) {
+		struct kind *k = &table[i % MAX_KINDS];
+		if (k->hash == hash || !k->count) {
+			k->hash = hash;
+			return k;
+		}
+	}
+	return NULL;
+}
+
+static bool is_launch(const struct tfh_token *t)
+{
+	return t->family == TFH_FAM_LAUNCH || t->family == TFH_FAM_GRAPH_LAUNCH;
+}
+
+/* Content of the stretch up to the next call of one kind: order-free sum of hashes, so that threads do not matter. */
+static uint64_t stretch(const struct tfh_job *job, size_t *i, uint64_t anchor, uint64_t *launches)
+{
+	uint64_t sum = 0;
+
+	*launches = 0;
+	for (; *i < job->token.n && job->token.v[*i].hash != anchor; (*i)++) {
+		sum += tfh_hash_u64(job->token.v[*i].hash);
+		*launches += is_launch(&job->token.v[*i]);
+	}
+	return sum;
+}
+
+static double purity(const struct tfh_job *job, const struct kind *k, bool self_launch)
+{
+	uint64_t majority = 0, vote = 0, same = 0, all = 0, launches;
+
+	for (int pass = 0; pass < 2; pass++) {
+		size_t i = 0;
+		stretch(job, &i, k->hash, &launches);
+		while (i < job->token.n) {
+			i++;
+			uint64_t c = stretch(job, &i, k->hash, &launches);
+			if (i >= job->token.n)
+				break;
+			if (!launches && !self_launch)
+				c = (uint64_t)-1 - i; /* nothing launched: no step, equals nothing */
+			if (pass) {
+				all++;
+				same += c == majority;
+			} else if (!vote) {
+				majority = c;
+				vote = 1;
+			} else {
+				vote += c == majority ? 1 : (uint64_t)-1;
+			}
+		}
+	}
+	return all ? (double)same / (double)all : 0;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct tfh_token *x = a, *y = b;
+	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
+}
+
+/* Leaves in job->mark one entry per step, as if the job had marked them. 0, or -ENOMEM. No period: none. */
+int tfh_find_period(struct tfh_job *job)
+{
+	struct kind *table = calloc(MAX_KINDS, sizeof(*table));
+	const struct kind *best = NULL;
+	int rc = 0;
+
+	if (!table)
+		return -ENOMEM;
+	qsort(job->token.v, job->token.n, sizeof(*job->token.v), by_begin);
+	for (size_t i = 0; i < job->token.n; i++) {
+		struct kind *k = kind_of(table, job->token.v[i].hash);
+		if (k) {
+			k->count++;
+			k->rank = rank_of(&job->token.v[i]);
+		}
+	}
+	for (uint8_t rank = 5; rank > 0 && !best; rank--) {
+		for (size_t i = 0; i < MAX_KINDS; i++) {
+			const struct kind *k = &table[i];
+			if (k->count < 4 || k->rank != rank || (best && k->count <= best->count))
+				continue;
+			if (purity(job, k, rank <= 2) >= PURITY)
+				best = k;
+		}
+	}
+	for (size_t i = 0; best && i < job->token.n && !rc; i++) {
+		const struct tfh_token *t = &job->token.v[i];
+		/* A step ends with its wait, and begins with its batch. */
+		int64_t at = rank_of(t) == 4 || rank_of(t) == 3 ? t->t1 : t->t0;
+		struct tfh_tick m = {.t0 = at, .t1 = at};
+		if (t->hash == best->hash)
+			rc = TFH_PUSH(job->mark, m);
+	}
+	free(table);
+	return rc;
+}

@@ -1,0 +1,342 @@
+/*
+ * Steps and phases. A step runs from the moment its batch was delivered to the moment the next one was: windows tile the
+ * training loop, and their number is the number of batches. Order of trust: the job's own marks, the training iterator,
+ * a repeated graph execution, the period of the launches.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/internal.h"
+
+#define MAX_GROUP 256
+
+/* The window being built. */
+struct build {
+	struct tfh_job *job;
+	struct tfh_window w;
+	bool open;
+	int64_t must; /* the window reaches at least here when it is cut */
+	int rc;
+};
+
+static void note_segment(struct tfh_job *job, enum tfh_segment kind, int64_t ns, uint32_t n)
+{
+	if (ns <= 0)
+		return;
+	job->segment_ns[kind] += ns;
+	job->segment_n[kind] += n;
+}
+
+static void close_window(struct build *b, int64_t t, bool cut)
+{
+	if (!b->open)
+		return;
+	b->open = false;
+	b->w.t1 = t > b->w.t0 ? t : b->w.t0;
+	b->w.cut = cut;
+	b->w.last = b->w.last ? b->w.last : b->must;
+	if (TFH_PUSH(b->job->window, b->w))
+		b->rc = -ENOMEM;
+}
+
+static void open_window(struct build *b, int64_t t)
+{
+	memset(&b->w, 0, sizeof(b->w));
+	b->w.t0 = t;
+	b->w.steps = 1;
+	b->w.segment = TFH_SEGMENT_TRAIN;
+	b->must = 0;
+	b->open = true;
+}
+
+static bool mine(const struct tfh_job *job, const struct tfh_tick *t)
+{
+	return (int32_t)job->series.v[t->series].group == job->train_group;
+}
+
+/* Batches of another loop come in runs; an iterator that takes turns with the training one belongs to the step. */
+static bool evaluates(const struct tfh_job *job, const struct tfh_tick *t)
+{
+	const struct tfh_group *g = &job->group.v[job->series.v[t->series].group];
+	const struct tfh_group *train = &job->group.v[job->train_group];
+
+	return !mine(job, t) && (g->runs * 2 <= g->count || g->runs * 4 <= train->count);
+}
+
+static int64_t begin_of(const struct tfh_tick *t)
+{
+	return t->x0 ? t->x0 : t->t0;
+}
+
+/* Takes all ticks of the executing call that begins with *i; leaves *i at its last. */
+static void take_group(struct build *b, size_t *i)
+{
+	struct tfh_job *job = b->job;
+	const struct tfh_tick *first = &job->tick.v[*i];
+	size_t j = *i;
+
+	b->w.group = true;
+	b->w.x1 = first->x1;
+	b->w.last = first->t1;
+	while (j + 1 < job->tick.n && job->tick.v[j + 1].x0 == first->x0 && first->x0) {
+		const struct tfh_tick *t = &job->tick.v[++j];
+		b->w.gets += t->t1 - t->t0;
+		b->w.steps += !t->end;
+		b->w.last = t->t1;
+	}
+	*i = j;
+}
+
+static void from_iterator(struct build *b)
+{
+	struct tfh_job *job = b->job;
+	uint32_t series = UINT32_MAX;
+	int64_t eval = 0, idle = 0;
+
+	for (size_t i = 0; i < job->tick.n; i++) {
+		const struct tfh_tick *t = &job->tick.v[i];
+		if (evaluates(job, t)) {
+			close_window(b, begin_of(t), true);
+			if (!eval) {
+				eval = begin_of(t);
+				job->segment_n[TFH_SEGMENT_EVAL]++;
+			}
+			idle = t->t1;
+			continue;
+		}
+		if (!mine(job, t))
+			continue;
+		if (eval) {
+			job->segment_ns[TFH_SEGMENT_EVAL] += begin_of(t) - eval;
+			eval = 0;
+		}
+		if (t->end) {
+			close_window(b, t->t1, true);
+			idle = t->t1;
+			continue;
+		}
+		/* A new iterator is a new epoch: its first batch is waited for before its first step. */
+		if (series != UINT32_MAX && t->series != series) {
+			close_window(b, begin_of(t), true);
+			note_segment(job, TFH_SEGMENT_WARMUP, t->t1 - (idle ? idle : begin_of(t)), 1);
+		}
+		close_window(b, t->t1, false);
+		series = t->series;
+		open_window(b, t->t1);
+		b->must = t->x1;
+		if (job->grouped)
+			take_group(b, &i);
+	}
+	if (eval)
+		job->segment_ns[TFH_SEGMENT_EVAL] += (idle > job->last_work ? idle : job->last_work) - eval;
+	close_window(b, job->last_work, true);
+}
+
+static void from_marks(struct build *b)
+{
+	struct tfh_job *job = b->job;
+
+	for (size_t i = 0; i < job->mark.n; i++) {
+		const struct tfh_tick *m = &job->mark.v[i];
+		close_window(b, m->t0, false);
+		open_window(b, m->t0);
+		b->must = m->t1;
+	}
+	if (job->mark.n) {
+		int64_t end = job->mark.v[job->mark.n - 1].t1;
+		close_window(b, end > b->w.t0 ? end : job->last_work, true);
+	}
+}
+
+/* Function executed most: a pass of its own, as only now is it known which. Its calls become marks. */
+static int find_exec(struct tfh_job *job, struct tfh_err *err)
+{
+	const struct tfh_feed *f = job->feed;
+	const struct tfh_tag *best = NULL;
+	struct tfh_event ev;
+	int rc;
+
+	for (size_t i = 0; i < job->tag.n; i++)
+		if (job->tag.v[i].function && job->tag.v[i].count >= 4 &&
+		    (!best || job->tag.v[i].ns > best->ns))
+			best = &job->tag.v[i];
+	if (!best)
+		return 0;
+	rc = f->rewind(f->arg, job->process, err);
+	while (!rc && f->next(f->arg, &ev)) {
+		struct tfh_tick m = {.t0 = ev.t0, .t1 = ev.t1};
+		if ((ev.fn->family == TFH_FAM_EXECUTE || ev.fn->family == TFH_FAM_SESSION) &&
+		    ev.kind == TFT_CALL && ev.depth == 0 && (uint32_t)ev.w[0] == best->name)
+			rc = TFH_PUSH(job->mark, m);
+	}
+	job->clock_name = f->name(f->arg, job->process, TFT_NAME_OP, best->name, NULL, NULL);
+	return rc ? rc : f->error(f->arg, err);
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct tfh_tick *x = a, *y = b;
+	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static int64_t step_ns(const struct tfh_window *w)
+{
+	return (w->t1 - w->t0) / (w->steps ? w->steps : 1);
+}
+
+static int64_t median_step(const struct tfh_job *job, bool with_cut)
+{
+	int64_t *v = malloc((job->window.n + 1) * sizeof(*v)), m = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; v && i < job->window.n; i++)
+		if (with_cut || !job->window.v[i].cut)
+			v[n++] = step_ns(&job->window.v[i]);
+	if (v && n) {
+		qsort(v, n, sizeof(*v), by_number);
+		m = v[n / 2];
+	}
+	free(v);
+	return m;
+}
+
+/* A window that no batch closed may run on into work that is no step's: it is cut to a usual length, behind the call
+ * that its batch went to. */
+static void trim(struct tfh_job *job)
+{
+	for (size_t i = 0; i < job->window.n; i++) {
+		struct tfh_window *w = &job->window.v[i];
+		int64_t usual = job->median * w->steps;
+		int64_t must = w->group ? w->x1 : w->last;
+		if (!w->cut || w->t1 - w->t0 <= usual + usual / 2)
+			continue;
+		int64_t t1 = w->t0 + usual;
+		w->t1 = must > t1 && must < w->t1 ? must : t1;
+	}
+}
+
+/* Steady is from the first step on that is within half of the median, but no more than a tenth of the run is given up
+ * for it. The first step is never steady. */
+static void warm_up(struct tfh_job *job)
+{
+	size_t n = job->window.n, most = n / 10 > 1 ? n / 10 : 1;
+
+	for (size_t i = 0; i < n && n > 2; i++) {
+		struct tfh_window *w = &job->window.v[i];
+		if (i && (i >= most || step_ns(w) <= job->median + job->median / 2))
+			break;
+		w->segment = TFH_SEGMENT_WARMUP;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct tfh_window *w = &job->window.v[i];
+		note_segment(job, w->segment, w->t1 - w->t0, w->steps);
+	}
+	if (n)
+		note_segment(job, TFH_SEGMENT_STARTUP, job->window.v[0].t0 - job->first, 1);
+}
+
+static void mark_holes(struct tfh_job *job)
+{
+	const struct tfh_feed *f = job->feed;
+
+	for (uint32_t h = 0; h < f->n_holes; h++) {
+		const struct tfh_hole *hole = &f->holes[h];
+		if (hole->process != job->process)
+			continue;
+		for (size_t i = 0; i < job->window.n; i++) {
+			struct tfh_window *w = &job->window.v[i];
+			w->hole |= hole->t0 < w->t1 && hole->t1 >= w->t0;
+		}
+	}
+}
+
+/* Several batches per executed call, fetched by a thread that may run ahead of the computing: then the call is judged
+ * as a whole and its steps get equal parts. */
+static void decide_grouping(struct tfh_job *job)
+{
+	const struct tfh_group *g = &job->group.v[job->train_group];
+	uint64_t execs = 0, contained = 0;
+	bool loop = false;
+
+	for (size_t i = 0; i < job->series.n; i++) {
+		const struct tfh_series *s = &job->series.v[i];
+		if ((int32_t)s->group != job->train_group)
+			continue;
+		execs += s->execs;
+		contained += s->contained;
+		loop |= s->loop;
+	}
+	job->per_execution = execs && !loop ? (double)contained / (double)execs : 1;
+	job->grouped = !loop && execs >= 3 && job->per_execution > 1.5 &&
+		       job->per_execution <= MAX_GROUP && contained * 2 > g->count;
+	if (!job->grouped)
+		job->per_execution = 1;
+}
+
+static const char *iterator_name(struct tfh_job *job)
+{
+	const struct tfh_group *g = &job->group.v[job->train_group];
+
+	if (*g->tag)
+		return tfh_text(job, "get-next of %s", g->tag);
+	return job->series.v[g->series].loop ? "dataset loop inside a graph" : "get-next";
+}
+
+static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *err)
+{
+	int rc = 0;
+
+	job->per_execution = 1;
+	tfh_choose_iterator(job);
+	if (job->mark.n >= 2) {
+		job->clock = TFH_STEP_CLOCK_MARK;
+		job->clock_name = "tfhook_step";
+		qsort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin);
+		from_marks(b);
+		return b->rc;
+	}
+	job->mark.n = 0;
+	if (job->train_group >= 0) {
+		job->clock = TFH_STEP_CLOCK_ITERATOR;
+		job->clock_name = iterator_name(job);
+		decide_grouping(job);
+		from_iterator(b);
+		return b->rc;
+	}
+	rc = find_exec(job, err);
+	if (!rc && job->mark.n) {
+		job->clock = TFH_STEP_CLOCK_EXEC;
+	} else if (!rc) {
+		rc = tfh_find_period(job);
+		job->clock = job->mark.n ? TFH_STEP_CLOCK_PERIOD : TFH_STEP_CLOCK_NONE;
+		job->clock_name = "period of the launches";
+	}
+	if (rc)
+		return rc;
+	qsort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin);
+	from_marks(b);
+	return b->rc;
+}
+
+int tfh_segment_run(struct tfh_job *job, struct tfh_err *err)
+{
+	struct build b = {.job = job};
+	int rc = choose_clock(job, &b, err);
+
+	if (rc)
+		return tfh_err_set(err, rc, "cannot find the steps: %s", strerror(-rc));
+	job->median = median_step(job, false);
+	if (!job->median)
+		job->median = median_step(job, true);
+	trim(job);
+	warm_up(job);
+	mark_holes(job);
+	return 0;
+}

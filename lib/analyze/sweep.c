@@ -1,0 +1,204 @@
+/*
+ * Flattens calls of several threads to one line of segments: at every moment the innermost or most telling call that is
+ * open, or a gap. Calls arrive in order of end time and at most TFH_LONG_NS long (longer ones are known from the first
+ * pass), so a heap over begin times needs to look back no further than that.
+ *
+ * Passive pieces (producers of a pipeline) make no segments: for each stage, the time during which a producer was in it
+ * while the training loop waited for input is added up.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/internal.h"
+
+#define MAX_ACTIVE 512
+
+struct tfh_sweep {
+	struct tfh_job *job;
+	tfh_seg_fn fn;
+	void *arg;
+	struct tfh_piece *heap;
+	size_t n, cap, next_long, window;
+	struct tfh_piece active[MAX_ACTIVE];
+	int64_t waited_at_begin[MAX_ACTIVE]; /* passive ones: input clock when they began */
+	size_t n_active;
+	int64_t cur, waited; /* waited: exposed input time in training windows so far */
+	/* segment not handed out yet: it may go on */
+	struct tfh_piece last;
+	int64_t last_t0;
+	bool has_last, last_gap;
+	uint64_t added;
+};
+
+struct tfh_sweep *tfh_sweep_new(struct tfh_job *job, tfh_seg_fn fn, void *arg)
+{
+	struct tfh_sweep *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		s->job = job;
+		s->fn = fn;
+		s->arg = arg;
+		s->cur = INT64_MIN;
+	}
+	return s;
+}
+
+void tfh_sweep_free(struct tfh_sweep *s)
+{
+	if (s)
+		free(s->heap);
+	free(s);
+}
+
+static bool before(const struct tfh_piece *a, const struct tfh_piece *b)
+{
+	return a->t0 != b->t0 ? a->t0 < b->t0 : a->number < b->number;
+}
+
+int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p)
+{
+	size_t i = s->n;
+
+	if (s->n == s->cap && tfh_vec_grow((void **)&s->heap, &s->cap, s->n, sizeof(*s->heap)))
+		return -ENOMEM;
+	s->n++;
+	struct tfh_piece x = *p;
+	x.number = ++s->added;
+	for (; i && before(&x, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		s->heap[i] = s->heap[(i - 1) / 2];
+	s->heap[i] = x;
+	return 0;
+}
+
+static struct tfh_piece pop(struct tfh_sweep *s)
+{
+	struct tfh_piece top = s->heap[0], x = s->heap[--s->n];
+	size_t i = 0, c;
+
+	while ((c = 2 * i + 1) < s->n) {
+		c += c + 1 < s->n && before(&s->heap[c + 1], &s->heap[c]);
+		if (!before(&s->heap[c], &x))
+			break;
+		s->heap[i] = s->heap[c];
+		i = c;
+	}
+	s->heap[i] = x;
+	return top;
+}
+
+static void flush(struct tfh_sweep *s, int64_t t)
+{
+	if (s->has_last && t > s->last_t0)
+		s->fn(s->arg, s->last_t0, t, s->last_gap ? NULL : &s->last);
+	s->has_last = false;
+}
+
+static void emit(struct tfh_sweep *s, const struct tfh_piece *p)
+{
+	if (s->has_last && s->last_gap == !p && (!p || p->number == s->last.number))
+		return;
+	flush(s, s->cur);
+	s->has_last = true;
+	s->last_gap = !p;
+	s->last_t0 = s->cur;
+	if (p)
+		s->last = *p;
+}
+
+/* Adds what of [t0, t1) lies in training windows to the input clock. */
+static void wait_for_input(struct tfh_sweep *s, int64_t t0, int64_t t1)
+{
+	struct tfh_job *job = s->job;
+
+	while (s->window < job->window.n && job->window.v[s->window].t1 <= t0)
+		s->window++;
+	for (size_t i = s->window; i < job->window.n && job->window.v[i].t0 < t1; i++) {
+		const struct tfh_window *w = &job->window.v[i];
+		int64_t a = w->t0 > t0 ? w->t0 : t0, b = w->t1 < t1 ? w->t1 : t1;
+		if (w->segment == TFH_SEGMENT_TRAIN && b > a)
+			s->waited += b - a;
+	}
+}
+
+/* A producer left its stage. Several producers of one stage count once: only time after `seen` is new. */
+static void leave_stage(struct tfh_sweep *s, size_t i)
+{
+	const struct tfh_piece *p = &s->active[i];
+	struct tfh_stage_use *stage = &s->job->stage.v[p->stage];
+	int64_t from = s->waited_at_begin[i];
+
+	if (p->density >= 1 && from < stage->seen)
+		from = stage->seen;
+	if (s->waited <= from)
+		return;
+	stage->waited += (int64_t)(p->density * (double)(s->waited - from));
+	if (p->density >= 1)
+		stage->seen = s->waited;
+}
+
+static void drop_ended(struct tfh_sweep *s)
+{
+	for (size_t i = 0; i < s->n_active;) {
+		if (s->active[i].t1 > s->cur) {
+			i++;
+			continue;
+		}
+		if (s->active[i].passive)
+			leave_stage(s, i);
+		s->n_active--;
+		s->active[i] = s->active[s->n_active];
+		s->waited_at_begin[i] = s->waited_at_begin[s->n_active];
+	}
+}
+
+static void advance(struct tfh_sweep *s, int64_t to)
+{
+	while (s->cur < to) {
+		int64_t end = to;
+		const struct tfh_piece *best = NULL;
+		for (size_t i = 0; i < s->n_active; i++) {
+			const struct tfh_piece *p = &s->active[i];
+			if (p->t1 < end)
+				end = p->t1;
+			if (!p->passive &&
+			    (!best || p->label > best->label || (p->label == best->label && p->t0 > best->t0)))
+				best = p;
+		}
+		emit(s, best);
+		if (best && best->label == TFH_L_INPUT)
+			wait_for_input(s, s->cur, end);
+		s->cur = end;
+		drop_ended(s);
+	}
+}
+
+void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
+{
+	struct tfh_job *job = s->job;
+
+	for (; s->next_long < job->longs.n && job->longs.v[s->next_long].t0 < t; s->next_long++)
+		if (job->longs.v[s->next_long].label || job->longs.v[s->next_long].passive)
+			tfh_sweep_add(s, &job->longs.v[s->next_long]);
+	while (s->n && s->heap[0].t0 < t) {
+		struct tfh_piece p = pop(s);
+		if (s->cur == INT64_MIN)
+			s->cur = p.t0;
+		if (p.t0 > s->cur)
+			advance(s, p.t0);
+		if (p.t1 <= s->cur || s->n_active == MAX_ACTIVE)
+			continue;
+		s->waited_at_begin[s->n_active] = s->waited;
+		s->active[s->n_active++] = p;
+	}
+	if (t == INT64_MAX) {
+		int64_t end = s->cur;
+		for (size_t i = 0; i < s->n_active; i++)
+			if (s->active[i].t1 > end)
+				end = s->active[i].t1;
+		if (job->window.n && job->window.v[job->window.n - 1].t1 > end)
+			end = job->window.v[job->window.n - 1].t1;
+		advance(s, end);
+		flush(s, end);
+	}
+}

@@ -1,0 +1,146 @@
+/*
+ * What is counted call by call over the training steps: copies, kernels, pipeline stages.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/internal.h"
+
+#define SMALL_COPY (64u << 10)
+
+static int count_copy(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
+{
+	struct tfh_copy_use u = {.fn = ev->fn, .dir = p->dir, .pageable = p->pageable};
+	size_t i = 0;
+
+	while (i < job->copy.n && (job->copy.v[i].fn != ev->fn || job->copy.v[i].dir != p->dir ||
+				   job->copy.v[i].pageable != p->pageable))
+		i++;
+	if (i == job->copy.n && TFH_PUSH(job->copy, u))
+		return -ENOMEM;
+	job->copy.v[i].calls++;
+	job->copy.v[i].bytes += p->bytes;
+	job->copy.v[i].ns += p->t1 - p->t0;
+	job->copy.v[i].blocking += p->label == TFH_L_COPY;
+	job->copy.v[i].small += p->bytes < SMALL_COPY;
+	return 0;
+}
+
+static int count_kernel(struct tfh_job *job, const struct tfh_event *ev)
+{
+	struct tfh_kernel_use u = {.function = (uint32_t)ev->w[0]};
+	size_t i = 0;
+
+	while (i < job->kernel.n && job->kernel.v[i].function != u.function)
+		i++;
+	if (i == job->kernel.n && TFH_PUSH(job->kernel, u))
+		return -ENOMEM;
+	job->kernel.v[i].calls++;
+	/* What is launched often is found early next time. */
+	if (i && job->kernel.v[i].calls > job->kernel.v[i / 2].calls) {
+		u = job->kernel.v[i];
+		job->kernel.v[i] = job->kernel.v[i / 2];
+		job->kernel.v[i / 2] = u;
+	}
+	return 0;
+}
+
+static void count_stage(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
+{
+	int32_t at = tfh_stage_index(job, p->stage);
+
+	if (at < 0)
+		return;
+	struct tfh_stage_use *s = &job->stage.v[at];
+	if (ev->kind == TFT_AGG) {
+		s->calls += ev->ctx;
+		s->total += (int64_t)ev->w[0];
+		s->self += (int64_t)ev->w[1];
+	} else {
+		s->calls++;
+		s->total += ev->t1 - ev->t0;
+		s->self += (int64_t)ev->w[2];
+	}
+}
+
+int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
+{
+	while (job->counted < job->window.n && job->window.v[job->counted].t1 < ev->t1)
+		job->counted++;
+	if (job->counted == job->window.n)
+		return 0;
+	const struct tfh_window *w = &job->window.v[job->counted];
+	if (ev->t1 < w->t0 || w->segment != TFH_SEGMENT_TRAIN)
+		return 0;
+	if (p->passive)
+		count_stage(job, ev, p);
+	else if (p->family == TFH_FAM_COPY)
+		return count_copy(job, ev, p);
+	else if (p->family == TFH_FAM_LAUNCH)
+		return count_kernel(job, ev);
+	else if (p->family == TFH_FAM_GRAPH_LAUNCH)
+		job->graph_launches++;
+	return 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct tfh_transfer *x = a, *y = b;
+	return x->bytes_per_step > y->bytes_per_step ? -1 : x->bytes_per_step < y->bytes_per_step;
+}
+
+static int by_calls(const void *a, const void *b)
+{
+	const struct tfh_kernel *x = a, *y = b;
+	return x->calls_per_step > y->calls_per_step ? -1 : x->calls_per_step < y->calls_per_step;
+}
+
+static const char *kernel_name(struct tfh_job *job, uint32_t id)
+{
+	const char *s = job->feed->name(job->feed->arg, job->process, TFT_NAME_FUNCTION, id, NULL, NULL);
+
+	return *s ? s : tfh_text(job, "kernel #%u", id);
+}
+
+int tfh_fill_tables(struct tfh_job *job, struct tfh_result *r)
+{
+	double steps = job->train_steps ? (double)job->train_steps : NAN;
+
+	r->transfers = tfh_arena_array(&job->arena, job->copy.n + 1, sizeof(*r->transfers));
+	r->kernels = tfh_arena_array(&job->arena, job->kernel.n + 2, sizeof(*r->kernels));
+	if (!r->transfers || !r->kernels)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->copy.n; i++) {
+		const struct tfh_copy_use *u = &job->copy.v[i];
+		struct tfh_transfer *t = &r->transfers[r->n_transfers++];
+		bool host = u->dir == TFH_DIR_H2D || u->dir == TFH_DIR_D2H;
+		t->fn = u->fn->name;
+		t->dir = u->dir;
+		t->pageable = host ? u->pageable : -1;
+		t->calls_per_step = (double)u->calls / steps;
+		t->bytes_per_step = (double)u->bytes / steps;
+		/* A call that only queues the copy says nothing about its speed. */
+		t->bytes_per_s = u->blocking == u->calls && u->ns > 0 ? (double)u->bytes * 1e9 / (double)u->ns
+								      : NAN;
+		t->blocking_calls = u->blocking;
+		t->calls = u->calls;
+		t->where = "";
+	}
+	for (size_t i = 0; i < job->kernel.n; i++) {
+		struct tfh_kernel *k = &r->kernels[r->n_kernels++];
+		k->name = kernel_name(job, job->kernel.v[i].function);
+		k->calls_per_step = (double)job->kernel.v[i].calls / steps;
+		k->median_s = k->s_per_step = k->share_of_busy = NAN;
+	}
+	if (job->graph_launches) {
+		struct tfh_kernel *k = &r->kernels[r->n_kernels++];
+		k->name = "graph launch";
+		k->calls_per_step = (double)job->graph_launches / steps;
+		k->median_s = k->s_per_step = k->share_of_busy = NAN;
+	}
+	qsort(r->transfers, r->n_transfers, sizeof(*r->transfers), by_bytes);
+	qsort(r->kernels, r->n_kernels, sizeof(*r->kernels), by_calls);
+	return 0;
+}
