@@ -81,6 +81,9 @@ static_assert(offsetof(struct tfh_rec, ctx) == 32, "on disk");
 static_assert(offsetof(struct tfh_rec, stack) == 36, "on disk");
 static_assert(offsetof(struct tfh_rec, w) == 40, "on disk");
 
+/* Run-table thread of OPEN records that a salvage wrote. Thread 0 is the flusher's own series. */
+#define TFT_THREAD_SALVAGE 0xffffffffu
+
 /* An EXT record carries 36 bytes of its parent's text or arguments in stream..w[2] (offsets 28..63). */
 #define TFT_EXT_BYTES 36
 

@@ -52,8 +52,12 @@ uint64_t tft_writer_bytes(const struct tft_writer *w);
 /* After a failed write: cut back to the last whole chunk so that a retry appends at a sound place. */
 int tft_writer_rewind(struct tft_writer *w);
 
-/* A chunk of another file that is given up: its header with the sketch stays as a DGST chunk. */
-int tft_write_digest(struct tft_writer *w, struct tft_reader *from, uint32_t chunk, struct tfh_err *err);
+/* A segment that is given up: the headers of its event chunks (with sketch and run table) stay as DGST chunks of this
+ * file, and so do the DGST chunks it holds itself. Damaged chunks are left out. */
+int tft_write_digest(struct tft_writer *w, struct tft_reader *from);
+
+/* Forgets the writer without another byte of output: in a forked child, whose parent goes on writing. */
+void tft_writer_abandon(struct tft_writer *w);
 
 /* Index and footer, close, free. `clean`: the process ended regularly with this segment; false for a segment that is
  * followed by another one. The writer is gone even when an error is returned. */

@@ -140,26 +140,38 @@ int tft_write_loss(struct tft_writer *w, const struct tft_loss *l, uint32_t n)
 	return write_chunk(w, &head, l, n * sizeof(*l));
 }
 
-int tft_write_digest(struct tft_writer *w, struct tft_reader *from, uint32_t chunk, struct tfh_err *err)
+static int write_one_digest(struct tft_writer *w, const void *header, size_t len)
+{
+	struct tft_chunk_head *h = malloc(len);
+
+	if (!h)
+		return -ENOMEM;
+	memcpy(h, header, len);
+	h->type = TFT_DGST;
+	h->number = w->chunks;
+	h->raw_bytes = 0;
+	tft_chunk_seal(h, len, 0);
+	int err = tft_write_raw(w, h, len);
+	free(h);
+	return err;
+}
+
+int tft_write_digest(struct tft_writer *w, struct tft_reader *from)
 {
 	const void *header;
 	size_t len;
 
-	int code = tft_chunk_raw(from, chunk, false, &header, &len, err);
-	if (code < 0)
-		return code;
-	uint8_t *copy = malloc(len);
-	if (!copy)
-		return tfh_err_set(err, -ENOMEM, "not enough memory to keep a chunk's sketch");
-	memcpy(copy, header, len);
-	struct tft_chunk_head *h = (struct tft_chunk_head *)copy;
-	h->type = TFT_DGST;
-	h->number = w->chunks;
-	h->raw_bytes = 0;
-	tft_chunk_seal(copy, len, 0);
-	code = tft_write_raw(w, copy, len);
-	free(copy);
-	return code < 0 ? tfh_err_set(err, code, "writing a digest failed: %s", strerror(-code)) : 0;
+	for (uint32_t i = 0; i < tft_chunk_count(from); i++) {
+		uint32_t type = tft_chunk(from, i)->type;
+		if (type != TFT_EVNT && type != TFT_DGST)
+			continue;
+		int err = tft_chunk_raw(from, i, false, &header, &len, NULL);
+		if (err == 0)
+			err = write_one_digest(w, header, len);
+		if (err < 0 && err != -EBADMSG)
+			return err;
+	}
+	return 0;
 }
 
 /* ---- life -------------------------------------------------------------------------------------------------- */
@@ -225,6 +237,11 @@ int tft_writer_rewind(struct tft_writer *w)
 	if (ftruncate(w->fd, (off_t)w->size) < 0 || lseek(w->fd, (off_t)w->size, SEEK_SET) < 0)
 		return -errno;
 	return 0;
+}
+
+void tft_writer_abandon(struct tft_writer *w)
+{
+	writer_free(w);
 }
 
 static int write_index(struct tft_writer *w, bool clean)

@@ -1,0 +1,33 @@
+/* Sets of record ranges: what a journal holds, minus what the segments hold. Not for others than salvage. */
+#ifndef TFT_PIECES_H
+#define TFT_PIECES_H
+
+#include "format/layout.h"
+
+/* Consecutive records of one thread. */
+struct tft_piece {
+	uint64_t first;
+	uint32_t thread, tid;
+	uint32_t count;
+	const struct tfh_rec *records; /* NULL: only the numbers matter */
+};
+
+struct tft_pieces {
+	struct tft_piece *v;
+	uint32_t n, cap;
+};
+
+/* 0 or -ENOMEM. An empty piece is not added. */
+int tft_pieces_add(struct tft_pieces *s, struct tft_piece p);
+void tft_pieces_free(struct tft_pieces *s);
+
+/* Sorts by (thread, first) and cuts overlaps, so that every number is there once. */
+void tft_pieces_normalise(struct tft_pieces *s);
+
+/* Does a normalised set hold any number of this range? */
+int tft_pieces_meet(const struct tft_pieces *s, uint32_t thread, uint64_t first, uint32_t count);
+
+/* Adds to `out` what `a` holds and `b` does not (both normalised). 0 or -ENOMEM. */
+int tft_pieces_minus(const struct tft_pieces *a, const struct tft_pieces *b, struct tft_pieces *out);
+
+#endif

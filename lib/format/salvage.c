@@ -1,0 +1,534 @@
+/*
+ * What a journal still holds becomes one more segment. Rings are read before staging and staging before segments, in
+ * the direction in which records move, so that even a living process' record is met at least once; numbers tell copies
+ * apart.
+ */
+#include "format/journal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "format/head.h"
+#include "format/pieces.h"
+#include "format/reader.h"
+#include "format/tft_write.h"
+
+#define NOTE_BEGIN "salvaged.journal="
+
+struct salvage {
+	struct tft_view *view;
+	const struct tft_journal *journal;
+	const char *out_dir, *run_dir, *prefix; /* of the journal: copies that end */
+	unsigned flags;
+	bool done_before; /* an earlier salvage wrote open calls and losses */
+	uint32_t next_segment;
+	uint64_t end_ticks; /* when the process was last known to live */
+	struct tft_pieces held, known, missing;
+	struct tfh_rec **copies; /* what the pieces point into */
+	uint32_t n_copies, copies_cap;
+	struct tfh_arena arena;
+	struct tft_head head;
+	struct tft_salvaged *result;
+};
+
+/* ---- what the journal holds -------------------------------------------------------------------------------- */
+
+static struct tfh_rec *new_copy(struct salvage *s, uint64_t records)
+{
+	if (s->n_copies == s->copies_cap) {
+		uint32_t cap = s->copies_cap ? s->copies_cap * 2 : 64;
+		struct tfh_rec **grown = realloc(s->copies, cap * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		s->copies = grown;
+		s->copies_cap = cap;
+	}
+	struct tfh_rec *copy = malloc((records ? records : 1) * sizeof(*copy));
+	if (copy)
+		s->copies[s->n_copies++] = copy;
+	return copy;
+}
+
+/* Adds copied records but those whose own number contradicts their place. */
+static int hold(struct salvage *s, struct tft_piece p)
+{
+	uint32_t start = 0;
+
+	for (uint32_t i = 0; i <= p.count; i++) {
+		bool sound = i < p.count && p.records[i].seq == (uint32_t)(p.first + i) && p.records[i].kind;
+		if (sound)
+			continue;
+		struct tft_piece part = p;
+		part.first += start;
+		part.records += start;
+		part.count = i - start;
+		if (tft_pieces_add(&s->held, part) < 0)
+			return -ENOMEM;
+		start = i + 1;
+		s->result->torn += i < p.count;
+	}
+	return 0;
+}
+
+static int hold_ring(struct salvage *s, const struct tft_ring *ring)
+{
+	uint32_t capacity;
+	const struct tfh_rec *records = tft_view_records(s->view, ring, &capacity);
+	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+
+	if (!records || head - tail > capacity) {
+		s->result->torn += head != tail;
+		return 0;
+	}
+	struct tfh_rec *copy = new_copy(s, head - tail);
+	if (!copy)
+		return -ENOMEM;
+	for (uint64_t n = tail; n != head; n++)
+		copy[n - tail] = records[n & (capacity - 1)];
+	/* a living flusher has moved on: what it took may be overwritten here and is met again behind it */
+	uint64_t moved = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) - tail;
+	if (moved > head - tail)
+		moved = head - tail;
+	return hold(s, (struct tft_piece){.first = tail + moved,
+					  .thread = ring->thread,
+					  .tid = ring->tid,
+					  .count = (uint32_t)(head - tail - moved),
+					  .records = copy + moved});
+}
+
+static int hold_staging(struct salvage *s)
+{
+	const struct tfh_rec *records;
+	const struct tft_staging *st = tft_view_staging(s->view, &records);
+
+	if (!st)
+		return 0;
+	uint32_t epoch = __atomic_load_n(&st->epoch, __ATOMIC_ACQUIRE);
+	uint32_t n = __atomic_load_n(&st->n_batches, __ATOMIC_ACQUIRE);
+	if (n > TFT_STAGING_BATCHES)
+		return 0;
+	struct tfh_rec *copy = new_copy(s, st->capacity);
+	struct tft_piece *p = copy ? malloc((n ? n : 1) * sizeof(*p)) : NULL;
+	int code = p ? 0 : -ENOMEM;
+	for (uint32_t i = 0; p && i < n; i++) {
+		const struct tft_staged *b = &st->batch[i];
+		uint32_t count = __atomic_load_n(&b->count, __ATOMIC_ACQUIRE);
+		uint32_t offset = b->offset;
+		if (offset > st->capacity || count > st->capacity - offset) {
+			s->result->torn++;
+			count = offset = 0;
+		}
+		memcpy(copy + offset, records + offset, count * sizeof(*copy));
+		p[i] = (struct tft_piece){b->first, b->thread, b->tid, count, copy + offset};
+	}
+	/* reset under our eyes: everything that was here is in a segment now */
+	if (__atomic_load_n(&st->epoch, __ATOMIC_ACQUIRE) == epoch)
+		for (uint32_t i = 0; i < n && code == 0; i++)
+			code = hold(s, p[i]);
+	free(p);
+	return code;
+}
+
+/* Sums of short calls that were not published yet: records with the numbers that come next. */
+static int hold_sums(struct salvage *s, const struct tft_ring *ring)
+{
+	uint64_t number = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	struct tfh_rec *copy = new_copy(s, TFT_AGG_SLOTS);
+	uint16_t fn = 0;
+	uint32_t n = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->head.fn_count && !fn; i++)
+		if (s->head.fn[i].family == TFH_FAM_STAGE)
+			fn = (uint16_t)i;
+	for (uint32_t i = 0; i < TFT_AGG_SLOTS; i++) {
+		const struct tft_agg_slot *slot = &ring->agg[i];
+		if (!slot->stage || !slot->n)
+			continue;
+		copy[n] = (struct tfh_rec){.t_begin = slot->t_first,
+					   .t_end = slot->t_last,
+					   .fn = fn,
+					   .kind = TFT_AGG,
+					   .seq = (uint32_t)(number + n),
+					   .stream = slot->stage,
+					   .ctx = slot->n,
+					   .w = {slot->total, slot->self, slot->max}};
+		n++;
+	}
+	return hold(s, (struct tft_piece){number, ring->thread, ring->tid, n, copy});
+}
+
+static void hold_open(struct salvage *s, const struct tft_ring *ring, struct tfh_rec *open, uint32_t *n)
+{
+	for (uint32_t i = 0; i < TFT_OPEN_SLOTS; i++) {
+		const struct tft_open_slot *slot = &ring->open[i];
+		uint16_t fn = __atomic_load_n(&slot->fn, __ATOMIC_ACQUIRE);
+		if (!fn || *n == TFT_MAX_EVENTS)
+			continue;
+		uint64_t end = (int64_t)(s->end_ticks - slot->t_begin) < 0 ? slot->t_begin : s->end_ticks;
+		open[*n] = (struct tfh_rec){.t_begin = slot->t_begin,
+					    .t_end = end,
+					    .fn = fn,
+					    .kind = TFT_OPEN,
+					    .depth = (uint8_t)i,
+					    .seq = *n,
+					    .stream = slot->stage,
+					    .ctx = ring->thread,
+					    .w = {slot->arg, ring->tid, 0}};
+		++*n;
+	}
+}
+
+static int hold_in_flight(struct salvage *s)
+{
+	uint32_t rings = tft_view_rings(s->view), n = 0;
+	struct tfh_rec *open = new_copy(s, TFT_MAX_EVENTS);
+	int code = open ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < rings && code == 0; i++) {
+		const struct tft_ring *ring = tft_view_ring(s->view, i);
+		if (!ring || ring->state != TFT_RING_ACTIVE)
+			continue;
+		/* sums of a living thread will be published by itself */
+		if (!(s->flags & TFT_SALVAGE_SNAPSHOT))
+			code = hold_sums(s, ring);
+		hold_open(s, ring, open, &n);
+	}
+	s->result->open = n;
+	if (code == 0)
+		code = hold(s, (struct tft_piece){0, TFT_THREAD_SALVAGE, 0, n, open});
+	return code;
+}
+
+static int hold_all(struct salvage *s)
+{
+	uint32_t rings = tft_view_rings(s->view);
+	int code = 0;
+
+	for (uint32_t i = 0; i < rings && code == 0; i++) {
+		const struct tft_ring *ring = tft_view_ring(s->view, i);
+		if (ring)
+			code = hold_ring(s, ring);
+	}
+	if (code == 0)
+		code = hold_staging(s);
+	if (code == 0)
+		code = hold_in_flight(s);
+	tft_pieces_normalise(&s->held);
+	return code;
+}
+
+/* ---- what the segments hold -------------------------------------------------------------------------------- */
+
+/* Numbers of a chunk that the journal holds too; the chunk counts only if it can be read. */
+static int know_chunk(struct salvage *s, struct tft_reader *r, uint32_t chunk)
+{
+	const struct tft_run *runs;
+	const void *data;
+	size_t len;
+	uint32_t n, met = 0;
+
+	if (tft_chunk_runs(r, chunk, &runs, &n, NULL) < 0)
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		met += (uint32_t)tft_pieces_meet(&s->held, runs[i].thread, runs[i].first, runs[i].count);
+	if (!met || tft_chunk_raw(r, chunk, true, &data, &len, NULL) < 0)
+		return 0;
+	/* the run table lies in memory of its own */
+	for (uint32_t i = 0; i < n; i++) {
+		struct tft_piece p = {runs[i].first, runs[i].thread, runs[i].tid, runs[i].count, NULL};
+		if (tft_pieces_add(&s->known, p) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int know_segment(struct salvage *s, const char *path)
+{
+	struct tft_reader *r;
+	int code = 0;
+
+	/* a segment that cannot be read holds nothing that is known */
+	if (tft_open(path, &r, NULL) < 0)
+		return 0;
+	for (uint32_t i = 0; i < tft_chunk_count(r) && code == 0; i++) {
+		uint32_t type = tft_chunk(r, i)->type;
+		const void *data;
+		size_t len;
+		if (type == TFT_EVNT || type == TFT_DGST)
+			code = know_chunk(s, r, i);
+		else if (type == TFT_NOTE && tft_chunk_payload(r, i, &data, &len, NULL) == 0 &&
+			 len >= strlen(NOTE_BEGIN) && memcmp(data, NOTE_BEGIN, strlen(NOTE_BEGIN)) == 0)
+			s->done_before = true;
+	}
+	tft_close(r);
+	return code;
+}
+
+static int know_dir(struct salvage *s, const char *dir)
+{
+	size_t prefix = strlen(s->prefix);
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	int code = 0;
+
+	if (!d)
+		return 0;
+	while (code == 0 && (e = readdir(d))) {
+		char path[8192], *end;
+		if (strncmp(e->d_name, s->prefix, prefix) != 0 || e->d_name[prefix] != '.')
+			continue;
+		unsigned long number = strtoul(e->d_name + prefix + 1, &end, 10);
+		if (strcmp(end, ".tft") != 0 || number >= UINT32_MAX)
+			continue;
+		if (number >= s->next_segment)
+			s->next_segment = (uint32_t)number + 1;
+		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+		code = know_segment(s, path);
+	}
+	closedir(d);
+	return code;
+}
+
+/* ---- the new segment --------------------------------------------------------------------------------------- */
+
+static void load_head(struct salvage *s)
+{
+	const struct tft_journal *j = s->journal;
+	size_t len;
+	const void *data = tft_view_head(s->view, &len);
+
+	if (data && tft_head_unpack(&s->head, &s->arena, data, len) == 0)
+		return;
+	tft_head_clear(&s->head);
+	s->head.pid = j->pid;
+	s->head.ppid = j->ppid;
+	s->head.rank = j->rank;
+	s->head.host = tfh_arena_strndup(&s->arena, j->host, strnlen(j->host, sizeof(j->host)));
+	s->head.boot_id = tfh_arena_strndup(&s->arena, j->boot_id, strnlen(j->boot_id, sizeof(j->boot_id)));
+	s->head.exe = tfh_arena_strndup(&s->arena, j->comm, strnlen(j->comm, sizeof(j->comm)));
+	s->head.start_realtime_ns = j->start.realtime_ns;
+	s->head.start_ticks = j->start.ticks;
+	s->head.tick_hz = j->tick_hz;
+	s->head.ticks_are_ns = j->flags & TFT_JF_TICKS_ARE_NS;
+	s->head.journal_start = j->process_start;
+}
+
+/* Ticks of the last sign of life: the heartbeat, or now for a snapshot. */
+static uint64_t last_sign(const struct salvage *s)
+{
+	struct tft_clock_triple clock = tft_view_clock(s->view);
+	uint64_t beat = __atomic_load_n(&s->journal->heartbeat_ns, __ATOMIC_RELAXED);
+	uint64_t hz = s->journal->flags & TFT_JF_TICKS_ARE_NS ? 1000000000 : s->journal->tick_hz;
+
+	if (s->flags & TFT_SALVAGE_SNAPSHOT) {
+		struct timespec ts;
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+		beat = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+	}
+	if (beat <= clock.monotonic_ns)
+		return clock.ticks;
+	return clock.ticks + (uint64_t)((__uint128_t)(beat - clock.monotonic_ns) * hz / 1000000000);
+}
+
+static int write_losses(struct salvage *s, struct tft_writer *w, uint64_t *dropped)
+{
+	uint32_t rings = tft_view_rings(s->view);
+	int code = 0;
+
+	for (uint32_t i = 0; i < rings && code == 0; i++) {
+		const struct tft_ring *ring = tft_view_ring(s->view, i);
+		if (!ring || ring->dropped <= ring->drop_seen)
+			continue;
+		struct tft_loss loss = {.thread = ring->thread,
+					.cause = 1,
+					.count = ring->dropped - ring->drop_seen,
+					.t_first = ring->drop_first,
+					.t_last = ring->drop_last};
+		*dropped += loss.count;
+		if (!s->done_before)
+			code = tft_write_loss(w, &loss, 1);
+	}
+	return code;
+}
+
+static int write_missing(struct salvage *s, struct tft_writer *w, uint64_t dropped)
+{
+	struct tft_batch *batch = malloc((s->missing.n + 1) * sizeof(*batch));
+	uint32_t n = 0, records = 0;
+	int code = batch ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < s->missing.n && code == 0;) {
+		struct tft_piece *p = &s->missing.v[i];
+		uint32_t take = p->count < TFT_MAX_EVENTS - records ? p->count : TFT_MAX_EVENTS - records;
+		batch[n++] = (struct tft_batch){p->records, take, p->thread, p->tid, p->first};
+		records += take;
+		p->records += take;
+		p->first += take;
+		p->count -= take;
+		if (p->count == 0)
+			i++;
+		if (records == TFT_MAX_EVENTS || i == s->missing.n) {
+			code = tft_write_events(w, batch, n, dropped);
+			s->result->records += records;
+			n = records = 0;
+		}
+	}
+	free(batch);
+	return code;
+}
+
+static int write_parts(struct salvage *s, struct tft_writer *w, const char *journal)
+{
+	struct tft_clock_triple clocks[3] = {s->journal->start, s->journal->clock[0], s->journal->clock[1]};
+	uint32_t n_clocks = s->journal->clock_n < 2 ? 1 + s->journal->clock_n : 3;
+	uint64_t dropped = s->journal->dropped;
+	char note[8192];
+
+	int code = tft_write_clocks(w, clocks, n_clocks);
+	int len = snprintf(note, sizeof(note), NOTE_BEGIN "%s\nsalvaged.open=%u\nsalvaged.torn=%llu\n", journal,
+			   s->result->open, (unsigned long long)s->result->torn);
+	if (code == 0 && len > 0 && (size_t)len < sizeof(note))
+		code = tft_write_chunk(w, TFT_NOTE, note, (uint32_t)len);
+	if (code == 0)
+		code = write_losses(s, w, &dropped);
+	return code == 0 ? write_missing(s, w, dropped) : code;
+}
+
+static int write_segment(struct salvage *s, const char *journal, struct tfh_err *err)
+{
+	struct tft_salvaged *result = s->result;
+	struct tft_writer *w;
+	int code;
+
+	do {
+		s->head.segment = s->next_segment;
+		snprintf(result->path, sizeof(result->path), "%s/%s.%u.tft", s->out_dir, s->prefix,
+			 s->next_segment++);
+		code = tft_writer_create(result->path, &s->head, &w);
+	} while (code == -EEXIST && s->next_segment < UINT32_MAX);
+	if (code < 0)
+		return tfh_err_set(err, code, "%s: cannot be created: %s", result->path, strerror(-code));
+	code = write_parts(s, w, journal);
+	int end = tft_writer_finish(w, false);
+	if (code == 0)
+		code = end;
+	if (code < 0) {
+		unlink(result->path);
+		return tfh_err_set(err, code, "%s: writing failed: %s; the journal %s is kept", result->path,
+				   strerror(-code), journal);
+	}
+	return 0;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------- */
+
+static int may_salvage(const struct salvage *s, const char *path, struct tfh_err *err)
+{
+	enum tft_life life = tft_view_life(s->view);
+	char host[256] = "";
+
+	if (s->flags & TFT_SALVAGE_SNAPSHOT || life == TFT_DEAD)
+		return 0;
+	if (life == TFT_ALIVE)
+		return tfh_err_set(err, -EBUSY, "%s: process %u is still recording; `tfhook ctl` steers it", path,
+				   s->journal->pid);
+	gethostname(host, sizeof(host) - 1);
+	/* our host before its last boot: that process is dead */
+	if (strncmp(host, s->journal->host, sizeof(s->journal->host) - 1) == 0)
+		return 0;
+	return tfh_err_set(err, -EXDEV, "%s: belongs to host %.64s; run `tfhook repair` there", path, s->journal->host);
+}
+
+/* Two salvages at once would both write a segment: byte 1 of the journal is theirs to lock. Returns the descriptor. */
+static int lock_salvage(const char *path)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = 1};
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	/* a journal that may only be read can only be salvaged, never removed: no harm without a lock */
+	if (fd < 0 || fcntl(fd, F_SETLK, &lock) == 0)
+		return fd;
+	int code = errno;
+	if (code != EACCES && code != EAGAIN)
+		return fd;
+	close(fd);
+	return -EALREADY;
+}
+
+static int run(struct salvage *s, const char *path, struct tfh_err *err)
+{
+	const struct tft_journal *j = s->journal;
+
+	s->run_dir = tfh_arena_strndup(&s->arena, j->run_dir, strnlen(j->run_dir, sizeof(j->run_dir)));
+	s->prefix = tfh_arena_strndup(&s->arena, j->prefix, strnlen(j->prefix, sizeof(j->prefix)));
+	if (!s->run_dir || !s->prefix)
+		return tfh_err_set(err, -ENOMEM, "%s: not enough memory to salvage it", path);
+	if (!*s->prefix || strchr(s->prefix, '/'))
+		return tfh_err_set(err, -EBADMSG, "%s: damaged: it names no segments", path);
+	if (!s->out_dir)
+		s->out_dir = s->run_dir;
+	if (s->flags & TFT_SALVAGE_SNAPSHOT && strcmp(s->out_dir, s->run_dir) == 0)
+		return tfh_err_set(err, -EINVAL, "%s: a snapshot belongs into a directory of its own", path);
+	load_head(s);
+	s->end_ticks = last_sign(s);
+	int code = hold_all(s);
+	if (code == 0)
+		code = know_dir(s, s->out_dir);
+	if (code == 0 && strcmp(s->out_dir, s->run_dir) != 0)
+		code = know_dir(s, s->run_dir);
+	tft_pieces_normalise(&s->known);
+	if (code == 0)
+		code = tft_pieces_minus(&s->held, &s->known, &s->missing);
+	if (code < 0)
+		return tfh_err_set(err, code, "%s: not enough memory to salvage it", path);
+	for (uint32_t i = 0; i < s->held.n; i++)
+		s->result->known += s->held.v[i].count;
+	for (uint32_t i = 0; i < s->missing.n; i++)
+		s->result->known -= s->missing.v[i].count;
+	return s->missing.n ? write_segment(s, path, err) : 0;
+}
+
+int tft_salvage(const char *path, const char *out_dir, unsigned flags, struct tft_salvaged *result,
+		struct tfh_err *err)
+{
+	struct salvage s = {.flags = flags, .result = result};
+	int fd = -1;
+
+	memset(result, 0, sizeof(*result));
+	tfh_arena_init(&s.arena, 64u << 20);
+	int code = tft_view_open(path, &s.view, err);
+	if (code < 0)
+		return code;
+	s.journal = tft_view_header(s.view);
+	s.out_dir = out_dir;
+	code = may_salvage(&s, path, err);
+	if (code == 0 && !(flags & TFT_SALVAGE_SNAPSHOT)) {
+		fd = lock_salvage(path);
+		if (fd == -EALREADY)
+			code = tfh_err_set(err, -EALREADY, "%s: is being salvaged by another process", path);
+	}
+	if (code == 0 && s.journal->state == TFT_JOURNAL_RUNNING)
+		code = run(&s, path, err);
+	if (code == 0 && flags & TFT_SALVAGE_UNLINK && unlink(path) < 0 && errno != ENOENT)
+		code = tfh_err_set(err, -errno, "%s: salvaged, but cannot be removed: %s", path, strerror(errno));
+	for (uint32_t i = 0; i < s.n_copies; i++)
+		free(s.copies[i]);
+	free(s.copies);
+	tft_pieces_free(&s.held);
+	tft_pieces_free(&s.known);
+	tft_pieces_free(&s.missing);
+	tfh_arena_free(&s.arena);
+	if (fd >= 0)
+		close(fd);
+	tft_view_close(s.view);
+	return code;
+}
