@@ -321,9 +321,10 @@ void tfh_finish(bool clean)
 	errno = saved;
 }
 
-/* A writer that a parent process had open is left alone: its file and its memory are the parent's copy. */
 void tfh_flusher_forget(void)
 {
+	if (tfh_f.seg.writer) /* a parent process goes on writing to it */
+		tft_writer_abandon(tfh_f.seg.writer);
 	if (tfh_f.expected)
 		munmap(tfh_f.expected, tfh_f.expected_cap * sizeof(uint64_t));
 	memset(&tfh_f, 0, sizeof(tfh_f));

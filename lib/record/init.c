@@ -111,34 +111,34 @@ void tfh_register_exit(void)
 		atexit(at_exit);
 }
 
-bool tfh_fork_check(void)
+int tfh_process_check(void)
 {
 	static uint32_t page_state; /* atomic: 0 none, 1 being made, 2 there */
 	uint32_t none = 0;
 	pid_t pid = tfh_raw_getpid();
 
 	if (__atomic_load_n(&init_state, __ATOMIC_ACQUIRE) != 2)
-		return false;
+		return -EAGAIN;
 	if (pid != tfh_p.pid) {
 		/* A vfork child runs in its parent's memory, and there the page is not wiped. */
 		if (!generation_page || *generation_page)
-			return false;
+			return -ECHILD;
 		tfh_p.pid = pid;
 		tfh_after_fork();
-		return true;
+		return 0;
 	}
 	if (__atomic_load_n(&page_state, __ATOMIC_ACQUIRE) == 2)
-		return true;
+		return 0;
 	if (!__atomic_compare_exchange_n(&page_state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return none == 2;
+		return none == 2 ? 0 : -EAGAIN;
 	tfh_clock_init(NULL);
 	tfh_clock_read_pair(&tfh_p.first_pair);
 	if (!make_generation()) {
 		__atomic_store_n(&page_state, 0, __ATOMIC_RELEASE);
-		return false;
+		return -EAGAIN;
 	}
 	__atomic_store_n(&page_state, 2, __ATOMIC_RELEASE);
-	return true;
+	return 0;
 }
 
 /* Everything of one recording; options and identity stay. */
@@ -150,6 +150,7 @@ static void forget_recording(void)
 	tfh_p.generation += 2;
 	*generation_page = tfh_p.generation;
 	tfh_p.next_thread = 0;
+	tfh_p.beyond_count = tfh_p.beyond_first = 0;
 	tfh_p.steps_off = 0;
 	tfh_p.window_off = tfh_p.paused = 0;
 	tfh_clock_read_pair(&tfh_p.first_pair);

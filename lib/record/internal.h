@@ -40,8 +40,6 @@ struct tfh_journal {
 	size_t size;	       /* mapped */
 	uint64_t next;	       /* atomic: pages used << 16 | slots reserved */
 	uint8_t *slot_use;     /* [TFT_JOURNAL_SLOTS] atomic, enum in journal.c */
-	uint64_t beyond_count; /* atomic: calls of threads that found no ring */
-	uint64_t beyond_first, beyond_last;
 	int fd;
 	dev_t dev;
 	ino_t ino;
@@ -78,6 +76,8 @@ struct tfh_proc {
 	char host[64];
 	char exe[PATH_MAX];
 	char command[4096];
+	uint64_t beyond_count;	/* atomic: calls of threads that found no ring */
+	uint64_t beyond_first, beyond_last;
 	uint32_t steps_off;	/* atomic: steps seen while recording was off */
 	uint32_t window_off;	/* recording waits for its window */
 	uint64_t window_first, window_last; /* steps window, 0 = none */
@@ -137,8 +137,9 @@ void tfh_self_forked(struct tfh_self *self);
 
 /* COLD -> ON, OFF or DEAD by the one thread that wins. */
 void tfh_start(void);
-/* True if this is a forked child that now has its own state; false in a vfork child, which must not touch anything. */
-bool tfh_fork_check(void);
+/* 0: this process may record (a forked child has its own state now). -EAGAIN: another thread is just preparing it.
+ * -ECHILD: a vfork child, which must not touch anything. */
+int tfh_process_check(void);
 void tfh_after_fork(void);
 /* HEAD payload for segment n; strings live in tfh_p. */
 void tfh_head_fill(struct tft_head *head, uint32_t segment);

@@ -1,81 +1,50 @@
 #include "record/runjson.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/redact.h"
 #include "record/internal.h"
 #include "tfhook/version.h"
 
-#define REDACTED "[redacted]"
-#define ARGS_MAX 65536
+#define ARGS_BYTES 65536
+#define ARGS_MAX 4096
 
-/* Environment names worth keeping; one that ends in _ is a prefix. */
-static const char *const kept[] = {
-	"TFHOOK", "TFHOOK_", "SLURM_", "CUDA_", "NCCL_", "TF_", "XLA_FLAGS", "OMP_", "KMP_", "MKL_", "PBS_JOBID",
-	"LSB_JOBID", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_RANK",
-	"TORCHELASTIC_", "MASTER_ADDR", "MASTER_PORT", "OMPI_COMM_WORLD_", "PMI_", "PMIX_RANK", "HOROVOD_",
-	"JOB_COMPLETION_INDEX", "SM_HOSTS", "SM_CURRENT_HOST", "CONDA_DEFAULT_ENV", "VIRTUAL_ENV", "PYTHONPATH",
-	"LD_PRELOAD", "LD_LIBRARY_PATH", "NVIDIA_VISIBLE_DEVICES",
-};
-
-bool tfh_is_secret(const char *name, size_t len)
+/* Calls `each` for every argument of this process as it may be told. */
+static void each_argument(void (*each)(void *to, const char *text, size_t len), void *to)
 {
-	static const char *const words[] = {"token", "key", "secret", "passw", "credential"};
-
-	for (size_t i = 0; i < len; i++)
-		for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
-			if (strlen(words[w]) <= len - i && !strncasecmp(name + i, words[w], strlen(words[w])))
-				return true;
-	return false;
-}
-
-static bool is_kept(const char *entry, size_t len)
-{
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-		size_t n = strlen(kept[i]);
-
-		if (n <= len && !strncmp(entry, kept[i], n) && (n == len || kept[i][n - 1] == '_'))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Calls `each` for every argument as it may be shown: the value of --api-key=V, and the argument after --api-key, are
- * left out.
- */
-static void each_argument(void (*each)(void *to, const char *text), void *to)
-{
-	static char args[ARGS_MAX];
+	static char bytes[ARGS_BYTES]; /* only the starter comes here */
+	static char *argv[ARGS_MAX + 1];
 	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd >= 0 ? read(fd, args, sizeof(args) - 1) : 0;
-	bool hide_next = false;
+	ssize_t len = fd >= 0 ? read(fd, bytes, sizeof(bytes) - 1) : 0;
+	size_t argc = 0;
 
 	if (fd >= 0)
 		close(fd);
-	args[len > 0 ? len : 0] = '\0';
-	for (const char *a = args; len > 0 && a < args + len; a += strlen(a) + 1) {
-		const char *equal = strchr(a, '=');
-		size_t name = equal ? (size_t)(equal - a) : strlen(a);
+	if (len < 0)
+		len = 0;
+	bytes[len] = '\0';
+	for (char *a = bytes; a < bytes + len && argc < ARGS_MAX; a += strlen(a) + 1)
+		argv[argc++] = a;
+	argv[argc] = NULL;
+	for (size_t i = 0; i < argc; i++) {
+		size_t told = tfh_told_length(argv, i);
 		char shown[4096];
 
-		if (hide_next && a[0] != '-') {
-			each(to, REDACTED);
-		} else if (equal && tfh_is_secret(a, name) && !memchr(a, ' ', name) && !memchr(a, '/', name)) {
-			snprintf(shown, sizeof(shown), "%.*s=" REDACTED, (int)(name < 4000 ? name : 4000), a);
-			each(to, shown);
+		if (told == strlen(argv[i])) {
+			each(to, argv[i], told);
 		} else {
-			each(to, a);
+			int n = snprintf(shown, sizeof(shown), "%.*s" TFH_REDACTED, (int)(told < 4000 ? told : 4000),
+					 argv[i]);
+
+			each(to, shown, (size_t)n);
 		}
-		hide_next = a[0] == '-' && !equal && tfh_is_secret(a, name) && !memchr(a, ' ', name);
 	}
 }
 
@@ -84,14 +53,14 @@ struct text {
 	size_t size, len;
 };
 
-static void add_word(void *to, const char *word)
+static void add_word(void *to, const char *word, size_t len)
 {
 	struct text *t = to;
 
-	for (const char *c = t->len ? " " : ""; *c && t->len + 1 < t->size; c++)
-		t->at[t->len++] = *c;
-	for (; *word && t->len + 1 < t->size; word++)
-		t->at[t->len++] = *word;
+	if (t->len && t->len + 1 < t->size)
+		t->at[t->len++] = ' ';
+	for (size_t i = 0; i < len && t->len + 1 < t->size; i++)
+		t->at[t->len++] = word[i];
 	t->at[t->len] = '\0';
 }
 
@@ -103,9 +72,9 @@ void tfh_command_line(char *text, size_t size)
 	each_argument(add_word, &t);
 }
 
-static void add_json(void *to, const char *word)
+static void add_json(void *to, const char *word, size_t len)
 {
-	tfh_json_str(to, word);
+	tfh_json_strn(to, word, len);
 }
 
 static void write_env(struct tfh_json *j)
@@ -117,11 +86,11 @@ static void write_env(struct tfh_json *j)
 		size_t len = equal ? (size_t)(equal - *e) : 0;
 		char name[256];
 
-		if (!len || len >= sizeof(name) || !is_kept(*e, len))
+		if (!len || len >= sizeof(name) || !tfh_env_told(*e, len))
 			continue;
 		memcpy(name, *e, len);
 		name[len] = '\0';
-		tfh_json_kstr(j, name, tfh_is_secret(name, len) ? REDACTED : equal + 1);
+		tfh_json_kstr(j, name, equal + 1);
 	}
 	tfh_json_end(j);
 }

@@ -69,14 +69,14 @@ static void collect_losses(void)
 {
 	struct tfh_journal *j = &tfh_p.journal;
 	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
-	uint64_t beyond = __atomic_load_n(&j->beyond_count, __ATOMIC_ACQUIRE);
+	uint64_t beyond = __atomic_load_n(&tfh_p.beyond_count, __ATOMIC_ACQUIRE);
 
 	losses.n = 0;
 	losses.beyond = beyond;
 	if (beyond != tfh_f.beyond_seen)
 		add_loss(NULL, beyond - tfh_f.beyond_seen, 0, 2,
-			 __atomic_exchange_n(&j->beyond_first, 0, __ATOMIC_RELAXED),
-			 __atomic_load_n(&j->beyond_last, __ATOMIC_RELAXED));
+			 __atomic_exchange_n(&tfh_p.beyond_first, 0, __ATOMIC_RELAXED),
+			 __atomic_load_n(&tfh_p.beyond_last, __ATOMIC_RELAXED));
 	for (uint32_t i = 0; i < tfh_cold_count(); i++) {
 		struct tfh_rec *records;
 

@@ -110,13 +110,11 @@ static int keep_sketches(const char *path)
 {
 	struct tft_reader *r;
 	struct tfh_err text;
-	int err = 0;
+	int err;
 
 	if (tft_open(path, &r, &text))
 		return 0; /* unreadable: nothing to keep */
-	for (uint32_t i = 0; !err && i < tft_chunk_count(r); i++)
-		if (tft_chunk(r, i)->type == TFT_EVNT || tft_chunk(r, i)->type == TFT_DGST)
-			err = tft_write_digest(tfh_f.seg.writer, r, i, &text);
+	err = tft_write_digest(tfh_f.seg.writer, r);
 	tft_close(r);
 	return err;
 }

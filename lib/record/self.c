@@ -35,13 +35,12 @@ void tfh_count_drop(struct tft_ring *ring)
 
 void tfh_count_beyond(void)
 {
-	struct tfh_journal *j = &tfh_p.journal;
 	uint64_t now = tfh_ticks(), zero = 0;
 
-	__atomic_compare_exchange_n(&j->beyond_first, &zero, now, false, __ATOMIC_RELAXED,
+	__atomic_compare_exchange_n(&tfh_p.beyond_first, &zero, now, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
-	__atomic_store_n(&j->beyond_last, now, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&j->beyond_count, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_p.beyond_last, now, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&tfh_p.beyond_count, 1, __ATOMIC_RELEASE);
 }
 
 static void thread_name(char *name, size_t size)
@@ -212,12 +211,30 @@ static void count_step_off(enum tfh_fn fn)
 		tfh_window_begin();
 }
 
+/* Everything that a first call may have to set up. Returns 0 when the thread has a ring, else why not. */
+static int prepare(struct tfh_self *self, enum tfh_fn fn)
+{
+	int err;
+
+	tfh_init();
+	err = tfh_process_check();
+	if (err)
+		return err;
+	if (tfh_mode == TFH_MODE_COLD && tfh_fn_table[fn].props & TFH_FN_TRIGGER)
+		tfh_start();
+	if (tfh_mode == TFH_MODE_OFF && !(tfh_fn_table[fn].props & TFH_FN_ALWAYS))
+		count_step_off(fn);
+	if (tfh_mode == TFH_MODE_DEAD ||
+	    (tfh_mode == TFH_MODE_OFF && !(tfh_fn_table[fn].props & TFH_FN_ALWAYS)))
+		return -ECANCELED;
+	return thread_ring(self) ? 0 : -EAGAIN;
+}
+
 struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg)
 {
 	struct tfh_self *self = &tfh_self;
 	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
-	bool usable;
-	int saved;
+	int saved = errno, err;
 
 	if (self->guard) {
 		if (self->guard & TFH_GUARD_APPEND && tfh_own_ring(self))
@@ -236,24 +253,13 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg)
 	if (self->ring && self->generation == *tfh_generation &&
 	    (mode != TFH_MODE_COLD || !(tfh_fn_table[fn].props & TFH_FN_TRIGGER)))
 		return tfh_enter_open(self, fn, arg);
-	saved = errno;
 	self->guard++;
-	tfh_init();
-	usable = tfh_fork_check();
-	if (usable && tfh_mode == TFH_MODE_COLD && (tfh_fn_table[fn].props & TFH_FN_TRIGGER))
-		tfh_start();
-	usable = usable && tfh_mode != TFH_MODE_DEAD;
-	if (usable && tfh_mode == TFH_MODE_OFF && !(tfh_fn_table[fn].props & TFH_FN_ALWAYS)) {
-		count_step_off(fn);
-		usable = tfh_mode == TFH_MODE_ON;
-	}
-	if (usable && !thread_ring(self)) {
+	err = prepare(self, fn);
+	if (err == -EAGAIN)
 		tfh_count_beyond();
-		usable = false;
-	}
 	self->guard--;
 	errno = saved;
-	return usable ? tfh_enter_open(self, fn, arg) : NULL;
+	return err ? NULL : tfh_enter_open(self, fn, arg);
 }
 
 struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
@@ -287,12 +293,16 @@ struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
 	return NULL;
 }
 
-/* 181 ns a reading, so only around gaps and long calls. */
+/* 181 ns a reading, so only around gaps and long calls. A reading that finds no room is no loss of a call. */
 void tfh_cputime(struct tfh_self *self, uint64_t now)
 {
-	struct tfh_rec *rec = tfh_reserve(self, 1);
+	struct tfh_rec *rec;
 	int saved = errno;
 
+	if (!tfh_own_ring(self) || self->guard & TFH_GUARD_APPEND)
+		return;
+	self->tail_cache = __atomic_load_n(&self->ring->tail, __ATOMIC_ACQUIRE);
+	rec = tfh_room(self, 1) ? tfh_reserve(self, 1) : NULL;
 	if (!rec)
 		return;
 	tfh_fill(self, rec, 0, 0, TFT_CPUTIME, now, now);
