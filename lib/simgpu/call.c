@@ -1,4 +1,5 @@
-/* What every call does at its start and end; start-up, fork and exit of the driver; time helpers. */
+/* What every call does at its start and end; start-up, fork and exit of the driver; time helpers.
+ */
 #include "simgpu/api.h"
 
 #include <stdio.h>
@@ -44,7 +45,8 @@ static CUresult injected(const char *name)
 {
 	for (int i = 0; i < sim_cfg.nfails; i++) {
 		struct sim_fail *f = &sim_cfg.fails[i];
-		if (!strcmp(f->name, name) && __atomic_add_fetch(&f->seen, 1, __ATOMIC_RELAXED) == f->nth)
+		if (!strcmp(f->name, name) &&
+		    __atomic_add_fetch(&f->seen, 1, __ATOMIC_RELAXED) == f->nth)
 			return (CUresult)f->code;
 	}
 	return CUDA_SUCCESS;

@@ -33,14 +33,17 @@ static void add_deps(struct sim_stream *s, struct sim_node *const *deps, size_t 
 
 CUresult sim_capture_work(struct sim_stream *s, struct sim_work *w)
 {
-	static const int types[] = {[SIM_K_KERNEL] = SIM_NODE_KERNEL, [SIM_K_COPY] = SIM_NODE_MEMCPY,
-				    [SIM_K_MEMSET] = SIM_NODE_MEMSET, [SIM_K_HOST] = SIM_NODE_HOST};
+	static const int types[] = {[SIM_K_KERNEL] = SIM_NODE_KERNEL,
+				    [SIM_K_COPY] = SIM_NODE_MEMCPY,
+				    [SIM_K_MEMSET] = SIM_NODE_MEMSET,
+				    [SIM_K_HOST] = SIM_NODE_HOST};
 	if (s->capture->invalid || w->kind > SIM_K_HOST) {
 		sim_work_release(w);
 		return s->capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
 					   : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	}
-	struct sim_node *n = sim_graph_add(s->capture->graph, types[w->kind], w, s->cap_deps, s->ncap_deps);
+	struct sim_node *n =
+		sim_graph_add(s->capture->graph, types[w->kind], w, s->cap_deps, s->ncap_deps);
 	set_deps(s, &n, 1);
 	return CUDA_SUCCESS;
 }
@@ -96,8 +99,8 @@ CUresult sim_capture_forbid(struct sim_stream *s)
 	return CUDA_SUCCESS;
 }
 
-static CUresult start(struct sim_call *c, CUstream h, struct sim_graph *g, const CUgraphNode *deps, size_t ndeps,
-		      int mode)
+static CUresult start(struct sim_call *c, CUstream h, struct sim_graph *g, const CUgraphNode *deps,
+		      size_t ndeps, int mode)
 {
 	struct sim_stream *s;
 	CUresult r = sim_stream_get(c, h, &s);
@@ -133,8 +136,8 @@ static CUresult begin_v1(struct sim_call *c, CUstream h)
 	return begin(c, h, 0);
 }
 
-static CUresult begin_to(struct sim_call *c, CUstream h, CUgraph g, const CUgraphNode *deps, const void *edges,
-			 size_t ndeps, int mode)
+static CUresult begin_to(struct sim_call *c, CUstream h, CUgraph g, const CUgraphNode *deps,
+			 const void *edges, size_t ndeps, int mode)
 {
 	(void)edges;
 	if (!g || g->magic != SIM_MAGIC_GRAPH)
@@ -196,8 +199,8 @@ static CUresult end(struct sim_call *c, CUstream h, CUgraph *out)
 	return r;
 }
 
-static CUresult info3(struct sim_call *c, CUstream h, int *status, uint64_t *id, CUgraph *g, CUgraphNode **deps,
-		      void **edges, size_t *ndeps)
+static CUresult info3(struct sim_call *c, CUstream h, int *status, uint64_t *id, CUgraph *g,
+		      CUgraphNode **deps, void **edges, size_t *ndeps)
 {
 	struct sim_stream *s;
 	CUresult r = sim_stream_get(c, h, &s);
@@ -220,8 +223,8 @@ static CUresult info3(struct sim_call *c, CUstream h, int *status, uint64_t *id,
 	return CUDA_SUCCESS;
 }
 
-static CUresult info2(struct sim_call *c, CUstream h, int *status, uint64_t *id, CUgraph *g, CUgraphNode **deps,
-		      size_t *ndeps)
+static CUresult info2(struct sim_call *c, CUstream h, int *status, uint64_t *id, CUgraph *g,
+		      CUgraphNode **deps, size_t *ndeps)
 {
 	return info3(c, h, status, id, g, deps, NULL, ndeps);
 }
@@ -253,7 +256,8 @@ static CUresult update(struct sim_call *c, CUstream h, CUgraphNode *deps, size_t
 	return r;
 }
 
-static CUresult update2(struct sim_call *c, CUstream h, CUgraphNode *deps, const void *edges, size_t n, unsigned flags)
+static CUresult update2(struct sim_call *c, CUstream h, CUgraphNode *deps, const void *edges,
+			size_t n, unsigned flags)
 {
 	(void)edges;
 	return update(c, h, deps, n, flags);
@@ -273,17 +277,23 @@ static CUresult exchange(struct sim_call *c, int *mode)
 SIM_API_PT(cuStreamBeginCapture, _ptsz, SIM_NEED_CTX, begin_v1, (CUstream s), (s))
 SIM_API_PT(cuStreamBeginCapture_v2, _ptsz, SIM_NEED_CTX, begin, (CUstream s, int mode), (s, mode))
 SIM_API_PT(cuStreamBeginCaptureToGraph, _ptsz, SIM_NEED_CTX, begin_to,
-	   (CUstream s, CUgraph g, const CUgraphNode *d, const void *e, size_t n, int mode), (s, g, d, e, n, mode))
+	   (CUstream s, CUgraph g, const CUgraphNode *d, const void *e, size_t n, int mode),
+	   (s, g, d, e, n, mode))
 SIM_API_PT(cuStreamEndCapture, _ptsz, SIM_NEED_CTX, end, (CUstream s, CUgraph *g), (s, g))
-SIM_API_PT(cuStreamIsCapturing, _ptsz, SIM_NEED_CTX, is_capturing, (CUstream s, int *status), (s, status))
-SIM_API_PT(cuStreamGetCaptureInfo, _ptsz, SIM_NEED_CTX, info1, (CUstream s, int *status, uint64_t *id), (s, status, id))
+SIM_API_PT(cuStreamIsCapturing, _ptsz, SIM_NEED_CTX, is_capturing, (CUstream s, int *status),
+	   (s, status))
+SIM_API_PT(cuStreamGetCaptureInfo, _ptsz, SIM_NEED_CTX, info1,
+	   (CUstream s, int *status, uint64_t *id), (s, status, id))
 SIM_API_PT(cuStreamGetCaptureInfo_v2, _ptsz, SIM_NEED_CTX, info2,
-	   (CUstream s, int *status, uint64_t *id, CUgraph *g, CUgraphNode **d, size_t *n), (s, status, id, g, d, n))
+	   (CUstream s, int *status, uint64_t *id, CUgraph *g, CUgraphNode **d, size_t *n),
+	   (s, status, id, g, d, n))
 SIM_API_PT(cuStreamGetCaptureInfo_v3, _ptsz, SIM_NEED_CTX, info3,
-	   (CUstream s, int *status, uint64_t *id, CUgraph *g, CUgraphNode **d, void **e, size_t *n),
+	   (CUstream s, int *status, uint64_t *id, CUgraph *g, CUgraphNode **d, void **e,
+	    size_t *n),
 	   (s, status, id, g, d, e, n))
 SIM_API_PT(cuStreamUpdateCaptureDependencies, _ptsz, SIM_NEED_CTX, update,
 	   (CUstream s, CUgraphNode *d, size_t n, unsigned flags), (s, d, n, flags))
 SIM_API_PT(cuStreamUpdateCaptureDependencies_v2, _ptsz, SIM_NEED_CTX, update2,
-	   (CUstream s, CUgraphNode *d, const void *e, size_t n, unsigned flags), (s, d, e, n, flags))
+	   (CUstream s, CUgraphNode *d, const void *e, size_t n, unsigned flags),
+	   (s, d, e, n, flags))
 SIM_API(cuThreadExchangeStreamCaptureMode, SIM_NEED_NONE, exchange, (int *mode), (mode))

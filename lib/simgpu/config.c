@@ -39,7 +39,8 @@ static void fail(const struct where *w, const char *fmt, ...)
 {
 	if (sim_cfg.error[0])
 		return;
-	int n = w->line ? snprintf(sim_cfg.error, sizeof(sim_cfg.error), "%s:%d: ", w->file, w->line)
+	int n = w->line ? snprintf(sim_cfg.error, sizeof(sim_cfg.error), "%s:%d: ", w->file,
+				   w->line)
 			: snprintf(sim_cfg.error, sizeof(sim_cfg.error), "%s: ", w->file);
 	va_list ap;
 	va_start(ap, fmt);
@@ -211,7 +212,8 @@ static void store(const struct where *w, size_t k, char *v)
 		*(char **)keys[k].to = strdup(v);
 		break;
 	case T_CC:
-		if (sscanf(v, "%d.%d", &sim_cfg.cc_major, &sim_cfg.cc_minor) != 2 || sim_cfg.cc_major < 1)
+		if (sscanf(v, "%d.%d", &sim_cfg.cc_major, &sim_cfg.cc_minor) != 2 ||
+		    sim_cfg.cc_major < 1)
 			fail(w, "'%s' is not a compute capability such as 8.0", v);
 		break;
 	case T_RULES:
@@ -283,7 +285,8 @@ static void read_environment(void)
 			continue;
 		struct where w = {name, 0};
 		char *copy = strdup(v);
-		/* Rules of the environment come before those of the file: the first that fits counts. */
+		/* Rules of the environment come before those of the file: the first that fits
+		 * counts. */
 		struct sim_rule *old = sim_cfg.rules;
 		int nold = sim_cfg.nrules;
 		if (keys[k].type == T_RULES) {
@@ -292,7 +295,8 @@ static void read_environment(void)
 		}
 		store(&w, k, copy);
 		if (keys[k].type == T_RULES && nold) {
-			sim_cfg.rules = realloc(sim_cfg.rules, (size_t)(sim_cfg.nrules + nold) * sizeof(*old));
+			sim_cfg.rules = realloc(sim_cfg.rules,
+						(size_t)(sim_cfg.nrules + nold) * sizeof(*old));
 			memcpy(sim_cfg.rules + sim_cfg.nrules, old, (size_t)nold * sizeof(*old));
 			sim_cfg.nrules += nold;
 			free(old);

@@ -88,14 +88,16 @@ static CUresult create(struct sim_call *c, CUcontext *out, unsigned flags, CUdev
 	return push(c, *out);
 }
 
-static CUresult create3(struct sim_call *c, CUcontext *out, void *affinity, int n, unsigned flags, CUdevice d)
+static CUresult create3(struct sim_call *c, CUcontext *out, void *affinity, int n, unsigned flags,
+			CUdevice d)
 {
 	(void)affinity;
 	(void)n;
 	return create(c, out, flags, d);
 }
 
-static CUresult create4(struct sim_call *c, CUcontext *out, void *params, unsigned flags, CUdevice d)
+static CUresult create4(struct sim_call *c, CUcontext *out, void *params, unsigned flags,
+			CUdevice d)
 {
 	(void)params;
 	return create(c, out, flags, d);
@@ -332,11 +334,12 @@ static CUresult unpeer(struct sim_call *c, CUcontext ctx)
 	return peer(c, ctx, 0);
 }
 
-SIM_API(cuCtxCreate_v2, SIM_NEED_INIT, create, (CUcontext * ctx, unsigned flags, CUdevice d), (ctx, flags, d))
-SIM_API(cuCtxCreate_v3, SIM_NEED_INIT, create3, (CUcontext * ctx, void *a, int n, unsigned flags, CUdevice d),
-	(ctx, a, n, flags, d))
-SIM_API(cuCtxCreate_v4, SIM_NEED_INIT, create4, (CUcontext * ctx, void *p, unsigned flags, CUdevice d),
-	(ctx, p, flags, d))
+SIM_API(cuCtxCreate_v2, SIM_NEED_INIT, create, (CUcontext * ctx, unsigned flags, CUdevice d),
+	(ctx, flags, d))
+SIM_API(cuCtxCreate_v3, SIM_NEED_INIT, create3,
+	(CUcontext * ctx, void *a, int n, unsigned flags, CUdevice d), (ctx, a, n, flags, d))
+SIM_API(cuCtxCreate_v4, SIM_NEED_INIT, create4,
+	(CUcontext * ctx, void *p, unsigned flags, CUdevice d), (ctx, p, flags, d))
 SIM_API(cuCtxDestroy, SIM_NEED_INIT, destroy, (CUcontext ctx), (ctx))
 SIM_API(cuCtxDestroy_v2, SIM_NEED_INIT, destroy, (CUcontext ctx), (ctx))
 SIM_API(cuCtxAttach, SIM_NEED_CTX, attach, (CUcontext * ctx, unsigned flags), (ctx, flags))
@@ -355,8 +358,9 @@ SIM_API(cuCtxGetId, SIM_NEED_INIT, get_id, (CUcontext ctx, unsigned long long *i
 SIM_API(cuCtxGetApiVersion, SIM_NEED_INIT, api_version, (CUcontext ctx, unsigned *v), (ctx, v))
 SIM_API(cuCtxSynchronize, SIM_NEED_CTX, synchronize, (void), ())
 SIM_API(cuCtxSynchronize_v2, SIM_NEED_INIT, synchronize2, (CUcontext ctx), (ctx))
-SIM_API(cuCtxGetStreamPriorityRange, SIM_NEED_CTX, priorities, (int *least, int *greatest), (least, greatest))
-SIM_API(cuCtxGetLimit, SIM_NEED_CTX, get_limit, (size_t *v, int limit), (v, limit))
+SIM_API(cuCtxGetStreamPriorityRange, SIM_NEED_CTX, priorities, (int *least, int *greatest),
+	(least, greatest))
+SIM_API(cuCtxGetLimit, SIM_NEED_CTX, get_limit, (size_t * v, int limit), (v, limit))
 SIM_API(cuCtxSetLimit, SIM_NEED_CTX, set_limit, (int limit, size_t v), (limit, v))
 SIM_API(cuCtxGetCacheConfig, SIM_NEED_CTX, get_config, (int *v), (v))
 SIM_API(cuCtxSetCacheConfig, SIM_NEED_CTX, set_config, (int v), (v))
@@ -369,7 +373,9 @@ SIM_API(cuDevicePrimaryCtxRelease, SIM_NEED_INIT, release, (CUdevice d), (d))
 SIM_API(cuDevicePrimaryCtxRelease_v2, SIM_NEED_INIT, release, (CUdevice d), (d))
 SIM_API(cuDevicePrimaryCtxReset, SIM_NEED_INIT, reset, (CUdevice d), (d))
 SIM_API(cuDevicePrimaryCtxReset_v2, SIM_NEED_INIT, reset, (CUdevice d), (d))
-SIM_API(cuDevicePrimaryCtxSetFlags, SIM_NEED_INIT, primary_set_flags, (CUdevice d, unsigned flags), (d, flags))
-SIM_API(cuDevicePrimaryCtxSetFlags_v2, SIM_NEED_INIT, primary_set_flags, (CUdevice d, unsigned flags), (d, flags))
-SIM_API(cuDevicePrimaryCtxGetState, SIM_NEED_INIT, primary_state, (CUdevice d, unsigned *flags, int *active),
-	(d, flags, active))
+SIM_API(cuDevicePrimaryCtxSetFlags, SIM_NEED_INIT, primary_set_flags, (CUdevice d, unsigned flags),
+	(d, flags))
+SIM_API(cuDevicePrimaryCtxSetFlags_v2, SIM_NEED_INIT, primary_set_flags,
+	(CUdevice d, unsigned flags), (d, flags))
+SIM_API(cuDevicePrimaryCtxGetState, SIM_NEED_INIT, primary_state,
+	(CUdevice d, unsigned *flags, int *active), (d, flags, active))

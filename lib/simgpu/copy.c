@@ -86,15 +86,21 @@ static CUresult run(struct sim_call *c, CUstream h, struct sim_work *w, bool asy
 }
 
 /* any: the call's name does not say the direction. */
-static CUresult linear(struct sim_call *c, uintptr_t dst, uintptr_t src, size_t n, CUstream h, bool async, int want)
+static CUresult linear(struct sim_call *c, uintptr_t dst, uintptr_t src, size_t n, CUstream h,
+		       bool async, int want)
 {
-	struct sim_work w = {.copy = {.dst = (char *)dst, .src = (char *)src, .width = n, .height = 1, .depth = 1}};
+	struct sim_work w = {.copy = {.dst = (char *)dst,
+				      .src = (char *)src,
+				      .width = n,
+				      .height = 1,
+				      .depth = 1}};
 	if (n && (!dst || !src))
 		return CUDA_ERROR_INVALID_VALUE;
 	classify(&w, sim_ctx_current());
 	enum sim_dir d = w.copy.dir == SIM_P2P ? SIM_D2D : w.copy.dir;
 	if (n && want >= 0 && (int)d != want) {
-		/* Device calls accept mapped host memory; what they name as device must be known. */
+		/* Device calls accept mapped host memory; what they name as device must be known.
+		 */
 		struct sim_range r;
 		bool ok = (want == SIM_D2H || sim_mem_find((void *)dst, &r)) &&
 			  (want == SIM_H2D || sim_mem_find((void *)src, &r));
@@ -146,13 +152,14 @@ static CUresult any_async(struct sim_call *c, CUdeviceptr d, CUdeviceptr s, size
 	return linear(c, d, s, n, h, true, ANY);
 }
 
-static CUresult peer(struct sim_call *c, CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n)
+static CUresult peer(struct sim_call *c, CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc,
+		     size_t n)
 {
 	return dc && sc ? linear(c, d, s, n, NULL, false, SIM_D2D) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-static CUresult peer_async(struct sim_call *c, CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n,
-			   CUstream h)
+static CUresult peer_async(struct sim_call *c, CUdeviceptr d, CUcontext dc, CUdeviceptr s,
+			   CUcontext sc, size_t n, CUstream h)
 {
 	return dc && sc ? linear(c, d, s, n, h, true, SIM_D2D) : CUDA_ERROR_INVALID_CONTEXT;
 }
@@ -162,7 +169,8 @@ CUresult sim_copy_from_3d(struct sim_work *w, const CUDA_MEMCPY3D *p, struct sim
 	struct sim_copy *k = &w->copy;
 	if (p->srcMemoryType == SIM_MEM_ARRAY || p->dstMemoryType == SIM_MEM_ARRAY)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	const char *src = p->srcMemoryType == SIM_MEM_HOST ? p->srcHost : (char *)(uintptr_t)p->srcDevice;
+	const char *src =
+		p->srcMemoryType == SIM_MEM_HOST ? p->srcHost : (char *)(uintptr_t)p->srcDevice;
 	char *dst = p->dstMemoryType == SIM_MEM_HOST ? p->dstHost : (char *)(uintptr_t)p->dstDevice;
 	if (!src || !dst)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -191,11 +199,21 @@ static CUresult run_2d(struct sim_call *c, const CUDA_MEMCPY2D *p, CUstream h, b
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUDA_MEMCPY3D q = {.srcXInBytes = p->srcXInBytes, .srcY = p->srcY, .srcMemoryType = p->srcMemoryType,
-			   .srcHost = p->srcHost, .srcDevice = p->srcDevice, .srcPitch = p->srcPitch,
-			   .dstXInBytes = p->dstXInBytes, .dstY = p->dstY, .dstMemoryType = p->dstMemoryType,
-			   .dstHost = p->dstHost, .dstDevice = p->dstDevice, .dstPitch = p->dstPitch,
-			   .WidthInBytes = p->WidthInBytes, .Height = p->Height, .Depth = 1};
+	CUDA_MEMCPY3D q = {.srcXInBytes = p->srcXInBytes,
+			   .srcY = p->srcY,
+			   .srcMemoryType = p->srcMemoryType,
+			   .srcHost = p->srcHost,
+			   .srcDevice = p->srcDevice,
+			   .srcPitch = p->srcPitch,
+			   .dstXInBytes = p->dstXInBytes,
+			   .dstY = p->dstY,
+			   .dstMemoryType = p->dstMemoryType,
+			   .dstHost = p->dstHost,
+			   .dstDevice = p->dstDevice,
+			   .dstPitch = p->dstPitch,
+			   .WidthInBytes = p->WidthInBytes,
+			   .Height = p->Height,
+			   .Depth = 1};
 	return run_3d(c, &q, h, async);
 }
 
@@ -220,8 +238,8 @@ static CUresult copy_3d_async(struct sim_call *c, const CUDA_MEMCPY3D *p, CUstre
 }
 
 /* ---- sets ---- */
-CUresult sim_set_fill(struct sim_work *w, CUdeviceptr dst, size_t pitch, unsigned value, unsigned elem, size_t width,
-		      size_t height, struct sim_ctx *ctx)
+CUresult sim_set_fill(struct sim_work *w, CUdeviceptr dst, size_t pitch, unsigned value,
+		      unsigned elem, size_t width, size_t height, struct sim_ctx *ctx)
 {
 	struct sim_range r;
 	if (width && height && !sim_mem_find((void *)(uintptr_t)dst, &r))
@@ -236,8 +254,8 @@ CUresult sim_set_fill(struct sim_work *w, CUdeviceptr dst, size_t pitch, unsigne
 	return CUDA_SUCCESS;
 }
 
-static CUresult fill(struct sim_call *c, CUdeviceptr d, size_t pitch, unsigned v, unsigned elem, size_t width,
-		     size_t height, CUstream h, bool async)
+static CUresult fill(struct sim_call *c, CUdeviceptr d, size_t pitch, unsigned v, unsigned elem,
+		     size_t width, size_t height, CUstream h, bool async)
 {
 	struct sim_work w;
 	struct sim_stream *s;
@@ -259,56 +277,67 @@ static CUresult fill(struct sim_call *c, CUdeviceptr d, size_t pitch, unsigned v
 	return r;
 }
 
-#define MEMSET(bits, type)                                                                                     \
-	static CUresult set##bits(struct sim_call *c, CUdeviceptr d, type v, size_t n)                         \
-	{                                                                                                      \
-		return fill(c, d, n * sizeof(type), v, sizeof(type), n, 1, NULL, false);                       \
-	}                                                                                                      \
-	static CUresult set##bits##_async(struct sim_call *c, CUdeviceptr d, type v, size_t n, CUstream h)     \
-	{                                                                                                      \
-		return fill(c, d, n * sizeof(type), v, sizeof(type), n, 1, h, true);                           \
-	}                                                                                                      \
-	static CUresult set2_##bits(struct sim_call *c, CUdeviceptr d, size_t pitch, type v, size_t w, size_t h) \
-	{                                                                                                      \
-		return fill(c, d, pitch, v, sizeof(type), w, h, NULL, false);                                  \
-	}                                                                                                      \
-	static CUresult set2_##bits##_async(struct sim_call *c, CUdeviceptr d, size_t pitch, type v, size_t w, \
-					    size_t h, CUstream s)                                              \
-	{                                                                                                      \
-		return fill(c, d, pitch, v, sizeof(type), w, h, s, true);                                      \
-	}                                                                                                      \
-	SIM_API_PT(cuMemsetD##bits##_v2, _ptds, SIM_NEED_CTX, set##bits, (CUdeviceptr d, type v, size_t n), (d, v, n)) \
-	SIM_API_PT(cuMemsetD##bits##Async, _ptsz, SIM_NEED_CTX, set##bits##_async,                             \
-		   (CUdeviceptr d, type v, size_t n, CUstream s), (d, v, n, s))                                \
-	SIM_API_PT(cuMemsetD2D##bits##_v2, _ptds, SIM_NEED_CTX, set2_##bits,                                   \
-		   (CUdeviceptr d, size_t pitch, type v, size_t w, size_t h), (d, pitch, v, w, h))             \
-	SIM_API_PT(cuMemsetD2D##bits##Async, _ptsz, SIM_NEED_CTX, set2_##bits##_async,                         \
-		   (CUdeviceptr d, size_t pitch, type v, size_t w, size_t h, CUstream s), (d, pitch, v, w, h, s))
+#define MEMSET(bits, type)                                                                         \
+	static CUresult set##bits(struct sim_call *c, CUdeviceptr d, type v, size_t n)             \
+	{                                                                                          \
+		return fill(c, d, n * sizeof(type), v, sizeof(type), n, 1, NULL, false);           \
+	}                                                                                          \
+	static CUresult set##bits##_async(struct sim_call *c, CUdeviceptr d, type v, size_t n,     \
+					  CUstream h)                                              \
+	{                                                                                          \
+		return fill(c, d, n * sizeof(type), v, sizeof(type), n, 1, h, true);               \
+	}                                                                                          \
+	static CUresult set2_##bits(struct sim_call *c, CUdeviceptr d, size_t pitch, type v,       \
+				    size_t w, size_t h)                                            \
+	{                                                                                          \
+		return fill(c, d, pitch, v, sizeof(type), w, h, NULL, false);                      \
+	}                                                                                          \
+	static CUresult set2_##bits##_async(struct sim_call *c, CUdeviceptr d, size_t pitch,       \
+					    type v, size_t w, size_t h, CUstream s)                \
+	{                                                                                          \
+		return fill(c, d, pitch, v, sizeof(type), w, h, s, true);                          \
+	}                                                                                          \
+	SIM_API_PT(cuMemsetD##bits##_v2, _ptds, SIM_NEED_CTX, set##bits,                           \
+		   (CUdeviceptr d, type v, size_t n), (d, v, n))                                   \
+	SIM_API_PT(cuMemsetD##bits##Async, _ptsz, SIM_NEED_CTX, set##bits##_async,                 \
+		   (CUdeviceptr d, type v, size_t n, CUstream s), (d, v, n, s))                    \
+	SIM_API_PT(cuMemsetD2D##bits##_v2, _ptds, SIM_NEED_CTX, set2_##bits,                       \
+		   (CUdeviceptr d, size_t pitch, type v, size_t w, size_t h), (d, pitch, v, w, h)) \
+	SIM_API_PT(cuMemsetD2D##bits##Async, _ptsz, SIM_NEED_CTX, set2_##bits##_async,             \
+		   (CUdeviceptr d, size_t pitch, type v, size_t w, size_t h, CUstream s),          \
+		   (d, pitch, v, w, h, s))
 
 MEMSET(8, uint8_t)
 MEMSET(16, uint16_t)
 MEMSET(32, uint32_t)
 
 SIM_API_PT(cuMemcpy, _ptds, SIM_NEED_CTX, any, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n))
-SIM_API_PT(cuMemcpyAsync, _ptsz, SIM_NEED_CTX, any_async, (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream h),
-	   (d, s, n, h))
-SIM_API_PT(cuMemcpyHtoD_v2, _ptds, SIM_NEED_CTX, htod, (CUdeviceptr d, const void *s, size_t n), (d, s, n))
-SIM_API_PT(cuMemcpyDtoH_v2, _ptds, SIM_NEED_CTX, dtoh, (void *d, CUdeviceptr s, size_t n), (d, s, n))
-SIM_API_PT(cuMemcpyDtoD_v2, _ptds, SIM_NEED_CTX, dtod, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n))
+SIM_API_PT(cuMemcpyAsync, _ptsz, SIM_NEED_CTX, any_async,
+	   (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream h), (d, s, n, h))
+SIM_API_PT(cuMemcpyHtoD_v2, _ptds, SIM_NEED_CTX, htod, (CUdeviceptr d, const void *s, size_t n),
+	   (d, s, n))
+SIM_API_PT(cuMemcpyDtoH_v2, _ptds, SIM_NEED_CTX, dtoh, (void *d, CUdeviceptr s, size_t n),
+	   (d, s, n))
+SIM_API_PT(cuMemcpyDtoD_v2, _ptds, SIM_NEED_CTX, dtod, (CUdeviceptr d, CUdeviceptr s, size_t n),
+	   (d, s, n))
 SIM_API_PT(cuMemcpyHtoDAsync_v2, _ptsz, SIM_NEED_CTX, htod_async,
 	   (CUdeviceptr d, const void *s, size_t n, CUstream h), (d, s, n, h))
-SIM_API_PT(cuMemcpyDtoHAsync_v2, _ptsz, SIM_NEED_CTX, dtoh_async, (void *d, CUdeviceptr s, size_t n, CUstream h),
-	   (d, s, n, h))
+SIM_API_PT(cuMemcpyDtoHAsync_v2, _ptsz, SIM_NEED_CTX, dtoh_async,
+	   (void *d, CUdeviceptr s, size_t n, CUstream h), (d, s, n, h))
 SIM_API_PT(cuMemcpyDtoDAsync_v2, _ptsz, SIM_NEED_CTX, dtod_async,
 	   (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream h), (d, s, n, h))
 SIM_API_PT(cuMemcpyPeer, _ptds, SIM_NEED_CTX, peer,
 	   (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n), (d, dc, s, sc, n))
 SIM_API_PT(cuMemcpyPeerAsync, _ptsz, SIM_NEED_CTX, peer_async,
-	   (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n, CUstream h), (d, dc, s, sc, n, h))
+	   (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n, CUstream h),
+	   (d, dc, s, sc, n, h))
 SIM_API_PT(cuMemcpy2D_v2, _ptds, SIM_NEED_CTX, copy_2d, (const CUDA_MEMCPY2D *p), (p))
 SIM_API_PT(cuMemcpy2DUnaligned_v2, _ptds, SIM_NEED_CTX, copy_2d, (const CUDA_MEMCPY2D *p), (p))
-SIM_API_PT(cuMemcpy2DAsync_v2, _ptsz, SIM_NEED_CTX, copy_2d_async, (const CUDA_MEMCPY2D *p, CUstream h), (p, h))
+SIM_API_PT(cuMemcpy2DAsync_v2, _ptsz, SIM_NEED_CTX, copy_2d_async,
+	   (const CUDA_MEMCPY2D *p, CUstream h), (p, h))
 SIM_API_PT(cuMemcpy3D_v2, _ptds, SIM_NEED_CTX, copy_3d, (const CUDA_MEMCPY3D *p), (p))
-SIM_API_PT(cuMemcpy3DAsync_v2, _ptsz, SIM_NEED_CTX, copy_3d_async, (const CUDA_MEMCPY3D *p, CUstream h), (p, h))
+SIM_API_PT(cuMemcpy3DAsync_v2, _ptsz, SIM_NEED_CTX, copy_3d_async,
+	   (const CUDA_MEMCPY3D *p, CUstream h), (p, h))
 SIM_API_PT(cuMemcpy3DPeer, _ptds, SIM_NEED_CTX, copy_3d, (const CUDA_MEMCPY3D *p), (p))
-SIM_API_PT(cuMemcpy3DPeerAsync, _ptsz, SIM_NEED_CTX, copy_3d_async, (const CUDA_MEMCPY3D *p, CUstream h), (p, h))
+SIM_API_PT(cuMemcpy3DPeerAsync, _ptsz, SIM_NEED_CTX, copy_3d_async,
+	   (const CUDA_MEMCPY3D *p, CUstream h), (p, h))

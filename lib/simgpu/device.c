@@ -111,8 +111,16 @@ static CUresult properties(struct sim_call *c, CUdevprop *p, CUdevice d)
 	(void)c;
 	if (!is_device(d))
 		return CUDA_ERROR_INVALID_DEVICE;
-	*p = (CUdevprop){1024, {1024, 1024, 64}, {2147483647, 65535, 65535}, 49152, 65536, 32, 2147483647, 65536,
-			 1410000, 512};
+	*p = (CUdevprop){1024,
+			 {1024, 1024, 64},
+			 {2147483647, 65535, 65535},
+			 49152,
+			 65536,
+			 32,
+			 2147483647,
+			 65536,
+			 1410000,
+			 512};
 	return CUDA_SUCCESS;
 }
 
@@ -120,42 +128,40 @@ static CUresult properties(struct sim_call *c, CUdevprop *p, CUdevice d)
 static const struct {
 	int attribute, value;
 } attributes[] = {
-	{1, 1024},	/* threads per block */
-	{2, 1024},	/* block x, y, z */
-	{3, 1024},	{4, 64},
-	{5, 2147483647}, /* grid x, y, z */
-	{6, 65535},	{7, 65535},
-	{8, 49152},	/* shared memory per block */
-	{9, 65536},	/* constant memory */
-	{10, 32},	/* warp */
-	{11, 2147483647}, /* pitch */
-	{12, 65536},	/* registers per block */
-	{13, 1410000},	/* clock, kHz */
-	{14, 512},	/* texture alignment */
-	{15, 1},	/* copies overlap */
-	{16, 108},	/* multiprocessors */
-	{19, 1},	/* maps host memory */
-	{21, 131072},	{22, 131072}, {23, 65536}, {24, 16384}, {25, 16384}, {26, 16384},
-	{31, 1},	/* concurrent kernels */
-	{36, 1215000},	/* memory clock, kHz */
-	{37, 5120},	/* memory bus, bits */
-	{38, 41943040}, /* L2 */
-	{39, 2048},	/* threads per multiprocessor */
-	{40, 2},	/* copy engines, one per direction */
-	{41, 1},	/* unified addressing */
-	{78, 1},	/* stream priorities */
-	{79, 1},	{80, 1}, /* L1 caching */
-	{81, 167936},	/* shared memory per multiprocessor */
-	{82, 65536},	/* registers per multiprocessor */
-	{83, 1},	/* managed memory */
-	{87, 32},	/* single to double speed */
-	{89, 1},	/* concurrent managed access */
-	{91, 1},	/* host pointer usable for registered memory */
-	{95, 1},	/* cooperative launch */
-	{97, 166912},	/* opt-in shared memory per block */
-	{106, 32},	/* blocks per multiprocessor */
-	{111, 1024},	/* reserved shared memory per block */
-	{115, 1},	/* memory pools */
+	{1, 1024},					 /* threads per block */
+	{2, 1024},					 /* block x, y, z */
+	{3, 1024},	  {4, 64},	{5, 2147483647}, /* grid x, y, z */
+	{6, 65535},	  {7, 65535},	{8, 49152},	 /* shared memory per block */
+	{9, 65536},					 /* constant memory */
+	{10, 32},					 /* warp */
+	{11, 2147483647},				 /* pitch */
+	{12, 65536},					 /* registers per block */
+	{13, 1410000},					 /* clock, kHz */
+	{14, 512},					 /* texture alignment */
+	{15, 1},					 /* copies overlap */
+	{16, 108},					 /* multiprocessors */
+	{19, 1},					 /* maps host memory */
+	{21, 131072},	  {22, 131072}, {23, 65536},	 {24, 16384},
+	{25, 16384},	  {26, 16384},	{31, 1}, /* concurrent kernels */
+	{36, 1215000},				 /* memory clock, kHz */
+	{37, 5120},				 /* memory bus, bits */
+	{38, 41943040},				 /* L2 */
+	{39, 2048},				 /* threads per multiprocessor */
+	{40, 2},				 /* copy engines, one per direction */
+	{41, 1},				 /* unified addressing */
+	{78, 1},				 /* stream priorities */
+	{79, 1},	  {80, 1},		 /* L1 caching */
+	{81, 167936},				 /* shared memory per multiprocessor */
+	{82, 65536},				 /* registers per multiprocessor */
+	{83, 1},				 /* managed memory */
+	{87, 32},				 /* single to double speed */
+	{89, 1},				 /* concurrent managed access */
+	{91, 1},				 /* host pointer usable for registered memory */
+	{95, 1},				 /* cooperative launch */
+	{97, 166912},				 /* opt-in shared memory per block */
+	{106, 32},				 /* blocks per multiprocessor */
+	{111, 1024},				 /* reserved shared memory per block */
+	{115, 1},				 /* memory pools */
 };
 
 static CUresult attribute(struct sim_call *c, int *v, int what, CUdevice d)
@@ -199,7 +205,7 @@ static CUresult affinity(struct sim_call *c, int *v, int type, CUdevice d)
 SIM_API(cuDeviceGetCount, SIM_NEED_INIT, count, (int *n), (n))
 SIM_API(cuDeviceGet, SIM_NEED_INIT, get, (CUdevice * d, int i), (d, i))
 SIM_API(cuDeviceGetName, SIM_NEED_INIT, name, (char *s, int n, CUdevice d), (s, n, d))
-SIM_API(cuDeviceTotalMem_v2, SIM_NEED_INIT, total, (size_t *n, CUdevice d), (n, d))
+SIM_API(cuDeviceTotalMem_v2, SIM_NEED_INIT, total, (size_t * n, CUdevice d), (n, d))
 SIM_API(cuDeviceComputeCapability, SIM_NEED_INIT, capability, (int *major, int *minor, CUdevice d),
 	(major, minor, d))
 SIM_API(cuDeviceGetUuid, SIM_NEED_INIT, uuid, (CUuuid * u, CUdevice d), (u, d))
@@ -208,8 +214,10 @@ SIM_API(cuDeviceGetLuid, SIM_NEED_INIT, luid, (char *l, unsigned *mask, CUdevice
 SIM_API(cuDeviceGetPCIBusId, SIM_NEED_INIT, pci_id, (char *s, int n, CUdevice d), (s, n, d))
 SIM_API(cuDeviceGetByPCIBusId, SIM_NEED_INIT, by_pci_id, (CUdevice * d, const char *s), (d, s))
 SIM_API(cuDeviceCanAccessPeer, SIM_NEED_INIT, can_peer, (int *v, CUdevice a, CUdevice b), (v, a, b))
-SIM_API(cuDeviceGetP2PAttribute, SIM_NEED_INIT, peer_attribute, (int *v, int what, CUdevice a, CUdevice b),
-	(v, what, a, b))
+SIM_API(cuDeviceGetP2PAttribute, SIM_NEED_INIT, peer_attribute,
+	(int *v, int what, CUdevice a, CUdevice b), (v, what, a, b))
 SIM_API(cuDeviceGetProperties, SIM_NEED_INIT, properties, (CUdevprop * p, CUdevice d), (p, d))
-SIM_API(cuDeviceGetAttribute, SIM_NEED_INIT, attribute, (int *v, int what, CUdevice d), (v, what, d))
-SIM_API(cuDeviceGetExecAffinitySupport, SIM_NEED_INIT, affinity, (int *v, int type, CUdevice d), (v, type, d))
+SIM_API(cuDeviceGetAttribute, SIM_NEED_INIT, attribute, (int *v, int what, CUdevice d),
+	(v, what, d))
+SIM_API(cuDeviceGetExecAffinitySupport, SIM_NEED_INIT, affinity, (int *v, int type, CUdevice d),
+	(v, type, d))

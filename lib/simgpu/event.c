@@ -83,7 +83,8 @@ static CUresult wait_event(struct sim_call *c, CUstream h, CUevent e, unsigned f
 	if (sim_capture_wait(s, e, &r)) {
 		c->captured = true;
 	} else if (!sim_op_done(e->op)) {
-		struct sim_work w = {.kind = SIM_K_MARK, .engine = SIM_ENG_NONE, .dev = s->ctx->dev};
+		struct sim_work w = {
+			.kind = SIM_K_MARK, .engine = SIM_ENG_NONE, .dev = s->ctx->dev};
 		struct sim_op *op = sim_op_new(&w, c->no, c->stream);
 		sim_op_depend(op, e->op);
 		sim_stream_order(s, op);
@@ -136,11 +137,12 @@ SIM_API(cuEventCreate, SIM_NEED_CTX, create, (CUevent * e, unsigned flags), (e, 
 SIM_API(cuEventDestroy, SIM_NEED_INIT, destroy, (CUevent e), (e))
 SIM_API(cuEventDestroy_v2, SIM_NEED_INIT, destroy, (CUevent e), (e))
 SIM_API_PT(cuEventRecord, _ptsz, SIM_NEED_CTX, record, (CUevent e, CUstream s), (e, s))
-SIM_API_PT(cuEventRecordWithFlags, _ptsz, SIM_NEED_CTX, record_flags, (CUevent e, CUstream s, unsigned flags),
-	   (e, s, flags))
-SIM_API_PT(cuStreamWaitEvent, _ptsz, SIM_NEED_CTX, wait_event, (CUstream s, CUevent e, unsigned flags),
-	   (s, e, flags))
+SIM_API_PT(cuEventRecordWithFlags, _ptsz, SIM_NEED_CTX, record_flags,
+	   (CUevent e, CUstream s, unsigned flags), (e, s, flags))
+SIM_API_PT(cuStreamWaitEvent, _ptsz, SIM_NEED_CTX, wait_event,
+	   (CUstream s, CUevent e, unsigned flags), (s, e, flags))
 SIM_API(cuEventSynchronize, SIM_NEED_INIT, synchronize, (CUevent e), (e))
 SIM_API(cuEventQuery, SIM_NEED_INIT, query, (CUevent e), (e))
 SIM_API(cuEventElapsedTime, SIM_NEED_INIT, elapsed, (float *ms, CUevent a, CUevent b), (ms, a, b))
-SIM_API(cuEventElapsedTime_v2, SIM_NEED_INIT, elapsed, (float *ms, CUevent a, CUevent b), (ms, a, b))
+SIM_API(cuEventElapsedTime_v2, SIM_NEED_INIT, elapsed, (float *ms, CUevent a, CUevent b),
+	(ms, a, b))

@@ -56,7 +56,8 @@ static CUresult build(struct sim_call *c, CUgraphExec *out, CUgraph g, unsigned 
 	return CUDA_SUCCESS;
 }
 
-static CUresult build_v1(struct sim_call *c, CUgraphExec *out, CUgraph g, CUgraphNode *error, char *log, size_t n)
+static CUresult build_v1(struct sim_call *c, CUgraphExec *out, CUgraph g, CUgraphNode *error,
+			 char *log, size_t n)
 {
 	if (error)
 		*error = NULL;
@@ -65,7 +66,8 @@ static CUresult build_v1(struct sim_call *c, CUgraphExec *out, CUgraph g, CUgrap
 	return build(c, out, g, 0);
 }
 
-static CUresult build_params(struct sim_call *c, CUgraphExec *out, CUgraph g, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
+static CUresult build_params(struct sim_call *c, CUgraphExec *out, CUgraph g,
+			     CUDA_GRAPH_INSTANTIATE_PARAMS *p)
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -166,7 +168,8 @@ static CUresult upload(struct sim_call *c, CUgraphExec e, CUstream h)
 /* The item of a node; NULL unless it is of this type. */
 static struct item *item_of(CUgraphExec e, CUgraphNode n, int type)
 {
-	if (!is_exec(e) || !n || n->magic != SIM_MAGIC_NODE || n->index >= e->n || (type >= 0 && n->type != type))
+	if (!is_exec(e) || !n || n->magic != SIM_MAGIC_NODE || n->index >= e->n ||
+	    (type >= 0 && n->type != type))
 		return NULL;
 	return e->items[n->index].used ? &e->items[n->index] : NULL;
 }
@@ -180,7 +183,8 @@ static CUresult change(struct item *it, CUresult r, struct sim_work *w)
 	return CUDA_SUCCESS;
 }
 
-static CUresult set_kernel(struct sim_call *c, CUgraphExec e, CUgraphNode n, const CUDA_KERNEL_NODE_PARAMS *p)
+static CUresult set_kernel(struct sim_call *c, CUgraphExec e, CUgraphNode n,
+			   const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	struct item *it = item_of(e, n, SIM_NODE_KERNEL);
 	struct sim_work w;
@@ -190,7 +194,8 @@ static CUresult set_kernel(struct sim_call *c, CUgraphExec e, CUgraphNode n, con
 	return change(it, sim_launch_set(&w, it->work.launch.ctx, p), &w);
 }
 
-static CUresult set_kernel2(struct sim_call *c, CUgraphExec e, CUgraphNode n, const CUDA_KERNEL_NODE_PARAMS *p)
+static CUresult set_kernel2(struct sim_call *c, CUgraphExec e, CUgraphNode n,
+			    const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -200,7 +205,8 @@ static CUresult set_kernel2(struct sim_call *c, CUgraphExec e, CUgraphNode n, co
 	return set_kernel(c, e, n, &q);
 }
 
-static CUresult set_copy(struct sim_call *c, CUgraphExec e, CUgraphNode n, const CUDA_MEMCPY3D *p, CUcontext ctx)
+static CUresult set_copy(struct sim_call *c, CUgraphExec e, CUgraphNode n, const CUDA_MEMCPY3D *p,
+			 CUcontext ctx)
 {
 	struct item *it = item_of(e, n, SIM_NODE_MEMCPY);
 	struct sim_work w;
@@ -210,20 +216,22 @@ static CUresult set_copy(struct sim_call *c, CUgraphExec e, CUgraphNode n, const
 	return change(it, sim_copy_from_3d(&w, p, ctx ? ctx : e->ctx), &w);
 }
 
-static CUresult set_memset(struct sim_call *c, CUgraphExec e, CUgraphNode n, const CUDA_MEMSET_NODE_PARAMS *p,
-			   CUcontext ctx)
+static CUresult set_memset(struct sim_call *c, CUgraphExec e, CUgraphNode n,
+			   const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx)
 {
 	struct item *it = item_of(e, n, SIM_NODE_MEMSET);
 	struct sim_work w;
 	(void)c;
 	if (!it || !p || !p->elementSize)
 		return CUDA_ERROR_INVALID_VALUE;
-	return change(it, sim_set_fill(&w, p->dst, p->pitch, p->value, p->elementSize, p->width, p->height,
-				       ctx ? ctx : e->ctx),
+	return change(it,
+		      sim_set_fill(&w, p->dst, p->pitch, p->value, p->elementSize, p->width,
+				   p->height, ctx ? ctx : e->ctx),
 		      &w);
 }
 
-static CUresult set_host(struct sim_call *c, CUgraphExec e, CUgraphNode n, const CUDA_HOST_NODE_PARAMS *p)
+static CUresult set_host(struct sim_call *c, CUgraphExec e, CUgraphNode n,
+			 const CUDA_HOST_NODE_PARAMS *p)
 {
 	struct item *it = item_of(e, n, SIM_NODE_HOST);
 	(void)c;
@@ -234,7 +242,8 @@ static CUresult set_host(struct sim_call *c, CUgraphExec e, CUgraphNode n, const
 	return CUDA_SUCCESS;
 }
 
-static CUresult set_any(struct sim_call *c, CUgraphExec e, CUgraphNode n, const CUgraphNodeParams *p)
+static CUresult set_any(struct sim_call *c, CUgraphExec e, CUgraphNode n,
+			const CUgraphNodeParams *p)
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -280,7 +289,8 @@ static bool update(struct sim_exec *e, struct sim_graph *g)
 	for (size_t i = 0; i < e->n; i++) {
 		struct sim_node *n = g->nodes[i];
 		struct item *it = &e->items[i];
-		if (!n != !it->used || (n && (n->work.kind != it->work.kind || n->ndeps != it->ndeps)))
+		if (!n != !it->used ||
+		    (n && (n->work.kind != it->work.kind || n->ndeps != it->ndeps)))
 			return false;
 		for (size_t j = 0; n && j < n->ndeps; j++)
 			if (n->deps[j]->index != it->deps[j])
@@ -295,7 +305,8 @@ static bool update(struct sim_exec *e, struct sim_graph *g)
 	return true;
 }
 
-static CUresult exec_update(struct sim_call *c, CUgraphExec e, CUgraph g, CUgraphNode *error, int *result)
+static CUresult exec_update(struct sim_call *c, CUgraphExec e, CUgraph g, CUgraphNode *error,
+			    int *result)
 {
 	enum { TOPOLOGY_CHANGED = 2 };
 	(void)c;
@@ -309,7 +320,8 @@ static CUresult exec_update(struct sim_call *c, CUgraphExec e, CUgraph g, CUgrap
 	return ok ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
 }
 
-static CUresult exec_update2(struct sim_call *c, CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInfo *info)
+static CUresult exec_update2(struct sim_call *c, CUgraphExec e, CUgraph g,
+			     CUgraphExecUpdateResultInfo *info)
 {
 	if (info)
 		info->errorFromNode = NULL;
@@ -317,15 +329,18 @@ static CUresult exec_update2(struct sim_call *c, CUgraphExec e, CUgraph g, CUgra
 }
 
 SIM_API(cuGraphInstantiate, SIM_NEED_CTX, build_v1,
-	(CUgraphExec * e, CUgraph g, CUgraphNode *error, char *log, size_t n), (e, g, error, log, n))
+	(CUgraphExec * e, CUgraph g, CUgraphNode *error, char *log, size_t n),
+	(e, g, error, log, n))
 SIM_API(cuGraphInstantiate_v2, SIM_NEED_CTX, build_v1,
-	(CUgraphExec * e, CUgraph g, CUgraphNode *error, char *log, size_t n), (e, g, error, log, n))
-SIM_API(cuGraphInstantiateWithFlags, SIM_NEED_CTX, build, (CUgraphExec * e, CUgraph g, unsigned long long flags),
-	(e, g, flags))
+	(CUgraphExec * e, CUgraph g, CUgraphNode *error, char *log, size_t n),
+	(e, g, error, log, n))
+SIM_API(cuGraphInstantiateWithFlags, SIM_NEED_CTX, build,
+	(CUgraphExec * e, CUgraph g, unsigned long long flags), (e, g, flags))
 SIM_API_PT(cuGraphInstantiateWithParams, _ptsz, SIM_NEED_CTX, build_params,
 	   (CUgraphExec * e, CUgraph g, CUDA_GRAPH_INSTANTIATE_PARAMS *p), (e, g, p))
 SIM_API(cuGraphExecDestroy, SIM_NEED_INIT, destroy, (CUgraphExec e), (e))
-SIM_API(cuGraphExecGetFlags, SIM_NEED_INIT, get_flags, (CUgraphExec e, unsigned long long *flags), (e, flags))
+SIM_API(cuGraphExecGetFlags, SIM_NEED_INIT, get_flags, (CUgraphExec e, unsigned long long *flags),
+	(e, flags))
 SIM_API_PT(cuGraphLaunch, _ptsz, SIM_NEED_CTX, launch, (CUgraphExec e, CUstream s), (e, s))
 SIM_API_PT(cuGraphUpload, _ptsz, SIM_NEED_CTX, upload, (CUgraphExec e, CUstream s), (e, s))
 SIM_API(cuGraphExecKernelNodeSetParams, SIM_NEED_CTX, set_kernel,
@@ -335,14 +350,17 @@ SIM_API(cuGraphExecKernelNodeSetParams_v2, SIM_NEED_CTX, set_kernel2,
 SIM_API(cuGraphExecMemcpyNodeSetParams, SIM_NEED_CTX, set_copy,
 	(CUgraphExec e, CUgraphNode n, const CUDA_MEMCPY3D *p, CUcontext ctx), (e, n, p, ctx))
 SIM_API(cuGraphExecMemsetNodeSetParams, SIM_NEED_CTX, set_memset,
-	(CUgraphExec e, CUgraphNode n, const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx), (e, n, p, ctx))
+	(CUgraphExec e, CUgraphNode n, const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx),
+	(e, n, p, ctx))
 SIM_API(cuGraphExecHostNodeSetParams, SIM_NEED_CTX, set_host,
 	(CUgraphExec e, CUgraphNode n, const CUDA_HOST_NODE_PARAMS *p), (e, n, p))
-SIM_API(cuGraphExecNodeSetParams, SIM_NEED_CTX, set_any, (CUgraphExec e, CUgraphNode n, const CUgraphNodeParams *p),
-	(e, n, p))
-SIM_API(cuGraphNodeSetEnabled, SIM_NEED_INIT, set_enabled, (CUgraphExec e, CUgraphNode n, unsigned on), (e, n, on))
-SIM_API(cuGraphNodeGetEnabled, SIM_NEED_INIT, get_enabled, (CUgraphExec e, CUgraphNode n, unsigned *on), (e, n, on))
-SIM_API(cuGraphExecUpdate, SIM_NEED_INIT, exec_update, (CUgraphExec e, CUgraph g, CUgraphNode *error, int *result),
-	(e, g, error, result))
+SIM_API(cuGraphExecNodeSetParams, SIM_NEED_CTX, set_any,
+	(CUgraphExec e, CUgraphNode n, const CUgraphNodeParams *p), (e, n, p))
+SIM_API(cuGraphNodeSetEnabled, SIM_NEED_INIT, set_enabled,
+	(CUgraphExec e, CUgraphNode n, unsigned on), (e, n, on))
+SIM_API(cuGraphNodeGetEnabled, SIM_NEED_INIT, get_enabled,
+	(CUgraphExec e, CUgraphNode n, unsigned *on), (e, n, on))
+SIM_API(cuGraphExecUpdate, SIM_NEED_INIT, exec_update,
+	(CUgraphExec e, CUgraph g, CUgraphNode *error, int *result), (e, g, error, result))
 SIM_API(cuGraphExecUpdate_v2, SIM_NEED_INIT, exec_update2,
 	(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInfo *info), (e, g, info))

@@ -49,13 +49,14 @@ static CUresult lookup(struct sim_call *c, const char *name, void **fn, int vers
 	return CUDA_SUCCESS;
 }
 
-static CUresult lookup_v1(struct sim_call *c, const char *name, void **fn, int version, uint64_t flags)
+static CUresult lookup_v1(struct sim_call *c, const char *name, void **fn, int version,
+			  uint64_t flags)
 {
 	return lookup(c, name, fn, version, flags, NULL);
 }
 
-SIM_API(cuGetProcAddress, SIM_NEED_NONE, lookup_v1, (const char *name, void **fn, int version, uint64_t flags),
-	(name, fn, version, flags))
+SIM_API(cuGetProcAddress, SIM_NEED_NONE, lookup_v1,
+	(const char *name, void **fn, int version, uint64_t flags), (name, fn, version, flags))
 SIM_API(cuGetProcAddress_v2, SIM_NEED_NONE, lookup,
 	(const char *name, void **fn, int version, uint64_t flags, int *status),
 	(name, fn, version, flags, status))

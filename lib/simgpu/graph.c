@@ -30,8 +30,8 @@ static void depend(struct sim_node *n, struct sim_node *on)
 	n->deps[n->ndeps++] = on;
 }
 
-struct sim_node *sim_graph_add(struct sim_graph *g, int type, const struct sim_work *w, struct sim_node *const *deps,
-			       size_t ndeps)
+struct sim_node *sim_graph_add(struct sim_graph *g, int type, const struct sim_work *w,
+			       struct sim_node *const *deps, size_t ndeps)
 {
 	struct sim_node *n = calloc(1, sizeof(*n));
 	n->magic = SIM_MAGIC_NODE;
@@ -84,7 +84,8 @@ static CUresult destroy(struct sim_call *c, CUgraph g)
 	return CUDA_SUCCESS;
 }
 
-static CUresult add(CUgraphNode *out, CUgraph g, int type, struct sim_work *w, const CUgraphNode *deps, size_t ndeps)
+static CUresult add(CUgraphNode *out, CUgraph g, int type, struct sim_work *w,
+		    const CUgraphNode *deps, size_t ndeps)
 {
 	bool ok = out && is_graph(g) && (!ndeps || deps);
 	for (size_t i = 0; ok && i < ndeps; i++)
@@ -97,8 +98,8 @@ static CUresult add(CUgraphNode *out, CUgraph g, int type, struct sim_work *w, c
 	return CUDA_SUCCESS;
 }
 
-static CUresult add_kernel(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t ndeps,
-			   const CUDA_KERNEL_NODE_PARAMS *p)
+static CUresult add_kernel(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+			   size_t ndeps, const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	struct sim_work w;
 	(void)c;
@@ -107,8 +108,8 @@ static CUresult add_kernel(struct sim_call *c, CUgraphNode *out, CUgraph g, cons
 }
 
 /* Version 2 may name a CUkernel instead of a function; here they are one. */
-static CUresult add_kernel2(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t ndeps,
-			    const CUDA_KERNEL_NODE_PARAMS *p)
+static CUresult add_kernel2(struct sim_call *c, CUgraphNode *out, CUgraph g,
+			    const CUgraphNode *deps, size_t ndeps, const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -118,12 +119,13 @@ static CUresult add_kernel2(struct sim_call *c, CUgraphNode *out, CUgraph g, con
 	return add_kernel(c, out, g, deps, ndeps, &q);
 }
 
-static CUresult add_copy(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t ndeps,
-			 const CUDA_MEMCPY3D *p, CUcontext ctx)
+static CUresult add_copy(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+			 size_t ndeps, const CUDA_MEMCPY3D *p, CUcontext ctx)
 {
 	struct sim_work w;
 	(void)c;
-	CUresult r = p ? sim_copy_from_3d(&w, p, ctx ? ctx : sim_ctx_current()) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = p ? sim_copy_from_3d(&w, p, ctx ? ctx : sim_ctx_current())
+		       : CUDA_ERROR_INVALID_VALUE;
 	return r ? r : add(out, g, SIM_NODE_MEMCPY, &w, deps, ndeps);
 }
 
@@ -135,8 +137,8 @@ static CUresult fill_set(struct sim_work *w, const CUDA_MEMSET_NODE_PARAMS *p, C
 			    ctx ? ctx : sim_ctx_current());
 }
 
-static CUresult add_set(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t ndeps,
-			const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx)
+static CUresult add_set(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+			size_t ndeps, const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx)
 {
 	struct sim_work w;
 	(void)c;
@@ -144,26 +146,30 @@ static CUresult add_set(struct sim_call *c, CUgraphNode *out, CUgraph g, const C
 	return r ? r : add(out, g, SIM_NODE_MEMSET, &w, deps, ndeps);
 }
 
-static CUresult add_host(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t ndeps,
-			 const CUDA_HOST_NODE_PARAMS *p)
+static CUresult add_host(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+			 size_t ndeps, const CUDA_HOST_NODE_PARAMS *p)
 {
 	(void)c;
 	if (!p || !p->fn)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct sim_work w = {.kind = SIM_K_HOST, .engine = SIM_ENG_HOST, .dev = sim_ctx_current()->dev,
+	struct sim_work w = {.kind = SIM_K_HOST,
+			     .engine = SIM_ENG_HOST,
+			     .dev = sim_ctx_current()->dev,
 			     .host = {.fn = p->fn, .arg = p->userData}};
 	return add(out, g, SIM_NODE_HOST, &w, deps, ndeps);
 }
 
-static CUresult add_empty(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t ndeps)
+static CUresult add_empty(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+			  size_t ndeps)
 {
 	(void)c;
-	struct sim_work w = {.kind = SIM_K_MARK, .engine = SIM_ENG_NONE, .dev = sim_ctx_current()->dev};
+	struct sim_work w = {
+		.kind = SIM_K_MARK, .engine = SIM_ENG_NONE, .dev = sim_ctx_current()->dev};
 	return add(out, g, SIM_NODE_EMPTY, &w, deps, ndeps);
 }
 
-static CUresult add_any(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t ndeps,
-			const CUgraphNodeParams *p)
+static CUresult add_any(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+			size_t ndeps, const CUgraphNodeParams *p)
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -183,14 +189,15 @@ static CUresult add_any(struct sim_call *c, CUgraphNode *out, CUgraph g, const C
 	}
 }
 
-static CUresult add_any2(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps, const void *edges,
-			 size_t ndeps, const CUgraphNodeParams *p)
+static CUresult add_any2(struct sim_call *c, CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+			 const void *edges, size_t ndeps, const CUgraphNodeParams *p)
 {
 	(void)edges;
 	return add_any(c, out, g, deps, ndeps, p);
 }
 
-static CUresult add_deps(struct sim_call *c, CUgraph g, const CUgraphNode *from, const CUgraphNode *to, size_t n)
+static CUresult add_deps(struct sim_call *c, CUgraph g, const CUgraphNode *from,
+			 const CUgraphNode *to, size_t n)
 {
 	(void)c;
 	if (!is_graph(g))
@@ -203,8 +210,8 @@ static CUresult add_deps(struct sim_call *c, CUgraph g, const CUgraphNode *from,
 	return CUDA_SUCCESS;
 }
 
-static CUresult add_deps2(struct sim_call *c, CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
-			  const void *edges, size_t n)
+static CUresult add_deps2(struct sim_call *c, CUgraph g, const CUgraphNode *from,
+			  const CUgraphNode *to, const void *edges, size_t n)
 {
 	(void)edges;
 	return add_deps(c, g, from, to, n);
@@ -276,7 +283,8 @@ static CUresult get_roots(struct sim_call *c, CUgraph g, CUgraphNode *out, size_
 	return list(g, out, n, true);
 }
 
-static CUresult get_edges(struct sim_call *c, CUgraph g, CUgraphNode *from, CUgraphNode *to, size_t *n)
+static CUresult get_edges(struct sim_call *c, CUgraph g, CUgraphNode *from, CUgraphNode *to,
+			  size_t *n)
 {
 	size_t k = 0;
 	(void)c;
@@ -294,7 +302,8 @@ static CUresult get_edges(struct sim_call *c, CUgraph g, CUgraphNode *from, CUgr
 	return CUDA_SUCCESS;
 }
 
-static CUresult get_edges2(struct sim_call *c, CUgraph g, CUgraphNode *from, CUgraphNode *to, void *edges, size_t *n)
+static CUresult get_edges2(struct sim_call *c, CUgraph g, CUgraphNode *from, CUgraphNode *to,
+			   void *edges, size_t *n)
 {
 	enum { EDGE = 8 };
 	CUresult r = get_edges(c, g, from, to, n);
@@ -364,7 +373,8 @@ static CUresult copy_params(struct sim_call *c, CUgraphNode n, CUDA_MEMCPY3D *p)
 	if (!is_node(n) || n->type != SIM_NODE_MEMCPY || !p)
 		return CUDA_ERROR_INVALID_VALUE;
 	const struct sim_copy *k = &n->work.copy;
-	bool hsrc = k->dir == SIM_H2D || k->dir == SIM_H2H, hdst = k->dir == SIM_D2H || k->dir == SIM_H2H;
+	bool hsrc = k->dir == SIM_H2D || k->dir == SIM_H2H,
+	     hdst = k->dir == SIM_D2H || k->dir == SIM_H2H;
 	*p = (CUDA_MEMCPY3D){.srcMemoryType = hsrc ? SIM_MEM_HOST : SIM_MEM_DEVICE,
 			     .dstMemoryType = hdst ? SIM_MEM_HOST : SIM_MEM_DEVICE,
 			     .srcHost = hsrc ? k->src : NULL,
@@ -387,7 +397,8 @@ static CUresult set_params(struct sim_call *c, CUgraphNode n, CUDA_MEMSET_NODE_P
 	if (!is_node(n) || n->type != SIM_NODE_MEMSET || !p)
 		return CUDA_ERROR_INVALID_VALUE;
 	const struct sim_set *s = &n->work.set;
-	*p = (CUDA_MEMSET_NODE_PARAMS){(uintptr_t)s->dst, s->pitch, s->value, s->elem, s->width, s->height};
+	*p = (CUDA_MEMSET_NODE_PARAMS){(uintptr_t)s->dst, s->pitch, s->value,
+				       s->elem,		  s->width, s->height};
 	return CUDA_SUCCESS;
 }
 
@@ -403,35 +414,47 @@ static CUresult host_params(struct sim_call *c, CUgraphNode n, CUDA_HOST_NODE_PA
 #define DEPS CUgraphNode *n, CUgraph g, const CUgraphNode *d, size_t nd
 SIM_API(cuGraphCreate, SIM_NEED_INIT, create, (CUgraph * g, unsigned flags), (g, flags))
 SIM_API(cuGraphDestroy, SIM_NEED_INIT, destroy, (CUgraph g), (g))
-SIM_API(cuGraphAddKernelNode, SIM_NEED_CTX, add_kernel, (DEPS, const CUDA_KERNEL_NODE_PARAMS *p), (n, g, d, nd, p))
-SIM_API(cuGraphAddKernelNode_v2, SIM_NEED_CTX, add_kernel2, (DEPS, const CUDA_KERNEL_NODE_PARAMS *p), (n, g, d, nd, p))
+SIM_API(cuGraphAddKernelNode, SIM_NEED_CTX, add_kernel, (DEPS, const CUDA_KERNEL_NODE_PARAMS *p),
+	(n, g, d, nd, p))
+SIM_API(cuGraphAddKernelNode_v2, SIM_NEED_CTX, add_kernel2,
+	(DEPS, const CUDA_KERNEL_NODE_PARAMS *p), (n, g, d, nd, p))
 SIM_API(cuGraphAddMemcpyNode, SIM_NEED_CTX, add_copy, (DEPS, const CUDA_MEMCPY3D *p, CUcontext ctx),
 	(n, g, d, nd, p, ctx))
-SIM_API(cuGraphAddMemsetNode, SIM_NEED_CTX, add_set, (DEPS, const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx),
-	(n, g, d, nd, p, ctx))
-SIM_API(cuGraphAddHostNode, SIM_NEED_CTX, add_host, (DEPS, const CUDA_HOST_NODE_PARAMS *p), (n, g, d, nd, p))
+SIM_API(cuGraphAddMemsetNode, SIM_NEED_CTX, add_set,
+	(DEPS, const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx), (n, g, d, nd, p, ctx))
+SIM_API(cuGraphAddHostNode, SIM_NEED_CTX, add_host, (DEPS, const CUDA_HOST_NODE_PARAMS *p),
+	(n, g, d, nd, p))
 SIM_API(cuGraphAddEmptyNode, SIM_NEED_CTX, add_empty, (DEPS), (n, g, d, nd))
 SIM_API(cuGraphAddNode, SIM_NEED_CTX, add_any, (DEPS, const CUgraphNodeParams *p), (n, g, d, nd, p))
 SIM_API(cuGraphAddNode_v2, SIM_NEED_CTX, add_any2,
-	(CUgraphNode * n, CUgraph g, const CUgraphNode *d, const void *e, size_t nd, const CUgraphNodeParams *p),
+	(CUgraphNode * n, CUgraph g, const CUgraphNode *d, const void *e, size_t nd,
+	 const CUgraphNodeParams *p),
 	(n, g, d, e, nd, p))
 SIM_API(cuGraphAddDependencies, SIM_NEED_INIT, add_deps,
 	(CUgraph g, const CUgraphNode *from, const CUgraphNode *to, size_t n), (g, from, to, n))
 SIM_API(cuGraphAddDependencies_v2, SIM_NEED_INIT, add_deps2,
-	(CUgraph g, const CUgraphNode *from, const CUgraphNode *to, const void *e, size_t n), (g, from, to, e, n))
+	(CUgraph g, const CUgraphNode *from, const CUgraphNode *to, const void *e, size_t n),
+	(g, from, to, e, n))
 SIM_API(cuGraphClone, SIM_NEED_INIT, copy_graph, (CUgraph * out, CUgraph g), (out, g))
 SIM_API(cuGraphDestroyNode, SIM_NEED_INIT, destroy_node, (CUgraphNode n), (n))
-SIM_API(cuGraphGetNodes, SIM_NEED_INIT, get_nodes, (CUgraph g, CUgraphNode *out, size_t *n), (g, out, n))
-SIM_API(cuGraphGetRootNodes, SIM_NEED_INIT, get_roots, (CUgraph g, CUgraphNode *out, size_t *n), (g, out, n))
-SIM_API(cuGraphGetEdges, SIM_NEED_INIT, get_edges, (CUgraph g, CUgraphNode *from, CUgraphNode *to, size_t *n),
-	(g, from, to, n))
+SIM_API(cuGraphGetNodes, SIM_NEED_INIT, get_nodes, (CUgraph g, CUgraphNode *out, size_t *n),
+	(g, out, n))
+SIM_API(cuGraphGetRootNodes, SIM_NEED_INIT, get_roots, (CUgraph g, CUgraphNode *out, size_t *n),
+	(g, out, n))
+SIM_API(cuGraphGetEdges, SIM_NEED_INIT, get_edges,
+	(CUgraph g, CUgraphNode *from, CUgraphNode *to, size_t *n), (g, from, to, n))
 SIM_API(cuGraphGetEdges_v2, SIM_NEED_INIT, get_edges2,
 	(CUgraph g, CUgraphNode *from, CUgraphNode *to, void *e, size_t *n), (g, from, to, e, n))
-SIM_API(cuGraphNodeGetDependencies, SIM_NEED_INIT, get_deps, (CUgraphNode n, CUgraphNode *out, size_t *k), (n, out, k))
+SIM_API(cuGraphNodeGetDependencies, SIM_NEED_INIT, get_deps,
+	(CUgraphNode n, CUgraphNode *out, size_t *k), (n, out, k))
 SIM_API(cuGraphNodeGetType, SIM_NEED_INIT, get_type, (CUgraphNode n, int *type), (n, type))
-SIM_API(cuGraphKernelNodeGetParams, SIM_NEED_INIT, kernel_params, (CUgraphNode n, CUDA_KERNEL_NODE_PARAMS *p), (n, p))
-SIM_API(cuGraphKernelNodeGetParams_v2, SIM_NEED_INIT, kernel_params2, (CUgraphNode n, CUDA_KERNEL_NODE_PARAMS *p),
+SIM_API(cuGraphKernelNodeGetParams, SIM_NEED_INIT, kernel_params,
+	(CUgraphNode n, CUDA_KERNEL_NODE_PARAMS *p), (n, p))
+SIM_API(cuGraphKernelNodeGetParams_v2, SIM_NEED_INIT, kernel_params2,
+	(CUgraphNode n, CUDA_KERNEL_NODE_PARAMS *p), (n, p))
+SIM_API(cuGraphMemcpyNodeGetParams, SIM_NEED_INIT, copy_params, (CUgraphNode n, CUDA_MEMCPY3D *p),
 	(n, p))
-SIM_API(cuGraphMemcpyNodeGetParams, SIM_NEED_INIT, copy_params, (CUgraphNode n, CUDA_MEMCPY3D *p), (n, p))
-SIM_API(cuGraphMemsetNodeGetParams, SIM_NEED_INIT, set_params, (CUgraphNode n, CUDA_MEMSET_NODE_PARAMS *p), (n, p))
-SIM_API(cuGraphHostNodeGetParams, SIM_NEED_INIT, host_params, (CUgraphNode n, CUDA_HOST_NODE_PARAMS *p), (n, p))
+SIM_API(cuGraphMemsetNodeGetParams, SIM_NEED_INIT, set_params,
+	(CUgraphNode n, CUDA_MEMSET_NODE_PARAMS *p), (n, p))
+SIM_API(cuGraphHostNodeGetParams, SIM_NEED_INIT, host_params,
+	(CUgraphNode n, CUDA_HOST_NODE_PARAMS *p), (n, p))

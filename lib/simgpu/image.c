@@ -24,7 +24,8 @@ static void parameters(struct sim_func *f, const unsigned char *p, size_t n)
 			memcpy(&word, p + i + 12, 4);
 			if (ordinal < MAX) {
 				while (f->nparams <= ordinal) {
-					struct sim_param *q = realloc(f->params, (size_t)(f->nparams + 1) * sizeof(*q));
+					struct sim_param *q = realloc(
+						f->params, (size_t)(f->nparams + 1) * sizeof(*q));
 					f->params = q;
 					q[f->nparams++] = (struct sim_param){0, 0, NULL};
 				}
@@ -37,8 +38,8 @@ static void parameters(struct sim_func *f, const unsigned char *p, size_t n)
 	}
 }
 
-static const Elf64_Shdr *section(const unsigned char *im, const Elf64_Shdr *sh, const char *names, unsigned n,
-				 const char *prefix, const char *name)
+static const Elf64_Shdr *section(const unsigned char *im, const Elf64_Shdr *sh, const char *names,
+				 unsigned n, const char *prefix, const char *name)
 {
 	(void)im;
 	size_t k = strlen(prefix);
@@ -66,14 +67,17 @@ void sim_elf_scan(struct sim_module *m, const void *image)
 		const char *str = (const char *)im + sh[sh[i].sh_link].sh_offset;
 		for (size_t k = 0; k < sh[i].sh_size / sizeof(*sym); k++) {
 			const char *s = str + sym[k].st_name;
-			int type = ELF64_ST_TYPE(sym[k].st_info), bind = ELF64_ST_BIND(sym[k].st_info);
+			int type = ELF64_ST_TYPE(sym[k].st_info),
+			    bind = ELF64_ST_BIND(sym[k].st_info);
 			if (bind == STB_LOCAL || !*s)
 				continue;
 			if (type == STT_OBJECT) {
 				sim_var_add(m, s, strlen(s), sym[k].st_size);
-			} else if (type == STT_FUNC && section(im, sh, names, eh->e_shnum, ".text.", s)) {
+			} else if (type == STT_FUNC &&
+				   section(im, sh, names, eh->e_shnum, ".text.", s)) {
 				struct sim_func *f = sim_func_add(m, s, strlen(s));
-				const Elf64_Shdr *info = section(im, sh, names, eh->e_shnum, ".nv.info.", s);
+				const Elf64_Shdr *info =
+					section(im, sh, names, eh->e_shnum, ".nv.info.", s);
 				if (info)
 					parameters(f, im + info->sh_offset, info->sh_size);
 				m->opaque = false;

@@ -48,7 +48,8 @@ CUresult sim_launch_set(struct sim_work *w, struct sim_ctx *ctx, const CUDA_KERN
 	w->kind = SIM_K_KERNEL;
 	w->engine = SIM_ENG_COMPUTE;
 	w->dev = ctx->dev;
-	w->launch = (struct sim_launch){.func = f, .ctx = ctx,
+	w->launch = (struct sim_launch){.func = f,
+					.ctx = ctx,
 					.grid = {p->gridDimX, p->gridDimY, p->gridDimZ},
 					.block = {p->blockDimX, p->blockDimY, p->blockDimZ},
 					.shared = p->sharedMemBytes};
@@ -70,25 +71,28 @@ static CUresult run(struct sim_call *c, const CUDA_KERNEL_NODE_PARAMS *p, CUstre
 	return sim_submit(c, s, &w, NULL);
 }
 
-static CUresult launch(struct sim_call *c, CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-		       unsigned bz, unsigned shared, CUstream h, void **params, void **extra)
+static CUresult launch(struct sim_call *c, CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+		       unsigned bx, unsigned by, unsigned bz, unsigned shared, CUstream h,
+		       void **params, void **extra)
 {
 	CUDA_KERNEL_NODE_PARAMS p = {f, gx, gy, gz, bx, by, bz, shared, params, extra, NULL, NULL};
 	return run(c, &p, h);
 }
 
-static CUresult cooperative(struct sim_call *c, CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-			    unsigned by, unsigned bz, unsigned shared, CUstream h, void **params)
+static CUresult cooperative(struct sim_call *c, CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+			    unsigned bx, unsigned by, unsigned bz, unsigned shared, CUstream h,
+			    void **params)
 {
 	return launch(c, f, gx, gy, gz, bx, by, bz, shared, h, params, NULL);
 }
 
-static CUresult launch_ex(struct sim_call *c, const CUlaunchConfig *k, CUfunction f, void **params, void **extra)
+static CUresult launch_ex(struct sim_call *c, const CUlaunchConfig *k, CUfunction f, void **params,
+			  void **extra)
 {
 	if (!k)
 		return CUDA_ERROR_INVALID_VALUE;
-	return launch(c, f, k->gridDimX, k->gridDimY, k->gridDimZ, k->blockDimX, k->blockDimY, k->blockDimZ,
-		      k->sharedMemBytes, k->hStream, params, extra);
+	return launch(c, f, k->gridDimX, k->gridDimY, k->gridDimZ, k->blockDimX, k->blockDimY,
+		      k->blockDimZ, k->sharedMemBytes, k->hStream, params, extra);
 }
 
 /* ---- launches of the first CUDA versions; parameters set by cuParam* are not kept ---- */
@@ -119,8 +123,8 @@ static CUresult launch_grid(struct sim_call *c, CUfunction f, int x, int y)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (f->nparams > 0)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return launch(c, f, (unsigned)x, (unsigned)y, 1, f->block[0], f->block[1], f->block[2], f->legacy_shared, NULL,
-		      no_params, NULL);
+	return launch(c, f, (unsigned)x, (unsigned)y, 1, f->block[0], f->block[1], f->block[2],
+		      f->legacy_shared, NULL, no_params, NULL);
 }
 
 static CUresult launch_one(struct sim_call *c, CUfunction f)
@@ -129,7 +133,16 @@ static CUresult launch_one(struct sim_call *c, CUfunction f)
 }
 
 /* ---- attributes ---- */
-enum { MAX_THREADS, SHARED_BYTES, CONST_BYTES, LOCAL_BYTES, REGISTERS, PTX_VERSION, BINARY_VERSION, MAX_DYNAMIC = 8 };
+enum {
+	MAX_THREADS,
+	SHARED_BYTES,
+	CONST_BYTES,
+	LOCAL_BYTES,
+	REGISTERS,
+	PTX_VERSION,
+	BINARY_VERSION,
+	MAX_DYNAMIC = 8
+};
 
 static CUresult get_attribute(struct sim_call *c, int *v, int what, CUfunction f)
 {
@@ -248,14 +261,15 @@ static CUresult blocks(struct sim_call *c, int *n, CUfunction f, int block, size
 	return CUDA_SUCCESS;
 }
 
-static CUresult blocks_flags(struct sim_call *c, int *n, CUfunction f, int block, size_t shared, unsigned flags)
+static CUresult blocks_flags(struct sim_call *c, int *n, CUfunction f, int block, size_t shared,
+			     unsigned flags)
 {
 	(void)flags;
 	return blocks(c, n, f, block, shared);
 }
 
-static CUresult best_block(struct sim_call *c, int *grid, int *block, CUfunction f, CUoccupancyB2DSize fn, size_t shared,
-			   int limit)
+static CUresult best_block(struct sim_call *c, int *grid, int *block, CUfunction f,
+			   CUoccupancyB2DSize fn, size_t shared, int limit)
 {
 	(void)c;
 	(void)fn;
@@ -267,53 +281,59 @@ static CUresult best_block(struct sim_call *c, int *grid, int *block, CUfunction
 	return CUDA_SUCCESS;
 }
 
-static CUresult best_block_flags(struct sim_call *c, int *grid, int *block, CUfunction f, CUoccupancyB2DSize fn,
-				 size_t shared, int limit, unsigned flags)
+static CUresult best_block_flags(struct sim_call *c, int *grid, int *block, CUfunction f,
+				 CUoccupancyB2DSize fn, size_t shared, int limit, unsigned flags)
 {
 	(void)flags;
 	return best_block(c, grid, block, f, fn, shared, limit);
 }
 
 SIM_API_PT(cuLaunchKernel, _ptsz, SIM_NEED_CTX, launch,
-	   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned sh,
-	    CUstream s, void **p, void **x),
+	   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+	    unsigned bz, unsigned sh, CUstream s, void **p, void **x),
 	   (f, gx, gy, gz, bx, by, bz, sh, s, p, x))
 SIM_API_PT(cuLaunchCooperativeKernel, _ptsz, SIM_NEED_CTX, cooperative,
-	   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned sh,
-	    CUstream s, void **p),
+	   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+	    unsigned bz, unsigned sh, CUstream s, void **p),
 	   (f, gx, gy, gz, bx, by, bz, sh, s, p))
 SIM_API_PT(cuLaunchKernelEx, _ptsz, SIM_NEED_CTX, launch_ex,
 	   (const CUlaunchConfig *k, CUfunction f, void **p, void **x), (k, f, p, x))
 SIM_API(cuLaunch, SIM_NEED_CTX, launch_one, (CUfunction f), (f))
 SIM_API(cuLaunchGrid, SIM_NEED_CTX, launch_grid, (CUfunction f, int x, int y), (f, x, y))
-SIM_API(cuFuncSetBlockShape, SIM_NEED_CTX, block_shape, (CUfunction f, int x, int y, int z), (f, x, y, z))
+SIM_API(cuFuncSetBlockShape, SIM_NEED_CTX, block_shape, (CUfunction f, int x, int y, int z),
+	(f, x, y, z))
 SIM_API(cuFuncSetSharedSize, SIM_NEED_CTX, shared_size, (CUfunction f, unsigned n), (f, n))
-SIM_API(cuFuncGetAttribute, SIM_NEED_CTX, get_attribute, (int *v, int what, CUfunction f), (v, what, f))
-SIM_API(cuFuncSetAttribute, SIM_NEED_CTX, set_attribute, (CUfunction f, int what, int v), (f, what, v))
-SIM_API(cuKernelGetAttribute, SIM_NEED_INIT, get_kernel_attribute, (int *v, int what, CUkernel k, CUdevice d),
-	(v, what, k, d))
-SIM_API(cuKernelSetAttribute, SIM_NEED_INIT, set_kernel_attribute, (int what, int v, CUkernel k, CUdevice d),
-	(what, v, k, d))
+SIM_API(cuFuncGetAttribute, SIM_NEED_CTX, get_attribute, (int *v, int what, CUfunction f),
+	(v, what, f))
+SIM_API(cuFuncSetAttribute, SIM_NEED_CTX, set_attribute, (CUfunction f, int what, int v),
+	(f, what, v))
+SIM_API(cuKernelGetAttribute, SIM_NEED_INIT, get_kernel_attribute,
+	(int *v, int what, CUkernel k, CUdevice d), (v, what, k, d))
+SIM_API(cuKernelSetAttribute, SIM_NEED_INIT, set_kernel_attribute,
+	(int what, int v, CUkernel k, CUdevice d), (what, v, k, d))
 SIM_API(cuFuncSetCacheConfig, SIM_NEED_CTX, set_config, (CUfunction f, int v), (f, v))
 SIM_API(cuFuncSetSharedMemConfig, SIM_NEED_CTX, set_config, (CUfunction f, int v), (f, v))
-SIM_API(cuKernelSetCacheConfig, SIM_NEED_INIT, set_kernel_config, (CUkernel k, int v, CUdevice d), (k, v, d))
+SIM_API(cuKernelSetCacheConfig, SIM_NEED_INIT, set_kernel_config, (CUkernel k, int v, CUdevice d),
+	(k, v, d))
 SIM_API(cuFuncGetName, SIM_NEED_INIT, get_name, (const char **name, CUfunction f), (name, f))
 SIM_API(cuKernelGetName, SIM_NEED_INIT, get_name, (const char **name, CUkernel k), (name, k))
 SIM_API(cuFuncGetModule, SIM_NEED_INIT, get_module, (CUmodule * m, CUfunction f), (m, f))
 SIM_API(cuKernelGetLibrary, SIM_NEED_INIT, get_module, (CUlibrary * l, CUkernel k), (l, k))
-SIM_API(cuFuncGetParamInfo, SIM_NEED_INIT, param_info, (CUfunction f, size_t i, size_t *off, size_t *size),
-	(f, i, off, size))
-SIM_API(cuKernelGetParamInfo, SIM_NEED_INIT, param_info, (CUkernel k, size_t i, size_t *off, size_t *size),
-	(k, i, off, size))
+SIM_API(cuFuncGetParamInfo, SIM_NEED_INIT, param_info,
+	(CUfunction f, size_t i, size_t *off, size_t *size), (f, i, off, size))
+SIM_API(cuKernelGetParamInfo, SIM_NEED_INIT, param_info,
+	(CUkernel k, size_t i, size_t *off, size_t *size), (k, i, off, size))
 SIM_API(cuFuncIsLoaded, SIM_NEED_INIT, loaded, (int *state, CUfunction f), (state, f))
 SIM_API(cuFuncLoad, SIM_NEED_CTX, load, (CUfunction f), (f))
 SIM_API(cuOccupancyMaxActiveBlocksPerMultiprocessor, SIM_NEED_CTX, blocks,
 	(int *n, CUfunction f, int block, size_t shared), (n, f, block, shared))
 SIM_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, SIM_NEED_CTX, blocks_flags,
-	(int *n, CUfunction f, int block, size_t shared, unsigned flags), (n, f, block, shared, flags))
+	(int *n, CUfunction f, int block, size_t shared, unsigned flags),
+	(n, f, block, shared, flags))
 SIM_API(cuOccupancyMaxPotentialBlockSize, SIM_NEED_CTX, best_block,
 	(int *grid, int *block, CUfunction f, CUoccupancyB2DSize fn, size_t shared, int limit),
 	(grid, block, f, fn, shared, limit))
 SIM_API(cuOccupancyMaxPotentialBlockSizeWithFlags, SIM_NEED_CTX, best_block_flags,
-	(int *grid, int *block, CUfunction f, CUoccupancyB2DSize fn, size_t shared, int limit, unsigned flags),
+	(int *grid, int *block, CUfunction f, CUoccupancyB2DSize fn, size_t shared, int limit,
+	 unsigned flags),
 	(grid, block, f, fn, shared, limit, flags))

@@ -64,19 +64,26 @@ static CUresult insert(struct sim_range *r)
 	return result;
 }
 
-static CUresult allocate(struct sim_call *c, size_t n, enum sim_mem kind, unsigned flags, struct sim_device *dev,
-			 struct sim_pool *pool, char **out)
+static CUresult allocate(struct sim_call *c, size_t n, enum sim_mem kind, unsigned flags,
+			 struct sim_device *dev, struct sim_pool *pool, char **out)
 {
 	struct sim_ctx *ctx = sim_ctx_current();
 	if (!n || !out)
 		return CUDA_ERROR_INVALID_VALUE;
 	c->bytes = n;
 	sim_host_cost(sim_cfg.alloc_ns);
-	char *p = mmap(NULL, pages(n), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *p = mmap(NULL, pages(n), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	struct sim_range r = {.p = p, .n = n, .kind = kind, .ctx = ctx, .dev = dev, .flags = flags,
-			      .id = sim_new_id(), .pool = pool};
+	struct sim_range r = {.p = p,
+			      .n = n,
+			      .kind = kind,
+			      .ctx = ctx,
+			      .dev = dev,
+			      .flags = flags,
+			      .id = sim_new_id(),
+			      .pool = pool};
 	CUresult result = insert(&r);
 	if (result)
 		munmap(p, pages(n));
@@ -95,8 +102,8 @@ CUresult sim_mem_release(const void *p, bool host)
 {
 	pthread_rwlock_wrlock(&lock);
 	size_t i = find(p);
-	bool hit = i < nranges && table[i].p == p &&
-		   (table[i].kind == SIM_M_PINNED) == host && table[i].kind != SIM_M_REGISTERED;
+	bool hit = i < nranges && table[i].p == p && (table[i].kind == SIM_M_PINNED) == host &&
+		   table[i].kind != SIM_M_REGISTERED;
 	struct sim_range r = {0};
 	if (hit) {
 		r = table[i];
@@ -121,7 +128,8 @@ static CUresult mem_alloc(struct sim_call *c, CUdeviceptr *out, size_t n)
 	return r;
 }
 
-static CUresult alloc_pitch(struct sim_call *c, CUdeviceptr *out, size_t *pitch, size_t w, size_t h, unsigned e)
+static CUresult alloc_pitch(struct sim_call *c, CUdeviceptr *out, size_t *pitch, size_t w, size_t h,
+			    unsigned e)
 {
 	(void)e;
 	*pitch = (w + 511) & ~(size_t)511;
@@ -131,7 +139,8 @@ static CUresult alloc_pitch(struct sim_call *c, CUdeviceptr *out, size_t *pitch,
 static CUresult alloc_managed(struct sim_call *c, CUdeviceptr *out, size_t n, unsigned flags)
 {
 	char *p = NULL;
-	CUresult r = allocate(c, n, SIM_M_MANAGED, flags, sim_ctx_current()->dev, NULL, out ? &p : NULL);
+	CUresult r =
+		allocate(c, n, SIM_M_MANAGED, flags, sim_ctx_current()->dev, NULL, out ? &p : NULL);
 	if (!r)
 		*out = (uintptr_t)p;
 	return r;
@@ -140,7 +149,8 @@ static CUresult alloc_managed(struct sim_call *c, CUdeviceptr *out, size_t n, un
 static CUresult host_alloc(struct sim_call *c, void **out, size_t n, unsigned flags)
 {
 	char *p = NULL;
-	CUresult r = allocate(c, n, SIM_M_PINNED, flags, sim_ctx_current()->dev, NULL, out ? &p : NULL);
+	CUresult r =
+		allocate(c, n, SIM_M_PINNED, flags, sim_ctx_current()->dev, NULL, out ? &p : NULL);
 	if (!r)
 		*out = p;
 	return r;
@@ -184,8 +194,13 @@ static CUresult host_register(struct sim_call *c, void *p, size_t n, unsigned fl
 	if (!p || !n)
 		return CUDA_ERROR_INVALID_VALUE;
 	c->bytes = n;
-	struct sim_range r = {.p = p, .n = n, .kind = SIM_M_REGISTERED, .ctx = ctx, .dev = ctx->dev,
-			      .flags = flags, .id = sim_new_id()};
+	struct sim_range r = {.p = p,
+			      .n = n,
+			      .kind = SIM_M_REGISTERED,
+			      .ctx = ctx,
+			      .dev = ctx->dev,
+			      .flags = flags,
+			      .id = sim_new_id()};
 	sim_host_cost(sim_cfg.alloc_ns);
 	return insert(&r);
 }
@@ -269,7 +284,8 @@ static struct sim_pool *default_pool(struct sim_device *dev)
 	return dev->pool;
 }
 
-static CUresult alloc_from(struct sim_call *c, CUdeviceptr *out, size_t n, CUmemoryPool pool, CUstream h)
+static CUresult alloc_from(struct sim_call *c, CUdeviceptr *out, size_t n, CUmemoryPool pool,
+			   CUstream h)
 {
 	struct sim_stream *s;
 	char *p = NULL;
@@ -302,7 +318,8 @@ static CUresult free_async(struct sim_call *c, CUdeviceptr d, CUstream h)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (s->capture)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	struct sim_work w = {.kind = SIM_K_FREE, .engine = SIM_ENG_NONE, .dev = s->ctx->dev, .free = d};
+	struct sim_work w = {
+		.kind = SIM_K_FREE, .engine = SIM_ENG_NONE, .dev = s->ctx->dev, .free = d};
 	return sim_submit(c, s, &w, NULL);
 }
 
@@ -398,30 +415,41 @@ static CUresult pool_access(struct sim_call *c, CUmemoryPool p, const void *desc
 SIM_API(cuMemAlloc_v2, SIM_NEED_CTX, mem_alloc, (CUdeviceptr * p, size_t n), (p, n))
 SIM_API(cuMemAllocPitch_v2, SIM_NEED_CTX, alloc_pitch,
 	(CUdeviceptr * p, size_t *pitch, size_t w, size_t h, unsigned e), (p, pitch, w, h, e))
-SIM_API(cuMemAllocManaged, SIM_NEED_CTX, alloc_managed, (CUdeviceptr * p, size_t n, unsigned flags), (p, n, flags))
+SIM_API(cuMemAllocManaged, SIM_NEED_CTX, alloc_managed, (CUdeviceptr * p, size_t n, unsigned flags),
+	(p, n, flags))
 SIM_API(cuMemFree_v2, SIM_NEED_INIT, mem_free, (CUdeviceptr p), (p))
-SIM_API(cuMemHostAlloc, SIM_NEED_CTX, host_alloc, (void **p, size_t n, unsigned flags), (p, n, flags))
+SIM_API(cuMemHostAlloc, SIM_NEED_CTX, host_alloc, (void **p, size_t n, unsigned flags),
+	(p, n, flags))
 SIM_API(cuMemAllocHost_v2, SIM_NEED_CTX, alloc_host, (void **p, size_t n), (p, n))
 SIM_API(cuMemFreeHost, SIM_NEED_INIT, free_host, (void *p), (p))
-SIM_API(cuMemHostRegister, SIM_NEED_CTX, host_register, (void *p, size_t n, unsigned flags), (p, n, flags))
-SIM_API(cuMemHostRegister_v2, SIM_NEED_CTX, host_register, (void *p, size_t n, unsigned flags), (p, n, flags))
+SIM_API(cuMemHostRegister, SIM_NEED_CTX, host_register, (void *p, size_t n, unsigned flags),
+	(p, n, flags))
+SIM_API(cuMemHostRegister_v2, SIM_NEED_CTX, host_register, (void *p, size_t n, unsigned flags),
+	(p, n, flags))
 SIM_API(cuMemHostUnregister, SIM_NEED_INIT, host_unregister, (void *p), (p))
-SIM_API(cuMemHostGetDevicePointer_v2, SIM_NEED_CTX, host_device_pointer, (CUdeviceptr * d, void *p, unsigned flags),
-	(d, p, flags))
+SIM_API(cuMemHostGetDevicePointer_v2, SIM_NEED_CTX, host_device_pointer,
+	(CUdeviceptr * d, void *p, unsigned flags), (d, p, flags))
 SIM_API(cuMemHostGetFlags, SIM_NEED_CTX, host_flags, (unsigned *flags, void *p), (flags, p))
-SIM_API(cuMemGetInfo_v2, SIM_NEED_CTX, get_info, (size_t *available, size_t *total), (available, total))
-SIM_API(cuMemGetAddressRange_v2, SIM_NEED_CTX, address_range, (CUdeviceptr * base, size_t *n, CUdeviceptr p),
-	(base, n, p))
-SIM_API_PT(cuMemAllocAsync, _ptsz, SIM_NEED_CTX, alloc_async, (CUdeviceptr * p, size_t n, CUstream s), (p, n, s))
+SIM_API(cuMemGetInfo_v2, SIM_NEED_CTX, get_info, (size_t * available, size_t *total),
+	(available, total))
+SIM_API(cuMemGetAddressRange_v2, SIM_NEED_CTX, address_range,
+	(CUdeviceptr * base, size_t *n, CUdeviceptr p), (base, n, p))
+SIM_API_PT(cuMemAllocAsync, _ptsz, SIM_NEED_CTX, alloc_async,
+	   (CUdeviceptr * p, size_t n, CUstream s), (p, n, s))
 SIM_API_PT(cuMemAllocFromPoolAsync, _ptsz, SIM_NEED_CTX, alloc_from,
 	   (CUdeviceptr * p, size_t n, CUmemoryPool pool, CUstream s), (p, n, pool, s))
 SIM_API_PT(cuMemFreeAsync, _ptsz, SIM_NEED_CTX, free_async, (CUdeviceptr p, CUstream s), (p, s))
-SIM_API(cuDeviceGetDefaultMemPool, SIM_NEED_INIT, get_default_pool, (CUmemoryPool * p, CUdevice d), (p, d))
+SIM_API(cuDeviceGetDefaultMemPool, SIM_NEED_INIT, get_default_pool, (CUmemoryPool * p, CUdevice d),
+	(p, d))
 SIM_API(cuDeviceGetMemPool, SIM_NEED_INIT, get_pool, (CUmemoryPool * p, CUdevice d), (p, d))
 SIM_API(cuDeviceSetMemPool, SIM_NEED_INIT, set_pool, (CUdevice d, CUmemoryPool p), (d, p))
-SIM_API(cuMemPoolCreate, SIM_NEED_INIT, pool_create, (CUmemoryPool * p, const int *props), (p, props))
+SIM_API(cuMemPoolCreate, SIM_NEED_INIT, pool_create, (CUmemoryPool * p, const int *props),
+	(p, props))
 SIM_API(cuMemPoolDestroy, SIM_NEED_INIT, pool_destroy, (CUmemoryPool p), (p))
 SIM_API(cuMemPoolTrimTo, SIM_NEED_INIT, pool_trim, (CUmemoryPool p, size_t n), (p, n))
-SIM_API(cuMemPoolGetAttribute, SIM_NEED_INIT, pool_get, (CUmemoryPool p, int what, void *v), (p, what, v))
-SIM_API(cuMemPoolSetAttribute, SIM_NEED_INIT, pool_set, (CUmemoryPool p, int what, const void *v), (p, what, v))
-SIM_API(cuMemPoolSetAccess, SIM_NEED_INIT, pool_access, (CUmemoryPool p, const void *desc, size_t n), (p, desc, n))
+SIM_API(cuMemPoolGetAttribute, SIM_NEED_INIT, pool_get, (CUmemoryPool p, int what, void *v),
+	(p, what, v))
+SIM_API(cuMemPoolSetAttribute, SIM_NEED_INIT, pool_set, (CUmemoryPool p, int what, const void *v),
+	(p, what, v))
+SIM_API(cuMemPoolSetAccess, SIM_NEED_INIT, pool_access,
+	(CUmemoryPool p, const void *desc, size_t n), (p, desc, n))

@@ -112,8 +112,8 @@ static CUresult load_data(struct sim_call *c, CUmodule *out, const void *image)
 	return sim_module_new(image, out);
 }
 
-static CUresult load_data_ex(struct sim_call *c, CUmodule *out, const void *image, unsigned n, const int *options,
-			     void **values)
+static CUresult load_data_ex(struct sim_call *c, CUmodule *out, const void *image, unsigned n,
+			     const int *options, void **values)
 {
 	(void)n;
 	(void)options;
@@ -197,7 +197,8 @@ static CUresult get_function(struct sim_call *c, CUfunction *out, CUmodule m, co
 	return CUDA_SUCCESS;
 }
 
-static CUresult get_global(struct sim_call *c, CUdeviceptr *p, size_t *n, CUmodule m, const char *name)
+static CUresult get_global(struct sim_call *c, CUdeviceptr *p, size_t *n, CUmodule m,
+			   const char *name)
 {
 	(void)c;
 	if (!is_module(m) || !name)
@@ -207,7 +208,8 @@ static CUresult get_global(struct sim_call *c, CUdeviceptr *p, size_t *n, CUmodu
 			continue;
 		struct sim_ctx *ctx = m->ctx ? m->ctx : sim_ctx_current();
 		CUresult r = v->mem ? CUDA_SUCCESS
-				    : sim_mem_static(ctx ? ctx->dev : &sim_dev[0], v->size ? v->size : 1, &v->mem);
+				    : sim_mem_static(ctx ? ctx->dev : &sim_dev[0],
+						     v->size ? v->size : 1, &v->mem);
 		if (r)
 			return r;
 		if (p)
@@ -248,8 +250,8 @@ static CUresult enumerate(struct sim_call *c, CUfunction *out, unsigned n, CUmod
 }
 
 /* ---- libraries: modules by another name ---- */
-static CUresult library_load(struct sim_call *c, CUlibrary *out, const void *code, const int *jo, void **jv, unsigned nj,
-			     const int *lo, void **lv, unsigned nl)
+static CUresult library_load(struct sim_call *c, CUlibrary *out, const void *code, const int *jo,
+			     void **jv, unsigned nj, const int *lo, void **lv, unsigned nl)
 {
 	(void)jo;
 	(void)jv;
@@ -260,8 +262,8 @@ static CUresult library_load(struct sim_call *c, CUlibrary *out, const void *cod
 	return load_data(c, out, code);
 }
 
-static CUresult library_file(struct sim_call *c, CUlibrary *out, const char *path, const int *jo, void **jv, unsigned nj,
-			     const int *lo, void **lv, unsigned nl)
+static CUresult library_file(struct sim_call *c, CUlibrary *out, const char *path, const int *jo,
+			     void **jv, unsigned nj, const int *lo, void **lv, unsigned nl)
 {
 	(void)jo;
 	(void)jv;
@@ -297,7 +299,8 @@ struct sim_link {
 	size_t n;
 };
 
-static CUresult link_create(struct sim_call *c, unsigned n, const int *options, void **values, CUlinkState *out)
+static CUresult link_create(struct sim_call *c, unsigned n, const int *options, void **values,
+			    CUlinkState *out)
 {
 	(void)c;
 	(void)n;
@@ -310,8 +313,8 @@ static CUresult link_create(struct sim_call *c, unsigned n, const int *options, 
 
 enum { INPUT_PTX = 1 };
 
-static CUresult link_data(struct sim_call *c, CUlinkState s, int type, const char *data, size_t n, const char *name,
-			  unsigned no, const int *options, void **values)
+static CUresult link_data(struct sim_call *c, CUlinkState s, int type, const char *data, size_t n,
+			  const char *name, unsigned no, const int *options, void **values)
 {
 	(void)name;
 	(void)no;
@@ -331,8 +334,8 @@ static CUresult link_data(struct sim_call *c, CUlinkState s, int type, const cha
 	return CUDA_SUCCESS;
 }
 
-static CUresult link_file(struct sim_call *c, CUlinkState s, int type, const char *path, unsigned no, const int *options,
-			  void **values)
+static CUresult link_file(struct sim_call *c, CUlinkState s, int type, const char *path,
+			  unsigned no, const int *options, void **values)
 {
 	char *text = read_all(path);
 	if (!text)
@@ -369,41 +372,55 @@ static CUresult link_destroy(struct sim_call *c, CUlinkState s)
 
 SIM_API(cuModuleLoad, SIM_NEED_CTX, load_file, (CUmodule * m, const char *path), (m, path))
 SIM_API(cuModuleLoadData, SIM_NEED_CTX, load_data, (CUmodule * m, const void *image), (m, image))
-SIM_API(cuModuleLoadFatBinary, SIM_NEED_CTX, load_data, (CUmodule * m, const void *image), (m, image))
+SIM_API(cuModuleLoadFatBinary, SIM_NEED_CTX, load_data, (CUmodule * m, const void *image),
+	(m, image))
 SIM_API(cuModuleLoadDataEx, SIM_NEED_CTX, load_data_ex,
 	(CUmodule * m, const void *image, unsigned n, const int *o, void **v), (m, image, n, o, v))
 SIM_API(cuModuleUnload, SIM_NEED_INIT, unload, (CUmodule m), (m))
-SIM_API(cuModuleGetFunction, SIM_NEED_CTX, get_function, (CUfunction * f, CUmodule m, const char *name), (f, m, name))
-SIM_API(cuModuleGetGlobal_v2, SIM_NEED_CTX, get_global, (CUdeviceptr * p, size_t *n, CUmodule m, const char *name),
-	(p, n, m, name))
+SIM_API(cuModuleGetFunction, SIM_NEED_CTX, get_function,
+	(CUfunction * f, CUmodule m, const char *name), (f, m, name))
+SIM_API(cuModuleGetGlobal_v2, SIM_NEED_CTX, get_global,
+	(CUdeviceptr * p, size_t *n, CUmodule m, const char *name), (p, n, m, name))
 SIM_API(cuModuleGetLoadingMode, SIM_NEED_NONE, loading_mode, (int *mode), (mode))
 SIM_API(cuModuleGetFunctionCount, SIM_NEED_INIT, function_count, (unsigned *n, CUmodule m), (n, m))
-SIM_API(cuModuleEnumerateFunctions, SIM_NEED_INIT, enumerate, (CUfunction * f, unsigned n, CUmodule m), (f, n, m))
+SIM_API(cuModuleEnumerateFunctions, SIM_NEED_INIT, enumerate,
+	(CUfunction * f, unsigned n, CUmodule m), (f, n, m))
 SIM_API(cuLibraryLoadData, SIM_NEED_INIT, library_load,
-	(CUlibrary * l, const void *code, const int *jo, void **jv, unsigned nj, const int *lo, void **lv, unsigned nl),
+	(CUlibrary * l, const void *code, const int *jo, void **jv, unsigned nj, const int *lo,
+	 void **lv, unsigned nl),
 	(l, code, jo, jv, nj, lo, lv, nl))
 SIM_API(cuLibraryLoadFromFile, SIM_NEED_INIT, library_file,
-	(CUlibrary * l, const char *path, const int *jo, void **jv, unsigned nj, const int *lo, void **lv, unsigned nl),
+	(CUlibrary * l, const char *path, const int *jo, void **jv, unsigned nj, const int *lo,
+	 void **lv, unsigned nl),
 	(l, path, jo, jv, nj, lo, lv, nl))
 SIM_API(cuLibraryUnload, SIM_NEED_INIT, unload, (CUlibrary l), (l))
-SIM_API(cuLibraryGetKernel, SIM_NEED_INIT, get_function, (CUkernel * k, CUlibrary l, const char *name), (k, l, name))
+SIM_API(cuLibraryGetKernel, SIM_NEED_INIT, get_function,
+	(CUkernel * k, CUlibrary l, const char *name), (k, l, name))
 SIM_API(cuLibraryGetModule, SIM_NEED_CTX, library_module, (CUmodule * m, CUlibrary l), (m, l))
-SIM_API(cuLibraryGetGlobal, SIM_NEED_CTX, get_global, (CUdeviceptr * p, size_t *n, CUlibrary l, const char *name),
-	(p, n, l, name))
+SIM_API(cuLibraryGetGlobal, SIM_NEED_CTX, get_global,
+	(CUdeviceptr * p, size_t *n, CUlibrary l, const char *name), (p, n, l, name))
 SIM_API(cuLibraryGetKernelCount, SIM_NEED_INIT, function_count, (unsigned *n, CUlibrary l), (n, l))
-SIM_API(cuLibraryEnumerateKernels, SIM_NEED_INIT, enumerate, (CUkernel * k, unsigned n, CUlibrary l), (k, n, l))
+SIM_API(cuLibraryEnumerateKernels, SIM_NEED_INIT, enumerate,
+	(CUkernel * k, unsigned n, CUlibrary l), (k, n, l))
 SIM_API(cuKernelGetFunction, SIM_NEED_CTX, kernel_function, (CUfunction * f, CUkernel k), (f, k))
-SIM_API(cuLinkCreate, SIM_NEED_CTX, link_create, (unsigned n, const int *o, void **v, CUlinkState *s), (n, o, v, s))
-SIM_API(cuLinkCreate_v2, SIM_NEED_CTX, link_create, (unsigned n, const int *o, void **v, CUlinkState *s), (n, o, v, s))
+SIM_API(cuLinkCreate, SIM_NEED_CTX, link_create,
+	(unsigned n, const int *o, void **v, CUlinkState *s), (n, o, v, s))
+SIM_API(cuLinkCreate_v2, SIM_NEED_CTX, link_create,
+	(unsigned n, const int *o, void **v, CUlinkState *s), (n, o, v, s))
 SIM_API(cuLinkAddData, SIM_NEED_CTX, link_data,
-	(CUlinkState s, int type, const char *d, size_t n, const char *name, unsigned no, const int *o, void **v),
+	(CUlinkState s, int type, const char *d, size_t n, const char *name, unsigned no,
+	 const int *o, void **v),
 	(s, type, d, n, name, no, o, v))
 SIM_API(cuLinkAddData_v2, SIM_NEED_CTX, link_data,
-	(CUlinkState s, int type, const char *d, size_t n, const char *name, unsigned no, const int *o, void **v),
+	(CUlinkState s, int type, const char *d, size_t n, const char *name, unsigned no,
+	 const int *o, void **v),
 	(s, type, d, n, name, no, o, v))
 SIM_API(cuLinkAddFile, SIM_NEED_CTX, link_file,
-	(CUlinkState s, int type, const char *path, unsigned no, const int *o, void **v), (s, type, path, no, o, v))
+	(CUlinkState s, int type, const char *path, unsigned no, const int *o, void **v),
+	(s, type, path, no, o, v))
 SIM_API(cuLinkAddFile_v2, SIM_NEED_CTX, link_file,
-	(CUlinkState s, int type, const char *path, unsigned no, const int *o, void **v), (s, type, path, no, o, v))
-SIM_API(cuLinkComplete, SIM_NEED_CTX, link_complete, (CUlinkState s, void **image, size_t *n), (s, image, n))
+	(CUlinkState s, int type, const char *path, unsigned no, const int *o, void **v),
+	(s, type, path, no, o, v))
+SIM_API(cuLinkComplete, SIM_NEED_CTX, link_complete, (CUlinkState s, void **image, size_t *n),
+	(s, image, n))
 SIM_API(cuLinkDestroy, SIM_NEED_INIT, link_destroy, (CUlinkState s), (s))

@@ -108,6 +108,7 @@ static CUresult put(struct sim_call *c, const void *v, int what, CUdeviceptr p)
 }
 
 SIM_API(cuPointerGetAttribute, SIM_NEED_INIT, get, (void *v, int what, CUdeviceptr p), (v, what, p))
-SIM_API(cuPointerGetAttributes, SIM_NEED_INIT, get_many, (unsigned n, const int *what, void **v, CUdeviceptr p),
-	(n, what, v, p))
-SIM_API(cuPointerSetAttribute, SIM_NEED_INIT, put, (const void *v, int what, CUdeviceptr p), (v, what, p))
+SIM_API(cuPointerGetAttributes, SIM_NEED_INIT, get_many,
+	(unsigned n, const int *what, void **v, CUdeviceptr p), (n, what, v, p))
+SIM_API(cuPointerSetAttribute, SIM_NEED_INIT, put, (const void *v, int what, CUdeviceptr p),
+	(v, what, p))

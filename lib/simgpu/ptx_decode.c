@@ -86,8 +86,9 @@ static bool type_of(const char *s, enum ptx_type *t)
 	static const struct {
 		const char *name;
 		enum ptx_type type;
-	} names[] = {{"pred", T_PRED}, {"u8", T_U8},   {"b8", T_U8},   {"s8", T_S8},   {"u16", T_U16}, {"b16", T_U16},
-		     {"s16", T_S16},   {"u32", T_U32}, {"b32", T_U32}, {"s32", T_S32}, {"u64", T_U64}, {"b64", T_U64},
+	} names[] = {{"pred", T_PRED}, {"u8", T_U8},   {"b8", T_U8},   {"s8", T_S8},
+		     {"u16", T_U16},   {"b16", T_U16}, {"s16", T_S16}, {"u32", T_U32},
+		     {"b32", T_U32},   {"s32", T_S32}, {"u64", T_U64}, {"b64", T_U64},
 		     {"s64", T_S64},   {"f32", T_F32}, {"f64", T_F64}};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (!strcmp(names[i].name, s)) {
@@ -233,7 +234,8 @@ static bool has(const struct statement *s, const char *part)
 	return false;
 }
 
-static bool alu(struct decoder *d, struct statement *s, enum ptx_op op, enum ptx_type t, uint8_t width)
+static bool alu(struct decoder *d, struct statement *s, enum ptx_op op, enum ptx_type t,
+		uint8_t width)
 {
 	uint32_t r[3] = {0}, dst;
 	ptx_fn fn = d->table->op[op][t];
@@ -272,8 +274,9 @@ static bool compare(struct decoder *d, struct statement *s)
 	static const struct {
 		const char *name;
 		enum ptx_op op;
-	} ops[] = {{"eq", OP_EQ},   {"ne", OP_NE},   {"lt", OP_LT},   {"le", OP_LE},   {"gt", OP_GT},	{"ge", OP_GE},
-		   {"lo", OP_LT},   {"ls", OP_LE},   {"hi", OP_GT},   {"hs", OP_GE},   {"equ", OP_EQU}, {"neu", OP_NEU},
+	} ops[] = {{"eq", OP_EQ},   {"ne", OP_NE},   {"lt", OP_LT},   {"le", OP_LE},
+		   {"gt", OP_GT},   {"ge", OP_GE},   {"lo", OP_LT},   {"ls", OP_LE},
+		   {"hi", OP_GT},   {"hs", OP_GE},   {"equ", OP_EQU}, {"neu", OP_NEU},
 		   {"ltu", OP_LTU}, {"leu", OP_LEU}, {"gtu", OP_GTU}, {"geu", OP_GEU}};
 	if (s->nparts > 1 && s->nargs == 3)
 		for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
@@ -321,7 +324,8 @@ static int elements(char *s, char **out)
 {
 	int n = 0;
 	char *save = NULL;
-	for (char *t = strtok_r(s, "{}, \t\n", &save); t && n < PTX_VECTOR; t = strtok_r(NULL, "{}, \t\n", &save))
+	for (char *t = strtok_r(s, "{}, \t\n", &save); t && n < PTX_VECTOR;
+	     t = strtok_r(NULL, "{}, \t\n", &save))
 		out[n++] = t;
 	return n;
 }
@@ -332,7 +336,8 @@ static bool memory(struct decoder *d, struct statement *s, bool load)
 	struct ptx_ins i = {0};
 	int param;
 	enum ptx_type t = s->type[0];
-	bool global = has(s, "global"), shared = has(s, "shared"), from_param = load && has(s, "param");
+	bool global = has(s, "global"), shared = has(s, "shared"),
+	     from_param = load && has(s, "param");
 	if (s->nargs != 2 || s->ntypes != 1 || (!global && !shared && !from_param))
 		return refuse(d, "this form of %s", s->part[0]);
 	int n = elements(s->arg[load ? 0 : 1], names);
@@ -341,7 +346,8 @@ static bool memory(struct decoder *d, struct statement *s, bool load)
 	if ((param >= 0) != from_param || (from_param && n != 1) || n < 1)
 		return refuse(d, "this form of %s", s->part[0]);
 	for (int k = 0; k < n; k++) {
-		bool ok = load ? destination(d, names[k], reg_bytes(t), &i.d[k]) : source(d, names[k], t, &i.d[k]);
+		bool ok = load ? destination(d, names[k], reg_bytes(t), &i.d[k])
+			       : source(d, names[k], t, &i.d[k]);
 		if (!ok)
 			return false;
 	}
@@ -370,11 +376,12 @@ static bool branch(struct decoder *d, struct statement *s)
 static const struct {
 	const char *name;
 	enum ptx_op op;
-} plain_ops[] = {{"add", OP_ADD},	 {"sub", OP_SUB},   {"div", OP_DIV},   {"rem", OP_REM}, {"min", OP_MIN},
-		 {"max", OP_MAX},	 {"and", OP_AND},   {"or", OP_OR},     {"xor", OP_XOR}, {"not", OP_NOT},
-		 {"neg", OP_NEG},	 {"abs", OP_ABS},   {"shl", OP_SHL},   {"shr", OP_SHR}, {"selp", OP_SELP},
-		 {"ex2", OP_EX2},	 {"lg2", OP_LG2},   {"rcp", OP_RCP},   {"sqrt", OP_SQRT}, {"rsqrt", OP_RSQRT},
-		 {"sin", OP_SIN},	 {"cos", OP_COS},   {"tanh", OP_TANH}, {"fma", OP_FMA}, {"mov", OP_MOV}};
+} plain_ops[] = {
+	{"add", OP_ADD}, {"sub", OP_SUB}, {"div", OP_DIV},   {"rem", OP_REM},	{"min", OP_MIN},
+	{"max", OP_MAX}, {"and", OP_AND}, {"or", OP_OR},     {"xor", OP_XOR},	{"not", OP_NOT},
+	{"neg", OP_NEG}, {"abs", OP_ABS}, {"shl", OP_SHL},   {"shr", OP_SHR},	{"selp", OP_SELP},
+	{"ex2", OP_EX2}, {"lg2", OP_LG2}, {"rcp", OP_RCP},   {"sqrt", OP_SQRT}, {"rsqrt", OP_RSQRT},
+	{"sin", OP_SIN}, {"cos", OP_COS}, {"tanh", OP_TANH}, {"fma", OP_FMA},	{"mov", OP_MOV}};
 
 static bool wide(struct decoder *d, struct statement *s, enum ptx_op op)
 {
@@ -387,9 +394,11 @@ static bool instruction(struct decoder *d, struct statement *s)
 	bool real = s->ntypes && (s->type[0] == T_F32 || s->type[0] == T_F64);
 	if (!strcmp(op, "ret") || !strcmp(op, "exit"))
 		return emit(d, PTX_RETURN) != NULL;
-	/* All lanes of a block run together, and those that are behind run first: nothing to wait for. */
+	/* All lanes of a block run together, and those that are behind run first: nothing to wait
+	 * for. */
 	if (!strcmp(op, "bar") || !strcmp(op, "barrier"))
-		return has(s, "sync") ? emit(d, PTX_NOTHING) != NULL : refuse(d, "this form of bar");
+		return has(s, "sync") ? emit(d, PTX_NOTHING) != NULL
+				      : refuse(d, "this form of bar");
 	if (!s->nargs)
 		return refuse(d, "instruction %s", op);
 	if (!strcmp(op, "bra"))
@@ -403,9 +412,11 @@ static bool instruction(struct decoder *d, struct statement *s)
 	if (!strcmp(op, "setp"))
 		return compare(d, s);
 	if (!strcmp(op, "mul"))
-		return has(s, "wide") ? wide(d, s, OP_MULWIDE) : plain(d, s, has(s, "hi") ? OP_MULHI : OP_MUL);
+		return has(s, "wide") ? wide(d, s, OP_MULWIDE)
+				      : plain(d, s, has(s, "hi") ? OP_MULHI : OP_MUL);
 	if (!strcmp(op, "mad") && !has(s, "hi"))
-		return has(s, "wide") ? wide(d, s, OP_MADWIDE) : plain(d, s, real ? OP_FMA : OP_MAD);
+		return has(s, "wide") ? wide(d, s, OP_MADWIDE)
+				      : plain(d, s, real ? OP_FMA : OP_MAD);
 	for (size_t i = 0; i < sizeof(plain_ops) / sizeof(plain_ops[0]); i++)
 		if (!strcmp(plain_ops[i].name, op))
 			return plain(d, s, plain_ops[i].op);
@@ -430,22 +441,26 @@ static bool directive(struct decoder *d, char *s)
 	unsigned long n;
 	if (!strncmp(s, ".reg", 4)) {
 		char *save = NULL, *list = strchr(s, '%');
-		if (!list || sscanf(s, ".reg .%31s", type) != 1 || !(type_of(type, &t) || !strcmp(type, "f16")))
+		if (!list || sscanf(s, ".reg .%31s", type) != 1 ||
+		    !(type_of(type, &t) || !strcmp(type, "f16")))
 			return refuse(d, "declaration %s", s);
 		uint8_t width = strcmp(type, "f16") ? reg_bytes(t) : 2;
-		for (char *v = strtok_r(list, ", \t\n", &save); v; v = strtok_r(NULL, ", \t\n", &save)) {
+		for (char *v = strtok_r(list, ", \t\n", &save); v;
+		     v = strtok_r(NULL, ", \t\n", &save)) {
 			char *angle = strchr(v, '<');
 			n = angle ? strtoul(angle + 1, NULL, 10) : 0;
 			if (angle)
 				*angle = 0;
 			GROW(d->ranges, d->nranges);
-			d->ranges[d->nranges++] = (struct range){strdup(v), (uint32_t)n, d->prog->nreg, width};
+			d->ranges[d->nranges++] =
+				(struct range){strdup(v), (uint32_t)n, d->prog->nreg, width};
 			for (unsigned long i = 0; i < (n ? n : 1); i++)
 				new_reg(d, width);
 		}
 		return true;
 	}
-	if (sscanf(s, ".shared .align %31s .%31s %127[^[ \t][%lu]", align, type, name, &n) == 4 && type_of(type, &t)) {
+	if (sscanf(s, ".shared .align %31s .%31s %127[^[ \t][%lu]", align, type, name, &n) == 4 &&
+	    type_of(type, &t)) {
 		uint32_t a = (uint32_t)strtoul(align, NULL, 10);
 		d->prog->shared = (d->prog->shared + a - 1) / (a ? a : 1) * a;
 		GROW(d->shared, d->nshared);
@@ -475,7 +490,8 @@ static bool statement(struct decoder *d, char *text)
 	char *args = t + strcspn(t, " \t\n");
 	if (*args)
 		*args++ = 0;
-	for (char *p = strtok_r(t, ".", &save); p && s.nparts < PARTS; p = strtok_r(NULL, ".", &save)) {
+	for (char *p = strtok_r(t, ".", &save); p && s.nparts < PARTS;
+	     p = strtok_r(NULL, ".", &save)) {
 		s.part[s.nparts++] = p;
 		if (s.nparts > 1 && s.ntypes < 3 && type_of(p, &s.type[s.ntypes]))
 			s.ntypes++;

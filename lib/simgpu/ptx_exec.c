@@ -101,9 +101,9 @@ static void fill(void *dst, uint64_t bits, unsigned width, unsigned n)
 
 static void blend(void *dst, const void *src, const uint8_t *mask, unsigned width, unsigned n)
 {
-#define BLEND(type)                                                                                            \
-	for (unsigned k = 0; k < n; k++)                                                                       \
-		((type *)dst)[k] = mask[k] ? ((const type *)src)[k] : ((type *)dst)[k];                        \
+#define BLEND(type)                                                                                \
+	for (unsigned k = 0; k < n; k++)                                                           \
+		((type *)dst)[k] = mask[k] ? ((const type *)src)[k] : ((type *)dst)[k];            \
 	break
 	switch (width) {
 	case 1:
@@ -279,8 +279,8 @@ static void lay_out(struct run *r, unsigned blocks, unsigned dyn_shared)
 {
 	const struct ptx_prog *p = r->prog;
 	unsigned shared = (p->shared + dyn_shared + 15) & ~15u;
-	size_t need = up(p->nreg * sizeof(void *)) + up((size_t)shared * blocks) + up(r->cap * 4u) * 2 + up(r->cap) * 2 +
-		      up(r->cap * 8u);
+	size_t need = up(p->nreg * sizeof(void *)) + up((size_t)shared * blocks) +
+		      up(r->cap * 4u) * 2 + up(r->cap) * 2 + up(r->cap * 8u);
 	for (uint32_t i = 0; i < p->nreg; i++)
 		need += up((size_t)p->width[i] * r->cap);
 	char *at = workspace(need);
@@ -295,11 +295,13 @@ static void lay_out(struct run *r, unsigned blocks, unsigned dyn_shared)
 	for (uint32_t i = 0; i < p->nreg; i++)
 		r->f.reg[i] = take(&at, (size_t)p->width[i] * r->cap);
 	for (uint32_t i = 0; i < p->nconst; i++)
-		fill(r->f.reg[p->consts[i].reg], p->consts[i].bits, p->width[p->consts[i].reg], r->cap);
+		fill(r->f.reg[p->consts[i].reg], p->consts[i].bits, p->width[p->consts[i].reg],
+		     r->cap);
 }
 
 /* Thread numbers, the same in every group. */
-static void place_lanes(struct run *r, const unsigned *grid, const unsigned *block, unsigned threads)
+static void place_lanes(struct run *r, const unsigned *grid, const unsigned *block,
+			unsigned threads)
 {
 	for (unsigned k = 0; k < r->cap; k++) {
 		unsigned t = k % threads;
@@ -325,8 +327,8 @@ static void place_blocks(struct run *r, const unsigned *grid, uint64_t first, un
 	}
 }
 
-CUresult ptx_run(struct ptx_prog *p, const unsigned *grid, const unsigned *block, unsigned dyn_shared,
-		 const char *args, size_t nargs)
+CUresult ptx_run(struct ptx_prog *p, const unsigned *grid, const unsigned *block,
+		 unsigned dyn_shared, const char *args, size_t nargs)
 {
 	unsigned threads = block[0] * block[1] * block[2];
 	uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];

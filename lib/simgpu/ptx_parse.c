@@ -44,19 +44,23 @@ static unsigned type_size(const char *p)
 	if (*p != '.' || !strchr("busf", p[1]))
 		return is(p, ".pred") ? 1 : 0;
 	int bits = atoi(p + 2);
-	return bits == 8 || bits == 16 || bits == 32 || bits == 64 || bits == 128 ? (unsigned)bits / 8 : 0;
+	return bits == 8 || bits == 16 || bits == 32 || bits == 64 || bits == 128
+		       ? (unsigned)bits / 8
+		       : 0;
 }
 
 /*
  * Reads "[.align N] .type name[count]" after a state space. Gives the name and the size in bytes;
  * count may be missing. Other directives (.ptr .global .align 4) are passed over.
  */
-static const char *declaration(const char *p, const char **name, size_t *nname, size_t *size, unsigned *align)
+static const char *declaration(const char *p, const char **name, size_t *nname, size_t *size,
+			       unsigned *align)
 {
 	unsigned elem = 0;
 	*align = 0;
 	*nname = 0;
-	for (p = skip(p); *p && *p != ',' && *p != ';' && *p != ')' && *p != '=' && *p != '['; p = skip(p)) {
+	for (p = skip(p); *p && *p != ',' && *p != ';' && *p != ')' && *p != '=' && *p != '[';
+	     p = skip(p)) {
 		if (is(p, ".align")) {
 			p = skip(p + 6);
 			*align = (unsigned)strtoul(p, (char **)&p, 10);
@@ -99,7 +103,8 @@ static const char *parameters(struct sim_func *f, const char *p)
 		p = declaration(p + 6, &name, &nname, &size, &align);
 		off = (off + align - 1) / align * align;
 		f->params = realloc(f->params, (size_t)(f->nparams + 1) * sizeof(*f->params));
-		f->params[f->nparams++] = (struct sim_param){off, (unsigned)size, strndup(name, nname)};
+		f->params[f->nparams++] =
+			(struct sim_param){off, (unsigned)size, strndup(name, nname)};
 		off += (unsigned)size;
 	}
 	f->psize = off;

@@ -60,11 +60,28 @@ void sim_sleep_until(uint64_t ns);
 void sim_host_cost(uint64_t ns);
 
 /* ---- objects ---- */
-enum { SIM_MAGIC_CTX = 0x51c0, SIM_MAGIC_STREAM, SIM_MAGIC_EVENT, SIM_MAGIC_FUNC, SIM_MAGIC_MODULE,
-	SIM_MAGIC_GRAPH, SIM_MAGIC_NODE, SIM_MAGIC_EXEC, SIM_MAGIC_POOL, SIM_MAGIC_LINK };
+enum {
+	SIM_MAGIC_CTX = 0x51c0,
+	SIM_MAGIC_STREAM,
+	SIM_MAGIC_EVENT,
+	SIM_MAGIC_FUNC,
+	SIM_MAGIC_MODULE,
+	SIM_MAGIC_GRAPH,
+	SIM_MAGIC_NODE,
+	SIM_MAGIC_EXEC,
+	SIM_MAGIC_POOL,
+	SIM_MAGIC_LINK
+};
 
-enum sim_engine_id { SIM_ENG_H2D, SIM_ENG_D2H, SIM_ENG_D2D, SIM_ENG_COMPUTE, SIM_ENG_HOST, SIM_NENGINES,
-	SIM_ENG_NONE };
+enum sim_engine_id {
+	SIM_ENG_H2D,
+	SIM_ENG_D2H,
+	SIM_ENG_D2D,
+	SIM_ENG_COMPUTE,
+	SIM_ENG_HOST,
+	SIM_NENGINES,
+	SIM_ENG_NONE
+};
 
 enum sim_dir { SIM_H2D, SIM_D2H, SIM_D2D, SIM_P2P, SIM_H2H };
 
@@ -127,7 +144,15 @@ struct sim_event {
 };
 
 /* ---- work: what an operation or a graph node does ---- */
-enum sim_kind { SIM_K_KERNEL, SIM_K_COPY, SIM_K_MEMSET, SIM_K_HOST, SIM_K_EVENT, SIM_K_MARK, SIM_K_FREE };
+enum sim_kind {
+	SIM_K_KERNEL,
+	SIM_K_COPY,
+	SIM_K_MEMSET,
+	SIM_K_HOST,
+	SIM_K_EVENT,
+	SIM_K_MARK,
+	SIM_K_FREE
+};
 
 struct sim_copy {
 	char *dst;
@@ -231,7 +256,8 @@ struct sim_ctx *sim_ctx_current(void);
 CUresult sim_stream_get(struct sim_call *c, CUstream h, struct sim_stream **out);
 /* Puts work w (taken over, on failure too) into stream s in order. *out, if asked for, gets a
  * reference to the operation, NULL when the call was captured into a graph. */
-CUresult sim_submit(struct sim_call *c, struct sim_stream *s, struct sim_work *w, struct sim_op **out);
+CUresult sim_submit(struct sim_call *c, struct sim_stream *s, struct sim_work *w,
+		    struct sim_op **out);
 /* With sim_mu: makes op the next in s, by the rules of legacy and blocking streams. */
 void sim_stream_order(struct sim_stream *s, struct sim_op *op);
 /* With sim_mu: one operation of s is done; frees s when it was destroyed and this was the last. */
@@ -267,8 +293,8 @@ struct sim_graph {
 };
 struct sim_graph *sim_graph_new(void);
 /* Takes w over; copies deps. */
-struct sim_node *sim_graph_add(struct sim_graph *g, int type, const struct sim_work *w, struct sim_node *const *deps,
-			       size_t ndeps);
+struct sim_node *sim_graph_add(struct sim_graph *g, int type, const struct sim_work *w,
+			       struct sim_node *const *deps, size_t ndeps);
 void sim_graph_free(struct sim_graph *g);
 
 /* ---- contexts (context.c) ---- */
@@ -340,8 +366,8 @@ CUresult sim_module_new(const void *image, struct sim_module **out);
 CUresult sim_launch_set(struct sim_work *w, struct sim_ctx *ctx, const CUDA_KERNEL_NODE_PARAMS *p);
 /* Fills w from a 3D copy description; directions by memory types. (copy.c) */
 CUresult sim_copy_from_3d(struct sim_work *w, const CUDA_MEMCPY3D *p, struct sim_ctx *ctx);
-CUresult sim_set_fill(struct sim_work *w, CUdeviceptr dst, size_t pitch, unsigned value, unsigned elem,
-		      size_t width, size_t height, struct sim_ctx *ctx);
+CUresult sim_set_fill(struct sim_work *w, CUdeviceptr dst, size_t pitch, unsigned value,
+		      unsigned elem, size_t width, size_t height, struct sim_ctx *ctx);
 
 /* ---- truth log (truth.c) ---- */
 extern bool sim_truth_on;
@@ -356,7 +382,7 @@ void sim_truth_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 struct ptx_prog *ptx_decode(const struct sim_func *f, char *err, size_t nerr);
 void ptx_free(struct ptx_prog *p);
 /* Runs all blocks; returns CUDA_ERROR_ILLEGAL_ADDRESS on a wild access. */
-CUresult ptx_run(struct ptx_prog *p, const unsigned *grid, const unsigned *block, unsigned dyn_shared,
-		 const char *args, size_t nargs);
+CUresult ptx_run(struct ptx_prog *p, const unsigned *grid, const unsigned *block,
+		 unsigned dyn_shared, const char *args, size_t nargs);
 
 #endif

@@ -95,7 +95,8 @@ static bool captures(const struct sim_ctx *ctx)
 	return false;
 }
 
-CUresult sim_submit(struct sim_call *c, struct sim_stream *s, struct sim_work *w, struct sim_op **out)
+CUresult sim_submit(struct sim_call *c, struct sim_stream *s, struct sim_work *w,
+		    struct sim_op **out)
 {
 	CUresult r = CUDA_SUCCESS;
 	if (out)
@@ -264,7 +265,8 @@ static CUresult launch_host(struct sim_call *c, CUstream h, CUhostFn fn, void *a
 	return fn ? host_work(c, h, &w) : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult add_callback(struct sim_call *c, CUstream h, CUstreamCallback cb, void *arg, unsigned flags)
+static CUresult add_callback(struct sim_call *c, CUstream h, CUstreamCallback cb, void *arg,
+			     unsigned flags)
 {
 	struct sim_work w = {.host = {.cb = cb, .arg = arg}};
 	return cb && !flags ? host_work(c, h, &w) : CUDA_ERROR_INVALID_VALUE;
@@ -323,19 +325,23 @@ static CUresult get_id(struct sim_call *c, CUstream h, unsigned long long *out)
 }
 
 SIM_API(cuStreamCreate, SIM_NEED_CTX, create, (CUstream * s, unsigned flags), (s, flags))
-SIM_API(cuStreamCreateWithPriority, SIM_NEED_CTX, create_prio, (CUstream * s, unsigned flags, int prio),
-	(s, flags, prio))
+SIM_API(cuStreamCreateWithPriority, SIM_NEED_CTX, create_prio,
+	(CUstream * s, unsigned flags, int prio), (s, flags, prio))
 SIM_API(cuStreamDestroy, SIM_NEED_INIT, destroy, (CUstream s), (s))
 SIM_API(cuStreamDestroy_v2, SIM_NEED_INIT, destroy, (CUstream s), (s))
 SIM_API_PT(cuStreamSynchronize, _ptsz, SIM_NEED_CTX, synchronize, (CUstream s), (s))
 SIM_API_PT(cuStreamQuery, _ptsz, SIM_NEED_CTX, query, (CUstream s), (s))
-SIM_API_PT(cuLaunchHostFunc, _ptsz, SIM_NEED_CTX, launch_host, (CUstream s, CUhostFn fn, void *arg), (s, fn, arg))
+SIM_API_PT(cuLaunchHostFunc, _ptsz, SIM_NEED_CTX, launch_host, (CUstream s, CUhostFn fn, void *arg),
+	   (s, fn, arg))
 SIM_API_PT(cuStreamAddCallback, _ptsz, SIM_NEED_CTX, add_callback,
 	   (CUstream s, CUstreamCallback cb, void *arg, unsigned flags), (s, cb, arg, flags))
 SIM_API_PT(cuStreamGetCtx, _ptsz, SIM_NEED_CTX, get_ctx, (CUstream s, CUcontext *ctx), (s, ctx))
-SIM_API_PT(cuStreamGetCtx_v2, _ptsz, SIM_NEED_CTX, get_ctx2, (CUstream s, CUcontext *ctx, void **green),
-	   (s, ctx, green))
+SIM_API_PT(cuStreamGetCtx_v2, _ptsz, SIM_NEED_CTX, get_ctx2,
+	   (CUstream s, CUcontext *ctx, void **green), (s, ctx, green))
 SIM_API_PT(cuStreamGetDevice, _ptsz, SIM_NEED_CTX, get_device, (CUstream s, CUdevice *d), (s, d))
-SIM_API_PT(cuStreamGetFlags, _ptsz, SIM_NEED_CTX, get_flags, (CUstream s, unsigned *flags), (s, flags))
-SIM_API_PT(cuStreamGetPriority, _ptsz, SIM_NEED_CTX, get_priority, (CUstream s, int *prio), (s, prio))
-SIM_API_PT(cuStreamGetId, _ptsz, SIM_NEED_CTX, get_id, (CUstream s, unsigned long long *id), (s, id))
+SIM_API_PT(cuStreamGetFlags, _ptsz, SIM_NEED_CTX, get_flags, (CUstream s, unsigned *flags),
+	   (s, flags))
+SIM_API_PT(cuStreamGetPriority, _ptsz, SIM_NEED_CTX, get_priority, (CUstream s, int *prio),
+	   (s, prio))
+SIM_API_PT(cuStreamGetId, _ptsz, SIM_NEED_CTX, get_id, (CUstream s, unsigned long long *id),
+	   (s, id))

@@ -78,8 +78,9 @@ void sim_truth_open(void)
 	buffer = malloc(BUFFER);
 	sim_truth_on = true;
 	char line[LINE];
-	put(line, snprintf(line, sizeof(line), "{\"ev\":\"open\",\"version\":1,\"pid\":%d,\"t\":%llu}\n",
-			   (int)getpid(), (unsigned long long)sim_now()));
+	put(line,
+	    snprintf(line, sizeof(line), "{\"ev\":\"open\",\"version\":1,\"pid\":%d,\"t\":%llu}\n",
+		     (int)getpid(), (unsigned long long)sim_now()));
 	pthread_t t;
 	sigset_t all, old;
 	sigfillset(&all);
@@ -119,7 +120,8 @@ void sim_truth_call(const struct sim_call *c, uint64_t t1, CUresult r)
 {
 	char line[LINE];
 	int n = 0;
-	ADD("{\"ev\":\"call\",\"n\":%llu,\"fn\":\"%s\",\"tid\":%ld,\"t0\":%llu,\"t1\":%llu,\"rc\":%d",
+	ADD("{\"ev\":\"call\",\"n\":%llu,\"fn\":\"%s\",\"tid\":%ld,\"t0\":%llu,\"t1\":%llu,\"rc\":%"
+	    "d",
 	    (unsigned long long)c->no, c->name, sim_tid(), (unsigned long long)c->t0,
 	    (unsigned long long)t1, (int)r);
 	if (c->dir || c->bytes)
@@ -140,7 +142,8 @@ void sim_truth_call(const struct sim_call *c, uint64_t t1, CUresult r)
 
 void sim_truth_op(const struct sim_op *op)
 {
-	static const char *const kinds[] = {"kernel", "copy", "memset", "host", "event", "mark", "free"};
+	static const char *const kinds[] = {"kernel", "copy", "memset", "host",
+					    "event",  "mark", "free"};
 	static const char *const dirs[] = {"H2D", "D2H", "D2D", "P2P", "H2H"};
 	const struct sim_work *w = &op->work;
 	char line[LINE];
@@ -159,8 +162,9 @@ void sim_truth_op(const struct sim_op *op)
 		ADD(",\"bytes\":%zu", w->set.width * w->set.height * w->set.elem);
 	if (w->kind == SIM_K_KERNEL) {
 		TEXT("name", w->launch.func->name);
-		ADD(",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u]", w->launch.grid[0], w->launch.grid[1],
-		    w->launch.grid[2], w->launch.block[0], w->launch.block[1], w->launch.block[2]);
+		ADD(",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u]", w->launch.grid[0],
+		    w->launch.grid[1], w->launch.grid[2], w->launch.block[0], w->launch.block[1],
+		    w->launch.block[2]);
 	}
 	ADD("}\n");
 	put(line, n);

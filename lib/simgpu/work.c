@@ -81,7 +81,8 @@ static uint64_t kernel_ns(const struct sim_launch *l)
 {
 	static uint64_t launched;
 	uint64_t ns;
-	if (sim_cfg.hang_after && __atomic_add_fetch(&launched, 1, __ATOMIC_RELAXED) == sim_cfg.hang_after) {
+	if (sim_cfg.hang_after &&
+	    __atomic_add_fetch(&launched, 1, __ATOMIC_RELAXED) == sim_cfg.hang_after) {
 		sim_truth_note("kernel %s hangs", l->func->name);
 		return SIM_NEVER;
 	}
@@ -91,7 +92,8 @@ static uint64_t kernel_ns(const struct sim_launch *l)
 		memcpy(&ns, l->args, 8);
 		return ns;
 	}
-	double threads = (double)l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] * l->block[1] * l->block[2];
+	double threads = (double)l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] * l->block[1] *
+			 l->block[2];
 	return sim_cfg.kernel_ns + (uint64_t)(threads * sim_cfg.kernel_thread_ns);
 }
 
@@ -103,7 +105,8 @@ uint64_t sim_work_ns(const struct sim_work *w)
 	case SIM_K_COPY:
 		return copy_ns(&w->copy);
 	case SIM_K_MEMSET:
-		return 2000 + (uint64_t)((double)(w->set.width * w->set.height * w->set.elem) / sim_cfg.d2d_gbps);
+		return 2000 + (uint64_t)((double)(w->set.width * w->set.height * w->set.elem) /
+					 sim_cfg.d2d_gbps);
 	default:
 		return 0;
 	}

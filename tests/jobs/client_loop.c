@@ -1,14 +1,16 @@
 /*
  * A training-like loop on the CUDA driver interface, without any runtime or Python; works on a real
- * GPU as well as on the simulated one (put its directory into LD_LIBRARY_PATH). One step is: sleep on
- * the host, copy a batch to the device, launch kernels that take a set time, copy a result back, wait.
+ * GPU as well as on the simulated one (put its directory into LD_LIBRARY_PATH). One step is: sleep
+ * on the host, copy a batch to the device, launch kernels that take a set time, copy a result back,
+ * wait.
  *
- *   client_loop [--steps N] [--h2d BYTES] [--d2h BYTES] [--mem pageable|pinned] [--spin US] [--launches N]
+ *   client_loop [--steps N] [--h2d BYTES] [--d2h BYTES] [--mem pageable|pinned] [--spin US]
+ * [--launches N]
  *               [--sync ctx|stream|event|dtoh|none] [--sleep MS] [--stream legacy|own|nonblocking]
  *               [--copy async|sync] [--mark 0|1]
  *
- * The same options as client_cb.py. With --mark 1 each step is bracketed by the tfhook marks, where the
- * process has them. Prints one line: steps and seconds per step.
+ * The same options as client_cb.py. With --mark 1 each step is bracketed by the tfhook marks, where
+ * the process has them. Prints one line: steps and seconds per step.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -16,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "tfhook/tfhook.h"
 
 static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
 			  ".visible .entry spin(.param .u64 ns)\n{\n"
@@ -26,7 +30,8 @@ static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
 
 static void *cuda;
 
-/* Calls the driver function `name` with integer and pointer arguments; stops the program on failure. */
+/* Calls the driver function `name` with integer and pointer arguments; stops the program on
+ * failure. */
 static void *find(const char *name)
 {
 	void *f = dlsym(cuda, name);
@@ -37,16 +42,16 @@ static void *find(const char *name)
 	return f;
 }
 
-#define CALL(name, types, ...)                                                                                 \
-	do {                                                                                                   \
-		static int(*f_) types;                                                                         \
-		if (!f_)                                                                                       \
-			*(void **)&f_ = find(#name);                                                           \
-		int r_ = f_(__VA_ARGS__);                                                                      \
-		if (r_) {                                                                                      \
-			fprintf(stderr, "client_loop: " #name ": error %d\n", r_);                             \
-			exit(1);                                                                               \
-		}                                                                                              \
+#define CALL(name, types, ...)                                                                     \
+	do {                                                                                       \
+		static int(*f_) types;                                                             \
+		if (!f_)                                                                           \
+			*(void **)&f_ = find(#name);                                               \
+		int r_ = f_(__VA_ARGS__);                                                          \
+		if (r_) {                                                                          \
+			fprintf(stderr, "client_loop: " #name ": error %d\n", r_);                 \
+			exit(1);                                                                   \
+		}                                                                                  \
 	} while (0)
 
 struct options {
@@ -62,11 +67,11 @@ static void parse(struct options *o, int argc, char **argv)
 		long *l;
 		double *d;
 		const char **s;
-	} table[] = {{"--steps", &o->steps, NULL, NULL},   {"--launches", &o->launches, NULL, NULL},
-		     {"--mark", &o->mark, NULL, NULL},	   {"--h2d", NULL, &o->h2d, NULL},
-		     {"--d2h", NULL, &o->d2h, NULL},	   {"--spin", NULL, &o->spin, NULL},
-		     {"--sleep", NULL, &o->sleep, NULL},   {"--mem", NULL, NULL, &o->mem},
-		     {"--sync", NULL, NULL, &o->sync},	   {"--stream", NULL, NULL, &o->stream},
+	} table[] = {{"--steps", &o->steps, NULL, NULL}, {"--launches", &o->launches, NULL, NULL},
+		     {"--mark", &o->mark, NULL, NULL},	 {"--h2d", NULL, &o->h2d, NULL},
+		     {"--d2h", NULL, &o->d2h, NULL},	 {"--spin", NULL, &o->spin, NULL},
+		     {"--sleep", NULL, &o->sleep, NULL}, {"--mem", NULL, NULL, &o->mem},
+		     {"--sync", NULL, NULL, &o->sync},	 {"--stream", NULL, NULL, &o->stream},
 		     {"--copy", NULL, NULL, &o->copy}};
 	for (int i = 1; i < argc; i += 2) {
 		size_t k = 0;
@@ -114,7 +119,8 @@ static void set_up(const struct options *o, struct job *j)
 	CALL(cuMemAlloc_v2, (unsigned long long *, size_t), &j->dev, n);
 	CALL(cuEventCreate, (void **, unsigned), &j->event, 2);
 	if (strcmp(o->stream, "legacy"))
-		CALL(cuStreamCreate, (void **, unsigned), &j->stream, !strcmp(o->stream, "nonblocking"));
+		CALL(cuStreamCreate, (void **, unsigned), &j->stream,
+		     !strcmp(o->stream, "nonblocking"));
 	if (!strcmp(o->mem, "pinned")) {
 		CALL(cuMemHostAlloc, (void **, size_t, unsigned), &j->host, n, 0);
 		CALL(cuMemHostAlloc, (void **, size_t, unsigned), &j->back, n, 0);
@@ -149,42 +155,45 @@ static void step(const struct options *o, struct job *j)
 		nanosleep(&t, NULL);
 	}
 	if (o->h2d > 0 && !strcmp(o->copy, "sync"))
-		CALL(cuMemcpyHtoD_v2, (unsigned long long, const void *, size_t), j->dev, j->host, (size_t)o->h2d);
+		CALL(cuMemcpyHtoD_v2, (unsigned long long, const void *, size_t), j->dev, j->host,
+		     (size_t)o->h2d);
 	else if (o->h2d > 0)
-		CALL(cuMemcpyHtoDAsync_v2, (unsigned long long, const void *, size_t, void *), j->dev, j->host,
-		     (size_t)o->h2d, j->stream);
+		CALL(cuMemcpyHtoDAsync_v2, (unsigned long long, const void *, size_t, void *),
+		     j->dev, j->host, (size_t)o->h2d, j->stream);
 	for (long i = 0; i < o->launches; i++)
 		CALL(cuLaunchKernel,
-		     (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
-		      void **),
+		     (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+		      void *, void **, void **),
 		     j->kernel, 1, 1, 1, 1, 1, 1, 0, j->stream, params, NULL);
 	if (o->d2h > 0 && !strcmp(o->copy, "sync"))
-		CALL(cuMemcpyDtoH_v2, (void *, unsigned long long, size_t), j->back, j->dev, (size_t)o->d2h);
+		CALL(cuMemcpyDtoH_v2, (void *, unsigned long long, size_t), j->back, j->dev,
+		     (size_t)o->d2h);
 	else if (o->d2h > 0)
-		CALL(cuMemcpyDtoHAsync_v2, (void *, unsigned long long, size_t, void *), j->back, j->dev,
-		     (size_t)o->d2h, j->stream);
+		CALL(cuMemcpyDtoHAsync_v2, (void *, unsigned long long, size_t, void *), j->back,
+		     j->dev, (size_t)o->d2h, j->stream);
 	wait_for(o, j);
 }
 
 int main(int argc, char **argv)
 {
-	struct options o = {.steps = 30, .launches = 1, .spin = 1000, .h2d = 1 << 20, .mem = "pageable",
-			    .sync = "ctx", .stream = "legacy", .copy = "async"};
+	struct options o = {.steps = 30,
+			    .launches = 1,
+			    .spin = 1000,
+			    .h2d = 1 << 20,
+			    .mem = "pageable",
+			    .sync = "ctx",
+			    .stream = "legacy",
+			    .copy = "async"};
 	struct job j = {0};
-	void (*begin)(long) = NULL, (*end)(void) = NULL;
 	parse(&o, argc, argv);
 	set_up(&o, &j);
-	if (o.mark) {
-		*(void **)&begin = dlsym(RTLD_DEFAULT, "tfhook_step_begin");
-		*(void **)&end = dlsym(RTLD_DEFAULT, "tfhook_step_end");
-	}
 	double t = now();
 	for (long i = 0; i < o.steps; i++) {
-		if (begin)
-			begin(i);
+		if (o.mark)
+			tfhook_step_begin("step");
 		step(&o, &j);
-		if (end)
-			end();
+		if (o.mark)
+			tfhook_step_end();
 	}
 	CALL(cuCtxSynchronize, (void), );
 	if (o.h2d > 0 && o.d2h > 0 && *(char *)j.back != 1) {
