@@ -25,8 +25,6 @@ struct tfh_feed {
 	uint32_t n_threads;
 	const struct tfh_hole *holes;
 	uint32_t n_holes;
-	const struct tfh_sample *samples; /* of the process given to rewind last */
-	uint32_t n_samples;
 	int64_t wall_ns;
 };
 

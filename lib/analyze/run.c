@@ -1,0 +1,97 @@
+/* A run as the analysis reads it, and what only the run knows of a result. */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/feed.h"
+
+struct source {
+	struct tfh_run *run;
+	struct tfh_merge *merge;
+};
+
+static int rewind_run(void *arg, uint32_t process, struct tfh_err *err)
+{
+	struct source *s = arg;
+
+	tfh_merge_close(s->merge);
+	s->merge = NULL;
+	return tfh_merge_open(s->run, process, &s->merge, err);
+}
+
+static bool next_event(void *arg, struct tfh_event *ev)
+{
+	struct source *s = arg;
+
+	return tfh_merge_next(s->merge, ev);
+}
+
+static int pass_error(void *arg, struct tfh_err *err)
+{
+	struct source *s = arg;
+
+	return tfh_merge_error(s->merge, err);
+}
+
+static const char *name_of(void *arg, uint32_t process, enum tft_name kind, uint32_t id, uint64_t *handle,
+			   uint64_t *extra)
+{
+	struct source *s = arg;
+
+	return tfh_run_name(s->run, process, kind, id, handle, extra);
+}
+
+static void count_world(struct tfh_result *r, const struct tfh_process *p, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		bool first = true, new_rank = p[i].rank >= 0;
+		for (uint32_t j = 0; j < i; j++) {
+			first &= strcmp(p[j].host, p[i].host) != 0;
+			new_rank &= p[j].rank != p[i].rank;
+		}
+		r->hosts += first;
+		r->ranks_seen += new_rank;
+		if (p[i].rank >= (int32_t)r->ranks)
+			r->ranks = (uint32_t)p[i].rank + 1;
+	}
+	if (!r->ranks)
+		r->ranks = r->ranks_seen = 1;
+}
+
+static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct tfh_process *p, uint32_t n)
+{
+	const struct tfh_hole *holes;
+	struct tfh_quality *q = &r->quality;
+
+	q->unhooked = tfh_run_unhooked(run, &q->unhooked_names);
+	q->holes = tfh_run_holes(run, &holes);
+	q->clean_end = true;
+	q->clock = "tsc";
+	for (uint32_t i = 0; i < n; i++) {
+		q->dropped += p[i].dropped;
+		q->clean_end &= p[i].clean_end;
+		q->files += p[i].segments;
+		q->files_complete += p[i].bad_chunks || p[i].tail_bytes ? 0 : p[i].segments;
+	}
+	q->clock_residual_s = (double)p[r->process].clock_residual_ns / 1e9;
+}
+
+int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
+{
+	struct source s = {.run = run};
+	struct tfh_feed feed = {.arg = &s, .rewind = rewind_run, .next = next_event, .error = pass_error,
+				.name = name_of, .wall_ns = tfh_run_wall_ns(run)};
+	int rc;
+
+	feed.n_processes = tfh_run_processes(run, &feed.processes);
+	feed.n_threads = tfh_run_threads(run, &feed.threads);
+	feed.n_holes = tfh_run_holes(run, &feed.holes);
+	rc = tfh_analyze_feed(&feed, out, err);
+	tfh_merge_close(s.merge);
+	if (rc)
+		return rc;
+	(*out)->run = run;
+	(*out)->end = tfh_run_end(run, &(*out)->end_code);
+	count_world(*out, feed.processes, feed.n_processes);
+	add_quality(*out, run, feed.processes, feed.n_processes);
+	return 0;
+}

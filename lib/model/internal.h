@@ -1,0 +1,125 @@
+/*
+ * The inside of an opened run.
+ *
+ *	run.c	 paths, files, processes, end; leftover.c journals; notes.c what files say beside the events
+ *	access.c what a run is asked for
+ *	meta.c	 run.json and end.json
+ *	names.c	 ids to texts
+ *	memory.c which addresses are on a device, which are pinned
+ *	merge.c	 one time line
+ */
+#ifndef TFH_MODEL_INTERNAL_H
+#define TFH_MODEL_INTERNAL_H
+
+#include "base/arena.h"
+#include "format/tft_read.h"
+#include "model/model.h"
+
+#define TFH_MODEL_NAME_KINDS 16
+
+struct tfh_name {
+	const char *text;
+	uint64_t handle, extra;
+};
+
+struct tfh_names {
+	struct tfh_name *v[TFH_MODEL_NAME_KINDS];
+	uint32_t n[TFH_MODEL_NAME_KINDS];
+};
+
+/* A text that still misses parts: NAME record seen, its EXT records follow on the same thread. */
+struct tfh_name_part {
+	char *text;
+	uint32_t want, have;
+};
+
+/* One event chunk of a process. */
+struct tfh_chunk {
+	uint32_t file, chunk;
+	uint64_t t_first, t_last; /* ticks */
+	int64_t first_ns;	  /* t_first on the axis of the run */
+};
+
+struct tfh_file {
+	struct tft_reader *reader;
+	char *path;
+	uint32_t process;
+	bool temporary; /* made from a left-over journal; removed at the end */
+};
+
+struct tfh_proc {
+	struct tfh_process pub;
+	uint64_t boot; /* hash of the boot id: MONOTONIC is comparable within it */
+	uint64_t start_ticks, process_start;
+	int64_t shift; /* run time = MONOTONIC ns + shift */
+	struct tfh_chunk *chunk;
+	uint32_t n_chunk, cap_chunk;
+	struct tfh_names names;
+	uint32_t *thread; /* by index in the process: index in the run, +1 */
+	uint32_t n_thread;
+	struct tfh_sample *sample;
+	uint32_t n_sample, cap_sample;
+	uint64_t sample_cpu, sample_delay, sample_read, sample_write;
+};
+
+struct tfh_run {
+	char *path;
+	struct tfh_arena arena;
+	struct tfh_file *file;
+	uint32_t n_file, cap_file;
+	struct tfh_proc *proc;
+	struct tfh_process *process; /* what is shown; filled when all is known */
+	uint32_t n_proc, cap_proc;
+	struct tfh_thread_info *thread;
+	uint32_t n_thread, cap_thread;
+	struct tfh_hole *hole;
+	uint32_t n_hole, cap_hole;
+	struct tfh_in_flight *flight;
+	uint32_t n_flight, cap_flight;
+	const char **unhooked;
+	uint32_t n_unhooked, cap_unhooked;
+	const char **argv;
+	uint32_t argc;
+	const char *host;
+	int64_t start_realtime, wall;
+	enum tfh_end end;
+	int end_number;
+	char *temp_dir;
+};
+
+/* Makes room for one more element of an array; 0 or -ENOMEM. */
+int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size);
+
+/* meta.c */
+struct tfh_meta {
+	const char **argv;
+	uint32_t argc;
+	const char *host;
+	enum tfh_end end;
+	int number;
+	double wall_s; /* 0: not known */
+	bool has_run, has_end;
+};
+void tfh_meta_read(struct tfh_arena *arena, const char *dir, struct tfh_meta *meta);
+
+/* names.c */
+/* A NAME record: remembers it, and prepares `part` for the EXT records that follow. */
+int tfh_names_add(struct tfh_arena *arena, struct tfh_names *names, const struct tfh_rec *rec,
+		  struct tfh_name_part *part);
+void tfh_names_part(struct tfh_name_part *part, const struct tfh_rec *ext);
+void tfh_names_free(struct tfh_names *names);
+
+/* memory.c: intervals of addresses in use */
+enum tfh_place_kind { TFH_PLACE_UNKNOWN, TFH_PLACE_DEVICE, TFH_PLACE_PINNED, TFH_PLACE_MANAGED };
+struct tfh_memory {
+	struct tfh_span *v; /* by address */
+	uint32_t n, cap;
+};
+int tfh_memory_event(struct tfh_memory *m, const struct tfh_fn_info *fn, const struct tfh_rec *rec);
+enum tfh_place_kind tfh_memory_at(const struct tfh_memory *m, uint64_t address);
+/* Direction and pageability of a copy; ext may be NULL. */
+void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn, const struct tfh_rec *rec,
+		     const struct tft_ext_copy *ext, uint8_t *dir, bool *pageable);
+void tfh_memory_free(struct tfh_memory *m);
+
+#endif

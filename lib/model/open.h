@@ -1,0 +1,18 @@
+/* Steps of opening a run that live in files of their own. */
+#ifndef TFH_MODEL_OPEN_H
+#define TFH_MODEL_OPEN_H
+
+#include "model/internal.h"
+
+/* run.c */
+int tfh_run_add_file(struct tfh_run *run, const char *path, bool temporary, struct tfh_err *err);
+/* Ticks of a file on the axis of the run. */
+int64_t tfh_run_ns(const struct tfh_run *run, uint32_t file, uint64_t ticks);
+
+/* leftover.c: adds what journals hold that belong to this directory, through temporary files. */
+void tfh_run_add_journals(struct tfh_run *run, const char *dir);
+
+/* notes.c: holes, machine samples, notes and calls in flight of one file. 0 or -ENOMEM. */
+int tfh_run_read_notes(struct tfh_run *run, uint32_t file);
+
+#endif
