@@ -1,0 +1,25 @@
+/* What a recording may tell of a process: which variables of its environment, and arguments without
+ * secrets.
+ */
+#ifndef TFH_BASE_REDACT_H
+#define TFH_BASE_REDACT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TFH_REDACTED "<redacted>"
+
+/* True for a name that speaks of a secret: token, key, secret, passw in it, case ignored. */
+bool tfh_secret_name(const char *name, size_t length);
+
+/* True for a variable that helps to understand a run (devices, threads, launcher, frameworks, our
+ * own settings). A secret's name never does.
+ */
+bool tfh_env_told(const char *name, size_t length);
+
+/* Length of the part of argument i that may be told; less than its whole length when the rest is a
+ * secret: "--api-key=x" and "TOKEN=x" keep their name and "=", "x" after "--token" keeps nothing.
+ */
+size_t tfh_told_length(char *const *argv, size_t i);
+
+#endif

@@ -1,0 +1,94 @@
+/* From argv to a subcommand. */
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/*
+ * LD_PRELOAD without our own library; other entries keep their order. Returns whether there was
+ * one. The command must not be traced itself: it maps journals and may run in the middle of
+ * somebody's job.
+ */
+static bool strip_own_preload(char *out, size_t size)
+{
+	const char *value = getenv("LD_PRELOAD");
+	bool found = false;
+	size_t used = 0;
+
+	out[0] = '\0';
+	while (value && *value) {
+		size_t len = strcspn(value, " :");
+		char entry[4096];
+		snprintf(entry, sizeof(entry), "%.*s", (int)len, value);
+		const char *base = strrchr(entry, '/');
+		base = base ? base + 1 : entry;
+		if (!strncmp(base, "libtfhook", 9))
+			found = true;
+		else if (len && used + len + 2 < size)
+			used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ":" : "",
+						 entry);
+		value += len + (value[len] != '\0');
+	}
+	return found;
+}
+
+static void start_again_without_preload(char **argv)
+{
+	char rest[16384];
+
+	if (!strip_own_preload(rest, sizeof(rest)))
+		return;
+	if (*rest)
+		setenv("LD_PRELOAD", rest, 1);
+	else
+		unsetenv("LD_PRELOAD");
+	execv("/proc/self/exe", argv);
+}
+
+static bool wants_help(const struct tfh_command *command, char **argv)
+{
+	for (; *argv && strcmp(*argv, "--"); argv++) {
+		if (!strcmp(*argv, "--help") || !strcmp(*argv, "-h"))
+			return true;
+		if (command->operands == TFH_OPERANDS_COMMAND && (*argv)[0] != '-')
+			return false;
+	}
+	return false;
+}
+
+int tfh_cli(int argc, char **argv)
+{
+	struct tfh_line args;
+	char *help[] = {argc > 1 ? argv[1] : NULL, NULL};
+
+	setlocale(LC_CTYPE, "");
+	start_again_without_preload(argv);
+	if (argc < 2) {
+		tfh_help_all(stderr);
+		return TFH_EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		help[0] = NULL;
+	else if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+		return tfh_cmd_version(NULL);
+	const struct tfh_command *command = help[0] ? tfh_command_find(help[0]) : NULL;
+	if (!command) {
+		args = (struct tfh_line){.operand = help, .operands = help[0] != NULL};
+		return tfh_cmd_help(&args);
+	}
+	if (wants_help(command, argv + 2)) {
+		tfh_help_command(stdout, command);
+		return TFH_EXIT_OK;
+	}
+	if (tfh_line_parse(command, argv + 2, &args))
+		return command->usage_exit;
+	int status = command->run(&args);
+	if (fflush(stdout) || ferror(stdout)) {
+		tfh_say("cannot write the output: %s", strerror(errno));
+		return status == TFH_EXIT_OK ? TFH_EXIT_UNREADABLE : status;
+	}
+	return status;
+}

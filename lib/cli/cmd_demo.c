@@ -1,0 +1,255 @@
+/*
+ * `tfhook demo`: real training jobs on the simulated GPU, traced and judged; each verdict is
+ * checked against what was built into the job. Exit code 1 if one is wrong.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "analyze/result.h"
+#include "cli/capture.h"
+#include "cli/cli.h"
+#include "report/report.h"
+
+struct scene {
+	const char *demo;   /* that it belongs to */
+	const char *name;   /* of its recording */
+	const char *script; /* below demo/ */
+	const char *story;
+	const char *variables[4]; /* NAME=VALUE for the job */
+	enum tfh_class cls;
+	enum tfh_cause cause; /* TFH_CAUSE_NONE: any of the class */
+};
+
+static const struct scene scenes[] = {
+	{"main",
+	 "images",
+	 "train_images.py",
+	 "tinygrad trains a small network on the simulated GPU. Its batches come from "
+	 "TensorFlow's\n"
+	 "tf.data: JPEG photos, decoded in a map that does one photo at a time. That map is too "
+	 "slow\n"
+	 "for the GPU. The job knows nothing of tfhook; let us see whether tfhook finds the map.",
+	 {"SIM_INTERP=1"},
+	 TFH_CLASS_INPUT_BOUND,
+	 TFH_CAUSE_INPUT_MAP},
+	{"quick",
+	 "padded",
+	 "train_padded.py",
+	 "tinygrad trains a small network on the simulated GPU. Every record is padded to ten "
+	 "times\n"
+	 "its length, and the padding is copied to the GPU with each batch (over a simulated link "
+	 "of\n"
+	 "0.1 GB/s, since the bytes are really moved). tfhook should blame the copies.",
+	 {"SIM_INTERP=1", "SIM_H2D_GBPS=0.1"},
+	 TFH_CLASS_TRANSFER_BOUND,
+	 TFH_CAUSE_NONE},
+	{"quick",
+	 "csv",
+	 "train_csv.py",
+	 "The same kind of job, fed by a loader in plain Python that reads its CSV file again from "
+	 "the\n"
+	 "start for every batch. tfhook cannot see into Python: it should say that the host holds "
+	 "the\n"
+	 "GPU back, that the reason is unknown, and that no input pipeline was visible.",
+	 {"SIM_INTERP=1"},
+	 TFH_CLASS_HOST_BOUND,
+	 TFH_CAUSE_HOST_UNKNOWN},
+};
+#define SCENES (sizeof(scenes) / sizeof(scenes[0]))
+
+struct demo {
+	char self[4096]; /* the command */
+	char python[4096];
+	char driver_dir[4096];
+	char out[3072];
+	bool color;
+};
+
+/* ---- what it needs ---- */
+
+static int find_python(struct demo *d, bool tensorflow)
+{
+	const char *given = getenv("TFH_PY");
+	char out[4096];
+
+	snprintf(d->python, sizeof(d->python), "%s", given && *given ? given : "python3");
+	char *argv[] = {
+		d->python, "-c",
+		tensorflow ? "import importlib.util as u, sys\n"
+			     "sys.exit(any(not u.find_spec(m) for m in ('tinygrad', 'numpy', "
+			     "'tensorflow')))"
+			   : "import importlib.util as u, sys\n"
+			     "sys.exit(any(not u.find_spec(m) for m in ('tinygrad', 'numpy')))",
+		NULL};
+	int code = tfh_capture(argv, NULL, 60, out, sizeof(out));
+	if (!code)
+		return 0;
+	tfh_say("the demo needs a python3 with %s; `make demo%s` in tfhook's source tree prepares "
+		"one, or: "
+		"pip install %s",
+		tensorflow ? "tinygrad, numpy and tensorflow" : "tinygrad and numpy",
+		tensorflow ? "" : " DEMO=quick",
+		tensorflow ? "tinygrad numpy tensorflow-cpu" : "tinygrad numpy");
+	return -ENOENT;
+}
+
+static int prepare(struct demo *d, const struct tfh_line *args, bool tensorflow)
+{
+	const char *out = tfh_line_get(args, "output"), *tmp = getenv("TMPDIR");
+	ssize_t n = readlink("/proc/self/exe", d->self, sizeof(d->self) - 1);
+
+	d->self[n > 0 ? n : 0] = '\0';
+	if (tfh_install_find("sim/libcuda.so.1", d->driver_dir)) {
+		tfh_say("the simulated GPU %s is not there; build it (make) or install tfhook "
+			"again",
+			d->driver_dir);
+		return -ENOENT;
+	}
+	*strrchr(d->driver_dir, '/') = '\0';
+	if (find_python(d, tensorflow))
+		return -ENOENT;
+	if (out) {
+		snprintf(d->out, sizeof(d->out), "%s", out);
+		if (mkdir(d->out, 0777) && errno != EEXIST) {
+			tfh_say("cannot make %s: %s", d->out, strerror(errno));
+			return -errno;
+		}
+		return 0;
+	}
+	snprintf(d->out, sizeof(d->out), "%.2048s/tfhook-demo-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(d->out)) {
+		tfh_say("cannot make a directory in %s: %s", tmp && *tmp ? tmp : "/tmp",
+			strerror(errno));
+		return -errno;
+	}
+	return 0;
+}
+
+/* ---- one scene ---- */
+
+static void set_variables(const struct demo *d, const struct scene *s)
+{
+	const char *path = getenv("LD_LIBRARY_PATH");
+	char libraries[16384];
+
+	snprintf(libraries, sizeof(libraries), "%s%s%s", d->driver_dir, path && *path ? ":" : "",
+		 path ? path : "");
+	setenv("LD_LIBRARY_PATH", libraries, 1);
+	setenv("DEV", "CUDA:PTX", 1);
+	setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
+	setenv("TF_ENABLE_ONEDNN_OPTS", "0", 0);
+	/* tinygrad keeps compiled kernels in a cache below the home directory; the demo leaves
+	 * nothing there. */
+	setenv("CACHELEVEL", "0", 0);
+	for (size_t i = 0; i < sizeof(s->variables) / sizeof(s->variables[0]) && s->variables[i];
+	     i++)
+		putenv((char *)s->variables[i]);
+}
+
+/* `tfhook run` in a process of its own, as anybody would type it. Returns its exit code. */
+static int run_job(const struct demo *d, const struct scene *s, const char *dir, const char *script)
+{
+	int status;
+
+	printf("$ tfhook run -o %s -- python3 %s\n", dir, s->script);
+	fflush(stdout);
+	pid_t pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		set_variables(d, s);
+		execl(d->self, "tfhook", "run", "-q", "-o", dir, "--", d->python, "-u", script,
+		      (char *)NULL);
+		_exit(TFH_EXIT_TOOL);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static bool is_right(const struct scene *s, const struct tfh_verdict *v)
+{
+	return v->cls == s->cls && (s->cause == TFH_CAUSE_NONE || v->cause == s->cause);
+}
+
+static int judge(const struct demo *d, const struct scene *s, const char *dir)
+{
+	struct tfh_style style = {.color = d->color, .utf8 = tfh_use_utf8()};
+	struct tfh_result *result = NULL;
+	struct tfh_run *run = NULL;
+	struct tfh_err err = {0};
+	const char *paths[] = {dir};
+
+	printf("\n$ tfhook report %s\n", dir);
+	int code = tfh_run_open(paths, 1, &run, &err);
+	if (!code)
+		code = tfh_analyze(run, &result, &err);
+	if (code) {
+		tfh_say("%s", *err.text ? err.text : strerror(-code));
+		tfh_run_close(run);
+		return -1;
+	}
+	tfh_report_text(stdout, result, &style);
+	bool right = is_right(s, &result->verdict);
+	const char *cause = tfh_cause_name(result->verdict.cause);
+	printf("\n%s: expected %s%s%s, found %s%s%s\n", right ? "RIGHT" : "WRONG",
+	       tfh_class_name(s->cls), s->cause == TFH_CAUSE_NONE ? "" : " ",
+	       s->cause == TFH_CAUSE_NONE ? "" : tfh_cause_name(s->cause),
+	       tfh_class_name(result->verdict.cls), cause ? " " : "", cause ? cause : "");
+	tfh_result_free(result);
+	tfh_run_close(run);
+	return right ? 0 : -1;
+}
+
+static int play(const struct demo *d, const struct scene *s)
+{
+	char part[64], script[4096], dir[4096];
+
+	snprintf(part, sizeof(part), "demo/%s", s->script);
+	if (tfh_install_find(part, script)) {
+		tfh_say("%s is not there; install tfhook again", script);
+		return -1;
+	}
+	snprintf(dir, sizeof(dir), "%s/%s", d->out, s->name);
+	printf("%s\n\n", s->story);
+	int code = run_job(d, s, dir, script);
+	if (code) {
+		tfh_say("the job failed with exit code %d", code);
+		return -1;
+	}
+	return judge(d, s, dir);
+}
+
+int tfh_cmd_demo(const struct tfh_line *args)
+{
+	const char *name = args->operands ? args->operand[0] : "main";
+	struct demo d = {.color = tfh_use_color(tfh_line_get(args, "color"), stdout)};
+	unsigned played = 0, wrong = 0;
+	bool known = false;
+
+	for (size_t i = 0; i < SCENES; i++)
+		known |= !strcmp(scenes[i].demo, name);
+	if (!known || args->operands > 1) {
+		tfh_say("demo: there are: %s", args->command->words);
+		return TFH_EXIT_USAGE;
+	}
+	if (prepare(&d, args, !strcmp(name, "main")))
+		return TFH_EXIT_TOOL;
+	for (size_t i = 0; i < SCENES; i++) {
+		if (strcmp(scenes[i].demo, name))
+			continue;
+		if (played++)
+			puts("\n-------------------------------------------------------------------"
+			     "-------------\n");
+		wrong += play(&d, &scenes[i]) != 0;
+	}
+	printf("\nThe recordings stay in %s: try `tfhook report --steps`, `tfhook info` on them.\n",
+	       d.out);
+	if (wrong)
+		tfh_say("%u of %u verdicts are wrong", wrong, played);
+	return wrong ? TFH_EXIT_GATE : TFH_EXIT_OK;
+}

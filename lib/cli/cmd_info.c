@@ -1,0 +1,225 @@
+/* `tfhook info`: what a recording consists of. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/options.h"
+#include "cli/cli.h"
+#include "cli/files.h"
+#include "format/tft_read.h"
+#include "model/model.h"
+#include "report/format.h"
+
+/* ---- run.json: shown as it stands, one value a line ---- */
+
+/* Copies a JSON string's text without its quotes and escapes of quotes. */
+static void unquote(const char *json, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (json += *json == '"'; *json && n + 1 < size; json++) {
+		if (*json == '"')
+			break;
+		if (*json == '\\' && json[1])
+			json++;
+		out[n++] = *json;
+	}
+	out[n] = '\0';
+}
+
+/* The "env" object of run.json, which tfhook itself wrote with one member a line. */
+static void print_environment(const char *dir)
+{
+	char path[4200], line[16384];
+	bool inside = false;
+
+	snprintf(path, sizeof(path), "%s/run.json", dir);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f)) {
+		char *p = line + strspn(line, " \t");
+		if (!strncmp(p, "\"env\"", 5)) {
+			puts("environment");
+			inside = true;
+			continue;
+		}
+		if (inside && *p == '}')
+			break;
+		char *colon = inside && *p == '"' ? strstr(p, "\": ") : NULL;
+		if (!colon)
+			continue;
+		char name[256], value[8192], entry[512];
+		snprintf(name, sizeof(name), "%.*s", (int)(colon - p - 1), p + 1);
+		unquote(colon + 3, value, sizeof(value));
+		snprintf(entry, sizeof(entry), "%s=", name);
+		printf("  %s=%s%s\n", name, value,
+		       tfh_option_unknown(entry) ? "   <- unknown to tfhook, had no effect" : "");
+		if (tfh_option_unknown(entry) && tfh_option_suggest(entry))
+			printf("  %*s   <- did you mean %s?\n", (int)strlen(name), "",
+			       tfh_option_suggest(entry));
+	}
+	fclose(f);
+}
+
+/* ---- the run ---- */
+
+static const char *yes(bool b)
+{
+	return b ? "yes" : "no";
+}
+
+static void print_command(const struct tfh_run *run)
+{
+	const char *const *argv;
+	uint32_t n = tfh_run_command(run, &argv);
+
+	fputs("command    ", stdout);
+	for (uint32_t i = 0; i < n; i++) {
+		char text[4096];
+		tfh_fmt_cut(text, sizeof(text), argv[i], sizeof(text));
+		printf(strpbrk(text, " '\"") || !*text ? "%s\"%s\"" : "%s%s", i ? " " : "", text);
+	}
+	puts(n ? "" : "unknown");
+}
+
+static void print_end(const struct tfh_run *run)
+{
+	int code = 0;
+	enum tfh_end end = tfh_run_end(run, &code);
+
+	if (end == TFH_END_EXIT)
+		printf("end        exit code %d\n", code);
+	else if (end == TFH_END_SIGNAL)
+		printf("end        signal %d (%s)\n", code,
+		       sigdescr_np(code) ? sigdescr_np(code) : "unknown");
+	else
+		printf("end        %s\n", tfh_end_name(end) ? tfh_end_name(end) : "unknown");
+}
+
+static void print_processes(const struct tfh_run *run)
+{
+	const struct tfh_process *p;
+	uint32_t n = tfh_run_processes(run, &p);
+
+	printf("\n%-9s %5s %-14s %10s %9s %9s %4s %4s %5s %s\n", "PROCESS", "rank", "program",
+	       "events", "dropped", "time", "gpu", "tf", "clean", "host");
+	for (uint32_t i = 0; i < n; i++) {
+		char rank[16] = "-", name[64], events[TFH_TEXT], dropped[TFH_TEXT], time[TFH_TEXT];
+		const char *base = p[i].exe ? strrchr(p[i].exe, '/') : NULL;
+		if (p[i].rank >= 0)
+			snprintf(rank, sizeof(rank), "%d", p[i].rank);
+		tfh_fmt_cut(name, sizeof(name), base ? base + 1 : p[i].exe ? p[i].exe : "?", 14);
+		printf("%-9u %5s %-14s %10s %9s %9s %4s %4s %5s %s\n", p[i].pid, rank, name,
+		       tfh_fmt_count(events, p[i].events), tfh_fmt_count(dropped, p[i].dropped),
+		       tfh_fmt_time(time, (double)(p[i].last_ns - p[i].start_ns) * 1e-9),
+		       yes(p[i].has_gpu), yes(p[i].has_tf),
+		       p[i].live ? "runs" : yes(p[i].clean_end), p[i].host);
+	}
+}
+
+static void print_unhooked(const struct tfh_run *run)
+{
+	const char *const *names;
+	uint32_t n = tfh_run_unhooked(run, &names);
+
+	if (!n)
+		return;
+	printf("\nDRIVER FUNCTIONS THAT THE JOB LOOKED UP AND TFHOOK DOES NOT RECORD (%u)\n", n);
+	for (uint32_t i = 0; i < n; i++)
+		printf("  %s\n", names[i]);
+}
+
+static void print_run(const struct tfh_run *run)
+{
+	time_t start = (time_t)(tfh_run_start_realtime_ns(run) / 1000000000);
+	char when[64] = "unknown", wall[TFH_TEXT];
+	struct tm tm;
+
+	if (start > 0 && gmtime_r(&start, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	printf("recording  %s\n", tfh_run_path(run));
+	print_command(run);
+	printf("host       %s\nstart      %s\ntime       %s\n", tfh_run_host(run), when,
+	       tfh_fmt_time(wall, (double)tfh_run_wall_ns(run) * 1e-9));
+	print_end(run);
+}
+
+/* ---- files ---- */
+
+static void type_text(uint32_t type, char out[5])
+{
+	for (int i = 0; i < 4; i++) {
+		char c = (char)(type >> 8 * i);
+		out[i] = c >= ' ' && c < 127 ? c : '?';
+	}
+	out[4] = '\0';
+}
+
+static void print_chunks(const struct tft_reader *r)
+{
+	printf("  %6s %-5s %10s %8s %10s %10s %s\n", "chunk", "type", "offset", "events", "bytes",
+	       "unpacked", "lost");
+	for (uint32_t i = 0; i < tft_chunk_count(r); i++) {
+		const struct tft_chunk_info *c = tft_chunk(r, i);
+		char type[5];
+		type_text(c->type, type);
+		printf("  %6u %-5s %10llu %8u %10llu %10llu %llu\n", i, type,
+		       (unsigned long long)c->offset, c->events,
+		       (unsigned long long)c->packed_bytes, (unsigned long long)c->raw_bytes,
+		       (unsigned long long)c->dropped);
+	}
+}
+
+static void print_file(const char *path, bool chunks)
+{
+	struct tft_reader *r;
+	struct tfh_err err = {0};
+	struct stat st = {0};
+	uint64_t events = 0;
+	char bytes[TFH_TEXT], count[TFH_TEXT];
+
+	if (tft_open(path, &r, &err)) {
+		printf("%s\n  unreadable: %s\n", path, err.text);
+		return;
+	}
+	stat(path, &st);
+	for (uint32_t i = 0; i < tft_chunk_count(r); i++)
+		events += tft_chunk(r, i)->type == TFT_EVNT ? tft_chunk(r, i)->events : 0;
+	const struct tft_head *head = tft_head(r);
+	printf("%s\n  %s, %s events in %u chunks, %s; format %u, written by tfhook %s\n", path,
+	       tfh_fmt_bytes(bytes, (double)st.st_size), tfh_fmt_count(count, events),
+	       tft_chunk_count(r), tft_closed(r) ? "closed" : "not closed", head->version,
+	       head->tfhook_version);
+	if (chunks)
+		print_chunks(r);
+	tft_close(r);
+}
+
+int tfh_cmd_info(const struct tfh_line *args)
+{
+	struct tfh_files files;
+	struct tfh_run *run = NULL;
+	struct tfh_err err = {0};
+
+	int code = tfh_run_open((const char *const *)args->operand, (uint32_t)args->operands, &run,
+				&err);
+	if (code) {
+		tfh_say("%s", *err.text ? err.text : strerror(-code));
+		tfh_run_close(run);
+		return tfh_exit_code(code);
+	}
+	print_run(run);
+	print_environment(tfh_run_path(run));
+	print_processes(run);
+	print_unhooked(run);
+	tfh_run_close(run);
+	puts("\nFILES");
+	if (!tfh_files_find(&files, args, &err))
+		for (size_t i = 0; i < files.n; i++)
+			print_file(files.path[i], tfh_line_get(args, "chunks"));
+	tfh_files_free(&files);
+	return TFH_EXIT_OK;
+}

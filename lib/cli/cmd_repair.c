@@ -1,0 +1,178 @@
+/* `tfhook repair`: what is whole of damaged files and of left-over journals, in new files. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/journals.h"
+#include "format/journal.h"
+#include "format/tft_read.h"
+
+#define MAX_JOURNALS 1024
+
+static bool is_journal(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len > 8 && !strcmp(path + len - 8, ".journal");
+}
+
+static int save_journal(const char *path, const char *out)
+{
+	struct tft_salvaged saved;
+	struct tfh_err err = {0};
+	int code = tft_salvage(path, out, 0, &saved, &err);
+
+	if (code) {
+		printf("%s: %s\n", path, *err.text ? err.text : strerror(-code));
+		return code == -EBUSY ? TFH_EXIT_OK : TFH_EXIT_UNREADABLE;
+	}
+	if (!*saved.path)
+		printf("%s: nothing in it that the trace files lack\n", path);
+	else
+		printf("%s: %llu events saved to %s, %llu unreadable, %u calls in flight\n", path,
+		       (unsigned long long)saved.records, saved.path,
+		       (unsigned long long)saved.torn, saved.open);
+	return TFH_EXIT_OK;
+}
+
+static bool is_whole(const char *path)
+{
+	struct tft_reader *r;
+
+	if (tft_open(path, &r, NULL))
+		return false;
+	bool whole = tft_closed(r) && !tft_tail_bytes(r) && tft_verify(r, NULL) == 0;
+	tft_close(r);
+	return whole;
+}
+
+/* A whole file is linked, which costs no space; across file systems it is copied as a damaged one
+ * is. */
+static int repair_file(const char *path, const char *dir)
+{
+	const char *base = strrchr(path, '/');
+	struct tft_repaired done;
+	struct tfh_err err = {0};
+	char out[8192];
+
+	snprintf(out, sizeof(out), "%s/%s", dir, base ? base + 1 : path);
+	bool whole = is_whole(path);
+	if (whole && !link(path, out)) {
+		printf("%s: whole\n", path);
+		return TFH_EXIT_OK;
+	}
+	int code = tft_repair(path, out, &done, &err);
+	if (code) {
+		printf("%s: %s\n", path, *err.text ? err.text : strerror(-code));
+		return TFH_EXIT_UNREADABLE;
+	}
+	printf("%s: %u chunks saved, %llu damaged, %llu bytes cut off\n", path, done.chunks,
+	       (unsigned long long)done.bad, (unsigned long long)done.tail);
+	return TFH_EXIT_OK;
+}
+
+/* The journals of a run directory, wherever they lie. */
+static int repair_journals(const char *dir, const char *out)
+{
+	struct tfh_found_journal *found = calloc(MAX_JOURNALS, sizeof(*found));
+	char real[4096];
+	int status = TFH_EXIT_OK;
+	unsigned n =
+		found && realpath(dir, real) ? tfh_journals_find(real, 0, found, MAX_JOURNALS) : 0;
+
+	for (unsigned i = 0; i < n && i < MAX_JOURNALS; i++) {
+		int code = save_journal(found[i].path, out);
+		status = code > status ? code : status;
+	}
+	free(found);
+	return status;
+}
+
+/* What tells a report about the run as a whole. */
+static void copy_facts(const char *dir, const char *out)
+{
+	static const char *const names[] = {"run.json", "end.json"};
+
+	for (size_t i = 0; i < 2; i++) {
+		char from[8192], to[8192], text[65536];
+		snprintf(from, sizeof(from), "%s/%s", dir, names[i]);
+		snprintf(to, sizeof(to), "%s/%s", out, names[i]);
+		FILE *in = fopen(from, "re"), *copy = in ? fopen(to, "wxe") : NULL;
+		for (size_t n; copy && (n = fread(text, 1, sizeof(text), in)) > 0;)
+			fwrite(text, 1, n, copy);
+		if (in)
+			fclose(in);
+		if (copy)
+			fclose(copy);
+	}
+}
+
+/* One operand that is no journal, into `out` or a new directory beside it. */
+static int repair_operand(const struct tfh_line *args, char *path, const char *out)
+{
+	char *one[] = {path, NULL}, own[4128];
+	struct tfh_line part = {.command = args->command, .operand = one, .operands = 1};
+	struct tfh_files files;
+	struct tfh_err err;
+	struct stat st;
+	int status = TFH_EXIT_OK;
+	bool directory = !stat(path, &st) && S_ISDIR(st.st_mode);
+
+	for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+		path[n - 1] = '\0';
+	if (!out) {
+		snprintf(own, sizeof(own), "%.4096s.repaired", path);
+		out = own;
+	}
+	int code = tfh_files_find(&files, &part, &err);
+	if (code && !(directory && code == -ENODATA)) {
+		tfh_say("%s", err.text);
+		tfh_files_free(&files);
+		return tfh_exit_code(code);
+	}
+	if (mkdir(out, 0777) && (errno != EEXIST || out == own)) {
+		tfh_say("repair: cannot make %s: %s; name a directory with -o", out,
+			strerror(errno));
+		tfh_files_free(&files);
+		return TFH_EXIT_USAGE;
+	}
+	for (size_t f = 0; f < files.n; f++) {
+		int worst = repair_file(files.path[f], out);
+		status = worst > status ? worst : status;
+	}
+	tfh_files_free(&files);
+	if (directory) {
+		int worst = repair_journals(path, out);
+		status = worst > status ? worst : status;
+		copy_facts(path, out);
+	}
+	if (out == own && !rmdir(out)) {
+		tfh_say("%s: neither trace files nor journals to repair", path);
+		return TFH_EXIT_NOTHING;
+	}
+	fflush(stdout);
+	tfh_say("the result is in %s", out);
+	return status;
+}
+
+int tfh_cmd_repair(const struct tfh_line *args)
+{
+	const char *out = tfh_line_get(args, "output");
+	int status = TFH_EXIT_OK;
+
+	if (!args->operands) {
+		tfh_say("repair: of what? tfhook repair DIR|FILE... [-o DIR]");
+		return TFH_EXIT_USAGE;
+	}
+	for (int i = 0; i < args->operands; i++) {
+		char *path = args->operand[i];
+		int code = is_journal(path) ? save_journal(path, out)
+					    : repair_operand(args, path, out);
+		status = code > status ? code : status;
+	}
+	return status;
+}

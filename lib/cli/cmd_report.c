@@ -1,0 +1,73 @@
+/* `tfhook report`: reads a recording, judges it, prints the result in the form asked for. */
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/result.h"
+#include "cli/cli.h"
+#include "report/report.h"
+
+static bool incomplete(const struct tfh_quality *q)
+{
+	return !q->clean_end || q->dropped || q->holes || q->files_complete < q->files;
+}
+
+static int print(const struct tfh_line *args, const struct tfh_result *r)
+{
+	struct tfh_style style = {
+		.color = tfh_use_color(tfh_line_get(args, "color"), stdout),
+		.utf8 = tfh_use_utf8(),
+		.wide = tfh_line_get(args, "wide"),
+	};
+	bool json = tfh_line_get(args, "json"), steps = tfh_line_get(args, "steps");
+
+	if (tfh_line_get(args, "csv")) {
+		tfh_report_steps_csv(stdout, r);
+		return 0;
+	}
+	if (steps && json)
+		return tfh_report_steps_json(stdout, r);
+	if (json)
+		return tfh_report_json(stdout, r);
+	if (steps)
+		tfh_report_steps_text(stdout, r);
+	else
+		tfh_report_text(stdout, r, &style);
+	return 0;
+}
+
+int tfh_cmd_report(const struct tfh_line *args)
+{
+	struct tfh_result *result = NULL;
+	struct tfh_run *run = NULL;
+	struct tfh_err err = {0};
+	int status;
+
+	if (tfh_line_get(args, "csv") && tfh_line_get(args, "json")) {
+		tfh_say("report: --csv and --json exclude each other");
+		return TFH_EXIT_USAGE;
+	}
+	int code = tfh_run_open((const char *const *)args->operand, (uint32_t)args->operands, &run,
+				&err);
+	if (!code)
+		code = tfh_analyze(run, &result, &err);
+	if (code) {
+		tfh_say("%s", *err.text ? err.text : strerror(-code));
+		tfh_run_close(run);
+		return tfh_exit_code(code);
+	}
+	code = print(args, result);
+	if (code) {
+		tfh_say("cannot write the report: %s", strerror(-code));
+		status = TFH_EXIT_UNREADABLE;
+	} else {
+		status = tfh_line_get(args, "strict") && incomplete(&result->quality)
+				 ? TFH_EXIT_INCOMPLETE
+				 : TFH_EXIT_OK;
+		if (status == TFH_EXIT_INCOMPLETE)
+			tfh_say("the recording is incomplete (--strict); `tfhook verify` says "
+				"where");
+	}
+	tfh_result_free(result);
+	tfh_run_close(run);
+	return status;
+}

@@ -1,0 +1,124 @@
+/* `tfhook verify`: every chunk's checksums, every event chunk decoded, a clean end. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/files.h"
+#include "format/tft_read.h"
+
+struct counts {
+	uint64_t chunks, events, bad, tail, dropped;
+	bool clean;
+};
+
+/* Decoding checks what the checksum does not: that the columns hold as many records as the header
+ * says. */
+static int check_events(struct tft_reader *r, uint32_t chunk, uint64_t *events)
+{
+	struct tft_events *ev;
+	struct tfh_err err;
+	uint64_t n = 0;
+
+	int code = tft_events_open(r, chunk, &ev, &err);
+	if (code)
+		return code;
+	for (uint32_t i = 0; i < tft_run_count(ev); i++) {
+		struct tft_cursor cursor;
+		struct tfh_rec rec;
+		tft_cursor_init(&cursor, ev, i);
+		while (tft_next(&cursor, &rec))
+			n++;
+	}
+	tft_events_close(ev);
+	*events += n;
+	return n == tft_chunk(r, chunk)->events ? 0 : -EBADMSG;
+}
+
+static int check_file(const char *path, struct counts *c, struct tfh_err *err)
+{
+	struct tft_reader *r;
+
+	memset(c, 0, sizeof(*c));
+	int code = tft_open(path, &r, err);
+	if (code)
+		return code;
+	for (uint32_t i = 0; i < tft_chunk_count(r); i++) {
+		const struct tft_chunk_info *info = tft_chunk(r, i);
+		const void *data;
+		size_t len;
+		c->chunks++;
+		if (info->dropped > c->dropped)
+			c->dropped = info->dropped;
+		code = info->type == TFT_EVNT ? check_events(r, i, &c->events)
+					      : tft_chunk_payload(r, i, &data, &len, err);
+		c->bad += code != 0 || !info->crc_ok;
+	}
+	c->bad += tft_bad_chunks(r);
+	c->tail = tft_tail_bytes(r);
+	c->clean = tft_clean_end(r);
+	tft_close(r);
+	return 0;
+}
+
+/* What is wrong, as words; "" when nothing is. */
+static void troubles(const struct counts *c, char *out, size_t size)
+{
+	size_t n = 0;
+
+	out[0] = '\0';
+	if (c->bad)
+		n += (size_t)snprintf(out + n, size - n, ", %llu damaged chunks",
+				      (unsigned long long)c->bad);
+	if (c->tail && n < size)
+		n += (size_t)snprintf(out + n, size - n,
+				      ", cut off: %llu bytes after the last whole chunk",
+				      (unsigned long long)c->tail);
+	if (!c->clean && !c->tail && n < size)
+		n += (size_t)snprintf(out + n, size - n,
+				      ", not closed (the process was killed or still runs)");
+	if (c->dropped && n < size)
+		snprintf(out + n, size - n, ", %llu events dropped while recording",
+			 (unsigned long long)c->dropped);
+}
+
+int tfh_cmd_verify(const struct tfh_line *args)
+{
+	bool quiet = tfh_line_get(args, "quiet");
+	int status = TFH_EXIT_OK;
+	struct tfh_files files;
+	struct tfh_err err;
+
+	int code = tfh_files_find(&files, args, &err);
+	if (code) {
+		tfh_say("%s", err.text);
+		tfh_files_free(&files);
+		return tfh_exit_code(code);
+	}
+	bool mendable = false;
+	for (size_t i = 0; i < files.n; i++) {
+		struct counts c;
+		char wrong[256];
+		code = check_file(files.path[i], &c, &err);
+		if (code) {
+			printf("%s: unreadable: %s\n", files.path[i], err.text);
+			status = TFH_EXIT_UNREADABLE;
+			continue;
+		}
+		troubles(&c, wrong, sizeof(wrong));
+		if (!*wrong && quiet)
+			continue;
+		printf("%s: %s: %llu events in %llu chunks%s\n", files.path[i],
+		       *wrong ? "incomplete" : "whole", (unsigned long long)c.events,
+		       (unsigned long long)c.chunks, wrong);
+		if (*wrong && status == TFH_EXIT_OK)
+			status = TFH_EXIT_INCOMPLETE;
+		mendable |= c.bad || c.tail || !c.clean;
+	}
+	fflush(stdout);
+	if (mendable)
+		tfh_say("`tfhook report` uses what is whole; `tfhook repair %s` writes it to new "
+			"files",
+			files.dir);
+	tfh_files_free(&files);
+	return status;
+}

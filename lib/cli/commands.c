@@ -1,0 +1,238 @@
+/* The table of subcommands. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+#define COLOR                                                                                      \
+	{                                                                                          \
+		.name = "color", .arg = "WHEN", .choices = "auto always never",                    \
+		.help = "colour the output (auto: on a terminal, unless NO_COLOR is set)"          \
+	}
+
+static const struct tfh_command cmd_run = {
+	.name = "run",
+	.operand_text = "[--] CMD [ARG...]",
+	.summary = "trace CMD and its children; a short verdict at the end",
+	.details = "Makes a directory tfhook-<exe>-<UTC>-<id>/ here, starts CMD with the recorder "
+		   "preloaded and\n"
+		   "waits. CMD's output, exit code and results stay its own; tfhook writes to "
+		   "stderr only.\n"
+		   "Settings of the recorder are TFHOOK_ variables: see `tfhook env`.\n\n"
+		   "Exit code: CMD's own; if CMD died of a signal, so does tfhook. Before CMD was "
+		   "started:\n"
+		   "125 tfhook cannot record, 126 CMD is not executable, 127 CMD is not found.",
+	.operands = TFH_OPERANDS_COMMAND,
+	.usage_exit = TFH_EXIT_TOOL,
+	.run = tfh_cmd_run,
+	.flags =
+		{
+			{.name = "output",
+			 .letter = 'o',
+			 .arg = "DIR",
+			 .help = "write the recording to DIR, which must be new or empty"},
+			{.name = "quiet",
+			 .letter = 'q',
+			 .help = "say nothing, no verdict at the end"},
+			{.name = "strict",
+			 .help = "do not start CMD if it cannot be recorded; exit 125 if nothing "
+				 "was"},
+			COLOR,
+		},
+};
+
+static const struct tfh_command cmd_report = {
+	.name = "report",
+	.operand_text = "[PATH...]",
+	.summary = "where each step's time goes, what holds it back, what fixing it gains",
+	.details = "PATH is a run directory or .tft files; without it, the newest run directory "
+		   "here.\n\n"
+		   "Exit code: 0 fine, 2 usage, 3 unreadable, 4 incomplete (with --strict), 5 "
+		   "nothing to analyse.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_report,
+	.flags =
+		{
+			{.name = "json",
+			 .help = "the whole report as JSON, schema tfhook.report/1"},
+			{.name = "steps",
+			 .help = "one line per step; with --json one JSON object per line"},
+			{.name = "csv", .help = "the steps as CSV"},
+			{.name = "wide",
+			 .letter = 'w',
+			 .help = "names in full, whatever the terminal's width"},
+			{.name = "strict", .help = "exit 4 if the recording is incomplete"},
+			COLOR,
+		},
+};
+
+static const struct tfh_command cmd_info = {
+	.name = "info",
+	.operand_text = "[PATH...]",
+	.summary = "what is in a recording: command, environment, processes, files, holes",
+	.details = "",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_info,
+	.flags =
+		{
+			{.name = "chunks", .help = "list every chunk of every file"},
+			COLOR,
+		},
+};
+
+static const struct tfh_command cmd_verify = {
+	.name = "verify",
+	.operand_text = "[PATH...]",
+	.summary = "check every chunk's checksum and that each file ended cleanly",
+	.details = "Exit code: 0 whole, 3 unreadable, 4 incomplete (damaged chunks, a cut file, "
+		   "lost events).",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_verify,
+	.flags =
+		{
+			{.name = "quiet", .letter = 'q', .help = "say only what is wrong"},
+		},
+};
+
+static const struct tfh_command cmd_repair = {
+	.name = "repair",
+	.operand_text = "PATH...",
+	.summary = "save what is whole of damaged files and left-over journals to new files",
+	.details = "PATH is a run directory, a .tft file or a journal. The originals are never "
+		   "changed.\n"
+		   "Without -o the result is a new directory beside it, PATH.repaired (of a "
+		   "journal: one more\n"
+		   "file in the run directory that it names).",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_repair,
+	.flags =
+		{
+			{.name = "output",
+			 .letter = 'o',
+			 .arg = "DIR",
+			 .help = "directory for the result, made if need be"},
+		},
+};
+
+static const struct tfh_command cmd_ctl = {
+	.name = "ctl",
+	.operand_text = "DIR|PID start|stop|flush",
+	.summary = "steer the recording of a running job",
+	.details = "stop    keep no more calls (handles and memory are still noted, so start is "
+		   "cheap)\n"
+		   "start   go on recording\n"
+		   "flush   write now what is recorded so far: then `tfhook report DIR` sees it",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_ctl,
+	.flags =
+		{
+			{.name = "steps",
+			 .arg = "N",
+			 .help = "with start: stop again after N steps"},
+		},
+};
+
+static const struct tfh_command cmd_doctor = {
+	.name = "doctor",
+	.operand_text = "[CMD]",
+	.summary = "can this machine, and CMD, be traced? every check with its remedy",
+	.details = "Exit code: 0 if a job can be traced here, 1 if something stands in the way.",
+	.operands = TFH_OPERANDS_COMMAND,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_doctor,
+	.flags = {COLOR},
+};
+
+static const struct tfh_command cmd_demo = {
+	.name = "demo",
+	.operand_text = "[main|quick]",
+	.summary = "trace a real training job on the simulated GPU and judge it",
+	.details = "main    tinygrad trains on the simulated GPU, fed by a tf.data pipeline with a "
+		   "slow map\n"
+		   "quick   the same without TensorFlow: copies ten times too large, then a slow "
+		   "loader\n\n"
+		   "`make demo` prepares the Python environment that this needs.",
+	.operands = TFH_OPERANDS_WORDS,
+	.words = "main quick",
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_demo,
+	.flags =
+		{
+			{.name = "output",
+			 .letter = 'o',
+			 .arg = "DIR",
+			 .help = "keep the recordings below DIR"},
+			COLOR,
+		},
+};
+
+static const struct tfh_command cmd_env = {
+	.name = "env",
+	.operand_text = "",
+	.summary = "print the variables for launchers that `tfhook run` cannot stand before",
+	.details = "eval \"$(tfhook env)\" sets them in this shell. Below them, as comments, every "
+		   "setting.",
+	.operands = TFH_OPERANDS_NONE,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_env,
+	.flags =
+		{
+			{.name = "format",
+			 .arg = "FORM",
+			 .choices = "shell docker slurm",
+			 .help = "export lines, docker flags, or an sbatch --export list"},
+		},
+};
+
+static const struct tfh_command cmd_completions = {
+	.name = "completions",
+	.operand_text = "bash|zsh|fish",
+	.summary = "print the completion script of a shell",
+	.details = "",
+	.operands = TFH_OPERANDS_WORDS,
+	.words = "bash zsh fish",
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_completions,
+	.flags = {{.name = NULL}},
+};
+
+static const struct tfh_command cmd_help = {
+	.name = "help",
+	.operand_text = "[COMMAND]",
+	.summary = "this text, or a command's own",
+	.details = "",
+	.operands = TFH_OPERANDS_WORDS,
+	.words = "",
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_help,
+	.flags = {{.name = NULL}},
+};
+
+static const struct tfh_command cmd_version = {
+	.name = "version",
+	.operand_text = "",
+	.summary = "print tfhook's version",
+	.details = "",
+	.operands = TFH_OPERANDS_NONE,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_version,
+	.flags = {{.name = NULL}},
+};
+
+const struct tfh_command *const tfh_commands[] = {
+	&cmd_run,  &cmd_report, &cmd_ctl,	  &cmd_info, &cmd_verify,  &cmd_repair, &cmd_doctor,
+	&cmd_demo, &cmd_env,	&cmd_completions, &cmd_help, &cmd_version, NULL,
+};
+
+const struct tfh_command *tfh_command_find(const char *name)
+{
+	for (const struct tfh_command *const *c = tfh_commands; *c; c++)
+		if (!strcmp((*c)->name, name))
+			return *c;
+	return NULL;
+}

@@ -1,0 +1,75 @@
+/* Talking to the person: stderr lines, colour, width. */
+#include <errno.h>
+#include <langinfo.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+void tfh_say(const char *fmt, ...)
+{
+	char line[4096];
+	va_list args;
+
+	va_start(args, fmt);
+	int n = vsnprintf(line, sizeof(line) - 1, fmt, args);
+	va_end(args);
+	if (n < 0)
+		return;
+	/* One write for the line: the job's processes share this terminal. */
+	fprintf(stderr, "tfhook: %s\n", line);
+	fflush(stderr);
+}
+
+static bool is_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value;
+}
+
+bool tfh_use_color(const char *flag, FILE *out)
+{
+	const char *term = getenv("TERM");
+
+	if (flag && !strcmp(flag, "always"))
+		return true;
+	if (flag && !strcmp(flag, "never"))
+		return false;
+	if (is_set("NO_COLOR"))
+		return false;
+	if (is_set("CLICOLOR_FORCE") && strcmp(getenv("CLICOLOR_FORCE"), "0"))
+		return true;
+	return isatty(fileno(out)) && term && *term && strcmp(term, "dumb");
+}
+
+bool tfh_use_utf8(void)
+{
+	return !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
+
+int tfh_columns(FILE *out)
+{
+	struct winsize size;
+
+	if (isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col;
+	return 80;
+}
+
+int tfh_exit_code(int error)
+{
+	switch (error) {
+	case 0:
+		return TFH_EXIT_OK;
+	case -ENODATA:
+		return TFH_EXIT_NOTHING;
+	case -EINVAL:
+		return TFH_EXIT_USAGE;
+	default:
+		return TFH_EXIT_UNREADABLE;
+	}
+}

@@ -1,0 +1,113 @@
+/* The trace files that operands stand for. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cli.h"
+#include "cli/files.h"
+
+static int add(struct tfh_files *files, const char *path)
+{
+	char **grown = realloc(files->path, (files->n + 1) * sizeof(char *));
+
+	if (!grown)
+		return -ENOMEM;
+	files->path = grown;
+	files->path[files->n] = strdup(path);
+	return files->path[files->n++] ? 0 : -ENOMEM;
+}
+
+static int is_trace(const struct dirent *e)
+{
+	size_t n = strlen(e->d_name);
+
+	return n > 4 && !strcmp(e->d_name + n - 4, ".tft");
+}
+
+/* The newest tfhook-* directory below "."; names hold the time in UTC, but only after the program's
+ * name. */
+static int newest(char out[4096])
+{
+	struct dirent *e;
+	DIR *d = opendir(".");
+	struct timespec best = {0};
+
+	out[0] = '\0';
+	while (d && (e = readdir(d))) {
+		struct stat st;
+		if (strncmp(e->d_name, "tfhook-", 7) || stat(e->d_name, &st) ||
+		    !S_ISDIR(st.st_mode))
+			continue;
+		if (!*out || st.st_mtim.tv_sec > best.tv_sec ||
+		    (st.st_mtim.tv_sec == best.tv_sec && st.st_mtim.tv_nsec > best.tv_nsec)) {
+			best = st.st_mtim;
+			snprintf(out, 4096, "%s", e->d_name);
+		}
+	}
+	if (d)
+		closedir(d);
+	return *out ? 0 : -ENOENT;
+}
+
+static int add_directory(struct tfh_files *files, const char *dir)
+{
+	struct dirent **list;
+	int n = scandir(dir, &list, is_trace, alphasort), err = 0;
+
+	if (n < 0)
+		return -errno;
+	for (int i = 0; i < n; i++) {
+		char path[8192];
+		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
+		if (!err)
+			err = add(files, path);
+		free(list[i]);
+	}
+	free(list);
+	return err;
+}
+
+int tfh_files_find(struct tfh_files *files, const struct tfh_line *args, struct tfh_err *err)
+{
+	char here[4096];
+	char *own[] = {here, NULL};
+	char **operand = args->operand;
+
+	memset(files, 0, sizeof(*files));
+	if (!args->operands) {
+		if (newest(here))
+			return tfh_err_set(err, -ENODATA,
+					   "no run directory (tfhook-*) here; name one, or make "
+					   "one: tfhook run CMD");
+		operand = own;
+	}
+	snprintf(files->dir, sizeof(files->dir), "%s", operand[0]);
+	for (; *operand; operand++) {
+		struct stat st;
+		if (stat(*operand, &st))
+			return tfh_err_set(err, -errno, "%s: %s", *operand, strerror(errno));
+		size_t before = files->n;
+		int code =
+			S_ISDIR(st.st_mode) ? add_directory(files, *operand) : add(files, *operand);
+		if (code)
+			return tfh_err_set(err, code, "%s: %s", *operand, strerror(-code));
+		if (files->n == before)
+			return tfh_err_set(
+				err, -ENODATA,
+				"no trace files (*.tft) in %s: no process of that job made a GPU "
+				"driver call or "
+				"took a batch from tf.data, or this is not a run directory",
+				*operand);
+	}
+	return 0;
+}
+
+void tfh_files_free(struct tfh_files *files)
+{
+	for (size_t i = 0; i < files->n; i++)
+		free(files->path[i]);
+	free(files->path);
+	memset(files, 0, sizeof(*files));
+}

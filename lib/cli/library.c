@@ -1,0 +1,132 @@
+/* The recorder: finding it, seeing that the loader will take it, and the variables that bring it
+ * into a job. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "cli/cli.h"
+#include "cli/run.h"
+
+extern char **environ;
+
+#if defined(__x86_64__)
+#define OWN_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define OWN_MACHINE EM_AARCH64
+#endif
+
+/* The loader prints an error in every process for a file that it cannot load, and the job runs on
+ * untraced: so look before. */
+static int check_object(const char *path, struct tfh_err *err)
+{
+	Elf64_Ehdr h;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return tfh_err_set(err, -errno, "cannot read the recorder %s: %s", path,
+				   strerror(errno));
+	ssize_t n = read(fd, &h, sizeof(h));
+	close(fd);
+	if (n != sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) ||
+	    h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_type != ET_DYN || h.e_machine != OWN_MACHINE)
+		return tfh_err_set(err, -ENOEXEC,
+				   "the recorder %s is not a shared library of this machine; build "
+				   "or install tfhook "
+				   "again",
+				   path);
+	return 0;
+}
+
+/* LD_PRELOAD ends a path at a blank or colon, so such a path gets a link elsewhere. */
+static int make_link(struct tfh_library *library, struct tfh_err *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	const char *base = strrchr(library->path, '/') + 1;
+
+	if (!tmp || !*tmp || *tmp != '/' || strpbrk(tmp, " :"))
+		tmp = "/tmp";
+	snprintf(library->link_dir, sizeof(library->link_dir), "%.2048s/tfhook-XXXXXX", tmp);
+	if (!mkdtemp(library->link_dir)) {
+		library->link_dir[0] = '\0';
+		return tfh_err_set(err, -errno,
+				   "the recorder's path has a blank or colon (%s), which "
+				   "LD_PRELOAD cannot express, and "
+				   "no link to it can be made in %s: %s; set TMPDIR",
+				   library->path, tmp, strerror(errno));
+	}
+	snprintf(library->preload, sizeof(library->preload), "%.3072s/%.512s", library->link_dir,
+		 base);
+	if (symlink(library->path, library->preload)) {
+		int code = -errno;
+		rmdir(library->link_dir);
+		library->link_dir[0] = '\0';
+		return tfh_err_set(err, code, "cannot make the link %s: %s", library->preload,
+				   strerror(-code));
+	}
+	return 0;
+}
+
+int tfh_library_find(struct tfh_library *library, bool link, struct tfh_err *err)
+{
+	const char *exports = getenv("TFHOOK_EXPORTS");
+	const char *name =
+		exports && !strcmp(exports, "0") ? "libtfhook-noexport.so" : "libtfhook.so";
+
+	memset(library, 0, sizeof(*library));
+	if (tfh_install_find(name, library->path))
+		return tfh_err_set(err, -ENOENT,
+				   "the recorder %s is not there; build it (make) or install "
+				   "tfhook again (make install)",
+				   library->path);
+	int code = check_object(library->path, err);
+	if (code)
+		return code;
+	if (link && strpbrk(library->path, " :"))
+		return make_link(library, err);
+	memcpy(library->preload, library->path, sizeof(library->path));
+	return 0;
+}
+
+void tfh_library_release(struct tfh_library *library)
+{
+	if (!*library->link_dir)
+		return;
+	unlink(library->preload);
+	rmdir(library->link_dir);
+	library->link_dir[0] = '\0';
+}
+
+char *tfh_preload_value(const char *ours, const char *existing)
+{
+	char *value = NULL;
+
+	if (!existing || !*existing)
+		return strdup(ours);
+	return asprintf(&value, "%s:%s", ours, existing) < 0 ? NULL : value;
+}
+
+unsigned tfh_unknown_variables(void)
+{
+	unsigned n = 0;
+
+	for (char **entry = environ; *entry; entry++) {
+		if (!tfh_option_unknown(*entry))
+			continue;
+		int len = (int)strcspn(*entry, "=");
+		const char *near = tfh_option_suggest(*entry);
+		if (near)
+			tfh_say("the variable %.*s is unknown and has no effect; did you mean %s?",
+				len, *entry, near);
+		else
+			tfh_say("the variable %.*s is unknown and has no effect; `tfhook env` "
+				"lists all",
+				len, *entry);
+		n++;
+	}
+	return n;
+}

@@ -1,0 +1,310 @@
+/* The run directory: its name, its making, run.json and end.json, and its removal when it stayed
+ * empty. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/redact.h"
+#include "cli/run.h"
+#include "tfhook/version.h"
+
+/* Name of the program as a part of a file name: 40 letters at most, nothing that a shell would see.
+ */
+static void plain_name(const char *program, char out[41])
+{
+	const char *base = strrchr(program, '/');
+	size_t n = 0;
+
+	for (base = base ? base + 1 : program; *base && n < 40; base++) {
+		bool plain = (*base >= 'a' && *base <= 'z') || (*base >= 'A' && *base <= 'Z') ||
+			     (*base >= '0' && *base <= '9') || (*base && strchr("._+-", *base));
+		out[n++] = plain ? *base : '_';
+	}
+	out[n] = '\0';
+}
+
+static void utc(char out[20], const char *form)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(out, 20, form, &tm);
+}
+
+static int cannot_make(const char *dir, int error, struct tfh_err *err)
+{
+	const char *remedy = "name another place: tfhook run -o DIR, or TFHOOK_DIR";
+
+	if (error == ENOSPC || error == EDQUOT)
+		return tfh_err_set(err, -error,
+				   "no room for the recording in %s: %s; make room, or %s", dir,
+				   strerror(error), remedy);
+	if (error == ENOENT)
+		return tfh_err_set(err, -error,
+				   "cannot make %s: the directory above it is not there; %s", dir,
+				   remedy);
+	return tfh_err_set(err, -error, "cannot write the recording to %s: %s; %s", dir,
+			   strerror(error), remedy);
+}
+
+static bool is_empty(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	bool empty = true;
+
+	while (d && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			empty = false;
+	if (d)
+		closedir(d);
+	return d && empty;
+}
+
+/* -o DIR: a new directory, or one that is there and empty. */
+static int make_given(struct tfh_place *place, const char *output, struct tfh_err *err)
+{
+	struct stat st;
+
+	if (!*output)
+		return tfh_err_set(err, -EINVAL, "-o needs the name of a directory");
+	if (!mkdir(output, 0777)) {
+		place->made = true;
+	} else if (errno != EEXIST) {
+		return cannot_make(output, errno, err);
+	} else if (stat(output, &st) || !S_ISDIR(st.st_mode)) {
+		return tfh_err_set(err, -EEXIST,
+				   "%s is there and is no directory; name another with -o", output);
+	} else if (access(output, W_OK | X_OK)) {
+		return cannot_make(output, errno, err);
+	} else if (!is_empty(output)) {
+		return tfh_err_set(err, -EEXIST,
+				   "%s is there and not empty, and nothing is ever overwritten; "
+				   "name a new directory "
+				   "with -o, or leave -o away",
+				   output);
+	}
+	if (!realpath(output, place->dir))
+		return cannot_make(output, errno, err);
+	return 0;
+}
+
+/* tfhook-<exe>-<UTC>-<4 hex> below TFHOOK_DIR or ".". */
+static int make_named(struct tfh_place *place, const char *program, struct tfh_err *err)
+{
+	const char *below = getenv("TFHOOK_DIR");
+	char base[PATH_MAX], exe[41], when[20], path[PATH_MAX + 128];
+
+	if (!below || !*below)
+		below = ".";
+	if (!realpath(below, base))
+		return cannot_make(below, errno, err);
+	plain_name(program, exe);
+	for (int attempt = 0; attempt < 16; attempt++) {
+		unsigned short id = (unsigned short)getpid();
+		if (getrandom(&id, sizeof(id), GRND_NONBLOCK) < 0)
+			id = (unsigned short)(id + attempt);
+		utc(when, "%Y%m%dT%H%M%SZ");
+		int n = snprintf(path, sizeof(path), "%s/tfhook-%s-%s-%04x",
+				 strcmp(base, "/") ? base : "", exe, when, id);
+		if (n >= PATH_MAX)
+			return cannot_make(base, ENAMETOOLONG, err);
+		if (!mkdir(path, 0777)) {
+			place->made = true;
+			memcpy(place->dir, path, (size_t)n + 1);
+			return 0;
+		}
+		if (errno != EEXIST)
+			return cannot_make(base, errno, err);
+	}
+	return cannot_make(base, EEXIST, err);
+}
+
+int tfh_place_make(struct tfh_place *place, const char *output, const char *program,
+		   struct tfh_err *err)
+{
+	memset(place, 0, sizeof(*place));
+	return output ? make_given(place, output, err) : make_named(place, program, err);
+}
+
+int64_t tfh_place_room(const char *dir, uint64_t *floor)
+{
+	struct statvfs st;
+	const uint64_t least = 2ull << 30;
+
+	*floor = least;
+	if (statvfs(dir, &st))
+		return INT64_MAX;
+	uint64_t twentieth = (uint64_t)st.f_blocks * st.f_frsize / 20;
+	if (twentieth > least)
+		*floor = twentieth;
+	return (int64_t)((uint64_t)st.f_bavail * st.f_frsize) - (int64_t)*floor;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t n = strlen(name), m = strlen(end);
+
+	return n > m && !strcmp(name + n - m, end);
+}
+
+unsigned tfh_place_traces(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	unsigned n = 0;
+
+	while (d && (e = readdir(d)))
+		n += ends_with(e->d_name, ".tft");
+	if (d)
+		closedir(d);
+	return n;
+}
+
+void tfh_place_remove_unused(const struct tfh_place *place)
+{
+	static const char *const own[] = {"run.json", "end.json"};
+	char path[PATH_MAX + 16];
+	int dir = open(place->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0)
+		return;
+	if (!tfh_place_traces(place->dir))
+		for (size_t i = 0; i < 2; i++)
+			unlinkat(dir, own[i], 0);
+	close(dir);
+	snprintf(path, sizeof(path), "%s", place->dir);
+	if (place->made)
+		rmdir(path);
+}
+
+/* ---- run.json (as lib/record/runjson.c writes it under a plain preload), end.json ---- */
+
+static void time_text(char out[32], int64_t ns)
+{
+	time_t seconds = (time_t)(ns / 1000000000);
+	struct tm tm;
+	size_t n;
+
+	gmtime_r(&seconds, &tm);
+	n = strftime(out, 24, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(out + n, 32 - n, ".%03dZ", (int)(ns / 1000000 % 1000));
+}
+
+/* A file of the run directory, made anew; never one that is there. */
+static int create(const struct tfh_place *place, const char *name, FILE **out)
+{
+	char path[PATH_MAX + 16];
+
+	snprintf(path, sizeof(path), "%s/%s", place->dir, name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	*out = fdopen(fd, "w");
+	return *out ? 0 : -ENOMEM;
+}
+
+int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int status, int64_t start_ns,
+			int64_t end_ns)
+{
+	struct tfh_json j;
+	char when[32];
+	FILE *out;
+	int err = create(place, "end.json", &out);
+
+	if (err)
+		return err;
+	time_text(when, end_ns);
+	tfh_json_init(&j, out, 2);
+	tfh_json_object(&j);
+	tfh_json_kstr(&j, "how", WIFSIGNALED(status) ? "signal" : "exit");
+	if (WIFSIGNALED(status)) {
+		tfh_json_knull(&j, "code");
+		tfh_json_ki64(&j, "signal", WTERMSIG(status));
+	} else {
+		tfh_json_ki64(&j, "code", WEXITSTATUS(status));
+		tfh_json_knull(&j, "signal");
+	}
+	tfh_json_ki64(&j, "pid", pid);
+	tfh_json_kstr(&j, "end_utc", when);
+	tfh_json_kf64(&j, "wall_s", (double)(end_ns - start_ns) * 1e-9);
+	tfh_json_end(&j);
+	err = tfh_json_finish(&j);
+	return fclose(out) ? -EIO : err;
+}
+
+static void write_command(struct tfh_json *j, char *const *argv)
+{
+	tfh_json_key(j, "command");
+	tfh_json_array(j);
+	for (size_t i = 0; argv[i]; i++) {
+		size_t told = tfh_told_length(argv, i);
+		char text[4096];
+		if (told == strlen(argv[i])) {
+			tfh_json_str(j, argv[i]);
+			continue;
+		}
+		snprintf(text, sizeof(text), "%.*s" TFH_REDACTED, (int)told, argv[i]);
+		tfh_json_str(j, text);
+	}
+	tfh_json_end(j);
+}
+
+static void write_environment(struct tfh_json *j)
+{
+	tfh_json_key(j, "env");
+	tfh_json_object(j);
+	for (char **entry = environ; *entry; entry++) {
+		char name[256];
+		size_t len = strcspn(*entry, "=");
+		if (!(*entry)[len] || len >= sizeof(name) || !tfh_env_told(*entry, len))
+			continue;
+		memcpy(name, *entry, len);
+		name[len] = '\0';
+		tfh_json_kstr(j, name, *entry + len + 1);
+	}
+	tfh_json_end(j);
+}
+
+int tfh_place_write_run(const struct tfh_place *place, char *const *argv)
+{
+	char cwd[PATH_MAX] = "", when[32];
+	struct utsname u;
+	struct timespec now;
+	struct tfh_json j;
+	FILE *out;
+	int err = create(place, "run.json", &out);
+
+	if (err)
+		return err;
+	clock_gettime(CLOCK_REALTIME, &now);
+	time_text(when, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+	uname(&u);
+	tfh_json_init(&j, out, 2);
+	tfh_json_object(&j);
+	tfh_json_kstr(&j, "schema", "tfhook.run/1");
+	write_command(&j, argv);
+	tfh_json_kstr(&j, "cwd", getcwd(cwd, sizeof(cwd)) ? cwd : NULL);
+	tfh_json_kstr(&j, "host", u.nodename);
+	tfh_json_kstr(&j, "kernel", u.release);
+	tfh_json_ki64(&j, "cpus", sysconf(_SC_NPROCESSORS_ONLN));
+	tfh_json_kstr(&j, "start_utc", when);
+	tfh_json_kstr(&j, "tfhook", TFHOOK_VERSION);
+	write_environment(&j);
+	tfh_json_end(&j);
+	err = tfh_json_finish(&j);
+	return fclose(out) ? -EIO : err;
+}

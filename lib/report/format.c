@@ -1,0 +1,193 @@
+#include "report/format.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Value below 1000 (after rounding) with three significant digits. */
+static void digits(char *out, size_t size, double value, const char *unit)
+{
+	int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+
+	snprintf(out, size, "%.*f%s%s", decimals, value, *unit ? " " : "", unit);
+}
+
+static const char *scaled(char out[TFH_TEXT], double value, double unit, const char *const *units,
+			  size_t n)
+{
+	size_t i = 0;
+
+	value /= unit;
+	while (i + 1 < n && fabs(value) >= 999.5) {
+		value /= 1000;
+		i++;
+	}
+	if (fabs(value) >= 999.5)
+		snprintf(out, TFH_TEXT, "%.0f %s", value, units[i]);
+	else if (i == 0 && value == floor(value))
+		snprintf(out, TFH_TEXT, "%.0f %s", value,
+			 units[i]); /* whole nanoseconds, whole bytes */
+	else
+		digits(out, TFH_TEXT, value, units[i]);
+	return out;
+}
+
+static const char *not_measured(char out[TFH_TEXT])
+{
+	return strcpy(out, TFH_NOT_MEASURED);
+}
+
+const char *tfh_fmt_time(char out[TFH_TEXT], double seconds)
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+
+	if (isnan(seconds))
+		return not_measured(out);
+	if (seconds < 0)
+		seconds = 0;
+	if (seconds < 99.95)
+		return scaled(out, seconds, 1e-9, units, 4);
+	uint64_t s = (uint64_t)(seconds + 0.5);
+	if (s < 3600)
+		snprintf(out, TFH_TEXT, "%um%02us", (unsigned)(s / 60), (unsigned)(s % 60));
+	else
+		snprintf(out, TFH_TEXT, "%lluh%02um", (unsigned long long)(s / 3600),
+			 (unsigned)(s / 60 % 60));
+	return out;
+}
+
+const char *tfh_fmt_bytes(char out[TFH_TEXT], double bytes)
+{
+	static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+
+	return isnan(bytes) ? not_measured(out) : scaled(out, bytes, 1, units, 6);
+}
+
+const char *tfh_fmt_rate(char out[TFH_TEXT], double bytes_per_s)
+{
+	static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+
+	return isnan(bytes_per_s) ? not_measured(out) : scaled(out, bytes_per_s, 1, units, 5);
+}
+
+const char *tfh_fmt_count(char out[TFH_TEXT], uint64_t n)
+{
+	char plain[24];
+	size_t len = (size_t)snprintf(plain, sizeof(plain), "%llu", (unsigned long long)n), at = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			out[at++] = ',';
+		out[at++] = plain[i];
+	}
+	out[at] = '\0';
+	return out;
+}
+
+const char *tfh_fmt_mean(char out[TFH_TEXT], double n)
+{
+	if (isnan(n))
+		return not_measured(out);
+	if (n >= 99.95 || n == floor(n))
+		return tfh_fmt_count(out, (uint64_t)(n + 0.5));
+	digits(out, TFH_TEXT, n, "");
+	return out;
+}
+
+const char *tfh_fmt_factor(char out[TFH_TEXT], double factor)
+{
+	if (isnan(factor))
+		return not_measured(out);
+	snprintf(out, TFH_TEXT, factor < 99.95 ? "%.2fx" : "%.0fx", factor);
+	return out;
+}
+
+const char *tfh_fmt_share(char out[TFH_TEXT], double share)
+{
+	double percent = share * 100;
+
+	if (isnan(share))
+		return not_measured(out);
+	if (percent > 0 && percent < 0.995)
+		snprintf(out, TFH_TEXT, percent < 0.01 ? "<0.01 %%" : "%.2f %%", percent);
+	else
+		snprintf(out, TFH_TEXT, "%.0f %%", percent);
+	return out;
+}
+
+void tfh_percents(const double *share, size_t n, int *percent)
+{
+	double sum = 0;
+	int given = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		percent[i] = isnan(share[i]) ? 0 : (int)floor(share[i] * 100 + 1e-9);
+		sum += isnan(share[i]) ? 0 : share[i];
+		given += percent[i];
+	}
+	for (int left = (int)lround(sum * 100) - given; left > 0; left--) {
+		size_t most = 0;
+		double rest = -1;
+		for (size_t i = 0; i < n; i++)
+			if (!isnan(share[i]) && share[i] * 100 - percent[i] > rest) {
+				rest = share[i] * 100 - percent[i];
+				most = i;
+			}
+		if (rest < 0)
+			return;
+		percent[most]++;
+	}
+}
+
+/* Bytes of the UTF-8 character at s, 0 if it is none. */
+static size_t utf8_length(const unsigned char *s)
+{
+	size_t n = 0;
+
+	if (s[0] < 0x80)
+		n = 1;
+	else if (s[0] >= 0xc2 && s[0] < 0xe0)
+		n = 2;
+	else if ((s[0] & 0xf0) == 0xe0)
+		n = 3;
+	else if (s[0] >= 0xf0 && s[0] < 0xf5)
+		n = 4;
+	for (size_t i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+const char *tfh_fmt_cut(char *out, size_t size, const char *text, size_t width)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	size_t columns = 0, at = 0, column = 0;
+
+	for (const unsigned char *p = s; *p; p += utf8_length(p) ? utf8_length(p) : 1)
+		columns++;
+	/* Two dots stand for the middle: columns [head, tail) are left out. */
+	size_t head = columns, tail = columns;
+	if (columns > width && width > 2) {
+		head = (width - 2) / 2;
+		tail = columns - (width - 2 - head);
+	}
+	while (*s && at + 5 < size) {
+		size_t n = utf8_length(s);
+		if (column == head && column < tail) {
+			memcpy(out + at, "..", 2);
+			at += 2;
+		}
+		if (column < head || column >= tail) {
+			if (!n || *s < 0x20 || *s == 0x7f) {
+				out[at++] = '?';
+			} else {
+				memcpy(out + at, s, n);
+				at += n;
+			}
+		}
+		column++;
+		s += n ? n : 1;
+	}
+	out[at] = '\0';
+	return out;
+}

@@ -1,0 +1,328 @@
+/* The report as JSON: schema tfhook.report/1 (docs/report.schema.json). Fields are only ever added.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "report/report.h"
+
+static const char *const source_names[] = {"tft", "kineto", "xplane"};
+static const char *const dir_names[] = {NULL, "h2d", "d2h", "d2d", "h2h", "p2p", NULL};
+
+static void write_run(struct tfh_json *j, const struct tfh_result *r)
+{
+	const char *const *argv;
+	uint32_t argc = tfh_run_command(r->run, &argv);
+	int64_t start = tfh_run_start_realtime_ns(r->run);
+	time_t seconds = (time_t)(start / 1000000000);
+	char when[40];
+	struct tm tm;
+	size_t n;
+
+	gmtime_r(&seconds, &tm);
+	n = strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(when + n, sizeof(when) - n, ".%06dZ", (int)(start / 1000 % 1000000));
+	tfh_json_key(j, "run");
+	tfh_json_object(j);
+	tfh_json_key(j, "command");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < argc; i++)
+		tfh_json_str(j, argv[i]);
+	tfh_json_end(j);
+	tfh_json_kstr(j, "host", tfh_run_host(r->run));
+	tfh_json_kf64(j, "wall_s", (double)tfh_run_wall_ns(r->run) * 1e-9);
+	tfh_json_kstr(j, "start_utc", start > 0 ? when : NULL);
+	tfh_json_kstr(j, "source", source_names[tfh_run_source(r->run)]);
+	tfh_json_end(j);
+}
+
+static void write_end(struct tfh_json *j, const struct tfh_result *r)
+{
+	const struct tfh_thread_info *threads;
+	const struct tfh_in_flight *open;
+	uint32_t n_threads = tfh_run_threads(r->run, &threads);
+	uint32_t n = tfh_run_in_flight(r->run, &open);
+
+	tfh_json_key(j, "end");
+	tfh_json_object(j);
+	tfh_json_kstr(j, "how", tfh_end_name(r->end));
+	tfh_json_key(j, "code");
+	if (r->end == TFH_END_EXIT)
+		tfh_json_i64(j, r->end_code);
+	else
+		tfh_json_null(j);
+	tfh_json_key(j, "signal");
+	if (r->end == TFH_END_SIGNAL)
+		tfh_json_i64(j, r->end_code);
+	else
+		tfh_json_null(j);
+	tfh_json_key(j, "in_flight");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < n; i++) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "fn", open[i].fn);
+		tfh_json_key(j, "thread");
+		if (open[i].thread < n_threads)
+			tfh_json_u64(j, threads[open[i].thread].tid);
+		else
+			tfh_json_null(j);
+		tfh_json_kf64(j, "open_s", open[i].open_s);
+		tfh_json_kstr(j, "detail", open[i].detail);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_end(j);
+}
+
+static void write_verdict(struct tfh_json *j, const struct tfh_result *r)
+{
+	const struct tfh_verdict *v = &r->verdict;
+
+	tfh_json_key(j, "verdict");
+	tfh_json_object(j);
+	tfh_json_kstr(j, "class", tfh_class_name(v->cls));
+	tfh_json_kstr(j, "cause", tfh_cause_name(v->cause));
+	tfh_json_key(j, "also");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < v->n_also; i++)
+		tfh_json_str(j, tfh_class_name(v->also[i]));
+	tfh_json_end(j);
+	tfh_json_kf64(j, "share", v->share);
+	tfh_json_kstr(j, "confidence", tfh_confidence_name(v->confidence));
+	tfh_json_key(j, "tier");
+	tfh_json_strn(j, &v->tier, 1);
+	tfh_json_kstr(j, "text", v->text);
+	tfh_json_key(j, "evidence");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < v->n_evidence; i++)
+		tfh_json_str(j, v->evidence[i]);
+	tfh_json_end(j);
+	tfh_json_kstr(j, "missing", v->missing);
+	tfh_json_kstr(j, "missing_do", v->missing_do);
+	tfh_json_end(j);
+}
+
+static void write_steps(struct tfh_json *j, const struct tfh_steps *s)
+{
+	tfh_json_key(j, "steps");
+	tfh_json_object(j);
+	tfh_json_ku64(j, "count", s->count);
+	tfh_json_ku64(j, "warmup", s->warmup);
+	tfh_json_ku64(j, "unclassified", s->unclassified);
+	tfh_json_ku64(j, "total", s->total);
+	tfh_json_kf64(j, "median_s", s->median_s);
+	tfh_json_kf64(j, "p95_s", s->p95_s);
+	tfh_json_kf64(j, "total_s", s->total_s);
+	tfh_json_kstr(j, "clock", tfh_step_clock_name(s->clock));
+	tfh_json_kstr(j, "clock_name", s->clock_name);
+	tfh_json_kf64(j, "per_execution", s->per_execution);
+	tfh_json_key(j, "classes");
+	tfh_json_object(j);
+	for (int c = 0; c < TFH_CLASS_COUNT; c++) {
+		const struct tfh_class_count *k = &s->classes[c];
+		if (!k->count)
+			continue;
+		tfh_json_key(j, tfh_class_name((enum tfh_class)c));
+		tfh_json_object(j);
+		tfh_json_ku64(j, "count", k->count);
+		tfh_json_kf64(j, "time_share", k->time_share);
+		tfh_json_kf64(j, "median_s", k->median_s);
+		tfh_json_kf64(j, "p95_s", k->p95_s);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_end(j);
+}
+
+static void write_parts(struct tfh_json *j, const struct tfh_result *r)
+{
+	tfh_json_key(j, "breakdown");
+	tfh_json_array(j);
+	for (int p = 0; p < TFH_PART_COUNT; p++) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "name", tfh_part_name((enum tfh_part)p));
+		tfh_json_kf64(j, "s_per_step", r->breakdown[p].s_per_step);
+		tfh_json_kf64(j, "share", r->breakdown[p].share);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_key(j, "stages");
+	tfh_json_array(j);
+	for (int s = 0; s < TFH_STAGE_COUNT; s++) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "name", tfh_stage_name((enum tfh_stage)s));
+		tfh_json_kf64(j, "exposed_s", r->stages[s].exposed_s);
+		tfh_json_kf64(j, "hidden_s", r->stages[s].hidden_s);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
+static void write_whatif(struct tfh_json *j, const struct tfh_result *r)
+{
+	tfh_json_key(j, "whatif");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		const struct tfh_whatif *w = &r->whatif[i];
+		tfh_json_object(j);
+		tfh_json_kstr(j, "remove", tfh_remove_name(w->remove));
+		tfh_json_kf64(j, "step_s", w->step_s);
+		tfh_json_kf64(j, "low_s", w->low_s);
+		tfh_json_kf64(j, "high_s", w->high_s);
+		tfh_json_kf64(j, "floor_s", w->floor_s);
+		tfh_json_kf64(j, "speedup", w->speedup);
+		tfh_json_kf64(j, "ceiling_speedup", w->ceiling_speedup);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
+static void write_segments(struct tfh_json *j, const struct tfh_result *r)
+{
+	tfh_json_key(j, "segments");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < r->n_segments; i++) {
+		const struct tfh_segment_sum *s = &r->segments[i];
+		tfh_json_object(j);
+		tfh_json_kstr(j, "kind", tfh_segment_name(s->kind));
+		tfh_json_ku64(j, "count", s->count);
+		tfh_json_kf64(j, "total_s", s->total_s);
+		tfh_json_kf64(j, "every_steps", s->every_steps);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
+static void write_input(struct tfh_json *j, const struct tfh_result *r)
+{
+	tfh_json_key(j, "input");
+	tfh_json_object(j);
+	tfh_json_key(j, "stages");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < r->n_input; i++) {
+		const struct tfh_input_stage *s = &r->input[i];
+		tfh_json_object(j);
+		tfh_json_kstr(j, "name", s->name);
+		tfh_json_kstr(j, "prefix", s->prefix);
+		tfh_json_kf64(j, "self_s_per_step", s->self_s_per_step);
+		tfh_json_kf64(j, "calls_per_step", s->calls_per_step);
+		tfh_json_kf64(j, "capacity_per_s", s->capacity_per_s);
+		tfh_json_key(j, "parallelism");
+		if (s->parallelism)
+			tfh_json_u64(j, s->parallelism);
+		else
+			tfh_json_null(j);
+		tfh_json_kbool(j, "async", s->async);
+		tfh_json_kbool(j, "guilty", s->guilty);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_end(j);
+}
+
+static void write_tables(struct tfh_json *j, const struct tfh_result *r)
+{
+	tfh_json_key(j, "kernels");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < r->n_kernels; i++) {
+		const struct tfh_kernel *k = &r->kernels[i];
+		tfh_json_object(j);
+		tfh_json_kstr(j, "name", k->name);
+		tfh_json_kf64(j, "calls_per_step", k->calls_per_step);
+		tfh_json_kf64(j, "median_s", k->median_s);
+		tfh_json_kf64(j, "s_per_step", k->s_per_step);
+		tfh_json_kf64(j, "share_of_busy", k->share_of_busy);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_key(j, "transfers");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < r->n_transfers; i++) {
+		const struct tfh_transfer *t = &r->transfers[i];
+		tfh_json_object(j);
+		tfh_json_kstr(j, "fn", t->fn);
+		tfh_json_kstr(j, "direction", dir_names[t->dir]);
+		tfh_json_key(j, "pageable");
+		if (t->pageable < 0)
+			tfh_json_null(j);
+		else
+			tfh_json_bool(j, t->pageable);
+		tfh_json_kf64(j, "calls_per_step", t->calls_per_step);
+		tfh_json_kf64(j, "bytes_per_step", t->bytes_per_step);
+		tfh_json_kf64(j, "bytes_per_s", t->bytes_per_s);
+		tfh_json_ku64(j, "calls", t->calls);
+		tfh_json_ku64(j, "blocking_calls", t->blocking_calls);
+		tfh_json_kstr(j, "where", t->where && *t->where ? t->where : NULL);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
+static void write_advice(struct tfh_json *j, const struct tfh_result *r)
+{
+	tfh_json_key(j, "advice");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < r->n_advice; i++) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "finding", r->advice[i].finding);
+		tfh_json_kstr(j, "evidence", r->advice[i].evidence);
+		tfh_json_kf64(j, "gain", r->advice[i].gain);
+		tfh_json_kstr(j, "do", r->advice[i].todo);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_key(j, "remarks");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < r->n_remark; i++)
+		tfh_json_str(j, r->remark[i]);
+	tfh_json_end(j);
+}
+
+static void write_quality(struct tfh_json *j, const struct tfh_quality *q)
+{
+	tfh_json_key(j, "quality");
+	tfh_json_object(j);
+	tfh_json_ku64(j, "events", q->events);
+	tfh_json_ku64(j, "dropped", q->dropped);
+	tfh_json_ku64(j, "unhooked", q->unhooked);
+	tfh_json_kf64(j, "unattributed_share", q->unattributed_share);
+	tfh_json_kbool(j, "clean_end", q->clean_end);
+	tfh_json_kstr(j, "gpu_times", q->gpu_times);
+	tfh_json_kf64(j, "overhead_share", q->overhead_share);
+	tfh_json_kstr(j, "clock", q->clock);
+	tfh_json_kf64(j, "clock_residual_s", q->clock_residual_s);
+	tfh_json_ku64(j, "files", q->files);
+	tfh_json_ku64(j, "files_complete", q->files_complete);
+	tfh_json_ku64(j, "holes", q->holes);
+	tfh_json_end(j);
+}
+
+int tfh_report_json(FILE *out, const struct tfh_result *r)
+{
+	struct tfh_json j;
+
+	tfh_json_init(&j, out, 2);
+	tfh_json_object(&j);
+	tfh_json_kstr(&j, "schema", "tfhook.report/1");
+	write_run(&j, r);
+	tfh_json_key(&j, "world");
+	tfh_json_object(&j);
+	tfh_json_ku64(&j, "ranks", r->ranks);
+	tfh_json_ku64(&j, "seen", r->ranks_seen);
+	tfh_json_ku64(&j, "hosts", r->hosts);
+	tfh_json_end(&j);
+	write_end(&j, r);
+	write_verdict(&j, r);
+	write_steps(&j, &r->steps);
+	write_parts(&j, r);
+	write_whatif(&j, r);
+	write_segments(&j, r);
+	write_input(&j, r);
+	write_tables(&j, r);
+	write_advice(&j, r);
+	write_quality(&j, &r->quality);
+	tfh_json_end(&j);
+	return tfh_json_finish(&j);
+}

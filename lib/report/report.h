@@ -1,0 +1,38 @@
+/*
+ * A result (analyze/result.h) in different clothes: the same numbers as text, as JSON (schema
+ * tfhook.report/1), and step by step. All write to a stream that they do not own; errors of the
+ * stream are found there afterwards.
+ */
+#ifndef TFH_REPORT_H
+#define TFH_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "analyze/result.h"
+
+struct tfh_style {
+	bool color; /* never alone: what is coloured also says it in words */
+	bool utf8;  /* bars of block characters */
+	bool wide;  /* names in full */
+};
+
+/* The report for people; the first screen fits 80 columns. */
+void tfh_report_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style);
+
+/* Two to five lines, each with `prefix` before it: verdict, evidence, gain. */
+void tfh_report_verdict(FILE *out, const struct tfh_result *r, const struct tfh_style *style,
+			const char *prefix);
+
+/* One document of schema tfhook.report/1. 0 or -errno. */
+int tfh_report_json(FILE *out, const struct tfh_result *r);
+
+/* One line per step. */
+void tfh_report_steps_text(FILE *out, const struct tfh_result *r);
+void tfh_report_steps_csv(FILE *out, const struct tfh_result *r);
+int tfh_report_steps_json(FILE *out, const struct tfh_result *r);
+
+/* What the job is called: its script or module, else its program. Owned by the run. */
+const char *tfh_report_job_name(const struct tfh_run *run);
+
+#endif

@@ -1,0 +1,96 @@
+/* One line per step: text, CSV, JSON lines. */
+#include <math.h>
+
+#include "base/json.h"
+#include "report/format.h"
+#include "report/report.h"
+
+static int32_t rank_of(const struct tfh_result *r)
+{
+	const struct tfh_process *processes;
+	uint32_t n = tfh_run_processes(r->run, &processes);
+
+	return r->process < n ? processes[r->process].rank : -1;
+}
+
+/* To the nanosecond: the float behind it has no more, and its further digits would only look like
+ * some. */
+static double to_ns(double seconds)
+{
+	return round(seconds * 1e9) / 1e9;
+}
+
+static const char *word(const char *name)
+{
+	return name ? name : "-";
+}
+
+void tfh_report_steps_text(FILE *out, const struct tfh_result *r)
+{
+	fprintf(out, "%8s %10s %9s  %-10s %-19s %-22s\n", "step", "start", "time", "segment",
+		"class", "cause");
+	for (uint64_t i = 0; i < r->n_step; i++) {
+		const struct tfh_step *s = &r->step[i];
+		char start[TFH_TEXT], dur[TFH_TEXT];
+		fprintf(out, "%8llu %10s %9s  %-10s %-19s %s\n", (unsigned long long)s->index,
+			tfh_fmt_time(start, s->start_s), tfh_fmt_time(dur, s->dur_s),
+			word(tfh_segment_name((enum tfh_segment)(int8_t)s->segment)),
+			word(tfh_class_name((enum tfh_class)(int8_t)s->cls)),
+			word(tfh_cause_name((enum tfh_cause)(int8_t)s->cause)));
+	}
+}
+
+void tfh_report_steps_csv(FILE *out, const struct tfh_result *r)
+{
+	fputs("rank,index,start_s,dur_s,segment,class,cause", out);
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		fprintf(out, ",%s_s", tfh_part_name((enum tfh_part)p));
+	fputc('\n', out);
+	int32_t rank = rank_of(r);
+	for (uint64_t i = 0; i < r->n_step; i++) {
+		const struct tfh_step *s = &r->step[i];
+		const char *cause = tfh_cause_name((enum tfh_cause)(int8_t)s->cause);
+		const char *cls = tfh_class_name((enum tfh_class)(int8_t)s->cls);
+		if (rank >= 0)
+			fprintf(out, "%d", rank);
+		fprintf(out, ",%llu,%.9f,%.9f,%s,%s,%s", (unsigned long long)s->index, s->start_s,
+			s->dur_s, word(tfh_segment_name((enum tfh_segment)(int8_t)s->segment)),
+			cls ? cls : "", cause ? cause : "");
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			fprintf(out, ",%.9f", (double)s->breakdown[p]);
+		fputc('\n', out);
+	}
+}
+
+int tfh_report_steps_json(FILE *out, const struct tfh_result *r)
+{
+	int32_t rank = rank_of(r);
+
+	for (uint64_t i = 0; i < r->n_step; i++) {
+		const struct tfh_step *s = &r->step[i];
+		struct tfh_json j;
+		tfh_json_init(&j, out, 0);
+		tfh_json_object(&j);
+		if (rank >= 0)
+			tfh_json_ki64(&j, "rank", rank);
+		else
+			tfh_json_knull(&j, "rank");
+		tfh_json_ku64(&j, "index", s->index);
+		tfh_json_kf64(&j, "start_s", to_ns(s->start_s));
+		tfh_json_kf64(&j, "dur_s", to_ns(s->dur_s));
+		tfh_json_kstr(&j, "segment",
+			      tfh_segment_name((enum tfh_segment)(int8_t)s->segment));
+		tfh_json_kstr(&j, "class", tfh_class_name((enum tfh_class)(int8_t)s->cls));
+		tfh_json_kstr(&j, "cause", tfh_cause_name((enum tfh_cause)(int8_t)s->cause));
+		tfh_json_key(&j, "breakdown");
+		tfh_json_object(&j);
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			tfh_json_kf64(&j, tfh_part_name((enum tfh_part)p), to_ns(s->breakdown[p]));
+		tfh_json_end(&j);
+		tfh_json_end(&j);
+		int err = tfh_json_finish(&j);
+		if (err)
+			return err;
+	}
+	return 0;
+}

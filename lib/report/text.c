@@ -1,0 +1,343 @@
+/* The text report: its head (what was traced, the verdict and its evidence), then the parts of
+ * text_parts.h. */
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "report/text_parts.h"
+
+#define WIDTH 80
+
+const char *tfh_tint(const struct tfh_page *page, enum tfh_tint tint)
+{
+	static const char *const codes[] = {"\033[0m",	  "\033[1m",	"\033[1;31m",
+					    "\033[1;33m", "\033[1;32m", "\033[2m"};
+
+	return page->style.color ? codes[tint] : "";
+}
+
+/* Columns that text takes; escape sequences take none. */
+static size_t width_of(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++) {
+		if (*text == '\033')
+			text += strcspn(text, "m");
+		else
+			n += (*text & 0xc0) != 0x80;
+	}
+	return n;
+}
+
+void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text)
+{
+	size_t column = width_of(first);
+	bool begun = false;
+
+	fputs(first, page->out);
+	while (*text) {
+		size_t len = strcspn(text, " ");
+		if (begun && column + 1 + len > WIDTH) {
+			fprintf(page->out, "\n%s", rest);
+			column = width_of(rest);
+			begun = false;
+		}
+		if (begun) {
+			fputc(' ', page->out);
+			column++;
+		}
+		fwrite(text, 1, len, page->out);
+		column += len;
+		begun = true;
+		text += len + strspn(text + len, " ");
+	}
+	fputc('\n', page->out);
+}
+
+const char *tfh_part_words(enum tfh_part part)
+{
+	switch (part) {
+	case TFH_PART_COMPUTE:
+		return "compute";
+	case TFH_PART_INPUT:
+		return "input wait";
+	case TFH_PART_TRANSFER:
+		return "copies";
+	case TFH_PART_COMMUNICATION:
+		return "communication";
+	case TFH_PART_LAUNCH:
+		return "launches";
+	case TFH_PART_HOST:
+		return "host code";
+	case TFH_PART_SYNC:
+		return "sync wait";
+	default:
+		return "unattributed";
+	}
+}
+
+/* ---- what was traced ---- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static bool is_interpreter(const char *program)
+{
+	const char *base = base_name(program);
+
+	return !strncmp(base, "python", 6) || !strncmp(base, "pypy", 4) || !strcmp(base, "env") ||
+	       !strcmp(base, "sh") || !strcmp(base, "bash");
+}
+
+const char *tfh_report_job_name(const struct tfh_run *run)
+{
+	const char *const *argv;
+	uint32_t argc = tfh_run_command(run, &argv);
+
+	if (!argc)
+		return "(unknown command)";
+	for (uint32_t i = 0; i < argc && is_interpreter(argv[0]); i++) {
+		size_t len = strlen(argv[i]);
+		if (len > 3 && !strcmp(argv[i] + len - 3, ".py"))
+			return base_name(argv[i]);
+		if (i && !strcmp(argv[i], "-m") && i + 1 < argc)
+			return argv[i + 1];
+		if (i && !strcmp(argv[i], "-c"))
+			break;
+	}
+	return base_name(argv[0]);
+}
+
+/* Adds a field after three blanks, on a new line where it would pass the 80th column. */
+static void add_field(const struct tfh_page *page, size_t *column, const char *field)
+{
+	size_t len = strlen(field);
+
+	if (*column + 3 + len > WIDTH) {
+		fputs("\n   ", page->out);
+		*column = 3;
+	} else {
+		fputs("   ", page->out);
+		*column += 3;
+	}
+	fputs(field, page->out);
+	*column += len;
+}
+
+static void print_title(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+	char name[128], field[96], a[TFH_TEXT];
+	time_t start = (time_t)(tfh_run_start_realtime_ns(r->run) / 1000000000);
+	struct tm tm;
+	size_t column;
+
+	tfh_fmt_cut(name, sizeof(name), tfh_report_job_name(r->run), 40);
+	fprintf(page->out, "%stfhook report%s   %s", tfh_tint(page, TFH_BOLD),
+		tfh_tint(page, TFH_PLAIN), name);
+	column = 13 + 3 + strlen(name);
+	if (r->ranks > 1 || r->hosts > 1) {
+		snprintf(field, sizeof(field), "%u ranks, %u host%s", r->ranks, r->hosts,
+			 r->hosts == 1 ? "" : "s");
+		add_field(page, &column, field);
+	}
+	snprintf(field, sizeof(field), "%s step%s", tfh_fmt_count(a, r->steps.total),
+		 r->steps.total == 1 ? "" : "s");
+	add_field(page, &column, field);
+	add_field(page, &column, tfh_fmt_time(a, (double)tfh_run_wall_ns(r->run) * 1e-9));
+	if (start > 0) {
+		gmtime_r(&start, &tm);
+		strftime(field, sizeof(field), "%Y-%m-%d", &tm);
+		add_field(page, &column, field);
+	}
+	fputc('\n', page->out);
+}
+
+/* ---- how it ended, when not by itself ---- */
+
+static void print_in_flight(const struct tfh_page *page)
+{
+	const struct tfh_thread_info *threads;
+	const struct tfh_in_flight *open;
+	uint32_t n_threads = tfh_run_threads(page->r->run, &threads);
+	uint32_t n = tfh_run_in_flight(page->r->run, &open);
+
+	for (uint32_t i = 0; i < n && i < 4; i++) {
+		char line[512], fn[128], since[TFH_TEXT], who[96] = "";
+		if (open[i].thread < n_threads)
+			snprintf(who, sizeof(who), " on thread %u (%s)",
+				 threads[open[i].thread].tid, threads[open[i].thread].name);
+		snprintf(line, sizeof(line), "in flight: %s%s%s%s, for %s",
+			 tfh_fmt_cut(fn, sizeof(fn), open[i].fn, 60),
+			 open[i].detail && *open[i].detail ? " " : "",
+			 open[i].detail ? open[i].detail : "", who,
+			 tfh_fmt_time(since, open[i].open_s));
+		tfh_wrap(page, "  ", "    ", line);
+	}
+	if (n > 4)
+		fprintf(page->out, "  ... %u more calls in flight\n", n - 4);
+}
+
+static void print_end(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+	char line[128];
+
+	switch (r->end) {
+	case TFH_END_SIGNAL:
+		snprintf(line, sizeof(line), "ENDED BY SIGNAL %d (%s)", r->end_code,
+			 sigdescr_np(r->end_code) ? sigdescr_np(r->end_code) : "unknown");
+		break;
+	case TFH_END_KILLED:
+		snprintf(line, sizeof(line),
+			 "ENDED WITHOUT A FAREWELL (killed, or the machine went down)");
+		break;
+	case TFH_END_RUNNING:
+		snprintf(line, sizeof(line), "STILL RUNNING: this is what is written so far");
+		break;
+	case TFH_END_EXIT:
+		if (!r->end_code)
+			return;
+		snprintf(line, sizeof(line), "THE JOB FAILED: exit code %d", r->end_code);
+		break;
+	default:
+		return;
+	}
+	fprintf(page->out, "\n%s%s%s\n", tfh_tint(page, TFH_YELLOW), line,
+		tfh_tint(page, TFH_PLAIN));
+	print_in_flight(page);
+}
+
+/* ---- the verdict ---- */
+
+static enum tfh_tint class_tint(enum tfh_class cls)
+{
+	if (cls == TFH_CLASS_COMPUTE_BOUND || cls == TFH_CLASS_BALANCED)
+		return TFH_GREEN;
+	return cls == TFH_CLASS_UNCLASSIFIED ? TFH_YELLOW : TFH_RED;
+}
+
+/* "INPUT-BOUND (high)   input.map   41 % of training time" */
+static void headline(const struct tfh_page *page, char *plain, size_t size, char *rest,
+		     size_t rest_size)
+{
+	const struct tfh_verdict *v = &page->r->verdict;
+	const char *name = tfh_class_name(v->cls), *cause = tfh_cause_name(v->cause);
+	char share[TFH_TEXT];
+	size_t n = 0;
+
+	for (; name[n] && n + 1 < size; n++)
+		plain[n] = (char)toupper((unsigned char)name[n]);
+	plain[n] = '\0';
+	n = 0;
+	rest[0] = '\0';
+	if (v->cls != TFH_CLASS_UNCLASSIFIED)
+		n += (size_t)snprintf(rest, rest_size, " (%s)", tfh_confidence_name(v->confidence));
+	if (cause && n < rest_size)
+		n += (size_t)snprintf(rest + n, rest_size - n, "   %s", cause);
+	if (!isnan(v->share) && v->cls != TFH_CLASS_BALANCED && v->cls != TFH_CLASS_UNCLASSIFIED &&
+	    n < rest_size)
+		n += (size_t)snprintf(rest + n, rest_size - n, "   %s of training time",
+				      tfh_fmt_share(share, v->share));
+	for (uint32_t i = 0; i < v->n_also && n < rest_size; i++)
+		n += (size_t)snprintf(rest + n, rest_size - n, "%s%s", i ? ", " : "   also ",
+				      tfh_class_name(v->also[i]));
+}
+
+/* The gain of removing what the verdict names. */
+static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		enum tfh_part part = tfh_remove_part(r->whatif[i].remove);
+		enum tfh_part blamed = r->verdict.cause == TFH_CAUSE_NONE
+					       ? TFH_PART_NONE
+					       : tfh_cause_part(r->verdict.cause);
+		if (part == blamed && part != TFH_PART_NONE)
+			return &r->whatif[i];
+	}
+	return NULL;
+}
+
+static void gain_line(const struct tfh_result *r, char *out, size_t size)
+{
+	const struct tfh_whatif *w = whatif_of(r);
+	char step[TFH_TEXT], factor[TFH_TEXT];
+
+	out[0] = '\0';
+	if (!w)
+		return;
+	if (!isnan(w->step_s))
+		snprintf(out, size, "without it %s per step (%s faster)",
+			 tfh_fmt_time(step, w->step_s), tfh_fmt_factor(factor, w->speedup));
+	else if (!isnan(w->ceiling_speedup))
+		snprintf(out, size, "without it at best %s per step (%s)",
+			 tfh_fmt_time(step, r->steps.median_s / w->ceiling_speedup),
+			 tfh_fmt_factor(factor, w->ceiling_speedup));
+}
+
+static void print_verdict(const struct tfh_page *page)
+{
+	const struct tfh_verdict *v = &page->r->verdict;
+	char name[32], rest[160], gain[128];
+
+	headline(page, name, sizeof(name), rest, sizeof(rest));
+	fprintf(page->out, "\n%s%s%s%s\n", tfh_tint(page, class_tint(v->cls)), name,
+		tfh_tint(page, TFH_PLAIN), rest);
+	if (v->text && *v->text)
+		tfh_wrap(page, "  ", "    ", v->text);
+	for (uint32_t i = 0; i < v->n_evidence; i++)
+		tfh_wrap(page, "  ", "    ", v->evidence[i]);
+	gain_line(page->r, gain, sizeof(gain));
+	if (*gain)
+		tfh_wrap(page, "  ", "    ", gain);
+	if (v->missing)
+		tfh_wrap(page, "  missing: ", "    ", v->missing);
+	if (v->missing_do)
+		tfh_wrap(page, "  to get a verdict: ", "    ", v->missing_do);
+	for (uint32_t i = 0; i < page->r->n_remark; i++)
+		tfh_wrap(page, "  note: ", "    ", page->r->remark[i]);
+}
+
+void tfh_report_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style)
+{
+	struct tfh_page page = {out, r, *style};
+
+	print_title(&page);
+	print_end(&page);
+	print_verdict(&page);
+	tfh_text_classes(&page);
+	tfh_text_breakdown(&page);
+	tfh_text_whatif(&page);
+	tfh_text_input(&page);
+	tfh_text_kernels(&page);
+	tfh_text_transfers(&page);
+	tfh_text_advice(&page);
+	tfh_text_data(&page);
+}
+
+void tfh_report_verdict(FILE *out, const struct tfh_result *r, const struct tfh_style *style,
+			const char *prefix)
+{
+	struct tfh_page page = {out, r, *style};
+	char name[32], rest[160], gain[128], first[64];
+
+	headline(&page, name, sizeof(name), rest, sizeof(rest));
+	fprintf(out, "%s%s%s%s%s\n", prefix, tfh_tint(&page, class_tint(r->verdict.cls)), name,
+		tfh_tint(&page, TFH_PLAIN), rest);
+	snprintf(first, sizeof(first), "%s  ", prefix);
+	if (r->verdict.text && *r->verdict.text)
+		tfh_wrap(&page, first, first, r->verdict.text);
+	gain_line(r, gain, sizeof(gain));
+	if (*gain)
+		tfh_wrap(&page, first, first, gain);
+	if (r->verdict.missing)
+		tfh_wrap(&page, first, first, r->verdict.missing);
+	else if (r->n_remark)
+		tfh_wrap(&page, first, first, r->remark[0]);
+}

@@ -1,0 +1,206 @@
+/* Text report: steps by class, and where a median step goes. */
+#include <math.h>
+#include <string.h>
+
+#include "report/text_parts.h"
+
+/* Columns of the class table: parts that one person mends are one column. */
+static const struct {
+	const char *head;
+	unsigned parts; /* bit set */
+	bool always;
+} columns[] = {
+	{"input", 1u << TFH_PART_INPUT, true},
+	{"copy", 1u << TFH_PART_TRANSFER, true},
+	{"comp", 1u << TFH_PART_COMPUTE, true},
+	{"host", 1u << TFH_PART_LAUNCH | 1u << TFH_PART_HOST | 1u << TFH_PART_SYNC, true},
+	{"comm", 1u << TFH_PART_COMMUNICATION, false},
+	{"rest", 1u << TFH_PART_UNATTRIBUTED, false},
+};
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static double column_share(const struct tfh_class_count *k, size_t c)
+{
+	double sum = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		if (columns[c].parts & 1u << p && !isnan(k->breakdown[p]))
+			sum += k->breakdown[p];
+	return sum;
+}
+
+static bool column_shown(const struct tfh_steps *s, size_t c)
+{
+	if (columns[c].always)
+		return true;
+	for (int k = 0; k < TFH_CLASS_COUNT; k++)
+		if (s->classes[k].count && column_share(&s->classes[k], c) >= 0.005)
+			return true;
+	return false;
+}
+
+/* Room for "100%". */
+static int column_width(size_t c)
+{
+	int n = (int)strlen(columns[c].head);
+
+	return n < 4 ? 4 : n;
+}
+
+static void class_row(const struct tfh_page *page, enum tfh_class cls, const bool *shown)
+{
+	const struct tfh_class_count *k = &page->r->steps.classes[cls];
+	char name[32], count[TFH_TEXT], median[TFH_TEXT], p95[TFH_TEXT];
+	double share[COLUMNS];
+	int percent[COLUMNS];
+
+	for (size_t c = 0; c < COLUMNS; c++)
+		share[c] = column_share(k, c);
+	tfh_percents(share, COLUMNS, percent);
+	fprintf(page->out, "  %-14s %7s %8s %8s %5.1f%%",
+		tfh_fmt_cut(name, sizeof(name), tfh_class_name(cls), 14),
+		tfh_fmt_count(count, k->count), tfh_fmt_time(median, k->median_s),
+		tfh_fmt_time(p95, k->p95_s), k->time_share * 100);
+	for (size_t c = 0; c < COLUMNS && cls != TFH_CLASS_UNCLASSIFIED; c++)
+		if (shown[c])
+			fprintf(page->out, " %*d%%", column_width(c) - 1, percent[c]);
+	fputc('\n', page->out);
+}
+
+static void segment_rows(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+
+	for (uint32_t i = 0; i < r->n_segments; i++) {
+		const struct tfh_segment_sum *s = &r->segments[i];
+		char count[TFH_TEXT], total[TFH_TEXT], every[TFH_TEXT];
+		if (s->kind == TFH_SEGMENT_TRAIN || (!s->count && !(s->total_s > 0)))
+			continue;
+		fprintf(page->out, "  %-14s %7s %8s in all, not counted above",
+			tfh_segment_name(s->kind), tfh_fmt_count(count, s->count),
+			tfh_fmt_time(total, s->total_s));
+		if (s->every_steps > 0)
+			fprintf(page->out, "; every %s steps", tfh_fmt_mean(every, s->every_steps));
+		fputc('\n', page->out);
+	}
+}
+
+void tfh_text_classes(const struct tfh_page *page)
+{
+	const struct tfh_steps *s = &page->r->steps;
+	bool shown[COLUMNS];
+
+	if (!s->count)
+		return;
+	fprintf(page->out, "\n%s%-16s %7s %8s %8s %6s", tfh_tint(page, TFH_BOLD), "STEPS", "count",
+		"median", "p95", "share");
+	for (size_t c = 0; c < COLUMNS; c++) {
+		shown[c] = column_shown(s, c);
+		if (shown[c])
+			fprintf(page->out, " %*s", column_width(c), columns[c].head);
+	}
+	fprintf(page->out, "%s\n", tfh_tint(page, TFH_PLAIN));
+	for (int k = 0; k < TFH_CLASS_COUNT; k++)
+		if (s->classes[k].count)
+			class_row(page, (enum tfh_class)k, shown);
+	segment_rows(page);
+}
+
+/* ---- where a median step goes ---- */
+
+#define BAR 30
+
+static void bar(const struct tfh_page *page, double share)
+{
+	int full = (int)lround(share * BAR);
+
+	for (int i = 0; i < full && i < BAR; i++)
+		fputs(page->style.utf8 ? "\u2588" : "#", page->out);
+}
+
+/* What went on at the same time as something else and so cost nothing. */
+static double hidden_of(const struct tfh_result *r, enum tfh_part part)
+{
+	const struct tfh_job_stage *s = r->stages;
+
+	switch (part) {
+	case TFH_PART_COMPUTE:
+		return s[TFH_STAGE_COMPUTE].hidden_s;
+	case TFH_PART_INPUT:
+		return s[TFH_STAGE_RAW_INPUT].hidden_s + s[TFH_STAGE_PREPROCESS].hidden_s;
+	case TFH_PART_TRANSFER:
+		return s[TFH_STAGE_H2D].hidden_s + s[TFH_STAGE_D2H].hidden_s;
+	case TFH_PART_COMMUNICATION:
+		return s[TFH_STAGE_COMMUNICATION].hidden_s;
+	default:
+		return NAN;
+	}
+}
+
+void tfh_text_breakdown(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+	double share[TFH_PART_COUNT], sum = 0;
+	int percent[TFH_PART_COUNT];
+	char median[TFH_TEXT];
+
+	for (int p = 0; p < TFH_PART_COUNT; p++) {
+		share[p] = r->breakdown[p].share;
+		sum += isnan(share[p]) ? 0 : share[p];
+	}
+	if (!(sum > 0))
+		return;
+	tfh_percents(share, TFH_PART_COUNT, percent);
+	fprintf(page->out, "\n%sWHERE A MEDIAN STEP GOES (%s)%s\n", tfh_tint(page, TFH_BOLD),
+		tfh_fmt_time(median, r->steps.median_s), tfh_tint(page, TFH_PLAIN));
+	for (int rank = 0; rank < TFH_PART_COUNT; rank++) {
+		char time[TFH_TEXT], hidden[TFH_TEXT];
+		int most = -1;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			if (!isnan(share[p]) && (most < 0 || share[p] > share[most]))
+				most = p;
+		if (most < 0 || share[most] < 0.0005)
+			return;
+		fprintf(page->out, "  %-14s %9s %3d %%  ", tfh_part_words((enum tfh_part)most),
+			tfh_fmt_time(time, r->breakdown[most].s_per_step), percent[most]);
+		bar(page, share[most]);
+		double under = hidden_of(r, (enum tfh_part)most);
+		if (under > 0.005 * r->steps.median_s)
+			fprintf(page->out, "  (+%s hidden)", tfh_fmt_time(hidden, under));
+		fputc('\n', page->out);
+		share[most] = NAN;
+	}
+}
+
+/* ---- what if ---- */
+
+static const char *removed_words(enum tfh_remove what)
+{
+	return what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE ? "only compute"
+							 : tfh_part_words(tfh_remove_part(what));
+}
+
+void tfh_text_whatif(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+
+	if (!r->n_whatif)
+		return;
+	fprintf(page->out, "\n%s%-26s %9s %9s   %-19s %s%s\n", tfh_tint(page, TFH_BOLD), "WHAT IF",
+		"per step", "faster", "between", "at best", tfh_tint(page, TFH_PLAIN));
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		const struct tfh_whatif *w = &r->whatif[i];
+		char step[TFH_TEXT], factor[TFH_TEXT], low[TFH_TEXT], high[TFH_TEXT],
+			best[TFH_TEXT], label[48];
+		char between[80] = "";
+		snprintf(label, sizeof(label), "%s%s",
+			 w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE ? "" : "no ",
+			 removed_words(w->remove));
+		if (!isnan(w->low_s) && !isnan(w->high_s))
+			snprintf(between, sizeof(between), "%s..%s", tfh_fmt_time(low, w->low_s),
+				 tfh_fmt_time(high, w->high_s));
+		fprintf(page->out, "  %-24s %9s %9s   %-19s %s\n", label,
+			tfh_fmt_time(step, w->step_s), tfh_fmt_factor(factor, w->speedup), between,
+			tfh_fmt_factor(best, w->ceiling_speedup));
+	}
+}

@@ -1,0 +1,196 @@
+/* Text report: the pipeline, kernels, transfers, advice, and how good the data is. */
+#include <math.h>
+#include <string.h>
+
+#include "report/text_parts.h"
+
+#define ROWS 6
+#define NAME_COLUMNS 34
+
+static size_t name_columns(const struct tfh_page *page)
+{
+	return page->style.wide ? 512 : NAME_COLUMNS;
+}
+
+static uint32_t rows(const struct tfh_page *page, uint32_t n)
+{
+	return page->style.wide || n <= ROWS ? n : ROWS;
+}
+
+static void more(const struct tfh_page *page, uint32_t n)
+{
+	if (rows(page, n) < n)
+		fprintf(page->out, "  ... %u more: tfhook report -w\n", n - rows(page, n));
+}
+
+/* ---- input ---- */
+
+void tfh_text_input(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+	bool guilty = false;
+
+	if (!r->n_input)
+		return;
+	fprintf(page->out, "\n%s%-36s %10s %10s %10s %4s%s\n", tfh_tint(page, TFH_BOLD),
+		"INPUT PIPELINE", "calls/step", "self/step", "can give", "par",
+		tfh_tint(page, TFH_PLAIN));
+	for (uint32_t i = 0; i < rows(page, r->n_input); i++) {
+		const struct tfh_input_stage *s = &r->input[i];
+		char name[1024], calls[TFH_TEXT], self[TFH_TEXT],
+			rate[TFH_TEXT] = "", capacity[TFH_TEXT + 4] = "-", par[16] = "-";
+		if (!isnan(s->capacity_per_s))
+			snprintf(capacity, sizeof(capacity), "%s/s",
+				 tfh_fmt_mean(rate, s->capacity_per_s));
+		if (s->parallelism)
+			snprintf(par, sizeof(par), "%u", s->parallelism);
+		fprintf(page->out, "  %-34s %10s %10s %10s %4s%s%s%s\n",
+			tfh_fmt_cut(name, sizeof(name), s->name, name_columns(page)),
+			tfh_fmt_mean(calls, s->calls_per_step),
+			tfh_fmt_time(self, s->self_s_per_step), capacity, par,
+			s->guilty ? tfh_tint(page, TFH_RED) : "", s->guilty ? " <-" : "",
+			s->guilty ? tfh_tint(page, TFH_PLAIN) : "");
+		guilty |= s->guilty;
+	}
+	more(page, r->n_input);
+	if (guilty)
+		fputs("  <- the stage that the others wait for\n", page->out);
+}
+
+/* ---- kernels and transfers ---- */
+
+void tfh_text_kernels(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+	bool timed = false;
+
+	if (!r->n_kernels)
+		return;
+	for (uint32_t i = 0; i < r->n_kernels; i++)
+		timed |= !isnan(r->kernels[i].median_s);
+	fprintf(page->out, "\n%s%-36s %10s", tfh_tint(page, TFH_BOLD), "TOP KERNELS", "calls/step");
+	if (timed)
+		fprintf(page->out, " %10s %10s %5s", "median", "per step", "busy");
+	fprintf(page->out, "%s\n", tfh_tint(page, TFH_PLAIN));
+	for (uint32_t i = 0; i < rows(page, r->n_kernels); i++) {
+		const struct tfh_kernel *k = &r->kernels[i];
+		char name[1024], calls[TFH_TEXT], median[TFH_TEXT], step[TFH_TEXT], busy[TFH_TEXT];
+		fprintf(page->out, "  %-34s %10s",
+			tfh_fmt_cut(name, sizeof(name), k->name, name_columns(page)),
+			tfh_fmt_mean(calls, k->calls_per_step));
+		if (timed)
+			fprintf(page->out, " %10s %10s %5s", tfh_fmt_time(median, k->median_s),
+				tfh_fmt_time(step, k->s_per_step),
+				tfh_fmt_share(busy, k->share_of_busy));
+		fputc('\n', page->out);
+	}
+	more(page, r->n_kernels);
+}
+
+static const char *const dir_words[] = {"?", "H2D", "D2H", "D2D", "H2H", "P2P", "?"};
+
+void tfh_text_transfers(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+
+	if (!r->n_transfers)
+		return;
+	fprintf(page->out, "\n%s%-30s %9s %9s %11s %6s %8s%s\n", tfh_tint(page, TFH_BOLD),
+		"TOP TRANSFERS", "per step", "bytes", "rate", "pinned", "blocks",
+		tfh_tint(page, TFH_PLAIN));
+	for (uint32_t i = 0; i < rows(page, r->n_transfers); i++) {
+		const struct tfh_transfer *t = &r->transfers[i];
+		char name[1024], calls[TFH_TEXT], bytes[TFH_TEXT], rate[TFH_TEXT], blocks[TFH_TEXT];
+		double share = t->calls ? (double)t->blocking_calls / (double)t->calls : NAN;
+		fprintf(page->out, "  %s  %-23s %9s %9s %11s %6s %8s\n", dir_words[t->dir],
+			tfh_fmt_cut(name, sizeof(name), t->fn, page->style.wide ? 512 : 23),
+			tfh_fmt_mean(calls, t->calls_per_step),
+			tfh_fmt_bytes(bytes, t->bytes_per_step), tfh_fmt_rate(rate, t->bytes_per_s),
+			t->pageable < 0 ? TFH_NOT_MEASURED
+			: t->pageable	? "no"
+					: "yes",
+			tfh_fmt_share(blocks, share));
+		if (t->where && *t->where)
+			fprintf(page->out, "       %s\n", t->where);
+	}
+	more(page, r->n_transfers);
+}
+
+/* ---- advice ---- */
+
+void tfh_text_advice(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+
+	if (!r->n_advice)
+		return;
+	fprintf(page->out, "\n%sADVICE%s\n", tfh_tint(page, TFH_BOLD), tfh_tint(page, TFH_PLAIN));
+	for (uint32_t i = 0; i < r->n_advice; i++) {
+		const struct tfh_advice *a = &r->advice[i];
+		char first[16], line[1024], factor[TFH_TEXT], gain[48] = "";
+		if (!isnan(a->gain))
+			snprintf(gain, sizeof(gain), " Up to %s faster.",
+				 tfh_fmt_factor(factor, a->gain));
+		snprintf(first, sizeof(first), "  %u ", i + 1);
+		snprintf(line, sizeof(line), "%s%s%s%s", a->finding,
+			 a->evidence && *a->evidence ? " " : "", a->evidence ? a->evidence : "",
+			 gain);
+		tfh_wrap(page, first, "    ", line);
+		if (a->todo && *a->todo)
+			tfh_wrap(page, "    ", "    ", a->todo);
+	}
+}
+
+/* ---- how good the data is ---- */
+
+static const char *gpu_times_words(const char *how)
+{
+	if (how && !strcmp(how, "cupti"))
+		return "CUPTI";
+	if (how && !strcmp(how, "imported"))
+		return "from the imported trace";
+	return "none, host calls only";
+}
+
+void tfh_text_data(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+	const struct tfh_quality *q = &r->quality;
+	char line[1024], events[TFH_TEXT], dropped[TFH_TEXT], a[TFH_TEXT], overhead[64] = "",
+									   steps[160] = "";
+
+	if (!isnan(q->overhead_share))
+		snprintf(overhead, sizeof(overhead), "; recording cost %s of the run (estimate)",
+			 tfh_fmt_share(a, q->overhead_share));
+	if (tfh_step_clock_name(r->steps.clock))
+		snprintf(steps, sizeof(steps), "; steps told apart by %s%s%.80s",
+			 tfh_step_clock_name(r->steps.clock),
+			 r->steps.clock_name && *r->steps.clock_name ? " " : "",
+			 r->steps.clock_name ? r->steps.clock_name : "");
+	snprintf(line, sizeof(line),
+		 "%s events; %s dropped; %u of %u file%s complete; GPU times: %s (tier %c)%s; "
+		 "clock: %s%s",
+		 tfh_fmt_count(events, q->events), tfh_fmt_count(dropped, q->dropped),
+		 q->files_complete, q->files, q->files == 1 ? "" : "s",
+		 gpu_times_words(q->gpu_times), r->verdict.tier, steps,
+		 q->clock ? q->clock : TFH_NOT_MEASURED, overhead);
+	fputc('\n', page->out);
+	char first[64];
+	snprintf(first, sizeof(first), "%sDATA%s   ", tfh_tint(page, TFH_BOLD),
+		 tfh_tint(page, TFH_PLAIN));
+	tfh_wrap(page, first, "       ", line);
+	if (q->unhooked) {
+		fprintf(page->out,
+			"       %s driver function%s the job looked up %s not recorded: tfhook "
+			"info\n",
+			tfh_fmt_count(a, q->unhooked), q->unhooked == 1 ? "" : "s",
+			q->unhooked == 1 ? "is" : "are");
+	}
+	if (q->unattributed_share > 0.05)
+		fprintf(page->out, "       %s of step time could not be attributed to anything\n",
+			tfh_fmt_share(a, q->unattributed_share));
+	if (q->holes)
+		fprintf(page->out,
+			"       records are missing in %u place%s; steps there are not judged\n",
+			q->holes, q->holes == 1 ? "" : "s");
+}

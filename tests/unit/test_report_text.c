@@ -1,0 +1,176 @@
+/* The text report: the verdict and its evidence come first, no line of the first screen passes 80
+ * columns, what was not measured is never printed as a number, and percentages add to 100. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "report_fixture.h"
+
+static void print_text(FILE *out, const struct tfh_result *r)
+{
+	struct tfh_style style = {0};
+
+	tfh_report_text(out, r, &style);
+}
+
+static void print_verdict(FILE *out, const struct tfh_result *r)
+{
+	struct tfh_style style = {0};
+
+	tfh_report_verdict(out, r, &style, "tfhook: ");
+}
+
+static void lines_fit(const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		if (len > 80)
+			fail_msg("%zu columns: %.*s", len, (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
+static void verdict_first(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	char *text = fixture_print(print_text, &r);
+	const char *begin =
+		"tfhook report   train.py   8 ranks, 2 hosts   2,140 steps   6m12s   2025-11-20\n\n"
+		"INPUT-BOUND (high)   input.map   41 % of training time\n"
+		"  the training loop waits 71.6 ms of a 174 ms step";
+
+	if (getenv("TFH_SHOW"))
+		puts(text);
+	assert_int_equal(strncmp(text, begin, strlen(begin)), 0);
+	assert_non_null(strstr(text, "  without it 102 ms per step (1.70x faster)\n"));
+	lines_fit(text);
+	free(text);
+}
+
+/* The step table's shares are of the columns shown and add to 100 in every row. */
+static void rows_add_up(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	char *text = fixture_print(print_text, &r);
+	const char *row = strstr(text, "  input-bound ");
+	int input, transfer, compute, host;
+	double share;
+
+	assert_non_null(row);
+	assert_int_equal(sscanf(row, " input-bound 2,098 175 ms 302 ms %lf%% %d%% %d%% %d%% %d%%",
+				&share, &input, &transfer, &compute, &host),
+			 5);
+	assert_int_equal(input + transfer + compute + host, 100);
+	assert_non_null(strstr(text, "  compute          79.0 ms  45 %"));
+	free(text);
+}
+
+/* No zeros for what is unknown: a rate, a kernel's time, pinned-ness. */
+static void unknown_is_not_zero(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	char *text = fixture_print(print_text, &r);
+	const char *d2h = strstr(text, "D2H  cuMemcpyDtoH_v2");
+
+	assert_non_null(d2h);
+	assert_non_null(strstr(d2h, "n/a"));
+	assert_non_null(strstr(text, "no copies                      n/a       n/a"));
+	assert_null(strstr(text, " 0.00"));
+	assert_null(strstr(text, "nan"));
+	free(text);
+}
+
+/* A job that was killed: the calls in flight stand above the verdict. */
+static void in_flight_is_shown(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+
+	r.end = TFH_END_SIGNAL;
+	r.end_code = 9;
+	fixture_in_flight = 1;
+	char *text = fixture_print(print_text, &r);
+	const char *end = strstr(
+		text,
+		"ENDED BY SIGNAL 9 (Killed)\n"
+		"  in flight: cuCtxSynchronize stream 7 on thread 4711 (python3), for 12.3 s\n");
+	assert_non_null(end);
+	assert_true(end < strstr(text, "INPUT-BOUND"));
+	free(text);
+	fixture_in_flight = 0;
+}
+
+/* Without a verdict the report says what is missing and what would give one; no share, no gain. */
+static void no_verdict(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+
+	r.verdict = (struct tfh_verdict){.cls = TFH_CLASS_UNCLASSIFIED,
+					 .cause = TFH_CAUSE_NONE,
+					 .share = NAN,
+					 .confidence = TFH_CONFIDENCE_NONE,
+					 .tier = 'C',
+					 .missing = "only 3 steps were recorded",
+					 .missing_do = "let it run for 20 steps or more"};
+	r.n_whatif = r.n_advice = 0;
+	char *text = fixture_print(print_text, &r);
+	assert_non_null(strstr(text, "\nUNCLASSIFIED\n  missing: only 3 steps were recorded\n"
+				     "  to get a verdict: let it run for 20 steps or more\n"));
+	assert_null(strstr(text, "faster"));
+	lines_fit(text);
+	free(text);
+}
+
+static void short_verdict(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	char *text = fixture_print(print_verdict, &r);
+	unsigned lines = 0;
+
+	for (const char *p = text; *p; p = strchr(p, '\n') + 1) {
+		assert_int_equal(strncmp(p, "tfhook: ", 8), 0);
+		lines++;
+	}
+	assert_in_range(lines, 2, 5);
+	lines_fit(text);
+	free(text);
+}
+
+/* A result with nothing in it prints without a crash and without tables. */
+static void empty_result(void **state)
+{
+	(void)state;
+	struct tfh_result r;
+
+	memset(&r, 0, sizeof(r));
+	r.verdict.cls = TFH_CLASS_UNCLASSIFIED;
+	r.verdict.cause = TFH_CAUSE_NONE;
+	r.verdict.share = NAN;
+	r.verdict.tier = 'C';
+	r.end = TFH_END_NONE;
+	r.steps.clock = TFH_STEP_CLOCK_NONE;
+	char *text = fixture_print(print_text, &r);
+	assert_null(strstr(text, "WHERE A MEDIAN STEP GOES"));
+	assert_null(strstr(text, "STEPS  "));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(verdict_first),       cmocka_unit_test(rows_add_up),
+		cmocka_unit_test(unknown_is_not_zero), cmocka_unit_test(in_flight_is_shown),
+		cmocka_unit_test(no_verdict),	       cmocka_unit_test(short_verdict),
+		cmocka_unit_test(empty_result),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
