@@ -72,7 +72,7 @@ static inline void test_path(char *path, size_t size, const char *name)
 	snprintf(path, size, "%s/tft-%d-%s", test_dir(), (int)getpid(), name);
 }
 
-static inline struct tft_head test_head(void)
+static inline struct tft_head sample_head(void)
 {
 	return (struct tft_head){.pid = 4711,
 				 .ppid = 4710,
@@ -97,7 +97,7 @@ static inline struct tft_head test_head(void)
 
 static inline struct tft_writer *new_file(const char *path)
 {
-	struct tft_head head = test_head();
+	struct tft_head head = sample_head();
 	struct tft_writer *w;
 
 	unlink(path);

@@ -243,7 +243,7 @@ static void test_refused(void **state)
 
 static void test_sketch(void **state)
 {
-	struct tft_head head = test_head();
+	struct tft_head head = sample_head();
 	struct tft_writer *w = new_file(path);
 	struct tft_batch b[2] = {{in, 300, 1, 1, 0}, {in + 300, 300, 2, 2, 0}};
 	const struct tft_sketch *s;
