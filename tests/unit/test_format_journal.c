@@ -1,0 +1,388 @@
+/* What a dead process left in its journal is read back exactly once: records of rings and staging that are in no
+ * segment yet become one more segment, with the calls in flight and the sums not yet published; a second salvage finds
+ * nothing; the journal and the segments stay as they are. A living process is left alone.
+ */
+#include "format_fixture.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "format/journal.h"
+
+#define RINGS 2
+
+static char dir[4096], path[4200];
+
+struct fake {
+	uint8_t *map;
+	size_t size;
+	struct tft_journal *j;
+	struct tft_staging *staging;
+	struct tfh_rec *staged;
+	struct tft_ring *ring[RINGS];
+	uint64_t t;
+};
+
+static struct tfh_rec truth[RINGS][4000];
+
+static void put_records(struct fake *f, uint32_t ring, uint32_t n)
+{
+	struct tft_ring *r = f->ring[ring];
+	struct tfh_rec *records = (struct tfh_rec *)(f->map + r->records_off);
+
+	for (uint32_t i = 0; i < n; i++, r->head++) {
+		call_record(&records[r->head & r->mask], &f->t, (uint32_t)r->head);
+		truth[ring][r->head] = records[r->head & r->mask];
+	}
+}
+
+static struct tft_staged *stage(struct fake *f, uint32_t ring, uint32_t n, bool move_tail)
+{
+	struct tft_ring *r = f->ring[ring];
+	struct tfh_rec *records = (struct tfh_rec *)(f->map + r->records_off);
+	struct tft_staged *b = &f->staging->batch[f->staging->n_batches++];
+
+	*b = (struct tft_staged){r->tail, r->thread, r->tid, f->staging->used, n};
+	for (uint32_t i = 0; i < n; i++)
+		f->staged[f->staging->used++] = records[(r->tail + i) & r->mask];
+	if (move_tail)
+		r->tail += n;
+	return b;
+}
+
+/* A journal as a recorder lays it out, of a process that is dead. */
+static void make_journal(struct fake *f)
+{
+	uint64_t slots, head, staging, records;
+	uint64_t size = tft_journal_plan(&slots, &head, &staging, &records);
+	uint64_t rings = size;
+	struct tft_head h = sample_head();
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	int boot = open("/proc/sys/kernel/random/boot_id", O_RDONLY);
+
+	memset(f, 0, sizeof(*f));
+	f->size = size + RINGS * (TFT_RING_HEADER + TFT_RING_SMALL);
+	assert_int_equal(ftruncate(fd, (off_t)f->size), 0);
+	f->map = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(f->map, MAP_FAILED);
+	close(fd);
+	f->j = (struct tft_journal *)f->map;
+	*f->j = (struct tft_journal){.version = TFT_JOURNAL_VERSION,
+				     .header_bytes = TFT_JOURNAL_HEADER,
+				     .slots_off = slots,
+				     .head_off = head,
+				     .staging_off = staging,
+				     .pid = 0x7ffffff0,
+				     .process_start = 1,
+				     .flags = TFT_JF_LOCKED,
+				     .tick_hz = 1000000000,
+				     .start = {1000, 2000, 3000},
+				     .state = TFT_JOURNAL_RUNNING,
+				     .slot_count = RINGS + 1,
+				     .heartbeat_ns = 10000000,
+				     .clock_n = 1,
+				     .clock = {{9000000, 9001000, 9002000}, {0}},
+				     .prefix = "r3.node7.4711"};
+	snprintf(f->j->run_dir, sizeof(f->j->run_dir), "%s", dir);
+	ssize_t n = boot < 0 ? 0 : read(boot, f->j->boot_id, 36);
+	f->j->boot_id[n > 0 ? n : 0] = '\0';
+	close(boot);
+	f->j->head_bytes = (uint32_t)tft_head_pack(&h, f->map + head, TFT_JOURNAL_HEAD_CAP);
+	assert_true(f->j->head_bytes <= TFT_JOURNAL_HEAD_CAP);
+	f->staging = (struct tft_staging *)(f->map + staging);
+	f->staging->records_off = records;
+	f->staging->capacity = TFT_STAGING_RECORDS;
+	f->staged = (struct tfh_rec *)(f->map + records);
+	struct tft_slot *slot = (struct tft_slot *)(f->map + slots);
+	for (uint32_t i = 0; i < RINGS; i++) {
+		f->ring[i] = (struct tft_ring *)(f->map + rings);
+		slot[i] = (struct tft_slot){rings, TFT_RING_HEADER + TFT_RING_SMALL};
+		f->ring[i]->records_off = rings + TFT_RING_HEADER;
+		f->ring[i]->mask = TFT_RING_SMALL / sizeof(struct tfh_rec) - 1;
+		f->ring[i]->thread = i + 1;
+		f->ring[i]->tid = 100 + i;
+		f->ring[i]->state = TFT_RING_ACTIVE;
+		rings += TFT_RING_HEADER + TFT_RING_SMALL;
+	}
+	slot[RINGS] = (struct tft_slot){f->size - 64, 1}; /* one that lies */
+	f->t = 5000;
+	f->j->magic = TFT_JOURNAL_MAGIC;
+}
+
+static void write_segment(const char *name, const struct tft_batch *b, uint32_t n)
+{
+	char file[8300];
+
+	snprintf(file, sizeof(file), "%s/%s", dir, name);
+	struct tft_writer *w = new_file(file);
+	assert_int_equal(tft_write_events(w, b, n, 0), 0);
+	assert_int_equal(tft_writer_finish(w, false), 0);
+}
+
+static void clear_dir(void)
+{
+	char file[8300];
+	struct dirent *e;
+	DIR *d = opendir(dir);
+
+	while (d && (e = readdir(d))) {
+		snprintf(file, sizeof(file), "%s/%s", dir, e->d_name);
+		if (e->d_name[0] != '.')
+			unlink(file);
+	}
+	if (d)
+		closedir(d);
+}
+
+static uint64_t hash_file(const char *name)
+{
+	FILE *f = fopen(name, "r");
+	uint64_t h = 1;
+
+	assert_non_null(f);
+	for (int c; (c = getc(f)) != EOF;)
+		h = h * 31 + (uint64_t)c;
+	fclose(f);
+	return h;
+}
+
+static void test_exactly_once(void **state)
+{
+	struct fake f;
+	struct tft_salvaged got;
+	struct tfh_err err;
+	char first[8300];
+
+	(void)state;
+	clear_dir();
+	make_journal(&f);
+	/* thread 1: 0..299 written; 200..449 staged; 350..1299 in the ring, around its end; thread 2: all written */
+	put_records(&f, 0, 900);
+	put_records(&f, 1, 50);
+	struct tft_batch b[2] = {{truth[0], 300, 1, 100, 0}, {truth[1], 50, 2, 101, 0}};
+	write_segment("r3.node7.4711.0.tft", b, 1);
+	write_segment("r3.node7.4711.1.tft", b + 1, 1);
+	f.ring[0]->tail = 200;
+	stage(&f, 0, 150, true);
+	stage(&f, 0, 100, false);
+	put_records(&f, 0, 400);
+	f.ring[1]->dropped = 7;
+	f.ring[1]->drop_seen = 4;
+	f.ring[0]->open[0] = (struct tft_open_slot){.t_begin = 4000, .arg = 77, .stage = 3, .fn = 5};
+	f.ring[1]->open[1] = (struct tft_open_slot){.t_begin = 6000, .fn = 6};
+	f.ring[1]->agg[9] = (struct tft_agg_slot){4, 12, 100, 900, 500, 300, 90};
+	uint64_t before = hash_file(path);
+	snprintf(first, sizeof(first), "%s/r3.node7.4711.0.tft", dir);
+	uint64_t segment_before = hash_file(first);
+
+	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), 0);
+	assert_int_equal(got.records, 1000 + 2 + 1);
+	assert_int_equal(got.torn, 0);
+	assert_int_equal(got.open, 2);
+	assert_int_equal(got.known, 100 + 50);
+	assert_non_null(strstr(got.path, "r3.node7.4711.2.tft"));
+	assert_int_equal(hash_file(path), before);
+	assert_int_equal(hash_file(first), segment_before);
+
+	/* the union of all segments holds every record once */
+	static uint8_t seen[RINGS][4000];
+	uint32_t open = 0, agg = 0, losses = 0;
+	memset(seen, 0, sizeof(seen));
+	for (uint32_t k = 0; k < 3; k++) {
+		struct tft_reader *r;
+		char name[8300];
+		snprintf(name, sizeof(name), "%s/r3.node7.4711.%u.tft", dir, k);
+		assert_int_equal(tft_open(name, &r, &err), 0);
+		assert_false(tft_clean_end(r));
+		for (uint32_t i = 0; i < tft_chunk_count(r); i++) {
+			struct tft_events *ev;
+			struct tft_cursor c;
+			struct tfh_rec rec;
+			losses += tft_chunk(r, i)->type == TFT_LOSS;
+			if (tft_chunk(r, i)->type != TFT_EVNT)
+				continue;
+			assert_int_equal(tft_events_open(r, i, &ev, &err), 0);
+			for (uint32_t q = 0; q < tft_run_count(ev); q++) {
+				const struct tft_run *run = tft_run(ev, q);
+				uint64_t number = run->first;
+				tft_cursor_init(&c, ev, q);
+				for (; tft_next(&c, &rec); number++) {
+					if (rec.kind == TFT_OPEN) {
+						assert_int_equal(run->thread, TFT_THREAD_SALVAGE);
+						assert_int_equal(rec.w[1], 99 + rec.ctx);
+						assert_int_equal(rec.t_end, 9000000 + 999000);
+						open++;
+						continue;
+					}
+					if (rec.kind == TFT_AGG) {
+						assert_int_equal(number, 50);
+						assert_int_equal(rec.stream, 4);
+						assert_int_equal(rec.ctx, 12);
+						assert_int_equal(rec.w[0], 500);
+						agg++;
+						continue;
+					}
+					assert_memory_equal(&rec, &truth[run->thread - 1][number], sizeof(rec));
+					assert_int_equal(seen[run->thread - 1][number]++, 0);
+				}
+			}
+			tft_events_close(ev);
+		}
+		tft_close(r);
+	}
+	for (uint32_t i = 0; i < 1300; i++)
+		assert_int_equal(seen[0][i], 1);
+	for (uint32_t i = 0; i < 50; i++)
+		assert_int_equal(seen[1][i], 1);
+	assert_int_equal(open, 2);
+	assert_int_equal(agg, 1);
+	assert_int_equal(losses, 1);
+
+	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), 0);
+	assert_int_equal(got.records, 0);
+	assert_string_equal(got.path, "");
+	assert_int_equal(tft_salvage(path, NULL, TFT_SALVAGE_UNLINK, &got, &err), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	munmap(f.map, f.size);
+}
+
+static void test_without_segments_or_head(void **state)
+{
+	struct fake f;
+	struct tft_salvaged got;
+	struct tfh_err err;
+	struct tft_reader *r;
+
+	(void)state;
+	clear_dir();
+	make_journal(&f);
+	put_records(&f, 0, 10);
+	/* one record was half written when the machine went down */
+	((struct tfh_rec *)(f.map + f.ring[0]->records_off))[4].seq = 99;
+	f.j->head_bytes = 0;
+	snprintf(f.j->host, sizeof(f.j->host), "node7");
+	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), 0);
+	assert_int_equal(got.records, 9);
+	assert_int_equal(got.torn, 1);
+	assert_int_equal(tft_open(got.path, &r, &err), 0);
+	assert_string_equal(tft_head(r)->host, "node7");
+	tft_close(r);
+	/* set-up and finished journals hold nothing */
+	clear_dir();
+	f.j->state = TFT_JOURNAL_FINISHED;
+	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), 0);
+	assert_string_equal(got.path, "");
+	f.j->magic = 0;
+	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), -EAGAIN);
+	f.j->magic = TFT_JOURNAL_MAGIC;
+	f.j->version = 9;
+	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), -EPROTO);
+	munmap(f.map, f.size);
+}
+
+static void test_life(void **state)
+{
+	struct fake f;
+	struct tft_salvaged got;
+	struct tfh_err err;
+	struct tft_view *v;
+	int ready[2], end[2];
+	char c, other[8300];
+
+	(void)state;
+	clear_dir();
+	make_journal(&f);
+	put_records(&f, 0, 10);
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(end), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+		int fd = open(path, O_RDWR);
+		if (fcntl(fd, F_SETLK, &lock) < 0 || write(ready[1], "x", 1) != 1 || read(end[0], &c, 1) != 1)
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	assert_int_equal(tft_view_open(path, &v, &err), 0);
+	assert_int_equal(tft_view_life(v), TFT_ALIVE);
+	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), -EBUSY);
+	assert_int_equal(tft_salvage(path, NULL, TFT_SALVAGE_SNAPSHOT, &got, &err), -EINVAL);
+	snprintf(other, sizeof(other), "%s", test_dir());
+	assert_int_equal(tft_salvage(path, other, TFT_SALVAGE_SNAPSHOT, &got, &err), 0);
+	assert_int_equal(got.records, 10);
+	unlink(got.path);
+	assert_int_equal(tft_journal_control(path, TFT_CTL_STOP | TFT_CTL_FLUSH, 0, 20, &err), 0);
+	assert_int_equal(f.j->control, 20ull << 32 | TFT_CTL_STOP | TFT_CTL_FLUSH);
+	assert_int_equal(tft_journal_control(path, 0, TFT_CTL_STOP, 0, &err), 0);
+	assert_int_equal(f.j->control, 20ull << 32 | TFT_CTL_FLUSH);
+	assert_int_equal(write(end[1], "x", 1), 1);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(tft_view_life(v), TFT_DEAD);
+	/* without locks: pid and start time, then the heartbeat */
+	f.j->flags = 0;
+	assert_int_equal(tft_view_life(v), TFT_DEAD);
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	f.j->heartbeat_ns = (uint64_t)ts.tv_sec * 1000000000ull;
+	assert_int_equal(tft_view_life(v), TFT_ALIVE);
+	/* another boot */
+	f.j->boot_id[0] ^= 1;
+	assert_int_equal(tft_view_life(v), TFT_ELSEWHERE);
+	snprintf(f.j->host, sizeof(f.j->host), "some-other-host");
+	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), -EXDEV);
+	assert_non_null(strstr(err.text, "some-other-host"));
+	tft_view_close(v);
+	munmap(f.map, f.size);
+}
+
+/* Every byte of the header pages may lie. */
+static void test_hostile(void **state)
+{
+	struct fake f;
+	struct tft_salvaged got;
+
+	(void)state;
+	for (uint32_t i = 0; i < 60; i++) {
+		clear_dir();
+		make_journal(&f);
+		put_records(&f, 0, 600);
+		put_records(&f, 1, 40);
+		stage(&f, 0, 100, true);
+		uint8_t *at[] = {f.map + 16, (uint8_t *)f.ring[0], (uint8_t *)f.staging, f.map + f.j->slots_off,
+				 f.map + f.j->head_off};
+		for (uint32_t k = 0; k < 6; k++) {
+			uint64_t lie = below(4) ? rnd() >> below(64) : UINT64_MAX;
+			memcpy(at[below(5)] + below(24) * 8, &lie, 8);
+		}
+		f.j->flags = TFT_JF_LOCKED;
+		f.j->version = TFT_JOURNAL_VERSION;
+		f.j->header_bytes = TFT_JOURNAL_HEADER;
+		f.j->state = TFT_JOURNAL_RUNNING;
+		tft_salvage(path, dir, 0, &got, NULL);
+		munmap(f.map, f.size);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exactly_once),
+		cmocka_unit_test(test_without_segments_or_head),
+		cmocka_unit_test(test_life),
+		cmocka_unit_test(test_hostile),
+	};
+
+	test_path(dir, sizeof(dir), "journal.d");
+	test_path(path, sizeof(path), "journal");
+	mkdir(dir, 0755);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	clear_dir();
+	rmdir(dir);
+	unlink(path);
+	return failed;
+}
