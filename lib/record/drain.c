@@ -188,7 +188,10 @@ uint32_t tfh_drain(bool force)
 		struct tfh_rec *records;
 		struct tft_ring *ring = tfh_cold_at(i, &records);
 
+		if (!tfh_cold_claim(ring))
+			continue;
 		moved += drain_ring(ring, records, true, &blocked);
+		tfh_cold_release(ring);
 	}
 	for (uint32_t i = 0; i < n && !blocked; i++) {
 		struct tft_ring *ring = tfh_journal_ring(j, i);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -129,8 +130,13 @@ int tfh_process_check(void)
 	}
 	if (__atomic_load_n(&page_state, __ATOMIC_ACQUIRE) == 2)
 		return 0;
-	if (!__atomic_compare_exchange_n(&page_state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return none == 2 ? 0 : -EAGAIN;
+	if (!__atomic_compare_exchange_n(&page_state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		/* The first thread needs some 100 us for it, once in the process' life; a call lost would be
+		 * worse. Bounded, because that thread may have been stopped. */
+		for (int i = 0; i < 1000 && __atomic_load_n(&page_state, __ATOMIC_ACQUIRE) == 1; i++)
+			sched_yield();
+		return __atomic_load_n(&page_state, __ATOMIC_ACQUIRE) == 2 ? 0 : -EAGAIN;
+	}
 	tfh_clock_init(NULL);
 	tfh_clock_read_pair(&tfh_p.first_pair);
 	if (!make_generation()) {

@@ -95,6 +95,9 @@ struct tft_ring *tfh_cold_ring(struct tfh_rec **records);
 uint32_t tfh_cold_count(void);
 struct tft_ring *tfh_cold_at(uint32_t i, struct tfh_rec **records);
 bool tfh_ring_is_cold(const struct tft_ring *ring);
+/* Who claims a cold ring may move its records: its thread into the journal's ring, or the flusher into staging. */
+bool tfh_cold_claim(const struct tft_ring *ring);
+void tfh_cold_release(const struct tft_ring *ring);
 /* In a forked child: the parent's calls are not the child's. */
 void tfh_cold_forget(void);
 

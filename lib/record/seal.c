@@ -79,8 +79,16 @@ static void collect_losses(void)
 			 __atomic_load_n(&tfh_p.beyond_last, __ATOMIC_RELAXED));
 	for (uint32_t i = 0; i < tfh_cold_count(); i++) {
 		struct tfh_rec *records;
+		struct tft_ring *ring = tfh_cold_at(i, &records);
 
-		ring_loss(tfh_cold_at(i, &records));
+		/* Claimed until settled: its thread takes its counts along when it moves. */
+		if (ring->dropped != ring->drop_seen && tfh_cold_claim(ring)) {
+			uint32_t n_before = losses.n;
+
+			ring_loss(ring);
+			if (losses.n == n_before)
+				tfh_cold_release(ring);
+		}
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct tft_ring *ring = tfh_journal_ring(j, i);
@@ -99,11 +107,20 @@ static uint64_t losses_sum(void)
 	return sum;
 }
 
+/* Also after a failure to write, then without settling. */
+static void release_cold(void)
+{
+	for (uint32_t i = 0; i < losses.n; i++)
+		if (losses.of[i].ring && tfh_ring_is_cold(losses.of[i].ring))
+			tfh_cold_release(losses.of[i].ring);
+}
+
 static void settle_losses(void)
 {
 	for (uint32_t i = 0; i < losses.n; i++)
 		if (losses.of[i].ring)
 			__atomic_store_n(&losses.of[i].ring->drop_seen, losses.of[i].seen, __ATOMIC_RELEASE);
+	release_cold();
 	tfh_f.beyond_seen = losses.beyond;
 	tfh_p.journal.head->dropped += losses_sum();
 	losses.n = 0;
@@ -162,6 +179,7 @@ static int write_staged(uint64_t dropped)
 	tfh_p.journal.head->events_written += s->used;
 	tfh_p.journal.head->bytes_written += tft_writer_bytes(tfh_f.seg.writer) - before;
 	/* The write has returned: the copies here have done their work. */
+	__atomic_store_n(&s->epoch, s->epoch + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->n_batches, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
 	return 0;
@@ -211,6 +229,7 @@ int tfh_seal(void)
 	if (!err)
 		err = write_all();
 	if (err) {
+		release_cold();
 		if (tfh_f.seg.writer)
 			tft_writer_rewind(tfh_f.seg.writer);
 		pause_writing(err, now_ns);

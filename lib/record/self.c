@@ -62,6 +62,24 @@ static void ring_retire(struct tft_ring *ring)
 	__atomic_store_n(&ring->state, TFT_RING_RETIRED, __ATOMIC_RELEASE);
 }
 
+/* What a cold ring still holds goes into the thread's new ring, where it survives the process. */
+static void move_cold(struct tft_ring *old, const struct tfh_rec *from, struct tft_ring *ring, struct tfh_rec *to)
+{
+	if (!tfh_cold_claim(old))
+		return; /* the flusher is moving them */
+	if (ring->head - old->tail <= ring->mask + 1ull) {
+		for (uint64_t n = old->tail; n != ring->head; n++)
+			to[n & ring->mask] = from[n & old->mask];
+		ring->first = ring->tail = old->tail;
+		old->tail = ring->head;
+	}
+	ring->dropped = old->dropped - old->drop_seen;
+	ring->drop_first = old->drop_first;
+	ring->drop_last = old->drop_last;
+	old->drop_seen = old->dropped;
+	tfh_cold_release(old);
+}
+
 /* Fills the header of a fresh ring and makes it the thread's own; open calls and running totals move along. */
 static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_rec *records, uint32_t mask)
 {
@@ -81,13 +99,15 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 		memcpy(ring->agg, old->agg, sizeof(ring->agg));
 		for (int i = 0; i < TFT_AGG_SLOTS; i++)
 			old->agg[i].stage = 0;
+		if (tfh_ring_is_cold(old))
+			move_cold(old, self->records, ring, records);
 	}
-	__atomic_store_n(&ring->state, TFT_RING_ACTIVE, __ATOMIC_RELEASE);
 	self->ring = ring;
 	self->records = records;
 	self->mask = mask;
-	self->tail_cache = self->head;
+	self->tail_cache = ring->tail;
 	self->generation = *tfh_generation;
+	__atomic_store_n(&ring->state, TFT_RING_ACTIVE, __ATOMIC_RELEASE);
 	if (old)
 		ring_retire(old);
 }
@@ -174,7 +194,8 @@ static bool thread_ring(struct tfh_self *self)
 		return tfh_own_ring(self);
 	if (!tfh_own_ring(self))
 		thread_arm();
-	if (hot ? ring_in_journal(self, false) : ring_in_memory(self))
+	/* A large ring takes over all that a cold one may hold. */
+	if (hot ? ring_in_journal(self, self->head != 0) || ring_in_journal(self, false) : ring_in_memory(self))
 		return true;
 	self->retry = now + RETRY_TICKS;
 	if (hot)

@@ -3,6 +3,7 @@
 #include "record/flusher.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -146,15 +147,29 @@ static int set_up(void)
 	return 0;
 }
 
+/*
+ * What is recorded meanwhile would lie in plain memory and die with the process, so other threads' first copies and
+ * launches wait for the one that starts: 1 to 3 ms once, at most 10. Then they go on with their rings in memory.
+ */
+static void wait_for_starter(void)
+{
+	int64_t end = tfh_clock_ns(CLOCK_MONOTONIC) + 10000000;
+
+	while (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY &&
+	       tfh_clock_ns(CLOCK_MONOTONIC) < end)
+		sched_yield();
+}
+
 void tfh_start(void)
 {
 	uint32_t none = TFH_START_NOT;
 	int status;
 
-	/* Other threads go on with their rings in memory until this is done. */
 	if (!__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_RELAXED))
+					 __ATOMIC_RELAXED)) {
+		wait_for_starter();
 		return;
+	}
 	status = set_up();
 	if (status) {
 		__atomic_store_n(&tfh_p.start_state, TFH_START_FAILED, __ATOMIC_RELEASE);

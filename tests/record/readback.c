@@ -1,8 +1,9 @@
 /*
  * Reads everything that synth recorded into a directory and compares it with the shared page of counts:
  *
- *	readback [-k] PAGE FILE.tft...
+ *	readback [-k] PAGE DIR
  *
+ * Left-over journals of DIR are salvaged first, as `tfhook repair` does.
  * Every published record must be there exactly once with its words intact, in order per thread, and the losses written
  * must equal those counted. -k: the process was killed, so one call per thread may be between publication and count.
  * Prints one line of totals; exit 1 on any difference.
@@ -12,10 +13,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "base/fn.h"
+#include "format/journal.h"
 #include "format/tft_read.h"
 #include "format/tft_write.h"
 
@@ -117,6 +121,47 @@ static void read_file(const char *path)
 	tft_close(r);
 }
 
+static bool ends_in(const char *name, const char *end)
+{
+	size_t n = strlen(name), m = strlen(end);
+
+	return n > m && !strcmp(name + n - m, end);
+}
+
+static void each_file(const char *dir, const char *end, void (*f)(const char *path))
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	char path[8192];
+
+	while (d && (e = readdir(d))) {
+		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+		if (ends_in(e->d_name, end))
+			f(path);
+	}
+	if (d)
+		closedir(d);
+}
+
+static void salvage(const char *path)
+{
+	struct tft_salvaged result;
+	struct tfh_err err = {0};
+
+	int code = tft_salvage(path, NULL, TFT_SALVAGE_UNLINK, &result, &err);
+
+	if (code == -EAGAIN) /* killed before its first record */
+		return;
+	if (code) {
+		fprintf(stderr, "%s\n", err.text);
+		broken++;
+		return;
+	}
+	broken += result.torn;
+	printf("salvaged %llu known %llu open %u\n", (unsigned long long)result.records,
+	       (unsigned long long)result.known, result.open);
+}
+
 int main(int argc, char **argv)
 {
 	bool killed = argc > 1 && !strcmp(argv[1], "-k");
@@ -134,8 +179,8 @@ int main(int argc, char **argv)
 	seen = calloc(threads, sizeof(*seen));
 	if (c == MAP_FAILED || !seen)
 		return 2;
-	for (int i = 2; i < argc; i++)
-		read_file(argv[i]);
+	each_file(argv[2], ".journal", salvage);
+	each_file(argv[2], ".tft", read_file);
 	for (unsigned i = 0; i < threads; i++) {
 		published += c[i].published;
 		dropped += c[i].dropped;
