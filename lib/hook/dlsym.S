@@ -8,9 +8,12 @@
 	.text
 
 	.globl	dlsym
+	.globl	tfh_dlsym
+	.hidden	tfh_dlsym
 	.type	dlsym, @function
 	.p2align 4
 dlsym:
+tfh_dlsym:
 	.cfi_startproc
 	endbr64
 	pushq	%rdi
@@ -35,9 +38,12 @@ dlsym:
 	.size	dlsym, .-dlsym
 
 	.globl	dlvsym
+	.globl	tfh_dlvsym
+	.hidden	tfh_dlvsym
 	.type	dlvsym, @function
 	.p2align 4
 dlvsym:
+tfh_dlvsym:
 	.cfi_startproc
 	endbr64
 	pushq	%rdi
@@ -66,9 +72,12 @@ dlvsym:
 	.text
 
 	.globl	dlsym
+	.globl	tfh_dlsym
+	.hidden	tfh_dlsym
 	.type	dlsym, %function
 	.p2align 4
 dlsym:
+tfh_dlsym:
 	.cfi_startproc
 	hint	#34
 	stp	x29, x30, [sp, #-48]!
@@ -92,9 +101,12 @@ dlsym:
 	.size	dlsym, .-dlsym
 
 	.globl	dlvsym
+	.globl	tfh_dlvsym
+	.hidden	tfh_dlvsym
 	.type	dlvsym, %function
 	.p2align 4
 dlvsym:
+tfh_dlvsym:
 	.cfi_startproc
 	hint	#34
 	stp	x29, x30, [sp, #-48]!

@@ -8,6 +8,8 @@
 
 #include "record/record.h"
 
+void *tfh_real[TFH_FN_COUNT];
+
 /* ---- libc's own dlvsym, without calling dlvsym: the name is ours -------------------------------------------- */
 
 /* libc's dynamic tables as the loader left them: addresses, except in objects it could not write to. */
@@ -16,7 +18,6 @@ struct tables {
 	const ElfW(Sym) * symbols;
 	const char *strings;
 	const uint32_t *gnu_hash;
-	const ElfW(Half) * versions;
 };
 
 static const void *table_at(ElfW(Addr) base, ElfW(Addr) value)
@@ -35,12 +36,11 @@ static void read_tables(struct tables *t, ElfW(Addr) base, const ElfW(Dyn) * dyn
 			t->strings = table_at(base, d->d_un.d_ptr);
 		else if (d->d_tag == DT_GNU_HASH)
 			t->gnu_hash = table_at(base, d->d_un.d_ptr);
-		else if (d->d_tag == DT_VERSYM)
-			t->versions = table_at(base, d->d_un.d_ptr);
 	}
 }
 
-/* First defined function of that name, whatever its version: all versions of dlsym and dlvsym are one function. */
+/* First defined function of that name, whatever its version: all versions of dlsym and dlvsym are one function. A
+ * variable of that name is passed over: some libraries keep pointers to the driver's functions under their names. */
 static void *table_lookup(const struct tables *t, const char *name)
 {
 	if (!t->symbols || !t->strings || !t->gnu_hash)
@@ -55,8 +55,9 @@ static void *table_lookup(const struct tables *t, const char *name)
 
 	for (; i >= first && i; i++) {
 		const ElfW(Sym) *symbol = &t->symbols[i];
-		bool same = (chain[i - first] | 1) == (hash | 1);
-		if (same && symbol->st_shndx != SHN_UNDEF && !strcmp(t->strings + symbol->st_name, name))
+		bool same = (chain[i - first] | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
+			    ELF64_ST_TYPE(symbol->st_info) == STT_FUNC;
+		if (same && !strcmp(t->strings + symbol->st_name, name))
 			return (void *)(t->base + symbol->st_value);
 		if (chain[i - first] & 1)
 			break;
@@ -68,6 +69,19 @@ static const char *file_of(const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	return slash ? slash + 1 : path ? path : "";
+}
+
+static void *defined_in(const struct dl_phdr_info *info, const char *name)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
+			continue;
+		struct tables t;
+		read_tables(&t, info->dlpi_addr,
+			    (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
+		return table_lookup(&t, name);
+	}
+	return NULL;
 }
 
 struct libc_pair {
@@ -82,22 +96,12 @@ static int find_in_libc(struct dl_phdr_info *info, size_t size, void *data)
 	(void)size;
 	if (strncmp(file, "libc.so", 7) && strncmp(file, "libc-", 5) && strncmp(file, "libdl", 5))
 		return 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
-			continue;
-		struct tables t;
-		read_tables(&t, info->dlpi_addr,
-			    (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
-		if (!pair->dlsym)
-			pair->dlsym = table_lookup(&t, "dlsym");
-		if (!pair->dlvsym)
-			pair->dlvsym = table_lookup(&t, "dlvsym");
-	}
+	if (!pair->dlsym)
+		pair->dlsym = defined_in(info, "dlsym");
+	if (!pair->dlvsym)
+		pair->dlvsym = defined_in(info, "dlvsym");
 	return pair->dlsym && pair->dlvsym;
 }
-
-/* libc's own, for RTLD_NEXT: behind another preload's wrapper it would mean "after that preload". */
-static void *(*libc_dlsym)(void *, const char *);
 
 void *(*tfh_next_dlsym)(void *, const char *);
 void *(*tfh_next_dlvsym)(void *, const char *, const char *);
@@ -106,21 +110,14 @@ void tfh_lookup_init(void)
 {
 	if (tfh_likely(__atomic_load_n(&tfh_next_dlsym, __ATOMIC_ACQUIRE) != NULL))
 		return;
-	/* Base versions of dlsym by machine and glibc; what a second preload exports without versions matches any. */
-	static const char *const version[] = {"GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.34"};
 	struct libc_pair libc = {NULL, NULL};
-	void *next[2] = {NULL, NULL};
+	void *next[2];
 
 	dl_iterate_phdr(find_in_libc, &libc);
-	void *(*look)(void *, const char *, const char *) =
-		(void *(*)(void *, const char *, const char *))libc.dlvsym;
-	for (unsigned i = 0; look && i < sizeof(version) / sizeof(*version); i++) {
-		if (!next[0])
-			next[0] = look(RTLD_NEXT, "dlsym", version[i]);
-		if (!next[1])
-			next[1] = look(RTLD_NEXT, "dlvsym", version[i]);
-	}
-	__atomic_store_n(&libc_dlsym, (void *(*)(void *, const char *))libc.dlsym, __ATOMIC_RELEASE);
+	/* Without a version: with one, glibc passes over what another preload defines without. */
+	void *(*look)(void *, const char *) = (void *(*)(void *, const char *))libc.dlsym;
+	next[0] = look(RTLD_NEXT, "dlsym");
+	next[1] = look(RTLD_NEXT, "dlvsym");
 	__atomic_store_n(&tfh_next_dlvsym,
 			 (void *(*)(void *, const char *, const char *))(next[1] ? next[1] : libc.dlvsym),
 			 __ATOMIC_RELEASE);
@@ -178,10 +175,19 @@ void *tfh_driver_symbol(const char *name)
 	return found;
 }
 
+static bool holds(const struct dl_phdr_info *info, uintptr_t address)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type == PT_LOAD && address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz)
+			return true;
+	}
+	return false;
+}
+
 struct owner {
 	uintptr_t address;
 	const char *file; /* NULL: no object found; "": the program itself */
-	const char *path;
 };
 
 static int find_owner(struct dl_phdr_info *info, size_t size, void *data)
@@ -189,22 +195,37 @@ static int find_owner(struct dl_phdr_info *info, size_t size, void *data)
 	struct owner *owner = data;
 
 	(void)size;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		if (p->p_type == PT_LOAD && owner->address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz) {
-			owner->path = info->dlpi_name ? info->dlpi_name : "";
-			owner->file = file_of(owner->path);
-			return 1;
-		}
-	}
-	return 0;
+	if (holds(info, owner->address))
+		owner->file = file_of(info->dlpi_name);
+	return owner->file != NULL;
 }
 
-static struct owner owner_of(const void *address)
+static const char *file_holding(const void *address)
 {
-	struct owner owner = {(uintptr_t)address, NULL, NULL};
+	struct owner owner = {(uintptr_t)address, NULL};
 	dl_iterate_phdr(find_owner, &owner);
-	return owner;
+	return owner.file;
+}
+
+struct order {
+	uintptr_t address;
+	bool first; /* the address' object was loaded before ours */
+};
+
+static int find_order(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct order *order = data;
+
+	(void)size;
+	order->first = holds(info, order->address);
+	return order->first || holds(info, (uintptr_t)&tfh_real);
+}
+
+bool tfh_loaded_before_us(const void *address)
+{
+	struct order order = {(uintptr_t)address, false};
+	dl_iterate_phdr(find_order, &order);
+	return order.first;
 }
 
 static bool driver_file(const char *file)
@@ -214,26 +235,24 @@ static bool driver_file(const char *file)
 
 bool tfh_in_driver(const void *address)
 {
-	struct owner owner = owner_of(address);
-	return owner.file && driver_file(owner.file);
+	const char *file = file_holding(address);
+	return file && driver_file(file);
 }
 
 bool tfh_in_vendor(const void *address)
 {
 	static const char *const prefix[] = {"libcupti", "libnvidia-", "libcudadebugger", "libtfhook"};
-	struct owner owner = owner_of(address);
+	const char *file = file_holding(address);
 
-	if (!owner.file)
+	if (!file)
 		return false;
 	for (unsigned i = 0; i < sizeof(prefix) / sizeof(*prefix); i++)
-		if (!strncmp(owner.file, prefix[i], strlen(prefix[i])))
+		if (!strncmp(file, prefix[i], strlen(prefix[i])))
 			return true;
-	return driver_file(owner.file);
+	return driver_file(file);
 }
 
 /* ---- real functions ---------------------------------------------------------------------------------------- */
-
-void *tfh_real[TFH_FN_COUNT];
 
 void *tfh_real_find(enum tfh_fn fn)
 {
@@ -270,22 +289,35 @@ void *tfh_ask(enum tfh_ask which)
 }
 
 /*
- * Whom the caller would have reached: another object of the global scope behind us, else its own local scope, which is
- * its object and what that depends on. TensorFlow's wheel defines the driver's names itself and is opened RTLD_LOCAL.
+ * Whom the caller would have reached: its own object if that defines the name, else the first other one that does.
+ * TensorFlow's wheel defines the driver's names and is opened RTLD_LOCAL, so that no dlsym of ours would find them.
  */
-static void *without_us(const char *name, const void *caller, const void *hook)
-{
-	void *found = libc_dlsym ? libc_dlsym(RTLD_NEXT, name) : NULL;
+struct search {
+	const char *name;
+	uintptr_t address; /* the object that holds it is looked at; 0: all but ours */
+	void *found;
+};
 
-	if (!found || found == hook) {
-		struct owner owner = owner_of(caller);
-		void *handle = owner.path ? dlopen(*owner.path ? owner.path : NULL, RTLD_NOLOAD | RTLD_LAZY) : NULL;
-		found = handle ? tfh_next_dlsym(handle, name) : NULL;
-		if (handle)
-			dlclose(handle); /* the caller's own reference keeps it */
-	}
-	dlerror();
-	return found == hook ? NULL : found;
+static int find_definition(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *search = data;
+	bool wanted = search->address ? holds(info, search->address) : !holds(info, (uintptr_t)&tfh_real);
+
+	(void)size;
+	if (wanted)
+		search->found = defined_in(info, search->name);
+	return search->found != NULL;
+}
+
+static void *without_us(const char *name, const void *caller)
+{
+	struct search search = {name, (uintptr_t)caller, NULL};
+
+	dl_iterate_phdr(find_definition, &search);
+	search.address = 0;
+	if (!search.found)
+		dl_iterate_phdr(find_definition, &search);
+	return search.found;
 }
 
 /* Whoever got a call without a driver may ask for the same name in a way that leads back to us. */
@@ -299,8 +331,7 @@ void *tfh_real_for(enum tfh_fn fn, const void *caller, bool *record)
 	*record = found != NULL;
 	if (found || tfh_driver_handle() || tfh_forwarding >= FORWARDS)
 		return found;
-	tfh_lookup_init();
-	return without_us(tfh_fn_table[fn].name, caller, tfh_hook_of(fn));
+	return without_us(tfh_fn_table[fn].name, caller);
 }
 
 CUresult tfh_no_driver(void)

@@ -33,6 +33,9 @@ bool tfh_in_driver(const void *address);
 /* True if `address` lies in a part of the driver, the vendor's tools or ourselves: their lookups are theirs. */
 bool tfh_in_vendor(const void *address);
 
+/* True for an object in front of ours in the order of search: a preload named before us, or the program. */
+bool tfh_loaded_before_us(const void *address);
+
 /* Real functions by fn number; NULL until found. Read by every wrapper. */
 #pragma GCC visibility push(hidden)
 extern void *tfh_real[TFH_FN_COUNT];
@@ -61,6 +64,9 @@ enum tfh_fn tfh_fn_find(const char *name);
 
 /* Address of our wrapper of a row. */
 void *tfh_hook_of(enum tfh_fn fn);
+
+/* True for the address of any of our wrappers. */
+bool tfh_is_hook(const void *address);
 
 /* True for names on the list of those left alone; `base`: also when only the name without _v2, _ptsz, ... is. */
 bool tfh_left_alone(const char *name, bool base);

@@ -99,7 +99,7 @@ static void build_routes(void)
 		bool per_thread = base_of(tfh_fn_table[fn].name, base);
 		void *real = version_of[fn] ? ask_driver(base, version_of[fn], per_thread ? TFH_GPA_PER_THREAD : 0)
 					    : NULL;
-		if (real && !routed(real) && real != tfh_hook_of(fn))
+		if (real && !routed(real) && !tfh_is_hook(real))
 			routes[route_count++] = (struct route){real, fn};
 	}
 }
@@ -129,7 +129,9 @@ static void route(const char *symbol, void **answer, const void *caller)
 {
 	void *real = answer ? *answer : NULL;
 
-	if (!real || !symbol || !tfh_driver_name(symbol) || !routes_ready() || tfh_in_vendor(caller))
+	/* Behind another preload's dlsym the driver may find our wrappers for its own names, and answer with them. */
+	if (!real || !symbol || !tfh_driver_name(symbol) || tfh_is_hook(real) || !routes_ready() ||
+	    tfh_in_vendor(caller))
 		return;
 	enum tfh_fn fn = route_of(real, symbol);
 	bool left = tfh_left_alone(symbol, true);

@@ -10,6 +10,9 @@
 #include "record/record.h"
 
 #pragma GCC visibility push(hidden)
+/* Our own, which dlsym need not be from here. */
+void *tfh_dlsym(void *handle, const char *name);
+void *tfh_dlvsym(void *handle, const char *name, const char *version);
 void *tfh_filter_dlsym(void *handle, const char *name, const void *caller);
 void *tfh_filter_dlvsym(void *handle, const char *name, const char *version, const void *caller);
 #pragma GCC visibility pop
@@ -36,6 +39,14 @@ static const char *const left[] = {
 void *tfh_hook_of(enum tfh_fn fn)
 {
 	return hooks[fn];
+}
+
+bool tfh_is_hook(const void *address)
+{
+	for (unsigned fn = 1; fn < TFH_FN_COUNT && hooks[fn]; fn++)
+		if (hooks[fn] == address)
+			return true;
+	return false;
 }
 
 enum tfh_fn tfh_fn_find(const char *name)
@@ -78,7 +89,7 @@ static void *routed(const char *name, void *found, const void *caller)
 			tfh_unhooked(name);
 		return found;
 	}
-	if (found == hooks[fn] || tfh_in_vendor(caller))
+	if (tfh_is_hook(found) || tfh_in_vendor(caller))
 		return found;
 	/* A second preload that answers for the driver is what `real` then holds, and the hook calls it. */
 	if (found == tfh_real_find(fn))
@@ -120,7 +131,15 @@ void *tfh_filter_dlvsym(void *handle, const char *name, const char *version, con
 	int saved_errno = errno;
 	void *found = NULL;
 
-	if (tfh_unlikely(concerns_us(handle, name))) {
+	tfh_lookup_init();
+	/* A preload in front of us that asks for the next dlsym by version means us, but glibc passes over names
+	 * without a version then. */
+	if (tfh_unlikely(name && handle == RTLD_NEXT && name[0] == 'd') && tfh_loaded_before_us(caller)) {
+		if (!strcmp(name, "dlsym"))
+			found = (void *)tfh_dlsym;
+		else if (!strcmp(name, "dlvsym"))
+			found = (void *)tfh_dlvsym;
+	} else if (tfh_unlikely(concerns_us(handle, name))) {
 		busy = true;
 		found = tfh_next_dlvsym(handle, name, version);
 		if (found)
