@@ -87,6 +87,11 @@ void tfh_count_steps(const struct tfh_rec *records, uint32_t n)
 	}
 }
 
+bool tfh_counting_steps(void)
+{
+	return tfh_f.step_limit || (tfh_f.window.kind == TFH_WINDOW_STEPS && !tfh_p.window_off);
+}
+
 static void poll_window(uint64_t now_ns)
 {
 	const struct tfh_window *w = &tfh_f.window;

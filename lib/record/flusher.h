@@ -78,6 +78,8 @@ void tfh_control_poll(uint64_t now_ns);
 void tfh_window_setup(void);
 void tfh_window_begin(void);
 uint64_t tfh_steps_seen(void);
+/* Does recording end after a number of steps? Then records are looked at as soon as they come. */
+bool tfh_counting_steps(void);
 void tfh_count_steps(const struct tfh_rec *rec, uint32_t n);
 
 /* sample.c: once a second; written with the next chunk */

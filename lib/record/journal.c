@@ -1,5 +1,5 @@
 /* The journal's memory: creation, ring slots, end. Where it lies is decided in place.c. */
-#include "record/internal.h"
+#include "record/flusher.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -179,6 +179,8 @@ static struct tft_ring *slot_append(struct tfh_journal *j, uint32_t bytes)
 					      true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	if (back_range(j, off, bytes))
 		return NULL; /* the place stays unused: its file system is full */
+	if (off > j->size / 2)
+		tfh_flusher_wake(); /* it may have rings of ended threads to give back */
 	j->slots[slot].bytes = bytes;
 	j->slot_use[slot] = SLOT_TAKEN;
 	/* release: the offset is seen with everything before it */

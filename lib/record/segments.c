@@ -153,8 +153,8 @@ int tfh_segment_rotate_if_full(void)
 		return 0;
 	tfh_segment_close(false);
 	err = tfh_segment_ready();
-	/* The open segment may grow to `most`; the first stays for good. */
-	while (!err && s->closed_bytes + most > limit && s->oldest_middle + 1 < s->next) {
+	/* The open segment may grow to `most`; the first and the one just closed stay. */
+	while (!err && s->closed_bytes + most > limit && s->oldest_middle + 2 < s->next) {
 		if (s->oldest_middle != s->first)
 			err = give_up(s->oldest_middle);
 		if (!err)

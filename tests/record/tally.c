@@ -1,0 +1,108 @@
+/* Counts what trace files hold: tally DIR prints one line of name=count pairs per file, sorted by name. Left-over
+ * journals are salvaged first with -s. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fn.h"
+#include "format/journal.h"
+#include "format/tft_read.h"
+#include "format/tft_write.h"
+
+static const char *const kinds[] = {"", "call", "agg", "ext", "open", "mark", "range", "cputime", "name", "alloc", "graph"};
+
+static int filter_salvage(const struct dirent *e)
+{
+	size_t n = strlen(e->d_name);
+
+	return n > 8 && !strcmp(e->d_name + n - 8, ".journal");
+}
+
+static int filter_trace(const struct dirent *e)
+{
+	size_t n = strlen(e->d_name);
+
+	return n > 4 && !strcmp(e->d_name + n - 4, ".tft");
+}
+
+static void tally(const char *path, const char *name)
+{
+	uint64_t count[11] = {0}, repeat = 0, lost = 0, failed = 0, notes = 0, samples = 0, digests = 0, clocks = 0;
+	struct tfh_err err = {0};
+	struct tft_reader *r;
+
+	if (tft_open(path, &r, &err)) {
+		printf("%s unreadable %s\n", name, err.text);
+		return;
+	}
+	for (uint32_t i = 0; i < tft_chunk_count(r); i++) {
+		uint32_t type = tft_chunk(r, i)->type;
+		struct tft_events *ev;
+		const void *data;
+		size_t len;
+
+		notes += type == TFT_NOTE;
+		samples += type == TFT_SAMP;
+		digests += type == TFT_DGST;
+		clocks += type == TFT_CLKS;
+		if (type == TFT_LOSS && !tft_chunk_payload(r, i, &data, &len, &err))
+			for (size_t at = 0; at + sizeof(struct tft_loss) <= len; at += sizeof(struct tft_loss))
+				lost += ((const struct tft_loss *)((const char *)data + at))->count;
+		if (type != TFT_EVNT || tft_events_open(r, i, &ev, &err))
+			continue;
+		for (uint32_t run = 0; run < tft_run_count(ev); run++) {
+			struct tft_cursor c;
+			struct tfh_rec rec;
+
+			tft_cursor_init(&c, ev, run);
+			while (tft_next(&c, &rec)) {
+				if (rec.flags & TFT_F_REPEAT)
+					repeat++;
+				else
+					count[rec.kind < 11 ? rec.kind : 0]++;
+				failed += !!(rec.flags & TFT_F_FAILED);
+			}
+		}
+		tft_events_close(ev);
+	}
+	printf("%s", name);
+	for (int k = 1; k < 11; k++)
+		if (count[k])
+			printf(" %s=%llu", kinds[k], (unsigned long long)count[k]);
+	printf(" repeat=%llu lost=%llu notes=%llu samples=%llu digests=%llu clocks=%llu clean=%d pid=%u rank=%d\n",
+	       (unsigned long long)repeat, (unsigned long long)lost, (unsigned long long)notes,
+	       (unsigned long long)samples, (unsigned long long)digests, (unsigned long long)clocks,
+	       tft_clean_end(r), tft_head(r)->pid, tft_head(r)->rank);
+	tft_close(r);
+}
+
+int main(int argc, char **argv)
+{
+	const char *dir = argv[argc - 1];
+	struct dirent **list;
+	int n;
+
+	if (argc < 2)
+		return 2;
+	if (argc > 2 && !strcmp(argv[1], "-s")) {
+		n = scandir(dir, &list, filter_salvage, alphasort);
+		for (int i = 0; i < n; i++) {
+			struct tft_salvaged result;
+			struct tfh_err err = {0};
+			char path[4096];
+
+			snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
+			if (tft_salvage(path, NULL, TFT_SALVAGE_UNLINK, &result, &err))
+				printf("journal %s\n", err.text);
+		}
+	}
+	n = scandir(dir, &list, filter_trace, alphasort);
+	for (int i = 0; i < n; i++) {
+		char path[4096];
+
+		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
+		tally(path, list[i]->d_name);
+	}
+	return 0;
+}
