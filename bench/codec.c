@@ -3,7 +3,7 @@
  * with a fixed sequence of launches, event records, waits and copies per step, a transfer thread, an event-query
  * poller, and input threads with get-next calls. Gaps and durations are log-normal at 2.6 GHz ticks.
  *
- *	codec [EVENTS] [DIRECTORY] [PASSES]
+ *	codec [EVENTS] [DIRECTORY] [PASSES] [CHUNK]
  *
  * Prints bytes per event, the order-0 entropy of the stored columns beside it, and rates (median of the passes). One
  * core; encode = records in memory to file (page cache), decode = file to records.
@@ -112,7 +112,8 @@ static void apply(struct tfh_rec *r, const struct call *c)
 	r->fn = c->fn;
 	r->stream = c->stream;
 	memcpy(r->w, c->w, sizeof(r->w));
-	if (c->w[1] >= 0x7f0000000000 && rnd() % 8 == 0)
+	/* an allocator gives every eighth buffer a new place */
+	if (c->fn != TFH_FN_cuLaunchKernel && c->w[1] && rnd() % 8 == 0)
 		r->w[1] = 0x7f0000000000 + (rnd() % (1u << 20)) * 256;
 }
 
@@ -129,19 +130,20 @@ static void compute(struct stream *s, const struct call *step)
 static void transfers(struct stream *s)
 {
 	while (s->n < s->cap) {
-		struct tfh_rec *r = push(s, 40000, 0.8, 9000, 0.5);
+		struct tfh_rec *r = push(s, 200000, 0.8, 9000, 0.5);
+		uint64_t buffer = rnd() % 512;
 		r->fn = rnd() % 4 ? TFH_FN_cuMemcpyHtoDAsync_v2 : TFH_FN_cuMemcpyDtoHAsync_v2;
 		r->stream = 2;
-		r->w[0] = 1u << (12 + rnd() % 10);
-		r->w[1] = 0x7f2000000000 + (rnd() % 256) * (1 << 20);
-		r->w[2] = 0x7f3000000000 + (rnd() % (1u << 20)) * 64;
+		r->w[0] = 1u << (12 + buffer % 10);
+		r->w[1] = 0x7f2000000000 + (buffer << 20);
+		r->w[2] = 0x7f3000000000 + (rnd() % 512 << 20);
 	}
 }
 
 static void poller(struct stream *s)
 {
 	while (s->n < s->cap) {
-		struct tfh_rec *r = push(s, 12000, 0.4, 400, 0.3);
+		struct tfh_rec *r = push(s, 22000, 0.4, 400, 0.3);
 		r->fn = TFH_FN_cuEventQuery;
 		r->w[0] = 0x5555000 + (rnd() % 64) * 256;
 		r->result = rnd() % 3 ? 0 : 600;
@@ -151,7 +153,7 @@ static void poller(struct stream *s)
 static void input(struct stream *s)
 {
 	while (s->n < s->cap) {
-		struct tfh_rec *r = push(s, 20000, 0.7, 150000, 0.6);
+		struct tfh_rec *r = push(s, 10000, 0.7, 70000, 0.6);
 		r->fn = TFH_FN_tf_stage_getnext;
 		r->w[0] = 3;
 		r->w[1] = 10 + rnd() % 6;
@@ -277,6 +279,7 @@ int main(int argc, char **argv)
 	uint32_t events = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 3000000;
 	const char *dir = argc > 2 ? argv[2] : "/tmp";
 	int passes = argc > 3 ? atoi(argv[3]) : 7;
+	uint32_t only = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 0;
 	static const uint32_t chunk_sizes[] = {65536, 16384, 4096, 1024};
 	/* shares: compute 74 %, poller 19 %, transfers 2 %, input 5 % */
 	struct stream s[THREADS] = {{.cap = events / 100 * 74}, {.cap = events / 100 * 19},
@@ -308,6 +311,8 @@ int main(int argc, char **argv)
 	       passes);
 	printf("%12s %10s %12s %8s %14s %14s\n", "chunk", "B/event", "entropy B", "ratio", "encode M/s", "decode M/s");
 	for (size_t i = 0; i < sizeof(chunk_sizes) / sizeof(*chunk_sizes); i++) {
+		if (only && chunk_sizes[i] != only)
+			continue;
 		for (int p = 0; p < passes; p++) {
 			enc[p] = (double)total / encode(path, s, chunk_sizes[i], &bytes) / 1e6;
 			dec[p] = (double)total / decode(path, s, false, &unused) / 1e6;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#define ZSTD_STATIC_LINKING_ONLY /* ZSTD_c_stableInBuffer */
 #include <zstd.h>
 
 #include "base/crc32c.h"
@@ -89,6 +90,10 @@ struct tft_encoder *tft_encoder_new(const struct tfh_fn_info *fn, uint32_t fn_co
 		return NULL;
 	}
 	ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_checksumFlag, 1);
+#if ZSTD_VERSION_NUMBER >= 10504
+	/* the payload stays where it is: zstd need not copy it (older ones forbid input that grows) */
+	ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_stableInBuffer, 1);
+#endif
 	if (tft_encoder_level(e, level) < 0) {
 		tft_encoder_free(e);
 		return NULL;
