@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #define TLS __attribute__((tls_model("initial-exec")))
+#define LOADERS 64 /* first arguments of tf_data_iterator_get_next that are told apart */
 #define NEST                                                                                       \
 	64 /* calls nested deeper on one thread are not recorded; a long pipeline has 30 stages */
 
@@ -174,6 +175,7 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
  * with the next epoch's iterator, but its root stage does not. */
 static uint32_t iterator_id(struct tfh_self *self, const struct tfh_tf_frame *frame)
 {
+	static uint32_t loaders;
 	uint64_t resource = frame->row == TFH_ROW_user_getnext ? frame->arg[0] : frame->iterator;
 	uint64_t handle = (resource ^ (uint64_t)frame->stage << 40 ^ (uint64_t)frame->stage >> 24) &
 			  (UINT64_MAX >> 4);
@@ -181,6 +183,10 @@ static uint32_t iterator_id(struct tfh_self *self, const struct tfh_tf_frame *fr
 
 	if (!id && handle) {
 		int saved_errno = errno;
+		/* A loader's own first argument may be anything, a batch number for one. */
+		if (frame->row == TFH_ROW_user_getnext &&
+		    __atomic_fetch_add(&loaders, 1, __ATOMIC_RELAXED) >= LOADERS)
+			handle = 1;
 		id = tfh_handle_new(self, TFT_NAME_ITERATOR, handle, frame->stage, NULL, 0);
 		errno = saved_errno;
 	}
@@ -191,11 +197,8 @@ static uint32_t iterator_id(struct tfh_self *self, const struct tfh_tf_frame *fr
 static void publish(struct tfh_self *self, const struct tfh_tf_frame *frame, uint64_t end,
 		    const uint64_t w[3], bool failed)
 {
-	struct tfh_rec *rec;
+	struct tfh_rec *rec = tfh_reserve(self, 1);
 
-	if (end - frame->begin > tfh_long_ticks && self->depth == 0)
-		tfh_cputime(self, end);
-	rec = tfh_reserve(self, 1);
 	if (!rec)
 		return;
 	tfh_fill(self, rec, 0, fn_of[frame->row], TFT_CALL, frame->begin, end);
@@ -247,6 +250,8 @@ static inline void leave_stage(struct tfh_self *self, struct tfh_tf_frame *frame
 static void leave_other(struct tfh_self *self, struct tfh_tf_frame *frame, bool failed)
 {
 	struct tfh_tf_frame *outer = outer_of(frame);
+	if (frame->row == TFH_ROW_tf_iterator_resource && tfh_tf_this >= 0)
+		frame->iterator = frame->arg[tfh_tf_this];
 	uint64_t w[3] = {is_consumer(frame) ? iterator_id(self, frame) : frame->iterator, 0, 0};
 	uint64_t end = tfh_leave_quiet(self);
 	uint64_t total = end - frame->begin;
