@@ -33,7 +33,8 @@ int tft_writer_level(struct tft_writer *w, int level);
  * `buf` is incomplete). */
 size_t tft_head_pack(const struct tft_head *head, void *buf, size_t cap);
 
-/* Encodes and appends one EVNT chunk (at most TFT_MAX_EVENTS records in all) with one write(2). */
+/* Encodes and appends one EVNT chunk (at most TFT_MAX_EVENTS records in all) with one write(2). -EBADF, as from every
+ * write: the program that hosts the writer has closed its descriptor. */
 int tft_write_events(struct tft_writer *w, const struct tft_batch *batches, uint32_t n, uint64_t dropped);
 
 /* Any other chunk. */
@@ -56,7 +57,8 @@ int tft_writer_rewind(struct tft_writer *w);
  * file, and so do the DGST chunks it holds itself. Damaged chunks are left out. */
 int tft_write_digest(struct tft_writer *w, struct tft_reader *from);
 
-/* Forgets the writer without another byte of output: in a forked child, whose parent goes on writing. */
+/* Forgets the writer without another byte of output: in a forked child, whose parent goes on writing. Only closes the
+ * descriptor. */
 void tft_writer_abandon(struct tft_writer *w);
 
 /* Index and footer, close, free. `clean`: the process ended regularly with this segment; false for a segment that is

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/crc32c.h"
@@ -12,8 +13,14 @@
 
 #define DEFAULT_LEVEL 1
 
+/* A writer inside a job: programs close descriptors they do not know, and open files of their own. From here on a
+ * number is met late. */
+#define FD_LEAST 200
+
 struct tft_writer {
 	int fd;
+	dev_t dev; /* which file fd was opened for */
+	ino_t ino;
 	uint64_t size; /* up to the end of the last whole chunk */
 	uint64_t chunks;
 	struct tft_encoder *encoder;
@@ -23,9 +30,16 @@ struct tft_writer {
 	uint32_t n_index, index_cap;
 };
 
+static bool fd_is_ours(const struct tft_writer *w)
+{
+	struct stat st;
+
+	return w->fd >= 0 && fstat(w->fd, &st) == 0 && st.st_dev == w->dev && st.st_ino == w->ino;
+}
+
 static void writer_free(struct tft_writer *w)
 {
-	if (w->fd >= 0)
+	if (fd_is_ours(w))
 		close(w->fd);
 	tft_encoder_free(w->encoder);
 	free(w->index);
@@ -71,7 +85,7 @@ int tft_write_raw(struct tft_writer *w, const void *chunk, size_t len)
 	memcpy(&h, chunk, sizeof(h));
 	int err = reserve_entry(w);
 	if (err == 0)
-		err = write_all(w->fd, chunk, len);
+		err = fd_is_ours(w) ? write_all(w->fd, chunk, len) : -EBADF;
 	if (err < 0)
 		return err;
 	w->index[w->n_index++] = (struct tft_index_entry){.offset = w->size,
@@ -176,6 +190,30 @@ int tft_write_digest(struct tft_writer *w, struct tft_reader *from)
 
 /* ---- life -------------------------------------------------------------------------------------------------- */
 
+static int open_file(struct tft_writer *w, const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	int high;
+
+	if (fd < 0)
+		return -errno;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, FD_LEAST);
+	if (high >= 0) {
+		close(fd);
+		fd = high;
+	}
+	if (fstat(fd, &st) < 0) {
+		int err = -errno;
+		close(fd);
+		return err;
+	}
+	w->fd = fd;
+	w->dev = st.st_dev;
+	w->ino = st.st_ino;
+	return 0;
+}
+
 int tft_writer_create_bare(const char *path, const struct tfh_fn_info *fn, uint32_t fn_count, struct tft_writer **out)
 {
 	struct tft_writer *w = calloc(1, sizeof(*w));
@@ -186,9 +224,9 @@ int tft_writer_create_bare(const char *path, const struct tfh_fn_info *fn, uint3
 	w->fn = fn;
 	w->fn_count = fn_count;
 	w->encoder = tft_encoder_new(fn, fn_count, DEFAULT_LEVEL);
-	w->fd = w->encoder ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
-	if (w->fd < 0) {
-		int err = w->encoder ? -errno : -ENOMEM;
+	w->fd = -1;
+	int err = w->encoder ? open_file(w, path) : -ENOMEM;
+	if (err < 0) {
 		writer_free(w);
 		return err;
 	}
@@ -234,6 +272,8 @@ uint64_t tft_writer_bytes(const struct tft_writer *w)
 
 int tft_writer_rewind(struct tft_writer *w)
 {
+	if (!fd_is_ours(w))
+		return -EBADF;
 	if (ftruncate(w->fd, (off_t)w->size) < 0 || lseek(w->fd, (off_t)w->size, SEEK_SET) < 0)
 		return -errno;
 	return 0;
@@ -241,7 +281,9 @@ int tft_writer_rewind(struct tft_writer *w)
 
 void tft_writer_abandon(struct tft_writer *w)
 {
-	writer_free(w);
+	/* The memory stays: a lock of the heap may be held for ever in the child. */
+	if (fd_is_ours(w))
+		close(w->fd);
 }
 
 static int write_index(struct tft_writer *w, bool clean)
@@ -270,7 +312,7 @@ int tft_writer_finish(struct tft_writer *w, bool clean)
 		w->size = chunks_end;
 		tft_writer_rewind(w);
 	}
-	if (close(w->fd) < 0 && err == 0)
+	if (fd_is_ours(w) && close(w->fd) < 0 && err == 0)
 		err = -errno;
 	w->fd = -1;
 	writer_free(w);

@@ -230,8 +230,12 @@ int tfh_seal(void)
 		err = write_all();
 	if (err) {
 		release_cold();
-		if (tfh_f.seg.writer)
-			tft_writer_rewind(tfh_f.seg.writer);
+		if (tfh_f.seg.writer && tft_writer_rewind(tfh_f.seg.writer) == -EBADF) {
+			/* The job closed all descriptors, as daemons do: the next round opens another segment. */
+			tft_writer_abandon(tfh_f.seg.writer);
+			tfh_f.seg.writer = NULL;
+			return err;
+		}
 		pause_writing(err, now_ns);
 		return err;
 	}
