@@ -245,9 +245,18 @@ static void headline(const struct tfh_page *page, char *plain, size_t size, char
 	    n < rest_size)
 		n += (size_t)snprintf(rest + n, rest_size - n, "   %s of training time",
 				      tfh_fmt_share(share, v->share));
-	for (uint32_t i = 0; i < v->n_also && n < rest_size; i++)
-		n += (size_t)snprintf(rest + n, rest_size - n, "%s%s", i ? ", " : "   also ",
+}
+
+static void also_line(const struct tfh_verdict *v, char *out, size_t size)
+{
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (uint32_t i = 0; i < v->n_also && n < size; i++)
+		n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : "also ",
 				      tfh_class_name(v->also[i]));
+	if (n && n < size)
+		snprintf(out + n, size - n, ": a second cause of at least half that size");
 }
 
 /* The gain of removing what the verdict names. */
@@ -284,7 +293,7 @@ static void gain_line(const struct tfh_result *r, char *out, size_t size)
 static void print_verdict(const struct tfh_page *page)
 {
 	const struct tfh_verdict *v = &page->r->verdict;
-	char name[32], rest[160], gain[128];
+	char name[32], rest[160], gain[128], also[160];
 
 	headline(page, name, sizeof(name), rest, sizeof(rest));
 	fprintf(page->out, "\n%s%s%s%s\n", tfh_tint(page, class_tint(v->cls)), name,
@@ -293,6 +302,9 @@ static void print_verdict(const struct tfh_page *page)
 		tfh_wrap(page, "  ", "    ", v->text);
 	for (uint32_t i = 0; i < v->n_evidence; i++)
 		tfh_wrap(page, "  ", "    ", v->evidence[i]);
+	also_line(v, also, sizeof(also));
+	if (*also)
+		tfh_wrap(page, "  ", "    ", also);
 	gain_line(page->r, gain, sizeof(gain));
 	if (*gain)
 		tfh_wrap(page, "  ", "    ", gain);

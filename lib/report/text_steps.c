@@ -174,28 +174,54 @@ void tfh_text_breakdown(const struct tfh_page *page)
 
 /* ---- what if ---- */
 
-static const char *removed_words(enum tfh_remove what)
+static void removed_words(enum tfh_remove what, char *out, size_t size)
 {
-	return what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE ? "only compute"
-							 : tfh_part_words(tfh_remove_part(what));
+	if (what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE)
+		snprintf(out, size, "nothing but compute");
+	else
+		snprintf(out, size, "no %s", tfh_part_words(tfh_remove_part(what)));
+}
+
+/* Without device times there is no replay, only the bound: all of that time gone and nothing else
+ * changed. */
+static void bounds_only(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+
+	fprintf(page->out, "\n%s%-26s %11s %9s%s\n", tfh_tint(page, TFH_BOLD), "WHAT IF THERE WERE",
+		"per step", "at best", tfh_tint(page, TFH_PLAIN));
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		const struct tfh_whatif *w = &r->whatif[i];
+		char step[TFH_TEXT], best[TFH_TEXT], label[48];
+		double least = isnan(w->low_s) ? r->steps.median_s / w->ceiling_speedup : w->low_s;
+		removed_words(w->remove, label, sizeof(label));
+		fprintf(page->out, "  %-24s %11s %9s\n", label, tfh_fmt_time(step, least),
+			tfh_fmt_factor(best, w->ceiling_speedup));
+	}
 }
 
 void tfh_text_whatif(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
+	bool replayed = false;
 
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		replayed |= !isnan(r->whatif[i].step_s);
 	if (!r->n_whatif)
 		return;
-	fprintf(page->out, "\n%s%-26s %9s %9s   %-19s %s%s\n", tfh_tint(page, TFH_BOLD), "WHAT IF",
-		"per step", "faster", "between", "at best", tfh_tint(page, TFH_PLAIN));
+	if (!replayed) {
+		bounds_only(page);
+		return;
+	}
+	fprintf(page->out, "\n%s%-26s %9s %9s   %-19s %s%s\n", tfh_tint(page, TFH_BOLD),
+		"WHAT IF THERE WERE", "per step", "faster", "between", "at best",
+		tfh_tint(page, TFH_PLAIN));
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		const struct tfh_whatif *w = &r->whatif[i];
 		char step[TFH_TEXT], factor[TFH_TEXT], low[TFH_TEXT], high[TFH_TEXT],
-			best[TFH_TEXT], label[48];
-		char between[80] = "";
-		snprintf(label, sizeof(label), "%s%s",
-			 w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE ? "" : "no ",
-			 removed_words(w->remove));
+			best[TFH_TEXT];
+		char label[48], between[80] = "";
+		removed_words(w->remove, label, sizeof(label));
 		if (!isnan(w->low_s) && !isnan(w->high_s))
 			snprintf(between, sizeof(between), "%s..%s", tfh_fmt_time(low, w->low_s),
 				 tfh_fmt_time(high, w->high_s));

@@ -129,15 +129,15 @@ void tfh_text_advice(const struct tfh_page *page)
 		const struct tfh_advice *a = &r->advice[i];
 		char first[16], line[1024], factor[TFH_TEXT], gain[48] = "";
 		if (!isnan(a->gain))
-			snprintf(gain, sizeof(gain), " Up to %s faster.",
+			snprintf(gain, sizeof(gain), "; up to %s faster",
 				 tfh_fmt_factor(factor, a->gain));
 		snprintf(first, sizeof(first), "  %u ", i + 1);
 		snprintf(line, sizeof(line), "%s%s%s%s", a->finding,
-			 a->evidence && *a->evidence ? " " : "", a->evidence ? a->evidence : "",
+			 a->evidence && *a->evidence ? ": " : "", a->evidence ? a->evidence : "",
 			 gain);
 		tfh_wrap(page, first, "    ", line);
 		if (a->todo && *a->todo)
-			tfh_wrap(page, "    ", "    ", a->todo);
+			tfh_wrap(page, "    -> ", "       ", a->todo);
 	}
 }
 
@@ -152,6 +152,19 @@ static const char *gpu_times_words(const char *how)
 	return "none, host calls only";
 }
 
+/* "; steps told apart by iterator get-next" */
+static void step_clock_words(const struct tfh_steps *s, char *out, size_t size)
+{
+	const char *kind = tfh_step_clock_name(s->clock), *name = s->clock_name;
+
+	if (!kind)
+		return;
+	/* The name may say the kind itself. */
+	bool both = name && *name && !strstr(name, kind);
+	snprintf(out, size, "; steps told apart by %s%s%.80s", both || !name || !*name ? kind : "",
+		 both ? " " : "", name ? name : "");
+}
+
 void tfh_text_data(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
@@ -162,11 +175,7 @@ void tfh_text_data(const struct tfh_page *page)
 	if (!isnan(q->overhead_share))
 		snprintf(overhead, sizeof(overhead), "; recording cost %s of the run (estimate)",
 			 tfh_fmt_share(a, q->overhead_share));
-	if (tfh_step_clock_name(r->steps.clock))
-		snprintf(steps, sizeof(steps), "; steps told apart by %s%s%.80s",
-			 tfh_step_clock_name(r->steps.clock),
-			 r->steps.clock_name && *r->steps.clock_name ? " " : "",
-			 r->steps.clock_name ? r->steps.clock_name : "");
+	step_clock_words(&r->steps, steps, sizeof(steps));
 	snprintf(line, sizeof(line),
 		 "%s events; %s dropped; %u of %u file%s complete; GPU times: %s (tier %c)%s; "
 		 "clock: %s%s",

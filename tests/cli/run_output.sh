@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Where the recording goes: an existing directory is never touched, an unwritable or full place is refused before the
+# job is started, too little room is said, and an unused directory is removed again.
+set -u
+. "$TFH_SRC/tests/cli/lib.sh"
+full=$TFH_BUILD/tests/cli/libfull.so
+
+mkdir taken && echo keep >taken/file
+expect 125 "$tfhook" run -o taken touch started
+says 'not empty, and nothing is ever overwritten.*-o'
+[[ $(ls taken) == file ]] || fail 'the existing directory was changed'
+echo x >afile
+expect 125 "$tfhook" run -o afile touch started
+says 'is no directory'
+expect 125 "$tfhook" run -o no/such/dir touch started
+says 'the directory above it is not there'
+expect 125 "$tfhook" run -o /sys/tfhook touch started
+says 'cannot write the recording to /sys/tfhook.*-o DIR'
+expect 125 env TFHOOK_DIR=/sys "$tfhook" run touch started
+says 'TFHOOK_DIR'
+expect 125 env LD_PRELOAD="$full" FULL_MKDIR=1 "$tfhook" run touch started
+says 'no room for the recording.*No space left.*-o DIR'
+[[ ! -e started ]] || fail 'the job was started'
+
+# An empty directory that is there may be used, and stays.
+mkdir empty
+expect 0 "$tfhook" run -o empty true
+says 'nothing was recorded: no process of this job made a GPU driver call or took a batch'
+says 'tfhook doctor .*tfhook env'
+[[ -d empty && -z $(ls -A empty) ]] || fail 'not as empty as before'
+expect 0 "$tfhook" run true
+nothing_made
+expect 125 "$tfhook" run --strict true
+expect 0 "$tfhook" run -q true
+[[ ! -s .err ]] || fail '-q is not quiet'
+
+# Less than 2 GiB or 5 % free: said, and the job runs.
+expect 4 env LD_PRELOAD="$full" FULL_FREE_MB=1500 "$tfhook" run sh -c 'exit 4'
+says 'only 1.5 GiB are free.*pauses below 2.0 GiB.*-o DIR'
+
+# A recording, in the place named and in one of its own name below TFHOOK_DIR.
+expect 0 on_gpu "$tfhook" run -o rec "$job" --steps 3 --h2d 1000 --spin 10
+says "recording to $TFH_TMP/rec"
+[[ -f rec/run.json && -f rec/end.json && -n $(ls rec/*.tft) ]] || fail "not a recording: $(ls rec)"
+expect 125 on_gpu "$tfhook" run -o rec "$job"
+mkdir below
+expect 0 on_gpu env TFHOOK_DIR=below "$tfhook" run "$job" --steps 3 --h2d 1000 --spin 10
+ls -d below/tfhook-client_loop-2*T*Z-????/ >/dev/null || fail "$(ls below)"
+# Nothing stays in /dev/shm.
+[[ -z $(grep -ls "$TFH_TMP" /dev/shm/tfhook.*.journal 2>/dev/null) ]] || fail 'a journal was left over'

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# A command that cannot be started or recorded gets a message with the remedy and the documented exit code, and nothing
+# is left behind: none, not found, not executable, a directory, a lost interpreter, static, setuid, 32-bit.
+set -u
+. "$TFH_SRC/tests/cli/lib.sh"
+
+expect 125 "$tfhook" run
+says 'no command given.*tfhook run python3 train.py'
+expect 125 "$tfhook" run --outptu x true
+says "unknown flag '--outptu', did you mean '--output'"
+expect 125 "$tfhook" run -o
+says '-o needs a value'
+
+expect 127 "$tfhook" run nosuchcommand
+says "no command 'nosuchcommand' along PATH"
+expect 127 "$tfhook" run ./nosuchfile
+says 'nosuchfile: no such file'
+echo 'echo hi' >script.py
+expect 127 "$tfhook" run script.py
+says 'in this directory: ./'
+expect 126 "$tfhook" run ./script.py
+says 'not executable: chmod \+x.*python3'
+expect 126 "$tfhook" run "$TFH_TMP"
+says 'is a directory'
+printf '#!/no/such/python\n' >lost && chmod +x lost
+expect 126 "$tfhook" run ./lost
+says 'asks for the interpreter /no/such/python'
+nothing_made
+
+# A script without a first line runs in a shell, as execvp has it.
+printf 'exit 3\n' >plain && chmod +x plain
+expect 3 "$tfhook" run ./plain
+
+# These run, but the loader does not take the recorder along: said before, and the job is the job.
+echo 'int main(void) { return 9; }' >prog.c
+if gcc -static -o static prog.c 2>/dev/null; then
+	expect 9 "$tfhook" run ./static
+	says 'statically linked.*dynamically linked build'
+	expect 125 "$tfhook" run --strict ./static
+	says 'not started: --strict'
+fi
+gcc -o dynamic prog.c || exit 77
+if [[ $(id -u) == 0 ]] && cp dynamic setuid && chown 65534 setuid && chmod 4755 setuid; then
+	expect 9 "$tfhook" run ./setuid
+	says "owner's rights.*LD_PRELOAD"
+else
+	expect 0 "$tfhook" run /usr/bin/passwd --help
+	says "owner's rights.*LD_PRELOAD"
+fi
+# The head of a 32-bit program; the kernel refuses the rest.
+printf '\177ELF\1\1\1\0\0\0\0\0\0\0\0\0\2\0\3\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\64\0\40\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' >bits32
+chmod +x bits32
+expect 126 "$tfhook" run ./bits32
+says '32-bit program.*64-bit build'
+nothing_made

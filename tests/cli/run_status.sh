@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# The job's end is tfhook's end: its exit code, its signal, signals passed on to it; end.json and run.json tell it, and
+# secrets on the command line do not get into them.
+set -u
+. "$TFH_SRC/tests/cli/lib.sh"
+
+expect 7 "$tfhook" run sh -c 'exit 7'
+expect_signal 9 "$tfhook" run sh -c 'kill -9 $$'
+expect_signal 11 "$tfhook" run sh -c 'kill -SEGV $$'
+# Output and input are the job's own.
+[[ $(echo in | "$tfhook" run -q sh -c 'cat; echo out') == $'in\nout' ]] || fail 'stdin or stdout was touched'
+
+# A signal for tfhook reaches the job, which may handle it.
+"$tfhook" run -q bash -c 'trap "echo caught; exit 5" TERM; echo ready; while :; do sleep 0.05; done' >.out 2>.err &
+pid=$!
+for _ in $(seq 100); do grep -q ready .out && break; sleep 0.05; done
+kill -TERM $pid
+wait $pid
+[[ $? == 5 ]] || fail 'the signal did not reach the job'
+prints caught
+
+expect 0 on_gpu "$tfhook" run -o rec env API_TOKEN=abc "$job" --steps 3 --h2d 1000 --spin 10
+says_not 'abc'
+grep -q '"API_TOKEN=<redacted>"' rec/run.json || fail "$(cat rec/run.json)"
+! grep -rq 'API_TOKEN=abc' rec || fail 'a secret is in the recording'
+grep -q '"how": "exit"' rec/end.json && grep -q '"code": 0' rec/end.json || fail "$(cat rec/end.json)"
+
+# Killed in the middle: what was recorded is saved at once, and the report says how it ended.
+on_gpu "$tfhook" run -q -o killed "$job" --steps 100000 --h2d 1000 --spin 2000 >.out 2>.err &
+pid=$!
+for _ in $(seq 200); do ls /dev/shm/tfhook.*.journal killed/*.journal killed/*.tft >/dev/null 2>&1 && break; sleep 0.05; done
+sleep 0.7
+pkill -KILL -P $pid
+wait $pid
+[[ $? == 137 ]] || fail 'does not die of the job'"'"'s signal'
+ls killed/*.tft >/dev/null 2>&1 || fail "nothing was saved: $(ls killed)"
+[[ -z $(ls killed/*.journal 2>/dev/null) ]] || fail 'the journal is still there'
+grep -q '"signal": 9' killed/end.json || fail "$(cat killed/end.json)"
+expect 0 "$tfhook" report killed
+prints 'ENDED BY SIGNAL 9'
