@@ -1,0 +1,119 @@
+/*
+ * tft_dump FILE		every chunk and record of a trace file, as tft_reader.py prints them
+ * tft_dump --make FILE		a trace file with records of every sort
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/crc32c.h"
+#include "format/tft_read.h"
+#include "format/tft_write.h"
+
+static uint64_t seed = 0x2545f4914f6cdd1dull;
+
+static uint64_t rnd(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static void fill(struct tfh_rec *r, uint32_t seq, uint64_t *t, uint32_t sort)
+{
+	memset(r, 0, sizeof(*r));
+	r->t_begin = *t + rnd() % 9000;
+	r->t_end = r->t_begin + rnd() % 4000;
+	if (rnd() % 500 == 0)
+		r->t_end += rnd() >> 20;
+	if (rnd() % 9 == 0)
+		r->t_begin -= rnd() % 30000;
+	*t = r->t_end;
+	r->fn = (uint16_t)(rnd() % 20);
+	r->kind = (uint8_t)(1 + rnd() % 10);
+	r->seq = seq;
+	r->stream = (uint32_t)(rnd() % 4);
+	r->ctx = 1;
+	r->w[0] = rnd() % 30;
+	r->w[1] = rnd() % 7 ? 99 : rnd();
+	r->w[2] = rnd() % 3 ? r->t_end - r->t_begin : 8;
+	if (sort == 1)
+		for (uint32_t i = 0; i < 8; i++)
+			((uint64_t *)r)[i] = rnd() ^ rnd() << 32;
+	if (sort == 2)
+		r->w[1] = rnd();
+}
+
+static int make(const char *path)
+{
+	static struct tfh_rec records[20000];
+	static const uint32_t sizes[] = {1, 300, 5000, 20000, 20000, 700};
+	struct tft_head head = {.rank = -1, .host = "h", .fn = tfh_fn_table, .fn_count = TFH_FN_COUNT, .tick_hz = 1000};
+	struct tft_clock_triple clock = {1, 2, 3};
+	struct tft_loss loss = {1, 1, 5, 100, 200};
+	struct tft_writer *w;
+	uint64_t t = 1ull << 40;
+
+	if (tft_writer_create(path, &head, &w) < 0)
+		return 1;
+	for (uint32_t c = 0; c < sizeof(sizes) / sizeof(*sizes); c++) {
+		uint64_t first = 0xfffffff0ull + c * 100000ull;
+		uint32_t half = sizes[c] / 2;
+		for (uint32_t i = 0; i < sizes[c]; i++)
+			fill(&records[i], (uint32_t)(first + (i < half ? i : i - half)), &t, rnd() % 50 ? c % 3 * 2 : 1);
+		struct tft_batch b[2] = {{records, half, 5, 50, first}, {records + half, sizes[c] - half, 6, 60, first}};
+		if (tft_write_events(w, b, 2, c) < 0 || tft_write_clocks(w, &clock, 1) < 0)
+			return 1;
+	}
+	return tft_write_loss(w, &loss, 1) < 0 || tft_write_chunk(w, TFT_NOTE, "a=b\n", 4) < 0 ||
+	       tft_writer_finish(w, true) < 0;
+}
+
+static void dump_events(struct tft_reader *r, uint32_t i)
+{
+	struct tft_events *ev;
+	struct tft_cursor c;
+	struct tfh_rec rec;
+
+	if (tft_events_open(r, i, &ev, NULL) < 0)
+		exit(1);
+	for (uint32_t k = 0; k < tft_run_count(ev); k++) {
+		const struct tft_run *run = tft_run(ev, k);
+		uint64_t number = run->first;
+		for (tft_cursor_init(&c, ev, k); tft_next(&c, &rec); number++) {
+			printf("%u %u %llu ", run->thread, run->tid, (unsigned long long)number);
+			for (size_t b = 0; b < sizeof(rec); b++)
+				printf("%02x", ((const unsigned char *)&rec)[b]);
+			putchar('\n');
+		}
+	}
+	tft_events_close(ev);
+}
+
+int main(int argc, char **argv)
+{
+	struct tft_reader *r;
+	struct tfh_err err;
+
+	if (argc == 3)
+		return make(argv[2]);
+	if (tft_open(argv[1], &r, &err) < 0) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	for (uint32_t i = 0; i < tft_chunk_count(r); i++) {
+		const struct tft_chunk_info *c = tft_chunk(r, i);
+		const void *data;
+		size_t len;
+		if (tft_chunk_payload(r, i, &data, &len, &err) < 0)
+			return 1;
+		printf("%.4s %u %llu %llu %llu %08x\n", (const char *)&c->type, c->events, (unsigned long long)c->dropped,
+		       (unsigned long long)c->t_first, (unsigned long long)c->t_last,
+		       c->type == TFT_EVNT ? 0 : tfh_crc32c(0, data, len));
+		if (c->type == TFT_EVNT)
+			dump_events(r, i);
+	}
+	tft_close(r);
+	return 0;
+}
