@@ -149,6 +149,8 @@ static void close_all(bool clean)
 	tfh_f.pause_until_ns = 0; /* one more try */
 	tfh_take_clock();
 	err = tfh_seal();
+	if (err == -EBADF) /* the job closed our descriptor: another segment */
+		err = tfh_seal();
 	if (!err)
 		err = tfh_segment_ready();
 	if (!err) {

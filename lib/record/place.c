@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -101,10 +102,22 @@ static int beside_output(const char *dir, const char *prefix, char *path, size_t
 	return good_file_system(dir) ? create(path, size, dir, prefix) : -ENOTSUP;
 }
 
+/* Growing a file beyond the limit raises SIGXFSZ, which kills. */
+static bool size_allowed(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > bytes;
+}
+
 int tfh_journal_place(const char *dir, const char *prefix, uint64_t bytes, char *path, size_t size,
 		      uint32_t *flags)
 {
-	int fd = in_container() ? -ENOENT : in_shm(prefix, bytes, path, size, flags);
+	int fd;
+
+	if (!size_allowed(bytes))
+		return -EFBIG;
+	fd = in_container() ? -ENOENT : in_shm(prefix, bytes, path, size, flags);
 
 	return fd >= 0 ? fd : beside_output(dir, prefix, path, size);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -147,8 +148,11 @@ int tfh_segment_rotate_if_full(void)
 	uint64_t limit = (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_MAX_SIZE);
 	/* Four segments at least, so that first, newest and something between fit the limit. */
 	uint64_t most = limit / 4 < TFH_SEGMENT_BYTES ? limit / 4 : TFH_SEGMENT_BYTES;
+	struct rlimit files;
 	int err = 0;
 
+	if (!getrlimit(RLIMIT_FSIZE, &files) && files.rlim_cur / 2 < most)
+		most = files.rlim_cur / 2;
 	if (!s->writer || tft_writer_bytes(s->writer) + CHUNK_BYTES / 4 < most)
 		return 0;
 	tfh_segment_close(false);

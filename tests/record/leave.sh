@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# What must hold: a job leaves with the same status and output as without us, whatever way it takes, and its trace is
+# complete: clean where a process ends by itself, salvageable where it is killed.
+set -u
+leave=$TFH_BUILD/tests/record/leave tally=$TFH_BUILD/tests/record/tally lib=$TFH_BUILD/lib/libtfhook.so
+[[ -e $lib ]] || exit 77
+[[ -n ${TFH_SAN:-} ]] && exit 77 # a sanitizer must come first in the process
+status=0
+export TFHOOK_RUN=$TFH_TMP/run
+
+go() { # HOW [ENV...]: $rc, $out, $got
+	rm -rf "$TFH_TMP/run" "$TFH_TMP/own"
+	out=$(env LD_PRELOAD="$lib" "${@:2}" "$leave" "$1" "$TFH_TMP" 2>&1)
+	rc=$?
+	got=$([[ -d $TFHOOK_RUN ]] && "$tally" -s "$TFHOOK_RUN")
+}
+fail() {
+	echo "$*"
+	echo "rc $rc, output: $out"
+	echo "$got"
+	status=1
+}
+sum() { grep -oE "\b$1=[0-9]+" <<<"$got" | cut -d= -f2 | paste -sd+ | bc; }
+expect() { # HOW STATUS MARKS CLEAN_FILES
+	go "$1"
+	((rc == $2)) || fail "$1: status $2 expected"
+	[[ -z $out ]] || fail "$1: output"
+	(($(sum mark) == $3)) || fail "$1: $3 steps expected"
+	(($(grep -c clean=1 <<<"$got") == $4)) || fail "$1: $4 clean files expected"
+}
+
+go nothing
+[[ $rc == 7 && -z $out && ! -e $TFHOOK_RUN ]] || fail "a job without a step"
+expect return 7 100 1
+expect _exit 7 100 1
+expect _Exit 7 100 1
+expect quick_exit 7 100 1
+expect exec 7 100 1
+expect noexec 7 150 2 # closed before the exec, begun anew after it
+expect spawn 7 150 1
+expect vfork 7 150 1
+expect fork 7 110 2
+expect abort 134 100 0
+expect caught 134 100 0
+go busy
+((rc == 7 && $(grep -c clean=1 <<<"$got") == 1)) || fail "exit while a thread records"
+go daemon
+[[ $rc == 7 && ! -s $TFH_TMP/own ]] || fail "a daemon's own file must stay empty"
+(($(sum mark) == 200)) || fail "daemon: 200 steps expected"
+
+# Nothing may be written: the job runs on, one line says why and what helps.
+one_line() { # WHAT PATTERN
+	((rc == 7 && $(wc -l <<<"$out") == 1)) || fail "$1: one line expected"
+	grep -q "$2" <<<"$out" || fail "$1: the line should say $2"
+}
+go return TFHOOK_RUN=/proc/nowhere
+one_line "unwritable" "cannot write to /proc/nowhere.*TFHOOK_DIR"
+go return TFHOOK_RUN= TFHOOK_DIR=/dev/null/x
+one_line "not a directory" "cannot write to /dev/null/x"
+go return RANK=1 WORLD_SIZE=2 TFHOOK_RUN=/proc/nowhere
+[[ $rc == 7 && -z $out ]] || fail "only rank 0 speaks"
+if mkdir -p "$TFH_TMP/small" && mount -t tmpfs -o size=8m none "$TFH_TMP/small" 2>/dev/null; then
+	go return TFHOOK_RUN="$TFH_TMP/small/run"
+	one_line "small disk" "paused.*2 GiB"
+	umount "$TFH_TMP/small"
+fi
+# A limit of file sizes below the journal's: memory serves in its place.
+rm -rf "$TFH_TMP/run"
+out=$( (
+	ulimit -f 1024
+	LD_PRELOAD=$lib TFHOOK_VERBOSE=1 "$leave" limit
+) 2>&1)
+rc=$?
+got=$("$tally" -s "$TFHOOK_RUN")
+((rc == 7 && $(sum mark) == 200)) || fail "file size limit"
+
+# Under a plain preload all processes of a launch meet in one directory, and another launch has its own.
+cd "$TFH_TMP" || exit 1
+unset TFHOOK_RUN
+TFHOOK_JOB=job LD_PRELOAD=$lib "$leave" fork && fail "fork in a job"
+LD_PRELOAD=$lib TFHOOK_JOB=job "$leave" return
+[[ $(ls tfhook-job/*.tft | wc -l) == 3 ]] || fail "three processes of one job in $(ls -d tfhook-*)"
+setsid env LD_PRELOAD="$lib" "$leave" return
+setsid env LD_PRELOAD="$lib" "$leave" return
+[[ $(ls -d tfhook-[0-9]* | wc -l) == 2 ]] || fail "two launches, two directories: $(ls -d tfhook-*)"
+mkdir tfhook-other && echo '{"launch": "somebody"}' >tfhook-other/run.json
+LD_PRELOAD=$lib TFHOOK_JOB=other "$leave" return
+[[ -e tfhook-other.2/run.json && $(cat tfhook-other/run.json) == *somebody* ]] || fail "a foreign directory"
+LD_PRELOAD=$lib TFHOOK_JOB=secret MY_TOKEN=hush TFHOOK_LOG=$TFH_TMP/log "$leave" return --api-key=hush --token hush
+grep -q hush tfhook-secret/run.json && fail "a secret in run.json"
+grep -q 'recording to' "$TFH_TMP/log" || fail "log"
+exit $status
