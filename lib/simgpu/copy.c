@@ -31,7 +31,7 @@ static void classify(struct sim_work *w, struct sim_ctx *ctx)
 	if (hsrc && hdst) {
 		w->copy.dir = SIM_H2H;
 		w->engine = SIM_ENG_D2H;
-		w->dev = ctx->dev;
+		w->dev = ctx ? ctx->dev : &sim_dev[0];
 	} else if (hsrc) {
 		w->copy.dir = SIM_H2D;
 		w->engine = SIM_ENG_H2D;
@@ -261,9 +261,9 @@ static CUresult fill(struct sim_call *c, CUdeviceptr d, size_t pitch, unsigned v
 	struct sim_stream *s;
 	struct sim_range range;
 	struct sim_op *op = NULL;
-	CUresult r = sim_set_fill(&w, d, pitch, v, elem, width, height, sim_ctx_current());
+	CUresult r = sim_stream_get(c, h, &s);
 	if (!r)
-		r = sim_stream_get(c, h, &s);
+		r = sim_set_fill(&w, d, pitch, v, elem, width, height, s->ctx);
 	if (r)
 		return r;
 	c->bytes = width * height * elem;
@@ -299,11 +299,11 @@ static CUresult fill(struct sim_call *c, CUdeviceptr d, size_t pitch, unsigned v
 	}                                                                                          \
 	SIM_API_PT(cuMemsetD##bits##_v2, _ptds, SIM_NEED_CTX, set##bits,                           \
 		   (CUdeviceptr d, type v, size_t n), (d, v, n))                                   \
-	SIM_API_PT(cuMemsetD##bits##Async, _ptsz, SIM_NEED_CTX, set##bits##_async,                 \
+	SIM_API_PT(cuMemsetD##bits##Async, _ptsz, SIM_NEED_INIT, set##bits##_async,                \
 		   (CUdeviceptr d, type v, size_t n, CUstream s), (d, v, n, s))                    \
 	SIM_API_PT(cuMemsetD2D##bits##_v2, _ptds, SIM_NEED_CTX, set2_##bits,                       \
 		   (CUdeviceptr d, size_t pitch, type v, size_t w, size_t h), (d, pitch, v, w, h)) \
-	SIM_API_PT(cuMemsetD2D##bits##Async, _ptsz, SIM_NEED_CTX, set2_##bits##_async,             \
+	SIM_API_PT(cuMemsetD2D##bits##Async, _ptsz, SIM_NEED_INIT, set2_##bits##_async,            \
 		   (CUdeviceptr d, size_t pitch, type v, size_t w, size_t h, CUstream s),          \
 		   (d, pitch, v, w, h, s))
 
@@ -312,7 +312,7 @@ MEMSET(16, uint16_t)
 MEMSET(32, uint32_t)
 
 SIM_API_PT(cuMemcpy, _ptds, SIM_NEED_CTX, any, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n))
-SIM_API_PT(cuMemcpyAsync, _ptsz, SIM_NEED_CTX, any_async,
+SIM_API_PT(cuMemcpyAsync, _ptsz, SIM_NEED_INIT, any_async,
 	   (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream h), (d, s, n, h))
 SIM_API_PT(cuMemcpyHtoD_v2, _ptds, SIM_NEED_CTX, htod, (CUdeviceptr d, const void *s, size_t n),
 	   (d, s, n))
@@ -320,24 +320,24 @@ SIM_API_PT(cuMemcpyDtoH_v2, _ptds, SIM_NEED_CTX, dtoh, (void *d, CUdeviceptr s, 
 	   (d, s, n))
 SIM_API_PT(cuMemcpyDtoD_v2, _ptds, SIM_NEED_CTX, dtod, (CUdeviceptr d, CUdeviceptr s, size_t n),
 	   (d, s, n))
-SIM_API_PT(cuMemcpyHtoDAsync_v2, _ptsz, SIM_NEED_CTX, htod_async,
+SIM_API_PT(cuMemcpyHtoDAsync_v2, _ptsz, SIM_NEED_INIT, htod_async,
 	   (CUdeviceptr d, const void *s, size_t n, CUstream h), (d, s, n, h))
-SIM_API_PT(cuMemcpyDtoHAsync_v2, _ptsz, SIM_NEED_CTX, dtoh_async,
+SIM_API_PT(cuMemcpyDtoHAsync_v2, _ptsz, SIM_NEED_INIT, dtoh_async,
 	   (void *d, CUdeviceptr s, size_t n, CUstream h), (d, s, n, h))
-SIM_API_PT(cuMemcpyDtoDAsync_v2, _ptsz, SIM_NEED_CTX, dtod_async,
+SIM_API_PT(cuMemcpyDtoDAsync_v2, _ptsz, SIM_NEED_INIT, dtod_async,
 	   (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream h), (d, s, n, h))
 SIM_API_PT(cuMemcpyPeer, _ptds, SIM_NEED_CTX, peer,
 	   (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n), (d, dc, s, sc, n))
-SIM_API_PT(cuMemcpyPeerAsync, _ptsz, SIM_NEED_CTX, peer_async,
+SIM_API_PT(cuMemcpyPeerAsync, _ptsz, SIM_NEED_INIT, peer_async,
 	   (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n, CUstream h),
 	   (d, dc, s, sc, n, h))
 SIM_API_PT(cuMemcpy2D_v2, _ptds, SIM_NEED_CTX, copy_2d, (const CUDA_MEMCPY2D *p), (p))
 SIM_API_PT(cuMemcpy2DUnaligned_v2, _ptds, SIM_NEED_CTX, copy_2d, (const CUDA_MEMCPY2D *p), (p))
-SIM_API_PT(cuMemcpy2DAsync_v2, _ptsz, SIM_NEED_CTX, copy_2d_async,
+SIM_API_PT(cuMemcpy2DAsync_v2, _ptsz, SIM_NEED_INIT, copy_2d_async,
 	   (const CUDA_MEMCPY2D *p, CUstream h), (p, h))
 SIM_API_PT(cuMemcpy3D_v2, _ptds, SIM_NEED_CTX, copy_3d, (const CUDA_MEMCPY3D *p), (p))
-SIM_API_PT(cuMemcpy3DAsync_v2, _ptsz, SIM_NEED_CTX, copy_3d_async,
+SIM_API_PT(cuMemcpy3DAsync_v2, _ptsz, SIM_NEED_INIT, copy_3d_async,
 	   (const CUDA_MEMCPY3D *p, CUstream h), (p, h))
 SIM_API_PT(cuMemcpy3DPeer, _ptds, SIM_NEED_CTX, copy_3d, (const CUDA_MEMCPY3D *p), (p))
-SIM_API_PT(cuMemcpy3DPeerAsync, _ptsz, SIM_NEED_CTX, copy_3d_async,
+SIM_API_PT(cuMemcpy3DPeerAsync, _ptsz, SIM_NEED_INIT, copy_3d_async,
 	   (const CUDA_MEMCPY3D *p, CUstream h), (p, h))

@@ -136,10 +136,10 @@ static CUresult elapsed(struct sim_call *c, float *ms, CUevent a, CUevent b)
 SIM_API(cuEventCreate, SIM_NEED_CTX, create, (CUevent * e, unsigned flags), (e, flags))
 SIM_API(cuEventDestroy, SIM_NEED_INIT, destroy, (CUevent e), (e))
 SIM_API(cuEventDestroy_v2, SIM_NEED_INIT, destroy, (CUevent e), (e))
-SIM_API_PT(cuEventRecord, _ptsz, SIM_NEED_CTX, record, (CUevent e, CUstream s), (e, s))
-SIM_API_PT(cuEventRecordWithFlags, _ptsz, SIM_NEED_CTX, record_flags,
+SIM_API_PT(cuEventRecord, _ptsz, SIM_NEED_INIT, record, (CUevent e, CUstream s), (e, s))
+SIM_API_PT(cuEventRecordWithFlags, _ptsz, SIM_NEED_INIT, record_flags,
 	   (CUevent e, CUstream s, unsigned flags), (e, s, flags))
-SIM_API_PT(cuStreamWaitEvent, _ptsz, SIM_NEED_CTX, wait_event,
+SIM_API_PT(cuStreamWaitEvent, _ptsz, SIM_NEED_INIT, wait_event,
 	   (CUstream s, CUevent e, unsigned flags), (s, e, flags))
 SIM_API(cuEventSynchronize, SIM_NEED_INIT, synchronize, (CUevent e), (e))
 SIM_API(cuEventQuery, SIM_NEED_INIT, query, (CUevent e), (e))

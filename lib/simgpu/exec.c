@@ -341,8 +341,8 @@ SIM_API_PT(cuGraphInstantiateWithParams, _ptsz, SIM_NEED_CTX, build_params,
 SIM_API(cuGraphExecDestroy, SIM_NEED_INIT, destroy, (CUgraphExec e), (e))
 SIM_API(cuGraphExecGetFlags, SIM_NEED_INIT, get_flags, (CUgraphExec e, unsigned long long *flags),
 	(e, flags))
-SIM_API_PT(cuGraphLaunch, _ptsz, SIM_NEED_CTX, launch, (CUgraphExec e, CUstream s), (e, s))
-SIM_API_PT(cuGraphUpload, _ptsz, SIM_NEED_CTX, upload, (CUgraphExec e, CUstream s), (e, s))
+SIM_API_PT(cuGraphLaunch, _ptsz, SIM_NEED_INIT, launch, (CUgraphExec e, CUstream s), (e, s))
+SIM_API_PT(cuGraphUpload, _ptsz, SIM_NEED_INIT, upload, (CUgraphExec e, CUstream s), (e, s))
 SIM_API(cuGraphExecKernelNodeSetParams, SIM_NEED_CTX, set_kernel,
 	(CUgraphExec e, CUgraphNode n, const CUDA_KERNEL_NODE_PARAMS *p), (e, n, p))
 SIM_API(cuGraphExecKernelNodeSetParams_v2, SIM_NEED_CTX, set_kernel2,

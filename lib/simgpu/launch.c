@@ -288,15 +288,15 @@ static CUresult best_block_flags(struct sim_call *c, int *grid, int *block, CUfu
 	return best_block(c, grid, block, f, fn, shared, limit);
 }
 
-SIM_API_PT(cuLaunchKernel, _ptsz, SIM_NEED_CTX, launch,
+SIM_API_PT(cuLaunchKernel, _ptsz, SIM_NEED_INIT, launch,
 	   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
 	    unsigned bz, unsigned sh, CUstream s, void **p, void **x),
 	   (f, gx, gy, gz, bx, by, bz, sh, s, p, x))
-SIM_API_PT(cuLaunchCooperativeKernel, _ptsz, SIM_NEED_CTX, cooperative,
+SIM_API_PT(cuLaunchCooperativeKernel, _ptsz, SIM_NEED_INIT, cooperative,
 	   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
 	    unsigned bz, unsigned sh, CUstream s, void **p),
 	   (f, gx, gy, gz, bx, by, bz, sh, s, p))
-SIM_API_PT(cuLaunchKernelEx, _ptsz, SIM_NEED_CTX, launch_ex,
+SIM_API_PT(cuLaunchKernelEx, _ptsz, SIM_NEED_INIT, launch_ex,
 	   (const CUlaunchConfig *k, CUfunction f, void **p, void **x), (k, f, p, x))
 SIM_API(cuLaunch, SIM_NEED_CTX, launch_one, (CUfunction f), (f))
 SIM_API(cuLaunchGrid, SIM_NEED_CTX, launch_grid, (CUfunction f, int x, int y), (f, x, y))

@@ -294,6 +294,11 @@ static CUresult alloc_from(struct sim_call *c, CUdeviceptr *out, size_t n, CUmem
 		return r;
 	if (s->capture)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	struct sim_device *dev = s->ctx->dev;
+	if (!pool) {
+		default_pool(dev);
+		pool = dev->current_pool;
+	}
 	r = allocate(c, n, SIM_M_DEVICE, 0, pool->dev, pool, out ? &p : NULL);
 	if (!r)
 		*out = (uintptr_t)p;
@@ -302,9 +307,7 @@ static CUresult alloc_from(struct sim_call *c, CUdeviceptr *out, size_t n, CUmem
 
 static CUresult alloc_async(struct sim_call *c, CUdeviceptr *out, size_t n, CUstream h)
 {
-	struct sim_device *dev = sim_ctx_current()->dev;
-	default_pool(dev);
-	return alloc_from(c, out, n, dev->current_pool, h);
+	return alloc_from(c, out, n, NULL, h);
 }
 
 static CUresult free_async(struct sim_call *c, CUdeviceptr d, CUstream h)
@@ -434,11 +437,11 @@ SIM_API(cuMemGetInfo_v2, SIM_NEED_CTX, get_info, (size_t * available, size_t *to
 	(available, total))
 SIM_API(cuMemGetAddressRange_v2, SIM_NEED_CTX, address_range,
 	(CUdeviceptr * base, size_t *n, CUdeviceptr p), (base, n, p))
-SIM_API_PT(cuMemAllocAsync, _ptsz, SIM_NEED_CTX, alloc_async,
+SIM_API_PT(cuMemAllocAsync, _ptsz, SIM_NEED_INIT, alloc_async,
 	   (CUdeviceptr * p, size_t n, CUstream s), (p, n, s))
-SIM_API_PT(cuMemAllocFromPoolAsync, _ptsz, SIM_NEED_CTX, alloc_from,
+SIM_API_PT(cuMemAllocFromPoolAsync, _ptsz, SIM_NEED_INIT, alloc_from,
 	   (CUdeviceptr * p, size_t n, CUmemoryPool pool, CUstream s), (p, n, pool, s))
-SIM_API_PT(cuMemFreeAsync, _ptsz, SIM_NEED_CTX, free_async, (CUdeviceptr p, CUstream s), (p, s))
+SIM_API_PT(cuMemFreeAsync, _ptsz, SIM_NEED_INIT, free_async, (CUdeviceptr p, CUstream s), (p, s))
 SIM_API(cuDeviceGetDefaultMemPool, SIM_NEED_INIT, get_default_pool, (CUmemoryPool * p, CUdevice d),
 	(p, d))
 SIM_API(cuDeviceGetMemPool, SIM_NEED_INIT, get_pool, (CUmemoryPool * p, CUdevice d), (p, d))

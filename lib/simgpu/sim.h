@@ -253,6 +253,8 @@ void sim_perform(const struct sim_work *w);
 /* ---- streams (stream.c) ---- */
 /* Current context of the calling thread, NULL if none. */
 struct sim_ctx *sim_ctx_current(void);
+/* The stream that h means. Calls with a stream of their own need no current context (drjit makes
+ * such calls on real devices); a default stream without one is an error, as is a failed context. */
 CUresult sim_stream_get(struct sim_call *c, CUstream h, struct sim_stream **out);
 /* Puts work w (taken over, on failure too) into stream s in order. *out, if asked for, gets a
  * reference to the operation, NULL when the call was captured into a graph. */

@@ -46,6 +46,8 @@ static struct sim_stream *per_thread(struct sim_ctx *ctx)
 CUresult sim_stream_get(struct sim_call *c, CUstream h, struct sim_stream **out)
 {
 	struct sim_ctx *ctx = sim_ctx_current();
+	if (!ctx && (uintptr_t)h <= (uintptr_t)SIM_STREAM_PER_THREAD)
+		return CUDA_ERROR_INVALID_CONTEXT;
 	if (h == SIM_STREAM_PER_THREAD || (!h && c->per_thread)) {
 		*out = per_thread(ctx);
 	} else if (!h || h == SIM_STREAM_LEGACY) {
@@ -56,7 +58,7 @@ CUresult sim_stream_get(struct sim_call *c, CUstream h, struct sim_stream **out)
 		*out = h;
 	}
 	c->stream = (*out)->legacy ? ID_LEGACY : (*out)->id;
-	return CUDA_SUCCESS;
+	return (*out)->ctx->sticky;
 }
 
 void sim_stream_leave(struct sim_stream *s)
@@ -329,19 +331,19 @@ SIM_API(cuStreamCreateWithPriority, SIM_NEED_CTX, create_prio,
 	(CUstream * s, unsigned flags, int prio), (s, flags, prio))
 SIM_API(cuStreamDestroy, SIM_NEED_INIT, destroy, (CUstream s), (s))
 SIM_API(cuStreamDestroy_v2, SIM_NEED_INIT, destroy, (CUstream s), (s))
-SIM_API_PT(cuStreamSynchronize, _ptsz, SIM_NEED_CTX, synchronize, (CUstream s), (s))
-SIM_API_PT(cuStreamQuery, _ptsz, SIM_NEED_CTX, query, (CUstream s), (s))
-SIM_API_PT(cuLaunchHostFunc, _ptsz, SIM_NEED_CTX, launch_host, (CUstream s, CUhostFn fn, void *arg),
-	   (s, fn, arg))
-SIM_API_PT(cuStreamAddCallback, _ptsz, SIM_NEED_CTX, add_callback,
+SIM_API_PT(cuStreamSynchronize, _ptsz, SIM_NEED_INIT, synchronize, (CUstream s), (s))
+SIM_API_PT(cuStreamQuery, _ptsz, SIM_NEED_INIT, query, (CUstream s), (s))
+SIM_API_PT(cuLaunchHostFunc, _ptsz, SIM_NEED_INIT, launch_host,
+	   (CUstream s, CUhostFn fn, void *arg), (s, fn, arg))
+SIM_API_PT(cuStreamAddCallback, _ptsz, SIM_NEED_INIT, add_callback,
 	   (CUstream s, CUstreamCallback cb, void *arg, unsigned flags), (s, cb, arg, flags))
-SIM_API_PT(cuStreamGetCtx, _ptsz, SIM_NEED_CTX, get_ctx, (CUstream s, CUcontext *ctx), (s, ctx))
-SIM_API_PT(cuStreamGetCtx_v2, _ptsz, SIM_NEED_CTX, get_ctx2,
+SIM_API_PT(cuStreamGetCtx, _ptsz, SIM_NEED_INIT, get_ctx, (CUstream s, CUcontext *ctx), (s, ctx))
+SIM_API_PT(cuStreamGetCtx_v2, _ptsz, SIM_NEED_INIT, get_ctx2,
 	   (CUstream s, CUcontext *ctx, void **green), (s, ctx, green))
-SIM_API_PT(cuStreamGetDevice, _ptsz, SIM_NEED_CTX, get_device, (CUstream s, CUdevice *d), (s, d))
-SIM_API_PT(cuStreamGetFlags, _ptsz, SIM_NEED_CTX, get_flags, (CUstream s, unsigned *flags),
+SIM_API_PT(cuStreamGetDevice, _ptsz, SIM_NEED_INIT, get_device, (CUstream s, CUdevice *d), (s, d))
+SIM_API_PT(cuStreamGetFlags, _ptsz, SIM_NEED_INIT, get_flags, (CUstream s, unsigned *flags),
 	   (s, flags))
-SIM_API_PT(cuStreamGetPriority, _ptsz, SIM_NEED_CTX, get_priority, (CUstream s, int *prio),
+SIM_API_PT(cuStreamGetPriority, _ptsz, SIM_NEED_INIT, get_priority, (CUstream s, int *prio),
 	   (s, prio))
-SIM_API_PT(cuStreamGetId, _ptsz, SIM_NEED_CTX, get_id, (CUstream s, unsigned long long *id),
+SIM_API_PT(cuStreamGetId, _ptsz, SIM_NEED_INIT, get_id, (CUstream s, unsigned long long *id),
 	   (s, id))
