@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""The job's results, output and exit status are the same with and without the preload, however it ends.
+
+timeout: 180
+"""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from tfrun import Outcome, PYTHON, check, job, need_tensorflow  # noqa: E402
+
+def loss(run):
+    told = json.loads(run.out.splitlines()[-1])
+    return told["loss"], told["steps"]
+
+
+need_tensorflow()
+plain = job("func_next", preload=False)
+check(plain.status == 0, "the job fails by itself: " + plain.err)
+for end, status in (("_exit", 3), ("raise", 1)):
+    run = job("func_next", "--end", end)
+    check(run.status == status, "%s: exit status %s" % (end, run.status))
+    check(loss(plain) == loss(run), "%s: loss %s %s" % (end, loss(plain), loss(run)))
+    check(len(plain.out.splitlines()) == len(run.out.splitlines()), "%s: output %s" % (end, run.out))
+    check(len(run.batches()) == 16, "%s: %d batches" % (end, len(run.batches())))
+
+quiet = Outcome([PYTHON, "-c", "import tensorflow"])
+check(quiet.status == 0 and not quiet.files, "a trace of an import: %s" % quiet.files)
