@@ -1,12 +1,13 @@
 /*
- * Size and speed of the event codec on a synthetic stream shaped after a TensorFlow training step: a compute thread
- * with a fixed sequence of launches, event records, waits and copies per step, a transfer thread, an event-query
- * poller, and input threads with get-next calls. Gaps and durations are log-normal at 2.6 GHz ticks.
+ * Size and speed of the event codec on a synthetic stream shaped after a TensorFlow training step:
+ *a compute thread with a fixed sequence of launches, event records, waits and copies per step, a
+ *transfer thread, an event-query poller, and input threads with get-next calls. Gaps and durations
+ *are log-normal at 2.6 GHz ticks.
  *
  *	codec [EVENTS] [DIRECTORY] [PASSES] [CHUNK]
  *
- * Prints bytes per event, the order-0 entropy of the stored columns beside it, and rates (median of the passes). One
- * core; encode = records in memory to file (page cache), decode = file to records.
+ * Prints bytes per event, the order-0 entropy of the stored columns beside it, and rates (median of
+ *the passes). One core; encode = records in memory to file (page cache), decode = file to records.
  */
 #include <math.h>
 #include <stdio.h>
@@ -51,7 +52,8 @@ struct stream {
 	uint64_t t;
 };
 
-static struct tfh_rec *push(struct stream *s, double gap_ns, double gap_sigma, double dur_ns, double dur_sigma)
+static struct tfh_rec *push(struct stream *s, double gap_ns, double gap_sigma, double dur_ns,
+			    double dur_sigma)
 {
 	struct tfh_rec *r = &s->rec[s->n];
 
@@ -157,12 +159,14 @@ static void input(struct stream *s)
 		r->fn = TFH_FN_tf_stage_getnext;
 		r->w[0] = 3;
 		r->w[1] = 10 + rnd() % 6;
-		r->w[2] = rnd() % 2 ? r->t_end - r->t_begin : (r->t_end - r->t_begin) / (2 + rnd() % 5);
+		r->w[2] = rnd() % 2 ? r->t_end - r->t_begin
+				    : (r->t_end - r->t_begin) / (2 + rnd() % 5);
 	}
 }
 
 /* Cuts the four streams into chunks by time, as the flusher would find them. */
-static uint32_t next_batches(const struct stream *s, uint32_t *at, uint32_t limit, struct tft_batch *b)
+static uint32_t next_batches(const struct stream *s, uint32_t *at, uint32_t limit,
+			     struct tft_batch *b)
 {
 	uint32_t n = 0, taken[THREADS] = {0};
 
@@ -171,7 +175,8 @@ static uint32_t next_batches(const struct stream *s, uint32_t *at, uint32_t limi
 		for (int t = 0; t < THREADS; t++) {
 			if (at[t] + taken[t] == s[t].n)
 				continue;
-			if (best < 0 || s[t].rec[at[t] + taken[t]].t_end < s[best].rec[at[best] + taken[best]].t_end)
+			if (best < 0 || s[t].rec[at[t] + taken[t]].t_end <
+						s[best].rec[at[best] + taken[best]].t_end)
 				best = t;
 		}
 		if (best < 0)
@@ -203,7 +208,8 @@ static void die(const char *what)
 
 static double encode(const char *path, const struct stream *s, uint32_t chunk, uint64_t *bytes)
 {
-	struct tft_head head = {.rank = -1, .tick_hz = 2600000000, .fn = tfh_fn_table, .fn_count = TFH_FN_COUNT};
+	struct tft_head head = {
+		.rank = -1, .tick_hz = 2600000000, .fn = tfh_fn_table, .fn_count = TFH_FN_COUNT};
 	uint32_t at[THREADS] = {0}, n;
 	struct tft_batch b[THREADS];
 	struct tft_writer *w;
@@ -248,7 +254,8 @@ static double decode(const char *path, const struct stream *s, bool compare, dou
 			tft_cursor_init(&c, ev, k);
 			while (tft_next(&c, &rec)) {
 				sum += rec.t_end ^ rec.w[0];
-				if (compare && memcmp(&rec, &s[run->thread].rec[number++], sizeof(rec)) != 0)
+				if (compare &&
+				    memcmp(&rec, &s[run->thread].rec[number++], sizeof(rec)) != 0)
 					die("comparison");
 			}
 		}
@@ -282,8 +289,10 @@ int main(int argc, char **argv)
 	uint32_t only = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 0;
 	static const uint32_t chunk_sizes[] = {65536, 16384, 4096, 1024};
 	/* shares: compute 74 %, poller 19 %, transfers 2 %, input 5 % */
-	struct stream s[THREADS] = {{.cap = events / 100 * 74}, {.cap = events / 100 * 19},
-				    {.cap = events / 100 * 2}, {.cap = events / 100 * 5}};
+	struct stream s[THREADS] = {{.cap = events / 100 * 74},
+				    {.cap = events / 100 * 19},
+				    {.cap = events / 100 * 2},
+				    {.cap = events / 100 * 5}};
 	struct call step[STEP_CALLS];
 	double enc[64], dec[64], entropy, unused;
 	char path[4096];
@@ -307,9 +316,10 @@ int main(int argc, char **argv)
 		total += s[t].n;
 	snprintf(path, sizeof(path), "%s/tfhook-codec-%d.tft", dir, (int)getpid());
 
-	printf("event codec, %llu synthetic events in %d threads, %d passes\n", (unsigned long long)total, THREADS,
-	       passes);
-	printf("%12s %10s %12s %8s %14s %14s\n", "chunk", "B/event", "entropy B", "ratio", "encode M/s", "decode M/s");
+	printf("event codec, %llu synthetic events in %d threads, %d passes\n",
+	       (unsigned long long)total, THREADS, passes);
+	printf("%12s %10s %12s %8s %14s %14s\n", "chunk", "B/event", "entropy B", "ratio",
+	       "encode M/s", "decode M/s");
 	for (size_t i = 0; i < sizeof(chunk_sizes) / sizeof(*chunk_sizes); i++) {
 		if (only && chunk_sizes[i] != only)
 			continue;
@@ -319,8 +329,9 @@ int main(int argc, char **argv)
 		}
 		decode(path, s, true, &entropy);
 		unlink(path);
-		printf("%12u %10.3f %12.3f %8.3f %14.1f %14.1f\n", chunk_sizes[i], (double)bytes / (double)total,
-		       entropy / (double)total, (double)bytes / entropy, median(enc, passes), median(dec, passes));
+		printf("%12u %10.3f %12.3f %8.3f %14.1f %14.1f\n", chunk_sizes[i],
+		       (double)bytes / (double)total, entropy / (double)total,
+		       (double)bytes / entropy, median(enc, passes), median(dec, passes));
 	}
 	return 0;
 }

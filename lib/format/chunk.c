@@ -10,8 +10,8 @@
 
 #include <zstd.h>
 
-#define PEEK 4096u	     /* one small read takes a whole header but for those of many threads */
-#define SCAN (256u << 10)    /* looking for the next chunk behind damage */
+#define PEEK 4096u	  /* one small read takes a whole header but for those of many threads */
+#define SCAN (256u << 10) /* looking for the next chunk behind damage */
 
 int tft_pread(int fd, void *buf, size_t len, uint64_t offset)
 {
@@ -32,9 +32,11 @@ int tft_pread(int fd, void *buf, size_t len, uint64_t offset)
 	return 0;
 }
 
-/* ---- one header -------------------------------------------------------------------------------------------- */
+/* ---- one header
+ * -------------------------------------------------------------------------------------------- */
 
-/* Could a header begin with these bytes of struct tft_chunk_head? Then its length is believable, too. */
+/* Could a header begin with these bytes of struct tft_chunk_head? Then its length is believable,
+ * too. */
 static bool plausible(const struct tft_chunk_head *h)
 {
 	return h->zstd_magic == TFT_ZSTD_SKIPPABLE && h->magic == TFT_MAGIC &&
@@ -62,7 +64,8 @@ int tft_header_check(const uint8_t *header, size_t len)
 		return -EPROTO;
 	if (h.fixed_bytes < sizeof(h) || h.fixed_bytes > bytes || h.packed_bytes > TFT_MAX_CHUNK ||
 	    h.raw_bytes > TFT_MAX_CHUNK ||
-	    (uint64_t)h.runs * sizeof(struct tft_chunk_run) + h.sketch_bytes > bytes - h.fixed_bytes)
+	    (uint64_t)h.runs * sizeof(struct tft_chunk_run) + h.sketch_bytes >
+		    bytes - h.fixed_bytes)
 		return -EBADMSG;
 	return 0;
 }
@@ -87,7 +90,8 @@ static uint64_t place_end(const struct tft_place *p)
 	return p->info.offset + p->header_bytes + p->info.packed_bytes;
 }
 
-/* Reads and checks the header at offset. 0, 1 = whole but the payload is cut, -EBADMSG, -EPROTO, -EIO..., -ENOMEM. */
+/* Reads and checks the header at offset. 0, 1 = whole but the payload is cut, -EBADMSG, -EPROTO,
+ * -EIO..., -ENOMEM. */
 static int read_place(int fd, uint64_t size, uint64_t offset, struct tft_place *place)
 {
 	uint8_t peek[PEEK], *header = peek, *large = NULL;
@@ -132,26 +136,31 @@ static int add_place(struct tft_places *places, const struct tft_place *p)
 	return 0;
 }
 
-/* ---- index ------------------------------------------------------------------------------------------------- */
+/* ---- index
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static bool read_footer(int fd, uint64_t size, struct tft_footer *f)
 {
 	if (size < sizeof(*f) || tft_pread(fd, f, sizeof(*f), size - sizeof(*f)) < 0)
 		return false;
 	return f->zstd_magic == TFT_ZSTD_SKIPPABLE && f->zstd_length == sizeof(*f) - 8 &&
-	       f->crc == tfh_crc32c(0, f, offsetof(struct tft_footer, crc)) && f->index_offset < size;
+	       f->crc == tfh_crc32c(0, f, offsetof(struct tft_footer, crc)) &&
+	       f->index_offset < size;
 }
 
 /* Takes the chunks from the entries if these tile the file from 0 to the index without a gap. */
-static int take_entries(struct tft_places *places, const uint8_t *raw, uint64_t n, uint64_t index_offset)
+static int take_entries(struct tft_places *places, const uint8_t *raw, uint64_t n,
+			uint64_t index_offset)
 {
 	struct tft_index_entry e;
 	uint64_t at = 0;
 
 	for (uint64_t i = 0; i < n; i++) {
 		memcpy(&e, raw + i * sizeof(e), sizeof(e));
-		if (e.offset != at || e.packed_bytes > TFT_MAX_CHUNK || e.raw_bytes > TFT_MAX_CHUNK ||
-		    e.header_bytes > TFT_MAX_HEADER || e.header_bytes < sizeof(struct tft_chunk_head))
+		if (e.offset != at || e.packed_bytes > TFT_MAX_CHUNK ||
+		    e.raw_bytes > TFT_MAX_CHUNK || e.header_bytes > TFT_MAX_HEADER ||
+		    e.header_bytes < sizeof(struct tft_chunk_head))
 			return -EBADMSG;
 		struct tft_place p = {.info = {.offset = e.offset,
 					       .type = e.type,
@@ -171,7 +180,8 @@ static int take_entries(struct tft_places *places, const uint8_t *raw, uint64_t 
 }
 
 /* 0: the index was used. -EBADMSG: walk. */
-static int from_index(int fd, uint64_t size, const struct tft_footer *footer, struct tft_places *places)
+static int from_index(int fd, uint64_t size, const struct tft_footer *footer,
+		      struct tft_places *places)
 {
 	struct tft_place index;
 	int err = read_place(fd, size, footer->index_offset, &index);
@@ -195,14 +205,16 @@ static int from_index(int fd, uint64_t size, const struct tft_footer *footer, st
 		    (raw && ZSTD_decompress(frame + packed, raw, frame, packed) != raw))
 			err = -EBADMSG;
 		else
-			err = take_entries(places, frame + packed, raw / sizeof(struct tft_index_entry),
-					   index.info.offset);
+			err = take_entries(places, frame + packed,
+					   raw / sizeof(struct tft_index_entry), index.info.offset);
 	}
 	free(buf);
 	return err ? err : add_place(places, &index);
 }
 
-/* ---- walk -------------------------------------------------------------------------------------------------- */
+/* ---- walk
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* Next offset at or behind `from` where a valid header lies; `size` if there is none. */
 static int next_header(int fd, uint64_t size, uint64_t from, uint64_t *found)

@@ -19,13 +19,15 @@ struct tft_places {
 	bool closed, clean;
 };
 
-/* All of them, from the index or by walking the headers. 0, -ENOMEM, -EIO..., -EPROTO (newer format). */
+/* All of them, from the index or by walking the headers. 0, -ENOMEM, -EIO..., -EPROTO (newer
+ * format). */
 int tft_places_find(int fd, uint64_t size, struct tft_places *places);
 
 /* Reads exactly len bytes. 0, -EBADMSG at the file's end, or -errno. */
 int tft_pread(int fd, void *buf, size_t len, uint64_t offset);
 
-/* Is this a whole, undamaged chunk header? 0, -EBADMSG, -EPROTO. `len` bytes are there, the header may say fewer. */
+/* Is this a whole, undamaged chunk header? 0, -EBADMSG, -EPROTO. `len` bytes are there, the header
+ * may say fewer. */
 int tft_header_check(const uint8_t *header, size_t len);
 
 #endif

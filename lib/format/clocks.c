@@ -66,7 +66,8 @@ static uint64_t scale(uint64_t delta, uint64_t num, uint64_t den)
 	return den ? (uint64_t)((__uint128_t)delta * num / den) : 0;
 }
 
-/* First of the two neighbouring triples to convert with; the outermost pairs serve what lies outside. */
+/* First of the two neighbouring triples to convert with; the outermost pairs serve what lies
+ * outside. */
 static uint32_t segment_of(const struct tft_clocks *c, uint64_t ticks)
 {
 	uint32_t low = 0, high = c->n - 1;
@@ -82,8 +83,8 @@ static uint32_t segment_of(const struct tft_clocks *c, uint64_t ticks)
 }
 
 /*
- * `at` at triple a, advancing by `ns` in the ticks from a to b. The two are passed apart so that a REALTIME that was
- * set back in between still gives a line.
+ * `at` at triple a, advancing by `ns` in the ticks from a to b. The two are passed apart so that a
+ * REALTIME that was set back in between still gives a line.
  */
 static uint64_t on_line(uint64_t ticks, uint64_t from, uint64_t length, uint64_t at, int64_t ns)
 {
@@ -102,7 +103,8 @@ static uint64_t convert(const struct tft_clocks *c, uint64_t ticks, bool realtim
 		return c->ticks_are_ns ? ticks : scale(ticks, 1000000000, hz);
 	if (c->n == 1) {
 		uint64_t at = realtime ? c->t[0].realtime_ns : c->t[0].monotonic_ns;
-		return on_line(ticks, c->t[0].ticks, c->ticks_are_ns ? 1000000000 : hz, at, 1000000000);
+		return on_line(ticks, c->t[0].ticks, c->ticks_are_ns ? 1000000000 : hz, at,
+			       1000000000);
 	}
 	const struct tft_clock_triple *a = &c->t[segment_of(c, ticks)], *b = a + 1;
 	if (realtime)
@@ -133,7 +135,8 @@ void tft_clocks_health(const struct tft_clocks *c, struct tft_clock_health *h)
 	}
 	for (uint32_t i = 1; i < c->n; i++) {
 		const struct tft_clock_triple *a = &c->t[i - 1], *b = &c->t[i];
-		int64_t step = (int64_t)((b->realtime_ns - a->realtime_ns) - (b->monotonic_ns - a->monotonic_ns));
+		int64_t step = (int64_t)((b->realtime_ns - a->realtime_ns) -
+					 (b->monotonic_ns - a->monotonic_ns));
 		if (llabs(step) > llabs(h->realtime_step_ns))
 			h->realtime_step_ns = step;
 		if (i + 1 == c->n)

@@ -1,9 +1,10 @@
 /*
  * Columns of an EVNT payload (FORMAT.md, part 2.3), shared by encoder and decoder. Not for others.
  *
- * A record is split into its two times, its number, and seven fields. A shape is one combination of the seven; shapes
- * are interned per chunk and an event holds its shape's id. Where a field of one (kind, fn) has too many values for
- * that (addresses, self times, counters), the shape leaves the field out and it gets a column of its own.
+ * A record is split into its two times, its number, and seven fields. A shape is one combination of
+ * the seven; shapes are interned per chunk and an event holds its shape's id. Where a field of one
+ * (kind, fn) has too many values for that (addresses, self times, counters), the shape leaves the
+ * field out and it gets a column of its own.
  */
 #ifndef TFT_CODEC_H
 #define TFT_CODEC_H
@@ -34,23 +35,26 @@ enum tft_field {
 
 /* Sections of an EVNT payload. */
 enum tft_section_id {
-	TFT_SEC_CLASS = 1,     /* per class: mask u8 | first column u8 */
-	TFT_SEC_SHAPE = 2,     /* per shape: class u8, then the seven fields: 45 byte planes */
-	TFT_SEC_IDS = 3,       /* per event: shape */
-	TFT_SEC_GAP = 4,       /* per event: zigzag(t_begin - t_end of the record before) */
-	TFT_SEC_SPAN = 5,      /* per event: t_end - t_begin, or after a negative gap t_end - that older t_end */
-	TFT_SEC_GAP_BIG = 6,   /* escapes: index u32 | value u64 */
+	TFT_SEC_CLASS = 1, /* per class: mask u8 | first column u8 */
+	TFT_SEC_SHAPE = 2, /* per shape: class u8, then the seven fields: 45 byte planes */
+	TFT_SEC_IDS = 3,   /* per event: shape */
+	TFT_SEC_GAP = 4,   /* per event: zigzag(t_begin - t_end of the record before) */
+	TFT_SEC_SPAN = 5,  /* per event: t_end - t_begin, or after a negative gap t_end - that older
+			      t_end */
+	TFT_SEC_GAP_BIG = 6, /* escapes: index u32 | value u64 */
 	TFT_SEC_SPAN_BIG = 7,
-	TFT_SEC_COLUMN = 8,    /* values of one field of one class, `arg` = column number */
+	TFT_SEC_COLUMN = 8, /* values of one field of one class, `arg` = column number */
 	TFT_SEC_COLUMN_BIG = 9,
-	TFT_SEC_TEXT = 10,     /* 36 bytes per EXT record */
-	TFT_SEC_SEQ = 11,      /* records whose seq is not the low half of their number: index u32 | seq u32 */
+	TFT_SEC_TEXT = 10, /* 36 bytes per EXT record */
+	TFT_SEC_SEQ =
+		11, /* records whose seq is not the low half of their number: index u32 | seq u32 */
 };
 
 /* What the values of a column were taken against. */
 enum tft_transform {
 	TFT_RAW = 0,
-	TFT_DELTA = 1, /* zigzag(value - previous value of this column in the same run; 0 at its start) */
+	TFT_DELTA = 1, /* zigzag(value - previous value of this column in the same run; 0 at its
+			  start) */
 	TFT_REST = 2,  /* zigzag((t_end - t_begin) - value) */
 };
 

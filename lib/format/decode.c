@@ -73,7 +73,8 @@ static int parse_runs(struct tft_events *ev, const uint8_t *header, size_t heade
 	return start == head.events ? 0 : -EBADMSG;
 }
 
-static bool set_column(struct tft_column *c, const struct tft_section *s, const uint8_t *data, uint32_t max_planes)
+static bool set_column(struct tft_column *c, const struct tft_section *s, const uint8_t *data,
+		       uint32_t max_planes)
 {
 	if (c->data || s->planes == 0 || s->planes > max_planes || s->transform > TFT_REST)
 		return false;
@@ -104,7 +105,8 @@ static int parse_classes(struct tft_events *ev, const struct tft_section *s, con
 	return 0;
 }
 
-static int parse_shapes(struct tft_events *ev, const struct tft_section *s, const uint8_t *data, uint32_t classes)
+static int parse_shapes(struct tft_events *ev, const struct tft_section *s, const uint8_t *data,
+			uint32_t classes)
 {
 	const uint32_t n = s->count;
 
@@ -125,7 +127,8 @@ static int parse_shapes(struct tft_events *ev, const struct tft_section *s, cons
 	return 0;
 }
 
-static int parse_section(struct tft_events *ev, const struct tft_section *s, const uint8_t *data, uint32_t *classes)
+static int parse_section(struct tft_events *ev, const struct tft_section *s, const uint8_t *data,
+			 uint32_t *classes)
 {
 	bool good = true;
 
@@ -219,8 +222,8 @@ static bool classes_sound(const struct tft_events *ev)
 }
 
 /*
- * Walks all shape ids once: checks them, and finds where each run starts in each column. That the columns are long
- * enough is checked here too, so that cursors need not.
+ * Walks all shape ids once: checks them, and finds where each run starts in each column. That the
+ * columns are long enough is checked here too, so that cursors need not.
  */
 static int find_starts(struct tft_events *ev)
 {
@@ -252,7 +255,8 @@ static int find_starts(struct tft_events *ev)
 	return at[TFT_MAX_COLUMNS] > ev->n_text ? -EBADMSG : 0;
 }
 
-int tft_events_parse(struct tft_events *ev, const uint8_t *header, size_t header_bytes, size_t payload_bytes)
+int tft_events_parse(struct tft_events *ev, const uint8_t *header, size_t header_bytes,
+		     size_t payload_bytes)
 {
 	ev->n_shapes = ev->n_columns = ev->n_text = ev->n_seq = 0;
 	memset(ev->class_mask, 0, sizeof(ev->class_mask));
@@ -270,7 +274,9 @@ int tft_events_parse(struct tft_events *ev, const uint8_t *header, size_t header
 	return err ? err : find_starts(ev);
 }
 
-/* ---- cursor ------------------------------------------------------------------------------------------------ */
+/* ---- cursor
+ * ------------------------------------------------------------------------------------------------
+ */
 
 void tft_cursor_init(struct tft_cursor *c, const struct tft_events *ev, uint32_t run)
 {
@@ -286,8 +292,10 @@ void tft_cursor_init(struct tft_cursor *c, const struct tft_events *ev, uint32_t
 	c->text = start[ev->n_columns];
 }
 
-/* Value of an escape: the list is sorted by index. A list without it means a lie; the escape itself is as good. */
-static uint64_t find_big(const uint8_t *list, uint32_t n, uint32_t value_bytes, uint32_t index, uint64_t otherwise)
+/* Value of an escape: the list is sorted by index. A list without it means a lie; the escape itself
+ * is as good. */
+static uint64_t find_big(const uint8_t *list, uint32_t n, uint32_t value_bytes, uint32_t index,
+			 uint64_t otherwise)
 {
 	uint32_t low = 0, high = n;
 
@@ -330,7 +338,8 @@ static inline uint64_t time_get(const struct tft_column *c, uint32_t i)
 		v = p[0] | (uint32_t)p[n] << 8 | (uint32_t)p[2 * n] << 16;
 		break;
 	default:
-		v = p[0] | (uint32_t)p[n] << 8 | (uint32_t)p[2 * n] << 16 | (uint64_t)p[3 * n] << 24;
+		v = p[0] | (uint32_t)p[n] << 8 | (uint32_t)p[2 * n] << 16 |
+		    (uint64_t)p[3 * n] << 24;
 		break;
 	}
 	if (__builtin_expect(v == tft_plane_escape(c->planes), 0))
@@ -365,7 +374,8 @@ static void fill_loose(struct tft_cursor *c, struct tfh_rec *rec, uint32_t class
 	uint32_t column = ev->class_column[class];
 
 	if (mask == TFT_MASK_TEXT) {
-		memcpy((char *)rec + TFT_EXT_OFFSET, ev->text + (size_t)c->text++ * TFT_EXT_BYTES, TFT_EXT_BYTES);
+		memcpy((char *)rec + TFT_EXT_OFFSET, ev->text + (size_t)c->text++ * TFT_EXT_BYTES,
+		       TFT_EXT_BYTES);
 		return;
 	}
 	for (; mask; mask &= mask - 1, column++) {
@@ -424,7 +434,9 @@ double tft_entropy_bytes(const struct tft_events *ev)
 		memcpy(&s, ev->payload + sizeof(head) + i * sizeof(s), sizeof(s));
 		uint32_t planes = s.planes ? s.planes : 1;
 		for (uint32_t p = 0; p < planes; p++)
-			bits += tft_planes_entropy(ev->payload + at + (size_t)p * (s.bytes / planes), s.bytes / planes);
+			bits += tft_planes_entropy(ev->payload + at +
+							   (size_t)p * (s.bytes / planes),
+						   s.bytes / planes);
 		at += s.bytes;
 	}
 	return bits / 8;

@@ -1,5 +1,5 @@
-/* From an EVNT chunk to runs and records. Everything in a payload is distrusted: after tft_events_parse returned 0
- * no cursor can leave its bounds. */
+/* From an EVNT chunk to runs and records. Everything in a payload is distrusted: after
+ * tft_events_parse returned 0 no cursor can leave its bounds. */
 #ifndef TFT_DECODE_H
 #define TFT_DECODE_H
 
@@ -33,8 +33,10 @@ struct tft_events {
 	size_t payload_cap, shapes_cap, runs_cap, run_column_cap;
 };
 
-/* Reads the run table of a chunk header and the unpacked payload in ev->payload. 0, -EBADMSG, -ENOMEM. */
-int tft_events_parse(struct tft_events *ev, const uint8_t *header, size_t header_bytes, size_t payload_bytes);
+/* Reads the run table of a chunk header and the unpacked payload in ev->payload. 0, -EBADMSG,
+ * -ENOMEM. */
+int tft_events_parse(struct tft_events *ev, const uint8_t *header, size_t header_bytes,
+		     size_t payload_bytes);
 
 /* Makes room in ev->payload. 0 or -ENOMEM. */
 int tft_events_reserve(struct tft_events *ev, size_t bytes);

@@ -12,8 +12,8 @@
 #include "format/shapes.h"
 #include "format/sketch_build.h"
 
-/* zstd keeps one Huffman table per block: a block per plane saves 8 %. Smaller planes share one, since a block costs
- * its table. */
+/* zstd keeps one Huffman table per block: a block per plane saves 8 %. Smaller planes share one,
+ * since a block costs its table. */
 #define MIN_BLOCK 2048u
 #define MAX_SECTIONS (8u + 2 * TFT_MAX_COLUMNS)
 #define MAX_CUTS 1024u
@@ -54,8 +54,9 @@ struct tft_encoder {
 
 /* Largest payload: every record a literal of CLASS_ALL, every time an escape. */
 #define RAW_CAP ((size_t)TFT_MAX_EVENTS * 120 + TFT_MAX_SHAPES * TFT_SHAPE_BYTES + 65536)
-#define HEAD_CAP (sizeof(struct tft_chunk_head) + (size_t)TFT_MAX_EVENTS * sizeof(struct tft_chunk_run) + \
-		  TFT_SKETCH_MAX)
+#define HEAD_CAP                                                                                   \
+	(sizeof(struct tft_chunk_head) + (size_t)TFT_MAX_EVENTS * sizeof(struct tft_chunk_run) +   \
+	 TFT_SKETCH_MAX)
 
 struct tft_encoder *tft_encoder_new(const struct tfh_fn_info *fn, uint32_t fn_count, int level)
 {
@@ -91,7 +92,8 @@ struct tft_encoder *tft_encoder_new(const struct tfh_fn_info *fn, uint32_t fn_co
 	}
 	ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_checksumFlag, 1);
 #if ZSTD_VERSION_NUMBER >= 10504
-	/* the payload stays where it is: zstd need not copy it (older ones forbid input that grows) */
+	/* the payload stays where it is: zstd need not copy it (older ones forbid input that grows)
+	 */
 	ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_stableInBuffer, 1);
 #endif
 	if (tft_encoder_level(e, level) < 0) {
@@ -132,7 +134,9 @@ void tft_encoder_free(struct tft_encoder *e)
 	free(e);
 }
 
-/* ---- header ------------------------------------------------------------------------------------------------ */
+/* ---- header
+ * ------------------------------------------------------------------------------------------------
+ */
 
 void tft_chunk_seal(void *chunk, size_t header, size_t packed)
 {
@@ -150,8 +154,8 @@ void tft_chunk_seal(void *chunk, size_t header, size_t packed)
 	h->header_crc = tfh_crc32c(0, chunk, header);
 }
 
-static int pack(struct tft_encoder *e, const void *payload, size_t size, const uint32_t *cuts, uint32_t n_cuts,
-		size_t header, size_t *packed)
+static int pack(struct tft_encoder *e, const void *payload, size_t size, const uint32_t *cuts,
+		uint32_t n_cuts, size_t header, size_t *packed)
 {
 	ZSTD_outBuffer out = {e->out + header, e->out_cap - header, 0};
 	ZSTD_inBuffer in = {payload, 0, 0};
@@ -177,8 +181,8 @@ static int pack(struct tft_encoder *e, const void *payload, size_t size, const u
 	return 0;
 }
 
-int tft_encode_chunk(struct tft_encoder *e, const struct tft_chunk_head *head, const void *payload, size_t size,
-		     const void **out, size_t *len)
+int tft_encode_chunk(struct tft_encoder *e, const struct tft_chunk_head *head, const void *payload,
+		     size_t size, const void **out, size_t *len)
 {
 	const size_t header = sizeof(*head);
 	size_t packed;
@@ -206,7 +210,8 @@ int tft_encode_chunk(struct tft_encoder *e, const struct tft_chunk_head *head, c
 	return 0;
 }
 
-/* ---- rows to columns --------------------------------------------------------------------------------------- */
+/* ---- rows to columns
+ * --------------------------------------------------------------------------------------- */
 
 static int by_thread_and_number(const void *pa, const void *pb)
 {
@@ -278,7 +283,8 @@ static uint64_t add_batch(struct tft_encoder *e, const struct tft_batch *batch, 
 	return last;
 }
 
-static void add_batches(struct tft_encoder *e, uint32_t n, struct tft_chunk_head *head, struct tft_chunk_run *runs)
+static void add_batches(struct tft_encoder *e, uint32_t n, struct tft_chunk_head *head,
+			struct tft_chunk_run *runs)
 {
 	struct tft_chunk_run *run = NULL;
 	uint64_t last = 0;
@@ -304,10 +310,11 @@ static void add_batches(struct tft_encoder *e, uint32_t n, struct tft_chunk_head
 	}
 }
 
-/* ---- sections ---------------------------------------------------------------------------------------------- */
+/* ---- sections
+ * ---------------------------------------------------------------------------------------------- */
 
-static uint8_t *add_section(struct tft_encoder *e, enum tft_section_id id, uint32_t arg, uint32_t planes,
-			    uint32_t transform, uint32_t count, size_t bytes)
+static uint8_t *add_section(struct tft_encoder *e, enum tft_section_id id, uint32_t arg,
+			    uint32_t planes, uint32_t transform, uint32_t count, size_t bytes)
 {
 	struct tft_section *s = &e->section[e->sections++];
 	uint8_t *data = e->raw + e->raw_size;
@@ -322,20 +329,21 @@ static uint8_t *add_section(struct tft_encoder *e, enum tft_section_id id, uint3
 	return data;
 }
 
-static void add_bigs(struct tft_encoder *e, enum tft_section_id id, uint32_t arg, const struct big *v, uint32_t n,
-		     uint32_t value_bytes)
+static void add_bigs(struct tft_encoder *e, enum tft_section_id id, uint32_t arg,
+		     const struct big *v, uint32_t n, uint32_t value_bytes)
 {
 	if (n == 0)
 		return;
-	uint8_t *out = add_section(e, id, arg, 4 + value_bytes, TFT_RAW, n, (size_t)n * (4 + value_bytes));
+	uint8_t *out =
+		add_section(e, id, arg, 4 + value_bytes, TFT_RAW, n, (size_t)n * (4 + value_bytes));
 	for (uint32_t p = 0; p < 4 + value_bytes; p++)
 		for (uint32_t i = 0; i < n; i++)
 			*out++ = (uint8_t)(p < 4 ? v[i].event >> 8 * p : v[i].value >> 8 * (p - 4));
 }
 
 /* Times: 1 to 4 planes. What does not fit the planes joins the list of what did not fit 32 bits. */
-static void add_times(struct tft_encoder *e, enum tft_section_id id, enum tft_section_id big_id, uint32_t *v,
-		      struct bigs *list)
+static void add_times(struct tft_encoder *e, enum tft_section_id id, enum tft_section_id big_id,
+		      uint32_t *v, struct bigs *list)
 {
 	uint32_t n = e->events;
 	uint32_t planes = tft_planes_width_u32(v, n, 4);
@@ -374,8 +382,10 @@ static void add_dictionary(struct tft_encoder *e)
 		*out++ = s->class_mask[i];
 		*out++ = s->class_column[i];
 	}
-	out = add_section(e, TFT_SEC_SHAPE, 0, TFT_SHAPE_BYTES, TFT_RAW, s->n, s->n * TFT_SHAPE_BYTES);
-	/* bytes of the key in the order class, fixed, stream, ctx, stack, words; seq holds the class */
+	out = add_section(e, TFT_SEC_SHAPE, 0, TFT_SHAPE_BYTES, TFT_RAW, s->n,
+			  s->n * TFT_SHAPE_BYTES);
+	/* bytes of the key in the order class, fixed, stream, ctx, stack, words; seq holds the
+	 * class */
 	for (uint32_t p = 0; p < TFT_SHAPE_BYTES; p++) {
 		uint32_t at = p == 0 ? 8 : p <= 8 ? p - 1 : p + 3;
 		for (uint32_t i = 0; i < s->n; i++)
@@ -417,8 +427,8 @@ static enum tft_transform transform_column(struct tft_encoder *e, const uint64_t
 	return TFT_REST;
 }
 
-static void add_column(struct tft_encoder *e, uint32_t column, const uint64_t *values, const uint32_t *events,
-		       uint32_t n)
+static void add_column(struct tft_encoder *e, uint32_t column, const uint64_t *values,
+		       const uint32_t *events, uint32_t n)
 {
 	enum tft_transform transform = transform_column(e, values, events, n);
 	uint32_t planes = tft_planes_width_u64(e->work, n);
@@ -431,8 +441,9 @@ static void add_column(struct tft_encoder *e, uint32_t column, const uint64_t *v
 		e->value_big.v[e->value_big.n++] = (struct big){i, e->work[i]};
 		e->work[i] = escape;
 	}
-	tft_planes_u64(add_section(e, TFT_SEC_COLUMN, column, planes, transform, n, (size_t)n * planes), e->work,
-		       n, planes);
+	tft_planes_u64(
+		add_section(e, TFT_SEC_COLUMN, column, planes, transform, n, (size_t)n * planes),
+		e->work, n, planes);
 	add_bigs(e, TFT_SEC_COLUMN_BIG, column, e->value_big.v, e->value_big.n, 8);
 	tft_shapes_judge_column(&e->shapes, column, values, n);
 }
@@ -454,14 +465,17 @@ static void add_columns(struct tft_encoder *e)
 	for (uint32_t c = 0; c < s->n_columns; c++) {
 		uint32_t n = s->column_count[c];
 		if (n)
-			add_column(e, c, e->values + place[c] - n, e->value_event + place[c] - n, n);
+			add_column(e, c, e->values + place[c] - n, e->value_event + place[c] - n,
+				   n);
 	}
 	if (s->n_text)
-		memcpy(add_section(e, TFT_SEC_TEXT, 0, 0, TFT_RAW, s->n_text, (size_t)s->n_text * TFT_EXT_BYTES),
+		memcpy(add_section(e, TFT_SEC_TEXT, 0, 0, TFT_RAW, s->n_text,
+				   (size_t)s->n_text * TFT_EXT_BYTES),
 		       s->text, (size_t)s->n_text * TFT_EXT_BYTES);
 }
 
-/* Puts directory and data together and notes where blocks should end. Returns the number of cuts. */
+/* Puts directory and data together and notes where blocks should end. Returns the number of cuts.
+ */
 static uint32_t lay_out(struct tft_encoder *e, size_t directory, uint32_t *cuts, uint32_t max)
 {
 	struct tft_events_head head = {e->sections, e->events};
@@ -484,13 +498,14 @@ static uint32_t lay_out(struct tft_encoder *e, size_t directory, uint32_t *cuts,
 	return n;
 }
 
-int tft_encode_events(struct tft_encoder *e, const struct tft_batch *batches, uint32_t n, uint64_t dropped,
-		      uint64_t number, const void **out, size_t *len)
+int tft_encode_events(struct tft_encoder *e, const struct tft_batch *batches, uint32_t n,
+		      uint64_t dropped, uint64_t number, const void **out, size_t *len)
 {
 	struct tft_chunk_head *head = (struct tft_chunk_head *)e->out;
 	struct tft_chunk_run *runs = (struct tft_chunk_run *)(head + 1);
 	uint32_t cuts[MAX_CUTS];
-	size_t directory = sizeof(struct tft_events_head) + MAX_SECTIONS * sizeof(struct tft_section);
+	size_t directory =
+		sizeof(struct tft_events_head) + MAX_SECTIONS * sizeof(struct tft_section);
 	size_t header, packed;
 
 	long kept = sort_batches(e, batches, n);
@@ -524,7 +539,8 @@ int tft_encode_events(struct tft_encoder *e, const struct tft_batch *batches, ui
 	head->dropped = dropped;
 	head->number = number;
 	head->events = e->events;
-	head->sketch_bytes = (uint32_t)tft_sketch_pack(tft_sketch_done(&e->sketch), (uint8_t *)(runs + head->runs));
+	head->sketch_bytes = (uint32_t)tft_sketch_pack(tft_sketch_done(&e->sketch),
+						       (uint8_t *)(runs + head->runs));
 	header = sizeof(*head) + head->runs * sizeof(*runs) + head->sketch_bytes;
 	int err = pack(e, e->raw, e->raw_size, cuts, n_cuts, header, &packed);
 	if (err < 0)

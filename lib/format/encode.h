@@ -10,23 +10,26 @@
 
 struct tft_encoder;
 
-/* About 8 MiB are touched by full chunks of host calls. `fn` must live as long as the encoder. NULL: no memory. */
+/* About 8 MiB are touched by full chunks of host calls. `fn` must live as long as the encoder.
+ * NULL: no memory. */
 struct tft_encoder *tft_encoder_new(const struct tfh_fn_info *fn, uint32_t fn_count, int level);
 int tft_encoder_level(struct tft_encoder *e, int level);
 void tft_encoder_free(struct tft_encoder *e);
 
 /*
- * One EVNT chunk of the batches, in `*out` until the next call. Batches may come in any order; those of one thread
- * whose numbers follow each other become one run. 0, -EINVAL (no records or too many), -ENOMEM.
+ * One EVNT chunk of the batches, in `*out` until the next call. Batches may come in any order;
+ * those of one thread whose numbers follow each other become one run. 0, -EINVAL (no records or too
+ * many), -ENOMEM.
  */
-int tft_encode_events(struct tft_encoder *e, const struct tft_batch *batches, uint32_t n, uint64_t dropped,
-		      uint64_t number, const void **out, size_t *len);
+int tft_encode_events(struct tft_encoder *e, const struct tft_batch *batches, uint32_t n,
+		      uint64_t dropped, uint64_t number, const void **out, size_t *len);
 
 /* One chunk of any other type. `head` gives type, times, events, dropped, number. */
-int tft_encode_chunk(struct tft_encoder *e, const struct tft_chunk_head *head, const void *payload, size_t size,
-		     const void **out, size_t *len);
+int tft_encode_chunk(struct tft_encoder *e, const struct tft_chunk_head *head, const void *payload,
+		     size_t size, const void **out, size_t *len);
 
-/* Writes lengths and checksums into the header of a chunk whose frame of `packed` bytes follows it. */
+/* Writes lengths and checksums into the header of a chunk whose frame of `packed` bytes follows it.
+ */
 void tft_chunk_seal(void *chunk, size_t header, size_t packed);
 
 #endif

@@ -25,7 +25,9 @@ void tft_head_clear(struct tft_head *head)
 	head->tfhook_version = head->job = head->journal_path = "";
 }
 
-/* ---- packing ----------------------------------------------------------------------------------------------- */
+/* ---- packing
+ * -----------------------------------------------------------------------------------------------
+ */
 
 struct output {
 	uint8_t *data;
@@ -78,8 +80,8 @@ static void put_functions(struct output *out, const struct tfh_fn_info *fn, uint
 	for (uint32_t i = 0; i < n; i++) {
 		if (!fn[i].name || !*fn[i].name)
 			continue;
-		struct function f = {(uint16_t)i,   fn[i].family, fn[i].args,
-				     fn[i].dir,	    fn[i].props,  (uint16_t)strlen(fn[i].name)};
+		struct function f = {(uint16_t)i, fn[i].family, fn[i].args,
+				     fn[i].dir,	  fn[i].props,	(uint16_t)strlen(fn[i].name)};
 		put(out, &f, sizeof(f));
 		put(out, fn[i].name, f.name_length);
 	}
@@ -112,7 +114,8 @@ size_t tft_head_pack(const struct tft_head *h, void *buf, size_t cap)
 	return out.at;
 }
 
-/* ---- unpacking --------------------------------------------------------------------------------------------- */
+/* ---- unpacking
+ * --------------------------------------------------------------------------------------------- */
 
 static int get_functions(struct tft_head *h, struct tfh_arena *arena, const uint8_t *p, size_t len)
 {
@@ -135,7 +138,8 @@ static int get_functions(struct tft_head *h, struct tfh_arena *arena, const uint
 		fn[i].name = "";
 	for (size_t at = 0; at < len; at += sizeof(f) + f.name_length) {
 		memcpy(&f, p + at, sizeof(f));
-		char *name = tfh_arena_strndup(arena, (const char *)p + at + sizeof(f), f.name_length);
+		char *name =
+			tfh_arena_strndup(arena, (const char *)p + at + sizeof(f), f.name_length);
 		if (!name)
 			return -ENOMEM;
 		fn[f.number] = (struct tfh_fn_info){name, f.family, f.args, f.dir, f.props};
@@ -208,7 +212,8 @@ static void get_number(struct tft_head *h, uint16_t tag, int64_t v)
 	}
 }
 
-static int get_entry(struct tft_head *h, struct tfh_arena *arena, const struct entry *e, const uint8_t *value)
+static int get_entry(struct tft_head *h, struct tfh_arena *arena, const struct entry *e,
+		     const uint8_t *value)
 {
 	const char **text = text_field(h, e->tag);
 	int64_t number;

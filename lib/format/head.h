@@ -33,7 +33,8 @@ enum tft_tag {
 /* Sets every field to "unknown". */
 void tft_head_clear(struct tft_head *head);
 
-/* Reads a payload; strings and the function table are copied into `arena`. 0, -EBADMSG, -ENOMEM (arena's cap). */
+/* Reads a payload; strings and the function table are copied into `arena`. 0, -EBADMSG, -ENOMEM
+ * (arena's cap). */
 int tft_head_unpack(struct tft_head *head, struct tfh_arena *arena, const void *data, size_t len);
 
 #endif

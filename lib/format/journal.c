@@ -10,7 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Where locks do not work, a heartbeat older than this means death; the owner beats once a second. */
+/* Where locks do not work, a heartbeat older than this means death; the owner beats once a second.
+ */
 #define HEARTBEAT_LIMIT_NS 10000000000ull
 
 struct tft_view {
@@ -20,7 +21,9 @@ struct tft_view {
 	uint64_t size;
 };
 
-/* ---- mapping ----------------------------------------------------------------------------------------------- */
+/* ---- mapping
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static int check_header(const struct tft_view *v, struct tfh_err *err)
 {
@@ -28,12 +31,15 @@ static int check_header(const struct tft_view *v, struct tfh_err *err)
 	uint64_t magic = v->size >= sizeof(*j) ? __atomic_load_n(&j->magic, __ATOMIC_ACQUIRE) : 0;
 
 	if (v->size >= sizeof(*j) && magic == 0)
-		return tfh_err_set(err, -EAGAIN, "%s: a journal that is still being set up, or was left so", v->path);
+		return tfh_err_set(err, -EAGAIN,
+				   "%s: a journal that is still being set up, or was left so",
+				   v->path);
 	if (magic != TFT_JOURNAL_MAGIC)
 		return tfh_err_set(err, -ENOMSG, "%s: not a tfhook journal", v->path);
 	if (j->version != TFT_JOURNAL_VERSION || j->header_bytes != TFT_JOURNAL_HEADER)
 		return tfh_err_set(err, -EPROTO,
-				   "%s: a journal of version %u, this tfhook reads version %u; use the tfhook that "
+				   "%s: a journal of version %u, this tfhook reads version %u; use "
+				   "the tfhook that "
 				   "recorded it",
 				   v->path, j->version, TFT_JOURNAL_VERSION);
 	return 0;
@@ -125,7 +131,8 @@ uint32_t tft_view_rings(const struct tft_view *v)
 
 const struct tft_ring *tft_view_ring(const struct tft_view *v, uint32_t i)
 {
-	const struct tft_slot *slot = part(v, tft_view_header(v)->slots_off + i * sizeof(*slot), sizeof(*slot));
+	const struct tft_slot *slot =
+		part(v, tft_view_header(v)->slots_off + i * sizeof(*slot), sizeof(*slot));
 	const struct tft_ring *ring = slot ? part(v, slot->ring_off, sizeof(*ring)) : NULL;
 	uint32_t capacity;
 
@@ -134,7 +141,8 @@ const struct tft_ring *tft_view_ring(const struct tft_view *v, uint32_t i)
 	return tft_view_records(v, ring, &capacity) ? ring : NULL;
 }
 
-const struct tfh_rec *tft_view_records(const struct tft_view *v, const struct tft_ring *ring, uint32_t *capacity)
+const struct tfh_rec *tft_view_records(const struct tft_view *v, const struct tft_ring *ring,
+				       uint32_t *capacity)
 {
 	uint32_t mask = ring->mask;
 
@@ -169,7 +177,8 @@ struct tft_clock_triple tft_view_clock(const struct tft_view *v)
 	return n ? j->clock[(n - 1) & 1] : j->start;
 }
 
-/* ---- is the owner alive? ----------------------------------------------------------------------------------- */
+/* ---- is the owner alive?
+ * ----------------------------------------------------------------------------------- */
 
 static void read_line(const char *path, char *buf, size_t cap)
 {
@@ -183,7 +192,8 @@ static void read_line(const char *path, char *buf, size_t cap)
 	fclose(f);
 }
 
-/* Field 22 of /proc/PID/stat, 0 when there is no such process. The name in field 2 may hold spaces and brackets. */
+/* Field 22 of /proc/PID/stat, 0 when there is no such process. The name in field 2 may hold spaces
+ * and brackets. */
 static uint64_t process_start(uint32_t pid)
 {
 	char path[64], line[1024];
@@ -226,9 +236,12 @@ enum tft_life tft_view_life(const struct tft_view *v)
 	return now > beat && now - beat < HEARTBEAT_LIMIT_NS ? TFT_ALIVE : TFT_DEAD;
 }
 
-/* ---- control ----------------------------------------------------------------------------------------------- */
+/* ---- control
+ * -----------------------------------------------------------------------------------------------
+ */
 
-int tft_journal_control(const char *path, uint32_t set, uint32_t clear, uint32_t upper, struct tfh_err *err)
+int tft_journal_control(const char *path, uint32_t set, uint32_t clear, uint32_t upper,
+			struct tfh_err *err)
 {
 	struct tft_view *v;
 
@@ -246,9 +259,9 @@ int tft_journal_control(const char *path, uint32_t set, uint32_t clear, uint32_t
 		do {
 			new = (old & ~(uint64_t)clear) | set;
 			if (upper)
-				new = (new & UINT32_MAX) | (uint64_t)upper << 32;
-		} while (!__atomic_compare_exchange_n(&j->control, &old, new, false, __ATOMIC_ACQ_REL,
-						      __ATOMIC_RELAXED));
+				new = (new &UINT32_MAX) | (uint64_t)upper << 32;
+		} while (!__atomic_compare_exchange_n(&j->control, &old, new, false,
+						      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 		munmap(p, 4096);
 	}
 	if (fd >= 0)

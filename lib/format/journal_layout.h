@@ -1,7 +1,8 @@
 /*
- * Byte layout of a journal: one file per recording process that holds every ring, the staging area of the flusher and
- * what a stranger needs to judge them. Mapped shared by the owner, so its pages survive the owner's SIGKILL.
- * Rings, open-call slots and AGG slots are in format/layout.h. Normative text: format/FORMAT.md, part 3.
+ * Byte layout of a journal: one file per recording process that holds every ring, the staging area
+ *of the flusher and what a stranger needs to judge them. Mapped shared by the owner, so its pages
+ *survive the owner's SIGKILL. Rings, open-call slots and AGG slots are in format/layout.h.
+ *Normative text: format/FORMAT.md, part 3.
  *
  *	0		struct tft_journal (TFT_JOURNAL_HEADER bytes)
  *	slots_off	TFT_JOURNAL_SLOTS x struct tft_slot
@@ -9,7 +10,8 @@
  *	staging_off	struct tft_staging, then its records at staging.records_off
  *	...		ring slots, appended while the process runs: header page, then records
  *
- * Every part starts at a multiple of 4096. The file only grows. tft_journal_plan() gives the offsets.
+ * Every part starts at a multiple of 4096. The file only grows. tft_journal_plan() gives the
+ *offsets.
  */
 #ifndef TFT_JOURNAL_LAYOUT_H
 #define TFT_JOURNAL_LAYOUT_H
@@ -29,12 +31,13 @@
 /* tft_journal.flags; set before state becomes RUNNING, constant afterwards. */
 enum {
 	TFT_JF_TICKS_ARE_NS = 1, /* ticks are CLOCK_MONOTONIC nanoseconds */
-	TFT_JF_LOCKED = 2,	 /* the owner holds a POSIX write lock (F_SETLK) on byte 0 while it lives */
+	TFT_JF_LOCKED =
+		2, /* the owner holds a POSIX write lock (F_SETLK) on byte 0 while it lives */
 	TFT_JF_IN_DEV_SHM = 4,
 };
 
 enum tft_journal_state {
-	TFT_JOURNAL_SETUP = 0,	  /* being filled in: nothing to salvage */
+	TFT_JOURNAL_SETUP = 0, /* being filled in: nothing to salvage */
 	TFT_JOURNAL_RUNNING = 1,
 	TFT_JOURNAL_FINISHED = 2, /* everything was written; the owner unlinks next */
 };
@@ -54,11 +57,12 @@ struct tft_journal {
 	uint64_t staging_off;
 	uint32_t pid;
 	uint32_t ppid;
-	uint64_t process_start; /* field 22 of /proc/self/stat: clock ticks after boot; tells a reused pid */
+	uint64_t process_start; /* field 22 of /proc/self/stat: clock ticks after boot; tells a
+				   reused pid */
 	uint32_t flags;		/* TFT_JF_* */
 	int32_t rank;		/* -1 = none */
 	/* line 1: constant after set-up */
-	uint64_t tick_hz;		/* estimate, 0 = unknown */
+	uint64_t tick_hz;	       /* estimate, 0 = unknown */
 	struct tft_clock_triple start; /* when recording began */
 	uint64_t reserved0[4];
 	/* line 2: written by others than the owner */
@@ -71,10 +75,11 @@ struct tft_journal {
 	uint32_t segment;      /* number of the segment being written; valid when segments > 0 */
 	uint32_t segments;     /* segments created so far */
 	uint32_t head_bytes;   /* release: length of the HEAD payload copy, 0 = none yet */
-	uint32_t clock_n;      /* release: triples taken so far; the newest is clock[(clock_n - 1) & 1] */
+	uint32_t
+		clock_n; /* release: triples taken so far; the newest is clock[(clock_n - 1) & 1] */
 	uint64_t events_written;
 	uint64_t bytes_written;
-	uint64_t dropped; /* cumulative, all causes */
+	uint64_t dropped;   /* cumulative, all causes */
 	uint64_t paused_ns; /* CLOCK_MONOTONIC since when writing is paused (disk full), 0 = not */
 	/* line 4 */
 	struct tft_clock_triple clock[2]; /* two places in turn, so that one is always whole */
@@ -85,7 +90,8 @@ struct tft_journal {
 	char host[64];
 	char comm[64];
 	char run_dir[4096]; /* absolute path of the run directory */
-	char prefix[256];   /* segment n is "<run_dir>/<prefix>.<n>.tft", n decimal without leading zeros */
+	char prefix[256];   /* segment n is "<run_dir>/<prefix>.<n>.tft", n decimal without leading
+			       zeros */
 };
 static_assert(offsetof(struct tft_journal, tick_hz) == 64, "journal");
 static_assert(offsetof(struct tft_journal, control) == 128, "journal");
@@ -94,19 +100,21 @@ static_assert(offsetof(struct tft_journal, clock) == 256, "journal");
 static_assert(offsetof(struct tft_journal, boot_id) == 320, "journal");
 static_assert(sizeof(struct tft_journal) <= TFT_JOURNAL_HEADER, "journal");
 
-/* Where a ring header lies; its own records_off tells where the records are. Written before slot_count covers it. */
+/* Where a ring header lies; its own records_off tells where the records are. Written before
+ * slot_count covers it. */
 struct tft_slot {
 	uint64_t ring_off;
 	uint64_t bytes; /* of header page and records together */
 };
 
 /*
- * Staging area. The flusher copies records out of a ring, then appends (or lengthens) a batch, and only then moves the
- * ring's tail; after the chunk's write(2) returned it sets n_batches and used to 0. So a record is always in a ring,
- * in staging or in a chunk, maybe in two of them; its number (thread, first + i) tells copies apart.
+ * Staging area. The flusher copies records out of a ring, then appends (or lengthens) a batch, and
+ * only then moves the ring's tail; after the chunk's write(2) returned it sets n_batches and used
+ * to 0. So a record is always in a ring, in staging or in a chunk, maybe in two of them; its number
+ * (thread, first + i) tells copies apart.
  */
 struct tft_staged {
-	uint64_t first;	 /* number of the first record in its thread */
+	uint64_t first; /* number of the first record in its thread */
 	uint32_t thread;
 	uint32_t tid;
 	uint32_t offset; /* in records, from records_off */
@@ -117,7 +125,8 @@ static_assert(sizeof(struct tft_staged) == 24, "journal");
 struct tft_staging {
 	uint64_t records_off; /* from the start of the journal */
 	uint32_t capacity;    /* in records */
-	uint32_t epoch;	      /* +1 (release) right before n_batches and used go back to 0: a live look was torn */
+	uint32_t epoch; /* +1 (release) right before n_batches and used go back to 0: a live look
+			   was torn */
 	uint32_t n_batches; /* release: batches that are whole */
 	uint32_t used;	    /* records in use: where the next batch begins */
 	uint64_t reserved1[5];
@@ -130,9 +139,10 @@ static inline uint64_t tft_page_up(uint64_t n)
 	return (n + 4095) & ~4095ull;
 }
 
-/* Offsets of the fixed parts of a new journal; returns where ring slots begin (the size of a journal without rings). */
-static inline uint64_t tft_journal_plan(uint64_t *slots_off, uint64_t *head_off, uint64_t *staging_off,
-					uint64_t *staging_records_off)
+/* Offsets of the fixed parts of a new journal; returns where ring slots begin (the size of a
+ * journal without rings). */
+static inline uint64_t tft_journal_plan(uint64_t *slots_off, uint64_t *head_off,
+					uint64_t *staging_off, uint64_t *staging_records_off)
 {
 	*slots_off = TFT_JOURNAL_HEADER;
 	*head_off = tft_page_up(*slots_off + TFT_JOURNAL_SLOTS * sizeof(struct tft_slot));

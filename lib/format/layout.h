@@ -1,8 +1,9 @@
 /*
- * Byte layout shared by the library (rings, journal) and by every reader. Normative text: format/FORMAT.md.
+ * Byte layout shared by the library (rings, journal) and by every reader. Normative text:
+ * format/FORMAT.md.
  *
- * Little endian. Times are clock ticks of the recording machine; CLKS chunks relate them to CLOCK_MONOTONIC and
- * CLOCK_REALTIME.
+ * Little endian. Times are clock ticks of the recording machine; CLKS chunks relate them to
+ * CLOCK_MONOTONIC and CLOCK_REALTIME.
  */
 #ifndef TFT_LAYOUT_H
 #define TFT_LAYOUT_H
@@ -11,20 +12,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- record: 64 bytes, one cache line ------------------------------------------------------------------- */
+/* ---- record: 64 bytes, one cache line
+ * ------------------------------------------------------------------- */
 
 /* Values are in trace files: only append. */
 enum tft_kind {
-	TFT_CALL = 1,	 /* one finished host call */
-	TFT_AGG = 2,	 /* n short stage calls of one thread: stream=stage, ctx=n, words = total | self | max ticks */
-	TFT_EXT = 3,	 /* continuation bytes of the record before it */
-	TFT_OPEN = 4,	 /* call that has been running for 100 ms or longer; t_end = time of the look; written by the
-			  * flusher into its own series: stream = innermost stage, ctx = thread index of the
-			  * caller, words = argument | tid of the caller | 0 */
-	TFT_MARK = 5,	 /* user mark: step begin..end; words = step number | name id | 0 */
-	TFT_RANGE = 6,	 /* user range: words = name id | 0 | 0, depth = nesting */
+	TFT_CALL = 1, /* one finished host call */
+	TFT_AGG = 2, /* n short stage calls of one thread: stream=stage, ctx=n, words = total | self
+			| max ticks */
+	TFT_EXT = 3, /* continuation bytes of the record before it */
+	TFT_OPEN = 4,  /* call that has been running for 100 ms or longer; t_end = time of the look;
+			* written by the  flusher into its own series: stream = innermost stage, ctx =
+			* thread index of the  caller, words = argument | tid of the caller | 0 */
+	TFT_MARK = 5,  /* user mark: step begin..end; words = step number | name id | 0 */
+	TFT_RANGE = 6, /* user range: words = name id | 0 | 0, depth = nesting */
 	TFT_CPUTIME = 7, /* thread CPU clock at t_end: words = ns | 0 | 0 */
-	TFT_NAME = 8,	 /* handle gets an id and a text: fn = enum tft_name, stream = id, words = handle | extra | text bytes */
+	TFT_NAME = 8,	 /* handle gets an id and a text: fn = enum tft_name, stream = id, words =
+			    handle | extra | text bytes */
 	TFT_ALLOC = 9,	 /* like CALL of an allocation or free: words = bytes | address | flags */
 	TFT_GRAPH = 10,	 /* totals of one graph version: words per direction, see FORMAT.md */
 };
@@ -34,11 +38,11 @@ enum tft_name {
 	TFT_NAME_STREAM = 1,   /* extra = context id */
 	TFT_NAME_CONTEXT = 2,  /* extra = device ordinal */
 	TFT_NAME_FUNCTION = 3, /* text = kernel name, extra = module handle */
-	TFT_NAME_STAGE = 4,    /* text = TensorFlow's trace name of the stage: prefix#key=value,..# */
+	TFT_NAME_STAGE = 4, /* text = TensorFlow's trace name of the stage: prefix#key=value,..# */
 	TFT_NAME_ITERATOR = 5, /* handle = iterator resource */
-	TFT_NAME_OP = 6,       /* text = op or function name given to TFE_Execute, or session target */
-	TFT_NAME_STRING = 7,   /* mark and range names */
-	TFT_NAME_GRAPH = 8,    /* graph exec */
+	TFT_NAME_OP = 6, /* text = op or function name given to TFE_Execute, or session target */
+	TFT_NAME_STRING = 7, /* mark and range names */
+	TFT_NAME_GRAPH = 8,  /* graph exec */
 	TFT_NAME_MODULE = 9,
 	TFT_NAME_THREAD = 10, /* text = thread name; stream = thread index, handle = tid */
 };
@@ -56,13 +60,13 @@ enum {
 struct tfh_rec {
 	uint64_t t_begin;
 	uint64_t t_end;
-	uint16_t fn;	/* enum tfh_fn of the writing build; EXT: index of the part */
-	uint8_t kind;	/* enum tft_kind */
-	uint8_t flags;	/* TFT_F_* */
+	uint16_t fn;	 /* enum tfh_fn of the writing build; EXT: index of the part */
+	uint8_t kind;	 /* enum tft_kind */
+	uint8_t flags;	 /* TFT_F_* */
 	uint16_t result; /* CUresult; EXT: bytes of text still to come, this part included */
-	uint8_t depth;	/* hooked calls open on this thread around this one */
+	uint8_t depth;	 /* hooked calls open on this thread around this one */
 	uint8_t flags2;
-	uint32_t seq;	/* low 32 bits of the thread's record number: a check */
+	uint32_t seq;	 /* low 32 bits of the thread's record number: a check */
 	uint32_t stream; /* stream id, or stage id */
 	uint32_t ctx;
 	uint32_t stack; /* backtrace id, 0 = none */
@@ -84,12 +88,14 @@ static_assert(offsetof(struct tfh_rec, w) == 40, "on disk");
 /* Run-table thread of OPEN records that a salvage wrote. Thread 0 is the flusher's own series. */
 #define TFT_THREAD_SALVAGE 0xffffffffu
 
-/* An EXT record carries 36 bytes of its parent's text or arguments in stream..w[2] (offsets 28..63). */
+/* An EXT record carries 36 bytes of its parent's text or arguments in stream..w[2]
+ * (offsets 28..63). */
 #define TFT_EXT_BYTES 36
 
 /* Launch words: w[0] function id:32 | cluster x:8 y:8 z:8 | attributes:8; w[1] grid x:32 y:16 z:16;
  * w[2] block x:11 y:11 z:7 | (3 unused) | dynamic shared bytes:32. */
-static inline uint64_t tft_launch_w0(uint32_t function, uint8_t cx, uint8_t cy, uint8_t cz, uint8_t attrs)
+static inline uint64_t tft_launch_w0(uint32_t function, uint8_t cx, uint8_t cy, uint8_t cz,
+				     uint8_t attrs)
 {
 	return (uint64_t)function | (uint64_t)cx << 32 | (uint64_t)cy << 40 | (uint64_t)cz << 48 |
 	       (uint64_t)attrs << 56;
@@ -131,8 +137,9 @@ struct tft_ext_copy {
 };
 static_assert(sizeof(struct tft_ext_copy) == TFT_EXT_BYTES, "on disk");
 
-/* A GRAPH record: stream = id of the executable graph, ctx = version, words = bytes H2D | D2H | within devices that one
- * launch moves; its EXT holds counts of nodes, those of child graphs included. */
+/* A GRAPH record: stream = id of the executable graph, ctx = version, words = bytes H2D | D2H |
+ * within devices that one launch moves; its EXT holds counts of nodes, those of child graphs
+ * included. */
 struct tft_ext_graph {
 	uint32_t kernels, copies, memsets, hosts, children;
 	uint32_t conditionals; /* their bodies run an unknown number of times and are not counted */
@@ -142,7 +149,8 @@ struct tft_ext_graph {
 };
 static_assert(sizeof(struct tft_ext_graph) == TFT_EXT_BYTES, "on disk");
 
-/* ---- journal: rings, open calls, staging; one file per process ------------------------------------------- */
+/* ---- journal: rings, open calls, staging; one file per process
+ * ------------------------------------------- */
 
 #define TFT_JOURNAL_MAGIC 0x0000004a54465431ull /* "1TFJ" */
 #define TFT_OPEN_SLOTS 16
@@ -171,7 +179,8 @@ struct tft_agg_slot {
 };
 static_assert(sizeof(struct tft_agg_slot) == 48, "journal");
 
-/* Ring header page (4096 bytes); the records follow in their own pages. Record number n lies at n & mask. */
+/* Ring header page (4096 bytes); the records follow in their own pages. Record number n lies at n &
+ * mask. */
 struct tft_ring {
 	/* line 0: constant after set-up */
 	uint64_t records_off; /* from the start of the journal */
@@ -183,16 +192,18 @@ struct tft_ring {
 	uint64_t t_created;
 	uint8_t pad0[24];
 	/* line 1: producer */
-	uint64_t head; /* number of the next record; release store */
-	uint64_t dropped; /* records lost because the ring was full */
+	uint64_t head;	     /* number of the next record; release store */
+	uint64_t dropped;    /* records lost because the ring was full */
 	uint64_t drop_first; /* ticks of first and last loss since the flusher looked */
 	uint64_t drop_last;
 	uint64_t cold_depth; /* open slots in use */
 	uint8_t pad1[24];
 	/* line 2: flusher */
 	uint64_t tail; /* number of the oldest record not yet moved to staging */
-	uint64_t drop_seen;
-	uint8_t pad2[48];
+	uint64_t drop_seen;    /* losses written */
+	uint64_t drop_writing; /* ... with the LOSS chunk that begins at drop_mark; drop_seen follows when it is there */
+	uint64_t drop_mark;    /* tft_loss_mark() */
+	uint8_t pad2[32];
 	char name[64]; /* thread name, NUL-terminated */
 	struct tft_open_slot open[TFT_OPEN_SLOTS];
 	struct tft_agg_slot agg[TFT_AGG_SLOTS];
@@ -201,22 +212,30 @@ static_assert(offsetof(struct tft_ring, head) == 64, "journal");
 static_assert(offsetof(struct tft_ring, tail) == 128, "journal");
 static_assert(sizeof(struct tft_ring) <= 4096, "journal");
 
+/* A place in the segments of a process: marks grow in the order of writing. */
+static inline uint64_t tft_loss_mark(uint32_t segment, uint64_t offset)
+{
+	return ((uint64_t)segment + 1) << 40 | offset;
+}
+
 enum tft_ring_state {
 	TFT_RING_FREE = 0,
 	TFT_RING_ACTIVE = 1,
 	TFT_RING_RETIRED = 2, /* the thread ended or moved to a larger ring; drained, then FREE */
 };
 
-/* Control word of the journal, set by `tfhook ctl`, obeyed by the flusher within 100 ms. Bit set. */
+/* Control word of the journal, set by `tfhook ctl`, obeyed by the flusher within 100 ms. Bit set.
+ */
 enum {
-	TFT_CTL_STOP = 1,     /* no calls recorded (ALWAYS functions still are) */
-	TFT_CTL_FLUSH = 2,    /* seal and write now; the flusher clears it */
-	TFT_CTL_GPU_ON = 4,   /* reserved: device times on request */
+	TFT_CTL_STOP = 1,   /* no calls recorded (ALWAYS functions still are) */
+	TFT_CTL_FLUSH = 2,  /* seal and write now; the flusher clears it */
+	TFT_CTL_GPU_ON = 4, /* reserved: device times on request */
 	TFT_CTL_GPU_OFF = 8,
 	/* bits 32..63: steps after which a start or gpu-on ends by itself, 0 = no limit */
 };
 
-/* ---- chunks of a trace file ----------------------------------------------------------------------------- */
+/* ---- chunks of a trace file
+ * ----------------------------------------------------------------------------- */
 
 #define TFT_MAGIC 0x43544654u /* "TFTC" */
 #define TFT_VERSION 1
@@ -224,7 +243,8 @@ enum {
 #define TFT_MAX_CHUNK (64u << 20) /* bytes, packed or unpacked; a reader refuses larger ones */
 #define TFT_MAX_HEADER (4u << 20)
 
-#define TFT_TYPE(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+#define TFT_TYPE(a, b, c, d)                                                                       \
+	((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 enum tft_type {
 	TFT_HEAD = TFT_TYPE('H', 'E', 'A', 'D'), /* who, where, function table: tagged values */
 	TFT_EVNT = TFT_TYPE('E', 'V', 'N', 'T'), /* records of all threads of the process */
@@ -243,9 +263,9 @@ enum tft_type {
 };
 
 /*
- * A chunk: one zstd skippable frame that holds struct tft_chunk_head, the run table and the packed sketch, then one
- * ordinary zstd frame (absent when packed_bytes is 0). Two checksums, so that a first pass may trust headers it read
- * with one small pread each.
+ * A chunk: one zstd skippable frame that holds struct tft_chunk_head, the run table and the packed
+ * sketch, then one ordinary zstd frame (absent when packed_bytes is 0). Two checksums, so that a
+ * first pass may trust headers it read with one small pread each.
  */
 #define TFT_ZSTD_SKIPPABLE 0x184d2a54u
 
@@ -253,15 +273,18 @@ struct tft_chunk_head {
 	uint32_t zstd_magic;  /* TFT_ZSTD_SKIPPABLE */
 	uint32_t zstd_length; /* bytes of the header after these first 8 */
 	uint32_t magic;	      /* TFT_MAGIC */
-	uint32_t header_crc;  /* CRC-32C of the zstd_length + 8 header bytes, this field taken as 0 */
-	uint32_t payload_crc; /* CRC-32C of the packed_bytes after the header */
-	uint32_t type;	      /* enum tft_type */
-	uint16_t version;     /* major version of the format */
-	uint16_t flags;	      /* TFT_CHUNK_* */
-	uint32_t fixed_bytes; /* where the run table begins: sizeof(struct tft_chunk_head) in version 1.0 */
+	uint32_t
+		header_crc; /* CRC-32C of the zstd_length + 8 header bytes, this field taken as 0 */
+	uint32_t payload_crc;  /* CRC-32C of the packed_bytes after the header */
+	uint32_t type;	       /* enum tft_type */
+	uint16_t version;      /* major version of the format */
+	uint16_t flags;	       /* TFT_CHUNK_* */
+	uint32_t fixed_bytes;  /* where the run table begins: sizeof(struct tft_chunk_head) in
+				  version 1.0 */
 	uint64_t packed_bytes; /* of the ordinary frame */
 	uint64_t raw_bytes;    /* what it unpacks to */
-	uint64_t t_first;      /* ticks: smallest and largest t_end of the events; of other chunks 0 or a time */
+	uint64_t t_first; /* ticks: smallest and largest t_end of the events; of other chunks 0 or a
+			     time */
 	uint64_t t_last;
 	uint64_t dropped; /* records lost by this process so far */
 	uint64_t number;  /* of the chunk in its file, from 0 */

@@ -1,4 +1,5 @@
-/* Sets of record ranges: what a journal holds, minus what the segments hold. Not for others than salvage. */
+/* Sets of record ranges: what a journal holds, minus what the segments hold. Not for others than
+ * salvage. */
 #ifndef TFT_PIECES_H
 #define TFT_PIECES_H
 
@@ -28,6 +29,7 @@ void tft_pieces_normalise(struct tft_pieces *s);
 int tft_pieces_meet(const struct tft_pieces *s, uint32_t thread, uint64_t first, uint32_t count);
 
 /* Adds to `out` what `a` holds and `b` does not (both normalised). 0 or -ENOMEM. */
-int tft_pieces_minus(const struct tft_pieces *a, const struct tft_pieces *b, struct tft_pieces *out);
+int tft_pieces_minus(const struct tft_pieces *a, const struct tft_pieces *b,
+		     struct tft_pieces *out);
 
 #endif

@@ -20,8 +20,8 @@ static inline uint64_t tft_plane_get(const uint8_t *data, uint32_t n, uint32_t p
 }
 
 /*
- * How many planes (1..max) hold all but about one in 1,024 of the values; the rest become escapes, written as the
- * largest value of that width and listed apart.
+ * How many planes (1..max) hold all but about one in 1,024 of the values; the rest become escapes,
+ * written as the largest value of that width and listed apart.
  */
 uint32_t tft_planes_width_u32(const uint32_t *v, uint32_t n, uint32_t max);
 uint32_t tft_planes_width_u64(const uint64_t *v, uint32_t n);

@@ -52,7 +52,8 @@ static int reserve(struct buffer *b, size_t bytes)
 	return 0;
 }
 
-/* ---- one chunk --------------------------------------------------------------------------------------------- */
+/* ---- one chunk
+ * --------------------------------------------------------------------------------------------- */
 
 static int damaged(struct tft_reader *r, struct tft_place *p, struct tfh_err *err)
 {
@@ -89,9 +90,11 @@ static int load(struct tft_reader *r, struct tft_place *p, bool whole, struct tf
 	memcpy(&h, r->packed.data, sizeof(h));
 	/* an index may say otherwise */
 	if (h.zstd_length + 8ull != p->header_bytes || h.packed_bytes != p->info.packed_bytes ||
-	    h.raw_bytes != p->info.raw_bytes || h.type != p->info.type || h.events != p->info.events)
+	    h.raw_bytes != p->info.raw_bytes || h.type != p->info.type ||
+	    h.events != p->info.events)
 		return damaged(r, p, err);
-	if (whole && tfh_crc32c(0, r->packed.data + p->header_bytes, h.packed_bytes) != h.payload_crc)
+	if (whole &&
+	    tfh_crc32c(0, r->packed.data + p->header_bytes, h.packed_bytes) != h.payload_crc)
 		return damaged(r, p, err);
 	return 0;
 }
@@ -111,7 +114,8 @@ static int unpack(struct tft_reader *r, struct tft_place *p, void *out, struct t
 	return 0;
 }
 
-int tft_chunk_payload(struct tft_reader *r, uint32_t i, const void **data, size_t *len, struct tfh_err *err)
+int tft_chunk_payload(struct tft_reader *r, uint32_t i, const void **data, size_t *len,
+		      struct tfh_err *err)
 {
 	struct tft_place *p = &r->places.v[i];
 
@@ -128,7 +132,8 @@ int tft_chunk_payload(struct tft_reader *r, uint32_t i, const void **data, size_
 	return 0;
 }
 
-int tft_chunk_raw(struct tft_reader *r, uint32_t i, bool whole, const void **data, size_t *len, struct tfh_err *err)
+int tft_chunk_raw(struct tft_reader *r, uint32_t i, bool whole, const void **data, size_t *len,
+		  struct tfh_err *err)
 {
 	struct tft_place *p = &r->places.v[i];
 
@@ -140,7 +145,8 @@ int tft_chunk_raw(struct tft_reader *r, uint32_t i, bool whole, const void **dat
 	return 0;
 }
 
-int tft_chunk_sketch(struct tft_reader *r, uint32_t i, const struct tft_sketch **out, struct tfh_err *err)
+int tft_chunk_sketch(struct tft_reader *r, uint32_t i, const struct tft_sketch **out,
+		     struct tfh_err *err)
 {
 	struct tft_place *p = &r->places.v[i];
 	struct tft_chunk_head h;
@@ -150,14 +156,16 @@ int tft_chunk_sketch(struct tft_reader *r, uint32_t i, const struct tft_sketch *
 		return code;
 	memcpy(&h, r->packed.data, sizeof(h));
 	if (tft_sketch_unpack(&r->sketch,
-			      r->packed.data + h.fixed_bytes + h.runs * sizeof(struct tft_chunk_run),
+			      r->packed.data + h.fixed_bytes +
+				      h.runs * sizeof(struct tft_chunk_run),
 			      h.sketch_bytes) < 0)
 		return damaged(r, p, err);
 	*out = &r->sketch;
 	return 0;
 }
 
-int tft_chunk_runs(struct tft_reader *r, uint32_t i, const struct tft_run **runs, uint32_t *n, struct tfh_err *err)
+int tft_chunk_runs(struct tft_reader *r, uint32_t i, const struct tft_run **runs, uint32_t *n,
+		   struct tfh_err *err)
 {
 	struct tft_place *p = &r->places.v[i];
 	struct tft_chunk_head h;
@@ -186,7 +194,8 @@ int tft_chunk_runs(struct tft_reader *r, uint32_t i, const struct tft_run **runs
 	return 0;
 }
 
-int tft_events_open(struct tft_reader *r, uint32_t chunk, struct tft_events **out, struct tfh_err *err)
+int tft_events_open(struct tft_reader *r, uint32_t chunk, struct tft_events **out,
+		    struct tfh_err *err)
 {
 	struct tft_place *p = &r->places.v[chunk];
 	struct tft_events *ev;
@@ -239,7 +248,9 @@ long tft_verify(struct tft_reader *r, struct tfh_err *err)
 	return (long)r->places.bad;
 }
 
-/* ---- open -------------------------------------------------------------------------------------------------- */
+/* ---- open
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static int load_head(struct tft_reader *r, struct tfh_err *err)
 {
@@ -257,7 +268,8 @@ static int load_head(struct tft_reader *r, struct tfh_err *err)
 		if (code != -EBADMSG)
 			return failed(r, code, err);
 	}
-	/* without HEAD records can still be read, only nobody knows what their functions are called */
+	/* without HEAD records can still be read, only nobody knows what their functions are called
+	 */
 	tft_head_clear(&r->head);
 	r->head.version = TFT_VERSION;
 	return 0;
@@ -275,7 +287,8 @@ static int load_clocks(struct tft_reader *r, struct tfh_err *err)
 			continue;
 		int code = tft_chunk_payload(r, i, &data, &len, err);
 		if (code == 0)
-			code = tft_clocks_add(&r->clocks, data, (uint32_t)(len / sizeof(struct tft_clock_triple)));
+			code = tft_clocks_add(&r->clocks, data,
+					      (uint32_t)(len / sizeof(struct tft_clock_triple)));
 		if (code < 0 && code != -EBADMSG)
 			return failed(r, code, err);
 	}
@@ -289,26 +302,30 @@ static int foreign(const struct tft_reader *r, uint64_t size, struct tfh_err *er
 	struct tft_chunk_head h = {0};
 
 	if (size == 0)
-		return tfh_err_set(err, -ENOMSG,
-				   "%s: the file is empty: nothing was recorded, or the disk was full; "
-				   "see `tfhook info` on its directory",
-				   r->path);
+		return tfh_err_set(
+			err, -ENOMSG,
+			"%s: the file is empty: nothing was recorded, or the disk was full; "
+			"see `tfhook info` on its directory",
+			r->path);
 	tft_pread(r->fd, &h, size < sizeof(h) ? size : sizeof(h), 0);
 	if (h.zstd_magic == TFT_ZSTD_SKIPPABLE && (size < 12 || h.magic == TFT_MAGIC))
 		return tfh_err_set(err, -EBADMSG,
-				   "%s: cut off or damaged within its first chunk: nothing can be recovered from it; "
+				   "%s: cut off or damaged within its first chunk: nothing can be "
+				   "recovered from it; "
 				   "other files of the same run directory may still be whole",
 				   r->path);
-	return tfh_err_set(err, -ENOMSG,
-			   "%s: not a tfhook trace; give a run directory, a .tft file, or a foreign trace "
-			   "(.json, .json.gz, .xplane.pb)",
-			   r->path);
+	return tfh_err_set(
+		err, -ENOMSG,
+		"%s: not a tfhook trace; give a run directory, a .tft file, or a foreign trace "
+		"(.json, .json.gz, .xplane.pb)",
+		r->path);
 }
 
 static int unknown_must(const struct tft_reader *r)
 {
-	static const uint32_t known[] = {TFT_HEAD, TFT_EVNT, TFT_NAMC, TFT_CLKS, TFT_LOSS, TFT_INDX, TFT_NOTE,
-					 TFT_DGST, TFT_SAMP, TFT_GPUS, TFT_DRVR, TFT_RANG, TFT_BTRC, TFT_MODS};
+	static const uint32_t known[] = {TFT_HEAD, TFT_EVNT, TFT_NAMC, TFT_CLKS, TFT_LOSS,
+					 TFT_INDX, TFT_NOTE, TFT_DGST, TFT_SAMP, TFT_GPUS,
+					 TFT_DRVR, TFT_RANG, TFT_BTRC, TFT_MODS};
 
 	for (uint32_t i = 0; i < r->places.n; i++) {
 		bool is_known = false;
@@ -327,15 +344,17 @@ static int find_chunks(struct tft_reader *r, struct tfh_err *err)
 	if (fstat(r->fd, &st) < 0)
 		return failed(r, -errno, err);
 	if (!S_ISREG(st.st_mode))
-		return tfh_err_set(err, S_ISDIR(st.st_mode) ? -EISDIR : -ENOMSG, "%s: not a regular file", r->path);
+		return tfh_err_set(err, S_ISDIR(st.st_mode) ? -EISDIR : -ENOMSG,
+				   "%s: not a regular file", r->path);
 	int code = tft_places_find(r->fd, (uint64_t)st.st_size, &r->places);
 	if (code == 0)
 		code = unknown_must(r);
 	if (code == -EPROTO)
-		return tfh_err_set(err, code,
-				   "%s: written by a newer tfhook (its format is newer than version %u); "
-				   "read it with that tfhook or a later one",
-				   r->path, TFT_VERSION);
+		return tfh_err_set(
+			err, code,
+			"%s: written by a newer tfhook (its format is newer than version %u); "
+			"read it with that tfhook or a later one",
+			r->path, TFT_VERSION);
 	if (code < 0)
 		return failed(r, code, err);
 	return r->places.n ? 0 : foreign(r, (uint64_t)st.st_size, err);
@@ -392,7 +411,8 @@ void tft_close(struct tft_reader *r)
 	free(r);
 }
 
-/* ---- what is known ----------------------------------------------------------------------------------------- */
+/* ---- what is known
+ * ----------------------------------------------------------------------------------------- */
 
 const struct tft_head *tft_head(const struct tft_reader *r)
 {

@@ -7,8 +7,8 @@
 #include "format/reader.h"
 #include "format/writer.h"
 
-static int copy_chunks(struct tft_reader *r, struct tft_writer *w, const char *path_out, struct tft_repaired *result,
-		       struct tfh_err *err)
+static int copy_chunks(struct tft_reader *r, struct tft_writer *w, const char *path_out,
+		       struct tft_repaired *result, struct tfh_err *err)
 {
 	const void *data;
 	size_t len;
@@ -23,13 +23,15 @@ static int copy_chunks(struct tft_reader *r, struct tft_writer *w, const char *p
 			return code;
 		code = tft_write_raw(w, data, len);
 		if (code < 0)
-			return tfh_err_set(err, code, "%s: writing failed: %s", path_out, strerror(-code));
+			return tfh_err_set(err, code, "%s: writing failed: %s", path_out,
+					   strerror(-code));
 		result->chunks++;
 	}
 	return 0;
 }
 
-int tft_repair(const char *path_in, const char *path_out, struct tft_repaired *result, struct tfh_err *err)
+int tft_repair(const char *path_in, const char *path_out, struct tft_repaired *result,
+	       struct tfh_err *err)
 {
 	struct tft_reader *r;
 	struct tft_writer *w;
@@ -41,7 +43,8 @@ int tft_repair(const char *path_in, const char *path_out, struct tft_repaired *r
 	code = tft_writer_create_bare(path_out, NULL, 0, &w);
 	if (code < 0) {
 		tft_close(r);
-		return tfh_err_set(err, code, "%s: cannot be created: %s", path_out, strerror(-code));
+		return tfh_err_set(err, code, "%s: cannot be created: %s", path_out,
+				   strerror(-code));
 	}
 	code = copy_chunks(r, w, path_out, result, err);
 	result->bad = tft_bad_chunks(r);

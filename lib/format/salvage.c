@@ -1,7 +1,7 @@
 /*
- * What a journal still holds becomes one more segment. Rings are read before staging and staging before segments, in
- * the direction in which records move, so that even a living process' record is met at least once; numbers tell copies
- * apart.
+ * What a journal still holds becomes one more segment. Rings are read before staging and staging
+ * before segments, in the direction in which records move, so that even a living process' record is
+ * met at least once; numbers tell copies apart.
  */
 #include "format/journal.h"
 
@@ -27,6 +27,7 @@ struct salvage {
 	const char *out_dir, *run_dir, *prefix; /* of the journal: copies that end */
 	unsigned flags;
 	bool done_before; /* an earlier salvage wrote open calls and losses */
+	uint64_t last_loss; /* mark of the newest LOSS chunk in the segments */
 	uint32_t next_segment;
 	uint64_t end_ticks; /* when the process was last known to live */
 	struct tft_pieces held, known, missing;
@@ -37,7 +38,8 @@ struct salvage {
 	struct tft_salvaged *result;
 };
 
-/* ---- what the journal holds -------------------------------------------------------------------------------- */
+/* ---- what the journal holds
+ * -------------------------------------------------------------------------------- */
 
 static struct tfh_rec *new_copy(struct salvage *s, uint64_t records)
 {
@@ -61,7 +63,8 @@ static int hold(struct salvage *s, struct tft_piece p)
 	uint32_t start = 0;
 
 	for (uint32_t i = 0; i <= p.count; i++) {
-		bool sound = i < p.count && p.records[i].seq == (uint32_t)(p.first + i) && p.records[i].kind;
+		bool sound = i < p.count && p.records[i].seq == (uint32_t)(p.first + i) &&
+			     p.records[i].kind;
 		if (sound)
 			continue;
 		struct tft_piece part = p;
@@ -92,7 +95,8 @@ static int hold_ring(struct salvage *s, const struct tft_ring *ring)
 		return -ENOMEM;
 	for (uint64_t n = tail; n != head; n++)
 		copy[n - tail] = records[n & (capacity - 1)];
-	/* a living flusher has moved on: what it took may be overwritten here and is met again behind it */
+	/* a living flusher has moved on: what it took may be overwritten here and is met again
+	 * behind it */
 	uint64_t moved = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) - tail;
 	if (moved > head - tail)
 		moved = head - tail;
@@ -166,14 +170,16 @@ static int hold_sums(struct salvage *s, const struct tft_ring *ring)
 	return hold(s, (struct tft_piece){number, ring->thread, ring->tid, n, copy});
 }
 
-static void hold_open(struct salvage *s, const struct tft_ring *ring, struct tfh_rec *open, uint32_t *n)
+static void hold_open(struct salvage *s, const struct tft_ring *ring, struct tfh_rec *open,
+		      uint32_t *n)
 {
 	for (uint32_t i = 0; i < TFT_OPEN_SLOTS; i++) {
 		const struct tft_open_slot *slot = &ring->open[i];
 		uint16_t fn = __atomic_load_n(&slot->fn, __ATOMIC_ACQUIRE);
 		if (!fn || *n == TFT_MAX_EVENTS)
 			continue;
-		uint64_t end = (int64_t)(s->end_ticks - slot->t_begin) < 0 ? slot->t_begin : s->end_ticks;
+		uint64_t end =
+			(int64_t)(s->end_ticks - slot->t_begin) < 0 ? slot->t_begin : s->end_ticks;
 		open[*n] = (struct tfh_rec){.t_begin = slot->t_begin,
 					    .t_end = end,
 					    .fn = fn,
@@ -226,7 +232,8 @@ static int hold_all(struct salvage *s)
 	return code;
 }
 
-/* ---- what the segments hold -------------------------------------------------------------------------------- */
+/* ---- what the segments hold
+ * -------------------------------------------------------------------------------- */
 
 /* Numbers of a chunk that the journal holds too; the chunk counts only if it can be read. */
 static int know_chunk(struct salvage *s, struct tft_reader *r, uint32_t chunk)
@@ -239,19 +246,21 @@ static int know_chunk(struct salvage *s, struct tft_reader *r, uint32_t chunk)
 	if (tft_chunk_runs(r, chunk, &runs, &n, NULL) < 0)
 		return 0;
 	for (uint32_t i = 0; i < n; i++)
-		met += (uint32_t)tft_pieces_meet(&s->held, runs[i].thread, runs[i].first, runs[i].count);
+		met += (uint32_t)tft_pieces_meet(&s->held, runs[i].thread, runs[i].first,
+						 runs[i].count);
 	if (!met || tft_chunk_raw(r, chunk, true, &data, &len, NULL) < 0)
 		return 0;
 	/* the run table lies in memory of its own */
 	for (uint32_t i = 0; i < n; i++) {
-		struct tft_piece p = {runs[i].first, runs[i].thread, runs[i].tid, runs[i].count, NULL};
+		struct tft_piece p = {runs[i].first, runs[i].thread, runs[i].tid, runs[i].count,
+				      NULL};
 		if (tft_pieces_add(&s->known, p) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int know_segment(struct salvage *s, const char *path)
+static int know_segment(struct salvage *s, const char *path, uint32_t number)
 {
 	struct tft_reader *r;
 	int code = 0;
@@ -265,8 +274,11 @@ static int know_segment(struct salvage *s, const char *path)
 		size_t len;
 		if (type == TFT_EVNT || type == TFT_DGST)
 			code = know_chunk(s, r, i);
+		else if (type == TFT_LOSS && tft_loss_mark(number, tft_chunk(r, i)->offset) > s->last_loss)
+			s->last_loss = tft_loss_mark(number, tft_chunk(r, i)->offset);
 		else if (type == TFT_NOTE && tft_chunk_payload(r, i, &data, &len, NULL) == 0 &&
-			 len >= strlen(NOTE_BEGIN) && memcmp(data, NOTE_BEGIN, strlen(NOTE_BEGIN)) == 0)
+			 len >= strlen(NOTE_BEGIN) &&
+			 memcmp(data, NOTE_BEGIN, strlen(NOTE_BEGIN)) == 0)
 			s->done_before = true;
 	}
 	tft_close(r);
@@ -292,13 +304,14 @@ static int know_dir(struct salvage *s, const char *dir)
 		if (number >= s->next_segment)
 			s->next_segment = (uint32_t)number + 1;
 		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-		code = know_segment(s, path);
+		code = know_segment(s, path, (uint32_t)number);
 	}
 	closedir(d);
 	return code;
 }
 
-/* ---- the new segment --------------------------------------------------------------------------------------- */
+/* ---- the new segment
+ * --------------------------------------------------------------------------------------- */
 
 static void load_head(struct salvage *s)
 {
@@ -313,7 +326,8 @@ static void load_head(struct salvage *s)
 	s->head.ppid = j->ppid;
 	s->head.rank = j->rank;
 	s->head.host = tfh_arena_strndup(&s->arena, j->host, strnlen(j->host, sizeof(j->host)));
-	s->head.boot_id = tfh_arena_strndup(&s->arena, j->boot_id, strnlen(j->boot_id, sizeof(j->boot_id)));
+	s->head.boot_id =
+		tfh_arena_strndup(&s->arena, j->boot_id, strnlen(j->boot_id, sizeof(j->boot_id)));
 	s->head.exe = tfh_arena_strndup(&s->arena, j->comm, strnlen(j->comm, sizeof(j->comm)));
 	s->head.start_realtime_ns = j->start.realtime_ns;
 	s->head.start_ticks = j->start.ticks;
@@ -346,11 +360,15 @@ static int write_losses(struct salvage *s, struct tft_writer *w, uint64_t *dropp
 
 	for (uint32_t i = 0; i < rings && code == 0; i++) {
 		const struct tft_ring *ring = tft_view_ring(s->view, i);
-		if (!ring || ring->dropped <= ring->drop_seen)
+		/* killed between the write of a LOSS chunk and the note that it was written */
+		uint64_t seen = ring && ring->drop_writing > ring->drop_seen && ring->drop_mark <= s->last_loss
+					? ring->drop_writing
+					: ring ? ring->drop_seen : 0;
+		if (!ring || ring->dropped <= seen)
 			continue;
 		struct tft_loss loss = {.thread = ring->thread,
 					.cause = 1,
-					.count = ring->dropped - ring->drop_seen,
+					.count = ring->dropped - seen,
 					.t_first = ring->drop_first,
 					.t_last = ring->drop_last};
 		*dropped += loss.count;
@@ -368,7 +386,8 @@ static int write_missing(struct salvage *s, struct tft_writer *w, uint64_t dropp
 
 	for (uint32_t i = 0; i < s->missing.n && code == 0;) {
 		struct tft_piece *p = &s->missing.v[i];
-		uint32_t take = p->count < TFT_MAX_EVENTS - records ? p->count : TFT_MAX_EVENTS - records;
+		uint32_t take =
+			p->count < TFT_MAX_EVENTS - records ? p->count : TFT_MAX_EVENTS - records;
 		batch[n++] = (struct tft_batch){p->records, take, p->thread, p->tid, p->first};
 		records += take;
 		p->records += take;
@@ -388,13 +407,15 @@ static int write_missing(struct salvage *s, struct tft_writer *w, uint64_t dropp
 
 static int write_parts(struct salvage *s, struct tft_writer *w, const char *journal)
 {
-	struct tft_clock_triple clocks[3] = {s->journal->start, s->journal->clock[0], s->journal->clock[1]};
+	struct tft_clock_triple clocks[3] = {s->journal->start, s->journal->clock[0],
+					     s->journal->clock[1]};
 	uint32_t n_clocks = s->journal->clock_n < 2 ? 1 + s->journal->clock_n : 3;
 	uint64_t dropped = s->journal->dropped;
 	char note[8192];
 
 	int code = tft_write_clocks(w, clocks, n_clocks);
-	int len = snprintf(note, sizeof(note), NOTE_BEGIN "%s\nsalvaged.open=%u\nsalvaged.torn=%llu\n", journal,
+	int len = snprintf(note, sizeof(note),
+			   NOTE_BEGIN "%s\nsalvaged.open=%u\nsalvaged.torn=%llu\n", journal,
 			   s->result->open, (unsigned long long)s->result->torn);
 	if (code == 0 && len > 0 && (size_t)len < sizeof(note))
 		code = tft_write_chunk(w, TFT_NOTE, note, (uint32_t)len);
@@ -416,20 +437,22 @@ static int write_segment(struct salvage *s, const char *journal, struct tfh_err 
 		code = tft_writer_create(result->path, &s->head, &w);
 	} while (code == -EEXIST && s->next_segment < UINT32_MAX);
 	if (code < 0)
-		return tfh_err_set(err, code, "%s: cannot be created: %s", result->path, strerror(-code));
+		return tfh_err_set(err, code, "%s: cannot be created: %s", result->path,
+				   strerror(-code));
 	code = write_parts(s, w, journal);
 	int end = tft_writer_finish(w, false);
 	if (code == 0)
 		code = end;
 	if (code < 0) {
 		unlink(result->path);
-		return tfh_err_set(err, code, "%s: writing failed: %s; the journal %s is kept", result->path,
-				   strerror(-code), journal);
+		return tfh_err_set(err, code, "%s: writing failed: %s; the journal %s is kept",
+				   result->path, strerror(-code), journal);
 	}
 	return 0;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------- */
+/* ---- the whole
+ * --------------------------------------------------------------------------------------------- */
 
 static int may_salvage(const struct salvage *s, const char *path, struct tfh_err *err)
 {
@@ -439,22 +462,26 @@ static int may_salvage(const struct salvage *s, const char *path, struct tfh_err
 	if (s->flags & TFT_SALVAGE_SNAPSHOT || life == TFT_DEAD)
 		return 0;
 	if (life == TFT_ALIVE)
-		return tfh_err_set(err, -EBUSY, "%s: process %u is still recording; `tfhook ctl` steers it", path,
-				   s->journal->pid);
+		return tfh_err_set(err, -EBUSY,
+				   "%s: process %u is still recording; `tfhook ctl` steers it",
+				   path, s->journal->pid);
 	gethostname(host, sizeof(host) - 1);
 	/* our host before its last boot: that process is dead */
 	if (strncmp(host, s->journal->host, sizeof(s->journal->host) - 1) == 0)
 		return 0;
-	return tfh_err_set(err, -EXDEV, "%s: belongs to host %.64s; run `tfhook repair` there", path, s->journal->host);
+	return tfh_err_set(err, -EXDEV, "%s: belongs to host %.64s; run `tfhook repair` there",
+			   path, s->journal->host);
 }
 
-/* Two salvages at once would both write a segment: byte 1 of the journal is theirs to lock. Returns the descriptor. */
+/* Two salvages at once would both write a segment: byte 1 of the journal is theirs to lock. Returns
+ * the descriptor. */
 static int lock_salvage(const char *path)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = 1};
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
-	/* a journal that may only be read can only be salvaged, never removed: no harm without a lock */
+	/* a journal that may only be read can only be salvaged, never removed: no harm without a
+	 * lock */
 	if (fd < 0 || fcntl(fd, F_SETLK, &lock) == 0)
 		return fd;
 	int code = errno;
@@ -468,7 +495,8 @@ static int run(struct salvage *s, const char *path, struct tfh_err *err)
 {
 	const struct tft_journal *j = s->journal;
 
-	s->run_dir = tfh_arena_strndup(&s->arena, j->run_dir, strnlen(j->run_dir, sizeof(j->run_dir)));
+	s->run_dir =
+		tfh_arena_strndup(&s->arena, j->run_dir, strnlen(j->run_dir, sizeof(j->run_dir)));
 	s->prefix = tfh_arena_strndup(&s->arena, j->prefix, strnlen(j->prefix, sizeof(j->prefix)));
 	if (!s->run_dir || !s->prefix)
 		return tfh_err_set(err, -ENOMEM, "%s: not enough memory to salvage it", path);
@@ -477,7 +505,8 @@ static int run(struct salvage *s, const char *path, struct tfh_err *err)
 	if (!s->out_dir)
 		s->out_dir = s->run_dir;
 	if (s->flags & TFT_SALVAGE_SNAPSHOT && strcmp(s->out_dir, s->run_dir) == 0)
-		return tfh_err_set(err, -EINVAL, "%s: a snapshot belongs into a directory of its own", path);
+		return tfh_err_set(err, -EINVAL,
+				   "%s: a snapshot belongs into a directory of its own", path);
 	load_head(s);
 	s->end_ticks = last_sign(s);
 	int code = hold_all(s);
@@ -514,12 +543,14 @@ int tft_salvage(const char *path, const char *out_dir, unsigned flags, struct tf
 	if (code == 0 && !(flags & TFT_SALVAGE_SNAPSHOT)) {
 		fd = lock_salvage(path);
 		if (fd == -EALREADY)
-			code = tfh_err_set(err, -EALREADY, "%s: is being salvaged by another process", path);
+			code = tfh_err_set(err, -EALREADY,
+					   "%s: is being salvaged by another process", path);
 	}
 	if (code == 0 && s.journal->state == TFT_JOURNAL_RUNNING)
 		code = run(&s, path, err);
 	if (code == 0 && flags & TFT_SALVAGE_UNLINK && unlink(path) < 0 && errno != ENOENT)
-		code = tfh_err_set(err, -errno, "%s: salvaged, but cannot be removed: %s", path, strerror(errno));
+		code = tfh_err_set(err, -errno, "%s: salvaged, but cannot be removed: %s", path,
+				   strerror(errno));
 	for (uint32_t i = 0; i < s.n_copies; i++)
 		free(s.copies[i]);
 	free(s.copies);

@@ -1,6 +1,7 @@
 /*
- * Payload of SAMP chunks: samples one after the other, each a struct tft_sample and then `threads` entries of
- * struct tft_sample_thread. Numbers only grow, except cpus; UINT64_MAX = could not be read.
+ * Payload of SAMP chunks: samples one after the other, each a struct tft_sample and then `threads`
+ * entries of struct tft_sample_thread. Numbers only grow, except cpus; UINT64_MAX = could not be
+ * read.
  */
 #ifndef TFT_SAMPLE_H
 #define TFT_SAMPLE_H
@@ -10,12 +11,12 @@
 
 struct tft_sample {
 	uint64_t ticks;
-	uint64_t cpu_ns;      /* CPU time of the whole process */
-	uint64_t flusher_ns;  /* of that, ours */
-	uint64_t read_bytes;  /* /proc/self/io: what reached the storage layer */
+	uint64_t cpu_ns;     /* CPU time of the whole process */
+	uint64_t flusher_ns; /* of that, ours */
+	uint64_t read_bytes; /* /proc/self/io: what reached the storage layer */
 	uint64_t write_bytes;
-	uint32_t cpus;	      /* processors the process may run on */
-	uint32_t threads;     /* entries that follow: threads with recorded calls */
+	uint32_t cpus;	  /* processors the process may run on */
+	uint32_t threads; /* entries that follow: threads with recorded calls */
 };
 static_assert(sizeof(struct tft_sample) == 48, "on disk");
 

@@ -9,9 +9,9 @@
 /* Loose values a record can have; EXT text is 36 bytes. */
 #define MAX_LOOSE (TFT_MAX_EVENTS * TFT_FIELDS)
 
-/* A class that makes this many shapes in one chunk, and a new one with every fourth event, keeps its widest fields
- * out of the dictionary from the next chunk on. Cheaper not before: a step of a large network has 1,000 to 3,000
- * different launches that come again in the next step. */
+/* A class that makes this many shapes in one chunk, and a new one with every fourth event, keeps
+ * its widest fields out of the dictionary from the next chunk on. Cheaper not before: a step of a
+ * large network has 1,000 to 3,000 different launches that come again in the next step. */
 #define LEARN_FRESH 1024u
 /* The same within a chunk, when the dictionary is about to fill up. */
 #define LEARN_NOW 3072u
@@ -42,7 +42,8 @@ static void teach(struct tft_shapes *s, const struct tfh_fn_info *fn, uint32_t f
 {
 	for (uint32_t i = 0; i < 1024; i++) {
 		s->slots[slot_of(TFT_AGG, (uint16_t)i)].mask =
-			bit(TFT_FIELD_CTX) | bit(TFT_FIELD_W0) | bit(TFT_FIELD_W1) | bit(TFT_FIELD_W2);
+			bit(TFT_FIELD_CTX) | bit(TFT_FIELD_W0) | bit(TFT_FIELD_W1) |
+			bit(TFT_FIELD_W2);
 		s->slots[slot_of(TFT_CPUTIME, (uint16_t)i)].mask = bit(TFT_FIELD_W0);
 		s->slots[slot_of(TFT_MARK, (uint16_t)i)].mask = bit(TFT_FIELD_W0);
 		s->slots[slot_of(TFT_NAME, (uint16_t)i)].mask =
@@ -181,7 +182,8 @@ static void add_loose(struct tft_shapes *s, const struct tfh_rec *r, uint32_t cl
 }
 
 /* Bytes 16..63 of the record with class for seq and the fields outside the dictionary zero. */
-static void make_key(uint64_t key[TFT_SHAPE_WORDS], const struct tfh_rec *r, uint32_t mask, uint32_t class)
+static void make_key(uint64_t key[TFT_SHAPE_WORDS], const struct tfh_rec *r, uint32_t mask,
+		     uint32_t class)
 {
 	struct tfh_rec k = *r;
 
@@ -210,10 +212,14 @@ static bool same(const uint64_t a[TFT_SHAPE_WORDS], const uint64_t b[TFT_SHAPE_W
 
 static uint32_t hash_key(const uint64_t k[TFT_SHAPE_WORDS])
 {
-	/* sum of products of 64-bit halves: three multiplications that do not wait for each other */
-	__uint128_t a = (__uint128_t)(k[0] ^ 0x9e3779b97f4a7c15ull) * (k[1] ^ 0xbf58476d1ce4e5b9ull);
-	__uint128_t b = (__uint128_t)(k[2] ^ 0x94d049bb133111ebull) * (k[3] ^ 0xd6e8feb86659fd93ull);
-	__uint128_t c = (__uint128_t)(k[4] ^ 0xa0761d6478bd642full) * (k[5] ^ 0xe7037ed1a0b428dbull);
+	/* sum of products of 64-bit halves: three multiplications that do not wait for each other
+	 */
+	__uint128_t a =
+		(__uint128_t)(k[0] ^ 0x9e3779b97f4a7c15ull) * (k[1] ^ 0xbf58476d1ce4e5b9ull);
+	__uint128_t b =
+		(__uint128_t)(k[2] ^ 0x94d049bb133111ebull) * (k[3] ^ 0xd6e8feb86659fd93ull);
+	__uint128_t c =
+		(__uint128_t)(k[4] ^ 0xa0761d6478bd642full) * (k[5] ^ 0xe7037ed1a0b428dbull);
 	uint64_t h = (uint64_t)a ^ (uint64_t)(a >> 64) ^ (uint64_t)b ^ (uint64_t)(b >> 64) * 3 ^
 		     (uint64_t)c ^ (uint64_t)(c >> 64) * 5;
 
@@ -221,7 +227,8 @@ static uint32_t hash_key(const uint64_t k[TFT_SHAPE_WORDS])
 }
 
 /* Remembers which values a new shape of the class brought. */
-static void note_fresh(struct tft_shapes *s, struct tft_class *c, const uint64_t key[TFT_SHAPE_WORDS])
+static void note_fresh(struct tft_shapes *s, struct tft_class *c,
+		       const uint64_t key[TFT_SHAPE_WORDS])
 {
 	struct tfh_rec r;
 
@@ -244,7 +251,8 @@ static uint32_t bits_set(const uint64_t set[TFT_DISTINCT_BITS / 64])
 	return n;
 }
 
-/* Fields of the class that had many values, or else the one that had most; 0 if nothing stands out. */
+/* Fields of the class that had many values, or else the one that had most; 0 if nothing stands out.
+ */
 static uint8_t wide_fields(const struct tft_shapes *s, const struct tft_class *c)
 {
 	uint8_t mask = 0, widest = 0;
@@ -284,7 +292,8 @@ static uint32_t add_shape(struct tft_shapes *s, const uint64_t key[TFT_SHAPE_WOR
 }
 
 /* Finds the key; sets *place to where it is or belongs. */
-static uint32_t find(const struct tft_shapes *s, const uint64_t key[TFT_SHAPE_WORDS], uint32_t *place)
+static uint32_t find(const struct tft_shapes *s, const uint64_t key[TFT_SHAPE_WORDS],
+		     uint32_t *place)
 {
 	uint32_t p = hash_key(key) & (TFT_SHAPE_TABLE - 1);
 
@@ -358,7 +367,8 @@ void tft_shapes_learn(struct tft_shapes *s)
 	}
 }
 
-void tft_shapes_judge_column(struct tft_shapes *s, uint32_t column, const uint64_t *values, uint32_t n)
+void tft_shapes_judge_column(struct tft_shapes *s, uint32_t column, const uint64_t *values,
+			     uint32_t n)
 {
 	uint64_t set[TFT_DISTINCT_BITS / 64] = {0};
 	struct tft_class *c = &s->slots[s->column_slot[column]];

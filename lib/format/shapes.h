@@ -1,6 +1,6 @@
 /*
- * The encoder's shape dictionary of one chunk, and what it has learnt about which fields do not belong into it.
- * Not for others than the encoder.
+ * The encoder's shape dictionary of one chunk, and what it has learnt about which fields do not
+ * belong into it. Not for others than the encoder.
  */
 #ifndef TFT_SHAPES_H
 #define TFT_SHAPES_H
@@ -58,20 +58,24 @@ struct tft_shapes {
 	uint32_t n_distinct;
 };
 
-/* Allocates for TFT_MAX_EVENTS records a chunk and starts with what the function table says. 0 or -ENOMEM. */
+/* Allocates for TFT_MAX_EVENTS records a chunk and starts with what the function table says. 0 or
+ * -ENOMEM. */
 int tft_shapes_init(struct tft_shapes *s, const struct tfh_fn_info *fn, uint32_t fn_count);
 void tft_shapes_free(struct tft_shapes *s);
 
 /* A new chunk begins. */
 void tft_shapes_reset(struct tft_shapes *s);
 
-/* Shape of record number `event` of the chunk; fields outside the dictionary go to `loose` or `text`. */
+/* Shape of record number `event` of the chunk; fields outside the dictionary go to `loose` or
+ * `text`. */
 uint32_t tft_shapes_add(struct tft_shapes *s, const struct tfh_rec *r, uint32_t event);
 
 /* The chunk is complete: learn from its counts for the next ones. */
 void tft_shapes_learn(struct tft_shapes *s);
 
-/* How often a column's values repeat tells whether its field may go back: called with all its values. */
-void tft_shapes_judge_column(struct tft_shapes *s, uint32_t column, const uint64_t *values, uint32_t n);
+/* How often a column's values repeat tells whether its field may go back: called with all its
+ * values. */
+void tft_shapes_judge_column(struct tft_shapes *s, uint32_t column, const uint64_t *values,
+			     uint32_t n);
 
 #endif

@@ -38,7 +38,8 @@ static struct tft_sketch_stage *stage_of(struct tft_sketch_build *b, uint32_t st
 	return &s->stage[s->n_stage - 1];
 }
 
-static void add_stage(struct tft_sketch_build *b, uint32_t stage, uint32_t n, uint64_t total, uint64_t self)
+static void add_stage(struct tft_sketch_build *b, uint32_t stage, uint32_t n, uint64_t total,
+		      uint64_t self)
 {
 	struct tft_sketch_stage *e = stage_of(b, stage);
 
@@ -122,11 +123,13 @@ static void add_copy(struct tft_sketch_build *b, const struct tfh_rec *r, uint8_
 		e->best_bytes_per_tick_q32 = q32;
 }
 
-static void add_call(struct tft_sketch_build *b, const struct tfh_rec *r, const struct tfh_fn_info *fn)
+static void add_call(struct tft_sketch_build *b, const struct tfh_rec *r,
+		     const struct tfh_fn_info *fn)
 {
 	switch (fn->family) {
 	case TFH_FAM_LAUNCH:
-		b->sketch.launch_hash = b->sketch.launch_hash * 0x100000001b3ull + (uint32_t)r->w[0] + 1;
+		b->sketch.launch_hash =
+			b->sketch.launch_hash * 0x100000001b3ull + (uint32_t)r->w[0] + 1;
 		b->sketch.launches++;
 		break;
 	case TFH_FAM_GRAPH_LAUNCH:
@@ -197,7 +200,8 @@ const struct tft_sketch *tft_sketch_done(struct tft_sketch_build *b)
 	return s;
 }
 
-/* ---- packed form: LEB128 numbers one after another -------------------------------------------------------- */
+/* ---- packed form: LEB128 numbers one after another
+ * -------------------------------------------------------- */
 
 static uint8_t *put(uint8_t *p, uint64_t v)
 {

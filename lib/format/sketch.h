@@ -1,6 +1,7 @@
 /*
- * What the flusher says about a chunk in its header, so that a first pass over the headers alone can choose the step
- * clock. Computed by the encoder, read by the analyser; survives in DGST chunks when the events are given up.
+ * What the flusher says about a chunk in its header, so that a first pass over the headers alone
+ * can choose the step clock. Computed by the encoder, read by the analyser; survives in DGST chunks
+ * when the events are given up.
  */
 #ifndef TFT_SKETCH_H
 #define TFT_SKETCH_H
@@ -25,15 +26,16 @@ struct tft_sketch_stage {
 	uint64_t total, self;
 };
 
-/* A series of calls that could be the step clock: one (thread-independent) key per iterator, op name or mark. */
+/* A series of calls that could be the step clock: one (thread-independent) key per iterator, op
+ * name or mark. */
 struct tft_sketch_clock {
 	uint16_t fn;
 	uint16_t pad;
 	uint32_t key; /* iterator id, op name id, ... */
 	uint32_t count;
-	uint32_t threads; /* how many threads issued it in this chunk */
+	uint32_t threads;	  /* how many threads issued it in this chunk */
 	uint64_t t_first, t_last; /* end times */
-	uint64_t ticks; /* sum of durations */
+	uint64_t ticks;		  /* sum of durations */
 };
 
 /* Best bandwidth per direction and power-of-two size bin (bin = log2(bytes) - 10, clamped). */

@@ -1,7 +1,8 @@
 /*
- * Reading trace files and left-over journals. Readers distrust files: every length is bounded by the bytes left and by
- * the caps in layout.h before anything is allocated. All functions return 0 or -errno (-EBADMSG corrupt, -EPROTO newer
- * major version, -ENOMSG not a trace file) and fill `err` with one line that names the remedy.
+ * Reading trace files and left-over journals. Readers distrust files: every length is bounded by
+ * the bytes left and by the caps in layout.h before anything is allocated. All functions return 0
+ * or -errno (-EBADMSG corrupt, -EPROTO newer major version, -ENOMSG not a trace file) and fill
+ * `err` with one line that names the remedy.
  */
 #ifndef TFT_READ_H
 #define TFT_READ_H
@@ -21,12 +22,12 @@ struct tft_head {
 	uint32_t version;
 	uint32_t pid, ppid;
 	int32_t rank, world, local_rank;
-	uint32_t segment;	/* 0.. within the process */
+	uint32_t segment; /* 0.. within the process */
 	const char *host, *exe, *command, *boot_id, *tfhook_version, *job;
 	uint64_t start_realtime_ns; /* process recording start */
 	uint64_t start_ticks;
-	uint64_t tick_hz;	/* estimate; CLKS is the truth */
-	bool ticks_are_ns;	/* clock_gettime fallback */
+	uint64_t tick_hz;  /* estimate; CLKS is the truth */
+	bool ticks_are_ns; /* clock_gettime fallback */
 	uint32_t fn_count;
 	const struct tfh_fn_info *fn; /* by fn number of this file */
 	const char *journal_path;     /* where the journal lives while the process runs */
@@ -48,30 +49,37 @@ void tft_close(struct tft_reader *r);
 const struct tft_head *tft_head(const struct tft_reader *r);
 uint32_t tft_chunk_count(const struct tft_reader *r);
 const struct tft_chunk_info *tft_chunk(const struct tft_reader *r, uint32_t i);
-bool tft_clean_end(const struct tft_reader *r);	  /* footer present, and the process ended regularly with this segment */
-bool tft_closed(const struct tft_reader *r);	  /* footer present: the segment was finished */
+bool tft_clean_end(const struct tft_reader *r); /* footer present, and the process ended regularly
+						   with this segment */
+bool tft_closed(const struct tft_reader *r);	/* footer present: the segment was finished */
 uint64_t tft_bad_chunks(const struct tft_reader *r); /* skipped because of damage */
 uint64_t tft_tail_bytes(const struct tft_reader *r); /* bytes after the last whole chunk */
 
-/* Reads every chunk and checks its checksum; returns how many are damaged (all in all) or -errno. */
+/* Reads every chunk and checks its checksum; returns how many are damaged (all in all) or -errno.
+ */
 long tft_verify(struct tft_reader *r, struct tfh_err *err);
 
-/* Sketch of an EVNT chunk (from its header, nothing is decoded) or of a DGST chunk (which stands for one given-up
- * EVNT chunk: same events, times, run table). Owned by the reader until the next call. */
-int tft_chunk_sketch(struct tft_reader *r, uint32_t i, const struct tft_sketch **out, struct tfh_err *err);
+/* Sketch of an EVNT chunk (from its header, nothing is decoded) or of a DGST chunk (which stands
+ * for one given-up EVNT chunk: same events, times, run table). Owned by the reader until the next
+ * call. */
+int tft_chunk_sketch(struct tft_reader *r, uint32_t i, const struct tft_sketch **out,
+		     struct tfh_err *err);
 
 /* Raw payload of a non-event chunk; owned by the reader until the next call. */
-int tft_chunk_payload(struct tft_reader *r, uint32_t i, const void **data, size_t *len, struct tfh_err *err);
+int tft_chunk_payload(struct tft_reader *r, uint32_t i, const void **data, size_t *len,
+		      struct tfh_err *err);
 
 /* ticks -> nanoseconds of CLOCK_MONOTONIC / CLOCK_REALTIME by piecewise-linear CLKS. */
 uint64_t tft_monotonic_ns(const struct tft_reader *r, uint64_t ticks);
 uint64_t tft_realtime_ns(const struct tft_reader *r, uint64_t ticks);
 
-/* How well the ticks of this file behave. A residual of many microseconds means a suspended machine or a bad counter. */
+/* How well the ticks of this file behave. A residual of many microseconds means a suspended machine
+ * or a bad counter. */
 struct tft_clock_health {
 	uint32_t triples;
-	double tick_hz;		  /* measured between the first and the last triple; 0 with fewer than two */
-	int64_t residual_ns;	  /* largest distance of a triple from the line through its neighbours (MONOTONIC) */
+	double tick_hz; /* measured between the first and the last triple; 0 with fewer than two */
+	int64_t residual_ns; /* largest distance of a triple from the line through its neighbours
+				(MONOTONIC) */
 	uint64_t residual_ticks;  /* where that was */
 	int64_t realtime_step_ns; /* largest change of REALTIME - MONOTONIC between two triples */
 };
@@ -86,21 +94,27 @@ struct tft_run {
 	uint32_t start; /* index of its first record in the chunk */
 };
 
-/* Run table of an EVNT or DGST chunk from its header alone; owned by the reader until the next call. */
-int tft_chunk_runs(struct tft_reader *r, uint32_t i, const struct tft_run **runs, uint32_t *n, struct tfh_err *err);
+/* Run table of an EVNT or DGST chunk from its header alone; owned by the reader until the next
+ * call. */
+int tft_chunk_runs(struct tft_reader *r, uint32_t i, const struct tft_run **runs, uint32_t *n,
+		   struct tfh_err *err);
 
-/* Events of one chunk: runs of consecutive records of one thread, each in t_end order of its thread. */
+/* Events of one chunk: runs of consecutive records of one thread, each in t_end order of its
+ * thread. */
 struct tft_events;
-int tft_events_open(struct tft_reader *r, uint32_t chunk, struct tft_events **out, struct tfh_err *err);
+int tft_events_open(struct tft_reader *r, uint32_t chunk, struct tft_events **out,
+		    struct tfh_err *err);
 void tft_events_close(struct tft_events *ev);
-/* Order-0 entropy in bytes, summed over every stored byte plane of the chunk: what no coding without context beats. */
+/* Order-0 entropy in bytes, summed over every stored byte plane of the chunk: what no coding
+ * without context beats. */
 double tft_entropy_bytes(const struct tft_events *ev);
 uint32_t tft_run_count(const struct tft_events *ev);
 const struct tft_run *tft_run(const struct tft_events *ev, uint32_t i);
 
 #define TFT_MAX_COLUMNS 64u
 
-/* Sequential cursor over one run; tft_next writes one record and returns true, false at the run's end. */
+/* Sequential cursor over one run; tft_next writes one record and returns true, false at the run's
+ * end. */
 struct tft_cursor {
 	const struct tft_events *ev;
 	uint32_t pos, end;

@@ -13,8 +13,8 @@
 
 #define DEFAULT_LEVEL 1
 
-/* A writer inside a job: programs close descriptors they do not know, and open files of their own. From here on a
- * number is met late. */
+/* A writer inside a job: programs close descriptors they do not know, and open files of their own.
+ * From here on a number is met late. */
 #define FD_LEAST 200
 
 struct tft_writer {
@@ -46,7 +46,8 @@ static void writer_free(struct tft_writer *w)
 	free(w);
 }
 
-/* ---- appending --------------------------------------------------------------------------------------------- */
+/* ---- appending
+ * --------------------------------------------------------------------------------------------- */
 
 static int write_all(int fd, const void *data, size_t len)
 {
@@ -64,7 +65,8 @@ static int write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* Room for one more index entry, before the chunk is written: a written chunk is never missing from the index. */
+/* Room for one more index entry, before the chunk is written: a written chunk is never missing from
+ * the index. */
 static int reserve_entry(struct tft_writer *w)
 {
 	if (w->n_index < w->index_cap)
@@ -102,7 +104,8 @@ int tft_write_raw(struct tft_writer *w, const void *chunk, size_t len)
 	return 0;
 }
 
-static int write_chunk(struct tft_writer *w, const struct tft_chunk_head *head, const void *payload, size_t size)
+static int write_chunk(struct tft_writer *w, const struct tft_chunk_head *head, const void *payload,
+		       size_t size)
 {
 	const void *chunk;
 	size_t len;
@@ -118,7 +121,8 @@ int tft_write_chunk(struct tft_writer *w, uint32_t type, const void *payload, ui
 	return write_chunk(w, &head, payload, len);
 }
 
-int tft_write_events(struct tft_writer *w, const struct tft_batch *batches, uint32_t n, uint64_t dropped)
+int tft_write_events(struct tft_writer *w, const struct tft_batch *batches, uint32_t n,
+		     uint64_t dropped)
 {
 	const void *chunk;
 	size_t len;
@@ -188,7 +192,9 @@ int tft_write_digest(struct tft_writer *w, struct tft_reader *from)
 	return 0;
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------- */
+/* ---- life
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static int open_file(struct tft_writer *w, const char *path)
 {
@@ -214,7 +220,8 @@ static int open_file(struct tft_writer *w, const char *path)
 	return 0;
 }
 
-int tft_writer_create_bare(const char *path, const struct tfh_fn_info *fn, uint32_t fn_count, struct tft_writer **out)
+int tft_writer_create_bare(const char *path, const struct tfh_fn_info *fn, uint32_t fn_count,
+			   struct tft_writer **out)
 {
 	struct tft_writer *w = calloc(1, sizeof(*w));
 

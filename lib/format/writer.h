@@ -7,7 +7,8 @@
 #include "format/tft_write.h"
 
 /* A new file without HEAD. */
-int tft_writer_create_bare(const char *path, const struct tfh_fn_info *fn, uint32_t fn_count, struct tft_writer **out);
+int tft_writer_create_bare(const char *path, const struct tfh_fn_info *fn, uint32_t fn_count,
+			   struct tft_writer **out);
 
 /* Appends a finished chunk. */
 int tft_write_raw(struct tft_writer *w, const void *chunk, size_t len);

@@ -49,7 +49,11 @@ static int make(const char *path)
 {
 	static struct tfh_rec records[20000];
 	static const uint32_t sizes[] = {1, 300, 5000, 20000, 20000, 700};
-	struct tft_head head = {.rank = -1, .host = "h", .fn = tfh_fn_table, .fn_count = TFH_FN_COUNT, .tick_hz = 1000};
+	struct tft_head head = {.rank = -1,
+				.host = "h",
+				.fn = tfh_fn_table,
+				.fn_count = TFH_FN_COUNT,
+				.tick_hz = 1000};
 	struct tft_clock_triple clock = {1, 2, 3};
 	struct tft_loss loss = {1, 1, 5, 100, 200};
 	struct tft_writer *w;
@@ -61,8 +65,10 @@ static int make(const char *path)
 		uint64_t first = 0xfffffff0ull + c * 100000ull;
 		uint32_t half = sizes[c] / 2;
 		for (uint32_t i = 0; i < sizes[c]; i++)
-			fill(&records[i], (uint32_t)(first + (i < half ? i : i - half)), &t, rnd() % 50 ? c % 3 * 2 : 1);
-		struct tft_batch b[2] = {{records, half, 5, 50, first}, {records + half, sizes[c] - half, 6, 60, first}};
+			fill(&records[i], (uint32_t)(first + (i < half ? i : i - half)), &t,
+			     rnd() % 50 ? c % 3 * 2 : 1);
+		struct tft_batch b[2] = {{records, half, 5, 50, first},
+					 {records + half, sizes[c] - half, 6, 60, first}};
 		if (tft_write_events(w, b, 2, c) < 0 || tft_write_clocks(w, &clock, 1) < 0)
 			return 1;
 	}
@@ -108,8 +114,9 @@ int main(int argc, char **argv)
 		size_t len;
 		if (tft_chunk_payload(r, i, &data, &len, &err) < 0)
 			return 1;
-		printf("%.4s %u %llu %llu %llu %08x\n", (const char *)&c->type, c->events, (unsigned long long)c->dropped,
-		       (unsigned long long)c->t_first, (unsigned long long)c->t_last,
+		printf("%.4s %u %llu %llu %llu %08x\n", (const char *)&c->type, c->events,
+		       (unsigned long long)c->dropped, (unsigned long long)c->t_first,
+		       (unsigned long long)c->t_last,
 		       c->type == TFT_EVNT ? 0 : tfh_crc32c(0, data, len));
 		if (c->type == TFT_EVNT)
 			dump_events(r, i);

@@ -1,5 +1,6 @@
-/* What the encoder takes in comes out again, bit for bit, whatever the records are; batches of one thread whose numbers
- * follow each other become one run; the sketch in the header counts what the chunk holds.
+/* What the encoder takes in comes out again, bit for bit, whatever the records are; batches of one
+ * thread whose numbers follow each other become one run; the sketch in the header counts what the
+ * chunk holds.
  */
 #include "format_fixture.h"
 
@@ -10,7 +11,8 @@ static struct tfh_rec in[TFT_MAX_EVENTS], out[TFT_MAX_EVENTS];
 static char path[4096];
 
 /* Writes `n` records of in[] as `batches`, reads them back and compares. */
-static void round_trip(const struct tft_batch *batches, uint32_t n_batches, uint32_t n, uint32_t runs)
+static void round_trip(const struct tft_batch *batches, uint32_t n_batches, uint32_t n,
+		       uint32_t runs)
 {
 	struct tft_writer *w = new_file(path);
 	struct tft_reader *r;
@@ -62,18 +64,37 @@ static void test_calls(void **state)
 	one_batch(TFT_MAX_EVENTS);
 }
 
-/* Time backwards, t_end before t_begin, zero, wrap-around, gaps around every width limit, nested calls. */
+/* Time backwards, t_end before t_begin, zero, wrap-around, gaps around every width limit, nested
+ * calls. */
 static void test_times(void **state)
 {
-	static const uint64_t odd[] = {0, 1, 127, 128, 254, 255, 256, 65534, 65535, 65536, 16777214, 16777215, 16777216,
-				       4294967294, 4294967295, 4294967296, 1ull << 62, 1ull << 63, UINT64_MAX - 1,
+	static const uint64_t odd[] = {0,
+				       1,
+				       127,
+				       128,
+				       254,
+				       255,
+				       256,
+				       65534,
+				       65535,
+				       65536,
+				       16777214,
+				       16777215,
+				       16777216,
+				       4294967294,
+				       4294967295,
+				       4294967296,
+				       1ull << 62,
+				       1ull << 63,
+				       UINT64_MAX - 1,
 				       UINT64_MAX};
 	const uint32_t n_odd = sizeof(odd) / sizeof(*odd), n = n_odd * n_odd;
 
 	(void)state;
 	for (uint32_t rare = 0; rare < 2; rare++) {
 		uint64_t t = UINT64_MAX - 100000;
-		/* rare: few odd ones among many small values, so that they become escapes of narrow planes */
+		/* rare: few odd ones among many small values, so that they become escapes of narrow
+		 * planes */
 		uint32_t total = rare ? 60000 : n;
 		for (uint32_t i = 0; i < total; i++) {
 			bool special = !rare || i % 1000 == 0;
@@ -100,7 +121,8 @@ static void test_times(void **state)
 	one_batch(9000);
 }
 
-/* Fields with more values than the dictionary holds, also when they begin in the middle of a chunk. */
+/* Fields with more values than the dictionary holds, also when they begin in the middle of a chunk.
+ */
 static void test_wide_fields(void **state)
 {
 	uint64_t t = 1000;
@@ -209,7 +231,8 @@ static void test_batches(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
 		call_record(&in[i], &t, i);
-	/* threads 1 and 2; thread 1 comes in two parts, out of order, and with a hole before the third */
+	/* threads 1 and 2; thread 1 comes in two parts, out of order, and with a hole before the
+	 * third */
 	b[0] = (struct tft_batch){in + 20, 30, 1, 11, 20};
 	b[1] = (struct tft_batch){in, 20, 1, 11, 0};
 	b[2] = (struct tft_batch){in + 80, 20, 2, 12, 80};
@@ -315,7 +338,8 @@ static void test_sketch(void **state)
 	assert_int_equal(s->bin[0].count, 100);
 	assert_int_equal(s->bin[0].bin, 10);
 	assert_int_equal(s->bin[0].bytes, bytes);
-	assert_true((double)s->bin[0].best_bytes_per_tick_q32 / 4294967296.0 >= (double)bytes / (double)copy_ticks);
+	assert_true((double)s->bin[0].best_bytes_per_tick_q32 / 4294967296.0 >=
+		    (double)bytes / (double)copy_ticks);
 	for (uint32_t i = 0; i < s->n_fn; i++)
 		if (s->fn[i].fn == copy_fn) {
 			assert_int_equal(s->fn[i].count, 100);
@@ -367,11 +391,11 @@ static void test_sketch_packing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),	     cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_times),	     cmocka_unit_test(test_wide_fields),
-		cmocka_unit_test(test_many_chunks),  cmocka_unit_test(test_text),
-		cmocka_unit_test(test_batches),	     cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_sketch),	     cmocka_unit_test(test_sketch_packing),
+		cmocka_unit_test(test_random),	    cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_times),	    cmocka_unit_test(test_wide_fields),
+		cmocka_unit_test(test_many_chunks), cmocka_unit_test(test_text),
+		cmocka_unit_test(test_batches),	    cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_sketch),	    cmocka_unit_test(test_sketch_packing),
 	};
 
 	test_path(path, sizeof(path), "codec.tft");

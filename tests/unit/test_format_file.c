@@ -1,6 +1,7 @@
-/* A file that was cut anywhere still yields every complete chunk; 64 damaged bytes cost exactly the chunks they touch;
- * lies about lengths and numbers are refused without harm; foreign files, newer versions and missing ones each get
- * their own error; repair keeps every whole chunk; ticks become nanoseconds along the clock triples.
+/* A file that was cut anywhere still yields every complete chunk; 64 damaged bytes cost exactly the
+ * chunks they touch; lies about lengths and numbers are refused without harm; foreign files, newer
+ * versions and missing ones each get their own error; repair keeps every whole chunk; ticks become
+ * nanoseconds along the clock triples.
  */
 #include "format_fixture.h"
 
@@ -196,7 +197,8 @@ static void seal(uint8_t *at)
 /* Every field of a header in turn takes hostile values, with a right checksum. */
 static void test_lies(void **state)
 {
-	static const uint64_t lies[] = {0, 1, 95, 96, 1u << 16, 1u << 20, INT32_MAX, UINT32_MAX, 1ull << 33, UINT64_MAX};
+	static const uint64_t lies[] = {0,	  1,	     95,	 96,	     1u << 16,
+					1u << 20, INT32_MAX, UINT32_MAX, 1ull << 33, UINT64_MAX};
 	static const uint32_t fields[] = {4, 16, 20, 28, 32, 40, 80, 84, 88};
 
 	(void)state;
@@ -208,7 +210,8 @@ static void test_lies(void **state)
 			uint8_t *h = head_of(copy, 5);
 			/* a longer header could not be sealed */
 			if (fields[f] != 4 || lies[l] < 100) {
-				memcpy(h + fields[f], &lies[l], fields[f] == 32 || fields[f] == 40 ? 8 : 4);
+				memcpy(h + fields[f], &lies[l],
+				       fields[f] == 32 || fields[f] == 40 ? 8 : 4);
 				seal(h);
 			}
 			write_file(damaged, copy, l % 2 ? whole_size - 40 : whole_size);
@@ -238,7 +241,8 @@ static void test_hostile_payload(void **state)
 		uint32_t hits = 1 + (uint32_t)below(4);
 		for (uint32_t k = 0; k < hits; k++)
 			payload[below(round % 2 ? 200 : len)] = (uint8_t)(below(3) ? rnd() : 0xff);
-		/* an ordinary chunk carries it; then the type and run table of a real event chunk are put on */
+		/* an ordinary chunk carries it; then the type and run table of a real event chunk
+		 * are put on */
 		struct tft_writer *w = new_file(damaged);
 		assert_int_equal(tft_write_chunk(w, TFT_SAMP, payload, (uint32_t)len), 0);
 		assert_int_equal(tft_writer_finish(w, true), 0);
@@ -341,7 +345,8 @@ static void test_head(void **state)
 	tft_close(r);
 }
 
-/* Chunks that failed to be written leave no trace; a segment that is given up leaves its sketches. */
+/* Chunks that failed to be written leave no trace; a segment that is given up leaves its sketches.
+ */
 static void test_rewind_and_digest(void **state)
 {
 	struct tft_reader *from, *r;
@@ -378,7 +383,8 @@ static void test_rewind_and_digest(void **state)
 	tft_close(r);
 	/* the stock tool finds nothing wrong with it, where there is one */
 	char command[9000];
-	snprintf(command, sizeof(command), "zstd --version >/dev/null 2>&1 || exit 0; zstd -tq %s && zstd -tq %s", path,
+	snprintf(command, sizeof(command),
+		 "zstd --version >/dev/null 2>&1 || exit 0; zstd -tq %s && zstd -tq %s", path,
 		 damaged);
 	assert_int_equal(system(command), 0);
 }
@@ -481,17 +487,21 @@ static int write_golden(const char *name)
 			random_record(&got[k], k);
 		else
 			call_record(&got[k], &t, k);
-	return tft_writer_create(name, &head, &w) || tft_write_clocks(w, &c, 1) || tft_write_events(w, &b, 1, 0) ||
-	       tft_writer_finish(w, true);
+	return tft_writer_create(name, &head, &w) || tft_write_clocks(w, &c, 1) ||
+	       tft_write_events(w, &b, 1, 0) || tft_writer_finish(w, true);
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_truncation), cmocka_unit_test(test_corruption),
-		cmocka_unit_test(test_lies),	   cmocka_unit_test(test_hostile_payload),
-		cmocka_unit_test(test_foreign),	   cmocka_unit_test(test_head),
-		cmocka_unit_test(test_rewind_and_digest), cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_truncation),
+		cmocka_unit_test(test_corruption),
+		cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_hostile_payload),
+		cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_head),
+		cmocka_unit_test(test_rewind_and_digest),
+		cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_golden),
 	};
 

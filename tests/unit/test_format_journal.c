@@ -1,6 +1,7 @@
-/* What a dead process left in its journal is read back exactly once: records of rings and staging that are in no
- * segment yet become one more segment, with the calls in flight and the sums not yet published; a second salvage finds
- * nothing; the journal and the segments stay as they are. A living process is left alone.
+/* What a dead process left in its journal is read back exactly once: records of rings and staging
+ * that are in no segment yet become one more segment, with the calls in flight and the sums not yet
+ * published; a second salvage finds nothing; the journal and the segments stay as they are. A
+ * living process is left alone.
  */
 #include "format_fixture.h"
 
@@ -160,7 +161,8 @@ static void test_exactly_once(void **state)
 	(void)state;
 	clear_dir();
 	make_journal(&f);
-	/* thread 1: 0..299 written; 200..449 staged; 350..1299 in the ring, around its end; thread 2: all written */
+	/* thread 1: 0..299 written; 200..449 staged; 350..1299 in the ring, around its end; thread
+	 * 2: all written */
 	put_records(&f, 0, 900);
 	put_records(&f, 1, 50);
 	struct tft_batch b[2] = {{truth[0], 300, 1, 100, 0}, {truth[1], 50, 2, 101, 0}};
@@ -172,7 +174,8 @@ static void test_exactly_once(void **state)
 	put_records(&f, 0, 400);
 	f.ring[1]->dropped = 7;
 	f.ring[1]->drop_seen = 4;
-	f.ring[0]->open[0] = (struct tft_open_slot){.t_begin = 4000, .arg = 77, .stage = 3, .fn = 5};
+	f.ring[0]->open[0] =
+		(struct tft_open_slot){.t_begin = 4000, .arg = 77, .stage = 3, .fn = 5};
 	f.ring[1]->open[1] = (struct tft_open_slot){.t_begin = 6000, .fn = 6};
 	f.ring[1]->agg[9] = (struct tft_agg_slot){4, 12, 100, 900, 500, 300, 90};
 	uint64_t before = hash_file(path);
@@ -226,7 +229,8 @@ static void test_exactly_once(void **state)
 						agg++;
 						continue;
 					}
-					assert_memory_equal(&rec, &truth[run->thread - 1][number], sizeof(rec));
+					assert_memory_equal(&rec, &truth[run->thread - 1][number],
+							    sizeof(rec));
 					assert_int_equal(seen[run->thread - 1][number]++, 0);
 				}
 			}
@@ -303,7 +307,8 @@ static void test_life(void **state)
 	if (pid == 0) {
 		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 		int fd = open(path, O_RDWR);
-		if (fcntl(fd, F_SETLK, &lock) < 0 || write(ready[1], "x", 1) != 1 || read(end[0], &c, 1) != 1)
+		if (fcntl(fd, F_SETLK, &lock) < 0 || write(ready[1], "x", 1) != 1 ||
+		    read(end[0], &c, 1) != 1)
 			_exit(1);
 		_exit(0);
 	}
@@ -353,8 +358,8 @@ static void test_hostile(void **state)
 		put_records(&f, 0, 600);
 		put_records(&f, 1, 40);
 		stage(&f, 0, 100, true);
-		uint8_t *at[] = {f.map + 16, (uint8_t *)f.ring[0], (uint8_t *)f.staging, f.map + f.j->slots_off,
-				 f.map + f.j->head_off};
+		uint8_t *at[] = {f.map + 16, (uint8_t *)f.ring[0], (uint8_t *)f.staging,
+				 f.map + f.j->slots_off, f.map + f.j->head_off};
 		for (uint32_t k = 0; k < 6; k++) {
 			uint64_t lie = below(4) ? rnd() >> below(64) : UINT64_MAX;
 			memcpy(at[below(5)] + below(24) * 8, &lie, 8);

@@ -1,0 +1,70 @@
+/*
+ * Reading tfhook's trace files (*.tft) from other programs: link with libtft (-ltft).
+ *
+ *	struct tft_file *f = tft_file_open("r0.host.4711.0.tft", error, sizeof(error));
+ *	struct tft_record r;
+ *	while (tft_file_next(f, &r) == 1)
+ *		printf("%s %llu ns\n", tft_file_function(f, r.fn), tft_file_monotonic_ns(f,
+ *r.t_end)); tft_file_close(f);
+ *
+ * Files are read chunk by chunk: about 2 MiB of memory whatever their size. A file is used by one
+ *thread at a time. What the fields mean is told in FORMAT.md, part 2. Functions and fields are only
+ *added, never changed.
+ */
+#ifndef TFHOOK_TFT_H
+#define TFHOOK_TFT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tft_file;
+
+/* One record, and which thread it belongs to. Times are ticks. */
+struct tft_record {
+	uint64_t t_begin, t_end;
+	uint64_t word[3];
+	uint64_t number; /* of the record in its thread */
+	uint32_t thread; /* index, unique in the life of the process; 0 = tfhook's own records */
+	uint32_t tid;
+	uint32_t stream, ctx, stack;
+	uint16_t fn, result;
+	uint8_t kind, flags, depth, flags2;
+};
+
+/* NULL on failure, with one line in `error` (may be NULL) that says what to do. */
+struct tft_file *tft_file_open(const char *path, char *error, size_t size);
+void tft_file_close(struct tft_file *f);
+
+/* Next record in file order: chunks in order of writing, in each chunk thread after thread, in each
+ * thread by t_end. 1 = one record, 0 = end. Damaged chunks are stepped over and counted. Negative
+ * errno: reading failed. */
+int tft_file_next(struct tft_file *f, struct tft_record *record);
+
+/* Back to the first record. */
+void tft_file_rewind(struct tft_file *f);
+
+/* Name of a function of this file, "" if the file does not say. Belongs to the file. */
+const char *tft_file_function(const struct tft_file *f, uint16_t fn);
+
+/* Ticks to nanoseconds of CLOCK_MONOTONIC and CLOCK_REALTIME of the recording machine. */
+uint64_t tft_file_monotonic_ns(const struct tft_file *f, uint64_t ticks);
+uint64_t tft_file_realtime_ns(const struct tft_file *f, uint64_t ticks);
+
+/* What the file says about the process: "host", "exe", "command", "boot_id", "job",
+ * "tfhook_version". "" = not told. */
+const char *tft_file_text(const struct tft_file *f, const char *key);
+
+/* "pid", "ppid", "rank", "world", "local_rank", "segment", "start_realtime_ns"; and about the file
+ * itself "events", "dropped" (by the process up to here), "bad_chunks", "tail_bytes", "clean_end".
+ * -1 = not told. */
+int64_t tft_file_number(const struct tft_file *f, const char *key);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
