@@ -161,12 +161,13 @@ static void finish(struct tfh_ledger *l, size_t at)
 		s.breakdown[p] = (float)(part[p] / 1e9);
 	if (TFH_PUSH(job->step, s))
 		l->rc = -ENOMEM;
-	if (w->segment == TFH_SEGMENT_TRAIN && !w->hole) {
+	if (tfh_window_counts(w)) {
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++)
 			job->cause_ns[c] += a->cause[c];
 		job->compute_ns += a->compute;
 		job->direct_ns += a->direct;
 		job->train_ns += ns;
+		job->judged_steps += w->steps;
 	}
 	memset(a, 0, sizeof(*a));
 }
@@ -215,9 +216,11 @@ static void next_window(struct tfh_ledger *l)
 /* Next part of [*t0, t1) that lies in one window, which becomes the current one. */
 static bool next_part(struct tfh_ledger *l, int64_t *t0, int64_t t1, int64_t *a, int64_t *b)
 {
+	if (*t0 >= t1)
+		return false;
 	while (l->cur < l->job->window.n && window(l)->t1 <= *t0)
 		next_window(l);
-	if (l->cur >= l->job->window.n || window(l)->t0 >= t1 || *t0 >= t1)
+	if (l->cur >= l->job->window.n || window(l)->t0 >= t1)
 		return false;
 	*a = window(l)->t0 > *t0 ? window(l)->t0 : *t0;
 	*b = window(l)->t1 < t1 ? window(l)->t1 : t1;

@@ -81,7 +81,7 @@ static void fill_stages(const struct tfh_job *job, struct tfh_result *r)
 	    {TFH_CAUSE_HOST_LOGGING, TFH_STAGE_POSTPROCESS},
 	    {TFH_CAUSE_HOST_CHECKPOINT, TFH_STAGE_STORAGE},
 	};
-	double steps = job->train_steps ? (double)job->train_steps : NAN;
+	double steps = job->judged_steps ? (double)job->judged_steps : NAN;
 
 	for (int s = 0; s < TFH_STAGE_COUNT; s++)
 		r->stages[s].hidden_s = NAN;

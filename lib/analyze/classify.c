@@ -61,7 +61,7 @@ enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_
 
 struct totals {
 	double part[TFH_PART_COUNT], total;
-	size_t windows;
+	size_t windows, steps;
 };
 
 /* Mean and standard error of one class' blocking time over the training windows. */
@@ -72,7 +72,7 @@ static double standard_error(const struct tfh_job *job, enum tfh_class cls)
 	for (size_t i = 0; i < job->step.n; i++) {
 		const struct tfh_step *s = &job->step.v[i];
 		double x = 0;
-		if (s->segment != TFH_SEGMENT_TRAIN || job->window.v[i].hole)
+		if (!tfh_window_counts(&job->window.v[i]))
 			continue;
 		for (int p = 0; p < TFH_PART_COUNT; p++)
 			if (tfh_part_class(p) == cls)
@@ -93,12 +93,13 @@ static void sum_up(const struct tfh_job *job, struct totals *t)
 	memset(t, 0, sizeof(*t));
 	for (size_t i = 0; i < job->step.n; i++) {
 		const struct tfh_step *s = &job->step.v[i];
-		if (s->segment != TFH_SEGMENT_TRAIN || job->window.v[i].hole)
+		if (!tfh_window_counts(&job->window.v[i]))
 			continue;
 		for (int p = 0; p < TFH_PART_COUNT; p++)
 			t->part[p] += s->breakdown[p];
 		t->total += s->dur_s;
 		t->windows++;
+		t->steps += job->window.v[i].steps;
 	}
 }
 
@@ -238,7 +239,7 @@ static int count_steps(struct tfh_job *job, struct tfh_result *r)
 
 static void fill_breakdown(struct tfh_result *r, const struct totals *t)
 {
-	double steps = (double)r->steps.count - (double)r->steps.unclassified;
+	double steps = (double)t->steps;
 
 	for (int p = 0; p < TFH_PART_COUNT; p++) {
 		r->breakdown[p].s_per_step = steps > 0 ? t->part[p] / steps : NAN;

@@ -63,10 +63,6 @@ static int32_t first_stage(struct tfh_job *job)
 	for (size_t i = 0; best < 0 && i < job->stage.n; i++)
 		if (job->stage.v[i].calls)
 			best = (int32_t)i;
-	/* Its parents were not asked by anybody that is recorded. */
-	while (best >= 0 && job->stage.v[best].parent >= 0 && job->stage.v[job->stage.v[best].parent].calls &&
-	       !job->stage.v[best].async)
-		best = job->stage.v[best].parent;
 	return best;
 }
 
@@ -129,7 +125,9 @@ void tfh_input_judge(struct tfh_job *job)
 	}
 	if (at < 0 || !waited)
 		return;
-	job->guilty = at;
+	/* Below what could make a class, no stage is worth blaming. */
+	if ((double)waited >= 0.05 * (double)job->train_ns)
+		job->guilty = at;
 	job->input_cause = cause_of(job, at);
 	job->cause_ns[TFH_CAUSE_INPUT_UNKNOWN] = 0;
 	job->cause_ns[job->input_cause] += waited;
@@ -169,7 +167,8 @@ int tfh_fill_input(struct tfh_job *job, struct tfh_result *r)
 		if (!s->async)
 			o->capacity_per_s = s->self > 0 ? steps * 1e9 / (double)s->self : NAN;
 		else
-			o->capacity_per_s = o->guilty && job->train_ns ? steps * 1e9 / (double)job->train_ns : NAN;
+			o->capacity_per_s = o->guilty && job->train_ns ? (double)job->judged_steps * 1e9 / (double)job->train_ns
+							     : NAN;
 	}
 	qsort(r->input, r->n_input, sizeof(*r->input), by_self);
 	return 0;

@@ -128,11 +128,18 @@ struct tfh_window {
 	int64_t t0, t1;
 	uint32_t steps;
 	uint8_t segment; /* enum tfh_segment */
-	bool hole, group, cut;
+	bool hole, group, cut; /* cut: ended by something else than the next batch */
 	int64_t x1;	/* group: end of the executing call that begins in the window */
 	int64_t last;	/* group: return of the last get-next in that call */
 	int64_t gets;	/* group: time in get-next between t0 and x1 */
 };
+
+/* Whether a window tells what steps are like: steady, whole, closed by the next batch (the last one of an epoch has not
+ * waited for any). */
+static inline bool tfh_window_counts(const struct tfh_window *w)
+{
+	return w->segment == TFH_SEGMENT_TRAIN && !w->hole && !w->cut;
+}
 
 /* Where a window's time went. Causes carry all but compute and the unattributed rest. What was done while the device
  * had work is tentative until the next wait tells whether the device was busy all the time. */
@@ -201,7 +208,8 @@ struct tfh_job {
 	TFH_VEC(struct tfh_kernel_use) kernel;
 	uint64_t graph_launches;
 	size_t counted; /* window of the event counted last */
-	uint64_t train_steps; /* in windows of segment TRAIN */
+	uint64_t train_steps;  /* in windows of segment TRAIN */
+	uint64_t judged_steps; /* of those that count: what the sums above are over */
 	bool cpu_only;	      /* no launch in the whole run: executing graphs is the compute */
 	int64_t cpu_running, cpu_wall; /* of the driving thread, where its CPU clock was read */
 	/* classify */

@@ -92,6 +92,27 @@ static int by_begin(const void *a, const void *b)
 	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
+/* A step begins with its batch, or ends with its wait: then it began where the one before ended, the first one with the
+ * first call that launched for it. */
+static int mark_steps(struct tfh_job *job, const struct kind *anchor)
+{
+	bool ends = anchor->rank == 4 || anchor->rank == 3;
+	int64_t begin = INT64_MIN;
+	int rc = 0;
+
+	for (size_t i = 0; i < job->token.n && !rc; i++) {
+		const struct tfh_token *t = &job->token.v[i];
+		struct tfh_tick m = {.t0 = ends ? begin : t->t0, .t1 = t->t1};
+		if (begin == INT64_MIN && is_launch(t))
+			begin = t->t0;
+		if (t->hash != anchor->hash || (ends && begin == INT64_MIN))
+			continue;
+		rc = TFH_PUSH(job->mark, m);
+		begin = t->t1;
+	}
+	return rc;
+}
+
 /* Leaves in job->mark one entry per step, as if the job had marked them. 0, or -ENOMEM. No period: none. */
 int tfh_find_period(struct tfh_job *job)
 {
@@ -118,14 +139,7 @@ int tfh_find_period(struct tfh_job *job)
 				best = k;
 		}
 	}
-	for (size_t i = 0; best && i < job->token.n && !rc; i++) {
-		const struct tfh_token *t = &job->token.v[i];
-		/* A step ends with its wait, and begins with its batch. */
-		int64_t at = rank_of(t) == 4 || rank_of(t) == 3 ? t->t1 : t->t0;
-		struct tfh_tick m = {.t0 = at, .t1 = at};
-		if (t->hash == best->hash)
-			rc = TFH_PUSH(job->mark, m);
-	}
+	rc = best ? mark_steps(job, best) : 0;
 	free(table);
 	return rc;
 }

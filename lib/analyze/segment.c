@@ -144,8 +144,11 @@ static void from_marks(struct build *b)
 		b->must = m->t1;
 	}
 	if (job->mark.n) {
-		int64_t end = job->mark.v[job->mark.n - 1].t1;
-		close_window(b, end > b->w.t0 ? end : job->last_work, true);
+		/* Marks and waits end their step; what only begins one leaves its end open. */
+		const struct tfh_tick *m = &job->mark.v[job->mark.n - 1];
+		bool whole = job->clock == TFH_STEP_CLOCK_MARK ||
+			     (job->mark.n > 1 && m->t0 == job->mark.v[job->mark.n - 2].t1);
+		close_window(b, whole ? m->t1 : job->last_work, !whole);
 	}
 }
 

@@ -107,7 +107,8 @@ int32_t tfh_stage_index(struct tfh_job *job, uint32_t id)
 	return at;
 }
 
-/* In a dataset loop inside a graph the body runs in the outermost Scan stage; its child delivers the batch. */
+/* In a dataset loop inside a graph the body runs in the outermost Scan stage, maybe below a prefetch that TensorFlow put
+ * around it; Scan's child delivers the batch. */
 bool tfh_stage_is_loop_child(struct tfh_job *job, uint32_t id)
 {
 	int32_t at = tfh_stage_index(job, id);
@@ -118,7 +119,7 @@ bool tfh_stage_is_loop_child(struct tfh_job *job, uint32_t id)
 	if (at < 0 || !type_is(job->stage.v[at].type, "Scan"))
 		return false;
 	for (at = job->stage.v[at].parent; at >= 0; at = job->stage.v[at].parent)
-		if (job->stage.v[at].async || type_is(job->stage.v[at].type, "Scan"))
+		if (type_is(job->stage.v[at].type, "Scan"))
 			return false;
 	return true;
 }

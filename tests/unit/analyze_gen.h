@@ -1,0 +1,220 @@
+/*
+ * Made-up traces with known answers: events are appended in any order on a time line of milliseconds, sorted by end time
+ * and fed to the analysis as a run would be.
+ */
+#ifndef TFH_TEST_ANALYZE_GEN_H
+#define TFH_TEST_ANALYZE_GEN_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyze/feed.h"
+
+#define GEN_PID 100
+#define GEN_THREADS 8
+#define GEN_NAMES 64
+
+struct gen {
+	struct tfh_event *ev;
+	size_t n, cap, at;
+	const char *name[16][GEN_NAMES];
+	struct tfh_process process;
+	struct tfh_thread_info thread[GEN_THREADS];
+	struct tfh_hole hole[4];
+	uint32_t n_hole;
+	struct tfh_feed feed;
+};
+
+static inline int64_t gen_ns(double ms)
+{
+	return (int64_t)llround(ms * 1e6);
+}
+
+static inline int gen_rewind(void *arg, uint32_t process, struct tfh_err *err)
+{
+	(void)process;
+	(void)err;
+	((struct gen *)arg)->at = 0;
+	return 0;
+}
+
+static inline bool gen_next(void *arg, struct tfh_event *ev)
+{
+	struct gen *g = arg;
+
+	if (g->at == g->n)
+		return false;
+	*ev = g->ev[g->at++];
+	return true;
+}
+
+static inline int gen_error(void *arg, struct tfh_err *err)
+{
+	(void)arg;
+	(void)err;
+	return 0;
+}
+
+static inline const char *gen_name(void *arg, uint32_t process, enum tft_name kind, uint32_t id, uint64_t *handle,
+				   uint64_t *extra)
+{
+	struct gen *g = arg;
+
+	(void)process;
+	if (handle)
+		*handle = id;
+	if (extra)
+		*extra = 0;
+	return kind < 16 && id < GEN_NAMES && g->name[kind][id] ? g->name[kind][id] : "";
+}
+
+static inline struct gen *gen_new(void)
+{
+	struct gen *g = calloc(1, sizeof(*g));
+
+	g->process.host = "h";
+	g->process.exe = "python3";
+	g->process.pid = GEN_PID;
+	g->process.rank = -1;
+	for (uint32_t i = 0; i < GEN_THREADS; i++)
+		g->thread[i] = (struct tfh_thread_info){.tid = GEN_PID + i, .index = i};
+	g->feed = (struct tfh_feed){.arg = g, .rewind = gen_rewind, .next = gen_next, .error = gen_error,
+				    .name = gen_name, .processes = &g->process, .n_processes = 1,
+				    .threads = g->thread, .n_threads = GEN_THREADS};
+	return g;
+}
+
+static inline void gen_free(struct gen *g)
+{
+	free(g->ev);
+	free(g);
+}
+
+/* A call of function `fn` on a thread, from t0 to t1 ms; the caller fills in the rest of the returned event before the
+ * next one is added. */
+static inline struct tfh_event *gen_call(struct gen *g, uint32_t thread, enum tfh_fn fn, double t0, double t1)
+{
+	if (g->n == g->cap) {
+		g->cap = g->cap ? 2 * g->cap : 1024;
+		g->ev = realloc(g->ev, g->cap * sizeof(*g->ev));
+		assert_non_null(g->ev);
+	}
+	struct tfh_event *ev = &g->ev[g->n++];
+	memset(ev, 0, sizeof(*ev));
+	ev->fn = &tfh_fn_table[fn];
+	ev->thread = thread;
+	ev->kind = TFT_CALL;
+	ev->t0 = gen_ns(t0);
+	ev->t1 = gen_ns(t1);
+	ev->number = g->n;
+	ev->dir = ev->fn->dir;
+	if (ev->fn->family < TFH_FAM_CONSUMER)
+		g->process.has_gpu = true;
+	else
+		g->process.has_tf = true;
+	g->process.events++;
+	return ev;
+}
+
+static inline void gen_exec(struct gen *g, uint32_t name, double t0, double t1)
+{
+	gen_call(g, 0, TFH_FN_TFE_Execute, t0, t1)->w[0] = name;
+}
+
+/* A batch taken from an iterator whose root stage is `stage`. */
+static inline struct tfh_event *gen_get(struct gen *g, uint32_t thread, uint32_t iterator, uint32_t stage, double t0,
+					double t1)
+{
+	struct tfh_event *ev = gen_call(g, thread, TFH_FN_tf_getnext_op, t0, t1);
+
+	ev->w[0] = iterator;
+	ev->w[1] = stage;
+	ev->depth = 1;
+	return ev;
+}
+
+static inline void gen_stage(struct gen *g, uint32_t thread, uint32_t stage, double t0, double t1, double self)
+{
+	struct tfh_event *ev = gen_call(g, thread, TFH_FN_tf_stage_getnext, t0, t1);
+
+	ev->w[1] = stage;
+	ev->w[2] = (uint64_t)gen_ns(self);
+	ev->depth = 2;
+}
+
+static inline void gen_copy(struct gen *g, enum tfh_fn fn, double t0, double t1, uint64_t bytes, bool pageable)
+{
+	struct tfh_event *ev = gen_call(g, 0, fn, t0, t1);
+
+	ev->w[0] = bytes;
+	ev->pageable = pageable;
+}
+
+static inline int gen_order(const void *a, const void *b)
+{
+	const struct tfh_event *x = a, *y = b;
+
+	if (x->t1 != y->t1)
+		return x->t1 < y->t1 ? -1 : 1;
+	/* What encloses ends after what it encloses. */
+	if (x->t0 != y->t0)
+		return x->t0 > y->t0 ? -1 : 1;
+	return x->number < y->number ? -1 : 1;
+}
+
+/* Judges what was made; frees it. */
+static inline struct tfh_result *gen_judge(struct gen *g)
+{
+	struct tfh_result *r = NULL;
+	struct tfh_err err = {0};
+
+	qsort(g->ev, g->n, sizeof(*g->ev), gen_order);
+	g->feed.n_holes = g->n_hole;
+	g->feed.holes = g->hole;
+	g->feed.wall_ns = g->n ? g->ev[g->n - 1].t1 : 0;
+	if (tfh_analyze_feed(&g->feed, &r, &err))
+		print_error("%s\n", err.text);
+	gen_free(g);
+	assert_non_null(r);
+	return r;
+}
+
+static inline void gen_expect(const struct tfh_result *r, enum tfh_class cls, enum tfh_cause cause)
+{
+	if (r->verdict.cls != cls || r->verdict.cause != cause)
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			print_message("%s %.4f\n", tfh_part_name(p), r->breakdown[p].share);
+	assert_string_equal(tfh_class_name(r->verdict.cls), tfh_class_name(cls));
+	assert_int_equal(r->verdict.cause, cause);
+}
+
+/* Seconds per step of a part, exact to 1 % of the step. */
+static inline void gen_part(const struct tfh_result *r, enum tfh_part part, double ms)
+{
+	double step = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += r->breakdown[p].s_per_step * 1e3;
+	double got = r->breakdown[part].s_per_step * 1e3;
+	if (fabs(got - ms) > 0.01 * step)
+		print_message("%s: %.4f ms, expected %.4f of %.4f\n", tfh_part_name(part), got, ms, step);
+	assert_true(fabs(got - ms) <= 0.01 * step);
+}
+
+/* Every step's parts sum to its time. */
+static inline void gen_closed(const struct tfh_result *r)
+{
+	for (uint64_t i = 0; i < r->n_step; i++) {
+		double sum = 0;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			sum += (double)r->step[i].breakdown[p];
+		assert_true(fabs(sum - r->step[i].dur_s) < 1e-6 + 1e-5 * r->step[i].dur_s);
+	}
+}
+
+#endif

@@ -1,0 +1,389 @@
+/* Jobs of TensorFlow on the CPU, made up: the verdict, its cause, the number of steps and the parts of a step (to 1 %)
+ * are those that the trace was made from, in every shape of training loop; the stage named is the slow one, never one
+ * that only waits. */
+#include "analyze_gen.h"
+
+enum { OP_GET = 1, OP_TRAIN, OP_TEST, OP_SMALL, OP_SAVE };
+enum { ROOT = 1, PREFETCH, MAP, SOURCE, GENERATOR, EVAL_ROOT = 20 };
+
+static struct gen *tf(void)
+{
+	struct gen *g = gen_new();
+
+	g->name[TFT_NAME_OP][OP_GET] = "IteratorGetNext";
+	g->name[TFT_NAME_OP][OP_TRAIN] = "__inference_train_step_12";
+	g->name[TFT_NAME_OP][OP_TEST] = "__inference_test_step_34";
+	g->name[TFT_NAME_OP][OP_SMALL] = "AddV2";
+	g->name[TFT_NAME_OP][OP_SAVE] = "SaveV2";
+	g->name[TFT_NAME_STAGE][ROOT] = "Iterator::Root#id=1,parent_id=0#";
+	g->name[TFT_NAME_STAGE][EVAL_ROOT] = "Iterator::Root#id=9,parent_id=0#";
+	g->name[TFT_NAME_STAGE][EVAL_ROOT + 1] = "Iterator::Root::BatchV2#id=10,parent_id=9#";
+	return g;
+}
+
+/* Eager loop: get-next (with overhead of the op around it), train function, callback. Returns the end. */
+static double eager_step(struct gen *g, double t, double input, double compute, double callback)
+{
+	struct tfh_event *ev = gen_get(g, 0, 1, ROOT, t, t + input);
+	ev->depth = 1;
+	gen_exec(g, OP_GET, t, t + input);
+	t += input + 0.01;
+	gen_exec(g, OP_TRAIN, t, t + compute);
+	return t + compute + callback + 0.01;
+}
+
+static void end_of_data(struct gen *g, double t)
+{
+	gen_get(g, 0, 1, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+	gen_exec(g, OP_GET, t, t + 0.03);
+}
+
+static struct tfh_result *eager(int steps, double input, double compute, double callback)
+{
+	struct gen *g = tf();
+	double t = 100;
+
+	for (int i = 0; i < steps; i++)
+		t = eager_step(g, t, input, compute, callback);
+	end_of_data(g, t);
+	return gen_judge(g);
+}
+
+static void test_eager_input(void **state)
+{
+	(void)state;
+	struct tfh_result *r = eager(50, 20, 5, 0);
+
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	assert_int_equal(r->steps.total, 50);
+	assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_ITERATOR);
+	assert_int_equal(r->verdict.confidence, TFH_CONFIDENCE_HIGH);
+	gen_part(r, TFH_PART_COMPUTE, 5);
+	gen_closed(r);
+	tfh_result_free(r);
+}
+
+static void test_eager_compute(void **state)
+{
+	(void)state;
+	struct tfh_result *r = eager(50, 0.2, 20, 0.1);
+
+	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	gen_part(r, TFH_PART_COMPUTE, 20);
+	assert_int_equal(r->steps.classes[TFH_CLASS_COMPUTE_BOUND].count, r->steps.count);
+	tfh_result_free(r);
+}
+
+static void test_eager_callback(void **state)
+{
+	(void)state;
+	struct tfh_result *r = eager(50, 0.5, 5, 20);
+
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CALLBACK);
+	gen_part(r, TFH_PART_HOST, 20);
+	tfh_result_free(r);
+}
+
+/* An eager model of many ops: short pauses between them are dispatch, not callbacks, and do not make a heavy model host-bound. */
+static void test_many_ops(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (int i = 0; i < 40; i++) {
+		gen_get(g, 0, 1, ROOT, t, t + 0.1);
+		gen_exec(g, OP_GET, t, t + 0.1);
+		t += 0.12;
+		for (int k = 0; k < 20; k++, t += 1.02)
+			gen_exec(g, OP_SMALL, t, t + 1);
+	}
+	end_of_data(g, t);
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	gen_part(r, TFH_PART_LAUNCH, 0.42);
+	assert_int_equal(r->steps.total, 40);
+	tfh_result_free(r);
+}
+
+/* In a graph: the get-next runs on another thread inside the executing call. */
+static void graph_step(struct gen *g, double t, double input, double compute)
+{
+	gen_get(g, 1, 1, ROOT, t + 0.05, t + 0.05 + input)->depth = 0;
+	gen_exec(g, OP_TRAIN, t, t + 0.05 + input + compute);
+}
+
+static void test_graph_input(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+
+	for (int i = 0; i < 60; i++)
+		graph_step(g, 100 + 20 * i, 12, 5);
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	assert_int_equal(r->steps.total, 60);
+	gen_part(r, TFH_PART_INPUT, 12);
+	gen_part(r, TFH_PART_COMPUTE, 5.05);
+	gen_part(r, TFH_PART_HOST, 2.95);
+	gen_closed(r);
+	tfh_result_free(r);
+}
+
+/* Four steps per call. One after the other: input is exposed. All get-nexts at once, ahead of the computing: it is not. */
+static struct tfh_result *several(double get, double compute, bool ahead)
+{
+	struct gen *g = tf();
+	double t = 100;
+
+	for (int i = 0; i < 30; i++) {
+		double begin = t;
+		t += 0.05;
+		for (int k = 0; k < 4; k++) {
+			gen_get(g, 1, 1, ROOT, t, t + get)->depth = 0;
+			t += get + (ahead ? 0.001 : compute);
+		}
+		if (ahead)
+			t = begin + 0.05 + get + 4 * (compute > get ? compute : get) +
+			    (compute > get ? 0 : compute - get);
+		gen_exec(g, OP_TRAIN, begin, t);
+		t += 0.3;
+	}
+	return gen_judge(g);
+}
+
+static void test_steps_per_execution(void **state)
+{
+	(void)state;
+	struct tfh_result *r = several(8, 4, false);
+
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	assert_int_equal(r->steps.total, 120);
+	assert_true(r->steps.per_execution == 4);
+	gen_part(r, TFH_PART_INPUT, 8);
+	gen_part(r, TFH_PART_COMPUTE, 4);
+	tfh_result_free(r);
+	r = several(1, 10, true);
+	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	assert_int_equal(r->steps.total, 120);
+	tfh_result_free(r);
+	r = several(10, 3, true);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	gen_part(r, TFH_PART_COMPUTE, 3);
+	tfh_result_free(r);
+}
+
+/* A dataset loop inside a graph: one call for all steps, longer than any window; the body runs in Scan. */
+static void test_loop_in_graph(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	g->name[TFT_NAME_STAGE][5] = "ReduceIterator::Root::Prefetch::Scan#id=1,parent_id=0#";
+	g->name[TFT_NAME_STAGE][6] = "ReduceIterator::Root::Prefetch::Scan::Map#id=2,parent_id=1#";
+	for (int i = 0; i < 60; i++, t += 25) {
+		gen_stage(g, 2, 6, t, t + 20, 20);
+		gen_stage(g, 2, 5, t, t + 25, 5);
+	}
+	gen_call(g, 2, TFH_FN_tf_stage_getnext, t, t + 0.03)->w[1] = 6;
+	g->ev[g->n - 1].flags = TFT_F_OPTIONAL;
+	gen_call(g, 1, TFH_FN_tf_reduce_op, 99, t + 1);
+	gen_exec(g, OP_TRAIN, 98, t + 2);
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+	assert_int_equal(r->steps.total, 60);
+	gen_part(r, TFH_PART_INPUT, 20);
+	gen_part(r, TFH_PART_COMPUTE, 5);
+	tfh_result_free(r);
+}
+
+/* Pipelines behind a consumer that waits `wait` ms for each batch. What the producer's threads do in that time decides. */
+static struct tfh_result *pipeline(const char *upper, const char *lower, double lower_share, double lower_self)
+{
+	struct gen *g = tf();
+	double t = 100;
+
+	g->name[TFT_NAME_STAGE][PREFETCH] = "Iterator::Root::Prefetch#id=2,parent_id=1#";
+	g->name[TFT_NAME_STAGE][MAP] = upper;
+	g->name[TFT_NAME_STAGE][SOURCE] = lower;
+	for (int i = 0; i < 60; i++, t += 20) {
+		gen_get(g, 0, 1, ROOT, t, t + 16);
+		gen_exec(g, OP_GET, t, t + 16);
+		gen_stage(g, 0, ROOT, t, t + 16, 0.01);
+		gen_stage(g, 0, PREFETCH, t, t + 16, 16);
+		gen_exec(g, OP_TRAIN, t + 16.02, t + 20);
+		/* the prefetching thread is in its input all the time */
+		gen_stage(g, 3, MAP, t, t + 19.9, 19.9 - lower_share * 19.9);
+		/* whose own input is asked on the same or on another thread */
+		gen_stage(g, 4, SOURCE, t, t + 19.9 * lower_share, lower_self);
+	}
+	return gen_judge(g);
+}
+
+static void expect_stage(struct tfh_result *r, enum tfh_cause cause, const char *name)
+{
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, cause);
+	assert_true(r->n_input > 0 && r->input[0].guilty);
+	assert_string_equal(r->input[0].name, name);
+	tfh_result_free(r);
+}
+
+static void test_guilty_stage(void **state)
+{
+	(void)state;
+	expect_stage(pipeline("Iterator::Root::Prefetch::Map#id=3#", "Iterator::Root::Prefetch::Map::TensorSlice#id=4#",
+			      0.01, 0.2),
+		     TFH_CAUSE_INPUT_MAP, "Map");
+	/* a parallel map whose own thread is not waiting is slow itself */
+	expect_stage(pipeline("Iterator::Root::Prefetch::ParallelMapV2#id=3,parallelism=4#",
+			      "Iterator::Root::Prefetch::ParallelMapV2::TFRecord#id=4#", 0.1, 1.9),
+		     TFH_CAUSE_INPUT_MAP, "ParallelMapV2");
+	/* one that waits for records is not */
+	expect_stage(pipeline("Iterator::Root::Prefetch::ParallelMapV2#id=3,parallelism=4#",
+			      "Iterator::Root::Prefetch::ParallelMapV2::TFRecord#id=4#", 0.95, 18.9),
+		     TFH_CAUSE_INPUT_READ, "TFRecord");
+	/* inner iterators come and go with a number */
+	expect_stage(pipeline("Iterator::Root::Prefetch::FlatMap#id=3#",
+			      "Iterator::Root::Prefetch::FlatMap[0]::Generator#id=4#", 0.95, 18.9),
+		     TFH_CAUSE_INPUT_GENERATOR, "Generator");
+	expect_stage(pipeline("Iterator::Root::Prefetch::BatchV2#id=3#",
+			      "Iterator::Root::Prefetch::BatchV2::TensorSlice#id=4#", 0.1, 1.9),
+		     TFH_CAUSE_INPUT_BATCH, "BatchV2");
+	expect_stage(pipeline("Iterator::Root::Prefetch::Shuffle#id=3#",
+			      "Iterator::Root::Prefetch::Shuffle::Range#id=4#", 0.1, 0.5),
+		     TFH_CAUSE_INPUT_SHUFFLE, "Shuffle");
+}
+
+/* Two epochs with a new iterator each, an evaluation behind each: the training steps are counted and judged, the
+ * evaluation's are not. */
+static void test_epochs_and_eval(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (uint32_t epoch = 0; epoch < 2; epoch++) {
+		for (int i = 0; i < 40; i++, t += 10) {
+			gen_get(g, 0, 1 + epoch, ROOT, t, t + 6);
+			gen_exec(g, OP_GET, t, t + 6);
+			gen_exec(g, OP_TRAIN, t + 6.01, t + 10);
+		}
+		gen_get(g, 0, 1 + epoch, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		gen_exec(g, OP_GET, t, t + 0.03);
+		t += 300; /* the evaluation is set up */
+		for (int i = 0; i < 10; i++, t += 12) {
+			gen_get(g, 0, 10 + epoch, EVAL_ROOT, t, t + 0.1);
+			gen_exec(g, OP_GET, t, t + 0.1);
+			gen_exec(g, OP_TEST, t + 0.11, t + 12);
+		}
+		gen_get(g, 0, 10 + epoch, EVAL_ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		t += 50;
+	}
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	assert_int_equal(r->steps.total, 80);
+	gen_part(r, TFH_PART_INPUT, 6);
+	uint32_t evals = 0;
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		if (r->segments[i].kind == TFH_SEGMENT_EVAL)
+			evals = r->segments[i].count;
+	assert_int_equal(evals, 2);
+	tfh_result_free(r);
+}
+
+/* Every 20th step writes a checkpoint: a phase of its own, not part of what a step is judged by. */
+static void test_checkpoint(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (int i = 1; i <= 80; i++) {
+		t = eager_step(g, t, 0.2, 10, 0);
+		if (i % 20 == 10) {
+			gen_exec(g, OP_SAVE, t, t + 150);
+			t += 151;
+		}
+	}
+	end_of_data(g, t);
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	assert_int_equal(r->steps.total, 80);
+	uint32_t saves = 0;
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		if (r->segments[i].kind == TFH_SEGMENT_CHECKPOINT)
+			saves = r->segments[i].count;
+	assert_int_equal(saves, 4);
+	tfh_result_free(r);
+}
+
+/* Killed in the middle of a step: the batch was taken, so the step counts. */
+static void test_cut_off(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (int i = 0; i < 30; i++)
+		t = eager_step(g, t, 4, 6, 0);
+	gen_get(g, 0, 1, ROOT, t, t + 4);
+	gen_exec(g, OP_GET, t, t + 4);
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 31);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	tfh_result_free(r);
+}
+
+/* Steps that a hole touches are unclassified; with most of them so, there is no verdict but a reason. */
+static void test_holes(void **state)
+{
+	(void)state;
+	for (int wide = 0; wide < 2; wide++) {
+		struct gen *g = tf();
+		double t = 100;
+		for (int i = 0; i < 50; i++)
+			t = eager_step(g, t, 10, 5, 0);
+		end_of_data(g, t);
+		g->n_hole = 1;
+		g->hole[0] = (struct tfh_hole){.thread = 0, .t0 = gen_ns(wide ? 110 : 401), .t1 = gen_ns(wide ? 860 : 402)};
+		struct tfh_result *r = gen_judge(g);
+		assert_int_equal(r->steps.total, 50);
+		if (wide) {
+			assert_int_equal(r->verdict.cls, TFH_CLASS_UNCLASSIFIED);
+			assert_non_null(r->verdict.missing);
+		} else {
+			assert_int_equal(r->steps.unclassified, 1);
+			gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+		}
+		tfh_result_free(r);
+	}
+}
+
+/* Six steps are judged on five, and never with high confidence. */
+static void test_few_steps(void **state)
+{
+	(void)state;
+	struct tfh_result *r = eager(6, 20, 5, 0);
+
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	assert_int_equal(r->steps.total, 6);
+	assert_int_equal(r->steps.count, 5);
+	assert_int_equal(r->verdict.confidence, TFH_CONFIDENCE_MEDIUM);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_eager_input),	   cmocka_unit_test(test_eager_compute),
+	    cmocka_unit_test(test_eager_callback),
+	    cmocka_unit_test(test_many_ops),	   cmocka_unit_test(test_graph_input),
+	    cmocka_unit_test(test_steps_per_execution), cmocka_unit_test(test_loop_in_graph),
+	    cmocka_unit_test(test_guilty_stage),   cmocka_unit_test(test_epochs_and_eval),
+	    cmocka_unit_test(test_checkpoint),	   cmocka_unit_test(test_cut_off),
+	    cmocka_unit_test(test_holes),	   cmocka_unit_test(test_few_steps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
