@@ -40,7 +40,7 @@ int tfh_cmd_report(const struct tfh_line *args)
 	struct tfh_result *result = NULL;
 	struct tfh_run *run = NULL;
 	struct tfh_err err = {0};
-	int status;
+	int status = TFH_EXIT_OK;
 
 	if (tfh_line_get(args, "csv") && tfh_line_get(args, "json")) {
 		tfh_say("report: --csv and --json exclude each other");
@@ -59,13 +59,11 @@ int tfh_cmd_report(const struct tfh_line *args)
 	if (code) {
 		tfh_say("cannot write the report: %s", strerror(-code));
 		status = TFH_EXIT_UNREADABLE;
-	} else {
-		status = tfh_line_get(args, "strict") && incomplete(&result->quality)
-				 ? TFH_EXIT_INCOMPLETE
-				 : TFH_EXIT_OK;
-		if (status == TFH_EXIT_INCOMPLETE)
-			tfh_say("the recording is incomplete (--strict); `tfhook verify` says "
-				"where");
+	} else if (!result->steps.total) {
+		status = TFH_EXIT_NOTHING; /* the report itself says what is missing */
+	} else if (tfh_line_get(args, "strict") && incomplete(&result->quality)) {
+		tfh_say("the recording is incomplete (--strict); `tfhook verify` says where");
+		status = TFH_EXIT_INCOMPLETE;
 	}
 	tfh_result_free(result);
 	tfh_run_close(run);

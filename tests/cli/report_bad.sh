@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# What report, verify, info and repair say of things that are no good recording: each with the reason, the remedy and
+# the documented exit code, and without changing them.
+set -u
+. "$TFH_SRC/tests/cli/lib.sh"
+
+# Nothing here; an empty directory; no such path.
+mkdir here empty
+cd here || exit 1
+expect 5 "$tfhook" report
+says 'no run directory.*tfhook run'
+expect 5 "$tfhook" verify
+says 'no run directory.*tfhook run'
+cd ..
+for command in report info verify; do
+	expect 5 "$tfhook" $command empty
+	says 'empty: .*(no trace|no \*\.tft|no process|\.tft)'
+	expect 3 "$tfhook" $command nosuchplace
+	says 'nosuchplace: '
+done
+
+# A text file.
+echo 'hello, this is a log' >log.txt
+cp log.txt text.tft
+for file in log.txt text.tft; do
+	expect 3 "$tfhook" report $file
+	says "$file"
+	expect 3 "$tfhook" info $file
+	expect 3 "$tfhook" verify $file
+	prints "$file: unreadable"
+done
+
+# A job without any GPU or TensorFlow call leaves nothing; a run without steps says why there is no verdict.
+expect 0 "$tfhook" run -o none true
+[[ ! -e none ]] || fail 'an unused directory stays'
+expect 0 on_gpu "$tfhook" run -o short "$job" --steps 1 --h2d 1000 --spin 10
+expect 5 "$tfhook" report short
+prints 'missing: no repeating step'
+prints 'to get a verdict: '
+
+# A whole recording.
+expect 0 on_gpu "$tfhook" run -q -o rec "$job" --steps 40 --h2d 100000 --spin 2000
+file=$(ls rec/*.tft)
+expect 0 "$tfhook" verify rec
+prints 'whole: [0-9]+ events'
+expect 0 "$tfhook" report rec
+expect 0 "$tfhook" info rec
+prints '^command .*client_loop'
+prints '^PROCESS'
+expect 0 "$tfhook" info --chunks rec
+prints ' EVNT '
+
+# Cut off: the whole part is reported, --strict and verify say 4, repair saves it elsewhere.
+cp -r rec cut
+size=$(stat -c %s "$file")
+truncate -s $((size - 200)) cut/*.tft
+sum=$(sha256sum cut/*.tft)
+expect 0 "$tfhook" report cut
+expect 4 "$tfhook" report --strict cut
+says 'incomplete.*tfhook verify'
+expect 4 "$tfhook" verify cut
+prints 'incomplete'
+says 'tfhook repair cut'
+expect 0 "$tfhook" repair cut
+says 'the result is in cut.repaired'
+[[ $(sha256sum cut/*.tft) == "$sum" ]] || fail 'repair changed the original'
+expect 0 "$tfhook" report cut.repaired
+cp .out first
+expect 2 "$tfhook" repair cut
+says 'cannot make cut.repaired.*File exists.*-o'
+expect 0 "$tfhook" repair cut -o again
+[[ -f again/run.json ]] || fail 'run.json is missing'
+expect 2 "$tfhook" repair
+says 'of what\?'
+
+# A damaged byte in the middle: the chunk is left out and counted.
+cp -r rec bad
+printf '\377\377\377\377' | dd of="$(ls bad/*.tft)" bs=1 seek=$((size / 2)) conv=notrunc status=none
+expect 4 "$tfhook" verify bad
+prints 'incomplete.*damaged'
+
+# A file of a newer version: every chunk's header says so, at byte 24 and under a checksum.
+if command -v python3 >/dev/null; then
+	cp -r rec newer
+	python3 - newer/*.tft <<'PY'
+import sys
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+data = bytearray(open(sys.argv[1], "rb").read())
+at = 0
+while data[at + 8:at + 12] == b"TFTC":
+    end = at + 8 + int.from_bytes(data[at + 4:at + 8], "little")
+    data[at + 24:at + 26] = (9).to_bytes(2, "little")
+    data[at + 12:at + 16] = bytes(4)
+    data[at + 12:at + 16] = crc32c(data[at:end]).to_bytes(4, "little")
+    at = end + int.from_bytes(data[at + 32:at + 40], "little")
+open(sys.argv[1], "wb").write(data[:at])
+PY
+	for command in report info; do
+		expect 3 "$tfhook" $command newer
+		says 'newer tfhook.*read it with'
+	done
+fi
