@@ -1,8 +1,9 @@
 /*
  * The types of the CUDA driver interface that the hooks read, binary compatible with the vendor's.
  *
- * Not taken from cuda.h: its #defines rename half of the exported symbols (cuMemcpyHtoD becomes cuMemcpyHtoD_v2), and
- * the hooks must cover names that newer headers have dropped. scripts/check-cuda-table compares sizes and offsets.
+ * Not taken from cuda.h: its #defines rename half of the exported symbols (cuMemcpyHtoD becomes
+ * cuMemcpyHtoD_v2), and the hooks must cover names that newer headers have dropped.
+ * scripts/check-cuda-table compares sizes and offsets.
  */
 #ifndef TFH_HOOK_CUDA_TYPES_H
 #define TFH_HOOK_CUDA_TYPES_H
@@ -38,7 +39,8 @@ typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *user);
 /* The results that tfhook itself looks at or gives. */
 enum {
 	TFH_CUDA_SUCCESS = 0,
-	TFH_CUDA_SHARED_OBJECT_INIT_FAILED = 303, /* what a program gets whose driver cannot be loaded */
+	TFH_CUDA_SHARED_OBJECT_INIT_FAILED =
+		303, /* what a program gets whose driver cannot be loaded */
 	TFH_CUDA_NOT_SUPPORTED = 801,
 	TFH_CUDA_CAPTURE_INVALIDATED = 901,
 	TFH_CUDA_CAPTURE_UNJOINED = 904,

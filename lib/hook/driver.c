@@ -10,9 +10,11 @@
 
 void *tfh_real[TFH_FN_COUNT];
 
-/* ---- libc's own dlvsym, without calling dlvsym: the name is ours -------------------------------------------- */
+/* ---- libc's own dlvsym, without calling dlvsym: the name is ours
+ * -------------------------------------------- */
 
-/* libc's dynamic tables as the loader left them: addresses, except in objects it could not write to. */
+/* libc's dynamic tables as the loader left them: addresses, except in objects it could not write
+ * to. */
 struct tables {
 	ElfW(Addr) base;
 	const ElfW(Sym) * symbols;
@@ -39,8 +41,9 @@ static void read_tables(struct tables *t, ElfW(Addr) base, const ElfW(Dyn) * dyn
 	}
 }
 
-/* First defined function of that name, whatever its version: all versions of dlsym and dlvsym are one function. A
- * variable of that name is passed over: some libraries keep pointers to the driver's functions under their names. */
+/* First defined function of that name, whatever its version: all versions of dlsym and dlvsym are
+ * one function. A variable of that name is passed over: some libraries keep pointers to the
+ * driver's functions under their names. */
 static void *table_lookup(const struct tables *t, const char *name)
 {
 	if (!t->symbols || !t->strings || !t->gnu_hash)
@@ -118,15 +121,18 @@ void tfh_lookup_init(void)
 	void *(*look)(void *, const char *) = (void *(*)(void *, const char *))libc.dlsym;
 	next[0] = look(RTLD_NEXT, "dlsym");
 	next[1] = look(RTLD_NEXT, "dlvsym");
-	__atomic_store_n(&tfh_next_dlvsym,
-			 (void *(*)(void *, const char *, const char *))(next[1] ? next[1] : libc.dlvsym),
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(
+		&tfh_next_dlvsym,
+		(void *(*)(void *, const char *, const char *))(next[1] ? next[1] : libc.dlvsym),
+		__ATOMIC_RELEASE);
 	/* Last, because it says that both are there. */
 	__atomic_store_n(&tfh_next_dlsym,
-			 (void *(*)(void *, const char *))(next[0] ? next[0] : libc.dlsym), __ATOMIC_RELEASE);
+			 (void *(*)(void *, const char *))(next[0] ? next[0] : libc.dlsym),
+			 __ATOMIC_RELEASE);
 }
 
-/* ---- the driver -------------------------------------------------------------------------------------------- */
+/* ---- the driver
+ * -------------------------------------------------------------------------------------------- */
 
 static const char *driver_path(void)
 {
@@ -241,7 +247,8 @@ bool tfh_in_driver(const void *address)
 
 bool tfh_in_vendor(const void *address)
 {
-	static const char *const prefix[] = {"libcupti", "libnvidia-", "libcudadebugger", "libtfhook"};
+	static const char *const prefix[] = {"libcupti", "libnvidia-", "libcudadebugger",
+					     "libtfhook"};
 	const char *file = file_holding(address);
 
 	if (!file)
@@ -252,7 +259,8 @@ bool tfh_in_vendor(const void *address)
 	return driver_file(file);
 }
 
-/* ---- real functions ---------------------------------------------------------------------------------------- */
+/* ---- real functions
+ * ---------------------------------------------------------------------------------------- */
 
 void *tfh_real_find(enum tfh_fn fn)
 {
@@ -289,8 +297,9 @@ void *tfh_ask(enum tfh_ask which)
 }
 
 /*
- * Whom the caller would have reached: its own object if that defines the name, else the first other one that does.
- * TensorFlow's wheel defines the driver's names and is opened RTLD_LOCAL, so that no dlsym of ours would find them.
+ * Whom the caller would have reached: its own object if that defines the name, else the first other
+ * one that does. TensorFlow's wheel defines the driver's names and is opened RTLD_LOCAL, so that no
+ * dlsym of ours would find them.
  */
 struct search {
 	const char *name;
@@ -301,7 +310,8 @@ struct search {
 static int find_definition(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct search *search = data;
-	bool wanted = search->address ? holds(info, search->address) : !holds(info, (uintptr_t)&tfh_real);
+	bool wanted =
+		search->address ? holds(info, search->address) : !holds(info, (uintptr_t)&tfh_real);
 
 	(void)size;
 	if (wanted)

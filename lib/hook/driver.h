@@ -1,8 +1,9 @@
 /*
- * The way to the real driver: the loader's own lookup functions, the driver's handle, the real entry points.
+ * The way to the real driver: the loader's own lookup functions, the driver's handle, the real
+ * entry points.
  *
- * Nothing here allocates or takes a lock of ours, so that it can run inside dlsym, before constructors, and while the
- * driver initialises itself.
+ * Nothing here allocates or takes a lock of ours, so that it can run inside dlsym, before
+ * constructors, and while the driver initialises itself.
  */
 #ifndef TFH_HOOK_DRIVER_H
 #define TFH_HOOK_DRIVER_H
@@ -14,26 +15,31 @@
 #include "base/fn.h"
 #include "hook/cuda_types.h"
 
-/* The lookup functions that a program would reach without us: the next preload's if one wraps them, else libc's. */
+/* The lookup functions that a program would reach without us: the next preload's if one wraps them,
+ * else libc's. */
 extern void *(*tfh_next_dlsym)(void *handle, const char *name);
 extern void *(*tfh_next_dlvsym)(void *handle, const char *name, const char *version);
 
-/* Fills the two. Cheap when done before. Never fails: a process without libc's dlsym could not have loaded us. */
+/* Fills the two. Cheap when done before. Never fails: a process without libc's dlsym could not have
+ * loaded us. */
 void tfh_lookup_init(void);
 
 /* The driver's handle, NULL while no driver is loaded. It is kept open from then on. */
 void *tfh_driver_handle(void);
 
-/* The driver's address of a name, as the program's own lookup on its handle would give it; NULL if it has none. */
+/* The driver's address of a name, as the program's own lookup on its handle would give it; NULL if
+ * it has none. */
 void *tfh_driver_symbol(const char *name);
 
 /* True if `address` lies in the driver's own object (by name: libcuda.so*, or TFHOOK_CUDA_LIB). */
 bool tfh_in_driver(const void *address);
 
-/* True if `address` lies in a part of the driver, the vendor's tools or ourselves: their lookups are theirs. */
+/* True if `address` lies in a part of the driver, the vendor's tools or ourselves: their lookups
+ * are theirs. */
 bool tfh_in_vendor(const void *address);
 
-/* True for an object in front of ours in the order of search: a preload named before us, or the program. */
+/* True for an object in front of ours in the order of search: a preload named before us, or the
+ * program. */
 bool tfh_loaded_before_us(const void *address);
 
 /* Real functions by fn number; NULL until found. Read by every wrapper. */
@@ -41,13 +47,15 @@ bool tfh_loaded_before_us(const void *address);
 extern void *tfh_real[TFH_FN_COUNT];
 #pragma GCC visibility pop
 
-/* The driver's function for a row, looked up once; NULL if there is no driver or it lacks the name. */
+/* The driver's function for a row, looked up once; NULL if there is no driver or it lacks the name.
+ */
 void *tfh_real_find(enum tfh_fn fn);
 
 /*
- * For a wrapper whose real function is not known yet: the driver's, else, with no driver loaded, the function that the
- * caller would have reached without us; then *record is false, because what it does next comes through our doors again.
- * NULL: nobody has such a function, and the wrapper returns tfh_no_driver().
+ * For a wrapper whose real function is not known yet: the driver's, else, with no driver loaded,
+ * the function that the caller would have reached without us; then *record is false, because what
+ * it does next comes through our doors again. NULL: nobody has such a function, and the wrapper
+ * returns tfh_no_driver().
  */
 void *tfh_real_for(enum tfh_fn fn, const void *caller, bool *record);
 
@@ -68,10 +76,12 @@ void *tfh_hook_of(enum tfh_fn fn);
 /* True for the address of any of our wrappers. */
 bool tfh_is_hook(const void *address);
 
-/* True for names on the list of those left alone; `base`: also when only the name without _v2, _ptsz, ... is. */
+/* True for names on the list of those left alone; `base`: also when only the name without _v2,
+ * _ptsz, ... is. */
 bool tfh_left_alone(const char *name, bool base);
 
-/* True if some row or name left alone is `base` with an ending of _v<n>, _ptsz or _ptds, or without one. */
+/* True if some row or name left alone is `base` with an ending of _v<n>, _ptsz or _ptds, or without
+ * one. */
 bool tfh_same_base(const char *symbol, const char *base);
 
 /* True for `cu` and a capital: the only names that the lookup doors look at. */
@@ -99,7 +109,7 @@ enum tfh_ask {
 #define X(id, symbol, parameters) TFH_ASK_##id,
 	TFH_ASK_LIST(X)
 #undef X
-	TFH_ASK_COUNT
+		TFH_ASK_COUNT
 };
 #define X(id, symbol, parameters) typedef CUresult(*tfh_ask_##id) parameters;
 TFH_ASK_LIST(X)

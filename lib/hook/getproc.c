@@ -1,9 +1,10 @@
 /*
  * The third door: cuGetProcAddress. Everything that CUDA's own runtime does goes through it.
  *
- * The real call is made first; then the pointer it returned decides, never the name: only the driver knows which
- * version of a name answers a request. The table of its pointers comes from our own questions to the real driver, by
- * dlsym and by cuGetProcAddress, since the two need not give the same address.
+ * The real call is made first; then the pointer it returned decides, never the name: only the
+ * driver knows which version of a name answers a request. The table of its pointers comes from our
+ * own questions to the real driver, by dlsym and by cuGetProcAddress, since the two need not give
+ * the same address.
  */
 #include "hook/driver.h"
 
@@ -51,7 +52,8 @@ static void *ask_driver(const char *base, int version, uint64_t flags)
 	void *found = NULL;
 	int status;
 
-	if (v2 ? v2(base, &found, version, flags, &status) : !v1 || v1(base, &found, version, flags))
+	if (v2 ? v2(base, &found, version, flags, &status)
+	       : !v1 || v1(base, &found, version, flags))
 		return NULL;
 	return found;
 }
@@ -63,7 +65,8 @@ static enum tfh_fn route_of(const void *real, const char *symbol)
 	for (unsigned i = 0; i < route_count; i++) {
 		if (routes[i].real != real)
 			continue;
-		/* Drivers give some names one address: the name that was asked for is then ours too. */
+		/* Drivers give some names one address: the name that was asked for is then ours
+		 * too. */
 		if (tfh_same_base(tfh_fn_table[routes[i].fn].name, symbol))
 			return routes[i].fn;
 		if (!any)
@@ -81,8 +84,8 @@ static bool routed(const void *real)
 }
 
 /*
- * The exported addresses come first and stand: only they tell the version for certain. What cuGetProcAddress gives
- * beyond them belongs to the row whose version was asked for.
+ * The exported addresses come first and stand: only they tell the version for certain. What
+ * cuGetProcAddress gives beyond them belongs to the row whose version was asked for.
  */
 static void build_routes(void)
 {
@@ -97,14 +100,16 @@ static void build_routes(void)
 	for (enum tfh_fn fn = 1; exported && fn < TFH_FN_COUNT && tfh_hook_of(fn); fn++) {
 		char base[64] = "";
 		bool per_thread = base_of(tfh_fn_table[fn].name, base);
-		void *real = version_of[fn] ? ask_driver(base, version_of[fn], per_thread ? TFH_GPA_PER_THREAD : 0)
+		void *real = version_of[fn] ? ask_driver(base, version_of[fn],
+							 per_thread ? TFH_GPA_PER_THREAD : 0)
 					    : NULL;
 		if (real && !routed(real) && !tfh_is_hook(real))
 			routes[route_count++] = (struct route){real, fn};
 	}
 }
 
-/* False while this thread builds the table itself: the driver asks for names inside our own questions. */
+/* False while this thread builds the table itself: the driver asks for names inside our own
+ * questions. */
 static bool routes_ready(void)
 {
 	int expected = 0;
@@ -113,7 +118,8 @@ static bool routes_ready(void)
 		return true;
 	if (building)
 		return false;
-	if (__atomic_compare_exchange_n(&state, &expected, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+	if (__atomic_compare_exchange_n(&state, &expected, 1, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE)) {
 		building = true;
 		build_routes();
 		building = false;
@@ -129,13 +135,15 @@ static void route(const char *symbol, void **answer, const void *caller)
 {
 	void *real = answer ? *answer : NULL;
 
-	/* Behind another preload's dlsym the driver may find our wrappers for its own names, and answer with them. */
+	/* Behind another preload's dlsym the driver may find our wrappers for its own names, and
+	 * answer with them. */
 	if (!real || !symbol || !tfh_driver_name(symbol) || tfh_is_hook(real) || !routes_ready() ||
 	    tfh_in_vendor(caller))
 		return;
 	enum tfh_fn fn = route_of(real, symbol);
 	bool left = tfh_left_alone(symbol, true);
-	/* A name left alone may share its address with a hooked one that does the same, such as failing. */
+	/* A name left alone may share its address with a hooked one that does the same, such as
+	 * failing. */
 	if (fn && !(left && !tfh_same_base(tfh_fn_table[fn].name, symbol)))
 		*answer = tfh_hook_of(fn);
 	else if (!left)
@@ -146,14 +154,15 @@ static void route(const char *symbol, void **answer, const void *caller)
 
 #pragma GCC visibility push(hidden)
 CUresult hook_cuGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags);
-CUresult hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int version, uint64_t flags, int *status);
+CUresult hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int version, uint64_t flags,
+				  int *status);
 #pragma GCC visibility pop
 
 CUresult hook_cuGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags)
 {
 	bool driver;
-	getproc_v1 real =
-		(getproc_v1)tfh_real_for(TFH_FN_cuGetProcAddress, __builtin_return_address(0), &driver);
+	getproc_v1 real = (getproc_v1)tfh_real_for(TFH_FN_cuGetProcAddress,
+						   __builtin_return_address(0), &driver);
 	CUresult result = real ? real(symbol, pfn, version, flags) : tfh_no_driver();
 
 	if (result == TFH_CUDA_SUCCESS && driver)
@@ -161,11 +170,12 @@ CUresult hook_cuGetProcAddress(const char *symbol, void **pfn, int version, uint
 	return result;
 }
 
-CUresult hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int version, uint64_t flags, int *status)
+CUresult hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int version, uint64_t flags,
+				  int *status)
 {
 	bool driver;
-	getproc_v2 real =
-		(getproc_v2)tfh_real_for(TFH_FN_cuGetProcAddress_v2, __builtin_return_address(0), &driver);
+	getproc_v2 real = (getproc_v2)tfh_real_for(TFH_FN_cuGetProcAddress_v2,
+						   __builtin_return_address(0), &driver);
 	CUresult result = real ? real(symbol, pfn, version, flags, status) : tfh_no_driver();
 
 	if (result == TFH_CUDA_SUCCESS && driver)

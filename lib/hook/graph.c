@@ -1,8 +1,9 @@
 /*
  * Executable graphs: how many kernels and bytes one launch stands for.
  *
- * The nodes of the graph that an executable is made from are walked once, at instantiation or update. A launch then
- * cites the graph and its version; the totals of a version are in a GRAPH record.
+ * The nodes of the graph that an executable is made from are walked once, at instantiation or
+ * update. A launch then cites the graph and its version; the totals of a version are in a GRAPH
+ * record.
  */
 #include "hook/note.h"
 
@@ -48,18 +49,24 @@ static struct graph *find(CUgraphExec exec, bool fresh)
 	return NULL;
 }
 
-void tfh_graph_words(struct tfh_self *self, CUgraphExec exec, uint64_t word[2])
+void tfh_graph_words(CUgraphExec exec, uint64_t word[2])
 {
 	struct graph *g = exec ? find(exec, false) : NULL;
 
-	(void)self;
 	word[0] = g ? __atomic_load_n(&g->version, __ATOMIC_ACQUIRE) : 0;
 	word[1] = word[0] ? g->totals.nodes.kernels : 0;
 }
 
 /* ---- walking ---- */
 
-enum { NODE_KERNEL = 0, NODE_COPY = 1, NODE_SET = 2, NODE_HOST = 3, NODE_GRAPH = 4, NODE_CONDITIONAL = 13 };
+enum {
+	NODE_KERNEL = 0,
+	NODE_COPY = 1,
+	NODE_SET = 2,
+	NODE_HOST = 3,
+	NODE_GRAPH = 4,
+	NODE_CONDITIONAL = 13
+};
 #define CHILD_DEPTH 8
 
 static bool on_host(int type, CUdeviceptr address)
@@ -140,7 +147,8 @@ static void walk(struct totals *sum, CUgraph graph, int depth)
 		return;
 	/* Not malloc: the job's allocator may be in any state here. */
 	size_t size = count * sizeof(CUgraphNode);
-	CUgraphNode *nodes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CUgraphNode *nodes =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (nodes == MAP_FAILED || ask(graph, nodes, &count)) {
 		sum->nodes.incomplete = 1;
 		count = 0;
@@ -153,7 +161,8 @@ static void walk(struct totals *sum, CUgraph graph, int depth)
 
 /* ---- records ---- */
 
-static void publish(struct tfh_self *self, uint16_t fn, CUgraphExec exec, uint32_t version, const struct totals *t)
+static void publish(struct tfh_self *self, uint16_t fn, CUgraphExec exec, uint32_t version,
+		    const struct totals *t)
 {
 	uint32_t id = tfh_handle_known(self, TFT_NAME_GRAPH, U64(exec));
 

@@ -1,6 +1,6 @@
 /*
- * Ids of contexts, streams and functions. All of this runs once per handle and thread; launches and copies afterwards
- * find the id in the thread's cache (record/record.h).
+ * Ids of contexts, streams and functions. All of this runs once per handle and thread; launches and
+ * copies afterwards find the id in the thread's cache (record/record.h).
  */
 #include "hook/note.h"
 
@@ -22,9 +22,11 @@ uint32_t tfh_context_of(struct tfh_self *self, CUcontext context)
 	if (id || !context)
 		return id;
 	/* Only the current context can be asked for its device in every driver version. */
-	if (!ask_current || ask_current(&current) || current != context || !ask_device || ask_device(&device))
+	if (!ask_current || ask_current(&current) || current != context || !ask_device ||
+	    ask_device(&device))
 		device = -1;
-	return tfh_handle_new(self, TFT_NAME_CONTEXT, U64(context), (uint64_t)(int64_t)device, NULL, 0);
+	return tfh_handle_new(self, TFT_NAME_CONTEXT, U64(context), (uint64_t)(int64_t)device, NULL,
+			      0);
 }
 
 uint32_t tfh_context_id(struct tfh_self *self)
@@ -44,7 +46,8 @@ void tfh_stream_made(struct tfh_self *self, CUstream stream)
 	tfh_handle_new(self, TFT_NAME_STREAM, U64(stream), self->ctx, NULL, 0);
 }
 
-/* A stream first seen here: made on another thread, before recording, or by a way that no hook sees. */
+/* A stream first seen here: made on another thread, before recording, or by a way that no hook
+ * sees. */
 uint32_t tfh_stream_id(struct tfh_self *self, CUstream stream)
 {
 	tfh_ask_STREAM_CTX ask = TFH_ASK(STREAM_CTX);
@@ -52,14 +55,16 @@ uint32_t tfh_stream_id(struct tfh_self *self, CUstream stream)
 	uint32_t ctx = self->ctx;
 
 	/* A question about a capturing stream could break the capture. */
-	if (ask && !__atomic_load_n(&tfh_captures, __ATOMIC_RELAXED) && !ask(stream, &context) && context)
+	if (ask && !__atomic_load_n(&tfh_captures, __ATOMIC_RELAXED) && !ask(stream, &context) &&
+	    context)
 		ctx = tfh_context_of(self, context);
 	return tfh_handle_new(self, TFT_NAME_STREAM, U64(stream), ctx, NULL, 0);
 }
 
 /* ---- functions: their names, as the program looked them up ---- */
 
-/* Frameworks load some thousands of kernels. Names lie one after the other in one mapping that grows by use. */
+/* Frameworks load some thousands of kernels. Names lie one after the other in one mapping that
+ * grows by use. */
 #define SLOTS 16384u
 #define NAME_BYTES (4u << 20)
 
@@ -79,8 +84,8 @@ static struct function *table(void)
 
 	if (!found) {
 		size_t size = SLOTS * sizeof(*found) + NAME_BYTES;
-		void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-				 -1, 0);
+		void *map = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (map == MAP_FAILED)
 			return NULL;
 		if (!__atomic_compare_exchange_n(&functions, &found, (struct function *)map, false,
@@ -166,7 +171,8 @@ uint32_t tfh_function_id(struct tfh_self *self, CUfunction function)
 		if (!name && ask_kernel && ask_kernel(&name, function))
 			name = NULL;
 	}
-	return tfh_handle_new(self, TFT_NAME_FUNCTION, U64(function), owner, name, name ? strnlen(name, 8191) : 0);
+	return tfh_handle_new(self, TFT_NAME_FUNCTION, U64(function), owner, name,
+			      name ? strnlen(name, 8191) : 0);
 }
 
 /* ---- stream capture ---- */
@@ -180,8 +186,8 @@ void tfh_capture_ended(void)
 {
 	uint32_t open = __atomic_load_n(&tfh_captures, __ATOMIC_RELAXED);
 
-	while (open && !__atomic_compare_exchange_n(&tfh_captures, &open, open - 1, true, __ATOMIC_RELAXED,
-						    __ATOMIC_RELAXED))
+	while (open && !__atomic_compare_exchange_n(&tfh_captures, &open, open - 1, true,
+						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 

@@ -1,5 +1,6 @@
 /*
- * The lookup door: what dlsym.S asks before it jumps to the real dlsym or dlvsym, and the tables of names.
+ * The lookup door: what dlsym.S asks before it jumps to the real dlsym or dlvsym, and the tables of
+ * names.
  */
 #include "hook/driver.h"
 
@@ -51,7 +52,8 @@ bool tfh_is_hook(const void *address)
 
 enum tfh_fn tfh_fn_find(const char *name)
 {
-	/* Under a microsecond, at a program's start only: a sorted copy would not be worth its start-up. */
+	/* Under a microsecond, at a program's start only: a sorted copy would not be worth its
+	 * start-up. */
 	for (unsigned fn = 1; fn < TFH_FN_COUNT && hooks[fn]; fn++)
 		if (tfh_fn_table[fn].name[2] == name[2] && !strcmp(tfh_fn_table[fn].name, name))
 			return (enum tfh_fn)fn;
@@ -60,7 +62,8 @@ enum tfh_fn tfh_fn_find(const char *name)
 
 static bool is_ending(const char *text)
 {
-	if (text[0] == '_' && text[1] == 'v' && text[2] >= '1' && text[2] <= '9' && (!text[3] || text[3] == '_'))
+	if (text[0] == '_' && text[1] == 'v' && text[2] >= '1' && text[2] <= '9' &&
+	    (!text[3] || text[3] == '_'))
 		text += 3;
 	return !*text || !strcmp(text, "_ptsz") || !strcmp(text, "_ptds");
 }
@@ -91,7 +94,8 @@ static void *routed(const char *name, void *found, const void *caller)
 	}
 	if (tfh_is_hook(found) || tfh_in_vendor(caller))
 		return found;
-	/* A second preload that answers for the driver is what `real` then holds, and the hook calls it. */
+	/* A second preload that answers for the driver is what `real` then holds, and the hook
+	 * calls it. */
 	if (found == tfh_real_find(fn))
 		return hooks[fn];
 	if (tfh_in_driver(found))
@@ -105,8 +109,10 @@ static __thread bool busy __attribute__((tls_model("initial-exec")));
 static bool concerns_us(void *handle, const char *name)
 {
 	tfh_lookup_init();
-	/* RTLD_DEFAULT and RTLD_NEXT are about the caller's scope; our exports come first in the global one. */
-	return name && tfh_driver_name(name) && handle != RTLD_DEFAULT && handle != RTLD_NEXT && !busy;
+	/* RTLD_DEFAULT and RTLD_NEXT are about the caller's scope; our exports come first in the
+	 * global one. */
+	return name && tfh_driver_name(name) && handle != RTLD_DEFAULT && handle != RTLD_NEXT &&
+	       !busy;
 }
 
 void *tfh_filter_dlsym(void *handle, const char *name, const void *caller)
@@ -116,7 +122,8 @@ void *tfh_filter_dlsym(void *handle, const char *name, const void *caller)
 
 	if (tfh_unlikely(concerns_us(handle, name))) {
 		busy = true;
-		/* NULL: the jump that follows repeats the lookup, and the job reads its own error. */
+		/* NULL: the jump that follows repeats the lookup, and the job reads its own error.
+		 */
 		found = tfh_next_dlsym(handle, name);
 		if (found)
 			found = routed(name, found, caller);
@@ -132,9 +139,10 @@ void *tfh_filter_dlvsym(void *handle, const char *name, const char *version, con
 	void *found = NULL;
 
 	tfh_lookup_init();
-	/* A preload in front of us that asks for the next dlsym by version means us, but glibc passes over names
-	 * without a version then. */
-	if (tfh_unlikely(name && handle == RTLD_NEXT && name[0] == 'd') && tfh_loaded_before_us(caller)) {
+	/* A preload in front of us that asks for the next dlsym by version means us, but glibc
+	 * passes over names without a version then. */
+	if (tfh_unlikely(name && handle == RTLD_NEXT && name[0] == 'd') &&
+	    tfh_loaded_before_us(caller)) {
 		if (!strcmp(name, "dlsym"))
 			found = (void *)tfh_dlsym;
 		else if (!strcmp(name, "dlvsym"))

@@ -4,7 +4,8 @@
 #include <string.h>
 
 /* Appends the one EXT record of a copy that tfh_close reserved room for, and publishes both. */
-static void publish_copy(const struct tfh_call *call, struct tfh_rec *rec, const struct tft_ext_copy *details)
+static void publish_copy(const struct tfh_call *call, struct tfh_rec *rec,
+			 const struct tft_ext_copy *details)
 {
 	struct tfh_self *self = call->self;
 	struct tfh_rec *part = tfh_reserved(self, 1);
@@ -16,8 +17,8 @@ static void publish_copy(const struct tfh_call *call, struct tfh_rec *rec, const
 	tfh_publish(self, 2);
 }
 
-static void close_copy(const struct tfh_call *call, CUstream stream, uint64_t bytes, uint64_t dst, uint64_t src,
-		       const struct tft_ext_copy *details)
+static void close_copy(const struct tfh_call *call, CUstream stream, uint64_t bytes, uint64_t dst,
+		       uint64_t src, const struct tft_ext_copy *details)
 {
 	struct tfh_rec *rec = tfh_close(call, stream, 2);
 
@@ -29,11 +30,11 @@ static void close_copy(const struct tfh_call *call, CUstream stream, uint64_t by
 	publish_copy(call, rec, details);
 }
 
-void tfh_note_peer(const struct tfh_call *call, uint64_t bytes, uint64_t dst, uint64_t src, CUcontext dst_ctx,
-		   CUcontext src_ctx, CUstream stream)
+void tfh_note_peer(const struct tfh_call *call, uint64_t bytes, uint64_t dst, uint64_t src,
+		   CUcontext dst_ctx, CUcontext src_ctx, CUstream stream)
 {
-	struct tft_ext_copy details = {.form = TFT_EXT_PEER, .src_type = TFH_MEMORY_DEVICE,
-				       .dst_type = TFH_MEMORY_DEVICE};
+	struct tft_ext_copy details = {
+		.form = TFT_EXT_PEER, .src_type = TFH_MEMORY_DEVICE, .dst_type = TFH_MEMORY_DEVICE};
 
 	details.src_ctx = tfh_context_of(call->self, src_ctx);
 	details.dst_ctx = tfh_context_of(call->self, dst_ctx);
@@ -89,8 +90,18 @@ void tfh_note_2d_v1(const struct tfh_call *call, const CUDA_MEMCPY2D_v1 *copy, C
 {
 	if (failed(call, copy, stream))
 		return;
-	struct shape s = {copy->width, copy->height, 1, copy->src_pitch, copy->dst_pitch, 0, 0,
-			  copy->src_type, copy->dst_type, NULL, NULL, TFT_EXT_2D};
+	struct shape s = {copy->width,
+			  copy->height,
+			  1,
+			  copy->src_pitch,
+			  copy->dst_pitch,
+			  0,
+			  0,
+			  copy->src_type,
+			  copy->dst_type,
+			  NULL,
+			  NULL,
+			  TFT_EXT_2D};
 	s.src = address_of(copy->src_type, copy->src_host, copy->src_device, copy->src_array);
 	s.dst = address_of(copy->dst_type, copy->dst_host, copy->dst_device, copy->dst_array);
 	note_shape(call, &s, stream);
@@ -100,8 +111,18 @@ void tfh_note_2d(const struct tfh_call *call, const CUDA_MEMCPY2D *copy, CUstrea
 {
 	if (failed(call, copy, stream))
 		return;
-	struct shape s = {copy->width, copy->height, 1, copy->src.pitch, copy->dst.pitch, END(copy->src),
-			  END(copy->dst), copy->src.type, copy->dst.type, NULL, NULL, TFT_EXT_2D};
+	struct shape s = {copy->width,
+			  copy->height,
+			  1,
+			  copy->src.pitch,
+			  copy->dst.pitch,
+			  END(copy->src),
+			  END(copy->dst),
+			  copy->src.type,
+			  copy->dst.type,
+			  NULL,
+			  NULL,
+			  TFT_EXT_2D};
 	note_shape(call, &s, stream);
 }
 
@@ -109,9 +130,9 @@ void tfh_note_3d_v1(const struct tfh_call *call, const CUDA_MEMCPY3D_v1 *copy, C
 {
 	if (failed(call, copy, stream))
 		return;
-	struct shape s = {copy->width, copy->height, copy->depth, copy->src.pitch, copy->dst.pitch,
-			  END(copy->src), END(copy->dst), copy->src.type, copy->dst.type, NULL, NULL,
-			  TFT_EXT_3D};
+	struct shape s = {copy->width,	   copy->height,   copy->depth,	   copy->src.pitch,
+			  copy->dst.pitch, END(copy->src), END(copy->dst), copy->src.type,
+			  copy->dst.type,  NULL,	   NULL,	   TFT_EXT_3D};
 	note_shape(call, &s, stream);
 }
 
@@ -119,9 +140,9 @@ void tfh_note_3d(const struct tfh_call *call, const CUDA_MEMCPY3D *copy, CUstrea
 {
 	if (failed(call, copy, stream))
 		return;
-	struct shape s = {copy->width, copy->height, copy->depth, copy->src.pitch, copy->dst.pitch,
-			  END(copy->src), END(copy->dst), copy->src.type, copy->dst.type, NULL, NULL,
-			  TFT_EXT_3D};
+	struct shape s = {copy->width,	   copy->height,   copy->depth,	   copy->src.pitch,
+			  copy->dst.pitch, END(copy->src), END(copy->dst), copy->src.type,
+			  copy->dst.type,  NULL,	   NULL,	   TFT_EXT_3D};
 	note_shape(call, &s, stream);
 }
 
@@ -129,14 +150,14 @@ void tfh_note_3d_peer(const struct tfh_call *call, const CUDA_MEMCPY3D_PEER *cop
 {
 	if (failed(call, copy, stream))
 		return;
-	struct shape s = {copy->width, copy->height, copy->depth, copy->src.pitch, copy->dst.pitch,
-			  END(copy->src), END(copy->dst), copy->src.type, copy->dst.type, copy->src.context,
-			  copy->dst.context, TFT_EXT_PEER_3D};
+	struct shape s = {copy->width,	   copy->height,      copy->depth,	 copy->src.pitch,
+			  copy->dst.pitch, END(copy->src),    END(copy->dst),	 copy->src.type,
+			  copy->dst.type,  copy->src.context, copy->dst.context, TFT_EXT_PEER_3D};
 	note_shape(call, &s, stream);
 }
 
-void tfh_note_batch(const struct tfh_call *call, size_t count, const CUdeviceptr *dst, const CUdeviceptr *src,
-		    const size_t *bytes, CUstream stream)
+void tfh_note_batch(const struct tfh_call *call, size_t count, const CUdeviceptr *dst,
+		    const CUdeviceptr *src, const size_t *bytes, CUstream stream)
 {
 	struct tft_ext_copy details = {.form = TFT_EXT_BATCH, .count = (uint32_t)count};
 	uint64_t total = 0;
@@ -145,7 +166,8 @@ void tfh_note_batch(const struct tfh_call *call, size_t count, const CUdeviceptr
 		return;
 	for (size_t i = 0; i < count; i++)
 		total += bytes[i];
-	close_copy(call, stream, total, count && dst ? dst[0] : 0, count && src ? src[0] : 0, &details);
+	close_copy(call, stream, total, count && dst ? dst[0] : 0, count && src ? src[0] : 0,
+		   &details);
 }
 
 static uint64_t operand(const tfh_copy_operand *o)
@@ -164,39 +186,14 @@ void tfh_note_3d_batch(const struct tfh_call *call, size_t count, const CUDA_MEM
 		return;
 	for (size_t i = 0; i < count; i++)
 		total += (uint64_t)ops[i].width * ops[i].height * ops[i].depth;
-	close_copy(call, stream, total, count ? operand(&ops[0].dst) : 0, count ? operand(&ops[0].src) : 0,
-		   &details);
-}
-
-/* Hot: PyTorch and XLA launch most kernels this way. */
-void tfh_note_launch_ex(const struct tfh_call *call, const CUlaunchConfig *config, CUfunction function)
-{
-	uint64_t cluster[3] = {0, 0, 0};
-	uint8_t attributes = 0;
-
-	if (tfh_unlikely(call->result != TFH_CUDA_SUCCESS || !config)) {
-		tfh_words(call, NULL, 0, 0, 0);
-		return;
-	}
-	for (unsigned i = 0; i < config->count; i++) {
-		const CUlaunchAttribute *a = &config->attributes[i];
-		if (a->id == TFH_LAUNCH_ATTRIBUTE_COOPERATIVE && a->value.number) {
-			attributes |= TFT_LAUNCH_COOPERATIVE;
-		} else if (a->id == TFH_LAUNCH_ATTRIBUTE_PROGRAMMATIC && a->value.number) {
-			attributes |= TFT_LAUNCH_PROGRAMMATIC;
-		} else if (a->id == TFH_LAUNCH_ATTRIBUTE_CLUSTER) {
-			attributes |= TFT_LAUNCH_CLUSTER;
-			for (int d = 0; d < 3; d++)
-				cluster[d] = a->value.cluster[d];
-		}
-	}
-	tfh_launch(call, function, config->grid, config->block, config->shared, config->stream,
-		   tft_launch_w0(0, (uint8_t)cluster[0], (uint8_t)cluster[1], (uint8_t)cluster[2], attributes));
+	close_copy(call, stream, total, count ? operand(&ops[0].dst) : 0,
+		   count ? operand(&ops[0].src) : 0, &details);
 }
 
 void tfh_note_initialised(const struct tfh_call *call, unsigned flags)
 {
-	/* Registered now, our exit handler runs before the one that the driver registered in this call. */
+	/* Registered now, our exit handler runs before the one that the driver registered in this
+	 * call. */
 	if (call->result == TFH_CUDA_SUCCESS)
 		tfh_register_exit();
 	tfh_words(call, NULL, flags, 0, 0);
@@ -244,7 +241,7 @@ static void close_graph(const struct tfh_call *call, CUgraphExec exec, CUgraph g
 	struct tfh_self *self = call->self;
 	uint64_t word[2];
 
-	tfh_graph_words(self, exec, word);
+	tfh_graph_words(exec, word);
 	tfh_words(call, NULL, U64(exec), word[0], word[1]);
 	if (exec && graph)
 		tfh_graph_totals(self, call->fn, exec, graph);
@@ -258,12 +255,4 @@ void tfh_note_graph_made(const struct tfh_call *call, CUgraphExec *out, CUgraph 
 void tfh_note_graph_updated(const struct tfh_call *call, CUgraphExec exec, CUgraph graph)
 {
 	close_graph(call, exec, call->result == TFH_CUDA_SUCCESS ? graph : NULL);
-}
-
-void tfh_note_graph_launch(const struct tfh_call *call, CUgraphExec exec, CUstream stream)
-{
-	uint64_t word[2];
-
-	tfh_graph_words(call->self, exec, word);
-	tfh_words(call, stream, U64(exec), word[0], word[1]);
 }

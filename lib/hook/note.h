@@ -1,9 +1,10 @@
 /*
  * What the wrappers of base/cuda_api.def store after the real call: the macros of its last column.
  *
- * The functions behind them are inlined with constant fn, kind and properties, so that a copy or a launch costs a few
- * stores. Whatever is rare (a handle seen for the first time, extents, batches, graphs) lies in note.c, handles.c and
- * graph.c. Out-parameters are read after success only, and only if the program gave any.
+ * The functions behind them are inlined with constant fn, kind and properties, so that a copy or a
+ * launch costs a few stores. Whatever is rare (a handle seen for the first time, extents, batches,
+ * graphs) lies in note.c, handles.c and graph.c. Out-parameters are read after success only, and
+ * only if the program gave any.
  */
 #ifndef TFH_HOOK_NOTE_H
 #define TFH_HOOK_NOTE_H
@@ -24,7 +25,8 @@ struct tfh_call {
 extern uint32_t tfh_captures; /* stream captures begun and not ended, in the whole process */
 #pragma GCC visibility pop
 
-/* handles.c. Ids of a context, stream or function that this thread has not named yet; may publish NAME records. */
+/* handles.c. Ids of a context, stream or function that this thread has not named yet; may publish
+ * NAME records. */
 uint32_t tfh_context_id(struct tfh_self *self);
 uint32_t tfh_stream_id(struct tfh_self *self, CUstream stream);
 uint32_t tfh_function_id(struct tfh_self *self, CUfunction function);
@@ -37,16 +39,18 @@ void tfh_functions_gone(void *owner);
 /* A stream was made by the calling thread in its current context. */
 void tfh_stream_made(struct tfh_self *self, CUstream stream);
 
-/* handles.c. True if the stream records instead of running. Asked only while some capture is open. */
+/* handles.c. True if the stream records instead of running. Asked only while some capture is open.
+ */
 bool tfh_captured(CUstream stream, bool per_thread);
 void tfh_capture_begun(void);
 void tfh_capture_ended(void);
 
 /* graph.c. Version and kernel nodes of an executable graph as words 1 and 2 of a GRAPH call. */
-void tfh_graph_words(struct tfh_self *self, CUgraphExec exec, uint64_t word[2]);
+void tfh_graph_words(CUgraphExec exec, uint64_t word[2]);
 /* A graph was instantiated or updated from `graph`: publishes its NAME and GRAPH records. */
 void tfh_graph_totals(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraph graph);
-/* A copy, child or switched node of it changed: its totals are no longer certain, said in a GRAPH record once. */
+/* A copy, child or switched node of it changed: its totals are no longer certain, said in a GRAPH
+ * record once. */
 void tfh_graph_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec);
 
 /* Closes the call and reserves n records, the first filled; NULL without room. */
@@ -62,7 +66,8 @@ static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const str
 	if (tfh_unlikely(t_end - t_begin > tfh_long_ticks)) {
 		if (self->depth == 0)
 			tfh_cputime(self, t_end);
-		self->ctx = 0; /* contexts can be switched unseen by private tables: look again now and then */
+		self->ctx = 0; /* contexts can be switched unseen by private tables: look again now
+				  and then */
 	}
 	if (tfh_unlikely(!t_begin))
 		return NULL;
@@ -91,8 +96,8 @@ static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const str
 }
 
 /* The usual note: three words. */
-static inline __attribute__((always_inline)) void tfh_words(const struct tfh_call *call, CUstream stream,
-							    uint64_t a, uint64_t b, uint64_t c)
+static inline __attribute__((always_inline)) void
+tfh_words(const struct tfh_call *call, CUstream stream, uint64_t a, uint64_t b, uint64_t c)
 {
 	struct tfh_rec *rec = tfh_close(call, stream, 1);
 
@@ -104,11 +109,12 @@ static inline __attribute__((always_inline)) void tfh_words(const struct tfh_cal
 	}
 }
 
-static inline __attribute__((always_inline)) void tfh_launch(const struct tfh_call *call, CUfunction function,
-							     const uint32_t grid[3], const uint32_t block[3],
-							     uint32_t shared, CUstream stream, uint64_t w0)
+static inline __attribute__((always_inline)) void
+tfh_launch(const struct tfh_call *call, CUfunction function, const uint32_t grid[3],
+	   const uint32_t block[3], uint32_t shared, CUstream stream, uint64_t w0)
 {
-	uint32_t id = tfh_handle_known(call->self, TFT_NAME_FUNCTION, (uint64_t)(uintptr_t)function);
+	uint32_t id =
+		tfh_handle_known(call->self, TFT_NAME_FUNCTION, (uint64_t)(uintptr_t)function);
 
 	if (tfh_unlikely(!id))
 		id = tfh_function_id(call->self, function);
@@ -116,19 +122,51 @@ static inline __attribute__((always_inline)) void tfh_launch(const struct tfh_ca
 		  tft_launch_w2(block[0], block[1], block[2], shared));
 }
 
+/* PyTorch and XLA launch most kernels this way. */
+static inline __attribute__((always_inline)) void
+tfh_launch_ex(const struct tfh_call *call, const CUlaunchConfig *config, CUfunction function)
+{
+	uint64_t w0 = 0;
+
+	if (tfh_unlikely(call->result != TFH_CUDA_SUCCESS || !config)) {
+		tfh_words(call, NULL, 0, 0, 0);
+		return;
+	}
+	for (unsigned i = 0; i < config->count; i++) {
+		const CUlaunchAttribute *a = &config->attributes[i];
+		if (a->id == TFH_LAUNCH_ATTRIBUTE_COOPERATIVE && a->value.number)
+			w0 |= tft_launch_w0(0, 0, 0, 0, TFT_LAUNCH_COOPERATIVE);
+		else if (a->id == TFH_LAUNCH_ATTRIBUTE_PROGRAMMATIC && a->value.number)
+			w0 |= tft_launch_w0(0, 0, 0, 0, TFT_LAUNCH_PROGRAMMATIC);
+		else if (a->id == TFH_LAUNCH_ATTRIBUTE_CLUSTER)
+			w0 |= tft_launch_w0(0, (uint8_t)a->value.cluster[0],
+					    (uint8_t)a->value.cluster[1],
+					    (uint8_t)a->value.cluster[2], TFT_LAUNCH_CLUSTER);
+	}
+	tfh_launch(call, function, config->grid, config->block, config->shared, config->stream, w0);
+}
+
+static inline __attribute__((always_inline)) void
+tfh_graph_launch(const struct tfh_call *call, CUgraphExec exec, CUstream stream)
+{
+	uint64_t word[2];
+
+	tfh_graph_words(exec, word);
+	tfh_words(call, stream, (uint64_t)(uintptr_t)exec, word[0], word[1]);
+}
+
 /* note.c: calls with details in an EXT record. */
-void tfh_note_peer(const struct tfh_call *call, uint64_t bytes, uint64_t dst, uint64_t src, CUcontext dst_ctx,
-		   CUcontext src_ctx, CUstream stream);
+void tfh_note_peer(const struct tfh_call *call, uint64_t bytes, uint64_t dst, uint64_t src,
+		   CUcontext dst_ctx, CUcontext src_ctx, CUstream stream);
 void tfh_note_2d_v1(const struct tfh_call *call, const CUDA_MEMCPY2D_v1 *copy, CUstream stream);
 void tfh_note_2d(const struct tfh_call *call, const CUDA_MEMCPY2D *copy, CUstream stream);
 void tfh_note_3d_v1(const struct tfh_call *call, const CUDA_MEMCPY3D_v1 *copy, CUstream stream);
 void tfh_note_3d(const struct tfh_call *call, const CUDA_MEMCPY3D *copy, CUstream stream);
 void tfh_note_3d_peer(const struct tfh_call *call, const CUDA_MEMCPY3D_PEER *copy, CUstream stream);
-void tfh_note_batch(const struct tfh_call *call, size_t count, const CUdeviceptr *dst, const CUdeviceptr *src,
-		    const size_t *bytes, CUstream stream);
+void tfh_note_batch(const struct tfh_call *call, size_t count, const CUdeviceptr *dst,
+		    const CUdeviceptr *src, const size_t *bytes, CUstream stream);
 void tfh_note_3d_batch(const struct tfh_call *call, size_t count, const CUDA_MEMCPY3D_BATCH_OP *ops,
 		       CUstream stream);
-void tfh_note_launch_ex(const struct tfh_call *call, const CUlaunchConfig *config, CUfunction function);
 void tfh_note_initialised(const struct tfh_call *call, unsigned flags);
 void tfh_note_function(const struct tfh_call *call, void **out, void *owner, const char *name);
 void tfh_note_stream_made(const struct tfh_call *call, CUstream *out, unsigned flags, int priority);
@@ -136,7 +174,6 @@ void tfh_note_capture(const struct tfh_call *call, CUstream stream, int mode);
 void tfh_note_capture_end(const struct tfh_call *call, CUstream stream, CUgraph *out);
 void tfh_note_graph_made(const struct tfh_call *call, CUgraphExec *out, CUgraph graph);
 void tfh_note_graph_updated(const struct tfh_call *call, CUgraphExec exec, CUgraph graph);
-void tfh_note_graph_launch(const struct tfh_call *call, CUgraphExec exec, CUstream stream);
 
 /* ---- the macros of the table; `call` is the wrapper's ---- */
 
@@ -162,10 +199,10 @@ void tfh_note_graph_launch(const struct tfh_call *call, CUgraphExec exec, CUstre
 #define PREFETCH_BATCH(count, addresses, sizes, stream)                                            \
 	tfh_note_batch(&call, count, addresses, NULL, sizes, stream)
 #define LAUNCH(f, gx, gy, gz, bx, by, bz, shared, stream, attributes)                              \
-	tfh_launch(&call, f, (const uint32_t[3]){gx, gy, gz}, (const uint32_t[3]){bx, by, bz}, shared, \
-		   stream, tft_launch_w0(0, 0, 0, 0, attributes))
-#define LAUNCH_EX(config, f) tfh_note_launch_ex(&call, config, f)
-#define GRAPH_LAUNCH(exec, stream) tfh_note_graph_launch(&call, exec, stream)
+	tfh_launch(&call, f, (const uint32_t[3]){gx, gy, gz}, (const uint32_t[3]){bx, by, bz},     \
+		   shared, stream, tft_launch_w0(0, 0, 0, 0, attributes))
+#define LAUNCH_EX(config, f) tfh_launch_ex(&call, config, f)
+#define GRAPH_LAUNCH(exec, stream) tfh_graph_launch(&call, exec, stream)
 #define GRAPH_MADE(out, graph) tfh_note_graph_made(&call, out, graph)
 #define GRAPH_UPDATED(exec, graph) tfh_note_graph_updated(&call, exec, graph)
 #define GRAPH_CHANGED(exec, node)                                                                  \
@@ -181,7 +218,8 @@ void tfh_note_graph_launch(const struct tfh_call *call, CUgraphExec exec, CUstre
 #define FREE(address) tfh_words(&call, NULL, 0, U64(address), 0)
 #define FUNCTION_FOUND(out, owner, name) tfh_note_function(&call, out, owner, name)
 #define MODULE_GONE(owner) (HANDLE(owner, 0, 0), FUNCTIONS_GONE(owner))
-#define FUNCTIONS_GONE(owner) (call.result == TFH_CUDA_SUCCESS ? (tfh_functions_gone(owner), FORGET()) : (void)0)
+#define FUNCTIONS_GONE(owner)                                                                      \
+	(call.result == TFH_CUDA_SUCCESS ? (tfh_functions_gone(owner), FORGET()) : (void)0)
 #define FORGET() (call.result == TFH_CUDA_SUCCESS ? tfh_handles_forget() : (void)0)
 #define CONTEXT_CHANGED() ((void)(call.self->ctx = 0))
 #define INITIALISED(flags) tfh_note_initialised(&call, flags)

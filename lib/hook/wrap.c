@@ -1,18 +1,19 @@
 /*
- * Behind the entries of entry.S: two functions for each row of base/cuda_api.def. first_*() finds the real function,
- * record_*() calls it and notes what happened.
+ * Behind the entries of entry.S: two functions for each row of base/cuda_api.def. first_*() finds
+ * the real function, record_*() calls it and notes what happened.
  */
 #include "hook/note.h"
 
 #define KIND(args)                                                                                 \
-	(TFH_ARGS_##args == TFH_ARGS_ALLOC || TFH_ARGS_##args == TFH_ARGS_FREE ? TFT_ALLOC : TFT_CALL)
+	(TFH_ARGS_##args == TFH_ARGS_ALLOC || TFH_ARGS_##args == TFH_ARGS_FREE ? TFT_ALLOC         \
+									       : TFT_CALL)
 
 #define CUDA_FN_BY_HAND(...)
 #define CUDA_FN(name, family, args, dir, properties, version, params, argv, open_arg, note)        \
 	CUresult hook_##name params;                                                               \
 	CUresult first_##name params __attribute__((cold));                                        \
 	CUresult record_##name params __attribute__((flatten));                                    \
-	CUresult first_##name params                        \
+	CUresult first_##name params                                                               \
 	{                                                                                          \
 		bool record;                                                                       \
 		CUresult(*real) params =                                                           \
@@ -26,7 +27,7 @@
 		tfh_forwarding--;                                                                  \
 		return result;                                                                     \
 	}                                                                                          \
-	CUresult record_##name params                    \
+	CUresult record_##name params                                                              \
 	{                                                                                          \
 		CUresult(*real) params = (CUresult(*) params)tfh_real[TFH_FN_##name];              \
 		struct tfh_self *self = tfh_enter(TFH_FN_##name, U64(open_arg));                   \
@@ -45,7 +46,9 @@
 #pragma GCC visibility pop
 
 /* entry.S has its own copies. */
-_Static_assert(TFH_FN_SYNC_COPY == 1 && TFH_FN_PTDS == 2 && TFH_FN_TRIGGER == 4 && TFH_FN_ALWAYS == 8, "entry.S");
+_Static_assert(TFH_FN_SYNC_COPY == 1 && TFH_FN_PTDS == 2 && TFH_FN_TRIGGER == 4 &&
+		       TFH_FN_ALWAYS == 8,
+	       "entry.S");
 _Static_assert(TFH_MODE_ON < TFH_MODE_OFF && TFH_MODE_OFF == 2 && TFH_MODE_DEAD == 3, "entry.S");
 
 #if !defined(__x86_64__)

@@ -1,7 +1,7 @@
 /*
- * A driver for tests of the doors: it counts calls of the real functions, asks the loader for its own names while it
- * initialises and inside cuGetProcAddress (as some real drivers do), has a name that nobody knows and a version of a
- * known one that is newer than all headers.
+ * A driver for tests of the doors: it counts calls of the real functions, asks the loader for its
+ * own names while it initialises and inside cuGetProcAddress (as some real drivers do), has a name
+ * that nobody knows and a version of a known one that is newer than all headers.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -114,13 +114,14 @@ int cuModuleGetFunction(void **out, void *module, const char *name)
 	return OK;
 }
 
-int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-		   unsigned shared, void *stream, void **params, void **extra)
+int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+		   unsigned bz, unsigned shared, void *stream, void **params, void **extra)
 {
 	fake_calls++;
 	/* every argument arrives as it was given */
-	return f == (void *)0x7000 && gx == 1 && gy == 2 && gz == 3 && bx == 4 && by == 5 && bz == 6 && shared == 7 &&
-			       stream == NULL && params == (void **)8 && extra == (void **)9
+	return f == (void *)0x7000 && gx == 1 && gy == 2 && gz == 3 && bx == 4 && by == 5 &&
+			       bz == 6 && shared == 7 && stream == NULL && params == (void **)8 &&
+			       extra == (void **)9
 		       ? OK
 		       : INVALID;
 }
@@ -131,7 +132,8 @@ int cuFrobnicate(int x)
 	return x;
 }
 
-int cuGetProcAddress_v2(const char *symbol, void **out, int version, unsigned long long flags, int *status)
+int cuGetProcAddress_v2(const char *symbol, void **out, int version, unsigned long long flags,
+			int *status)
 {
 	char name[128];
 

@@ -1,5 +1,5 @@
-/* Another preload: it exports driver functions and a libc one, and goes on to the next definition with RTLD_NEXT. Its
- * constructor looks names up before anybody else's constructor has run. */
+/* Another preload: it exports driver functions and a libc one, and goes on to the next definition
+ * with RTLD_NEXT. Its constructor looks names up before anybody else's constructor has run. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /*
- * Like TensorFlow's wheel: defines the driver's names itself, as functions that open the driver at their first call;
- * its own calls go through its PLT, so that a preload's functions are reached first.
+ * Like TensorFlow's wheel: defines the driver's names itself, as functions that open the driver at
+ * their first call; its own calls go through its PLT, so that a preload's functions are reached
+ * first.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -22,7 +23,8 @@ int cuInit(unsigned flags)
 
 int cuMemAlloc_v2(unsigned long long *out, size_t bytes)
 {
-	int (*real)(unsigned long long *, size_t) = (int (*)(unsigned long long *, size_t))resolve("cuMemAlloc_v2");
+	int (*real)(unsigned long long *, size_t) =
+		(int (*)(unsigned long long *, size_t))resolve("cuMemAlloc_v2");
 	return real ? real(out, bytes) : 303;
 }
 

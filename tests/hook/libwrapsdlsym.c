@@ -1,4 +1,5 @@
-/* Another preload that wraps dlsym in plain C, as HAMi-core and others do, and answers for one driver name itself. */
+/* Another preload that wraps dlsym in plain C, as HAMi-core and others do, and answers for one
+ * driver name itself. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,8 @@ void *dlsym(void *handle, const char *name)
 {
 	other_dlsym_calls++;
 	void *found = next(handle, name);
-	if (found && handle != RTLD_NEXT && handle != RTLD_DEFAULT && !strcmp(name, "cuMemAlloc_v2") &&
-	    getenv("OTHER_LIMITS")) {
+	if (found && handle != RTLD_NEXT && handle != RTLD_DEFAULT &&
+	    !strcmp(name, "cuMemAlloc_v2") && getenv("OTHER_LIMITS")) {
 		if (!real_alloc)
 			real_alloc = (int (*)(unsigned long long *, size_t))found;
 		return (void *)limited_alloc;

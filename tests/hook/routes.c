@@ -1,8 +1,8 @@
 /*
- * A program that reaches the driver by every lookup there is. Run with and without the preload: the results of all
- * calls are the same; with it (argument "hooked"), the pointers of hooked names are ours and all others the driver's.
- * A second argument "behind" says that another preload wraps dlsym in front of us: then the driver's own lookups look
- * like that preload's, and may find us.
+ * A program that reaches the driver by every lookup there is. Run with and without the preload: the
+ * results of all calls are the same; with it (argument "hooked"), the pointers of hooked names are
+ * ours and all others the driver's. A second argument "behind" says that another preload wraps
+ * dlsym in front of us: then the driver's own lookups look like that preload's, and may find us.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -26,7 +26,8 @@ static int hooked, behind, failures;
 static int ours(const void *address)
 {
 	Dl_info info;
-	return dladdr(address, &info) && info.dli_fname && strstr(info.dli_fname, "libtfhook") != NULL;
+	return dladdr(address, &info) && info.dli_fname &&
+	       strstr(info.dli_fname, "libtfhook") != NULL;
 }
 
 /* A lookup is ours when we are hooked, and never otherwise. */
@@ -63,9 +64,12 @@ static void by_getproc(void)
 	int status = 7;
 
 	CHECK(ROUTED((void *)get) && ROUTED((void *)get_v1));
-	CHECK(get("cuMemcpyHtoD", &found, 3020, 0, &status) == 0 && found == dlsym(driver, "cuMemcpyHtoD_v2"));
-	CHECK(get("cuMemcpyHtoD", &found, 2000, 0, NULL) == 0 && found == dlsym(driver, "cuMemcpyHtoD"));
-	CHECK(get_v1("cuMemcpyHtoD", &found, 3020, 0) == 0 && found == dlsym(driver, "cuMemcpyHtoD_v2"));
+	CHECK(get("cuMemcpyHtoD", &found, 3020, 0, &status) == 0 &&
+	      found == dlsym(driver, "cuMemcpyHtoD_v2"));
+	CHECK(get("cuMemcpyHtoD", &found, 2000, 0, NULL) == 0 &&
+	      found == dlsym(driver, "cuMemcpyHtoD"));
+	CHECK(get_v1("cuMemcpyHtoD", &found, 3020, 0) == 0 &&
+	      found == dlsym(driver, "cuMemcpyHtoD_v2"));
 	CHECK(get("cuMemcpyHtoDAsync", &found, 7000, 2, &status) == 0 &&
 	      found == dlsym(driver, "cuMemcpyHtoDAsync_v2_ptsz") && ROUTED(found));
 	CHECK(get("cuMemcpyHtoDAsync", &found, 7000, 1, &status) == 0 &&
@@ -74,8 +78,8 @@ static void by_getproc(void)
 	CHECK(get("cuGetProcAddress", &found, 12000, 0, &status) == 0 && found == (void *)get);
 	CHECK(get("cuGetProcAddress", &found, 11030, 0, &status) == 0 && found == (void *)get_v1);
 	/* Newer than our tables: the driver's own pointer. */
-	CHECK(get("cuMemcpyHtoD", &found, 90000, 0, &status) == 0 && found == dlsym(driver, "cuMemcpyHtoD_v9") &&
-	      !ours(found));
+	CHECK(get("cuMemcpyHtoD", &found, 90000, 0, &status) == 0 &&
+	      found == dlsym(driver, "cuMemcpyHtoD_v9") && !ours(found));
 	CHECK(get("cuDeviceGetCount", &found, 2000, 0, &status) == 0 && found && !ours(found));
 	CHECK(get("cuFrobnicate", &found, 2000, 0, &status) == 0 && found && !ours(found));
 	found = (void *)1;
@@ -88,13 +92,15 @@ static void by_getproc(void)
 static void calls(void)
 {
 	int (*init)(unsigned) = (int (*)(unsigned))dlsym(driver, "cuInit");
-	int (*copy)(ptr, const void *, size_t) = (int (*)(ptr, const void *, size_t))dlsym(driver, "cuMemcpyHtoD_v2");
+	int (*copy)(ptr, const void *, size_t) =
+		(int (*)(ptr, const void *, size_t))dlsym(driver, "cuMemcpyHtoD_v2");
 	int (*alloc)(ptr *, size_t) = (int (*)(ptr *, size_t))dlsym(driver, "cuMemAlloc_v2");
 	int (*lookup)(void **, void *, const char *) =
 		(int (*)(void **, void *, const char *))dlsym(driver, "cuModuleGetFunction");
-	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
-		      void **) = (int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-					  void *, void **, void **))dlsym(driver, "cuLaunchKernel");
+	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+		      void *, void **, void **) =
+		(int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+			 unsigned, void *, void **, void **))dlsym(driver, "cuLaunchKernel");
 	int *count = dlsym(driver, "fake_calls");
 	int (*wrong)(void) = (int (*)(void))dlsym(driver, "fake_self_lookup_wrong");
 	void *function = NULL;
@@ -105,7 +111,8 @@ static void calls(void)
 	CHECK(alloc(NULL, 64) == 1);
 	CHECK(copy(memory, "x", 1) == 0 && copy(0, "x", 1) == 1);
 	CHECK(lookup(&function, (void *)9, "kernel") == 0 && function == (void *)0x7000);
-	CHECK(lookup(NULL, (void *)9, "kernel") == 500 && lookup(&function, (void *)9, "missing") == 500);
+	CHECK(lookup(NULL, (void *)9, "kernel") == 500 &&
+	      lookup(&function, (void *)9, "missing") == 500);
 	CHECK(launch(function, 1, 2, 3, 4, 5, 6, 7, NULL, (void **)8, (void **)9) == 0);
 	CHECK(*count == 10);
 	CHECK(behind || wrong() == 0);

@@ -1,7 +1,8 @@
 /*
- * A program around libraries of local scope. Arguments: "local LIB" checks lookups in a local scope, "trampolines LIB"
- * calls the driver through functions that the library defines itself and prints the results, "bare" asks the global
- * scope for a driver name and calls it if there is one, "two LIB" counts calls through a second preload.
+ * A program around libraries of local scope. Arguments: "local LIB" checks lookups in a local
+ * scope, "trampolines LIB" calls the driver through functions that the library defines itself and
+ * prints the results, "bare" asks the global scope for a driver name and calls it if there is one,
+ * "two LIB" counts calls through a second preload.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ static int trampolines(const char *library)
 	if (!handle)
 		return 2;
 	int (*init)(void) = (int (*)(void))dlsym(handle, "user_init");
-	int (*alloc)(unsigned long long *) = (int (*)(unsigned long long *))dlsym(handle, "user_alloc");
+	int (*alloc)(unsigned long long *) =
+		(int (*)(unsigned long long *))dlsym(handle, "user_alloc");
 	printf("init %d\n", init());
 	printf("alloc %d\n", alloc(&memory));
 	printf("again %d\n", alloc(&memory));
@@ -39,8 +41,8 @@ static int bare(void)
 }
 
 /*
- * A call to the driver through the global scope. A second preload in front of us sees it; one behind us does not,
- * because a wrapper goes on to the driver itself.
+ * A call to the driver through the global scope. A second preload in front of us sees it; one
+ * behind us does not, because a wrapper goes on to the driver itself.
  */
 static int two(void)
 {

@@ -1,6 +1,7 @@
 /*
- * Prints every record of trace files as JSON lines, in each file's own order: for scripts that compare a trace with
- * what really happened. Arguments: .tft files. Times are nanoseconds of CLOCK_MONOTONIC.
+ * Prints every record of trace files as JSON lines, in each file's own order: for scripts that
+ * compare a trace with what really happened. Arguments: .tft files. Times are nanoseconds of
+ * CLOCK_MONOTONIC.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,12 +37,12 @@ static void flush(const struct tft_reader *r)
 		return;
 	if (pending.kind != TFT_NAME && pending.fn < head->fn_count)
 		fn = head->fn[pending.fn].name;
-	printf("{\"kind\":%d,\"fn\":\"%s\",\"number\":%d,\"tid\":%" PRIu32 ",\"t0\":%" PRIu64 ",\"t1\":%" PRIu64
-	       ",\"result\":%d,\"flags\":%d,\"depth\":%d,\"stream\":%" PRIu32 ",\"ctx\":%" PRIu32 ",\"w\":[%" PRIu64
-	       ",%" PRIu64 ",%" PRIu64 "]",
+	printf("{\"kind\":%d,\"fn\":\"%s\",\"number\":%d,\"tid\":%" PRIu32 ",\"t0\":%" PRIu64
+	       ",\"t1\":%" PRIu64 ",\"result\":%d,\"flags\":%d,\"depth\":%d,\"stream\":%" PRIu32
+	       ",\"ctx\":%" PRIu32 ",\"w\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
 	       pending.kind, fn, pending.fn, pending_tid, tft_monotonic_ns(r, pending.t_begin),
-	       tft_monotonic_ns(r, pending.t_end), pending.result, pending.flags, pending.depth, pending.stream,
-	       pending.ctx, pending.w[0], pending.w[1], pending.w[2]);
+	       tft_monotonic_ns(r, pending.t_end), pending.result, pending.flags, pending.depth,
+	       pending.stream, pending.ctx, pending.w[0], pending.w[1], pending.w[2]);
 	if (text_length)
 		put_text();
 	puts("}");
@@ -54,7 +55,8 @@ static void take(const struct tft_reader *r, const struct tfh_rec *rec, uint32_t
 	if (rec->kind == TFT_EXT) {
 		size_t left = rec->result, n = left < TFT_EXT_BYTES ? left : TFT_EXT_BYTES;
 		if (have && text_length + n <= sizeof(text)) {
-			memcpy(text + text_length, (const char *)rec + offsetof(struct tfh_rec, stream), n);
+			memcpy(text + text_length,
+			       (const char *)rec + offsetof(struct tfh_rec, stream), n);
 			text_length += n;
 		}
 		return;

@@ -1,7 +1,8 @@
 /*
- * A small training loop in the driver's own interface, with its functions found as the first argument says: "dlsym",
- * "getproc", "per-thread" (cuGetProcAddress with per-thread default streams), or, compiled with -DLINKED, by the
- * linker. Ends with 0 if every call did what it should.
+ * A small training loop in the driver's own interface, with its functions found as the first
+ * argument says: "dlsym", "getproc", "per-thread" (cuGetProcAddress with per-thread default
+ * streams), or, compiled with -DLINKED, by the linker. Ends with 0 if every call did what it
+ * should.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -56,8 +57,8 @@ typedef struct {
 	X(cuModuleGetFunction, cuModuleGetFunction, 2000, (handle *, handle, const char *))        \
 	X(cuModuleUnload, cuModuleUnload, 2000, (handle))                                          \
 	X(cuLaunchKernel, cuLaunchKernel, 4000,                                                    \
-	  (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **,    \
-	   void **))                                                                               \
+	  (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle,   \
+	   void **, void **))                                                                      \
 	X(cuStreamBeginCapture, cuStreamBeginCapture_v2, 10010, (handle, int))                     \
 	X(cuStreamEndCapture, cuStreamEndCapture, 10000, (handle, handle *))                       \
 	X(cuGraphInstantiate, cuGraphInstantiateWithFlags, 12000, (handle *, handle, uint64_t))    \
@@ -85,13 +86,14 @@ static int find(const char *how)
 
 	if (!driver)
 		return 0;
-	get = (int (*)(const char *, void **, int, uint64_t, int *))dlsym(driver, "cuGetProcAddress_v2");
+	get = (int (*)(const char *, void **, int, uint64_t, int *))dlsym(driver,
+									  "cuGetProcAddress_v2");
 #define X(name, exported, version, parameters)                                                     \
 	found = NULL;                                                                              \
 	if (!strcmp(how, "dlsym"))                                                                 \
 		found = dlsym(driver, #exported);                                                  \
 	else                                                                                       \
-		get(#name, &found, flags && version < 7000 ? 7000 : version, flags, &status);      \
+		get(#name, &found, flags &&version < 7000 ? 7000 : version, flags, &status);       \
 	name##_ = (int(*) parameters)found;                                                        \
 	if (!found)                                                                                \
 		return printf("no %s\n", #name), 0;
@@ -109,10 +111,11 @@ static int find(const char *how)
 	} while (0)
 
 enum { BYTES = 1 << 16 };
-static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
-			  ".visible .entry spin(.param .u64 ns)\n{ ret; }\n"
-			  ".visible .entry a_kernel_with_a_name_longer_than_one_part_of_a_record(.param .u64 ns)\n"
-			  "{ ret; }\n";
+static const char ptx[] =
+	".version 6.0\n.target sm_50\n.address_size 64\n"
+	".visible .entry spin(.param .u64 ns)\n{ ret; }\n"
+	".visible .entry a_kernel_with_a_name_longer_than_one_part_of_a_record(.param .u64 ns)\n"
+	"{ ret; }\n";
 
 static handle stream, spin, longer;
 static ptr memory;
@@ -128,8 +131,14 @@ static void launch(handle function, handle on, unsigned grid)
 
 static void step(int i)
 {
-	pitched rows = {.src_type = 1, .src_host = host, .src_pitch = 256, .dst_type = 2, .dst_device = memory,
-			.dst_pitch = 512, .width = 100, .height = 7};
+	pitched rows = {.src_type = 1,
+			.src_host = host,
+			.src_pitch = 256,
+			.dst_type = 2,
+			.dst_device = memory,
+			.dst_pitch = 512,
+			.width = 100,
+			.height = 7};
 
 	DO(cuMemcpyHtoD, memory, host, 1000 + (size_t)i);
 	DO(cuMemcpyHtoDAsync, memory, host, 5000, stream);
@@ -196,7 +205,8 @@ int main(int argc, char **argv)
 	DO(cuStreamCreate, &stream, 1);
 	DO(cuModuleLoadData, &module, ptx);
 	DO(cuModuleGetFunction, &spin, module, "spin");
-	DO(cuModuleGetFunction, &longer, module, "a_kernel_with_a_name_longer_than_one_part_of_a_record");
+	DO(cuModuleGetFunction, &longer, module,
+	   "a_kernel_with_a_name_longer_than_one_part_of_a_record");
 	DO(cuEventCreate, &event, 0);
 	for (int i = 0; i < 10; i++)
 		step(i);
