@@ -115,6 +115,19 @@ static void release_cold(void)
 			tfh_cold_release(losses.of[i].ring);
 }
 
+/* Where the LOSS chunk will lie, so that a kill right after its write does not count it twice. */
+static void announce_losses(void)
+{
+	uint64_t mark = tft_loss_mark(tfh_p.journal.head->segment, tft_writer_bytes(tfh_f.seg.writer));
+
+	for (uint32_t i = 0; i < losses.n; i++) {
+		if (!losses.of[i].ring)
+			continue;
+		losses.of[i].ring->drop_mark = mark;
+		__atomic_store_n(&losses.of[i].ring->drop_writing, losses.of[i].seen, __ATOMIC_RELEASE);
+	}
+}
+
 static void settle_losses(void)
 {
 	for (uint32_t i = 0; i < losses.n; i++)
@@ -199,6 +212,7 @@ static int write_all(void)
 			return err;
 	}
 	if (losses.n) {
+		announce_losses();
 		err = tft_write_loss(tfh_f.seg.writer, losses.loss, losses.n);
 		if (err)
 			return err;

@@ -106,7 +106,6 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 	self->records = records;
 	self->mask = mask;
 	self->tail_cache = ring->tail;
-	self->generation = *tfh_generation;
 	__atomic_store_n(&ring->state, TFT_RING_ACTIVE, __ATOMIC_RELEASE);
 	if (old)
 		ring_retire(old);
@@ -180,23 +179,32 @@ static void thread_arm(void)
 /* Gives the thread a ring where this process records now; false: none to have. */
 static bool thread_ring(struct tfh_self *self)
 {
+	/* Read before the state: the starter stores them in the other order, so that a ring in memory never passes
+	 * for one in the journal. */
+	uint32_t generation = __atomic_load_n(tfh_generation, __ATOMIC_ACQUIRE);
 	bool hot = __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_DONE;
-	uint64_t now;
+	uint64_t now = tfh_ticks();
+	bool done;
 
 	if (self->ring && !tfh_own_ring(self))
 		self->head = self->tail_cache = 0; /* a parent process counted these */
 	if (tfh_own_ring(self) && (!hot || !tfh_ring_is_cold(self->ring))) {
-		self->generation = *tfh_generation;
+		self->generation = generation;
 		return true;
 	}
-	now = tfh_ticks();
 	if (now < self->retry)
 		return tfh_own_ring(self);
 	if (!tfh_own_ring(self))
 		thread_arm();
 	/* A large ring takes over all that a cold one may hold. */
-	if (hot ? ring_in_journal(self, self->head != 0) || ring_in_journal(self, false) : ring_in_memory(self))
+	if (hot)
+		done = (self->head != 0 && ring_in_journal(self, true)) || ring_in_journal(self, false);
+	else
+		done = ring_in_memory(self);
+	if (done) {
+		self->generation = generation;
 		return true;
+	}
 	self->retry = now + RETRY_TICKS;
 	if (hot)
 		tfh_flusher_wake();

@@ -192,6 +192,18 @@ int main(int argc, char **argv)
 		else
 			extra += seen[i].n - c[i].published;
 	}
+	for (unsigned i = 0; missing && i < threads; i++) {
+		uint64_t first = UINT64_MAX, last = 0, n = 0;
+
+		for (uint64_t e = 0; e < c[i].trying; e++)
+			if (e / 64 >= seen[i].cap || !(seen[i].bits[e / 64] >> (e % 64) & 1)) {
+				first = first == UINT64_MAX ? e : first;
+				last = e;
+				n++;
+			}
+		printf("thread %u: %llu not there, between %llu and %llu of %llu\n", i, (unsigned long long)n,
+		       (unsigned long long)first, (unsigned long long)last, (unsigned long long)c[i].trying);
+	}
 	printf("threads %u published %llu read %llu missing %llu twice %llu extra %llu broken %llu "
 	       "dropped %llu lost %llu other records %llu\n",
 	       threads, (unsigned long long)published, (unsigned long long)got, (unsigned long long)missing,
