@@ -67,7 +67,18 @@ static void take(const struct tft_reader *r, const struct tfh_rec *rec, uint32_t
 	have = 1;
 }
 
-static int show(const char *path)
+static void show_note(struct tft_reader *r, uint32_t chunk)
+{
+	const void *data;
+	size_t length;
+
+	if (!tft_chunk_payload(r, chunk, &data, &length, NULL)) {
+		fwrite(data, 1, length, stdout);
+		putchar('\n');
+	}
+}
+
+static int show(const char *path, int notes)
 {
 	struct tft_reader *r;
 	struct tfh_err err;
@@ -78,7 +89,9 @@ static int show(const char *path)
 	}
 	for (uint32_t i = 0; i < tft_chunk_count(r); i++) {
 		struct tft_events *events;
-		if (tft_chunk(r, i)->type != TFT_EVNT)
+		if (notes && tft_chunk(r, i)->type == TFT_NOTE)
+			show_note(r, i);
+		if (notes || tft_chunk(r, i)->type != TFT_EVNT)
 			continue;
 		if (tft_events_open(r, i, &events, &err)) {
 			fprintf(stderr, "%s: %s\n", path, err.text);
@@ -102,7 +115,9 @@ int main(int argc, char **argv)
 {
 	int status = 0;
 
-	for (int i = 1; i < argc; i++)
-		status |= show(argv[i]);
+	int notes = argc > 1 && !strcmp(argv[1], "--notes");
+
+	for (int i = 1 + notes; i < argc; i++)
+		status |= show(argv[i], notes);
 	return status;
 }
