@@ -2,6 +2,7 @@
  */
 #include "simgpu/api.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,8 +108,17 @@ static void at_exit(void)
 	sim_truth_close();
 }
 
+/* The engines' threads run code of this library: it stays when a client closes it. */
+static void stay(void)
+{
+	Dl_info self;
+	if (dladdr((void *)stay, &self))
+		dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 static void start(void)
 {
+	stay();
 	sim_truth_open();
 	if (sim_cfg.error[0]) {
 		fprintf(stderr, "simulated GPU: %s\n", sim_cfg.error);

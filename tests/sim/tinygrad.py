@@ -48,8 +48,8 @@ def losses(child):
 
 
 log = os.path.join(tmp, "truth")
-gpu, cpu = start("CUDA:PTX", STEPS, SIM_INTERP="1", SIM_TRUTH=log), start("CPU", STEPS)
-idle = start("CUDA:PTX", 4)
+gpu, cpu = start("CUDA:PTX", STEPS, SIM_INTERP="1", SIM_TRUTH=log), start("CPU", STEPS, NOOPT="1")
+idle = start("CUDA:PTX", 4, NOOPT="1")
 got, err = losses(gpu)
 want, cpu_err = losses(cpu)
 if not got:
