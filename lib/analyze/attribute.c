@@ -36,6 +36,7 @@ struct attr {
 	struct {
 		uint64_t handle, at;
 	} event[EVENTS];
+	uint64_t slow_launches; /* bit per launch of the last 64: took longer than TFH_GAP_NS */
 	int64_t since;	      /* when the first outstanding work was handed over, 0 = none */
 	int64_t copy_ns;      /* queued copies: what they take at the best bandwidth seen */
 	enum tfh_cause copied; /* the larger part of them */
@@ -46,18 +47,21 @@ struct attr {
 
 double tfh_bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable, uint64_t bytes)
 {
+	const double *best = job->best_bw[dir & 7][pageable];
 	int bin = bytes ? 63 - __builtin_clzll(bytes) : 0;
 
 	if (bin >= TFH_BINS)
 		bin = TFH_BINS - 1;
-	/* The nearest size seen; bandwidth hardly changes above 1 MiB. */
+	/* The nearest size seen; a much smaller one tells the latency rather than the link. */
 	for (int d = 0; d < TFH_BINS; d++) {
-		if (bin + d < TFH_BINS && job->best_bw[dir & 7][pageable][bin + d] > 0)
-			return job->best_bw[dir & 7][pageable][bin + d];
-		if (bin - d >= 0 && job->best_bw[dir & 7][pageable][bin - d] > 0)
-			return job->best_bw[dir & 7][pageable][bin - d];
+		if (bin + d < TFH_BINS && best[bin + d] > 0)
+			return best[bin + d];
+		if (d <= 3 && bin - d >= 0 && best[bin - d] > 0)
+			return best[bin - d];
 	}
-	return 25; /* GB/s: a fast link, so that transfer is not overstated */
+	/* Never seen alone: what such links do in machines of today (PCIe 4 x16), rather more, so that transfer is
+	 * not overstated. */
+	return pageable ? 8 : 25;
 }
 
 static enum tfh_cause copy_cause(const struct tfh_piece *p)
@@ -131,7 +135,10 @@ static void waited(struct attr *a, int64_t t0, int64_t t1, uint64_t upto)
 		int64_t part = copies < wait ? copies : wait;
 		tfh_settle(a->ledger, busy, TFH_CAUSE_NONE);
 		tfh_charge(a->ledger, t0, t0 + part, a->copied, false, false);
-		tfh_charge(a->ledger, t0 + part, t1, TFH_CAUSE_NONE, false, wait * 2 > t1 - since);
+		/* Most of the time seen waiting, and nothing else than kernels to wait for: that is direct. */
+		tfh_charge(a->ledger, t0 + part, t1, TFH_CAUSE_NONE, false, !copies && wait * 2 > t1 - since);
+		if (copies)
+			a->job->mixed_waits++;
 	}
 	if (upto >= a->launches)
 		drained(a);
@@ -158,7 +165,11 @@ static void seg_launch(struct attr *a, int64_t t0, int64_t t1, const struct tfh_
 {
 	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
 
-	if (launch && t1 - t0 > TFH_GAP_NS && a->launches - a->done >= TFH_QUEUE_DEPTH) {
+	if (launch)
+		a->slow_launches = a->slow_launches << 1 | (t1 - t0 > TFH_GAP_NS);
+	/* With a full queue every launch waits for one to end; a single slow one was only interrupted. */
+	if (launch && t1 - t0 > TFH_GAP_NS && a->launches - a->done >= TFH_QUEUE_DEPTH &&
+	    __builtin_popcountll(a->slow_launches) >= TFH_QUEUE_SLOW) {
 		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_NONE, false, false);
 		a->since = t1;

@@ -26,6 +26,7 @@
 #define TFH_GAP_NS (50 * TFH_US)
 /* A launch that takes longer, with a deep queue behind it, waits for room in the queue. */
 #define TFH_QUEUE_DEPTH 64
+#define TFH_QUEUE_SLOW 8 /* of the last 64 launches */
 
 /* Growing array. */
 #define TFH_VEC(type)                                                                              \
@@ -211,6 +212,7 @@ struct tfh_job {
 	uint64_t train_steps;  /* in windows of segment TRAIN */
 	uint64_t judged_steps; /* of those that count: what the sums above are over */
 	bool cpu_only;	      /* no launch in the whole run: executing graphs is the compute */
+	uint64_t mixed_waits; /* waits for queued copies and kernels together */
 	int64_t cpu_running, cpu_wall; /* of the driving thread, where its CPU clock was read */
 	/* classify */
 	enum tfh_cause input_cause;

@@ -239,12 +239,15 @@ static int add_driver(struct tfh_job *job, const struct tfh_event *ev, const str
 	job->copies += p->family == TFH_FAM_COPY;
 	if (launch)
 		q->launches++;
-	else if (p->label == TFH_L_COPY)
+	else if (p->label == TFH_L_COPY && !q->launches && !q->since)
 		bandwidth(job, p->dir, p->pageable, p->bytes, p->t1 - p->t0);
 	else if (p->family == TFH_FAM_COPY && !q->bytes[p->dir & 7])
 		q->since = q->since ? q->since : p->t0;
 	if (p->label == TFH_L_LAUNCH && p->family == TFH_FAM_COPY)
 		q->bytes[p->dir & 7] += p->bytes;
+	/* A blocking copy waits for what was queued before it, as a sync does. */
+	if (p->label == TFH_L_COPY)
+		memset(q, 0, sizeof(*q));
 	if (p->family == TFH_FAM_SYNC) {
 		for (uint8_t d = 1; d < 6 && !q->launches; d++)
 			if (q->bytes[d])

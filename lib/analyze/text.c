@@ -208,6 +208,9 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 	}
 	if (!job->consumers && v->cls == TFH_CLASS_HOST_BOUND && v->cause == TFH_CAUSE_HOST_UNKNOWN)
 		r->remark[r->n_remark++] = "no input pipeline was visible";
+	if (job->mixed_waits)
+		r->remark[r->n_remark++] = "queued copies were waited for together with kernels: their share is an "
+					   "estimate from the best bandwidth seen";
 	if (!job->cpu_only)
 		r->remark[r->n_remark++] = "no device times: what the device did is concluded from waits";
 }
