@@ -130,7 +130,8 @@ static uint32_t stage_some(struct tft_ring *ring, const struct tfh_rec *records,
 	return (uint32_t)n;
 }
 
-/* Returns records moved; *blocked is set when staging is full and cannot be written now. */
+/* Returns records moved; *blocked is set when staging is full and cannot be written now. `records`: NULL for a ring of
+ * the journal, whose header says where they are, and is whole only once the state is seen. */
 static uint32_t drain_ring(struct tft_ring *ring, const struct tfh_rec *records, bool force, bool *blocked)
 {
 	/* acquire: a ring seen RETIRED has its last head */
@@ -140,6 +141,8 @@ static uint32_t drain_ring(struct tft_ring *ring, const struct tfh_rec *records,
 
 	if (state == TFT_RING_FREE)
 		return 0;
+	if (!records)
+		records = (const struct tfh_rec *)(tfh_p.journal.base + ring->records_off);
 	head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 	if (head == ring->tail)
 		return 0;
@@ -198,7 +201,7 @@ uint32_t tfh_drain(bool force)
 
 		if (!ring)
 			continue;
-		moved += drain_ring(ring, (struct tfh_rec *)(j->base + ring->records_off), force, &blocked);
+		moved += drain_ring(ring, NULL, force, &blocked);
 		maybe_free(ring, i);
 	}
 	return moved;
@@ -214,7 +217,7 @@ static void look_at(struct tft_ring *ring, uint64_t now, uint64_t long_ticks)
 		uint16_t fn = __atomic_load_n(&slot->fn, __ATOMIC_ACQUIRE);
 		uint64_t begin = __atomic_load_n(&slot->t_begin, __ATOMIC_RELAXED);
 		struct tfh_rec r = {.t_begin = begin, .t_end = now, .fn = fn, .kind = TFT_OPEN, .depth = (uint8_t)i,
-				    .stream = slot->stage, .ctx = ring->thread, .w = {slot->arg, ring->tid, 0}};
+				    .stream = tfh_peek(&slot->stage), .ctx = ring->thread, .w = {tfh_peek(&slot->arg), ring->tid, 0}};
 
 		if (!fn || begin == slot->seen || (int64_t)(now - begin) < (int64_t)long_ticks)
 			continue;

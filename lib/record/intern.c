@@ -231,7 +231,7 @@ uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text
 	/* Top bit: no handle key has it, so texts and handles share the table. */
 	key = (hash << 4 | kind) | 1ull << 63;
 	slot = tfh_handle_slot(self, key);
-	if (tfh_likely(slot[0] == key && self->handle_generation == tfh_handle_generation))
+	if (tfh_likely(slot[0] == key && self->handle_generation == tfh_peek(&tfh_handle_generation)))
 		return (uint32_t)slot[1];
 	return name(self, kind, key, (uint32_t)hash, hash, 0, text, len);
 }

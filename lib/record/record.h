@@ -28,6 +28,10 @@
 #define tfh_likely(x) __builtin_expect(!!(x), 1)
 #define tfh_unlikely(x) __builtin_expect(!!(x), 0)
 
+/* Plain loads and stores to the processor; they say that another thread may be at the same word. */
+#define tfh_peek(p) __atomic_load_n(p, __ATOMIC_RELAXED)
+#define tfh_poke(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+
 /* Global switch, read once per hooked call. */
 enum tfh_mode {
 	TFH_MODE_COLD = 0, /* nothing recorded yet in this process: every hook takes the slow path */
@@ -76,7 +80,7 @@ extern uint32_t *tfh_generation;
  * 2k + 1 (recording); a forked child reads 0 until it has its own. */
 static inline bool tfh_own_ring(const struct tfh_self *self)
 {
-	return self->ring && (self->generation ^ *tfh_generation) <= 1;
+	return self->ring && (self->generation ^ tfh_peek(tfh_peek(&tfh_generation))) <= 1;
 }
 
 /* Slow paths (record/self.c): set up the process or thread, or say no. */
@@ -95,15 +99,15 @@ static inline struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_fn
 	uint64_t now = tfh_ticks();
 	uint32_t depth = self->depth;
 
-	if (tfh_unlikely(depth == 0 && now - self->last_end > tfh_long_ticks))
+	if (tfh_unlikely(depth == 0 && now - self->last_end > tfh_peek(&tfh_long_ticks)))
 		tfh_cputime(self, now);
 	self->depth = depth + 1;
 	if (tfh_likely(depth < TFT_OPEN_SLOTS)) {
 		struct tft_open_slot *slot = &self->ring->open[depth];
 
-		slot->t_begin = now;
-		slot->arg = arg;
-		slot->stage = self->stage;
+		tfh_poke(&slot->t_begin, now);
+		tfh_poke(&slot->arg, arg);
+		tfh_poke(&slot->stage, self->stage);
 		/* release: pairs with the acquire load of fn in the flusher's look for open calls */
 		__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
 	} else if (depth < TFT_OPEN_SLOTS + TFH_DEEP_SLOTS) {
@@ -119,7 +123,8 @@ static inline struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_fn
 static inline struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg)
 {
 	struct tfh_self *self = &tfh_self;
-	uint32_t mode = tfh_mode;
+	/* acquire, free on x86: who sees ON sees what was set up before */
+	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
 
 	if (tfh_unlikely(mode != TFH_MODE_ON)) {
 		const struct tfh_fn_info *info = &tfh_fn_table[fn];
@@ -131,7 +136,7 @@ static inline struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg)
 			return NULL;
 		return tfh_enter_slow(fn, arg);
 	}
-	if (tfh_unlikely(self->generation != *tfh_generation || !self->ring || self->guard))
+	if (tfh_unlikely(self->generation != tfh_peek(tfh_peek(&tfh_generation)) || !self->ring || self->guard))
 		return tfh_enter_slow(fn, arg);
 	return tfh_enter_open(self, fn, arg);
 }
@@ -211,7 +216,7 @@ static inline uint64_t tfh_leave_quiet(struct tfh_self *self)
 	if (tfh_likely(depth < TFT_OPEN_SLOTS))
 		__atomic_store_n(&self->ring->open[depth].fn, 0, __ATOMIC_RELEASE);
 	self->last_end = now;
-	if (tfh_unlikely(depth == 0 && now - self->ring->open[0].t_begin > tfh_long_ticks))
+	if (tfh_unlikely(depth == 0 && now - self->ring->open[0].t_begin > tfh_peek(&tfh_long_ticks)))
 		tfh_cputime(self, now);
 	return now;
 }
@@ -267,7 +272,7 @@ static inline uint32_t tfh_handle_known(struct tfh_self *self, enum tft_name kin
 	uint64_t key = tfh_handle_key(kind, handle);
 	uint64_t *slot = tfh_handle_slot(self, key);
 
-	if (tfh_likely(slot[0] == key && self->handle_generation == tfh_handle_generation))
+	if (tfh_likely(slot[0] == key && self->handle_generation == tfh_peek(&tfh_handle_generation)))
 		return (uint32_t)slot[1];
 	return tfh_handle_find(self, kind, handle);
 }

@@ -181,7 +181,7 @@ static bool thread_ring(struct tfh_self *self)
 {
 	/* Read before the state: the starter stores them in the other order, so that a ring in memory never passes
 	 * for one in the journal. */
-	uint32_t generation = __atomic_load_n(tfh_generation, __ATOMIC_ACQUIRE);
+	uint32_t generation = __atomic_load_n(tfh_peek(&tfh_generation), __ATOMIC_ACQUIRE);
 	bool hot = __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_DONE;
 	uint64_t now = tfh_ticks();
 	bool done;
@@ -243,18 +243,21 @@ static void count_step_off(enum tfh_fn fn)
 /* Everything that a first call may have to set up. Returns 0 when the thread has a ring, else why not. */
 static int prepare(struct tfh_self *self, enum tfh_fn fn)
 {
+	uint32_t mode;
 	int err;
 
 	tfh_init();
 	err = tfh_process_check();
 	if (err)
 		return err;
-	if (tfh_mode == TFH_MODE_COLD && tfh_fn_table[fn].props & TFH_FN_TRIGGER)
+	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_COLD && tfh_fn_table[fn].props & TFH_FN_TRIGGER)
 		tfh_start();
-	if (tfh_mode == TFH_MODE_OFF && !(tfh_fn_table[fn].props & TFH_FN_ALWAYS))
+	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_OFF &&
+	    !(tfh_fn_table[fn].props & TFH_FN_ALWAYS))
 		count_step_off(fn);
-	if (tfh_mode == TFH_MODE_DEAD ||
-	    (tfh_mode == TFH_MODE_OFF && !(tfh_fn_table[fn].props & TFH_FN_ALWAYS)))
+	mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
+	if (mode == TFH_MODE_DEAD ||
+	    (mode == TFH_MODE_OFF && !(tfh_fn_table[fn].props & TFH_FN_ALWAYS)))
 		return -ECANCELED;
 	return thread_ring(self) ? 0 : -EAGAIN;
 }
@@ -279,7 +282,7 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg)
 			return NULL;
 	}
 	/* The common slow call: this thread is set up, and nothing is to begin. */
-	if (self->ring && self->generation == *tfh_generation &&
+	if (self->ring && self->generation == tfh_peek(tfh_peek(&tfh_generation)) &&
 	    (mode != TFH_MODE_COLD || !(tfh_fn_table[fn].props & TFH_FN_TRIGGER)))
 		return tfh_enter_open(self, fn, arg);
 	self->guard++;
