@@ -63,7 +63,8 @@ static void explain_input(struct tfh_job *job, struct tfh_result *r)
 	switch (v->cause) {
 	case TFH_CAUSE_INPUT_MAP:
 		advise(r, "a map function of the input pipeline is too slow", v->evidence[v->n_evidence - 1],
-		       g->async ? "make the mapped function cheaper or cache its result; it runs in parallel already"
+		       g->async && g->parallelism != 1 /* 1: one call at a time, however asynchronous */
+				? "make the mapped function cheaper or cache its result; it runs in parallel already"
 				: "map(..., num_parallel_calls=tf.data.AUTOTUNE), or cache() behind it", gain);
 		break;
 	case TFH_CAUSE_INPUT_GENERATOR:

@@ -38,6 +38,14 @@ int tfh_install_find(const char *part, char path[4096])
 		memcpy(path, real, strlen(real) + 1);
 		return 0;
 	}
+	/* `make demo` with its objects in another place than the source tree */
+	const char *source = getenv("TFH_SRC");
+	char below[4096];
+	if (source && *source) {
+		snprintf(below, sizeof(below), "%.3072s/scripts/%s", source, part);
+		if (realpath(below, path))
+			return 0;
+	}
 	memcpy(path, first, strlen(first) + 1);
 	return -ENOENT;
 }

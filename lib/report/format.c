@@ -98,8 +98,8 @@ const char *tfh_fmt_factor(char out[TFH_TEXT], double factor)
 {
 	if (isnan(factor))
 		return not_measured(out);
-	snprintf(out, TFH_TEXT, factor < 99.95 ? "%.2fx" : "%.0fx", factor);
-	return out;
+	digits(out, TFH_TEXT, factor, "");
+	return strcat(out, "x");
 }
 
 const char *tfh_fmt_share(char out[TFH_TEXT], double share)

@@ -273,6 +273,11 @@ static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
 	return NULL;
 }
 
+double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w)
+{
+	return isnan(w->low_s) ? r->steps.median_s / w->ceiling_speedup : w->low_s;
+}
+
 static void gain_line(const struct tfh_result *r, char *out, size_t size)
 {
 	const struct tfh_whatif *w = whatif_of(r);
@@ -286,7 +291,7 @@ static void gain_line(const struct tfh_result *r, char *out, size_t size)
 			 tfh_fmt_time(step, w->step_s), tfh_fmt_factor(factor, w->speedup));
 	else if (!isnan(w->ceiling_speedup))
 		snprintf(out, size, "without it at best %s per step (%s)",
-			 tfh_fmt_time(step, r->steps.median_s / w->ceiling_speedup),
+			 tfh_fmt_time(step, tfh_least_step(r, w)),
 			 tfh_fmt_factor(factor, w->ceiling_speedup));
 }
 

@@ -23,6 +23,9 @@ void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, 
 /* The words of a person for a part of a step's time. */
 const char *tfh_part_words(enum tfh_part part);
 
+/* Seconds of a step with all that a what-if removes gone and nothing else changed: the bound. */
+double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w);
+
 /* text.c calls these in this order; each prints nothing when it has nothing to say. */
 void tfh_text_classes(const struct tfh_page *page);
 void tfh_text_breakdown(const struct tfh_page *page);

@@ -1,4 +1,4 @@
-/* Text report: steps by class, and where a median step goes. */
+/* Text report: steps by class, and where a step goes. */
 #include <math.h>
 #include <string.h>
 
@@ -106,7 +106,7 @@ void tfh_text_classes(const struct tfh_page *page)
 	segment_rows(page);
 }
 
-/* ---- where a median step goes ---- */
+/* ---- where a step goes ---- */
 
 #define BAR 30
 
@@ -142,24 +142,26 @@ void tfh_text_breakdown(const struct tfh_page *page)
 	const struct tfh_result *r = page->r;
 	double share[TFH_PART_COUNT], sum = 0;
 	int percent[TFH_PART_COUNT];
-	char median[TFH_TEXT];
+	double seconds = 0;
+	char mean[TFH_TEXT];
 
 	for (int p = 0; p < TFH_PART_COUNT; p++) {
 		share[p] = r->breakdown[p].share;
+		seconds += isnan(share[p]) ? 0 : r->breakdown[p].s_per_step;
 		sum += isnan(share[p]) ? 0 : share[p];
 	}
 	if (!(sum > 0))
 		return;
 	tfh_percents(share, TFH_PART_COUNT, percent);
-	fprintf(page->out, "\n%sWHERE A MEDIAN STEP GOES (%s)%s\n", tfh_tint(page, TFH_BOLD),
-		tfh_fmt_time(median, r->steps.median_s), tfh_tint(page, TFH_PLAIN));
+	fprintf(page->out, "\n%sWHERE A STEP GOES (%s on average)%s\n", tfh_tint(page, TFH_BOLD),
+		tfh_fmt_time(mean, seconds), tfh_tint(page, TFH_PLAIN));
 	for (int rank = 0; rank < TFH_PART_COUNT; rank++) {
 		char time[TFH_TEXT], hidden[TFH_TEXT];
 		int most = -1;
 		for (int p = 0; p < TFH_PART_COUNT; p++)
 			if (!isnan(share[p]) && (most < 0 || share[p] > share[most]))
 				most = p;
-		if (most < 0 || share[most] < 0.0005)
+		if (most < 0 || share[most] < 0.005)
 			return;
 		fprintf(page->out, "  %-14s %9s %3d %%  ", tfh_part_words((enum tfh_part)most),
 			tfh_fmt_time(time, r->breakdown[most].s_per_step), percent[most]);
@@ -193,9 +195,9 @@ static void bounds_only(const struct tfh_page *page)
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		const struct tfh_whatif *w = &r->whatif[i];
 		char step[TFH_TEXT], best[TFH_TEXT], label[48];
-		double least = isnan(w->low_s) ? r->steps.median_s / w->ceiling_speedup : w->low_s;
 		removed_words(w->remove, label, sizeof(label));
-		fprintf(page->out, "  %-24s %11s %9s\n", label, tfh_fmt_time(step, least),
+		fprintf(page->out, "  %-24s %11s %9s\n", label,
+			tfh_fmt_time(step, tfh_least_step(r, w)),
 			tfh_fmt_factor(best, w->ceiling_speedup));
 	}
 }

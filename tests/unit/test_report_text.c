@@ -158,7 +158,7 @@ static void empty_result(void **state)
 	r.end = TFH_END_NONE;
 	r.steps.clock = TFH_STEP_CLOCK_NONE;
 	char *text = fixture_print(print_text, &r);
-	assert_null(strstr(text, "WHERE A MEDIAN STEP GOES"));
+	assert_null(strstr(text, "WHERE A STEP GOES"));
 	assert_null(strstr(text, "STEPS  "));
 	free(text);
 }
