@@ -182,7 +182,7 @@ static struct tft_ring *slot_append(struct tfh_journal *j, uint32_t bytes)
 	if (off > j->size / 2)
 		tfh_flusher_wake(); /* it may have rings of ended threads to give back */
 	j->slots[slot].bytes = bytes;
-	j->slot_use[slot] = SLOT_TAKEN;
+	__atomic_store_n(&j->slot_use[slot], SLOT_TAKEN, __ATOMIC_RELAXED);
 	/* release: the offset is seen with everything before it */
 	__atomic_store_n(&j->slots[slot].ring_off, off, __ATOMIC_RELEASE);
 	n = __atomic_load_n(&j->head->slot_count, __ATOMIC_RELAXED);
