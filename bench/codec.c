@@ -7,7 +7,7 @@
  *	codec [EVENTS] [DIRECTORY] [PASSES] [CHUNK]
  *
  * Prints bytes per event, the order-0 entropy of the stored columns beside it, and rates (median of
- *the passes). One core; encode = records in memory to file (page cache), decode = file to records.
+ *the passes). One core; encode = staging area to file (page cache), decode = file to records.
  */
 #include <math.h>
 #include <stdio.h>
@@ -192,6 +192,19 @@ static uint32_t next_batches(const struct stream *s, uint32_t *at, uint32_t limi
 	return n;
 }
 
+/* The flusher encodes from its staging area, where it has just put the records. */
+static void stage(struct tft_batch *b, uint32_t n)
+{
+	static struct tfh_rec staging[TFT_MAX_EVENTS];
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(staging + used, b[i].records, b[i].count * sizeof(*staging));
+		b[i].records = staging + used;
+		used += b[i].count;
+	}
+}
+
 static double now(void)
 {
 	struct timespec ts;
@@ -219,6 +232,7 @@ static double encode(const char *path, const struct stream *s, uint32_t chunk, u
 	if (tft_writer_create(path, &head, &w) < 0)
 		die("create");
 	while ((n = next_batches(s, at, chunk, b))) {
+		stage(b, n);
 		double start = now();
 		if (tft_write_events(w, b, n, 0) < 0)
 			die("write");

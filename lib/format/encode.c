@@ -38,11 +38,8 @@ struct tft_encoder {
 	struct bigs gap_big, span_big, value_big;
 	struct big *seq;
 	uint32_t n_seq;
-	uint64_t *duration; /* per event, for TFT_REST */
-	uint8_t *run_start; /* per event: first of its run */
-	uint64_t *values;   /* loose values, column after column */
-	uint32_t *value_event;
-	uint64_t *work;
+	struct tft_loose *values; /* column after column */
+	uint64_t *work;		  /* one column as it is stored */
 	/* payload under construction */
 	struct tft_section section[MAX_SECTIONS];
 	uint32_t sections, events;
@@ -76,16 +73,12 @@ struct tft_encoder *tft_encoder_new(const struct tfh_fn_info *fn, uint32_t fn_co
 	e->span_big.v = malloc(n * sizeof(*e->span_big.v));
 	e->value_big.v = malloc(n * sizeof(*e->value_big.v));
 	e->seq = malloc(n * sizeof(*e->seq));
-	e->duration = malloc(n * sizeof(*e->duration));
-	e->run_start = malloc(n);
 	e->values = malloc(n * TFT_FIELDS * sizeof(*e->values));
-	e->value_event = malloc(n * TFT_FIELDS * sizeof(*e->value_event));
 	e->work = malloc(n * sizeof(*e->work));
 	e->raw = malloc(e->raw_cap);
 	e->out = malloc(e->out_cap);
 	if (!e->zstd || !e->gap || !e->span || !e->ids || !e->gap_big.v || !e->span_big.v ||
-	    !e->value_big.v || !e->seq || !e->duration || !e->run_start || !e->values ||
-	    !e->value_event || !e->work || !e->raw || !e->out ||
+	    !e->value_big.v || !e->seq || !e->values || !e->work || !e->raw || !e->out ||
 	    tft_shapes_init(&e->shapes, fn, fn_count) < 0) {
 		tft_encoder_free(e);
 		return NULL;
@@ -124,10 +117,7 @@ void tft_encoder_free(struct tft_encoder *e)
 	free(e->span_big.v);
 	free(e->value_big.v);
 	free(e->seq);
-	free(e->duration);
-	free(e->run_start);
 	free(e->values);
-	free(e->value_event);
 	free(e->work);
 	free(e->raw);
 	free(e->out);
@@ -256,6 +246,7 @@ static uint32_t cut32(struct bigs *list, uint64_t v, uint32_t event)
 static uint64_t add_batch(struct tft_encoder *e, const struct tft_batch *batch, uint64_t last,
 			  struct tft_chunk_head *head)
 {
+	const uint32_t run = head->runs - 1;
 	uint32_t event = e->events;
 
 	for (uint32_t i = 0; i < batch->count; i++, event++) {
@@ -263,12 +254,12 @@ static uint64_t add_batch(struct tft_encoder *e, const struct tft_batch *batch, 
 		uint64_t gap = r->t_begin - last;
 		uint64_t from = (int64_t)gap < 0 ? last : r->t_begin;
 
+		__builtin_prefetch(r + 12);
+
 		e->gap[event] = cut32(&e->gap_big, tft_zigzag(gap), event);
 		e->span[event] = cut32(&e->span_big, r->t_end - from, event);
-		e->duration[event] = r->t_end - r->t_begin;
-		e->run_start[event] = 0;
 		last = r->t_end;
-		e->ids[event] = (uint16_t)tft_shapes_add(&e->shapes, r, event);
+		e->ids[event] = (uint16_t)tft_shapes_add(&e->shapes, r, run);
 		if (r->seq != (uint32_t)(batch->first + i)) {
 			e->seq[e->n_seq].event = event;
 			e->seq[e->n_seq++].value = r->seq;
@@ -292,7 +283,6 @@ static void add_batches(struct tft_encoder *e, uint32_t n, struct tft_chunk_head
 	head->t_first = UINT64_MAX;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tft_batch *b = &e->sorted[i];
-		uint32_t start = e->events;
 		bool joins = run && run->thread == b->thread && run->first + run->count == b->first;
 		if (!joins) {
 			run = &runs[head->runs++];
@@ -305,8 +295,6 @@ static void add_batches(struct tft_encoder *e, uint32_t n, struct tft_chunk_head
 		}
 		run->count += b->count;
 		last = add_batch(e, b, last, head);
-		if (!joins)
-			e->run_start[start] = 1;
 	}
 }
 
@@ -398,41 +386,34 @@ static uint64_t cost_of(uint64_t v)
 	return 64 - (uint64_t)__builtin_clzll(v | 1);
 }
 
-/* Turns e->values into what is stored of them, in e->work. */
-static enum tft_transform transform_column(struct tft_encoder *e, const uint64_t *values,
-					   const uint32_t *events, uint32_t n)
+/* Puts what is stored of the values into e->work. */
+static enum tft_transform transform_column(struct tft_encoder *e, const struct tft_loose *v,
+					   uint32_t n)
 {
-	uint64_t cost[3] = {0}, previous = 0;
-	uint32_t event = 0; /* run starts between two values of the column count too */
+	uint64_t cost[3] = {0};
 
 	for (uint32_t i = 0; i < n; i++) {
-		for (; event <= events[i]; event++)
-			if (e->run_start[event])
-				previous = 0;
-		uint64_t delta = tft_zigzag(values[i] - previous);
-		previous = values[i];
-		e->work[i] = delta;
-		cost[TFT_RAW] += cost_of(values[i]);
-		cost[TFT_DELTA] += cost_of(delta);
-		cost[TFT_REST] += cost_of(tft_zigzag(e->duration[events[i]] - values[i]));
+		uint64_t previous = i && v[i].run == v[i - 1].run ? v[i - 1].value : 0;
+		e->work[i] = tft_zigzag(v[i].value - previous);
+		cost[TFT_RAW] += cost_of(v[i].value);
+		cost[TFT_DELTA] += cost_of(e->work[i]);
+		cost[TFT_REST] += cost_of(tft_zigzag(v[i].duration - v[i].value));
 	}
-	if (cost[TFT_RAW] <= cost[TFT_DELTA] && cost[TFT_RAW] <= cost[TFT_REST]) {
-		memcpy(e->work, values, n * sizeof(*e->work));
-		return TFT_RAW;
-	}
-	if (cost[TFT_DELTA] <= cost[TFT_REST])
+	if (cost[TFT_DELTA] < cost[TFT_RAW] && cost[TFT_DELTA] <= cost[TFT_REST])
 		return TFT_DELTA;
+	bool rest = cost[TFT_REST] < cost[TFT_RAW];
 	for (uint32_t i = 0; i < n; i++)
-		e->work[i] = tft_zigzag(e->duration[events[i]] - values[i]);
-	return TFT_REST;
+		e->work[i] = rest ? tft_zigzag(v[i].duration - v[i].value) : v[i].value;
+	return rest ? TFT_REST : TFT_RAW;
 }
 
-static void add_column(struct tft_encoder *e, uint32_t column, const uint64_t *values,
-		       const uint32_t *events, uint32_t n)
+static void add_column(struct tft_encoder *e, uint32_t column, const struct tft_loose *values,
+		       uint32_t n)
 {
-	enum tft_transform transform = transform_column(e, values, events, n);
+	enum tft_transform transform = transform_column(e, values, n);
 	uint32_t planes = tft_planes_width_u64(e->work, n);
 	uint64_t escape = tft_plane_escape(planes);
+	uint8_t *out;
 
 	e->value_big.n = 0;
 	for (uint32_t i = 0; planes < 8 && i < n; i++) {
@@ -441,9 +422,8 @@ static void add_column(struct tft_encoder *e, uint32_t column, const uint64_t *v
 		e->value_big.v[e->value_big.n++] = (struct big){i, e->work[i]};
 		e->work[i] = escape;
 	}
-	tft_planes_u64(
-		add_section(e, TFT_SEC_COLUMN, column, planes, transform, n, (size_t)n * planes),
-		e->work, n, planes);
+	out = add_section(e, TFT_SEC_COLUMN, column, planes, transform, n, (size_t)n * planes);
+	tft_planes_u64(out, e->work, n, planes);
 	add_bigs(e, TFT_SEC_COLUMN_BIG, column, e->value_big.v, e->value_big.n, 8);
 	tft_shapes_judge_column(&e->shapes, column, values, n);
 }
@@ -457,16 +437,12 @@ static void add_columns(struct tft_encoder *e)
 		place[c] = start;
 		start += s->column_count[c];
 	}
-	for (uint32_t i = 0; i < s->n_loose; i++) {
-		uint32_t at = place[s->loose[i].column]++;
-		e->values[at] = s->loose[i].value;
-		e->value_event[at] = s->loose[i].event;
-	}
+	for (uint32_t i = 0; i < s->n_loose; i++)
+		e->values[place[s->loose[i].column]++] = s->loose[i];
 	for (uint32_t c = 0; c < s->n_columns; c++) {
 		uint32_t n = s->column_count[c];
 		if (n)
-			add_column(e, c, e->values + place[c] - n, e->value_event + place[c] - n,
-				   n);
+			add_column(e, c, e->values + place[c] - n, n);
 	}
 	if (s->n_text)
 		memcpy(add_section(e, TFT_SEC_TEXT, 0, 0, TFT_RAW, s->n_text,

@@ -124,6 +124,8 @@ void tft_shapes_reset(struct tft_shapes *s)
 	memset(s->distinct, 0, s->n_distinct * sizeof(*s->distinct));
 	s->n_distinct = s->n_touched = 0;
 	s->n = s->last = 0;
+	s->next[0] = 0;
+	memset(s->key[0], 0xff, sizeof(s->key[0])); /* no class has this number: equal to nothing */
 	s->n_loose = s->n_text = 0;
 	s->n_classes = s->n_columns = 0;
 	new_class(s, 0, 0);
@@ -162,7 +164,7 @@ static uint64_t field(const struct tfh_rec *r, uint32_t f)
 }
 
 /* Adds the fields that the class keeps out of its shapes. */
-static void add_loose(struct tft_shapes *s, const struct tfh_rec *r, uint32_t class, uint32_t event)
+static void add_loose(struct tft_shapes *s, const struct tfh_rec *r, uint32_t class, uint32_t run)
 {
 	uint32_t mask = s->class_mask[class];
 	uint32_t column = s->class_column[class];
@@ -175,7 +177,8 @@ static void add_loose(struct tft_shapes *s, const struct tfh_rec *r, uint32_t cl
 	for (; mask; mask &= mask - 1, column++) {
 		struct tft_loose *l = &s->loose[s->n_loose++];
 		l->value = field(r, (uint32_t)__builtin_ctz(mask));
-		l->event = event;
+		l->duration = r->t_end - r->t_begin;
+		l->run = run;
 		l->column = column;
 		s->column_count[column]++;
 	}
@@ -204,10 +207,34 @@ static void make_key(uint64_t key[TFT_SHAPE_WORDS], const struct tfh_rec *r, uin
 	memcpy(key, (const char *)&k + TFT_SHAPE_OFFSET, sizeof(uint64_t) * TFT_SHAPE_WORDS);
 }
 
-static bool same(const uint64_t a[TFT_SHAPE_WORDS], const uint64_t b[TFT_SHAPE_WORDS])
+/* Three registers of 16 bytes hold a key. */
+typedef uint64_t pair __attribute__((vector_size(16)));
+
+static inline pair load(const void *p)
 {
-	return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]) |
-		(a[5] ^ b[5])) == 0;
+	pair v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline bool same(const uint64_t a[TFT_SHAPE_WORDS], const uint64_t b[TFT_SHAPE_WORDS])
+{
+	pair d = (load(a) ^ load(b)) | (load(a + 2) ^ load(b + 2)) | (load(a + 4) ^ load(b + 4));
+
+	return (d[0] | d[1]) == 0;
+}
+
+/* Is this a shape of CLASS_PLAIN with the record's fields? Without building the record's key. */
+static inline bool same_plain(const uint64_t key[TFT_SHAPE_WORDS], const struct tfh_rec *r)
+{
+	/* the class, 0, lies where the record has seq: the low half of the second word */
+	const pair no_seq = {~0ull, ~0xffffffffull};
+	const char *p = (const char *)r + TFT_SHAPE_OFFSET;
+	pair d = (load(key) ^ (load(p) & no_seq)) | (load(key + 2) ^ load(p + 16)) |
+		 (load(key + 4) ^ load(p + 32));
+
+	return (d[0] | d[1]) == 0;
 }
 
 static uint32_t hash_key(const uint64_t k[TFT_SHAPE_WORDS])
@@ -286,7 +313,7 @@ static uint32_t add_shape(struct tft_shapes *s, const uint64_t key[TFT_SHAPE_WOR
 	uint32_t id = s->n++;
 
 	memcpy(s->key[id], key, sizeof(s->key[id]));
-	s->next[id] = (uint16_t)id;
+	s->next[id] = (uint16_t)id; /* as good a guess as any */
 	s->table[place] = (uint16_t)(id + 1);
 	return id;
 }
@@ -329,31 +356,33 @@ static uint32_t add_slow(struct tft_shapes *s, struct tft_class *c, uint64_t key
 	return add_shape(s, key, place);
 }
 
-uint32_t tft_shapes_add(struct tft_shapes *s, const struct tfh_rec *r, uint32_t event)
+uint32_t tft_shapes_add(struct tft_shapes *s, const struct tfh_rec *r, uint32_t run)
 {
 	uint32_t slot = slot_of(r->kind, r->fn);
 	struct tft_class *c = &s->slots[slot];
 	uint64_t key[TFT_SHAPE_WORDS];
-	uint32_t class, id;
+	uint32_t class, id = s->next[s->last];
 
 	if (!c->touched)
 		touch(s, c, slot);
 	c->events++;
 	class = c->id;
+	if (class == CLASS_PLAIN && same_plain(s->key[id], r)) {
+		s->last = id;
+		return id;
+	}
 	if (class == CLASS_PLAIN) {
 		memcpy(key, (const char *)r + TFT_SHAPE_OFFSET, sizeof(key));
-		/* seq is the low half of the second word: CLASS_PLAIN */
 		key[1] &= ~0xffffffffull;
 	} else {
 		make_key(key, r, s->class_mask[class], class);
 	}
-	id = s->next[s->last];
-	if (s->n == 0 || !same(s->key[id], key)) {
+	if (class == CLASS_PLAIN || !same(s->key[id], key)) {
 		id = add_slow(s, c, key, r, slot, &class);
 		s->next[s->last] = (uint16_t)id;
 	}
 	if (class != CLASS_PLAIN)
-		add_loose(s, r, class, event);
+		add_loose(s, r, class, run);
 	s->last = id;
 	return id;
 }
@@ -367,7 +396,7 @@ void tft_shapes_learn(struct tft_shapes *s)
 	}
 }
 
-void tft_shapes_judge_column(struct tft_shapes *s, uint32_t column, const uint64_t *values,
+void tft_shapes_judge_column(struct tft_shapes *s, uint32_t column, const struct tft_loose *values,
 			     uint32_t n)
 {
 	uint64_t set[TFT_DISTINCT_BITS / 64] = {0};
@@ -378,7 +407,7 @@ void tft_shapes_judge_column(struct tft_shapes *s, uint32_t column, const uint64
 	if (s->column_slot[column] == 0 || n < 4096 || !(c->mask & f))
 		return;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t h = (uint32_t)tfh_hash_u64(values[i]) % TFT_DISTINCT_BITS;
+		uint32_t h = (uint32_t)tfh_hash_u64(values[i].value) % TFT_DISTINCT_BITS;
 		set[h / 64] |= 1ull << h % 64;
 	}
 	if (bits_set(set) < FEW_BITS)

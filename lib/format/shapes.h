@@ -8,8 +8,8 @@
 #include "base/fn.h"
 #include "format/codec.h"
 
-#define TFT_SHAPE_WORDS 6 /* a record's bytes 16..63 with the class in place of seq */
-#define TFT_SHAPE_TABLE 32768u
+#define TFT_SHAPE_WORDS 6      /* a record's bytes 16..63 with the class in place of seq */
+#define TFT_SHAPE_TABLE 16384u /* half full at most; 32 KiB stay in the first-level cache */
 #define TFT_CLASS_SLOTS 16384u
 #define TFT_DISTINCT_BITS 256u
 #define TFT_DISTINCT_POOL 256u
@@ -17,7 +17,8 @@
 /* One value of a field that is not in the dictionary, in the order of events. */
 struct tft_loose {
 	uint64_t value;
-	uint32_t event;
+	uint64_t duration; /* of the record: t_end - t_begin */
+	uint32_t run;
 	uint32_t column;
 };
 
@@ -66,16 +67,16 @@ void tft_shapes_free(struct tft_shapes *s);
 /* A new chunk begins. */
 void tft_shapes_reset(struct tft_shapes *s);
 
-/* Shape of record number `event` of the chunk; fields outside the dictionary go to `loose` or
- * `text`. */
-uint32_t tft_shapes_add(struct tft_shapes *s, const struct tfh_rec *r, uint32_t event);
+/* Shape of the next record, which belongs to run number `run` of the chunk; fields outside the
+ * dictionary go to `loose` or `text`. */
+uint32_t tft_shapes_add(struct tft_shapes *s, const struct tfh_rec *r, uint32_t run);
 
 /* The chunk is complete: learn from its counts for the next ones. */
 void tft_shapes_learn(struct tft_shapes *s);
 
 /* How often a column's values repeat tells whether its field may go back: called with all its
  * values. */
-void tft_shapes_judge_column(struct tft_shapes *s, uint32_t column, const uint64_t *values,
+void tft_shapes_judge_column(struct tft_shapes *s, uint32_t column, const struct tft_loose *values,
 			     uint32_t n);
 
 #endif
