@@ -81,6 +81,8 @@ CUresult sim_enter(struct sim_call *c, const char *name, enum sim_need need, boo
 		struct sim_ctx *ctx = sim_ctx_current();
 		if (!ctx)
 			return CUDA_ERROR_INVALID_CONTEXT;
+		if (ctx->magic != SIM_MAGIC_CTX)
+			return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 		return ctx->sticky;
 	}
 	return CUDA_SUCCESS;

@@ -38,10 +38,9 @@ static void parameters(struct sim_func *f, const unsigned char *p, size_t n)
 	}
 }
 
-static const Elf64_Shdr *section(const unsigned char *im, const Elf64_Shdr *sh, const char *names,
-				 unsigned n, const char *prefix, const char *name)
+static const Elf64_Shdr *section(const Elf64_Shdr *sh, const char *names, unsigned n,
+				 const char *prefix, const char *name)
 {
-	(void)im;
 	size_t k = strlen(prefix);
 	for (unsigned i = 0; i < n; i++) {
 		const char *s = names + sh[i].sh_name;
@@ -74,10 +73,10 @@ void sim_elf_scan(struct sim_module *m, const void *image)
 			if (type == STT_OBJECT) {
 				sim_var_add(m, s, strlen(s), sym[k].st_size);
 			} else if (type == STT_FUNC &&
-				   section(im, sh, names, eh->e_shnum, ".text.", s)) {
+				   section(sh, names, eh->e_shnum, ".text.", s)) {
 				struct sim_func *f = sim_func_add(m, s, strlen(s));
 				const Elf64_Shdr *info =
-					section(im, sh, names, eh->e_shnum, ".nv.info.", s);
+					section(sh, names, eh->e_shnum, ".nv.info.", s);
 				if (info)
 					parameters(f, im + info->sh_offset, info->sh_size);
 				m->opaque = false;

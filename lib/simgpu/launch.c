@@ -153,9 +153,6 @@ static CUresult get_attribute(struct sim_call *c, int *v, int what, CUfunction f
 	case MAX_THREADS:
 		*v = (int)f->max_threads;
 		break;
-	case SHARED_BYTES:
-		*v = (int)f->static_shared;
-		break;
 	case REGISTERS:
 		*v = 32;
 		break;

@@ -207,7 +207,6 @@ struct sim_call {
 	const char *name;
 	uint64_t no, t0;
 	bool per_thread; /* the _ptsz/_ptds variant */
-	bool quiet;	 /* not counted or logged */
 	/* what the truth log says beside name, times and result */
 	uint64_t bytes, stream;
 	const char *dir, *host, *kernel;
@@ -334,7 +333,7 @@ struct sim_func {
 	struct sim_param *params;
 	int nparams; /* -1: unknown */
 	unsigned psize;
-	unsigned max_threads, static_shared;
+	unsigned max_threads;
 	int max_dynamic;
 	unsigned block[3], legacy_shared; /* of cuFuncSetBlockShape */
 	const char *text, *text_end;	  /* PTX of the body, or NULL */
