@@ -231,7 +231,8 @@ static int count_steps(struct tfh_job *job, struct tfh_result *r)
 		total += s->dur_s;
 	}
 	r->steps.count = n;
-	r->steps.total = r->n_step;
+	for (uint64_t i = 0; i < r->n_step; i++)
+		r->steps.total += r->step[i].segment != TFH_SEGMENT_EVAL;
 	r->steps.total_s = total;
 	r->steps.median_s = tfh_quantile(dur, n, 0.5);
 	r->steps.p95_s = tfh_quantile(dur, n, 0.95);
@@ -275,8 +276,11 @@ static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct
 int tfh_classify(struct tfh_job *job, struct tfh_result *r)
 {
 	struct totals t;
-	int rc = expand(job, r);
+	int rc;
 
+	tfh_idle_compute(job);
+	tfh_smooth_classes(job);
+	rc = expand(job, r);
 	if (!rc)
 		rc = count_steps(job, r);
 	if (rc)

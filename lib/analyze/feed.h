@@ -19,6 +19,8 @@ struct tfh_feed {
 	/* As tfh_run_name. */
 	const char *(*name)(void *arg, uint32_t process, enum tft_name kind, uint32_t id,
 			    uint64_t *handle, uint64_t *extra);
+	/* Machine samples of a process, as tfh_run_samples; NULL: there are none. */
+	uint32_t (*samples)(void *arg, uint32_t process, const struct tfh_sample **out);
 	const struct tfh_process *processes;
 	uint32_t n_processes;
 	const struct tfh_thread_info *threads;

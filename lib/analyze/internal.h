@@ -213,6 +213,7 @@ struct tfh_job {
 	uint64_t judged_steps; /* of those that count: what the sums above are over */
 	bool cpu_only;	      /* no launch in the whole run: executing graphs is the compute */
 	uint64_t mixed_waits; /* waits for queued copies and kernels together */
+	double compute_ran; /* share of the executing time for which the process had a processor; NAN unknown */
 	int64_t cpu_running, cpu_wall; /* of the driving thread, where its CPU clock was read */
 	/* classify */
 	enum tfh_cause input_cause;
@@ -279,6 +280,10 @@ int tfh_ledger_end(struct tfh_ledger *l);
 enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total, double error);
 enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls);
 int tfh_classify(struct tfh_job *job, struct tfh_result *r);
+
+/* steps.c: corrections that need more than one step */
+void tfh_idle_compute(struct tfh_job *job);
+void tfh_smooth_classes(struct tfh_job *job);
 
 /* whatif.c, text.c */
 void tfh_whatif(struct tfh_result *r);

@@ -40,6 +40,13 @@ static const char *name_of(void *arg, uint32_t process, enum tft_name kind, uint
 	return tfh_run_name(s->run, process, kind, id, handle, extra);
 }
 
+static uint32_t samples_of(void *arg, uint32_t process, const struct tfh_sample **out)
+{
+	struct source *s = arg;
+
+	return tfh_run_samples(s->run, process, out);
+}
+
 static void count_world(struct tfh_result *r, const struct tfh_process *p, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -79,7 +86,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 {
 	struct source s = {.run = run};
 	struct tfh_feed feed = {.arg = &s, .rewind = rewind_run, .next = next_event, .error = pass_error,
-				.name = name_of, .wall_ns = tfh_run_wall_ns(run)};
+				.name = name_of, .samples = samples_of, .wall_ns = tfh_run_wall_ns(run)};
 	int rc;
 
 	feed.n_processes = tfh_run_processes(run, &feed.processes);

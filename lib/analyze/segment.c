@@ -40,12 +40,12 @@ static void close_window(struct build *b, int64_t t, bool cut)
 		b->rc = -ENOMEM;
 }
 
-static void open_window(struct build *b, int64_t t)
+static void open_window(struct build *b, int64_t t, enum tfh_segment segment)
 {
 	memset(&b->w, 0, sizeof(b->w));
 	b->w.t0 = t;
 	b->w.steps = 1;
-	b->w.segment = TFH_SEGMENT_TRAIN;
+	b->w.segment = (uint8_t)segment;
 	b->must = 0;
 	b->open = true;
 }
@@ -88,6 +88,23 @@ static void take_group(struct build *b, size_t *i)
 	*i = j;
 }
 
+/* A batch of another loop: an evaluation between training steps. `idle` is when the loop before was last seen. */
+static void eval_tick(struct build *b, const struct tfh_tick *t, int64_t *eval, int64_t *idle)
+{
+	bool first = !*eval;
+
+	close_window(b, first ? begin_of(t) : t->t1, first || t->end);
+	if (first) {
+		*eval = begin_of(t);
+		b->job->segment_n[TFH_SEGMENT_EVAL]++;
+	}
+	*idle = t->t1;
+	if (t->end)
+		return;
+	open_window(b, t->t1, TFH_SEGMENT_EVAL);
+	b->must = t->x1;
+}
+
 static void from_iterator(struct build *b)
 {
 	struct tfh_job *job = b->job;
@@ -97,17 +114,13 @@ static void from_iterator(struct build *b)
 	for (size_t i = 0; i < job->tick.n; i++) {
 		const struct tfh_tick *t = &job->tick.v[i];
 		if (evaluates(job, t)) {
-			close_window(b, begin_of(t), true);
-			if (!eval) {
-				eval = begin_of(t);
-				job->segment_n[TFH_SEGMENT_EVAL]++;
-			}
-			idle = t->t1;
+			eval_tick(b, t, &eval, &idle);
 			continue;
 		}
 		if (!mine(job, t))
 			continue;
 		if (eval) {
+			close_window(b, begin_of(t), true);
 			job->segment_ns[TFH_SEGMENT_EVAL] += begin_of(t) - eval;
 			eval = 0;
 		}
@@ -123,7 +136,7 @@ static void from_iterator(struct build *b)
 		}
 		close_window(b, t->t1, false);
 		series = t->series;
-		open_window(b, t->t1);
+		open_window(b, t->t1, TFH_SEGMENT_TRAIN);
 		b->must = t->x1;
 		if (job->grouped)
 			take_group(b, &i);
@@ -140,7 +153,7 @@ static void from_marks(struct build *b)
 	for (size_t i = 0; i < job->mark.n; i++) {
 		const struct tfh_tick *m = &job->mark.v[i];
 		close_window(b, m->t0, false);
-		open_window(b, m->t0);
+		open_window(b, m->t0, TFH_SEGMENT_TRAIN);
 		b->must = m->t1;
 	}
 	if (job->mark.n) {
@@ -200,7 +213,7 @@ static int64_t median_step(const struct tfh_job *job, bool with_cut)
 	size_t n = 0;
 
 	for (size_t i = 0; v && i < job->window.n; i++)
-		if (with_cut || !job->window.v[i].cut)
+		if (job->window.v[i].segment == TFH_SEGMENT_TRAIN && (with_cut || !job->window.v[i].cut))
 			v[n++] = step_ns(&job->window.v[i]);
 	if (v && n) {
 		qsort(v, n, sizeof(*v), by_number);
@@ -218,7 +231,7 @@ static void trim(struct tfh_job *job)
 		struct tfh_window *w = &job->window.v[i];
 		int64_t usual = job->median * w->steps;
 		int64_t must = w->group ? w->x1 : w->last;
-		if (!w->cut || w->t1 - w->t0 <= usual + usual / 2)
+		if (!w->cut || w->segment != TFH_SEGMENT_TRAIN || w->t1 - w->t0 <= usual + usual / 2)
 			continue;
 		int64_t t1 = w->t0 + usual;
 		w->t1 = must > t1 && must < w->t1 ? must : t1;
@@ -226,22 +239,30 @@ static void trim(struct tfh_job *job)
 }
 
 /* Steady is from the first step on that is within half of the median, but no more than a tenth of the run is given up
- * for it. The first step is never steady. */
+ * for it; the first step never is. Nor is a step that no next batch closed: it lacks the wait for that. */
 static void warm_up(struct tfh_job *job)
 {
-	size_t n = job->window.n, most = n / 10 > 1 ? n / 10 : 1;
+	size_t n = 0, seen = 0;
+	bool steady = false;
 
-	for (size_t i = 0; i < n && n > 2; i++) {
+	for (size_t i = 0; i < job->window.n; i++)
+		n += job->window.v[i].segment == TFH_SEGMENT_TRAIN;
+	size_t most = n / 10 > 1 ? n / 10 : 1;
+	for (size_t i = 0; i < job->window.n && n > 2; i++) {
 		struct tfh_window *w = &job->window.v[i];
-		if (i && (i >= most || step_ns(w) <= job->median + job->median / 2))
-			break;
-		w->segment = TFH_SEGMENT_WARMUP;
+		if (w->segment != TFH_SEGMENT_TRAIN)
+			continue;
+		steady |= seen && (seen >= most || step_ns(w) <= job->median + job->median / 2);
+		seen++;
+		if (!steady || w->cut)
+			w->segment = TFH_SEGMENT_WARMUP;
 	}
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < job->window.n; i++) {
 		const struct tfh_window *w = &job->window.v[i];
-		note_segment(job, w->segment, w->t1 - w->t0, w->steps);
+		if (w->segment != TFH_SEGMENT_EVAL)
+			note_segment(job, w->segment, w->t1 - w->t0, w->steps);
 	}
-	if (n)
+	if (job->window.n)
 		note_segment(job, TFH_SEGMENT_STARTUP, job->window.v[0].t0 - job->first, 1);
 }
 

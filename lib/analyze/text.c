@@ -143,6 +143,16 @@ static void explain_host(struct tfh_job *job, struct tfh_result *r)
 		advise(r, "callbacks hold the training loop up", v->text, "run them every n-th step, or in a thread",
 		       ceiling(r, TFH_REMOVE_HOST));
 		break;
+	case TFH_CAUSE_HOST_UNKNOWN:
+		if (job->compute_ran < 0.3) {
+			v->text = tfh_text(job, "the step's graph waits instead of computing: while it executes, the process "
+						"has a processor for %.0f %% of the time", 100 * job->compute_ran);
+			advise(r, "something in the graph waits", v->text,
+			       "look for Python functions (numpy_function, py_function) and file accesses in the step",
+			       ceiling(r, TFH_REMOVE_HOST));
+			break;
+		}
+		/* fall through */
 	default:
 		v->text = tfh_text(job, "the program's own code holds every step up for %s while nothing else runs",
 				   ms(job, s));

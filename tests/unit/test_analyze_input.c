@@ -284,7 +284,10 @@ static void test_epochs_and_eval(void **state)
 	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
 	assert_int_equal(r->steps.total, 80);
 	gen_part(r, TFH_PART_INPUT, 6);
-	uint32_t evals = 0;
+	uint32_t evals = 0, eval_steps = 0;
+	for (uint64_t i = 0; i < r->n_step; i++)
+		eval_steps += r->step[i].segment == TFH_SEGMENT_EVAL;
+	assert_int_equal(eval_steps, 20);
 	for (uint32_t i = 0; i < r->n_segments; i++)
 		if (r->segments[i].kind == TFH_SEGMENT_EVAL)
 			evals = r->segments[i].count;
@@ -360,7 +363,7 @@ static void test_holes(void **state)
 	}
 }
 
-/* Six steps are judged on five, and never with high confidence. */
+/* Six steps are judged on those that are whole and not the first, and never with high confidence. */
 static void test_few_steps(void **state)
 {
 	(void)state;
@@ -368,7 +371,7 @@ static void test_few_steps(void **state)
 
 	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
 	assert_int_equal(r->steps.total, 6);
-	assert_int_equal(r->steps.count, 5);
+	assert_int_equal(r->steps.count, 4);
 	assert_int_equal(r->verdict.confidence, TFH_CONFIDENCE_MEDIUM);
 	tfh_result_free(r);
 }

@@ -1,0 +1,142 @@
+/*
+ * What one step alone does not tell: whether "executing" was computing at all, and what class a step is in when single
+ * ones are disturbed.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/internal.h"
+
+#define NEIGHBOURS 3
+/* Share of the executing time below which it cannot have been computing. Other threads' work and the rest of the second
+ * only add to the processor time, so little of it is proof. */
+#define WAITING_SHARE 0.3
+/* Above this share of the time without a processor though ready to run, the machine is busy with something else, and
+ * little processor time is no proof. */
+#define CROWDED_SHARE 0.03
+
+static double overlap(const struct tfh_window *w, int64_t t0, int64_t t1)
+{
+	int64_t a = w->t0 > t0 ? w->t0 : t0, b = w->t1 < t1 ? w->t1 : t1;
+
+	return b > a ? (double)(b - a) / (double)(w->t1 - w->t0) : 0;
+}
+
+/* Executing time of all windows within [t0, t1), seconds. */
+static double executed(const struct tfh_job *job, int64_t t0, int64_t t1)
+{
+	double s = 0;
+
+	for (size_t i = 0; i < job->step.n && job->window.v[i].t0 < t1; i++)
+		if (job->window.v[i].t1 > t0)
+			s += overlap(&job->window.v[i], t0, t1) * (double)job->step.v[i].breakdown[TFH_PART_COMPUTE];
+	return s;
+}
+
+/*
+ * On a CPU computing takes processor time. When the process had hardly any while a graph "executed", the graph waited:
+ * for a Python function in it, or for files. That is the host's doing, whatever it is. The samples come once a second,
+ * so this speaks of the whole run.
+ */
+void tfh_idle_compute(struct tfh_job *job)
+{
+	const struct tfh_sample *s = NULL;
+	uint32_t n = job->feed->samples ? job->feed->samples(job->feed->arg, job->process, &s) : 0;
+	double cpu = 0, exec = 0, delay = 0, all = 0;
+
+	job->compute_ran = NAN;
+	for (uint32_t i = 1; i < n && job->cpu_only; i++) {
+		double e = executed(job, s[i - 1].t, s[i].t);
+		if (e * 2e9 < (double)(s[i].t - s[i - 1].t))
+			continue;
+		exec += e;
+		cpu += s[i].cpu_s;
+		delay += s[i].run_delay_s;
+		all += (double)(s[i].t - s[i - 1].t) / 1e9;
+	}
+	if (exec <= 0 || delay > CROWDED_SHARE * all)
+		return;
+	job->compute_ran = cpu / exec < 1 ? cpu / exec : 1;
+	if (job->compute_ran >= WAITING_SHARE)
+		return;
+	double idle = 1 - job->compute_ran;
+	for (size_t i = 0; i < job->step.n; i++) {
+		struct tfh_step *step = &job->step.v[i];
+		float moved = (float)idle * step->breakdown[TFH_PART_COMPUTE];
+		double part[TFH_PART_COUNT];
+		step->breakdown[TFH_PART_COMPUTE] -= moved;
+		step->breakdown[TFH_PART_HOST] += moved;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			part[p] = (double)step->breakdown[p];
+		if (step->cls == TFH_CLASS_UNCLASSIFIED)
+			continue;
+		enum tfh_class cls = tfh_class_of(part, step->dur_s, 0);
+		if (cls != (enum tfh_class)step->cls)
+			step->cause = cls == TFH_CLASS_HOST_BOUND ? TFH_CAUSE_HOST_UNKNOWN : TFH_CAUSE_NONE;
+		step->cls = (int8_t)cls;
+	}
+	int64_t ns = (int64_t)(idle * (double)job->compute_ns);
+	job->compute_ns -= ns;
+	job->cause_ns[TFH_CAUSE_HOST_UNKNOWN] += ns;
+}
+
+static bool usable(const struct tfh_job *job, size_t i)
+{
+	return tfh_window_counts(&job->window.v[i]) && job->step.v[i].segment == TFH_SEGMENT_TRAIN;
+}
+
+static bool usual(const struct tfh_job *job, size_t i)
+{
+	return job->step.v[i].dur_s * 1e9 <= 2.0 * (double)job->median * job->window.v[i].steps;
+}
+
+/* Cause that most of the neighbours in this class have. */
+static int8_t common_cause(const struct tfh_job *job, size_t from, size_t to, enum tfh_class cls)
+{
+	uint32_t votes[TFH_CAUSE_COUNT] = {0};
+	int8_t best = TFH_CAUSE_NONE;
+
+	for (size_t i = from; i < to; i++) {
+		int8_t c = job->step.v[i].cause;
+		if (job->step.v[i].cls != (int8_t)cls || c < 0)
+			continue;
+		if (++votes[c] > (best < 0 ? 0 : votes[best]))
+			best = c;
+	}
+	return best;
+}
+
+/*
+ * A step of usual length is judged together with its neighbours of usual length: a thread that lost its processor for a
+ * moment, or a buffer that empties and fills in turn, does not make a step of another kind. A step that is more than
+ * twice as long as usual is judged by itself.
+ */
+void tfh_smooth_classes(struct tfh_job *job)
+{
+	int8_t *cls = tfh_arena_alloc(&job->arena, job->step.n + 1);
+	size_t n = job->step.n;
+
+	for (size_t i = 0; i < n && cls; i++) {
+		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0, to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
+		double part[TFH_PART_COUNT] = {0}, total = 0;
+		cls[i] = job->step.v[i].cls;
+		if (!usable(job, i) || !usual(job, i))
+			continue;
+		for (size_t j = from; j < to; j++) {
+			if (!usable(job, j) || !usual(job, j))
+				continue;
+			for (int p = 0; p < TFH_PART_COUNT; p++)
+				part[p] += (double)job->step.v[j].breakdown[p];
+			total += job->step.v[j].dur_s;
+		}
+		cls[i] = (int8_t)tfh_class_of(part, total, 0);
+	}
+	for (size_t i = 0; i < n && cls; i++) {
+		struct tfh_step *s = &job->step.v[i];
+		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0, to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
+		if (cls[i] != s->cls)
+			s->cause = common_cause(job, from, to, cls[i]);
+	}
+	for (size_t i = 0; i < n && cls; i++)
+		job->step.v[i].cls = cls[i];
+}
