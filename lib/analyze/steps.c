@@ -47,7 +47,7 @@ void tfh_idle_compute(struct tfh_job *job)
 	job->compute_ran = NAN;
 	for (uint32_t i = 1; i < n && job->cpu_only; i++) {
 		double e = executed(job, s[i - 1].t, s[i].t);
-		if (e * 2e9 < (double)(s[i].t - s[i - 1].t))
+		if (e * 1e9 < 0.7 * (double)(s[i].t - s[i - 1].t))
 			continue;
 		exec += e;
 		cpu += s[i].cpu_s;
