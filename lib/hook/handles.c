@@ -153,24 +153,26 @@ void tfh_functions_gone(void *owner)
 			__atomic_store_n(&t[i].owner, 0, __ATOMIC_RELAXED);
 }
 
-uint32_t tfh_function_id(struct tfh_self *self, CUfunction function)
+const char *tfh_function_name(void *function, uint64_t *owner)
 {
 	struct function *t = __atomic_load_n(&functions, __ATOMIC_ACQUIRE);
 	struct function *f = t && function ? slot_of(t, U64(function), false) : NULL;
-	const char *name = NULL;
-	uint64_t owner = 0;
 
-	if (f && __atomic_load_n(&f->owner, __ATOMIC_ACQUIRE)) {
-		name = __atomic_load_n(&f->name, __ATOMIC_ACQUIRE);
-		owner = f->owner;
-	} else if (function) {
-		tfh_ask_FUNC_NAME ask = TFH_ASK(FUNC_NAME);
-		tfh_ask_KERNEL_NAME ask_kernel = TFH_ASK(KERNEL_NAME);
-		if (!ask || ask(&name, function))
-			name = NULL;
-		if (!name && ask_kernel && ask_kernel(&name, function))
-			name = NULL;
-	}
+	*owner = f ? __atomic_load_n(&f->owner, __ATOMIC_ACQUIRE) : 0;
+	return *owner ? __atomic_load_n(&f->name, __ATOMIC_ACQUIRE) : NULL;
+}
+
+uint32_t tfh_function_id(struct tfh_self *self, CUfunction function)
+{
+	uint64_t owner;
+	const char *name = tfh_function_name(function, &owner);
+	tfh_ask_FUNC_NAME ask = name || !function ? NULL : TFH_ASK(FUNC_NAME);
+	tfh_ask_KERNEL_NAME ask_kernel = ask ? TFH_ASK(KERNEL_NAME) : NULL;
+
+	if (ask && ask(&name, function))
+		name = NULL;
+	if (!name && ask_kernel && ask_kernel(&name, function))
+		name = NULL;
 	return tfh_handle_new(self, TFT_NAME_FUNCTION, U64(function), owner, name,
 			      name ? strnlen(name, 8191) : 0);
 }

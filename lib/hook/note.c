@@ -208,6 +208,18 @@ void tfh_note_function(const struct tfh_call *call, void **out, void *owner, con
 	tfh_words(call, NULL, U64(function), U64(owner), 0);
 }
 
+/* A kernel's function in the current context has the kernel's name. */
+void tfh_note_kernel_function(const struct tfh_call *call, CUfunction *out, CUkernel kernel)
+{
+	CUfunction function = call->result == TFH_CUDA_SUCCESS && out ? *out : NULL;
+	uint64_t owner = 0;
+	const char *name = function ? tfh_function_name(kernel, &owner) : NULL;
+
+	if (name)
+		tfh_function_found(call->self, function, (void *)(uintptr_t)owner, name);
+	tfh_words(call, NULL, U64(function), U64(kernel), 0);
+}
+
 void tfh_note_stream_made(const struct tfh_call *call, CUstream *out, unsigned flags, int priority)
 {
 	CUstream stream = call->result == TFH_CUDA_SUCCESS && out ? *out : NULL;

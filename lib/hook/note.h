@@ -34,6 +34,9 @@ uint32_t tfh_function_id(struct tfh_self *self, CUfunction function);
 uint32_t tfh_context_of(struct tfh_self *self, CUcontext context);
 /* A lookup by name succeeded: the name is kept for every thread. */
 void tfh_function_found(struct tfh_self *self, void *function, void *owner, const char *name);
+/* The name that a function or kernel was looked up by, NULL if it was not; *owner is its module or
+ * library. */
+const char *tfh_function_name(void *function, uint64_t *owner);
 /* Module or library `owner` is gone, and its functions with it. */
 void tfh_functions_gone(void *owner);
 /* A stream was made by the calling thread in its current context. */
@@ -75,7 +78,9 @@ static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const str
 		self->ctx = tfh_context_id(self);
 	if ((uintptr_t)stream > (uintptr_t)TFH_STREAM_PER_THREAD) {
 		id = tfh_handle_known(self, TFT_NAME_STREAM, (uint64_t)(uintptr_t)stream);
-		if (tfh_unlikely(!id))
+		/* A call may have failed because the handle is none: the driver is not asked about
+		 * it. */
+		if (tfh_unlikely(!id) && call->result == TFH_CUDA_SUCCESS)
 			id = tfh_stream_id(self, stream);
 	} else if (stream == TFH_STREAM_PER_THREAD || (!stream && call->props & TFH_FN_PTDS)) {
 		flags = TFT_F_PTDS;
@@ -116,7 +121,7 @@ tfh_launch(const struct tfh_call *call, CUfunction function, const uint32_t grid
 	uint32_t id =
 		tfh_handle_known(call->self, TFT_NAME_FUNCTION, (uint64_t)(uintptr_t)function);
 
-	if (tfh_unlikely(!id))
+	if (tfh_unlikely(!id) && call->result == TFH_CUDA_SUCCESS)
 		id = tfh_function_id(call->self, function);
 	tfh_words(call, stream, w0 | id, tft_launch_w1(grid[0], grid[1], grid[2]),
 		  tft_launch_w2(block[0], block[1], block[2], shared));
@@ -169,6 +174,7 @@ void tfh_note_3d_batch(const struct tfh_call *call, size_t count, const CUDA_MEM
 		       CUstream stream);
 void tfh_note_initialised(const struct tfh_call *call, unsigned flags);
 void tfh_note_function(const struct tfh_call *call, void **out, void *owner, const char *name);
+void tfh_note_kernel_function(const struct tfh_call *call, CUfunction *out, CUkernel kernel);
 void tfh_note_stream_made(const struct tfh_call *call, CUstream *out, unsigned flags, int priority);
 void tfh_note_capture(const struct tfh_call *call, CUstream stream, int mode);
 void tfh_note_capture_end(const struct tfh_call *call, CUstream stream, CUgraph *out);
@@ -220,6 +226,7 @@ void tfh_note_graph_updated(const struct tfh_call *call, CUgraphExec exec, CUgra
 #define MODULE_GONE(owner) (HANDLE(owner, 0, 0), FUNCTIONS_GONE(owner))
 #define FUNCTIONS_GONE(owner)                                                                      \
 	(call.result == TFH_CUDA_SUCCESS ? (tfh_functions_gone(owner), FORGET()) : (void)0)
+#define KERNEL_FUNCTION(out, kernel) tfh_note_kernel_function(&call, out, kernel)
 #define FORGET() (call.result == TFH_CUDA_SUCCESS ? tfh_handles_forget() : (void)0)
 #define CONTEXT_CHANGED() ((void)(call.self->ctx = 0))
 #define INITIALISED(flags) tfh_note_initialised(&call, flags)
