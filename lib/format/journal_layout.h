@@ -67,7 +67,10 @@ struct tft_journal {
 	uint64_t reserved0[4];
 	/* line 2: written by others than the owner */
 	uint64_t control; /* TFT_CTL_*; atomic read-modify-write */
-	uint64_t reserved1[7];
+	uint64_t reserved1;
+	/* calls of threads that found no ring; like dropped, drop_* of a ring */
+	uint64_t beyond, beyond_first, beyond_last;
+	uint64_t beyond_seen, beyond_writing, beyond_mark;
 	/* line 3: the flusher's progress; each field one atomic store */
 	uint32_t state;	       /* enum tft_journal_state */
 	uint32_t slot_count;   /* release: slot table entries in use */

@@ -353,27 +353,45 @@ static uint64_t last_sign(const struct salvage *s)
 	return clock.ticks + (uint64_t)((__uint128_t)(beat - clock.monotonic_ns) * hz / 1000000000);
 }
 
+/* Losses that are written: killed between the write of a LOSS chunk and the note of it, the chunk itself tells. */
+static uint64_t losses_seen(const struct salvage *s, uint64_t seen, uint64_t writing, uint64_t mark)
+{
+	return writing > seen && mark <= s->last_loss ? writing : seen;
+}
+
+static int write_loss(struct salvage *s, struct tft_writer *w, struct tft_loss loss, uint64_t *dropped)
+{
+	*dropped += loss.count;
+	return s->done_before ? 0 : tft_write_loss(w, &loss, 1);
+}
+
 static int write_losses(struct salvage *s, struct tft_writer *w, uint64_t *dropped)
 {
+	const struct tft_journal *j = s->journal;
 	uint32_t rings = tft_view_rings(s->view);
+	uint64_t seen = losses_seen(s, j->beyond_seen, j->beyond_writing, j->beyond_mark);
 	int code = 0;
 
+	if (j->beyond > seen)
+		code = write_loss(s, w,
+				  (struct tft_loss){.cause = 2,
+						    .count = j->beyond - seen,
+						    .t_first = j->beyond_first,
+						    .t_last = j->beyond_last},
+				  dropped);
 	for (uint32_t i = 0; i < rings && code == 0; i++) {
 		const struct tft_ring *ring = tft_view_ring(s->view, i);
-		/* killed between the write of a LOSS chunk and the note that it was written */
-		uint64_t seen = ring && ring->drop_writing > ring->drop_seen && ring->drop_mark <= s->last_loss
-					? ring->drop_writing
-					: ring ? ring->drop_seen : 0;
-		if (!ring || ring->dropped <= seen)
+		if (!ring)
 			continue;
-		struct tft_loss loss = {.thread = ring->thread,
-					.cause = 1,
-					.count = ring->dropped - seen,
-					.t_first = ring->drop_first,
-					.t_last = ring->drop_last};
-		*dropped += loss.count;
-		if (!s->done_before)
-			code = tft_write_loss(w, &loss, 1);
+		seen = losses_seen(s, ring->drop_seen, ring->drop_writing, ring->drop_mark);
+		if (ring->dropped > seen)
+			code = write_loss(s, w,
+					  (struct tft_loss){.thread = ring->thread,
+							    .cause = 1,
+							    .count = ring->dropped - seen,
+							    .t_first = ring->drop_first,
+							    .t_last = ring->drop_last},
+					  dropped);
 	}
 	return code;
 }

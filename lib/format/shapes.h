@@ -10,6 +10,7 @@
 
 #define TFT_SHAPE_WORDS 6      /* a record's bytes 16..63 with the class in place of seq */
 #define TFT_SHAPE_TABLE 16384u /* half full at most; 32 KiB stay in the first-level cache */
+#define TFT_CONTEXTS 16384u
 #define TFT_CLASS_SLOTS 16384u
 #define TFT_DISTINCT_BITS 256u
 #define TFT_DISTINCT_POOL 256u
@@ -36,9 +37,10 @@ struct tft_class {
 struct tft_shapes {
 	/* dictionary of this chunk */
 	uint32_t n;
-	uint32_t last; /* shape of the event before */
+	uint32_t last;	  /* shape of the event before */
+	uint32_t context; /* place in `next`, made of the last two shapes */
 	uint64_t (*key)[TFT_SHAPE_WORDS];
-	uint16_t *next;	 /* shape that came after this one the last time */
+	uint16_t *next;	 /* shape that followed the same two shapes the last time */
 	uint16_t *table; /* open addressing: shape + 1, 0 = free */
 	/* classes of this chunk */
 	uint32_t n_classes, n_columns, n_touched;
