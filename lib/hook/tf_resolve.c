@@ -51,9 +51,9 @@ static void *search(const struct names *names, bool tensorflow, const char *symb
 		if (!handle)
 			continue;
 		void *found = dlsym(handle, symbol);
-		dlclose(handle);
 		if (found && found != self)
-			return found;
+			return found; /* the handle stays open: what we call must not be unloaded */
+		dlclose(handle);
 	}
 	return NULL;
 }

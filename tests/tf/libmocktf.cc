@@ -20,6 +20,9 @@
 #include <vector>
 
 #define SHOWN __attribute__((visibility("default")))
+/* TensorFlow calls these from another library. Weak: no compiler takes the call within this file
+ * for a local one. */
+#define ACROSS __attribute__((visibility("default"), weak))
 
 namespace tensorflow
 {
@@ -73,7 +76,7 @@ class SHOWN DatasetBaseIterator : public IteratorBase
 {
       public:
 	DatasetBaseIterator(const std::string &prefix, const DatasetBaseIterator *parent);
-	~DatasetBaseIterator() override;
+	ACROSS ~DatasetBaseIterator() override;
 	Status GetNext(IteratorContext *, std::vector<Tensor> *, bool *) final;
 	std::string BuildTraceMeName();
 	virtual Status GetNextInternal(IteratorContext *, std::vector<Tensor> *, bool *) = 0;
@@ -262,7 +265,7 @@ SHOWN const char *TF_OperationName(const char **operation)
 	return *operation;
 }
 
-SHOWN void TFE_Execute(TFE_Op *op, void **out, int *count, void *status)
+ACROSS void TFE_Execute(TFE_Op *op, void **out, int *count, void *status)
 {
 	(void)status;
 	out[0] = op;
@@ -271,10 +274,10 @@ SHOWN void TFE_Execute(TFE_Op *op, void **out, int *count, void *status)
 
 static long session_sum;
 
-SHOWN void TF_SessionRun(void *session, const void *options, const TF_Output *inputs,
-			 void *const *values, int ninputs, const TF_Output *outputs,
-			 void **output_values, int noutputs, const void *const *targets,
-			 int ntargets, void *metadata, void *status)
+ACROSS void TF_SessionRun(void *session, const void *options, const TF_Output *inputs,
+			  void *const *values, int ninputs, const TF_Output *outputs,
+			  void **output_values, int noutputs, const void *const *targets,
+			  int ntargets, void *metadata, void *status)
 {
 	session_sum = (long)session + (long)options * 2 + (long)inputs * 3 + (long)values * 4 +
 		      ninputs * 5 + (outputs ? 6 : 0) + (long)output_values * 7 + noutputs * 8 +
