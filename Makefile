@@ -157,7 +157,7 @@ $(B)/lib/libtft.so: $(OBJ_shared) $(call stamp,objects-shared) $(B)/lib/libtft.m
 
 $(B)/lib/libtft.map: Makefile
 	@mkdir -p $(@D)
-	@printf '{ global: tft_*; local: *; };\n' >$@
+	@printf '{ global: tft_file_*; local: *; };\n' >$@
 
 # nodelete: threads of the job may be inside a wrapper when somebody calls dlclose.
 LINK_HOOK = $(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-z,now -Wl,-z,nodelete \

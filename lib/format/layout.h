@@ -22,8 +22,8 @@ enum tft_kind {
 			| max ticks */
 	TFT_EXT = 3, /* continuation bytes of the record before it */
 	TFT_OPEN = 4,  /* call that has been running for 100 ms or longer; t_end = time of the look;
-			* written by the  flusher into its own series: stream = innermost stage, ctx =
-			* thread index of the  caller, words = argument | tid of the caller | 0 */
+			* written by the  flusher into its own series: stream = innermost stage, ctx
+			* =  thread index of the  caller, words = argument | tid of the caller | 0 */
 	TFT_MARK = 5,  /* user mark: step begin..end; words = step number | name id | 0 */
 	TFT_RANGE = 6, /* user range: words = name id | 0 | 0, depth = nesting */
 	TFT_CPUTIME = 7, /* thread CPU clock at t_end: words = ns | 0 | 0 */
@@ -199,9 +199,10 @@ struct tft_ring {
 	uint64_t cold_depth; /* open slots in use */
 	uint8_t pad1[24];
 	/* line 2: flusher */
-	uint64_t tail; /* number of the oldest record not yet moved to staging */
+	uint64_t tail;	       /* number of the oldest record not yet moved to staging */
 	uint64_t drop_seen;    /* losses written */
-	uint64_t drop_writing; /* ... with the LOSS chunk that begins at drop_mark; drop_seen follows when it is there */
+	uint64_t drop_writing; /* ... with the LOSS chunk that begins at drop_mark; drop_seen
+				  follows when it is there */
 	uint64_t drop_mark;    /* tft_loss_mark() */
 	uint8_t pad2[32];
 	char name[64]; /* thread name, NUL-terminated */

@@ -26,7 +26,7 @@ struct salvage {
 	const struct tft_journal *journal;
 	const char *out_dir, *run_dir, *prefix; /* of the journal: copies that end */
 	unsigned flags;
-	bool done_before; /* an earlier salvage wrote open calls and losses */
+	bool done_before;   /* an earlier salvage wrote open calls and losses */
 	uint64_t last_loss; /* mark of the newest LOSS chunk in the segments */
 	uint32_t next_segment;
 	uint64_t end_ticks; /* when the process was last known to live */
@@ -274,7 +274,8 @@ static int know_segment(struct salvage *s, const char *path, uint32_t number)
 		size_t len;
 		if (type == TFT_EVNT || type == TFT_DGST)
 			code = know_chunk(s, r, i);
-		else if (type == TFT_LOSS && tft_loss_mark(number, tft_chunk(r, i)->offset) > s->last_loss)
+		else if (type == TFT_LOSS &&
+			 tft_loss_mark(number, tft_chunk(r, i)->offset) > s->last_loss)
 			s->last_loss = tft_loss_mark(number, tft_chunk(r, i)->offset);
 		else if (type == TFT_NOTE && tft_chunk_payload(r, i, &data, &len, NULL) == 0 &&
 			 len >= strlen(NOTE_BEGIN) &&
@@ -353,13 +354,15 @@ static uint64_t last_sign(const struct salvage *s)
 	return clock.ticks + (uint64_t)((__uint128_t)(beat - clock.monotonic_ns) * hz / 1000000000);
 }
 
-/* Losses that are written: killed between the write of a LOSS chunk and the note of it, the chunk itself tells. */
+/* Losses that are written: killed between the write of a LOSS chunk and the note of it, the chunk
+ * itself tells. */
 static uint64_t losses_seen(const struct salvage *s, uint64_t seen, uint64_t writing, uint64_t mark)
 {
 	return writing > seen && mark <= s->last_loss ? writing : seen;
 }
 
-static int write_loss(struct salvage *s, struct tft_writer *w, struct tft_loss loss, uint64_t *dropped)
+static int write_loss(struct salvage *s, struct tft_writer *w, struct tft_loss loss,
+		      uint64_t *dropped)
 {
 	*dropped += loss.count;
 	return s->done_before ? 0 : tft_write_loss(w, &loss, 1);
