@@ -131,6 +131,10 @@ bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *prog
 		sigemptyset(&none);
 		for (int sig = 1; sig < 32; sig++)
 			signal(sig, SIG_DFL);
+		/* Whoever ends a job often signals its whole group, more than once; Ctrl-C gives up
+		 * the verdict. */
+		signal(SIGTERM, SIG_IGN);
+		signal(SIGHUP, SIG_IGN);
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		int code = aftermath(place, program, quiet, color);
 		fflush(NULL);

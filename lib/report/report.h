@@ -20,7 +20,8 @@ struct tfh_style {
 /* The report for people; the first screen fits 80 columns. */
 void tfh_report_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style);
 
-/* Two to five lines, each with `prefix` before it: verdict, evidence, gain. */
+/* Two to five lines, each with `prefix` before it: verdict, evidence, gain; before them how the job
+ * ended and what was in flight, if it did not end well. */
 void tfh_report_verdict(FILE *out, const struct tfh_result *r, const struct tfh_style *style,
 			const char *prefix);
 

@@ -161,57 +161,58 @@ static void print_title(const struct tfh_page *page)
 
 /* ---- how it ended, when not by itself ---- */
 
-static void print_in_flight(const struct tfh_page *page)
+/* "in flight: cuCtxSynchronize stream 7 on thread 4711 python3, for 12.3 s" */
+static void in_flight_line(const struct tfh_run *run, const struct tfh_in_flight *open, char *out,
+			   size_t size)
 {
-	const struct tfh_thread_info *threads;
-	const struct tfh_in_flight *open;
-	uint32_t n_threads = tfh_run_threads(page->r->run, &threads);
-	uint32_t n = tfh_run_in_flight(page->r->run, &open);
+	const struct tfh_thread_info *threads, *thread = NULL;
+	char fn[128], since[TFH_TEXT], who[96] = "";
 
-	for (uint32_t i = 0; i < n && i < 4; i++) {
-		char line[512], fn[128], since[TFH_TEXT], who[96] = "";
-		if (open[i].thread < n_threads)
-			snprintf(who, sizeof(who), " on thread %u (%s)",
-				 threads[open[i].thread].tid, threads[open[i].thread].name);
-		snprintf(line, sizeof(line), "in flight: %s%s%s%s, for %s",
-			 tfh_fmt_cut(fn, sizeof(fn), open[i].fn, 60),
-			 open[i].detail && *open[i].detail ? " " : "",
-			 open[i].detail ? open[i].detail : "", who,
-			 tfh_fmt_time(since, open[i].open_s));
-		tfh_wrap(page, "  ", "    ", line);
-	}
-	if (n > 4)
-		fprintf(page->out, "  ... %u more calls in flight\n", n - 4);
+	if (open->thread < tfh_run_threads(run, &threads))
+		thread = &threads[open->thread];
+	if (thread)
+		snprintf(who, sizeof(who), " on thread %u%s%s", thread->tid,
+			 *thread->name ? " " : "", thread->name);
+	bool detail = open->detail && *open->detail;
+	snprintf(out, size, "in flight: %s%s%s%s, for %s",
+		 tfh_fmt_cut(fn, sizeof(fn), open->fn, 60), detail ? " " : "",
+		 detail ? open->detail : "", who, tfh_fmt_time(since, open->open_s));
+}
+
+/* How the job ended, "" when there is nothing to say about it. */
+static void end_line(const struct tfh_result *r, char *out, size_t size)
+{
+	const char *name = r->end == TFH_END_SIGNAL ? sigdescr_np(r->end_code) : NULL;
+
+	out[0] = '\0';
+	if (r->end == TFH_END_SIGNAL)
+		snprintf(out, size, "ENDED BY SIGNAL %d (%s)", r->end_code,
+			 name ? name : "unknown");
+	else if (r->end == TFH_END_KILLED)
+		snprintf(out, size, "ENDED WITHOUT A FAREWELL (killed, or the machine went down)");
+	else if (r->end == TFH_END_RUNNING)
+		snprintf(out, size, "STILL RUNNING: this is what is written so far");
+	else if (r->end == TFH_END_EXIT && r->end_code)
+		snprintf(out, size, "THE JOB FAILED: exit code %d", r->end_code);
 }
 
 static void print_end(const struct tfh_page *page)
 {
-	const struct tfh_result *r = page->r;
-	char line[128];
+	const struct tfh_in_flight *open;
+	uint32_t n = tfh_run_in_flight(page->r->run, &open);
+	char line[512];
 
-	switch (r->end) {
-	case TFH_END_SIGNAL:
-		snprintf(line, sizeof(line), "ENDED BY SIGNAL %d (%s)", r->end_code,
-			 sigdescr_np(r->end_code) ? sigdescr_np(r->end_code) : "unknown");
-		break;
-	case TFH_END_KILLED:
-		snprintf(line, sizeof(line),
-			 "ENDED WITHOUT A FAREWELL (killed, or the machine went down)");
-		break;
-	case TFH_END_RUNNING:
-		snprintf(line, sizeof(line), "STILL RUNNING: this is what is written so far");
-		break;
-	case TFH_END_EXIT:
-		if (!r->end_code)
-			return;
-		snprintf(line, sizeof(line), "THE JOB FAILED: exit code %d", r->end_code);
-		break;
-	default:
+	end_line(page->r, line, sizeof(line));
+	if (!*line)
 		return;
-	}
 	fprintf(page->out, "\n%s%s%s\n", tfh_tint(page, TFH_YELLOW), line,
 		tfh_tint(page, TFH_PLAIN));
-	print_in_flight(page);
+	for (uint32_t i = 0; i < n && i < 4; i++) {
+		in_flight_line(page->r->run, &open[i], line, sizeof(line));
+		tfh_wrap(page, "  ", "    ", line);
+	}
+	if (n > 4)
+		fprintf(page->out, "  ... %u more calls in flight\n", n - 4);
 }
 
 /* ---- the verdict ---- */
@@ -256,7 +257,7 @@ static void also_line(const struct tfh_verdict *v, char *out, size_t size)
 		n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : "also ",
 				      tfh_class_name(v->also[i]));
 	if (n && n < size)
-		snprintf(out + n, size - n, ": a second cause of at least half that size");
+		snprintf(out + n, size - n, ", at least half as much");
 }
 
 /* The gain of removing what the verdict names. */
@@ -342,17 +343,26 @@ void tfh_report_verdict(FILE *out, const struct tfh_result *r, const struct tfh_
 			const char *prefix)
 {
 	struct tfh_page page = {out, r, *style};
-	char name[32], rest[160], gain[128], first[64];
+	const struct tfh_in_flight *open;
+	char name[32], rest[160], line[512], first[64];
 
+	end_line(r, line, sizeof(line));
+	if (*line)
+		fprintf(out, "%s%s%s%s\n", prefix, tfh_tint(&page, TFH_YELLOW), line,
+			tfh_tint(&page, TFH_PLAIN));
+	snprintf(first, sizeof(first), "%s  ", prefix);
+	if (*line && tfh_run_in_flight(r->run, &open)) {
+		in_flight_line(r->run, &open[0], line, sizeof(line));
+		tfh_wrap(&page, first, first, line);
+	}
 	headline(&page, name, sizeof(name), rest, sizeof(rest));
 	fprintf(out, "%s%s%s%s%s\n", prefix, tfh_tint(&page, class_tint(r->verdict.cls)), name,
 		tfh_tint(&page, TFH_PLAIN), rest);
-	snprintf(first, sizeof(first), "%s  ", prefix);
 	if (r->verdict.text && *r->verdict.text)
 		tfh_wrap(&page, first, first, r->verdict.text);
-	gain_line(r, gain, sizeof(gain));
-	if (*gain)
-		tfh_wrap(&page, first, first, gain);
+	gain_line(r, line, sizeof(line));
+	if (*line)
+		tfh_wrap(&page, first, first, line);
 	if (r->verdict.missing)
 		tfh_wrap(&page, first, first, r->verdict.missing);
 	else if (r->n_remark)

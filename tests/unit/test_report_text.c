@@ -99,7 +99,7 @@ static void in_flight_is_shown(void **state)
 	const char *end = strstr(
 		text,
 		"ENDED BY SIGNAL 9 (Killed)\n"
-		"  in flight: cuCtxSynchronize stream 7 on thread 4711 (python3), for 12.3 s\n");
+		"  in flight: cuCtxSynchronize stream 7 on thread 4711 python3, for 12.3 s\n");
 	assert_non_null(end);
 	assert_true(end < strstr(text, "INPUT-BOUND"));
 	free(text);
