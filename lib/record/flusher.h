@@ -29,6 +29,7 @@ struct tfh_flusher {
 	uint32_t flush_done;  /* futex; counts up to flush_asked */
 	uint32_t finish_asked; /* 0, 1 unclean, 2 clean */
 	uint32_t finish_done;  /* futex */
+	bool start_waited;     /* somebody waited a whole second for the starter */
 	/* the flusher's own */
 	uint64_t *expected; /* [thread] number of the next record to stage */
 	uint32_t expected_cap;
@@ -36,7 +37,6 @@ struct tfh_flusher {
 	uint64_t sealed_ns, second_ns, open_look_ns;
 	uint64_t pause_until_ns, paused_since_ns;
 	bool pause_told;
-	uint64_t beyond_seen;
 	uint64_t marks_on, consumers_on; /* steps recorded: marks count if there are any */
 	uint64_t step_limit; /* steps_on at which a --steps countdown ends, 0 = none */
 	uint64_t poll_ns;

@@ -156,7 +156,7 @@ static void forget_recording(void)
 	tfh_p.generation += 2;
 	*generation_page = tfh_p.generation;
 	tfh_p.next_thread = 0;
-	tfh_p.beyond_count = tfh_p.beyond_first = 0;
+	tfh_p.beyond_early = 0;
 	tfh_p.steps_off = 0;
 	tfh_p.window_off = tfh_p.paused = 0;
 	tfh_clock_read_pair(&tfh_p.first_pair);

@@ -76,8 +76,7 @@ struct tfh_proc {
 	char host[64];
 	char exe[PATH_MAX];
 	char command[4096];
-	uint64_t beyond_count;	/* atomic: calls of threads that found no ring */
-	uint64_t beyond_first, beyond_last;
+	uint64_t beyond_early;	/* atomic: calls that found no ring before there was a journal to count them */
 	uint32_t steps_off;	/* atomic: steps seen while recording was off */
 	uint32_t window_off;	/* recording waits for its window */
 	uint64_t window_first, window_last; /* steps window, 0 = none */

@@ -173,7 +173,9 @@ static struct tft_ring *slot_append(struct tfh_journal *j, uint32_t bytes)
 	do {
 		slot = (uint32_t)(old & 0xffff);
 		off = (old >> 16) * TFH_PAGE;
-		if (slot >= TFT_JOURNAL_SLOTS || off + bytes > j->size)
+		/* Growth leaves an eighth to threads that have no ring yet. */
+		if (slot >= TFT_JOURNAL_SLOTS ||
+		    off + bytes > (bytes == ring_bytes(true) ? j->size / 8 * 7 : j->size))
 			return NULL;
 	} while (!__atomic_compare_exchange_n(&j->next, &old, ((old >> 16) + pages) << 16 | (slot + 1),
 					      true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));

@@ -69,14 +69,15 @@ static void collect_losses(void)
 {
 	struct tfh_journal *j = &tfh_p.journal;
 	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
-	uint64_t beyond = __atomic_load_n(&tfh_p.beyond_count, __ATOMIC_ACQUIRE);
+	uint64_t early = __atomic_exchange_n(&tfh_p.beyond_early, 0, __ATOMIC_RELAXED);
+	uint64_t beyond = __atomic_add_fetch(&j->head->beyond, early, __ATOMIC_ACQUIRE);
 
 	losses.n = 0;
 	losses.beyond = beyond;
-	if (beyond != tfh_f.beyond_seen)
-		add_loss(NULL, beyond - tfh_f.beyond_seen, 0, 2,
-			 __atomic_exchange_n(&tfh_p.beyond_first, 0, __ATOMIC_RELAXED),
-			 __atomic_load_n(&tfh_p.beyond_last, __ATOMIC_RELAXED));
+	if (beyond != j->head->beyond_seen)
+		add_loss(NULL, beyond - j->head->beyond_seen, 0, 2,
+			 __atomic_exchange_n(&j->head->beyond_first, 0, __ATOMIC_RELAXED),
+			 __atomic_load_n(&j->head->beyond_last, __ATOMIC_RELAXED));
 	for (uint32_t i = 0; i < tfh_cold_count(); i++) {
 		struct tfh_rec *records;
 		struct tft_ring *ring = tfh_cold_at(i, &records);
@@ -120,6 +121,8 @@ static void announce_losses(void)
 {
 	uint64_t mark = tft_loss_mark(tfh_p.journal.head->segment, tft_writer_bytes(tfh_f.seg.writer));
 
+	tfh_p.journal.head->beyond_mark = mark;
+	__atomic_store_n(&tfh_p.journal.head->beyond_writing, losses.beyond, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < losses.n; i++) {
 		if (!losses.of[i].ring)
 			continue;
@@ -134,7 +137,7 @@ static void settle_losses(void)
 		if (losses.of[i].ring)
 			__atomic_store_n(&losses.of[i].ring->drop_seen, losses.of[i].seen, __ATOMIC_RELEASE);
 	release_cold();
-	tfh_f.beyond_seen = losses.beyond;
+	tfh_p.journal.head->beyond_seen = losses.beyond;
 	tfh_p.journal.head->dropped += losses_sum();
 	losses.n = 0;
 }

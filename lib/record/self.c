@@ -35,12 +35,16 @@ void tfh_count_drop(struct tft_ring *ring)
 
 void tfh_count_beyond(void)
 {
+	struct tft_journal *j = __atomic_load_n(&tfh_p.journal.head, __ATOMIC_ACQUIRE);
 	uint64_t now = tfh_ticks(), zero = 0;
 
-	__atomic_compare_exchange_n(&tfh_p.beyond_first, &zero, now, false, __ATOMIC_RELAXED,
-				    __ATOMIC_RELAXED);
-	__atomic_store_n(&tfh_p.beyond_last, now, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&tfh_p.beyond_count, 1, __ATOMIC_RELEASE);
+	if (!j) {
+		__atomic_fetch_add(&tfh_p.beyond_early, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	__atomic_compare_exchange_n(&j->beyond_first, &zero, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_store_n(&j->beyond_last, now, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&j->beyond, 1, __ATOMIC_RELEASE);
 }
 
 static void thread_name(char *name, size_t size)

@@ -3,8 +3,10 @@
 #include "record/flusher.h"
 
 #include <errno.h>
-#include <sched.h>
+#include <linux/futex.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record/runjson.h"
@@ -149,15 +151,23 @@ static int set_up(void)
 
 /*
  * What is recorded meanwhile would lie in plain memory and die with the process, so other threads' first copies and
- * launches wait for the one that starts: 1 to 3 ms once, at most 10. Then they go on with their rings in memory.
+ * launches wait for the one that starts: 1 to 3 ms once, at most a second (a run directory on a file system that
+ * hangs). Then they go on with their rings in memory.
  */
 static void wait_for_starter(void)
 {
-	int64_t end = tfh_clock_ns(CLOCK_MONOTONIC) + 10000000;
+	struct timespec second = {.tv_sec = 1};
 
-	while (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY &&
-	       tfh_clock_ns(CLOCK_MONOTONIC) < end)
-		sched_yield();
+	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY && !tfh_f.start_waited)
+		if (syscall(SYS_futex, &tfh_p.start_state, FUTEX_WAIT_PRIVATE, TFH_START_BUSY, &second, NULL, 0) &&
+		    errno == ETIMEDOUT)
+			tfh_f.start_waited = true;
+}
+
+static void end_start(uint32_t state)
+{
+	__atomic_store_n(&tfh_p.start_state, state, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &tfh_p.start_state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 void tfh_start(void)
@@ -172,8 +182,8 @@ void tfh_start(void)
 	}
 	status = set_up();
 	if (status) {
-		__atomic_store_n(&tfh_p.start_state, TFH_START_FAILED, __ATOMIC_RELEASE);
 		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
+		end_start(TFH_START_FAILED);
 		return;
 	}
 	/* What was kept goes first, and from here on survives us. */
@@ -181,5 +191,6 @@ void tfh_start(void)
 	__atomic_store_n(&tfh_p.start_state, TFH_START_DONE, __ATOMIC_RELEASE);
 	__atomic_store_n(tfh_generation, tfh_p.generation | 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&tfh_mode, tfh_p.window_off ? TFH_MODE_OFF : TFH_MODE_ON, __ATOMIC_RELEASE);
+	end_start(TFH_START_DONE);
 	tfh_flusher_start();
 }

@@ -1,0 +1,19 @@
+/* control JOURNAL SET CLEAR STEPS: changes the control word of a running recorder, as `tfhook ctl` does. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "format/journal.h"
+
+int main(int argc, char **argv)
+{
+	struct tfh_err err = {0};
+
+	if (argc != 5)
+		return 2;
+	if (tft_journal_control(argv[1], (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]), (uint32_t)atoi(argv[4]),
+				&err)) {
+		puts(err.text);
+		return 1;
+	}
+	return 0;
+}
