@@ -86,9 +86,7 @@ static inline bool is_consumer(const struct tfh_tf_frame *frame)
 	}
 }
 
-/* ---- enter
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- enter ---- */
 
 static inline void announce(struct tfh_self *self, uint64_t argument, uint32_t stage)
 {
@@ -167,9 +165,7 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 	return real;
 }
 
-/* ---- leave
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- leave ---- */
 
 /* The iterator's id: which IteratorResource, on which pipeline. A resource's address comes back
  * with the next epoch's iterator, but its root stage does not. */

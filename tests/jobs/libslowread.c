@@ -1,6 +1,7 @@
 /*
- * Makes reading some files slow, as a distant file system would: preloaded, it sleeps after each read(2) or pread(2) of a
- * file whose path contains SLOWREAD_TOKEN, SLOWREAD_NS_PER_BYTE nanoseconds for every byte read.
+ * Makes reading some files slow, as a distant file system would: preloaded, it sleeps after each
+ * read(2) or pread(2) of a file whose path contains SLOWREAD_TOKEN, SLOWREAD_NS_PER_BYTE
+ * nanoseconds for every byte read.
  */
 #include <dlfcn.h>
 #include <errno.h>
