@@ -38,8 +38,7 @@ static const uint16_t fn_of[TFH_TF_HOOKS] = {
 	[TFH_ROW_user_getnext] = TFH_FN_user_getnext,
 };
 
-/* ---- frames
- * ---------------------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 /* The frame records into the journal and ring that the thread has now (not so in a forked child).
  */

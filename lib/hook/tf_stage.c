@@ -98,8 +98,7 @@ __attribute__((constructor)) static void on_fork(void)
 	pthread_atfork(NULL, NULL, forked);
 }
 
-/* ---- the object
- * ------------------------------------------------------------------------------------------ */
+/* ---- the object ---- */
 
 /* Its vtable names our get-next: every stage's slot is relocated against the exported symbol. */
 static bool is_iterator(uint64_t address)
@@ -226,8 +225,7 @@ static size_t trace_name(const void *object, char *out, size_t size)
 	return length;
 }
 
-/* ---- tables, under the lock
- * ------------------------------------------------------------------------------ */
+/* ---- tables, under the lock ---- */
 
 /* Where the object with this key is, or the free place for it. */
 static uint32_t object_slot(uint64_t key)
@@ -411,8 +409,7 @@ static uint32_t add_object(const void *object)
 	return index;
 }
 
-/* ---- for the hooks
- * --------------------------------------------------------------------------------------- */
+/* ---- for the hooks ---- */
 
 static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 {

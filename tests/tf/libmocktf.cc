@@ -238,8 +238,7 @@ Status IteratorGetNextOp::DoCompute(OpKernelContext *ctx)
 using namespace tensorflow;
 using namespace tensorflow::data;
 
-/* ---- the C interface
- * --------------------------------------------------------------------------------------- */
+/* ---- the C interface ---- */
 
 struct TFE_Op {
 	const char *name;
@@ -285,8 +284,7 @@ ACROSS void TF_SessionRun(void *session, const void *options, const TF_Output *i
 }
 }
 
-/* ---- cases, called by mock.cc
- * -------------------------------------------------------------------------------- */
+/* ---- cases, called by mock.cc ---- */
 
 static Status once(IteratorGetNextOp *op)
 {
