@@ -33,6 +33,8 @@ static void pack(struct sim_launch *l, void **params, void **extra)
 	}
 }
 
+enum { MAX_SHARED = 227 << 10 }; /* of any device so far */
+
 CUresult sim_launch_set(struct sim_work *w, struct sim_ctx *ctx, const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	struct sim_func *f = p->func;
@@ -41,6 +43,8 @@ CUresult sim_launch_set(struct sim_work *w, struct sim_ctx *ctx, const CUDA_KERN
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!p->gridDimX || !p->gridDimY || !p->gridDimZ || !threads || threads > f->max_threads ||
 	    p->gridDimY > 65535 || p->gridDimZ > 65535)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (p->sharedMemBytes > MAX_SHARED)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (f->nparams > 0 && !p->kernelParams && !p->extra)
 		return CUDA_ERROR_INVALID_VALUE;

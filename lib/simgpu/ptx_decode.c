@@ -58,6 +58,8 @@ static char *trim(char *s)
 	return s;
 }
 
+enum { MAX_REGISTERS = 1 << 18, MAX_SHARED = 256 << 10 };
+
 static bool directive(struct ptx_decoder *d, char *s)
 {
 	char type[32], name[128], align[32];
@@ -75,6 +77,8 @@ static bool directive(struct ptx_decoder *d, char *s)
 			n = angle ? strtoul(angle + 1, NULL, 10) : 0;
 			if (angle)
 				*angle = 0;
+			if (n > MAX_REGISTERS || d->prog->nreg > MAX_REGISTERS)
+				return ptx_refuse(d, "too many registers");
 			PTX_GROW(d->ranges, d->nranges);
 			d->ranges[d->nranges++] =
 				(struct ptx_range){strdup(v), (uint32_t)n, d->prog->nreg, width};
@@ -86,6 +90,8 @@ static bool directive(struct ptx_decoder *d, char *s)
 	if (sscanf(s, ".shared .align %31s .%31s %127[^[ \t][%lu]", align, type, name, &n) == 4 &&
 	    ptx_type_of(type, &t)) {
 		uint32_t a = (uint32_t)strtoul(align, NULL, 10);
+		if (n > MAX_SHARED || d->prog->shared > MAX_SHARED || a > MAX_SHARED)
+			return ptx_refuse(d, "too much shared memory");
 		d->prog->shared = (d->prog->shared + a - 1) / (a ? a : 1) * a;
 		PTX_GROW(d->shared, d->nshared);
 		d->shared[d->nshared++] = (struct ptx_place){strdup(name), d->prog->shared};
@@ -137,6 +143,8 @@ static bool statement(struct ptx_decoder *d, char *text)
 		}
 	}
 	uint32_t at = d->prog->ncode;
+	if (!s.nparts)
+		return ptx_refuse(d, "statement without an instruction");
 	if (!ptx_instruction(d, &s))
 		return false;
 	for (; guard && at < d->prog->ncode; at++) {

@@ -256,8 +256,8 @@ static void *workspace(size_t n)
 	static __thread size_t size;
 	if (n > size) {
 		free(mem);
-		size = n;
 		mem = aligned_alloc(ALIGN, (n + ALIGN - 1) / ALIGN * ALIGN);
+		size = mem ? n : 0;
 	}
 	return mem;
 }
@@ -275,7 +275,7 @@ static char *take(char **at, size_t n)
 }
 
 /* Lays out registers and masks for cap lanes. */
-static void lay_out(struct run *r, unsigned blocks, unsigned dyn_shared)
+static bool lay_out(struct run *r, unsigned blocks, unsigned dyn_shared)
 {
 	const struct ptx_prog *p = r->prog;
 	unsigned shared = (p->shared + dyn_shared + 15) & ~15u;
@@ -284,6 +284,8 @@ static void lay_out(struct run *r, unsigned blocks, unsigned dyn_shared)
 	for (uint32_t i = 0; i < p->nreg; i++)
 		need += up((size_t)p->width[i] * r->cap);
 	char *at = workspace(need);
+	if (!at)
+		return false;
 	r->f.reg = (void **)take(&at, p->nreg * sizeof(void *));
 	r->f.shared = take(&at, (size_t)shared * blocks);
 	r->f.nshared = shared;
@@ -297,6 +299,7 @@ static void lay_out(struct run *r, unsigned blocks, unsigned dyn_shared)
 	for (uint32_t i = 0; i < p->nconst; i++)
 		fill(r->f.reg[p->consts[i].reg], p->consts[i].bits, p->width[p->consts[i].reg],
 		     r->cap);
+	return true;
 }
 
 /* Thread numbers, the same in every group. */
@@ -336,7 +339,8 @@ CUresult ptx_run(struct ptx_prog *p, const unsigned *grid, const unsigned *block
 	if (each > blocks)
 		each = blocks;
 	struct run r = {.prog = p, .args = args, .nargs = nargs, .cap = (unsigned)each * threads};
-	lay_out(&r, (unsigned)each, dyn_shared);
+	if (!lay_out(&r, (unsigned)each, dyn_shared))
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	place_lanes(&r, grid, block, threads);
 	for (uint64_t b = 0; b < blocks && !r.f.wild; b += each) {
 		uint64_t n = blocks - b < each ? blocks - b : each;

@@ -156,13 +156,32 @@ static bool has(const struct ptx_statement *s, const char *part)
 	return false;
 }
 
+/* Operands of an instruction, its destination among them. */
+static int operands(enum ptx_op op)
+{
+	switch (op) {
+	case OP_MAD:
+	case OP_MADWIDE:
+	case OP_FMA:
+	case OP_SELP:
+		return 4;
+	case OP_MOV:
+	case OP_NOT:
+	case OP_NEG:
+	case OP_ABS:
+		return 2;
+	default:
+		return op >= OP_EX2 && op <= OP_RINT ? 2 : 3;
+	}
+}
+
 static bool alu(struct ptx_decoder *d, struct ptx_statement *s, enum ptx_op op, enum ptx_type t,
 		uint8_t width)
 {
 	uint32_t r[3] = {0}, dst;
 	ptx_fn fn = d->table->op[op][t];
-	if (!fn)
-		return ptx_refuse(d, "instruction %s of this type", s->part[0]);
+	if (!fn || s->nargs != operands(op))
+		return ptx_refuse(d, "this form of %s", s->part[0]);
 	for (int i = 1; i < s->nargs; i++) {
 		enum ptx_type st = t;
 		if ((op == OP_SHL || op == OP_SHR) && i == 2)
@@ -216,7 +235,7 @@ static bool convert(struct ptx_decoder *d, struct ptx_statement *s)
 	enum ptx_type to = s->type[0], from = s->type[1];
 	uint32_t src, dst;
 	bool real = from == T_F32 || from == T_F64;
-	if (s->ntypes != 2 || has(s, "sat") || !d->table->cvt[to][from])
+	if (s->ntypes != 2 || s->nargs != 2 || has(s, "sat") || !d->table->cvt[to][from])
 		return ptx_refuse(d, "this conversion");
 	if (!source(d, s->arg[1], from, &src) ||
 	    !destination(d, s->arg[0], ptx_reg_bytes(to), &dst))

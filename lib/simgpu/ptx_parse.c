@@ -89,6 +89,8 @@ static const char *declaration(const char *p, const char **name, size_t *nname, 
 	return p;
 }
 
+enum { MAX_PARAM = 32764 }; /* bytes of all parameters, by the PTX manual */
+
 static const char *parameters(struct sim_func *f, const char *p)
 {
 	unsigned off = 0;
@@ -101,6 +103,8 @@ static const char *parameters(struct sim_func *f, const char *p)
 		if (!is(p, ".param"))
 			break;
 		p = declaration(p + 6, &name, &nname, &size, &align);
+		if (size > MAX_PARAM || align > MAX_PARAM || off > MAX_PARAM)
+			size = align = 1;
 		off = (off + align - 1) / align * align;
 		f->params = realloc(f->params, (size_t)(f->nparams + 1) * sizeof(*f->params));
 		f->params[f->nparams++] =

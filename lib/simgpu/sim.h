@@ -382,7 +382,7 @@ void sim_truth_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Decodes once; returns NULL and says why in err when the kernel uses what is not known. */
 struct ptx_prog *ptx_decode(const struct sim_func *f, char *err, size_t nerr);
 void ptx_free(struct ptx_prog *p);
-/* Runs all blocks; returns CUDA_ERROR_ILLEGAL_ADDRESS on a wild access. */
+/* Runs all blocks; CUDA_ERROR_ILLEGAL_ADDRESS on a wild access, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult ptx_run(struct ptx_prog *p, const unsigned *grid, const unsigned *block,
 		 unsigned dyn_shared, const char *args, size_t nargs);
 

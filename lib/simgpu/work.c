@@ -152,7 +152,8 @@ static void interpret(const struct sim_launch *l)
 		return;
 	CUresult r = ptx_run(f->prog, l->grid, l->block, l->shared, l->args, l->nargs);
 	if (r) {
-		sim_truth_note("kernel %s: wild access", f->name);
+		sim_truth_note("kernel %s: %s", f->name,
+			       r == CUDA_ERROR_ILLEGAL_ADDRESS ? "wild access" : "no memory");
 		l->ctx->sticky = r;
 	}
 }
