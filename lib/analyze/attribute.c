@@ -38,6 +38,7 @@ struct attr {
 	} event[EVENTS];
 	uint64_t slow_launches; /* bit per launch of the last 64: took longer than TFH_GAP_NS */
 	int64_t since;	      /* when the first outstanding work was handed over, 0 = none */
+	uint64_t copy_bytes;
 	int64_t copy_ns;      /* queued copies: what they take at the best bandwidth seen */
 	enum tfh_cause copied; /* the larger part of them */
 	int64_t last_cpu_t, last_cpu;
@@ -93,6 +94,7 @@ static void drained(struct attr *a)
 	a->done = a->launches;
 	a->since = 0;
 	a->copy_ns = 0;
+	a->copy_bytes = 0;
 	a->copied = TFH_CAUSE_NONE;
 }
 
@@ -137,8 +139,7 @@ static void waited(struct attr *a, int64_t t0, int64_t t1, uint64_t upto)
 		tfh_charge(a->ledger, t0, t0 + part, a->copied, false, false);
 		/* Most of the time seen waiting, and nothing else than kernels to wait for: that is direct. */
 		tfh_charge(a->ledger, t0 + part, t1, TFH_CAUSE_NONE, false, !copies && wait * 2 > t1 - since);
-		if (copies)
-			a->job->mixed_waits++;
+		a->job->mixed_bytes += copies ? a->copy_bytes : 0;
 	}
 	if (upto >= a->launches)
 		drained(a);
@@ -183,6 +184,7 @@ static void seg_launch(struct attr *a, int64_t t0, int64_t t1, const struct tfh_
 		bool beside = outstanding(a) && p->stream && !*stream_last(a, p->stream);
 		if (!beside) {
 			a->copy_ns += copy_estimate(a, p);
+			a->copy_bytes += p->bytes;
 			a->copied = copy_cause(p);
 		}
 	} else if (t1 == p->t1) {

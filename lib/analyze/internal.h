@@ -212,7 +212,7 @@ struct tfh_job {
 	uint64_t train_steps;  /* in windows of segment TRAIN */
 	uint64_t judged_steps; /* of those that count: what the sums above are over */
 	bool cpu_only;	      /* no launch in the whole run: executing graphs is the compute */
-	uint64_t mixed_waits; /* waits for queued copies and kernels together */
+	uint64_t mixed_bytes; /* of queued copies that were waited for together with kernels */
 	double compute_ran; /* share of the executing time for which the process had a processor; NAN unknown */
 	int64_t cpu_running, cpu_wall; /* of the driving thread, where its CPU clock was read */
 	/* classify */

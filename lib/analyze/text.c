@@ -219,7 +219,8 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 	}
 	if (!job->consumers && v->cls == TFH_CLASS_HOST_BOUND && v->cause == TFH_CAUSE_HOST_UNKNOWN)
 		r->remark[r->n_remark++] = "no input pipeline was visible";
-	if (job->mixed_waits)
+	/* 1 GB/s: slower than any link; where even that would not matter nothing needs to be said. */
+	if ((double)job->mixed_bytes > 0.05 * (double)job->train_ns)
 		r->remark[r->n_remark++] = "queued copies were waited for together with kernels: their share is an "
 					   "estimate from the best bandwidth seen";
 	if (!job->cpu_only)

@@ -256,7 +256,7 @@ static void fill(struct tfh_merge *m, struct series *s, const struct tfh_rec *re
 	static const struct tfh_fn_info none = {"", 0, 0, 0, 0};
 
 	memset(ev, 0, sizeof(*ev));
-	ev->fn = rec->fn < head->fn_count ? &head->fn[rec->fn] : &none;
+	ev->fn = rec->fn < head->fn_count ? m->run->file[s->file].fn[rec->fn] : &none;
 	ev->t1 = t1;
 	ev->t0 = to_ns(m, s->file, rec->t_begin);
 	ev->process = process;

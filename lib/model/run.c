@@ -58,6 +58,26 @@ static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *o
 	return p->pub.host && p->pub.exe ? 0 : -ENOMEM;
 }
 
+/* A function has its own number in every file, but one row in the run, so that rows can be compared by address. */
+static int common_rows(struct tfh_run *run, struct tfh_file *f)
+{
+	const struct tft_head *h = tft_head(f->reader);
+	const struct tfh_file *first = run->n_file ? &run->file[0] : NULL;
+	uint32_t n = first ? tft_head(first->reader)->fn_count : 0;
+
+	f->fn = calloc(h->fn_count + 1, sizeof(*f->fn));
+	if (!f->fn)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->fn_count; i++) {
+		uint32_t at = i;
+		if (at >= n || strcmp(h->fn[i].name, first->fn[at]->name))
+			for (at = 0; at < n && strcmp(h->fn[i].name, first->fn[at]->name);)
+				at++;
+		f->fn[i] = at < n ? first->fn[at] : &h->fn[i];
+	}
+	return 0;
+}
+
 int tfh_run_add_file(struct tfh_run *run, const char *path, bool temporary, struct tfh_err *err)
 {
 	struct tfh_file f = {.temporary = temporary};
@@ -67,8 +87,9 @@ int tfh_run_add_file(struct tfh_run *run, const char *path, bool temporary, stru
 		return rc;
 	f.path = strdup(path);
 	if (!f.path || tfh_room_for((void **)&run->file, &run->cap_file, run->n_file, sizeof(*run->file)) ||
-	    process_of(run, tft_head(f.reader), &f.process)) {
+	    common_rows(run, &f) || process_of(run, tft_head(f.reader), &f.process)) {
 		tft_close(f.reader);
+		free(f.fn);
 		free(f.path);
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	}
@@ -443,6 +464,7 @@ void tfh_run_close(struct tfh_run *run)
 		if (run->file[i].temporary)
 			unlink(run->file[i].path);
 		free(run->file[i].path);
+		free(run->file[i].fn);
 	}
 	for (uint32_t i = 0; i < run->n_proc; i++) {
 		tfh_names_free(&run->proc[i].names);
