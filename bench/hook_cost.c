@@ -1,10 +1,12 @@
 /*
- * What one recorded call costs its thread, in the recorder alone: from tfh_enter to tfh_publish with nothing in
- * between, beside two readings of the clock, which is what no recorder can do without. And what it costs while off.
+ * What one recorded call costs its thread, in the recorder alone: from tfh_enter to tfh_publish
+ * with nothing in between, beside two readings of the clock, which is what no recorder can do
+ * without. And what it costs while off.
  *
- * Everything is taken in turns inside one process: bursts of 4,096 calls, between which the flusher empties the ring,
- * 301 rounds; printed are medians over the rounds and the 10th and 90th percentile, per call, loop included. Clock
- * readings of neighbouring calls overlap in the processor, so a recorded call may cost hardly more than its two.
+ * Everything is taken in turns inside one process: bursts of 4,096 calls, between which the flusher
+ * empties the ring, 301 rounds; printed are medians over the rounds and the 10th and 90th
+ * percentile, per call, loop included. Clock readings of neighbouring calls overlap in the
+ * processor, so a recorded call may cost hardly more than its two.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +82,8 @@ static void named(int n)
 /* With the id of a text, as TFE_Execute has. */
 __attribute__((noinline)) static void text_call(uint64_t i)
 {
-	static const char *const names[] = {"MatMul", "__inference_train_step_1234", "AssignAddVariableOp", "Mul"};
+	static const char *const names[] = {"MatMul", "__inference_train_step_1234",
+					    "AssignAddVariableOp", "Mul"};
 	static const size_t lengths[] = {6, 27, 19, 3};
 	struct tfh_self *self = tfh_enter(TFH_FN_TFE_Execute, i);
 	struct tfh_rec *rec;
@@ -147,8 +150,8 @@ static struct {
 	void (*run)(int n);
 	double ns[ROUNDS];
 } cases[] = {
-	{"two clock readings", two_clocks, {0}},  {"recorded call", recorded, {0}},
-	{"recorded, function id", named, {0}},	  {"recorded, text id", texts, {0}},
+	{"two clock readings", two_clocks, {0}},    {"recorded call", recorded, {0}},
+	{"recorded, function id", named, {0}},	    {"recorded, text id", texts, {0}},
 	{"aggregated stage call", aggregated, {0}}, {"switched off", off, {0}},
 	{"empty function", nothing, {0}},
 };
@@ -197,7 +200,8 @@ int main(void)
 	for (size_t c = 0; c < CASES; c++) {
 		double median = cases[c].ns[ROUNDS / 2] * ns_per_tick;
 
-		printf("%-24s %8.2f %8.2f %8.2f", cases[c].name, median, cases[c].ns[ROUNDS / 10] * ns_per_tick,
+		printf("%-24s %8.2f %8.2f %8.2f", cases[c].name, median,
+		       cases[c].ns[ROUNDS / 10] * ns_per_tick,
 		       cases[c].ns[ROUNDS * 9 / 10] * ns_per_tick);
 		if (c >= 1 && c <= 4)
 			printf(" %12.2f", median - clocks);

@@ -1,9 +1,11 @@
 /*
- * Ways out of a process that run no destructor: _exit and its kin, exec, abort. Each gives the recorder a moment (2 s
- * at most) and then does what it was called for. A vfork child runs in its parent's memory: there they do nothing of
- * their own. posix_spawn needs no wrapper: its child never runs code of this process, and the parent goes on.
+ * Ways out of a process that run no destructor: _exit and its kin, exec, abort. Each gives the
+ * recorder a moment (2 s at most) and then does what it was called for. A vfork child runs in its
+ * parent's memory: there they do nothing of their own. posix_spawn needs no wrapper: its child
+ * never runs code of this process, and the parent goes on.
  *
- * The real functions are resolved at load, since a vfork child or a signal handler must not look symbols up.
+ * The real functions are resolved at load, since a vfork child or a signal handler must not look
+ * symbols up.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -46,7 +48,8 @@ __attribute__((constructor)) static void resolve(void)
 	real.execvp = (int (*)(const char *, char *const[]))next("execvp");
 	real.execvpe = (int (*)(const char *, char *const[], char *const[]))next("execvpe");
 	real.fexecve = (int (*)(int, char *const[], char *const[]))next("fexecve");
-	real.execveat = (int (*)(int, const char *, char *const[], char *const[], int))next("execveat");
+	real.execveat =
+		(int (*)(int, const char *, char *const[], char *const[], int))next("execveat");
 }
 
 EXPORT _Noreturn void _exit(int status)
@@ -99,13 +102,15 @@ static int failed(int result)
 EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {
 	begin(path);
-	return failed(real.execve ? real.execve(path, argv, env) : (int)syscall(SYS_execve, path, argv, env));
+	return failed(real.execve ? real.execve(path, argv, env)
+				  : (int)syscall(SYS_execve, path, argv, env));
 }
 
 EXPORT int execv(const char *path, char *const argv[])
 {
 	begin(path);
-	return failed(real.execv ? real.execv(path, argv) : (int)syscall(SYS_execve, path, argv, environ));
+	return failed(real.execv ? real.execv(path, argv)
+				 : (int)syscall(SYS_execve, path, argv, environ));
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
@@ -137,20 +142,20 @@ EXPORT int execveat(int dir, const char *path, char *const argv[], char *const e
 }
 
 /* Arguments of the execl family, on the stack: a vfork child must not allocate. */
-#define COLLECT(first, argv, more)                                                                                     \
-	va_list args, again;                                                                                           \
-	size_t count = 1;                                                                                              \
-                                                                                                                       \
-	va_start(args, first);                                                                                         \
-	va_copy(again, args);                                                                                          \
-	while (va_arg(again, const char *))                                                                            \
-		count++;                                                                                               \
-	va_end(again);                                                                                                 \
-	char *argv[count + 1];                                                                                         \
-	argv[0] = (char *)(uintptr_t)first;                                                                            \
-	for (size_t i = 1; i <= count; i++)                                                                            \
-		argv[i] = va_arg(args, char *);                                                                        \
-	more;                                                                                                          \
+#define COLLECT(first, argv, more)                                                                 \
+	va_list args, again;                                                                       \
+	size_t count = 1;                                                                          \
+                                                                                                   \
+	va_start(args, first);                                                                     \
+	va_copy(again, args);                                                                      \
+	while (va_arg(again, const char *))                                                        \
+		count++;                                                                           \
+	va_end(again);                                                                             \
+	char *argv[count + 1];                                                                     \
+	argv[0] = (char *)(uintptr_t)first;                                                        \
+	for (size_t i = 1; i <= count; i++)                                                        \
+		argv[i] = va_arg(args, char *);                                                    \
+	more;                                                                                      \
 	va_end(args)
 
 EXPORT int execl(const char *path, const char *arg, ...)

@@ -1,4 +1,5 @@
-/* Short stage calls, 10^5 to 10^6 a second before `batch`: counted in the ring's AGG table, published now and then. */
+/* Short stage calls, 10^5 to 10^6 a second before `batch`: counted in the ring's AGG table,
+ * published now and then. */
 #include "record/internal.h"
 
 /* Open addressing over the 64 entries of the ring header, where a post-mortem reader finds them. */
@@ -54,7 +55,8 @@ void tfh_agg_flush(struct tfh_self *self)
 			publish(self, i);
 }
 
-void tfh_agg_add(struct tfh_self *self, uint32_t stage, uint64_t t_begin, uint64_t t_end, uint64_t self_ticks)
+void tfh_agg_add(struct tfh_self *self, uint32_t stage, uint64_t t_begin, uint64_t t_end,
+		 uint64_t self_ticks)
 {
 	struct tft_agg_slot *slot;
 	/* long_ticks is 200 us */

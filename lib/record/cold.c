@@ -1,7 +1,7 @@
 /*
- * Before the first copy, launch, get-next or step a process is none of our business: its earlier calls (cuInit, module
- * loads, allocations) are kept in plain memory. They become the beginning of the trace if recording starts, and
- * vanish with the process if it does not.
+ * Before the first copy, launch, get-next or step a process is none of our business: its earlier
+ * calls (cuInit, module loads, allocations) are kept in plain memory. They become the beginning of
+ * the trace if recording starts, and vanish with the process if it does not.
  */
 #include "record/internal.h"
 
@@ -10,9 +10,10 @@
 
 #define COLD_BYTES (TFT_RING_HEADER + TFH_COLD_RECORDS * sizeof(struct tfh_rec))
 
-static uint8_t *cold_base; /* atomic: TFH_COLD_THREADS rings, touched as needed */
-static uint32_t cold_used; /* atomic; may count beyond the bound */
-static uint32_t cold_busy[TFH_COLD_THREADS]; /* atomic; 1: its records are being moved, by owner or flusher */
+static uint8_t *cold_base;		     /* atomic: TFH_COLD_THREADS rings, touched as needed */
+static uint32_t cold_used;		     /* atomic; may count beyond the bound */
+static uint32_t cold_busy[TFH_COLD_THREADS]; /* atomic; 1: its records are being moved, by owner or
+						flusher */
 
 static uint8_t *cold_map(void)
 {

@@ -1,4 +1,5 @@
-/* Switching: control word of the journal, window of TFHOOK_WINDOW, pause and resume by the job itself. */
+/* Switching: control word of the journal, window of TFHOOK_WINDOW, pause and resume by the job
+ * itself. */
 #include "record/flusher.h"
 
 #include <signal.h>
@@ -18,7 +19,8 @@ static void mode_update(void)
 		       ? TFH_MODE_OFF
 		       : TFH_MODE_ON;
 	if (want != mode) /* not over DEAD, which another thread may set */
-		__atomic_compare_exchange_n(&tfh_mode, &mode, want, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(&tfh_mode, &mode, want, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED);
 }
 
 void tfh_pause(void)
@@ -60,7 +62,8 @@ void tfh_window_setup(void)
 	if (tfh_window_parse(tfh_opt_str(&tfh_p.options, TFH_OPT_WINDOW), w))
 		memset(w, 0, sizeof(*w));
 	tfh_p.window_first = w->kind == TFH_WINDOW_STEPS ? w->first : 0;
-	tfh_p.window_off = w->kind != TFH_WINDOW_ALL && !(w->kind == TFH_WINDOW_TIME && !w->first) &&
+	tfh_p.window_off = w->kind != TFH_WINDOW_ALL &&
+			   !(w->kind == TFH_WINDOW_TIME && !w->first) &&
 			   !(w->kind == TFH_WINDOW_STEPS && w->first <= 1);
 	if (w->kind == TFH_WINDOW_SIGNAL) {
 		struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -71,7 +74,8 @@ void tfh_window_setup(void)
 
 uint64_t tfh_steps_seen(void)
 {
-	return (tfh_f.marks_on ? tfh_f.marks_on : tfh_f.consumers_on) + __atomic_load_n(&tfh_p.steps_off, __ATOMIC_RELAXED);
+	return (tfh_f.marks_on ? tfh_f.marks_on : tfh_f.consumers_on) +
+	       __atomic_load_n(&tfh_p.steps_off, __ATOMIC_RELAXED);
 }
 
 void tfh_count_steps(const struct tfh_rec *records, uint32_t n)
@@ -109,7 +113,8 @@ static void poll_window(uint64_t now_ns)
 		window_end();
 }
 
-/* The top half of the control word asks for an end after so many steps; it is taken over and cleared. */
+/* The top half of the control word asks for an end after so many steps; it is taken over and
+ * cleared. */
 static void poll_steps(uint64_t *control)
 {
 	uint64_t steps = __atomic_load_n(control, __ATOMIC_ACQUIRE) >> 32;

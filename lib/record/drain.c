@@ -1,4 +1,5 @@
-/* From the rings to the staging area. Every record lies in a ring, in staging or in a written chunk, at any moment. */
+/* From the rings to the staging area. Every record lies in a ring, in staging or in a written
+ * chunk, at any moment. */
 #include "record/flusher.h"
 
 #include <string.h>
@@ -7,7 +8,8 @@
 #define OPEN_LOOK_NS 100000000ull /* calls that run longer than this get an OPEN record */
 #define THREADS_STEP 4096u
 
-/* Number of the thread's next record to stage, so that a thread's rings are emptied in their order. */
+/* Number of the thread's next record to stage, so that a thread's rings are emptied in their order.
+ */
 static uint64_t *expected_of(uint32_t thread)
 {
 	if (thread >= tfh_f.expected_cap) {
@@ -26,7 +28,8 @@ static uint64_t *expected_of(uint32_t thread)
 	return &tfh_f.expected[thread];
 }
 
-/* Where the next records go: lengthens the last batch if they continue it. NULL: staging is full. */
+/* Where the next records go: lengthens the last batch if they continue it. NULL: staging is full.
+ */
 static struct tft_staged *batch_for(uint32_t thread, uint32_t tid, uint64_t first)
 {
 	struct tft_staging *s = tfh_p.journal.staging;
@@ -43,7 +46,8 @@ static struct tft_staged *batch_for(uint32_t thread, uint32_t tid, uint64_t firs
 	return b;
 }
 
-/* Makes n records behind `used` part of batch b. The order of stores is what a post-mortem reader relies on. */
+/* Makes n records behind `used` part of batch b. The order of stores is what a post-mortem reader
+ * relies on. */
 static void batch_grow(struct tft_staged *b, uint32_t n)
 {
 	struct tft_staging *s = tfh_p.journal.staging;
@@ -130,9 +134,11 @@ static uint32_t stage_some(struct tft_ring *ring, const struct tfh_rec *records,
 	return (uint32_t)n;
 }
 
-/* Returns records moved; *blocked is set when staging is full and cannot be written now. `records`: NULL for a ring of
- * the journal, whose header says where they are, and is whole only once the state is seen. */
-static uint32_t drain_ring(struct tft_ring *ring, const struct tfh_rec *records, bool force, bool *blocked)
+/* Returns records moved; *blocked is set when staging is full and cannot be written now. `records`:
+ * NULL for a ring of the journal, whose header says where they are, and is whole only once the
+ * state is seen. */
+static uint32_t drain_ring(struct tft_ring *ring, const struct tfh_rec *records, bool force,
+			   bool *blocked)
 {
 	/* acquire: a ring seen RETIRED has its last head */
 	uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
@@ -213,11 +219,18 @@ static void look_at(struct tft_ring *ring, uint64_t now, uint64_t long_ticks)
 		return;
 	for (uint32_t i = 0; i < TFT_OPEN_SLOTS; i++) {
 		struct tft_open_slot *slot = &ring->open[i];
-		/* acquire: pairs with the release in tfh_enter; read again to see that it is still that call */
+		/* acquire: pairs with the release in tfh_enter; read again to see that it is still
+		 * that call */
 		uint16_t fn = __atomic_load_n(&slot->fn, __ATOMIC_ACQUIRE);
 		uint64_t begin = __atomic_load_n(&slot->t_begin, __ATOMIC_RELAXED);
-		struct tfh_rec r = {.t_begin = begin, .t_end = now, .fn = fn, .kind = TFT_OPEN, .depth = (uint8_t)i,
-				    .stream = tfh_peek(&slot->stage), .ctx = ring->thread, .w = {tfh_peek(&slot->arg), ring->tid, 0}};
+		struct tfh_rec r = {.t_begin = begin,
+				    .t_end = now,
+				    .fn = fn,
+				    .kind = TFT_OPEN,
+				    .depth = (uint8_t)i,
+				    .stream = tfh_peek(&slot->stage),
+				    .ctx = ring->thread,
+				    .w = {tfh_peek(&slot->arg), ring->tid, 0}};
 
 		if (!fn || begin == slot->seen || (int64_t)(now - begin) < (int64_t)long_ticks)
 			continue;

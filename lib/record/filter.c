@@ -37,7 +37,8 @@ bool tfh_filter_rank(const char *list, int32_t rank)
 	a = strtoul(list, &end, 10);
 	if (end != list && *end == '/') {
 		b = strtoul(end + 1, &end, 10);
-		/* Rank r is taken when the share, counted up from rank 0, reaches another whole at r. */
+		/* Rank r is taken when the share, counted up from rank 0, reaches another whole at
+		 * r. */
 		return *end || !a || !b || me % b * a % b < a;
 	}
 	for (;;) {
@@ -119,7 +120,8 @@ int tfh_window_parse(const char *text, struct tfh_window *w)
 	if (!strncmp(text, "time:", 5)) {
 		const char *at = text + 5;
 
-		if (duration(at, &at, &w->first) || *at != '+' || duration(at + 1, &at, &w->last) || *at)
+		if (duration(at, &at, &w->first) || *at != '+' || duration(at + 1, &at, &w->last) ||
+		    *at)
 			return -EINVAL;
 		w->last += w->first;
 		w->kind = TFH_WINDOW_TIME;

@@ -1,6 +1,6 @@
 /*
- * The flusher: one thread per recording process, made with the first ring, all signals blocked. It polls; job threads
- * wake it only when a ring is half full or somebody waits for it.
+ * The flusher: one thread per recording process, made with the first ring, all signals blocked. It
+ * polls; job threads wake it only when a ring is half full or somebody waits for it.
  */
 #include "record/flusher.h"
 
@@ -25,7 +25,8 @@ struct tfh_flusher tfh_f;
 
 static void futex_wait(uint32_t *word, uint32_t value, uint64_t ns)
 {
-	struct timespec ts = {.tv_sec = (time_t)(ns / SECOND_NS), .tv_nsec = (long)(ns % SECOND_NS)};
+	struct timespec ts = {.tv_sec = (time_t)(ns / SECOND_NS),
+			      .tv_nsec = (long)(ns % SECOND_NS)};
 
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &ts, NULL, 0);
 }
@@ -69,7 +70,8 @@ static uint32_t fullest(void)
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tft_ring *ring = tfh_journal_ring(j, i);
-		uint32_t state = ring ? __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) : TFT_RING_FREE;
+		uint32_t state =
+			ring ? __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) : TFT_RING_FREE;
 		uint64_t used;
 
 		if (state == TFT_RING_FREE)
@@ -183,7 +185,8 @@ bool tfh_flusher_closed(void)
 	return __atomic_load_n(&tfh_f.finish_done, __ATOMIC_ACQUIRE);
 }
 
-/* First round: a few ms after the start the pace of the clock is known to some 10 ppm, and HEAD can be written. */
+/* First round: a few ms after the start the pace of the clock is known to some 10 ppm, and HEAD can
+ * be written. */
 static void begin(void)
 {
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
@@ -249,12 +252,14 @@ void tfh_flusher_start(void)
 	int err;
 
 	if (__atomic_load_n(&tfh_f.thread, __ATOMIC_RELAXED) ||
-	    !__atomic_compare_exchange_n(&tfh_f.thread, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	    !__atomic_compare_exchange_n(&tfh_f.thread, &none, 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
 		return;
 	err = make_thread();
 	if (err)
 		tfh_log_failure("the recording thread could not be started",
-				"raise the limit of processes (ulimit -u); only the last records of each thread "
+				"raise the limit of processes (ulimit -u); only the last records "
+				"of each thread "
 				"will be in the trace");
 	__atomic_store_n(&tfh_f.thread, err ? 3 : 2, __ATOMIC_RELEASE);
 }
@@ -315,8 +320,8 @@ void tfh_finish(bool clean)
 		tfh_agg_flush(self);
 	/* Calls that come later (other threads, the driver's own exit handlers) pass through. */
 	__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
-	if (__atomic_compare_exchange_n(&tfh_f.finish_asked, &none, clean ? 2 : 1, false, __ATOMIC_SEQ_CST,
-					__ATOMIC_RELAXED) &&
+	if (__atomic_compare_exchange_n(&tfh_f.finish_asked, &none, clean ? 2 : 1, false,
+					__ATOMIC_SEQ_CST, __ATOMIC_RELAXED) &&
 	    __atomic_load_n(&tfh_f.thread, __ATOMIC_ACQUIRE) == 3) {
 		answer_finish(); /* there is no flusher: this thread does it */
 	} else {

@@ -1,6 +1,7 @@
 /*
- * The flusher thread and what belongs to it alone. Everything here runs on that thread; in its place at the start, on
- * the starter, and at an exit without a flusher thread on the one that exits.
+ * The flusher thread and what belongs to it alone. Everything here runs on that thread; in its
+ * place at the start, on the starter, and at an exit without a flusher thread on the one that
+ * exits.
  */
 #ifndef TFH_RECORD_FLUSHER_H
 #define TFH_RECORD_FLUSHER_H
@@ -23,10 +24,10 @@ struct tfh_segments {
 
 struct tfh_flusher {
 	/* requests; atomic */
-	uint32_t thread;      /* 0 none, 1 being made, 2 running, 3 could not be made */
-	uint32_t asleep;      /* futex */
-	uint32_t flush_asked; /* counts up */
-	uint32_t flush_done;  /* futex; counts up to flush_asked */
+	uint32_t thread;       /* 0 none, 1 being made, 2 running, 3 could not be made */
+	uint32_t asleep;       /* futex */
+	uint32_t flush_asked;  /* counts up */
+	uint32_t flush_done;   /* futex; counts up to flush_asked */
 	uint32_t finish_asked; /* 0, 1 unclean, 2 clean */
 	uint32_t finish_done;  /* futex */
 	bool start_waited;     /* somebody waited a whole second for the starter */
@@ -38,7 +39,7 @@ struct tfh_flusher {
 	uint64_t pause_until_ns, paused_since_ns;
 	bool pause_told;
 	uint64_t marks_on, consumers_on; /* steps recorded: marks count if there are any */
-	uint64_t step_limit; /* steps_on at which a --steps countdown ends, 0 = none */
+	uint64_t step_limit;		 /* steps_on at which a --steps countdown ends, 0 = none */
 	uint64_t poll_ns;
 	struct tft_clock_triple clocks[TFH_CLOCKS_MAX];
 	uint32_t n_clocks;
@@ -58,7 +59,8 @@ void tfh_flusher_forget(void);
 bool tfh_flusher_closed(void);
 /* A call that never returns to its thread is shown after 100 ms. */
 void tfh_look_open(uint64_t now_ns);
-/* One round of work; `force` moves every record, not only from rings that fill up. Returns records moved. */
+/* One round of work; `force` moves every record, not only from rings that fill up. Returns records
+ * moved. */
 uint32_t tfh_drain(bool force);
 /* Writes what is staged. 0 or -errno (then it stays staged). */
 int tfh_seal(void);

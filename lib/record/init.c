@@ -1,8 +1,9 @@
 /*
  * Life of the recorder in a process: load, first hooked call, start of recording, fork, exit.
  *
- * At load nothing happens but reading the environment and registering the fork handler. Hooked calls may come before
- * our constructor (other libraries' constructors): whoever comes first initialises, others pass through meanwhile.
+ * At load nothing happens but reading the environment and registering the fork handler. Hooked
+ * calls may come before our constructor (other libraries' constructors): whoever comes first
+ * initialises, others pass through meanwhile.
  */
 #include "record/internal.h"
 
@@ -37,10 +38,12 @@ pid_t tfh_raw_getpid(void)
 	return (pid_t)syscall(SYS_getpid);
 }
 
-/* Wiped by the kernel in a forked child, also when no fork handler runs. Older kernels: the handler has to do. */
+/* Wiped by the kernel in a forked child, also when no fork handler runs. Older kernels: the handler
+ * has to do. */
 static bool make_generation(void)
 {
-	uint32_t *page = mmap(NULL, TFH_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint32_t *page =
+		mmap(NULL, TFH_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
 		return false;
@@ -78,7 +81,8 @@ void tfh_init(void)
 
 	if (__atomic_load_n(&init_state, __ATOMIC_ACQUIRE) == 2)
 		return;
-	if (!__atomic_compare_exchange_n(&init_state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (!__atomic_compare_exchange_n(&init_state, &none, 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
 		return;
 	tfh_p.pid = tfh_raw_getpid();
 	read_settings();
@@ -130,10 +134,12 @@ int tfh_process_check(void)
 	}
 	if (__atomic_load_n(&page_state, __ATOMIC_ACQUIRE) == 2)
 		return 0;
-	if (!__atomic_compare_exchange_n(&page_state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-		/* The first thread needs some 100 us for it, once in the process' life; a call lost would be
-		 * worse. Bounded, because that thread may have been stopped. */
-		for (int i = 0; i < 1000 && __atomic_load_n(&page_state, __ATOMIC_ACQUIRE) == 1; i++)
+	if (!__atomic_compare_exchange_n(&page_state, &none, 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE)) {
+		/* The first thread needs some 100 us for it, once in the process' life; a call lost
+		 * would be worse. Bounded, because that thread may have been stopped. */
+		for (int i = 0; i < 1000 && __atomic_load_n(&page_state, __ATOMIC_ACQUIRE) == 1;
+		     i++)
 			sched_yield();
 		return __atomic_load_n(&page_state, __ATOMIC_ACQUIRE) == 2 ? 0 : -EAGAIN;
 	}

@@ -1,6 +1,6 @@
 /*
- * Ids of handles and texts. One table for the process, lock-free, two words an entry; per thread a small cache and a
- * bit per id that says "this thread has published its NAME".
+ * Ids of handles and texts. One table for the process, lock-free, two words an entry; per thread a
+ * small cache and a bit per id that says "this thread has published its NAME".
  */
 #include "record/internal.h"
 
@@ -30,16 +30,19 @@ static struct entry *get_table(void)
 
 	if (t)
 		return t;
-	t = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	t = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
 	if (t == MAP_FAILED)
 		return NULL;
-	if (__atomic_compare_exchange_n(&table, &none, t, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (__atomic_compare_exchange_n(&table, &none, t, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
 		return t;
 	munmap(t, bytes);
 	return none;
 }
 
-/* The entry of a key, made if `make`; NULL if there is none. The mixed key is a bijection of the caller's. */
+/* The entry of a key, made if `make`; NULL if there is none. The mixed key is a bijection of the
+ * caller's. */
 static struct entry *find(uint64_t key, bool make)
 {
 	struct entry *t = make ? get_table() : __atomic_load_n(&table, __ATOMIC_ACQUIRE);
@@ -83,8 +86,8 @@ static uint32_t id_of(uint64_t key, uint32_t text_hash)
 			__atomic_store_n(&last_id, IDS_MAX, __ATOMIC_RELAXED);
 			return 0;
 		}
-		if (__atomic_compare_exchange_n(&e->value, &have, (uint64_t)id << 32 | text_hash, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		if (__atomic_compare_exchange_n(&e->value, &have, (uint64_t)id << 32 | text_hash,
+						false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			return id;
 	}
 	return (uint32_t)(have >> 32);
@@ -110,7 +113,8 @@ static bool was_named(const struct tfh_self *self, uint32_t id)
 static void set_named(struct tfh_self *self, uint32_t id)
 {
 	if (!self->named) {
-		void *map = mmap(NULL, NAMED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		void *map = mmap(NULL, NAMED_BYTES, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (map == MAP_FAILED)
 			return;
@@ -136,8 +140,8 @@ static void remember(struct tfh_self *self, uint64_t key, uint32_t id)
 }
 
 /* NAME and the EXT records of its text, as one publication. False: no room (counted). */
-static bool publish_name(struct tfh_self *self, enum tft_name kind, uint32_t id, uint64_t handle, uint64_t extra,
-			 const char *text, size_t len)
+static bool publish_name(struct tfh_self *self, enum tft_name kind, uint32_t id, uint64_t handle,
+			 uint64_t extra, const char *text, size_t len)
 {
 	uint32_t parts = (uint32_t)((len + TFT_EXT_BYTES - 1) / TFT_EXT_BYTES);
 	struct tfh_rec *rec = tfh_reserve(self, 1 + parts);
@@ -166,8 +170,8 @@ static bool publish_name(struct tfh_self *self, enum tft_name kind, uint32_t id,
 	return true;
 }
 
-static uint32_t name(struct tfh_self *self, enum tft_name kind, uint64_t key, uint32_t hash, uint64_t handle,
-		     uint64_t extra, const char *text, size_t len)
+static uint32_t name(struct tfh_self *self, enum tft_name kind, uint64_t key, uint32_t hash,
+		     uint64_t handle, uint64_t extra, const char *text, size_t len)
 {
 	uint32_t id;
 
@@ -196,8 +200,8 @@ uint32_t tfh_handle_new(struct tfh_self *self, enum tft_name kind, uint64_t hand
 		len = 0;
 	if (len > TEXT_MAX)
 		len = TEXT_MAX;
-	return name(self, kind, tfh_handle_key(kind, handle), len ? (uint32_t)tfh_hash_bytes(text, len) : 0,
-		    handle, extra, text, len);
+	return name(self, kind, tfh_handle_key(kind, handle),
+		    len ? (uint32_t)tfh_hash_bytes(text, len) : 0, handle, extra, text, len);
 }
 
 uint32_t tfh_handle_find(struct tfh_self *self, enum tft_name kind, uint64_t handle)
@@ -231,7 +235,8 @@ uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text
 	/* Top bit: no handle key has it, so texts and handles share the table. */
 	key = (hash << 4 | kind) | 1ull << 63;
 	slot = tfh_handle_slot(self, key);
-	if (tfh_likely(slot[0] == key && self->handle_generation == tfh_peek(&tfh_handle_generation)))
+	if (tfh_likely(slot[0] == key &&
+		       self->handle_generation == tfh_peek(&tfh_handle_generation)))
 		return (uint32_t)slot[1];
 	return name(self, kind, key, (uint32_t)hash, hash, 0, text, len);
 }

@@ -1,9 +1,10 @@
 /*
- * What the files of record/ share and nobody else sees: the process' recording state, the journal, the flusher.
+ * What the files of record/ share and nobody else sees: the process' recording state, the journal,
+ *the flusher.
  *
  * Who may do what:
- *	job threads	their own ring, slot allocation, the global handle table, requests to the flusher
- *	the flusher	staging, trace files, live tables, loss accounts: everything in flusher.h
+ *	job threads	their own ring, slot allocation, the global handle table, requests to the
+ *flusher the flusher	staging, trace files, live tables, loss accounts: everything in flusher.h
  *	one starter	COLD -> ON, while start_state is TFH_START_BUSY
  */
 #ifndef TFH_RECORD_INTERNAL_H
@@ -20,7 +21,8 @@
 
 #define TFH_PAGE 4096ul
 #define TFH_COLD_THREADS 64
-#define TFH_COLD_RECORDS 4096u /* per thread: what happens before the first launch, module loads included */
+#define TFH_COLD_RECORDS                                                                           \
+	4096u /* per thread: what happens before the first launch, module loads included */
 #define TFH_NEVER UINT64_MAX
 
 enum tfh_start_state {
@@ -37,9 +39,9 @@ struct tfh_journal {
 	struct tft_staging *staging;
 	struct tfh_rec *staged;
 	uint8_t *base;
-	size_t size;	       /* mapped */
-	uint64_t next;	       /* atomic: pages used << 16 | slots reserved */
-	uint8_t *slot_use;     /* [TFT_JOURNAL_SLOTS] atomic, enum in journal.c */
+	size_t size;	   /* mapped */
+	uint64_t next;	   /* atomic: pages used << 16 | slots reserved */
+	uint8_t *slot_use; /* [TFT_JOURNAL_SLOTS] atomic, enum in journal.c */
 	int fd;
 	dev_t dev;
 	ino_t ino;
@@ -76,35 +78,42 @@ struct tfh_proc {
 	char host[64];
 	char exe[PATH_MAX];
 	char command[4096];
-	uint64_t beyond_early;	/* atomic: calls that found no ring before there was a journal to count them */
-	uint32_t steps_off;	/* atomic: steps seen while recording was off */
-	uint32_t window_off;	/* recording waits for its window */
+	uint64_t beyond_early; /* atomic: calls that found no ring before there was a journal to
+				  count them */
+	uint32_t steps_off;    /* atomic: steps seen while recording was off */
+	uint32_t window_off;   /* recording waits for its window */
 	uint64_t window_first, window_last; /* steps window, 0 = none */
-	uint32_t paused; /* atomic: the job itself asked */
+	uint32_t paused;		    /* atomic: the job itself asked */
 };
 
 extern struct tfh_proc tfh_p;
 
 pid_t tfh_raw_getpid(void);
 
-/* ---- cold.c: before the first trigger ------------------------------------------------------------------- */
+/* ---- cold.c: before the first trigger
+ * ------------------------------------------------------------------- */
 
 /* The calling thread's ring in plain memory, or NULL when the bound is reached. */
 struct tft_ring *tfh_cold_ring(struct tfh_rec **records);
 uint32_t tfh_cold_count(void);
 struct tft_ring *tfh_cold_at(uint32_t i, struct tfh_rec **records);
 bool tfh_ring_is_cold(const struct tft_ring *ring);
-/* Who claims a cold ring may move its records: its thread into the journal's ring, or the flusher into staging. */
+/* Who claims a cold ring may move its records: its thread into the journal's ring, or the flusher
+ * into staging. */
 bool tfh_cold_claim(const struct tft_ring *ring);
 void tfh_cold_release(const struct tft_ring *ring);
 /* In a forked child: the parent's calls are not the child's. */
 void tfh_cold_forget(void);
 
-/* ---- journal.c / place.c ---------------------------------------------------------------------------------- */
+/* ---- journal.c / place.c
+ * ---------------------------------------------------------------------------------- */
 
-/* Creates and maps the journal in the first place that the rules allow; falls back to anonymous memory. 0 or -errno. */
-int tfh_journal_open(struct tfh_journal *j, const char *dir, const char *prefix, uint64_t ring_total);
-/* Opens a file for the journal; fills path and place flags. fd or -errno (then anonymous memory serves). */
+/* Creates and maps the journal in the first place that the rules allow; falls back to anonymous
+ * memory. 0 or -errno. */
+int tfh_journal_open(struct tfh_journal *j, const char *dir, const char *prefix,
+		     uint64_t ring_total);
+/* Opens a file for the journal; fills path and place flags. fd or -errno (then anonymous memory
+ * serves). */
 int tfh_journal_place(const char *dir, const char *prefix, uint64_t bytes, char *path, size_t size,
 		      uint32_t *flags);
 /* A zeroed ring of small or large size whose header page is in state FREE, or NULL at the cap. */
@@ -114,7 +123,8 @@ void tfh_slot_free(struct tfh_journal *j, uint32_t slot);
 void tfh_journal_unlink(struct tfh_journal *j);
 /* After the end of a recording that did not end the process: forgets the mapping, which stays. */
 void tfh_journal_release(struct tfh_journal *j);
-/* Forked child: puts private zero pages where the parent's journal was, so that calls open across the fork may end. */
+/* Forked child: puts private zero pages where the parent's journal was, so that calls open across
+ * the fork may end. */
 void tfh_journal_disown(struct tfh_journal *j);
 
 static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uint32_t slot)
@@ -125,9 +135,12 @@ static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uin
 	return off ? (struct tft_ring *)(j->base + off) : NULL;
 }
 
-/* ---- self.c ------------------------------------------------------------------------------------------------ */
+/* ---- self.c
+ * ------------------------------------------------------------------------------------------------
+ */
 
-/* One record lost: the ring was full, or a signal handler's call came in the middle of an append. */
+/* One record lost: the ring was full, or a signal handler's call came in the middle of an append.
+ */
 void tfh_count_drop(struct tft_ring *ring);
 /* A call of a thread that has no ring. */
 void tfh_count_beyond(void);
@@ -135,12 +148,13 @@ void tfh_self_key(void);
 /* Forked child: what the surviving thread still points at belongs to the parent. */
 void tfh_self_forked(struct tfh_self *self);
 
-/* ---- init.c / start.c ---------------------------------------------------------------------------------------- */
+/* ---- init.c / start.c
+ * ---------------------------------------------------------------------------------------- */
 
 /* COLD -> ON, OFF or DEAD by the one thread that wins. */
 void tfh_start(void);
-/* 0: this process may record (a forked child has its own state now). -EAGAIN: another thread is just preparing it.
- * -ECHILD: a vfork child, which must not touch anything. */
+/* 0: this process may record (a forked child has its own state now). -EAGAIN: another thread is
+ * just preparing it. -ECHILD: a vfork child, which must not touch anything. */
 int tfh_process_check(void);
 void tfh_after_fork(void);
 /* HEAD payload for segment n; strings live in tfh_p. */
@@ -149,7 +163,8 @@ void tfh_head_fill(struct tft_head *head, uint32_t segment);
 uint64_t tfh_tick_hz(void);
 void tfh_set_tick_hz(const struct tft_clock_triple *a, const struct tft_clock_triple *b);
 
-/* ---- rundir.c, rank.c ------------------------------------------------------------------------------------------ */
+/* ---- rundir.c, rank.c
+ * ------------------------------------------------------------------------------------------ */
 
 void tfh_rank_detect(struct tfh_rank *rank, const struct tfh_options *options);
 /* Makes or joins the run directory. 0 or -errno with dir->path naming the culprit. */
@@ -157,7 +172,9 @@ int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_proc *p);
 uint64_t tfh_process_start(pid_t pid);
 void tfh_read_small(const char *path, char *text, size_t size);
 
-/* ---- filter.c ------------------------------------------------------------------------------------------------------ */
+/* ---- filter.c
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 /* TFHOOK_ONLY, TFHOOK_SKIP: is this program to be recorded? */
 bool tfh_filter_program(const struct tfh_proc *p);
@@ -170,12 +187,16 @@ struct tfh_window {
 };
 int tfh_window_parse(const char *text, struct tfh_window *w);
 
-/* ---- intern.c -------------------------------------------------------------------------------------------------------- */
+/* ---- intern.c
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 void tfh_intern_forget(void);
 void tfh_self_names_free(struct tfh_self *self);
 
-/* ---- log.c ------------------------------------------------------------------------------------------------------------ */
+/* ---- log.c
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 /* To TFHOOK_LOG (or stderr when TFHOOK_VERBOSE is set and no log is); nothing otherwise. */
 __attribute__((format(printf, 2, 3))) void tfh_log(int level, const char *fmt, ...);

@@ -41,7 +41,8 @@ static int back_range(const struct tfh_journal *j, uint64_t off, uint64_t bytes)
 		if (err)
 			return -err;
 	}
-	/* A first touch costs 1 us a page, and p99 of a call shows it. Kernels before 5.14 cannot: no harm. */
+	/* A first touch costs 1 us a page, and p99 of a call shows it. Kernels before 5.14 cannot:
+	 * no harm. */
 	madvise(j->base + off, bytes, MADV_POPULATE_WRITE);
 	return 0;
 }
@@ -74,7 +75,8 @@ static int map_file(struct tfh_journal *j, uint64_t fixed)
 		return -errno;
 	j->dev = st.st_dev;
 	j->ino = st.st_ino;
-	/* Mapped beyond its end: a slot is only used after posix_fallocate made the file reach that far. */
+	/* Mapped beyond its end: a slot is only used after posix_fallocate made the file reach that
+	 * far. */
 	j->base = mmap(NULL, j->size, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, 0);
 	if (j->base == MAP_FAILED)
 		return -errno;
@@ -99,7 +101,8 @@ static int map_anonymous(struct tfh_journal *j)
 	return 0;
 }
 
-int tfh_journal_open(struct tfh_journal *j, const char *dir, const char *prefix, uint64_t ring_total)
+int tfh_journal_open(struct tfh_journal *j, const char *dir, const char *prefix,
+		     uint64_t ring_total)
 {
 	uint64_t slots_off, head_off, staging_off, records_off;
 	uint64_t fixed = tft_journal_plan(&slots_off, &head_off, &staging_off, &records_off);
@@ -123,7 +126,8 @@ int tfh_journal_open(struct tfh_journal *j, const char *dir, const char *prefix,
 		if (err)
 			return err;
 	}
-	j->slot_use = mmap(NULL, TFT_JOURNAL_SLOTS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	j->slot_use = mmap(NULL, TFT_JOURNAL_SLOTS, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (j->slot_use == MAP_FAILED)
 		return -ENOMEM;
 	j->head = (struct tft_journal *)j->base;
@@ -163,7 +167,8 @@ static struct tft_ring *slot_reuse(struct tfh_journal *j, uint8_t kind)
 	return NULL;
 }
 
-/* Takes the next place of the file. Entries below slot_count may still be empty for a moment: readers skip them. */
+/* Takes the next place of the file. Entries below slot_count may still be empty for a moment:
+ * readers skip them. */
 static struct tft_ring *slot_append(struct tfh_journal *j, uint32_t bytes)
 {
 	uint64_t pages = bytes / TFH_PAGE, old = __atomic_load_n(&j->next, __ATOMIC_RELAXED);
@@ -177,8 +182,9 @@ static struct tft_ring *slot_append(struct tfh_journal *j, uint32_t bytes)
 		if (slot >= TFT_JOURNAL_SLOTS ||
 		    off + bytes > (bytes == ring_bytes(true) ? j->size / 8 * 7 : j->size))
 			return NULL;
-	} while (!__atomic_compare_exchange_n(&j->next, &old, ((old >> 16) + pages) << 16 | (slot + 1),
-					      true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&j->next, &old,
+					      ((old >> 16) + pages) << 16 | (slot + 1), true,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	if (back_range(j, off, bytes))
 		return NULL; /* the place stays unused: its file system is full */
 	if (off > j->size / 2)
@@ -225,7 +231,8 @@ static void close_own(const struct tfh_journal *j)
 {
 	struct stat st;
 
-	if (!j->anonymous && j->base && !fstat(j->fd, &st) && st.st_dev == j->dev && st.st_ino == j->ino)
+	if (!j->anonymous && j->base && !fstat(j->fd, &st) && st.st_dev == j->dev &&
+	    st.st_ino == j->ino)
 		close(j->fd);
 }
 
@@ -239,7 +246,8 @@ void tfh_journal_disown(struct tfh_journal *j)
 {
 	if (!j->base)
 		return;
-	/* DONTFORK left a hole. Nothing else can have been mapped there since: the child has one thread. */
+	/* DONTFORK left a hole. Nothing else can have been mapped there since: the child has one
+	 * thread. */
 	mmap(j->base, j->size, PROT_READ | PROT_WRITE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	close_own(j);

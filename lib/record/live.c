@@ -42,7 +42,8 @@ static uint64_t lost;
 
 static void *map(size_t bytes)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
@@ -151,7 +152,8 @@ void tfh_live_see(uint32_t thread, const struct tfh_rec *records, uint32_t n)
 
 		if (r->kind == TFT_CALL)
 			continue;
-		if (r->kind != TFT_NAME && r->kind != TFT_GRAPH && r->kind != TFT_EXT && r->kind != TFT_ALLOC)
+		if (r->kind != TFT_NAME && r->kind != TFT_GRAPH && r->kind != TFT_EXT &&
+		    r->kind != TFT_ALLOC)
 			continue;
 		if (!ready())
 			return;

@@ -1,4 +1,5 @@
-/* Messages of the library itself. Safe in signal handlers and atfork handlers: no lock, no allocation; errno is kept. */
+/* Messages of the library itself. Safe in signal handlers and atfork handlers: no lock, no
+ * allocation; errno is kept. */
 #include "record/internal.h"
 
 #include <errno.h>
@@ -18,7 +19,8 @@ static void expand_pid(const char *pattern, char *path, size_t size)
 	const char *at = strstr(pattern, "%p");
 
 	if (at)
-		snprintf(path, size, "%.*s%d%s", (int)(at - pattern), pattern, (int)tfh_p.pid, at + 2);
+		snprintf(path, size, "%.*s%d%s", (int)(at - pattern), pattern, (int)tfh_p.pid,
+			 at + 2);
 	else
 		snprintf(path, size, "%s", pattern);
 }

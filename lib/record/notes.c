@@ -65,7 +65,8 @@ static void add_options(struct text *t)
 		if (!tfh_p.options.given[i])
 			continue;
 		if (spec->type == TFH_OPT_STRING)
-			add(t, "option.%s=%s\n", spec->name, tfh_opt_str(&tfh_p.options, (enum tfh_option)i));
+			add(t, "option.%s=%s\n", spec->name,
+			    tfh_opt_str(&tfh_p.options, (enum tfh_option)i));
 		else
 			add(t, "option.%s=%lld\n", spec->name,
 			    (long long)tfh_opt_int(&tfh_p.options, (enum tfh_option)i));

@@ -1,10 +1,12 @@
 /*
- * Where the journal may lie. Its rings are written by the job's threads, so a store must never wait for a network or
- * raise SIGBUS; and it must outlive the process, where possible also the container.
+ * Where the journal may lie. Its rings are written by the job's threads, so a store must never wait
+ * for a network or raise SIGBUS; and it must outlive the process, where possible also the
+ * container.
  *
- * In a container: beside the output (its /dev/shm dies with it). Elsewhere /dev/shm while the journal stays below 1/32
- * of what is free there (a store to a disk-backed page can wait for the file system's commit during a checkpoint's
- * fsync: 15 to 27 us at p99.99), else beside the output. Never btrfs, zfs, FUSE or a network: then plain memory.
+ * In a container: beside the output (its /dev/shm dies with it). Elsewhere /dev/shm while the
+ * journal stays below 1/32 of what is free there (a store to a disk-backed page can wait for the
+ * file system's commit during a checkpoint's fsync: 15 to 27 us at p99.99), else beside the output.
+ * Never btrfs, zfs, FUSE or a network: then plain memory.
  */
 #include "record/internal.h"
 
@@ -107,7 +109,8 @@ static bool size_allowed(uint64_t bytes)
 {
 	struct rlimit limit;
 
-	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > bytes;
+	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	       limit.rlim_cur > bytes;
 }
 
 int tfh_journal_place(const char *dir, const char *prefix, uint64_t bytes, char *path, size_t size,

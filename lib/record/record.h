@@ -1,5 +1,6 @@
 /*
- * What a hook calls. One producer per thread, no lock, no allocation, no system call on the fast path.
+ * What a hook calls. One producer per thread, no lock, no allocation, no system call on the fast
+ *path.
  *
  *	struct tfh_self *self = tfh_enter(TFH_FN_x, argument);
  *	if (!self)
@@ -34,21 +35,27 @@
 
 /* Global switch, read once per hooked call. */
 enum tfh_mode {
-	TFH_MODE_COLD = 0, /* nothing recorded yet in this process: every hook takes the slow path */
-	TFH_MODE_ON = 1,   /* recording */
-	TFH_MODE_OFF = 2,  /* stopped by control word, window, rank filter: only ALWAYS functions record */
-	TFH_MODE_DEAD = 3, /* TFHOOK=0, set-up failed, or a forked child that may not record: pass through */
+	TFH_MODE_COLD =
+		0,	 /* nothing recorded yet in this process: every hook takes the slow path */
+	TFH_MODE_ON = 1, /* recording */
+	TFH_MODE_OFF =
+		2, /* stopped by control word, window, rank filter: only ALWAYS functions record */
+	TFH_MODE_DEAD = 3, /* TFHOOK=0, set-up failed, or a forked child that may not record: pass
+			      through */
 };
 #pragma GCC visibility push(hidden)
 extern uint32_t tfh_mode;
 
-/* tfh_self.guard: the low bits count our own code on this thread, the high bit says that a record is being filled. */
+/* tfh_self.guard: the low bits count our own code on this thread, the high bit says that a record
+ * is being filled. */
 #define TFH_GUARD_APPEND 0x80000000u
 
-#define TFH_DEEP_SLOTS 48 /* calls nested deeper than the ring's open slots; a tf.data pipeline may have 30 stages */
+#define TFH_DEEP_SLOTS                                                                             \
+	48 /* calls nested deeper than the ring's open slots; a tf.data pipeline may have 30       \
+	      stages */
 
-/* The calling thread's side of its ring. One static-TLS object per thread, initial-exec (4 ns cheaper than
- * general-dynamic, and it never takes the loader's lock). */
+/* The calling thread's side of its ring. One static-TLS object per thread, initial-exec (4 ns
+ * cheaper than general-dynamic, and it never takes the loader's lock). */
 struct tfh_self {
 	struct tft_ring *ring; /* NULL until the thread's first record */
 	struct tfh_rec *records;
@@ -61,23 +68,26 @@ struct tfh_self {
 	uint32_t guard;	     /* TFH_GUARD_APPEND and a count of our own code */
 	uint32_t stage;	     /* innermost open stage id, for open slots */
 	uint32_t ctx;	     /* current context id as last seen by the CUDA hooks, 0 = unknown */
-	uint32_t handle_generation; /* handle_cache is good while this equals tfh_handle_generation */
+	uint32_t handle_generation; /* handle_cache is good while this equals tfh_handle_generation
+				     */
 	uint32_t rearmed;	    /* how often the thread came back after its destructor ran */
 	uint32_t slot;		    /* of the ring in the journal's table */
 	uint32_t in_agg;	    /* entries in use in the ring's AGG table */
 	uint64_t agg_since;	    /* begin of the oldest of them */
-	uint64_t retry;		    /* ticks before which no larger or first ring is asked for again */
-	uint64_t *named;	    /* bit per id: this thread has published its NAME; mapped at first use */
+	uint64_t retry;	 /* ticks before which no larger or first ring is asked for again */
+	uint64_t *named; /* bit per id: this thread has published its NAME; mapped at first use */
 	uint64_t deep[TFH_DEEP_SLOTS];
-	uint64_t handle_cache[64][2]; /* handle ^ kind -> id; direct mapped; emptied with handle_generation */
+	uint64_t handle_cache[64][2]; /* handle ^ kind -> id; direct mapped; emptied with
+					 handle_generation */
 };
 extern __thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
 
-/* Journal generation; a fork changes it (wipe-on-fork page), so an inherited ring is never written. */
+/* Journal generation; a fork changes it (wipe-on-fork page), so an inherited ring is never written.
+ */
 extern uint32_t *tfh_generation;
 
-/* Does the thread's ring belong to this process? The two generations of a process are 2k (calls kept in memory) and
- * 2k + 1 (recording); a forked child reads 0 until it has its own. */
+/* Does the thread's ring belong to this process? The two generations of a process are 2k (calls
+ * kept in memory) and 2k + 1 (recording); a forked child reads 0 until it has its own. */
 static inline bool tfh_own_ring(const struct tfh_self *self)
 {
 	return self->ring && (self->generation ^ tfh_peek(tfh_peek(&tfh_generation))) <= 1;
@@ -108,7 +118,8 @@ static inline struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_fn
 		tfh_poke(&slot->t_begin, now);
 		tfh_poke(&slot->arg, arg);
 		tfh_poke(&slot->stage, self->stage);
-		/* release: pairs with the acquire load of fn in the flusher's look for open calls */
+		/* release: pairs with the acquire load of fn in the flusher's look for open calls
+		 */
 		__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
 	} else if (depth < TFT_OPEN_SLOTS + TFH_DEEP_SLOTS) {
 		self->deep[depth - TFT_OPEN_SLOTS] = now;
@@ -117,8 +128,8 @@ static inline struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_fn
 }
 
 /*
- * Announces a call that is about to run. `arg` is shown as the argument of the call if the process dies or hangs in it
- * (bytes, stream id, iterator id, ...). NULL: do not record this call.
+ * Announces a call that is about to run. `arg` is shown as the argument of the call if the process
+ * dies or hangs in it (bytes, stream id, iterator id, ...). NULL: do not record this call.
  */
 static inline struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg)
 {
@@ -132,11 +143,13 @@ static inline struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg)
 		if (mode == TFH_MODE_DEAD)
 			return NULL;
 		/* Steps are counted while off, so that a window of steps can begin. */
-		if (mode == TFH_MODE_OFF && !(info->props & TFH_FN_ALWAYS) && info->family < TFH_FAM_CONSUMER)
+		if (mode == TFH_MODE_OFF && !(info->props & TFH_FN_ALWAYS) &&
+		    info->family < TFH_FAM_CONSUMER)
 			return NULL;
 		return tfh_enter_slow(fn, arg);
 	}
-	if (tfh_unlikely(self->generation != tfh_peek(tfh_peek(&tfh_generation)) || !self->ring || self->guard))
+	if (tfh_unlikely(self->generation != tfh_peek(tfh_peek(&tfh_generation)) || !self->ring ||
+			 self->guard))
 		return tfh_enter_slow(fn, arg);
 	return tfh_enter_open(self, fn, arg);
 }
@@ -148,16 +161,19 @@ static inline bool tfh_room(struct tfh_self *self, uint32_t n)
 }
 
 /*
- * Every successful reservation must be published. Between the two the thread must not reserve anything else (handles
- * are named before tfh_leave); a second, longer reservation of the same place is fine.
+ * Every successful reservation must be published. Between the two the thread must not reserve
+ * anything else (handles are named before tfh_leave); a second, longer reservation of the same
+ * place is fine.
  */
 static inline struct tfh_rec *tfh_reserve(struct tfh_self *self, uint32_t n)
 {
 	self->guard |= TFH_GUARD_APPEND;
-	/* The compiler keeps the order; a signal handler on this thread then sees the guard before the record. */
+	/* The compiler keeps the order; a signal handler on this thread then sees the guard before
+	 * the record. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (tfh_unlikely(!tfh_room(self, n) ||
-			 (self->head - self->tail_cache) * 2 > self->mask)) /* half full: look again, grow */
+			 (self->head - self->tail_cache) * 2 >
+				 self->mask)) /* half full: look again, grow */
 		return tfh_reserve_slow(self, n);
 	return &self->records[self->head & self->mask];
 }
@@ -189,8 +205,8 @@ static inline uint64_t tfh_begin_time(const struct tfh_self *self)
 }
 
 /* Fills everything but words, stream, ctx and result of a reserved record. */
-static inline void tfh_fill(struct tfh_self *self, struct tfh_rec *rec, uint32_t i, uint16_t fn, uint8_t kind,
-			    uint64_t t_begin, uint64_t t_end)
+static inline void tfh_fill(struct tfh_self *self, struct tfh_rec *rec, uint32_t i, uint16_t fn,
+			    uint8_t kind, uint64_t t_begin, uint64_t t_end)
 {
 	rec->t_begin = t_begin;
 	rec->t_end = t_end;
@@ -207,7 +223,8 @@ static inline void tfh_fill(struct tfh_self *self, struct tfh_rec *rec, uint32_t
 	rec->w[0] = rec->w[1] = rec->w[2] = 0;
 }
 
-/* Closes the innermost open call without a record (aggregated calls). Returns its end time in ticks. */
+/* Closes the innermost open call without a record (aggregated calls). Returns its end time in
+ * ticks. */
 static inline uint64_t tfh_leave_quiet(struct tfh_self *self)
 {
 	uint64_t now = tfh_ticks();
@@ -216,14 +233,16 @@ static inline uint64_t tfh_leave_quiet(struct tfh_self *self)
 	if (tfh_likely(depth < TFT_OPEN_SLOTS))
 		__atomic_store_n(&self->ring->open[depth].fn, 0, __ATOMIC_RELEASE);
 	self->last_end = now;
-	if (tfh_unlikely(depth == 0 && now - self->ring->open[0].t_begin > tfh_peek(&tfh_long_ticks)))
+	if (tfh_unlikely(depth == 0 &&
+			 now - self->ring->open[0].t_begin > tfh_peek(&tfh_long_ticks)))
 		tfh_cputime(self, now);
 	return now;
 }
 
 /*
- * Closes the innermost open call and hands out its record with times, fn, kind, depth and ctx filled; the caller adds
- * words, stream, flags and result, then publishes. NULL: no room, loss counted.
+ * Closes the innermost open call and hands out its record with times, fn, kind, depth and ctx
+ * filled; the caller adds words, stream, flags and result, then publishes. NULL: no room, loss
+ * counted.
  */
 static inline struct tfh_rec *tfh_leave(struct tfh_self *self, enum tfh_fn fn, enum tft_kind kind)
 {
@@ -236,15 +255,16 @@ static inline struct tfh_rec *tfh_leave(struct tfh_self *self, enum tfh_fn fn, e
 	return rec;
 }
 
-/* ---- handles -------------------------------------------------------------------------------------------- */
+/* ---- handles
+ * -------------------------------------------------------------------------------------------- */
 
 /*
- * Handles get small ids; a NAME record tells what the id stands for. All of these may publish records: call them
- * between tfh_enter and tfh_leave (or before), never while a record is reserved.
+ * Handles get small ids; a NAME record tells what the id stands for. All of these may publish
+ * records: call them between tfh_enter and tfh_leave (or before), never while a record is reserved.
  *
- * Id (>0) of a handle, writing its NAME record from this thread before the first use here. `text` may be NULL; `extra`
- * as described at enum tft_name. Returns the id also when the NAME record found no room (it is tried again next time);
- * 0 when the table of 2^17 handles is full.
+ * Id (>0) of a handle, writing its NAME record from this thread before the first use here. `text`
+ * may be NULL; `extra` as described at enum tft_name. Returns the id also when the NAME record
+ * found no room (it is tried again next time); 0 when the table of 2^17 handles is full.
  */
 uint32_t tfh_handle_new(struct tfh_self *self, enum tft_name kind, uint64_t handle, uint64_t extra,
 			const char *text, size_t len);
@@ -266,13 +286,15 @@ static inline uint64_t *tfh_handle_slot(struct tfh_self *self, uint64_t key)
 	return self->handle_cache[(key ^ key >> 10 ^ key >> 20) & 63];
 }
 
-/* Id of a handle this thread has named before, 0 if it has not: then call tfh_handle_new with its text. */
+/* Id of a handle this thread has named before, 0 if it has not: then call tfh_handle_new with its
+ * text. */
 static inline uint32_t tfh_handle_known(struct tfh_self *self, enum tft_name kind, uint64_t handle)
 {
 	uint64_t key = tfh_handle_key(kind, handle);
 	uint64_t *slot = tfh_handle_slot(self, key);
 
-	if (tfh_likely(slot[0] == key && self->handle_generation == tfh_peek(&tfh_handle_generation)))
+	if (tfh_likely(slot[0] == key &&
+		       self->handle_generation == tfh_peek(&tfh_handle_generation)))
 		return (uint32_t)slot[1];
 	return tfh_handle_find(self, kind, handle);
 }
@@ -283,42 +305,51 @@ void tfh_handles_forget(void);
 /* Id of a text (op name, mark name); same rules. */
 uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text, size_t len);
 
-/* ---- aggregation ----------------------------------------------------------------------------------------- */
+/* ---- aggregation
+ * ----------------------------------------------------------------------------------------- */
 
 /*
- * Counts one short stage call instead of recording it. AGG records are published when the table is full, when the
- * oldest entry is 10 ms old, or when tfh_agg_flush is called (a long or a consumer call ends on this thread).
+ * Counts one short stage call instead of recording it. AGG records are published when the table is
+ * full, when the oldest entry is 10 ms old, or when tfh_agg_flush is called (a long or a consumer
+ * call ends on this thread).
  */
-void tfh_agg_add(struct tfh_self *self, uint32_t stage, uint64_t t_begin, uint64_t t_end, uint64_t self_ticks);
+void tfh_agg_add(struct tfh_self *self, uint32_t stage, uint64_t t_begin, uint64_t t_end,
+		 uint64_t self_ticks);
 void tfh_agg_flush(struct tfh_self *self);
 
-/* ---- life ------------------------------------------------------------------------------------------------ */
+/* ---- life
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* Constructor work: options, pid, real time limits; no file, thread or output. Idempotent. */
 void tfh_init(void);
 
-/* Runs registered by hooks right after a successful cuInit: our exit handler then precedes the driver's own. */
+/* Runs registered by hooks right after a successful cuInit: our exit handler then precedes the
+ * driver's own. */
 void tfh_register_exit(void);
 
-/* Drains every ring of this process to its file and writes index and footer; `clean` = the process ends regularly.
- * Waits at most 2 s. Safe to call more than once. */
+/* Drains every ring of this process to its file and writes index and footer; `clean` = the process
+ * ends regularly. Waits at most 2 s. Safe to call more than once. */
 void tfh_finish(bool clean);
 
 /* Seals and writes what is recorded so far; waits at most `ms` milliseconds. 0 or -errno. */
 int tfh_flush_now(unsigned ms);
 
-/* Names that the driver answered but no hook covers: counted, written to the NOTE chunk and run.json. */
+/* Names that the driver answered but no hook covers: counted, written to the NOTE chunk and
+ * run.json. */
 void tfh_unhooked(const char *name);
 
 /* Pause and resume by the job itself (marks header). */
 void tfh_pause(void);
 void tfh_resume(void);
 
-/* A short line on stderr (signal-safe, errno kept), at most once per process for failures that cost the trace. */
+/* A short line on stderr (signal-safe, errno kept), at most once per process for failures that cost
+ * the trace. */
 void tfh_log_failure(const char *what, const char *remedy);
 
-/* What hooks of exec do: before the real call everything is written and closed as at an exit (nothing happens in a
- * vfork child); when the real call came back after all, recording begins anew with the next trigger. */
+/* What hooks of exec do: before the real call everything is written and closed as at an exit
+ * (nothing happens in a vfork child); when the real call came back after all, recording begins anew
+ * with the next trigger. */
 void tfh_exec_begin(void);
 void tfh_exec_failed(void);
 

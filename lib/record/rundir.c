@@ -1,6 +1,7 @@
 /*
- * The run directory: where all processes of one launch put their files without talking to each other. Made by
- * `tfhook run` (TFHOOK_RUN), or here under a name that follows from the launch. Nothing is ever overwritten.
+ * The run directory: where all processes of one launch put their files without talking to each
+ * other. Made by `tfhook run` (TFHOOK_RUN), or here under a name that follows from the launch.
+ * Nothing is ever overwritten.
  */
 #include "record/internal.h"
 
@@ -96,7 +97,8 @@ static void launch_of(struct tfh_rundir *d, char *launch, size_t size)
 	uint64_t start = tfh_process_start(leader);
 
 	if (r->job[0]) {
-		snprintf(d->job, sizeof(d->job), "%s%s%s", r->job, r->restart[0] ? "." : "", r->restart);
+		snprintf(d->job, sizeof(d->job), "%s%s%s", r->job, r->restart[0] ? "." : "",
+			 r->restart);
 		snprintf(launch, size, "%s", d->job);
 		return;
 	}
@@ -192,7 +194,8 @@ static int open_given(struct tfh_rundir *d, const char *given)
 static void make_prefix(struct tfh_rundir *d)
 {
 	if (d->rank.rank >= 0)
-		snprintf(d->prefix, sizeof(d->prefix), "r%d.%s.%d", d->rank.rank, tfh_p.host, (int)tfh_p.pid);
+		snprintf(d->prefix, sizeof(d->prefix), "r%d.%s.%d", d->rank.rank, tfh_p.host,
+			 (int)tfh_p.pid);
 	else
 		snprintf(d->prefix, sizeof(d->prefix), "p.%s.%d", tfh_p.host, (int)tfh_p.pid);
 }

@@ -40,8 +40,8 @@ static void each_argument(void (*each)(void *to, const char *text, size_t len), 
 		if (told == strlen(argv[i])) {
 			each(to, argv[i], told);
 		} else {
-			int n = snprintf(shown, sizeof(shown), "%.*s" TFH_REDACTED, (int)(told < 4000 ? told : 4000),
-					 argv[i]);
+			int n = snprintf(shown, sizeof(shown), "%.*s" TFH_REDACTED,
+					 (int)(told < 4000 ? told : 4000), argv[i]);
 
 			each(to, shown, (size_t)n);
 		}

@@ -50,7 +50,8 @@ static uint32_t sample_threads(struct tft_sample_thread *out)
 
 		if (!ring || __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) != TFT_RING_ACTIVE)
 			continue;
-		out[n] = (struct tft_sample_thread){ring->thread, ring->tid, UINT64_MAX, UINT64_MAX};
+		out[n] =
+			(struct tft_sample_thread){ring->thread, ring->tid, UINT64_MAX, UINT64_MAX};
 		if (thread_times(ring->tid, &out[n]))
 			n++;
 		else /* ended without its destructors */

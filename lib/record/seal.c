@@ -1,4 +1,5 @@
-/* From the staging area to the trace file: chunks, losses, clock readings; and what happens when the disk is full. */
+/* From the staging area to the trace file: chunks, losses, clock readings; and what happens when
+ * the disk is full. */
 #include "record/flusher.h"
 
 #include <errno.h>
@@ -39,12 +40,13 @@ struct losses {
 };
 static struct losses losses;
 
-static void add_loss(struct tft_ring *ring, uint64_t count, uint32_t thread, uint32_t cause, uint64_t first,
-		     uint64_t last)
+static void add_loss(struct tft_ring *ring, uint64_t count, uint32_t thread, uint32_t cause,
+		     uint64_t first, uint64_t last)
 {
 	struct tft_loss *l = &losses.loss[losses.n];
 
-	*l = (struct tft_loss){.thread = thread, .cause = cause, .count = count, .t_first = first, .t_last = last};
+	*l = (struct tft_loss){
+		.thread = thread, .cause = cause, .count = count, .t_first = first, .t_last = last};
 	losses.of[losses.n].ring = ring;
 	losses.of[losses.n].seen = ring ? ring->drop_seen + count : 0;
 	losses.n++;
@@ -54,7 +56,8 @@ static void ring_loss(struct tft_ring *ring)
 {
 	uint64_t dropped;
 
-	if (losses.n == LOSSES_MAX || __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == TFT_RING_FREE)
+	if (losses.n == LOSSES_MAX ||
+	    __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == TFT_RING_FREE)
 		return;
 	/* acquire: pairs with the release store that follows the bracket */
 	dropped = __atomic_load_n(&ring->dropped, __ATOMIC_ACQUIRE);
@@ -119,7 +122,8 @@ static void release_cold(void)
 /* Where the LOSS chunk will lie, so that a kill right after its write does not count it twice. */
 static void announce_losses(void)
 {
-	uint64_t mark = tft_loss_mark(tfh_p.journal.head->segment, tft_writer_bytes(tfh_f.seg.writer));
+	uint64_t mark =
+		tft_loss_mark(tfh_p.journal.head->segment, tft_writer_bytes(tfh_f.seg.writer));
 
 	tfh_p.journal.head->beyond_mark = mark;
 	__atomic_store_n(&tfh_p.journal.head->beyond_writing, losses.beyond, __ATOMIC_RELEASE);
@@ -127,7 +131,8 @@ static void announce_losses(void)
 		if (!losses.of[i].ring)
 			continue;
 		losses.of[i].ring->drop_mark = mark;
-		__atomic_store_n(&losses.of[i].ring->drop_writing, losses.of[i].seen, __ATOMIC_RELEASE);
+		__atomic_store_n(&losses.of[i].ring->drop_writing, losses.of[i].seen,
+				 __ATOMIC_RELEASE);
 	}
 }
 
@@ -135,7 +140,8 @@ static void settle_losses(void)
 {
 	for (uint32_t i = 0; i < losses.n; i++)
 		if (losses.of[i].ring)
-			__atomic_store_n(&losses.of[i].ring->drop_seen, losses.of[i].seen, __ATOMIC_RELEASE);
+			__atomic_store_n(&losses.of[i].ring->drop_seen, losses.of[i].seen,
+					 __ATOMIC_RELEASE);
 	release_cold();
 	tfh_p.journal.head->beyond_seen = losses.beyond;
 	tfh_p.journal.head->dropped += losses_sum();
@@ -155,8 +161,9 @@ static void pause_writing(int err, uint64_t now_ns)
 
 		tfh_f.pause_told = true;
 		snprintf(what, sizeof(what), "recording to %s paused: %s", tfh_p.dir.path,
-			 err == -ENOSPC ? "less than 2 GiB or 5 % of the file system would stay free"
-					: strerror(-err));
+			 err == -ENOSPC
+				 ? "less than 2 GiB or 5 % of the file system would stay free"
+				 : strerror(-err));
 		tfh_log_failure(what, "free some space or set TFHOOK_DIR to another file system; "
 				      "it is tried again every 30 s");
 	}
@@ -248,7 +255,8 @@ int tfh_seal(void)
 	if (err) {
 		release_cold();
 		if (tfh_f.seg.writer && tft_writer_rewind(tfh_f.seg.writer) == -EBADF) {
-			/* The job closed all descriptors, as daemons do: the next round opens another segment. */
+			/* The job closed all descriptors, as daemons do: the next round opens
+			 * another segment. */
 			tft_writer_abandon(tfh_f.seg.writer);
 			tfh_f.seg.writer = NULL;
 			return err;

@@ -14,7 +14,8 @@
 
 #define KEEP_FREE_BYTES (2ull << 30)
 #define KEEP_FREE_SHARE 20 /* 1/20 = 5 % */
-/* Largest chunk that may follow the check: 65,536 records hardly pack to more than their raw size. */
+/* Largest chunk that may follow the check: 65,536 records hardly pack to more than their raw size.
+ */
 #define CHUNK_BYTES (TFT_MAX_EVENTS * sizeof(struct tfh_rec))
 
 int tfh_disk_check(void)
@@ -33,14 +34,16 @@ int tfh_disk_check(void)
 
 static void segment_path(char *path, size_t size, uint32_t n)
 {
-	snprintf(path, size, "%.*s/%s.%u.tft", (int)sizeof(tfh_p.dir.path), tfh_p.dir.path, tfh_p.dir.prefix, n);
+	snprintf(path, size, "%.*s/%s.%u.tft", (int)sizeof(tfh_p.dir.path), tfh_p.dir.path,
+		 tfh_p.dir.prefix, n);
 }
 
 /* What is alive in the job, so that this segment can be read alone. */
 static int repeat_live(void)
 {
 	size_t bytes = TFT_MAX_EVENTS * sizeof(struct tfh_rec);
-	struct tfh_rec *r = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct tfh_rec *r =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t at = 0;
 	uint32_t n;
 	int err = 0;
@@ -68,7 +71,8 @@ int tfh_segment_ready(void)
 
 	if (s->writer)
 		return 0;
-	/* An earlier process of the same number, or this one before a failed exec, may have left segments. */
+	/* An earlier process of the same number, or this one before a failed exec, may have left
+	 * segments. */
 	for (int i = 0; err == -EEXIST && i < 10000; i++) {
 		segment_path(s->path, sizeof(s->path), s->next);
 		tfh_head_fill(&head, s->next);

@@ -20,17 +20,18 @@ uint64_t tfh_long_ticks = TFH_NEVER;
 static pthread_key_t end_key;
 static uint32_t end_key_state; /* atomic: 0 none, 1 being made, 2 usable, 3 there is none to have */
 
-/* Signal handlers of this thread may come in between, other threads not: plain loads, ordered stores. */
+/* Only this thread counts, but a signal handler of it may come in the middle: the sum is one
+ * instruction. */
 void tfh_count_drop(struct tft_ring *ring)
 {
 	uint64_t now = tfh_ticks();
-	uint64_t dropped = ring->dropped;
 
-	if (dropped == __atomic_load_n(&ring->drop_seen, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&ring->dropped, __ATOMIC_RELAXED) ==
+	    __atomic_load_n(&ring->drop_seen, __ATOMIC_RELAXED))
 		__atomic_store_n(&ring->drop_first, now, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->drop_last, now, __ATOMIC_RELAXED);
 	/* release: who sees the count sees the bracket */
-	__atomic_store_n(&ring->dropped, dropped + 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&ring->dropped, 1, __ATOMIC_RELEASE);
 }
 
 void tfh_count_beyond(void)
@@ -42,7 +43,8 @@ void tfh_count_beyond(void)
 		__atomic_fetch_add(&tfh_p.beyond_early, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	__atomic_compare_exchange_n(&j->beyond_first, &zero, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&j->beyond_first, &zero, now, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
 	__atomic_store_n(&j->beyond_last, now, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&j->beyond, 1, __ATOMIC_RELEASE);
 }
@@ -67,7 +69,8 @@ static void ring_retire(struct tft_ring *ring)
 }
 
 /* What a cold ring still holds goes into the thread's new ring, where it survives the process. */
-static void move_cold(struct tft_ring *old, const struct tfh_rec *from, struct tft_ring *ring, struct tfh_rec *to)
+static void move_cold(struct tft_ring *old, const struct tfh_rec *from, struct tft_ring *ring,
+		      struct tfh_rec *to)
 {
 	if (!tfh_cold_claim(old))
 		return; /* the flusher is moving them */
@@ -84,20 +87,23 @@ static void move_cold(struct tft_ring *old, const struct tfh_rec *from, struct t
 	tfh_cold_release(old);
 }
 
-/* Fills the header of a fresh ring and makes it the thread's own; open calls and running totals move along. */
-static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_rec *records, uint32_t mask)
+/* Fills the header of a fresh ring and makes it the thread's own; open calls and running totals
+ * move along. */
+static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_rec *records,
+		       uint32_t mask)
 {
 	struct tft_ring *old = tfh_own_ring(self) ? self->ring : NULL;
 
 	ring->mask = mask;
 	ring->tid = old ? old->tid : (uint32_t)syscall(SYS_gettid);
-	ring->thread = old ? old->thread
-			   : __atomic_add_fetch(&tfh_p.next_thread, 1, __ATOMIC_RELAXED);
+	ring->thread =
+		old ? old->thread : __atomic_add_fetch(&tfh_p.next_thread, 1, __ATOMIC_RELAXED);
 	ring->t_created = tfh_ticks();
 	ring->first = ring->head = ring->tail = self->head;
 	ring->dropped = ring->drop_seen = 0;
 	thread_name(ring->name, sizeof(ring->name));
-	if (self->depth && self->ring != ring) /* calls go on that began on the old ring, or before a fork */
+	if (self->depth &&
+	    self->ring != ring) /* calls go on that began on the old ring, or before a fork */
 		memcpy(ring->open, self->ring->open, sizeof(ring->open));
 	if (old) {
 		memcpy(ring->agg, old->agg, sizeof(ring->agg));
@@ -141,7 +147,8 @@ static bool ring_in_memory(struct tfh_self *self)
 	return true;
 }
 
-/* Runs when the thread ends. Calls made by later destructors set the thread up again, a few times. */
+/* Runs when the thread ends. Calls made by later destructors set the thread up again, a few times.
+ */
 static void thread_end(void *arg)
 {
 	struct tfh_self *self = &tfh_self;
@@ -183,8 +190,8 @@ static void thread_arm(void)
 /* Gives the thread a ring where this process records now; false: none to have. */
 static bool thread_ring(struct tfh_self *self)
 {
-	/* Read before the state: the starter stores them in the other order, so that a ring in memory never passes
-	 * for one in the journal. */
+	/* Read before the state: the starter stores them in the other order, so that a ring in
+	 * memory never passes for one in the journal. */
 	uint32_t generation = __atomic_load_n(tfh_peek(&tfh_generation), __ATOMIC_ACQUIRE);
 	bool hot = __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_DONE;
 	uint64_t now = tfh_ticks();
@@ -202,7 +209,8 @@ static bool thread_ring(struct tfh_self *self)
 		thread_arm();
 	/* A large ring takes over all that a cold one may hold. */
 	if (hot)
-		done = (self->head != 0 && ring_in_journal(self, true)) || ring_in_journal(self, false);
+		done = (self->head != 0 && ring_in_journal(self, true)) ||
+		       ring_in_journal(self, false);
 	else
 		done = ring_in_memory(self);
 	if (done) {
@@ -231,7 +239,8 @@ void tfh_self_forked(struct tfh_self *self)
 	self->ctx = 0;
 }
 
-/* While recording is off, trigger calls of the training loop are counted: a window of steps may begin. */
+/* While recording is off, trigger calls of the training loop are counted: a window of steps may
+ * begin. */
 static void count_step_off(enum tfh_fn fn)
 {
 	uint64_t n;
@@ -244,7 +253,8 @@ static void count_step_off(enum tfh_fn fn)
 		tfh_window_begin();
 }
 
-/* Everything that a first call may have to set up. Returns 0 when the thread has a ring, else why not. */
+/* Everything that a first call may have to set up. Returns 0 when the thread has a ring, else why
+ * not. */
 static int prepare(struct tfh_self *self, enum tfh_fn fn)
 {
 	uint32_t mode;
@@ -254,7 +264,8 @@ static int prepare(struct tfh_self *self, enum tfh_fn fn)
 	err = tfh_process_check();
 	if (err)
 		return err;
-	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_COLD && tfh_fn_table[fn].props & TFH_FN_TRIGGER)
+	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_COLD &&
+	    tfh_fn_table[fn].props & TFH_FN_TRIGGER)
 		tfh_start();
 	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_OFF &&
 	    !(tfh_fn_table[fn].props & TFH_FN_ALWAYS))
@@ -329,7 +340,8 @@ struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
 	return NULL;
 }
 
-/* 181 ns a reading, so only around gaps and long calls. A reading that finds no room is no loss of a call. */
+/* 181 ns a reading, so only around gaps and long calls. A reading that finds no room is no loss of
+ * a call. */
 void tfh_cputime(struct tfh_self *self, uint64_t now)
 {
 	struct tfh_rec *rec;

@@ -1,5 +1,5 @@
-/* From "kept in memory" to "recording": run directory, journal, flusher. One thread does it, inside its first launch,
- * copy, get-next or step. */
+/* From "kept in memory" to "recording": run directory, journal, flusher. One thread does it, inside
+ * its first launch, copy, get-next or step. */
 #include "record/flusher.h"
 
 #include <errno.h>
@@ -25,7 +25,8 @@ void tfh_set_tick_hz(const struct tft_clock_triple *a, const struct tft_clock_tr
 	uint64_t ns = b->monotonic_ns - a->monotonic_ns;
 	uint64_t value;
 
-	if (ns < 1000000 || ns > 1ull << 40 || b->ticks <= a->ticks) /* below 1 ms the reading is too coarse */
+	if (ns < 1000000 || ns > 1ull << 40 ||
+	    b->ticks <= a->ticks) /* below 1 ms the reading is too coarse */
 		return;
 	value = (uint64_t)((double)(b->ticks - a->ticks) * 1e9 / (double)ns);
 	__atomic_store_n(&hz, value, __ATOMIC_RELAXED);
@@ -82,7 +83,8 @@ static void who_am_i(void)
 
 static struct tft_clock_triple triple(const struct tfh_clock_pair *pair)
 {
-	return (struct tft_clock_triple){pair->ticks, (uint64_t)pair->mono_ns, (uint64_t)pair->real_ns};
+	return (struct tft_clock_triple){pair->ticks, (uint64_t)pair->mono_ns,
+					 (uint64_t)pair->real_ns};
 }
 
 /* Everything a stranger needs to make sense of the journal, before it says that it is one. */
@@ -131,15 +133,19 @@ static int set_up(void)
 		return 1;
 	err = tfh_rundir_open(&tfh_p.dir, &tfh_p);
 	if (err) {
-		snprintf(what, sizeof(what), "not recording: cannot write to %s: %s", tfh_p.dir.path, strerror(-err));
+		snprintf(what, sizeof(what), "not recording: cannot write to %s: %s",
+			 tfh_p.dir.path, strerror(-err));
 		tfh_log_failure(what, "set TFHOOK_DIR to a directory that this job may write to");
 		return err;
 	}
 	err = tfh_journal_open(&tfh_p.journal, tfh_p.dir.path, tfh_p.dir.prefix,
 			       (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_RING_TOTAL));
 	if (err) {
-		snprintf(what, sizeof(what), "not recording: no memory for the rings: %s", strerror(-err));
-		tfh_log_failure(what, "lower TFHOOK_RING_TOTAL or raise the limit of address space (ulimit -v)");
+		snprintf(what, sizeof(what), "not recording: no memory for the rings: %s",
+			 strerror(-err));
+		tfh_log_failure(
+			what,
+			"lower TFHOOK_RING_TOTAL or raise the limit of address space (ulimit -v)");
 		return err;
 	}
 	describe_journal();
@@ -150,16 +156,18 @@ static int set_up(void)
 }
 
 /*
- * What is recorded meanwhile would lie in plain memory and die with the process, so other threads' first copies and
- * launches wait for the one that starts: 1 to 3 ms once, at most a second (a run directory on a file system that
- * hangs). Then they go on with their rings in memory.
+ * What is recorded meanwhile would lie in plain memory and die with the process, so other threads'
+ * first copies and launches wait for the one that starts: 1 to 3 ms once, at most a second (a run
+ * directory on a file system that hangs). Then they go on with their rings in memory.
  */
 static void wait_for_starter(void)
 {
 	struct timespec second = {.tv_sec = 1};
 
-	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY && !tfh_f.start_waited)
-		if (syscall(SYS_futex, &tfh_p.start_state, FUTEX_WAIT_PRIVATE, TFH_START_BUSY, &second, NULL, 0) &&
+	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY &&
+	    !tfh_f.start_waited)
+		if (syscall(SYS_futex, &tfh_p.start_state, FUTEX_WAIT_PRIVATE, TFH_START_BUSY,
+			    &second, NULL, 0) &&
 		    errno == ETIMEDOUT)
 			tfh_f.start_waited = true;
 }
@@ -175,8 +183,8 @@ void tfh_start(void)
 	uint32_t none = TFH_START_NOT;
 	int status;
 
-	if (!__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_RELAXED)) {
+	if (!__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 		wait_for_starter();
 		return;
 	}
@@ -190,7 +198,8 @@ void tfh_start(void)
 	tfh_drain(true);
 	__atomic_store_n(&tfh_p.start_state, TFH_START_DONE, __ATOMIC_RELEASE);
 	__atomic_store_n(tfh_generation, tfh_p.generation | 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&tfh_mode, tfh_p.window_off ? TFH_MODE_OFF : TFH_MODE_ON, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_mode, tfh_p.window_off ? TFH_MODE_OFF : TFH_MODE_ON,
+			 __ATOMIC_RELEASE);
 	end_start(TFH_START_DONE);
 	tfh_flusher_start();
 }

@@ -1,4 +1,5 @@
-/* control JOURNAL SET CLEAR STEPS: changes the control word of a running recorder, as `tfhook ctl` does. */
+/* control JOURNAL SET CLEAR STEPS: changes the control word of a running recorder, as `tfhook ctl`
+ * does. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,8 +11,8 @@ int main(int argc, char **argv)
 
 	if (argc != 5)
 		return 2;
-	if (tft_journal_control(argv[1], (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]), (uint32_t)atoi(argv[4]),
-				&err)) {
+	if (tft_journal_control(argv[1], (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]),
+				(uint32_t)atoi(argv[4]), &err)) {
 		puts(err.text);
 		return 1;
 	}

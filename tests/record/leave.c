@@ -77,7 +77,8 @@ int main(int argc, char **argv)
 		steps(50);
 		return status ? 1 : 7;
 	}
-	if (!strcmp(how, "vfork")) { /* the child's exec fails, so it leaves by _exit in our memory */
+	if (!strcmp(how,
+		    "vfork")) { /* the child's exec fails, so it leaves by _exit in our memory */
 		pid_t pid = vfork();
 
 		if (!pid) {

@@ -1,4 +1,5 @@
-/* Ways that a process may live and die while it records; life.sh says what must come out of each. */
+/* Ways that a process may live and die while it records; life.sh says what must come out of each.
+ */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -240,7 +241,8 @@ static int life_names(void)
 
 		if (!self)
 			return 1;
-		int n = snprintf(text, sizeof(text), "kernel_%llu_with_a_name_longer_than_one_record_holds",
+		int n = snprintf(text, sizeof(text),
+				 "kernel_%llu_with_a_name_longer_than_one_record_holds",
 				 (unsigned long long)h);
 		tfh_handle_new(self, TFT_NAME_FUNCTION, h * 4096, 7, text, (size_t)n);
 		rec = tfh_leave(self, TFH_FN_cuMemAlloc_v2, TFT_ALLOC);
@@ -305,11 +307,11 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(void);
-	} lives[] = {{"cold", life_cold},	{"warm", life_warm},   {"fork", life_fork},
+	} lives[] = {{"cold", life_cold},	   {"warm", life_warm},	  {"fork", life_fork},
 		     {"inside", life_fork_inside}, {"vfork", life_vfork}, {"storm", life_storm},
-		     {"threads", life_threads}, {"exit", life_exit},   {"signal", life_signal},
-		     {"hang", life_hang},	{"late", life_late},   {"names", life_names},
-		     {"steps", life_steps},	{"busy", life_busy},   {"limit", life_limit}};
+		     {"threads", life_threads},	   {"exit", life_exit},	  {"signal", life_signal},
+		     {"hang", life_hang},	   {"late", life_late},	  {"names", life_names},
+		     {"steps", life_steps},	   {"busy", life_busy},	  {"limit", life_limit}};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(lives) / sizeof(lives[0]); i++)
 		if (!strcmp(argv[1], lives[i].name))

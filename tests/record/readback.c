@@ -1,12 +1,13 @@
 /*
- * Reads everything that synth recorded into a directory and compares it with the shared page of counts:
+ * Reads everything that synth recorded into a directory and compares it with the shared page of
+ *counts:
  *
  *	readback [-k] PAGE DIR
  *
  * Left-over journals of DIR are salvaged first, as `tfhook repair` does.
- * Every published record must be there exactly once with its words intact, in order per thread, and the losses written
- * must equal those counted. -k: the process was killed, so one call per thread may be between publication and count.
- * Prints one line of totals; exit 1 on any difference.
+ * Every published record must be there exactly once with its words intact, in order per thread, and
+ *the losses written must equal those counted. -k: the process was killed, so one call per thread
+ *may be between publication and count. Prints one line of totals; exit 1 on any difference.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +63,8 @@ static void record(const struct tfh_rec *r)
 		own++;
 		return;
 	}
-	if (r->w[0] >= threads || r->w[2] != r->w[1] * 0x9e3779b97f4a7c15ull + r->w[0] || r->t_end < r->t_begin)
+	if (r->w[0] >= threads || r->w[2] != r->w[1] * 0x9e3779b97f4a7c15ull + r->w[0] ||
+	    r->t_end < r->t_begin)
 		broken++;
 	else
 		mark(r->w[0], r->w[1]);
@@ -82,7 +84,8 @@ static void losses(struct tft_reader *r, uint32_t i, struct tfh_err *err)
 		memcpy(&l, (const char *)data + at, sizeof(l));
 		lost += l.count;
 		if (getenv("V"))
-			printf("  loss thread %u cause %u count %llu\n", l.thread, l.cause, (unsigned long long)l.count);
+			printf("  loss thread %u cause %u count %llu\n", l.thread, l.cause,
+			       (unsigned long long)l.count);
 	}
 }
 
@@ -201,18 +204,21 @@ int main(int argc, char **argv)
 				last = e;
 				n++;
 			}
-		printf("thread %u: %llu not there, between %llu and %llu of %llu\n", i, (unsigned long long)n,
-		       (unsigned long long)first, (unsigned long long)last, (unsigned long long)c[i].trying);
+		printf("thread %u: %llu not there, between %llu and %llu of %llu\n", i,
+		       (unsigned long long)n, (unsigned long long)first, (unsigned long long)last,
+		       (unsigned long long)c[i].trying);
 	}
 	printf("threads %u published %llu read %llu missing %llu twice %llu extra %llu broken %llu "
 	       "dropped %llu lost %llu other records %llu\n",
-	       threads, (unsigned long long)published, (unsigned long long)got, (unsigned long long)missing,
-	       (unsigned long long)twice, (unsigned long long)extra, (unsigned long long)broken,
-	       (unsigned long long)dropped, (unsigned long long)lost, (unsigned long long)own);
+	       threads, (unsigned long long)published, (unsigned long long)got,
+	       (unsigned long long)missing, (unsigned long long)twice, (unsigned long long)extra,
+	       (unsigned long long)broken, (unsigned long long)dropped, (unsigned long long)lost,
+	       (unsigned long long)own);
 	if (missing || twice || broken || (!killed && extra))
 		return 1;
 	/* Killed: between a publication or loss and its count lies at most one call per thread. */
-	if (killed ? extra > threads || lost + got > trying || lost + got + threads < trying : lost != dropped)
+	if (killed ? extra > threads || lost + got > trying || lost + got + threads < trying
+		   : lost != dropped)
 		return 1;
 	return 0;
 }

@@ -1,12 +1,13 @@
 /*
- * A producer of known records, for the tests that kill it: N threads, each publishing CALL records whose words are
- * (thread number of the producer, sequence number, check), through the recorder's own API.
+ * A producer of known records, for the tests that kill it: N threads, each publishing CALL records
+ *whose words are (thread number of the producer, sequence number, check), through the recorder's
+ *own API.
  *
  *	synth THREADS EVENTS RATE [PAGE]
  *
- * EVENTS per thread, RATE events a second of all threads together (0 = flat out). PAGE: a file that holds, per
- * thread, how many records were published and how many found no room: what a reader must find, also after SIGKILL.
- * It prints "drops N" at a regular end.
+ * EVENTS per thread, RATE events a second of all threads together (0 = flat out). PAGE: a file that
+ *holds, per thread, how many records were published and how many found no room: what a reader must
+ *find, also after SIGKILL. It prints "drops N" at a regular end.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,8 +21,8 @@
 
 #include "record/record.h"
 
-/* One cache line per thread, so that counting costs the producer nothing. `trying` is set before a record is asked
- * for, so that a kill in between is known. */
+/* One cache line per thread, so that counting costs the producer nothing. `trying` is set before a
+ * record is asked for, so that a kill in between is known. */
 struct count {
 	_Atomic uint64_t published, dropped, trying;
 	uint64_t pad[5];
@@ -72,7 +73,8 @@ static void *produce(void *arg)
 	for (uint64_t i = 0; i < events; i++) {
 		one(c, id, i);
 		if (rate && (i + 1) % burst == 0) {
-			uint64_t due = start + (uint64_t)((double)(i + 1) * 1e9 * threads / (double)rate);
+			uint64_t due =
+				start + (uint64_t)((double)(i + 1) * 1e9 * threads / (double)rate);
 			uint64_t now = now_ns();
 
 			if (due > now) {
@@ -104,7 +106,8 @@ int main(int argc, char **argv)
 			return 2;
 		counts = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	} else {
-		counts = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		counts = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+			      0);
 	}
 	thread = calloc(threads, sizeof(*thread));
 	if (counts == MAP_FAILED || !thread)

@@ -1,5 +1,5 @@
-/* Counts what trace files hold: tally DIR prints one line of name=count pairs per file, sorted by name. Left-over
- * journals are salvaged first with -s. */
+/* Counts what trace files hold: tally DIR prints one line of name=count pairs per file, sorted by
+ * name. Left-over journals are salvaged first with -s. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 #include "format/tft_read.h"
 #include "format/tft_write.h"
 
-static const char *const kinds[] = {"", "call", "agg", "ext", "open", "mark", "range", "cputime", "name", "alloc", "graph"};
+static const char *const kinds[] = {"",	     "call",	"agg",	"ext",	 "open", "mark",
+				    "range", "cputime", "name", "alloc", "graph"};
 
 static int filter_salvage(const struct dirent *e)
 {
@@ -28,7 +29,8 @@ static int filter_trace(const struct dirent *e)
 
 static void tally(const char *path, const char *name)
 {
-	uint64_t count[11] = {0}, repeat = 0, lost = 0, failed = 0, notes = 0, samples = 0, digests = 0, clocks = 0;
+	uint64_t count[11] = {0}, repeat = 0, lost = 0, failed = 0, notes = 0, samples = 0,
+		 digests = 0, clocks = 0;
 	struct tfh_err err = {0};
 	struct tft_reader *r;
 
@@ -47,7 +49,8 @@ static void tally(const char *path, const char *name)
 		digests += type == TFT_DGST;
 		clocks += type == TFT_CLKS;
 		if (type == TFT_LOSS && !tft_chunk_payload(r, i, &data, &len, &err))
-			for (size_t at = 0; at + sizeof(struct tft_loss) <= len; at += sizeof(struct tft_loss))
+			for (size_t at = 0; at + sizeof(struct tft_loss) <= len;
+			     at += sizeof(struct tft_loss))
 				lost += ((const struct tft_loss *)((const char *)data + at))->count;
 		if (type != TFT_EVNT || tft_events_open(r, i, &ev, &err))
 			continue;
@@ -70,7 +73,8 @@ static void tally(const char *path, const char *name)
 	for (int k = 1; k < 11; k++)
 		if (count[k])
 			printf(" %s=%llu", kinds[k], (unsigned long long)count[k]);
-	printf(" repeat=%llu lost=%llu notes=%llu samples=%llu digests=%llu clocks=%llu clean=%d pid=%u rank=%d\n",
+	printf(" repeat=%llu lost=%llu notes=%llu samples=%llu digests=%llu clocks=%llu clean=%d "
+	       "pid=%u rank=%d\n",
 	       (unsigned long long)repeat, (unsigned long long)lost, (unsigned long long)notes,
 	       (unsigned long long)samples, (unsigned long long)digests, (unsigned long long)clocks,
 	       tft_clean_end(r), tft_head(r)->pid, tft_head(r)->rank);

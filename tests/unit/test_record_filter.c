@@ -1,5 +1,6 @@
-/* What must hold: TFHOOK_RANKS and TFHOOK_WINDOW select what their text says; a text that cannot be understood selects
- * everything; ranks are found in the variables of the launcher that started the process. */
+/* What must hold: TFHOOK_RANKS and TFHOOK_WINDOW select what their text says; a text that cannot be
+ * understood selects everything; ranks are found in the variables of the launcher that started the
+ * process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,8 +67,8 @@ static void windows(void **state)
 
 static void wrong_windows(void **state)
 {
-	static const char *const wrong[] = {"steps:5", "steps:9-3", "steps:a-b", "time:30s", "time:-1+2", "signal:KILL",
-					    "day:1", "steps:1-2x"};
+	static const char *const wrong[] = {"steps:5",	 "steps:9-3",	"steps:a-b", "time:30s",
+					    "time:-1+2", "signal:KILL", "day:1",     "steps:1-2x"};
 	struct tfh_window w;
 
 	(void)state;
@@ -106,8 +107,8 @@ static void launchers(void **state)
 	assert_string_equal(r.job, "");
 	assert_string_equal(r.restart, "2");
 	/* under `srun torchrun` the launcher nearer to the process knows better */
-	r = detect(ENV("SLURM_PROCID=0", "SLURM_NTASKS=2", "SLURM_JOB_ID=77", "SLURM_STEP_ID=0", "RANK=5",
-		       "WORLD_SIZE=8"));
+	r = detect(ENV("SLURM_PROCID=0", "SLURM_NTASKS=2", "SLURM_JOB_ID=77", "SLURM_STEP_ID=0",
+		       "RANK=5", "WORLD_SIZE=8"));
 	assert_int_equal(r.rank, 5);
 	assert_string_equal(r.job, "77.0");
 	r = detect(ENV("SLURM_PROCID=1", "SLURM_NTASKS=2"));
@@ -118,8 +119,9 @@ static void launchers(void **state)
 	/* one half of a pair is no answer */
 	r = detect(ENV("RANK=5"));
 	assert_int_equal(r.rank, -1);
-	r = detect(ENV("TF_CONFIG={\"cluster\": {\"chief\": [\"a:1\"], \"worker\": [\"b:1\", \"c:1\"]}, "
-		       "\"task\": {\"type\": \"worker\", \"index\": 1}}"));
+	r = detect(ENV(
+		"TF_CONFIG={\"cluster\": {\"chief\": [\"a:1\"], \"worker\": [\"b:1\", \"c:1\"]}, "
+		"\"task\": {\"type\": \"worker\", \"index\": 1}}"));
 	assert_int_equal(r.rank, 2);
 	r = detect(ENV("TF_CONFIG=nonsense"));
 	assert_int_equal(r.rank, -1);
@@ -128,8 +130,9 @@ static void launchers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranks),	 cmocka_unit_test(shares),    cmocka_unit_test(windows),
-		cmocka_unit_test(wrong_windows), cmocka_unit_test(launchers),
+		cmocka_unit_test(ranks),     cmocka_unit_test(shares),
+		cmocka_unit_test(windows),   cmocka_unit_test(wrong_windows),
+		cmocka_unit_test(launchers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
