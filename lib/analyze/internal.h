@@ -223,6 +223,8 @@ struct tfh_job {
 /* survey.c */
 int tfh_survey(struct tfh_job *job, struct tfh_err *err);
 bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p); /* false: not a call of interest */
+/* What a driver call is in the sequence of launches, copies and waits; false: not in it. */
+bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct tfh_token *t);
 /* Calls that execute ops: only outermost ones count (false for others); a get-next run eagerly is input. */
 bool tfh_exec_piece(struct tfh_job *job, const struct tfh_event *ev, struct tfh_piece *p);
 struct tfh_tag *tfh_tag_of(struct tfh_job *job, uint32_t name); /* NULL: out of memory */
@@ -235,7 +237,7 @@ bool tfh_stage_is_loop_child(struct tfh_job *job, uint32_t id);
 void tfh_choose_iterator(struct tfh_job *job);
 
 /* period.c */
-int tfh_find_period(struct tfh_job *job);
+int tfh_find_period(struct tfh_job *job, struct tfh_err *err);
 
 /* segment.c */
 int tfh_segment_run(struct tfh_job *job, struct tfh_err *err);

@@ -92,29 +92,51 @@ static int by_begin(const void *a, const void *b)
 	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
-/* A step begins with its batch, or ends with its wait: then it began where the one before ended, the first one with the
- * first call that launched for it. */
-static int mark_steps(struct tfh_job *job, const struct kind *anchor)
+/*
+ * A step begins with its batch, or ends with its wait: then it began where the one before ended, the first one with the
+ * first call that launched for it. A pass of its own: the tokens kept are only the first million.
+ */
+static int mark_steps(struct tfh_job *job, const struct kind *anchor, struct tfh_err *err)
 {
+	const struct tfh_feed *f = job->feed;
 	bool ends = anchor->rank == 4 || anchor->rank == 3;
 	int64_t begin = INT64_MIN;
-	int rc = 0;
+	struct tfh_event ev;
+	int rc = f->rewind(f->arg, job->process, err);
 
-	for (size_t i = 0; i < job->token.n && !rc; i++) {
-		const struct tfh_token *t = &job->token.v[i];
-		struct tfh_tick m = {.t0 = ends ? begin : t->t0, .t1 = t->t1};
-		if (begin == INT64_MIN && is_launch(t))
-			begin = t->t0;
-		if (t->hash != anchor->hash || (ends && begin == INT64_MIN))
+	while (!rc && f->next(f->arg, &ev)) {
+		struct tfh_piece p;
+		struct tfh_token t;
+		if (!tfh_event_label(&ev, &p) || p.passive || !tfh_token_of(&ev, &p, &t))
+			continue;
+		struct tfh_tick m = {.t0 = ends ? begin : t.t0, .t1 = t.t1};
+		if (begin == INT64_MIN && is_launch(&t))
+			begin = t.t0;
+		if (t.hash != anchor->hash || (ends && begin == INT64_MIN))
 			continue;
 		rc = TFH_PUSH(job->mark, m);
-		begin = t->t1;
+		begin = t.t1;
 	}
-	return rc;
+	return rc ? rc : f->error(f->arg, err);
+}
+
+/* The most frequent kind of a rank that is good enough; rare ones are not tried, every try reads all tokens. */
+static const struct kind *best_of(const struct tfh_job *job, struct kind *table, uint8_t rank)
+{
+	for (int tries = 0; tries < 32; tries++) {
+		struct kind *k = NULL;
+		for (size_t i = 0; i < MAX_KINDS; i++)
+			if (table[i].rank == rank && table[i].count >= 4 && (!k || table[i].count > k->count))
+				k = &table[i];
+		if (!k || purity(job, k, rank <= 2) >= PURITY)
+			return k;
+		k->count = 0;
+	}
+	return NULL;
 }
 
 /* Leaves in job->mark one entry per step, as if the job had marked them. 0, or -ENOMEM. No period: none. */
-int tfh_find_period(struct tfh_job *job)
+int tfh_find_period(struct tfh_job *job, struct tfh_err *err)
 {
 	struct kind *table = calloc(MAX_KINDS, sizeof(*table));
 	const struct kind *best = NULL;
@@ -130,16 +152,9 @@ int tfh_find_period(struct tfh_job *job)
 			k->rank = rank_of(&job->token.v[i]);
 		}
 	}
-	for (uint8_t rank = 5; rank > 0 && !best; rank--) {
-		for (size_t i = 0; i < MAX_KINDS; i++) {
-			const struct kind *k = &table[i];
-			if (k->count < 4 || k->rank != rank || (best && k->count <= best->count))
-				continue;
-			if (purity(job, k, rank <= 2) >= PURITY)
-				best = k;
-		}
-	}
-	rc = best ? mark_steps(job, best) : 0;
+	for (uint8_t rank = 5; rank > 0 && !best; rank--)
+		best = best_of(job, table, rank);
+	rc = best ? mark_steps(job, best, err) : 0;
 	free(table);
 	return rc;
 }

@@ -338,7 +338,7 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 	if (!rc && job->mark.n) {
 		job->clock = TFH_STEP_CLOCK_EXEC;
 	} else if (!rc) {
-		rc = tfh_find_period(job);
+		rc = tfh_find_period(job, err);
 		job->clock = job->mark.n ? TFH_STEP_CLOCK_PERIOD : TFH_STEP_CLOCK_NONE;
 		job->clock_name = "period of the launches";
 	}

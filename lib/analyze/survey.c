@@ -227,11 +227,24 @@ static void bandwidth(struct tfh_job *job, uint8_t dir, bool pageable, uint64_t 
 		*best = (double)bytes / (double)ns;
 }
 
+bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct tfh_token *t)
+{
+	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
+
+	if (!launch && p->family != TFH_FAM_SYNC && p->family != TFH_FAM_COPY)
+		return false;
+	*t = (struct tfh_token){.t0 = p->t0, .t1 = p->t1, .label = p->label, .dir = p->dir, .family = p->family};
+	t->hash = tfh_hash_add(p->family, launch ? tfh_hash_add(ev->w[0] & 0xffffffffu, ev->w[1])
+						 : (uint64_t)(uintptr_t)ev->fn);
+	if (p->family == TFH_FAM_COPY)
+		t->hash = tfh_hash_add(t->hash, ev->w[0]);
+	return true;
+}
+
 static int add_driver(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p,
 		      struct pending *q)
 {
-	struct tfh_token t = {.t0 = p->t0, .t1 = p->t1, .label = p->label, .dir = p->dir,
-			      .family = p->family};
+	struct tfh_token t;
 	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
 
 	job->launches += launch;
@@ -254,14 +267,7 @@ static int add_driver(struct tfh_job *job, const struct tfh_event *ev, const str
 				bandwidth(job, d, false, q->bytes[d], p->t1 - q->since);
 		memset(q, 0, sizeof(*q));
 	}
-	if (!launch && p->family != TFH_FAM_SYNC && p->family != TFH_FAM_COPY)
-		return 0;
-	t.hash = tfh_hash_add(p->family, launch || p->family == TFH_FAM_GRAPH_LAUNCH
-						 ? tfh_hash_add(ev->w[0] & 0xffffffffu, ev->w[1])
-						 : (uint64_t)(uintptr_t)ev->fn);
-	if (p->family == TFH_FAM_COPY)
-		t.hash = tfh_hash_add(t.hash, ev->w[0]);
-	return job->token.n < MAX_TOKENS ? TFH_PUSH(job->token, t) : 0;
+	return job->token.n < MAX_TOKENS && tfh_token_of(ev, p, &t) ? TFH_PUSH(job->token, t) : 0;
 }
 
 bool tfh_exec_piece(struct tfh_job *job, const struct tfh_event *ev, struct tfh_piece *p)
