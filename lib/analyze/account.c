@@ -1,6 +1,7 @@
 /*
- * The accounts of the windows under way. Every nanosecond of a window is charged once: to compute, to a cause, or it
- * stays unattributed. What the host did while the device had work to do is kept tentative until a wait tells.
+ * The accounts of the windows under way. Every nanosecond of a window is charged once: to compute,
+ * to a cause, or it stays unattributed. What the host did while the device had work to do is kept
+ * tentative until a wait tells.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ struct tfh_ledger {
 	struct tfh_account *ring;
 	size_t first, cur; /* windows first..cur have accounts */
 	bool unsettled;
-	TFH_VEC(struct gap) gap;   /* of window cur */
+	TFH_VEC(struct gap) gap;  /* of window cur */
 	TFH_VEC(struct gap) work; /* t1 and length (in t0) of main-line work in window cur */
 	int rc;
 };
@@ -60,8 +61,8 @@ static const struct tfh_window *window(const struct tfh_ledger *l)
 	return &l->job->window.v[l->cur];
 }
 
-/* End of the step's main work in this window: after it, and before the next batch is asked for, run callbacks, metrics
- * and logging. Small ops among them do not move it. */
+/* End of the step's main work in this window: after it, and before the next batch is asked for, run
+ * callbacks, metrics and logging. Small ops among them do not move it. */
 static int64_t main_end(const struct tfh_ledger *l)
 {
 	int64_t all = 0, end = INT64_MIN;
@@ -107,10 +108,10 @@ static void judge_gaps(struct tfh_ledger *l)
 }
 
 /*
- * Several batches in one executed call. When computing goes on between the get-nexts, they are exposed as they stand.
- * When they come one right after the other, the computing runs beside them: what follows the last get-next is then the
- * computing of one step, or, if they ran ahead, of most of them. In both cases steps x that is what the call needs
- * without input.
+ * Several batches in one executed call. When computing goes on between the get-nexts, they are
+ * exposed as they stand. When they come one right after the other, the computing runs beside them:
+ * what follows the last get-next is then the computing of one step, or, if they ran ahead, of most
+ * of them. In both cases steps x that is what the call needs without input.
  */
 static void judge_group(struct tfh_ledger *l)
 {
@@ -118,7 +119,8 @@ static void judge_group(struct tfh_ledger *l)
 	const struct tfh_window *w = window(l);
 	int64_t tail = w->x1 - w->last, between = w->last - w->t0 - w->gets;
 
-	if (!w->group || w->steps < 2 || tail <= 0 || 10 * between >= 7 * (int64_t)(w->steps - 1) * tail)
+	if (!w->group || w->steps < 2 || tail <= 0 ||
+	    10 * between >= 7 * (int64_t)(w->steps - 1) * tail)
 		return;
 	int64_t exposed = w->x1 - w->t0 - w->steps * tail;
 	if (exposed < 0)
@@ -181,7 +183,8 @@ void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device)
 		g->tentative = false;
 		if (busy) {
 			struct tfh_account *a = account(l, l->cur);
-			*(device == TFH_CAUSE_NONE ? &a->compute : &a->cause[device]) += g->t1 - g->t0;
+			*(device == TFH_CAUSE_NONE ? &a->compute : &a->cause[device]) +=
+				g->t1 - g->t0;
 			g->t1 = g->t0;
 		}
 	}
@@ -235,7 +238,8 @@ struct tfh_account *tfh_account_at(struct tfh_ledger *l, int64_t t)
 	return next_part(l, &t0, t + 1, &a, &b) ? account(l, l->cur) : NULL;
 }
 
-void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative, bool direct)
+void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative,
+		bool direct)
 {
 	int64_t a, b;
 
@@ -271,7 +275,8 @@ void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns)
 {
 	struct gap g = {ns, t1, false};
 
-	if (l->cur < l->job->window.n && t1 <= window(l)->t1 && t1 > window(l)->t0 && TFH_PUSH(l->work, g))
+	if (l->cur < l->job->window.n && t1 <= window(l)->t1 && t1 > window(l)->t0 &&
+	    TFH_PUSH(l->work, g))
 		l->rc = -ENOMEM;
 }
 

@@ -24,7 +24,8 @@ static uint32_t critical(const struct tfh_feed *f)
 
 	for (uint32_t i = 0; i < f->n_processes; i++) {
 		const struct tfh_process *p = &f->processes[i];
-		if ((p->has_gpu || p->has_tf) && (best == UINT32_MAX || p->events > f->processes[best].events))
+		if ((p->has_gpu || p->has_tf) &&
+		    (best == UINT32_MAX || p->events > f->processes[best].events))
 			best = i;
 	}
 	return best;
@@ -65,28 +66,29 @@ static void fill_stages(const struct tfh_job *job, struct tfh_result *r)
 		enum tfh_cause cause;
 		enum tfh_stage stage;
 	} map[] = {
-	    {TFH_CAUSE_INPUT_READ, TFH_STAGE_RAW_INPUT},
-	    {TFH_CAUSE_INPUT_GENERATOR, TFH_STAGE_RAW_INPUT},
-	    {TFH_CAUSE_INPUT_REMOTE, TFH_STAGE_RAW_INPUT},
-	    {TFH_CAUSE_INPUT_UNKNOWN, TFH_STAGE_RAW_INPUT},
-	    {TFH_CAUSE_INPUT_MAP, TFH_STAGE_PREPROCESS},
-	    {TFH_CAUSE_INPUT_DECODE, TFH_STAGE_PREPROCESS},
-	    {TFH_CAUSE_INPUT_BATCH, TFH_STAGE_PREPROCESS},
-	    {TFH_CAUSE_INPUT_SHUFFLE, TFH_STAGE_PREPROCESS},
-	    {TFH_CAUSE_INPUT_CACHE, TFH_STAGE_PREPROCESS},
-	    {TFH_CAUSE_TRANSFER_H2D_PAGEABLE, TFH_STAGE_H2D},
-	    {TFH_CAUSE_TRANSFER_H2D_PINNED, TFH_STAGE_H2D},
-	    {TFH_CAUSE_TRANSFER_D2H, TFH_STAGE_D2H},
-	    {TFH_CAUSE_HOST_CALLBACK, TFH_STAGE_POSTPROCESS},
-	    {TFH_CAUSE_HOST_LOGGING, TFH_STAGE_POSTPROCESS},
-	    {TFH_CAUSE_HOST_CHECKPOINT, TFH_STAGE_STORAGE},
+		{TFH_CAUSE_INPUT_READ, TFH_STAGE_RAW_INPUT},
+		{TFH_CAUSE_INPUT_GENERATOR, TFH_STAGE_RAW_INPUT},
+		{TFH_CAUSE_INPUT_REMOTE, TFH_STAGE_RAW_INPUT},
+		{TFH_CAUSE_INPUT_UNKNOWN, TFH_STAGE_RAW_INPUT},
+		{TFH_CAUSE_INPUT_MAP, TFH_STAGE_PREPROCESS},
+		{TFH_CAUSE_INPUT_DECODE, TFH_STAGE_PREPROCESS},
+		{TFH_CAUSE_INPUT_BATCH, TFH_STAGE_PREPROCESS},
+		{TFH_CAUSE_INPUT_SHUFFLE, TFH_STAGE_PREPROCESS},
+		{TFH_CAUSE_INPUT_CACHE, TFH_STAGE_PREPROCESS},
+		{TFH_CAUSE_TRANSFER_H2D_PAGEABLE, TFH_STAGE_H2D},
+		{TFH_CAUSE_TRANSFER_H2D_PINNED, TFH_STAGE_H2D},
+		{TFH_CAUSE_TRANSFER_D2H, TFH_STAGE_D2H},
+		{TFH_CAUSE_HOST_CALLBACK, TFH_STAGE_POSTPROCESS},
+		{TFH_CAUSE_HOST_LOGGING, TFH_STAGE_POSTPROCESS},
+		{TFH_CAUSE_HOST_CHECKPOINT, TFH_STAGE_STORAGE},
 	};
 	double steps = job->judged_steps ? (double)job->judged_steps : NAN;
 
 	for (int s = 0; s < TFH_STAGE_COUNT; s++)
 		r->stages[s].hidden_s = NAN;
 	for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++)
-		r->stages[map[i].stage].exposed_s += (double)job->cause_ns[map[i].cause] / 1e9 / steps;
+		r->stages[map[i].stage].exposed_s +=
+			(double)job->cause_ns[map[i].cause] / 1e9 / steps;
 	r->stages[TFH_STAGE_COMPUTE].exposed_s = (double)job->compute_ns / 1e9 / steps;
 	r->stages[TFH_STAGE_COMMUNICATION].exposed_s = NAN;
 }
@@ -134,14 +136,19 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	r->quality.gpu_times = "none";
 	r->quality.unattributed_share = r->breakdown[TFH_PART_UNATTRIBUTED].share;
 	r->quality.overhead_share =
-		job->last > job->first ? (double)job->events * HOOK_NS / (double)(job->last - job->first) : NAN;
+		job->last > job->first
+			? (double)job->events * HOOK_NS / (double)(job->last - job->first)
+			: NAN;
 	r->quality.clock_residual_s = NAN;
 	return 0;
 }
 
 int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err)
 {
-	struct tfh_job job = {.feed = feed, .process = critical(feed), .train_group = -1, .guilty = -1,
+	struct tfh_job job = {.feed = feed,
+			      .process = critical(feed),
+			      .train_group = -1,
+			      .guilty = -1,
 			      .input_cause = TFH_CAUSE_INPUT_UNKNOWN};
 	struct owned *o;
 	int rc;
@@ -149,8 +156,10 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 	*out = NULL;
 	if (job.process == UINT32_MAX)
 		return tfh_err_set(err, -ENODATA,
-				   "nothing to analyse: no GPU or TensorFlow call was recorded in %u process(es); "
-				   "`tfhook doctor` tells what is hooked", feed->n_processes);
+				   "nothing to analyse: no GPU or TensorFlow call was recorded in "
+				   "%u process(es); "
+				   "`tfhook doctor` tells what is hooked",
+				   feed->n_processes);
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return tfh_err_set(err, -ENOMEM, "out of memory");

@@ -1,14 +1,13 @@
 /*
- * Pass 2: what the driving thread did, moment by moment, becomes causes. Without device times (tier C) the device is
- * seen only through the calls that wait for it:
+ * Pass 2: what the driving thread did, moment by moment, becomes causes. Without device times (tier
+ *C) the device is seen only through the calls that wait for it:
  *
- *	a wait with launches outstanding	the device computed; if the wait is long against what the host did since
- *						the first of them, it was busy all that time and hid it
- *	a wait after copies only		transfer
- *	a blocking copy				transfer for bytes / best bandwidth seen for that size; the rest, if
- *						launches were outstanding, was waiting for them
- *	a long launch behind a deep queue	the queue was full: the device computed
- *	get-next, pauses, other calls		what they are, unless hidden as above
+ *	a wait with launches outstanding	the device computed; if the wait is long against what
+ *the host did since the first of them, it was busy all that time and hid it a wait after copies
+ *only		transfer a blocking copy				transfer for bytes / best
+ *bandwidth seen for that size; the rest, if launches were outstanding, was waiting for them a long
+ *launch behind a deep queue	the queue was full: the device computed get-next, pauses, other
+ *calls		what they are, unless hidden as above
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,8 +19,9 @@
 #define EVENTS 512
 /* A wait shorter than this tells nothing: the call itself takes a few microseconds. */
 #define WAIT_FLOOR_NS (20 * TFH_US)
-/* Share of the time since the first outstanding work that a wait must take to say that the device was busy throughout:
- * its backlog at the end can only have grown if it was slower than the host. */
+/* Share of the time since the first outstanding work that a wait must take to say that the device
+ * was busy throughout: its backlog at the end can only have grown if it was slower than the host.
+ */
 #define BUSY_SHARE 0.1
 
 struct attr {
@@ -37,9 +37,9 @@ struct attr {
 		uint64_t handle, at;
 	} event[EVENTS];
 	uint64_t slow_launches; /* bit per launch of the last 64: took longer than TFH_GAP_NS */
-	int64_t since;	      /* when the first outstanding work was handed over, 0 = none */
+	int64_t since;		/* when the first outstanding work was handed over, 0 = none */
 	uint64_t copy_bytes;
-	int64_t copy_ns;      /* queued copies: what they take at the best bandwidth seen */
+	int64_t copy_ns;       /* queued copies: what they take at the best bandwidth seen */
 	enum tfh_cause copied; /* the larger part of them */
 	int64_t last_cpu_t, last_cpu;
 	bool cpu_open; /* the last CPU clock reading may belong to a pause */
@@ -60,8 +60,8 @@ double tfh_bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable, uint
 		if (d <= 3 && bin - d >= 0 && best[bin - d] > 0)
 			return best[bin - d];
 	}
-	/* Never seen alone: what such links do in machines of today (PCIe 4 x16), rather more, so that transfer is
-	 * not overstated. */
+	/* Never seen alone: what such links do in machines of today (PCIe 4 x16), rather more, so
+	 * that transfer is not overstated. */
 	return pageable ? 8 : 25;
 }
 
@@ -69,7 +69,8 @@ static enum tfh_cause copy_cause(const struct tfh_piece *p)
 {
 	switch (p->dir) {
 	case TFH_DIR_H2D:
-		return p->pageable ? TFH_CAUSE_TRANSFER_H2D_PAGEABLE : TFH_CAUSE_TRANSFER_H2D_PINNED;
+		return p->pageable ? TFH_CAUSE_TRANSFER_H2D_PAGEABLE
+				   : TFH_CAUSE_TRANSFER_H2D_PINNED;
 	case TFH_DIR_D2H:
 		return TFH_CAUSE_TRANSFER_D2H;
 	case TFH_DIR_P2P:
@@ -137,8 +138,10 @@ static void waited(struct attr *a, int64_t t0, int64_t t1, uint64_t upto)
 		int64_t part = copies < wait ? copies : wait;
 		tfh_settle(a->ledger, busy, TFH_CAUSE_NONE);
 		tfh_charge(a->ledger, t0, t0 + part, a->copied, false, false);
-		/* Most of the time seen waiting, and nothing else than kernels to wait for: that is direct. */
-		tfh_charge(a->ledger, t0 + part, t1, TFH_CAUSE_NONE, false, !copies && wait * 2 > t1 - since);
+		/* Most of the time seen waiting, and nothing else than kernels to wait for: that is
+		 * direct. */
+		tfh_charge(a->ledger, t0 + part, t1, TFH_CAUSE_NONE, false,
+			   !copies && wait * 2 > t1 - since);
 		a->job->mixed_bytes += copies ? a->copy_bytes : 0;
 	}
 	if (upto >= a->launches)
@@ -168,7 +171,8 @@ static void seg_launch(struct attr *a, int64_t t0, int64_t t1, const struct tfh_
 
 	if (launch)
 		a->slow_launches = a->slow_launches << 1 | (t1 - t0 > TFH_GAP_NS);
-	/* With a full queue every launch waits for one to end; a single slow one was only interrupted. */
+	/* With a full queue every launch waits for one to end; a single slow one was only
+	 * interrupted. */
 	if (launch && t1 - t0 > TFH_GAP_NS && a->launches - a->done >= TFH_QUEUE_DEPTH &&
 	    __builtin_popcountll(a->slow_launches) >= TFH_QUEUE_SLOW) {
 		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
@@ -180,7 +184,8 @@ static void seg_launch(struct attr *a, int64_t t0, int64_t t1, const struct tfh_
 	if (!a->since)
 		a->since = t1;
 	if (p->family == TFH_FAM_COPY) {
-		/* On a stream of its own it may run beside the kernels: nothing is charged to it then. */
+		/* On a stream of its own it may run beside the kernels: nothing is charged to it
+		 * then. */
 		bool beside = outstanding(a) && p->stream && !*stream_last(a, p->stream);
 		if (!beside) {
 			a->copy_ns += copy_estimate(a, p);
@@ -200,7 +205,8 @@ static void seg_sync(struct attr *a, int64_t t0, int64_t t1, const struct tfh_pi
 	if (p->family == TFH_FAM_SYNC) {
 		waited(a, t0, t1, upto);
 	} else if (p->failed && outstanding(a)) {
-		/* A poll that says "not ready": the device is busy now, so it was since it got work. */
+		/* A poll that says "not ready": the device is busy now, so it was since it got
+		 * work. */
 		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_NONE, false, true);
 	} else {
@@ -275,9 +281,10 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 }
 
 /*
- * The CPU clock of a driving thread is read at the end of long pauses and of long calls. Two readings around a pause
- * tell whether the thread computed or slept. A reading at the end of a call carries that call's end time, and the call's
- * record comes next: then it tells about the call, not about a pause.
+ * The CPU clock of a driving thread is read at the end of long pauses and of long calls. Two
+ * readings around a pause tell whether the thread computed or slept. A reading at the end of a call
+ * carries that call's end time, and the call's record comes next: then it tells about the call, not
+ * about a pause.
  */
 static void cpu_clock(struct attr *a, const struct tfh_event *ev)
 {

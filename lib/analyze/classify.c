@@ -1,6 +1,7 @@
 /*
- * From charged time to the closed vocabulary, per step and for the run. The order: unclassified; compute at least 90 %;
- * the class whose parts together block most, if that is at least 5 % and three standard errors; balanced.
+ * From charged time to the closed vocabulary, per step and for the run. The order: unclassified;
+ * compute at least 90 %; the class whose parts together block most, if that is at least 5 % and
+ * three standard errors; balanced.
  */
 #include <errno.h>
 #include <math.h>
@@ -26,13 +27,14 @@ static enum tfh_class worst(const double by_class[TFH_CLASS_COUNT])
 	enum tfh_class best = TFH_CLASS_INPUT_BOUND;
 
 	for (int c = 0; c < TFH_CLASS_COUNT; c++)
-		if (c != TFH_CLASS_COMPUTE_BOUND && c != TFH_CLASS_BALANCED && c != TFH_CLASS_UNCLASSIFIED &&
-		    by_class[c] > by_class[best])
+		if (c != TFH_CLASS_COMPUTE_BOUND && c != TFH_CLASS_BALANCED &&
+		    c != TFH_CLASS_UNCLASSIFIED && by_class[c] > by_class[best])
 			best = c;
 	return best;
 }
 
-/* Class of a step or of many: parts and total in any unit, `error` the standard error of the blocking time. */
+/* Class of a step or of many: parts and total in any unit, `error` the standard error of the
+ * blocking time. */
 enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total, double error)
 {
 	double by_class[TFH_CLASS_COUNT];
@@ -43,7 +45,9 @@ enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total, dou
 		return TFH_CLASS_COMPUTE_BOUND;
 	blocking_of(part, by_class);
 	enum tfh_class c = worst(by_class);
-	return by_class[c] >= BLOCKING_SHARE * total && by_class[c] > 3 * error ? c : TFH_CLASS_BALANCED;
+	return by_class[c] >= BLOCKING_SHARE * total && by_class[c] > 3 * error
+		       ? c
+		       : TFH_CLASS_BALANCED;
 }
 
 /* Largest cause of a class; without any the class' unknown one, if it has one. */
@@ -54,7 +58,8 @@ enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_
 	if (cls == TFH_CLASS_NONE)
 		return TFH_CAUSE_NONE;
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		if (tfh_cause_class(c) == cls && cause[c] > 0 && (best < 0 || cause[c] > cause[best]))
+		if (tfh_cause_class(c) == cls && cause[c] > 0 &&
+		    (best < 0 || cause[c] > cause[best]))
 			best = c;
 	return best;
 }
@@ -65,8 +70,9 @@ struct totals {
 };
 
 /*
- * Standard error of the sum of one class' blocking time over the windows that count, from the median absolute deviation
- * (x 1.4826 for a normal spread): one interrupted step among twenty would otherwise hide any class.
+ * Standard error of the sum of one class' blocking time over the windows that count, from the
+ * median absolute deviation (x 1.4826 for a normal spread): one interrupted step among twenty would
+ * otherwise hide any class.
  */
 static double standard_error(const struct tfh_job *job, enum tfh_class cls)
 {
@@ -123,8 +129,9 @@ static enum tfh_cause transfer_cause(const struct tfh_job *job, enum tfh_cause c
 		}
 	}
 	bool many = job->train_steps && small >= 100 * job->train_steps;
-	return many && ns * 2 > all && (double)ns > 0.02 * (double)job->train_ns ? TFH_CAUSE_TRANSFER_SMALL_COPIES
-										 : cause;
+	return many && ns * 2 > all && (double)ns > 0.02 * (double)job->train_ns
+		       ? TFH_CAUSE_TRANSFER_SMALL_COPIES
+		       : cause;
 }
 
 static void set_also(struct tfh_verdict *v, const struct totals *t)
@@ -132,7 +139,8 @@ static void set_also(struct tfh_verdict *v, const struct totals *t)
 	double by_class[TFH_CLASS_COUNT];
 
 	blocking_of(t->part, by_class);
-	if (v->cls == TFH_CLASS_COMPUTE_BOUND || v->cls == TFH_CLASS_BALANCED || v->cls == TFH_CLASS_UNCLASSIFIED)
+	if (v->cls == TFH_CLASS_COMPUTE_BOUND || v->cls == TFH_CLASS_BALANCED ||
+	    v->cls == TFH_CLASS_UNCLASSIFIED)
 		return;
 	for (int c = 0; c < TFH_CLASS_COUNT && v->n_also < 3; c++)
 		if (c != (int)v->cls && c != TFH_CLASS_BALANCED && c != TFH_CLASS_UNCLASSIFIED &&
@@ -141,11 +149,12 @@ static void set_also(struct tfh_verdict *v, const struct totals *t)
 }
 
 /*
- * High needs 20 steady steps and direct evidence: at tier C that means that what was charged are calls that are the
- * thing itself (get-next with an idle device, blocking copies, executed graphs), not conclusions from waits.
+ * High needs 20 steady steps and direct evidence: at tier C that means that what was charged are
+ * calls that are the thing itself (get-next with an idle device, blocking copies, executed graphs),
+ * not conclusions from waits.
  */
-static enum tfh_confidence confidence(const struct tfh_job *job, const struct tfh_verdict *v, const struct totals *t,
-				      const struct tfh_steps *steps)
+static enum tfh_confidence confidence(const struct tfh_job *job, const struct tfh_verdict *v,
+				      const struct totals *t, const struct tfh_steps *steps)
 {
 	double same = v->cls >= 0 ? steps->classes[v->cls].time_share : 0;
 
@@ -157,7 +166,8 @@ static enum tfh_confidence confidence(const struct tfh_job *job, const struct tf
 								     : TFH_CONFIDENCE_MEDIUM;
 }
 
-/* Window entries become one entry per step: the steps of one executed call share its time equally. */
+/* Window entries become one entry per step: the steps of one executed call share its time equally.
+ */
 static int expand(struct tfh_job *job, struct tfh_result *r)
 {
 	uint64_t n = 0;

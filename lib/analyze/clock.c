@@ -1,7 +1,8 @@
 /*
- * Which iterator is the training loop's. Iterator objects come anew with every epoch, so they are first put together by
- * what they are: the function that their batches feed, and their pipeline. Then the group that owns most time, from a
- * batch to the next batch of anything, is the training loop; what a run spends most of its time on is what it is for.
+ * Which iterator is the training loop's. Iterator objects come anew with every epoch, so they are
+ * first put together by what they are: the function that their batches feed, and their pipeline.
+ * Then the group that owns most time, from a batch to the next batch of anything, is the training
+ * loop; what a run spends most of its time on is what it is for.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 
 #include "analyze/internal.h"
 
-/* The function that got most time after this iterator's batches; its text without the number at its end. */
+/* The function that got most time after this iterator's batches; its text without the number at its
+ * end. */
 static const char *tag_text(struct tfh_job *job, const struct tfh_series *s, uint32_t *name)
 {
 	size_t best = 0;
@@ -23,7 +25,8 @@ static const char *tag_text(struct tfh_job *job, const struct tfh_series *s, uin
 		     : "";
 }
 
-/* TF2's functions of one Python function differ in the number at the end: retraced for a smaller last batch, say. */
+/* TF2's functions of one Python function differ in the number at the end: retraced for a smaller
+ * last batch, say. */
 static size_t base_length(const char *text)
 {
 	size_t n = strlen(text);
@@ -33,8 +36,9 @@ static size_t base_length(const char *text)
 	return n;
 }
 
-/* Signature of the pipeline below a root: how often which stage type; only ids that hang below this root count, and
- * those are the ids between this root's and the next root's, as a new iterator names its stages anew. */
+/* Signature of the pipeline below a root: how often which stage type; only ids that hang below this
+ * root count, and those are the ids between this root's and the next root's, as a new iterator
+ * names its stages anew. */
 static uint64_t pipeline_key(struct tfh_job *job, const struct tfh_series *s)
 {
 	uint64_t key = s->loop;
@@ -70,12 +74,13 @@ static void make_groups(struct tfh_job *job)
 		struct tfh_series *s = &job->series.v[i];
 		uint32_t name;
 		const char *tag = tag_text(job, s, &name);
-		uint64_t key = tfh_hash_add(tfh_hash_bytes(tag, base_length(tag)), pipeline_key(job, s));
+		uint64_t key =
+			tfh_hash_add(tfh_hash_bytes(tag, base_length(tag)), pipeline_key(job, s));
 
 		s->group = group_of(job, key, tag, (uint32_t)i);
 	}
-	/* Keras gives its train and its test function the same name but for the number: kept apart when their batches
-	 * take turns in runs (make_runs), which the number tells. */
+	/* Keras gives its train and its test function the same name but for the number: kept apart
+	 * when their batches take turns in runs (make_runs), which the number tells. */
 }
 
 /* Same base name but another number, both with many batches: two functions, not one retraced. */
@@ -131,10 +136,12 @@ static double score(const struct tfh_group *g)
 
 	if (g->count < 2)
 		x /= 16;
-	/* Names are hints: an evaluation seldom trains and a training step is seldom called test. */
+	/* Names are hints: an evaluation seldom trains and a training step is seldom called test.
+	 */
 	if (has(g->tag, "train"))
 		x *= 3;
-	if (has(g->tag, "test_") || has(g->tag, "eval") || has(g->tag, "valid") || has(g->tag, "predict"))
+	if (has(g->tag, "test_") || has(g->tag, "eval") || has(g->tag, "valid") ||
+	    has(g->tag, "predict"))
 		x /= 3;
 	return x;
 }

@@ -1,6 +1,7 @@
 /*
- * What the analysis reads: one process' events in order of end time, as often as it wants, and the names in them. A run
- * (tfh_feed_of_run) is one such source; tests bring others, made of events with known answers.
+ * What the analysis reads: one process' events in order of end time, as often as it wants, and the
+ * names in them. A run (tfh_feed_of_run) is one such source; tests bring others, made of events
+ * with known answers.
  */
 #ifndef TFH_ANALYZE_FEED_H
 #define TFH_ANALYZE_FEED_H
@@ -30,7 +31,8 @@ struct tfh_feed {
 	int64_t wall_ns;
 };
 
-/* Judges one process of a feed; the caller adds what only the run knows (end, quality). As tfh_analyze. */
+/* Judges one process of a feed; the caller adds what only the run knows (end, quality). As
+ * tfh_analyze. */
 int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * Which stage of the input pipeline is too slow, by capacity. From the training loop upstream: a synchronous stage costs
- * what it spends itself; an asynchronous one is only to blame when its consumer waited in it while its own runner was
- * not waiting for input. So neither Prefetch nor a ParallelMap that is starved itself is ever named.
+ * Which stage of the input pipeline is too slow, by capacity. From the training loop upstream: a
+ * synchronous stage costs what it spends itself; an asynchronous one is only to blame when its
+ * consumer waited in it while its own runner was not waiting for input. So neither Prefetch nor a
+ * ParallelMap that is starved itself is ever named.
  */
 #include <errno.h>
 #include <math.h>
@@ -10,8 +11,8 @@
 
 #include "analyze/internal.h"
 
-/* Share of the loop's waiting during which the runner of an asynchronous stage waited upstream, above which the stage
- * is starved itself. */
+/* Share of the loop's waiting during which the runner of an asynchronous stage waited upstream,
+ * above which the stage is starved itself. */
 #define STARVED 0.5
 
 static bool has_type(const struct tfh_stage_use *s, const char *word)
@@ -33,13 +34,20 @@ static enum tfh_cause cause_of(const struct tfh_job *job, int32_t at)
 		const char *word;
 		enum tfh_cause cause;
 	} table[] = {
-	    {"Generator", TFH_CAUSE_INPUT_GENERATOR}, {"DataService", TFH_CAUSE_INPUT_REMOTE},
-	    {"MapAndBatch", TFH_CAUSE_INPUT_MAP},     {"FlatMap", TFH_CAUSE_INPUT_READ},
-	    {"Map", TFH_CAUSE_INPUT_MAP},	      {"Filter", TFH_CAUSE_INPUT_MAP},
-	    {"ParseExample", TFH_CAUSE_INPUT_DECODE}, {"Interleave", TFH_CAUSE_INPUT_READ},
-	    {"Record", TFH_CAUSE_INPUT_READ},	      {"TextLine", TFH_CAUSE_INPUT_READ},
-	    {"Snapshot", TFH_CAUSE_INPUT_READ},	      {"Batch", TFH_CAUSE_INPUT_BATCH},
-	    {"Shuffle", TFH_CAUSE_INPUT_SHUFFLE},     {"Cache", TFH_CAUSE_INPUT_CACHE},
+		{"Generator", TFH_CAUSE_INPUT_GENERATOR},
+		{"DataService", TFH_CAUSE_INPUT_REMOTE},
+		{"MapAndBatch", TFH_CAUSE_INPUT_MAP},
+		{"FlatMap", TFH_CAUSE_INPUT_READ},
+		{"Map", TFH_CAUSE_INPUT_MAP},
+		{"Filter", TFH_CAUSE_INPUT_MAP},
+		{"ParseExample", TFH_CAUSE_INPUT_DECODE},
+		{"Interleave", TFH_CAUSE_INPUT_READ},
+		{"Record", TFH_CAUSE_INPUT_READ},
+		{"TextLine", TFH_CAUSE_INPUT_READ},
+		{"Snapshot", TFH_CAUSE_INPUT_READ},
+		{"Batch", TFH_CAUSE_INPUT_BATCH},
+		{"Shuffle", TFH_CAUSE_INPUT_SHUFFLE},
+		{"Cache", TFH_CAUSE_INPUT_CACHE},
 	};
 	const struct tfh_stage_use *s = &job->stage.v[at];
 
@@ -66,8 +74,8 @@ static int32_t first_stage(struct tfh_job *job)
 	return best;
 }
 
-/* Among a synchronous stage and what it calls on the same thread: the one that takes longest; of an asynchronous stage
- * that is the waiting in it. */
+/* Among a synchronous stage and what it calls on the same thread: the one that takes longest; of an
+ * asynchronous stage that is the waiting in it. */
 static int32_t slowest_below(const struct tfh_job *job, int32_t top)
 {
 	int32_t best = top;
@@ -110,7 +118,8 @@ void tfh_input_judge(struct tfh_job *job)
 	for (int depth = 0; at >= 0 && waited > 0 && depth < 64; depth++) {
 		if (job->stage.v[at].async) {
 			int32_t up = starved_by(job, at);
-			bool starved = up >= 0 && (double)job->stage.v[up].waited >= STARVED * (double)waited;
+			bool starved = up >= 0 &&
+				       (double)job->stage.v[up].waited >= STARVED * (double)waited;
 			if (!starved && !has_type(&job->stage.v[at], "Prefetch"))
 				break;
 			at = up;
@@ -139,7 +148,8 @@ static int by_self(const void *a, const void *b)
 
 	if (x->guilty != y->guilty)
 		return x->guilty ? -1 : 1;
-	return x->self_s_per_step > y->self_s_per_step ? -1 : x->self_s_per_step < y->self_s_per_step;
+	return x->self_s_per_step > y->self_s_per_step ? -1
+						       : x->self_s_per_step < y->self_s_per_step;
 }
 
 int tfh_fill_input(struct tfh_job *job, struct tfh_result *r)
@@ -162,13 +172,15 @@ int tfh_fill_input(struct tfh_job *job, struct tfh_result *r)
 		o->parallelism = s->parallelism;
 		o->async = s->async;
 		o->guilty = (int32_t)i == job->guilty;
-		/* Steps per second that the stage could feed. An asynchronous one shows it only while it is the
-		 * one waited for: then it is what it delivered. */
+		/* Steps per second that the stage could feed. An asynchronous one shows it only
+		 * while it is the one waited for: then it is what it delivered. */
 		if (!s->async)
 			o->capacity_per_s = s->self > 0 ? steps * 1e9 / (double)s->self : NAN;
 		else
-			o->capacity_per_s = o->guilty && job->train_ns ? (double)job->judged_steps * 1e9 / (double)job->train_ns
-							     : NAN;
+			o->capacity_per_s =
+				o->guilty && job->train_ns
+					? (double)job->judged_steps * 1e9 / (double)job->train_ns
+					: NAN;
 	}
 	qsort(r->input, r->n_input, sizeof(*r->input), by_self);
 	return 0;

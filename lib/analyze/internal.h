@@ -1,10 +1,9 @@
 /*
  * Parts of the analysis and what they hand to each other. One struct tfh_job per analysed process:
  *
- *	survey    pass 1: who drives, which calls could be the step clock, bandwidths, pipeline stages
- *	segment   windows of steps out of the survey
- *	sweep     pass 2: calls in order of begin time, flattened to one line of segments
- *	attribute segments -> causes per window, closed accounting
+ *	survey    pass 1: who drives, which calls could be the step clock, bandwidths, pipeline
+ *stages segment   windows of steps out of the survey sweep     pass 2: calls in order of begin
+ *time, flattened to one line of segments attribute segments -> causes per window, closed accounting
  *	classify  causes -> class per step and for the run
  *	input     which pipeline stage is slow
  */
@@ -19,10 +18,11 @@
 
 #define TFH_US 1000ll
 #define TFH_MS 1000000ll
-/* Calls at least this long are kept from the first pass, so that the second needs to look back no further. */
+/* Calls at least this long are kept from the first pass, so that the second needs to look back no
+ * further. */
 #define TFH_LONG_NS (100 * TFH_MS)
-/* A pause between two calls below this is the price of calling, above it is the program's own doing. XProf, HTA and
- * peers use 50 us for a long launch. */
+/* A pause between two calls below this is the price of calling, above it is the program's own
+ * doing. XProf, HTA and peers use 50 us for a long launch. */
 #define TFH_GAP_NS (50 * TFH_US)
 /* A launch that takes longer, with a deep queue behind it, waits for room in the queue. */
 #define TFH_QUEUE_DEPTH 64
@@ -41,7 +41,8 @@ int tfh_vec_grow(void **v, size_t *cap, size_t n, size_t size);
 		 ? ((vec).v[(vec).n++] = __VA_ARGS__, 0)                                           \
 		 : -ENOMEM)
 
-/* What the calling thread is doing, in order of precedence when several threads do something at the same time. */
+/* What the calling thread is doing, in order of precedence when several threads do something at the
+ * same time. */
 enum tfh_label {
 	TFH_L_GAP = 0,
 	TFH_L_EXEC,   /* TFE_Execute, TF_SessionRun */
@@ -57,15 +58,15 @@ enum tfh_label {
 /* One call on the time line. */
 struct tfh_piece {
 	int64_t t0, t1;
-	uint64_t bytes; /* copies */
+	uint64_t bytes;	 /* copies */
 	uint64_t handle; /* events, streams: first argument word */
 	uint32_t thread, stream;
 	uint32_t stage; /* stages: index in tfh_job.stage, passive pieces only */
 	uint8_t label;	/* enum tfh_label */
 	uint8_t family, dir;
 	bool pageable, passive, failed, saves; /* saves: writes a checkpoint */
-	float density; /* passive: share of [t0, t1) spent in the stage */
-	uint64_t number; /* order of arrival, to keep the sort stable */
+	float density;			       /* passive: share of [t0, t1) spent in the stage */
+	uint64_t number;		       /* order of arrival, to keep the sort stable */
 };
 
 /* A batch delivered to a training or other loop, or a step mark. */
@@ -79,7 +80,7 @@ struct tfh_tick {
 /* One iterator object. */
 struct tfh_series {
 	uint32_t iterator, stage, group;
-	bool loop; /* dataset loop inside a graph */
+	bool loop;			  /* dataset loop inside a graph */
 	uint64_t count, contained, execs; /* batches; those inside executing calls; such calls */
 	struct {
 		uint32_t name;
@@ -108,7 +109,7 @@ struct tfh_tag {
 struct tfh_thread_use {
 	uint64_t launches, driver, execs, gets;
 	int64_t exec_ns, driver_ns, last; /* last: end of the last of them */
-	bool drives; /* its calls make the step's time line */
+	bool drives;			  /* its calls make the step's time line */
 };
 
 /* Pipeline stage: all objects with the same place in the pipeline. */
@@ -120,7 +121,8 @@ struct tfh_stage_use {
 	uint32_t parallelism;
 	uint64_t calls;
 	int64_t total, self;
-	int64_t waited; /* exposed input time during which a runner of the parent was in this stage */
+	int64_t waited; /* exposed input time during which a runner of the parent was in this stage
+			 */
 	int64_t seen;	/* last moment counted into `waited` */
 };
 
@@ -128,22 +130,23 @@ struct tfh_stage_use {
 struct tfh_window {
 	int64_t t0, t1;
 	uint32_t steps;
-	uint8_t segment; /* enum tfh_segment */
+	uint8_t segment;       /* enum tfh_segment */
 	bool hole, group, cut; /* cut: ended by something else than the next batch */
-	int64_t x1;	/* group: end of the executing call that begins in the window */
-	int64_t last;	/* group: return of the last get-next in that call */
-	int64_t gets;	/* group: time in get-next between t0 and x1 */
+	int64_t x1;	       /* group: end of the executing call that begins in the window */
+	int64_t last;	       /* group: return of the last get-next in that call */
+	int64_t gets;	       /* group: time in get-next between t0 and x1 */
 };
 
-/* Whether a window tells what steps are like: steady, whole, closed by the next batch (the last one of an epoch has not
- * waited for any). */
+/* Whether a window tells what steps are like: steady, whole, closed by the next batch (the last one
+ * of an epoch has not waited for any). */
 static inline bool tfh_window_counts(const struct tfh_window *w)
 {
 	return w->segment == TFH_SEGMENT_TRAIN && !w->hole && !w->cut;
 }
 
-/* Where a window's time went. Causes carry all but compute and the unattributed rest. What was done while the device
- * had work is tentative until the next wait tells whether the device was busy all the time. */
+/* Where a window's time went. Causes carry all but compute and the unattributed rest. What was done
+ * while the device had work is tentative until the next wait tells whether the device was busy all
+ * the time. */
 struct tfh_account {
 	int64_t cause[TFH_CAUSE_COUNT], tentative[TFH_CAUSE_COUNT];
 	int64_t compute, direct; /* direct: charged without inference about the device */
@@ -186,7 +189,7 @@ struct tfh_job {
 	TFH_VEC(struct tfh_series) series;
 	TFH_VEC(struct tfh_group) group;
 	TFH_VEC(struct tfh_tag) tag;
-	TFH_VEC(int32_t) tag_of; /* by name id: index in tag, -1 not looked up */
+	TFH_VEC(int32_t) tag_of;	 /* by name id: index in tag, -1 not looked up */
 	TFH_VEC(struct tfh_piece) longs; /* by t0 after the survey */
 	TFH_VEC(struct tfh_token) token;
 	TFH_VEC(struct tfh_stage_use) stage;
@@ -204,16 +207,18 @@ struct tfh_job {
 	int64_t median; /* of a step */
 	/* attribute */
 	TFH_VEC(struct tfh_step) step; /* by window, times of the whole window */
-	int64_t cause_ns[TFH_CAUSE_COUNT], compute_ns, direct_ns, train_ns; /* sums of judged windows */
+	int64_t cause_ns[TFH_CAUSE_COUNT], compute_ns, direct_ns,
+		train_ns; /* sums of judged windows */
 	TFH_VEC(struct tfh_copy_use) copy;
 	TFH_VEC(struct tfh_kernel_use) kernel;
 	uint64_t graph_launches;
-	size_t counted; /* window of the event counted last */
+	size_t counted;	       /* window of the event counted last */
 	uint64_t train_steps;  /* in windows of segment TRAIN */
 	uint64_t judged_steps; /* of those that count: what the sums above are over */
-	bool cpu_only;	      /* no launch in the whole run: executing graphs is the compute */
-	uint64_t mixed_bytes; /* of queued copies that were waited for together with kernels */
-	double compute_ran; /* share of the executing time for which the process had a processor; NAN unknown */
+	bool cpu_only;	       /* no launch in the whole run: executing graphs is the compute */
+	uint64_t mixed_bytes;  /* of queued copies that were waited for together with kernels */
+	double compute_ran;    /* share of the executing time for which the process had a processor;
+				  NAN unknown */
 	int64_t cpu_running, cpu_wall; /* of the driving thread, where its CPU clock was read */
 	/* classify */
 	enum tfh_cause input_cause;
@@ -222,10 +227,12 @@ struct tfh_job {
 
 /* survey.c */
 int tfh_survey(struct tfh_job *job, struct tfh_err *err);
-bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p); /* false: not a call of interest */
+bool tfh_event_label(const struct tfh_event *ev,
+		     struct tfh_piece *p); /* false: not a call of interest */
 /* What a driver call is in the sequence of launches, copies and waits; false: not in it. */
 bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct tfh_token *t);
-/* Calls that execute ops: only outermost ones count (false for others); a get-next run eagerly is input. */
+/* Calls that execute ops: only outermost ones count (false for others); a get-next run eagerly is
+ * input. */
 bool tfh_exec_piece(struct tfh_job *job, const struct tfh_event *ev, struct tfh_piece *p);
 struct tfh_tag *tfh_tag_of(struct tfh_job *job, uint32_t name); /* NULL: out of memory */
 
@@ -247,12 +254,14 @@ typedef void (*tfh_seg_fn)(void *arg, int64_t t0, int64_t t1, const struct tfh_p
 struct tfh_sweep;
 struct tfh_sweep *tfh_sweep_new(struct tfh_job *job, tfh_seg_fn fn, void *arg);
 int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p);
-void tfh_sweep_until(struct tfh_sweep *s, int64_t t); /* everything that begins before t has been added */
+void tfh_sweep_until(struct tfh_sweep *s,
+		     int64_t t); /* everything that begins before t has been added */
 void tfh_sweep_free(struct tfh_sweep *s);
 
 /* attribute.c */
 int tfh_attribute(struct tfh_job *job, struct tfh_err *err);
-double tfh_bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable, uint64_t bytes); /* bytes/ns */
+double tfh_bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable,
+		     uint64_t bytes); /* bytes/ns */
 
 /* tables.c */
 int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p);
@@ -267,12 +276,14 @@ struct tfh_ledger;
 struct tfh_ledger *tfh_ledger_new(struct tfh_job *job);
 void tfh_ledger_free(struct tfh_ledger *l);
 /* Charges [t0, t1) to a cause (TFH_CAUSE_NONE: compute), window by window. */
-void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative, bool direct);
+void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative,
+		bool direct);
 /* A pause of the driving thread; what it was shows when its window ends. */
 void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative);
 /* Work of the step's main line ended at t1; ns: how much of it. */
 void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns);
-/* Everything tentative was compute (or the given transfer) if the device was busy, else what the host did. */
+/* Everything tentative was compute (or the given transfer) if the device was busy, else what the
+ * host did. */
 void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device);
 /* The account of the window around t, NULL outside. */
 struct tfh_account *tfh_account_at(struct tfh_ledger *l, int64_t t);
@@ -290,7 +301,8 @@ void tfh_smooth_classes(struct tfh_job *job);
 /* whatif.c, text.c */
 void tfh_whatif(struct tfh_result *r);
 void tfh_explain(struct tfh_job *job, struct tfh_result *r);
-const char *tfh_text(struct tfh_job *job, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *tfh_text(struct tfh_job *job, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* stats.c */
 double tfh_quantile(double *v, size_t n, double q); /* sorts v */

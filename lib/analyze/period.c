@@ -1,8 +1,9 @@
 /*
- * Steps of a job that tells nothing but its driver calls: the period of its sequence of launches, copies and waits. One
- * kind of call, told by function, size and kernel, begins every step: the anchor. It is good when what lies between two
- * of its calls is mostly the same every time and contains launches. Copies to the device come first, as a new batch is
- * what makes a step; then waits, copies back, graph launches, kernels.
+ * Steps of a job that tells nothing but its driver calls: the period of its sequence of launches,
+ * copies and waits. One kind of call, told by function, size and kernel, begins every step: the
+ * anchor. It is good when what lies between two of its calls is mostly the same every time and
+ * contains launches. Copies to the device come first, as a new batch is what makes a step; then
+ * waits, copies back, graph launches, kernels.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,8 @@ static bool is_launch(const struct tfh_token *t)
 	return t->family == TFH_FAM_LAUNCH || t->family == TFH_FAM_GRAPH_LAUNCH;
 }
 
-/* Content of the stretch up to the next call of one kind: order-free sum of hashes, so that threads do not matter. */
+/* Content of the stretch up to the next call of one kind: order-free sum of hashes, so that threads
+ * do not matter. */
 static uint64_t stretch(const struct tfh_job *job, size_t *i, uint64_t anchor, uint64_t *launches)
 {
 	uint64_t sum = 0;
@@ -71,7 +73,8 @@ static double purity(const struct tfh_job *job, const struct kind *k, bool self_
 			if (i >= job->token.n)
 				break;
 			if (!launches && !self_launch)
-				c = (uint64_t)-1 - i; /* nothing launched: no step, equals nothing */
+				c = (uint64_t)-1 -
+				    i; /* nothing launched: no step, equals nothing */
 			if (pass) {
 				all++;
 				same += c == majority;
@@ -93,8 +96,9 @@ static int by_begin(const void *a, const void *b)
 }
 
 /*
- * A step begins with its batch, or ends with its wait: then it began where the one before ended, the first one with the
- * first call that launched for it. A pass of its own: the tokens kept are only the first million.
+ * A step begins with its batch, or ends with its wait: then it began where the one before ended,
+ * the first one with the first call that launched for it. A pass of its own: the tokens kept are
+ * only the first million.
  */
 static int mark_steps(struct tfh_job *job, const struct kind *anchor, struct tfh_err *err)
 {
@@ -120,13 +124,15 @@ static int mark_steps(struct tfh_job *job, const struct kind *anchor, struct tfh
 	return rc ? rc : f->error(f->arg, err);
 }
 
-/* The most frequent kind of a rank that is good enough; rare ones are not tried, every try reads all tokens. */
+/* The most frequent kind of a rank that is good enough; rare ones are not tried, every try reads
+ * all tokens. */
 static const struct kind *best_of(const struct tfh_job *job, struct kind *table, uint8_t rank)
 {
 	for (int tries = 0; tries < 32; tries++) {
 		struct kind *k = NULL;
 		for (size_t i = 0; i < MAX_KINDS; i++)
-			if (table[i].rank == rank && table[i].count >= 4 && (!k || table[i].count > k->count))
+			if (table[i].rank == rank && table[i].count >= 4 &&
+			    (!k || table[i].count > k->count))
 				k = &table[i];
 		if (!k || purity(job, k, rank <= 2) >= PURITY)
 			return k;
@@ -135,7 +141,8 @@ static const struct kind *best_of(const struct tfh_job *job, struct kind *table,
 	return NULL;
 }
 
-/* Leaves in job->mark one entry per step, as if the job had marked them. 0, or -ENOMEM. No period: none. */
+/* Leaves in job->mark one entry per step, as if the job had marked them. 0, or -ENOMEM. No period:
+ * none. */
 int tfh_find_period(struct tfh_job *job, struct tfh_err *err)
 {
 	struct kind *table = calloc(MAX_KINDS, sizeof(*table));

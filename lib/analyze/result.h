@@ -1,7 +1,7 @@
 /*
- * What the analysis says about a run: the one structure that every report prints. Mirrors the JSON schema
- * tfhook.report/1 field by field. Seconds and shares are doubles; NAN means "not measured" and is printed as null or n/a,
- * never as 0. Strings belong to the result.
+ * What the analysis says about a run: the one structure that every report prints. Mirrors the JSON
+ * schema tfhook.report/1 field by field. Seconds and shares are doubles; NAN means "not measured"
+ * and is printed as null or n/a, never as 0. Strings belong to the result.
  */
 #ifndef TFH_RESULT_H
 #define TFH_RESULT_H
@@ -20,11 +20,11 @@ struct tfh_verdict {
 	uint32_t n_also;
 	double share; /* of training wall time */
 	enum tfh_confidence confidence;
-	char tier; /* 'A' 'B' 'C' */
-	const char *text; /* one sentence, the evidence */
+	char tier;		 /* 'A' 'B' 'C' */
+	const char *text;	 /* one sentence, the evidence */
 	const char *evidence[4]; /* further lines, "in 2,098 of 2,130 steps ..." */
 	uint32_t n_evidence;
-	const char *missing; /* why no class is given, or NULL */
+	const char *missing;	/* why no class is given, or NULL */
 	const char *missing_do; /* what would give one */
 };
 
@@ -106,7 +106,7 @@ struct tfh_quality {
 struct tfh_step {
 	uint64_t index;
 	double start_s, dur_s;
-	int8_t segment, cls, cause; /* enum tfh_segment, tfh_class, tfh_cause; -1 none */
+	int8_t segment, cls, cause;	 /* enum tfh_segment, tfh_class, tfh_cause; -1 none */
 	float breakdown[TFH_PART_COUNT]; /* seconds */
 };
 
@@ -118,8 +118,8 @@ struct tfh_result {
 	int end_code;
 	struct tfh_verdict verdict;
 	struct tfh_steps steps;
-	struct tfh_share breakdown[TFH_PART_COUNT]; /* of a median training step */
-	struct tfh_job_stage stages[TFH_STAGE_COUNT];	 /* raw-input .. storage */
+	struct tfh_share breakdown[TFH_PART_COUNT];   /* of a median training step */
+	struct tfh_job_stage stages[TFH_STAGE_COUNT]; /* raw-input .. storage */
 	struct tfh_whatif whatif[TFH_REMOVE_COUNT];
 	uint32_t n_whatif;
 	struct tfh_segment_sum segments[TFH_SEGMENT_COUNT];

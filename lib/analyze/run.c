@@ -32,8 +32,8 @@ static int pass_error(void *arg, struct tfh_err *err)
 	return tfh_merge_error(s->merge, err);
 }
 
-static const char *name_of(void *arg, uint32_t process, enum tft_name kind, uint32_t id, uint64_t *handle,
-			   uint64_t *extra)
+static const char *name_of(void *arg, uint32_t process, enum tft_name kind, uint32_t id,
+			   uint64_t *handle, uint64_t *extra)
 {
 	struct source *s = arg;
 
@@ -64,7 +64,8 @@ static void count_world(struct tfh_result *r, const struct tfh_process *p, uint3
 		r->ranks = r->ranks_seen = 1;
 }
 
-static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct tfh_process *p, uint32_t n)
+static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct tfh_process *p,
+			uint32_t n)
 {
 	const struct tfh_hole *holes;
 	struct tfh_quality *q = &r->quality;
@@ -85,8 +86,13 @@ static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct 
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
 {
 	struct source s = {.run = run};
-	struct tfh_feed feed = {.arg = &s, .rewind = rewind_run, .next = next_event, .error = pass_error,
-				.name = name_of, .samples = samples_of, .wall_ns = tfh_run_wall_ns(run)};
+	struct tfh_feed feed = {.arg = &s,
+				.rewind = rewind_run,
+				.next = next_event,
+				.error = pass_error,
+				.name = name_of,
+				.samples = samples_of,
+				.wall_ns = tfh_run_wall_ns(run)};
 	int rc;
 
 	feed.n_processes = tfh_run_processes(run, &feed.processes);

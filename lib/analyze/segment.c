@@ -1,7 +1,8 @@
 /*
- * Steps and phases. A step runs from the moment its batch was delivered to the moment the next one was: windows tile the
- * training loop, and their number is the number of batches. Order of trust: the job's own marks, the training iterator,
- * a repeated graph execution, the period of the launches.
+ * Steps and phases. A step runs from the moment its batch was delivered to the moment the next one
+ * was: windows tile the training loop, and their number is the number of batches. Order of trust:
+ * the job's own marks, the training iterator, a repeated graph execution, the period of the
+ * launches.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +56,8 @@ static bool mine(const struct tfh_job *job, const struct tfh_tick *t)
 	return (int32_t)job->series.v[t->series].group == job->train_group;
 }
 
-/* Batches of another loop come in runs; an iterator that takes turns with the training one belongs to the step. */
+/* Batches of another loop come in runs; an iterator that takes turns with the training one belongs
+ * to the step. */
 static bool evaluates(const struct tfh_job *job, const struct tfh_tick *t)
 {
 	const struct tfh_group *g = &job->group.v[job->series.v[t->series].group];
@@ -88,7 +90,8 @@ static void take_group(struct build *b, size_t *i)
 	*i = j;
 }
 
-/* A batch of another loop: an evaluation between training steps. `idle` is when the loop before was last seen. */
+/* A batch of another loop: an evaluation between training steps. `idle` is when the loop before was
+ * last seen. */
 static void eval_tick(struct build *b, const struct tfh_tick *t, int64_t *eval, int64_t *idle)
 {
 	bool first = !*eval;
@@ -129,10 +132,12 @@ static void from_iterator(struct build *b)
 			idle = t->t1;
 			continue;
 		}
-		/* A new iterator is a new epoch: its first batch is waited for before its first step. */
+		/* A new iterator is a new epoch: its first batch is waited for before its first
+		 * step. */
 		if (series != UINT32_MAX && t->series != series) {
 			close_window(b, begin_of(t), true);
-			note_segment(job, TFH_SEGMENT_WARMUP, t->t1 - (idle ? idle : begin_of(t)), 1);
+			note_segment(job, TFH_SEGMENT_WARMUP, t->t1 - (idle ? idle : begin_of(t)),
+				     1);
 		}
 		close_window(b, t->t1, false);
 		series = t->series;
@@ -142,7 +147,8 @@ static void from_iterator(struct build *b)
 			take_group(b, &i);
 	}
 	if (eval)
-		job->segment_ns[TFH_SEGMENT_EVAL] += (idle > job->last_work ? idle : job->last_work) - eval;
+		job->segment_ns[TFH_SEGMENT_EVAL] +=
+			(idle > job->last_work ? idle : job->last_work) - eval;
 	close_window(b, job->last_work, true);
 }
 
@@ -165,7 +171,8 @@ static void from_marks(struct build *b)
 	}
 }
 
-/* Function executed most: a pass of its own, as only now is it known which. Its calls become marks. */
+/* Function executed most: a pass of its own, as only now is it known which. Its calls become marks.
+ */
 static int find_exec(struct tfh_job *job, struct tfh_err *err)
 {
 	const struct tfh_feed *f = job->feed;
@@ -213,7 +220,8 @@ static int64_t median_step(const struct tfh_job *job, bool with_cut)
 	size_t n = 0;
 
 	for (size_t i = 0; v && i < job->window.n; i++)
-		if (job->window.v[i].segment == TFH_SEGMENT_TRAIN && (with_cut || !job->window.v[i].cut))
+		if (job->window.v[i].segment == TFH_SEGMENT_TRAIN &&
+		    (with_cut || !job->window.v[i].cut))
 			v[n++] = step_ns(&job->window.v[i]);
 	if (v && n) {
 		qsort(v, n, sizeof(*v), by_number);
@@ -223,23 +231,25 @@ static int64_t median_step(const struct tfh_job *job, bool with_cut)
 	return m;
 }
 
-/* A window that no batch closed may run on into work that is no step's: it is cut to a usual length, behind the call
- * that its batch went to. */
+/* A window that no batch closed may run on into work that is no step's: it is cut to a usual
+ * length, behind the call that its batch went to. */
 static void trim(struct tfh_job *job)
 {
 	for (size_t i = 0; i < job->window.n; i++) {
 		struct tfh_window *w = &job->window.v[i];
 		int64_t usual = job->median * w->steps;
 		int64_t must = w->group ? w->x1 : w->last;
-		if (!w->cut || w->segment != TFH_SEGMENT_TRAIN || w->t1 - w->t0 <= usual + usual / 2)
+		if (!w->cut || w->segment != TFH_SEGMENT_TRAIN ||
+		    w->t1 - w->t0 <= usual + usual / 2)
 			continue;
 		int64_t t1 = w->t0 + usual;
 		w->t1 = must > t1 && must < w->t1 ? must : t1;
 	}
 }
 
-/* Steady is from the first step on that is within half of the median, but no more than a tenth of the run is given up
- * for it; the first step never is. Nor is a step that no next batch closed: it lacks the wait for that. */
+/* Steady is from the first step on that is within half of the median, but no more than a tenth of
+ * the run is given up for it; the first step never is. Nor is a step that no next batch closed: it
+ * lacks the wait for that. */
 static void warm_up(struct tfh_job *job)
 {
 	size_t n = 0, seen = 0;
@@ -281,8 +291,8 @@ static void mark_holes(struct tfh_job *job)
 	}
 }
 
-/* Several batches per executed call, fetched by a thread that may run ahead of the computing: then the call is judged
- * as a whole and its steps get equal parts. */
+/* Several batches per executed call, fetched by a thread that may run ahead of the computing: then
+ * the call is judged as a whole and its steps get equal parts. */
 static void decide_grouping(struct tfh_job *job)
 {
 	const struct tfh_group *g = &job->group.v[job->train_group];

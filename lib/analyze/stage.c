@@ -1,7 +1,7 @@
 /*
  * Stages of tf.data pipelines by their place. TensorFlow's trace name of a stage is its path,
- * "Iterator::Root::Prefetch::BatchV2::FlatMap[0]::Generator", then "#key=value,..#". Objects of the same path (every
- * epoch makes new ones) are one stage here.
+ * "Iterator::Root::Prefetch::BatchV2::FlatMap[0]::Generator", then "#key=value,..#". Objects of the
+ * same path (every epoch makes new ones) are one stage here.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -12,11 +12,13 @@
 
 #define MAX_STAGE_ID (1u << 20)
 
-/* Stages with threads of their own between them and their input (XProf's asynchronous set, all versions of a name). */
-static const char *const async_types[] = {"Prefetch",	       "ParallelInterleave", "ParallelMap",
-					  "MapAndBatch",       "DataService",	     "ParallelBatch",
-					  "ParallelFilter",    "ParseExample",	     "LegacyParallelInterleave",
-					  "MapAndBatchFusion", "ParallelFlatMap"};
+/* Stages with threads of their own between them and their input (XProf's asynchronous set, all
+ * versions of a name). */
+static const char *const async_types[] = {
+	"Prefetch",	     "ParallelInterleave", "ParallelMap",
+	"MapAndBatch",	     "DataService",	   "ParallelBatch",
+	"ParallelFilter",    "ParseExample",	   "LegacyParallelInterleave",
+	"MapAndBatchFusion", "ParallelFlatMap"};
 
 static bool type_is(const char *type, const char *name)
 {
@@ -107,8 +109,8 @@ int32_t tfh_stage_index(struct tfh_job *job, uint32_t id)
 	return at;
 }
 
-/* In a dataset loop inside a graph the body runs in the outermost Scan stage, maybe below a prefetch that TensorFlow put
- * around it; Scan's child delivers the batch. */
+/* In a dataset loop inside a graph the body runs in the outermost Scan stage, maybe below a
+ * prefetch that TensorFlow put around it; Scan's child delivers the batch. */
 bool tfh_stage_is_loop_child(struct tfh_job *job, uint32_t id)
 {
 	int32_t at = tfh_stage_index(job, id);

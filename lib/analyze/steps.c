@@ -1,6 +1,6 @@
 /*
- * What one step alone does not tell: whether "executing" was computing at all, and what class a step is in when single
- * ones are disturbed.
+ * What one step alone does not tell: whether "executing" was computing at all, and what class a
+ * step is in when single ones are disturbed.
  */
 #include <math.h>
 #include <string.h>
@@ -8,11 +8,11 @@
 #include "analyze/internal.h"
 
 #define NEIGHBOURS 3
-/* Share of the executing time below which it cannot have been computing. Other threads' work and the rest of the second
- * only add to the processor time, so little of it is proof. */
+/* Share of the executing time below which it cannot have been computing. Other threads' work and
+ * the rest of the second only add to the processor time, so little of it is proof. */
 #define WAITING_SHARE 0.3
-/* Above this share of the time without a processor though ready to run, the machine is busy with something else, and
- * little processor time is no proof. */
+/* Above this share of the time without a processor though ready to run, the machine is busy with
+ * something else, and little processor time is no proof. */
 #define CROWDED_SHARE 0.03
 
 static double overlap(const struct tfh_window *w, int64_t t0, int64_t t1)
@@ -29,14 +29,15 @@ static double executed(const struct tfh_job *job, int64_t t0, int64_t t1)
 
 	for (size_t i = 0; i < job->step.n && job->window.v[i].t0 < t1; i++)
 		if (job->window.v[i].t1 > t0)
-			s += overlap(&job->window.v[i], t0, t1) * (double)job->step.v[i].breakdown[TFH_PART_COMPUTE];
+			s += overlap(&job->window.v[i], t0, t1) *
+			     (double)job->step.v[i].breakdown[TFH_PART_COMPUTE];
 	return s;
 }
 
 /*
- * On a CPU computing takes processor time. When the process had hardly any while a graph "executed", the graph waited:
- * for a Python function in it, or for files. That is the host's doing, whatever it is. The samples come once a second,
- * so this speaks of the whole run.
+ * On a CPU computing takes processor time. When the process had hardly any while a graph
+ * "executed", the graph waited: for a Python function in it, or for files. That is the host's
+ * doing, whatever it is. The samples come once a second, so this speaks of the whole run.
  */
 void tfh_idle_compute(struct tfh_job *job)
 {
@@ -72,7 +73,8 @@ void tfh_idle_compute(struct tfh_job *job)
 			continue;
 		enum tfh_class cls = tfh_class_of(part, step->dur_s, 0);
 		if (cls != (enum tfh_class)step->cls)
-			step->cause = cls == TFH_CLASS_HOST_BOUND ? TFH_CAUSE_HOST_UNKNOWN : TFH_CAUSE_NONE;
+			step->cause = cls == TFH_CLASS_HOST_BOUND ? TFH_CAUSE_HOST_UNKNOWN
+								  : TFH_CAUSE_NONE;
 		step->cls = (int8_t)cls;
 	}
 	int64_t ns = (int64_t)(idle * (double)job->compute_ns);
@@ -107,9 +109,9 @@ static int8_t common_cause(const struct tfh_job *job, size_t from, size_t to, en
 }
 
 /*
- * A step of usual length is judged together with its neighbours of usual length: a thread that lost its processor for a
- * moment, or a buffer that empties and fills in turn, does not make a step of another kind. A step that is more than
- * twice as long as usual is judged by itself.
+ * A step of usual length is judged together with its neighbours of usual length: a thread that lost
+ * its processor for a moment, or a buffer that empties and fills in turn, does not make a step of
+ * another kind. A step that is more than twice as long as usual is judged by itself.
  */
 void tfh_smooth_classes(struct tfh_job *job)
 {
@@ -117,7 +119,8 @@ void tfh_smooth_classes(struct tfh_job *job)
 	size_t n = job->step.n;
 
 	for (size_t i = 0; i < n && cls; i++) {
-		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0, to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
+		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0,
+		       to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
 		double part[TFH_PART_COUNT] = {0}, total = 0;
 		cls[i] = job->step.v[i].cls;
 		if (!usable(job, i) || !usual(job, i))
@@ -133,7 +136,8 @@ void tfh_smooth_classes(struct tfh_job *job)
 	}
 	for (size_t i = 0; i < n && cls; i++) {
 		struct tfh_step *s = &job->step.v[i];
-		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0, to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
+		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0,
+		       to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
 		if (cls[i] != s->cls)
 			s->cause = common_cause(job, from, to, cls[i]);
 	}

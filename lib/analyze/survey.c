@@ -1,6 +1,7 @@
 /*
- * Pass 1: looks at every call once to learn who drives the job, what could be its step clock, how fast copies can be,
- * and which calls are so long that the second pass must know of them before they end.
+ * Pass 1: looks at every call once to learn who drives the job, what could be its step clock, how
+ * fast copies can be, and which calls are so long that the second pass must know of them before
+ * they end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,21 +31,21 @@ int tfh_vec_grow(void **v, size_t *cap, size_t n, size_t size)
 }
 
 static const uint8_t label_of_family[64] = {
-    [TFH_FAM_MEMSET] = TFH_L_LAUNCH,	  [TFH_FAM_LAUNCH] = TFH_L_LAUNCH,
-    [TFH_FAM_GRAPH_LAUNCH] = TFH_L_LAUNCH, [TFH_FAM_GRAPH] = TFH_L_OTHER,
-    [TFH_FAM_CAPTURE] = TFH_L_OTHER,	  [TFH_FAM_SYNC] = TFH_L_SYNC,
-    [TFH_FAM_QUERY] = TFH_L_SYNC,	  [TFH_FAM_EVENT] = TFH_L_OTHER,
-    [TFH_FAM_STREAM_WAIT] = TFH_L_OTHER,  [TFH_FAM_STREAM] = TFH_L_OTHER,
-    [TFH_FAM_HOST_FUNC] = TFH_L_OTHER,	  [TFH_FAM_ALLOC] = TFH_L_ALLOC,
-    [TFH_FAM_FREE] = TFH_L_ALLOC,	  [TFH_FAM_MANAGED] = TFH_L_OTHER,
-    [TFH_FAM_MODULE] = TFH_L_MODULE,	  [TFH_FAM_LOOKUP] = TFH_L_OTHER,
-    [TFH_FAM_CONTEXT] = TFH_L_OTHER,	  [TFH_FAM_PROFILER] = TFH_L_OTHER,
-    [TFH_FAM_COMMUNICATION] = TFH_L_OTHER, [TFH_FAM_CONSUMER] = TFH_L_INPUT,
-    [TFH_FAM_EXECUTE] = TFH_L_EXEC,	  [TFH_FAM_SESSION] = TFH_L_EXEC,
+	[TFH_FAM_MEMSET] = TFH_L_LAUNCH,       [TFH_FAM_LAUNCH] = TFH_L_LAUNCH,
+	[TFH_FAM_GRAPH_LAUNCH] = TFH_L_LAUNCH, [TFH_FAM_GRAPH] = TFH_L_OTHER,
+	[TFH_FAM_CAPTURE] = TFH_L_OTHER,       [TFH_FAM_SYNC] = TFH_L_SYNC,
+	[TFH_FAM_QUERY] = TFH_L_SYNC,	       [TFH_FAM_EVENT] = TFH_L_OTHER,
+	[TFH_FAM_STREAM_WAIT] = TFH_L_OTHER,   [TFH_FAM_STREAM] = TFH_L_OTHER,
+	[TFH_FAM_HOST_FUNC] = TFH_L_OTHER,     [TFH_FAM_ALLOC] = TFH_L_ALLOC,
+	[TFH_FAM_FREE] = TFH_L_ALLOC,	       [TFH_FAM_MANAGED] = TFH_L_OTHER,
+	[TFH_FAM_MODULE] = TFH_L_MODULE,       [TFH_FAM_LOOKUP] = TFH_L_OTHER,
+	[TFH_FAM_CONTEXT] = TFH_L_OTHER,       [TFH_FAM_PROFILER] = TFH_L_OTHER,
+	[TFH_FAM_COMMUNICATION] = TFH_L_OTHER, [TFH_FAM_CONSUMER] = TFH_L_INPUT,
+	[TFH_FAM_EXECUTE] = TFH_L_EXEC,	       [TFH_FAM_SESSION] = TFH_L_EXEC,
 };
 
-/* A copy holds the caller up unless it is of the asynchronous form with only pinned host memory; a device-to-device
- * copy never does (CUDA driver API, synchronisation behaviour). */
+/* A copy holds the caller up unless it is of the asynchronous form with only pinned host memory; a
+ * device-to-device copy never does (CUDA driver API, synchronisation behaviour). */
 static uint8_t copy_label(const struct tfh_event *ev)
 {
 	if (ev->dir == TFH_DIR_D2D || ev->dir == TFH_DIR_P2P)
@@ -102,8 +103,10 @@ struct tfh_tag *tfh_tag_of(struct tfh_job *job, uint32_t name)
 			return NULL;
 	if (job->tag_of.v[name] >= 0)
 		return &job->tag.v[job->tag_of.v[name]];
-	s = name ? job->feed->name(job->feed->arg, job->process, TFT_NAME_OP, name, NULL, NULL) : "";
-	t.function = starts(s, "__inference_") || starts(s, "__forward_") || starts(s, "__backward_");
+	s = name ? job->feed->name(job->feed->arg, job->process, TFT_NAME_OP, name, NULL, NULL)
+		 : "";
+	t.function =
+		starts(s, "__inference_") || starts(s, "__forward_") || starts(s, "__backward_");
 	t.getnext = starts(s, "IteratorGetNext");
 	t.save = starts(s, "SaveV2") || starts(s, "MergeV2Checkpoints");
 	if (TFH_PUSH(job->tag, t))
@@ -128,8 +131,8 @@ static uint32_t series_of(struct tfh_job *job, uint32_t iterator, uint32_t stage
 	return TFH_PUSH(job->series, s) ? 0 : (uint32_t)job->series.n - 1;
 }
 
-/* One get-next of a consumer. The wrappers nest (kernel around iterator resource): the outermost call counts, and its
- * inner twin, which ended just before, gives way. */
+/* One get-next of a consumer. The wrappers nest (kernel around iterator resource): the outermost
+ * call counts, and its inner twin, which ended just before, gives way. */
 static int add_tick(struct tfh_job *job, const struct tfh_event *ev, bool loop)
 {
 	struct tfh_tick t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
@@ -212,7 +215,8 @@ static int add_exec(struct tfh_job *job, const struct tfh_event *ev)
 	return 0;
 }
 
-/* Device work handed over since the last wait, for bandwidths of copies that were waited for alone. */
+/* Device work handed over since the last wait, for bandwidths of copies that were waited for alone.
+ */
 struct pending {
 	uint64_t launches, bytes[8];
 	int64_t since;
@@ -233,7 +237,8 @@ bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct 
 
 	if (!launch && p->family != TFH_FAM_SYNC && p->family != TFH_FAM_COPY)
 		return false;
-	*t = (struct tfh_token){.t0 = p->t0, .t1 = p->t1, .label = p->label, .dir = p->dir, .family = p->family};
+	*t = (struct tfh_token){
+		.t0 = p->t0, .t1 = p->t1, .label = p->label, .dir = p->dir, .family = p->family};
 	t->hash = tfh_hash_add(p->family, launch ? tfh_hash_add(ev->w[0] & 0xffffffffu, ev->w[1])
 						 : (uint64_t)(uintptr_t)ev->fn);
 	if (p->family == TFH_FAM_COPY)
@@ -320,8 +325,8 @@ static int add_call(struct tfh_job *job, const struct tfh_event *ev, struct pend
 	return rc;
 }
 
-/* Whose calls are the step's time line: threads that launch; without a device the thread that executes most, the main
- * thread first (tf.data's own threads execute ops, too). */
+/* Whose calls are the step's time line: threads that launch; without a device the thread that
+ * executes most, the main thread first (tf.data's own threads execute ops, too). */
 static void choose_threads(struct tfh_job *job)
 {
 	const struct tfh_feed *f = job->feed;

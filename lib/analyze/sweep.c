@@ -1,10 +1,11 @@
 /*
- * Flattens calls of several threads to one line of segments: at every moment the innermost or most telling call that is
- * open, or a gap. Calls arrive in order of end time and at most TFH_LONG_NS long (longer ones are known from the first
- * pass), so a heap over begin times needs to look back no further than that.
+ * Flattens calls of several threads to one line of segments: at every moment the innermost or most
+ * telling call that is open, or a gap. Calls arrive in order of end time and at most TFH_LONG_NS
+ * long (longer ones are known from the first pass), so a heap over begin times needs to look back
+ * no further than that.
  *
- * Passive pieces (producers of a pipeline) make no segments: for each stage, the time during which a producer was in it
- * while the training loop waited for input is added up.
+ * Passive pieces (producers of a pipeline) make no segments: for each stage, the time during which
+ * a producer was in it while the training loop waited for input is added up.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -121,7 +122,8 @@ static void wait_for_input(struct tfh_sweep *s, int64_t t0, int64_t t1)
 	}
 }
 
-/* A producer left its stage. Several producers of one stage count once: only time after `seen` is new. */
+/* A producer left its stage. Several producers of one stage count once: only time after `seen` is
+ * new. */
 static void leave_stage(struct tfh_sweep *s, size_t i)
 {
 	const struct tfh_piece *p = &s->active[i];
@@ -161,8 +163,8 @@ static void advance(struct tfh_sweep *s, int64_t to)
 			const struct tfh_piece *p = &s->active[i];
 			if (p->t1 < end)
 				end = p->t1;
-			if (!p->passive &&
-			    (!best || p->label > best->label || (p->label == best->label && p->t0 > best->t0)))
+			if (!p->passive && (!best || p->label > best->label ||
+					    (p->label == best->label && p->t0 > best->t0)))
 				best = p;
 		}
 		emit(s, best);

@@ -99,7 +99,8 @@ static int by_calls(const void *a, const void *b)
 
 static const char *kernel_name(struct tfh_job *job, uint32_t id)
 {
-	const char *s = job->feed->name(job->feed->arg, job->process, TFT_NAME_FUNCTION, id, NULL, NULL);
+	const char *s =
+		job->feed->name(job->feed->arg, job->process, TFT_NAME_FUNCTION, id, NULL, NULL);
 
 	return *s ? s : tfh_text(job, "kernel #%u", id);
 }
@@ -122,8 +123,9 @@ int tfh_fill_tables(struct tfh_job *job, struct tfh_result *r)
 		t->calls_per_step = (double)u->calls / steps;
 		t->bytes_per_step = (double)u->bytes / steps;
 		/* A call that only queues the copy says nothing about its speed. */
-		t->bytes_per_s = u->blocking == u->calls && u->ns > 0 ? (double)u->bytes * 1e9 / (double)u->ns
-								      : NAN;
+		t->bytes_per_s = u->blocking == u->calls && u->ns > 0
+					 ? (double)u->bytes * 1e9 / (double)u->ns
+					 : NAN;
 		t->blocking_calls = u->blocking;
 		t->calls = u->calls;
 		t->where = "";

@@ -1,5 +1,6 @@
 /*
- * The verdict in words: one sentence, its evidence, what is missing when there is none, and what to do.
+ * The verdict in words: one sentence, its evidence, what is missing when there is none, and what to
+ * do.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -19,7 +20,8 @@ static void evidence(struct tfh_job *job, struct tfh_verdict *v, const char *lin
 		v->evidence[v->n_evidence++] = line;
 }
 
-static void advise(struct tfh_result *r, const char *finding, const char *why, const char *todo, double gain)
+static void advise(struct tfh_result *r, const char *finding, const char *why, const char *todo,
+		   double gain)
 {
 	if (r->n_advice < 5)
 		r->advice[r->n_advice++] = (struct tfh_advice){finding, why, todo, gain};
@@ -37,8 +39,9 @@ static const char *ms(struct tfh_job *job, double s)
 {
 	if (s >= 10)
 		return tfh_text(job, "%.1f s", s);
-	return s >= 0.01 ? tfh_text(job, "%.0f ms", s * 1e3)
-			 : s >= 1e-3 ? tfh_text(job, "%.2f ms", s * 1e3) : tfh_text(job, "%.0f us", s * 1e6);
+	return s >= 0.01   ? tfh_text(job, "%.0f ms", s * 1e3)
+	       : s >= 1e-3 ? tfh_text(job, "%.2f ms", s * 1e3)
+			   : tfh_text(job, "%.0f us", s * 1e6);
 }
 
 static const struct tfh_input_stage *guilty(const struct tfh_result *r)
@@ -52,34 +55,46 @@ static void explain_input(struct tfh_job *job, struct tfh_result *r)
 	const struct tfh_input_stage *g = guilty(r);
 	const char *wait = ms(job, r->breakdown[TFH_PART_INPUT].s_per_step);
 
-	v->text = tfh_text(job, "every step waits %s of %s for its batch%s%s", wait,
-			   ms(job, r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1)),
-			   g ? "; the pipeline's slow stage is " : "", g ? g->name : "");
+	v->text =
+		tfh_text(job, "every step waits %s of %s for its batch%s%s", wait,
+			 ms(job, r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1)),
+			 g ? "; the pipeline's slow stage is " : "", g ? g->name : "");
 	if (!g)
 		return;
-	evidence(job, v, tfh_text(job, "%s (%s): %s of its own time per step, %.1f calls", g->name, g->prefix,
-				  ms(job, g->self_s_per_step), g->calls_per_step));
+	evidence(job, v,
+		 tfh_text(job, "%s (%s): %s of its own time per step, %.1f calls", g->name,
+			  g->prefix, ms(job, g->self_s_per_step), g->calls_per_step));
 	double gain = ceiling(r, TFH_REMOVE_INPUT);
 	switch (v->cause) {
 	case TFH_CAUSE_INPUT_MAP:
-		advise(r, "a map function of the input pipeline is too slow", v->evidence[v->n_evidence - 1],
-		       g->async && g->parallelism != 1 /* 1: one call at a time, however asynchronous */
-				? "make the mapped function cheaper or cache its result; it runs in parallel already"
-				: "map(..., num_parallel_calls=tf.data.AUTOTUNE), or cache() behind it", gain);
+		advise(r, "a map function of the input pipeline is too slow",
+		       v->evidence[v->n_evidence - 1],
+		       g->async && g->parallelism !=
+					       1 /* 1: one call at a time, however asynchronous */
+			       ? "make the mapped function cheaper or cache its result; it runs in "
+				 "parallel already"
+			       : "map(..., num_parallel_calls=tf.data.AUTOTUNE), or cache() behind "
+				 "it",
+		       gain);
 		break;
 	case TFH_CAUSE_INPUT_GENERATOR:
 		advise(r, "a Python generator feeds the pipeline and cannot keep up",
 		       v->evidence[v->n_evidence - 1],
-		       "generate in several processes, or write the data to TFRecord files once", gain);
+		       "generate in several processes, or write the data to TFRecord files once",
+		       gain);
 		break;
 	case TFH_CAUSE_INPUT_READ:
 		advise(r, "reading the data is too slow", v->evidence[v->n_evidence - 1],
-		       "read several files at once (interleave with num_parallel_calls), or cache()", gain);
+		       "read several files at once (interleave with num_parallel_calls), or "
+		       "cache()",
+		       gain);
 		break;
 	case TFH_CAUSE_INPUT_SHUFFLE:
 	case TFH_CAUSE_INPUT_BATCH:
 		advise(r, "assembling batches is too slow", v->evidence[v->n_evidence - 1],
-		       "batch before map where the function allows it, or batch(..., num_parallel_calls=...)", gain);
+		       "batch before map where the function allows it, or batch(..., "
+		       "num_parallel_calls=...)",
+		       gain);
 		break;
 	default:
 		break;
@@ -102,9 +117,11 @@ static void explain_transfer(struct tfh_job *job, struct tfh_result *r)
 	if (!t)
 		return;
 	evidence(job, v,
-		 tfh_text(job, "%s: %.1f MB per step in %.1f calls%s%s", t->fn, t->bytes_per_step / 1e6,
-			  t->calls_per_step,
-			  isfinite(t->bytes_per_s) ? tfh_text(job, ", %.2f GB/s", t->bytes_per_s / 1e9) : "",
+		 tfh_text(job, "%s: %.1f MB per step in %.1f calls%s%s", t->fn,
+			  t->bytes_per_step / 1e6, t->calls_per_step,
+			  isfinite(t->bytes_per_s)
+				  ? tfh_text(job, ", %.2f GB/s", t->bytes_per_s / 1e9)
+				  : "",
 			  t->pageable == 1 ? ", from pageable memory" : ""));
 	double gain = ceiling(r, TFH_REMOVE_TRANSFER);
 	if (v->cause == TFH_CAUSE_TRANSFER_SMALL_COPIES)
@@ -112,7 +129,9 @@ static void explain_transfer(struct tfh_job *job, struct tfh_result *r)
 		       "gather them in one buffer and copy that", gain);
 	else if (v->cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE)
 		advise(r, "batches are copied from pageable memory", v->evidence[v->n_evidence - 1],
-		       "copy asynchronously from pinned memory, one batch ahead; copy smaller types", gain);
+		       "copy asynchronously from pinned memory, one batch ahead; copy smaller "
+		       "types",
+		       gain);
 	else
 		advise(r, "copies are not hidden behind computing", v->evidence[v->n_evidence - 1],
 		       "copy on a stream of its own, one batch ahead; copy less", gain);
@@ -121,45 +140,60 @@ static void explain_transfer(struct tfh_job *job, struct tfh_result *r)
 static void explain_host(struct tfh_job *job, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
-	double s = r->breakdown[TFH_PART_LAUNCH].s_per_step + r->breakdown[TFH_PART_HOST].s_per_step +
-		   r->breakdown[TFH_PART_SYNC].s_per_step;
+	double s = r->breakdown[TFH_PART_LAUNCH].s_per_step +
+		   r->breakdown[TFH_PART_HOST].s_per_step + r->breakdown[TFH_PART_SYNC].s_per_step;
 	double calls = 0;
 
 	for (uint32_t i = 0; i < r->n_kernels; i++)
 		calls += r->kernels[i].calls_per_step;
 	switch (v->cause) {
 	case TFH_CAUSE_HOST_LAUNCH:
-		v->text = job->cpu_only ? tfh_text(job, "issuing ops one by one takes %s of every step", ms(job, s))
-					: tfh_text(job, "issuing %.0f launches takes %s of every step", calls,
-						   ms(job, s));
+		v->text = job->cpu_only
+				  ? tfh_text(job, "issuing ops one by one takes %s of every step",
+					     ms(job, s))
+				  : tfh_text(job, "issuing %.0f launches takes %s of every step",
+					     calls, ms(job, s));
 		advise(r, "many small launches", v->text,
-		       job->cpu_only ? "run the step in one tf.function"
-				     : "capture the step in a graph, fuse kernels, or use larger batches",
+		       job->cpu_only
+			       ? "run the step in one tf.function"
+			       : "capture the step in a graph, fuse kernels, or use larger batches",
 		       ceiling(r, TFH_REMOVE_LAUNCH));
 		break;
 	case TFH_CAUSE_HOST_CALLBACK:
-		v->text = tfh_text(job, "%s of every step pass between the step's work and the asking for the next "
-					"batch: callbacks, metrics, logging", ms(job, s));
-		advise(r, "callbacks hold the training loop up", v->text, "run them every n-th step, or in a thread",
-		       ceiling(r, TFH_REMOVE_HOST));
+		v->text = tfh_text(
+			job,
+			"%s of every step pass between the step's work and the asking for the next "
+			"batch: callbacks, metrics, logging",
+			ms(job, s));
+		advise(r, "callbacks hold the training loop up", v->text,
+		       "run them every n-th step, or in a thread", ceiling(r, TFH_REMOVE_HOST));
 		break;
 	case TFH_CAUSE_HOST_UNKNOWN:
 		if (job->compute_ran < 0.3) {
-			v->text = tfh_text(job, "the step's graph waits instead of computing: while it executes, the process "
-						"has a processor for %.0f %% of the time", 100 * job->compute_ran);
+			v->text = tfh_text(job,
+					   "the step's graph waits instead of computing: while it "
+					   "executes, the process "
+					   "has a processor for %.0f %% of the time",
+					   100 * job->compute_ran);
 			advise(r, "something in the graph waits", v->text,
-			       "look for Python functions (numpy_function, py_function) and file accesses in the step",
+			       "look for Python functions (numpy_function, py_function) and file "
+			       "accesses in the step",
 			       ceiling(r, TFH_REMOVE_HOST));
 			break;
 		}
 		/* fall through */
 	default:
-		v->text = tfh_text(job, "the program's own code holds every step up for %s while nothing else runs",
-				   ms(job, s));
+		v->text = tfh_text(
+			job,
+			"the program's own code holds every step up for %s while nothing else runs",
+			ms(job, s));
 	}
 	if (job->cpu_wall > 0)
-		evidence(job, v, tfh_text(job, "in its pauses the driving thread was running for %.0f %% of the time",
-					  100.0 * (double)job->cpu_running / (double)job->cpu_wall));
+		evidence(job, v,
+			 tfh_text(job,
+				  "in its pauses the driving thread was running for %.0f %% of the "
+				  "time",
+				  100.0 * (double)job->cpu_running / (double)job->cpu_wall));
 }
 
 static void explain_none(struct tfh_job *job, struct tfh_result *r)
@@ -167,15 +201,19 @@ static void explain_none(struct tfh_job *job, struct tfh_result *r)
 	struct tfh_verdict *v = &r->verdict;
 
 	if (!r->steps.count) {
-		v->missing = job->clock == TFH_STEP_CLOCK_NONE
-				     ? "no repeating step was found"
-				     : tfh_text(job, "only %" PRIu64 " step(s), all of them start-up", r->steps.total);
-		v->missing_do = job->clock == TFH_STEP_CLOCK_NONE
-					? "record a longer run, or mark steps (include/tfhook/tfhook.h)"
-					: "record a longer run";
+		v->missing =
+			job->clock == TFH_STEP_CLOCK_NONE
+				? "no repeating step was found"
+				: tfh_text(job, "only %" PRIu64 " step(s), all of them start-up",
+					   r->steps.total);
+		v->missing_do =
+			job->clock == TFH_STEP_CLOCK_NONE
+				? "record a longer run, or mark steps (include/tfhook/tfhook.h)"
+				: "record a longer run";
 	} else if (r->steps.unclassified * 2 > r->steps.count) {
-		v->missing = tfh_text(job, "%" PRIu64 " of %" PRIu64 " steps touch holes in the recording",
-				      r->steps.unclassified, r->steps.count);
+		v->missing = tfh_text(
+			job, "%" PRIu64 " of %" PRIu64 " steps touch holes in the recording",
+			r->steps.unclassified, r->steps.count);
 		v->missing_do = "raise TFHOOK_RING_TOTAL";
 	} else {
 		v->missing = tfh_text(job, "%.0f %% of the step's time could not be attributed",
@@ -191,9 +229,11 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 
 	v->text = "";
 	if (v->cls >= 0 && v->cls != TFH_CLASS_UNCLASSIFIED)
-		evidence(job, v, tfh_text(job, "%u of %" PRIu64 " steps are %s, %.0f %% of training time",
-					  r->steps.classes[v->cls].count, r->steps.count, tfh_class_name(v->cls),
-					  100 * r->steps.classes[v->cls].time_share));
+		evidence(job, v,
+			 tfh_text(job, "%u of %" PRIu64 " steps are %s, %.0f %% of training time",
+				  r->steps.classes[v->cls].count, r->steps.count,
+				  tfh_class_name(v->cls),
+				  100 * r->steps.classes[v->cls].time_share));
 	switch (v->cls) {
 	case TFH_CLASS_INPUT_BOUND:
 		explain_input(job, r);
@@ -205,24 +245,29 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 		explain_host(job, r);
 		break;
 	case TFH_CLASS_COMPUTE_BOUND:
-		v->text = job->cpu_only ? tfh_text(job, "executing the graph takes %.0f %% of the step",
-						   100 * share(r, TFH_PART_COMPUTE))
-					: tfh_text(job, "the device is busy for %.0f %% of the step",
-						   100 * share(r, TFH_PART_COMPUTE));
+		v->text = job->cpu_only
+				  ? tfh_text(job, "executing the graph takes %.0f %% of the step",
+					     100 * share(r, TFH_PART_COMPUTE))
+				  : tfh_text(job, "the device is busy for %.0f %% of the step",
+					     100 * share(r, TFH_PART_COMPUTE));
 		break;
 	case TFH_CLASS_BALANCED:
-		v->text = tfh_text(job, "compute takes %.0f %% of the step and nothing else blocks 5 %% of it",
-				   100 * share(r, TFH_PART_COMPUTE));
+		v->text = tfh_text(
+			job, "compute takes %.0f %% of the step and nothing else blocks 5 %% of it",
+			100 * share(r, TFH_PART_COMPUTE));
 		break;
 	default:
 		explain_none(job, r);
 	}
 	if (!job->consumers && v->cls == TFH_CLASS_HOST_BOUND && v->cause == TFH_CAUSE_HOST_UNKNOWN)
 		r->remark[r->n_remark++] = "no input pipeline was visible";
-	/* 1 GB/s: slower than any link; where even that would not matter nothing needs to be said. */
+	/* 1 GB/s: slower than any link; where even that would not matter nothing needs to be said.
+	 */
 	if ((double)job->mixed_bytes > 0.05 * (double)job->train_ns)
-		r->remark[r->n_remark++] = "queued copies were waited for together with kernels: their share is an "
-					   "estimate from the best bandwidth seen";
+		r->remark[r->n_remark++] =
+			"queued copies were waited for together with kernels: their share is an "
+			"estimate from the best bandwidth seen";
 	if (!job->cpu_only)
-		r->remark[r->n_remark++] = "no device times: what the device did is concluded from waits";
+		r->remark[r->n_remark++] =
+			"no device times: what the device did is concluded from waits";
 }

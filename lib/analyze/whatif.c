@@ -1,7 +1,7 @@
 /*
- * What removing a class of blocking time would gain. Host times alone bear a ceiling: the step without that time. How
- * much of it comes true depends on what runs beside it, so no point value is given (step_s stays NAN); the truth lies
- * between low_s and high_s.
+ * What removing a class of blocking time would gain. Host times alone bear a ceiling: the step
+ * without that time. How much of it comes true depends on what runs beside it, so no point value is
+ * given (step_s stays NAN); the truth lies between low_s and high_s.
  */
 #include <math.h>
 

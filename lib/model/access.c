@@ -79,8 +79,8 @@ uint32_t tfh_run_samples(const struct tfh_run *run, uint32_t process, const stru
 	return run->proc[process].n_sample;
 }
 
-const char *tfh_run_name(const struct tfh_run *run, uint32_t process, enum tft_name kind, uint32_t id,
-			 uint64_t *handle, uint64_t *extra)
+const char *tfh_run_name(const struct tfh_run *run, uint32_t process, enum tft_name kind,
+			 uint32_t id, uint64_t *handle, uint64_t *extra)
 {
 	static const struct tfh_name none = {"", 0, 0};
 	const struct tfh_name *name = &none;
@@ -107,7 +107,8 @@ int tfh_run_sketches(struct tfh_run *run, tfh_sketch_fn cb, void *arg, struct tf
 				continue;
 			if (tft_chunk_sketch(file->reader, i, &s, err))
 				continue; /* damaged: counted by the reader */
-			cb(arg, file->process, s, (int64_t)tft_monotonic_ns(file->reader, c->t_first) + shift,
+			cb(arg, file->process, s,
+			   (int64_t)tft_monotonic_ns(file->reader, c->t_first) + shift,
 			   (int64_t)tft_monotonic_ns(file->reader, c->t_last) + shift);
 		}
 	}

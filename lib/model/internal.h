@@ -1,12 +1,9 @@
 /*
  * The inside of an opened run.
  *
- *	run.c	 paths, files, processes, end; leftover.c journals; notes.c what files say beside the events
- *	access.c what a run is asked for
- *	meta.c	 run.json and end.json
- *	names.c	 ids to texts
- *	memory.c which addresses are on a device, which are pinned
- *	merge.c	 one time line
+ *	run.c	 paths, files, processes, end; leftover.c journals; notes.c what files say beside
+ *the events access.c what a run is asked for meta.c	 run.json and end.json names.c	 ids to
+ *texts memory.c which addresses are on a device, which are pinned merge.c	 one time line
  */
 #ifndef TFH_MODEL_INTERNAL_H
 #define TFH_MODEL_INTERNAL_H
@@ -43,7 +40,8 @@ struct tfh_chunk {
 struct tfh_file {
 	struct tft_reader *reader;
 	char *path;
-	const struct tfh_fn_info **fn; /* by number in this file; the same row for a name in all files */
+	const struct tfh_fn_info *
+		*fn; /* by number in this file; the same row for a name in all files */
 	uint32_t process;
 	bool temporary; /* made from a left-over journal; removed at the end */
 };
@@ -119,8 +117,9 @@ struct tfh_memory {
 int tfh_memory_event(struct tfh_memory *m, const struct tfh_fn_info *fn, const struct tfh_rec *rec);
 enum tfh_place_kind tfh_memory_at(const struct tfh_memory *m, uint64_t address);
 /* Direction and pageability of a copy; ext may be NULL. */
-void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn, const struct tfh_rec *rec,
-		     const struct tft_ext_copy *ext, uint8_t *dir, bool *pageable);
+void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn,
+		     const struct tfh_rec *rec, const struct tft_ext_copy *ext, uint8_t *dir,
+		     bool *pageable);
 void tfh_memory_free(struct tfh_memory *m);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Journals that nobody has turned into files yet: the process was killed a moment ago, or still runs. They are read
- * through a file in a private directory, and stay as they are.
+ * Journals that nobody has turned into files yet: the process was killed a moment ago, or still
+ * runs. They are read through a file in a private directory, and stay as they are.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -29,7 +29,8 @@ static void read_journal(struct tfh_run *run, const char *path, bool live)
 	struct tfh_err err;
 	const char *dir = temp_dir(run);
 
-	if (!dir || tft_salvage(path, dir, live ? TFT_SALVAGE_SNAPSHOT : 0, &got, &err) || !*got.path)
+	if (!dir || tft_salvage(path, dir, live ? TFT_SALVAGE_SNAPSHOT : 0, &got, &err) ||
+	    !*got.path)
 		return;
 	if (tfh_run_add_file(run, got.path, true, &err)) {
 		remove(got.path);

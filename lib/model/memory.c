@@ -1,6 +1,6 @@
 /*
- * Where addresses are. Allocations and registrations give intervals, frees take them back; whatever host address is in
- * none is pageable.
+ * Where addresses are. Allocations and registrations give intervals, frees take them back; whatever
+ * host address is in none is pageable.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,11 +19,15 @@ static enum tfh_place_kind kind_of(const char *name)
 		const char *prefix;
 		enum tfh_place_kind kind;
 	} table[] = {
-	    {"cuMemAllocHost", TFH_PLACE_PINNED},    {"cuMemHostAlloc", TFH_PLACE_PINNED},
-	    {"cuMemHostRegister", TFH_PLACE_PINNED}, {"cuMemAllocManaged", TFH_PLACE_MANAGED},
-	    {"cuLibraryGetManaged", TFH_PLACE_MANAGED}, {"cuMemAlloc", TFH_PLACE_DEVICE},
-	    {"cuMemMap", TFH_PLACE_DEVICE},	     {"cuModuleGetGlobal", TFH_PLACE_DEVICE},
-	    {"cuLibraryGetGlobal", TFH_PLACE_DEVICE},
+		{"cuMemAllocHost", TFH_PLACE_PINNED},
+		{"cuMemHostAlloc", TFH_PLACE_PINNED},
+		{"cuMemHostRegister", TFH_PLACE_PINNED},
+		{"cuMemAllocManaged", TFH_PLACE_MANAGED},
+		{"cuLibraryGetManaged", TFH_PLACE_MANAGED},
+		{"cuMemAlloc", TFH_PLACE_DEVICE},
+		{"cuMemMap", TFH_PLACE_DEVICE},
+		{"cuModuleGetGlobal", TFH_PLACE_DEVICE},
+		{"cuLibraryGetGlobal", TFH_PLACE_DEVICE},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
@@ -107,8 +111,9 @@ static bool side_on_device(uint8_t type, enum tfh_place_kind kind)
 	return type == 2 || type == 3 || (type != 1 && on_device(kind));
 }
 
-void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn, const struct tfh_rec *rec,
-		     const struct tft_ext_copy *ext, uint8_t *dir, bool *pageable)
+void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn,
+		     const struct tfh_rec *rec, const struct tft_ext_copy *ext, uint8_t *dir,
+		     bool *pageable)
 {
 	enum tfh_place_kind dst = tfh_memory_at(m, rec->w[1]), src = tfh_memory_at(m, rec->w[2]);
 
@@ -116,7 +121,10 @@ void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn, c
 	if (fn->dir == TFH_DIR_ANY) {
 		bool to = side_on_device(ext ? ext->dst_type : 0, dst);
 		bool from = side_on_device(ext ? ext->src_type : 0, src);
-		*dir = to && from ? TFH_DIR_D2D : to ? TFH_DIR_H2D : from ? TFH_DIR_D2H : TFH_DIR_H2H;
+		*dir = to && from ? TFH_DIR_D2D
+		       : to	  ? TFH_DIR_H2D
+		       : from	  ? TFH_DIR_D2H
+				  : TFH_DIR_H2H;
 	}
 	*pageable = (*dir == TFH_DIR_H2D && src == TFH_PLACE_UNKNOWN) ||
 		    (*dir == TFH_DIR_D2H && dst == TFH_PLACE_UNKNOWN) ||

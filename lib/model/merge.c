@@ -1,7 +1,8 @@
 /*
- * One time line out of many series: a heap over the runs of the chunks that are open. A chunk is opened when the next
- * event could be one of its own (its header says the smallest end time in it) and closed with its last record, so few
- * are open at any time. Within a process ticks are compared, between processes nanoseconds.
+ * One time line out of many series: a heap over the runs of the chunks that are open. A chunk is
+ * opened when the next event could be one of its own (its header says the smallest end time in it)
+ * and closed with its last record, so few are open at any time. Within a process ticks are
+ * compared, between processes nanoseconds.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 
 #include "model/internal.h"
 
-/* Ticks are turned into nanoseconds by straight lines over blocks of about 20 ms at 3 GHz, between points of the file's
- * own clock table: the same for every record, and cheap. */
+/* Ticks are turned into nanoseconds by straight lines over blocks of about 20 ms at 3 GHz, between
+ * points of the file's own clock table: the same for every record, and cheap. */
 #define BLOCK_BITS 26
 
 struct line {
@@ -152,7 +153,9 @@ static int open_chunk(struct tfh_merge *m, uint32_t process, const struct tfh_ch
 		s->file = c->file;
 		s->chunk = o;
 		s->run_thread = r->thread;
-		s->thread = r->thread < p->n_thread && p->thread[r->thread] ? p->thread[r->thread] - 1 : UINT32_MAX;
+		s->thread = r->thread < p->n_thread && p->thread[r->thread]
+				    ? p->thread[r->thread] - 1
+				    : UINT32_MAX;
 		tft_cursor_init(&s->cursor, o->events, i);
 		if (!fetch(m, s)) {
 			end_series(m, s);
@@ -190,7 +193,8 @@ static int open_due(struct tfh_merge *m)
 	return 0;
 }
 
-int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out, struct tfh_err *err)
+int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out,
+		   struct tfh_err *err)
 {
 	struct tfh_merge *m = calloc(1, sizeof(*m));
 
@@ -245,11 +249,12 @@ static const struct tft_ext_copy *copy_ext(const struct tfh_rec *rec, struct ser
 {
 	if (!(rec->flags & TFT_F_EXT) || !more || s->rec.kind != TFT_EXT)
 		return NULL;
-	return (const struct tft_ext_copy *)((const char *)&s->rec + offsetof(struct tfh_rec, stream));
+	return (const struct tft_ext_copy *)((const char *)&s->rec +
+					     offsetof(struct tfh_rec, stream));
 }
 
-static void fill(struct tfh_merge *m, struct series *s, const struct tfh_rec *rec, int64_t t1, uint64_t number,
-		 struct tfh_event *ev)
+static void fill(struct tfh_merge *m, struct series *s, const struct tfh_rec *rec, int64_t t1,
+		 uint64_t number, struct tfh_event *ev)
 {
 	const struct tft_head *head = tft_head(m->run->file[s->file].reader);
 	uint32_t process = m->run->file[s->file].process;
@@ -294,7 +299,8 @@ static bool take(struct tfh_merge *m, struct tfh_event *ev)
 	uint64_t number = s->number;
 	struct tfh_proc *p = &m->run->proc[m->run->file[s->file].process];
 	uint32_t at = s->run_thread < p->n_thread ? s->run_thread : p->n_thread;
-	bool own = at == 0 || at == p->n_thread; /* the flusher's and a salvage's series: numbered anew in every file */
+	bool own = at == 0 || at == p->n_thread; /* the flusher's and a salvage's series: numbered
+						    anew in every file */
 	bool more = fetch(m, s), deliver = false;
 	int rc = 0;
 
@@ -310,8 +316,8 @@ static bool take(struct tfh_merge *m, struct tfh_event *ev)
 		if (ev->fn->family == TFH_FAM_ALLOC || ev->fn->family == TFH_FAM_FREE)
 			rc = tfh_memory_event(&side->memory, ev->fn, &rec);
 		if (ev->fn->family == TFH_FAM_COPY && rec.kind == TFT_CALL)
-			tfh_memory_copy(&side->memory, ev->fn, &rec, copy_ext(&rec, s, more), &ev->dir,
-					&ev->pageable);
+			tfh_memory_copy(&side->memory, ev->fn, &rec, copy_ext(&rec, s, more),
+					&ev->dir, &ev->pageable);
 		deliver = !(rec.flags & TFT_F_REPEAT) && ev->thread != UINT32_MAX;
 	}
 	if (!own && number >= side->next_number[at])

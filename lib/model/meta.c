@@ -1,6 +1,7 @@
 /*
- * run.json and end.json, which `tfhook run` or the first recording process wrote. Only known keys are looked for, so a
- * parser of the whole language is not needed: a scanner that steps over values.
+ * run.json and end.json, which `tfhook run` or the first recording process wrote. Only known keys
+ * are looked for, so a parser of the whole language is not needed: a scanner that steps over
+ * values.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +113,8 @@ static const char *value(const char *text, const char *key)
 		if (!*p)
 			return NULL;
 		const char *after = blanks(p + 1);
-		if (depth == 1 && *after == ':' && (size_t)(p - begin) == n && !memcmp(begin, key, n))
+		if (depth == 1 && *after == ':' && (size_t)(p - begin) == n &&
+		    !memcmp(begin, key, n))
 			return blanks(after + 1);
 	}
 	return NULL;

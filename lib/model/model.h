@@ -1,6 +1,7 @@
 /*
- * A run as the analyser sees it: processes, threads, names, and one merged time line of host calls (and, where there
- * are any, device ops), whatever the source. Times are nanoseconds since the run's start unless said otherwise.
+ * A run as the analyser sees it: processes, threads, names, and one merged time line of host calls
+ * (and, where there are any, device ops), whatever the source. Times are nanoseconds since the
+ * run's start unless said otherwise.
  */
 #ifndef TFH_MODEL_H
 #define TFH_MODEL_H
@@ -28,7 +29,7 @@ struct tfh_in_flight {
 struct tfh_process {
 	const char *host, *exe;
 	uint32_t pid, ppid;
-	int32_t rank; /* -1: none */
+	int32_t rank;		   /* -1: none */
 	int64_t start_ns, last_ns; /* first and last event */
 	uint64_t events, dropped, bad_chunks, tail_bytes;
 	bool clean_end, live;
@@ -57,8 +58,8 @@ struct tfh_event {
 	uint64_t number; /* record number in its thread */
 };
 
-/* Opens run directories, .tft files, or (later) foreign traces; with none, the newest run directory below ".".
- * Left-over journals of ended processes on this host are read too (never modified). */
+/* Opens run directories, .tft files, or (later) foreign traces; with none, the newest run directory
+ * below ".". Left-over journals of ended processes on this host are read too (never modified). */
 int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, struct tfh_err *err);
 void tfh_run_close(struct tfh_run *run);
 
@@ -76,18 +77,19 @@ uint32_t tfh_run_threads(const struct tfh_run *run, const struct tfh_thread_info
 uint32_t tfh_run_unhooked(const struct tfh_run *run, const char *const **names);
 
 /* Text of a NAME by (process, kind, id); "" if unknown. `extra` may be NULL. */
-const char *tfh_run_name(const struct tfh_run *run, uint32_t process, enum tft_name kind, uint32_t id,
-			 uint64_t *handle, uint64_t *extra);
+const char *tfh_run_name(const struct tfh_run *run, uint32_t process, enum tft_name kind,
+			 uint32_t id, uint64_t *handle, uint64_t *extra);
 
 /* Pass 1: the sketches of all chunks of a process, in order; nothing is decoded. */
-typedef void (*tfh_sketch_fn)(void *arg, uint32_t process, const struct tft_sketch *s, int64_t t_first_ns,
-			      int64_t t_last_ns);
+typedef void (*tfh_sketch_fn)(void *arg, uint32_t process, const struct tft_sketch *s,
+			      int64_t t_first_ns, int64_t t_last_ns);
 int tfh_run_sketches(struct tfh_run *run, tfh_sketch_fn cb, void *arg, struct tfh_err *err);
 
-/* Pass 2: every event of the selected process (or all: UINT32_MAX), in order of end time. NAME, EXT and REPEAT records
- * are consumed by the model (tfh_run_name) and not delivered. */
+/* Pass 2: every event of the selected process (or all: UINT32_MAX), in order of end time. NAME, EXT
+ * and REPEAT records are consumed by the model (tfh_run_name) and not delivered. */
 struct tfh_merge;
-int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out, struct tfh_err *err);
+int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out,
+		   struct tfh_err *err);
 bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev);
 int tfh_merge_error(const struct tfh_merge *m, struct tfh_err *err);
 void tfh_merge_close(struct tfh_merge *m);
@@ -103,11 +105,12 @@ uint32_t tfh_run_holes(const struct tfh_run *run, const struct tfh_hole **out);
 /* One machine sample a second (SAMP). */
 struct tfh_sample {
 	int64_t t;
-	double cpu_s;	     /* process CPU seconds since the last sample */
-	double run_delay_s;  /* sum over recorded threads since the last sample */
-	uint32_t cpus;	     /* CPUs the process may use */
+	double cpu_s;	    /* process CPU seconds since the last sample */
+	double run_delay_s; /* sum over recorded threads since the last sample */
+	uint32_t cpus;	    /* CPUs the process may use */
 	uint64_t read_bytes, write_bytes;
 };
-uint32_t tfh_run_samples(const struct tfh_run *run, uint32_t process, const struct tfh_sample **out);
+uint32_t tfh_run_samples(const struct tfh_run *run, uint32_t process,
+			 const struct tfh_sample **out);
 
 #endif

@@ -1,4 +1,5 @@
-/* What files say beside the events: holes, machine samples, notes of the recorder, calls that never ended. */
+/* What files say beside the events: holes, machine samples, notes of the recorder, calls that never
+ * ended. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +18,14 @@ static int add_holes(struct tfh_run *run, uint32_t file, const char *data, size_
 
 	for (; len >= sizeof(loss); data += sizeof(loss), len -= sizeof(loss)) {
 		memcpy(&loss, data, sizeof(loss));
-		if (tfh_room_for((void **)&run->hole, &run->cap_hole, run->n_hole, sizeof(*run->hole)))
+		if (tfh_room_for((void **)&run->hole, &run->cap_hole, run->n_hole,
+				 sizeof(*run->hole)))
 			return -ENOMEM;
 		struct tfh_hole *h = &run->hole[run->n_hole++];
 		h->process = process;
-		h->thread = loss.thread < p->n_thread && p->thread[loss.thread] ? p->thread[loss.thread] - 1
-										 : UINT32_MAX;
+		h->thread = loss.thread < p->n_thread && p->thread[loss.thread]
+				    ? p->thread[loss.thread] - 1
+				    : UINT32_MAX;
 		h->t0 = tfh_run_ns(run, file, loss.t_first);
 		h->t1 = tfh_run_ns(run, file, loss.t_last);
 		h->count = loss.count;
@@ -58,15 +61,16 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 			len -= sizeof(t);
 			delay += t.delay_ns != UINT64_MAX ? t.delay_ns : 0;
 		}
-		if (tfh_room_for((void **)&p->sample, &p->cap_sample, p->n_sample, sizeof(*p->sample)))
+		if (tfh_room_for((void **)&p->sample, &p->cap_sample, p->n_sample,
+				 sizeof(*p->sample)))
 			return -ENOMEM;
 		p->sample[p->n_sample++] = (struct tfh_sample){
-		    .t = tfh_run_ns(run, file, s.ticks),
-		    .cpu_s = (double)since(s.cpu_ns, &p->sample_cpu) / 1e9,
-		    .run_delay_s = (double)since(delay, &p->sample_delay) / 1e9,
-		    .cpus = s.cpus,
-		    .read_bytes = since(s.read_bytes, &p->sample_read),
-		    .write_bytes = since(s.write_bytes, &p->sample_write),
+			.t = tfh_run_ns(run, file, s.ticks),
+			.cpu_s = (double)since(s.cpu_ns, &p->sample_cpu) / 1e9,
+			.run_delay_s = (double)since(delay, &p->sample_delay) / 1e9,
+			.cpus = s.cpus,
+			.read_bytes = since(s.read_bytes, &p->sample_read),
+			.write_bytes = since(s.write_bytes, &p->sample_write),
 		};
 	}
 	return 0;
@@ -77,7 +81,8 @@ static int add_unhooked(struct tfh_run *run, const char *name, size_t n)
 	for (uint32_t i = 0; i < run->n_unhooked; i++)
 		if (strlen(run->unhooked[i]) == n && !memcmp(run->unhooked[i], name, n))
 			return 0;
-	if (tfh_room_for((void **)&run->unhooked, &run->cap_unhooked, run->n_unhooked, sizeof(*run->unhooked)))
+	if (tfh_room_for((void **)&run->unhooked, &run->cap_unhooked, run->n_unhooked,
+			 sizeof(*run->unhooked)))
 		return -ENOMEM;
 	const char *s = tfh_arena_strndup(&run->arena, name, n);
 	if (!s)
@@ -113,7 +118,8 @@ static int add_open_call(struct tfh_run *run, uint32_t file, const struct tfh_re
 
 	if (rec->kind != TFT_OPEN || rec->fn >= head->fn_count)
 		return 0;
-	if (tfh_room_for((void **)&run->flight, &run->cap_flight, run->n_flight, sizeof(*run->flight)))
+	if (tfh_room_for((void **)&run->flight, &run->cap_flight, run->n_flight,
+			 sizeof(*run->flight)))
 		return -ENOMEM;
 	const struct tfh_fn_info *fn = &head->fn[rec->fn];
 	if (fn->family == TFH_FAM_COPY || fn->family == TFH_FAM_MEMSET)
@@ -122,13 +128,17 @@ static int add_open_call(struct tfh_run *run, uint32_t file, const struct tfh_re
 		snprintf(detail, sizeof(detail), "handle 0x%llx", (unsigned long long)rec->w[0]);
 	struct tfh_in_flight *f = &run->flight[run->n_flight++];
 	f->fn = fn->name;
-	f->thread = rec->ctx < p->n_thread && p->thread[rec->ctx] ? p->thread[rec->ctx] - 1 : UINT32_MAX;
-	f->open_s = (double)(tfh_run_ns(run, file, rec->t_end) - tfh_run_ns(run, file, rec->t_begin)) / 1e9;
+	f->thread = rec->ctx < p->n_thread && p->thread[rec->ctx] ? p->thread[rec->ctx] - 1
+								  : UINT32_MAX;
+	f->open_s =
+		(double)(tfh_run_ns(run, file, rec->t_end) - tfh_run_ns(run, file, rec->t_begin)) /
+		1e9;
 	f->detail = tfh_arena_strdup(&run->arena, detail);
 	return f->detail ? 0 : -ENOMEM;
 }
 
-/* The calls that were open when the process died, or are open now: a salvage writes them into a series of its own. */
+/* The calls that were open when the process died, or are open now: a salvage writes them into a
+ * series of its own. */
 static int add_open_calls(struct tfh_run *run, uint32_t file, uint32_t chunk)
 {
 	struct tft_reader *r = run->file[file].reader;

@@ -1,6 +1,7 @@
 /*
- * Opening a run: the files of a directory (or files given one by one) are put together by process, left-over journals
- * are read through a temporary file, and what run.json and end.json say is added.
+ * Opening a run: the files of a directory (or files given one by one) are put together by process,
+ * left-over journals are read through a temporary file, and what run.json and end.json say is
+ * added.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -58,7 +59,8 @@ static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *o
 	return p->pub.host && p->pub.exe ? 0 : -ENOMEM;
 }
 
-/* A function has its own number in every file, but one row in the run, so that rows can be compared by address. */
+/* A function has its own number in every file, but one row in the run, so that rows can be compared
+ * by address. */
 static int common_rows(struct tfh_run *run, struct tfh_file *f)
 {
 	const struct tft_head *h = tft_head(f->reader);
@@ -86,7 +88,8 @@ int tfh_run_add_file(struct tfh_run *run, const char *path, bool temporary, stru
 	if (rc)
 		return rc;
 	f.path = strdup(path);
-	if (!f.path || tfh_room_for((void **)&run->file, &run->cap_file, run->n_file, sizeof(*run->file)) ||
+	if (!f.path ||
+	    tfh_room_for((void **)&run->file, &run->cap_file, run->n_file, sizeof(*run->file)) ||
 	    common_rows(run, &f) || process_of(run, tft_head(f.reader), &f.process)) {
 		tft_close(f.reader);
 		free(f.fn);
@@ -118,7 +121,8 @@ static int thread_of(struct tfh_run *run, uint32_t process, uint32_t thread, uin
 	}
 	if (p->thread[thread])
 		return 0;
-	if (tfh_room_for((void **)&run->thread, &run->cap_thread, run->n_thread, sizeof(*run->thread)))
+	if (tfh_room_for((void **)&run->thread, &run->cap_thread, run->n_thread,
+			 sizeof(*run->thread)))
 		return -ENOMEM;
 	struct tfh_thread_info *t = &run->thread[run->n_thread++];
 	memset(t, 0, sizeof(*t));
@@ -135,13 +139,14 @@ static void use_sketch(struct tfh_proc *p, const struct tft_sketch *s, const str
 		if (s->fn[i].fn >= h->fn_count || !s->fn[i].count)
 			continue;
 		uint8_t family = h->fn[s->fn[i].fn].family;
-		p->pub.has_gpu |= family > TFH_FAM_NONE && family < TFH_FAM_CONSUMER && family != TFH_FAM_LOOKUP &&
-				  family != TFH_FAM_CONTEXT;
+		p->pub.has_gpu |= family > TFH_FAM_NONE && family < TFH_FAM_CONSUMER &&
+				  family != TFH_FAM_LOOKUP && family != TFH_FAM_CONTEXT;
 		p->pub.has_tf |= family >= TFH_FAM_CONSUMER && family < TFH_FAM_MARK;
 	}
 }
 
-static int event_chunk(struct tfh_run *run, uint32_t file, uint32_t chunk, const struct tft_chunk_info *c)
+static int event_chunk(struct tfh_run *run, uint32_t file, uint32_t chunk,
+		       const struct tft_chunk_info *c)
 {
 	struct tft_reader *r = run->file[file].reader;
 	struct tfh_proc *p = &run->proc[run->file[file].process];
@@ -162,8 +167,8 @@ static int event_chunk(struct tfh_run *run, uint32_t file, uint32_t chunk, const
 	p->pub.events += c->events;
 	if (tfh_room_for((void **)&p->chunk, &p->cap_chunk, p->n_chunk, sizeof(*p->chunk)))
 		return -ENOMEM;
-	p->chunk[p->n_chunk++] = (struct tfh_chunk){.file = file, .chunk = chunk, .t_first = c->t_first,
-						    .t_last = c->t_last};
+	p->chunk[p->n_chunk++] = (struct tfh_chunk){
+		.file = file, .chunk = chunk, .t_first = c->t_first, .t_last = c->t_last};
 	return 0;
 }
 
@@ -230,7 +235,8 @@ static int by_first(const void *a, const void *b)
 
 int64_t tfh_run_ns(const struct tfh_run *run, uint32_t file, uint64_t ticks)
 {
-	return (int64_t)tft_monotonic_ns(run->file[file].reader, ticks) + run->proc[run->file[file].process].shift;
+	return (int64_t)tft_monotonic_ns(run->file[file].reader, ticks) +
+	       run->proc[run->file[file].process].shift;
 }
 
 static void order_chunks(struct tfh_run *run)
@@ -239,7 +245,8 @@ static void order_chunks(struct tfh_run *run)
 		struct tfh_proc *p = &run->proc[i];
 		for (uint32_t c = 0; c < p->n_chunk; c++) {
 			int64_t last = tfh_run_ns(run, p->chunk[c].file, p->chunk[c].t_last);
-			p->chunk[c].first_ns = tfh_run_ns(run, p->chunk[c].file, p->chunk[c].t_first);
+			p->chunk[c].first_ns =
+				tfh_run_ns(run, p->chunk[c].file, p->chunk[c].t_first);
 			if (p->chunk[c].first_ns < p->pub.start_ns)
 				p->pub.start_ns = p->chunk[c].first_ns;
 			if (last > p->pub.last_ns)
@@ -325,8 +332,8 @@ static bool newest_directory(char *out, size_t cap)
 
 	while (d && (e = readdir(d))) {
 		struct stat st;
-		if (strncmp(e->d_name, "tfhook-", 7) || stat(e->d_name, &st) || !S_ISDIR(st.st_mode) ||
-		    (found && st.st_mtime <= newest))
+		if (strncmp(e->d_name, "tfhook-", 7) || stat(e->d_name, &st) ||
+		    !S_ISDIR(st.st_mode) || (found && st.st_mtime <= newest))
 			continue;
 		newest = st.st_mtime;
 		found = true;
@@ -337,7 +344,8 @@ static bool newest_directory(char *out, size_t cap)
 	return found;
 }
 
-static int add_path(struct tfh_run *run, const char *path, struct tfh_meta *meta, struct tfh_err *err)
+static int add_path(struct tfh_run *run, const char *path, struct tfh_meta *meta,
+		    struct tfh_err *err)
 {
 	struct stat st;
 
@@ -384,7 +392,10 @@ static int use_meta(struct tfh_run *run, const struct tfh_meta *meta)
 	if (run->wall < last)
 		run->wall = last;
 	run->host = meta->host ? meta->host : run->n_proc ? run->proc[0].pub.host : "";
-	run->end = meta->has_end ? meta->end : live ? TFH_END_RUNNING : clean ? TFH_END_EXIT : TFH_END_KILLED;
+	run->end = meta->has_end ? meta->end
+		   : live	 ? TFH_END_RUNNING
+		   : clean	 ? TFH_END_EXIT
+				 : TFH_END_KILLED;
 	run->end_number = meta->number;
 	if (!meta->argc)
 		return split_command(run);
@@ -430,8 +441,9 @@ int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, str
 	if (!n) {
 		if (!newest_directory(newest, sizeof(newest))) {
 			tfh_run_close(run);
-			return tfh_err_set(err, -ENODATA,
-					   "no run directory here; name one, or make one: tfhook run CMD...");
+			return tfh_err_set(
+				err, -ENODATA,
+				"no run directory here; name one, or make one: tfhook run CMD...");
 		}
 		paths = &found;
 		n = 1;
@@ -444,7 +456,8 @@ int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, str
 			meta = m;
 	}
 	if (!rc && !run->n_file)
-		rc = tfh_err_set(err, -ENODATA, "%s: no trace files (*.tft) in it", run->path ? run->path : "");
+		rc = tfh_err_set(err, -ENODATA, "%s: no trace files (*.tft) in it",
+				 run->path ? run->path : "");
 	if (!rc && (rc = finish_open(run, &meta)))
 		tfh_err_set(err, rc, "%s: %s", paths[0], strerror(-rc));
 	if (rc) {

@@ -1,5 +1,6 @@
-/* Prints what the analysis says of a run in one line of key=value words (and, with --steps, one line per step), for
- * scripts that compare verdicts with what a job was made to be. usage: judge [--steps] DIR */
+/* Prints what the analysis says of a run in one line of key=value words (and, with --steps, one
+ * line per step), for scripts that compare verdicts with what a job was made to be. usage: judge
+ * [--steps] DIR */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,9 +8,9 @@
 
 static void print_step(const struct tfh_step *s)
 {
-	printf("step %llu start=%.6f dur=%.6f segment=%s class=%s cause=%s", (unsigned long long)s->index,
-	       s->start_s, s->dur_s, tfh_segment_name(s->segment), tfh_class_name(s->cls),
-	       s->cause >= 0 ? tfh_cause_name(s->cause) : "-");
+	printf("step %llu start=%.6f dur=%.6f segment=%s class=%s cause=%s",
+	       (unsigned long long)s->index, s->start_s, s->dur_s, tfh_segment_name(s->segment),
+	       tfh_class_name(s->cls), s->cause >= 0 ? tfh_cause_name(s->cause) : "-");
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		printf(" %s=%.6f", tfh_part_name(p), (double)s->breakdown[p]);
 	putchar('\n');
@@ -26,25 +27,29 @@ static void print_more(const struct tfh_result *r)
 			       r->steps.classes[c].count, r->steps.classes[c].time_share,
 			       r->steps.classes[c].median_s);
 	for (uint32_t i = 0; i < r->n_input; i++)
-		printf("stage %s%s self=%.6f calls=%.2f capacity=%.2f parallelism=%u\n", r->input[i].prefix,
-		       r->input[i].guilty ? " GUILTY" : "", r->input[i].self_s_per_step,
-		       r->input[i].calls_per_step, r->input[i].capacity_per_s, r->input[i].parallelism);
+		printf("stage %s%s self=%.6f calls=%.2f capacity=%.2f parallelism=%u\n",
+		       r->input[i].prefix, r->input[i].guilty ? " GUILTY" : "",
+		       r->input[i].self_s_per_step, r->input[i].calls_per_step,
+		       r->input[i].capacity_per_s, r->input[i].parallelism);
 	for (uint32_t i = 0; i < r->n_transfers; i++)
-		printf("transfer %s dir=%d pageable=%d calls=%.2f bytes=%.0f bw=%.3g\n", r->transfers[i].fn,
-		       (int)r->transfers[i].dir, r->transfers[i].pageable, r->transfers[i].calls_per_step,
-		       r->transfers[i].bytes_per_step, r->transfers[i].bytes_per_s);
+		printf("transfer %s dir=%d pageable=%d calls=%.2f bytes=%.0f bw=%.3g\n",
+		       r->transfers[i].fn, (int)r->transfers[i].dir, r->transfers[i].pageable,
+		       r->transfers[i].calls_per_step, r->transfers[i].bytes_per_step,
+		       r->transfers[i].bytes_per_s);
 	for (uint32_t i = 0; i < r->n_kernels && i < 5; i++)
 		printf("kernel %s calls=%.2f\n", r->kernels[i].name, r->kernels[i].calls_per_step);
 	for (uint32_t i = 0; i < r->n_segments; i++)
 		printf("segment %s count=%u total=%.3f\n", tfh_segment_name(r->segments[i].kind),
 		       r->segments[i].count, r->segments[i].total_s);
 	for (uint32_t i = 0; i < r->n_whatif; i++)
-		printf("whatif remove=%s low=%.6f high=%.6f ceiling=%.3f\n", tfh_remove_name(r->whatif[i].remove),
-		       r->whatif[i].low_s, r->whatif[i].high_s, r->whatif[i].ceiling_speedup);
+		printf("whatif remove=%s low=%.6f high=%.6f ceiling=%.3f\n",
+		       tfh_remove_name(r->whatif[i].remove), r->whatif[i].low_s,
+		       r->whatif[i].high_s, r->whatif[i].ceiling_speedup);
 	for (uint32_t i = 0; i < r->verdict.n_evidence; i++)
 		printf("evidence %s\n", r->verdict.evidence[i]);
 	for (uint32_t i = 0; i < r->n_advice; i++)
-		printf("advice %s | %s | %s\n", r->advice[i].finding, r->advice[i].evidence, r->advice[i].todo);
+		printf("advice %s | %s | %s\n", r->advice[i].finding, r->advice[i].evidence,
+		       r->advice[i].todo);
 	for (uint32_t i = 0; i < r->n_remark; i++)
 		printf("remark %s\n", r->remark[i]);
 	const struct tfh_in_flight *f;
@@ -67,15 +72,20 @@ int main(int argc, char **argv)
 		printf("error=%d %s\n", rc, err.text);
 		return 1;
 	}
-	printf("class=%s cause=%s share=%.3f confidence=%s tier=%c steps=%llu total=%llu warmup=%llu unclassified=%llu "
-	       "median=%.6f clock=%s per_execution=%.1f events=%llu dropped=%llu end=%s/%d text=%s\n",
-	       tfh_class_name(r->verdict.cls), r->verdict.cause >= 0 ? tfh_cause_name(r->verdict.cause) : "-",
-	       r->verdict.share, tfh_confidence_name(r->verdict.confidence), r->verdict.tier,
+	printf("class=%s cause=%s share=%.3f confidence=%s tier=%c steps=%llu total=%llu "
+	       "warmup=%llu unclassified=%llu "
+	       "median=%.6f clock=%s per_execution=%.1f events=%llu dropped=%llu end=%s/%d "
+	       "text=%s\n",
+	       tfh_class_name(r->verdict.cls),
+	       r->verdict.cause >= 0 ? tfh_cause_name(r->verdict.cause) : "-", r->verdict.share,
+	       tfh_confidence_name(r->verdict.confidence), r->verdict.tier,
 	       (unsigned long long)r->steps.count, (unsigned long long)r->steps.total,
-	       (unsigned long long)r->steps.warmup, (unsigned long long)r->steps.unclassified, r->steps.median_s,
-	       r->steps.clock >= 0 ? tfh_step_clock_name(r->steps.clock) : "none", r->steps.per_execution,
-	       (unsigned long long)r->quality.events, (unsigned long long)r->quality.dropped,
-	       r->end >= 0 ? tfh_end_name(r->end) : "?", r->end_code, r->verdict.text);
+	       (unsigned long long)r->steps.warmup, (unsigned long long)r->steps.unclassified,
+	       r->steps.median_s,
+	       r->steps.clock >= 0 ? tfh_step_clock_name(r->steps.clock) : "none",
+	       r->steps.per_execution, (unsigned long long)r->quality.events,
+	       (unsigned long long)r->quality.dropped, r->end >= 0 ? tfh_end_name(r->end) : "?",
+	       r->end_code, r->verdict.text);
 	print_more(r);
 	for (uint64_t i = 0; steps && i < r->n_step; i++)
 		print_step(&r->step[i]);

@@ -1,6 +1,6 @@
 /*
- * Made-up traces with known answers: events are appended in any order on a time line of milliseconds, sorted by end time
- * and fed to the analysis as a run would be.
+ * Made-up traces with known answers: events are appended in any order on a time line of
+ * milliseconds, sorted by end time and fed to the analysis as a run would be.
  */
 #ifndef TFH_TEST_ANALYZE_GEN_H
 #define TFH_TEST_ANALYZE_GEN_H
@@ -60,8 +60,8 @@ static inline int gen_error(void *arg, struct tfh_err *err)
 	return 0;
 }
 
-static inline const char *gen_name(void *arg, uint32_t process, enum tft_name kind, uint32_t id, uint64_t *handle,
-				   uint64_t *extra)
+static inline const char *gen_name(void *arg, uint32_t process, enum tft_name kind, uint32_t id,
+				   uint64_t *handle, uint64_t *extra)
 {
 	struct gen *g = arg;
 
@@ -83,9 +83,15 @@ static inline struct gen *gen_new(void)
 	g->process.rank = -1;
 	for (uint32_t i = 0; i < GEN_THREADS; i++)
 		g->thread[i] = (struct tfh_thread_info){.tid = GEN_PID + i, .index = i};
-	g->feed = (struct tfh_feed){.arg = g, .rewind = gen_rewind, .next = gen_next, .error = gen_error,
-				    .name = gen_name, .processes = &g->process, .n_processes = 1,
-				    .threads = g->thread, .n_threads = GEN_THREADS};
+	g->feed = (struct tfh_feed){.arg = g,
+				    .rewind = gen_rewind,
+				    .next = gen_next,
+				    .error = gen_error,
+				    .name = gen_name,
+				    .processes = &g->process,
+				    .n_processes = 1,
+				    .threads = g->thread,
+				    .n_threads = GEN_THREADS};
 	return g;
 }
 
@@ -95,9 +101,10 @@ static inline void gen_free(struct gen *g)
 	free(g);
 }
 
-/* A call of function `fn` on a thread, from t0 to t1 ms; the caller fills in the rest of the returned event before the
- * next one is added. */
-static inline struct tfh_event *gen_call(struct gen *g, uint32_t thread, enum tfh_fn fn, double t0, double t1)
+/* A call of function `fn` on a thread, from t0 to t1 ms; the caller fills in the rest of the
+ * returned event before the next one is added. */
+static inline struct tfh_event *gen_call(struct gen *g, uint32_t thread, enum tfh_fn fn, double t0,
+					 double t1)
 {
 	if (g->n == g->cap) {
 		g->cap = g->cap ? 2 * g->cap : 1024;
@@ -127,8 +134,8 @@ static inline void gen_exec(struct gen *g, uint32_t name, double t0, double t1)
 }
 
 /* A batch taken from an iterator whose root stage is `stage`. */
-static inline struct tfh_event *gen_get(struct gen *g, uint32_t thread, uint32_t iterator, uint32_t stage, double t0,
-					double t1)
+static inline struct tfh_event *gen_get(struct gen *g, uint32_t thread, uint32_t iterator,
+					uint32_t stage, double t0, double t1)
 {
 	struct tfh_event *ev = gen_call(g, thread, TFH_FN_tf_getnext_op, t0, t1);
 
@@ -138,7 +145,8 @@ static inline struct tfh_event *gen_get(struct gen *g, uint32_t thread, uint32_t
 	return ev;
 }
 
-static inline void gen_stage(struct gen *g, uint32_t thread, uint32_t stage, double t0, double t1, double self)
+static inline void gen_stage(struct gen *g, uint32_t thread, uint32_t stage, double t0, double t1,
+			     double self)
 {
 	struct tfh_event *ev = gen_call(g, thread, TFH_FN_tf_stage_getnext, t0, t1);
 
@@ -147,7 +155,8 @@ static inline void gen_stage(struct gen *g, uint32_t thread, uint32_t stage, dou
 	ev->depth = 2;
 }
 
-static inline void gen_copy(struct gen *g, enum tfh_fn fn, double t0, double t1, uint64_t bytes, bool pageable)
+static inline void gen_copy(struct gen *g, enum tfh_fn fn, double t0, double t1, uint64_t bytes,
+			    bool pageable)
 {
 	struct tfh_event *ev = gen_call(g, 0, fn, t0, t1);
 
@@ -202,7 +211,8 @@ static inline void gen_part(const struct tfh_result *r, enum tfh_part part, doub
 		step += r->breakdown[p].s_per_step * 1e3;
 	double got = r->breakdown[part].s_per_step * 1e3;
 	if (fabs(got - ms) > 0.01 * step)
-		print_message("%s: %.4f ms, expected %.4f of %.4f\n", tfh_part_name(part), got, ms, step);
+		print_message("%s: %.4f ms, expected %.4f of %.4f\n", tfh_part_name(part), got, ms,
+			      step);
 	assert_true(fabs(got - ms) <= 0.01 * step);
 }
 

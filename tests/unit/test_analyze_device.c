@@ -1,5 +1,6 @@
-/* Jobs of a GPU seen from the host only, made up: waits, copies, launches and pauses become the class, cause and parts
- * that the trace was made from. What was hidden behind a busy device is never blamed. */
+/* Jobs of a GPU seen from the host only, made up: waits, copies, launches and pauses become the
+ * class, cause and parts that the trace was made from. What was hidden behind a busy device is
+ * never blamed. */
 #include "analyze_gen.h"
 
 #define US 0.001
@@ -54,8 +55,12 @@ static struct tfh_result *loop(const struct shape *s)
 static void test_pageable_copies(void **state)
 {
 	(void)state;
-	struct tfh_result *r = loop(&(struct shape){.steps = 50, .copy = 15, .launch_gap = 5 * US, .launches = 10,
-						    .wait = 4, .bytes = 100 << 20});
+	struct tfh_result *r = loop(&(struct shape){.steps = 50,
+						    .copy = 15,
+						    .launch_gap = 5 * US,
+						    .launches = 10,
+						    .wait = 4,
+						    .bytes = 100 << 20});
 
 	gen_expect(r, TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_H2D_PAGEABLE);
 	assert_int_equal(r->steps.total, 50);
@@ -71,8 +76,12 @@ static void test_pageable_copies(void **state)
 static void test_long_kernels(void **state)
 {
 	(void)state;
-	struct tfh_result *r = loop(&(struct shape){.steps = 50, .copy = 0.2, .launch_gap = 5 * US, .launches = 10,
-						    .wait = 30, .bytes = 1 << 20});
+	struct tfh_result *r = loop(&(struct shape){.steps = 50,
+						    .copy = 0.2,
+						    .launch_gap = 5 * US,
+						    .launches = 10,
+						    .wait = 30,
+						    .bytes = 1 << 20});
 
 	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_NONE);
 	gen_part(r, TFH_PART_COMPUTE, 30.05);
@@ -82,8 +91,12 @@ static void test_long_kernels(void **state)
 static void test_many_launches(void **state)
 {
 	(void)state;
-	struct tfh_result *r = loop(&(struct shape){.steps = 40, .copy = 0.1, .launch_gap = 8 * US, .launches = 2000,
-						    .wait = 0.01, .bytes = 1 << 16});
+	struct tfh_result *r = loop(&(struct shape){.steps = 40,
+						    .copy = 0.1,
+						    .launch_gap = 8 * US,
+						    .launches = 2000,
+						    .wait = 0.01,
+						    .bytes = 1 << 16});
 
 	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
 	gen_part(r, TFH_PART_LAUNCH, 16);
@@ -95,8 +108,13 @@ static void test_many_launches(void **state)
 static void test_no_pipeline(void **state)
 {
 	(void)state;
-	struct tfh_result *r = loop(&(struct shape){.steps = 50, .pause = 20, .copy = 0.1, .launch_gap = 5 * US,
-						    .launches = 10, .wait = 3, .bytes = 1 << 16});
+	struct tfh_result *r = loop(&(struct shape){.steps = 50,
+						    .pause = 20,
+						    .copy = 0.1,
+						    .launch_gap = 5 * US,
+						    .launches = 10,
+						    .wait = 3,
+						    .bytes = 1 << 16});
 
 	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_UNKNOWN);
 	gen_part(r, TFH_PART_HOST, 20);
@@ -109,8 +127,13 @@ static void test_balanced(void **state)
 {
 	(void)state;
 	/* 87 % compute; copy, pause and nothing else above 4.5 % */
-	struct tfh_result *r = loop(&(struct shape){.steps = 50, .pause = 0.44, .copy = 0.44, .launch_gap = 4 * US,
-						    .launches = 2, .wait = 7.9, .bytes = 1 << 20});
+	struct tfh_result *r = loop(&(struct shape){.steps = 50,
+						    .pause = 0.44,
+						    .copy = 0.44,
+						    .launch_gap = 4 * US,
+						    .launches = 2,
+						    .wait = 7.9,
+						    .bytes = 1 << 20});
 
 	gen_part(r, TFH_PART_COMPUTE, 7.908);
 	tfh_result_free(r);
@@ -194,7 +217,8 @@ static void test_pinned_copies(void **state)
 	tfh_result_free(r);
 }
 
-/* Results fetched with a blocking copy: waiting for the kernels is compute, the copying itself transfer. */
+/* Results fetched with a blocking copy: waiting for the kernels is compute, the copying itself
+ * transfer. */
 static void test_fetch(void **state)
 {
 	(void)state;
@@ -202,11 +226,13 @@ static void test_fetch(void **state)
 		struct gen *g = gpu();
 		double t = 100, compute = big ? 2 : 12, copy = big ? 12 : 0.01;
 		/* the link's speed shows in a copy with nothing before it */
-		gen_copy(g, TFH_FN_cuMemcpyDtoH_v2, t - 50, t - 50 + copy, big ? 120 << 20 : 4096, true);
+		gen_copy(g, TFH_FN_cuMemcpyDtoH_v2, t - 50, t - 50 + copy, big ? 120 << 20 : 4096,
+			 true);
 		for (int i = 0; i < 50; i++) {
 			for (int k = 0; k < 5; k++, t += 5 * US)
 				launch(g, t, t + 3 * US, 1);
-			gen_copy(g, TFH_FN_cuMemcpyDtoH_v2, t, t + compute + copy, big ? 120 << 20 : 4096, true);
+			gen_copy(g, TFH_FN_cuMemcpyDtoH_v2, t, t + compute + copy,
+				 big ? 120 << 20 : 4096, true);
 			t += compute + copy + 0.01;
 		}
 		struct tfh_result *r = gen_judge(g);
@@ -338,13 +364,13 @@ static void test_compile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_pageable_copies), cmocka_unit_test(test_long_kernels),
-	    cmocka_unit_test(test_many_launches),   cmocka_unit_test(test_no_pipeline),
-	    cmocka_unit_test(test_balanced),	    cmocka_unit_test(test_hidden_input),
-	    cmocka_unit_test(test_full_queue),	    cmocka_unit_test(test_pinned_copies),
-	    cmocka_unit_test(test_fetch),	    cmocka_unit_test(test_small_copies),
-	    cmocka_unit_test(test_waits),	    cmocka_unit_test(test_marks_come_first),
-	    cmocka_unit_test(test_callback),	    cmocka_unit_test(test_compile),
+		cmocka_unit_test(test_pageable_copies), cmocka_unit_test(test_long_kernels),
+		cmocka_unit_test(test_many_launches),	cmocka_unit_test(test_no_pipeline),
+		cmocka_unit_test(test_balanced),	cmocka_unit_test(test_hidden_input),
+		cmocka_unit_test(test_full_queue),	cmocka_unit_test(test_pinned_copies),
+		cmocka_unit_test(test_fetch),		cmocka_unit_test(test_small_copies),
+		cmocka_unit_test(test_waits),		cmocka_unit_test(test_marks_come_first),
+		cmocka_unit_test(test_callback),	cmocka_unit_test(test_compile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
-/* Jobs of TensorFlow on the CPU, made up: the verdict, its cause, the number of steps and the parts of a step (to 1 %)
- * are those that the trace was made from, in every shape of training loop; the stage named is the slow one, never one
- * that only waits. */
+/* Jobs of TensorFlow on the CPU, made up: the verdict, its cause, the number of steps and the parts
+ * of a step (to 1 %) are those that the trace was made from, in every shape of training loop; the
+ * stage named is the slow one, never one that only waits. */
 #include "analyze_gen.h"
 
 enum { OP_GET = 1, OP_TRAIN, OP_TEST, OP_SMALL, OP_SAVE };
@@ -21,7 +21,8 @@ static struct gen *tf(void)
 	return g;
 }
 
-/* Eager loop: get-next (with overhead of the op around it), train function, callback. Returns the end. */
+/* Eager loop: get-next (with overhead of the op around it), train function, callback. Returns the
+ * end. */
 static double eager_step(struct gen *g, double t, double input, double compute, double callback)
 {
 	struct tfh_event *ev = gen_get(g, 0, 1, ROOT, t, t + input);
@@ -84,7 +85,8 @@ static void test_eager_callback(void **state)
 	tfh_result_free(r);
 }
 
-/* An eager model of many ops: short pauses between them are dispatch, not callbacks, and do not make a heavy model host-bound. */
+/* An eager model of many ops: short pauses between them are dispatch, not callbacks, and do not
+ * make a heavy model host-bound. */
 static void test_many_ops(void **state)
 {
 	(void)state;
@@ -130,7 +132,8 @@ static void test_graph_input(void **state)
 	tfh_result_free(r);
 }
 
-/* Four steps per call. One after the other: input is exposed. All get-nexts at once, ahead of the computing: it is not. */
+/* Four steps per call. One after the other: input is exposed. All get-nexts at once, ahead of the
+ * computing: it is not. */
 static struct tfh_result *several(double get, double compute, bool ahead)
 {
 	struct gen *g = tf();
@@ -173,7 +176,8 @@ static void test_steps_per_execution(void **state)
 	tfh_result_free(r);
 }
 
-/* A dataset loop inside a graph: one call for all steps, longer than any window; the body runs in Scan. */
+/* A dataset loop inside a graph: one call for all steps, longer than any window; the body runs in
+ * Scan. */
 static void test_loop_in_graph(void **state)
 {
 	(void)state;
@@ -198,8 +202,10 @@ static void test_loop_in_graph(void **state)
 	tfh_result_free(r);
 }
 
-/* Pipelines behind a consumer that waits `wait` ms for each batch. What the producer's threads do in that time decides. */
-static struct tfh_result *pipeline(const char *upper, const char *lower, double lower_share, double lower_self)
+/* Pipelines behind a consumer that waits `wait` ms for each batch. What the producer's threads do
+ * in that time decides. */
+static struct tfh_result *pipeline(const char *upper, const char *lower, double lower_share,
+				   double lower_self)
 {
 	struct gen *g = tf();
 	double t = 100;
@@ -232,8 +238,8 @@ static void expect_stage(struct tfh_result *r, enum tfh_cause cause, const char 
 static void test_guilty_stage(void **state)
 {
 	(void)state;
-	expect_stage(pipeline("Iterator::Root::Prefetch::Map#id=3#", "Iterator::Root::Prefetch::Map::TensorSlice#id=4#",
-			      0.01, 0.2),
+	expect_stage(pipeline("Iterator::Root::Prefetch::Map#id=3#",
+			      "Iterator::Root::Prefetch::Map::TensorSlice#id=4#", 0.01, 0.2),
 		     TFH_CAUSE_INPUT_MAP, "Map");
 	/* a parallel map whose own thread is not waiting is slow itself */
 	expect_stage(pipeline("Iterator::Root::Prefetch::ParallelMapV2#id=3,parallelism=4#",
@@ -241,7 +247,8 @@ static void test_guilty_stage(void **state)
 		     TFH_CAUSE_INPUT_MAP, "ParallelMapV2");
 	/* one that waits for records is not */
 	expect_stage(pipeline("Iterator::Root::Prefetch::ParallelMapV2#id=3,parallelism=4#",
-			      "Iterator::Root::Prefetch::ParallelMapV2::TFRecord#id=4#", 0.95, 18.9),
+			      "Iterator::Root::Prefetch::ParallelMapV2::TFRecord#id=4#", 0.95,
+			      18.9),
 		     TFH_CAUSE_INPUT_READ, "TFRecord");
 	/* inner iterators come and go with a number */
 	expect_stage(pipeline("Iterator::Root::Prefetch::FlatMap#id=3#",
@@ -255,8 +262,8 @@ static void test_guilty_stage(void **state)
 		     TFH_CAUSE_INPUT_SHUFFLE, "Shuffle");
 }
 
-/* Two epochs with a new iterator each, an evaluation behind each: the training steps are counted and judged, the
- * evaluation's are not. */
+/* Two epochs with a new iterator each, an evaluation behind each: the training steps are counted
+ * and judged, the evaluation's are not. */
 static void test_epochs_and_eval(void **state)
 {
 	(void)state;
@@ -338,7 +345,8 @@ static void test_cut_off(void **state)
 	tfh_result_free(r);
 }
 
-/* Steps that a hole touches are unclassified; with most of them so, there is no verdict but a reason. */
+/* Steps that a hole touches are unclassified; with most of them so, there is no verdict but a
+ * reason. */
 static void test_holes(void **state)
 {
 	(void)state;
@@ -349,7 +357,9 @@ static void test_holes(void **state)
 			t = eager_step(g, t, 10, 5, 0);
 		end_of_data(g, t);
 		g->n_hole = 1;
-		g->hole[0] = (struct tfh_hole){.thread = 0, .t0 = gen_ns(wide ? 110 : 401), .t1 = gen_ns(wide ? 860 : 402)};
+		g->hole[0] = (struct tfh_hole){.thread = 0,
+					       .t0 = gen_ns(wide ? 110 : 401),
+					       .t1 = gen_ns(wide ? 860 : 402)};
 		struct tfh_result *r = gen_judge(g);
 		assert_int_equal(r->steps.total, 50);
 		if (wide) {
@@ -363,7 +373,8 @@ static void test_holes(void **state)
 	}
 }
 
-/* Six steps are judged on those that are whole and not the first, and never with high confidence. */
+/* Six steps are judged on those that are whole and not the first, and never with high confidence.
+ */
 static void test_few_steps(void **state)
 {
 	(void)state;
@@ -376,16 +387,68 @@ static void test_few_steps(void **state)
 	tfh_result_free(r);
 }
 
+static uint32_t idle_samples(void *arg, uint32_t process, const struct tfh_sample **out)
+{
+	static struct tfh_sample s[8];
+
+	(void)arg;
+	(void)process;
+	for (int i = 0; i < 8; i++)
+		s[i] = (struct tfh_sample){.t = i * 1000000000ll, .cpu_s = i ? 0.05 : 0, .cpus = 2};
+	*out = s;
+	return 8;
+}
+
+/* A graph that "executes" without a processor does not compute: it waits, for a Python function in
+ * it, say. */
+static void test_waiting_graph(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (int i = 0; i < 200; i++)
+		t = eager_step(g, t, 0.2, 25, 0);
+	end_of_data(g, t);
+	g->feed.samples = idle_samples;
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_UNKNOWN);
+	gen_closed(r);
+	tfh_result_free(r);
+}
+
+/* A thread that loses its processor now and then does not change what its steps are; a step that is
+ * far longer than usual speaks for itself. */
+static void test_disturbed_steps(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (int i = 0; i < 100; i++) {
+		t = eager_step(g, t, 12, 5, 0);
+		t += i % 7 == 3 ? 15 : 0;    /* preempted */
+		t += i % 50 == 25 ? 200 : 0; /* something rare and long */
+	}
+	end_of_data(g, t);
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	assert_int_equal(r->steps.classes[TFH_CLASS_HOST_BOUND].count, 2);
+	assert_int_equal(r->steps.classes[TFH_CLASS_INPUT_BOUND].count + 2, r->steps.count);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_eager_input),	   cmocka_unit_test(test_eager_compute),
-	    cmocka_unit_test(test_eager_callback),
-	    cmocka_unit_test(test_many_ops),	   cmocka_unit_test(test_graph_input),
-	    cmocka_unit_test(test_steps_per_execution), cmocka_unit_test(test_loop_in_graph),
-	    cmocka_unit_test(test_guilty_stage),   cmocka_unit_test(test_epochs_and_eval),
-	    cmocka_unit_test(test_checkpoint),	   cmocka_unit_test(test_cut_off),
-	    cmocka_unit_test(test_holes),	   cmocka_unit_test(test_few_steps),
+		cmocka_unit_test(test_eager_input),	cmocka_unit_test(test_eager_compute),
+		cmocka_unit_test(test_eager_callback),	cmocka_unit_test(test_many_ops),
+		cmocka_unit_test(test_graph_input),	cmocka_unit_test(test_steps_per_execution),
+		cmocka_unit_test(test_loop_in_graph),	cmocka_unit_test(test_guilty_stage),
+		cmocka_unit_test(test_epochs_and_eval), cmocka_unit_test(test_checkpoint),
+		cmocka_unit_test(test_cut_off),		cmocka_unit_test(test_holes),
+		cmocka_unit_test(test_few_steps),	cmocka_unit_test(test_waiting_graph),
+		cmocka_unit_test(test_disturbed_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
-/* A run directory made of two segments of one process and one of another: all records come once, in order of end time,
- * with names, directions and pinned-ness resolved; what run.json and end.json say is known; holes, samples and calls in
- * flight are found; broken JSON and foreign files do no harm. */
+/* A run directory made of two segments of one process and one of another: all records come once, in
+ * order of end time, with names, directions and pinned-ness resolved; what run.json and end.json
+ * say is known; holes, samples and calls in flight are found; broken JSON and foreign files do no
+ * harm. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,12 +24,26 @@ static char dir[256];
 
 static struct tft_head head_of(uint32_t pid, uint32_t segment)
 {
-	return (struct tft_head){.version = TFT_VERSION, .pid = pid, .ppid = 1, .rank = -1, .world = -1,
-				 .local_rank = -1, .segment = segment, .host = "node1", .exe = "python3",
-				 .command = "python3 train.py", .boot_id = "b", .tfhook_version = "t", .job = "",
-				 .start_realtime_ns = 5000000000ull, .start_ticks = START,
-				 .tick_hz = TICKS_PER_US * 1000000, .fn_count = TFH_FN_COUNT, .fn = tfh_fn_table,
-				 .journal_path = "", .journal_start = pid * 10};
+	return (struct tft_head){.version = TFT_VERSION,
+				 .pid = pid,
+				 .ppid = 1,
+				 .rank = -1,
+				 .world = -1,
+				 .local_rank = -1,
+				 .segment = segment,
+				 .host = "node1",
+				 .exe = "python3",
+				 .command = "python3 train.py",
+				 .boot_id = "b",
+				 .tfhook_version = "t",
+				 .job = "",
+				 .start_realtime_ns = 5000000000ull,
+				 .start_ticks = START,
+				 .tick_hz = TICKS_PER_US * 1000000,
+				 .fn_count = TFH_FN_COUNT,
+				 .fn = tfh_fn_table,
+				 .journal_path = "",
+				 .journal_start = pid * 10};
 }
 
 static uint64_t us(uint64_t n)
@@ -36,9 +51,13 @@ static uint64_t us(uint64_t n)
 	return START + n * TICKS_PER_US;
 }
 
-static struct tfh_rec call(enum tfh_fn fn, uint64_t t0, uint64_t t1, uint64_t w0, uint64_t w1, uint64_t w2)
+static struct tfh_rec call(enum tfh_fn fn, uint64_t t0, uint64_t t1, uint64_t w0, uint64_t w1,
+			   uint64_t w2)
 {
-	return (struct tfh_rec){.t_begin = us(t0), .t_end = us(t1), .fn = (uint16_t)fn, .kind = TFT_CALL,
+	return (struct tfh_rec){.t_begin = us(t0),
+				.t_end = us(t1),
+				.fn = (uint16_t)fn,
+				.kind = TFT_CALL,
 				.w = {w0, w1, w2}};
 }
 
@@ -67,9 +86,11 @@ static struct tft_writer *begin(const char *name, uint32_t pid, uint32_t segment
 	return w;
 }
 
-static void events(struct tft_writer *w, uint32_t thread, uint64_t first, const struct tfh_rec *r, uint32_t n)
+static void events(struct tft_writer *w, uint32_t thread, uint64_t first, const struct tfh_rec *r,
+		   uint32_t n)
 {
-	struct tft_batch b = {.records = r, .count = n, .thread = thread, .tid = 100 + thread, .first = first};
+	struct tft_batch b = {
+		.records = r, .count = n, .thread = thread, .tid = 100 + thread, .first = first};
 
 	assert_int_equal(tft_write_events(w, &b, 1, 7), 0);
 }
@@ -88,12 +109,21 @@ static void first_segment(void)
 {
 	struct tft_writer *w = begin("p.node1.50.0.tft", 50, 0);
 	struct tfh_rec name[3] = {0}, main_thread[4], other[2];
-	const char *text = "Iterator::Root::Prefetch::ParallelMapV2::BatchV2"; /* 48 bytes: two EXT records */
+	const char *text =
+		"Iterator::Root::Prefetch::ParallelMapV2::BatchV2"; /* 48 bytes: two EXT records */
 
-	name[0] = (struct tfh_rec){.t_begin = us(1), .t_end = us(1), .fn = TFT_NAME_STAGE, .kind = TFT_NAME,
-				   .flags = TFT_F_EXT, .stream = 5, .w = {77, 0, strlen(text)}};
+	name[0] = (struct tfh_rec){.t_begin = us(1),
+				   .t_end = us(1),
+				   .fn = TFT_NAME_STAGE,
+				   .kind = TFT_NAME,
+				   .flags = TFT_F_EXT,
+				   .stream = 5,
+				   .w = {77, 0, strlen(text)}};
 	for (int i = 0; i < 2; i++) {
-		name[1 + i] = (struct tfh_rec){.t_begin = us(1), .t_end = us(1), .fn = (uint16_t)i, .kind = TFT_EXT,
+		name[1 + i] = (struct tfh_rec){.t_begin = us(1),
+					       .t_end = us(1),
+					       .fn = (uint16_t)i,
+					       .kind = TFT_EXT,
 					       .result = (uint16_t)(strlen(text) - 36 * (size_t)i)};
 		char *at = (char *)&name[1 + i] + offsetof(struct tfh_rec, stream);
 		memcpy(at, text + 36 * i, strlen(text + 36 * i) < 36 ? strlen(text + 36 * i) : 36);
@@ -101,14 +131,17 @@ static void first_segment(void)
 	events(w, 1, 0, name, 3);
 	main_thread[0] = call(TFH_FN_cuMemAlloc_v2, 10, 11, 4096, 0x1000, 0);
 	main_thread[1] = call(TFH_FN_cuMemHostAlloc, 12, 13, 4096, 0x900000, 0);
-	main_thread[2] = call(TFH_FN_cuMemcpy, 20, 30, 100, 0x1010, 0x900100); /* pinned to device */
-	main_thread[3] = call(TFH_FN_cuMemcpyDtoH_v2, 40, 60, 100, 0x700000, 0x1010); /* to pageable */
+	main_thread[2] =
+		call(TFH_FN_cuMemcpy, 20, 30, 100, 0x1010, 0x900100); /* pinned to device */
+	main_thread[3] =
+		call(TFH_FN_cuMemcpyDtoH_v2, 40, 60, 100, 0x700000, 0x1010); /* to pageable */
 	main_thread[0].kind = main_thread[1].kind = TFT_ALLOC;
 	events(w, 1, 3, main_thread, 4);
 	other[0] = call(TFH_FN_cuLaunchKernel, 5, 25, 9, 0, 0);
 	other[1] = call(TFH_FN_tf_stage_getnext, 41, 59, 0, 5, 6 * TICKS_PER_US);
 	events(w, 2, 0, other, 2);
-	struct tft_loss loss = {.thread = 2, .cause = 1, .count = 7, .t_first = us(70), .t_last = us(90)};
+	struct tft_loss loss = {
+		.thread = 2, .cause = 1, .count = 7, .t_first = us(70), .t_last = us(90)};
 	assert_int_equal(tft_write_loss(w, &loss, 1), 0);
 	struct {
 		struct tft_sample s;
@@ -118,7 +151,8 @@ static void first_segment(void)
 	sample.s.ticks = us(1000000);
 	sample.s.cpu_ns = 500001000;
 	assert_int_equal(tft_write_chunk(w, TFT_SAMP, &sample, sizeof(sample)), 0);
-	static const char note[] = "journal=x\nunhooked=cuNewThing\nunhooked=cuOther\nunhooked=cuNewThing\n";
+	static const char note[] =
+		"journal=x\nunhooked=cuNewThing\nunhooked=cuOther\nunhooked=cuNewThing\n";
 	assert_int_equal(tft_write_chunk(w, TFT_NOTE, note, sizeof(note) - 1), 0);
 	assert_int_equal(tft_writer_finish(w, false), 0);
 }
@@ -131,12 +165,18 @@ static void second_segment(void)
 	repeated.kind = TFT_ALLOC;
 	repeated.flags = TFT_F_REPEAT;
 	events(w, 0, 0, &repeated, 1);
-	r[0] = call(TFH_FN_cuMemcpyDtoH_v2, 40, 60, 100, 0x700000, 0x1010); /* is in the first segment, too */
+	r[0] = call(TFH_FN_cuMemcpyDtoH_v2, 40, 60, 100, 0x700000,
+		    0x1010); /* is in the first segment, too */
 	r[1] = call(TFH_FN_cuMemFreeHost, 100, 101, 0, 0x900000, 0);
-	r[2] = call(TFH_FN_cuMemcpyHtoDAsync_v2, 110, 120, 50, 0x1000, 0x900100); /* no longer pinned */
+	r[2] = call(TFH_FN_cuMemcpyHtoDAsync_v2, 110, 120, 50, 0x1000,
+		    0x900100); /* no longer pinned */
 	events(w, 1, 6, r, 3);
-	open = (struct tfh_rec){.t_begin = us(130), .t_end = us(5000130), .fn = TFH_FN_cuCtxSynchronize,
-				.kind = TFT_OPEN, .ctx = 1, .w = {0, 101, 0}};
+	open = (struct tfh_rec){.t_begin = us(130),
+				.t_end = us(5000130),
+				.fn = TFH_FN_cuCtxSynchronize,
+				.kind = TFT_OPEN,
+				.ctx = 1,
+				.w = {0, 101, 0}};
 	events(w, TFT_THREAD_SALVAGE, 0, &open, 1);
 	assert_int_equal(tft_writer_finish(w, true), 0);
 }
@@ -144,7 +184,8 @@ static void second_segment(void)
 static int setup(void **state)
 {
 	(void)state;
-	snprintf(dir, sizeof(dir), "%s/tfh-model-XXXXXX", getenv("TFH_TMP") ? getenv("TFH_TMP") : "/tmp");
+	snprintf(dir, sizeof(dir), "%s/tfh-model-XXXXXX",
+		 getenv("TFH_TMP") ? getenv("TFH_TMP") : "/tmp");
 	assert_non_null(mkdtemp(dir));
 	first_segment();
 	second_segment();
@@ -153,9 +194,13 @@ static int setup(void **state)
 	events(w, 1, 0, &r, 1);
 	assert_int_equal(tft_writer_finish(w, true), 0);
 	text_file("foreign.tft", "not a trace");
-	text_file("run.json", "{ \"schema\": \"tfhook.run/1\", \"env\": {\"command\": [\"no\"], \"a\": \"}\"},\n"
-			      " \"command\": [\"python3\", \"a \\\"b\\\" \\u00e9\", \"--x\"], \"host\": \"node1\" }");
-	text_file("end.json", "{\"how\": \"signal\", \"code\": null, \"signal\": 9, \"pid\": 50, \"wall_s\": 12.5}");
+	text_file(
+		"run.json",
+		"{ \"schema\": \"tfhook.run/1\", \"env\": {\"command\": [\"no\"], \"a\": \"}\"},\n"
+		" \"command\": [\"python3\", \"a \\\"b\\\" \\u00e9\", \"--x\"], \"host\": "
+		"\"node1\" }");
+	text_file("end.json", "{\"how\": \"signal\", \"code\": null, \"signal\": 9, \"pid\": 50, "
+			      "\"wall_s\": 12.5}");
 	return 0;
 }
 
@@ -230,11 +275,15 @@ static void test_one_time_line(void **state)
 		double t1_us;
 		int dir, pageable;
 	} expected[] = {
-	    {TFH_FN_cuMemAlloc_v2, 11, 0, 0},	       {TFH_FN_cuMemHostAlloc, 13, 0, 0},
-	    {TFH_FN_cuLaunchKernel, 25, 0, 0},	       {TFH_FN_cuMemcpy, 30, TFH_DIR_H2D, 0},
-	    {TFH_FN_tf_stage_getnext, 59, 0, 0},       {TFH_FN_cuMemcpyDtoH_v2, 60, TFH_DIR_D2H, 1},
-	    {TFH_FN_cuMemFreeHost, 101, 0, 0},	       {TFH_FN_cuMemcpyHtoDAsync_v2, 120, TFH_DIR_H2D, 1},
-	    {TFH_FN_cuCtxSynchronize, 5000130, 0, 0},
+		{TFH_FN_cuMemAlloc_v2, 11, 0, 0},
+		{TFH_FN_cuMemHostAlloc, 13, 0, 0},
+		{TFH_FN_cuLaunchKernel, 25, 0, 0},
+		{TFH_FN_cuMemcpy, 30, TFH_DIR_H2D, 0},
+		{TFH_FN_tf_stage_getnext, 59, 0, 0},
+		{TFH_FN_cuMemcpyDtoH_v2, 60, TFH_DIR_D2H, 1},
+		{TFH_FN_cuMemFreeHost, 101, 0, 0},
+		{TFH_FN_cuMemcpyHtoDAsync_v2, 120, TFH_DIR_H2D, 1},
+		{TFH_FN_cuCtxSynchronize, 5000130, 0, 0},
 	};
 	struct tfh_run *run = open_run();
 
@@ -251,9 +300,12 @@ static void test_one_time_line(void **state)
 			assert_int_equal(ev.dir, expected[n].dir);
 			assert_int_equal(ev.pageable, expected[n].pageable);
 			if (ev.fn->family == TFH_FAM_STAGE) {
-				assert_string_equal(tfh_run_name(run, 0, TFT_NAME_STAGE, (uint32_t)ev.w[1], NULL, NULL),
-						    "Iterator::Root::Prefetch::ParallelMapV2::BatchV2");
-				assert_true(ev.w[2] > 5990 && ev.w[2] < 6010); /* ticks have become nanoseconds */
+				assert_string_equal(
+					tfh_run_name(run, 0, TFT_NAME_STAGE, (uint32_t)ev.w[1],
+						     NULL, NULL),
+					"Iterator::Root::Prefetch::ParallelMapV2::BatchV2");
+				assert_true(ev.w[2] > 5990 &&
+					    ev.w[2] < 6010); /* ticks have become nanoseconds */
 			}
 		}
 		assert_int_equal(n, sizeof(expected) / sizeof(*expected));
@@ -305,10 +357,10 @@ static void test_nothing_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_what_is_said),
-	    cmocka_unit_test(test_one_time_line),
-	    cmocka_unit_test(test_early_close),
-	    cmocka_unit_test(test_nothing_there),
+		cmocka_unit_test(test_what_is_said),
+		cmocka_unit_test(test_one_time_line),
+		cmocka_unit_test(test_early_close),
+		cmocka_unit_test(test_nothing_there),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
