@@ -28,33 +28,30 @@ static const struct scene scenes[] = {
 	{"main",
 	 "images",
 	 "train_images.py",
-	 "tinygrad trains a small network on the simulated GPU. Its batches come from "
-	 "TensorFlow's\n"
-	 "tf.data: JPEG photos, decoded in a map that does one photo at a time. That map is too "
-	 "slow\n"
-	 "for the GPU. The job knows nothing of tfhook; let us see whether tfhook finds the map.",
+	 "tinygrad trains a small network on the simulated GPU. Its batches come from\n"
+	 "TensorFlow's tf.data: JPEG photos, decoded in a map that does one photo at a\n"
+	 "time. That map is too slow for the GPU. The job knows nothing of tfhook; let us\n"
+	 "see whether tfhook finds the map.",
 	 {"SIM_INTERP=1"},
 	 TFH_CLASS_INPUT_BOUND,
 	 TFH_CAUSE_INPUT_MAP},
 	{"quick",
 	 "padded",
 	 "train_padded.py",
-	 "tinygrad trains a small network on the simulated GPU. Every record is padded to ten "
-	 "times\n"
-	 "its length, and the padding is copied to the GPU with each batch (over a simulated link "
-	 "of\n"
-	 "0.05 GB/s, since the bytes are really moved). tfhook should blame the copies.",
+	 "tinygrad trains a small network on the simulated GPU. Every record is padded to\n"
+	 "ten times its length, and the padding is copied to the GPU with each batch (over\n"
+	 "a simulated link of 0.05 GB/s, since the bytes are really moved). tfhook should\n"
+	 "blame the copies.",
 	 {"SIM_INTERP=1", "SIM_H2D_GBPS=0.05"},
 	 TFH_CLASS_TRANSFER_BOUND,
 	 TFH_CAUSE_NONE},
 	{"quick",
 	 "csv",
 	 "train_csv.py",
-	 "The same kind of job, fed by a loader in plain Python that reads its CSV file again from "
-	 "the\n"
-	 "start for every batch. tfhook cannot see into Python: it should say that the host holds "
-	 "the\n"
-	 "GPU back, that the reason is unknown, and that no input pipeline was visible.",
+	 "The same kind of job, fed by a loader in plain Python that reads its CSV file\n"
+	 "again from the start for every batch. tfhook cannot see into Python: it should\n"
+	 "say that the host holds the GPU back, that the reason is unknown, and that no\n"
+	 "input pipeline was visible.",
 	 {"SIM_INTERP=1"},
 	 TFH_CLASS_HOST_BOUND,
 	 TFH_CAUSE_HOST_UNKNOWN},

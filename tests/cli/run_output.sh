@@ -48,3 +48,16 @@ expect 0 on_gpu env TFHOOK_DIR=below "$tfhook" run "$job" --steps 3 --h2d 1000 -
 ls -d below/tfhook-client_loop-2*T*Z-????/ >/dev/null || fail "$(ls below)"
 # Nothing stays in /dev/shm.
 [[ -z $(grep -ls "$TFH_TMP" /dev/shm/tfhook.*.journal 2>/dev/null) ]] || fail 'a journal was left over'
+
+# The same on real file systems, where they can be mounted: one that is full, and no /dev/shm. Nothing is lost.
+if unshare -m true 2>/dev/null; then
+	mkdir small
+	on_small() { unshare -m bash -c 'mount -t tmpfs -o size=64m none small && cd small && "$@" && cp -r rec ../saved' bash "$@"; }
+	expect 0 on_small env LD_LIBRARY_PATH="$TFH_BUILD/sim" "$tfhook" run -o rec "$job" --steps 30 --h2d 1000 --spin 10
+	says 'only 0.1 GiB are free'
+	expect 0 "$tfhook" report saved
+	prints '30 steps'
+	no_shm() { unshare -m bash -c 'mount -t tmpfs -o ro,size=4k none /dev/shm && "$@"' bash "$@"; }
+	expect 0 no_shm env LD_LIBRARY_PATH="$TFH_BUILD/sim" "$tfhook" run -o noshm "$job" --steps 30 --h2d 1000 --spin 10
+	expect 0 "$tfhook" verify noshm
+fi

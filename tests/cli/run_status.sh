@@ -28,7 +28,7 @@ grep -q '"how": "exit"' rec/end.json && grep -q '"code": 0' rec/end.json || fail
 # Killed in the middle: what was recorded is saved at once, and the report says how it ended.
 LD_LIBRARY_PATH=$TFH_BUILD/sim "$tfhook" run -q -o killed "$job" --steps 100000 --h2d 1000 --spin 2000 >.out 2>.err &
 pid=$!
-for _ in $(seq 200); do ls /dev/shm/tfhook.*.journal killed/*.journal killed/*.tft >/dev/null 2>&1 && break; sleep 0.05; done
+for _ in $(seq 200); do "$tfhook" ctl killed flush >/dev/null 2>&1 && break; sleep 0.05; done
 sleep 0.7
 pkill -KILL -P $pid
 wait $pid
