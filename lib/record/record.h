@@ -131,7 +131,8 @@ static inline struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_fn
  * Announces a call that is about to run. `arg` is shown as the argument of the call if the process
  * dies or hangs in it (bytes, stream id, iterator id, ...). NULL: do not record this call.
  */
-static inline struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg)
+__attribute__((always_inline)) static inline struct tfh_self *tfh_enter(enum tfh_fn fn,
+									uint64_t arg)
 {
 	struct tfh_self *self = &tfh_self;
 	/* acquire, free on x86: who sees ON sees what was set up before */
