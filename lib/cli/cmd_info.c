@@ -41,7 +41,7 @@ static void print_environment(const char *dir)
 		return;
 	while (fgets(line, sizeof(line), f)) {
 		char *p = line + strspn(line, " \t");
-		if (!strncmp(p, "\"env\"", 5)) {
+		if (!strncmp(p, "\"env\": {", 8)) {
 			puts("environment");
 			inside = true;
 			continue;
