@@ -83,11 +83,15 @@ EXPORT _Noreturn void abort(void)
 	__builtin_trap();
 }
 
-/* An exec that is bound to fail (a search along PATH) is not worth an end and a new beginning. */
+/* An exec that is bound to fail (a search along PATH) is not worth an end and a new beginning.
+ * Where nothing is recorded no system call is made: a sandbox may kill for it. */
 static void begin(const char *path)
 {
+	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
 	int saved = errno;
 
+	if (mode == TFH_MODE_COLD || mode == TFH_MODE_DEAD)
+		return;
 	if (!path || !access(path, X_OK))
 		tfh_exec_begin();
 	errno = saved;

@@ -25,17 +25,13 @@ static void expand_pid(const char *pattern, char *path, size_t size)
 		snprintf(path, size, "%s", pattern);
 }
 
-static void append(const char *line, size_t len)
+/* Apart from its caller, which may have little stack and no file. */
+__attribute__((noinline)) static void append_to_file(const char *pattern, const char *line,
+						     size_t len)
 {
-	const char *pattern = tfh_opt_str(&tfh_p.options, TFH_OPT_LOG);
 	char path[PATH_MAX];
 	int fd;
 
-	if (!pattern[0]) {
-		if (write(STDERR_FILENO, line, len) < 0)
-			return;
-		return;
-	}
 	/* Opened for each line: the job may close descriptors it does not know. */
 	expand_pid(pattern, path, sizeof(path));
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -45,6 +41,16 @@ static void append(const char *line, size_t len)
 		/* nobody to tell */
 	}
 	close(fd);
+}
+
+static void append(const char *line, size_t len)
+{
+	const char *pattern = tfh_opt_str(&tfh_p.options, TFH_OPT_LOG);
+
+	if (pattern[0])
+		append_to_file(pattern, line, len);
+	else if (write(STDERR_FILENO, line, len) < 0)
+		return;
 }
 
 void tfh_log(int level, const char *fmt, ...)
@@ -75,7 +81,7 @@ void tfh_log(int level, const char *fmt, ...)
 void tfh_log_failure(const char *what, const char *remedy)
 {
 	int saved = errno;
-	char line[PATH_MAX + 512];
+	static char line[PATH_MAX + 512]; /* filled once, on any stack */
 	int n;
 
 	/* Once per job: rank 0 speaks, or whoever has no rank. */

@@ -31,7 +31,7 @@
 static bool in_container(void)
 {
 	static const char *const words[] = {"docker", "kubepods", "containerd", "libpod", "lxc"};
-	char text[4096];
+	static char text[4096]; /* only the starter comes here, on any stack */
 
 	if (!access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK) ||
 	    secure_getenv("KUBERNETES_SERVICE_HOST") || secure_getenv("container"))

@@ -2,6 +2,8 @@
  * The run directory: where all processes of one launch put their files without talking to each
  * other. Made by `tfhook run` (TFHOOK_RUN), or here under a name that follows from the launch.
  * Nothing is ever overwritten.
+ *
+ * Long buffers are static: only the starter comes here, and its stack may be 16 KiB.
  */
 #include "record/internal.h"
 
@@ -51,7 +53,7 @@ uint64_t tfh_process_start(pid_t pid)
 /* Makes all missing directories of a path. */
 static int make_dirs(const char *path)
 {
-	char part[PATH_MAX];
+	static char part[PATH_MAX];
 	size_t len = strlen(path);
 
 	if (len >= sizeof(part))
@@ -115,7 +117,8 @@ static void launch_of(struct tfh_rundir *d, char *launch, size_t size)
 /* 1: ours, 0: of another launch, -ENOENT: no run.json yet. */
 static int whose(const char *dir, const char *launch)
 {
-	char path[PATH_MAX + 16], text[16384], key[320];
+	static char path[PATH_MAX + 16], text[16384];
+	char key[320];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "%s/run.json", dir);
@@ -146,7 +149,8 @@ static int join(const char *dir, const char *launch)
 
 static int open_named(struct tfh_rundir *d, const struct tfh_options *options)
 {
-	char base[PATH_MAX - 320], launch[256];
+	static char base[PATH_MAX - 320];
+	char launch[256];
 	int err = -EEXIST;
 
 	base_dir(base, sizeof(base), options);

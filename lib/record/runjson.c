@@ -19,7 +19,7 @@
 /* Calls `each` for every argument of this process as it may be told. */
 static void each_argument(void (*each)(void *to, const char *text, size_t len), void *to)
 {
-	static char bytes[ARGS_BYTES]; /* only the starter comes here */
+	static char bytes[ARGS_BYTES]; /* only the starter comes here, on any stack */
 	static char *argv[ARGS_MAX + 1];
 	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 	ssize_t len = fd >= 0 ? read(fd, bytes, sizeof(bytes) - 1) : 0;
@@ -35,7 +35,7 @@ static void each_argument(void (*each)(void *to, const char *text, size_t len), 
 	argv[argc] = NULL;
 	for (size_t i = 0; i < argc; i++) {
 		size_t told = tfh_told_length(argv, i);
-		char shown[4096];
+		static char shown[4096];
 
 		if (told == strlen(argv[i])) {
 			each(to, argv[i], told);
@@ -98,7 +98,8 @@ static void write_env(struct tfh_json *j)
 static int write_document(FILE *out, const char *launch)
 {
 	struct tfh_json j;
-	char utc[32], cwd[PATH_MAX];
+	static char cwd[PATH_MAX];
+	char utc[32];
 	time_t now = time(NULL);
 	struct tm tm;
 
@@ -125,7 +126,7 @@ static int write_document(FILE *out, const char *launch)
 
 int tfh_runjson_write(const char *dir, const char *launch)
 {
-	char path[PATH_MAX + 16], temp[PATH_MAX + 128];
+	static char path[PATH_MAX + 16], temp[PATH_MAX + 128];
 	FILE *out;
 	int fd, err;
 

@@ -122,7 +122,7 @@ static void describe_journal(void)
 /* 0; 1: not to be recorded; or -errno, told on stderr. */
 static int set_up(void)
 {
-	char what[PATH_MAX + 128];
+	static char what[PATH_MAX + 128]; /* the starter's stack may be 16 KiB */
 	int err;
 
 	tfh_f.first = triple(&tfh_p.first_pair);
