@@ -1,8 +1,8 @@
 /*
  * Flattens calls of several threads to one line of segments: at every moment the innermost or most
  * telling call that is open, or a gap. Calls arrive in order of end time and at most TFH_LONG_NS
- * long (longer ones are known from the first pass), so a heap over begin times needs to look back
- * no further than that.
+ * long (longer ones are known from the first pass), so a queue ordered by begin time needs to look
+ * back no further than that.
  *
  * Passive pieces (producers of a pipeline) make no segments: for each stage, the time during which
  * a producer was in it while the training loop waited for input is added up.
@@ -19,8 +19,8 @@ struct tfh_sweep {
 	struct tfh_job *job;
 	tfh_seg_fn fn;
 	void *arg;
-	struct tfh_piece *heap;
-	size_t n, cap, next_long, window;
+	struct tfh_piece *queue; /* [head, end): by begin time */
+	size_t head, end, cap, next_long, window;
 	struct tfh_piece active[MAX_ACTIVE];
 	int64_t waited_at_begin[MAX_ACTIVE]; /* passive ones: input clock when they began */
 	size_t n_active;
@@ -48,7 +48,7 @@ struct tfh_sweep *tfh_sweep_new(struct tfh_job *job, tfh_seg_fn fn, void *arg)
 void tfh_sweep_free(struct tfh_sweep *s)
 {
 	if (s)
-		free(s->heap);
+		free(s->queue);
 	free(s);
 }
 
@@ -57,35 +57,44 @@ static bool before(const struct tfh_piece *a, const struct tfh_piece *b)
 	return a->t0 != b->t0 ? a->t0 < b->t0 : a->number < b->number;
 }
 
+/* Calls come nearly in order of begin time, too: only what encloses others moves, past what it
+ * encloses. */
 int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p)
 {
-	size_t i = s->n;
-
-	if (s->n == s->cap && tfh_vec_grow((void **)&s->heap, &s->cap, s->n, sizeof(*s->heap)))
-		return -ENOMEM;
-	s->n++;
 	struct tfh_piece x = *p;
-	x.number = ++s->added;
-	for (; i && before(&x, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		s->heap[i] = s->heap[(i - 1) / 2];
-	s->heap[i] = x;
-	return 0;
-}
+	size_t lo = s->head, hi = s->end;
 
-static struct tfh_piece pop(struct tfh_sweep *s)
-{
-	struct tfh_piece top = s->heap[0], x = s->heap[--s->n];
-	size_t i = 0, c;
-
-	while ((c = 2 * i + 1) < s->n) {
-		c += c + 1 < s->n && before(&s->heap[c + 1], &s->heap[c]);
-		if (!before(&s->heap[c], &x))
-			break;
-		s->heap[i] = s->heap[c];
-		i = c;
+	if (s->head > 1024 && s->head * 2 > s->end) {
+		memmove(s->queue, s->queue + s->head, (s->end - s->head) * sizeof(*s->queue));
+		s->end -= s->head;
+		s->head = 0;
+		lo = 0;
+		hi = s->end;
 	}
-	s->heap[i] = x;
-	return top;
+	if (s->end == s->cap &&
+	    tfh_vec_grow((void **)&s->queue, &s->cap, s->end, sizeof(*s->queue)))
+		return -ENOMEM;
+	x.number = ++s->added;
+	/* From the end in growing strides, then by halves. */
+	for (size_t stride = 1; hi > lo && before(&x, &s->queue[hi - 1]); stride *= 2) {
+		size_t back = hi - lo > stride ? hi - stride : lo;
+		if (!before(&x, &s->queue[back])) {
+			lo = back;
+			break;
+		}
+		hi = back;
+	}
+	while (lo < hi && before(&x, &s->queue[hi - 1])) {
+		size_t mid = (lo + hi) / 2;
+		if (before(&x, &s->queue[mid]))
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	memmove(s->queue + hi + 1, s->queue + hi, (s->end - hi) * sizeof(*s->queue));
+	s->queue[hi] = x;
+	s->end++;
+	return 0;
 }
 
 static void flush(struct tfh_sweep *s, int64_t t)
@@ -182,8 +191,8 @@ void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
 	for (; s->next_long < job->longs.n && job->longs.v[s->next_long].t0 < t; s->next_long++)
 		if (job->longs.v[s->next_long].label || job->longs.v[s->next_long].passive)
 			tfh_sweep_add(s, &job->longs.v[s->next_long]);
-	while (s->n && s->heap[0].t0 < t) {
-		struct tfh_piece p = pop(s);
+	while (s->head < s->end && s->queue[s->head].t0 < t) {
+		struct tfh_piece p = s->queue[s->head++];
 		if (s->cur == INT64_MIN)
 			s->cur = p.t0;
 		if (p.t0 > s->cur)
