@@ -354,7 +354,8 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 	}
 	if (rc)
 		return rc;
-	qsort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin);
+	if (job->mark.n) /* there may be no array at all */
+		qsort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin);
 	from_marks(b);
 	return b->rc;
 }

@@ -57,6 +57,8 @@ static void drop(struct tfh_memory *m, uint64_t begin, uint64_t end)
 
 	while (b < m->n && m->v[b].begin < end)
 		b++;
+	if (a == b)
+		return; /* and there may be no array at all yet */
 	memmove(m->v + a, m->v + b, (m->n - b) * sizeof(*m->v));
 	m->n -= b - a;
 }

@@ -16,7 +16,7 @@ expect 2 "$tfhook" ctl empty explode
 
 LD_LIBRARY_PATH=$TFH_BUILD/sim "$tfhook" run -q -o rec "$job" --steps 100000 --h2d 1000 --spin 1000 >job.out 2>job.err &
 run=$!
-trap 'pkill -KILL -P $run; kill $run 2>/dev/null' EXIT
+trap 'pkill -KILL -P $run; wait $run' EXIT
 events() { "$tfhook" verify rec 2>/dev/null | sed -n 's/.* \([0-9]*\) events.*/\1/p'; }
 for _ in $(seq 200); do
 	"$tfhook" ctl rec flush >.out 2>.err && [[ $(events || true) -gt 0 ]] && break
