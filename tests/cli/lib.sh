@@ -2,6 +2,11 @@
 tfhook=$TFH_BUILD/bin/tfhook
 job=$TFH_BUILD/tests/jobs/client_loop # a training-like loop in C
 cd "$TFH_TMP" || exit 1
+case ${TFH_SAN:-} in address | thread)
+	echo "the recorder with that sanitizer cannot be preloaded into ordinary programs"
+	exit 77 ;;
+esac
+[[ -x $job ]] || { echo "$job is not built: make tests"; exit 77; }
 
 fail() {
 	echo "FAILED: $*"
