@@ -1,7 +1,7 @@
 #include "base/fn.h"
 
 const struct tfh_fn_info tfh_fn_table[TFH_FN_COUNT] = {
-    [TFH_FN_NONE] = {"", 0, 0, 0, 0},
+	[TFH_FN_NONE] = {"", 0, 0, 0, 0},
 #define CUDA_FN(name, family, args, dir, props, ...)                                               \
 	[TFH_FN_##name] = {#name, TFH_FAM_##family, TFH_ARGS_##args, TFH_DIR_##dir, props},
 #include "base/cuda_api.def"

@@ -7,10 +7,14 @@
 #include "base/nearest.h"
 
 const struct tfh_option_spec tfh_option_specs[TFH_OPT_COUNT] = {
-#define OPTION(id, name, type, fallback, choices, least, greatest, help)                           \
-	[TFH_OPT_##id] = {name, TFH_OPT_##type, fallback, choices, least, greatest, help},
+#define ROW(id, name, type, fallback, choices, least, greatest, help, later)                       \
+	[TFH_OPT_##id] = {name, TFH_OPT_##type, fallback, choices, least, greatest, help, later},
+#define OPTION(...) ROW(__VA_ARGS__, false)
+#define LATER(...) ROW(__VA_ARGS__, true)
 #include "base/options.def"
+#undef LATER
 #undef OPTION
+#undef ROW
 };
 
 #define LONGEST_NAME 64
@@ -203,6 +207,13 @@ bool tfh_option_unknown(const char *entry)
 	return !strncmp(entry, "TFHOOK_", 7) && tfh_option_find(entry, strcspn(entry, "=")) < 0;
 }
 
+const char *tfh_option_later(const char *entry)
+{
+	int id = tfh_option_find(entry, strcspn(entry, "="));
+
+	return id >= 0 && tfh_option_specs[id].later ? tfh_option_specs[id].help : NULL;
+}
+
 const char *tfh_option_suggest(const char *entry)
 {
 	const char *names[TFH_OPT_COUNT];
@@ -216,7 +227,9 @@ const char *tfh_option_suggest(const char *entry)
 	memcpy(name, entry + 7, length - 7);
 	name[length - 7] = '\0';
 	for (int id = 0; id < TFH_OPT_COUNT; id++)
-		names[id] = id == TFH_OPT_ENABLED ? "" : tfh_option_specs[id].name + 7;
+		names[id] = id == TFH_OPT_ENABLED || tfh_option_specs[id].later
+				    ? ""
+				    : tfh_option_specs[id].name + 7;
 	nearest = tfh_nearest(name, names, TFH_OPT_COUNT);
 	for (int id = 0; nearest && id < TFH_OPT_COUNT; id++)
 		if (nearest == names[id])

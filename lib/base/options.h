@@ -30,6 +30,7 @@ struct tfh_option_spec {
 	const char *choices;  /* of an ENUM, separated by | */
 	int64_t least, greatest;
 	const char *help;
+	bool later; /* the name is taken, but does nothing in this version */
 };
 
 extern const struct tfh_option_spec tfh_option_specs[TFH_OPT_COUNT];
@@ -80,6 +81,11 @@ int tfh_option_find(const char *name, size_t length);
 /* True for NAME=VALUE whose name starts with TFHOOK_ but is none of ours: most likely a mistyped
  * one. */
 bool tfh_option_unknown(const char *entry);
+
+/* What NAME=VALUE will be about if its name is one that this version does not act upon yet, else
+ * NULL.
+ */
+const char *tfh_option_later(const char *entry);
 
 /* The known name nearest to that of NAME=VALUE or NAME, NULL if none is near. */
 const char *tfh_option_suggest(const char *entry);

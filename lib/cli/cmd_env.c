@@ -24,6 +24,8 @@ static void print_settings(void)
 	puts("\n# Settings (default):");
 	for (int i = 0; i < TFH_OPT_COUNT; i++) {
 		const struct tfh_option_spec *s = &tfh_option_specs[i];
+		if (s->later)
+			continue;
 		printf("#   %-18s %s%s%s%s\n", s->name, s->help, *s->fallback ? " (" : "",
 		       s->fallback, *s->fallback ? ")" : "");
 	}
@@ -47,24 +49,18 @@ int tfh_cmd_env(const struct tfh_line *args)
 		return TFH_EXIT_GATE;
 	}
 	if (format && !strcmp(format, "docker")) {
-		printf("--env LD_PRELOAD=%s --env NVTX_INJECTION64_PATH=%s --volume %s:%s:ro\n",
-		       library.path, library.path, library.path, library.path);
+		printf("--env LD_PRELOAD=%s --volume %s:%s:ro\n", library.path, library.path,
+		       library.path);
 		return TFH_EXIT_OK;
 	}
 	if (format && !strcmp(format, "slurm")) {
-		printf("--export=ALL,LD_PRELOAD=%s,NVTX_INJECTION64_PATH=%s\n", library.path,
-		       library.path);
+		printf("--export=ALL,LD_PRELOAD=%s\n", library.path);
 		return TFH_EXIT_OK;
 	}
 	char *preload = tfh_preload_value(library.path, getenv("LD_PRELOAD"));
 	printf("export LD_PRELOAD=");
 	print_quoted(preload ? preload : library.path);
 	free(preload);
-	const char *nvtx = getenv("NVTX_INJECTION64_PATH");
-	if (!nvtx || !*nvtx) {
-		printf("\nexport NVTX_INJECTION64_PATH=");
-		print_quoted(library.path);
-	}
 	putchar('\n');
 	print_settings();
 	tfh_unknown_variables();

@@ -56,7 +56,9 @@ static void print_environment(const char *dir)
 		unquote(colon + 3, value, sizeof(value));
 		snprintf(entry, sizeof(entry), "%s=", name);
 		printf("  %s=%s%s\n", name, value,
-		       tfh_option_unknown(entry) ? "   <- unknown to tfhook, had no effect" : "");
+		       tfh_option_unknown(entry) ? "   <- unknown to tfhook, had no effect"
+		       : tfh_option_later(entry) ? "   <- not in this version, had no effect"
+						 : "");
 		if (tfh_option_unknown(entry) && tfh_option_suggest(entry))
 			printf("  %*s   <- did you mean %s?\n", (int)strlen(name), "",
 			       tfh_option_suggest(entry));

@@ -58,9 +58,8 @@ static void restore_signals(const struct signals *before)
 static int set_variables(const struct tfh_place *place, const struct tfh_library *library)
 {
 	char *preload = tfh_preload_value(library->preload, getenv("LD_PRELOAD"));
-	int err = !preload || setenv("LD_PRELOAD", preload, 1) ||
-		  setenv("TFHOOK_RUN", place->dir, 1) ||
-		  setenv("NVTX_INJECTION64_PATH", library->preload, 0);
+	int err =
+		!preload || setenv("LD_PRELOAD", preload, 1) || setenv("TFHOOK_RUN", place->dir, 1);
 
 	free(preload);
 	return err ? -ENOMEM : 0;

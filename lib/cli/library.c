@@ -115,9 +115,13 @@ unsigned tfh_unknown_variables(void)
 	unsigned n = 0;
 
 	for (char **entry = environ; *entry; entry++) {
+		int len = (int)strcspn(*entry, "=");
+		const char *later = tfh_option_later(*entry);
+		if (later)
+			tfh_say("%.*s is not in this version and has no effect yet: %s", len,
+				*entry, later);
 		if (!tfh_option_unknown(*entry))
 			continue;
-		int len = (int)strcspn(*entry, "=");
 		const char *near = tfh_option_suggest(*entry);
 		if (near)
 			tfh_say("the variable %.*s is unknown and has no effect; did you mean %s?",

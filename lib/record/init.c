@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "record/flusher.h"
-#include "tfhook/version.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -64,12 +63,8 @@ static void atfork_child(void)
 
 static void read_settings(void)
 {
-	const char *abi;
-
 	tfh_options_read(&tfh_p.options, environ);
-	abi = tfh_opt_str(&tfh_p.options, TFH_OPT_ABI);
-	if (getauxval(AT_SECURE) || !tfh_opt_bool(&tfh_p.options, TFH_OPT_ENABLED) ||
-	    (abi[0] && strcmp(abi, TFHOOK_VERSION)))
+	if (getauxval(AT_SECURE) || !tfh_opt_bool(&tfh_p.options, TFH_OPT_ENABLED))
 		tfh_mode = TFH_MODE_DEAD;
 }
 

@@ -48,8 +48,12 @@ expect 0 "$tfhook" info rec
 prints '^command .*client_loop'
 prints '^PROCESS'
 # A command that is called as run.json's own field is; variables that had no effect are named.
-expect 0 env TFHOOK_RANKZ=1 "$tfhook" run -q -o odd env LD_LIBRARY_PATH="$TFH_BUILD/sim" "$job" --steps 3 --h2d 1000 --spin 10
+expect 0 env TFHOOK_RANKZ=1 TFHOOK_CUPTI=on "$tfhook" run -q -o odd env LD_LIBRARY_PATH="$TFH_BUILD/sim" "$job" --steps 3 --h2d 1000 --spin 10
+says 'TFHOOK_CUPTI is not in this version'
+expect 0 "$tfhook" env
+! grep -qE 'CUPTI|STACKS|NVTX' .out || fail 'env promises what is not there'
 expect 0 "$tfhook" info odd
+prints '^  TFHOOK_CUPTI=on   <- not in this version'
 prints '^  TFHOOK_RANKZ=1   <- unknown to tfhook'
 [[ $(grep -c '^environment' .out) == 1 ]] || fail 'the environment is shown twice'
 expect 0 "$tfhook" info --chunks rec

@@ -152,11 +152,22 @@ static void test_unknown(void **state)
 	assert_false(tfh_option_unknown("TFHOOK_CUPTI=on"));
 	assert_false(tfh_option_unknown("TFHOOK=1"));
 	assert_false(tfh_option_unknown("PATH=/bin"));
-	assert_string_equal(tfh_option_suggest("TFHOOK_CUPTY=on"), "TFHOOK_CUPTI");
+	assert_string_equal(tfh_option_suggest("TFHOOK_CUDALIB=x"), "TFHOOK_CUDA_LIB");
 	assert_string_equal(tfh_option_suggest("TFHOOK_MAXSIZE=1G"), "TFHOOK_MAX_SIZE");
 	assert_string_equal(tfh_option_suggest("TFHOOK_verbose"), "TFHOOK_VERBOSE");
 	assert_null(tfh_option_suggest("TFHOOK_FLAMINGO=1"));
 	assert_string_equal(tfh_option_suggest("TFHOOK_=1"), "TFHOOK");
+}
+
+static void test_later(void **state)
+{
+	(void)state;
+	assert_non_null(tfh_option_later("TFHOOK_CUPTI=on"));
+	assert_non_null(tfh_option_later("TFHOOK_STACKS=launch"));
+	assert_null(tfh_option_later("TFHOOK_DIR=x"));
+	assert_null(tfh_option_later("TFHOOK_CUPTY=on"));
+	assert_null(tfh_option_later("PATH=/bin"));
+	assert_null(tfh_option_suggest("TFHOOK_STACK=launch"));
 }
 
 static void test_nearest(void **state)
@@ -180,7 +191,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),   cmocka_unit_test(test_values),
 		cmocka_unit_test(test_bad_values), cmocka_unit_test(test_long_text),
 		cmocka_unit_test(test_size),	   cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_later),	   cmocka_unit_test(test_nearest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
