@@ -24,6 +24,9 @@
  */
 #define BUSY_SHARE 0.1
 
+/* Waits for the same number of launches are alike; of each kind the last few are remembered. */
+#define WAIT_KINDS 64
+
 struct attr {
 	struct tfh_job *job;
 	struct tfh_ledger *ledger;
@@ -41,6 +44,10 @@ struct attr {
 	uint64_t copy_bytes;
 	int64_t copy_ns;       /* queued copies: what they take at the best bandwidth seen */
 	enum tfh_cause copied; /* the larger part of them */
+	struct {
+		uint64_t launches;
+		uint8_t busy, seen; /* a bit per wait, the newest in bit 0 */
+	} kind[WAIT_KINDS];
 	int64_t last_cpu_t, last_cpu;
 	bool cpu_open; /* the last CPU clock reading may belong to a pause */
 	int64_t open_wall, open_run;
@@ -122,6 +129,26 @@ static uint64_t covered(struct attr *a, const struct tfh_piece *p)
 	return a->launches;
 }
 
+/*
+ * Whether waits for so many launches found a busy device so far. One long wait after many short
+ * ones is a thread that was woken late: the device keeps pace with such launches.
+ */
+static bool usually_busy(struct attr *a, uint64_t launches, bool busy)
+{
+	size_t k = launches % WAIT_KINDS;
+	uint8_t was, seen;
+
+	if (a->kind[k].launches != launches) {
+		a->kind[k].launches = launches;
+		a->kind[k].busy = a->kind[k].seen = 0;
+	}
+	was = a->kind[k].busy;
+	seen = a->kind[k].seen;
+	a->kind[k].busy = (uint8_t)(was << 1 | busy);
+	a->kind[k].seen = (uint8_t)(seen << 1 | 1);
+	return __builtin_popcount(was) * 2 >= __builtin_popcount(seen);
+}
+
 /* [t0, t1) was spent waiting for the device to finish what `upto` covers. */
 static void waited(struct attr *a, int64_t t0, int64_t t1, uint64_t upto)
 {
@@ -136,6 +163,9 @@ static void waited(struct attr *a, int64_t t0, int64_t t1, uint64_t upto)
 		tfh_settle(a->ledger, busy, a->copied);
 	} else {
 		int64_t part = copies < wait ? copies : wait;
+		bool usual = usually_busy(a, upto - a->done, busy);
+		/* A wait that is most of the time needs no precedent. */
+		busy = busy && (usual || wait * 2 > t1 - since);
 		tfh_settle(a->ledger, busy, TFH_CAUSE_NONE);
 		tfh_charge(a->ledger, t0, t0 + part, a->copied, false, false);
 		/* Most of the time seen waiting, and nothing else than kernels to wait for: that is

@@ -79,11 +79,10 @@ static void make_groups(struct tfh_job *job)
 
 		s->group = group_of(job, key, tag, (uint32_t)i);
 	}
-	/* Keras gives its train and its test function the same name but for the number: kept apart
-	 * when their batches take turns in runs (make_runs), which the number tells. */
 }
 
-/* Same base name but another number, both with many batches: two functions, not one retraced. */
+/* Keras gives its train and its test function the same name but for the number at its end. An
+ * iterator that feeds another number all the time feeds another function, not one retraced. */
 static void split_by_number(struct tfh_job *job)
 {
 	for (size_t i = 0; i < job->series.n; i++) {

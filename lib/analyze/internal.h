@@ -117,7 +117,7 @@ struct tfh_stage_use {
 	const char *prefix; /* without [n] */
 	const char *type;   /* last component */
 	int32_t parent;	    /* index, -1 root */
-	bool async, training;
+	bool async;
 	uint32_t parallelism;
 	uint64_t calls;
 	int64_t total, self;

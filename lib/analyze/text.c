@@ -13,9 +13,8 @@ static double share(const struct tfh_result *r, enum tfh_part p)
 	return r->breakdown[p].share;
 }
 
-static void evidence(struct tfh_job *job, struct tfh_verdict *v, const char *line)
+static void evidence(struct tfh_verdict *v, const char *line)
 {
-	(void)job;
 	if (v->n_evidence < 4)
 		v->evidence[v->n_evidence++] = line;
 }
@@ -61,9 +60,8 @@ static void explain_input(struct tfh_job *job, struct tfh_result *r)
 			 g ? "; the pipeline's slow stage is " : "", g ? g->name : "");
 	if (!g)
 		return;
-	evidence(job, v,
-		 tfh_text(job, "%s (%s): %s of its own time per step, %.1f calls", g->name,
-			  g->prefix, ms(job, g->self_s_per_step), g->calls_per_step));
+	evidence(v, tfh_text(job, "%s (%s): %s of its own time per step, %.1f calls", g->name,
+			     g->prefix, ms(job, g->self_s_per_step), g->calls_per_step));
 	double gain = ceiling(r, TFH_REMOVE_INPUT);
 	switch (v->cause) {
 	case TFH_CAUSE_INPUT_MAP:
@@ -116,13 +114,12 @@ static void explain_transfer(struct tfh_job *job, struct tfh_result *r)
 			   ms(job, r->breakdown[TFH_PART_TRANSFER].s_per_step));
 	if (!t)
 		return;
-	evidence(job, v,
-		 tfh_text(job, "%s: %.1f MB per step in %.1f calls%s%s", t->fn,
-			  t->bytes_per_step / 1e6, t->calls_per_step,
-			  isfinite(t->bytes_per_s)
-				  ? tfh_text(job, ", %.2f GB/s", t->bytes_per_s / 1e9)
-				  : "",
-			  t->pageable == 1 ? ", from pageable memory" : ""));
+	evidence(v, tfh_text(job, "%s: %.1f MB per step in %.1f calls%s%s", t->fn,
+			     t->bytes_per_step / 1e6, t->calls_per_step,
+			     isfinite(t->bytes_per_s)
+				     ? tfh_text(job, ", %.2f GB/s", t->bytes_per_s / 1e9)
+				     : "",
+			     t->pageable == 1 ? ", from pageable memory" : ""));
 	double gain = ceiling(r, TFH_REMOVE_TRANSFER);
 	if (v->cause == TFH_CAUSE_TRANSFER_SMALL_COPIES)
 		advise(r, "very many small copies", v->evidence[v->n_evidence - 1],
@@ -189,7 +186,7 @@ static void explain_host(struct tfh_job *job, struct tfh_result *r)
 			ms(job, s));
 	}
 	if (job->cpu_wall > 0)
-		evidence(job, v,
+		evidence(v,
 			 tfh_text(job,
 				  "in its pauses the driving thread was running for %.0f %% of the "
 				  "time",
@@ -229,7 +226,7 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 
 	v->text = "";
 	if (v->cls >= 0 && v->cls != TFH_CLASS_UNCLASSIFIED)
-		evidence(job, v,
+		evidence(v,
 			 tfh_text(job, "%u of %" PRIu64 " steps are %s, %.0f %% of training time",
 				  r->steps.classes[v->cls].count, r->steps.count,
 				  tfh_class_name(v->cls),
