@@ -1,6 +1,7 @@
 #include "cli/journals.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,14 @@ static void look_into(const char *place, const char *dir, pid_t pid,
 		if (len < 9 || strcmp(e->d_name + len - 8, ".journal"))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", place, e->d_name);
-		if (strlen(path) >= sizeof(found->path) || tft_view_open(path, &view, NULL))
+		if (strlen(path) >= sizeof(found->path))
+			continue;
+		int code = tft_view_open(path, &view, NULL);
+		/* Other programs use /dev/shm, too. */
+		if ((code == -EAGAIN || code == -ENOMSG) &&
+		    (dir == place || !strncmp(e->d_name, "tfhook.", 7)))
+			tft_journal_sweep(path);
+		if (code)
 			continue;
 		const struct tft_journal *j = tft_view_header(view);
 		bool meant =

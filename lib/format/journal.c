@@ -236,6 +236,24 @@ enum tft_life tft_view_life(const struct tft_view *v)
 	return now > beat && now - beat < HEARTBEAT_LIMIT_NS ? TFT_ALIVE : TFT_DEAD;
 }
 
+bool tft_journal_sweep(const char *path)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+	uint64_t magic = 0;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	bool gone = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+		    pread(fd, &magic, sizeof(magic), 0) >= 0 && magic == 0;
+
+	if (gone && fcntl(fd, F_GETLK, &lock) == 0)
+		gone = lock.l_type == F_UNLCK;
+	else if (gone)
+		gone = time(NULL) - st.st_mtime > (time_t)(HEARTBEAT_LIMIT_NS / 1000000000);
+	if (fd >= 0)
+		close(fd);
+	return gone && unlink(path) == 0;
+}
+
 /* ---- control
  * -----------------------------------------------------------------------------------------------
  */

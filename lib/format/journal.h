@@ -32,6 +32,10 @@ int tft_view_refresh(struct tft_view *v);
  * not work. */
 enum tft_life tft_view_life(const struct tft_view *v);
 
+/* Removes a journal of this user's whose set-up was cut short by a kill: nothing was recorded in it
+ * yet. True if it did. */
+bool tft_journal_sweep(const char *path);
+
 /* The header; fields of a live journal change under the reader. */
 const struct tft_journal *tft_view_header(const struct tft_view *v);
 

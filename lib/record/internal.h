@@ -112,6 +112,15 @@ void tfh_cold_forget(void);
  * memory. 0 or -errno. */
 int tfh_journal_open(struct tfh_journal *j, const char *dir, const char *prefix,
 		     uint64_t ring_total);
+/* What decides where a journal may lie; types as statfs tells them, 0 = there is none. */
+struct tfh_site {
+	bool container;
+	uint64_t file_limit; /* largest file this process may write */
+	uint64_t shm_type, shm_free;
+	uint64_t dir_type;
+};
+enum tfh_place { TFH_PLACE_MEMORY, TFH_PLACE_SHM, TFH_PLACE_BESIDE };
+enum tfh_place tfh_place_choose(const struct tfh_site *site, uint64_t bytes);
 /* Opens a file for the journal; fills path and place flags. fd or -errno (then anonymous memory
  * serves). */
 int tfh_journal_place(const char *dir, const char *prefix, uint64_t bytes, char *path, size_t size,

@@ -58,12 +58,11 @@ static int raise_fd(int fd)
 	return high;
 }
 
-static void journal_lock(struct tfh_journal *j)
+static bool lock_file(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
 
-	if (!j->anonymous && !fcntl(j->fd, F_SETLK, &lock))
-		j->head->flags |= TFT_JF_LOCKED;
+	return !fcntl(fd, F_SETLK, &lock);
 }
 
 static int map_file(struct tfh_journal *j, uint64_t fixed)
@@ -114,6 +113,10 @@ int tfh_journal_open(struct tfh_journal *j, const char *dir, const char *prefix,
 	j->fd = tfh_journal_place(dir, prefix, j->size, j->path, sizeof(j->path), &flags);
 	if (j->fd >= 0) {
 		j->fd = raise_fd(j->fd);
+		/* Before anything else: a journal without header and lock is taken for left over.
+		 */
+		if (lock_file(j->fd))
+			flags |= TFT_JF_LOCKED;
 		err = map_file(j, fixed);
 		if (err) {
 			unlink(j->path);
@@ -143,7 +146,6 @@ int tfh_journal_open(struct tfh_journal *j, const char *dir, const char *prefix,
 	j->head->flags = flags;
 	j->staging->records_off = records_off;
 	j->staging->capacity = TFT_STAGING_RECORDS;
-	journal_lock(j);
 	return 0;
 }
 

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statfs.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define SHM "/dev/shm"
@@ -43,29 +42,38 @@ static bool in_container(void)
 	return false;
 }
 
-static bool good_file_system(const char *dir)
+/* The first of the places that serves; what is known of them is `site`. */
+enum tfh_place tfh_place_choose(const struct tfh_site *site, uint64_t bytes)
 {
-	struct statfs fs;
-
-	if (statfs(dir, &fs))
-		return false;
-	switch ((unsigned long)fs.f_type) {
+	/* Growing a file beyond the limit raises SIGXFSZ, which kills. */
+	if (bytes >= site->file_limit)
+		return TFH_PLACE_MEMORY;
+	if (!site->container && site->shm_type == MAGIC_TMPFS && site->shm_free / SHM_SHARE > bytes)
+		return TFH_PLACE_SHM;
+	switch (site->dir_type) {
 	case MAGIC_EXT4:
 	case MAGIC_XFS:
 	case MAGIC_OVERLAY:
 	case MAGIC_TMPFS:
-		return true;
+		return TFH_PLACE_BESIDE;
 	}
-	return false;
+	return TFH_PLACE_MEMORY;
 }
 
-static bool shm_has_room(uint64_t bytes)
+static void look_around(struct tfh_site *site, const char *dir)
 {
-	struct statvfs fs;
-	struct statfs type;
+	struct statfs fs;
+	struct rlimit limit;
 
-	return !statfs(SHM, &type) && (unsigned long)type.f_type == MAGIC_TMPFS &&
-	       !statvfs(SHM, &fs) && (uint64_t)fs.f_bavail * fs.f_frsize / SHM_SHARE > bytes;
+	*site = (struct tfh_site){.container = in_container(), .file_limit = UINT64_MAX};
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		site->file_limit = limit.rlim_cur;
+	if (!statfs(SHM, &fs)) {
+		site->shm_type = (unsigned long)fs.f_type;
+		site->shm_free = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
+	}
+	if (!statfs(dir, &fs))
+		site->dir_type = (unsigned long)fs.f_type;
 }
 
 static int create(char *path, size_t size, const char *dir, const char *stem)
@@ -85,42 +93,31 @@ static int create(char *path, size_t size, const char *dir, const char *stem)
 	return -EEXIST;
 }
 
-static int in_shm(const char *prefix, uint64_t bytes, char *path, size_t size, uint32_t *flags)
+static int in_shm(const char *prefix, char *path, size_t size)
 {
 	char stem[320];
-	int fd;
 
-	if (!shm_has_room(bytes))
-		return -ENOSPC;
 	snprintf(stem, sizeof(stem), "tfhook.%u.%s", (unsigned)getuid(), prefix);
-	fd = create(path, size, SHM, stem);
-	if (fd >= 0)
-		*flags |= TFT_JF_IN_DEV_SHM;
-	return fd;
-}
-
-static int beside_output(const char *dir, const char *prefix, char *path, size_t size)
-{
-	return good_file_system(dir) ? create(path, size, dir, prefix) : -ENOTSUP;
-}
-
-/* Growing a file beyond the limit raises SIGXFSZ, which kills. */
-static bool size_allowed(uint64_t bytes)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-	       limit.rlim_cur > bytes;
+	return create(path, size, SHM, stem);
 }
 
 int tfh_journal_place(const char *dir, const char *prefix, uint64_t bytes, char *path, size_t size,
 		      uint32_t *flags)
 {
+	struct tfh_site site;
+	enum tfh_place place;
 	int fd;
 
-	if (!size_allowed(bytes))
-		return -EFBIG;
-	fd = in_container() ? -ENOENT : in_shm(prefix, bytes, path, size, flags);
-
-	return fd >= 0 ? fd : beside_output(dir, prefix, path, size);
+	look_around(&site, dir);
+	place = tfh_place_choose(&site, bytes);
+	if (place == TFH_PLACE_SHM) {
+		fd = in_shm(prefix, path, size);
+		if (fd >= 0) {
+			*flags |= TFT_JF_IN_DEV_SHM;
+			return fd;
+		}
+		site.shm_type = 0;
+		place = tfh_place_choose(&site, bytes);
+	}
+	return place == TFH_PLACE_BESIDE ? create(path, size, dir, prefix) : -ENOTSUP;
 }

@@ -346,6 +346,37 @@ static void test_life(void **state)
 }
 
 /* Every byte of the header pages may lie. */
+/* A kill during set-up leaves a file that says nothing; it goes, unless its owner lives. */
+static void test_sweep(void **state)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	struct fake f;
+	int ready[2], done[2];
+	char byte = 0;
+
+	(void)state;
+	make_journal(&f);
+	assert_false(tft_journal_sweep(path));
+	assert_int_equal(truncate(path, 0), 0);
+	assert_int_equal(pipe(ready) | pipe(done), 0);
+	pid_t child = fork();
+	if (!child) {
+		int fd = open(path, O_RDWR);
+		if (fcntl(fd, F_SETLK, &lock) || ftruncate(fd, 1 << 20) ||
+		    write(ready[1], &byte, 1) < 0 || read(done[0], &byte, 1) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_false(tft_journal_sweep(path));
+	assert_int_equal(write(done[1], &byte, 1), 1);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_true(tft_journal_sweep(path));
+	assert_int_equal(access(path, F_OK), -1);
+	assert_false(tft_journal_sweep(path));
+	munmap(f.map, f.size);
+}
+
 static void test_hostile(void **state)
 {
 	struct fake f;
@@ -379,6 +410,7 @@ int main(void)
 		cmocka_unit_test(test_exactly_once),
 		cmocka_unit_test(test_without_segments_or_head),
 		cmocka_unit_test(test_life),
+		cmocka_unit_test(test_sweep),
 		cmocka_unit_test(test_hostile),
 	};
 

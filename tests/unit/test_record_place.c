@@ -1,0 +1,52 @@
+/* What must hold: the journal lies in /dev/shm only outside containers and while it stays below
+ * 1/32 of what is free there, else beside the output, and never on a file system whose pages a
+ * store may wait for or that may fail later: then memory serves. A limit of file sizes is kept. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "record/internal.h"
+
+#define GIB (1ull << 30)
+#define BYTES (72ull << 20)
+
+enum { NONE = 0, BTRFS = 0x9123683e, EXT4 = 0xef53, FUSE = 0x65735546, NFS = 0x6969 };
+enum { OVERLAY = 0x794c7630, TMPFS = 0x01021994, XFS = 0x58465342, ZFS = 0x2fc12fc1 };
+
+static void choices(void **state)
+{
+	static const struct {
+		struct tfh_site site;
+		enum tfh_place place;
+	} cases[] = {
+		{{false, UINT64_MAX, TMPFS, 4 * GIB, EXT4}, TFH_PLACE_SHM},
+		{{false, UINT64_MAX, TMPFS, 4 * GIB, NFS}, TFH_PLACE_SHM},
+		{{false, UINT64_MAX, TMPFS, 32 * BYTES, EXT4}, TFH_PLACE_BESIDE},
+		{{false, UINT64_MAX, TMPFS, 32 * (BYTES + 1), EXT4}, TFH_PLACE_SHM},
+		{{false, UINT64_MAX, TMPFS, 64 << 20, XFS}, TFH_PLACE_BESIDE},
+		{{false, UINT64_MAX, TMPFS, 64 << 20, NFS}, TFH_PLACE_MEMORY},
+		{{false, UINT64_MAX, EXT4, 4 * GIB, EXT4}, TFH_PLACE_BESIDE},
+		{{false, UINT64_MAX, NONE, 0, BTRFS}, TFH_PLACE_MEMORY},
+		{{false, UINT64_MAX, NONE, 0, NONE}, TFH_PLACE_MEMORY},
+		{{true, UINT64_MAX, TMPFS, 64 * GIB, OVERLAY}, TFH_PLACE_BESIDE},
+		{{true, UINT64_MAX, TMPFS, 64 * GIB, TMPFS}, TFH_PLACE_BESIDE},
+		{{true, UINT64_MAX, TMPFS, 64 * GIB, ZFS}, TFH_PLACE_MEMORY},
+		{{true, UINT64_MAX, TMPFS, 64 * GIB, FUSE}, TFH_PLACE_MEMORY},
+		{{false, BYTES, TMPFS, 4 * GIB, EXT4}, TFH_PLACE_MEMORY},
+		{{false, BYTES + 1, TMPFS, 4 * GIB, EXT4}, TFH_PLACE_SHM},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(tfh_place_choose(&cases[i].site, BYTES), cases[i].place);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(choices)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
