@@ -22,8 +22,17 @@ static __thread struct {
 	struct mark step; /* between step_begin and step_end */
 	struct mark tick; /* since the last tfhook_step */
 	uint32_t ranges;  /* open, those beyond RANGES included */
-	struct mark range[RANGES];
 } marks __attribute__((tls_model("initial-exec")));
+
+_Static_assert(RANGES * sizeof(struct mark) <= sizeof(((struct tfh_room *)0)->ranges), "room");
+
+/* The open range of that level; NULL while the thread records nothing. */
+static struct mark *range_at(uint32_t level)
+{
+	struct tfh_room *room = tfh_self.room;
+
+	return room && level < RANGES ? (struct mark *)room->ranges + level : NULL;
+}
 
 static uint64_t steps; /* ended so far, all threads */
 
@@ -110,9 +119,13 @@ void tfhook_step(void)
 void tfhook_range_push(const char *name)
 {
 	uint32_t level = marks.ranges++;
+	struct mark opened = {0}, *range;
 
 	if (level < RANGES)
-		marks.range[level] = begin(name ? name : "");
+		opened = begin(name ? name : "");
+	range = range_at(level); /* the first one makes the room */
+	if (range)
+		*range = opened;
 }
 
 void tfhook_range_pop(void)
@@ -120,8 +133,10 @@ void tfhook_range_pop(void)
 	if (!marks.ranges)
 		return;
 	uint32_t level = --marks.ranges;
-	if (level < RANGES && marks.range[level].begin)
-		end(TFH_FN_mark_range, TFT_RANGE, &marks.range[level], 0, (uint8_t)level);
+	struct mark *range = range_at(level);
+
+	if (range && range->begin)
+		end(TFH_FN_mark_range, TFT_RANGE, range, 0, (uint8_t)level);
 }
 
 void tfhook_pause(void)

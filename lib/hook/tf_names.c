@@ -29,12 +29,11 @@ struct cached {
 	uint32_t id;
 };
 
-static __thread struct {
-	struct cached entry[CACHE];
-	/* TFE_OpGetName wants one, and the call's own is not ours to touch. A thread that ends
-	 * leaves its 16 bytes. */
-	void *status;
-} names __attribute__((tls_model("initial-exec")));
+_Static_assert(CACHE * sizeof(struct cached) <= sizeof(((struct tfh_room *)0)->op_names), "room");
+
+/* TFE_OpGetName wants one, and the call's own is not ours to touch. A thread that ends leaves its
+ * 16 bytes. */
+static __thread void *own_status __attribute__((tls_model("initial-exec")));
 
 static void look_up(void)
 {
@@ -64,7 +63,7 @@ static uint32_t intern(struct tfh_self *self, struct cached *c, const char *text
 
 static inline struct cached *slot_of(struct tfh_self *self, uint64_t hash)
 {
-	struct cached *c = &names.entry[hash % CACHE];
+	struct cached *c = (struct cached *)self->room->op_names + hash % CACHE;
 
 	if (c->hash != hash || c->journal != self->generation)
 		*c = (struct cached){.hash = hash, .journal = self->generation};
@@ -75,9 +74,9 @@ uint32_t tfh_tf_op_name(struct tfh_self *self, const uint64_t *arg)
 {
 	if (tfh_unlikely(!ready()))
 		return 0;
-	if (tfh_unlikely(!names.status))
-		names.status = api.new_status();
-	const char *text = api.op_name((void *)arg[0], names.status);
+	if (tfh_unlikely(!own_status))
+		own_status = api.new_status();
+	const char *text = api.op_name((void *)arg[0], own_status);
 	if (!text)
 		return 0;
 	size_t length = strnlen(text, NAME_MAX_);

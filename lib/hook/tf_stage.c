@@ -68,7 +68,13 @@ struct cached {
 	uint32_t journal;
 	struct tfh_tf_stage stage;
 };
-static __thread struct cached cache[CACHE] __attribute__((tls_model("initial-exec")));
+_Static_assert(CACHE * sizeof(struct cached) <= sizeof(((struct tfh_room *)0)->stages), "room");
+
+static struct cached *cached_at(struct tfh_self *self, const void *object)
+{
+	return (struct cached *)self->room->stages +
+	       tfh_hash_u64((uint64_t)(uintptr_t)object) % CACHE;
+}
 
 /* A thread that cannot have the tables soon does without a name this time. */
 static bool take(void)
@@ -438,12 +444,11 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 		if (id > MANY_IDS)
 			crowded = true;
 		if (id && self->ring->dropped == lost) /* else the name found no room: try again */
-			cache[tfh_hash_u64((uint64_t)(uintptr_t)object) % CACHE] =
-				(struct cached){object,
-						key_of(object),
-						generation,
-						self->generation,
-						{id, stage.place}};
+			*cached_at(self, object) = (struct cached){object,
+								   key_of(object),
+								   generation,
+								   self->generation,
+								   {id, stage.place}};
 	}
 	errno = saved_errno;
 	return id ? (struct tfh_tf_stage){id, stage.place} : tfh_tf_stage_unnamed(self);
@@ -451,7 +456,7 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 
 struct tfh_tf_stage tfh_tf_stage(struct tfh_self *self, const void *object)
 {
-	const struct cached *c = &cache[tfh_hash_u64((uint64_t)(uintptr_t)object) % CACHE];
+	const struct cached *c = cached_at(self, object);
 
 	if (tfh_likely(c->object == object && c->key == key_of(object) &&
 		       c->made == __atomic_load_n(&made, __ATOMIC_RELAXED) &&

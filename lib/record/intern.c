@@ -99,7 +99,7 @@ static void renew(struct tfh_self *self)
 
 	if (self->handle_generation == now)
 		return;
-	memset(self->handle_cache, 0, sizeof(self->handle_cache));
+	memset(self->room->handle_cache, 0, sizeof(self->room->handle_cache));
 	if (self->named)
 		memset(self->named, 0, NAMED_BYTES);
 	self->handle_generation = now;

@@ -57,6 +57,20 @@ extern uint32_t tfh_mode;
 	48 /* calls nested deeper than the ring's open slots; a tf.data pipeline may have 30       \
 	      stages */
 
+/*
+ * What a thread needs beside struct tfh_self, mapped with its first ring and there as long as it
+ * has one. Static TLS is taken from the stack of every thread of the job, and where LD_AUDIT is set
+ * the loader has 1.7 KB of it for all preloads: a library that wants more keeps the program from
+ * starting.
+ */
+struct tfh_room {
+	uint64_t deep[TFH_DEEP_SLOTS]; /* begin times of calls beyond the open slots */
+	/* handle ^ kind -> id; direct mapped; emptied with handle_generation */
+	uint64_t handle_cache[64][2];
+	/* The hooks' own, zero at first; their layout is theirs. */
+	uint64_t ranges[128], op_names[256], stages[256];
+};
+
 /* The calling thread's side of its ring. One static-TLS object per thread, initial-exec (4 ns
  * cheaper than general-dynamic, and it never takes the loader's lock). */
 struct tfh_self {
@@ -71,17 +85,15 @@ struct tfh_self {
 	uint32_t guard;	     /* TFH_GUARD_APPEND and a count of our own code */
 	uint32_t stage;	     /* innermost open stage id, for open slots */
 	uint32_t ctx;	     /* current context id as last seen by the CUDA hooks, 0 = unknown */
-	uint32_t handle_generation; /* handle_cache is good while this equals tfh_handle_generation
-				     */
+	uint32_t handle_generation; /* room->handle_cache is good while this is
+				       tfh_handle_generation */
 	uint32_t rearmed;	    /* how often the thread came back after its destructor ran */
 	uint32_t slot;		    /* of the ring in the journal's table */
 	uint32_t in_agg;	    /* entries in use in the ring's AGG table */
 	uint64_t agg_since;	    /* begin of the oldest of them */
 	uint64_t retry;	 /* ticks before which no larger or first ring is asked for again */
 	uint64_t *named; /* bit per id: this thread has published its NAME; mapped at first use */
-	uint64_t deep[TFH_DEEP_SLOTS];
-	uint64_t handle_cache[64][2]; /* handle ^ kind -> id; direct mapped; emptied with
-					 handle_generation */
+	struct tfh_room *room; /* not NULL while `ring` is not */
 };
 extern __thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
 
@@ -125,7 +137,7 @@ static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_f
 		 */
 		__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
 	} else if (depth < TFT_OPEN_SLOTS + TFH_DEEP_SLOTS) {
-		self->deep[depth - TFT_OPEN_SLOTS] = now;
+		self->room->deep[depth - TFT_OPEN_SLOTS] = now;
 	}
 	return self;
 }
@@ -204,7 +216,7 @@ static tfh_hot uint64_t tfh_begin_time(const struct tfh_self *self)
 
 	if (tfh_likely(d < TFT_OPEN_SLOTS))
 		return self->ring->open[d].t_begin;
-	return d < TFT_OPEN_SLOTS + TFH_DEEP_SLOTS ? self->deep[d - TFT_OPEN_SLOTS] : 0;
+	return d < TFT_OPEN_SLOTS + TFH_DEEP_SLOTS ? self->room->deep[d - TFT_OPEN_SLOTS] : 0;
 }
 
 /* Fills everything but words, stream, ctx and result of a reserved record. */
@@ -286,7 +298,7 @@ static tfh_hot uint64_t tfh_handle_key(enum tft_name kind, uint64_t handle)
 
 static tfh_hot uint64_t *tfh_handle_slot(struct tfh_self *self, uint64_t key)
 {
-	return self->handle_cache[(key ^ key >> 10 ^ key >> 20) & 63];
+	return self->room->handle_cache[(key ^ key >> 10 ^ key >> 20) & 63];
 }
 
 /* Id of a handle this thread has named before, 0 if it has not: then call tfh_handle_new with its

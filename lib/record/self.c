@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -147,6 +148,26 @@ static bool ring_in_memory(struct tfh_self *self)
 	return true;
 }
 
+static bool thread_room(struct tfh_self *self)
+{
+	void *map = self->room;
+
+	if (!map)
+		map = mmap(NULL, sizeof(*self->room), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED)
+		return false;
+	self->room = map;
+	return true;
+}
+
+static void thread_room_free(struct tfh_self *self)
+{
+	if (self->room)
+		munmap(self->room, sizeof(*self->room));
+	self->room = NULL;
+}
+
 /* Runs when the thread ends. Calls made by later destructors set the thread up again, a few times.
  */
 static void thread_end(void *arg)
@@ -164,6 +185,7 @@ static void thread_end(void *arg)
 	self->head = self->tail_cache = 0;
 	self->rearmed++;
 	tfh_self_names_free(self);
+	thread_room_free(self);
 	self->guard--;
 	errno = saved;
 }
@@ -207,11 +229,12 @@ static bool thread_ring(struct tfh_self *self)
 		return tfh_own_ring(self);
 	if (!tfh_own_ring(self))
 		thread_arm();
+	done = thread_room(self);
 	/* A large ring takes over all that a cold one may hold. */
-	if (hot)
+	if (done && hot)
 		done = (self->head != 0 && ring_in_journal(self, true)) ||
 		       ring_in_journal(self, false);
-	else
+	else if (done)
 		done = ring_in_memory(self);
 	if (done) {
 		self->generation = generation;
