@@ -108,6 +108,40 @@ static int8_t common_cause(const struct tfh_job *job, size_t from, size_t to, en
 	return best;
 }
 
+static double compute_share(const struct tfh_job *job, size_t i)
+{
+	const struct tfh_step *s = &job->step.v[i];
+
+	return s->dur_s > 0 ? (double)s->breakdown[TFH_PART_COMPUTE] / s->dur_s : 0;
+}
+
+/* Class of the usual steps in [from, to) together, but for the one that computes most and the one
+ * that computes least: a single disturbed step does not speak for those around it. */
+static enum tfh_class class_together(const struct tfh_job *job, size_t from, size_t to)
+{
+	double part[TFH_PART_COUNT] = {0}, total = 0;
+	size_t used = 0, most = from, least = from;
+
+	for (size_t j = from; j < to; j++) {
+		if (!usable(job, j) || !usual(job, j))
+			continue;
+		if (!used++)
+			most = least = j;
+		if (compute_share(job, j) > compute_share(job, most))
+			most = j;
+		if (compute_share(job, j) <= compute_share(job, least))
+			least = j;
+	}
+	for (size_t j = from; j < to; j++) {
+		if (!usable(job, j) || !usual(job, j) || (used > 3 && (j == most || j == least)))
+			continue;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			part[p] += (double)job->step.v[j].breakdown[p];
+		total += job->step.v[j].dur_s;
+	}
+	return tfh_class_of(part, total, 0);
+}
+
 /*
  * A step of usual length is judged together with its neighbours of usual length: a thread that lost
  * its processor for a moment, or a buffer that empties and fills in turn, does not make a step of
@@ -121,18 +155,9 @@ void tfh_smooth_classes(struct tfh_job *job)
 	for (size_t i = 0; i < n && cls; i++) {
 		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0,
 		       to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
-		double part[TFH_PART_COUNT] = {0}, total = 0;
 		cls[i] = job->step.v[i].cls;
-		if (!usable(job, i) || !usual(job, i))
-			continue;
-		for (size_t j = from; j < to; j++) {
-			if (!usable(job, j) || !usual(job, j))
-				continue;
-			for (int p = 0; p < TFH_PART_COUNT; p++)
-				part[p] += (double)job->step.v[j].breakdown[p];
-			total += job->step.v[j].dur_s;
-		}
-		cls[i] = (int8_t)tfh_class_of(part, total, 0);
+		if (usable(job, i) && usual(job, i))
+			cls[i] = (int8_t)class_together(job, from, to);
 	}
 	for (size_t i = 0; i < n && cls; i++) {
 		struct tfh_step *s = &job->step.v[i];

@@ -104,6 +104,27 @@ static void test_many_launches(void **state)
 	tfh_result_free(r);
 }
 
+/* A thread that is now and then woken late from a wait does not make the launches before it compute. */
+static void test_late_wakeups(void **state)
+{
+	(void)state;
+	struct gen *g = gpu();
+	double t = 100;
+
+	for (int i = 0; i < 60; i++) {
+		double wait = i % 4 == 3 ? 4 : 0.01;
+		for (int k = 0; k < 2000; k++, t += 8 * US)
+			launch(g, t, t + 3 * US, k & 1 ? 2 : 1);
+		sync(g, t, t + wait);
+		t += wait;
+	}
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
+	gen_part(r, TFH_PART_LAUNCH, 16);
+	assert_int_equal(r->steps.classes[TFH_CLASS_HOST_BOUND].count, r->steps.count);
+	tfh_result_free(r);
+}
+
 /* A plain loader: nobody can tell a pause from waiting for data. */
 static void test_no_pipeline(void **state)
 {
@@ -366,6 +387,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pageable_copies), cmocka_unit_test(test_long_kernels),
 		cmocka_unit_test(test_many_launches),	cmocka_unit_test(test_no_pipeline),
+		cmocka_unit_test(test_late_wakeups),
 		cmocka_unit_test(test_balanced),	cmocka_unit_test(test_hidden_input),
 		cmocka_unit_test(test_full_queue),	cmocka_unit_test(test_pinned_copies),
 		cmocka_unit_test(test_fetch),		cmocka_unit_test(test_small_copies),

@@ -438,6 +438,22 @@ static void test_disturbed_steps(void **state)
 	tfh_result_free(r);
 }
 
+/* One batch that came late is not what its neighbours waited for. */
+static void test_one_late_batch(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (int i = 0; i < 30; i++)
+		t = eager_step(g, t, i == 15 || i == 28 ? 25 : 0.2, i == 15 || i == 28 ? 20 : 40, 0);
+	end_of_data(g, t);
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	assert_int_equal(r->steps.classes[TFH_CLASS_COMPUTE_BOUND].count, r->steps.count);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -448,7 +464,7 @@ int main(void)
 		cmocka_unit_test(test_epochs_and_eval), cmocka_unit_test(test_checkpoint),
 		cmocka_unit_test(test_cut_off),		cmocka_unit_test(test_holes),
 		cmocka_unit_test(test_few_steps),	cmocka_unit_test(test_waiting_graph),
-		cmocka_unit_test(test_disturbed_steps),
+		cmocka_unit_test(test_disturbed_steps), cmocka_unit_test(test_one_late_batch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
