@@ -4,6 +4,7 @@ What a program does before its first copy or launch is kept until then. Children
 Names that the driver answered and no table has are told."""
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -110,6 +111,11 @@ def unknown_names():
     notes = b"".join(open(f, "rb").read() for f in glob.glob(f"{tmp}/unknown/*/run.json"))
     notes += subprocess.run([f"{build}/tests/hook/show", "--notes", *files], capture_output=True).stdout
     check(b"cuFrobnicate" in notes and b"cuMemcpyHtoD_v9" in notes, "unknown names are told", notes)
+    place = os.path.dirname(files[0])
+    told = subprocess.run([f"{build}/bin/tfhook", "info", place], capture_output=True, text=True)
+    check("does not record" in told.stdout.lower() and "cuFrobnicate" in told.stdout, "info", told)
+    told = subprocess.run([f"{build}/bin/tfhook", "report", "--json", place], capture_output=True, text=True)
+    check('"unhooked":3' in re.sub(r"\s", "", told.stdout), "report", told)
 
 
 nothing_to_record()
