@@ -35,9 +35,11 @@ int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size)
 static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *out)
 {
 	for (uint32_t i = 0; i < run->n_proc; i++) {
-		const struct tfh_proc *p = &run->proc[i];
+		struct tfh_proc *p = &run->proc[i];
 		if (p->pub.pid == h->pid && p->process_start == h->journal_start &&
 		    p->start_ticks == h->start_ticks && !strcmp(p->pub.host, h->host)) {
+			if (p->pub.rank < 0) /* it was set while the process ran */
+				p->pub.rank = h->rank;
 			*out = i;
 			return 0;
 		}

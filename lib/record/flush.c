@@ -129,12 +129,48 @@ static void seal_if_due(uint64_t now_ns)
 	tfh_f.sealed_ns = now_ns;
 }
 
+/*
+ * A rank may become known after the start: Python sets os.environ["RANK"] while it runs. Threads of
+ * the job look again, at a flush and at the end; the flusher must not, since the job may be
+ * changing its environment meanwhile.
+ */
+static void look_for_rank(void)
+{
+	uint32_t none = 0;
+
+	if (!__atomic_compare_exchange_n(&tfh_f.late_state, &none, 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	if (tfh_p.dir.rank.rank < 0)
+		tfh_rank_detect(&tfh_f.late, &tfh_p.options);
+	else
+		tfh_f.late.rank = -1;
+	/* release: the flusher that sees 2 sees the rank */
+	__atomic_store_n(&tfh_f.late_state, tfh_f.late.rank < 0 ? 0 : 2, __ATOMIC_RELEASE);
+}
+
+static void take_rank(void)
+{
+	struct tfh_rank *rank = &tfh_p.dir.rank;
+
+	if (__atomic_load_n(&tfh_f.late_state, __ATOMIC_ACQUIRE) != 2)
+		return;
+	rank->rank = tfh_f.late.rank;
+	rank->world = tfh_f.late.world;
+	rank->local_rank = tfh_f.late.local_rank;
+	rank->source = tfh_f.late.source;
+	tfh_head_copy();
+	tfh_segment_renew();
+	__atomic_store_n(&tfh_f.late_state, 3, __ATOMIC_RELAXED);
+}
+
 static void answer_flush(void)
 {
 	uint32_t want = __atomic_load_n(&tfh_f.flush_asked, __ATOMIC_ACQUIRE);
 
 	if (want == tfh_f.flush_done)
 		return;
+	take_rank();
 	tfh_drain(true);
 	tfh_seal();
 	heartbeat((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
@@ -146,6 +182,7 @@ static void close_all(bool clean)
 {
 	int err;
 
+	take_rank();
 	tfh_drain(true);
 	tfh_look_open((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
 	tfh_f.pause_until_ns = 0; /* one more try */
@@ -296,6 +333,7 @@ int tfh_flush_now(unsigned ms)
 		return -EAGAIN;
 	if (__atomic_load_n(&tfh_f.thread, __ATOMIC_ACQUIRE) != 2)
 		return -EAGAIN;
+	look_for_rank();
 	ticket = __atomic_add_fetch(&tfh_f.flush_asked, 1, __ATOMIC_SEQ_CST);
 	tfh_flusher_wake();
 	while (!err) {
@@ -320,6 +358,7 @@ void tfh_finish(bool clean)
 	self->guard++;
 	if (tfh_own_ring(self) && !(self->guard & TFH_GUARD_APPEND))
 		tfh_agg_flush(self);
+	look_for_rank();
 	/* Calls that come later (other threads, the driver's own exit handlers) pass through. */
 	__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
 	if (__atomic_compare_exchange_n(&tfh_f.finish_asked, &none, clean ? 2 : 1, false,

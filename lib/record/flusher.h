@@ -19,6 +19,7 @@ struct tfh_segments {
 	uint32_t first, oldest_middle;
 	bool any;
 	uint64_t closed_bytes;	   /* of all closed segments still there */
+	uint64_t opened_bytes;	   /* of the open one when nothing had happened in it yet */
 	char path[PATH_MAX + 300]; /* of the open one */
 };
 
@@ -31,6 +32,8 @@ struct tfh_flusher {
 	uint32_t finish_asked; /* 0, 1 unclean, 2 clean */
 	uint32_t finish_done;  /* futex */
 	bool start_waited;     /* somebody waited a whole second for the starter */
+	uint32_t late_state;   /* atomic: 0 none, 1 being filled in, 2 there, 3 taken over */
+	struct tfh_rank late;  /* a rank that became known after the start */
 	/* the flusher's own */
 	uint64_t *expected; /* [thread] number of the next record to stage */
 	uint32_t expected_cap;
@@ -72,6 +75,8 @@ bool tfh_stage_own(const struct tfh_rec *records, uint32_t n);
 int tfh_segment_ready(void);
 int tfh_segment_close(bool clean);
 int tfh_segment_rotate_if_full(void);
+/* HEAD says something else from now on: what comes goes into another segment. */
+void tfh_segment_renew(void);
 /* -ENOSPC when a chunk could take the file system below the larger of 2 GiB and 5 %. */
 int tfh_disk_check(void);
 

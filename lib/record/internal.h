@@ -168,6 +168,8 @@ int tfh_process_check(void);
 void tfh_after_fork(void);
 /* HEAD payload for segment n; strings live in tfh_p. */
 void tfh_head_fill(struct tft_head *head, uint32_t segment);
+/* The journal's copy of it, and its rank. */
+void tfh_head_copy(void);
 /* Ticks per second as far as known, 0 = not yet. */
 uint64_t tfh_tick_hz(void);
 void tfh_set_tick_hz(const struct tft_clock_triple *a, const struct tft_clock_triple *b);

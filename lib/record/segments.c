@@ -93,7 +93,28 @@ int tfh_segment_ready(void)
 	tft_writer_level(s->writer, (int)tfh_opt_int(&tfh_p.options, TFH_OPT_LEVEL));
 	if (!tfh_f.n_clocks)
 		tfh_take_clock();
-	return journal->segments > 1 ? repeat_live() : tfh_notes_write();
+	err = journal->segments > 1 ? repeat_live() : tfh_notes_write();
+	s->opened_bytes = tft_writer_bytes(s->writer);
+	return err;
+}
+
+void tfh_segment_renew(void)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+
+	if (!s->writer)
+		return;
+	if (tft_writer_bytes(s->writer) != s->opened_bytes) {
+		tfh_segment_close(false);
+		return;
+	}
+	tft_writer_abandon(s->writer);
+	s->writer = NULL;
+	if (unlink(s->path))
+		return;
+	s->next--;
+	s->any = s->next != s->first;
+	tfh_p.journal.head->segments--;
 }
 
 int tfh_segment_close(bool clean)

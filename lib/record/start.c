@@ -87,13 +87,25 @@ static struct tft_clock_triple triple(const struct tfh_clock_pair *pair)
 					 (uint64_t)pair->real_ns};
 }
 
+/* A second copy differs in numbers only: whoever reads meanwhile finds the old or the new ones. */
+void tfh_head_copy(void)
+{
+	struct tft_journal *j = tfh_p.journal.head;
+	struct tft_head head;
+	size_t n;
+
+	j->rank = tfh_p.dir.rank.rank;
+	tfh_head_fill(&head, 0);
+	n = tft_head_pack(&head, tfh_p.journal.base + j->head_off, TFT_JOURNAL_HEAD_CAP);
+	if (n <= TFT_JOURNAL_HEAD_CAP)
+		__atomic_store_n(&j->head_bytes, (uint32_t)n, __ATOMIC_RELEASE);
+}
+
 /* Everything a stranger needs to make sense of the journal, before it says that it is one. */
 static void describe_journal(void)
 {
 	struct tft_journal *j = tfh_p.journal.head;
 	struct tfh_clock_info clock;
-	struct tft_head head;
-	size_t n;
 
 	tfh_clock_init(&clock);
 	j->pid = (uint32_t)tfh_p.pid;
@@ -101,7 +113,6 @@ static void describe_journal(void)
 	j->process_start = tfh_p.process_start;
 	if (clock.source == TFH_CLOCK_MONOTONIC)
 		j->flags |= TFT_JF_TICKS_ARE_NS;
-	j->rank = tfh_p.dir.rank.rank;
 	j->start = tfh_f.first;
 	snprintf(j->boot_id, sizeof(j->boot_id), "%s", boot_id);
 	snprintf(j->host, sizeof(j->host), "%s", tfh_p.host);
@@ -110,10 +121,7 @@ static void describe_journal(void)
 	snprintf(j->run_dir, sizeof(j->run_dir), "%s", tfh_p.dir.path);
 	snprintf(j->prefix, sizeof(j->prefix), "%s", tfh_p.dir.prefix);
 	tfh_take_clock();
-	tfh_head_fill(&head, 0);
-	n = tft_head_pack(&head, tfh_p.journal.base + j->head_off, TFT_JOURNAL_HEAD_CAP);
-	if (n <= TFT_JOURNAL_HEAD_CAP)
-		__atomic_store_n(&j->head_bytes, (uint32_t)n, __ATOMIC_RELEASE);
+	tfh_head_copy();
 	j->heartbeat_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 	j->state = TFT_JOURNAL_RUNNING;
 	__atomic_store_n(&j->magic, TFT_JOURNAL_MAGIC, __ATOMIC_RELEASE);

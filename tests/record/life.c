@@ -46,6 +46,24 @@ static int life_warm(void)
 	return 0;
 }
 
+/* The rank is set while the process records, as Python programs do. */
+static int life_rank(void)
+{
+	calls(10);
+	setenv("RANK", "2", 1);
+	setenv("WORLD_SIZE", "4", 1);
+	calls(10);
+	return 0;
+}
+
+static int life_rank_late(void)
+{
+	calls(10);
+	tfh_flush_now(2000);
+	tfh_flush_now(2000);
+	return life_rank();
+}
+
 static int life_fork(void)
 {
 	calls(10);
@@ -307,11 +325,15 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(void);
-	} lives[] = {{"cold", life_cold},	   {"warm", life_warm},	  {"fork", life_fork},
-		     {"inside", life_fork_inside}, {"vfork", life_vfork}, {"storm", life_storm},
-		     {"threads", life_threads},	   {"exit", life_exit},	  {"signal", life_signal},
-		     {"hang", life_hang},	   {"late", life_late},	  {"names", life_names},
-		     {"steps", life_steps},	   {"busy", life_busy},	  {"limit", life_limit}};
+	} lives[] = {{"cold", life_cold},	{"warm", life_warm},
+		     {"rank", life_rank},	{"rank_late", life_rank_late},
+		     {"fork", life_fork},	{"inside", life_fork_inside},
+		     {"vfork", life_vfork},	{"storm", life_storm},
+		     {"threads", life_threads}, {"exit", life_exit},
+		     {"signal", life_signal},	{"hang", life_hang},
+		     {"late", life_late},	{"names", life_names},
+		     {"steps", life_steps},	{"busy", life_busy},
+		     {"limit", life_limit}};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(lives) / sizeof(lives[0]); i++)
 		if (!strcmp(argv[1], lives[i].name))

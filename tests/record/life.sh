@@ -66,6 +66,11 @@ TFHOOK_RANKS=1-3 RANK=0 WORLD_SIZE=4 live warm
 [[ ! -e $TFHOOK_RUN ]] || fail "rank 0 is not recorded"
 TFHOOK_RANKS=1-3 RANK=3 WORLD_SIZE=4 live warm
 [[ $(grep -c rank=3 <<<"$got") == 1 && -e $(echo "$TFHOOK_RUN"/r3.*.0.tft) ]] || fail "rank 3 is recorded"
+expect rank 1 20
+[[ $(grep -c 'rank=2' <<<"$got") == 1 ]] || fail "a rank that was set before anything was written"
+live rank_late
+(($(sum call) == 30 && $(wc -l <<<"$got") == 2)) || fail "rank_late: a segment without and one with the rank"
+[[ $(grep -c 'rank=2' <<<"$got") == 1 && $(head -1 <<<"$got") == *rank=-1* ]] || fail "a rank that was set later"
 TFHOOK_SKIP='/life$' live warm
 [[ ! -e $TFHOOK_RUN ]] || fail "skipped"
 TFHOOK=0 live warm
