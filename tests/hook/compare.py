@@ -35,11 +35,17 @@ def run(name, *command, **settings):
     done = subprocess.run(command, env=env, cwd=place, capture_output=True, text=True, timeout=60)
     check(done.returncode == 0, name, "exit", done.returncode, done.stdout, done.stderr)
     check(done.stderr == "", name, "said", done.stderr)
+    return records_of(place), truth_of(place), place
+
+
+def records_of(place):
     files = sorted(glob.glob(f"{place}/tfhook-*/*.tft"))
     shown = subprocess.run([f"{build}/tests/hook/show", *files], capture_output=True, text=True, check=True)
-    records = [json.loads(line) for line in shown.stdout.splitlines()]
-    truth = [json.loads(line) for line in open(f"{place}/truth")]
-    return records, [t for t in truth if t["ev"] == "call"], place
+    return [json.loads(line) for line in shown.stdout.splitlines()]
+
+
+def truth_of(place):
+    return [t for t in map(json.loads, open(f"{place}/truth")) if t["ev"] == "call"]
 
 
 def calls_of(records):

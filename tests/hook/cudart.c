@@ -1,8 +1,8 @@
 /*
  * A program on NVIDIA's runtime library: cudart LIBRARY... calls each as programs do and prints
  * what comes back; "-" is a runtime linked into this program. A static runtime hides its names:
- * where it is linked in, a pointer rt_<name> says where each function is. Then it copies once through the
- * driver, so that there is something to record.
+ * where it is linked in, a pointer rt_<name> says where each function is. Then it copies once
+ * through the driver, so that there is something to record.
  */
 #include <dlfcn.h>
 #include <stdio.h>
