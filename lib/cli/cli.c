@@ -59,13 +59,11 @@ static bool wants_help(const struct tfh_command *command, char **argv)
 	return false;
 }
 
-int tfh_cli(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
 	struct tfh_line args;
 	char *help[] = {argc > 1 ? argv[1] : NULL, NULL};
 
-	setlocale(LC_CTYPE, "");
-	start_again_without_preload(argv);
 	if (argc < 2) {
 		tfh_help_all(stderr);
 		return TFH_EXIT_USAGE;
@@ -85,7 +83,14 @@ int tfh_cli(int argc, char **argv)
 	}
 	if (tfh_line_parse(command, argv + 2, &args))
 		return command->usage_exit;
-	int status = command->run(&args);
+	return command->run(&args);
+}
+
+int tfh_cli(int argc, char **argv)
+{
+	setlocale(LC_CTYPE, "");
+	start_again_without_preload(argv);
+	int status = dispatch(argc, argv);
 	if (fflush(stdout) || ferror(stdout)) {
 		tfh_say("cannot write the output: %s", strerror(errno));
 		return status == TFH_EXIT_OK ? TFH_EXIT_UNREADABLE : status;

@@ -32,11 +32,10 @@ static void unquote(const char *json, char *out, size_t size)
 /* The "env" object of run.json, which tfhook itself wrote with one member a line. */
 static void print_environment(const char *dir)
 {
-	char path[4200], line[16384];
+	FILE *f = tfh_open_facts(dir, "run.json");
+	char line[16384];
 	bool inside = false;
 
-	snprintf(path, sizeof(path), "%s/run.json", dir);
-	FILE *f = fopen(path, "re");
 	if (!f)
 		return;
 	while (fgets(line, sizeof(line), f)) {
@@ -51,11 +50,11 @@ static void print_environment(const char *dir)
 		char *colon = inside && *p == '"' ? strstr(p, "\": ") : NULL;
 		if (!colon)
 			continue;
-		char name[256], value[8192], entry[512];
+		char name[256], value[8192], shown[8192], entry[512];
 		snprintf(name, sizeof(name), "%.*s", (int)(colon - p - 1), p + 1);
 		unquote(colon + 3, value, sizeof(value));
 		snprintf(entry, sizeof(entry), "%s=", name);
-		printf("  %s=%s%s\n", name, value,
+		printf("  %s=%s%s\n", name, tfh_fmt_cut(shown, sizeof(shown), value, sizeof(shown)),
 		       tfh_option_unknown(entry) ? "   <- unknown to tfhook, had no effect"
 		       : tfh_option_later(entry) ? "   <- not in this version, had no effect"
 						 : "");
@@ -109,7 +108,8 @@ static void print_processes(const struct tfh_run *run)
 	printf("\n%-9s %5s %-14s %10s %9s %9s %4s %4s %5s %s\n", "PROCESS", "rank", "program",
 	       "events", "dropped", "time", "gpu", "tf", "clean", "host");
 	for (uint32_t i = 0; i < n; i++) {
-		char rank[16] = "-", name[64], events[TFH_TEXT], dropped[TFH_TEXT], time[TFH_TEXT];
+		char rank[16] = "-", name[64], host[256], events[TFH_TEXT], dropped[TFH_TEXT],
+		     time[TFH_TEXT];
 		const char *base = p[i].exe ? strrchr(p[i].exe, '/') : NULL;
 		if (p[i].rank >= 0)
 			snprintf(rank, sizeof(rank), "%d", p[i].rank);
@@ -118,7 +118,8 @@ static void print_processes(const struct tfh_run *run)
 		       tfh_fmt_count(events, p[i].events), tfh_fmt_count(dropped, p[i].dropped),
 		       tfh_fmt_time(time, (double)(p[i].last_ns - p[i].start_ns) * 1e-9),
 		       yes(p[i].has_gpu), yes(p[i].has_tf),
-		       p[i].live ? "runs" : yes(p[i].clean_end), p[i].host);
+		       p[i].live ? "runs" : yes(p[i].clean_end),
+		       tfh_fmt_cut(host, sizeof(host), p[i].host ? p[i].host : "?", 64));
 	}
 }
 
@@ -130,22 +131,25 @@ static void print_unhooked(const struct tfh_run *run)
 	if (!n)
 		return;
 	printf("\nDRIVER FUNCTIONS THAT THE JOB LOOKED UP AND TFHOOK DOES NOT RECORD (%u)\n", n);
-	for (uint32_t i = 0; i < n; i++)
-		printf("  %s\n", names[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		char name[256];
+		printf("  %s\n", tfh_fmt_cut(name, sizeof(name), names[i], sizeof(name)));
+	}
 }
 
 static void print_run(const struct tfh_run *run)
 {
 	time_t start = (time_t)(tfh_run_start_realtime_ns(run) / 1000000000);
-	char when[64] = "unknown", wall[TFH_TEXT];
+	char when[64] = "unknown", wall[TFH_TEXT], host[256];
 	struct tm tm;
 
 	if (start > 0 && gmtime_r(&start, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
 	printf("recording  %s\n", tfh_run_path(run));
 	print_command(run);
-	printf("host       %s\nstart      %s\ntime       %s\n", tfh_run_host(run), when,
-	       tfh_fmt_time(wall, (double)tfh_run_wall_ns(run) * 1e-9));
+	printf("host       %s\nstart      %s\ntime       %s\n",
+	       tfh_fmt_cut(host, sizeof(host), tfh_run_host(run) ? tfh_run_host(run) : "?", 64),
+	       when, tfh_fmt_time(wall, (double)tfh_run_wall_ns(run) * 1e-9));
 	print_end(run);
 }
 

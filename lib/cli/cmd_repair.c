@@ -10,6 +10,7 @@
 #include "cli/journals.h"
 #include "format/journal.h"
 #include "format/tft_read.h"
+#include "model/model.h"
 
 #define MAX_JOURNALS 1024
 
@@ -98,10 +99,9 @@ static void copy_facts(const char *dir, const char *out)
 	static const char *const names[] = {"run.json", "end.json"};
 
 	for (size_t i = 0; i < 2; i++) {
-		char from[8192], to[8192], text[65536];
-		snprintf(from, sizeof(from), "%s/%s", dir, names[i]);
+		char to[8192], text[65536];
 		snprintf(to, sizeof(to), "%s/%s", out, names[i]);
-		FILE *in = fopen(from, "re"), *copy = in ? fopen(to, "wxe") : NULL;
+		FILE *in = tfh_open_facts(dir, names[i]), *copy = in ? fopen(to, "wxe") : NULL;
 		for (size_t n; copy && (n = fread(text, 1, sizeof(text), in)) > 0;)
 			fwrite(text, 1, n, copy);
 		if (in)

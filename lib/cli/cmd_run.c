@@ -30,6 +30,7 @@ static int64_t now_ns(void)
 struct signals {
 	sigset_t mask;		/* as the job gets it */
 	struct sigaction child; /* SIGCHLD, likewise */
+	struct sigaction pipe;	/* and SIGPIPE */
 };
 
 /* The signals that `run` passes on. Blocked while the job runs and taken with sigwaitinfo. */
@@ -52,6 +53,7 @@ static void block_signals(struct signals *before)
 static void restore_signals(const struct signals *before)
 {
 	sigaction(SIGCHLD, &before->child, NULL);
+	sigaction(SIGPIPE, &before->pipe, NULL);
 	sigprocmask(SIG_SETMASK, &before->mask, NULL);
 }
 
@@ -201,6 +203,8 @@ int tfh_cmd_run(const struct tfh_line *args)
 	struct tfh_err err;
 	struct signals before;
 
+	/* A message of ours that nobody reads must not cost the job. */
+	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &before.pipe);
 	int code = check_program(args, &program, strict);
 	if (code)
 		return code;

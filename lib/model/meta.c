@@ -3,23 +3,38 @@
  * are looked for, so a parser of the whole language is not needed: a scanner that steps over
  * values.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "model/internal.h"
 
 #define MAX_FILE (1u << 20)
 #define MAX_ARGS 4096u
 
-static char *slurp(struct tfh_arena *arena, const char *dir, const char *name)
+FILE *tfh_open_facts(const char *dir, const char *name)
 {
 	char path[4500];
+	struct stat st;
 	FILE *f;
-	char *text = NULL;
+	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "re");
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	f = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
+}
+
+static char *slurp(struct tfh_arena *arena, const char *dir, const char *name)
+{
+	FILE *f = tfh_open_facts(dir, name);
+	char *text = NULL;
+
 	if (!f)
 		return NULL;
 	text = tfh_arena_alloc(arena, MAX_FILE);

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/err.h"
 #include "base/fn.h"
@@ -65,6 +66,9 @@ void tfh_run_close(struct tfh_run *run);
 
 enum tfh_source tfh_run_source(const struct tfh_run *run);
 const char *tfh_run_path(const struct tfh_run *run);
+/* Opens run.json or end.json of a run directory for reading; NULL where there is no such regular
+ * file. The caller closes it. */
+FILE *tfh_open_facts(const char *dir, const char *name);
 uint32_t tfh_run_command(const struct tfh_run *run, const char *const **argv);
 const char *tfh_run_host(const struct tfh_run *run);
 int64_t tfh_run_start_realtime_ns(const struct tfh_run *run);

@@ -178,7 +178,8 @@ const char *tfh_fmt_cut(char *out, size_t size, const char *text, size_t width)
 			at += 2;
 		}
 		if (column < head || column >= tail) {
-			if (!n || *s < 0x20 || *s == 0x7f) {
+			/* C1 (0x80 to 0x9f) drives terminals, too. */
+			if (!n || *s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0)) {
 				out[at++] = '?';
 			} else {
 				memcpy(out + at, s, n);

@@ -59,6 +59,23 @@ prints '^  TFHOOK_RANKZ=1   <- unknown to tfhook'
 expect 0 "$tfhook" info --chunks rec
 prints ' EVNT '
 
+# Output that cannot be written is a failure of every command; run.json and end.json may be anything.
+for command in --help --version "report rec" "info rec" "verify rec"; do
+	expect 3 bash -c '"$@" >/dev/full' bash "$tfhook" $command
+	says 'cannot write'
+done
+mkdir pipes
+cp rec/*.tft pipes
+mkfifo pipes/run.json pipes/end.json
+for command in report info "repair -o piped"; do expect 0 timeout 20 "$tfhook" $command pipes; done
+mkdir odd_text
+cp rec/*.tft odd_text
+printf '{"command": ["\x1b[2J\xc2\x9b31m"], "host": "\x1b]0;t\x07",\n"env": {\n"A": "\x1b[2J"\n}}' >odd_text/run.json
+for command in report info; do
+	expect 0 "$tfhook" $command odd_text
+	! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f]|\xc2[\x80-\x9f]' .out || fail "$command prints control characters"
+done
+
 # Cut off: the whole part is reported, --strict and verify say 4, repair saves it elsewhere.
 cp -r rec cut
 size=$(stat -c %s "$file")

@@ -10,6 +10,10 @@ expect_signal 11 "$tfhook" run sh -c 'kill -SEGV $$'
 # Output and input are the job's own.
 [[ $(echo in | "$tfhook" run -q sh -c 'cat; echo out') == $'in\nout' ]] || fail 'stdin or stdout was touched'
 
+# Nobody reads our messages: the job runs all the same; and it gets SIGPIPE as it would have.
+[[ $({ "$tfhook" run sh -c 'echo ran >alive; exit 7'; echo $? >.code; } 2>&1 | true; cat .code alive) == $'7\nran' ]] || fail 'SIGPIPE'
+[[ $("$tfhook" run -q bash -c 'yes | head -1; echo "${PIPESTATUS[0]}"') == $'y\n141' ]] || fail 'SIGPIPE is ignored in the job'
+
 # A signal for tfhook reaches the job, which may handle it.
 "$tfhook" run -q bash -c 'trap "echo caught; exit 5" TERM; echo ready; while :; do sleep 0.05; done' >.out 2>.err &
 pid=$!
