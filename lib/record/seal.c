@@ -63,7 +63,8 @@ static void ring_loss(struct tft_ring *ring)
 	dropped = __atomic_load_n(&ring->dropped, __ATOMIC_ACQUIRE);
 	if (dropped == ring->drop_seen)
 		return;
-	add_loss(ring, dropped - ring->drop_seen, ring->thread, tfh_f.paused_since_ns ? 3 : 1,
+	add_loss(ring, dropped - ring->drop_seen, ring->thread,
+		 tfh_f.paused_since_ns ? TFT_LOSS_DISK : TFT_LOSS_RING,
 		 __atomic_load_n(&ring->drop_first, __ATOMIC_RELAXED),
 		 __atomic_load_n(&ring->drop_last, __ATOMIC_RELAXED));
 }
@@ -78,7 +79,7 @@ static void collect_losses(void)
 	losses.n = 0;
 	losses.beyond = beyond;
 	if (beyond != j->head->beyond_seen)
-		add_loss(NULL, beyond - j->head->beyond_seen, 0, 2,
+		add_loss(NULL, beyond - j->head->beyond_seen, 0, TFT_LOSS_THREAD,
 			 __atomic_exchange_n(&j->head->beyond_first, 0, __ATOMIC_RELAXED),
 			 __atomic_load_n(&j->head->beyond_last, __ATOMIC_RELAXED));
 	for (uint32_t i = 0; i < tfh_cold_count(); i++) {
@@ -164,8 +165,12 @@ static void pause_writing(int err, uint64_t now_ns)
 			 err == -ENOSPC
 				 ? "less than 2 GiB or 5 % of the file system would stay free"
 				 : strerror(-err));
-		tfh_log_failure(what, "free some space or set TFHOOK_DIR to another file system; "
-				      "it is tried again every 30 s");
+		tfh_log_failure(what,
+				err == -ENOSPC || err == -EDQUOT
+					? "free some space or set TFHOOK_DIR to another file "
+					  "system; it is tried again every 30 s"
+					: "set TFHOOK_DIR to a directory that lasts as long as "
+					  "the job; it is tried again every 30 s");
 	}
 	tfh_log(1, "writing paused: %s", strerror(-err));
 }
