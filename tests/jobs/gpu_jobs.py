@@ -33,11 +33,11 @@ def start(arguments, tool=False, settings=None, kill=None):
 def check(name, cls, cause, stage, hooked, plain, twin):
     told, alone, other = hooked.result(), plain.result(), twin.result()
     verdict, wrong = hooked.verdict(), []
-    job_s, twin_s = pairs_lib.step_s(alone), pairs_lib.step_s(other)
+    job_s, twin_s = pairs_lib.pair_s(alone, other)
     gain = 1 - twin_s / job_s
     steps = len(hooked.segment("warmup", "train"))
-    quick = pairs_lib.quick_steps(told, job_s, twin_s) if cls != "compute-bound" else 0
-    right = hooked.right(cls, quick)
+    exempt = pairs_lib.other_steps(told, pairs_lib.step_s(told, 0.5), twin_s) if cls != "compute-bound" else 0
+    right = hooked.right(cls, exempt)
     if hooked.status or plain.status:
         wrong.append("exit status %d, without the tool %d" % (hooked.status, plain.status))
     if told["loss"] != alone["loss"]:

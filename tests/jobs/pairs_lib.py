@@ -152,28 +152,37 @@ def expect(scenario, job_s, twin_s):
     return "compute-bound" if 1 - gain <= 1 - COMPUTE else None, ["compute.cpu"], None, 1 - gain
 
 
-def step_s(told):
-    """Seconds a step takes: the tenth percentile after the first, as what else the machine does can only add."""
-    took = sorted(e - b for b, e in list(zip(told["begin"], told["end"]))[1:])
-    return took[len(took) // 10]
+def took(told):
+    """What each step after the first took by the job's own clock, seconds."""
+    return [e - b for b, e in list(zip(told["begin"], told["end"]))[1:]]
 
 
-def quick_steps(told, job_s, twin_s):
-    """How many steps after the first were as fast as the twin's, by the job's clock: while the first step is compiled, a
-    pipeline fills its buffer, and the steps that live on it have nothing to gain."""
-    limit = twin_s + (job_s - twin_s) / 3
-    return sum(e - b < limit for b, e in list(zip(told["begin"], told["end"]))[1:])
+def step_s(told, quantile):
+    durations = sorted(took(told))
+    return durations[int(len(durations) * quantile)]
+
+
+def pair_s(job, twin):
+    """Seconds a step of the job takes, and of its twin: its median, as after a disturbance a full buffer makes steps quick,
+    and the twin's tenth percentile, as what else the machine does only adds to steps that wait for nothing."""
+    return step_s(job, 0.5), step_s(twin, 0.1)
+
+
+def other_steps(told, job_s, twin_s):
+    """How many steps were not like the others by the job's clock: as fast as the twin's (while the first step is compiled, a
+    pipeline fills its buffer, and the steps that live on it have nothing to gain), or disturbed by something else."""
+    return sum(d < twin_s + (job_s - twin_s) / 3 or d > 1.4 * job_s for d in took(told))
 
 
 def check(scenario, hooked, plain, twin):
     """A row of the table, and what is wrong."""
     told, alone, other = hooked.result(), plain.result(), twin.result()
-    job_s, twin_s = step_s(alone), step_s(other)
+    job_s, twin_s = pair_s(alone, other)
     cls, causes, stages, gain = expect(scenario, job_s, twin_s)
     verdict, wrong = hooked.verdict(), []
     train = len(hooked.segment("warmup", "train"))
-    quick = quick_steps(told, job_s, twin_s) if scenario.defect in EXPECTED else 0
-    right = hooked.right(cls, quick)
+    exempt = other_steps(told, step_s(told, 0.5), twin_s) if scenario.defect in EXPECTED else 0
+    right = hooked.right(cls, exempt)
     if hooked.status != plain.status or hooked.status:
         wrong.append("exit status %d, without the tool %d" % (hooked.status, plain.status))
     if told["loss"] != alone["loss"]:
@@ -182,8 +191,8 @@ def check(scenario, hooked, plain, twin):
         wrong.append("%d steps found, %d done" % (train, told["steps"]))
     if scenario.shape == "train_val" and hooked.segments("eval") != EPOCHS:
         wrong.append("%d evaluations found, %d done" % (hooked.segments("eval"), EPOCHS))
-    if quick * 4 > train:
-        wrong.append("%d of the steps did not have the defect" % quick)
+    if exempt * 3 > train:
+        wrong.append("%d of the steps were too quick or too slow to have just the defect" % exempt)
     if cls is None:
         wrong.append("the pair is not sharp enough for a truth: %.1f ms against %.1f ms a step"
                      % (1e3 * job_s, 1e3 * twin_s))
@@ -204,12 +213,23 @@ HEADER = "%-19s %-14s %-8s %7s %7s %6s  %-13s %-13s %-15s %4s  %s" % (
     "shape", "defect", "prefetch", "job ms", "twin ms", "gain", "expected", "got", "cause", "right", "steps")
 
 
-def run_pairs(scenarios, workers=None):
-    """Runs every scenario, with and without the tool, and every twin once. Exits with what came of it."""
+def judge_pair(scenario, jobs):
+    """Prints the row of a pair and what is wrong with it; whether nothing is."""
+    try:
+        row, wrong = check(scenario, *jobs)
+    except Wrong as e:
+        row, wrong = "%-19s %-14s %-8s" % scenario, [str(e)]
+    print("\n    ".join([row] + wrong), flush=True)
+    return not wrong
+
+
+def run_pairs(scenarios):
+    """Runs every scenario, with and without the tool, and every twin once, two at a time; what is wrong then, once more and
+    alone: on a busy machine a job's steps are not what they should be. Exits with what came of it."""
     need("tensorflow")
-    failed = 0
     print(HEADER, flush=True)
-    with concurrent.futures.ThreadPoolExecutor(workers or 2) as pool:
+    again = []
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
         alone, pairs = {}, []
 
         def once(arguments):
@@ -218,15 +238,19 @@ def run_pairs(scenarios, workers=None):
             return alone[arguments]
 
         for s in scenarios:
-            pairs.append((s, pool.submit(Job, command(s.arguments() + ("--times",)), True), once(s.arguments()), once(s.twin())))
+            pairs.append((s, pool.submit(Job, command(s.arguments() + ("--times",)), True), once(s.arguments()),
+                          once(s.twin())))
         for scenario, *jobs in pairs:
-            try:
-                row, wrong = check(scenario, *(j.result() for j in jobs))
-            except Wrong as e:
-                row, wrong = "%-19s %-14s %-8s" % scenario, [str(e)]
-            print(row, flush=True)
-            for text in wrong:
-                print("    FAILED: " + text, flush=True)
-            failed += bool(wrong)
-    print("%d of %d pairs right" % (len(pairs) - failed, len(pairs)))
+            if not judge_pair(scenario, [j.result() for j in jobs]):
+                again.append(scenario)
+    failed = []
+    for s in again:
+        print("once more:", flush=True)
+        jobs = [Job(command(a + ("--times",)), tool) for a, tool in ((s.arguments(), True), (s.arguments(), False),
+                                                                       (s.twin(), False))]
+        if not judge_pair(s, jobs):
+            failed.append(s)
+    print("%d of %d pairs right, %d of them in a second run" % (len(pairs) - len(failed), len(pairs), len(again) - len(failed)))
+    for s in failed:
+        print("FAILED: %s %s %s" % s)
     sys.exit(1 if failed else 0)
