@@ -84,23 +84,6 @@ char *tfh_arena_strdup(struct tfh_arena *arena, const char *text)
 	return tfh_arena_strndup(arena, text, strlen(text));
 }
 
-void tfh_arena_clear(struct tfh_arena *arena)
-{
-	struct tfh_arena_block *keep = arena->blocks;
-
-	if (!keep)
-		return;
-	while (keep->next) {
-		struct tfh_arena_block *old = keep->next;
-
-		keep->next = old->next;
-		free(old);
-	}
-	memset(keep->data, 0, arena->used);
-	arena->total = keep->size;
-	arena->used = 0;
-}
-
 void tfh_arena_free(struct tfh_arena *arena)
 {
 	while (arena->blocks) {

@@ -31,9 +31,6 @@ void *tfh_arena_array(struct tfh_arena *arena, size_t count, size_t size);
 char *tfh_arena_strndup(struct tfh_arena *arena, const char *text, size_t length);
 char *tfh_arena_strdup(struct tfh_arena *arena, const char *text);
 
-/* Gives back all objects but keeps one block for what comes next. */
-void tfh_arena_clear(struct tfh_arena *arena);
-
 /* Gives back everything. The arena may be used again. */
 void tfh_arena_free(struct tfh_arena *arena);
 

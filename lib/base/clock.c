@@ -106,16 +106,3 @@ double tfh_clock_ns_per_tick(const struct tfh_clock_pair *a, const struct tfh_cl
 		return 0;
 	return (double)(b->mono_ns - a->mono_ns) / (double)(int64_t)(b->ticks - a->ticks);
 }
-
-double tfh_clock_residual_ppm(const struct tfh_clock_pair *a, const struct tfh_clock_pair *b,
-			      const struct tfh_clock_pair *c)
-{
-	double before = tfh_clock_ns_per_tick(a, b);
-	double after = tfh_clock_ns_per_tick(b, c);
-	double difference;
-
-	if (before <= 0)
-		return 1e6;
-	difference = (after - before) / before;
-	return (difference < 0 ? -difference : difference) * 1e6;
-}

@@ -24,9 +24,9 @@ enum tfh_clock_source {
 
 enum tfh_clock_trust {
 	TFH_TRUST_NONE = 0,
-	TFH_TRUST_PROVISIONAL =
-		1, /* a guest's kernel uses another clock made from the same counter: to be
-		    * confirmed by tfh_clock_residual_ppm() over the first second */
+	/* A guest's kernel uses another clock made from the same counter: the pairs in the file
+	 * show afterwards whether it kept its pace (tft_clock_health). */
+	TFH_TRUST_PROVISIONAL = 1,
 	TFH_TRUST_FULL = 2,
 };
 
@@ -91,12 +91,5 @@ void tfh_clock_read_pair(struct tfh_clock_pair *pair);
 
 /* Length of a tick in ns between two pairs; 0 when no tick passed. */
 double tfh_clock_ns_per_tick(const struct tfh_clock_pair *a, const struct tfh_clock_pair *b);
-
-/* By how many parts per million the tick of b..c differs from that of a..b. A counter made from the
- * same source as the kernel's clock stays below 1 over half-second spans; a jump means a suspended
- * machine or a bad counter.
- */
-double tfh_clock_residual_ppm(const struct tfh_clock_pair *a, const struct tfh_clock_pair *b,
-			      const struct tfh_clock_pair *c);
 
 #endif

@@ -1,9 +1,9 @@
 /* Streaming JSON writer: no tree, no allocation, commas and escapes by itself.
  *
  * Text comes from traces and may be anything: bytes that are not UTF-8 become U+FFFD, so that what
- *is written is always valid JSON. Numbers come back as they were: 64-bit integers whole, doubles
- *with the fewest digits that read back to the same value; NaN and infinities become null, which
- *means "not measured".
+ * is written is always valid JSON. Numbers come back as they were: 64-bit integers whole, doubles
+ * with the fewest digits that read back to the same value; NaN and infinities become null, which
+ * means "not measured".
  *
  *	struct tfh_json j;
  *	tfh_json_init(&j, stdout, 2);
@@ -14,7 +14,7 @@
  *	if (tfh_json_finish(&j)) ...
  *
  * Mistakes in the order of calls (a value without its key, an end too many) are kept as -EINVAL for
- *finish().
+ * finish().
  */
 #ifndef TFH_BASE_JSON_H
 #define TFH_BASE_JSON_H

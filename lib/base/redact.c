@@ -54,7 +54,8 @@ static bool contains(const char *text, size_t length, const char *word)
 	return false;
 }
 
-bool tfh_secret_name(const char *name, size_t length)
+/* token, key, secret, passw in it, case ignored */
+static bool secret_name(const char *name, size_t length)
 {
 	for (size_t i = 0; i < sizeof(secret_words) / sizeof(secret_words[0]); i++)
 		if (contains(name, length, secret_words[i]))
@@ -64,7 +65,7 @@ bool tfh_secret_name(const char *name, size_t length)
 
 bool tfh_env_told(const char *name, size_t length)
 {
-	if (tfh_secret_name(name, length))
+	if (secret_name(name, length))
 		return false;
 	for (size_t i = 0; i < sizeof(told_names) / sizeof(told_names[0]); i++) {
 		size_t n = strlen(told_names[i]);
@@ -82,9 +83,9 @@ size_t tfh_told_length(char *const *argv, size_t i)
 	size_t name = strcspn(argv[i], "=");
 
 	if (name < length)
-		return tfh_secret_name(argv[i], name) ? name + 1 : length;
+		return secret_name(argv[i], name) ? name + 1 : length;
 	if (i > 0 && argv[i][0] != '-' && argv[i - 1][0] == '-' && !strchr(argv[i - 1], '=') &&
-	    tfh_secret_name(argv[i - 1], strlen(argv[i - 1])))
+	    secret_name(argv[i - 1], strlen(argv[i - 1])))
 		return 0;
 	return length;
 }

@@ -9,9 +9,6 @@
 
 #define TFH_REDACTED "<redacted>"
 
-/* True for a name that speaks of a secret: token, key, secret, passw in it, case ignored. */
-bool tfh_secret_name(const char *name, size_t length);
-
 /* True for a variable that helps to understand a run (devices, threads, launcher, frameworks, our
  * own settings). A secret's name never does.
  */

@@ -32,8 +32,7 @@ int tft_pread(int fd, void *buf, size_t len, uint64_t offset)
 	return 0;
 }
 
-/* ---- one header
- * -------------------------------------------------------------------------------------------- */
+/* ---- one header ---- */
 
 /* Could a header begin with these bytes of struct tft_chunk_head? Then its length is believable,
  * too. */
@@ -136,9 +135,7 @@ static int add_place(struct tft_places *places, const struct tft_place *p)
 	return 0;
 }
 
-/* ---- index
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- index ---- */
 
 static bool read_footer(int fd, uint64_t size, struct tft_footer *f)
 {
@@ -212,9 +209,7 @@ static int from_index(int fd, uint64_t size, const struct tft_footer *footer,
 	return err ? err : add_place(places, &index);
 }
 
-/* ---- walk
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- walk ---- */
 
 /* Next offset at or behind `from` where a valid header lies; `size` if there is none. */
 static int next_header(int fd, uint64_t size, uint64_t from, uint64_t *found)

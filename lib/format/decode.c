@@ -274,9 +274,7 @@ int tft_events_parse(struct tft_events *ev, const uint8_t *header, size_t header
 	return err ? err : find_starts(ev);
 }
 
-/* ---- cursor
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- cursor ---- */
 
 void tft_cursor_init(struct tft_cursor *c, const struct tft_events *ev, uint32_t run)
 {

@@ -124,9 +124,7 @@ void tft_encoder_free(struct tft_encoder *e)
 	free(e);
 }
 
-/* ---- header
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- header ---- */
 
 void tft_chunk_seal(void *chunk, size_t header, size_t packed)
 {
@@ -200,8 +198,7 @@ int tft_encode_chunk(struct tft_encoder *e, const struct tft_chunk_head *head, c
 	return 0;
 }
 
-/* ---- rows to columns
- * --------------------------------------------------------------------------------------- */
+/* ---- rows to columns ---- */
 
 static int by_thread_and_number(const void *pa, const void *pb)
 {
@@ -298,8 +295,7 @@ static void add_batches(struct tft_encoder *e, uint32_t n, struct tft_chunk_head
 	}
 }
 
-/* ---- sections
- * ---------------------------------------------------------------------------------------------- */
+/* ---- sections ---- */
 
 static uint8_t *add_section(struct tft_encoder *e, enum tft_section_id id, uint32_t arg,
 			    uint32_t planes, uint32_t transform, uint32_t count, size_t bytes)

@@ -25,9 +25,7 @@ void tft_head_clear(struct tft_head *head)
 	head->tfhook_version = head->job = head->journal_path = "";
 }
 
-/* ---- packing
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- packing ---- */
 
 struct output {
 	uint8_t *data;
@@ -114,8 +112,7 @@ size_t tft_head_pack(const struct tft_head *h, void *buf, size_t cap)
 	return out.at;
 }
 
-/* ---- unpacking
- * --------------------------------------------------------------------------------------------- */
+/* ---- unpacking ---- */
 
 static int get_functions(struct tft_head *h, struct tfh_arena *arena, const uint8_t *p, size_t len)
 {

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/proc.h"
+
 /* Where locks do not work, a heartbeat older than this means death; the owner beats once a second.
  */
 #define HEARTBEAT_LIMIT_NS 10000000000ull
@@ -21,9 +23,7 @@ struct tft_view {
 	uint64_t size;
 };
 
-/* ---- mapping
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- mapping ---- */
 
 static int check_header(const struct tft_view *v, struct tfh_err *err)
 {
@@ -53,16 +53,11 @@ static int map(struct tft_view *v)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size < TFT_JOURNAL_HEADER)
 		return -ENOMSG;
-	uint64_t size = (uint64_t)st.st_size;
-	if (size == v->size)
-		return 0;
-	void *p = mmap(NULL, size, PROT_READ, MAP_SHARED, v->fd, 0);
+	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, v->fd, 0);
 	if (p == MAP_FAILED)
 		return -errno;
-	if (v->map)
-		munmap((void *)v->map, v->size);
 	v->map = p;
-	v->size = size;
+	v->size = (uint64_t)st.st_size;
 	return 0;
 }
 
@@ -102,11 +97,6 @@ void tft_view_close(struct tft_view *v)
 		close(v->fd);
 	free(v->path);
 	free(v);
-}
-
-int tft_view_refresh(struct tft_view *v)
-{
-	return map(v);
 }
 
 const struct tft_journal *tft_view_header(const struct tft_view *v)
@@ -177,37 +167,7 @@ struct tft_clock_triple tft_view_clock(const struct tft_view *v)
 	return n ? j->clock[(n - 1) & 1] : j->start;
 }
 
-/* ---- is the owner alive?
- * ----------------------------------------------------------------------------------- */
-
-static void read_line(const char *path, char *buf, size_t cap)
-{
-	FILE *f = fopen(path, "re");
-
-	buf[0] = '\0';
-	if (!f)
-		return;
-	if (fgets(buf, (int)cap, f))
-		buf[strcspn(buf, "\n")] = '\0';
-	fclose(f);
-}
-
-/* Field 22 of /proc/PID/stat, 0 when there is no such process. The name in field 2 may hold spaces
- * and brackets. */
-static uint64_t process_start(uint32_t pid)
-{
-	char path[64], line[1024];
-	uint64_t start = 0;
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	read_line(path, line, sizeof(line));
-	const char *p = strrchr(line, ')');
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	if (p)
-		start = strtoull(p + 1, NULL, 10);
-	return start;
-}
+/* ---- is the owner alive? ---- */
 
 static bool locked(const struct tft_view *v)
 {
@@ -222,7 +182,8 @@ enum tft_life tft_view_life(const struct tft_view *v)
 	char boot[64];
 	struct timespec ts;
 
-	read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	tfh_read_small("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	boot[strcspn(boot, "\n")] = '\0';
 	if (strncmp(boot, j->boot_id, sizeof(j->boot_id)) != 0)
 		return TFT_ELSEWHERE;
 	if (j->flags & TFT_JF_LOCKED)
@@ -230,7 +191,7 @@ enum tft_life tft_view_life(const struct tft_view *v)
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	uint64_t now = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 	uint64_t beat = __atomic_load_n(&j->heartbeat_ns, __ATOMIC_RELAXED);
-	if (process_start(j->pid) == j->process_start)
+	if (tfh_process_start((pid_t)j->pid) == j->process_start)
 		return TFT_ALIVE;
 	/* a process of another pid namespace cannot be looked up, but its heart can be heard */
 	return now > beat && now - beat < HEARTBEAT_LIMIT_NS ? TFT_ALIVE : TFT_DEAD;
@@ -254,9 +215,7 @@ bool tft_journal_sweep(const char *path)
 	return gone && unlink(path) == 0;
 }
 
-/* ---- control
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- control ---- */
 
 int tft_journal_control(const char *path, uint32_t set, uint32_t clear, uint32_t upper,
 			struct tfh_err *err)

@@ -24,10 +24,6 @@ enum tft_life {
 int tft_view_open(const char *path, struct tft_view **out, struct tfh_err *err);
 void tft_view_close(struct tft_view *v);
 
-/* Maps again if the journal has grown: new rings appear only then. 0 or -errno (the old view
- * stays). */
-int tft_view_refresh(struct tft_view *v);
-
 /* Whether the owner still lives: by its lock, or by pid, start time and heartbeat where locks do
  * not work. */
 enum tft_life tft_view_life(const struct tft_view *v);

@@ -1,7 +1,7 @@
 /*
  * Byte layout of a journal: one file per recording process that holds every ring, the staging area
- *of the flusher and what a stranger needs to judge them. Mapped shared by the owner, so its pages
- *survive the owner's SIGKILL. Rings, open-call slots and AGG slots are in format/layout.h.
+ * of the flusher and what a stranger needs to judge them. Mapped shared by the owner, so its pages
+ * survive the owner's SIGKILL. Rings, open-call slots and AGG slots are in format/layout.h.
  *Normative text: format/FORMAT.md, part 3.
  *
  *	0		struct tft_journal (TFT_JOURNAL_HEADER bytes)
@@ -11,7 +11,7 @@
  *	...		ring slots, appended while the process runs: header page, then records
  *
  * Every part starts at a multiple of 4096. The file only grows. tft_journal_plan() gives the
- *offsets.
+ * offsets.
  */
 #ifndef TFT_JOURNAL_LAYOUT_H
 #define TFT_JOURNAL_LAYOUT_H

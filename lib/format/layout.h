@@ -12,8 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- record: 64 bytes, one cache line
- * ------------------------------------------------------------------- */
+/* ---- record: 64 bytes, one cache line ---- */
 
 /* Values are in trace files: only append. */
 enum tft_kind {
@@ -49,12 +48,12 @@ enum tft_name {
 
 /* tfh_rec.flags */
 enum {
-	TFT_F_EXT = 1,	     /* EXT records of the same thread follow immediately */
-	TFT_F_CAPTURED = 2,  /* recorded into a stream capture: moved nothing */
-	TFT_F_REPEAT = 4,    /* state repeated at the head of a segment, not a new event */
-	TFT_F_PTDS = 8,	     /* stream 0 is the thread's own default stream */
-	TFT_F_OPTIONAL = 16, /* get-next answered "end of sequence" where known */
-	TFT_F_FAILED = 32,   /* result is an error (result holds the code, truncated to 16 bits) */
+	TFT_F_EXT = 1,	    /* EXT records of the same thread follow immediately */
+	TFT_F_CAPTURED = 2, /* recorded into a stream capture: moved nothing */
+	TFT_F_REPEAT = 4,   /* state repeated at the head of a segment, not a new event */
+	TFT_F_PTDS = 8,	    /* stream 0 is the thread's own default stream */
+	TFT_F_OPTIONAL = 16,	    /* get-next answered "end of sequence" where known */
+	TFT_F_FAILED = 32,  /* result is an error (result holds the code, truncated to 16 bits) */
 };
 
 struct tfh_rec {
@@ -149,8 +148,7 @@ struct tft_ext_graph {
 };
 static_assert(sizeof(struct tft_ext_graph) == TFT_EXT_BYTES, "on disk");
 
-/* ---- journal: rings, open calls, staging; one file per process
- * ------------------------------------------- */
+/* ---- journal: rings, open calls, staging; one file per process ---- */
 
 #define TFT_JOURNAL_MAGIC 0x0000004a54465431ull /* "1TFJ" */
 #define TFT_OPEN_SLOTS 16
@@ -196,8 +194,7 @@ struct tft_ring {
 	uint64_t dropped;    /* records lost because the ring was full */
 	uint64_t drop_first; /* ticks of first and last loss since the flusher looked */
 	uint64_t drop_last;
-	uint64_t cold_depth; /* open slots in use */
-	uint8_t pad1[24];
+	uint8_t pad1[32];
 	/* line 2: flusher */
 	uint64_t tail;	       /* number of the oldest record not yet moved to staging */
 	uint64_t drop_seen;    /* losses written */
@@ -235,8 +232,7 @@ enum {
 	/* bits 32..63: steps after which a start or gpu-on ends by itself, 0 = no limit */
 };
 
-/* ---- chunks of a trace file
- * ----------------------------------------------------------------------------- */
+/* ---- chunks of a trace file ---- */
 
 #define TFT_MAGIC 0x43544654u /* "TFTC" */
 #define TFT_VERSION 1

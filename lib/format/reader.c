@@ -52,8 +52,7 @@ static int reserve(struct buffer *b, size_t bytes)
 	return 0;
 }
 
-/* ---- one chunk
- * --------------------------------------------------------------------------------------------- */
+/* ---- one chunk ---- */
 
 static int damaged(struct tft_reader *r, struct tft_place *p, struct tfh_err *err)
 {
@@ -248,9 +247,7 @@ long tft_verify(struct tft_reader *r, struct tfh_err *err)
 	return (long)r->places.bad;
 }
 
-/* ---- open
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- open ---- */
 
 static int load_head(struct tft_reader *r, struct tfh_err *err)
 {
@@ -411,8 +408,7 @@ void tft_close(struct tft_reader *r)
 	free(r);
 }
 
-/* ---- what is known
- * ----------------------------------------------------------------------------------------- */
+/* ---- what is known ---- */
 
 const struct tft_head *tft_head(const struct tft_reader *r)
 {

@@ -38,8 +38,7 @@ struct salvage {
 	struct tft_salvaged *result;
 };
 
-/* ---- what the journal holds
- * -------------------------------------------------------------------------------- */
+/* ---- what the journal holds ---- */
 
 static struct tfh_rec *new_copy(struct salvage *s, uint64_t records)
 {
@@ -232,8 +231,7 @@ static int hold_all(struct salvage *s)
 	return code;
 }
 
-/* ---- what the segments hold
- * -------------------------------------------------------------------------------- */
+/* ---- what the segments hold ---- */
 
 /* Numbers of a chunk that the journal holds too; the chunk counts only if it can be read. */
 static int know_chunk(struct salvage *s, struct tft_reader *r, uint32_t chunk)
@@ -311,8 +309,7 @@ static int know_dir(struct salvage *s, const char *dir)
 	return code;
 }
 
-/* ---- the new segment
- * --------------------------------------------------------------------------------------- */
+/* ---- the new segment ---- */
 
 static void load_head(struct salvage *s)
 {
@@ -377,7 +374,7 @@ static int write_losses(struct salvage *s, struct tft_writer *w, uint64_t *dropp
 
 	if (j->beyond > seen)
 		code = write_loss(s, w,
-				  (struct tft_loss){.cause = 2,
+				  (struct tft_loss){.cause = TFT_LOSS_THREAD,
 						    .count = j->beyond - seen,
 						    .t_first = j->beyond_first,
 						    .t_last = j->beyond_last},
@@ -390,7 +387,7 @@ static int write_losses(struct salvage *s, struct tft_writer *w, uint64_t *dropp
 		if (ring->dropped > seen)
 			code = write_loss(s, w,
 					  (struct tft_loss){.thread = ring->thread,
-							    .cause = 1,
+							    .cause = TFT_LOSS_RING,
 							    .count = ring->dropped - seen,
 							    .t_first = ring->drop_first,
 							    .t_last = ring->drop_last},
@@ -472,8 +469,7 @@ static int write_segment(struct salvage *s, const char *journal, struct tfh_err 
 	return 0;
 }
 
-/* ---- the whole
- * --------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static int may_salvage(const struct salvage *s, const char *path, struct tfh_err *err)
 {

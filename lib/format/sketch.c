@@ -200,8 +200,7 @@ const struct tft_sketch *tft_sketch_done(struct tft_sketch_build *b)
 	return s;
 }
 
-/* ---- packed form: LEB128 numbers one after another
- * -------------------------------------------------------- */
+/* ---- packed form: LEB128 numbers one after another ---- */
 
 static uint8_t *put(uint8_t *p, uint64_t v)
 {

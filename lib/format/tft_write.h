@@ -45,8 +45,15 @@ int tft_write_chunk(struct tft_writer *w, uint32_t type, const void *payload, ui
 
 int tft_write_clocks(struct tft_writer *w, const struct tft_clock_triple *t, uint32_t n);
 
+/* Why records were lost. Values are in trace files: only append. */
+enum tft_loss_cause {
+	TFT_LOSS_RING = 1,   /* the ring was full */
+	TFT_LOSS_THREAD = 2, /* the thread found no ring */
+	TFT_LOSS_DISK = 3,   /* the ring was full because writing had paused */
+	TFT_LOSS_CUPTI = 4,
+};
 struct tft_loss {
-	uint32_t thread, cause; /* 1 ring full, 2 thread beyond the cap, 3 disk, 4 CUPTI */
+	uint32_t thread, cause;
 	uint64_t count, t_first, t_last;
 };
 int tft_write_loss(struct tft_writer *w, const struct tft_loss *l, uint32_t n);

@@ -46,8 +46,7 @@ static void writer_free(struct tft_writer *w)
 	free(w);
 }
 
-/* ---- appending
- * --------------------------------------------------------------------------------------------- */
+/* ---- appending ---- */
 
 static int write_all(int fd, const void *data, size_t len)
 {
@@ -192,9 +191,7 @@ int tft_write_digest(struct tft_writer *w, struct tft_reader *from)
 	return 0;
 }
 
-/* ---- life
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 static int open_file(struct tft_writer *w, const char *path)
 {

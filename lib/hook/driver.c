@@ -10,8 +10,7 @@
 
 void *tfh_real[TFH_FN_COUNT];
 
-/* ---- libc's own dlvsym, without calling dlvsym: the name is ours
- * -------------------------------------------- */
+/* ---- libc's own dlvsym, without calling dlvsym: the name is ours ---- */
 
 /* libc's dynamic tables as the loader left them: addresses, except in objects it could not write
  * to. */
@@ -131,8 +130,7 @@ void tfh_lookup_init(void)
 			 __ATOMIC_RELEASE);
 }
 
-/* ---- the driver
- * -------------------------------------------------------------------------------------------- */
+/* ---- the driver ---- */
 
 static const char *driver_path(void)
 {
@@ -259,8 +257,7 @@ bool tfh_in_vendor(const void *address)
 	return driver_file(file);
 }
 
-/* ---- real functions
- * ---------------------------------------------------------------------------------------- */
+/* ---- real functions ---- */
 
 void *tfh_real_find(enum tfh_fn fn)
 {

@@ -86,22 +86,28 @@ static bool failed(const struct tfh_call *call, const void *copy, CUstream strea
 	return true;
 }
 
+/* The fields that the structs of all versions but the oldest have in common. */
+#define SHAPE(copy, rows, src_context, dst_context, how)                                           \
+	{                                                                                          \
+		.width = (copy)->width, .height = (copy)->height, .depth = (rows),                 \
+		.src_pitch = (copy)->src.pitch, .dst_pitch = (copy)->dst.pitch,                    \
+		.src = END((copy)->src), .dst = END((copy)->dst), .src_type = (copy)->src.type,    \
+		.dst_type = (copy)->dst.type, .src_ctx = (src_context), .dst_ctx = (dst_context),  \
+		.form = (how)                                                                      \
+	}
+
 void tfh_note_2d_v1(const struct tfh_call *call, const CUDA_MEMCPY2D_v1 *copy, CUstream stream)
 {
 	if (failed(call, copy, stream))
 		return;
-	struct shape s = {copy->width,
-			  copy->height,
-			  1,
-			  copy->src_pitch,
-			  copy->dst_pitch,
-			  0,
-			  0,
-			  copy->src_type,
-			  copy->dst_type,
-			  NULL,
-			  NULL,
-			  TFT_EXT_2D};
+	struct shape s = {.width = copy->width,
+			  .height = copy->height,
+			  .depth = 1,
+			  .src_pitch = copy->src_pitch,
+			  .dst_pitch = copy->dst_pitch,
+			  .src_type = copy->src_type,
+			  .dst_type = copy->dst_type,
+			  .form = TFT_EXT_2D};
 	s.src = address_of(copy->src_type, copy->src_host, copy->src_device, copy->src_array);
 	s.dst = address_of(copy->dst_type, copy->dst_host, copy->dst_device, copy->dst_array);
 	note_shape(call, &s, stream);
@@ -111,18 +117,7 @@ void tfh_note_2d(const struct tfh_call *call, const CUDA_MEMCPY2D *copy, CUstrea
 {
 	if (failed(call, copy, stream))
 		return;
-	struct shape s = {copy->width,
-			  copy->height,
-			  1,
-			  copy->src.pitch,
-			  copy->dst.pitch,
-			  END(copy->src),
-			  END(copy->dst),
-			  copy->src.type,
-			  copy->dst.type,
-			  NULL,
-			  NULL,
-			  TFT_EXT_2D};
+	struct shape s = SHAPE(copy, 1, NULL, NULL, TFT_EXT_2D);
 	note_shape(call, &s, stream);
 }
 
@@ -130,9 +125,7 @@ void tfh_note_3d_v1(const struct tfh_call *call, const CUDA_MEMCPY3D_v1 *copy, C
 {
 	if (failed(call, copy, stream))
 		return;
-	struct shape s = {copy->width,	   copy->height,   copy->depth,	   copy->src.pitch,
-			  copy->dst.pitch, END(copy->src), END(copy->dst), copy->src.type,
-			  copy->dst.type,  NULL,	   NULL,	   TFT_EXT_3D};
+	struct shape s = SHAPE(copy, copy->depth, NULL, NULL, TFT_EXT_3D);
 	note_shape(call, &s, stream);
 }
 
@@ -140,9 +133,7 @@ void tfh_note_3d(const struct tfh_call *call, const CUDA_MEMCPY3D *copy, CUstrea
 {
 	if (failed(call, copy, stream))
 		return;
-	struct shape s = {copy->width,	   copy->height,   copy->depth,	   copy->src.pitch,
-			  copy->dst.pitch, END(copy->src), END(copy->dst), copy->src.type,
-			  copy->dst.type,  NULL,	   NULL,	   TFT_EXT_3D};
+	struct shape s = SHAPE(copy, copy->depth, NULL, NULL, TFT_EXT_3D);
 	note_shape(call, &s, stream);
 }
 
@@ -150,9 +141,8 @@ void tfh_note_3d_peer(const struct tfh_call *call, const CUDA_MEMCPY3D_PEER *cop
 {
 	if (failed(call, copy, stream))
 		return;
-	struct shape s = {copy->width,	   copy->height,      copy->depth,	 copy->src.pitch,
-			  copy->dst.pitch, END(copy->src),    END(copy->dst),	 copy->src.type,
-			  copy->dst.type,  copy->src.context, copy->dst.context, TFT_EXT_PEER_3D};
+	struct shape s =
+		SHAPE(copy, copy->depth, copy->src.context, copy->dst.context, TFT_EXT_PEER_3D);
 	note_shape(call, &s, stream);
 }
 

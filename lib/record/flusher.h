@@ -68,8 +68,6 @@ uint32_t tfh_drain(bool force);
 /* Writes what is staged. 0 or -errno (then it stays staged). */
 int tfh_seal(void);
 void tfh_take_clock(void);
-/* Appends records to the flusher's own series in staging; false: no room. */
-bool tfh_stage_own(const struct tfh_rec *records, uint32_t n);
 
 /* segments.c: 0 or -errno */
 int tfh_segment_ready(void);

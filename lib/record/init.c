@@ -54,11 +54,13 @@ static bool make_generation(void)
 	return true;
 }
 
+static void after_fork(void);
+
 static void atfork_child(void)
 {
 	tfh_p.pid = tfh_raw_getpid();
 	if (generation_page)
-		tfh_after_fork();
+		after_fork();
 }
 
 static void read_settings(void)
@@ -124,7 +126,7 @@ int tfh_process_check(void)
 		if (!generation_page || *generation_page)
 			return -ECHILD;
 		tfh_p.pid = pid;
-		tfh_after_fork();
+		after_fork();
 		return 0;
 	}
 	if (__atomic_load_n(&page_state, __ATOMIC_ACQUIRE) == 2)
@@ -165,7 +167,7 @@ static void forget_recording(void)
 }
 
 /* Back to COLD with everything new; what the parent recorded is the parent's to write. */
-void tfh_after_fork(void)
+static void after_fork(void)
 {
 	tfh_journal_disown(&tfh_p.journal);
 	forget_recording();

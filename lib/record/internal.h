@@ -1,10 +1,10 @@
 /*
  * What the files of record/ share and nobody else sees: the process' recording state, the journal,
- *the flusher.
+ * the flusher.
  *
  * Who may do what:
- *	job threads	their own ring, slot allocation, the global handle table, requests to the
- *flusher the flusher	staging, trace files, live tables, loss accounts: everything in flusher.h
+ *	job threads	their own ring, slot allocation, the global handle table, requests
+ *	the flusher	staging, trace files, live tables, loss accounts: all of flusher.h
  *	one starter	COLD -> ON, while start_state is TFH_START_BUSY
  */
 #ifndef TFH_RECORD_INTERNAL_H
@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/proc.h"
 #include "format/journal_layout.h"
 #include "format/tft_read.h"
 #include "record/record.h"
@@ -65,7 +66,6 @@ struct tfh_rundir {
 };
 
 struct tfh_proc {
-	bool inited;
 	pid_t pid;
 	uint32_t start_state; /* atomic, enum tfh_start_state */
 	uint32_t generation;  /* value of *tfh_generation in this process */
@@ -90,8 +90,7 @@ extern struct tfh_proc tfh_p;
 
 pid_t tfh_raw_getpid(void);
 
-/* ---- cold.c: before the first trigger
- * ------------------------------------------------------------------- */
+/* ---- cold.c: before the first trigger ---- */
 
 /* The calling thread's ring in plain memory, or NULL when the bound is reached. */
 struct tft_ring *tfh_cold_ring(struct tfh_rec **records);
@@ -105,8 +104,7 @@ void tfh_cold_release(const struct tft_ring *ring);
 /* In a forked child: the parent's calls are not the child's. */
 void tfh_cold_forget(void);
 
-/* ---- journal.c / place.c
- * ---------------------------------------------------------------------------------- */
+/* ---- journal.c / place.c ---- */
 
 /* Creates and maps the journal in the first place that the rules allow; falls back to anonymous
  * memory. 0 or -errno. */
@@ -144,28 +142,18 @@ static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uin
 	return off ? (struct tft_ring *)(j->base + off) : NULL;
 }
 
-/* ---- self.c
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- self.c ---- */
 
-/* One record lost: the ring was full, or a signal handler's call came in the middle of an append.
- */
-void tfh_count_drop(struct tft_ring *ring);
-/* A call of a thread that has no ring. */
-void tfh_count_beyond(void);
-void tfh_self_key(void);
 /* Forked child: what the surviving thread still points at belongs to the parent. */
 void tfh_self_forked(struct tfh_self *self);
 
-/* ---- init.c / start.c
- * ---------------------------------------------------------------------------------------- */
+/* ---- init.c / start.c ---- */
 
 /* COLD -> ON, OFF or DEAD by the one thread that wins. */
 void tfh_start(void);
 /* 0: this process may record (a forked child has its own state now). -EAGAIN: another thread is
  * just preparing it. -ECHILD: a vfork child, which must not touch anything. */
 int tfh_process_check(void);
-void tfh_after_fork(void);
 /* HEAD payload for segment n; strings live in tfh_p. */
 void tfh_head_fill(struct tft_head *head, uint32_t segment);
 /* The journal's copy of it, and its rank. */
@@ -174,18 +162,13 @@ void tfh_head_copy(void);
 uint64_t tfh_tick_hz(void);
 void tfh_set_tick_hz(const struct tft_clock_triple *a, const struct tft_clock_triple *b);
 
-/* ---- rundir.c, rank.c
- * ------------------------------------------------------------------------------------------ */
+/* ---- rundir.c, rank.c ---- */
 
 void tfh_rank_detect(struct tfh_rank *rank, const struct tfh_options *options);
 /* Makes or joins the run directory. 0 or -errno with dir->path naming the culprit. */
 int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_proc *p);
-uint64_t tfh_process_start(pid_t pid);
-void tfh_read_small(const char *path, char *text, size_t size);
 
-/* ---- filter.c
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- filter.c ---- */
 
 /* TFHOOK_ONLY, TFHOOK_SKIP: is this program to be recorded? */
 bool tfh_filter_program(const struct tfh_proc *p);
@@ -198,16 +181,12 @@ struct tfh_window {
 };
 int tfh_window_parse(const char *text, struct tfh_window *w);
 
-/* ---- intern.c
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- intern.c ---- */
 
 void tfh_intern_forget(void);
 void tfh_self_names_free(struct tfh_self *self);
 
-/* ---- log.c
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- log.c ---- */
 
 /* To TFHOOK_LOG (or stderr when TFHOOK_VERBOSE is set and no log is); nothing otherwise. */
 __attribute__((format(printf, 2, 3))) void tfh_log(int level, const char *fmt, ...);

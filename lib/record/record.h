@@ -1,6 +1,6 @@
 /*
  * What a hook calls. One producer per thread, no lock, no allocation, no system call on the fast
- *path.
+ * path.
  *
  *	struct tfh_self *self = tfh_enter(TFH_FN_x, argument);
  *	if (!self)
@@ -88,7 +88,6 @@ struct tfh_self {
 	uint32_t handle_generation; /* room->handle_cache is good while this is
 				       tfh_handle_generation */
 	uint32_t rearmed;	    /* how often the thread came back after its destructor ran */
-	uint32_t slot;		    /* of the ring in the journal's table */
 	uint32_t in_agg;	    /* entries in use in the ring's AGG table */
 	uint64_t agg_since;	    /* begin of the oldest of them */
 	uint64_t retry;	 /* ticks before which no larger or first ring is asked for again */
@@ -270,8 +269,7 @@ static tfh_hot struct tfh_rec *tfh_leave(struct tfh_self *self, enum tfh_fn fn, 
 	return rec;
 }
 
-/* ---- handles
- * -------------------------------------------------------------------------------------------- */
+/* ---- handles ---- */
 
 /*
  * Handles get small ids; a NAME record tells what the id stands for. All of these may publish
@@ -320,8 +318,7 @@ void tfh_handles_forget(void);
 /* Id of a text (op name, mark name); same rules. */
 uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text, size_t len);
 
-/* ---- aggregation
- * ----------------------------------------------------------------------------------------- */
+/* ---- aggregation ---- */
 
 /*
  * Counts one short stage call instead of recording it. AGG records are published when the table is
@@ -332,9 +329,7 @@ void tfh_agg_add(struct tfh_self *self, uint32_t stage, uint64_t t_begin, uint64
 		 uint64_t self_ticks);
 void tfh_agg_flush(struct tfh_self *self);
 
-/* ---- life
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 /* Constructor work: options, pid, real time limits; no file, thread or output. Idempotent. */
 void tfh_init(void);

@@ -23,7 +23,7 @@ static uint32_t end_key_state; /* atomic: 0 none, 1 being made, 2 usable, 3 ther
 
 /* Only this thread counts, but a signal handler of it may come in the middle: the sum is one
  * instruction. */
-void tfh_count_drop(struct tft_ring *ring)
+static void count_drop(struct tft_ring *ring)
 {
 	uint64_t now = tfh_ticks();
 
@@ -35,7 +35,7 @@ void tfh_count_drop(struct tft_ring *ring)
 	__atomic_fetch_add(&ring->dropped, 1, __ATOMIC_RELEASE);
 }
 
-void tfh_count_beyond(void)
+static void count_beyond(void)
 {
 	struct tft_journal *j = __atomic_load_n(&tfh_p.journal.head, __ATOMIC_ACQUIRE);
 	uint64_t now = tfh_ticks(), zero = 0;
@@ -190,7 +190,7 @@ static void thread_end(void *arg)
 	errno = saved;
 }
 
-void tfh_self_key(void)
+static void make_key(void)
 {
 	uint32_t none = 0;
 
@@ -204,7 +204,7 @@ void tfh_self_key(void)
 
 static void thread_arm(void)
 {
-	tfh_self_key();
+	make_key();
 	if (__atomic_load_n(&end_key_state, __ATOMIC_ACQUIRE) == 2)
 		pthread_setspecific(end_key, &tfh_self);
 }
@@ -308,7 +308,7 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg)
 
 	if (self->guard) {
 		if (self->guard & TFH_GUARD_APPEND && tfh_own_ring(self))
-			tfh_count_drop(self->ring);
+			count_drop(self->ring);
 		return NULL;
 	}
 	if (mode == TFH_MODE_DEAD || self->rearmed > REARM_MAX)
@@ -326,7 +326,7 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg)
 	self->guard++;
 	err = prepare(self, fn);
 	if (err == -EAGAIN)
-		tfh_count_beyond();
+		count_beyond();
 	self->guard--;
 	errno = saved;
 	return err ? NULL : tfh_enter_open(self, fn, arg);
@@ -358,7 +358,7 @@ struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
 	}
 	if (tfh_likely(tfh_room(self, n)))
 		return &self->records[self->head & self->mask];
-	tfh_count_drop(self->ring);
+	count_drop(self->ring);
 	self->guard &= ~TFH_GUARD_APPEND;
 	return NULL;
 }

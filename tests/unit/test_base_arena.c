@@ -36,7 +36,7 @@ static void test_objects(void **state)
 			last = p;
 		}
 		assert_true(arena.total < 3 * 3000 * 260);
-		tfh_arena_clear(&arena);
+		tfh_arena_free(&arena);
 	}
 	assert_non_null(tfh_arena_alloc(&arena, (size_t)5 << 20));
 	assert_string_equal(tfh_arena_strdup(&arena, "step"), "step");

@@ -74,15 +74,10 @@ static void test_arithmetic(void **state)
 {
 	struct tfh_clock_pair a = {.ticks = 1000, .mono_ns = 500};
 	struct tfh_clock_pair b = {.ticks = 1000 + 2000000000, .mono_ns = 500 + 1000000000};
-	struct tfh_clock_pair c = {.ticks = b.ticks + 2000000000,
-				   .mono_ns = b.mono_ns + 1000001000};
 
 	(void)state;
 	assert_true(tfh_clock_ns_per_tick(&a, &b) == 0.5);
 	assert_true(tfh_clock_ns_per_tick(&a, &a) == 0);
-	assert_true(tfh_clock_residual_ppm(&a, &b, &c) > 0.999);
-	assert_true(tfh_clock_residual_ppm(&a, &b, &c) < 1.001);
-	assert_true(tfh_clock_residual_ppm(&a, &a, &c) >= 1e6);
 }
 
 int main(void)
