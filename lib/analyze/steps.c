@@ -92,7 +92,7 @@ static bool usual(const struct tfh_job *job, size_t i)
 	return job->step.v[i].dur_s * 1e9 <= 2.0 * (double)job->median * job->window.v[i].steps;
 }
 
-/* Cause that most of the neighbours in this class have. */
+/* Of the neighbours' causes the commonest in this class. */
 static int8_t common_cause(const struct tfh_job *job, size_t from, size_t to, enum tfh_class cls)
 {
 	uint32_t votes[TFH_CAUSE_COUNT] = {0};
@@ -100,7 +100,7 @@ static int8_t common_cause(const struct tfh_job *job, size_t from, size_t to, en
 
 	for (size_t i = from; i < to; i++) {
 		int8_t c = job->step.v[i].cause;
-		if (job->step.v[i].cls != (int8_t)cls || c < 0)
+		if (c < 0 || tfh_cause_class(c) != cls)
 			continue;
 		if (++votes[c] > (best < 0 ? 0 : votes[best]))
 			best = c;

@@ -216,7 +216,7 @@ static inline void gen_part(const struct tfh_result *r, enum tfh_part part, doub
 	assert_true(fabs(got - ms) <= 0.01 * step);
 }
 
-/* Every step's parts sum to its time. */
+/* Every step's parts sum to its time, and its cause is one of its class. */
 static inline void gen_closed(const struct tfh_result *r)
 {
 	for (uint64_t i = 0; i < r->n_step; i++) {
@@ -224,6 +224,8 @@ static inline void gen_closed(const struct tfh_result *r)
 		for (int p = 0; p < TFH_PART_COUNT; p++)
 			sum += (double)r->step[i].breakdown[p];
 		assert_true(fabs(sum - r->step[i].dur_s) < 1e-6 + 1e-5 * r->step[i].dur_s);
+		if (r->step[i].cause != TFH_CAUSE_NONE)
+			assert_int_equal(tfh_cause_class(r->step[i].cause), r->step[i].cls);
 	}
 }
 

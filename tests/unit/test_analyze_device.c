@@ -104,7 +104,8 @@ static void test_many_launches(void **state)
 	tfh_result_free(r);
 }
 
-/* A thread that is now and then woken late from a wait does not make the launches before it compute. */
+/* A thread that is now and then woken late from a wait does not make the launches before it
+ * compute. */
 static void test_late_wakeups(void **state)
 {
 	(void)state;
@@ -385,14 +386,14 @@ static void test_compile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pageable_copies), cmocka_unit_test(test_long_kernels),
-		cmocka_unit_test(test_many_launches),	cmocka_unit_test(test_no_pipeline),
-		cmocka_unit_test(test_late_wakeups),
-		cmocka_unit_test(test_balanced),	cmocka_unit_test(test_hidden_input),
-		cmocka_unit_test(test_full_queue),	cmocka_unit_test(test_pinned_copies),
-		cmocka_unit_test(test_fetch),		cmocka_unit_test(test_small_copies),
-		cmocka_unit_test(test_waits),		cmocka_unit_test(test_marks_come_first),
-		cmocka_unit_test(test_callback),	cmocka_unit_test(test_compile),
+		cmocka_unit_test(test_pageable_copies),	 cmocka_unit_test(test_long_kernels),
+		cmocka_unit_test(test_many_launches),	 cmocka_unit_test(test_no_pipeline),
+		cmocka_unit_test(test_late_wakeups),	 cmocka_unit_test(test_balanced),
+		cmocka_unit_test(test_hidden_input),	 cmocka_unit_test(test_full_queue),
+		cmocka_unit_test(test_pinned_copies),	 cmocka_unit_test(test_fetch),
+		cmocka_unit_test(test_small_copies),	 cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_marks_come_first), cmocka_unit_test(test_callback),
+		cmocka_unit_test(test_compile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -433,6 +433,7 @@ static void test_disturbed_steps(void **state)
 	end_of_data(g, t);
 	struct tfh_result *r = gen_judge(g);
 	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	gen_closed(r);
 	assert_int_equal(r->steps.classes[TFH_CLASS_HOST_BOUND].count, 2);
 	assert_int_equal(r->steps.classes[TFH_CLASS_INPUT_BOUND].count + 2, r->steps.count);
 	tfh_result_free(r);
@@ -446,7 +447,8 @@ static void test_one_late_batch(void **state)
 	double t = 100;
 
 	for (int i = 0; i < 30; i++)
-		t = eager_step(g, t, i == 15 || i == 28 ? 25 : 0.2, i == 15 || i == 28 ? 20 : 40, 0);
+		t = eager_step(g, t, i == 15 || i == 28 ? 25 : 0.2, i == 15 || i == 28 ? 20 : 40,
+			       0);
 	end_of_data(g, t);
 	struct tfh_result *r = gen_judge(g);
 	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
