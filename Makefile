@@ -92,10 +92,12 @@ CORE_A := $(B)/lib/libtfh_core.a
 # A product whose folder is still empty is left out.
 HOOK_SO := $(if $(call sources,hook),$(B)/lib/libtfhook.so)
 NOEXPORT_SO := $(if $(HOOK_SO),$(B)/lib/libtfhook-noexport.so)
+# For libraries that no preload reaches; it shares nothing with the others.
+AUDIT_SO := $(if $(SAN),,$(patsubst lib/audit/%.c,$(B)/lib/libtfhook-%.so,$(wildcard lib/audit/audit.c)))
 TFT := $(if $(call sources,format),$(B)/lib/libtft.a $(B)/lib/libtft.so)
 TFHOOK := $(if $(SRC_main),$(B)/bin/tfhook)
 SIM := $(if $(call sources,simgpu),$(B)/sim/libcuda.so.1 $(B)/sim/libcuda.so)
-PRODUCTS := $(HOOK_SO) $(NOEXPORT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIM)
+PRODUCTS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIM)
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
@@ -169,6 +171,10 @@ $(B)/lib/libtfhook.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/libtfhook.m
 $(B)/lib/libtfhook-noexport.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/libtfhook-noexport.map
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(LINK_HOOK)
+
+$(B)/lib/libtfhook-audit.so: lib/audit/audit.c $(call stamp,job)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(COMPILE_job) $(LDFLAGS) $(LD_SHARED) -o $@ $< -ldl
 
 $(B)/lib/libtfhook.map: scripts/gen-exports lib/base/cuda_api.def lib/base/tf_api.def
 	@mkdir -p $(@D)
@@ -275,7 +281,7 @@ compile_commands.json:
 DATA := $(PREFIX)/share
 INSTALL_LIST = \
 	$(foreach f,$(TFHOOK),$f=$(PREFIX)/bin/tfhook=755) \
-	$(foreach f,$(HOOK_SO) $(NOEXPORT_SO),$f=$(LIBDIR)/tfhook/$(notdir $f)=755) \
+	$(foreach f,$(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO),$f=$(LIBDIR)/tfhook/$(notdir $f)=755) \
 	$(foreach f,$(filter %.so.1,$(SIM)),$f=$(LIBDIR)/tfhook/sim/libcuda.so.1=755) \
 	$(foreach f,$(filter %.a,$(TFT)),$f=$(LIBDIR)/libtft.a=644) \
 	$(foreach f,$(filter %.so,$(TFT)),$f=$(LIBDIR)/libtft.so.0=755) \

@@ -103,6 +103,16 @@ static void *routed(const char *name, void *found, const void *caller)
 	return found;
 }
 
+/* For the audit library (lib/audit), which sees bindings that pass a preload by: what the driver's
+ * function `found` is to be for a program that asked for `name`. */
+__attribute__((visibility("default"))) void *tfhook_route(const char *name, void *found);
+
+void *tfhook_route(const char *name, void *found)
+{
+	tfh_lookup_init();
+	return tfh_driver_name(name) ? routed(name, found, NULL) : found;
+}
+
 /* Our own lookups and those of a preload that answers for the driver may come back here. */
 static __thread bool busy __attribute__((tls_model("initial-exec")));
 
