@@ -37,8 +37,9 @@ enum tft_name {
 	TFT_NAME_STREAM = 1,   /* extra = context id */
 	TFT_NAME_CONTEXT = 2,  /* extra = device ordinal */
 	TFT_NAME_FUNCTION = 3, /* text = kernel name, extra = module handle */
-	TFT_NAME_STAGE = 4, /* text = TensorFlow's trace name of the stage: prefix#key=value,..# */
-	TFT_NAME_ITERATOR = 5, /* handle = iterator resource */
+	TFT_NAME_STAGE = 4,    /* text = TensorFlow's trace name of the stage: prefix#key=value,..#,
+				  extra = id of the stage it delivers to, 0 = root */
+	TFT_NAME_ITERATOR = 5, /* extra = id of its root stage */
 	TFT_NAME_OP = 6, /* text = op or function name given to TFE_Execute, or session target */
 	TFT_NAME_STRING = 7, /* mark and range names */
 	TFT_NAME_GRAPH = 8,  /* graph exec */
@@ -48,12 +49,12 @@ enum tft_name {
 
 /* tfh_rec.flags */
 enum {
-	TFT_F_EXT = 1,	    /* EXT records of the same thread follow immediately */
-	TFT_F_CAPTURED = 2, /* recorded into a stream capture: moved nothing */
-	TFT_F_REPEAT = 4,   /* state repeated at the head of a segment, not a new event */
-	TFT_F_PTDS = 8,	    /* stream 0 is the thread's own default stream */
-	TFT_F_OPTIONAL = 16,	    /* get-next answered "end of sequence" where known */
-	TFT_F_FAILED = 32,  /* result is an error (result holds the code, truncated to 16 bits) */
+	TFT_F_EXT = 1,	     /* EXT records of the same thread follow immediately */
+	TFT_F_CAPTURED = 2,  /* recorded into a stream capture: moved nothing */
+	TFT_F_REPEAT = 4,    /* state repeated at the head of a segment, not a new event */
+	TFT_F_PTDS = 8,	     /* stream 0 is the thread's own default stream */
+	TFT_F_OPTIONAL = 16, /* get-next answered "end of sequence" where known */
+	TFT_F_FAILED = 32,   /* result is an error (result holds the code, truncated to 16 bits) */
 };
 
 struct tfh_rec {

@@ -311,11 +311,9 @@ static int foreign(const struct tft_reader *r, uint64_t size, struct tfh_err *er
 				   "recovered from it; "
 				   "other files of the same run directory may still be whole",
 				   r->path);
-	return tfh_err_set(
-		err, -ENOMSG,
-		"%s: not a tfhook trace; give a run directory, a .tft file, or a foreign trace "
-		"(.json, .json.gz, .xplane.pb)",
-		r->path);
+	return tfh_err_set(err, -ENOMSG,
+			   "%s: not a tfhook trace; give a run directory or one of its .tft files",
+			   r->path);
 }
 
 static int unknown_must(const struct tft_reader *r)

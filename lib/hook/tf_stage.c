@@ -437,8 +437,8 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 	if (index) { /* the object lives, so its pipeline and these texts do */
 		uint64_t lost = self->ring->dropped;
 		id = tfh_handle_new(self, TFT_NAME_STAGE, stage.key,
-				    parent.journal == self->generation ? parent.id : 0, stage.text,
-				    stage.length);
+				    (parent.journal ^ self->generation) <= 1 ? parent.id : 0,
+				    stage.text, stage.length);
 		stages[index - 1].id = id;
 		stages[index - 1].journal = self->generation;
 		if (id > MANY_IDS)
