@@ -24,7 +24,7 @@ static bool is_device(CUdevice d)
 	return d >= 0 && d < sim_cfg.devices;
 }
 
-struct sim_ctx *sim_ctx_new(struct sim_device *dev, unsigned flags)
+static struct sim_ctx *ctx_new(struct sim_device *dev, unsigned flags)
 {
 	struct sim_ctx *ctx = calloc(1, sizeof(*ctx));
 	ctx->magic = SIM_MAGIC_CTX;
@@ -84,7 +84,7 @@ static CUresult create(struct sim_call *c, CUcontext *out, unsigned flags, CUdev
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!is_device(d))
 		return CUDA_ERROR_INVALID_DEVICE;
-	*out = sim_ctx_new(&sim_dev[d], flags);
+	*out = ctx_new(&sim_dev[d], flags);
 	return push(c, *out);
 }
 
@@ -141,7 +141,7 @@ static CUresult retain(struct sim_call *c, CUcontext *out, CUdevice d)
 	struct sim_device *dev = &sim_dev[d];
 	pthread_mutex_lock(&mu);
 	if (!dev->primary)
-		dev->primary = sim_ctx_new(dev, dev->primary_flags);
+		dev->primary = ctx_new(dev, dev->primary_flags);
 	dev->primary_refs++;
 	*out = dev->primary;
 	pthread_mutex_unlock(&mu);

@@ -72,7 +72,7 @@ static void scan_fat(struct sim_module *m, const unsigned char *p)
 	}
 }
 
-CUresult sim_module_new(const void *image, struct sim_module **out)
+static CUresult module_new(const void *image, struct sim_module **out)
 {
 	uint32_t magic;
 	if (!image || !out)
@@ -109,7 +109,7 @@ static bool is_module(const struct sim_module *m)
 static CUresult load_data(struct sim_call *c, CUmodule *out, const void *image)
 {
 	(void)c;
-	return sim_module_new(image, out);
+	return module_new(image, out);
 }
 
 static CUresult load_data_ex(struct sim_call *c, CUmodule *out, const void *image, unsigned n,

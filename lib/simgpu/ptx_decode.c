@@ -25,7 +25,8 @@ uint32_t ptx_new_reg(struct ptx_decoder *d, uint8_t width)
 	return p->nreg++;
 }
 
-bool ptx_type_of(const char *s, enum ptx_type *t)
+/* Type of an opcode part such as "u32"; false if it is none. */
+static bool type_of(const char *s, enum ptx_type *t)
 {
 	static const struct {
 		const char *name;
@@ -68,7 +69,7 @@ static bool directive(struct ptx_decoder *d, char *s)
 	if (!strncmp(s, ".reg", 4)) {
 		char *save = NULL, *list = strchr(s, '%');
 		if (!list || sscanf(s, ".reg .%31s", type) != 1 ||
-		    !(ptx_type_of(type, &t) || !strcmp(type, "f16")))
+		    !(type_of(type, &t) || !strcmp(type, "f16")))
 			return ptx_refuse(d, "declaration %s", s);
 		uint8_t width = strcmp(type, "f16") ? ptx_reg_bytes(t) : 2;
 		for (char *v = strtok_r(list, ", \t\n", &save); v;
@@ -88,7 +89,7 @@ static bool directive(struct ptx_decoder *d, char *s)
 		return true;
 	}
 	if (sscanf(s, ".shared .align %31s .%31s %127[^[ \t][%lu]", align, type, name, &n) == 4 &&
-	    ptx_type_of(type, &t)) {
+	    type_of(type, &t)) {
 		uint32_t a = (uint32_t)strtoul(align, NULL, 10);
 		if (n > MAX_SHARED || d->prog->shared > MAX_SHARED || a > MAX_SHARED)
 			return ptx_refuse(d, "too much shared memory");
@@ -123,7 +124,7 @@ static bool statement(struct ptx_decoder *d, char *text)
 	for (char *p = strtok_r(t, ".", &save); p && s.nparts < PTX_PARTS;
 	     p = strtok_r(NULL, ".", &save)) {
 		s.part[s.nparts++] = p;
-		if (s.nparts > 1 && s.ntypes < 3 && ptx_type_of(p, &s.type[s.ntypes]))
+		if (s.nparts > 1 && s.ntypes < 3 && type_of(p, &s.type[s.ntypes]))
 			s.ntypes++;
 	}
 	int depth = 0;

@@ -42,8 +42,6 @@ struct ptx_statement {
 /* Says once why the kernel is not interpreted; always false. */
 bool ptx_refuse(struct ptx_decoder *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 uint32_t ptx_new_reg(struct ptx_decoder *d, uint8_t width);
-/* Type of an opcode part such as "u32"; false if it is none. */
-bool ptx_type_of(const char *s, enum ptx_type *t);
 /* Bytes of a register: 8-bit values live in 16 bits. */
 uint8_t ptx_reg_bytes(enum ptx_type t);
 bool ptx_find_reg(struct ptx_decoder *d, const char *name, uint32_t *reg);

@@ -180,6 +180,19 @@ static void param(struct run *r, const struct ptx_ins *i)
 	fill(r->f.dst, bits, i->width, r->f.n);
 }
 
+/* Narrows the mask of active lanes (NULL: all) to those whose guard holds; false: to none. */
+static bool guarded(struct run *r, const struct ptx_ins *i, const uint8_t **mask)
+{
+	struct ptx_frame *f = &r->f;
+
+	f->dst = r->gate;
+	f->mask = *mask;
+	ptx_lanes()->guard(f, i);
+	unsigned on = count(r->gate, f->n);
+	*mask = on == f->n ? NULL : r->gate;
+	return on != 0;
+}
+
 /* Runs the lanes of one group to their ends. */
 static void group(struct run *r)
 {
@@ -195,16 +208,9 @@ static void group(struct run *r)
 		}
 		const struct ptx_ins *i = &r->prog->code[pc];
 		const uint8_t *mask = r->full ? NULL : r->active;
-		if (i->guard != PTX_NONE) {
-			f->dst = r->gate;
-			f->mask = mask;
-			ptx_lanes()->guard(f, i);
-			unsigned on = count(r->gate, f->n);
-			if (!on) {
-				pc++;
-				continue;
-			}
-			mask = on == f->n ? NULL : r->gate;
+		if (i->guard != PTX_NONE && !guarded(r, i, &mask)) {
+			pc++;
+			continue;
 		}
 		switch (i->kind) {
 		case PTX_ALU:

@@ -298,9 +298,6 @@ struct sim_node *sim_graph_add(struct sim_graph *g, int type, const struct sim_w
 			       struct sim_node *const *deps, size_t ndeps);
 void sim_graph_free(struct sim_graph *g);
 
-/* ---- contexts (context.c) ---- */
-struct sim_ctx *sim_ctx_new(struct sim_device *dev, unsigned flags);
-
 /* ---- memory (memory.c) ---- */
 enum sim_mem { SIM_M_DEVICE, SIM_M_PINNED, SIM_M_MANAGED, SIM_M_REGISTERED };
 struct sim_range {
@@ -362,7 +359,6 @@ void sim_ptx_scan(struct sim_module *m);
 void sim_elf_scan(struct sim_module *m, const void *image);
 struct sim_func *sim_func_add(struct sim_module *m, const char *name, size_t len);
 struct sim_var *sim_var_add(struct sim_module *m, const char *name, size_t len, size_t size);
-CUresult sim_module_new(const void *image, struct sim_module **out);
 /* Packs launch arguments by the kernel's layout. Takes from params or extra. (launch.c) */
 CUresult sim_launch_set(struct sim_work *w, struct sim_ctx *ctx, const CUDA_KERNEL_NODE_PARAMS *p);
 /* Fills w from a 3D copy description; directions by memory types. (copy.c) */
