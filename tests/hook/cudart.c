@@ -1,8 +1,9 @@
 /*
  * A program on NVIDIA's runtime library: cudart LIBRARY... calls each as programs do and prints
- * what comes back; "-" is a runtime linked into this program. A static runtime hides its names:
- * where it is linked in, a pointer rt_<name> says where each function is. Then it copies once
- * through the driver, so that there is something to record.
+ * what comes back. LIBRARY:FUNCTION is one with a runtime inside, whose FUNCTION makes a handle.
+ * "-" is a runtime linked into this program. A static runtime hides its names: where it is linked
+ * in, a pointer rt_<name> says where each function is. Then it copies once through the driver, so
+ * that there is something to record.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -54,6 +55,15 @@ static void runtime(const char *path)
 	printf(" (%d) last %d\n", driver_version, last());
 }
 
+static void inside(char *path, char *name)
+{
+	*name++ = '\0';
+	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL), *made = NULL;
+	int (*make)(void **, int, void *) = (int (*)(void **, int, void *))need(lib, name);
+
+	printf("%s: %d\n", name, make(&made, 1, NULL));
+}
+
 static int copy_once(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *context;
@@ -73,8 +83,13 @@ static int copy_once(void)
 
 int main(int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++)
-		runtime(argv[i]);
+	for (int i = 1; i < argc; i++) {
+		char *name = strchr(argv[i], ':');
+		if (name)
+			inside(argv[i], name);
+		else
+			runtime(argv[i]);
+	}
 	printf("driver: %d\n", copy_once());
 	return 0;
 }
