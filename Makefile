@@ -113,7 +113,7 @@ BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
 BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all demo check check-wheels tests bench fuzz fuzz-run soak install uninstall clean distclean format \
+.PHONY: all demo check check-libraries check-wheels tests bench fuzz fuzz-run soak install uninstall clean distclean format \
 	compile_commands.json python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS)
@@ -239,6 +239,10 @@ check-wheels: tests
 		TFH_FULL=1 TFH_WHEEL=$$wheel scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' \
 		--python $$wheel tests/tf tests/jobs || status=1; done; exit $$status
 
+# The lookups of NVIDIA's larger libraries: a download of 2 GB.
+check-libraries: tests
+	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python libraries tests/hook/full
+
 demo: all
 	$(Q)python=$$(scripts/python-env $(if $(filter quick,$(DEMO)),quick,main)) && \
 		PATH="$$(dirname "$$python"):$$PATH" $(RUN_ENV) TFH_PY="$$python" $(B)/bin/tfhook demo $(DEMO)
@@ -316,10 +320,11 @@ help:
 	@echo 'make demo             trace a training job on the simulated GPU (DEMO=quick: without TensorFlow)'
 	@echo 'make check            all tests (T=pattern for some of them)'
 	@echo 'make check-wheels     the TensorFlow tests under four TensorFlow releases'
+	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
 	@echo 'make bench            measure costs and sizes'
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
 	@echo 'make fuzz soak        long tests'
-	@echo 'make python-env       NAME=main|quick|clients|tf215|tf218|tf220|tf221'
+	@echo 'make python-env       NAME=main|quick|clients|libraries|tf215|tf218|tf220|tf221'
 	@echo 'make format           clang-format; make compile_commands.json for editors'
 	@echo 'make clean distclean  remove what was built; and the downloads'
 	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 FOLDERS="base format"'

@@ -14,6 +14,7 @@ hooked = set(re.findall(r"^CUDA_FN(?:_BY_HAND)?\((\w+)", open(f"{src}/lib/base/c
 HOOK, NOEXPORT = f"{build}/lib/libtfhook.so", f"{build}/lib/libtfhook-noexport.so"
 SPY = f"{build}/tests/hook/liblookups.so"
 LEAST = 400  # lookups of a runtime; CUDA 12 makes 419, CUDA 13 makes 440
+LIBRARIES = os.environ.get("TFH_LIBRARIES", "")  # more folders to find libraries in
 failures = 0
 
 
@@ -28,7 +29,7 @@ def check(condition, *what):
 def run(name, command, *preload, **settings):
     place = f"{tmp}/{name}"
     os.mkdir(place)
-    env = dict(os.environ, LD_LIBRARY_PATH=f"{build}/sim", LD_PRELOAD=":".join(preload), TFHOOK_DIR=place,
+    env = dict(os.environ, LD_LIBRARY_PATH=f"{build}/sim:{LIBRARIES}", LD_PRELOAD=":".join(preload), TFHOOK_DIR=place,
                LOOKUPS=f"{place}/lookups", **settings)
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     answers = []
