@@ -93,6 +93,8 @@ int tfh_sample_write(void);
 
 /* notes.c: what is worth knowing about the recording itself, as NOTE chunks of "key=value" lines */
 int tfh_notes_write(void);
+/* Names of functions that have been looked up since and are not recorded. */
+int tfh_notes_more(void);
 int tfh_notes_last(void);
 
 #endif

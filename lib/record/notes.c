@@ -73,16 +73,25 @@ static void add_options(struct text *t)
 	}
 }
 
+static uint32_t unhooked_ready(void)
+{
+	uint32_t n = __atomic_load_n(&unhooked_count, __ATOMIC_ACQUIRE), ready = 0;
+
+	for (uint32_t i = 0; i < n && i < UNHOOKED_MAX; i++)
+		ready += __atomic_load_n(&unhooked[i].ready, __ATOMIC_ACQUIRE);
+	return ready;
+}
+
 static void add_unhooked(struct text *t)
 {
 	uint32_t n = __atomic_load_n(&unhooked_count, __ATOMIC_ACQUIRE);
 
+	unhooked_written = 0;
 	for (uint32_t i = 0; i < n && i < UNHOOKED_MAX; i++)
-		if (__atomic_load_n(&unhooked[i].ready, __ATOMIC_ACQUIRE))
+		if (__atomic_load_n(&unhooked[i].ready, __ATOMIC_ACQUIRE)) {
 			add(t, "unhooked=%s\n", unhooked[i].name);
-	if (n > UNHOOKED_MAX)
-		add(t, "unhooked_more=%u\n", n - UNHOOKED_MAX);
-	unhooked_written = n;
+			unhooked_written++;
+		}
 }
 
 static struct text text; /* only the flusher writes notes */
@@ -102,6 +111,15 @@ int tfh_notes_write(void)
 	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text.buf, (uint32_t)text.len);
 }
 
+int tfh_notes_more(void)
+{
+	if (unhooked_written == unhooked_ready())
+		return 0;
+	text.len = 0;
+	add_unhooked(&text);
+	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text.buf, (uint32_t)text.len);
+}
+
 int tfh_notes_last(void)
 {
 	const struct tft_journal *head = tfh_p.journal.head;
@@ -112,7 +130,7 @@ int tfh_notes_last(void)
 	    (long long)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	if (tfh_live_lost())
 		add(&text, "end.live_lost=%llu\n", (unsigned long long)tfh_live_lost());
-	if (unhooked_written != __atomic_load_n(&unhooked_count, __ATOMIC_ACQUIRE))
+	if (unhooked_written != unhooked_ready())
 		add_unhooked(&text);
 	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text.buf, (uint32_t)text.len);
 }

@@ -239,7 +239,8 @@ static int write_all(void)
 			return err;
 		tfh_f.n_clocks = 0;
 	}
-	return tfh_sample_write();
+	err = tfh_notes_more();
+	return err ? err : tfh_sample_write();
 }
 
 int tfh_seal(void)

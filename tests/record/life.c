@@ -64,6 +64,17 @@ static int life_rank_late(void)
 	return life_rank();
 }
 
+/* A function that is looked up late and not hooked is told of before the job is killed. */
+static int life_unhooked(void)
+{
+	calls(10);
+	tfh_flush_now(2000);
+	tfh_unhooked("cuNotThere");
+	calls(10);
+	tfh_flush_now(2000);
+	return raise(SIGKILL);
+}
+
 static int life_fork(void)
 {
 	calls(10);
@@ -325,15 +336,15 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(void);
-	} lives[] = {{"cold", life_cold},	{"warm", life_warm},
-		     {"rank", life_rank},	{"rank_late", life_rank_late},
-		     {"fork", life_fork},	{"inside", life_fork_inside},
-		     {"vfork", life_vfork},	{"storm", life_storm},
-		     {"threads", life_threads}, {"exit", life_exit},
-		     {"signal", life_signal},	{"hang", life_hang},
-		     {"late", life_late},	{"names", life_names},
-		     {"steps", life_steps},	{"busy", life_busy},
-		     {"limit", life_limit}};
+	} lives[] = {{"cold", life_cold},	    {"warm", life_warm},
+		     {"unhooked", life_unhooked},   {"rank", life_rank},
+		     {"rank_late", life_rank_late}, {"fork", life_fork},
+		     {"inside", life_fork_inside},  {"vfork", life_vfork},
+		     {"storm", life_storm},	    {"threads", life_threads},
+		     {"exit", life_exit},	    {"signal", life_signal},
+		     {"hang", life_hang},	    {"late", life_late},
+		     {"names", life_names},	    {"steps", life_steps},
+		     {"busy", life_busy},	    {"limit", life_limit}};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(lives) / sizeof(lives[0]); i++)
 		if (!strcmp(argv[1], lives[i].name))

@@ -50,6 +50,9 @@ live hang
 ((rc == 137)) || fail "hang: killed"
 (($(sum call) == 3 && $(sum open) == 2)) || fail "hang: seen once by the flusher, once by the salvage"
 
+live unhooked
+((rc == 137 && $(sum notes) == 2)) || fail "unhooked: a note before the kill"
+
 # Segments: first and newest stay, names and allocations are repeated, the rest is there as sketches.
 TFHOOK_MAX_SIZE=4M live names
 ((rc == 0)) || fail "names"
