@@ -231,6 +231,12 @@ static bool next_part(struct tfh_ledger *l, int64_t *t0, int64_t t1, int64_t *a,
 	return *b > *a;
 }
 
+/* Most calls lie in the current window altogether. */
+static inline bool within(const struct tfh_ledger *l, int64_t t0, int64_t t1)
+{
+	return l->cur < l->job->window.n && t0 < t1 && window(l)->t0 <= t0 && t1 <= window(l)->t1;
+}
+
 struct tfh_account *tfh_account_at(struct tfh_ledger *l, int64_t t)
 {
 	int64_t a, b, t0 = t;
@@ -238,25 +244,35 @@ struct tfh_account *tfh_account_at(struct tfh_ledger *l, int64_t t)
 	return next_part(l, &t0, t + 1, &a, &b) ? account(l, l->cur) : NULL;
 }
 
+static inline void charge_part(struct tfh_ledger *l, int64_t a, int64_t b, enum tfh_cause cause,
+			       bool tentative, bool direct)
+{
+	struct tfh_account *acc = account(l, l->cur);
+	const struct tfh_window *w = window(l);
+
+	if (cause == TFH_CAUSE_NONE)
+		acc->compute += b - a;
+	else if (tentative)
+		acc->tentative[cause] += b - a;
+	else
+		acc->cause[cause] += b - a;
+	acc->direct += direct && !tentative ? b - a : 0;
+	l->unsettled |= tentative;
+	if (cause == TFH_CAUSE_INPUT_UNKNOWN && !tentative && w->group && a < w->x1)
+		acc->input_in_exec += (b < w->x1 ? b : w->x1) - a;
+}
+
 void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative,
 		bool direct)
 {
 	int64_t a, b;
 
-	while (next_part(l, &t0, t1, &a, &b)) {
-		struct tfh_account *acc = account(l, l->cur);
-		const struct tfh_window *w = window(l);
-		if (cause == TFH_CAUSE_NONE)
-			acc->compute += b - a;
-		else if (tentative)
-			acc->tentative[cause] += b - a;
-		else
-			acc->cause[cause] += b - a;
-		acc->direct += direct && !tentative ? b - a : 0;
-		l->unsettled |= tentative;
-		if (cause == TFH_CAUSE_INPUT_UNKNOWN && !tentative && w->group && a < w->x1)
-			acc->input_in_exec += (b < w->x1 ? b : w->x1) - a;
+	if (within(l, t0, t1)) {
+		charge_part(l, t0, t1, cause, tentative, direct);
+		return;
 	}
+	while (next_part(l, &t0, t1, &a, &b))
+		charge_part(l, a, b, cause, tentative, direct);
 }
 
 void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative)

@@ -59,12 +59,8 @@ bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p)
 
 	if (ev->kind != TFT_CALL && ev->kind != TFT_ALLOC && ev->kind != TFT_AGG)
 		return false;
-	memset(p, 0, sizeof(*p));
-	p->t0 = ev->t0;
-	p->t1 = ev->t1;
-	p->thread = ev->thread;
-	p->family = family;
-	p->density = 1;
+	*p = (struct tfh_piece){
+		.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread, .family = family, .density = 1};
 	if (family == TFH_FAM_STAGE) {
 		p->passive = true;
 		p->stage = ev->kind == TFT_AGG ? ev->stream : (uint32_t)ev->w[1];

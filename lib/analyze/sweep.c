@@ -61,20 +61,29 @@ static bool before(const struct tfh_piece *a, const struct tfh_piece *b)
  * encloses. */
 int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p)
 {
-	struct tfh_piece x = *p;
-	size_t lo = s->head, hi = s->end;
+	struct tfh_piece x;
+	size_t lo, hi;
 
 	if (s->head > 1024 && s->head * 2 > s->end) {
 		memmove(s->queue, s->queue + s->head, (s->end - s->head) * sizeof(*s->queue));
 		s->end -= s->head;
 		s->head = 0;
-		lo = 0;
-		hi = s->end;
 	}
 	if (s->end == s->cap &&
 	    tfh_vec_grow((void **)&s->queue, &s->cap, s->end, sizeof(*s->queue)))
 		return -ENOMEM;
-	x.number = ++s->added;
+	s->added++;
+	lo = s->head;
+	hi = s->end;
+	/* Nothing that came before has a higher number. */
+	if (lo == hi || s->queue[hi - 1].t0 <= p->t0) {
+		s->queue[hi] = *p;
+		s->queue[hi].number = s->added;
+		s->end++;
+		return 0;
+	}
+	x = *p;
+	x.number = s->added;
 	/* From the end in growing strides, then by halves. */
 	for (size_t stride = 1; hi > lo && before(&x, &s->queue[hi - 1]); stride *= 2) {
 		size_t back = hi - lo > stride ? hi - stride : lo;
@@ -168,6 +177,11 @@ static void advance(struct tfh_sweep *s, int64_t to)
 	while (s->cur < to) {
 		int64_t end = to;
 		const struct tfh_piece *best = NULL;
+		if (!s->n_active) {
+			emit(s, NULL);
+			s->cur = to;
+			return;
+		}
 		for (size_t i = 0; i < s->n_active; i++) {
 			const struct tfh_piece *p = &s->active[i];
 			if (p->t1 < end)

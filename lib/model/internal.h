@@ -1,9 +1,11 @@
 /*
  * The inside of an opened run.
  *
- *	run.c	 paths, files, processes, end; leftover.c journals; notes.c what files say beside
- *the events access.c what a run is asked for meta.c	 run.json and end.json names.c	 ids to
- *texts memory.c which addresses are on a device, which are pinned merge.c	 one time line
+ * - run.c: paths, files, processes, end; leftover.c: journals
+ * - notes.c: what files say beside the events; meta.c: run.json and end.json
+ * - access.c: what a run is asked for; names.c: ids to texts
+ * - memory.c: which addresses are on a device, which are pinned
+ * - weave.c, merge.c: one time line
  */
 #ifndef TFH_MODEL_INTERNAL_H
 #define TFH_MODEL_INTERNAL_H
