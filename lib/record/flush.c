@@ -114,7 +114,7 @@ static void every_second(uint64_t now_ns)
 		return;
 	tfh_f.second_ns = now_ns;
 	tfh_take_clock();
-	tfh_sample(now_ns);
+	tfh_sample();
 	heartbeat(now_ns);
 }
 
@@ -381,4 +381,5 @@ void tfh_flusher_forget(void)
 		munmap(tfh_f.expected, tfh_f.expected_cap * sizeof(uint64_t));
 	memset(&tfh_f, 0, sizeof(tfh_f));
 	tfh_live_forget();
+	tfh_sample_forget();
 }

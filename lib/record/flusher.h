@@ -88,8 +88,9 @@ bool tfh_counting_steps(void);
 void tfh_count_steps(const struct tfh_rec *rec, uint32_t n);
 
 /* sample.c: once a second; written with the next chunk */
-void tfh_sample(uint64_t now_ns);
+void tfh_sample(void);
 int tfh_sample_write(void);
+void tfh_sample_forget(void);
 
 /* notes.c: what is worth knowing about the recording itself, as NOTE chunks of "key=value" lines */
 int tfh_notes_write(void);

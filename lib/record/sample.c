@@ -14,7 +14,6 @@
 
 static uint8_t buffer[BUFFER_BYTES];
 static uint32_t used;
-static pid_t owner; /* a forked child begins with nothing */
 
 static uint64_t number_after(const char *text, const char *key)
 {
@@ -61,7 +60,7 @@ static uint32_t sample_threads(struct tft_sample_thread *out)
 	return n;
 }
 
-void tfh_sample(uint64_t now_ns)
+void tfh_sample(void)
 {
 	struct tft_sample_thread threads[THREADS_MAX];
 	struct tft_sample s = {.ticks = tfh_ticks()};
@@ -69,11 +68,6 @@ void tfh_sample(uint64_t now_ns)
 	char text[512];
 	cpu_set_t cpus;
 
-	(void)now_ns;
-	if (owner != tfh_p.pid) {
-		owner = tfh_p.pid;
-		used = 0;
-	}
 	s.threads = sample_threads(threads);
 	s.cpu_ns = (uint64_t)tfh_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	s.flusher_ns = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -93,9 +87,14 @@ int tfh_sample_write(void)
 {
 	int err = 0;
 
-	if (used && owner == tfh_p.pid)
+	if (used)
 		err = tft_write_chunk(tfh_f.seg.writer, TFT_SAMP, buffer, used);
 	if (!err)
 		used = 0;
 	return err;
+}
+
+void tfh_sample_forget(void)
+{
+	used = 0;
 }
