@@ -229,7 +229,7 @@ check: tests
 	$(Q)TFH_SAN=$(SAN) scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' --python main --python clients \
 		$(if $(T),,--tool 'check-deps=scripts/check-deps' \
 		--tool 'check-exports=scripts/check-exports $(B)' --tool 'check-headers=scripts/check-headers' \
-		$(foreach c,$(wildcard scripts/check-cuda-table),--tool 'check-cuda-table=$c') --tool 'format=scripts/format --check') \
+		--tool 'format=scripts/format --check') \
 		$(UNIT) $(AREAS:%=tests/%)
 
 # The same jobs under every wheel that the hooks are proven on, with the pairs that `check` leaves out.
