@@ -104,6 +104,7 @@ static void free_job(struct tfh_job *job)
 	free(job->tag_of.v);
 	free(job->longs.v);
 	free(job->token.v);
+	free(job->late.v);
 	free(job->stage.v);
 	free(job->stage_of.v);
 	free(job->window.v);

@@ -160,6 +160,7 @@ struct tfh_token {
 	uint64_t hash;
 	int64_t t0, t1;
 	uint8_t label, dir, family;
+	uint32_t number; /* from 1, in order of end time */
 };
 
 struct tfh_copy_use {
@@ -192,6 +193,10 @@ struct tfh_job {
 	TFH_VEC(int32_t) tag_of;	 /* by name id: index in tag, -1 not looked up */
 	TFH_VEC(struct tfh_piece) longs; /* by t0 after the survey */
 	TFH_VEC(struct tfh_token) token;
+	TFH_VEC(struct tfh_token) late; /* after them, without plain launches */
+	bool late_launch, late_lost;	/* launches that are in neither; others */
+	uint32_t first_launch;		/* number of its token, 0: none in `token` */
+	int64_t first_launch_t0;
 	TFH_VEC(struct tfh_stage_use) stage;
 	TFH_VEC(int32_t) stage_of; /* by stage id: index in stage, -1 not looked up, -2 unknown */
 	double best_bw[8][2][TFH_BINS]; /* bytes/ns by direction, pageable, log2 of size */

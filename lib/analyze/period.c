@@ -92,34 +92,89 @@ static double purity(const struct tfh_job *job, const struct kind *k, bool self_
 static int by_begin(const void *a, const void *b)
 {
 	const struct tfh_token *x = a, *y = b;
-	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
+
+	if (x->t0 != y->t0)
+		return x->t0 < y->t0 ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/*
- * A step begins with its batch, or ends with its wait: then it began where the one before ended,
- * the first one with the first call that launched for it. A pass of its own: the tokens kept are
- * only the first million.
- */
+static int by_number(const void *a, const void *b)
+{
+	const struct tfh_token *x = a, *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Calls of one thread come in this order anyway. */
+static void sort_tokens(struct tfh_job *job)
+{
+	for (size_t i = 1; i < job->token.n; i++)
+		if (by_begin(&job->token.v[i - 1], &job->token.v[i]) > 0) {
+			qsort(job->token.v, job->token.n, sizeof(*job->token.v), by_begin);
+			return;
+		}
+}
+
+/* A step begins with its batch, or ends with its wait: then it began where the one before ended,
+ * the first one with the first call that launched for it. */
+struct marker {
+	const struct kind *anchor;
+	bool ends;
+	int64_t begin;
+};
+
+static int mark_token(struct tfh_job *job, struct marker *m, const struct tfh_token *t)
+{
+	struct tfh_tick tick = {.t0 = m->ends ? m->begin : t->t0, .t1 = t->t1};
+
+	if (m->begin == INT64_MIN && is_launch(t))
+		m->begin = t->t0;
+	if (t->hash != m->anchor->hash || (m->ends && m->begin == INT64_MIN))
+		return 0;
+	m->begin = t->t1;
+	return TFH_PUSH(job->mark, tick);
+}
+
+/* Of the tokens that were kept. */
+static int mark_kept(struct tfh_job *job, struct marker *m)
+{
+	TFH_VEC(struct tfh_token) hit = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < job->token.n && !rc; i++)
+		if (job->token.v[i].hash == m->anchor->hash)
+			rc = TFH_PUSH(hit, job->token.v[i]);
+	if (!rc && hit.n)
+		qsort(hit.v, hit.n, sizeof(*hit.v), by_number);
+	for (size_t i = 0; i < hit.n && !rc; i++) {
+		if (m->begin == INT64_MIN && hit.v[i].number > job->first_launch)
+			m->begin = job->first_launch_t0;
+		rc = mark_token(job, m, &hit.v[i]);
+	}
+	if (m->begin == INT64_MIN)
+		m->begin = job->first_launch_t0;
+	for (size_t i = 0; i < job->late.n && !rc; i++)
+		rc = mark_token(job, m, &job->late.v[i]);
+	free(hit.v);
+	return rc;
+}
+
+/* Of all: a pass of its own where too few were kept. */
 static int mark_steps(struct tfh_job *job, const struct kind *anchor, struct tfh_err *err)
 {
 	const struct tfh_feed *f = job->feed;
-	bool ends = anchor->rank == 4 || anchor->rank == 3;
-	int64_t begin = INT64_MIN;
+	struct marker m = {anchor, anchor->rank == 4 || anchor->rank == 3, INT64_MIN};
 	struct tfh_event ev;
-	int rc = f->rewind(f->arg, job->process, err);
+	int rc;
 
+	if (job->first_launch && !job->late_lost && !(job->late_launch && anchor->rank == 1))
+		return mark_kept(job, &m);
+	rc = f->rewind(f->arg, job->process, err);
 	while (!rc && f->next(f->arg, &ev)) {
 		struct tfh_piece p;
 		struct tfh_token t;
-		if (!tfh_event_label(&ev, &p) || p.passive || !tfh_token_of(&ev, &p, &t))
-			continue;
-		struct tfh_tick m = {.t0 = ends ? begin : t.t0, .t1 = t.t1};
-		if (begin == INT64_MIN && is_launch(&t))
-			begin = t.t0;
-		if (t.hash != anchor->hash || (ends && begin == INT64_MIN))
-			continue;
-		rc = TFH_PUSH(job->mark, m);
-		begin = t.t1;
+		if (tfh_event_label(&ev, &p) && !p.passive && tfh_token_of(&ev, &p, &t))
+			rc = mark_token(job, &m, &t);
 	}
 	return rc ? rc : f->error(f->arg, err);
 }
@@ -151,7 +206,7 @@ int tfh_find_period(struct tfh_job *job, struct tfh_err *err)
 
 	if (!table)
 		return -ENOMEM;
-	qsort(job->token.v, job->token.n, sizeof(*job->token.v), by_begin);
+	sort_tokens(job);
 	for (size_t i = 0; i < job->token.n; i++) {
 		struct kind *k = kind_of(table, job->token.v[i].hash);
 		if (k) {

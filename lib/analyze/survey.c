@@ -236,16 +236,39 @@ bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct 
 	*t = (struct tfh_token){
 		.t0 = p->t0, .t1 = p->t1, .label = p->label, .dir = p->dir, .family = p->family};
 	t->hash = tfh_hash_add(p->family, launch ? tfh_hash_add(ev->w[0] & 0xffffffffu, ev->w[1])
-						 : (uint64_t)(uintptr_t)ev->fn);
+						 : tfh_hash_str(ev->fn->name));
 	if (p->family == TFH_FAM_COPY)
 		t->hash = tfh_hash_add(t->hash, ev->w[0]);
 	return true;
 }
 
+/* The first million tokens are kept, and after them a million of those that are not plain launches:
+ * mostly one of them begins or ends every step, and is then known without another pass. */
+static int keep_token(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p,
+		      bool launch)
+{
+	struct tfh_token t;
+
+	if (job->token.n >= MAX_TOKENS) {
+		job->late_launch |= p->family == TFH_FAM_LAUNCH;
+		if (p->family == TFH_FAM_LAUNCH || !tfh_token_of(ev, p, &t))
+			return 0;
+		job->late_lost |= job->late.n >= MAX_TOKENS;
+		return job->late_lost ? 0 : TFH_PUSH(job->late, t);
+	}
+	if (!tfh_token_of(ev, p, &t))
+		return 0;
+	t.number = (uint32_t)job->token.n + 1;
+	if (launch && !job->first_launch) {
+		job->first_launch = t.number;
+		job->first_launch_t0 = t.t0;
+	}
+	return TFH_PUSH(job->token, t);
+}
+
 static int add_driver(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p,
 		      struct pending *q)
 {
-	struct tfh_token t;
 	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
 
 	job->launches += launch;
@@ -268,7 +291,7 @@ static int add_driver(struct tfh_job *job, const struct tfh_event *ev, const str
 				bandwidth(job, d, false, q->bytes[d], p->t1 - q->since);
 		memset(q, 0, sizeof(*q));
 	}
-	return job->token.n < MAX_TOKENS && tfh_token_of(ev, p, &t) ? TFH_PUSH(job->token, t) : 0;
+	return keep_token(job, ev, p, launch);
 }
 
 bool tfh_exec_piece(struct tfh_job *job, const struct tfh_event *ev, struct tfh_piece *p)
