@@ -29,8 +29,8 @@ static int filter_trace(const struct dirent *e)
 
 static void tally(const char *path, const char *name)
 {
-	uint64_t count[11] = {0}, repeat = 0, lost = 0, failed = 0, notes = 0, samples = 0,
-		 digests = 0, clocks = 0;
+	uint64_t count[11] = {0}, repeat = 0, lost = 0, notes = 0, samples = 0, digests = 0,
+		 clocks = 0;
 	struct tfh_err err = {0};
 	struct tft_reader *r;
 
@@ -64,7 +64,6 @@ static void tally(const char *path, const char *name)
 					repeat++;
 				else
 					count[rec.kind < 11 ? rec.kind : 0]++;
-				failed += !!(rec.flags & TFT_F_FAILED);
 			}
 		}
 		tft_events_close(ev);
