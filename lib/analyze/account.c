@@ -19,12 +19,26 @@ struct gap {
 struct tfh_ledger {
 	struct tfh_job *job;
 	struct tfh_account *ring;
-	size_t first, cur; /* windows first..cur have accounts */
+	size_t first, cur;		 /* windows first..cur have accounts */
+	const struct tfh_window *window; /* number cur, NULL behind the last */
+	struct tfh_account *account;	 /* its */
 	bool unsettled;
 	TFH_VEC(struct gap) gap;  /* of window cur */
 	TFH_VEC(struct gap) work; /* t1 and length (in t0) of main-line work in window cur */
 	int rc;
 };
+
+static struct tfh_account *account(struct tfh_ledger *l, size_t window)
+{
+	return &l->ring[window % RING];
+}
+
+static void set_window(struct tfh_ledger *l, size_t to)
+{
+	l->cur = to;
+	l->window = to < l->job->window.n ? &l->job->window.v[to] : NULL;
+	l->account = account(l, to);
+}
 
 struct tfh_ledger *tfh_ledger_new(struct tfh_job *job)
 {
@@ -38,6 +52,7 @@ struct tfh_ledger *tfh_ledger_new(struct tfh_job *job)
 		free(l);
 		return NULL;
 	}
+	set_window(l, 0);
 	return l;
 }
 
@@ -49,16 +64,6 @@ void tfh_ledger_free(struct tfh_ledger *l)
 	free(l->gap.v);
 	free(l->work.v);
 	free(l);
-}
-
-static struct tfh_account *account(struct tfh_ledger *l, size_t window)
-{
-	return &l->ring[window % RING];
-}
-
-static const struct tfh_window *window(const struct tfh_ledger *l)
-{
-	return &l->job->window.v[l->cur];
 }
 
 /* End of the step's main work in this window: after it, and before the next batch is asked for, run
@@ -90,7 +95,7 @@ static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g,
 
 static void judge_gaps(struct tfh_ledger *l)
 {
-	struct tfh_account *a = account(l, l->cur);
+	struct tfh_account *a = l->account;
 	int64_t end = main_end(l);
 
 	for (size_t i = 0; i < l->gap.n; i++) {
@@ -115,8 +120,8 @@ static void judge_gaps(struct tfh_ledger *l)
  */
 static void judge_group(struct tfh_ledger *l)
 {
-	struct tfh_account *a = account(l, l->cur);
-	const struct tfh_window *w = window(l);
+	struct tfh_account *a = l->account;
+	const struct tfh_window *w = l->window;
 	int64_t tail = w->x1 - w->last, between = w->last - w->t0 - w->gets;
 
 	if (!w->group || w->steps < 2 || tail <= 0 ||
@@ -182,7 +187,7 @@ void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device)
 			continue;
 		g->tentative = false;
 		if (busy) {
-			struct tfh_account *a = account(l, l->cur);
+			struct tfh_account *a = l->account;
 			*(device == TFH_CAUSE_NONE ? &a->compute : &a->cause[device]) +=
 				g->t1 - g->t0;
 			g->t1 = g->t0;
@@ -208,7 +213,7 @@ static void next_window(struct tfh_ledger *l)
 {
 	judge_gaps(l);
 	judge_group(l);
-	l->cur++;
+	set_window(l, l->cur + 1);
 	if (l->cur - l->first >= RING - 1)
 		tfh_settle(l, false, TFH_CAUSE_NONE);
 	if (!l->unsettled)
@@ -221,12 +226,12 @@ static bool next_part(struct tfh_ledger *l, int64_t *t0, int64_t t1, int64_t *a,
 {
 	if (*t0 >= t1)
 		return false;
-	while (l->cur < l->job->window.n && window(l)->t1 <= *t0)
+	while (l->window && l->window->t1 <= *t0)
 		next_window(l);
-	if (l->cur >= l->job->window.n || window(l)->t0 >= t1)
+	if (!l->window || l->window->t0 >= t1)
 		return false;
-	*a = window(l)->t0 > *t0 ? window(l)->t0 : *t0;
-	*b = window(l)->t1 < t1 ? window(l)->t1 : t1;
+	*a = l->window->t0 > *t0 ? l->window->t0 : *t0;
+	*b = l->window->t1 < t1 ? l->window->t1 : t1;
 	*t0 = *b;
 	return *b > *a;
 }
@@ -234,21 +239,21 @@ static bool next_part(struct tfh_ledger *l, int64_t *t0, int64_t t1, int64_t *a,
 /* Most calls lie in the current window altogether. */
 static inline bool within(const struct tfh_ledger *l, int64_t t0, int64_t t1)
 {
-	return l->cur < l->job->window.n && t0 < t1 && window(l)->t0 <= t0 && t1 <= window(l)->t1;
+	return l->window && t0 < t1 && l->window->t0 <= t0 && t1 <= l->window->t1;
 }
 
 struct tfh_account *tfh_account_at(struct tfh_ledger *l, int64_t t)
 {
 	int64_t a, b, t0 = t;
 
-	return next_part(l, &t0, t + 1, &a, &b) ? account(l, l->cur) : NULL;
+	return next_part(l, &t0, t + 1, &a, &b) ? l->account : NULL;
 }
 
 static inline void charge_part(struct tfh_ledger *l, int64_t a, int64_t b, enum tfh_cause cause,
 			       bool tentative, bool direct)
 {
-	struct tfh_account *acc = account(l, l->cur);
-	const struct tfh_window *w = window(l);
+	struct tfh_account *acc = l->account;
+	const struct tfh_window *w = l->window;
 
 	if (cause == TFH_CAUSE_NONE)
 		acc->compute += b - a;
@@ -291,14 +296,13 @@ void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns)
 {
 	struct gap g = {ns, t1, false};
 
-	if (l->cur < l->job->window.n && t1 <= window(l)->t1 && t1 > window(l)->t0 &&
-	    TFH_PUSH(l->work, g))
+	if (l->window && t1 <= l->window->t1 && t1 > l->window->t0 && TFH_PUSH(l->work, g))
 		l->rc = -ENOMEM;
 }
 
 int tfh_ledger_end(struct tfh_ledger *l)
 {
-	while (l->cur < l->job->window.n)
+	while (l->window)
 		next_window(l);
 	tfh_settle(l, false, TFH_CAUSE_NONE);
 	for (; l->first < l->cur; l->first++)

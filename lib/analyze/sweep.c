@@ -177,11 +177,6 @@ static void advance(struct tfh_sweep *s, int64_t to)
 	while (s->cur < to) {
 		int64_t end = to;
 		const struct tfh_piece *best = NULL;
-		if (!s->n_active) {
-			emit(s, NULL);
-			s->cur = to;
-			return;
-		}
 		for (size_t i = 0; i < s->n_active; i++) {
 			const struct tfh_piece *p = &s->active[i];
 			if (p->t1 < end)
@@ -198,6 +193,12 @@ static void advance(struct tfh_sweep *s, int64_t to)
 	}
 }
 
+/* Whether the piece just taken out of the queue ends before the next one begins. */
+static bool alone(const struct tfh_sweep *s, const struct tfh_piece *p, int64_t t)
+{
+	return !s->n_active && !p->passive && s->head < s->end && p->t1 <= p[1].t0 && p[1].t0 < t;
+}
+
 void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
 {
 	struct tfh_job *job = s->job;
@@ -206,15 +207,26 @@ void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
 		if (job->longs.v[s->next_long].label || job->longs.v[s->next_long].passive)
 			tfh_sweep_add(s, &job->longs.v[s->next_long]);
 	while (s->head < s->end && s->queue[s->head].t0 < t) {
-		struct tfh_piece p = s->queue[s->head++];
+		const struct tfh_piece *p = &s->queue[s->head++];
 		if (s->cur == INT64_MIN)
-			s->cur = p.t0;
-		if (p.t0 > s->cur)
-			advance(s, p.t0);
-		if (p.t1 <= s->cur || s->n_active == MAX_ACTIVE)
+			s->cur = p->t0;
+		if (p->t0 > s->cur && s->n_active) {
+			advance(s, p->t0);
+		} else if (p->t0 > s->cur) {
+			emit(s, NULL);
+			s->cur = p->t0;
+		}
+		if (p->t1 <= s->cur || s->n_active == MAX_ACTIVE)
 			continue;
+		if (alone(s, p, t)) {
+			emit(s, p);
+			if (p->label == TFH_L_INPUT)
+				wait_for_input(s, s->cur, p->t1);
+			s->cur = p->t1;
+			continue;
+		}
 		s->waited_at_begin[s->n_active] = s->waited;
-		s->active[s->n_active++] = p;
+		s->active[s->n_active++] = *p;
 	}
 	if (t == INT64_MAX) {
 		int64_t end = s->cur;
