@@ -19,8 +19,9 @@
 
 #define MAX_JOURNALS 1024
 
-/* Returns how many processes of the job still record. */
-static unsigned salvage(const struct tfh_place *place)
+/* Returns how many processes of the job still record; `lost` gets how many left records that
+ * nothing could be made of. */
+static unsigned salvage(const struct tfh_place *place, unsigned *lost)
 {
 	struct tfh_found_journal *found = calloc(MAX_JOURNALS, sizeof(*found));
 	unsigned n = found ? tfh_journals_find(place->dir, 0, found, MAX_JOURNALS) : 0, live = 0;
@@ -31,11 +32,13 @@ static unsigned salvage(const struct tfh_place *place)
 		int code = tft_salvage(found[i].path, NULL, TFT_SALVAGE_UNLINK, &saved, &err);
 		if (code == -EBUSY)
 			live++;
-		else if (code && code != -EALREADY && code != -ENOENT)
+		else if (code && code != -EALREADY && code != -ENOENT) {
 			tfh_say("process %d left records that could not be saved: %s. `tfhook "
 				"repair %s` tries again",
 				(int)found[i].pid, *err.text ? err.text : strerror(-code),
 				found[i].path);
+			++*lost;
+		}
 	}
 	free(found);
 	return live;
@@ -68,10 +71,21 @@ static void judge(const struct tfh_place *place, bool color)
 		tfh_say("the whole report: tfhook report %s", shown);
 }
 
-static void say_why_nothing(const struct tfh_program *program)
+static void say_why_nothing(const struct tfh_place *place, const struct tfh_program *program,
+			    unsigned lost, bool audit)
 {
 	const char *enabled = getenv("TFHOOK");
 
+	if (access(place->dir, F_OK)) {
+		tfh_say("nothing is left of the recording: %s was removed while the job ran; name "
+			"a directory that lasts with -o or TFHOOK_DIR",
+			place->dir);
+		return;
+	}
+	if (lost) {
+		tfh_say("nothing of the recording could be written to %s: see above", place->dir);
+		return;
+	}
 	if (enabled && !strcmp(enabled, "0")) {
 		tfh_say("nothing was recorded: TFHOOK=0 switches the recorder off");
 		return;
@@ -87,7 +101,10 @@ static void say_why_nothing(const struct tfh_program *program)
 			"made a GPU driver call or took a batch from tf.data");
 	else
 		tfh_say("nothing was recorded: no process of this job made a GPU driver call or "
-			"took a batch from tf.data");
+			"took a batch from tf.data that tfhook could see");
+	if (!audit)
+		tfh_say("a GPU library opened with RTLD_DEEPBIND (taichi does so) is seen with "
+			"`tfhook run --audit` only");
 	tfh_say("if it should have: `tfhook doctor %s` looks for what stands in the way; launchers "
 		"that clear the "
 		"environment (sudo, env -i, ssh, containers) need the variables of `tfhook env`",
@@ -96,9 +113,9 @@ static void say_why_nothing(const struct tfh_program *program)
 
 /* In the child: 0 when something was recorded, 1 when not. */
 static int aftermath(const struct tfh_place *place, const struct tfh_program *program, bool quiet,
-		     bool color)
+		     bool color, bool audit)
 {
-	unsigned live = salvage(place);
+	unsigned lost = 0, live = salvage(place, &lost);
 
 	if (!tfh_place_traces(place->dir)) {
 		if (live && !quiet)
@@ -106,7 +123,7 @@ static int aftermath(const struct tfh_place *place, const struct tfh_program *pr
 				"report %s",
 				live, live == 1 ? "" : "es", live == 1 ? "s" : "", place->dir);
 		else if (!quiet)
-			say_why_nothing(program);
+			say_why_nothing(place, program, lost, audit);
 		return live ? 0 : 1;
 	}
 	if (!quiet)
@@ -115,7 +132,7 @@ static int aftermath(const struct tfh_place *place, const struct tfh_program *pr
 }
 
 bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *program, bool quiet,
-		   bool color)
+		   bool color, bool audit)
 {
 	int status = 0;
 
@@ -136,7 +153,7 @@ bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *prog
 		signal(SIGTERM, SIG_IGN);
 		signal(SIGHUP, SIG_IGN);
 		sigprocmask(SIG_SETMASK, &none, NULL);
-		int code = aftermath(place, program, quiet, color);
+		int code = aftermath(place, program, quiet, color, audit);
 		fflush(NULL);
 		_exit(code);
 	}

@@ -264,6 +264,42 @@ static void check_tensorflow(struct doctor *d, const char *python)
 	report_symbols(d, out, found);
 }
 
+/* Packages of Python that need more than the preload. */
+static void check_packages(struct doctor *d, const char *python)
+{
+	static const struct {
+		const char *name, *remedy;
+	} special[] = {
+		{"taichi", "opens its GPU library with RTLD_DEEPBIND: record it with `tfhook run "
+			   "--audit`"},
+		{"slangpy", "defines driver names as data: record it with TFHOOK_EXPORTS=0"},
+	};
+	char out[256];
+	char *argv[] = {(char *)python, "-c",
+			"import importlib.util as u; "
+			"print(*[n for n in ('taichi', 'slangpy') if u.find_spec(n)])",
+			NULL};
+
+	if (tfh_capture(argv, NULL, 20, out, sizeof(out)))
+		return;
+	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++)
+		if (strstr(out, special[i].name))
+			finding(d, NOTE, "%s in %s %s", special[i].name, python, special[i].remedy);
+}
+
+static void check_audit(struct doctor *d)
+{
+	struct tfh_library library = {0};
+	struct tfh_err err;
+
+	if (tfh_library_add_audit(&library, false, &err))
+		finding(d, NOTE, "%s", err.text);
+	else
+		finding(d, GOOD,
+			"libraries opened with RTLD_DEEPBIND: seen with `tfhook run --audit`; by "
+			"dlmopen: never");
+}
+
 /* ---- the command ---- */
 
 static bool is_python(const char *path)
@@ -293,7 +329,10 @@ int tfh_cmd_doctor(const struct tfh_line *args)
 	check_places(&d);
 	check_clock(&d);
 	check_driver(&d);
-	check_tensorflow(&d, command && is_python(command) ? command : "python3");
+	const char *python = command && is_python(command) ? command : "python3";
+	check_tensorflow(&d, python);
+	check_packages(&d, python);
+	check_audit(&d);
 	if (command)
 		check_command(&d, command);
 	tfh_library_release(&d.library);

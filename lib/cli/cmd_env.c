@@ -31,16 +31,28 @@ static void print_settings(void)
 	}
 }
 
+static void print_export(const char *name, const char *ours)
+{
+	char *value = tfh_preload_value(ours, getenv(name));
+
+	printf("export %s=", name);
+	print_quoted(value ? value : ours);
+	free(value);
+	putchar('\n');
+}
+
 int tfh_cmd_env(const struct tfh_line *args)
 {
 	const char *format = tfh_line_get(args, "format");
 	struct tfh_library library;
 	struct tfh_err err;
 
-	if (tfh_library_find(&library, false, &err)) {
+	if (tfh_library_find(&library, false, &err) ||
+	    (tfh_line_get(args, "audit") && tfh_library_add_audit(&library, false, &err))) {
 		tfh_say("%s", err.text);
 		return TFH_EXIT_GATE;
 	}
+	const char *audit = *library.audit ? library.audit : NULL;
 	if (strpbrk(library.path, " :")) {
 		tfh_say("the recorder's path has a blank or colon, which LD_PRELOAD cannot "
 			"express: %s; copy it to "
@@ -49,19 +61,23 @@ int tfh_cmd_env(const struct tfh_line *args)
 		return TFH_EXIT_GATE;
 	}
 	if (format && !strcmp(format, "docker")) {
-		printf("--env LD_PRELOAD=%s --volume %s:%s:ro\n", library.path, library.path,
+		printf("--env LD_PRELOAD=%s --volume %s:%s:ro", library.path, library.path,
 		       library.path);
+		if (audit)
+			printf(" --env LD_AUDIT=%s --volume %s:%s:ro", audit, audit, audit);
+		putchar('\n');
 		return TFH_EXIT_OK;
 	}
 	if (format && !strcmp(format, "slurm")) {
-		printf("--export=ALL,LD_PRELOAD=%s\n", library.path);
+		printf("--export=ALL,LD_PRELOAD=%s", library.path);
+		if (audit)
+			printf(",LD_AUDIT=%s", audit);
+		putchar('\n');
 		return TFH_EXIT_OK;
 	}
-	char *preload = tfh_preload_value(library.path, getenv("LD_PRELOAD"));
-	printf("export LD_PRELOAD=");
-	print_quoted(preload ? preload : library.path);
-	free(preload);
-	putchar('\n');
+	print_export("LD_PRELOAD", library.path);
+	if (audit)
+		print_export("LD_AUDIT", audit);
 	print_settings();
 	tfh_unknown_variables();
 	return TFH_EXIT_OK;

@@ -60,10 +60,15 @@ static void restore_signals(const struct signals *before)
 static int set_variables(const struct tfh_place *place, const struct tfh_library *library)
 {
 	char *preload = tfh_preload_value(library->preload, getenv("LD_PRELOAD"));
+	char *audit =
+		*library->audit ? tfh_preload_value(library->audit, getenv("LD_AUDIT")) : NULL;
 	int err =
 		!preload || setenv("LD_PRELOAD", preload, 1) || setenv("TFHOOK_RUN", place->dir, 1);
 
+	if (*library->audit)
+		err |= !audit || setenv("LD_AUDIT", audit, 1);
 	free(preload);
+	free(audit);
 	return err ? -ENOMEM : 0;
 }
 
@@ -210,6 +215,7 @@ int tfh_cmd_run(const struct tfh_line *args)
 		return code;
 	tfh_unknown_variables();
 	if (tfh_library_find(&library, true, &err) ||
+	    (tfh_line_get(args, "audit") && tfh_library_add_audit(&library, true, &err)) ||
 	    tfh_place_make(&place, tfh_line_get(args, "output"), args->operand[0], &err)) {
 		tfh_say("%s. The job was not started", err.text);
 		tfh_library_release(&library);
@@ -237,7 +243,8 @@ int tfh_cmd_run(const struct tfh_line *args)
 		return exec_failed(args->operand[0], pid);
 	}
 	bool recorded = tfh_aftermath(&place, &program, quiet,
-				      tfh_use_color(tfh_line_get(args, "color"), stderr));
+				      tfh_use_color(tfh_line_get(args, "color"), stderr),
+				      tfh_line_get(args, "audit"));
 	if (!recorded && strict)
 		return TFH_EXIT_TOOL;
 	return end_like(status, &before);

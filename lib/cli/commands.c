@@ -10,6 +10,12 @@
 		.help = "colour the output (auto: on a terminal, unless NO_COLOR is set)"          \
 	}
 
+#define AUDIT                                                                                      \
+	{                                                                                          \
+		.name = "audit",                                                                   \
+		.help = "reach GPU libraries opened with RTLD_DEEPBIND, too (taichi), by LD_AUDIT" \
+	}
+
 static const struct tfh_command cmd_run = {
 	.name = "run",
 	.operand_text = "[--] CMD [ARG...]",
@@ -37,6 +43,7 @@ static const struct tfh_command cmd_run = {
 			{.name = "strict",
 			 .help = "do not start CMD if it cannot be recorded; exit 125 if nothing "
 				 "was"},
+			AUDIT,
 			COLOR,
 		},
 };
@@ -186,6 +193,7 @@ static const struct tfh_command cmd_env = {
 			 .arg = "FORM",
 			 .choices = "shell docker slurm",
 			 .help = "export lines, docker flags, or an sbatch --export list"},
+			AUDIT,
 		},
 };
 

@@ -42,32 +42,34 @@ static int check_object(const char *path, struct tfh_err *err)
 	return 0;
 }
 
-/* LD_PRELOAD ends a path at a blank or colon, so such a path gets a link elsewhere. */
-static int make_link(struct tfh_library *library, struct tfh_err *err)
+/* LD_PRELOAD and LD_AUDIT end a path at a blank or colon, so such a path gets a link elsewhere. */
+static int make_link(struct tfh_library *library, const char *path, char out[4096],
+		     struct tfh_err *err)
 {
 	const char *tmp = getenv("TMPDIR");
-	const char *base = strrchr(library->path, '/') + 1;
+	char link[4096];
 
 	if (!tmp || !*tmp || *tmp != '/' || strpbrk(tmp, " :"))
 		tmp = "/tmp";
-	snprintf(library->link_dir, sizeof(library->link_dir), "%.2048s/tfhook-XXXXXX", tmp);
-	if (!mkdtemp(library->link_dir)) {
-		library->link_dir[0] = '\0';
-		return tfh_err_set(err, -errno,
-				   "the recorder's path has a blank or colon (%s), which "
-				   "LD_PRELOAD cannot express, and "
-				   "no link to it can be made in %s: %s; set TMPDIR",
-				   library->path, tmp, strerror(errno));
+	if (!*library->link_dir) {
+		snprintf(library->link_dir, sizeof(library->link_dir), "%.2048s/tfhook-XXXXXX",
+			 tmp);
+		if (!mkdtemp(library->link_dir)) {
+			library->link_dir[0] = '\0';
+			return tfh_err_set(err, -errno,
+					   "the recorder's path has a blank or colon (%s), which "
+					   "LD_PRELOAD cannot express, and "
+					   "no link to it can be made in %s: %s; set TMPDIR",
+					   path, tmp, strerror(errno));
+		}
 	}
-	snprintf(library->preload, sizeof(library->preload), "%.3072s/%.512s", library->link_dir,
-		 base);
-	if (symlink(library->path, library->preload)) {
+	snprintf(link, sizeof(link), "%.3072s/%.512s", library->link_dir, strrchr(path, '/') + 1);
+	if (symlink(path, link)) {
 		int code = -errno;
-		rmdir(library->link_dir);
-		library->link_dir[0] = '\0';
-		return tfh_err_set(err, code, "cannot make the link %s: %s", library->preload,
-				   strerror(-code));
+		tfh_library_release(library);
+		return tfh_err_set(err, code, "cannot make the link %s: %s", link, strerror(-code));
 	}
+	memcpy(out, link, sizeof(link));
 	return 0;
 }
 
@@ -87,8 +89,26 @@ int tfh_library_find(struct tfh_library *library, bool link, struct tfh_err *err
 	if (code)
 		return code;
 	if (link && strpbrk(library->path, " :"))
-		return make_link(library, err);
+		return make_link(library, library->path, library->preload, err);
 	memcpy(library->preload, library->path, sizeof(library->path));
+	return 0;
+}
+
+int tfh_library_add_audit(struct tfh_library *library, bool link, struct tfh_err *err)
+{
+	char path[4096];
+
+	if (tfh_install_find("libtfhook-audit.so", path))
+		return tfh_err_set(err, -ENOENT,
+				   "%s, which --audit needs, is not there; build it (make) or "
+				   "install tfhook again (make install)",
+				   path);
+	int code = check_object(path, err);
+	if (code)
+		return code;
+	if (link && strpbrk(path, " :"))
+		return make_link(library, path, library->audit, err);
+	memcpy(library->audit, path, sizeof(path));
 	return 0;
 }
 
@@ -96,7 +116,12 @@ void tfh_library_release(struct tfh_library *library)
 {
 	if (!*library->link_dir)
 		return;
-	unlink(library->preload);
+	const char *const links[] = {library->preload, library->audit};
+	size_t len = strlen(library->link_dir);
+
+	for (size_t i = 0; i < 2; i++)
+		if (!strncmp(links[i], library->link_dir, len))
+			unlink(links[i]);
 	rmdir(library->link_dir);
 	library->link_dir[0] = '\0';
 }
@@ -107,6 +132,9 @@ char *tfh_preload_value(const char *ours, const char *existing)
 
 	if (!existing || !*existing)
 		return strdup(ours);
+	for (const char *p = existing; (p = strstr(p, ours)); p++)
+		if ((p == existing || strchr(" :", p[-1])) && strchr(" :", p[strlen(ours)]))
+			return strdup(existing); /* a launcher set it already */
 	return asprintf(&value, "%s:%s", ours, existing) < 0 ? NULL : value;
 }
 

@@ -34,17 +34,22 @@ void tfh_program_check(const char *name, struct tfh_program *program);
 struct tfh_library {
 	char path[4096];     /* of the file */
 	char preload[4096];  /* what LD_PRELOAD takes: path, or a link without blanks and colons */
-	char link_dir[4096]; /* private directory of that link, "" = none; tfh_library_release
+	char link_dir[4096]; /* private directory of the links, "" = none; tfh_library_release
 				removes it */
+	char audit[4096];    /* what LD_AUDIT takes, "" = not asked for */
 };
 
 /* Finds the recorder (for TFHOOK_EXPORTS=0 its twin without exported driver names) and checks that
  * the loader will take it. With `link` a path that LD_PRELOAD cannot express gets a link in a
  * private directory. 0 or -errno. */
 int tfh_library_find(struct tfh_library *library, bool link, struct tfh_err *err);
+/* The auditor that leads libraries opened with RTLD_DEEPBIND to the recorder, into library->audit;
+ * after tfh_library_find with the same `link`. 0 or -errno. */
+int tfh_library_add_audit(struct tfh_library *library, bool link, struct tfh_err *err);
 void tfh_library_release(struct tfh_library *library);
 
-/* Value for LD_PRELOAD: ours before what is there already. Malloced; NULL without memory. */
+/* Value for LD_PRELOAD or LD_AUDIT: ours before what is there already. Malloced; NULL without
+ * memory. */
 char *tfh_preload_value(const char *ours, const char *existing);
 
 /* Says every TFHOOK_ variable that no setting has, with the nearest name. Returns how many. */
@@ -76,9 +81,10 @@ int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int wait_statu
 
 /* ---- aftermath.c: when the job is over ---- */
 
-/* Salvages what the job's processes left, then prints the short verdict or why there is none. Never
- * fails: trouble is said on stderr. Returns whether anything was recorded. */
+/* Salvages what the job's processes left, then prints the short verdict or why there is none.
+ * `audit`: the job had the auditor. Never fails: trouble is said on stderr. Returns whether
+ * anything was recorded. */
 bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *program, bool quiet,
-		   bool color);
+		   bool color, bool audit);
 
 #endif

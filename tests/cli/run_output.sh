@@ -38,6 +38,11 @@ expect 0 "$tfhook" run -q true
 expect 4 env LD_PRELOAD="$full" FULL_FREE_MB=1500 "$tfhook" run sh -c 'exit 4'
 says 'only 1.5 GiB are free.*pauses below 2.0 GiB.*-o DIR'
 
+# The run directory is gone at the end: said, rather than that there was nothing to record.
+expect 0 on_gpu "$tfhook" run -o gone sh -c '"$@"; rm -r gone' sh "$job" --steps 3 --h2d 1000 --spin 10
+says 'nothing is left of the recording: .*gone was removed while the job ran'
+says_not 'made a GPU driver call'
+
 # A recording, in the place named and in one of its own name below TFHOOK_DIR.
 expect 0 on_gpu "$tfhook" run -o rec "$job" --steps 3 --h2d 1000 --spin 10
 says "recording to $TFH_TMP/rec"
