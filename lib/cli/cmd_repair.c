@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/journals.h"
+#include "cli/run.h"
 #include "format/journal.h"
 #include "format/tft_read.h"
 #include "model/model.h"
@@ -148,11 +149,14 @@ static int repair_operand(const struct tfh_line *args, char *path, const char *o
 	if (directory) {
 		int worst = repair_journals(path, out);
 		status = worst > status ? worst : status;
-		copy_facts(path, out);
+		if (tfh_place_traces(out))
+			copy_facts(path, out);
 	}
 	if (out == own && !rmdir(out)) {
-		tfh_say("%s: neither trace files nor journals to repair", path);
-		return TFH_EXIT_NOTHING;
+		tfh_say(status == TFH_EXIT_OK ? "%s: neither trace files nor journals to repair"
+					      : "%s: nothing in it can be read, no result is made",
+			path);
+		return status == TFH_EXIT_OK ? TFH_EXIT_NOTHING : status;
 	}
 	fflush(stdout);
 	tfh_say("the result is in %s", out);

@@ -56,7 +56,9 @@ int tfh_cmd_report(const struct tfh_line *args)
 		return tfh_exit_code(code);
 	}
 	code = print(args, result);
-	if (code) {
+	if (code && ferror(stdout)) {
+		status = TFH_EXIT_UNREADABLE; /* said where all output ends */
+	} else if (code) {
 		tfh_say("cannot write the report: %s", strerror(-code));
 		status = TFH_EXIT_UNREADABLE;
 	} else if (!result->steps.total) {

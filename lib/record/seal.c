@@ -169,6 +169,9 @@ static void pause_writing(int err, uint64_t now_ns)
 				err == -ENOSPC || err == -EDQUOT
 					? "free some space or set TFHOOK_DIR to another file "
 					  "system; it is tried again every 30 s"
+				: err == -ENOMEM
+					? "raise the limit of address space (ulimit -v); it is "
+					  "tried again every 30 s"
 					: "set TFHOOK_DIR to a directory that lasts as long as "
 					  "the job; it is tried again every 30 s");
 	}

@@ -287,6 +287,11 @@ static void write_quality(struct tfh_json *j, const struct tfh_quality *q)
 	tfh_json_ku64(j, "events", q->events);
 	tfh_json_ku64(j, "dropped", q->dropped);
 	tfh_json_ku64(j, "unhooked", q->unhooked);
+	tfh_json_key(j, "unhooked_names");
+	tfh_json_array(j);
+	for (uint64_t i = 0; i < q->unhooked; i++)
+		tfh_json_str(j, q->unhooked_names[i]);
+	tfh_json_end(j);
 	tfh_json_kf64(j, "unattributed_share", q->unattributed_share);
 	tfh_json_kbool(j, "clean_end", q->clean_end);
 	tfh_json_kstr(j, "gpu_times", q->gpu_times);

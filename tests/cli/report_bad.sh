@@ -29,6 +29,10 @@ for file in log.txt text.tft; do
 	expect 3 "$tfhook" verify $file
 	prints "$file: unreadable"
 done
+mkdir junk && cp log.txt junk/a.tft
+expect 3 "$tfhook" repair junk
+says 'junk: nothing in it can be read, no result is made'
+[[ ! -e junk.repaired ]] || fail 'an empty result stays'
 
 # A job without any GPU or TensorFlow call leaves nothing; a run without steps says why there is no verdict.
 expect 0 "$tfhook" run -o none true
@@ -60,9 +64,10 @@ expect 0 "$tfhook" info --chunks rec
 prints ' EVNT '
 
 # Output that cannot be written is a failure of every command; run.json and end.json may be anything.
-for command in --help --version "report rec" "info rec" "verify rec"; do
+for command in --help --version "report rec" "report --json rec" "info rec" "verify rec"; do
 	expect 3 bash -c '"$@" >/dev/full' bash "$tfhook" $command
 	says 'cannot write'
+	[[ $(wc -l <.err) == 1 ]] || fail 'not one line'
 done
 mkdir pipes
 cp rec/*.tft pipes
