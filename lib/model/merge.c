@@ -10,7 +10,9 @@
 
 #include "model/weave.h"
 
-#define BLOCKS 6 /* 55 KiB each: they stay in the second-level cache */
+/* 53 KiB each: together they stay in the second-level cache. A thread that had to wait goes on when
+ * half of them are ready for it, so that they do not take turns block by block. */
+#define BLOCKS 16
 
 struct tfh_merge {
 	struct tfh_run *run;
@@ -47,7 +49,8 @@ static void *read_ahead(void *arg)
 		b->last = !more;
 		pthread_mutex_lock(&m->lock);
 		m->made++;
-		pthread_cond_signal(&m->changed);
+		if (m->made - m->read >= BLOCKS / 2 || !more)
+			pthread_cond_signal(&m->changed);
 		pthread_mutex_unlock(&m->lock);
 	}
 	return NULL;
@@ -142,7 +145,8 @@ static bool next_block(struct tfh_merge *m)
 		pthread_mutex_lock(&m->lock);
 		if (m->block) {
 			m->read++;
-			pthread_cond_signal(&m->changed);
+			if (m->made - m->read <= BLOCKS / 2)
+				pthread_cond_signal(&m->changed);
 		}
 		while (m->made == m->read)
 			pthread_cond_wait(&m->changed, &m->lock);
