@@ -145,11 +145,12 @@ void tfh_input_judge(struct tfh_job *job)
 static int by_self(const void *a, const void *b)
 {
 	const struct tfh_input_stage *x = a, *y = b;
+	/* The waiting in an asynchronous stage is not its own. */
+	double xs = x->async ? 0 : x->self_s_per_step, ys = y->async ? 0 : y->self_s_per_step;
 
 	if (x->guilty != y->guilty)
 		return x->guilty ? -1 : 1;
-	return x->self_s_per_step > y->self_s_per_step ? -1
-						       : x->self_s_per_step < y->self_s_per_step;
+	return xs > ys ? -1 : xs < ys;
 }
 
 int tfh_fill_input(struct tfh_job *job, struct tfh_result *r)

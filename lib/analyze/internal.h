@@ -230,6 +230,10 @@ struct tfh_job {
 	int32_t guilty; /* stage index, -1 */
 };
 
+/* Above this share of the time without a processor though ready to run, the machine is busy with
+ * something else, and little processor time is no proof of waiting. */
+#define TFH_CROWDED_SHARE 0.03
+
 /* survey.c */
 int tfh_survey(struct tfh_job *job, struct tfh_err *err);
 bool tfh_event_label(const struct tfh_event *ev,

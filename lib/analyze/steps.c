@@ -11,9 +11,6 @@
 /* Share of the executing time below which it cannot have been computing. Other threads' work and
  * the rest of the second only add to the processor time, so little of it is proof. */
 #define WAITING_SHARE 0.3
-/* Above this share of the time without a processor though ready to run, the machine is busy with
- * something else, and little processor time is no proof. */
-#define CROWDED_SHARE 0.03
 
 static double overlap(const struct tfh_window *w, int64_t t0, int64_t t1)
 {
@@ -55,7 +52,7 @@ void tfh_idle_compute(struct tfh_job *job)
 		delay += s[i].run_delay_s;
 		all += (double)(s[i].t - s[i - 1].t) / 1e9;
 	}
-	if (exec <= 0 || delay > CROWDED_SHARE * all)
+	if (exec <= 0 || delay > TFH_CROWDED_SHARE * all)
 		return;
 	job->compute_ran = cpu / exec < 1 ? cpu / exec : 1;
 	if (job->compute_ran >= WAITING_SHARE)

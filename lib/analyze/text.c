@@ -8,6 +8,9 @@
 
 #include "analyze/internal.h"
 
+/* Samples come once a second; fewer say nothing. */
+#define MIN_SAMPLED_S 2.0
+
 static double share(const struct tfh_result *r, enum tfh_part p)
 {
 	return r->breakdown[p].share;
@@ -48,6 +51,55 @@ static const struct tfh_input_stage *guilty(const struct tfh_result *r)
 	return r->n_input && r->input[0].guilty ? &r->input[0] : NULL;
 }
 
+/* What to do about the slow stage; `why` is the line that shows it. */
+static void advise_stage(struct tfh_result *r, const struct tfh_input_stage *g,
+			 enum tfh_cause cause, const char *why)
+{
+	double gain = ceiling(r, TFH_REMOVE_INPUT);
+
+	switch (cause) {
+	case TFH_CAUSE_INPUT_MAP:
+		advise(r, "a map function of the input pipeline is too slow", why,
+		       g->async && g->parallelism !=
+					       1 /* 1: one call at a time, however asynchronous */
+			       ? "make the mapped function cheaper or cache its result; it runs in "
+				 "parallel already"
+			       : "map(..., num_parallel_calls=tf.data.AUTOTUNE), or cache() behind "
+				 "it",
+		       gain);
+		break;
+	case TFH_CAUSE_INPUT_GENERATOR:
+		advise(r, "a Python generator feeds the pipeline and cannot keep up", why,
+		       "generate in several processes, or write the data to TFRecord files once",
+		       gain);
+		break;
+	case TFH_CAUSE_INPUT_READ:
+		advise(r, "reading the data is too slow", why,
+		       "read several files at once (interleave with num_parallel_calls), or "
+		       "cache()",
+		       gain);
+		break;
+	case TFH_CAUSE_INPUT_SHUFFLE:
+	case TFH_CAUSE_INPUT_BATCH:
+		advise(r, "assembling batches is too slow", why,
+		       "batch before map where the function allows it, or batch(..., "
+		       "num_parallel_calls=...)",
+		       gain);
+		break;
+	default:
+		break;
+	}
+}
+
+/* An asynchronous stage works on threads of its own: what is measured is the waiting for it. */
+static const char *stage_line(struct tfh_job *job, const struct tfh_input_stage *g)
+{
+	return tfh_text(job,
+			g->async ? "%s (%s): waited for %s per step, %.1f calls"
+				 : "%s (%s): %s of its own time per step, %.1f calls",
+			g->name, g->prefix, ms(job, g->self_s_per_step), g->calls_per_step);
+}
+
 static void explain_input(struct tfh_job *job, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
@@ -60,49 +112,49 @@ static void explain_input(struct tfh_job *job, struct tfh_result *r)
 			 g ? "; the pipeline's slow stage is " : "", g ? g->name : "");
 	if (!g)
 		return;
-	evidence(v, tfh_text(job, "%s (%s): %s of its own time per step, %.1f calls", g->name,
-			     g->prefix, ms(job, g->self_s_per_step), g->calls_per_step));
-	double gain = ceiling(r, TFH_REMOVE_INPUT);
-	switch (v->cause) {
-	case TFH_CAUSE_INPUT_MAP:
-		advise(r, "a map function of the input pipeline is too slow",
-		       v->evidence[v->n_evidence - 1],
-		       g->async && g->parallelism !=
-					       1 /* 1: one call at a time, however asynchronous */
-			       ? "make the mapped function cheaper or cache its result; it runs in "
-				 "parallel already"
-			       : "map(..., num_parallel_calls=tf.data.AUTOTUNE), or cache() behind "
-				 "it",
-		       gain);
-		break;
-	case TFH_CAUSE_INPUT_GENERATOR:
-		advise(r, "a Python generator feeds the pipeline and cannot keep up",
-		       v->evidence[v->n_evidence - 1],
-		       "generate in several processes, or write the data to TFRecord files once",
-		       gain);
-		break;
-	case TFH_CAUSE_INPUT_READ:
-		advise(r, "reading the data is too slow", v->evidence[v->n_evidence - 1],
-		       "read several files at once (interleave with num_parallel_calls), or "
-		       "cache()",
-		       gain);
-		break;
-	case TFH_CAUSE_INPUT_SHUFFLE:
-	case TFH_CAUSE_INPUT_BATCH:
-		advise(r, "assembling batches is too slow", v->evidence[v->n_evidence - 1],
-		       "batch before map where the function allows it, or batch(..., "
-		       "num_parallel_calls=...)",
-		       gain);
-		break;
-	default:
-		break;
-	}
+	evidence(v, stage_line(job, g));
+	advise_stage(r, g, v->cause, v->evidence[v->n_evidence - 1]);
 	bool prefetch = false;
 	for (uint32_t i = 0; i < r->n_input; i++)
 		prefetch |= strstr(r->input[i].name, "Prefetch") != NULL;
 	if (!prefetch)
 		advise(r, "the pipeline does not prefetch", "no Prefetch stage was seen",
 		       "end the pipeline with prefetch(tf.data.AUTOTUNE)", NAN);
+}
+
+/* Where input is the second class, its stage is worth a line, too. */
+static void explain_also(struct tfh_job *job, struct tfh_result *r)
+{
+	const struct tfh_input_stage *g = guilty(r);
+
+	for (uint32_t i = 0; g && i < r->verdict.n_also; i++)
+		if (r->verdict.also[i] == TFH_CLASS_INPUT_BOUND)
+			advise_stage(r, g, job->input_cause, stage_line(job, g));
+}
+
+static void remark(struct tfh_result *r, const char *text)
+{
+	if (r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
+		r->remark[r->n_remark++] = text;
+}
+
+/* Samples tell how long the threads with calls were ready to run and had no processor. */
+static void remark_crowd(struct tfh_job *job, struct tfh_result *r)
+{
+	const struct tfh_sample *s = NULL;
+	uint32_t n = job->feed->samples ? job->feed->samples(job->feed->arg, job->process, &s) : 0;
+	double delay = 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		delay += s[i].run_delay_s;
+	double wall = n > 1 ? (double)(s[n - 1].t - s[0].t) / 1e9 : 0;
+	if (wall < MIN_SAMPLED_S || delay <= TFH_CROWDED_SHARE * wall)
+		return;
+	remark(r, tfh_text(job,
+			   "in every second the job's threads together waited %s for a processor: "
+			   "other "
+			   "work on this machine, or too few processors, distorts these times",
+			   ms(job, delay / wall)));
 }
 
 static void explain_transfer(struct tfh_job *job, struct tfh_result *r)
@@ -188,8 +240,8 @@ static void explain_host(struct tfh_job *job, struct tfh_result *r)
 	if (job->cpu_wall > 0)
 		evidence(v,
 			 tfh_text(job,
-				  "in its pauses the driving thread was running for %.0f %% of the "
-				  "time",
+				  "between calls its thread used the processor for %.0f %% of the "
+				  "time, and slept or waited for the rest",
 				  100.0 * (double)job->cpu_running / (double)job->cpu_wall));
 }
 
@@ -256,15 +308,15 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 	default:
 		explain_none(job, r);
 	}
+	explain_also(job, r);
 	if (!job->consumers && v->cls == TFH_CLASS_HOST_BOUND && v->cause == TFH_CAUSE_HOST_UNKNOWN)
-		r->remark[r->n_remark++] = "no input pipeline was visible";
+		remark(r, "no input pipeline was visible");
 	/* 1 GB/s: slower than any link; where even that would not matter nothing needs to be said.
 	 */
 	if ((double)job->mixed_bytes > 0.05 * (double)job->train_ns)
-		r->remark[r->n_remark++] =
-			"queued copies were waited for together with kernels: their share is an "
-			"estimate from the best bandwidth seen";
+		remark(r, "queued copies were waited for together with kernels: their share is an "
+			  "estimate from the best bandwidth seen");
+	remark_crowd(job, r);
 	if (!job->cpu_only)
-		r->remark[r->n_remark++] =
-			"no device times: what the device did is concluded from waits";
+		remark(r, "no device times: what the device did is concluded from waits");
 }

@@ -13,7 +13,7 @@
 #define AUDIT                                                                                      \
 	{                                                                                          \
 		.name = "audit",                                                                   \
-		.help = "reach GPU libraries opened with RTLD_DEEPBIND, too (taichi), by LD_AUDIT" \
+		.help = "see GPU libraries opened with RTLD_DEEPBIND, too (taichi)"                \
 	}
 
 static const struct tfh_command cmd_run = {

@@ -76,10 +76,12 @@ static void segment_rows(const struct tfh_page *page)
 		char count[TFH_TEXT], total[TFH_TEXT], every[TFH_TEXT];
 		if (s->kind == TFH_SEGMENT_TRAIN || (!s->count && !(s->total_s > 0)))
 			continue;
-		fprintf(page->out, "  %-14s %7s %8s in all, not counted above",
-			tfh_segment_name(s->kind), tfh_fmt_count(count, s->count),
-			tfh_fmt_time(total, s->total_s));
-		if (s->every_steps > 0)
+		bool warmup = s->kind == TFH_SEGMENT_WARMUP;
+		fprintf(page->out, "  %-14s %7s %8s %s", tfh_segment_name(s->kind),
+			tfh_fmt_count(count, s->count), tfh_fmt_time(total, s->total_s),
+			warmup ? "first steps of epochs, steps cut by the end"
+			       : "in all, not counted above");
+		if (s->every_steps > 0 && !warmup)
 			fprintf(page->out, "; every %s steps", tfh_fmt_mean(every, s->every_steps));
 		fputc('\n', page->out);
 	}

@@ -42,12 +42,16 @@ void tfh_text_input(const struct tfh_page *page)
 		if (!isnan(s->capacity_per_s))
 			snprintf(capacity, sizeof(capacity), "%s/s",
 				 tfh_fmt_mean(rate, s->capacity_per_s));
+		/* An asynchronous stage shows only how long it was waited for, which is somebody
+		 * else's doing unless it is the slow one. */
+		tfh_fmt_time(self, s->self_s_per_step);
+		if (s->async && !s->guilty)
+			snprintf(self, sizeof(self), "-");
 		if (s->parallelism)
 			snprintf(par, sizeof(par), "%u", s->parallelism);
 		fprintf(page->out, "  %-34s %10s %10s %10s %4s%s%s%s\n",
 			tfh_fmt_cut(name, sizeof(name), s->name, name_columns(page)),
-			tfh_fmt_mean(calls, s->calls_per_step),
-			tfh_fmt_time(self, s->self_s_per_step), capacity, par,
+			tfh_fmt_mean(calls, s->calls_per_step), self, capacity, par,
 			s->guilty ? tfh_tint(page, TFH_RED) : "", s->guilty ? " <-" : "",
 			s->guilty ? tfh_tint(page, TFH_PLAIN) : "");
 		guilty |= s->guilty;
