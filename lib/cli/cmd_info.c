@@ -179,7 +179,20 @@ static void print_chunks(const struct tft_reader *r)
 	}
 }
 
-static void print_file(const char *path, bool chunks)
+static const char *state_words(const struct tfh_files *files, const char *path,
+			       struct tft_reader *r)
+{
+	uint64_t torn;
+
+	if (tfh_is_salvaged(r, &torn))
+		return torn ? "salvaged with losses" : "salvaged";
+	if (tft_closed(r))
+		return "closed";
+	return tfh_files_rest(files, path) >= TFH_REST_SALVAGED ? "the rest salvaged"
+								: "not closed";
+}
+
+static void print_file(const struct tfh_files *files, const char *path, bool chunks)
 {
 	struct tft_reader *r;
 	struct tfh_err err = {0};
@@ -197,7 +210,7 @@ static void print_file(const char *path, bool chunks)
 	const struct tft_head *head = tft_head(r);
 	printf("%s\n  %s, %s events in %u chunks, %s; format %u, written by tfhook %s\n", path,
 	       tfh_fmt_bytes(bytes, (double)st.st_size), tfh_fmt_count(count, events),
-	       tft_chunk_count(r), tft_closed(r) ? "closed" : "not closed", head->version,
+	       tft_chunk_count(r), state_words(files, path, r), head->version,
 	       head->tfhook_version);
 	if (chunks)
 		print_chunks(r);
@@ -225,7 +238,7 @@ int tfh_cmd_info(const struct tfh_line *args)
 	puts("\nFILES");
 	if (!tfh_files_find(&files, args, &err))
 		for (size_t i = 0; i < files.n; i++)
-			print_file(files.path[i], tfh_line_get(args, "chunks"));
+			print_file(&files, files.path[i], tfh_line_get(args, "chunks"));
 	tfh_files_free(&files);
 	return TFH_EXIT_OK;
 }

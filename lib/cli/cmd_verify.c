@@ -7,8 +7,9 @@
 #include "format/tft_read.h"
 
 struct counts {
-	uint64_t chunks, events, bad, tail, dropped;
-	bool clean;
+	uint64_t chunks, events, bad, tail, dropped, torn;
+	bool closed, clean, salvaged;
+	enum tfh_rest rest; /* asked for when the process did not end with this file */
 };
 
 /* Decoding checks what the checksum does not: that the columns hold as many records as the header
@@ -55,9 +56,19 @@ static int check_file(const char *path, struct counts *c, struct tfh_err *err)
 	}
 	c->bad += tft_bad_chunks(r);
 	c->tail = tft_tail_bytes(r);
+	c->closed = tft_closed(r);
 	c->clean = tft_clean_end(r);
+	c->salvaged = tfh_is_salvaged(r, &c->torn);
 	tft_close(r);
 	return 0;
+}
+
+/* Whether the rest of a file that was not closed stands in a salvaged one: rings and staging hold
+ * all that its last bytes may lack. */
+static bool is_saved(const struct counts *c)
+{
+	return (c->closed || !c->salvaged) &&
+	       (c->rest == TFH_REST_SALVAGED || c->rest == TFH_REST_TORN);
 }
 
 /* What is wrong, as words; "" when nothing is. */
@@ -69,13 +80,18 @@ static void troubles(const struct counts *c, char *out, size_t size)
 	if (c->bad)
 		n += (size_t)snprintf(out + n, size - n, ", %llu damaged chunks",
 				      (unsigned long long)c->bad);
-	if (c->tail && n < size)
+	if (c->tail && !is_saved(c) && n < size)
 		n += (size_t)snprintf(out + n, size - n,
 				      ", cut off: %llu bytes after the last whole chunk",
 				      (unsigned long long)c->tail);
-	if (!c->clean && !c->tail && n < size)
+	else if (!c->clean && c->rest == TFH_REST_NONE && n < size)
 		n += (size_t)snprintf(out + n, size - n,
 				      ", not closed (the process was killed or still runs)");
+	else if (!c->closed && !is_saved(c) && n < size)
+		n += (size_t)snprintf(out + n, size - n, ", not closed");
+	if (c->torn && n < size)
+		n += (size_t)snprintf(out + n, size - n, ", %llu records could not be salvaged",
+				      (unsigned long long)c->torn);
 	if (c->dropped && n < size)
 		snprintf(out + n, size - n, ", %llu events dropped while recording",
 			 (unsigned long long)c->dropped);
@@ -104,15 +120,20 @@ int tfh_cmd_verify(const struct tfh_line *args)
 			status = TFH_EXIT_UNREADABLE;
 			continue;
 		}
+		c.rest = c.clean ? TFH_REST_NONE : tfh_files_rest(&files, files.path[i]);
 		troubles(&c, wrong, sizeof(wrong));
 		if (!*wrong && quiet)
 			continue;
-		printf("%s: %s: %llu events in %llu chunks%s\n", files.path[i],
+		printf("%s: %s: %llu events in %llu chunks%s%s\n", files.path[i],
 		       *wrong ? "incomplete" : "whole", (unsigned long long)c.events,
-		       (unsigned long long)c.chunks, wrong);
+		       (unsigned long long)c.chunks,
+		       c.salvaged		   ? ", salvaged from a process that was killed"
+		       : !c.closed && is_saved(&c) ? ", the rest in a salvaged file"
+						   : "",
+		       wrong);
 		if (*wrong && status == TFH_EXIT_OK)
 			status = TFH_EXIT_INCOMPLETE;
-		mendable |= c.bad || c.tail || !c.clean;
+		mendable |= *wrong && (c.bad || c.tail || !c.clean);
 	}
 	fflush(stdout);
 	if (mendable)

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "format/tft_read.h"
 
 static int add(struct tfh_files *files, const char *path)
 {
@@ -110,4 +111,63 @@ void tfh_files_free(struct tfh_files *files)
 		free(files->path[i]);
 	free(files->path);
 	memset(files, 0, sizeof(*files));
+}
+
+/* ---- files of one process ---- */
+
+bool tfh_is_salvaged(struct tft_reader *r, uint64_t *torn)
+{
+	static const char begin[] = "salvaged.journal=", lost[] = "\nsalvaged.torn=";
+
+	*torn = 0;
+	for (uint32_t i = 0; i < tft_chunk_count(r); i++) {
+		const void *data;
+		size_t len;
+		if (tft_chunk(r, i)->type != TFT_NOTE || tft_chunk_payload(r, i, &data, &len, NULL))
+			continue;
+		if (len < sizeof(begin) || memcmp(data, begin, sizeof(begin) - 1))
+			continue;
+		const char *p = memmem(data, len, lost, sizeof(lost) - 1);
+		const char *end = (const char *)data + len;
+		for (p = p ? p + sizeof(lost) - 1 : end; p < end && *p >= '0' && *p <= '9'; p++)
+			*torn = *torn * 10 + (uint64_t)(*p - '0');
+		return true;
+	}
+	return false;
+}
+
+/* "dir/p.host.4711.0.tft" is file 0 of the process that the part before it names; -1: no such name.
+ */
+static long number_of(const char *path, size_t *prefix)
+{
+	size_t len = strlen(path);
+
+	if (len < 6 || strcmp(path + len - 4, ".tft"))
+		return -1;
+	for (len -= 4; len && path[len - 1] >= '0' && path[len - 1] <= '9';)
+		len--;
+	*prefix = len;
+	return len && path[len - 1] == '.' ? strtol(path + len, NULL, 10) : -1;
+}
+
+enum tfh_rest tfh_files_rest(const struct tfh_files *files, const char *path)
+{
+	enum tfh_rest rest = TFH_REST_NONE;
+	size_t prefix = 0, other = 0;
+	long number = number_of(path, &prefix);
+
+	for (size_t i = 0; i < files->n && number >= 0; i++) {
+		struct tft_reader *r;
+		uint64_t torn;
+		long n = number_of(files->path[i], &other);
+		if (n < number || other != prefix || strncmp(files->path[i], path, prefix) ||
+		    tft_open(files->path[i], &r, NULL))
+			continue;
+		enum tfh_rest found = n > number ? TFH_REST_NEXT : TFH_REST_NONE;
+		if (n <= number + 1 && tfh_is_salvaged(r, &torn))
+			found = torn ? TFH_REST_TORN : TFH_REST_SALVAGED;
+		rest = found > rest ? found : rest;
+		tft_close(r);
+	}
+	return rest;
 }

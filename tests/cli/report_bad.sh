@@ -137,3 +137,15 @@ PY
 		says 'newer tfhook.*read it with'
 	done
 fi
+
+# A killed process: what it still held was salvaged, so nothing is missing; without the salvaged file something is.
+LD_LIBRARY_PATH=$TFH_BUILD/sim "$tfhook" run -q -o killed timeout -s KILL 0.5 "$job" --steps 100000 --h2d 1000 --spin 100 >/dev/null 2>&1
+expect 0 "$tfhook" verify killed
+prints '0.tft: whole: .*the rest in a salvaged file'
+prints '1.tft: whole: .*salvaged from a process that was killed'
+expect 0 "$tfhook" info killed
+prints 'salvaged; format'
+! grep -q 'not closed' .out || fail 'alarming'
+rm killed/*.1.tft
+expect 4 "$tfhook" verify killed
+prints 'incomplete.*not closed'
