@@ -116,6 +116,8 @@ static void bar(const struct tfh_page *page, double share)
 {
 	int full = (int)lround(share * BAR);
 
+	if (full)
+		fputs("  ", page->out);
 	for (int i = 0; i < full && i < BAR; i++)
 		fputs(page->style.utf8 ? "\u2588" : "#", page->out);
 }
@@ -165,7 +167,7 @@ void tfh_text_breakdown(const struct tfh_page *page)
 				most = p;
 		if (most < 0 || share[most] < 0.005)
 			return;
-		fprintf(page->out, "  %-14s %9s %3d %%  ", tfh_part_words((enum tfh_part)most),
+		fprintf(page->out, "  %-14s %9s %3d %%", tfh_part_words((enum tfh_part)most),
 			tfh_fmt_time(time, r->breakdown[most].s_per_step), percent[most]);
 		bar(page, share[most]);
 		double under = hidden_of(r, (enum tfh_part)most);
