@@ -16,7 +16,7 @@ expect 2 "$tfhook" ctl empty explode
 
 LD_LIBRARY_PATH=$TFH_BUILD/sim "$tfhook" run -q -o rec "$job" --steps 100000 --h2d 1000 --spin 1000 >job.out 2>job.err &
 run=$!
-trap 'pkill -KILL -P $run; wait $run' EXIT
+trap 'kill -KILL $(children $run); wait $run' EXIT
 events() { "$tfhook" verify rec 2>/dev/null | sed -n 's/.* \([0-9]*\) events.*/\1/p'; }
 for _ in $(seq 200); do
 	"$tfhook" ctl rec flush >.out 2>.err && [[ $(events || true) -gt 0 ]] && break
@@ -35,7 +35,7 @@ sleep 0.3
 expect 0 "$tfhook" ctl rec flush
 [[ $(($(events) - stopped)) -lt 40 ]] || fail "still recording: $stopped, then $(events)"
 
-pid=$(pgrep -P $run | head -1)
+pid=$(children $run | cut -d' ' -f1)
 expect 0 "$tfhook" ctl "$pid" start
 sleep 0.5
 expect 0 "$tfhook" ctl "$pid" flush

@@ -32,4 +32,6 @@ says() { grep -qE -- "$1" "$TFH_TMP/.err" || fail "stderr does not say /$1/"; }
 says_not() { ! grep -qE -- "$1" "$TFH_TMP/.err" || fail "stderr says /$1/"; }
 prints() { grep -qE -- "$1" "$TFH_TMP/.out" || fail "stdout does not print /$1/"; }
 nothing_made() { [[ -z $(find . -name 'tfhook-*') ]] || fail "left behind: $(find . -name 'tfhook-*')"; }
+# A small system has no pgrep.
+children() { cat "/proc/$1/task/$1/children"; }
 on_gpu() { env LD_LIBRARY_PATH="$TFH_BUILD/sim" "$@"; }

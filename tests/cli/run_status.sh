@@ -34,7 +34,7 @@ LD_LIBRARY_PATH=$TFH_BUILD/sim "$tfhook" run -q -o killed "$job" --steps 100000 
 pid=$!
 for _ in $(seq 200); do "$tfhook" ctl killed flush >/dev/null 2>&1 && break; sleep 0.05; done
 sleep 0.7
-pkill -KILL -P $pid
+kill -KILL $(children $pid)
 wait $pid
 [[ $? == 137 ]] || fail 'does not die of the job'"'"'s signal'
 ls killed/*.tft >/dev/null 2>&1 || fail "nothing was saved: $(ls killed)"

@@ -9,7 +9,7 @@ fail() {
 	echo "$*"
 	status=1
 }
-sum() { "$bin/tally" "$TFHOOK_RUN" | grep -oE "\b$1=[0-9]+" | cut -d= -f2 | paste -sd+ | bc; }
+sum() { "$bin/tally" "$TFHOOK_RUN" | grep -oE "\b$1=[0-9]+" | awk -F= '{ n += $2 } END { print n + 0 }'; }
 start() { # LIFE
 	rm -rf "$TFHOOK_RUN"
 	"$bin/life" "$1" &

@@ -20,7 +20,7 @@ fail() {
 	echo "$got"
 	status=1
 }
-sum() { grep -oE "\b$1=[0-9]+" <<<"$got" | cut -d= -f2 | paste -sd+ | bc; }
+sum() { grep -oE "\b$1=[0-9]+" <<<"$got" | awk -F= '{ n += $2 } END { print n + 0 }'; }
 expect() { # HOW STATUS MARKS CLEAN_FILES
 	go "$1"
 	((rc == $2)) || fail "$1: status $2 expected"

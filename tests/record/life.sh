@@ -18,7 +18,7 @@ fail() {
 	echo "$got" | head -5
 	status=1
 }
-sum() { grep -oE "\b$1=[0-9]+" <<<"$got" | cut -d= -f2 | paste -sd+ | bc; }
+sum() { grep -oE "\b$1=[0-9]+" <<<"$got" | awk -F= '{ n += $2 } END { print n + 0 }'; }
 expect() { # NAME FILES CALLS
 	live "$1"
 	((rc == 0)) || fail "$1: exit code"

@@ -1,13 +1,13 @@
 /*
  * Reads everything that synth recorded into a directory and compares it with the shared page of
- *counts:
+ * counts:
  *
  *	readback [-k] PAGE DIR
  *
  * Left-over journals of DIR are salvaged first, as `tfhook repair` does.
  * Every published record must be there exactly once with its words intact, in order per thread, and
- *the losses written must equal those counted. -k: the process was killed, so one call per thread
- *may be between publication and count. Prints one line of totals; exit 1 on any difference.
+ * the losses written must equal those counted. -k: the process was killed, so one call per thread
+ * may be between publication and count. Prints one line of totals; exit 1 on any difference.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "base/fn.h"
+#include "cli/journals.h"
 #include "format/journal.h"
 #include "format/tft_read.h"
 #include "format/tft_write.h"
@@ -165,6 +167,17 @@ static void salvage(const char *path)
 	       (unsigned long long)result.known, result.open);
 }
 
+/* Wherever the recorder put them: beside the output or in /dev/shm. */
+static void salvage_all(const char *dir)
+{
+	static struct tfh_found_journal found[16];
+	char real[PATH_MAX];
+	unsigned n = realpath(dir, real) ? tfh_journals_find(real, 0, found, 16) : 0;
+
+	for (unsigned i = 0; i < n && i < 16; i++)
+		salvage(found[i].path);
+}
+
 int main(int argc, char **argv)
 {
 	bool killed = argc > 1 && !strcmp(argv[1], "-k");
@@ -182,7 +195,7 @@ int main(int argc, char **argv)
 	seen = calloc(threads, sizeof(*seen));
 	if (c == MAP_FAILED || !seen)
 		return 2;
-	each_file(argv[2], ".journal", salvage);
+	salvage_all(argv[2]);
 	each_file(argv[2], ".tft", read_file);
 	for (unsigned i = 0; i < threads; i++) {
 		published += c[i].published;

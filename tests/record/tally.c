@@ -1,24 +1,19 @@
 /* Counts what trace files hold: tally DIR prints one line of name=count pairs per file, sorted by
  * name. Left-over journals are salvaged first with -s. */
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fn.h"
+#include "cli/journals.h"
 #include "format/journal.h"
 #include "format/tft_read.h"
 #include "format/tft_write.h"
 
 static const char *const kinds[] = {"",	     "call",	"agg",	"ext",	 "open", "mark",
 				    "range", "cputime", "name", "alloc", "graph"};
-
-static int filter_salvage(const struct dirent *e)
-{
-	size_t n = strlen(e->d_name);
-
-	return n > 8 && !strcmp(e->d_name + n - 8, ".journal");
-}
 
 static int filter_trace(const struct dirent *e)
 {
@@ -80,6 +75,22 @@ static void tally(const char *path, const char *name)
 	tft_close(r);
 }
 
+/* Wherever the recorder put them: beside the output or in /dev/shm. */
+static void salvage_all(const char *dir)
+{
+	static struct tfh_found_journal found[16];
+	char real[PATH_MAX];
+	unsigned n = realpath(dir, real) ? tfh_journals_find(real, 0, found, 16) : 0;
+
+	for (unsigned i = 0; i < n && i < 16; i++) {
+		struct tft_salvaged result;
+		struct tfh_err err = {0};
+
+		if (tft_salvage(found[i].path, NULL, TFT_SALVAGE_UNLINK, &result, &err))
+			printf("journal %s\n", err.text);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *dir = argv[argc - 1];
@@ -88,18 +99,8 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return 2;
-	if (argc > 2 && !strcmp(argv[1], "-s")) {
-		n = scandir(dir, &list, filter_salvage, alphasort);
-		for (int i = 0; i < n; i++) {
-			struct tft_salvaged result;
-			struct tfh_err err = {0};
-			char path[4096];
-
-			snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
-			if (tft_salvage(path, NULL, TFT_SALVAGE_UNLINK, &result, &err))
-				printf("journal %s\n", err.text);
-		}
-	}
+	if (argc > 2 && !strcmp(argv[1], "-s"))
+		salvage_all(dir);
 	n = scandir(dir, &list, filter_trace, alphasort);
 	for (int i = 0; i < n; i++) {
 		char path[4096];
