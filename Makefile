@@ -233,7 +233,7 @@ check: tests
 		$(UNIT) $(AREAS:%=tests/%)
 
 # The same jobs under every wheel that the hooks are proven on, with the pairs that `check` leaves out.
-WHEELS ?= tf215 tf218 tf220 tf221
+WHEELS ?= tf215 tf218 tf220 tf221 tfgpu220
 check-wheels: tests
 	$(Q)status=0; for wheel in $(WHEELS); do echo "== $$wheel"; \
 		TFH_FULL=1 TFH_WHEEL=$$wheel scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' \
@@ -319,12 +319,12 @@ help:
 	@echo 'make [all]            build everything into build/ (O=dir for another place)'
 	@echo 'make demo             trace a training job on the simulated GPU (DEMO=quick: without TensorFlow)'
 	@echo 'make check            all tests (T=pattern for some of them)'
-	@echo 'make check-wheels     the TensorFlow tests under four TensorFlow releases'
+	@echo 'make check-wheels     the TensorFlow tests under other TensorFlow releases'
 	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
 	@echo 'make bench            measure costs and sizes'
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
 	@echo 'make fuzz soak        long tests'
-	@echo 'make python-env       NAME=main|quick|clients|libraries|tf215|tf218|tf220|tf221'
+	@echo 'make python-env       NAME=main|quick|clients|libraries|tf215|tf218|tf220|tf221|tfgpu220'
 	@echo 'make format           clang-format; make compile_commands.json for editors'
 	@echo 'make clean distclean  remove what was built; and the downloads'
 	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 FOLDERS="base format"'

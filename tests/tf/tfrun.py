@@ -32,7 +32,8 @@ class Outcome:
 
     def __init__(self, command, preload=True, **environment):
         self.dir = tempfile.mkdtemp(dir=TMP)
-        env = dict(os.environ, TFHOOK_DIR=self.dir, TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0", **environment)
+        env = dict(os.environ, TFHOOK_DIR=self.dir, TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0")
+        env.update(environment)
         env.pop("TFHOOK_RUN", None)
         if preload:
             env["LD_PRELOAD"] = LIBRARY

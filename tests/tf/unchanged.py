@@ -5,6 +5,7 @@ timeout: 180
 """
 import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -27,3 +28,15 @@ for end, status in (("_exit", 3), ("raise", 1)):
 
 quiet = Outcome([PYTHON, "-c", "import tensorflow"])
 check(quiet.status == 0 and not quiet.files, "a trace of an import: %s" % quiet.files)
+
+# All that TensorFlow says, warnings about missing GPUs included, is the same but for times, addresses and process ids.
+SAYS = "import tensorflow as tf\nprint(tf.config.list_physical_devices())\nprint(tf.reduce_sum(tf.ones((3, 3))).numpy())"
+
+
+def words(text):
+    return [re.sub(r"0x[0-9a-f]+|\d+", "#", line) for line in text.splitlines()]
+
+
+pair = [Outcome([PYTHON, "-c", SAYS], preload=preload, TF_CPP_MIN_LOG_LEVEL="0") for preload in (False, True)]
+check(pair[0].out == pair[1].out and pair[0].status == pair[1].status == 0, "output: %s" % [p.out for p in pair])
+check(words(pair[0].err) == words(pair[1].err), "messages: %s" % [p.err for p in pair])
