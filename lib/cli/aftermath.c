@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analyze/result.h"
@@ -25,11 +26,19 @@ static unsigned salvage(const struct tfh_place *place, unsigned *lost)
 {
 	struct tfh_found_journal *found = calloc(MAX_JOURNALS, sizeof(*found));
 	unsigned n = found ? tfh_journals_find(place->dir, 0, found, MAX_JOURNALS) : 0, live = 0;
+	/* Where a whole group was killed, some may take longer to die than the job's first
+	 * process: half a second in all, for those that still live. */
+	const struct timespec nap = {0, 20000000};
+	unsigned patience = 25;
 
 	for (unsigned i = 0; i < n && i < MAX_JOURNALS; i++) {
 		struct tft_salvaged saved;
 		struct tfh_err err = {0};
 		int code = tft_salvage(found[i].path, NULL, TFT_SALVAGE_UNLINK, &saved, &err);
+		for (; code == -EBUSY && patience; patience--) {
+			nanosleep(&nap, NULL);
+			code = tft_salvage(found[i].path, NULL, TFT_SALVAGE_UNLINK, &saved, &err);
+		}
 		if (code == -EBUSY)
 			live++;
 		else if (code && code != -EALREADY && code != -ENOENT) {
@@ -98,10 +107,10 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 	    getenv("TFHOOK_WINDOW"))
 		tfh_say("nothing was recorded: TFHOOK_ONLY, _SKIP, _RANKS or _WINDOW left no "
 			"process or moment over, or none "
-			"made a GPU driver call or took a batch from tf.data");
+			"copied to a GPU, computed on one or took a batch from tf.data");
 	else
-		tfh_say("nothing was recorded: no process of this job made a GPU driver call or "
-			"took a batch from tf.data that tfhook could see");
+		tfh_say("nothing was recorded: no process of this job copied to a GPU, computed "
+			"on one or took a batch from tf.data that tfhook could see");
 	if (!audit)
 		tfh_say("a GPU library opened with RTLD_DEEPBIND (taichi does so) is seen with "
 			"`tfhook run --audit` only");

@@ -97,8 +97,8 @@ int tfh_files_find(struct tfh_files *files, const struct tfh_line *args, struct 
 		if (files->n == before)
 			return tfh_err_set(
 				err, -ENODATA,
-				"no trace files (*.tft) in %s: no process of that job made a GPU "
-				"driver call or "
+				"no trace files (*.tft) in %s: no process of that job copied to a "
+				"GPU, computed on one or "
 				"took a batch from tf.data, or this is not a run directory",
 				*operand);
 	}

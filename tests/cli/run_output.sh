@@ -25,7 +25,7 @@ says 'no room for the recording.*No space left.*-o DIR'
 # An empty directory that is there may be used, and stays.
 mkdir empty
 expect 0 "$tfhook" run -o empty true
-says 'nothing was recorded: no process of this job made a GPU driver call or took a batch'
+says 'nothing was recorded: no process of this job copied to a GPU, computed on one or took a batch'
 says 'tfhook doctor .*tfhook env'
 [[ -d empty && -z $(ls -A empty) ]] || fail 'not as empty as before'
 expect 0 "$tfhook" run true
@@ -41,7 +41,7 @@ says 'only 1.5 GiB are free.*pauses below 2.0 GiB.*-o DIR'
 # The run directory is gone at the end: said, rather than that there was nothing to record.
 expect 0 on_gpu "$tfhook" run -o gone sh -c '"$@"; rm -r gone' sh "$job" --steps 3 --h2d 1000 --spin 10
 says 'nothing is left of the recording: .*gone was removed while the job ran'
-says_not 'made a GPU driver call'
+says_not 'nothing was recorded'
 
 # A recording, in the place named and in one of its own name below TFHOOK_DIR.
 expect 0 on_gpu "$tfhook" run -o rec "$job" --steps 3 --h2d 1000 --spin 10
