@@ -34,7 +34,9 @@ def run(name, *command, **settings):
                SIM_TRUTH=f"{place}/truth", TFHOOK_DIR=place, **settings)
     done = subprocess.run(command, env=env, cwd=place, capture_output=True, text=True, timeout=60)
     check(done.returncode == 0, name, "exit", done.returncode, done.stdout, done.stderr)
-    check(done.stderr == "", name, "said", done.stderr)
+    # drjit says so where no LLVM is installed; it needs none for the GPU.
+    said = [line for line in done.stderr.splitlines() if line and "jitc_llvm_init()" not in line]
+    check(not said, name, "said", done.stderr)
     return records_of(place), truth_of(place), place
 
 
