@@ -8,6 +8,7 @@
 
 #include "analyze/result.h"
 #include "model/model.h"
+#include "model/ops.h"
 
 struct tfh_feed {
 	void *arg;
@@ -20,6 +21,12 @@ struct tfh_feed {
 	/* As tfh_run_name. */
 	const char *(*name)(void *arg, uint32_t process, enum tft_name kind, uint32_t id,
 			    uint64_t *handle, uint64_t *extra);
+	/* Device ops of one process in order of their start, as tfh_ops_*; all NULL: there are
+	 * none. An op's `name` lives as long as the feed. */
+	int (*rewind_ops)(void *arg, uint32_t process, struct tfh_err *err);
+	bool (*next_op)(void *arg, struct tfh_op *op);
+	int (*ops_error)(void *arg, struct tfh_err *err);
+	void (*gpu)(void *arg, uint32_t process, struct tfh_gpu_info *out);
 	/* Machine samples of a process, as tfh_run_samples; NULL: there are none. */
 	uint32_t (*samples)(void *arg, uint32_t process, const struct tfh_sample **out);
 	const struct tfh_process *processes;

@@ -1,0 +1,40 @@
+/*
+ * Building a run out of a trace that another tool recorded: import/ hands over processes, threads,
+ * names, host calls and device ops; the result is a tfh_run like one that was read from .tft files.
+ * Everything is kept in memory (about 100 bytes an event).
+ */
+#ifndef TFH_MODEL_BUILD_H
+#define TFH_MODEL_BUILD_H
+
+#include "model/ops.h"
+
+struct tfh_builder;
+
+/* 0 or -ENOMEM. `path` is what tfh_run_path() will say. */
+int tfh_build_new(enum tfh_source source, const char *path, struct tfh_builder **out);
+void tfh_build_free(struct tfh_builder *b); /* gives up what was built */
+
+/* Each returns the index, or -ENOMEM. Text is copied. */
+int64_t tfh_build_process(struct tfh_builder *b, const char *host, const char *exe, uint32_t pid,
+			  int32_t rank);
+int64_t tfh_build_thread(struct tfh_builder *b, uint32_t process, uint32_t tid, const char *name);
+/* The id of a text among names of its kind, the same for the same text. */
+int64_t tfh_build_name(struct tfh_builder *b, uint32_t process, enum tft_name kind,
+		       const char *text);
+/* A function of the table base/fn.h by its name, or a new row with that family, kept by the run. */
+const struct tfh_fn_info *tfh_build_fn(struct tfh_builder *b, const char *name, uint8_t family);
+
+/* In any order; times are ns on the source's own axis, the run begins at the earliest. The op's
+ * `name` is copied once per text; thread and call of an op may be left unknown when `correlation`
+ * is that of an event added with one. 0 or -ENOMEM. */
+int tfh_build_event(struct tfh_builder *b, const struct tfh_event *ev, uint32_t correlation);
+int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op);
+/* The part of the time for which device times are complete; without one: first to last op. */
+int tfh_build_span(struct tfh_builder *b, uint32_t process, int64_t t0, int64_t t1);
+void tfh_build_start(struct tfh_builder *b, int64_t realtime_ns);
+void tfh_build_command(struct tfh_builder *b, const char *command);
+
+/* Sorts, joins ops to their calls by correlation, numbers. Takes the builder over on success. */
+int tfh_build_run(struct tfh_builder *b, struct tfh_run **out, struct tfh_err *err);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * Device ops as the analysis sees them, whatever recorded them: kernels, copies, memsets (and,
+ * where nothing finer was recorded, whole graph launches), each with the host call that issued it.
+ * Times are nanoseconds since the run's start, as those of host events.
+ */
+#ifndef TFH_MODEL_OPS_H
+#define TFH_MODEL_OPS_H
+
+#include "model/model.h"
+
+/* Values are those of the GPUS column "kind" (FORMAT.md 2.8). */
+enum tfh_op_kind {
+	TFH_OP_KERNEL = 1,
+	TFH_OP_COPY = 2,
+	TFH_OP_MEMSET = 3,
+	TFH_OP_SYNC = 4, /* a synchronisation on the device; takes no engine */
+	TFH_OP_GRAPH = 5 /* a whole graph launch: its nodes were not recorded */
+};
+
+struct tfh_op {
+	int64_t t0, t1;	 /* on the device */
+	uint64_t number; /* of the op in its process, in order of delivery, from 0 */
+	uint32_t process, device, ctx, stream; /* as CUPTI numbers them; unique in the process */
+	uint8_t kind;			       /* enum tfh_op_kind */
+	uint8_t dir;			       /* copies: enum tfh_dir */
+	bool pageable;			       /* copies: a host side is not pinned */
+	bool communication;		       /* a collective or a peer exchange, by its name */
+	bool managed;			       /* a migration of managed memory */
+	const char *name;		       /* kernels; else "" */
+	uint64_t bytes, grid, block;	       /* grid and block as in launch words */
+	uint32_t correlation;
+	uint32_t graph; /* 0: not a graph's node */
+	uint64_t node;
+	/* The host call that issued it: graph nodes inherit the graph launch. Where no call is
+	 * known (a drop, a recording that began later), issue0 = issue1 = INT64_MIN. */
+	int64_t issue0, issue1;
+	uint32_t thread; /* index in tfh_run_threads, UINT32_MAX unknown */
+	uint64_t call;	 /* record number in that thread, UINT64_MAX unknown */
+};
+
+/* Where device times come from. */
+enum tfh_gpu_times { TFH_GPU_NONE, TFH_GPU_CUPTI, TFH_GPU_IMPORTED };
+
+/* What is known of a process' device times: only within spans is the absence of an op idleness. */
+struct tfh_gpu_span {
+	int64_t t0, t1;
+	bool nodes; /* graphs' nodes were recorded, not only whole launches */
+};
+struct tfh_gpu_info {
+	enum tfh_gpu_times source;
+	const struct tfh_gpu_span *span; /* in order, not overlapping */
+	uint32_t n_span;
+	uint64_t ops, dropped; /* dropped: said lost by CUPTI */
+	uint64_t unissued;     /* ops whose issuing call is not known */
+	bool dependencies;     /* streams, events and issuing calls are there: tier A is possible */
+	const char *why;       /* source none: the reason, in a sentence for the report, or "" */
+};
+void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out);
+
+/* Every op of a process in order of its start, joined with its issuing call. Bounded memory. */
+struct tfh_ops;
+int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, struct tfh_err *err);
+bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op);
+int tfh_ops_error(const struct tfh_ops *o, struct tfh_err *err);
+void tfh_ops_close(struct tfh_ops *o);
+
+#endif
