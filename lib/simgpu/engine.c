@@ -94,8 +94,11 @@ void sim_op_depend(struct sim_op *op, struct sim_op *on)
 
 static void *run_engine(void *arg);
 
-static void start_engine(struct sim_engine *e)
+bool sim_engine_start(struct sim_device *dev, enum sim_engine_id id)
 {
+	if (id == SIM_ENG_NONE || dev->eng[id].started)
+		return true;
+	struct sim_engine *e = &dev->eng[id];
 	pthread_t t;
 	pthread_attr_t attr;
 	sigset_t all, old;
@@ -106,6 +109,7 @@ static void start_engine(struct sim_engine *e)
 	e->started = !pthread_create(&t, &attr, run_engine, e);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return e->started;
 }
 
 static void enqueue(struct sim_op *op)
@@ -117,8 +121,6 @@ static void enqueue(struct sim_op *op)
 	else
 		e->head = op;
 	e->tail = op;
-	if (!e->started)
-		start_engine(e);
 	pthread_cond_signal(&e->wake);
 }
 

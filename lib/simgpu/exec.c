@@ -141,6 +141,16 @@ static void submit(struct sim_call *c, struct sim_exec *e, struct sim_stream *s)
 	free(ops);
 }
 
+static bool engines_run(const struct sim_exec *e)
+{
+	for (size_t i = 0; i < e->n; i++) {
+		const struct sim_work *w = &e->items[i].work;
+		if (e->items[i].used && !sim_engine_start(w->dev, w->engine))
+			return false;
+	}
+	return true;
+}
+
 static CUresult launch(struct sim_call *c, CUgraphExec e, CUstream h)
 {
 	struct sim_stream *s;
@@ -154,9 +164,12 @@ static CUresult launch(struct sim_call *c, CUgraphExec e, CUstream h)
 	sim_host_cost(sim_cfg.launch_ns);
 	pthread_mutex_lock(&sim_mu);
 	sim_wait_room(s);
-	submit(c, e, s);
+	if (engines_run(e))
+		submit(c, e, s);
+	else
+		r = CUDA_ERROR_OPERATING_SYSTEM;
 	pthread_mutex_unlock(&sim_mu);
-	return CUDA_SUCCESS;
+	return r;
 }
 
 static CUresult upload(struct sim_call *c, CUgraphExec e, CUstream h)

@@ -247,6 +247,9 @@ bool sim_op_done(const struct sim_op *op);
 /* With sim_mu, which it may release meanwhile: waits until the stream's launch queue has room. */
 void sim_wait_room(struct sim_stream *s);
 void sim_engine_init(void);
+/* With sim_mu: starts the engine's thread unless it runs. False when there can be no thread; no
+ * operation of that engine may be committed then. */
+bool sim_engine_start(struct sim_device *dev, enum sim_engine_id id);
 void sim_perform(const struct sim_work *w);
 
 /* ---- streams (stream.c) ---- */

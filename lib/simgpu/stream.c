@@ -110,6 +110,9 @@ CUresult sim_submit(struct sim_call *c, struct sim_stream *s, struct sim_work *w
 	} else if (s->legacy && captures(s->ctx)) {
 		sim_work_release(w);
 		r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+	} else if (!sim_engine_start(w->dev, w->engine)) {
+		sim_work_release(w);
+		r = CUDA_ERROR_OPERATING_SYSTEM;
 	} else {
 		sim_wait_room(s);
 		struct sim_op *op = sim_op_new(w, c->no, c->stream);
