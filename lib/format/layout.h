@@ -125,6 +125,13 @@ enum tft_ext_form {
 	TFT_EXT_PEER_3D = 4,
 	TFT_EXT_BATCH = 5, /* words of the record: total bytes, dst and src of the first pair */
 };
+/* A batch lists its first pairs behind its struct tft_ext_copy. What lies beyond is in the total
+ * only. */
+#define TFT_EXT_PAIRS 63 /* 43 parts with nothing left over */
+struct tft_ext_pair {
+	uint32_t dst[2], src[2]; /* low, high */
+	uint32_t bytes[2];	 /* 56 bits, then the types of dst and src, 4 bits each */
+};
 struct tft_ext_copy {
 	uint8_t form;		    /* enum tft_ext_form */
 	uint8_t src_type, dst_type; /* 1 host, 2 device, 3 array, 4 unified; 0 = not told */
@@ -136,6 +143,7 @@ struct tft_ext_copy {
 	uint32_t src_pitch, dst_pitch; /* bytes from row to row, 0 = none */
 };
 static_assert(sizeof(struct tft_ext_copy) == TFT_EXT_BYTES, "on disk");
+static_assert(sizeof(struct tft_ext_pair) == 24, "on disk");
 
 /* A GRAPH record: stream = id of the executable graph, ctx = version, words = bytes H2D | D2H |
  * within devices that one launch moves; its EXT holds counts of nodes, those of child graphs

@@ -56,6 +56,8 @@ enum {
 	TFH_GPA_PER_THREAD = 2, /* flag of cuGetProcAddress: give the _ptsz or _ptds form */
 };
 
+enum { TFH_LOCATION_DEVICE = 1 }; /* others are the host, in one place or another */
+
 typedef struct {
 	int type;
 	int id;
@@ -166,10 +168,70 @@ typedef struct {
 } CUDA_MEMCPY3D_BATCH_OP;
 
 typedef struct {
-	CUdeviceptr dst;
-	size_t pitch;
-	unsigned value, element;
+	size_t src_bytes, dst_bytes;
+	uint32_t *dst_actual;
+	const void *src;
+	void *dst;
+	int algorithm;
+	unsigned char padding[20];
+} CUmemDecompressParams;
+
+typedef struct {
+	unsigned width, height;
+	int format;
+	unsigned channels;
+} CUDA_ARRAY_DESCRIPTOR_v1;
+
+typedef struct {
 	size_t width, height;
-} CUDA_MEMSET_NODE_PARAMS;
+	int format;
+	unsigned channels;
+} CUDA_ARRAY_DESCRIPTOR;
+
+typedef struct {
+	unsigned width, height, depth;
+	int format;
+	unsigned channels, flags;
+} CUDA_ARRAY3D_DESCRIPTOR_v1;
+
+typedef struct {
+	size_t width, height, depth;
+	int format;
+	unsigned channels, flags;
+} CUDA_ARRAY3D_DESCRIPTOR;
+
+typedef struct {
+	unsigned long long offset, size;
+	unsigned flags, reserved[16];
+} CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
+
+typedef struct {
+	CUfunction function;
+	unsigned grid[3], block[3], shared;
+	CUstream stream;
+	void **parameters;
+} CUDA_LAUNCH_PARAMS;
+
+typedef struct {
+	CUhostFn fn;
+	void *user;
+} CUDA_HOST_NODE_PARAMS;
+
+/* The kinds of nodes that the hooks look into. */
+typedef struct {
+	int type;
+	int reserved[3];
+	union {
+		struct {
+			int flags, reserved;
+			CUcontext context;
+			CUDA_MEMCPY3D params;
+		} copy;
+		CUDA_HOST_NODE_PARAMS host;
+		CUgraph graph;
+		long long room[29];
+	} of;
+	long long reserved2;
+} CUgraphNodeParams;
 
 #endif

@@ -100,6 +100,7 @@ static inline bool tfh_driver_name(const char *name)
 	X(FUNC_NAME, cuFuncGetName, (const char **, CUfunction))                                   \
 	X(KERNEL_NAME, cuKernelGetName, (const char **, CUkernel))                                 \
 	X(POINTER, cuPointerGetAttribute, (void *, int, CUdeviceptr))                              \
+	X(RANGE, cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr))                  \
 	X(GRAPH_NODES, cuGraphGetNodes, (CUgraph, CUgraphNode *, size_t *))                        \
 	X(NODE_TYPE, cuGraphNodeGetType, (CUgraphNode, int *))                                     \
 	X(NODE_COPY, cuGraphMemcpyNodeGetParams, (CUgraphNode, CUDA_MEMCPY3D *))                   \

@@ -1,9 +1,10 @@
 /*
  * Executable graphs: how many kernels and bytes one launch stands for.
  *
- * The nodes of the graph that an executable is made from are walked once, at instantiation or
- * update. A launch then cites the graph and its version; the totals of a version are in a GRAPH
- * record.
+ * The nodes of the graph that an executable is made from are read once, at instantiation or update,
+ * and kept, so that a node which is changed or switched off in the executable afterwards can be
+ * counted anew without the driver: it does not tell what an executable's nodes are now. A launch
+ * cites the graph and its version; the totals of a version are in a GRAPH record.
  */
 #include "hook/note.h"
 
@@ -12,6 +13,22 @@
 
 /* Frameworks keep tens of graphs, vLLM some hundreds. */
 #define SLOTS 4096u
+
+/* A node; those of a child graph follow the node that holds it. */
+struct node {
+	uint64_t handle;
+	uint64_t bytes; /* of a copy */
+	uint32_t inner; /* nodes of the child graph */
+	uint8_t type;
+	uint8_t way; /* of a copy: index of struct totals.bytes, or WAY_NONE */
+	bool off;    /* switched off in the executable */
+};
+
+struct nodes {
+	struct node *v;
+	uint32_t n, cap;
+	uint32_t incomplete; /* 1: some node could not be read */
+};
 
 struct totals {
 	uint64_t bytes[3]; /* H2D, D2H, within devices */
@@ -22,10 +39,27 @@ struct graph {
 	uint64_t exec;
 	uint32_t version; /* 0: not known */
 	struct totals totals;
+	struct nodes nodes;
 };
 
 static struct graph *graphs;
-static int busy; /* one writer at a time; whoever finds it taken goes without totals */
+
+/* One writer at a time, for microseconds. Who waits in vain (a signal handler inside one) goes
+ * without. */
+static int busy;
+
+static bool begin_change(void)
+{
+	for (int i = 0; i < 10000; i++)
+		if (!__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+			return true;
+	return false;
+}
+
+static void end_change(void)
+{
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
 
 static struct graph *find(CUgraphExec exec, bool fresh)
 {
@@ -57,17 +91,43 @@ void tfh_graph_words(CUgraphExec exec, uint64_t word[2])
 	word[1] = word[0] ? g->totals.nodes.kernels : 0;
 }
 
-/* ---- walking ---- */
+/* ---- reading nodes ---- */
 
+enum { WAY_H2D, WAY_D2H, WAY_DEVICE, WAY_NONE };
 enum {
 	NODE_KERNEL = 0,
 	NODE_COPY = 1,
 	NODE_SET = 2,
 	NODE_HOST = 3,
 	NODE_GRAPH = 4,
-	NODE_CONDITIONAL = 13
+	NODE_CONDITIONAL = 13,
+	NODE_UNREAD = 255,
 };
 #define CHILD_DEPTH 8
+
+/* Not malloc: the job's allocator may be in any state here. */
+static void release(struct nodes *list)
+{
+	if (list->v)
+		munmap(list->v, list->cap * sizeof(*list->v));
+	memset(list, 0, sizeof(*list));
+}
+
+static struct node *append(struct nodes *list)
+{
+	if (list->n == list->cap) {
+		uint32_t cap = list->cap ? 2 * list->cap : 128;
+		void *v = list->v ? mremap(list->v, list->cap * sizeof(*list->v),
+					   cap * sizeof(*list->v), MREMAP_MAYMOVE)
+				  : mmap(NULL, cap * sizeof(*list->v), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (v == MAP_FAILED)
+			return NULL;
+		list->v = v;
+		list->cap = cap;
+	}
+	return memset(&list->v[list->n++], 0, sizeof(*list->v));
+}
 
 static bool on_host(int type, CUdeviceptr address)
 {
@@ -80,86 +140,113 @@ static bool on_host(int type, CUdeviceptr address)
 	return !ask || ask(&kind, 2, address) || kind == TFH_MEMORY_HOST;
 }
 
-static bool add_copy(struct totals *sum, CUgraphNode node)
+static void read_copy(struct node *node, const CUDA_MEMCPY3D *copy)
 {
-	tfh_ask_NODE_COPY ask = TFH_ASK(NODE_COPY);
-	CUDA_MEMCPY3D copy;
+	bool from_host = on_host(copy->src.type, copy->src.device);
+	bool to_host = on_host(copy->dst.type, copy->dst.device);
 
-	memset(&copy, 0, sizeof(copy));
-	if (!ask || ask(node, &copy))
-		return false;
-	bool from_host = on_host(copy.src.type, copy.src.device);
-	bool to_host = on_host(copy.dst.type, copy.dst.device);
-	uint64_t bytes = (uint64_t)copy.width * copy.height * copy.depth;
-	if (from_host && !to_host)
-		sum->bytes[0] += bytes;
-	else if (to_host && !from_host)
-		sum->bytes[1] += bytes;
-	else if (!from_host)
-		sum->bytes[2] += bytes;
-	return true;
+	node->bytes = (uint64_t)copy->width * copy->height * copy->depth;
+	node->way = from_host ? to_host ? WAY_NONE : WAY_H2D : to_host ? WAY_D2H : WAY_DEVICE;
 }
 
-static void walk(struct totals *sum, CUgraph graph, int depth);
+static void read_graph(struct nodes *list, CUgraph graph, int depth);
 
-static void add_node(struct totals *sum, CUgraphNode node, int depth)
+static void read_node(struct nodes *list, CUgraphNode handle, int depth)
 {
 	tfh_ask_NODE_TYPE ask_type = TFH_ASK(NODE_TYPE);
+	tfh_ask_NODE_COPY ask_copy = TFH_ASK(NODE_COPY);
 	tfh_ask_NODE_CHILD ask_child = TFH_ASK(NODE_CHILD);
+	struct node *node = append(list);
+	uint32_t at = list->n - 1;
 	CUgraph child = NULL;
-	int type = -1;
+	CUDA_MEMCPY3D copy;
+	int type = NODE_UNREAD;
 
-	if (!ask_type || ask_type(node, &type)) {
-		sum->nodes.incomplete = 1;
-	} else if (type == NODE_KERNEL) {
-		sum->nodes.kernels++;
-	} else if (type == NODE_COPY) {
-		sum->nodes.copies++;
-		if (!add_copy(sum, node))
-			sum->nodes.incomplete = 1;
-	} else if (type == NODE_SET) {
-		sum->nodes.memsets++;
-	} else if (type == NODE_HOST) {
-		sum->nodes.hosts++;
-	} else if (type == NODE_GRAPH) {
-		sum->nodes.children++;
-		if (ask_child && !ask_child(node, &child) && child)
-			walk(sum, child, depth + 1);
+	if (!node || !ask_type || ask_type(handle, &type)) {
+		list->incomplete = 1;
+		type = NODE_UNREAD;
+	}
+	if (!node)
+		return;
+	node->handle = U64(handle);
+	node->type = (uint8_t)type;
+	node->way = WAY_NONE;
+	if (type == NODE_COPY) {
+		memset(&copy, 0, sizeof(copy));
+		if (ask_copy && !ask_copy(handle, &copy))
+			read_copy(node, &copy);
 		else
-			sum->nodes.incomplete = 1;
-	} else if (type == NODE_CONDITIONAL) {
-		sum->nodes.conditionals++;
-	} else {
-		sum->nodes.others++;
+			list->incomplete = 1;
+	} else if (type == NODE_GRAPH) {
+		if (ask_child && !ask_child(handle, &child) && child)
+			read_graph(list, child, depth + 1);
+		else
+			list->incomplete = 1;
+		list->v[at].inner = list->n - at - 1;
 	}
 }
 
-static void walk(struct totals *sum, CUgraph graph, int depth)
+static void read_graph(struct nodes *list, CUgraph graph, int depth)
 {
 	tfh_ask_GRAPH_NODES ask = TFH_ASK(GRAPH_NODES);
 	size_t count = 0;
 
 	if (!ask || depth > CHILD_DEPTH || ask(graph, NULL, &count)) {
-		sum->nodes.incomplete = 1;
+		list->incomplete = 1;
 		return;
 	}
 	if (!count)
 		return;
-	/* Not malloc: the job's allocator may be in any state here. */
 	size_t size = count * sizeof(CUgraphNode);
-	CUgraphNode *nodes =
+	CUgraphNode *handle =
 		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (nodes == MAP_FAILED || ask(graph, nodes, &count)) {
-		sum->nodes.incomplete = 1;
+	if (handle == MAP_FAILED || ask(graph, handle, &count)) {
+		list->incomplete = 1;
 		count = 0;
 	}
-	for (size_t i = 0; i < count && i < size / sizeof(*nodes); i++)
-		add_node(sum, nodes[i], depth);
-	if (nodes != MAP_FAILED)
-		munmap(nodes, size);
+	for (size_t i = 0; i < count && i < size / sizeof(*handle); i++)
+		read_node(list, handle[i], depth);
+	if (handle != MAP_FAILED)
+		munmap(handle, size);
 }
 
-/* ---- records ---- */
+/* Our questions must not break a capture elsewhere. */
+static void read_nodes(struct nodes *list, CUgraph graph, int depth)
+{
+	tfh_ask_CAPTURE_MODE exchange = TFH_ASK(CAPTURE_MODE);
+	int mode = 2; /* relaxed */
+	bool exchanged = exchange && !exchange(&mode);
+
+	memset(list, 0, sizeof(*list));
+	read_graph(list, graph, depth);
+	if (exchanged)
+		exchange(&mode);
+}
+
+/* ---- totals and their records ---- */
+
+static void add_node(struct totals *sum, const struct node *node)
+{
+	if (node->off)
+		return;
+	if (node->type == NODE_KERNEL) {
+		sum->nodes.kernels++;
+	} else if (node->type == NODE_COPY) {
+		sum->nodes.copies++;
+		if (node->way != WAY_NONE)
+			sum->bytes[node->way] += node->bytes;
+	} else if (node->type == NODE_SET) {
+		sum->nodes.memsets++;
+	} else if (node->type == NODE_HOST) {
+		sum->nodes.hosts++;
+	} else if (node->type == NODE_GRAPH) {
+		sum->nodes.children++;
+	} else if (node->type == NODE_CONDITIONAL) {
+		sum->nodes.conditionals++;
+	} else if (node->type != NODE_UNREAD) {
+		sum->nodes.others++;
+	}
+}
 
 static void publish(struct tfh_self *self, uint16_t fn, CUgraphExec exec, uint32_t version,
 		    const struct totals *t)
@@ -184,49 +271,152 @@ static void publish(struct tfh_self *self, uint16_t fn, CUgraphExec exec, uint32
 	tfh_publish(self, 2);
 }
 
-/* Stores a new version of an executable graph; its number, or 0 when the table has no room now. */
-static uint32_t keep(CUgraphExec exec, const struct totals *sum)
+/* Counts the nodes anew. True: the totals are others than before, and have a version of their own.
+ */
+static bool recount(struct graph *g, struct totals *sum)
 {
-	uint32_t version = 0;
-
-	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
-		return 0;
-	struct graph *g = find(exec, true);
-	if (g) {
-		version = g->version + 1;
-		g->totals = *sum;
-		__atomic_store_n(&g->version, version, __ATOMIC_RELEASE);
-		__atomic_store_n(&g->exec, U64(exec), __ATOMIC_RELEASE);
-	}
-	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
-	return version;
+	memset(sum, 0, sizeof(*sum));
+	for (uint32_t i = 0; i < g->nodes.n; i++)
+		add_node(sum, &g->nodes.v[i]);
+	sum->nodes.incomplete = g->nodes.incomplete;
+	if (g->version && !memcmp(sum, &g->totals, sizeof(*sum)))
+		return false;
+	g->totals = *sum;
+	__atomic_store_n(&g->version, g->version + 1, __ATOMIC_RELEASE);
+	return true;
 }
 
-void tfh_graph_totals(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraph graph)
+static void finish_change(struct tfh_self *self, uint16_t fn, struct graph *g)
 {
-	tfh_ask_CAPTURE_MODE exchange = TFH_ASK(CAPTURE_MODE);
 	struct totals sum;
-	int mode = 2; /* relaxed: our questions must not break a capture elsewhere */
+	bool changed = recount(g, &sum);
+	uint32_t version = g->version;
+	CUgraphExec exec = (CUgraphExec)(uintptr_t)g->exec;
 
-	memset(&sum, 0, sizeof(sum));
-	bool exchanged = exchange && !exchange(&mode);
-	walk(&sum, graph, 0);
-	if (exchanged)
-		exchange(&mode);
-	uint32_t version = keep(exec, &sum);
-	if (version)
+	end_change();
+	if (changed)
 		publish(self, fn, exec, version, &sum);
 }
 
-void tfh_graph_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec)
+/* After an update the program still names nodes as it did at instantiation. */
+static void keep_handles(const struct nodes *before, struct nodes *after)
+{
+	bool same = before->n == after->n;
+
+	for (uint32_t i = 0; same && i < after->n; i++)
+		same = before->v[i].type == after->v[i].type;
+	for (uint32_t i = 0; same && i < after->n; i++) {
+		after->v[i].handle = before->v[i].handle;
+		after->v[i].off = before->v[i].off;
+	}
+}
+
+void tfh_graph_totals(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraph graph,
+		      bool update)
+{
+	struct nodes list;
+
+	read_nodes(&list, graph, 0);
+	struct graph *g = begin_change() ? find(exec, true) : NULL;
+	if (!g) {
+		release(&list); /* no version: not known */
+		return;
+	}
+	if (update)
+		keep_handles(&g->nodes, &list);
+	release(&g->nodes);
+	g->nodes = list;
+	__atomic_store_n(&g->exec, U64(exec), __ATOMIC_RELEASE);
+	finish_change(self, fn, g);
+}
+
+void tfh_graph_gone(CUgraphExec exec)
 {
 	struct graph *g = find(exec, false);
 
-	if (!g || !g->version || g->totals.nodes.incomplete)
+	if (!g || !begin_change())
 		return;
-	struct totals sum = g->totals;
-	sum.nodes.incomplete = 1;
-	uint32_t version = keep(exec, &sum);
-	if (version)
-		publish(self, fn, exec, version, &sum);
+	release(&g->nodes);
+	end_change();
+}
+
+/* ---- changes in an executable ---- */
+
+/* Its graph and the node, locked; NULL, not locked, if there is nothing to change. */
+static struct graph *begin_node(CUgraphExec exec, CUgraphNode handle, struct node **node)
+{
+	struct graph *g = find(exec, false);
+
+	*node = NULL;
+	if (!g || !g->version)
+		return NULL;
+	if (!begin_change()) {
+		__atomic_store_n(&g->version, 0, __ATOMIC_RELEASE);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < g->nodes.n && !*node; i++)
+		if (g->nodes.v[i].handle == U64(handle))
+			*node = &g->nodes.v[i];
+	if (!*node)
+		g->nodes.incomplete = 1; /* of a graph that we have not seen */
+	return g;
+}
+
+void tfh_graph_copy_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec,
+			    CUgraphNode handle, const CUDA_MEMCPY3D *copy)
+{
+	struct node fresh = {0}, *node;
+
+	read_copy(&fresh, copy);
+	struct graph *g = begin_node(exec, handle, &node);
+	if (!g)
+		return;
+	if (node) {
+		node->bytes = fresh.bytes;
+		node->way = fresh.way;
+	}
+	finish_change(self, fn, g);
+}
+
+void tfh_graph_child_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec,
+			     CUgraphNode handle, CUgraph child)
+{
+	struct nodes list;
+	struct node *node;
+
+	read_nodes(&list, child, 1);
+	struct graph *g = begin_node(exec, handle, &node);
+	if (g) {
+		struct nodes inner = {node ? node + 1 : NULL, node ? node->inner : 0, 0, 0};
+		keep_handles(&inner, &list);
+		if (node && node->inner == list.n && list.n)
+			memcpy(node + 1, list.v, list.n * sizeof(*list.v));
+		else if (node && node->inner != list.n)
+			g->nodes.incomplete = 1; /* the driver accepts only the same shape */
+		g->nodes.incomplete |= list.incomplete;
+		finish_change(self, fn, g);
+	}
+	release(&list);
+}
+
+void tfh_graph_node_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec,
+			    CUgraphNode handle, const CUgraphNodeParams *params)
+{
+	if (params->type == NODE_COPY)
+		tfh_graph_copy_changed(self, fn, exec, handle, &params->of.copy.params);
+	else if (params->type == NODE_GRAPH)
+		tfh_graph_child_changed(self, fn, exec, handle, params->of.graph);
+}
+
+void tfh_graph_node_switched(struct tfh_self *self, uint16_t fn, CUgraphExec exec,
+			     CUgraphNode handle, bool on)
+{
+	struct node *node;
+	struct graph *g = begin_node(exec, handle, &node);
+
+	if (!g)
+		return;
+	if (node)
+		node->off = !on;
+	finish_change(self, fn, g);
 }

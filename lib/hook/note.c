@@ -3,18 +3,23 @@
 
 #include <string.h>
 
-/* Appends the one EXT record of a copy that tfh_close reserved room for, and publishes both. */
-static void publish_copy(const struct tfh_call *call, struct tfh_rec *rec,
-			 const struct tft_ext_copy *details)
+/* Appends the EXT records of a copy that tfh_close reserved room for, and publishes all. */
+static void publish_copy(const struct tfh_call *call, struct tfh_rec *rec, const void *details,
+			 uint32_t length)
 {
 	struct tfh_self *self = call->self;
-	struct tfh_rec *part = tfh_reserved(self, 1);
+	uint32_t n = 1;
 
-	tfh_fill(self, part, 1, 0, TFT_EXT, rec->t_end, rec->t_end);
-	part->result = sizeof(*details);
-	memcpy((char *)part + offsetof(struct tfh_rec, stream), details, sizeof(*details));
+	for (uint32_t at = 0; at < length; at += TFT_EXT_BYTES, n++) {
+		struct tfh_rec *part = tfh_reserved(self, n);
+		uint32_t left = length - at;
+		tfh_fill(self, part, n, (uint16_t)(n - 1), TFT_EXT, rec->t_end, rec->t_end);
+		part->result = (uint16_t)left;
+		memcpy((char *)part + offsetof(struct tfh_rec, stream), (const char *)details + at,
+		       left < TFT_EXT_BYTES ? left : TFT_EXT_BYTES);
+	}
 	rec->flags |= TFT_F_EXT;
-	tfh_publish(self, 2);
+	tfh_publish(self, n);
 }
 
 static void close_copy(const struct tfh_call *call, CUstream stream, uint64_t bytes, uint64_t dst,
@@ -27,7 +32,7 @@ static void close_copy(const struct tfh_call *call, CUstream stream, uint64_t by
 	rec->w[0] = bytes;
 	rec->w[1] = dst;
 	rec->w[2] = src;
-	publish_copy(call, rec, details);
+	publish_copy(call, rec, details, sizeof(*details));
 }
 
 void tfh_note_peer(const struct tfh_call *call, uint64_t bytes, uint64_t dst, uint64_t src,
@@ -146,18 +151,63 @@ void tfh_note_3d_peer(const struct tfh_call *call, const CUDA_MEMCPY3D_PEER *cop
 	note_shape(call, &s, stream);
 }
 
+/* ---- batches ---- */
+
+struct batch {
+	struct tft_ext_copy head;
+	struct tft_ext_pair pair[TFT_EXT_PAIRS];
+	uint64_t total, dst, src; /* of all; of the first pair */
+};
+
+/* Types are as in struct tft_ext_copy, 0 = the address tells. */
+static void add_pair(struct batch *b, uint64_t dst, unsigned dst_type, uint64_t src,
+		     unsigned src_type, uint64_t bytes)
+{
+	struct tft_ext_pair *p = &b->pair[b->head.count];
+	uint32_t types = (dst_type & 15) << 4 | (src_type & 15);
+
+	if (!b->head.count) {
+		b->dst = dst;
+		b->src = src;
+	}
+	b->total += bytes;
+	if (b->head.count++ >= TFT_EXT_PAIRS)
+		return;
+	p->dst[0] = (uint32_t)dst;
+	p->dst[1] = (uint32_t)(dst >> 32);
+	p->src[0] = (uint32_t)src;
+	p->src[1] = (uint32_t)(src >> 32);
+	p->bytes[0] = (uint32_t)bytes;
+	p->bytes[1] = (uint32_t)(bytes >> 32 & 0xffffff) | types << 24;
+}
+
+static void close_batch(const struct tfh_call *call, const struct batch *b, CUstream stream)
+{
+	uint32_t pairs = b->head.count < TFT_EXT_PAIRS ? b->head.count : TFT_EXT_PAIRS;
+	uint32_t length = (uint32_t)(sizeof(b->head) + pairs * sizeof(b->pair[0]));
+	struct tfh_rec *rec =
+		tfh_close(call, stream, 1 + (length + TFT_EXT_BYTES - 1) / TFT_EXT_BYTES);
+
+	if (!rec)
+		return;
+	rec->w[0] = b->total;
+	rec->w[1] = b->dst;
+	rec->w[2] = b->src;
+	publish_copy(call, rec, b, length);
+}
+
 void tfh_note_batch(const struct tfh_call *call, size_t count, const CUdeviceptr *dst,
 		    const CUdeviceptr *src, const size_t *bytes, CUstream stream)
 {
-	struct tft_ext_copy details = {.form = TFT_EXT_BATCH, .count = (uint32_t)count};
-	uint64_t total = 0;
+	struct batch b;
 
 	if (failed(call, bytes, stream))
 		return;
+	b.head = (struct tft_ext_copy){.form = TFT_EXT_BATCH};
+	b.total = b.dst = b.src = 0;
 	for (size_t i = 0; i < count; i++)
-		total += bytes[i];
-	close_copy(call, stream, total, count && dst ? dst[0] : 0, count && src ? src[0] : 0,
-		   &details);
+		add_pair(&b, dst ? dst[i] : 0, 0, src ? src[i] : 0, 0, bytes[i]);
+	close_batch(call, &b, stream);
 }
 
 static uint64_t operand(const tfh_copy_operand *o)
@@ -165,20 +215,95 @@ static uint64_t operand(const tfh_copy_operand *o)
 	return o->type == 2 ? U64(o->at.array.array) : o->at.pointer.address;
 }
 
+static unsigned operand_type(const tfh_copy_operand *o)
+{
+	return o->type == 2 ? TFH_MEMORY_ARRAY : 0;
+}
+
 /* Bytes of operations between arrays are elements: the size of an element is not told here. */
 void tfh_note_3d_batch(const struct tfh_call *call, size_t count, const CUDA_MEMCPY3D_BATCH_OP *ops,
 		       CUstream stream)
 {
-	struct tft_ext_copy details = {.form = TFT_EXT_BATCH, .count = (uint32_t)count};
-	uint64_t total = 0;
+	struct batch b;
 
 	if (failed(call, ops, stream))
 		return;
+	b.head = (struct tft_ext_copy){.form = TFT_EXT_BATCH};
+	b.total = b.dst = b.src = 0;
 	for (size_t i = 0; i < count; i++)
-		total += (uint64_t)ops[i].width * ops[i].height * ops[i].depth;
-	close_copy(call, stream, total, count ? operand(&ops[0].dst) : 0,
-		   count ? operand(&ops[0].src) : 0, &details);
+		add_pair(&b, operand(&ops[i].dst), operand_type(&ops[i].dst), operand(&ops[i].src),
+			 operand_type(&ops[i].src),
+			 (uint64_t)ops[i].width * ops[i].height * ops[i].depth);
+	close_batch(call, &b, stream);
 }
+
+void tfh_note_decompress(const struct tfh_call *call, size_t count,
+			 const CUmemDecompressParams *parts, CUstream stream)
+{
+	struct batch b;
+
+	if (failed(call, parts, stream))
+		return;
+	b.head = (struct tft_ext_copy){.form = TFT_EXT_BATCH};
+	b.total = b.dst = b.src = 0;
+	for (size_t i = 0; i < count; i++)
+		add_pair(&b, U64(parts[i].dst), TFH_MEMORY_DEVICE, U64(parts[i].src), 0,
+			 parts[i].src_bytes);
+	close_batch(call, &b, stream);
+}
+
+/* places[k] holds from the first[k]-th range on. */
+void tfh_note_prefetch_batch(const struct tfh_call *call, size_t count, const CUdeviceptr *address,
+			     const size_t *bytes, const CUmemLocation *places, const size_t *first,
+			     size_t n_places, CUstream stream)
+{
+	struct batch b;
+	size_t k = 0;
+
+	if (failed(call, bytes, stream) || !address || !places || !first || !n_places)
+		return;
+	b.head = (struct tft_ext_copy){.form = TFT_EXT_BATCH};
+	b.total = b.dst = b.src = 0;
+	for (size_t i = 0; i < count; i++) {
+		while (k + 1 < n_places && first[k + 1] <= i)
+			k++;
+		add_pair(&b, address[i], 0, tfh_place(places[k]), 0, bytes[i]);
+	}
+	close_batch(call, &b, stream);
+}
+
+/* ---- memory ---- */
+
+/* 0 for block-compressed and video formats: how much they take is the driver's affair. */
+uint64_t tfh_array_bytes(uint64_t width, uint64_t height, uint64_t depth, int format,
+			 unsigned channels, unsigned levels)
+{
+	unsigned size = format == 1 || format == 8			  ? 1
+			: format == 2 || format == 9 || format == 0x10	  ? 2
+			: format == 3 || format == 0x0a || format == 0x20 ? 4
+									  : 0;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < levels && i < 64; i++) {
+		sum += (width ? width : 1) * (height ? height : 1) * (depth ? depth : 1) * size *
+		       channels;
+		width /= 2;
+		height /= 2;
+		depth /= 2;
+	}
+	return sum;
+}
+
+uint64_t tfh_range_bytes(CUdeviceptr address)
+{
+	tfh_ask_RANGE ask = address ? TFH_ASK(RANGE) : NULL;
+	CUdeviceptr base = 0;
+	size_t size = 0;
+
+	return ask && !ask(&base, &size, address) ? base + size - address : 0;
+}
+
+/* ---- what changes the hooks' own knowledge ---- */
 
 void tfh_note_initialised(const struct tfh_call *call, unsigned flags)
 {
@@ -238,7 +363,7 @@ void tfh_note_capture_end(const struct tfh_call *call, CUstream stream, CUgraph 
 }
 
 /* The totals are read after the call was closed: what we ask the driver is not the job's time. */
-static void close_graph(const struct tfh_call *call, CUgraphExec exec, CUgraph graph)
+static void close_graph(const struct tfh_call *call, CUgraphExec exec, CUgraph graph, bool update)
 {
 	struct tfh_self *self = call->self;
 	uint64_t word[2];
@@ -246,15 +371,51 @@ static void close_graph(const struct tfh_call *call, CUgraphExec exec, CUgraph g
 	tfh_graph_words(exec, word);
 	tfh_words(call, NULL, U64(exec), word[0], word[1]);
 	if (exec && graph)
-		tfh_graph_totals(self, call->fn, exec, graph);
+		tfh_graph_totals(self, call->fn, exec, graph, update);
 }
 
 void tfh_note_graph_made(const struct tfh_call *call, CUgraphExec *out, CUgraph graph)
 {
-	close_graph(call, call->result == TFH_CUDA_SUCCESS && out ? *out : NULL, graph);
+	close_graph(call, call->result == TFH_CUDA_SUCCESS && out ? *out : NULL, graph, false);
 }
 
 void tfh_note_graph_updated(const struct tfh_call *call, CUgraphExec exec, CUgraph graph)
 {
-	close_graph(call, exec, call->result == TFH_CUDA_SUCCESS ? graph : NULL);
+	close_graph(call, exec, call->result == TFH_CUDA_SUCCESS ? graph : NULL, true);
+}
+
+/* The words of a call that changes a node of an executable graph. True: it succeeded. */
+static bool close_node(const struct tfh_call *call, CUgraphExec exec, CUgraphNode node,
+		       const void *given)
+{
+	tfh_words(call, NULL, U64(exec), U64(node), 0);
+	return call->result == TFH_CUDA_SUCCESS && given;
+}
+
+void tfh_note_node_copy(const struct tfh_call *call, CUgraphExec exec, CUgraphNode node,
+			const CUDA_MEMCPY3D *copy)
+{
+	if (close_node(call, exec, node, copy))
+		tfh_graph_copy_changed(call->self, call->fn, exec, node, copy);
+}
+
+void tfh_note_node_child(const struct tfh_call *call, CUgraphExec exec, CUgraphNode node,
+			 CUgraph child)
+{
+	if (close_node(call, exec, node, child))
+		tfh_graph_child_changed(call->self, call->fn, exec, node, child);
+}
+
+void tfh_note_node(const struct tfh_call *call, CUgraphExec exec, CUgraphNode node,
+		   const CUgraphNodeParams *params)
+{
+	if (close_node(call, exec, node, params))
+		tfh_graph_node_changed(call->self, call->fn, exec, node, params);
+}
+
+void tfh_note_node_switched(const struct tfh_call *call, CUgraphExec exec, CUgraphNode node,
+			    bool on)
+{
+	if (close_node(call, exec, node, exec))
+		tfh_graph_node_switched(call->self, call->fn, exec, node, on);
 }

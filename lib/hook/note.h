@@ -50,11 +50,22 @@ void tfh_capture_ended(void);
 
 /* graph.c. Version and kernel nodes of an executable graph as words 1 and 2 of a GRAPH call. */
 void tfh_graph_words(CUgraphExec exec, uint64_t word[2]);
-/* A graph was instantiated or updated from `graph`: publishes its NAME and GRAPH records. */
-void tfh_graph_totals(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraph graph);
-/* A copy, child or switched node of it changed: its totals are no longer certain, said in a GRAPH
- * record once. */
-void tfh_graph_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec);
+/* A graph was instantiated (or, update, renewed) from `graph`: publishes its NAME and GRAPH
+ * records.
+ */
+void tfh_graph_totals(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraph graph,
+		      bool update);
+void tfh_graph_gone(CUgraphExec exec);
+/* A node of the executable was changed: a GRAPH record with a new version where the totals differ.
+ */
+void tfh_graph_copy_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraphNode node,
+			    const CUDA_MEMCPY3D *copy);
+void tfh_graph_child_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraphNode node,
+			     CUgraph child);
+void tfh_graph_node_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraphNode node,
+			    const CUgraphNodeParams *params);
+void tfh_graph_node_switched(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraphNode node,
+			     bool on);
 
 /* Closes the call and reserves n records, the first filled; NULL without room. */
 static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const struct tfh_call *call,
@@ -151,6 +162,23 @@ tfh_launch_ex(const struct tfh_call *call, const CUlaunchConfig *config, CUfunct
 	tfh_launch(call, function, config->grid, config->block, config->shared, config->stream, w0);
 }
 
+/* The same kernel and shape on every device: told by the first. */
+static inline void tfh_launch_devices(const struct tfh_call *call, const CUDA_LAUNCH_PARAMS *list,
+				      unsigned count)
+{
+	if (call->result == TFH_CUDA_SUCCESS && list && count)
+		tfh_launch(call, list->function, list->grid, list->block, list->shared,
+			   list->stream, tft_launch_w0(0, 0, 0, 0, TFT_LAUNCH_COOPERATIVE));
+	else
+		tfh_words(call, NULL, 0, 0, 0);
+}
+
+/* Where a prefetch goes: a device, or all ones for the host. */
+static inline uint64_t tfh_place(CUmemLocation location)
+{
+	return location.type == TFH_LOCATION_DEVICE ? (uint64_t)(unsigned)location.id : UINT64_MAX;
+}
+
 static inline __attribute__((always_inline)) void
 tfh_graph_launch(const struct tfh_call *call, CUgraphExec exec, CUstream stream)
 {
@@ -172,6 +200,16 @@ void tfh_note_batch(const struct tfh_call *call, size_t count, const CUdeviceptr
 		    const CUdeviceptr *src, const size_t *bytes, CUstream stream);
 void tfh_note_3d_batch(const struct tfh_call *call, size_t count, const CUDA_MEMCPY3D_BATCH_OP *ops,
 		       CUstream stream);
+void tfh_note_decompress(const struct tfh_call *call, size_t count,
+			 const CUmemDecompressParams *parts, CUstream stream);
+void tfh_note_prefetch_batch(const struct tfh_call *call, size_t count, const CUdeviceptr *address,
+			     const size_t *bytes, const CUmemLocation *places, const size_t *first,
+			     size_t n_places, CUstream stream);
+/* Bytes of an array or of the levels of a mipmapped one; 0 if the format does not tell. */
+uint64_t tfh_array_bytes(uint64_t width, uint64_t height, uint64_t depth, int format,
+			 unsigned channels, unsigned levels);
+/* Bytes of the driver's range from `address` on; 0 if it knows none. */
+uint64_t tfh_range_bytes(CUdeviceptr address);
 void tfh_note_initialised(const struct tfh_call *call, unsigned flags);
 void tfh_note_function(const struct tfh_call *call, void **out, void *owner, const char *name);
 void tfh_note_kernel_function(const struct tfh_call *call, CUfunction *out, CUkernel kernel);
@@ -180,6 +218,14 @@ void tfh_note_capture(const struct tfh_call *call, CUstream stream, int mode);
 void tfh_note_capture_end(const struct tfh_call *call, CUstream stream, CUgraph *out);
 void tfh_note_graph_made(const struct tfh_call *call, CUgraphExec *out, CUgraph graph);
 void tfh_note_graph_updated(const struct tfh_call *call, CUgraphExec exec, CUgraph graph);
+void tfh_note_node_copy(const struct tfh_call *call, CUgraphExec exec, CUgraphNode node,
+			const CUDA_MEMCPY3D *copy);
+void tfh_note_node_child(const struct tfh_call *call, CUgraphExec exec, CUgraphNode node,
+			 CUgraph child);
+void tfh_note_node(const struct tfh_call *call, CUgraphExec exec, CUgraphNode node,
+		   const CUgraphNodeParams *params);
+void tfh_note_node_switched(const struct tfh_call *call, CUgraphExec exec, CUgraphNode node,
+			    bool on);
 
 /* ---- the macros of the table; `call` is the wrapper's ---- */
 
@@ -202,25 +248,37 @@ void tfh_note_graph_updated(const struct tfh_call *call, CUgraphExec exec, CUgra
 #define MEMSET(bytes, dst, value, stream) tfh_words(&call, stream, U64(bytes), U64(dst), U64(value))
 #define PREFETCH(bytes, address, place, stream)                                                    \
 	tfh_words(&call, stream, U64(bytes), U64(address), (uint64_t)(int64_t)(place))
-#define PREFETCH_BATCH(count, addresses, sizes, stream)                                            \
-	tfh_note_batch(&call, count, addresses, NULL, sizes, stream)
+#define PREFETCH_BATCH(count, addresses, sizes, places, first, n_places, stream)                   \
+	tfh_note_prefetch_batch(&call, count, addresses, sizes, places, first, n_places, stream)
+#define DECOMPRESS(count, parts, stream) tfh_note_decompress(&call, count, parts, stream)
 #define LAUNCH(f, gx, gy, gz, bx, by, bz, shared, stream, attributes)                              \
 	tfh_launch(&call, f, (const uint32_t[3]){gx, gy, gz}, (const uint32_t[3]){bx, by, bz},     \
 		   shared, stream, tft_launch_w0(0, 0, 0, 0, attributes))
+#define LAUNCH_DEVICES(list, count) tfh_launch_devices(&call, list, count)
 #define LAUNCH_EX(config, f) tfh_launch_ex(&call, config, f)
 #define GRAPH_LAUNCH(exec, stream) tfh_graph_launch(&call, exec, stream)
 #define GRAPH_MADE(out, graph) tfh_note_graph_made(&call, out, graph)
 #define GRAPH_UPDATED(exec, graph) tfh_note_graph_updated(&call, exec, graph)
-#define GRAPH_CHANGED(exec, node)                                                                  \
-	(HANDLE(exec, node, 0),                                                                    \
-	 call.result == TFH_CUDA_SUCCESS ? tfh_graph_changed(call.self, call.fn, exec) : (void)0)
-#define GRAPH_GONE(exec) (HANDLE(exec, 0, 0), FORGET())
+#define NODE_COPY(exec, node, copy) tfh_note_node_copy(&call, exec, node, copy)
+#define NODE_CHILD(exec, node, child) tfh_note_node_child(&call, exec, node, child)
+#define NODE_PARAMS(exec, node, params) tfh_note_node(&call, exec, node, params)
+#define NODE_SWITCHED(exec, node, on) tfh_note_node_switched(&call, exec, node, on)
+#define GRAPH_GONE(exec)                                                                           \
+	(HANDLE(exec, 0, 0), call.result == TFH_CUDA_SUCCESS ? tfh_graph_gone(exec) : (void)0,     \
+	 FORGET())
 #define CAPTURE_BEGIN(stream, mode) tfh_note_capture(&call, stream, mode)
 #define CAPTURE_END(stream, out) tfh_note_capture_end(&call, stream, out)
 #define STREAM_MADE(out, flags, priority) tfh_note_stream_made(&call, out, flags, priority)
 #define ALLOC(bytes, address, flags) tfh_words(&call, NULL, U64(bytes), U64(address), U64(flags))
 #define ALLOC_ON(stream, bytes, address, flags)                                                    \
 	tfh_words(&call, stream, U64(bytes), U64(address), U64(flags))
+#define ALLOC_RANGE(address, flags) ALLOC(tfh_range_bytes(address), address, flags)
+#define ALLOC_ARRAY(out, desc, depth, levels, flags)                                               \
+	ALLOC(call.result == TFH_CUDA_SUCCESS && (desc)                                            \
+		      ? tfh_array_bytes((desc)->width, (desc)->height, depth, (desc)->format,      \
+					(desc)->channels, levels)                                  \
+		      : 0,                                                                         \
+	      OUT(out), flags)
 #define FREE(address) tfh_words(&call, NULL, 0, U64(address), 0)
 #define FUNCTION_FOUND(out, owner, name) tfh_note_function(&call, out, owner, name)
 #define MODULE_GONE(owner) (HANDLE(owner, 0, 0), FUNCTIONS_GONE(owner))
