@@ -3,8 +3,7 @@
 
 enum tfh_source tfh_run_source(const struct tfh_run *run)
 {
-	(void)run;
-	return TFH_SRC_TFT;
+	return run->source;
 }
 
 const char *tfh_run_path(const struct tfh_run *run)

@@ -18,11 +18,22 @@ void tfh_build_free(struct tfh_builder *b); /* gives up what was built */
 int64_t tfh_build_process(struct tfh_builder *b, const char *host, const char *exe, uint32_t pid,
 			  int32_t rank);
 int64_t tfh_build_thread(struct tfh_builder *b, uint32_t process, uint32_t tid, const char *name);
+void tfh_build_thread_name(struct tfh_builder *b, uint32_t thread, const char *name);
 /* The id of a text among names of its kind, the same for the same text. */
 int64_t tfh_build_name(struct tfh_builder *b, uint32_t process, enum tft_name kind,
 		       const char *text);
-/* A function of the table base/fn.h by its name, or a new row with that family, kept by the run. */
-const struct tfh_fn_info *tfh_build_fn(struct tfh_builder *b, const char *name, uint8_t family);
+/* What more there is to a name: as tfh_run_name gives it back. */
+int tfh_build_name_more(struct tfh_builder *b, uint32_t process, enum tft_name kind, uint32_t id,
+			uint64_t handle, uint64_t extra);
+/* The row of a function of this name, kept by the run: all but the name is as in `like` (a row of
+ * the table base/fn.h, or made for the purpose). NULL: no memory. */
+const struct tfh_fn_info *tfh_build_fn(struct tfh_builder *b, const char *name,
+				       const struct tfh_fn_info *like);
+
+/* Moves all times of a process: its clock was another one. */
+void tfh_build_shift(struct tfh_builder *b, uint32_t process, int64_t ns);
+/* A process' rank and pid may become known late. */
+void tfh_build_rank(struct tfh_builder *b, uint32_t process, int32_t rank, uint32_t pid);
 
 /* In any order; times are ns on the source's own axis, the run begins at the earliest. The op's
  * `name` is copied once per text; thread and call of an op may be left unknown when `correlation`
@@ -32,7 +43,7 @@ int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op);
 /* The part of the time for which device times are complete; without one: first to last op. */
 int tfh_build_span(struct tfh_builder *b, uint32_t process, int64_t t0, int64_t t1);
 void tfh_build_start(struct tfh_builder *b, int64_t realtime_ns);
-void tfh_build_command(struct tfh_builder *b, const char *command);
+int tfh_build_command(struct tfh_builder *b, const char *command);
 
 /* Sorts, joins ops to their calls by correlation, numbers. Takes the builder over on success. */
 int tfh_build_run(struct tfh_builder *b, struct tfh_run **out, struct tfh_err *err);

@@ -6,6 +6,7 @@
  * - access.c: what a run is asked for; names.c: ids to texts
  * - memory.c: which addresses are on a device, which are pinned
  * - weave.c, merge.c: one time line
+ * - build.c, built.c: a run out of another tool's trace, all of it in memory
  */
 #ifndef TFH_MODEL_INTERNAL_H
 #define TFH_MODEL_INTERNAL_H
@@ -13,6 +14,7 @@
 #include "base/arena.h"
 #include "format/tft_read.h"
 #include "model/model.h"
+#include "model/ops.h"
 
 #define TFH_MODEL_NAME_KINDS 16
 
@@ -56,6 +58,7 @@ struct tfh_proc {
 	struct tfh_chunk *chunk;
 	uint32_t n_chunk, cap_chunk;
 	struct tfh_names names;
+	uint32_t name_count[TFH_MODEL_NAME_KINDS]; /* of a built run: ids given */
 	uint32_t *thread; /* by index in the process: index in the run, +1 */
 	uint32_t n_thread;
 	struct tfh_sample *sample;
@@ -63,8 +66,12 @@ struct tfh_proc {
 	uint64_t sample_cpu, sample_delay, sample_read, sample_write;
 };
 
+struct tfh_built; /* built.c: events and ops of a run that was built in memory */
+
 struct tfh_run {
 	char *path;
+	enum tfh_source source;
+	struct tfh_built *built; /* NULL: read from .tft files */
 	struct tfh_arena arena;
 	struct tfh_file *file;
 	uint32_t n_file, cap_file;
@@ -110,6 +117,12 @@ int tfh_names_add(struct tfh_arena *arena, struct tfh_names *names, const struct
 void tfh_names_part(struct tfh_name_part *part, const struct tfh_rec *ext);
 void tfh_names_free(struct tfh_names *names);
 
+/* built.c: what merge.c and ops.c hand out of a run that has `built`; NULL: there are no more. */
+const struct tfh_event *tfh_built_event(const struct tfh_run *run, uint32_t process, uint64_t i);
+const struct tfh_op *tfh_built_op(const struct tfh_run *run, uint32_t process, uint64_t i);
+void tfh_built_gpu(const struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out);
+void tfh_built_free(struct tfh_built *built);
+
 /* memory.c: intervals of addresses in use */
 enum tfh_place_kind { TFH_PLACE_UNKNOWN, TFH_PLACE_DEVICE, TFH_PLACE_PINNED, TFH_PLACE_MANAGED };
 struct tfh_memory {
@@ -122,6 +135,9 @@ enum tfh_place_kind tfh_memory_at(const struct tfh_memory *m, uint64_t address);
 void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn,
 		     const struct tfh_rec *rec, const struct tft_ext_copy *ext, uint8_t *dir,
 		     bool *pageable);
+/* Of a batch: the direction of most of its listed bytes, and whether most of those are pageable. */
+void tfh_memory_batch(const struct tfh_memory *m, const struct tft_ext_pair *pair, uint32_t n,
+		      uint8_t *dir, bool *pageable);
 void tfh_memory_free(struct tfh_memory *m);
 
 #endif

@@ -29,6 +29,9 @@ struct tfh_merge {
 	pthread_cond_t changed;
 	uint64_t made, read;
 	struct tfh_block ring[BLOCKS];
+	/* of a run that was built in memory: the next event of each process */
+	uint32_t process;
+	uint64_t *next;
 };
 
 static void *read_ahead(void *arg)
@@ -88,8 +91,18 @@ int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out
 	if (!m)
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	m->run = run;
+	m->process = process;
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_cond_init(&m->changed, NULL);
+	if (run->built) {
+		m->next = calloc(run->n_proc + 1, sizeof(*m->next));
+		if (m->next) {
+			*out = m;
+			return 0;
+		}
+		tfh_merge_close(m);
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	}
 	m->part = calloc(run->n_proc + 1, sizeof(*m->part));
 	rc = m->part ? tfh_weave_open(run, process, &m->weave) : -ENOMEM;
 	for (uint32_t i = 0; i < run->n_proc && !rc; i++) {
@@ -120,6 +133,7 @@ void tfh_merge_close(struct tfh_merge *m)
 	for (uint32_t i = 0; m->part && i < m->run->n_proc; i++)
 		free(m->part[i]);
 	free(m->part);
+	free(m->next);
 	tfh_weave_close(m->weave);
 	pthread_cond_destroy(&m->changed);
 	pthread_mutex_destroy(&m->lock);
@@ -170,8 +184,30 @@ static void enter_name(struct tfh_merge *m, const struct tfh_event *ev, const st
 		tfh_err_set(&m->err, -ENOMEM, "out of memory");
 }
 
+/* The earliest end among the processes asked for. */
+static bool next_built(struct tfh_merge *m, struct tfh_event *ev)
+{
+	const struct tfh_event *best = NULL;
+
+	for (uint32_t i = 0; i < m->run->n_proc; i++) {
+		const struct tfh_event *e;
+		if (m->process != UINT32_MAX && m->process != i)
+			continue;
+		e = tfh_built_event(m->run, i, m->next[i]);
+		if (e && (!best || e->t1 < best->t1))
+			best = e;
+	}
+	if (!best)
+		return false;
+	m->next[best->process]++;
+	*ev = *best;
+	return true;
+}
+
 bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev)
 {
+	if (m->next)
+		return next_built(m, ev);
 	while (!m->err.code) {
 		if (!m->block || m->at == m->block->n) {
 			if (!next_block(m))

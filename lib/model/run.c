@@ -487,6 +487,7 @@ void tfh_run_close(struct tfh_run *run)
 		free(run->proc[i].thread);
 		free(run->proc[i].sample);
 	}
+	tfh_built_free(run->built);
 	if (run->temp_dir)
 		rmdir(run->temp_dir);
 	free(run->temp_dir);
