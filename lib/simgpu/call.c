@@ -1,6 +1,7 @@
 /* What every call does at its start and end; start-up, fork and exit of the driver; time helpers.
  */
 #include "simgpu/api.h"
+#include "simgpu/tools.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -42,12 +43,12 @@ void sim_host_cost(uint64_t ns)
 		;
 }
 
-static CUresult injected(const char *name)
+CUresult sim_injected(const char *name)
 {
 	for (int i = 0; i < sim_cfg.nfails; i++) {
 		struct sim_fail *f = &sim_cfg.fails[i];
 		if (!strcmp(f->name, name) &&
-		    __atomic_add_fetch(&f->seen, 1, __ATOMIC_RELAXED) == f->nth)
+		    (!f->nth || __atomic_add_fetch(&f->seen, 1, __ATOMIC_RELAXED) == f->nth))
 			return (CUresult)f->code;
 	}
 	return CUDA_SUCCESS;
@@ -66,8 +67,10 @@ CUresult sim_enter(struct sim_call *c, const char *name, enum sim_need need, boo
 	c->no = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
 	if (sim_truth_on)
 		c->t0 = sim_now();
+	if (sim_tools_on)
+		sim_tools_enter(c);
 	if (sim_cfg.nfails) {
-		CUresult r = injected(name);
+		CUresult r = sim_injected(name);
 		if (r)
 			return r;
 	}
@@ -92,6 +95,8 @@ CUresult sim_leave(struct sim_call *c, CUresult r)
 {
 	if (c->t0)
 		sim_truth_call(c, sim_now(), r);
+	if (c->tool)
+		sim_tools_leave(c, r);
 	return r;
 }
 
@@ -183,9 +188,10 @@ static CUresult error_name(struct sim_call *c, CUresult e, const char **s)
 static CUresult export_table(struct sim_call *c, const void **t, const CUuuid *id)
 {
 	(void)c;
-	(void)id;
-	*t = NULL;
-	return CUDA_ERROR_NOT_FOUND;
+	if (!t || !id)
+		return CUDA_ERROR_INVALID_VALUE;
+	*t = memcmp(id->bytes, SIM_TOOLS_UUID, sizeof(id->bytes)) ? NULL : &sim_tools_table;
+	return *t ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 static CUresult nothing(struct sim_call *c)

@@ -28,6 +28,7 @@ struct sim_config sim_cfg = {
 	.kernel_ns = 5000,
 	.total_memory = 16ull << 30,
 	.staging = 64 << 10,
+	.cupti = {.subscribers = 1, .zero_times = -1, .last_wins = true, .forced_incomplete = true},
 };
 
 struct where {
@@ -111,18 +112,18 @@ static void add_rule(const struct where *w, char *v)
 	sim_cfg.rules[sim_cfg.nrules++] = r;
 }
 
-/* "NAME:N:CODE": the N-th call of NAME fails with CODE */
+/* "NAME:N:CODE": the N-th call of NAME fails with CODE; N of *: every call */
 static void add_fail(const struct where *w, char *v)
 {
-	char name[128];
-	unsigned long long nth;
+	char name[128], nth[24], *end;
 	struct sim_fail f = {0};
-	if (sscanf(v, "%127[^:]:%llu:%d", name, &nth, &f.code) != 3 || !nth) {
+	bool good = sscanf(v, "%127[^:]:%23[0-9*]:%d", name, nth, &f.code) == 3;
+	f.nth = good && strcmp(nth, "*") ? strtoull(nth, &end, 10) : 0;
+	if (!good || (strcmp(nth, "*") && (*end || !f.nth))) {
 		fail(w, "'%s' is not of the form NAME:N:CODE", v);
 		return;
 	}
 	f.name = strdup(name);
-	f.nth = nth;
 	sim_cfg.fails = realloc(sim_cfg.fails, (size_t)(sim_cfg.nfails + 1) * sizeof(f));
 	sim_cfg.fails[sim_cfg.nfails++] = f;
 }
@@ -141,7 +142,20 @@ static void each(const struct where *w, char *v, void (*add)(const struct where 
 	}
 }
 
-enum type { T_INT, T_REAL, T_TIME, T_BOOL, T_MIB, T_KIB, T_COUNT, T_TEXT, T_CC, T_RULES, T_FAILS };
+enum type {
+	T_INT,
+	T_REAL,
+	T_TIME,
+	T_BOOL,
+	T_MIB,
+	T_KIB,
+	T_BYTES,
+	T_COUNT,
+	T_TEXT,
+	T_CC,
+	T_RULES,
+	T_FAILS
+};
 
 static const struct {
 	const char *key;
@@ -172,6 +186,19 @@ static const struct {
 	{"interp", T_BOOL, &sim_cfg.interp, 0, 0},
 	{"gpa_strict", T_BOOL, &sim_cfg.gpa_strict, 0, 0},
 	{"truth", T_TEXT, &sim_cfg.truth, 0, 0},
+	{"cupti_version", T_INT, &sim_cfg.cupti.version, 0, 999999},
+	{"cupti_subscribers", T_INT, &sim_cfg.cupti.subscribers, 1, 8},
+	{"cupti_last_wins", T_BOOL, &sim_cfg.cupti.last_wins, 0, 0},
+	{"cupti_drop_after", T_INT, &sim_cfg.cupti.drop_after, 0, 1 << 30},
+	{"cupti_buffer_bytes", T_BYTES, &sim_cfg.cupti.buffer_bytes, 0, 1 << 30},
+	{"cupti_empty_buffers", T_BOOL, &sim_cfg.cupti.empty_buffers, 0, 0},
+	{"cupti_zero_times", T_INT, &sim_cfg.cupti.zero_times, -1, 1},
+	{"cupti_forced_incomplete", T_BOOL, &sim_cfg.cupti.forced_incomplete, 0, 0},
+	{"cupti_shuffle", T_INT, &sim_cfg.cupti.shuffle, 0, 1 << 20},
+	{"cupti_worker", T_BOOL, &sim_cfg.cupti.worker, 0, 0},
+	{"cupti_fork_hang", T_BOOL, &sim_cfg.cupti.fork_hang, 0, 0},
+	{"cupti_clock_offset_us", T_REAL, &sim_cfg.cupti.clock_offset_us, -1e15, 1e15},
+	{"cupti_clock_drift_ppm", T_REAL, &sim_cfg.cupti.clock_drift_ppm, -1e5, 1e5},
 };
 
 static void store_number(const struct where *w, size_t k, const char *v)
@@ -188,6 +215,9 @@ static void store_number(const struct where *w, size_t k, const char *v)
 		break;
 	case T_COUNT:
 		*(uint64_t *)keys[k].to = (uint64_t)d;
+		break;
+	case T_BYTES:
+		*(size_t *)keys[k].to = (size_t)d;
 		break;
 	case T_MIB:
 		*(size_t *)keys[k].to = (size_t)(d * 1048576);

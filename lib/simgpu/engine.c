@@ -5,7 +5,7 @@
  * are a schedule: an operation starts when it is ready and its engine free, whatever the moment
  * at which the thread woke up, so that late wake-ups do not add up.
  */
-#include "simgpu/sim.h"
+#include "simgpu/tools.h"
 
 #include <linux/futex.h>
 #include <signal.h>
@@ -137,6 +137,8 @@ static void complete(struct sim_op *op)
 			sim_mem_release((void *)(uintptr_t)o->work.free, false);
 		if (sim_truth_on)
 			sim_truth_op(o);
+		if (o->tool)
+			sim_tools_done(o);
 		if (o->stream) {
 			sim_stream_leave(o->stream);
 			if (room_waiters)
@@ -167,6 +169,8 @@ static void complete(struct sim_op *op)
 void sim_op_commit(struct sim_op *op)
 {
 	sim_op_ref(op); /* the engine's */
+	if (sim_tools_on)
+		sim_tools_issue(op);
 	if (--op->ndeps)
 		return;
 	if (op->work.engine != SIM_ENG_NONE) {

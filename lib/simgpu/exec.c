@@ -1,5 +1,6 @@
 /* Executable graphs: instantiate, change, launch. */
 #include "simgpu/api.h"
+#include "simgpu/tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@ struct item {
 
 struct sim_exec {
 	int magic;
+	uint32_t id;
 	struct sim_ctx *ctx;
 	unsigned long long flags;
 	struct item *items; /* same indices as the nodes of the graph */
@@ -24,6 +26,11 @@ static bool is_exec(const struct sim_exec *e)
 	return e && e->magic == SIM_MAGIC_EXEC;
 }
 
+uint32_t sim_exec_id(CUgraphExec e)
+{
+	return is_exec(e) ? e->id : 0;
+}
+
 static CUresult build(struct sim_call *c, CUgraphExec *out, CUgraph g, unsigned long long flags)
 {
 	(void)c;
@@ -31,6 +38,7 @@ static CUresult build(struct sim_call *c, CUgraphExec *out, CUgraph g, unsigned 
 		return CUDA_ERROR_INVALID_VALUE;
 	struct sim_exec *e = calloc(1, sizeof(*e));
 	e->magic = SIM_MAGIC_EXEC;
+	e->id = (uint32_t)sim_new_id();
 	e->ctx = sim_ctx_current();
 	e->flags = flags;
 	e->n = g->n;
@@ -107,6 +115,8 @@ static void submit(struct sim_call *c, struct sim_exec *e, struct sim_stream *s)
 	struct sim_work mark = {.kind = SIM_K_MARK, .engine = SIM_ENG_NONE, .dev = e->ctx->dev};
 	struct sim_op *first = sim_op_new(&mark, c->no, c->stream);
 	struct sim_op *last = sim_op_new(&mark, c->no, c->stream);
+	last->graph = e->id;
+	last->node = SIM_NODE_ALL;
 	struct sim_op **ops = calloc(e->n + 1, sizeof(*ops));
 	sim_stream_order(s, first);
 	for (size_t i = 0; i < e->n; i++) {
@@ -114,6 +124,8 @@ static void submit(struct sim_call *c, struct sim_exec *e, struct sim_stream *s)
 			continue;
 		struct sim_work w = e->items[i].enabled ? sim_work_dup(&e->items[i].work) : mark;
 		ops[i] = sim_op_new(&w, c->no, c->stream);
+		ops[i]->graph = e->id;
+		ops[i]->node = (uint64_t)e->id << 32 | i;
 	}
 	for (size_t i = 0; i < e->n; i++) {
 		if (!ops[i])

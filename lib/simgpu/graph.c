@@ -18,6 +18,7 @@ struct sim_graph *sim_graph_new(void)
 {
 	struct sim_graph *g = calloc(1, sizeof(*g));
 	g->magic = SIM_MAGIC_GRAPH;
+	g->id = (uint32_t)sim_new_id();
 	return g;
 }
 

@@ -26,8 +26,16 @@ struct sim_rule {
 
 struct sim_fail {
 	char *name;
-	uint64_t nth, seen;
+	uint64_t nth, seen; /* nth 0: every call */
 	int code;
+};
+
+/* What the simulated CUPTI asks for through tools.h. */
+struct sim_cupti_config {
+	int version, subscribers, drop_after, shuffle, zero_times;
+	size_t buffer_bytes;
+	double clock_offset_us, clock_drift_ppm;
+	bool last_wins, forced_incomplete, empty_buffers, worker, fork_hang;
 };
 
 struct sim_config {
@@ -42,6 +50,7 @@ struct sim_config {
 	int nrules;
 	struct sim_fail *fails;
 	int nfails;
+	struct sim_cupti_config cupti;
 	char error[256]; /* empty: settings are good */
 };
 extern struct sim_config sim_cfg;
@@ -211,6 +220,7 @@ struct sim_call {
 	uint64_t bytes, stream;
 	const char *dir, *host, *kernel;
 	bool captured;
+	struct sim_tools_call *tool; /* while a tracing library listens (tools.h) */
 };
 enum sim_need { SIM_NEED_NONE, SIM_NEED_INIT, SIM_NEED_CTX };
 enum sim_state { SIM_FRESH, SIM_READY, SIM_FORKED, SIM_EXITED };
@@ -218,6 +228,8 @@ extern enum sim_state sim_state;
 extern __thread bool sim_in_callback;
 CUresult sim_enter(struct sim_call *c, const char *name, enum sim_need need, bool per_thread);
 CUresult sim_leave(struct sim_call *c, CUresult r);
+/* The error of the setting `fail` for this call of name, or 0. */
+CUresult sim_injected(const char *name);
 uint64_t sim_new_id(void);
 long sim_tid(void);
 
@@ -233,6 +245,9 @@ struct sim_op {
 	uint64_t call, stream_id;
 	struct sim_stream *stream; /* whose pending count it is in, or NULL */
 	struct sim_op *qnext;
+	uint32_t graph; /* executable graph that it belongs to, or 0 */
+	uint64_t node;	/* of that graph; SIM_NODE_ALL at its end */
+	struct sim_tools_op *tool;
 	struct sim_work work;
 };
 struct sim_op *sim_op_new(const struct sim_work *w, uint64_t call, uint64_t stream_id);
@@ -292,10 +307,13 @@ struct sim_node {
 };
 struct sim_graph {
 	int magic;
+	uint32_t id;
 	struct sim_node **nodes; /* NULL where one was destroyed */
 	size_t n;
 };
 struct sim_graph *sim_graph_new(void);
+/* Id of an executable graph, 0 if it is none. */
+uint32_t sim_exec_id(CUgraphExec e);
 /* Takes w over; copies deps. */
 struct sim_node *sim_graph_add(struct sim_graph *g, int type, const struct sim_work *w,
 			       struct sim_node *const *deps, size_t ndeps);

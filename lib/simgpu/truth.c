@@ -158,6 +158,8 @@ void sim_truth_op(const struct sim_op *op)
 	if (w->kind == SIM_K_COPY)
 		ADD(",\"bytes\":%zu,\"dir\":\"%s\",\"pageable\":%s", sim_copy_bytes(&w->copy),
 		    dirs[w->copy.dir], w->copy.pageable ? "true" : "false");
+	if (op->graph)
+		ADD(",\"graph\":%u,\"node\":%llu", op->graph, (unsigned long long)op->node);
 	if (w->kind == SIM_K_MEMSET)
 		ADD(",\"bytes\":%zu", w->set.width * w->set.height * w->set.elem);
 	if (w->kind == SIM_K_KERNEL) {
