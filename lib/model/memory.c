@@ -28,6 +28,9 @@ static enum tfh_place_kind kind_of(const char *name)
 		{"cuMemMap", TFH_PLACE_DEVICE},
 		{"cuModuleGetGlobal", TFH_PLACE_DEVICE},
 		{"cuLibraryGetGlobal", TFH_PLACE_DEVICE},
+		{"cuIpcOpenMemHandle", TFH_PLACE_DEVICE},
+		{"cuMemPoolImportPointer", TFH_PLACE_DEVICE},
+		{"cuExternalMemoryGetMappedBuffer", TFH_PLACE_DEVICE},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
@@ -86,7 +89,8 @@ int tfh_memory_event(struct tfh_memory *m, const struct tfh_fn_info *fn, const s
 	if (rec->result || !address)
 		return 0;
 	if (fn->family == TFH_FAM_FREE) {
-		drop(m, address, address + 1);
+		/* Bytes are told where a range is unmapped, which may be several mappings. */
+		drop(m, address, address + (rec->w[0] ? rec->w[0] : 1));
 		return 0;
 	}
 	enum tfh_place_kind kind = fn->family == TFH_FAM_ALLOC && fn->args == TFH_ARGS_ALLOC
@@ -113,6 +117,18 @@ static bool side_on_device(uint8_t type, enum tfh_place_kind kind)
 	return type == 2 || type == 3 || (type != 1 && on_device(kind));
 }
 
+static uint8_t direction(bool from, bool to)
+{
+	return to && from ? TFH_DIR_D2D : to ? TFH_DIR_H2D : from ? TFH_DIR_D2H : TFH_DIR_H2H;
+}
+
+static bool is_pageable(uint8_t dir, enum tfh_place_kind dst, enum tfh_place_kind src)
+{
+	return (dir == TFH_DIR_H2D && src == TFH_PLACE_UNKNOWN) ||
+	       (dir == TFH_DIR_D2H && dst == TFH_PLACE_UNKNOWN) ||
+	       (dir == TFH_DIR_H2H && (src == TFH_PLACE_UNKNOWN || dst == TFH_PLACE_UNKNOWN));
+}
+
 void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn,
 		     const struct tfh_rec *rec, const struct tft_ext_copy *ext, uint8_t *dir,
 		     bool *pageable)
@@ -120,17 +136,32 @@ void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn,
 	enum tfh_place_kind dst = tfh_memory_at(m, rec->w[1]), src = tfh_memory_at(m, rec->w[2]);
 
 	*dir = fn->dir;
-	if (fn->dir == TFH_DIR_ANY) {
-		bool to = side_on_device(ext ? ext->dst_type : 0, dst);
-		bool from = side_on_device(ext ? ext->src_type : 0, src);
-		*dir = to && from ? TFH_DIR_D2D
-		       : to	  ? TFH_DIR_H2D
-		       : from	  ? TFH_DIR_D2H
-				  : TFH_DIR_H2H;
+	if (fn->dir == TFH_DIR_ANY)
+		*dir = direction(side_on_device(ext ? ext->src_type : 0, src),
+				 side_on_device(ext ? ext->dst_type : 0, dst));
+	*pageable = is_pageable(*dir, dst, src);
+}
+
+void tfh_memory_batch(const struct tfh_memory *m, const struct tft_ext_pair *pair, uint32_t n,
+		      uint8_t *dir, bool *pageable)
+{
+	uint64_t bytes[TFH_DIR_ANY] = {0}, paged[TFH_DIR_ANY] = {0};
+	uint8_t most = TFH_DIR_H2H;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tft_ext_pair *p = &pair[i];
+		uint64_t size = p->bytes[0] | (uint64_t)(p->bytes[1] & 0xffffff) << 32;
+		enum tfh_place_kind dst = tfh_memory_at(m, p->dst[0] | (uint64_t)p->dst[1] << 32);
+		enum tfh_place_kind src = tfh_memory_at(m, p->src[0] | (uint64_t)p->src[1] << 32);
+		uint8_t way = direction(side_on_device(p->bytes[1] >> 24 & 15, src),
+					side_on_device(p->bytes[1] >> 28, dst));
+		bytes[way] += size;
+		paged[way] += is_pageable(way, dst, src) ? size : 0;
+		if (bytes[way] > bytes[most])
+			most = way;
 	}
-	*pageable = (*dir == TFH_DIR_H2D && src == TFH_PLACE_UNKNOWN) ||
-		    (*dir == TFH_DIR_D2H && dst == TFH_PLACE_UNKNOWN) ||
-		    (*dir == TFH_DIR_H2H && (src == TFH_PLACE_UNKNOWN || dst == TFH_PLACE_UNKNOWN));
+	*dir = most;
+	*pageable = paged[most] * 2 > bytes[most];
 }
 
 void tfh_memory_free(struct tfh_memory *m)

@@ -282,6 +282,30 @@ static const struct tft_ext_copy *copy_ext(const struct tfh_rec *rec, const stru
 					     offsetof(struct tfh_rec, stream));
 }
 
+/* The pairs of a batch, behind its first part; the series then stands at what follows them. */
+static bool take_batch(const struct side *side, struct series *s, struct tfh_event *ev)
+{
+	struct {
+		struct tft_ext_copy head;
+		struct tft_ext_pair pair[TFT_EXT_PAIRS];
+	} batch;
+	uint32_t length = 0, n;
+	bool more = true;
+
+	for (; more && s->rec.kind == TFT_EXT && length + TFT_EXT_BYTES <= sizeof(batch);
+	     more = fetch(s), length += TFT_EXT_BYTES)
+		memcpy((char *)&batch + length,
+		       (const char *)&s->rec + offsetof(struct tfh_rec, stream), TFT_EXT_BYTES);
+	n = length > sizeof(batch.head)
+		    ? (uint32_t)((length - sizeof(batch.head)) / sizeof(batch.pair[0]))
+		    : 0;
+	if (n > batch.head.count)
+		n = batch.head.count;
+	if (n)
+		tfh_memory_batch(&side->memory, batch.pair, n, &ev->dir, &ev->pageable);
+	return more;
+}
+
 /* All but the begin time and what depends on it. */
 static inline void fill(const struct series *s, struct tfh_event *ev)
 {
@@ -352,9 +376,12 @@ static inline bool take_event(struct tfh_weave *m, struct series *s, struct tfh_
 	more = fetch(s);
 	ev->t0 = to_ns(s, t_begin);
 	scale(s, ev);
-	if (copy)
-		tfh_memory_copy(&side->memory, ev->fn, &rec, copy_ext(&rec, s, more), &ev->dir,
-				&ev->pageable);
+	if (copy) {
+		const struct tft_ext_copy *ext = copy_ext(&rec, s, more);
+		tfh_memory_copy(&side->memory, ev->fn, &rec, ext, &ev->dir, &ev->pageable);
+		if (ext && ext->form == TFT_EXT_BATCH)
+			more = take_batch(side, s, ev);
+	}
 	b->n += !(ev->flags & TFT_F_REPEAT) && ev->thread != UINT32_MAX;
 	return more;
 }
