@@ -28,21 +28,6 @@ uint64_t sim_new_id(void)
 	return __atomic_add_fetch(&ids, 1, __ATOMIC_RELAXED);
 }
 
-void sim_sleep_until(uint64_t ns)
-{
-	struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
-		;
-}
-
-void sim_host_cost(uint64_t ns)
-{
-	if (!ns)
-		return;
-	for (uint64_t end = sim_now() + ns; sim_now() < end;)
-		;
-}
-
 CUresult sim_injected(const char *name)
 {
 	for (int i = 0; i < sim_cfg.nfails; i++) {
@@ -127,6 +112,8 @@ static void start(void)
 {
 	stay();
 	sim_truth_open();
+	if (sim_cfg.init_delay_ns && !sim_cfg.error[0])
+		sim_sleep_until(sim_now() + sim_cfg.init_delay_ns);
 	if (sim_cfg.error[0]) {
 		fprintf(stderr, "simulated GPU: %s\n", sim_cfg.error);
 		return;

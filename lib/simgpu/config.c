@@ -1,11 +1,12 @@
 /* Settings: defaults, then the file named by SIM_CONFIG, then SIM_<KEY> variables. */
-#include "simgpu/sim.h"
+#include "simgpu/variant.h"
 
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /*
  * Slower than a real link (12 to 50 GB/s): the bytes are really moved by the processor, and a rate
@@ -13,7 +14,6 @@
  */
 struct sim_config sim_cfg = {
 	.devices = 1,
-	.driver_version = 13000,
 	.cc_major = 8,
 	.cc_minor = 0,
 	.queue_depth = 1024,
@@ -26,6 +26,10 @@ struct sim_config sim_cfg = {
 	.launch_ns = 2000,
 	.alloc_ns = 5000,
 	.kernel_ns = 5000,
+	.concurrent_kernels = 1,
+	.condition = -1,
+	.while_count = 1,
+	.poll_ns = 1000,
 	.total_memory = 16ull << 30,
 	.staging = 64 << 10,
 	.cupti = {.subscribers = 1, .zero_times = -1, .last_wins = true, .forced_incomplete = true},
@@ -152,6 +156,7 @@ enum type {
 	T_BYTES,
 	T_COUNT,
 	T_TEXT,
+	T_CLOCK,
 	T_CC,
 	T_RULES,
 	T_FAILS
@@ -181,6 +186,17 @@ static const struct {
 	{"kernel_thread_ns", T_REAL, &sim_cfg.kernel_thread_ns, 0, 1e9},
 	{"kernel", T_RULES, NULL, 0, 0},
 	{"queue_depth", T_INT, &sim_cfg.queue_depth, 1, 1 << 24},
+	{"concurrent_kernels", T_INT, &sim_cfg.concurrent_kernels, 1, SIM_MAX_SLOTS},
+	{"lazy_load", T_TIME, &sim_cfg.lazy_load_ns, 0, 0},
+	{"init_delay", T_TIME, &sim_cfg.init_delay_ns, 0, 0},
+	{"condition", T_INT, &sim_cfg.condition, -1, 1 << 20},
+	{"while_count", T_INT, &sim_cfg.while_count, 0, 1 << 20},
+	{"rendezvous", T_TEXT, &sim_cfg.rendezvous, 0, 0},
+	{"rendezvous_timeout", T_TIME, &sim_cfg.rendezvous_timeout_ns, 0, 0},
+	{"time", T_CLOCK, NULL, 0, 0},
+	{"poll_cost", T_TIME, &sim_cfg.poll_ns, 0, 0},
+	{"abort_after", T_COUNT, &sim_cfg.abort_after, 0, 1e15},
+	{"self_lookup", T_BOOL, &sim_cfg.self_lookup, 0, 0},
 	{"hang_after", T_COUNT, &sim_cfg.hang_after, 0, 1e15},
 	{"fail", T_FAILS, NULL, 0, 0},
 	{"interp", T_BOOL, &sim_cfg.interp, 0, 0},
@@ -241,6 +257,11 @@ static void store(const struct where *w, size_t k, char *v)
 	case T_TEXT:
 		*(char **)keys[k].to = strdup(v);
 		break;
+	case T_CLOCK:
+		if (strcmp(v, "real") && strcmp(v, "virtual"))
+			fail(w, "'%s' is neither real nor virtual", v);
+		sim_cfg.virtual_time = *v == 'v';
+		break;
 	case T_CC:
 		if (sscanf(v, "%d.%d", &sim_cfg.cc_major, &sim_cfg.cc_minor) != 2 ||
 		    sim_cfg.cc_major < 1)
@@ -255,6 +276,50 @@ static void store(const struct where *w, size_t k, char *v)
 	default:
 		store_number(w, k, v);
 	}
+}
+
+/* Changes of single letters that make b of a, where two swapped ones count as one; more than left
+ * are not looked for. */
+static int distance(const char *a, const char *b, int left)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	if (!*a && !*b)
+		return 0;
+	if (!left)
+		return 1;
+	int best = left;
+	if (*a)
+		best = distance(a + 1, b, left - 1);
+	if (*b) {
+		int d = distance(a, b + 1, left - 1);
+		best = d < best ? d : best;
+	}
+	if (*a && *b) {
+		int d = distance(a + 1, b + 1, left - 1);
+		best = d < best ? d : best;
+		d = a[0] == b[1] && a[1] == b[0] ? distance(a + 2, b + 2, left - 1) : d;
+		best = d < best ? d : best;
+	}
+	return 1 + best;
+}
+
+/* The setting that somebody may have meant. */
+static const char *nearest(const char *word)
+{
+	enum { MOST = 2 };
+	const char *best = NULL;
+	int least = MOST + 1;
+	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+		int d = distance(word, keys[k].key, MOST);
+		if (d < least) {
+			least = d;
+			best = keys[k].key;
+		}
+	}
+	return best;
 }
 
 static void read_line(const struct where *w, char *line)
@@ -281,7 +346,11 @@ static void read_line(const struct where *w, char *line)
 			return;
 		}
 	}
-	fail(w, "unknown setting '%s'", s);
+	const char *meant = nearest(s);
+	if (meant)
+		fail(w, "unknown setting '%s': did you mean '%s'?", s, meant);
+	else
+		fail(w, "unknown setting '%s'", s);
 }
 
 static void read_file(const char *path)
@@ -335,12 +404,33 @@ static void read_environment(void)
 	}
 }
 
+/* Others may own a SIM_ variable; one that is nearly ours is a mistake. */
+static void check_environment(void)
+{
+	for (char **e = environ; *e; e++) {
+		char name[64];
+		size_t n = 0;
+		if (strncmp(*e, "SIM_", 4))
+			continue;
+		for (const char *p = *e + 4; *p && *p != '=' && n + 1 < sizeof(name); p++)
+			name[n++] = (char)tolower((unsigned char)*p);
+		name[n] = 0;
+		const char *meant = strcmp(name, "config") ? nearest(name) : NULL;
+		struct where w = {"environment", 0};
+		if (meant && strcmp(name, meant))
+			fail(&w, "unknown setting '%.*s': did you mean '%s'?", (int)n + 4, *e,
+			     meant);
+	}
+}
+
 static void load(void)
 {
+	sim_cfg.driver_version = sim_variant_version;
 	const char *path = getenv("SIM_CONFIG");
 	if (path && *path)
 		read_file(path);
 	read_environment();
+	check_environment();
 }
 
 void sim_config_load(void)

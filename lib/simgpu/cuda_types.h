@@ -28,7 +28,7 @@ typedef struct sim_node *CUgraphNode;
 typedef struct sim_exec *CUgraphExec;
 typedef struct sim_pool *CUmemoryPool;
 typedef struct sim_link *CUlinkState;
-typedef void *CUarray;
+typedef struct sim_array *CUarray;
 typedef unsigned long long CUtexObject;
 typedef struct {
 	char bytes[16];
@@ -51,7 +51,14 @@ enum {
 	SIM_NODE_MEMCPY = 1,
 	SIM_NODE_MEMSET = 2,
 	SIM_NODE_HOST = 3,
-	SIM_NODE_EMPTY = 5
+	SIM_NODE_GRAPH = 4,
+	SIM_NODE_EMPTY = 5,
+	SIM_NODE_WAIT_EVENT = 6,
+	SIM_NODE_RECORD_EVENT = 7,
+	SIM_NODE_ALLOC = 10,
+	SIM_NODE_FREE = 11,
+	SIM_NODE_MEMOP = 12,
+	SIM_NODE_CONDITIONAL = 13
 };
 
 typedef struct {
@@ -106,6 +113,55 @@ typedef struct {
 	void *userData;
 } CUDA_HOST_NODE_PARAMS;
 
+typedef union {
+	int operation;
+	struct {
+		int operation;
+		CUdeviceptr address;
+		union {
+			uint32_t value;
+			uint64_t value64;
+		};
+		unsigned flags;
+		CUdeviceptr alias;
+	} value; /* waits and writes */
+	struct {
+		int operation;
+		unsigned flags;
+	} flags; /* flushes and barriers */
+	uint64_t pad[6];
+} CUstreamBatchMemOpParams;
+
+typedef struct {
+	CUcontext ctx;
+	unsigned count;
+	CUstreamBatchMemOpParams *paramArray;
+	unsigned flags;
+} CUDA_BATCH_MEM_OP_NODE_PARAMS;
+
+/* Of the pool properties only what is used. */
+typedef struct {
+	struct {
+		int allocType, handleTypes, locationType, locationId;
+		char rest[72];
+	} poolProps;
+	const void *accessDescs;
+	size_t accessDescCount, bytesize;
+	CUdeviceptr dptr;
+} CUDA_MEM_ALLOC_NODE_PARAMS;
+
+typedef struct {
+	unsigned long long handle;
+	int type;
+	unsigned size;
+	CUgraph *phGraph_out;
+	CUcontext ctx;
+} CUDA_CONDITIONAL_NODE_PARAMS;
+
+typedef struct {
+	unsigned char from_port, to_port, type, reserved[5];
+} CUgraphEdgeData;
+
 typedef struct {
 	unsigned long long flags;
 	CUstream hUploadStream;
@@ -125,6 +181,15 @@ typedef struct {
 		} memcpy;
 		CUDA_MEMSET_NODE_PARAMS memset;
 		CUDA_HOST_NODE_PARAMS host;
+		struct {
+			CUgraph graph;
+			int ownership;
+		} graph;
+		CUevent event;
+		CUDA_MEM_ALLOC_NODE_PARAMS alloc;
+		CUdeviceptr free;
+		CUDA_BATCH_MEM_OP_NODE_PARAMS memOp;
+		CUDA_CONDITIONAL_NODE_PARAMS conditional;
 	};
 	long long reserved2;
 } CUgraphNodeParams;

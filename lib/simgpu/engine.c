@@ -1,10 +1,13 @@
 /*
  * Operations and the engines that run them. An operation is a node of a graph: it is ready when
- * all that it depends on is done, then waits in the first-in first-out queue of its engine. Each
- * engine is a thread that does the work, then sleeps until the operation's time is over. Times
- * are a schedule: an operation starts when it is ready and its engine free, whatever the moment
- * at which the thread woke up, so that late wake-ups do not add up.
+ * all that it depends on is done, then waits in the queue of its engine, first in first out but
+ * for streams of higher priority. An engine has a thread for each thing that it can do at a time,
+ * which does the work, then sleeps until the operation's time is over. Times are a schedule: an
+ * operation starts when it is ready and its engine free, whatever the moment at which the thread
+ * woke up, so that late wake-ups do not add up. In virtual time there are no such threads but
+ * those of host functions (virtual.c).
  */
+#include "simgpu/engine.h"
 #include "simgpu/tools.h"
 
 #include <linux/futex.h>
@@ -92,13 +95,10 @@ void sim_op_depend(struct sim_op *op, struct sim_op *on)
 	op->ndeps++;
 }
 
-static void *run_engine(void *arg);
+static void *run_slot(void *arg);
 
-bool sim_engine_start(struct sim_device *dev, enum sim_engine_id id)
+bool sim_thread(void *(*run)(void *), void *arg)
 {
-	if (id == SIM_ENG_NONE || dev->eng[id].started)
-		return true;
-	struct sim_engine *e = &dev->eng[id];
 	pthread_t t;
 	pthread_attr_t attr;
 	sigset_t all, old;
@@ -106,37 +106,107 @@ bool sim_engine_start(struct sim_device *dev, enum sim_engine_id id)
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	e->started = !pthread_create(&t, &attr, run_engine, e);
+	bool ok = !pthread_create(&t, &attr, run, arg);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return e->started;
+	return ok;
+}
+
+bool sim_engine_start(struct sim_device *dev, enum sim_engine_id id)
+{
+	if (id == SIM_ENG_NONE)
+		return true;
+	if (id == SIM_ENG_VALUE)
+		return sim_values_start();
+	if (sim_cfg.virtual_time && id != SIM_ENG_HOST)
+		return true;
+	struct sim_engine *e = &dev->eng[id];
+	while (e->nthreads < e->nslots && sim_thread(run_slot, e))
+		e->nthreads++;
+	return e->nthreads > 0;
+}
+
+struct sim_slot *sim_engine_slot(struct sim_engine *e)
+{
+	struct sim_slot *best = NULL;
+	for (int i = 0; i < e->nslots; i++)
+		if (!e->slot[i].busy && (!best || e->slot[i].free < best->free))
+			best = &e->slot[i];
+	return best;
+}
+
+struct sim_op *sim_engine_pop(struct sim_engine *e)
+{
+	struct sim_op *op = e->head;
+	e->head = op->qnext;
+	if (!e->head)
+		e->tail = NULL;
+	return op;
 }
 
 static void enqueue(struct sim_op *op)
 {
 	struct sim_engine *e = &op->work.dev->eng[op->work.engine];
-	op->qnext = NULL;
-	if (e->tail)
-		e->tail->qnext = op;
-	else
-		e->head = op;
-	e->tail = op;
-	pthread_cond_signal(&e->wake);
+	if (!e->tail || e->tail->prio <= op->prio) {
+		op->qnext = NULL;
+		*(e->tail ? &e->tail->qnext : &e->head) = op;
+		e->tail = op;
+	} else {
+		struct sim_op **at = &e->head;
+		while ((*at)->prio <= op->prio)
+			at = &(*at)->qnext;
+		op->qnext = *at;
+		*at = op;
+	}
+	if (!sim_cfg.virtual_time || op->work.engine == SIM_ENG_HOST) {
+		if (sim_cfg.virtual_time)
+			sim_virtual_changed(1);
+		pthread_cond_signal(&e->wake);
+	} else {
+		sim_virtual_dispatch(e);
+	}
 }
 
-/* Marks op done at op->end and lets go what waited for it; operations without an engine finish in
- * the same breath. Iterative: chains of events can be long. */
-static void complete(struct sim_op *op)
+/* Starts an operation that is ready. True when it is over at once. */
+static bool begin(struct sim_op *op)
+{
+	switch (op->work.engine) {
+	case SIM_ENG_NONE:
+		break;
+	case SIM_ENG_VALUE:
+		if (!sim_values_try(&op->work.values)) {
+			sim_values_wait(op);
+			return false;
+		}
+		break;
+	default:
+		enqueue(op);
+		return false;
+	}
+	op->start = op->end = op->ready;
+	return true;
+}
+
+static void memory_effect(const struct sim_work *w)
+{
+	if (w->kind == SIM_K_FREE)
+		sim_mem_release((void *)(uintptr_t)w->free, false);
+}
+
+/* Operations without an engine finish in the same breath. Iterative: chains of events can be
+ * long. */
+void sim_op_complete(struct sim_op *op)
 {
 	struct sim_op *todo = op;
 	op->qnext = NULL;
 	while (todo) {
 		struct sim_op *o = todo;
 		todo = o->qnext;
-		if (o->work.kind == SIM_K_FREE)
-			sim_mem_release((void *)(uintptr_t)o->work.free, false);
+		memory_effect(&o->work);
 		if (sim_truth_on)
 			sim_truth_op(o);
+		if (o->tool)
+			sim_tools_done(o);
 		if (o->tool)
 			sim_tools_done(o);
 		if (o->stream) {
@@ -151,19 +221,16 @@ static void complete(struct sim_op *op)
 			struct sim_op *s = o->succ[i];
 			if (o->end > s->ready)
 				s->ready = o->end;
-			if (--s->ndeps)
+			if (--s->ndeps || !begin(s))
 				continue;
-			if (s->work.engine != SIM_ENG_NONE) {
-				enqueue(s);
-				continue;
-			}
-			s->start = s->end = s->ready;
 			s->qnext = todo;
 			todo = s;
 		}
 		o->nsucc = 0;
 		sim_op_unref(o);
 	}
+	if (sim_cfg.virtual_time)
+		sim_virtual_changed(0);
 }
 
 void sim_op_commit(struct sim_op *op)
@@ -171,20 +238,12 @@ void sim_op_commit(struct sim_op *op)
 	sim_op_ref(op); /* the engine's */
 	if (sim_tools_on)
 		sim_tools_issue(op);
-	if (--op->ndeps)
-		return;
-	if (op->work.engine != SIM_ENG_NONE) {
-		enqueue(op);
-		return;
-	}
-	op->start = op->end = op->ready;
-	complete(op);
+	if (!--op->ndeps && begin(op))
+		sim_op_complete(op);
 }
 
-void sim_op_wait(struct sim_op *op)
+static void wait_real(struct sim_op *op)
 {
-	if (!op)
-		return;
 	for (;;) {
 		uint32_t v = OP_PENDING;
 		if (!__atomic_compare_exchange_n(&op->done, &v, OP_AWAITED, false, __ATOMIC_ACQ_REL,
@@ -193,7 +252,17 @@ void sim_op_wait(struct sim_op *op)
 			break;
 		futex_wait(&op->done, OP_AWAITED);
 	}
+}
+
+void sim_op_wait(struct sim_op *op)
+{
+	if (!op)
+		return;
+	if (!sim_cfg.virtual_time)
+		wait_real(op);
 	pthread_mutex_lock(&sim_mu);
+	if (sim_cfg.virtual_time)
+		sim_virtual_wait(op);
 	sim_op_unref(op);
 	pthread_mutex_unlock(&sim_mu);
 }
@@ -201,54 +270,84 @@ void sim_op_wait(struct sim_op *op)
 void sim_wait_room(struct sim_stream *s)
 {
 	while (s->pending >= (unsigned)sim_cfg.queue_depth) {
+		if (sim_cfg.virtual_time) {
+			sim_virtual_turn();
+			continue;
+		}
 		room_waiters++;
 		pthread_cond_wait(&room, &sim_mu);
 		room_waiters--;
 	}
 }
 
-static void *run_engine(void *arg)
+static void hang(void)
+{
+	for (;;)
+		pause();
+}
+
+/* Without sim_mu: does the work of op, which began at op->start, and returns when it is over. */
+static void run_real(struct sim_op *op)
+{
+	struct sim_meeting *meeting = sim_meeting_join(op);
+	uint64_t ns = sim_work_ns(&op->work), began = sim_now();
+	sim_perform(&op->work);
+	uint64_t now = sim_now();
+	if (ns == SIM_NEVER)
+		hang();
+	if (op->work.kind == SIM_K_HOST && op->start < began)
+		op->start = began;
+	op->end = op->start + (now - began > ns ? now - began : ns);
+	while (meeting && !sim_meeting_over(meeting, &op->end))
+		sim_meeting_sleep(meeting);
+	if (op->end > now)
+		sim_sleep_until(op->end);
+}
+
+/* Only host functions have a thread in virtual time; they take none of it. */
+static void run_virtual(struct sim_op *op)
+{
+	sim_perform(&op->work);
+	op->end = op->start;
+}
+
+static void *run_slot(void *arg)
 {
 	struct sim_engine *e = arg;
 	prctl(PR_SET_TIMERSLACK, 1000UL);
 	prctl(PR_SET_NAME, "simgpu");
 	pthread_mutex_lock(&sim_mu);
 	for (;;) {
-		struct sim_op *op = e->head;
-		if (!op) {
+		if (!e->head) {
 			pthread_cond_wait(&e->wake, &sim_mu);
 			continue;
 		}
-		e->head = op->qnext;
-		if (!e->head)
-			e->tail = NULL;
+		struct sim_op *op = sim_engine_pop(e);
+		struct sim_slot *slot = sim_engine_slot(e);
+		slot->busy = true;
+		op->start = op->ready > slot->free ? op->ready : slot->free;
 		pthread_mutex_unlock(&sim_mu);
-
-		op->start = op->ready > e->free ? op->ready : e->free;
-		uint64_t ns = sim_work_ns(&op->work), began = sim_now();
-		sim_perform(&op->work);
-		uint64_t now = sim_now();
-		if (ns == SIM_NEVER)
-			for (;;)
-				pause();
-		if (op->work.kind == SIM_K_HOST && op->start < began)
-			op->start = began;
-		if (now - began > ns)
-			ns = now - began;
-		op->end = op->start + ns;
-		if (op->end > now)
-			sim_sleep_until(op->end);
-
+		if (sim_cfg.virtual_time)
+			run_virtual(op);
+		else
+			run_real(op);
 		pthread_mutex_lock(&sim_mu);
-		e->free = op->end;
-		complete(op);
+		slot->free = op->end;
+		slot->busy = false;
+		sim_op_complete(op);
+		if (sim_cfg.virtual_time)
+			sim_virtual_changed(-1);
 	}
 	return NULL;
 }
 
 void sim_engine_init(void)
 {
-	for (int d = 0; d < SIM_MAX_DEVICES; d++)
-		for (int e = 0; e < SIM_NENGINES; e++)
-			pthread_cond_init(&sim_dev[d].eng[e].wake, NULL);
+	for (int d = 0; d < SIM_MAX_DEVICES; d++) {
+		for (int i = 0; i < SIM_NENGINES; i++) {
+			struct sim_engine *e = &sim_dev[d].eng[i];
+			pthread_cond_init(&e->wake, NULL);
+			e->nslots = i == SIM_ENG_COMPUTE ? sim_cfg.concurrent_kernels : 1;
+		}
+	}
 }

@@ -118,6 +118,7 @@ static CUresult query(struct sim_call *c, CUevent e)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (e->capture)
 		return CUDA_ERROR_CAPTURED_EVENT;
+	sim_poll_cost();
 	return sim_op_done(e->op) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -127,6 +128,7 @@ static CUresult elapsed(struct sim_call *c, float *ms, CUevent a, CUevent b)
 	if (!ms || !is_event(a) || !is_event(b) || !a->op || !b->op ||
 	    (a->flags | b->flags) & SIM_EVENT_DISABLE_TIMING)
 		return CUDA_ERROR_INVALID_HANDLE;
+	sim_poll_cost();
 	if (!sim_op_done(a->op) || !sim_op_done(b->op))
 		return CUDA_ERROR_NOT_READY;
 	*ms = (float)(((double)b->op->end - (double)a->op->end) * 1e-6);

@@ -61,6 +61,13 @@ CUresult sim_launch_set(struct sim_work *w, struct sim_ctx *ctx, const CUDA_KERN
 	return CUDA_SUCCESS;
 }
 
+/* What lazy loading leaves to the first launch. */
+static void load_now(struct sim_func *f)
+{
+	if (!__atomic_exchange_n(&f->loaded, true, __ATOMIC_RELAXED))
+		sim_host_cost(sim_cfg.lazy_load_ns);
+}
+
 static CUresult run(struct sim_call *c, const CUDA_KERNEL_NODE_PARAMS *p, CUstream h)
 {
 	struct sim_stream *s;
@@ -71,6 +78,7 @@ static CUresult run(struct sim_call *c, const CUDA_KERNEL_NODE_PARAMS *p, CUstre
 	if (r)
 		return r;
 	c->kernel = w.launch.func->name;
+	load_now(w.launch.func);
 	sim_host_cost(sim_cfg.launch_ns);
 	return sim_submit(c, s, &w, NULL);
 }
@@ -242,13 +250,19 @@ static CUresult param_info(struct sim_call *c, CUfunction f, size_t i, size_t *o
 static CUresult loaded(struct sim_call *c, int *state, CUfunction f)
 {
 	(void)c;
-	*state = 1;
-	return is_func(f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	if (!is_func(f) || !state)
+		return CUDA_ERROR_INVALID_VALUE;
+	*state = f->loaded || !sim_cfg.lazy_load_ns;
+	return CUDA_SUCCESS;
 }
 
 static CUresult load(struct sim_call *c, CUfunction f)
 {
-	return set_config(c, f, 0);
+	(void)c;
+	if (!is_func(f))
+		return CUDA_ERROR_INVALID_HANDLE;
+	load_now(f);
+	return CUDA_SUCCESS;
 }
 
 /* ---- occupancy: as limited by threads only ---- */

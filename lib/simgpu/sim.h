@@ -44,8 +44,10 @@ struct sim_config {
 	uint64_t copy_latency_ns, launch_ns, module_load_ns, alloc_ns, kernel_ns, hang_after;
 	double kernel_thread_ns;
 	size_t total_memory, staging;
-	bool interp, gpa_strict;
-	char *truth;
+	bool interp, gpa_strict, virtual_time, self_lookup;
+	int concurrent_kernels, condition, while_count;
+	uint64_t poll_ns, lazy_load_ns, init_delay_ns, abort_after, rendezvous_timeout_ns;
+	char *truth, *rendezvous;
 	struct sim_rule *rules;
 	int nrules;
 	struct sim_fail *fails;
@@ -57,16 +59,22 @@ extern struct sim_config sim_cfg;
 /* Reads SIM_CONFIG and SIM_* once; later calls return at once. */
 void sim_config_load(void);
 
-/* ---- time ---- */
-static inline uint64_t sim_now(void)
+/* ---- time (clock.c) ---- */
+/* CLOCK_MONOTONIC, whatever the setting `time` says. */
+static inline uint64_t sim_real_now(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+/* The clock of the simulation: the real one, or the virtual one of this process. */
+uint64_t sim_now(void);
+/* The three below need sim_mu not held. Virtual time: they move the clock. */
 void sim_sleep_until(uint64_t ns);
 /* Burns CPU for ns: what a call costs its caller. */
 void sim_host_cost(uint64_t ns);
+/* At the start of a query: what is over by now is done. */
+void sim_poll_cost(void);
 
 /* ---- objects ---- */
 enum {
@@ -89,17 +97,29 @@ enum sim_engine_id {
 	SIM_ENG_COMPUTE,
 	SIM_ENG_HOST,
 	SIM_NENGINES,
-	SIM_ENG_NONE
+	SIM_ENG_NONE,
+	SIM_ENG_VALUE /* waits for and writes of values: polled, not queued (memop.c) */
 };
 
 enum sim_dir { SIM_H2D, SIM_D2H, SIM_D2D, SIM_P2P, SIM_H2H };
 
+enum { SIM_MAX_SLOTS = 32 };
+
 struct sim_op;
+struct sim_meeting;
+/* What an engine can do at one time. */
+struct sim_slot {
+	bool busy;
+	uint64_t free; /* when its last operation ended */
+	/* virtual time only */
+	struct sim_op *op;
+	struct sim_meeting *meeting;
+};
 struct sim_engine {
 	pthread_cond_t wake;
 	struct sim_op *head, *tail;
-	uint64_t free; /* when its last operation ended */
-	bool started;
+	int nslots, nthreads;
+	struct sim_slot slot[SIM_MAX_SLOTS];
 };
 
 struct sim_ctx;
@@ -160,7 +180,9 @@ enum sim_kind {
 	SIM_K_HOST,
 	SIM_K_EVENT,
 	SIM_K_MARK,
-	SIM_K_FREE
+	SIM_K_FREE,
+	SIM_K_ALLOC,
+	SIM_K_VALUE
 };
 
 struct sim_copy {
@@ -186,6 +208,17 @@ struct sim_set {
 	unsigned value, elem;
 };
 
+/* Stream memory operations, one after the other. */
+struct sim_value {
+	int what; /* CUstreamBatchMemOpType */
+	unsigned flags;
+	uint64_t address, value;
+};
+struct sim_values {
+	struct sim_value *v; /* owned */
+	unsigned n, at;	     /* at: the next one to do */
+};
+
 struct sim_work {
 	enum sim_kind kind;
 	enum sim_engine_id engine;
@@ -201,6 +234,9 @@ struct sim_work {
 			CUstream stream;
 		} host;
 		CUdeviceptr free;
+		struct sim_reserve *reserve; /* memory of an allocation node */
+		CUevent event;		     /* of an event node */
+		struct sim_values values;
 	};
 };
 
@@ -243,6 +279,7 @@ struct sim_op {
 	unsigned nsucc, csucc;
 	uint64_t ready, start, end; /* ns */
 	uint64_t call, stream_id;
+	int prio;		   /* of its stream: lower numbers go first */
 	struct sim_stream *stream; /* whose pending count it is in, or NULL */
 	struct sim_op *qnext;
 	uint32_t graph; /* executable graph that it belongs to, or 0 */
@@ -266,6 +303,12 @@ void sim_engine_init(void);
  * operation of that engine may be committed then. */
 bool sim_engine_start(struct sim_device *dev, enum sim_engine_id id);
 void sim_perform(const struct sim_work *w);
+/* Stream memory operations (memop.c): a copy of *p, checked. */
+CUresult sim_values_from(struct sim_work *w, struct sim_ctx *ctx, const CUstreamBatchMemOpParams *p,
+			 unsigned n, bool first_version);
+/* Stream memory operations (memop.c): a copy of *p, checked. */
+CUresult sim_values_from(struct sim_work *w, struct sim_ctx *ctx, const CUstreamBatchMemOpParams *p,
+			 unsigned n, bool first_version);
 
 /* ---- streams (stream.c) ---- */
 /* Current context of the calling thread, NULL if none. */
@@ -330,6 +373,13 @@ struct sim_range {
 	unsigned flags;
 	uint64_t id;
 	struct sim_pool *pool;
+	unsigned access;	     /* of the device: 0 none, 1 read, 3 read and write */
+	int owner;		     /* enum sim_owner of objects.h: which calls give it back */
+	bool charged;		     /* counts as used memory of dev */
+	bool freeing;		     /* its stream-ordered free is on the way */
+	int fd;			     /* the file that other processes map, or -1 */
+	struct sim_phys *phys;	     /* what cuMemMap mapped here */
+	struct sim_managed *managed; /* advice and places of managed memory */
 };
 /* Finds the allocation that holds p; copies it to *out. */
 bool sim_mem_find(const void *p, struct sim_range *out);
@@ -356,7 +406,7 @@ struct sim_func {
 	unsigned block[3], legacy_shared; /* of cuFuncSetBlockShape */
 	const char *text, *text_end;	  /* PTX of the body, or NULL */
 	struct ptx_prog *prog;
-	bool decoded;
+	bool decoded, loaded;
 	int rule; /* rule that always fits, -1 none; -2 not looked up */
 	struct sim_func *next;
 };

@@ -117,6 +117,7 @@ CUresult sim_submit(struct sim_call *c, struct sim_stream *s, struct sim_work *w
 		sim_wait_room(s);
 		struct sim_op *op = sim_op_new(w, c->no, c->stream);
 		op->stream = s;
+		op->prio = s->prio;
 		s->pending++;
 		sim_stream_order(s, op);
 		sim_op_commit(op);
@@ -240,6 +241,7 @@ static CUresult query(struct sim_call *c, CUstream h)
 	CUresult r = sim_stream_get(c, h, &s);
 	if (r)
 		return r;
+	sim_poll_cost();
 	pthread_mutex_lock(&sim_mu);
 	r = sim_capture_forbid(s);
 	if (!r && !sim_op_done(s->tail))

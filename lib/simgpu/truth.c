@@ -79,8 +79,10 @@ void sim_truth_open(void)
 	sim_truth_on = true;
 	char line[LINE];
 	put(line,
-	    snprintf(line, sizeof(line), "{\"ev\":\"open\",\"version\":1,\"pid\":%d,\"t\":%llu}\n",
-		     (int)getpid(), (unsigned long long)sim_now()));
+	    snprintf(line, sizeof(line),
+		     "{\"ev\":\"open\",\"version\":1,\"pid\":%d,\"t\":%llu,\"time\":\"%s\"}\n",
+		     (int)getpid(), (unsigned long long)sim_now(),
+		     sim_cfg.virtual_time ? "virtual" : "real"));
 	pthread_t t;
 	sigset_t all, old;
 	sigfillset(&all);
@@ -142,13 +144,15 @@ void sim_truth_call(const struct sim_call *c, uint64_t t1, CUresult r)
 
 void sim_truth_op(const struct sim_op *op)
 {
-	static const char *const kinds[] = {"kernel", "copy", "memset", "host",
-					    "event",  "mark", "free"};
+	static const char *const kinds[] = {
+		[SIM_K_KERNEL] = "kernel", [SIM_K_COPY] = "copy",   [SIM_K_MEMSET] = "memset",
+		[SIM_K_HOST] = "host",	   [SIM_K_VALUE] = "value",
+	};
 	static const char *const dirs[] = {"H2D", "D2H", "D2D", "P2P", "H2H"};
 	const struct sim_work *w = &op->work;
 	char line[LINE];
 	int n = 0;
-	if (w->kind == SIM_K_MARK || w->kind == SIM_K_EVENT || w->kind == SIM_K_FREE)
+	if (!kinds[w->kind])
 		return;
 	ADD("{\"ev\":\"op\",\"kind\":\"%s\",\"n\":%llu,\"dev\":%d,\"stream\":%llu,\"start\":%llu,"
 	    "\"end\":%llu",

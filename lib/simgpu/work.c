@@ -17,6 +17,10 @@ struct sim_work sim_work_dup(const struct sim_work *w)
 		d.launch.args = malloc(w->launch.nargs);
 		memcpy(d.launch.args, w->launch.args, w->launch.nargs);
 	}
+	if (w->kind == SIM_K_VALUE) {
+		d.values.v = malloc((w->values.n + 1) * sizeof(*d.values.v));
+		memcpy(d.values.v, w->values.v, w->values.n * sizeof(*d.values.v));
+	}
 	return d;
 }
 
@@ -25,6 +29,10 @@ void sim_work_release(struct sim_work *w)
 	if (w->kind == SIM_K_KERNEL) {
 		free(w->launch.args);
 		w->launch.args = NULL;
+	}
+	if (w->kind == SIM_K_VALUE) {
+		free(w->values.v);
+		w->values.v = NULL;
 	}
 	if (w->kind == SIM_K_COPY) {
 		free(w->copy.staged);
@@ -160,6 +168,10 @@ static void interpret(const struct sim_launch *l)
 
 static void call_host(const struct sim_work *w)
 {
+	static uint64_t called;
+	if (sim_cfg.abort_after &&
+	    __atomic_add_fetch(&called, 1, __ATOMIC_RELAXED) == sim_cfg.abort_after)
+		abort();
 	sim_in_callback = true;
 	if (w->host.fn)
 		w->host.fn(w->host.arg);
