@@ -1,6 +1,6 @@
 /*
  * Behind the entries of entry.S: two functions for each row of base/cuda_api.def. first_*() finds
- * the real function, record_*() calls it and notes what happened.
+ * the real function, record_*() (host.c has some) calls it and notes what happened.
  */
 #include "hook/note.h"
 
@@ -8,11 +8,9 @@
 	(TFH_ARGS_##args == TFH_ARGS_ALLOC || TFH_ARGS_##args == TFH_ARGS_FREE ? TFT_ALLOC         \
 									       : TFT_CALL)
 
-#define CUDA_FN_BY_HAND(...)
-#define CUDA_FN(name, family, args, dir, properties, version, params, argv, open_arg, note)        \
+#define FIRST(name, params, argv)                                                                  \
 	CUresult hook_##name params;                                                               \
 	CUresult first_##name params __attribute__((cold));                                        \
-	CUresult record_##name params __attribute__((flatten));                                    \
 	CUresult first_##name params                                                               \
 	{                                                                                          \
 		bool record;                                                                       \
@@ -26,7 +24,14 @@
 		CUresult result = real argv;                                                       \
 		tfh_forwarding--;                                                                  \
 		return result;                                                                     \
-	}                                                                                          \
+	}
+
+#define CUDA_FN_BY_HAND(...)
+#define CUDA_FN_HOST(name, family, args, dir, properties, version, params, argv, ...)              \
+	FIRST(name, params, argv)
+#define CUDA_FN(name, family, args, dir, properties, version, params, argv, open_arg, note)        \
+	FIRST(name, params, argv)                                                                  \
+	CUresult record_##name params __attribute__((flatten));                                    \
 	CUresult record_##name params                                                              \
 	{                                                                                          \
 		CUresult(*real) params = (CUresult(*) params)tfh_real[TFH_FN_##name];              \
