@@ -8,7 +8,7 @@
  *   D2H pinned    waits for the copy                returns at once
  *   D2D, peer     returns at once                   returns at once
  */
-#include "simgpu/api.h"
+#include "simgpu/objects.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +20,16 @@ static bool on_host(bool known, const struct sim_range *r)
 	return !known || r->kind == SIM_M_PINNED || r->kind == SIM_M_REGISTERED;
 }
 
-/* Sets direction, engine and pageable of w->copy from what its pointers are. */
-static void classify(struct sim_work *w, struct sim_ctx *ctx)
+/* Bytes from the first to behind the last one of a side with this pitch and slice. */
+static size_t span(const struct sim_copy *k, size_t pitch, size_t slice)
 {
+	return (k->depth - 1) * slice + (k->height - 1) * pitch + k->width;
+}
+
+/* Sets direction, engine and pageable of w->copy from what its pointers are. */
+CUresult sim_copy_classify(struct sim_work *w, struct sim_ctx *ctx)
+{
+	const struct sim_copy *k = &w->copy;
 	struct sim_range src, dst;
 	bool ksrc = sim_mem_find(w->copy.src, &src), kdst = sim_mem_find(w->copy.dst, &dst);
 	bool hsrc = on_host(ksrc, &src), hdst = on_host(kdst, &dst);
@@ -45,6 +52,10 @@ static void classify(struct sim_work *w, struct sim_ctx *ctx)
 		w->engine = SIM_ENG_D2D;
 		w->dev = src.dev;
 	}
+	if (!sim_copy_bytes(k))
+		return CUDA_SUCCESS;
+	CUresult r = sim_mem_check(k->src, span(k, k->spitch, k->sslice), false);
+	return r ? r : sim_mem_check(k->dst, span(k, k->dpitch, k->dslice), true);
 }
 
 static bool must_wait(const struct sim_copy *k, bool async)
@@ -55,7 +66,7 @@ static bool must_wait(const struct sim_copy *k, bool async)
 }
 
 /* Runs the classified copy w on stream h. */
-static CUresult run(struct sim_call *c, CUstream h, struct sim_work *w, bool async)
+CUresult sim_copy_run(struct sim_call *c, CUstream h, struct sim_work *w, bool async)
 {
 	struct sim_stream *s;
 	struct sim_op *op = NULL;
@@ -85,29 +96,36 @@ static CUresult run(struct sim_call *c, CUstream h, struct sim_work *w, bool asy
 	return r ? r : s->ctx->sticky;
 }
 
-/* any: the call's name does not say the direction. */
-static CUresult linear(struct sim_call *c, uintptr_t dst, uintptr_t src, size_t n, CUstream h,
-		       bool async, int want)
+CUresult sim_linear_copy(struct sim_call *c, const struct sim_linear *l)
 {
-	struct sim_work w = {.copy = {.dst = (char *)dst,
-				      .src = (char *)src,
-				      .width = n,
+	struct sim_work w = {.copy = {.dst = (char *)l->dst,
+				      .src = (char *)l->src,
+				      .width = l->n,
 				      .height = 1,
 				      .depth = 1}};
-	if (n && (!dst || !src))
+	if (l->n && (!l->dst || !l->src))
 		return CUDA_ERROR_INVALID_VALUE;
-	classify(&w, sim_ctx_current());
+	CUresult r = sim_copy_classify(&w, sim_ctx_current());
+	if (r)
+		return r;
 	enum sim_dir d = w.copy.dir == SIM_P2P ? SIM_D2D : w.copy.dir;
-	if (n && want >= 0 && (int)d != want) {
+	if (l->n && l->want >= 0 && (int)d != l->want) {
 		/* Device calls accept mapped host memory; what they name as device must be known.
 		 */
-		struct sim_range r;
-		bool ok = (want == SIM_D2H || sim_mem_find((void *)dst, &r)) &&
-			  (want == SIM_H2D || sim_mem_find((void *)src, &r));
+		struct sim_range range;
+		bool ok = (l->want == SIM_D2H || sim_mem_find((void *)l->dst, &range)) &&
+			  (l->want == SIM_H2D || sim_mem_find((void *)l->src, &range));
 		if (!ok)
 			return CUDA_ERROR_INVALID_VALUE;
 	}
-	return run(c, h, &w, async);
+	return sim_copy_run(c, l->stream, &w, l->async);
+}
+
+static CUresult linear(struct sim_call *c, uintptr_t dst, uintptr_t src, size_t n, CUstream h,
+		       bool async, int want)
+{
+	struct sim_linear l = {dst, src, n, h, async, want};
+	return sim_linear_copy(c, &l);
 }
 
 enum { ANY = -1 };
@@ -164,38 +182,97 @@ static CUresult peer_async(struct sim_call *c, CUdeviceptr d, CUcontext dc, CUde
 	return dc && sc ? linear(c, d, s, n, h, true, SIM_D2D) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-CUresult sim_copy_from_3d(struct sim_work *w, const CUDA_MEMCPY3D *p, struct sim_ctx *ctx)
+/* One side of a 3D copy: where it begins, and its strides. */
+struct side {
+	int type;
+	char *base;
+	CUarray array;
+	size_t x, y, z, lod, pitch, rows, slice;
+};
+
+/* Strides of an array are its own; the copied box must lie inside. */
+static CUresult place_in_array(struct side *s, const CUDA_MEMCPY3D *p)
 {
-	struct sim_copy *k = &w->copy;
-	if (p->srcMemoryType == SIM_MEM_ARRAY || p->dstMemoryType == SIM_MEM_ARRAY)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	const char *src =
-		p->srcMemoryType == SIM_MEM_HOST ? p->srcHost : (char *)(uintptr_t)p->srcDevice;
-	char *dst = p->dstMemoryType == SIM_MEM_HOST ? p->dstHost : (char *)(uintptr_t)p->dstDevice;
-	if (!src || !dst)
+	struct sim_array *a = s->array;
+	if (sim_mipmap_is(a) && s->lod < a->nlevels)
+		a = &a->levels[s->lod];
+	else if (!sim_array_is(a) || s->lod)
 		return CUDA_ERROR_INVALID_VALUE;
-	memset(w, 0, sizeof(*w));
-	k->width = p->WidthInBytes;
-	k->height = p->Height;
-	k->depth = p->Depth;
-	k->spitch = p->srcPitch ? p->srcPitch : p->WidthInBytes + p->srcXInBytes;
-	k->dpitch = p->dstPitch ? p->dstPitch : p->WidthInBytes + p->dstXInBytes;
-	k->sslice = k->spitch * (p->srcHeight ? p->srcHeight : p->Height + p->srcY);
-	k->dslice = k->dpitch * (p->dstHeight ? p->dstHeight : p->Height + p->dstY);
-	k->src = src + p->srcXInBytes + p->srcY * k->spitch + p->srcZ * k->sslice;
-	k->dst = dst + p->dstXInBytes + p->dstY * k->dpitch + p->dstZ * k->dslice;
-	classify(w, ctx);
+	size_t rows = a->height ? a->height : 1, layers = a->depth ? a->depth : 1;
+	if (s->x + p->WidthInBytes > a->pitch || s->y + p->Height > rows ||
+	    s->z + p->Depth > layers)
+		return CUDA_ERROR_INVALID_VALUE;
+	s->pitch = a->pitch;
+	s->slice = a->slice;
+	s->base = a->data;
 	return CUDA_SUCCESS;
 }
 
-static CUresult run_3d(struct sim_call *c, const CUDA_MEMCPY3D *p, CUstream h, bool async)
+static CUresult place(struct side *s, const CUDA_MEMCPY3D *p)
+{
+	if (s->type < SIM_MEM_HOST || s->type > SIM_MEM_UNIFIED || s->x > SIZE_MAX / 2)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (s->type == SIM_MEM_ARRAY) {
+		CUresult r = place_in_array(s, p);
+		if (r)
+			return r;
+	} else {
+		if (!s->base || s->lod || (s->pitch && s->pitch < p->WidthInBytes))
+			return CUDA_ERROR_INVALID_VALUE;
+		if (!s->pitch)
+			s->pitch = p->WidthInBytes + s->x;
+		s->slice = s->pitch * (s->rows ? s->rows : p->Height + s->y);
+	}
+	s->base += s->x + s->y * s->pitch + s->z * s->slice;
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_copy_from_3d(struct sim_work *w, const CUDA_MEMCPY3D *p, struct sim_ctx *ctx)
+{
+	struct side src = {.type = p->srcMemoryType,
+			   .array = p->srcArray,
+			   .x = p->srcXInBytes,
+			   .y = p->srcY,
+			   .z = p->srcZ,
+			   .lod = p->srcLOD,
+			   .pitch = p->srcPitch,
+			   .rows = p->srcHeight};
+	struct side dst = {.type = p->dstMemoryType,
+			   .array = p->dstArray,
+			   .x = p->dstXInBytes,
+			   .y = p->dstY,
+			   .z = p->dstZ,
+			   .lod = p->dstLOD,
+			   .pitch = p->dstPitch,
+			   .rows = p->dstHeight};
+	src.base = src.type == SIM_MEM_HOST ? (char *)p->srcHost : (char *)(uintptr_t)p->srcDevice;
+	dst.base = dst.type == SIM_MEM_HOST ? p->dstHost : (char *)(uintptr_t)p->dstDevice;
+	CUresult r = place(&src, p);
+	if (!r)
+		r = place(&dst, p);
+	if (r)
+		return r;
+	memset(w, 0, sizeof(*w));
+	w->copy = (struct sim_copy){.dst = dst.base,
+				    .src = src.base,
+				    .width = p->WidthInBytes,
+				    .height = p->Height,
+				    .depth = p->Depth,
+				    .dpitch = dst.pitch,
+				    .dslice = dst.slice,
+				    .spitch = src.pitch,
+				    .sslice = src.slice};
+	return sim_copy_classify(w, ctx);
+}
+
+CUresult sim_copy_3d(struct sim_call *c, const CUDA_MEMCPY3D *p, CUstream h, bool async)
 {
 	struct sim_work w;
 	CUresult r = p ? sim_copy_from_3d(&w, p, sim_ctx_current()) : CUDA_ERROR_INVALID_VALUE;
-	return r ? r : run(c, h, &w, async);
+	return r ? r : sim_copy_run(c, h, &w, async);
 }
 
-static CUresult run_2d(struct sim_call *c, const CUDA_MEMCPY2D *p, CUstream h, bool async)
+CUresult sim_copy_2d(struct sim_call *c, const CUDA_MEMCPY2D *p, CUstream h, bool async)
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -204,112 +281,59 @@ static CUresult run_2d(struct sim_call *c, const CUDA_MEMCPY2D *p, CUstream h, b
 			   .srcMemoryType = p->srcMemoryType,
 			   .srcHost = p->srcHost,
 			   .srcDevice = p->srcDevice,
+			   .srcArray = p->srcArray,
 			   .srcPitch = p->srcPitch,
 			   .dstXInBytes = p->dstXInBytes,
 			   .dstY = p->dstY,
 			   .dstMemoryType = p->dstMemoryType,
 			   .dstHost = p->dstHost,
 			   .dstDevice = p->dstDevice,
+			   .dstArray = p->dstArray,
 			   .dstPitch = p->dstPitch,
 			   .WidthInBytes = p->WidthInBytes,
 			   .Height = p->Height,
 			   .Depth = 1};
-	return run_3d(c, &q, h, async);
+	return sim_copy_3d(c, &q, h, async);
 }
 
 static CUresult copy_2d(struct sim_call *c, const CUDA_MEMCPY2D *p)
 {
-	return run_2d(c, p, NULL, false);
+	return sim_copy_2d(c, p, NULL, false);
 }
 
 static CUresult copy_2d_async(struct sim_call *c, const CUDA_MEMCPY2D *p, CUstream h)
 {
-	return run_2d(c, p, h, true);
+	return sim_copy_2d(c, p, h, true);
 }
 
 static CUresult copy_3d(struct sim_call *c, const CUDA_MEMCPY3D *p)
 {
-	return run_3d(c, p, NULL, false);
+	return sim_copy_3d(c, p, NULL, false);
 }
 
 static CUresult copy_3d_async(struct sim_call *c, const CUDA_MEMCPY3D *p, CUstream h)
 {
-	return run_3d(c, p, h, true);
+	return sim_copy_3d(c, p, h, true);
 }
 
-/* ---- sets ---- */
-CUresult sim_set_fill(struct sim_work *w, CUdeviceptr dst, size_t pitch, unsigned value,
-		      unsigned elem, size_t width, size_t height, struct sim_ctx *ctx)
+/* The contexts must be there; where the bytes are says the rest. */
+static CUresult peer_3d(struct sim_call *c, const CUDA_MEMCPY3D *p, CUstream h, bool async)
 {
-	struct sim_range r;
-	if (width && height && !sim_mem_find((void *)(uintptr_t)dst, &r))
+	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (dst % elem)
-		return CUDA_ERROR_INVALID_VALUE;
-	memset(w, 0, sizeof(*w));
-	w->kind = SIM_K_MEMSET;
-	w->engine = SIM_ENG_COMPUTE;
-	w->dev = ctx->dev;
-	w->set = (struct sim_set){(char *)(uintptr_t)dst, pitch, width, height, value, elem};
-	return CUDA_SUCCESS;
+	return p->srcContext && p->dstContext ? sim_copy_3d(c, p, h, async)
+					      : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-static CUresult fill(struct sim_call *c, CUdeviceptr d, size_t pitch, unsigned v, unsigned elem,
-		     size_t width, size_t height, CUstream h, bool async)
+static CUresult copy_3d_peer(struct sim_call *c, const CUDA_MEMCPY3D *p)
 {
-	struct sim_work w;
-	struct sim_stream *s;
-	struct sim_range range;
-	struct sim_op *op = NULL;
-	CUresult r = sim_stream_get(c, h, &s);
-	if (!r)
-		r = sim_set_fill(&w, d, pitch, v, elem, width, height, s->ctx);
-	if (r)
-		return r;
-	c->bytes = width * height * elem;
-	c->dir = "SET";
-	if (!c->bytes)
-		return CUDA_SUCCESS;
-	bool host = sim_mem_find((void *)(uintptr_t)d, &range) && on_host(true, &range);
-	sim_host_cost(sim_cfg.launch_ns);
-	r = sim_submit(c, s, &w, host && !async ? &op : NULL);
-	sim_op_wait(op);
-	return r;
+	return peer_3d(c, p, NULL, false);
 }
 
-#define MEMSET(bits, type)                                                                         \
-	static CUresult set##bits(struct sim_call *c, CUdeviceptr d, type v, size_t n)             \
-	{                                                                                          \
-		return fill(c, d, n * sizeof(type), v, sizeof(type), n, 1, NULL, false);           \
-	}                                                                                          \
-	static CUresult set##bits##_async(struct sim_call *c, CUdeviceptr d, type v, size_t n,     \
-					  CUstream h)                                              \
-	{                                                                                          \
-		return fill(c, d, n * sizeof(type), v, sizeof(type), n, 1, h, true);               \
-	}                                                                                          \
-	static CUresult set2_##bits(struct sim_call *c, CUdeviceptr d, size_t pitch, type v,       \
-				    size_t w, size_t h)                                            \
-	{                                                                                          \
-		return fill(c, d, pitch, v, sizeof(type), w, h, NULL, false);                      \
-	}                                                                                          \
-	static CUresult set2_##bits##_async(struct sim_call *c, CUdeviceptr d, size_t pitch,       \
-					    type v, size_t w, size_t h, CUstream s)                \
-	{                                                                                          \
-		return fill(c, d, pitch, v, sizeof(type), w, h, s, true);                          \
-	}                                                                                          \
-	SIM_API_PT(cuMemsetD##bits##_v2, _ptds, SIM_NEED_CTX, set##bits,                           \
-		   (CUdeviceptr d, type v, size_t n), (d, v, n))                                   \
-	SIM_API_PT(cuMemsetD##bits##Async, _ptsz, SIM_NEED_INIT, set##bits##_async,                \
-		   (CUdeviceptr d, type v, size_t n, CUstream s), (d, v, n, s))                    \
-	SIM_API_PT(cuMemsetD2D##bits##_v2, _ptds, SIM_NEED_CTX, set2_##bits,                       \
-		   (CUdeviceptr d, size_t pitch, type v, size_t w, size_t h), (d, pitch, v, w, h)) \
-	SIM_API_PT(cuMemsetD2D##bits##Async, _ptsz, SIM_NEED_INIT, set2_##bits##_async,            \
-		   (CUdeviceptr d, size_t pitch, type v, size_t w, size_t h, CUstream s),          \
-		   (d, pitch, v, w, h, s))
-
-MEMSET(8, uint8_t)
-MEMSET(16, uint16_t)
-MEMSET(32, uint32_t)
+static CUresult copy_3d_peer_async(struct sim_call *c, const CUDA_MEMCPY3D *p, CUstream h)
+{
+	return peer_3d(c, p, h, true);
+}
 
 SIM_API_PT(cuMemcpy, _ptds, SIM_NEED_CTX, any, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n))
 SIM_API_PT(cuMemcpyAsync, _ptsz, SIM_NEED_INIT, any_async,
@@ -338,6 +362,17 @@ SIM_API_PT(cuMemcpy2DAsync_v2, _ptsz, SIM_NEED_INIT, copy_2d_async,
 SIM_API_PT(cuMemcpy3D_v2, _ptds, SIM_NEED_CTX, copy_3d, (const CUDA_MEMCPY3D *p), (p))
 SIM_API_PT(cuMemcpy3DAsync_v2, _ptsz, SIM_NEED_INIT, copy_3d_async,
 	   (const CUDA_MEMCPY3D *p, CUstream h), (p, h))
-SIM_API_PT(cuMemcpy3DPeer, _ptds, SIM_NEED_CTX, copy_3d, (const CUDA_MEMCPY3D *p), (p))
-SIM_API_PT(cuMemcpy3DPeerAsync, _ptsz, SIM_NEED_INIT, copy_3d_async,
+SIM_API_PT(cuMemcpy3DPeer, _ptds, SIM_NEED_CTX, copy_3d_peer, (const CUDA_MEMCPY3D *p), (p))
+SIM_API_PT(cuMemcpy3DPeerAsync, _ptsz, SIM_NEED_INIT, copy_3d_peer_async,
 	   (const CUDA_MEMCPY3D *p, CUstream h), (p, h))
+
+/* The forms of the first CUDA versions, with pointers and sizes of 32 bits. */
+SIM_API(cuMemcpyHtoD, SIM_NEED_CTX, htod, (uint32_t d, const void *s, unsigned n), (d, s, n))
+SIM_API(cuMemcpyDtoH, SIM_NEED_CTX, dtoh, (void *d, uint32_t s, unsigned n), (d, s, n))
+SIM_API(cuMemcpyDtoD, SIM_NEED_CTX, dtod, (uint32_t d, uint32_t s, unsigned n), (d, s, n))
+SIM_API(cuMemcpyHtoDAsync, SIM_NEED_INIT, htod_async,
+	(uint32_t d, const void *s, unsigned n, CUstream h), (d, s, n, h))
+SIM_API(cuMemcpyDtoHAsync, SIM_NEED_INIT, dtoh_async, (void *d, uint32_t s, unsigned n, CUstream h),
+	(d, s, n, h))
+SIM_API(cuMemcpyDtoDAsync, SIM_NEED_INIT, dtod_async,
+	(uint32_t d, uint32_t s, unsigned n, CUstream h), (d, s, n, h))

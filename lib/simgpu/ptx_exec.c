@@ -56,7 +56,8 @@ bool ptx_check(struct ptx_frame *f, const uint64_t *addr, int64_t off, unsigned 
 		uint64_t a = addr[k] + (uint64_t)off;
 		if ((f->mask && !f->mask[k]) || (a >= f->lo && a + bytes <= f->hi))
 			continue;
-		if (!sim_mem_find((void *)(uintptr_t)a, &r) || a + bytes > (uintptr_t)r.p + r.n) {
+		if (!sim_mem_find((void *)(uintptr_t)a, &r) || a + bytes > (uintptr_t)r.p + r.n ||
+		    !r.access) {
 			f->wild = true;
 			return false;
 		}

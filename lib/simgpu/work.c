@@ -122,6 +122,8 @@ uint64_t sim_work_ns(const struct sim_work *w)
 
 static void copy(const struct sim_copy *c)
 {
+	if (c->dst == c->src) /* a prefetch */
+		return;
 	if (c->staged) {
 		memcpy(c->dst, c->staged, c->width);
 		return;

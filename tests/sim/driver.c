@@ -389,7 +389,7 @@ int main(void)
 	OK(cuMemAllocHost_v2, (void **, size_t), &p, 64);
 	CHECK(CU(cuMemAllocHost_v2, (void **, size_t), &p, 64) == CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuMemAllocHost_v2, (void **, size_t), &p, 64);
-	CHECK(CU(cuArrayCreate_v2, (void **, void *), &p, NULL) == CUDA_ERROR_NOT_SUPPORTED);
+	CHECK(CU(cuMulticastCreate, (void **, void *), &p, NULL) == CUDA_ERROR_NOT_SUPPORTED);
 	/* Closing the library while its threads work must not pull it from under them. */
 	spin(NULL, 20);
 	dlclose(driver);
