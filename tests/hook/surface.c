@@ -1,8 +1,10 @@
 /*
  * A small training loop in the driver's own interface, with its functions found as the first
  * argument says: "dlsym", "getproc", "per-thread" (cuGetProcAddress with per-thread default
- * streams), or, compiled with -DLINKED, by the linker. Ends with 0 if every call did what it
- * should.
+ * streams), or, compiled with -DLINKED, by the linker. "replay" and "replay-dlsym" make the lookups
+ * of the runtime library first, as the list (second argument) has them, and run on what these
+ * answered; a third argument chooses its per-thread variants. Ends with 0 if every call did what
+ * it should.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -76,23 +78,78 @@ FUNCTIONS(X)
 #undef X
 
 #ifndef LINKED
-static int find(const char *how)
+typedef int (*getproc)(const char *, void **, int, uint64_t, int *);
+
+static struct {
+	char name[64];
+	void *found;
+} replayed[500];
+
+/* Makes every lookup of the list; what was asked for by its exported name is kept. */
+static int replay(void *driver, getproc get, const char *path)
 {
+	FILE *list = fopen(path, "r");
+	char line[256], name[64], ending[32];
+	unsigned long long flags;
+	int version, status, n = 0;
+
+	while (list && fgets(line, sizeof(line), list)) {
+		ending[0] = '\0';
+		if (*line == '#' ||
+		    sscanf(line, "%63s %d %llu %31s", name, &version, &flags, ending) < 3)
+			continue;
+		if (!strcmp(name, "\"\""))
+			name[0] = '\0';
+		void **found = &replayed[n].found;
+		*found = &replayed;
+		snprintf(replayed[n++].name, sizeof(replayed[0].name), "%s%s", name, ending);
+		if (!get)
+			*found = *name ? dlsym(driver, replayed[n - 1].name) : NULL;
+		else if (get(name, found, version, flags, &status) || (!*name && *found))
+			return printf("%s: %p\n", name, *found), 0;
+	}
+	if (list)
+		fclose(list);
+	printf("%d lookups\n", n);
+	return n;
+}
+
+static void *of_replay(const char *exported, int per_thread)
+{
+	static const char *const ending[] = {"", "_ptsz", "_ptds"};
+	void *found = NULL;
+	char name[64];
+
+	for (int e = 0; e < (per_thread ? 3 : 1); e++) {
+		snprintf(name, sizeof(name), "%s%s", exported, ending[e]);
+		for (int i = 0; *replayed[i].name; i++)
+			if (!strcmp(replayed[i].name, name))
+				found = replayed[i].found;
+	}
+	return found;
+}
+
+static int find(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "dlsym";
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-	int (*get)(const char *, void **, int, uint64_t, int *);
-	uint64_t flags = !strcmp(how, "per-thread") ? 2 : 0;
+	uint64_t flags = !strcmp(argv[argc - 1], "per-thread") ? 2 : 0;
+	int by_name = strstr(how, "dlsym") != NULL;
 	void *found;
 	int status;
 
 	if (!driver)
 		return 0;
-	get = (int (*)(const char *, void **, int, uint64_t, int *))dlsym(driver,
-									  "cuGetProcAddress_v2");
+	getproc get = by_name ? NULL : (getproc)dlsym(driver, "cuGetProcAddress_v2");
+	if (!strncmp(how, "replay", 6) && (argc < 3 || !replay(driver, get, argv[2])))
+		return 0;
 #define X(name, exported, version, parameters)                                                     \
-	found = NULL;                                                                              \
-	if (!strcmp(how, "dlsym"))                                                                 \
+	found = of_replay(#exported, flags != 0);                                                  \
+	if (!found && by_name && flags)                                                            \
+		found = dlsym(driver, #exported "_ptsz");                                          \
+	if (!found && by_name)                                                                     \
 		found = dlsym(driver, #exported);                                                  \
-	else                                                                                       \
+	if (!found && !by_name)                                                                    \
 		get(#name, &found, flags &&version < 7000 ? 7000 : version, flags, &status);       \
 	name##_ = (int(*) parameters)found;                                                        \
 	if (!found)                                                                                \
@@ -192,7 +249,7 @@ int main(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 #else
-	if (!find(argc > 1 ? argv[1] : "dlsym"))
+	if (!find(argc, argv))
 		return 1;
 #endif
 	host = malloc(BYTES);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A trace holds what the simulated driver saw, call by call, byte by byte, whichever door the program came through:
 names, results, bytes, streams, kernel names, launch shapes, captured calls, graph totals; times enclose the real ones.
-No answered name is left unhooked."""
+No answered name is left unhooked. Among the ways are the lookups of the runtime library, in its order."""
 import os
 import struct
 import subprocess
@@ -11,7 +11,7 @@ from compare import CAPTURED, GRAPH, NAME, PTDS, STREAM, build, calls_of, check,
 
 def surface(name, records):
     """What is known of tests/hook/surface.c beyond the truth log."""
-    per_thread = name == "per-thread"
+    per_thread = name.endswith("per-thread")
     launches = [r for r in calls_of(records) if r["fn"].startswith("cuLaunchKernel")]
     first = launches[0]["w"]
     check((first[1] & 0xffffffff, first[1] >> 32 & 0xffff, first[1] >> 48) == (1, 2, 3), name, "grid")
@@ -51,6 +51,12 @@ for how in ("dlsym", "getproc", "per-thread"):
     records, truth, place = run(how, f"{build}/tests/hook/surface", how)
     compare(how, records, truth, place)
     surface(how, records)
+for how in ("replay", "replay-dlsym"):
+    for more in ([], ["per-thread"]):
+        name = "-".join([how, *more])
+        records, truth, place = run(name, f"{build}/tests/hook/surface", how, f"{src}/tests/hook/cudart13.txt", *more)
+        compare(name, records, truth, place)
+        surface(name, records)
 program = linked()
 if program:
     records, truth, place = run("linked", program)
