@@ -1,5 +1,5 @@
 /* Events: record, wait, query, elapsed time. */
-#include "simgpu/api.h"
+#include "simgpu/ipc_event.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,20 @@ static bool is_event(CUevent e)
 static CUresult create(struct sim_call *c, CUevent *out, unsigned flags)
 {
 	(void)c;
-	if (!out)
+	enum { KNOWN = 7 };
+	bool shared = flags & SIM_EVENT_INTERPROCESS;
+	if (!out || flags & ~(unsigned)KNOWN || (shared && !(flags & SIM_EVENT_DISABLE_TIMING)))
 		return CUDA_ERROR_INVALID_VALUE;
 	struct sim_event *e = calloc(1, sizeof(*e));
 	e->magic = SIM_MAGIC_EVENT;
 	e->flags = flags;
 	e->ctx = sim_ctx_current();
-	*out = e;
-	return CUDA_SUCCESS;
+	CUresult r = shared ? sim_ipc_event_new(e) : CUDA_SUCCESS;
+	if (r)
+		free(e);
+	else
+		*out = e;
+	return r;
 }
 
 static CUresult destroy(struct sim_call *c, CUevent e)
@@ -31,6 +37,8 @@ static CUresult destroy(struct sim_call *c, CUevent e)
 	sim_op_unref(e->op);
 	e->magic = 0;
 	pthread_mutex_unlock(&sim_mu);
+	if (e->ipc)
+		sim_ipc_event_free(e);
 	free(e->nodes);
 	free(e);
 	return CUDA_SUCCESS;
@@ -61,7 +69,7 @@ static CUresult record(struct sim_call *c, CUevent e, CUstream h)
 	e->op = op;
 	e->capture = NULL;
 	pthread_mutex_unlock(&sim_mu);
-	return CUDA_SUCCESS;
+	return e->ipc ? sim_ipc_event_record(c, s, e) : CUDA_SUCCESS;
 }
 
 static CUresult record_flags(struct sim_call *c, CUevent e, CUstream h, unsigned flags)
@@ -92,7 +100,7 @@ static CUresult wait_event(struct sim_call *c, CUstream h, CUevent e, unsigned f
 		sim_op_unref(op);
 	}
 	pthread_mutex_unlock(&sim_mu);
-	return r;
+	return r || c->captured || !e->ipc ? r : sim_ipc_event_wait(c, s, e);
 }
 
 static CUresult synchronize(struct sim_call *c, CUevent e)
@@ -108,6 +116,8 @@ static CUresult synchronize(struct sim_call *c, CUevent e)
 		sim_op_ref(op);
 	pthread_mutex_unlock(&sim_mu);
 	sim_op_wait(op);
+	if (e->ipc)
+		sim_ipc_event_synchronize(e);
 	return e->ctx->sticky;
 }
 
@@ -119,7 +129,8 @@ static CUresult query(struct sim_call *c, CUevent e)
 	if (e->capture)
 		return CUDA_ERROR_CAPTURED_EVENT;
 	sim_poll_cost();
-	return sim_op_done(e->op) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+	bool over = sim_op_done(e->op) && (!e->ipc || sim_ipc_event_done(e));
+	return over ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 static CUresult elapsed(struct sim_call *c, float *ms, CUevent a, CUevent b)

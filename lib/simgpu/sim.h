@@ -170,6 +170,7 @@ struct sim_event {
 	struct sim_capture *capture;
 	struct sim_node **nodes;
 	size_t nnodes;
+	struct sim_ipc_event *ipc; /* shared with other processes (ipc_event.h) */
 };
 
 /* ---- work: what an operation or a graph node does ---- */
