@@ -70,6 +70,8 @@ FLAGS_test := $(BASE_C) $(CUDA_C)
 FLAGS_testcc := -std=gnu++17 -Ilib -Iinclude $(WARN) $(SAN_FLAGS) -pthread $(CUDA_C)
 
 ZSTD := -l:libzstd.a
+# Only the command reads files of gzip.
+ZLIB := -l:libz.a
 LIBS := $(ZSTD) -ldl -lpthread -lm
 # clang leaves the sanitizers' symbols of a shared object to the program.
 comma := ,
@@ -186,7 +188,7 @@ $(B)/lib/libtfhook-noexport.map: scripts/gen-exports lib/base/tf_api.def
 
 $(B)/bin/tfhook: $(OBJ_main) $(CORE_A)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(SAN_FLAGS) -pie -o $@ $(OBJ_main) $(CORE_A) $(LIBS)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(SAN_FLAGS) -pie -o $@ $(OBJ_main) $(CORE_A) $(ZLIB) $(LIBS)
 
 SIM_MAP := $(or $(wildcard lib/simgpu/libcuda.map),$(B)/sim/libcuda.map)
 $(B)/sim/libcuda.so.1: $(OBJ_sim) $(call stamp,objects-sim) $(SIM_MAP)
@@ -204,15 +206,15 @@ $(B)/sim/libcuda.so: $(B)/sim/libcuda.so.1
 # --- tests -------------------------------------------------------------------------------------------------------
 $(UNIT): $(B)/%: %.c $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
-	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) -lcmocka $(LIBS)
+	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) -lcmocka $(ZLIB) $(LIBS)
 
 $(filter $(basename $(AREA_C:%=$(B)/%)),$(AREA_PROGS)) $(BENCH): $(B)/%: %.c $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
-	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(LIBS)
+	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(ZLIB) $(LIBS)
 
 $(filter $(basename $(AREA_CC:%=$(B)/%)),$(AREA_PROGS)): $(B)/%: %.cc $(CORE_A) $(call stamp,testcc)
 	@mkdir -p $(@D)
-	$(call say,TEST,$<)$(COMPILE_testcc) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(LIBS)
+	$(call say,TEST,$<)$(COMPILE_testcc) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(ZLIB) $(LIBS)
 
 $(filter $(AREA_C:%.c=$(B)/%.so),$(AREA_LIBS)) $(BENCH_LIBS): $(B)/%.so: %.c $(call stamp,test)
 	@mkdir -p $(@D)
@@ -261,7 +263,7 @@ fuzz-run: $(FUZZ)
 		[ -d $$seeds ] || seeds=; $$f -max_total_time=$(FUZZ_SECONDS) $$f.corpus $$seeds || exit 1; done
 $(FUZZ): $(B)/%: %.c $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
-	$(call say,FUZZ,$<)$(COMPILE_test) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(LIBS)
+	$(call say,FUZZ,$<)$(COMPILE_test) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(ZLIB) $(LIBS)
 
 # Hours, not minutes: tests/soak holds what is too long for `check`.
 soak: tests

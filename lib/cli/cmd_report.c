@@ -4,6 +4,7 @@
 
 #include "analyze/result.h"
 #include "cli/cli.h"
+#include "import/import.h"
 #include "report/report.h"
 
 static bool incomplete(const struct tfh_quality *q)
@@ -46,8 +47,8 @@ int tfh_cmd_report(const struct tfh_line *args)
 		tfh_say("report: --csv and --json exclude each other");
 		return TFH_EXIT_USAGE;
 	}
-	int code = tfh_run_open((const char *const *)args->operand, (uint32_t)args->operands, &run,
-				&err);
+	int code = tfh_import_open((const char *const *)args->operand, (uint32_t)args->operands,
+				   &run, &err);
 	if (!code)
 		code = tfh_analyze(run, &result, &err);
 	if (code) {

@@ -9,6 +9,7 @@
 
 #define MAX_NAMES (1u << 20) /* of one kind in a process; further ones have no text */
 #define MAX_TEXT 65536u
+#define UNIX_2001 1000000000000000000ll /* ns; no machine runs for 31 years */
 
 /* Texts that were given before: open addressing, never emptied. */
 struct entry {
@@ -125,10 +126,15 @@ int64_t tfh_build_process(struct tfh_builder *b, const char *host, const char *e
 	return p->pub.host && p->pub.exe ? (int64_t)run->n_proc++ : -ENOMEM;
 }
 
-void tfh_build_rank(struct tfh_builder *b, uint32_t process, int32_t rank, uint32_t pid)
+int tfh_build_identity(struct tfh_builder *b, uint32_t process, const char *exe, uint32_t pid,
+		       int32_t rank)
 {
-	b->run->proc[process].pub.rank = rank;
-	b->run->proc[process].pub.pid = pid;
+	struct tfh_process *p = &b->run->proc[process].pub;
+
+	p->exe = tfh_arena_strdup(&b->run->arena, exe);
+	p->rank = rank;
+	p->pid = pid;
+	return p->exe ? 0 : -ENOMEM;
 }
 
 int64_t tfh_build_thread(struct tfh_builder *b, uint32_t process, uint32_t tid, const char *name)
@@ -193,6 +199,11 @@ int64_t tfh_build_name(struct tfh_builder *b, uint32_t process, enum tft_name ki
 	e->what = names->v[kind][id].text;
 	e->id = id;
 	return id;
+}
+
+const char *tfh_build_text(struct tfh_builder *b, uint32_t process, enum tft_name kind, uint32_t id)
+{
+	return tfh_run_name(b->run, process, kind, id, NULL, NULL);
 }
 
 int tfh_build_name_more(struct tfh_builder *b, uint32_t process, enum tft_name kind, uint32_t id,
@@ -420,6 +431,8 @@ int tfh_build_run(struct tfh_builder *b, struct tfh_run **out, struct tfh_err *e
 	int rc = 0;
 
 	*out = NULL;
+	if (!run->start_realtime && start > UNIX_2001)
+		run->start_realtime = start;
 	for (uint32_t i = 0; i < run->n_proc && !rc; i++)
 		rc = finish_process(b, i, start);
 	run->process = calloc(run->n_proc + 1, sizeof(*run->process));

@@ -22,6 +22,9 @@ void tfh_build_thread_name(struct tfh_builder *b, uint32_t thread, const char *n
 /* The id of a text among names of its kind, the same for the same text. */
 int64_t tfh_build_name(struct tfh_builder *b, uint32_t process, enum tft_name kind,
 		       const char *text);
+/* Its text, "" if there is none; as long as the run. */
+const char *tfh_build_text(struct tfh_builder *b, uint32_t process, enum tft_name kind,
+			   uint32_t id);
 /* What more there is to a name: as tfh_run_name gives it back. */
 int tfh_build_name_more(struct tfh_builder *b, uint32_t process, enum tft_name kind, uint32_t id,
 			uint64_t handle, uint64_t extra);
@@ -32,10 +35,12 @@ const struct tfh_fn_info *tfh_build_fn(struct tfh_builder *b, const char *name,
 
 /* Moves all times of a process: its clock was another one. */
 void tfh_build_shift(struct tfh_builder *b, uint32_t process, int64_t ns);
-/* A process' rank and pid may become known late. */
-void tfh_build_rank(struct tfh_builder *b, uint32_t process, int32_t rank, uint32_t pid);
+/* Who a process was may become known late. 0 or -ENOMEM. */
+int tfh_build_identity(struct tfh_builder *b, uint32_t process, const char *exe, uint32_t pid,
+		       int32_t rank);
 
-/* In any order; times are ns on the source's own axis, the run begins at the earliest. The op's
+/* In any order; times are ns on the source's own axis, the run begins at the earliest. Times of
+ * after 2001 in Unix time are taken as such. The op's
  * `name` is copied once per text; thread and call of an op may be left unknown when `correlation`
  * is that of an event added with one. 0 or -ENOMEM. */
 int tfh_build_event(struct tfh_builder *b, const struct tfh_event *ev, uint32_t correlation);

@@ -138,9 +138,6 @@ void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn,
 /* Of a batch: the direction of most of its listed bytes, and whether most of those are pageable. */
 void tfh_memory_batch(const struct tfh_memory *m, const struct tft_ext_pair *pair, uint32_t n,
 		      uint8_t *dir, bool *pageable);
-/* Of a batch: the direction of most of its listed bytes, and whether most of those are pageable. */
-void tfh_memory_batch(const struct tfh_memory *m, const struct tft_ext_pair *pair, uint32_t n,
-		      uint8_t *dir, bool *pageable);
 void tfh_memory_free(struct tfh_memory *m);
 
 #endif

@@ -88,6 +88,38 @@ static int set_depths(struct tfh_built_proc *p, uint32_t n_threads)
 	return 0;
 }
 
+/* Own time of a pipeline's stages: their time without that of the stages they called on the same
+ * thread. From the last end backwards the innermost stage around one is the one seen last. */
+static int set_self_times(struct tfh_built_proc *p, uint32_t n_threads)
+{
+	uint32_t *around = calloc(n_threads + 1, sizeof(*around)); /* event + 1 */
+	uint32_t *above = malloc((p->n_ev + 1) * sizeof(*above));  /* the one around that */
+
+	if (!around || !above) {
+		free(around);
+		free(above);
+		return -ENOMEM;
+	}
+	for (uint32_t i = p->n_ev; i-- > 0;) {
+		struct tfh_event *ev = &p->ev[i];
+		uint32_t *top = &around[ev->thread];
+		if (ev->fn->family != TFH_FAM_STAGE || ev->kind != TFT_CALL)
+			continue;
+		while (*top && p->ev[*top - 1].t0 >= ev->t1)
+			*top = above[*top - 1];
+		ev->w[2] = (uint64_t)(ev->t1 - ev->t0);
+		if (*top) {
+			uint64_t *self = &p->ev[*top - 1].w[2];
+			*self -= *self < ev->w[2] ? *self : ev->w[2];
+		}
+		above[i] = *top;
+		*top = i + 1;
+	}
+	free(around);
+	free(above);
+	return 0;
+}
+
 int tfh_order_events(struct tfh_built_proc *p, uint32_t n_threads)
 {
 	uint64_t *number = calloc(n_threads + 1, sizeof(*number));
@@ -96,7 +128,9 @@ int tfh_order_events(struct tfh_built_proc *p, uint32_t n_threads)
 	for (uint32_t i = 0; i < p->n_ev && !rc; i++)
 		p->ev[i].number = number[p->ev[i].thread]++;
 	free(number);
-	return rc ? rc : set_depths(p, n_threads);
+	if (!rc)
+		rc = set_depths(p, n_threads);
+	return rc ? rc : set_self_times(p, n_threads);
 }
 
 /* ---- ops ---- */

@@ -1,0 +1,25 @@
+/*
+ * A file's bytes, block by block, whether it is compressed with gzip or not. Reading and unpacking
+ * run on a thread of their own, a few blocks ahead.
+ */
+#ifndef TFH_IMPORT_BYTES_H
+#define TFH_IMPORT_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct tfh_bytes;
+
+/* 0 or -errno. */
+int tfh_bytes_open(const char *path, struct tfh_bytes **out, struct tfh_err *err);
+/* The same of bytes in memory, which must outlive it; without a thread. */
+int tfh_bytes_of(const void *data, size_t n, struct tfh_bytes **out, struct tfh_err *err);
+/* The next block, valid until the next call; NULL at the end or on an error. */
+const uint8_t *tfh_bytes_next(struct tfh_bytes *b, size_t *n);
+/* After NULL: 0 at the regular end, else -errno with its text. */
+int tfh_bytes_error(const struct tfh_bytes *b, struct tfh_err *err);
+void tfh_bytes_close(struct tfh_bytes *b);
+
+#endif

@@ -1,0 +1,136 @@
+/* Names in foreign traces, and what they are about. */
+#include <string.h>
+#include <strings.h>
+
+#include "import/import.h"
+
+/* CUDA's runtime in terms of its driver; HIP's names are the same behind "hip". By prefix: suffixes
+ * (_v2, _ptsz, _v11020) do not change what is done. The first that fits counts. */
+static const struct {
+	const char *prefix; /* after "cuda" */
+	enum tfh_fn fn;
+} runtime[] = {
+	{"LaunchKernel", TFH_FN_cuLaunchKernel},
+	{"LaunchCooperativeKernel", TFH_FN_cuLaunchCooperativeKernel},
+	{"LaunchHostFunc", TFH_FN_cuLaunchHostFunc},
+	{"ExtModuleLaunchKernel", TFH_FN_cuLaunchKernel}, /* HIP */
+	{"ExtLaunch", TFH_FN_cuLaunchKernel},		  /* HIP */
+	{"ModuleLaunchKernel", TFH_FN_cuLaunchKernel},	  /* HIP */
+	{"Launch", TFH_FN_cuLaunchKernel},
+	{"GraphLaunch", TFH_FN_cuGraphLaunch},
+	{"GraphInstantiate", TFH_FN_cuGraphInstantiate},
+	{"GraphExec", TFH_FN_cuGraphExecUpdate},
+	{"GraphUpload", TFH_FN_cuGraphUpload},
+	{"StreamBeginCapture", TFH_FN_cuStreamBeginCapture},
+	{"StreamEndCapture", TFH_FN_cuStreamEndCapture},
+	{"MemcpyPeerAsync", TFH_FN_cuMemcpyPeerAsync},
+	{"Memcpy3DPeerAsync", TFH_FN_cuMemcpy3DPeerAsync},
+	{"MemcpyPeer", TFH_FN_cuMemcpyPeer},
+	{"Memcpy3DPeer", TFH_FN_cuMemcpy3DPeer},
+	{"MemPrefetch", TFH_FN_cuMemPrefetchAsync},
+	{"MemAdvise", TFH_FN_cuMemAdvise},
+	{"StreamAttachMem", TFH_FN_cuStreamAttachMemAsync},
+	{"StreamSynchronize", TFH_FN_cuStreamSynchronize},
+	{"EventSynchronize", TFH_FN_cuEventSynchronize},
+	{"DeviceSynchronize", TFH_FN_cuCtxSynchronize},
+	{"ThreadSynchronize", TFH_FN_cuCtxSynchronize},
+	{"EventQuery", TFH_FN_cuEventQuery},
+	{"StreamQuery", TFH_FN_cuStreamQuery},
+	{"EventRecord", TFH_FN_cuEventRecord},
+	{"EventCreate", TFH_FN_cuEventCreate},
+	{"EventDestroy", TFH_FN_cuEventDestroy_v2},
+	{"EventElapsedTime", TFH_FN_cuEventElapsedTime},
+	{"StreamWaitEvent", TFH_FN_cuStreamWaitEvent},
+	{"StreamCreate", TFH_FN_cuStreamCreate},
+	{"StreamDestroy", TFH_FN_cuStreamDestroy_v2},
+	{"StreamAddCallback", TFH_FN_cuStreamAddCallback},
+	{"HostRegister", TFH_FN_cuMemHostRegister_v2},
+	{"HostUnregister", TFH_FN_cuMemHostUnregister},
+	{"HostAlloc", TFH_FN_cuMemHostAlloc},
+	{"HostMalloc", TFH_FN_cuMemHostAlloc}, /* HIP */
+	{"MallocHost", TFH_FN_cuMemHostAlloc},
+	{"MallocManaged", TFH_FN_cuMemAllocManaged},
+	{"MallocAsync", TFH_FN_cuMemAllocAsync},
+	{"MallocFromPool", TFH_FN_cuMemAllocAsync},
+	{"Malloc", TFH_FN_cuMemAlloc_v2},
+	{"FreeAsync", TFH_FN_cuMemFreeAsync},
+	{"FreeHost", TFH_FN_cuMemFreeHost},
+	{"HostFree", TFH_FN_cuMemFreeHost}, /* HIP */
+	{"Free", TFH_FN_cuMemFree_v2},
+	{"ModuleLoad", TFH_FN_cuModuleLoad},
+	{"LibraryLoad", TFH_FN_cuLibraryLoadData},
+	{"FuncGetAttributes", TFH_FN_cuModuleGetFunction},
+	{"SetDevice", TFH_FN_cuCtxSetCurrent},
+	{"DeviceReset", TFH_FN_cuDevicePrimaryCtxReset_v2},
+	{"ProfilerSt", TFH_FN_cuProfilerStart},
+};
+
+/* Copies and sets of memory: the form with Async is the one that only queues. */
+static const struct tfh_fn_info *memory_call(const char *rest)
+{
+	bool async = strstr(rest, "Async") != NULL;
+
+	if (!strncmp(rest, "Memcpy", 6))
+		return &tfh_fn_table[async ? TFH_FN_cuMemcpyAsync : TFH_FN_cuMemcpy];
+	if (!strncmp(rest, "Memset", 6))
+		return &tfh_fn_table[async ? TFH_FN_cuMemsetD8Async : TFH_FN_cuMemsetD8_v2];
+	return NULL;
+}
+
+static const struct tfh_fn_info *driver_call(const char *name)
+{
+	for (uint32_t i = 1; i < TFH_FN_COUNT; i++)
+		if (!strcmp(tfh_fn_table[i].name, name))
+			return &tfh_fn_table[i];
+	return NULL;
+}
+
+const struct tfh_fn_info *tfh_import_call(const char *name)
+{
+	const char *rest;
+
+	if (!strncmp(name, "cuda", 4))
+		rest = name + 4;
+	else if (!strncmp(name, "hip", 3))
+		rest = name + 3;
+	else if (!strncmp(name, "cu", 2))
+		return driver_call(name);
+	else
+		return NULL;
+	for (size_t i = 0; i < sizeof(runtime) / sizeof(*runtime); i++)
+		if (!strncmp(rest, runtime[i].prefix, strlen(runtime[i].prefix)))
+			return &tfh_fn_table[runtime[i].fn];
+	return memory_call(rest);
+}
+
+void tfh_import_copy_name(const char *name, struct tfh_op *op)
+{
+	static const struct {
+		const char *text;
+		uint8_t dir;
+	} dirs[] = {{"HtoD", TFH_DIR_H2D},	     {"H2D", TFH_DIR_H2D},
+		    {"DtoH", TFH_DIR_D2H},	     {"D2H", TFH_DIR_D2H},
+		    {"DtoD", TFH_DIR_D2D},	     {"D2D", TFH_DIR_D2D},
+		    {"HtoH", TFH_DIR_H2H},	     {"H2H", TFH_DIR_H2H},
+		    {"PtoP", TFH_DIR_P2P},	     {"P2P", TFH_DIR_P2P},
+		    {"HtoA", TFH_DIR_H2D},	     {"AtoH", TFH_DIR_D2H},
+		    {"Host To Device", TFH_DIR_H2D}, {"Device To Host", TFH_DIR_D2H},
+		    {"HostToDevice", TFH_DIR_H2D},   {"DeviceToHost", TFH_DIR_D2H},
+		    {"DeviceToDevice", TFH_DIR_D2D}, {"Peer", TFH_DIR_P2P}};
+
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs) && op->dir == TFH_DIR_NONE; i++)
+		if (strstr(name, dirs[i].text))
+			op->dir = dirs[i].dir;
+	op->pageable |= strstr(name, "Pageable") || strstr(name, "pageable");
+	op->managed |= strstr(name, "Unified") || strstr(name, "Managed");
+}
+
+bool tfh_import_communicates(const char *kernel)
+{
+	static const char *const prefix[] = {"nccl", "rccl", "nvshmem", "mscclpp", "oneccl"};
+
+	for (size_t i = 0; i < sizeof(prefix) / sizeof(*prefix); i++)
+		if (!strncasecmp(kernel, prefix[i], strlen(prefix[i])))
+			return true;
+	return strstr(kernel, "ncclKernel") || strstr(kernel, "ncclDevKernel");
+}

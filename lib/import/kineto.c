@@ -1,0 +1,325 @@
+/*
+ * PyTorch's profiler writes Chrome's trace format: an object with `traceEvents`, or a bare list of
+ * them. What it calls things has changed over the years; here the text becomes entries with
+ * numbers, in kineto_entry.c they get their meaning.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "import/kineto.h"
+
+/* Categories of every age (2020: Operator, Runtime, Kernel; since 2022: cpu_op, cuda_runtime,
+ * kernel), and of the first profiler, which had none but named its arrows. */
+static uint8_t category_of(const char *text)
+{
+	static const struct {
+		const char *name;
+		uint8_t category;
+	} all[] = {
+		{"kernel", TFH_KINETO_KERNEL},	      {"concurrent_kernel", TFH_KINETO_KERNEL},
+		{"cpu_op", TFH_KINETO_HOST},	      {"operator", TFH_KINETO_HOST},
+		{"user_annotation", TFH_KINETO_HOST}, {"python_function", TFH_KINETO_HOST},
+		{"cuda_runtime", TFH_KINETO_CALL},    {"runtime", TFH_KINETO_CALL},
+		{"cuda_driver", TFH_KINETO_CALL},     {"driver", TFH_KINETO_CALL},
+		{"hip_runtime", TFH_KINETO_CALL},     {"gpu_memcpy", TFH_KINETO_COPY},
+		{"memcpy", TFH_KINETO_COPY},	      {"gpu_memset", TFH_KINETO_MEMSET},
+		{"memset", TFH_KINETO_MEMSET},	      {"cuda_sync", TFH_KINETO_SYNC},
+		{"ac2g", TFH_KINETO_ARROW},	      {"async_cpu_to_gpu", TFH_KINETO_ARROW},
+		{"async", TFH_KINETO_ARROW},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (!strcasecmp(text, all[i].name))
+			return all[i].category;
+	return TFH_KINETO_OTHER;
+}
+
+/* ---- one entry ---- */
+
+static void copy_text(char *to, size_t cap, const struct tfh_scan *s)
+{
+	size_t n = s->length < cap ? s->length : cap - 1;
+
+	memcpy(to, s->text, n);
+	to[n] = '\0';
+}
+
+/* "25738", 25738, "stream 7", "GPU 0": the number at the end, if there is one. */
+static int64_t trailing_number(const char *text, bool *other)
+{
+	const char *p = text + strlen(text);
+	int64_t v = 0, scale = 1;
+
+	while (p > text && (p[-1] == ' ' || p[-1] == '\t'))
+		p--;
+	const char *end = p;
+	while (p > text && p[-1] >= '0' && p[-1] <= '9' && end - p < 18) {
+		v += (*--p - '0') * scale;
+		scale *= 10;
+	}
+	if (p > text && p[-1] == '-')
+		v = -v, p--;
+	*other = p != text || p == end;
+	return p == end ? -1 : v;
+}
+
+/* [x, y, z] */
+static void three(struct tfh_scan *s, uint32_t v[3])
+{
+	uint32_t i = 0;
+
+	if (!tfh_scan_enter(s, '[')) {
+		tfh_scan_skip(s);
+		return;
+	}
+	while (tfh_scan_item(s)) {
+		int64_t n = tfh_scan_int(s);
+		if (i < 3)
+			v[i++] = n > 0 && n <= UINT32_MAX ? (uint32_t)n : 0;
+	}
+}
+
+enum argument {
+	A_CORRELATION,
+	A_STREAM,
+	A_DEVICE,
+	A_CONTEXT,
+	A_BYTES,
+	A_GRAPH,
+	A_NODE,
+	A_WAIT,
+	A_WAIT_STREAM,
+	A_SHARED,
+	A_GRID,
+	A_BLOCK,
+	A_NAME
+};
+static const struct {
+	const char *key;
+	uint8_t what;
+} arguments[] = {
+	{"correlation", A_CORRELATION},
+	{"stream", A_STREAM},
+	{"device", A_DEVICE},
+	{"context", A_CONTEXT},
+	{"bytes", A_BYTES},
+	{"Bytes", A_BYTES},
+	{"grid", A_GRID},
+	{"block", A_BLOCK},
+	{"shared memory", A_SHARED},
+	{"name", A_NAME},
+	{"graph id", A_GRAPH},
+	{"graph node id", A_NODE},
+	{"wait_on_cuda_event_record_corr_id", A_WAIT},
+	{"wait_on_stream", A_WAIT_STREAM},
+};
+
+static void argument(struct tfh_scan *s, const char *key, struct tfh_kineto_entry *e)
+{
+	size_t i = 0, n = sizeof(arguments) / sizeof(*arguments);
+	int64_t *number[] = {&e->correlation, &e->stream,      &e->device,
+			     &e->context,     &e->bytes,       &e->graph,
+			     &e->node,	      &e->wait_record, &e->wait_stream};
+
+	while (i < n && strcmp(arguments[i].key, key))
+		i++;
+	if (i == n) {
+		tfh_scan_skip(s);
+		return;
+	}
+	switch (arguments[i].what) {
+	case A_GRID:
+		three(s, e->grid);
+		break;
+	case A_BLOCK:
+		three(s, e->block);
+		break;
+	case A_SHARED: {
+		int64_t v = tfh_scan_int(s);
+		e->shared = v > 0 && v <= UINT32_MAX ? (uint32_t)v : 0;
+		break;
+	}
+	case A_NAME:
+		tfh_scan_text(s);
+		copy_text(e->label, sizeof(e->label), s);
+		break;
+	default:
+		*number[arguments[i].what] = tfh_scan_int(s);
+	}
+}
+
+static void begin_entry(struct tfh_kineto_entry *e)
+{
+	e->phase = '\0';
+	e->category = TFH_KINETO_OTHER;
+	e->named_pid = false;
+	e->ts = e->dur = 0;
+	e->pid = e->tid = e->id = -1;
+	e->correlation = e->stream = e->device = e->context = e->bytes = -1;
+	e->graph = e->node = e->wait_record = e->wait_stream = -1;
+	memset(e->grid, 0, sizeof(e->grid));
+	memset(e->block, 0, sizeof(e->block));
+	e->shared = 0;
+	e->name[0] = e->label[0] = '\0';
+}
+
+static void field(struct tfh_scan *s, const char *key, struct tfh_kineto_entry *e)
+{
+	bool other;
+
+	if (!strcmp(key, "args") && tfh_scan_peek(s) == '{') {
+		tfh_scan_enter(s, '{');
+		while ((key = tfh_scan_key(s)))
+			argument(s, key, e);
+	} else if (!strcmp(key, "ph")) {
+		e->phase = *tfh_scan_text(s);
+	} else if (!strcmp(key, "cat")) {
+		e->category = category_of(tfh_scan_text(s));
+	} else if (!strcmp(key, "name")) {
+		tfh_scan_text(s);
+		copy_text(e->name, sizeof(e->name), s);
+	} else if (!strcmp(key, "ts")) {
+		e->ts = tfh_scan_thousandths(s);
+	} else if (!strcmp(key, "dur")) {
+		e->dur = tfh_scan_thousandths(s);
+	} else if (!strcmp(key, "pid")) {
+		e->pid = trailing_number(tfh_scan_text(s), &e->named_pid);
+	} else if (!strcmp(key, "tid")) {
+		e->tid = trailing_number(tfh_scan_text(s), &other);
+	} else if (!strcmp(key, "id")) {
+		e->id = trailing_number(tfh_scan_text(s), &other);
+	} else {
+		tfh_scan_skip(s);
+	}
+}
+
+/* ---- the file ---- */
+
+static int entries(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_entry *e)
+{
+	const char *key;
+	int rc = 0;
+
+	if (!tfh_scan_enter(s, '[')) {
+		tfh_scan_skip(s);
+		return 0;
+	}
+	while (!rc && tfh_scan_item(s)) {
+		if (!tfh_scan_enter(s, '{')) {
+			tfh_scan_skip(s);
+			continue;
+		}
+		begin_entry(e);
+		while ((key = tfh_scan_key(s)))
+			field(s, key, e);
+		if (!s->error)
+			rc = tfh_kineto_add(k, e);
+	}
+	return rc;
+}
+
+static void distributed(struct tfh_scan *s, struct tfh_kineto_facts *facts)
+{
+	const char *key;
+
+	if (!tfh_scan_enter(s, '{')) {
+		tfh_scan_skip(s);
+		return;
+	}
+	while ((key = tfh_scan_key(s))) {
+		if (!strcmp(key, "rank"))
+			facts->rank = tfh_scan_int(s);
+		else
+			tfh_scan_skip(s);
+	}
+}
+
+static int whole(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_entry *e,
+		 struct tfh_kineto_facts *facts, bool *known)
+{
+	const char *key;
+	int rc = 0;
+
+	if (tfh_scan_peek(s) == '[') {
+		*known = true;
+		return entries(s, k, e);
+	}
+	if (!tfh_scan_enter(s, '{'))
+		return 0;
+	while (!rc && (key = tfh_scan_key(s))) {
+		if (!strcmp(key, "traceEvents")) {
+			*known = true;
+			rc = entries(s, k, e);
+		} else if (!strcmp(key, "distributedInfo")) {
+			distributed(s, facts);
+		} else if (!strcmp(key, "baseTimeNanoseconds")) {
+			facts->base_ns = tfh_scan_int(s);
+		} else {
+			tfh_scan_skip(s);
+		}
+	}
+	return rc;
+}
+
+static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *path,
+		  struct tfh_err *err)
+{
+	struct tfh_kineto_facts facts = {.rank = -1};
+	struct tfh_scan *s = malloc(sizeof(*s));
+	struct tfh_kineto_entry *e = malloc(sizeof(*e));
+	struct tfh_kineto *k = tfh_kineto_new(b, path);
+	bool known = false;
+	int rc = -ENOMEM;
+
+	if (s && e && k) {
+		tfh_scan_init(s, bytes);
+		rc = whole(s, k, e, &facts, &known);
+		if (!rc)
+			rc = tfh_scan_finish(s, path, err);
+		else
+			tfh_err_set(err, rc, "%s: %s", path,
+				    rc == -E2BIG ? "more events than can be held in memory"
+						 : "out of memory");
+		if (!rc && !known)
+			rc = tfh_err_set(err, -ENOMSG, "%s: JSON, but no trace: no traceEvents",
+					 path);
+		if (!rc && !tfh_kineto_count(k))
+			rc = tfh_err_set(err, -ENODATA,
+					 "%s: a trace without a single call, op or kernel", path);
+		if (!rc && (rc = tfh_kineto_end(k, &facts)))
+			tfh_err_set(err, rc, "out of memory");
+	} else {
+		tfh_err_set(err, rc, "out of memory");
+	}
+	tfh_kineto_free(k);
+	free(e);
+	free(s);
+	return rc;
+}
+
+int tfh_import_kineto(struct tfh_builder *b, const char *path, struct tfh_err *err)
+{
+	struct tfh_bytes *bytes;
+	int rc = tfh_bytes_open(path, &bytes, err);
+
+	if (rc)
+		return rc;
+	rc = import(b, bytes, path, err);
+	tfh_bytes_close(bytes);
+	return rc;
+}
+
+int tfh_import_kineto_bytes(struct tfh_builder *b, const void *data, size_t n, const char *path,
+			    struct tfh_err *err)
+{
+	struct tfh_bytes *bytes;
+	int rc = tfh_bytes_of(data, n, &bytes, err);
+
+	if (rc)
+		return rc;
+	rc = import(b, bytes, path, err);
+	tfh_bytes_close(bytes);
+	return rc;
+}

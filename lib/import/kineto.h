@@ -1,0 +1,50 @@
+/* Between the two halves of the Kineto importer: what one entry of `traceEvents` says, and what the
+ * file as a whole has told so far. */
+#ifndef TFH_IMPORT_KINETO_H
+#define TFH_IMPORT_KINETO_H
+
+#include "import/import.h"
+#include "import/scan.h"
+
+#define TFH_KINETO_NAME 8192
+
+/* One entry; numbers that are not told are -1. */
+struct tfh_kineto_entry {
+	char phase;	  /* X complete, M metadata, s and f ends of an arrow */
+	uint8_t category; /* enum tfh_kineto_category */
+	bool named_pid;	  /* `pid` was a text that is no number */
+	int64_t ts, dur;  /* ns */
+	int64_t pid, tid, id;
+	int64_t correlation, stream, device, context, bytes, graph, node, wait_record, wait_stream;
+	uint32_t grid[3], block[3], shared;
+	char name[TFH_KINETO_NAME + 1];
+	char label[256]; /* args.name */
+};
+
+enum tfh_kineto_category {
+	TFH_KINETO_OTHER,
+	TFH_KINETO_HOST, /* an op, an annotation, a Python function */
+	TFH_KINETO_CALL, /* CUDA's runtime or driver */
+	TFH_KINETO_KERNEL,
+	TFH_KINETO_COPY,
+	TFH_KINETO_MEMSET,
+	TFH_KINETO_SYNC,  /* a wait as the device saw it */
+	TFH_KINETO_ARROW, /* from a call to its op */
+};
+
+struct tfh_kineto;
+
+/* kineto_entry.c */
+struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b, const char *path);
+/* Takes an entry, and bounds its times. 0, -ENOMEM, or -E2BIG: more than fits into memory. */
+int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e);
+uint64_t tfh_kineto_count(const struct tfh_kineto *k); /* entries that were of use */
+/* What stood beside traceEvents. */
+struct tfh_kineto_facts {
+	int64_t rank;	 /* -1 none */
+	int64_t base_ns; /* of all times */
+};
+int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts);
+void tfh_kineto_free(struct tfh_kineto *k);
+
+#endif

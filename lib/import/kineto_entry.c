@@ -1,0 +1,435 @@
+/*
+ * What an entry of a Kineto trace means: a call of the runtime, an op on the device, a step, a
+ * batch of the DataLoader, or something else that the host did. Calls and ops know each other by
+ * their correlation number; files without it have arrows between them (same thread and time at
+ * either end); with neither, the builder goes by the order in the stream.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#include "import/kineto.h"
+#include "import/map.h"
+
+#define MAX_ENTRIES 40000000u	       /* about 5 GB */
+#define MAX_TIME 8000000000000000000ll /* ns, in the year 2223 */
+#define MAX_LABELS 64
+
+struct late_call { /* what it waited for, or which op it issued, is known at the end */
+	struct tfh_event ev;
+	uint32_t correlation;
+	uint64_t anchor;
+};
+struct late_op {
+	struct tfh_op op;
+	uint64_t anchor;
+};
+struct wait {
+	int64_t record; /* correlation of the cudaEventRecord waited for */
+	uint32_t stream, on;
+};
+
+struct tfh_kineto {
+	struct tfh_builder *b;
+	uint32_t process;
+	uint64_t count;
+	struct tfh_map thread; /* tid -> index + 1 */
+	struct tfh_map fn;     /* hash of a call's name -> row, 1: none that is known */
+	struct tfh_map arrow;  /* either end of an arrow -> id */
+	struct tfh_map wait;   /* correlation of a wait -> index in `waits` + 1 */
+	struct late_call *call;
+	struct late_op *op;
+	struct wait *waits;
+	uint32_t n_call, cap_call, n_op, cap_op, n_waits, cap_waits;
+	int64_t host_pid, device; /* -1 not seen */
+	struct {
+		int64_t pid;
+		char text[64];
+	} label[MAX_LABELS];
+	uint32_t labels;
+};
+
+static int room(void *v, uint32_t *cap, uint32_t n, size_t size)
+{
+	void **at = v;
+	uint32_t want = *cap ? *cap * 2 : 64;
+
+	if (n < *cap)
+		return 0;
+	void *p = realloc(*at, want * size);
+	if (!p)
+		return -ENOMEM;
+	*at = p;
+	*cap = want;
+	return 0;
+}
+
+struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b, const char *path)
+{
+	struct tfh_kineto *k = calloc(1, sizeof(*k));
+	int64_t process = tfh_build_process(b, "", path, 0, -1);
+
+	if (!k || process < 0) {
+		free(k);
+		return NULL;
+	}
+	k->b = b;
+	k->process = (uint32_t)process;
+	k->host_pid = k->device = -1;
+	return k;
+}
+
+void tfh_kineto_free(struct tfh_kineto *k)
+{
+	if (!k)
+		return;
+	tfh_map_free(&k->thread);
+	tfh_map_free(&k->fn);
+	tfh_map_free(&k->arrow);
+	tfh_map_free(&k->wait);
+	free(k->call);
+	free(k->op);
+	free(k->waits);
+	free(k);
+}
+
+uint64_t tfh_kineto_count(const struct tfh_kineto *k)
+{
+	return k->count;
+}
+
+/* ---- the host ---- */
+
+static int64_t thread_of(struct tfh_kineto *k, int64_t tid)
+{
+	uint64_t *index = tfh_map_put(&k->thread, tfh_hash_u64((uint64_t)tid) | 1, NULL);
+	int64_t t;
+
+	if (!index)
+		return -ENOMEM;
+	if (*index)
+		return (int64_t)*index - 1;
+	t = tfh_build_thread(k->b, k->process, (uint32_t)tid, "");
+	if (t >= 0)
+		*index = (uint64_t)t + 1;
+	return t;
+}
+
+/* Where an arrow ends: the same thread (or stream) at the same time. */
+static uint64_t anchor_of(const struct tfh_kineto_entry *e)
+{
+	uint64_t h = tfh_hash_add(tfh_hash_u64((uint64_t)e->pid), (uint64_t)e->tid);
+
+	return tfh_hash_add(h, (uint64_t)e->ts);
+}
+
+static int begin_event(struct tfh_kineto *k, const struct tfh_kineto_entry *e, struct tfh_event *ev)
+{
+	int64_t thread = thread_of(k, e->tid);
+
+	if (thread < 0)
+		return -ENOMEM;
+	if (k->host_pid < 0 && !e->named_pid)
+		k->host_pid = e->pid;
+	*ev = (struct tfh_event){.t0 = e->ts,
+				 .t1 = e->ts + e->dur,
+				 .process = k->process,
+				 .thread = (uint32_t)thread};
+	return 0;
+}
+
+static bool starts(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+static int name_word(struct tfh_kineto *k, enum tft_name kind, const char *text, uint64_t *word)
+{
+	int64_t id = tfh_build_name(k->b, k->process, kind, text);
+
+	*word = id < 0 ? 0 : (uint64_t)id;
+	return id < 0 ? (int)id : 0;
+}
+
+/* Steps are marked by the profiler's schedule, batches by the DataLoader itself. */
+static int add_host(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
+{
+	static const char step[] = "ProfilerStep#";
+	struct tfh_event ev;
+	int rc = begin_event(k, e, &ev);
+
+	if (rc)
+		return rc;
+	if (starts(e->name, step)) {
+		ev.kind = TFT_MARK;
+		ev.fn = &tfh_fn_table[TFH_FN_mark_step];
+		ev.w[0] = strtoull(e->name + sizeof(step) - 1, NULL, 10);
+		rc = name_word(k, TFT_NAME_STRING, "ProfilerStep", &ev.w[1]);
+	} else if (starts(e->name, "enumerate(DataLoader)") ||
+		   starts(e->name, "enumerate(DataPipe)")) {
+		ev.kind = TFT_CALL;
+		ev.fn = tfh_build_fn(k->b, e->name, &tfh_fn_table[TFH_FN_user_getnext]);
+		rc = ev.fn ? name_word(k, TFT_NAME_ITERATOR, e->name, &ev.w[0]) : -ENOMEM;
+	} else {
+		ev.kind = TFT_RANGE;
+		ev.fn = &tfh_fn_table[TFH_FN_mark_range];
+		rc = name_word(k, TFT_NAME_STRING, e->name, &ev.w[0]);
+	}
+	return rc ? rc : tfh_build_event(k->b, &ev, 0);
+}
+
+/* The row of a call by its name; *fn NULL: not one that the analysis knows. */
+static int fn_of(struct tfh_kineto *k, const char *name, const struct tfh_fn_info **fn)
+{
+	uint64_t *known = tfh_map_put(&k->fn, tfh_hash_str(name), NULL);
+
+	if (!known)
+		return -ENOMEM;
+	if (!*known) {
+		const struct tfh_fn_info *like = tfh_import_call(name);
+		*fn = like ? tfh_build_fn(k->b, name, like) : NULL;
+		if (like && !*fn)
+			return -ENOMEM;
+		*known = *fn ? (uint64_t)(uintptr_t)*fn : 1;
+	}
+	*fn = *known == 1 ? NULL : (const struct tfh_fn_info *)(uintptr_t)*known;
+	return 0;
+}
+
+static bool issues_ops(uint8_t family)
+{
+	return family == TFH_FAM_LAUNCH || family == TFH_FAM_COPY || family == TFH_FAM_MEMSET ||
+	       family == TFH_FAM_GRAPH_LAUNCH;
+}
+
+static int add_call(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
+{
+	const struct tfh_fn_info *fn;
+	struct late_call late = {.anchor = anchor_of(e)};
+	int rc = fn_of(k, e->name, &fn);
+
+	if (rc || !fn)
+		return rc ? rc : add_host(k, e);
+	rc = begin_event(k, e, &late.ev);
+	if (rc)
+		return rc;
+	late.ev.fn = fn;
+	late.ev.kind = TFT_CALL;
+	late.ev.dir = fn->dir;
+	late.correlation = e->correlation > 0 ? (uint32_t)e->correlation : 0;
+	/* The recording of an event is known by its own number to whoever waits for it. */
+	if (fn->family == TFH_FAM_EVENT)
+		late.ev.w[0] = late.correlation;
+	bool waits = fn->family == TFH_FAM_EVENT || fn->family == TFH_FAM_STREAM_WAIT ||
+		     fn->family == TFH_FAM_SYNC;
+	if (!waits && (late.correlation || !issues_ops(fn->family)))
+		return tfh_build_event(k->b, &late.ev, late.correlation);
+	if (room(&k->call, &k->cap_call, k->n_call, sizeof(*k->call)))
+		return -ENOMEM;
+	k->call[k->n_call++] = late;
+	return 0;
+}
+
+/* ---- the device ---- */
+
+/* Numbers of streams are those of a context: on a second device they begin anew, and get the
+ * device's number above theirs. */
+static uint32_t stream_of(struct tfh_kineto *k, const struct tfh_kineto_entry *e, int64_t device)
+{
+	int64_t stream = e->stream >= 0 ? e->stream : e->tid;
+
+	if (k->device < 0)
+		k->device = device;
+	if (stream < 0 || stream > UINT32_MAX)
+		stream = 0;
+	return device == k->device ? (uint32_t)stream
+				   : (uint32_t)(stream + ((device + 1) & 0xfff) * (1 << 20));
+}
+
+static int add_op(struct tfh_kineto *k, const struct tfh_kineto_entry *e, uint8_t kind)
+{
+	int64_t device = e->device >= 0 ? e->device : e->pid >= 0 ? e->pid : 0;
+	struct late_op late = {.anchor = anchor_of(e)};
+	struct tfh_op *op = &late.op;
+
+	*op = (struct tfh_op){
+		.t0 = e->ts,
+		.t1 = e->ts + e->dur,
+		.process = k->process,
+		.device = (uint32_t)device,
+		.ctx = e->context > 0 ? (uint32_t)e->context : 0,
+		.stream = stream_of(k, e, device),
+		.kind = kind,
+		.name = kind == TFH_OP_KERNEL ? e->name : "",
+		.bytes = e->bytes > 0 ? (uint64_t)e->bytes : 0,
+		.grid = tfh_import_grid(e->grid),
+		.block = tfh_import_block(e->block, e->shared),
+		.correlation = e->correlation > 0 ? (uint32_t)e->correlation : 0,
+		.graph = e->graph > 0 ? (uint32_t)e->graph : 0,
+		.node = e->node > 0 ? (uint64_t)e->node : 0,
+	};
+	if (kind == TFH_OP_KERNEL)
+		op->communication = tfh_import_communicates(e->name);
+	else if (kind == TFH_OP_COPY)
+		tfh_import_copy_name(e->name, op);
+	if (op->correlation)
+		return tfh_build_op(k->b, op);
+	op->name = "";
+	if (kind == TFH_OP_KERNEL) {
+		/* It may wait for an arrow for long; the builder's copy of the text lasts. */
+		int64_t id = tfh_build_name(k->b, k->process, TFT_NAME_FUNCTION, e->name);
+		if (id < 0)
+			return -ENOMEM;
+		op->node = (uint64_t)id;
+	}
+	if (room(&k->op, &k->cap_op, k->n_op, sizeof(*k->op)))
+		return -ENOMEM;
+	k->op[k->n_op++] = late;
+	return 0;
+}
+
+/* What a wait waited for: told beside the device's ops, under the number of the host's call. */
+static int add_wait(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
+{
+	struct wait w = {.record = e->wait_record,
+			 .stream = e->stream > 0 ? (uint32_t)e->stream : 0,
+			 .on = e->wait_stream > 0 ? (uint32_t)e->wait_stream : 0};
+	uint64_t *index;
+
+	if (e->correlation <= 0)
+		return 0;
+	index = tfh_map_put(&k->wait, (uint64_t)e->correlation, NULL);
+	if (!index || room(&k->waits, &k->cap_waits, k->n_waits, sizeof(*k->waits)))
+		return -ENOMEM;
+	k->waits[k->n_waits++] = w;
+	*index = k->n_waits;
+	if (e->wait_record > 0 && w.on) { /* and the record was made in that stream */
+		index = tfh_map_put(&k->wait, (uint64_t)e->wait_record, NULL);
+		if (!index || room(&k->waits, &k->cap_waits, k->n_waits, sizeof(*k->waits)))
+			return -ENOMEM;
+		k->waits[k->n_waits++] = (struct wait){.record = -1, .stream = w.on};
+		*index = k->n_waits;
+	}
+	return 0;
+}
+
+/* ---- entries ---- */
+
+static int add_label(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
+{
+	if (!strcmp(e->name, "process_name") && k->labels < MAX_LABELS) {
+		k->label[k->labels].pid = e->pid;
+		snprintf(k->label[k->labels].text, sizeof(k->label[0].text), "%.60s", e->label);
+		k->labels++;
+	} else if (!strcmp(e->name, "thread_name") && (k->host_pid < 0 || e->pid == k->host_pid)) {
+		const uint64_t *index = tfh_map_get(&k->thread, tfh_hash_u64((uint64_t)e->tid) | 1);
+		if (index)
+			tfh_build_thread_name(k->b, (uint32_t)(*index - 1), e->label);
+	}
+	return 0;
+}
+
+static int add_arrow(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
+{
+	uint64_t *id;
+
+	if (e->category != TFH_KINETO_ARROW || e->id <= 0)
+		return 0;
+	id = tfh_map_put(&k->arrow, anchor_of(e), NULL);
+	if (!id)
+		return -ENOMEM;
+	*id = (uint64_t)e->id;
+	return 0;
+}
+
+int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
+{
+	static const uint8_t op_kind[] = {[TFH_KINETO_KERNEL] = TFH_OP_KERNEL,
+					  [TFH_KINETO_COPY] = TFH_OP_COPY,
+					  [TFH_KINETO_MEMSET] = TFH_OP_MEMSET};
+
+	if (e->phase == 'M')
+		return add_label(k, e);
+	if (e->ts < -MAX_TIME || e->ts > MAX_TIME)
+		return 0;
+	if (e->phase == 's' || e->phase == 'f')
+		return add_arrow(k, e);
+	if (e->phase != 'X' || e->category == TFH_KINETO_OTHER || e->category == TFH_KINETO_ARROW)
+		return 0;
+	if (e->dur < 0)
+		e->dur = 0;
+	else if (e->dur > MAX_TIME - e->ts)
+		e->dur = MAX_TIME - e->ts;
+	if (++k->count > MAX_ENTRIES)
+		return -E2BIG;
+	if (e->category == TFH_KINETO_HOST)
+		return add_host(k, e);
+	if (e->category == TFH_KINETO_CALL)
+		return add_call(k, e);
+	if (e->category == TFH_KINETO_SYNC)
+		return add_wait(k, e);
+	return add_op(k, e, op_kind[e->category]);
+}
+
+/* ---- the end of the file ---- */
+
+static int late_calls(struct tfh_kineto *k)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < k->n_call && !rc; i++) {
+		struct late_call *c = &k->call[i];
+		const uint64_t *id = tfh_map_get(&k->arrow, c->anchor), *index = NULL;
+		if (!c->correlation && id)
+			c->correlation = (uint32_t)*id;
+		if (c->correlation)
+			index = tfh_map_get(&k->wait, c->correlation);
+		if (index) {
+			const struct wait *w = &k->waits[*index - 1];
+			c->ev.stream = w->stream;
+			if (w->record > 0)
+				c->ev.w[0] = (uint64_t)w->record;
+		}
+		rc = tfh_build_event(k->b, &c->ev, c->correlation);
+	}
+	return rc;
+}
+
+static int late_ops(struct tfh_kineto *k)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < k->n_op && !rc; i++) {
+		struct tfh_op *op = &k->op[i].op;
+		const uint64_t *id = tfh_map_get(&k->arrow, k->op[i].anchor);
+		if (id)
+			op->correlation = (uint32_t)*id;
+		if (op->kind == TFH_OP_KERNEL)
+			op->name = tfh_build_text(k->b, k->process, TFT_NAME_FUNCTION,
+						  (uint32_t)op->node);
+		op->node = 0;
+		rc = tfh_build_op(k->b, op);
+	}
+	return rc;
+}
+
+int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts)
+{
+	const char *exe = "";
+	int rc = late_calls(k);
+
+	if (!rc)
+		rc = late_ops(k);
+	for (uint32_t i = 0; i < k->labels; i++)
+		if (k->label[i].pid == k->host_pid)
+			exe = k->label[i].text;
+	tfh_build_shift(k->b, k->process, facts->base_ns);
+	if (rc)
+		return rc;
+	return tfh_build_identity(
+		k->b, k->process, exe, k->host_pid > 0 ? (uint32_t)k->host_pid : 0,
+		facts->rank >= 0 && facts->rank < 1 << 24 ? (int32_t)facts->rank : -1);
+}

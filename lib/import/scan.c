@@ -1,0 +1,331 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/scan.h"
+
+void tfh_scan_init(struct tfh_scan *s, struct tfh_bytes *bytes)
+{
+	memset(s, 0, offsetof(struct tfh_scan, text));
+	s->bytes = bytes;
+	s->text[0] = '\0';
+}
+
+/* ---- bytes ---- */
+
+static bool refill(struct tfh_scan *s)
+{
+	size_t n;
+
+	if (s->error)
+		return false;
+	s->before += (uint64_t)(s->end - s->block);
+	s->block = s->p = s->end = tfh_bytes_next(s->bytes, &n);
+	if (!s->p)
+		return false;
+	s->end += n;
+	return n > 0;
+}
+
+static void broken(struct tfh_scan *s, const char *why)
+{
+	if (s->error)
+		return;
+	s->before += (uint64_t)(s->p - s->block);
+	s->error = why;
+	s->p = s->end = s->block = NULL;
+}
+
+static inline int get(struct tfh_scan *s)
+{
+	if (s->p == s->end && !refill(s))
+		return -1;
+	return *s->p++;
+}
+
+int tfh_scan_peek(struct tfh_scan *s)
+{
+	for (;;) {
+		while (s->p < s->end) {
+			uint8_t c = *s->p;
+			if (c != ' ' && c != '\n' && c != '\r' && c != '\t' && c != ',' && c != ':')
+				return c;
+			s->p++;
+		}
+		if (!refill(s))
+			return 0;
+	}
+}
+
+/* ---- strings ---- */
+
+static void add(struct tfh_scan *s, const void *data, size_t n)
+{
+	if (n > TFH_SCAN_TEXT - s->length)
+		n = TFH_SCAN_TEXT - s->length;
+	memcpy(s->text + s->length, data, n);
+	s->length += n;
+}
+
+static void add_code(struct tfh_scan *s, uint32_t c)
+{
+	uint8_t u[4];
+	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	if (n == 1)
+		u[0] = (uint8_t)c;
+	for (size_t i = n; n > 1 && i-- > 1; c >>= 6)
+		u[i] = (uint8_t)(0x80 | (c & 0x3f));
+	if (n > 1)
+		u[0] = (uint8_t)((0xf00u >> n & 0xff) | c);
+	add(s, u, n);
+}
+
+/* Four hexadecimal digits; what is none counts as 0. */
+static uint32_t hex4(struct tfh_scan *s)
+{
+	uint32_t v = 0;
+
+	for (int i = 0; i < 4; i++) {
+		int c = get(s);
+		if (c < 0)
+			return 0;
+		v = v << 4 | (uint32_t)(c >= '0' && c <= '9'		     ? c - '0'
+					: (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+									     : 0);
+	}
+	return v;
+}
+
+static void escape(struct tfh_scan *s)
+{
+	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+	int c = get(s);
+	const char *at = c > 0 ? strchr(from, c) : NULL;
+
+	if (c < 0)
+		return;
+	if (c != 'u') {
+		char byte = at ? to[at - from] : (char)c;
+		add(s, &byte, 1);
+		return;
+	}
+	uint32_t code = hex4(s);
+	/* A pair of surrogates is one character; a lone one is replaced. */
+	if (code >= 0xd800 && code < 0xdc00 && s->end - s->p >= 6 && s->p[0] == '\\' &&
+	    s->p[1] == 'u') {
+		s->p += 2;
+		uint32_t low = hex4(s);
+		code = low >= 0xdc00 && low < 0xe000
+			       ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00)
+			       : 0xfffd;
+	}
+	add_code(s, code >= 0xd800 && code < 0xe000 ? 0xfffd : code ? code : 0xfffd);
+}
+
+/* After the opening quote. `keep`: into s->text. */
+static void string(struct tfh_scan *s, bool keep)
+{
+	s->length = 0;
+	for (;;) {
+		if (s->p == s->end && !refill(s)) {
+			broken(s, "it ends within a text");
+			return;
+		}
+		const uint8_t *q = s->p;
+		size_t left = (size_t)(s->end - q);
+		const uint8_t *quote = memchr(q, '"', left);
+		const uint8_t *slash = memchr(q, '\\', quote ? (size_t)(quote - q) : left);
+		const uint8_t *stop = slash ? slash : quote ? quote : s->end;
+		if (keep)
+			add(s, q, (size_t)(stop - q));
+		s->p = stop;
+		if (slash) {
+			s->p++;
+			if (keep)
+				escape(s);
+			else
+				get(s);
+		} else if (quote) {
+			s->p++;
+			s->text[s->length] = '\0';
+			return;
+		}
+	}
+}
+
+/* A number or a word: all up to the next structural byte. */
+static void word(struct tfh_scan *s)
+{
+	s->length = 0;
+	for (;;) {
+		while (s->p < s->end) {
+			uint8_t c = *s->p;
+			if (c <= ' ' || c == ',' || c == ':' || c == '}' || c == ']' || c == '{' ||
+			    c == '[' || c == '"')
+				goto done;
+			if (s->length < 64)
+				s->text[s->length++] = (char)c;
+			s->p++;
+		}
+		if (!refill(s))
+			break;
+	}
+done:
+	s->text[s->length] = '\0';
+	char c = s->text[0];
+	if (!s->length ||
+	    !((c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' ||
+	      !strcmp(s->text, "true") || !strcmp(s->text, "false") || !strcmp(s->text, "null") ||
+	      !strcmp(s->text, "NaN") || !strcmp(s->text, "Infinity") || !strcmp(s->text, "nan") ||
+	      !strcmp(s->text, "inf")))
+		broken(s, "it is not JSON");
+}
+
+/* ---- structure ---- */
+
+bool tfh_scan_enter(struct tfh_scan *s, char open)
+{
+	if (tfh_scan_peek(s) != open)
+		return false;
+	s->p++;
+	if (++s->depth > TFH_SCAN_DEPTH) {
+		broken(s, "it is nested too deeply");
+		return false;
+	}
+	return true;
+}
+
+const char *tfh_scan_key(struct tfh_scan *s)
+{
+	int c = tfh_scan_peek(s);
+
+	if (c == '}') {
+		s->p++;
+		s->depth--;
+		return NULL;
+	}
+	if (c != '"') {
+		broken(s, c ? "it is not JSON" : "it ends within an object");
+		return NULL;
+	}
+	s->p++;
+	string(s, true);
+	return s->error ? NULL : s->text;
+}
+
+bool tfh_scan_item(struct tfh_scan *s)
+{
+	int c = tfh_scan_peek(s);
+
+	if (c == ']') {
+		s->p++;
+		s->depth--;
+		return false;
+	}
+	if (!c || c == '}')
+		broken(s, c ? "it is not JSON" : "it ends within a list");
+	return !s->error;
+}
+
+void tfh_scan_skip(struct tfh_scan *s)
+{
+	uint32_t depth = s->depth;
+
+	do {
+		int c = tfh_scan_peek(s);
+		if (c == '{' || c == '[') {
+			tfh_scan_enter(s, (char)c);
+		} else if (c == '}' || c == ']') {
+			if (s->depth == depth) {
+				broken(s, "it is not JSON");
+				return;
+			}
+			s->p++;
+			s->depth--;
+		} else if (c == '"') {
+			s->p++;
+			string(s, false);
+		} else if (c) {
+			word(s);
+		} else {
+			broken(s, "it ends too early");
+		}
+	} while (s->depth > depth && !s->error);
+}
+
+const char *tfh_scan_text(struct tfh_scan *s)
+{
+	int c = tfh_scan_peek(s);
+
+	if (c == '"') {
+		s->p++;
+		string(s, true);
+	} else if (c == '{' || c == '[') {
+		tfh_scan_skip(s);
+		s->length = 0;
+		s->text[0] = '\0';
+	} else if (c && c != '}' && c != ']') {
+		word(s);
+	} else {
+		broken(s, c ? "it is not JSON" : "it ends too early");
+	}
+	return s->text;
+}
+
+/* ---- numbers ---- */
+
+/* Digits and up to three decimals of `text`, times `scale` (1 or 1000). */
+static int64_t decimal(const char *text, int64_t scale)
+{
+	const char *p = text + (*text == '-' || *text == '+');
+	uint64_t v = 0;
+	uint32_t digits = 0, round = 0;
+
+	for (; *p >= '0' && *p <= '9'; p++, digits++)
+		v = v > (uint64_t)INT64_MAX / 10 ? (uint64_t)INT64_MAX
+						 : v * 10 + (uint64_t)(*p - '0');
+	if (v > (uint64_t)(INT64_MAX / scale - 1))
+		return *text == '-' ? INT64_MIN : INT64_MAX;
+	v *= (uint64_t)scale;
+	if (*p == '.') {
+		int64_t unit = scale / 10;
+		for (p++; *p >= '0' && *p <= '9'; p++, digits++, unit /= 10) {
+			if (!unit && !round)
+				round = *p >= '5' ? 1 : 2;
+			v += unit ? (uint64_t)(unit * (*p - '0')) : 0;
+		}
+		v += round == 1;
+	}
+	if (!digits || *p == 'e' || *p == 'E') {
+		double d = strtod(text, NULL) * (double)scale;
+		return isnan(d)	    ? 0
+		       : d >= 9e18  ? INT64_MAX
+		       : d <= -9e18 ? INT64_MIN
+				    : (int64_t)llround(d);
+	}
+	return *text == '-' ? -(int64_t)v : (int64_t)v;
+}
+
+int64_t tfh_scan_int(struct tfh_scan *s)
+{
+	return decimal(tfh_scan_text(s), 1);
+}
+
+int64_t tfh_scan_thousandths(struct tfh_scan *s)
+{
+	return decimal(tfh_scan_text(s), 1000);
+}
+
+int tfh_scan_finish(struct tfh_scan *s, const char *path, struct tfh_err *err)
+{
+	struct tfh_err why = {0};
+
+	if (tfh_bytes_error(s->bytes, &why))
+		return tfh_err_set(err, why.code, "%s: %s", path, why.text);
+	if (s->error)
+		return tfh_err_set(err, -EBADMSG, "%s: %s (at byte %llu)", path, s->error,
+				   (unsigned long long)s->before);
+	return 0;
+}

@@ -1,0 +1,375 @@
+/*
+ * TensorFlow's and JAX's profiler writes one XSpace per worker: planes (the host, each device),
+ * lines in them (threads, streams, lines derived from others), events in those, with names and
+ * statistics by number. Here the bytes become events with names; xplane_event.c knows what they
+ * mean. Field numbers: tsl/profiler/protobuf/xplane.proto.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+
+#include "import/xplane.h"
+
+#define MAX_FILE (8ll << 30)
+#define MAX_NS 8000000000000000000ll
+
+/* One plane: its tables by number, as places in the file. */
+struct plane {
+	char name[256];
+	struct tfh_map events, stats; /* metadata number -> offset of its message, +1 */
+	struct tfh_map known;	      /* stat number -> enum tfh_xstat */
+	const uint8_t *base;	      /* of the offsets */
+};
+
+static void copy_text(char *to, size_t cap, struct tfh_wire w)
+{
+	size_t n = w.p ? (size_t)(w.end - w.p) : 0;
+
+	if (n >= cap)
+		n = cap - 1;
+	if (n)
+		memcpy(to, w.p, n);
+	to[n] = '\0';
+}
+
+/* A map's entry: key 1, message 2. Metadata repeats its number as field 1. */
+static int add_metadata(struct tfh_map *map, const uint8_t *base, struct tfh_wire entry)
+{
+	struct tfh_field f, inner;
+	struct tfh_wire value = {0};
+	uint64_t number = 0;
+
+	while (tfh_wire_next(&entry, &f)) {
+		if (f.number == 1)
+			number = f.value;
+		else if (f.number == 2 && f.bytes.p)
+			value = f.bytes;
+	}
+	if (!value.p)
+		return 0;
+	for (struct tfh_wire w = value; !number && tfh_wire_next(&w, &inner);)
+		if (inner.number == 1)
+			number = inner.value;
+	/* The length stands before the message: enough to find its end again. */
+	uint64_t *at = tfh_map_put(map, tfh_hash_u64(number), NULL);
+	if (!at)
+		return -ENOMEM;
+	*at = (uint64_t)(value.p - base) << 24 |
+	      ((uint64_t)(value.end - value.p) < 1 << 24 ? (uint64_t)(value.end - value.p)
+							 : (1 << 24) - 1);
+	return 0;
+}
+
+static struct tfh_wire metadata(const struct tfh_map *map, const uint8_t *base, uint64_t number)
+{
+	const uint64_t *at = tfh_map_get(map, tfh_hash_u64(number));
+
+	return at ? tfh_wire_of(base + (*at >> 24), *at & 0xffffff) : (struct tfh_wire){0};
+}
+
+static struct tfh_wire text_field(struct tfh_wire w, uint32_t number)
+{
+	struct tfh_field f;
+
+	while (tfh_wire_next(&w, &f))
+		if (f.number == number && f.bytes.p)
+			return f.bytes;
+	return (struct tfh_wire){0};
+}
+
+static uint8_t stat_of(struct plane *p, uint64_t number)
+{
+	static const struct {
+		const char *name;
+		uint8_t what;
+	} all[] = {
+		{"correlation_id", TFH_XSTAT_CORRELATION},
+		{"context_id", TFH_XSTAT_CONTEXT},
+		{"kernel_details", TFH_XSTAT_KERNEL},
+		{"memcpy_details", TFH_XSTAT_COPY},
+		{"memset_details", TFH_XSTAT_MEMSET},
+		{"group_id", TFH_XSTAT_GROUP},
+		{"step_num", TFH_XSTAT_STEP},
+		{"cuda_graph_id", TFH_XSTAT_GRAPH},
+		{"cuda_graph_node_id", TFH_XSTAT_NODE},
+	};
+	uint64_t *known = tfh_map_put(&p->known, tfh_hash_u64(number), NULL);
+	char name[64];
+
+	if (!known)
+		return TFH_XSTAT_OTHER;
+	if (!*known) {
+		*known = TFH_XSTAT_OTHER + 1;
+		copy_text(name, sizeof(name), text_field(metadata(&p->stats, p->base, number), 2));
+		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+			if (!strcmp(name, all[i].name))
+				*known = all[i].what + 1u;
+	}
+	return (uint8_t)(*known - 1);
+}
+
+/* "$$5" and the like: the digits. */
+static int64_t digits(struct tfh_wire w)
+{
+	int64_t v = -1;
+
+	for (; w.p < w.end; w.p++)
+		if (*w.p >= '0' && *w.p <= '9' && v < 1ll << 50)
+			v = (v < 0 ? 0 : v) * 10 + (*w.p - '0');
+	return v;
+}
+
+static void add_stat(struct plane *p, struct tfh_wire stat, struct tfh_xevent *e)
+{
+	struct tfh_field f;
+	struct tfh_wire text = {0};
+	uint8_t what = TFH_XSTAT_OTHER;
+	int64_t number = -1;
+
+	while (tfh_wire_next(&stat, &f)) {
+		if (f.number == 1)
+			what = stat_of(p, f.value);
+		else if (f.number == 3 || f.number == 4)
+			number = (int64_t)f.value;
+		else if (f.number == 5 || f.number == 6)
+			text = f.bytes;
+		else if (f.number == 7) /* the text is the name of a stat */
+			text = text_field(metadata(&p->stats, p->base, f.value), 2);
+	}
+	switch (what) {
+	case TFH_XSTAT_KERNEL:
+		copy_text(e->kernel, sizeof(e->kernel), text);
+		break;
+	case TFH_XSTAT_COPY:
+		copy_text(e->copy, sizeof(e->copy), text);
+		break;
+	case TFH_XSTAT_MEMSET:
+		copy_text(e->memset, sizeof(e->memset), text);
+		break;
+	case TFH_XSTAT_OTHER:
+		break;
+	default:
+		e->number[what] = text.p ? digits(text) : number;
+	}
+}
+
+static int64_t bounded(uint64_t v)
+{
+	return (int64_t)v < -MAX_NS ? -MAX_NS : (int64_t)v > MAX_NS ? MAX_NS : (int64_t)v;
+}
+
+static int64_t sum(int64_t a, int64_t b)
+{
+	int64_t v;
+
+	return __builtin_add_overflow(a, b, &v) ? MAX_NS : bounded((uint64_t)v);
+}
+
+static int event(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64_t line_ns,
+		 struct tfh_xevent *e)
+{
+	struct tfh_field f;
+	int64_t offset = 0, duration = 0;
+	uint64_t name = 0;
+
+	e->name[0] = e->kernel[0] = e->copy[0] = e->memset[0] = '\0';
+	for (int i = 0; i < TFH_XSTAT_COUNT; i++)
+		e->number[i] = -1;
+	while (tfh_wire_next(&w, &f)) {
+		if (f.number == 1)
+			name = f.value;
+		else if (f.number == 2)
+			offset = bounded(f.value) / 1000;
+		else if (f.number == 3)
+			duration = bounded(f.value) / 1000;
+		else if (f.number == 4 && f.bytes.p)
+			add_stat(p, f.bytes, e);
+	}
+	if (w.bad)
+		return -EBADMSG;
+	copy_text(e->name, sizeof(e->name), text_field(metadata(&p->events, p->base, name), 2));
+	e->t0 = sum(line_ns, offset);
+	e->t1 = duration > 0 ? sum(e->t0, duration) : e->t0;
+	return tfh_xplane_event(x, e);
+}
+
+static int line(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64_t device,
+		struct tfh_xevent *e)
+{
+	struct tfh_wire again = w;
+	struct tfh_field f;
+	int64_t id = 0, start = 0;
+	char name[256] = "";
+	enum tfh_xline what = TFH_XLINE_HOST;
+	int rc;
+
+	while (tfh_wire_next(&w, &f)) {
+		if (f.number == 1)
+			id = (int64_t)f.value;
+		else if (f.number == 2)
+			copy_text(name, sizeof(name), f.bytes);
+		else if (f.number == 3)
+			start = bounded(f.value);
+	}
+	if (w.bad)
+		return -EBADMSG;
+	if (device >= 0) {
+		if (!strncmp(name, "Stream", 6))
+			what = TFH_XLINE_STREAM;
+		else if (!strcmp(name, "Steps"))
+			what = TFH_XLINE_STEPS;
+		else
+			return 0; /* derived from the streams */
+	}
+	rc = tfh_xplane_line(x, what, name, id, device >= 0 ? (uint32_t)device : 0);
+	while (!rc && tfh_wire_next(&again, &f))
+		if (f.number == 4 && f.bytes.p)
+			rc = event(x, p, f.bytes, start, e);
+	return rc;
+}
+
+/* The device's number; -1 the host; -2 a plane that tells nothing about either. */
+static int64_t device_of(const char *name)
+{
+	static const char gpu[] = "/device:GPU:";
+
+	if (!strncmp(name, "/host:CPU", 9) || !strncmp(name, "/host:CUPTI", 11) ||
+	    !strncmp(name, "/host:ROCTRACER", 15))
+		return -1;
+	if (strncmp(name, gpu, sizeof(gpu) - 1))
+		return -2;
+	return (int64_t)(strtoul(name + sizeof(gpu) - 1, NULL, 10) & 0xffff);
+}
+
+static int plane(struct tfh_xplane *x, struct tfh_wire w, struct tfh_xevent *e)
+{
+	struct tfh_wire again = w;
+	struct plane p = {.base = w.p};
+	struct tfh_field f;
+	int64_t device;
+	int rc = 0;
+
+	/* Names and numbers stand behind the lines that use them. */
+	while (!rc && tfh_wire_next(&w, &f)) {
+		if (f.number == 2)
+			copy_text(p.name, sizeof(p.name), f.bytes);
+		else if (f.number == 4 && f.bytes.p)
+			rc = add_metadata(&p.events, p.base, f.bytes);
+		else if (f.number == 5 && f.bytes.p)
+			rc = add_metadata(&p.stats, p.base, f.bytes);
+	}
+	if (!rc && w.bad)
+		rc = -EBADMSG;
+	device = device_of(p.name);
+	while (!rc && device >= -1 && tfh_wire_next(&again, &f))
+		if (f.number == 3 && f.bytes.p)
+			rc = line(x, &p, f.bytes, device, e);
+	tfh_map_free(&p.events);
+	tfh_map_free(&p.stats);
+	tfh_map_free(&p.known);
+	return rc;
+}
+
+/* The host's name, and whether this is an XSpace at all: planes with names, and nothing that such a
+ * message does not have. */
+static bool look(struct tfh_wire w, char *host, size_t cap)
+{
+	struct tfh_field f;
+	uint32_t planes = 0;
+
+	*host = '\0';
+	while (tfh_wire_next(&w, &f)) {
+		if (f.number < 1 || f.number > 8 || !f.bytes.p)
+			return false;
+		if (f.number == 1)
+			planes += text_field(f.bytes, 2).p != NULL;
+		else if (f.number == 4 && !*host)
+			copy_text(host, cap, f.bytes);
+	}
+	return planes > 0;
+}
+
+int tfh_import_xplane_bytes(struct tfh_builder *b, const void *data, size_t n, const char *path,
+			    struct tfh_err *err)
+{
+	struct tfh_wire w = tfh_wire_of(data, n);
+	struct tfh_xevent *e = malloc(sizeof(*e));
+	struct tfh_xplane *x = NULL;
+	struct tfh_field f;
+	char host[256];
+	int rc = 0;
+
+	if (!look(w, host, sizeof(host))) {
+		free(e);
+		return tfh_err_set(err, -ENOMSG, "%s: not an XPlane trace", path);
+	}
+	x = e ? tfh_xplane_new(b, host, path) : NULL;
+	if (!x)
+		rc = -ENOMEM;
+	while (!rc && tfh_wire_next(&w, &f))
+		if (f.number == 1 && f.bytes.p)
+			rc = plane(x, f.bytes, e);
+	if (!rc && w.bad)
+		rc = -EBADMSG;
+	if (rc == -EBADMSG)
+		tfh_err_set(err, rc, "%s: damaged or cut off: a length points beyond the end",
+			    path);
+	else if (rc)
+		tfh_err_set(err, rc, "%s: %s", path,
+			    rc == -E2BIG ? "more events than can be held in memory"
+					 : "out of memory");
+	else if (!tfh_xplane_count(x))
+		rc = tfh_err_set(err, -ENODATA, "%s: a trace without a single event", path);
+	else if ((rc = tfh_xplane_end(x)))
+		tfh_err_set(err, rc, "out of memory");
+	tfh_xplane_free(x);
+	free(e);
+	return rc;
+}
+
+/* The whole file; read, not mapped, so that a file that shrinks meanwhile does no harm. */
+static int read_all(const char *path, uint8_t **data, size_t *n, struct tfh_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	*data = NULL;
+	*n = 0;
+	if (fd < 0 || fstat(fd, &st)) {
+		int code = -errno;
+		if (fd >= 0)
+			close(fd);
+		return tfh_err_set(err, code, "%s: %s", path, strerror(-code));
+	}
+	if (st.st_size > MAX_FILE || !(*data = malloc((size_t)st.st_size + 1))) {
+		close(fd);
+		return tfh_err_set(err, -ENOMEM, "%s: too large", path);
+	}
+	while (*n < (size_t)st.st_size) {
+		ssize_t got = read(fd, *data + *n, (size_t)st.st_size - *n);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		*n += (size_t)got;
+	}
+	close(fd);
+	return 0;
+}
+
+int tfh_import_xplane(struct tfh_builder *b, const char *path, struct tfh_err *err)
+{
+	uint8_t *data;
+	size_t n;
+	int rc = read_all(path, &data, &n, err);
+
+	if (!rc)
+		rc = tfh_import_xplane_bytes(b, data, n, path, err);
+	free(data);
+	return rc;
+}

@@ -1,0 +1,48 @@
+/* Between the two halves of the XPlane importer: what stands in a plane, and what it means. */
+#ifndef TFH_IMPORT_XPLANE_H
+#define TFH_IMPORT_XPLANE_H
+
+#include "import/import.h"
+#include "import/map.h"
+#include "import/wire.h"
+
+#define TFH_XPLANE_NAME 2048
+
+/* What an event's stats may say; by the names that TensorFlow and JAX have given them. */
+enum tfh_xstat {
+	TFH_XSTAT_OTHER,
+	TFH_XSTAT_CORRELATION,
+	TFH_XSTAT_CONTEXT,
+	TFH_XSTAT_KERNEL, /* "regs:38 shm:0 grid:160,1,1 block:1024,1,1" */
+	TFH_XSTAT_COPY,	  /* "kind_src:.. kind_dst:.. size:8 dest:4 async:1" */
+	TFH_XSTAT_MEMSET, /* "size:.. kind:.. async:1" */
+	TFH_XSTAT_GROUP,
+	TFH_XSTAT_STEP, /* step_num */
+	TFH_XSTAT_GRAPH,
+	TFH_XSTAT_NODE,
+	TFH_XSTAT_COUNT
+};
+
+/* One event with its names looked up. Texts are not NUL-terminated in the file; these are. */
+struct tfh_xevent {
+	int64_t t0, t1; /* ns */
+	char name[TFH_XPLANE_NAME];
+	char kernel[512], copy[512], memset[512]; /* the stats of that name, "" none */
+	int64_t number[TFH_XSTAT_COUNT];	  /* -1: not told */
+};
+
+enum tfh_xline { TFH_XLINE_HOST, TFH_XLINE_STREAM, TFH_XLINE_STEPS };
+
+struct tfh_xplane; /* of one process */
+
+struct tfh_xplane *tfh_xplane_new(struct tfh_builder *b, const char *host, const char *path);
+void tfh_xplane_free(struct tfh_xplane *x);
+/* A line that events belong to from now on: a thread of the host, or a stream of a device. */
+int tfh_xplane_line(struct tfh_xplane *x, enum tfh_xline what, const char *name, int64_t id,
+		    uint32_t device);
+/* 0, -ENOMEM or -E2BIG. */
+int tfh_xplane_event(struct tfh_xplane *x, const struct tfh_xevent *e);
+uint64_t tfh_xplane_count(const struct tfh_xplane *x);
+int tfh_xplane_end(struct tfh_xplane *x);
+
+#endif

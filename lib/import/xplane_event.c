@@ -1,0 +1,323 @@
+/* What an event of an XPlane trace means. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#include "import/xplane.h"
+
+#define MAX_EVENTS 40000000u /* about 5 GB */
+
+struct step {
+	int64_t group, t0, t1;
+};
+
+struct tfh_xplane {
+	struct tfh_builder *b;
+	uint32_t process;
+	uint64_t count;
+	/* the line */
+	enum tfh_xline what;
+	uint32_t thread, device, stream;
+	/* steps: marked by the program, else as the profiler found them on the devices */
+	uint64_t marked;
+	struct step *step;
+	uint32_t n_step, cap_step;
+	struct tfh_map by_group;
+};
+
+struct tfh_xplane *tfh_xplane_new(struct tfh_builder *b, const char *host, const char *path)
+{
+	struct tfh_xplane *x = calloc(1, sizeof(*x));
+	int64_t process = tfh_build_process(b, host, path, 0, -1);
+
+	if (!x || process < 0) {
+		free(x);
+		return NULL;
+	}
+	x->b = b;
+	x->process = (uint32_t)process;
+	return x;
+}
+
+void tfh_xplane_free(struct tfh_xplane *x)
+{
+	if (!x)
+		return;
+	tfh_map_free(&x->by_group);
+	free(x->step);
+	free(x);
+}
+
+uint64_t tfh_xplane_count(const struct tfh_xplane *x)
+{
+	return x->count;
+}
+
+/* "Stream #134(Compute)": 134. */
+static uint32_t first_number(const char *text)
+{
+	text += strcspn(text, "0123456789");
+	return (uint32_t)strtoul(text, NULL, 10);
+}
+
+int tfh_xplane_line(struct tfh_xplane *x, enum tfh_xline what, const char *name, int64_t id,
+		    uint32_t device)
+{
+	x->what = what;
+	x->device = device;
+	x->stream = what == TFH_XLINE_STREAM ? first_number(name) : 0;
+	if (what == TFH_XLINE_HOST) {
+		int64_t t = tfh_build_thread(x->b, x->process, (uint32_t)id, name);
+		if (t < 0)
+			return (int)t;
+		x->thread = (uint32_t)t;
+	}
+	return 0;
+}
+
+static bool starts(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+/* The number behind "key:" in a text of details; 0 if it is not there. */
+static uint64_t detail(const char *text, const char *key)
+{
+	size_t n = strlen(key);
+	const char *at = text;
+
+	while ((at = strstr(at, key)) && !((at == text || at[-1] == ' ') && at[n] == ':'))
+		at++;
+	return at ? strtoull(at + n + 1, NULL, 10) : 0;
+}
+
+static void detail3(const char *text, const char *key, uint32_t v[3])
+{
+	const char *at = strstr(text, key);
+
+	for (int i = 0; at && i < 3; i++) {
+		at += strcspn(at, "0123456789 ");
+		v[i] = (uint32_t)strtoul(at, (char **)&at, 10);
+		at += *at == ',';
+	}
+}
+
+/* ---- the device ---- */
+
+static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
+{
+	bool copy = *e->copy || starts(e->name, "Memcpy");
+	bool set = !copy && (*e->memset || starts(e->name, "Memset"));
+	uint32_t grid[3] = {0}, block[3] = {0};
+	struct tfh_op op = {
+		.t0 = e->t0,
+		.t1 = e->t1,
+		.process = x->process,
+		.device = x->device,
+		.stream = x->stream,
+		.kind = copy  ? TFH_OP_COPY
+			: set ? TFH_OP_MEMSET
+			      : TFH_OP_KERNEL,
+		.name = copy || set ? "" : e->name,
+	};
+
+	if (e->number[TFH_XSTAT_CORRELATION] > 0)
+		op.correlation = (uint32_t)e->number[TFH_XSTAT_CORRELATION];
+	if (e->number[TFH_XSTAT_CONTEXT] > 0)
+		op.ctx = (uint32_t)e->number[TFH_XSTAT_CONTEXT];
+	if (e->number[TFH_XSTAT_GRAPH] > 0)
+		op.graph = (uint32_t)e->number[TFH_XSTAT_GRAPH];
+	if (e->number[TFH_XSTAT_NODE] > 0)
+		op.node = (uint64_t)e->number[TFH_XSTAT_NODE];
+	if (copy) {
+		op.bytes = detail(e->copy, "size");
+		tfh_import_copy_name(e->name, &op);
+		op.pageable |= strstr(e->copy, "pageable") != NULL;
+	} else if (set) {
+		op.bytes = detail(e->memset, "size");
+	} else {
+		detail3(e->kernel, "grid:", grid);
+		detail3(e->kernel, "block:", block);
+		op.grid = tfh_import_grid(grid);
+		op.block = tfh_import_block(block, (uint32_t)detail(e->kernel, "shm"));
+		op.communication = tfh_import_communicates(e->name);
+	}
+	return tfh_build_op(x->b, &op);
+}
+
+/* A step on one of several devices: the longest stands for it, as in XProf. */
+static int add_step(struct tfh_xplane *x, const struct tfh_xevent *e)
+{
+	struct step s = {.group = e->number[TFH_XSTAT_GROUP], .t0 = e->t0, .t1 = e->t1};
+	uint64_t *at;
+
+	if (s.group < 0)
+		s.group = (int64_t)first_number(e->name);
+	at = tfh_map_put(&x->by_group, tfh_hash_u64((uint64_t)s.group), NULL);
+	if (!at)
+		return -ENOMEM;
+	if (*at) {
+		struct step *old = &x->step[*at - 1];
+		if (s.t1 - s.t0 > old->t1 - old->t0)
+			*old = s;
+		return 0;
+	}
+	if (x->n_step == x->cap_step) {
+		uint32_t want = x->cap_step ? x->cap_step * 2 : 64;
+		struct step *v = realloc(x->step, want * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		x->step = v;
+		x->cap_step = want;
+	}
+	x->step[x->n_step++] = s;
+	*at = x->n_step;
+	return 0;
+}
+
+/* ---- the host ---- */
+
+static int name_word(struct tfh_xplane *x, enum tft_name kind, const char *text, uint64_t *word)
+{
+	int64_t id = tfh_build_name(x->b, x->process, kind, text);
+
+	*word = id < 0 ? 0 : (uint64_t)id;
+	return id < 0 ? (int)id : 0;
+}
+
+/* A call of the driver: named so, or after the kernel or copy that it issued. */
+static const struct tfh_fn_info *driver_call(const struct tfh_xevent *e)
+{
+	const struct tfh_fn_info *fn = tfh_import_call(e->name);
+	bool async = detail(e->copy, "async") || detail(e->memset, "async");
+	struct tfh_op op = {0};
+
+	if (fn || e->number[TFH_XSTAT_CORRELATION] <= 0)
+		return fn;
+	if (*e->memset || starts(e->name, "Memset"))
+		return &tfh_fn_table[async ? TFH_FN_cuMemsetD8Async : TFH_FN_cuMemsetD8_v2];
+	if (!*e->copy && !starts(e->name, "Memcpy"))
+		return &tfh_fn_table[TFH_FN_cuLaunchKernel];
+	tfh_import_copy_name(e->name, &op);
+	switch (op.dir) {
+	case TFH_DIR_H2D:
+		return &tfh_fn_table[async ? TFH_FN_cuMemcpyHtoDAsync_v2 : TFH_FN_cuMemcpyHtoD_v2];
+	case TFH_DIR_D2H:
+		return &tfh_fn_table[async ? TFH_FN_cuMemcpyDtoHAsync_v2 : TFH_FN_cuMemcpyDtoH_v2];
+	case TFH_DIR_D2D:
+		return &tfh_fn_table[async ? TFH_FN_cuMemcpyDtoDAsync_v2 : TFH_FN_cuMemcpyDtoD_v2];
+	case TFH_DIR_P2P:
+		return &tfh_fn_table[async ? TFH_FN_cuMemcpyPeerAsync : TFH_FN_cuMemcpyPeer];
+	}
+	return &tfh_fn_table[async ? TFH_FN_cuMemcpyAsync : TFH_FN_cuMemcpy];
+}
+
+/* Steps that the program marked: a number, or one of the three names that XProf knows. */
+static bool is_step(const struct tfh_xevent *e)
+{
+	return e->number[TFH_XSTAT_STEP] >= 0 &&
+	       (starts(e->name, "train") || starts(e->name, "test") ||
+		starts(e->name, "TraceContext") || !strchr(e->name, ':'));
+}
+
+static int tensorflow_call(struct tfh_xplane *x, const struct tfh_xevent *e, struct tfh_event *ev)
+{
+	static const struct {
+		const char *prefix;
+		enum tfh_fn fn;
+	} executes[] = {{"EagerLocalExecute: ", TFH_FN_TFE_Execute},
+			{"EagerExecute: ", TFH_FN_TFE_Execute},
+			{"SessionRun", TFH_FN_TF_SessionRun}};
+
+	if (!strcmp(e->name, "IteratorGetNextOp::DoCompute"))
+		ev->fn = &tfh_fn_table[TFH_FN_tf_getnext_op];
+	else if (!strcmp(e->name, "IteratorGetNextAsOptionalOp::DoCompute"))
+		ev->fn = &tfh_fn_table[TFH_FN_tf_getnext_optional_op];
+	else if (starts(e->name, "tf_data_iterator_get_next"))
+		ev->fn = &tfh_fn_table[TFH_FN_user_getnext];
+	if (ev->fn)
+		return name_word(x, TFT_NAME_ITERATOR, "tf.data", &ev->w[0]);
+	if (starts(e->name, "Iterator::")) {
+		ev->fn = &tfh_fn_table[TFH_FN_tf_stage_getnext];
+		return name_word(x, TFT_NAME_STAGE, e->name, &ev->w[1]);
+	}
+	for (size_t i = 0; i < sizeof(executes) / sizeof(*executes); i++)
+		if (starts(e->name, executes[i].prefix)) {
+			ev->fn = &tfh_fn_table[executes[i].fn];
+			return name_word(x, TFT_NAME_OP, e->name + strlen(executes[i].prefix),
+					 &ev->w[0]);
+		}
+	return 0;
+}
+
+static int add_host(struct tfh_xplane *x, const struct tfh_xevent *e)
+{
+	struct tfh_event ev = {.t0 = e->t0,
+			       .t1 = e->t1,
+			       .process = x->process,
+			       .thread = x->thread,
+			       .kind = TFT_CALL};
+	int64_t correlation = e->number[TFH_XSTAT_CORRELATION];
+	int rc = 0;
+
+	if (e->t0 == e->t1 || !*e->name)
+		return 0; /* a moment, such as an allocation that was counted */
+	ev.fn = driver_call(e);
+	if (ev.fn) {
+		ev.dir = ev.fn->dir;
+		if (*e->copy)
+			ev.w[0] = detail(e->copy, "size");
+	} else if (is_step(e)) {
+		ev.kind = TFT_MARK;
+		ev.fn = &tfh_fn_table[TFH_FN_mark_step];
+		ev.w[0] = (uint64_t)e->number[TFH_XSTAT_STEP];
+		rc = name_word(x, TFT_NAME_STRING, e->name, &ev.w[1]);
+		x->marked++;
+	} else {
+		rc = tensorflow_call(x, e, &ev);
+	}
+	if (!rc && !ev.fn) {
+		ev.kind = TFT_RANGE;
+		ev.fn = &tfh_fn_table[TFH_FN_mark_range];
+		rc = name_word(x, TFT_NAME_STRING, e->name, &ev.w[0]);
+	}
+	return rc ? rc : tfh_build_event(x->b, &ev, correlation > 0 ? (uint32_t)correlation : 0);
+}
+
+int tfh_xplane_event(struct tfh_xplane *x, const struct tfh_xevent *e)
+{
+	if (++x->count > MAX_EVENTS)
+		return -E2BIG;
+	if (x->what == TFH_XLINE_STREAM)
+		return add_op(x, e);
+	return x->what == TFH_XLINE_STEPS ? add_step(x, e) : add_host(x, e);
+}
+
+/* ---- the end of the file ---- */
+
+int tfh_xplane_end(struct tfh_xplane *x)
+{
+	int64_t thread = 0;
+	int rc = 0;
+
+	if (x->marked || !x->n_step)
+		return 0;
+	thread = tfh_build_thread(x->b, x->process, 0, "steps of the device");
+	if (thread < 0)
+		return (int)thread;
+	for (uint32_t i = 0; i < x->n_step && !rc; i++) {
+		struct tfh_event ev = {.t0 = x->step[i].t0,
+				       .t1 = x->step[i].t1,
+				       .process = x->process,
+				       .thread = (uint32_t)thread,
+				       .kind = TFT_MARK,
+				       .fn = &tfh_fn_table[TFH_FN_mark_step],
+				       .w = {(uint64_t)x->step[i].group, 0, 0}};
+		rc = name_word(x, TFT_NAME_STRING, "step", &ev.w[1]);
+		if (!rc)
+			rc = tfh_build_event(x->b, &ev, 0);
+	}
+	return rc;
+}
