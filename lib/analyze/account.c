@@ -141,7 +141,8 @@ static void finish(struct tfh_ledger *l, size_t at)
 	struct tfh_job *job = l->job;
 	struct tfh_window *w = &job->window.v[at];
 	struct tfh_account *a = account(l, at);
-	struct tfh_step s = {.index = at, .cls = TFH_CLASS_NONE, .cause = TFH_CAUSE_NONE};
+	struct tfh_step s = {
+		.index = at, .cls = TFH_CLASS_NONE, .cause = TFH_CAUSE_NONE, .tier = 'C'};
 	double part[TFH_PART_COUNT] = {0};
 	int64_t ns = w->t1 - w->t0, known = a->compute;
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/internal.h"
+#include "analyze/device.h"
 
 /* Cost of one recorded call in the job, for the overhead that the report states (bench/hook). */
 #define HOOK_NS 40
@@ -111,6 +111,24 @@ static void free_job(struct tfh_job *job)
 	free(job->step.v);
 	free(job->copy.v);
 	free(job->kernel.v);
+	tfh_device_free(job->device);
+}
+
+/* What most of the judged time was judged from. */
+char tfh_tier(const struct tfh_job *job)
+{
+	const struct tfh_device *d = job->device;
+
+	if (!d || d->windows_a + d->windows_b == 0)
+		return 'C';
+	return d->windows_a >= d->windows_b ? 'A' : 'B';
+}
+
+static const char *gpu_times(const struct tfh_job *job)
+{
+	if (!job->device || job->device->gpu.source == TFH_GPU_NONE)
+		return "none";
+	return job->device->gpu.source == TFH_GPU_CUPTI ? "cupti" : "imported";
 }
 
 /* After the passes: everything that the result says. */
@@ -125,16 +143,20 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	rc = tfh_classify(job, r);
 	if (!rc)
 		rc = tfh_fill_tables(job, r);
+	if (!rc && tfh_tier(job) != 'C')
+		rc = tfh_device_tables(job->device, r);
 	if (!rc)
 		rc = tfh_fill_input(job, r);
 	if (rc)
 		return rc;
 	tfh_whatif(r);
+	if (tfh_tier(job) != 'C')
+		tfh_device_whatif(job->device, r);
 	fill_segments(job, r);
 	fill_stages(job, r);
 	tfh_explain(job, r);
 	r->quality.events = job->events;
-	r->quality.gpu_times = "none";
+	r->quality.gpu_times = gpu_times(job);
 	r->quality.unattributed_share = r->breakdown[TFH_PART_UNATTRIBUTED].share;
 	r->quality.overhead_share =
 		job->last > job->first
@@ -171,6 +193,8 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 		rc = tfh_segment_run(&job, err);
 	if (!rc)
 		rc = tfh_attribute(&job, err);
+	if (!rc)
+		rc = tfh_device_judge(&job, err);
 	if (!rc && (rc = conclude(&job, &o->r)))
 		tfh_err_set(err, rc, "out of memory");
 	o->arena = job.arena;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/internal.h"
+#include "analyze/device.h"
 
 #define COMPUTE_SHARE 0.90
 #define BLOCKING_SHARE 0.05
@@ -64,6 +64,13 @@ enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_
 	return best;
 }
 
+/* Whether a window speaks for the run: where some windows have device times, only those do. */
+static bool judged(const struct tfh_job *job, size_t i)
+{
+	return tfh_window_counts(&job->window.v[i]) &&
+	       (tfh_tier(job) == 'C' || job->step.v[i].tier != 'C');
+}
+
 struct totals {
 	double part[TFH_PART_COUNT], total;
 	size_t windows, steps;
@@ -80,7 +87,7 @@ static double standard_error(const struct tfh_job *job, enum tfh_class cls)
 	size_t n = 0;
 
 	for (size_t i = 0; v && i < job->step.n; i++) {
-		if (!tfh_window_counts(&job->window.v[i]))
+		if (!judged(job, i))
 			continue;
 		v[n] = 0;
 		for (int p = 0; p < TFH_PART_COUNT; p++)
@@ -104,7 +111,7 @@ static void sum_up(const struct tfh_job *job, struct totals *t)
 	memset(t, 0, sizeof(*t));
 	for (size_t i = 0; i < job->step.n; i++) {
 		const struct tfh_step *s = &job->step.v[i];
-		if (!tfh_window_counts(&job->window.v[i]))
+		if (!judged(job, i))
 			continue;
 		for (int p = 0; p < TFH_PART_COUNT; p++)
 			t->part[p] += s->breakdown[p];
@@ -187,6 +194,8 @@ static int expand(struct tfh_job *job, struct tfh_result *r)
 			s->start_s += s->dur_s * j;
 			if (s->cause == TFH_CAUSE_INPUT_UNKNOWN)
 				s->cause = (int8_t)job->input_cause;
+			if (s->cls == TFH_CLASS_COMPUTE_BOUND && s->tier != 'C')
+				s->cause = (int8_t)tfh_compute_cause(job->device);
 			for (int p = 0; p < TFH_PART_COUNT; p++)
 				s->breakdown[p] /= (float)k;
 		}
@@ -268,12 +277,14 @@ static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct
 	struct tfh_verdict *v = &r->verdict;
 	double by_class[TFH_CLASS_COUNT];
 
-	v->tier = 'C';
+	v->tier = tfh_tier(job);
 	blocking_of(t->part, by_class);
 	v->cls = tfh_class_of(t->part, t->total, standard_error(job, worst(by_class)));
 	v->cause = tfh_largest_cause(job->cause_ns, v->cls);
 	if (v->cls == TFH_CLASS_COMPUTE_BOUND && job->cpu_only)
 		v->cause = TFH_CAUSE_COMPUTE_CPU;
+	if (v->cls == TFH_CLASS_COMPUTE_BOUND && v->tier != 'C')
+		v->cause = tfh_compute_cause(job->device);
 	if (v->cls == TFH_CLASS_TRANSFER_BOUND)
 		v->cause = transfer_cause(job, v->cause);
 	/* The share that the verdict speaks of: compute where nothing blocks. */

@@ -228,6 +228,7 @@ struct tfh_job {
 	/* classify */
 	enum tfh_cause input_cause;
 	int32_t guilty; /* stage index, -1 */
+	struct tfh_device *device;
 };
 
 /* Above this share of the time without a processor though ready to run, the machine is busy with

@@ -107,6 +107,7 @@ struct tfh_step {
 	uint64_t index;
 	double start_s, dur_s;
 	int8_t segment, cls, cause;	 /* enum tfh_segment, tfh_class, tfh_cause; -1 none */
+	char tier;			 /* 'A' 'B' 'C' */
 	float breakdown[TFH_PART_COUNT]; /* seconds */
 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyze/internal.h"
+#include "analyze/device.h"
 
 static int by_value(const void *a, const void *b)
 {
@@ -35,4 +35,38 @@ const char *tfh_text(struct tfh_job *job, const char *fmt, ...)
 	va_end(args);
 	const char *s = tfh_arena_strdup(&job->arena, text);
 	return s ? s : "";
+}
+
+/* Bin of a duration: exact below 8, then eight to the octave. */
+static size_t bin_of(int64_t ns)
+{
+	uint64_t v = ns > 0 ? (uint64_t)ns : 0;
+
+	if (v < 8)
+		return v;
+	size_t top = 63 - (size_t)__builtin_clzll(v);
+	size_t bin = (top - 2) * 8 + ((v >> (top - 3)) & 7);
+	return bin < TFH_HIST_BINS ? bin : TFH_HIST_BINS - 1;
+}
+
+void tfh_hist_add(struct tfh_hist *h, int64_t ns)
+{
+	h->n++;
+	h->bin[bin_of(ns)]++;
+}
+
+double tfh_hist_quantile(const struct tfh_hist *h, double q)
+{
+	double want = q * (double)h->n, seen = 0;
+
+	for (size_t i = 0; i < TFH_HIST_BINS && h->n; i++) {
+		seen += h->bin[i];
+		if (seen < want || !h->bin[i])
+			continue;
+		if (i < 8)
+			return (double)i;
+		double base = (double)(8 + i % 8) * (double)(1ull << (i / 8 - 1));
+		return base * (1 + 0.5 / (double)(8 + i % 8)); /* middle of the bin */
+	}
+	return 0;
 }

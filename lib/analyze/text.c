@@ -317,6 +317,6 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 		remark(r, "queued copies were waited for together with kernels: their share is an "
 			  "estimate from the best bandwidth seen");
 	remark_crowd(job, r);
-	if (!job->cpu_only)
+	if (!job->cpu_only && r->verdict.tier == 'C')
 		remark(r, "no device times: what the device did is concluded from waits");
 }

@@ -1,0 +1,374 @@
+/*
+ * Every moment of a window in which its critical device does not compute is charged to what caused
+ * the end of that moment. From the first op that computes again the binding constraint is followed
+ * back: to another op, whose kind is charged while it ran and whose own lateness is followed next,
+ * or to the host, whose thread is walked back call by call. Compute, causes and what stays
+ * unattributed are the window, exactly. (Binding constraints: the launch-starved, blocking and
+ * dependency-stalled gaps of NVIDIA's Megatron-Bridge guide; queue-aware launches: HTA; walking the
+ * host's time back: blame shifting of HPCToolkit, made causal.)
+ */
+#include <stdlib.h>
+
+#include "analyze/device.h"
+
+struct blame {
+	struct tfh_device *d;
+	struct tfh_account *a;
+	size_t window;
+	int depth;
+};
+
+static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi);
+
+static void charge(struct blame *b, int64_t t0, int64_t t1, enum tfh_cause cause, bool direct)
+{
+	if (t1 <= t0)
+		return;
+	if (cause == TFH_CAUSE_NONE)
+		b->a->compute += t1 - t0;
+	else
+		b->a->cause[cause] += t1 - t0;
+	b->a->direct += direct ? t1 - t0 : 0;
+}
+
+static int64_t max(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static enum tfh_cause cause_of_work(const struct tfh_dop *o)
+{
+	switch (o->work) {
+	case TFH_W_H2D:
+		return o->pageable ? TFH_CAUSE_TRANSFER_H2D_PAGEABLE
+				   : TFH_CAUSE_TRANSFER_H2D_PINNED;
+	case TFH_W_D2H:
+		return TFH_CAUSE_TRANSFER_D2H;
+	case TFH_W_D2D:
+		return TFH_CAUSE_TRANSFER_D2D;
+	case TFH_W_P2P:
+		return TFH_CAUSE_TRANSFER_P2P;
+	case TFH_W_MANAGED:
+		return TFH_CAUSE_TRANSFER_MANAGED;
+	case TFH_W_COMM:
+		return TFH_CAUSE_COMMUNICATION_TRANSFER;
+	default:
+		return TFH_CAUSE_NONE; /* another device computes: so does the job */
+	}
+}
+
+static enum tfh_cause cause_of_copy(const struct tfh_seg *s)
+{
+	struct tfh_dop o = {.pageable = s->pageable,
+			    .work = s->dir == TFH_DIR_H2D   ? TFH_W_H2D
+				    : s->dir == TFH_DIR_D2H ? TFH_W_D2H
+				    : s->dir == TFH_DIR_P2P ? TFH_W_P2P
+							    : TFH_W_D2D};
+
+	return cause_of_work(&o);
+}
+
+/* An op ran during [t0, t1). Of a collective, what exceeds its shortest participant is waiting for
+ * the late one; that comes first. */
+static void charge_op(struct blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1)
+{
+	if (o->work == TFH_W_COMM && o->shared >= 0) {
+		int64_t turn = max(o->t0, o->t1 - o->shared);
+		charge(b, t0, min(t1, turn), TFH_CAUSE_COMMUNICATION_JITTER, true);
+		t0 = max(t0, turn);
+	}
+	charge(b, t0, t1, cause_of_work(o), !o->inferred);
+}
+
+/* Whether the work of the host's window at t had been issued by then. */
+static bool after_work(const struct tfh_device *d, int64_t t, size_t hint)
+{
+	size_t w = tfh_window_of(d->job, t, hint), first = d->w0 ? d->w0 - 1 : 0;
+
+	return w != SIZE_MAX && w >= first && w < d->w1 && t >= d->issued.v[w - first];
+}
+
+/* What the program's own code did between calls. */
+static void charge_pause(struct blame *b, int64_t t0, int64_t t1, int64_t whole)
+{
+	const struct tfh_job *job = b->d->job;
+	enum tfh_cause cause = TFH_CAUSE_HOST_UNKNOWN;
+
+	if (whole < TFH_GAP_NS)
+		cause = TFH_CAUSE_HOST_LAUNCH;
+	else if (job->consumers && after_work(b->d, t0, b->window))
+		cause = TFH_CAUSE_HOST_CALLBACK;
+	else if (job->consumers && job->cpu_running * 2 > job->cpu_wall && job->cpu_wall)
+		cause = TFH_CAUSE_HOST_PYTHON;
+	charge(b, t0, t1, cause, true);
+}
+
+/* [t0, t1) of a wait on an idle device: until the op that it waited for was done that op, or what
+ * held it back, is to blame; after it the waking up. */
+static void charge_wait(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+{
+	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->d->op.v[s->op];
+
+	if (!o || o->t1 <= t0 || o->t1 > s->t1 || b->depth > 8) {
+		charge(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
+		return;
+	}
+	charge(b, max(t0, o->t1), t1, TFH_CAUSE_HOST_SYNC, true);
+	charge_op(b, o, max(t0, o->t0), min(t1, o->t1));
+	b->depth++;
+	explain(b, s->op, t0, min(t1, o->t0));
+	b->depth--;
+}
+
+static enum tfh_cause cause_of_other(const struct tfh_seg *s)
+{
+	int64_t ns = s->t1 - s->t0;
+
+	if (s->family == TFH_FAM_GRAPH && ns > TFH_MS)
+		return TFH_CAUSE_HOST_COMPILE;
+	return ns < TFH_GAP_NS ? TFH_CAUSE_HOST_LAUNCH : TFH_CAUSE_HOST_UNKNOWN;
+}
+
+static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+{
+	switch (s->label) {
+	case TFH_L_GAP:
+		if (s->spin)
+			charge(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
+		else
+			charge_pause(b, t0, t1, s->t1 - s->t0);
+		break;
+	case TFH_L_EXEC:
+		charge(b, t0, t1, s->saves ? TFH_CAUSE_HOST_CHECKPOINT : TFH_CAUSE_HOST_LAUNCH,
+		       true);
+		b->a->saved |= s->saves;
+		break;
+	case TFH_L_INPUT:
+		charge(b, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, true);
+		break;
+	case TFH_L_LAUNCH:
+		if (s->full)
+			charge_wait(b, s, t0, t1);
+		else
+			charge(b, t0, t1, TFH_CAUSE_HOST_LAUNCH, true);
+		break;
+	case TFH_L_ALLOC:
+		charge(b, t0, t1, TFH_CAUSE_HOST_ALLOC, true);
+		break;
+	case TFH_L_MODULE:
+		charge(b, t0, t1, TFH_CAUSE_HOST_COMPILE, true);
+		b->a->compiled = true;
+		break;
+	case TFH_L_COPY:
+		charge(b, t0, t1, cause_of_copy(s), true);
+		break;
+	case TFH_L_SYNC:
+		charge_wait(b, s, t0, t1);
+		break;
+	default:
+		charge(b, t0, t1, cause_of_other(s), true);
+	}
+}
+
+/* The host was late at hi: what its thread did back to lo, and before a hand-over the thread that
+ * it waited for. */
+static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
+{
+	const struct tfh_device *d = b->d;
+	uint32_t at = tfh_seg_at(d, thread, hi);
+
+	while (hi > lo) {
+		if (at == TFH_NO) { /* before this thread's first call */
+			at = tfh_last_call(d, hi, thread);
+			int64_t t = at == TFH_NO ? lo : max(lo, d->seg.v[at].t1);
+			charge_pause(b, t, hi, hi - t);
+			if (at == TFH_NO || t == lo)
+				return;
+			thread = d->seg.v[at].thread;
+			hi = t;
+			continue;
+		}
+		const struct tfh_seg *s = &d->seg.v[at];
+		if (s->from != TFH_NO) {
+			const struct tfh_seg *q = &d->seg.v[s->from];
+			int64_t t = max(lo, q->t1);
+			if (hi > t)
+				charge_pause(b, t, hi, s->t1 - q->t1);
+			hi = min(hi, t);
+			thread = q->thread;
+			at = s->from;
+			if (q->t1 > hi) /* lo lies behind the hand-over */
+				return;
+			continue;
+		}
+		/* Behind this thread's last call. */
+		if (s->t1 < hi)
+			charge_pause(b, max(lo, s->t1), hi, hi - s->t1);
+		hi = min(hi, s->t1);
+		charge_seg(b, s, max(lo, s->t0), hi);
+		hi = min(hi, s->t0);
+		at = at > d->thread_seg[thread] ? at - 1 : TFH_NO;
+	}
+}
+
+/* Op k, whose launch is to blame for its start at hi, held up [lo, hi). */
+static void late_launch(struct blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
+{
+	const struct tfh_device *d = b->d;
+	int64_t usual = max(k->issue1, k->issue0 + max(d->slow, d->tau));
+
+	/* Beyond the usual time from the call to the start, something else is behind it. */
+	int64_t from = max(lo, min(hi, usual));
+	if (hi - from > d->tau)
+		hi = from;
+	charge(b, max(lo, k->issue0), hi, TFH_CAUSE_HOST_LAUNCH, true);
+	walk_back(b, k->thread, lo, min(hi, k->issue0));
+}
+
+/* Tier B: nothing tells who waited for whom; copies and collectives that run are charged while they
+ * run, the last one first, the rest to what the threads did at that time. */
+static void exposed(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
+{
+	struct tfh_device *d = b->d;
+	uint32_t n = tfh_op_ended(d, hi);
+
+	for (; n > 0 && hi > lo; n--) {
+		const struct tfh_dop *o = &d->op.v[d->op_ends.v[n - 1]];
+		if (o->t1 <= lo)
+			break;
+		if (o->t0 >= hi || d->op_ends.v[n - 1] == k)
+			continue;
+		if (o->t1 < hi)
+			walk_back(b, d->op.v[k].thread, o->t1, hi);
+		charge_op(b, o, max(lo, o->t0), min(hi, o->t1));
+		hi = min(hi, o->t0);
+	}
+	if (hi > lo)
+		walk_back(b, d->op.v[k].thread, lo, hi);
+}
+
+/* The op that bound k latest, TFH_NO: its launch. */
+static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int64_t *end)
+{
+	uint32_t x = k->prev;
+	int64_t issue = k->inner ? INT64_MIN : k->issue0 + d->floor;
+
+	*end = x == TFH_NO ? d->lane.v[k->lane].past_end : d->op.v[x].t1;
+	if (k->dep != TFH_NO && d->op.v[k->dep].t1 >= *end) {
+		x = k->dep;
+		*end = d->op.v[x].t1;
+	}
+	if (k->issue0 > INT64_MIN && issue > *end) {
+		*end = INT64_MIN;
+		return TFH_NO;
+	}
+	return x;
+}
+
+/* Time between the end of what k followed and its own start. */
+static void device_gap(struct blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
+{
+	if (k->inner)
+		charge(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
+	else if (hi - lo <= max(b->d->tau, 2 * TFH_US))
+		charge(b, lo, hi, TFH_CAUSE_HOST_LAUNCH, true);
+}
+
+/* Charges [lo, hi), which op k's start at hi ended. */
+static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
+{
+	const struct tfh_device *d = b->d;
+
+	while (hi > lo) {
+		const struct tfh_dop *o = &d->op.v[k];
+		int64_t end;
+		if (o->issue0 == INT64_MIN) {
+			exposed(b, k, lo, hi);
+			return;
+		}
+		uint32_t x = binding(d, o, &end);
+		if (end == INT64_MIN) {
+			late_launch(b, o, lo, hi);
+			return;
+		}
+		device_gap(b, o, max(lo, min(end, hi)), hi);
+		if (x == TFH_NO)
+			return;
+		hi = min(hi, end);
+		charge_op(b, &d->op.v[x], max(lo, d->op.v[x].t0), hi);
+		hi = min(hi, d->op.v[x].t0);
+		k = x;
+	}
+}
+
+/* When the work of each window had been issued, but for ops that take less than a fiftieth of the
+ * largest: what the program does after that and before it asks for the next batch are callbacks. */
+int tfh_blame_start(struct tfh_device *d)
+{
+	size_t first = d->w0 ? d->w0 - 1 : 0;
+	int64_t *largest = calloc(d->w1 - first, sizeof(*largest));
+	int rc = largest ? 0 : -ENOMEM;
+
+	d->issued.n = 0;
+	while (!rc && d->issued.n < d->w1 - first)
+		rc = TFH_PUSH(d->issued, INT64_MAX);
+	for (int turn = 0; turn < 2 && !rc; turn++) {
+		for (size_t i = 0; i < d->op.n; i++) {
+			const struct tfh_dop *o = &d->op.v[i];
+			if (o->work != TFH_W_COMPUTE || o->window < first || o->window >= d->w1)
+				continue;
+			int64_t *l = &largest[o->window - first],
+				*t = &d->issued.v[o->window - first];
+			if (!turn)
+				*l = max(*l, o->t1 - o->t0);
+			else if ((o->t1 - o->t0) * 50 >= *l)
+				*t = *t == INT64_MAX ? o->issue1 : max(*t, o->issue1);
+		}
+	}
+	free(largest);
+	return rc;
+}
+
+static bool computes(const struct tfh_dop *o, uint8_t device)
+{
+	return o->work == TFH_W_COMPUTE && o->device == device;
+}
+
+void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a)
+{
+	const struct tfh_dwin *w = &d->win.v[window];
+	struct blame b = {.d = d, .a = a, .window = window};
+	int64_t t = w->from;
+
+	for (uint32_t i = 0; i < d->op.n && t < w->c; i++) {
+		const struct tfh_dop *o = &d->op.v[i];
+		if (!computes(o, w->device) || o->t1 <= t)
+			continue;
+		if (o->t0 >= w->c)
+			break;
+		if (o->t0 > t) {
+			if (w->tier == 'A')
+				explain(&b, i, t, o->t0);
+			else
+				exposed(&b, i, t, o->t0);
+			t = o->t0;
+		}
+		charge(&b, t, min(o->t1, w->c), TFH_CAUSE_NONE, true);
+		t = min(o->t1, w->c);
+	}
+	if (t < w->c) { /* it ends with something else than computing */
+		uint32_t n = tfh_op_ended(d, w->c);
+		if (n && d->op.v[d->op_ends.v[n - 1]].t1 == w->c) {
+			uint32_t x = d->op_ends.v[n - 1];
+			charge_op(&b, &d->op.v[x], max(t, d->op.v[x].t0), w->c);
+			explain(&b, x, t, min(w->c, d->op.v[x].t0));
+		} else {
+			walk_back(&b, 0, t, w->c);
+		}
+	}
+}

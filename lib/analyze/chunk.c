@@ -1,0 +1,182 @@
+/*
+ * The windows in memory: device ops in order of start, host calls of the threads that count in
+ * order of end, read side by side and forgotten when the windows move on.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/device.h"
+
+/* Whether a call belongs to the host's time line: of threads that launch, and whoever waits for the
+ * input. */
+bool tfh_call_wanted(const struct tfh_job *job, const struct tfh_piece *p)
+{
+	if (!p->passive)
+		return job->thread[p->thread].drives || p->label == TFH_L_INPUT;
+	return tfh_stage_is_loop_child((struct tfh_job *)job, p->stage);
+}
+
+int tfh_chunk_start(struct tfh_device *d, struct tfh_err *err)
+{
+	const struct tfh_feed *f = d->job->feed;
+	int rc = f->rewind(f->arg, d->job->process, err);
+
+	if (!rc)
+		rc = f->rewind_ops(f->arg, d->job->process, err);
+	if (rc)
+		return rc;
+	d->has_ev = f->next(f->arg, &d->next_ev);
+	d->has_op = f->next_op(f->arg, &d->next_op);
+	d->thread_seg = calloc(f->n_threads + 2, sizeof(*d->thread_seg));
+	return d->thread_seg ? 0 : -ENOMEM;
+}
+
+/* Time from which calls and ops are needed for window w0: what it waits for may have been issued a
+ * window earlier. */
+static int64_t needed_from(const struct tfh_device *d, size_t w0)
+{
+	const struct tfh_window *w = d->job->window.v;
+	size_t back = w0 && w[w0 - 1].t1 == w[w0].t0 ? w0 - 1 : w0;
+	int64_t t = w[back].t0;
+
+	return d->win.v[w0].from < t ? d->win.v[w0].from : t;
+}
+
+static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t from)
+{
+	struct tfh_job *job = d->job;
+	struct tfh_piece p;
+
+	if (ev->thread >= job->feed->n_threads || ev->t1 < from || !tfh_event_label(ev, &p) ||
+	    ev->t1 - ev->t0 >= TFH_LONG_NS || !tfh_exec_piece(job, ev, &p) ||
+	    !tfh_call_wanted(job, &p))
+		return 0;
+	if (p.passive) {
+		p.passive = false;
+		p.label = TFH_L_INPUT;
+	}
+	return TFH_PUSH(d->call, p);
+}
+
+static int read_calls(struct tfh_device *d, int64_t from, int64_t to)
+{
+	const struct tfh_job *job = d->job;
+	const struct tfh_feed *f = job->feed;
+	int rc = 0;
+
+	while (d->has_ev && d->next_ev.t1 <= to + TFH_LONG_NS && !rc) {
+		rc = add_call(d, &d->next_ev, from);
+		d->has_ev = f->next(f->arg, &d->next_ev);
+	}
+	for (; d->next_long < job->longs.n && job->longs.v[d->next_long].t0 <= to && !rc;
+	     d->next_long++) {
+		const struct tfh_piece *p = &job->longs.v[d->next_long];
+		if (p->t1 >= from && p->label != TFH_L_GAP && !p->passive &&
+		    tfh_call_wanted(job, p))
+			rc = TFH_PUSH(d->call, *p);
+	}
+	return rc;
+}
+
+static int add_op(struct tfh_device *d, const struct tfh_op *o, size_t w0)
+{
+	struct tfh_dop x = {.t0 = o->t0,
+			    .t1 = o->t1,
+			    .issue0 = o->issue0,
+			    .issue1 = o->issue1,
+			    .lane = tfh_lane_of(d, o),
+			    .thread = o->thread,
+			    .graph = o->graph,
+			    .correlation = o->correlation,
+			    .prev = TFH_NO,
+			    .dep = TFH_NO,
+			    .seg = TFH_NO,
+			    .shared = -1,
+			    .work = tfh_work_of(o),
+			    .pageable = o->pageable};
+	struct tfh_lane *l;
+	size_t w;
+
+	if (x.lane == TFH_NO)
+		return -ENOMEM;
+	if (x.work == TFH_W_COUNT)
+		return 0;
+	w = tfh_window_of(d->job, o->issue0 > INT64_MIN ? o->issue0 : o->t0, w0);
+	x.window = w == SIZE_MAX ? TFH_NO : (uint32_t)w;
+	l = &d->lane.v[x.lane];
+	x.device = l->device;
+	if (x.t1 < d->loaded) {
+		if (x.t1 > l->past_end)
+			l->past_end = x.t1;
+		return 0;
+	}
+	return TFH_PUSH(d->op, x);
+}
+
+static int read_ops(struct tfh_device *d, size_t w0, int64_t to)
+{
+	const struct tfh_feed *f = d->job->feed;
+	int rc = 0;
+
+	while (d->has_op && d->next_op.t0 <= to && !rc) {
+		rc = add_op(d, &d->next_op, w0);
+		d->has_op = f->next_op(f->arg, &d->next_op);
+	}
+	return rc;
+}
+
+/* What ended before `from` is only remembered as the end of its stream. */
+static void forget(struct tfh_device *d, int64_t from)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->op.n; i++) {
+		struct tfh_lane *l = &d->lane.v[d->op.v[i].lane];
+		if (d->op.v[i].t1 >= from)
+			d->op.v[n++] = d->op.v[i];
+		else if (d->op.v[i].t1 > l->past_end)
+			l->past_end = d->op.v[i].t1;
+	}
+	d->op.n = n;
+	n = 0;
+	for (size_t i = 0; i < d->call.n; i++)
+		if (d->call.v[i].t1 >= from)
+			d->call.v[n++] = d->call.v[i];
+	d->call.n = n;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct tfh_piece *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->t0 != y->t0)
+		return x->t0 < y->t0 ? -1 : 1;
+	/* What encloses comes before what it encloses. */
+	return x->t1 != y->t1 ? (x->t1 > y->t1 ? -1 : 1) : 0;
+}
+
+int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *err)
+{
+	const struct tfh_feed *f = d->job->feed;
+	int64_t from = needed_from(d, w0), c = d->win.v[w1 - 1].c, to = d->job->window.v[w1 - 1].t1;
+	int rc;
+
+	d->w0 = w0;
+	d->w1 = w1;
+	if (c > to)
+		to = c;
+	d->loaded = from;
+	forget(d, from);
+	rc = read_ops(d, w0, to);
+	if (!rc)
+		rc = read_calls(d, from, to);
+	if (!rc && !d->has_ev)
+		rc = f->error(f->arg, err);
+	if (!rc && !d->has_op)
+		rc = f->ops_error(f->arg, err);
+	if (!rc && d->call.n)
+		qsort(d->call.v, d->call.n, sizeof(*d->call.v), by_thread);
+	return rc;
+}

@@ -1,0 +1,329 @@
+/*
+ * What each op had to wait for: the op before it in its stream, ops behind the events that its
+ * stream waits for (records and waits paired in order of the calls, as handles are used again; CUDA
+ * programming guide, events), and the call that issued it. What none of these explains is looked
+ * for among the ops that ended just before it began: the legacy default stream, allocator frees and
+ * events that were not recorded act in that way.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/device.h"
+
+#define EVENTS 4096
+
+/* Ordering calls and issues, in order of time. */
+struct order {
+	int64_t t;
+	uint64_t handle;
+	uint32_t index; /* of the op, the stream's lane, or the host's time */
+	uint8_t what;	/* enum */
+};
+enum { RECORD, WAIT, SYNC, ISSUE };
+
+struct pairing {
+	struct tfh_device *d;
+	TFH_VEC(struct order) order;
+	struct {
+		uint64_t handle;
+		uint32_t op;
+	} event[EVENTS];
+};
+
+/* The host's name of a stream and the device's are joined by the ops that were issued into it. */
+static int learn_stream(struct tfh_device *d, uint32_t host, uint32_t lane)
+{
+	for (size_t i = 0; i < d->stream.n; i++)
+		if (d->stream.v[i].host == host &&
+		    d->lane.v[d->stream.v[i].lane].device == d->lane.v[lane].device)
+			return 0;
+	return TFH_PUSH(d->stream, (struct tfh_stream_name){host, lane});
+}
+
+static uint32_t lane_named(const struct tfh_device *d, uint32_t host)
+{
+	for (size_t i = 0; i < d->stream.n; i++)
+		if (d->stream.v[i].host == host)
+			return d->stream.v[i].lane;
+	return TFH_NO;
+}
+
+static int join(struct tfh_device *d)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < d->op.n && !rc; i++) {
+		struct tfh_dop *o = &d->op.v[i];
+		if (o->issue0 == INT64_MIN)
+			continue;
+		o->seg = tfh_seg_at(d, o->thread, o->issue0 + 1);
+		if (o->seg == TFH_NO)
+			continue;
+		const struct tfh_seg *s = &d->seg.v[o->seg];
+		if (s->label == TFH_L_GAP || s->t0 > o->issue0 || s->t1 <= o->issue0)
+			o->seg = TFH_NO;
+		else if (!o->graph)
+			rc = learn_stream(d, s->stream, o->lane);
+	}
+	return rc;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct order *x = a, *y = b;
+
+	if (x->t != y->t)
+		return x->t < y->t ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static int gather(struct pairing *p)
+{
+	const struct tfh_device *d = p->d;
+	int rc = 0;
+
+	for (size_t i = 0; i < d->call.n && !rc; i++) {
+		const struct tfh_piece *c = &d->call.v[i];
+		struct order o = {.t = c->t0, .handle = c->handle};
+		bool record = c->family == TFH_FAM_EVENT && c->handle;
+		bool sync = c->family == TFH_FAM_SYNC && c->handle && !c->stream;
+		if (!record && !sync && c->family != TFH_FAM_STREAM_WAIT)
+			continue;
+		o.what = record ? RECORD : sync ? SYNC : WAIT;
+		o.index = sync ? tfh_seg_at(d, c->thread, c->t0 + 1) : lane_named(d, c->stream);
+		if (o.index != TFH_NO)
+			rc = TFH_PUSH(p->order, o);
+	}
+	for (uint32_t i = 0; i < d->op.n && !rc; i++) {
+		struct order o = {.t = d->op.v[i].issue0, .index = i, .what = ISSUE};
+		if (o.t > INT64_MIN)
+			rc = TFH_PUSH(p->order, o);
+	}
+	if (p->order.n)
+		qsort(p->order.v, p->order.n, sizeof(*p->order.v), by_time);
+	return rc;
+}
+
+static uint32_t later(const struct tfh_device *d, uint32_t a, uint32_t b)
+{
+	if (a == TFH_NO || b == TFH_NO)
+		return a == TFH_NO ? b : a;
+	return d->op.v[a].t1 >= d->op.v[b].t1 ? a : b;
+}
+
+static void pair(struct pairing *p)
+{
+	struct tfh_device *d = p->d;
+
+	for (size_t i = 0; i < d->lane.n; i++)
+		d->lane.v[i].last = d->lane.v[i].wait = TFH_NO;
+	for (size_t i = 0; i < p->order.n; i++) {
+		const struct order *o = &p->order.v[i];
+		size_t e = (o->handle >> 3) % EVENTS;
+		struct tfh_lane *l;
+		switch (o->what) {
+		case RECORD:
+			p->event[e].handle = o->handle;
+			p->event[e].op = d->lane.v[o->index].last;
+			break;
+		case WAIT:
+			l = &d->lane.v[o->index];
+			if (p->event[e].handle == o->handle)
+				l->wait = later(d, l->wait, p->event[e].op);
+			break;
+		case SYNC:
+			if (p->event[e].handle == o->handle && p->event[e].op != TFH_NO)
+				d->seg.v[o->index].op = p->event[e].op;
+			break;
+		default:
+			l = &d->lane.v[d->op.v[o->index].lane];
+			if (l->wait != o->index)
+				d->op.v[o->index].dep = l->wait;
+			l->wait = TFH_NO;
+			l->last = o->index;
+		}
+	}
+}
+
+/* Stream order is the order of starts; a graph's nodes follow its launch. */
+static void chain(struct tfh_device *d)
+{
+	for (size_t i = 0; i < d->lane.n; i++)
+		d->lane.v[i].last = TFH_NO;
+	for (uint32_t i = 0; i < d->op.n; i++) {
+		struct tfh_dop *o = &d->op.v[i];
+		struct tfh_lane *l = &d->lane.v[o->lane];
+		o->prev = l->last;
+		if (o->prev != TFH_NO && d->op.v[o->prev].t1 > o->t0 && !o->graph)
+			o->prev = d->op.v[o->prev].prev; /* overlapping: not that one */
+		o->inner = o->graph && l->last != TFH_NO &&
+			   d->op.v[l->last].correlation == o->correlation;
+		if (l->last == TFH_NO || d->op.v[l->last].t1 <= o->t1)
+			l->last = i;
+	}
+}
+
+static int by_op_end(const void *a, const void *b, void *ops)
+{
+	const struct tfh_dop *o = ops, *x = &o[*(const uint32_t *)a], *y = &o[*(const uint32_t *)b];
+
+	return x->t1 != y->t1 ? (x->t1 < y->t1 ? -1 : 1) : (x < y ? -1 : x > y);
+}
+
+/* Number of ops that ended at or before t. */
+uint32_t tfh_op_ended(const struct tfh_device *d, int64_t t)
+{
+	size_t lo = 0, hi = d->op_ends.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (d->op.v[d->op_ends.v[mid]].t1 <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return (uint32_t)lo;
+}
+
+static int64_t known_ready(const struct tfh_device *d, const struct tfh_dop *o)
+{
+	int64_t t = d->lane.v[o->lane].past_end;
+
+	if (o->prev != TFH_NO)
+		t = d->op.v[o->prev].t1;
+	if (o->dep != TFH_NO && d->op.v[o->dep].t1 > t)
+		t = d->op.v[o->dep].t1;
+	if (!o->inner && o->issue0 > INT64_MIN && o->issue0 + d->floor > t)
+		t = o->issue0 + d->floor;
+	return t < o->t0 ? t : o->t0;
+}
+
+/* Something unseen held an op back whose constraints were all met long before: the op that ended
+ * last before it began, if that was just before and it had been issued earlier. */
+static void infer(struct tfh_device *d, uint32_t i)
+{
+	struct tfh_dop *o = &d->op.v[i];
+	int64_t near = 2 * d->tau;
+	uint32_t n;
+
+	if (o->t0 - o->ready <= near || o->issue0 == INT64_MIN)
+		return;
+	n = tfh_op_ended(d, o->t0);
+	while (n-- > 0) {
+		uint32_t x = d->op_ends.v[n];
+		const struct tfh_dop *e = &d->op.v[x];
+		if (o->t0 - e->t1 > near)
+			return;
+		if (x == i || e->issue0 >= o->issue0 || e->t1 <= o->ready)
+			continue;
+		o->dep = x;
+		o->inferred = true;
+		o->ready = e->t1;
+		return;
+	}
+}
+
+/* The op whose end a waiting call saw: the last one, of those handed over before the call, that
+ * ended while it waited; in its stream, if the call names one. */
+static uint32_t waited_op(const struct tfh_device *d, const struct tfh_seg *s)
+{
+	uint32_t n = tfh_op_ended(d, s->t1), lane = TFH_NO;
+
+	if (s->stream)
+		lane = lane_named(d, s->stream);
+	while (n-- > 0) {
+		uint32_t x = d->op_ends.v[n];
+		const struct tfh_dop *o = &d->op.v[x];
+		if (o->t1 <= s->t0)
+			return TFH_NO;
+		if (o->issue0 <= s->t0 && (lane == TFH_NO || o->lane == lane))
+			return x;
+	}
+	return TFH_NO;
+}
+
+/* Ops handed over before t and not done then. */
+static uint64_t outstanding(const struct tfh_device *d, const int64_t *issues, size_t n, int64_t t)
+{
+	size_t lo = 0, hi = n;
+	uint32_t done = tfh_op_ended(d, t);
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (issues[mid] < t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo > done ? lo - done : 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static int find_waits(struct tfh_device *d)
+{
+	int64_t *issues = malloc((d->op.n + 1) * sizeof(*issues));
+	size_t n = 0;
+
+	if (!issues)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->op.n; i++)
+		issues[n++] = d->op.v[i].issue0;
+	qsort(issues, n, sizeof(*issues), by_number);
+	for (size_t i = 0; i < d->seg.n; i++) {
+		struct tfh_seg *s = &d->seg.v[i];
+		bool query = s->family == TFH_FAM_QUERY && !s->failed;
+		if (s->label == TFH_L_LAUNCH && s->t1 - s->t0 > TFH_GAP_NS)
+			s->full = outstanding(d, issues, n, s->t0) >= TFH_DEEP_QUEUE;
+		if (s->label == TFH_L_COPY || s->full || query ||
+		    (s->label == TFH_L_SYNC && s->family == TFH_FAM_SYNC && s->op == TFH_NO))
+			s->op = waited_op(d, s);
+	}
+	/* A blocking copy waits for its own op first of all. */
+	for (uint32_t i = 0; i < d->op.n; i++) {
+		const struct tfh_dop *o = &d->op.v[i];
+		if (o->seg != TFH_NO && d->seg.v[o->seg].label == TFH_L_COPY &&
+		    o->t1 <= d->seg.v[o->seg].t1)
+			d->seg.v[o->seg].op = i;
+	}
+	free(issues);
+	return 0;
+}
+
+int tfh_depend(struct tfh_device *d)
+{
+	struct pairing *p = calloc(1, sizeof(*p));
+	int rc = p ? 0 : -ENOMEM;
+
+	d->op_ends.n = 0;
+	for (uint32_t i = 0; i < d->op.n && !rc; i++) {
+		d->op.v[i].prev = d->op.v[i].dep = d->op.v[i].seg = TFH_NO;
+		d->op.v[i].inferred = false;
+		rc = TFH_PUSH(d->op_ends, i);
+	}
+	if (d->op_ends.n && !rc)
+		qsort_r(d->op_ends.v, d->op_ends.n, sizeof(*d->op_ends.v), by_op_end, d->op.v);
+	if (!rc)
+		rc = join(d);
+	if (!rc) {
+		p->d = d;
+		rc = gather(p);
+	}
+	if (!rc) {
+		pair(p);
+		chain(d);
+		for (uint32_t i = 0; i < d->op.n; i++)
+			d->op.v[i].ready = known_ready(d, &d->op.v[i]);
+		for (uint32_t i = 0; i < d->op.n; i++)
+			infer(d, i);
+		rc = find_waits(d);
+	}
+	if (p)
+		free(p->order.v);
+	free(p);
+	return rc;
+}

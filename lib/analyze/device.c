@@ -1,0 +1,405 @@
+/*
+ * Pass 1 over device ops, and the course of pass 2. Completion-to-completion windows are those of
+ * the Kineto TensorBoard plugin (device-adjusted ProfilerStep#); attribution by issue as in HTA.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/device.h"
+
+/* Of the windows in memory at a time: the replay wants 20 steady ones in a row, and an op with its
+ * call takes about 200 bytes. */
+#define CHUNK_WINDOWS 32
+#define CHUNK_OPS 100000
+/* Windows timed anew per run, in runs of CHUNK_WINDOWS spread over it. */
+#define REPLAY_WINDOWS 200
+/* Processors of the smallest data-centre device still sold, where the device's own number is not
+ * known. */
+#define FEW_BLOCKS 16
+#define MAX_KERNELS 4096
+
+uint8_t tfh_work_of(const struct tfh_op *op)
+{
+	static const uint8_t of_dir[] = {
+		[TFH_DIR_NONE] = TFH_W_D2D, [TFH_DIR_H2D] = TFH_W_H2D, [TFH_DIR_D2H] = TFH_W_D2H,
+		[TFH_DIR_D2D] = TFH_W_D2D,  [TFH_DIR_H2H] = TFH_W_D2D, [TFH_DIR_P2P] = TFH_W_P2P,
+		[TFH_DIR_ANY] = TFH_W_D2D};
+
+	if (op->managed)
+		return TFH_W_MANAGED;
+	switch (op->kind) {
+	case TFH_OP_KERNEL:
+		return op->communication ? TFH_W_COMM : TFH_W_COMPUTE;
+	case TFH_OP_GRAPH:
+		return TFH_W_COMPUTE;
+	case TFH_OP_COPY:
+		return op->dir <= TFH_DIR_ANY ? of_dir[op->dir] : TFH_W_D2D;
+	case TFH_OP_MEMSET:
+		return TFH_W_D2D;
+	default:
+		return TFH_W_COUNT;
+	}
+}
+
+static uint8_t device_of(struct tfh_device *d, uint32_t id)
+{
+	uint32_t i = 0;
+
+	while (i < d->n_device && d->id[i] != id)
+		i++;
+	if (i == d->n_device && i < TFH_DEVICES)
+		d->id[d->n_device++] = id;
+	return (uint8_t)(i < TFH_DEVICES ? i : TFH_DEVICES - 1);
+}
+
+uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op)
+{
+	uint8_t device = device_of(d, op->device);
+	struct tfh_lane l = {.ctx = op->ctx,
+			     .stream = op->stream,
+			     .device = device,
+			     .past_end = INT64_MIN,
+			     .end = INT64_MIN,
+			     .cend = INT64_MIN,
+			     .last = TFH_NO,
+			     .wait = TFH_NO};
+
+	for (size_t i = 0; i < d->lane.n; i++)
+		if (d->lane.v[i].stream == op->stream && d->lane.v[i].ctx == op->ctx &&
+		    d->lane.v[i].device == device)
+			return (uint32_t)i;
+	return TFH_PUSH(d->lane, l) ? TFH_NO : (uint32_t)d->lane.n - 1;
+}
+
+/* Window in which t lies: the last one that begins at or before t, SIZE_MAX if t is in none. */
+size_t tfh_window_of(const struct tfh_job *job, int64_t t, size_t hint)
+{
+	const struct tfh_window *w = job->window.v;
+	size_t n = job->window.n, lo = 0, hi = n;
+
+	if (hint < n && w[hint].t0 <= t && t < w[hint].t1)
+		return hint;
+	if (hint + 1 < n && w[hint + 1].t0 <= t && t < w[hint + 1].t1)
+		return hint + 1;
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (w[mid].t0 <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && t < w[lo - 1].t1 ? lo - 1 : SIZE_MAX;
+}
+
+static uint64_t blocks(uint64_t grid)
+{
+	uint64_t x = grid & 0xffffffffu, y = (grid >> 32) & 0xffff, z = grid >> 48;
+
+	return (x ? x : 1) * (y ? y : 1) * (z ? z : 1);
+}
+
+static int count_kernel(struct tfh_device *d, const struct tfh_op *op)
+{
+	struct tfh_kernel_time k = {.name = op->name};
+	size_t i = 0;
+
+	while (i < d->kernel.n && d->kernel.v[i].name != op->name &&
+	       strcmp(d->kernel.v[i].name, op->name) != 0)
+		i++;
+	if (i == MAX_KERNELS)
+		return 0;
+	if (i == d->kernel.n && TFH_PUSH(d->kernel, k))
+		return -ENOMEM;
+	d->kernel.v[i].calls++;
+	d->kernel.v[i].ns += op->t1 - op->t0;
+	tfh_hist_add(&d->kernel.v[i].hist, op->t1 - op->t0);
+	if (i && d->kernel.v[i].calls > 2 * d->kernel.v[i / 2].calls) {
+		k = d->kernel.v[i];
+		d->kernel.v[i] = d->kernel.v[i / 2];
+		d->kernel.v[i / 2] = k;
+	}
+	return 0;
+}
+
+static void count_latency(struct tfh_device *d, struct tfh_lane *l, const struct tfh_op *op)
+{
+	if (op->issue1 > INT64_MIN && l->end > INT64_MIN) {
+		if (op->issue1 <= l->end && op->t0 >= l->end)
+			tfh_hist_add(&d->gap, op->t0 - l->end);
+		else if (op->issue0 > l->end && op->t0 >= op->issue0)
+			tfh_hist_add(&d->latency, op->t0 - op->issue0);
+	}
+	if (op->t1 > l->end)
+		l->end = op->t1;
+}
+
+static void count_busy(struct tfh_device *d, uint8_t device, uint8_t work, const struct tfh_op *op)
+{
+	int64_t *end = &d->busy_end[device][work];
+	int64_t from = op->t0 > *end ? op->t0 : *end;
+
+	if (op->t1 > from) {
+		d->busy[device][work] += op->t1 - from;
+		*end = op->t1;
+	}
+}
+
+/* Completion times while ops go by: of computing, else of anything. */
+struct ends {
+	int64_t *compute, *any; /* [window] */
+	uint8_t *device;
+	size_t at;
+};
+
+static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *op)
+{
+	struct tfh_job *job = d->job;
+	uint8_t work = tfh_work_of(op);
+	uint32_t lane = tfh_lane_of(d, op);
+	int64_t issued = op->issue0 > INT64_MIN ? op->issue0 : op->t0;
+	size_t w;
+
+	if (lane == TFH_NO)
+		return -ENOMEM;
+	if (work == TFH_W_COUNT)
+		return 0;
+	d->ops++;
+	d->unissued += op->issue0 == INT64_MIN;
+	count_latency(d, &d->lane.v[lane], op);
+	w = tfh_window_of(job, issued, e->at);
+	if (w == SIZE_MAX)
+		return 0;
+	e->at = w;
+	d->win.v[w].ops++;
+	if (op->t1 > e->any[w])
+		e->any[w] = op->t1;
+	if ((work == TFH_W_COMPUTE || work == TFH_W_COMM) && op->t1 > e->compute[w]) {
+		e->compute[w] = op->t1;
+		e->device[w] = d->lane.v[lane].device;
+	}
+	if (job->window.v[w].segment != TFH_SEGMENT_TRAIN)
+		return 0;
+	count_busy(d, d->lane.v[lane].device, work, op);
+	if (work != TFH_W_COMPUTE)
+		return 0;
+	d->compute_ns += op->t1 - op->t0;
+	uint64_t few = d->gpu.processors ? d->gpu.processors : FEW_BLOCKS;
+	if (op->grid && blocks(op->grid) < few)
+		d->underfilled += op->t1 - op->t0;
+	return count_kernel(d, op);
+}
+
+static bool in_span(const struct tfh_gpu_info *g, int64_t t0, int64_t t1)
+{
+	for (uint32_t i = 0; i < g->n_span; i++)
+		if (g->span[i].t0 <= t0 && t1 <= g->span[i].t1)
+			return true;
+	return false;
+}
+
+/* Windows tile from completion to completion. One without ops ends when the host left it. */
+static void complete(struct tfh_device *d, const struct ends *e)
+{
+	const struct tfh_job *job = d->job;
+	int64_t c = INT64_MIN;
+	/* Where few ops can be joined with their calls, causes cannot be told. */
+	bool joined = d->gpu.dependencies && d->unissued * 5 <= d->ops;
+
+	for (size_t i = 0; i < job->window.n; i++) {
+		const struct tfh_window *w = &job->window.v[i];
+		struct tfh_dwin *x = &d->win.v[i];
+		bool next = i && job->window.v[i - 1].t1 == w->t0 && c > INT64_MIN;
+		x->from = next || c > w->t0 ? c : w->t0;
+		x->c = e->compute[i] > INT64_MIN ? e->compute[i] : e->any[i];
+		if (x->c == INT64_MIN)
+			x->c = w->t1;
+		if (x->c < x->from)
+			x->c = x->from;
+		c = x->c;
+		x->device = e->device[i];
+		x->tier = joined ? 'A' : 'B';
+		if (w->hole || !in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->c))
+			x->tier = 'C';
+	}
+}
+
+static int survey(struct tfh_device *d, struct tfh_err *err)
+{
+	struct tfh_job *job = d->job;
+	const struct tfh_feed *f = job->feed;
+	size_t n = job->window.n;
+	struct ends e = {.compute = malloc((n + 1) * sizeof(int64_t)),
+			 .any = malloc((n + 1) * sizeof(int64_t)),
+			 .device = calloc(n + 1, 1)};
+	struct tfh_op op;
+	int rc = e.compute && e.any && e.device ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		rc = TFH_PUSH(d->win, (struct tfh_dwin){.tier = 'C'});
+		e.compute[i] = e.any[i] = INT64_MIN;
+	}
+	if (!rc)
+		rc = f->rewind_ops(f->arg, job->process, err);
+	while (!rc && f->next_op(f->arg, &op))
+		rc = survey_op(d, &e, &op);
+	if (!rc)
+		rc = f->ops_error(f->arg, err);
+	if (!rc)
+		complete(d, &e);
+	free(e.compute);
+	free(e.any);
+	free(e.device);
+	d->tau = (int64_t)tfh_hist_quantile(&d->gap, 0.95);
+	if (d->gap.n < 20 || d->tau < TFH_US)
+		d->tau = 5 * TFH_US;
+	d->floor = (int64_t)tfh_hist_quantile(&d->latency, 0.05);
+	d->slow = (int64_t)tfh_hist_quantile(&d->latency, 0.95);
+	for (size_t i = 0; i < d->lane.n; i++)
+		d->lane.v[i].end = INT64_MIN;
+	return rc;
+}
+
+/* Sums of the judged windows are those of tier A where there are any. */
+static void restart_sums(struct tfh_job *job)
+{
+	memset(job->cause_ns, 0, sizeof(job->cause_ns));
+	job->compute_ns = job->direct_ns = job->train_ns = 0;
+	job->judged_steps = 0;
+}
+
+static void settle_window(struct tfh_device *d, size_t i, const struct tfh_account *a)
+{
+	struct tfh_job *job = d->job;
+	struct tfh_window *w = &job->window.v[i];
+	struct tfh_step *s = &job->step.v[i];
+	double part[TFH_PART_COUNT] = {0};
+	int64_t ns = d->win.v[i].c - d->win.v[i].from, known = a->compute;
+
+	part[TFH_PART_COMPUTE] = (double)a->compute;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		part[tfh_cause_part(c)] += (double)a->cause[c];
+		known += a->cause[c];
+	}
+	part[TFH_PART_UNATTRIBUTED] = (double)(ns - known);
+	s->start_s = (double)d->win.v[i].from / 1e9;
+	s->dur_s = (double)ns / 1e9;
+	s->cls = (int8_t)tfh_class_of(part, (double)ns, 0);
+	s->cause = (int8_t)tfh_largest_cause(a->cause, s->cls);
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		s->breakdown[p] = (float)(part[p] / 1e9);
+	s->tier = d->win.v[i].tier;
+	d->windows_a += d->win.v[i].tier == 'A';
+	d->windows_b += d->win.v[i].tier == 'B';
+	if (!tfh_window_counts(w))
+		return;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		job->cause_ns[c] += a->cause[c];
+	job->compute_ns += a->compute;
+	job->direct_ns += a->direct;
+	job->train_ns += ns;
+	job->judged_steps += w->steps;
+	d->lead += d->win.v[i].c - w->t1;
+}
+
+/* The windows after w0 that are judged with it: adjacent, with device times, and not too many. */
+static size_t chunk_end(const struct tfh_device *d, size_t w0)
+{
+	uint64_t ops = 0;
+	size_t i = w0;
+
+	while (i < d->win.n && i - w0 < CHUNK_WINDOWS && d->win.v[i].tier != 'C' &&
+	       (i == w0 || d->win.v[i].from == d->win.v[i - 1].c)) {
+		ops += d->win.v[i].ops;
+		if (i > w0 && ops > CHUNK_OPS)
+			break;
+		i++;
+	}
+	return i;
+}
+
+static size_t count_tier(const struct tfh_device *d, char tier)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->win.n; i++)
+		n += d->win.v[i].tier == tier && tfh_window_counts(&d->job->window.v[i]);
+	return n;
+}
+
+static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, bool replay, struct tfh_err *err)
+{
+	int rc = tfh_chunk_load(d, w0, w1, err);
+
+	if (!rc)
+		rc = tfh_host_time(d);
+	if (!rc)
+		rc = tfh_depend(d);
+	if (!rc)
+		rc = tfh_blame_start(d);
+	for (size_t i = w0; i < w1 && !rc; i++) {
+		struct tfh_account a = {0};
+		tfh_blame_window(d, i, &a);
+		settle_window(d, i, &a);
+	}
+	if (!rc && replay)
+		rc = tfh_replay(d);
+	return rc;
+}
+
+static int judge(struct tfh_device *d, struct tfh_err *err)
+{
+	size_t a = count_tier(d, 'A'), every = a / REPLAY_WINDOWS + 1, turn = 0;
+	int rc = tfh_chunk_start(d, err);
+
+	restart_sums(d->job);
+	for (size_t w0 = 0, w1; w0 < d->win.n && !rc; w0 = w1) {
+		w1 = chunk_end(d, w0);
+		if (w1 == w0) {
+			w1++;
+			continue;
+		}
+		/* With few windows all are timed anew, of many every so-manieth chunk. */
+		rc = judge_chunk(d, w0, w1, turn++ % every == 0 && d->win.v[w0].tier == 'A', err);
+	}
+	return rc;
+}
+
+int tfh_device_judge(struct tfh_job *job, struct tfh_err *err)
+{
+	const struct tfh_feed *f = job->feed;
+	struct tfh_device *d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (!d)
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	job->device = d;
+	d->job = job;
+	if (f->gpu)
+		f->gpu(f->arg, job->process, &d->gpu);
+	if (d->gpu.source == TFH_GPU_NONE || !f->rewind_ops || !job->window.n)
+		return 0;
+	rc = survey(d, err);
+	/* A few steps among thousands that have no device times would speak for none of them. */
+	if (!rc && count_tier(d, 'A') + count_tier(d, 'B') >= 3)
+		rc = judge(d, err);
+	return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory while judging device times")
+			     : rc;
+}
+
+void tfh_device_free(struct tfh_device *d)
+{
+	if (!d)
+		return;
+	free(d->win.v);
+	free(d->lane.v);
+	free(d->kernel.v);
+	free(d->op.v);
+	free(d->call.v);
+	free(d->seg.v);
+	free(d->ends.v);
+	free(d->op_ends.v);
+	free(d->stream.v);
+	free(d->issued.v);
+	free(d->thread_seg);
+	free(d);
+}

@@ -1,0 +1,179 @@
+/*
+ * Device times in the analysis (tiers A and B). Two passes over the ops of one process:
+ *
+ *	device    pass 1: when each window's work was complete, engines' busy time, latencies
+ *	chunk     pass 2: ops and host time of a few windows at a time, in memory
+ *	depend    what each op had to wait for
+ *	blame     every moment without computing is charged to what caused its end
+ *	replay    the same windows timed anew without a class of costs
+ *
+ * An op belongs to the window in which it was issued, never to the one during which it ran; a
+ * window lasts from the completion of the one before to its own completion, so that windows tile
+ * the time however far the host runs ahead.
+ */
+#ifndef TFH_ANALYZE_DEVICE_H
+#define TFH_ANALYZE_DEVICE_H
+
+#include "analyze/internal.h"
+
+#define TFH_NO UINT32_MAX
+#define TFH_DEVICES 16
+/* Launches block the caller when about a thousand ops are outstanding (1022 to 1024 seen by HTA).
+ */
+#define TFH_DEEP_QUEUE 900
+
+/* What an op keeps busy. */
+enum tfh_work {
+	TFH_W_COMPUTE,
+	TFH_W_COMM,
+	TFH_W_H2D,
+	TFH_W_D2H,
+	TFH_W_D2D, /* copies on the device and memsets */
+	TFH_W_P2P,
+	TFH_W_MANAGED,
+	TFH_W_COUNT
+};
+
+/* Histogram of nanoseconds, eight bins to the octave: quantiles to 9 %. */
+#define TFH_HIST_BINS 320
+struct tfh_hist {
+	uint64_t n;
+	uint32_t bin[TFH_HIST_BINS];
+};
+void tfh_hist_add(struct tfh_hist *h, int64_t ns);
+double tfh_hist_quantile(const struct tfh_hist *h, double q); /* 0 if empty */
+
+/* A window as the device saw it. */
+struct tfh_dwin {
+	int64_t c;    /* completion: end of its last op on the critical device */
+	int64_t from; /* completion of the window before, or where this one begins */
+	uint32_t ops;
+	uint8_t device; /* index of the critical device */
+	char tier;	/* 'A' 'B', 'C' without device times */
+};
+
+/* A stream of a device. */
+struct tfh_lane {
+	uint32_t ctx, stream;
+	uint8_t device;	  /* index */
+	int64_t past_end; /* of the last op that left memory */
+	/* while dependencies are found */
+	uint32_t last;	   /* op issued last */
+	uint32_t wait;	   /* op that the next one waits for */
+	int64_t end, cend; /* of the op started last; of the last compute op */
+};
+
+struct tfh_dop {
+	int64_t t0, t1, issue0, issue1;
+	int64_t ready;	/* earliest start by all that is known */
+	int64_t shared; /* communication: how long its shortest participant took, -1 unknown */
+	uint32_t lane, thread, window, graph, correlation;
+	uint32_t prev, dep; /* ops it follows: in its stream; by event or by inference */
+	uint32_t seg;	    /* host time that issued it */
+	uint8_t work;	    /* enum tfh_work */
+	uint8_t device;
+	bool pageable, inferred, inner; /* inner: of a graph that runs already */
+};
+
+/* Host time of one thread: the innermost call, or a pause. Per thread they tile the time. */
+struct tfh_seg {
+	int64_t t0, t1;
+	uint64_t handle, bytes;
+	uint32_t thread, stream;
+	uint32_t from; /* pauses: time of another thread that this one waited for, TFH_NO: own */
+	uint32_t op;   /* waits: the op that ended it, TFH_NO none */
+	uint8_t label, family, dir;
+	bool pageable, failed, saves, async; /* async: get-next fed by another thread */
+	bool full, spin;		     /* launch into a full queue; polling */
+	bool end;			     /* the last of its call */
+};
+
+struct tfh_kernel_time {
+	const char *name;
+	uint64_t calls;
+	int64_t ns;
+	struct tfh_hist hist;
+};
+
+/* A stream as the host's calls name it. */
+struct tfh_stream_name {
+	uint32_t host, lane;
+};
+
+struct tfh_replay_sum {
+	double sum, sum2;
+	uint32_t n;
+};
+
+struct tfh_device {
+	struct tfh_job *job;
+	struct tfh_gpu_info gpu;
+	TFH_VEC(struct tfh_dwin) win; /* by window */
+	TFH_VEC(struct tfh_lane) lane;
+	uint32_t id[TFH_DEVICES], n_device;
+	struct tfh_hist gap, latency; /* start after the stream's last op; after the launch */
+	int64_t tau, floor, slow;     /* p95 of gap; p5 and p95 of latency */
+	int64_t busy[TFH_DEVICES][TFH_W_COUNT], busy_end[TFH_DEVICES][TFH_W_COUNT];
+	int64_t underfilled, compute_ns; /* of kernels with fewer blocks than processors; of all */
+	uint64_t ops, unissued;
+	TFH_VEC(struct tfh_kernel_time) kernel;
+	/* the windows in memory */
+	size_t w0, w1;
+	TFH_VEC(struct tfh_dop) op;	/* by start */
+	TFH_VEC(struct tfh_piece) call; /* by thread and begin once loaded */
+	TFH_VEC(struct tfh_seg) seg;	/* by thread and begin */
+	TFH_VEC(uint32_t) ends;		/* segments of calls by end */
+	TFH_VEC(uint32_t) op_ends;	/* ops by end */
+	TFH_VEC(int64_t) issued;	/* by window from w0 - 1: when its main work had been */
+	uint32_t *thread_seg;		/* by thread: first segment; one more than threads */
+	TFH_VEC(struct tfh_stream_name) stream;
+	struct tfh_op next_op;
+	struct tfh_event next_ev;
+	bool has_op, has_ev;
+	size_t next_long;
+	int64_t loaded; /* host calls are complete until here */
+	/* results */
+	uint64_t windows_a, windows_b, steps_ab;
+	int64_t lead; /* sum over judged windows */
+	struct tfh_replay_sum replay[TFH_REMOVE_COUNT + 2];
+	double recorded_sum; /* of the windows that were timed anew */
+	uint32_t recorded_n;
+};
+
+/* analyze.c */
+char tfh_tier(const struct tfh_job *job); /* 'A' 'B' 'C' */
+
+/* device.c */
+int tfh_device_judge(struct tfh_job *job, struct tfh_err *err);
+void tfh_device_free(struct tfh_device *d);
+uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op); /* TFH_NO: no memory */
+uint8_t tfh_work_of(const struct tfh_op *op);			     /* TFH_W_COUNT: none */
+size_t tfh_window_of(const struct tfh_job *job, int64_t t, size_t hint);
+
+/* chunk.c: loads windows [w0, w1) */
+int tfh_chunk_start(struct tfh_device *d, struct tfh_err *err);
+int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *err);
+bool tfh_call_wanted(const struct tfh_job *job, const struct tfh_piece *p);
+
+/* hosttime.c: calls into segments, and who waited for whom */
+int tfh_host_time(struct tfh_device *d);
+uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t); /* holds t-1 */
+uint32_t tfh_last_call(const struct tfh_device *d, int64_t t, uint32_t not_thread);
+
+/* depend.c */
+int tfh_depend(struct tfh_device *d);
+uint32_t tfh_op_ended(const struct tfh_device *d, int64_t t); /* place in op_ends, last <= t */
+
+/* blame.c */
+int tfh_blame_start(struct tfh_device *d);
+void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a);
+
+/* replay.c: times the windows in memory anew, once per entry of the closed list */
+int tfh_replay(struct tfh_device *d);
+
+/* gain.c: what the replays say */
+void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r);
+enum tfh_cause tfh_compute_cause(const struct tfh_device *d);
+int tfh_device_tables(struct tfh_device *d, struct tfh_result *r);
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * What removing a class of costs would gain, from the replays: a point with its interval, the floor
+ * that no overlap can beat (operational analysis: a step takes at least what its busiest resource
+ * needs; Plumber, DS-Analyzer), and the ceiling. A point that cannot be defended is not given. And
+ * the tables of kernels that device times fill.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/device.h"
+
+/* A replay that does not reproduce what was recorded says nothing about what was not. */
+#define REPLAY_ERROR 0.05
+/* A point whose interval is wider on either side is not worth printing. */
+#define WIDEST 0.10
+/* Of a device's time, which the kernels have been timed to a few per cent only. */
+#define NARROWEST 0.01
+#define MIN_STEPS 3
+/* One kernel dominates when it takes more than this of the computing, among so many kinds. */
+#define DOMINANT 0.6
+#define DOMINATED 3
+
+static double mean(const struct tfh_replay_sum *s)
+{
+	return s->n ? s->sum / s->n : NAN;
+}
+
+static double error_of(const struct tfh_replay_sum *s)
+{
+	double m = mean(s), var = s->n > 1 ? s->sum2 / s->n - m * m : 0;
+
+	return var > 0 ? sqrt(var / (s->n - 1)) : 0;
+}
+
+/* Busiest engine per step, without those that are removed. */
+static double resource_floor(const struct tfh_device *d, enum tfh_remove what)
+{
+	double most = 0, steps = d->job->train_steps ? (double)d->job->train_steps : NAN;
+	bool all = what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
+
+	for (uint32_t i = 0; i < d->n_device; i++) {
+		for (int w = 0; w < TFH_W_COUNT; w++) {
+			bool gone = w == TFH_W_COMM	 ? all || what == TFH_REMOVE_COMMUNICATION
+				    : w != TFH_W_COMPUTE ? all || what == TFH_REMOVE_TRANSFER
+							 : false;
+			double s = (double)d->busy[i][w] / 1e9 / steps;
+			if (!gone && s > most)
+				most = s;
+		}
+	}
+	return most;
+}
+
+/* The recorded step, timed anew with nothing removed, is off by this factor. */
+static double model_error(const struct tfh_device *d)
+{
+	double got = mean(&d->replay[TFH_REMOVE_COUNT]), was = d->recorded_sum / d->recorded_n;
+
+	return d->recorded_n && was > 0 ? fabs(got - was) / was : NAN;
+}
+
+static void point(const struct tfh_device *d, const struct tfh_result *r, struct tfh_whatif *w,
+		  double step)
+{
+	const struct tfh_replay_sum *s = &d->replay[w->remove];
+	double was = d->recorded_sum / d->recorded_n, error = model_error(d);
+	double got = mean(s) / was * step;
+	double half = got * (error + NARROWEST) + 2 * error_of(s) / was * step;
+	double high = got + half;
+
+	/* Input that is prepared elsewhere shares the machine with the step. */
+	if (w->remove == TFH_REMOVE_INPUT) {
+		double crowded = mean(&d->replay[TFH_REMOVE_COUNT + 1]) / was * step;
+		if (crowded + half > high)
+			high = crowded + half;
+	}
+	w->low_s = got - half > w->floor_s ? got - half : w->floor_s;
+	w->high_s = high < step ? high : step;
+	if (w->high_s < w->low_s)
+		w->high_s = w->low_s;
+	if (s->n < MIN_STEPS || !(error <= REPLAY_ERROR) ||
+	    r->breakdown[TFH_PART_UNATTRIBUTED].share > 0.2)
+		return;
+	if (high > got * (1 + WIDEST))
+		high = got * (1 + WIDEST);
+	if (half > WIDEST * got)
+		return;
+	w->high_s = high < step ? high : step;
+	w->step_s = got < w->low_s ? w->low_s : got > w->high_s ? w->high_s : got;
+	w->speedup = step / w->step_s;
+	if (w->speedup > w->ceiling_speedup)
+		w->ceiling_speedup = w->speedup;
+}
+
+void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
+{
+	double step = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += r->breakdown[p].s_per_step;
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		struct tfh_whatif *w = &r->whatif[i];
+		w->floor_s = resource_floor(d, w->remove);
+		if (d->recorded_n)
+			point(d, r, w, step);
+	}
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct tfh_kernel *x = a, *y = b;
+	return x->s_per_step > y->s_per_step ? -1 : x->s_per_step < y->s_per_step;
+}
+
+/* Of what kind the computing is: too few blocks to fill the device, one kernel that is most of it
+ * while there are others, or neither. */
+enum tfh_cause tfh_compute_cause(const struct tfh_device *d)
+{
+	int64_t most = 0;
+
+	if (d->underfilled * 2 > d->compute_ns)
+		return TFH_CAUSE_COMPUTE_UNDERFILLED;
+	for (size_t i = 0; i < d->kernel.n; i++)
+		if (d->kernel.v[i].ns > most)
+			most = d->kernel.v[i].ns;
+	return d->kernel.n >= DOMINATED && (double)most > DOMINANT * (double)d->compute_ns
+		       ? TFH_CAUSE_COMPUTE_DOMINANT_OP
+		       : TFH_CAUSE_COMPUTE_DENSE;
+}
+
+int tfh_device_tables(struct tfh_device *d, struct tfh_result *r)
+{
+	struct tfh_job *job = d->job;
+	double steps = job->train_steps ? (double)job->train_steps : NAN;
+
+	if (!d->kernel.n)
+		return 0;
+	r->kernels = tfh_arena_array(&job->arena, d->kernel.n, sizeof(*r->kernels));
+	if (!r->kernels)
+		return -ENOMEM;
+	r->n_kernels = 0;
+	for (size_t i = 0; i < d->kernel.n; i++) {
+		const struct tfh_kernel_time *k = &d->kernel.v[i];
+		r->kernels[r->n_kernels++] = (struct tfh_kernel){
+			.name = *k->name ? k->name : "graph",
+			.calls_per_step = (double)k->calls / steps,
+			.median_s = tfh_hist_quantile(&k->hist, 0.5) / 1e9,
+			.s_per_step = (double)k->ns / 1e9 / steps,
+			.share_of_busy = (double)k->ns / (double)d->compute_ns,
+		};
+	}
+	qsort(r->kernels, r->n_kernels, sizeof(*r->kernels), by_time);
+	return 0;
+}

@@ -1,0 +1,177 @@
+/*
+ * The host's time: calls of each thread become segments that tile it, the innermost call or a
+ * pause. A pause during which another thread worked is a hand-over: the thread waited for that one
+ * (TensorFlow's executor threads, PyTorch's autograd thread, a loader's thread).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/device.h"
+
+#define NESTING 64
+
+static int add(struct tfh_device *d, int64_t t0, int64_t t1, const struct tfh_piece *p,
+	       uint32_t thread)
+{
+	struct tfh_seg s = {
+		.t0 = t0, .t1 = t1, .thread = thread, .from = TFH_NO, .op = TFH_NO, .end = true};
+
+	if (t1 <= t0 && !(p && p->t0 == p->t1))
+		return 0;
+	if (p) {
+		s.label = p->label;
+		s.family = p->family;
+		s.dir = p->dir;
+		s.pageable = p->pageable;
+		s.failed = p->failed;
+		s.saves = p->saves;
+		s.stream = p->stream;
+		s.handle = p->handle;
+		s.bytes = p->bytes;
+		s.end = t1 == p->t1;
+	}
+	return TFH_PUSH(d->seg, s);
+}
+
+/* Calls of one thread, by begin, enclosing ones first: a stack tells the innermost. */
+static int flatten(struct tfh_device *d, const struct tfh_piece *p, size_t n)
+{
+	const struct tfh_piece *open[NESTING];
+	size_t depth = 0;
+	int64_t t = n ? p[0].t0 : 0;
+	int rc = 0;
+
+	for (size_t i = 0; i <= n && !rc; i++) {
+		int64_t next = i < n ? p[i].t0 : INT64_MAX;
+		while (depth && open[depth - 1]->t1 <= next && !rc) {
+			rc = add(d, t, open[depth - 1]->t1, open[depth - 1], p->thread);
+			if (open[depth - 1]->t1 > t)
+				t = open[depth - 1]->t1;
+			depth--;
+		}
+		if (i == n || rc)
+			break;
+		rc = add(d, t, next, depth ? open[depth - 1] : NULL, p->thread);
+		if (next > t)
+			t = next;
+		if (depth < NESTING)
+			open[depth++] = &p[i];
+	}
+	return rc;
+}
+
+static int by_end(const void *a, const void *b, void *segs)
+{
+	const struct tfh_seg *s = segs;
+	const struct tfh_seg *x = &s[*(const uint32_t *)a], *y = &s[*(const uint32_t *)b];
+
+	return x->t1 != y->t1 ? (x->t1 < y->t1 ? -1 : 1) : (x < y ? -1 : x > y);
+}
+
+static int sort_ends(struct tfh_device *d)
+{
+	d->ends.n = 0;
+	for (uint32_t i = 0; i < d->seg.n; i++)
+		if (d->seg.v[i].label != TFH_L_GAP && TFH_PUSH(d->ends, i))
+			return -ENOMEM;
+	if (d->ends.n)
+		qsort_r(d->ends.v, d->ends.n, sizeof(*d->ends.v), by_end, d->seg.v);
+	return 0;
+}
+
+/* The call that ended last at or before t on any other thread. */
+uint32_t tfh_last_call(const struct tfh_device *d, int64_t t, uint32_t not_thread)
+{
+	size_t lo = 0, hi = d->ends.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (d->seg.v[d->ends.v[mid]].t1 <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	while (lo-- > 0)
+		if (d->seg.v[d->ends.v[lo]].thread != not_thread)
+			return d->ends.v[lo];
+	return TFH_NO;
+}
+
+/* The segment of a thread that holds the moment before t. */
+uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
+{
+	uint32_t lo, hi, first;
+
+	if (thread >= d->job->feed->n_threads)
+		return TFH_NO;
+	first = lo = d->thread_seg[thread];
+	hi = d->thread_seg[thread + 1];
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+		if (d->seg.v[mid].t0 < t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo > first ? lo - 1 : TFH_NO;
+}
+
+/*
+ * Whom a pause waited for: the call of another thread that ended last before this thread went on,
+ * if that was during the pause and most of the pause lies before it. A pause in which others merely
+ * happened to call goes on long after their last call, or is short.
+ */
+static void hand_over(struct tfh_device *d, struct tfh_seg *s)
+{
+	uint32_t q;
+
+	if (s->label != TFH_L_GAP || s->t1 - s->t0 < TFH_GAP_NS)
+		return;
+	q = tfh_last_call(d, s->t1, s->thread);
+	if (q == TFH_NO || d->seg.v[q].t1 - s->t0 < TFH_GAP_NS ||
+	    d->seg.v[q].t1 - s->t0 < s->t1 - d->seg.v[q].t1)
+		return;
+	s->from = q;
+}
+
+/* A poll that fails, and the pauses until the next one, are waiting. */
+static void mark_polls(struct tfh_device *d)
+{
+	for (size_t i = 0; i + 1 < d->seg.n; i++) {
+		struct tfh_seg *s = &d->seg.v[i];
+		if (s->family != TFH_FAM_QUERY || !s->failed)
+			continue;
+		s->spin = true;
+		for (size_t j = i + 1; j < d->seg.n && j < i + 3; j++) {
+			if (d->seg.v[j].thread != s->thread ||
+			    (d->seg.v[j].family && d->seg.v[j].family != TFH_FAM_QUERY))
+				break;
+			if (d->seg.v[j].family == TFH_FAM_QUERY)
+				break;
+			d->seg.v[j].spin = d->seg.v[j].t1 - d->seg.v[j].t0 < TFH_GAP_NS;
+		}
+	}
+}
+
+int tfh_host_time(struct tfh_device *d)
+{
+	uint32_t n = d->job->feed->n_threads;
+	size_t i = 0;
+	int rc = 0;
+
+	d->seg.n = 0;
+	for (uint32_t t = 0; t < n && !rc; t++) {
+		size_t from = i;
+		while (i < d->call.n && d->call.v[i].thread == t)
+			i++;
+		d->thread_seg[t] = (uint32_t)d->seg.n;
+		rc = flatten(d, d->call.v + from, i - from);
+	}
+	d->thread_seg[n] = (uint32_t)d->seg.n;
+	if (!rc)
+		rc = sort_ends(d);
+	for (size_t k = 0; k < d->seg.n && !rc; k++)
+		hand_over(d, &d->seg.v[k]);
+	mark_polls(d);
+	return rc;
+}

@@ -1,0 +1,292 @@
+/*
+ * What would have been: the recorded windows timed anew without a class of costs. The graph is the
+ * recorded one: order of calls in each thread, hand-overs between threads, order in each stream,
+ * events, and waits that end with the op they waited for. Whatever is not removed takes as long as
+ * it took; every start keeps the delay it had behind what it had to wait for. (The idea: Holistic
+ * Trace Analysis' critical path graph, and what-if replays of recorded training graphs as in
+ * Daydream, USENIX ATC 2020.)
+ *
+ * All edges lead forward in recorded time, so one pass in that order suffices.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/device.h"
+
+/* How much slower the step's own host work may get when the work that is removed moves to other
+ * threads or processes of the same machine: shared caches, memory, and processors' clocks. */
+#define CROWDING 1.25
+
+struct node {
+	int64_t key;
+	uint32_t index;
+	bool op;
+};
+
+struct replay {
+	struct tfh_device *d;
+	enum tfh_remove what;	  /* TFH_REMOVE_COUNT: nothing */
+	double host;		  /* factor of the host's own work */
+	int64_t *seg, *op0, *op1; /* new times: ends of segments; starts and ends of ops */
+	int64_t *lane;		  /* end of what was before the windows */
+};
+
+static int64_t max(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static enum tfh_part part_of(const struct tfh_seg *s)
+{
+	int64_t ns = s->t1 - s->t0;
+
+	switch (s->label) {
+	case TFH_L_GAP:
+		return ns < TFH_GAP_NS ? TFH_PART_LAUNCH : TFH_PART_HOST;
+	case TFH_L_INPUT:
+		return TFH_PART_INPUT;
+	case TFH_L_COPY:
+		return TFH_PART_TRANSFER;
+	case TFH_L_SYNC:
+		return TFH_PART_SYNC;
+	case TFH_L_ALLOC:
+	case TFH_L_MODULE:
+		return TFH_PART_HOST;
+	case TFH_L_OTHER:
+		return ns < TFH_GAP_NS ? TFH_PART_LAUNCH : TFH_PART_HOST;
+	default:
+		return TFH_PART_LAUNCH;
+	}
+}
+
+static bool removed(const struct replay *r, enum tfh_part part)
+{
+	if (r->what == TFH_REMOVE_COUNT)
+		return false;
+	if (r->what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE)
+		return part != TFH_PART_COMPUTE;
+	return tfh_remove_part(r->what) == part;
+}
+
+static bool op_removed(const struct replay *r, const struct tfh_dop *o)
+{
+	if (o->work == TFH_W_COMPUTE)
+		return false;
+	return removed(r, o->work == TFH_W_COMM ? TFH_PART_COMMUNICATION : TFH_PART_TRANSFER);
+}
+
+/* New end of what came before segment i on its thread; its recorded begin where nothing did. */
+static int64_t begins(const struct replay *r, uint32_t i)
+{
+	const struct tfh_device *d = r->d;
+	const struct tfh_seg *s = &d->seg.v[i];
+
+	if (i > d->thread_seg[s->thread])
+		return r->seg[i - 1];
+	uint32_t q = tfh_last_call(d, s->t0, s->thread);
+	return q == TFH_NO || r->seg[q] == INT64_MIN ? s->t0 : r->seg[q] + s->t0 - d->seg.v[q].t1;
+}
+
+static int64_t scaled(const struct replay *r, int64_t ns)
+{
+	return (int64_t)((double)ns * r->host);
+}
+
+/* A call that waits for op o: what it did before is kept, and the waking up after. */
+static int64_t wait_end(const struct replay *r, const struct tfh_seg *s, int64_t begin, bool gone)
+{
+	const struct tfh_dop *o = &r->d->op.v[s->op];
+	int64_t end = r->op1[s->op], after = s->t1 - max(o->t1, s->t0);
+
+	if (end == INT64_MIN)
+		end = o->t1;
+	if (gone) /* it still may not return before the op that it is about */
+		after = 0;
+	return max(begin, end) + (after > 0 ? after : 0);
+}
+
+static int64_t seg_end(const struct replay *r, uint32_t i)
+{
+	const struct tfh_device *d = r->d;
+	const struct tfh_seg *s = &d->seg.v[i];
+	int64_t begin = begins(r, i), ns = s->t1 - s->t0;
+	enum tfh_part part = part_of(s);
+	bool gone = removed(r, part);
+
+	if (s->from != TFH_NO) {
+		int64_t q = r->seg[s->from], own = s->t1 - d->seg.v[s->from].t1;
+		if (q == INT64_MIN)
+			return begin + ns;
+		part = own < TFH_GAP_NS ? TFH_PART_LAUNCH : TFH_PART_HOST;
+		return max(begin, q) + (removed(r, part) ? 0 : scaled(r, own));
+	}
+	if (s->spin)
+		return begin;
+	if (s->label == TFH_L_SYNC && gone)
+		return begin;
+	if (s->op != TFH_NO && (s->label != TFH_L_LAUNCH || s->full))
+		return wait_end(r, s, begin, gone);
+	if (gone)
+		return begin;
+	/* A batch that another thread prepares is there when it was there. */
+	if (s->label == TFH_L_INPUT && s->async)
+		return max(begin + (ns < TFH_GAP_NS ? ns : 0), ns < TFH_GAP_NS ? begin : s->t1);
+	return begin + scaled(r, ns);
+}
+
+static void time_op(struct replay *r, uint32_t i)
+{
+	const struct tfh_device *d = r->d;
+	const struct tfh_dop *o = &d->op.v[i];
+	int64_t t = r->lane[o->lane], ns = o->t1 - o->t0, late = o->t0 - o->ready;
+
+	if (o->prev != TFH_NO && r->op1[o->prev] > INT64_MIN)
+		t = r->op1[o->prev];
+	if (o->dep != TFH_NO && r->op1[o->dep] > INT64_MIN)
+		t = max(t, r->op1[o->dep]);
+	if (!o->inner && o->seg != TFH_NO && d->seg.v[o->seg].t0 <= o->issue0)
+		t = max(t, begins(r, o->seg) + d->floor);
+	else if (!o->inner && o->issue0 > INT64_MIN)
+		t = max(t, o->issue0 + d->floor);
+	if (t == INT64_MIN)
+		t = o->t0;
+	if (removed(r, TFH_PART_LAUNCH) && late <= max(d->tau, d->slow))
+		late = 0;
+	r->op0[i] = t + late;
+	r->op1[i] = r->op0[i] + (op_removed(r, o) ? 0 : ns);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct node *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	if (x->op != y->op)
+		return x->op ? 1 : -1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static struct node *order(const struct tfh_device *d)
+{
+	struct node *v = malloc((d->seg.n + d->op.n + 1) * sizeof(*v));
+	size_t n = 0;
+
+	for (uint32_t i = 0; v && i < d->seg.n; i++)
+		v[n++] = (struct node){d->seg.v[i].t1, i, false};
+	for (uint32_t i = 0; v && i < d->op.n; i++)
+		v[n++] = (struct node){d->op.v[i].t0, i, true};
+	if (v)
+		qsort(v, n, sizeof(*v), by_key);
+	return v;
+}
+
+static void run(struct replay *r, const struct node *v)
+{
+	const struct tfh_device *d = r->d;
+	size_t n = d->seg.n + d->op.n;
+
+	for (size_t i = 0; i < d->seg.n; i++)
+		r->seg[i] = INT64_MIN;
+	for (size_t i = 0; i < d->op.n; i++)
+		r->op0[i] = r->op1[i] = INT64_MIN;
+	for (size_t i = 0; i < d->lane.n; i++)
+		r->lane[i] = d->lane.v[i].past_end;
+	for (size_t i = 0; i < n; i++)
+		if (v[i].op)
+			time_op(r, v[i].index);
+		else
+			r->seg[v[i].index] = seg_end(r, v[i].index);
+}
+
+/* New completion of each window in memory, in `c` from w0 - 1 on. */
+static void completions(const struct replay *r, int64_t *c)
+{
+	const struct tfh_device *d = r->d;
+	size_t first = d->w0 ? d->w0 - 1 : 0;
+
+	for (size_t i = 0; i < d->w1 - first; i++)
+		c[i] = INT64_MIN;
+	for (size_t i = 0; i < d->op.n; i++) {
+		const struct tfh_dop *o = &d->op.v[i];
+		if (o->window < first || o->window >= d->w1 || o->t1 > d->win.v[o->window].c)
+			continue;
+		/* Of what the recorded completion was the end of. */
+		if (o->work == TFH_W_COMPUTE || o->work == TFH_W_COMM ||
+		    o->t1 == d->win.v[o->window].c)
+			c[o->window - first] = max(c[o->window - first], r->op1[i]);
+	}
+	for (size_t i = 1; i < d->w1 - first; i++)
+		c[i] = max(c[i], c[i - 1]);
+}
+
+static bool steady(const struct tfh_device *d, size_t w)
+{
+	return tfh_window_counts(&d->job->window.v[w]) && d->win.v[w].ops &&
+	       d->win.v[w].from == d->win.v[w - 1].c;
+}
+
+/* Windows at the beginning in which the change still spreads: the host must first get ahead, or
+ * fall back. */
+static size_t first_measured(const struct tfh_device *d)
+{
+	size_t n = d->w1 - d->w0, skip = n > 12 ? 4 : n / 4 + 1;
+
+	return d->w0 + skip;
+}
+
+static void add_up(struct tfh_device *d, const int64_t *c, struct tfh_replay_sum *s)
+{
+	size_t first = d->w0 ? d->w0 - 1 : 0;
+
+	for (size_t w = first_measured(d); w < d->w1; w++) {
+		double t = (double)(c[w - first] - c[w - 1 - first]) / 1e9;
+		uint32_t k = d->job->window.v[w].steps;
+		if (!steady(d, w) || c[w - 1 - first] == INT64_MIN)
+			continue;
+		s->sum += t;
+		s->sum2 += t / k * (t / k) * k;
+		s->n += k;
+	}
+}
+
+static void recorded(struct tfh_device *d)
+{
+	for (size_t w = first_measured(d); w < d->w1; w++) {
+		if (!steady(d, w))
+			continue;
+		d->recorded_sum += (double)(d->win.v[w].c - d->win.v[w].from) / 1e9;
+		d->recorded_n += d->job->window.v[w].steps;
+	}
+}
+
+int tfh_replay(struct tfh_device *d)
+{
+	struct replay r = {.d = d};
+	struct node *v = order(d);
+	int64_t *c = malloc((d->w1 - d->w0 + 2) * sizeof(*c));
+	int rc = -ENOMEM;
+
+	r.seg = malloc((d->seg.n + 1) * sizeof(*r.seg));
+	r.op0 = malloc((d->op.n + 1) * sizeof(*r.op0));
+	r.op1 = malloc((d->op.n + 1) * sizeof(*r.op1));
+	r.lane = malloc((d->lane.n + 1) * sizeof(*r.lane));
+	if (v && c && r.seg && r.op0 && r.op1 && r.lane) {
+		recorded(d);
+		for (int what = 0; what <= TFH_REMOVE_COUNT + 1; what++) {
+			r.what = what <= TFH_REMOVE_COUNT ? what : TFH_REMOVE_INPUT;
+			r.host = what <= TFH_REMOVE_COUNT ? 1 : CROWDING;
+			run(&r, v);
+			completions(&r, c);
+			add_up(d, c, &d->replay[what]);
+		}
+		rc = 0;
+	}
+	free(v);
+	free(c);
+	free(r.seg);
+	free(r.op0);
+	free(r.op1);
+	free(r.lane);
+	return rc;
+}
