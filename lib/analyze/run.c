@@ -7,6 +7,7 @@
 struct source {
 	struct tfh_run *run;
 	struct tfh_merge *merge;
+	struct tfh_ops *ops;
 };
 
 static int rewind_run(void *arg, uint32_t process, struct tfh_err *err)
@@ -45,6 +46,36 @@ static uint32_t samples_of(void *arg, uint32_t process, const struct tfh_sample 
 	struct source *s = arg;
 
 	return tfh_run_samples(s->run, process, out);
+}
+
+static int rewind_ops(void *arg, uint32_t process, struct tfh_err *err)
+{
+	struct source *s = arg;
+
+	tfh_ops_close(s->ops);
+	s->ops = NULL;
+	return tfh_ops_open(s->run, process, &s->ops, err);
+}
+
+static bool next_op(void *arg, struct tfh_op *op)
+{
+	struct source *s = arg;
+
+	return tfh_ops_next(s->ops, op);
+}
+
+static int ops_error(void *arg, struct tfh_err *err)
+{
+	struct source *s = arg;
+
+	return tfh_ops_error(s->ops, err);
+}
+
+static void gpu_of(void *arg, uint32_t process, struct tfh_gpu_info *out)
+{
+	struct source *s = arg;
+
+	tfh_run_gpu(s->run, process, out);
 }
 
 static void count_world(struct tfh_result *r, const struct tfh_process *p, uint32_t n)
@@ -92,6 +123,10 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 				.error = pass_error,
 				.name = name_of,
 				.samples = samples_of,
+				.rewind_ops = rewind_ops,
+				.next_op = next_op,
+				.ops_error = ops_error,
+				.gpu = gpu_of,
 				.wall_ns = tfh_run_wall_ns(run)};
 	int rc;
 
@@ -100,6 +135,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 	feed.n_holes = tfh_run_holes(run, &feed.holes);
 	rc = tfh_analyze_feed(&feed, out, err);
 	tfh_merge_close(s.merge);
+	tfh_ops_close(s.ops);
 	if (rc)
 		return rc;
 	(*out)->run = run;

@@ -236,6 +236,35 @@ static void distributed(struct tfh_scan *s, struct tfh_kineto_facts *facts)
 	}
 }
 
+/* [{"id": 0, "numSms": 108, ...}, ...] */
+static void devices(struct tfh_scan *s, struct tfh_kineto_facts *facts)
+{
+	const size_t n = sizeof(facts->processors) / sizeof(*facts->processors);
+
+	if (!tfh_scan_enter(s, '[')) {
+		tfh_scan_skip(s);
+		return;
+	}
+	while (tfh_scan_item(s)) {
+		int64_t id = -1, count = 0;
+		const char *key;
+		if (!tfh_scan_enter(s, '{')) {
+			tfh_scan_skip(s);
+			continue;
+		}
+		while ((key = tfh_scan_key(s))) {
+			if (!strcmp(key, "id"))
+				id = tfh_scan_int(s);
+			else if (!strcmp(key, "numSms"))
+				count = tfh_scan_int(s);
+			else
+				tfh_scan_skip(s);
+		}
+		if (id >= 0 && id < (int64_t)n && count > 0 && count < 1 << 16)
+			facts->processors[id] = (uint32_t)count;
+	}
+}
+
 static int whole(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_entry *e,
 		 struct tfh_kineto_facts *facts, bool *known)
 {
@@ -254,6 +283,8 @@ static int whole(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_ent
 			rc = entries(s, k, e);
 		} else if (!strcmp(key, "distributedInfo")) {
 			distributed(s, facts);
+		} else if (!strcmp(key, "deviceProperties")) {
+			devices(s, facts);
 		} else if (!strcmp(key, "baseTimeNanoseconds")) {
 			facts->base_ns = tfh_scan_int(s);
 		} else {

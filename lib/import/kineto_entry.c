@@ -426,6 +426,9 @@ int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts)
 	for (uint32_t i = 0; i < k->labels; i++)
 		if (k->label[i].pid == k->host_pid)
 			exe = k->label[i].text;
+	if (k->device >= 0 &&
+	    k->device < (int64_t)(sizeof(facts->processors) / sizeof(*facts->processors)))
+		tfh_build_processors(k->b, k->process, facts->processors[k->device]);
 	tfh_build_shift(k->b, k->process, facts->base_ns);
 	if (rc)
 		return rc;

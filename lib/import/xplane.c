@@ -97,6 +97,7 @@ static uint8_t stat_of(struct plane *p, uint64_t number)
 		{"step_num", TFH_XSTAT_STEP},
 		{"cuda_graph_id", TFH_XSTAT_GRAPH},
 		{"cuda_graph_node_id", TFH_XSTAT_NODE},
+		{"core_count", TFH_XSTAT_CORES},
 	};
 	uint64_t *known = tfh_map_put(&p->known, tfh_hash_u64(number), NULL);
 	char name[64];
@@ -266,9 +267,16 @@ static int plane(struct tfh_xplane *x, struct tfh_wire w, struct tfh_xevent *e)
 	if (!rc && w.bad)
 		rc = -EBADMSG;
 	device = device_of(p.name);
-	while (!rc && device >= -1 && tfh_wire_next(&again, &f))
+	while (!rc && device >= -1 && tfh_wire_next(&again, &f)) {
 		if (f.number == 3 && f.bytes.p)
 			rc = line(x, &p, f.bytes, device, e);
+		else if (f.number == 6 && f.bytes.p && device >= 0) {
+			e->number[TFH_XSTAT_CORES] = -1;
+			add_stat(&p, f.bytes, e);
+			if (e->number[TFH_XSTAT_CORES] > 0 && e->number[TFH_XSTAT_CORES] < 1 << 16)
+				tfh_xplane_processors(x, (uint32_t)e->number[TFH_XSTAT_CORES]);
+		}
+	}
 	tfh_map_free(&p.events);
 	tfh_map_free(&p.stats);
 	tfh_map_free(&p.known);

@@ -20,6 +20,7 @@ enum tfh_xstat {
 	TFH_XSTAT_STEP, /* step_num */
 	TFH_XSTAT_GRAPH,
 	TFH_XSTAT_NODE,
+	TFH_XSTAT_CORES, /* of a plane: core_count */
 	TFH_XSTAT_COUNT
 };
 
@@ -40,6 +41,7 @@ void tfh_xplane_free(struct tfh_xplane *x);
 /* A line that events belong to from now on: a thread of the host, or a stream of a device. */
 int tfh_xplane_line(struct tfh_xplane *x, enum tfh_xline what, const char *name, int64_t id,
 		    uint32_t device);
+void tfh_xplane_processors(struct tfh_xplane *x, uint32_t n);
 /* 0, -ENOMEM or -E2BIG. */
 int tfh_xplane_event(struct tfh_xplane *x, const struct tfh_xevent *e);
 uint64_t tfh_xplane_count(const struct tfh_xplane *x);

@@ -77,6 +77,11 @@ int tfh_xplane_line(struct tfh_xplane *x, enum tfh_xline what, const char *name,
 	return 0;
 }
 
+void tfh_xplane_processors(struct tfh_xplane *x, uint32_t n)
+{
+	tfh_build_processors(x->b, x->process, n);
+}
+
 static bool starts(const char *s, const char *with)
 {
 	return !strncmp(s, with, strlen(with));

@@ -299,6 +299,14 @@ int tfh_build_span(struct tfh_builder *b, uint32_t process, int64_t t0, int64_t 
 	return 0;
 }
 
+void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n)
+{
+	struct tfh_built_proc *p = &b->run->built->proc[process];
+
+	if (n > p->processors)
+		p->processors = n;
+}
+
 void tfh_build_start(struct tfh_builder *b, int64_t realtime_ns)
 {
 	b->run->start_realtime = realtime_ns;

@@ -47,6 +47,8 @@ int tfh_build_event(struct tfh_builder *b, const struct tfh_event *ev, uint32_t 
 int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op);
 /* The part of the time for which device times are complete; without one: first to last op. */
 int tfh_build_span(struct tfh_builder *b, uint32_t process, int64_t t0, int64_t t1);
+/* Multiprocessors of the largest device. */
+void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n);
 void tfh_build_start(struct tfh_builder *b, int64_t realtime_ns);
 int tfh_build_command(struct tfh_builder *b, const char *command);
 

@@ -36,6 +36,7 @@ void tfh_built_gpu(const struct tfh_run *run, uint32_t process, struct tfh_gpu_i
 	out->n_span = p->n_span;
 	out->ops = p->n_op;
 	out->unissued = p->unissued;
+	out->processors = p->processors;
 	out->dependencies = p->unissued * 20 <= p->n_op;
 }
 

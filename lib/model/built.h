@@ -14,6 +14,7 @@ struct tfh_built_proc {
 	struct tfh_gpu_span *span;
 	uint32_t n_span, cap_span;
 	uint64_t unissued;
+	uint32_t processors;
 	int64_t shift;
 };
 
