@@ -1,7 +1,8 @@
 /*
  * A driver for tests of the doors: it counts calls of the real functions, asks the loader for its
  * own names while it initialises and inside cuGetProcAddress (as some real drivers do), has a name
- * that nobody knows and a version of a known one that is newer than all headers.
+ * that nobody knows, a version of a known one that is newer than all headers, and two pairs of
+ * names with one address: two versions of a function, and two that it does not support.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -85,6 +86,19 @@ int cuMemcpyHtoDAsync_v2_ptsz(ptr dst, const void *src, size_t bytes, void *stre
 	fake_calls++;
 	return dst && src ? OK : bytes ? INVALID : OK;
 }
+
+int cuStreamDestroy(void *stream)
+{
+	fake_calls++;
+	return stream ? OK : INVALID;
+}
+int cuStreamDestroy_v2(void *stream) __attribute__((alias("cuStreamDestroy")));
+
+int cuMemMapArrayAsync(void)
+{
+	return 801;
+}
+int cuMulticastCreate(void) __attribute__((alias("cuMemMapArrayAsync")));
 
 /* Newer than any header. */
 int cuMemcpyHtoD_v9(ptr dst, const void *src, size_t bytes, int hint)

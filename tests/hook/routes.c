@@ -89,6 +89,31 @@ static void by_getproc(void)
 	CHECK(get("cuInit", &found, 99999, 0, &status) == 1);
 }
 
+/* Two names, one address: of two versions both are ours; of a name that is hooked and one that is
+ * left alone, each is what it is by its name. */
+static void aliases(void)
+{
+	getproc get = (getproc)dlsym(driver, "cuGetProcAddress_v2");
+	int *count = dlsym(driver, "fake_calls"), before = *count;
+	void *found[4], *name;
+	int status;
+
+	found[0] = dlsym(driver, "cuStreamDestroy");
+	found[1] = dlsym(driver, "cuStreamDestroy_v2");
+	CHECK(get("cuStreamDestroy", &found[2], 2000, 0, &status) == 0);
+	CHECK(get("cuStreamDestroy", &found[3], 4000, 0, &status) == 0);
+	for (int i = 0; i < 4; i++) {
+		CHECK(found[i] && ROUTED(found[i]));
+		CHECK(((int (*)(void *))found[i])(NULL) == 1);
+		CHECK(((int (*)(void *))found[i])(&status) == 0);
+	}
+	CHECK(*count == before + 8);
+	CHECK(ROUTED(dlsym(driver, "cuMemMapArrayAsync")));
+	CHECK(!ours(dlsym(driver, "cuMulticastCreate")));
+	CHECK(get("cuMemMapArrayAsync", &name, 11010, 0, &status) == 0 && ROUTED(name));
+	CHECK(get("cuMulticastCreate", &name, 12010, 0, &status) == 0 && name && !ours(name));
+}
+
 static void calls(void)
 {
 	int (*init)(unsigned) = (int (*)(unsigned))dlsym(driver, "cuInit");
@@ -130,6 +155,7 @@ int main(int argc, char **argv)
 	by_dlsym();
 	by_getproc();
 	calls();
+	aliases();
 	by_dlsym();
 	printf("%s: %d failures\n", hooked ? "hooked" : "plain", failures);
 	return failures != 0;
