@@ -5,7 +5,7 @@
 #   job    base format record hook        position-independent, hidden, initial-exec TLS: loaded into the job
 #   core   all but hook and simgpu        the command and the tests
 #   shared base format                    libtft.so
-#   sim    base simgpu                    the simulated driver
+#   sim    base simgpu simcupti           the simulated driver and CUPTI
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
 .DELETE_ON_ERROR:
@@ -33,7 +33,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$1' '$(patsubst $(CURDIR)/%,%,$2)';)
 # A sanitizer has its own object folder next to the plain one.
 B := $(O)$(if $(SAN),-$(SAN))
 
-FOLDERS ?= base format record hook model import analyze report export cli simgpu
+FOLDERS ?= base format record hook model import analyze report export cli simgpu simcupti
 folders = $(filter $1,$(FOLDERS))
 sources = $(wildcard $(foreach f,$(call folders,$1),lib/$f/*.c lib/$f/*.S))
 objects = $(patsubst lib/%,$(B)/obj/$1/%.o,$(basename $2))
@@ -84,11 +84,13 @@ SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format record model 
 SRC_main := $(if $(call folders,cli),$(wildcard lib/cli/main.c))
 SRC_shared := $(call sources,base format)
 SRC_sim := $(call sources,base simgpu)
+SRC_cupti := $(filter-out lib/simcupti/generation.c,$(call sources,simcupti))
 OBJ_job := $(call objects,job,$(SRC_job))
 OBJ_core := $(call objects,core,$(SRC_core))
 OBJ_main := $(call objects,core,$(SRC_main))
 OBJ_shared := $(call objects,shared,$(SRC_shared))
 OBJ_sim := $(call objects,sim,$(SRC_sim))
+OBJ_cupti := $(call objects,sim,$(SRC_cupti))
 
 CORE_A := $(B)/lib/libtfh_core.a
 # A product whose folder is still empty is left out.
@@ -98,7 +100,8 @@ NOEXPORT_SO := $(if $(HOOK_SO),$(B)/lib/libtfhook-noexport.so)
 AUDIT_SO := $(if $(SAN),,$(patsubst lib/audit/%.c,$(B)/lib/libtfhook-%.so,$(wildcard lib/audit/audit.c)))
 TFT := $(if $(call sources,format),$(B)/lib/libtft.a $(B)/lib/libtft.so)
 TFHOOK := $(if $(SRC_main),$(B)/bin/tfhook)
-SIM := $(if $(call sources,simgpu),$(B)/sim/libcuda.so.1 $(B)/sim/libcuda.so)
+SIM := $(if $(call sources,simgpu),$(B)/sim/libcuda.so.1 $(B)/sim/libcuda.so) \
+	$(if $(SRC_cupti),$(addprefix $(B)/sim/libcupti.so,.13 .12) $(B)/sim/libcupti.so)
 PRODUCTS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIM)
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
@@ -134,6 +137,7 @@ COMPILE_test = $(CC) $(CPPFLAGS) $(FLAGS_test) $(CFLAGS)
 COMPILE_testcc = $(CXX) $(CPPFLAGS) $(FLAGS_testcc) $(CXXFLAGS)
 $(foreach s,job core shared sim test testcc,$(eval $(call stamp-rule,$s,$$(COMPILE_$s))))
 $(foreach s,job core shared sim,$(eval $(call stamp-rule,objects-$s,$$(OBJ_$s) $$(LDFLAGS))))
+$(eval $(call stamp-rule,objects-cupti,$$(OBJ_cupti) $$(LDFLAGS)))
 
 define object-rules
 $(B)/obj/$1/%.o: lib/%.c $(call stamp,$1)
@@ -202,6 +206,19 @@ $(B)/sim/libcuda.map: Makefile
 
 $(B)/sim/libcuda.so: $(B)/sim/libcuda.so.1
 	@ln -sf libcuda.so.1 $@
+
+# One library for each generation of CUPTI, of the same objects.
+$(addprefix $(B)/sim/libcupti.so.,12 13): $(B)/sim/libcupti.so.%: lib/simcupti/generation.c $(OBJ_cupti) $(call stamp,objects-cupti) $(call stamp,sim) $(B)/sim/libcupti.map
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(COMPILE_sim) $(LDFLAGS) $(LD_SHARED) -DSIM_CUPTI_GENERATION=$* -Wl,-Bsymbolic \
+		-Wl,-soname,libcupti.so.$* -Wl,--version-script=$(B)/sim/libcupti.map -o $@ $< $(OBJ_cupti) -ldl
+
+$(B)/sim/libcupti.map: Makefile
+	@mkdir -p $(@D)
+	@printf '{ global: cupti*; local: *; };\n' >$@
+
+$(B)/sim/libcupti.so: $(B)/sim/libcupti.so.13
+	@ln -sf libcupti.so.13 $@
 
 # --- tests -------------------------------------------------------------------------------------------------------
 $(UNIT): $(B)/%: %.c $(CORE_A) $(call stamp,test)
@@ -279,7 +296,7 @@ compile_commands.json:
 	$(Q)scripts/gen-compile-commands \
 		$(foreach f,$(SRC_core) $(SRC_main),'$f' '$(COMPILE_core)') \
 		$(foreach f,$(call sources,hook),'$f' '$(COMPILE_job)') \
-		$(foreach f,$(call sources,simgpu),'$f' '$(COMPILE_sim)') \
+		$(foreach f,$(call sources,simgpu) $(SRC_cupti),'$f' '$(COMPILE_sim)') \
 		$(foreach f,$(wildcard tests/unit/*.c) $(AREA_C),'$f' '$(COMPILE_test)') >$@
 
 # --- install -----------------------------------------------------------------------------------------------------
@@ -288,7 +305,7 @@ DATA := $(PREFIX)/share
 INSTALL_LIST = \
 	$(foreach f,$(TFHOOK),$f=$(PREFIX)/bin/tfhook=755) \
 	$(foreach f,$(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO),$f=$(LIBDIR)/tfhook/$(notdir $f)=755) \
-	$(foreach f,$(filter %.so.1,$(SIM)),$f=$(LIBDIR)/tfhook/sim/libcuda.so.1=755) \
+	$(foreach f,$(filter-out %.so,$(SIM)),$f=$(LIBDIR)/tfhook/sim/$(notdir $f)=755) \
 	$(foreach f,$(filter %.a,$(TFT)),$f=$(LIBDIR)/libtft.a=644) \
 	$(foreach f,$(filter %.so,$(TFT)),$f=$(LIBDIR)/libtft.so.0=755) \
 	$(foreach f,$(wildcard include/tfhook/*.h),$f=$(PREFIX)/include/tfhook/$(notdir $f)=644) \
@@ -301,10 +318,12 @@ install: all
 		install -D -m "$$3" "$$1" "$(DESTDIR)$$2"; done
 	$(if $(TFT),$(Q)ln -sf libtft.so.0 "$(DESTDIR)$(LIBDIR)/libtft.so")
 	$(if $(SIM),$(Q)ln -sf libcuda.so.1 "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so")
+	$(if $(SRC_cupti),$(Q)ln -sf libcupti.so.13 "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so")
 
 uninstall:
 	$(Q)rm -f $(foreach e,$(INSTALL_LIST),"$(DESTDIR)$(call field,$e,2)") \
-		"$(DESTDIR)$(LIBDIR)/libtft.so" "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so"
+		"$(DESTDIR)$(LIBDIR)/libtft.so" "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so" \
+		"$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so"
 	$(Q)for d in $(LIBDIR)/tfhook/sim $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook \
 		$(DATA)/tfhook/demo $(DATA)/tfhook/python $(DATA)/tfhook; do \
 		rmdir "$(DESTDIR)$$d" 2>/dev/null || true; done
@@ -332,5 +351,5 @@ help:
 	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 FOLDERS="base format"'
 
 # An unreadable or missing dependency file only means that the object is made anew.
--include $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim))
+-include $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_cupti))
 -include $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(BENCH) $(BENCH_LIBS) $(FUZZ))

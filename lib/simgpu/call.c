@@ -78,10 +78,10 @@ CUresult sim_enter(struct sim_call *c, const char *name, enum sim_need need, boo
 
 CUresult sim_leave(struct sim_call *c, CUresult r)
 {
-	if (c->t0)
-		sim_truth_call(c, sim_now(), r);
 	if (c->tool)
 		sim_tools_leave(c, r);
+	if (c->t0)
+		sim_truth_call(c, sim_now(), r);
 	return r;
 }
 

@@ -207,8 +207,6 @@ void sim_op_complete(struct sim_op *op)
 			sim_truth_op(o);
 		if (o->tool)
 			sim_tools_done(o);
-		if (o->tool)
-			sim_tools_done(o);
 		if (o->stream) {
 			sim_stream_leave(o->stream);
 			if (room_waiters)

@@ -177,6 +177,11 @@ static uint64_t node_id(CUgraphNode n)
 	return n && n->magic == SIM_MAGIC_NODE ? (uint64_t)graph_id(n->graph) << 32 | n->index : 0;
 }
 
+static uint64_t now(void)
+{
+	return sim_now();
+}
+
 static enum sim_state state(void)
 {
 	return sim_state;
@@ -196,4 +201,5 @@ const struct sim_tools_table sim_tools_table = {
 	.exec_id = sim_exec_id,
 	.node_id = node_id,
 	.state = state,
+	.now = now,
 };

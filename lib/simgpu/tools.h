@@ -93,6 +93,7 @@ struct sim_tools_table {
 	uint32_t (*exec_id)(CUgraphExec e);
 	uint64_t (*node_id)(CUgraphNode n);
 	enum sim_state (*state)(void);
+	uint64_t (*now)(void); /* the clock of all these times */
 };
 extern const struct sim_tools_table sim_tools_table;
 
