@@ -352,6 +352,7 @@ static int judge(struct tfh_device *d, struct tfh_err *err)
 	int rc = tfh_chunk_start(d, err);
 
 	restart_sums(d->job);
+	d->async = tfh_input_async(d->job);
 	for (size_t w0 = 0, w1; w0 < d->win.n && !rc; w0 = w1) {
 		w1 = chunk_end(d, w0);
 		if (w1 == w0) {
@@ -379,8 +380,7 @@ int tfh_device_judge(struct tfh_job *job, struct tfh_err *err)
 	if (d->gpu.source == TFH_GPU_NONE || !f->rewind_ops || !job->window.n)
 		return 0;
 	rc = survey(d, err);
-	/* A few steps among thousands that have no device times would speak for none of them. */
-	if (!rc && count_tier(d, 'A') + count_tier(d, 'B') >= 3)
+	if (!rc && count_tier(d, 'A') + count_tier(d, 'B'))
 		rc = judge(d, err);
 	return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory while judging device times")
 			     : rc;

@@ -131,6 +131,7 @@ struct tfh_device {
 	struct tfh_event next_ev;
 	bool has_op, has_ev;
 	size_t next_long;
+	bool async;	/* the input is prepared by other threads */
 	int64_t loaded; /* host calls are complete until here */
 	/* results */
 	uint64_t windows_a, windows_b, steps_ab;

@@ -28,6 +28,7 @@ static int add(struct tfh_device *d, int64_t t0, int64_t t1, const struct tfh_pi
 		s.stream = p->stream;
 		s.handle = p->handle;
 		s.bytes = p->bytes;
+		s.async = d->async && p->label == TFH_L_INPUT;
 		s.end = t1 == p->t1;
 	}
 	return TFH_PUSH(d->seg, s);

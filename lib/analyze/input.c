@@ -97,6 +97,16 @@ static int32_t slowest_below(const struct tfh_job *job, int32_t top)
 	return best;
 }
 
+/* Whether the training loop's get-next only waits for what other threads or processes prepare. */
+bool tfh_input_async(struct tfh_job *job)
+{
+	int32_t at = first_stage(job);
+
+	if (at < 0)
+		return job->loader && strstr(job->loader, "MultiProcess");
+	return job->stage.v[slowest_below(job, at)].async;
+}
+
 static int32_t starved_by(const struct tfh_job *job, int32_t at)
 {
 	int32_t best = -1;
@@ -132,12 +142,15 @@ void tfh_input_judge(struct tfh_job *job)
 			at = slow;
 		}
 	}
-	if (at < 0 || !waited)
+	if (at < 0 && job->loader)
+		job->input_cause = TFH_CAUSE_INPUT_DATALOADER;
+	else if (at >= 0 && waited)
+		job->input_cause = cause_of(job, at);
+	if (!waited)
 		return;
 	/* Below what could make a class, no stage is worth blaming. */
-	if ((double)waited >= 0.05 * (double)job->train_ns)
+	if (at >= 0 && (double)waited >= 0.05 * (double)job->train_ns)
 		job->guilty = at;
-	job->input_cause = cause_of(job, at);
 	job->cause_ns[TFH_CAUSE_INPUT_UNKNOWN] = 0;
 	job->cause_ns[job->input_cause] += waited;
 }

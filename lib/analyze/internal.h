@@ -228,6 +228,7 @@ struct tfh_job {
 	/* classify */
 	enum tfh_cause input_cause;
 	int32_t guilty; /* stage index, -1 */
+	const char *loader; /* a PyTorch DataLoader's get-next, NULL: none */
 	struct tfh_device *device;
 };
 
@@ -279,6 +280,7 @@ int tfh_fill_tables(struct tfh_job *job, struct tfh_result *r);
 
 /* input.c */
 void tfh_input_judge(struct tfh_job *job);
+bool tfh_input_async(struct tfh_job *job);
 int tfh_fill_input(struct tfh_job *job, struct tfh_result *r);
 
 /* account.c: the accounts of windows that are not settled yet */

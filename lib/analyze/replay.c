@@ -17,6 +17,9 @@
  * threads or processes of the same machine: shared caches, memory, and processors' clocks. */
 #define CROWDING 1.25
 
+/* A get-next that takes less than this part of a step has not waited for its batch. */
+#define STARVED 50
+
 struct node {
 	int64_t key;
 	uint32_t index;
@@ -128,9 +131,9 @@ static int64_t seg_end(const struct replay *r, uint32_t i)
 		return wait_end(r, s, begin, gone);
 	if (gone)
 		return begin;
-	/* A batch that another thread prepares is there when it was there. */
-	if (s->label == TFH_L_INPUT && s->async)
-		return max(begin + (ns < TFH_GAP_NS ? ns : 0), ns < TFH_GAP_NS ? begin : s->t1);
+	/* A batch that other threads prepare is there when it was there; unless it lay ready. */
+	if (s->label == TFH_L_INPUT && s->async && ns > max(TFH_GAP_NS, d->job->median / STARVED))
+		return max(begin, s->t1);
 	return begin + scaled(r, ns);
 }
 

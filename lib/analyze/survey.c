@@ -324,6 +324,8 @@ static int add_call(struct tfh_job *job, const struct tfh_event *ev, struct pend
 	} else if (p.label == TFH_L_INPUT) {
 		job->consumers++;
 		use->gets++;
+		if (ev->fn->name != job->loader && strstr(ev->fn->name, "DataLoader"))
+			job->loader = ev->fn->name;
 		rc = add_tick(job, ev, false);
 	} else if (p.label == TFH_L_EXEC) {
 		if (ev->depth == 0) {

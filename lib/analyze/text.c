@@ -245,6 +245,53 @@ static void explain_host(struct tfh_job *job, struct tfh_result *r)
 				  100.0 * (double)job->cpu_running / (double)job->cpu_wall));
 }
 
+static void explain_communication(struct tfh_job *job, struct tfh_result *r)
+{
+	struct tfh_verdict *v = &r->verdict;
+	const char *time = ms(job, r->breakdown[TFH_PART_COMMUNICATION].s_per_step);
+	bool late = v->cause == TFH_CAUSE_COMMUNICATION_JITTER;
+
+	v->text = late ? tfh_text(job, "every step waits %s for other ranks to join its collectives",
+				  time)
+		       : tfh_text(job, "the exchange between ranks holds every step up for %s", time);
+	if (late)
+		advise(r, "some ranks come late to the collectives", v->text,
+		       "look at the rank that waits least: what holds it up holds all up",
+		       ceiling(r, TFH_REMOVE_COMMUNICATION));
+	else
+		advise(r, "collectives are not hidden behind computing", v->text,
+		       "overlap the exchange with the backward pass, exchange less often or in "
+		       "fewer, larger pieces",
+		       ceiling(r, TFH_REMOVE_COMMUNICATION));
+}
+
+static const char *kernel_share(struct tfh_job *job, const struct tfh_result *r)
+{
+	return tfh_text(job, "%s takes %.0f %% of the computing, %.1f calls per step, %s each",
+			r->kernels[0].name, 100 * r->kernels[0].share_of_busy,
+			r->kernels[0].calls_per_step, ms(job, r->kernels[0].median_s));
+}
+
+/* One op that is most of the computing is worth a line whatever the class. */
+static void explain_kernels(struct tfh_job *job, struct tfh_result *r)
+{
+	struct tfh_verdict *v = &r->verdict;
+
+	if (v->tier == 'C' || !r->n_kernels || r->n_kernels < 2)
+		return;
+	if (r->kernels[0].share_of_busy > 0.5) {
+		const char *line = kernel_share(job, r);
+		evidence(v, line);
+		advise(r, "one op is most of the computing", line,
+		       "look for a cheaper form of it, another layout, or a fused kernel", NAN);
+	}
+	if (v->cause == TFH_CAUSE_COMPUTE_UNDERFILLED)
+		advise(r, "kernels too small to fill the device",
+		       "most of the computing is in kernels with fewer blocks than the device has "
+		       "processors",
+		       "larger batches, or fused kernels", NAN);
+}
+
 static void explain_none(struct tfh_job *job, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
@@ -293,6 +340,9 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 	case TFH_CLASS_HOST_BOUND:
 		explain_host(job, r);
 		break;
+	case TFH_CLASS_COMMUNICATION_BOUND:
+		explain_communication(job, r);
+		break;
 	case TFH_CLASS_COMPUTE_BOUND:
 		v->text = job->cpu_only
 				  ? tfh_text(job, "executing the graph takes %.0f %% of the step",
@@ -309,6 +359,7 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 		explain_none(job, r);
 	}
 	explain_also(job, r);
+	explain_kernels(job, r);
 	if (!job->consumers && v->cls == TFH_CLASS_HOST_BOUND && v->cause == TFH_CAUSE_HOST_UNKNOWN)
 		remark(r, "no input pipeline was visible");
 	/* 1 GB/s: slower than any link; where even that would not matter nothing needs to be said.
