@@ -1,5 +1,5 @@
 /* Contexts: primary and created ones, the stack of each thread, limits, peers. */
-#include "simgpu/api.h"
+#include "simgpu/context.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +19,11 @@ static bool is_ctx(CUcontext ctx)
 	return ctx && ctx->magic == SIM_MAGIC_CTX;
 }
 
-static bool is_device(CUdevice d)
-{
-	return d >= 0 && d < sim_cfg.devices;
-}
+/* Of CUlimit: stack, printf, heap, depth and launches of dynamic parallelism, L2 granularity. */
+static const size_t limits[SIM_LIMITS] = {1024, 7 << 20, 8 << 20, 2, 2048, 128};
+enum { SETTABLE_LIMITS = 7 };
 
-static struct sim_ctx *ctx_new(struct sim_device *dev, unsigned flags)
+struct sim_ctx *sim_ctx_new(struct sim_device *dev, unsigned flags)
 {
 	struct sim_ctx *ctx = calloc(1, sizeof(*ctx));
 	ctx->magic = SIM_MAGIC_CTX;
@@ -35,6 +34,7 @@ static struct sim_ctx *ctx_new(struct sim_device *dev, unsigned flags)
 	ctx->refs = 1;
 	sim_stream_init(&ctx->legacy, ctx, 0);
 	ctx->legacy.legacy = true;
+	memcpy(ctx->limits, limits, sizeof(limits));
 	return ctx;
 }
 
@@ -82,9 +82,9 @@ static CUresult create(struct sim_call *c, CUcontext *out, unsigned flags, CUdev
 {
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!is_device(d))
+	if (!sim_is_device(d))
 		return CUDA_ERROR_INVALID_DEVICE;
-	*out = ctx_new(&sim_dev[d], flags);
+	*out = sim_ctx_new(&sim_dev[d], flags);
 	return push(c, *out);
 }
 
@@ -103,16 +103,21 @@ static CUresult create4(struct sim_call *c, CUcontext *out, void *params, unsign
 	return create(c, out, flags, d);
 }
 
-static CUresult destroy(struct sim_call *c, CUcontext ctx)
+void sim_ctx_end(struct sim_ctx *ctx)
 {
-	(void)c;
-	if (!is_ctx(ctx) || ctx == ctx->dev->primary)
-		return CUDA_ERROR_INVALID_CONTEXT;
 	sim_ctx_drain(ctx);
 	sim_streams_free(ctx);
 	if (sim_ctx_current() == ctx)
 		depth--;
 	ctx->magic = 0; /* the memory stays: other threads may still name it */
+}
+
+static CUresult destroy(struct sim_call *c, CUcontext ctx)
+{
+	(void)c;
+	if (!is_ctx(ctx) || ctx == ctx->dev->primary || ctx->green)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	sim_ctx_end(ctx);
 	return CUDA_SUCCESS;
 }
 
@@ -131,42 +136,49 @@ static CUresult detach(struct sim_call *c, CUcontext ctx)
 	return --ctx->refs ? CUDA_SUCCESS : destroy(c, ctx);
 }
 
+struct sim_ctx *sim_primary_retain(struct sim_device *dev)
+{
+	pthread_mutex_lock(&mu);
+	if (!dev->primary)
+		dev->primary = sim_ctx_new(dev, dev->primary_flags);
+	dev->primary_refs++;
+	pthread_mutex_unlock(&mu);
+	return dev->primary;
+}
+
+bool sim_primary_release(struct sim_device *dev)
+{
+	pthread_mutex_lock(&mu);
+	bool held = dev->primary_refs > 0, last = held && !--dev->primary_refs;
+	pthread_mutex_unlock(&mu);
+	if (last)
+		sim_ctx_drain(dev->primary);
+	return held;
+}
+
 static CUresult retain(struct sim_call *c, CUcontext *out, CUdevice d)
 {
 	(void)c;
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!is_device(d))
+	if (!sim_is_device(d))
 		return CUDA_ERROR_INVALID_DEVICE;
-	struct sim_device *dev = &sim_dev[d];
-	pthread_mutex_lock(&mu);
-	if (!dev->primary)
-		dev->primary = ctx_new(dev, dev->primary_flags);
-	dev->primary_refs++;
-	*out = dev->primary;
-	pthread_mutex_unlock(&mu);
+	*out = sim_primary_retain(&sim_dev[d]);
 	return CUDA_SUCCESS;
 }
 
 static CUresult release(struct sim_call *c, CUdevice d)
 {
 	(void)c;
-	if (!is_device(d))
+	if (!sim_is_device(d))
 		return CUDA_ERROR_INVALID_DEVICE;
-	if (sim_dev[d].primary_refs <= 0)
-		return CUDA_ERROR_INVALID_CONTEXT;
-	pthread_mutex_lock(&mu);
-	bool last = !--sim_dev[d].primary_refs;
-	pthread_mutex_unlock(&mu);
-	if (last)
-		sim_ctx_drain(sim_dev[d].primary);
-	return CUDA_SUCCESS;
+	return sim_primary_release(&sim_dev[d]) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 static CUresult reset(struct sim_call *c, CUdevice d)
 {
 	(void)c;
-	if (!is_device(d))
+	if (!sim_is_device(d))
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (sim_dev[d].primary) {
 		sim_ctx_drain(sim_dev[d].primary);
@@ -178,7 +190,7 @@ static CUresult reset(struct sim_call *c, CUdevice d)
 static CUresult primary_set_flags(struct sim_call *c, CUdevice d, unsigned flags)
 {
 	(void)c;
-	if (!is_device(d))
+	if (!sim_is_device(d))
 		return CUDA_ERROR_INVALID_DEVICE;
 	sim_dev[d].primary_flags = flags;
 	if (sim_dev[d].primary)
@@ -189,8 +201,10 @@ static CUresult primary_set_flags(struct sim_call *c, CUdevice d, unsigned flags
 static CUresult primary_state(struct sim_call *c, CUdevice d, unsigned *flags, int *active)
 {
 	(void)c;
-	if (!is_device(d))
+	if (!sim_is_device(d))
 		return CUDA_ERROR_INVALID_DEVICE;
+	if (!flags || !active)
+		return CUDA_ERROR_INVALID_VALUE;
 	*flags = sim_dev[d].primary_flags;
 	*active = sim_dev[d].primary_refs > 0;
 	return CUDA_SUCCESS;
@@ -205,8 +219,7 @@ static CUresult device(struct sim_call *c, CUdevice *out)
 	return CUDA_SUCCESS;
 }
 
-/* NULL means the current context. */
-static struct sim_ctx *or_current(CUcontext ctx)
+struct sim_ctx *sim_ctx_or_current(CUcontext ctx)
 {
 	return is_ctx(ctx) ? ctx : ctx ? NULL : sim_ctx_current();
 }
@@ -214,7 +227,9 @@ static struct sim_ctx *or_current(CUcontext ctx)
 static CUresult device2(struct sim_call *c, CUdevice *out, CUcontext h)
 {
 	(void)c;
-	struct sim_ctx *ctx = or_current(h);
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct sim_ctx *ctx = sim_ctx_or_current(h);
 	if (!ctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*out = ctx->dev->index;
@@ -224,6 +239,8 @@ static CUresult device2(struct sim_call *c, CUdevice *out, CUcontext h)
 static CUresult get_flags(struct sim_call *c, unsigned *out)
 {
 	(void)c;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
 	*out = sim_ctx_current()->flags;
 	return CUDA_SUCCESS;
 }
@@ -238,7 +255,9 @@ static CUresult set_flags(struct sim_call *c, unsigned flags)
 static CUresult get_id(struct sim_call *c, CUcontext h, unsigned long long *out)
 {
 	(void)c;
-	struct sim_ctx *ctx = or_current(h);
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct sim_ctx *ctx = sim_ctx_or_current(h);
 	if (!ctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*out = ctx->id;
@@ -248,7 +267,9 @@ static CUresult get_id(struct sim_call *c, CUcontext h, unsigned long long *out)
 static CUresult api_version(struct sim_call *c, CUcontext h, unsigned *out)
 {
 	(void)c;
-	struct sim_ctx *ctx = or_current(h);
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct sim_ctx *ctx = sim_ctx_or_current(h);
 	if (!ctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*out = ctx->api_version;
@@ -259,7 +280,7 @@ static CUresult api_version(struct sim_call *c, CUcontext h, unsigned *out)
 static CUresult synchronize2(struct sim_call *c, CUcontext h)
 {
 	(void)c;
-	struct sim_ctx *ctx = or_current(h);
+	struct sim_ctx *ctx = sim_ctx_or_current(h);
 	if (!ctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	CUresult r = CUDA_SUCCESS;
@@ -288,30 +309,31 @@ static CUresult priorities(struct sim_call *c, int *least, int *greatest)
 	return CUDA_SUCCESS;
 }
 
-enum { LIMITS = 12 };
-static size_t limits[LIMITS] = {1024, 7 << 20, 8 << 20, 2, 2048, 128, 0, 0, 0, 0, 0, 0};
-
 static CUresult get_limit(struct sim_call *c, size_t *out, int limit)
 {
 	(void)c;
-	if (!out || limit < 0 || limit >= LIMITS)
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (limit < 0 || limit >= SIM_LIMITS)
 		return CUDA_ERROR_UNSUPPORTED_LIMIT;
-	*out = limits[limit];
+	*out = sim_ctx_current()->limits[limit];
 	return CUDA_SUCCESS;
 }
 
 static CUresult set_limit(struct sim_call *c, int limit, size_t v)
 {
 	(void)c;
-	if (limit < 0 || limit >= LIMITS)
+	if (limit < 0 || limit >= SETTABLE_LIMITS)
 		return CUDA_ERROR_UNSUPPORTED_LIMIT;
-	limits[limit] = v;
+	sim_ctx_current()->limits[limit] = v;
 	return CUDA_SUCCESS;
 }
 
 static CUresult get_config(struct sim_call *c, int *out)
 {
 	(void)c;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
 	*out = 0;
 	return CUDA_SUCCESS;
 }
@@ -325,15 +347,62 @@ static CUresult set_config(struct sim_call *c, int v)
 
 static CUresult peer(struct sim_call *c, CUcontext ctx, unsigned flags)
 {
+	struct sim_ctx *me = sim_ctx_current();
 	(void)c;
-	return !is_ctx(ctx) || flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	if (!is_ctx(ctx) || ctx == me)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (ctx->dev == me->dev)
+		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+	unsigned bit = 1u << ctx->dev->index;
+	return __atomic_fetch_or(&me->peers, bit, __ATOMIC_RELAXED) & bit
+		       ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
+		       : CUDA_SUCCESS;
 }
 
 static CUresult unpeer(struct sim_call *c, CUcontext ctx)
 {
-	return peer(c, ctx, 0);
+	(void)c;
+	if (!is_ctx(ctx))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	unsigned bit = 1u << ctx->dev->index;
+	return __atomic_fetch_and(&sim_ctx_current()->peers, ~bit, __ATOMIC_RELAXED) & bit
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
 }
 
+static CUresult create1(struct sim_call *c, CUcontext *out, unsigned flags, CUdevice d)
+{
+	CUresult r = create(c, out, flags, d);
+	if (!r)
+		(*out)->api_version = 3010;
+	return r;
+}
+
+/* The only kind of affinity is a number of multiprocessors. */
+static CUresult get_affinity(struct sim_call *c, int *out, int type)
+{
+	(void)c;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (type)
+		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+	out[0] = type;
+	out[1] = SIM_MULTIPROCESSORS;
+	return CUDA_SUCCESS;
+}
+
+static CUresult nothing(struct sim_call *c)
+{
+	(void)c;
+	return CUDA_SUCCESS;
+}
+
+SIM_API(cuCtxCreate, SIM_NEED_INIT, create1, (CUcontext * ctx, unsigned flags, CUdevice d),
+	(ctx, flags, d))
+SIM_API(cuCtxGetExecAffinity, SIM_NEED_CTX, get_affinity, (int *out, int type), (out, type))
+SIM_API(cuCtxResetPersistingL2Cache, SIM_NEED_CTX, nothing, (void), ())
 SIM_API(cuCtxCreate_v2, SIM_NEED_INIT, create, (CUcontext * ctx, unsigned flags, CUdevice d),
 	(ctx, flags, d))
 SIM_API(cuCtxCreate_v3, SIM_NEED_INIT, create3,

@@ -13,7 +13,7 @@
 struct sim_ipc_event {
 	struct {
 		uint64_t recorded, done;
-	} *shared;
+	} * shared;
 	int fd; /* the exporter's, else -1 */
 };
 

@@ -1,5 +1,5 @@
 /* Modules, libraries, functions, the JIT linker. */
-#include "simgpu/api.h"
+#include "simgpu/texref.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,6 +155,7 @@ static CUresult unload(struct sim_call *c, CUmodule m)
 		return CUDA_SUCCESS;
 	}
 	sim_ctx_drain(m->ctx);
+	sim_texrefs_drop(m);
 	m->magic = 0;
 	for (struct sim_var *v = m->vars, *next; v; v = next) {
 		next = v->next;

@@ -152,6 +152,7 @@ struct sim_stream {
 	struct sim_stream *next;
 };
 
+enum { SIM_LIMITS = 10 };
 struct sim_ctx {
 	int magic, refs;
 	struct sim_device *dev;
@@ -160,6 +161,9 @@ struct sim_ctx {
 	struct sim_stream legacy;
 	struct sim_stream *streams; /* all but legacy */
 	CUresult sticky;	    /* error of a kernel, returned by all later calls */
+	struct sim_green *green;    /* whose context this is (green.c) */
+	size_t limits[SIM_LIMITS];
+	unsigned peers; /* devices to which access is enabled */
 };
 
 struct sim_event {
@@ -312,6 +316,7 @@ CUresult sim_values_from(struct sim_work *w, struct sim_ctx *ctx, const CUstream
 			 unsigned n, bool first_version);
 
 /* ---- streams (stream.c) ---- */
+struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned flags, int prio);
 /* Current context of the calling thread, NULL if none. */
 struct sim_ctx *sim_ctx_current(void);
 /* The stream that h means. Calls with a stream of their own need no current context (drjit makes

@@ -186,12 +186,18 @@ void sim_streams_free(struct sim_ctx *ctx)
 	pthread_mutex_unlock(&sim_mu);
 }
 
+struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned flags, int prio)
+{
+	struct sim_stream *s = add(ctx, flags, 0);
+	s->prio = prio > 0 ? 0 : prio < -5 ? -5 : prio;
+	return s;
+}
+
 static CUresult create_prio(struct sim_call *c, CUstream *out, unsigned flags, int prio)
 {
 	if (!out || flags & ~SIM_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
-	*out = add(sim_ctx_current(), flags, 0);
-	(*out)->prio = prio > 0 ? 0 : prio < -5 ? -5 : prio;
+	*out = sim_stream_new(sim_ctx_current(), flags, prio);
 	c->stream = (*out)->id;
 	return CUDA_SUCCESS;
 }
@@ -288,11 +294,12 @@ static CUresult get_ctx(struct sim_call *c, CUstream h, CUcontext *out)
 	return r;
 }
 
-static CUresult get_ctx2(struct sim_call *c, CUstream h, CUcontext *out, void **green)
+static CUresult get_ctx2(struct sim_call *c, CUstream h, CUcontext *out, struct sim_green **green)
 {
-	if (green)
-		*green = NULL;
-	return get_ctx(c, h, out);
+	CUresult r = get_ctx(c, h, out);
+	if (!r && green)
+		*green = (*out)->green;
+	return r;
 }
 
 static CUresult get_device(struct sim_call *c, CUstream h, CUdevice *out)
@@ -344,7 +351,7 @@ SIM_API_PT(cuStreamAddCallback, _ptsz, SIM_NEED_INIT, add_callback,
 	   (CUstream s, CUstreamCallback cb, void *arg, unsigned flags), (s, cb, arg, flags))
 SIM_API_PT(cuStreamGetCtx, _ptsz, SIM_NEED_INIT, get_ctx, (CUstream s, CUcontext *ctx), (s, ctx))
 SIM_API_PT(cuStreamGetCtx_v2, _ptsz, SIM_NEED_INIT, get_ctx2,
-	   (CUstream s, CUcontext *ctx, void **green), (s, ctx, green))
+	   (CUstream s, CUcontext *ctx, struct sim_green **green), (s, ctx, green))
 SIM_API_PT(cuStreamGetDevice, _ptsz, SIM_NEED_INIT, get_device, (CUstream s, CUdevice *d), (s, d))
 SIM_API_PT(cuStreamGetFlags, _ptsz, SIM_NEED_INIT, get_flags, (CUstream s, unsigned *flags),
 	   (s, flags))
