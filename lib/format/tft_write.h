@@ -43,6 +43,10 @@ int tft_write_events(struct tft_writer *w, const struct tft_batch *batches, uint
 /* Any other chunk. */
 int tft_write_chunk(struct tft_writer *w, uint32_t type, const void *payload, uint32_t len);
 
+/* The same with times in its header. */
+int tft_write_chunk_at(struct tft_writer *w, uint32_t type, const void *payload, uint32_t len,
+		       uint64_t t_first, uint64_t t_last);
+
 int tft_write_clocks(struct tft_writer *w, const struct tft_clock_triple *t, uint32_t n);
 
 /* Why records were lost. Values are in trace files: only append. */

@@ -120,6 +120,15 @@ int tft_write_chunk(struct tft_writer *w, uint32_t type, const void *payload, ui
 	return write_chunk(w, &head, payload, len);
 }
 
+int tft_write_chunk_at(struct tft_writer *w, uint32_t type, const void *payload, uint32_t len,
+		       uint64_t t_first, uint64_t t_last)
+{
+	struct tft_chunk_head head = {
+		.type = type, .number = w->chunks, .t_first = t_first, .t_last = t_last};
+
+	return write_chunk(w, &head, payload, len);
+}
+
 int tft_write_events(struct tft_writer *w, const struct tft_batch *batches, uint32_t n,
 		     uint64_t dropped)
 {

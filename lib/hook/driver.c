@@ -316,7 +316,7 @@ static int find_definition(struct dl_phdr_info *info, size_t size, void *data)
 	return search->found != NULL;
 }
 
-static void *without_us(const char *name, const void *caller)
+void *tfh_without_us(const char *name, const void *caller)
 {
 	struct search search = {name, (uintptr_t)caller, NULL};
 
@@ -338,7 +338,7 @@ void *tfh_real_for(enum tfh_fn fn, const void *caller, bool *record)
 	*record = found != NULL;
 	if (found || tfh_driver_handle() || tfh_forwarding >= FORWARDS)
 		return found;
-	return without_us(tfh_fn_table[fn].name, caller);
+	return tfh_without_us(tfh_fn_table[fn].name, caller);
 }
 
 CUresult tfh_no_driver(void)

@@ -4,6 +4,8 @@
  */
 #include "hook/note.h"
 
+#include "hook/cupti.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
@@ -25,8 +27,10 @@ uint32_t tfh_context_of(struct tfh_self *self, CUcontext context)
 	if (!ask_current || ask_current(&current) || current != context || !ask_device ||
 	    ask_device(&device))
 		device = -1;
-	return tfh_handle_new(self, TFT_NAME_CONTEXT, U64(context), (uint64_t)(int64_t)device, NULL,
-			      0);
+	id = tfh_handle_new(self, TFT_NAME_CONTEXT, U64(context), (uint64_t)(int64_t)device, NULL,
+			    0);
+	tfh_cupti_context();
+	return id;
 }
 
 uint32_t tfh_context_id(struct tfh_self *self)

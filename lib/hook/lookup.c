@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hook/cupti.h"
 #include "record/record.h"
 
 #pragma GCC visibility push(hidden)
@@ -82,9 +83,24 @@ bool tfh_left_alone(const char *name, bool base)
 	return false;
 }
 
+static bool cupti_name(const char *name)
+{
+	return !strncmp(name, "cupti", 5);
+}
+
+/* A name that somebody here may have to do with. */
+static bool our_name(const char *name)
+{
+	return tfh_driver_name(name) || cupti_name(name);
+}
+
 /* What to answer instead of `found`. */
 static void *routed(const char *name, void *found, const void *caller)
 {
+	if (cupti_name(name)) {
+		void *hook = tfh_in_vendor(caller) ? NULL : tfh_share_hook(name, found);
+		return hook ? hook : found;
+	}
 	enum tfh_fn fn = tfh_fn_find(name);
 
 	if (fn == TFH_FN_NONE) {
@@ -110,7 +126,7 @@ __attribute__((visibility("default"))) void *tfhook_route(const char *name, void
 void *tfhook_route(const char *name, void *found)
 {
 	tfh_lookup_init();
-	return tfh_driver_name(name) ? routed(name, found, NULL) : found;
+	return our_name(name) ? routed(name, found, NULL) : found;
 }
 
 /* Our own lookups and those of a preload that answers for the driver may come back here. */
@@ -121,8 +137,7 @@ static bool concerns_us(void *handle, const char *name)
 	tfh_lookup_init();
 	/* RTLD_DEFAULT and RTLD_NEXT are about the caller's scope; our exports come first in the
 	 * global one. */
-	return name && tfh_driver_name(name) && handle != RTLD_DEFAULT && handle != RTLD_NEXT &&
-	       !busy;
+	return name && our_name(name) && handle != RTLD_DEFAULT && handle != RTLD_NEXT && !busy;
 }
 
 void *tfh_filter_dlsym(void *handle, const char *name, const void *caller)

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "hook/driver.h"
 #include "record/record.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -137,6 +138,16 @@ void tfhook_range_pop(void)
 
 	if (range && range->begin)
 		end(TFH_FN_mark_range, TFT_RANGE, range, 0, (uint8_t)level);
+}
+
+void tfh_range(const char *name, uint64_t begin_ticks)
+{
+	struct mark range = begin(name);
+
+	if (range.begin) {
+		range.begin = begin_ticks;
+		end(TFH_FN_mark_range, TFT_RANGE, &range, 0, 0);
+	}
 }
 
 void tfhook_pause(void)

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "record/gpu.h"
+
 /* ON unless somebody wants OFF. Any thread, also signal handlers. */
 static void mode_update(void)
 {
@@ -93,7 +95,8 @@ void tfh_count_steps(const struct tfh_rec *records, uint32_t n)
 
 bool tfh_counting_steps(void)
 {
-	return tfh_f.step_limit || (tfh_f.window.kind == TFH_WINDOW_STEPS && !tfh_p.window_off);
+	return tfh_f.step_limit || tfh_gpu_counting() ||
+	       (tfh_f.window.kind == TFH_WINDOW_STEPS && !tfh_p.window_off);
 }
 
 static void poll_window(uint64_t now_ns)
@@ -121,7 +124,8 @@ static void poll_steps(uint64_t *control)
 
 	if (steps) {
 		__atomic_and_fetch(control, 0xffffffffull, __ATOMIC_ACQ_REL);
-		tfh_f.step_limit = tfh_steps_seen() + steps;
+		if (!tfh_gpu_take_steps(steps))
+			tfh_f.step_limit = tfh_steps_seen() + steps;
 	}
 	if (tfh_f.step_limit && tfh_steps_seen() >= tfh_f.step_limit) {
 		tfh_f.step_limit = 0;

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/gpu.h"
+
 #define POLL_LEAST_NS 5000000ull
 #define POLL_MOST_NS 100000000ull
 #define SECOND_NS 1000000000ull
@@ -116,6 +118,7 @@ static void every_second(uint64_t now_ns)
 	tfh_take_clock();
 	tfh_sample();
 	heartbeat(now_ns);
+	tfh_gpu_second(now_ns);
 }
 
 static void seal_if_due(uint64_t now_ns)
@@ -173,6 +176,7 @@ static void answer_flush(void)
 	take_rank();
 	tfh_drain(true);
 	tfh_seal();
+	tfh_gpu_write(false);
 	heartbeat((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
 	__atomic_store_n(&tfh_f.flush_done, want, __ATOMIC_RELEASE);
 	futex_wake(&tfh_f.flush_done);
@@ -190,6 +194,7 @@ static void close_all(bool clean)
 	err = tfh_seal();
 	if (err == -EBADF) /* the job closed our descriptor: another segment */
 		err = tfh_seal();
+	tfh_gpu_write(true);
 	if (!err)
 		err = tfh_segment_ready();
 	if (!err) {
@@ -251,6 +256,7 @@ static void *flusher_main(void *arg)
 
 		tfh_look_open(now_ns);
 		tfh_control_poll(now_ns);
+		tfh_gpu_poll(now_ns);
 		every_second(now_ns);
 		seal_if_due(now_ns);
 		answer_flush();
@@ -382,4 +388,5 @@ void tfh_flusher_forget(void)
 	memset(&tfh_f, 0, sizeof(tfh_f));
 	tfh_live_forget();
 	tfh_sample_forget();
+	tfh_gpu_forget();
 }

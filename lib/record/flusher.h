@@ -67,6 +67,8 @@ void tfh_look_open(uint64_t now_ns);
 uint32_t tfh_drain(bool force);
 /* Writes what is staged. 0 or -errno (then it stays staged). */
 int tfh_seal(void);
+/* After a failed write: the file is cut back to its last whole chunk, and writing pauses. */
+void tfh_write_failed(int err, uint64_t now_ns);
 void tfh_take_clock(void);
 
 /* segments.c: 0 or -errno */

@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "record/flusher.h"
+#include "record/gpu.h"
+#include "record/settings.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -70,6 +72,16 @@ static void read_settings(void)
 		tfh_mode = TFH_MODE_DEAD;
 }
 
+int64_t tfh_setting(enum tfh_option id)
+{
+	return tfh_opt_int(&tfh_p.options, id);
+}
+
+const char *tfh_setting_text(enum tfh_option id)
+{
+	return tfh_opt_str(&tfh_p.options, id);
+}
+
 /* No lock and no pthread_once: a hook that runs inside this must pass through, not wait. */
 void tfh_init(void)
 {
@@ -102,6 +114,9 @@ __attribute__((destructor)) static void on_unload(void)
 
 static void at_exit(void)
 {
+	/* In a forked child the parent's handlers run, too. */
+	if (tfh_raw_getpid() == tfh_p.pid && tfh_p.start_state == TFH_START_DONE)
+		tfh_gpu_exit();
 	tfh_flush_now(2000);
 }
 

@@ -246,6 +246,18 @@ static int write_all(void)
 	return err ? err : tfh_sample_write();
 }
 
+void tfh_write_failed(int err, uint64_t now_ns)
+{
+	if (tfh_f.seg.writer && tft_writer_rewind(tfh_f.seg.writer) == -EBADF) {
+		/* The job closed all descriptors, as daemons do: the next round opens another
+		 * segment. */
+		tft_writer_abandon(tfh_f.seg.writer);
+		tfh_f.seg.writer = NULL;
+		return;
+	}
+	pause_writing(err, now_ns);
+}
+
 int tfh_seal(void)
 {
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
@@ -263,14 +275,7 @@ int tfh_seal(void)
 		err = write_all();
 	if (err) {
 		release_cold();
-		if (tfh_f.seg.writer && tft_writer_rewind(tfh_f.seg.writer) == -EBADF) {
-			/* The job closed all descriptors, as daemons do: the next round opens
-			 * another segment. */
-			tft_writer_abandon(tfh_f.seg.writer);
-			tfh_f.seg.writer = NULL;
-			return err;
-		}
-		pause_writing(err, now_ns);
+		tfh_write_failed(err, now_ns);
 		return err;
 	}
 	resume_writing();

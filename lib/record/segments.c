@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "format/tft_read.h"
+#include "record/gpu.h"
 
 #define KEEP_FREE_BYTES (2ull << 30)
 #define KEEP_FREE_SHARE 20 /* 1/20 = 5 % */
@@ -93,6 +94,7 @@ int tfh_segment_ready(void)
 	tft_writer_level(s->writer, (int)tfh_opt_int(&tfh_p.options, TFH_OPT_LEVEL));
 	if (!tfh_f.n_clocks)
 		tfh_take_clock();
+	tfh_gpu_new_segment();
 	err = journal->segments > 1 ? repeat_live() : tfh_notes_write();
 	s->opened_bytes = tft_writer_bytes(s->writer);
 	return err;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/gpu.h"
 #include "record/runjson.h"
 #include "tfhook/version.h"
 
@@ -209,5 +210,6 @@ void tfh_start(void)
 	__atomic_store_n(&tfh_mode, tfh_p.window_off ? TFH_MODE_OFF : TFH_MODE_ON,
 			 __ATOMIC_RELEASE);
 	end_start(TFH_START_DONE);
+	tfh_gpu_begin();
 	tfh_flusher_start();
 }

@@ -1,0 +1,264 @@
+#include "format/table.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "format/codec.h"
+
+#define COLUMN(type, id, field, width, transform)                                                  \
+	{                                                                                          \
+		id, width, transform, sizeof(((struct type *)0)->field),                           \
+			offsetof(struct type, field)                                               \
+	}
+
+static const struct tft_column gpu_columns[] = {
+	COLUMN(tft_gpu_row, 1, start, 8, TFT_DELTA),
+	COLUMN(tft_gpu_row, 2, end, 8, TFT_DELTA),
+	COLUMN(tft_gpu_row, 3, correlation, 4, TFT_DELTA),
+	COLUMN(tft_gpu_row, 4, device, 1, TFT_RAW),
+	COLUMN(tft_gpu_row, 5, ctx, 4, TFT_RAW),
+	COLUMN(tft_gpu_row, 6, stream, 4, TFT_RAW),
+	COLUMN(tft_gpu_row, 7, kind, 1, TFT_RAW),
+	COLUMN(tft_gpu_row, 8, name, 4, TFT_RAW),
+	COLUMN(tft_gpu_row, 9, bytes, 8, TFT_RAW),
+	COLUMN(tft_gpu_row, 10, src, 1, TFT_RAW),
+	COLUMN(tft_gpu_row, 11, dst, 1, TFT_RAW),
+	COLUMN(tft_gpu_row, 12, flags, 1, TFT_RAW),
+	COLUMN(tft_gpu_row, 13, grid, 8, TFT_RAW),
+	COLUMN(tft_gpu_row, 14, block, 8, TFT_RAW),
+	COLUMN(tft_gpu_row, 15, registers, 2, TFT_RAW),
+	COLUMN(tft_gpu_row, 16, static_shared, 4, TFT_RAW),
+	COLUMN(tft_gpu_row, 19, graph, 4, TFT_RAW),
+	COLUMN(tft_gpu_row, 20, node, 8, TFT_DELTA),
+	COLUMN(tft_gpu_row, 21, channel, 4, TFT_RAW),
+};
+static const struct tft_column drvr_columns[] = {
+	COLUMN(tft_drvr_row, 1, start, 8, TFT_DELTA),
+	COLUMN(tft_drvr_row, 2, end, 8, TFT_DELTA),
+	COLUMN(tft_drvr_row, 3, correlation, 4, TFT_DELTA),
+	COLUMN(tft_drvr_row, 4, tid, 4, TFT_RAW),
+	COLUMN(tft_drvr_row, 5, callback, 4, TFT_RAW),
+	COLUMN(tft_drvr_row, 6, result, 4, TFT_RAW),
+	COLUMN(tft_drvr_row, 7, domain, 1, TFT_RAW),
+};
+#define COUNT(a) (sizeof(a) / sizeof(*(a)))
+const struct tft_table tft_gpus = {gpu_columns, COUNT(gpu_columns), sizeof(struct tft_gpu_row)};
+const struct tft_table tft_drvr = {drvr_columns, COUNT(drvr_columns), sizeof(struct tft_drvr_row)};
+
+static uint64_t field(const uint8_t *row, const struct tft_column *c)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, row + c->offset, c->size); /* little endian */
+	return v;
+}
+
+/* ---- writing ---- */
+
+size_t tft_table_bound(const struct tft_table *t, uint32_t n, const struct tft_table_extra *e)
+{
+	size_t bytes =
+		sizeof(struct tft_events_head) + (t->columns + 3) * sizeof(struct tft_section);
+
+	for (uint32_t i = 0; i < t->columns; i++)
+		bytes += (size_t)t->column[i].width * n;
+	return bytes + e->heap_bytes + e->pairs * sizeof(*e->pair) + e->spans * sizeof(*e->span);
+}
+
+/* Bytes that hold every value of the column; 0 if all values are 0. */
+static uint8_t planes_of(const struct tft_table *t, const struct tft_column *c, const uint8_t *rows,
+			 uint32_t n)
+{
+	uint64_t all = 0, before = 0, values = 0;
+	uint8_t planes = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t v = field(rows + (size_t)i * t->row_bytes, c);
+		values |= v;
+		all |= c->transform == TFT_DELTA ? tft_zigzag(v - before) : v;
+		before = v;
+	}
+	for (; values && all; all >>= 8)
+		planes++;
+	return planes;
+}
+
+static uint8_t *put_column(const struct tft_table *t, const struct tft_column *c, uint8_t planes,
+			   const uint8_t *rows, uint32_t n, uint8_t *out)
+{
+	uint64_t before = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t v = field(rows + (size_t)i * t->row_bytes, c), x = v;
+		if (c->transform == TFT_DELTA)
+			x = tft_zigzag(v - before);
+		before = v;
+		for (uint8_t p = 0; p < planes; p++)
+			out[(size_t)p * n + i] = (uint8_t)(x >> 8 * p);
+	}
+	return out + (size_t)planes * n;
+}
+
+struct packer {
+	struct tft_section section[TFT_TABLE_SECTIONS_MAX];
+	uint32_t n;
+};
+
+static void announce(struct packer *p, uint8_t id, uint8_t planes, uint8_t transform,
+		     uint32_t count, size_t bytes)
+{
+	p->section[p->n++] = (struct tft_section){.id = id,
+						  .planes = planes,
+						  .transform = transform,
+						  .count = count,
+						  .bytes = (uint32_t)bytes};
+}
+
+static uint8_t *put(uint8_t *out, const void *data, size_t bytes)
+{
+	if (bytes)
+		memcpy(out, data, bytes);
+	return out + bytes;
+}
+
+size_t tft_table_pack(const struct tft_table *t, const void *rows, uint32_t n,
+		      const struct tft_table_extra *e, void *buf)
+{
+	struct packer p = {.n = 0};
+	struct tft_events_head head = {.events = n};
+	uint8_t planes[TFT_TABLE_SECTIONS_MAX];
+	uint8_t *out = buf;
+
+	for (uint32_t i = 0; i < t->columns; i++) {
+		const struct tft_column *c = &t->column[i];
+		planes[i] = planes_of(t, c, rows, n);
+		if (planes[i])
+			announce(&p, c->id, planes[i], c->transform, n, (size_t)planes[i] * n);
+	}
+	if (e->heap_bytes)
+		announce(&p, TFT_SEC_HEAP, 0, 0, 1, e->heap_bytes);
+	if (e->pairs)
+		announce(&p, TFT_SEC_PAIRS, 0, 0, e->pairs, e->pairs * sizeof(*e->pair));
+	if (e->spans)
+		announce(&p, TFT_SEC_SPANS, 0, 0, e->spans, e->spans * sizeof(*e->span));
+	head.sections = p.n;
+	out = put(out, &head, sizeof(head));
+	out = put(out, p.section, p.n * sizeof(*p.section));
+	for (uint32_t i = 0; i < t->columns; i++)
+		out = put_column(t, &t->column[i], planes[i], rows, n, out);
+	out = put(out, e->heap, e->heap_bytes);
+	out = put(out, e->pair, e->pairs * sizeof(*e->pair));
+	out = put(out, e->span, e->spans * sizeof(*e->span));
+	return (size_t)(out - (uint8_t *)buf);
+}
+
+/* ---- reading ---- */
+
+static struct tft_section section_at(const struct tft_table_view *v, uint32_t i)
+{
+	struct tft_section s;
+
+	memcpy(&s, v->data + sizeof(struct tft_events_head) + i * sizeof(s), sizeof(s));
+	return s;
+}
+
+static bool sound(const struct tft_section *s, uint32_t rows)
+{
+	if (s->id >= TFT_SEC_SPANS)
+		return s->id != TFT_SEC_PAIRS ? s->id != TFT_SEC_SPANS ||
+							s->bytes % sizeof(struct tft_gpu_span) == 0
+					      : s->bytes % sizeof(struct tft_table_pair) == 0;
+	return s->planes <= 8 && s->transform <= TFT_DELTA && s->count == rows &&
+	       (uint64_t)s->planes * s->count == s->bytes;
+}
+
+int tft_table_open(struct tft_table_view *v, const void *payload, size_t len)
+{
+	struct tft_events_head head;
+	size_t at;
+
+	memset(v, 0, sizeof(*v));
+	v->heap = "";
+	if (len < sizeof(head))
+		return -EBADMSG;
+	memcpy(&head, payload, sizeof(head));
+	at = sizeof(head) + (size_t)head.sections * sizeof(struct tft_section);
+	if (head.sections > TFT_TABLE_SECTIONS_MAX || head.events > TFT_TABLE_ROWS_MAX || at > len)
+		return -EBADMSG;
+	v->data = payload;
+	v->rows = head.events;
+	v->sections = head.sections;
+	for (uint32_t i = 0; i < v->sections; i++) {
+		struct tft_section s = section_at(v, i);
+		const uint8_t *data = v->data + at;
+		if (s.bytes > len - at || !sound(&s, v->rows))
+			return -EBADMSG;
+		at += s.bytes;
+		if (s.id == TFT_SEC_HEAP && s.bytes && !data[s.bytes - 1]) {
+			v->heap = (const char *)data;
+			v->heap_bytes = s.bytes;
+		} else if (s.id == TFT_SEC_PAIRS) {
+			v->pair = data;
+			v->pairs = s.bytes / (uint32_t)sizeof(struct tft_table_pair);
+		} else if (s.id == TFT_SEC_SPANS) {
+			v->span = data;
+			v->spans = s.bytes / (uint32_t)sizeof(struct tft_gpu_span);
+		}
+	}
+	return 0;
+}
+
+static void take_column(const struct tft_table *t, const struct tft_column *c,
+			const struct tft_section *s, const uint8_t *data, uint8_t *rows)
+{
+	uint64_t before = 0;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		uint64_t v = 0;
+		for (uint8_t p = 0; p < s->planes; p++)
+			v |= (uint64_t)data[(size_t)p * s->count + i] << 8 * p;
+		if (s->transform == TFT_DELTA)
+			v = before + tft_unzigzag(v);
+		before = v;
+		memcpy(rows + (size_t)i * t->row_bytes + c->offset, &v, c->size);
+	}
+}
+
+int tft_table_rows(const struct tft_table_view *v, const struct tft_table *t, void *rows)
+{
+	const uint8_t *data =
+		v->data + sizeof(struct tft_events_head) + v->sections * sizeof(struct tft_section);
+
+	memset(rows, 0, (size_t)v->rows * t->row_bytes);
+	for (uint32_t i = 0; i < v->sections; i++) {
+		struct tft_section s = section_at(v, i);
+		for (uint32_t c = 0; c < t->columns && s.id < TFT_SEC_SPANS; c++)
+			if (t->column[c].id == s.id)
+				take_column(t, &t->column[c], &s, data, rows);
+		data += s.bytes;
+	}
+	return 0;
+}
+
+const char *tft_table_text(const struct tft_table_view *v, uint32_t offset)
+{
+	return offset < v->heap_bytes ? v->heap + offset : "";
+}
+
+struct tft_table_pair tft_table_pair_at(const struct tft_table_view *v, uint32_t i)
+{
+	struct tft_table_pair pair = {0, 0};
+
+	if (i < v->pairs)
+		memcpy(&pair, v->pair + i * sizeof(pair), sizeof(pair));
+	return pair;
+}
+
+struct tft_gpu_span tft_table_span_at(const struct tft_table_view *v, uint32_t i)
+{
+	struct tft_gpu_span span = {0, 0, 0};
+
+	if (i < v->spans)
+		memcpy(&span, v->span + i * sizeof(span), sizeof(span));
+	return span;
+}

@@ -1,0 +1,297 @@
+/*
+ * Device times from CUPTI's activity records: turned on once, in the thread that makes the first
+ * recorded call in a context, or on the flusher; flushed by the flusher every second, and by force
+ * in the exit handler that runs before the driver's own. CUPTI is never finalized by us, and kinds
+ * are not disabled before 13.0U1, where that could deadlock (NVIDIA 5350647).
+ */
+#include "hook/cupti.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hook/driver.h"
+#include "record/gpu.h"
+#include "record/record.h"
+#include "record/settings.h"
+
+#define FLUSH_FORCED 1u
+#define DISABLE_FROM 130001u /* 13.0U1 */
+
+enum { ATTR_POOL_LIMIT = 2, ATTR_ZEROED_OUT = 5 };
+/* Of 3.2 MB device memory each: 250 are CUPTI's own limit, and would take 800 MB from the job. */
+#define POOL_LIMIT 32u
+
+/* Numbers of cupti_driver_cbid.h, which never change: launches, copies, memsets and graph launches,
+ * in all forms. Ranges, last included. */
+static const uint16_t calls[][2] = {
+	{43, 43},   {45, 45},	{47, 47},   {49, 49},	{51, 51},   {53, 58},	{60, 60},
+	{62, 62},   {64, 64},	{66, 69},   {71, 71},	{73, 73},   {75, 75},	{77, 77},
+	{79, 79},   {81, 81},	{115, 117}, {216, 216}, {218, 218}, {220, 220}, {222, 222},
+	{224, 224}, {226, 226}, {248, 254}, {276, 293}, {305, 307}, {318, 321}, {397, 416},
+	{418, 433}, {442, 442}, {467, 468}, {477, 478}, {480, 480}, {514, 515}, {652, 653},
+	{716, 717}, {776, 779}};
+
+static const uint8_t kinds[] = {TFH_ACT_CONCURRENT_KERNEL, TFH_ACT_MEMCPY, TFH_ACT_MEMCPY2,
+				TFH_ACT_MEMSET, TFH_ACT_OVERHEAD};
+
+enum state { NOT, BUSY, ON, RESTING, NEVER };
+static uint32_t state;	     /* atomic, enum state */
+static uint32_t has_context; /* atomic */
+static uint32_t gone;	     /* atomic: somebody finalized CUPTI */
+static bool graphs_whole;    /* GRAPH_TRACE is on */
+static bool injected;
+static pid_t owner;
+
+void tfh_cupti_context(void)
+{
+	if (__atomic_load_n(&has_context, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&has_context, 1, __ATOMIC_RELEASE);
+	tfh_gpu_begin();
+}
+
+bool tfh_cupti_here(void)
+{
+	return !owner || owner == getpid();
+}
+
+bool tfh_cupti_wants(int kind)
+{
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != ON)
+		return false;
+	for (unsigned i = 0; i < sizeof(kinds); i++)
+		if (kinds[i] == kind)
+			return true;
+	return kind == TFH_ACT_GRAPH_TRACE && graphs_whole;
+}
+
+void tfh_cupti_gone(void)
+{
+	__atomic_store_n(&gone, 1, __ATOMIC_RELEASE);
+}
+
+/* ---- turning on ---- */
+
+static void refused(CUptiResult result, const char *what)
+{
+	if (result == TFH_CUPTI_INSUFFICIENT_PRIVILEGES)
+		tfh_gpu_why("the driver keeps device times for administrators (CUPTI error 35): "
+			    "load it with NVreg_RestrictProfilingToAdminUsers=0");
+	else if (result == TFH_CUPTI_MULTIPLE_SUBSCRIBERS || result == TFH_CUPTI_MAX_LIMIT_REACHED)
+		tfh_gpu_why("another profiler has taken CUPTI in this process (CUPTI error %d)",
+			    result);
+	else
+		tfh_gpu_why("CUPTI refused %s (error %d)", what, result);
+}
+
+static void set_attributes(void)
+{
+	tfh_cupti_SET_ATTRIBUTE set = TFH_CUPTI(SET_ATTRIBUTE);
+	size_t limit = POOL_LIMIT, size = sizeof(limit);
+	uint8_t zeroed = 1;
+
+	if (!set)
+		return;
+	set(ATTR_POOL_LIMIT, &size, &limit);
+	size = sizeof(zeroed);
+	/* Buffers are zeroed by the flusher, not by CUPTI in a thread of the job. A release that
+	 * does not know the attribute goes on doing it. */
+	set(ATTR_ZEROED_OUT, &size, &zeroed);
+}
+
+static void enable_calls(void)
+{
+	tfh_cupti_DRIVER_API enable = TFH_CUPTI(DRIVER_API);
+	CUptiResult result = 0;
+
+	for (unsigned i = 0; enable && i < sizeof(calls) / sizeof(*calls); i++)
+		for (uint32_t c = calls[i][0]; c <= calls[i][1]; c++)
+			result |= enable(c, 1);
+	tfh_gpu_fact("gpu.calls=%s", enable && !result ? "driver records" : "none");
+}
+
+static bool enable_kinds(void)
+{
+	CUptiResult result = TFH_CUPTI(ENABLE)(TFH_ACT_CONCURRENT_KERNEL);
+
+	if (result) {
+		refused(result, "records of kernels");
+		return false;
+	}
+	for (unsigned i = 1; i < sizeof(kinds); i++) {
+		result = TFH_CUPTI(ENABLE)(kinds[i]);
+		if (result)
+			tfh_gpu_fact("gpu.without_kind=%u error %d", kinds[i], result);
+	}
+	enable_calls();
+	return true;
+}
+
+static int turn_on(void)
+{
+	CUptiResult result;
+	int err = tfh_cupti_load();
+
+	if (err)
+		return err;
+	owner = getpid();
+	set_attributes();
+	result = TFH_CUPTI(REGISTER)(tfh_share_requested, tfh_share_completed);
+	if (result) {
+		refused(result, "our buffers");
+		return -EBUSY;
+	}
+	if (!enable_kinds())
+		return -EACCES;
+	tfh_gpu_fact("gpu.cupti=%u", tfh_cupti_version());
+	if (injected)
+		tfh_gpu_fact("gpu.door=injection");
+	return 0;
+}
+
+static bool context_here(void)
+{
+	tfh_ask_CTX_CURRENT ask = TFH_ASK(CTX_CURRENT);
+	CUcontext context = NULL;
+
+	return ask && !ask(&context) && context;
+}
+
+int tfh_cupti_start(void)
+{
+	uint32_t was = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+	int err = 0;
+
+	if (!tfh_cupti_here())
+		return -ECHILD;
+	if (was == ON)
+		return 0;
+	if (was == NEVER)
+		return -ENOENT;
+	if (tfh_share_yields() ||
+	    (!injected && !__atomic_load_n(&has_context, __ATOMIC_ACQUIRE) && !context_here()))
+		return -EAGAIN;
+	if (was == BUSY || !__atomic_compare_exchange_n(&state, &was, BUSY, false, __ATOMIC_ACQ_REL,
+							__ATOMIC_RELAXED))
+		return -EAGAIN;
+	if (was == NOT)
+		err = turn_on();
+	else if (tfh_cupti_version() >= DISABLE_FROM && !enable_kinds())
+		err = -EACCES;
+	__atomic_store_n(&state, err ? NEVER : ON, __ATOMIC_RELEASE);
+	return err;
+}
+
+static void rest(void)
+{
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != ON)
+		return;
+	__atomic_store_n(&state, RESTING, __ATOMIC_RELEASE);
+	if (tfh_cupti_version() < DISABLE_FROM || !tfh_cupti_here())
+		return;
+	for (unsigned i = 0; i < sizeof(kinds); i++)
+		if (!tfh_share_has(kinds[i]))
+			TFH_CUPTI(DISABLE)(kinds[i]);
+	for (unsigned i = 0; TFH_CUPTI(DRIVER_API) && i < sizeof(calls) / sizeof(*calls); i++)
+		for (uint32_t c = calls[i][0]; c <= calls[i][1] && !tfh_share_has(TFH_ACT_DRIVER);
+		     c++)
+			TFH_CUPTI(DRIVER_API)(c, 0);
+}
+
+void tfh_cupti_injected(void)
+{
+	injected = true;
+}
+
+static void *begin_recording(void *arg)
+{
+	(void)arg;
+	tfh_gpu_first_record();
+	return NULL;
+}
+
+/* In one of CUPTI's callbacks, where neither files are opened nor CUPTI is called. */
+void tfh_cupti_first_buffer(void)
+{
+	static uint32_t seen;
+	sigset_t all, old;
+	pthread_t thread;
+
+	if (!injected || __atomic_exchange_n(&seen, 1, __ATOMIC_ACQ_REL))
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (!pthread_create(&thread, NULL, begin_recording, NULL))
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* ---- what the flusher asks for ---- */
+
+static void flush(bool last)
+{
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == ON && tfh_cupti_here())
+		TFH_CUPTI(FLUSH_ALL)(last ? FLUSH_FORCED : 0);
+}
+
+static bool read_clock(uint64_t *ns)
+{
+	return tfh_cupti_here() && TFH_CUPTI(TIMESTAMP) && !TFH_CUPTI(TIMESTAMP)(ns);
+}
+
+/* Records of every node of large graphs may cost more than what they tell. */
+static void watch_nodes(uint64_t now_ns)
+{
+	static uint64_t nodes_before, ns_before;
+	static unsigned over;
+	uint64_t most = (uint64_t)tfh_setting(TFH_OPT_GRAPH_NODES);
+	uint64_t nodes = tfh_rows_count()->nodes, ns = now_ns - ns_before;
+	double rate = ns_before && ns ? (double)(nodes - nodes_before) * 1e9 / (double)ns : 0;
+
+	nodes_before = nodes;
+	ns_before = now_ns;
+	over = rate > (double)most ? over + 1 : 0;
+	if (over < 3 || graphs_whole)
+		return;
+	graphs_whole = true;
+	if (TFH_CUPTI(ENABLE)(TFH_ACT_GRAPH_TRACE))
+		return;
+	tfh_gpu_no_nodes();
+	tfh_gpu_fact("gpu.graphs=whole launches only: %.0f nodes a second are more than "
+		     "TFHOOK_GRAPH_NODES=%llu",
+		     rate, (unsigned long long)most);
+}
+
+static void second(uint64_t now_ns)
+{
+	if (!tfh_cupti_here())
+		return;
+	if (__atomic_exchange_n(&gone, 0, __ATOMIC_ACQ_REL) &&
+	    __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ON) {
+		tfh_buffers_forget();
+		TFH_CUPTI(REGISTER)(tfh_share_requested, tfh_share_completed);
+		enable_kinds();
+	}
+	watch_nodes(now_ns);
+}
+
+static void collect(void)
+{
+	tfh_buffers_collect(tfh_rows_of);
+}
+
+static const struct tfh_gpu_source source = {.start = tfh_cupti_start,
+					     .rest = rest,
+					     .flush = flush,
+					     .second = second,
+					     .collect = collect,
+					     .complete_until = tfh_buffers_oldest,
+					     .clock = read_clock};
+
+__attribute__((constructor)) static void on_load(void)
+{
+	tfh_gpu_attach(&source);
+}

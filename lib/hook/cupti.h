@@ -1,0 +1,150 @@
+/*
+ * CUPTI's activity interface, as far as it is used: found at run time in whatever release the job
+ * has (11 to 13), so records are read by offsets that all releases share, never by its headers.
+ *
+ * - cupti_find.c: which library; the functions in it
+ * - cupti.c: turning it on, flushing, its clock
+ * - cupti_buffers.c: buffers between CUPTI's callbacks and the flusher; no lock of ours is held in
+ *   a callback
+ * - cupti_rows.c: records to rows
+ * - cupti_share.c: a profiler inside the job wants the same
+ * - inject.c: the ways in that the driver and NVTX offer themselves
+ */
+#ifndef TFH_HOOK_CUPTI_H
+#define TFH_HOOK_CUPTI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hook/cuda_types.h"
+
+typedef int CUptiResult;
+enum {
+	TFH_CUPTI_OK = 0,
+	TFH_CUPTI_MAX_LIMIT_REACHED = 12,
+	TFH_CUPTI_INSUFFICIENT_PRIVILEGES = 35,
+	TFH_CUPTI_MULTIPLE_SUBSCRIBERS = 39,
+};
+
+typedef void (*tfh_cupti_requested)(uint8_t **buffer, size_t *size, size_t *most);
+typedef void (*tfh_cupti_completed)(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size,
+				    size_t valid);
+
+/* X(id, needed, name, parameters). Symbols not needed may be missing in older releases. */
+#define TFH_CUPTI_LIST(X)                                                                          \
+	X(VERSION, true, cuptiGetVersion, (uint32_t *))                                            \
+	X(REGISTER, true, cuptiActivityRegisterCallbacks,                                          \
+	  (tfh_cupti_requested, tfh_cupti_completed))                                              \
+	X(ENABLE, true, cuptiActivityEnable, (int))                                                \
+	X(DISABLE, true, cuptiActivityDisable, (int))                                              \
+	X(FLUSH_ALL, true, cuptiActivityFlushAll, (uint32_t))                                      \
+	X(NEXT_RECORD, true, cuptiActivityGetNextRecord, (uint8_t *, size_t, uint8_t **))          \
+	X(DROPPED, true, cuptiActivityGetNumDroppedRecords, (CUcontext, uint32_t, size_t *))       \
+	X(TIMESTAMP, true, cuptiGetTimestamp, (uint64_t *))                                        \
+	X(SET_ATTRIBUTE, false, cuptiActivitySetAttribute, (int, size_t *, void *))                \
+	X(DRIVER_API, false, cuptiActivityEnableDriverApi, (uint32_t, uint8_t))                    \
+	X(FINALIZE, false, cuptiFinalize, (void))                                                  \
+	X(CLOCK_CALLBACK, false, cuptiActivityRegisterTimestampCallback, (uint64_t(*)(void)))
+
+enum tfh_cupti_fn {
+#define X(id, needed, name, parameters) TFH_CUPTI_##id,
+	TFH_CUPTI_LIST(X)
+#undef X
+		TFH_CUPTI_FNS
+};
+#define X(id, needed, name, parameters) typedef CUptiResult(*tfh_cupti_##id) parameters;
+TFH_CUPTI_LIST(X)
+#undef X
+
+#pragma GCC visibility push(hidden)
+extern void *tfh_cupti_real[TFH_CUPTI_FNS];
+#pragma GCC visibility pop
+#define TFH_CUPTI(id) ((tfh_cupti_##id)tfh_cupti_real[TFH_CUPTI_##id])
+
+/* Kinds of activity; the numbers never changed. */
+enum {
+	TFH_ACT_MEMCPY = 1,
+	TFH_ACT_MEMSET = 2,
+	TFH_ACT_KERNEL = 3,
+	TFH_ACT_DRIVER = 4,
+	TFH_ACT_CONCURRENT_KERNEL = 10,
+	TFH_ACT_OVERHEAD = 17,
+	TFH_ACT_MEMCPY2 = 22,
+	TFH_ACT_GRAPH_TRACE = 51,
+	TFH_ACT_KINDS = 64,
+};
+
+/* cupti_find.c */
+/* The job's CUPTI, loaded if need be: fills the table. 0, or -ENOENT and the like, told as the
+ * reason. */
+int tfh_cupti_load(void);
+/* CUPTI's release: 11, 12, 13; and its own number for it. */
+uint32_t tfh_cupti_major(void);
+uint32_t tfh_cupti_version(void);
+/* A libcupti that the job itself has loaded, its functions known; never loads one. */
+bool tfh_cupti_known(void);
+/* True for an address inside a library called libcupti. */
+bool tfh_in_cupti(const void *address);
+uint32_t tfh_cupti_major_of(uint32_t version);
+
+/* cupti.c */
+/* A context exists: device times may begin. Cheap. */
+void tfh_cupti_context(void);
+/* False in a forked child of the process that turned CUPTI on: it must not be called there. */
+bool tfh_cupti_here(void);
+/* Our kinds are wanted just now. */
+bool tfh_cupti_wants(int kind);
+/* CUPTI was taken down by somebody else; it is turned on again when the flusher comes by. */
+void tfh_cupti_gone(void);
+/* Started by the driver instead of a preload. */
+void tfh_cupti_injected(void);
+void tfh_cupti_first_buffer(void);
+int tfh_cupti_start(void);
+
+/* cupti_buffers.c */
+void tfh_buffers_requested(uint8_t **buffer, size_t *size, size_t *most);
+void tfh_buffers_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size,
+			   size_t valid);
+/* A buffer that is not ours went to CUPTI, or came back: its records are copied. */
+void tfh_buffers_foreign_out(uint8_t *buffer);
+void tfh_buffers_foreign_back(uint8_t *buffer, size_t valid);
+/* A buffer of ours that has come back, for somebody who may want its contents too; NULL: it is not
+ * ours. `round`: of cupti_share.c when it was requested. */
+const uint8_t *tfh_buffers_ours(const uint8_t *buffer, uint32_t *round);
+/* Hands every buffer that came back to `take`, in order, and empties it. */
+void tfh_buffers_collect(void (*take)(uint8_t *buffer, size_t valid));
+/* Ticks when the oldest buffer that CUPTI holds was given to it; `now`: it holds none. */
+uint64_t tfh_buffers_oldest(uint64_t now);
+/* What CUPTI held is lost. */
+void tfh_buffers_forget(void);
+
+/* cupti_rows.c */
+void tfh_rows_of(uint8_t *buffer, size_t valid);
+struct tft_gpu_row;
+/* One record of a device op; false: it is none, or has no times. *name: of a kernel, else NULL. */
+bool tfh_row_of_record(const uint8_t *record, struct tft_gpu_row *row, const char **name);
+/* Graph nodes seen so far; of ops how many had no times. */
+struct tfh_rows_count {
+	uint64_t ops, nodes, untimed, overhead_ns;
+};
+const struct tfh_rows_count *tfh_rows_count(void);
+
+/* cupti_share.c */
+/* Callbacks that are given to CUPTI; they know whose turn it is. */
+void tfh_share_requested(uint8_t **buffer, size_t *size, size_t *most);
+void tfh_share_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size,
+			 size_t valid);
+/* The job's own profiler is at work and TFHOOK_CUPTI_SHARE=off: device times are its own. */
+bool tfh_share_yields(void);
+bool tfh_share_tee(void);
+/* The hook of a name that the job has looked up in its libcupti and found at `found`; NULL if there
+ * is none. */
+void *tfh_share_hook(const char *name, void *found);
+uint32_t tfh_share_round(void);
+/* The job's profiler has this kind enabled. */
+bool tfh_share_has(int kind);
+/* Dropped records that CUPTI told us and not the job's profiler. */
+void tfh_share_dropped(size_t n);
+
+#endif

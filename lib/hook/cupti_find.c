@@ -1,0 +1,364 @@
+/*
+ * Which libcupti. One that the job has loaded is the job's choice; otherwise the one that belongs
+ * to its CUDA runtime, wherever pip, conda, a toolkit or the system has put it. It is opened
+ * RTLD_LOCAL, on a thread of the job or on the flusher, never at load.
+ */
+#include "hook/cupti.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "hook/driver.h"
+#include "record/gpu.h"
+#include "record/settings.h"
+
+void *tfh_cupti_real[TFH_CUPTI_FNS];
+
+static void *handle;
+static uint32_t version;
+static char library[PATH_MAX];
+
+uint32_t tfh_cupti_version(void)
+{
+	return version;
+}
+
+/* 18 is 11.8, 19 is 12.0, 28 is 12.9; from 13.0 on major * 10000 + ... */
+uint32_t tfh_cupti_major_of(uint32_t v)
+{
+	return v >= 100000 ? v / 10000 : v >= 19 ? 12 : 11;
+}
+
+uint32_t tfh_cupti_major(void)
+{
+	return tfh_cupti_major_of(version);
+}
+
+static const char *file_of(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	return slash ? slash + 1 : path ? path : "";
+}
+
+/* ---- what the process has loaded ---- */
+
+struct loaded {
+	char cupti[PATH_MAX];
+	char cuda_dir[PATH_MAX]; /* of libcuda.so */
+	uint32_t runtime;	 /* major release of the first libcudart, 0: none is loaded */
+	bool stub;
+};
+
+static void directory_of(char *out, size_t size, const char *path)
+{
+	snprintf(out, size, "%.*s", (int)(file_of(path) - path), path);
+}
+
+static int look(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct loaded *l = data;
+	const char *file = file_of(info->dlpi_name);
+
+	(void)size;
+	if (!strncmp(file, "libcupti.so", 11) && !l->cupti[0]) {
+		snprintf(l->cupti, sizeof(l->cupti), "%s", info->dlpi_name);
+	} else if (!strncmp(file, "libcuda.so", 10)) {
+		directory_of(l->cuda_dir, sizeof(l->cuda_dir), info->dlpi_name);
+		l->stub = strstr(info->dlpi_name, "/stubs/") != NULL;
+	} else if (!strncmp(file, "libcudart.so.", 13) && !l->runtime) {
+		l->runtime = (uint32_t)strtoul(file + 13, NULL, 10);
+	}
+	return 0;
+}
+
+struct holder {
+	uintptr_t address;
+	bool cupti;
+};
+
+static int look_for_holder(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct holder *h = data;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type != PT_LOAD ||
+		    h->address - (info->dlpi_addr + p->p_vaddr) >= p->p_memsz)
+			continue;
+		h->cupti = !strncmp(file_of(info->dlpi_name), "libcupti.so", 11);
+		return 1;
+	}
+	return 0;
+}
+
+bool tfh_in_cupti(const void *address)
+{
+	struct holder h = {(uintptr_t)address, false};
+
+	dl_iterate_phdr(look_for_holder, &h);
+	return h.cupti;
+}
+
+/* ---- trying one ---- */
+
+static uint32_t driver_major(void)
+{
+	CUresult (*ask)(int *) = (CUresult(*)(int *))tfh_driver_symbol("cuDriverGetVersion");
+	int v = 0;
+
+	return ask && !ask(&v) ? (uint32_t)v / 1000 : 0;
+}
+
+static bool take_functions(void *from)
+{
+	static const struct {
+		const char *name;
+		bool needed;
+	} list[] = {
+#define X(id, needed, name, parameters) {#name, needed},
+		TFH_CUPTI_LIST(X)
+#undef X
+	};
+	void *found[TFH_CUPTI_FNS];
+
+	tfh_lookup_init();
+	for (unsigned i = 0; i < TFH_CUPTI_FNS; i++) {
+		found[i] = tfh_next_dlsym(from, list[i].name);
+		if (!found[i])
+			dlerror();
+		if (!found[i] && list[i].needed)
+			return false;
+	}
+	for (unsigned i = 0; i < TFH_CUPTI_FNS; i++)
+		__atomic_store_n(&tfh_cupti_real[i], found[i], __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Takes a library if it is one that the driver can serve. */
+static bool try(const char *path, int flags)
+{
+	void *opened = dlopen(path, flags | RTLD_NOW | RTLD_LOCAL);
+	uint32_t (*ask)(uint32_t *), v = 0, driver = driver_major();
+	struct link_map *map;
+
+	if (!opened) {
+		dlerror();
+		return false;
+	}
+	ask = (uint32_t(*)(uint32_t *))tfh_next_dlsym(opened, "cuptiGetVersion");
+	if (!ask || ask(&v) || (driver && tfh_cupti_major_of(v) > driver) ||
+	    !take_functions(opened)) {
+		if (v && driver && tfh_cupti_major_of(v) > driver)
+			tfh_gpu_why("%s is of CUDA %u, and the driver serves CUDA %u only", path,
+				    tfh_cupti_major_of(v), driver);
+		dlclose(opened);
+		return false;
+	}
+	version = v;
+	snprintf(library, sizeof(library), "%s",
+		 dlinfo(opened, RTLD_DI_LINKMAP, &map) ? path : map->l_name);
+	handle = opened;
+	return true;
+}
+
+bool tfh_cupti_known(void)
+{
+	struct loaded l = {0};
+
+	if (__atomic_load_n(&tfh_cupti_real[0], __ATOMIC_ACQUIRE))
+		return true;
+	dl_iterate_phdr(look, &l);
+	tfh_lookup_init();
+	return l.cupti[0] && try(l.cupti, RTLD_NOLOAD);
+}
+
+/* ---- places ---- */
+
+struct search {
+	uint32_t major[3]; /* in order of preference, 0 ends */
+	bool found;
+};
+
+static void try_in(struct search *s, const char *dir, const char *below)
+{
+	for (int i = 0; i < 3 && s->major[i] && !s->found; i++) {
+		char path[PATH_MAX + 128];
+		snprintf(path, sizeof(path), "%s%s/libcupti.so.%u", dir, below, s->major[i]);
+		glob_t g;
+		/* 11 has names such as libcupti.so.11.8 and a link libcupti.so.11.8 only. */
+		if (s->major[i] == 11 && strlen(path) + 4 < sizeof(path))
+			strcat(path, ".*");
+		if (glob(path, 0, NULL, &g))
+			continue;
+		for (size_t k = 0; k < g.gl_pathc && !s->found; k++)
+			s->found = try(g.gl_pathv[k], 0);
+		globfree(&g);
+	}
+}
+
+/* Directories of libraries that come with CUDA, or of a Python that has them. */
+struct paths {
+	char dir[16][PATH_MAX];
+	unsigned n;
+};
+
+static void keep(struct paths *p, const char *path, size_t len)
+{
+	if (p->n == 16 || len >= PATH_MAX)
+		return;
+	for (unsigned i = 0; i < p->n; i++)
+		if (strlen(p->dir[i]) == len && !memcmp(p->dir[i], path, len))
+			return;
+	memcpy(p->dir[p->n], path, len);
+	p->dir[p->n++][len] = '\0';
+}
+
+static int look_for_sites(struct dl_phdr_info *info, size_t size, void *data)
+{
+	static const char *const ends[] = {"/site-packages/", "/dist-packages/"};
+	const char *path = info->dlpi_name;
+
+	(void)size;
+	for (unsigned i = 0; i < 2 && path; i++) {
+		const char *at = strstr(path, ends[i]);
+		if (at)
+			keep(data, path, (size_t)(at - path) + strlen(ends[i]));
+	}
+	return 0;
+}
+
+static int look_for_runtime(struct dl_phdr_info *info, size_t size, void *data)
+{
+	static const char *const names[] = {"libcudart.so", "libcublas.so", "libcublasLt.so",
+					    "libnvrtc.so"};
+	const char *path = info->dlpi_name, *file = file_of(path);
+
+	(void)size;
+	for (unsigned i = 0; i < 4; i++)
+		if (!strncmp(file, names[i], strlen(names[i])) && file > path)
+			keep(data, path, (size_t)(file - path));
+	return 0;
+}
+
+static void try_python(struct search *s)
+{
+	struct paths p = {.n = 0};
+
+	dl_iterate_phdr(look_for_sites, &p);
+	for (unsigned i = 0; i < p.n && !s->found; i++) {
+		try_in(s, p.dir[i], "nvidia/cuda_cupti/lib");
+		try_in(s, p.dir[i], "nvidia/cu13/lib");
+	}
+}
+
+static void try_runtime(struct search *s)
+{
+	static const char *const below[] = {"", "../../cuda_cupti/lib", "../../cu13/lib",
+					    "../extras/CUPTI/lib64", "../../../extras/CUPTI/lib64"};
+	struct paths p = {.n = 0};
+
+	dl_iterate_phdr(look_for_runtime, &p);
+	for (unsigned i = 0; i < p.n && !s->found; i++)
+		for (unsigned k = 0; k < sizeof(below) / sizeof(*below) && !s->found; k++)
+			try_in(s, p.dir[i], below[k]);
+}
+
+static void try_toolkit(struct search *s, const char *root)
+{
+	if (!root || !*root || s->found)
+		return;
+	try_in(s, root, "/extras/CUPTI/lib64");
+	try_in(s, root, "/lib64");
+}
+
+static void try_system(struct search *s)
+{
+	glob_t g;
+
+	try_toolkit(s, secure_getenv("CUDA_HOME"));
+	try_toolkit(s, secure_getenv("CUDA_PATH"));
+	if (!s->found && !glob("/usr/local/cuda*", 0, NULL, &g)) {
+		for (size_t i = 0; i < g.gl_pathc; i++)
+			try_toolkit(s, g.gl_pathv[i]);
+		globfree(&g);
+	}
+	for (int i = 0; i < 3 && s->major[i] && !s->found; i++) {
+		char name[32];
+		if (s->major[i] != 11) {
+			snprintf(name, sizeof(name), "libcupti.so.%u", s->major[i]);
+			s->found = try(name, 0);
+		}
+		for (int minor = 8; s->major[i] == 11 && minor >= 0 && !s->found; minor--) {
+			snprintf(name, sizeof(name), "libcupti.so.11.%d", minor);
+			s->found = try(name, 0);
+		}
+	}
+}
+
+static void prefer(struct search *s, uint32_t runtime, uint32_t driver)
+{
+	unsigned n = 0;
+
+	if (runtime >= 11 && runtime <= driver)
+		s->major[n++] = runtime;
+	for (uint32_t m = driver < 13 ? driver : 13; m >= 11 && n < 3; m--)
+		if (m != runtime)
+			s->major[n++] = m;
+}
+
+int tfh_cupti_load(void)
+{
+	const char *given = tfh_setting_text(TFH_OPT_CUPTI_LIB);
+	struct loaded l = {0};
+	struct search s = {.found = false};
+	uint32_t driver = driver_major();
+
+	if (handle) {
+		tfh_gpu_fact("gpu.library=%s", library);
+		return 0;
+	}
+	dl_iterate_phdr(look, &l);
+	if (l.stub) {
+		tfh_gpu_why("the driver library is a stub for linking (%slibcuda.so): take its "
+			    "directory "
+			    "out of LD_LIBRARY_PATH",
+			    l.cuda_dir);
+		return -ENOEXEC;
+	}
+	tfh_lookup_init();
+	if (l.cupti[0])
+		s.found = try(l.cupti, RTLD_NOLOAD);
+	if (!s.found && *given) {
+		s.found = try(given, 0);
+		if (s.found)
+			tfh_gpu_fact("gpu.library=%s", library);
+		else
+			tfh_gpu_why("TFHOOK_CUPTI_LIB=%s is no CUPTI that this driver can serve",
+				    given);
+		return s.found ? 0 : -ENOENT;
+	}
+	prefer(&s, l.runtime, driver);
+	if (!s.found && l.cuda_dir[0])
+		try_in(&s, l.cuda_dir, "");
+	if (!s.found)
+		try_runtime(&s);
+	if (!s.found)
+		try_python(&s);
+	if (!s.found)
+		try_system(&s);
+	if (!s.found)
+		tfh_gpu_why("no libcupti was found: install the package nvidia-cuda-cupti-cu%u, or "
+			    "name the library in TFHOOK_CUPTI_LIB",
+			    driver > 12 ? 13 : 12);
+	if (s.found)
+		tfh_gpu_fact("gpu.library=%s", library);
+	return s.found ? 0 : -ENOENT;
+}

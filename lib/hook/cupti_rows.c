@@ -1,0 +1,202 @@
+/*
+ * Records to rows. Offsets are those that the record types of CUPTI 11 to 13 have in common; how
+ * long a record is only CUPTI knows.
+ */
+#include "hook/cupti.h"
+
+#include <string.h>
+
+#include "format/layout.h"
+#include "record/gpu.h"
+
+/* CUPTI's version numbers: earlier releases have another record's bytes there. */
+#define COPY_GRAPH_SINCE 14u /* 11.1: Memcpy4, MemcpyPtoP3, Memset3 */
+#define CHANNEL_SINCE 17u    /* 11.6: Kernel7 */
+
+static struct tfh_rows_count counts;
+
+const struct tfh_rows_count *tfh_rows_count(void)
+{
+	return &counts;
+}
+
+static uint64_t u64(const uint8_t *p, unsigned at)
+{
+	uint64_t v;
+	memcpy(&v, p + at, sizeof(v));
+	return v;
+}
+
+static uint32_t u32(const uint8_t *p, unsigned at)
+{
+	uint32_t v;
+	memcpy(&v, p + at, sizeof(v));
+	return v;
+}
+
+static uint16_t u16(const uint8_t *p, unsigned at)
+{
+	uint16_t v;
+	memcpy(&v, p + at, sizeof(v));
+	return v;
+}
+
+/* The offsets of what all device ops have. */
+struct place {
+	uint8_t start, device, ctx, stream, correlation, node, graph;
+};
+
+static void common(const uint8_t *r, const struct place *p, struct tft_gpu_row *row)
+{
+	row->start = u64(r, p->start);
+	row->end = u64(r, p->start + 8u);
+	row->device = (uint8_t)u32(r, p->device);
+	row->ctx = u32(r, p->ctx);
+	row->stream = u32(r, p->stream);
+	row->correlation = u32(r, p->correlation);
+	row->node = p->node ? u64(r, p->node) : 0;
+	row->graph = p->graph ? u32(r, p->graph) : 0;
+}
+
+static void kernel(const uint8_t *r, struct tft_gpu_row *row)
+{
+	static const struct place places = {16, 40, 44, 48, 92, 144, 156};
+
+	common(r, &places, row);
+	row->kind = 1;
+	row->grid = tft_launch_w1(u32(r, 52), u32(r, 56), u32(r, 60));
+	row->block = tft_launch_w2(u32(r, 64), u32(r, 68), u32(r, 72), u32(r, 80));
+	row->registers = u16(r, 6);
+	row->static_shared = u32(r, 76);
+	if (tfh_cupti_version() >= CHANNEL_SINCE)
+		row->channel = u32(r, 168);
+}
+
+static void copy(const uint8_t *r, struct tft_gpu_row *row)
+{
+	static const struct place places = {16, 32, 36, 40, 44, 64, 72};
+
+	common(r, &places, row);
+	if (tfh_cupti_version() < COPY_GRAPH_SINCE)
+		row->graph = 0;
+	row->kind = 2;
+	row->bytes = u64(r, 8);
+	row->src = r[5];
+	row->dst = r[6];
+	row->flags = r[4];
+}
+
+static void peer_copy(const uint8_t *r, struct tft_gpu_row *row)
+{
+	static const struct place places = {16, 32, 36, 40, 60, 72, 80};
+
+	common(r, &places, row);
+	if (tfh_cupti_version() < COPY_GRAPH_SINCE)
+		row->graph = 0;
+	row->kind = 2;
+	row->bytes = u64(r, 8);
+	row->src = r[5];
+	row->dst = r[6];
+	row->flags = r[4];
+}
+
+static void set(const uint8_t *r, struct tft_gpu_row *row)
+{
+	static const struct place places = {16, 32, 36, 40, 44, 64, 72};
+
+	common(r, &places, row);
+	if (tfh_cupti_version() < COPY_GRAPH_SINCE)
+		row->graph = 0;
+	row->kind = 3;
+	row->bytes = u64(r, 8);
+	row->dst = (uint8_t)u16(r, 50);
+}
+
+static void graph(const uint8_t *r, struct tft_gpu_row *row)
+{
+	static const struct place places = {8, 24, 32, 36, 4, 0, 28};
+
+	common(r, &places, row);
+	row->kind = 5;
+}
+
+bool tfh_row_of_record(const uint8_t *r, struct tft_gpu_row *row, const char **name)
+{
+	*name = NULL;
+	switch (u32(r, 0)) {
+	case TFH_ACT_KERNEL:
+	case TFH_ACT_CONCURRENT_KERNEL:
+		kernel(r, row);
+		memcpy(name, r + 104, sizeof(*name));
+		return true;
+	case TFH_ACT_MEMCPY:
+		copy(r, row);
+		return true;
+	case TFH_ACT_MEMCPY2:
+		peer_copy(r, row);
+		return true;
+	case TFH_ACT_MEMSET:
+		set(r, row);
+		return true;
+	case TFH_ACT_GRAPH_TRACE:
+		graph(r, row);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void call(const uint8_t *r)
+{
+	struct tft_drvr_row *row = tfh_gpu_drvr();
+
+	if (!row)
+		return;
+	row->callback = u32(r, 4);
+	row->start = u64(r, 8);
+	row->end = u64(r, 16);
+	row->tid = u32(r, 28);
+	row->correlation = u32(r, 32);
+	row->result = u32(r, 36);
+}
+
+static void one(const uint8_t *r)
+{
+	struct tft_gpu_row row = {0}, *place;
+	const char *name;
+
+	if (u32(r, 0) == TFH_ACT_DRIVER) {
+		call(r);
+		return;
+	}
+	if (u32(r, 0) == TFH_ACT_OVERHEAD) {
+		if (u64(r, 32) > u64(r, 24))
+			counts.overhead_ns += u64(r, 32) - u64(r, 24);
+		return;
+	}
+	if (!tfh_row_of_record(r, &row, &name))
+		return; /* a kind that the job's profiler asked for */
+	counts.ops++;
+	counts.nodes += row.node != 0;
+	/* An op cut off by the forced flush has no end; one without device memory, or under some
+	 * releases' fault with another's clock, has no times at all. */
+	if (!row.start || row.end < row.start) {
+		counts.untimed++;
+		tfh_gpu_lost(1);
+		return;
+	}
+	place = tfh_gpu_row();
+	if (!place)
+		return;
+	*place = row;
+	if (name)
+		place->name = tfh_gpu_text(name);
+}
+
+void tfh_rows_of(uint8_t *buffer, size_t valid)
+{
+	uint8_t *record = NULL;
+
+	while (!TFH_CUPTI(NEXT_RECORD)(buffer, valid, &record))
+		one(record);
+}

@@ -1,0 +1,286 @@
+/*
+ * A profiler inside the job (kineto, XLA's, TensorFlow's) uses CUPTI, too, and CUPTI before 13.3
+ * serves one client: the last one that registers callbacks gets every record. So the names with
+ * which it would do that are ours (exported, and answered by dlsym):
+ *
+ * - tee: CUPTI only ever knows our callbacks. While the job's profiler has kinds enabled, buffers
+ *   are the profiler's own, and what is in them is copied before it gets them; what is still in
+ *   buffers of ours is copied into some of the profiler's. Records of kinds that it did not ask for
+ *   are among them.
+ * - own: the profiler is told that another one is there.
+ * - off: it gets CUPTI to itself, and there are no device times meanwhile.
+ */
+#include "hook/cupti.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "hook/driver.h"
+#include "record/gpu.h"
+#include "record/record.h"
+#include "record/settings.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define RECORDS_AT_A_TIME (64u << 10)
+
+enum policy { TEE, OWN, OFF }; /* the choices of TFHOOK_CUPTI_SHARE in their order */
+
+static tfh_cupti_requested job_requested; /* atomic */
+static tfh_cupti_completed job_completed; /* atomic */
+static uint32_t job_kinds[TFH_ACT_KINDS]; /* atomic: enabled by the job */
+static uint32_t job_count;		  /* atomic: how many are */
+static uint32_t rounds;			  /* atomic: how often it went from none to some */
+static size_t job_dropped;		  /* atomic: told to us in its place */
+
+static enum policy policy(void)
+{
+	return (enum policy)tfh_setting(TFH_OPT_CUPTI_SHARE);
+}
+
+uint32_t tfh_share_round(void)
+{
+	return __atomic_load_n(&rounds, __ATOMIC_ACQUIRE);
+}
+
+bool tfh_share_has(int kind)
+{
+	return kind >= 0 && kind < TFH_ACT_KINDS &&
+	       __atomic_load_n(&job_kinds[kind], __ATOMIC_ACQUIRE);
+}
+
+/* Kinds enabled and somebody to take them. */
+static bool job_active(void)
+{
+	return __atomic_load_n(&job_count, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&job_completed, __ATOMIC_ACQUIRE);
+}
+
+bool tfh_share_yields(void)
+{
+	return policy() == OFF && job_active();
+}
+
+void tfh_share_dropped(size_t n)
+{
+	if (job_active())
+		__atomic_fetch_add(&job_dropped, n, __ATOMIC_RELAXED);
+}
+
+/* ---- callbacks ---- */
+
+void tfh_share_requested(uint8_t **buffer, size_t *size, size_t *most)
+{
+	tfh_cupti_requested requested = __atomic_load_n(&job_requested, __ATOMIC_ACQUIRE);
+
+	if (!requested || !job_active()) {
+		tfh_buffers_requested(buffer, size, most);
+		return;
+	}
+	requested(buffer, size, most);
+	if (*buffer)
+		tfh_buffers_foreign_out(*buffer);
+}
+
+/* Bytes of whole records, from `at` on, that fit into `room`. */
+static size_t whole(uint8_t *at, size_t valid, size_t room)
+{
+	uint8_t *record = NULL;
+	size_t fits = 0;
+
+	if (valid <= room)
+		return valid;
+	while (!TFH_CUPTI(NEXT_RECORD)(at, valid, &record) && (size_t)(record - at) <= room)
+		fits = (size_t)(record - at);
+	return fits;
+}
+
+/* Records that began in a buffer of ours, into buffers of the job's profiler. */
+static void pass_on(CUcontext ctx, uint32_t stream, uint8_t *from, size_t valid)
+{
+	tfh_cupti_requested requested = __atomic_load_n(&job_requested, __ATOMIC_ACQUIRE);
+	tfh_cupti_completed completed = __atomic_load_n(&job_completed, __ATOMIC_ACQUIRE);
+
+	while (valid && requested && completed) {
+		uint8_t *to = NULL;
+		size_t size = 0, most = 0, part;
+
+		requested(&to, &size, &most);
+		part = to ? whole(from, valid, size) : 0;
+		if (part)
+			memcpy(to, from, part);
+		if (to)
+			completed(ctx, stream, to, size, part);
+		if (!part)
+			return;
+		from += part;
+		valid -= part;
+	}
+}
+
+void tfh_share_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+	tfh_cupti_completed completed = __atomic_load_n(&job_completed, __ATOMIC_ACQUIRE);
+	uint32_t round = 0;
+
+	if (tfh_buffers_ours(buffer, &round)) {
+		/* The profiler worked at some time while CUPTI had the buffer. */
+		if (valid && (job_active() || round != tfh_share_round()))
+			pass_on(ctx, stream, buffer, valid);
+		tfh_buffers_completed(ctx, stream, buffer, size, valid);
+	} else if (completed && buffer) {
+		tfh_buffers_foreign_back(buffer, valid);
+		completed(ctx, stream, buffer, size, valid);
+	} else {
+		tfh_buffers_completed(ctx, stream, buffer, size, valid);
+	}
+}
+
+/* ---- the names ---- */
+
+/* The real function behind an exported name: that of the job's libcupti, else whom the caller would
+ * have reached without us (TensorFlow carries functions of these names that load the library). */
+static void *behind(enum tfh_cupti_fn fn, const char *name, const void *caller)
+{
+	static __thread unsigned depth __attribute__((tls_model("initial-exec")));
+	void *found = NULL;
+
+	if (tfh_cupti_known())
+		return tfh_cupti_real[fn];
+	if (depth < 8) {
+		depth++;
+		found = tfh_without_us(name, caller);
+		depth--;
+	}
+	return found;
+}
+
+#define REAL(id, name) ((tfh_cupti_##id)behind(TFH_CUPTI_##id, name, __builtin_return_address(0)))
+#define CUPTI_NOT_INITIALIZED 15
+
+static bool shared(void)
+{
+	return policy() != OFF && tfh_cupti_here() &&
+	       __atomic_load_n(&tfh_mode, __ATOMIC_RELAXED) != TFH_MODE_DEAD &&
+	       tfh_cupti_real[TFH_CUPTI_REGISTER];
+}
+
+static CUptiResult hook_register(tfh_cupti_requested requested, tfh_cupti_completed completed)
+{
+	tfh_cupti_REGISTER real = REAL(REGISTER, "cuptiActivityRegisterCallbacks");
+
+	if (!real)
+		return CUPTI_NOT_INITIALIZED;
+	if (requested == tfh_share_requested)
+		return real(requested, completed);
+	if (!tfh_cupti_known()) /* through TensorFlow's own function, and from there back to us */
+		return real(requested, completed);
+	if (shared() && policy() == OWN && tfh_cupti_wants(TFH_ACT_CONCURRENT_KERNEL))
+		return TFH_CUPTI_MULTIPLE_SUBSCRIBERS;
+	__atomic_store_n(&job_requested, requested, __ATOMIC_RELEASE);
+	__atomic_store_n(&job_completed, completed, __ATOMIC_RELEASE);
+	return shared() && requested && completed ? real(tfh_share_requested, tfh_share_completed)
+						  : real(requested, completed);
+}
+
+static CUptiResult hook_enable(int kind)
+{
+	tfh_cupti_ENABLE real = REAL(ENABLE, "cuptiActivityEnable");
+	CUptiResult result;
+
+	if (!real)
+		return CUPTI_NOT_INITIALIZED;
+	if (!tfh_cupti_known() || kind < 0 || kind >= TFH_ACT_KINDS)
+		return real(kind);
+	if (shared() && policy() == OWN && tfh_cupti_wants(TFH_ACT_CONCURRENT_KERNEL))
+		return TFH_CUPTI_MULTIPLE_SUBSCRIBERS;
+	/* Before the first record comes, so that none of it goes into a buffer of ours. */
+	if (!__atomic_exchange_n(&job_kinds[kind], 1, __ATOMIC_ACQ_REL) &&
+	    __atomic_fetch_add(&job_count, 1, __ATOMIC_ACQ_REL) == 0)
+		__atomic_fetch_add(&rounds, 1, __ATOMIC_ACQ_REL);
+	result = real(kind);
+	if (result && __atomic_exchange_n(&job_kinds[kind], 0, __ATOMIC_ACQ_REL))
+		__atomic_fetch_sub(&job_count, 1, __ATOMIC_ACQ_REL);
+	return result;
+}
+
+static CUptiResult hook_disable(int kind)
+{
+	tfh_cupti_DISABLE real = REAL(DISABLE, "cuptiActivityDisable");
+
+	if (!real)
+		return CUPTI_NOT_INITIALIZED;
+	if (!tfh_cupti_known() || kind < 0 || kind >= TFH_ACT_KINDS)
+		return real(kind);
+	if (__atomic_exchange_n(&job_kinds[kind], 0, __ATOMIC_ACQ_REL))
+		__atomic_fetch_sub(&job_count, 1, __ATOMIC_ACQ_REL);
+	return shared() && tfh_cupti_wants(kind) ? TFH_CUPTI_OK : real(kind);
+}
+
+static CUptiResult hook_finalize(void)
+{
+	tfh_cupti_FINALIZE real = REAL(FINALIZE, "cuptiFinalize");
+	CUptiResult result = real ? real() : CUPTI_NOT_INITIALIZED;
+
+	if (!result && tfh_cupti_known()) {
+		for (unsigned i = 0; i < TFH_ACT_KINDS; i++)
+			__atomic_store_n(&job_kinds[i], 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&job_count, 0, __ATOMIC_RELEASE);
+		tfh_cupti_gone();
+	}
+	return result;
+}
+
+static CUptiResult hook_dropped(CUcontext ctx, uint32_t stream, size_t *n)
+{
+	tfh_cupti_DROPPED real = REAL(DROPPED, "cuptiActivityGetNumDroppedRecords");
+	CUptiResult result = real ? real(ctx, stream, n) : CUPTI_NOT_INITIALIZED;
+
+	if (!result && n)
+		*n += __atomic_exchange_n(&job_dropped, 0, __ATOMIC_RELAXED);
+	return result;
+}
+
+static CUptiResult hook_clock(uint64_t (*now)(void))
+{
+	tfh_cupti_CLOCK_CALLBACK real =
+		REAL(CLOCK_CALLBACK, "cuptiActivityRegisterTimestampCallback");
+	CUptiResult result = real ? real(now) : CUPTI_NOT_INITIALIZED;
+
+	if (!result)
+		tfh_gpu_new_clock();
+	return result;
+}
+
+EXPORT CUptiResult cuptiActivityRegisterCallbacks(tfh_cupti_requested, tfh_cupti_completed)
+	__attribute__((alias("hook_register")));
+EXPORT CUptiResult cuptiActivityEnable(int) __attribute__((alias("hook_enable")));
+EXPORT CUptiResult cuptiActivityDisable(int) __attribute__((alias("hook_disable")));
+EXPORT CUptiResult cuptiFinalize(void) __attribute__((alias("hook_finalize")));
+EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t *)
+	__attribute__((alias("hook_dropped")));
+EXPORT CUptiResult cuptiActivityRegisterTimestampCallback(uint64_t (*)(void))
+	__attribute__((alias("hook_clock")));
+
+void *tfh_share_hook(const char *name, void *found)
+{
+	static const struct {
+		const char *name;
+		void *hook;
+		enum tfh_cupti_fn fn;
+	} hooks[] = {{"cuptiActivityRegisterCallbacks", (void *)hook_register, TFH_CUPTI_REGISTER},
+		     {"cuptiActivityEnable", (void *)hook_enable, TFH_CUPTI_ENABLE},
+		     {"cuptiActivityDisable", (void *)hook_disable, TFH_CUPTI_DISABLE},
+		     {"cuptiFinalize", (void *)hook_finalize, TFH_CUPTI_FINALIZE},
+		     {"cuptiActivityGetNumDroppedRecords", (void *)hook_dropped, TFH_CUPTI_DROPPED},
+		     {"cuptiActivityRegisterTimestampCallback", (void *)hook_clock,
+		      TFH_CUPTI_CLOCK_CALLBACK}};
+
+	/* A second libcupti in the process has its own buffers, and none of our hooks. */
+	for (unsigned i = 0; i < sizeof(hooks) / sizeof(*hooks); i++)
+		if (!strcmp(hooks[i].name, name))
+			return tfh_in_cupti(found) && tfh_cupti_known() &&
+					       tfh_cupti_real[hooks[i].fn] == found
+				       ? hooks[i].hook
+				       : NULL;
+	return NULL;
+}

@@ -1,0 +1,553 @@
+/*
+ * Device times, the flusher's side: when they are wanted (setting, control word, windows of steps),
+ * rows of CUPTI's records, and GPUS and DRVR chunks out of them.
+ *
+ * Memory is bounded: rows for one chunk of each table, then the chunk is written or, while writing
+ * is paused, rows are counted as lost.
+ */
+#include "record/gpu.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "record/flusher.h"
+
+#define ROWS 8192u
+#define HEAP_BYTES (256u << 10)
+#define TEXTS 1024u /* hash of texts in the heap, by address */
+#define PAIRS 128u
+#define SECOND_NS 1000000000ull
+
+/* Windows of TFHOOK_CUPTI=window: steps 10 to 29 of every 1,000, so that the first one is past the
+ * warm-up; without steps seconds 3 and 4 of every 100. */
+#define WINDOW_EVERY 1000u
+#define WINDOW_FIRST 10u
+#define WINDOW_STEPS 20u
+#define WINDOW_EVERY_NS (100 * SECOND_NS)
+#define WINDOW_FIRST_NS (3 * SECOND_NS)
+#define WINDOW_NS (2 * SECOND_NS)
+
+uint32_t tfh_gpu_storing;
+
+static const struct tfh_gpu_source *source;
+
+/* In a mapping of their own, made when the first row comes. */
+struct rows {
+	struct tft_gpu_row gpu[ROWS];
+	struct tft_drvr_row drvr[ROWS];
+	char heap[HEAP_BYTES];
+	struct {
+		const char *text;
+		uint32_t at;
+	} text[TEXTS];
+};
+
+static struct {
+	struct rows *rows;
+	uint8_t *payload;
+	size_t payload_bytes;
+	uint32_t gpus, drvrs, heap;
+	struct tft_table_pair pair[PAIRS];
+	uint32_t pairs;
+	uint64_t span_last;  /* up to there every op is written; the next span begins there */
+	uint64_t exit_ticks; /* atomic: the last flush ended then; 0: not yet */
+	uint64_t step_limit;
+	uint64_t ops_written, lost_written;
+	bool no_nodes, dead, said, closed;
+} g; /* the flusher's; of turn_on() until tfh_gpu_storing says that it is done */
+
+static bool always;	   /* setting auto means on */
+static uint64_t lost;	   /* atomic */
+static uint32_t new_clock; /* atomic */
+static uint32_t exiting;   /* atomic */
+static uint32_t why_state; /* atomic: 0 none, 1 being written, 2 there */
+static char why[512], facts[2048];
+static uint32_t facts_bytes, said_bytes;
+
+void tfh_gpu_attach(const struct tfh_gpu_source *s)
+{
+	source = s;
+}
+
+bool tfh_gpu_exiting(void)
+{
+	return __atomic_load_n(&exiting, __ATOMIC_ACQUIRE);
+}
+
+void tfh_gpu_lost(uint64_t n)
+{
+	__atomic_fetch_add(&lost, n, __ATOMIC_RELAXED);
+}
+
+void tfh_gpu_new_clock(void)
+{
+	__atomic_store_n(&new_clock, 1, __ATOMIC_RELEASE);
+}
+
+void tfh_gpu_why(const char *fmt, ...)
+{
+	uint32_t none = 0;
+	va_list args;
+
+	if (!__atomic_compare_exchange_n(&why_state, &none, 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	__atomic_store_n(&why_state, 2, __ATOMIC_RELEASE);
+	tfh_log(1, "no device times: %s", why);
+}
+
+void tfh_gpu_fact(const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(facts + facts_bytes, sizeof(facts) - facts_bytes - 1, fmt, args);
+	va_end(args);
+	if (n <= 0 || facts_bytes + (uint32_t)n + 1 >= sizeof(facts))
+		return;
+	facts[facts_bytes + (uint32_t)n] = '\n';
+	facts_bytes += (uint32_t)n + 1;
+}
+
+/* ---- when ---- */
+
+static bool storing(void)
+{
+	/* acquire: who sees it on sees the rest of turn_on() */
+	return __atomic_load_n(&tfh_gpu_storing, __ATOMIC_ACQUIRE);
+}
+
+static enum tfh_option_cupti setting(void)
+{
+	int64_t value = tfh_opt_int(&tfh_p.options, TFH_OPT_CUPTI);
+
+	if (value != TFH_CUPTI_AUTO)
+		return (enum tfh_option_cupti)value;
+	if (always)
+		return TFH_CUPTI_ON;
+	return *tfh_opt_str(&tfh_p.options, TFH_OPT_RUN) ? TFH_CUPTI_ON : TFH_CUPTI_WINDOW;
+}
+
+static bool in_window(uint64_t now_ns)
+{
+	uint64_t steps = tfh_steps_seen();
+	uint64_t since = now_ns - tfh_f.first.monotonic_ns;
+
+	if (steps)
+		return steps % WINDOW_EVERY - WINDOW_FIRST < WINDOW_STEPS;
+	return since % WINDOW_EVERY_NS - WINDOW_FIRST_NS < WINDOW_NS;
+}
+
+static bool wanted(uint64_t now_ns)
+{
+	uint64_t control = __atomic_load_n(&tfh_p.journal.head->control, __ATOMIC_ACQUIRE);
+	enum tfh_option_cupti how = setting();
+
+	if (control & TFT_CTL_GPU_OFF ||
+	    __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) != TFH_MODE_ON)
+		return false;
+	return control & TFT_CTL_GPU_ON || how == TFH_CUPTI_ON ||
+	       (how == TFH_CUPTI_WINDOW && in_window(now_ns));
+}
+
+bool tfh_gpu_take_steps(uint64_t steps)
+{
+	if (!(__atomic_load_n(&tfh_p.journal.head->control, __ATOMIC_ACQUIRE) & TFT_CTL_GPU_ON))
+		return false;
+	g.step_limit = tfh_steps_seen() + steps;
+	return true;
+}
+
+bool tfh_gpu_counting(void)
+{
+	return g.step_limit || (setting() == TFH_CUPTI_WINDOW && source && !g.dead &&
+				(storing() || tfh_steps_seen() < WINDOW_FIRST + WINDOW_STEPS));
+}
+
+static void add_pair(void)
+{
+	struct tft_table_pair p;
+	uint64_t before = tfh_ticks();
+
+	if (!source->clock(&p.ns))
+		return;
+	p.ticks = before + (tfh_ticks() - before) / 2;
+	if (g.pairs == PAIRS) /* no rows for two minutes, or none could be written */
+		memmove(g.pair, g.pair + 1, --g.pairs * sizeof(*g.pair));
+	g.pair[g.pairs++] = p;
+}
+
+/* On the flusher or on the thread of the job that comes first. */
+static void turn_on(void)
+{
+	int err;
+
+	tfh_self.guard++; /* what CUPTI calls is not the job's */
+	err = source->start();
+	tfh_self.guard--;
+	if (err) {
+		g.dead |= err != -EAGAIN;
+		return;
+	}
+	g.pairs = 0;
+	add_pair();
+	g.span_last = tfh_ticks();
+	__atomic_store_n(&tfh_gpu_storing, 1, __ATOMIC_RELEASE);
+}
+
+void tfh_gpu_begin(void)
+{
+	static uint32_t busy;
+	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+
+	if (!source || g.dead || tfh_gpu_exiting() || !tfh_p.journal.head || storing() ||
+	    __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
+		return;
+	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+		return; /* the other thread of flusher and job does it */
+	if (!storing() && wanted(now_ns))
+		turn_on();
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+void tfh_gpu_always(void)
+{
+	always = true;
+}
+
+void tfh_gpu_first_record(void)
+{
+	tfh_self.guard++;
+	if (!tfh_process_check() && __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_COLD) {
+		tfh_start();
+		tfh_register_exit();
+	}
+	tfh_self.guard--;
+}
+
+void tfh_gpu_exit(void)
+{
+	if (!source || __atomic_exchange_n(&exiting, 1, __ATOMIC_ACQ_REL))
+		return;
+	if (storing()) {
+		source->flush(true);
+		__atomic_store_n(&g.exit_ticks, tfh_ticks(), __ATOMIC_RELEASE);
+	}
+}
+
+/* ---- rows ---- */
+
+static void write_gpus(uint64_t until);
+
+static bool have_rows(void)
+{
+	void *map;
+
+	if (g.rows)
+		return true;
+	g.payload_bytes = ROWS * 128u + HEAP_BYTES + (64u << 10);
+	map = mmap(NULL, sizeof(*g.rows) + g.payload_bytes, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED)
+		return false;
+	g.rows = map;
+	g.payload = (uint8_t *)(g.rows + 1);
+	return true;
+}
+
+struct tft_gpu_row *tfh_gpu_row(void)
+{
+	/* 4 KiB is the longest name taken. */
+	if (g.rows && (g.gpus == ROWS || g.heap + 4096 > HEAP_BYTES))
+		write_gpus(0);
+	if (!have_rows() || g.gpus == ROWS || g.heap + 4096 > HEAP_BYTES) {
+		tfh_gpu_lost(1);
+		return NULL;
+	}
+	memset(&g.rows->gpu[g.gpus], 0, sizeof(*g.rows->gpu));
+	return &g.rows->gpu[g.gpus++];
+}
+
+struct tft_drvr_row *tfh_gpu_drvr(void)
+{
+	if (g.rows && g.drvrs == ROWS)
+		write_gpus(0);
+	if (!have_rows() || g.drvrs == ROWS)
+		return NULL; /* an op without its call is no lost op */
+	memset(&g.rows->drvr[g.drvrs], 0, sizeof(*g.rows->drvr));
+	return &g.rows->drvr[g.drvrs++];
+}
+
+uint32_t tfh_gpu_text(const char *text)
+{
+	size_t len = strnlen(text, 4000);
+	uint32_t slot = (uint32_t)(((uintptr_t)text >> 3) * 0x9e3779b1u) % TEXTS;
+
+	/* CUPTI hands out one address per name, but another name may come to lie there later. */
+	if (g.rows->text[slot].text == text && g.heap &&
+	    !strncmp(g.rows->heap + g.rows->text[slot].at, text, len) &&
+	    !g.rows->heap[g.rows->text[slot].at + len])
+		return g.rows->text[slot].at;
+	if (!g.heap)
+		g.heap = 1; /* offset 0 is the empty text */
+	g.rows->text[slot].text = text;
+	g.rows->text[slot].at = g.heap;
+	memcpy(g.rows->heap + g.heap, text, len);
+	g.rows->heap[g.heap + len] = '\0';
+	g.heap += (uint32_t)len + 1;
+	return g.rows->text[slot].at;
+}
+
+/* ---- writing ---- */
+
+/* Good to some microseconds: for the header of the chunk only. */
+static uint64_t to_ticks(uint64_t ns)
+{
+	const struct tft_table_pair *p = g.pairs ? &g.pair[g.pairs - 1] : NULL;
+	double hz = (double)tfh_tick_hz();
+
+	if (!p || hz <= 0)
+		return 0;
+	return p->ticks + (uint64_t)(int64_t)((double)(int64_t)(ns - p->ns) * hz * 1e-9);
+}
+
+static int put(uint32_t type, const struct tft_table *t, const void *rows, uint32_t n,
+	       const struct tft_table_extra *extra, uint64_t first, uint64_t last)
+{
+	int err = tft_table_bound(t, n, extra) <= g.payload_bytes ? 0 : -E2BIG;
+	size_t len;
+
+	if (err)
+		return err;
+	len = tft_table_pack(t, rows, n, extra, g.payload);
+	return tft_write_chunk_at(tfh_f.seg.writer, type, g.payload, (uint32_t)len, first, last);
+}
+
+static int put_gpus(const struct tft_gpu_span *span)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+	struct tft_table_extra extra = {.heap = g.rows->heap,
+					.heap_bytes = g.heap,
+					.pair = g.pair,
+					.pairs = g.pairs,
+					.span = span,
+					.spans = span->last > span->first};
+
+	for (uint32_t i = 0; i < g.gpus; i++) {
+		const struct tft_gpu_row *r = &g.rows->gpu[i];
+		first = r->start < first ? r->start : first;
+		last = r->end > last ? r->end : last;
+	}
+	return put(TFT_GPUS, &tft_gpus, g.rows->gpu, g.gpus, &extra,
+		   g.gpus ? to_ticks(first) : span->first, g.gpus ? to_ticks(last) : span->last);
+}
+
+static int put_drvr(void)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+	struct tft_table_extra extra = {.pair = g.pair, .pairs = g.pairs};
+
+	for (uint32_t i = 0; i < g.drvrs; i++) {
+		const struct tft_drvr_row *r = &g.rows->drvr[i];
+		first = r->start < first ? r->start : first;
+		last = r->end > last ? r->end : last;
+	}
+	return g.drvrs ? put(TFT_DRVR, &tft_drvr, g.rows->drvr, g.drvrs, &extra, to_ticks(first),
+			     to_ticks(last))
+		       : 0;
+}
+
+static int put_lost(uint64_t first)
+{
+	uint64_t n = __atomic_load_n(&lost, __ATOMIC_RELAXED) - g.lost_written;
+	struct tft_loss loss = {.thread = UINT32_MAX,
+				.cause = TFT_LOSS_CUPTI,
+				.count = n,
+				.t_first = first,
+				.t_last = tfh_ticks()};
+	int err = n ? tft_write_loss(tfh_f.seg.writer, &loss, 1) : 0;
+
+	if (!err)
+		g.lost_written += n;
+	return err;
+}
+
+static int put_notes(void)
+{
+	char text[sizeof(facts) + sizeof(why) + 64];
+	int n, err;
+
+	if (g.said && said_bytes == facts_bytes)
+		return 0;
+	if (!facts_bytes && __atomic_load_n(&why_state, __ATOMIC_ACQUIRE) != 2)
+		return 0;
+	n = snprintf(text, sizeof(text), "%.*s", (int)facts_bytes, facts);
+	if (__atomic_load_n(&why_state, __ATOMIC_ACQUIRE) == 2)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "gpu.why=%s\n", why);
+	err = tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text, (uint32_t)n);
+	g.said = !err;
+	said_bytes = facts_bytes;
+	return err;
+}
+
+/* Everything of one look into one place of the file; a failure leaves the rows for the next try. */
+static int put_all(uint64_t until)
+{
+	struct tft_gpu_span span = {g.span_last, until, g.no_nodes ? 0 : TFT_GPU_SPAN_NODES};
+	uint64_t before = g.span_last;
+	int err = tfh_segment_ready();
+
+	if (!err)
+		err = put_notes();
+	/* DRVR first: who reads an op then has its call. */
+	if (!err && g.drvrs && !(err = put_drvr()))
+		g.drvrs = 0;
+	if (!err && (g.gpus || span.last > span.first) && have_rows()) {
+		err = put_gpus(&span);
+		if (!err) {
+			g.ops_written += g.gpus;
+			g.gpus = g.heap = 0;
+			memset(g.rows->text, 0, sizeof(g.rows->text));
+			if (span.last > span.first)
+				g.span_last = span.last;
+		}
+	}
+	if (!err)
+		err = put_lost(before);
+	return err;
+}
+
+/* Ops that are still to come were issued after what is complete. */
+static void forget_pairs(void)
+{
+	uint32_t n = 0;
+
+	while (n + 2 < g.pairs && g.pair[n + 1].ticks <= g.span_last)
+		n++;
+	g.pairs -= n;
+	memmove(g.pair, g.pair + n, g.pairs * sizeof(*g.pair));
+}
+
+/* `until`: what the span of the chunk reaches to, 0 for none. */
+static void write_gpus(uint64_t until)
+{
+	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+	int err;
+
+	if (tfh_f.pause_until_ns && now_ns < tfh_f.pause_until_ns)
+		return;
+	err = tfh_disk_check();
+	if (!err)
+		err = put_all(until);
+	if (err)
+		tfh_write_failed(err, now_ns);
+	if (err)
+		return;
+	forget_pairs();
+	tfh_segment_rotate_if_full();
+}
+
+/* ---- the flusher's rounds ---- */
+
+static void turn_off(void)
+{
+	__atomic_store_n(&tfh_gpu_storing, 0, __ATOMIC_RELEASE);
+	source->rest();
+	g.pairs = 0;
+}
+
+/* All that can be had now, and up to when it is complete. */
+static void take(bool flush)
+{
+	uint64_t now = tfh_ticks(), until;
+
+	if (flush && !tfh_gpu_exiting())
+		source->flush(false);
+	if (!tfh_gpu_exiting())
+		add_pair();
+	source->collect();
+	until = source->complete_until(now);
+	if (tfh_gpu_exiting() && until > __atomic_load_n(&g.exit_ticks, __ATOMIC_ACQUIRE))
+		until = g.exit_ticks;
+	write_gpus(until);
+}
+
+void tfh_gpu_poll(uint64_t now_ns)
+{
+	uint64_t *control = &tfh_p.journal.head->control;
+
+	if (!source)
+		return;
+	if (g.step_limit && tfh_steps_seen() >= g.step_limit) {
+		g.step_limit = 0;
+		__atomic_and_fetch(control, ~(uint64_t)TFT_CTL_GPU_ON, __ATOMIC_ACQ_REL);
+	}
+	if (!storing()) {
+		if (wanted(now_ns))
+			tfh_gpu_begin();
+	} else if (!wanted(now_ns) && !tfh_gpu_exiting()) {
+		take(true);
+		turn_off();
+	} else {
+		source->collect();
+	}
+}
+
+void tfh_gpu_second(uint64_t now_ns)
+{
+	if (!source || !storing() || g.closed)
+		return;
+	if (__atomic_exchange_n(&new_clock, 0, __ATOMIC_ACQ_REL)) {
+		source->collect();
+		write_gpus(0);
+		g.pairs = 0;
+		g.span_last = tfh_ticks(); /* what was under way has no clock */
+	}
+	take(true);
+	if (!tfh_gpu_exiting())
+		source->second(now_ns);
+}
+
+void tfh_gpu_write(bool last)
+{
+	if (!source || g.closed)
+		return;
+	if (setting() == TFH_CUPTI_OFF)
+		tfh_gpu_why("device times were switched off by TFHOOK_CUPTI=off");
+	/* At the end the driver may be gone, or going: what it has not handed over stays there. */
+	if (storing())
+		take(!last);
+	else if (g.gpus || g.drvrs || !g.said)
+		write_gpus(0);
+	g.closed = last;
+	if (last)
+		__atomic_store_n(&tfh_gpu_storing, 0, __ATOMIC_RELEASE);
+}
+
+void tfh_gpu_no_nodes(void)
+{
+	g.no_nodes = true;
+}
+
+void tfh_gpu_new_segment(void)
+{
+	g.said = false;
+}
+
+void tfh_gpu_forget(void)
+{
+	if (g.rows)
+		munmap(g.rows, sizeof(*g.rows) + g.payload_bytes);
+	memset(&g, 0, sizeof(g));
+	tfh_gpu_storing = 0;
+	lost = 0;
+	new_clock = exiting = why_state = facts_bytes = said_bytes = 0;
+}

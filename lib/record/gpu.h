@@ -1,0 +1,81 @@
+/*
+ * Device times: from whoever has them (hook/cupti.c) to the trace file. Rows are collected and
+ * written by the flusher; job threads only fill buffers of CUPTI's.
+ */
+#ifndef TFH_RECORD_GPU_H
+#define TFH_RECORD_GPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/table.h"
+
+/* What brings the rows. `start` and `flush` may come from a thread of the job, the rest from the
+ * flusher. */
+struct tfh_gpu_source {
+	/* Sees to it that records come; cheap when they do. 0, -EAGAIN: not yet possible (no
+	 * context), else never in this process, and tfh_gpu_why() says why. */
+	int (*start)(void);
+	/* Records are not wanted for a while. */
+	void (*rest)(void);
+	/* Hands over what is complete; `last`: the process ends, what is not will never be. */
+	void (*flush)(bool last);
+	/* Once a second, after a flush: looks whether what it does is still the right thing. */
+	void (*second)(uint64_t now_ns);
+	/* Adds rows of all buffers handed over. */
+	void (*collect)(void);
+	/* Ticks up to which every op has been handed over; `now` when there is nothing left. */
+	uint64_t (*complete_until)(uint64_t now);
+	/* The clock of the rows; false: it cannot be read. */
+	bool (*clock)(uint64_t *ns);
+};
+
+/* Once, at load. */
+void tfh_gpu_attach(const struct tfh_gpu_source *source);
+
+/* Are device times to be kept just now? Read by CUPTI's callbacks. */
+extern uint32_t tfh_gpu_storing __attribute__((visibility("hidden")));
+
+/* The process has made its first context, or recording has just begun, on this thread: device times
+ * begin here if they are wanted. */
+void tfh_gpu_begin(void);
+/* Injected by the driver: there are no calls that begin a recording, and no steps. */
+void tfh_gpu_always(void);
+/* CUPTI has its first record, and nothing is being recorded yet. Not in a callback of CUPTI's. */
+void tfh_gpu_first_record(void);
+/* The exit handler that runs before the driver's. */
+void tfh_gpu_exit(void);
+bool tfh_gpu_exiting(void);
+
+/* For collect: the next row to be filled in, NULL when there is no room (then it is counted). */
+struct tft_gpu_row *tfh_gpu_row(void);
+struct tft_drvr_row *tfh_gpu_drvr(void);
+/* Place of a text in the heap of the chunk; call it after tfh_gpu_row(). */
+uint32_t tfh_gpu_text(const char *text);
+/* Ops that were lost since the last call, any thread. */
+void tfh_gpu_lost(uint64_t n);
+/* The rows' clock is another one from now on. */
+void tfh_gpu_new_clock(void);
+/* Whole graph launches take the place of their nodes from now on. */
+void tfh_gpu_no_nodes(void);
+/* The reason why there are no device times: a sentence. Kept when it is the first. Any thread. */
+void tfh_gpu_why(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A fact for the NOTE chunk: "key=value". Flusher, or before there is one. */
+void tfh_gpu_fact(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- for flush.c and its neighbours, on the flusher ---- */
+
+void tfh_gpu_poll(uint64_t now_ns);
+void tfh_gpu_second(uint64_t now_ns);
+/* Collects and writes all there is. `last`: the recording ends. */
+void tfh_gpu_write(bool last);
+/* Steps are being counted for the end of a window. */
+bool tfh_gpu_counting(void);
+/* Forked child, or a new recording of the same process. */
+void tfh_gpu_forget(void);
+/* A new segment: what was said once is said again. */
+void tfh_gpu_new_segment(void);
+/* Takes --steps of the control word if it belongs to device times. */
+bool tfh_gpu_take_steps(uint64_t steps);
+
+#endif
