@@ -106,7 +106,7 @@ PRODUCTS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(S
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
-ALL_AREAS := record hook tf sim analyze cli jobs
+ALL_AREAS := record hook tf sim analyze import cli jobs
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
 UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))
 AREA_C := $(wildcard $(AREAS:%=tests/%/*.c))

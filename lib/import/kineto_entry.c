@@ -34,7 +34,8 @@ struct wait {
 
 struct tfh_kineto {
 	struct tfh_builder *b;
-	uint32_t process;
+	const char *path;
+	uint32_t process; /* once there is an entry */
 	uint64_t count;
 	struct tfh_map thread; /* tid -> index + 1 */
 	struct tfh_map fn;     /* hash of a call's name -> row, 1: none that is known */
@@ -70,14 +71,11 @@ static int room(void *v, uint32_t *cap, uint32_t n, size_t size)
 struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b, const char *path)
 {
 	struct tfh_kineto *k = calloc(1, sizeof(*k));
-	int64_t process = tfh_build_process(b, "", path, 0, -1);
 
-	if (!k || process < 0) {
-		free(k);
+	if (!k)
 		return NULL;
-	}
 	k->b = b;
-	k->process = (uint32_t)process;
+	k->path = path;
 	k->host_pid = k->device = -1;
 	return k;
 }
@@ -363,7 +361,13 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 		e->dur = 0;
 	else if (e->dur > MAX_TIME - e->ts)
 		e->dur = MAX_TIME - e->ts;
-	if (++k->count > MAX_ENTRIES)
+	if (!k->count++) {
+		int64_t process = tfh_build_process(k->b, "", k->path, 0, -1);
+		if (process < 0)
+			return -ENOMEM;
+		k->process = (uint32_t)process;
+	}
+	if (k->count > MAX_ENTRIES)
 		return -E2BIG;
 	if (e->category == TFH_KINETO_HOST)
 		return add_host(k, e);
