@@ -106,8 +106,10 @@ PRODUCTS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(S
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
-ALL_AREAS := record hook tf sim analyze import cli jobs
+ALL_AREAS := record hook tf sim analyze import cli jobs clients
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
+# The clients' tests compare with the programs of the hook's tests.
+AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
 UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))
 AREA_C := $(wildcard $(AREAS:%=tests/%/*.c))
 AREA_CC := $(wildcard $(AREAS:%=tests/%/*.cc))
@@ -118,7 +120,7 @@ BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
 BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all demo check check-libraries check-wheels tests bench fuzz fuzz-run soak install uninstall clean distclean format \
+.PHONY: all demo check check-clients check-libraries check-wheels tests bench fuzz fuzz-run soak install uninstall clean distclean format \
 	compile_commands.json python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS)
@@ -251,6 +253,10 @@ check: tests
 		--tool 'format=scripts/format --check') \
 		$(UNIT) $(AREAS:%=tests/%)
 
+# Real programs on the simulated driver, each compared with its log call by call; 4 GB of downloads. T=NAME for one.
+check-clients: tests
+	$(Q)$(RUN_ENV) tests/clients/check '$(T)'
+
 # The same jobs under every wheel that the hooks are proven on, with the pairs that `check` leaves out.
 WHEELS ?= tf215 tf218 tf220 tf221 tfgpu220
 check-wheels: tests
@@ -340,6 +346,7 @@ help:
 	@echo 'make [all]            build everything into build/ (O=dir for another place)'
 	@echo 'make demo             trace a training job on the simulated GPU (DEMO=quick: without TensorFlow)'
 	@echo 'make check            all tests (T=pattern for some of them)'
+	@echo 'make check-clients    real programs on the simulated driver (T=NAME for one; 4 GB)'
 	@echo 'make check-wheels     the TensorFlow tests under other TensorFlow releases'
 	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
 	@echo 'make bench            measure costs and sizes'

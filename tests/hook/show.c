@@ -38,11 +38,12 @@ static void flush(const struct tft_reader *r)
 	if (pending.kind != TFT_NAME && pending.fn < head->fn_count)
 		fn = head->fn[pending.fn].name;
 	printf("{\"kind\":%d,\"fn\":\"%s\",\"number\":%d,\"tid\":%" PRIu32 ",\"t0\":%" PRIu64
-	       ",\"t1\":%" PRIu64 ",\"result\":%d,\"flags\":%d,\"depth\":%d,\"stream\":%" PRIu32
-	       ",\"ctx\":%" PRIu32 ",\"w\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+	       ",\"t1\":%" PRIu64 ",\"result\":%d,\"flags\":%d,\"depth\":%d,\"seq\":%" PRIu32
+	       ",\"stream\":%" PRIu32 ",\"ctx\":%" PRIu32 ",\"w\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64
+	       "]",
 	       pending.kind, fn, pending.fn, pending_tid, tft_monotonic_ns(r, pending.t_begin),
 	       tft_monotonic_ns(r, pending.t_end), pending.result, pending.flags, pending.depth,
-	       pending.stream, pending.ctx, pending.w[0], pending.w[1], pending.w[2]);
+	       pending.seq, pending.stream, pending.ctx, pending.w[0], pending.w[1], pending.w[2]);
 	if (text_length)
 		put_text();
 	puts("}");
