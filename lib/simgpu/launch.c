@@ -1,4 +1,4 @@
-/* Kernel launches, function attributes, occupancy. */
+/* Kernel launches, function attributes. */
 #include "simgpu/api.h"
 
 #include <stdlib.h>
@@ -265,44 +265,6 @@ static CUresult load(struct sim_call *c, CUfunction f)
 	return CUDA_SUCCESS;
 }
 
-/* ---- occupancy: as limited by threads only ---- */
-static CUresult blocks(struct sim_call *c, int *n, CUfunction f, int block, size_t shared)
-{
-	(void)c;
-	(void)shared;
-	if (!is_func(f) || block < 1)
-		return CUDA_ERROR_INVALID_VALUE;
-	*n = 2048 / block > 32 ? 32 : 2048 / block;
-	return CUDA_SUCCESS;
-}
-
-static CUresult blocks_flags(struct sim_call *c, int *n, CUfunction f, int block, size_t shared,
-			     unsigned flags)
-{
-	(void)flags;
-	return blocks(c, n, f, block, shared);
-}
-
-static CUresult best_block(struct sim_call *c, int *grid, int *block, CUfunction f,
-			   CUoccupancyB2DSize fn, size_t shared, int limit)
-{
-	(void)c;
-	(void)fn;
-	(void)shared;
-	if (!is_func(f))
-		return CUDA_ERROR_INVALID_HANDLE;
-	*block = limit > 0 && limit < (int)f->max_threads ? limit : (int)f->max_threads;
-	*grid = 108 * (2048 / *block);
-	return CUDA_SUCCESS;
-}
-
-static CUresult best_block_flags(struct sim_call *c, int *grid, int *block, CUfunction f,
-				 CUoccupancyB2DSize fn, size_t shared, int limit, unsigned flags)
-{
-	(void)flags;
-	return best_block(c, grid, block, f, fn, shared, limit);
-}
-
 SIM_API_PT(cuLaunchKernel, _ptsz, SIM_NEED_INIT, launch,
 	   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
 	    unsigned bz, unsigned sh, CUstream s, void **p, void **x),
@@ -340,15 +302,3 @@ SIM_API(cuKernelGetParamInfo, SIM_NEED_INIT, param_info,
 	(CUkernel k, size_t i, size_t *off, size_t *size), (k, i, off, size))
 SIM_API(cuFuncIsLoaded, SIM_NEED_INIT, loaded, (int *state, CUfunction f), (state, f))
 SIM_API(cuFuncLoad, SIM_NEED_CTX, load, (CUfunction f), (f))
-SIM_API(cuOccupancyMaxActiveBlocksPerMultiprocessor, SIM_NEED_CTX, blocks,
-	(int *n, CUfunction f, int block, size_t shared), (n, f, block, shared))
-SIM_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, SIM_NEED_CTX, blocks_flags,
-	(int *n, CUfunction f, int block, size_t shared, unsigned flags),
-	(n, f, block, shared, flags))
-SIM_API(cuOccupancyMaxPotentialBlockSize, SIM_NEED_CTX, best_block,
-	(int *grid, int *block, CUfunction f, CUoccupancyB2DSize fn, size_t shared, int limit),
-	(grid, block, f, fn, shared, limit))
-SIM_API(cuOccupancyMaxPotentialBlockSizeWithFlags, SIM_NEED_CTX, best_block_flags,
-	(int *grid, int *block, CUfunction f, CUoccupancyB2DSize fn, size_t shared, int limit,
-	 unsigned flags),
-	(grid, block, f, fn, shared, limit, flags))
