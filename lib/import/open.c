@@ -84,6 +84,23 @@ static bool foreign_name(const char *name)
 	       (ends_with(name, ".json") && strcmp(name, "run.json") && strcmp(name, "end.json"));
 }
 
+/* Beside HOST.xplane.pb TensorFlow puts HOST.trace.json.gz, the same for a viewer. */
+static void leave_out_views(struct list *l, uint32_t first)
+{
+	uint32_t kept = first;
+	bool xplane = false;
+
+	for (uint32_t i = first; i < l->n; i++)
+		xplane |= ends_with(l->path[i], ".xplane.pb");
+	for (uint32_t i = first; i < l->n; i++)
+		if (xplane && ends_with(l->path[i], ".trace.json.gz") &&
+		    !ends_with(l->path[i], ".pt.trace.json.gz"))
+			free(l->path[i]);
+		else
+			l->path[kept++] = l->path[i];
+	l->n = kept;
+}
+
 /* -EEXIST: it is one of ours. */
 static int add_files(struct list *l, const char *dir)
 {
@@ -103,6 +120,7 @@ static int add_files(struct list *l, const char *dir)
 	}
 	if (d)
 		closedir(d);
+	leave_out_views(l, first);
 	if (l->n > first)
 		qsort(l->path + first, l->n - first, sizeof(*l->path), by_text);
 	return rc;

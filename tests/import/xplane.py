@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""XPlane traces: a step marked by the program or found on the devices, streams of several GPUs, launches by correlation number,
+iterators of tf.data and their stages come out as calls, ops and steps; a TensorBoard log directory is its newest session; broken
+and foreign files are told with exit code 3 and one line. The files are written here from the field numbers of xplane.proto."""
+import json
+import os
+import struct
+import subprocess
+
+BUILD, TMP = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
+DUMP, TFHOOK = BUILD + "/tests/import/dump", BUILD + "/bin/tfhook"
+MS = 1000000
+START = 1700000000000000000
+
+
+def varint(n):
+    n &= (1 << 64) - 1
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    if isinstance(value, float):
+        return varint(number << 3 | 1) + struct.pack("<d", value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+class Plane:
+    def __init__(self, name):
+        self.name, self.lines, self.events, self.stats, self.own = name, [], {}, {}, b""
+
+    def stat(self, name, value, ref=False):
+        number = self.stats.setdefault(name, len(self.stats) + 1)
+        if ref:  # the value is the name of another stat
+            return field(1, number) + field(7, self.stats.setdefault(value, len(self.stats) + 1))
+        return field(1, number) + (field(5, value) if isinstance(value, str) else
+                                   field(3, value) if name in ("correlation_id",) else field(4, value))
+
+    def line(self, name, events, number, start=START):
+        """events: (name, offset ns, duration ns, {stat: value})"""
+        body = field(1, number) + field(2, name) + field(3, start)
+        for ev, offset, duration, stats in events:
+            meta = self.events.setdefault(ev, len(self.events) + 1)
+            e = field(1, meta) + field(2, offset * 1000) + field(3, duration * 1000)
+            for key, value in stats.items():
+                e += field(4, self.stat(key.rstrip("*"), value, key.endswith("*")))
+            body += field(4, e)
+        self.lines.append(body)
+
+    def pack(self):
+        out = field(1, 1) + field(2, self.name)
+        for line in self.lines:
+            out += field(3, line)
+        for name, number in self.events.items():
+            out += field(4, field(1, number) + field(2, field(1, number) + field(2, name)))
+        for name, number in self.stats.items():
+            out += field(5, field(1, number) + field(2, field(1, number) + field(2, name)))
+        return field(1, out + self.own)
+
+
+def space(steps=3, marked=True, named=False, gpus=2):
+    host, devices = Plane("/host:CPU"), []
+    main, loader, correlation = [], [], 0
+    streams = {g: ([], []) for g in range(gpus)}
+    found = {g: [] for g in range(gpus)}
+    for i in range(steps):
+        t = i * 10 * MS
+        if marked:
+            main.append(("train", t, 10 * MS, {"_r": 1, "step_num": 100 + i}))
+        main.append(("IteratorGetNextOp::DoCompute", t + MS, 2 * MS, {"id": 77, "group_id": i}))
+        main.append(("Iterator::Root", t + MS + 1000, 2 * MS - 2000, {"id": 5}))
+        main.append(("Iterator::Root::Prefetch", t + MS + 2000, 2 * MS - 5000, {"id": 6, "parent_id": 5}))
+        loader.append(("Iterator::Root::Prefetch::Map", t + MS, 1900000, {"id": 7, "parent_id": 6}))
+        main.append(("ExecutorState::Process", t + 3 * MS + 1, 50000, {"id": 1}))
+        main.append(("MemoryAllocation", t + 3 * MS + 2, 0, {}))
+        for g in range(gpus):
+            correlation += 1
+            at = t + 4 * MS + g * 20000
+            link = {"correlation_id": correlation, "context_id": "$$%d" % (g + 1)}
+            main.append(("cuMemcpyHtoDAsync_v2" if named else "MemcpyH2D", at, 9000,
+                         dict(link, memcpy_details="size:8192 dest:%d async:1" % g)))
+            details = {"memcpy_details": "kind_src:pageable kind_dst:device size:8192 dest:0 async:1"}
+            streams[g][1].append(("MemcpyH2D", at + 9000, 5000, dict(link, **details)))
+            correlation += 1
+            link = dict(link, correlation_id=correlation)
+            main.append(("cuLaunchKernel" if named else "gemm", at + 10000, 5000,
+                         dict(link, **{"kernel_details*": "regs:38 shm:0 grid:160,1,1 block:1024,1,1"})))
+            kernel = {"kernel_details*": "regs:38 shm:64 grid:160,2,1 block:1024,1,1", "group_id": i}
+            streams[g][0].append(("gemm" if g else "ncclDevKernel_AllReduce", at + 20000, 3 * MS + g * 1000, dict(link, **kernel)))
+            found[g].append((str(i), at + 20000, 3 * MS + g * 1000, {"group_id": i}))
+    host.line("python3", main, 1234)
+    host.line("tf_data_iterator_resource/9", loader, 99)
+    out = host.pack()
+    for g in range(gpus):
+        d = Plane("/device:GPU:%d" % g)
+        d.own = field(6, d.stat("core_count", 80 + g))
+        d.line("Stream #%d(Compute)" % (13 + g * 10), streams[g][0], 13)
+        d.line("Stream #%d(MemcpyH2D)" % (14 + g * 10), streams[g][1], 14)
+        d.line("TensorFlow Ops", found[g], 15)
+        d.line("Steps", found[g], 16)
+        out += d.pack()
+    return out + Plane("Task Environment").pack() + field(4, "worker-1")
+
+
+def write(name, data):
+    path = os.path.join(TMP, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(data)
+    return path
+
+
+def dump(path):
+    run = subprocess.run([DUMP, path], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def check(d, marked=True, named=False):
+    assert d["source"] == 2 and d["start"] == START + (0 if marked else MS), d["start"]
+    (p,) = d["processes"]
+    first = 0 if marked else MS
+    assert p["host"] == "worker-1" and p["processors"] == 81 and p["n_ops"] == 12 and p["unissued"] == 0
+    marks = [e for e in p["events"] if e["kind"] == 5]
+    assert [(m["w"][0], m["t1"] - m["t0"]) for m in marks] == ([(100 + i, 10 * MS) for i in range(3)] if marked else
+                                                              [(i, 3 * MS + 1000) for i in range(3)]), marks
+    batches = [e for e in p["events"] if e["family"] == 32]
+    assert len(batches) == 3 and all(b["fn"] == "IteratorGetNextOp::DoCompute" and b["t1"] - b["t0"] == 2 * MS for b in batches)
+    stages = [e for e in p["events"] if e["family"] == 33]
+    own = {e["name"]: e["w"][2] for e in stages}
+    assert own == {"Iterator::Root": 3000, "Iterator::Root::Prefetch": 2 * MS - 5000, "Iterator::Root::Prefetch::Map": 1900000}, own
+    kernels = [o for o in p["ops"] if o["kind"] == 1]
+    assert [(o["device"], o["stream"], o["communication"], o["name"]) for o in kernels] == 3 * [
+        (0, 13, True, "ncclDevKernel_AllReduce"), (1, 23, False, "gemm")], kernels
+    assert all(o["grid"] == 160 | 2 << 32 | 1 << 48 and o["block"] == 1024 | 1 << 11 | 1 << 22 | 64 << 32 for o in kernels)
+    for i, o in enumerate(kernels):
+        assert o["issue0"] == i // 2 * 10 * MS + 4 * MS + i % 2 * 20000 + 10000 - first, o
+    copies = [o for o in p["ops"] if o["kind"] == 2]
+    assert all(o["bytes"] == 8192 and o["dir"] == 1 and o["pageable"] for o in copies) and len(copies) == 6
+    calls = [e for e in p["events"] if e["family"] in (1, 3)]
+    assert {e["fn"] for e in calls} == {"cuMemcpyHtoDAsync_v2", "cuLaunchKernel"} and len(calls) == 12, calls
+    assert "MemoryAllocation" not in {e["name"] for e in p["events"]}
+    assert "ExecutorState::Process" in {e["name"] for e in p["events"] if e["kind"] == 6}
+
+
+def refused():
+    whole = space()
+    cases = {"cut.xplane.pb": whole[:len(whole) // 2], "text.xplane.pb": b"hello, world", "empty.xplane.pb": b"",
+             "zero.xplane.pb": b"\0" * 1000, "big.xplane.pb": b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f" + b"x" * 100,
+             "none.xplane.pb": Plane("/host:CPU").pack()}
+    for name, data in cases.items():
+        run = subprocess.run([TFHOOK, "report", write(name, data)], capture_output=True, text=True, timeout=20)
+        want = 5 if name == "none.xplane.pb" else 3
+        assert run.returncode == want and run.stderr.count("\n") == 1 and name in run.stderr, (name, run.returncode, run.stderr)
+    # Any byte may be wrong: no crash, and an answer in time.
+    for at in range(0, len(whole), 97):
+        data = whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:]
+        run = subprocess.run([DUMP, "-s", write("bent.xplane.pb", data)], capture_output=True, timeout=20)
+        assert run.returncode in (0, 3), (at, run.returncode, run.stderr)
+
+
+def directory():
+    write("log/plugins/profile/2026_01_01_00_00_00/a.xplane.pb", space(steps=2))
+    write("log/plugins/profile/2026_01_02_00_00_00/a.xplane.pb", space())
+    write("log/plugins/profile/2026_01_02_00_00_00/a.trace.json.gz", b"")
+    check(dump(TMP + "/log"))
+    report = json.loads(subprocess.check_output([TFHOOK, "report", "--json", TMP + "/log"]))
+    assert report["run"]["source"] == "xplane" and report["quality"]["gpu_times"] == "imported", report["run"]
+
+
+check(dump(write("one.xplane.pb", space())))
+check(dump(write("two.xplane.pb", space(named=True))), named=True)
+check(dump(write("three.xplane.pb", space(marked=False))), marked=False)
+check(dump(write("no-name", space())))
+refused()
+directory()
+print("ok")
