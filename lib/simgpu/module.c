@@ -1,6 +1,7 @@
 /* Modules, libraries, functions, the JIT linker. */
 #include "simgpu/texref.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,19 +199,47 @@ static CUresult get_function(struct sim_call *c, CUfunction *out, CUmodule m, co
 	return CUDA_SUCCESS;
 }
 
-static CUresult get_global(struct sim_call *c, CUdeviceptr *p, size_t *n, CUmodule m,
-			   const char *name)
+/* Whether the text declares name with .attribute(.managed). */
+static bool is_managed(const struct sim_module *m, const char *name)
 {
-	(void)c;
-	if (!is_module(m) || !name)
+	size_t n = strlen(name);
+	for (const char *p = m->text ? strstr(m->text, ".managed") : NULL; p;
+	     p = strstr(p + 1, ".managed")) {
+		const char *end = p + strcspn(p, ";={[");
+		while (end > p && isspace((unsigned char)end[-1]))
+			end--;
+		if ((size_t)(end - p) > n && !memcmp(end - n, name, n) &&
+		    isspace((unsigned char)end[-(long)n - 1]))
+			return true;
+	}
+	return false;
+}
+
+static CUresult var_memory(const struct sim_module *m, struct sim_var *v, bool low)
+{
+	struct sim_ctx *ctx = m->ctx ? m->ctx : sim_ctx_current();
+	struct sim_call quiet = {0};
+	bool managed = is_managed(m, v->name);
+	struct sim_range want = {.kind = managed ? SIM_M_MANAGED : SIM_M_DEVICE,
+				 .ctx = ctx,
+				 .dev = ctx ? ctx->dev : &sim_dev[0],
+				 .charged = !managed,
+				 .owner = SIM_OWN_OBJECT};
+	return v->mem ? CUDA_SUCCESS
+		      : sim_mem_new(&quiet, &want, v->size ? v->size : 1, low, &v->mem);
+}
+
+static CUresult find_var(CUdeviceptr *p, size_t *n, struct sim_module *m, const char *name,
+			 bool low)
+{
+	if (!is_module(m))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!name)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (struct sim_var *v = m->vars; v; v = v->next) {
 		if (strcmp(v->name, name))
 			continue;
-		struct sim_ctx *ctx = m->ctx ? m->ctx : sim_ctx_current();
-		CUresult r = v->mem ? CUDA_SUCCESS
-				    : sim_mem_static(ctx ? ctx->dev : &sim_dev[0],
-						     v->size ? v->size : 1, &v->mem);
+		CUresult r = var_memory(m, v, low);
 		if (r)
 			return r;
 		if (p)
@@ -222,9 +251,52 @@ static CUresult get_global(struct sim_call *c, CUdeviceptr *p, size_t *n, CUmodu
 	return CUDA_ERROR_NOT_FOUND;
 }
 
+static CUresult get_global(struct sim_call *c, CUdeviceptr *p, size_t *n, CUmodule m,
+			   const char *name)
+{
+	(void)c;
+	return find_var(p, n, m, name, false);
+}
+
+/* The pointer has 32 bits: a variable that has its place already may be out of reach. */
+static CUresult get_global_v1(struct sim_call *c, uint32_t *p, unsigned *n, CUmodule m,
+			      const char *name)
+{
+	CUdeviceptr at = 0;
+	size_t size = 0;
+	(void)c;
+	CUresult r = find_var(&at, &size, m, name, true);
+	if (!r && p && at > UINT32_MAX)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r && p)
+		*p = (uint32_t)at;
+	if (!r && n)
+		*n = (unsigned)size;
+	return r;
+}
+
+static CUresult get_managed(struct sim_call *c, CUdeviceptr *p, size_t *n, CUlibrary m,
+			    const char *name)
+{
+	if (is_module(m) && name && !is_managed(m, name))
+		return CUDA_ERROR_NOT_FOUND;
+	return get_global(c, p, n, m, name);
+}
+
+/* No image that can be loaded has host code. */
+static CUresult unified_function(struct sim_call *c, void **out, CUlibrary m, const char *name)
+{
+	(void)c;
+	if (!is_module(m))
+		return CUDA_ERROR_INVALID_HANDLE;
+	return out && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+}
+
 static CUresult loading_mode(struct sim_call *c, int *mode)
 {
 	(void)c;
+	if (!mode)
+		return CUDA_ERROR_INVALID_VALUE;
 	*mode = 1; /* eager */
 	return CUDA_SUCCESS;
 }
@@ -234,6 +306,8 @@ static CUresult function_count(struct sim_call *c, unsigned *n, CUmodule m)
 	(void)c;
 	if (!is_module(m))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (!n)
+		return CUDA_ERROR_INVALID_VALUE;
 	*n = 0;
 	for (struct sim_func *f = m->funcs; f; f = f->next)
 		++*n;
@@ -245,6 +319,8 @@ static CUresult enumerate(struct sim_call *c, CUfunction *out, unsigned n, CUmod
 	(void)c;
 	if (!is_module(m))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (n && !out)
+		return CUDA_ERROR_INVALID_VALUE;
 	for (struct sim_func *f = m->funcs; f && n; f = f->next, n--)
 		*out++ = f;
 	return CUDA_SUCCESS;
@@ -280,6 +356,8 @@ static CUresult library_module(struct sim_call *c, CUmodule *out, CUlibrary lib)
 	(void)c;
 	if (!is_module(lib))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
 	*out = lib;
 	return CUDA_SUCCESS;
 }
@@ -289,6 +367,8 @@ static CUresult kernel_function(struct sim_call *c, CUfunction *out, CUkernel k)
 	(void)c;
 	if (!k || k->magic != SIM_MAGIC_FUNC)
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
 	*out = k;
 	return CUDA_SUCCESS;
 }
@@ -307,6 +387,8 @@ static CUresult link_create(struct sim_call *c, unsigned n, const int *options, 
 	(void)n;
 	(void)options;
 	(void)values;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
 	*out = calloc(1, sizeof(**out));
 	(*out)->magic = SIM_MAGIC_LINK;
 	return CUDA_SUCCESS;
@@ -382,6 +464,12 @@ SIM_API(cuModuleGetFunction, SIM_NEED_CTX, get_function,
 	(CUfunction * f, CUmodule m, const char *name), (f, m, name))
 SIM_API(cuModuleGetGlobal_v2, SIM_NEED_CTX, get_global,
 	(CUdeviceptr * p, size_t *n, CUmodule m, const char *name), (p, n, m, name))
+SIM_API(cuModuleGetGlobal, SIM_NEED_CTX, get_global_v1,
+	(uint32_t * p, unsigned *n, CUmodule m, const char *name), (p, n, m, name))
+SIM_API(cuLibraryGetManaged, SIM_NEED_INIT, get_managed,
+	(CUdeviceptr * p, size_t *n, CUlibrary l, const char *name), (p, n, l, name))
+SIM_API(cuLibraryGetUnifiedFunction, SIM_NEED_INIT, unified_function,
+	(void **f, CUlibrary l, const char *name), (f, l, name))
 SIM_API(cuModuleGetLoadingMode, SIM_NEED_NONE, loading_mode, (int *mode), (mode))
 SIM_API(cuModuleGetFunctionCount, SIM_NEED_INIT, function_count, (unsigned *n, CUmodule m), (n, m))
 SIM_API(cuModuleEnumerateFunctions, SIM_NEED_INIT, enumerate,
