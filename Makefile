@@ -108,6 +108,8 @@ PRODUCTS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(S
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
 ALL_AREAS := record hook tf sim analyze import cli jobs clients
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
+# What check-gpu reads recordings with, and a client.
+AREAS += $(if $(filter check-gpu,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook jobs))
 # The clients' tests compare with the programs of the hook's tests.
 AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
 UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))
@@ -120,7 +122,7 @@ BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
 BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all demo check check-clients check-libraries check-wheels tests bench fuzz fuzz-run soak install uninstall clean distclean format \
+.PHONY: all demo check check-clients check-gpu check-libraries check-wheels tests bench fuzz fuzz-run soak install uninstall clean distclean format \
 	compile_commands.json python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS)
@@ -264,6 +266,10 @@ check-wheels: tests
 		TFH_FULL=1 TFH_WHEEL=$$wheel scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' \
 		--python $$wheel tests/tf tests/jobs || status=1; done; exit $$status
 
+# What only a real GPU and driver can answer; says SKIP elsewhere. bench/GPU.md
+check-gpu: tests
+	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout 1800 tests/gpu
+
 # The lookups of NVIDIA's larger libraries: a download of 2 GB.
 check-libraries: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python libraries tests/hook/full
@@ -348,6 +354,7 @@ help:
 	@echo 'make check            all tests (T=pattern for some of them)'
 	@echo 'make check-clients    real programs on the simulated driver (T=NAME for one; 4 GB)'
 	@echo 'make check-wheels     the TensorFlow tests under other TensorFlow releases'
+	@echo 'make check-gpu        questions to a real GPU and driver (bench/GPU.md)'
 	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
 	@echo 'make bench            measure costs and sizes'
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'

@@ -1,0 +1,104 @@
+"""For the tests that need a real GPU: is there one, which frameworks are there, programs that are built on the spot.
+
+TFH_GPU_PY      the Python that has torch, jax, cupy or triton (python3)
+TFH_GPU_REPORT  a file to which each test adds what it found, one JSON object a line
+TFH_GPU_DRIVER  folder of a driver to take for a real one: the simulated driver tries the tests' own logic
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+build, src, tmp = (os.environ[k] for k in ("TFH_BUILD", "TFH_SRC", "TFH_TMP"))
+PY = os.environ.get("TFH_GPU_PY", "python3")
+DRIVER = os.environ.get("TFH_GPU_DRIVER", "")
+HOOK = f"{build}/lib/libtfhook.so"
+HERE = f"{src}/tests/gpu"
+failures = 0
+
+
+def check(condition, *what):
+    global failures
+    if not condition:
+        failures += 1
+        if failures < 20:
+            print("FAILED:", *what)
+
+
+def need_gpu(proves):
+    """Ends the test where there is no GPU, saying what it would have proven."""
+    if os.environ.get("TFH_SAN"):
+        sys.exit(77)
+    if DRIVER:
+        os.environ["LD_LIBRARY_PATH"] = f"{DRIVER}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+        return
+    probe = "import ctypes; c = ctypes.CDLL('libcuda.so.1'); exit(c.cuInit(0))"
+    if not os.path.exists("/proc/driver/nvidia/version") and not os.path.exists("/dev/nvidiactl") or \
+            subprocess.run([sys.executable, "-c", probe], stderr=subprocess.DEVNULL).returncode:
+        print("no NVIDIA GPU and driver here; would prove:", proves)
+        sys.exit(77)
+
+
+def compile(name, *flags, source=None):
+    out = f"{tmp}/{name}"
+    source = source or f"{HERE}/{re.sub(r'[.]so$', '', name)}.c"
+    done = subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-O1", f"-I{src}/lib", "-o", out,
+                           source, *flags, "-ldl", "-lpthread"], capture_output=True, text=True)
+    if done.returncode:
+        print(done.stderr)
+        sys.exit(1)
+    return out
+
+
+def run(name, command, preload="", timeout=300, **settings):
+    """Runs in a folder of its own: (status, output, errors), the run directories, the folder."""
+    place = f"{tmp}/{name}"
+    os.mkdir(place)
+    env = dict(os.environ, TFHOOK_DIR=place, **settings)
+    if preload:
+        env["LD_PRELOAD"] = preload
+    done = subprocess.run(command, env=env, cwd=place, capture_output=True, text=True, timeout=timeout)
+    return (done.returncode, done.stdout, done.stderr), glob.glob(f"{place}/tfhook-*"), place
+
+
+def has(module):
+    return not subprocess.run([PY, "-c", f"import {module}"], stderr=subprocess.DEVNULL).returncode
+
+
+def version_of(module):
+    done = subprocess.run([PY, "-c", f"import {module}; print({module}.__version__)"], capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def records(runs):
+    files = [f for place in runs for f in sorted(glob.glob(f"{place}/*.tft"))]
+    done = subprocess.run([f"{build}/tests/hook/show", *files], capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def unhooked(runs):
+    files = [f for place in runs for f in sorted(glob.glob(f"{place}/*.tft"))]
+    done = subprocess.run([f"{build}/tests/hook/show", "--notes", *files], capture_output=True, text=True)
+    return re.findall(r"unhooked=(\w+)", done.stdout)
+
+
+def machine():
+    done = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                          capture_output=True, text=True) if not DRIVER else None
+    return done.stdout.strip() if done and done.returncode == 0 else f"driver in {DRIVER}"
+
+
+def report(**found):
+    line = json.dumps(dict(machine=machine(), **found))
+    print(line)
+    if os.environ.get("TFH_GPU_REPORT"):
+        with open(os.environ["TFH_GPU_REPORT"], "a") as out:
+            out.write(line + "\n")
+
+
+def failed():
+    if failures:
+        print(failures, "failures")
+    return failures != 0

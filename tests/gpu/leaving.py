@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""Question 4: a process that uses the driver while it ends gets the same answers and the same status with us as without,
+does not hang, and its recording is whole and says that it ended regularly."""
+import json
+import subprocess
+import sys
+
+from gpu import HOOK, build, check, compile, failed, need_gpu, records, report, run
+
+need_gpu("that exit handlers, destructors and threads that call the driver at the end get the same answers with us, and "
+         "that nothing recorded is lost then (question 4)")
+program = compile("leaves")
+found = {}
+for how in ("return", "exit", "_exit", "quick"):
+    plain, _, _ = run(how + "-plain", [program, how], timeout=60)
+    ours, runs, _ = run(how, [program, how], HOOK, timeout=60)
+    check(ours == plain, how, "with and without us", ours, plain)
+    check(len(runs) == 1, how, "runs", runs)
+    copies = sum(r["fn"] == "cuMemcpyHtoD_v2" and r["result"] == 0 for r in records(runs))
+    check(copies > 105, how, "copies", copies)
+    for gpu_times in ("0", "1"):
+        again, _, _ = run(f"{how}-gpu{gpu_times}", [program, how], HOOK, timeout=60, TFHOOK_GPU=gpu_times)
+        check(again[:2] == plain[:2], how, "TFHOOK_GPU=" + gpu_times, again, plain)
+    told = subprocess.run([f"{build}/bin/tfhook", "report", "--json", *runs], capture_output=True, text=True)
+    quality = json.loads(told.stdout)["quality"]
+    check(quality["dropped"] == 0 and quality["unhooked"] == 0, how, "quality", quality)
+    found[how] = dict(status=plain[0], copies=copies, answers=plain[1].splitlines())
+report(question=4, ends=found)
+sys.exit(failed())
