@@ -122,7 +122,7 @@ BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
 BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all demo check check-clients check-gpu check-libraries check-wheels tests bench fuzz fuzz-run soak install uninstall clean distclean format \
+.PHONY: all demo check check-clients check-gpu check-import check-libraries check-wheels tests bench fuzz fuzz-run soak install uninstall clean distclean format \
 	compile_commands.json python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS)
@@ -270,6 +270,10 @@ check-wheels: tests
 check-gpu: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout 1800 tests/gpu
 
+# The same real traces in HolisticTraceAnalysis and XProf: a download of 750 MB.
+check-import: tests
+	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python traces tests/import/full
+
 # The lookups of NVIDIA's larger libraries: a download of 2 GB.
 check-libraries: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python libraries tests/hook/full
@@ -355,6 +359,7 @@ help:
 	@echo 'make check-clients    real programs on the simulated driver (T=NAME for one; 4 GB)'
 	@echo 'make check-wheels     the TensorFlow tests under other TensorFlow releases'
 	@echo 'make check-gpu        questions to a real GPU and driver (bench/GPU.md)'
+	@echo 'make check-import     other tools on the same real traces (750 MB)'
 	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
 	@echo 'make bench            measure costs and sizes'
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
