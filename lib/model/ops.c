@@ -1,54 +1,207 @@
-/* Device ops of a run, in order of their start. */
+/* Device ops in order of their start, each with the call that issued it. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "model/internal.h"
+#include "model/device.h"
 
 struct tfh_ops {
-	const struct tfh_run *run;
+	struct tfh_run *run, *shadow;
 	uint32_t process;
-	uint64_t next; /* of a run that was built in memory */
+	uint64_t number;
+	uint64_t unissued;
+	struct tfh_rows *gpus, *drvr;
+	struct tfh_join *join;
+	struct tfh_err err;
 };
 
-void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out)
+/* Numbers of CUpti_ActivityMemcpyKind. */
+enum {
+	COPY_HTOD = 1,
+	COPY_DTOH = 2,
+	COPY_HTOA = 3,
+	COPY_ATOH = 4,
+	COPY_ATOA = 5,
+	COPY_ATOD = 6,
+	COPY_DTOA = 7,
+	COPY_DTOD = 8,
+	COPY_HTOH = 9,
+	COPY_PTOP = 10
+};
+enum { MEMORY_PAGEABLE = 1 };
+
+static uint8_t direction(uint8_t kind)
 {
-	if (run->built)
-		tfh_built_gpu(run, process, out);
-	else
-		*out = (struct tfh_gpu_info){.why = ""};
+	switch (kind) {
+	case COPY_HTOD:
+	case COPY_HTOA:
+		return TFH_DIR_H2D;
+	case COPY_DTOH:
+	case COPY_ATOH:
+		return TFH_DIR_D2H;
+	case COPY_HTOH:
+		return TFH_DIR_H2H;
+	case COPY_PTOP:
+		return TFH_DIR_P2P;
+	case COPY_ATOA:
+	case COPY_ATOD:
+	case COPY_DTOA:
+	case COPY_DTOD:
+		return TFH_DIR_D2D;
+	default:
+		return TFH_DIR_ANY;
+	}
 }
 
-int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, struct tfh_err *err)
+/* Kernels that wait for other devices, by their names: NCCL's of all releases, NVSHMEM's, those of
+ * frameworks, and the simulator's. */
+bool tfh_op_communicates(const char *name)
 {
-	struct tfh_ops *o = calloc(1, sizeof(*o));
+	static const char *const begins[] = {"nccl",	"rendezvous", "nvshmem",
+					     "ncclDev", "msccl",      "rccl"};
+	static const char *const holds[] = {"ncclDevKernel",	   "ncclKernel",
+					    "AllReduceKernel",	   "cross_device_reduce",
+					    "one_shot_all_reduce", "two_shot_all_reduce",
+					    "multimem_all_reduce", "nvshmem"};
 
-	*out = o;
-	if (!o)
-		return tfh_err_set(err, -ENOMEM, "out of memory");
-	o->run = run;
-	o->process = process;
-	return 0;
+	for (unsigned i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+		if (!strncmp(name, begins[i], strlen(begins[i])))
+			return true;
+	for (unsigned i = 0; i < sizeof(holds) / sizeof(*holds); i++)
+		if (strstr(name, holds[i]))
+			return true;
+	return false;
+}
+
+static void fill(struct tfh_ops *o, const struct tfh_row *row, struct tfh_op *op)
+{
+	const struct tft_gpu_row *g = row->row;
+
+	*op = (struct tfh_op){.t0 = row->t0,
+			      .t1 = row->t1,
+			      .number = o->number++,
+			      .process = o->process,
+			      .device = g->device,
+			      .ctx = g->ctx,
+			      .stream = g->stream,
+			      .kind = g->kind,
+			      .name = row->name,
+			      .bytes = g->bytes,
+			      .grid = g->grid,
+			      .block = g->block,
+			      .correlation = g->correlation,
+			      .graph = g->graph,
+			      .node = g->node,
+			      .issue0 = INT64_MIN,
+			      .issue1 = INT64_MIN,
+			      .thread = UINT32_MAX,
+			      .call = UINT64_MAX};
+	if (g->kind == TFH_OP_COPY) {
+		op->dir = direction(g->flags);
+		op->pageable = (op->dir == TFH_DIR_H2D && g->src == MEMORY_PAGEABLE) ||
+			       (op->dir == TFH_DIR_D2H && g->dst == MEMORY_PAGEABLE);
+		op->communication = op->dir == TFH_DIR_P2P;
+	}
+	if (g->kind == TFH_OP_KERNEL)
+		op->communication = tfh_op_communicates(op->name);
+}
+
+static bool next_recorded(struct tfh_ops *o, struct tfh_op *op)
+{
+	const struct tfh_row *row = tfh_rows_peek(o->gpus);
+	struct tfh_issue issue;
+	int rc;
+
+	if (!row) {
+		rc = tfh_rows_error(o->gpus);
+		if (rc)
+			tfh_err_set(&o->err, rc, "%s", strerror(-rc));
+		else
+			o->run->proc[o->process].gpu->unissued = o->unissued;
+		return false;
+	}
+	fill(o, row, op);
+	tfh_rows_take(o->gpus);
+	if (tfh_join_find(o->join, op, &issue)) {
+		op->issue0 = issue.t0;
+		op->issue1 = issue.t1;
+		op->thread = issue.thread;
+		op->call = issue.call;
+	}
+	o->unissued += op->issue0 == INT64_MIN;
+	rc = tfh_join_error(o->join);
+	if (rc)
+		tfh_err_set(&o->err, rc, "%s", strerror(-rc));
+	return !rc;
 }
 
 bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op)
 {
-	const struct tfh_op *at = o->run->built ? tfh_built_op(o->run, o->process, o->next) : NULL;
+	const struct tfh_op *built;
 
-	if (!at)
+	if (o->err.code)
 		return false;
-	o->next++;
-	*op = *at;
+	if (!o->run->built)
+		return next_recorded(o, op);
+	built = tfh_built_op(o->run, o->process, o->number);
+	if (!built)
+		return false;
+	*op = *built;
+	o->number++;
 	return true;
 }
 
 int tfh_ops_error(const struct tfh_ops *o, struct tfh_err *err)
 {
-	(void)o;
-	(void)err;
+	if (o->err.code && err)
+		*err = o->err;
+	return o->err.code;
+}
+
+static int open_recorded(struct tfh_ops *o, struct tfh_err *err)
+{
+	struct tfh_gpu *g = tfh_gpu_of(o->run, o->process);
+
+	o->shadow = g ? tfh_shadow(o->run, o->process, err) : NULL;
+	if (!o->shadow)
+		return g ? err->code : -ENOMEM;
+	o->gpus = tfh_rows_open(o->shadow, &tft_gpus, g->gpus, g->n_gpus, &o->run->arena);
+	if (g->n_drvr)
+		o->drvr = tfh_rows_open(o->shadow, &tft_drvr, g->drvr, g->n_drvr, &o->run->arena);
+	if (!o->gpus || (g->n_drvr && !o->drvr))
+		return -ENOMEM;
+	return tfh_join_open(o->shadow, o->process, o->drvr, &o->join);
+}
+
+int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, struct tfh_err *err)
+{
+	struct tfh_ops *o = calloc(1, sizeof(*o));
+	struct tfh_err why = {0};
+	int rc = 0;
+
+	*out = NULL;
+	if (!o)
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	o->run = run;
+	o->process = process;
+	if (!run->built)
+		rc = process < run->n_proc ? open_recorded(o, &why) : -EINVAL;
+	if (rc) {
+		tfh_ops_close(o);
+		return tfh_err_set(err, rc, "%s", why.code ? why.text : strerror(-rc));
+	}
+	*out = o;
 	return 0;
 }
 
 void tfh_ops_close(struct tfh_ops *o)
 {
+	if (!o)
+		return;
+	tfh_join_close(o->join);
+	tfh_rows_close(o->gpus);
+	tfh_rows_close(o->drvr);
+	if (o->shadow)
+		tfh_shadow_free(o->shadow, o->process);
 	free(o);
 }

@@ -1,0 +1,82 @@
+/*
+ * The inside of device ops: gpu.c finds the chunks of a process and when device times were on;
+ * rows.c brings rows of all chunks in order of their start; issue.c finds the host call of each;
+ * ops.c hands them out.
+ */
+#ifndef TFH_MODEL_DEVICE_H
+#define TFH_MODEL_DEVICE_H
+
+#include "format/table.h"
+#include "model/internal.h"
+#include "model/weave.h"
+
+/* One GPUS or DRVR chunk. */
+struct tfh_table_chunk {
+	uint32_t file, chunk;
+	int64_t first; /* no row begins before: ns of the run */
+};
+
+/* What gpu.c found; made at the first question, kept by the process. */
+struct tfh_gpu {
+	struct tfh_table_chunk *gpus, *drvr; /* by first */
+	uint32_t n_gpus, n_drvr, cap_gpus, cap_drvr;
+	struct tfh_gpu_span *span;
+	uint32_t n_span, cap_span;
+	uint64_t ops, dropped, unissued;
+	uint32_t processors;
+	const char *why;
+};
+/* NULL: out of memory. */
+struct tfh_gpu *tfh_gpu_of(struct tfh_run *run, uint32_t process);
+/* A copy of a run that reads the files of one process through readers of its own, so that a pass
+ * over events may be under way meanwhile. Only what weave.c touches. */
+struct tfh_run *tfh_shadow(struct tfh_run *run, uint32_t process, struct tfh_err *err);
+void tfh_shadow_free(struct tfh_run *shadow, uint32_t process);
+
+/* ---- rows.c ---- */
+
+/* The table's clock on the axis of the run, piecewise linear. */
+struct tfh_axis {
+	int64_t *table, *run; /* by table time */
+	uint32_t n;
+};
+int tfh_axis_make(struct tfh_axis *a, const struct tfh_run *run, uint32_t file,
+		  const struct tft_table_view *v);
+int64_t tfh_axis_ns(const struct tfh_axis *a, uint64_t ns);
+void tfh_axis_free(struct tfh_axis *a);
+/* Between readings i and i + 1 somebody set the clock. */
+bool tfh_axis_step(const struct tfh_axis *a, uint32_t i);
+
+/* Rows of a table in order of their start. */
+struct tfh_rows;
+struct tfh_row {
+	int64_t t0, t1;
+	const void *row;  /* struct tft_gpu_row or tft_drvr_row; until the next call */
+	const char *name; /* of a kernel, else ""; lives as long as the arena */
+};
+struct tfh_rows *tfh_rows_open(struct tfh_run *shadow, const struct tft_table *t,
+			       const struct tfh_table_chunk *chunk, uint32_t n,
+			       struct tfh_arena *names);
+/* The next row, NULL at the end; stays the next one until tfh_rows_take. */
+const struct tfh_row *tfh_rows_peek(struct tfh_rows *r);
+void tfh_rows_take(struct tfh_rows *r);
+int tfh_rows_error(const struct tfh_rows *r);
+void tfh_rows_close(struct tfh_rows *r);
+
+/* ---- issue.c ---- */
+
+struct tfh_issue {
+	int64_t t0, t1;
+	uint32_t thread;
+	uint64_t call;
+};
+struct tfh_join;
+/* `drvr`: NULL where no calls were recorded by CUPTI: then the order of calls has to do. */
+int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drvr,
+		  struct tfh_join **out);
+/* The call that issued an op; false: not known. Ops come in order of their start. */
+bool tfh_join_find(struct tfh_join *j, const struct tfh_op *op, struct tfh_issue *out);
+int tfh_join_error(const struct tfh_join *j);
+void tfh_join_close(struct tfh_join *j);
+
+#endif

@@ -1,0 +1,293 @@
+/* What a process' files say of its device times: chunks, spans, losses, and why there are none. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/tft_write.h"
+
+#include "model/device.h"
+#include "model/open.h"
+
+/* Header times of tables are good to some microseconds: rows may begin that much earlier. */
+#define HEADER_SLACK_NS 1000000
+
+static int add_chunk(struct tfh_run *run, struct tfh_gpu *g, uint32_t file, uint32_t chunk)
+{
+	const struct tft_chunk_info *c = tft_chunk(run->file[file].reader, chunk);
+	bool gpus = c->type == TFT_GPUS;
+	struct tfh_table_chunk **v = gpus ? &g->gpus : &g->drvr;
+	uint32_t *n = gpus ? &g->n_gpus : &g->n_drvr, *cap = gpus ? &g->cap_gpus : &g->cap_drvr;
+
+	if (tfh_room_for((void **)v, cap, *n, sizeof(**v)))
+		return -ENOMEM;
+	(*v)[(*n)++] = (struct tfh_table_chunk){
+		.file = file,
+		.chunk = chunk,
+		.first = c->t_first ? tfh_run_ns(run, file, c->t_first) - HEADER_SLACK_NS
+				    : INT64_MIN};
+	return 0;
+}
+
+static void count_losses(struct tfh_gpu *g, const char *data, size_t len)
+{
+	struct tft_loss loss;
+
+	for (; len >= sizeof(loss); data += sizeof(loss), len -= sizeof(loss)) {
+		memcpy(&loss, data, sizeof(loss));
+		if (loss.cause == TFT_LOSS_CUPTI)
+			g->dropped += loss.count;
+	}
+}
+
+static int take_note(struct tfh_run *run, struct tfh_gpu *g, const char *line, size_t n)
+{
+	static const char why[] = "gpu.why=", processors[] = "gpu.processors=";
+
+	if (n > sizeof(processors) && !memcmp(line, processors, sizeof(processors) - 1)) {
+		uint32_t v = (uint32_t)strtoul(line + sizeof(processors) - 1, NULL, 10);
+		g->processors = v > g->processors ? v : g->processors;
+	}
+	if (n < sizeof(why) || memcmp(line, why, sizeof(why) - 1))
+		return 0;
+	g->why = tfh_arena_strndup(&run->arena, line + sizeof(why) - 1, n - (sizeof(why) - 1));
+	return g->why ? 0 : -ENOMEM;
+}
+
+static int take_notes(struct tfh_run *run, struct tfh_gpu *g, const char *text, size_t len)
+{
+	int rc = 0;
+
+	while (len && !rc) {
+		const char *eol = memchr(text, '\n', len);
+		size_t n = eol ? (size_t)(eol - text) : len;
+		/* strtoul stops at the end of the line. */
+		if (eol)
+			rc = take_note(run, g, text, n);
+		n += eol != NULL;
+		text += n;
+		len -= n;
+	}
+	return rc;
+}
+
+static int by_span(const void *a, const void *b)
+{
+	const struct tfh_gpu_span *x = a, *y = b;
+
+	return x->t0 != y->t0 ? (x->t0 < y->t0 ? -1 : 1) : x->t1 < y->t1 ? -1 : x->t1 > y->t1;
+}
+
+static int add_span(struct tfh_gpu *g, int64_t t0, int64_t t1, bool nodes)
+{
+	if (t1 <= t0)
+		return 0;
+	if (tfh_room_for((void **)&g->span, &g->cap_span, g->n_span, sizeof(*g->span)))
+		return -ENOMEM;
+	g->span[g->n_span++] = (struct tfh_gpu_span){t0, t1, nodes};
+	return 0;
+}
+
+/* Consecutive chunks' spans end and begin at the same tick. */
+static void join_spans(struct tfh_gpu *g)
+{
+	uint32_t n = 0;
+
+	if (g->n_span)
+		qsort(g->span, g->n_span, sizeof(*g->span), by_span);
+	for (uint32_t i = 0; i < g->n_span; i++) {
+		struct tfh_gpu_span *last = n ? &g->span[n - 1] : NULL;
+		if (last && g->span[i].t0 <= last->t1 + 1000 && g->span[i].nodes == last->nodes)
+			last->t1 = g->span[i].t1 > last->t1 ? g->span[i].t1 : last->t1;
+		else
+			g->span[n++] = g->span[i];
+	}
+	g->n_span = n;
+}
+
+/* Where somebody set the clock that rows are in, their times are a guess. */
+static int cut_spans(struct tfh_gpu *g, int64_t t0, int64_t t1)
+{
+	uint32_t n = g->n_span;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		int64_t end = g->span[i].t1;
+		if (end <= t0 || g->span[i].t0 >= t1)
+			continue;
+		g->span[i].t1 = g->span[i].t0 < t0 ? t0 : g->span[i].t0;
+		rc = add_span(g, t1, end, g->span[i].nodes);
+	}
+	for (uint32_t i = n = 0; i < g->n_span; i++)
+		if (g->span[i].t1 > g->span[i].t0)
+			g->span[n++] = g->span[i];
+	g->n_span = n;
+	return rc;
+}
+
+static int look_into(struct tfh_run *run, struct tfh_gpu *g, const struct tfh_table_chunk *c)
+{
+	struct tft_table_view v;
+	struct tfh_axis axis;
+	struct tfh_err err;
+	const void *data;
+	size_t len;
+	int rc = 0;
+
+	if (tft_chunk_payload(run->file[c->file].reader, c->chunk, &data, &len, &err) ||
+	    tft_table_open(&v, data, len))
+		return 0; /* damaged: its span is missing, and so it is a hole */
+	g->ops += v.rows;
+	for (uint32_t i = 0; i < v.spans && !rc; i++) {
+		struct tft_gpu_span s = tft_table_span_at(&v, i);
+		rc = add_span(g, tfh_run_ns(run, c->file, s.first),
+			      tfh_run_ns(run, c->file, s.last), s.flags & TFT_GPU_SPAN_NODES);
+	}
+	if (rc || tfh_axis_make(&axis, run, c->file, &v))
+		return rc;
+	for (uint32_t i = 0; i + 1 < axis.n && !rc; i++)
+		if (tfh_axis_step(&axis, i))
+			rc = cut_spans(g, axis.run[i], axis.run[i + 1]);
+	tfh_axis_free(&axis);
+	return rc;
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct tfh_table_chunk *x = a, *y = b;
+
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return x->file != y->file ? (x->file < y->file ? -1 : 1)
+				  : (x->chunk < y->chunk ? -1 : x->chunk > y->chunk);
+}
+
+static int look_at_file(struct tfh_run *run, struct tfh_gpu *g, uint32_t file)
+{
+	struct tft_reader *r = run->file[file].reader;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < tft_chunk_count(r) && !rc; i++) {
+		uint32_t type = tft_chunk(r, i)->type;
+		const void *data;
+		size_t len;
+		struct tfh_err err;
+		if (type == TFT_GPUS || type == TFT_DRVR)
+			rc = add_chunk(run, g, file, i);
+		else if ((type == TFT_NOTE || type == TFT_LOSS) &&
+			 !tft_chunk_payload(r, i, &data, &len, &err)) {
+			if (type == TFT_LOSS)
+				count_losses(g, data, len);
+			else
+				rc = take_notes(run, g, data, len);
+		}
+	}
+	return rc;
+}
+
+static int look(struct tfh_run *run, uint32_t process, struct tfh_gpu *g)
+{
+	int rc = 0;
+
+	for (uint32_t f = 0; f < run->n_file && !rc; f++)
+		if (run->file[f].process == process)
+			rc = look_at_file(run, g, f);
+	if (g->n_gpus)
+		qsort(g->gpus, g->n_gpus, sizeof(*g->gpus), by_first);
+	if (g->n_drvr)
+		qsort(g->drvr, g->n_drvr, sizeof(*g->drvr), by_first);
+	for (uint32_t i = 0; i < g->n_gpus && !rc; i++)
+		rc = look_into(run, g, &g->gpus[i]);
+	join_spans(g);
+	return rc;
+}
+
+struct tfh_gpu *tfh_gpu_of(struct tfh_run *run, uint32_t process)
+{
+	struct tfh_proc *p = &run->proc[process];
+
+	if (p->gpu)
+		return p->gpu;
+	p->gpu = calloc(1, sizeof(*p->gpu));
+	if (p->gpu && look(run, process, p->gpu)) {
+		tfh_gpu_free(p->gpu);
+		p->gpu = NULL;
+	}
+	return p->gpu;
+}
+
+void tfh_gpu_free(struct tfh_gpu *g)
+{
+	if (!g)
+		return;
+	free(g->gpus);
+	free(g->drvr);
+	free(g->span);
+	free(g);
+}
+
+void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out)
+{
+	const struct tfh_gpu *g;
+
+	*out = (struct tfh_gpu_info){.why = ""};
+	if (run->built) {
+		tfh_built_gpu(run, process, out);
+		return;
+	}
+	g = process < run->n_proc ? tfh_gpu_of(run, process) : NULL;
+	if (!g)
+		return;
+	out->dropped = g->dropped;
+	out->processors = g->processors;
+	if (!g->n_span && !g->ops) {
+		out->why = g->why ? g->why : "";
+		return;
+	}
+	out->source = TFH_GPU_CUPTI;
+	out->span = g->span;
+	out->n_span = g->n_span;
+	out->ops = g->ops;
+	out->unissued = g->unissued;
+	/* Injected by the driver alone there are no host records to hang the ops on. */
+	out->dependencies = run->proc[process].pub.has_gpu;
+}
+
+/* ---- a second set of readers ---- */
+
+struct tfh_run *tfh_shadow(struct tfh_run *run, uint32_t process, struct tfh_err *err)
+{
+	struct tfh_run *s = malloc(sizeof(*s));
+	int rc = 0;
+
+	if (!s || !(s->file = malloc((run->n_file + 1) * sizeof(*s->file)))) {
+		free(s);
+		tfh_err_set(err, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	struct tfh_file *file = s->file;
+	*s = *run;
+	s->file = file;
+	memcpy(file, run->file, run->n_file * sizeof(*file));
+	for (uint32_t i = 0; i < s->n_file; i++) {
+		if (file[i].process != process)
+			continue;
+		file[i].reader = NULL;
+		if (!rc)
+			rc = tft_open(file[i].path, &file[i].reader, err);
+	}
+	if (!rc)
+		return s;
+	tfh_shadow_free(s, process);
+	return NULL;
+}
+
+void tfh_shadow_free(struct tfh_run *s, uint32_t process)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->n_file; i++)
+		if (s->file[i].process == process && s->file[i].reader)
+			tft_close(s->file[i].reader);
+	free(s->file);
+	free(s);
+}
