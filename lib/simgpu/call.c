@@ -65,6 +65,11 @@ CUresult sim_enter(struct sim_call *c, const char *name, enum sim_need need, boo
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (sim_in_callback)
 		return CUDA_ERROR_NOT_PERMITTED;
+	if (__atomic_load_n(&sim_captures, __ATOMIC_RELAXED)) {
+		CUresult r = sim_capture_check(name);
+		if (r)
+			return r;
+	}
 	if (need == SIM_NEED_CTX) {
 		struct sim_ctx *ctx = sim_ctx_current();
 		if (!ctx)

@@ -113,18 +113,19 @@ typedef struct {
 	void *userData;
 } CUDA_HOST_NODE_PARAMS;
 
+struct sim_value_params {
+	int operation;
+	CUdeviceptr address;
+	union {
+		uint32_t value;
+		uint64_t value64;
+	};
+	unsigned flags;
+	CUdeviceptr alias;
+};
 typedef union {
 	int operation;
-	struct {
-		int operation;
-		CUdeviceptr address;
-		union {
-			uint32_t value;
-			uint64_t value64;
-		};
-		unsigned flags;
-		CUdeviceptr alias;
-	} value; /* waits and writes */
+	struct sim_value_params value; /* waits and writes */
 	struct {
 		int operation;
 		unsigned flags;

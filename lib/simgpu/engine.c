@@ -189,7 +189,7 @@ static bool begin(struct sim_op *op)
 
 static void memory_effect(const struct sim_work *w)
 {
-	if (w->kind == SIM_K_FREE)
+	if (w->kind == SIM_K_FREE && !sim_reserve_is((void *)(uintptr_t)w->free))
 		sim_mem_release((void *)(uintptr_t)w->free, false);
 }
 

@@ -44,18 +44,22 @@ static CUresult destroy(struct sim_call *c, CUevent e)
 	return CUDA_SUCCESS;
 }
 
-static CUresult record(struct sim_call *c, CUevent e, CUstream h)
+enum { EXTERNAL = 1 }; /* a node of its own in a captured graph */
+
+static CUresult record_flags(struct sim_call *c, CUevent e, CUstream h, unsigned flags)
 {
 	struct sim_stream *s;
 	if (!is_event(e))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (flags > EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
 	CUresult r = sim_stream_get(c, h, &s);
 	if (r)
 		return r;
 	if (s->capture) {
 		c->captured = true;
 		pthread_mutex_lock(&sim_mu);
-		r = sim_capture_record(s, e);
+		r = sim_capture_record(s, e, flags & EXTERNAL);
 		pthread_mutex_unlock(&sim_mu);
 		return r;
 	}
@@ -72,23 +76,24 @@ static CUresult record(struct sim_call *c, CUevent e, CUstream h)
 	return e->ipc ? sim_ipc_event_record(c, s, e) : CUDA_SUCCESS;
 }
 
-static CUresult record_flags(struct sim_call *c, CUevent e, CUstream h, unsigned flags)
+static CUresult record(struct sim_call *c, CUevent e, CUstream h)
 {
-	return flags > 1 ? CUDA_ERROR_INVALID_VALUE : record(c, e, h);
+	return record_flags(c, e, h, 0);
 }
 
 static CUresult wait_event(struct sim_call *c, CUstream h, CUevent e, unsigned flags)
 {
 	struct sim_stream *s;
 	CUresult r;
-	(void)flags;
 	if (!is_event(e))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (flags > EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
 	r = sim_stream_get(c, h, &s);
 	if (r)
 		return r;
 	pthread_mutex_lock(&sim_mu);
-	if (sim_capture_wait(s, e, &r)) {
+	if (sim_capture_wait(s, e, flags & EXTERNAL, &r)) {
 		c->captured = true;
 	} else if (!sim_op_done(e->op)) {
 		struct sim_work w = {
@@ -103,13 +108,23 @@ static CUresult wait_event(struct sim_call *c, CUstream h, CUevent e, unsigned f
 	return r || c->captured || !e->ipc ? r : sim_ipc_event_wait(c, s, e);
 }
 
+/* Whether the host may look at e now. */
+static CUresult look(CUevent e)
+{
+	if (!is_event(e))
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&sim_mu);
+	CUresult r = e->capture ? CUDA_ERROR_CAPTURED_EVENT : sim_capture_unsafe();
+	pthread_mutex_unlock(&sim_mu);
+	return r;
+}
+
 static CUresult synchronize(struct sim_call *c, CUevent e)
 {
 	(void)c;
-	if (!is_event(e))
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (e->capture)
-		return CUDA_ERROR_CAPTURED_EVENT;
+	CUresult r = look(e);
+	if (r)
+		return r;
 	pthread_mutex_lock(&sim_mu);
 	struct sim_op *op = e->op;
 	if (op)
@@ -124,10 +139,9 @@ static CUresult synchronize(struct sim_call *c, CUevent e)
 static CUresult query(struct sim_call *c, CUevent e)
 {
 	(void)c;
-	if (!is_event(e))
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (e->capture)
-		return CUDA_ERROR_CAPTURED_EVENT;
+	CUresult r = look(e);
+	if (r)
+		return r;
 	sim_poll_cost();
 	bool over = sim_op_done(e->op) && (!e->ipc || sim_ipc_event_done(e));
 	return over ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;

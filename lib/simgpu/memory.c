@@ -307,6 +307,10 @@ CUresult sim_mem_free(struct sim_call *c, CUdeviceptr d)
 	if (!d)
 		return CUDA_SUCCESS;
 	void *p = (void *)(uintptr_t)d;
+	if (sim_reserve_is(p)) {
+		sim_ctx_drain(sim_ctx_current());
+		return sim_reserve_free(p) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	}
 	if (!sim_mem_find(p, &r) || r.p != p || r.owner != SIM_OWN_ALLOC || r.freeing)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (r.ctx)

@@ -111,8 +111,10 @@ static CUresult alloc_from(struct sim_call *c, CUdeviceptr *out, size_t n, CUmem
 		return r;
 	if (!out || (pool && (!sim_pool_is(pool) || pool->imported)))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (s->capture)
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (s->capture) {
+		c->captured = true;
+		return sim_capture_alloc(s, pool ? pool->dev : s->ctx->dev, n, out);
+	}
 	if (!pool) {
 		default_pool(s->ctx->dev);
 		pool = s->ctx->dev->current_pool;
@@ -156,15 +158,15 @@ static CUresult free_async(struct sim_call *c, CUdeviceptr d, CUstream h)
 	CUresult r = sim_stream_get(c, h, &s);
 	if (r || !d)
 		return r;
-	if (s->capture)
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	if (!sim_mem_change((void *)(uintptr_t)d, mark_freeing, &left) || left)
+	void *p = (void *)(uintptr_t)d;
+	bool ours = s->capture ? sim_reserve_is(p) : sim_reserve_free(p);
+	if (!ours && (!sim_mem_change(p, mark_freeing, &left) || left))
 		return CUDA_ERROR_INVALID_VALUE;
 	struct sim_work w = {
 		.kind = SIM_K_FREE, .engine = SIM_ENG_NONE, .dev = s->ctx->dev, .free = d};
 	r = sim_submit(c, s, &w, NULL);
-	if (r)
-		sim_mem_change((void *)(uintptr_t)d, unmark_freeing, NULL);
+	if (r && !ours)
+		sim_mem_change(p, unmark_freeing, NULL);
 	return r;
 }
 

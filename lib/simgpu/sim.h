@@ -87,7 +87,9 @@ enum {
 	SIM_MAGIC_NODE,
 	SIM_MAGIC_EXEC,
 	SIM_MAGIC_POOL,
-	SIM_MAGIC_LINK
+	SIM_MAGIC_LINK,
+	SIM_MAGIC_CONDITION,
+	SIM_MAGIC_USER
 };
 
 enum sim_engine_id {
@@ -148,7 +150,9 @@ struct sim_stream {
 	bool dead; /* destroyed, but work is pending */
 	struct sim_capture *capture;
 	struct sim_node **cap_deps; /* nodes that the next captured one depends on */
+	CUgraphEdgeData *cap_edges;
 	size_t ncap_deps;
+	struct sim_attributes *attributes;
 	struct sim_stream *next;
 };
 
@@ -336,31 +340,68 @@ void sim_ctx_drain(struct sim_ctx *ctx);
 void sim_stream_init(struct sim_stream *s, struct sim_ctx *ctx, unsigned flags);
 void sim_streams_free(struct sim_ctx *ctx);
 
-/* ---- capture (capture.c), with sim_mu ---- */
+/* ---- capture (capture.c), with sim_mu but for the last ---- */
 CUresult sim_capture_work(struct sim_stream *s, struct sim_work *w);
-CUresult sim_capture_record(struct sim_stream *s, struct sim_event *e);
+CUresult sim_capture_record(struct sim_stream *s, struct sim_event *e, bool external);
 /* Returns true when the wait was handled by a capture, with its result in *r. */
-bool sim_capture_wait(struct sim_stream *s, struct sim_event *e, CUresult *r);
+bool sim_capture_wait(struct sim_stream *s, struct sim_event *e, bool external, CUresult *r);
 /* An operation that no capture allows (sync, query) invalidates it: returns the error or 0. */
 CUresult sim_capture_forbid(struct sim_stream *s);
+/* The stream is destroyed. */
+void sim_capture_leave(struct sim_stream *s);
+/* Calls that may wait for the device invalidate the captures that forbid them to this thread:
+ * returns the error or 0. */
+CUresult sim_capture_unsafe(void);
+extern unsigned sim_captures; /* under way */
+/* The same without sim_mu, for calls that are such by their name. */
+CUresult sim_capture_check(const char *name);
 
-/* ---- graphs (graph.c) ---- */
+/* ---- graphs (graph.c, more in graph.h) ---- */
+/* Attributes of streams and kernel nodes (attributes.c); NULL has none. */
+struct sim_attributes;
+struct sim_attributes *sim_attributes_copy(const struct sim_attributes *a);
+struct sim_condition;
 struct sim_node {
 	int magic, type;
 	struct sim_graph *graph;
-	size_t index; /* in the graph, for good */
+	size_t index;	     /* in the graph, for good */
+	uint64_t id, origin; /* origin: id of the node that this one is a copy of, or 0 */
 	struct sim_work work;
 	struct sim_node **deps;
+	CUgraphEdgeData *edges; /* of each of deps */
 	size_t ndeps;
-	void **params; /* into work.launch.args, for reading the parameters back */
+	void **params;		   /* into work.launch.args, for reading the parameters back */
+	struct sim_graph **bodies; /* of a child graph node, of a conditional node */
+	size_t nbodies;
+	struct sim_condition *condition;
+	int condition_type;
+	struct sim_attributes *attributes;
+	/* in executable graphs */
+	bool disabled, leaf;
+	uint32_t number; /* in the graph with all below it */
 };
+struct sim_user;
 struct sim_graph {
 	int magic;
 	uint32_t id;
 	struct sim_node **nodes; /* NULL where one was destroyed */
 	size_t n;
+	struct sim_node *owner; /* the node that this graph is below, or NULL */
+	struct sim_user *users; /* objects that live as long as the graph */
+	unsigned conditions;	/* handles made for it that no node uses yet */
 };
 struct sim_graph *sim_graph_new(void);
+/* Takes w over; copies deps. */
+struct sim_node *sim_graph_add(struct sim_graph *g, int type, const struct sim_work *w,
+			       struct sim_node *const *deps, size_t ndeps);
+void sim_graph_free(struct sim_graph *g);
+/* Captured: an allocation of n bytes (without sim_mu), and a launch of graph g. */
+CUresult sim_capture_alloc(struct sim_stream *s, struct sim_device *dev, size_t n,
+			   CUdeviceptr *out);
+CUresult sim_capture_graph(struct sim_stream *s, const struct sim_graph *g);
+/* Memory of a graph (graph_memory.c), which is freed by being marked so: false when it was free. */
+bool sim_reserve_is(const void *p);
+bool sim_reserve_free(const void *p);
 /* Id of an executable graph, 0 if it is none. */
 uint32_t sim_exec_id(CUgraphExec e);
 /* Takes w over; copies deps. */

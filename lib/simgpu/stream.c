@@ -66,6 +66,7 @@ void sim_stream_leave(struct sim_stream *s)
 	if (--s->pending || !s->dead)
 		return;
 	sim_op_unref(s->tail);
+	free(s->attributes);
 	free(s);
 }
 
@@ -218,6 +219,7 @@ static CUresult destroy(struct sim_call *c, CUstream s)
 		p = &(*p)->next;
 	if (*p)
 		*p = s->next;
+	sim_capture_leave(s);
 	s->magic = 0;
 	s->dead = true;
 	s->pending++;
@@ -234,6 +236,8 @@ static CUresult synchronize(struct sim_call *c, CUstream h)
 		return r;
 	pthread_mutex_lock(&sim_mu);
 	r = sim_capture_forbid(s);
+	if (!r)
+		r = sim_capture_unsafe();
 	pthread_mutex_unlock(&sim_mu);
 	if (r)
 		return r;
@@ -250,6 +254,8 @@ static CUresult query(struct sim_call *c, CUstream h)
 	sim_poll_cost();
 	pthread_mutex_lock(&sim_mu);
 	r = sim_capture_forbid(s);
+	if (!r)
+		r = sim_capture_unsafe();
 	if (!r && !sim_op_done(s->tail))
 		r = CUDA_ERROR_NOT_READY;
 	for (struct sim_stream *o = s->ctx->streams; o && !r && s->legacy; o = o->next)

@@ -7,7 +7,7 @@ export LD_LIBRARY_PATH=$TFH_BUILD/sim
 export ASAN_OPTIONS=detect_leaks=0 # the clients leave their objects to the end of the process
 status=0
 
-for program in driver graphs interp threads; do
+for program in driver graphs graphs_capture graphs_nodes interp threads; do
 	if ! timeout 60 "$tests/$program" >"$TFH_TMP/out" 2>&1 || [[ -s $TFH_TMP/out ]]; then
 		echo "FAILED: $program"
 		cat "$TFH_TMP/out"
