@@ -43,9 +43,10 @@ static void fill_segments(const struct tfh_job *job, struct tfh_result *r)
 		const struct tfh_window *w = &job->window.v[i];
 		if (w->segment != TFH_SEGMENT_CHECKPOINT && w->segment != TFH_SEGMENT_COMPILE)
 			continue;
-		ns[TFH_SEGMENT_TRAIN] -= w->t1 - w->t0;
+		int64_t took = (int64_t)(job->step.v[i].dur_s * 1e9);
+		ns[TFH_SEGMENT_TRAIN] -= took;
 		n[TFH_SEGMENT_TRAIN] -= w->steps;
-		ns[w->segment] += w->t1 - w->t0;
+		ns[w->segment] += took;
 		n[w->segment]++;
 	}
 	for (int k = 0; k < TFH_SEGMENT_COUNT; k++) {

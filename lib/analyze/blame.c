@@ -287,7 +287,8 @@ static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 	while (hi > lo) {
 		const struct tfh_dop *o = &d->op.v[k];
 		int64_t end;
-		if (o->issue0 == INT64_MIN) {
+		bool follows = o->prev != TFH_NO && hi - d->op.v[o->prev].t1 <= d->tau;
+		if (o->issue0 == INT64_MIN && !follows) {
 			exposed(b, k, lo, hi);
 			return;
 		}
@@ -347,7 +348,7 @@ void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a
 
 	for (uint32_t i = 0; i < d->op.n && t < w->c; i++) {
 		const struct tfh_dop *o = &d->op.v[i];
-		if (!computes(o, w->device) || o->t1 <= t)
+		if (!computes(o, d->critical) || o->t1 <= t)
 			continue;
 		if (o->t0 >= w->c)
 			break;

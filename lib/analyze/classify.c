@@ -150,9 +150,9 @@ static void set_also(struct tfh_verdict *v, const struct totals *t)
 	    v->cls == TFH_CLASS_UNCLASSIFIED)
 		return;
 	for (int c = 0; c < TFH_CLASS_COUNT && v->n_also < 3; c++)
-		if (c != (int)v->cls && c != TFH_CLASS_COMPUTE_BOUND &&
-		    c != TFH_CLASS_BALANCED && c != TFH_CLASS_UNCLASSIFIED &&
-		    by_class[c] * 2 >= by_class[v->cls] && by_class[c] >= BLOCKING_SHARE * t->total)
+		if (c != (int)v->cls && c != TFH_CLASS_COMPUTE_BOUND && c != TFH_CLASS_BALANCED &&
+		    c != TFH_CLASS_UNCLASSIFIED && by_class[c] * 2 >= by_class[v->cls] &&
+		    by_class[c] >= BLOCKING_SHARE * t->total)
 			v->also[v->n_also++] = c;
 }
 

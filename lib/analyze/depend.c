@@ -86,7 +86,8 @@ static int gather(struct pairing *p)
 		const struct tfh_piece *c = &d->call.v[i];
 		struct order o = {.t = c->t0, .handle = c->handle};
 		bool record = c->family == TFH_FAM_EVENT && c->handle;
-		bool sync = c->family == TFH_FAM_SYNC && c->handle && !c->stream;
+		bool polled = c->family == TFH_FAM_QUERY && !c->failed;
+		bool sync = (c->family == TFH_FAM_SYNC || polled) && c->handle && !c->stream;
 		if (!record && !sync && c->family != TFH_FAM_STREAM_WAIT)
 			continue;
 		o.what = record ? RECORD : sync ? SYNC : WAIT;
@@ -191,6 +192,8 @@ static int64_t known_ready(const struct tfh_device *d, const struct tfh_dop *o)
 
 	if (o->prev != TFH_NO)
 		t = d->op.v[o->prev].t1;
+	if (t > INT64_MIN && !o->inner)
+		t += d->next;
 	if (o->dep != TFH_NO && d->op.v[o->dep].t1 > t)
 		t = d->op.v[o->dep].t1;
 	if (!o->inner && o->issue0 > INT64_MIN && o->issue0 + d->floor > t)
@@ -228,15 +231,19 @@ static void infer(struct tfh_device *d, uint32_t i)
 static uint32_t waited_op(const struct tfh_device *d, const struct tfh_seg *s)
 {
 	uint32_t n = tfh_op_ended(d, s->t1), lane = TFH_NO;
+	int64_t since = s->t0;
 
+	/* Polling began with the first poll. */
+	for (const struct tfh_seg *p = s; p > d->seg.v && p[-1].spin && p[-1].thread == s->thread;)
+		since = (--p)->t0;
 	if (s->stream)
 		lane = lane_named(d, s->stream);
 	while (n-- > 0) {
 		uint32_t x = d->op_ends.v[n];
 		const struct tfh_dop *o = &d->op.v[x];
-		if (o->t1 <= s->t0)
+		if (o->t1 <= since)
 			return TFH_NO;
-		if (o->issue0 <= s->t0 && (lane == TFH_NO || o->lane == lane))
+		if (o->issue0 <= since && (lane == TFH_NO || o->lane == lane))
 			return x;
 	}
 	return TFH_NO;
@@ -280,8 +287,8 @@ static int find_waits(struct tfh_device *d)
 		if (s->label == TFH_L_LAUNCH && s->t1 - s->t0 > TFH_GAP_NS)
 			s->full = outstanding(d, issues, n, s->t0) >= TFH_DEEP_QUEUE;
 		if (s->label == TFH_L_COPY || s->full || query ||
-		    (s->label == TFH_L_SYNC && s->family == TFH_FAM_SYNC && s->op == TFH_NO))
-			s->op = waited_op(d, s);
+		    (s->label == TFH_L_SYNC && s->family == TFH_FAM_SYNC))
+			s->op = s->op == TFH_NO ? waited_op(d, s) : s->op;
 	}
 	/* A blocking copy waits for its own op first of all. */
 	for (uint32_t i = 0; i < d->op.n; i++) {

@@ -17,6 +17,10 @@
  * known. */
 #define FEW_BLOCKS 16
 #define MAX_KERNELS 4096
+/* A checkpoint fetches this much, and so many times what a usual step does. */
+#define SAVED_TIMES 10
+#define SAVED_BYTES 1e6f
+#define MOST_DELAY (50 * TFH_US)
 
 uint8_t tfh_work_of(const struct tfh_op *op)
 {
@@ -144,12 +148,20 @@ static void count_busy(struct tfh_device *d, uint8_t device, uint8_t work, const
 	}
 }
 
-/* Completion times while ops go by: of computing, else of anything. */
+/* Completion times while ops go by: of each device's computing, of exchanges, of anything. */
 struct ends {
-	int64_t *compute, *any; /* [window] */
-	uint8_t *device;
+	int64_t *compute[TFH_DEVICES], *comm, *any; /* [window] */
 	size_t at;
 };
+
+static int64_t *new_ends(size_t n)
+{
+	int64_t *v = malloc((n + 1) * sizeof(*v));
+
+	for (size_t i = 0; v && i < n; i++)
+		v[i] = INT64_MIN;
+	return v;
+}
 
 static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *op)
 {
@@ -164,19 +176,26 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	if (work == TFH_W_COUNT)
 		return 0;
 	d->ops++;
-	d->unissued += op->issue0 == INT64_MIN;
+	d->unissued += op->issue0 == INT64_MIN && work != TFH_W_MANAGED;
 	count_latency(d, &d->lane.v[lane], op);
 	w = tfh_window_of(job, issued, e->at);
 	if (w == SIZE_MAX)
 		return 0;
 	e->at = w;
 	d->win.v[w].ops++;
+	if (op->kind == TFH_OP_COPY && op->dir == TFH_DIR_D2H)
+		d->win.v[w].fetched += (float)op->bytes;
 	if (op->t1 > e->any[w])
 		e->any[w] = op->t1;
-	if ((work == TFH_W_COMPUTE || work == TFH_W_COMM) && op->t1 > e->compute[w]) {
-		e->compute[w] = op->t1;
-		e->device[w] = d->lane.v[lane].device;
-	}
+	uint8_t device = d->lane.v[lane].device;
+	if (work == TFH_W_COMPUTE && !e->compute[device] &&
+	    !(e->compute[device] = new_ends(job->window.n)))
+		return -ENOMEM;
+	int64_t *end = work == TFH_W_COMPUTE ? &e->compute[device][w]
+		       : work == TFH_W_COMM  ? &e->comm[w]
+					     : &e->any[w];
+	if (op->t1 > *end)
+		*end = op->t1;
 	if (job->window.v[w].segment != TFH_SEGMENT_TRAIN)
 		return 0;
 	count_busy(d, d->lane.v[lane].device, work, op);
@@ -197,30 +216,104 @@ static bool in_span(const struct tfh_gpu_info *g, int64_t t0, int64_t t1)
 	return false;
 }
 
-/* Windows tile from completion to completion. One without ops ends when the host left it. */
+/* The device that computes most holds the others up; one of many that idles does not matter. */
+static uint8_t critical_device(const struct tfh_device *d)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < d->n_device; i++)
+		if (d->busy[i][TFH_W_COMPUTE] > d->busy[best][TFH_W_COMPUTE])
+			best = i;
+	return (uint8_t)best;
+}
+
+/* End of what window i issued: computing on the critical device, else on any, else an exchange,
+ * else anything. Copies for the next step run on and end none. */
+static int64_t end_of(const struct tfh_device *d, const struct ends *e, size_t i)
+{
+	int64_t t = e->compute[d->critical] ? e->compute[d->critical][i] : INT64_MIN;
+
+	for (uint32_t k = 0; k < d->n_device && t == INT64_MIN; k++)
+		if (e->compute[k] && e->compute[k][i] > t)
+			t = e->compute[k][i];
+	if (t == INT64_MIN)
+		t = e->comm[i];
+	return t == INT64_MIN ? e->any[i] : t;
+}
+
+static bool adjacent(const struct tfh_job *job, size_t i)
+{
+	return i && job->window.v[i - 1].t1 == job->window.v[i].t0;
+}
+
+/* Windows tile from completion to completion. */
 static void complete(struct tfh_device *d, const struct ends *e)
 {
 	const struct tfh_job *job = d->job;
 	int64_t c = INT64_MIN;
-	/* Where few ops can be joined with their calls, causes cannot be told. */
-	bool joined = d->gpu.dependencies && d->unissued * 5 <= d->ops;
 
+	d->critical = critical_device(d);
 	for (size_t i = 0; i < job->window.n; i++) {
 		const struct tfh_window *w = &job->window.v[i];
 		struct tfh_dwin *x = &d->win.v[i];
-		bool next = i && job->window.v[i - 1].t1 == w->t0 && c > INT64_MIN;
+		bool next = adjacent(job, i) && c > INT64_MIN;
 		x->from = next || c > w->t0 ? c : w->t0;
-		x->c = e->compute[i] > INT64_MIN ? e->compute[i] : e->any[i];
+		x->c = end_of(d, e, i);
 		if (x->c == INT64_MIN)
 			x->c = w->t1;
 		if (x->c < x->from)
 			x->c = x->from;
 		c = x->c;
-		x->device = e->device[i];
-		x->tier = joined ? 'A' : 'B';
-		if (w->hole || !in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->c))
-			x->tier = 'C';
 	}
+}
+
+/* Ops of a window are all known if they were issued and ran while device times were taken. */
+static bool complete_ops(const struct tfh_device *d, size_t i)
+{
+	const struct tfh_window *w = &d->job->window.v[i];
+	const struct tfh_dwin *x = &d->win.v[i];
+
+	return x->ops && !w->hole && in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->c);
+}
+
+/* A window whose neighbours' ops were not seen may have lost its first or last ones. */
+static void give_tiers(struct tfh_device *d)
+{
+	const struct tfh_job *job = d->job;
+	/* Where few ops can be joined with their calls, causes cannot be told. */
+	char tier = d->gpu.dependencies && d->unissued * 5 <= d->ops ? 'A' : 'B';
+
+	for (size_t i = 0; i < d->win.n; i++) {
+		bool known = complete_ops(d, i);
+		if (adjacent(job, i))
+			known &= complete_ops(d, i - 1);
+		if (i + 1 < d->win.n && adjacent(job, i + 1))
+			known &= d->win.v[i + 1].ops != 0;
+		d->win.v[i].tier = known ? tier : 'C';
+	}
+}
+
+/*
+ * The device's own delays. Ops that waited for something else are among the samples, hence low
+ * quantiles, and limits: no launch takes less than a few microseconds or, on a healthy system, more
+ * than 50 from the call to the start.
+ */
+static void latencies(struct tfh_device *d)
+{
+	bool gaps = d->gap.n >= 20, launches = d->latency.n >= 20;
+
+	d->tau = gaps ? (int64_t)tfh_hist_quantile(&d->gap, 0.95) : 5 * TFH_US;
+	d->next = gaps ? (int64_t)tfh_hist_quantile(&d->gap, 0.5) : TFH_US;
+	d->floor = launches ? (int64_t)tfh_hist_quantile(&d->latency, 0.05) : 5 * TFH_US;
+	d->slow = launches ? (int64_t)tfh_hist_quantile(&d->latency, 0.95) : 20 * TFH_US;
+	if (d->tau < TFH_US || d->tau > MOST_DELAY)
+		d->tau = 5 * TFH_US;
+	if (d->next > 5 * TFH_US)
+		d->next = TFH_US;
+	if (d->floor > 20 * TFH_US)
+		d->floor = 5 * TFH_US;
+	if (d->slow > MOST_DELAY)
+		d->slow = MOST_DELAY;
 }
 
 static int survey(struct tfh_device *d, struct tfh_err *err)
@@ -228,16 +321,12 @@ static int survey(struct tfh_device *d, struct tfh_err *err)
 	struct tfh_job *job = d->job;
 	const struct tfh_feed *f = job->feed;
 	size_t n = job->window.n;
-	struct ends e = {.compute = malloc((n + 1) * sizeof(int64_t)),
-			 .any = malloc((n + 1) * sizeof(int64_t)),
-			 .device = calloc(n + 1, 1)};
+	struct ends e = {.comm = new_ends(n), .any = new_ends(n)};
 	struct tfh_op op;
-	int rc = e.compute && e.any && e.device ? 0 : -ENOMEM;
+	int rc = e.comm && e.any ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < n && !rc; i++) {
+	for (size_t i = 0; i < n && !rc; i++)
 		rc = TFH_PUSH(d->win, (struct tfh_dwin){.tier = 'C'});
-		e.compute[i] = e.any[i] = INT64_MIN;
-	}
 	if (!rc)
 		rc = f->rewind_ops(f->arg, job->process, err);
 	while (!rc && f->next_op(f->arg, &op))
@@ -246,17 +335,76 @@ static int survey(struct tfh_device *d, struct tfh_err *err)
 		rc = f->ops_error(f->arg, err);
 	if (!rc)
 		complete(d, &e);
-	free(e.compute);
+	if (!rc)
+		give_tiers(d);
+	for (int i = 0; i < TFH_DEVICES; i++)
+		free(e.compute[i]);
+	free(e.comm);
 	free(e.any);
-	free(e.device);
-	d->tau = (int64_t)tfh_hist_quantile(&d->gap, 0.95);
-	if (d->gap.n < 20 || d->tau < TFH_US)
-		d->tau = 5 * TFH_US;
-	d->floor = (int64_t)tfh_hist_quantile(&d->latency, 0.05);
-	d->slow = (int64_t)tfh_hist_quantile(&d->latency, 0.95);
+	latencies(d);
 	for (size_t i = 0; i < d->lane.n; i++)
 		d->lane.v[i].end = INT64_MIN;
 	return rc;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* What a usual step fetches from the device. */
+static float usual_fetch(const struct tfh_device *d)
+{
+	float *v = malloc((d->win.n + 1) * sizeof(*v)), m = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; v && i < d->win.n; i++)
+		if (d->job->window.v[i].segment == TFH_SEGMENT_TRAIN)
+			v[n++] = d->win.v[i].fetched;
+	if (n) {
+		qsort(v, n, sizeof(*v), by_value);
+		m = v[n / 2];
+	}
+	free(v);
+	return m;
+}
+
+static bool saves(const struct tfh_device *d, size_t i, float usual)
+{
+	float bytes = d->win.v[i].fetched;
+
+	return bytes > SAVED_TIMES * usual && bytes > SAVED_BYTES;
+}
+
+/*
+ * A long step that fetches many times what others do saves the model. What follows a window's last
+ * op makes the next window long, as windows end with their computing: the name goes there, too for
+ * what the host's calls alone told.
+ */
+static void find_checkpoints(struct tfh_device *d)
+{
+	struct tfh_job *job = d->job;
+	float usual = usual_fetch(d);
+
+	for (size_t i = d->win.n; i-- > 0;) {
+		struct tfh_window *w = &job->window.v[i];
+		uint8_t segment = w->segment;
+		if (segment == TFH_SEGMENT_TRAIN && saves(d, i, usual))
+			segment = TFH_SEGMENT_CHECKPOINT;
+		if (d->win.v[i].tier == 'C' ||
+		    (segment != TFH_SEGMENT_CHECKPOINT && segment != TFH_SEGMENT_COMPILE))
+			continue;
+		size_t next = i + 1 < d->win.n && d->win.v[i + 1].from == d->win.v[i].c ? i + 1 : i;
+		int64_t most = 2 * job->median * w->steps;
+		bool here = d->win.v[i].c - d->win.v[i].from > most;
+		bool there = d->win.v[next].c - d->win.v[next].from > most;
+		w->segment = here ? segment : TFH_SEGMENT_TRAIN;
+		if (!here && there && job->window.v[next].segment == TFH_SEGMENT_TRAIN)
+			job->window.v[next].segment = segment;
+		job->step.v[i].segment = (int8_t)w->segment;
+		job->step.v[next].segment = (int8_t)job->window.v[next].segment;
+	}
 }
 
 /* Sums of the judged windows are those of tier A where there are any. */
@@ -380,6 +528,8 @@ int tfh_device_judge(struct tfh_job *job, struct tfh_err *err)
 	if (d->gpu.source == TFH_GPU_NONE || !f->rewind_ops || !job->window.n)
 		return 0;
 	rc = survey(d, err);
+	if (!rc)
+		find_checkpoints(d);
 	if (!rc && count_tier(d, 'A') + count_tier(d, 'B'))
 		rc = judge(d, err);
 	return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory while judging device times")

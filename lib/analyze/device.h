@@ -48,8 +48,8 @@ struct tfh_dwin {
 	int64_t c;    /* completion: end of its last op on the critical device */
 	int64_t from; /* completion of the window before, or where this one begins */
 	uint32_t ops;
-	uint8_t device; /* index of the critical device */
-	char tier;	/* 'A' 'B', 'C' without device times */
+	float fetched; /* bytes copied to the host */
+	char tier;     /* 'A' 'B', 'C' without device times */
 };
 
 /* A stream of a device. */
@@ -101,8 +101,9 @@ struct tfh_stream_name {
 };
 
 struct tfh_replay_sum {
-	double sum, sum2;
-	uint32_t n;
+	double sum, sum2, block, block2; /* of steps; of means of a few steps */
+	double was, was2, both;		 /* recorded time; products */
+	uint32_t n, blocks;
 };
 
 struct tfh_device {
@@ -112,7 +113,9 @@ struct tfh_device {
 	TFH_VEC(struct tfh_lane) lane;
 	uint32_t id[TFH_DEVICES], n_device;
 	struct tfh_hist gap, latency; /* start after the stream's last op; after the launch */
-	int64_t tau, floor, slow;     /* p95 of gap; p5 and p95 of latency */
+	int64_t tau, next;	      /* p95 and median of gap */
+	int64_t floor, slow;	      /* p5 and p95 of latency */
+	uint8_t critical;	      /* index of the device that computes most */
 	int64_t busy[TFH_DEVICES][TFH_W_COUNT], busy_end[TFH_DEVICES][TFH_W_COUNT];
 	int64_t underfilled, compute_ns; /* of kernels with fewer blocks than processors; of all */
 	uint64_t ops, unissued;

@@ -26,11 +26,29 @@ static double mean(const struct tfh_replay_sum *s)
 	return s->n ? s->sum / s->n : NAN;
 }
 
+static double spread(double sum, double sum2, uint32_t n)
+{
+	double m = sum / n, var = n > 1 ? sum2 / n - m * m : 0;
+
+	return var > 0 ? sqrt(var / (n - 1)) : 0;
+}
+
+/* Standard error of the mean. */
 static double error_of(const struct tfh_replay_sum *s)
 {
-	double m = mean(s), var = s->n > 1 ? s->sum2 / s->n - m * m : 0;
+	return s->blocks >= 4 ? spread(s->block, s->block2, s->blocks)
+			      : spread(s->sum, s->sum2, s->n);
+}
 
-	return var > 0 ? sqrt(var / (s->n - 1)) : 0;
+/* The mean for all steps, of which the sample may hold more or fewer long ones than its share: the
+ * regression estimator of sampling theory, with the recorded time as the known variate. */
+static double for_all(const struct tfh_replay_sum *s, double step)
+{
+	double n = s->n, var = s->was2 - s->was * s->was / n, cov = s->both - s->sum * s->was / n;
+	double slope = var > 0 ? cov / var : 0;
+
+	slope = slope < 0 ? 0 : slope > 1 ? 1 : slope;
+	return s->n ? mean(s) + slope * (step - s->was / n) : NAN;
 }
 
 /* Busiest engine per step, without those that are removed. */
@@ -64,21 +82,21 @@ static void point(const struct tfh_device *d, const struct tfh_result *r, struct
 		  double step)
 {
 	const struct tfh_replay_sum *s = &d->replay[w->remove];
-	double was = d->recorded_sum / d->recorded_n, error = model_error(d);
-	double got = mean(s) / was * step;
-	double half = got * (error + NARROWEST) + 2 * error_of(s) / was * step;
+	double error = model_error(d), got = for_all(s, step);
+	double half = got * (error + NARROWEST) + 2 * error_of(s);
 	double high = got + half;
 
 	/* Input that is prepared elsewhere shares the machine with the step. */
 	if (w->remove == TFH_REMOVE_INPUT) {
-		double crowded = mean(&d->replay[TFH_REMOVE_COUNT + 1]) / was * step;
+		double crowded = for_all(&d->replay[TFH_REMOVE_COUNT + 1], step);
 		if (crowded + half > high)
 			high = crowded + half;
 	}
 	w->low_s = got - half > w->floor_s ? got - half : w->floor_s;
+	if (got > step)
+		got = step;
+	w->low_s = w->low_s < step ? w->low_s : step;
 	w->high_s = high < step ? high : step;
-	if (w->high_s < w->low_s)
-		w->high_s = w->low_s;
 	if (s->n < MIN_STEPS || !(error <= REPLAY_ERROR) ||
 	    r->breakdown[TFH_PART_UNATTRIBUTED].share > 0.2)
 		return;

@@ -227,7 +227,7 @@ struct tfh_job {
 	int64_t cpu_running, cpu_wall; /* of the driving thread, where its CPU clock was read */
 	/* classify */
 	enum tfh_cause input_cause;
-	int32_t guilty; /* stage index, -1 */
+	int32_t guilty;	    /* stage index, -1 */
 	const char *loader; /* a PyTorch DataLoader's get-next, NULL: none */
 	struct tfh_device *device;
 };

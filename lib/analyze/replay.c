@@ -102,7 +102,7 @@ static int64_t wait_end(const struct replay *r, const struct tfh_seg *s, int64_t
 	int64_t end = r->op1[s->op], after = s->t1 - max(o->t1, s->t0);
 
 	if (end == INT64_MIN)
-		end = o->t1;
+		end = op_removed(r, o) ? begin : o->t1;
 	if (gone) /* it still may not return before the op that it is about */
 		after = 0;
 	return max(begin, end) + (after > 0 ? after : 0);
@@ -145,8 +145,14 @@ static void time_op(struct replay *r, uint32_t i)
 
 	if (o->prev != TFH_NO && r->op1[o->prev] > INT64_MIN)
 		t = r->op1[o->prev];
+	if (t > INT64_MIN && !o->inner && !op_removed(r, o))
+		t += d->next;
 	if (o->dep != TFH_NO && r->op1[o->dep] > INT64_MIN)
 		t = max(t, r->op1[o->dep]);
+	if (op_removed(r, o)) { /* what follows it follows what it followed */
+		r->op0[i] = r->op1[i] = t;
+		return;
+	}
 	if (!o->inner && o->seg != TFH_NO && d->seg.v[o->seg].t0 <= o->issue0)
 		t = max(t, begins(r, o->seg) + d->floor);
 	else if (!o->inner && o->issue0 > INT64_MIN)
@@ -156,7 +162,7 @@ static void time_op(struct replay *r, uint32_t i)
 	if (removed(r, TFH_PART_LAUNCH) && late <= max(d->tau, d->slow))
 		late = 0;
 	r->op0[i] = t + late;
-	r->op1[i] = r->op0[i] + (op_removed(r, o) ? 0 : ns);
+	r->op1[i] = r->op0[i] + ns;
 }
 
 static int by_key(const void *a, const void *b)
@@ -238,9 +244,15 @@ static size_t first_measured(const struct tfh_device *d)
 	return d->w0 + skip;
 }
 
+/* Steps follow patterns (a buffer that empties and fills), so that the spread of the mean is taken
+ * from means of BLOCK consecutive ones. */
+#define BLOCK 8
+
 static void add_up(struct tfh_device *d, const int64_t *c, struct tfh_replay_sum *s)
 {
 	size_t first = d->w0 ? d->w0 - 1 : 0;
+	double block = 0;
+	uint32_t in_block = 0;
 
 	for (size_t w = first_measured(d); w < d->w1; w++) {
 		double t = (double)(c[w - first] - c[w - 1 - first]) / 1e9;
@@ -249,7 +261,19 @@ static void add_up(struct tfh_device *d, const int64_t *c, struct tfh_replay_sum
 			continue;
 		s->sum += t;
 		s->sum2 += t / k * (t / k) * k;
+		double was = (double)(d->win.v[w].c - d->win.v[w].from) / 1e9;
+		s->was += was;
+		s->was2 += was / k * was;
+		s->both += t / k * was;
 		s->n += k;
+		block += t / k;
+		if (++in_block < BLOCK)
+			continue;
+		s->block += block / BLOCK;
+		s->block2 += block / BLOCK * (block / BLOCK);
+		s->blocks++;
+		block = 0;
+		in_block = 0;
 	}
 }
 

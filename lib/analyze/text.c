@@ -251,9 +251,10 @@ static void explain_communication(struct tfh_job *job, struct tfh_result *r)
 	const char *time = ms(job, r->breakdown[TFH_PART_COMMUNICATION].s_per_step);
 	bool late = v->cause == TFH_CAUSE_COMMUNICATION_JITTER;
 
-	v->text = late ? tfh_text(job, "every step waits %s for other ranks to join its collectives",
-				  time)
-		       : tfh_text(job, "the exchange between ranks holds every step up for %s", time);
+	v->text =
+		late ? tfh_text(job, "every step waits %s for other ranks to join its collectives",
+				time)
+		     : tfh_text(job, "the exchange between ranks holds every step up for %s", time);
 	if (late)
 		advise(r, "some ranks come late to the collectives", v->text,
 		       "look at the rank that waits least: what holds it up holds all up",

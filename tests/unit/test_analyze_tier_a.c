@@ -147,7 +147,7 @@ static void test_launches(void **state)
 	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
 	gen_part(r, TFH_PART_LAUNCH, 7);
 	gen_part(r, TFH_PART_COMPUTE, 5);
-	dg_predicts(r, TFH_REMOVE_LAUNCH, 5);
+	dg_predicts(r, TFH_REMOVE_LAUNCH, 1000 * (5 * US + DG_NEXT));
 	tfh_result_free(r);
 }
 
