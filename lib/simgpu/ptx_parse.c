@@ -64,6 +64,9 @@ static const char *declaration(const char *p, const char **name, size_t *nname, 
 		if (is(p, ".align")) {
 			p = skip(p + 6);
 			*align = (unsigned)strtoul(p, (char **)&p, 10);
+		} else if (is(p, ".attribute")) { /* (.managed) */
+			p += strcspn(p, ");");
+			p += *p == ')';
 		} else if (*p == '.') {
 			elem = type_size(p) ? type_size(p) : elem;
 			p++;
