@@ -197,7 +197,8 @@ struct tft_ring {
 	uint32_t thread; /* thread index, unique in the process' life */
 	uint32_t state;	 /* enum tft_ring_state */
 	uint64_t t_created;
-	uint8_t pad0[24];
+	uint64_t pthread; /* pthread_self() of the thread: CUPTI names threads by its low half */
+	uint8_t pad0[16];
 	/* line 1: producer */
 	uint64_t head;	     /* number of the next record; release store */
 	uint64_t dropped;    /* records lost because the ring was full */

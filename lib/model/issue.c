@@ -37,8 +37,10 @@ struct queue {
 	uint32_t first, n, cap;
 };
 
+/* Of one thread. CUPTI names it by the low half of its pthread_self(), or by its tid when the job
+ * has told it to. A later thread may have the same, and goes on in the lane. */
 struct lane {
-	uint32_t tid, thread;
+	uint32_t id, thread;
 	struct queue calls, records;
 };
 
@@ -59,8 +61,12 @@ struct tfh_join {
 	uint32_t at;
 	int64_t now; /* every call that ended before is in a queue; INT64_MAX at the end */
 	bool last;
-	struct slot *slot; /* by correlation, modulo ISSUES */
-	struct lane *lane; /* open-addressed by tid */
+	struct slot *slot;   /* by correlation, modulo ISSUES */
+	struct lane *lane;   /* open-addressed by id */
+	uint32_t *thread_id; /* by index of the thread in the process: low half of pthread_self() */
+	struct {
+		uint32_t tid, id;
+	} * alias; /* by tid, modulo LANES */
 	/* by order */
 	struct queue *key;
 	struct tfh_names names;
@@ -106,16 +112,16 @@ static void pop(struct queue *q)
 	q->n--;
 }
 
-static struct lane *lane_of(struct tfh_join *j, uint32_t tid)
+static struct lane *lane_of(struct tfh_join *j, uint32_t id)
 {
-	uint32_t at = (uint32_t)tfh_hash_u64(tid) % LANES;
+	uint32_t at = (uint32_t)tfh_hash_u64(id) % LANES;
 
 	for (uint32_t i = 0; i < 64; i++, at = (at + 1) % LANES) {
 		struct lane *l = &j->lane[at];
-		if (l->tid == tid)
+		if (l->id == id)
 			return l;
-		if (!l->tid) {
-			l->tid = tid;
+		if (!l->id) {
+			l->id = id;
 			l->thread = UINT32_MAX;
 			return l;
 		}
@@ -165,7 +171,9 @@ static int take_event(struct tfh_join *j, const struct tfh_event *ev)
 	if (!issues(ev))
 		return 0;
 	if (j->drvr) {
-		struct lane *l = lane_of(j, j->run->thread[ev->thread].tid);
+		const struct tfh_thread_info *t = &j->run->thread[ev->thread];
+		uint32_t id = j->thread_id[t->index];
+		struct lane *l = lane_of(j, id ? id : t->tid);
 		l->thread = ev->thread;
 		return push(&l->calls, &c);
 	}
@@ -182,6 +190,12 @@ static int take_name(struct tfh_join *j, const struct tfh_event *ev, const struc
 	if (rec->kind == TFT_EXT) {
 		tfh_names_part(part, rec);
 		return 0;
+	}
+	if (rec->fn == TFT_NAME_THREAD && rec->stream < j->run->proc[j->process].n_thread) {
+		uint32_t tid = (uint32_t)rec->w[0], id = (uint32_t)rec->w[1];
+		j->thread_id[rec->stream] = id;
+		j->alias[tid % LANES].tid = tid;
+		j->alias[tid % LANES].id = id;
 	}
 	return tfh_names_add(&j->arena, &j->names, rec, part);
 }
@@ -267,7 +281,8 @@ static void read_records(struct tfh_join *j, int64_t t)
 
 	while (!j->err && (row = tfh_rows_peek(j->drvr)) && row->t0 <= t) {
 		const struct tft_drvr_row *d = row->row;
-		struct lane *l = lane_of(j, d->tid);
+		bool alias = j->alias[d->tid % LANES].tid == d->tid && j->alias[d->tid % LANES].id;
+		struct lane *l = lane_of(j, alias ? j->alias[d->tid % LANES].id : d->tid);
 		struct call c = {.t0 = row->t0, .t1 = row->t1, .thread = d->correlation};
 		struct slot *s = slot_of(j, d->correlation);
 		if (l->records.n == QUEUE)
@@ -402,10 +417,13 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 	tfh_arena_init(&j->arena, 0);
 	j->slot = calloc(ISSUES, sizeof(*j->slot));
 	j->lane = calloc(LANES, sizeof(*j->lane));
+	j->alias = calloc(LANES, sizeof(*j->alias));
+	j->thread_id = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->thread_id));
 	j->key = drvr ? NULL : calloc(KEYS, sizeof(*j->key));
 	j->part = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->part));
 	j->block = host ? malloc(sizeof(*j->block)) : NULL;
-	if (!j->slot || !j->lane || (!drvr && !j->key) || !j->part || (host && !j->block))
+	if (!j->slot || !j->lane || !j->alias || !j->thread_id || (!drvr && !j->key) || !j->part ||
+	    (host && !j->block))
 		rc = -ENOMEM;
 	if (!rc && host)
 		rc = tfh_weave_open(shadow, process, &j->weave);
@@ -413,6 +431,7 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 		tfh_join_close(j);
 		return rc;
 	}
+	read_on(j); /* the first threads' names are there */
 	*out = j;
 	return 0;
 }
@@ -432,6 +451,8 @@ void tfh_join_close(struct tfh_join *j)
 	tfh_arena_free(&j->arena);
 	free(j->slot);
 	free(j->lane);
+	free(j->alias);
+	free(j->thread_id);
 	free(j->key);
 	free(j->part);
 	free(j->block);

@@ -100,6 +100,7 @@ static bool stage_thread_name(const struct tft_ring *ring)
 	r[0].flags = len ? TFT_F_EXT : 0;
 	r[0].stream = ring->thread;
 	r[0].w[0] = ring->tid;
+	r[0].w[1] = ring->pthread;
 	r[0].w[2] = len;
 	r[1].t_begin = r[1].t_end = ring->t_created;
 	r[1].kind = TFT_EXT;

@@ -100,6 +100,7 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 	ring->thread =
 		old ? old->thread : __atomic_add_fetch(&tfh_p.next_thread, 1, __ATOMIC_RELAXED);
 	ring->t_created = tfh_ticks();
+	ring->pthread = (uint64_t)(uintptr_t)pthread_self();
 	ring->first = ring->head = ring->tail = self->head;
 	ring->dropped = ring->drop_seen = 0;
 	thread_name(ring->name, sizeof(ring->name));
