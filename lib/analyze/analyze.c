@@ -112,6 +112,7 @@ static void free_job(struct tfh_job *job)
 	free(job->step.v);
 	free(job->copy.v);
 	free(job->kernel.v);
+	tfh_heap_free(job->heap);
 	tfh_device_free(job->device);
 }
 
@@ -151,11 +152,18 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	if (rc)
 		return rc;
 	tfh_whatif(r);
+	for (int k = 0; k < TFH_REMOVE_COUNT; k++)
+		r->need_s[k] = NAN;
 	if (tfh_tier(job) != 'C')
 		tfh_device_whatif(job->device, r);
+	r->jitter_s = job->judged_steps ? (double)job->cause_ns[TFH_CAUSE_COMMUNICATION_JITTER] /
+						  1e9 / (double)job->judged_steps
+					: 0;
+	r->heap = *tfh_heap_end(job->heap);
 	fill_segments(job, r);
 	fill_stages(job, r);
 	tfh_explain(job, r);
+	tfh_find_periodic(job, r);
 	r->quality.events = job->events;
 	r->quality.gpu_times = gpu_times(job);
 	r->quality.unattributed_share = r->breakdown[TFH_PART_UNATTRIBUTED].share;
@@ -167,24 +175,20 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	return 0;
 }
 
-int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err)
+/* Judges one process. */
+static int judge(const struct tfh_feed *feed, uint32_t process, const struct tfh_meet *meet,
+		 struct tfh_result **out, struct tfh_err *err)
 {
 	struct tfh_job job = {.feed = feed,
-			      .process = critical(feed),
+			      .process = process,
+			      .meet = meet,
 			      .train_group = -1,
 			      .guilty = -1,
 			      .input_cause = TFH_CAUSE_INPUT_UNKNOWN};
-	struct owned *o;
+	struct owned *o = calloc(1, sizeof(*o));
 	int rc;
 
 	*out = NULL;
-	if (job.process == UINT32_MAX)
-		return tfh_err_set(err, -ENODATA,
-				   "nothing to analyse: no GPU or TensorFlow call was recorded in "
-				   "%u process(es); "
-				   "`tfhook doctor` tells what is hooked",
-				   feed->n_processes);
-	o = calloc(1, sizeof(*o));
 	if (!o)
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	tfh_arena_init(&job.arena, 0);
@@ -206,6 +210,52 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 	}
 	*out = &o->r;
 	return 0;
+}
+
+static int judge_ranks(const struct tfh_feed *f, const uint32_t *process, uint32_t n,
+		       struct tfh_result **out, struct tfh_err *err)
+{
+	struct tfh_meet *meet = tfh_meet_new();
+	struct tfh_result **r = calloc(n, sizeof(*r));
+	int rc = meet && r ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < n && !rc && f->rewind_ops; i++)
+		rc = tfh_meet_add(meet, f, process[i], err);
+	if (!rc)
+		rc = tfh_meet_match(meet);
+	for (uint32_t i = 0; i < n && !rc; i++)
+		rc = judge(f, process[i], meet, &r[i], err);
+	if (!rc)
+		rc = tfh_join_ranks(f, meet, r, n, out);
+	if (rc == -ENOMEM)
+		tfh_err_set(err, rc, "out of memory");
+	for (uint32_t i = 0; r && i < n; i++)
+		if (r[i] != *out)
+			tfh_result_free(r[i]);
+	free(r);
+	tfh_meet_free(meet);
+	return rc;
+}
+
+void *tfh_result_alloc(struct tfh_result *r, size_t n, size_t size)
+{
+	return tfh_arena_array(&((struct owned *)r)->arena, n, size);
+}
+
+int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err)
+{
+	uint32_t process[TFH_MAX_RANKS], n = tfh_ranks_of(feed, process), top = critical(feed);
+
+	*out = NULL;
+	if (top == UINT32_MAX)
+		return tfh_err_set(err, -ENODATA,
+				   "nothing to analyse: no GPU or TensorFlow call was recorded in "
+				   "%u process(es); "
+				   "`tfhook doctor` tells what is hooked",
+				   feed->n_processes);
+	if (n > 1)
+		return judge_ranks(feed, process, n, out, err);
+	return judge_ranks(feed, &top, 1, out, err);
 }
 
 void tfh_result_free(struct tfh_result *r)

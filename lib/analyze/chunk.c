@@ -105,6 +105,9 @@ static int add_op(struct tfh_device *d, const struct tfh_op *o, size_t w0)
 	x.window = w == SIZE_MAX ? TFH_NO : (uint32_t)w;
 	l = &d->lane.v[x.lane];
 	x.device = l->device;
+	if (x.work == TFH_W_COMM)
+		x.shared = tfh_meet_shared(d->job->meet, d->job->process, o->device,
+					   d->met[l->device]++);
 	if (x.t1 < d->loaded) {
 		if (x.t1 > l->past_end)
 			l->past_end = x.t1;

@@ -133,6 +133,7 @@ struct tfh_device {
 	struct tfh_op next_op;
 	struct tfh_event next_ev;
 	bool has_op, has_ev;
+	uint64_t met[TFH_DEVICES]; /* collectives read so far */
 	size_t next_long;
 	bool async;	/* the input is prepared by other threads */
 	int64_t loaded; /* host calls are complete until here */
@@ -153,6 +154,23 @@ void tfh_device_free(struct tfh_device *d);
 uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op); /* TFH_NO: no memory */
 uint8_t tfh_work_of(const struct tfh_op *op);			     /* TFH_W_COUNT: none */
 size_t tfh_window_of(const struct tfh_job *job, int64_t t, size_t hint);
+
+/* meet.c: collectives matched over ranks and devices */
+struct tfh_meet *tfh_meet_new(void);
+void tfh_meet_free(struct tfh_meet *m);
+int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process,
+		 struct tfh_err *err);
+int tfh_meet_match(struct tfh_meet *m);
+int64_t tfh_meet_shared(const struct tfh_meet *m, uint32_t process, uint32_t device, uint64_t n);
+double tfh_meet_late(const struct tfh_meet *m, uint32_t process);
+
+/* ranks.c */
+#define TFH_MAX_RANKS 256
+uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_MAX_RANKS]);
+/* The critical rank's result, with what concerns all; others stay the caller's. */
+int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_meet *meet, struct tfh_result **r,
+		   uint32_t n, struct tfh_result **out);
+void *tfh_result_alloc(struct tfh_result *r, size_t n, size_t size); /* analyze.c */
 
 /* chunk.c: loads windows [w0, w1) */
 int tfh_chunk_start(struct tfh_device *d, struct tfh_err *err);
@@ -176,6 +194,7 @@ void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a
 int tfh_replay(struct tfh_device *d);
 
 /* gain.c: what the replays say */
+double tfh_device_need(const struct tfh_device *d, enum tfh_remove what, double step);
 void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r);
 enum tfh_cause tfh_compute_cause(const struct tfh_device *d);
 int tfh_device_tables(struct tfh_device *d, struct tfh_result *r);

@@ -78,6 +78,13 @@ static double model_error(const struct tfh_device *d)
 	return d->recorded_n && was > 0 ? fabs(got - was) / was : NAN;
 }
 
+/* Seconds per step that this rank needs by itself, however long it waits for others. NAN: not
+ * known. */
+double tfh_device_need(const struct tfh_device *d, enum tfh_remove what, double step)
+{
+	return d->recorded_n ? for_all(&d->replay[what], step) : NAN;
+}
+
 static void point(const struct tfh_device *d, const struct tfh_result *r, struct tfh_whatif *w,
 		  double step)
 {
@@ -117,6 +124,8 @@ void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		step += r->breakdown[p].s_per_step;
+	for (int k = 0; k < TFH_REMOVE_COUNT; k++)
+		r->need_s[k] = tfh_device_need(d, k, step);
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		struct tfh_whatif *w = &r->whatif[i];
 		w->floor_s = resource_floor(d, w->remove);

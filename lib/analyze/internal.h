@@ -229,7 +229,9 @@ struct tfh_job {
 	enum tfh_cause input_cause;
 	int32_t guilty;	    /* stage index, -1 */
 	const char *loader; /* a PyTorch DataLoader's get-next, NULL: none */
+	struct tfh_heap *heap;
 	struct tfh_device *device;
+	const struct tfh_meet *meet; /* collectives of all ranks, NULL */
 };
 
 /* Above this share of the time without a processor though ready to run, the machine is busy with
@@ -246,6 +248,15 @@ bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct 
  * input. */
 bool tfh_exec_piece(struct tfh_job *job, const struct tfh_event *ev, struct tfh_piece *p);
 struct tfh_tag *tfh_tag_of(struct tfh_job *job, uint32_t name); /* NULL: out of memory */
+
+/* heap.c: device memory; wall: length of the run */
+struct tfh_heap *tfh_heap_new(void);
+void tfh_heap_free(struct tfh_heap *h);
+int tfh_heap_event(struct tfh_heap *h, const struct tfh_event *ev, int64_t wall);
+const struct tfh_heap_sum *tfh_heap_end(struct tfh_heap *h);
+
+/* periodic.c: steps that are slow in turn */
+void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r);
 
 /* stage.c: pipeline stages by place */
 int32_t tfh_stage_index(struct tfh_job *job, uint32_t id);

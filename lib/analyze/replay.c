@@ -162,6 +162,9 @@ static void time_op(struct replay *r, uint32_t i)
 	if (removed(r, TFH_PART_LAUNCH) && late <= max(d->tau, d->slow))
 		late = 0;
 	r->op0[i] = t + late;
+	/* Others would come as early as this rank: what each rank needs by itself. */
+	if (o->shared >= 0 && r->what != TFH_REMOVE_COUNT && o->shared < ns)
+		ns = o->shared;
 	r->op1[i] = r->op0[i] + ns;
 }
 

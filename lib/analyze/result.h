@@ -22,7 +22,7 @@ struct tfh_verdict {
 	enum tfh_confidence confidence;
 	char tier;		 /* 'A' 'B' 'C' */
 	const char *text;	 /* one sentence, the evidence */
-	const char *evidence[4]; /* further lines, "in 2,098 of 2,130 steps ..." */
+	const char *evidence[6]; /* further lines, "in 2,098 of 2,130 steps ..." */
 	uint32_t n_evidence;
 	const char *missing;	/* why no class is given, or NULL */
 	const char *missing_do; /* what would give one */
@@ -102,6 +102,46 @@ struct tfh_quality {
 	const char *const *unhooked_names;
 };
 
+/* Device memory asked of the driver. */
+#define TFH_HEAP_POINTS 64
+#define TFH_HEAP_LAST 4
+#define TFH_HEAP_FAILURES 4
+struct tfh_allocation {
+	const char *fn;
+	int64_t t;
+	uint64_t bytes;
+};
+struct tfh_failure {
+	struct tfh_allocation at, before[TFH_HEAP_LAST]; /* before: latest first */
+	uint32_t n_before;
+	uint64_t in_use;
+};
+struct tfh_heap_sum {
+	uint64_t in_use, peak, allocations, failed, before;
+	int64_t peak_t;
+	uint64_t line[TFH_HEAP_POINTS]; /* highest use in equal parts of the run */
+	uint32_t drawn, n_failure;
+	struct tfh_failure failure[TFH_HEAP_FAILURES];
+};
+
+/* One rank of several, in short. */
+struct tfh_rank {
+	int32_t rank;
+	uint32_t process;
+	const char *host;
+	enum tfh_class cls;
+	enum tfh_cause cause;
+	char tier;
+	double share, step_s; /* as of the verdict; mean step */
+	uint64_t steps;
+	double breakdown[TFH_PART_COUNT]; /* seconds per step */
+	double jitter_s;		  /* of it: waiting for other ranks */
+	double late_s;	/* mean delay behind the first rank at collectives, NAN unknown */
+	bool straggler; /* the others wait for it */
+	double need_s[TFH_REMOVE_COUNT]; /* step without that class and without waiting for others
+					  */
+};
+
 /* One step, for --steps; kept for every step of the critical process. */
 struct tfh_step {
 	uint64_t index;
@@ -117,6 +157,9 @@ struct tfh_result {
 	uint32_t ranks, ranks_seen, hosts;
 	enum tfh_end end;
 	int end_code;
+	struct tfh_heap_sum heap; /* allocations 0: none was seen */
+	struct tfh_rank *rank;	  /* by rank; NULL where there is one */
+	uint32_t n_rank;
 	struct tfh_verdict verdict;
 	struct tfh_steps steps;
 	struct tfh_share breakdown[TFH_PART_COUNT];   /* of a median training step */
@@ -136,7 +179,9 @@ struct tfh_result {
 	struct tfh_quality quality;
 	struct tfh_step *step;
 	uint64_t n_step;
-	const char *remark[4]; /* "no input pipeline was visible", ... */
+	double jitter_s;		 /* per step, of communication: waiting for other ranks */
+	double need_s[TFH_REMOVE_COUNT]; /* as struct tfh_rank, without a point or limits */
+	const char *remark[4];		 /* "no input pipeline was visible", ... */
 	uint32_t n_remark;
 };
 

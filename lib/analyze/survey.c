@@ -392,7 +392,8 @@ int tfh_survey(struct tfh_job *job, struct tfh_err *err)
 	int rc = f->rewind(f->arg, job->process, err);
 
 	job->thread = calloc(f->n_threads + 1, sizeof(*job->thread));
-	if (!job->thread)
+	job->heap = tfh_heap_new();
+	if (!job->thread || !job->heap)
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	while (!rc && f->next(f->arg, &ev)) {
 		if (ev.thread >= f->n_threads)
@@ -409,6 +410,8 @@ int tfh_survey(struct tfh_job *job, struct tfh_err *err)
 			rc = TFH_PUSH(job->mark, t);
 		} else {
 			rc = add_call(job, &ev, &q);
+			if (!rc && ev.kind == TFT_ALLOC)
+				rc = tfh_heap_event(job->heap, &ev, f->wall_ns);
 		}
 	}
 	if (rc)

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/internal.h"
+#include "analyze/device.h"
 
 /* Samples come once a second; fewer say nothing. */
 #define MIN_SAMPLED_S 2.0
@@ -18,7 +18,7 @@ static double share(const struct tfh_result *r, enum tfh_part p)
 
 static void evidence(struct tfh_verdict *v, const char *line)
 {
-	if (v->n_evidence < 4)
+	if (v->n_evidence < sizeof(v->evidence) / sizeof(v->evidence[0]))
 		v->evidence[v->n_evidence++] = line;
 }
 
@@ -320,6 +320,69 @@ static void explain_none(struct tfh_job *job, struct tfh_result *r)
 	v->text = "not enough evidence for a verdict";
 }
 
+/* What the verdict rests on, and what is missing. */
+static void explain_base(struct tfh_job *job, struct tfh_result *r)
+{
+	const struct tfh_device *d = job->device;
+	uint64_t judged = d ? d->windows_a + d->windows_b : 0;
+
+	if (r->verdict.tier == 'C') {
+		if (!job->cpu_only)
+			remark(r, d && d->gpu.why && *d->gpu.why
+					  ? tfh_text(job, "no device times: %s", d->gpu.why)
+					  : "no device times: what the device did is concluded "
+					    "from waits");
+		return;
+	}
+	if (judged < job->window.n)
+		evidence(&r->verdict, tfh_text(job, "device times cover %" PRIu64 " of %zu steps",
+					       judged, job->window.n));
+	double lead = job->judged_steps ? (double)d->lead / 1e9 / (double)job->judged_steps : 0;
+	if (lead > 0.5 * r->steps.median_s && lead > 1e-3)
+		evidence(
+			&r->verdict,
+			tfh_text(job,
+				 "the host is %s ahead of the device at the end of a step: what it "
+				 "does meanwhile costs nothing",
+				 ms(job, lead)));
+	if (r->verdict.tier == 'B')
+		remark(r, "the device's ops could not be joined with the calls that issued them: "
+			  "what waited for what is not known");
+	if (d->gpu.dropped)
+		remark(r,
+		       tfh_text(job, "the driver's profiler lost %" PRIu64 " ops", d->gpu.dropped));
+}
+
+/* Requests for device memory that failed. */
+static void explain_memory(struct tfh_job *job, struct tfh_result *r)
+{
+	const struct tfh_heap_sum *h = &r->heap;
+	const struct tfh_failure *f = &h->failure[0];
+	const char *last = "";
+
+	if (!h->failed)
+		return;
+	if (f->n_before)
+		last = tfh_text(job, "; the last one before it was %s of %.1f MB", f->before[0].fn,
+				(double)f->before[0].bytes / 1e6);
+	remark(r, tfh_text(job,
+			   "%" PRIu64 " request(s) for device memory failed, the first %.1f s "
+			   "after the start: %s of %.1f MB with %.1f MB in use%s",
+			   h->failed, (double)f->at.t / 1e9, f->at.fn, (double)f->at.bytes / 1e6,
+			   (double)f->in_use / 1e6, last));
+	advise(r, "device memory ran out", r->remark[r->n_remark - 1],
+	       "smaller batches, or free what is kept between steps; see `memory` in --json", NAN);
+}
+
+/* The late one of several ranks. */
+static void explain_ranks(struct tfh_job *job, struct tfh_result *r)
+{
+	if (r->jitter_s > 0.01 * r->steps.median_s &&
+	    r->verdict.cause != TFH_CAUSE_COMMUNICATION_JITTER)
+		evidence(&r->verdict, tfh_text(job, "%s of every step it waits for other ranks",
+					       ms(job, r->jitter_s)));
+}
+
 void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
@@ -365,10 +428,11 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 		remark(r, "no input pipeline was visible");
 	/* 1 GB/s: slower than any link; where even that would not matter nothing needs to be said.
 	 */
-	if ((double)job->mixed_bytes > 0.05 * (double)job->train_ns)
+	if (v->tier == 'C' && (double)job->mixed_bytes > 0.05 * (double)job->train_ns)
 		remark(r, "queued copies were waited for together with kernels: their share is an "
 			  "estimate from the best bandwidth seen");
 	remark_crowd(job, r);
-	if (!job->cpu_only && r->verdict.tier == 'C')
-		remark(r, "no device times: what the device did is concluded from waits");
+	explain_base(job, r);
+	explain_ranks(job, r);
+	explain_memory(job, r);
 }

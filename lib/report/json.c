@@ -304,6 +304,76 @@ static void write_quality(struct tfh_json *j, const struct tfh_quality *q)
 	tfh_json_end(j);
 }
 
+static void write_memory(struct tfh_json *j, const struct tfh_result *r)
+{
+	const struct tfh_heap_sum *h = &r->heap;
+
+	tfh_json_key(j, "memory");
+	if (!h->allocations && !h->failed) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_ku64(j, "peak_bytes", h->peak);
+	tfh_json_kf64(j, "peak_at_s", (double)h->peak_t / 1e9);
+	tfh_json_ku64(j, "end_bytes", h->in_use);
+	tfh_json_ku64(j, "allocations", h->allocations);
+	tfh_json_ku64(j, "failed", h->failed);
+	tfh_json_key(j, "line");
+	tfh_json_array(j);
+	double wall = r->run ? (double)tfh_run_wall_ns(r->run) / 1e9 : 0;
+	for (uint32_t i = 0; i < h->drawn; i++) {
+		tfh_json_object(j);
+		tfh_json_kf64(j, "t_s", wall * i / TFH_HEAP_POINTS);
+		tfh_json_ku64(j, "bytes", h->line[i]);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_key(j, "failures");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < h->n_failure; i++) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "fn", h->failure[i].at.fn);
+		tfh_json_kf64(j, "t_s", (double)h->failure[i].at.t / 1e9);
+		tfh_json_ku64(j, "bytes", h->failure[i].at.bytes);
+		tfh_json_ku64(j, "in_use_bytes", h->failure[i].in_use);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_end(j);
+}
+
+/* Where there are several ranks: each in short. */
+static void write_ranks(struct tfh_json *j, const struct tfh_result *r)
+{
+	tfh_json_key(j, "ranks");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < r->n_rank; i++) {
+		const struct tfh_rank *k = &r->rank[i];
+		tfh_json_object(j);
+		tfh_json_ki64(j, "rank", k->rank);
+		tfh_json_kstr(j, "host", k->host);
+		tfh_json_kbool(j, "critical", k->process == r->process);
+		tfh_json_kbool(j, "straggler", k->straggler);
+		tfh_json_kstr(j, "class", tfh_class_name(k->cls));
+		tfh_json_kstr(j, "cause", tfh_cause_name(k->cause));
+		tfh_json_kf64(j, "share", k->share);
+		tfh_json_key(j, "tier");
+		tfh_json_strn(j, &k->tier, 1);
+		tfh_json_ku64(j, "steps", k->steps);
+		tfh_json_kf64(j, "step_s", k->step_s);
+		tfh_json_kf64(j, "waits_for_others_s", k->jitter_s);
+		tfh_json_kf64(j, "late_s", k->late_s);
+		tfh_json_key(j, "breakdown");
+		tfh_json_object(j);
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			tfh_json_kf64(j, tfh_part_name((enum tfh_part)p), k->breakdown[p]);
+		tfh_json_end(j);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
 int tfh_report_json(FILE *out, const struct tfh_result *r)
 {
 	struct tfh_json j;
@@ -328,6 +398,8 @@ int tfh_report_json(FILE *out, const struct tfh_result *r)
 	write_tables(&j, r);
 	write_advice(&j, r);
 	write_quality(&j, &r->quality);
+	write_memory(&j, r);
+	write_ranks(&j, r);
 	tfh_json_end(&j);
 	return tfh_json_finish(&j);
 }

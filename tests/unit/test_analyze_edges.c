@@ -602,6 +602,135 @@ static void test_compute_causes(void **state)
 	}
 }
 
+/* Every tenth step writes a log. */
+static void test_periodic(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 100; i++) {
+		dg_get(d, 0, 0.05);
+		kernels(d, 1, 10, 1);
+		dg_sync(d, 0, 1);
+		if (i % 10 == 9)
+			dg_code(d, 0, 6);
+	}
+	struct tfh_result *r = dg_judge(d);
+	bool seen = false;
+	check(r, TFH_CLASS_COMPUTE_BOUND);
+	for (uint32_t i = 0; i < r->n_remark; i++)
+		seen |= strstr(r->remark[i], "every 10th step takes 6.0 ms longer") &&
+			strstr(r->remark[i], "(host)");
+	assert_true(seen);
+	tfh_result_free(r);
+}
+
+/* Training, then an evaluation over another iterator with a shorter graph, in turn. */
+static void test_evaluation(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->g->name[TFT_NAME_OP][1] = "__inference_train_function_10";
+	d->g->name[TFT_NAME_OP][2] = "__inference_test_function_20";
+	for (int epoch = 0; epoch < 4; epoch++) {
+		for (int i = 0; i < 30; i++) {
+			dg_get(d, 0, 6);
+			double t = d->now[0];
+			kernels(d, 1, 10, 1);
+			dg_sync(d, 0, 1);
+			gen_exec(d->g, 1, t, d->now[0]);
+		}
+		for (int i = 0; i < 10; i++) {
+			struct tfh_event *ev = dg_call(d, 0, TFH_FN_tf_getnext_op, 0.05);
+			ev->w[0] = 2;
+			ev->depth = 1;
+			double t = d->now[0];
+			kernels(d, 1, 3, 1);
+			dg_sync(d, 0, 1);
+			gen_exec(d->g, 2, t, d->now[0]);
+		}
+	}
+	struct tfh_result *r = dg_judge(d);
+	check(r, TFH_CLASS_INPUT_BOUND);
+	gen_part(r, TFH_PART_INPUT, 6);
+	gen_part(r, TFH_PART_COMPUTE, 10);
+	bool seen = false;
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		seen |= r->segments[i].kind == TFH_SEGMENT_EVAL && r->segments[i].count == 4;
+	assert_true(seen);
+	tfh_result_free(r);
+}
+
+/* Eight batches per executed call, whose launches follow each get-next. */
+static void test_steps_per_execution(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->g->name[TFT_NAME_OP][1] = "__inference_multi_step_17";
+	for (int i = 0; i < 20; i++) {
+		double t = d->now[0];
+		for (int k = 0; k < 8; k++) {
+			dg_get(d, 0, 4);
+			kernels(d, 1, 10, 1);
+			dg_sync(d, 0, 1);
+		}
+		gen_exec(d->g, 1, t, d->now[0] + 0.01);
+		dg_code(d, 0, 0.05);
+	}
+	struct tfh_result *r = dg_judge(d);
+	check(r, TFH_CLASS_INPUT_BOUND);
+	gen_part(r, TFH_PART_INPUT, 4);
+	gen_part(r, TFH_PART_COMPUTE, 10);
+	tfh_result_free(r);
+}
+
+static void memory(struct dg *d, enum tfh_fn fn, uint64_t bytes, uint64_t address, uint16_t result)
+{
+	struct tfh_event *ev = dg_call(d, 0, fn, 10 * US);
+
+	ev->kind = TFT_ALLOC;
+	ev->w[0] = bytes;
+	ev->w[1] = address;
+	ev->result = result;
+}
+
+/* What was in use when, the peak, and a request that failed. */
+static void test_memory(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	memory(d, TFH_FN_cuMemAlloc_v2, 1 << 30, 0x10000, 0);
+	for (int i = 0; i < 60; i++) {
+		dg_get(d, 0, 0.05);
+		if (i == 20)
+			memory(d, TFH_FN_cuMemAlloc_v2, 2ull << 30, 0x20000, 0);
+		if (i == 30)
+			memory(d, TFH_FN_cuMemFree_v2, 0, 0x20000, 0);
+		if (i == 40)
+			memory(d, TFH_FN_cuMemAlloc_v2, 7ull << 30, 0, 2);
+		memory(d, TFH_FN_cuMemAllocHost_v2, 1 << 30, 0x900000 + (uint64_t)i, 0);
+		kernels(d, 1, 10, 1);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	const struct tfh_heap_sum *h = &r->heap;
+	assert_int_equal(h->peak, 3ull << 30);
+	assert_int_equal(h->in_use, 1ull << 30);
+	assert_int_equal(h->allocations, 2);
+	assert_int_equal(h->failed, 1);
+	assert_int_equal(h->failure[0].at.bytes, 7ull << 30);
+	assert_int_equal(h->failure[0].in_use, 1ull << 30);
+	assert_int_equal(h->failure[0].n_before, 2);
+	assert_int_equal(h->failure[0].before[0].bytes, 2ull << 30);
+	assert_int_equal(h->drawn, TFH_HEAP_POINTS);
+	assert_int_equal(h->line[TFH_HEAP_POINTS - 1], 1ull << 30);
+	assert_int_equal(h->line[TFH_HEAP_POINTS * 45 / 100], 3ull << 30);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -627,6 +756,10 @@ int main(void)
 		cmocka_unit_test(test_span),
 		cmocka_unit_test(test_tier_b),
 		cmocka_unit_test(test_compute_causes),
+		cmocka_unit_test(test_periodic),
+		cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_steps_per_execution),
+		cmocka_unit_test(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

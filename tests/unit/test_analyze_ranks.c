@@ -1,0 +1,260 @@
+/* Several ranks, and several devices of one process, that meet in collectives: each is judged by
+ * itself, waiting for a late one is called jitter, the late one is on top with its own cause, and a
+ * predicted gain is what the slowest of all would then take. */
+#include "devgen.h"
+
+#define MOST 4
+
+struct world {
+	struct dg *d[MOST];
+	struct tfh_process process[MOST];
+	struct tfh_thread_info thread[MOST * GEN_THREADS];
+	struct tfh_feed feed;
+	uint32_t n, current;
+};
+
+static int w_rewind(void *arg, uint32_t p, struct tfh_err *err)
+{
+	struct world *w = arg;
+
+	w->current = p;
+	return dg_rewind(w->d[p], 0, err);
+}
+
+static bool w_next(void *arg, struct tfh_event *ev)
+{
+	struct world *w = arg;
+
+	if (!dg_next(w->d[w->current], ev))
+		return false;
+	ev->process = w->current;
+	ev->thread += w->current * GEN_THREADS;
+	return true;
+}
+
+static const char *w_name(void *arg, uint32_t p, enum tft_name kind, uint32_t id, uint64_t *handle,
+			  uint64_t *extra)
+{
+	return dg_name(((struct world *)arg)->d[p], 0, kind, id, handle, extra);
+}
+
+static int w_rewind_ops(void *arg, uint32_t p, struct tfh_err *err)
+{
+	struct world *w = arg;
+
+	w->current = p;
+	return dg_rewind_ops(w->d[p], 0, err);
+}
+
+static bool w_next_op(void *arg, struct tfh_op *op)
+{
+	struct world *w = arg;
+
+	if (!dg_next_op(w->d[w->current], op))
+		return false;
+	op->process = w->current;
+	if (op->thread != UINT32_MAX)
+		op->thread += w->current * GEN_THREADS;
+	return true;
+}
+
+static int no_error(void *arg, struct tfh_err *err)
+{
+	(void)arg;
+	(void)err;
+	return 0;
+}
+
+static void w_gpu(void *arg, uint32_t p, struct tfh_gpu_info *out)
+{
+	*out = ((struct world *)arg)->d[p]->gpu;
+}
+
+static struct tfh_result *judge_all(struct world *w)
+{
+	struct tfh_result *r = NULL;
+	struct tfh_err err = {0};
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct tfh_feed *f = dg_feed(w->d[i]);
+		w->process[i] = f->processes[0];
+		w->process[i].rank = (int32_t)i;
+		w->process[i].pid = GEN_PID + 1000 * i;
+		for (uint32_t t = 0; t < GEN_THREADS; t++) {
+			w->thread[i * GEN_THREADS + t] = f->threads[t];
+			w->thread[i * GEN_THREADS + t].process = i;
+		}
+		if (f->wall_ns > w->feed.wall_ns)
+			w->feed.wall_ns = f->wall_ns;
+	}
+	w->feed.arg = w;
+	w->feed.rewind = w_rewind;
+	w->feed.next = w_next;
+	w->feed.error = w->feed.ops_error = no_error;
+	w->feed.name = w_name;
+	w->feed.rewind_ops = w_rewind_ops;
+	w->feed.next_op = w_next_op;
+	w->feed.gpu = w_gpu;
+	w->feed.processes = w->process;
+	w->feed.n_processes = w->n;
+	w->feed.threads = w->thread;
+	w->feed.n_threads = w->n * GEN_THREADS;
+	if (tfh_analyze_feed(&w->feed, &r, &err))
+		print_error("%s\n", err.text);
+	for (uint32_t i = 0; i < w->n; i++)
+		dg_free(w->d[i]);
+	assert_non_null(r);
+	return r;
+}
+
+/* Collectives queued last on `stream` of each rank or device run from the last one's start on. */
+static void meet(struct dg *const *d, const uint32_t *stream, uint32_t n, double ms)
+{
+	double last = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		last = fmax(last, d[i]->end[stream[i]] - US);
+	for (uint32_t i = 0; i < n; i++) {
+		d[i]->end[stream[i]] = last + ms;
+		for (size_t k = d[i]->n; k-- > 0;)
+			if (d[i]->op[k].stream == 10 + stream[i]) {
+				d[i]->op[k].t1 = gen_ns(last + ms);
+				break;
+			}
+	}
+}
+
+/* Ranks that take a batch, compute 10 ms, exchange for 2 ms and update. */
+static struct tfh_result *job(uint32_t n, uint32_t late, double get, double compute_late)
+{
+	struct world w = {.n = n};
+	uint32_t stream[MOST] = {1, 1, 1, 1};
+
+	for (uint32_t i = 0; i < n; i++)
+		w.d[i] = dg_new();
+	for (int s = 0; s < 60; s++) {
+		for (uint32_t i = 0; i < n; i++) {
+			dg_get(w.d[i], 0, i == late ? get : 0.05);
+			for (int k = 0; k < 10; k++)
+				dg_launch(w.d[i], 0, 1, i == late ? compute_late : 1);
+			dg_collective(w.d[i], 0, 1, US);
+		}
+		meet(w.d, stream, n, 2);
+		for (uint32_t i = 0; i < n; i++) {
+			dg_launch(w.d[i], 0, 1, 0.5);
+			dg_sync(w.d[i], 0, 1);
+		}
+	}
+	return judge_all(&w);
+}
+
+/* One rank waits for its input, all others for it. */
+static void test_late_rank(void **state)
+{
+	(void)state;
+	struct tfh_result *r = job(4, 2, 8, 1), *even = job(4, 2, 0.05, 1);
+
+	gen_closed(r);
+	assert_int_equal(r->verdict.tier, 'A');
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	assert_int_equal(r->process, 2);
+	gen_part(r, TFH_PART_INPUT, 8);
+	gen_part(r, TFH_PART_COMMUNICATION, 2);
+	assert_int_equal(r->n_rank, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct tfh_rank *k = &r->rank[i];
+		assert_int_equal(k->rank, i);
+		assert_int_equal(k->straggler, i == 2);
+		assert_true(fabs(k->jitter_s * 1e3 - (i == 2 ? 0 : 7.95)) < 0.2);
+		if (i != 2)
+			assert_int_equal(k->cause, TFH_CAUSE_COMMUNICATION_JITTER);
+	}
+	dg_predicts(r, TFH_REMOVE_INPUT, even->steps.median_s * 1e3);
+	tfh_result_free(r);
+	tfh_result_free(even);
+}
+
+/* Nobody is late. */
+static void test_even_ranks(void **state)
+{
+	(void)state;
+	struct tfh_result *r = job(3, 0, 0.05, 1);
+
+	assert_string_equal(tfh_class_name(r->verdict.cls), "communication-bound");
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_COMMUNICATION_TRANSFER);
+	gen_part(r, TFH_PART_COMMUNICATION, 2);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_false(r->rank[i].straggler);
+	tfh_result_free(r);
+}
+
+/* A rank that waits for its input beside one that computes longer: its gain ends where the other
+ * one's need begins. */
+static void test_limited_gain(void **state)
+{
+	(void)state;
+	struct world w = {.n = 2};
+	uint32_t stream[2] = {1, 1};
+
+	for (uint32_t i = 0; i < 2; i++)
+		w.d[i] = dg_new();
+	for (int s = 0; s < 60; s++) {
+		for (uint32_t i = 0; i < 2; i++) {
+			dg_get(w.d[i], 0, i ? 0.05 : 8);
+			for (int k = 0; k < 10; k++)
+				dg_launch(w.d[i], 0, 1, i ? 1.5 : 1);
+			dg_collective(w.d[i], 0, 1, US);
+		}
+		meet(w.d, stream, 2, 1);
+		for (uint32_t i = 0; i < 2; i++)
+			dg_sync(w.d[i], 0, 1);
+	}
+	struct tfh_result *r = judge_all(&w);
+	assert_int_equal(r->process, 0);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	dg_predicts(r, TFH_REMOVE_INPUT, 16.08);
+	tfh_result_free(r);
+}
+
+/* Two devices of one process, one of which is slower: the other one's waiting in the collective is
+ * jitter, and the step is the slow one's. */
+static void test_late_device(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+	struct dg *both[2] = {d, d};
+	uint32_t stream[2] = {1, 2};
+
+	d->device[2] = 1;
+	for (int s = 0; s < 60; s++) {
+		dg_get(d, 0, 0.05);
+		for (int k = 0; k < 10; k++) {
+			dg_launch(d, 0, 1, 1);
+			dg_launch(d, 0, 2, 1.5);
+		}
+		dg_collective(d, 0, 1, US);
+		dg_collective(d, 0, 2, US);
+		meet(both, stream, 2, 0.2);
+		dg_launch(d, 0, 1, 0.1);
+		dg_launch(d, 0, 2, 0.1);
+		dg_sync_all(d, 0);
+	}
+	struct tfh_result *r = dg_judge(d);
+	gen_closed(r);
+	assert_string_equal(tfh_class_name(r->verdict.cls), "compute-bound");
+	gen_part(r, TFH_PART_COMPUTE, 15.1);
+	gen_part(r, TFH_PART_COMMUNICATION, 0.2);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_late_rank),
+		cmocka_unit_test(test_even_ranks),
+		cmocka_unit_test(test_limited_gain),
+		cmocka_unit_test(test_late_device),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
