@@ -100,7 +100,7 @@ NOEXPORT_SO := $(if $(HOOK_SO),$(B)/lib/libtfhook-noexport.so)
 AUDIT_SO := $(if $(SAN),,$(patsubst lib/audit/%.c,$(B)/lib/libtfhook-%.so,$(wildcard lib/audit/audit.c)))
 TFT := $(if $(call sources,format),$(B)/lib/libtft.a $(B)/lib/libtft.so)
 TFHOOK := $(if $(SRC_main),$(B)/bin/tfhook)
-SIM := $(if $(call sources,simgpu),$(B)/sim/libcuda.so.1 $(B)/sim/libcuda.so) \
+SIM := $(if $(call sources,simgpu),$(foreach d,sim sim/old sim/future,$(B)/$d/libcuda.so.1 $(B)/$d/libcuda.so)) \
 	$(if $(SRC_cupti),$(addprefix $(B)/sim/libcupti.so,.13 .12) $(B)/sim/libcupti.so)
 PRODUCTS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIM)
 
@@ -207,6 +207,27 @@ $(B)/sim/libcuda.so.1: $(OBJ_sim) $(call stamp,objects-sim) $(SIM_MAP)
 $(B)/sim/libcuda.map: Makefile
 	@mkdir -p $(@D)
 	@printf '{ global: cu*; local: *; };\n' >$@
+
+# The same driver as an older and as a newer one (lib/simgpu/variants).
+OBJ_variants := $(patsubst %,$(B)/obj/sim/simgpu/variants/%.o,old future)
+DIFFERENT_future := -Wl,--defsym=cuEventDestroy=cuEventDestroy_v2
+$(B)/sim/old/libcuda.so.1 $(B)/sim/future/libcuda.so.1: $(B)/sim/%/libcuda.so.1: $(B)/obj/sim/simgpu/variants/%.o \
+		$(OBJ_sim) $(call stamp,objects-sim) $(B)/sim/%/libcuda.map
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 \
+		$(DIFFERENT_$*) -Wl,--version-script=$(B)/sim/$*/libcuda.map -o $@ $< $(OBJ_sim) $(LIBS)
+
+$(B)/sim/future/libcuda.map: $(SIM_MAP)
+	@mkdir -p $(@D)
+	@cp $< $@
+
+$(B)/sim/old/libcuda.map: lib/simgpu/exports.def
+	@mkdir -p $(@D)
+	@awk -F'[(, )]+' 'BEGIN { printf "{ global: cu*; local: cuGetProcAddress_v2;" } \
+		$$1 == "SIM_EXPORT" && $$4 > 11080 { printf " %s;", $$2 } END { print " *; };" }' $< >$@
+
+$(B)/sim/old/libcuda.so $(B)/sim/future/libcuda.so: %/libcuda.so: %/libcuda.so.1
+	@ln -sf libcuda.so.1 $@
 
 $(B)/sim/libcuda.so: $(B)/sim/libcuda.so.1
 	@ln -sf libcuda.so.1 $@
@@ -321,7 +342,7 @@ DATA := $(PREFIX)/share
 INSTALL_LIST = \
 	$(foreach f,$(TFHOOK),$f=$(PREFIX)/bin/tfhook=755) \
 	$(foreach f,$(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO),$f=$(LIBDIR)/tfhook/$(notdir $f)=755) \
-	$(foreach f,$(filter-out %.so,$(SIM)),$f=$(LIBDIR)/tfhook/sim/$(notdir $f)=755) \
+	$(foreach f,$(filter-out %.so $(B)/sim/old/% $(B)/sim/future/%,$(SIM)),$f=$(LIBDIR)/tfhook/sim/$(notdir $f)=755) \
 	$(foreach f,$(filter %.a,$(TFT)),$f=$(LIBDIR)/libtft.a=644) \
 	$(foreach f,$(filter %.so,$(TFT)),$f=$(LIBDIR)/libtft.so.0=755) \
 	$(foreach f,$(wildcard include/tfhook/*.h),$f=$(PREFIX)/include/tfhook/$(notdir $f)=644) \
@@ -370,5 +391,5 @@ help:
 	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 FOLDERS="base format"'
 
 # An unreadable or missing dependency file only means that the object is made anew.
--include $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_cupti))
+-include $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti))
 -include $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(BENCH) $(BENCH_LIBS) $(FUZZ))

@@ -2,6 +2,7 @@
  */
 #include "simgpu/api.h"
 #include "simgpu/tools.h"
+#include "simgpu/variant.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -129,6 +130,8 @@ static void start(void)
 	pthread_atfork(NULL, NULL, in_child);
 	atexit(at_exit);
 	sim_state = SIM_READY;
+	if (sim_cfg.self_lookup)
+		sim_self_lookup();
 }
 
 static CUresult init(struct sim_call *c, unsigned flags)

@@ -201,9 +201,18 @@ typedef struct {
 } CUgraphExecUpdateResultInfo;
 
 typedef struct {
+	int id, pad;
+	union {
+		char bytes[64];
+		unsigned dim[3]; /* of a cluster */
+		CUevent event;
+	};
+} CUlaunchAttribute;
+
+typedef struct {
 	unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
 	CUstream hStream;
-	void *attrs;
+	CUlaunchAttribute *attrs;
 	unsigned numAttrs;
 } CUlaunchConfig;
 

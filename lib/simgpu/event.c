@@ -76,7 +76,7 @@ static CUresult record_flags(struct sim_call *c, CUevent e, CUstream h, unsigned
 	return e->ipc ? sim_ipc_event_record(c, s, e) : CUDA_SUCCESS;
 }
 
-static CUresult record(struct sim_call *c, CUevent e, CUstream h)
+CUresult sim_event_record(struct sim_call *c, CUevent e, CUstream h)
 {
 	return record_flags(c, e, h, 0);
 }
@@ -163,7 +163,7 @@ static CUresult elapsed(struct sim_call *c, float *ms, CUevent a, CUevent b)
 SIM_API(cuEventCreate, SIM_NEED_CTX, create, (CUevent * e, unsigned flags), (e, flags))
 SIM_API(cuEventDestroy, SIM_NEED_INIT, destroy, (CUevent e), (e))
 SIM_API(cuEventDestroy_v2, SIM_NEED_INIT, destroy, (CUevent e), (e))
-SIM_API_PT(cuEventRecord, _ptsz, SIM_NEED_INIT, record, (CUevent e, CUstream s), (e, s))
+SIM_API_PT(cuEventRecord, _ptsz, SIM_NEED_INIT, sim_event_record, (CUevent e, CUstream s), (e, s))
 SIM_API_PT(cuEventRecordWithFlags, _ptsz, SIM_NEED_INIT, record_flags,
 	   (CUevent e, CUstream s, unsigned flags), (e, s, flags))
 SIM_API_PT(cuStreamWaitEvent, _ptsz, SIM_NEED_INIT, wait_event,

@@ -1,10 +1,18 @@
 /* cuGetProcAddress, both versions: rules as in the documentation of CUDA 13.0. */
 #include "simgpu/api.h"
-#include "simgpu/stubs.h"
+#include "simgpu/variant.h"
 
 #include <string.h>
 
 enum { FLAG_LEGACY = 1, FLAG_PER_THREAD = 2 };
+
+/* All names one after the other, NULL at the end. */
+static const struct sim_proc *entry(int i)
+{
+	const struct sim_proc *p =
+		i < sim_nprocs ? &sim_procs[i] : &sim_variant_procs[i - sim_nprocs];
+	return p->base ? p : NULL;
+}
 
 /* Newest variant not above version; below the first one, the oldest unless strict: some clients
  * ask with a version older than the introduction. */
@@ -12,8 +20,8 @@ static void *choose(const char *name, int version, bool per_thread, int *status)
 {
 	const struct sim_proc *best = NULL, *oldest = NULL;
 	*status = SIM_GPA_NOT_FOUND;
-	for (int i = 0; i < sim_nprocs; i++) {
-		const struct sim_proc *p = &sim_procs[i];
+	const struct sim_proc *p;
+	for (int i = 0; (p = entry(i)); i++) {
 		if (!p->version || p->per_thread != per_thread || strcmp(p->base, name))
 			continue;
 		if (p->version <= version && (!best || p->version > best->version))

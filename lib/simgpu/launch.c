@@ -68,7 +68,7 @@ static void load_now(struct sim_func *f)
 		sim_host_cost(sim_cfg.lazy_load_ns);
 }
 
-static CUresult run(struct sim_call *c, const CUDA_KERNEL_NODE_PARAMS *p, CUstream h)
+CUresult sim_launch_run(struct sim_call *c, const CUDA_KERNEL_NODE_PARAMS *p, CUstream h)
 {
 	struct sim_stream *s;
 	struct sim_work w;
@@ -88,7 +88,7 @@ static CUresult launch(struct sim_call *c, CUfunction f, unsigned gx, unsigned g
 		       void **params, void **extra)
 {
 	CUDA_KERNEL_NODE_PARAMS p = {f, gx, gy, gz, bx, by, bz, shared, params, extra, NULL, NULL};
-	return run(c, &p, h);
+	return sim_launch_run(c, &p, h);
 }
 
 static CUresult cooperative(struct sim_call *c, CUfunction f, unsigned gx, unsigned gy, unsigned gz,
@@ -98,50 +98,54 @@ static CUresult cooperative(struct sim_call *c, CUfunction f, unsigned gx, unsig
 	return launch(c, f, gx, gy, gz, bx, by, bz, shared, h, params, NULL);
 }
 
+enum {
+	ATTR_CLUSTER = 4,
+	ATTR_EVENT = 7,
+	ATTR_COMPLETION_EVENT = 12,
+	ATTR_UPDATABLE = 13,
+	ATTR_LAST = 16,
+	MAX_CLUSTER = 16
+};
+
+static CUresult check_cluster(const CUlaunchConfig *k, const unsigned *dim)
+{
+	const unsigned grid[] = {k->gridDimX, k->gridDimY, k->gridDimZ};
+	for (int i = 0; i < 3; i++)
+		if (!dim[i] || dim[i] > MAX_CLUSTER || grid[i] % dim[i])
+			return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	return dim[0] * dim[1] * dim[2] > MAX_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE
+						      : CUDA_SUCCESS;
+}
+
+/* Attributes are checked; only events have an effect: they are recorded after the kernel. */
+static CUresult check_attributes(const CUlaunchConfig *k)
+{
+	CUresult r = k->numAttrs && !k->attrs ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	for (unsigned i = 0; i < k->numAttrs && !r; i++) {
+		const CUlaunchAttribute *a = &k->attrs[i];
+		if (a->id < 0 || a->id > ATTR_LAST)
+			r = CUDA_ERROR_INVALID_VALUE;
+		else if (a->id == ATTR_CLUSTER)
+			r = check_cluster(k, a->dim);
+		else if (a->id == ATTR_UPDATABLE) /* for graphs only */
+			r = CUDA_ERROR_NOT_SUPPORTED;
+	}
+	return r;
+}
+
 static CUresult launch_ex(struct sim_call *c, const CUlaunchConfig *k, CUfunction f, void **params,
 			  void **extra)
 {
 	if (!k)
 		return CUDA_ERROR_INVALID_VALUE;
-	return launch(c, f, k->gridDimX, k->gridDimY, k->gridDimZ, k->blockDimX, k->blockDimY,
-		      k->blockDimZ, k->sharedMemBytes, k->hStream, params, extra);
-}
-
-/* ---- launches of the first CUDA versions; parameters set by cuParam* are not kept ---- */
-static CUresult block_shape(struct sim_call *c, CUfunction f, int x, int y, int z)
-{
-	(void)c;
-	if (!is_func(f))
-		return CUDA_ERROR_INVALID_HANDLE;
-	f->block[0] = (unsigned)x;
-	f->block[1] = (unsigned)y;
-	f->block[2] = (unsigned)z;
-	return CUDA_SUCCESS;
-}
-
-static CUresult shared_size(struct sim_call *c, CUfunction f, unsigned n)
-{
-	(void)c;
-	if (!is_func(f))
-		return CUDA_ERROR_INVALID_HANDLE;
-	f->legacy_shared = n;
-	return CUDA_SUCCESS;
-}
-
-static CUresult launch_grid(struct sim_call *c, CUfunction f, int x, int y)
-{
-	void *no_params[] = {NULL};
-	if (!is_func(f))
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (f->nparams > 0)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	return launch(c, f, (unsigned)x, (unsigned)y, 1, f->block[0], f->block[1], f->block[2],
-		      f->legacy_shared, NULL, no_params, NULL);
-}
-
-static CUresult launch_one(struct sim_call *c, CUfunction f)
-{
-	return launch_grid(c, f, 1, 1);
+	CUresult r = check_attributes(k);
+	if (!r)
+		r = launch(c, f, k->gridDimX, k->gridDimY, k->gridDimZ, k->blockDimX, k->blockDimY,
+			   k->blockDimZ, k->sharedMemBytes, k->hStream, params, extra);
+	for (unsigned i = 0; i < k->numAttrs && !r; i++)
+		if (k->attrs[i].id == ATTR_EVENT || k->attrs[i].id == ATTR_COMPLETION_EVENT)
+			r = sim_event_record(c, k->attrs[i].event, k->hStream);
+	return r;
 }
 
 /* ---- attributes ---- */
@@ -275,11 +279,6 @@ SIM_API_PT(cuLaunchCooperativeKernel, _ptsz, SIM_NEED_INIT, cooperative,
 	   (f, gx, gy, gz, bx, by, bz, sh, s, p))
 SIM_API_PT(cuLaunchKernelEx, _ptsz, SIM_NEED_INIT, launch_ex,
 	   (const CUlaunchConfig *k, CUfunction f, void **p, void **x), (k, f, p, x))
-SIM_API(cuLaunch, SIM_NEED_CTX, launch_one, (CUfunction f), (f))
-SIM_API(cuLaunchGrid, SIM_NEED_CTX, launch_grid, (CUfunction f, int x, int y), (f, x, y))
-SIM_API(cuFuncSetBlockShape, SIM_NEED_CTX, block_shape, (CUfunction f, int x, int y, int z),
-	(f, x, y, z))
-SIM_API(cuFuncSetSharedSize, SIM_NEED_CTX, shared_size, (CUfunction f, unsigned n), (f, n))
 SIM_API(cuFuncGetAttribute, SIM_NEED_CTX, get_attribute, (int *v, int what, CUfunction f),
 	(v, what, f))
 SIM_API(cuFuncSetAttribute, SIM_NEED_CTX, set_attribute, (CUfunction f, int what, int v),

@@ -173,6 +173,7 @@ static CUresult unload(struct sim_call *c, CUmodule m)
 			free(f->params[i].name);
 		free(f->params);
 		free(f->name);
+		free(f->legacy_args);
 		free(f);
 	}
 	free(m->text);

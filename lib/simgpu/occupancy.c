@@ -85,14 +85,6 @@ static CUresult dynamic_shared(struct sim_call *c, size_t *out, CUfunction f, in
 /* ---- clusters: from compute capability 9.0 on ---- */
 enum { CLUSTER_DIMENSION = 4, LARGEST_CLUSTER = 8 };
 
-struct attribute {
-	int id, pad;
-	union {
-		unsigned cluster[3];
-		char bytes[64];
-	} value;
-};
-
 static CUresult potential_cluster(struct sim_call *c, int *out, CUfunction f,
 				  const CUlaunchConfig *k)
 {
@@ -111,11 +103,10 @@ static CUresult active_clusters(struct sim_call *c, int *out, CUfunction f, cons
 	CUresult r = potential_cluster(c, out, f, k);
 	if (r)
 		return r;
-	const struct attribute *a = k->attrs;
+	const CUlaunchAttribute *a = k->attrs;
 	for (unsigned i = 0; a && i < k->numAttrs; i++)
 		if (a[i].id == CLUSTER_DIMENSION)
-			size = a[i].value.cluster[0] * a[i].value.cluster[1] *
-			       a[i].value.cluster[2];
+			size = a[i].dim[0] * a[i].dim[1] * a[i].dim[2];
 	uint64_t block = (uint64_t)k->blockDimX * k->blockDimY * k->blockDimZ;
 	if (!size || !block || block > 1024)
 		return CUDA_ERROR_INVALID_VALUE;

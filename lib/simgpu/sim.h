@@ -451,7 +451,9 @@ struct sim_func {
 	unsigned max_threads;
 	int max_dynamic;
 	unsigned block[3], legacy_shared; /* of cuFuncSetBlockShape */
-	const char *text, *text_end;	  /* PTX of the body, or NULL */
+	char *legacy_args;		  /* of cuParamSetv */
+	size_t nlegacy;
+	const char *text, *text_end; /* PTX of the body, or NULL */
 	struct ptx_prog *prog;
 	bool decoded, loaded;
 	int rule; /* rule that always fits, -1 none; -2 not looked up */
@@ -479,6 +481,9 @@ struct sim_func *sim_func_add(struct sim_module *m, const char *name, size_t len
 struct sim_var *sim_var_add(struct sim_module *m, const char *name, size_t len, size_t size);
 /* Packs launch arguments by the kernel's layout. Takes from params or extra. (launch.c) */
 CUresult sim_launch_set(struct sim_work *w, struct sim_ctx *ctx, const CUDA_KERNEL_NODE_PARAMS *p);
+CUresult sim_launch_run(struct sim_call *c, const CUDA_KERNEL_NODE_PARAMS *p, CUstream h);
+/* As cuEventRecord does. (event.c) */
+CUresult sim_event_record(struct sim_call *c, CUevent e, CUstream h);
 /* Fills w from a 3D copy description; directions by memory types. (copy.c) */
 CUresult sim_copy_from_3d(struct sim_work *w, const CUDA_MEMCPY3D *p, struct sim_ctx *ctx);
 CUresult sim_set_fill(struct sim_work *w, CUdeviceptr dst, size_t pitch, unsigned value,

@@ -29,7 +29,7 @@ static int unsupported(const char *name, bool *said)
 #undef SIM_EXPORT
 #undef SIM_ALIAS
 
-#define SIM_EXPORT(symbol, base, version, pt) {#base, version, pt, (void *)symbol},
+#define SIM_EXPORT(symbol, base, version, pt) {#symbol, #base, version, pt, (void *)symbol},
 #define SIM_ALIAS SIM_EXPORT
 const struct sim_proc sim_procs[] = {
 #include "simgpu/exports.def"

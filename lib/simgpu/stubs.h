@@ -3,7 +3,7 @@
 #define SIM_STUBS_H
 
 struct sim_proc {
-	const char *base;
+	const char *symbol, *base;
 	int version;	/* that introduced this variant, 0: not to be looked up */
 	int per_thread; /* of _ptsz/_ptds variants */
 	void *address;

@@ -10,4 +10,7 @@ extern int sim_variant_version;
 /* Names beyond exports.def; ends with an entry without a base. */
 extern const struct sim_proc sim_variant_procs[];
 
+/* Looks the own names up, at start (self.c). */
+void sim_self_lookup(void);
+
 #endif
