@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "format/tft_read.h"
+#include "import/import.h"
 #include "model/model.h"
 #include "report/format.h"
 
@@ -153,6 +154,32 @@ static void print_run(const struct tfh_run *run)
 	print_end(run);
 }
 
+/* What another tool recorded. */
+static void print_source(struct tfh_run *run)
+{
+	static const char *const tool[] = {
+		[TFH_SRC_KINETO] = "PyTorch's profiler (Kineto)",
+		[TFH_SRC_XPLANE] = "TensorFlow's or JAX's profiler (XPlane)",
+	};
+	const struct tfh_process *p;
+	uint32_t n = tfh_run_processes(run, &p);
+	struct tfh_gpu_info gpu;
+
+	if (tfh_run_source(run) == TFH_SRC_TFT)
+		return;
+	printf("recorded   by %s\n", tool[tfh_run_source(run)]);
+	for (uint32_t i = 0; i < n; i++) {
+		char ops[TFH_TEXT], unissued[TFH_TEXT];
+		tfh_run_gpu(run, i, &gpu);
+		if (n == 1)
+			printf("device     ");
+		else
+			printf("device %-3u ", i);
+		printf("%s ops, %s of them without the call that issued them\n",
+		       tfh_fmt_count(ops, gpu.ops), tfh_fmt_count(unissued, gpu.unissued));
+	}
+}
+
 /* ---- files ---- */
 
 static void type_text(uint32_t type, char out[5])
@@ -223,18 +250,22 @@ int tfh_cmd_info(const struct tfh_line *args)
 	struct tfh_run *run = NULL;
 	struct tfh_err err = {0};
 
-	int code = tfh_run_open((const char *const *)args->operand, (uint32_t)args->operands, &run,
-				&err);
+	int code = tfh_import_open((const char *const *)args->operand, (uint32_t)args->operands,
+				   &run, &err);
 	if (code) {
 		tfh_say("%s", *err.text ? err.text : strerror(-code));
 		tfh_run_close(run);
 		return tfh_exit_code(code);
 	}
 	print_run(run);
+	print_source(run);
 	print_environment(tfh_run_path(run));
 	print_processes(run);
 	print_unhooked(run);
+	bool built = tfh_run_is_built(run);
 	tfh_run_close(run);
+	if (built)
+		return TFH_EXIT_OK;
 	puts("\nFILES");
 	if (!tfh_files_find(&files, args, &err))
 		for (size_t i = 0; i < files.n; i++)

@@ -53,7 +53,11 @@ static const struct tfh_command cmd_report = {
 	.operand_text = "[PATH...]",
 	.summary = "where each step's time goes, what holds it back, what fixing it gains",
 	.details = "PATH is a run directory or .tft files; without it, the newest run directory "
-		   "here.\n\n"
+		   "here. Traces of\n"
+		   "other profilers, too: PyTorch's Kineto JSON (.json, .json.gz) and TensorFlow's "
+		   "XPlane\n"
+		   "(.xplane.pb, or TensorBoard's log directory); several are the ranks of one "
+		   "job.\n\n"
 		   "Exit code: 0 fine, 2 usage, 3 unreadable, 4 incomplete (with --strict), 5 "
 		   "nothing to analyse.",
 	.operands = TFH_OPERANDS_TRACES,
@@ -86,6 +90,27 @@ static const struct tfh_command cmd_info = {
 		{
 			{.name = "chunks", .help = "list every chunk of every file"},
 			COLOR,
+		},
+};
+
+static const struct tfh_command cmd_import = {
+	.name = "import",
+	.operand_text = "TRACE... -o OUT.tft",
+	.summary = "a trace of PyTorch's or TensorFlow's profiler as a .tft file",
+	.details = "TRACE is Kineto JSON (.json, .json.gz), XPlane (.xplane.pb), or a directory of "
+		   "them (TensorBoard's\n"
+		   "log directory, too). Several are the ranks of one job: OUT is then a "
+		   "directory. report and info\n"
+		   "read such traces without this, too.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_import,
+	.flags =
+		{
+			{.name = "output",
+			 .letter = 'o',
+			 .arg = "OUT",
+			 .help = "the file to write, which must not exist"},
 		},
 };
 
@@ -233,7 +258,7 @@ static const struct tfh_command cmd_version = {
 };
 
 const struct tfh_command *const tfh_commands[] = {
-	&cmd_run,  &cmd_report, &cmd_ctl,	  &cmd_info, &cmd_verify,  &cmd_repair, &cmd_doctor,
+	&cmd_run,  &cmd_report, &cmd_ctl,	  &cmd_info, &cmd_import, &cmd_verify,  &cmd_repair, &cmd_doctor,
 	&cmd_demo, &cmd_env,	&cmd_completions, &cmd_help, &cmd_version, NULL,
 };
 

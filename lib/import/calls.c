@@ -1,6 +1,5 @@
 /* Names in foreign traces, and what they are about. */
 #include <string.h>
-#include <strings.h>
 
 #include "import/import.h"
 
@@ -122,15 +121,6 @@ void tfh_import_copy_name(const char *name, struct tfh_op *op)
 		if (strstr(name, dirs[i].text))
 			op->dir = dirs[i].dir;
 	op->pageable |= strstr(name, "Pageable") || strstr(name, "pageable");
+	op->communication = op->dir == TFH_DIR_P2P;
 	op->managed |= strstr(name, "Unified") || strstr(name, "Managed");
-}
-
-bool tfh_import_communicates(const char *kernel)
-{
-	static const char *const prefix[] = {"nccl", "rccl", "nvshmem", "mscclpp", "oneccl"};
-
-	for (size_t i = 0; i < sizeof(prefix) / sizeof(*prefix); i++)
-		if (!strncasecmp(kernel, prefix[i], strlen(prefix[i])))
-			return true;
-	return strstr(kernel, "ncclKernel") || strstr(kernel, "ncclDevKernel");
 }

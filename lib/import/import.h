@@ -33,10 +33,6 @@ const struct tfh_fn_info *tfh_import_call(const char *name);
 /* calls.c: reads what a copy's name tells ("Memcpy HtoD (Pageable -> Device)", "MemcpyH2D"). */
 void tfh_import_copy_name(const char *name, struct tfh_op *op);
 
-/* calls.c: a kernel of a collective or of a peer exchange, by the prefixes of the libraries'
- * kernels. */
-bool tfh_import_communicates(const char *kernel);
-
 /* Grid and block as the words of a launch have them. */
 static inline uint64_t tfh_import_grid(const uint32_t v[3])
 {

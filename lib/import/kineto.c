@@ -300,7 +300,7 @@ static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *pa
 	struct tfh_kineto_facts facts = {.rank = -1};
 	struct tfh_scan *s = malloc(sizeof(*s));
 	struct tfh_kineto_entry *e = malloc(sizeof(*e));
-	struct tfh_kineto *k = tfh_kineto_new(b, path);
+	struct tfh_kineto *k = tfh_kineto_new(b);
 	bool known = false;
 	int rc = -ENOMEM;
 

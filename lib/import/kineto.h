@@ -35,7 +35,7 @@ enum tfh_kineto_category {
 struct tfh_kineto;
 
 /* kineto_entry.c */
-struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b, const char *path);
+struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b);
 /* Takes an entry, and bounds its times. 0, -ENOMEM, or -E2BIG: more than fits into memory. */
 int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e);
 uint64_t tfh_kineto_count(const struct tfh_kineto *k); /* entries that were of use */

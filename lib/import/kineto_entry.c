@@ -34,7 +34,6 @@ struct wait {
 
 struct tfh_kineto {
 	struct tfh_builder *b;
-	const char *path;
 	uint32_t process; /* once there is an entry */
 	uint64_t count;
 	struct tfh_map thread; /* tid -> index + 1 */
@@ -68,14 +67,13 @@ static int room(void *v, uint32_t *cap, uint32_t n, size_t size)
 	return 0;
 }
 
-struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b, const char *path)
+struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b)
 {
 	struct tfh_kineto *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return NULL;
 	k->b = b;
-	k->path = path;
 	k->host_pid = k->device = -1;
 	return k;
 }
@@ -270,7 +268,7 @@ static int add_op(struct tfh_kineto *k, const struct tfh_kineto_entry *e, uint8_
 		.node = e->node > 0 ? (uint64_t)e->node : 0,
 	};
 	if (kind == TFH_OP_KERNEL)
-		op->communication = tfh_import_communicates(e->name);
+		op->communication = tfh_op_communicates(e->name);
 	else if (kind == TFH_OP_COPY)
 		tfh_import_copy_name(e->name, op);
 	if (op->correlation)
@@ -362,7 +360,7 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 	else if (e->dur > MAX_TIME - e->ts)
 		e->dur = MAX_TIME - e->ts;
 	if (!k->count++) {
-		int64_t process = tfh_build_process(k->b, "", k->path, 0, -1);
+		int64_t process = tfh_build_process(k->b, "", "", 0, -1);
 		if (process < 0)
 			return -ENOMEM;
 		k->process = (uint32_t)process;

@@ -316,7 +316,7 @@ int tfh_import_xplane_bytes(struct tfh_builder *b, const void *data, size_t n, c
 		free(e);
 		return tfh_err_set(err, -ENOMSG, "%s: not an XPlane trace", path);
 	}
-	x = e ? tfh_xplane_new(b, host, path) : NULL;
+	x = e ? tfh_xplane_new(b, host) : NULL;
 	if (!x)
 		rc = -ENOMEM;
 	while (!rc && tfh_wire_next(&w, &f))

@@ -36,7 +36,7 @@ enum tfh_xline { TFH_XLINE_HOST, TFH_XLINE_STREAM, TFH_XLINE_STEPS };
 
 struct tfh_xplane; /* of one process */
 
-struct tfh_xplane *tfh_xplane_new(struct tfh_builder *b, const char *host, const char *path);
+struct tfh_xplane *tfh_xplane_new(struct tfh_builder *b, const char *host);
 void tfh_xplane_free(struct tfh_xplane *x);
 /* A line that events belong to from now on: a thread of the host, or a stream of a device. */
 int tfh_xplane_line(struct tfh_xplane *x, enum tfh_xline what, const char *name, int64_t id,

@@ -27,10 +27,10 @@ struct tfh_xplane {
 	struct tfh_map by_group;
 };
 
-struct tfh_xplane *tfh_xplane_new(struct tfh_builder *b, const char *host, const char *path)
+struct tfh_xplane *tfh_xplane_new(struct tfh_builder *b, const char *host)
 {
 	struct tfh_xplane *x = calloc(1, sizeof(*x));
-	int64_t process = tfh_build_process(b, host, path, 0, -1);
+	int64_t process = tfh_build_process(b, host, "", 0, -1);
 
 	if (!x || process < 0) {
 		free(x);
@@ -147,7 +147,7 @@ static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
 		detail3(e->kernel, "block:", block);
 		op.grid = tfh_import_grid(grid);
 		op.block = tfh_import_block(block, (uint32_t)detail(e->kernel, "shm"));
-		op.communication = tfh_import_communicates(e->name);
+		op.communication = tfh_op_communicates(e->name);
 	}
 	return tfh_build_op(x->b, &op);
 }

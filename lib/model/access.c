@@ -6,6 +6,11 @@ enum tfh_source tfh_run_source(const struct tfh_run *run)
 	return run->source;
 }
 
+bool tfh_run_is_built(const struct tfh_run *run)
+{
+	return run->built != NULL;
+}
+
 const char *tfh_run_path(const struct tfh_run *run)
 {
 	return run->path ? run->path : "";

@@ -179,6 +179,8 @@ int64_t tfh_build_name(struct tfh_builder *b, uint32_t process, enum tft_name ki
 		       const char *text)
 {
 	struct tfh_names *names = &b->run->proc[process].names;
+	if (!*text)
+		return 0;
 	uint64_t key = tfh_hash_add(tfh_hash_str(text), (uint64_t)process << 8 | (uint64_t)kind);
 	struct entry *e = enter(&b->names, key);
 

@@ -243,7 +243,7 @@ void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out
 		out->why = g->why ? g->why : "";
 		return;
 	}
-	out->source = TFH_GPU_CUPTI;
+	out->source = run->source == TFH_SRC_TFT ? TFH_GPU_CUPTI : TFH_GPU_IMPORTED;
 	out->span = g->span;
 	out->n_span = g->n_span;
 	out->ops = g->ops;

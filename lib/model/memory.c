@@ -129,12 +129,29 @@ static bool is_pageable(uint8_t dir, enum tfh_place_kind dst, enum tfh_place_kin
 	       (dir == TFH_DIR_H2H && (src == TFH_PLACE_UNKNOWN || dst == TFH_PLACE_UNKNOWN));
 }
 
+/* Of an imported trace: the sides themselves are told, not where they are. */
+static void told_sides(const struct tft_ext_copy *ext, uint8_t *dir, bool *pageable)
+{
+	bool from = side_on_device(ext->src_type, TFH_PLACE_UNKNOWN);
+	bool to = side_on_device(ext->dst_type, TFH_PLACE_UNKNOWN);
+
+	*dir = direction(from, to);
+	if (from && to && ext->src_ctx != ext->dst_ctx)
+		*dir = TFH_DIR_P2P;
+	*pageable = (!from && ext->src_type == TFT_SIDE_HOST) ||
+		    (!to && ext->dst_type == TFT_SIDE_HOST);
+}
+
 void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn,
 		     const struct tfh_rec *rec, const struct tft_ext_copy *ext, uint8_t *dir,
 		     bool *pageable)
 {
 	enum tfh_place_kind dst = tfh_memory_at(m, rec->w[1]), src = tfh_memory_at(m, rec->w[2]);
 
+	if (ext && ext->form == TFT_EXT_SIDES) {
+		told_sides(ext, dir, pageable);
+		return;
+	}
 	*dir = fn->dir;
 	if (fn->dir == TFH_DIR_ANY)
 		*dir = direction(side_on_device(ext ? ext->src_type : 0, src),

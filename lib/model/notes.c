@@ -91,10 +91,31 @@ static int add_unhooked(struct tfh_run *run, const char *name, size_t n)
 	return 0;
 }
 
-/* Lines of key=value. */
-static int add_note(struct tfh_run *run, const char *text, size_t len)
+/* An imported trace says whose it was, and when its last op ended. */
+static void take_last(struct tfh_run *run, uint32_t file, const char *text, size_t n)
 {
-	static const char key[] = "unhooked=";
+	struct tfh_process *p = &run->proc[run->file[file].process].pub;
+	uint64_t ticks = 0;
+
+	for (size_t i = 0; i < n && i < 18 && text[i] >= '0' && text[i] <= '9'; i++)
+		ticks = ticks * 10 + (uint64_t)(text[i] - '0');
+	int64_t last = tfh_run_ns(run, file, ticks);
+	if (last > p->last_ns)
+		p->last_ns = last;
+}
+
+static void take_source(struct tfh_run *run, const char *name, size_t n)
+{
+	if (n == 6 && !memcmp(name, "kineto", 6))
+		run->source = TFH_SRC_KINETO;
+	else if (n == 6 && !memcmp(name, "xplane", 6))
+		run->source = TFH_SRC_XPLANE;
+}
+
+/* Lines of key=value. */
+static int add_note(struct tfh_run *run, uint32_t file, const char *text, size_t len)
+{
+	static const char key[] = "unhooked=", source[] = "source=", last[] = "last=";
 	int rc = 0;
 
 	while (len && !rc) {
@@ -102,6 +123,10 @@ static int add_note(struct tfh_run *run, const char *text, size_t len)
 		size_t n = eol ? (size_t)(eol - text) : len;
 		if (n > sizeof(key) - 1 && !memcmp(text, key, sizeof(key) - 1))
 			rc = add_unhooked(run, text + sizeof(key) - 1, n - (sizeof(key) - 1));
+		if (n > sizeof(source) - 1 && !memcmp(text, source, sizeof(source) - 1))
+			take_source(run, text + sizeof(source) - 1, n - (sizeof(source) - 1));
+		if (n > sizeof(last) - 1 && !memcmp(text, last, sizeof(last) - 1))
+			take_last(run, file, text + sizeof(last) - 1, n - (sizeof(last) - 1));
 		n += eol != NULL;
 		text += n;
 		len -= n;
@@ -188,7 +213,7 @@ int tfh_run_read_notes(struct tfh_run *run, uint32_t file)
 			continue; /* damaged: counted by the reader */
 		rc = type == TFT_LOSS	? add_holes(run, file, data, len)
 		     : type == TFT_SAMP ? add_samples(run, file, data, len)
-					: add_note(run, data, len);
+					: add_note(run, file, data, len);
 	}
 	return rc;
 }

@@ -394,10 +394,11 @@ static int use_meta(struct tfh_run *run, const struct tfh_meta *meta)
 	if (run->wall < last)
 		run->wall = last;
 	run->host = meta->host ? meta->host : run->n_proc ? run->proc[0].pub.host : "";
-	run->end = meta->has_end ? meta->end
-		   : live	 ? TFH_END_RUNNING
-		   : clean	 ? TFH_END_EXIT
-				 : TFH_END_KILLED;
+	run->end = meta->has_end		? meta->end
+		   : run->source != TFH_SRC_TFT ? TFH_END_NONE /* the other tool does not tell */
+		   : live			? TFH_END_RUNNING
+		   : clean			? TFH_END_EXIT
+						: TFH_END_KILLED;
 	run->end_number = meta->number;
 	if (!meta->argc)
 		return split_command(run);
