@@ -124,6 +124,8 @@ enum tft_ext_form {
 	TFT_EXT_PEER = 3,
 	TFT_EXT_PEER_3D = 4,
 	TFT_EXT_BATCH = 5, /* words of the record: total bytes, dst and src of the first pair */
+	TFT_EXT_SIDES = 6, /* of an imported trace: no addresses, only the types of both sides, and
+			      contexts that differ for a copy between devices */
 };
 /* A batch lists its first pairs behind its struct tft_ext_copy. What lies beyond is in the total
  * only. */
@@ -132,9 +134,11 @@ struct tft_ext_pair {
 	uint32_t dst[2], src[2]; /* low, high */
 	uint32_t bytes[2];	 /* 56 bits, then the types of dst and src, 4 bits each */
 };
+enum tft_side { TFT_SIDE_HOST = 1, TFT_SIDE_DEVICE = 2, TFT_SIDE_PINNED = 5 };
 struct tft_ext_copy {
 	uint8_t form;		    /* enum tft_ext_form */
-	uint8_t src_type, dst_type; /* 1 host, 2 device, 3 array, 4 unified; 0 = not told */
+	uint8_t src_type, dst_type; /* 1 host, 2 device, 3 array, 4 unified, 5 page-locked host
+				       (only TFT_EXT_SIDES); 0 = not told */
 	uint8_t reserved;
 	uint32_t src_ctx, dst_ctx; /* context ids of a peer copy */
 	uint32_t count;		   /* depth of a 3D copy, pairs of a batch */

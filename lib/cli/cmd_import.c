@@ -1,0 +1,60 @@
+/* `tfhook import`: another tool's trace as trace files of our own. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "export/tft.h"
+#include "import/import.h"
+
+/* One process: the file named. More: a directory of that name, a file for each. */
+static int write_processes(struct tfh_run *run, const char *out, struct tfh_err *err)
+{
+	const struct tfh_process *p;
+	uint32_t n = tfh_run_processes(run, &p);
+	char path[4096];
+	int rc = 0;
+
+	if (n == 1)
+		return tfh_export_tft(run, 0, out, err);
+	if (mkdir(out, 0777))
+		return tfh_err_set(err, -errno, "%s: %s", out, strerror(errno));
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		if (p[i].rank >= 0)
+			snprintf(path, sizeof(path), "%s/r%d.%u.0.tft", out, p[i].rank, i);
+		else
+			snprintf(path, sizeof(path), "%s/p.%u.0.tft", out, i);
+		rc = tfh_export_tft(run, i, path, err);
+	}
+	return rc;
+}
+
+int tfh_cmd_import(const struct tfh_line *args)
+{
+	const char *out = tfh_line_get(args, "output");
+	const char *const *paths = (const char *const *)args->operand;
+	struct tfh_run *run = NULL;
+	struct tfh_err err = {0};
+	int code;
+
+	if (!args->operands || !out) {
+		tfh_say("import: needs a trace and -o OUT.tft");
+		return TFH_EXIT_USAGE;
+	}
+	for (int i = 0; i < args->operands; i++)
+		if (!access(paths[i], F_OK) && !tfh_import_is_foreign(paths[i])) {
+			tfh_say("%s: not a trace that can be imported (PyTorch's .json or "
+				".json.gz, TensorFlow's .xplane.pb)",
+				paths[i]);
+			return TFH_EXIT_UNREADABLE;
+		}
+	code = tfh_import_open(paths, (uint32_t)args->operands, &run, &err);
+	if (!code)
+		code = write_processes(run, out, &err);
+	if (code)
+		tfh_say("%s", *err.text ? err.text : strerror(-code));
+	tfh_run_close(run);
+	return tfh_exit_code(code);
+}
