@@ -370,17 +370,13 @@ static void move_times(struct tfh_built_proc *p, struct tfh_process *pub, int64_
 		pub->start_ns = 0;
 }
 
-/* Without a word on it, device times are complete from the first op to the last. */
+/* Without a word on it, host and device were recorded for the same time. */
 static int default_span(struct tfh_builder *b, uint32_t process)
 {
-	struct tfh_built_proc *p = &b->run->built->proc[process];
-	int64_t t0 = INT64_MAX, t1 = INT64_MIN;
+	const struct tfh_built_proc *p = &b->run->built->proc[process];
+	const struct tfh_process *pub = &b->run->proc[process].pub;
 
-	for (uint32_t k = 0; k < p->n_op; k++) {
-		t0 = p->op[k].t0 < t0 ? p->op[k].t0 : t0;
-		t1 = p->op[k].t1 > t1 ? p->op[k].t1 : t1;
-	}
-	return p->n_span || !p->n_op ? 0 : tfh_build_span(b, process, t0, t1);
+	return p->n_span || !p->n_op ? 0 : tfh_build_span(b, process, pub->start_ns, pub->last_ns);
 }
 
 /* A launch names its kernel by an id, as in a recording of our own. */

@@ -45,7 +45,8 @@ int tfh_build_identity(struct tfh_builder *b, uint32_t process, const char *exe,
  * is that of an event added with one. 0 or -ENOMEM. */
 int tfh_build_event(struct tfh_builder *b, const struct tfh_event *ev, uint32_t correlation);
 int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op);
-/* The part of the time for which device times are complete; without one: first to last op. */
+/* The part of the time for which device times are complete; without one: all of the process' time.
+ */
 int tfh_build_span(struct tfh_builder *b, uint32_t process, int64_t t0, int64_t t1);
 /* Multiprocessors of the largest device. */
 void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n);
