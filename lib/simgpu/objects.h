@@ -80,6 +80,7 @@ CUresult sim_mem_share(const void *p, struct sim_share *h);
 
 /* ---- pools (pool.c) ---- */
 bool sim_pool_is(const struct sim_pool *p);
+unsigned sim_pool_handles(const struct sim_pool *p);
 /* n bytes of the pool were given back. */
 void sim_pool_return(struct sim_pool *p, size_t n);
 
@@ -87,6 +88,7 @@ void sim_pool_return(struct sim_pool *p, size_t n);
 void sim_managed_free(struct sim_managed *m);
 
 /* ---- virtual memory (vmm.c) ---- */
+unsigned sim_phys_handles(const struct sim_phys *f);
 /* Whether p lies in a reservation. Fast where there is none. */
 bool sim_vmm_reserved(const void *p);
 

@@ -27,6 +27,11 @@ bool sim_pool_is(const struct sim_pool *p)
 	return p && p->magic == SIM_MAGIC_POOL;
 }
 
+unsigned sim_pool_handles(const struct sim_pool *p)
+{
+	return p->handle_types;
+}
+
 static struct sim_pool *pool_new(struct sim_device *dev)
 {
 	struct sim_pool *p = calloc(1, sizeof(*p));

@@ -70,6 +70,11 @@ bool sim_vmm_reserved(const void *p)
 	return r != NULL;
 }
 
+unsigned sim_phys_handles(const struct sim_phys *f)
+{
+	return f->prop.requestedHandleTypes;
+}
+
 /* ---- addresses ---- */
 static char *reserve_at(char *hint, size_t n, size_t align)
 {
