@@ -86,3 +86,32 @@ int cuMemFreeAsync(ptr address, void *stream)
 	(void)stream;
 	return address == 0;
 }
+
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+	(void)event;
+	return stream == NULL && flags;
+}
+
+int cuStreamCreate(void **stream, unsigned flags)
+{
+	*stream = (void *)0x6000;
+	return flags != 0;
+}
+
+int cuStreamDestroy_v2(void *stream)
+{
+	return stream == NULL;
+}
+
+int cuLaunchHostFunc(void *stream, void (*fn)(void *), void *user)
+{
+	fn(user);
+	return stream == NULL;
+}
+
+int cuStreamIsCapturing(void *stream, int *status)
+{
+	*status = 0;
+	return stream == NULL;
+}
