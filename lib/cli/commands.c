@@ -258,8 +258,9 @@ static const struct tfh_command cmd_version = {
 };
 
 const struct tfh_command *const tfh_commands[] = {
-	&cmd_run,  &cmd_report, &cmd_ctl,	  &cmd_info, &cmd_import, &cmd_verify,  &cmd_repair, &cmd_doctor,
-	&cmd_demo, &cmd_env,	&cmd_completions, &cmd_help, &cmd_version, NULL,
+	&cmd_run,	  &cmd_report, &cmd_ctl,     &cmd_info, &cmd_import,
+	&cmd_verify,	  &cmd_repair, &cmd_doctor,  &cmd_demo, &cmd_env,
+	&cmd_completions, &cmd_help,   &cmd_version, NULL,
 };
 
 const struct tfh_command *tfh_command_find(const char *name)
