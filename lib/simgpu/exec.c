@@ -282,8 +282,10 @@ static void submit(struct sim_call *c, struct sim_exec *e, struct sim_stream *s)
 	sim_stream_order(s, last);
 	last->stream = s;
 	s->pending++;
-	for (size_t i = 0; i < r.n; i++)
+	for (size_t i = 0; i < r.n; i++) {
 		r.ops[i]->prio = s->prio;
+		r.ops[i]->work.ctx = s->ctx;
+	}
 	for (size_t i = 0; i < r.n; i++) {
 		sim_op_commit(r.ops[i]);
 		sim_op_unref(r.ops[i]);

@@ -232,6 +232,7 @@ struct sim_work {
 	enum sim_kind kind;
 	enum sim_engine_id engine;
 	struct sim_device *dev;
+	struct sim_ctx *ctx; /* of its stream; set when it is submitted */
 	union {
 		struct sim_copy copy;
 		struct sim_launch launch;

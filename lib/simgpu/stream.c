@@ -117,6 +117,7 @@ CUresult sim_submit(struct sim_call *c, struct sim_stream *s, struct sim_work *w
 	} else {
 		sim_wait_room(s);
 		struct sim_op *op = sim_op_new(w, c->no, c->stream);
+		op->work.ctx = s->ctx;
 		op->stream = s;
 		op->prio = s->prio;
 		s->pending++;

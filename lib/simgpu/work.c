@@ -120,6 +120,30 @@ uint64_t sim_work_ns(const struct sim_work *w)
 	}
 }
 
+static bool known(const void *p)
+{
+	struct sim_range r;
+	return sim_mem_find(p, &r);
+}
+
+/* Device memory may have been freed since the call, without waiting for this. A device reports it
+ * as a fault; touching it here would end the process. */
+static bool gone(const struct sim_work *w)
+{
+	const struct sim_copy *c = &w->copy;
+	if (w->kind == SIM_K_MEMSET)
+		return !known(w->set.dst);
+	return (c->dir != SIM_H2D && c->dir != SIM_H2H && !known(c->src)) ||
+	       (c->dir != SIM_D2H && c->dir != SIM_H2H && !known(c->dst));
+}
+
+static void fault(const struct sim_work *w)
+{
+	sim_truth_note("%s: its memory is freed", w->kind == SIM_K_COPY ? "copy" : "memset");
+	if (w->ctx)
+		w->ctx->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
 static void copy(const struct sim_copy *c)
 {
 	if (c->dst == c->src) /* a prefetch */
@@ -186,10 +210,16 @@ void sim_perform(const struct sim_work *w)
 {
 	switch (w->kind) {
 	case SIM_K_COPY:
-		copy(&w->copy);
+		if (gone(w))
+			fault(w);
+		else
+			copy(&w->copy);
 		break;
 	case SIM_K_MEMSET:
-		set(&w->set);
+		if (gone(w))
+			fault(w);
+		else
+			set(&w->set);
 		break;
 	case SIM_K_KERNEL:
 		if (sim_cfg.interp)

@@ -242,6 +242,23 @@ static void descriptions(void)
 	IS(INVALID, cuLogsUnregisterCallback, (void *), handle);
 }
 
+/* Memory that is freed before a copy of it has its turn: a fault of the context, not a crash. */
+static void freed_early(void)
+{
+	CUcontext ctx = NULL;
+	IS(0, cuCtxCreate_v2, (CUcontext *, unsigned, int), &ctx, 0, 0);
+	CUstream a = new_stream(1), b = new_stream(1);
+	CUdeviceptr d = 0, e = device_memory(64);
+	IS(0, cuMemAllocAsync, (CUdeviceptr *, size_t, CUstream), &d, 64, b);
+	spin(a, 20);
+	IS(0, cuMemcpyDtoDAsync_v2, (CUdeviceptr, CUdeviceptr, size_t, CUstream), e, d, 64, a);
+	IS(0, cuMemFreeAsync, (CUdeviceptr, CUstream), d, b);
+	IS(700, cuStreamSynchronize, (CUstream), a);
+	IS(700, cuCtxSynchronize, (void), );
+	IS(0, cuCtxDestroy_v2, (CUcontext), ctx);
+	IS(0, cuCtxSetCurrent, (CUcontext), context);
+}
+
 /* An engine that gets no thread makes calls fail, not wait. */
 static void no_threads(void)
 {
@@ -276,5 +293,6 @@ int main(void)
 	questions();
 	between_devices();
 	descriptions();
+	freed_early();
 	return failures != 0;
 }
