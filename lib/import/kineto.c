@@ -27,13 +27,30 @@ static uint8_t category_of(const char *text)
 		{"memcpy", TFH_KINETO_COPY},	      {"gpu_memset", TFH_KINETO_MEMSET},
 		{"memset", TFH_KINETO_MEMSET},	      {"cuda_sync", TFH_KINETO_SYNC},
 		{"ac2g", TFH_KINETO_ARROW},	      {"async_cpu_to_gpu", TFH_KINETO_ARROW},
-		{"async", TFH_KINETO_ARROW},
+		{"async", TFH_KINETO_ARROW},	      {"cpu_to_cuda", TFH_KINETO_ARROW},
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (!strcasecmp(text, all[i].name))
 			return all[i].category;
 	return TFH_KINETO_OTHER;
+}
+
+/* The profiler before Kineto (until 2021) had no categories, but two processes. */
+static uint8_t home_of(const char *pid)
+{
+	return !strcmp(pid, "CPU functions")	? TFH_KINETO_HOST
+	       : !strcmp(pid, "CUDA functions") ? TFH_KINETO_KERNEL
+						: TFH_KINETO_OTHER;
+}
+
+static uint8_t category_at_home(const struct tfh_kineto_entry *e)
+{
+	if (e->home != TFH_KINETO_KERNEL)
+		return e->home;
+	return !strncmp(e->name, "Memcpy", 6)	? TFH_KINETO_COPY
+	       : !strncmp(e->name, "Memset", 6) ? TFH_KINETO_MEMSET
+						: TFH_KINETO_KERNEL;
 }
 
 /* ---- one entry ---- */
@@ -155,6 +172,7 @@ static void begin_entry(struct tfh_kineto_entry *e)
 	e->phase = '\0';
 	e->category = TFH_KINETO_OTHER;
 	e->named_pid = false;
+	e->home = TFH_KINETO_OTHER;
 	e->ts = e->dur = 0;
 	e->pid = e->tid = e->id = -1;
 	e->correlation = e->stream = e->device = e->context = e->bytes = -1;
@@ -186,6 +204,7 @@ static void field(struct tfh_scan *s, const char *key, struct tfh_kineto_entry *
 		e->dur = tfh_scan_thousandths(s);
 	} else if (!strcmp(key, "pid")) {
 		e->pid = trailing_number(tfh_scan_text(s), &e->named_pid);
+		e->home = e->named_pid ? home_of(s->text) : TFH_KINETO_OTHER;
 	} else if (!strcmp(key, "tid")) {
 		e->tid = trailing_number(tfh_scan_text(s), &other);
 	} else if (!strcmp(key, "id")) {
@@ -214,6 +233,8 @@ static int entries(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_e
 		begin_entry(e);
 		while ((key = tfh_scan_key(s)))
 			field(s, key, e);
+		if (e->category == TFH_KINETO_OTHER)
+			e->category = category_at_home(e);
 		if (!s->error)
 			rc = tfh_kineto_add(k, e);
 	}

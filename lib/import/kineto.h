@@ -13,6 +13,7 @@ struct tfh_kineto_entry {
 	char phase;	  /* X complete, M metadata, s and f ends of an arrow */
 	uint8_t category; /* enum tfh_kineto_category */
 	bool named_pid;	  /* `pid` was a text that is no number */
+	uint8_t home;	  /* enum tfh_kineto_category that the text stands for */
 	int64_t ts, dur;  /* ns */
 	int64_t pid, tid, id;
 	int64_t correlation, stream, device, context, bytes, graph, node, wait_record, wait_stream;

@@ -57,67 +57,77 @@ static int sort_events(struct tfh_built_proc *p)
 	return rc;
 }
 
-/* How deep an event lies among the calls (or ranges) of its thread: seen from the last end
- * backwards, it is inside every one that began before it ended. */
-#define MAX_DEPTH 255
+/* Who is around whom on a thread, in lanes of which only those of one sort of event are looked at:
+ * seen from the last end backwards, an event is inside the ones that began before it ended, and the
+ * innermost of them is the one seen last. */
+struct nesting {
+	uint32_t *top;	 /* by lane: event + 1 */
+	uint32_t *above; /* by event: the one around it, + 1 */
+};
 
+static int begin_nesting(struct nesting *n, const struct tfh_built_proc *p, size_t lanes)
+{
+	n->top = calloc(lanes + 1, sizeof(*n->top));
+	n->above = malloc((p->n_ev + 1) * sizeof(*n->above));
+	return n->top && n->above ? 0 : -ENOMEM;
+}
+
+static void end_nesting(struct nesting *n)
+{
+	free(n->top);
+	free(n->above);
+}
+
+/* The event around event i, NULL for none; i is then the innermost of its lane. */
+static struct tfh_event *nest(struct nesting *n, struct tfh_built_proc *p, uint32_t i, size_t lane)
+{
+	uint32_t *top = &n->top[lane];
+
+	while (*top && p->ev[*top - 1].t0 >= p->ev[i].t1)
+		*top = n->above[*top - 1];
+	n->above[i] = *top;
+	*top = i + 1;
+	return n->above[i] ? &p->ev[n->above[i] - 1] : NULL;
+}
+
+/* Depth among the calls of a thread, and among its ranges. */
 static int set_depths(struct tfh_built_proc *p, uint32_t n_threads)
 {
-	size_t lanes = (size_t)n_threads * 2;
-	uint8_t *height = calloc(lanes + 1, 1);
-	int64_t(*begin)[MAX_DEPTH] = malloc((lanes + 1) * sizeof(*begin));
+	struct nesting n;
+	int rc = begin_nesting(&n, p, (size_t)n_threads * 2);
 
-	if (!height || !begin) {
-		free(height);
-		free(begin);
-		return -ENOMEM;
-	}
-	for (uint32_t i = p->n_ev; i-- > 0;) {
+	for (uint32_t i = p->n_ev; !rc && i-- > 0;) {
 		struct tfh_event *ev = &p->ev[i];
-		size_t lane = (size_t)ev->thread * 2 + (ev->kind == TFT_RANGE);
 		if (ev->kind == TFT_MARK || ev->t1 == ev->t0)
 			continue;
-		while (height[lane] && begin[lane][height[lane] - 1] >= ev->t1)
-			height[lane]--;
-		ev->depth = height[lane];
-		if (height[lane] < MAX_DEPTH)
-			begin[lane][height[lane]++] = ev->t0;
+		const struct tfh_event *outer =
+			nest(&n, p, i, (size_t)ev->thread * 2 + (ev->kind == TFT_RANGE));
+		ev->depth = (uint8_t)(!outer			 ? 0
+				      : outer->depth < UINT8_MAX ? outer->depth + 1
+								 : UINT8_MAX);
 	}
-	free(height);
-	free(begin);
-	return 0;
+	end_nesting(&n);
+	return rc;
 }
 
 /* Own time of a pipeline's stages: their time without that of the stages they called on the same
- * thread. From the last end backwards the innermost stage around one is the one seen last. */
+ * thread. */
 static int set_self_times(struct tfh_built_proc *p, uint32_t n_threads)
 {
-	uint32_t *around = calloc(n_threads + 1, sizeof(*around)); /* event + 1 */
-	uint32_t *above = malloc((p->n_ev + 1) * sizeof(*above));  /* the one around that */
+	struct nesting n;
+	int rc = begin_nesting(&n, p, n_threads);
 
-	if (!around || !above) {
-		free(around);
-		free(above);
-		return -ENOMEM;
-	}
-	for (uint32_t i = p->n_ev; i-- > 0;) {
+	for (uint32_t i = p->n_ev; !rc && i-- > 0;) {
 		struct tfh_event *ev = &p->ev[i];
-		uint32_t *top = &around[ev->thread];
 		if (ev->fn->family != TFH_FAM_STAGE || ev->kind != TFT_CALL)
 			continue;
-		while (*top && p->ev[*top - 1].t0 >= ev->t1)
-			*top = above[*top - 1];
+		struct tfh_event *outer = nest(&n, p, i, ev->thread);
 		ev->w[2] = (uint64_t)(ev->t1 - ev->t0);
-		if (*top) {
-			uint64_t *self = &p->ev[*top - 1].w[2];
-			*self -= *self < ev->w[2] ? *self : ev->w[2];
-		}
-		above[i] = *top;
-		*top = i + 1;
+		if (outer)
+			outer->w[2] -= outer->w[2] < ev->w[2] ? outer->w[2] : ev->w[2];
 	}
-	free(around);
-	free(above);
-	return 0;
+	end_nesting(&n);
+	return rc;
 }
 
 int tfh_order_events(struct tfh_built_proc *p, uint32_t n_threads)

@@ -152,6 +152,20 @@ def ages():
     assert check_bare["processes"][0]["n_ops"] == STEPS * (KERNELS + 2)
 
 
+def first_profiler():
+    """Until 2021: no categories, no calls, decimals of microseconds from the start; what issued the kernels is not told."""
+    events = []
+    for i in range(4):
+        events.append(dict(name="aten::mm", ph="X", ts=i * 100.5, dur=20.25, tid=1, pid="CPU functions", args={}))
+        events.append(dict(name="aten::mm", ph="s", ts=i * 100.5, tid=1, pid="CPU functions", id=i, cat="cpu_to_cuda", args={}))
+        events.append(dict(name="sgemm", ph="f", ts=i * 100.5 + 30, tid=0, pid="CUDA functions", id=i, cat="cpu_to_cuda", args={}))
+        events.append(dict(name="sgemm", ph="X", ts=i * 100.5 + 30, dur=50, tid=0, pid="CUDA functions", args={}))
+    p = dump(write("first.json", events))["processes"][0]
+    assert [(o["name"], o["t0"], o["t1"] - o["t0"]) for o in p["ops"]] == [("sgemm", i * 100500 + 30000, 50000) for i in range(4)]
+    assert [e["t1"] - e["t0"] for e in p["events"] if e["name"] == "aten::mm"] == [20250] * 4
+    assert p["unissued"] == 4 and not p["dependencies"]
+
+
 def joins():
     check(dump(write("arrows.json", doc(loop(NEW, correlation=False)))))
     check(dump(write("order.json", doc(loop(NEW, correlation=False, arrows=False)))))
@@ -227,6 +241,6 @@ def odd():
     assert all(o["t1"] >= o["t0"] >= 0 for o in p["ops"])
 
 
-for part in (ages, joins, ranks, names, refused, odd):
+for part in (ages, first_profiler, joins, ranks, names, refused, odd):
     part()
 print("ok")
