@@ -153,9 +153,10 @@ static CUresult elapsed(struct sim_call *c, float *ms, CUevent a, CUevent b)
 	if (!ms || !is_event(a) || !is_event(b) || !a->op || !b->op ||
 	    (a->flags | b->flags) & SIM_EVENT_DISABLE_TIMING)
 		return CUDA_ERROR_INVALID_HANDLE;
-	sim_poll_cost();
-	if (!sim_op_done(a->op) || !sim_op_done(b->op))
+	if (!sim_op_done(a->op) || !sim_op_done(b->op)) {
+		sim_poll_cost();
 		return CUDA_ERROR_NOT_READY;
+	}
 	*ms = (float)(((double)b->op->end - (double)a->op->end) * 1e-6);
 	return CUDA_SUCCESS;
 }
