@@ -283,12 +283,19 @@ static void collect(void)
 	tfh_buffers_collect(tfh_rows_of);
 }
 
+static uint64_t complete_until(uint64_t now)
+{
+	uint64_t held = tfh_buffers_oldest(now), pending = tfh_rows_pending(now);
+
+	return held < pending ? held : pending;
+}
+
 static const struct tfh_gpu_source source = {.start = tfh_cupti_start,
 					     .rest = rest,
 					     .flush = flush,
 					     .second = second,
 					     .collect = collect,
-					     .complete_until = tfh_buffers_oldest,
+					     .complete_until = complete_until,
 					     .clock = read_clock};
 
 __attribute__((constructor)) static void on_load(void)

@@ -129,6 +129,8 @@ struct tfh_rows_count {
 	uint64_t ops, nodes, untimed, overhead_ns;
 };
 const struct tfh_rows_count *tfh_rows_count(void);
+/* Ticks when the oldest call was made whose op has not come yet; `now`: there is none. */
+uint64_t tfh_rows_pending(uint64_t now);
 
 /* cupti_share.c */
 /* Callbacks that are given to CUPTI; they know whose turn it is. */

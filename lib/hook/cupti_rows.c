@@ -146,9 +146,68 @@ bool tfh_row_of_record(const uint8_t *r, struct tft_gpu_row *row, const char **n
 	}
 }
 
+/* Calls whose op has not come, and ops whose call has not, by correlation number: CUPTI hands both
+ * over in any order. A call that never has an op (a copy of nothing) is forgotten after a while, or
+ * when its place is needed. */
+#define PENDING 65536u
+#define FORGET_S 30u
+static struct {
+	uint32_t correlation;
+	bool op; /* the op came first */
+	uint64_t start;
+} pending[PENDING];
+static uint32_t n_pending;
+
+static void op_came(uint32_t correlation)
+{
+	uint32_t at = correlation % PENDING;
+
+	if (pending[at].start)
+		n_pending--;
+	pending[at].correlation = correlation;
+	pending[at].op = true;
+	pending[at].start = 0;
+}
+
+static void call_came(uint32_t correlation, uint64_t start)
+{
+	uint32_t at = correlation % PENDING;
+
+	if (pending[at].op && pending[at].correlation == correlation)
+		return;
+	n_pending += !pending[at].start;
+	pending[at].correlation = correlation;
+	pending[at].op = false;
+	pending[at].start = start;
+}
+
+uint64_t tfh_rows_pending(uint64_t now)
+{
+	uint64_t oldest = UINT64_MAX, newest = 0, ticks;
+
+	for (uint32_t i = 0; n_pending && i < PENDING; i++)
+		newest = pending[i].start > newest ? pending[i].start : newest;
+	for (uint32_t i = 0; n_pending && i < PENDING; i++) {
+		if (!pending[i].start)
+			continue;
+		if (pending[i].start + FORGET_S * 1000000000ull < newest) {
+			pending[i].start = 0;
+			n_pending--;
+		} else if (pending[i].start < oldest) {
+			oldest = pending[i].start;
+		}
+	}
+	ticks = n_pending ? tfh_gpu_ticks(oldest) : 0;
+	return ticks && ticks < now ? ticks : now;
+}
+
 static void call(const uint8_t *r)
 {
-	struct tft_drvr_row *row = tfh_gpu_drvr();
+	struct tft_drvr_row *row;
+
+	if (!u32(r, 36))
+		call_came(u32(r, 32), u64(r, 8));
+	row = tfh_gpu_drvr();
 
 	if (!row)
 		return;
@@ -176,6 +235,7 @@ static void one(const uint8_t *r)
 	}
 	if (!tfh_row_of_record(r, &row, &name))
 		return; /* a kind that the job's profiler asked for */
+	op_came(row.correlation);
 	counts.ops++;
 	counts.nodes += row.node != 0;
 	/* An op cut off by the forced flush has no end; one without device memory, or under some

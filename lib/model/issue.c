@@ -20,7 +20,7 @@
 #define LANES 4096u /* threads with calls; more share */
 #define KEYS 4096u  /* kinds of calls without driver records; more share */
 /* The two clocks disagree by less. */
-#define TOLERANCE_NS 20000
+#define TOLERANCE_NS 5000
 /* A call is on record this much after the op it waited for, mostly. */
 #define WAIT_NS 100000000
 
@@ -131,11 +131,12 @@ static struct lane *lane_of(struct tfh_join *j, uint32_t id)
 
 /* ---- calls by our own records ---- */
 
+/* With driver records failed and captured calls are among them: they have theirs, too. */
 static bool issues(const struct tfh_event *ev)
 {
 	uint8_t family = ev->fn->family;
 
-	return ev->kind == TFT_CALL && !(ev->flags & (TFT_F_FAILED | TFT_F_CAPTURED)) &&
+	return ev->kind == TFT_CALL &&
 	       (family == TFH_FAM_COPY || family == TFH_FAM_MEMSET || family == TFH_FAM_LAUNCH ||
 		family == TFH_FAM_GRAPH_LAUNCH || family == TFH_FAM_MANAGED);
 }
@@ -177,7 +178,8 @@ static int take_event(struct tfh_join *j, const struct tfh_event *ev)
 		l->thread = ev->thread;
 		return push(&l->calls, &c);
 	}
-	if (ev->t0 < j->resync || ev->fn->family == TFH_FAM_MANAGED)
+	if (ev->flags & (TFT_F_FAILED | TFT_F_CAPTURED) || ev->t0 < j->resync ||
+	    ev->fn->family == TFH_FAM_MANAGED)
 		return 0;
 	return push(&j->key[key_of(ev->fn->family, function_name(j, (uint32_t)ev->w[0]), ev->w[0])],
 		    &c);
@@ -229,14 +231,13 @@ static struct slot *slot_of(struct tfh_join *j, uint32_t correlation)
 	return &j->slot[correlation % ISSUES];
 }
 
-static int64_t middle(const struct call *c)
+/* How far a driver record reaches out of a call; between two that hold it the earlier one is taken,
+ * since each is used once. */
+static int64_t sticks_out(const struct call *r, const struct call *c)
 {
-	return c->t0 + (c->t1 - c->t0) / 2;
-}
+	int64_t before = c->t0 - r->t0, behind = r->t1 - c->t1;
 
-static int64_t apart(int64_t a, int64_t b)
-{
-	return a < b ? b - a : a - b;
+	return (before > 0 ? before : 0) + (behind > 0 ? behind : 0);
 }
 
 /* The oldest driver record of a lane finds its call, or finds that there is none. */
@@ -247,13 +248,15 @@ static void settle_one(struct tfh_join *j, struct lane *l)
 	struct tfh_issue issue = {
 		.t0 = r->t0, .t1 = r->t1, .thread = l->thread, .call = UINT64_MAX};
 
-	while (l->calls.n > 1 && apart(middle(queue_at(&l->calls, 1)), middle(r)) <=
-					 apart(middle(queue_at(&l->calls, 0)), middle(r)))
+	while (l->calls.n > 1 &&
+	       sticks_out(r, queue_at(&l->calls, 1)) < sticks_out(r, queue_at(&l->calls, 0)))
 		pop(&l->calls);
 	if (l->calls.n) {
 		const struct call *c = queue_at(&l->calls, 0);
 		if (r->t0 >= c->t0 - TOLERANCE_NS && r->t1 <= c->t1 + TOLERANCE_NS)
 			issue = (struct tfh_issue){c->t0, c->t1, c->thread, c->number};
+		if (issue.call != UINT64_MAX)
+			pop(&l->calls);
 	}
 	if (s->correlation == r->thread && s->state == WAITING) {
 		s->issue = issue;

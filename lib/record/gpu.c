@@ -20,6 +20,7 @@
 #define HEAP_BYTES (256u << 10)
 #define TEXTS 1024u /* hash of texts in the heap, by address */
 #define PAIRS 128u
+#define PAIR_TRIES 16
 #define SECOND_NS 1000000000ull
 
 /* Windows of TFHOOK_CUPTI=window: steps 10 to 29 of every 1,000, so that the first one is past the
@@ -55,6 +56,7 @@ static struct {
 	uint32_t pairs;
 	uint64_t span_last;  /* up to there every op is written; the next span begins there */
 	uint64_t exit_ticks; /* atomic: the last flush ended then; 0: not yet */
+	struct tft_table_pair exit_pair;
 	uint64_t step_limit;
 	uint64_t ops_written, lost_written;
 	bool no_nodes, dead, said, closed;
@@ -172,14 +174,35 @@ bool tfh_gpu_counting(void)
 				(storing() || tfh_steps_seen() < WINDOW_FIRST + WINDOW_STEPS));
 }
 
-static void add_pair(void)
+/* The narrowest of some bracketed readings. */
+static bool read_pair(struct tft_table_pair *best)
+{
+	uint64_t width = UINT64_MAX;
+
+	for (int i = 0; i < PAIR_TRIES; i++) {
+		struct tft_table_pair p;
+		uint64_t before = tfh_ticks(), after;
+
+		if (!source->clock(&p.ns))
+			return false;
+		after = tfh_ticks();
+		p.ticks = before + (after - before) / 2;
+		if (after - before < width) {
+			width = after - before;
+			*best = p;
+		}
+	}
+	return true;
+}
+
+static void add_pair(const struct tft_table_pair *given)
 {
 	struct tft_table_pair p;
-	uint64_t before = tfh_ticks();
 
-	if (!source->clock(&p.ns))
+	if (given)
+		p = *given;
+	else if (!read_pair(&p))
 		return;
-	p.ticks = before + (tfh_ticks() - before) / 2;
 	if (g.pairs == PAIRS) /* no rows for two minutes, or none could be written */
 		memmove(g.pair, g.pair + 1, --g.pairs * sizeof(*g.pair));
 	g.pair[g.pairs++] = p;
@@ -198,7 +221,7 @@ static void turn_on(void)
 		return;
 	}
 	g.pairs = 0;
-	add_pair();
+	add_pair(NULL);
 	g.span_last = tfh_ticks();
 	__atomic_store_n(&tfh_gpu_storing, 1, __ATOMIC_RELEASE);
 }
@@ -239,6 +262,8 @@ void tfh_gpu_exit(void)
 		return;
 	if (storing()) {
 		source->flush(true);
+		if (!read_pair(&g.exit_pair))
+			g.exit_pair.ticks = 0;
 		__atomic_store_n(&g.exit_ticks, tfh_ticks(), __ATOMIC_RELEASE);
 	}
 }
@@ -308,8 +333,7 @@ uint32_t tfh_gpu_text(const char *text)
 
 /* ---- writing ---- */
 
-/* Good to some microseconds: for the header of the chunk only. */
-static uint64_t to_ticks(uint64_t ns)
+uint64_t tfh_gpu_ticks(uint64_t ns)
 {
 	const struct tft_table_pair *p = g.pairs ? &g.pair[g.pairs - 1] : NULL;
 	double hz = (double)tfh_tick_hz();
@@ -347,7 +371,8 @@ static int put_gpus(const struct tft_gpu_span *span)
 		last = r->end > last ? r->end : last;
 	}
 	return put(TFT_GPUS, &tft_gpus, g.rows->gpu, g.gpus, &extra,
-		   g.gpus ? to_ticks(first) : span->first, g.gpus ? to_ticks(last) : span->last);
+		   g.gpus ? tfh_gpu_ticks(first) : span->first,
+		   g.gpus ? tfh_gpu_ticks(last) : span->last);
 }
 
 static int put_drvr(void)
@@ -360,8 +385,8 @@ static int put_drvr(void)
 		first = r->start < first ? r->start : first;
 		last = r->end > last ? r->end : last;
 	}
-	return g.drvrs ? put(TFT_DRVR, &tft_drvr, g.rows->drvr, g.drvrs, &extra, to_ticks(first),
-			     to_ticks(last))
+	return g.drvrs ? put(TFT_DRVR, &tft_drvr, g.rows->drvr, g.drvrs, &extra,
+			     tfh_gpu_ticks(first), tfh_gpu_ticks(last))
 		       : 0;
 }
 
@@ -472,12 +497,17 @@ static void take(bool flush)
 	if (flush && !tfh_gpu_exiting())
 		source->flush(false);
 	if (!tfh_gpu_exiting())
-		add_pair();
+		add_pair(NULL);
+	else if (__atomic_load_n(&g.exit_ticks, __ATOMIC_ACQUIRE) && g.exit_pair.ticks) {
+		add_pair(&g.exit_pair);
+		g.exit_pair.ticks = 0;
+	}
 	source->collect();
-	until = source->complete_until(now);
-	if (tfh_gpu_exiting() && until > __atomic_load_n(&g.exit_ticks, __ATOMIC_ACQUIRE))
-		until = g.exit_ticks;
-	write_gpus(until);
+	if (tfh_gpu_exiting())
+		until = __atomic_load_n(&g.exit_ticks, __ATOMIC_ACQUIRE);
+	else /* what runs longer than a second is told by its call */
+		until = source->complete_until(now) - tfh_tick_hz();
+	write_gpus((int64_t)(until - g.span_last) > 0 ? until : 0);
 }
 
 void tfh_gpu_poll(uint64_t now_ns)

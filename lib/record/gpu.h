@@ -52,6 +52,8 @@ struct tft_gpu_row *tfh_gpu_row(void);
 struct tft_drvr_row *tfh_gpu_drvr(void);
 /* Place of a text in the heap of the chunk; call it after tfh_gpu_row(). */
 uint32_t tfh_gpu_text(const char *text);
+/* A time of the rows' clock in ticks, good to some microseconds. */
+uint64_t tfh_gpu_ticks(uint64_t ns);
 /* Ops that were lost since the last call, any thread. */
 void tfh_gpu_lost(uint64_t n);
 /* The rows' clock is another one from now on. */
