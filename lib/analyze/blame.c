@@ -316,6 +316,7 @@ int tfh_blame_start(struct tfh_device *d)
 	int rc = largest ? 0 : -ENOMEM;
 
 	d->issued.n = 0;
+	d->first_op = 0;
 	while (!rc && d->issued.n < d->w1 - first)
 		rc = TFH_PUSH(d->issued, INT64_MAX);
 	for (int turn = 0; turn < 2 && !rc; turn++) {
@@ -346,7 +347,10 @@ void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a
 	struct blame b = {.d = d, .a = a, .window = window};
 	int64_t t = w->from;
 
-	for (uint32_t i = 0; i < d->op.n && t < w->c; i++) {
+	/* Windows come in order: what ended before this one did before the next. */
+	while (d->first_op < d->op.n && d->op.v[d->first_op].t1 <= t)
+		d->first_op++;
+	for (uint32_t i = (uint32_t)d->first_op; i < d->op.n && t < w->c; i++) {
 		const struct tfh_dop *o = &d->op.v[i];
 		if (!computes(o, d->critical) || o->t1 <= t)
 			continue;

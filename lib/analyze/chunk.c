@@ -148,8 +148,9 @@ static void forget(struct tfh_device *d, int64_t from)
 	d->call.n = n;
 }
 
-static int by_thread(const void *a, const void *b)
+static int by_thread(const void *a, const void *b, void *arg)
 {
+	(void)arg;
 	const struct tfh_piece *x = a, *y = b;
 
 	if (x->thread != y->thread)
@@ -179,7 +180,7 @@ int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *e
 		rc = f->error(f->arg, err);
 	if (!rc && !d->has_op)
 		rc = f->ops_error(f->arg, err);
-	if (!rc && d->call.n)
-		qsort(d->call.v, d->call.n, sizeof(*d->call.v), by_thread);
+	if (!rc)
+		tfh_sort(d->call.v, d->call.n, sizeof(*d->call.v), by_thread, NULL);
 	return rc;
 }

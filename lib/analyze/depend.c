@@ -68,8 +68,9 @@ static int join(struct tfh_device *d)
 	return rc;
 }
 
-static int by_time(const void *a, const void *b)
+static int by_time(const void *a, const void *b, void *arg)
 {
+	(void)arg;
 	const struct order *x = a, *y = b;
 
 	if (x->t != y->t)
@@ -100,8 +101,7 @@ static int gather(struct pairing *p)
 		if (o.t > INT64_MIN)
 			rc = TFH_PUSH(p->order, o);
 	}
-	if (p->order.n)
-		qsort(p->order.v, p->order.n, sizeof(*p->order.v), by_time);
+	tfh_sort(p->order.v, p->order.n, sizeof(*p->order.v), by_time, NULL);
 	return rc;
 }
 
@@ -265,8 +265,9 @@ static uint64_t outstanding(const struct tfh_device *d, const int64_t *issues, s
 	return lo > done ? lo - done : 0;
 }
 
-static int by_number(const void *a, const void *b)
+static int by_number(const void *a, const void *b, void *arg)
 {
+	(void)arg;
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 	return x < y ? -1 : x > y;
 }
@@ -280,7 +281,7 @@ static int find_waits(struct tfh_device *d)
 		return -ENOMEM;
 	for (size_t i = 0; i < d->op.n; i++)
 		issues[n++] = d->op.v[i].issue0;
-	qsort(issues, n, sizeof(*issues), by_number);
+	tfh_sort(issues, n, sizeof(*issues), by_number, NULL);
 	for (size_t i = 0; i < d->seg.n; i++) {
 		struct tfh_seg *s = &d->seg.v[i];
 		bool query = s->family == TFH_FAM_QUERY && !s->failed;
@@ -312,8 +313,8 @@ int tfh_depend(struct tfh_device *d)
 		d->op.v[i].inferred = false;
 		rc = TFH_PUSH(d->op_ends, i);
 	}
-	if (d->op_ends.n && !rc)
-		qsort_r(d->op_ends.v, d->op_ends.n, sizeof(*d->op_ends.v), by_op_end, d->op.v);
+	if (!rc)
+		tfh_sort(d->op_ends.v, d->op_ends.n, sizeof(*d->op_ends.v), by_op_end, d->op.v);
 	if (!rc)
 		rc = join(d);
 	if (!rc) {

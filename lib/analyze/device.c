@@ -550,6 +550,7 @@ void tfh_device_free(struct tfh_device *d)
 	free(d->op_ends.v);
 	free(d->stream.v);
 	free(d->issued.v);
+	free(d->near.v);
 	free(d->thread_seg);
 	free(d);
 }

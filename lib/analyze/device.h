@@ -43,6 +43,10 @@ struct tfh_hist {
 void tfh_hist_add(struct tfh_hist *h, int64_t ns);
 double tfh_hist_quantile(const struct tfh_hist *h, double q); /* 0 if empty */
 
+/* As qsort_r, at once where the order is right. */
+void tfh_sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *, void *),
+	      void *arg);
+
 /* A window as the device saw it. */
 struct tfh_dwin {
 	int64_t c;    /* completion: end of its last op on the critical device */
@@ -130,6 +134,8 @@ struct tfh_device {
 	TFH_VEC(int64_t) issued;	/* by window from w0 - 1: when its main work had been */
 	uint32_t *thread_seg;		/* by thread: first segment; one more than threads */
 	TFH_VEC(struct tfh_stream_name) stream;
+	TFH_VEC(uint32_t) near; /* by thread: segment found last */
+	size_t first_op;	/* ops before it ended before the window */
 	struct tfh_op next_op;
 	struct tfh_event next_ev;
 	bool has_op, has_ev;

@@ -75,8 +75,7 @@ static int sort_ends(struct tfh_device *d)
 	for (uint32_t i = 0; i < d->seg.n; i++)
 		if (d->seg.v[i].label != TFH_L_GAP && TFH_PUSH(d->ends, i))
 			return -ENOMEM;
-	if (d->ends.n)
-		qsort_r(d->ends.v, d->ends.n, sizeof(*d->ends.v), by_end, d->seg.v);
+	tfh_sort(d->ends.v, d->ends.n, sizeof(*d->ends.v), by_end, d->seg.v);
 	return 0;
 }
 
@@ -107,6 +106,15 @@ uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
 		return TFH_NO;
 	first = lo = d->thread_seg[thread];
 	hi = d->thread_seg[thread + 1];
+	/* Most questions come in order of time: from where the last one ended, in growing strides.
+	 */
+	uint32_t *near = &d->near.v[thread];
+	if (*near >= lo && *near < hi && d->seg.v[*near].t0 < t) {
+		uint32_t stride = 1;
+		for (lo = *near; lo + stride < hi && d->seg.v[lo + stride].t0 < t; stride *= 2)
+			lo += stride;
+		hi = lo + stride < hi ? lo + stride : hi;
+	}
 	while (lo < hi) {
 		uint32_t mid = (lo + hi) / 2;
 		if (d->seg.v[mid].t0 < t)
@@ -114,6 +122,7 @@ uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
 		else
 			hi = mid;
 	}
+	*near = lo > first ? lo - 1 : first;
 	return lo > first ? lo - 1 : TFH_NO;
 }
 
@@ -161,6 +170,9 @@ int tfh_host_time(struct tfh_device *d)
 	int rc = 0;
 
 	d->seg.n = 0;
+	d->near.n = 0;
+	while (d->near.n < n && !rc)
+		rc = TFH_PUSH(d->near, 0);
 	for (uint32_t t = 0; t < n && !rc; t++) {
 		size_t from = i;
 		while (i < d->call.n && d->call.v[i].thread == t)

@@ -168,28 +168,35 @@ static void time_op(struct replay *r, uint32_t i)
 	r->op1[i] = r->op0[i] + ns;
 }
 
-static int by_key(const void *a, const void *b)
+static int by_seg_end(const void *a, const void *b, void *arg)
 {
 	const struct node *x = a, *y = b;
 
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	if (x->op != y->op)
-		return x->op ? 1 : -1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	(void)arg;
+	return x->key != y->key ? (x->key < y->key ? -1 : 1)
+				: (x->index < y->index ? -1 : x->index > y->index);
 }
 
+/* Segments by end and ops by start, merged; segments first. */
 static struct node *order(const struct tfh_device *d)
 {
-	struct node *v = malloc((d->seg.n + d->op.n + 1) * sizeof(*v));
-	size_t n = 0;
+	size_t n = d->seg.n, m = d->op.n, at = 0, i = 0, k = 0;
+	struct node *seg = malloc((n + 1) * sizeof(*seg)), *v = malloc((n + m + 1) * sizeof(*v));
 
-	for (uint32_t i = 0; v && i < d->seg.n; i++)
-		v[n++] = (struct node){d->seg.v[i].t1, i, false};
-	for (uint32_t i = 0; v && i < d->op.n; i++)
-		v[n++] = (struct node){d->op.v[i].t0, i, true};
-	if (v)
-		qsort(v, n, sizeof(*v), by_key);
+	for (; seg && i < n; i++)
+		seg[i] = (struct node){d->seg.v[i].t1, (uint32_t)i, false};
+	if (seg && v) {
+		tfh_sort(seg, n, sizeof(*seg), by_seg_end, NULL);
+		for (i = 0; i < n || k < m;)
+			if (k == m || (i < n && seg[i].key <= d->op.v[k].t0))
+				v[at++] = seg[i++];
+			else
+				v[at++] = (struct node){d->op.v[k].t0, (uint32_t)k, true}, k++;
+	} else {
+		free(v);
+		v = NULL;
+	}
+	free(seg);
 	return v;
 }
 

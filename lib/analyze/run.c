@@ -112,6 +112,10 @@ static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct 
 		q->files_complete += p[i].bad_chunks || p[i].tail_bytes ? 0 : p[i].segments;
 	}
 	q->clock_residual_s = (double)p[r->process].clock_residual_ns / 1e9;
+	if (tfh_run_source(run) != TFH_SRC_TFT) { /* what the other tool cost is not known */
+		q->clock = NULL;
+		q->clock_residual_s = q->overhead_share = NAN;
+	}
 }
 
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)

@@ -37,6 +37,19 @@ const char *tfh_text(struct tfh_job *job, const char *fmt, ...)
 	return s ? s : "";
 }
 
+/* Sorts what mostly is in order already. */
+void tfh_sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *, void *),
+	      void *arg)
+{
+	const char *p = v;
+	size_t i = 1;
+
+	while (i < n && cmp(p + (i - 1) * size, p + i * size, arg) <= 0)
+		i++;
+	if (i < n)
+		qsort_r(v, n, size, cmp, arg);
+}
+
 /* Bin of a duration: exact below 8, then eight to the octave. */
 static size_t bin_of(int64_t ns)
 {
