@@ -108,9 +108,9 @@ GRAPHS = [f"{build}/tests/sim/graphs"]
 
 def whole():
     for lib in ("libcupti.so.12", "libcupti.so.13"):
-        compare(lib, *record(lib, *LOOP, lib=lib)))
-    compare("surface", *record("surface", f"{build}/tests/hook/surface", "getproc")))
-    compare("graphs", *record("graphs", *GRAPHS)))
+        compare(lib, *record(lib, *LOOP, lib=lib))
+    compare("surface", *record("surface", f"{build}/tests/hook/surface", "getproc"))
+    compare("graphs", *record("graphs", *GRAPHS))
     for version in (13, 14, 17, 19, 26):
         name = f"version-{version}"
         compare(name, *record(name, *LOOP, lib="libcupti.so.12", SIM_CUPTI_VERSION=str(version)),
