@@ -76,8 +76,8 @@ static CUresult attribute(void *v, int what, CUdeviceptr p, const struct sim_ran
 		*(unsigned long long *)v = r ? handle_types(r) : 0;
 		break;
 	case A_IPC:
-		*(unsigned *)v = r && r->kind == SIM_M_DEVICE && r->owner == SIM_OWN_ALLOC &&
-				 !r->pool;
+		*(unsigned *)v =
+			r && r->kind == SIM_M_DEVICE && r->owner == SIM_OWN_ALLOC && !r->pool;
 		break;
 	case A_ACCESS_FLAGS:
 		*(unsigned *)v = r ? r->access : 0;

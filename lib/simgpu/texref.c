@@ -317,6 +317,16 @@ static CUresult get_border(struct sim_call *c, float *color, CUtexref t)
 	return CUDA_SUCCESS;
 }
 
+/* Before a launch: this kernel reads through t. */
+static CUresult set_param(struct sim_call *c, CUfunction f, int unit, CUtexref t)
+{
+	enum { DEFAULT_UNIT = -1 };
+	(void)c;
+	if (!f || f->magic != SIM_MAGIC_FUNC)
+		return CUDA_ERROR_INVALID_HANDLE;
+	return unit == DEFAULT_UNIT && is(t, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 #define FIELD_GET(name, type, field, there)                                                        \
 	static CUresult get_##field(struct sim_call *c, type *out, CUtexref t)                     \
 	{                                                                                          \
@@ -357,6 +367,8 @@ SIM_API(cuModuleGetTexRef, SIM_NEED_CTX, module_texref,
 	(CUtexref * t, CUmodule m, const char *name), (t, m, name))
 SIM_API(cuModuleGetSurfRef, SIM_NEED_CTX, module_surfref,
 	(CUtexref * s, CUmodule m, const char *name), (s, m, name))
+SIM_API(cuParamSetTexRef, SIM_NEED_CTX, set_param, (CUfunction f, int unit, CUtexref t),
+	(f, unit, t))
 SIM_API(cuTexRefCreate, SIM_NEED_CTX, create, (CUtexref * t), (t))
 SIM_API(cuTexRefDestroy, SIM_NEED_CTX, destroy, (CUtexref t), (t))
 SIM_API(cuTexRefSetArray, SIM_NEED_CTX, set_array, (CUtexref t, CUarray a, unsigned flags),

@@ -278,6 +278,7 @@ static void textures(void)
 	IS(0, cuTexRefSetArray, (void *, CUarray, unsigned), ref, a, 1);
 	IS(0, cuTexRefGetFormat, (int *, int *, void *), &format, &channels, ref);
 	CHECK(format == FLOAT && channels == 1);
+	IS(400, cuParamSetTexRef, (CUfunction, int, void *), NULL, -1, ref);
 	IS(INVALID, cuTexRefSetFilterMode, (void *, int), ref, 7);
 	IS(INVALID, cuTexRefDestroy, (void *), ref);
 	IS(0, cuModuleUnload, (CUmodule), m);
