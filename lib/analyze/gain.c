@@ -51,10 +51,21 @@ static double for_all(const struct tfh_replay_sum *s, double step)
 	return s->n ? mean(s) + slope * (step - s->was / n) : NAN;
 }
 
+/* Training steps whose ops were seen. */
+static double timed_steps(const struct tfh_device *d)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < d->win.n; i++)
+		if (d->job->window.v[i].segment == TFH_SEGMENT_TRAIN && d->win.v[i].ops)
+			n += d->job->window.v[i].steps;
+	return n ? (double)n : NAN;
+}
+
 /* Busiest engine per step, without those that are removed. */
 static double resource_floor(const struct tfh_device *d, enum tfh_remove what)
 {
-	double most = 0, steps = d->job->train_steps ? (double)d->job->train_steps : NAN;
+	double most = 0, steps = timed_steps(d);
 	bool all = what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
 
 	for (uint32_t i = 0; i < d->n_device; i++) {
@@ -103,6 +114,7 @@ static void point(const struct tfh_device *d, const struct tfh_result *r, struct
 	if (got > step)
 		got = step;
 	w->low_s = w->low_s < step ? w->low_s : step;
+	high = high > w->low_s ? high : w->low_s;
 	w->high_s = high < step ? high : step;
 	if (s->n < MIN_STEPS || !(error <= REPLAY_ERROR) ||
 	    r->breakdown[TFH_PART_UNATTRIBUTED].share > 0.2)
@@ -111,6 +123,7 @@ static void point(const struct tfh_device *d, const struct tfh_result *r, struct
 		high = got * (1 + WIDEST);
 	if (half > WIDEST * got)
 		return;
+	high = high > w->low_s ? high : w->low_s;
 	w->high_s = high < step ? high : step;
 	w->step_s = got < w->low_s ? w->low_s : got > w->high_s ? w->high_s : got;
 	w->speedup = step / w->step_s;
@@ -159,7 +172,7 @@ enum tfh_cause tfh_compute_cause(const struct tfh_device *d)
 int tfh_device_tables(struct tfh_device *d, struct tfh_result *r)
 {
 	struct tfh_job *job = d->job;
-	double steps = job->train_steps ? (double)job->train_steps : NAN;
+	double steps = timed_steps(d);
 
 	if (!d->kernel.n)
 		return 0;

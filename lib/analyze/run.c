@@ -90,9 +90,13 @@ static void count_world(struct tfh_result *r, const struct tfh_process *p, uint3
 		r->ranks_seen += new_rank;
 		if (p[i].rank >= (int32_t)r->ranks)
 			r->ranks = (uint32_t)p[i].rank + 1;
+		if (p[i].world > (int32_t)r->ranks)
+			r->ranks = (uint32_t)p[i].world;
 	}
+	if (!r->ranks_seen)
+		r->ranks_seen = 1;
 	if (!r->ranks)
-		r->ranks = r->ranks_seen = 1;
+		r->ranks = 1;
 }
 
 static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct tfh_process *p,
