@@ -450,8 +450,7 @@ static int create(struct export *x, const char *path)
 {
 	const struct tfh_process *p;
 	const char *const *argv;
-	struct tft_head head = {.world = -1,
-				.local_rank = -1,
+	struct tft_head head = {.local_rank = -1,
 				.boot_id = "",
 				.job = "",
 				.journal_path = "",
@@ -466,6 +465,7 @@ static int create(struct export *x, const char *path)
 	head.pid = p[x->process].pid;
 	head.ppid = p[x->process].ppid;
 	head.rank = p[x->process].rank;
+	head.world = p[x->process].world;
 	head.host = p[x->process].host;
 	head.exe = p[x->process].exe;
 	head.command = tfh_run_command(x->run, &argv) ? argv[0] : "";

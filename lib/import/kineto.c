@@ -252,6 +252,8 @@ static void distributed(struct tfh_scan *s, struct tfh_kineto_facts *facts)
 	while ((key = tfh_scan_key(s))) {
 		if (!strcmp(key, "rank"))
 			facts->rank = tfh_scan_int(s);
+		else if (!strcmp(key, "world_size"))
+			facts->world = tfh_scan_int(s);
 		else
 			tfh_scan_skip(s);
 	}
@@ -318,7 +320,7 @@ static int whole(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_ent
 static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *path,
 		  struct tfh_err *err)
 {
-	struct tfh_kineto_facts facts = {.rank = -1};
+	struct tfh_kineto_facts facts = {.rank = -1, .world = -1};
 	struct tfh_scan *s = malloc(sizeof(*s));
 	struct tfh_kineto_entry *e = malloc(sizeof(*e));
 	struct tfh_kineto *k = tfh_kineto_new(b);

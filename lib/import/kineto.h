@@ -42,7 +42,7 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e);
 uint64_t tfh_kineto_count(const struct tfh_kineto *k); /* entries that were of use */
 /* What stood beside traceEvents. */
 struct tfh_kineto_facts {
-	int64_t rank;		 /* -1 none */
+	int64_t rank, world;	 /* -1 none */
 	int64_t base_ns;	 /* of all times */
 	uint32_t processors[64]; /* multiprocessors by device, 0 not told */
 };

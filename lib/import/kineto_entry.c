@@ -418,6 +418,11 @@ static int late_ops(struct tfh_kineto *k)
 	return rc;
 }
 
+static int32_t small(int64_t v)
+{
+	return v >= 0 && v < 1 << 24 ? (int32_t)v : -1;
+}
+
 int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts)
 {
 	const char *exe = "";
@@ -434,7 +439,7 @@ int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts)
 	tfh_build_shift(k->b, k->process, facts->base_ns);
 	if (rc)
 		return rc;
-	return tfh_build_identity(
-		k->b, k->process, exe, k->host_pid > 0 ? (uint32_t)k->host_pid : 0,
-		facts->rank >= 0 && facts->rank < 1 << 24 ? (int32_t)facts->rank : -1);
+	return tfh_build_identity(k->b, k->process, exe,
+				  k->host_pid > 0 ? (uint32_t)k->host_pid : 0, small(facts->rank),
+				  small(facts->world));
 }

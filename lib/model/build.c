@@ -121,18 +121,20 @@ int64_t tfh_build_process(struct tfh_builder *b, const char *host, const char *e
 	p->pub.exe = tfh_arena_strdup(&run->arena, exe);
 	p->pub.pid = pid;
 	p->pub.rank = rank;
+	p->pub.world = -1;
 	p->pub.segments = 1;
 	p->pub.clean_end = true;
 	return p->pub.host && p->pub.exe ? (int64_t)run->n_proc++ : -ENOMEM;
 }
 
 int tfh_build_identity(struct tfh_builder *b, uint32_t process, const char *exe, uint32_t pid,
-		       int32_t rank)
+		       int32_t rank, int32_t world)
 {
 	struct tfh_process *p = &b->run->proc[process].pub;
 
 	p->exe = tfh_arena_strdup(&b->run->arena, exe);
 	p->rank = rank;
+	p->world = world;
 	p->pid = pid;
 	return p->exe ? 0 : -ENOMEM;
 }

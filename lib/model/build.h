@@ -37,7 +37,7 @@ const struct tfh_fn_info *tfh_build_fn(struct tfh_builder *b, const char *name,
 void tfh_build_shift(struct tfh_builder *b, uint32_t process, int64_t ns);
 /* Who a process was may become known late. 0 or -ENOMEM. */
 int tfh_build_identity(struct tfh_builder *b, uint32_t process, const char *exe, uint32_t pid,
-		       int32_t rank);
+		       int32_t rank, int32_t world);
 
 /* In any order; times are ns on the source's own axis, the run begins at the earliest. Times of
  * after 2001 in Unix time are taken as such. The op's

@@ -31,6 +31,7 @@ struct tfh_process {
 	const char *host, *exe;
 	uint32_t pid, ppid;
 	int32_t rank;		   /* -1: none */
+	int32_t world;		   /* ranks of the job, -1: not known */
 	int64_t start_ns, last_ns; /* first and last event */
 	uint64_t events, dropped, bad_chunks, tail_bytes;
 	bool clean_end, live;

@@ -40,6 +40,8 @@ static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *o
 		    p->start_ticks == h->start_ticks && !strcmp(p->pub.host, h->host)) {
 			if (p->pub.rank < 0) /* it was set while the process ran */
 				p->pub.rank = h->rank;
+			if (p->pub.world < 0)
+				p->pub.world = h->world;
 			*out = i;
 			return 0;
 		}
@@ -53,6 +55,7 @@ static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *o
 	p->pub.pid = h->pid;
 	p->pub.ppid = h->ppid;
 	p->pub.rank = h->rank;
+	p->pub.world = h->world;
 	p->start_ticks = h->start_ticks;
 	p->process_start = h->journal_start;
 	p->boot = tfh_hash_str(h->boot_id);

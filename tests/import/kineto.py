@@ -191,7 +191,9 @@ def ranks():
     for rank, p in enumerate(d["processes"]):
         check({"processes": [p]}, shift=rank * 50 * US)
     report = json.loads(subprocess.check_output([TFHOOK, "report", "--json", TMP + "/ranks"]))
-    assert report["run"]["source"] == "kineto" and report["world"]["seen"] == 3, report["world"]
+    assert report["run"]["source"] == "kineto" and report["world"]["seen"] == report["world"]["ranks"] == 3, report["world"]
+    report = json.loads(subprocess.check_output([TFHOOK, "report", "--json", TMP + "/middle.pt.trace.json"]))
+    assert (report["world"]["ranks"], report["world"]["seen"]) == (8, 1), report["world"]
     assert report["quality"]["gpu_times"] == "imported", report["quality"]
 
 
