@@ -11,7 +11,7 @@ import sys
 build, src, tmp = (os.environ[k] for k in ("TFH_BUILD", "TFH_SRC", "TFH_TMP"))
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
-hooked = set(re.findall(r"^CUDA_FN\((\w+)", open(f"{src}/lib/base/cuda_api.def").read(), re.M))
+hooked = set(re.findall(r"^CUDA_FN(?:_HOST)?\((\w+)", open(f"{src}/lib/base/cuda_api.def").read(), re.M))
 CALL, MARK, NAME, ALLOC, GRAPH = 1, 5, 8, 9, 10
 CAPTURED, PTDS, FAILED = 2, 8, 32
 STREAM, CONTEXT, FUNCTION, GRAPH_NAME = 1, 2, 3, 8
@@ -127,7 +127,7 @@ class Pair:
         check(bool(r["flags"] & CAPTURED) == bool(c.get("captured")) or "Capture" in c["fn"], where, "captured")
         if "bytes" in c and ("cpy" in c["fn"] or "emset" in c["fn"] or "Alloc" in c["fn"]):
             check(r["w"][0] == c["bytes"], where, "bytes", r["w"][0], c["bytes"])
-        if "cpy" in c["fn"]:
+        if c["fn"].startswith("cuMemcpy"):
             self.same_copy(where, r, c)
         if c["fn"].startswith("cuLaunchKernel"):
             self.same_launch(where, r, c)
