@@ -284,8 +284,8 @@ static int plane(struct tfh_xplane *x, struct tfh_wire w, struct tfh_xevent *e)
 }
 
 /* The host's name, and whether this is an XSpace at all: planes with names, and nothing that such a
- * message does not have. */
-static bool look(struct tfh_wire w, char *host, size_t cap)
+ * message does not have. 0, -ENOMSG, or -EBADMSG: it begins like one. */
+static int look(struct tfh_wire w, char *host, size_t cap)
 {
 	struct tfh_field f;
 	uint32_t planes = 0;
@@ -293,13 +293,13 @@ static bool look(struct tfh_wire w, char *host, size_t cap)
 	*host = '\0';
 	while (tfh_wire_next(&w, &f)) {
 		if (f.number < 1 || f.number > 8 || !f.bytes.p)
-			return false;
+			return -ENOMSG;
 		if (f.number == 1)
 			planes += text_field(f.bytes, 2).p != NULL;
 		else if (f.number == 4 && !*host)
 			copy_text(host, cap, f.bytes);
 	}
-	return planes > 0;
+	return w.bad ? -EBADMSG : planes ? 0 : -ENOMSG;
 }
 
 int tfh_import_xplane_bytes(struct tfh_builder *b, const void *data, size_t n, const char *path,
@@ -310,21 +310,20 @@ int tfh_import_xplane_bytes(struct tfh_builder *b, const void *data, size_t n, c
 	struct tfh_xplane *x = NULL;
 	struct tfh_field f;
 	char host[256];
-	int rc = 0;
+	int rc = look(w, host, sizeof(host));
 
-	if (!look(w, host, sizeof(host))) {
-		free(e);
-		return tfh_err_set(err, -ENOMSG, "%s: not an XPlane trace", path);
-	}
-	x = e ? tfh_xplane_new(b, host) : NULL;
-	if (!x)
+	if (!rc && e)
+		x = tfh_xplane_new(b, host);
+	if (!rc && !x)
 		rc = -ENOMEM;
 	while (!rc && tfh_wire_next(&w, &f))
 		if (f.number == 1 && f.bytes.p)
 			rc = plane(x, f.bytes, e);
 	if (!rc && w.bad)
 		rc = -EBADMSG;
-	if (rc == -EBADMSG)
+	if (rc == -ENOMSG)
+		tfh_err_set(err, rc, "%s: not an XPlane trace", path);
+	else if (rc == -EBADMSG)
 		tfh_err_set(err, rc, "%s: damaged or cut off: a length points beyond the end",
 			    path);
 	else if (rc)
