@@ -189,7 +189,7 @@ static void memory(void)
 static void graph_line(const char *what, unsigned long long h2d, unsigned long long d2h,
 		       unsigned copies, unsigned sets, unsigned children)
 {
-	TELL("graph %s %llu %llu %u %u %u", what, h2d, d2h, copies, sets, children);
+	TELL("graph %s %llu %llu %u %u %u 0", what, h2d, d2h, copies, sets, children);
 }
 
 static CUgraphNode add_copy(CUgraph graph, const CUDA_MEMCPY3D *copy)
@@ -292,6 +292,39 @@ static void graphs(void)
 	DO(cuGraphExecDestroy, (CUgraphExec), exec);
 }
 
+/* What lies in the body of a condition runs nobody knows how often. */
+static void conditional(void)
+{
+	CUDA_MEMCPY3D up = linear(1, 1000);
+	CUgraphNodeParams params = {.type = 13};
+	unsigned long long handle;
+	CUgraphNode node;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	DO(cuGraphCreate, (CUgraph *, unsigned), &graph, 0);
+	add_copy(graph, &up);
+	if (!DO(cuGraphConditionalHandleCreate,
+		(unsigned long long *, CUgraph, CUcontext, unsigned, unsigned), &handle, graph,
+		context, 0, 1))
+		return;
+	params.of.room[0] = (long long)handle;
+	params.of.room[1] = 1ll << 32; /* "if", one body */
+	params.of.room[3] = (long long)(uintptr_t)context;
+	if (!DO(cuGraphAddNode,
+		(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraphNodeParams *), &node,
+		graph, NULL, 0, &params))
+		return;
+	CUgraph body = ((CUgraph *)(uintptr_t)params.of.room[2])[0];
+	add_copy(body, &up);
+	if (DO(cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long), &exec,
+	       graph, 0)) {
+		TELL("graph conditional 1000 0 1 0 0 1");
+		launch(exec);
+		DO(cuGraphExecDestroy, (CUgraphExec), exec);
+	}
+}
+
 int main(void)
 {
 	driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -310,6 +343,7 @@ int main(void)
 	pitched();
 	memory();
 	graphs();
+	conditional();
 	DO(cuCtxSynchronize, (void));
 	return failures != 0;
 }
