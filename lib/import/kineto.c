@@ -18,16 +18,27 @@ static uint8_t category_of(const char *text)
 		const char *name;
 		uint8_t category;
 	} all[] = {
-		{"kernel", TFH_KINETO_KERNEL},	      {"concurrent_kernel", TFH_KINETO_KERNEL},
-		{"cpu_op", TFH_KINETO_HOST},	      {"operator", TFH_KINETO_HOST},
-		{"user_annotation", TFH_KINETO_HOST}, {"python_function", TFH_KINETO_HOST},
-		{"cuda_runtime", TFH_KINETO_CALL},    {"runtime", TFH_KINETO_CALL},
-		{"cuda_driver", TFH_KINETO_CALL},     {"driver", TFH_KINETO_CALL},
-		{"hip_runtime", TFH_KINETO_CALL},     {"gpu_memcpy", TFH_KINETO_COPY},
-		{"memcpy", TFH_KINETO_COPY},	      {"gpu_memset", TFH_KINETO_MEMSET},
-		{"memset", TFH_KINETO_MEMSET},	      {"cuda_sync", TFH_KINETO_SYNC},
-		{"ac2g", TFH_KINETO_ARROW},	      {"async_cpu_to_gpu", TFH_KINETO_ARROW},
-		{"async", TFH_KINETO_ARROW},	      {"cpu_to_cuda", TFH_KINETO_ARROW},
+		{"kernel", TFH_KINETO_KERNEL},
+		{"concurrent_kernel", TFH_KINETO_KERNEL},
+		{"cpu_op", TFH_KINETO_HOST},
+		{"operator", TFH_KINETO_HOST},
+		{"user_annotation", TFH_KINETO_HOST},
+		{"python_function", TFH_KINETO_HOST},
+		{"cuda_runtime", TFH_KINETO_CALL},
+		{"runtime", TFH_KINETO_CALL},
+		{"cuda_driver", TFH_KINETO_CALL},
+		{"driver", TFH_KINETO_CALL},
+		{"hip_runtime", TFH_KINETO_CALL},
+		{"gpu_memcpy", TFH_KINETO_COPY},
+		{"memcpy", TFH_KINETO_COPY},
+		{"gpu_memset", TFH_KINETO_MEMSET},
+		{"memset", TFH_KINETO_MEMSET},
+		{"cuda_sync", TFH_KINETO_SYNC},
+		{"cuda_event", TFH_KINETO_SYNC},
+		{"ac2g", TFH_KINETO_ARROW},
+		{"async_cpu_to_gpu", TFH_KINETO_ARROW},
+		{"async", TFH_KINETO_ARROW},
+		{"cpu_to_cuda", TFH_KINETO_ARROW},
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)

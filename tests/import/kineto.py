@@ -56,8 +56,11 @@ def loop(names, ts=lambda us: BASE + us, number=lambda us: us, tid=lambda t: t, 
         if sync:
             add(names["call"], "cudaEventRecord", 100, tid(100), t + 400, 2, correlation=1000 + i)
             add(names["call"], "cudaStreamWaitEvent", 100, tid(100), t + 404, 2, correlation=2000 + i)
-            add("cuda_sync", "Stream Wait Event", 0, 9, t + 404, 2, correlation=2000 + i, stream=9, wait_on_stream=7,
+            # Which stream an event was recorded in is told with the wait for it, or (since 2025) by itself.
+            add("cuda_sync", "Stream Wait Event", 0, 9, t + 404, 2, correlation=2000 + i, stream=9, wait_on_stream=-1 if i % 2 else 7,
                 wait_on_cuda_event_record_corr_id=1000 + i)
+            if i % 2:
+                add("cuda_event", "cudaEventRecord", 0, 7, t + 400, 0, correlation=1000 + i, stream=7, event_id=i)
         add(names["call"], "cudaGetDevice", 100, tid(100), t + 410, 1, correlation=90000 + i)
         add(names["call"], "cudaDeviceSynchronize", 100, tid(100), t + 420, 410, correlation=80000 + i)
     events.append({"ph": "i", "s": "t", "name": "[memory]", "pid": 100, "tid": 100, "ts": ts(1), "args": {"Bytes": 4}})
