@@ -105,7 +105,7 @@ class Pair:
         self.kernels = {r["stream"]: r.get("ext", "") for r in names if r["number"] == FUNCTION}
         self.graphs = {r["w"][0]: r["stream"] for r in names if r["number"] == GRAPH_NAME}
         self.totals = {(r["stream"], r["ctx"]): r for r in records if r["kind"] == GRAPH}
-        self.streams = {}  # of the driver's log -> ours
+        self.streams, self.theirs = {}, {}  # of the driver's log -> ours, and back
         self.stream_ids = {r["w"][0]: r["stream"] for r in names if r["number"] == STREAM}
         self.ops = collections.defaultdict(list)
         for op in truth_of(place, "op"):
@@ -153,8 +153,8 @@ class Pair:
             check(kernel == c["kernel"], where, "kernel", kernel, c["kernel"])
         for op in self.ops[c["n"]]:
             w1, w2 = r["w"][1:]
-            check([w1 & 0xffffffff, w1 >> 32 & 0xffff, w1 >> 48] == op["grid"], where, "grid", op["grid"])
-            check([w2 & 0x7ff, w2 >> 11 & 0x7ff, w2 >> 22 & 0x7f] == op["block"], where, "block", op["block"])
+            check([w1 & 0xffffffff, w1 >> 32 & 0xffff, w1 >> 48] == op.get("grid"), where, "grid", op)
+            check([w2 & 0x7ff, w2 >> 11 & 0x7ff, w2 >> 22 & 0x7f] == op.get("block"), where, "block", op)
 
     def same_graph(self, where, r, c):
         total = self.totals.get((self.graphs.get(r["w"][0]), r["w"][1]))
@@ -179,8 +179,10 @@ class Pair:
         # What makes or ends a stream has its handle, not its number.
         number = r["stream"] or self.stream_ids.get(r["w"][0], 0) if c["fn"].startswith(OF_STREAMS) else r["stream"]
         if number:
-            known = self.streams.setdefault(c["stream"], number)
-            check(known == number, where, "stream", number, known)
+            known = self.streams.setdefault(c["stream"], number), self.theirs.setdefault(number, c["stream"])
+            check(known == (number, c["stream"]), where, "stream", number, c["stream"], known)
+            if "Destroy" in c["fn"]:
+                del self.theirs[number]
         else:
             check((c["stream"] == LEGACY) == (not r["flags"] & PTDS), where, "default stream", c["stream"], r["flags"])
 

@@ -1,8 +1,18 @@
-"""Copies with and without pinned memory and streams, events, and with the word `kernel` a compiled kernel."""
+"""Copies with and without pinned memory and streams, events, a compiled kernel. Argument: the package that has it all."""
+import importlib
 import sys
 
 import numpy as np
-from numba import cuda
+
+cuda = importlib.import_module(sys.argv[1] + ".cuda")
+
+
+@cuda.jit
+def axpy(a, x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] += a * x[i]
+
 
 n = 1 << 16
 h = np.arange(n, dtype=np.float32)
@@ -25,20 +35,10 @@ end.synchronize()
 assert cuda.event_elapsed_time(begin, end) >= 0
 out = np.empty_like(h)
 x, y = cuda.device_array(n, np.float32), cuda.to_device(h)
-if "kernel" in sys.argv:
-
-    @cuda.jit
-    def axpy(a, x, y):
-        i = cuda.grid(1)
-        if i < x.size:
-            y[i] += a * x[i]
-
-
 for i in range(3):
     x.copy_to_device(pinned, stream=stream)
-    if "kernel" in sys.argv:
-        axpy[n // 256, 256, stream](np.float32(2), x, y)
-        axpy[n // 256, 256, stream](np.float32(2), x, y)
+    axpy[n // 256, 256, stream](np.float32(2), x, y)
+    axpy[n // 256, 256, stream](np.float32(2), x, y)
     y.copy_to_host(out, stream=stream)
     stream.synchronize()
     print("step", i, out.shape)
