@@ -165,6 +165,8 @@ static CUresult get_attribute(struct sim_call *c, int *v, int what, CUfunction f
 	(void)c;
 	if (!is_func(f))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (!v)
+		return CUDA_ERROR_INVALID_VALUE;
 	switch (what) {
 	case MAX_THREADS:
 		*v = (int)f->max_threads;
@@ -225,6 +227,8 @@ static CUresult get_name(struct sim_call *c, const char **name, CUfunction f)
 	(void)c;
 	if (!is_func(f))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
 	*name = f->name;
 	return CUDA_SUCCESS;
 }
@@ -234,6 +238,8 @@ static CUresult get_module(struct sim_call *c, CUmodule *m, CUfunction f)
 	(void)c;
 	if (!is_func(f))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (!m)
+		return CUDA_ERROR_INVALID_VALUE;
 	*m = f->mod;
 	return CUDA_SUCCESS;
 }
@@ -243,6 +249,8 @@ static CUresult param_info(struct sim_call *c, CUfunction f, size_t i, size_t *o
 	(void)c;
 	if (!is_func(f))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (!off)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (f->nparams < 0 || i >= (size_t)f->nparams)
 		return CUDA_ERROR_INVALID_VALUE;
 	*off = f->params[i].off;

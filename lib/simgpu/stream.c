@@ -295,7 +295,7 @@ static CUresult add_callback(struct sim_call *c, CUstream h, CUstreamCallback cb
 static CUresult get_ctx(struct sim_call *c, CUstream h, CUcontext *out)
 {
 	struct sim_stream *s;
-	CUresult r = sim_stream_get(c, h, &s);
+	CUresult r = out ? sim_stream_get(c, h, &s) : CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		*out = s->ctx;
 	return r;
@@ -312,7 +312,7 @@ static CUresult get_ctx2(struct sim_call *c, CUstream h, CUcontext *out, struct 
 static CUresult get_device(struct sim_call *c, CUstream h, CUdevice *out)
 {
 	struct sim_stream *s;
-	CUresult r = sim_stream_get(c, h, &s);
+	CUresult r = out ? sim_stream_get(c, h, &s) : CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		*out = s->ctx->dev->index;
 	return r;
@@ -321,7 +321,7 @@ static CUresult get_device(struct sim_call *c, CUstream h, CUdevice *out)
 static CUresult get_flags(struct sim_call *c, CUstream h, unsigned *out)
 {
 	struct sim_stream *s;
-	CUresult r = sim_stream_get(c, h, &s);
+	CUresult r = out ? sim_stream_get(c, h, &s) : CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		*out = s->flags;
 	return r;
@@ -330,7 +330,7 @@ static CUresult get_flags(struct sim_call *c, CUstream h, unsigned *out)
 static CUresult get_priority(struct sim_call *c, CUstream h, int *out)
 {
 	struct sim_stream *s;
-	CUresult r = sim_stream_get(c, h, &s);
+	CUresult r = out ? sim_stream_get(c, h, &s) : CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		*out = s->prio;
 	return r;
@@ -339,7 +339,7 @@ static CUresult get_priority(struct sim_call *c, CUstream h, int *out)
 static CUresult get_id(struct sim_call *c, CUstream h, unsigned long long *out)
 {
 	struct sim_stream *s;
-	CUresult r = sim_stream_get(c, h, &s);
+	CUresult r = out ? sim_stream_get(c, h, &s) : CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		*out = c->stream;
 	return r;

@@ -212,6 +212,29 @@ static void launches(void)
 	CHECK(at(a) == 3 * MS);
 }
 
+/* Nowhere to put the answer: an error, no crash. */
+static void nowhere(void)
+{
+	CUstream a = new_stream(1);
+	CUfunction f = kernel(SPIN_PTX, "spin");
+	int bad = CUDA_ERROR_INVALID_VALUE;
+	CHECK(CU(cuStreamGetCtx, (CUstream, CUcontext *), a, NULL) == bad);
+	CHECK(CU(cuStreamGetId, (CUstream, unsigned long long *), a, NULL) == bad);
+	CHECK(CU(cuStreamGetFlags, (CUstream, unsigned *), a, NULL) == bad);
+	CHECK(CU(cuStreamGetPriority, (CUstream, int *), a, NULL) == bad);
+	CHECK(CU(cuStreamCreate, (CUstream *, unsigned), NULL, 0) == bad);
+	CHECK(CU(cuEventCreate, (CUevent *, unsigned), NULL, 0) == bad);
+	CHECK(CU(cuFuncGetAttribute, (int *, int, CUfunction), NULL, 0, f) == bad);
+	CHECK(CU(cuFuncGetName, (const char **, CUfunction), NULL, f) == bad);
+	CHECK(CU(cuFuncGetModule, (CUmodule *, CUfunction), NULL, f) == bad);
+	CHECK(CU(cuFuncIsLoaded, (int *, CUfunction), NULL, f) == bad);
+	CHECK(CU(cuGraphCreate, (CUgraph *, unsigned), NULL, 0) == bad);
+	CHECK(CU(cuStreamIsCapturing, (CUstream, int *), a, NULL) == bad);
+	CHECK(CU(cuStreamEndCapture, (CUstream, CUgraph *), a, NULL) == bad);
+	CHECK(CU(cuLaunchKernelEx, (const CUlaunchConfig *, CUfunction, void **, void **), NULL, f,
+		 NULL, NULL) == bad);
+}
+
 /* The real clock and a slot per kernel: they overlap there, too. */
 static void in_real_time(void)
 {
@@ -255,6 +278,7 @@ int main(int argc, char **argv)
 		waits();
 		loading();
 		launches();
+		nowhere();
 	}
 	return failures != 0;
 }
