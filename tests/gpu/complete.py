@@ -130,7 +130,9 @@ def same(name, command, **settings):
 
 
 library = cupti()
-settings = dict(CUDA_INJECTION64_PATH=compile("libcounts.so", "-shared", "-fPIC"), COUNTS_CUPTI=library or "")
+# Our own use of CUPTI stays out of the count.
+settings = dict(CUDA_INJECTION64_PATH=compile("libcounts.so", "-shared", "-fPIC"), COUNTS_CUPTI=library or "",
+                TFHOOK_CUPTI="off")
 ran = 0
 if gpu.DRIVER:
     settings = dict(SIM_TRUTH=f"{gpu.tmp}/loop/truth")

@@ -18,9 +18,9 @@ for how in ("return", "exit", "_exit", "quick"):
     check(len(runs) == 1, how, "runs", runs)
     copies = sum(r["fn"] == "cuMemcpyHtoD_v2" and r["result"] == 0 for r in records(runs))
     check(copies > 105, how, "copies", copies)
-    for gpu_times in ("0", "1"):
-        again, _, _ = run(f"{how}-gpu{gpu_times}", [program, how], HOOK, timeout=60, TFHOOK_GPU=gpu_times)
-        check(again[:2] == plain[:2], how, "TFHOOK_GPU=" + gpu_times, again, plain)
+    for device_times in ("off", "on"):
+        again, _, _ = run(f"{how}-{device_times}", [program, how], HOOK, timeout=60, TFHOOK_CUPTI=device_times)
+        check(again[:2] == plain[:2], how, "TFHOOK_CUPTI=" + device_times, again, plain)
     told = subprocess.run([f"{build}/bin/tfhook", "report", "--json", *runs], capture_output=True, text=True)
     quality = json.loads(told.stdout)["quality"]
     check(quality["dropped"] == 0 and quality["unhooked"] == 0, how, "quality", quality)
