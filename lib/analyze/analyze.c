@@ -154,8 +154,12 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	tfh_whatif(r);
 	for (int k = 0; k < TFH_REMOVE_COUNT; k++)
 		r->need_s[k] = NAN;
-	if (tfh_tier(job) != 'C')
+	for (int k = 0; k < TFH_XPROF_COUNT; k++)
+		r->xprof[k] = NAN;
+	if (tfh_tier(job) != 'C') {
 		tfh_device_whatif(job->device, r);
+		tfh_xprof_fill(job->device, r->xprof);
+	}
 	r->jitter_s = job->judged_steps ? (double)job->cause_ns[TFH_CAUSE_COMMUNICATION_JITTER] /
 						  1e9 / (double)job->judged_steps
 					: 0;

@@ -199,6 +199,10 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	if (job->window.v[w].segment != TFH_SEGMENT_TRAIN)
 		return 0;
 	count_busy(d, d->lane.v[lane].device, work, op);
+	if (op->kind == TFH_OP_COPY && op->dir < TFH_DIRS) {
+		d->copied[op->dir][op->pageable].bytes += op->bytes;
+		d->copied[op->dir][op->pageable].ns += op->t1 - op->t0;
+	}
 	if (work != TFH_W_COMPUTE)
 		return 0;
 	d->compute_ns += op->t1 - op->t0;
@@ -489,8 +493,10 @@ static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, bool replay, 
 		tfh_blame_window(d, i, &a);
 		settle_window(d, i, &a);
 	}
-	if (!rc && replay)
+	if (!rc && replay) {
+		tfh_xprof_add(d);
 		rc = tfh_replay(d);
+	}
 	return rc;
 }
 

@@ -18,6 +18,7 @@
 
 #define TFH_NO UINT32_MAX
 #define TFH_DEVICES 16
+#define TFH_DIRS 8
 /* Launches block the caller when about a thousand ops are outstanding (1022 to 1024 seen by HTA).
  */
 #define TFH_DEEP_QUEUE 900
@@ -123,6 +124,10 @@ struct tfh_device {
 	int64_t busy[TFH_DEVICES][TFH_W_COUNT], busy_end[TFH_DEVICES][TFH_W_COUNT];
 	int64_t underfilled, compute_ns; /* of kernels with fewer blocks than processors; of all */
 	uint64_t ops, unissued;
+	struct {
+		uint64_t bytes;
+		int64_t ns;
+	} copied[TFH_DIRS][2]; /* by direction, pageable */
 	TFH_VEC(struct tfh_kernel_time) kernel;
 	/* the windows in memory */
 	size_t w0, w1;
@@ -147,7 +152,8 @@ struct tfh_device {
 	uint64_t windows_a, windows_b, steps_ab;
 	int64_t lead; /* sum over judged windows */
 	struct tfh_replay_sum replay[TFH_REMOVE_COUNT + 2];
-	double recorded_sum; /* of the windows that were timed anew */
+	double xprof[TFH_XPROF_COUNT]; /* ns of the windows that were timed anew */
+	double recorded_sum;	       /* of the windows that were timed anew */
 	uint32_t recorded_n;
 };
 
@@ -198,6 +204,10 @@ void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a
 
 /* replay.c: times the windows in memory anew, once per entry of the closed list */
 int tfh_replay(struct tfh_device *d);
+
+/* xprof.c */
+void tfh_xprof_add(struct tfh_device *d);
+void tfh_xprof_fill(const struct tfh_device *d, double share[TFH_XPROF_COUNT]);
 
 /* gain.c: what the replays say */
 double tfh_device_need(const struct tfh_device *d, enum tfh_remove what, double step);

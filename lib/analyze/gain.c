@@ -174,6 +174,12 @@ int tfh_device_tables(struct tfh_device *d, struct tfh_result *r)
 	struct tfh_job *job = d->job;
 	double steps = timed_steps(d);
 
+	for (uint32_t i = 0; i < r->n_transfers; i++) {
+		struct tfh_transfer *t = &r->transfers[i];
+		if (t->dir < TFH_DIRS && d->copied[t->dir][t->pageable == 1].ns > 0)
+			t->bytes_per_s = (double)d->copied[t->dir][t->pageable == 1].bytes * 1e9 /
+					 (double)d->copied[t->dir][t->pageable == 1].ns;
+	}
 	if (!d->kernel.n)
 		return 0;
 	r->kernels = tfh_arena_array(&job->arena, d->kernel.n, sizeof(*r->kernels));

@@ -102,6 +102,17 @@ struct tfh_quality {
 	const char *const *unhooked_names;
 };
 
+/* Shares of the step by XProf's rules, the most important kind first. */
+enum tfh_xprof_part {
+	TFH_XPROF_COMPUTE,
+	TFH_XPROF_OUTPUT,
+	TFH_XPROF_DEVICE,
+	TFH_XPROF_COLLECTIVES,
+	TFH_XPROF_INPUT,
+	TFH_XPROF_OTHER,
+	TFH_XPROF_COUNT
+};
+
 /* Device memory asked of the driver. */
 #define TFH_HEAP_POINTS 64
 #define TFH_HEAP_LAST 4
@@ -157,8 +168,9 @@ struct tfh_result {
 	uint32_t ranks, ranks_seen, hosts;
 	enum tfh_end end;
 	int end_code;
-	struct tfh_heap_sum heap; /* allocations 0: none was seen */
-	struct tfh_rank *rank;	  /* by rank; NULL where there is one */
+	double xprof[TFH_XPROF_COUNT]; /* NAN: no device times */
+	struct tfh_heap_sum heap;      /* allocations 0: none was seen */
+	struct tfh_rank *rank;	       /* by rank; NULL where there is one */
 	uint32_t n_rank;
 	struct tfh_verdict verdict;
 	struct tfh_steps steps;

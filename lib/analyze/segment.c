@@ -329,7 +329,8 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 
 	job->per_execution = 1;
 	tfh_choose_iterator(job);
-	/* One mark that has a length is the one step of a short trace, where nothing else repeats. */
+	/* One mark that has a length is the one step of a short trace, where nothing else repeats.
+	 */
 	bool one = job->mark.n == 1 && job->mark.v[0].t1 > job->mark.v[0].t0 && job->tick.n < 5;
 	if (job->mark.n >= 2 || one) {
 		job->clock = TFH_STEP_CLOCK_MARK;

@@ -304,6 +304,27 @@ static void write_quality(struct tfh_json *j, const struct tfh_quality *q)
 	tfh_json_end(j);
 }
 
+/* As XProf's overview page would have it. */
+static void write_xprof(struct tfh_json *j, const struct tfh_result *r)
+{
+	static const char *const name[TFH_XPROF_COUNT] = {[TFH_XPROF_COMPUTE] = "compute",
+							  [TFH_XPROF_OUTPUT] = "output",
+							  [TFH_XPROF_DEVICE] = "device_to_device",
+							  [TFH_XPROF_COLLECTIVES] = "collectives",
+							  [TFH_XPROF_INPUT] = "input",
+							  [TFH_XPROF_OTHER] = "other"};
+
+	tfh_json_key(j, "xprof");
+	if (isnan(r->xprof[0])) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	for (int k = 0; k < TFH_XPROF_COUNT; k++)
+		tfh_json_kf64(j, name[k], r->xprof[k]);
+	tfh_json_end(j);
+}
+
 static void write_memory(struct tfh_json *j, const struct tfh_result *r)
 {
 	const struct tfh_heap_sum *h = &r->heap;
@@ -398,6 +419,7 @@ int tfh_report_json(FILE *out, const struct tfh_result *r)
 	write_tables(&j, r);
 	write_advice(&j, r);
 	write_quality(&j, &r->quality);
+	write_xprof(&j, r);
 	write_memory(&j, r);
 	write_ranks(&j, r);
 	tfh_json_end(&j);

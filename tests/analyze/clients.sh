@@ -15,7 +15,8 @@ record() { # name, arguments of the client
 	run=$TFH_TMP/$1
 	shift
 	mkdir -p "$run"
-	env TFHOOK_RUN="$run" LD_PRELOAD="$TFH_BUILD/lib/libtfhook.so" LD_LIBRARY_PATH="$TFH_BUILD/sim" "$client" "$@" \
+	env TFHOOK_CUPTI=off TFHOOK_RUN="$run" LD_PRELOAD="$TFH_BUILD/lib/libtfhook.so" LD_LIBRARY_PATH="$TFH_BUILD/sim" \
+		"$client" "$@" \
 		>"$run.out" 2>&1
 }
 
@@ -53,7 +54,7 @@ expect fetch class=transfer-bound cause=transfer.d2h
 # Hangs in the wait of its 20th step: looked at while it lives, and after it was killed.
 run=$TFH_TMP/hang
 mkdir -p "$run"
-env TFHOOK_RUN="$run" LD_PRELOAD="$TFH_BUILD/lib/libtfhook.so" LD_LIBRARY_PATH="$TFH_BUILD/sim" SIM_HANG_AFTER=20 \
+env TFHOOK_CUPTI=off TFHOOK_RUN="$run" LD_PRELOAD="$TFH_BUILD/lib/libtfhook.so" LD_LIBRARY_PATH="$TFH_BUILD/sim" SIM_HANG_AFTER=20 \
 	"$client" --steps 40 --h2d 1e4 --spin 5000 >"$run.out" 2>&1 &
 pid=$!
 sleep 2

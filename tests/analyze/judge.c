@@ -42,9 +42,9 @@ static void print_more(const struct tfh_result *r)
 		printf("segment %s count=%u total=%.3f\n", tfh_segment_name(r->segments[i].kind),
 		       r->segments[i].count, r->segments[i].total_s);
 	for (uint32_t i = 0; i < r->n_whatif; i++)
-		printf("whatif remove=%s low=%.6f high=%.6f ceiling=%.3f\n",
-		       tfh_remove_name(r->whatif[i].remove), r->whatif[i].low_s,
-		       r->whatif[i].high_s, r->whatif[i].ceiling_speedup);
+		printf("whatif remove=%s step=%.6f low=%.6f high=%.6f ceiling=%.3f\n",
+		       tfh_remove_name(r->whatif[i].remove), r->whatif[i].step_s,
+		       r->whatif[i].low_s, r->whatif[i].high_s, r->whatif[i].ceiling_speedup);
 	for (uint32_t i = 0; i < r->verdict.n_evidence; i++)
 		printf("evidence %s\n", r->verdict.evidence[i]);
 	for (uint32_t i = 0; i < r->n_advice; i++)
