@@ -124,25 +124,30 @@ static void escape(struct tfh_scan *s)
 	add_code(s, code >= 0xd800 && code < 0xe000 ? 0xfffd : code ? code : 0xfffd);
 }
 
-/* After the opening quote. `keep`: into s->text. */
+/* After the opening quote. `keep`: into s->text. The next quote is looked for once, not behind
+ * every backslash before it. */
 static void string(struct tfh_scan *s, bool keep)
 {
+	const uint8_t *quote = NULL;
+	uint64_t block = UINT64_MAX; /* the one that `quote` lies in, by its place in the file */
+
 	s->length = 0;
 	for (;;) {
 		if (s->p == s->end && !refill(s)) {
 			broken(s, "it ends within a text");
 			return;
 		}
-		const uint8_t *q = s->p;
-		size_t left = (size_t)(s->end - q);
-		const uint8_t *quote = memchr(q, '"', left);
-		const uint8_t *slash = memchr(q, '\\', quote ? (size_t)(quote - q) : left);
-		const uint8_t *stop = slash ? slash : quote ? quote : s->end;
+		const uint8_t *p = s->p;
+		if (block != s->before || (quote && quote < p)) {
+			block = s->before;
+			quote = memchr(p, '"', (size_t)(s->end - p));
+		}
+		const uint8_t *end = quote ? quote : s->end;
+		const uint8_t *slash = memchr(p, '\\', (size_t)(end - p));
 		if (keep)
-			add(s, q, (size_t)(stop - q));
-		s->p = stop;
+			add(s, p, (size_t)((slash ? slash : end) - p));
+		s->p = slash ? slash + 1 : end;
 		if (slash) {
-			s->p++;
 			if (keep)
 				escape(s);
 			else
