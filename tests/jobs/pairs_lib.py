@@ -25,6 +25,11 @@ SKIP = 77
 GAIN = 0.05
 RIGHT = 0.95
 COMPUTE = 0.90
+# The tool costs about a hundredth (bench/keras_cost.py), so a recorded run that is slower than this against the plain one was
+# disturbed. So few pairs may stay without an answer, lest a slow tool pass for a busy machine.
+DISTURBED = 1.4
+UNDECIDED = 0.25
+TRIES = 3
 
 
 def need(*modules):
@@ -103,6 +108,10 @@ class Job:
 
 class Wrong(Exception):
     pass
+
+
+class Disturbed(Exception):
+    """The machine had so much else to do during one of the runs that the pair says nothing about the job."""
 
 
 # ---- the TensorFlow job: scenarios and twins -----------------------------------------------------------------------
@@ -186,6 +195,8 @@ def check(scenario, hooked, plain, twin):
     told, alone, other = hooked.result(), plain.result(), twin.result()
     job_s, twin_s = pair_s(alone, other)
     cls, causes, stages, gain = expect(scenario, job_s, twin_s)
+    if step_s(told, 0.5) > DISTURBED * job_s:
+        raise Disturbed("%.1f ms a step while recorded, %.1f ms in the run before" % (1e3 * step_s(told, 0.5), 1e3 * job_s))
     verdict, wrong = hooked.verdict(), []
     train = len(hooked.segment("warmup", "train"))
     exempt = other_steps(told, step_s(told, 0.5), twin_s) if scenario.defect in EXPECTED else 0
@@ -224,17 +235,32 @@ HEADER = "%-19s %-14s %-8s %7s %7s %6s  %-13s %-13s %-15s %4s  %s" % (
 
 
 def judge_pair(scenario, jobs):
-    """Prints the row of a pair and what is wrong with it; whether nothing is."""
+    """Prints the row of a pair and what is wrong with it. True: nothing, None: disturbed."""
     try:
         row, wrong = check(scenario, *jobs)
     except Wrong as e:
         row, wrong = "%-19s %-14s %-8s" % scenario, [str(e)]
+    except Disturbed as e:
+        print("%-19s %-14s %-8s disturbed: %s" % (scenario + (e,)), flush=True)
+        return None
     print("\n    ".join([row] + wrong), flush=True)
     return not wrong
 
 
+def run_again(scenario):
+    """One run after the other, until one says something."""
+    said = None
+    for _ in range(TRIES):
+        print("once more:", flush=True)
+        said = judge_pair(scenario, [Job(command(a + ("--times",)), tool) for a, tool in
+                                     ((scenario.arguments(), True), (scenario.arguments(), False), (scenario.twin(), False))])
+        if said is not None:
+            break
+    return said
+
+
 def run_pairs(scenarios):
-    """Runs every scenario, with and without the tool, and every twin once, two at a time; what is wrong then, once more and
+    """Runs every scenario, with and without the tool, and every twin once, two at a time; what is wrong then, again and
     alone: on a busy machine a job's steps are not what they should be. Exits with what came of it."""
     need("tensorflow")
     print(HEADER, flush=True)
@@ -253,14 +279,11 @@ def run_pairs(scenarios):
         for scenario, *jobs in pairs:
             if not judge_pair(scenario, [j.result() for j in jobs]):
                 again.append(scenario)
-    failed = []
-    for s in again:
-        print("once more:", flush=True)
-        jobs = [Job(command(a + ("--times",)), tool) for a, tool in ((s.arguments(), True), (s.arguments(), False),
-                                                                       (s.twin(), False))]
-        if not judge_pair(s, jobs):
-            failed.append(s)
-    print("%d of %d pairs right, %d of them in a second run" % (len(pairs) - len(failed), len(pairs), len(again) - len(failed)))
+    said = [(s, run_again(s)) for s in again]
+    failed = [s for s, right in said if right is False]
+    undecided = [s for s, right in said if right is None]
+    print("%d of %d pairs right, %d of them in a second run; %d undecided on this machine"
+          % (len(pairs) - len(failed) - len(undecided), len(pairs), len(again) - len(failed) - len(undecided), len(undecided)))
     for s in failed:
         print("FAILED: %s %s %s" % s)
-    sys.exit(1 if failed else 0)
+    sys.exit(1 if failed or len(undecided) > UNDECIDED * len(pairs) else 0)
