@@ -176,6 +176,13 @@ struct tfh_kernel_use {
 	uint64_t calls;
 };
 
+/* The last kernel launched into a stream. */
+#define TFH_LAST_LAUNCHES 64
+struct tfh_last_call {
+	uint32_t stream, function;
+	int64_t t; /* 0: none */
+};
+
 #define TFH_BINS 40
 struct tfh_job {
 	const struct tfh_feed *feed;
@@ -229,6 +236,7 @@ struct tfh_job {
 	enum tfh_cause input_cause;
 	int32_t guilty;	    /* stage index, -1 */
 	const char *loader; /* a PyTorch DataLoader's get-next, NULL: none */
+	struct tfh_last_call last_launch[TFH_LAST_LAUNCHES]; /* by stream */
 	struct tfh_heap *heap;
 	struct tfh_device *device;
 	const struct tfh_meet *meet; /* collectives of all ranks, NULL */
@@ -288,6 +296,7 @@ double tfh_bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable,
 /* tables.c */
 int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p);
 int tfh_fill_tables(struct tfh_job *job, struct tfh_result *r);
+void tfh_fill_last(struct tfh_job *job, struct tfh_result *r);
 
 /* input.c */
 void tfh_input_judge(struct tfh_job *job);

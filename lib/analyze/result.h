@@ -102,6 +102,14 @@ struct tfh_quality {
 	const char *const *unhooked_names;
 };
 
+/* What a stream was given last: what a hung wait waits for. */
+struct tfh_last_launch {
+	uint32_t stream;
+	uint64_t handle;
+	const char *kernel;
+	int64_t t;
+};
+
 /* Shares of the step by XProf's rules, the most important kind first. */
 enum tfh_xprof_part {
 	TFH_XPROF_COMPUTE,
@@ -168,6 +176,8 @@ struct tfh_result {
 	uint32_t ranks, ranks_seen, hosts;
 	enum tfh_end end;
 	int end_code;
+	struct tfh_last_launch last[8]; /* the latest first */
+	uint32_t n_last;
 	double xprof[TFH_XPROF_COUNT]; /* NAN: no device times */
 	struct tfh_heap_sum heap;      /* allocations 0: none was seen */
 	struct tfh_rank *rank;	       /* by rank; NULL where there is one */

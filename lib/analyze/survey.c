@@ -274,6 +274,9 @@ static int add_driver(struct tfh_job *job, const struct tfh_event *ev, const str
 	job->launches += launch;
 	job->syncs += p->family == TFH_FAM_SYNC;
 	job->copies += p->family == TFH_FAM_COPY;
+	if (p->family == TFH_FAM_LAUNCH)
+		job->last_launch[p->stream % TFH_LAST_LAUNCHES] =
+			(struct tfh_last_call){p->stream, (uint32_t)ev->w[0], ev->t1};
 	if (launch)
 		q->launches++;
 	else if (p->label == TFH_L_COPY && !q->launches && !q->since)

@@ -146,3 +146,28 @@ int tfh_fill_tables(struct tfh_job *job, struct tfh_result *r)
 	qsort(r->kernels, r->n_kernels, sizeof(*r->kernels), by_calls);
 	return 0;
 }
+
+static int by_time(const void *a, const void *b)
+{
+	const struct tfh_last_call *x = a, *y = b;
+	return x->t > y->t ? -1 : x->t < y->t;
+}
+
+/* The kernels launched last, stream by stream. */
+void tfh_fill_last(struct tfh_job *job, struct tfh_result *r)
+{
+	const struct tfh_feed *f = job->feed;
+	const uint32_t most = sizeof(r->last) / sizeof(*r->last);
+
+	qsort(job->last_launch, TFH_LAST_LAUNCHES, sizeof(*job->last_launch), by_time);
+	for (uint32_t i = 0; i < most && job->last_launch[i].t; i++) {
+		const struct tfh_last_call *c = &job->last_launch[i];
+		struct tfh_last_launch *l = &r->last[r->n_last++];
+		l->stream = c->stream;
+		l->t = c->t;
+		l->handle = 0;
+		if (c->stream)
+			f->name(f->arg, job->process, TFT_NAME_STREAM, c->stream, &l->handle, NULL);
+		l->kernel = tfh_text(job, "%s", kernel_name(job, c->function));
+	}
+}

@@ -25,6 +25,8 @@ struct tfh_in_flight {
 	uint32_t thread; /* index in tfh_run_thread */
 	double open_s;
 	const char *detail; /* "stream 7", bytes, stage name, or "" */
+	uint64_t handle;    /* of a wait: the stream or event that is waited for, 0 all */
+	uint32_t process;
 };
 
 struct tfh_process {

@@ -153,6 +153,8 @@ static int add_open_call(struct tfh_run *run, uint32_t file, const struct tfh_re
 		snprintf(detail, sizeof(detail), "handle 0x%llx", (unsigned long long)rec->w[0]);
 	struct tfh_in_flight *f = &run->flight[run->n_flight++];
 	f->fn = fn->name;
+	f->handle = fn->family == TFH_FAM_SYNC ? rec->w[0] : 0;
+	f->process = process;
 	f->thread = rec->ctx < p->n_thread && p->thread[rec->ctx] ? p->thread[rec->ctx] - 1
 								  : UINT32_MAX;
 	f->open_s =

@@ -70,10 +70,23 @@ static void write_end(struct tfh_json *j, const struct tfh_result *r)
 			tfh_json_null(j);
 		tfh_json_kf64(j, "open_s", open[i].open_s);
 		tfh_json_kstr(j, "detail", open[i].detail);
+		const struct tfh_last_launch *last = tfh_report_last(r, &open[i]);
+		tfh_json_kstr(j, "last_kernel", last ? last->kernel : NULL);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
 	tfh_json_end(j);
+}
+
+const struct tfh_last_launch *tfh_report_last(const struct tfh_result *r,
+					      const struct tfh_in_flight *open)
+{
+	if (open->process != r->process || !strstr(open->fn, "ynchronize"))
+		return NULL;
+	for (uint32_t i = 0; i < r->n_last && open->handle; i++)
+		if (r->last[i].handle == open->handle)
+			return &r->last[i];
+	return r->n_last && !open->handle ? &r->last[0] : NULL;
 }
 
 static void write_verdict(struct tfh_json *j, const struct tfh_result *r)

@@ -33,6 +33,11 @@ void tfh_report_steps_text(FILE *out, const struct tfh_result *r);
 void tfh_report_steps_csv(FILE *out, const struct tfh_result *r);
 int tfh_report_steps_json(FILE *out, const struct tfh_result *r);
 
+/* What a call in flight may wait for: of a wait for a stream, that stream's last kernel. NULL
+ * unknown. */
+const struct tfh_last_launch *tfh_report_last(const struct tfh_result *r,
+					      const struct tfh_in_flight *open);
+
 /* What the job is called: its script or module, else its program. Owned by the run. */
 const char *tfh_report_job_name(const struct tfh_run *run);
 

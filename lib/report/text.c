@@ -161,10 +161,12 @@ static void print_title(const struct tfh_page *page)
 
 /* ---- how it ended, when not by itself ---- */
 
-/* "in flight: cuCtxSynchronize stream 7 on thread 4711 python3, for 12.3 s" */
-static void in_flight_line(const struct tfh_run *run, const struct tfh_in_flight *open, char *out,
+/* "in flight: cuStreamSynchronize stream 7 on thread 4711 python3, for 12.3 s; last kernel x" */
+static void in_flight_line(const struct tfh_result *r, const struct tfh_in_flight *open, char *out,
 			   size_t size)
 {
+	const struct tfh_run *run = r->run;
+	const struct tfh_last_launch *last = tfh_report_last(r, open);
 	const struct tfh_thread_info *threads, *thread = NULL;
 	char fn[128], since[TFH_TEXT], who[96] = "";
 
@@ -174,9 +176,21 @@ static void in_flight_line(const struct tfh_run *run, const struct tfh_in_flight
 		snprintf(who, sizeof(who), " on thread %u%s%s", thread->tid,
 			 *thread->name ? " " : "", thread->name);
 	bool detail = open->detail && *open->detail;
-	snprintf(out, size, "in flight: %s%s%s%s, for %s",
-		 tfh_fmt_cut(fn, sizeof(fn), open->fn, 60), detail ? " " : "",
-		 detail ? open->detail : "", who, tfh_fmt_time(since, open->open_s));
+	char stream[32], kernel[64];
+	if (last && open->handle) {
+		snprintf(stream, sizeof(stream), "stream %u", last->stream);
+		snprintf(out, size, "in flight: %s %s%s, for %s; last kernel %s",
+			 tfh_fmt_cut(fn, sizeof(fn), open->fn, 60), stream, who,
+			 tfh_fmt_time(since, open->open_s),
+			 tfh_fmt_cut(kernel, sizeof(kernel), last->kernel, 48));
+		return;
+	}
+	int n = snprintf(out, size, "in flight: %s%s%s%s, for %s",
+			 tfh_fmt_cut(fn, sizeof(fn), open->fn, 60), detail ? " " : "",
+			 detail ? open->detail : "", who, tfh_fmt_time(since, open->open_s));
+	if (last && n > 0 && (size_t)n < size)
+		snprintf(out + n, size - (size_t)n, "; last kernel %s",
+			 tfh_fmt_cut(kernel, sizeof(kernel), last->kernel, 48));
 }
 
 /* How the job ended, "" when there is nothing to say about it. */
@@ -208,7 +222,7 @@ static void print_end(const struct tfh_page *page)
 	fprintf(page->out, "\n%s%s%s\n", tfh_tint(page, TFH_YELLOW), line,
 		tfh_tint(page, TFH_PLAIN));
 	for (uint32_t i = 0; i < n && i < 4; i++) {
-		in_flight_line(page->r->run, &open[i], line, sizeof(line));
+		in_flight_line(page->r, &open[i], line, sizeof(line));
 		tfh_wrap(page, "  ", "    ", line);
 	}
 	if (n > 4)
@@ -352,7 +366,7 @@ void tfh_report_verdict(FILE *out, const struct tfh_result *r, const struct tfh_
 			tfh_tint(&page, TFH_PLAIN));
 	snprintf(first, sizeof(first), "%s  ", prefix);
 	if (*line && tfh_run_in_flight(r->run, &open)) {
-		in_flight_line(r->run, &open[0], line, sizeof(line));
+		in_flight_line(r, &open[0], line, sizeof(line));
 		tfh_wrap(&page, first, first, line);
 	}
 	headline(&page, name, sizeof(name), rest, sizeof(rest));

@@ -60,4 +60,19 @@ case $without in
 	failed=1
 	;;
 esac
+# Hangs in the wait of its 20th step, and is killed: the report names the call, its stream and the kernel.
+run=$TFH_TMP/hang
+mkdir -p "$run"
+env TFHOOK_CUPTI=on TFHOOK_RUN="$run" LD_PRELOAD="$TFH_BUILD/lib/libtfhook.so" LD_LIBRARY_PATH="$TFH_BUILD/sim" \
+	SIM_HANG_AFTER=20 "$client" --steps 40 --h2d 1e4 --spin 5000 --stream own --sync stream >"$run.out" 2>&1 &
+pid=$!
+sleep 1.5
+kill -9 $pid
+wait $pid 2>/dev/null
+"$TFH_BUILD/bin/tfhook" report "$run" >"$run.txt" 2>&1
+grep -q "in flight: cuStreamSynchronize stream [0-9]* .*" "$run.txt" && tr '\n' ' ' <"$run.txt" | grep -q "last  *kernel  *spin" || {
+	echo "hang:"
+	cat "$run.txt"
+	failed=1
+}
 exit $failed
