@@ -5,7 +5,7 @@
 #   job    base format record hook        position-independent, hidden, initial-exec TLS: loaded into the job
 #   core   all but hook and simgpu        the command and the tests
 #   shared base format                    libtft.so
-#   sim    base simgpu simcupti           the simulated driver and CUPTI
+#   sim    base simgpu simcupti simnccl   the simulated driver, CUPTI and NCCL
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
 .DELETE_ON_ERROR:
@@ -33,7 +33,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$1' '$(patsubst $(CURDIR)/%,%,$2)';)
 # A sanitizer has its own object folder next to the plain one.
 B := $(O)$(if $(SAN),-$(SAN))
 
-FOLDERS ?= base format record hook model import analyze report export cli simgpu simcupti
+FOLDERS ?= base format record hook model import analyze report export cli simgpu simcupti simnccl
 folders = $(filter $1,$(FOLDERS))
 sources = $(wildcard $(foreach f,$(call folders,$1),lib/$f/*.c lib/$f/*.S))
 objects = $(patsubst lib/%,$(B)/obj/$1/%.o,$(basename $2))
@@ -85,12 +85,14 @@ SRC_main := $(if $(call folders,cli),$(wildcard lib/cli/main.c))
 SRC_shared := $(call sources,base format)
 SRC_sim := $(call sources,base simgpu)
 SRC_cupti := $(filter-out lib/simcupti/generation.c,$(call sources,simcupti))
+SRC_nccl := $(call sources,simnccl)
 OBJ_job := $(call objects,job,$(SRC_job))
 OBJ_core := $(call objects,core,$(SRC_core))
 OBJ_main := $(call objects,core,$(SRC_main))
 OBJ_shared := $(call objects,shared,$(SRC_shared))
 OBJ_sim := $(call objects,sim,$(SRC_sim))
 OBJ_cupti := $(call objects,sim,$(SRC_cupti))
+OBJ_nccl := $(call objects,sim,$(SRC_nccl))
 
 CORE_A := $(B)/lib/libtfh_core.a
 # A product whose folder is still empty is left out.
@@ -101,7 +103,7 @@ AUDIT_SO := $(if $(SAN),,$(patsubst lib/audit/%.c,$(B)/lib/libtfhook-%.so,$(wild
 TFT := $(if $(call sources,format),$(B)/lib/libtft.a $(B)/lib/libtft.so)
 TFHOOK := $(if $(SRC_main),$(B)/bin/tfhook)
 SIM := $(if $(call sources,simgpu),$(foreach d,sim sim/old sim/future,$(B)/$d/libcuda.so.1 $(B)/$d/libcuda.so)) \
-	$(if $(SRC_cupti),$(addprefix $(B)/sim/libcupti.so,.13 .12) $(B)/sim/libcupti.so)
+	$(if $(SRC_cupti),$(addprefix $(B)/sim/libcupti.so,.13 .12) $(B)/sim/libcupti.so) $(if $(SRC_nccl),$(B)/sim/libnccl.so.2)
 PRODUCTS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIM)
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
@@ -142,6 +144,7 @@ COMPILE_testcc = $(CXX) $(CPPFLAGS) $(FLAGS_testcc) $(CXXFLAGS)
 $(foreach s,job core shared sim test testcc,$(eval $(call stamp-rule,$s,$$(COMPILE_$s))))
 $(foreach s,job core shared sim,$(eval $(call stamp-rule,objects-$s,$$(OBJ_$s) $$(LDFLAGS))))
 $(eval $(call stamp-rule,objects-cupti,$$(OBJ_cupti) $$(LDFLAGS)))
+$(eval $(call stamp-rule,objects-nccl,$$(OBJ_nccl) $$(LDFLAGS)))
 
 define object-rules
 $(B)/obj/$1/%.o: lib/%.c $(call stamp,$1)
@@ -245,6 +248,14 @@ $(B)/sim/libcupti.map: Makefile
 $(B)/sim/libcupti.so: $(B)/sim/libcupti.so.13
 	@ln -sf libcupti.so.13 $@
 
+$(B)/sim/libnccl.so.2: $(OBJ_nccl) $(call stamp,objects-nccl) $(B)/sim/libnccl.map
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-Bsymbolic -Wl,-soname,libnccl.so.2 \
+		-Wl,--version-script=$(B)/sim/libnccl.map -o $@ $(OBJ_nccl) -ldl
+
+$(B)/sim/libnccl.map: Makefile
+	@printf '{ global: nccl*; local: *; };\n' >$@
+
 # --- tests -------------------------------------------------------------------------------------------------------
 $(UNIT): $(B)/%: %.c $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
@@ -333,7 +344,7 @@ compile_commands.json:
 	$(Q)scripts/gen-compile-commands \
 		$(foreach f,$(SRC_core) $(SRC_main),'$f' '$(COMPILE_core)') \
 		$(foreach f,$(call sources,hook),'$f' '$(COMPILE_job)') \
-		$(foreach f,$(call sources,simgpu) $(SRC_cupti),'$f' '$(COMPILE_sim)') \
+		$(foreach f,$(call sources,simgpu) $(SRC_cupti) $(SRC_nccl),'$f' '$(COMPILE_sim)') \
 		$(foreach f,$(wildcard tests/unit/*.c) $(AREA_C),'$f' '$(COMPILE_test)') >$@
 
 # --- install -----------------------------------------------------------------------------------------------------
@@ -391,5 +402,5 @@ help:
 	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 FOLDERS="base format"'
 
 # An unreadable or missing dependency file only means that the object is made anew.
--include $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti))
+-include $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_nccl))
 -include $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(BENCH) $(BENCH_LIBS) $(FUZZ))

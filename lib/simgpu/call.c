@@ -1,6 +1,7 @@
 /* What every call does at its start and end; start-up, fork and exit of the driver; time helpers.
  */
 #include "simgpu/api.h"
+#include "simgpu/native.h"
 #include "simgpu/tools.h"
 #include "simgpu/variant.h"
 
@@ -185,7 +186,11 @@ static CUresult export_table(struct sim_call *c, const void **t, const CUuuid *i
 	(void)c;
 	if (!t || !id)
 		return CUDA_ERROR_INVALID_VALUE;
-	*t = memcmp(id->bytes, SIM_TOOLS_UUID, sizeof(id->bytes)) ? NULL : &sim_tools_table;
+	*t = NULL;
+	if (!memcmp(id->bytes, SIM_TOOLS_UUID, sizeof(id->bytes)))
+		*t = &sim_tools_table;
+	if (!memcmp(id->bytes, SIM_NATIVE_UUID, sizeof(id->bytes)))
+		*t = &sim_native_table;
 	return *t ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 

@@ -32,6 +32,7 @@ struct sim_config sim_cfg = {
 	.poll_ns = 1000,
 	.total_memory = 16ull << 30,
 	.staging = 64 << 10,
+	.nccl = {.gbps = 10, .latency_ns = 20000},
 	.cupti = {.subscribers = 1, .zero_times = -1, .last_wins = true, .forced_incomplete = true},
 };
 
@@ -202,6 +203,9 @@ static const struct {
 	{"interp", T_BOOL, &sim_cfg.interp, 0, 0},
 	{"gpa_strict", T_BOOL, &sim_cfg.gpa_strict, 0, 0},
 	{"truth", T_TEXT, &sim_cfg.truth, 0, 0},
+	{"nccl_gbps", T_REAL, &sim_cfg.nccl.gbps, 1e-6, 1e5},
+	{"nccl_latency", T_TIME, &sim_cfg.nccl.latency_ns, 0, 0},
+	{"nccl_dir", T_TEXT, &sim_cfg.nccl.dir, 0, 0},
 	{"cupti_version", T_INT, &sim_cfg.cupti.version, 0, 999999},
 	{"cupti_subscribers", T_INT, &sim_cfg.cupti.subscribers, 1, 8},
 	{"cupti_last_wins", T_BOOL, &sim_cfg.cupti.last_wins, 0, 0},

@@ -2,10 +2,13 @@
  * Kernels that wait for one another, as those of a collective operation do: `rendezvous*` with
  * the parameters (u64 group, u32 rank, u32 ranks, u64 ns). The k-th such kernel of a rank runs
  * from its own start until ns after the start of the last of the k-th kernels of all ranks. They
- * meet in a file that the processes share. A rank writes its k+1st start only when all have
- * begun their k-th kernel, and its k+2nd when all are through with it: two places are enough.
+ * meet in a file that the processes share, or, when another library gave them a body (native.h),
+ * in memory of its own, whose address is then the group. A rank writes its k+1st start only when
+ * all have begun their k-th kernel, and its k+2nd when all are through with it: two places are
+ * enough.
  */
 #include "simgpu/engine.h"
+#include "simgpu/native.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +27,7 @@ enum { FREE, CLAIMED, READY };
 struct group {
 	uint32_t state, ranks;
 	uint64_t key;
-	uint32_t changes, unused; /* futex word */
+	uint32_t changes, aborted; /* changes: futex word */
 	struct {
 		uint64_t started; /* how many of its kernels */
 		uint64_t start[2];
@@ -34,7 +37,10 @@ struct group {
 struct sim_meeting {
 	struct group *group;
 	uint64_t nth, ns, deadline, start;
+	uint32_t ranks;
 	struct sim_ctx *ctx;
+	sim_body_fn body;
+	const char *args;
 };
 
 static struct group *groups;
@@ -84,7 +90,7 @@ static bool is_rendezvous(const struct sim_launch *l)
 {
 	static const unsigned sizes[] = {8, 4, 4, 8};
 	const struct sim_func *f = l->func;
-	if (strncmp(f->name, "rendezvous", 10) || !l->args || f->nparams < 4)
+	if ((!f->body && strncmp(f->name, "rendezvous", 10)) || !l->args || f->nparams < 4)
 		return false;
 	for (int i = 0; i < 4; i++)
 		if (f->params[i].size != sizes[i])
@@ -102,8 +108,10 @@ struct sim_meeting *sim_meeting_join(const struct sim_op *op)
 	if (op->work.kind != SIM_K_KERNEL || !is_rendezvous(&op->work.launch))
 		return NULL;
 	memcpy(&p, op->work.launch.args, sizeof(p));
-	struct group *g =
-		p.ranks && p.ranks <= RANKS && p.rank < p.ranks ? find(p.key, p.ranks) : NULL;
+	sim_body_fn body = op->work.launch.func->body;
+	struct group *g = NULL;
+	if (p.ranks && p.ranks <= RANKS && p.rank < p.ranks)
+		g = body ? (struct group *)(uintptr_t)p.key : find(p.key, p.ranks);
 	if (!g) {
 		sim_truth_note("rendezvous of group %llu, rank %u of %u: not possible",
 			       (unsigned long long)p.key, p.rank, p.ranks);
@@ -111,12 +119,17 @@ struct sim_meeting *sim_meeting_join(const struct sim_op *op)
 	}
 	struct sim_meeting *m = calloc(1, sizeof(*m));
 	m->group = g;
+	m->ranks = p.ranks;
+	m->body = body;
+	m->args = op->work.launch.args;
 	m->ns = p.ns;
 	m->start = op->start;
 	m->ctx = op->work.launch.ctx;
 	m->nth = g->rank[p.rank].started + 1;
 	if (sim_cfg.rendezvous_timeout_ns)
 		m->deadline = sim_real_now() + sim_cfg.rendezvous_timeout_ns;
+	if (body)
+		body(m->args, false);
 	__atomic_store_n(&g->rank[p.rank].start[m->nth & 1], op->start, __ATOMIC_RELAXED);
 	__atomic_store_n(&g->rank[p.rank].started, m->nth, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&g->changes, 1, __ATOMIC_RELEASE);
@@ -127,7 +140,12 @@ struct sim_meeting *sim_meeting_join(const struct sim_op *op)
 bool sim_meeting_over(struct sim_meeting *m, uint64_t *end)
 {
 	uint64_t last = 0;
-	for (uint32_t i = 0; i < m->group->ranks; i++) {
+	if (__atomic_load_n(&m->group->aborted, __ATOMIC_ACQUIRE)) {
+		*end = sim_cfg.virtual_time ? m->start : sim_now();
+		free(m);
+		return true;
+	}
+	for (uint32_t i = 0; i < m->ranks; i++) {
 		if (__atomic_load_n(&m->group->rank[i].started, __ATOMIC_ACQUIRE) < m->nth) {
 			if (!m->deadline || sim_real_now() < m->deadline)
 				return false;
@@ -142,6 +160,8 @@ bool sim_meeting_over(struct sim_meeting *m, uint64_t *end)
 		if (t > last)
 			last = t;
 	}
+	if (m->body)
+		m->body(m->args, true);
 	*end = last + m->ns;
 	free(m);
 	return true;
@@ -153,3 +173,26 @@ void sim_meeting_sleep(const struct sim_meeting *m)
 	uint32_t now = __atomic_load_n(&m->group->changes, __ATOMIC_ACQUIRE);
 	syscall(SYS_futex, &m->group->changes, FUTEX_WAIT, now, &t, NULL, 0);
 }
+
+static void native_abort(void *memory)
+{
+	struct group *g = memory;
+	__atomic_store_n(&g->aborted, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&g->changes, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &g->changes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void native_set_body(CUfunction f, sim_body_fn body)
+{
+	f->body = body;
+}
+
+const struct sim_native_table sim_native_table = {
+	.size = sizeof(sim_native_table),
+	.version = SIM_NATIVE_VERSION,
+	.config = &sim_cfg.nccl,
+	.group_bytes = sizeof(struct group),
+	.set_body = native_set_body,
+	.abort = native_abort,
+	.injected = sim_injected,
+};

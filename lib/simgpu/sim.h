@@ -30,6 +30,13 @@ struct sim_fail {
 	int code;
 };
 
+/* What the simulated NCCL asks for through native.h. */
+struct sim_nccl_config {
+	double gbps;
+	uint64_t latency_ns;
+	char *dir;
+};
+
 /* What the simulated CUPTI asks for through tools.h. */
 struct sim_cupti_config {
 	int version, subscribers, drop_after, shuffle, zero_times;
@@ -53,6 +60,7 @@ struct sim_config {
 	struct sim_fail *fails;
 	int nfails;
 	struct sim_cupti_config cupti;
+	struct sim_nccl_config nccl;
 	char error[256]; /* empty: settings are good */
 };
 extern struct sim_config sim_cfg;
@@ -442,6 +450,7 @@ struct sim_param {
 	char *name; /* NULL if unknown */
 };
 struct ptx_prog;
+typedef void (*sim_body_fn)(const void *args, bool over);
 struct sim_func {
 	int magic;
 	char *name;
@@ -457,7 +466,8 @@ struct sim_func {
 	const char *text, *text_end; /* PTX of the body, or NULL */
 	struct ptx_prog *prog;
 	bool decoded, loaded;
-	int rule; /* rule that always fits, -1 none; -2 not looked up */
+	int rule;	  /* rule that always fits, -1 none; -2 not looked up */
+	sim_body_fn body; /* of another library (native.h), or NULL */
 	struct sim_func *next;
 };
 struct sim_var {

@@ -333,7 +333,8 @@ registration()
 errors()
 finalize()
 try:
-    ctypes.CDLL("libcuda.so.1")
+    if not os.environ.get("TFH_SAN"):  # its runtime must come first in a process
+        ctypes.CDLL("libcuda.so.1")
 except OSError:
     no_driver()
 sys.exit(failures != 0)
