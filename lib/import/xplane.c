@@ -21,7 +21,7 @@
 /* One plane: its tables by number, as places in the file. */
 struct plane {
 	char name[256];
-	struct tfh_map events, stats; /* metadata number -> offset of its message, +1 */
+	struct tfh_map events, stats; /* metadata number -> where its name lies */
 	struct tfh_map known;	      /* stat number -> enum tfh_xstat */
 	const uint8_t *base;	      /* of the offsets */
 };
@@ -37,41 +37,6 @@ static void copy_text(char *to, size_t cap, struct tfh_wire w)
 	to[n] = '\0';
 }
 
-/* A map's entry: key 1, message 2. Metadata repeats its number as field 1. */
-static int add_metadata(struct tfh_map *map, const uint8_t *base, struct tfh_wire entry)
-{
-	struct tfh_field f, inner;
-	struct tfh_wire value = {0};
-	uint64_t number = 0;
-
-	while (tfh_wire_next(&entry, &f)) {
-		if (f.number == 1)
-			number = f.value;
-		else if (f.number == 2 && f.bytes.p)
-			value = f.bytes;
-	}
-	if (!value.p)
-		return 0;
-	for (struct tfh_wire w = value; !number && tfh_wire_next(&w, &inner);)
-		if (inner.number == 1)
-			number = inner.value;
-	/* The length stands before the message: enough to find its end again. */
-	uint64_t *at = tfh_map_put(map, tfh_hash_u64(number), NULL);
-	if (!at)
-		return -ENOMEM;
-	*at = (uint64_t)(value.p - base) << 24 |
-	      ((uint64_t)(value.end - value.p) < 1 << 24 ? (uint64_t)(value.end - value.p)
-							 : (1 << 24) - 1);
-	return 0;
-}
-
-static struct tfh_wire metadata(const struct tfh_map *map, const uint8_t *base, uint64_t number)
-{
-	const uint64_t *at = tfh_map_get(map, tfh_hash_u64(number));
-
-	return at ? tfh_wire_of(base + (*at >> 24), *at & 0xffffff) : (struct tfh_wire){0};
-}
-
 static struct tfh_wire text_field(struct tfh_wire w, uint32_t number)
 {
 	struct tfh_field f;
@@ -80,6 +45,41 @@ static struct tfh_wire text_field(struct tfh_wire w, uint32_t number)
 		if (f.number == number && f.bytes.p)
 			return f.bytes;
 	return (struct tfh_wire){0};
+}
+
+/* A map's entry: key 1, message 2, which repeats the key as its field 1 and has the name as
+ * field 2. Kept is where the name lies. */
+static int add_metadata(struct tfh_map *map, const uint8_t *base, struct tfh_wire entry)
+{
+	struct tfh_field f, inner;
+	struct tfh_wire value = {0}, name;
+	uint64_t number = 0, length;
+
+	while (tfh_wire_next(&entry, &f)) {
+		if (f.number == 1)
+			number = f.value;
+		else if (f.number == 2 && f.bytes.p)
+			value = f.bytes;
+	}
+	name = text_field(value, 2);
+	if (!name.p)
+		return 0;
+	for (struct tfh_wire w = value; !number && tfh_wire_next(&w, &inner);)
+		if (inner.number == 1)
+			number = inner.value;
+	uint64_t *at = tfh_map_put(map, tfh_hash_u64(number), NULL);
+	if (!at)
+		return -ENOMEM;
+	length = (uint64_t)(name.end - name.p);
+	*at = (uint64_t)(name.p - base) << 24 | (length < 1 << 24 ? length : (1 << 24) - 1);
+	return 0;
+}
+
+static struct tfh_wire name_of(const struct tfh_map *map, const uint8_t *base, uint64_t number)
+{
+	const uint64_t *at = tfh_map_get(map, tfh_hash_u64(number));
+
+	return at ? tfh_wire_of(base + (*at >> 24), *at & 0xffffff) : (struct tfh_wire){0};
 }
 
 static uint8_t stat_of(struct plane *p, uint64_t number)
@@ -106,7 +106,7 @@ static uint8_t stat_of(struct plane *p, uint64_t number)
 		return TFH_XSTAT_OTHER;
 	if (!*known) {
 		*known = TFH_XSTAT_OTHER + 1;
-		copy_text(name, sizeof(name), text_field(metadata(&p->stats, p->base, number), 2));
+		copy_text(name, sizeof(name), name_of(&p->stats, p->base, number));
 		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 			if (!strcmp(name, all[i].name))
 				*known = all[i].what + 1u;
@@ -140,7 +140,7 @@ static void add_stat(struct plane *p, struct tfh_wire stat, struct tfh_xevent *e
 		else if (f.number == 5 || f.number == 6)
 			text = f.bytes;
 		else if (f.number == 7) /* the text is the name of a stat */
-			text = text_field(metadata(&p->stats, p->base, f.value), 2);
+			text = name_of(&p->stats, p->base, f.value);
 	}
 	switch (what) {
 	case TFH_XSTAT_KERNEL:
@@ -193,7 +193,7 @@ static int event(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64
 	}
 	if (w.bad)
 		return -EBADMSG;
-	copy_text(e->name, sizeof(e->name), text_field(metadata(&p->events, p->base, name), 2));
+	copy_text(e->name, sizeof(e->name), name_of(&p->events, p->base, name));
 	e->t0 = sum(line_ns, offset);
 	e->t1 = duration > 0 ? sum(e->t0, duration) : e->t0;
 	return tfh_xplane_event(x, e);

@@ -187,12 +187,11 @@ static void enter_name(struct tfh_merge *m, const struct tfh_event *ev, const st
 /* The earliest end among the processes asked for. */
 static bool next_built(struct tfh_merge *m, struct tfh_event *ev)
 {
-	const struct tfh_event *best = NULL;
+	const struct tfh_event *best = NULL, *e;
 
-	for (uint32_t i = 0; i < m->run->n_proc; i++) {
-		const struct tfh_event *e;
-		if (m->process != UINT32_MAX && m->process != i)
-			continue;
+	if (m->process < m->run->n_proc)
+		best = tfh_built_event(m->run, m->process, m->next[m->process]);
+	for (uint32_t i = 0; m->process == UINT32_MAX && i < m->run->n_proc; i++) {
 		e = tfh_built_event(m->run, i, m->next[i]);
 		if (e && (!best || e->t1 < best->t1))
 			best = e;
