@@ -557,6 +557,8 @@ void tfh_device_free(struct tfh_device *d)
 	free(d->stream.v);
 	free(d->issued.v);
 	free(d->near.v);
+	for (int i = 0; i < TFH_REMOVE_COUNT + 2; i++)
+		free(d->replay[i].of.v);
 	free(d->thread_seg);
 	free(d);
 }

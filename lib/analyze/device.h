@@ -105,10 +105,16 @@ struct tfh_stream_name {
 	uint32_t host, lane;
 };
 
-struct tfh_replay_sum {
-	double sum, sum2, block, block2; /* of steps; of means of a few steps */
-	double was, was2, both;		 /* recorded time; products */
-	uint32_t n, blocks;
+/* One window timed anew, per step. */
+struct tfh_replayed {
+	double s, was; /* seconds now, and as recorded */
+	uint32_t steps;
+};
+struct tfh_replays {
+	TFH_VEC(struct tfh_replayed) of; /* in order of time */
+	double mean, error, was;	 /* once all are there: per step; standard error */
+	double raw;			 /* mean without the cutting of outliers */
+	uint64_t steps;
 };
 
 struct tfh_device {
@@ -150,11 +156,10 @@ struct tfh_device {
 	int64_t loaded; /* host calls are complete until here */
 	/* results */
 	uint64_t windows_a, windows_b, steps_ab;
-	int64_t lead; /* sum over judged windows */
-	struct tfh_replay_sum replay[TFH_REMOVE_COUNT + 2];
+	int64_t lead;					 /* sum over judged windows */
+	struct tfh_replays replay[TFH_REMOVE_COUNT + 2]; /* last but one: nothing removed; last:
+							    input, on a crowded machine */
 	double xprof[TFH_XPROF_COUNT]; /* ns of the windows that were timed anew */
-	double recorded_sum;	       /* of the windows that were timed anew */
-	uint32_t recorded_n;
 };
 
 /* analyze.c */

@@ -21,34 +21,92 @@
 #define DOMINANT 0.6
 #define DOMINATED 3
 
-static double mean(const struct tfh_replay_sum *s)
+/* Steps follow patterns (a buffer that empties and fills), so that the spread of the mean is taken
+ * from means of BLOCK consecutive ones, if there are a few. */
+#define BLOCK 8
+/* Steps that are far off and as rare as this were disturbed: they are cut to the edge of what is
+ * usual (winsorised), as another run will have its own. */
+#define RARE 50
+#define STEADY 20 /* of so many, one may be */
+#define FAR_MAD 6
+
+static double *times(const struct tfh_replays *s)
 {
-	return s->n ? s->sum / s->n : NAN;
+	double *v = malloc((s->of.n + 1) * sizeof(*v));
+
+	for (size_t i = 0; v && i < s->of.n; i++)
+		v[i] = s->of.v[i].s;
+	return v;
 }
 
-static double spread(double sum, double sum2, uint32_t n)
+/* The longest that a step is taken for. */
+static double edge_of(const struct tfh_replays *s)
 {
-	double m = sum / n, var = n > 1 ? sum2 / n - m * m : 0;
+	double *v = times(s), median, edge;
+	size_t n = s->of.n, over = 0;
 
-	return var > 0 ? sqrt(var / (n - 1)) : 0;
+	if (!v || !n) {
+		free(v);
+		return INFINITY;
+	}
+	median = tfh_quantile(v, n, 0.5);
+	for (size_t i = 0; i < n; i++)
+		v[i] = fabs(v[i] - median);
+	edge = median + fmax(FAR_MAD * 1.4826 * tfh_quantile(v, n, 0.5), 0.2 * median);
+	for (size_t i = 0; i < n; i++)
+		over += s->of.v[i].s > edge;
+	free(v);
+	return over * RARE <= n || (over == 1 && n >= STEADY) ? edge : INFINITY;
 }
 
-/* Standard error of the mean. */
-static double error_of(const struct tfh_replay_sum *s)
+static double spread(double sum, double sum2, size_t n)
 {
-	return s->blocks >= 4 ? spread(s->block, s->block2, s->blocks)
-			      : spread(s->sum, s->sum2, s->n);
+	double m = sum / (double)n, var = n > 1 ? sum2 / (double)n - m * m : 0;
+
+	return var > 0 ? sqrt(var / (double)(n - 1)) : 0;
+}
+
+static void settle(struct tfh_replays *s)
+{
+	double sum = 0, sum2 = 0, raw = 0, was = 0, block = 0, blocks = 0, blocks2 = 0,
+	       edge = edge_of(s);
+	size_t n = s->of.n, full = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct tfh_replayed *x = &s->of.v[i];
+		raw += x->s;
+		x->s = fmin(x->s, edge);
+		sum += x->s;
+		sum2 += x->s * x->s;
+		was += x->was;
+		s->steps += x->steps;
+		block += x->s / BLOCK;
+		if (i % BLOCK != BLOCK - 1)
+			continue;
+		blocks += block;
+		blocks2 += block * block;
+		full++;
+		block = 0;
+	}
+	s->mean = n ? sum / (double)n : NAN;
+	s->raw = n ? raw / (double)n : NAN;
+	s->was = n ? was / (double)n : NAN;
+	s->error = !n ? NAN : full >= 4 ? spread(blocks, blocks2, full) : spread(sum, sum2, n);
 }
 
 /* The mean for all steps, of which the sample may hold more or fewer long ones than its share: the
  * regression estimator of sampling theory, with the recorded time as the known variate. */
-static double for_all(const struct tfh_replay_sum *s, double step)
+static double for_all(const struct tfh_replays *s, double step)
 {
-	double n = s->n, var = s->was2 - s->was * s->was / n, cov = s->both - s->sum * s->was / n;
-	double slope = var > 0 ? cov / var : 0;
+	double var = 0, cov = 0, slope;
 
-	slope = slope < 0 ? 0 : slope > 1 ? 1 : slope;
-	return s->n ? mean(s) + slope * (step - s->was / n) : NAN;
+	for (size_t i = 0; i < s->of.n; i++) {
+		double off = s->of.v[i].was - s->was;
+		var += off * off;
+		cov += off * (s->of.v[i].s - s->mean);
+	}
+	slope = var > 0 ? fmin(fmax(cov / var, 0), 1) : 0;
+	return s->mean + slope * (step - s->was);
 }
 
 /* Training steps whose ops were seen. */
@@ -84,24 +142,24 @@ static double resource_floor(const struct tfh_device *d, enum tfh_remove what)
 /* The recorded step, timed anew with nothing removed, is off by this factor. */
 static double model_error(const struct tfh_device *d)
 {
-	double got = mean(&d->replay[TFH_REMOVE_COUNT]), was = d->recorded_sum / d->recorded_n;
+	const struct tfh_replays *s = &d->replay[TFH_REMOVE_COUNT];
 
-	return d->recorded_n && was > 0 ? fabs(got - was) / was : NAN;
+	return s->was > 0 ? fabs(s->raw - s->was) / s->was : NAN;
 }
 
 /* Seconds per step that this rank needs by itself, however long it waits for others. NAN: not
  * known. */
 double tfh_device_need(const struct tfh_device *d, enum tfh_remove what, double step)
 {
-	return d->recorded_n ? for_all(&d->replay[what], step) : NAN;
+	return d->replay[what].of.n ? for_all(&d->replay[what], step) : NAN;
 }
 
 static void point(const struct tfh_device *d, const struct tfh_result *r, struct tfh_whatif *w,
 		  double step)
 {
-	const struct tfh_replay_sum *s = &d->replay[w->remove];
+	const struct tfh_replays *s = &d->replay[w->remove];
 	double error = model_error(d), got = for_all(s, step);
-	double half = got * (error + NARROWEST) + 2 * error_of(s);
+	double half = got * (error + NARROWEST) + 2 * s->error;
 	double high = got + half;
 
 	/* Input that is prepared elsewhere shares the machine with the step. */
@@ -116,7 +174,7 @@ static void point(const struct tfh_device *d, const struct tfh_result *r, struct
 	w->low_s = w->low_s < step ? w->low_s : step;
 	high = high > w->low_s ? high : w->low_s;
 	w->high_s = high < step ? high : step;
-	if (s->n < MIN_STEPS || !(error <= REPLAY_ERROR) ||
+	if (s->steps < MIN_STEPS || !(error <= REPLAY_ERROR) ||
 	    r->breakdown[TFH_PART_UNATTRIBUTED].share > 0.2)
 		return;
 	if (high > got * (1 + WIDEST))
@@ -137,12 +195,14 @@ void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		step += r->breakdown[p].s_per_step;
+	for (int k = 0; k < TFH_REMOVE_COUNT + 2; k++)
+		settle(&d->replay[k]);
 	for (int k = 0; k < TFH_REMOVE_COUNT; k++)
 		r->need_s[k] = tfh_device_need(d, k, step);
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		struct tfh_whatif *w = &r->whatif[i];
 		w->floor_s = resource_floor(d, w->remove);
-		if (d->recorded_n)
+		if (d->replay[w->remove].of.n)
 			point(d, r, w, step);
 	}
 }

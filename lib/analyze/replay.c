@@ -254,47 +254,22 @@ static size_t first_measured(const struct tfh_device *d)
 	return d->w0 + skip;
 }
 
-/* Steps follow patterns (a buffer that empties and fills), so that the spread of the mean is taken
- * from means of BLOCK consecutive ones. */
-#define BLOCK 8
-
-static void add_up(struct tfh_device *d, const int64_t *c, struct tfh_replay_sum *s)
+static int add_up(struct tfh_device *d, const int64_t *c, struct tfh_replays *s)
 {
 	size_t first = d->w0 ? d->w0 - 1 : 0;
-	double block = 0;
-	uint32_t in_block = 0;
+	int rc = 0;
 
-	for (size_t w = first_measured(d); w < d->w1; w++) {
-		double t = (double)(c[w - first] - c[w - 1 - first]) / 1e9;
+	for (size_t w = first_measured(d); w < d->w1 && !rc; w++) {
 		uint32_t k = d->job->window.v[w].steps;
 		if (!steady(d, w) || c[w - 1 - first] == INT64_MIN)
 			continue;
-		s->sum += t;
-		s->sum2 += t / k * (t / k) * k;
-		double was = (double)(d->win.v[w].c - d->win.v[w].from) / 1e9;
-		s->was += was;
-		s->was2 += was / k * was;
-		s->both += t / k * was;
-		s->n += k;
-		block += t / k;
-		if (++in_block < BLOCK)
-			continue;
-		s->block += block / BLOCK;
-		s->block2 += block / BLOCK * (block / BLOCK);
-		s->blocks++;
-		block = 0;
-		in_block = 0;
+		struct tfh_replayed x = {.s = (double)(c[w - first] - c[w - 1 - first]) / 1e9 / k,
+					 .was = (double)(d->win.v[w].c - d->win.v[w].from) / 1e9 /
+						k,
+					 .steps = k};
+		rc = TFH_PUSH(s->of, x);
 	}
-}
-
-static void recorded(struct tfh_device *d)
-{
-	for (size_t w = first_measured(d); w < d->w1; w++) {
-		if (!steady(d, w))
-			continue;
-		d->recorded_sum += (double)(d->win.v[w].c - d->win.v[w].from) / 1e9;
-		d->recorded_n += d->job->window.v[w].steps;
-	}
+	return rc;
 }
 
 int tfh_replay(struct tfh_device *d)
@@ -309,15 +284,14 @@ int tfh_replay(struct tfh_device *d)
 	r.op1 = malloc((d->op.n + 1) * sizeof(*r.op1));
 	r.lane = malloc((d->lane.n + 1) * sizeof(*r.lane));
 	if (v && c && r.seg && r.op0 && r.op1 && r.lane) {
-		recorded(d);
-		for (int what = 0; what <= TFH_REMOVE_COUNT + 1; what++) {
+		rc = 0;
+		for (int what = 0; what <= TFH_REMOVE_COUNT + 1 && !rc; what++) {
 			r.what = what <= TFH_REMOVE_COUNT ? what : TFH_REMOVE_INPUT;
 			r.host = what <= TFH_REMOVE_COUNT ? 1 : CROWDING;
 			run(&r, v);
 			completions(&r, c);
-			add_up(d, c, &d->replay[what]);
+			rc = add_up(d, c, &d->replay[what]);
 		}
-		rc = 0;
 	}
 	free(v);
 	free(c);
