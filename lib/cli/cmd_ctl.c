@@ -11,8 +11,16 @@
 
 #define MAX_JOURNALS 1024
 
-enum verb { STOP, START, FLUSH, VERBS };
-static const char *const verbs[VERBS] = {"stop", "start", "flush"};
+/* GPU_ON and GPU_OFF are written as two words. */
+enum verb { STOP, START, FLUSH, GPU_ON, GPU_OFF, VERBS };
+static const struct {
+	const char *name;
+	uint32_t set, clear;
+} verbs[VERBS] = {{"stop", TFT_CTL_STOP, 0},
+		  {"start", 0, TFT_CTL_STOP},
+		  {"flush", TFT_CTL_FLUSH, 0},
+		  {"gpu on", TFT_CTL_GPU_ON, TFT_CTL_GPU_OFF},
+		  {"gpu off", TFT_CTL_GPU_OFF, TFT_CTL_GPU_ON}};
 
 /* The flusher clears the bit when the chunk is written; it looks every 100 ms. */
 static bool wait_for_flush(const char *path)
@@ -38,15 +46,14 @@ static bool wait_for_flush(const char *path)
 /* 0 or -errno; -ETIMEDOUT: told, but the flush was not seen to end. */
 static int tell(const char *path, enum verb verb, uint32_t steps, struct tfh_err *err)
 {
-	uint32_t set = verb == STOP ? TFT_CTL_STOP : verb == FLUSH ? TFT_CTL_FLUSH : 0;
-	int code = tft_journal_control(path, set, verb == START ? TFT_CTL_STOP : 0, steps, err);
+	int code = tft_journal_control(path, verbs[verb].set, verbs[verb].clear, steps, err);
 
 	return code || verb != FLUSH || wait_for_flush(path) ? code : -ETIMEDOUT;
 }
 
 static int usage(void)
 {
-	tfh_say("ctl: usage: tfhook ctl DIR|PID start|stop|flush [--steps N]");
+	tfh_say("ctl: usage: tfhook ctl DIR|PID start|stop|flush|gpu on|gpu off [--steps N]");
 	return TFH_EXIT_USAGE;
 }
 
@@ -89,13 +96,16 @@ int tfh_cmd_ctl(const struct tfh_line *args)
 	const char *limit = tfh_line_get(args, "steps");
 	unsigned n = 0, told = 0, failed = 0, late = 0;
 	uint32_t steps = 0;
+	char words[32];
 	int verb = 0;
 
-	if (args->operands != 2)
+	if (args->operands < 2 || args->operands > 3)
 		return usage();
-	while (verb < VERBS && strcmp(args->operand[1], verbs[verb]))
+	snprintf(words, sizeof(words), "%s%s%s", args->operand[1], args->operands == 3 ? " " : "",
+		 args->operands == 3 ? args->operand[2] : "");
+	while (verb < VERBS && strcmp(words, verbs[verb].name))
 		verb++;
-	if (verb == VERBS || (limit && verb != START))
+	if (verb == VERBS || (limit && verb != START && verb != GPU_ON))
 		return usage();
 	if (limit && parse_steps(limit, &steps))
 		return TFH_EXIT_USAGE;
@@ -125,7 +135,7 @@ int tfh_cmd_ctl(const struct tfh_line *args)
 			args->operand[0]);
 		return TFH_EXIT_NOTHING;
 	}
-	tfh_say("%s: %u process%s%s", verbs[verb], told, told == 1 ? "" : "es",
+	tfh_say("%s: %u process%s%s", verbs[verb].name, told, told == 1 ? "" : "es",
 		late ? "; the writing is not finished after 4 s (is the disk full?)" : "");
 	return failed || late ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }

@@ -168,10 +168,11 @@ static void check_driver(struct doctor *d)
 		finding(d, GOOD, "GPU driver: found, for CUDA %d", driver - 1);
 	if (driver > 0)
 		finding(d, NOTE,
-			in_child(look_at_cupti) == 1 ? "CUPTI: found; this version judges by host "
-						       "calls and does not use it"
-						     : "CUPTI: not found; not needed, this version "
-						       "judges by host calls");
+			in_child(look_at_cupti) == 1 ? "CUPTI: found; a job may still use another "
+						       "one (TFHOOK_CUPTI_LIB names it)"
+						     : "CUPTI: not found here; a job's Python may "
+						       "bring its own, and without one there are "
+						       "no device times");
 }
 
 /* ---- TensorFlow ---- */

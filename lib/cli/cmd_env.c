@@ -76,6 +76,8 @@ int tfh_cmd_env(const struct tfh_line *args)
 		return TFH_EXIT_OK;
 	}
 	print_export("LD_PRELOAD", library.path);
+	if (!getenv("NVTX_INJECTION64_PATH"))
+		print_export("NVTX_INJECTION64_PATH", library.path);
 	if (audit)
 		print_export("LD_AUDIT", audit);
 	print_settings();

@@ -11,6 +11,7 @@
 #include "format/tft_read.h"
 #include "import/import.h"
 #include "model/model.h"
+#include "model/ops.h"
 #include "report/format.h"
 
 /* ---- run.json: shown as it stands, one value a line ---- */
@@ -121,6 +122,45 @@ static void print_processes(const struct tfh_run *run)
 		       yes(p[i].has_gpu), yes(p[i].has_tf),
 		       p[i].live ? "runs" : yes(p[i].clean_end),
 		       tfh_fmt_cut(host, sizeof(host), p[i].host ? p[i].host : "?", 64));
+	}
+}
+
+static void print_spans(const struct tfh_gpu_info *g)
+{
+	double on = 0;
+	char total[TFH_TEXT];
+	bool whole = false;
+
+	for (uint32_t i = 0; i < g->n_span; i++) {
+		on += (double)(g->span[i].t1 - g->span[i].t0) * 1e-9;
+		whole |= !g->span[i].nodes;
+	}
+	printf("  known for %s in %u part%s%s\n", tfh_fmt_time(total, on), g->n_span,
+	       g->n_span == 1 ? "" : "s", whole ? "; of some graphs only whole launches" : "");
+}
+
+static void print_device_times(struct tfh_run *run)
+{
+	const struct tfh_process *p;
+	uint32_t n = tfh_run_processes(run, &p);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct tfh_gpu_info g;
+		char ops[TFH_TEXT], lost[TFH_TEXT];
+		tfh_run_gpu(run, i, &g);
+		if (g.source == TFH_GPU_NONE && (!*g.why || !p[i].has_gpu))
+			continue;
+		printf("\nDEVICE TIMES of process %u\n", p[i].pid);
+		if (g.source == TFH_GPU_NONE) {
+			printf("  none: %s\n", g.why);
+			continue;
+		}
+		printf("  %s kernels, copies and memsets, %s lost\n", tfh_fmt_count(ops, g.ops),
+		       tfh_fmt_count(lost, g.dropped));
+		print_spans(&g);
+		if (g.source == TFH_GPU_CUPTI && !g.dependencies)
+			puts("  without the job's calls (the recorder came with "
+			     "CUDA_INJECTION64_PATH only): tier B");
 	}
 }
 
@@ -261,6 +301,7 @@ int tfh_cmd_info(const struct tfh_line *args)
 	print_source(run);
 	print_environment(tfh_run_path(run));
 	print_processes(run);
+	print_device_times(run);
 	print_unhooked(run);
 	bool built = tfh_run_is_built(run);
 	tfh_run_close(run);

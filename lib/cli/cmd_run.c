@@ -65,6 +65,9 @@ static int set_variables(const struct tfh_place *place, const struct tfh_library
 	int err =
 		!preload || setenv("LD_PRELOAD", preload, 1) || setenv("TFHOOK_RUN", place->dir, 1);
 
+	/* Names of ranges, where the job has any; another tool keeps its place. */
+	if (!getenv("NVTX_INJECTION64_PATH"))
+		err |= setenv("NVTX_INJECTION64_PATH", library->preload, 1);
 	if (*library->audit)
 		err |= !audit || setenv("LD_AUDIT", audit, 1);
 	free(preload);

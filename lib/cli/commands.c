@@ -152,12 +152,14 @@ static const struct tfh_command cmd_repair = {
 
 static const struct tfh_command cmd_ctl = {
 	.name = "ctl",
-	.operand_text = "DIR|PID start|stop|flush",
+	.operand_text = "DIR|PID start|stop|flush|gpu on|gpu off",
 	.summary = "steer the recording of a running job",
-	.details = "stop    keep no more calls (handles and memory are still noted, so start is "
+	.details = "stop     keep no more calls (handles and memory are still noted, so start is "
 		   "cheap)\n"
-		   "start   go on recording\n"
-		   "flush   write now what is recorded so far: then `tfhook report DIR` sees it",
+		   "start    go on recording\n"
+		   "flush    write now what is recorded so far: then `tfhook report DIR` sees it\n"
+		   "gpu on   record device times, whatever TFHOOK_CUPTI says\n"
+		   "gpu off  record none",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_ctl,
@@ -165,7 +167,7 @@ static const struct tfh_command cmd_ctl = {
 		{
 			{.name = "steps",
 			 .arg = "N",
-			 .help = "with start: stop again after N steps"},
+			 .help = "with start: stop again after N steps; with gpu on: for N steps"},
 		},
 };
 

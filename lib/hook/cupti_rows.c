@@ -150,23 +150,27 @@ bool tfh_row_of_record(const uint8_t *r, struct tft_gpu_row *row, const char **n
  * over in any order. A call that never has an op (a copy of nothing) is forgotten after a while, or
  * when its place is needed. */
 #define PENDING 65536u
-#define FORGET_S 30u
+#define FORGET_NS 30000000000ull
+#define FORGET_NODES_NS 1000000000ull /* of a graph launch: after its last node so far */
 static struct {
 	uint32_t correlation;
-	bool op; /* the op came first */
+	bool op; /* it came */
+	bool graph;
 	uint64_t start;
 } pending[PENDING];
 static uint32_t n_pending;
 
-static void op_came(uint32_t correlation)
+/* More nodes of a graph may follow. */
+static void op_came(uint32_t correlation, uint64_t end, bool graph)
 {
 	uint32_t at = correlation % PENDING;
 
-	if (pending[at].start)
-		n_pending--;
+	n_pending -= pending[at].start != 0;
 	pending[at].correlation = correlation;
 	pending[at].op = true;
-	pending[at].start = 0;
+	pending[at].graph = graph;
+	pending[at].start = graph ? end : 0;
+	n_pending += pending[at].start != 0;
 }
 
 static void call_came(uint32_t correlation, uint64_t start)
@@ -177,7 +181,7 @@ static void call_came(uint32_t correlation, uint64_t start)
 		return;
 	n_pending += !pending[at].start;
 	pending[at].correlation = correlation;
-	pending[at].op = false;
+	pending[at].op = pending[at].graph = false;
 	pending[at].start = start;
 }
 
@@ -190,7 +194,7 @@ uint64_t tfh_rows_pending(uint64_t now)
 	for (uint32_t i = 0; n_pending && i < PENDING; i++) {
 		if (!pending[i].start)
 			continue;
-		if (pending[i].start + FORGET_S * 1000000000ull < newest) {
+		if (pending[i].start + (pending[i].graph ? FORGET_NODES_NS : FORGET_NS) < newest) {
 			pending[i].start = 0;
 			n_pending--;
 		} else if (pending[i].start < oldest) {
@@ -235,7 +239,7 @@ static void one(const uint8_t *r)
 	}
 	if (!tfh_row_of_record(r, &row, &name))
 		return; /* a kind that the job's profiler asked for */
-	op_came(row.correlation);
+	op_came(row.correlation, row.end, row.node != 0);
 	counts.ops++;
 	counts.nodes += row.node != 0;
 	/* An op cut off by the forced flush has no end; one without device memory, or under some

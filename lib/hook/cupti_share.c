@@ -77,8 +77,10 @@ void tfh_share_requested(uint8_t **buffer, size_t *size, size_t *most)
 		return;
 	}
 	requested(buffer, size, most);
-	if (*buffer)
+	if (*buffer && *size)
 		tfh_buffers_foreign_out(*buffer);
+	else /* it loses records, and we need not */
+		tfh_buffers_requested(buffer, size, most);
 }
 
 /* Bytes of whole records, from `at` on, that fit into `room`. */
@@ -157,29 +159,35 @@ static void *behind(enum tfh_cupti_fn fn, const char *name, const void *caller)
 #define REAL(id, name) ((tfh_cupti_##id)behind(TFH_CUPTI_##id, name, __builtin_return_address(0)))
 #define CUPTI_NOT_INITIALIZED 15
 
+/* Ours are CUPTI's callbacks. */
 static bool shared(void)
 {
-	return policy() != OFF && tfh_cupti_here() &&
-	       __atomic_load_n(&tfh_mode, __ATOMIC_RELAXED) != TFH_MODE_DEAD &&
-	       tfh_cupti_real[TFH_CUPTI_REGISTER];
+	return policy() != OFF && tfh_setting(TFH_OPT_CUPTI) != TFH_CUPTI_OFF && tfh_cupti_here() &&
+	       __atomic_load_n(&tfh_mode, __ATOMIC_RELAXED) != TFH_MODE_DEAD;
 }
 
 static CUptiResult hook_register(tfh_cupti_requested requested, tfh_cupti_completed completed)
 {
 	tfh_cupti_REGISTER real = REAL(REGISTER, "cuptiActivityRegisterCallbacks");
+	tfh_cupti_requested requested_before;
+	tfh_cupti_completed completed_before;
+	CUptiResult result;
 
 	if (!real)
 		return CUPTI_NOT_INITIALIZED;
-	if (requested == tfh_share_requested)
-		return real(requested, completed);
 	if (!tfh_cupti_known()) /* through TensorFlow's own function, and from there back to us */
 		return real(requested, completed);
 	if (shared() && policy() == OWN && tfh_cupti_wants(TFH_ACT_CONCURRENT_KERNEL))
 		return TFH_CUPTI_MULTIPLE_SUBSCRIBERS;
-	__atomic_store_n(&job_requested, requested, __ATOMIC_RELEASE);
-	__atomic_store_n(&job_completed, completed, __ATOMIC_RELEASE);
-	return shared() && requested && completed ? real(tfh_share_requested, tfh_share_completed)
-						  : real(requested, completed);
+	requested_before = __atomic_exchange_n(&job_requested, requested, __ATOMIC_ACQ_REL);
+	completed_before = __atomic_exchange_n(&job_completed, completed, __ATOMIC_ACQ_REL);
+	result = shared() && requested && completed ? real(tfh_share_requested, tfh_share_completed)
+						    : real(requested, completed);
+	if (result) {
+		__atomic_store_n(&job_requested, requested_before, __ATOMIC_RELEASE);
+		__atomic_store_n(&job_completed, completed_before, __ATOMIC_RELEASE);
+	}
+	return result;
 }
 
 static CUptiResult hook_enable(int kind)

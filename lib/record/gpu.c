@@ -21,6 +21,7 @@
 #define TEXTS 1024u /* hash of texts in the heap, by address */
 #define PAIRS 128u
 #define PAIR_TRIES 16
+#define GO_OFF_NS (3 * SECOND_NS)
 #define SECOND_NS 1000000000ull
 
 /* Windows of TFHOOK_CUPTI=window: steps 10 to 29 of every 1,000, so that the first one is past the
@@ -54,6 +55,8 @@ static struct {
 	uint32_t gpus, drvrs, heap;
 	struct tft_table_pair pair[PAIRS];
 	uint32_t pairs;
+	uint64_t end;	     /* device times are wanted up to here; 0: there is no end yet */
+	uint64_t end_ns;     /* when that was */
 	uint64_t span_last;  /* up to there every op is written; the next span begins there */
 	uint64_t exit_ticks; /* atomic: the last flush ended then; 0: not yet */
 	struct tft_table_pair exit_pair;
@@ -505,9 +508,25 @@ static void take(bool flush)
 	source->collect();
 	if (tfh_gpu_exiting())
 		until = __atomic_load_n(&g.exit_ticks, __ATOMIC_ACQUIRE);
-	else /* what runs longer than a second is told by its call */
-		until = source->complete_until(now) - tfh_tick_hz();
+	else
+		until = source->complete_until(now);
+	if (g.end && (int64_t)(until - g.end) > 0)
+		until = g.end;
 	write_gpus((int64_t)(until - g.span_last) > 0 ? until : 0);
+}
+
+/* What was under way at the end is waited for, a while. */
+static void go_off(uint64_t now_ns)
+{
+	if (!g.end) {
+		g.end = tfh_ticks();
+		g.end_ns = now_ns;
+	}
+	take(true);
+	if (g.span_last == g.end || now_ns - g.end_ns > GO_OFF_NS) {
+		turn_off();
+		g.end = 0;
+	}
 }
 
 void tfh_gpu_poll(uint64_t now_ns)
@@ -523,11 +542,11 @@ void tfh_gpu_poll(uint64_t now_ns)
 	if (!storing()) {
 		if (wanted(now_ns))
 			tfh_gpu_begin();
-	} else if (!wanted(now_ns) && !tfh_gpu_exiting()) {
-		take(true);
-		turn_off();
-	} else {
+	} else if (wanted(now_ns) || tfh_gpu_exiting()) {
+		g.end = 0;
 		source->collect();
+	} else {
+		go_off(now_ns);
 	}
 }
 
