@@ -109,7 +109,8 @@ static void free_job(struct tfh_job *job)
 	free(job->stage.v);
 	free(job->stage_of.v);
 	free(job->window.v);
-	free(job->step.v);
+	if (!job->step_given)
+		free(job->step.v);
 	free(job->copy.v);
 	free(job->kernel.v);
 	tfh_heap_free(job->heap);

@@ -82,7 +82,8 @@ static void charge_op(struct blame *b, const struct tfh_dop *o, int64_t t0, int6
 		charge(b, t0, min(t1, turn), TFH_CAUSE_COMMUNICATION_JITTER, true);
 		t0 = max(t0, turn);
 	}
-	charge(b, t0, t1, cause_of_work(o), !o->inferred);
+	bool fallback = o->seg != TFH_NO && b->d->seg.v[o->seg].fallback;
+	charge(b, t0, t1, fallback ? TFH_CAUSE_TRANSFER_FALLBACK : cause_of_work(o), !o->inferred);
 }
 
 /* Whether the work of the host's window at t had been issued by then. */
@@ -136,6 +137,10 @@ static enum tfh_cause cause_of_other(const struct tfh_seg *s)
 
 static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
+	if (s->fallback) {
+		charge(b, t0, t1, TFH_CAUSE_TRANSFER_FALLBACK, true);
+		return;
+	}
 	switch (s->label) {
 	case TFH_L_GAP:
 		if (s->spin)

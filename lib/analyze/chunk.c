@@ -7,6 +7,11 @@
 
 #include "analyze/device.h"
 
+/* Calls and ops in memory at a time (about 100 bytes each, and as much again for the replay);
+ * windows that hold more are judged from the host alone. */
+#define MOST_CALLS 400000
+#define MOST_OPS 400000
+
 /* Whether a call belongs to the host's time line: of threads that launch, and whoever waits for the
  * input. */
 bool tfh_call_wanted(const struct tfh_job *job, const struct tfh_piece *p)
@@ -55,7 +60,8 @@ static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t fr
 		p.passive = false;
 		p.label = TFH_L_INPUT;
 	}
-	return TFH_PUSH(d->call, p);
+	d->full |= d->call.n >= MOST_CALLS;
+	return d->full ? 0 : TFH_PUSH(d->call, p);
 }
 
 static int read_calls(struct tfh_device *d, int64_t from, int64_t to)
@@ -113,7 +119,8 @@ static int add_op(struct tfh_device *d, const struct tfh_op *o, size_t w0)
 			l->past_end = x.t1;
 		return 0;
 	}
-	return TFH_PUSH(d->op, x);
+	d->full |= d->op.n >= MOST_OPS;
+	return d->full ? 0 : TFH_PUSH(d->op, x);
 }
 
 static int read_ops(struct tfh_device *d, size_t w0, int64_t to)
@@ -172,6 +179,7 @@ int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *e
 	if (c > to)
 		to = c;
 	d->loaded = from;
+	d->full = false;
 	forget(d, from);
 	rc = read_ops(d, w0, to);
 	if (!rc)

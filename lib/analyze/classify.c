@@ -174,14 +174,32 @@ static enum tfh_confidence confidence(const struct tfh_job *job, const struct tf
 								     : TFH_CONFIDENCE_MEDIUM;
 }
 
+static void finish_step(const struct tfh_job *job, struct tfh_step *s)
+{
+	if (s->cause == TFH_CAUSE_INPUT_UNKNOWN)
+		s->cause = (int8_t)job->input_cause;
+	if (s->cls == TFH_CLASS_COMPUTE_BOUND && s->tier != 'C')
+		s->cause = (int8_t)tfh_compute_cause(job->device);
+}
+
 /* Window entries become one entry per step: the steps of one executed call share its time equally.
- */
+ * Where every window is one step the list is handed over as it is: it may be long. */
 static int expand(struct tfh_job *job, struct tfh_result *r)
 {
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < job->window.n; i++)
 		n += job->window.v[i].steps;
+	if (n == job->step.n && job->step.n == job->window.n && n) {
+		for (size_t i = 0; i < n; i++) {
+			job->step.v[i].index = i;
+			finish_step(job, &job->step.v[i]);
+		}
+		r->step = job->step.v;
+		r->n_step = n;
+		job->step_given = true;
+		return 0;
+	}
 	r->step = calloc(n + 1, sizeof(*r->step));
 	if (!r->step)
 		return -ENOMEM;
@@ -193,10 +211,7 @@ static int expand(struct tfh_job *job, struct tfh_result *r)
 			s->index = r->n_step++;
 			s->dur_s /= k;
 			s->start_s += s->dur_s * j;
-			if (s->cause == TFH_CAUSE_INPUT_UNKNOWN)
-				s->cause = (int8_t)job->input_cause;
-			if (s->cls == TFH_CLASS_COMPUTE_BOUND && s->tier != 'C')
-				s->cause = (int8_t)tfh_compute_cause(job->device);
+			finish_step(job, s);
 			for (int p = 0; p < TFH_PART_COUNT; p++)
 				s->breakdown[p] /= (float)k;
 		}

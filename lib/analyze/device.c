@@ -482,6 +482,12 @@ static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, bool replay, 
 {
 	int rc = tfh_chunk_load(d, w0, w1, err);
 
+	for (size_t i = w0; i < w1 && !rc && d->full; i++)
+		d->win.v[i].tier = 'C';
+	if (!rc && d->full) {
+		d->op.n = d->call.n = 0;
+		return 0;
+	}
 	if (!rc)
 		rc = tfh_host_time(d);
 	if (!rc)

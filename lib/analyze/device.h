@@ -90,6 +90,7 @@ struct tfh_seg {
 	uint8_t label, family, dir;
 	bool pageable, failed, saves, async; /* async: get-next fed by another thread */
 	bool full, spin;		     /* launch into a full queue; polling */
+	bool fallback;			     /* between a fetch and the copy back of its result */
 	bool end;			     /* the last of its call */
 };
 
@@ -152,6 +153,7 @@ struct tfh_device {
 	bool has_op, has_ev;
 	uint64_t met[TFH_DEVICES]; /* collectives read so far */
 	size_t next_long;
+	bool full;	/* too much for memory: the windows are not judged */
 	bool async;	/* the input is prepared by other threads */
 	int64_t loaded; /* host calls are complete until here */
 	/* results */

@@ -26,7 +26,7 @@
 #define BLOCK 8
 /* Steps that are far off and as rare as this were disturbed: they are cut to the edge of what is
  * usual (winsorised), as another run will have its own. */
-#define RARE 50
+#define RARE 20
 #define STEADY 20 /* of so many, one may be */
 #define FAR_MAD 6
 
@@ -37,6 +37,26 @@ static double *times(const struct tfh_replays *s)
 	for (size_t i = 0; v && i < s->of.n; i++)
 		v[i] = s->of.v[i].s;
 	return v;
+}
+
+/* Whether the steps over the edge come at a constant distance: then they are the job's own. */
+static bool regular(const struct tfh_replays *s, double edge, size_t over)
+{
+	double *gap = malloc((over + 1) * sizeof(*gap)), median;
+	size_t n = 0, near = 0, last = 0;
+
+	for (size_t i = 0; gap && i < s->of.n; i++) {
+		if (s->of.v[i].s <= edge)
+			continue;
+		if (last)
+			gap[n++] = (double)(i + 1 - last);
+		last = i + 1;
+	}
+	median = gap ? tfh_quantile(gap, n, 0.5) : 0;
+	for (size_t i = 0; gap && i < n; i++)
+		near += fabs(gap[i] - median) <= 1;
+	free(gap);
+	return n >= 2 && near * 5 >= n * 4;
 }
 
 /* The longest that a step is taken for. */
@@ -56,7 +76,8 @@ static double edge_of(const struct tfh_replays *s)
 	for (size_t i = 0; i < n; i++)
 		over += s->of.v[i].s > edge;
 	free(v);
-	return over * RARE <= n || (over == 1 && n >= STEADY) ? edge : INFINITY;
+	bool rare = over * RARE <= n || (over == 1 && n >= STEADY);
+	return rare && !regular(s, edge, over) ? edge : INFINITY;
 }
 
 static double spread(double sum, double sum2, size_t n)

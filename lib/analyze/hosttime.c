@@ -163,6 +163,74 @@ static void mark_polls(struct tfh_device *d)
 	}
 }
 
+/* Bytes that two copies must have in common to be one op's operand and result, and the least. */
+#define FALLBACK_TIMES 4
+#define FALLBACK_BYTES 4096
+#define FALLBACK_REACH 1000 /* calls around, among which there must be launches */
+
+/* The copy back to the device that follows a fetch with no launch and no get-next between, in the
+ * same window; TFH_NO if there is none, or it carries something else. */
+static uint32_t copy_back(const struct tfh_device *d, uint32_t i, size_t window)
+{
+	const struct tfh_seg *from = &d->seg.v[i];
+	uint32_t last = d->thread_seg[from->thread + 1];
+
+	for (uint32_t k = i + 1; k < last; k++) {
+		const struct tfh_seg *s = &d->seg.v[k];
+		if (s->t0 >= d->job->window.v[window].t1 || s->label == TFH_L_INPUT ||
+		    s->family == TFH_FAM_LAUNCH || s->family == TFH_FAM_GRAPH_LAUNCH)
+			return TFH_NO;
+		if (s->family == TFH_FAM_COPY && s->dir == TFH_DIR_H2D)
+			return s->bytes <= FALLBACK_TIMES * from->bytes &&
+					       from->bytes <= FALLBACK_TIMES * s->bytes
+				       ? k
+				       : TFH_NO;
+	}
+	return TFH_NO;
+}
+
+static bool launches_in(const struct tfh_device *d, uint32_t thread, uint32_t from, uint32_t to,
+			const struct tfh_window *w)
+{
+	for (uint32_t k = from; k < to; k++) {
+		const struct tfh_seg *s = &d->seg.v[k];
+		if (s->thread == thread && s->t0 >= w->t0 && s->t0 < w->t1 &&
+		    (s->family == TFH_FAM_LAUNCH || s->family == TFH_FAM_GRAPH_LAUNCH))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * An op without a form for the device: in the middle of a step its operands are fetched, the host
+ * computes, the result goes back. All of that, the computing included, is the price of the missing
+ * form.
+ */
+static void mark_fallbacks(struct tfh_device *d)
+{
+	size_t w = d->w0;
+
+	for (uint32_t i = 0; i < d->seg.n; i++) {
+		const struct tfh_seg *s = &d->seg.v[i];
+		if (s->family != TFH_FAM_COPY || s->dir != TFH_DIR_D2H || s->fallback ||
+		    s->bytes < FALLBACK_BYTES)
+			continue;
+		w = tfh_window_of(d->job, s->t0, w == SIZE_MAX ? 0 : w);
+		uint32_t back = w == SIZE_MAX ? TFH_NO : copy_back(d, i, w);
+		if (back == TFH_NO)
+			continue;
+		const struct tfh_window *win = &d->job->window.v[w];
+		uint32_t first = d->thread_seg[s->thread], last = d->thread_seg[s->thread + 1];
+		uint32_t near = i > first + FALLBACK_REACH ? i - FALLBACK_REACH : first;
+		uint32_t far = back + FALLBACK_REACH < last ? back + FALLBACK_REACH : last;
+		if (!launches_in(d, s->thread, near, i, win) ||
+		    !launches_in(d, s->thread, back + 1, far, win))
+			continue;
+		for (uint32_t k = i; k <= back; k++)
+			d->seg.v[k].fallback = true;
+	}
+}
+
 int tfh_host_time(struct tfh_device *d)
 {
 	uint32_t n = d->job->feed->n_threads;
@@ -186,5 +254,6 @@ int tfh_host_time(struct tfh_device *d)
 	for (size_t k = 0; k < d->seg.n && !rc; k++)
 		hand_over(d, &d->seg.v[k]);
 	mark_polls(d);
+	mark_fallbacks(d);
 	return rc;
 }

@@ -219,6 +219,7 @@ struct tfh_job {
 	int64_t median; /* of a step */
 	/* attribute */
 	TFH_VEC(struct tfh_step) step; /* by window, times of the whole window */
+	bool step_given;	       /* that array belongs to the result */
 	int64_t cause_ns[TFH_CAUSE_COUNT], compute_ns, direct_ns,
 		train_ns; /* sums of judged windows */
 	TFH_VEC(struct tfh_copy_use) copy;

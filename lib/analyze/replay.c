@@ -43,6 +43,8 @@ static enum tfh_part part_of(const struct tfh_seg *s)
 {
 	int64_t ns = s->t1 - s->t0;
 
+	if (s->fallback)
+		return TFH_PART_TRANSFER;
 	switch (s->label) {
 	case TFH_L_GAP:
 		return ns < TFH_GAP_NS ? TFH_PART_LAUNCH : TFH_PART_HOST;

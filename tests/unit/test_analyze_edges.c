@@ -602,6 +602,41 @@ static void test_compute_causes(void **state)
 	}
 }
 
+/* In the middle of the step an op falls back to the host: fetch, compute there, copy back. */
+static struct tfh_result *fallback(bool there)
+{
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 60; i++) {
+		dg_get(d, 0, 0.05);
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 1 << 20, 0.1);
+		kernels(d, 1, 5, 1);
+		if (there) {
+			dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 8 << 20, 1);
+			dg_code(d, 0, 4);
+			dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 8 << 20, 1);
+		}
+		kernels(d, 1, 5, 1);
+		dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 1 << 20, 0.1);
+	}
+	return dg_judge(d);
+}
+
+static void test_fallback(void **state)
+{
+	(void)state;
+	struct tfh_result *r = fallback(true), *without = fallback(false);
+	double rest = 0.1 + 0.1 + DG_WAKE;
+
+	check(r, TFH_CLASS_TRANSFER_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_FALLBACK);
+	gen_part(r, TFH_PART_TRANSFER, 6 + rest);
+	/* All copies are removed, those of the batch and the loss, too. */
+	dg_predicts(r, TFH_REMOVE_TRANSFER, without->steps.median_s * 1e3 - rest);
+	tfh_result_free(r);
+	tfh_result_free(without);
+}
+
 /* Every tenth step writes a log. */
 static void test_periodic(void **state)
 {
@@ -756,6 +791,7 @@ int main(void)
 		cmocka_unit_test(test_span),
 		cmocka_unit_test(test_tier_b),
 		cmocka_unit_test(test_compute_causes),
+		cmocka_unit_test(test_fallback),
 		cmocka_unit_test(test_periodic),
 		cmocka_unit_test(test_evaluation),
 		cmocka_unit_test(test_steps_per_execution),
