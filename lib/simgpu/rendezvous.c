@@ -86,11 +86,16 @@ static struct group *find(uint64_t key, uint32_t ranks)
 	return NULL;
 }
 
+static sim_body_fn body_of(const struct sim_func *f)
+{
+	return __atomic_load_n(&f->body, __ATOMIC_ACQUIRE);
+}
+
 static bool is_rendezvous(const struct sim_launch *l)
 {
 	static const unsigned sizes[] = {8, 4, 4, 8};
 	const struct sim_func *f = l->func;
-	if ((!f->body && strncmp(f->name, "rendezvous", 10)) || !l->args || f->nparams < 4)
+	if ((!body_of(f) && strncmp(f->name, "rendezvous", 10)) || !l->args || f->nparams < 4)
 		return false;
 	for (int i = 0; i < 4; i++)
 		if (f->params[i].size != sizes[i])
@@ -108,7 +113,7 @@ struct sim_meeting *sim_meeting_join(const struct sim_op *op)
 	if (op->work.kind != SIM_K_KERNEL || !is_rendezvous(&op->work.launch))
 		return NULL;
 	memcpy(&p, op->work.launch.args, sizeof(p));
-	sim_body_fn body = op->work.launch.func->body;
+	sim_body_fn body = body_of(op->work.launch.func);
 	struct group *g = NULL;
 	if (p.ranks && p.ranks <= RANKS && p.rank < p.ranks)
 		g = body ? (struct group *)(uintptr_t)p.key : find(p.key, p.ranks);
@@ -184,7 +189,7 @@ static void native_abort(void *memory)
 
 static void native_set_body(CUfunction f, sim_body_fn body)
 {
-	f->body = body;
+	__atomic_store_n(&f->body, body, __ATOMIC_RELEASE);
 }
 
 const struct sim_native_table sim_native_table = {
