@@ -198,7 +198,7 @@ static int64_t known_ready(const struct tfh_device *d, const struct tfh_dop *o)
 		t = d->op.v[o->dep].t1;
 	if (!o->inner && o->issue0 > INT64_MIN && o->issue0 + d->floor > t)
 		t = o->issue0 + d->floor;
-	return t < o->t0 ? t : o->t0;
+	return t > INT64_MIN && t < o->t0 ? t : o->t0;
 }
 
 /* Something unseen held an op back whose constraints were all met long before: the op that ended

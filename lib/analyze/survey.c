@@ -409,7 +409,7 @@ int tfh_survey(struct tfh_job *job, struct tfh_err *err)
 			job->last = ev.t1;
 		if (ev.kind == TFT_MARK) {
 			struct tfh_tick t = {.t0 = ev.t0, .t1 = ev.t1, .thread = ev.thread};
-			job->marks++;
+			job->mark_name = job->marks++ ? job->mark_name : (uint32_t)ev.w[1];
 			rc = TFH_PUSH(job->mark, t);
 		} else {
 			rc = add_call(job, &ev, &q);
