@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "format/table.h"
 #include "format/tft_read.h"
 #include "format/tft_write.h"
 
@@ -45,6 +46,37 @@ static void fill(struct tfh_rec *r, uint32_t seq, uint64_t *t, uint32_t sort)
 		r->w[1] = rnd();
 }
 
+static int make_tables(struct tft_writer *w)
+{
+	static struct tft_gpu_row gpu[500];
+	static struct tft_drvr_row drvr[500];
+	static const char heap[] = "\0spin\0gemm";
+	static const struct tft_table_pair pair[] = {{7, 1000}, {8, 2000}};
+	static const struct tft_gpu_span span[] = {{7, 9, 1}};
+	const struct tft_table_extra extra = {heap, sizeof(heap), pair, 2, span, 1}, none = {0};
+	static unsigned char out[1 << 20];
+	uint64_t t = 1ull << 60;
+
+	for (uint32_t i = 0; i < 500; i++) {
+		t += rnd() % 100000;
+		gpu[i] = (struct tft_gpu_row){.start = t,
+					      .end = t + rnd() % 5000,
+					      .bytes = rnd() >> rnd() % 64,
+					      .node = rnd() % 3 ? 0 : rnd(),
+					      .correlation = i,
+					      .stream = (uint32_t)rnd(),
+					      .kind = (uint8_t)(rnd() % 6),
+					      .name = i % 3 ? 1 : 6};
+		drvr[i] = (struct tft_drvr_row){
+			.start = rnd(), .end = t, .correlation = (uint32_t)rnd(), .tid = 9};
+	}
+	if (tft_write_chunk_at(w, TFT_GPUS, out,
+			       (uint32_t)tft_table_pack(&tft_gpus, gpu, 500, &extra, out), 5, 6))
+		return -1;
+	return tft_write_chunk(w, TFT_DRVR, out,
+			       (uint32_t)tft_table_pack(&tft_drvr, drvr, 500, &none, out));
+}
+
 static int make(const char *path)
 {
 	static struct tfh_rec records[20000];
@@ -72,8 +104,8 @@ static int make(const char *path)
 		if (tft_write_events(w, b, 2, c) < 0 || tft_write_clocks(w, &clock, 1) < 0)
 			return 1;
 	}
-	return tft_write_loss(w, &loss, 1) < 0 || tft_write_chunk(w, TFT_NOTE, "a=b\n", 4) < 0 ||
-	       tft_writer_finish(w, true) < 0;
+	return make_tables(w) < 0 || tft_write_loss(w, &loss, 1) < 0 ||
+	       tft_write_chunk(w, TFT_NOTE, "a=b\n", 4) < 0 || tft_writer_finish(w, true) < 0;
 }
 
 static void dump_events(struct tft_reader *r, uint32_t i)
@@ -95,6 +127,38 @@ static void dump_events(struct tft_reader *r, uint32_t i)
 		}
 	}
 	tft_events_close(ev);
+}
+
+/* A line a row: the columns in their order, texts in place of their offsets. */
+static void dump_table(const struct tft_table *t, const void *data, size_t len)
+{
+	struct tft_table_view v;
+	unsigned char *rows;
+
+	if (tft_table_open(&v, data, len) < 0)
+		exit(1);
+	rows = calloc(v.rows + 1, t->row_bytes);
+	tft_table_rows(&v, t, rows);
+	for (uint32_t i = 0; i < v.rows; i++) {
+		for (uint32_t c = 0; c < t->columns; c++) {
+			uint64_t value = 0;
+			memcpy(&value, rows + i * t->row_bytes + t->column[c].offset,
+			       t->column[c].size);
+			if (t == &tft_gpus && t->column[c].id == 8)
+				printf("%s ", tft_table_text(&v, (uint32_t)value));
+			else
+				printf("%llu ", (unsigned long long)value);
+		}
+		putchar('\n');
+	}
+	for (uint32_t i = 0; i < v.pairs; i++)
+		printf("pair %llu %llu\n", (unsigned long long)tft_table_pair_at(&v, i).ticks,
+		       (unsigned long long)tft_table_pair_at(&v, i).ns);
+	for (uint32_t i = 0; i < v.spans; i++)
+		printf("span %llu %llu %llu\n", (unsigned long long)tft_table_span_at(&v, i).first,
+		       (unsigned long long)tft_table_span_at(&v, i).last,
+		       (unsigned long long)tft_table_span_at(&v, i).flags);
+	free(rows);
 }
 
 int main(int argc, char **argv)
@@ -120,6 +184,8 @@ int main(int argc, char **argv)
 		       c->type == TFT_EVNT ? 0 : tfh_crc32c(0, data, len));
 		if (c->type == TFT_EVNT)
 			dump_events(r, i);
+		else if (c->type == TFT_GPUS || c->type == TFT_DRVR)
+			dump_table(c->type == TFT_GPUS ? &tft_gpus : &tft_drvr, data, len);
 	}
 	tft_close(r);
 	return 0;

@@ -115,6 +115,39 @@ def events(payload, runs):
             event += 1
 
 
+# Number and width of the columns of 2.8, those that tfhook writes.
+GPUS = {1: 8, 2: 8, 3: 4, 4: 1, 5: 4, 6: 4, 7: 1, 8: 4, 9: 8, 10: 1, 11: 1, 12: 1, 13: 8, 14: 8, 15: 2, 16: 4, 19: 4,
+        20: 8, 21: 4}
+DRVR = {1: 8, 2: 8, 3: 4, 4: 4, 5: 4, 6: 4, 7: 1}
+
+
+def table(payload, widths, text):
+    n_sections, n_rows = struct.unpack_from("<II", payload)
+    at = 8 + 16 * n_sections
+    columns, heap, tail = {}, b"", []
+    for i in range(n_sections):
+        number, _, width, transform, count, size, _ = struct.unpack_from("<BBBBIII", payload, 8 + 16 * i)
+        data = payload[at:at + size]
+        at += size
+        if number == 254:
+            heap = data
+        elif number == 255:
+            tail += ["pair %d %d" % v for v in struct.iter_unpack("<QQ", data)]
+        elif number == 253:
+            tail += ["span %d %d %d" % v for v in struct.iter_unpack("<QQQ", data)]
+        elif number in widths:
+            values, last = planes(data, n_rows, width), 0
+            for k in range(n_rows if transform else 0):
+                values[k] = last = (last + unzigzag(values[k])) & M64
+            columns[number] = [v & (1 << 8 * widths[number]) - 1 for v in values]
+    if text in columns:
+        columns[text] = [heap[v:heap.index(0, v)].decode() if v else "" for v in columns[text]]
+    absent = {c: "" if c == text else 0 for c in widths}
+    for k in range(n_rows):
+        yield " ".join(str(columns[c][k] if c in columns else absent[c]) for c in widths) + " "
+    yield from tail
+
+
 def chunks(data):
     at = 0
     while at + 96 <= len(data):
@@ -138,6 +171,9 @@ def main(path):
         if kind == "EVNT":
             for thread, tid, number, record in events(payload, runs):
                 print(thread, tid, number, record.hex())
+        if kind in ("GPUS", "DRVR"):
+            for line in table(payload, *((GPUS, 8) if kind == "GPUS" else (DRVR, None))):
+                print(line)
 
 
 main(sys.argv[1])
