@@ -130,6 +130,24 @@ static bool enable_kinds(void)
 	return true;
 }
 
+/* How much there is to fill: the largest device's multiprocessors. */
+static void tell_processors(void)
+{
+	enum { MULTIPROCESSORS = 16 };
+	CUresult (*count)(int *) = (CUresult(*)(int *))tfh_driver_symbol("cuDeviceGetCount");
+	CUresult (*ask)(int *, int, int) =
+		(CUresult(*)(int *, int, int))tfh_driver_symbol("cuDeviceGetAttribute");
+	int n = 0, value, most = 0;
+
+	if (!count || !ask || count(&n))
+		return;
+	for (int i = 0; i < n; i++)
+		if (!ask(&value, MULTIPROCESSORS, i) && value > most)
+			most = value;
+	if (most)
+		tfh_gpu_fact("gpu.processors=%d", most);
+}
+
 static int turn_on(void)
 {
 	CUptiResult result;
@@ -147,6 +165,7 @@ static int turn_on(void)
 	if (!enable_kinds())
 		return -EACCES;
 	tfh_gpu_fact("gpu.cupti=%u", tfh_cupti_version());
+	tell_processors();
 	if (injected)
 		tfh_gpu_fact("gpu.door=injection");
 	return 0;
