@@ -16,6 +16,7 @@
 
 #include "base/crc32c.h"
 #include "format/journal.h"
+#include "format/table.h"
 #include "format/tft_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -70,6 +71,21 @@ static uint8_t *unpacked(const uint8_t *data, size_t size, size_t *out_size)
 	return out;
 }
 
+/* Whatever the type says: every payload is tried as a table. */
+static void read_table(const void *data, size_t len)
+{
+	const struct tft_table *const tables[] = {&tft_gpus, &tft_drvr};
+	struct tft_table_view v;
+
+	for (int i = 0; i < 2 && !tft_table_open(&v, data, len); i++) {
+		void *rows = malloc((size_t)v.rows * tables[i]->row_bytes + 1);
+		tft_table_rows(&v, tables[i], rows);
+		tft_table_text(&v, (uint32_t)len);
+		tft_table_pair_at(&v, v.pairs);
+		free(rows);
+	}
+}
+
 static void read_events(struct tft_reader *r, uint32_t i)
 {
 	struct tft_events *ev;
@@ -100,7 +116,8 @@ static void read_all(const char *path)
 	for (uint32_t i = 0; i < tft_chunk_count(r); i++) {
 		tft_chunk_sketch(r, i, &sketch, &err);
 		tft_chunk_runs(r, i, &runs, &n, &err);
-		tft_chunk_payload(r, i, &data, &len, &err);
+		if (!tft_chunk_payload(r, i, &data, &len, &err))
+			read_table(data, len);
 		if (tft_chunk(r, i)->type == TFT_EVNT)
 			read_events(r, i);
 	}
