@@ -37,6 +37,7 @@ static struct sink common;
 static struct sink *sinks = &common;
 static struct parcel *parcels, **parcels_end = &parcels;
 static size_t held, dropped;
+static unsigned delivering; /* threads that are in the client's `completed` */
 static pthread_key_t key;
 static __thread struct sink *mine;
 static __thread bool in_client;
@@ -255,24 +256,27 @@ static void put(struct sink *s, const struct sim_record *r)
 
 static void hand_over(void)
 {
+	pthread_mutex_lock(&lock);
 	for (;;) {
-		pthread_mutex_lock(&lock);
 		struct parcel *p = parcels;
 		sim_completed_fn f = completed;
-		if (p) {
-			parcels = p->next;
-			if (!parcels)
-				parcels_end = &parcels;
-			held -= p->n;
-		}
-		pthread_mutex_unlock(&lock);
 		if (!p)
-			return;
+			break;
+		parcels = p->next;
+		if (!parcels)
+			parcels_end = &parcels;
+		held -= p->n;
+		delivering++;
+		pthread_mutex_unlock(&lock);
 		in_client = true;
 		f(NULL, 0, p->p, p->size, p->used);
 		in_client = false;
 		free(p);
+		pthread_mutex_lock(&lock);
+		if (!--delivering)
+			pthread_cond_broadcast(&answered);
 	}
+	pthread_mutex_unlock(&lock);
 }
 
 /* With turn. */
@@ -422,6 +426,11 @@ void sim_buffers_flush(bool also_empty)
 	pthread_mutex_unlock(&lock);
 	if (!there)
 		flush_here(also_empty);
+	/* What another thread has begun to hand over belongs to the flush. */
+	pthread_mutex_lock(&lock);
+	while (delivering)
+		pthread_cond_wait(&answered, &lock);
+	pthread_mutex_unlock(&lock);
 	overhead(BUFFER_FLUSH, start, sim_buffers_add);
 }
 

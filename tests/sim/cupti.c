@@ -272,7 +272,9 @@ static void graphs(CUstream s, CUdeviceptr d, void *host, size_t n)
 	OK(CU(cuStreamEndCapture)(s, &g));
 	OK(CU(cuGraphInstantiateWithFlags)(&e, g, 0));
 	OK(CUPTI(cuptiGetGraphExecId)(e, &id));
+	pthread_mutex_lock(&out);
 	printf("{\"exec\":%u}\n", id);
+	pthread_mutex_unlock(&out);
 	for (int i = 0; i < 3; i++)
 		OK(CU(cuGraphLaunch)(e, s));
 	OK(CU(cuStreamSynchronize)(s));
@@ -332,7 +334,7 @@ static void forced(void)
 	OK(CU(cuStreamCreate)(&s, 0));
 	spin(s, 1000, 1);
 	OK(CU(cuStreamSynchronize)(s));
-	spin(s, 500000000, 2);
+	spin(s, 1000000000, 2);
 	spin(s, 1000, 3);
 	OK(CUPTI(cuptiActivityFlushAll)(0));
 	result("forced", 0);
@@ -340,14 +342,15 @@ static void forced(void)
 	OK(CU(cuStreamSynchronize)(s));
 }
 
-static void forked(void)
+/* Waits so many times 50 ms for the child. */
+static void forked(int rounds)
 {
 	int status;
 	fflush(stdout);
 	pid_t child = fork();
 	if (!child)
 		_exit(CUPTI(cuptiActivityFlushAll)(0) == CUPTI_SUCCESS);
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < rounds; i++) {
 		if (waitpid(child, &status, WNOHANG) == child) {
 			result("fork", WEXITSTATUS(status));
 			return;
@@ -388,8 +391,10 @@ static void print_clock(void)
 {
 	uint64_t t = 0, before = mono();
 	OK(CUPTI(cuptiGetTimestamp)(&t));
+	pthread_mutex_lock(&out);
 	printf("{\"clock\":%llu,\"before\":%llu,\"after\":%llu}\n", ULL(t), ULL(before),
 	       ULL(mono()));
+	pthread_mutex_unlock(&out);
 }
 
 static void setup(int argc, char **argv)
@@ -466,7 +471,9 @@ int main(int argc, char **argv)
 	if (!strcmp(mode, "forced"))
 		forced();
 	else if (!strcmp(mode, "fork"))
-		forked();
+		forked(200);
+	else if (!strcmp(mode, "hang"))
+		forked(10);
 	else if (!strcmp(mode, "subscribe"))
 		subscribe();
 	else if (!strcmp(mode, "some")) {

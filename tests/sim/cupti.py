@@ -257,7 +257,7 @@ def forced():
 
 def fork():
     check(Run("fork", "-m", "fork").results["fork"] == 0, "a flush in a child fails")
-    check(Run("fork, hanging", "-m", "fork", CUPTI_FORK_HANG=1).results["fork"] == -1, "a flush in a child hangs")
+    check(Run("fork, hanging", "-m", "hang", CUPTI_FORK_HANG=1).results["fork"] == -1, "a flush in a child hangs")
 
 
 def subscribers():

@@ -77,7 +77,7 @@ def bandwidth():
 
 
 def late():
-    kernels = run("a late rank", 3, "late", "150")
+    kernels = run("a late rank", 3, "late", "400")
     first, second, third = together(kernels)
     starts = [k["start"] for k in second]
     check(max(starts[:2]) + 100e6 < starts[2], "the last one starts late")
