@@ -195,6 +195,9 @@ static void point(const struct tfh_device *d, const struct tfh_result *r, struct
 	w->low_s = w->low_s < step ? w->low_s : step;
 	high = high > w->low_s ? high : w->low_s;
 	w->high_s = high < step ? high : step;
+	/* "At best" is the better of both bounds: gains can exceed the blocking time. */
+	if (w->low_s > 0 && step / w->low_s > w->ceiling_speedup)
+		w->ceiling_speedup = step / w->low_s;
 	if (s->steps < MIN_STEPS || !(error <= REPLAY_ERROR) ||
 	    r->breakdown[TFH_PART_UNATTRIBUTED].share > 0.2)
 		return;

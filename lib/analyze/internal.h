@@ -163,12 +163,20 @@ struct tfh_token {
 	uint32_t number; /* from 1, in order of end time */
 };
 
+/* Backtraces by time spent in their calls: a newcomer takes the place of the least. */
+#define TFH_SITES 8
+struct tfh_site_use {
+	uint32_t stack; /* 0: free */
+	int64_t ns;
+};
+
 struct tfh_copy_use {
 	const struct tfh_fn_info *fn;
 	uint8_t dir;
 	bool pageable;
 	uint64_t calls, bytes, blocking, small;
 	int64_t ns;
+	struct tfh_site_use site[TFH_SITES];
 };
 
 struct tfh_kernel_use {
@@ -208,6 +216,7 @@ struct tfh_job {
 	TFH_VEC(int32_t) stage_of; /* by stage id: index in stage, -1 not looked up, -2 unknown */
 	double best_bw[8][2][TFH_BINS]; /* bytes/ns by direction, pageable, log2 of size */
 	int32_t train_group;		/* -1 none */
+	uint32_t mark_name;		/* string of the first mark, 0 none */
 	/* segment */
 	enum tfh_step_clock clock;
 	const char *clock_name;

@@ -323,6 +323,17 @@ static const char *iterator_name(struct tfh_job *job)
 	return job->series.v[g->series].loop ? "dataset loop inside a graph" : "get-next";
 }
 
+/* What the marks are called: "ProfilerStep" in a trace of PyTorch's. */
+static const char *mark_name(const struct tfh_job *job)
+{
+	const struct tfh_feed *f = job->feed;
+	const char *name = job->mark_name ? f->name(f->arg, job->process, TFT_NAME_STRING,
+						    job->mark_name, NULL, NULL)
+					  : NULL;
+
+	return name && *name ? name : "tfhook_step";
+}
+
 static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *err)
 {
 	int rc = 0;
@@ -334,7 +345,7 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 	bool one = job->mark.n == 1 && job->mark.v[0].t1 > job->mark.v[0].t0 && job->tick.n < 5;
 	if (job->mark.n >= 2 || one) {
 		job->clock = TFH_STEP_CLOCK_MARK;
-		job->clock_name = "tfhook_step";
+		job->clock_name = mark_name(job);
 		qsort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin);
 		from_marks(b);
 		return b->rc;
