@@ -27,6 +27,8 @@ struct tfh_feed {
 	bool (*next_op)(void *arg, struct tfh_op *op);
 	int (*ops_error)(void *arg, struct tfh_err *err);
 	void (*gpu)(void *arg, uint32_t process, struct tfh_gpu_info *out);
+	/* As tfh_run_site; NULL: no call sites are known. */
+	const char *(*site)(void *arg, uint32_t process, uint32_t stack);
 	/* Machine samples of a process, as tfh_run_samples; NULL: there are none. */
 	uint32_t (*samples)(void *arg, uint32_t process, const struct tfh_sample **out);
 	const struct tfh_process *processes;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyze/feed.h"
+#include "model/sites.h"
 
 struct source {
 	struct tfh_run *run;
@@ -122,6 +123,12 @@ static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct 
 	}
 }
 
+static const char *site_of(void *arg, uint32_t process, uint32_t stack)
+{
+	struct source *s = arg;
+	return tfh_run_site(s->run, process, stack);
+}
+
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
 {
 	struct source s = {.run = run};
@@ -131,6 +138,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 				.error = pass_error,
 				.name = name_of,
 				.samples = samples_of,
+				.site = site_of,
 				.rewind_ops = rewind_ops,
 				.next_op = next_op,
 				.ops_error = ops_error,

@@ -41,9 +41,22 @@ static const struct tft_column drvr_columns[] = {
 	COLUMN(tft_drvr_row, 6, result, 4, TFT_RAW),
 	COLUMN(tft_drvr_row, 7, domain, 1, TFT_RAW),
 };
+static const struct tft_column btrc_columns[] = {
+	COLUMN(tft_btrc_row, 1, stack, 4, TFT_DELTA),
+	COLUMN(tft_btrc_row, 2, index, 2, TFT_RAW),
+	COLUMN(tft_btrc_row, 3, address, 8, TFT_RAW),
+};
+static const struct tft_column mods_columns[] = {
+	COLUMN(tft_mods_row, 1, start, 8, TFT_RAW),    COLUMN(tft_mods_row, 2, end, 8, TFT_RAW),
+	COLUMN(tft_mods_row, 3, offset, 8, TFT_RAW),   COLUMN(tft_mods_row, 4, path, 4, TFT_RAW),
+	COLUMN(tft_mods_row, 5, build_id, 4, TFT_RAW), COLUMN(tft_mods_row, 6, loaded, 8, TFT_RAW),
+	COLUMN(tft_mods_row, 7, unloaded, 8, TFT_RAW),
+};
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 const struct tft_table tft_gpus = {gpu_columns, COUNT(gpu_columns), sizeof(struct tft_gpu_row)};
 const struct tft_table tft_drvr = {drvr_columns, COUNT(drvr_columns), sizeof(struct tft_drvr_row)};
+const struct tft_table tft_btrc = {btrc_columns, COUNT(btrc_columns), sizeof(struct tft_btrc_row)};
+const struct tft_table tft_mods = {mods_columns, COUNT(mods_columns), sizeof(struct tft_mods_row)};
 
 static uint64_t field(const uint8_t *row, const struct tft_column *c)
 {

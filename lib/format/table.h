@@ -53,6 +53,22 @@ struct tft_drvr_row {
 };
 extern const struct tft_table tft_drvr;
 
+/* BTRC: one frame of a backtrace. */
+struct tft_btrc_row {
+	uint64_t address; /* the return address */
+	uint32_t stack;	  /* as in a record's `stack` */
+	uint16_t index;	  /* 0 = innermost */
+};
+extern const struct tft_table tft_btrc;
+
+/* MODS: one executable range of a file. */
+struct tft_mods_row {
+	uint64_t start, end, offset; /* offset: of `start` in the file */
+	uint64_t loaded, unloaded;   /* ticks of the looks before it came and when it was gone; 0 */
+	uint32_t path, build_id;     /* offsets in the heap */
+};
+extern const struct tft_table tft_mods;
+
 /* A reading of the table's clock. */
 struct tft_table_pair {
 	uint64_t ticks, ns;

@@ -11,6 +11,7 @@
 
 #include "hook/driver.h"
 #include "record/record.h"
+#include "record/stacks.h"
 
 /* A finished call, known at compile time but for self and result. */
 struct tfh_call {
@@ -74,7 +75,7 @@ static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const str
 	struct tfh_self *self = call->self;
 	uint64_t t_begin = tfh_begin_time(self);
 	uint64_t t_end = tfh_leave_quiet(self);
-	uint32_t id = 0;
+	uint32_t id = 0, stack = 0;
 	uint8_t flags = 0;
 
 	if (tfh_unlikely(t_end - t_begin > tfh_long_ticks)) {
@@ -85,6 +86,8 @@ static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const str
 	}
 	if (tfh_unlikely(!t_begin))
 		return NULL;
+	if (tfh_unlikely(t_end - t_begin >= tfh_peek(&tfh_stack_ticks)))
+		stack = tfh_stack_of(self, call->fn, t_end - t_begin);
 	if (tfh_unlikely(!self->ctx) && call->result == TFH_CUDA_SUCCESS)
 		self->ctx = tfh_context_id(self);
 	if ((uintptr_t)stream > (uintptr_t)TFH_STREAM_PER_THREAD) {
@@ -105,6 +108,7 @@ static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const str
 	if (tfh_likely(rec != NULL)) {
 		tfh_fill(self, rec, 0, call->fn, call->kind, t_begin, t_end);
 		rec->stream = id;
+		rec->stack = stack;
 		rec->flags = flags;
 		rec->result = (uint16_t)call->result;
 	}

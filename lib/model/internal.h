@@ -7,6 +7,7 @@
  * - memory.c: which addresses are on a device, which are pinned
  * - weave.c, merge.c: one time line
  * - gpu.c, rows.c, issue.c, ops.c: device ops (device.h)
+ * - sites.c, symbols.c: backtraces as functions (sites.h)
  * - build.c, built.c: a run out of another tool's trace, all of it in memory
  */
 #ifndef TFH_MODEL_INTERNAL_H
@@ -65,7 +66,8 @@ struct tfh_proc {
 	struct tfh_sample *sample;
 	uint32_t n_sample, cap_sample;
 	uint64_t sample_cpu, sample_delay, sample_read, sample_write;
-	struct tfh_gpu *gpu; /* device times; NULL until somebody asks */
+	struct tfh_gpu *gpu;	 /* device times; NULL until somebody asks */
+	struct tfh_sites *sites; /* backtraces; NULL until somebody asks */
 };
 
 struct tfh_built; /* built.c: events and ops of a run that was built in memory */
@@ -121,6 +123,9 @@ void tfh_names_free(struct tfh_names *names);
 
 /* gpu.c */
 void tfh_gpu_free(struct tfh_gpu *gpu);
+
+/* sites.c */
+void tfh_sites_free(struct tfh_sites *sites);
 
 /* built.c: what merge.c and ops.c hand out of a run that has `built`; NULL: there are no more. */
 const struct tfh_event *tfh_built_event(const struct tfh_run *run, uint32_t process, uint64_t i);

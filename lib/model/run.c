@@ -491,6 +491,7 @@ void tfh_run_close(struct tfh_run *run)
 		free(run->proc[i].thread);
 		free(run->proc[i].sample);
 		tfh_gpu_free(run->proc[i].gpu);
+		tfh_sites_free(run->proc[i].sites);
 	}
 	tfh_built_free(run->built);
 	if (run->temp_dir)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "record/gpu.h"
+#include "record/stacks.h"
 
 #define POLL_LEAST_NS 5000000ull
 #define POLL_MOST_NS 100000000ull
@@ -119,6 +120,7 @@ static void every_second(uint64_t now_ns)
 	tfh_sample();
 	heartbeat(now_ns);
 	tfh_gpu_second(now_ns);
+	tfh_stacks_write();
 }
 
 static void seal_if_due(uint64_t now_ns)
@@ -177,6 +179,7 @@ static void answer_flush(void)
 	tfh_drain(true);
 	tfh_seal();
 	tfh_gpu_write(false);
+	tfh_stacks_write();
 	heartbeat((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
 	__atomic_store_n(&tfh_f.flush_done, want, __ATOMIC_RELEASE);
 	futex_wake(&tfh_f.flush_done);
@@ -195,6 +198,7 @@ static void close_all(bool clean)
 	if (err == -EBADF) /* the job closed our descriptor: another segment */
 		err = tfh_seal();
 	tfh_gpu_write(true);
+	tfh_stacks_write();
 	if (!err)
 		err = tfh_segment_ready();
 	if (!err) {
@@ -238,6 +242,7 @@ static void begin(void)
 	heartbeat(now_ns);
 	sleep_until_asked(2 * POLL_LEAST_NS);
 	tfh_take_clock();
+	tfh_stacks_open();
 	if (!tfh_disk_check() && tfh_segment_ready())
 		tfh_log(1, "no trace file yet");
 }
@@ -389,4 +394,5 @@ void tfh_flusher_forget(void)
 	tfh_live_forget();
 	tfh_sample_forget();
 	tfh_gpu_forget();
+	tfh_stacks_forget();
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record/stacks.h"
+
 #define PAUSE_NS 30000000000ull
 #define LOSSES_MAX 256u
 
@@ -243,6 +245,8 @@ static int write_all(void)
 		tfh_f.n_clocks = 0;
 	}
 	err = tfh_notes_more();
+	if (!err)
+		err = tfh_stacks_put();
 	return err ? err : tfh_sample_write();
 }
 

@@ -12,6 +12,7 @@
 
 #include "format/tft_read.h"
 #include "record/gpu.h"
+#include "record/stacks.h"
 
 #define KEEP_FREE_BYTES (2ull << 30)
 #define KEEP_FREE_SHARE 20 /* 1/20 = 5 % */
@@ -95,6 +96,7 @@ int tfh_segment_ready(void)
 	if (!tfh_f.n_clocks)
 		tfh_take_clock();
 	tfh_gpu_new_segment();
+	tfh_stacks_new_segment();
 	err = journal->segments > 1 ? repeat_live() : tfh_notes_write();
 	s->opened_bytes = tft_writer_bytes(s->writer);
 	return err;

@@ -1,0 +1,80 @@
+/*
+ * Who walks a stack: libunwind.so.8 where it is installed, else the C++ runtime's libgcc_s.so.1.
+ * Both are opened RTLD_LOCAL on the flusher when backtraces are wanted, and are never needed by our
+ * own object: in front of the program they would take over its exceptions.
+ *
+ * Measured on 25 frames: libunwind 280 us for the first walk of a process, then 0.3 us; libgcc 15
+ * us, then 3 us. Neither allocates from the job's heap. libunwind tries addresses before it reads
+ * what no table describes (code of a JIT compiler); libgcc ends there.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+
+#include "hook/driver.h"
+#include "record/stacks.h"
+
+typedef int (*trace_fn)(int (*)(void *, void *), void *);
+
+static int (*unw_backtrace)(void **, int);
+static trace_fn gcc_trace;
+static uintptr_t (*gcc_ip)(void *);
+
+struct walk {
+	void **frame;
+	int n, most;
+};
+
+/* _URC_NO_REASON goes on, _URC_END_OF_STACK ends. */
+static int take_frame(void *context, void *arg)
+{
+	struct walk *w = arg;
+
+	if (w->n == w->most)
+		return 5;
+	w->frame[w->n++] = (void *)gcc_ip(context);
+	return 0;
+}
+
+static int walk(void **frame, int most)
+{
+	struct walk w = {frame, 0, most};
+
+	if (unw_backtrace)
+		return unw_backtrace(frame, most);
+	gcc_trace(take_frame, &w);
+	return w.n;
+}
+
+static void *look(void *handle, const char *name)
+{
+	void *found = handle ? tfh_next_dlsym(handle, name) : NULL;
+
+	if (!found)
+		dlerror();
+	return found;
+}
+
+static int open_walker(const char **by)
+{
+	void *handle;
+
+	tfh_lookup_init();
+	handle = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+	unw_backtrace = (int (*)(void **, int))look(handle, "unw_backtrace");
+	*by = "libunwind.so.8";
+	if (unw_backtrace)
+		return 0;
+	handle = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+	gcc_ip = (uintptr_t(*)(void *))look(handle, "_Unwind_GetIP");
+	gcc_trace = (trace_fn)look(handle, "_Unwind_Backtrace");
+	*by = "libgcc_s.so.1";
+	return gcc_ip && gcc_trace ? 0 : -ENOENT;
+}
+
+__attribute__((constructor)) static void attach(void)
+{
+	static const struct tfh_stack_source source = {open_walker, walk};
+
+	tfh_stacks_attach(&source);
+}

@@ -1,0 +1,101 @@
+/*
+ * Copies and waits from functions with names: what tests/hook/stacks.py looks for.
+ *
+ * usage: stacks [STEPS [thread]]; thread: on one with hardly any stack
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tfhook/tfhook.h"
+
+#define NOINLINE __attribute__((noinline, noclone))
+#define BYTES (8u << 20)
+
+typedef unsigned long long address;
+
+static int (*cu_init)(unsigned);
+static int (*cu_retain)(void **, int);
+static int (*cu_current)(void *);
+static int (*cu_alloc)(address *, size_t);
+static int (*cu_upload)(address, const void *, size_t);
+static int (*cu_fetch)(void *, address, size_t);
+
+static void find(void)
+{
+	void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+
+	if (!cuda)
+		exit(3);
+	*(void **)&cu_init = dlsym(cuda, "cuInit");
+	*(void **)&cu_retain = dlsym(cuda, "cuDevicePrimaryCtxRetain");
+	*(void **)&cu_current = dlsym(cuda, "cuCtxSetCurrent");
+	*(void **)&cu_alloc = dlsym(cuda, "cuMemAlloc_v2");
+	*(void **)&cu_upload = dlsym(cuda, "cuMemcpyHtoD_v2");
+	*(void **)&cu_fetch = dlsym(cuda, "cuMemcpyDtoH_v2");
+}
+
+NOINLINE void upload_batch(address device, const char *host);
+NOINLINE void fetch_result(char *host, address device);
+NOINLINE void train_step(address device, char *host);
+
+/* What follows the call keeps it from being a jump. */
+NOINLINE void upload_batch(address device, const char *host)
+{
+	if (cu_upload(device, host, BYTES))
+		exit(2);
+}
+
+NOINLINE void fetch_result(char *host, address device)
+{
+	if (cu_fetch(host, device, 64))
+		exit(2);
+}
+
+NOINLINE void train_step(address device, char *host)
+{
+	tfhook_step_begin("step");
+	upload_batch(device, host);
+	fetch_result(host, device);
+	tfhook_step_end();
+}
+
+static long steps = 12;
+
+static void *train(void *arg)
+{
+	char *host = calloc(1, BYTES);
+	address device;
+	void *ctx;
+
+	if (cu_init(0) || cu_retain(&ctx, 0) || cu_current(ctx) || cu_alloc(&device, BYTES))
+		exit(1);
+	for (long i = 0; i < steps; i++)
+		train_step(device, host);
+	free(host);
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	find();
+	if (argc > 1)
+		steps = atol(argv[1]);
+	if (argc > 2 && !strcmp(argv[2], "thread")) {
+		pthread_attr_init(&attr);
+		pthread_attr_setstacksize(&attr, 24 << 10);
+		if (pthread_create(&thread, &attr, train, NULL) || pthread_join(thread, NULL))
+			return 1;
+	} else {
+		train(NULL);
+		usleep(1000);
+	}
+	printf("done\n");
+	return 0;
+}
