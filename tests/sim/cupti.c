@@ -263,7 +263,7 @@ static void graphs(CUstream s, CUdeviceptr d, void *host, size_t n)
 	CUgraph g;
 	CUgraphExec e;
 	uint32_t id = 0;
-	OK(CU(cuStreamBeginCapture)(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	OK(CU(cuStreamBeginCapture)(s, CU_STREAM_CAPTURE_MODE_RELAXED));
 	OK(CU(cuMemcpyHtoDAsync)(d, host, n, s));
 	spin(s, 100000, 3);
 	spin(s, 50000, 4);
