@@ -108,8 +108,10 @@ PRODUCTS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(S
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
-ALL_AREAS := record hook tf sim analyze import cli jobs clients
+ALL_AREAS := record hook tf sim analyze import cli jobs clients truth
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
+# What the scenarios are run and read with.
+AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))
 # What check-gpu reads recordings with, and a client.
 AREAS += $(if $(filter check-gpu,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook jobs))
 # The clients' tests compare with the programs of the hook's tests.
@@ -124,7 +126,7 @@ BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
 BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all demo check check-clients check-gpu check-import check-libraries check-wheels tests bench fuzz fuzz-run soak install uninstall clean distclean format \
+.PHONY: all demo check check-clients check-gpu check-import check-libraries check-wheels truth tests bench fuzz fuzz-run soak install uninstall clean distclean format \
 	compile_commands.json python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS)
@@ -287,6 +289,11 @@ check: tests
 		--tool 'format=scripts/format --check') \
 		$(UNIT) $(AREAS:%=tests/%)
 
+# Scenarios against their measured twins: SEED=n, T=regex, PAIRS=5, DOC=docs/truth.md writes the page. Half an hour.
+truth: tests
+	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/truth/run --seed '$(SEED)' --filter '$(T)' \
+		--pairs $(or $(PAIRS),5) $(if $(DOC),--doc $(DOC))
+
 # Real programs on the simulated driver, each compared with its log call by call; 4 GB of downloads. T=NAME for one.
 check-clients: tests
 	$(Q)$(RUN_ENV) tests/clients/check '$(T)'
@@ -389,6 +396,7 @@ help:
 	@echo 'make demo             trace a training job on the simulated GPU (DEMO=quick: without TensorFlow)'
 	@echo 'make check            all tests (T=pattern for some of them)'
 	@echo 'make check-clients    real programs on the simulated driver (T=NAME for one; 4 GB)'
+	@echo 'make truth            predictions against measured fixes (SEED=n T=regex PAIRS=5 DOC=file)'
 	@echo 'make check-wheels     the TensorFlow tests under other TensorFlow releases'
 	@echo 'make check-gpu        questions to a real GPU and driver (bench/GPU.md)'
 	@echo 'make check-import     other tools on the same real traces (750 MB)'
