@@ -198,6 +198,13 @@ static int take_name(struct tfh_join *j, const struct tfh_event *ev, const struc
 		j->thread_id[rec->stream] = id;
 		j->alias[tid % LANES].tid = tid;
 		j->alias[tid % LANES].id = id;
+		/* The name may come behind the thread's first calls. */
+		struct lane *from = id ? lane_of(j, tid) : NULL, *to = id ? lane_of(j, id) : NULL;
+		for (; from && from != to && from->calls.n; pop(&from->calls)) {
+			to->thread = from->thread;
+			if (push(&to->calls, queue_at(&from->calls, 0)))
+				return -ENOMEM;
+		}
 	}
 	return tfh_names_add(&j->arena, &j->names, rec, part);
 }
@@ -265,13 +272,22 @@ static void settle_one(struct tfh_join *j, struct lane *l)
 	pop(&l->records);
 }
 
+static int64_t last_end(const struct queue *q)
+{
+	return q->n ? queue_at(q, q->n - 1)->t1 : INT64_MIN;
+}
+
 static void settle(struct tfh_join *j, struct lane *l, uint32_t correlation)
 {
 	const struct slot *s = slot_of(j, correlation);
 
 	while (l->records.n && s->state == WAITING && s->correlation == correlation) {
-		/* The call after it must be there, too, to be compared with. */
-		while (j->now <= queue_at(&l->records, 0)->t1 + 2 * TOLERANCE_NS && read_on(j))
+		int64_t end = queue_at(&l->records, 0)->t1;
+		/* The call after it must be there, too, to be compared with; and its own may end
+		 * late, when the thread lost its processor between the two. */
+		while ((j->now <= end + 2 * TOLERANCE_NS ||
+			(j->now <= end + WAIT_NS && last_end(&l->calls) < end - TOLERANCE_NS)) &&
+		       read_on(j))
 			;
 		settle_one(j, l);
 	}

@@ -14,6 +14,8 @@ def whole():
         compare(lib, *record(lib, *LOOP, lib=lib))
     compare("surface", *record("surface", f"{build}/tests/hook/surface", "getproc"))
     compare("graphs", *record("graphs", *GRAPHS))
+    for program in ("threads", "driver"):
+        compare(program, *record(program, f"{build}/tests/sim/{program}"))
     for version in (13, 14, 17, 19, 26):
         name = f"version-{version}"
         compare(name, *record(name, *LOOP, lib="libcupti.so.12", SIM_CUPTI_VERSION=str(version)),
