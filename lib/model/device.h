@@ -37,8 +37,9 @@ void tfh_shadow_free(struct tfh_run *shadow, uint32_t process);
 
 /* The table's clock on the axis of the run, piecewise linear. */
 struct tfh_axis {
-	int64_t *table, *run; /* by table time */
+	int64_t *table, *run; /* by run time */
 	uint32_t n;
+	bool steady; /* by table time, too: the clock was never set back */
 };
 int tfh_axis_make(struct tfh_axis *a, const struct tfh_run *run, uint32_t file,
 		  const struct tft_table_view *v);

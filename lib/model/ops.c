@@ -3,7 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #include "model/device.h"
+
+#define KNOWN 256
 
 struct tfh_ops {
 	struct tfh_run *run, *shadow;
@@ -12,6 +16,11 @@ struct tfh_ops {
 	uint64_t unissued;
 	struct tfh_rows *gpus, *drvr;
 	struct tfh_join *join;
+	/* what names of kernels said last; equal texts are one address here (rows.c) */
+	struct {
+		const char *name;
+		bool communicates;
+	} known[KNOWN];
 	struct tfh_err err;
 };
 
@@ -73,6 +82,17 @@ bool tfh_op_communicates(const char *name)
 	return false;
 }
 
+static bool communicates(struct tfh_ops *o, const char *name)
+{
+	uint32_t at = (uint32_t)tfh_hash_u64((uintptr_t)name) % KNOWN;
+
+	if (o->known[at].name != name) {
+		o->known[at].name = name;
+		o->known[at].communicates = tfh_op_communicates(name);
+	}
+	return o->known[at].communicates;
+}
+
 static void fill(struct tfh_ops *o, const struct tfh_row *row, struct tfh_op *op)
 {
 	const struct tft_gpu_row *g = row->row;
@@ -103,7 +123,7 @@ static void fill(struct tfh_ops *o, const struct tfh_row *row, struct tfh_op *op
 		op->communication = op->dir == TFH_DIR_P2P;
 	}
 	if (g->kind == TFH_OP_KERNEL)
-		op->communication = tfh_op_communicates(op->name);
+		op->communication = communicates(o, op->name);
 }
 
 static bool next_recorded(struct tfh_ops *o, struct tfh_op *op)

@@ -24,6 +24,7 @@ int tfh_axis_make(struct tfh_axis *a, const struct tfh_run *run, uint32_t file,
 		  const struct tft_table_view *v)
 {
 	a->n = 0;
+	a->steady = true;
 	a->table = malloc((v->pairs + 1) * 2 * sizeof(*a->table));
 	if (!a->table)
 		return -ENOMEM;
@@ -33,8 +34,10 @@ int tfh_axis_make(struct tfh_axis *a, const struct tfh_run *run, uint32_t file,
 		a->table[a->n] = (int64_t)p.ns;
 		a->run[a->n] = tfh_run_ns(run, file, p.ticks);
 		/* Readings are taken one after the other. */
-		if (!a->n || a->run[a->n] > a->run[a->n - 1])
-			a->n++;
+		if (a->n && a->run[a->n] <= a->run[a->n - 1])
+			continue;
+		a->steady &= !a->n || a->table[a->n] > a->table[a->n - 1];
+		a->n++;
 	}
 	return 0;
 }
@@ -44,19 +47,34 @@ void tfh_axis_free(struct tfh_axis *a)
 	free(a->table);
 }
 
+/* The last reading not after t, the first if there is none; a clock set back makes readings that
+ * are passed over. */
+static uint32_t reading_at(const struct tfh_axis *a, int64_t t)
+{
+	uint32_t lo = 0, hi = a->n;
+
+	while (a->steady && hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (a->table[mid] <= t)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	if (a->steady)
+		return lo;
+	while (hi-- > 0)
+		if (a->table[hi] <= t)
+			return hi;
+	return 0;
+}
+
 int64_t tfh_axis_ns(const struct tfh_axis *a, uint64_t ns)
 {
 	int64_t t = (int64_t)ns;
-	uint32_t i = 0;
 
 	if (!a->n)
 		return t;
-	/* The last reading not after t; a clock set back makes readings that are passed over. */
-	for (uint32_t k = a->n; k-- > 0;)
-		if (a->table[k] <= t) {
-			i = k;
-			break;
-		}
+	uint32_t i = reading_at(a, t);
 	if (i + 1 == a->n && i > 0)
 		i--; /* beyond the last one: its line goes on */
 	if (i + 1 == a->n || tfh_axis_step(a, i)) {
@@ -105,6 +123,24 @@ static int by_start(const void *a, const void *b)
 	if (x->t0 != y->t0)
 		return x->t0 < y->t0 ? -1 : 1;
 	return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* Rows come as ops ended, so they are nearly in order: each moves up a few places. Where they are
+ * not, after a number of moves that sorting would take, the general way. */
+static void sort_rows(struct tfh_row *row, uint32_t n)
+{
+	uint64_t moves = 0;
+
+	for (uint32_t i = 1; i < n && moves <= 16ull * n; i++) {
+		struct tfh_row x = row[i];
+		uint32_t k = i;
+		for (; k && by_start(&x, &row[k - 1]) < 0; k--)
+			row[k] = row[k - 1];
+		row[k] = x;
+		moves += i - k;
+	}
+	if (moves > 16ull * n)
+		qsort(row, n, sizeof(*row), by_start);
 }
 
 static bool grow_names(struct tfh_rows *r)
@@ -170,8 +206,7 @@ static int fill(struct tfh_rows *r, struct open_table *o, const struct tfh_axis 
 		}
 		o->row[i].name = g->name ? name : "";
 	}
-	if (v->rows)
-		qsort(o->row, v->rows, sizeof(*o->row), by_start);
+	sort_rows(o->row, v->rows);
 	o->n = v->rows;
 	return 0;
 }
