@@ -26,9 +26,7 @@
 
 /* Windows of TFHOOK_CUPTI=window: steps 10 to 29 of every 1,000, so that the first one is past the
  * warm-up; without steps seconds 3 and 4 of every 100. */
-#define WINDOW_EVERY 1000u
-#define WINDOW_FIRST 10u
-#define WINDOW_STEPS 20u
+enum { WINDOW_EVERY = 1000, WINDOW_FIRST = 10, WINDOW_STEPS = 20 };
 #define WINDOW_EVERY_NS (100 * SECOND_NS)
 #define WINDOW_FIRST_NS (3 * SECOND_NS)
 #define WINDOW_NS (2 * SECOND_NS)
