@@ -168,6 +168,8 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	tfh_fill_last(job, r);
 	fill_segments(job, r);
 	fill_stages(job, r);
+	if (tfh_tier(job) != 'C')
+		tfh_device_stages(job->device, r);
 	tfh_explain(job, r);
 	tfh_find_periodic(job, r);
 	r->quality.events = job->events;

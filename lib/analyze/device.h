@@ -220,6 +220,7 @@ void tfh_xprof_fill(const struct tfh_device *d, double share[TFH_XPROF_COUNT]);
 double tfh_device_need(const struct tfh_device *d, enum tfh_remove what, double step);
 void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r);
 enum tfh_cause tfh_compute_cause(const struct tfh_device *d);
+void tfh_device_stages(const struct tfh_device *d, struct tfh_result *r);
 int tfh_device_tables(struct tfh_device *d, struct tfh_result *r);
 
 #endif

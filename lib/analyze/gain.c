@@ -231,6 +231,28 @@ void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
 	}
 }
 
+/* What of copies and collectives is hidden: the time that their engines were busy, less what they
+ * blocked. */
+void tfh_device_stages(const struct tfh_device *d, struct tfh_result *r)
+{
+	static const struct {
+		enum tfh_stage stage;
+		enum tfh_work work;
+	} map[] = {{TFH_STAGE_H2D, TFH_W_H2D},
+		   {TFH_STAGE_D2H, TFH_W_D2H},
+		   {TFH_STAGE_COMMUNICATION, TFH_W_COMM}};
+	double steps = timed_steps(d);
+
+	r->stages[TFH_STAGE_COMMUNICATION].exposed_s =
+		r->breakdown[TFH_PART_COMMUNICATION].s_per_step;
+	r->stages[TFH_STAGE_COMPUTE].hidden_s = 0;
+	for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++) {
+		struct tfh_job_stage *s = &r->stages[map[i].stage];
+		double busy = (double)d->busy[d->critical][map[i].work] / 1e9 / steps;
+		s->hidden_s = busy > s->exposed_s ? busy - s->exposed_s : 0;
+	}
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct tfh_kernel *x = a, *y = b;

@@ -164,6 +164,9 @@ static void test_hidden_copies(void **state)
 	struct tfh_result *r = dg_judge(d);
 	check(r, TFH_CLASS_COMPUTE_BOUND);
 	gen_part(r, TFH_PART_TRANSFER, 0);
+	assert_true(fabs(r->stages[TFH_STAGE_H2D].hidden_s - 6e-3) < 1e-4);
+	assert_true(fabs(r->stages[TFH_STAGE_D2H].hidden_s - 7e-3) < 1e-4);
+	assert_true(fabs(r->xprof[TFH_XPROF_COMPUTE] - 1) < 0.01);
 	tfh_result_free(r);
 }
 
