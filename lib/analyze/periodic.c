@@ -86,7 +86,8 @@ void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r)
 			break;
 	}
 	double every = slow.n >= FEWEST ? period(slow.v, slow.n) : 0;
-	if (every > 0 && extra > 0.005 * r->steps.total_s && r->n_remark < 8)
+	if (every > 0 && extra > 0.005 * r->steps.total_s &&
+	    r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
 		r->remark[r->n_remark++] = tfh_text(
 			job,
 			"every %.0fth step takes %.1f ms longer than usual (%s), %.1f %% of "

@@ -203,7 +203,7 @@ struct tfh_result {
 	uint64_t n_step;
 	double jitter_s;		 /* per step, of communication: waiting for other ranks */
 	double need_s[TFH_REMOVE_COUNT]; /* as struct tfh_rank, without a point or limits */
-	const char *remark[4];		 /* "no input pipeline was visible", ... */
+	const char *remark[8];		 /* "no input pipeline was visible", ... */
 	uint32_t n_remark;
 };
 

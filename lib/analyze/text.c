@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/device.h"
+#include "model/kernel_name.h"
 
 /* Samples come once a second; fewer say nothing. */
 #define MIN_SAMPLED_S 2.0
@@ -110,6 +111,11 @@ static void explain_input(struct tfh_job *job, struct tfh_result *r)
 		tfh_text(job, "every step waits %s of %s for its batch%s%s", wait,
 			 ms(job, r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1)),
 			 g ? "; the pipeline's slow stage is " : "", g ? g->name : "");
+	if (!g && v->cause == TFH_CAUSE_INPUT_DATALOADER)
+		advise(r, "the DataLoader does not keep up", v->text,
+		       "more workers (num_workers, prefetch_factor), pin_memory=True, or cheaper "
+		       "transforms",
+		       ceiling(r, TFH_REMOVE_INPUT));
 	if (!g)
 		return;
 	evidence(v, stage_line(job, g));
@@ -186,6 +192,45 @@ static void explain_transfer(struct tfh_job *job, struct tfh_result *r)
 		       "copy on a stream of its own, one batch ahead; copy less", gain);
 }
 
+/* The causes of the program's own making. */
+static void explain_code(struct tfh_job *job, struct tfh_result *r, const char *time)
+{
+	static const struct {
+		enum tfh_cause cause;
+		const char *what, *finding, *todo;
+		enum tfh_remove remove;
+	} row[] = {
+		{TFH_CAUSE_HOST_SYNC,
+		 "%s of every step the program waits for a device that has nothing to do",
+		 "the program waits for the device too often",
+		 "read results (.item(), .numpy(), synchronize) every n-th step only",
+		 TFH_REMOVE_SYNC},
+		{TFH_CAUSE_HOST_ALLOC,
+		 "the host holds every step up for %s, most of it by allocating and freeing device "
+		 "memory",
+		 "device memory is allocated in every step",
+		 "allocate once and reuse, or take memory from a pool (cudaMallocAsync)",
+		 TFH_REMOVE_HOST},
+		{TFH_CAUSE_HOST_COMPILE,
+		 "the host holds every step up for %s, most of it by loading or compiling kernels",
+		 "kernels are compiled or loaded in every step",
+		 "keep shapes the same from step to step, and cache what was compiled",
+		 TFH_REMOVE_HOST},
+		{TFH_CAUSE_NONE,
+		 "the program's own code holds every step up for %s while nothing else runs",
+		 "the program's own code runs between the steps' work",
+		 "see what that thread does (py-spy top --pid PID), and do it less often, in "
+		 "another thread, or while the device computes",
+		 TFH_REMOVE_HOST},
+	};
+	size_t i = 0;
+
+	while (row[i].cause != TFH_CAUSE_NONE && row[i].cause != r->verdict.cause)
+		i++;
+	r->verdict.text = tfh_text(job, row[i].what, time);
+	advise(r, row[i].finding, r->verdict.text, row[i].todo, ceiling(r, row[i].remove));
+}
+
 static void explain_host(struct tfh_job *job, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
@@ -232,10 +277,7 @@ static void explain_host(struct tfh_job *job, struct tfh_result *r)
 		}
 		/* fall through */
 	default:
-		v->text = tfh_text(
-			job,
-			"the program's own code holds every step up for %s while nothing else runs",
-			ms(job, s));
+		explain_code(job, r, ms(job, s));
 	}
 	if (job->cpu_wall > 0)
 		evidence(v,
@@ -268,9 +310,12 @@ static void explain_communication(struct tfh_job *job, struct tfh_result *r)
 
 static const char *kernel_share(struct tfh_job *job, const struct tfh_result *r)
 {
+	char name[TFH_KERNEL_NAME];
+
 	return tfh_text(job, "%s takes %.0f %% of the computing, %.1f calls per step, %s each",
-			r->kernels[0].name, 100 * r->kernels[0].share_of_busy,
-			r->kernels[0].calls_per_step, ms(job, r->kernels[0].median_s));
+			tfh_kernel_short(name, r->kernels[0].name, 60),
+			100 * r->kernels[0].share_of_busy, r->kernels[0].calls_per_step,
+			ms(job, r->kernels[0].median_s));
 }
 
 /* One op that is most of the computing is worth a line whatever the class. */
@@ -389,11 +434,10 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 
 	v->text = "";
 	if (v->cls >= 0 && v->cls != TFH_CLASS_UNCLASSIFIED)
-		evidence(v,
-			 tfh_text(job, "%u of %" PRIu64 " steps are %s, %.0f %% of training time",
-				  r->steps.classes[v->cls].count, r->steps.count,
-				  tfh_class_name(v->cls),
-				  100 * r->steps.classes[v->cls].time_share));
+		evidence(v, tfh_text(job, "%u of %" PRIu64 " step%s %s, %.0f %% of training time",
+				     r->steps.classes[v->cls].count, r->steps.count,
+				     r->steps.count == 1 ? " is" : "s are", tfh_class_name(v->cls),
+				     100 * r->steps.classes[v->cls].time_share));
 	switch (v->cls) {
 	case TFH_CLASS_INPUT_BOUND:
 		explain_input(job, r);

@@ -56,6 +56,17 @@ const char *tfh_fmt_time(char out[TFH_TEXT], double seconds)
 	return out;
 }
 
+const char *tfh_fmt_times(char out[TFH_RANGE], double low, double high)
+{
+	char a[TFH_TEXT], b[TFH_TEXT];
+	const char *a_unit = strchr(tfh_fmt_time(a, low), ' ');
+	const char *b_unit = strchr(tfh_fmt_time(b, high), ' ');
+	bool same = a_unit && b_unit && !strcmp(a_unit, b_unit);
+
+	snprintf(out, TFH_RANGE, "%.*s to %s", same ? (int)(a_unit - a) : (int)strlen(a), a, b);
+	return out;
+}
+
 const char *tfh_fmt_bytes(char out[TFH_TEXT], double bytes)
 {
 	static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};

@@ -8,12 +8,15 @@
 #include <stdint.h>
 
 #define TFH_TEXT 32
+#define TFH_RANGE 72
 #define TFH_NOT_MEASURED "n/a"
 
 /* All return `out`. A NAN becomes "n/a": what was not measured is never printed as 0. */
 
 /* "850 ns" "71.6 ms" "1.40 s" "6m12s" "3h05m" */
 const char *tfh_fmt_time(char out[TFH_TEXT], double seconds);
+/* "117 to 131 ms" "980 us to 1.20 ms": a range of times, the unit once where it is the same */
+const char *tfh_fmt_times(char out[TFH_RANGE], double low, double high);
 /* "8 B" "77.1 MB": powers of 1000, as rates are */
 const char *tfh_fmt_bytes(char out[TFH_TEXT], double bytes);
 /* "7.90 GB/s" */

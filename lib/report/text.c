@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "model/kernel_name.h"
 #include "report/text_parts.h"
 
 #define WIDTH 80
@@ -101,7 +102,7 @@ const char *tfh_report_job_name(const struct tfh_run *run)
 	uint32_t argc = tfh_run_command(run, &argv);
 
 	if (!argc)
-		return "(unknown command)";
+		return tfh_run_is_built(run) ? base_name(tfh_run_path(run)) : "(unknown command)";
 	for (uint32_t i = 0; i < argc && is_interpreter(argv[0]); i++) {
 		size_t len = strlen(argv[i]);
 		if (len > 3 && !strcmp(argv[i] + len - 3, ".py"))
@@ -176,21 +177,21 @@ static void in_flight_line(const struct tfh_result *r, const struct tfh_in_fligh
 		snprintf(who, sizeof(who), " on thread %u%s%s", thread->tid,
 			 *thread->name ? " " : "", thread->name);
 	bool detail = open->detail && *open->detail;
-	char stream[32], kernel[64];
+	char stream[32], kernel[64], brief[TFH_KERNEL_NAME];
+	if (last)
+		tfh_fmt_cut(kernel, sizeof(kernel), tfh_kernel_short(brief, last->kernel, 48), 48);
 	if (last && open->handle) {
 		snprintf(stream, sizeof(stream), "stream %u", last->stream);
 		snprintf(out, size, "in flight: %s %s%s, for %s; last kernel %s",
 			 tfh_fmt_cut(fn, sizeof(fn), open->fn, 60), stream, who,
-			 tfh_fmt_time(since, open->open_s),
-			 tfh_fmt_cut(kernel, sizeof(kernel), last->kernel, 48));
+			 tfh_fmt_time(since, open->open_s), kernel);
 		return;
 	}
 	int n = snprintf(out, size, "in flight: %s%s%s%s, for %s",
 			 tfh_fmt_cut(fn, sizeof(fn), open->fn, 60), detail ? " " : "",
 			 detail ? open->detail : "", who, tfh_fmt_time(since, open->open_s));
 	if (last && n > 0 && (size_t)n < size)
-		snprintf(out + n, size - (size_t)n, "; last kernel %s",
-			 tfh_fmt_cut(kernel, sizeof(kernel), last->kernel, 48));
+		snprintf(out + n, size - (size_t)n, "; last kernel %s", kernel);
 }
 
 /* How the job ended, "" when there is nothing to say about it. */
@@ -296,14 +297,16 @@ double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w)
 static void gain_line(const struct tfh_result *r, char *out, size_t size)
 {
 	const struct tfh_whatif *w = whatif_of(r);
-	char step[TFH_TEXT], factor[TFH_TEXT];
+	char step[TFH_TEXT], factor[TFH_TEXT], range[TFH_RANGE];
 
 	out[0] = '\0';
 	if (!w)
 		return;
 	if (!isnan(w->step_s))
-		snprintf(out, size, "without it %s per step (%s faster)",
-			 tfh_fmt_time(step, w->step_s), tfh_fmt_factor(factor, w->speedup));
+		snprintf(out, size, "without it %s per step (%s%s%s faster)",
+			 tfh_fmt_time(step, w->step_s),
+			 isnan(w->low_s) ? "" : tfh_fmt_times(range, w->low_s, w->high_s),
+			 isnan(w->low_s) ? "" : "; ", tfh_fmt_factor(factor, w->speedup));
 	else if (!isnan(w->ceiling_speedup))
 		snprintf(out, size, "without it at best %s per step (%s)",
 			 tfh_fmt_time(step, tfh_least_step(r, w)),

@@ -76,6 +76,10 @@ static void segment_rows(const struct tfh_page *page)
 		char count[TFH_TEXT], total[TFH_TEXT], every[TFH_TEXT];
 		if (s->kind == TFH_SEGMENT_TRAIN || (!s->count && !(s->total_s > 0)))
 			continue;
+		/* what comes before the first step of a trace that begins with it */
+		if (s->kind == TFH_SEGMENT_STARTUP &&
+		    s->total_s < 1e-12 * (double)tfh_run_wall_ns(r->run))
+			continue;
 		bool warmup = s->kind == TFH_SEGMENT_WARMUP;
 		fprintf(page->out, "  %-14s %7s %8s %s", tfh_segment_name(s->kind),
 			tfh_fmt_count(count, s->count), tfh_fmt_time(total, s->total_s),
@@ -141,6 +145,30 @@ static double hidden_of(const struct tfh_result *r, enum tfh_part part)
 	}
 }
 
+/* The same step by the rules of XProf's overview page, for those who compare. */
+static void xprof_line(const struct tfh_page *page)
+{
+	static const char *const name[TFH_XPROF_COUNT] = {[TFH_XPROF_COMPUTE] = "device compute",
+							  [TFH_XPROF_OUTPUT] = "output",
+							  [TFH_XPROF_DEVICE] = "device to device",
+							  [TFH_XPROF_COLLECTIVES] = "collectives",
+							  [TFH_XPROF_INPUT] = "input",
+							  [TFH_XPROF_OTHER] = "other"};
+	const double *share = page->r->xprof;
+	char line[256];
+	int percent[TFH_XPROF_COUNT], n = 0;
+
+	if (isnan(share[0]))
+		return;
+	tfh_percents(share, TFH_XPROF_COUNT, percent);
+	for (int k = 0; k < TFH_XPROF_COUNT; k++)
+		if (percent[k])
+			n += snprintf(line + n, sizeof(line) - (size_t)n, "%s%s %d %%",
+				      n ? ", " : "by XProf's rules: ", name[k], percent[k]);
+	if (n)
+		tfh_wrap(page, "  ", "    ", line);
+}
+
 void tfh_text_breakdown(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
@@ -166,7 +194,7 @@ void tfh_text_breakdown(const struct tfh_page *page)
 			if (!isnan(share[p]) && (most < 0 || share[p] > share[most]))
 				most = p;
 		if (most < 0 || share[most] < 0.005)
-			return;
+			break;
 		fprintf(page->out, "  %-14s %9s %3d %%", tfh_part_words((enum tfh_part)most),
 			tfh_fmt_time(time, r->breakdown[most].s_per_step), percent[most]);
 		bar(page, share[most]);
@@ -176,6 +204,7 @@ void tfh_text_breakdown(const struct tfh_page *page)
 		fputc('\n', page->out);
 		share[most] = NAN;
 	}
+	xprof_line(page);
 }
 
 /* ---- what if ---- */
@@ -209,7 +238,7 @@ static void bounds_only(const struct tfh_page *page)
 void tfh_text_whatif(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
-	bool replayed = false;
+	bool replayed = false, vague = false;
 
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		replayed |= !isnan(r->whatif[i].step_s);
@@ -219,20 +248,22 @@ void tfh_text_whatif(const struct tfh_page *page)
 		bounds_only(page);
 		return;
 	}
-	fprintf(page->out, "\n%s%-26s %9s %9s   %-19s %s%s\n", tfh_tint(page, TFH_BOLD),
-		"WHAT IF THERE WERE", "per step", "faster", "between", "at best",
+	fprintf(page->out, "\n%s%-26s %9s   %-21s %8s %9s%s\n", tfh_tint(page, TFH_BOLD),
+		"WHAT IF THERE WERE", "per step", "likely range", "faster", "at best",
 		tfh_tint(page, TFH_PLAIN));
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		const struct tfh_whatif *w = &r->whatif[i];
-		char step[TFH_TEXT], factor[TFH_TEXT], low[TFH_TEXT], high[TFH_TEXT],
-			best[TFH_TEXT];
-		char label[48], between[80] = "";
+		char step[TFH_TEXT], factor[TFH_TEXT], best[TFH_TEXT], label[48],
+			range[TFH_RANGE] = "";
 		removed_words(w->remove, label, sizeof(label));
 		if (!isnan(w->low_s) && !isnan(w->high_s))
-			snprintf(between, sizeof(between), "%s..%s", tfh_fmt_time(low, w->low_s),
-				 tfh_fmt_time(high, w->high_s));
-		fprintf(page->out, "  %-24s %9s %9s   %-19s %s\n", label,
-			tfh_fmt_time(step, w->step_s), tfh_fmt_factor(factor, w->speedup), between,
+			tfh_fmt_times(range, w->low_s, w->high_s);
+		fprintf(page->out, "  %-24s %9s   %-21s %8s %9s\n", label,
+			isnan(w->step_s) ? "-" : tfh_fmt_time(step, w->step_s), range,
+			isnan(w->step_s) ? "-" : tfh_fmt_factor(factor, w->speedup),
 			tfh_fmt_factor(best, w->ceiling_speedup));
+		vague |= isnan(w->step_s);
 	}
+	if (vague)
+		fputs("  -: the data do not bear one number, only a range or bound\n", page->out);
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/kernel_name.h"
 #include "report/text_parts.h"
 
 #define ROWS 6
@@ -63,31 +64,62 @@ void tfh_text_input(const struct tfh_page *page)
 
 /* ---- kernels and transfers ---- */
 
+/* Columns of a kernel's name: what the numbers leave. */
+#define TIMED_NAME 42
+#define UNTIMED_NAME 66
+
+static void kernel_row(const struct tfh_page *page, const struct tfh_kernel *k, const char *brief,
+		       bool timed)
+{
+	char name[4096], calls[TFH_TEXT], median[TFH_TEXT], step[TFH_TEXT], busy[TFH_TEXT];
+	bool wide = page->style.wide;
+
+	if (!wide)
+		fprintf(page->out, "  %-*s", timed ? TIMED_NAME : UNTIMED_NAME,
+			tfh_fmt_cut(name, sizeof(name), brief, TFH_KERNEL_NAME));
+	fprintf(page->out, " %10s", tfh_fmt_mean(calls, k->calls_per_step));
+	if (timed)
+		fprintf(page->out, " %8s %8s %5s", tfh_fmt_time(median, k->median_s),
+			tfh_fmt_time(step, k->s_per_step), tfh_fmt_share(busy, k->share_of_busy));
+	if (wide)
+		fprintf(page->out, "  %s", tfh_fmt_cut(name, sizeof(name), k->name, sizeof(name)));
+	fputc('\n', page->out);
+}
+
+/* In the wide form names come last, as they are, and may be of any length. */
+static void kernel_rows(const struct tfh_page *page, uint32_t n, bool timed)
+{
+	char brief[ROWS][TFH_KERNEL_NAME];
+	const char *names[ROWS];
+
+	for (uint32_t i = 0; i < n && i < ROWS; i++)
+		names[i] = page->r->kernels[i].name;
+	if (!page->style.wide)
+		tfh_kernel_shorts(brief, names, n, timed ? TIMED_NAME : UNTIMED_NAME);
+	for (uint32_t i = 0; i < n; i++)
+		kernel_row(page, &page->r->kernels[i], page->style.wide ? NULL : brief[i], timed);
+}
+
 void tfh_text_kernels(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
-	bool timed = false;
+	bool timed = false, wide = page->style.wide;
 
 	if (!r->n_kernels)
 		return;
 	for (uint32_t i = 0; i < r->n_kernels; i++)
 		timed |= !isnan(r->kernels[i].median_s);
-	fprintf(page->out, "\n%s%-36s %10s", tfh_tint(page, TFH_BOLD), "TOP KERNELS", "calls/step");
+	fputc('\n', page->out);
+	fputs(tfh_tint(page, TFH_BOLD), page->out);
+	fprintf(page->out, "%-*s %10s",
+		wide	? 0
+		: timed ? TIMED_NAME + 2
+			: UNTIMED_NAME + 2,
+		wide ? "" : "TOP KERNELS", "calls/step");
 	if (timed)
-		fprintf(page->out, " %10s %10s %5s", "median", "per step", "busy");
-	fprintf(page->out, "%s\n", tfh_tint(page, TFH_PLAIN));
-	for (uint32_t i = 0; i < rows(page, r->n_kernels); i++) {
-		const struct tfh_kernel *k = &r->kernels[i];
-		char name[1024], calls[TFH_TEXT], median[TFH_TEXT], step[TFH_TEXT], busy[TFH_TEXT];
-		fprintf(page->out, "  %-34s %10s",
-			tfh_fmt_cut(name, sizeof(name), k->name, name_columns(page)),
-			tfh_fmt_mean(calls, k->calls_per_step));
-		if (timed)
-			fprintf(page->out, " %10s %10s %5s", tfh_fmt_time(median, k->median_s),
-				tfh_fmt_time(step, k->s_per_step),
-				tfh_fmt_share(busy, k->share_of_busy));
-		fputc('\n', page->out);
-	}
+		fprintf(page->out, " %8s %8s %5s", "median", "per step", "busy");
+	fprintf(page->out, "%s%s\n", wide ? "  KERNELS" : "", tfh_tint(page, TFH_PLAIN));
+	kernel_rows(page, rows(page, r->n_kernels), timed);
 	more(page, r->n_kernels);
 }
 
@@ -163,6 +195,10 @@ static void step_clock_words(const struct tfh_steps *s, char *out, size_t size)
 
 	if (!kind)
 		return;
+	if (s->clock == TFH_STEP_CLOCK_MARK) {
+		snprintf(out, size, "; steps told apart by marks (%.80s)", name ? name : "");
+		return;
+	}
 	/* The name may say the kind itself. */
 	bool both = name && *name && !strstr(name, kind);
 	snprintf(out, size, "; steps told apart by %s%s%.80s", both || !name || !*name ? kind : "",
@@ -181,12 +217,11 @@ void tfh_text_data(const struct tfh_page *page)
 			 tfh_fmt_share(a, q->overhead_share));
 	step_clock_words(&r->steps, steps, sizeof(steps));
 	snprintf(line, sizeof(line),
-		 "%s events; %s dropped; %u of %u file%s complete; GPU times: %s (tier %c)%s; "
-		 "clock: %s%s",
+		 "%s events; %s dropped; %u of %u file%s complete; GPU times: %s (tier %c)%s%s%s%s",
 		 tfh_fmt_count(events, q->events), tfh_fmt_count(dropped, q->dropped),
 		 q->files_complete, q->files, q->files == 1 ? "" : "s",
-		 gpu_times_words(q->gpu_times), r->verdict.tier, steps,
-		 q->clock ? q->clock : TFH_NOT_MEASURED, overhead);
+		 gpu_times_words(q->gpu_times), r->verdict.tier, steps, q->clock ? "; clock: " : "",
+		 q->clock ? q->clock : "", overhead);
 	fputc('\n', page->out);
 	char first[64];
 	snprintf(first, sizeof(first), "%sDATA%s   ", tfh_tint(page, TFH_BOLD),

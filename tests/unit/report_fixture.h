@@ -27,6 +27,18 @@ uint32_t tfh_run_command(const struct tfh_run *run, const char *const **argv)
 	return 5;
 }
 
+bool tfh_run_is_built(const struct tfh_run *run)
+{
+	(void)run;
+	return false;
+}
+
+const char *tfh_run_path(const struct tfh_run *run)
+{
+	(void)run;
+	return "rec";
+}
+
 const char *tfh_run_host(const struct tfh_run *run)
 {
 	(void)run;
