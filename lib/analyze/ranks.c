@@ -112,6 +112,28 @@ static void limit(struct tfh_result *r, const struct tfh_rank *k, uint32_t n)
 	}
 }
 
+/* Says of the rank on top that the others wait for it. */
+static void tell(struct tfh_result *r, const struct tfh_rank *k, uint32_t n)
+{
+	struct tfh_verdict *v = &r->verdict;
+	const uint32_t most = sizeof(v->evidence) / sizeof(v->evidence[0]);
+	const size_t room = 160;
+	char *line;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (k[i].process != r->process || !k[i].straggler || v->n_evidence == most)
+			continue;
+		line = tfh_result_alloc(r, room, 1);
+		if (!line)
+			return;
+		snprintf(line, room,
+			 "this is rank %d of %u: it comes to the exchanges %.3g ms after the "
+			 "first, and all others wait for it",
+			 k[i].rank, n, k[i].late_s * 1e3);
+		v->evidence[v->n_evidence++] = line;
+	}
+}
+
 int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_meet *meet, struct tfh_result **r,
 		   uint32_t n, struct tfh_result **out)
 {
@@ -129,6 +151,7 @@ int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_meet *meet, struct
 	if (n > 1) {
 		find_stragglers(k, n);
 		limit(*out, k, n);
+		tell(*out, k, n);
 		qsort(k, n, sizeof(*k), by_rank);
 		(*out)->rank = tfh_result_alloc(*out, n, sizeof(*k));
 		if ((*out)->rank) {

@@ -169,6 +169,10 @@ static void test_late_rank(void **state)
 		if (i != 2)
 			assert_int_equal(k->cause, TFH_CAUSE_COMMUNICATION_JITTER);
 	}
+	bool told = false;
+	for (uint32_t i = 0; i < r->verdict.n_evidence; i++)
+		told |= strstr(r->verdict.evidence[i], "this is rank 2 of 4") != NULL;
+	assert_true(told);
 	dg_predicts(r, TFH_REMOVE_INPUT, even->steps.median_s * 1e3);
 	tfh_result_free(r);
 	tfh_result_free(even);
