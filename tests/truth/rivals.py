@@ -54,8 +54,12 @@ def process_of(dump):
 XPROF_KINDS = {"other": 10, "h2d": 80, "launch": 90, "collective": 100, "input": 110, "d2d": 120, "d2h": 130, "compute": 140}
 
 
+def collective(op):
+    return op["communication"] and op["kind"] == KERNEL
+
+
 def xprof_kind(op):
-    if op["communication"]:
+    if collective(op):
         return "collective"
     if op["kind"] in (KERNEL, GRAPH, MEMSET):
         return "compute"
@@ -122,7 +126,7 @@ KINETO_CLASS = {"memcpy": "transfer-bound", "memset": "transfer-bound", "communi
 def kineto(process, begins, end):
     kinds = []
     for o in process.get("ops", []):
-        kind = "communication" if o["communication"] else {COPY: "memcpy", MEMSET: "memset"}.get(o["kind"], "kernel")
+        kind = "communication" if collective(o) else {COPY: "memcpy", MEMSET: "memset"}.get(o["kind"], "kernel")
         kinds.append((o["t0"], o["t1"], KINETO_KINDS[kind]))
     for e in process["events"]:
         if e["kind"] != CALL:

@@ -53,12 +53,12 @@ add("classic-small-batch", "over half of the step is launching small kernels", c
     twin="{n} 'get:0.5:4 h2d:1e5:pinned k:{k*kernels} sync'")
 add("classic-network-input", "three quarters of the step wait for a slow file", program="feed", cls=INPUT,
     causes=["input.read", "input.remote"], stage=["TFRecord", "TFRecordV2"], remove="input", gpu=True,
-    draw=dict(k=(4.0, 6.0), f=(2.8, 3.4)),
+    draw=dict(k=(8.0, 10.0), f=(2.8, 3.4)),
     job="--plan 'h2d:2e5:pinned k:{k} sync' --source records --source-ms {k*f} --defect",
     twin="--plan 'h2d:2e5:pinned k:{k} sync' --source slices --prefetch 4")
 add("classic-preprocessing", "the processor is busy preparing, the device a third of the time", program="feed", cls=INPUT,
     causes=["input.map", "input.cpu"], stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", gpu=True,
-    draw=dict(k=(4.0, 6.0), f=(1.8, 2.4)),
+    draw=dict(k=(8.0, 10.0), f=(1.8, 2.4)),
     job="--plan 'h2d:2e5:pinned k:{k} sync' --map {k*f} --busy --defect",
     twin="--plan 'h2d:2e5:pinned k:{k} sync' --prefetch 4")
 add("classic-large-copy", "a copy to the device ten times as large as needed", cls=TRANSFER,
@@ -75,16 +75,16 @@ add("classic-callback", "heavy work on the host after every step", cls=HOST, cau
 
 # ---- input -----------------------------------------------------------------------------------------------------------
 add("map-sleep", "the dataset's map sleeps", program="feed", cls=INPUT, causes=["input.map"], gpu=True,
-    stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", draw=dict(k=(5.0, 8.0), ms=(6.0, 14.0)),
+    stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", draw=dict(k=(8.0, 12.0), ms=(8.0, 16.0)),
     job="--plan 'h2d:1e5:pinned k:{k} sync' --map {ms} --defect", twin="--plan 'h2d:1e5:pinned k:{k} sync' --prefetch 4")
 for depth, f in ((0, (0.8, 1.5)), (2, (1.5, 2.5)), (16, (1.5, 2.5))):
     add("slow-reader-%d" % depth, "a slow file, %s" % ("%d batches ahead" % depth if depth else "nothing ahead"),
         program="feed", cls=INPUT, causes=["input.read"], stage=["TFRecord", "TFRecordV2"], remove="input", gpu=True,
-        draw=dict(k=(5.0, 8.0), f=f), steps=80,
+        draw=dict(k=(8.0, 12.0), f=f),
         job="--plan 'h2d:1e5:pinned k:{k} sync' --source records --source-ms {k*f} --defect --prefetch %d" % depth,
         twin="--plan 'h2d:1e5:pinned k:{k} sync' --source slices --prefetch 4")
 add("slow-generator", "a Python generator is slow", program="feed", cls=INPUT, causes=["input.generator"], gpu=True,
-    stage=["Generator", "FlatMap"], remove="input", draw=dict(k=(5.0, 8.0), ms=(8.0, 14.0)),
+    stage=["Generator", "FlatMap"], remove="input", draw=dict(k=(8.0, 12.0), ms=(12.0, 18.0)),
     job="--plan 'h2d:1e5:pinned k:{k} sync' --source generator --source-ms {ms} --defect",
     twin="--plan 'h2d:1e5:pinned k:{k} sync' --prefetch 4")
 add("own-loader", "a loader of the job's own is slow, two batches ahead", cls=INPUT, causes=LOADER, remove="input",
@@ -141,7 +141,7 @@ add("one-kernel", "one long kernel of the same computing", cls=COMPUTE, remove=N
     draw=dict(k=(12.0, 20.0)), job="{n} 'h2d:1e4:pinned k:{k} sync'", twin="{n} 'k:{k} lag:3'")
 add("graph-small", "a graph of thousands of kernels of 5 us", cls=COMPUTE, steps=40, gpu=True, remove=NOTHING_ELSE,
     draw=dict(kernels=(1500, 2500), k=(0.005, 0.008)),
-    job="{n} 'h2d:1e4:pinned graph:{k}:{kernels} sync'", twin="{n} 'k:{k*kernels} lag:3'")
+    job="{n} 'h2d:1e4:pinned graph:{k}:{kernels} lag:2'", twin="{n} 'k:{k*kernels} lag:3'")
 add("graph-long", "a graph of a few long kernels", cls=COMPUTE, remove=NOTHING_ELSE, gpu=True,
     draw=dict(k=(3.0, 5.0)), job="{n} 'h2d:1e4:pinned graph:{k}:4 lag:2'", twin="{n} 'k:{k}:4 lag:3'")
 add("graph-input", "a graph waits for its batch", cls=INPUT, causes=LOADER, remove="input", gpu=True,
@@ -162,9 +162,9 @@ add("wait-each", "the host waits after every one of many kernels", cls=HOST, cau
 add("callback-each", "a callback sleeps after every step", cls=HOST, causes=["host.callback"], remove="host", gpu=True,
     draw=dict(k=(6.0, 9.0), f=(0.4, 1.2)),
     job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync sleep:{k*f}!'", twin="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync'")
-add("callback-rare", "a callback sleeps after every n-th step", cls=COMPUTE, steps=200, gpu=True,
+add("callback-rare", "a callback sleeps after every n-th step", cls=COMPUTE, steps=260, gpu=True,
     remove=None, why="removing host code also removes the short pauses of the other steps", every="{every}", special=HOST,
-    remark="every .*step", draw=dict(k=(5.0, 7.0), ms=(30.0, 50.0), every=(25, 40)),
+    remark="every .*step", draw=dict(k=(8.0, 10.0), ms=(15.0, 22.0), every=(40, 50)),
     job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} lag:1 sleep:{ms}@{every}!'", twin="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} lag:1'")
 add("checkpoint", "every n-th step results are fetched and written", cls=COMPUTE, steps=150,
     remove=None, why="checkpoints are no training steps: nothing of them is in a step's time", gpu=True,
@@ -195,11 +195,10 @@ add("evaluation", "another loader's batches are evaluated between epochs", cls=C
 add("two-gpus-one-idle", "two devices, the second with next to nothing to do", cls=COMPUTE, env={"SIM_DEVICES": "2"},
     remove=NOTHING_ELSE, draw=dict(k=(10.0, 14.0)),
     job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} dev:1 k:0.2 sync dev:0 sync'", twin="{n} 'k:{k} lag:3'")
-add("two-gpus-input", "one device is always busy, the other one waits for its batch", cls=INPUT, causes=LOADER,
-    env={"SIM_DEVICES": "2"}, remove=None, why="the busy device's own work is no part of what the step waits for",
-    draw=dict(k=(5.0, 6.0), f=(1.2, 1.8)),
-    job="{n} 'dev:1 k:{k*f*0.9} dev:0 get:{k*f}! h2d:1e5:pinned k:{k} sync dev:1 sync'",
-    twin="{n} 'dev:1 k:{k*f*0.9} dev:0 get:0 h2d:1e5:pinned k:{k} sync dev:1 sync'")
+add("two-gpus-input", "two devices share each batch and wait for it", cls=INPUT, causes=LOADER, env={"SIM_DEVICES": "2"},
+    remove="input", draw=dict(k=(6.0, 8.0), f=(0.8, 1.4)),
+    job="{n} 'get:{k*f}! h2d:1e5:pinned k:{k} dev:1 h2d:1e5:pinned k:{k*0.8} sync dev:0 sync'",
+    twin="{n} 'get:0 h2d:1e5:pinned k:{k} dev:1 h2d:1e5:pinned k:{k*0.8} sync dev:0 sync'")
 add("late-rank", "one of two ranks comes late to every gradient exchange", program="ranks", cls=HOST, causes=OWN + LOADER,
     remove="host", draw=dict(k=(5.0, 8.0), ms=(5.0, 9.0), c=(1.0, 1.5)), others={"0": COMMUNICATION},
     job="{n} 'h2d:1e4:pinned k:{k} coll:{c} sync' 'sleep:{ms}! h2d:1e4:pinned k:{k} coll:{c} sync'",
