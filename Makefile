@@ -191,7 +191,7 @@ $(B)/lib/libtfhook-audit.so: lib/audit/audit.c $(call stamp,job)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(COMPILE_job) $(LDFLAGS) $(LD_SHARED) -o $@ $< -ldl
 
-$(B)/lib/libtfhook.map: scripts/gen-exports lib/base/cuda_api.def lib/base/tf_api.def
+$(B)/lib/libtfhook.map: scripts/gen-exports lib/base/cuda_api.def lib/base/nccl_api.def lib/base/tf_api.def
 	@mkdir -p $(@D)
 	$(Q)scripts/gen-exports >$@
 

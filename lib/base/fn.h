@@ -4,8 +4,8 @@
  * The numbers (record field `fn`) are private to a build: the HEAD chunk of each trace file carries
  * the table it was written with, so that a reader never needs the writer's version.
  *
- * The rows come from base/cuda_api.def (driver entry points) and base/tf_api.def (TensorFlow,
- * marks).
+ * The rows come from base/cuda_api.def (driver entry points), base/tf_api.def (TensorFlow,
+ * marks) and base/nccl_api.def.
  */
 #ifndef TFH_BASE_FN_H
 #define TFH_BASE_FN_H
@@ -35,7 +35,7 @@ enum tfh_family {
 	TFH_FAM_LOOKUP = 17,  /* function and symbol lookup */
 	TFH_FAM_CONTEXT = 18, /* init, contexts, devices */
 	TFH_FAM_PROFILER = 19,
-	TFH_FAM_COMMUNICATION = 20, /* NCCL, reserved */
+	TFH_FAM_COMMUNICATION = 20, /* NCCL */
 	TFH_FAM_CONSUMER = 32,	    /* training loop's get-next: one batch delivered */
 	TFH_FAM_STAGE = 33,	    /* get-next of one stage of a tf.data pipeline */
 	TFH_FAM_REDUCE = 34,	    /* dataset loop inside a graph: contains get-next and steps */
@@ -47,15 +47,16 @@ enum tfh_family {
 /* Meaning of the three argument words of a CALL record. Values are in trace files: only append. */
 enum tfh_args {
 	TFH_ARGS_NONE = 0,
-	TFH_ARGS_COPY = 1,    /* bytes | dst | src */
-	TFH_ARGS_LAUNCH = 2,  /* as in layout.h: function | grid | block */
-	TFH_ARGS_ALLOC = 3,   /* bytes | address (result) | flags */
-	TFH_ARGS_FREE = 4,    /* 0 | address | 0 */
-	TFH_ARGS_HANDLE = 5,  /* handle | second handle or flags | third */
-	TFH_ARGS_GETNEXT = 6, /* iterator id | stage id | self ticks */
-	TFH_ARGS_EXECUTE = 7, /* name id | inputs | outputs */
-	TFH_ARGS_MEMSET = 8,  /* bytes | dst | value */
-	TFH_ARGS_GRAPH = 9,   /* graph exec handle | version | kernel nodes */
+	TFH_ARGS_COPY = 1,	  /* bytes | dst | src */
+	TFH_ARGS_LAUNCH = 2,	  /* as in layout.h: function | grid | block */
+	TFH_ARGS_ALLOC = 3,	  /* bytes | address (result) | flags */
+	TFH_ARGS_FREE = 4,	  /* 0 | address | 0 */
+	TFH_ARGS_HANDLE = 5,	  /* handle | second handle or flags | third */
+	TFH_ARGS_GETNEXT = 6,	  /* iterator id | stage id | self ticks */
+	TFH_ARGS_EXECUTE = 7,	  /* name id | inputs | outputs */
+	TFH_ARGS_MEMSET = 8,	  /* bytes | dst | value */
+	TFH_ARGS_GRAPH = 9,	  /* graph exec handle | version | kernel nodes */
+	TFH_ARGS_COLLECTIVE = 10, /* bytes | communicator | number:32, peer or root:32 */
 };
 
 /* Copy direction of a function; TFH_DIR_ANY is resolved in model/ from the two addresses. */
@@ -95,6 +96,9 @@ enum tfh_fn {
 #define TF_FN(name, ...) TFH_FN_ENUM_ROW(name)
 #include "base/tf_api.def"
 #undef TF_FN
+#define NCCL_FN(name, ...) TFH_FN_ENUM_ROW(name)
+#include "base/nccl_api.def"
+#undef NCCL_FN
 	TFH_FN_COUNT
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hook/cupti.h"
+#include "hook/nccl.h"
 #include "record/record.h"
 
 #pragma GCC visibility push(hidden)
@@ -91,7 +92,7 @@ static bool cupti_name(const char *name)
 /* A name that somebody here may have to do with. */
 static bool our_name(const char *name)
 {
-	return tfh_driver_name(name) || cupti_name(name);
+	return tfh_driver_name(name) || cupti_name(name) || tfh_nccl_name(name);
 }
 
 /* What to answer instead of `found`. */
@@ -99,6 +100,10 @@ static void *routed(const char *name, void *found, const void *caller)
 {
 	if (cupti_name(name)) {
 		void *hook = tfh_in_vendor(caller) ? NULL : tfh_share_hook(name, found);
+		return hook ? hook : found;
+	}
+	if (tfh_nccl_name(name)) {
+		void *hook = tfh_nccl_hook(name, found);
 		return hook ? hook : found;
 	}
 	enum tfh_fn fn = tfh_fn_find(name);
