@@ -203,11 +203,6 @@ static int parse_sections(struct tft_events *ev, size_t size)
 	return ev->n_shapes && ev->id[0] && ev->gap.data && ev->span.data ? 0 : -EBADMSG;
 }
 
-static uint32_t shape_of(const struct tft_events *ev, uint32_t event)
-{
-	return ev->id[0][event] | (uint32_t)ev->id[1][event] << 8;
-}
-
 /* Per class, the columns of its mask must exist. */
 static bool classes_sound(const struct tft_events *ev)
 {
@@ -237,7 +232,7 @@ static int find_starts(struct tft_events *ev)
 		memcpy(ev->run_column + r * row, at, ev->n_columns * sizeof(uint32_t));
 		ev->run_column[r * row + ev->n_columns] = at[TFT_MAX_COLUMNS];
 		for (uint32_t i = run->start; i < run->start + run->count; i++) {
-			uint32_t shape = shape_of(ev, i);
+			uint32_t shape = tft_shape_of(ev, i);
 			if (shape >= ev->n_shapes)
 				return -EBADMSG;
 			uint32_t class = ev->shapes[shape].seq;
@@ -290,10 +285,8 @@ void tft_cursor_init(struct tft_cursor *c, const struct tft_events *ev, uint32_t
 	c->text = start[ev->n_columns];
 }
 
-/* Value of an escape: the list is sorted by index. A list without it means a lie; the escape itself
- * is as good. */
-static uint64_t find_big(const uint8_t *list, uint32_t n, uint32_t value_bytes, uint32_t index,
-			 uint64_t otherwise)
+uint64_t tft_find_big(const uint8_t *list, uint32_t n, uint32_t value_bytes, uint32_t index,
+		      uint64_t otherwise)
 {
 	uint32_t low = 0, high = n;
 
@@ -315,33 +308,7 @@ static uint64_t column_get(const struct tft_column *c, uint32_t i)
 	uint64_t v = tft_plane_get(c->data, c->count, c->planes, i);
 
 	if (c->planes < 8 && v == tft_plane_escape(c->planes))
-		return find_big(c->big, c->n_big, 8, i, v);
-	return v;
-}
-
-static inline uint64_t time_get(const struct tft_column *c, uint32_t i)
-{
-	const uint8_t *p = c->data + i;
-	const size_t n = c->count;
-	uint64_t v;
-
-	switch (c->planes) {
-	case 1:
-		v = p[0];
-		break;
-	case 2:
-		v = p[0] | (uint32_t)p[n] << 8;
-		break;
-	case 3:
-		v = p[0] | (uint32_t)p[n] << 8 | (uint32_t)p[2 * n] << 16;
-		break;
-	default:
-		v = p[0] | (uint32_t)p[n] << 8 | (uint32_t)p[2 * n] << 16 |
-		    (uint64_t)p[3 * n] << 24;
-		break;
-	}
-	if (__builtin_expect(v == tft_plane_escape(c->planes), 0))
-		return find_big(c->big, c->n_big, 8, i, v);
+		return tft_find_big(c->big, c->n_big, 8, i, v);
 	return v;
 }
 
@@ -387,26 +354,28 @@ static void fill_loose(struct tft_cursor *c, struct tfh_rec *rec, uint32_t class
 	}
 }
 
-bool tft_next(struct tft_cursor *c, struct tfh_rec *rec)
+void tft_complete(struct tft_cursor *c, const struct tft_times *t, struct tfh_rec *rec)
 {
 	const struct tft_events *ev = c->ev;
-	const uint32_t i = c->pos;
 
-	if (i == c->end)
-		return false;
-	*rec = ev->shapes[shape_of(ev, i)];
-	uint64_t gap = tft_unzigzag(time_get(&ev->gap, i));
-	uint64_t span = time_get(&ev->span, i);
-	rec->t_begin = c->t + gap;
-	rec->t_end = ((int64_t)gap < 0 ? c->t : rec->t_begin) + span;
-	c->t = rec->t_end;
+	*rec = ev->shapes[t->shape];
+	rec->t_begin = t->t_begin;
+	rec->t_end = t->t_end;
 	uint32_t class = rec->seq;
-	rec->seq = (uint32_t)c->number++;
+	rec->seq = (uint32_t)(c->number - 1);
 	if (ev->class_mask[class])
 		fill_loose(c, rec, class, ev->class_mask[class]);
 	if (__builtin_expect(ev->n_seq, 0))
-		rec->seq = (uint32_t)find_big(ev->seq, ev->n_seq, 4, i, rec->seq);
-	c->pos = i + 1;
+		rec->seq = (uint32_t)tft_find_big(ev->seq, ev->n_seq, 4, c->pos - 1, rec->seq);
+}
+
+bool tft_next(struct tft_cursor *c, struct tfh_rec *rec)
+{
+	struct tft_times t;
+
+	if (!tft_next_times(c, &t))
+		return false;
+	tft_complete(c, &t, rec);
 	return true;
 }
 

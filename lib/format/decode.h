@@ -4,6 +4,7 @@
 #define TFT_DECODE_H
 
 #include "format/codec.h"
+#include "format/planes.h"
 #include "format/tft_read.h"
 
 struct tft_column {
@@ -42,5 +43,76 @@ int tft_events_parse(struct tft_events *ev, const uint8_t *header, size_t header
 int tft_events_reserve(struct tft_events *ev, size_t bytes);
 
 void tft_events_free(struct tft_events *ev);
+
+/* ---- records in two parts: most of them are a shape and two times ---- */
+
+struct tft_times {
+	uint64_t t_begin, t_end;
+	uint32_t shape;
+};
+
+static inline uint32_t tft_shape_of(const struct tft_events *ev, uint32_t event)
+{
+	return ev->id[0][event] | (uint32_t)ev->id[1][event] << 8;
+}
+
+/* Whether records of a shape are nothing but it, their times and their number. */
+static inline bool tft_shape_is_whole(const struct tft_events *ev, uint32_t shape)
+{
+	return !ev->class_mask[ev->shapes[shape].seq];
+}
+
+/* Value of an escape: the list is sorted by index. A list without it means a lie; the escape itself
+ * is as good. */
+uint64_t tft_find_big(const uint8_t *list, uint32_t n, uint32_t value_bytes, uint32_t index,
+		      uint64_t otherwise);
+
+static inline uint64_t tft_time_get(const struct tft_column *c, uint32_t i)
+{
+	const uint8_t *p = c->data + i;
+	const size_t n = c->count;
+	uint64_t v;
+
+	switch (c->planes) {
+	case 1:
+		v = p[0];
+		break;
+	case 2:
+		v = p[0] | (uint32_t)p[n] << 8;
+		break;
+	case 3:
+		v = p[0] | (uint32_t)p[n] << 8 | (uint32_t)p[2 * n] << 16;
+		break;
+	default:
+		v = p[0] | (uint32_t)p[n] << 8 | (uint32_t)p[2 * n] << 16 |
+		    (uint64_t)p[3 * n] << 24;
+		break;
+	}
+	if (__builtin_expect(v == tft_plane_escape(c->planes), 0))
+		return tft_find_big(c->big, c->n_big, 8, i, v);
+	return v;
+}
+
+/* Times and shape of the next record; false at the run's end. tft_complete() has to follow before
+ * the next one, unless the shape is whole. */
+static inline bool tft_next_times(struct tft_cursor *c, struct tft_times *t)
+{
+	const struct tft_events *ev = c->ev;
+	const uint32_t i = c->pos;
+
+	if (i == c->end)
+		return false;
+	uint64_t gap = tft_unzigzag(tft_time_get(&ev->gap, i));
+	t->t_begin = c->t + gap;
+	t->t_end = ((int64_t)gap < 0 ? c->t : t->t_begin) + tft_time_get(&ev->span, i);
+	t->shape = tft_shape_of(ev, i);
+	c->t = t->t_end;
+	c->number++;
+	c->pos = i + 1;
+	return true;
+}
+
+/* The whole record whose times tft_next_times() just told. */
+void tft_complete(struct tft_cursor *c, const struct tft_times *t, struct tfh_rec *rec);
 
 #endif

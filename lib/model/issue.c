@@ -185,9 +185,9 @@ static int take_event(struct tfh_join *j, const struct tfh_event *ev)
 		    &c);
 }
 
-static int take_name(struct tfh_join *j, const struct tfh_event *ev, const struct tfh_rec *rec)
+static int take_name(struct tfh_join *j, uint32_t thread, const struct tfh_rec *rec)
 {
-	struct tfh_name_part *part = &j->part[ev->thread];
+	struct tfh_name_part *part = &j->part[thread];
 
 	if (rec->kind == TFT_EXT) {
 		tfh_names_part(part, rec);
@@ -220,8 +220,14 @@ static bool read_on(struct tfh_join *j)
 	}
 	j->last = !tfh_weave_fill(j->weave, j->block);
 	for (uint32_t i = 0; i < j->block->n && !j->err; i++) {
-		const struct tfh_event *ev = &j->block->ev[i];
-		j->err = ev->fn ? take_event(j, ev) : take_name(j, ev, &j->block->note[note++]);
+		const struct tfh_entry *e = &j->block->entry[i];
+		struct tfh_event ev;
+		if (e->ev) {
+			tfh_entry_event(e, &ev);
+			j->err = take_event(j, &ev);
+		} else {
+			j->err = take_name(j, e->thread, &j->block->note[note++]);
+		}
 	}
 	if (j->last) {
 		j->now = INT64_MAX;

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/decode.h"
+
 #include "model/weave.h"
 
 /* Ticks are turned into nanoseconds by straight lines over blocks of about 20 ms at 3 GHz, between
@@ -28,8 +30,23 @@ struct line {
 
 #define NO_BLOCK UINT64_MAX
 
+/* What events of one shape share, made once per chunk: most of a launch-heavy recording is a few
+ * hundred shapes. */
+struct stencil {
+	struct tfh_event ev;
+	bool plain; /* the event is nothing but this, its times, number and thread */
+};
+
+struct stencils {
+	struct stencils *next;
+	const struct tfh_block *block; /* given up: the last block that points into it */
+	uint32_t cap;
+	struct stencil v[];
+};
+
 struct open_chunk {
 	struct tft_events *events;
+	struct stencils *stencils;
 	uint32_t runs; /* that have records left */
 };
 
@@ -43,18 +60,20 @@ struct side {
 };
 
 struct series {
-	struct tfh_rec rec; /* the next one */
+	struct tft_times next; /* of the next record */
+	bool plain;	       /* its shape's stencil is all the rest of it */
+	struct tfh_rec rec;    /* the whole of it, unless it is plain */
 	int64_t t1;
 	uint64_t number;
 	uint32_t thread, process; /* of the run */
 	uint32_t at;		  /* thread in the process */
-	uint32_t fn_count;
-	const struct tfh_fn_info *const *fn;
+	const struct tfh_file *file;
 	uint64_t *next_number; /* NULL: numbered anew in every file */
 	struct side *side;
 	const struct tft_reader *reader;
 	int64_t shift;
 	struct open_chunk *chunk;
+	const struct stencil *stencil; /* the chunk's */
 	struct tft_cursor cursor;
 };
 
@@ -65,6 +84,8 @@ struct tfh_weave {
 	struct series **heap;
 	uint32_t n, cap;
 	int64_t due; /* before it no chunk needs to be opened */
+	const struct tfh_block *filling;
+	struct stencils *given_up, *spare;
 	struct tfh_err err;
 };
 
@@ -128,18 +149,116 @@ static int push(struct tfh_weave *m, struct series *x)
 static inline bool fetch(struct series *s)
 {
 	s->number = s->cursor.number;
-	if (!tft_next(&s->cursor, &s->rec))
+	if (!tft_next_times(&s->cursor, &s->next))
 		return false;
-	s->t1 = to_ns(s, s->rec.t_end);
+	s->t1 = to_ns(s, s->next.t_end);
+	s->plain = s->stencil[s->next.shape].plain;
+	if (!s->plain)
+		tft_complete(&s->cursor, &s->next, &s->rec);
 	return true;
 }
 
-static void end_series(struct series *s)
+/* ---- stencils ---- */
+
+static const struct tfh_fn_info *fn_of(const struct tfh_file *f, uint32_t fn)
 {
-	if (--s->chunk->runs == 0) {
-		tft_events_close(s->chunk->events);
-		free(s->chunk);
+	static const struct tfh_fn_info none = {"", 0, 0, 0, 0};
+
+	return fn < tft_head(f->reader)->fn_count ? f->fn[fn] : &none;
+}
+
+/* All of an event that its record tells, but times, number and thread. */
+static inline void fill(struct tfh_event *ev, const struct tfh_rec *rec,
+			const struct tfh_fn_info *fn, uint32_t process)
+{
+	ev->fn = fn;
+	ev->process = process;
+	ev->kind = rec->kind;
+	ev->flags = rec->flags;
+	ev->depth = rec->depth;
+	ev->result = rec->result;
+	ev->stream = rec->stream;
+	ev->ctx = rec->ctx;
+	ev->stack = rec->stack;
+	memcpy(ev->w, rec->w, sizeof(ev->w));
+	ev->dir = 0;
+	ev->pageable = false;
+}
+
+/* Calls that depend on nothing around them, and have no times among their words. */
+static bool is_plain(const struct tfh_event *ev)
+{
+	uint8_t family = ev->fn->family;
+
+	return ev->kind == TFT_CALL && !(ev->flags & TFT_F_REPEAT) && family != TFH_FAM_ALLOC &&
+	       family != TFH_FAM_FREE && family != TFH_FAM_COPY && ev->fn->args != TFH_ARGS_GETNEXT;
+}
+
+static struct stencils *make_stencils(struct tfh_weave *m, const struct tfh_file *f,
+				      const struct tft_events *events)
+{
+	struct stencils *t = m->spare;
+
+	if (t)
+		m->spare = t->next;
+	if (!t || t->cap < events->n_shapes) {
+		free(t);
+		t = malloc(sizeof(*t) + events->n_shapes * sizeof(*t->v));
+		if (!t)
+			return NULL;
+		t->cap = events->n_shapes;
 	}
+	for (uint32_t i = 0; i < events->n_shapes; i++) {
+		const struct tfh_rec *rec = &events->shapes[i];
+		fill(&t->v[i].ev, rec, fn_of(f, rec->fn), f->process);
+		t->v[i].plain = tft_shape_is_whole(events, i) && is_plain(&t->v[i].ev);
+	}
+	return t;
+}
+
+static void free_stencils(struct stencils *t)
+{
+	for (struct stencils *next; t; t = next) {
+		next = t->next;
+		free(t);
+	}
+}
+
+/* Blocks that have been read may point into it until they are filled again. */
+static void give_up(struct tfh_weave *m, struct stencils *t)
+{
+	t->block = m->filling;
+	t->next = m->given_up;
+	m->given_up = t;
+}
+
+/* The block is filled anew: nobody reads what it pointed to any more, nor what those before did. */
+static void take_back(struct tfh_weave *m, const struct tfh_block *b)
+{
+	for (struct stencils **p = &m->given_up, *t; (t = *p);) {
+		if (t->block != b) {
+			p = &t->next;
+			continue;
+		}
+		*p = t->next;
+		t->next = m->spare;
+		m->spare = t;
+	}
+	m->filling = b;
+}
+
+static void end_chunk(struct tfh_weave *m, struct open_chunk *o)
+{
+	if (--o->runs)
+		return;
+	tft_events_close(o->events);
+	give_up(m, o->stencils);
+	free(o);
+}
+
+static void end_series(struct tfh_weave *m, struct series *s)
+{
+	end_chunk(m, s->chunk);
 	free(s);
 }
 
@@ -153,8 +272,7 @@ static struct series *new_series(struct tfh_weave *m, uint32_t process, uint32_t
 	if (!s)
 		return NULL;
 	s->reader = f->reader;
-	s->fn = f->fn;
-	s->fn_count = tft_head(f->reader)->fn_count;
+	s->file = f;
 	s->process = process;
 	s->side = &m->side[process];
 	s->shift = p->shift;
@@ -179,6 +297,12 @@ static int open_chunk(struct tfh_weave *m, uint32_t process, const struct tfh_ch
 		free(o);
 		return err.code == -ENOMEM ? -ENOMEM : 0;
 	}
+	o->stencils = make_stencils(m, &m->run->file[c->file], o->events);
+	if (!o->stencils) {
+		tft_events_close(o->events);
+		free(o);
+		return -ENOMEM;
+	}
 	uint32_t n = tft_run_count(o->events);
 	o->runs = n + 1;
 	for (uint32_t i = 0; i < n && !rc; i++) {
@@ -188,17 +312,15 @@ static int open_chunk(struct tfh_weave *m, uint32_t process, const struct tfh_ch
 			break;
 		}
 		s->chunk = o;
+		s->stencil = o->stencils->v;
 		tft_cursor_init(&s->cursor, o->events, i);
 		if (!fetch(s)) {
-			end_series(s);
+			end_series(m, s);
 			continue;
 		}
 		rc = push(m, s);
 	}
-	if (--o->runs == 0) {
-		tft_events_close(o->events);
-		free(o);
-	}
+	end_chunk(m, o);
 	return rc;
 }
 
@@ -261,12 +383,14 @@ void tfh_weave_close(struct tfh_weave *m)
 	if (!m)
 		return;
 	for (uint32_t i = 0; i < m->n; i++)
-		end_series(m->heap[i]);
+		end_series(m, m->heap[i]);
 	for (uint32_t i = 0; i < m->run->n_proc; i++) {
 		free(m->side[i].next_number);
 		free(m->side[i].naming);
 		tfh_memory_free(&m->side[i].memory);
 	}
+	free_stencils(m->given_up);
+	free_stencils(m->spare);
 	free(m->side);
 	free(m->heap);
 	free(m);
@@ -276,7 +400,7 @@ void tfh_weave_close(struct tfh_weave *m)
 static const struct tft_ext_copy *copy_ext(const struct tfh_rec *rec, const struct series *s,
 					   bool more)
 {
-	if (!(rec->flags & TFT_F_EXT) || !more || s->rec.kind != TFT_EXT)
+	if (!(rec->flags & TFT_F_EXT) || !more || s->plain || s->rec.kind != TFT_EXT)
 		return NULL;
 	return (const struct tft_ext_copy *)((const char *)&s->rec +
 					     offsetof(struct tfh_rec, stream));
@@ -292,7 +416,8 @@ static bool take_batch(const struct side *side, struct series *s, struct tfh_eve
 	uint32_t length = 0, n;
 	bool more = true;
 
-	for (; more && s->rec.kind == TFT_EXT && length + TFT_EXT_BYTES <= sizeof(batch);
+	for (;
+	     more && !s->plain && s->rec.kind == TFT_EXT && length + TFT_EXT_BYTES <= sizeof(batch);
 	     more = fetch(s), length += TFT_EXT_BYTES)
 		memcpy((char *)&batch + length,
 		       (const char *)&s->rec + offsetof(struct tfh_rec, stream), TFT_EXT_BYTES);
@@ -304,29 +429,6 @@ static bool take_batch(const struct side *side, struct series *s, struct tfh_eve
 	if (n)
 		tfh_memory_batch(&side->memory, batch.pair, n, &ev->dir, &ev->pageable);
 	return more;
-}
-
-/* All but the begin time and what depends on it. */
-static inline void fill(const struct series *s, struct tfh_event *ev)
-{
-	static const struct tfh_fn_info none = {"", 0, 0, 0, 0};
-	const struct tfh_rec *rec = &s->rec;
-
-	ev->fn = rec->fn < s->fn_count ? s->fn[rec->fn] : &none;
-	ev->t1 = s->t1;
-	ev->process = s->process;
-	ev->thread = s->thread;
-	ev->kind = rec->kind;
-	ev->flags = rec->flags;
-	ev->depth = rec->depth;
-	ev->result = rec->result;
-	ev->stream = rec->stream;
-	ev->ctx = rec->ctx;
-	ev->stack = rec->stack;
-	memcpy(ev->w, rec->w, sizeof(ev->w));
-	ev->dir = 0;
-	ev->pageable = false;
-	ev->number = s->number;
 }
 
 /* Tick counts become nanoseconds. */
@@ -343,28 +445,46 @@ static inline void scale(const struct series *s, struct tfh_event *ev)
 
 static void note(struct tfh_block *b, const struct series *s)
 {
-	struct tfh_event *ev = &b->ev[b->n++];
-
-	ev->fn = NULL;
-	ev->process = s->process;
-	ev->thread = s->at;
+	b->entry[b->n++] = (struct tfh_entry){.thread = s->at};
+	b->note_process[b->n_notes] = s->process;
 	b->note[b->n_notes++] = s->rec;
 }
 
-/* A call or anything else that is not a name. True: the series goes on. */
-static inline bool take_event(struct tfh_weave *m, struct series *s, struct tfh_block *b)
+static inline bool take_plain(struct series *s, struct tfh_block *b)
 {
-	struct tfh_event *ev = &b->ev[b->n];
+	struct tfh_entry *e = &b->entry[b->n];
+	uint64_t t_begin = s->next.t_begin;
+
+	e->ev = &s->stencil[s->next.shape].ev;
+	e->t1 = s->t1;
+	e->number = s->number;
+	e->thread = s->thread;
+	s->side->naming[s->at] = 0;
+	bool more = fetch(s);
+	e->t0 = to_ns(s, t_begin);
+	b->n += e->thread != UINT32_MAX;
+	return more;
+}
+
+/* A call or anything else that is not a name. True: the series goes on. */
+static bool take_event(struct tfh_weave *m, struct series *s, struct tfh_block *b)
+{
+	struct tfh_entry *e = &b->entry[b->n];
+	struct tfh_event *ev = &b->own[b->n];
 	struct side *side = s->side;
 	uint64_t t_begin = s->rec.t_begin;
 	bool more, copy;
 	struct tfh_rec rec;
 
-	fill(s, ev);
+	fill(ev, &s->rec, fn_of(s->file, s->rec.fn), s->process);
+	e->ev = ev;
+	e->t1 = s->t1;
+	e->number = s->number;
+	e->thread = s->thread;
 	if (ev->kind == TFT_OPEN) {
 		const struct tfh_proc *p = &m->run->proc[s->process];
 		if (ev->ctx < p->n_thread && p->thread[ev->ctx])
-			ev->thread = p->thread[ev->ctx] - 1;
+			e->thread = p->thread[ev->ctx] - 1;
 	}
 	side->naming[s->at] = 0;
 	if ((ev->fn->family == TFH_FAM_ALLOC || ev->fn->family == TFH_FAM_FREE) &&
@@ -374,7 +494,7 @@ static inline bool take_event(struct tfh_weave *m, struct series *s, struct tfh_
 	if (copy)
 		rec = s->rec;
 	more = fetch(s);
-	ev->t0 = to_ns(s, t_begin);
+	e->t0 = to_ns(s, t_begin);
 	scale(s, ev);
 	if (copy) {
 		const struct tft_ext_copy *ext = copy_ext(&rec, s, more);
@@ -382,7 +502,7 @@ static inline bool take_event(struct tfh_weave *m, struct series *s, struct tfh_
 		if (ext && ext->form == TFT_EXT_BATCH)
 			more = take_batch(side, s, ev);
 	}
-	b->n += !(ev->flags & TFT_F_REPEAT) && ev->thread != UINT32_MAX;
+	b->n += !(ev->flags & TFT_F_REPEAT) && e->thread != UINT32_MAX;
 	return more;
 }
 
@@ -394,7 +514,9 @@ static inline bool take(struct tfh_weave *m, struct series *s, struct tfh_block 
 			return fetch(s); /* found twice */
 		*s->next_number = s->number + 1;
 	}
-	if (__builtin_expect(s->rec.kind != TFT_NAME && s->rec.kind != TFT_EXT, 1))
+	if (__builtin_expect(s->plain, 1))
+		return take_plain(s, b);
+	if (s->rec.kind != TFT_NAME && s->rec.kind != TFT_EXT)
 		return take_event(m, s, b);
 	if (s->rec.kind == TFT_NAME)
 		s->side->naming[s->at] = 1;
@@ -406,6 +528,7 @@ static inline bool take(struct tfh_weave *m, struct series *s, struct tfh_block 
 bool tfh_weave_fill(struct tfh_weave *m, struct tfh_block *b)
 {
 	b->n = b->n_notes = 0;
+	take_back(m, b);
 	while (b->n < TFH_BLOCK_EVENTS && b->n_notes < TFH_BLOCK_NOTES && !m->err.code) {
 		if (!m->n || m->heap[0]->t1 >= m->due) {
 			int rc = open_due(m);
@@ -426,7 +549,7 @@ bool tfh_weave_fill(struct tfh_weave *m, struct tfh_block *b)
 		       b->n < TFH_BLOCK_EVENTS && b->n_notes < TFH_BLOCK_NOTES && !m->err.code);
 		if (!more) {
 			m->heap[0] = m->heap[--m->n];
-			end_series(s);
+			end_series(m, s);
 		}
 		if (m->n)
 			sift_down(m);

@@ -8,20 +8,39 @@
 #define TFH_BLOCK_EVENTS 512
 #define TFH_BLOCK_NOTES 64
 
+/* One event: what it has alone, and the rest of it, which events of one shape share. */
+struct tfh_entry {
+	int64_t t0, t1;
+	uint64_t number;
+	const struct tfh_event *ev; /* NULL: a NAME or EXT record, the next in `note` */
+	uint32_t thread;	    /* of the run; of a record in `note`: of the process */
+};
+
 struct tfh_block {
 	uint32_t n, n_notes;
 	bool last;
-	/* fn NULL: a NAME or EXT record, the next in `note`; `thread` is then that of the process.
-	 */
-	struct tfh_event ev[TFH_BLOCK_EVENTS];
+	struct tfh_entry entry[TFH_BLOCK_EVENTS];
+	struct tfh_event own[TFH_BLOCK_EVENTS]; /* of the entry with the same index, where it
+						   shares nothing */
 	struct tfh_rec note[TFH_BLOCK_NOTES];
+	uint32_t note_process[TFH_BLOCK_NOTES];
 };
+
+static inline void tfh_entry_event(const struct tfh_entry *e, struct tfh_event *ev)
+{
+	*ev = *e->ev;
+	ev->t0 = e->t0;
+	ev->t1 = e->t1;
+	ev->number = e->number;
+	ev->thread = e->thread;
+}
 
 struct tfh_weave;
 /* 0 or -ENOMEM. */
 int tfh_weave_open(struct tfh_run *run, uint32_t process, struct tfh_weave **out);
 void tfh_weave_close(struct tfh_weave *m);
-/* Fills a block; false: it is the last one. Touches nothing of the run but its files. */
+/* Fills a block; what it held before may be gone. False: it is the last one. Touches nothing of the
+ * run but its files. */
 bool tfh_weave_fill(struct tfh_weave *m, struct tfh_block *b);
 /* What ended it early, code 0 if nothing. */
 const struct tfh_err *tfh_weave_error(const struct tfh_weave *m);
