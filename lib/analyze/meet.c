@@ -4,17 +4,24 @@
  * each begins when it gets there: the shortest participant is the last to come, what it takes is
  * the exchange, and what the others take beyond that is waiting for it (NVIDIA's Megatron-Bridge
  * guide, jitter).
+ *
+ * Where NCCL's calls were recorded they tell which kernels are one collective; of others (graphs, a
+ * library with its own NCCL) the order of all has to do.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/device.h"
+#include "base/hash.h"
+#include "model/collectives.h"
 
-/* Remembered per participant: 24 bytes each. */
+/* Remembered per participant: 32 bytes each. */
 #define MAX_MEETINGS (1u << 20)
 
 struct meeting {
-	int64_t t0, t1, shared;
+	int64_t t0, t1;
+	int64_t shared; /* of the shortest participant, -1 unknown; before, when it was issued */
+	uint64_t set;	/* the same for all participants, 0 unknown; before, the thread */
 };
 
 struct party {
@@ -38,10 +45,40 @@ static struct party *party_of(struct tfh_meet *m, uint32_t process, uint32_t dev
 	return TFH_PUSH(m->party, p) ? NULL : &m->party.v[m->party.n - 1];
 }
 
+/* The process' own calls say what each of its kernels belongs to. */
+static int name_sets(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process,
+		     struct tfh_err *err)
+{
+	struct tfh_collectives *c = tfh_collectives_new();
+	struct tfh_event ev;
+	int rc = c ? f->rewind(f->arg, process, err) : -ENOMEM;
+
+	while (!rc && f->next(f->arg, &ev))
+		rc = tfh_collectives_add(c, &ev);
+	if (!rc)
+		rc = f->error(f->arg, err);
+	for (size_t i = 0; i < m->party.n && !rc; i++) {
+		struct party *p = &m->party.v[i];
+		uint64_t last = 0, nth = 0;
+		for (size_t k = 0; k < p->at.n && p->process == process; k++) {
+			struct meeting *x = &p->at.v[k];
+			uint64_t id = tfh_collective_at(c, (uint32_t)x->set, x->shared);
+			/* A group may have been launched as several kernels. */
+			nth = id == last ? nth + 1 : 0;
+			last = id;
+			x->set = id ? tfh_hash_add(id, nth) | 1 : 0;
+			x->shared = -1;
+		}
+	}
+	tfh_collectives_free(c);
+	return rc;
+}
+
 int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process,
 		 struct tfh_err *err)
 {
 	struct tfh_op op;
+	bool any = false;
 	int rc = f->rewind_ops ? f->rewind_ops(f->arg, process, err) : -ENODATA;
 
 	if (rc)
@@ -53,10 +90,69 @@ int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process,
 		if (!p)
 			rc = -ENOMEM;
 		else if (p->at.n < MAX_MEETINGS)
-			rc = TFH_PUSH(p->at, (struct meeting){op.t0, op.t1, -1});
+			rc = TFH_PUSH(p->at, (struct meeting){op.t0, op.t1, op.issue0, op.thread});
+		any = true;
 	}
-	return rc ? rc : f->ops_error(f->arg, err);
+	if (!rc)
+		rc = f->ops_error(f->arg, err);
+	return rc || !any ? rc : name_sets(m, f, process, err);
 }
+
+/* ---- by their calls ---- */
+
+struct named {
+	uint64_t set;
+	uint32_t party;
+	uint32_t at;
+};
+
+static int by_set(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	return x->set < y->set ? -1 : x->set > y->set;
+}
+
+static void meet_named(struct tfh_meet *m, const struct named *v, size_t n)
+{
+	int64_t begin = INT64_MAX, shared = INT64_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct meeting *x = &m->party.v[v[i].party].at.v[v[i].at];
+		begin = x->t0 < begin ? x->t0 : begin;
+		shared = x->t1 - x->t0 < shared ? x->t1 - x->t0 : shared;
+	}
+	for (size_t i = 0; i < n && n > 1; i++) {
+		struct party *p = &m->party.v[v[i].party];
+		struct meeting *x = &p->at.v[v[i].at];
+		x->shared = shared;
+		p->late += x->t0 - begin;
+		p->matched++;
+	}
+}
+
+static int match_named(struct tfh_meet *m)
+{
+	TFH_VEC(struct named) v = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < m->party.n; i++)
+		for (size_t k = 0; k < m->party.v[i].at.n && !rc; k++) {
+			uint64_t set = m->party.v[i].at.v[k].set;
+			if (set)
+				rc = TFH_PUSH(v, (struct named){set, (uint32_t)i, (uint32_t)k});
+		}
+	if (!rc && v.n)
+		qsort(v.v, v.n, sizeof(*v.v), by_set);
+	for (size_t i = 0, end; i < v.n && !rc; i = end) {
+		for (end = i; end < v.n && v.v[end].set == v.v[i].set;)
+			end++;
+		meet_named(m, v.v + i, end - i);
+	}
+	free(v.v);
+	return rc;
+}
+
+/* ---- by their order ---- */
 
 /* Matches what stands at the head of every list; where they do not overlap, what ended first has no
  * counterpart (a drop, a group of fewer ranks) and is passed over. */
@@ -67,6 +163,8 @@ static bool match(struct tfh_meet *m, size_t *head)
 
 	for (size_t i = 0; i < m->party.n; i++) {
 		const struct party *p = &m->party.v[i];
+		while (head[i] < p->at.n && p->at.v[head[i]].set)
+			head[i]++;
 		if (head[i] == p->at.n)
 			return false;
 		const struct meeting *x = &p->at.v[head[i]];
@@ -95,12 +193,16 @@ static bool match(struct tfh_meet *m, size_t *head)
 int tfh_meet_match(struct tfh_meet *m)
 {
 	size_t *head;
+	int rc;
 
 	if (m->party.n < 2)
 		return 0;
 	head = calloc(m->party.n, sizeof(*head));
-	if (!head)
-		return -ENOMEM;
+	rc = head ? match_named(m) : -ENOMEM;
+	if (rc) {
+		free(head);
+		return rc;
+	}
 	while (match(m, head))
 		;
 	free(head);

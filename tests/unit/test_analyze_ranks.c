@@ -192,6 +192,50 @@ static void test_even_ranks(void **state)
 	tfh_result_free(r);
 }
 
+/* The call of NCCL that launched the op issued last. */
+static void called(struct dg *d, uint64_t communicator, uint32_t number)
+{
+	int64_t issued = d->op[d->n - 1].issue0;
+	struct tfh_event *ev = dg_call(d, 0, TFH_FN_ncclAllReduce, US);
+
+	ev->t0 = issued;
+	ev->w[0] = 1 << 20;
+	ev->w[1] = communicator;
+	ev->w[2] = number | 0xffffffffull << 32;
+}
+
+/* Two pairs of ranks that exchange among themselves, side by side: only the calls tell who waits
+ * for whom. */
+static void test_two_communicators(void **state)
+{
+	(void)state;
+	struct world w = {.n = 4};
+	uint32_t stream[2] = {1, 1};
+
+	for (uint32_t i = 0; i < 4; i++)
+		w.d[i] = dg_new();
+	for (uint32_t s = 0; s < 60; s++) {
+		for (uint32_t i = 0; i < 4; i++) {
+			dg_get(w.d[i], 0, i == 1 ? 6 : 0.05);
+			for (int k = 0; k < 10; k++)
+				dg_launch(w.d[i], 0, 1, i < 2 ? 1 : 1.59);
+			dg_collective(w.d[i], 0, 1, US);
+			called(w.d[i], i < 2 ? 77 : 88, s + 1);
+		}
+		meet(w.d, stream, 2, 2);
+		meet(w.d + 2, stream, 2, 2);
+		for (uint32_t i = 0; i < 4; i++)
+			dg_sync(w.d[i], 0, 1);
+	}
+	struct tfh_result *r = judge_all(&w);
+	assert_int_equal(r->n_rank, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_true(fabs(r->rank[i].jitter_s * 1e3 - (i ? 0 : 5.95)) < 0.2);
+	assert_true(r->rank[1].straggler);
+	assert_true(fabs(r->rank[3].late_s) < 1e-4);
+	tfh_result_free(r);
+}
+
 /* A rank that waits for its input beside one that computes longer: its gain ends where the other
  * one's need begins. */
 static void test_limited_gain(void **state)
@@ -254,9 +298,8 @@ static void test_late_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_late_rank),
-		cmocka_unit_test(test_even_ranks),
-		cmocka_unit_test(test_limited_gain),
+		cmocka_unit_test(test_late_rank),	  cmocka_unit_test(test_even_ranks),
+		cmocka_unit_test(test_two_communicators), cmocka_unit_test(test_limited_gain),
 		cmocka_unit_test(test_late_device),
 	};
 
