@@ -1,6 +1,5 @@
 /* `tfhook doctor`: can this machine, and a given command, be traced? Each check with what it found
  * and the remedy. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,23 +8,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/capture.h"
 #include "cli/cli.h"
-#include "cli/run.h"
+#include "cli/doctor.h"
 
-enum outcome { GOOD, NOTE, BAD };
-
-struct doctor {
-	bool color;
-	unsigned bad;
-	struct tfh_library library;
-};
-
-__attribute__((format(printf, 3, 4))) static void finding(struct doctor *d, enum outcome o,
-							  const char *fmt, ...)
+void tfh_finding(struct tfh_doctor *d, enum tfh_outcome o, const char *fmt, ...)
 {
 	static const char *const marks[] = {"ok  ", "note", "BAD "};
 	static const char *const tints[] = {"\033[32m", "\033[33m", "\033[1;31m"};
@@ -36,33 +25,34 @@ __attribute__((format(printf, 3, 4))) static void finding(struct doctor *d, enum
 	vprintf(fmt, args);
 	va_end(args);
 	putchar('\n');
-	d->bad += o == BAD;
+	d->bad += o == TFH_BAD;
 }
 
-static void check_recorder(struct doctor *d)
+static void check_recorder(struct tfh_doctor *d)
 {
 	struct tfh_err err;
 	char out[8192];
 
 	if (tfh_library_find(&d->library, true, &err)) {
-		finding(d, BAD, "%s", err.text);
+		tfh_finding(d, TFH_BAD, "%s", err.text);
 		return;
 	}
 	char *argv[] = {"cat", "/proc/self/maps", NULL};
 	int code = tfh_capture(argv, d->library.preload, 10, out, sizeof(out));
 	const char *error = strstr(out, "ERROR: ld.so");
 	if (error)
-		finding(d, BAD, "the loader refuses the recorder: %.*s", (int)strcspn(error, "\n"),
-			error);
+		tfh_finding(d, TFH_BAD, "the loader refuses the recorder: %.*s",
+			    (int)strcspn(error, "\n"), error);
 	else if (code || !strstr(out, "libtfhook"))
-		finding(d, BAD,
+		tfh_finding(
+			d, TFH_BAD,
 			"the recorder %s does not get into a process (LD_PRELOAD is ignored here?)",
 			d->library.path);
 	else
-		finding(d, GOOD, "the recorder gets into processes: %s", d->library.path);
+		tfh_finding(d, TFH_GOOD, "the recorder gets into processes: %s", d->library.path);
 }
 
-static void check_places(struct doctor *d)
+static void check_places(struct tfh_doctor *d)
 {
 	const char *dir = getenv("TFHOOK_DIR");
 	struct statvfs st;
@@ -72,29 +62,32 @@ static void check_places(struct doctor *d)
 		dir = ".";
 	int64_t room = tfh_place_room(dir, &least);
 	if (access(dir, W_OK | X_OK))
-		finding(d, BAD, "recordings cannot be written to %s: %s; use -o DIR or TFHOOK_DIR",
-			dir, strerror(errno));
+		tfh_finding(d, TFH_BAD,
+			    "recordings cannot be written to %s: %s; use -o DIR or TFHOOK_DIR", dir,
+			    strerror(errno));
 	else if (room < 0)
-		finding(d, BAD,
+		tfh_finding(
+			d, TFH_BAD,
 			"%s has %.1f GiB free; recording pauses below %.1f GiB: make room, or use "
 			"-o DIR",
 			dir, (double)((int64_t)least + room) / (1 << 30),
 			(double)least / (1 << 30));
 	else
-		finding(d, GOOD, "recordings go to %s: %.1f GiB may be written there", dir,
-			(double)room / (1 << 30));
+		tfh_finding(d, TFH_GOOD, "recordings go to %s: %.1f GiB may be written there", dir,
+			    (double)room / (1 << 30));
 	if (statvfs("/dev/shm", &st))
-		finding(d, NOTE, "no /dev/shm: journals go beside the recordings");
+		tfh_finding(d, TFH_NOTE, "no /dev/shm: journals go beside the recordings");
 	else if ((uint64_t)st.f_bavail * st.f_frsize / 32 < 16u << 20)
-		finding(d, NOTE,
+		tfh_finding(
+			d, TFH_NOTE,
 			"/dev/shm has little room (%.0f MiB): journals go beside the recordings",
 			(double)st.f_bavail * (double)st.f_frsize / (1 << 20));
 	else
-		finding(d, GOOD, "/dev/shm: %.1f GiB free",
-			(double)st.f_bavail * (double)st.f_frsize / (1 << 30));
+		tfh_finding(d, TFH_GOOD, "/dev/shm: %.1f GiB free",
+			    (double)st.f_bavail * (double)st.f_frsize / (1 << 30));
 }
 
-static void check_clock(struct doctor *d)
+static void check_clock(struct tfh_doctor *d)
 {
 	char name[64] = "";
 	FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
@@ -104,75 +97,12 @@ static void check_clock(struct doctor *d)
 	if (f)
 		fclose(f);
 	if (!strcmp(name, "tsc") || !strcmp(name, "arch_sys_counter"))
-		finding(d, GOOD, "clock: the kernel trusts the processor's counter (%s)", name);
+		tfh_finding(d, TFH_GOOD, "clock: the kernel trusts the processor's counter (%s)",
+			    name);
 	else
-		finding(d, NOTE,
-			"clock: the kernel uses %s; recording a call may cost a little more",
-			*name ? name : "an unknown source");
-}
-
-/* Driver libraries start threads and open devices: only ever in a child. */
-static int in_child(int (*look)(void))
-{
-	int status;
-
-	fflush(stdout);
-	pid_t pid = fork();
-	if (pid < 0)
-		return -1;
-	if (!pid)
-		_exit(look());
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-/* 0 none, 1 there but no version, else major version + 1 */
-static int look_at_driver(void)
-{
-	const char *given = getenv("TFHOOK_CUDA_LIB");
-	void *lib = dlopen(given && *given ? given : "libcuda.so.1", RTLD_NOW);
-	int version = 0;
-
-	if (!lib)
-		return 0;
-	int (*get)(int *) = (int (*)(int *))dlsym(lib, "cuDriverGetVersion");
-	return get && !get(&version) && version > 0 && version < 250000 ? version / 1000 + 1 : 1;
-}
-
-static int look_at_cupti(void)
-{
-	static const char *const names[] = {"libcupti.so", "libcupti.so.13", "libcupti.so.12"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (dlopen(names[i], RTLD_NOW))
-			return 1;
-	return 0;
-}
-
-static void check_driver(struct doctor *d)
-{
-	int driver = in_child(look_at_driver);
-
-	if (driver < 0)
-		finding(d, NOTE,
-			"the GPU driver library (libcuda.so.1) crashed when asked for its version");
-	else if (!driver)
-		finding(d, NOTE,
-			"no GPU driver (libcuda.so.1): only CPU jobs of TensorFlow can be traced "
-			"here; "
-			"`tfhook demo` brings a simulated one");
-	else if (driver == 1)
-		finding(d, GOOD, "GPU driver: found, tells no version");
-	else
-		finding(d, GOOD, "GPU driver: found, for CUDA %d", driver - 1);
-	if (driver > 0)
-		finding(d, NOTE,
-			in_child(look_at_cupti) == 1 ? "CUPTI: found; a job may still use another "
-						       "one (TFHOOK_CUPTI_LIB names it)"
-						     : "CUPTI: not found here; a job's Python may "
-						       "bring its own, and without one there are "
-						       "no device times");
+		tfh_finding(d, TFH_NOTE,
+			    "clock: the kernel uses %s; recording a call may cost a little more",
+			    *name ? name : "an unknown source");
 }
 
 /* ---- TensorFlow ---- */
@@ -207,7 +137,7 @@ static void search_file(const char *path, bool *found)
 	munmap(map, (size_t)st.st_size);
 }
 
-static void report_symbols(struct doctor *d, const char *dir, const bool *found)
+static void report_symbols(struct tfh_doctor *d, const char *dir, const bool *found)
 {
 	char missing[512] = "";
 	unsigned n = 0, have = 0;
@@ -226,15 +156,15 @@ static void report_symbols(struct doctor *d, const char *dir, const bool *found)
 		}
 	}
 	if (have == n)
-		finding(d, GOOD, "TensorFlow in %s: all %u functions to be hooked are there", dir,
-			n);
+		tfh_finding(d, TFH_GOOD,
+			    "TensorFlow in %s: all %u functions to be hooked are there", dir, n);
 	else
-		finding(d, have ? NOTE : BAD,
-			"TensorFlow in %s: %u of %u functions to be hooked; without: %s", dir, have,
-			n, missing);
+		tfh_finding(d, have ? TFH_NOTE : TFH_BAD,
+			    "TensorFlow in %s: %u of %u functions to be hooked; without: %s", dir,
+			    have, n, missing);
 }
 
-static void check_tensorflow(struct doctor *d, const char *python)
+static void check_tensorflow(struct tfh_doctor *d, const char *python)
 {
 	static const char *const libraries[] = {
 		"libtensorflow_framework.so.2", "libtensorflow_cc.so.2",
@@ -248,13 +178,14 @@ static void check_tensorflow(struct doctor *d, const char *python)
 			NULL};
 
 	if (tfh_capture(argv, NULL, 20, out, sizeof(out))) {
-		finding(d, NOTE, "%s cannot be asked for TensorFlow", python);
+		tfh_finding(d, TFH_NOTE, "%s cannot be asked for TensorFlow", python);
 		return;
 	}
 	out[strcspn(out, "\n")] = '\0';
 	if (!*out) {
-		finding(d, NOTE, "%s has no TensorFlow: input pipelines are seen in tf.data only",
-			python);
+		tfh_finding(d, TFH_NOTE,
+			    "%s has no TensorFlow: input pipelines are seen in tf.data only",
+			    python);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
@@ -266,7 +197,7 @@ static void check_tensorflow(struct doctor *d, const char *python)
 }
 
 /* Packages of Python that need more than the preload. */
-static void check_packages(struct doctor *d, const char *python)
+static void check_packages(struct tfh_doctor *d, const char *python)
 {
 	static const struct {
 		const char *name, *remedy;
@@ -285,18 +216,20 @@ static void check_packages(struct doctor *d, const char *python)
 		return;
 	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++)
 		if (strstr(out, special[i].name))
-			finding(d, NOTE, "%s in %s %s", special[i].name, python, special[i].remedy);
+			tfh_finding(d, TFH_NOTE, "%s in %s %s", special[i].name, python,
+				    special[i].remedy);
 }
 
-static void check_audit(struct doctor *d)
+static void check_audit(struct tfh_doctor *d)
 {
 	struct tfh_library library = {0};
 	struct tfh_err err;
 
 	if (tfh_library_add_audit(&library, false, &err))
-		finding(d, NOTE, "%s", err.text);
+		tfh_finding(d, TFH_NOTE, "%s", err.text);
 	else
-		finding(d, GOOD,
+		tfh_finding(
+			d, TFH_GOOD,
 			"libraries opened with RTLD_DEEPBIND: seen with `tfhook run --audit`; by "
 			"dlmopen: never");
 }
@@ -310,27 +243,27 @@ static bool is_python(const char *path)
 	return !strncmp(base ? base + 1 : path, "python", 6);
 }
 
-static void check_command(struct doctor *d, const char *command)
+static void check_command(struct tfh_doctor *d, const char *command)
 {
 	struct tfh_program program;
 
 	tfh_program_check(command, &program);
 	if (program.state == TFH_PROGRAM_OK)
-		finding(d, GOOD, "%s can be recorded", program.path);
+		tfh_finding(d, TFH_GOOD, "%s can be recorded", program.path);
 	else
-		finding(d, BAD, "%s", program.why);
+		tfh_finding(d, TFH_BAD, "%s", program.why);
 }
 
 int tfh_cmd_doctor(const struct tfh_line *args)
 {
-	struct doctor d = {.color = tfh_use_color(tfh_line_get(args, "color"), stdout)};
+	struct tfh_doctor d = {.color = tfh_use_color(tfh_line_get(args, "color"), stdout)};
 	const char *command = args->operands ? args->operand[0] : NULL;
 
 	check_recorder(&d);
 	check_places(&d);
 	check_clock(&d);
-	check_driver(&d);
 	const char *python = command && is_python(command) ? command : "python3";
+	tfh_doctor_gpu(&d, python);
 	check_tensorflow(&d, python);
 	check_packages(&d, python);
 	check_audit(&d);

@@ -568,7 +568,7 @@ void tfh_gpu_write(bool last)
 	if (!source || g.closed)
 		return;
 	if (setting() == TFH_CUPTI_OFF)
-		tfh_gpu_why("device times were switched off by TFHOOK_CUPTI=off");
+		tfh_gpu_why("switched off by TFHOOK_CUPTI=off");
 	/* At the end the driver may be gone, or going: what it has not handed over stays there. */
 	if (storing())
 		take(!last);

@@ -205,25 +205,42 @@ static void step_clock_words(const struct tfh_steps *s, char *out, size_t size)
 		 both ? " " : "", name ? name : "");
 }
 
+/* "710 events, 0 dropped, 0 unhooked; 1 of 1 file complete; GPU times: CUPTI (tier A); ..." */
+static void data_words(const struct tfh_result *r, char *out, size_t size)
+{
+	const struct tfh_quality *q = &r->quality;
+	bool ours = !tfh_run_is_built(r->run);
+	char a[TFH_TEXT], b[TFH_TEXT];
+	size_t n;
+
+	n = (size_t)snprintf(out, size, "%s events, %s dropped", tfh_fmt_count(a, q->events),
+			     tfh_fmt_count(b, q->dropped));
+	if (ours)
+		n += (size_t)snprintf(out + n, size - n, ", %s unhooked",
+				      tfh_fmt_count(a, q->unhooked));
+	n += (size_t)snprintf(out + n, size - n,
+			      "; %u of %u file%s complete; GPU times: %s (tier %c)",
+			      q->files_complete, q->files, q->files == 1 ? "" : "s",
+			      gpu_times_words(q->gpu_times), r->verdict.tier);
+	if (!isnan(q->unattributed_share))
+		n += (size_t)snprintf(out + n, size - n, "; unattributed: %s of step time",
+				      tfh_fmt_share(a, q->unattributed_share));
+	step_clock_words(&r->steps, out + n, size - n);
+	n = strlen(out);
+	if (q->clock)
+		n += (size_t)snprintf(out + n, size - n, "; clock: %s", q->clock);
+	if (!isnan(q->overhead_share))
+		snprintf(out + n, size - n, "; recording cost %s of the run (estimate)",
+			 tfh_fmt_share(a, q->overhead_share));
+}
+
 void tfh_text_data(const struct tfh_page *page)
 {
-	const struct tfh_result *r = page->r;
-	const struct tfh_quality *q = &r->quality;
-	char line[1024], events[TFH_TEXT], dropped[TFH_TEXT], a[TFH_TEXT], overhead[64] = "",
-									   steps[160] = "";
+	const struct tfh_quality *q = &page->r->quality;
+	char line[1024], a[TFH_TEXT], first[64];
 
-	if (!isnan(q->overhead_share))
-		snprintf(overhead, sizeof(overhead), "; recording cost %s of the run (estimate)",
-			 tfh_fmt_share(a, q->overhead_share));
-	step_clock_words(&r->steps, steps, sizeof(steps));
-	snprintf(line, sizeof(line),
-		 "%s events; %s dropped; %u of %u file%s complete; GPU times: %s (tier %c)%s%s%s%s",
-		 tfh_fmt_count(events, q->events), tfh_fmt_count(dropped, q->dropped),
-		 q->files_complete, q->files, q->files == 1 ? "" : "s",
-		 gpu_times_words(q->gpu_times), r->verdict.tier, steps, q->clock ? "; clock: " : "",
-		 q->clock ? q->clock : "", overhead);
+	data_words(page->r, line, sizeof(line));
 	fputc('\n', page->out);
-	char first[64];
 	snprintf(first, sizeof(first), "%sDATA%s   ", tfh_tint(page, TFH_BOLD),
 		 tfh_tint(page, TFH_PLAIN));
 	tfh_wrap(page, first, "       ", line);
@@ -234,9 +251,6 @@ void tfh_text_data(const struct tfh_page *page)
 			tfh_fmt_count(a, q->unhooked), q->unhooked == 1 ? "" : "s",
 			q->unhooked == 1 ? "is" : "are");
 	}
-	if (q->unattributed_share > 0.05)
-		fprintf(page->out, "       %s of step time could not be attributed to anything\n",
-			tfh_fmt_share(a, q->unattributed_share));
 	if (q->holes)
 		fprintf(page->out,
 			"       records are missing in %u place%s; steps there are not judged\n",

@@ -52,16 +52,21 @@ expect 0 "$tfhook" info rec
 prints '^command .*client_loop'
 prints '^PROCESS'
 # A command that is called as run.json's own field is; variables that had no effect are named.
-expect 0 env TFHOOK_RANKZ=1 TFHOOK_CUPTI=on "$tfhook" run -q -o odd env LD_LIBRARY_PATH="$TFH_BUILD/sim" "$job" --steps 3 --h2d 1000 --spin 10
-says 'TFHOOK_CUPTI is not in this version'
+expect 0 env TFHOOK_RANKZ=1 TFHOOK_CUPTI=off "$tfhook" run -q -o odd env LD_LIBRARY_PATH="$TFH_BUILD/sim" "$job" --steps 3 --h2d 1000 --spin 10
+says 'TFHOOK_RANKZ is unknown'
 expect 0 "$tfhook" env
-! grep -qE 'CUPTI|STACKS|NVTX' .out || fail 'env promises what is not there'
+prints 'TFHOOK_CUPTI'
+prints 'NVTX_INJECTION64_PATH'
 expect 0 "$tfhook" info odd
-prints '^  TFHOOK_CUPTI=on   <- not in this version'
+prints '^  TFHOOK_CUPTI=off$'
 prints '^  TFHOOK_RANKZ=1   <- unknown to tfhook'
 [[ $(grep -c '^environment' .out) == 1 ]] || fail 'the environment is shown twice'
 expect 0 "$tfhook" info --chunks rec
 prints ' EVNT '
+# Without device times the report tells why.
+expect 0 env TFHOOK_CUPTI=off LD_LIBRARY_PATH="$TFH_BUILD/sim" "$tfhook" run -q -o untimed "$job" --steps 40 --h2d 100000 --spin 2000
+expect 0 "$tfhook" report untimed
+prints 'no device times: .*TFHOOK_CUPTI=off'
 
 # Output that cannot be written is a failure of every command; run.json and end.json may be anything.
 for command in --help --version "report rec" "report --json rec" "info rec" "verify rec"; do

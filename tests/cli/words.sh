@@ -76,5 +76,15 @@ prints 'true can be recorded'
 expect 1 env LD_PRELOAD="$TFH_BUILD/tests/cli/libfull.so" FULL_FREE_MB=100 FULL_NO_SHM=1 "$tfhook" doctor
 prints 'BAD .*recording pauses below'
 prints 'no /dev/shm: journals go beside'
+"$tfhook" doctor >.out 2>.err
+prints '(CUPTI|no GPU driver)'
+prints 'call sites of slow calls'
+prints 'NVTX ranges of a job are recorded'
+NVTX_INJECTION64_PATH=/opt/other.so LD_LIBRARY_PATH=$TFH_BUILD/sim "$tfhook" doctor >.out 2>.err
+prints 'GPU driver: .*sim/libcuda.so.1, for CUDA [0-9]+\.[0-9]'
+prints 'CUPTI: .*sim/libcupti.so'
+prints 'NVTX ranges go to /opt/other.so'
+TFHOOK_CUPTI_LIB=/nowhere.so LD_LIBRARY_PATH=$TFH_BUILD/sim "$tfhook" doctor >.out 2>.err
+prints 'CUPTI: none found.*tier C.*the one named cannot be loaded'
 expect 1 env TFHOOK_RANKZ=1 "$tfhook" doctor
 says 'did you mean TFHOOK_RANKS'
