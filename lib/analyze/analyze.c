@@ -152,6 +152,7 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 		rc = tfh_fill_input(job, r);
 	if (rc)
 		return rc;
+	tfh_find_supply(job, r);
 	tfh_whatif(r);
 	for (int k = 0; k < TFH_REMOVE_COUNT; k++)
 		r->need_s[k] = NAN;
@@ -172,6 +173,8 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 		tfh_device_stages(job->device, r);
 	tfh_explain(job, r);
 	tfh_find_periodic(job, r);
+	tfh_find_patterns(job, r);
+	tfh_fill_startup(job, r);
 	r->quality.events = job->events;
 	r->quality.gpu_times = gpu_times(job);
 	r->quality.unattributed_share = r->breakdown[TFH_PART_UNATTRIBUTED].share;

@@ -226,6 +226,11 @@ void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		struct tfh_whatif *w = &r->whatif[i];
 		w->floor_s = resource_floor(d, w->remove);
+		bool input = w->remove == TFH_REMOVE_INPUT ||
+			     w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
+		if (!input && r->supply.exact)
+			w->floor_s = fmax(w->floor_s,
+					  fmin(step, r->supply.period_s * (1 - NARROWEST)));
 		if (d->replay[w->remove].of.n)
 			point(d, r, w, step);
 	}

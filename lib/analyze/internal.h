@@ -130,6 +130,7 @@ struct tfh_stage_use {
 struct tfh_window {
 	int64_t t0, t1;
 	uint32_t steps;
+	uint32_t launches;
 	uint8_t segment;       /* enum tfh_segment */
 	bool hole, group, cut; /* cut: ended by something else than the next batch */
 	int64_t x1;	       /* group: end of the executing call that begins in the window */
@@ -238,9 +239,12 @@ struct tfh_job {
 	uint64_t train_steps;  /* in windows of segment TRAIN */
 	uint64_t judged_steps; /* of those that count: what the sums above are over */
 	bool cpu_only;	       /* no launch in the whole run: executing graphs is the compute */
-	uint64_t mixed_bytes;  /* of queued copies that were waited for together with kernels */
-	double compute_ran;    /* share of the executing time for which the process had a processor;
-				  NAN unknown */
+	uint64_t recompiles;   /* modules loaded by training steps */
+	int64_t recompile_ns;
+	int64_t phase[TFH_PHASE_COUNT]; /* start-up, 0: not seen */
+	uint64_t mixed_bytes; /* of queued copies that were waited for together with kernels */
+	double compute_ran;   /* share of the executing time for which the process had a processor;
+				 NAN unknown */
 	int64_t cpu_running, cpu_wall; /* of the driving thread, where its CPU clock was read */
 	/* classify */
 	enum tfh_cause input_cause;
@@ -275,6 +279,16 @@ const struct tfh_heap_sum *tfh_heap_end(struct tfh_heap *h);
 
 /* periodic.c: steps that are slow in turn */
 void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r);
+
+/* pattern.c: steps of several kinds, micro-steps */
+void tfh_find_patterns(struct tfh_job *job, struct tfh_result *r);
+
+/* startup.c: what the time before the first steady step was for */
+void tfh_startup_event(struct tfh_job *job, const struct tfh_event *ev);
+void tfh_fill_startup(struct tfh_job *job, struct tfh_result *r);
+
+/* supply.c: how fast batches could come */
+void tfh_find_supply(struct tfh_job *job, struct tfh_result *r);
 
 /* stage.c: pipeline stages by place */
 int32_t tfh_stage_index(struct tfh_job *job, uint32_t id);

@@ -170,9 +170,50 @@ struct tfh_step {
 	float breakdown[TFH_PART_COUNT]; /* seconds */
 };
 
+/* Start-up: what was there for the first time, in the usual order. */
+enum tfh_phase {
+	TFH_PHASE_DRIVER,  /* the driver had been initialised */
+	TFH_PHASE_CONTEXT, /* a context was there */
+	TFH_PHASE_MODULE,  /* a module of kernels was loaded */
+	TFH_PHASE_BATCH,   /* a batch was delivered */
+	TFH_PHASE_STEP,	   /* a step was done */
+	TFH_PHASE_STEADY,  /* steps were as long as usual */
+	TFH_PHASE_COUNT
+};
+
+/* Steps that launch the same number of ops. */
+#define TFH_KINDS 6
+struct tfh_kind {
+	uint32_t launches;
+	uint64_t count;
+	double median_s, time_share;
+};
+
+/* How the steps differ from each other, and what is inside them. */
+struct tfh_pattern {
+	struct tfh_kind kind[TFH_KINDS]; /* by count; fewer than two: all are of one kind */
+	uint32_t n_kind;
+	uint32_t per_update; /* batches until the sequence of kinds begins again, 1: every one */
+	uint32_t inner;	     /* times that the launches inside one step repeat, 1: not */
+	uint64_t recompiles; /* modules loaded by training steps */
+	double recompile_s;
+};
+
+/* What the input pipeline could deliver; NAN: not known. */
+struct tfh_supply {
+	double period_s; /* time per batch when nobody holds it up */
+	double headroom; /* it could deliver at least so many times what the steps take */
+	uint64_t buffer; /* batches that lay ready, at least; 0 unknown */
+	bool exact;	 /* the producer never stopped: no step can be shorter on the average */
+	const char *why; /* what tells it, NULL */
+};
+
 struct tfh_result {
-	struct tfh_run *run; /* borrowed */
-	uint32_t process;    /* the critical one */
+	struct tfh_run *run;		 /* borrowed */
+	double startup[TFH_PHASE_COUNT]; /* seconds since the run's start, NAN: not seen */
+	struct tfh_pattern pattern;
+	struct tfh_supply supply;
+	uint32_t process; /* the critical one */
 	uint32_t ranks, ranks_seen, hosts;
 	enum tfh_end end;
 	int end_code;

@@ -320,6 +320,8 @@ static int add_call(struct tfh_job *job, const struct tfh_event *ev, struct pend
 
 	if (!tfh_event_label(ev, &p))
 		return 0;
+	if (p.family == TFH_FAM_CONTEXT || p.family == TFH_FAM_MODULE)
+		tfh_startup_event(job, ev);
 	if (p.passive) {
 		int32_t stage = tfh_stage_index(job, p.stage);
 		if (stage >= 0 && ev->kind == TFT_CALL && tfh_stage_is_loop_child(job, p.stage))

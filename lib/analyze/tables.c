@@ -105,9 +105,14 @@ int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struc
 		job->counted++;
 	if (job->counted == job->window.n)
 		return 0;
-	const struct tfh_window *w = &job->window.v[job->counted];
+	struct tfh_window *w = &job->window.v[job->counted];
 	if (ev->t1 < w->t0 || w->segment != TFH_SEGMENT_TRAIN)
 		return 0;
+	w->launches += p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
+	if (p->label == TFH_L_MODULE && strstr(ev->fn->name, "Load")) {
+		job->recompiles++;
+		job->recompile_ns += ev->t1 - ev->t0;
+	}
 	if (p->passive)
 		count_stage(job, ev, p);
 	else if (p->family == TFH_FAM_COPY)

@@ -117,8 +117,11 @@ static void write_verdict(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
-static void write_steps(struct tfh_json *j, const struct tfh_steps *s)
+static void write_steps(struct tfh_json *j, const struct tfh_result *r)
 {
+	const struct tfh_steps *s = &r->steps;
+	const struct tfh_pattern *p = &r->pattern;
+
 	tfh_json_key(j, "steps");
 	tfh_json_object(j);
 	tfh_json_ku64(j, "count", s->count);
@@ -131,6 +134,19 @@ static void write_steps(struct tfh_json *j, const struct tfh_steps *s)
 	tfh_json_kstr(j, "clock", tfh_step_clock_name(s->clock));
 	tfh_json_kstr(j, "clock_name", s->clock_name);
 	tfh_json_kf64(j, "per_execution", s->per_execution);
+	tfh_json_ku64(j, "batches_per_update", p->per_update);
+	tfh_json_ku64(j, "micro_steps", p->inner);
+	tfh_json_key(j, "kinds");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < p->n_kind; i++) {
+		tfh_json_object(j);
+		tfh_json_ku64(j, "launches", p->kind[i].launches);
+		tfh_json_ku64(j, "count", p->kind[i].count);
+		tfh_json_kf64(j, "median_s", p->kind[i].median_s);
+		tfh_json_kf64(j, "time_share", p->kind[i].time_share);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
 	tfh_json_key(j, "classes");
 	tfh_json_object(j);
 	for (int c = 0; c < TFH_CLASS_COUNT; c++) {
@@ -208,10 +224,37 @@ static void write_segments(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
+/* Moments of the start, and what was loaded or compiled after it. */
+static void write_startup(struct tfh_json *j, const struct tfh_result *r)
+{
+	static const char *const name[TFH_PHASE_COUNT] = {
+		[TFH_PHASE_DRIVER] = "driver_s", [TFH_PHASE_CONTEXT] = "context_s",
+		[TFH_PHASE_MODULE] = "module_s", [TFH_PHASE_BATCH] = "batch_s",
+		[TFH_PHASE_STEP] = "step_s",	 [TFH_PHASE_STEADY] = "steady_s"};
+
+	tfh_json_key(j, "startup");
+	tfh_json_object(j);
+	for (int k = 0; k < TFH_PHASE_COUNT; k++)
+		tfh_json_kf64(j, name[k], r->startup[k]);
+	tfh_json_end(j);
+	tfh_json_key(j, "recompiles");
+	tfh_json_object(j);
+	tfh_json_ku64(j, "count", r->pattern.recompiles);
+	tfh_json_kf64(j, "total_s", r->pattern.recompile_s);
+	tfh_json_end(j);
+}
+
 static void write_input(struct tfh_json *j, const struct tfh_result *r)
 {
 	tfh_json_key(j, "input");
 	tfh_json_object(j);
+	tfh_json_kf64(j, "period_s", r->supply.period_s);
+	tfh_json_kf64(j, "headroom", r->supply.headroom);
+	tfh_json_key(j, "buffer");
+	if (r->supply.buffer)
+		tfh_json_u64(j, r->supply.buffer);
+	else
+		tfh_json_null(j);
 	tfh_json_key(j, "stages");
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < r->n_input; i++) {
@@ -424,10 +467,11 @@ int tfh_report_json(FILE *out, const struct tfh_result *r)
 	tfh_json_end(&j);
 	write_end(&j, r);
 	write_verdict(&j, r);
-	write_steps(&j, &r->steps);
+	write_steps(&j, r);
 	write_parts(&j, r);
 	write_whatif(&j, r);
 	write_segments(&j, r);
+	write_startup(&j, r);
 	write_input(&j, r);
 	write_tables(&j, r);
 	write_advice(&j, r);

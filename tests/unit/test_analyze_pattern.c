@@ -1,0 +1,213 @@
+/* What made-up jobs tell besides their class: how fast their input could deliver, that several
+ * batches make one update, that steps are of several kinds, what start-up was spent on, and what
+ * was compiled later. Where nothing tells it, nothing is said. */
+#include "devgen.h"
+
+static void kernels(struct dg *d, int n, double ms)
+{
+	for (int i = 0; i < n; i++)
+		dg_launch(d, 0, 1, ms)->name = "gemm";
+}
+
+static void get_stage(struct dg *d, double until)
+{
+	struct tfh_event *ev = dg_call(d, 0, TFH_FN_tf_getnext_op, fmax(3 * US, until - d->now[0]));
+
+	ev->w[0] = 1;
+	ev->w[1] = 1;
+	ev->depth = 1;
+	struct tfh_event outer = *ev;
+	struct tfh_event *stage = gen_call(d->g, 0, TFH_FN_tf_stage_getnext, 0, 0);
+	stage->t0 = outer.t0;
+	stage->t1 = outer.t1;
+	stage->w[1] = 1;
+	stage->w[2] = (uint64_t)(outer.t1 - outer.t0);
+	stage->depth = 2;
+}
+
+/* A producer that makes a batch every `every` ms into a buffer of that depth; steps take `host` of
+ * the host beside ten kernels of 1 ms; every 20th step pauses. */
+static struct tfh_result *buffered(double every, int depth, double pause)
+{
+	struct dg *d = dg_new();
+	double made[200], taken[200];
+
+	d->g->name[TFT_NAME_STAGE][1] = "Iterator::Root::Prefetch";
+	for (int i = 0; i < 121; i++) {
+		double from = i ? made[i - 1] : 90;
+		if (i > depth) /* the producer stops while the buffer is full */
+			from = fmax(from, taken[i - depth - 1]);
+		made[i] = from + every;
+		get_stage(d, made[i]);
+		taken[i] = d->now[0];
+		kernels(d, 10, 1);
+		dg_sync(d, 0, 1);
+		dg_code(d, 0, 0.5);
+		if (pause > 0 && i % 20 == 19)
+			dg_code(d, 0, pause);
+	}
+	return dg_judge(d);
+}
+
+static void test_starved(void **state)
+{
+	(void)state;
+	struct tfh_result *r = buffered(15, 4, 0);
+
+	assert_true(fabs(r->supply.period_s - 0.015) < 1e-4);
+	assert_true(fabs(r->supply.headroom - 1) < 0.01);
+	assert_true(r->supply.exact);
+	/* No fix of the host's code makes steps shorter than batches come. */
+	const struct tfh_whatif *w = dg_whatif(r, TFH_REMOVE_HOST);
+	assert_non_null(w);
+	assert_true(w->floor_s > 0.0148);
+	tfh_result_free(r);
+}
+
+/* A fast producer behind a buffer never shows how fast it is. */
+static void test_unknown_headroom(void **state)
+{
+	(void)state;
+	struct tfh_result *r = buffered(2, 4, 0);
+
+	assert_true(isnan(r->supply.period_s));
+	assert_true(isnan(r->supply.headroom));
+	tfh_result_free(r);
+}
+
+/* Pauses fill the buffer, what follows empties it: the period shows in between. */
+static void test_bursts(void **state)
+{
+	(void)state;
+	/* 12 ms a batch, 10.6 a step: waits of 1.4 ms, except after a pause of 30 ms, which
+	 * fills a part of the buffer. */
+	struct tfh_result *r = buffered(12, 8, 30);
+
+	assert_true(fabs(r->supply.period_s - 0.012) < 1.2e-4);
+	tfh_result_free(r);
+}
+
+/* Without threads of its own the pipeline makes a batch when it is asked. */
+static void test_synchronous(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->g->name[TFT_NAME_STAGE][1] = "Iterator::Root::Map";
+	for (int i = 0; i < 60; i++) {
+		get_stage(d, d->now[0] + 2);
+		kernels(d, 10, 1);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_true(fabs(r->supply.period_s - 0.002) < 1e-5);
+	assert_true(r->supply.headroom > 5.9 && r->supply.headroom < 6.2);
+	tfh_result_free(r);
+}
+
+/* Every fourth batch ends with the update of the weights: six more launches. */
+static void test_accumulation(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 80; i++) {
+		dg_get(d, 0, 0.05);
+		kernels(d, 10, 0.5);
+		if (i % 4 == 3)
+			kernels(d, 6, 0.2);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->pattern.per_update, 4);
+	assert_int_equal(r->pattern.n_kind, 2);
+	assert_int_equal(r->pattern.kind[0].launches, 10);
+	assert_int_equal(r->pattern.inner, 1);
+	tfh_result_free(r);
+}
+
+/* One batch is split: the launches of a micro-step come five times, and an update follows. */
+static void test_micro_steps(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.05);
+		for (int k = 0; k < 5; k++)
+			for (int n = 0; n < 8; n++) {
+				dg_launch(d, 0, 1, 0.2);
+				d->g->ev[d->g->n - 1].w[0] = (uint64_t)n + 1;
+			}
+		dg_launch(d, 0, 1, 0.3);
+		d->g->ev[d->g->n - 1].w[0] = 40;
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->pattern.inner, 5);
+	assert_int_equal(r->pattern.per_update, 1);
+	assert_int_equal(r->pattern.n_kind, 1);
+	tfh_result_free(r);
+}
+
+/* Lengths of batches are drawn at random: three shapes. */
+static void test_kinds(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+	uint32_t seed = 7;
+
+	for (int i = 0; i < 150; i++) {
+		seed = seed * 1664525 + 1013904223;
+		dg_get(d, 0, 0.05);
+		kernels(d, 10 * (1 + (int)((seed >> 16) % 3)), 0.5);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->pattern.per_update, 1);
+	assert_int_equal(r->pattern.n_kind, 3);
+	for (int k = 0; k < 3; k++)
+		assert_true(fabs(r->pattern.kind[k].median_s * 1e3 -
+				 0.501 * r->pattern.kind[k].launches) < 0.2);
+	tfh_result_free(r);
+}
+
+static void test_startup(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	dg_call(d, 0, TFH_FN_cuInit, 50);		     /* from 100 to 150 ms */
+	dg_call(d, 0, TFH_FN_cuDevicePrimaryCtxRetain, 200); /* 350 */
+	dg_code(d, 0, 100);
+	dg_call(d, 0, TFH_FN_cuModuleLoadData, 50); /* 500 */
+	for (int i = 0; i < 60; i++) {
+		dg_get(d, 0, i ? 0.05 : 500); /* 1000 */
+		if (i == 30 || i == 40)
+			dg_call(d, 0, TFH_FN_cuModuleLoadData, 25);
+		kernels(d, 10, i ? 1 : 20);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	static const double ms[] = {150, 350, 500, 1000};
+	for (int k = 0; k < 4; k++)
+		assert_true(fabs(r->startup[k] * 1e3 - ms[k]) < 1);
+	assert_true(fabs(r->startup[TFH_PHASE_STEP] * 1e3 - 1200) < 1);
+	assert_true(r->startup[TFH_PHASE_STEADY] >= r->startup[TFH_PHASE_STEP]);
+	assert_true(r->startup[TFH_PHASE_STEADY] < 1.25);
+	assert_int_equal(r->pattern.recompiles, 2);
+	assert_true(fabs(r->pattern.recompile_s - 0.05) < 1e-6);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_starved),	     cmocka_unit_test(test_unknown_headroom),
+		cmocka_unit_test(test_bursts),	     cmocka_unit_test(test_synchronous),
+		cmocka_unit_test(test_accumulation), cmocka_unit_test(test_micro_steps),
+		cmocka_unit_test(test_kinds),	     cmocka_unit_test(test_startup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
