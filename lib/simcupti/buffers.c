@@ -197,8 +197,10 @@ static void overhead(uint32_t what, uint64_t start, void (*add)(const struct sim
 	add(&r);
 }
 
-/* With lock, which it releases while the client works. False: the client gave none. */
-static bool request(struct sink *s)
+/* With lock, which it releases while the client works. False: the client gave none. `told`: the
+ * request itself leaves a record; one for the sake of such a record must not, or a client without
+ * usable buffers would be asked for ever. */
+static bool request(struct sink *s, bool told)
 {
 	enum { BUFFER_REQUEST = 7 << 16 };
 	unsigned char *p = NULL;
@@ -214,7 +216,7 @@ static bool request(struct sink *s)
 	in_client = false;
 	if (p && zero)
 		memset(p, 0, size);
-	if (sim_cupti_version() >= 26)
+	if (told && sim_cupti_version() >= 26)
 		overhead(BUFFER_REQUEST, start, sim_buffers_add);
 	pthread_mutex_lock(&lock);
 	if (!p)
@@ -240,7 +242,7 @@ static void put(struct sink *s, const struct sim_record *r)
 	size_t size = sim_record_size(r->kind);
 	if (s->p && !fits(s, size))
 		pack(s);
-	if (!s->p && !request(s)) {
+	if (!s->p && !request(s, r->kind != KIND_OVERHEAD)) {
 		lose();
 		return;
 	}

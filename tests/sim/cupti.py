@@ -191,6 +191,15 @@ def lost():
             check(not run.of("kernel") and run.of("copy"), "small records fit")
 
 
+def no_use():
+    """A client whose buffers are of no use is asked for them, and told of, but never without end."""
+    for name, args in (("never a buffer", ("-n", "1")), ("too small", ("-b", "60")), ("some", ("-b", "2048", "-n", "2"))):
+        run = Run("overheads: " + name, "-k", "10,1,2,22,17", *args)
+        n = len(run.ops_seen)
+        check(n + run.results["dropped"] >= len(run.ops) and (n > 0) == (name == "some"), "%d records, %d dropped" % (
+            n, run.results["dropped"]))
+
+
 def whole():
     """Ways of delivery: nothing is lost, nothing comes twice."""
     kinds = "10,1,2,22,4"
@@ -324,6 +333,7 @@ layouts()
 graph_trace()
 some_calls()
 lost()
+no_use()
 whole()
 clocks()
 forced()
