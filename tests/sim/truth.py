@@ -71,7 +71,8 @@ def ordinary():
 
 
 def pinned():
-    calls, ops = run("pinned", "--steps", "5", "--h2d", "4000000", "--mem", "pinned", "--spin", "1000", "--sync", "event")
+    calls, ops = run("pinned", "--steps", "5", "--h2d", "4000000", "--mem", "pinned", "--spin", "1000", "--sync", "event",
+                     SIM_TIME="virtual")
     by_call = {o["n"]: o for o in ops}
     h2d = named(calls, "cuMemcpyHtoDAsync_v2")
     check(all(c["host"] == "pinned" and c["t1"] < by_call[c["n"]]["end"] for c in h2d), "pinned copies return early")
@@ -89,7 +90,10 @@ def killed():
     log = os.path.join(tmp, "killed")
     env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(build, "sim"), SIM_TRUTH=log)
     child = subprocess.Popen([loop, "--steps", "100000"], env=env)
-    time.sleep(0.6)
+    for _ in range(200):
+        time.sleep(0.1)
+        if os.path.exists(log) and open(log).read().count('"cuLaunchKernel"') > 10:
+            break
     child.send_signal(signal.SIGKILL)
     child.wait()
     calls, _ = read(log)
