@@ -232,10 +232,17 @@ static bool is_way_in(const struct tfh_frame *f)
 	       begins(name, "cudart::");
 }
 
-/* The interpreter's own frames are many, and say only that it was Python. */
+/* The interpreter's own frames, and those of its ways into C, are many and say only that it was
+ * Python. */
 static bool is_python(const struct tfh_frame *f)
 {
-	return begins(f->module, "libpython") || begins(f->module, "python");
+	static const char *const file[] = {"libpython", "python", "libffi", "_ctypes",
+					   "_cffi_backend"};
+
+	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)
+		if (begins(f->module, file[i]))
+			return true;
+	return false;
 }
 
 static size_t add_frame(char *out, size_t size, const struct tfh_frame *f, const char *module)

@@ -77,6 +77,31 @@ static int make_tables(struct tft_writer *w)
 			       (uint32_t)tft_table_pack(&tft_drvr, drvr, 500, &none, out));
 }
 
+static int make_stacks(struct tft_writer *w)
+{
+	static struct tft_btrc_row frame[500];
+	static const struct tft_mods_row module[] = {
+		{.start = 4096, .end = 1ull << 46, .offset = 512, .path = 1, .build_id = 8},
+		{.start = 9,
+		 .end = 10,
+		 .loaded = 1ull << 50,
+		 .unloaded = (1ull << 50) + 1,
+		 .path = 1}};
+	static const char heap[] = "\0/lib/a\0c0ffee";
+	const struct tft_table_extra texts = {.heap = heap, .heap_bytes = sizeof(heap)}, none = {0};
+	static unsigned char out[1 << 16];
+
+	for (uint32_t i = 0; i < 500; i++)
+		frame[i] = (struct tft_btrc_row){.address = 0x7f0000000000 + rnd() % 9000,
+						 .stack = 1 + i / 30,
+						 .index = (uint16_t)(i % 30)};
+	if (tft_write_chunk_at(w, TFT_BTRC, out,
+			       (uint32_t)tft_table_pack(&tft_btrc, frame, 500, &none, out), 9, 9))
+		return -1;
+	return tft_write_chunk(w, TFT_MODS, out,
+			       (uint32_t)tft_table_pack(&tft_mods, module, 2, &texts, out));
+}
+
 static int make(const char *path)
 {
 	static struct tfh_rec records[20000];
@@ -104,7 +129,7 @@ static int make(const char *path)
 		if (tft_write_events(w, b, 2, c) < 0 || tft_write_clocks(w, &clock, 1) < 0)
 			return 1;
 	}
-	return make_tables(w) < 0 || tft_write_loss(w, &loss, 1) < 0 ||
+	return make_tables(w) < 0 || make_stacks(w) < 0 || tft_write_loss(w, &loss, 1) < 0 ||
 	       tft_write_chunk(w, TFT_NOTE, "a=b\n", 4) < 0 || tft_writer_finish(w, true) < 0;
 }
 
@@ -129,6 +154,15 @@ static void dump_events(struct tft_reader *r, uint32_t i)
 	tft_events_close(ev);
 }
 
+static const struct tft_table *table_of(uint32_t type)
+{
+	return type == TFT_GPUS	  ? &tft_gpus
+	       : type == TFT_DRVR ? &tft_drvr
+	       : type == TFT_BTRC ? &tft_btrc
+	       : type == TFT_MODS ? &tft_mods
+				  : NULL;
+}
+
 /* A line a row: the columns in their order, texts in place of their offsets. */
 static void dump_table(const struct tft_table *t, const void *data, size_t len)
 {
@@ -144,7 +178,8 @@ static void dump_table(const struct tft_table *t, const void *data, size_t len)
 			uint64_t value = 0;
 			memcpy(&value, rows + i * t->row_bytes + t->column[c].offset,
 			       t->column[c].size);
-			if (t == &tft_gpus && t->column[c].id == 8)
+			if ((t == &tft_gpus && t->column[c].id == 8) ||
+			    (t == &tft_mods && (t->column[c].id == 4 || t->column[c].id == 5)))
 				printf("%s ", tft_table_text(&v, (uint32_t)value));
 			else
 				printf("%llu ", (unsigned long long)value);
@@ -184,8 +219,8 @@ int main(int argc, char **argv)
 		       c->type == TFT_EVNT ? 0 : tfh_crc32c(0, data, len));
 		if (c->type == TFT_EVNT)
 			dump_events(r, i);
-		else if (c->type == TFT_GPUS || c->type == TFT_DRVR)
-			dump_table(c->type == TFT_GPUS ? &tft_gpus : &tft_drvr, data, len);
+		else if (table_of(c->type))
+			dump_table(table_of(c->type), data, len);
 	}
 	tft_close(r);
 	return 0;

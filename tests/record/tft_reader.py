@@ -119,9 +119,12 @@ def events(payload, runs):
 GPUS = {1: 8, 2: 8, 3: 4, 4: 1, 5: 4, 6: 4, 7: 1, 8: 4, 9: 8, 10: 1, 11: 1, 12: 1, 13: 8, 14: 8, 15: 2, 16: 4, 19: 4,
         20: 8, 21: 4}
 DRVR = {1: 8, 2: 8, 3: 4, 4: 4, 5: 4, 6: 4, 7: 1}
+BTRC = {1: 4, 2: 2, 3: 8}
+MODS = {1: 8, 2: 8, 3: 8, 4: 4, 5: 4, 6: 8, 7: 8}
+TABLES = {"GPUS": (GPUS, (8,)), "DRVR": (DRVR, ()), "BTRC": (BTRC, ()), "MODS": (MODS, (4, 5))}
 
 
-def table(payload, widths, text):
+def table(payload, widths, texts):
     n_sections, n_rows = struct.unpack_from("<II", payload)
     at = 8 + 16 * n_sections
     columns, heap, tail = {}, b"", []
@@ -140,9 +143,10 @@ def table(payload, widths, text):
             for k in range(n_rows if transform else 0):
                 values[k] = last = (last + unzigzag(values[k])) & M64
             columns[number] = [v & (1 << 8 * widths[number]) - 1 for v in values]
-    if text in columns:
-        columns[text] = [heap[v:heap.index(0, v)].decode() if v else "" for v in columns[text]]
-    absent = {c: "" if c == text else 0 for c in widths}
+    for text in texts:
+        if text in columns:
+            columns[text] = [heap[v:heap.index(0, v)].decode() if v else "" for v in columns[text]]
+    absent = {c: "" if c in texts else 0 for c in widths}
     for k in range(n_rows):
         yield " ".join(str(columns[c][k] if c in columns else absent[c]) for c in widths) + " "
     yield from tail
@@ -171,8 +175,8 @@ def main(path):
         if kind == "EVNT":
             for thread, tid, number, record in events(payload, runs):
                 print(thread, tid, number, record.hex())
-        if kind in ("GPUS", "DRVR"):
-            for line in table(payload, *((GPUS, 8) if kind == "GPUS" else (DRVR, None))):
+        if kind in TABLES:
+            for line in table(payload, *TABLES[kind]):
                 print(line)
 
 
