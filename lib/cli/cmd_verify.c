@@ -116,7 +116,11 @@ int tfh_cmd_verify(const struct tfh_line *args)
 		char wrong[256];
 		code = check_file(files.path[i], &c, &err);
 		if (code) {
-			printf("%s: unreadable: %s\n", files.path[i], err.text);
+			size_t len = strlen(files.path[i]);
+			bool named = !strncmp(err.text, files.path[i], len) &&
+				     !strncmp(err.text + len, ": ", 2);
+			printf("%s: unreadable: %s\n", files.path[i],
+			       err.text + (named ? len + 2 : 0));
 			status = TFH_EXIT_UNREADABLE;
 			continue;
 		}

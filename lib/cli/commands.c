@@ -21,12 +21,12 @@ static const struct tfh_command cmd_run = {
 	.operand_text = "[--] CMD [ARG...]",
 	.summary = "trace CMD and its children; a short verdict at the end",
 	.details = "Makes a directory tfhook-<exe>-<UTC>-<id>/ here, starts CMD with the recorder "
-		   "preloaded and\n"
+		   "preloaded and "
 		   "waits. CMD's output, exit code and results stay its own; tfhook writes to "
-		   "stderr only.\n"
+		   "stderr only. "
 		   "Settings of the recorder are TFHOOK_ variables: see `tfhook env`.\n\n"
 		   "Exit code: CMD's own; if CMD died of a signal, so does tfhook. Before CMD was "
-		   "started:\n"
+		   "started: "
 		   "125 tfhook cannot record, 126 CMD is not executable, 127 CMD is not found.",
 	.operands = TFH_OPERANDS_COMMAND,
 	.usage_exit = TFH_EXIT_TOOL,
@@ -51,11 +51,11 @@ static const struct tfh_command cmd_run = {
 static const struct tfh_command cmd_report = {
 	.name = "report",
 	.operand_text = "[PATH...]",
-	.summary = "where each step's time goes, what holds it back, what fixing it gains",
+	.summary = "where each step's time goes, and what fixing it would gain",
 	.details = "PATH is a run directory or .tft files; without it, the newest run directory "
-		   "here. Traces of\n"
+		   "here. Traces of "
 		   "other profilers, too: PyTorch's Kineto JSON (.json, .json.gz) and TensorFlow's "
-		   "XPlane\n"
+		   "XPlane "
 		   "(.xplane.pb, or TensorBoard's log directory); several are the ranks of one "
 		   "job.\n\n"
 		   "Exit code: 0 fine, 2 usage, 3 unreadable, 4 incomplete (with --strict), 5 "
@@ -81,7 +81,7 @@ static const struct tfh_command cmd_report = {
 static const struct tfh_command cmd_info = {
 	.name = "info",
 	.operand_text = "[PATH...]",
-	.summary = "what is in a recording: command, environment, processes, files, holes",
+	.summary = "what is in a recording: command, environment, files, holes",
 	.details = "",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
@@ -98,9 +98,9 @@ static const struct tfh_command cmd_import = {
 	.operand_text = "TRACE... -o OUT.tft",
 	.summary = "a trace of PyTorch's or TensorFlow's profiler as a .tft file",
 	.details = "TRACE is Kineto JSON (.json, .json.gz), XPlane (.xplane.pb), or a directory of "
-		   "them (TensorBoard's\n"
+		   "them (TensorBoard's "
 		   "log directory, too). Several are the ranks of one job: OUT is then a "
-		   "directory. report and info\n"
+		   "directory. report and info "
 		   "read such traces without this, too.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
@@ -132,11 +132,11 @@ static const struct tfh_command cmd_verify = {
 static const struct tfh_command cmd_repair = {
 	.name = "repair",
 	.operand_text = "PATH...",
-	.summary = "save what is whole of damaged files and left-over journals to new files",
+	.summary = "save what is whole of damaged files and left-over journals",
 	.details = "PATH is a run directory, a .tft file or a journal. The originals are never "
-		   "changed.\n"
+		   "changed. "
 		   "Without -o the result is a new directory beside it, PATH.repaired (of a "
-		   "journal: one more\n"
+		   "journal: one more "
 		   "file in the run directory that it names).",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
@@ -208,7 +208,7 @@ static const struct tfh_command cmd_demo = {
 static const struct tfh_command cmd_env = {
 	.name = "env",
 	.operand_text = "",
-	.summary = "print the variables for launchers that `tfhook run` cannot stand before",
+	.summary = "print the variables for launchers that call the job themselves",
 	.details = "eval \"$(tfhook env)\" sets them in this shell. Below them, as comments, every "
 		   "setting.",
 	.operands = TFH_OPERANDS_NONE,

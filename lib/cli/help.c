@@ -6,6 +6,44 @@
 #include "cli/cli.h"
 #include "tfhook/version.h"
 
+#define WIDTH 80
+
+/* Prints text from `column` on, broken before column 80, further lines at `indent`. */
+static void wrapped(FILE *out, size_t column, size_t indent, const char *text)
+{
+	bool begun = false;
+
+	while (*text) {
+		size_t blank = strspn(text, " "), len = strcspn(text + blank, " ");
+		if (begun && column + blank + len > WIDTH) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			column = indent;
+			blank = 0;
+		}
+		fprintf(out, "%*s%.*s", (int)blank, "", (int)len, text + strspn(text, " "));
+		column += blank + len;
+		text += strspn(text, " ") + len;
+		begun = true;
+	}
+	fputc('\n', out);
+}
+
+/* Paragraphs; a line "name   what it is" hangs below what it is. */
+static void details(FILE *out, const char *text)
+{
+	char line[1024];
+
+	while (*text) {
+		size_t len = strcspn(text, "\n"), indent = 0;
+		snprintf(line, sizeof(line), "%.*s", (int)len, text);
+		const char *gap = strstr(line, "  ");
+		if (gap)
+			indent = (size_t)(gap - line) + strspn(gap, " ");
+		wrapped(out, 0, indent, line);
+		text += len + (text[len] == '\n');
+	}
+}
+
 void tfh_help_all(FILE *out)
 {
 	fputs("tfhook: where does each training step's time go, what one thing holds it back,\n"
@@ -14,8 +52,10 @@ void tfh_help_all(FILE *out)
 	      "  tfhook run python3 train.py     trace a job; a verdict at its end\n"
 	      "  tfhook report                   the whole report on the newest recording here\n\n",
 	      out);
-	for (const struct tfh_command *const *c = tfh_commands; *c; c++)
-		fprintf(out, "  %-12s %s\n", (*c)->name, (*c)->summary);
+	for (const struct tfh_command *const *c = tfh_commands; *c; c++) {
+		fprintf(out, "  %-12s ", (*c)->name);
+		wrapped(out, 15, 15, (*c)->summary);
+	}
 	fputs("\n`tfhook help COMMAND` tells more about one of them.\n", out);
 }
 
@@ -33,12 +73,14 @@ void tfh_help_command(FILE *out, const struct tfh_command *command)
 			snprintf(letter, sizeof(letter), "-%c, ", flag->letter);
 		snprintf(form, sizeof(form), "%s--%s%s%s", letter, flag->name, flag->arg ? " " : "",
 			 flag->arg ? flag->arg : "");
-		fprintf(out, "  %-20s %s\n", form, flag->help);
+		fprintf(out, "  %-20s ", form);
+		wrapped(out, 23, 23, flag->help);
 		if (flag->choices)
 			fprintf(out, "  %-20s %s is one of: %s\n", "", flag->arg, flag->choices);
 	}
 	if (*command->details)
-		fprintf(out, "\n%s\n", command->details);
+		fputc('\n', out);
+	details(out, command->details);
 }
 
 static void bash_completions(FILE *out)

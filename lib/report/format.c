@@ -109,6 +109,8 @@ const char *tfh_fmt_factor(char out[TFH_TEXT], double factor)
 {
 	if (isnan(factor))
 		return not_measured(out);
+	if (factor > 9999)
+		return strcpy(out, ">9999x"); /* nothing would be left of the step */
 	digits(out, TFH_TEXT, factor, "");
 	return strcat(out, "x");
 }

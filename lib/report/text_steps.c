@@ -163,8 +163,11 @@ static void xprof_line(const struct tfh_page *page)
 	tfh_percents(share, TFH_XPROF_COUNT, percent);
 	for (int k = 0; k < TFH_XPROF_COUNT; k++)
 		if (percent[k])
-			n += snprintf(line + n, sizeof(line) - (size_t)n, "%s%s %d %%",
-				      n ? ", " : "by XProf's rules: ", name[k], percent[k]);
+			n += snprintf(
+				line + n, sizeof(line) - (size_t)n, "%s%s %d %%",
+				n ? ", "
+				  : "from a step's first device op to its last, by XProf's rules: ",
+				name[k], percent[k]);
 	if (n)
 		tfh_wrap(page, "  ", "    ", line);
 }
