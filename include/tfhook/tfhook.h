@@ -2,8 +2,8 @@
  * Marks that a program may set for tfhook: steps, ranges, pause and resume.
  *
  * Header only. The functions look for the preloaded library at their first call; in a run without
- *it they do nothing and cost a compare. C and C++; with glibc before 2.34 link with -ldl. Marks
- *belong to the calling thread. Strings are copied.
+ * it they do nothing and cost a compare. C and C++; with glibc before 2.34 link with -ldl. Marks
+ * belong to the calling thread. Strings are copied.
  *
  *	tfhook_step_begin("train");
  *	tfhook_range_push("loss");  ...  tfhook_range_pop();

@@ -40,6 +40,8 @@ void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, 
 	fputs(first, page->out);
 	while (*text) {
 		size_t len = strcspn(text, " ");
+		if (!strncmp(text + len, " %", 2)) /* "41 %" stays together */
+			len += 1 + strcspn(text + len + 1, " ");
 		if (begun && column + 1 + len > WIDTH) {
 			fprintf(page->out, "\n%s", rest);
 			column = width_of(rest);
