@@ -169,6 +169,7 @@ struct tfh_token {
 struct tfh_site_use {
 	uint32_t stack; /* 0: free */
 	int64_t ns;
+	const struct tfh_fn_info *fn;
 };
 
 struct tfh_copy_use {
@@ -234,6 +235,7 @@ struct tfh_job {
 		train_ns; /* sums of judged windows */
 	TFH_VEC(struct tfh_copy_use) copy;
 	TFH_VEC(struct tfh_kernel_use) kernel;
+	struct tfh_site_use wait_site[TFH_SITES], alloc_site[TFH_SITES], load_site[TFH_SITES];
 	uint64_t graph_launches;
 	size_t counted;	       /* window of the event counted last */
 	uint64_t train_steps;  /* in windows of segment TRAIN */
@@ -321,6 +323,13 @@ double tfh_bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable,
 int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p);
 int tfh_fill_tables(struct tfh_job *job, struct tfh_result *r);
 void tfh_fill_last(struct tfh_job *job, struct tfh_result *r);
+
+/* sites.c */
+void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev);
+/* "" where it is not known. */
+const char *tfh_site_text(const struct tfh_job *job, const struct tfh_site_use *site);
+/* Who makes the calls behind a cause of the host's, NULL where it is not known. */
+const char *tfh_site_line(struct tfh_job *job, enum tfh_cause cause);
 
 /* input.c */
 void tfh_input_judge(struct tfh_job *job);

@@ -10,39 +10,6 @@
 
 #define SMALL_COPY (64u << 10)
 
-/* The weight of the one displaced is inherited, so that what is frequent is never lost (Metwally
- * and others, Space-Saving, 2005). */
-static void count_site(struct tfh_site_use *site, uint32_t stack, int64_t ns)
-{
-	struct tfh_site_use *least = site;
-
-	if (!stack)
-		return;
-	for (int i = 0; i < TFH_SITES; i++) {
-		if (site[i].stack == stack || !site[i].stack) {
-			site[i].stack = stack;
-			site[i].ns += ns;
-			return;
-		}
-		if (site[i].ns < least->ns)
-			least = &site[i];
-	}
-	least->stack = stack;
-	least->ns += ns;
-}
-
-static const char *main_site(const struct tfh_job *job, const struct tfh_site_use *site)
-{
-	const struct tfh_site_use *most = site;
-
-	for (int i = 1; i < TFH_SITES; i++)
-		if (site[i].ns > most->ns)
-			most = &site[i];
-	return most->stack && job->feed->site
-		       ? job->feed->site(job->feed->arg, job->process, most->stack)
-		       : "";
-}
-
 static int count_copy(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
 {
 	struct tfh_copy_use u = {.fn = ev->fn, .dir = p->dir, .pageable = p->pageable};
@@ -58,7 +25,7 @@ static int count_copy(struct tfh_job *job, const struct tfh_event *ev, const str
 	job->copy.v[i].ns += p->t1 - p->t0;
 	job->copy.v[i].blocking += p->label == TFH_L_COPY;
 	job->copy.v[i].small += p->bytes < SMALL_COPY;
-	count_site(job->copy.v[i].site, ev->stack, ev->t1 - ev->t0);
+	tfh_site_count(job->copy.v[i].site, ev);
 	return 0;
 }
 
@@ -113,6 +80,12 @@ int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struc
 		job->recompiles++;
 		job->recompile_ns += ev->t1 - ev->t0;
 	}
+	if (p->label == TFH_L_SYNC)
+		tfh_site_count(job->wait_site, ev);
+	else if (p->label == TFH_L_ALLOC)
+		tfh_site_count(job->alloc_site, ev);
+	else if (p->label == TFH_L_MODULE)
+		tfh_site_count(job->load_site, ev);
 	if (p->passive)
 		count_stage(job, ev, p);
 	else if (p->family == TFH_FAM_COPY)
@@ -167,7 +140,7 @@ int tfh_fill_tables(struct tfh_job *job, struct tfh_result *r)
 					 : NAN;
 		t->blocking_calls = u->blocking;
 		t->calls = u->calls;
-		t->where = main_site(job, u->site);
+		t->where = tfh_site_text(job, u->site);
 	}
 	for (size_t i = 0; i < job->kernel.n; i++) {
 		struct tfh_kernel *k = &r->kernels[r->n_kernels++];

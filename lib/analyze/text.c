@@ -228,6 +228,9 @@ static void explain_code(struct tfh_job *job, struct tfh_result *r, const char *
 	while (row[i].cause != TFH_CAUSE_NONE && row[i].cause != r->verdict.cause)
 		i++;
 	r->verdict.text = tfh_text(job, row[i].what, time);
+	const char *line = tfh_site_line(job, r->verdict.cause);
+	if (line)
+		evidence(&r->verdict, line);
 	advise(r, row[i].finding, r->verdict.text, row[i].todo, ceiling(r, row[i].remove));
 }
 
