@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Calls that hurt carry where they were made: under `tfhook run` slow ones, others as TFHOOK_STACKS says; the report
-names the program's own functions. Without it no call has a backtrace, and a thread with hardly any stack is let be."""
+names the program's own functions, by libunwind or by what every C++ program has, and of a killed process, too. Without it
+no call has a backtrace, and a thread with hardly any stack is let be."""
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 program, tfhook = f"{build}/tests/hook/stacks", f"{build}/bin/tfhook"
@@ -39,6 +42,23 @@ def run(name, *args, launcher=True, **env):
     return directory
 
 
+def killed():
+    """The report of a process that was killed two seconds after its first copy."""
+    directory = f"{tmp}/killed"
+    process = subprocess.Popen([tfhook, "run", "-q", "-o", directory, "--", program, "1000000"],
+                               env={**os.environ, **SLOW, "LD_LIBRARY_PATH": f"{build}/sim"})
+    children = f"/proc/{process.pid}/task/{process.pid}/children"
+    begin = time.time()
+    while time.time() < begin + 20 and not any(os.path.getsize(os.path.join(directory, f)) > 2000 for f in (
+            os.listdir(directory) if os.path.isdir(directory) else []) if f.endswith(".tft")):
+        time.sleep(0.1)
+    time.sleep(2.5)
+    with open(children) as f:
+        os.kill(int(f.read().split()[0]), signal.SIGKILL)
+    process.wait()
+    return report(directory)
+
+
 def report(directory):
     done = subprocess.run([tfhook, "report", "--json", directory], stdout=subprocess.PIPE, text=True)
     return {t["fn"]: t["where"] for t in json.loads(done.stdout)["transfers"]}
@@ -51,6 +71,11 @@ for setting in ("copy", "launch"):
     every = report(run(setting, TFHOOK_STACKS=setting))
     check((every["cuMemcpyHtoD_v2"] or "").startswith("upload_batch [stacks] <"), setting, every)
     check((every["cuMemcpyDtoH_v2"] or "").startswith("fetch_result [stacks] <"), setting, every)
+check((killed().get("cuMemcpyHtoD_v2") or "").startswith("upload_batch [stacks] <"), "killed")
+os.makedirs(f"{tmp}/without")
+os.symlink(f"{build}/tests/hook/liblocal.so", f"{tmp}/without/libunwind.so.8")
+other = report(run("other", TFHOOK_STACKS="copy", LD_LIBRARY_PATH=f"{tmp}/without:{build}/sim"))
+check((other["cuMemcpyDtoH_v2"] or "").startswith("fetch_result [stacks] <"), "without libunwind", other)
 for name, env in (("off", {"TFHOOK_STACKS": "off"}), ("preloaded", {"launcher": False}),
                   ("mistyped", {"TFHOOK_STACKS": "slow:1lightyear"}), ("long", {"TFHOOK_STACKS": "slow:10s"})):
     none = report(run(name, **env))
