@@ -22,7 +22,7 @@
 #define SECOND_NS 1000000000ull
 #define SEAL_NS (30 * SECOND_NS)
 #define FINISH_MS 2000u
-#define STACK_BYTES (1u << 20) /* static TLS of all libraries of a big job is taken from it */
+#define STACK_BYTES (2u << 20) /* static TLS of all libraries of a big job is taken from it */
 
 struct tfh_flusher tfh_f;
 

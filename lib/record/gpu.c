@@ -12,7 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "record/flusher.h"
 
@@ -21,6 +24,8 @@
 #define TEXTS 1024u /* hash of texts in the heap, by address */
 #define PAIRS 128u
 #define PAIR_TRIES 16
+#define LEAST_STACK (256u << 10) /* finding libcupti takes 80 KiB, and CUPTI is a stranger's code  \
+				  */
 #define GO_OFF_NS (3 * SECOND_NS)
 #define SECOND_NS 1000000000ull
 
@@ -227,6 +232,28 @@ static void turn_on(void)
 	__atomic_store_n(&tfh_gpu_storing, 1, __ATOMIC_RELEASE);
 }
 
+/*
+ * Whether the calling thread's stack has room for CUPTI and for the loader, which keep paths and
+ * more in their frames. A job's thread may have 16 KiB in all, or run on a stack of its own making;
+ * then the flusher, which has enough, begins within 100 ms.
+ */
+static bool roomy(void)
+{
+	char *here = __builtin_frame_address(0);
+	pthread_attr_t attr;
+	size_t bytes = 0;
+	void *low = NULL;
+
+	if (syscall(SYS_gettid) == getpid())
+		return true;
+	if (pthread_getattr_np(pthread_self(), &attr))
+		return false;
+	pthread_attr_getstack(&attr, &low, &bytes);
+	pthread_attr_destroy(&attr);
+	return here > (char *)low && here < (char *)low + bytes &&
+	       (size_t)(here - (char *)low) >= LEAST_STACK;
+}
+
 void tfh_gpu_begin(void)
 {
 	static uint32_t busy;
@@ -237,7 +264,7 @@ void tfh_gpu_begin(void)
 		return;
 	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
 		return; /* the other thread of flusher and job does it */
-	if (!storing() && wanted(now_ns))
+	if (!storing() && wanted(now_ns) && roomy())
 		turn_on();
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
