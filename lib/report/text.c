@@ -351,6 +351,7 @@ void tfh_report_text(FILE *out, const struct tfh_result *r, const struct tfh_sty
 	tfh_text_classes(&page);
 	tfh_text_breakdown(&page);
 	tfh_text_whatif(&page);
+	tfh_text_ranks(&page);
 	tfh_text_input(&page);
 	tfh_text_kernels(&page);
 	tfh_text_transfers(&page);

@@ -30,6 +30,7 @@ double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w);
 void tfh_text_classes(const struct tfh_page *page);
 void tfh_text_breakdown(const struct tfh_page *page);
 void tfh_text_whatif(const struct tfh_page *page);
+void tfh_text_ranks(const struct tfh_page *page);
 void tfh_text_input(const struct tfh_page *page);
 void tfh_text_kernels(const struct tfh_page *page);
 void tfh_text_transfers(const struct tfh_page *page);

@@ -91,6 +91,33 @@ static void segment_rows(const struct tfh_page *page)
 	}
 }
 
+/* A start of seconds in its parts, and modules that were loaded once training had begun. */
+static void startup_lines(const struct tfh_page *page)
+{
+	static const char *const name[TFH_PHASE_COUNT] = {
+		[TFH_PHASE_DRIVER] = "driver",	      [TFH_PHASE_CONTEXT] = "context",
+		[TFH_PHASE_MODULE] = "first kernels", [TFH_PHASE_BATCH] = "first batch",
+		[TFH_PHASE_STEP] = "first step",      [TFH_PHASE_STEADY] = "steady"};
+	const struct tfh_result *r = page->r;
+	char line[320], at[TFH_TEXT], total[TFH_TEXT];
+	int n = 0;
+
+	if (r->startup[TFH_PHASE_STEADY] >= 1)
+		for (int k = 0; k < TFH_PHASE_COUNT; k++)
+			if (!isnan(r->startup[k]))
+				n += snprintf(line + n, sizeof(line) - (size_t)n, "%s%s %s",
+					      n ? ", " : "from the start to: ", name[k],
+					      tfh_fmt_time(at, r->startup[k]));
+	if (n)
+		tfh_wrap(page, "  ", "    ", line);
+	if (!r->pattern.recompiles)
+		return;
+	snprintf(line, sizeof(line), "training steps loaded kernels %s time%s, %s in all",
+		 tfh_fmt_count(at, r->pattern.recompiles), r->pattern.recompiles == 1 ? "" : "s",
+		 tfh_fmt_time(total, r->pattern.recompile_s));
+	tfh_wrap(page, "  ", "    ", line);
+}
+
 void tfh_text_classes(const struct tfh_page *page)
 {
 	const struct tfh_steps *s = &page->r->steps;
@@ -110,6 +137,7 @@ void tfh_text_classes(const struct tfh_page *page)
 		if (s->classes[k].count)
 			class_row(page, (enum tfh_class)k, shown);
 	segment_rows(page);
+	startup_lines(page);
 }
 
 /* ---- where a step goes ---- */

@@ -24,7 +24,54 @@ static void more(const struct tfh_page *page, uint32_t n)
 		fprintf(page->out, "  ... %u more: tfhook report -w\n", n - rows(page, n));
 }
 
+/* ---- ranks ---- */
+
+void tfh_text_ranks(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+
+	if (r->n_rank < 2)
+		return;
+	fprintf(page->out, "\n%s%-6s %-14s %-22s %8s %10s %9s%s\n", tfh_tint(page, TFH_BOLD),
+		"RANKS", "host", "cause", "step", "waits", "late", tfh_tint(page, TFH_PLAIN));
+	for (uint32_t i = 0; i < rows(page, r->n_rank); i++) {
+		const struct tfh_rank *k = &r->rank[i];
+		const char *cause = tfh_cause_name(k->cause);
+		char host[64], what[64], step[TFH_TEXT], waits[TFH_TEXT], late[TFH_TEXT];
+		fprintf(page->out, "  %4d %-14s %-22s %8s %10s %9s%s\n", k->rank,
+			tfh_fmt_cut(host, sizeof(host), k->host, 14),
+			tfh_fmt_cut(what, sizeof(what), cause ? cause : tfh_class_name(k->cls), 22),
+			tfh_fmt_time(step, k->step_s), tfh_fmt_time(waits, k->jitter_s),
+			tfh_fmt_time(late, k->late_s),
+			k->straggler		   ? " late"
+			: k->process == r->process ? " <-"
+						   : "");
+	}
+	more(page, r->n_rank);
+	fputs("  waits: for other ranks, per step; late: behind the first at collectives;\n"
+	      "  <- the rank that this report is about\n",
+	      page->out);
+}
+
 /* ---- input ---- */
+
+/* What the pipeline could deliver, where something tells it. */
+static void supply_line(const struct tfh_page *page)
+{
+	const struct tfh_supply *s = &page->r->supply;
+	char line[160], period[TFH_TEXT], times[TFH_TEXT];
+
+	if (!(s->period_s > 0))
+		return;
+	tfh_fmt_time(period, s->period_s);
+	if (s->headroom >= 1.05)
+		snprintf(line, sizeof(line),
+			 "batches could come every %s, %s times as fast as the steps take them",
+			 period, tfh_fmt_mean(times, s->headroom));
+	else
+		snprintf(line, sizeof(line), "batches can come every %s, no faster", period);
+	tfh_wrap(page, "  ", "    ", line);
+}
 
 void tfh_text_input(const struct tfh_page *page)
 {
@@ -60,6 +107,7 @@ void tfh_text_input(const struct tfh_page *page)
 	more(page, r->n_input);
 	if (guilty)
 		fputs("  <- the stage that the others wait for\n", page->out);
+	supply_line(page);
 }
 
 /* ---- kernels and transfers ---- */

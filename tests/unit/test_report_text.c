@@ -46,7 +46,8 @@ static void verdict_first(void **state)
 	if (getenv("TFH_SHOW"))
 		puts(text);
 	assert_int_equal(strncmp(text, begin, strlen(begin)), 0);
-	assert_non_null(strstr(text, "  without it 102 ms per step (95.0 to 110 ms; 1.70x faster)\n"));
+	assert_non_null(
+		strstr(text, "  without it 102 ms per step (95.0 to 110 ms; 1.70x faster)\n"));
 	lines_fit(text);
 	free(text);
 }
@@ -80,11 +81,50 @@ static void unknown_is_not_zero(void **state)
 
 	assert_non_null(d2h);
 	assert_non_null(strstr(d2h, "n/a"));
-	assert_non_null(strstr(text, "no copies                        -                                -     1.06x"));
+	assert_non_null(strstr(
+		text,
+		"no copies                        -                                -     1.06x"));
 	/* what an asynchronous stage was waited for is not its own time */
 	assert_null(strstr(text, "1.20 us"));
 	assert_null(strstr(text, " 0.00"));
 	assert_null(strstr(text, "nan"));
+	free(text);
+}
+
+/* Of several ranks each has a line; the one reported and the late one are marked. */
+static void ranks_have_lines(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	struct tfh_rank rank[2] = {{.rank = 0,
+				    .host = "node1",
+				    .cls = TFH_CLASS_COMMUNICATION_BOUND,
+				    .cause = TFH_CAUSE_COMMUNICATION_JITTER,
+				    .process = 7,
+				    .step_s = 0.2,
+				    .jitter_s = 0.05,
+				    .late_s = 0},
+				   {.rank = 12,
+				    .host = "a-host-with-a-long-name.example",
+				    .straggler = true,
+				    .cls = TFH_CLASS_HOST_BOUND,
+				    .cause = TFH_CAUSE_HOST_PYTHON,
+				    .step_s = 0.2,
+				    .late_s = NAN}};
+
+	r.rank = rank;
+	r.n_rank = 2;
+	r.process = 7;
+	char *text = fixture_print(print_text, &r);
+	assert_non_null(strstr(text, "     0 node1          communication.jitter     200 ms    "
+				     "50.0 ms      0 ns <-\n"));
+	assert_non_null(strstr(text, "    12 a-host..xample host.python              200 ms       "
+				     "0 ns       n/a late\n"));
+	lines_fit(text);
+	free(text);
+	r.n_rank = 1;
+	text = fixture_print(print_text, &r);
+	assert_null(strstr(text, "RANKS"));
 	free(text);
 }
 
@@ -169,9 +209,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(verdict_first),       cmocka_unit_test(rows_add_up),
-		cmocka_unit_test(unknown_is_not_zero), cmocka_unit_test(in_flight_is_shown),
-		cmocka_unit_test(no_verdict),	       cmocka_unit_test(short_verdict),
-		cmocka_unit_test(empty_result),
+		cmocka_unit_test(unknown_is_not_zero), cmocka_unit_test(ranks_have_lines),
+		cmocka_unit_test(in_flight_is_shown),  cmocka_unit_test(no_verdict),
+		cmocka_unit_test(short_verdict),       cmocka_unit_test(empty_result),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
