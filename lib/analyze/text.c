@@ -374,12 +374,18 @@ static void explain_base(struct tfh_job *job, struct tfh_result *r)
 	const struct tfh_device *d = job->device;
 	uint64_t judged = d ? d->windows_a + d->windows_b : 0;
 
+	if (r->verdict.tier == 'C' && job->cpu_only)
+		return;
+	if (r->verdict.tier == 'C' && d && d->gpu.source != TFH_GPU_NONE) {
+		if (r->steps.count)
+			remark(r, "there are device times, but for no step that is judged they are "
+				  "complete: what the device did is concluded from waits");
+		return;
+	}
 	if (r->verdict.tier == 'C') {
-		if (!job->cpu_only)
-			remark(r, d && d->gpu.why && *d->gpu.why
-					  ? tfh_text(job, "no device times: %s", d->gpu.why)
-					  : "no device times: what the device did is concluded "
-					    "from waits");
+		remark(r, d && d->gpu.why && *d->gpu.why
+				  ? tfh_text(job, "no device times: %s", d->gpu.why)
+				  : "no device times: what the device did is concluded from waits");
 		return;
 	}
 	if (judged < job->window.n)
