@@ -195,7 +195,7 @@ void tfh_text_transfers(const struct tfh_page *page)
 					: "yes",
 			tfh_fmt_share(blocks, share));
 		if (t->where && *t->where)
-			fprintf(page->out, "       %s\n", t->where);
+			tfh_wrap(page, "       ", "         ", t->where);
 	}
 	more(page, r->n_transfers);
 }
