@@ -62,6 +62,12 @@ static enum tfh_cause cause_of_work(const struct tfh_dop *o)
 	}
 }
 
+/* Of the time that handing an op over takes. */
+static enum tfh_cause cause_of_launch(const struct tfh_dop *o)
+{
+	return o->copy ? cause_of_work(o) : TFH_CAUSE_HOST_LAUNCH;
+}
+
 static enum tfh_cause cause_of_copy(const struct tfh_seg *s)
 {
 	struct tfh_dop o = {.pageable = s->pageable,
@@ -132,6 +138,8 @@ static enum tfh_cause cause_of_other(const struct tfh_seg *s)
 
 	if (s->family == TFH_FAM_GRAPH && ns > TFH_MS)
 		return TFH_CAUSE_HOST_COMPILE;
+	if (s->family == TFH_FAM_MANAGED)
+		return TFH_CAUSE_TRANSFER_MANAGED;
 	return ns < TFH_GAP_NS ? TFH_CAUSE_HOST_LAUNCH : TFH_CAUSE_HOST_UNKNOWN;
 }
 
@@ -159,8 +167,10 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 	case TFH_L_LAUNCH:
 		if (s->full)
 			charge_wait(b, s, t0, t1);
-		else
-			charge(b, t0, t1, TFH_CAUSE_HOST_LAUNCH, true);
+		else /* fewer copies would need fewer calls */
+			charge(b, t0, t1,
+			       s->family == TFH_FAM_COPY ? cause_of_copy(s) : TFH_CAUSE_HOST_LAUNCH,
+			       true);
 		break;
 	case TFH_L_ALLOC:
 		charge(b, t0, t1, TFH_CAUSE_HOST_ALLOC, true);
@@ -231,7 +241,7 @@ static void late_launch(struct blame *b, const struct tfh_dop *k, int64_t lo, in
 	int64_t from = max(lo, min(hi, usual));
 	if (hi - from > d->tau)
 		hi = from;
-	charge(b, max(lo, k->issue0), hi, TFH_CAUSE_HOST_LAUNCH, true);
+	charge(b, max(lo, k->issue0), hi, cause_of_launch(k), true);
 	walk_back(b, k->thread, lo, min(hi, k->issue0));
 }
 
@@ -281,7 +291,7 @@ static void device_gap(struct blame *b, const struct tfh_dop *k, int64_t lo, int
 	if (k->inner)
 		charge(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
 	else if (hi - lo <= max(b->d->tau, 2 * TFH_US))
-		charge(b, lo, hi, TFH_CAUSE_HOST_LAUNCH, true);
+		charge(b, lo, hi, cause_of_launch(k), true);
 }
 
 /* Charges [lo, hi), which op k's start at hi ended. */

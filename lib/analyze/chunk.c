@@ -99,6 +99,7 @@ static int add_op(struct tfh_device *d, const struct tfh_op *o, size_t w0)
 			    .seg = TFH_NO,
 			    .shared = -1,
 			    .work = tfh_work_of(o),
+			    .copy = o->kind == TFH_OP_COPY,
 			    .pageable = o->pageable};
 	struct tfh_lane *l;
 	size_t w;

@@ -64,6 +64,9 @@ static int join(struct tfh_device *d)
 			o->seg = TFH_NO;
 		else if (!o->graph)
 			rc = learn_stream(d, s->stream, o->lane);
+		/* Pages that a prefetch moves are no copy that the program asked for. */
+		if (s->family == TFH_FAM_MANAGED && o->copy)
+			o->work = TFH_W_MANAGED;
 	}
 	return rc;
 }

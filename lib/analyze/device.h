@@ -77,7 +77,8 @@ struct tfh_dop {
 	uint32_t seg;	    /* host time that issued it */
 	uint8_t work;	    /* enum tfh_work */
 	uint8_t device;
-	bool pageable, inferred, inner; /* inner: of a graph that runs already */
+	bool copy, pageable, inferred;
+	bool inner; /* of a graph that runs already */
 };
 
 /* Host time of one thread: the innermost call, or a pause. Per thread they tile the time. */

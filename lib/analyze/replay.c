@@ -58,9 +58,11 @@ static enum tfh_part part_of(const struct tfh_seg *s)
 	case TFH_L_MODULE:
 		return TFH_PART_HOST;
 	case TFH_L_OTHER:
+		if (s->family == TFH_FAM_MANAGED)
+			return TFH_PART_TRANSFER;
 		return ns < TFH_GAP_NS ? TFH_PART_LAUNCH : TFH_PART_HOST;
 	default:
-		return TFH_PART_LAUNCH;
+		return s->family == TFH_FAM_COPY ? TFH_PART_TRANSFER : TFH_PART_LAUNCH;
 	}
 }
 

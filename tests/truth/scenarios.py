@@ -49,8 +49,8 @@ add("classic-healthy", "batches are ready, a small copy, long kernels", cls=COMP
     twin="{n} 'k:{k/4}:4 lag:2'")
 add("classic-small-batch", "over half of the step is launching small kernels", cls=HOST, causes=["host.launch"], steps=40,
     draw=dict(kernels=(500, 900), k=(0.002, 0.004)), env={"SIM_LAUNCH_COST": "12us"}, remove="launch",
-    job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k}:{kernels}! sync'",
-    twin="{n} 'get:0.5:4 h2d:1e5:pinned k:{k*kernels} sync'")
+    job="{n} 'get:0.5:4 h2d:1e5:pinned k:0.5:1:spin_gemm k:{k}:{kernels}! sync'",
+    twin="{n} 'get:0.5:4 h2d:1e5:pinned k:{0.5+k*kernels} sync'")
 add("classic-network-input", "three quarters of the step wait for a slow file", program="feed", cls=INPUT,
     causes=["input.read", "input.remote"], stage=["TFRecord", "TFRecordV2"], remove="input", gpu=True,
     draw=dict(k=(8.0, 10.0), f=(2.8, 3.4)),
@@ -130,13 +130,13 @@ add("managed", "managed memory moves to the device and back", cls=TRANSFER, caus
 add("fallback", "an op between device ops runs on the processor", cls=TRANSFER, causes=["transfer.fallback"],
     remove=None, why="the op on the processor stays when only its copies are removed", gpu=True,
     draw=dict(k=(3.0, 5.0), mb=(4.0, 8.0), ms=(0.5, 1.0)),
-    job="{n} 'h2d:1e4:pinned k:{k} d2h:{mb*1e6:.0f}:pageable:sync! busy:{ms}! h2d:{mb*1e6:.0f}:pageable:sync! k:{k} sync'",
-    twin="{n} 'h2d:1e4:pinned k:{k} busy:{ms} k:{k} sync'")
+    job="{n} 'get:0.2:4 h2d:1e4:pinned k:{k} d2h:{mb*1e6:.0f}:pageable:sync! busy:{ms}! h2d:{mb*1e6:.0f}:pageable:sync! k:{k} sync'",
+    twin="{n} 'get:0.2:4 h2d:1e4:pinned k:{k} busy:{ms} k:{k} sync'")
 
 # ---- kernels and launches --------------------------------------------------------------------------------------------
 add("many-kernels", "thousands of kernels of 5 us, each launch takes longer", cls=HOST, causes=["host.launch"], steps=30,
     remove="launch", env={"SIM_LAUNCH_COST": "12us"}, draw=dict(kernels=(1000, 1500), k=(0.004, 0.006)),
-    job="{n} 'h2d:1e4:pinned k:{k}:{kernels}! sync'", twin="{n} 'h2d:1e4:pinned k:{k*kernels} sync'")
+    job="{n} 'h2d:1e4:pinned k:1:1:spin_gemm k:{k}:{kernels}! sync'", twin="{n} 'h2d:1e4:pinned k:{1+k*kernels} sync'")
 add("one-kernel", "one long kernel of the same computing", cls=COMPUTE, remove=NOTHING_ELSE, gpu=True,
     draw=dict(k=(12.0, 20.0)), job="{n} 'h2d:1e4:pinned k:{k} sync'", twin="{n} 'k:{k} lag:3'")
 add("graph-small", "a graph of thousands of kernels of 5 us", cls=COMPUTE, steps=40, gpu=True, remove=NOTHING_ELSE,
@@ -222,7 +222,7 @@ add("callback-and-input", "a slow callback and a slow loader", cls=HOST, also=[I
     job="{n} 'get:{ms*f} h2d:1e4:pinned k:{k} sync sleep:{ms}!'", twin="{n} 'get:{ms*f} h2d:1e4:pinned k:{k} sync'")
 add("copies-and-launches", "large copies and many small kernels", cls=TRANSFER, also=[HOST], remove="transfer", steps=40,
     blocking="H2D", env={"SIM_LAUNCH_COST": "12us"}, draw=dict(kernels=(500, 700), f=(1.3, 1.5)),
-    job="{n} 'h2d:{kernels*f*4e4:.0f}:pinned k:0.003:{kernels} sync'", twin="{n} 'k:0.003:{kernels} sync'")
+    job="{n} 'h2d:{kernels*f*4e4:.0f}:pinned k:0.5 k:0.003:{kernels} sync'", twin="{n} 'k:0.5 k:0.003:{kernels} sync'")
 
 # ---- frameworks ------------------------------------------------------------------------------------------------------
 add("tinygrad-training", "tinygrad trains; its kernels take a set time", program="tiny", cls=COMPUTE, steps=40,

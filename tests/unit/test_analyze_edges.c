@@ -190,6 +190,51 @@ static void test_small_copies(void **state)
 	tfh_result_free(r);
 }
 
+/* Small copies that are only queued: handing them over takes longer than they do. */
+static void test_queued_copies(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.05);
+		for (int k = 0; k < 1000; k++)
+			dg_copy(d, 0, 1, TFH_DIR_H2D, 4096, 0.5 * US);
+		kernels(d, 1, 10, 1);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	check(r, TFH_CLASS_TRANSFER_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_SMALL_COPIES);
+	gen_part(r, TFH_PART_TRANSFER, 1000 * DG_CALL);
+	dg_predicts(r, TFH_REMOVE_TRANSFER, 10.1);
+	tfh_result_free(r);
+}
+
+/* Pages that the program asks to move are no copies of its own. */
+static void test_prefetched_pages(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 60; i++) {
+		dg_get(d, 0, 0.05);
+		struct tfh_op *op = dg_op(d, 1, d->now[0], DG_LATENCY, 4);
+		dg_copy_op(op, TFH_DIR_H2D, 1 << 20, false);
+		struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuMemPrefetchAsync, DG_CALL);
+		ev->stream = 1;
+		dg_issued(op, ev);
+		kernels(d, 1, 10, 1);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	check(r, TFH_CLASS_TRANSFER_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_MANAGED);
+	gen_part(r, TFH_PART_TRANSFER, 4);
+	dg_predicts(r, TFH_REMOVE_TRANSFER, 10.1);
+	tfh_result_free(r);
+}
+
 /* Pages that migrate hold kernels up. */
 static void test_managed(void **state)
 {
@@ -778,6 +823,8 @@ int main(void)
 		cmocka_unit_test(test_graph),
 		cmocka_unit_test(test_hidden_copies),
 		cmocka_unit_test(test_small_copies),
+		cmocka_unit_test(test_queued_copies),
+		cmocka_unit_test(test_prefetched_pages),
 		cmocka_unit_test(test_managed),
 		cmocka_unit_test(test_idle_device),
 		cmocka_unit_test(test_busy_neighbour),
