@@ -48,9 +48,6 @@ struct attr {
 		uint64_t launches;
 		uint8_t busy, seen; /* a bit per wait, the newest in bit 0 */
 	} kind[WAIT_KINDS];
-	int64_t last_cpu_t, last_cpu;
-	bool cpu_open; /* the last CPU clock reading may belong to a pause */
-	int64_t open_wall, open_run;
 };
 
 double tfh_bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable, uint64_t bytes)
@@ -310,29 +307,6 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 		tfh_note_work(l, t1, t1 - t0);
 }
 
-/*
- * The CPU clock of a driving thread is read at the end of long pauses and of long calls. Two
- * readings around a pause tell whether the thread computed or slept. A reading at the end of a call
- * carries that call's end time, and the call's record comes next: then it tells about the call, not
- * about a pause.
- */
-static void cpu_clock(struct attr *a, const struct tfh_event *ev)
-{
-	if (ev->kind == TFT_CPUTIME) {
-		a->cpu_open = a->last_cpu_t != 0;
-		a->open_wall = ev->t1 - a->last_cpu_t;
-		a->open_run = (int64_t)ev->w[0] - a->last_cpu;
-		a->last_cpu_t = ev->t1;
-		a->last_cpu = (int64_t)ev->w[0];
-	} else if (a->cpu_open && ev->kind == TFT_CALL) {
-		a->cpu_open = false;
-		if (ev->t1 != a->last_cpu_t) {
-			a->job->cpu_wall += a->open_wall;
-			a->job->cpu_running += a->open_run;
-		}
-	}
-}
-
 /* Turns a call into the piece that the sweep wants. False: not for it. */
 static bool wanted(struct tfh_job *job, struct tfh_piece *p)
 {
@@ -356,13 +330,11 @@ static int add_event(struct attr *a, struct tfh_sweep *s, const struct tfh_event
 	struct tfh_job *job = a->job;
 	struct tfh_piece p;
 
-	if (job->thread[ev->thread].drives)
-		cpu_clock(a, ev);
 	if (!tfh_event_label(ev, &p))
 		return 0;
 	if (tfh_count_event(job, ev, &p))
 		return -ENOMEM;
-	if (ev->t1 - ev->t0 >= TFH_LONG_NS)
+	if (ev->t1 - ev->t0 >= job->long_ns)
 		return 0; /* known since the first pass */
 	return tfh_exec_piece(job, ev, &p) && wanted(job, &p) ? tfh_sweep_add(s, &p) : 0;
 }
@@ -388,8 +360,8 @@ int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
 		if (ev.thread >= f->n_threads)
 			continue;
 		rc = add_event(&a, s, &ev);
-		if (ev.t1 - TFH_LONG_NS > swept + TFH_MS) {
-			swept = ev.t1 - TFH_LONG_NS;
+		if (ev.t1 - job->long_ns > swept + TFH_MS) {
+			swept = ev.t1 - job->long_ns;
 			tfh_sweep_until(s, swept);
 		}
 	}

@@ -77,8 +77,8 @@ static int read_calls(struct tfh_device *d, int64_t from, int64_t to)
 	for (; d->next_long < job->longs.n && job->longs.v[d->next_long].t0 <= to && !rc;
 	     d->next_long++) {
 		const struct tfh_piece *p = &job->longs.v[d->next_long];
-		if (p->t1 >= from && p->label != TFH_L_GAP && !p->passive &&
-		    tfh_call_wanted(job, p))
+		if (p->t1 - p->t0 >= TFH_LONG_NS && p->t1 >= from && p->label != TFH_L_GAP &&
+		    !p->passive && tfh_call_wanted(job, p))
 			rc = TFH_PUSH(d->call, *p);
 	}
 	return rc;

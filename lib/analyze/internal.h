@@ -18,8 +18,9 @@
 
 #define TFH_US 1000ll
 #define TFH_MS 1000000ll
-/* Calls at least this long are kept from the first pass, so that the second needs to look back no
- * further. */
+/* Calls at least so long are kept from the first pass, so that the second needs to look back no
+ * further (tfh_job.long_ns): the first of these, doubled while there are many, up to the second. */
+#define TFH_LONG_FIRST_NS TFH_MS
 #define TFH_LONG_NS (100 * TFH_MS)
 /* A pause between two calls below this is the price of calling, above it is the program's own
  * doing. XProf, HTA and peers use 50 us for a long launch. */
@@ -110,6 +111,10 @@ struct tfh_thread_use {
 	uint64_t launches, driver, execs, gets;
 	int64_t exec_ns, driver_ns, last; /* last: end of the last of them */
 	bool drives;			  /* its calls make the step's time line */
+	/* its CPU clock */
+	bool cpu_open; /* the last reading may belong to a pause */
+	int64_t last_cpu_t, last_cpu, open_wall, open_run;
+	int64_t cpu_running, cpu_wall; /* in pauses: had a processor, and how long they were */
 };
 
 /* Pipeline stage: all objects with the same place in the pipeline. */
@@ -209,6 +214,7 @@ struct tfh_job {
 	TFH_VEC(struct tfh_tag) tag;
 	TFH_VEC(int32_t) tag_of;	 /* by name id: index in tag, -1 not looked up */
 	TFH_VEC(struct tfh_piece) longs; /* by t0 after the survey */
+	int64_t long_ns;		 /* all calls at least so long are in it */
 	TFH_VEC(struct tfh_token) token;
 	TFH_VEC(struct tfh_token) late; /* after them, without plain launches */
 	bool late_launch, late_lost;	/* launches that are in neither; others */
@@ -247,7 +253,7 @@ struct tfh_job {
 	uint64_t mixed_bytes; /* of queued copies that were waited for together with kernels */
 	double compute_ran;   /* share of the executing time for which the process had a processor;
 				 NAN unknown */
-	int64_t cpu_running, cpu_wall; /* of the driving thread, where its CPU clock was read */
+	int64_t cpu_running, cpu_wall; /* of the driving threads, where CPU clocks were read */
 	/* classify */
 	enum tfh_cause input_cause;
 	int32_t guilty;	    /* stage index, -1 */

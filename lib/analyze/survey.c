@@ -12,6 +12,7 @@
 #include "analyze/internal.h"
 
 #define MAX_LONGS (1u << 20)
+#define MANY_LONGS (1u << 15)
 #define MAX_TOKENS (1u << 20)
 #define MAX_NAMES (1u << 20)
 
@@ -311,6 +312,47 @@ bool tfh_exec_piece(struct tfh_job *job, const struct tfh_event *ev, struct tfh_
 	return true;
 }
 
+/*
+ * The CPU clock of a thread is read at the end of long pauses and of long calls. Two readings
+ * around a pause tell whether the thread computed or slept. A reading at the end of a call carries
+ * that call's end time, and the call's record comes next: then it tells about the call, not about a
+ * pause.
+ */
+static void cpu_clock(struct tfh_thread_use *u, const struct tfh_event *ev)
+{
+	if (ev->kind == TFT_CPUTIME) {
+		u->cpu_open = u->last_cpu_t != 0;
+		u->open_wall = ev->t1 - u->last_cpu_t;
+		u->open_run = (int64_t)ev->w[0] - u->last_cpu;
+		u->last_cpu_t = ev->t1;
+		u->last_cpu = (int64_t)ev->w[0];
+	} else if (u->cpu_open && ev->kind == TFT_CALL) {
+		u->cpu_open = false;
+		if (ev->t1 != u->last_cpu_t) {
+			u->cpu_wall += u->open_wall;
+			u->cpu_running += u->open_run;
+		}
+	}
+}
+
+/* When they become many, the shorter ones are given back: the second pass meets them again. */
+static int keep_long(struct tfh_job *job, const struct tfh_event *ev, struct tfh_piece *p)
+{
+	size_t n = 0;
+
+	if (job->longs.n >= MANY_LONGS && job->long_ns < TFH_LONG_NS) {
+		job->long_ns = job->long_ns * 2 < TFH_LONG_NS ? job->long_ns * 2 : TFH_LONG_NS;
+		for (size_t i = 0; i < job->longs.n; i++)
+			if (job->longs.v[i].t1 - job->longs.v[i].t0 >= job->long_ns)
+				job->longs.v[n++] = job->longs.v[i];
+		job->longs.n = n;
+	}
+	if (p->t1 - p->t0 < job->long_ns || job->longs.n >= MAX_LONGS ||
+	    !tfh_exec_piece(job, ev, p))
+		return 0;
+	return TFH_PUSH(job->longs, *p);
+}
+
 static int add_call(struct tfh_job *job, const struct tfh_event *ev, struct pending *q)
 {
 	struct tfh_thread_use *use = &job->thread[ev->thread];
@@ -318,6 +360,7 @@ static int add_call(struct tfh_job *job, const struct tfh_event *ev, struct pend
 	int64_t ns = ev->t1 - ev->t0;
 	int rc = 0;
 
+	cpu_clock(use, ev);
 	if (!tfh_event_label(ev, &p))
 		return 0;
 	if (p.family == TFH_FAM_CONTEXT || p.family == TFH_FAM_MODULE)
@@ -346,9 +389,7 @@ static int add_call(struct tfh_job *job, const struct tfh_event *ev, struct pend
 		use->last = ev->t1;
 		rc = add_driver(job, ev, &p, q);
 	}
-	if (!rc && ns >= TFH_LONG_NS && job->longs.n < MAX_LONGS && tfh_exec_piece(job, ev, &p))
-		rc = TFH_PUSH(job->longs, p);
-	return rc;
+	return !rc && ns >= job->long_ns ? keep_long(job, ev, &p) : rc;
 }
 
 /* Whose calls are the step's time line: threads that launch; without a device the thread that
@@ -378,8 +419,12 @@ static void choose_threads(struct tfh_job *job)
 		struct tfh_thread_use *u = &job->thread[i];
 		if (!any && u->gets)
 			u->drives = true;
-		if (u->drives && u->last > job->last_work)
+		if (!u->drives)
+			continue;
+		if (u->last > job->last_work)
 			job->last_work = u->last;
+		job->cpu_wall += u->cpu_wall;
+		job->cpu_running += u->cpu_running;
 	}
 }
 
@@ -398,6 +443,7 @@ int tfh_survey(struct tfh_job *job, struct tfh_err *err)
 
 	job->thread = calloc(f->n_threads + 1, sizeof(*job->thread));
 	job->heap = tfh_heap_new();
+	job->long_ns = TFH_LONG_FIRST_NS;
 	if (!job->thread || !job->heap)
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	while (!rc && f->next(f->arg, &ev)) {

@@ -1,8 +1,8 @@
 /*
  * Flattens calls of several threads to one line of segments: at every moment the innermost or most
- * telling call that is open, or a gap. Calls arrive in order of end time and at most TFH_LONG_NS
- * long (longer ones are known from the first pass), so a queue ordered by begin time needs to look
- * back no further than that.
+ * telling call that is open, or a gap. Calls arrive in order of end time and at most
+ * tfh_job.long_ns long (longer ones are known from the first pass), so a queue ordered by begin
+ * time needs to look back no further than that.
  *
  * Passive pieces (producers of a pipeline) make no segments: for each stage, the time during which
  * a producer was in it while the training loop waited for input is added up.

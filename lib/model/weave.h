@@ -3,6 +3,8 @@
 #ifndef TFH_MODEL_WEAVE_H
 #define TFH_MODEL_WEAVE_H
 
+#include <string.h>
+
 #include "model/internal.h"
 
 #define TFH_BLOCK_EVENTS 512
@@ -29,8 +31,8 @@ struct tfh_block {
 static inline void tfh_entry_event(const struct tfh_entry *e, struct tfh_event *ev)
 {
 	*ev = *e->ev;
-	ev->t0 = e->t0;
-	ev->t1 = e->t1;
+	/* In one piece: who loads both times together would wait for two stores. */
+	memcpy(&ev->t0, &e->t0, sizeof(e->t0) + sizeof(e->t1));
 	ev->number = e->number;
 	ev->thread = e->thread;
 }
