@@ -261,6 +261,17 @@ static size_t add_frame(char *out, size_t size, const struct tfh_frame *f, const
 	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
 }
 
+/* Frames of functions without a name, in front of one of the same file that has one: local
+ * functions of a stripped library, such as the runtime that was linked into it. */
+static uint32_t skip_nameless(const struct tfh_frame *f, uint32_t n)
+{
+	uint32_t i = 0;
+
+	while (i < n && !*f[i].function && *f[i].module && !strcmp(f[i].module, f[0].module))
+		i++;
+	return i < n && *f[i].function && !strcmp(f[i].module, f[0].module) ? i : 0;
+}
+
 static void describe(const struct tfh_frame *f, uint32_t n, char *out, size_t size)
 {
 	const char *module = "";
@@ -268,6 +279,9 @@ static void describe(const struct tfh_frame *f, uint32_t n, char *out, size_t si
 	size_t at = 0;
 
 	*out = '\0';
+	while (i < n && is_way_in(&f[i]))
+		i++;
+	i += skip_nameless(f + i, n - i);
 	while (i < n && is_way_in(&f[i]))
 		i++;
 	for (; i < n && shown < SITE_FRAMES; i++) {
@@ -281,6 +295,9 @@ static void describe(const struct tfh_frame *f, uint32_t n, char *out, size_t si
 		if (!strcmp(f[i].function, "main"))
 			break;
 	}
+	for (char *c = out; *c; c++) /* names come out of files */
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
 }
 
 const char *tfh_run_site(struct tfh_run *run, uint32_t process, uint32_t stack)

@@ -66,7 +66,6 @@ def report(directory):
 
 slow = report(run("slow"))
 check(slow["cuMemcpyHtoD_v2"] == "upload_batch [stacks] < train_step < train", slow)
-check(slow["cuMemcpyDtoH_v2"] is None, slow)
 for setting in ("copy", "launch"):
     every = report(run(setting, TFHOOK_STACKS=setting))
     check((every["cuMemcpyHtoD_v2"] or "").startswith("upload_batch [stacks] <"), setting, every)

@@ -1,0 +1,110 @@
+/* A backtrace names the module that lay there when it was written, whatever came to lie there
+ * later; the line for people leaves out how a call got to the driver. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/table.h"
+#include "format/tft_write.h"
+#include "model/sites.h"
+
+static const char heap[] =
+	"\0/x/liba.so\0/x/libb.so\0/x/libtfhook.so\0/x/libpython3.so\0/x/lib\033c.so";
+enum { A = 1, B = 12, HOOK = 23, PYTHON = 40, C = 58 };
+
+static void put(struct tft_writer *w, uint32_t type, const struct tft_table *t, const void *rows,
+		uint32_t n, uint64_t time)
+{
+	static uint8_t out[1 << 16];
+	const struct tft_table_extra extra = {.heap = heap, .heap_bytes = sizeof(heap)};
+	size_t len = tft_table_pack(t, rows, n, &extra, out);
+
+	assert_int_equal(tft_write_chunk_at(w, type, out, (uint32_t)len, time, time), 0);
+}
+
+static void make(const char *path)
+{
+	static const struct tft_mods_row module[] = {
+		{.start = 0x1000, .end = 0x2000, .offset = 0x100, .unloaded = 50, .path = A},
+		{.start = 0x1000, .end = 0x2000, .offset = 0x100, .loaded = 45, .path = B},
+		{.start = 0x5000, .end = 0x6000, .path = HOOK},
+		{.start = 0x7000, .end = 0x8000, .path = PYTHON},
+		{.start = 0x9000, .end = 0xa000, .path = C}};
+	static const struct tft_btrc_row early[] = {{0x5010, 1, 0}, {0x1010, 1, 1}, {0x9010, 1, 2}};
+	static const struct tft_btrc_row late[] = {{0x1010, 2, 0}, {0x7010, 2, 1}, {0x7020, 2, 2},
+						   {0x2001, 2, 3}, {0x5010, 3, 0}, {0x1010, 1, 1}};
+	struct tft_head head = {.rank = -1,
+				.world = -1,
+				.host = "h",
+				.exe = "/x/p",
+				.command = "p",
+				.boot_id = "b",
+				.tfhook_version = "0",
+				.job = "",
+				.journal_path = "",
+				.tick_hz = 1000000000,
+				.fn = tfh_fn_table,
+				.fn_count = TFH_FN_COUNT};
+	struct tft_clock_triple clock = {1, 1000, 1000};
+	struct tfh_rec rec = {.t_begin = 10, .t_end = 20, .fn = TFH_FN_cuInit, .kind = TFT_CALL};
+	struct tft_batch batch = {&rec, 1, 1, 1, 0};
+	struct tft_writer *w;
+
+	assert_int_equal(tft_writer_create(path, &head, &w), 0);
+	assert_int_equal(tft_write_clocks(w, &clock, 1), 0);
+	assert_int_equal(tft_write_events(w, &batch, 1, 0), 0);
+	put(w, TFT_BTRC, &tft_btrc, early, 3, 40);
+	put(w, TFT_BTRC, &tft_btrc, late, 6, 60);
+	put(w, TFT_MODS, &tft_mods, module, 5, 60);
+	assert_int_equal(tft_writer_finish(w, true), 0);
+}
+
+static void test_modules(void **state)
+{
+	(void)state;
+	char dir[] = "/tmp/tfh-sites-XXXXXX", path[64];
+	struct tfh_frame frame[8];
+	struct tfh_run *run;
+	struct tfh_err err;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/p.tft", dir);
+	make(path);
+	const char *paths[] = {path};
+	assert_int_equal(tfh_run_open(paths, 1, &run, &err), 0);
+	assert_int_equal(tfh_run_stack(run, 0, 1, frame, 8), 3);
+	assert_string_equal(frame[1].module, "liba.so");
+	assert_int_equal(frame[1].offset, 0x110);
+	assert_string_equal(frame[1].function, "");
+	assert_int_equal(tfh_run_stack(run, 0, 2, frame, 8), 4);
+	assert_string_equal(frame[0].module, "libb.so");
+	assert_string_equal(frame[3].module, "");
+	assert_int_equal(tfh_run_stack(run, 0, 2, frame, 1), 1);
+	assert_int_equal(tfh_run_stack(run, 0, 0, frame, 8), 0);
+	assert_int_equal(tfh_run_stack(run, 0, 99, frame, 8), 0);
+	assert_string_equal(tfh_run_site(run, 0, 1), "liba.so+0x110 < lib?c.so+0x10");
+	assert_string_equal(tfh_run_site(run, 0, 2),
+			    "libb.so+0x110 < Python < (generated code)+0x2001");
+	assert_string_equal(tfh_run_site(run, 0, 3), "");
+	assert_string_equal(tfh_run_site(run, 0, 4), "");
+	assert_string_equal(tfh_run_site(run, 7, 1), "");
+	assert_ptr_equal(tfh_run_site(run, 0, 2), tfh_run_site(run, 0, 2));
+	tfh_run_close(run);
+	unlink(path);
+	rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_modules)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
