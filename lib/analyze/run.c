@@ -105,6 +105,7 @@ static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct 
 {
 	const struct tfh_hole *holes;
 	struct tfh_quality *q = &r->quality;
+	struct tfh_gpu_info gpu;
 
 	q->unhooked = tfh_run_unhooked(run, &q->unhooked_names);
 	q->holes = tfh_run_holes(run, &holes);
@@ -116,6 +117,9 @@ static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct 
 		q->files += p[i].segments;
 		q->files_complete += p[i].bad_chunks || p[i].tail_bytes ? 0 : p[i].segments;
 	}
+	tfh_run_gpu(run, r->process, &gpu);
+	if (tfh_run_wall_ns(run) > 0)
+		q->overhead_share += (double)gpu.overhead_ns / (double)tfh_run_wall_ns(run);
 	q->clock_residual_s = (double)p[r->process].clock_residual_ns / 1e9;
 	if (tfh_run_source(run) != TFH_SRC_TFT) { /* what the other tool cost is not known */
 		q->clock = NULL;

@@ -158,6 +158,9 @@ static void print_device_times(struct tfh_run *run)
 		printf("  %s kernels, copies and memsets, %s lost\n", tfh_fmt_count(ops, g.ops),
 		       tfh_fmt_count(lost, g.dropped));
 		print_spans(&g);
+		if (g.overhead_ns)
+			printf("  CUPTI counts %s as its own work in the job's threads\n",
+			       tfh_fmt_time(ops, (double)g.overhead_ns * 1e-9));
 		if (g.source == TFH_GPU_CUPTI && !g.dependencies)
 			puts("  without the job's calls (the recorder came with "
 			     "CUDA_INJECTION64_PATH only): tier B");

@@ -43,6 +43,7 @@ static uint32_t has_context; /* atomic */
 static uint32_t gone;	     /* atomic: somebody finalized CUPTI */
 static bool graphs_whole;    /* GRAPH_TRACE is on */
 static bool injected;
+static uint32_t registered; /* atomic */
 static pid_t owner;
 
 void tfh_cupti_context(void)
@@ -58,6 +59,16 @@ bool tfh_cupti_here(void)
 	return !owner || owner == getpid();
 }
 
+bool tfh_cupti_registered(void)
+{
+	return __atomic_load_n(&registered, __ATOMIC_ACQUIRE);
+}
+
+void tfh_cupti_has_ours(void)
+{
+	__atomic_store_n(&registered, 1, __ATOMIC_RELEASE);
+}
+
 bool tfh_cupti_wants(int kind)
 {
 	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != ON)
@@ -70,6 +81,7 @@ bool tfh_cupti_wants(int kind)
 
 void tfh_cupti_gone(void)
 {
+	tfh_gpu_cut();
 	__atomic_store_n(&gone, 1, __ATOMIC_RELEASE);
 }
 
@@ -158,10 +170,12 @@ static int turn_on(void)
 	owner = getpid();
 	set_attributes();
 	result = TFH_CUPTI(REGISTER)(tfh_share_requested, tfh_share_completed);
-	if (result) {
+	/* A CUPTI that takes the first one's only may have them from the job's profiler. */
+	if (result && !tfh_cupti_registered()) {
 		refused(result, "our buffers");
 		return -EBUSY;
 	}
+	tfh_cupti_has_ours();
 	if (!enable_kinds())
 		return -EACCES;
 	tfh_gpu_fact("gpu.cupti=%u", tfh_cupti_version());
@@ -169,6 +183,12 @@ static int turn_on(void)
 	if (injected)
 		tfh_gpu_fact("gpu.door=injection");
 	return 0;
+}
+
+/* Kinds may be disabled: by us, or meanwhile by the job's profiler. */
+static bool rested(void)
+{
+	return tfh_cupti_version() >= DISABLE_FROM || tfh_share_round();
 }
 
 static bool context_here(void)
@@ -186,19 +206,20 @@ int tfh_cupti_start(void)
 
 	if (!tfh_cupti_here())
 		return -ECHILD;
-	if (was == ON)
-		return 0;
 	if (was == NEVER)
 		return -ENOENT;
-	if (tfh_share_yields() ||
-	    (!injected && !__atomic_load_n(&has_context, __ATOMIC_ACQUIRE) && !context_here()))
+	if (tfh_share_yields())
+		return -EAGAIN;
+	if (was == ON)
+		return 0;
+	if (!injected && !__atomic_load_n(&has_context, __ATOMIC_ACQUIRE) && !context_here())
 		return -EAGAIN;
 	if (was == BUSY || !__atomic_compare_exchange_n(&state, &was, BUSY, false, __ATOMIC_ACQ_REL,
 							__ATOMIC_RELAXED))
 		return -EAGAIN;
 	if (was == NOT)
 		err = turn_on();
-	else if (tfh_cupti_version() >= DISABLE_FROM && !enable_kinds())
+	else if (rested() && !enable_kinds())
 		err = -EACCES;
 	__atomic_store_n(&state, err ? NEVER : ON, __ATOMIC_RELEASE);
 	return err;
@@ -252,7 +273,8 @@ void tfh_cupti_first_buffer(void)
 
 static void flush(bool last)
 {
-	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == ON && tfh_cupti_here())
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == ON && tfh_cupti_here() &&
+	    !__atomic_load_n(&gone, __ATOMIC_ACQUIRE))
 		TFH_CUPTI(FLUSH_ALL)(last ? FLUSH_FORCED : 0);
 }
 
@@ -291,8 +313,10 @@ static void second(uint64_t now_ns)
 	if (__atomic_exchange_n(&gone, 0, __ATOMIC_ACQ_REL) &&
 	    __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ON) {
 		tfh_buffers_forget();
+		tfh_rows_forget();
 		TFH_CUPTI(REGISTER)(tfh_share_requested, tfh_share_completed);
 		enable_kinds();
+		tfh_gpu_resumed();
 	}
 	watch_nodes(now_ns);
 }
@@ -300,6 +324,7 @@ static void second(uint64_t now_ns)
 static void collect(void)
 {
 	tfh_buffers_collect(tfh_rows_of);
+	tfh_gpu_overhead(tfh_rows_count()->overhead_ns);
 }
 
 static uint64_t complete_until(uint64_t now)
@@ -316,6 +341,7 @@ static const struct tfh_gpu_source source = {.start = tfh_cupti_start,
 					     .rest = rest,
 					     .flush = flush,
 					     .second = second,
+					     .yields = tfh_share_yields,
 					     .collect = collect,
 					     .complete_until = complete_until,
 					     .clock = read_clock};

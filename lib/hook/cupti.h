@@ -91,6 +91,9 @@ uint32_t tfh_cupti_major_of(uint32_t version);
 /* cupti.c */
 /* A context exists: device times may begin. Cheap. */
 void tfh_cupti_context(void);
+/* CUPTI has had our callbacks, from whomever. */
+bool tfh_cupti_registered(void);
+void tfh_cupti_has_ours(void);
 /* False in a forked child of the process that turned CUPTI on: it must not be called there. */
 bool tfh_cupti_here(void);
 /* Our kinds are wanted just now. */
@@ -124,6 +127,8 @@ void tfh_rows_of(uint8_t *buffer, size_t valid);
 struct tft_gpu_row;
 /* One record of a device op; false: it is none, or has no times. *name: of a kernel, else NULL. */
 bool tfh_row_of_record(const uint8_t *record, struct tft_gpu_row *row, const char **name);
+/* CUPTI was taken down: what has not come will not. */
+void tfh_rows_forget(void);
 /* Graph nodes seen so far; of ops how many had no times. */
 struct tfh_rows_count {
 	uint64_t ops, nodes, untimed, overhead_ns;

@@ -205,6 +205,12 @@ uint64_t tfh_rows_pending(uint64_t now)
 	return ticks && ticks < now ? ticks : now;
 }
 
+void tfh_rows_forget(void)
+{
+	memset(pending, 0, sizeof(pending));
+	n_pending = 0;
+}
+
 static void call(const uint8_t *r)
 {
 	struct tft_drvr_row *row;

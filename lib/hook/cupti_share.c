@@ -8,7 +8,7 @@
  *   buffers of ours is copied into some of the profiler's. Records of kinds that it did not ask for
  *   are among them.
  * - own: the profiler is told that another one is there.
- * - off: it gets CUPTI to itself, and there are no device times meanwhile.
+ * - off: there are no device times while it has kinds enabled; those that are on end.
  */
 #include "hook/cupti.h"
 
@@ -159,10 +159,12 @@ static void *behind(enum tfh_cupti_fn fn, const char *name, const void *caller)
 #define REAL(id, name) ((tfh_cupti_##id)behind(TFH_CUPTI_##id, name, __builtin_return_address(0)))
 #define CUPTI_NOT_INITIALIZED 15
 
-/* Ours are CUPTI's callbacks. */
+/* Ours are CUPTI's callbacks. Even when we give way: it may still hold buffers of ours, and the
+ * job's profiler would take them for its own. */
 static bool shared(void)
 {
-	return policy() != OFF && tfh_setting(TFH_OPT_CUPTI) != TFH_CUPTI_OFF && tfh_cupti_here() &&
+	return (policy() != OFF || tfh_cupti_registered()) &&
+	       tfh_setting(TFH_OPT_CUPTI) != TFH_CUPTI_OFF && tfh_cupti_here() &&
 	       __atomic_load_n(&tfh_mode, __ATOMIC_RELAXED) != TFH_MODE_DEAD;
 }
 
@@ -172,6 +174,7 @@ static CUptiResult hook_register(tfh_cupti_requested requested, tfh_cupti_comple
 	tfh_cupti_requested requested_before;
 	tfh_cupti_completed completed_before;
 	CUptiResult result;
+	bool share;
 
 	if (!real)
 		return CUPTI_NOT_INITIALIZED;
@@ -181,8 +184,11 @@ static CUptiResult hook_register(tfh_cupti_requested requested, tfh_cupti_comple
 		return TFH_CUPTI_MULTIPLE_SUBSCRIBERS;
 	requested_before = __atomic_exchange_n(&job_requested, requested, __ATOMIC_ACQ_REL);
 	completed_before = __atomic_exchange_n(&job_completed, completed, __ATOMIC_ACQ_REL);
-	result = shared() && requested && completed ? real(tfh_share_requested, tfh_share_completed)
-						    : real(requested, completed);
+	share = shared() && requested && completed;
+	result =
+		share ? real(tfh_share_requested, tfh_share_completed) : real(requested, completed);
+	if (share && !result)
+		tfh_cupti_has_ours();
 	if (result) {
 		__atomic_store_n(&job_requested, requested_before, __ATOMIC_RELEASE);
 		__atomic_store_n(&job_completed, completed_before, __ATOMIC_RELEASE);

@@ -24,6 +24,7 @@ struct tfh_gpu {
 	uint32_t n_span, cap_span;
 	uint64_t ops, dropped, unissued;
 	uint32_t processors;
+	uint64_t overhead_ns;
 	const char *why;
 };
 /* NULL: out of memory. */

@@ -41,11 +41,16 @@ static void count_losses(struct tfh_gpu *g, const char *data, size_t len)
 
 static int take_note(struct tfh_run *run, struct tfh_gpu *g, const char *line, size_t n)
 {
-	static const char why[] = "gpu.why=", processors[] = "gpu.processors=";
+	static const char why[] = "gpu.why=", processors[] = "gpu.processors=",
+			  overhead[] = "gpu.overhead_ns=";
 
 	if (n > sizeof(processors) && !memcmp(line, processors, sizeof(processors) - 1)) {
 		uint32_t v = (uint32_t)strtoul(line + sizeof(processors) - 1, NULL, 10);
 		g->processors = v > g->processors ? v : g->processors;
+	}
+	if (n > sizeof(overhead) && !memcmp(line, overhead, sizeof(overhead) - 1)) {
+		uint64_t v = strtoull(line + sizeof(overhead) - 1, NULL, 10);
+		g->overhead_ns = v > g->overhead_ns ? v : g->overhead_ns;
 	}
 	if (n < sizeof(why) || memcmp(line, why, sizeof(why) - 1))
 		return 0;
@@ -239,6 +244,7 @@ void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out
 		return;
 	out->dropped = g->dropped;
 	out->processors = g->processors;
+	out->overhead_ns = g->overhead_ns;
 	if (!g->n_span && !g->ops) {
 		out->why = g->why ? g->why : "";
 		return;

@@ -129,6 +129,11 @@ static struct lane *lane_of(struct tfh_join *j, uint32_t id)
 	return &j->lane[at];
 }
 
+static struct slot *slot_of(struct tfh_join *j, uint32_t correlation)
+{
+	return &j->slot[correlation % ISSUES];
+}
+
 /* ---- calls by our own records ---- */
 
 /* With driver records failed and captured calls are among them: they have theirs, too. */
@@ -185,6 +190,27 @@ static int take_event(struct tfh_join *j, const struct tfh_event *ev)
 		    &c);
 }
 
+/* A thread's name may come behind its first calls, and behind CUPTI's records of them. */
+static int move_lane(struct tfh_join *j, struct lane *from, struct lane *to)
+{
+	int err = 0;
+
+	if (from == to)
+		return 0;
+	for (; from->calls.n && !err; pop(&from->calls)) {
+		to->thread = from->thread;
+		err = push(&to->calls, queue_at(&from->calls, 0));
+	}
+	for (; from->records.n && !err; pop(&from->records)) {
+		const struct call *r = queue_at(&from->records, 0);
+		struct slot *s = slot_of(j, r->thread);
+		if (s->correlation == r->thread && s->state == WAITING)
+			s->lane = (uint32_t)(to - j->lane);
+		err = push(&to->records, r);
+	}
+	return err;
+}
+
 static int take_name(struct tfh_join *j, uint32_t thread, const struct tfh_rec *rec)
 {
 	struct tfh_name_part *part = &j->part[thread];
@@ -198,13 +224,8 @@ static int take_name(struct tfh_join *j, uint32_t thread, const struct tfh_rec *
 		j->thread_id[rec->stream] = id;
 		j->alias[tid % LANES].tid = tid;
 		j->alias[tid % LANES].id = id;
-		/* The name may come behind the thread's first calls. */
-		struct lane *from = id ? lane_of(j, tid) : NULL, *to = id ? lane_of(j, id) : NULL;
-		for (; from && from != to && from->calls.n; pop(&from->calls)) {
-			to->thread = from->thread;
-			if (push(&to->calls, queue_at(&from->calls, 0)))
-				return -ENOMEM;
-		}
+		if (id && move_lane(j, lane_of(j, tid), lane_of(j, id)))
+			return -ENOMEM;
 	}
 	return tfh_names_add(&j->arena, &j->names, rec, part);
 }
@@ -238,11 +259,6 @@ static bool read_on(struct tfh_join *j)
 }
 
 /* ---- with driver records ---- */
-
-static struct slot *slot_of(struct tfh_join *j, uint32_t correlation)
-{
-	return &j->slot[correlation % ISSUES];
-}
 
 /* How far a driver record reaches out of a call; between two that hold it the earlier one is taken,
  * since each is used once. */
@@ -283,20 +299,31 @@ static int64_t last_end(const struct queue *q)
 	return q->n ? queue_at(q, q->n - 1)->t1 : INT64_MIN;
 }
 
-static void settle(struct tfh_join *j, struct lane *l, uint32_t correlation)
+/* The lane may become another one on the way, when its thread's name comes. */
+static void settle(struct tfh_join *j, uint32_t correlation)
 {
 	const struct slot *s = slot_of(j, correlation);
 
-	while (l->records.n && s->state == WAITING && s->correlation == correlation) {
+	while (s->state == WAITING && s->correlation == correlation) {
+		struct lane *l = &j->lane[s->lane];
+		if (!l->records.n)
+			return;
 		int64_t end = queue_at(&l->records, 0)->t1;
 		/* The call after it must be there, too, to be compared with; and its own may end
 		 * late, when the thread lost its processor between the two. */
-		while ((j->now <= end + 2 * TOLERANCE_NS ||
-			(j->now <= end + WAIT_NS && last_end(&l->calls) < end - TOLERANCE_NS)) &&
-		       read_on(j))
-			;
+		if ((j->now <= end + 2 * TOLERANCE_NS ||
+		     (j->now <= end + WAIT_NS && last_end(&l->calls) < end - TOLERANCE_NS)) &&
+		    read_on(j))
+			continue;
 		settle_one(j, l);
 	}
+}
+
+static struct lane *lane_of_record(struct tfh_join *j, uint32_t tid)
+{
+	uint32_t at = tid % LANES;
+
+	return lane_of(j, j->alias[at].tid == tid && j->alias[at].id ? j->alias[at].id : tid);
 }
 
 /* Driver calls that began before t. */
@@ -306,12 +333,13 @@ static void read_records(struct tfh_join *j, int64_t t)
 
 	while (!j->err && (row = tfh_rows_peek(j->drvr)) && row->t0 <= t) {
 		const struct tft_drvr_row *d = row->row;
-		bool alias = j->alias[d->tid % LANES].tid == d->tid && j->alias[d->tid % LANES].id;
-		struct lane *l = lane_of(j, alias ? j->alias[d->tid % LANES].id : d->tid);
+		struct lane *l = lane_of_record(j, d->tid);
 		struct call c = {.t0 = row->t0, .t1 = row->t1, .thread = d->correlation};
 		struct slot *s = slot_of(j, d->correlation);
-		if (l->records.n == QUEUE)
-			settle(j, l, queue_at(&l->records, 0)->thread);
+		if (l->records.n == QUEUE) {
+			settle(j, queue_at(&l->records, 0)->thread);
+			l = lane_of_record(j, d->tid);
+		}
 		*s = (struct slot){.correlation = d->correlation,
 				   .state = WAITING,
 				   .lane = (uint32_t)(l - j->lane)};
@@ -330,7 +358,7 @@ static bool find_record(struct tfh_join *j, const struct tfh_op *op, struct tfh_
 	if (s->correlation != op->correlation || s->state == EMPTY)
 		return false;
 	if (s->state == WAITING)
-		settle(j, &j->lane[s->lane], op->correlation);
+		settle(j, op->correlation);
 	*out = s->issue;
 	return s->state == KNOWN;
 }

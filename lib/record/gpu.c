@@ -8,7 +8,6 @@
 #include "record/gpu.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,16 +64,14 @@ static struct {
 	struct tft_table_pair exit_pair;
 	uint64_t step_limit;
 	uint64_t ops_written, lost_written;
-	bool no_nodes, dead, said, closed;
+	bool no_nodes, dead, closed;
 } g; /* the flusher's; of turn_on() until tfh_gpu_storing says that it is done */
 
 static bool always;	   /* setting auto means on */
 static uint64_t lost;	   /* atomic */
 static uint32_t new_clock; /* atomic */
+static uint64_t cut;	   /* atomic: ticks; 0: no */
 static uint32_t exiting;   /* atomic */
-static uint32_t why_state; /* atomic: 0 none, 1 being written, 2 there */
-static char why[512], facts[2048];
-static uint32_t facts_bytes, said_bytes;
 
 void tfh_gpu_attach(const struct tfh_gpu_source *s)
 {
@@ -96,33 +93,15 @@ void tfh_gpu_new_clock(void)
 	__atomic_store_n(&new_clock, 1, __ATOMIC_RELEASE);
 }
 
-void tfh_gpu_why(const char *fmt, ...)
+void tfh_gpu_cut(void)
 {
-	uint32_t none = 0;
-	va_list args;
-
-	if (!__atomic_compare_exchange_n(&why_state, &none, 1, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_RELAXED))
-		return;
-	va_start(args, fmt);
-	vsnprintf(why, sizeof(why), fmt, args);
-	va_end(args);
-	__atomic_store_n(&why_state, 2, __ATOMIC_RELEASE);
-	tfh_log(1, "no device times: %s", why);
+	__atomic_store_n(&cut, tfh_ticks(), __ATOMIC_RELEASE);
 }
 
-void tfh_gpu_fact(const char *fmt, ...)
+void tfh_gpu_resumed(void)
 {
-	va_list args;
-	int n;
-
-	va_start(args, fmt);
-	n = vsnprintf(facts + facts_bytes, sizeof(facts) - facts_bytes - 1, fmt, args);
-	va_end(args);
-	if (n <= 0 || facts_bytes + (uint32_t)n + 1 >= sizeof(facts))
-		return;
-	facts[facts_bytes + (uint32_t)n] = '\n';
-	facts_bytes += (uint32_t)n + 1;
+	g.span_last = tfh_ticks();
+	__atomic_store_n(&cut, 0, __ATOMIC_RELEASE);
 }
 
 /* ---- when ---- */
@@ -160,7 +139,7 @@ static bool wanted(uint64_t now_ns)
 	enum tfh_option_cupti how = setting();
 
 	if (control & TFT_CTL_GPU_OFF ||
-	    __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) != TFH_MODE_ON)
+	    __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) != TFH_MODE_ON || source->yields())
 		return false;
 	return control & TFT_CTL_GPU_ON || how == TFH_CUPTI_ON ||
 	       (how == TFH_CUPTI_WINDOW && in_window(now_ns));
@@ -433,24 +412,6 @@ static int put_lost(uint64_t first)
 	return err;
 }
 
-static int put_notes(void)
-{
-	char text[sizeof(facts) + sizeof(why) + 64];
-	int n, err;
-
-	if (g.said && said_bytes == facts_bytes)
-		return 0;
-	if (!facts_bytes && __atomic_load_n(&why_state, __ATOMIC_ACQUIRE) != 2)
-		return 0;
-	n = snprintf(text, sizeof(text), "%.*s", (int)facts_bytes, facts);
-	if (__atomic_load_n(&why_state, __ATOMIC_ACQUIRE) == 2)
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "gpu.why=%s\n", why);
-	err = tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text, (uint32_t)n);
-	g.said = !err;
-	said_bytes = facts_bytes;
-	return err;
-}
-
 /* Everything of one look into one place of the file; a failure leaves the rows for the next try. */
 static int put_all(uint64_t until)
 {
@@ -459,7 +420,7 @@ static int put_all(uint64_t until)
 	int err = tfh_segment_ready();
 
 	if (!err)
-		err = put_notes();
+		err = tfh_gpu_put_notes();
 	/* DRVR first: who reads an op then has its call. */
 	if (!err && g.drvrs && !(err = put_drvr()))
 		g.drvrs = 0;
@@ -520,7 +481,7 @@ static void turn_off(void)
 /* All that can be had now, and up to when it is complete. */
 static void take(bool flush)
 {
-	uint64_t now = tfh_ticks(), until;
+	uint64_t now = tfh_ticks(), until, gap;
 
 	if (flush && !tfh_gpu_exiting())
 		source->flush(false);
@@ -537,6 +498,9 @@ static void take(bool flush)
 		until = source->complete_until(now);
 	if (g.end && (int64_t)(until - g.end) > 0)
 		until = g.end;
+	gap = __atomic_load_n(&cut, __ATOMIC_ACQUIRE);
+	if (gap && (int64_t)(until - gap) > 0)
+		until = gap;
 	write_gpus((int64_t)(until - g.span_last) > 0 ? until : 0);
 }
 
@@ -599,7 +563,7 @@ void tfh_gpu_write(bool last)
 	/* At the end the driver may be gone, or going: what it has not handed over stays there. */
 	if (storing())
 		take(!last);
-	else if (g.gpus || g.drvrs || !g.said)
+	else if (g.gpus || g.drvrs || !tfh_gpu_said())
 		write_gpus(0);
 	g.closed = last;
 	if (last)
@@ -611,17 +575,13 @@ void tfh_gpu_no_nodes(void)
 	g.no_nodes = true;
 }
 
-void tfh_gpu_new_segment(void)
-{
-	g.said = false;
-}
-
 void tfh_gpu_forget(void)
 {
 	if (g.rows)
 		munmap(g.rows, sizeof(*g.rows) + g.payload_bytes);
 	memset(&g, 0, sizeof(g));
 	tfh_gpu_storing = 0;
-	lost = 0;
-	new_clock = exiting = why_state = facts_bytes = said_bytes = 0;
+	lost = cut = 0;
+	new_clock = exiting = 0;
+	tfh_gpu_forget_notes();
 }

@@ -24,6 +24,8 @@ struct tfh_gpu_source {
 	void (*second)(uint64_t now_ns);
 	/* Adds rows of all buffers handed over. */
 	void (*collect)(void);
+	/* Somebody else has what brings the records, and is given way to. */
+	bool (*yields)(void);
 	/* Ticks up to which every op has been handed over; `now` when there is nothing left. */
 	uint64_t (*complete_until)(uint64_t now);
 	/* The clock of the rows; false: it cannot be read. */
@@ -58,6 +60,13 @@ uint64_t tfh_gpu_ticks(uint64_t ns);
 void tfh_gpu_lost(uint64_t n);
 /* The rows' clock is another one from now on. */
 void tfh_gpu_new_clock(void);
+/* From now on nothing is recorded, up to tfh_gpu_resumed(): the one that brings records was taken
+ * down. Any thread. */
+void tfh_gpu_cut(void);
+/* Flusher. */
+void tfh_gpu_resumed(void);
+/* What bringing the records has cost the job so far, as told by who brings them. Flusher. */
+void tfh_gpu_overhead(uint64_t ns);
 /* Whole graph launches take the place of their nodes from now on. */
 void tfh_gpu_no_nodes(void);
 /* The reason why there are no device times: a sentence. Kept when it is the first. Any thread. */
@@ -75,6 +84,10 @@ void tfh_gpu_write(bool last);
 bool tfh_gpu_counting(void);
 /* Forked child, or a new recording of the same process. */
 void tfh_gpu_forget(void);
+/* gpu_notes.c: writes what is not said yet; all of it is. */
+int tfh_gpu_put_notes(void);
+bool tfh_gpu_said(void);
+void tfh_gpu_forget_notes(void);
 /* A new segment: what was said once is said again. */
 void tfh_gpu_new_segment(void);
 /* Takes --steps of the control word if it belongs to device times. */
