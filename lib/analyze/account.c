@@ -19,6 +19,7 @@ struct gap {
 struct tfh_ledger {
 	struct tfh_job *job;
 	struct tfh_account *ring;
+	size_t cap;			 /* of the ring, a power of two */
 	size_t first, cur;		 /* windows first..cur have accounts */
 	const struct tfh_window *window; /* number cur, NULL behind the last */
 	struct tfh_account *account;	 /* its */
@@ -30,7 +31,7 @@ struct tfh_ledger {
 
 static struct tfh_account *account(struct tfh_ledger *l, size_t window)
 {
-	return &l->ring[window % RING];
+	return &l->ring[window & (l->cap - 1)];
 }
 
 static void set_window(struct tfh_ledger *l, size_t to)
@@ -47,7 +48,9 @@ struct tfh_ledger *tfh_ledger_new(struct tfh_job *job)
 	if (!l)
 		return NULL;
 	l->job = job;
-	l->ring = calloc(RING, sizeof(*l->ring));
+	for (l->cap = 4; l->cap < RING && l->cap < job->window.n + 2;)
+		l->cap *= 2;
+	l->ring = calloc(l->cap, sizeof(*l->ring));
 	if (!l->ring) {
 		free(l);
 		return NULL;
@@ -215,7 +218,7 @@ static void next_window(struct tfh_ledger *l)
 	judge_gaps(l);
 	judge_group(l);
 	set_window(l, l->cur + 1);
-	if (l->cur - l->first >= RING - 1)
+	if (l->cur - l->first >= l->cap - 1)
 		tfh_settle(l, false, TFH_CAUSE_NONE);
 	if (!l->unsettled)
 		for (; l->first < l->cur; l->first++)

@@ -15,7 +15,6 @@ struct tft_column {
 };
 
 struct tft_events {
-	struct tft_reader *reader; /* takes the buffers back */
 	uint32_t events, n_runs, n_shapes, n_columns;
 	struct tft_run *runs;
 	uint64_t *t_base;	/* per run */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,13 +32,55 @@ struct tft_reader {
 	struct tft_head head;
 	struct tfh_arena arena;
 	struct tft_clocks clocks;
-	ZSTD_DCtx *zstd;
 	struct buffer packed, payload;
-	struct tft_events *spare; /* closed, its buffers still warm */
 	struct tft_sketch sketch;
 	struct tft_run *runs;
 	uint32_t runs_cap;
 };
+
+/* What is large and needed for a moment only is shared by all readers, which may be thousands: one
+ * of each for every thread that reads at the same time. */
+#define IDLE 4
+
+static struct {
+	pthread_mutex_t lock;
+	ZSTD_DCtx *zstd[IDLE];
+	struct tft_events *events[IDLE]; /* closed, their buffers still warm */
+	uint32_t n_zstd, n_events;
+} idle = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static ZSTD_DCtx *borrow_zstd(void)
+{
+	ZSTD_DCtx *z = NULL;
+
+	pthread_mutex_lock(&idle.lock);
+	if (idle.n_zstd)
+		z = idle.zstd[--idle.n_zstd];
+	pthread_mutex_unlock(&idle.lock);
+	return z ? z : ZSTD_createDCtx();
+}
+
+static void return_zstd(ZSTD_DCtx *z)
+{
+	pthread_mutex_lock(&idle.lock);
+	if (idle.n_zstd < IDLE) {
+		idle.zstd[idle.n_zstd++] = z;
+		z = NULL;
+	}
+	pthread_mutex_unlock(&idle.lock);
+	ZSTD_freeDCtx(z);
+}
+
+static struct tft_events *borrow_events(void)
+{
+	struct tft_events *ev = NULL;
+
+	pthread_mutex_lock(&idle.lock);
+	if (idle.n_events)
+		ev = idle.events[--idle.n_events];
+	pthread_mutex_unlock(&idle.lock);
+	return ev ? ev : calloc(1, sizeof(*ev));
+}
 
 static int reserve(struct buffer *b, size_t bytes)
 {
@@ -107,10 +150,14 @@ static int unpack(struct tft_reader *r, struct tft_place *p, void *out, struct t
 	if (raw == 0)
 		return 0;
 	/* the frame says how large it is: no surprise beyond what was allocated */
-	if (ZSTD_getFrameContentSize(frame, p->info.packed_bytes) != raw ||
-	    ZSTD_decompressDCtx(r->zstd, out, raw, frame, p->info.packed_bytes) != raw)
+	if (ZSTD_getFrameContentSize(frame, p->info.packed_bytes) != raw)
 		return damaged(r, p, err);
-	return 0;
+	ZSTD_DCtx *zstd = borrow_zstd();
+	if (!zstd)
+		return failed(r, -ENOMEM, err);
+	size_t n = ZSTD_decompressDCtx(zstd, out, raw, frame, p->info.packed_bytes);
+	return_zstd(zstd);
+	return n == raw ? 0 : damaged(r, p, err);
 }
 
 int tft_chunk_payload(struct tft_reader *r, uint32_t i, const void **data, size_t *len,
@@ -204,13 +251,11 @@ int tft_events_open(struct tft_reader *r, uint32_t chunk, struct tft_events **ou
 	int code = load(r, p, true, err);
 	if (code < 0)
 		return code;
-	ev = r->spare ? r->spare : calloc(1, sizeof(*ev));
-	r->spare = NULL;
+	ev = borrow_events();
 	if (!ev || tft_events_reserve(ev, p->info.raw_bytes + 1) < 0) {
 		tft_events_free(ev);
 		return failed(r, -ENOMEM, err);
 	}
-	ev->reader = r;
 	code = unpack(r, p, ev->payload, err);
 	if (code == 0) {
 		code = tft_events_parse(ev, r->packed.data, p->header_bytes, p->info.raw_bytes);
@@ -231,10 +276,13 @@ void tft_events_close(struct tft_events *ev)
 {
 	if (!ev)
 		return;
-	if (ev->reader->spare)
-		tft_events_free(ev);
-	else
-		ev->reader->spare = ev;
+	pthread_mutex_lock(&idle.lock);
+	if (idle.n_events < IDLE) {
+		idle.events[idle.n_events++] = ev;
+		ev = NULL;
+	}
+	pthread_mutex_unlock(&idle.lock);
+	tft_events_free(ev);
 }
 
 long tft_verify(struct tft_reader *r, struct tfh_err *err)
@@ -367,11 +415,10 @@ int tft_open(const char *path, struct tft_reader **out, struct tfh_err *err)
 	tfh_arena_init(&r->arena, HEAD_ARENA);
 	tft_head_clear(&r->head);
 	r->path = strdup(path);
-	r->zstd = ZSTD_createDCtx();
 	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (r->fd < 0)
 		code = tfh_err_set(err, -errno, "%s: %s", path, strerror(errno));
-	else if (!r->path || !r->zstd)
+	else if (!r->path)
 		code = tfh_err_set(err, -ENOMEM, "%s: not enough memory to read it", path);
 	else
 		code = find_chunks(r, err);
@@ -394,8 +441,6 @@ void tft_close(struct tft_reader *r)
 		return;
 	if (r->fd >= 0)
 		close(r->fd);
-	ZSTD_freeDCtx(r->zstd);
-	tft_events_free(r->spare);
 	tft_clocks_free(&r->clocks);
 	tfh_arena_free(&r->arena);
 	free(r->places.v);

@@ -29,7 +29,7 @@ struct tfh_merge {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	uint64_t made, read;
-	struct tfh_block ring[BLOCKS];
+	struct tfh_block *ring; /* BLOCKS, or 1 without a thread */
 	/* of a run that was built in memory: the next event of each process */
 	uint32_t process;
 	uint64_t *next;
@@ -107,14 +107,18 @@ int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out
 	m->part = calloc(run->n_proc + 1, sizeof(*m->part));
 	rc = m->part ? tfh_weave_open(run, process, &m->weave) : -ENOMEM;
 	for (uint32_t i = 0; i < run->n_proc && !rc; i++) {
+		if (process != UINT32_MAX && process != i)
+			continue;
 		m->part[i] = calloc(run->proc[i].n_thread + 1, sizeof(**m->part));
 		rc = m->part[i] ? 0 : -ENOMEM;
 	}
-	if (rc) {
+	bool ahead = worth_a_thread(run, process);
+	m->ring = malloc((ahead ? BLOCKS : 1) * sizeof(*m->ring));
+	if (rc || !m->ring) {
 		tfh_merge_close(m);
-		return tfh_err_set(err, rc, "out of memory");
+		return tfh_err_set(err, -ENOMEM, "out of memory");
 	}
-	if (worth_a_thread(run, process))
+	if (ahead)
 		start(m);
 	*out = m;
 	return 0;
@@ -135,6 +139,7 @@ void tfh_merge_close(struct tfh_merge *m)
 		free(m->part[i]);
 	free(m->part);
 	free(m->next);
+	free(m->ring);
 	tfh_weave_close(m->weave);
 	pthread_cond_destroy(&m->changed);
 	pthread_mutex_destroy(&m->lock);

@@ -128,12 +128,12 @@ static void fill(struct tfh_ops *o, const struct tfh_row *row, struct tfh_op *op
 
 static bool next_recorded(struct tfh_ops *o, struct tfh_op *op)
 {
-	const struct tfh_row *row = tfh_rows_peek(o->gpus);
+	const struct tfh_row *row = o->gpus ? tfh_rows_peek(o->gpus) : NULL;
 	struct tfh_issue issue;
 	int rc;
 
 	if (!row) {
-		rc = tfh_rows_error(o->gpus);
+		rc = o->gpus ? tfh_rows_error(o->gpus) : 0;
 		if (rc)
 			tfh_err_set(&o->err, rc, "%s", strerror(-rc));
 		else
@@ -182,6 +182,8 @@ static int open_recorded(struct tfh_ops *o, struct tfh_err *err)
 {
 	struct tfh_gpu *g = tfh_gpu_of(o->run, o->process);
 
+	if (g && !g->n_gpus)
+		return 0;
 	o->shadow = g ? tfh_shadow(o->run, o->process, err) : NULL;
 	if (!o->shadow)
 		return g ? err->code : -ENOMEM;

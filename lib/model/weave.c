@@ -79,8 +79,8 @@ struct series {
 
 struct tfh_weave {
 	struct tfh_run *run;
-	uint32_t only;
-	struct side *side; /* by process */
+	uint32_t begin, end; /* processes */
+	struct side *side;   /* by process */
 	struct series **heap;
 	uint32_t n, cap;
 	int64_t due; /* before it no chunk needs to be opened */
@@ -330,11 +330,9 @@ static int open_due(struct tfh_weave *m)
 	struct tfh_run *run = m->run;
 
 	m->due = INT64_MAX;
-	for (uint32_t i = 0; i < run->n_proc; i++) {
+	for (uint32_t i = m->begin; i < m->end; i++) {
 		struct tfh_proc *p = &run->proc[i];
 		struct side *side = &m->side[i];
-		if (m->only != UINT32_MAX && m->only != i)
-			continue;
 		while (side->next_chunk < p->n_chunk) {
 			const struct tfh_chunk *c = &p->chunk[side->next_chunk];
 			if (m->n && m->heap[0]->t1 < c->first_ns) {
@@ -362,9 +360,10 @@ int tfh_weave_open(struct tfh_run *run, uint32_t process, struct tfh_weave **out
 		return -ENOMEM;
 	}
 	m->run = run;
-	m->only = process;
+	m->begin = process == UINT32_MAX ? 0 : process;
+	m->end = process == UINT32_MAX ? run->n_proc : process + 1;
 	m->due = INT64_MIN;
-	for (uint32_t i = 0; i < run->n_proc; i++) {
+	for (uint32_t i = m->begin; i < m->end; i++) {
 		size_t n = run->proc[i].n_thread + 1;
 		m->side[i].line.block = NO_BLOCK;
 		m->side[i].next_number = calloc(n, sizeof(*m->side[i].next_number));
@@ -384,7 +383,7 @@ void tfh_weave_close(struct tfh_weave *m)
 		return;
 	for (uint32_t i = 0; i < m->n; i++)
 		end_series(m, m->heap[i]);
-	for (uint32_t i = 0; i < m->run->n_proc; i++) {
+	for (uint32_t i = m->begin; i < m->end; i++) {
 		free(m->side[i].next_number);
 		free(m->side[i].naming);
 		tfh_memory_free(&m->side[i].memory);
