@@ -27,7 +27,6 @@
  *   retry:BYTES        an allocation that fails, one that is freed, and again
  *   module             loads and unloads a module
  *   write:BYTES        writes a file and waits for the disk
- *   eval:N:MS          N batches of another loader, each evaluated for so long
  */
 #include "libtrain.h"
 
@@ -356,16 +355,12 @@ static void do_get(struct word *w)
 	fetch(w->loader);
 }
 
-static void do_eval(struct word *w)
+/* A batch of an evaluation, which belongs to no step. */
+void train_eval(double ms)
 {
-	struct word k = {.arg = {w->arg[1], 1}, .n = 2};
-	if (!w->loader)
-		w->loader = new_loader(0, 0);
-	for (int i = 0; i < (int)w->arg[0]; i++) {
-		fetch(w->loader);
-		launch(&k, "spin_eval", 1024);
-		do_sync(w);
-	}
+	struct word k = {.arg = {ms, 1}, .n = 2};
+	launch(&k, "spin_eval", 1024);
+	do_sync(&k);
 }
 
 static void do_sleep(struct word *w)
@@ -397,7 +392,7 @@ static const struct {
 	{"d2d", do_d2d},     {"p2p", do_p2p},	      {"on", do_on},	   {"dev", do_dev},
 	{"note", do_note},   {"after", do_after},     {"sync", do_sync},   {"ctx", do_ctx},
 	{"lag", do_lag},     {"alloc", do_alloc},     {"retry", do_retry}, {"module", do_module},
-	{"write", do_write}, {"managed", do_managed}, {"eval", do_eval},
+	{"write", do_write}, {"managed", do_managed},
 };
 
 /* ---- plan ---- */

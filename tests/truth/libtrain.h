@@ -14,6 +14,7 @@ double train_now(void);
 void train_defect(double t0, double t1);
 void train_open(const char *text, long steps);
 void train_step(double from);
+void train_eval(double ms);
 void train_close(void);
 
 #define SPIN(name)                                                                                 \

@@ -116,7 +116,7 @@ add("peer-copies", "copies from device to device", cls=TRANSFER, causes=["transf
     job="{n} 'k:{k/2} p2p:{mb*1e6:.0f} k:{k/2} sync dev:1 k:0.1 sync'", twin="{n} 'k:{k/2}:2 sync dev:1 k:0.1 sync'")
 add("hidden-copies", "large copies in another stream, hidden behind computing", cls=COMPUTE, remove="transfer", gpu=True,
     draw=dict(k=(12.0, 18.0), f=(0.3, 0.6)),
-    job="{n} 'k:{k} on:2 h2d:{k*f*4e6:.0f}:pinned lag:2 on:0 sync'", twin="{n} 'k:{k} on:2 h2d:64:pinned lag:2 on:0 sync'")
+    job="{n} 'on:2 h2d:{k*f*4e6:.0f}:pinned on:0 k:{k} lag:2'", twin="{n} 'on:2 h2d:64:pinned on:0 k:{k} lag:2'")
 add("device-prefetch", "the next batch goes to the device while this one is computed", cls=COMPUTE, remove=NOTHING_ELSE,
     gpu=True, draw=dict(k=(12.0, 18.0), f=(0.3, 0.6)),
     job="{n} 'get:1:4 on:1 after:0 k:{k} note:1 on:2 h2d:{k*f*4e6:.0f}:pinned note:0 on:1 lag:2'", twin="{n} 'on:1 k:{k} lag:2'")
@@ -128,10 +128,10 @@ add("managed", "managed memory moves to the device and back", cls=TRANSFER, caus
     blocking="H2D D2H", draw=dict(k=(4.0, 6.0), mb=(10.0, 20.0)),
     job="{n} 'h2d:1e4:pinned managed:{mb*1e6:.0f} k:{k} sync'", twin="{n} 'h2d:64:pinned k:{k} sync'")
 add("fallback", "an op between device ops runs on the processor", cls=TRANSFER, causes=["transfer.fallback"],
-    remove=None, why="the op on the processor stays when only its copies are removed", gpu=True,
+    remove="transfer", blocking="H2D D2H", gpu=True,
     draw=dict(k=(3.0, 5.0), mb=(4.0, 8.0), ms=(0.5, 1.0)),
     job="{n} 'get:0.2:4 h2d:1e4:pinned k:{k} d2h:{mb*1e6:.0f}:pageable:sync! busy:{ms}! h2d:{mb*1e6:.0f}:pageable:sync! k:{k} sync'",
-    twin="{n} 'get:0.2:4 h2d:1e4:pinned k:{k} busy:{ms} k:{k} sync'")
+    twin="{n} 'get:0.2:4 h2d:64:pinned k:{k}:2 sync'")
 
 # ---- kernels and launches --------------------------------------------------------------------------------------------
 add("many-kernels", "thousands of kernels of 5 us, each launch takes longer", cls=HOST, causes=["host.launch"], steps=30,
@@ -155,7 +155,7 @@ add("fine-grained", "a Python client launches hundreds of tiny kernels", program
     job="--h2d 10000 --launches {kernels} --spin {k} --sync stream --stream own --steps {n}",
     twin="--h2d 10000 --launches 1 --spin {k*kernels} --sync stream --stream own --steps {n}")
 add("wait-each", "the host waits after every one of many kernels", cls=HOST, causes=["host.sync", "host.launch"], steps=40,
-    remove=None, why="without waits, what is left of the gaps is launching", gpu=True, draw=dict(k=(0.05, 0.08)),
+    remove="sync", gpu=True, draw=dict(k=(0.15, 0.25)),
     job="{n} 'h2d:1e4:pinned " + "k:{k} sync " * 28 + "'", twin="{n} 'h2d:1e4:pinned k:{k}:28 sync'")
 
 # ---- host ------------------------------------------------------------------------------------------------------------
@@ -187,9 +187,10 @@ add("module-loading", "loading a module delays the first step", cls=COMPUTE, env
 add("long-start", "seconds go by before the first step", cls=COMPUTE, segments={"startup": None}, remove=NOTHING_ELSE,
     gpu=True, draw=dict(k=(10.0, 14.0), ms=(1500, 2500)),
     job="{n} 'get:0.5:4 h2d:1e4:pinned k:{k} lag:2' {ms}", twin="{n} 'k:{k} lag:3'")
-add("evaluation", "another loader's batches are evaluated between epochs", cls=COMPUTE, steps=120,
-    segments={"eval": None}, remove=None, why="evaluations are no training steps", gpu=True, draw=dict(k=(6.0, 9.0)),
-    job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} lag:1 eval:12:3@40'", twin="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} lag:1'")
+add("evaluation", "another pipeline's batches are evaluated between epochs", program="feed", cls=COMPUTE, steps=120,
+    segments={"eval": 2}, remove=None, why="evaluations are no training steps", gpu=True, draw=dict(k=(10.0, 14.0)),
+    job="--steps {n} --plan 'h2d:1e5:pinned k:{k} lag:2' --prefetch 4 --eval 40",
+    twin="--steps {n} --plan 'h2d:1e5:pinned k:{k} lag:2' --prefetch 4")
 
 # ---- several devices, several ranks ----------------------------------------------------------------------------------
 add("two-gpus-one-idle", "two devices, the second with next to nothing to do", cls=COMPUTE, env={"SIM_DEVICES": "2"},
@@ -227,9 +228,10 @@ add("copies-and-launches", "large copies and many small kernels", cls=TRANSFER, 
 # ---- frameworks ------------------------------------------------------------------------------------------------------
 add("tinygrad-training", "tinygrad trains; its kernels take a set time", program="tiny", cls=COMPUTE, steps=40,
     env={"SIM_KERNEL_DEFAULT": "{k}ms"}, remove=None, why="a framework's own kernels cannot be left out of a twin",
-    draw=dict(k=(2.0, 3.0)), job="--steps {n}", twin="--steps {n}")
+    draw=dict(k=(8.0, 12.0)), job="--steps {n}", twin="--steps {n}")
 add("tinygrad-loader", "tinygrad trains, plain Python prepares its batches slowly", program="tiny", cls=HOST, causes=OWN,
-    steps=40, env={"SIM_KERNEL_DEFAULT": "{k}ms"}, remove="host", draw=dict(k=(0.5, 0.8), ms=(30.0, 45.0)),
+    steps=40, env={"SIM_KERNEL_DEFAULT": "{k}ms"}, remove=None, why="the framework's own Python stays in the twin",
+    draw=dict(k=(1.0, 2.0), ms=(40.0, 60.0)),
     job="--steps {n} --slow {ms}", twin="--steps {n}")
 add("tf-map", "TensorFlow without a device: the map sleeps", program="tf", cls=INPUT, causes=["input.map"], tier="C",
     stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", draw=dict(ms=(12.0, 20.0)),

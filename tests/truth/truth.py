@@ -32,7 +32,7 @@ PROGRAMS = {
 }
 NEEDS = {"feed": "tensorflow", "tf": "tensorflow", "tiny": "tinygrad", "client": "cuda.bindings"}
 # In which part of the breakdown the defect is, by what the twin lacks.
-PART = {"input": "input", "transfer": "transfer", "launch": "launch", "host": "host", "communication": "communication",
+PART = {"input": "input", "transfer": "transfer", "launch": "launch", "host": "host", "sync": "sync", "communication": "communication",
         "everything-but-compute": "compute"}
 # Two-sided 95 % of Student's distribution, by degrees of freedom.
 STUDENT = {1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}

@@ -10,6 +10,7 @@ usage: feed.py --plan PLAN [options]
 --map MS         what a map stage takes for a batch, asleep (0); --busy: with the processor
 --parallel N     its num_parallel_calls (0: serial)
 --prefetch N     a final prefetch of so many batches (0: none; -1: as TensorFlow likes)
+--eval N         after every N-th step a dozen batches of another pipeline are evaluated (0: never)
 --defect         waiting for the batch is the defect: told with its times
 --library PATH   libtrain.so; --slowread PATH: libslowread.so
 """
@@ -35,6 +36,7 @@ def arguments():
     p.add_argument("--busy", action="store_true")
     p.add_argument("--parallel", type=int, default=0)
     p.add_argument("--prefetch", type=int, default=0)
+    p.add_argument("--eval", type=int, default=0)
     p.add_argument("--defect", action="store_true")
     p.add_argument("--library", required=True)
     p.add_argument("--slowread", default="")
@@ -104,13 +106,22 @@ def pipeline():
     return data.with_options(options)
 
 
+def evaluate(train):
+    data = tf.data.Dataset.from_tensor_slices(np.zeros((12 * BATCH, FEATURES), np.float32)).batch(BATCH)
+    for _ in data.map(lambda x: x + 1):
+        train.train_eval(3.0)
+
+
 def main():
     train = ctypes.CDLL(A.library, mode=ctypes.RTLD_GLOBAL)
     train.train_step.argtypes = [ctypes.c_double]
+    train.train_eval.argtypes = [ctypes.c_double]
     train.train_defect.argtypes = [ctypes.c_double] * 2
     train.train_open(A.plan.encode(), ctypes.c_long(A.steps))
     batches = iter(pipeline())
-    for _ in range(A.steps):
+    for i in range(A.steps):
+        if A.eval and i and i % A.eval == 0:
+            evaluate(train)
         begin = time.monotonic()
         next(batches)
         if A.defect:
