@@ -116,6 +116,9 @@ AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),tru
 AREAS += $(if $(filter check-gpu,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook jobs))
 # The clients' tests compare with the programs of the hook's tests.
 AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
+# The hook's tests record programs of the simulator's, and the command's a client of the jobs'.
+AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim))
+AREAS += $(if $(filter cli,$(AREAS)),$(filter-out $(AREAS),jobs))
 UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))
 AREA_C := $(wildcard $(AREAS:%=tests/%/*.c))
 AREA_CC := $(wildcard $(AREAS:%=tests/%/*.cc))

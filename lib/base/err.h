@@ -7,7 +7,6 @@
 #define TFH_BASE_ERR_H
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #define TFH_ERR_TEXT 512
@@ -39,24 +38,6 @@ static inline void tfh_err_clear(struct tfh_err *err)
 		err->code = 0;
 		err->text[0] = '\0';
 	}
-}
-
-/* Pointers that carry a negative errno: the last page of the address space is never mapped. */
-#define TFH_MAX_ERRNO 4095
-
-static inline void *tfh_err_ptr(long code)
-{
-	return (void *)code;
-}
-
-static inline long tfh_ptr_err(const void *ptr)
-{
-	return (long)ptr;
-}
-
-static inline int tfh_is_err(const void *ptr)
-{
-	return (uintptr_t)ptr >= (uintptr_t)-TFH_MAX_ERRNO;
 }
 
 #endif

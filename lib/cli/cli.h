@@ -80,7 +80,6 @@ const char *tfh_line_get(const struct tfh_line *args, const char *name);
 /* ---- help.c ---- */
 void tfh_help_all(FILE *out);
 void tfh_help_command(FILE *out, const struct tfh_command *command);
-void tfh_completions(FILE *out, const char *shell);
 
 /* ---- console.c ---- */
 /* One line on stderr, "tfhook: " before it. */

@@ -144,7 +144,6 @@ void tfh_share_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t
 			 size_t valid);
 /* The job's own profiler is at work and TFHOOK_CUPTI_SHARE=off: device times are its own. */
 bool tfh_share_yields(void);
-bool tfh_share_tee(void);
 /* The hook of a name that the job has looked up in its libcupti and found at `found`; NULL if there
  * is none. */
 void *tfh_share_hook(const char *name, void *found);

@@ -72,25 +72,12 @@ static void kernel(const uint8_t *r, struct tft_gpu_row *row)
 		row->channel = u32(r, 168);
 }
 
-static void copy(const uint8_t *r, struct tft_gpu_row *row)
+static void copy(const uint8_t *r, struct tft_gpu_row *row, bool peer)
 {
-	static const struct place places = {16, 32, 36, 40, 44, 64, 72};
+	static const struct place here = {16, 32, 36, 40, 44, 64, 72},
+				  between = {16, 32, 36, 40, 60, 72, 80};
 
-	common(r, &places, row);
-	if (tfh_cupti_version() < COPY_GRAPH_SINCE)
-		row->graph = 0;
-	row->kind = 2;
-	row->bytes = u64(r, 8);
-	row->src = r[5];
-	row->dst = r[6];
-	row->flags = r[4];
-}
-
-static void peer_copy(const uint8_t *r, struct tft_gpu_row *row)
-{
-	static const struct place places = {16, 32, 36, 40, 60, 72, 80};
-
-	common(r, &places, row);
+	common(r, peer ? &between : &here, row);
 	if (tfh_cupti_version() < COPY_GRAPH_SINCE)
 		row->graph = 0;
 	row->kind = 2;
@@ -130,10 +117,10 @@ bool tfh_row_of_record(const uint8_t *r, struct tft_gpu_row *row, const char **n
 		memcpy(name, r + 104, sizeof(*name));
 		return true;
 	case TFH_ACT_MEMCPY:
-		copy(r, row);
+		copy(r, row, false);
 		return true;
 	case TFH_ACT_MEMCPY2:
-		peer_copy(r, row);
+		copy(r, row, true);
 		return true;
 	case TFH_ACT_MEMSET:
 		set(r, row);

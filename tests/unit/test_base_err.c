@@ -1,6 +1,4 @@
-/* Error texts: the code is handed back, a text too long is cut and ended, NULL is allowed, error
- * pointers are told from real ones.
- */
+/* Error texts: the code is handed back, a text too long is cut and ended, NULL is allowed. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,23 +30,10 @@ static void test_set(void **state)
 	tfh_err_clear(NULL);
 }
 
-static void test_pointer(void **state)
-{
-	int here = 0;
-
-	(void)state;
-	assert_true(tfh_is_err(tfh_err_ptr(-ENOMEM)));
-	assert_int_equal(tfh_ptr_err(tfh_err_ptr(-ENOMEM)), -ENOMEM);
-	assert_true(tfh_is_err(tfh_err_ptr(-TFH_MAX_ERRNO)));
-	assert_false(tfh_is_err(&here));
-	assert_false(tfh_is_err(NULL));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_set),
-		cmocka_unit_test(test_pointer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
