@@ -1,5 +1,6 @@
 /* NOTE chunks: what a reader should know about the recording itself, as lines of key=value. */
 #include "record/flusher.h"
+#include "record/stacks.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -130,6 +131,8 @@ int tfh_notes_last(void)
 	    (long long)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	if (tfh_live_lost())
 		add(&text, "end.live_lost=%llu\n", (unsigned long long)tfh_live_lost());
+	if (tfh_stacks_unplaced())
+		add(&text, "stacks.unplaced=%u\n", tfh_stacks_unplaced());
 	if (unhooked_written != unhooked_ready())
 		add_unhooked(&text);
 	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text.buf, (uint32_t)text.len);

@@ -175,6 +175,11 @@ uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks)
 	return n > 0 ? place_of(frame, (uint32_t)n) : 0;
 }
 
+uint32_t tfh_stacks_unplaced(void)
+{
+	return __atomic_load_n(&unplaced, __ATOMIC_RELAXED);
+}
+
 /* ---- the flusher ---- */
 
 void tfh_stacks_open(void)
@@ -235,9 +240,8 @@ static int put_chunk(uint32_t from, uint32_t to, uint32_t n, uint64_t now)
 
 static int say(void)
 {
-	char text[160];
-	int n = snprintf(text, sizeof(text), "stacks.by=%s\nstacks.unplaced=%u\n", by,
-			 __atomic_load_n(&unplaced, __ATOMIC_RELAXED));
+	char text[80];
+	int n = snprintf(text, sizeof(text), "stacks.by=%s\n", by);
 
 	said = true;
 	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text, (uint32_t)n);

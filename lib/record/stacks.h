@@ -51,6 +51,8 @@ void tfh_stacks_open(void);
 int tfh_stacks_put(void);
 /* The same at any time: looks whether writing has paused, and says so when it fails. */
 void tfh_stacks_write(void);
+/* Backtraces that found the table full. */
+uint32_t tfh_stacks_unplaced(void);
 /* A new segment: it gets all that there is. */
 void tfh_stacks_new_segment(void);
 /* Forked child, or a new recording of the same process. */
