@@ -219,9 +219,12 @@ void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
 		if (p->t1 <= s->cur || s->n_active == MAX_ACTIVE)
 			continue;
 		if (alone(s, p, t)) {
-			emit(s, p);
+			/* Its segment is known at once, and none that goes on with it can follow.
+			 */
+			flush(s, s->cur);
 			if (p->label == TFH_L_INPUT)
 				wait_for_input(s, s->cur, p->t1);
+			s->fn(s->arg, s->cur, p->t1, p);
 			s->cur = p->t1;
 			continue;
 		}
