@@ -1,6 +1,5 @@
 #include "cli/journals.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,41 +8,33 @@
 
 #include "format/journal.h"
 
-static void look_into(const char *place, const char *dir, pid_t pid,
-		      struct tfh_found_journal *found, unsigned cap, unsigned *n)
-{
-	DIR *d = opendir(place);
-	struct dirent *e;
+struct looking {
+	const char *dir; /* whose journals are meant; NULL: those of the process */
+	pid_t pid;
+	bool shared; /* other programs use the place, too */
+	struct tfh_found_journal *found;
+	unsigned cap, n;
+};
 
-	while (d && (e = readdir(d))) {
-		size_t len = strlen(e->d_name);
-		struct tft_view *view;
-		char path[8192];
-		if (len < 9 || strcmp(e->d_name + len - 8, ".journal"))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", place, e->d_name);
-		if (strlen(path) >= sizeof(found->path))
-			continue;
-		int code = tft_view_open(path, &view, NULL);
-		/* Other programs use /dev/shm, too. */
-		if ((code == -EAGAIN || code == -ENOMSG) &&
-		    (dir == place || !strncmp(e->d_name, "tfhook.", 7)))
-			tft_journal_sweep(path);
-		if (code)
-			continue;
-		const struct tft_journal *j = tft_view_header(view);
-		bool meant =
-			dir ? !strncmp(j->run_dir, dir, sizeof(j->run_dir)) : (pid_t)j->pid == pid;
-		if (meant && *n < cap) {
-			memcpy(found[*n].path, path, strlen(path) + 1);
-			found[*n].pid = (pid_t)j->pid;
-			found[*n].live = tft_view_life(view) == TFT_ALIVE;
-		}
-		*n += meant;
-		tft_view_close(view);
+static void look_at(void *arg, const char *path, const char *name, struct tft_view *view, int code)
+{
+	struct looking *l = arg;
+
+	if ((code == -EAGAIN || code == -ENOMSG) && (!l->shared || !strncmp(name, "tfhook.", 7)))
+		tft_journal_sweep(path);
+	if (code)
+		return;
+	const struct tft_journal *j = tft_view_header(view);
+	bool meant = (l->dir ? !strncmp(j->run_dir, l->dir, sizeof(j->run_dir))
+			     : (pid_t)j->pid == l->pid) &&
+		     strlen(path) < sizeof(l->found->path);
+	if (meant && l->n < l->cap) {
+		memcpy(l->found[l->n].path, path, strlen(path) + 1);
+		l->found[l->n].pid = (pid_t)j->pid;
+		l->found[l->n].live = tft_view_life(view) == TFT_ALIVE;
 	}
-	if (d)
-		closedir(d);
+	l->n += meant;
+	tft_view_close(view);
 }
 
 /* The run directory that a process was told, from its environment. */
@@ -70,13 +61,12 @@ static bool run_dir_of(pid_t pid, char out[4096])
 unsigned tfh_journals_find(const char *dir, pid_t pid, struct tfh_found_journal *found,
 			   unsigned cap)
 {
+	struct looking l = {.dir = dir, .pid = pid, .shared = true, .found = found, .cap = cap};
 	char place[4096];
-	unsigned n = 0;
 
-	look_into("/dev/shm", dir, pid, found, cap, &n);
-	if (dir)
-		look_into(dir, dir, pid, found, cap, &n);
-	else if (run_dir_of(pid, place))
-		look_into(place, NULL, pid, found, cap, &n);
-	return n;
+	tft_journals_in("/dev/shm", look_at, &l);
+	l.shared = !dir;
+	if (dir || run_dir_of(pid, place))
+		tft_journals_in(dir ? dir : place, look_at, &l);
+	return l.n;
 }

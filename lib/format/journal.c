@@ -1,5 +1,6 @@
 #include "format/journal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -245,4 +246,23 @@ int tft_journal_control(const char *path, uint32_t set, uint32_t clear, uint32_t
 		close(fd);
 	tft_view_close(v);
 	return code;
+}
+
+void tft_journals_in(const char *place, tft_journal_fn fn, void *arg)
+{
+	DIR *d = opendir(place);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		size_t n = strlen(e->d_name);
+		struct tft_view *view;
+		char path[8192];
+		if (n < 9 || strcmp(e->d_name + n - 8, ".journal") ||
+		    (size_t)snprintf(path, sizeof(path), "%s/%s", place, e->d_name) >= sizeof(path))
+			continue;
+		int code = tft_view_open(path, &view, NULL);
+		fn(arg, path, e->d_name, view, code);
+	}
+	if (d)
+		closedir(d);
 }

@@ -2,7 +2,6 @@
  * Journals that nobody has turned into files yet: the process was killed a moment ago, or still
  * runs. They are read through a file in a private directory, and stay as they are.
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,38 +38,34 @@ static void read_journal(struct tfh_run *run, const char *path, bool live)
 	run->proc[run->file[run->n_file - 1].process].pub.live |= live;
 }
 
-static void look_into(struct tfh_run *run, const char *place, const char *dir)
-{
-	DIR *d = opendir(place);
-	struct dirent *e;
+struct looking {
+	struct tfh_run *run;
+	const char *dir;
+};
 
-	while (d && (e = readdir(d))) {
-		size_t n = strlen(e->d_name);
-		struct tft_view *view;
-		char path[8192];
-		if (n < 9 || strcmp(e->d_name + n - 8, ".journal"))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", place, e->d_name);
-		if (tft_view_open(path, &view, NULL))
-			continue;
-		const struct tft_journal *j = tft_view_header(view);
-		bool ours = !strncmp(j->run_dir, dir, sizeof(j->run_dir));
-		enum tft_life life = tft_view_life(view);
-		tft_view_close(view);
-		if (ours && life != TFT_ELSEWHERE)
-			read_journal(run, path, life == TFT_ALIVE);
-	}
-	if (d)
-		closedir(d);
+static void look_at(void *arg, const char *path, const char *name, struct tft_view *view, int code)
+{
+	const struct looking *l = arg;
+
+	(void)name;
+	if (code)
+		return;
+	const struct tft_journal *j = tft_view_header(view);
+	bool ours = !strncmp(j->run_dir, l->dir, sizeof(j->run_dir));
+	enum tft_life life = tft_view_life(view);
+	tft_view_close(view);
+	if (ours && life != TFT_ELSEWHERE)
+		read_journal(l->run, path, life == TFT_ALIVE);
 }
 
 void tfh_run_add_journals(struct tfh_run *run, const char *dir)
 {
 	char *real = realpath(dir, NULL);
+	struct looking l = {run, real};
 
 	if (!real)
 		return;
-	look_into(run, real, real);
-	look_into(run, "/dev/shm", real);
+	tft_journals_in(real, look_at, &l);
+	tft_journals_in("/dev/shm", look_at, &l);
 	free(real);
 }
