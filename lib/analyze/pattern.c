@@ -68,7 +68,7 @@ static void find_kinds(struct tfh_pattern *p, struct entry *v, size_t n)
 			s += v[j].s;
 		k.count = j - i;
 		k.median_s = v[i + (j - i) / 2].s;
-		k.time_share = total > 0 ? s / total : NAN;
+		k.time_share = total > 0 ? fmin(1, s / total) : NAN;
 		if ((double)k.count < KIND_SHARE * (double)n)
 			continue;
 		if (p->n_kind == TFH_KINDS) { /* too many to be kinds */
