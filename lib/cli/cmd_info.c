@@ -146,7 +146,7 @@ static void print_device_times(struct tfh_run *run)
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct tfh_gpu_info g;
-		char ops[TFH_TEXT], lost[TFH_TEXT];
+		char library[4096], ops[TFH_TEXT], lost[TFH_TEXT];
 		tfh_run_gpu(run, i, &g);
 		if (g.source == TFH_GPU_NONE && (!*g.why || !p[i].has_gpu))
 			continue;
@@ -158,6 +158,9 @@ static void print_device_times(struct tfh_run *run)
 		printf("  %s kernels, copies and memsets, %s lost\n", tfh_fmt_count(ops, g.ops),
 		       tfh_fmt_count(lost, g.dropped));
 		print_spans(&g);
+		if (*g.library)
+			printf("  told by %s\n",
+			       tfh_fmt_cut(library, sizeof(library), g.library, sizeof(library)));
 		if (g.overhead_ns)
 			printf("  CUPTI counts %s as its own work in the job's threads\n",
 			       tfh_fmt_time(ops, (double)g.overhead_ns * 1e-9));
@@ -184,6 +187,7 @@ static void print_unhooked(const struct tfh_run *run)
 static void print_run(const struct tfh_run *run)
 {
 	time_t start = (time_t)(tfh_run_start_realtime_ns(run) / 1000000000);
+	const char *name = tfh_run_host(run) ? tfh_run_host(run) : "";
 	char when[64] = "unknown", wall[TFH_TEXT], host[256];
 	struct tm tm;
 
@@ -192,8 +196,8 @@ static void print_run(const struct tfh_run *run)
 	printf("recording  %s\n", tfh_run_path(run));
 	print_command(run);
 	printf("host       %s\nstart      %s\ntime       %s\n",
-	       tfh_fmt_cut(host, sizeof(host), tfh_run_host(run) ? tfh_run_host(run) : "?", 64),
-	       when, tfh_fmt_time(wall, (double)tfh_run_wall_ns(run) * 1e-9));
+	       tfh_fmt_cut(host, sizeof(host), *name ? name : "unknown", 64), when,
+	       tfh_fmt_time(wall, (double)tfh_run_wall_ns(run) * 1e-9));
 	print_end(run);
 }
 

@@ -23,7 +23,7 @@ void tfh_built_gpu(const struct tfh_run *run, uint32_t process, struct tfh_gpu_i
 {
 	const struct tfh_built_proc *p;
 
-	*out = (struct tfh_gpu_info){.why = ""};
+	*out = (struct tfh_gpu_info){.why = "", .library = ""};
 	if (process >= run->n_proc)
 		return;
 	p = &run->built->proc[process];

@@ -25,7 +25,7 @@ struct tfh_gpu {
 	uint64_t ops, dropped, unissued;
 	uint32_t processors;
 	uint64_t overhead_ns;
-	const char *why;
+	const char *why, *library;
 };
 /* NULL: out of memory. */
 struct tfh_gpu *tfh_gpu_of(struct tfh_run *run, uint32_t process);

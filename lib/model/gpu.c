@@ -39,23 +39,37 @@ static void count_losses(struct tfh_gpu *g, const char *data, size_t len)
 	}
 }
 
+/* What follows `key` in a line, NULL if it begins otherwise. */
+static const char *behind(const char *key, const char *line, size_t n)
+{
+	size_t len = strlen(key);
+
+	return n >= len && !memcmp(line, key, len) ? line + len : NULL;
+}
+
+static int take_text(struct tfh_run *run, const char **out, const char *text, const char *end)
+{
+	*out = tfh_arena_strndup(&run->arena, text, (size_t)(end - text));
+	return *out ? 0 : -ENOMEM;
+}
+
+/* Numbers: strtoul stops at the end of the line. */
 static int take_note(struct tfh_run *run, struct tfh_gpu *g, const char *line, size_t n)
 {
-	static const char why[] = "gpu.why=", processors[] = "gpu.processors=",
-			  overhead[] = "gpu.overhead_ns=";
+	const char *v;
 
-	if (n > sizeof(processors) && !memcmp(line, processors, sizeof(processors) - 1)) {
-		uint32_t v = (uint32_t)strtoul(line + sizeof(processors) - 1, NULL, 10);
-		g->processors = v > g->processors ? v : g->processors;
+	if ((v = behind("gpu.processors=", line, n))) {
+		uint32_t count = (uint32_t)strtoul(v, NULL, 10);
+		g->processors = count > g->processors ? count : g->processors;
+	} else if ((v = behind("gpu.overhead_ns=", line, n))) {
+		uint64_t ns = strtoull(v, NULL, 10);
+		g->overhead_ns = ns > g->overhead_ns ? ns : g->overhead_ns;
+	} else if ((v = behind("gpu.library=", line, n))) {
+		return take_text(run, &g->library, v, line + n);
+	} else if ((v = behind("gpu.why=", line, n))) {
+		return take_text(run, &g->why, v, line + n);
 	}
-	if (n > sizeof(overhead) && !memcmp(line, overhead, sizeof(overhead) - 1)) {
-		uint64_t v = strtoull(line + sizeof(overhead) - 1, NULL, 10);
-		g->overhead_ns = v > g->overhead_ns ? v : g->overhead_ns;
-	}
-	if (n < sizeof(why) || memcmp(line, why, sizeof(why) - 1))
-		return 0;
-	g->why = tfh_arena_strndup(&run->arena, line + sizeof(why) - 1, n - (sizeof(why) - 1));
-	return g->why ? 0 : -ENOMEM;
+	return 0;
 }
 
 static int take_notes(struct tfh_run *run, struct tfh_gpu *g, const char *text, size_t len)
@@ -65,7 +79,6 @@ static int take_notes(struct tfh_run *run, struct tfh_gpu *g, const char *text, 
 	while (len && !rc) {
 		const char *eol = memchr(text, '\n', len);
 		size_t n = eol ? (size_t)(eol - text) : len;
-		/* strtoul stops at the end of the line. */
 		if (eol)
 			rc = take_note(run, g, text, n);
 		n += eol != NULL;
@@ -234,7 +247,7 @@ void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out
 {
 	const struct tfh_gpu *g;
 
-	*out = (struct tfh_gpu_info){.why = ""};
+	*out = (struct tfh_gpu_info){.why = "", .library = ""};
 	if (run->built) {
 		tfh_built_gpu(run, process, out);
 		return;
@@ -245,6 +258,7 @@ void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out
 	out->dropped = g->dropped;
 	out->processors = g->processors;
 	out->overhead_ns = g->overhead_ns;
+	out->library = g->library ? g->library : "";
 	if (!g->n_span && !g->ops) {
 		out->why = g->why ? g->why : "";
 		return;

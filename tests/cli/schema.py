@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The JSON of a real recording fits docs/report.schema.json; shares add to 1; steps, CSV and report tell the same."""
+"""The JSON of a real recording, and of traces of others, fits docs/report.schema.json; shares add to 1; steps, CSV and report tell the same."""
 import csv
 import io
 import json
@@ -78,6 +78,14 @@ def main():
     assert abs(sum(p["s_per_step"] for p in result["breakdown"]) - result["steps"]["total_s"] / result["steps"]["count"]) < 1e-4
     assert result["end"]["how"] == "exit" and result["end"]["code"] == 0
     assert os.path.basename(result["run"]["command"][0]) == "client_loop"
+    assert result["verdict"]["tier"] == "A" and result["quality"]["gpu_times"] == "cupti", result["quality"]
+    others = os.environ.get("TFHOOK_TRACES")
+    for name in sorted(os.listdir(others)) if others else []:
+        if name.endswith((".json.gz", ".pb")):
+            path = os.path.join(others, name)
+            foreign = json.loads(subprocess.run([TFHOOK, "report", "--json", path], check=True, stdout=subprocess.PIPE).stdout)
+            check(foreign, SCHEMA)
+            assert foreign["quality"]["gpu_times"] == "imported" and foreign["run"]["source"] != "tft", name
 
     steps = [json.loads(line) for line in report("--steps", "--json").splitlines()]
     for step in steps:
