@@ -1,8 +1,10 @@
 /*
  * Which host call issued an op. With CUPTI's own records of driver calls: the record with the op's
  * correlation number lies within our record of the same call on the same thread. Without them:
- * calls of one kind (a kernel's name, a copy's bytes) and their ops come in the same order, until
- * ops are lost; then nothing is known until the job has waited for the device once.
+ * calls of one kind (a kernel's name, a copy's bytes) and their ops come in the same order on each
+ * stream, until ops are lost; then nothing is known of those under way. Which of the host's streams
+ * is which of the device's shows when only one of them can be meant; where several can, nothing is
+ * said of calls of that kind: no call is better than a wrong one.
  *
  * Memory is bounded: numbers grow, so a table of the newest 2^18 of them forgets the oldest, and
  * queues have a longest length.
@@ -69,6 +71,7 @@ struct tfh_join {
 	} * alias; /* by tid, modulo LANES */
 	/* by order */
 	struct queue *key;
+	bool *muddled; /* by key: its calls cannot be told apart */
 	struct tfh_names names;
 	struct tfh_arena arena;
 	struct tfh_name_part *part;
@@ -400,6 +403,36 @@ static void drop(struct queue *q, uint32_t i)
 	pop(q);
 }
 
+static bool is_taken(const struct tfh_join *j, uint32_t host)
+{
+	for (unsigned i = 0; i < 256; i++)
+		if (j->streams[i].from && j->streams[i].to == host)
+			return true;
+	return false;
+}
+
+/* The first call that a device stream of unknown origin may have come from; q->n: none, or one of
+ * several. */
+static uint32_t first_call(const struct tfh_join *j, const struct queue *q, int64_t t,
+			   bool *several)
+{
+	uint32_t found = q->n;
+
+	for (uint32_t i = 0; i < q->n && queue_at(q, i)->t0 <= t; i++) {
+		uint32_t stream = queue_at(q, i)->stream;
+		if (found < q->n && stream == queue_at(q, found)->stream)
+			continue;
+		if (is_taken(j, stream))
+			continue;
+		if (found < q->n) {
+			*several = true;
+			return q->n;
+		}
+		found = i;
+	}
+	return found;
+}
+
 static bool find_by_order(struct tfh_join *j, const struct tfh_op *op, struct tfh_issue *out)
 {
 	static const uint8_t family[] = {[TFH_OP_KERNEL] = TFH_FAM_LAUNCH,
@@ -409,7 +442,8 @@ static bool find_by_order(struct tfh_join *j, const struct tfh_op *op, struct tf
 					 [TFH_OP_GRAPH] = TFH_FAM_GRAPH_LAUNCH};
 	struct slot *s = slot_of(j, op->correlation);
 	uint8_t f = op->graph || op->node ? TFH_FAM_GRAPH_LAUNCH : family[op->kind];
-	struct queue *q = &j->key[key_of(f, op->name, op->bytes)];
+	uint32_t key = key_of(f, op->name, op->bytes);
+	struct queue *q = &j->key[key];
 	uint32_t *stream = host_stream(j, op->stream), i = 0;
 
 	if (s->correlation == op->correlation && s->state == KNOWN) {
@@ -424,12 +458,13 @@ static bool find_by_order(struct tfh_join *j, const struct tfh_op *op, struct tf
 	pass_holes(j, op->t0);
 	if (op->t0 < j->resync)
 		return false;
-	if (*stream != UINT32_MAX)
-		while (i < q->n && queue_at(q, i)->stream != *stream)
-			i++;
-	if (i >= q->n)
-		i = 0;
-	if (!q->n || queue_at(q, i)->t0 > op->t0 + TOLERANCE_NS)
+	if (j->muddled[key])
+		return false;
+	if (*stream == UINT32_MAX)
+		i = first_call(j, q, op->t0 + TOLERANCE_NS, &j->muddled[key]);
+	while (*stream != UINT32_MAX && i < q->n && queue_at(q, i)->stream != *stream)
+		i++;
+	if (i >= q->n || queue_at(q, i)->t0 > op->t0 + TOLERANCE_NS)
 		return false;
 	const struct call *c = queue_at(q, i);
 	*stream = c->stream;
@@ -473,10 +508,11 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 	j->alias = calloc(LANES, sizeof(*j->alias));
 	j->thread_id = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->thread_id));
 	j->key = drvr ? NULL : calloc(KEYS, sizeof(*j->key));
+	j->muddled = drvr ? NULL : calloc(KEYS, sizeof(*j->muddled));
 	j->part = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->part));
 	j->block = host ? malloc(sizeof(*j->block)) : NULL;
-	if (!j->slot || !j->lane || !j->alias || !j->thread_id || (!drvr && !j->key) || !j->part ||
-	    (host && !j->block))
+	if (!j->slot || !j->lane || !j->alias || !j->thread_id ||
+	    (!drvr && (!j->key || !j->muddled)) || !j->part || (host && !j->block))
 		rc = -ENOMEM;
 	if (!rc && host)
 		rc = tfh_weave_open(shadow, process, &j->weave);
@@ -507,6 +543,7 @@ void tfh_join_close(struct tfh_join *j)
 	free(j->alias);
 	free(j->thread_id);
 	free(j->key);
+	free(j->muddled);
 	free(j->part);
 	free(j->block);
 	free(j);

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Without CUPTI's records of calls (CUDA 11, 12 before 12.6) the call that issued an op is found by order: where one is
+named it is the right one, also with many streams and threads, and after a loss; after that calls are known again as soon
+as the job has waited for the device."""
+import sys
+
+from devicetimes import GRAPHS, LOOP, build, check, failed, record, shift_of
+
+BURST = """
+import ctypes as C, time
+cu = C.CDLL("libcuda.so.1")
+context, module, function, stream = C.c_void_p(), C.c_void_p(), C.c_void_p(), C.c_void_p()
+text = b".version 7.0\\n.target sm_50\\n.address_size 64\\n.visible .entry spin(.param .u64 ns)\\n{\\n\\tret;\\n}\\n"
+assert cu.cuInit(0) == 0 and cu.cuCtxCreate_v2(C.byref(context), 0, 0) == 0
+assert cu.cuModuleLoadData(C.byref(module), text) == 0
+assert cu.cuModuleGetFunction(C.byref(function), module, b"spin") == 0
+assert cu.cuStreamCreate(C.byref(stream), 1) == 0
+ns = C.c_uint64(20000)
+arguments = (C.c_void_p * 1)(C.addressof(ns))
+def launch():
+    assert cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, arguments, None) == 0
+launch()
+for n, pause in ((3000, 2.5), (300, 0.01)):
+    for _ in range(n):
+        launch()
+    assert cu.cuStreamSynchronize(stream) == 0
+    time.sleep(pause)
+"""
+
+
+def judged(name, *command, **env):
+    """Ops with the right call, with a wrong one, with none."""
+    ops, info, truth, calls = record(name, *command, lib="libcupti.so.12", SIM_CUPTI_VERSION="19",
+                                     SIM_FAIL="cuptiActivityEnableDriverApi:*:1", **env)
+    known = [op for op in ops if op["call"] >= 0]
+    shift = shift_of(known, calls) if known else 0
+    right = wrong = 0
+    for op in known:
+        call = calls[op["correlation"]]
+        here = op["tid"] == call["tid"] and op["issue0"] - shift <= call["t0"] + 1000 and \
+            op["issue1"] - shift >= call["t1"] - 1000
+        right, wrong = right + here, wrong + (not here)
+    print(name, "right", right, "wrong", wrong, "none", len(ops) - len(known), "lost", info["dropped"])
+    check(not wrong, name, wrong, "of", len(ops), "ops have a wrong call")
+    return ops, info
+
+
+for what, command, faults in (("loop", LOOP, {}), ("graphs", GRAPHS, {}), ("driver", [f"{build}/tests/sim/driver"], {}),
+                              ("shuffled", LOOP, {"SIM_CUPTI_SHUFFLE": "20"})):
+    found, _ = judged(what, *command, **faults)
+    check(all(op["call"] >= 0 for op in found), what, "ops without a call")
+judged("threads", f"{build}/tests/sim/threads")
+found, told = judged("loss", sys.executable, "-c", BURST, SIM_CUPTI_DROP_AFTER="1000")
+check(told["dropped"] > 1000 and told["unissued"] > 0, "loss", told)
+check(all(op["call"] >= 0 for op in found[-300:]), "loss: not known again", [op["call"] for op in found[-300:]][:20])
+sys.exit(failed())
