@@ -9,6 +9,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdint.h>
 
 #include "hook/driver.h"
@@ -17,6 +18,8 @@
 typedef int (*trace_fn)(int (*)(void *, void *), void *);
 
 static int (*unw_backtrace)(void **, int);
+static void (*unw_flush)(void *space, uintptr_t low, uintptr_t high);
+static void **unw_space;
 static trace_fn gcc_trace;
 static uintptr_t (*gcc_ip)(void *);
 
@@ -36,12 +39,33 @@ static int take_frame(void *context, void *arg)
 	return 0;
 }
 
+static int take_unloads(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(uint64_t *)arg = info->dlpi_subs;
+	return 1;
+}
+
+/* libunwind remembers how to leave a function by its address; another library may have come to lie
+ * there. */
+static void forget_unloaded(void)
+{
+	static uint64_t seen;
+	uint64_t now = 0;
+
+	dl_iterate_phdr(take_unloads, &now);
+	if (now != __atomic_exchange_n(&seen, now, __ATOMIC_RELAXED) && unw_flush)
+		unw_flush(*unw_space, 0, 0);
+}
+
 static int walk(void **frame, int most)
 {
 	struct walk w = {frame, 0, most};
 
-	if (unw_backtrace)
+	if (unw_backtrace) {
+		forget_unloaded();
 		return unw_backtrace(frame, most);
+	}
 	gcc_trace(take_frame, &w);
 	return w.n;
 }
@@ -62,6 +86,10 @@ static int open_walker(const char **by)
 	tfh_lookup_init();
 	handle = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
 	unw_backtrace = (int (*)(void **, int))look(handle, "unw_backtrace");
+	unw_flush = (void (*)(void *, uintptr_t, uintptr_t))look(handle, "_Ux86_64_flush_cache");
+	unw_space = look(handle, "_ULx86_64_local_addr_space");
+	if (!unw_space)
+		unw_flush = NULL;
 	*by = "libunwind.so.8";
 	if (unw_backtrace)
 		return 0;
