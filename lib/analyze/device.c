@@ -125,13 +125,20 @@ static int count_kernel(struct tfh_device *d, const struct tfh_op *op)
 	return 0;
 }
 
+/* Of an op on an idle stream: how long after its call began and ended it started. */
+static void count_start(struct tfh_device *d, const struct tfh_op *op)
+{
+	tfh_hist_add(&d->latency, op->t0 - op->issue0);
+	tfh_hist_add(&d->start, op->t0 > op->issue1 ? op->t0 - op->issue1 : 0);
+}
+
 static void count_latency(struct tfh_device *d, struct tfh_lane *l, const struct tfh_op *op)
 {
 	if (op->issue1 > INT64_MIN && l->end > INT64_MIN) {
 		if (op->issue1 <= l->end && op->t0 >= l->end)
 			tfh_hist_add(&d->gap, op->t0 - l->end);
 		else if (op->issue0 > l->end && op->t0 >= op->issue0)
-			tfh_hist_add(&d->latency, op->t0 - op->issue0);
+			count_start(d, op);
 	}
 	if (op->t1 > l->end)
 		l->end = op->t1;
@@ -307,12 +314,16 @@ static void latencies(struct tfh_device *d)
 	bool gaps = d->gap.n >= 20, launches = d->latency.n >= 20;
 
 	d->tau = gaps ? (int64_t)tfh_hist_quantile(&d->gap, 0.95) : 5 * TFH_US;
-	d->next = gaps ? (int64_t)tfh_hist_quantile(&d->gap, 0.5) : TFH_US;
+	/* Where no op was queued behind another, the delay between them was not seen; it is not
+	 * longer than the one behind a call that finds the device idle. */
+	d->next = gaps	     ? (int64_t)tfh_hist_quantile(&d->gap, 0.1)
+		  : launches ? (int64_t)tfh_hist_quantile(&d->start, 0.5)
+			     : TFH_US;
 	d->floor = launches ? (int64_t)tfh_hist_quantile(&d->latency, 0.05) : 5 * TFH_US;
 	d->slow = launches ? (int64_t)tfh_hist_quantile(&d->latency, 0.95) : 20 * TFH_US;
 	if (d->tau < TFH_US || d->tau > MOST_DELAY)
 		d->tau = 5 * TFH_US;
-	if (d->next > 5 * TFH_US)
+	if (d->next > (gaps ? 5 * TFH_US : TFH_US))
 		d->next = TFH_US;
 	if (d->floor > 20 * TFH_US)
 		d->floor = 5 * TFH_US;

@@ -125,7 +125,8 @@ struct tfh_device {
 	TFH_VEC(struct tfh_dwin) win; /* by window */
 	TFH_VEC(struct tfh_lane) lane;
 	uint32_t id[TFH_DEVICES], n_device;
-	struct tfh_hist gap, latency; /* start after the stream's last op; after the launch */
+	/* start after the stream's last op; after the launch's begin, and its end */
+	struct tfh_hist gap, latency, start;
 	int64_t tau, next;	      /* p95 and median of gap */
 	int64_t floor, slow;	      /* p5 and p95 of latency */
 	uint8_t critical;	      /* index of the device that computes most */

@@ -12,8 +12,11 @@
 
 /* A replay that does not reproduce what was recorded says nothing about what was not. */
 #define REPLAY_ERROR 0.05
-/* A point whose interval is wider on either side is not worth printing. */
+/* A point whose interval is wider on either side is not worth printing: in parts of what stays of
+ * the step or, where most of it goes, of what is gained; never more than WIDEST_EVER of the point.
+ */
 #define WIDEST 0.10
+#define WIDEST_EVER 0.25
 /* Of a device's time, which the kernels have been timed to a few per cent only. */
 #define NARROWEST 0.01
 #define MIN_STEPS 3
@@ -29,6 +32,7 @@
 #define RARE 20
 #define STEADY 20 /* of so many, one may be */
 #define FAR_MAD 6
+#define ALIKE 0.001 /* standard deviation by step */
 
 static double *times(const struct tfh_replays *s)
 {
@@ -126,7 +130,9 @@ static double for_all(const struct tfh_replays *s, double step)
 		var += off * off;
 		cov += off * (s->of.v[i].s - s->mean);
 	}
-	slope = var > 0 ? fmin(fmax(cov / var, 0), 1) : 0;
+	/* Steps that are all alike do not tell what others would be. */
+	double least = s->was * ALIKE * s->was * ALIKE * (double)s->of.n;
+	slope = var > least ? fmin(fmax(cov / var, 0), 1) : 0;
 	return s->mean + slope * (step - s->was);
 }
 
@@ -201,10 +207,10 @@ static void point(const struct tfh_device *d, const struct tfh_result *r, struct
 	if (s->steps < MIN_STEPS || !(error <= REPLAY_ERROR) ||
 	    r->breakdown[TFH_PART_UNATTRIBUTED].share > 0.2)
 		return;
-	if (high > got * (1 + WIDEST))
-		high = got * (1 + WIDEST);
-	if (half > WIDEST * got)
+	if (half > WIDEST * fmax(got, step - got) || half > WIDEST_EVER * got)
 		return;
+	if (high > got * (1 + WIDEST_EVER))
+		high = got * (1 + WIDEST_EVER);
 	high = high > w->low_s ? high : w->low_s;
 	w->high_s = high < step ? high : step;
 	w->step_s = got < w->low_s ? w->low_s : got > w->high_s ? w->high_s : got;
@@ -229,8 +235,8 @@ void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
 		bool input = w->remove == TFH_REMOVE_INPUT ||
 			     w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
 		if (!input && r->supply.exact)
-			w->floor_s = fmax(w->floor_s,
-					  fmin(step, r->supply.period_s * (1 - NARROWEST)));
+			w->floor_s =
+				fmax(w->floor_s, fmin(step, r->supply.period_s * (1 - NARROWEST)));
 		if (d->replay[w->remove].of.n)
 			point(d, r, w, step);
 	}
