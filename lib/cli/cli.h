@@ -82,6 +82,8 @@ void tfh_help_all(FILE *out);
 void tfh_help_command(FILE *out, const struct tfh_command *command);
 
 /* ---- console.c ---- */
+/* Prints text from `column` on, broken before column 80, further lines at `indent`. */
+void tfh_print_wrapped(FILE *out, size_t column, size_t indent, const char *text);
 /* One line on stderr, "tfhook: " before it. */
 __attribute__((format(printf, 1, 2))) void tfh_say(const char *fmt, ...);
 /* Whether to colour `out`, from --color=auto|always|never, NO_COLOR, CLICOLOR_FORCE, TERM. */

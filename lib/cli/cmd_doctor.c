@@ -18,13 +18,17 @@ void tfh_finding(struct tfh_doctor *d, enum tfh_outcome o, const char *fmt, ...)
 {
 	static const char *const marks[] = {"ok  ", "note", "BAD "};
 	static const char *const tints[] = {"\033[32m", "\033[33m", "\033[1;31m"};
+	char text[12288];
 	va_list args;
 
-	printf("%s%s%s  ", d->color ? tints[o] : "", marks[o], d->color ? "\033[0m" : "");
 	va_start(args, fmt);
-	vprintf(fmt, args);
+	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	putchar('\n');
+	printf("%s%s%s  ", d->color ? tints[o] : "", marks[o], d->color ? "\033[0m" : "");
+	if (isatty(STDOUT_FILENO))
+		tfh_print_wrapped(stdout, 6, 6, text);
+	else /* one line each, for grep */
+		puts(text);
 	d->bad += o == TFH_BAD;
 }
 

@@ -73,3 +73,24 @@ int tfh_exit_code(int error)
 		return TFH_EXIT_UNREADABLE;
 	}
 }
+
+#define WIDTH 80
+
+void tfh_print_wrapped(FILE *out, size_t column, size_t indent, const char *text)
+{
+	bool begun = false;
+
+	while (*text) {
+		size_t blank = strspn(text, " "), len = strcspn(text + blank, " ");
+		if (begun && column + blank + len > WIDTH) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			column = indent;
+			blank = 0;
+		}
+		fprintf(out, "%*s%.*s", (int)blank, "", (int)len, text + strspn(text, " "));
+		column += blank + len;
+		text += strspn(text, " ") + len;
+		begun = true;
+	}
+	fputc('\n', out);
+}

@@ -6,28 +6,6 @@
 #include "cli/cli.h"
 #include "tfhook/version.h"
 
-#define WIDTH 80
-
-/* Prints text from `column` on, broken before column 80, further lines at `indent`. */
-static void wrapped(FILE *out, size_t column, size_t indent, const char *text)
-{
-	bool begun = false;
-
-	while (*text) {
-		size_t blank = strspn(text, " "), len = strcspn(text + blank, " ");
-		if (begun && column + blank + len > WIDTH) {
-			fprintf(out, "\n%*s", (int)indent, "");
-			column = indent;
-			blank = 0;
-		}
-		fprintf(out, "%*s%.*s", (int)blank, "", (int)len, text + strspn(text, " "));
-		column += blank + len;
-		text += strspn(text, " ") + len;
-		begun = true;
-	}
-	fputc('\n', out);
-}
-
 /* Paragraphs; a line "name   what it is" hangs below what it is. */
 static void details(FILE *out, const char *text)
 {
@@ -39,7 +17,7 @@ static void details(FILE *out, const char *text)
 		const char *gap = strstr(line, "  ");
 		if (gap)
 			indent = (size_t)(gap - line) + strspn(gap, " ");
-		wrapped(out, 0, indent, line);
+		tfh_print_wrapped(out, 0, indent, line);
 		text += len + (text[len] == '\n');
 	}
 }
@@ -54,7 +32,7 @@ void tfh_help_all(FILE *out)
 	      out);
 	for (const struct tfh_command *const *c = tfh_commands; *c; c++) {
 		fprintf(out, "  %-12s ", (*c)->name);
-		wrapped(out, 15, 15, (*c)->summary);
+		tfh_print_wrapped(out, 15, 15, (*c)->summary);
 	}
 	fputs("\n`tfhook help COMMAND` tells more about one of them.\n", out);
 }
@@ -74,7 +52,7 @@ void tfh_help_command(FILE *out, const struct tfh_command *command)
 		snprintf(form, sizeof(form), "%s--%s%s%s", letter, flag->name, flag->arg ? " " : "",
 			 flag->arg ? flag->arg : "");
 		fprintf(out, "  %-20s ", form);
-		wrapped(out, 23, 23, flag->help);
+		tfh_print_wrapped(out, 23, 23, flag->help);
 		if (flag->choices)
 			fprintf(out, "  %-20s %s is one of: %s\n", "", flag->arg, flag->choices);
 	}
