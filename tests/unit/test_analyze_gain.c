@@ -1,0 +1,86 @@
+/* Predictions of made-up jobs on machines that are not quiet: launching calls that are held up, a
+ * long step among equal ones, steps that differ when most of them is removed. */
+#include "devgen.h"
+
+/* A launch whose call is held up before it hands the kernel over. */
+static void held_up(struct dg *d, double held, double ms)
+{
+	struct tfh_op *op = dg_op(d, 1, d->now[0] + held, DG_LATENCY, ms);
+	struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuLaunchKernel, held + DG_CALL);
+
+	ev->stream = 1;
+	ev->w[0] = 1;
+	dg_issued(op, ev);
+}
+
+/* Every 50th of 500 launches loses its processor for 1 ms: that goes with the launching. */
+static void test_held_up_launches(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.01);
+		for (int k = 0; k < 500; k++) {
+			held_up(d, k % 50 == 49 ? 1 : 0, 3 * US);
+			dg_code(d, 0, 8 * US);
+		}
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->verdict.cls, TFH_CLASS_HOST_BOUND);
+	gen_part(r, TFH_PART_LAUNCH, 500 * 9 * US + 10);
+	/* kernels one after the other, the get-next, and waking up from the wait */
+	dg_predicts(r, TFH_REMOVE_LAUNCH, 500 * 3 * US + 499 * DG_NEXT + 0.01 + DG_WAKE);
+	tfh_result_free(r);
+}
+
+/* Steps that are all alike but for an early one that waits for a large copy. */
+static void test_alike(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 60; i++) {
+		dg_get(d, 0, 0.05);
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 1 << 20, i == 3 ? 12 : 0.01);
+		dg_launch(d, 0, 1, 10);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	const struct tfh_whatif *w = dg_whatif(r, TFH_REMOVE_EVERYTHING_BUT_COMPUTE);
+	assert_non_null(w);
+	assert_true(fabs(w->step_s * 1e3 - 10) < 0.1);
+	tfh_result_free(r);
+}
+
+/* Nine tenths of a step are input; what stays goes up and down over many steps. The gain is known
+ * well all the same. */
+static void test_most_of_it(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+	for (int i = 0; i < 60; i++) {
+		dg_get(d, 0, 60);
+		dg_launch(d, 0, 1, i / 8 % 2 ? 3.8 : 6.2);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	const struct tfh_whatif *w = dg_whatif(r, TFH_REMOVE_INPUT);
+	assert_non_null(w);
+	assert_true(w->step_s > 0);
+	assert_true(w->low_s < 5.1e-3 && 5e-3 < w->high_s);
+	assert_true(w->high_s > 1.1 * w->step_s && w->high_s <= 1.25 * w->step_s);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_held_up_launches),
+		cmocka_unit_test(test_alike),
+		cmocka_unit_test(test_most_of_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
