@@ -97,7 +97,8 @@ def killed():
 
 
 def hung():
-    job = start(["--kernel", "30000"], True, {"SIM_HANG_AFTER": "31"}, Killer(30, 3))
+    # Long kernels, so that a thread that is woken late on a busy machine does not make the step.
+    job = start(["--kernel", "100000"], True, {"SIM_HANG_AFTER": "31"}, Killer(30, 3))
     calls = job.report["end"]["in_flight"]
     wrong = []
     print("%-20s status %d  in flight %s  %s" % ("hung in a sync", job.status,
