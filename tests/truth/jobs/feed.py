@@ -103,6 +103,7 @@ def pipeline():
         data = data.prefetch(A.prefetch)
     options = tf.data.Options()
     options.experimental_optimization.inject_prefetch = False
+    options.experimental_optimization.map_and_batch_fusion = bool(A.prefetch)  # would work ahead by itself
     return data.with_options(options)
 
 
