@@ -7,12 +7,15 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/options.h"
 #include "hook/driver.h"
@@ -142,10 +145,37 @@ static bool take_functions(void *from)
 	return true;
 }
 
+/* The loader waits for ever on a pipe, and dies of SIGBUS in a library that was cut off by a full
+ * disk or an interrupted installation. Without a slash it is the loader's to find. */
+static bool whole(const char *path)
+{
+	int fd = strchr(path, '/') ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+	ElfW(Ehdr) head;
+	ElfW(Phdr) part;
+	struct stat st;
+	bool fine;
+
+	if (fd < 0)
+		return !strchr(path, '/');
+	fine = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	       pread(fd, &head, sizeof(head), 0) == sizeof(head) &&
+	       !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_phentsize == sizeof(part);
+	for (unsigned i = 0; fine && i < head.e_phnum; i++)
+		fine = pread(fd, &part, sizeof(part), (off_t)(head.e_phoff + i * sizeof(part))) ==
+			       sizeof(part) &&
+		       (part.p_type != PT_LOAD ||
+			(part.p_filesz <= (uint64_t)st.st_size &&
+			 part.p_offset <= (uint64_t)st.st_size - part.p_filesz));
+	close(fd);
+	return fine;
+}
+
 /* Takes a library if it is one that the driver can serve. */
 static bool try(const char *path, int flags)
 {
-	void *opened = dlopen(path, flags | RTLD_NOW | RTLD_LOCAL);
+	void *opened = flags & RTLD_NOLOAD || whole(path)
+			       ? dlopen(path, flags | RTLD_NOW | RTLD_LOCAL)
+			       : NULL;
 	uint32_t (*ask)(uint32_t *), v = 0, driver = driver_major();
 	struct link_map *map;
 
@@ -166,6 +196,8 @@ static bool try(const char *path, int flags)
 	snprintf(library, sizeof(library), "%s",
 		 dlinfo(opened, RTLD_DI_LINKMAP, &map) ? path : map->l_name);
 	handle = opened;
+	/* Whoever closes it once too often does not take it from under us. */
+	dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
 	return true;
 }
 

@@ -2,11 +2,12 @@
 """Device times from CUPTI are those of the simulated driver's log: every kernel, copy, memset and graph node is there
 with its times, bytes and name, and with the call that issued it; whatever release CUPTI is of, and whichever of its
 known faults it has; then what is missing is said. Without CUPTI the run goes on, and the reason is in the file."""
+import os
 import signal
 import sys
 import time
 
-from devicetimes import GRAPHS, LOOP, build, check, compare, failed, read, read_truth, record, shift_of, start
+from devicetimes import GRAPHS, LOOP, build, check, compare, failed, read, read_truth, record, shift_of, start, tmp
 
 
 def whole():
@@ -36,6 +37,13 @@ def refused():
         check(not ops and words in info["why"], name, info)
     ops, info, truth, calls = record("absent", *LOOP, lib=None)
     check(not ops and "TFHOOK_CUPTI_LIB" in info["why"], "absent", info)
+    # What the loader would wait on for ever, or die of.
+    os.mkfifo(f"{tmp}/libcupti.so.13")
+    with open(f"{build}/sim/libcupti.so.13", "rb") as whole, open(f"{tmp}/libcupti.so.12", "wb") as cut:
+        cut.write(whole.read(3000))
+    for lib in ("libcupti.so.13", "libcupti.so.12"):
+        ops, info, truth, calls = record(f"no library {lib}", *LOOP, TFHOOK_CUPTI_LIB=f"{tmp}/{lib}")
+        check(not ops and "TFHOOK_CUPTI_LIB" in info["why"], lib, info)
     ops, info, truth, calls = record("off", *LOOP, TFHOOK_CUPTI="off")
     check(not ops and "TFHOOK_CUPTI=off" in info["why"], "off", info)
 
