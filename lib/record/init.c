@@ -114,8 +114,11 @@ __attribute__((destructor)) static void on_unload(void)
 
 static void at_exit(void)
 {
-	/* In a forked child the parent's handlers run, too. */
-	if (tfh_raw_getpid() == tfh_p.pid && tfh_p.start_state == TFH_START_DONE)
+	/* In a forked child the parent's handlers run, too. A signal handler that exits may have
+	 * interrupted a call that holds the driver's or CUPTI's locks: a flush would wait for ever.
+	 */
+	if (tfh_raw_getpid() == tfh_p.pid && tfh_p.start_state == TFH_START_DONE &&
+	    !tfh_self.depth && !tfh_self.guard)
 		tfh_gpu_exit();
 	tfh_flush_now(2000);
 }

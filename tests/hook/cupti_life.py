@@ -53,6 +53,14 @@ def control():
 def life():
     ops, info, truth, calls = record("fork", INJECT, "20", "fork", SIM_CUPTI_FORK_HANG="1")
     compare("fork", ops, info, truth, calls)
+    # CUPTI is not called by a thread that has left a driver call for a signal handler.
+    for i in range(12):
+        _, _, job = start(f"signal{i}", INJECT, "100000000", "signal", SIM_TRUTH="")
+        try:
+            job.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            job.kill()
+        check(job.wait() == 0, "exit in a signal handler ended with", job.returncode)
     run, truth, job = start("_exit", INJECT, "1500", "_exit")
     check(job.wait() == 0, "_exit ended with", job.returncode)
     ops, info = read(run)

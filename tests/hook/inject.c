@@ -1,17 +1,26 @@
 /* A job whose driver loads the library of CUDA_INJECTION64_PATH inside cuInit, as NVIDIA's does;
  * the simulated one does not, so the program does it itself. Then N kernels. Optionally it forks,
- * or leaves by _exit: inject N [fork|_exit]. */
+ * or leaves by _exit: inject N [fork|_exit|signal];
+ * signal: its handler calls exit(), most likely inside a launch. */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
 			  ".visible .entry spin(.param .u64 ns)\n{\n\tret;\n}\n";
 static void *cuda;
+
+static void leave(int number)
+{
+	(void)number;
+	exit(0);
+}
 
 #define CU(name, types, ...)                                                                       \
 	do {                                                                                       \
@@ -47,12 +56,19 @@ int main(int argc, char **argv)
 	CU(cuCtxCreate_v2, (void **, unsigned, int), &context, 0, 0);
 	CU(cuModuleLoadData, (void **, const void *), &module, ptx);
 	CU(cuModuleGetFunction, (void **, void *, const char *), &function, module, "spin");
+	if (!strcmp(how, "signal")) {
+		struct itimerval after = {.it_value.tv_usec = 30000};
+		signal(SIGALRM, leave);
+		setitimer(ITIMER_REAL, &after, NULL);
+		ns = 1000;
+	}
 	for (int i = 0; i < n; i++) {
 		CU(cuLaunchKernel,
 		   (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
 		    void *, void **, void **),
 		   function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
-		CU(cuCtxSynchronize, (void));
+		if (strcmp(how, "signal"))
+			CU(cuCtxSynchronize, (void));
 	}
 	if (!strcmp(how, "fork")) {
 		pid_t child = fork();
