@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -124,12 +125,22 @@ static int write_document(FILE *out, const char *launch)
 	return tfh_json_finish(&j);
 }
 
+/* Growing a file beyond its limit raises SIGXFSZ, which kills; the flusher alone has it blocked. */
+static bool too_large(void)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < ARGS_BYTES;
+}
+
 int tfh_runjson_write(const char *dir, const char *launch)
 {
 	static char path[PATH_MAX + 16], temp[PATH_MAX + 128];
 	FILE *out;
 	int fd, err;
 
+	if (too_large())
+		return -EFBIG;
 	snprintf(path, sizeof(path), "%s/run.json", dir);
 	snprintf(temp, sizeof(temp), "%s/.run.json.%s.%d", dir, tfh_p.host, (int)tfh_p.pid);
 	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);

@@ -74,6 +74,15 @@ rc=$?
 got=$("$tally" -s "$TFHOOK_RUN")
 ((rc == 7 && $(sum mark) == 200)) || fail "file size limit"
 
+rm -rf "$TFH_TMP/run"
+out=$( (
+	ulimit -f 0
+	LD_PRELOAD=$lib "$leave" return
+) 2>&1 | cat)
+[[ $out == *"File too large"* ]] || fail "no file may have a byte: $out"
+( ulimit -f 0 && LD_PRELOAD=$lib exec "$leave" return ) 2>&-
+(($? == 7)) || fail "no file may have a byte: status"
+
 # Under a plain preload all processes of a launch meet in one directory, and another launch has its own.
 cd "$TFH_TMP" || exit 1
 unset TFHOOK_RUN
