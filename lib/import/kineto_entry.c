@@ -16,6 +16,7 @@
 
 #define MAX_ENTRIES 40000000u	       /* about 5 GB */
 #define MAX_TIME 8000000000000000000ll /* ns, in the year 2223 */
+#define MAX_LENGTH (1ll << 47)	       /* ns, 39 hours: sums of lengths stay within 64 bits */
 #define MAX_LABELS 64
 
 struct late_call { /* what it waited for, or which op it issued, is known at the end */
@@ -355,10 +356,10 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 		return add_arrow(k, e);
 	if (e->phase != 'X' || e->category == TFH_KINETO_OTHER || e->category == TFH_KINETO_ARROW)
 		return 0;
+	if (e->dur > MAX_LENGTH)
+		return 0; /* a time that nothing has */
 	if (e->dur < 0)
 		e->dur = 0;
-	else if (e->dur > MAX_TIME - e->ts)
-		e->dur = MAX_TIME - e->ts;
 	if (!k->count++) {
 		int64_t process = tfh_build_process(k->b, "", "", 0, -1);
 		if (process < 0)

@@ -151,6 +151,9 @@ def ages():
     first = dump(write("exact.json", doc(decimals)))
     assert first["start"] == BASE * 1000 + 123, first["start"]
     check(first)
+    # A kernel of 31 years is none, and of such times there is no sum.
+    endless = dict(ph="X", cat="kernel", name="endless", pid=0, tid=7, ts=BASE, dur=1e15, args={"stream": 7, "device": 0})
+    check(dump(write("endless.json", doc(loop(NEW) + [endless]))))
     check_bare = dump(write("bare.json", loop(NEW)))
     assert check_bare["processes"][0]["n_ops"] == STEPS * (KERNELS + 2)
 
