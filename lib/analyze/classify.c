@@ -219,6 +219,12 @@ static int expand(struct tfh_job *job, struct tfh_result *r)
 	return 0;
 }
 
+/* The parts of single steps are floats: their sum may be a little more than the whole. */
+static double share_of(double part, double total)
+{
+	return total > 0 ? fmin(part / total, 1) : NAN;
+}
+
 static int count_classes(struct tfh_result *r, double total)
 {
 	double *dur = malloc((r->n_step + 1) * sizeof(*dur));
@@ -239,9 +245,9 @@ static int count_classes(struct tfh_result *r, double total)
 				k->breakdown[p] += s->breakdown[p];
 		}
 		for (int p = 0; p < TFH_PART_COUNT; p++)
-			k->breakdown[p] = sum > 0 ? k->breakdown[p] / sum : NAN;
+			k->breakdown[p] = share_of(k->breakdown[p], sum);
 		k->count = (uint32_t)n;
-		k->time_share = total > 0 ? sum / total : NAN;
+		k->time_share = share_of(sum, total);
 		k->median_s = tfh_quantile(dur, n, 0.5);
 		k->p95_s = tfh_quantile(dur, n, 0.95);
 	}
@@ -284,7 +290,7 @@ static void fill_breakdown(struct tfh_result *r, const struct totals *t)
 
 	for (int p = 0; p < TFH_PART_COUNT; p++) {
 		r->breakdown[p].s_per_step = steps > 0 ? t->part[p] / steps : NAN;
-		r->breakdown[p].share = t->total > 0 ? t->part[p] / t->total : NAN;
+		r->breakdown[p].share = share_of(t->part[p], t->total);
 	}
 }
 
@@ -305,7 +311,7 @@ static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct
 		v->cause = transfer_cause(job, v->cause);
 	/* The share that the verdict speaks of: compute where nothing blocks. */
 	enum tfh_class shown = v->cls == TFH_CLASS_BALANCED ? TFH_CLASS_COMPUTE_BOUND : v->cls;
-	v->share = t->total > 0 ? by_class[shown] / t->total : NAN;
+	v->share = share_of(by_class[shown], t->total);
 	set_also(v, t);
 	v->confidence = confidence(job, v, t, &r->steps);
 }
