@@ -166,6 +166,8 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 						  1e9 / (double)job->judged_steps
 					: 0;
 	r->heap = *tfh_heap_end(job->heap);
+	if (job->device)
+		r->heap.capacity = job->device->gpu.memory * job->device->n_device;
 	tfh_fill_last(job, r);
 	fill_segments(job, r);
 	fill_stages(job, r);

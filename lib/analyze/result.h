@@ -137,6 +137,7 @@ struct tfh_failure {
 };
 struct tfh_heap_sum {
 	uint64_t in_use, peak, allocations, failed, before;
+	uint64_t capacity; /* of the devices that ran ops, 0 unknown */
 	int64_t peak_t;
 	uint64_t line[TFH_HEAP_POINTS]; /* highest use in equal parts of the run */
 	uint32_t drawn, n_failure;

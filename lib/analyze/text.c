@@ -11,6 +11,8 @@
 
 /* Samples come once a second; fewer say nothing. */
 #define MIN_SAMPLED_S 2.0
+/* Of the device's memory. */
+#define NEARLY_FULL 0.95
 
 static double share(const struct tfh_result *r, enum tfh_part p)
 {
@@ -414,6 +416,9 @@ static void explain_memory(struct tfh_job *job, struct tfh_result *r)
 	const struct tfh_failure *f = &h->failure[0];
 	const char *last = "";
 
+	if (h->capacity && (double)h->peak > NEARLY_FULL * (double)h->capacity)
+		remark(r, tfh_text(job, "device memory was nearly full: %.1f MB of %.1f MB",
+				   (double)h->peak / 1e6, (double)h->capacity / 1e6));
 	if (!h->failed)
 		return;
 	if (f->n_before)

@@ -142,22 +142,30 @@ static bool enable_kinds(void)
 	return true;
 }
 
-/* How much there is to fill: the largest device's multiprocessors. */
-static void tell_processors(void)
+/* How much there is to fill: the largest device's multiprocessors, the smallest one's memory. */
+static void tell_devices(void)
 {
 	enum { MULTIPROCESSORS = 16 };
 	CUresult (*count)(int *) = (CUresult(*)(int *))tfh_driver_symbol("cuDeviceGetCount");
 	CUresult (*ask)(int *, int, int) =
 		(CUresult(*)(int *, int, int))tfh_driver_symbol("cuDeviceGetAttribute");
+	CUresult (*total)(size_t *, int) =
+		(CUresult(*)(size_t *, int))tfh_driver_symbol("cuDeviceTotalMem_v2");
 	int n = 0, value, most = 0;
+	size_t bytes, least = 0;
 
 	if (!count || !ask || count(&n))
 		return;
 	for (int i = 0; i < n; i++)
 		if (!ask(&value, MULTIPROCESSORS, i) && value > most)
 			most = value;
+	for (int i = 0; i < n && total; i++)
+		if (!total(&bytes, i) && (!least || bytes < least))
+			least = bytes;
 	if (most)
 		tfh_gpu_fact("gpu.processors=%d", most);
+	if (least)
+		tfh_gpu_fact("gpu.memory=%zu", least);
 }
 
 static int turn_on(void)
@@ -179,7 +187,7 @@ static int turn_on(void)
 	if (!enable_kinds())
 		return -EACCES;
 	tfh_gpu_fact("gpu.cupti=%u", tfh_cupti_version());
-	tell_processors();
+	tell_devices();
 	if (injected)
 		tfh_gpu_fact("gpu.door=injection");
 	return 0;

@@ -23,6 +23,7 @@ struct tfh_gpu {
 	struct tfh_gpu_span *span;
 	uint32_t n_span, cap_span;
 	uint64_t ops, dropped, unissued;
+	uint64_t memory; /* bytes of the smallest device */
 	uint32_t processors;
 	uint64_t overhead_ns;
 	const char *why, *library;

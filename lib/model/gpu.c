@@ -61,6 +61,8 @@ static int take_note(struct tfh_run *run, struct tfh_gpu *g, const char *line, s
 	if ((v = behind("gpu.processors=", line, n))) {
 		uint32_t count = (uint32_t)strtoul(v, NULL, 10);
 		g->processors = count > g->processors ? count : g->processors;
+	} else if ((v = behind("gpu.memory=", line, n))) {
+		g->memory = strtoull(v, NULL, 10);
 	} else if ((v = behind("gpu.overhead_ns=", line, n))) {
 		uint64_t ns = strtoull(v, NULL, 10);
 		g->overhead_ns = ns > g->overhead_ns ? ns : g->overhead_ns;
@@ -258,6 +260,7 @@ void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out
 	out->dropped = g->dropped;
 	out->processors = g->processors;
 	out->overhead_ns = g->overhead_ns;
+	out->memory = g->memory;
 	out->library = g->library ? g->library : "";
 	if (!g->n_span && !g->ops) {
 		out->why = g->why ? g->why : "";

@@ -53,6 +53,7 @@ struct tfh_gpu_info {
 	uint64_t ops, dropped; /* dropped: said lost by CUPTI */
 	uint64_t unissued;     /* ops whose issuing call is not known */
 	bool dependencies;     /* streams, events and issuing calls are there: tier A is possible */
+	uint64_t memory;       /* bytes of the smallest device, 0 unknown */
 	uint32_t processors;   /* multiprocessors of the largest device, 0 unknown */
 	uint64_t overhead_ns;  /* what CUPTI counts as its own cost, 0 unknown */
 	const char *why;       /* source none: the reason, in a sentence for the report, or "" */

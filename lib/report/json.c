@@ -394,6 +394,16 @@ static void write_memory(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_ku64(j, "peak_bytes", h->peak);
 	tfh_json_kf64(j, "peak_at_s", (double)h->peak_t / 1e9);
 	tfh_json_ku64(j, "end_bytes", h->in_use);
+	tfh_json_key(j, "capacity_bytes");
+	if (h->capacity)
+		tfh_json_u64(j, h->capacity);
+	else
+		tfh_json_null(j);
+	tfh_json_key(j, "headroom_bytes");
+	if (h->capacity)
+		tfh_json_u64(j, h->capacity > h->peak ? h->capacity - h->peak : 0);
+	else
+		tfh_json_null(j);
 	tfh_json_ku64(j, "allocations", h->allocations);
 	tfh_json_ku64(j, "failed", h->failed);
 	tfh_json_key(j, "line");

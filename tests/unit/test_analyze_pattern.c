@@ -200,6 +200,34 @@ static void test_startup(void **state)
 	tfh_result_free(r);
 }
 
+/* What the device has, and what was never asked for. */
+static void test_memory(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->gpu.memory = 1000 << 20;
+	for (int i = 0; i < 30; i++) {
+		if (i < 2) {
+			struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuMemAlloc_v2, 0.1);
+			ev->kind = TFT_ALLOC;
+			ev->w[0] = 490 << 20;
+			ev->w[1] = (uint64_t)(i + 1) << 32;
+		}
+		dg_get(d, 0, 0.05);
+		kernels(d, 10, 1);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_true(r->heap.peak == (uint64_t)980 << 20);
+	assert_true(r->heap.capacity == (uint64_t)1000 << 20);
+	bool told = false;
+	for (uint32_t i = 0; i < r->n_remark; i++)
+		told |= !strncmp(r->remark[i], "device memory was nearly full", 29);
+	assert_true(told);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +235,7 @@ int main(void)
 		cmocka_unit_test(test_bursts),	     cmocka_unit_test(test_synchronous),
 		cmocka_unit_test(test_accumulation), cmocka_unit_test(test_micro_steps),
 		cmocka_unit_test(test_kinds),	     cmocka_unit_test(test_startup),
+		cmocka_unit_test(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
