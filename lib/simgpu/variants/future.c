@@ -34,8 +34,13 @@ static CUresult create(struct sim_call *c, CUevent *out, unsigned flags, int pri
 }
 
 SIM_API(cuFutureOperation, SIM_NEED_INIT, operation, (int *out), (out))
-SIM_EXPORTED CUresult cuFutureOperationAlias(int *out)
-	__attribute__((alias("cuFutureOperation"), copy(cuFutureOperation)));
+/* gcc warns of an alias without its target's attributes, clang (14) does not know them. */
+#if __has_attribute(copy)
+#define SAME(name) alias(#name), copy(name)
+#else
+#define SAME(name) alias(#name)
+#endif
+SIM_EXPORTED CUresult cuFutureOperationAlias(int *out) __attribute__((SAME(cuFutureOperation)));
 SIM_API(cuEventCreate_v2, SIM_NEED_CTX, create, (CUevent * e, unsigned flags, int priority),
 	(e, flags, priority))
 SIM_API_PT(cuLaunchKernel_v2, _ptsz, SIM_NEED_INIT, launch,
