@@ -165,7 +165,7 @@ add("callback-each", "a callback sleeps after every step", cls=HOST, causes=["ho
 add("callback-rare", "a callback sleeps after every n-th step", cls=COMPUTE, steps=260, gpu=True,
     remove=None, why="removing host code also removes the short pauses of the other steps", every="{every}", special=HOST,
     remark="every .*step", draw=dict(k=(8.0, 10.0), ms=(15.0, 22.0), every=(40, 50)),
-    job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} lag:1 sleep:{ms}@{every}!'", twin="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} lag:1'")
+    job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync sleep:{ms}@{every}!'", twin="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync'")
 add("checkpoint", "every n-th step results are fetched and written", cls=COMPUTE, steps=150,
     remove=None, why="checkpoints are no training steps: nothing of them is in a step's time", gpu=True,
     segments={"checkpoint": "{n//every}"}, draw=dict(k=(6.0, 8.0), mb=(40.0, 60.0), every=(20, 30)),
@@ -234,30 +234,30 @@ add("tinygrad-loader", "tinygrad trains, plain Python prepares its batches slowl
     draw=dict(k=(1.0, 2.0), ms=(40.0, 60.0)),
     job="--steps {n} --slow {ms}", twin="--steps {n}")
 add("tf-map", "TensorFlow without a device: the map sleeps", program="tf", cls=INPUT, causes=["input.map"], tier="C",
-    stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", draw=dict(ms=(12.0, 20.0)),
-    job="--shape keras --defect slow_map --ms {ms} --prefetch explicit --iters 10 --steps {n}",
-    twin="--shape keras --defect none --prefetch explicit --iters 10 --steps {n}")
+    stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", draw=dict(ms=(30.0, 45.0)),
+    job="--shape keras --defect slow_map --ms {ms} --prefetch explicit --iters 20 --steps {n}",
+    twin="--shape keras --defect none --prefetch explicit --iters 20 --steps {n}")
 add("tf-generator", "TensorFlow without a device: a slow Python generator", program="tf", cls=INPUT,
-    causes=["input.generator"], tier="C", stage=["Generator", "FlatMap"], remove="input", draw=dict(ms=(12.0, 20.0)),
-    job="--shape func_next --defect slow_generator --ms {ms} --iters 10 --steps {n}",
-    twin="--shape func_next --defect none --iters 10 --steps {n}")
+    causes=["input.generator"], tier="C", stage=["Generator", "FlatMap"], remove="input", draw=dict(ms=(30.0, 45.0)),
+    job="--shape func_next --defect slow_generator --ms {ms} --iters 20 --steps {n}",
+    twin="--shape func_next --defect none --iters 20 --steps {n}")
 add("tf-read", "TensorFlow 1 without a device: a slow file", program="tf", cls=INPUT, causes=["input.read"], tier="C",
-    stage=["TFRecord", "TFRecordV2"], remove="input", draw=dict(ms=(12.0, 20.0)),
-    job="--shape tf1 --defect slow_read --ms {ms} --iters 10 --steps {n}", twin="--shape tf1 --defect none --iters 10 --steps {n}")
+    stage=["TFRecord", "TFRecordV2"], remove="input", draw=dict(ms=(30.0, 45.0)),
+    job="--shape tf1 --defect slow_read --ms {ms} --iters 20 --steps {n}", twin="--shape tf1 --defect none --iters 20 --steps {n}")
 add("tf-callback", "Keras without a device: a slow callback", program="tf", cls=HOST, causes=OWN, tier="C", remove="host",
-    draw=dict(ms=(12.0, 20.0)), job="--shape keras --defect callback --ms {ms} --iters 10 --steps {n}",
-    twin="--shape keras --defect none --iters 10 --steps {n}")
+    draw=dict(ms=(30.0, 45.0)), job="--shape keras --defect callback --ms {ms} --iters 20 --steps {n}",
+    twin="--shape keras --defect none --iters 20 --steps {n}")
 add("tf-compute", "TensorFlow without a device: matrix products", program="tf", cls=COMPUTE, causes=["compute.cpu"], tier="C",
     remove=None, why="without device times nothing is predicted of computing", draw=dict(iters=(80, 120)),
     job="--shape func_next --defect none --iters {iters} --steps {n}", twin="--shape func_next --defect none --iters 1 --steps {n}")
 add("tf-steps-per-execution", "eight steps in one call of Keras, a slow map", program="tf", cls=INPUT, causes=["input.map"],
-    tier="C", stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", steps=80, draw=dict(ms=(12.0, 18.0)),
-    job="--shape steps_per_execution --execution 8 --defect slow_map --ms {ms} --prefetch explicit --iters 10 --steps {n}",
-    twin="--shape steps_per_execution --execution 8 --defect none --prefetch explicit --iters 10 --steps {n}")
+    tier="C", stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", steps=80, draw=dict(ms=(30.0, 45.0)),
+    job="--shape steps_per_execution --execution 8 --defect slow_map --ms {ms} --prefetch explicit --iters 20 --steps {n}",
+    twin="--shape steps_per_execution --execution 8 --defect none --prefetch explicit --iters 20 --steps {n}")
 add("tf-evaluation", "TensorFlow: evaluation between two epochs, a slow generator", program="tf", cls=INPUT,
-    causes=["input.generator"], tier="C", segments={"eval": 2}, remove="input", draw=dict(ms=(12.0, 18.0)),
-    job="--shape train_val --defect slow_generator --ms {ms} --prefetch explicit --iters 10 --steps {n}",
-    twin="--shape train_val --defect none --prefetch explicit --iters 10 --steps {n}")
+    causes=["input.generator"], tier="C", segments={"eval": 2}, remove="input", draw=dict(ms=(30.0, 45.0)),
+    job="--shape train_val --defect slow_generator --ms {ms} --prefetch explicit --iters 20 --steps {n}",
+    twin="--shape train_val --defect none --prefetch explicit --iters 20 --steps {n}")
 
 
 # ---- drawing ---------------------------------------------------------------------------------------------------------
