@@ -127,9 +127,9 @@ struct tfh_device {
 	uint32_t id[TFH_DEVICES], n_device;
 	/* start after the stream's last op; after the launch's begin, and its end */
 	struct tfh_hist gap, latency, start;
-	int64_t tau, next;	      /* p95 and median of gap */
-	int64_t floor, slow;	      /* p5 and p95 of latency */
-	uint8_t critical;	      /* index of the device that computes most */
+	int64_t tau, next;   /* p95 and median of gap */
+	int64_t floor, slow; /* p5 and p95 of latency */
+	uint8_t critical;    /* index of the device that computes most */
 	int64_t busy[TFH_DEVICES][TFH_W_COUNT], busy_end[TFH_DEVICES][TFH_W_COUNT];
 	int64_t underfilled, compute_ns; /* of kernels with fewer blocks than processors; of all */
 	uint64_t ops, unissued;

@@ -55,8 +55,8 @@ struct tft_clock_triple tft_view_clock(const struct tft_view *v);
 
 /* Every journal in a directory: `view` is the callee's to close, or NULL with the reason why the
  * file could not be opened as one. */
-typedef void (*tft_journal_fn)(void *arg, const char *path, const char *name,
-			       struct tft_view *view, int code);
+typedef void (*tft_journal_fn)(void *arg, const char *path, const char *name, struct tft_view *view,
+			       int code);
 void tft_journals_in(const char *place, tft_journal_fn fn, void *arg);
 
 /* Clears and sets bits of the control word of the journal at `path`, atomically; `upper` replaces

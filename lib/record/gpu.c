@@ -23,8 +23,9 @@
 #define TEXTS 1024u /* hash of texts in the heap, by address */
 #define PAIRS 128u
 #define PAIR_TRIES 16
-#define LEAST_STACK (256u << 10) /* finding libcupti takes 80 KiB, and CUPTI is a stranger's code  \
-				  */
+#define LEAST_STACK                                                                                \
+	(256u << 10) /* finding libcupti takes 80 KiB, and CUPTI is a stranger's code              \
+		      */
 #define GO_OFF_NS (3 * SECOND_NS)
 #define SECOND_NS 1000000000ull
 
