@@ -3,8 +3,9 @@
  * correlation number lies within our record of the same call on the same thread. Without them:
  * calls of one kind (a kernel's name, a copy's bytes) and their ops come in the same order on each
  * stream, until ops are lost; then nothing is known of those under way. Which of the host's streams
- * is which of the device's shows when only one of them can be meant; where several can, nothing is
- * said of calls of that kind: no call is better than a wrong one.
+ * is which of the device's shows when only one of them can be meant; where several can, and where
+ * several threads make calls of a kind, nothing is said of them: no call is better than a wrong
+ * one.
  *
  * Memory is bounded: numbers grow, so a table of the newest 2^18 of them forgets the oldest, and
  * queues have a longest length.
@@ -71,7 +72,8 @@ struct tfh_join {
 	} * alias; /* by tid, modulo LANES */
 	/* by order */
 	struct queue *key;
-	bool *muddled; /* by key: its calls cannot be told apart */
+	bool *muddled;	 /* by key: its calls cannot be told apart */
+	uint32_t *owner; /* by key: the thread that makes them, +1 */
 	struct tfh_names names;
 	struct tfh_arena arena;
 	struct tfh_name_part *part;
@@ -189,8 +191,11 @@ static int take_event(struct tfh_join *j, const struct tfh_event *ev)
 	if (ev->flags & (TFT_F_FAILED | TFT_F_CAPTURED) || ev->t0 < j->resync ||
 	    ev->fn->family == TFH_FAM_MANAGED)
 		return 0;
-	return push(&j->key[key_of(ev->fn->family, function_name(j, (uint32_t)ev->w[0]), ev->w[0])],
-		    &c);
+	uint32_t key = key_of(ev->fn->family, function_name(j, (uint32_t)ev->w[0]), ev->w[0]);
+	/* Which of two threads' calls the driver took first is not on record. */
+	j->muddled[key] |= j->owner[key] && j->owner[key] != ev->thread + 1;
+	j->owner[key] = ev->thread + 1;
+	return push(&j->key[key], &c);
 }
 
 /* A thread's name may come behind its first calls, and behind CUPTI's records of them. */
@@ -460,6 +465,10 @@ static bool find_by_order(struct tfh_join *j, const struct tfh_op *op, struct tf
 		return false;
 	if (j->muddled[key])
 		return false;
+	/* Another thread's earlier call may have waited for room in a queue: its record comes late.
+	 */
+	while (*stream == UINT32_MAX && j->now <= op->t1 + WAIT_NS && read_on(j))
+		;
 	if (*stream == UINT32_MAX)
 		i = first_call(j, q, op->t0 + TOLERANCE_NS, &j->muddled[key]);
 	while (*stream != UINT32_MAX && i < q->n && queue_at(q, i)->stream != *stream)
@@ -509,10 +518,11 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 	j->thread_id = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->thread_id));
 	j->key = drvr ? NULL : calloc(KEYS, sizeof(*j->key));
 	j->muddled = drvr ? NULL : calloc(KEYS, sizeof(*j->muddled));
+	j->owner = drvr ? NULL : calloc(KEYS, sizeof(*j->owner));
 	j->part = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->part));
 	j->block = host ? malloc(sizeof(*j->block)) : NULL;
 	if (!j->slot || !j->lane || !j->alias || !j->thread_id ||
-	    (!drvr && (!j->key || !j->muddled)) || !j->part || (host && !j->block))
+	    (!drvr && (!j->key || !j->muddled || !j->owner)) || !j->part || (host && !j->block))
 		rc = -ENOMEM;
 	if (!rc && host)
 		rc = tfh_weave_open(shadow, process, &j->weave);
@@ -544,6 +554,7 @@ void tfh_join_close(struct tfh_join *j)
 	free(j->thread_id);
 	free(j->key);
 	free(j->muddled);
+	free(j->owner);
 	free(j->part);
 	free(j->block);
 	free(j);
