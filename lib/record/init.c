@@ -120,7 +120,12 @@ static void at_exit(void)
 	if (tfh_raw_getpid() == tfh_p.pid && tfh_p.start_state == TFH_START_DONE &&
 	    !tfh_self.depth && !tfh_self.guard)
 		tfh_gpu_exit();
-	tfh_flush_now(2000);
+	/* All is written here, before the driver's own handler, and not in our destructor: between
+	 * that handler and the end of the process other threads' calls fail, and what a job then
+	 * does (exit with another status, complain) must not be given milliseconds more to happen.
+	 * What destructors of libraries still call is not recorded for it. */
+	tfh_flush_now(2000); /* CUPTI's last buffers */
+	tfh_finish(true);
 }
 
 void tfh_register_exit(void)
