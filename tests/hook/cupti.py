@@ -54,16 +54,21 @@ def drops():
     compare("drops", ops, info, truth, calls, lost=len(truth) - len(ops))
 
 
-def killed():
-    run, truth, process = start("killed", f"{build}/tests/jobs/client_loop", "--steps", "100000", "--launches", "3",
+def killed(again=True):
+    run, truth, process = start("killed%d" % again, f"{build}/tests/jobs/client_loop", "--steps", "100000", "--launches", "3",
                                 "--spin", "2000", "--sync", "ctx")
     time.sleep(4)
     process.send_signal(signal.SIGKILL)
     process.wait()
     ops, info = read(run)
     known, calls = read_truth(truth)
+    # On a crowded machine four seconds may end before the job has begun in earnest.
+    if again and not any(op["call"] >= 0 for op in ops):
+        print("killed: no op had its call, once more", info, len(ops))
+        return killed(again=False)
     check(len(info["spans"]) == 1 and len(ops) > 100, "killed", info)
-    if not ops or not info["spans"]:
+    check(any(op["call"] >= 0 for op in ops), "killed: no op has its call", info)
+    if not info["spans"] or not any(op["call"] >= 0 for op in ops):
         return
     shift, (a, b, _) = shift_of(ops, {**calls, **{op["correlation"]: calls.get(op["correlation"], {"t0": op["issue0"]})
                                                  for op in ops}}), info["spans"][0]

@@ -34,7 +34,7 @@ SAYS = "import tensorflow as tf\nprint(tf.config.list_physical_devices())\nprint
 
 
 def words(text):
-    return [re.sub(r"0x[0-9a-f]+|\d+", "#", line) for line in text.splitlines()]
+    return [" ".join(re.sub(r"0x[0-9a-f]+|\d+", "#", line).split()) for line in text.splitlines()]  # ids are padded
 
 
 pair = [Outcome([PYTHON, "-c", SAYS], preload=preload, TF_CPP_MIN_LOG_LEVEL="0") for preload in (False, True)]
