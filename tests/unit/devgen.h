@@ -381,4 +381,23 @@ static inline void dg_predicts(const struct tfh_result *r, enum tfh_remove what,
 	assert_true(w->low_s * 1e3 <= ms * 1.001 && w->high_s * 1e3 >= ms * 0.999);
 }
 
+/* Tier A, closed accounts, and this class. */
+static inline void dg_check(const struct tfh_result *r, enum tfh_class cls)
+{
+	gen_closed(r);
+	assert_int_equal(r->verdict.tier, 'A');
+	if (r->verdict.cls != cls)
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			print_message("%s %.4f ms\n", tfh_part_name(p),
+				      r->breakdown[p].s_per_step * 1e3);
+	assert_string_equal(tfh_class_name(r->verdict.cls), tfh_class_name(cls));
+}
+
+/* n kernels of one thread. */
+static inline void dg_launches(struct dg *d, uint32_t stream, int n, double ms)
+{
+	for (int i = 0; i < n; i++)
+		dg_launch(d, 0, stream, ms);
+}
+
 #endif

@@ -1,25 +1,7 @@
-/* The edge cases of judging from device times, each made by a small simulation: host far ahead,
- * prefetching, copies and graphs that overlap, migration, several devices, evaluation, checkpoints,
- * recompilation, polling hosts, holes. Parts are exact to 1 %, and what costs nothing is not
- * blamed. */
+/* The edge cases of judging from device times, each made by a small simulation: who waits for whom.
+ * Host far ahead, prefetching, copies and graphs that overlap, migration, several devices, streams
+ * and threads, polling hosts. Parts are exact to 1 %, and what costs nothing is not blamed. */
 #include "devgen.h"
-
-static void check(const struct tfh_result *r, enum tfh_class cls)
-{
-	gen_closed(r);
-	assert_int_equal(r->verdict.tier, 'A');
-	if (r->verdict.cls != cls)
-		for (int p = 0; p < TFH_PART_COUNT; p++)
-			print_message("%s %.4f ms\n", tfh_part_name(p),
-				      r->breakdown[p].s_per_step * 1e3);
-	assert_string_equal(tfh_class_name(r->verdict.cls), tfh_class_name(cls));
-}
-
-static void kernels(struct dg *d, uint32_t stream, int n, double ms)
-{
-	for (int i = 0; i < n; i++)
-		dg_launch(d, 0, stream, ms);
-}
 
 /* The host runs three steps ahead and waits for an event of the step then: a slow get-next is
  * hidden, and so is the host's own code. */
@@ -33,11 +15,11 @@ static void test_steps_ahead(void **state)
 			dg_sync_event(d, 0, (uint32_t)(i - 3) % 8);
 		dg_get(d, 0, 6);
 		dg_code(d, 0, 2);
-		kernels(d, 1, 10, 1);
+		dg_launches(d, 1, 10, 1);
 		dg_record(d, 0, (uint32_t)i % 8, 1);
 	}
 	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_COMPUTE_BOUND);
+	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
 	gen_part(r, TFH_PART_INPUT, 0);
 	gen_part(r, TFH_PART_COMPUTE, 10);
 	tfh_result_free(r);
@@ -69,7 +51,7 @@ static struct tfh_result *sawtooth(double every, double host)
 			ready += every;
 		get_stage(d, ready);
 		dg_code(d, 0, host);
-		kernels(d, 1, 10, 1);
+		dg_launches(d, 1, 10, 1);
 		dg_sync(d, 0, 1);
 	}
 	return dg_judge(d);
@@ -80,7 +62,7 @@ static void test_prefetch_bursts(void **state)
 	(void)state;
 	struct tfh_result *r = sawtooth(60, 0.1);
 
-	check(r, TFH_CLASS_INPUT_BOUND);
+	dg_check(r, TFH_CLASS_INPUT_BOUND);
 	/* 60 ms for four steps that compute for 10.1 each and launch for 0.12. */
 	gen_part(r, TFH_PART_COMPUTE, 10);
 	gen_part(r, TFH_PART_INPUT, 15 - 10.13);
@@ -103,7 +85,7 @@ static struct tfh_result *prefetch_to_device(double copy)
 	dg_record(d, 0, 1, 2);
 	for (int i = 0; i < 60; i++) {
 		dg_wait(d, 0, 1, 1);
-		kernels(d, 1, 10, 1);
+		dg_launches(d, 1, 10, 1);
 		dg_get(d, 0, 0.1);
 		dg_copy(d, 0, 2, TFH_DIR_H2D, 50 << 20, copy);
 		dg_record(d, 0, 1, 2);
@@ -117,12 +99,12 @@ static void test_prefetch_to_device(void **state)
 	(void)state;
 	struct tfh_result *r = prefetch_to_device(8), *fast;
 
-	check(r, TFH_CLASS_COMPUTE_BOUND);
+	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
 	gen_part(r, TFH_PART_TRANSFER, 0);
 	tfh_result_free(r);
 	/* Slower than a step: what is not hidden blocks. */
 	r = prefetch_to_device(14);
-	check(r, TFH_CLASS_TRANSFER_BOUND);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
 	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_H2D_PINNED);
 	gen_part(r, TFH_PART_COMPUTE, 10);
 	fast = prefetch_to_device(US);
@@ -142,7 +124,7 @@ static void test_graph(void **state)
 		dg_graph(d, 0, 1, 1000, 8 * US, 2 * US);
 	}
 	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_COMPUTE_BOUND);
+	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
 	gen_part(r, TFH_PART_LAUNCH, 0);
 	gen_part(r, TFH_PART_COMPUTE, 10);
 	tfh_result_free(r);
@@ -158,11 +140,11 @@ static void test_hidden_copies(void **state)
 		dg_get(d, 0, 0.05);
 		dg_copy(d, 0, 2, TFH_DIR_H2D, 40 << 20, 6);
 		dg_copy(d, 0, 3, TFH_DIR_D2H, 40 << 20, 7);
-		kernels(d, 1, 10, 1);
+		dg_launches(d, 1, 10, 1);
 		dg_sync(d, 0, 1);
 	}
 	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_COMPUTE_BOUND);
+	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
 	gen_part(r, TFH_PART_TRANSFER, 0);
 	assert_true(fabs(r->stages[TFH_STAGE_H2D].hidden_s - 6e-3) < 1e-4);
 	assert_true(fabs(r->stages[TFH_STAGE_D2H].hidden_s - 7e-3) < 1e-4);
@@ -179,11 +161,11 @@ static void test_small_copies(void **state)
 		dg_get(d, 0, 0.05);
 		for (int k = 0; k < 1000; k++)
 			dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 4096, 2 * US);
-		kernels(d, 1, 10, 1);
+		dg_launches(d, 1, 10, 1);
 		dg_sync(d, 0, 1);
 	}
 	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_TRANSFER_BOUND);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
 	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_SMALL_COPIES);
 	gen_part(r, TFH_PART_TRANSFER, 1000 * (DG_LATENCY + 2 * US + DG_WAKE));
 	dg_predicts(r, TFH_REMOVE_TRANSFER, 10.1);
@@ -200,11 +182,11 @@ static void test_queued_copies(void **state)
 		dg_get(d, 0, 0.05);
 		for (int k = 0; k < 1000; k++)
 			dg_copy(d, 0, 1, TFH_DIR_H2D, 4096, 0.5 * US);
-		kernels(d, 1, 10, 1);
+		dg_launches(d, 1, 10, 1);
 		dg_sync(d, 0, 1);
 	}
 	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_TRANSFER_BOUND);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
 	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_SMALL_COPIES);
 	gen_part(r, TFH_PART_TRANSFER, 1000 * DG_CALL);
 	dg_predicts(r, TFH_REMOVE_TRANSFER, 10.1);
@@ -224,11 +206,11 @@ static void test_prefetched_pages(void **state)
 		struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuMemPrefetchAsync, DG_CALL);
 		ev->stream = 1;
 		dg_issued(op, ev);
-		kernels(d, 1, 10, 1);
+		dg_launches(d, 1, 10, 1);
 		dg_sync(d, 0, 1);
 	}
 	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_TRANSFER_BOUND);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
 	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_MANAGED);
 	gen_part(r, TFH_PART_TRANSFER, 4);
 	dg_predicts(r, TFH_REMOVE_TRANSFER, 10.1);
@@ -254,7 +236,7 @@ static void test_managed(void **state)
 		dg_sync(d, 0, 1);
 	}
 	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_TRANSFER_BOUND);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
 	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_MANAGED);
 	gen_part(r, TFH_PART_TRANSFER, 5);
 	tfh_result_free(r);
@@ -271,11 +253,11 @@ static void test_idle_device(void **state)
 	for (int i = 0; i < 60; i++) {
 		dg_get(d, 0, 0.05);
 		dg_launch(d, 0, 2, 0.5);
-		kernels(d, 1, 10, 1);
+		dg_launches(d, 1, 10, 1);
 		dg_sync_all(d, 0);
 	}
 	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_COMPUTE_BOUND);
+	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
 	gen_part(r, TFH_PART_COMPUTE, 10);
 	tfh_result_free(r);
 }
@@ -291,11 +273,11 @@ static void test_busy_neighbour(void **state)
 	for (int i = 0; i < 60; i++) {
 		dg_launch(d, 0, 2, 9);
 		dg_get(d, 0, 10);
-		kernels(d, 1, 10, 1);
+		dg_launches(d, 1, 10, 1);
 		dg_sync(d, 0, 1);
 	}
 	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_INPUT_BOUND);
+	dg_check(r, TFH_CLASS_INPUT_BOUND);
 	gen_part(r, TFH_PART_INPUT, 10);
 	tfh_result_free(r);
 }
@@ -317,7 +299,7 @@ static void test_two_streams(void **state)
 		dg_sync_all(d, 0);
 	}
 	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_COMPUTE_BOUND);
+	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
 	gen_part(r, TFH_PART_COMPUTE, 10);
 	tfh_result_free(r);
 }
@@ -337,7 +319,7 @@ static void test_sync_latency(void **state)
 		}
 	}
 	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_HOST_BOUND);
+	dg_check(r, TFH_CLASS_HOST_BOUND);
 	gen_part(r, TFH_PART_SYNC, 100 * DG_WAKE);
 	gen_part(r, TFH_PART_LAUNCH, 100 * DG_LATENCY);
 	gen_part(r, TFH_PART_COMPUTE, 2);
@@ -353,7 +335,7 @@ static void test_polling(void **state)
 
 	for (int i = 0; i < 40; i++) {
 		dg_get(d, 0, 5);
-		kernels(d, 1, 10, 1);
+		dg_launches(d, 1, 10, 1);
 		dg_record(d, 0, 1, 1);
 		while (d->now[0] < d->event[1]) {
 			struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuEventQuery, 2 * US);
@@ -364,7 +346,7 @@ static void test_polling(void **state)
 		dg_call(d, 0, TFH_FN_cuEventQuery, 2 * US)->w[0] = 0x1008;
 	}
 	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_INPUT_BOUND);
+	dg_check(r, TFH_CLASS_INPUT_BOUND);
 	gen_part(r, TFH_PART_INPUT, 5);
 	gen_part(r, TFH_PART_COMPUTE, 10);
 	dg_predicts(r, TFH_REMOVE_INPUT, 10.02);
@@ -378,15 +360,15 @@ static struct tfh_result *exchange(double ms)
 
 	for (int i = 0; i < 60; i++) {
 		dg_get(d, 0, 0.05);
-		kernels(d, 1, 5, 1);
+		dg_launches(d, 1, 5, 1);
 		dg_record(d, 0, 1, 1);
 		dg_wait(d, 0, 2, 1);
 		if (ms > 0)
 			dg_collective(d, 0, 2, ms);
 		dg_record(d, 0, 2, 2);
-		kernels(d, 1, 3, 1);
+		dg_launches(d, 1, 3, 1);
 		dg_wait(d, 0, 1, 2);
-		kernels(d, 1, 2, 1);
+		dg_launches(d, 1, 2, 1);
 	}
 	return dg_judge(d);
 }
@@ -396,7 +378,7 @@ static void test_exchange(void **state)
 	(void)state;
 	struct tfh_result *r = exchange(7), *none = exchange(0);
 
-	check(r, TFH_CLASS_COMMUNICATION_BOUND);
+	dg_check(r, TFH_CLASS_COMMUNICATION_BOUND);
 	assert_int_equal(r->verdict.cause, TFH_CAUSE_COMMUNICATION_TRANSFER);
 	gen_part(r, TFH_PART_COMMUNICATION, 4);
 	gen_part(r, TFH_PART_COMPUTE, 10);
@@ -404,7 +386,7 @@ static void test_exchange(void **state)
 	tfh_result_free(r);
 	tfh_result_free(none);
 	r = exchange(2.9);
-	check(r, TFH_CLASS_COMPUTE_BOUND);
+	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
 	tfh_result_free(r);
 }
 
@@ -416,7 +398,7 @@ static struct tfh_result *two_threads(double get)
 	d->now[1] = 0;
 	for (int i = 0; i < 60; i++) {
 		dg_get(d, 0, get);
-		kernels(d, 1, 5, 1);
+		dg_launches(d, 1, 5, 1);
 		dg_code_until(d, 1, d->now[0] + 0.03);
 		for (int k = 0; k < 5; k++) {
 			dg_code(d, 1, 0.1);
@@ -434,7 +416,7 @@ static void test_two_threads(void **state)
 	(void)state;
 	struct tfh_result *r = two_threads(6), *fast = two_threads(3 * US);
 
-	check(r, TFH_CLASS_INPUT_BOUND);
+	dg_check(r, TFH_CLASS_INPUT_BOUND);
 	gen_part(r, TFH_PART_INPUT, 6);
 	gen_part(r, TFH_PART_COMPUTE, 10.5);
 	dg_predicts(r, TFH_REMOVE_INPUT, fast->steps.median_s * 1e3);
@@ -452,365 +434,13 @@ static void test_getnext_thread(void **state)
 		dg_code_until(d, 1, d->now[0] + 0.02);
 		dg_get(d, 1, 8);
 		dg_code_until(d, 0, d->now[1] + 0.02);
-		kernels(d, 1, 10, 1);
+		dg_launches(d, 1, 10, 1);
 		dg_sync(d, 0, 1);
 	}
 	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_INPUT_BOUND);
+	dg_check(r, TFH_CLASS_INPUT_BOUND);
 	gen_part(r, TFH_PART_INPUT, 8);
 	dg_predicts(r, TFH_REMOVE_INPUT, 10.06);
-	tfh_result_free(r);
-}
-
-/* Every 20th step saves a checkpoint: fetches much and writes it. Those are no usual steps. */
-static void test_checkpoint(void **state)
-{
-	(void)state;
-	struct dg *d = dg_new();
-
-	for (int i = 0; i < 100; i++) {
-		dg_get(d, 0, 0.05);
-		kernels(d, 1, 10, 1);
-		dg_sync(d, 0, 1);
-		if (i % 20 == 19) {
-			dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 500 << 20, 40);
-			dg_code(d, 0, 150);
-		}
-	}
-	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_COMPUTE_BOUND);
-	bool seen = false;
-	for (uint32_t i = 0; i < r->n_segments; i++)
-		if (r->segments[i].kind == TFH_SEGMENT_CHECKPOINT) {
-			seen = true;
-			assert_int_equal(r->segments[i].count, 4);
-			assert_true(fabs(r->segments[i].every_steps - 20) < 6);
-		}
-	assert_true(seen);
-	tfh_result_free(r);
-}
-
-/* A module that is loaded in the middle of the run. */
-static void test_recompile(void **state)
-{
-	(void)state;
-	struct dg *d = dg_new();
-
-	for (int i = 0; i < 60; i++) {
-		dg_get(d, 0, 0.05);
-		if (i == 30)
-			dg_call(d, 0, TFH_FN_cuModuleLoadData, 300);
-		kernels(d, 1, 10, 1);
-		dg_sync(d, 0, 1);
-	}
-	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_COMPUTE_BOUND);
-	bool seen = false;
-	for (uint32_t i = 0; i < r->n_segments; i++)
-		seen |= r->segments[i].kind == TFH_SEGMENT_COMPILE && r->segments[i].count == 1;
-	assert_true(seen);
-	tfh_result_free(r);
-}
-
-/* Steps of very different length are of one class all the same. */
-static void test_lengths(void **state)
-{
-	(void)state;
-	struct dg *d = dg_new();
-	unsigned seed = 7;
-
-	for (int i = 0; i < 80; i++) {
-		seed = seed * 1103515245 + 12345;
-		int n = 5 + (int)(seed >> 16) % 20;
-		dg_get(d, 0, 0.6 * n);
-		kernels(d, 1, n, 1);
-		dg_sync(d, 0, 1);
-	}
-	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_INPUT_BOUND);
-	assert_true(r->steps.classes[TFH_CLASS_INPUT_BOUND].count >= r->steps.count * 98 / 100);
-	assert_true(fabs(r->breakdown[TFH_PART_INPUT].share - 0.6 / 1.6) < 0.01);
-	tfh_result_free(r);
-}
-
-/* Steps that touch a hole are unclassified, and nothing of them is taken for idleness. */
-static void test_hole(void **state)
-{
-	(void)state;
-	struct dg *d = dg_new();
-	double from = 0, to = 0;
-
-	for (int i = 0; i < 60; i++) {
-		if (i == 30)
-			from = d->now[0] + 1;
-		dg_get(d, 0, 10);
-		kernels(d, 1, 10, 1);
-		dg_sync(d, 0, 1);
-		if (i == 34)
-			to = d->now[0] - 1;
-	}
-	d->g->hole[d->g->n_hole++] =
-		(struct tfh_hole){.thread = 0, .t0 = gen_ns(from), .t1 = gen_ns(to), .count = 9};
-	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_INPUT_BOUND);
-	assert_in_range(r->steps.unclassified, 5, 7);
-	gen_part(r, TFH_PART_INPUT, 10);
-	tfh_result_free(r);
-}
-
-/* Device times of a part of the run only: those steps are judged from them, the others from the
- * host, and the verdict is that of the former. */
-static void test_span(void **state)
-{
-	(void)state;
-	struct dg *d = dg_new();
-	double from = 0, to = 0;
-	size_t n = 0;
-
-	for (int i = 0; i < 100; i++) {
-		if (i == 40)
-			from = d->now[0] - 0.01;
-		if (i == 60)
-			to = d->now[0] + 0.01;
-		if (i > 1)
-			dg_sync_event(d, 0, (uint32_t)(i - 2) % 8);
-		dg_get(d, 0, 6);
-		kernels(d, 1, 10, 1);
-		dg_record(d, 0, (uint32_t)i % 8, 1);
-	}
-	/* Ops that were issued before are not seen, nor those that are not done at the end. */
-	for (size_t i = 0; i < d->n; i++)
-		if (d->op[i].issue0 >= gen_ns(from) && d->op[i].t1 < gen_ns(to))
-			d->op[n++] = d->op[i];
-	d->n = n;
-	d->gpu.n_span = 1;
-	d->span[0] = (struct tfh_gpu_span){gen_ns(from), gen_ns(to), true};
-	struct tfh_result *r = dg_judge(d);
-	uint32_t a = 0;
-	gen_closed(r);
-	assert_int_equal(r->verdict.tier, 'A');
-	for (uint64_t i = 0; i < r->n_step; i++)
-		a += r->step[i].tier == 'A';
-	assert_in_range(a, 15, 19);
-	gen_part(r, TFH_PART_COMPUTE, 10);
-	tfh_result_free(r);
-}
-
-/* Ops without their calls: copies that run are blamed while they run, the rest is what the threads
- * did meanwhile; nothing is predicted but bounds. */
-static void test_tier_b(void **state)
-{
-	(void)state;
-	struct dg *d = dg_new();
-
-	for (int i = 0; i < 60; i++) {
-		dg_get(d, 0, 10);
-		dg_copy(d, 0, 1, TFH_DIR_H2D, 40 << 20, 2);
-		kernels(d, 1, 10, 1);
-		dg_sync(d, 0, 1);
-	}
-	for (size_t i = 0; i < d->n; i++) {
-		d->op[i].issue0 = d->op[i].issue1 = INT64_MIN;
-		d->op[i].thread = UINT32_MAX;
-	}
-	d->gpu.dependencies = false;
-	struct tfh_result *r = dg_judge(d);
-	gen_closed(r);
-	assert_int_equal(r->verdict.tier, 'B');
-	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
-	gen_part(r, TFH_PART_INPUT, 10);
-	gen_part(r, TFH_PART_TRANSFER, 2);
-	assert_true(isnan(dg_whatif(r, TFH_REMOVE_INPUT)->step_s));
-	tfh_result_free(r);
-}
-
-/* Kernels of a few blocks, and one kernel among others that takes most of the time. */
-static void test_compute_causes(void **state)
-{
-	(void)state;
-	struct tfh_result *r;
-
-	for (int turn = 0; turn < 2; turn++) {
-		struct dg *d = dg_new();
-		for (int i = 0; i < 60; i++) {
-			dg_get(d, 0, 0.05);
-			for (int k = 0; k < 10; k++) {
-				struct tfh_op *op = dg_launch(d, 0, 1, turn && k == 3 ? 30 : 1);
-				op->name = k == 3 ? "slow" : k & 1 ? "a" : "b";
-				op->grid = turn ? op->grid : 4 | 1ull << 32 | 1ull << 48;
-			}
-		}
-		r = dg_judge(d);
-		check(r, TFH_CLASS_COMPUTE_BOUND);
-		assert_int_equal(r->verdict.cause, turn ? TFH_CAUSE_COMPUTE_DOMINANT_OP
-							: TFH_CAUSE_COMPUTE_UNDERFILLED);
-		if (turn)
-			assert_string_equal(r->kernels[0].name, "slow");
-		tfh_result_free(r);
-	}
-}
-
-/* In the middle of the step an op falls back to the host: fetch, compute there, copy back. */
-static struct tfh_result *fallback(bool there)
-{
-	struct dg *d = dg_new();
-
-	for (int i = 0; i < 60; i++) {
-		dg_get(d, 0, 0.05);
-		dg_copy(d, 0, 1, TFH_DIR_H2D, 1 << 20, 0.1);
-		kernels(d, 1, 5, 1);
-		if (there) {
-			dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 8 << 20, 1);
-			dg_code(d, 0, 4);
-			dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 8 << 20, 1);
-		}
-		kernels(d, 1, 5, 1);
-		dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 1 << 20, 0.1);
-	}
-	return dg_judge(d);
-}
-
-static void test_fallback(void **state)
-{
-	(void)state;
-	struct tfh_result *r = fallback(true), *without = fallback(false);
-	double rest = 0.1 + 0.1 + DG_WAKE;
-
-	check(r, TFH_CLASS_TRANSFER_BOUND);
-	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_FALLBACK);
-	gen_part(r, TFH_PART_TRANSFER, 6 + rest);
-	/* All copies are removed, those of the batch and the loss, too. */
-	dg_predicts(r, TFH_REMOVE_TRANSFER, without->steps.median_s * 1e3 - rest);
-	tfh_result_free(r);
-	tfh_result_free(without);
-}
-
-/* Every tenth step writes a log. */
-static void test_periodic(void **state)
-{
-	(void)state;
-	struct dg *d = dg_new();
-
-	for (int i = 0; i < 100; i++) {
-		dg_get(d, 0, 0.05);
-		kernels(d, 1, 10, 1);
-		dg_sync(d, 0, 1);
-		if (i % 10 == 9)
-			dg_code(d, 0, 6);
-	}
-	struct tfh_result *r = dg_judge(d);
-	bool seen = false;
-	check(r, TFH_CLASS_COMPUTE_BOUND);
-	for (uint32_t i = 0; i < r->n_remark; i++)
-		seen |= strstr(r->remark[i], "every 10th step takes 6.0 ms longer") &&
-			strstr(r->remark[i], "(host)");
-	assert_true(seen);
-	tfh_result_free(r);
-}
-
-/* Training, then an evaluation over another iterator with a shorter graph, in turn. */
-static void test_evaluation(void **state)
-{
-	(void)state;
-	struct dg *d = dg_new();
-
-	d->g->name[TFT_NAME_OP][1] = "__inference_train_function_10";
-	d->g->name[TFT_NAME_OP][2] = "__inference_test_function_20";
-	for (int epoch = 0; epoch < 4; epoch++) {
-		for (int i = 0; i < 30; i++) {
-			dg_get(d, 0, 6);
-			double t = d->now[0];
-			kernels(d, 1, 10, 1);
-			dg_sync(d, 0, 1);
-			gen_exec(d->g, 1, t, d->now[0]);
-		}
-		for (int i = 0; i < 10; i++) {
-			struct tfh_event *ev = dg_call(d, 0, TFH_FN_tf_getnext_op, 0.05);
-			ev->w[0] = 2;
-			ev->depth = 1;
-			double t = d->now[0];
-			kernels(d, 1, 3, 1);
-			dg_sync(d, 0, 1);
-			gen_exec(d->g, 2, t, d->now[0]);
-		}
-	}
-	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_INPUT_BOUND);
-	gen_part(r, TFH_PART_INPUT, 6);
-	gen_part(r, TFH_PART_COMPUTE, 10);
-	bool seen = false;
-	for (uint32_t i = 0; i < r->n_segments; i++)
-		seen |= r->segments[i].kind == TFH_SEGMENT_EVAL && r->segments[i].count == 4;
-	assert_true(seen);
-	tfh_result_free(r);
-}
-
-/* Eight batches per executed call, whose launches follow each get-next. */
-static void test_steps_per_execution(void **state)
-{
-	(void)state;
-	struct dg *d = dg_new();
-
-	d->g->name[TFT_NAME_OP][1] = "__inference_multi_step_17";
-	for (int i = 0; i < 20; i++) {
-		double t = d->now[0];
-		for (int k = 0; k < 8; k++) {
-			dg_get(d, 0, 4);
-			kernels(d, 1, 10, 1);
-			dg_sync(d, 0, 1);
-		}
-		gen_exec(d->g, 1, t, d->now[0] + 0.01);
-		dg_code(d, 0, 0.05);
-	}
-	struct tfh_result *r = dg_judge(d);
-	check(r, TFH_CLASS_INPUT_BOUND);
-	gen_part(r, TFH_PART_INPUT, 4);
-	gen_part(r, TFH_PART_COMPUTE, 10);
-	tfh_result_free(r);
-}
-
-static void memory(struct dg *d, enum tfh_fn fn, uint64_t bytes, uint64_t address, uint16_t result)
-{
-	struct tfh_event *ev = dg_call(d, 0, fn, 10 * US);
-
-	ev->kind = TFT_ALLOC;
-	ev->w[0] = bytes;
-	ev->w[1] = address;
-	ev->result = result;
-}
-
-/* What was in use when, the peak, and a request that failed. */
-static void test_memory(void **state)
-{
-	(void)state;
-	struct dg *d = dg_new();
-
-	memory(d, TFH_FN_cuMemAlloc_v2, 1 << 30, 0x10000, 0);
-	for (int i = 0; i < 60; i++) {
-		dg_get(d, 0, 0.05);
-		if (i == 20)
-			memory(d, TFH_FN_cuMemAlloc_v2, 2ull << 30, 0x20000, 0);
-		if (i == 30)
-			memory(d, TFH_FN_cuMemFree_v2, 0, 0x20000, 0);
-		if (i == 40)
-			memory(d, TFH_FN_cuMemAlloc_v2, 7ull << 30, 0, 2);
-		memory(d, TFH_FN_cuMemAllocHost_v2, 1 << 30, 0x900000 + (uint64_t)i, 0);
-		kernels(d, 1, 10, 1);
-		dg_sync(d, 0, 1);
-	}
-	struct tfh_result *r = dg_judge(d);
-	const struct tfh_heap_sum *h = &r->heap;
-	assert_int_equal(h->peak, 3ull << 30);
-	assert_int_equal(h->in_use, 1ull << 30);
-	assert_int_equal(h->allocations, 2);
-	assert_int_equal(h->failed, 1);
-	assert_int_equal(h->failure[0].at.bytes, 7ull << 30);
-	assert_int_equal(h->failure[0].in_use, 1ull << 30);
-	assert_int_equal(h->failure[0].n_before, 2);
-	assert_int_equal(h->failure[0].before[0].bytes, 2ull << 30);
-	assert_int_equal(h->drawn, TFH_HEAP_POINTS);
-	assert_int_equal(h->line[TFH_HEAP_POINTS - 1], 1ull << 30);
-	assert_int_equal(h->line[TFH_HEAP_POINTS * 45 / 100], 3ull << 30);
 	tfh_result_free(r);
 }
 
@@ -834,18 +464,6 @@ int main(void)
 		cmocka_unit_test(test_exchange),
 		cmocka_unit_test(test_two_threads),
 		cmocka_unit_test(test_getnext_thread),
-		cmocka_unit_test(test_checkpoint),
-		cmocka_unit_test(test_recompile),
-		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_hole),
-		cmocka_unit_test(test_span),
-		cmocka_unit_test(test_tier_b),
-		cmocka_unit_test(test_compute_causes),
-		cmocka_unit_test(test_fallback),
-		cmocka_unit_test(test_periodic),
-		cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_steps_per_execution),
-		cmocka_unit_test(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

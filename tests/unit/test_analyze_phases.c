@@ -1,0 +1,377 @@
+/* The edge cases of judging from device times, each made by a small simulation: steps that are not
+ * like the others, and what is known of them. Checkpoints, recompilation, evaluation, several
+ * batches an execution, holes and spans without device times, causes within compute, ops on the
+ * host, memory. Parts are exact to 1 %. */
+#include "devgen.h"
+
+/* Every 20th step saves a checkpoint: fetches much and writes it. Those are no usual steps. */
+static void test_checkpoint(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 100; i++) {
+		dg_get(d, 0, 0.05);
+		dg_launches(d, 1, 10, 1);
+		dg_sync(d, 0, 1);
+		if (i % 20 == 19) {
+			dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 500 << 20, 40);
+			dg_code(d, 0, 150);
+		}
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
+	bool seen = false;
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		if (r->segments[i].kind == TFH_SEGMENT_CHECKPOINT) {
+			seen = true;
+			assert_int_equal(r->segments[i].count, 4);
+			assert_true(fabs(r->segments[i].every_steps - 20) < 6);
+		}
+	assert_true(seen);
+	tfh_result_free(r);
+}
+
+/* A module that is loaded in the middle of the run. */
+static void test_recompile(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 60; i++) {
+		dg_get(d, 0, 0.05);
+		if (i == 30)
+			dg_call(d, 0, TFH_FN_cuModuleLoadData, 300);
+		dg_launches(d, 1, 10, 1);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
+	bool seen = false;
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		seen |= r->segments[i].kind == TFH_SEGMENT_COMPILE && r->segments[i].count == 1;
+	assert_true(seen);
+	tfh_result_free(r);
+}
+
+/* Steps of very different length are of one class all the same. */
+static void test_lengths(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+	unsigned seed = 7;
+
+	for (int i = 0; i < 80; i++) {
+		seed = seed * 1103515245 + 12345;
+		int n = 5 + (int)(seed >> 16) % 20;
+		dg_get(d, 0, 0.6 * n);
+		dg_launches(d, 1, n, 1);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_INPUT_BOUND);
+	assert_true(r->steps.classes[TFH_CLASS_INPUT_BOUND].count >= r->steps.count * 98 / 100);
+	assert_true(fabs(r->breakdown[TFH_PART_INPUT].share - 0.6 / 1.6) < 0.01);
+	tfh_result_free(r);
+}
+
+/* Steps that touch a hole are unclassified, and nothing of them is taken for idleness. */
+static void test_hole(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+	double from = 0, to = 0;
+
+	for (int i = 0; i < 60; i++) {
+		if (i == 30)
+			from = d->now[0] + 1;
+		dg_get(d, 0, 10);
+		dg_launches(d, 1, 10, 1);
+		dg_sync(d, 0, 1);
+		if (i == 34)
+			to = d->now[0] - 1;
+	}
+	d->g->hole[d->g->n_hole++] =
+		(struct tfh_hole){.thread = 0, .t0 = gen_ns(from), .t1 = gen_ns(to), .count = 9};
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_INPUT_BOUND);
+	assert_in_range(r->steps.unclassified, 5, 7);
+	gen_part(r, TFH_PART_INPUT, 10);
+	tfh_result_free(r);
+}
+
+/* Device times of a part of the run only: those steps are judged from them, the others from the
+ * host, and the verdict is that of the former. */
+static void test_span(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+	double from = 0, to = 0;
+	size_t n = 0;
+
+	for (int i = 0; i < 100; i++) {
+		if (i == 40)
+			from = d->now[0] - 0.01;
+		if (i == 60)
+			to = d->now[0] + 0.01;
+		if (i > 1)
+			dg_sync_event(d, 0, (uint32_t)(i - 2) % 8);
+		dg_get(d, 0, 6);
+		dg_launches(d, 1, 10, 1);
+		dg_record(d, 0, (uint32_t)i % 8, 1);
+	}
+	/* Ops that were issued before are not seen, nor those that are not done at the end. */
+	for (size_t i = 0; i < d->n; i++)
+		if (d->op[i].issue0 >= gen_ns(from) && d->op[i].t1 < gen_ns(to))
+			d->op[n++] = d->op[i];
+	d->n = n;
+	d->gpu.n_span = 1;
+	d->span[0] = (struct tfh_gpu_span){gen_ns(from), gen_ns(to), true};
+	struct tfh_result *r = dg_judge(d);
+	uint32_t a = 0;
+	gen_closed(r);
+	assert_int_equal(r->verdict.tier, 'A');
+	for (uint64_t i = 0; i < r->n_step; i++)
+		a += r->step[i].tier == 'A';
+	assert_in_range(a, 15, 19);
+	gen_part(r, TFH_PART_COMPUTE, 10);
+	tfh_result_free(r);
+}
+
+/* Ops without their calls: copies that run are blamed while they run, the rest is what the threads
+ * did meanwhile; nothing is predicted but bounds. */
+static void test_tier_b(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 60; i++) {
+		dg_get(d, 0, 10);
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 40 << 20, 2);
+		dg_launches(d, 1, 10, 1);
+		dg_sync(d, 0, 1);
+	}
+	for (size_t i = 0; i < d->n; i++) {
+		d->op[i].issue0 = d->op[i].issue1 = INT64_MIN;
+		d->op[i].thread = UINT32_MAX;
+	}
+	d->gpu.dependencies = false;
+	struct tfh_result *r = dg_judge(d);
+	gen_closed(r);
+	assert_int_equal(r->verdict.tier, 'B');
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	gen_part(r, TFH_PART_INPUT, 10);
+	gen_part(r, TFH_PART_TRANSFER, 2);
+	assert_true(isnan(dg_whatif(r, TFH_REMOVE_INPUT)->step_s));
+	tfh_result_free(r);
+}
+
+/* Kernels of a few blocks, and one kernel among others that takes most of the time. */
+static void test_compute_causes(void **state)
+{
+	(void)state;
+	struct tfh_result *r;
+
+	for (int turn = 0; turn < 2; turn++) {
+		struct dg *d = dg_new();
+		for (int i = 0; i < 60; i++) {
+			dg_get(d, 0, 0.05);
+			for (int k = 0; k < 10; k++) {
+				struct tfh_op *op = dg_launch(d, 0, 1, turn && k == 3 ? 30 : 1);
+				op->name = k == 3 ? "slow" : k & 1 ? "a" : "b";
+				op->grid = turn ? op->grid : 4 | 1ull << 32 | 1ull << 48;
+			}
+		}
+		r = dg_judge(d);
+		dg_check(r, TFH_CLASS_COMPUTE_BOUND);
+		assert_int_equal(r->verdict.cause, turn ? TFH_CAUSE_COMPUTE_DOMINANT_OP
+							: TFH_CAUSE_COMPUTE_UNDERFILLED);
+		if (turn)
+			assert_string_equal(r->kernels[0].name, "slow");
+		tfh_result_free(r);
+	}
+}
+
+/* In the middle of the step an op falls back to the host: fetch, compute there, copy back. */
+static struct tfh_result *fallback(bool there)
+{
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 60; i++) {
+		dg_get(d, 0, 0.05);
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 1 << 20, 0.1);
+		dg_launches(d, 1, 5, 1);
+		if (there) {
+			dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 8 << 20, 1);
+			dg_code(d, 0, 4);
+			dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 8 << 20, 1);
+		}
+		dg_launches(d, 1, 5, 1);
+		dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 1 << 20, 0.1);
+	}
+	return dg_judge(d);
+}
+
+static void test_fallback(void **state)
+{
+	(void)state;
+	struct tfh_result *r = fallback(true), *without = fallback(false);
+	double rest = 0.1 + 0.1 + DG_WAKE;
+
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_FALLBACK);
+	gen_part(r, TFH_PART_TRANSFER, 6 + rest);
+	/* All copies are removed, those of the batch and the loss, too. */
+	dg_predicts(r, TFH_REMOVE_TRANSFER, without->steps.median_s * 1e3 - rest);
+	tfh_result_free(r);
+	tfh_result_free(without);
+}
+
+/* Every tenth step writes a log. */
+static void test_periodic(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 100; i++) {
+		dg_get(d, 0, 0.05);
+		dg_launches(d, 1, 10, 1);
+		dg_sync(d, 0, 1);
+		if (i % 10 == 9)
+			dg_code(d, 0, 6);
+	}
+	struct tfh_result *r = dg_judge(d);
+	bool seen = false;
+	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
+	for (uint32_t i = 0; i < r->n_remark; i++)
+		seen |= strstr(r->remark[i], "every 10th step takes 6.0 ms longer") &&
+			strstr(r->remark[i], "(host)");
+	assert_true(seen);
+	tfh_result_free(r);
+}
+
+/* Training, then an evaluation over another iterator with a shorter graph, in turn. */
+static void test_evaluation(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->g->name[TFT_NAME_OP][1] = "__inference_train_function_10";
+	d->g->name[TFT_NAME_OP][2] = "__inference_test_function_20";
+	for (int epoch = 0; epoch < 4; epoch++) {
+		for (int i = 0; i < 30; i++) {
+			dg_get(d, 0, 6);
+			double t = d->now[0];
+			dg_launches(d, 1, 10, 1);
+			dg_sync(d, 0, 1);
+			gen_exec(d->g, 1, t, d->now[0]);
+		}
+		for (int i = 0; i < 10; i++) {
+			struct tfh_event *ev = dg_call(d, 0, TFH_FN_tf_getnext_op, 0.05);
+			ev->w[0] = 2;
+			ev->depth = 1;
+			double t = d->now[0];
+			dg_launches(d, 1, 3, 1);
+			dg_sync(d, 0, 1);
+			gen_exec(d->g, 2, t, d->now[0]);
+		}
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_INPUT_BOUND);
+	gen_part(r, TFH_PART_INPUT, 6);
+	gen_part(r, TFH_PART_COMPUTE, 10);
+	bool seen = false;
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		seen |= r->segments[i].kind == TFH_SEGMENT_EVAL && r->segments[i].count == 4;
+	assert_true(seen);
+	tfh_result_free(r);
+}
+
+/* Eight batches per executed call, whose launches follow each get-next. */
+static void test_steps_per_execution(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->g->name[TFT_NAME_OP][1] = "__inference_multi_step_17";
+	for (int i = 0; i < 20; i++) {
+		double t = d->now[0];
+		for (int k = 0; k < 8; k++) {
+			dg_get(d, 0, 4);
+			dg_launches(d, 1, 10, 1);
+			dg_sync(d, 0, 1);
+		}
+		gen_exec(d->g, 1, t, d->now[0] + 0.01);
+		dg_code(d, 0, 0.05);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_INPUT_BOUND);
+	gen_part(r, TFH_PART_INPUT, 4);
+	gen_part(r, TFH_PART_COMPUTE, 10);
+	tfh_result_free(r);
+}
+
+static void memory(struct dg *d, enum tfh_fn fn, uint64_t bytes, uint64_t address, uint16_t result)
+{
+	struct tfh_event *ev = dg_call(d, 0, fn, 10 * US);
+
+	ev->kind = TFT_ALLOC;
+	ev->w[0] = bytes;
+	ev->w[1] = address;
+	ev->result = result;
+}
+
+/* What was in use when, the peak, and a request that failed. */
+static void test_memory(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	memory(d, TFH_FN_cuMemAlloc_v2, 1 << 30, 0x10000, 0);
+	for (int i = 0; i < 60; i++) {
+		dg_get(d, 0, 0.05);
+		if (i == 20)
+			memory(d, TFH_FN_cuMemAlloc_v2, 2ull << 30, 0x20000, 0);
+		if (i == 30)
+			memory(d, TFH_FN_cuMemFree_v2, 0, 0x20000, 0);
+		if (i == 40)
+			memory(d, TFH_FN_cuMemAlloc_v2, 7ull << 30, 0, 2);
+		memory(d, TFH_FN_cuMemAllocHost_v2, 1 << 30, 0x900000 + (uint64_t)i, 0);
+		dg_launches(d, 1, 10, 1);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	const struct tfh_heap_sum *h = &r->heap;
+	assert_int_equal(h->peak, 3ull << 30);
+	assert_int_equal(h->in_use, 1ull << 30);
+	assert_int_equal(h->allocations, 2);
+	assert_int_equal(h->failed, 1);
+	assert_int_equal(h->failure[0].at.bytes, 7ull << 30);
+	assert_int_equal(h->failure[0].in_use, 1ull << 30);
+	assert_int_equal(h->failure[0].n_before, 2);
+	assert_int_equal(h->failure[0].before[0].bytes, 2ull << 30);
+	assert_int_equal(h->drawn, TFH_HEAP_POINTS);
+	assert_int_equal(h->line[TFH_HEAP_POINTS - 1], 1ull << 30);
+	assert_int_equal(h->line[TFH_HEAP_POINTS * 45 / 100], 3ull << 30);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_checkpoint),
+		cmocka_unit_test(test_recompile),
+		cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_hole),
+		cmocka_unit_test(test_span),
+		cmocka_unit_test(test_tier_b),
+		cmocka_unit_test(test_compute_causes),
+		cmocka_unit_test(test_fallback),
+		cmocka_unit_test(test_periodic),
+		cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_steps_per_execution),
+		cmocka_unit_test(test_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
