@@ -7,6 +7,7 @@
 #define TFH_RECORD_FLUSHER_H
 
 #include "format/tft_write.h"
+#include "base/rules.h"
 #include "record/internal.h"
 #include "record/live.h"
 
@@ -70,6 +71,8 @@ int tfh_seal(void);
 /* After a failed write: the file is cut back to its last whole chunk, and writing pauses. */
 void tfh_write_failed(int err, uint64_t now_ns);
 void tfh_take_clock(void);
+/* Readings not yet in the file go there; the segment is open. */
+int tfh_clocks_put(void);
 
 /* segments.c: 0 or -errno */
 int tfh_segment_ready(void);

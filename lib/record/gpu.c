@@ -420,6 +420,11 @@ static int put_all(uint64_t until)
 	uint64_t before = g.span_last;
 	int err = tfh_segment_ready();
 
+	/* Chunks of events may follow half a minute later, or never: who is killed leaves them to
+	 * another file. Without a reading of the clocks in this one, its ticks cannot be told apart
+	 * from that one's. */
+	if (!err)
+		err = tfh_clocks_put();
 	if (!err)
 		err = tfh_gpu_put_notes();
 	/* DRVR first: who reads an op then has its call. */

@@ -30,6 +30,17 @@ void tfh_take_clock(void)
 	tfh_set_tick_hz(&tfh_f.first, &t);
 }
 
+int tfh_clocks_put(void)
+{
+	int err = tfh_f.n_clocks
+			  ? tft_write_clocks(tfh_f.seg.writer, tfh_f.clocks, tfh_f.n_clocks)
+			  : 0;
+
+	if (!err)
+		tfh_f.n_clocks = 0;
+	return err;
+}
+
 /* Losses not yet written; the rings' counters are settled by settle_losses() once they are. */
 struct losses {
 	struct tft_loss loss[LOSSES_MAX];
@@ -238,13 +249,9 @@ static int write_all(void)
 			return err;
 		settle_losses();
 	}
-	if (tfh_f.n_clocks) {
-		err = tft_write_clocks(tfh_f.seg.writer, tfh_f.clocks, tfh_f.n_clocks);
-		if (err)
-			return err;
-		tfh_f.n_clocks = 0;
-	}
-	err = tfh_notes_more();
+	err = tfh_clocks_put();
+	if (!err)
+		err = tfh_notes_more();
 	if (!err)
 		err = tfh_stacks_put();
 	return err ? err : tfh_sample_write();

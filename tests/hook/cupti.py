@@ -54,24 +54,26 @@ def drops():
     compare("drops", ops, info, truth, calls, lost=len(truth) - len(ops))
 
 
-def killed(again=True):
-    run, truth, process = start("killed%d" % again, f"{build}/tests/jobs/client_loop", "--steps", "100000", "--launches", "3",
+def killed():
+    run, truth, process = start("killed", f"{build}/tests/jobs/client_loop", "--steps", "100000", "--launches", "3",
                                 "--spin", "2000", "--sync", "ctx")
-    time.sleep(4)
+    # Until device times of more than a second are in the file, however long that takes here.
+    for _ in range(200):
+        time.sleep(0.2)
+        if any(b - a > 1e9 for a, b, _ in read(run, begun=False)[1]["spans"]):
+            break
     process.send_signal(signal.SIGKILL)
     process.wait()
     ops, info = read(run)
     known, calls = read_truth(truth)
-    # Seen once in some sixty runs, and not explained: then the second try must be right.
-    if again and not any(op["call"] >= 0 for op in ops):
-        print("killed: no op had its call, once more", info, len(ops))
-        return killed(again=False)
     check(len(info["spans"]) == 1 and len(ops) > 100, "killed", info)
-    check(any(op["call"] >= 0 for op in ops), "killed: no op has its call", info)
-    if not info["spans"] or not any(op["call"] >= 0 for op in ops):
+    # The host's records are in another file than the device's: on one clock they meet.
+    lone = [op for op in ops if op["call"] < 0]
+    check(not lone, "killed:", len(lone), "of", len(ops), "ops have no call", lone[:2], info)
+    if lone or not info["spans"]:
         return
-    shift, (a, b, _) = shift_of(ops, {**calls, **{op["correlation"]: calls.get(op["correlation"], {"t0": op["issue0"]})
-                                                 for op in ops}}), info["spans"][0]
+    # The log's last lines may not have been written.
+    shift, (a, b, _) = shift_of([op for op in ops if op["correlation"] in calls], calls), info["spans"][0]
     have = {op["correlation"] for op in ops}
     hidden = [t for t in known if a <= t["start"] + shift and t["end"] + shift <= b and t["n"] not in have]
     check(not hidden, "killed: in the span, and missing", hidden[:3], info)
