@@ -1,20 +1,19 @@
 #include "base/options.h"
 
 #include <errno.h>
+#include <regex.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/nearest.h"
+#include "base/rules.h"
 
 const struct tfh_option_spec tfh_option_specs[TFH_OPT_COUNT] = {
-#define ROW(id, name, type, fallback, choices, least, greatest, help, later)                       \
-	[TFH_OPT_##id] = {name, TFH_OPT_##type, fallback, choices, least, greatest, help, later},
-#define OPTION(...) ROW(__VA_ARGS__, false)
-#define LATER(...) ROW(__VA_ARGS__, true)
+#define OPTION(id, name, type, fallback, choices, least, greatest, help)                           \
+	[TFH_OPT_##id] = {name, TFH_OPT_##type, fallback, choices, least, greatest, help},
 #include "base/options.def"
-#undef LATER
 #undef OPTION
-#undef ROW
 };
 
 #define LONGEST_NAME 64
@@ -128,6 +127,26 @@ static int parse_number(const struct tfh_option_spec *spec, const char *text, in
 	return error;
 }
 
+/* Of a text with a language of its own, but for patterns: compiling one allocates. */
+static int check_text(const struct tfh_option_spec *spec, const char *text)
+{
+	struct tfh_stack_rule rule;
+	struct tfh_window window;
+	int match;
+
+	switch (spec->type) {
+	case TFH_OPT_RANK_LIST:
+		match = tfh_ranks_match(text, 0);
+		return match < 0 ? match : 0;
+	case TFH_OPT_PART:
+		return tfh_window_parse(text, &window);
+	case TFH_OPT_SITES:
+		return tfh_stack_rule_parse(text, false, &rule);
+	default:
+		return 0;
+	}
+}
+
 static int store_string(struct tfh_options *options, enum tfh_option id, const char *text)
 {
 	size_t room = sizeof(options->text) - options->used;
@@ -147,8 +166,10 @@ static int store(struct tfh_options *options, enum tfh_option id, const char *te
 	int64_t value;
 	int error;
 
-	if (spec->type == TFH_OPT_STRING)
-		return store_string(options, id, text);
+	if (tfh_option_is_text(spec)) {
+		error = check_text(spec, text);
+		return error ? error : store_string(options, id, text);
+	}
 	error = parse_number(spec, text, &value);
 	if (!error)
 		options->number[id] = value;
@@ -207,11 +228,78 @@ bool tfh_option_unknown(const char *entry)
 	return !strncmp(entry, "TFHOOK_", 7) && tfh_option_find(entry, strcspn(entry, "=")) < 0;
 }
 
-const char *tfh_option_later(const char *entry)
+/* What may stand in the setting. */
+static void describe(const struct tfh_option_spec *spec, char *text, size_t size)
 {
-	int id = tfh_option_find(entry, strcspn(entry, "="));
+	const char *language = strstr(spec->help, ": ");
 
-	return id >= 0 && tfh_option_specs[id].later ? tfh_option_specs[id].help : NULL;
+	switch (spec->type) {
+	case TFH_OPT_BOOL:
+		snprintf(text, size, "0 or 1");
+		return;
+	case TFH_OPT_INT:
+		if (spec->greatest == INT64_MAX)
+			snprintf(text, size, "a whole number of at least %lld",
+				 (long long)spec->least);
+		else
+			snprintf(text, size, "a whole number from %lld to %lld",
+				 (long long)spec->least, (long long)spec->greatest);
+		return;
+	case TFH_OPT_SIZE:
+		snprintf(text, size, "a size such as %s, at least %lldK", spec->fallback,
+			 (long long)(spec->least >> 10));
+		return;
+	case TFH_OPT_ENUM:
+		snprintf(text, size, "one of %s", spec->choices);
+		return;
+	case TFH_OPT_PATTERN:
+		snprintf(text, size, "a regular expression");
+		return;
+	default:
+		snprintf(text, size, "%s", language ? language + 2 : "a shorter text");
+	}
+}
+
+static int check_value(const struct tfh_option_spec *spec, const char *text)
+{
+	int64_t value;
+	regex_t re;
+
+	if (!*text)
+		return 0;
+	if (strlen(text) >= TFH_OPTIONS_TEXT - 1)
+		return -E2BIG;
+	if (!tfh_option_is_text(spec))
+		return parse_number(spec, text, &value);
+	if (spec->type != TFH_OPT_PATTERN)
+		return check_text(spec, text);
+	if (regcomp(&re, text, REG_EXTENDED | REG_NOSUB))
+		return -EINVAL;
+	regfree(&re);
+	return 0;
+}
+
+int tfh_option_check(const char *entry, char *sentence, size_t size)
+{
+	size_t length = strcspn(entry, "=");
+	int id = tfh_option_find(entry, length), error;
+	const struct tfh_option_spec *spec;
+	char wanted[256];
+
+	if (id < 0 || !entry[length])
+		return 0;
+	spec = &tfh_option_specs[id];
+	error = check_value(spec, entry + length + 1);
+	if (!error)
+		return 0;
+	describe(spec, wanted, sizeof(wanted));
+	snprintf(sentence, size, "%s=%.60s%s %s %s%s; it takes %s", spec->name, entry + length + 1,
+		 strlen(entry + length + 1) > 60 ? "..." : "",
+		 error == -ERANGE  ? "is out of bounds"
+		 : error == -E2BIG ? "is too long"
+				   : "is not understood",
+		 *spec->fallback ? "and stays " : "and has no effect", spec->fallback, wanted);
+	return error;
 }
 
 const char *tfh_option_suggest(const char *entry)
@@ -227,9 +315,7 @@ const char *tfh_option_suggest(const char *entry)
 	memcpy(name, entry + 7, length - 7);
 	name[length - 7] = '\0';
 	for (int id = 0; id < TFH_OPT_COUNT; id++)
-		names[id] = id == TFH_OPT_ENABLED || tfh_option_specs[id].later
-				    ? ""
-				    : tfh_option_specs[id].name + 7;
+		names[id] = id == TFH_OPT_ENABLED ? "" : tfh_option_specs[id].name + 7;
 	nearest = tfh_nearest(name, names, TFH_OPT_COUNT);
 	for (int id = 0; nearest && id < TFH_OPT_COUNT; id++)
 		if (nearest == names[id])

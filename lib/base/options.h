@@ -18,7 +18,17 @@ enum tfh_option {
 	TFH_OPT_COUNT
 };
 
-enum tfh_option_type { TFH_OPT_BOOL, TFH_OPT_INT, TFH_OPT_SIZE, TFH_OPT_STRING, TFH_OPT_ENUM };
+enum tfh_option_type {
+	TFH_OPT_BOOL,
+	TFH_OPT_INT,
+	TFH_OPT_SIZE,
+	TFH_OPT_ENUM,
+	TFH_OPT_STRING, /* from here on the value is a text */
+	TFH_OPT_PATTERN,
+	TFH_OPT_RANK_LIST,
+	TFH_OPT_PART,
+	TFH_OPT_SITES
+};
 
 /* Values of TFHOOK_CUPTI, in the order of its choices. */
 enum tfh_option_cupti { TFH_CUPTI_AUTO, TFH_CUPTI_ON, TFH_CUPTI_OFF, TFH_CUPTI_WINDOW };
@@ -30,7 +40,6 @@ struct tfh_option_spec {
 	const char *choices;  /* of an ENUM, separated by | */
 	int64_t least, greatest;
 	const char *help;
-	bool later; /* the name is taken, but does nothing in this version */
 };
 
 extern const struct tfh_option_spec tfh_option_specs[TFH_OPT_COUNT];
@@ -40,7 +49,7 @@ extern const struct tfh_option_spec tfh_option_specs[TFH_OPT_COUNT];
 
 struct tfh_options {
 	int64_t number[TFH_OPT_COUNT];	/* BOOL, INT, SIZE, ENUM */
-	uint16_t string[TFH_OPT_COUNT]; /* STRING: offset in text */
+	uint16_t string[TFH_OPT_COUNT]; /* texts: offset in text */
 	bool given[TFH_OPT_COUNT];	/* set by the user to something valid */
 	int8_t error[TFH_OPT_COUNT];	/* 0, or negative errno of a value that was passed over */
 	uint32_t used;
@@ -58,6 +67,11 @@ int tfh_options_read(struct tfh_options *options, char *const *env);
  * and then leaves the option as it was.
  */
 int tfh_options_set(struct tfh_options *options, enum tfh_option id, const char *text);
+
+static inline bool tfh_option_is_text(const struct tfh_option_spec *spec)
+{
+	return spec->type >= TFH_OPT_STRING;
+}
 
 static inline bool tfh_opt_bool(const struct tfh_options *options, enum tfh_option id)
 {
@@ -82,10 +96,11 @@ int tfh_option_find(const char *name, size_t length);
  * one. */
 bool tfh_option_unknown(const char *entry);
 
-/* What NAME=VALUE will be about if its name is one that this version does not act upon yet, else
- * NULL.
+/* 0 when NAME=VALUE is none of our settings or has a value that is understood; else one of the
+ * errors above, and a sentence that says what holds in its place and what may stand there. Unlike
+ * the reading of all settings this tries patterns, too, and so may allocate.
  */
-const char *tfh_option_later(const char *entry);
+int tfh_option_check(const char *entry, char *sentence, size_t size);
 
 /* The known name nearest to that of NAME=VALUE or NAME, NULL if none is near. */
 const char *tfh_option_suggest(const char *entry);

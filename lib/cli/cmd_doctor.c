@@ -275,7 +275,7 @@ int tfh_cmd_doctor(const struct tfh_line *args)
 		check_command(&d, command);
 	tfh_library_release(&d.library);
 	fflush(stdout);
-	if (tfh_unknown_variables())
+	if (tfh_check_variables())
 		d.bad++;
 	printf("%s\n", d.bad ? "something stands in the way: see BAD and the messages above"
 			     : "a job can be traced here");

@@ -24,8 +24,6 @@ static void print_settings(void)
 	puts("\n# Settings (default):");
 	for (int i = 0; i < TFH_OPT_COUNT; i++) {
 		const struct tfh_option_spec *s = &tfh_option_specs[i];
-		if (s->later)
-			continue;
 		printf("#   %-18s %s%s%s%s\n", s->name, s->help, *s->fallback ? " (" : "",
 		       s->fallback, *s->fallback ? ")" : "");
 	}
@@ -81,6 +79,6 @@ int tfh_cmd_env(const struct tfh_line *args)
 	if (audit)
 		print_export("LD_AUDIT", audit);
 	print_settings();
-	tfh_unknown_variables();
+	tfh_check_variables();
 	return TFH_EXIT_OK;
 }

@@ -31,6 +31,22 @@ static void unquote(const char *json, char *out, size_t size)
 	out[n] = '\0';
 }
 
+static void print_variable(int length, const char *name, const char *value)
+{
+	char shown[8192], entry[8192 + 256], sentence[512];
+
+	printf("  %.*s=%s", length, name, tfh_fmt_cut(shown, sizeof(shown), value, sizeof(shown)));
+	snprintf(entry, sizeof(entry), "%.*s=%s", length < 255 ? length : 255, name, value);
+	if (tfh_option_check(entry, sentence, sizeof(sentence)))
+		printf("   <- not understood, had no effect%s", sentence + strcspn(sentence, ";"));
+	if (tfh_option_unknown(entry)) {
+		const char *near = tfh_option_suggest(entry);
+		printf("   <- unknown to tfhook, had no effect%s%s%s",
+		       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	}
+	putchar('\n');
+}
+
 /* The "env" object of run.json, which tfhook itself wrote with one member a line. */
 static void print_environment(const char *dir)
 {
@@ -52,17 +68,9 @@ static void print_environment(const char *dir)
 		char *colon = inside && *p == '"' ? strstr(p, "\": ") : NULL;
 		if (!colon)
 			continue;
-		char name[256], value[8192], shown[8192], entry[512];
-		snprintf(name, sizeof(name), "%.*s", (int)(colon - p - 1), p + 1);
+		char value[8192];
 		unquote(colon + 3, value, sizeof(value));
-		snprintf(entry, sizeof(entry), "%s=", name);
-		printf("  %s=%s%s\n", name, tfh_fmt_cut(shown, sizeof(shown), value, sizeof(shown)),
-		       tfh_option_unknown(entry) ? "   <- unknown to tfhook, had no effect"
-		       : tfh_option_later(entry) ? "   <- not in this version, had no effect"
-						 : "");
-		if (tfh_option_unknown(entry) && tfh_option_suggest(entry))
-			printf("  %*s   <- did you mean %s?\n", (int)strlen(name), "",
-			       tfh_option_suggest(entry));
+		print_variable((int)(colon - p - 1), p + 1, value);
 	}
 	fclose(f);
 }

@@ -216,7 +216,7 @@ int tfh_cmd_run(const struct tfh_line *args)
 	int code = check_program(args, &program, strict);
 	if (code)
 		return code;
-	tfh_unknown_variables();
+	tfh_check_variables();
 	if (tfh_library_find(&library, true, &err) ||
 	    (tfh_line_get(args, "audit") && tfh_library_add_audit(&library, true, &err)) ||
 	    tfh_place_make(&place, tfh_line_get(args, "output"), args->operand[0], &err)) {

@@ -75,10 +75,14 @@ static int make_link(struct tfh_library *library, const char *path, char out[409
 
 int tfh_library_find(struct tfh_library *library, bool link, struct tfh_err *err)
 {
-	const char *exports = getenv("TFHOOK_EXPORTS");
-	const char *name =
-		exports && !strcmp(exports, "0") ? "libtfhook-noexport.so" : "libtfhook.so";
+	const char *exports = getenv(tfh_option_specs[TFH_OPT_EXPORTS].name);
+	struct tfh_options options;
 
+	tfh_options_read(&options, NULL);
+	if (exports)
+		tfh_options_set(&options, TFH_OPT_EXPORTS, exports);
+	const char *name =
+		tfh_opt_bool(&options, TFH_OPT_EXPORTS) ? "libtfhook.so" : "libtfhook-noexport.so";
 	memset(library, 0, sizeof(*library));
 	if (tfh_install_find(name, library->path))
 		return tfh_err_set(err, -ENOENT,
@@ -138,27 +142,37 @@ char *tfh_preload_value(const char *ours, const char *existing)
 	return asprintf(&value, "%s:%s", ours, existing) < 0 ? NULL : value;
 }
 
-unsigned tfh_unknown_variables(void)
+static bool say_unknown(const char *entry)
+{
+	int len = (int)strcspn(entry, "=");
+
+	if (!tfh_option_unknown(entry))
+		return false;
+	const char *near = tfh_option_suggest(entry);
+	if (near)
+		tfh_say("the variable %.*s is unknown and has no effect; did you mean %s?", len,
+			entry, near);
+	else
+		tfh_say("the variable %.*s is unknown and has no effect; `tfhook env` lists all",
+			len, entry);
+	return true;
+}
+
+static bool say_wrong(const char *entry)
+{
+	char sentence[512];
+
+	if (!tfh_option_check(entry, sentence, sizeof(sentence)))
+		return false;
+	tfh_say("%s", sentence);
+	return true;
+}
+
+unsigned tfh_check_variables(void)
 {
 	unsigned n = 0;
 
-	for (char **entry = environ; *entry; entry++) {
-		int len = (int)strcspn(*entry, "=");
-		const char *later = tfh_option_later(*entry);
-		if (later)
-			tfh_say("%.*s is not in this version and has no effect yet: %s", len,
-				*entry, later);
-		if (!tfh_option_unknown(*entry))
-			continue;
-		const char *near = tfh_option_suggest(*entry);
-		if (near)
-			tfh_say("the variable %.*s is unknown and has no effect; did you mean %s?",
-				len, *entry, near);
-		else
-			tfh_say("the variable %.*s is unknown and has no effect; `tfhook env` "
-				"lists all",
-				len, *entry);
-		n++;
-	}
+	for (char **entry = environ; *entry; entry++)
+		n += say_unknown(*entry) || say_wrong(*entry);
 	return n;
 }

@@ -52,8 +52,9 @@ void tfh_library_release(struct tfh_library *library);
  * memory. */
 char *tfh_preload_value(const char *ours, const char *existing);
 
-/* Says every TFHOOK_ variable that no setting has, with the nearest name. Returns how many. */
-unsigned tfh_unknown_variables(void);
+/* Says every TFHOOK_ variable that no setting has, with the nearest name, and every value that is
+ * not understood, with what may stand there. Returns how many. */
+unsigned tfh_check_variables(void);
 
 /* ---- place.c: the run directory ---- */
 

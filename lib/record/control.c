@@ -61,8 +61,7 @@ void tfh_window_setup(void)
 {
 	struct tfh_window *w = &tfh_f.window;
 
-	if (tfh_window_parse(tfh_opt_str(&tfh_p.options, TFH_OPT_WINDOW), w))
-		memset(w, 0, sizeof(*w));
+	tfh_window_parse(tfh_opt_str(&tfh_p.options, TFH_OPT_WINDOW), w);
 	tfh_p.window_first = w->kind == TFH_WINDOW_STEPS ? w->first : 0;
 	tfh_p.window_off = w->kind != TFH_WINDOW_ALL &&
 			   !(w->kind == TFH_WINDOW_TIME && !w->first) &&

@@ -172,14 +172,6 @@ int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_proc *p);
 
 /* TFHOOK_ONLY, TFHOOK_SKIP: is this program to be recorded? */
 bool tfh_filter_program(const struct tfh_proc *p);
-bool tfh_filter_rank(const char *list, int32_t rank);
-/* TFHOOK_WINDOW. 0, or -EINVAL when the text is not understood (the whole run is recorded then). */
-struct tfh_window {
-	enum { TFH_WINDOW_ALL, TFH_WINDOW_STEPS, TFH_WINDOW_TIME, TFH_WINDOW_SIGNAL } kind;
-	uint64_t first, last; /* steps, or ns after the start */
-	int signal;
-};
-int tfh_window_parse(const char *text, struct tfh_window *w);
 
 /* ---- intern.c ---- */
 

@@ -65,7 +65,7 @@ static void add_options(struct text *t)
 
 		if (!tfh_p.options.given[i])
 			continue;
-		if (spec->type == TFH_OPT_STRING)
+		if (tfh_option_is_text(spec))
 			add(t, "option.%s=%s\n", spec->name,
 			    tfh_opt_str(&tfh_p.options, (enum tfh_option)i));
 		else

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/rules.h"
 #include "format/table.h"
 #include "record/flusher.h"
 #include "record/modules.h"
@@ -23,7 +24,6 @@
 #define CHUNK_STACKS 256u
 /* libunwind takes 11 KiB of a stack when it meets a function for the first time, libgcc 8. */
 #define STACK_NEED_PAGES 5
-#define AUTO_NS 1000000ull /* under `tfhook run`: 0.3 us of at least 1 ms */
 
 struct stack {
 	uint64_t hash; /* atomic; 0: free */
@@ -56,43 +56,6 @@ static bool said;
 void tfh_stacks_attach(const struct tfh_stack_source *s)
 {
 	source = s;
-}
-
-/* ---- the setting ---- */
-
-static int parse_time(const char *text, uint64_t *ns)
-{
-	static const struct {
-		const char *name;
-		double ns;
-	} unit[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || !(v >= 0) || v > 1e6)
-		return -EINVAL;
-	for (unsigned i = 0; i < sizeof(unit) / sizeof(*unit); i++)
-		if (!strcmp(end, unit[i].name)) {
-			*ns = (uint64_t)(v * unit[i].ns);
-			return 0;
-		}
-	return -EINVAL;
-}
-
-int tfh_stack_rule_parse(const char *text, bool run, struct tfh_stack_rule *r)
-{
-	*r = (struct tfh_stack_rule){.least_ns = UINT64_MAX};
-	if (!strcmp(text, "off") || (!strcmp(text, "auto") && !run))
-		return 0;
-	r->least_ns = AUTO_NS;
-	r->launches = !strcmp(text, "launch");
-	r->copies = r->launches || !strcmp(text, "copy");
-	if (r->copies || !strcmp(text, "auto") || !strcmp(text, "slow"))
-		return 0;
-	if (!strncmp(text, "slow:", 5) && !parse_time(text + 5, &r->least_ns))
-		return 0;
-	r->least_ns = UINT64_MAX;
-	return -EINVAL;
 }
 
 /* ---- in the job's threads ---- */
@@ -191,8 +154,7 @@ void tfh_stacks_open(void)
 
 	if (!source || table)
 		return;
-	if (tfh_stack_rule_parse(text, run, &rule))
-		tfh_log(0, "TFHOOK_STACKS=%s is none of off, launch, copy, slow:TIME", text);
+	tfh_stack_rule_parse(text, run, &rule);
 	if (rule.least_ns == UINT64_MAX)
 		return;
 	err = source->open(&by);

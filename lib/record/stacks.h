@@ -35,15 +35,6 @@ extern uint64_t tfh_stack_ticks;
  * Keeps errno. */
 uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks);
 
-/* What TFHOOK_STACKS says. */
-struct tfh_stack_rule {
-	bool launches, copies; /* of any length */
-	uint64_t least_ns;     /* of other calls; UINT64_MAX: none */
-};
-/* 0, or -EINVAL when the text is not understood (then nothing is wanted). `run`: the program was
- * started by `tfhook run`. */
-int tfh_stack_rule_parse(const char *text, bool run, struct tfh_stack_rule *rule);
-
 /* ---- for flush.c and its neighbours, on the flusher ---- */
 
 void tfh_stacks_open(void);

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/rules.h"
 #include "record/gpu.h"
 #include "record/runjson.h"
 #include "tfhook/version.h"
@@ -138,7 +139,7 @@ static int set_up(void)
 	who_am_i();
 	tfh_rank_detect(&tfh_p.dir.rank, &tfh_p.options);
 	if (!tfh_filter_program(&tfh_p) ||
-	    !tfh_filter_rank(tfh_opt_str(&tfh_p.options, TFH_OPT_RANKS), tfh_p.dir.rank.rank))
+	    !tfh_ranks_match(tfh_opt_str(&tfh_p.options, TFH_OPT_RANKS), tfh_p.dir.rank.rank))
 		return 1;
 	err = tfh_rundir_open(&tfh_p.dir, &tfh_p);
 	if (err) {
@@ -161,6 +162,10 @@ static int set_up(void)
 	tfh_window_setup();
 	tfh_log(1, "recording to %s, journal %s", tfh_p.dir.path,
 		tfh_p.journal.anonymous ? "in memory" : tfh_p.journal.path);
+	for (int id = 0; id < TFH_OPT_COUNT; id++)
+		if (tfh_p.options.error[id])
+			tfh_log(1, "%s is not understood and was passed over",
+				tfh_option_specs[id].name);
 	return 0;
 }
 

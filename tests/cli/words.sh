@@ -88,3 +88,17 @@ TFHOOK_CUPTI_LIB=/nowhere.so LD_LIBRARY_PATH=$TFH_BUILD/sim "$tfhook" doctor >.o
 prints 'CUPTI: none found.*tier C.*the one named cannot be loaded'
 expect 1 env TFHOOK_RANKZ=1 "$tfhook" doctor
 says 'did you mean TFHOOK_RANKS'
+# so is a value that is not understood, with what may stand there
+expect 1 env TFHOOK_STACKS=foo "$tfhook" doctor
+says '^tfhook: TFHOOK_STACKS=foo is not understood and stays auto; it takes off, slow:1ms'
+expect 0 env TFHOOK_WINDOW=xyz "$tfhook" env
+says '^tfhook: TFHOOK_WINDOW=xyz is not understood and has no effect; it takes steps:100-200'
+expect 3 env TFHOOK_RANKS=two 'TFHOOK_SKIP=[' "$tfhook" run -o odd sh -c 'exit 3'
+says '^tfhook: TFHOOK_RANKS=two is not understood and stays all'
+says '^tfhook: TFHOOK_SKIP=\[ is not understood and has no effect; it takes a regular expression'
+# and in `info`; the library itself says nothing
+expect 0 env TFHOOK_STACKS=foo TFHOOK_RANKS=two TFHOOK_RUN="$PWD/odd" LD_PRELOAD="$TFH_BUILD/lib/libtfhook.so" \
+	LD_LIBRARY_PATH="$TFH_BUILD/sim" "$job" --steps 3
+[[ ! -s .err ]] || fail 'the library speaks of settings'
+expect 0 "$tfhook" info odd
+prints 'TFHOOK_STACKS=foo   <- not understood, had no effect; it takes off, slow'

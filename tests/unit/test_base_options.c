@@ -77,10 +77,12 @@ static void test_bad_values(void **state)
 		       "TFHOOK_VERBOSE=99999999999999999999",
 		       "TFHOOK_DIR",
 		       "TFHOOK_RANKS=0-7",
+		       "TFHOOK_WINDOW=xyz",
+		       "TFHOOK_STACKS=foo",
 		       NULL};
 
 	(void)state;
-	assert_int_equal(tfh_options_read(&options, env), 7);
+	assert_int_equal(tfh_options_read(&options, env), 9);
 	assert_true(tfh_opt_bool(&options, TFH_OPT_ENABLED));
 	assert_int_equal(options.error[TFH_OPT_ENABLED], -EINVAL);
 	assert_int_equal(tfh_opt_int(&options, TFH_OPT_LEVEL), 1);
@@ -91,6 +93,8 @@ static void test_bad_values(void **state)
 	assert_int_equal(options.error[TFH_OPT_RANK], -EINVAL);
 	assert_int_equal(options.error[TFH_OPT_VERBOSE], -ERANGE);
 	assert_string_equal(tfh_opt_str(&options, TFH_OPT_RANKS), "0-7");
+	assert_string_equal(tfh_opt_str(&options, TFH_OPT_WINDOW), "");
+	assert_string_equal(tfh_opt_str(&options, TFH_OPT_STACKS), "auto");
 }
 
 static void test_long_text(void **state)
@@ -159,14 +163,40 @@ static void test_unknown(void **state)
 	assert_string_equal(tfh_option_suggest("TFHOOK_=1"), "TFHOOK");
 }
 
-static void test_later(void **state)
+/* A value that is passed over is named with what holds and what may stand there, in one line. */
+static void test_check(void **state)
 {
+	static const struct {
+		const char *entry, *says;
+		int error;
+	} cases[] = {
+		{"TFHOOK=perhaps", "TFHOOK=perhaps is not understood and stays 1; it takes 0 or 1",
+		 -EINVAL},
+		{"TFHOOK_LEVEL=20", "stays 1; it takes a whole number from 1 to 19", -ERANGE},
+		{"TFHOOK_GRAPH_NODES=-1", "it takes a whole number of at least 0", -ERANGE},
+		{"TFHOOK_MAX_SIZE=lots", "it takes a size such as 4G, at least 1024K", -EINVAL},
+		{"TFHOOK_CUPTI=wind", "it takes one of auto|on|off|window", -EINVAL},
+		{"TFHOOK_WINDOW=xyz", "has no effect; it takes steps:100-200, time:30s+60s or",
+		 -EINVAL},
+		{"TFHOOK_RANKS=two", "stays all; it takes all, a list such as 0-7,64, or", -EINVAL},
+		{"TFHOOK_STACKS=foo", "stays auto; it takes off, slow:1ms", -EINVAL},
+		{"TFHOOK_ONLY=(", "has no effect; it takes a regular expression", -EINVAL},
+		{"TFHOOK_ONLY=train", "", 0},
+		{"TFHOOK_STACKS=slow:5us", "", 0},
+		{"TFHOOK_WINDOW=", "", 0},
+		{"TFHOOK_DIR=/data", "", 0},
+		{"TFHOOK_NOSUCH=1", "", 0},
+		{"PATH=/bin", "", 0},
+	};
+
 	(void)state;
-	assert_null(tfh_option_later("TFHOOK_STACKS=launch"));
-	assert_null(tfh_option_later("TFHOOK_DIR=x"));
-	assert_null(tfh_option_later("TFHOOK_CUPTY=on"));
-	assert_null(tfh_option_later("PATH=/bin"));
-	assert_string_equal(tfh_option_suggest("TFHOOK_STACK=launch"), "TFHOOK_STACKS");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char sentence[512] = "";
+
+		assert_int_equal(tfh_option_check(cases[i].entry, sentence, sizeof(sentence)),
+				 cases[i].error);
+		assert_non_null(strstr(sentence, cases[i].says));
+	}
 }
 
 static void test_nearest(void **state)
@@ -190,7 +220,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),   cmocka_unit_test(test_values),
 		cmocka_unit_test(test_bad_values), cmocka_unit_test(test_long_text),
 		cmocka_unit_test(test_size),	   cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_later),	   cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_check),	   cmocka_unit_test(test_nearest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,32 @@
+/* The small languages of settings: what TFHOOK_RANKS, TFHOOK_WINDOW and TFHOOK_STACKS say. */
+#ifndef TFH_BASE_RULES_H
+#define TFH_BASE_RULES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* "all" (or ""), "0-7,64", or "1/16": every 16th. A process without a rank (-1) counts as rank 0.
+ * 1: `rank` is meant, 0: it is not, -EINVAL: the list is not understood.
+ */
+int tfh_ranks_match(const char *list, int32_t rank);
+
+/* "steps:100-200", "time:30s+60s", "signal:USR2"; "" is the whole run. */
+struct tfh_window {
+	enum { TFH_WINDOW_ALL, TFH_WINDOW_STEPS, TFH_WINDOW_TIME, TFH_WINDOW_SIGNAL } kind;
+	uint64_t first, last; /* steps, or ns after the start */
+	int signal;
+};
+/* 0, or -EINVAL when the text is not understood. */
+int tfh_window_parse(const char *text, struct tfh_window *w);
+
+/* "off", "slow", "slow:1ms", "copy", "launch" or "auto": which calls get a backtrace. */
+struct tfh_stack_rule {
+	bool launches, copies; /* of any length */
+	uint64_t least_ns;     /* of other calls; UINT64_MAX: none */
+};
+/* 0, or -EINVAL when the text is not understood (then nothing is wanted). `run`: the program was
+ * started by `tfhook run`.
+ */
+int tfh_stack_rule_parse(const char *text, bool run, struct tfh_stack_rule *rule);
+
+#endif
