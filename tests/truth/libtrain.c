@@ -8,27 +8,32 @@
  * A plan is words `NAME[:ARGUMENT]...[@N][!]`: done in every step, or every N-th; `!` marks the
  * defect. Times are milliseconds, sizes bytes.
  *
- *   get:MS[:DEPTH]     a batch from a loader that takes so long; DEPTH: prepared by a thread, up to
- *                      so many ahead
- *   sleep:MS busy:MS   the host does something else
- *   k:MS[:N[:NAME]]    N kernels of so long; names begin with spin (spin_gemm, spin_conv, ...)
- *   graph:MS:N         one launch of a graph with N of them
- *   coll:MS            a kernel that waits for the other ranks (simulated GPU only)
- *   h2d d2h:BYTES[:pinned|pageable[:async|sync[:N]]]      N copies of so much
- *   d2d p2p:BYTES      a copy inside a device, or from device 0 to device 1
- *   managed:BYTES      pages move to the device and back
- *   on:S               from here on stream S (0 is the legacy one; 1 to 3) of this device
- *   dev:D              from here on device D, stream 0
- *   note:E after:E     records event E (0 to 7) in this stream; this stream waits for it
- *   sync               waits for the stream
+ *   get:MS[:DEPTH[:BYTES]]  a batch from a loader that takes so long; DEPTH: prepared by a thread,
+ * up to so many ahead; BYTES: which copies it to the device, in stream 3 load:MS[:DEPTH]    the
+ * same from a loader behind no known symbol sleep:MS busy:MS   the host does something else fn:MS
+ * the stream waits for a function of the host that takes so long mark               the job's own
+ * mark of a step hand back          from here on, another thread goes through the plan; this one
+ * waits for it k:MS[:N[:NAME]]    N kernels of so long; names begin with spin (spin_gemm,
+ * spin_conv, ...) graph:MS:N         one launch of a graph with N of them coll:MS            a
+ * kernel that waits for the other ranks (simulated GPU only) h2d
+ * d2h:BYTES[:pinned|pageable[:async|sync[:N]]]      N copies of so much d2d p2p:BYTES      a copy
+ * inside a device, or from device 0 to device 1 managed:BYTES      pages move to the device and
+ * back on:S               from here on stream S (0 is the legacy one; 1 to 3) of this device dev:D
+ * from here on device D, stream 0 note:E after:E     records event E (0 to 7) in this stream; this
+ * stream waits for it sync poll          waits for the stream, once or by asking again and again
  *   ctx                waits for the device
  *   lag:N              waits for what the step N steps before had issued
  *   alloc:BYTES:N      N allocations and frees
  *   retry:BYTES        an allocation that fails, one that is freed, and again
  *   module             loads and unloads a module
  *   write:BYTES        writes a file and waits for the disk
+ *
+ * TRAIN_JITTER=0.3: what takes time takes up to 30 % more or less, all of a step alike.
+ * TRAIN_WORDS=1: when each word ran is told, too.
  */
 #include "libtrain.h"
+
+#include "tfhook/tfhook.h"
 
 enum { WORDS = 64, STREAMS = 4, EVENTS = 8, DEVICES = 2, DEPTH = 64, LAGS = 64, PARTS = 6 };
 
@@ -57,90 +62,15 @@ static char *pinned, *pageable;
 static size_t most;
 static int dev, stream;
 static uint32_t rank, ranks = 1;
-static double *begin, *end, *defect;
-static long n_begin, n_end, n_defect, cap_defect;
+static double *begin, *end, jitter, scale = 1; /* of this step's times */
+static long n_begin, n_end;
+static struct list {
+	double *v;
+	long n, cap;
+} defect, ran;
+static bool tell_words;
 
-/* ---- loader: what tf.data would be, behind the symbol for loaders of one's own ---- */
-
-struct loader {
-	double ms;
-	int depth, have;
-	bool started;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-};
-
-double train_now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void nap(double ms)
-{
-	struct timespec t = {(time_t)(ms / 1e3), (long)(ms * 1e6) % 1000000000};
-	if (ms > 0)
-		nanosleep(&t, NULL);
-}
-
-static void spin(double ms)
-{
-	for (double until = train_now() + ms / 1e3; train_now() < until;)
-		;
-}
-
-static void *produce(void *arg)
-{
-	struct loader *l = arg;
-	for (;;) {
-		nap(l->ms);
-		pthread_mutex_lock(&l->lock);
-		while (l->have >= l->depth)
-			pthread_cond_wait(&l->changed, &l->lock);
-		l->have++;
-		pthread_cond_broadcast(&l->changed);
-		pthread_mutex_unlock(&l->lock);
-	}
-	return NULL;
-}
-
-long tf_data_iterator_get_next(long self, long b, long c, long d, long e, long f)
-{
-	struct loader *l = (struct loader *)self;
-	(void)b, (void)c, (void)d, (void)e, (void)f;
-	if (!l->depth) {
-		nap(l->ms);
-		return 1;
-	}
-	if (!l->started)
-		l->started = !pthread_create(&l->thread, NULL, produce, l);
-	pthread_mutex_lock(&l->lock);
-	while (!l->have)
-		pthread_cond_wait(&l->changed, &l->lock);
-	l->have--;
-	pthread_cond_broadcast(&l->changed);
-	pthread_mutex_unlock(&l->lock);
-	return 1;
-}
-
-static void fetch(struct loader *l)
-{
-	static long (*get)(long, long, long, long, long, long);
-	if (!get) /* the first definition in the process, which may be a recorder's */
-		*(void **)&get = dlsym(RTLD_DEFAULT, "tf_data_iterator_get_next");
-	(get ? get : tf_data_iterator_get_next)((long)l, 0, 0, 0, 0, 0);
-}
-
-static struct loader *new_loader(double ms, int depth)
-{
-	struct loader *l = calloc(1, sizeof(*l));
-	*l = (struct loader){.ms = ms, .depth = depth};
-	pthread_mutex_init(&l->lock, NULL);
-	pthread_cond_init(&l->changed, NULL);
-	return l;
-}
+#include "loader.h"
 
 /* ---- device ---- */
 
@@ -178,7 +108,7 @@ static void *current(void)
 
 static void launch(const struct word *w, const char *kernel, unsigned blocks)
 {
-	uint64_t ns = (uint64_t)(w->arg[0] * 1e6), group = 1;
+	uint64_t ns = (uint64_t)(w->arg[0] * scale * 1e6), group = 1;
 	void *spin_args[] = {&ns}, *all[] = {&group, &rank, &ranks, &ns}, *f = find_kernel(kernel);
 	for (int i = 0; i < (w->n > 1 ? (int)w->arg[1] : 1); i++)
 		CALL(cuLaunchKernel,
@@ -246,6 +176,15 @@ static void do_d2h(struct word *w)
 	copy(w, false);
 }
 
+/* What a loader's own thread does with a batch. */
+static void upload(size_t bytes)
+{
+	CALL(cuCtxSetCurrent, (void *), device[0].ctx);
+	CALL(cuMemcpyHtoDAsync_v2, (uint64_t, const void *, size_t, void *), device[0].more, pinned,
+	     bytes, device[0].stream[3]);
+	CALL(cuStreamSynchronize, (void *), device[0].stream[3]);
+}
+
 static void do_d2d(struct word *w)
 {
 	CALL(cuMemcpyDtoDAsync_v2, (uint64_t, uint64_t, size_t, void *), device[dev].more,
@@ -290,6 +229,25 @@ static void do_sync(struct word *w)
 {
 	(void)w;
 	CALL(cuStreamSynchronize, (void *), current());
+}
+
+static void do_poll(struct word *w)
+{
+	int (*ask)(void *) = (int (*)(void *))train_find("cuStreamQuery");
+	(void)w;
+	while (ask(current()))
+		usleep(20);
+}
+
+static void host_function(void *arg)
+{
+	nap(*(double *)arg);
+}
+
+static void do_fn(struct word *w)
+{
+	CALL(cuLaunchHostFunc, (void *, void (*)(void *), void *), current(), host_function,
+	     &w->arg[0]);
 }
 
 static void do_ctx(struct word *w)
@@ -348,11 +306,27 @@ static void do_write(struct word *w)
 	unlink(path);
 }
 
-static void do_get(struct word *w)
+static struct loader *loader_of(struct word *w)
 {
 	if (!w->loader)
-		w->loader = new_loader(w->arg[0], w->n > 1 ? (int)w->arg[1] : 0);
-	fetch(w->loader);
+		w->loader = new_loader(w->arg[0], (int)w->arg[1], (size_t)w->arg[2]);
+	return w->loader;
+}
+
+static void do_get(struct word *w)
+{
+	fetch(loader_of(w));
+}
+
+static void do_load(struct word *w)
+{
+	take(loader_of(w));
+}
+
+static void do_mark(struct word *w)
+{
+	(void)w;
+	tfhook_step();
 }
 
 /* A batch of an evaluation, which belongs to no step. */
@@ -392,7 +366,8 @@ static const struct {
 	{"d2d", do_d2d},     {"p2p", do_p2p},	      {"on", do_on},	   {"dev", do_dev},
 	{"note", do_note},   {"after", do_after},     {"sync", do_sync},   {"ctx", do_ctx},
 	{"lag", do_lag},     {"alloc", do_alloc},     {"retry", do_retry}, {"module", do_module},
-	{"write", do_write}, {"managed", do_managed},
+	{"write", do_write}, {"managed", do_managed}, {"load", do_load},   {"mark", do_mark},
+	{"poll", do_poll},   {"fn", do_fn},
 };
 
 /* ---- plan ---- */
@@ -429,14 +404,19 @@ static void run_word(struct word *w)
 	exit(2);
 }
 
+static void keep(struct list *l, double v)
+{
+	if (l->n == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 2048;
+		l->v = realloc(l->v, sizeof(*l->v) * (size_t)l->cap);
+	}
+	l->v[l->n++] = v;
+}
+
 void train_defect(double t0, double t1)
 {
-	if (n_defect == cap_defect) {
-		cap_defect = cap_defect ? 2 * cap_defect : 1024;
-		defect = realloc(defect, 2 * sizeof(*defect) * (size_t)cap_defect);
-	}
-	defect[2 * n_defect] = t0;
-	defect[2 * n_defect++ + 1] = t1;
+	keep(&defect, t0);
+	keep(&defect, t1);
 }
 
 /* Before the first step: the plan and the device. */
@@ -451,10 +431,13 @@ void train_open(const char *text, long steps)
 	     t = strtok_r(NULL, " ", &save)) {
 		struct word *w = &plan.word[plan.n++];
 		parse_word(w, t);
-		if (strstr("h2d d2h d2d p2p write", w->name) && w->arg[0] + 64 > (double)most)
-			most = (size_t)w->arg[0] + 64;
+		double bytes = w->arg[strcmp(w->name, "get") ? 0 : 2];
+		if (strstr("h2d d2h d2d p2p write get", w->name) && bytes + 64 > (double)most)
+			most = (size_t)bytes + 64;
 	}
 	free(copy_of);
+	tell_words = getenv("TRAIN_WORDS") != NULL;
+	jitter = getenv("TRAIN_JITTER") ? atof(getenv("TRAIN_JITTER")) : 0;
 	begin = calloc((size_t)steps, sizeof(*begin));
 	end = calloc((size_t)steps, sizeof(*end));
 	CALL(cuInit, (unsigned), 0);
@@ -470,22 +453,80 @@ void train_open(const char *text, long steps)
 		}
 }
 
+static int run_words(int i);
+
+/* The other thread: goes through the plan from the word it is handed to the one that hands back. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int from, next;
+	bool started;
+} other = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void *help(void *arg)
+{
+	(void)arg;
+	pthread_mutex_lock(&other.lock);
+	for (;;) {
+		while (!other.from)
+			pthread_cond_wait(&other.changed, &other.lock);
+		enter(dev);
+		other.next = run_words(other.from);
+		other.from = 0;
+		pthread_cond_broadcast(&other.changed);
+	}
+	return NULL;
+}
+
+static int hand(int from)
+{
+	pthread_t thread;
+	pthread_mutex_lock(&other.lock);
+	if (!other.started)
+		other.started = !pthread_create(&thread, NULL, help, NULL);
+	other.from = from;
+	pthread_cond_broadcast(&other.changed);
+	while (other.from)
+		pthread_cond_wait(&other.changed, &other.lock);
+	pthread_mutex_unlock(&other.lock);
+	return other.next;
+}
+
+/* Does the words from there to the end, or to the one that hands back; returns the next one. */
+static int run_words(int i)
+{
+	while (i < plan.n) {
+		struct word *w = &plan.word[i++];
+		if (!strcmp(w->name, "back"))
+			return i;
+		if (!strcmp(w->name, "hand")) {
+			i = hand(i);
+			continue;
+		}
+		if (n_begin % w->every)
+			continue;
+		double t0 = train_now();
+		run_word(w);
+		if (w->defect)
+			train_defect(t0, train_now());
+		if (tell_words) {
+			keep(&ran, (double)(w - plan.word));
+			keep(&ran, t0);
+			keep(&ran, train_now());
+		}
+	}
+	return i;
+}
+
 /* One step of the plan; `from`: when it began, if that was before. */
 void train_step(double from)
 {
 	bool moved = dev || stream;
 	begin[n_begin++] = from > 0 ? from : train_now();
+	scale = 1 + jitter * ((double)(n_begin * 2654435761u >> 8 & 0xffff) / 32768 - 1);
 	if (moved)
 		enter(0);
-	for (int i = 0; i < plan.n; i++) {
-		struct word *w = &plan.word[i];
-		if (n_begin % w->every)
-			continue;
-		double t0 = w->defect ? train_now() : 0;
-		run_word(w);
-		if (w->defect)
-			train_defect(t0, train_now());
-	}
+	run_words(0);
 	end[n_end++] = train_now();
 }
 
@@ -508,7 +549,9 @@ void train_close(void)
 	printf("{\"steps\": %ld, ", n_end);
 	print_list("begin", begin, n_begin);
 	print_list("end", end, n_end);
-	print_list("defect", defect, 2 * n_defect);
+	print_list("defect", defect.v, defect.n);
+	if (tell_words)
+		print_list("words", ran.v, ran.n);
 	printf("\"done\": %.9f}\n", train_now());
 	fflush(stdout);
 }
