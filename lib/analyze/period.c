@@ -3,7 +3,9 @@
  * copies and waits. One kind of call, told by function, size and kernel, begins every step: the
  * anchor. It is good when what lies between two of its calls is mostly the same every time and
  * contains launches. Copies to the device come first, as a new batch is what makes a step; then
- * waits, copies back, graph launches, kernels.
+ * waits, copies back, graph launches, kernels. Where nothing comes again like that, batches may be
+ * of different sizes (sentences, requests): then sizes and grids are left out of account. Kernels
+ * come after that: one that a step launches again and again would make many steps of one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 
 #define MAX_KINDS 4096
 #define PURITY 0.6
+#define MAX_ROUGH 1000000
 
 struct kind {
 	uint64_t hash, count;
@@ -115,6 +118,30 @@ static void sort_tokens(struct tfh_job *job)
 		}
 }
 
+/* What tells the kinds of calls apart. */
+struct eye {
+	bool rough;    /* no sizes, no grids, and copies in a row are one */
+	uint64_t copy; /* the last one, while nothing was launched since */
+};
+
+static bool see(struct eye *e, const struct tfh_event *ev, struct tfh_token *t)
+{
+	struct tfh_piece p;
+
+	if (!tfh_event_label(ev, &p) || p.passive || !tfh_token_of(ev, &p, t))
+		return false;
+	if (!e->rough)
+		return true;
+	t->hash = tfh_hash_add(t->family,
+			       is_launch(t) ? ev->w[0] & 0xffffffffu : tfh_hash_str(ev->fn->name));
+	bool again = t->family == TFH_FAM_COPY && t->hash == e->copy;
+	if (t->family == TFH_FAM_COPY)
+		e->copy = t->hash;
+	else if (is_launch(t))
+		e->copy = 0;
+	return !again;
+}
+
 /* A step begins with its batch, or ends with its wait: then it began where the one before ended,
  * the first one with the first call that launched for it. */
 struct marker {
@@ -159,22 +186,42 @@ static int mark_kept(struct tfh_job *job, struct marker *m)
 	return rc;
 }
 
-/* Of all: a pass of its own where too few were kept. */
-static int mark_steps(struct tfh_job *job, const struct kind *anchor, struct tfh_err *err)
+/* Of all: a pass of its own where too few were kept, or `again`: others. */
+static int mark_steps(struct tfh_job *job, const struct kind *anchor, bool rough, bool again,
+		      struct tfh_err *err)
 {
 	const struct tfh_feed *f = job->feed;
 	struct marker m = {anchor, anchor->rank == 4 || anchor->rank == 3, INT64_MIN};
+	struct eye e = {.rough = rough};
 	struct tfh_event ev;
+	struct tfh_token t;
 	int rc;
 
-	if (job->first_launch && !job->late_lost && !(job->late_launch && anchor->rank == 1))
+	if (!again && job->first_launch && !job->late_lost &&
+	    !(job->late_launch && anchor->rank == 1))
 		return mark_kept(job, &m);
 	rc = f->rewind(f->arg, job->process, err);
-	while (!rc && f->next(f->arg, &ev)) {
-		struct tfh_piece p;
-		struct tfh_token t;
-		if (tfh_event_label(&ev, &p) && !p.passive && tfh_token_of(&ev, &p, &t))
+	while (!rc && f->next(f->arg, &ev))
+		if (see(&e, &ev, &t))
 			rc = mark_token(job, &m, &t);
+	return rc ? rc : f->error(f->arg, err);
+}
+
+/* The tokens once more, in rough. */
+static int read_rough(struct tfh_job *job, struct tfh_err *err)
+{
+	const struct tfh_feed *f = job->feed;
+	struct eye e = {.rough = true};
+	struct tfh_event ev;
+	struct tfh_token t;
+	int rc = f->rewind(f->arg, job->process, err);
+
+	job->token.n = 0;
+	while (!rc && job->token.n < MAX_ROUGH && f->next(f->arg, &ev)) {
+		if (!see(&e, &ev, &t))
+			continue;
+		t.number = (uint32_t)job->token.n + 1;
+		rc = TFH_PUSH(job->token, t);
 	}
 	return rc ? rc : f->error(f->arg, err);
 }
@@ -196,16 +243,9 @@ static const struct kind *best_of(const struct tfh_job *job, struct kind *table,
 	return NULL;
 }
 
-/* Leaves in job->mark one entry per step, as if the job had marked them. 0, or -ENOMEM. No period:
- * none. */
-int tfh_find_period(struct tfh_job *job, struct tfh_err *err)
+static void count_kinds(struct tfh_job *job, struct kind *table)
 {
-	struct kind *table = calloc(MAX_KINDS, sizeof(*table));
-	const struct kind *best = NULL;
-	int rc = 0;
-
-	if (!table)
-		return -ENOMEM;
+	memset(table, 0, MAX_KINDS * sizeof(*table));
 	sort_tokens(job);
 	for (size_t i = 0; i < job->token.n; i++) {
 		struct kind *k = kind_of(table, job->token.v[i].hash);
@@ -214,9 +254,42 @@ int tfh_find_period(struct tfh_job *job, struct tfh_err *err)
 			k->rank = rank_of(&job->token.v[i]);
 		}
 	}
-	for (uint8_t rank = 5; rank > 0 && !best; rank--)
-		best = best_of(job, table, rank);
-	rc = best ? mark_steps(job, best, err) : 0;
+}
+
+/* The best of ranks `from` down to `to`; no hash: none. */
+static struct kind find_anchor(const struct tfh_job *job, struct kind *table, int from, int to)
+{
+	const struct kind *best = NULL;
+
+	for (int rank = from; rank >= to && !best; rank--)
+		best = best_of(job, table, (uint8_t)rank);
+	return best ? *best : (struct kind){0};
+}
+
+/* Leaves in job->mark one entry per step, as if the job had marked them. 0, or a negative errno. No
+ * period: none. */
+int tfh_find_period(struct tfh_job *job, struct tfh_err *err)
+{
+	struct kind *table = calloc(MAX_KINDS, sizeof(*table));
+	struct kind best, kernel = {0};
+	bool again = false;
+	int rc = 0;
+
+	if (!table)
+		return -ENOMEM;
+	count_kinds(job, table);
+	best = find_anchor(job, table, 5, 2);
+	if (!best.count && job->launches) {
+		kernel = find_anchor(job, table, 1, 1);
+		again = true;
+		rc = read_rough(job, err);
+		count_kinds(job, table);
+		best = find_anchor(job, table, 5, kernel.count ? 2 : 1);
+	}
+	if (!rc && best.count)
+		rc = mark_steps(job, &best, again, again, err);
+	else if (!rc && kernel.count)
+		rc = mark_steps(job, &kernel, false, true, err);
 	free(table);
 	return rc;
 }

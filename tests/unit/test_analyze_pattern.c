@@ -172,6 +172,27 @@ static void test_kinds(void **state)
 	tfh_result_free(r);
 }
 
+/* No batch is as large as another, and nothing else tells steps apart: they are found all the same.
+ */
+static void test_sizes(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 80; i++) {
+		uint64_t bytes = 100000 + 64 * (uint64_t)(i * 37 % 83);
+		dg_copy(d, 0, 1, TFH_DIR_H2D, bytes, 0.1);
+		dg_copy(d, 0, 1, TFH_DIR_H2D, bytes / 2, 0.1);
+		kernels(d, 5, 1 + 0.01 * (i * 37 % 83));
+		dg_copy(d, 0, 1, TFH_DIR_D2H, bytes / 50, 0.1);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_PERIOD);
+	assert_in_range(r->steps.total, 79, 80);
+	tfh_result_free(r);
+}
+
 static void test_startup(void **state)
 {
 	(void)state;
@@ -235,7 +256,7 @@ int main(void)
 		cmocka_unit_test(test_bursts),	     cmocka_unit_test(test_synchronous),
 		cmocka_unit_test(test_accumulation), cmocka_unit_test(test_micro_steps),
 		cmocka_unit_test(test_kinds),	     cmocka_unit_test(test_startup),
-		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_memory),	     cmocka_unit_test(test_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
