@@ -35,7 +35,7 @@
 
 #include "tfhook/tfhook.h"
 
-enum { WORDS = 64, STREAMS = 4, EVENTS = 8, DEVICES = 2, DEPTH = 64, LAGS = 64, PARTS = 6 };
+enum { WORDS = 160, STREAMS = 4, EVENTS = 8, DEVICES = 2, DEPTH = 64, LAGS = 64, PARTS = 6 };
 
 struct word {
 	char name[16], text[PARTS][24];
@@ -434,6 +434,10 @@ void train_open(const char *text, long steps)
 		double bytes = w->arg[strcmp(w->name, "get") ? 0 : 2];
 		if (strstr("h2d d2h d2d p2p write get", w->name) && bytes + 64 > (double)most)
 			most = (size_t)bytes + 64;
+	}
+	if (strtok_r(NULL, " ", &save)) {
+		fprintf(stderr, "train: more than %d words\n", WORDS);
+		exit(2);
 	}
 	free(copy_of);
 	tell_words = getenv("TRAIN_WORDS") != NULL;
