@@ -160,6 +160,8 @@ static void finish(struct tfh_ledger *l, size_t at)
 			w->segment = TFH_SEGMENT_CHECKPOINT;
 		else if (a->compiled)
 			w->segment = TFH_SEGMENT_COMPILE;
+		else if (tfh_is_stall(job, w, ns, a->compute))
+			w->segment = TFH_SEGMENT_STALL;
 	}
 	s.start_s = (double)w->t0 / 1e9;
 	s.dur_s = (double)ns / 1e9;

@@ -31,6 +31,22 @@ static uint32_t critical(const struct tfh_feed *f)
 	return best;
 }
 
+/* Steps from one checkpoint to the next, NAN: there are no two. */
+static double checkpoints_apart(const struct tfh_job *job)
+{
+	uint64_t n = 0, at = 0, first = 0, last = 0;
+
+	for (size_t i = 0; i < job->window.n; i++) {
+		const struct tfh_window *w = &job->window.v[i];
+		at += w->segment != TFH_SEGMENT_EVAL ? w->steps : 0;
+		if (w->segment != TFH_SEGMENT_CHECKPOINT)
+			continue;
+		first = n++ ? first : at;
+		last = at;
+	}
+	return n > 1 ? (double)(last - first) / (double)(n - 1) : NAN;
+}
+
 static void fill_segments(const struct tfh_job *job, struct tfh_result *r)
 {
 	int64_t ns[TFH_SEGMENT_COUNT];
@@ -41,7 +57,8 @@ static void fill_segments(const struct tfh_job *job, struct tfh_result *r)
 	/* Windows that turned out to be something else than training. */
 	for (size_t i = 0; i < job->window.n; i++) {
 		const struct tfh_window *w = &job->window.v[i];
-		if (w->segment != TFH_SEGMENT_CHECKPOINT && w->segment != TFH_SEGMENT_COMPILE)
+		if (w->segment != TFH_SEGMENT_CHECKPOINT && w->segment != TFH_SEGMENT_COMPILE &&
+		    w->segment != TFH_SEGMENT_STALL)
 			continue;
 		int64_t took = (int64_t)(job->step.v[i].dur_s * 1e9);
 		ns[TFH_SEGMENT_TRAIN] -= took;
@@ -56,7 +73,7 @@ static void fill_segments(const struct tfh_job *job, struct tfh_result *r)
 		s->kind = k;
 		s->count = n[k];
 		s->total_s = (double)ns[k] / 1e9;
-		s->every_steps = k == TFH_SEGMENT_CHECKPOINT ? (double)r->steps.total / n[k] : NAN;
+		s->every_steps = k == TFH_SEGMENT_CHECKPOINT ? checkpoints_apart(job) : NAN;
 	}
 }
 
@@ -174,6 +191,7 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	if (tfh_tier(job) != 'C')
 		tfh_device_stages(job->device, r);
 	tfh_explain(job, r);
+	tfh_tell_stalls(job, r);
 	tfh_find_periodic(job, r);
 	tfh_find_patterns(job, r);
 	tfh_fill_startup(job, r);

@@ -451,6 +451,8 @@ static void settle_window(struct tfh_device *d, size_t i, const struct tfh_accou
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		s->breakdown[p] = (float)(part[p] / 1e9);
 	s->tier = d->win.v[i].tier;
+	if (tfh_is_stall(job, w, ns, a->compute))
+		w->segment = (uint8_t)(s->segment = TFH_SEGMENT_STALL);
 	d->windows_a += d->win.v[i].tier == 'A';
 	d->windows_b += d->win.v[i].tier == 'B';
 	if (!tfh_window_counts(w))
@@ -553,8 +555,10 @@ int tfh_device_judge(struct tfh_job *job, struct tfh_err *err)
 	rc = survey(d, err);
 	if (!rc)
 		find_checkpoints(d);
-	if (!rc && count_tier(d, 'A') + count_tier(d, 'B'))
+	if (!rc && count_tier(d, 'A') + count_tier(d, 'B')) {
+		tfh_find_stalls(job, true);
 		rc = judge(d, err);
+	}
 	return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory while judging device times")
 			     : rc;
 }

@@ -233,7 +233,8 @@ struct tfh_job {
 	TFH_VEC(struct tfh_window) window; /* tiles what is judged, in order */
 	int64_t segment_ns[TFH_SEGMENT_COUNT];
 	uint32_t segment_n[TFH_SEGMENT_COUNT];
-	int64_t median; /* of a step */
+	int64_t median;	  /* of a step */
+	int64_t stall_ns; /* a longer step stood still, if it hardly computed; 0: none did */
 	/* attribute */
 	TFH_VEC(struct tfh_step) step; /* by window, times of the whole window */
 	bool step_given;	       /* that array belongs to the result */
@@ -284,6 +285,12 @@ struct tfh_heap *tfh_heap_new(void);
 void tfh_heap_free(struct tfh_heap *h);
 int tfh_heap_event(struct tfh_heap *h, const struct tfh_event *ev, int64_t wall);
 const struct tfh_heap_sum *tfh_heap_end(struct tfh_heap *h);
+
+/* stall.c: steps that stood still */
+void tfh_find_stalls(struct tfh_job *job, bool device);
+bool tfh_is_stall(const struct tfh_job *job, const struct tfh_window *w, int64_t ns,
+		  int64_t compute);
+void tfh_tell_stalls(struct tfh_job *job, struct tfh_result *r);
 
 /* periodic.c: steps that are slow in turn */
 void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r);

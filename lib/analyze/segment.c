@@ -387,5 +387,6 @@ int tfh_segment_run(struct tfh_job *job, struct tfh_err *err)
 	trim(job);
 	warm_up(job);
 	mark_holes(job);
+	tfh_find_stalls(job, false);
 	return 0;
 }

@@ -193,6 +193,49 @@ static void test_sizes(void **state)
 	tfh_result_free(r);
 }
 
+/* 121 steps of 10 ms; a pause in every `every`-th one, in none but the 50th of 0. */
+static struct tfh_result *standing(int every, double pause)
+{
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 121; i++) {
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 1000, 0.1);
+		kernels(d, 10, 1);
+		dg_sync(d, 0, 1);
+		if (every ? i % every == every - 1 : i == 50)
+			dg_code(d, 0, pause);
+	}
+	return dg_judge(d);
+}
+
+static uint32_t stalls(const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		if (r->segments[i].kind == TFH_SEGMENT_STALL)
+			return r->segments[i].count;
+	return 0;
+}
+
+/* One step during which the job was suspended is told, and no other step is judged by it. What
+ * comes in turn is the job's own. */
+static void test_stall(void **state)
+{
+	(void)state;
+	struct tfh_result *r = standing(0, 5000);
+
+	assert_int_equal(stalls(r), 1);
+	assert_int_equal(r->verdict.cls, TFH_CLASS_COMPUTE_BOUND);
+	assert_true(fabs(dg_step_ms(r) - 10.1) < 0.2);
+	tfh_result_free(r);
+	r = standing(0, 50); /* long, but no stall */
+	assert_int_equal(stalls(r), 0);
+	tfh_result_free(r);
+	r = standing(40, 500);
+	assert_int_equal(stalls(r), 0);
+	assert_int_equal(r->verdict.cls, TFH_CLASS_HOST_BOUND);
+	tfh_result_free(r);
+}
+
 static void test_startup(void **state)
 {
 	(void)state;
@@ -257,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_accumulation), cmocka_unit_test(test_micro_steps),
 		cmocka_unit_test(test_kinds),	     cmocka_unit_test(test_startup),
 		cmocka_unit_test(test_memory),	     cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_stall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
