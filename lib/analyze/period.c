@@ -50,15 +50,20 @@ static bool is_launch(const struct tfh_token *t)
 }
 
 /* Content of the stretch up to the next call of one kind: order-free sum of hashes, so that threads
- * do not matter. */
-static uint64_t stretch(const struct tfh_job *job, size_t *i, uint64_t anchor, uint64_t *launches)
+ * do not matter. Where a batch begins the step, waits and fetches are no part of it: many jobs look
+ * at the loss in every second step only. */
+static uint64_t stretch(const struct tfh_job *job, size_t *i, const struct kind *k,
+			uint64_t *launches)
 {
 	uint64_t sum = 0;
 
 	*launches = 0;
-	for (; *i < job->token.n && job->token.v[*i].hash != anchor; (*i)++) {
-		sum += tfh_hash_u64(job->token.v[*i].hash);
-		*launches += is_launch(&job->token.v[*i]);
+	for (; *i < job->token.n && job->token.v[*i].hash != k->hash; (*i)++) {
+		const struct tfh_token *t = &job->token.v[*i];
+		uint8_t rank = rank_of(t);
+		if (k->rank != 5 || (rank != 4 && rank != 3))
+			sum += tfh_hash_u64(t->hash);
+		*launches += is_launch(t);
 	}
 	return sum;
 }
@@ -69,10 +74,10 @@ static double purity(const struct tfh_job *job, const struct kind *k, bool self_
 
 	for (int pass = 0; pass < 2; pass++) {
 		size_t i = 0;
-		stretch(job, &i, k->hash, &launches);
+		stretch(job, &i, k, &launches);
 		while (i < job->token.n) {
 			i++;
-			uint64_t c = stretch(job, &i, k->hash, &launches);
+			uint64_t c = stretch(job, &i, k, &launches);
 			if (i >= job->token.n)
 				break;
 			if (!launches && !self_launch)

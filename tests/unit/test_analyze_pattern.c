@@ -193,6 +193,25 @@ static void test_sizes(void **state)
 	tfh_result_free(r);
 }
 
+/* The loss is looked at in every second step: that makes no one step of two. */
+static void test_rare_wait(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 80; i++) {
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 100000, 0.1);
+		kernels(d, 5, 1);
+		if (i % 2)
+			dg_sync(d, 0, 1);
+		dg_code(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_PERIOD);
+	assert_in_range(r->steps.total, 79, 80);
+	tfh_result_free(r);
+}
+
 /* 121 steps of 10 ms; a pause in every `every`-th one, in none but the 50th of 0. */
 static struct tfh_result *standing(int every, double pause)
 {
@@ -300,7 +319,7 @@ int main(void)
 		cmocka_unit_test(test_accumulation), cmocka_unit_test(test_micro_steps),
 		cmocka_unit_test(test_kinds),	     cmocka_unit_test(test_startup),
 		cmocka_unit_test(test_memory),	     cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_rare_wait),    cmocka_unit_test(test_stall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
