@@ -10,6 +10,8 @@
 #include "analyze/internal.h"
 
 #define RING 4096
+/* So many parts of one window are kept before those that cannot matter are put together. */
+#define MOST_PARTS 4096
 
 struct gap {
 	int64_t t0, t1;
@@ -26,6 +28,7 @@ struct tfh_ledger {
 	bool unsettled;
 	TFH_VEC(struct gap) gap;  /* of window cur */
 	TFH_VEC(struct gap) work; /* t1 and length (in t0) of main-line work in window cur */
+	int64_t small_work;	  /* of it: what is no main work */
 	int rc;
 };
 
@@ -73,7 +76,7 @@ void tfh_ledger_free(struct tfh_ledger *l)
  * callbacks, metrics and logging. Small ops among them do not move it. */
 static int64_t main_end(const struct tfh_ledger *l)
 {
-	int64_t all = 0, end = INT64_MIN;
+	int64_t all = l->small_work, end = INT64_MIN;
 
 	for (size_t i = 0; i < l->work.n; i++)
 		all += l->work.v[i].t0;
@@ -81,6 +84,48 @@ static int64_t main_end(const struct tfh_ledger *l)
 		if (l->work.v[i].t0 * 10 >= all && l->work.v[i].t1 > end)
 			end = l->work.v[i].t1;
 	return end;
+}
+
+/* What will be main work has a tenth of all, which only grows: at most ten of them can still be. */
+static void keep_main_work(struct tfh_ledger *l)
+{
+	int64_t all = l->small_work;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->work.n; i++)
+		all += l->work.v[i].t0;
+	for (size_t i = 0; i < l->work.n; i++)
+		if (l->work.v[i].t0 * 10 >= all)
+			l->work.v[n++] = l->work.v[i];
+		else
+			l->small_work += l->work.v[i].t0;
+	l->work.n = n;
+}
+
+/* Whether main work may turn out to end between the two. */
+static bool parted(const struct tfh_ledger *l, const struct gap *a, const struct gap *b)
+{
+	for (size_t i = 0; i < l->work.n; i++)
+		if (l->work.v[i].t1 > a->t0 && l->work.v[i].t1 <= b->t0)
+			return true;
+	return false;
+}
+
+/* Pauses that will be judged alike become one. */
+static void join_gaps(struct tfh_ledger *l)
+{
+	size_t n = 0;
+
+	keep_main_work(l);
+	for (size_t i = 0; i < l->gap.n; i++) {
+		struct gap *last = n ? &l->gap.v[n - 1] : NULL;
+		const struct gap g = l->gap.v[i];
+		if (last && last->tentative == g.tentative && !parted(l, last, &g))
+			last->t1 += g.t1 - g.t0;
+		else
+			l->gap.v[n++] = g;
+	}
+	l->gap.n = n;
 }
 
 static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g, int64_t end)
@@ -113,6 +158,7 @@ static void judge_gaps(struct tfh_ledger *l)
 	}
 	l->gap.n = 0;
 	l->work.n = 0;
+	l->small_work = 0;
 }
 
 /*
@@ -172,7 +218,7 @@ static void finish(struct tfh_ledger *l, size_t at)
 		s.cause = TFH_CAUSE_COMPUTE_CPU;
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		s.breakdown[p] = (float)(part[p] / 1e9);
-	if (TFH_PUSH(job->step, s))
+	if (TFH_PUSH_BIG(job->step, s))
 		l->rc = -ENOMEM;
 	if (tfh_window_counts(w)) {
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++)
@@ -293,6 +339,8 @@ void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative
 	while (next_part(l, &t0, t1, &a, &b)) {
 		struct gap g = {a, b, tentative};
 		l->unsettled |= tentative;
+		if (l->gap.n >= MOST_PARTS)
+			join_gaps(l);
 		if (TFH_PUSH(l->gap, g))
 			l->rc = -ENOMEM;
 	}
@@ -302,7 +350,11 @@ void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns)
 {
 	struct gap g = {ns, t1, false};
 
-	if (l->window && t1 <= l->window->t1 && t1 > l->window->t0 && TFH_PUSH(l->work, g))
+	if (!l->window || t1 > l->window->t1 || t1 <= l->window->t0)
+		return;
+	if (l->work.n >= MOST_PARTS)
+		keep_main_work(l);
+	if (TFH_PUSH(l->work, g))
 		l->rc = -ENOMEM;
 }
 

@@ -55,7 +55,7 @@ static void fill_segments(const struct tfh_job *job, struct tfh_result *r)
 	memcpy(ns, job->segment_ns, sizeof(ns));
 	memcpy(n, job->segment_n, sizeof(n));
 	/* Windows that turned out to be something else than training. */
-	for (size_t i = 0; i < job->window.n; i++) {
+	TFH_EACH (i, job->window.n) {
 		const struct tfh_window *w = &job->window.v[i];
 		if (w->segment != TFH_SEGMENT_CHECKPOINT && w->segment != TFH_SEGMENT_COMPILE &&
 		    w->segment != TFH_SEGMENT_STALL)
@@ -114,20 +114,20 @@ static void fill_stages(const struct tfh_job *job, struct tfh_result *r)
 static void free_job(struct tfh_job *job)
 {
 	free(job->thread);
-	free(job->tick.v);
-	free(job->mark.v);
-	free(job->series.v);
+	tfh_big_free(job->tick.v);
+	tfh_big_free(job->mark.v);
+	tfh_big_free(job->series.v);
 	free(job->group.v);
 	free(job->tag.v);
 	free(job->tag_of.v);
-	free(job->longs.v);
+	tfh_big_free(job->longs.v);
 	free(job->token.v);
-	free(job->late.v);
+	tfh_big_free(job->late.v);
 	free(job->stage.v);
 	free(job->stage_of.v);
-	free(job->window.v);
+	tfh_big_free(job->window.v);
 	if (!job->step_given)
-		free(job->step.v);
+		tfh_big_free(job->step.v);
 	free(job->copy.v);
 	free(job->kernel.v);
 	tfh_heap_free(job->heap);
@@ -156,7 +156,7 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 {
 	int rc;
 
-	for (size_t i = 0; i < job->window.n; i++)
+	TFH_EACH (i, job->window.n)
 		if (job->window.v[i].segment == TFH_SEGMENT_TRAIN)
 			job->train_steps += job->window.v[i].steps;
 	tfh_input_judge(job);
@@ -295,7 +295,7 @@ void tfh_result_free(struct tfh_result *r)
 
 	if (!r)
 		return;
-	free(r->step);
+	tfh_big_free(r->step);
 	tfh_arena_free(&o->arena);
 	free(o);
 }

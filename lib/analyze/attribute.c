@@ -346,10 +346,11 @@ int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
 	struct tfh_sweep *s = tfh_sweep_new(job, segment, &a);
 	struct tfh_event ev;
 	int64_t swept = INT64_MIN;
+	size_t n = 0;
 	int rc = a.ledger && s ? 0 : -ENOMEM;
 
 	/* The long calls of the first pass, as the sweep wants them. */
-	for (size_t i = 0; i < job->longs.n; i++)
+	TFH_EACH (i, job->longs.n)
 		if (!wanted(job, &job->longs.v[i])) {
 			job->longs.v[i].label = TFH_L_GAP;
 			job->longs.v[i].passive = false;
@@ -359,6 +360,7 @@ int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
 	while (!rc && f->next(f->arg, &ev)) {
 		if (ev.thread >= f->n_threads)
 			continue;
+		tfh_big_pass(++n);
 		rc = add_event(&a, s, &ev);
 		if (ev.t1 - job->long_ns > swept + TFH_MS) {
 			swept = ev.t1 - job->long_ns;

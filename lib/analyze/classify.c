@@ -83,10 +83,10 @@ struct totals {
  */
 static double standard_error(const struct tfh_job *job, enum tfh_class cls)
 {
-	double *v = malloc((job->step.n + 1) * sizeof(*v));
+	double *v = tfh_big_array(job->step.n, sizeof(*v));
 	size_t n = 0;
 
-	for (size_t i = 0; v && i < job->step.n; i++) {
+	TFH_EACH (i, v ? job->step.n : 0) {
 		if (!judged(job, i))
 			continue;
 		v[n] = 0;
@@ -98,18 +98,18 @@ static double standard_error(const struct tfh_job *job, enum tfh_class cls)
 	double error = 0;
 	if (n > 1) {
 		double median = tfh_quantile(v, n, 0.5);
-		for (size_t i = 0; i < n; i++)
+		TFH_EACH (i, n)
 			v[i] = fabs(v[i] - median);
 		error = 1.4826 * tfh_quantile(v, n, 0.5) * sqrt((double)n);
 	}
-	free(v);
+	tfh_big_free(v);
 	return error;
 }
 
 static void sum_up(const struct tfh_job *job, struct totals *t)
 {
 	memset(t, 0, sizeof(*t));
-	for (size_t i = 0; i < job->step.n; i++) {
+	TFH_EACH (i, job->step.n) {
 		const struct tfh_step *s = &job->step.v[i];
 		if (!judged(job, i))
 			continue;
@@ -188,10 +188,10 @@ static int expand(struct tfh_job *job, struct tfh_result *r)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < job->window.n; i++)
+	TFH_EACH (i, job->window.n)
 		n += job->window.v[i].steps;
 	if (n == job->step.n && job->step.n == job->window.n && n) {
-		for (size_t i = 0; i < n; i++) {
+		TFH_EACH (i, n) {
 			job->step.v[i].index = i;
 			finish_step(job, &job->step.v[i]);
 		}
@@ -200,10 +200,10 @@ static int expand(struct tfh_job *job, struct tfh_result *r)
 		job->step_given = true;
 		return 0;
 	}
-	r->step = calloc(n + 1, sizeof(*r->step));
+	r->step = tfh_big_array(n, sizeof(*r->step));
 	if (!r->step)
 		return -ENOMEM;
-	for (size_t i = 0; i < job->step.n; i++) {
+	TFH_EACH (i, job->step.n) {
 		uint32_t k = job->window.v[i].steps;
 		for (uint32_t j = 0; j < k; j++) {
 			struct tfh_step *s = &r->step[r->n_step];
@@ -227,7 +227,7 @@ static double share_of(double part, double total)
 
 static int count_classes(struct tfh_result *r, double total)
 {
-	double *dur = malloc((r->n_step + 1) * sizeof(*dur));
+	double *dur = tfh_big_array(r->n_step, sizeof(*dur));
 
 	if (!dur)
 		return -ENOMEM;
@@ -235,7 +235,7 @@ static int count_classes(struct tfh_result *r, double total)
 		struct tfh_class_count *k = &r->steps.classes[c];
 		double sum = 0;
 		size_t n = 0;
-		for (uint64_t i = 0; i < r->n_step; i++) {
+		TFH_EACH (i, r->n_step) {
 			const struct tfh_step *s = &r->step[i];
 			if (s->segment != TFH_SEGMENT_TRAIN || s->cls != c)
 				continue;
@@ -251,18 +251,18 @@ static int count_classes(struct tfh_result *r, double total)
 		k->median_s = tfh_quantile(dur, n, 0.5);
 		k->p95_s = tfh_quantile(dur, n, 0.95);
 	}
-	free(dur);
+	tfh_big_free(dur);
 	return 0;
 }
 
 static int count_steps(struct tfh_job *job, struct tfh_result *r)
 {
-	double *dur = malloc((r->n_step + 1) * sizeof(*dur)), total = 0;
+	double *dur = tfh_big_array(r->n_step, sizeof(*dur)), total = 0;
 	size_t n = 0;
 
 	if (!dur)
 		return -ENOMEM;
-	for (uint64_t i = 0; i < r->n_step; i++) {
+	TFH_EACH (i, r->n_step) {
 		const struct tfh_step *s = &r->step[i];
 		r->steps.warmup += s->segment == TFH_SEGMENT_WARMUP;
 		if (s->segment != TFH_SEGMENT_TRAIN)
@@ -272,7 +272,7 @@ static int count_steps(struct tfh_job *job, struct tfh_result *r)
 		total += s->dur_s;
 	}
 	r->steps.count = n;
-	for (uint64_t i = 0; i < r->n_step; i++)
+	TFH_EACH (i, r->n_step)
 		r->steps.total += r->step[i].segment != TFH_SEGMENT_EVAL;
 	r->steps.total_s = total;
 	r->steps.median_s = tfh_quantile(dur, n, 0.5);
@@ -280,7 +280,7 @@ static int count_steps(struct tfh_job *job, struct tfh_result *r)
 	r->steps.clock = job->clock;
 	r->steps.clock_name = job->clock_name;
 	r->steps.per_execution = job->per_execution;
-	free(dur);
+	tfh_big_free(dur);
 	return count_classes(r, total);
 }
 

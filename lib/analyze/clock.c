@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 
-#include "analyze/internal.h"
+#include "analyze/device.h"
 
 /* The function that got most time after this iterator's batches; its text without the number at its
  * end. */
@@ -97,9 +97,11 @@ static void split_by_number(struct tfh_job *job)
 	}
 }
 
-static int by_return(const void *a, const void *b)
+static int by_return(const void *a, const void *b, void *arg)
 {
 	const struct tfh_tick *x = a, *y = b;
+
+	(void)arg;
 	return x->t1 < y->t1 ? -1 : x->t1 > y->t1;
 }
 
@@ -107,7 +109,7 @@ static void measure(struct tfh_job *job)
 {
 	uint32_t before = UINT32_MAX;
 
-	for (size_t i = 0; i < job->tick.n; i++) {
+	TFH_EACH (i, job->tick.n) {
 		const struct tfh_tick *t = &job->tick.v[i];
 		uint32_t at = job->series.v[t->series].group;
 		struct tfh_group *g = &job->group.v[at];
@@ -152,7 +154,7 @@ void tfh_choose_iterator(struct tfh_job *job)
 	job->train_group = -1;
 	if (!job->tick.n)
 		return;
-	qsort(job->tick.v, job->tick.n, sizeof(*job->tick.v), by_return);
+	tfh_sort(job->tick.v, job->tick.n, sizeof(*job->tick.v), by_return, NULL);
 	make_groups(job);
 	split_by_number(job);
 	measure(job);

@@ -13,6 +13,7 @@
 #include "analyze/feed.h"
 #include "analyze/result.h"
 #include "base/arena.h"
+#include "model/big.h"
 
 #include <errno.h>
 
@@ -39,6 +40,12 @@ int tfh_vec_grow(void **v, size_t *cap, size_t n, size_t size);
 #define TFH_PUSH(vec, ...)                                                                         \
 	((vec).n < (vec).cap ||                                                                    \
 			 !tfh_vec_grow((void **)&(vec).v, &(vec).cap, (vec).n, sizeof(*(vec).v))   \
+		 ? ((vec).v[(vec).n++] = __VA_ARGS__, 0)                                           \
+		 : -ENOMEM)
+/* The same for arrays that grow with the run (model/big.h); freed by tfh_big_free(). */
+#define TFH_PUSH_BIG(vec, ...)                                                                     \
+	((vec).n < (vec).cap ||                                                                    \
+			 !tfh_big_grow((void **)&(vec).v, &(vec).cap, (vec).n, sizeof(*(vec).v))   \
 		 ? ((vec).v[(vec).n++] = __VA_ARGS__, 0)                                           \
 		 : -ENOMEM)
 
@@ -83,6 +90,7 @@ struct tfh_series {
 	uint32_t iterator, stage, group;
 	bool loop;			  /* dataset loop inside a graph */
 	uint64_t count, contained, execs; /* batches; those inside executing calls; such calls */
+	uint32_t before; /* number of the last one of its bucket, from 1; 0: none */
 	struct {
 		uint32_t name;
 		int64_t ns;
@@ -198,6 +206,7 @@ struct tfh_last_call {
 	int64_t t; /* 0: none */
 };
 
+#define TFH_SERIES_BUCKETS 1024
 #define TFH_BINS 40
 struct tfh_job {
 	const struct tfh_feed *feed;
@@ -210,6 +219,7 @@ struct tfh_job {
 	TFH_VEC(struct tfh_tick) tick;
 	TFH_VEC(struct tfh_tick) mark;
 	TFH_VEC(struct tfh_series) series;
+	uint32_t series_at[TFH_SERIES_BUCKETS]; /* by iterator: the last one, from 1 */
 	TFH_VEC(struct tfh_group) group;
 	TFH_VEC(struct tfh_tag) tag;
 	TFH_VEC(int32_t) tag_of;	 /* by name id: index in tag, -1 not looked up */
@@ -383,6 +393,9 @@ const char *tfh_text(struct tfh_job *job, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* stats.c */
-double tfh_quantile(double *v, size_t n, double q); /* sorts v */
+/* May sort v. */
+double tfh_quantile(double *v, size_t n, double q);
+/* The k-th smallest, from 0. May sort v. */
+double tfh_select(double *v, size_t n, size_t k);
 
 #endif

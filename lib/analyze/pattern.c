@@ -13,6 +13,7 @@
 
 /* A kind of steps has at least this part of them. */
 #define KIND_SHARE 0.05
+#define MOST_KINDS 20 /* that can have it */
 #define MOST_TURN 64
 /* Of the steps, those that are as the period says. */
 #define REGULAR 0.95
@@ -28,19 +29,13 @@ struct entry {
 	double s;
 };
 
-static int by_launches(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->launches != y->launches)
-		return x->launches < y->launches ? -1 : 1;
-	return x->s < y->s ? -1 : x->s > y->s;
-}
-
 static int by_count(const void *a, const void *b)
 {
 	const struct tfh_kind *x = a, *y = b;
-	return x->count > y->count ? -1 : x->count < y->count;
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return x->launches < y->launches ? -1 : x->launches > y->launches;
 }
 
 /* Training windows in order of time. */
@@ -48,35 +43,75 @@ static size_t gather(const struct tfh_job *job, struct entry *v)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < job->window.n && i < job->step.n; i++)
+	TFH_EACH (i, job->step.n)
 		if (tfh_window_counts(&job->window.v[i]))
 			v[n++] = (struct entry){job->window.v[i].launches, job->step.v[i].dur_s};
 	return n;
 }
 
-static void find_kinds(struct tfh_pattern *p, struct entry *v, size_t n)
+/* All numbers that at least KIND_SHARE of the entries can have: each place is lost to as many
+ * others as it had itself (Misra and Gries' frequent items). */
+static size_t frequent(const struct entry *v, size_t n, struct entry *most)
 {
-	double total = 0;
+	size_t used = 0;
 
-	for (size_t i = 0; i < n; i++)
+	TFH_EACH (i, n) {
+		size_t at = 0, empty = MOST_KINDS;
+		for (; at < MOST_KINDS; at++) {
+			if (most[at].s > 0 && most[at].launches == v[i].launches)
+				break;
+			if (most[at].s <= 0)
+				empty = at;
+		}
+		if (at < MOST_KINDS) {
+			most[at].s++;
+		} else if (empty < MOST_KINDS) {
+			most[empty] = (struct entry){v[i].launches, 1};
+		} else {
+			for (at = 0; at < MOST_KINDS; at++)
+				most[at].s--;
+		}
+	}
+	for (size_t i = 0; i < MOST_KINDS; i++)
+		if (most[i].s > 0)
+			most[used++] = most[i];
+	return used;
+}
+
+static void measure_kind(struct tfh_kind *k, const struct entry *v, size_t n, double *room)
+{
+	double s = 0, total = 0;
+
+	TFH_EACH (i, n) {
 		total += v[i].s;
-	qsort(v, n, sizeof(*v), by_launches);
-	for (size_t i = 0, j; i < n; i = j) {
-		struct tfh_kind k = {.launches = v[i].launches};
-		double s = 0;
-		for (j = i; j < n && v[j].launches == v[i].launches; j++)
-			s += v[j].s;
-		k.count = j - i;
-		k.median_s = v[i + (j - i) / 2].s;
-		k.time_share = total > 0 ? fmin(1, s / total) : NAN;
+		if (v[i].launches != k->launches)
+			continue;
+		s += v[i].s;
+		room[k->count++] = v[i].s;
+	}
+	if (k->count)
+		k->median_s = tfh_select(room, k->count, k->count / 2);
+	k->time_share = total > 0 ? fmin(1, s / total) : NAN;
+}
+
+static void find_kinds(struct tfh_pattern *p, const struct entry *v, size_t n)
+{
+	struct entry most[MOST_KINDS] = {{0}};
+	double *room = tfh_big_array(n, sizeof(*room));
+	size_t m = room ? frequent(v, n, most) : 0;
+
+	for (size_t i = 0; i < m; i++) {
+		struct tfh_kind k = {.launches = most[i].launches};
+		measure_kind(&k, v, n, room);
 		if ((double)k.count < KIND_SHARE * (double)n)
 			continue;
 		if (p->n_kind == TFH_KINDS) { /* too many to be kinds */
 			p->n_kind = 0;
-			return;
+			break;
 		}
 		p->kind[p->n_kind++] = k;
 	}
+	tfh_big_free(room);
 	qsort(p->kind, p->n_kind, sizeof(*p->kind), by_count);
 }
 
@@ -85,7 +120,7 @@ static uint32_t turn_of(const struct entry *v, size_t n)
 {
 	for (size_t m = 2; m <= MOST_TURN && m * FEWEST_TURNS <= n; m++) {
 		size_t same = 0, once = 0;
-		for (size_t i = 0; i + m < n; i++) {
+		TFH_EACH (i, n - m) {
 			same += v[i].launches == v[i + m].launches;
 			once += v[i].launches == v[i + 1].launches;
 		}
@@ -184,7 +219,7 @@ static void tell(struct tfh_job *job, struct tfh_result *r)
 void tfh_find_patterns(struct tfh_job *job, struct tfh_result *r)
 {
 	struct tfh_pattern *p = &r->pattern;
-	struct entry *v = malloc((job->window.n + 1) * sizeof(*v));
+	struct entry *v = tfh_big_array(job->window.n, sizeof(*v));
 	size_t n = v ? gather(job, v) : 0;
 
 	p->per_update = p->inner = 1;
@@ -195,6 +230,6 @@ void tfh_find_patterns(struct tfh_job *job, struct tfh_result *r)
 		find_kinds(p, v, n);
 		p->inner = inner_of(job);
 	}
-	free(v);
+	tfh_big_free(v);
 	tell(job, r);
 }

@@ -164,7 +164,7 @@ static int mark_token(struct tfh_job *job, struct marker *m, const struct tfh_to
 	if (t->hash != m->anchor->hash || (m->ends && m->begin == INT64_MIN))
 		return 0;
 	m->begin = t->t1;
-	return TFH_PUSH(job->mark, tick);
+	return TFH_PUSH_BIG(job->mark, tick);
 }
 
 /* Of the tokens that were kept. */
@@ -185,7 +185,7 @@ static int mark_kept(struct tfh_job *job, struct marker *m)
 	}
 	if (m->begin == INT64_MIN)
 		m->begin = job->first_launch_t0;
-	for (size_t i = 0; i < job->late.n && !rc; i++)
+	for (size_t i = 0; i < job->late.n && !rc; tfh_big_pass(++i))
 		rc = mark_token(job, m, &job->late.v[i]);
 	free(hit.v);
 	return rc;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/internal.h"
+#include "analyze/device.h"
 
 #define MAX_GROUP 256
 
@@ -37,7 +37,7 @@ static void close_window(struct build *b, int64_t t, bool cut)
 	b->w.t1 = t > b->w.t0 ? t : b->w.t0;
 	b->w.cut = cut;
 	b->w.last = b->w.last ? b->w.last : b->must;
-	if (TFH_PUSH(b->job->window, b->w))
+	if (TFH_PUSH_BIG(b->job->window, b->w))
 		b->rc = -ENOMEM;
 }
 
@@ -114,7 +114,7 @@ static void from_iterator(struct build *b)
 	uint32_t series = UINT32_MAX;
 	int64_t eval = 0, idle = 0;
 
-	for (size_t i = 0; i < job->tick.n; i++) {
+	for (size_t i = 0; i < job->tick.n; tfh_big_pass(++i)) {
 		const struct tfh_tick *t = &job->tick.v[i];
 		if (evaluates(job, t)) {
 			eval_tick(b, t, &eval, &idle);
@@ -156,7 +156,7 @@ static void from_marks(struct build *b)
 {
 	struct tfh_job *job = b->job;
 
-	for (size_t i = 0; i < job->mark.n; i++) {
+	TFH_EACH (i, job->mark.n) {
 		const struct tfh_tick *m = &job->mark.v[i];
 		close_window(b, m->t0, false);
 		open_window(b, m->t0, TFH_SEGMENT_TRAIN);
@@ -191,22 +191,18 @@ static int find_exec(struct tfh_job *job, struct tfh_err *err)
 		struct tfh_tick m = {.t0 = ev.t0, .t1 = ev.t1};
 		if ((ev.fn->family == TFH_FAM_EXECUTE || ev.fn->family == TFH_FAM_SESSION) &&
 		    ev.kind == TFT_CALL && ev.depth == 0 && (uint32_t)ev.w[0] == best->name)
-			rc = TFH_PUSH(job->mark, m);
+			rc = TFH_PUSH_BIG(job->mark, m);
 	}
 	job->clock_name = f->name(f->arg, job->process, TFT_NAME_OP, best->name, NULL, NULL);
 	return rc ? rc : f->error(f->arg, err);
 }
 
-static int by_begin(const void *a, const void *b)
+static int by_begin(const void *a, const void *b, void *arg)
 {
 	const struct tfh_tick *x = a, *y = b;
-	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
-}
 
-static int by_number(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-	return x < y ? -1 : x > y;
+	(void)arg;
+	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
 static int64_t step_ns(const struct tfh_window *w)
@@ -216,26 +212,24 @@ static int64_t step_ns(const struct tfh_window *w)
 
 static int64_t median_step(const struct tfh_job *job, bool with_cut)
 {
-	int64_t *v = malloc((job->window.n + 1) * sizeof(*v)), m = 0;
+	double *v = tfh_big_array(job->window.n, sizeof(*v)), m = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; v && i < job->window.n; i++)
+	TFH_EACH (i, v ? job->window.n : 0)
 		if (job->window.v[i].segment == TFH_SEGMENT_TRAIN &&
 		    (with_cut || !job->window.v[i].cut))
-			v[n++] = step_ns(&job->window.v[i]);
-	if (v && n) {
-		qsort(v, n, sizeof(*v), by_number);
-		m = v[n / 2];
-	}
-	free(v);
-	return m;
+			v[n++] = (double)step_ns(&job->window.v[i]);
+	if (n)
+		m = tfh_select(v, n, n / 2);
+	tfh_big_free(v);
+	return (int64_t)m;
 }
 
 /* A window that no batch closed may run on into work that is no step's: it is cut to a usual
  * length, behind the call that its batch went to. */
 static void trim(struct tfh_job *job)
 {
-	for (size_t i = 0; i < job->window.n; i++) {
+	TFH_EACH (i, job->window.n) {
 		struct tfh_window *w = &job->window.v[i];
 		int64_t usual = job->median * w->steps;
 		int64_t must = w->group ? w->x1 : w->last;
@@ -255,10 +249,10 @@ static void warm_up(struct tfh_job *job)
 	size_t n = 0, seen = 0;
 	bool steady = false;
 
-	for (size_t i = 0; i < job->window.n; i++)
+	TFH_EACH (i, job->window.n)
 		n += job->window.v[i].segment == TFH_SEGMENT_TRAIN;
 	size_t most = n / 10 > 1 ? n / 10 : 1;
-	for (size_t i = 0; i < job->window.n && n > 2; i++) {
+	TFH_EACH (i, n > 2 ? job->window.n : 0) {
 		struct tfh_window *w = &job->window.v[i];
 		if (w->segment != TFH_SEGMENT_TRAIN)
 			continue;
@@ -267,13 +261,28 @@ static void warm_up(struct tfh_job *job)
 		if (!steady || w->cut)
 			w->segment = TFH_SEGMENT_WARMUP;
 	}
-	for (size_t i = 0; i < job->window.n; i++) {
+	TFH_EACH (i, job->window.n) {
 		const struct tfh_window *w = &job->window.v[i];
 		if (w->segment != TFH_SEGMENT_EVAL)
 			note_segment(job, w->segment, w->t1 - w->t0, w->steps);
 	}
 	if (job->window.n)
 		note_segment(job, TFH_SEGMENT_STARTUP, job->window.v[0].t0 - job->first, 1);
+}
+
+/* The first window that ends after t. */
+static size_t window_after(const struct tfh_job *job, int64_t t)
+{
+	size_t lo = 0, hi = job->window.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (job->window.v[mid].t1 <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
 }
 
 static void mark_holes(struct tfh_job *job)
@@ -284,10 +293,9 @@ static void mark_holes(struct tfh_job *job)
 		const struct tfh_hole *hole = &f->holes[h];
 		if (hole->process != job->process)
 			continue;
-		for (size_t i = 0; i < job->window.n; i++) {
-			struct tfh_window *w = &job->window.v[i];
-			w->hole |= hole->t0 < w->t1 && hole->t1 >= w->t0;
-		}
+		for (size_t i = window_after(job, hole->t0);
+		     i < job->window.n && hole->t1 >= job->window.v[i].t0; tfh_big_pass(++i))
+			job->window.v[i].hole = true;
 	}
 }
 
@@ -346,7 +354,7 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 	if (job->mark.n >= 2 || one) {
 		job->clock = TFH_STEP_CLOCK_MARK;
 		job->clock_name = mark_name(job);
-		qsort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin);
+		tfh_sort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin, NULL);
 		from_marks(b);
 		return b->rc;
 	}
@@ -369,7 +377,7 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 	if (rc)
 		return rc;
 	if (job->mark.n) /* there may be no array at all */
-		qsort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin);
+		tfh_sort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin, NULL);
 	from_marks(b);
 	return b->rc;
 }

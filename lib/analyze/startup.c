@@ -30,10 +30,10 @@ void tfh_startup_event(struct tfh_job *job, const struct tfh_event *ev)
 
 void tfh_fill_startup(struct tfh_job *job, struct tfh_result *r)
 {
-	for (size_t i = 0; i < job->tick.n; i++)
+	TFH_EACH (i, job->tick.n)
 		if (!job->tick.v[i].end)
 			first(job, TFH_PHASE_BATCH, job->tick.v[i].t1);
-	for (size_t i = 0; i < job->window.n; i++) {
+	TFH_EACH (i, job->window.n) {
 		const struct tfh_window *w = &job->window.v[i];
 		if (w->segment == TFH_SEGMENT_EVAL)
 			continue;

@@ -19,12 +19,14 @@ static double overlap(const struct tfh_window *w, int64_t t0, int64_t t1)
 	return b > a ? (double)(b - a) / (double)(w->t1 - w->t0) : 0;
 }
 
-/* Executing time of all windows within [t0, t1), seconds. */
-static double executed(const struct tfh_job *job, int64_t t0, int64_t t1)
+/* Executing time of all windows within [t0, t1), seconds. Windows before *from ended before. */
+static double executed(const struct tfh_job *job, size_t *from, int64_t t0, int64_t t1)
 {
 	double s = 0;
 
-	for (size_t i = 0; i < job->step.n && job->window.v[i].t0 < t1; i++)
+	while (*from < job->step.n && job->window.v[*from].t1 <= t0)
+		++*from;
+	for (size_t i = *from; i < job->step.n && job->window.v[i].t0 < t1; i++)
 		if (job->window.v[i].t1 > t0)
 			s += overlap(&job->window.v[i], t0, t1) *
 			     (double)job->step.v[i].breakdown[TFH_PART_COMPUTE];
@@ -41,10 +43,13 @@ void tfh_idle_compute(struct tfh_job *job)
 	const struct tfh_sample *s = NULL;
 	uint32_t n = job->feed->samples ? job->feed->samples(job->feed->arg, job->process, &s) : 0;
 	double cpu = 0, exec = 0, delay = 0, all = 0;
+	size_t from = 0;
 
 	job->compute_ran = NAN;
 	for (uint32_t i = 1; i < n && job->cpu_only; i++) {
-		double e = executed(job, s[i - 1].t, s[i].t);
+		double e = executed(job, &from, s[i - 1].t, s[i].t);
+		if (!(i & 0xff))
+			tfh_big_trim();
 		if (e * 1e9 < 0.7 * (double)(s[i].t - s[i - 1].t))
 			continue;
 		exec += e;
@@ -58,7 +63,7 @@ void tfh_idle_compute(struct tfh_job *job)
 	if (job->compute_ran >= WAITING_SHARE)
 		return;
 	double idle = 1 - job->compute_ran;
-	for (size_t i = 0; i < job->step.n; i++) {
+	TFH_EACH (i, job->step.n) {
 		struct tfh_step *step = &job->step.v[i];
 		float moved = (float)idle * step->breakdown[TFH_PART_COMPUTE];
 		double part[TFH_PART_COUNT];
@@ -146,23 +151,24 @@ static enum tfh_class class_together(const struct tfh_job *job, size_t from, siz
  */
 void tfh_smooth_classes(struct tfh_job *job)
 {
-	int8_t *cls = tfh_arena_alloc(&job->arena, job->step.n + 1);
+	int8_t *cls = tfh_big_array(job->step.n, 1);
 	size_t n = job->step.n;
 
-	for (size_t i = 0; i < n && cls; i++) {
+	TFH_EACH (i, cls ? n : 0) {
 		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0,
 		       to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
 		cls[i] = job->step.v[i].cls;
 		if (usable(job, i) && usual(job, i))
 			cls[i] = (int8_t)class_together(job, from, to);
 	}
-	for (size_t i = 0; i < n && cls; i++) {
+	TFH_EACH (i, cls ? n : 0) {
 		struct tfh_step *s = &job->step.v[i];
 		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0,
 		       to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
 		if (cls[i] != s->cls)
 			s->cause = common_cause(job, from, to, cls[i]);
 	}
-	for (size_t i = 0; i < n && cls; i++)
+	TFH_EACH (i, cls ? n : 0)
 		job->step.v[i].cls = cls[i];
+	tfh_big_free(cls);
 }

@@ -35,17 +35,17 @@ static int gather(const struct tfh_job *job, struct gets *g)
 	double *gap;
 	int rc = 0;
 
-	for (size_t i = 0; i < job->tick.n && !rc; i++) {
+	for (size_t i = 0; i < job->tick.n && !rc; tfh_big_pass(++i)) {
 		const struct tfh_tick *t = &job->tick.v[i];
 		if ((int32_t)job->series.v[t->series].group == job->train_group && !t->end &&
 		    t->t1 >= job->window.v[0].t0)
-			rc = TFH_PUSH(g->v, *t);
+			rc = TFH_PUSH_BIG(g->v, *t);
 	}
-	gap = malloc((g->v.n + 1) * sizeof(*gap));
-	for (size_t i = 1; gap && i < g->v.n; i++)
+	gap = tfh_big_array(g->v.n, sizeof(*gap));
+	for (size_t i = 1; gap && i < g->v.n; tfh_big_pass(++i))
 		gap[i - 1] = (double)(g->v.v[i].t1 - g->v.v[i - 1].t1);
 	g->usual = gap && g->v.n > 1 ? tfh_quantile(gap, g->v.n - 1, 0.5) : 0;
-	free(gap);
+	tfh_big_free(gap);
 	return gap ? rc : -ENOMEM;
 }
 
@@ -55,9 +55,9 @@ static double starved(const struct gets *g, size_t *count)
 	double ns = 0;
 	size_t n = 0;
 
-	for (size_t i = 0, j; i < g->v.n; i = j + 1) {
+	for (size_t i = 0, j; i < g->v.n; tfh_big_pass(i = j + 1)) {
 		for (j = i; j < g->v.n && slow(g, j);)
-			j++;
+			tfh_big_pass(++j);
 		if (j - i < IN_A_ROW)
 			continue;
 		ns += (double)(g->v.v[j - 1].t1 - g->v.v[i].t1);
@@ -74,10 +74,10 @@ static double starved(const struct gets *g, size_t *count)
  */
 static double bursts(const struct gets *g, uint64_t *depth, size_t *count)
 {
-	double *v = malloc((g->v.n + 1) * sizeof(*v)), best = NAN;
+	double *v = tfh_big_array(g->v.n, sizeof(*v)), best = NAN;
 	size_t last = SIZE_MAX, n = 0;
 
-	for (size_t i = 0; v && i < g->v.n; i++) {
+	TFH_EACH (i, v ? g->v.n : 0) {
 		if (!slow(g, i))
 			continue;
 		size_t ready = last == SIZE_MAX ? 0 : i - last - 1;
@@ -90,7 +90,7 @@ static double bursts(const struct gets *g, uint64_t *depth, size_t *count)
 	*count = n;
 	if (v && n >= FEWEST_BURSTS)
 		best = tfh_quantile(v, n, 0.5);
-	free(v);
+	tfh_big_free(v);
 	return best;
 }
 
@@ -108,7 +108,7 @@ static double mean_get(const struct gets *g)
 {
 	double ns = 0;
 
-	for (size_t i = 1; i < g->v.n; i++)
+	for (size_t i = 1; i < g->v.n; tfh_big_pass(++i))
 		ns += (double)(g->v.v[i].t1 - g->v.v[i].t0);
 	return g->v.n > 1 ? ns / (double)(g->v.n - 1) : NAN;
 }
@@ -147,7 +147,7 @@ void tfh_find_supply(struct tfh_job *job, struct tfh_result *r)
 		judge(job, s, &g);
 	if (s->period_s > 0)
 		s->headroom = fmax(1, g.usual / 1e9 / s->period_s);
-	free(g.v.v);
+	tfh_big_free(g.v.v);
 	if (s->headroom > 1.05 && r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
 		r->remark[r->n_remark++] = tfh_text(
 			job,

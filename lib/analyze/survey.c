@@ -9,9 +9,8 @@
 
 #include "base/hash.h"
 
-#include "analyze/internal.h"
+#include "analyze/device.h"
 
-#define MAX_LONGS (1u << 20)
 #define MANY_LONGS (1u << 15)
 #define MAX_TOKENS (1u << 20)
 #define MAX_NAMES (1u << 20)
@@ -115,17 +114,22 @@ struct tfh_tag *tfh_tag_of(struct tfh_job *job, uint32_t name)
 static uint32_t series_of(struct tfh_job *job, uint32_t iterator, uint32_t stage, bool loop)
 {
 	struct tfh_series s = {.iterator = iterator, .stage = stage, .loop = loop};
+	uint32_t *at = &job->series_at[iterator % TFH_SERIES_BUCKETS];
 
-	for (size_t i = job->series.n; i-- > 0;) {
+	for (uint32_t i = *at; i--; i = job->series.v[i].before) {
 		struct tfh_series *old = &job->series.v[i];
 		if (old->iterator == iterator && old->loop == loop &&
 		    (old->stage == stage || !old->stage || !stage)) {
 			if (!old->stage)
 				old->stage = stage;
-			return (uint32_t)i;
+			return i;
 		}
 	}
-	return TFH_PUSH(job->series, s) ? 0 : (uint32_t)job->series.n - 1;
+	s.before = *at;
+	if (TFH_PUSH_BIG(job->series, s))
+		return 0;
+	*at = (uint32_t)job->series.n;
+	return *at - 1;
 }
 
 /* One get-next of a consumer. The wrappers nest (kernel around iterator resource): the outermost
@@ -154,7 +158,7 @@ static int add_tick(struct tfh_job *job, const struct tfh_event *ev, bool loop)
 		job->tick.n--;
 	}
 	t.series = series_of(job, iterator, stage, loop);
-	if (TFH_PUSH(job->tick, t) || !job->series.n)
+	if (TFH_PUSH_BIG(job->tick, t) || !job->series.n)
 		return -ENOMEM;
 	job->series.v[t.series].count++;
 	return 0;
@@ -254,8 +258,9 @@ static int keep_token(struct tfh_job *job, const struct tfh_event *ev, const str
 		job->late_launch |= p->family == TFH_FAM_LAUNCH;
 		if (p->family == TFH_FAM_LAUNCH || !tfh_token_of(ev, p, &t))
 			return 0;
-		job->late_lost |= job->late.n >= MAX_TOKENS;
-		return job->late_lost ? 0 : TFH_PUSH(job->late, t);
+		/* Where something else will tell the steps, nobody will ask for them. */
+		job->late_lost |= job->late.n >= MAX_TOKENS || job->marks > 1 || job->tick.n;
+		return job->late_lost ? 0 : TFH_PUSH_BIG(job->late, t);
 	}
 	if (!tfh_token_of(ev, p, &t))
 		return 0;
@@ -347,10 +352,9 @@ static int keep_long(struct tfh_job *job, const struct tfh_event *ev, struct tfh
 				job->longs.v[n++] = job->longs.v[i];
 		job->longs.n = n;
 	}
-	if (p->t1 - p->t0 < job->long_ns || job->longs.n >= MAX_LONGS ||
-	    !tfh_exec_piece(job, ev, p))
+	if (p->t1 - p->t0 < job->long_ns || !tfh_exec_piece(job, ev, p))
 		return 0;
-	return TFH_PUSH(job->longs, *p);
+	return TFH_PUSH_BIG(job->longs, *p);
 }
 
 static int add_call(struct tfh_job *job, const struct tfh_event *ev, struct pending *q)
@@ -428,9 +432,11 @@ static void choose_threads(struct tfh_job *job)
 	}
 }
 
-static int by_begin(const void *a, const void *b)
+static int by_begin(const void *a, const void *b, void *arg)
 {
 	const struct tfh_piece *x = a, *y = b;
+
+	(void)arg;
 	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
@@ -458,7 +464,7 @@ int tfh_survey(struct tfh_job *job, struct tfh_err *err)
 		if (ev.kind == TFT_MARK) {
 			struct tfh_tick t = {.t0 = ev.t0, .t1 = ev.t1, .thread = ev.thread};
 			job->mark_name = job->marks++ ? job->mark_name : (uint32_t)ev.w[1];
-			rc = TFH_PUSH(job->mark, t);
+			rc = TFH_PUSH_BIG(job->mark, t);
 		} else {
 			rc = add_call(job, &ev, &q);
 			if (!rc && ev.kind == TFT_ALLOC)
@@ -472,7 +478,7 @@ int tfh_survey(struct tfh_job *job, struct tfh_err *err)
 		return rc;
 	job->cpu_only = job->launches == 0;
 	if (job->longs.n)
-		qsort(job->longs.v, job->longs.n, sizeof(*job->longs.v), by_begin);
+		tfh_sort(job->longs.v, job->longs.n, sizeof(*job->longs.v), by_begin, NULL);
 	choose_threads(job);
 	return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "report/format.h"
+#include "model/big.h"
 #include "report/report.h"
 
 static int32_t rank_of(const struct tfh_result *r)
@@ -29,7 +30,7 @@ void tfh_report_steps_text(FILE *out, const struct tfh_result *r)
 {
 	fprintf(out, "%8s %10s %9s  %-10s %-19s %-22s\n", "step", "start", "time", "segment",
 		"class", "cause");
-	for (uint64_t i = 0; i < r->n_step; i++) {
+	TFH_EACH (i, r->n_step) {
 		const struct tfh_step *s = &r->step[i];
 		char start[TFH_TEXT], dur[TFH_TEXT];
 		fprintf(out, "%8llu %10s %9s  %-10s %-19s %s\n", (unsigned long long)s->index,
@@ -47,7 +48,7 @@ void tfh_report_steps_csv(FILE *out, const struct tfh_result *r)
 		fprintf(out, ",%s_s", tfh_part_name((enum tfh_part)p));
 	fputc('\n', out);
 	int32_t rank = rank_of(r);
-	for (uint64_t i = 0; i < r->n_step; i++) {
+	TFH_EACH (i, r->n_step) {
 		const struct tfh_step *s = &r->step[i];
 		const char *cause = tfh_cause_name((enum tfh_cause)(int8_t)s->cause);
 		const char *cls = tfh_class_name((enum tfh_class)(int8_t)s->cls);
@@ -66,7 +67,7 @@ int tfh_report_steps_json(FILE *out, const struct tfh_result *r)
 {
 	int32_t rank = rank_of(r);
 
-	for (uint64_t i = 0; i < r->n_step; i++) {
+	TFH_EACH (i, r->n_step) {
 		const struct tfh_step *s = &r->step[i];
 		struct tfh_json j;
 		tfh_json_init(&j, out, 0);

@@ -1,0 +1,168 @@
+/*
+ * What grows with a run keeps its exact values where it no longer lies in memory, order statistics
+ * of many numbers are those of the sorted numbers, and a step of very many calls is charged as one
+ * of few.
+ */
+#include "analyze_gen.h"
+
+#include "analyze/device.h"
+
+#define MANY 3000000
+
+static uint64_t seed = 1;
+
+static uint64_t number(void)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return seed >> 33;
+}
+
+/* 24 MB, pushed one by one, trimmed again and again. */
+static void test_array_in_a_file(void **state)
+{
+	TFH_VEC(uint64_t) v = {0};
+	uint64_t *other = tfh_big_array(MANY, sizeof(*other));
+
+	(void)state;
+	assert_non_null(other);
+	for (uint64_t i = 0; i < MANY; i++) {
+		assert_int_equal(TFH_PUSH_BIG(v, i * 3), 0);
+		assert_int_equal(other[i], 0);
+		other[i] = ~i;
+		tfh_big_pass(i);
+	}
+	assert_true(tfh_big_filed() >= 2 * MANY * sizeof(*other) || !tfh_big_filed());
+	tfh_big_trim();
+	for (uint64_t i = 0; i < MANY; i++)
+		if (v.v[i] != i * 3 || other[i] != ~i)
+			fail_msg("element %lu", (unsigned long)i);
+	tfh_big_free(v.v);
+	tfh_big_free(other);
+	assert_int_equal(tfh_big_filed(), 0);
+}
+
+/* Without room for files there is memory. */
+static void test_no_file(void **state)
+{
+	TFH_VEC(uint64_t) v = {0};
+	size_t had = tfh_big_filed();
+
+	(void)state;
+	/* More arrays than there may be files. */
+	uint64_t *other[80];
+	for (int i = 0; i < 80; i++)
+		assert_non_null(other[i] = tfh_big_array(1100000, sizeof(uint64_t)));
+	for (uint64_t i = 0; i < 2000000; i++)
+		assert_int_equal(TFH_PUSH_BIG(v, i), 0);
+	for (uint64_t i = 0; i < 2000000; i += 1000)
+		assert_int_equal(v.v[i], i);
+	for (int i = 0; i < 80; i++)
+		tfh_big_free(other[i]);
+	tfh_big_free(v.v);
+	assert_int_equal(tfh_big_filed(), had);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return x < y ? -1 : x > y;
+}
+
+static void test_order_statistics(void **state)
+{
+	double *v = malloc(MANY * sizeof(*v)), *sorted = malloc(MANY * sizeof(*v));
+
+	(void)state;
+	/* Of both signs, many of them equal. */
+	for (size_t i = 0; i < MANY; i++)
+		sorted[i] = v[i] = ((double)(number() % 100000) - 30000) / 7;
+	qsort(sorted, MANY, sizeof(*sorted), by_value);
+	for (size_t k = 0; k < MANY; k += 700001)
+		assert_true(tfh_select(v, MANY, k) == sorted[k]);
+	assert_true(tfh_select(v, MANY, MANY - 1) == sorted[MANY - 1]);
+	for (double q = 0; q <= 1; q += 0.19) {
+		double at = q * (MANY - 1);
+		size_t i = (size_t)at;
+		double want = sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
+		assert_true(tfh_quantile(v, MANY, q) == want);
+	}
+	free(v);
+	free(sorted);
+}
+
+static int by_number(const void *a, const void *b, void *arg)
+{
+	uint64_t x = *(const uint64_t *)a >> 8, y = *(const uint64_t *)b >> 8;
+
+	(void)arg;
+	return x < y ? -1 : x > y;
+}
+
+/* Nearly in order, and not at all; equals keep their order. */
+static void test_sort(void **state)
+{
+	uint64_t *v = malloc(MANY * sizeof(*v));
+
+	(void)state;
+	for (int far = 0; far < 2; far++) {
+		for (uint64_t i = 0; i < MANY; i++)
+			v[i] = (far ? number() : i / 4 + number() % 20) << 8;
+		for (uint64_t i = 1; i < MANY; i++)
+			v[i] |= v[i] >> 8 == v[i - 1] >> 8 ? (v[i - 1] + 1) & 0xff : 0;
+		tfh_sort(v, MANY, sizeof(*v), by_number, NULL);
+		for (uint64_t i = 1; i < MANY; i++)
+			if (v[i] >> 8 < v[i - 1] >> 8)
+				fail_msg("out of order at %lu", (unsigned long)i);
+	}
+	free(v);
+}
+
+/* Three steps, each of `ops` short ops with pauses between them around one that is most of it. */
+static struct tfh_result *steps_of(uint32_t ops, double op, double pause)
+{
+	struct gen *g = gen_new();
+	double t = 0;
+
+	g->name[TFT_NAME_OP][1] = "MatMul";
+	for (int i = 0; i < 6; i++) {
+		gen_get(g, 0, 1, 0, t, t + 5)->depth = 0;
+		t += 5;
+		for (uint32_t k = 0; k < ops; k++) {
+			t += pause;
+			gen_exec(g, 1, t, t + op);
+			t += op;
+			if (k != ops / 2)
+				continue;
+			gen_exec(g, 1, t, t + 2000);
+			t += 2000;
+		}
+		t += pause;
+	}
+	return gen_judge(g);
+}
+
+/* Behind the long op pauses are callbacks, before it they are not. */
+static void test_step_of_many_calls(void **state)
+{
+	struct tfh_result *few = steps_of(20, 1, 60), *many = steps_of(20000, 0.001, 0.06);
+
+	(void)state;
+	gen_closed(many);
+	gen_part(few, TFH_PART_HOST, 21 * 60);
+	gen_part(many, TFH_PART_HOST, 20001 * 0.06);
+	assert_true(fabs(few->stages[TFH_STAGE_POSTPROCESS].exposed_s - 10 * 60e-3) < 5e-3);
+	assert_true(fabs(many->stages[TFH_STAGE_POSTPROCESS].exposed_s - 10000 * 0.06e-3) < 5e-3);
+	tfh_result_free(few);
+	tfh_result_free(many);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_array_in_a_file),	   cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_order_statistics),   cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_step_of_many_calls),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
