@@ -153,6 +153,10 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 	case TFH_L_GAP:
 		if (s->spin)
 			charge(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
+		else if (s->copying)
+			charge(b, t0, t1, cause_of_copy(s - 1), true);
+		else if (s->disturbed)
+			charge(b, t0, t1, TFH_CAUSE_HOST_LAUNCH, true);
 		else
 			charge_pause(b, t0, t1, s->t1 - s->t0);
 		break;

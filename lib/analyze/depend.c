@@ -229,22 +229,27 @@ static void infer(struct tfh_device *d, uint32_t i)
 	}
 }
 
-/* The op whose end a waiting call saw: the last one, of those handed over before the call, that
- * ended while it waited; in its stream, if the call names one. */
+/* So many ops back the one that a call waited for is looked for. */
+#define LOOK_BACK 4096
+
+/* The op whose end a waiting call needs: the last one, of those handed over before the call, in its
+ * stream, if the call names one. A synchronising call has one even if it was over before: it would
+ * wait for it if the host came earlier. Of others it must have ended while they waited. */
 static uint32_t waited_op(const struct tfh_device *d, const struct tfh_seg *s)
 {
 	uint32_t n = tfh_op_ended(d, s->t1), lane = TFH_NO;
 	int64_t since = s->t0;
+	bool any = s->family == TFH_FAM_SYNC;
 
 	/* Polling began with the first poll. */
 	for (const struct tfh_seg *p = s; p > d->seg.v && p[-1].spin && p[-1].thread == s->thread;)
 		since = (--p)->t0;
 	if (s->stream)
 		lane = lane_named(d, s->stream);
-	while (n-- > 0) {
+	for (uint32_t looked = 0; n-- > 0 && looked < LOOK_BACK; looked++) {
 		uint32_t x = d->op_ends.v[n];
 		const struct tfh_dop *o = &d->op.v[x];
-		if (o->t1 <= since)
+		if (o->t1 <= since && !any)
 			return TFH_NO;
 		if (o->issue0 <= since && (lane == TFH_NO || o->lane == lane))
 			return x;
@@ -275,6 +280,20 @@ static int by_number(const void *a, const void *b, void *arg)
 	return x < y ? -1 : x > y;
 }
 
+/* How long after the end of what it waited for a thread goes on: where it waited long enough to be
+ * put to sleep, and where it hardly waited. */
+static void count_wake(struct tfh_device *d, const struct tfh_seg *s)
+{
+	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &d->op.v[s->op];
+
+	if (!o || s->family != TFH_FAM_SYNC || o->t1 > s->t1)
+		return;
+	if (o->t1 - s->t0 >= TFH_GAP_NS)
+		tfh_hist_add(&d->wake, s->t1 - o->t1);
+	else
+		tfh_hist_add(&d->after, s->t1 - (o->t1 > s->t0 ? o->t1 : s->t0));
+}
+
 static int find_waits(struct tfh_device *d)
 {
 	int64_t *issues = malloc((d->op.n + 1) * sizeof(*issues));
@@ -301,6 +320,8 @@ static int find_waits(struct tfh_device *d)
 		    o->t1 <= d->seg.v[o->seg].t1)
 			d->seg.v[o->seg].op = i;
 	}
+	for (size_t i = 0; i < d->seg.n; i++)
+		count_wake(d, &d->seg.v[i]);
 	free(issues);
 	return 0;
 }

@@ -93,6 +93,8 @@ struct tfh_seg {
 	bool full, spin;		     /* launch into a full queue; polling */
 	bool fallback;			     /* between a fetch and the copy back of its result */
 	bool end;			     /* the last of its call */
+	bool copying;			     /* short pause between two copies */
+	bool disturbed; /* pause between two launches that is short in other steps */
 };
 
 struct tfh_kernel_time {
@@ -117,6 +119,7 @@ struct tfh_replays {
 	double mean, error, was;	 /* once all are there: per step; standard error */
 	double raw;			 /* mean without the cutting of outliers */
 	uint64_t steps;
+	uint64_t woken, windows; /* waits that sleep only now; in so many windows */
 };
 
 struct tfh_device {
@@ -127,6 +130,8 @@ struct tfh_device {
 	uint32_t id[TFH_DEVICES], n_device;
 	/* start after the stream's last op; after the launch's begin, and its end */
 	struct tfh_hist gap, latency, start;
+	/* from an op's end to the return of a call that slept until then; of others that wait */
+	struct tfh_hist wake, after;
 	int64_t tau, next;   /* p95 and median of gap */
 	int64_t floor, slow; /* p5 and p95 of latency */
 	uint8_t critical;    /* index of the device that computes most */

@@ -20,6 +20,9 @@
 /* Of a device's time, which the kernels have been timed to a few per cent only. */
 #define NARROWEST 0.01
 #define MIN_STEPS 3
+/* A thread that sleeps until an interrupt goes on at most so much later, on a machine that has a
+ * processor for it. Most drivers poll, and are back at once: this is added on the far side only. */
+#define WAKE_S 50e-6
 /* One kernel dominates when it takes more than this of the computing, among so many kinds. */
 #define DOMINANT 0.6
 #define DOMINATED 3
@@ -195,6 +198,8 @@ static void point(const struct tfh_device *d, const struct tfh_result *r, struct
 		if (crowded + half > high)
 			high = crowded + half;
 	}
+	if (s->windows)
+		high += WAKE_S * (double)s->woken / (double)s->windows;
 	w->low_s = got - half > w->floor_s ? got - half : w->floor_s;
 	if (got > step)
 		got = step;

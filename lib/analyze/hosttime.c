@@ -231,6 +231,94 @@ static void mark_fallbacks(struct tfh_device *d)
 	}
 }
 
+/* A pause between two calls that hand work over. */
+static bool between_calls(const struct tfh_device *d, uint32_t i)
+{
+	const struct tfh_seg *s = &d->seg.v[i];
+
+	return s->label == TFH_L_GAP && s->from == TFH_NO && i > d->thread_seg[s->thread] &&
+	       i + 1 < d->thread_seg[s->thread + 1] && s[-1].label == TFH_L_LAUNCH &&
+	       s[1].label == TFH_L_LAUNCH;
+}
+
+/* What a short pause between two copies costs goes with the copies: fewer calls, fewer pauses. */
+static void mark_copying(struct tfh_device *d)
+{
+	for (uint32_t i = 0; i < d->seg.n; i++) {
+		struct tfh_seg *s = &d->seg.v[i];
+		s->copying = between_calls(d, i) && s->t1 - s->t0 < TFH_GAP_NS &&
+			     s[-1].family == TFH_FAM_COPY && s[1].family == TFH_FAM_COPY;
+	}
+}
+
+/* A long pause between launches, as one of the calls of a window. */
+struct long_pause {
+	uint32_t seg, at; /* at: how many calls of its thread the window has before it */
+	size_t window;
+};
+
+#define NEAR_CALLS 3
+#define MOST_PAUSES 4096
+
+/* Calls of a thread in each window in memory, and its long pauses between launches. */
+static int find_long(struct tfh_device *d, uint32_t thread, uint32_t *calls,
+		     struct long_pause **pause, size_t *n)
+{
+	TFH_VEC(struct long_pause) v = {0};
+	size_t w = d->w0;
+	int rc = 0;
+
+	for (uint32_t i = d->thread_seg[thread]; i < d->thread_seg[thread + 1] && !rc; i++) {
+		const struct tfh_seg *s = &d->seg.v[i];
+		w = tfh_window_of(d->job, s->t0, w == SIZE_MAX ? 0 : w);
+		if (w == SIZE_MAX || w < d->w0 || w >= d->w1)
+			continue;
+		if (s->label != TFH_L_GAP)
+			calls[w - d->w0]++;
+		else if (s->t1 - s->t0 >= TFH_GAP_NS && between_calls(d, i))
+			rc = TFH_PUSH(v, (struct long_pause){i, calls[w - d->w0], w});
+	}
+	*pause = v.v;
+	*n = v.n;
+	return rc;
+}
+
+static uint32_t apart(uint32_t a, uint32_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/*
+ * A pause between two launches that is long in this step and short at the same place of most others
+ * is no code of the program: its thread lost the processor. How often that happens goes with how
+ * long the thread launches, so it counts as launching. Only of steps with about the same number of
+ * calls as others can be told what the same place is.
+ */
+static int mark_disturbed(struct tfh_device *d, uint32_t thread)
+{
+	size_t windows = d->w1 - d->w0, n = 0;
+	uint32_t *calls = calloc(windows + 1, sizeof(*calls));
+	struct long_pause *p = NULL;
+	int rc = calls ? find_long(d, thread, calls, &p, &n) : -ENOMEM;
+
+	for (size_t i = 0; i < n && n <= MOST_PAUSES && !rc; i++) {
+		uint32_t like = 0, same = 0;
+		size_t last = SIZE_MAX;
+		for (size_t w = 0; w < windows; w++)
+			like += apart(calls[w], calls[p[i].window - d->w0]) <= NEAR_CALLS;
+		for (size_t k = 0; k < n; k++) {
+			if (p[k].window == last || apart(p[k].at, p[i].at) > NEAR_CALLS)
+				continue;
+			last = p[k].window;
+			same++;
+		}
+		d->seg.v[p[i].seg].disturbed = like * 2 > windows && same * 2 < like && like > 3;
+	}
+	free(calls);
+	free(p);
+	return rc;
+}
+
 int tfh_host_time(struct tfh_device *d)
 {
 	uint32_t n = d->job->feed->n_threads;
@@ -255,5 +343,8 @@ int tfh_host_time(struct tfh_device *d)
 		hand_over(d, &d->seg.v[k]);
 	mark_polls(d);
 	mark_fallbacks(d);
+	mark_copying(d);
+	for (uint32_t t = 0; t < n && !rc; t++)
+		rc = mark_disturbed(d, t);
 	return rc;
 }

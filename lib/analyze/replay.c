@@ -22,6 +22,9 @@
 /* A get-next that takes less than this part of a step has not waited for its batch. */
 #define STARVED 50
 
+/* So many waits that slept tell how long waking up takes. */
+#define WAKES 5
+
 struct node {
 	int64_t key;
 	uint32_t index;
@@ -34,11 +37,19 @@ struct replay {
 	double host;		  /* factor of the host's own work */
 	int64_t *seg, *op0, *op1; /* new times: ends of segments; starts and ends of ops */
 	int64_t *lane;		  /* end of what was before the windows */
+	int64_t wake;	/* what a thread usually takes to go on after what it waited for */
+	bool slept;	/* that was seen of threads that slept meanwhile */
+	uint64_t woken; /* waits that sleep only now, where it was not */
 };
 
 static int64_t max(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
+}
+
+static int64_t min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
 }
 
 static enum tfh_part part_of(const struct tfh_seg *s)
@@ -49,7 +60,9 @@ static enum tfh_part part_of(const struct tfh_seg *s)
 		return TFH_PART_TRANSFER;
 	switch (s->label) {
 	case TFH_L_GAP:
-		return ns < TFH_GAP_NS ? TFH_PART_LAUNCH : TFH_PART_HOST;
+		if (s->copying)
+			return TFH_PART_TRANSFER;
+		return ns < TFH_GAP_NS || s->disturbed ? TFH_PART_LAUNCH : TFH_PART_HOST;
 	case TFH_L_INPUT:
 		return TFH_PART_INPUT;
 	case TFH_L_COPY:
@@ -101,20 +114,28 @@ static int64_t scaled(const struct replay *r, int64_t ns)
 	return (int64_t)((double)ns * r->host);
 }
 
-/* A call that waits for op o: what it did before is kept, and the waking up after. */
-static int64_t wait_end(const struct replay *r, const struct tfh_seg *s, int64_t begin, bool gone)
+/* A call that waits for op o: what it did before is kept, and the waking up after. One that found
+ * the op done, or nearly, and now must sleep, takes to wake up what is usual. */
+static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin, bool gone)
 {
 	const struct tfh_dop *o = &r->d->op.v[s->op];
 	int64_t end = r->op1[s->op], after = s->t1 - max(o->t1, s->t0);
 
 	if (end == INT64_MIN)
 		end = op_removed(r, o) ? begin : o->t1;
-	if (gone) /* it still may not return before the op that it is about */
-		after = 0;
+	if (s->family == TFH_FAM_SYNC && o->t1 - s->t0 < TFH_GAP_NS && end - begin >= TFH_GAP_NS) {
+		after = r->wake;
+		r->woken += !r->slept;
+	}
+	/* Without its bytes a blocking copy still waits for what was handed over before. */
+	if (gone)
+		after = s->label == TFH_L_COPY && end - begin >= TFH_GAP_NS
+				? min(after, r->slept ? r->wake : TFH_GAP_NS)
+				: 0;
 	return max(begin, end) + (after > 0 ? after : 0);
 }
 
-static int64_t seg_end(const struct replay *r, uint32_t i)
+static int64_t seg_end(struct replay *r, uint32_t i)
 {
 	const struct tfh_device *d = r->d;
 	const struct tfh_seg *s = &d->seg.v[i];
@@ -291,11 +312,12 @@ static int add_up(struct tfh_device *d, const int64_t *c, struct tfh_replays *s)
 
 int tfh_replay(struct tfh_device *d)
 {
-	struct replay r = {.d = d};
+	struct replay r = {.d = d, .slept = d->wake.n >= WAKES};
 	struct node *v = order(d);
 	int64_t *c = malloc((d->w1 - d->w0 + 2) * sizeof(*c));
 	int rc = -ENOMEM;
 
+	r.wake = (int64_t)tfh_hist_quantile(r.slept ? &d->wake : &d->after, 0.5);
 	r.seg = malloc((d->seg.n + 1) * sizeof(*r.seg));
 	r.op0 = malloc((d->op.n + 1) * sizeof(*r.op0));
 	r.op1 = malloc((d->op.n + 1) * sizeof(*r.op1));
@@ -305,8 +327,11 @@ int tfh_replay(struct tfh_device *d)
 		for (int what = 0; what <= TFH_REMOVE_COUNT + 1 && !rc; what++) {
 			r.what = what <= TFH_REMOVE_COUNT ? what : TFH_REMOVE_INPUT;
 			r.host = what <= TFH_REMOVE_COUNT ? 1 : CROWDING;
+			r.woken = 0;
 			run(&r, v);
 			completions(&r, c);
+			d->replay[what].woken += r.woken;
+			d->replay[what].windows += d->w1 - (d->w0 ? d->w0 - 1 : 0);
 			rc = add_up(d, c, &d->replay[what]);
 		}
 	}

@@ -74,9 +74,86 @@ static void test_most_of_it(void **state)
 	tfh_result_free(r);
 }
 
+/* 100 launches a step; once in a step, each time somewhere else, the thread loses its processor for
+ * 1 ms between two of them: that goes with the launching. A pause at the same place of every step
+ * is the program's own code. */
+static void interrupted(struct dg *d, bool moving)
+{
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.01);
+		for (int k = 0; k < 100; k++) {
+			dg_launch(d, 0, 1, 3 * US);
+			dg_code(d, 0, k == (moving ? i * 37 % 99 : 50) ? 1 : 8 * US);
+		}
+		dg_sync(d, 0, 1);
+	}
+}
+
+static void test_interrupted_launches(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	interrupted(d, true);
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_LAUNCH);
+	assert_true(r->breakdown[TFH_PART_HOST].s_per_step < 0.05e-3);
+	/* The wait at the end finds its op done; now it sleeps until then, and wakes up. */
+	dg_predicts(r, TFH_REMOVE_LAUNCH, 100 * 3 * US + 99 * DG_NEXT + 0.01 + DG_LATENCY + 2 * US);
+	tfh_result_free(r);
+
+	d = dg_new();
+	interrupted(d, false);
+	r = dg_judge(d);
+	gen_part(r, TFH_PART_HOST, 1 - 3 * US);
+	tfh_result_free(r);
+}
+
+/* Copies of a few bytes, one after the other: the pauses between their calls go with them. */
+static void test_copying(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.01);
+		for (int k = 0; k < 500; k++) {
+			dg_copy(d, 0, 1, TFH_DIR_H2D, 256, 1 * US);
+			dg_code(d, 0, 3 * US);
+		}
+		dg_launch(d, 0, 1, 5);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_SMALL_COPIES);
+	gen_part(r, TFH_PART_TRANSFER, 500 * 7 * US);
+	dg_predicts(r, TFH_REMOVE_TRANSFER, 5 + 0.01 + DG_LATENCY + DG_WAKE);
+	tfh_result_free(r);
+}
+
+/* Results are fetched with a blocking copy; without it somebody must still wait for the kernels. */
+static void test_fetching(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.01);
+		dg_launch(d, 0, 1, 2);
+		dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 1 << 22, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_D2H);
+	dg_predicts(r, TFH_REMOVE_TRANSFER, 2 + 0.01 + DG_LATENCY + DG_WAKE);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_interrupted_launches),
+		cmocka_unit_test(test_copying),
+		cmocka_unit_test(test_fetching),
 		cmocka_unit_test(test_held_up_launches),
 		cmocka_unit_test(test_alike),
 		cmocka_unit_test(test_most_of_it),
