@@ -165,25 +165,73 @@ static void remark_crowd(struct tfh_job *job, struct tfh_result *r)
 			   ms(job, delay / wall)));
 }
 
+/* The copies that a cause speaks of: the first, which move most, of that kind; of small ones those
+ * that are most in number. */
+static const struct tfh_transfer *copies_of(const struct tfh_result *r, enum tfh_cause cause)
+{
+	const struct tfh_transfer *best = NULL;
+
+	for (uint32_t i = 0; i < r->n_transfers; i++) {
+		const struct tfh_transfer *t = &r->transfers[i];
+		if (cause == TFH_CAUSE_TRANSFER_SMALL_COPIES) {
+			best = !best || t->calls_per_step > best->calls_per_step ? t : best;
+			continue;
+		}
+		if ((cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE && t->pageable == 0) ||
+		    (cause == TFH_CAUSE_TRANSFER_H2D_PINNED && t->pageable == 1))
+			continue;
+		bool up = cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE ||
+			  cause == TFH_CAUSE_TRANSFER_H2D_PINNED;
+		enum tfh_dir dir = up				     ? TFH_DIR_H2D
+				   : cause == TFH_CAUSE_TRANSFER_D2H ? TFH_DIR_D2H
+				   : cause == TFH_CAUSE_TRANSFER_D2D ? TFH_DIR_D2D
+				   : cause == TFH_CAUSE_TRANSFER_P2P ? TFH_DIR_P2P
+								     : t->dir;
+		if (t->dir == dir)
+			return t;
+	}
+	return best;
+}
+
+static const char *size(struct tfh_job *job, double bytes)
+{
+	static const char *const unit[] = {"B", "kB", "MB", "GB", "TB"};
+	int u = 0;
+
+	for (; u < 4 && bytes >= 999.5; u++)
+		bytes /= 1000;
+	return tfh_text(job, u && bytes < 99.95 ? "%.3g %s" : "%.0f %s", bytes, unit[u]);
+}
+
+/* Copies below this size say nothing of a rate, and reading them back is waiting rather than moving
+ * bytes. */
+#define FEW_BYTES 4096
+
 static void explain_transfer(struct tfh_job *job, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
-	const struct tfh_transfer *t = r->n_transfers ? &r->transfers[0] : NULL;
+	const struct tfh_transfer *t = copies_of(r, v->cause);
 
 	v->text = tfh_text(job, "copies block %s of every step",
 			   ms(job, r->breakdown[TFH_PART_TRANSFER].s_per_step));
 	if (!t)
 		return;
-	evidence(v, tfh_text(job, "%s: %.1f MB per step in %.1f calls%s%s", t->fn,
-			     t->bytes_per_step / 1e6, t->calls_per_step,
-			     isfinite(t->bytes_per_s)
+	bool few = t->bytes_per_step < FEW_BYTES * t->calls_per_step;
+	evidence(v, tfh_text(job, "%s: %s per step in %.1f calls%s%s", t->fn,
+			     size(job, t->bytes_per_step), t->calls_per_step,
+			     isfinite(t->bytes_per_s) && !few
 				     ? tfh_text(job, ", %.2f GB/s", t->bytes_per_s / 1e9)
 				     : "",
-			     t->pageable == 1 ? ", from pageable memory" : ""));
+			     t->pageable != 1	     ? ""
+			     : t->dir == TFH_DIR_D2H ? ", to pageable memory"
+						     : ", from pageable memory"));
 	double gain = ceiling(r, TFH_REMOVE_TRANSFER);
 	if (v->cause == TFH_CAUSE_TRANSFER_SMALL_COPIES)
 		advise(r, "very many small copies", v->evidence[v->n_evidence - 1],
 		       "gather them in one buffer and copy that", gain);
+	else if (v->cause == TFH_CAUSE_TRANSFER_D2H && few)
+		advise(r, "the host waits for small results", v->evidence[v->n_evidence - 1],
+		       "read results (.item(), .numpy()) every n-th step only", gain);
 	else if (v->cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE)
 		advise(r, "batches are copied from pageable memory", v->evidence[v->n_evidence - 1],
 		       "copy asynchronously from pinned memory, one batch ahead; copy smaller "
@@ -425,10 +473,10 @@ static void explain_memory(struct tfh_job *job, struct tfh_result *r)
 		last = tfh_text(job, "; the last one before it was %s of %.1f MB", f->before[0].fn,
 				(double)f->before[0].bytes / 1e6);
 	remark(r, tfh_text(job,
-			   "%" PRIu64 " request(s) for device memory failed, the first %.1f s "
-			   "after the start: %s of %.1f MB with %.1f MB in use%s",
-			   h->failed, (double)f->at.t / 1e9, f->at.fn, (double)f->at.bytes / 1e6,
-			   (double)f->in_use / 1e6, last));
+			   "%" PRIu64 " request%s for device memory failed, the first %.1f s after "
+			   "the start: %s of %.1f MB with %.1f MB in use%s",
+			   h->failed, h->failed == 1 ? "" : "s", (double)f->at.t / 1e9, f->at.fn,
+			   (double)f->at.bytes / 1e6, (double)f->in_use / 1e6, last));
 	advise(r, "device memory ran out", r->remark[r->n_remark - 1],
 	       "smaller batches, or free what is kept between steps; see `memory` in --json", NAN);
 }
@@ -440,6 +488,22 @@ static void explain_ranks(struct tfh_job *job, struct tfh_result *r)
 	    r->verdict.cause != TFH_CAUSE_COMMUNICATION_JITTER)
 		evidence(&r->verdict, tfh_text(job, "%s of every step it waits for other ranks",
 					       ms(job, r->jitter_s)));
+}
+
+/* What most steps do not do is not said of every step: the times are means. */
+static void moderate(struct tfh_job *job, struct tfh_result *r)
+{
+	static const char every[] = "every step";
+	struct tfh_verdict *v = &r->verdict;
+	const char *old = v->text, *at = strstr(old, every);
+
+	if (v->cls < 0 || !at || 2 * (uint64_t)r->steps.classes[v->cls].count >= r->steps.count)
+		return;
+	v->text = tfh_text(job, "%.*san average step%s", (int)(at - old), old,
+			   at + sizeof(every) - 1);
+	for (uint32_t i = 0; i < r->n_advice; i++)
+		if (r->advice[i].evidence == old)
+			r->advice[i].evidence = v->text;
 }
 
 void tfh_explain(struct tfh_job *job, struct tfh_result *r)
@@ -480,6 +544,7 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 	default:
 		explain_none(job, r);
 	}
+	moderate(job, r);
 	explain_also(job, r);
 	explain_kernels(job, r);
 	if (!job->consumers && v->cls == TFH_CLASS_HOST_BOUND && v->cause == TFH_CAUSE_HOST_UNKNOWN)

@@ -7,6 +7,8 @@
 
 #define ROWS 6
 #define NAME_COLUMNS 34
+#define RATE_BYTES                                                                                 \
+	4096 /* copies that are smaller on average show no rate, only how long one takes */
 
 static size_t name_columns(const struct tfh_page *page)
 {
@@ -189,7 +191,10 @@ void tfh_text_transfers(const struct tfh_page *page)
 		fprintf(page->out, "  %s  %-23s %9s %9s %11s %6s %8s\n", dir_words[t->dir],
 			tfh_fmt_cut(name, sizeof(name), t->fn, page->style.wide ? 512 : 23),
 			tfh_fmt_mean(calls, t->calls_per_step),
-			tfh_fmt_bytes(bytes, t->bytes_per_step), tfh_fmt_rate(rate, t->bytes_per_s),
+			tfh_fmt_bytes(bytes, t->bytes_per_step),
+			t->bytes_per_step < RATE_BYTES * t->calls_per_step
+				? "-"
+				: tfh_fmt_rate(rate, t->bytes_per_s),
 			t->pageable < 0 ? TFH_NOT_MEASURED
 			: t->pageable	? "no"
 					: "yes",
