@@ -104,7 +104,9 @@ TFT := $(if $(call sources,format),$(B)/lib/libtft.a $(B)/lib/libtft.so)
 TFHOOK := $(if $(SRC_main),$(B)/bin/tfhook)
 SIM := $(if $(call sources,simgpu),$(foreach d,sim sim/old sim/future,$(B)/$d/libcuda.so.1 $(B)/$d/libcuda.so)) \
 	$(if $(SRC_cupti),$(addprefix $(B)/sim/libcupti.so,.13 .12) $(B)/sim/libcupti.so) $(if $(SRC_nccl),$(B)/sim/libnccl.so.2)
-PRODUCTS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIM)
+# The demo's scripts, where an installed command has them.
+SHARE := $(if $(TFHOOK),$(B)/share/tfhook)
+PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIM)
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
@@ -205,6 +207,10 @@ $(B)/lib/libtfhook-noexport.map: scripts/gen-exports lib/base/tf_api.def
 $(B)/bin/tfhook: $(OBJ_main) $(CORE_A)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(SAN_FLAGS) -pie -o $@ $(OBJ_main) $(CORE_A) $(ZLIB) $(LIBS)
+
+$(B)/share/tfhook: | scripts/demo
+	@mkdir -p $(@D)
+	@ln -sfn $(CURDIR)/scripts $@
 
 SIM_MAP := $(or $(wildcard lib/simgpu/libcuda.map),$(B)/sim/libcuda.map)
 $(B)/sim/libcuda.so.1: $(OBJ_sim) $(call stamp,objects-sim) $(SIM_MAP)
@@ -388,7 +394,7 @@ uninstall:
 
 # --- the rest ----------------------------------------------------------------------------------------------------
 clean:
-	$(Q)rm -rf $(foreach d,bin lib sim obj flags tests bench cuda.mk,$(B)/$d)
+	$(Q)rm -rf $(foreach d,bin lib share sim obj flags tests bench cuda.mk,$(B)/$d)
 
 # The downloads too.
 distclean:

@@ -190,7 +190,8 @@ static const struct tfh_command cmd_demo = {
 		   "slow map\n"
 		   "quick   the same without TensorFlow: copies ten times too large, then a slow "
 		   "loader\n\n"
-		   "`make demo` prepares the Python environment that this needs.",
+		   "Wants a python3 with tinygrad and numpy (main: tensorflow, too); `make demo` "
+		   "prepares one.",
 	.operands = TFH_OPERANDS_WORDS,
 	.words = "main quick",
 	.usage_exit = TFH_EXIT_USAGE,

@@ -6,46 +6,34 @@
 
 #include "cli/cli.h"
 
-/* Relative to the folder of the command; %s is the part. The first two serve the build tree. */
+/* Relative to the folder above the command's; %s is the part. The first two serve the build tree,
+ * whose share/tfhook is a link to scripts/. */
 static const char *const places[] = {
-	"../lib/%s",
-	"../%s",
-	"../lib/tfhook/%s",
-	"../lib64/tfhook/%s",
-	"../lib/x86_64-linux-gnu/tfhook/%s",
-	"../share/tfhook/%s",
-	"../../scripts/%s",
+	"lib/%s",
+	"%s",
+	"lib/tfhook/%s",
+	"lib64/tfhook/%s",
+	"lib/x86_64-linux-gnu/tfhook/%s",
+	"share/tfhook/%s",
 };
 
 int tfh_install_find(const char *part, char path[4096])
 {
-	char self[4096], first[4096] = "";
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char above[4096], rest[512], joined[8192], real[4096];
+	ssize_t n = readlink("/proc/self/exe", above, sizeof(above) - 1);
 
-	if (n <= 0)
-		return -ENOENT;
-	self[n] = '\0';
-	*strrchr(self, '/') = '\0';
+	above[n > 0 ? n : 0] = '\0';
+	for (int up = 0; up < 2 && strrchr(above, '/'); up++)
+		*strrchr(above, '/') = '\0';
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		char rest[512], joined[8192], real[4096];
 		snprintf(rest, sizeof(rest), places[i], part);
-		snprintf(joined, sizeof(joined), "%s/%s", self, rest);
-		if (!realpath(joined, real)) {
-			if (!*first)
-				snprintf(first, sizeof(first), "%.4095s", joined);
-			continue;
-		}
-		memcpy(path, real, strlen(real) + 1);
-		return 0;
-	}
-	/* `make demo` with its objects in another place than the source tree */
-	const char *source = getenv("TFH_SRC");
-	char below[4096];
-	if (source && *source) {
-		snprintf(below, sizeof(below), "%.3072s/scripts/%s", source, part);
-		if (realpath(below, path))
+		snprintf(joined, sizeof(joined), "%s/%s", above, rest);
+		if (!i)
+			snprintf(path, 4096, "%.4095s", joined);
+		if (realpath(joined, real)) {
+			memcpy(path, real, strlen(real) + 1);
 			return 0;
+		}
 	}
-	memcpy(path, first, strlen(first) + 1);
 	return -ENOENT;
 }
