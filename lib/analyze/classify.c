@@ -121,22 +121,44 @@ static void sum_up(const struct tfh_job *job, struct totals *t)
 	}
 }
 
-/* Many small copies that together take most of the transfer are that, whatever their direction. */
+static enum tfh_cause copy_cause(unsigned dir, bool pageable)
+{
+	return dir == TFH_DIR_H2D
+		       ? pageable ? TFH_CAUSE_TRANSFER_H2D_PAGEABLE : TFH_CAUSE_TRANSFER_H2D_PINNED
+	       : dir == TFH_DIR_D2H ? TFH_CAUSE_TRANSFER_D2H
+	       : dir == TFH_DIR_P2P ? TFH_CAUSE_TRANSFER_P2P
+				    : TFH_CAUSE_TRANSFER_D2D;
+}
+
+/* What the larger copies of that cause took: on the device, or in their calls. */
+static int64_t large_copies(const struct tfh_job *job, enum tfh_cause cause)
+{
+	int64_t device = 0, host = 0;
+
+	for (size_t i = 0; i < job->copy.n; i++)
+		if (copy_cause(job->copy.v[i].dir, job->copy.v[i].pageable) == cause)
+			host += job->copy.v[i].ns - job->copy.v[i].small_ns;
+	for (unsigned dir = 0; job->device && dir < TFH_DIRS; dir++)
+		for (int pageable = 0; pageable < 2; pageable++)
+			if (copy_cause(dir, pageable) == cause)
+				device += job->device->copied[dir][pageable].large_ns;
+	return device > host ? device : host;
+}
+
+/* Very many small copies are that, whatever their direction, where those of the cause that blocks
+ * most cost more than the larger ones of it. */
 static enum tfh_cause transfer_cause(const struct tfh_job *job, enum tfh_cause cause)
 {
 	uint64_t small = 0;
-	int64_t ns = 0, all = 0;
+	int64_t ns = 0;
 
 	for (size_t i = 0; i < job->copy.n; i++) {
 		const struct tfh_copy_use *u = &job->copy.v[i];
-		all += u->ns;
-		if (u->small * 2 > u->calls) {
-			small += u->small;
-			ns += u->ns;
-		}
+		small += u->small;
+		ns += copy_cause(u->dir, u->pageable) == cause ? u->small_ns : 0;
 	}
 	bool many = job->train_steps && small >= 100 * job->train_steps;
-	return many && ns * 2 > all && (double)ns > 0.02 * (double)job->train_ns
+	return many && ns > large_copies(job, cause) && (double)ns > 0.02 * (double)job->train_ns
 		       ? TFH_CAUSE_TRANSFER_SMALL_COPIES
 		       : cause;
 }

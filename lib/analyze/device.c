@@ -209,6 +209,8 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	if (op->kind == TFH_OP_COPY && op->dir < TFH_DIRS) {
 		d->copied[op->dir][op->pageable].bytes += op->bytes;
 		d->copied[op->dir][op->pageable].ns += op->t1 - op->t0;
+		if (op->bytes >= TFH_SMALL_COPY)
+			d->copied[op->dir][op->pageable].large_ns += op->t1 - op->t0;
 	}
 	if (work != TFH_W_COMPUTE)
 		return 0;

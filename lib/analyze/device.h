@@ -140,7 +140,7 @@ struct tfh_device {
 	uint64_t ops, unissued;
 	struct {
 		uint64_t bytes;
-		int64_t ns;
+		int64_t ns, large_ns;
 	} copied[TFH_DIRS][2]; /* by direction, pageable */
 	TFH_VEC(struct tfh_kernel_time) kernel;
 	/* the windows in memory */

@@ -185,12 +185,15 @@ struct tfh_site_use {
 	const struct tfh_fn_info *fn;
 };
 
+/* Copies below it cost their calls, not their bytes. */
+#define TFH_SMALL_COPY (64u << 10)
+
 struct tfh_copy_use {
 	const struct tfh_fn_info *fn;
 	uint8_t dir;
 	bool pageable;
 	uint64_t calls, bytes, blocking, small;
-	int64_t ns;
+	int64_t ns, small_ns;
 	struct tfh_site_use site[TFH_SITES];
 };
 

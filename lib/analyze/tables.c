@@ -8,8 +8,6 @@
 
 #include "analyze/internal.h"
 
-#define SMALL_COPY (64u << 10)
-
 static int count_copy(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
 {
 	struct tfh_copy_use u = {.fn = ev->fn, .dir = p->dir, .pageable = p->pageable};
@@ -24,7 +22,10 @@ static int count_copy(struct tfh_job *job, const struct tfh_event *ev, const str
 	job->copy.v[i].bytes += p->bytes;
 	job->copy.v[i].ns += p->t1 - p->t0;
 	job->copy.v[i].blocking += p->label == TFH_L_COPY;
-	job->copy.v[i].small += p->bytes < SMALL_COPY;
+	if (p->bytes < TFH_SMALL_COPY) {
+		job->copy.v[i].small++;
+		job->copy.v[i].small_ns += p->t1 - p->t0;
+	}
 	tfh_site_count(job->copy.v[i].site, ev);
 	return 0;
 }

@@ -212,6 +212,33 @@ static void test_rare_wait(void **state)
 	tfh_result_free(r);
 }
 
+/* Many tiny copies beside a large one that blocks far longer: the large one is to blame, not they;
+ * and they, where they cost more. */
+static enum tfh_cause beside_tiny(double large)
+{
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.05);
+		for (int k = 0; k < 150; k++)
+			dg_copy(d, 0, 1, TFH_DIR_H2D, 1000, 0.005);
+		kernels(d, 2, 1);
+		dg_copy(d, 0, 1, TFH_DIR_D2H, (uint64_t)(large * 1e7), large);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	enum tfh_cause cause = r->verdict.cause;
+	tfh_result_free(r);
+	return cause;
+}
+
+static void test_beside_tiny(void **state)
+{
+	(void)state;
+	assert_int_equal(beside_tiny(10), TFH_CAUSE_TRANSFER_D2H);
+	assert_int_equal(beside_tiny(0.3), TFH_CAUSE_TRANSFER_SMALL_COPIES);
+}
+
 /* 121 steps of 10 ms; a pause in every `every`-th one, in none but the 50th of 0. */
 static struct tfh_result *standing(int every, double pause)
 {
@@ -319,7 +346,8 @@ int main(void)
 		cmocka_unit_test(test_accumulation), cmocka_unit_test(test_micro_steps),
 		cmocka_unit_test(test_kinds),	     cmocka_unit_test(test_startup),
 		cmocka_unit_test(test_memory),	     cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_rare_wait),    cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_beside_tiny),  cmocka_unit_test(test_rare_wait),
+		cmocka_unit_test(test_stall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
