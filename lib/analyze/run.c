@@ -104,11 +104,13 @@ static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct 
 			uint32_t n)
 {
 	const struct tfh_hole *holes;
+	const char *const *left_out;
 	struct tfh_quality *q = &r->quality;
 	struct tfh_gpu_info gpu;
 
 	q->unhooked = tfh_run_unhooked(run, &q->unhooked_names);
 	q->holes = tfh_run_holes(run, &holes);
+	q->files = tfh_run_unreadable(run, &left_out);
 	q->clean_end = true;
 	q->clock = "tsc";
 	for (uint32_t i = 0; i < n; i++) {

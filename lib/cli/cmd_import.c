@@ -45,9 +45,11 @@ int tfh_cmd_import(const struct tfh_line *args)
 	}
 	for (int i = 0; i < args->operands; i++)
 		if (!access(paths[i], F_OK) && !tfh_import_is_foreign(paths[i])) {
-			tfh_say("%s: not a trace that can be imported (PyTorch's .json or "
-				".json.gz, TensorFlow's .xplane.pb)",
-				paths[i]);
+			const char *other = tfh_import_other(paths[i]);
+			tfh_say("%s: %s", paths[i],
+				other ? other
+				      : "not a trace that can be imported (PyTorch's .json or "
+					".json.gz, TensorFlow's .xplane.pb)");
 			return TFH_EXIT_UNREADABLE;
 		}
 	code = tfh_import_open(paths, (uint32_t)args->operands, &run, &err);

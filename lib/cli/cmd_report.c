@@ -36,6 +36,18 @@ static int print(const struct tfh_line *args, const struct tfh_result *r)
 	return 0;
 }
 
+/* Files of a directory that could not be read beside those that could. */
+static void warn_of_left_out(const struct tfh_run *run)
+{
+	const char *const *why;
+	uint32_t n = tfh_run_unreadable(run, &why);
+
+	for (uint32_t i = 0; i < n && i < 4; i++)
+		tfh_say("left out: %s", why[i]);
+	if (n > 4)
+		tfh_say("left out: %u more files", n - 4);
+}
+
 int tfh_cmd_report(const struct tfh_line *args)
 {
 	struct tfh_result *result = NULL;
@@ -49,6 +61,8 @@ int tfh_cmd_report(const struct tfh_line *args)
 	}
 	int code = tfh_import_open((const char *const *)args->operand, (uint32_t)args->operands,
 				   &run, &err);
+	if (!code)
+		warn_of_left_out(run);
 	if (!code)
 		code = tfh_analyze(run, &result, &err);
 	if (code) {

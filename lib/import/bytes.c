@@ -24,8 +24,9 @@ struct tfh_bytes {
 	size_t left;
 	bool zipped, whole, stream_end; /* whole: no more input; stream_end: a gzip member ended */
 	z_stream z;
-	uint8_t in[64 << 10];
-	int code; /* why the blocks ended */
+	uint8_t in[TFH_BYTES_HEAD];
+	size_t head, headed; /* the first bytes, in `in`; given out */
+	int code;	     /* why the blocks ended */
 	const char *why;
 	/* between the threads; `made` and `read` count blocks */
 	bool threaded, stop, end;
@@ -110,7 +111,9 @@ static bool fill(struct tfh_bytes *b, struct block *to)
 {
 	if (b->zipped)
 		return inflate_block(b, to);
-	to->n = 0;
+	to->n = b->head - b->headed; /* smaller than a block */
+	memcpy(to->data, b->in + b->headed, to->n);
+	b->headed = b->head;
 	while (to->n < BLOCK) {
 		size_t n = take(b, to->data + to->n, BLOCK - to->n);
 		if (!n)
@@ -146,23 +149,19 @@ static void *read_ahead(void *arg)
 /* ---- opening ---- */
 
 /* A gzip file is known by its first two bytes. */
-static int begin(struct tfh_bytes *b, struct tfh_err *err)
+static int begin(struct tfh_bytes *b, const void *head, size_t n, struct tfh_err *err)
 {
-	size_t n = take(b, b->in, sizeof(b->in));
-
+	if (n)
+		memcpy(b->in, head, n);
+	else
+		n = take(b, b->in, sizeof(b->in));
 	b->zipped = n >= 2 && b->in[0] == 0x1f && b->in[1] == 0x8b;
 	b->ring = malloc((b->fd < 0 ? 1 : BLOCKS) * sizeof(*b->ring));
 	if (!b->ring)
 		return tfh_err_set(err, -ENOMEM, "out of memory");
-	if (!b->zipped) { /* read again from the start */
-		if (b->fd < 0) {
-			b->from -= n;
-			b->left += n;
-		} else if (lseek(b->fd, 0, SEEK_SET) < 0) {
-			return tfh_err_set(err, -errno, "%s", strerror(errno));
-		}
-		return 0;
-	}
+	b->head = b->zipped ? 0 : n;
+	if (!b->zipped)
+		return b->code ? tfh_err_set(err, b->code, "%s", b->why) : 0;
 	b->z.next_in = b->in;
 	b->z.avail_in = (uInt)n;
 	if (inflateInit2(&b->z, 16 + MAX_WBITS) == Z_OK)
@@ -171,6 +170,7 @@ static int begin(struct tfh_bytes *b, struct tfh_err *err)
 	return tfh_err_set(err, -ENOMEM, "out of memory");
 }
 
+/* Of a descriptor `data` is what was read of it before. */
 static int open_bytes(int fd, const void *data, size_t n, struct tfh_bytes **out,
 		      struct tfh_err *err)
 {
@@ -182,11 +182,11 @@ static int open_bytes(int fd, const void *data, size_t n, struct tfh_bytes **out
 	if (!b)
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	b->fd = fd;
-	b->from = data;
-	b->left = n;
+	b->from = fd < 0 ? data : NULL;
+	b->left = fd < 0 ? n : 0;
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->changed, NULL);
-	rc = begin(b, err);
+	rc = fd < 0 ? begin(b, NULL, 0, err) : begin(b, data, n, err);
 	if (rc) {
 		b->fd = -1; /* the caller's */
 		tfh_bytes_close(b);
@@ -214,6 +214,14 @@ int tfh_bytes_open(const char *path, struct tfh_bytes **out, struct tfh_err *err
 	if (rc)
 		close(fd);
 	return rc;
+}
+
+int tfh_bytes_stream(int fd, const void *head, size_t n, struct tfh_bytes **out,
+		     struct tfh_err *err)
+{
+	*out = NULL;
+	return n > TFH_BYTES_HEAD ? tfh_err_set(err, -EINVAL, "too much was read before")
+				  : open_bytes(fd, head, n, out, err);
 }
 
 int tfh_bytes_of(const void *data, size_t n, struct tfh_bytes **out, struct tfh_err *err)

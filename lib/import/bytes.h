@@ -12,8 +12,14 @@
 
 struct tfh_bytes;
 
+#define TFH_BYTES_HEAD (64u << 10) /* most of a pipe that may have been read before */
+
 /* 0 or -errno. */
 int tfh_bytes_open(const char *path, struct tfh_bytes **out, struct tfh_err *err);
+/* The same of a pipe of which the first bytes were read already. The descriptor is the reader's
+ * from here on, unless it fails. */
+int tfh_bytes_stream(int fd, const void *head, size_t n, struct tfh_bytes **out,
+		     struct tfh_err *err);
 /* The same of bytes in memory, which must outlive it; without a thread. */
 int tfh_bytes_of(const void *data, size_t n, struct tfh_bytes **out, struct tfh_err *err);
 /* The next block, valid until the next call; NULL at the end or on an error. */

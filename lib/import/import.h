@@ -13,12 +13,19 @@
 int tfh_import_open(const char *const *paths, uint32_t n, struct tfh_run **out,
 		    struct tfh_err *err);
 
+/* What a file is that tfhook does not read, in words that say what to do; NULL: nothing tells. */
+const char *tfh_import_other(const char *path);
+
 /* Whether tfh_import_open would import PATH. */
 bool tfh_import_is_foreign(const char *path);
 
 /* Reads one file into the builder, as a process of its own (XPlane: one per host plane). */
 int tfh_import_kineto(struct tfh_builder *b, const char *path, struct tfh_err *err);
 int tfh_import_xplane(struct tfh_builder *b, const char *path, struct tfh_err *err);
+
+/* The same of a pipe whose first bytes were read; takes the descriptor over. */
+int tfh_import_kineto_stream(struct tfh_builder *b, int fd, const void *head, size_t n,
+			     const char *path, struct tfh_err *err);
 
 /* The same of bytes in memory; `path` is for messages. */
 int tfh_import_kineto_bytes(struct tfh_builder *b, const void *data, size_t n, const char *path,

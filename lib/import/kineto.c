@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "import/kineto.h"
 
@@ -371,6 +372,21 @@ int tfh_import_kineto(struct tfh_builder *b, const char *path, struct tfh_err *e
 
 	if (rc)
 		return rc;
+	rc = import(b, bytes, path, err);
+	tfh_bytes_close(bytes);
+	return rc;
+}
+
+int tfh_import_kineto_stream(struct tfh_builder *b, int fd, const void *head, size_t n,
+			     const char *path, struct tfh_err *err)
+{
+	struct tfh_bytes *bytes;
+	int rc = tfh_bytes_stream(fd, head, n, &bytes, err);
+
+	if (rc) {
+		close(fd);
+		return rc;
+	}
 	rc = import(b, bytes, path, err);
 	tfh_bytes_close(bytes);
 	return rc;

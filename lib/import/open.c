@@ -8,11 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "import/bytes.h"
 #include "import/import.h"
 
 #define MAX_FILES 4096
+#define MAX_PIPED (4ull << 30) /* bytes of an XPlane trace out of a pipe */
 
-enum kind { OURS, KINETO, XPLANE };
+enum kind { OURS, KINETO, XPLANE, STREAM };
 
 struct list {
 	char *path[MAX_FILES];
@@ -34,31 +36,109 @@ static bool is_directory(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Names tell most; a file without a telling name is told by its first bytes: JSON and gzip by their
- * own, an XSpace by beginning with a plane (field 1, a message). */
-static enum kind kind_of(const char *path)
+/* What can be read but once: a pipe, a terminal, "-". */
+static bool is_stream(const char *path)
 {
-	uint8_t head[256];
-	ssize_t n, i = 0;
-	int fd;
+	struct stat st;
 
-	if (ends_with(path, ".tft"))
-		return OURS;
-	if (ends_with(path, ".xplane.pb") || ends_with(path, ".pb"))
-		return XPLANE;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	n = fd >= 0 ? read(fd, head, sizeof(head)) : -1;
-	if (fd >= 0)
-		close(fd);
+	return !strcmp(path, "-") ||
+	       (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+}
+
+static size_t read_head(int fd, uint8_t *head, size_t cap)
+{
+	size_t n = 0;
+	ssize_t got = 1;
+
+	while (n < cap && (got > 0 || (got < 0 && errno == EINTR))) {
+		got = read(fd, head + n, cap - n);
+		n += got > 0 ? (size_t)got : 0;
+	}
+	return n;
+}
+
+/* By the first bytes: JSON and gzip have their own, an XSpace begins with a plane (field 1, a
+ * message). */
+static enum kind kind_of_bytes(const uint8_t *head, size_t n)
+{
+	size_t i = n >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
+
 	if (n >= 2 && head[0] == 0x1f && head[1] == 0x8b)
 		return KINETO;
 	while (i < n && (head[i] == ' ' || head[i] == '\n' || head[i] == '\r' || head[i] == '\t'))
 		i++;
 	if (i < n && (head[i] == '{' || head[i] == '['))
 		return KINETO;
-	if (ends_with(path, ".json") || ends_with(path, ".json.gz"))
-		return KINETO;
 	return n > 2 && head[0] == 0x0a && head[1] & 0x80 ? XPLANE : OURS;
+}
+
+static size_t head_of(const char *path, uint8_t *head, size_t cap)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	size_t n = fd >= 0 ? read_head(fd, head, cap) : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return n;
+}
+
+/* Names tell most; a file without a telling name is told by its first bytes. */
+static enum kind kind_of(const char *path)
+{
+	uint8_t head[256];
+	enum kind kind;
+
+	if (is_stream(path))
+		return STREAM;
+	if (ends_with(path, ".tft"))
+		return OURS;
+	if (ends_with(path, ".xplane.pb") || ends_with(path, ".pb"))
+		return XPLANE;
+	kind = kind_of_bytes(head, head_of(path, head, sizeof(head)));
+	return kind == OURS && (ends_with(path, ".json") || ends_with(path, ".json.gz")) ? KINETO
+											 : kind;
+}
+
+/* What a file is that is neither a trace that can be read nor one of ours; NULL: nothing tells. */
+static const char *other_format(const char *path, const uint8_t *head, size_t n)
+{
+	static const struct {
+		const char *bytes, *what;
+	} all[] = {
+		{"SQLite format 3",
+		 "an SQLite database, as nsys and rocprof export: not read; record the job with "
+		 "`tfhook run`, or with PyTorch's or TensorFlow's profiler"},
+		{"PK\3\4", "a zip archive: unpack it first"},
+		{"\x28\xb5\x2f\xfd", "compressed with zstd: zstd -dc FILE | tfhook report -"},
+		{"BZh", "compressed with bzip2: bzip2 -dc FILE | tfhook report -"},
+		{"\xfd"
+		 "7zXZ",
+		 "compressed with xz: xz -dc FILE | tfhook report -"},
+		{"\x80\4\x95",
+		 "a pickle of Python's, such as PyTorch's memory snapshot: it holds no times; "
+		 "give the profiler's trace"},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (n >= strlen(all[i].bytes) && !memcmp(head, all[i].bytes, strlen(all[i].bytes)))
+			return all[i].what;
+	if (ends_with(path, ".nsys-rep") || ends_with(path, ".qdrep") ||
+	    ends_with(path, ".ncu-rep"))
+		return "a report of NVIDIA's Nsight: not read; record the job with `tfhook run`, "
+		       "or "
+		       "with PyTorch's or TensorFlow's profiler";
+	if (ends_with(path, ".pftrace") || ends_with(path, ".perfetto-trace"))
+		return "a Perfetto trace: not read; give the profiler's own JSON or .xplane.pb";
+	return NULL;
+}
+
+const char *tfh_import_other(const char *path)
+{
+	uint8_t head[256];
+
+	return is_stream(path) || is_directory(path) || kind_of(path) != OURS
+		       ? NULL
+		       : other_format(path, head, head_of(path, head, sizeof(head)));
 }
 
 static int add(struct list *l, const char *path, bool asked)
@@ -183,19 +263,95 @@ bool tfh_import_is_foreign(const char *path)
 	return foreign;
 }
 
-static int read_file(struct tfh_builder *b, const char *path, struct tfh_err *err)
+/* All that a pipe still gives, behind what was read of it. */
+static int slurp(int fd, const uint8_t *head, size_t n, uint8_t **data, size_t *size)
 {
-	return kind_of(path) == XPLANE ? tfh_import_xplane(b, path, err)
-				       : tfh_import_kineto(b, path, err);
+	size_t cap = 1u << 20;
+	ssize_t got = 1;
+
+	*data = malloc(cap);
+	if (*data)
+		memcpy(*data, head, n);
+	while (*data && got) {
+		if (n == cap) {
+			uint8_t *more = cap < MAX_PIPED ? realloc(*data, cap * 2) : NULL;
+			if (!more)
+				break;
+			*data = more;
+			cap *= 2;
+		}
+		got = read(fd, *data + n, cap - n);
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		n += got > 0 ? (size_t)got : 0;
+	}
+	*size = n;
+	return got ? -ENOMEM : 0;
 }
 
-/* All files into one run. A file of a directory that is no trace is passed over, one that was asked
- * for is not. */
+static int read_stream(struct tfh_builder *b, const char *path, struct tfh_err *err)
+{
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC)
+				   : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	uint8_t *head = malloc(TFH_BYTES_HEAD), *data = NULL;
+	size_t n = fd >= 0 && head ? read_head(fd, head, TFH_BYTES_HEAD) : 0;
+	const char *name = strcmp(path, "-") ? path : "standard input";
+	enum kind kind = kind_of_bytes(head, n);
+	int rc = fd < 0 ? -errno : head ? 0 : -ENOMEM;
+
+	if (rc) {
+		tfh_err_set(err, rc, "%s: %s", name, strerror(-rc));
+	} else if (kind == KINETO) {
+		rc = tfh_import_kineto_stream(b, fd, head, n, name, err);
+		fd = -1;
+	} else if (kind == XPLANE && !(rc = slurp(fd, head, n, &data, &n))) {
+		tfh_build_source(b, TFH_SRC_XPLANE);
+		rc = tfh_import_xplane_bytes(b, data, n, name, err);
+	} else if (rc) {
+		tfh_err_set(err, rc, "%s: %s", name, strerror(-rc));
+	} else {
+		const char *other = other_format(path, head, n);
+		rc = tfh_err_set(err, -ENOMSG, "%s: %s", name,
+				 other ? other
+				 : n   ? "neither JSON nor an XPlane trace"
+				       : "empty");
+	}
+	if (fd >= 0)
+		close(fd);
+	free(head);
+	free(data);
+	return rc;
+}
+
+static int read_file(struct tfh_builder *b, const char *path, struct tfh_err *err)
+{
+	switch (kind_of(path)) {
+	case STREAM:
+		return read_stream(b, path, err);
+	case XPLANE:
+		return tfh_import_xplane(b, path, err);
+	default:
+		return tfh_import_kineto(b, path, err);
+	}
+}
+
+/* A file found in a directory: another one's fault is noted, and nothing of it is kept. What is no
+ * trace at all is passed over. */
+static int leave_out(struct tfh_builder *b, uint32_t before, int rc, const struct tfh_err *why)
+{
+	if (rc == -ENOMEM || rc == -E2BIG)
+		return rc;
+	tfh_build_undo(b, before);
+	return rc == -ENOMSG || rc == -ENODATA ? 0 : tfh_build_leave_out(b, why->text);
+}
+
+/* All files into one run. One that was asked for must be sound; of those found in a directory, one.
+ */
 static int read_files(const struct list *l, const char *name, struct tfh_run **out,
 		      struct tfh_err *err)
 {
 	struct tfh_builder *b;
-	struct tfh_err why = {0};
+	struct tfh_err why = {0}, first = {0};
 	enum tfh_source source = kind_of(l->path[0]) == XPLANE ? TFH_SRC_XPLANE : TFH_SRC_KINETO;
 	uint32_t good = 0;
 	int rc = tfh_build_new(source, name, &b);
@@ -203,10 +359,18 @@ static int read_files(const struct list *l, const char *name, struct tfh_run **o
 	if (rc)
 		return tfh_err_set(err, rc, "out of memory");
 	for (uint32_t i = 0; i < l->n && !rc; i++) {
+		uint32_t before = tfh_build_processes(b);
 		rc = read_file(b, l->path[i], &why);
 		good += !rc;
-		if ((rc == -ENOMSG || rc == -ENODATA) && !l->asked[i] && (good || i + 1 < l->n))
-			rc = 0;
+		if (!rc || l->asked[i])
+			continue;
+		if (!first.code || first.code == -ENOMSG || first.code == -ENODATA)
+			first = why; /* a damaged trace says more than what is none */
+		rc = leave_out(b, before, rc, &why);
+	}
+	if (!rc && !good) {
+		why = first;
+		rc = first.code;
 	}
 	if (rc)
 		tfh_err_set(err, rc, "%s", why.text);
@@ -228,13 +392,18 @@ int tfh_import_open(const char *const *paths, uint32_t n, struct tfh_run **out, 
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < n && !rc; i++) {
 		uint32_t before = l->n;
+		const char *other = NULL;
 		if (is_directory(paths[i]))
 			rc = add_directory(l, paths[i]);
 		else if (kind_of(paths[i]) != OURS)
 			rc = add(l, paths[i], true);
+		else if ((other = tfh_import_other(paths[i])))
+			rc = tfh_err_set(err, -ENOMSG, "%s: %s", paths[i], other);
 		ours += !rc && l->n == before;
 	}
-	if (rc)
+	if (rc == -ENOMSG)
+		; /* said */
+	else if (rc)
 		tfh_err_set(err, rc, "%s",
 			    rc == -E2BIG ? "more than 4096 traces at once" : "out of memory");
 	else if (!l->n)
@@ -244,7 +413,7 @@ int tfh_import_open(const char *const *paths, uint32_t n, struct tfh_run **out, 
 				 "recordings of tfhook and traces of other tools cannot be read "
 				 "together");
 	else
-		rc = read_files(l, paths[0], out, err);
+		rc = read_files(l, strcmp(paths[0], "-") ? paths[0] : "standard input", out, err);
 	forget(l);
 	return rc;
 }

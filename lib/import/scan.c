@@ -25,7 +25,10 @@ static bool refill(struct tfh_scan *s)
 	if (!s->p)
 		return false;
 	s->end += n;
-	return n > 0;
+	/* What editors of another system put before a text of UTF-8. */
+	if (!s->before && n >= 3 && !memcmp(s->p, "\xef\xbb\xbf", 3))
+		s->p += 3;
+	return s->p < s->end;
 }
 
 static void broken(struct tfh_scan *s, const char *why)

@@ -1,4 +1,6 @@
 /* What an opened run is asked for. */
+#include <errno.h>
+
 #include "model/internal.h"
 
 enum tfh_source tfh_run_source(const struct tfh_run *run)
@@ -66,6 +68,22 @@ uint32_t tfh_run_unhooked(const struct tfh_run *run, const char *const **names)
 {
 	*names = run->unhooked;
 	return run->n_unhooked;
+}
+
+int tfh_run_leave_out(struct tfh_run *run, const char *why)
+{
+	if (tfh_room_for((void **)&run->unreadable, &run->cap_unreadable, run->n_unreadable,
+			 sizeof(*run->unreadable)) ||
+	    !(run->unreadable[run->n_unreadable] = tfh_arena_strdup(&run->arena, why)))
+		return -ENOMEM;
+	run->n_unreadable++;
+	return 0;
+}
+
+uint32_t tfh_run_unreadable(const struct tfh_run *run, const char *const **why)
+{
+	*why = run->unreadable;
+	return run->n_unreadable;
 }
 
 uint32_t tfh_run_holes(const struct tfh_run *run, const struct tfh_hole **out)

@@ -26,6 +26,8 @@ struct tfh_builder {
 	struct tfh_run *run;
 	struct table texts; /* op names: one copy of each */
 	struct table names; /* (process, kind, text) -> id */
+	uint32_t serial; /* of processes ever begun: names of one that was undone are not met again
+			  */
 	struct table fns;
 };
 
@@ -86,6 +88,33 @@ int tfh_build_new(enum tfh_source source, const char *path, struct tfh_builder *
 	return 0;
 }
 
+void tfh_build_source(struct tfh_builder *b, enum tfh_source source)
+{
+	b->run->source = source;
+}
+
+uint32_t tfh_build_processes(const struct tfh_builder *b)
+{
+	return b->run->n_proc;
+}
+
+void tfh_build_undo(struct tfh_builder *b, uint32_t processes)
+{
+	struct tfh_run *run = b->run;
+
+	while (run->n_proc > processes) {
+		struct tfh_built_proc *p = &run->built->proc[--run->n_proc];
+		run->n_thread -= run->proc[run->n_proc].n_thread;
+		tfh_names_free(&run->proc[run->n_proc].names);
+		tfh_built_clear(p);
+	}
+}
+
+int tfh_build_leave_out(struct tfh_builder *b, const char *why)
+{
+	return tfh_run_leave_out(b->run, why);
+}
+
 static void free_tables(struct tfh_builder *b)
 {
 	free(b->texts.v);
@@ -117,6 +146,7 @@ int64_t tfh_build_process(struct tfh_builder *b, const char *host, const char *e
 		       (run->built->cap_proc - had) * sizeof(*run->built->proc));
 	struct tfh_proc *p = &run->proc[run->n_proc];
 	memset(p, 0, sizeof(*p));
+	run->built->proc[run->n_proc].serial = ++b->serial;
 	p->pub.host = tfh_arena_strdup(&run->arena, host);
 	p->pub.exe = tfh_arena_strdup(&run->arena, exe);
 	p->pub.pid = pid;
@@ -183,7 +213,8 @@ int64_t tfh_build_name(struct tfh_builder *b, uint32_t process, enum tft_name ki
 	struct tfh_names *names = &b->run->proc[process].names;
 	if (!*text)
 		return 0;
-	uint64_t key = tfh_hash_add(tfh_hash_str(text), (uint64_t)process << 8 | (uint64_t)kind);
+	uint64_t serial = b->run->built->proc[process].serial;
+	uint64_t key = tfh_hash_add(tfh_hash_str(text), serial << 8 | (uint64_t)kind);
 	struct entry *e = enter(&b->names, key);
 
 	if (!e)

@@ -14,6 +14,14 @@ struct tfh_builder;
 int tfh_build_new(enum tfh_source source, const char *path, struct tfh_builder **out);
 void tfh_build_free(struct tfh_builder *b); /* gives up what was built */
 
+/* What the source turned out to be. */
+void tfh_build_source(struct tfh_builder *b, enum tfh_source source);
+/* Processes so far; tfh_build_undo forgets the later ones, with all that belongs to them. */
+uint32_t tfh_build_processes(const struct tfh_builder *b);
+void tfh_build_undo(struct tfh_builder *b, uint32_t processes);
+/* As tfh_run_leave_out. */
+int tfh_build_leave_out(struct tfh_builder *b, const char *why);
+
 /* Each returns the index, or -ENOMEM. Text is copied. */
 int64_t tfh_build_process(struct tfh_builder *b, const char *host, const char *exe, uint32_t pid,
 			  int32_t rank);

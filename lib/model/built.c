@@ -1,5 +1,6 @@
 /* What a run that was built in memory answers. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/built.h"
 
@@ -23,7 +24,7 @@ void tfh_built_gpu(const struct tfh_run *run, uint32_t process, struct tfh_gpu_i
 {
 	const struct tfh_built_proc *p;
 
-	*out = (struct tfh_gpu_info){.why = "", .library = ""};
+	*out = (struct tfh_gpu_info){.why = "", .library = "", .graphs = ""};
 	if (process >= run->n_proc)
 		return;
 	p = &run->built->proc[process];
@@ -40,16 +41,21 @@ void tfh_built_gpu(const struct tfh_run *run, uint32_t process, struct tfh_gpu_i
 	out->dependencies = p->unissued * 20 <= p->n_op;
 }
 
+void tfh_built_clear(struct tfh_built_proc *p)
+{
+	free(p->ev);
+	free(p->correlation);
+	free(p->op);
+	free(p->span);
+	memset(p, 0, sizeof(*p));
+}
+
 void tfh_built_free(struct tfh_built *built)
 {
 	if (!built)
 		return;
-	for (uint32_t i = 0; i < built->cap_proc; i++) {
-		free(built->proc[i].ev);
-		free(built->proc[i].correlation);
-		free(built->proc[i].op);
-		free(built->proc[i].span);
-	}
+	for (uint32_t i = 0; i < built->cap_proc; i++)
+		tfh_built_clear(&built->proc[i]);
 	free(built->proc);
 	free(built);
 }

@@ -16,12 +16,16 @@ struct tfh_built_proc {
 	uint64_t unissued;
 	uint32_t processors;
 	int64_t shift;
+	uint32_t serial; /* of the process in its builder */
 };
 
 struct tfh_built {
 	struct tfh_built_proc *proc; /* by process */
 	uint32_t cap_proc;
 };
+
+/* Frees what a process holds, and empties it. */
+void tfh_built_clear(struct tfh_built_proc *p);
 
 /* join.c. 0 or -ENOMEM. Both bring one process' events or ops in order and number them. */
 int tfh_order_events(struct tfh_built_proc *p, uint32_t n_threads);

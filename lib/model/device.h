@@ -26,7 +26,7 @@ struct tfh_gpu {
 	uint64_t memory; /* bytes of the smallest device */
 	uint32_t processors;
 	uint64_t overhead_ns;
-	const char *why, *library;
+	const char *why, *library, *graphs;
 };
 /* NULL: out of memory. */
 struct tfh_gpu *tfh_gpu_of(struct tfh_run *run, uint32_t process);

@@ -68,6 +68,8 @@ static int take_note(struct tfh_run *run, struct tfh_gpu *g, const char *line, s
 		g->overhead_ns = ns > g->overhead_ns ? ns : g->overhead_ns;
 	} else if ((v = behind("gpu.library=", line, n))) {
 		return take_text(run, &g->library, v, line + n);
+	} else if ((v = behind("gpu.graphs=", line, n))) {
+		return take_text(run, &g->graphs, v, line + n);
 	} else if ((v = behind("gpu.why=", line, n))) {
 		return take_text(run, &g->why, v, line + n);
 	}
@@ -249,7 +251,7 @@ void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out
 {
 	const struct tfh_gpu *g;
 
-	*out = (struct tfh_gpu_info){.why = "", .library = ""};
+	*out = (struct tfh_gpu_info){.why = "", .library = "", .graphs = ""};
 	if (run->built) {
 		tfh_built_gpu(run, process, out);
 		return;
@@ -262,6 +264,7 @@ void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out
 	out->overhead_ns = g->overhead_ns;
 	out->memory = g->memory;
 	out->library = g->library ? g->library : "";
+	out->graphs = g->graphs ? g->graphs : "";
 	if (!g->n_span && !g->ops) {
 		out->why = g->why ? g->why : "";
 		return;

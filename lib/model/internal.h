@@ -90,6 +90,8 @@ struct tfh_run {
 	uint32_t n_flight, cap_flight;
 	const char **unhooked;
 	uint32_t n_unhooked, cap_unhooked;
+	const char **unreadable;
+	uint32_t n_unreadable, cap_unreadable;
 	const char **argv;
 	uint32_t argc;
 	const char *host;
@@ -101,6 +103,9 @@ struct tfh_run {
 
 /* Makes room for one more element of an array; 0 or -ENOMEM. */
 int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size);
+
+/* access.c: notes a file that is left out; 0 or -ENOMEM. */
+int tfh_run_leave_out(struct tfh_run *run, const char *why);
 
 /* meta.c */
 struct tfh_meta {

@@ -84,6 +84,10 @@ uint32_t tfh_run_in_flight(const struct tfh_run *run, const struct tfh_in_flight
 uint32_t tfh_run_processes(const struct tfh_run *run, const struct tfh_process **out);
 uint32_t tfh_run_threads(const struct tfh_run *run, const struct tfh_thread_info **out);
 uint32_t tfh_run_unhooked(const struct tfh_run *run, const char *const **names);
+/* Files found in a directory that could not be read, each with its reason in a line; the others
+ * were.
+ */
+uint32_t tfh_run_unreadable(const struct tfh_run *run, const char *const **why);
 
 /* Text of a NAME by (process, kind, id); "" if unknown. `extra` may be NULL. */
 const char *tfh_run_name(const struct tfh_run *run, uint32_t process, enum tft_name kind,

@@ -58,6 +58,7 @@ struct tfh_gpu_info {
 	uint64_t overhead_ns;  /* what CUPTI counts as its own cost, 0 unknown */
 	const char *why;       /* source none: the reason, in a sentence for the report, or "" */
 	const char *library;   /* the CUPTI that told them, "" unknown */
+	const char *graphs;    /* why nodes of graphs were given up, "" they were not */
 };
 void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out);
 

@@ -316,6 +316,8 @@ static int add_directory(struct tfh_run *run, const char *dir, struct tfh_err *e
 		snprintf(path, sizeof(path), "%s/%s", dir, name[i]);
 		rc = tfh_run_add_file(run, path, false, &why);
 		/* One unreadable file does not cost the others. */
+		if (rc && rc != -ENOMEM)
+			tfh_run_leave_out(run, why.text);
 		if (rc && !first) {
 			first = rc;
 			if (err)
@@ -504,6 +506,7 @@ void tfh_run_close(struct tfh_run *run)
 	free(run->hole);
 	free(run->flight);
 	free(run->unhooked);
+	free(run->unreadable);
 	free(run->path);
 	tfh_arena_free(&run->arena);
 	free(run);
