@@ -20,6 +20,24 @@ struct blame {
 
 static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi);
 
+/* The op that bound k latest, TFH_NO: its launch. */
+static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int64_t *end)
+{
+	uint32_t x = k->prev;
+	int64_t issue = k->inner ? INT64_MIN : k->issue0 + d->floor;
+
+	*end = x == TFH_NO ? d->lane.v[k->lane].past_end : d->op.v[x].t1;
+	if (k->dep != TFH_NO && d->op.v[k->dep].t1 >= *end) {
+		x = k->dep;
+		*end = d->op.v[x].t1;
+	}
+	if (k->issue0 > INT64_MIN && issue > *end) {
+		*end = INT64_MIN;
+		return TFH_NO;
+	}
+	return x;
+}
+
 static void charge(struct blame *b, int64_t t0, int64_t t1, enum tfh_cause cause, bool direct)
 {
 	if (t1 <= t0)
@@ -132,6 +150,27 @@ static void charge_wait(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 	b->depth--;
 }
 
+/* [t0, t1) of a copying call on a device that does not compute: as long as its own op had to wait
+ * for another one, that one, or what held it back, is to blame. */
+static void charge_copy(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+{
+	const struct tfh_device *d = b->d;
+	int64_t end = INT64_MIN;
+	uint32_t x = TFH_NO;
+
+	if (s->op != TFH_NO && b->depth <= 8)
+		x = binding(d, &d->op.v[s->op], &end);
+	if (x == TFH_NO || end <= t0) {
+		charge(b, t0, t1, cause_of_copy(s), true);
+		return;
+	}
+	charge(b, max(t0, end), t1, cause_of_copy(s), true);
+	charge_op(b, &d->op.v[x], max(t0, d->op.v[x].t0), min(t1, end));
+	b->depth++;
+	explain(b, x, t0, min(t1, d->op.v[x].t0));
+	b->depth--;
+}
+
 static enum tfh_cause cause_of_other(const struct tfh_seg *s)
 {
 	int64_t ns = s->t1 - s->t0;
@@ -184,7 +223,7 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 		b->a->compiled = true;
 		break;
 	case TFH_L_COPY:
-		charge(b, t0, t1, cause_of_copy(s), true);
+		charge_copy(b, s, t0, t1);
 		break;
 	case TFH_L_SYNC:
 		charge_wait(b, s, t0, t1);
@@ -269,24 +308,6 @@ static void exposed(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 	}
 	if (hi > lo)
 		walk_back(b, d->op.v[k].thread, lo, hi);
-}
-
-/* The op that bound k latest, TFH_NO: its launch. */
-static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int64_t *end)
-{
-	uint32_t x = k->prev;
-	int64_t issue = k->inner ? INT64_MIN : k->issue0 + d->floor;
-
-	*end = x == TFH_NO ? d->lane.v[k->lane].past_end : d->op.v[x].t1;
-	if (k->dep != TFH_NO && d->op.v[k->dep].t1 >= *end) {
-		x = k->dep;
-		*end = d->op.v[x].t1;
-	}
-	if (k->issue0 > INT64_MIN && issue > *end) {
-		*end = INT64_MIN;
-		return TFH_NO;
-	}
-	return x;
 }
 
 /* Time between the end of what k followed and its own start. */

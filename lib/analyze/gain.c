@@ -200,28 +200,35 @@ static void point(const struct tfh_device *d, const struct tfh_result *r, struct
 	}
 	if (s->windows)
 		high += WAKE_S * (double)s->woken / (double)s->windows;
-	w->low_s = got - half > w->floor_s ? got - half : w->floor_s;
-	if (got > step)
-		got = step;
-	w->low_s = w->low_s < step ? w->low_s : step;
-	high = high > w->low_s ? high : w->low_s;
-	w->high_s = high < step ? high : step;
-	/* "At best" is the better of both bounds: gains can exceed the blocking time. */
-	if (w->low_s > 0 && step / w->low_s > w->ceiling_speedup)
-		w->ceiling_speedup = step / w->low_s;
+	w->low_s = got - half;
+	w->high_s = high;
 	if (s->steps < MIN_STEPS || !(error <= REPLAY_ERROR) ||
 	    r->breakdown[TFH_PART_UNATTRIBUTED].share > 0.2)
 		return;
 	if (half > WIDEST * fmax(got, step - got) || half > WIDEST_EVER * got)
 		return;
-	if (high > got * (1 + WIDEST_EVER))
-		high = got * (1 + WIDEST_EVER);
-	high = high > w->low_s ? high : w->low_s;
-	w->high_s = high < step ? high : step;
-	w->step_s = got < w->low_s ? w->low_s : got > w->high_s ? w->high_s : got;
+	w->high_s = fmin(high, got * (1 + WIDEST_EVER));
+	w->step_s = got;
+}
+
+/* What is said of a removal holds together: floor, interval and point in order, none beyond the
+ * step as it is. (Engines are counted over all training steps, the step over those that are
+ * judged.) */
+static void tidy(struct tfh_whatif *w, double step)
+{
+	w->floor_s = fmin(w->floor_s, step);
+	w->low_s = fmin(fmax(w->low_s, w->floor_s), step);
+	w->high_s = fmin(fmax(w->high_s, w->low_s), step);
+	/* The better of both bounds, as gains can exceed the blocking time; not beyond the floor.
+	 */
+	if (w->floor_s > 0)
+		w->ceiling_speedup = fmin(w->ceiling_speedup, step / w->floor_s);
+	if (w->low_s > 0)
+		w->ceiling_speedup = fmax(w->ceiling_speedup, step / w->low_s);
+	if (isnan(w->step_s))
+		return;
+	w->step_s = fmin(fmax(w->step_s, w->low_s), w->high_s);
 	w->speedup = step / w->step_s;
-	if (w->speedup > w->ceiling_speedup)
-		w->ceiling_speedup = w->speedup;
 }
 
 void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
@@ -244,6 +251,7 @@ void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
 				fmax(w->floor_s, fmin(step, r->supply.period_s * (1 - NARROWEST)));
 		if (d->replay[w->remove].of.n)
 			point(d, r, w, step);
+		tidy(w, step);
 	}
 }
 
