@@ -231,6 +231,15 @@ static void tidy(struct tfh_whatif *w, double step)
 	w->speedup = step / w->step_s;
 }
 
+/* Nothing is slower for having less in its way. */
+static void no_more(struct tfh_whatif *all, const struct tfh_whatif *one)
+{
+	if (isnan(all->step_s) || isnan(one->step_s) || all->step_s <= one->step_s)
+		return;
+	all->step_s = one->step_s;
+	all->low_s = fmin(all->low_s, one->low_s);
+}
+
 void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
 {
 	double step = 0;
@@ -251,6 +260,8 @@ void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
 				fmax(w->floor_s, fmin(step, r->supply.period_s * (1 - NARROWEST)));
 		if (d->replay[w->remove].of.n)
 			point(d, r, w, step);
+		for (uint32_t k = 0; w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE && k < i; k++)
+			no_more(w, &r->whatif[k]);
 		tidy(w, step);
 	}
 }
