@@ -197,6 +197,8 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	tfh_fill_startup(job, r);
 	r->quality.events = job->events;
 	r->quality.gpu_times = gpu_times(job);
+	if (job->device && job->device->gpu.graphs && *job->device->gpu.graphs)
+		r->quality.graphs = job->device->gpu.graphs;
 	r->quality.unattributed_share = r->breakdown[TFH_PART_UNATTRIBUTED].share;
 	r->quality.overhead_share =
 		job->last > job->first

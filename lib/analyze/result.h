@@ -96,6 +96,7 @@ struct tfh_quality {
 	double unattributed_share, overhead_share;
 	bool clean_end;
 	const char *gpu_times; /* "cupti" "none" "imported" */
+	const char *graphs;    /* why only whole graph launches were timed, NULL: their nodes were */
 	const char *clock;     /* "tsc" "clock_gettime" */
 	double clock_residual_s;
 	uint32_t files, files_complete, holes;

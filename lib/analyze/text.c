@@ -426,6 +426,11 @@ static void explain_base(struct tfh_job *job, struct tfh_result *r)
 
 	if (r->verdict.tier == 'C' && job->cpu_only)
 		return;
+	if (r->quality.graphs)
+		remark(r, tfh_text(job,
+				   "graphs: only whole launches were timed from some moment "
+				   "on: %s",
+				   r->quality.graphs));
 	if (r->verdict.tier == 'C' && d && d->gpu.source != TFH_GPU_NONE) {
 		if (r->steps.count)
 			remark(r, "there are device times, but for no step that is judged they are "

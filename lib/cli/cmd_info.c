@@ -145,6 +145,8 @@ static void print_spans(const struct tfh_gpu_info *g)
 	}
 	printf("  known for %s in %u part%s%s\n", tfh_fmt_time(total, on), g->n_span,
 	       g->n_span == 1 ? "" : "s", whole ? "; of some graphs only whole launches" : "");
+	if (g->graphs && *g->graphs)
+		printf("  nodes of graphs were given up: %s\n", g->graphs);
 }
 
 static void print_device_times(struct tfh_run *run)
@@ -224,14 +226,18 @@ static void print_source(struct tfh_run *run)
 		return;
 	printf("recorded   by %s\n", tool[tfh_run_source(run)]);
 	for (uint32_t i = 0; i < n; i++) {
-		char ops[TFH_TEXT], unissued[TFH_TEXT];
+		char ops[TFH_TEXT], unissued[TFH_TEXT], early[TFH_TEXT];
 		tfh_run_gpu(run, i, &gpu);
 		if (n == 1)
 			printf("device     ");
 		else
 			printf("device %-3u ", i);
-		printf("%s ops, %s of them without the call that issued them\n",
+		printf("%s ops, %s of them without the call that issued them",
 		       tfh_fmt_count(ops, gpu.ops), tfh_fmt_count(unissued, gpu.unissued));
+		if (gpu.early)
+			printf(" (%s were queued before the recording began)",
+			       tfh_fmt_count(early, gpu.early));
+		printf("\n");
 	}
 }
 

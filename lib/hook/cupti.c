@@ -138,6 +138,8 @@ static bool enable_kinds(void)
 		if (result)
 			tfh_gpu_fact("gpu.without_kind=%u error %d", kinds[i], result);
 	}
+	if (graphs_whole)
+		TFH_CUPTI(ENABLE)(TFH_ACT_GRAPH_TRACE);
 	enable_calls();
 	return true;
 }
@@ -238,11 +240,14 @@ static void rest(void)
 	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != ON)
 		return;
 	__atomic_store_n(&state, RESTING, __ATOMIC_RELEASE);
+	tfh_memory_rest();
 	if (tfh_cupti_version() < DISABLE_FROM || !tfh_cupti_here())
 		return;
 	for (unsigned i = 0; i < sizeof(kinds); i++)
 		if (!tfh_share_has(kinds[i]))
 			TFH_CUPTI(DISABLE)(kinds[i]);
+	if (graphs_whole && !tfh_share_has(TFH_ACT_GRAPH_TRACE))
+		TFH_CUPTI(DISABLE)(TFH_ACT_GRAPH_TRACE);
 	for (unsigned i = 0; TFH_CUPTI(DRIVER_API) && i < sizeof(calls) / sizeof(*calls); i++)
 		for (uint32_t c = calls[i][0]; c <= calls[i][1] && !tfh_share_has(TFH_ACT_DRIVER);
 		     c++)
@@ -291,27 +296,41 @@ static bool read_clock(uint64_t *ns)
 	return tfh_cupti_here() && TFH_CUPTI(TIMESTAMP) && !TFH_CUPTI(TIMESTAMP)(ns);
 }
 
-/* Records of every node of large graphs may cost more than what they tell. */
+static bool whole_from_now_on(void)
+{
+	graphs_whole = true;
+	tfh_memory_rest();
+	if (TFH_CUPTI(ENABLE)(TFH_ACT_GRAPH_TRACE))
+		return false;
+	tfh_gpu_no_nodes();
+	return true;
+}
+
+/* Records of every node of large graphs may cost more than what they tell: the job's time, and
+ * device memory. */
 static void watch_nodes(uint64_t now_ns)
 {
 	static uint64_t nodes_before, ns_before;
 	static unsigned over;
 	uint64_t most = (uint64_t)tfh_setting(TFH_OPT_GRAPH_NODES);
-	uint64_t nodes = tfh_rows_count()->nodes, ns = now_ns - ns_before;
+	uint64_t room = (uint64_t)tfh_setting(TFH_OPT_GRAPH_MEMORY);
+	uint64_t nodes = tfh_rows_count()->nodes, ns = now_ns - ns_before, grown;
 	double rate = ns_before && ns ? (double)(nodes - nodes_before) * 1e9 / (double)ns : 0;
 
 	nodes_before = nodes;
 	ns_before = now_ns;
 	over = rate > (double)most ? over + 1 : 0;
-	if (over < 3 || graphs_whole)
+	if (graphs_whole)
 		return;
-	graphs_whole = true;
-	if (TFH_CUPTI(ENABLE)(TFH_ACT_GRAPH_TRACE))
-		return;
-	tfh_gpu_no_nodes();
-	tfh_gpu_fact("gpu.graphs=whole launches only: %.0f nodes a second are more than "
-		     "TFHOOK_GRAPH_NODES=%llu",
-		     rate, (unsigned long long)most);
+	grown = nodes ? tfh_memory_grown() : 0;
+	if (over >= 3 && whole_from_now_on())
+		tfh_gpu_fact("gpu.graphs=%.0f nodes a second are more than "
+			     "TFHOOK_GRAPH_NODES=%llu",
+			     rate, (unsigned long long)most);
+	else if (grown > room && whole_from_now_on())
+		tfh_gpu_fact("gpu.graphs=%.0f MB of device memory went while they were recorded, "
+			     "more than TFHOOK_GRAPH_MEMORY=%lluM",
+			     (double)grown * 1e-6, (unsigned long long)room >> 20);
 }
 
 static void second(uint64_t now_ns)

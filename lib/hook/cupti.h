@@ -7,6 +7,7 @@
  * - cupti_buffers.c: buffers between CUPTI's callbacks and the flusher; no lock of ours is held in
  *   a callback
  * - cupti_rows.c: records to rows
+ * - cupti_memory.c: what records of graph nodes cost in device memory
  * - cupti_share.c: a profiler inside the job wants the same
  * - inject.c: the ways in that the driver and NVTX offer themselves
  */
@@ -136,6 +137,13 @@ struct tfh_rows_count {
 const struct tfh_rows_count *tfh_rows_count(void);
 /* Ticks when the oldest call was made whose op has not come yet; `now`: there is none. */
 uint64_t tfh_rows_pending(uint64_t now);
+
+/* cupti_memory.c, on the flusher */
+/* Bytes of device memory that went while nodes of graphs were recorded and that the job did not
+ * take; asks for the next answer. Once a second. */
+uint64_t tfh_memory_grown(void);
+/* Nodes are not recorded just now. */
+void tfh_memory_rest(void);
 
 /* cupti_share.c */
 /* Callbacks that are given to CUPTI; they know whose turn it is. */

@@ -100,6 +100,7 @@ static inline bool tfh_driver_name(const char *name)
 #define TFH_ASK_LIST(X)                                                                            \
 	X(CTX_CURRENT, cuCtxGetCurrent, (CUcontext *))                                             \
 	X(CTX_DEVICE, cuCtxGetDevice, (int *))                                                     \
+	X(MEMORY, cuMemGetInfo_v2, (size_t *, size_t *))                                           \
 	X(STREAM_CTX, cuStreamGetCtx, (CUstream, CUcontext *))                                     \
 	X(CAPTURING, cuStreamIsCapturing, (CUstream, int *))                                       \
 	X(CAPTURE_MODE, cuThreadExchangeStreamCaptureMode, (int *))                                \

@@ -141,6 +141,7 @@ void tfh_function_found(struct tfh_self *self, void *function, void *owner, cons
 {
 	size_t length = strnlen(name, 8191);
 
+	tfh_memory_unknown(); /* it may be loaded now, or its module was */
 	if (tfh_handle_known(self, TFT_NAME_FUNCTION, U64(function)))
 		return;
 	keep_name(U64(function), U64(owner), name, length);
@@ -173,6 +174,7 @@ uint32_t tfh_function_id(struct tfh_self *self, CUfunction function)
 	tfh_ask_FUNC_NAME ask = name || !function ? NULL : TFH_ASK(FUNC_NAME);
 	tfh_ask_KERNEL_NAME ask_kernel = ask ? TFH_ASK(KERNEL_NAME) : NULL;
 
+	tfh_memory_unknown(); /* its first launch loads it */
 	if (ask && ask(&name, function))
 		name = NULL;
 	if (!name && ask_kernel && ask_kernel(&name, function))

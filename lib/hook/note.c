@@ -368,6 +368,7 @@ static void close_graph(const struct tfh_call *call, CUgraphExec exec, CUgraph g
 	struct tfh_self *self = call->self;
 	uint64_t word[2];
 
+	tfh_memory_unknown();
 	tfh_graph_words(exec, word);
 	tfh_words(call, NULL, U64(exec), word[0], word[1]);
 	if (exec && graph)

@@ -68,6 +68,22 @@ void tfh_graph_node_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec
 void tfh_graph_node_switched(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraphNode node,
 			     bool on);
 
+/* cupti_memory.c. The job's calls that take or give device memory, for who watches how much is
+ * left: bytes asked for, calls in all, and those that do not tell how much. */
+struct tfh_memory_calls {
+	uint64_t taken, changes, unknown; /* atomic */
+};
+#pragma GCC visibility push(hidden)
+extern struct tfh_memory_calls tfh_memory_calls;
+extern uint32_t tfh_memory_due; /* atomic: the next graph launch is to ask what is left */
+#pragma GCC visibility pop
+void tfh_memory_look(void);
+
+static inline void tfh_memory_unknown(void)
+{
+	__atomic_fetch_add(&tfh_memory_calls.unknown, 1, __ATOMIC_RELAXED);
+}
+
 /* Closes the call and reserves n records, the first filled; NULL without room. */
 static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const struct tfh_call *call,
 								       CUstream stream, uint32_t n)
@@ -121,6 +137,10 @@ tfh_words(const struct tfh_call *call, CUstream stream, uint64_t a, uint64_t b, 
 {
 	struct tfh_rec *rec = tfh_close(call, stream, 1);
 
+	if (call->kind == TFT_ALLOC && call->result == TFH_CUDA_SUCCESS) {
+		__atomic_fetch_add(&tfh_memory_calls.taken, a, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&tfh_memory_calls.changes, 1, __ATOMIC_RELAXED);
+	}
 	if (tfh_likely(rec != NULL)) {
 		rec->w[0] = a;
 		rec->w[1] = b;
@@ -190,6 +210,9 @@ tfh_graph_launch(const struct tfh_call *call, CUgraphExec exec, CUstream stream)
 
 	tfh_graph_words(exec, word);
 	tfh_words(call, stream, (uint64_t)(uintptr_t)exec, word[0], word[1]);
+	if (tfh_unlikely(__atomic_load_n(&tfh_memory_due, __ATOMIC_RELAXED)) &&
+	    call->result == TFH_CUDA_SUCCESS)
+		tfh_memory_look();
 }
 
 /* note.c: calls with details in an EXT record. */

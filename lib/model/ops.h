@@ -52,6 +52,7 @@ struct tfh_gpu_info {
 	uint32_t n_span;
 	uint64_t ops, dropped; /* dropped: said lost by CUPTI */
 	uint64_t unissued;     /* ops whose issuing call is not known */
+	uint64_t early;	       /* of those: queued before the first call that was recorded */
 	bool dependencies;     /* streams, events and issuing calls are there: tier A is possible */
 	uint64_t memory;       /* bytes of the smallest device, 0 unknown */
 	uint32_t processors;   /* multiprocessors of the largest device, 0 unknown */

@@ -351,6 +351,8 @@ static void write_quality(struct tfh_json *j, const struct tfh_quality *q)
 	tfh_json_kf64(j, "unattributed_share", q->unattributed_share);
 	tfh_json_kbool(j, "clean_end", q->clean_end);
 	tfh_json_kstr(j, "gpu_times", q->gpu_times);
+	if (q->graphs)
+		tfh_json_kstr(j, "graphs", q->graphs);
 	tfh_json_kf64(j, "overhead_share", q->overhead_share);
 	tfh_json_kstr(j, "clock", q->clock);
 	tfh_json_kf64(j, "clock_residual_s", q->clock_residual_s);

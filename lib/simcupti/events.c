@@ -161,12 +161,15 @@ static void finish(const struct sim_tools_op *op)
 
 static void ended(const struct sim_tools_op *op)
 {
-	if (op->kind == SIM_TOOLS_GRAPH)
+	if (op->kind == SIM_TOOLS_GRAPH) {
 		finish(op);
-	else if (op->graph && sim_kind_on(KIND_GRAPH_TRACE))
+	} else if (op->graph && sim_kind_on(KIND_GRAPH_TRACE)) {
 		widen(op);
-	else
+	} else {
+		if (op->graph && sim_kind_on(kind_of(op)))
+			sim_cupti_driver()->take_memory(op->device, sim_cupti_config()->node_bytes);
 		record(op);
+	}
 }
 
 static void incomplete(const struct sim_tools_op *op)

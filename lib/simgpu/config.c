@@ -211,6 +211,7 @@ static const struct {
 	{"cupti_last_wins", T_BOOL, &sim_cfg.cupti.last_wins, 0, 0},
 	{"cupti_drop_after", T_INT, &sim_cfg.cupti.drop_after, 0, 1 << 30},
 	{"cupti_buffer_bytes", T_BYTES, &sim_cfg.cupti.buffer_bytes, 0, 1 << 30},
+	{"cupti_node_bytes", T_BYTES, &sim_cfg.cupti.node_bytes, 0, 1 << 30},
 	{"cupti_empty_buffers", T_BOOL, &sim_cfg.cupti.empty_buffers, 0, 0},
 	{"cupti_zero_times", T_INT, &sim_cfg.cupti.zero_times, -1, 1},
 	{"cupti_forced_incomplete", T_BOOL, &sim_cfg.cupti.forced_incomplete, 0, 0},

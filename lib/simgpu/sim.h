@@ -40,7 +40,7 @@ struct sim_nccl_config {
 /* What the simulated CUPTI asks for through tools.h. */
 struct sim_cupti_config {
 	int version, subscribers, drop_after, shuffle, zero_times;
-	size_t buffer_bytes;
+	size_t buffer_bytes, node_bytes;
 	double clock_offset_us, clock_drift_ppm;
 	bool last_wins, forced_incomplete, empty_buffers, worker, fork_hang;
 };

@@ -1,6 +1,8 @@
 /* Feeds a tracing library: see tools.h. */
 #include "simgpu/tools.h"
 
+#include "simgpu/objects.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,6 +147,11 @@ static void take_pending(void (*each)(const struct sim_tools_op *op))
 	pthread_mutex_unlock(&sim_mu);
 }
 
+static void take_memory(uint32_t device, size_t bytes)
+{
+	(void)sim_mem_charge(&sim_dev[device], bytes); /* none left: nothing goes */
+}
+
 static uint32_t context_id(CUcontext ctx)
 {
 	if (!ctx)
@@ -192,6 +199,7 @@ const struct sim_tools_table sim_tools_table = {
 	.version = SIM_TOOLS_VERSION,
 	.config = &sim_cfg.cupti,
 	.attach = attach,
+	.take_memory = take_memory,
 	.take_pending = take_pending,
 	.injected = sim_injected,
 	.context_id = context_id,

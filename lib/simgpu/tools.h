@@ -81,6 +81,8 @@ struct sim_tools_table {
 	/* The client stays attached until attach(NULL); calls under way may still reach the old
 	 * one. */
 	void (*attach)(const struct sim_tools_client *client);
+	/* Device memory goes for good. With the driver's lock held. */
+	void (*take_memory)(uint32_t device, size_t bytes);
 	/* Hands over every operation under way, once; it is not reported when done. */
 	void (*take_pending)(void (*each)(const struct sim_tools_op *op));
 	/* The error that the setting `fail` has for this call of name, or 0. */

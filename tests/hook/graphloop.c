@@ -1,7 +1,10 @@
 /* Launches one graph of five kernels and a copy to the device over and over: graphloop SECONDS
- * [BYTES], or until SIGTERM. Waits for it each time; then prints how often. */
+ * [BYTES [take|capture]], or until SIGTERM. Waits for it each time; then prints how often. take:
+ * each tenth of a second 4 MiB of device memory are taken; capture: another stream captures all the
+ * time. */
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +47,8 @@ int main(int argc, char **argv)
 	void *context, *module, *function, *stream, *graph, *exec, *host;
 	uint64_t device, ns = 200000;
 	void *params[] = {&ns};
+	bool take = argc > 3 && !strcmp(argv[3], "take");
+	double taken = start;
 	long n = 0;
 
 	cuda = dlopen("libcuda.so.1", RTLD_NOW);
@@ -67,10 +72,19 @@ int main(int argc, char **argv)
 		   function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL);
 	CU(cuStreamEndCapture, (void *, void **), stream, &graph);
 	CU(cuGraphInstantiateWithFlags, (void **, void *, unsigned long long), &exec, graph, 0);
+	if (argc > 3 && !strcmp(argv[3], "capture")) {
+		void *other;
+		CU(cuStreamCreate, (void **, unsigned), &other, 1);
+		CU(cuStreamBeginCapture_v2, (void *, int), other, 2);
+	}
 	signal(SIGTERM, on_signal);
 	for (; !stop && now() - start < seconds; n++) {
 		CU(cuGraphLaunch, (void *, void *), exec, stream);
 		CU(cuStreamSynchronize, (void *), stream);
+		if (take && now() - taken > 0.1) {
+			CU(cuMemAlloc_v2, (uint64_t *, size_t), &device, 4 << 20);
+			taken = now();
+		}
 	}
 	printf("%ld\n", n);
 	return 0;

@@ -1,0 +1,110 @@
+/*
+ * Device memory that CUPTI takes for its records of graph nodes. Its own limit bounds buffers of
+ * records (cupti.c), but graphs have been seen to cost a gigabyte beyond that (parcagpu, issue 23).
+ *
+ * Free memory is asked for inside a graph launch of the job, once a second at most: there is a
+ * context then, and the question is as dear as a few launches. It is judged by the flusher: what
+ * became less between two answers, without what the job's own calls took meanwhile, is growth.
+ * Calls whose size nobody tells (a module, a graph made ready) make the seconds around them say
+ * nothing, and one leap is somebody else on the device: only growth that goes on counts.
+ */
+#include "hook/cupti.h"
+
+#include "hook/note.h"
+#include "record/gpu.h"
+#include "record/settings.h"
+
+#define DEVICES 32u
+#define RISES 3u /* seconds with growth, at least */
+
+uint32_t tfh_memory_due;
+struct tfh_memory_calls tfh_memory_calls;
+
+enum { NOBODY, ASKING, THERE };
+static struct reading {
+	int device;
+	size_t free;
+	uint64_t taken, changes, unknown; /* tfh_memory_calls, just before */
+} answer;				  /* of whoever made `turn` ASKING, then of the flusher */
+static uint32_t turn;			  /* atomic */
+
+static struct device {
+	struct reading last;
+	bool seen, quiet; /* quiet: no call of unknown size in the interval before */
+	uint32_t rises;
+	uint64_t grown;
+} devices[DEVICES];
+
+/* On a thread of the job, behind its launch. Another thread's capture of any kind is left alone. */
+void tfh_memory_look(void)
+{
+	tfh_ask_MEMORY ask = TFH_ASK(MEMORY);
+	tfh_ask_CTX_DEVICE ask_device = TFH_ASK(CTX_DEVICE);
+	tfh_ask_CAPTURE_MODE exchange = TFH_ASK(CAPTURE_MODE);
+	uint32_t nobody = NOBODY;
+	struct reading r = {0};
+	size_t total;
+	int mode = 2; /* relaxed: forbids nothing */
+
+	if (__atomic_load_n(&tfh_captures, __ATOMIC_ACQUIRE) || !ask || !ask_device || !exchange ||
+	    !__atomic_compare_exchange_n(&turn, &nobody, ASKING, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&tfh_memory_due, 0, __ATOMIC_RELAXED);
+	r.taken = __atomic_load_n(&tfh_memory_calls.taken, __ATOMIC_RELAXED);
+	r.changes = __atomic_load_n(&tfh_memory_calls.changes, __ATOMIC_RELAXED);
+	r.unknown = __atomic_load_n(&tfh_memory_calls.unknown, __ATOMIC_RELAXED);
+	bool exchanged = !exchange(&mode);
+	bool told = exchanged && !ask_device(&r.device) && !ask(&r.free, &total);
+	if (exchanged)
+		exchange(&mode);
+	answer = r;
+	__atomic_store_n(&turn, told ? THERE : NOBODY, __ATOMIC_RELEASE);
+}
+
+/* What the device has less than at the last answer, without what the job took; below 0: more. */
+static int64_t fallen(const struct reading *before, const struct reading *now)
+{
+	return (int64_t)(before->free - now->free) - (int64_t)(now->taken - before->taken);
+}
+
+static void judge(struct device *d, const struct reading *now)
+{
+	bool quiet = d->seen && now->unknown == d->last.unknown;
+
+	if (quiet && d->quiet) {
+		int64_t more = fallen(&d->last, now);
+		if (more > 0) {
+			d->grown += (uint64_t)more;
+			d->rises++;
+		} else if (now->changes == d->last.changes) {
+			d->grown -= (uint64_t)-more < d->grown ? (uint64_t)-more : d->grown;
+		}
+	}
+	d->last = *now;
+	d->quiet = quiet;
+	d->seen = true;
+}
+
+uint64_t tfh_memory_grown(void)
+{
+	uint64_t most = 0;
+
+	if (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) == THERE) {
+		if (answer.device >= 0 && answer.device < (int)DEVICES)
+			judge(&devices[answer.device], &answer);
+		__atomic_store_n(&turn, NOBODY, __ATOMIC_RELEASE);
+	}
+	for (unsigned i = 0; i < DEVICES; i++)
+		if (devices[i].rises >= RISES && devices[i].grown > most)
+			most = devices[i].grown;
+	__atomic_store_n(&tfh_memory_due, 1, __ATOMIC_RELAXED);
+	return most;
+}
+
+void tfh_memory_rest(void)
+{
+	__atomic_store_n(&tfh_memory_due, 0, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < DEVICES; i++)
+		devices[i].seen = devices[i].quiet = false;
+}
