@@ -32,9 +32,8 @@ void tfh_take_clock(void)
 
 int tfh_clocks_put(void)
 {
-	int err = tfh_f.n_clocks
-			  ? tft_write_clocks(tfh_f.seg.writer, tfh_f.clocks, tfh_f.n_clocks)
-			  : 0;
+	int err = tfh_f.n_clocks ? tft_write_clocks(tfh_f.seg.writer, tfh_f.clocks, tfh_f.n_clocks)
+				 : 0;
 
 	if (!err)
 		tfh_f.n_clocks = 0;
@@ -162,6 +161,21 @@ static void settle_losses(void)
 	losses.n = 0;
 }
 
+static const char *remedy_of(int err)
+{
+	switch (err) {
+	case -ENOSPC:
+	case -EDQUOT:
+		return "free some space or set TFHOOK_DIR to another file system";
+	case -ENOMEM:
+		return "raise the limit of address space (ulimit -v)";
+	case -EMFILE:
+		return "raise the limit of open files (ulimit -n)";
+	default:
+		return "set TFHOOK_DIR to a directory that lasts as long as the job";
+	}
+}
+
 /* Stops writing for half a minute. The rings go on until they are full; then losses are counted. */
 static void pause_writing(int err, uint64_t now_ns)
 {
@@ -171,22 +185,16 @@ static void pause_writing(int err, uint64_t now_ns)
 		__atomic_store_n(&tfh_p.journal.head->paused_ns, now_ns, __ATOMIC_RELAXED);
 	}
 	if (!tfh_f.pause_told) {
-		char what[PATH_MAX + 100];
+		char what[PATH_MAX + 100], remedy[128];
 
 		tfh_f.pause_told = true;
 		snprintf(what, sizeof(what), "recording to %s paused: %s", tfh_p.dir.path,
 			 err == -ENOSPC
 				 ? "less than 2 GiB or 5 % of the file system would stay free"
 				 : strerror(-err));
-		tfh_log_failure(what,
-				err == -ENOSPC || err == -EDQUOT
-					? "free some space or set TFHOOK_DIR to another file "
-					  "system; it is tried again every 30 s"
-				: err == -ENOMEM
-					? "raise the limit of address space (ulimit -v); it is "
-					  "tried again every 30 s"
-					: "set TFHOOK_DIR to a directory that lasts as long as "
-					  "the job; it is tried again every 30 s");
+		snprintf(remedy, sizeof(remedy), "%s; it is tried again every 30 s",
+			 remedy_of(err));
+		tfh_log_failure(what, remedy);
 	}
 	tfh_log(1, "writing paused: %s", strerror(-err));
 }

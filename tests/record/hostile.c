@@ -1,0 +1,282 @@
+/* A job in unfriendly surroundings: hostile HOW DIR makes them, marks 101 steps and ends with
+ * status 7; 1 to 6 mean that the job itself saw something else than without us. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void (*step)(void);
+static char own[4096]; /* a folder for files of the job's */
+
+static void steps(int n)
+{
+	for (int i = 0; step && i < n; i++)
+		step();
+}
+
+static int limit(int what, rlim_t most)
+{
+	struct rlimit l = {most, most};
+
+	return setrlimit(what, &l);
+}
+
+/* ---- descriptors ---- */
+
+/* Without descriptors 0 to 2 nobody else may sit there: what the job then prints would go into its
+ * files. */
+static int nofds(void)
+{
+	close(0);
+	close(1);
+	close(2);
+	steps(101);
+	usleep(100000); /* the flusher has its files open */
+	for (int fd = 0; fd < 3; fd++)
+		if (write(fd, "spoilt", 6) >= 0 || errno != EBADF)
+			return 1;
+	return open("/dev/null", O_WRONLY) ? 2 : 7;
+}
+
+/* A program that closes all that it does not know, and opens files of its own on the numbers that
+ * are free then. */
+static int closeall(void)
+{
+	int fd[40];
+
+	steps(51);
+	usleep(100000);
+	syscall(SYS_close_range, 3u, ~0u, 0u);
+	for (int i = 0; i < 40; i++) {
+		char name[4200];
+
+		snprintf(name, sizeof(name), "%s/own%d", own, i);
+		fd[i] = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
+		if (fd[i] < 0 || write(fd[i], "own", 3) != 3)
+			return 1;
+	}
+	steps(50);
+	usleep(1000000); /* the flusher comes around */
+	for (int i = 0; i < 40; i++) {
+		char got[8];
+
+		if (pread(fd[i], got, sizeof(got), 0) != 3 || memcmp(got, "own", 3))
+			return 2;
+	}
+	return 7;
+}
+
+/* Descriptors are for the job: what it may open without us, it may with us, but for the few of the
+ * recording. */
+static int fewfds(void)
+{
+	int n = 0;
+
+	if (limit(RLIMIT_NOFILE, 6))
+		return 1;
+	steps(101);
+	while (dup(0) >= 0)
+		n++;
+	return n ? 7 : 2;
+}
+
+/* ---- what the kernel refuses ---- */
+
+static int refuse(const int *calls, int n, int error)
+{
+	struct sock_filter code[40] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+	struct sock_fprog program = {.len = (unsigned short)(n + 3), .filter = code};
+
+	for (int i = 0; i < n; i++)
+		code[i + 1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+							   (uint32_t)calls[i], (uint8_t)(n - i), 0);
+	code[n + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	code[n + 2] =
+		(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static int refused(const int *calls, int n, int error)
+{
+	if (refuse(calls, n, error))
+		return 77;
+	steps(101);
+	usleep(50000);
+	return 7;
+}
+
+static int nothreads(void)
+{
+	return refused((int[]){SYS_clone, SYS_clone3}, 2, EAGAIN);
+}
+
+static int nofallocate(void)
+{
+	return refused((int[]){SYS_fallocate, SYS_memfd_create, SYS_ftruncate}, 3, EPERM);
+}
+
+static int nofiles(void)
+{
+	return refused((int[]){SYS_openat, SYS_open, SYS_creat, SYS_mkdir, SYS_mkdirat}, 5, EACCES);
+}
+
+static int nommap(void)
+{
+	return refused((int[]){SYS_mmap, SYS_mremap}, 2, ENOMEM);
+}
+
+static int nothing_else(void)
+{
+	return refused((int[]){SYS_fcntl, SYS_statfs, SYS_fstatfs, SYS_prctl, SYS_madvise,
+			       SYS_getdents64, SYS_rt_sigprocmask, SYS_sched_getaffinity,
+			       SYS_process_vm_readv, SYS_membarrier, SYS_getrusage, SYS_rename,
+			       SYS_renameat2, SYS_unlink, SYS_fsync},
+		       15, EPERM);
+}
+
+static int rooted(void)
+{
+	if (chroot(own) || chdir("/"))
+		return 77;
+	steps(101);
+	return 7;
+}
+
+static int memory(void)
+{
+	if (limit(RLIMIT_AS, 80u << 20))
+		return 1;
+	steps(101);
+	return 7;
+}
+
+/* ---- signals and threads ---- */
+
+static void on_tick(int signal)
+{
+	int saved = errno;
+
+	(void)signal;
+	steps(1);
+	errno = saved;
+}
+
+/* A signal every millisecond whose handler marks a step on a stack that has room for little more
+ * than its frame. */
+static int ticks(void)
+{
+	size_t size = getauxval(AT_MINSIGSTKSZ) + 4096, page = 4096;
+	size_t rounded = (size + page - 1) & ~(page - 1);
+	char *area = mmap(NULL, rounded + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	struct sigaction sa = {.sa_handler = on_tick, .sa_flags = SA_ONSTACK | SA_RESTART};
+	struct itimerval every = {{0, 1000}, {0, 1000}};
+
+	if (area == MAP_FAILED || mprotect(area, page, PROT_NONE))
+		return 1;
+	stack_t stack = {.ss_sp = area + page, .ss_size = rounded};
+	if (sigaltstack(&stack, NULL) || sigaction(SIGALRM, &sa, NULL))
+		return 2;
+	setitimer(ITIMER_REAL, &every, NULL); /* the first mark may be the handler's */
+	for (int i = 0; i < 300; i++) {
+		steps(10);
+		usleep(500);
+	}
+	every = (struct itimerval){{0, 0}, {0, 0}};
+	setitimer(ITIMER_REAL, &every, NULL);
+	return 7;
+}
+
+static void *one_step(void *arg)
+{
+	(void)arg;
+	steps(2);
+	return NULL;
+}
+
+static int churn(void)
+{
+	for (int i = 0; i < 2500; i++) {
+		pthread_t t[4];
+
+		for (int k = 0; k < 4; k++)
+			if (pthread_create(&t[k], NULL, one_step, NULL))
+				return 1;
+		for (int k = 0; k < 4; k++)
+			pthread_join(t[k], NULL);
+	}
+	return 7;
+}
+
+static int spawns(void)
+{
+	steps(101);
+	for (int i = 0; i < 300; i++) {
+		int status;
+		pid_t pid = vfork();
+
+		if (!pid) {
+			execl("/bin/true", "true", (char *)NULL);
+			_exit(99);
+		}
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+			return 1;
+	}
+	return 7;
+}
+
+/* ---- names ---- */
+
+static int noenv(void)
+{
+	clearenv();
+	if (chdir(own))
+		return 1;
+	steps(101);
+	return 7;
+}
+
+static int plain(void)
+{
+	steps(101);
+	return 7;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} ways[] = {{"plain", plain},	  {"nofds", nofds},	    {"closeall", closeall},
+	    {"fewfds", fewfds},	  {"nothreads", nothreads}, {"nofallocate", nofallocate},
+	    {"nofiles", nofiles}, {"nommap", nommap},	    {"nothing_else", nothing_else},
+	    {"rooted", rooted},	  {"memory", memory},	    {"ticks", ticks},
+	    {"churn", churn},	  {"spawns", spawns},	    {"noenv", noenv}};
+
+int main(int argc, char **argv)
+{
+	if (argc < 3)
+		return 2;
+	snprintf(own, sizeof(own), "%s", argv[2]);
+	step = (void (*)(void))dlsym(RTLD_DEFAULT, "tfhook_step");
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (!strcmp(argv[1], ways[i].name))
+			return ways[i].run();
+	return 2;
+}

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# What must hold: where descriptors, system calls, memory or the environment are missing, under a storm of signals,
+# threads or programs, with another allocator and under a debugger, a job fares as without us and the recording is
+# complete; or one line says why not, and what helps.
+set -u
+hostile=$TFH_BUILD/tests/record/hostile tally=$TFH_BUILD/tests/record/tally lib=$TFH_BUILD/lib/libtfhook.so
+[[ -e $lib ]] || exit 77
+[[ -n ${TFH_SAN:-} ]] && exit 77 # a sanitizer must come first in the process
+status=0
+export TFHOOK_RUN=$TFH_TMP/run
+
+go() { # HOW [ENV...]: $rc, $out, $got
+	rm -rf "$TFH_TMP/run" "$TFH_TMP/own"
+	mkdir "$TFH_TMP/own"
+	out=$(env LD_PRELOAD="$lib" "${@:2}" "$hostile" "$1" "$TFH_TMP/own" 2>&1)
+	rc=$?
+	got=$([[ -d $TFHOOK_RUN ]] && "$tally" -s "$TFHOOK_RUN")
+}
+fail() {
+	echo "$*"
+	echo "rc $rc, output: $out"
+	echo "$got"
+	status=1
+}
+sum() { grep -oE "\b$1=[0-9]+" <<<"$got" | awk -F= '{ n += $2 } END { print n + 0 }'; }
+complete() { # HOW STEPS [ENV...]
+	go "$1" "${@:3}"
+	((rc == 7)) && [[ -z $out ]] || fail "$*: as without us"
+	(($(sum mark) + $(sum lost) == $2)) || fail "$*: $2 steps expected"
+}
+said() { # HOW PATTERN: one line
+	go "$1"
+	((rc == 77)) && return # the kernel does not let a test refuse
+	((rc == 7)) || fail "$1: as without us"
+	[[ $(wc -l <<<"$out") == 1 && $out =~ $2 ]] || fail "$1: one line that says $2"
+}
+
+complete plain 100
+complete nofds 100
+complete closeall 100
+complete churn 10000
+complete spawns 100
+complete noenv 100
+go ticks
+[[ $rc == 7 && -z $out ]] && (($(sum mark) >= 2900)) || fail "ticks"
+
+said fewfds 'Too many open files; raise the limit of open files \(ulimit -n\)'
+(($(sum mark) == 100)) || fail "fewfds: the journal has the steps"
+said nothreads 'raise the limit of processes'
+(($(sum mark) == 100)) || fail "nothreads: 100 steps"
+said nofiles 'cannot write to .*: Permission denied; set TFHOOK_DIR'
+said nothing_else 'cannot write to .*: Operation not permitted; set TFHOOK_DIR'
+said memory 'no memory for the rings.*ulimit -v'
+go nofallocate
+((rc == 77)) || { [[ $rc == 7 && -z $out ]] && (($(sum mark) == 100)); } || fail "nofallocate"
+go nommap
+((rc == 77)) || [[ $rc == 7 && -z $out ]] || fail "nommap"
+go rooted
+if ((rc != 77)); then
+	got=$("$tally" -s "$TFH_TMP/own$TFHOOK_RUN" 2>/dev/null) # within the new root
+	[[ $rc == 7 && -z $out ]] && (($(sum mark) == 100)) || fail "rooted"
+fi
+
+# Names that are no text, and one as long as names get.
+odd=$TFH_TMP/$'\xff\xfe odd'
+go plain TFHOOK_RUN="$odd"
+got=$("$tally" -s "$odd")
+[[ $rc == 7 && -z $out ]] && (($(sum mark) == 100)) || fail "a name that is no UTF-8"
+python3 -c 'import json, sys; json.load(open(sys.argv[1], encoding="utf-8"))' "$odd/run.json" || fail "run.json is no UTF-8"
+go plain TFHOOK_RUN="/$(printf 'x%.0s' {1..4090})"
+[[ $rc == 7 && $(wc -l <<<"$out") == 1 && $out =~ 'File name too long' ]] || fail "a name that is too long"
+
+# Other preloads, before us and behind us.
+for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0 libmimalloc.so.2; do
+	other=$(ldconfig -p | awk -v n="$name" '$1 == n { print $NF; exit }')
+	[[ $other ]] || continue
+	complete plain 100 LD_PRELOAD="$lib:$other"
+	complete plain 100 LD_PRELOAD="$other:$lib"
+done
+if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
+	rm -rf "$TFHOOK_RUN"
+	out=$(strace -f -o /dev/null -E LD_PRELOAD="$lib" "$hostile" plain "$TFH_TMP/own" 2>&1)
+	rc=$?
+	got=$("$tally" -s "$TFHOOK_RUN")
+	[[ $rc == 7 && -z $out ]] && (($(sum mark) == 100)) || fail "traced by another process"
+fi
+exit $status
