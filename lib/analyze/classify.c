@@ -72,7 +72,7 @@ static bool judged(const struct tfh_job *job, size_t i)
 }
 
 struct totals {
-	double part[TFH_PART_COUNT], total;
+	double part[TFH_PART_COUNT], total, of_class[TFH_CLASS_COUNT];
 	size_t windows, steps;
 };
 
@@ -96,7 +96,7 @@ static double standard_error(const struct tfh_job *job, enum tfh_class cls)
 		n++;
 	}
 	double error = 0;
-	if (n > 1) {
+	if (n > 2) { /* two values tell nothing of a spread */
 		double median = tfh_quantile(v, n, 0.5);
 		TFH_EACH (i, n)
 			v[i] = fabs(v[i] - median);
@@ -106,19 +106,25 @@ static double standard_error(const struct tfh_job *job, enum tfh_class cls)
 	return error;
 }
 
+static void add_step(const struct tfh_job *job, struct totals *t, size_t i)
+{
+	const struct tfh_step *s = &job->step.v[i];
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		t->part[p] += s->breakdown[p];
+	t->total += s->dur_s;
+	if (s->cls >= 0)
+		t->of_class[s->cls] += s->dur_s;
+	t->windows++;
+	t->steps += job->window.v[i].steps;
+}
+
 static void sum_up(const struct tfh_job *job, struct totals *t)
 {
 	memset(t, 0, sizeof(*t));
-	TFH_EACH (i, job->step.n) {
-		const struct tfh_step *s = &job->step.v[i];
-		if (!judged(job, i))
-			continue;
-		for (int p = 0; p < TFH_PART_COUNT; p++)
-			t->part[p] += s->breakdown[p];
-		t->total += s->dur_s;
-		t->windows++;
-		t->steps += job->window.v[i].steps;
-	}
+	TFH_EACH (i, job->step.n)
+		if (judged(job, i))
+			add_step(job, t, i);
 }
 
 static enum tfh_cause copy_cause(unsigned dir, bool pageable)
@@ -163,18 +169,25 @@ static enum tfh_cause transfer_cause(const struct tfh_job *job, enum tfh_cause c
 		       : cause;
 }
 
-static void set_also(struct tfh_verdict *v, const struct totals *t)
+static bool blocks(enum tfh_class c)
+{
+	return c != TFH_CLASS_NONE && c != TFH_CLASS_COMPUTE_BOUND && c != TFH_CLASS_BALANCED &&
+	       c != TFH_CLASS_UNCLASSIFIED;
+}
+
+/* together: what the steps are on average, where most of them are of another class. */
+static void set_also(struct tfh_verdict *v, const struct totals *t, enum tfh_class together)
 {
 	double by_class[TFH_CLASS_COUNT];
 
-	blocking_of(t->part, by_class);
-	if (v->cls == TFH_CLASS_COMPUTE_BOUND || v->cls == TFH_CLASS_BALANCED ||
-	    v->cls == TFH_CLASS_UNCLASSIFIED)
+	if (together != v->cls && blocks(together) && v->cls != TFH_CLASS_BALANCED)
+		v->also[v->n_also++] = together;
+	if (!blocks(v->cls))
 		return;
+	blocking_of(t->part, by_class);
 	for (int c = 0; c < TFH_CLASS_COUNT && v->n_also < 3; c++)
-		if (c != (int)v->cls && c != TFH_CLASS_COMPUTE_BOUND && c != TFH_CLASS_BALANCED &&
-		    c != TFH_CLASS_UNCLASSIFIED && by_class[c] * 2 >= by_class[v->cls] &&
-		    by_class[c] >= BLOCKING_SHARE * t->total)
+		if (c != (int)v->cls && c != (int)together && blocks(c) &&
+		    by_class[c] * 2 >= by_class[v->cls] && by_class[c] >= BLOCKING_SHARE * t->total)
 			v->also[v->n_also++] = c;
 }
 
@@ -186,11 +199,12 @@ static void set_also(struct tfh_verdict *v, const struct totals *t)
 static enum tfh_confidence confidence(const struct tfh_job *job, const struct tfh_verdict *v,
 				      const struct totals *t, const struct tfh_steps *steps)
 {
-	double same = v->cls >= 0 ? steps->classes[v->cls].time_share : 0;
+	double same = v->cls >= 0 ? t->of_class[v->cls] : 0;
 
-	if (t->part[TFH_PART_UNATTRIBUTED] > BLOCKING_SHARE * t->total || t->windows < 3)
+	if (t->part[TFH_PART_UNATTRIBUTED] > BLOCKING_SHARE * t->total || t->windows < 3 ||
+	    same < 0.5 * t->total)
 		return TFH_CONFIDENCE_LOW;
-	if (steps->count < STEADY_STEPS || same < 0.5)
+	if (steps->count < STEADY_STEPS)
 		return TFH_CONFIDENCE_MEDIUM;
 	return (double)job->direct_ns >= 0.9 * (double)job->train_ns ? TFH_CONFIDENCE_HIGH
 								     : TFH_CONFIDENCE_MEDIUM;
@@ -316,6 +330,51 @@ static void fill_breakdown(struct tfh_result *r, const struct totals *t)
 	}
 }
 
+/* Far steps, at least FAR times as long as usual, do not speak for the others if they are this rare
+ * and take less than this of the time: beyond that they are what the user must know first. */
+#define FAR 2
+#define RARE 10
+#define FAR_SHARE 0.20
+
+/* The steps without the far ones, where those are rare; false if there are none, or too many. */
+static bool without_far(const struct tfh_job *job, const struct totals *all, struct totals *t)
+{
+	size_t far = 0;
+	int64_t edge = FAR * job->median;
+
+	memset(t, 0, sizeof(*t));
+	TFH_EACH (i, job->step.n) {
+		if (!judged(job, i))
+			continue;
+		if (job->step.v[i].dur_s * 1e9 > (double)edge * job->window.v[i].steps)
+			far++;
+		else
+			add_step(job, t, i);
+	}
+	return far && far * RARE <= all->windows && t->total > (1 - FAR_SHARE) * all->total;
+}
+
+/*
+ * The class of all steps together. It is that of the usual ones where a few far steps make the
+ * difference; and where the mean is too uncertain to name a class but most steps, each by itself,
+ * are of one, it is that.
+ */
+static enum tfh_class class_of_all(const struct tfh_job *job, const struct totals *all)
+{
+	double by_class[TFH_CLASS_COUNT];
+	struct totals t;
+
+	blocking_of(all->part, by_class);
+	double error = standard_error(job, worst(by_class));
+	enum tfh_class cls = tfh_class_of(all->part, all->total, error);
+	if (without_far(job, all, &t))
+		cls = tfh_class_of(t.part, t.total, error);
+	enum tfh_class likely = tfh_class_of(all->part, all->total, 0);
+	if (cls == TFH_CLASS_BALANCED && all->of_class[likely] > 0.5 * all->total)
+		cls = likely;
+	return cls;
+}
+
 static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct totals *t)
 {
 	struct tfh_verdict *v = &r->verdict;
@@ -323,7 +382,8 @@ static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct
 
 	v->tier = tfh_tier(job);
 	blocking_of(t->part, by_class);
-	v->cls = tfh_class_of(t->part, t->total, standard_error(job, worst(by_class)));
+	v->cls = class_of_all(job, t);
+	enum tfh_class together = tfh_class_of(t->part, t->total, 0);
 	v->cause = tfh_largest_cause(job->cause_ns, v->cls);
 	if (v->cls == TFH_CLASS_COMPUTE_BOUND && job->cpu_only)
 		v->cause = TFH_CAUSE_COMPUTE_CPU;
@@ -334,7 +394,7 @@ static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct
 	/* The share that the verdict speaks of: compute where nothing blocks. */
 	enum tfh_class shown = v->cls == TFH_CLASS_BALANCED ? TFH_CLASS_COMPUTE_BOUND : v->cls;
 	v->share = share_of(by_class[shown], t->total);
-	set_also(v, t);
+	set_also(v, t, together);
 	v->confidence = confidence(job, v, t, &r->steps);
 }
 

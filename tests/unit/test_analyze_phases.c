@@ -250,6 +250,51 @@ static void test_periodic(void **state)
 	tfh_result_free(r);
 }
 
+/* Three of 60 steps write a log for three times the time of a step, at no constant distance: the
+ * verdict is that of the others, and names theirs beside it. Where they take half of the time they
+ * come first.
+ */
+static void test_far_steps(void **state)
+{
+	(void)state;
+	for (int log = 30; log <= 130; log += 100) {
+		struct dg *d = dg_new();
+		for (int i = 0; i < 60; i++) {
+			dg_get(d, 0, 0.05);
+			dg_launches(d, 1, 10, 1);
+			dg_sync(d, 0, 1);
+			if (i == 10 || i == 24 || i == 50)
+				dg_code(d, 0, log);
+		}
+		struct tfh_result *r = dg_judge(d);
+		dg_check(r, log == 30 ? TFH_CLASS_COMPUTE_BOUND : TFH_CLASS_HOST_BOUND);
+		if (log == 30) {
+			assert_int_equal(r->verdict.n_also, 1);
+			assert_int_equal(r->verdict.also[0], TFH_CLASS_HOST_BOUND);
+		} else {
+			assert_int_equal(r->verdict.confidence, TFH_CONFIDENCE_LOW);
+		}
+		tfh_result_free(r);
+	}
+}
+
+/* Three steps that are all launching: too few for a sure mean, but each by itself says so. */
+static void test_three_steps(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 4; i++) {
+		dg_get(d, 0, 0.005);
+		for (int k = 0; k < 10 * (i + 1); k++)
+			dg_launch(d, 0, 1, 1 * US);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->verdict.cls, TFH_CLASS_HOST_BOUND);
+	tfh_result_free(r);
+}
+
 /* Training, then an evaluation over another iterator with a shorter graph, in turn. */
 static void test_evaluation(void **state)
 {
@@ -368,6 +413,8 @@ int main(void)
 		cmocka_unit_test(test_compute_causes),
 		cmocka_unit_test(test_fallback),
 		cmocka_unit_test(test_periodic),
+		cmocka_unit_test(test_far_steps),
+		cmocka_unit_test(test_three_steps),
 		cmocka_unit_test(test_evaluation),
 		cmocka_unit_test(test_steps_per_execution),
 		cmocka_unit_test(test_memory),
