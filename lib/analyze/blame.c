@@ -315,7 +315,7 @@ static void device_gap(struct blame *b, const struct tfh_dop *k, int64_t lo, int
 {
 	if (k->inner)
 		charge(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
-	else if (hi - lo <= max(b->d->tau, 2 * TFH_US))
+	else if (k->inferred || hi - lo <= max(b->d->tau, 2 * TFH_US))
 		charge(b, lo, hi, cause_of_launch(k), true);
 }
 

@@ -170,6 +170,19 @@ static int64_t *new_ends(size_t n)
 	return v;
 }
 
+/* An op without its call hides a dependency; not so what a stream ran before anything that it was
+ * given while calls were recorded: that had been queued when the recording began. */
+static void count_unissued(struct tfh_device *d, struct tfh_lane *l, const struct tfh_op *op,
+			   uint8_t work)
+{
+	if (op->issue0 > INT64_MIN)
+		l->issued = true;
+	else if (work != TFH_W_MANAGED && l->issued)
+		d->unissued++;
+	else
+		l->early += work != TFH_W_MANAGED;
+}
+
 static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *op)
 {
 	struct tfh_job *job = d->job;
@@ -183,7 +196,7 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	if (work == TFH_W_COUNT)
 		return 0;
 	d->ops++;
-	d->unissued += op->issue0 == INT64_MIN && work != TFH_W_MANAGED;
+	count_unissued(d, &d->lane.v[lane], op, work);
 	count_latency(d, &d->lane.v[lane], op);
 	w = tfh_window_of(job, issued, e->at);
 	if (w == SIZE_MAX)
@@ -286,13 +299,16 @@ static bool complete_ops(const struct tfh_device *d, size_t i)
 	const struct tfh_window *w = &d->job->window.v[i];
 	const struct tfh_dwin *x = &d->win.v[i];
 
-	return x->ops && !w->hole && in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->c);
+	return (x->ops || !w->launches) && !w->hole &&
+	       in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->c);
 }
 
 /* A window whose neighbours' ops were not seen may have lost its first or last ones. */
 static void give_tiers(struct tfh_device *d)
 {
 	const struct tfh_job *job = d->job;
+	for (size_t i = 0; i < d->lane.n; i++)
+		d->unissued += d->lane.v[i].issued ? 0 : d->lane.v[i].early;
 	/* Where few ops can be joined with their calls, causes cannot be told. */
 	char tier = d->gpu.dependencies && d->unissued * 5 <= d->ops ? 'A' : 'B';
 
@@ -301,7 +317,7 @@ static void give_tiers(struct tfh_device *d)
 		if (adjacent(job, i))
 			known &= complete_ops(d, i - 1);
 		if (i + 1 < d->win.n && adjacent(job, i + 1))
-			known &= d->win.v[i + 1].ops != 0;
+			known &= d->win.v[i + 1].ops || !job->window.v[i + 1].launches;
 		d->win.v[i].tier = known ? tier : 'C';
 	}
 }

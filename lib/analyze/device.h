@@ -66,6 +66,8 @@ struct tfh_lane {
 	uint32_t last;	   /* op issued last */
 	uint32_t wait;	   /* op that the next one waits for */
 	int64_t end, cend; /* of the op started last; of the last compute op */
+	uint64_t early;	   /* ops whose call is not known, until one with a known call comes */
+	bool issued;
 };
 
 struct tfh_dop {

@@ -342,6 +342,23 @@ static const char *mark_name(const struct tfh_job *job)
 	return name && *name ? name : "tfhook_step";
 }
 
+/* Another profiler's trace in which nothing repeats is what its owner asked about: one step, from
+ * the first to the last that was recorded. */
+static void from_whole(struct build *b)
+{
+	struct tfh_job *job = b->job;
+	const struct tfh_feed *f = job->feed;
+	struct tfh_gpu_info gpu = {0};
+
+	if (f->gpu)
+		f->gpu(f->arg, job->process, &gpu);
+	if (gpu.source != TFH_GPU_IMPORTED || !gpu.n_span)
+		return;
+	job->clock_name = "the whole trace";
+	open_window(b, gpu.span[0].t0, TFH_SEGMENT_TRAIN);
+	close_window(b, gpu.span[gpu.n_span - 1].t1, false);
+}
+
 static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *err)
 {
 	int rc = 0;
@@ -376,6 +393,8 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 	}
 	if (rc)
 		return rc;
+	if (job->clock == TFH_STEP_CLOCK_NONE)
+		from_whole(b);
 	if (job->mark.n) /* there may be no array at all */
 		tfh_sort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin, NULL);
 	from_marks(b);

@@ -38,7 +38,8 @@ void tfh_built_gpu(const struct tfh_run *run, uint32_t process, struct tfh_gpu_i
 	out->ops = p->n_op;
 	out->unissued = p->unissued;
 	out->processors = p->processors;
-	out->dependencies = p->unissued * 20 <= p->n_op;
+	out->early = p->early;
+	out->dependencies = (p->unissued - p->early) * 20 <= p->n_op;
 }
 
 void tfh_built_clear(struct tfh_built_proc *p)

@@ -13,7 +13,7 @@ struct tfh_built_proc {
 	uint32_t n_op, cap_op;
 	struct tfh_gpu_span *span;
 	uint32_t n_span, cap_span;
-	uint64_t unissued;
+	uint64_t unissued, early; /* ops without their call; of those, queued before all calls */
 	uint32_t processors;
 	int64_t shift;
 	uint32_t serial; /* of the process in its builder */

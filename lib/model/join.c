@@ -314,6 +314,25 @@ static int join_by_order(struct tfh_built_proc *p, uint8_t kind, uint8_t family)
 	return 0;
 }
 
+/* Numbers are given out in the order of calls: an op with a smaller one than any recorded call's
+ * had been queued when the recording began. */
+static void count_unissued(struct tfh_built_proc *p)
+{
+	uint32_t first = UINT32_MAX;
+
+	for (uint32_t k = 0; k < p->n_op; k++)
+		if (p->op[k].thread != UINT32_MAX && p->op[k].correlation &&
+		    p->op[k].correlation < first)
+			first = p->op[k].correlation;
+	for (uint32_t k = 0; k < p->n_op; k++) {
+		const struct tfh_op *op = &p->op[k];
+		bool unknown = op->thread == UINT32_MAX && op->kind != TFH_OP_SYNC;
+		bool early = first != UINT32_MAX && op->correlation && op->correlation < first;
+		p->unissued += unknown;
+		p->early += unknown && early;
+	}
+}
+
 int tfh_join_ops(struct tfh_built_proc *p)
 {
 	int rc = sort_ops(p);
@@ -326,8 +345,7 @@ int tfh_join_ops(struct tfh_built_proc *p)
 		rc = join_by_order(p, TFH_OP_COPY, TFH_FAM_COPY);
 	if (!rc)
 		rc = join_by_order(p, TFH_OP_MEMSET, TFH_FAM_MEMSET);
-	for (uint32_t k = 0; k < p->n_op && !rc; k++)
-		p->unissued += p->op[k].thread == UINT32_MAX && p->op[k].kind != TFH_OP_SYNC;
+	count_unissued(p);
 	free(p->correlation);
 	p->correlation = NULL;
 	return rc;

@@ -246,8 +246,11 @@ static void step_clock_words(const struct tfh_steps *s, char *out, size_t size)
 {
 	const char *kind = tfh_step_clock_name(s->clock), *name = s->clock_name;
 
-	if (!kind)
+	if (!kind) {
+		if (s->count)
+			snprintf(out, size, "; no step repeats: the whole trace is one");
 		return;
+	}
 	if (s->clock == TFH_STEP_CLOCK_MARK) {
 		snprintf(out, size, "; steps told apart by marks (%.80s)", name ? name : "");
 		return;
