@@ -31,6 +31,10 @@ static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int
 		x = k->dep;
 		*end = d->op.v[x].t1;
 	}
+	/* A call that takes long, such as the first launch of a graph, hands over at its end. */
+	if (!k->inner && k->issue1 - k->issue0 > max(d->slow, d->tau) &&
+	    k->t0 + d->floor >= k->issue1)
+		issue = max(issue, k->issue1);
 	if (k->issue0 > INT64_MIN && issue > *end) {
 		*end = INT64_MIN;
 		return TFH_NO;
@@ -133,12 +137,26 @@ static void charge_pause(struct blame *b, int64_t t0, int64_t t1, int64_t whole)
 	charge(b, t0, t1, cause, true);
 }
 
+/* [t0, t1) until something went on that may have waited for host function f: back to the beginning
+ * of that it was the function. Returns where what came before ends. */
+static int64_t charge_function(struct blame *b, uint32_t f, int64_t t0, int64_t t1)
+{
+	const struct tfh_run_of_function *x = &b->d->function.v[f];
+	int64_t from = max(t0, x->t0);
+
+	charge(b, from, t1, TFH_CAUSE_HOST_CALLBACK, true);
+	return max(t0, min(from, t1));
+}
+
 /* [t0, t1) of a wait on an idle device: until the op that it waited for was done that op, or what
  * held it back, is to blame; after it the waking up. */
 static void charge_wait(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
 	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->d->op.v[s->op];
 
+	uint32_t f = tfh_function_before(b->d, s->t1);
+	if (f != TFH_NO && (!o || b->d->function.v[f].t0 >= o->t1))
+		t1 = charge_function(b, f, t0, t1);
 	if (!o || o->t1 <= t0 || o->t1 > s->t1 || b->depth > 8) {
 		charge(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
 		return;
@@ -331,6 +349,11 @@ static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 		if (o->issue0 == INT64_MIN && !follows) {
 			exposed(b, k, lo, hi);
 			return;
+		}
+		if (o->function != TFH_NO) {
+			hi = charge_function(b, o->function, lo, hi);
+			if (hi <= lo)
+				return;
 		}
 		uint32_t x = binding(d, o, &end);
 		if (end == INT64_MIN) {

@@ -12,12 +12,14 @@
 #define MOST_CALLS 400000
 #define MOST_OPS 400000
 
-/* Whether a call belongs to the host's time line: of threads that launch, and whoever waits for the
- * input. */
+/* Whether a call belongs to the host's time line: of threads that launch, whoever waits for the
+ * input, and what other threads do that others may wait for: the main thread that uploads and waits
+ * while an executor's launches. Polls are not among that: whoever watches sees nothing done. */
 bool tfh_call_wanted(const struct tfh_job *job, const struct tfh_piece *p)
 {
 	if (!p->passive)
-		return job->thread[p->thread].drives || p->label == TFH_L_INPUT;
+		return job->thread[p->thread].drives || p->label == TFH_L_INPUT ||
+		       (p->label >= TFH_L_LAUNCH && p->family != TFH_FAM_QUERY);
 	return tfh_stage_is_loop_child((struct tfh_job *)job, p->stage);
 }
 
@@ -47,11 +49,22 @@ static int64_t needed_from(const struct tfh_device *d, size_t w0)
 	return d->win.v[w0].from < t ? d->win.v[w0].from : t;
 }
 
+/* The run of a host function on the driver's thread, not the call that queued it. */
+static bool runs_host_function(const struct tfh_event *ev)
+{
+	return ev->kind == TFT_CALL && ev->fn->family == TFH_FAM_HOST_FUNC &&
+	       !strcmp(ev->fn->name, "host function");
+}
+
 static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t from)
 {
 	struct tfh_job *job = d->job;
 	struct tfh_piece p;
 
+	if (ev->thread < job->feed->n_threads && ev->t1 >= from && runs_host_function(ev)) {
+		struct tfh_run_of_function x = {ev->t0, ev->t1};
+		return d->function.n < MOST_CALLS ? TFH_PUSH(d->function, x) : 0;
+	}
 	if (ev->thread >= job->feed->n_threads || ev->t1 < from || !tfh_event_label(ev, &p) ||
 	    ev->t1 - ev->t0 >= TFH_LONG_NS || !tfh_exec_piece(job, ev, &p) ||
 	    !tfh_call_wanted(job, &p))
@@ -154,6 +167,11 @@ static void forget(struct tfh_device *d, int64_t from)
 		if (d->call.v[i].t1 >= from)
 			d->call.v[n++] = d->call.v[i];
 	d->call.n = n;
+	n = 0;
+	for (size_t i = 0; i < d->function.n; i++)
+		if (d->function.v[i].t1 >= from)
+			d->function.v[n++] = d->function.v[i];
+	d->function.n = n;
 }
 
 static int by_thread(const void *a, const void *b, void *arg)

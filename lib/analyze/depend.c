@@ -204,10 +204,28 @@ static int64_t known_ready(const struct tfh_device *d, const struct tfh_dop *o)
 	return t > INT64_MIN && t < o->t0 ? t : o->t0;
 }
 
+/* From the end of a host function to the start of what waited for it: a thread of the driver's must
+ * run, and tell the device. */
+#define FUNCTION_NEAR (100 * TFH_US)
+
+uint32_t tfh_function_before(const struct tfh_device *d, int64_t t)
+{
+	size_t lo = 0, hi = d->function.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (d->function.v[mid].t1 <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && t - d->function.v[lo - 1].t1 <= FUNCTION_NEAR ? (uint32_t)(lo - 1) : TFH_NO;
+}
+
 /* Something unseen held an op back whose constraints were all met long before: the op that ended
- * last before it began, if that was just before and it had been issued earlier. A signal from another
- * stream takes longer than the next op of the same one (17 us against 3 on AMD's MI300): as long as one
- * from the host may. */
+ * last before it began, if that was just before and it had been issued earlier. A signal from
+ * another stream takes longer than the next op of the same one (17 us against 3 on AMD's MI300): as
+ * long as one from the host may. */
 static void infer(struct tfh_device *d, uint32_t i)
 {
 	struct tfh_dop *o = &d->op.v[i];
@@ -215,6 +233,9 @@ static void infer(struct tfh_device *d, uint32_t i)
 	uint32_t n;
 
 	if (o->t0 - o->ready <= near || o->issue0 == INT64_MIN)
+		return;
+	o->function = tfh_function_before(d, o->t0);
+	if (o->function != TFH_NO)
 		return;
 	n = tfh_op_ended(d, o->t0);
 	while (n-- > 0) {
@@ -336,6 +357,7 @@ int tfh_depend(struct tfh_device *d)
 	d->op_ends.n = 0;
 	for (uint32_t i = 0; i < d->op.n && !rc; i++) {
 		d->op.v[i].prev = d->op.v[i].dep = d->op.v[i].seg = TFH_NO;
+		d->op.v[i].function = TFH_NO;
 		d->op.v[i].inferred = false;
 		rc = TFH_PUSH(d->op_ends, i);
 	}

@@ -590,6 +590,7 @@ void tfh_device_free(struct tfh_device *d)
 	free(d->kernel.v);
 	free(d->op.v);
 	free(d->call.v);
+	free(d->function.v);
 	free(d->seg.v);
 	free(d->ends.v);
 	free(d->op_ends.v);

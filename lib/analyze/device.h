@@ -77,6 +77,7 @@ struct tfh_dop {
 	uint32_t lane, thread, window, graph, correlation;
 	uint32_t prev, dep; /* ops it follows: in its stream; by event or by inference */
 	uint32_t seg;	    /* host time that issued it */
+	uint32_t function;  /* of the host, for which it waited; TFH_NO: none */
 	uint8_t work;	    /* enum tfh_work */
 	uint8_t device;
 	bool copy, pageable, inferred;
@@ -97,6 +98,11 @@ struct tfh_seg {
 	bool end;			     /* the last of its call */
 	bool copying;			     /* short pause between two copies */
 	bool disturbed; /* pause between two launches that is short in other steps */
+};
+
+/* A host function ran in a stream. */
+struct tfh_run_of_function {
+	int64_t t0, t1;
 };
 
 struct tfh_kernel_time {
@@ -147,13 +153,14 @@ struct tfh_device {
 	TFH_VEC(struct tfh_kernel_time) kernel;
 	/* the windows in memory */
 	size_t w0, w1;
-	TFH_VEC(struct tfh_dop) op;	/* by start */
-	TFH_VEC(struct tfh_piece) call; /* by thread and begin once loaded */
-	TFH_VEC(struct tfh_seg) seg;	/* by thread and begin */
-	TFH_VEC(uint32_t) ends;		/* segments of calls by end */
-	TFH_VEC(uint32_t) op_ends;	/* ops by end */
-	TFH_VEC(int64_t) issued;	/* by window from w0 - 1: when its main work had been */
-	uint32_t *thread_seg;		/* by thread: first segment; one more than threads */
+	TFH_VEC(struct tfh_dop) op;		      /* by start */
+	TFH_VEC(struct tfh_piece) call;		      /* by thread and begin once loaded */
+	TFH_VEC(struct tfh_run_of_function) function; /* by end */
+	TFH_VEC(struct tfh_seg) seg;		      /* by thread and begin */
+	TFH_VEC(uint32_t) ends;			      /* segments of calls by end */
+	TFH_VEC(uint32_t) op_ends;		      /* ops by end */
+	TFH_VEC(int64_t) issued; /* by window from w0 - 1: when its main work had been */
+	uint32_t *thread_seg;	 /* by thread: first segment; one more than threads */
 	TFH_VEC(struct tfh_stream_name) stream;
 	TFH_VEC(uint32_t) near; /* by thread: segment found last */
 	size_t first_op;	/* ops before it ended before the window */
@@ -213,6 +220,8 @@ uint32_t tfh_last_call(const struct tfh_device *d, int64_t t, uint32_t not_threa
 /* depend.c */
 int tfh_depend(struct tfh_device *d);
 uint32_t tfh_op_ended(const struct tfh_device *d, int64_t t); /* place in op_ends, last <= t */
+/* The host function that ended last before t, if that was just before; TFH_NO. */
+uint32_t tfh_function_before(const struct tfh_device *d, int64_t t);
 
 /* blame.c */
 int tfh_blame_start(struct tfh_device *d);

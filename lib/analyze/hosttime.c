@@ -126,6 +126,9 @@ uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
 	return lo > first ? lo - 1 : TFH_NO;
 }
 
+/* A thread that is woken by another goes on within this time on a machine that is not quiet. */
+#define WOKEN (200 * TFH_US)
+
 /*
  * Whom a pause waited for: the call of another thread that ended last before this thread went on,
  * if that was during the pause and most of the pause lies before it. A pause in which others merely
@@ -140,6 +143,11 @@ static void hand_over(struct tfh_device *d, struct tfh_seg *s)
 	q = tfh_last_call(d, s->t1, s->thread);
 	if (q == TFH_NO || d->seg.v[q].t1 - s->t0 < TFH_GAP_NS ||
 	    d->seg.v[q].t1 - s->t0 < s->t1 - d->seg.v[q].t1)
+		return;
+	/* Threads that hardly launch do much that nobody waits for: only right behind it. */
+	int64_t rest = s->t1 - d->seg.v[q].t1, pause = s->t1 - s->t0;
+	if (!d->job->thread[d->seg.v[q].thread].drives &&
+	    rest > (pause / 20 > WOKEN ? pause / 20 : WOKEN))
 		return;
 	s->from = q;
 }

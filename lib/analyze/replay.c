@@ -114,6 +114,15 @@ static int64_t scaled(const struct replay *r, int64_t ns)
 	return (int64_t)((double)ns * r->host);
 }
 
+/* What is left of a delay of `late` that ended at t, if the program's own functions take no time.
+ */
+static int64_t without_function(const struct tfh_device *d, uint32_t f, int64_t late)
+{
+	int64_t took = f == TFH_NO ? 0 : d->function.v[f].t1 - d->function.v[f].t0;
+
+	return took < late ? late - took : 0;
+}
+
 /* A call that waits for op o: what it did before is kept, and the waking up after. One that found
  * the op done, or nearly, and now must sleep, takes to wake up what is usual. */
 static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin, bool gone)
@@ -123,6 +132,8 @@ static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin
 
 	if (end == INT64_MIN)
 		end = op_removed(r, o) ? begin : o->t1;
+	if (after > TFH_GAP_NS && removed(r, TFH_PART_HOST))
+		after = without_function(r->d, tfh_function_before(r->d, s->t1), after);
 	if (s->family == TFH_FAM_SYNC && o->t1 - s->t0 < TFH_GAP_NS && end - begin >= TFH_GAP_NS) {
 		after = r->wake;
 		r->woken += !r->slept;
@@ -199,6 +210,8 @@ static void time_op(struct replay *r, uint32_t i)
 		t = o->t0;
 	if (removed(r, TFH_PART_LAUNCH))
 		late = without_launch(d, o, late);
+	if (o->function != TFH_NO && removed(r, TFH_PART_HOST))
+		late = without_function(d, o->function, late);
 	r->op0[i] = t + late;
 	/* Others would come as early as this rank: what each rank needs by itself. */
 	if (o->shared >= 0 && r->what != TFH_REMOVE_COUNT && o->shared < ns)
@@ -279,7 +292,9 @@ static void completions(const struct replay *r, int64_t *c)
 
 static bool steady(const struct tfh_device *d, size_t w)
 {
-	return tfh_window_counts(&d->job->window.v[w]) && d->win.v[w].ops &&
+	const struct tfh_window *x = &d->job->window.v[w];
+
+	return tfh_window_counts(x) && (d->win.v[w].ops || !x->launches) &&
 	       d->win.v[w].from == d->win.v[w - 1].c;
 }
 

@@ -444,9 +444,89 @@ static void test_getnext_thread(void **state)
 	tfh_result_free(r);
 }
 
+/* A function of the program's runs in the stream between two kernels, and one at its end that the
+ * host waits for. */
+static double host_functions(struct dg *d, double ms)
+{
+	double t0 = 0;
+
+	for (int i = 0; i < 40; i++) {
+		if (i == 39)
+			t0 = d->now[0];
+		dg_get(d, 0, 0.05);
+		dg_launch(d, 0, 1, 4);
+		for (int k = 0; k < 2; k++) {
+			dg_call(d, 0, TFH_FN_cuLaunchHostFunc, DG_CALL)->stream = 1;
+			if (ms > 0)
+				gen_call(d->g, 2, TFH_FN_host_function, d->end[1] + 10 * US,
+					 d->end[1] + 10 * US + ms);
+			d->end[1] += 10 * US + ms + 5 * US;
+			if (!k)
+				dg_launch(d, 0, 1, 2);
+		}
+		dg_sync(d, 0, 1);
+	}
+	return d->now[0] - t0;
+}
+
+static void test_host_functions(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new(), *other = dg_new();
+
+	host_functions(d, 3);
+	double without = host_functions(other, 0);
+	dg_free(other);
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_HOST_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_CALLBACK);
+	gen_part(r, TFH_PART_HOST, 6);
+	dg_predicts(r, TFH_REMOVE_HOST, without);
+	tfh_result_free(r);
+}
+
+/* The main thread uploads, and another one launches; they take turns. The upload is what the device
+ * waits for, though its thread launches nothing. */
+static void hand_overs(struct dg *d, double copy, bool allocates)
+{
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.05);
+		if (allocates)
+			for (int k = 0; k < 20; k++)
+				dg_call(d, 0, TFH_FN_cuMemAlloc_v2, 0.2)->w[0] = 1 << 20;
+		dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 22, copy);
+		dg_code_until(d, 1, d->now[0] + 20 * US);
+		for (int k = 0; k < 10; k++)
+			dg_launch(d, 1, 1, 0.4);
+		dg_sync(d, 1, 1);
+		dg_code_until(d, 0, d->now[1] + 20 * US);
+	}
+}
+
+static void test_hand_overs(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	hand_overs(d, 4, false);
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_H2D_PAGEABLE);
+	gen_part(r, TFH_PART_TRANSFER, 4);
+	tfh_result_free(r);
+	d = dg_new();
+	hand_overs(d, 0.05, true);
+	r = dg_judge(d);
+	dg_check(r, TFH_CLASS_HOST_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_ALLOC);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_host_functions),
+		cmocka_unit_test(test_hand_overs),
 		cmocka_unit_test(test_steps_ahead),
 		cmocka_unit_test(test_prefetch_bursts),
 		cmocka_unit_test(test_prefetch_to_device),
