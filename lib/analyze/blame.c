@@ -20,6 +20,16 @@ struct blame {
 
 static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi);
 
+static int64_t max(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* The op that bound k latest, TFH_NO: its launch. */
 static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int64_t *end)
 {
@@ -51,16 +61,6 @@ static void charge(struct blame *b, int64_t t0, int64_t t1, enum tfh_cause cause
 	else
 		b->a->cause[cause] += t1 - t0;
 	b->a->direct += direct ? t1 - t0 : 0;
-}
-
-static int64_t max(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static int64_t min(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
 }
 
 static enum tfh_cause cause_of_work(const struct tfh_dop *o)
