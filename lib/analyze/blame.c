@@ -157,7 +157,7 @@ static void charge_wait(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 	uint32_t f = tfh_function_before(b->d, s->t1);
 	if (f != TFH_NO && (!o || b->d->function.v[f].t0 >= o->t1))
 		t1 = charge_function(b, f, t0, t1);
-	if (!o || o->t1 <= t0 || o->t1 > s->t1 || b->depth > 8) {
+	if (!o || o->t1 <= t0 || (o->t1 > s->t1 && !s->spin) || b->depth > 8) {
 		charge(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
 		return;
 	}
@@ -209,7 +209,7 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 	switch (s->label) {
 	case TFH_L_GAP:
 		if (s->spin)
-			charge(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
+			charge_wait(b, s, t0, t1);
 		else if (s->copying)
 			charge(b, t0, t1, cause_of_copy(s - 1), true);
 		else if (s->disturbed)

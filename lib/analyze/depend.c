@@ -336,6 +336,13 @@ static int find_waits(struct tfh_device *d)
 		    (s->label == TFH_L_SYNC && s->family == TFH_FAM_SYNC))
 			s->op = s->op == TFH_NO ? waited_op(d, s) : s->op;
 	}
+	/* All polls wait for what the one that succeeds waited for. */
+	for (size_t i = d->seg.n; i-- > 1;) {
+		struct tfh_seg *s = &d->seg.v[i - 1], *next = &d->seg.v[i];
+		if (s->spin && s->thread == next->thread &&
+		    (next->spin || next->family == TFH_FAM_QUERY))
+			s->op = next->op;
+	}
 	/* A blocking copy waits for its own op first of all. */
 	for (uint32_t i = 0; i < d->op.n; i++) {
 		const struct tfh_dop *o = &d->op.v[i];

@@ -152,22 +152,27 @@ static void hand_over(struct tfh_device *d, struct tfh_seg *s)
 	s->from = q;
 }
 
-/* A poll that fails, and the pauses until the next one, are waiting. */
+/*
+ * A poll that fails, and the pause until the next one, are waiting, however long a loop sleeps in
+ * between: when the next one fails, too, the device was busy all that time. A long pause between
+ * the only one that fails and the one that succeeds may be work of another kind.
+ */
 static void mark_polls(struct tfh_device *d)
 {
-	for (size_t i = 0; i + 1 < d->seg.n; i++) {
-		struct tfh_seg *s = &d->seg.v[i];
+	bool looping = false;
+
+	for (size_t i = 0; i + 2 < d->seg.n; i++) {
+		struct tfh_seg *s = &d->seg.v[i], *pause = s + 1, *next = s + 2;
 		if (s->family != TFH_FAM_QUERY || !s->failed)
 			continue;
 		s->spin = true;
-		for (size_t j = i + 1; j < d->seg.n && j < i + 3; j++) {
-			if (d->seg.v[j].thread != s->thread ||
-			    (d->seg.v[j].family && d->seg.v[j].family != TFH_FAM_QUERY))
-				break;
-			if (d->seg.v[j].family == TFH_FAM_QUERY)
-				break;
-			d->seg.v[j].spin = d->seg.v[j].t1 - d->seg.v[j].t0 < TFH_GAP_NS;
-		}
+		int64_t ns = pause->t1 - pause->t0;
+		pause->spin = pause->thread == s->thread && pause->label == TFH_L_GAP &&
+			      next->thread == s->thread && next->family == TFH_FAM_QUERY &&
+			      (next->failed || ns < TFH_GAP_NS || looping);
+		looping = pause->spin;
+		if (pause->spin)
+			pause->from = TFH_NO;
 	}
 }
 

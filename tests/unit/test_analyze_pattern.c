@@ -239,6 +239,35 @@ static void test_beside_tiny(void **state)
 	assert_int_equal(beside_tiny(0.3), TFH_CAUSE_TRANSFER_SMALL_COPIES);
 }
 
+/* A loop that asks the device every 200 us until a copy is done waits for the copy: that is no code
+ * of the program. */
+static void test_polling(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.05);
+		kernels(d, 2, 1);
+		dg_copy(d, 0, 1, TFH_DIR_D2H, 100000000, 10);
+		for (bool done = false; !done;) {
+			done = d->now[0] > d->end[1];
+			struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuStreamQuery, 0.001);
+			ev->stream = 1;
+			ev->result = done ? 0 : 600;
+			if (!done)
+				dg_code(d, 0, 0.2);
+		}
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_D2H);
+	assert_true(r->breakdown[TFH_PART_TRANSFER].s_per_step > 0.0099);
+	assert_true(r->breakdown[TFH_PART_HOST].s_per_step < 0.0003);
+	const struct tfh_whatif *w = dg_whatif(r, TFH_REMOVE_TRANSFER);
+	assert_true(w && w->step_s > 0.002 && w->step_s < 0.0024);
+	tfh_result_free(r);
+}
+
 /* 121 steps of 10 ms; a pause in every `every`-th one, in none but the 50th of 0. */
 static struct tfh_result *standing(int every, double pause)
 {
@@ -346,8 +375,8 @@ int main(void)
 		cmocka_unit_test(test_accumulation), cmocka_unit_test(test_micro_steps),
 		cmocka_unit_test(test_kinds),	     cmocka_unit_test(test_startup),
 		cmocka_unit_test(test_memory),	     cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_beside_tiny),  cmocka_unit_test(test_rare_wait),
-		cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_polling),	     cmocka_unit_test(test_beside_tiny),
+		cmocka_unit_test(test_rare_wait),    cmocka_unit_test(test_stall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
