@@ -195,15 +195,18 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	tfh_find_periodic(job, r);
 	tfh_find_patterns(job, r);
 	tfh_fill_startup(job, r);
+	rc = tfh_fill_given_up(job, r);
+	if (rc)
+		return rc;
 	r->quality.events = job->events;
 	r->quality.gpu_times = gpu_times(job);
 	if (job->device && job->device->gpu.graphs && *job->device->gpu.graphs)
 		r->quality.graphs = job->device->gpu.graphs;
 	r->quality.unattributed_share = r->breakdown[TFH_PART_UNATTRIBUTED].share;
 	r->quality.overhead_share =
-		job->last > job->first
-			? (double)job->events * HOOK_NS / (double)(job->last - job->first)
-			: NAN;
+		job->last > job->first ? (double)job->events * HOOK_NS /
+						 (double)tfh_seen_ns(job, job->first, job->last)
+				       : NAN;
 	r->quality.clock_residual_s = NAN;
 	return 0;
 }

@@ -122,7 +122,7 @@ static void measure(struct tfh_job *job)
 		g->runs += at != before;
 		before = at;
 		if (next > t->t1)
-			g->owned_ns += next - t->t1;
+			g->owned_ns += tfh_seen_ns(job, t->t1, next);
 	}
 }
 

@@ -18,6 +18,10 @@ struct tfh_feed {
 	bool (*next)(void *arg, struct tfh_event *ev);
 	/* After next() said false: 0, or the -errno that ended the pass early. */
 	int (*error)(void *arg, struct tfh_err *err);
+	/* As tfh_run_stretches and tfh_run_digests; NULL: no records were given up. */
+	const struct tfh_stretch *stretches;
+	uint32_t n_stretches;
+	int (*digests)(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_arg);
 	/* As tfh_run_name. */
 	const char *(*name)(void *arg, uint32_t process, enum tft_name kind, uint32_t id,
 			    uint64_t *handle, uint64_t *extra);

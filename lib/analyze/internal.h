@@ -241,6 +241,7 @@ struct tfh_job {
 	/* segment */
 	enum tfh_step_clock clock;
 	const char *clock_name;
+	uint32_t exec_name; /* op that is the clock */
 	double per_execution;
 	bool grouped;
 	TFH_VEC(struct tfh_window) window; /* tiles what is judged, in order */
@@ -314,6 +315,13 @@ void tfh_find_patterns(struct tfh_job *job, struct tfh_result *r);
 /* startup.c: what the time before the first steady step was for */
 void tfh_startup_event(struct tfh_job *job, const struct tfh_event *ev);
 void tfh_fill_startup(struct tfh_job *job, struct tfh_result *r);
+
+/* given_up.c: stretches whose records were given up */
+/* How much of [t0, t1) lies outside of them. */
+int64_t tfh_seen_ns(const struct tfh_job *job, int64_t t0, int64_t t1);
+/* Where the first of them that reaches into [t0, t1) begins, INT64_MAX: none does. */
+int64_t tfh_given_up_from(const struct tfh_job *job, int64_t t0, int64_t t1);
+int tfh_fill_given_up(struct tfh_job *job, struct tfh_result *r);
 
 /* supply.c: how fast batches could come */
 void tfh_find_supply(struct tfh_job *job, struct tfh_result *r);

@@ -191,6 +191,23 @@ struct tfh_kind {
 	double median_s, time_share;
 };
 
+/* A stretch whose records were given up to save room: what the sketches of its chunks tell. None of
+ * it is among the steps. */
+struct tfh_given_up_call {
+	const char *fn;
+	uint64_t count;
+	double total_s;
+};
+struct tfh_given_up {
+	double start_s, end_s;
+	uint64_t events, launches;
+	uint64_t steps;
+	bool estimated;			/* steps by the number of launches, not by the step clock */
+	double mean_s, median_s;	/* of a step; median of the chunks' means; NAN unknown */
+	struct tfh_given_up_call *call; /* by count */
+	uint32_t n_call;
+};
+
 /* How the steps differ from each other, and what is inside them. */
 struct tfh_pattern {
 	struct tfh_kind kind[TFH_KINDS]; /* by count; fewer than two: all are of one kind */
@@ -242,6 +259,8 @@ struct tfh_result {
 	struct tfh_advice advice[5];
 	uint32_t n_advice;
 	struct tfh_quality quality;
+	struct tfh_given_up *given_up;
+	uint32_t n_given_up;
 	struct tfh_step *step;
 	uint64_t n_step;
 	double jitter_s;		 /* per step, of communication: waiting for other ranks */

@@ -135,6 +135,12 @@ static const char *site_of(void *arg, uint32_t process, uint32_t stack)
 	return tfh_run_site(s->run, process, stack);
 }
 
+static int digests_of(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_arg)
+{
+	struct source *s = arg;
+	return tfh_run_digests(s->run, process, cb, cb_arg);
+}
+
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
 {
 	struct source s = {.run = run};
@@ -145,6 +151,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 				.name = name_of,
 				.samples = samples_of,
 				.site = site_of,
+				.digests = digests_of,
 				.rewind_ops = rewind_ops,
 				.next_op = next_op,
 				.ops_error = ops_error,
@@ -155,6 +162,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 	feed.n_processes = tfh_run_processes(run, &feed.processes);
 	feed.n_threads = tfh_run_threads(run, &feed.threads);
 	feed.n_holes = tfh_run_holes(run, &feed.holes);
+	feed.n_stretches = tfh_run_stretches(run, &feed.stretches);
 	rc = tfh_analyze_feed(&feed, out, err);
 	tfh_merge_close(s.merge);
 	tfh_ops_close(s.ops);

@@ -34,6 +34,10 @@ static void close_window(struct build *b, int64_t t, bool cut)
 	if (!b->open)
 		return;
 	b->open = false;
+	/* What follows is not known for a while: the step ends there, as far as it is seen. */
+	int64_t gone = tfh_given_up_from(b->job, b->w.t0, t);
+	cut |= gone < t;
+	t = gone < t ? gone : t;
 	b->w.t1 = t > b->w.t0 ? t : b->w.t0;
 	b->w.cut = cut;
 	b->w.last = b->w.last ? b->w.last : b->must;
@@ -124,7 +128,7 @@ static void from_iterator(struct build *b)
 			continue;
 		if (eval) {
 			close_window(b, begin_of(t), true);
-			job->segment_ns[TFH_SEGMENT_EVAL] += begin_of(t) - eval;
+			job->segment_ns[TFH_SEGMENT_EVAL] += tfh_seen_ns(job, eval, begin_of(t));
 			eval = 0;
 		}
 		if (t->end) {
@@ -136,8 +140,8 @@ static void from_iterator(struct build *b)
 		 * step. */
 		if (series != UINT32_MAX && t->series != series) {
 			close_window(b, begin_of(t), true);
-			note_segment(job, TFH_SEGMENT_WARMUP, t->t1 - (idle ? idle : begin_of(t)),
-				     1);
+			note_segment(job, TFH_SEGMENT_WARMUP,
+				     tfh_seen_ns(job, idle ? idle : begin_of(t), t->t1), 1);
 		}
 		close_window(b, t->t1, false);
 		series = t->series;
@@ -148,7 +152,7 @@ static void from_iterator(struct build *b)
 	}
 	if (eval)
 		job->segment_ns[TFH_SEGMENT_EVAL] +=
-			(idle > job->last_work ? idle : job->last_work) - eval;
+			tfh_seen_ns(job, eval, idle > job->last_work ? idle : job->last_work);
 	close_window(b, job->last_work, true);
 }
 
@@ -186,6 +190,7 @@ static int find_exec(struct tfh_job *job, struct tfh_err *err)
 			best = &job->tag.v[i];
 	if (!best)
 		return 0;
+	job->exec_name = best->name;
 	rc = f->rewind(f->arg, job->process, err);
 	while (!rc && f->next(f->arg, &ev)) {
 		struct tfh_tick m = {.t0 = ev.t0, .t1 = ev.t1};

@@ -50,7 +50,7 @@ static int gather(const struct tfh_job *job, struct gets *g)
 }
 
 /* Batches that were waited for, many in a row: their mean distance. */
-static double starved(const struct gets *g, size_t *count)
+static double starved(const struct tfh_job *job, const struct gets *g, size_t *count)
 {
 	double ns = 0;
 	size_t n = 0;
@@ -60,7 +60,7 @@ static double starved(const struct gets *g, size_t *count)
 			tfh_big_pass(++j);
 		if (j - i < IN_A_ROW)
 			continue;
-		ns += (double)(g->v.v[j - 1].t1 - g->v.v[i].t1);
+		ns += (double)tfh_seen_ns(job, g->v.v[i].t1, g->v.v[j - 1].t1);
 		n += j - i - 1;
 	}
 	*count = n;
@@ -124,7 +124,7 @@ static void judge(struct tfh_job *job, struct tfh_supply *s, const struct gets *
 	}
 	if (!tfh_input_async(job))
 		return;
-	s->period_s = starved(g, &n) / 1e9;
+	s->period_s = starved(job, g, &n) / 1e9;
 	if (n) {
 		s->exact = true;
 		s->why = tfh_text(job, "%zu batches were waited for one after the other", n);

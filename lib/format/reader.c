@@ -31,7 +31,8 @@ struct tft_reader {
 	struct tft_places places;
 	struct tft_head head;
 	struct tfh_arena arena;
-	struct tft_clocks clocks;
+	struct tft_clocks clocks, joint; /* joint: of all segments of the process */
+	const struct tft_clocks *clock;	 /* that ticks are converted with */
 	struct buffer packed, payload;
 	struct tft_sketch sketch;
 	struct tft_run *runs;
@@ -325,6 +326,7 @@ static int load_clocks(struct tft_reader *r, struct tfh_err *err)
 	const void *data;
 	size_t len;
 
+	r->clock = &r->clocks;
 	r->clocks.tick_hz = r->head.tick_hz;
 	r->clocks.ticks_are_ns = r->head.ticks_are_ns;
 	for (uint32_t i = 0; i < r->places.n; i++) {
@@ -442,6 +444,7 @@ void tft_close(struct tft_reader *r)
 	if (r->fd >= 0)
 		close(r->fd);
 	tft_clocks_free(&r->clocks);
+	tft_clocks_free(&r->joint);
 	tfh_arena_free(&r->arena);
 	free(r->places.v);
 	free(r->packed.data);
@@ -490,12 +493,30 @@ uint64_t tft_tail_bytes(const struct tft_reader *r)
 
 uint64_t tft_monotonic_ns(const struct tft_reader *r, uint64_t ticks)
 {
-	return tft_clocks_monotonic(&r->clocks, ticks);
+	return tft_clocks_monotonic(r->clock, ticks);
 }
 
 uint64_t tft_realtime_ns(const struct tft_reader *r, uint64_t ticks)
 {
-	return tft_clocks_realtime(&r->clocks, ticks);
+	return tft_clocks_realtime(r->clock, ticks);
+}
+
+int tft_clocks_join(struct tft_reader *const *r, uint32_t n)
+{
+	int rc = 0;
+
+	if (n < 2)
+		return 0;
+	struct tft_clocks *all = &r[0]->joint;
+	tft_clocks_free(all);
+	all->tick_hz = r[0]->clocks.tick_hz;
+	all->ticks_are_ns = r[0]->clocks.ticks_are_ns;
+	for (uint32_t i = 0; i < n && !rc; i++)
+		rc = tft_clocks_add(all, r[i]->clocks.t, r[i]->clocks.n);
+	tft_clocks_finish(all);
+	for (uint32_t i = 0; i < n && !rc; i++)
+		r[i]->clock = all;
+	return rc;
 }
 
 void tft_clock_health(const struct tft_reader *r, struct tft_clock_health *health)

@@ -72,6 +72,9 @@ int tft_chunk_payload(struct tft_reader *r, uint32_t i, const void **data, size_
 /* ticks -> nanoseconds of CLOCK_MONOTONIC / CLOCK_REALTIME by piecewise-linear CLKS. */
 uint64_t tft_monotonic_ns(const struct tft_reader *r, uint64_t ticks);
 uint64_t tft_realtime_ns(const struct tft_reader *r, uint64_t ticks);
+/* Segments of one process, whose ticks are of one counter: from now on each converts them by what
+ * all of them say of the clock. They are closed together. 0 or -ENOMEM. */
+int tft_clocks_join(struct tft_reader *const *r, uint32_t n);
 
 /* How well the ticks of this file behave. A residual of many microseconds means a suspended machine
  * or a bad counter. */

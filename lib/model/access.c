@@ -116,23 +116,3 @@ const char *tfh_run_name(const struct tfh_run *run, uint32_t process, enum tft_n
 		*extra = name->extra;
 	return name->text;
 }
-
-int tfh_run_sketches(struct tfh_run *run, tfh_sketch_fn cb, void *arg, struct tfh_err *err)
-{
-	for (uint32_t f = 0; f < run->n_file; f++) {
-		const struct tfh_file *file = &run->file[f];
-		int64_t shift = run->proc[file->process].shift;
-		for (uint32_t i = 0; i < tft_chunk_count(file->reader); i++) {
-			const struct tft_chunk_info *c = tft_chunk(file->reader, i);
-			const struct tft_sketch *s;
-			if (c->type != TFT_EVNT && c->type != TFT_DGST)
-				continue;
-			if (tft_chunk_sketch(file->reader, i, &s, err))
-				continue; /* damaged: counted by the reader */
-			cb(arg, file->process, s,
-			   (int64_t)tft_monotonic_ns(file->reader, c->t_first) + shift,
-			   (int64_t)tft_monotonic_ns(file->reader, c->t_last) + shift);
-		}
-	}
-	return 0;
-}

@@ -59,6 +59,8 @@ struct tfh_proc {
 	int64_t shift; /* run time = MONOTONIC ns + shift */
 	struct tfh_chunk *chunk;
 	uint32_t n_chunk, cap_chunk;
+	struct tfh_chunk *digest; /* chunks whose records were given up */
+	uint32_t n_digest, cap_digest;
 	struct tfh_names names;
 	uint32_t name_count[TFH_MODEL_NAME_KINDS]; /* of a built run: ids given */
 	uint32_t *thread; /* by index in the process: index in the run, +1 */
@@ -88,6 +90,8 @@ struct tfh_run {
 	uint32_t n_hole, cap_hole;
 	struct tfh_in_flight *flight;
 	uint32_t n_flight, cap_flight;
+	struct tfh_stretch *stretch;
+	uint32_t n_stretch, cap_stretch;
 	const char **unhooked;
 	uint32_t n_unhooked, cap_unhooked;
 	const char **unreadable;
@@ -106,6 +110,8 @@ int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size);
 
 /* access.c: notes a file that is left out; 0 or -ENOMEM. */
 int tfh_run_leave_out(struct tfh_run *run, const char *why);
+/* given_up.c: from the chunks' headers; clocks are set. 0 or -ENOMEM */
+int tfh_run_find_stretches(struct tfh_run *run);
 
 /* meta.c */
 struct tfh_meta {

@@ -93,12 +93,7 @@ uint32_t tfh_run_unreadable(const struct tfh_run *run, const char *const **why);
 const char *tfh_run_name(const struct tfh_run *run, uint32_t process, enum tft_name kind,
 			 uint32_t id, uint64_t *handle, uint64_t *extra);
 
-/* Pass 1: the sketches of all chunks of a process, in order; nothing is decoded. */
-typedef void (*tfh_sketch_fn)(void *arg, uint32_t process, const struct tft_sketch *s,
-			      int64_t t_first_ns, int64_t t_last_ns);
-int tfh_run_sketches(struct tfh_run *run, tfh_sketch_fn cb, void *arg, struct tfh_err *err);
-
-/* Pass 2: every event of the selected process (or all: UINT32_MAX), in order of end time. NAME, EXT
+/* Every event of the selected process (or all: UINT32_MAX), in order of end time. NAME, EXT
  * and REPEAT records are consumed by the model (tfh_run_name) and not delivered. */
 struct tfh_merge;
 int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out,
@@ -114,6 +109,38 @@ struct tfh_hole {
 	uint64_t count;
 };
 uint32_t tfh_run_holes(const struct tfh_run *run, const struct tfh_hole **out);
+
+/* Stretches whose records were given up for TFHOOK_MAX_SIZE; in order of time per process. Nothing
+ * is known to be idle there. */
+struct tfh_stretch {
+	uint32_t process;
+	int64_t t0, t1;
+	uint64_t events;
+};
+uint32_t tfh_run_stretches(const struct tfh_run *run, const struct tfh_stretch **out);
+
+/* What is left of one chunk of such a stretch: its sketch, in times of the run. */
+struct tfh_digest_fn {
+	const struct tfh_fn_info *fn;
+	uint64_t count;
+	int64_t ns; /* sum */
+};
+struct tfh_digest_clock { /* calls of one kind that could be the step clock; key: as in FORMAT.md */
+	const struct tfh_fn_info *fn;
+	uint32_t key;
+	uint64_t count;
+	int64_t t0, t1; /* ends of the first and the last */
+};
+struct tfh_digest {
+	int64_t t0, t1;
+	uint64_t events, launches;
+	uint32_t n_fn, n_clock;
+	struct tfh_digest_fn fn[TFT_SKETCH_FNS];
+	struct tfh_digest_clock clock[TFT_SKETCH_CLOCKS];
+};
+/* All of a process, in order of time; a callback's -errno ends it. Nothing is decoded. */
+typedef int (*tfh_digest_cb)(void *arg, const struct tfh_digest *d);
+int tfh_run_digests(struct tfh_run *run, uint32_t process, tfh_digest_cb cb, void *arg);
 
 /* One machine sample a second (SAMP). */
 struct tfh_sample {

@@ -167,13 +167,26 @@ static int event_chunk(struct tfh_run *run, uint32_t file, uint32_t chunk,
 		return 0; /* damaged: the reader has counted it */
 	for (uint32_t i = 0; i < n && !rc; i++)
 		rc = thread_of(run, run->file[file].process, runs[i].thread, runs[i].tid);
-	if (c->type != TFT_EVNT || rc)
+	if (rc)
 		return rc;
+	struct tfh_chunk found = {
+		.file = file, .chunk = chunk, .t_first = c->t_first, .t_last = c->t_last};
+	if (c->type == TFT_DGST) {
+		bool calls = false; /* not only repeated state, which keeps its times */
+		for (uint32_t i = 0; i < n; i++)
+			calls |= runs[i].thread != 0;
+		if (!calls)
+			return 0;
+		if (tfh_room_for((void **)&p->digest, &p->cap_digest, p->n_digest,
+				 sizeof(*p->digest)))
+			return -ENOMEM;
+		p->digest[p->n_digest++] = found;
+		return 0;
+	}
 	p->pub.events += c->events;
 	if (tfh_room_for((void **)&p->chunk, &p->cap_chunk, p->n_chunk, sizeof(*p->chunk)))
 		return -ENOMEM;
-	p->chunk[p->n_chunk++] = (struct tfh_chunk){
-		.file = file, .chunk = chunk, .t_first = c->t_first, .t_last = c->t_last};
+	p->chunk[p->n_chunk++] = found;
 	return 0;
 }
 
@@ -202,6 +215,24 @@ static int scan_file(struct tfh_run *run, uint32_t file)
 }
 
 /* ---- clocks: all processes on one axis ---- */
+
+/* Segments of a process tell of one clock together: each alone would count what lies far from its
+ * own readings, or all when it has none, by an estimated rate, and lie beside the others. */
+static int join_clocks(struct tfh_run *run)
+{
+	struct tft_reader **r = malloc((run->n_file + 1) * sizeof(struct tft_reader *));
+	int rc = r ? 0 : -ENOMEM;
+
+	for (uint32_t p = 0; p < run->n_proc && !rc; p++) {
+		uint32_t n = 0;
+		for (uint32_t f = 0; f < run->n_file; f++)
+			if (run->file[f].process == p)
+				r[n++] = run->file[f].reader;
+		rc = tft_clocks_join(r, n);
+	}
+	free(r);
+	return rc;
+}
 
 /* MONOTONIC is common to the processes of one boot; between machines only REALTIME is. */
 static void set_clocks(struct tfh_run *run)
@@ -273,9 +304,10 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && !strcmp(s + n - m, end);
 }
 
+/* Segment 2 comes before segment 10. */
 static int by_text(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
 static int names_in(const char *dir, char ***out, uint32_t *n)
@@ -420,8 +452,12 @@ static int finish_open(struct tfh_run *run, const struct tfh_meta *meta)
 		rc = scan_file(run, f);
 	if (rc)
 		return rc;
+	rc = join_clocks(run);
+	if (rc)
+		return rc;
 	set_clocks(run);
 	order_chunks(run);
+	rc = tfh_run_find_stretches(run);
 	for (uint32_t f = 0; f < run->n_file && !rc; f++)
 		rc = tfh_run_read_notes(run, f);
 	if (!rc)
@@ -490,6 +526,7 @@ void tfh_run_close(struct tfh_run *run)
 	for (uint32_t i = 0; i < run->n_proc; i++) {
 		tfh_names_free(&run->proc[i].names);
 		free(run->proc[i].chunk);
+		free(run->proc[i].digest);
 		free(run->proc[i].thread);
 		free(run->proc[i].sample);
 		tfh_gpu_free(run->proc[i].gpu);
@@ -505,6 +542,7 @@ void tfh_run_close(struct tfh_run *run)
 	free(run->thread);
 	free(run->hole);
 	free(run->flight);
+	free(run->stretch);
 	free(run->unhooked);
 	free(run->unreadable);
 	free(run->path);

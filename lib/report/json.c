@@ -224,6 +224,37 @@ static void write_segments(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
+/* Stretches of which only the sketches are left. */
+static void write_given_up(struct tfh_json *j, const struct tfh_result *r)
+{
+	tfh_json_key(j, "given_up");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < r->n_given_up; i++) {
+		const struct tfh_given_up *g = &r->given_up[i];
+		tfh_json_object(j);
+		tfh_json_kf64(j, "start_s", g->start_s);
+		tfh_json_kf64(j, "end_s", g->end_s);
+		tfh_json_ku64(j, "events", g->events);
+		tfh_json_ku64(j, "launches", g->launches);
+		tfh_json_ku64(j, "steps", g->steps);
+		tfh_json_kbool(j, "estimated", g->estimated);
+		tfh_json_kf64(j, "mean_s", g->mean_s);
+		tfh_json_kf64(j, "median_s", g->median_s);
+		tfh_json_key(j, "calls");
+		tfh_json_array(j);
+		for (uint32_t k = 0; k < g->n_call; k++) {
+			tfh_json_object(j);
+			tfh_json_kstr(j, "fn", g->call[k].fn);
+			tfh_json_ku64(j, "count", g->call[k].count);
+			tfh_json_kf64(j, "total_s", g->call[k].total_s);
+			tfh_json_end(j);
+		}
+		tfh_json_end(j);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
 /* Moments of the start, and what was loaded or compiled after it. */
 static void write_startup(struct tfh_json *j, const struct tfh_result *r)
 {
@@ -483,6 +514,7 @@ int tfh_report_json(FILE *out, const struct tfh_result *r)
 	write_parts(&j, r);
 	write_whatif(&j, r);
 	write_segments(&j, r);
+	write_given_up(&j, r);
 	write_startup(&j, r);
 	write_input(&j, r);
 	write_tables(&j, r);

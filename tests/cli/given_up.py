@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""A recording that gave up records for TFHOOK_MAX_SIZE tells of that stretch what is left: its length, steps, calls. It is a
+hole: no step reaches into it, and what is kept and what was given up add up to the job."""
+import json
+import os
+import subprocess
+import sys
+
+BUILD, TMP = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
+TFHOOK, JOB = os.path.join(BUILD, "bin/tfhook"), os.path.join(BUILD, "tests/jobs/client_loop")
+STEPS, LAUNCHES = 3000, 300
+if os.environ.get("TFH_SAN") in ("address", "thread"):
+    sys.exit(77)  # the recorder with that sanitizer cannot be preloaded into ordinary programs
+
+
+def record(name, marks):
+    out = os.path.join(TMP, name)
+    env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"), TFHOOK_MAX_SIZE="1M", TFHOOK_CUPTI="off",
+               SIM_LAUNCH_COST="1us", SIM_KERNEL_DEFAULT="100ns")
+    subprocess.run([TFHOOK, "run", "-q", "-o", out, "--", JOB, "--steps", str(STEPS), "--launches", str(LAUNCHES), "--spin", "0",
+                    "--h2d", "4096", "--mark", str(marks)], env=env, check=True, stdout=subprocess.DEVNULL)
+    report = json.loads(subprocess.check_output([TFHOOK, "report", "--json", out]))
+    lines = subprocess.check_output([TFHOOK, "report", "--steps", "--json", out], text=True).splitlines()
+    return report, [json.loads(line) for line in lines]
+
+
+def check(marks):
+    report, steps = record(f"run{marks}", marks)
+    assert report["steps"]["clock"] == ("mark" if marks else "period"), report["steps"]["clock"]
+    assert len(report["given_up"]) == 1, report["given_up"]
+    gone = report["given_up"][0]
+    assert gone["estimated"] == (not marks)
+    length = gone["end_s"] - gone["start_s"]
+    total = report["steps"]["total"] + gone["steps"]
+    print(f"{report['steps']['total']} steps kept, {gone['steps']} given up in {length:.2f} s, of {STEPS}")
+    # The chunks at its edges share a step each with those that are kept; a crowded machine loses records.
+    lost = report["quality"]["dropped"]
+    assert STEPS - lost / LAUNCHES * 1.1 - 0.02 * STEPS <= total <= 1.02 * STEPS, (total, lost)
+    assert abs(gone["mean_s"] * gone["steps"] - length) < 0.05 * length, (gone["mean_s"], length)
+    assert gone["median_s"] > 0
+    calls = {c["fn"]: c["count"] for c in gone["calls"]}
+    assert abs(calls["cuLaunchKernel"] - gone["launches"]) <= 1
+    assert gone["events"] + report["quality"]["events"] + lost >= STEPS * LAUNCHES
+    for s in steps:
+        end = s["start_s"] + s["dur_s"]
+        assert end <= gone["start_s"] + 1e-6 or s["start_s"] >= gone["start_s"], s
+        assert s["dur_s"] < length / 2, s
+    judged = sum(s["total_s"] for s in report["segments"])
+    assert judged < report["run"]["wall_s"] - 0.9 * length, (judged, length)
+    assert any("given up" in text for text in report["remarks"]), report["remarks"]
+    # Segments are many, and of one clock: nothing was there before the start.
+    moments = [report["startup"][k] for k in ("driver_s", "context_s", "module_s", "step_s")]
+    assert all(m is None or m >= 0 for m in moments), moments
+
+
+check(1)
+check(0)
