@@ -5,12 +5,14 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/internal.h"
 
 #define OUTLIER_MAD 6
 #define OUTLIER_SHARE 0.2 /* and this part of a usual step */
 #define FEWEST 3
+#define MOST 64 /* that are looked at, where not all slow steps come in turn */
 /* Spacings this near to their median, most of them, make a period. */
 #define REGULAR 0.8
 
@@ -39,8 +41,8 @@ static double limit_of(const struct tfh_result *r, double *median)
 	return limit;
 }
 
-/* The usual distance between slow steps, 0 if there is none. */
-static double period(const struct slow *s, size_t n)
+/* The usual distance between slow steps, 0 if there is none; how many of them keep it. */
+static double period(const struct slow *s, size_t n, double *regular)
 {
 	double *gap = tfh_big_array(n, sizeof(*gap)), p = 0;
 	size_t near = 0;
@@ -53,7 +55,8 @@ static double period(const struct slow *s, size_t n)
 			near += fabs(gap[i] - p) <= 1;
 	}
 	tfh_big_free(gap);
-	return near >= REGULAR * (double)(n - 1) && p >= 2 ? p : 0;
+	*regular = (double)near / (double)(n - 1);
+	return *regular >= REGULAR && p >= 2 ? p : 0;
 }
 
 /* Which part of these steps is longer than usual. */
@@ -73,27 +76,78 @@ static enum tfh_part excess(const struct tfh_result *r, const struct slow *s, si
 	return best;
 }
 
+static int by_extra(const void *a, const void *b)
+{
+	const struct slow *x = a, *y = b;
+
+	return x->extra > y->extra ? -1 : x->extra < y->extra;
+}
+
+static int by_index(const void *a, const void *b)
+{
+	const struct slow *x = a, *y = b;
+
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Whether slow steps come every p steps from one end of the run to the other. */
+static bool throughout(const struct slow *s, size_t n, double p, uint64_t steps)
+{
+	return (double)s[0].index <= 1.5 * p && (double)(steps - s[n - 1].index) <= 1.5 * p + 1 &&
+	       fabs((double)steps / p - (double)n) <= 1.5;
+}
+
+/*
+ * The slow steps that come in turn: all of them, or the slowest ones, where others are slow for
+ * another reason (a machine that is not quiet). Leaves them in front, in order; returns how many,
+ * 0 if there is no period.
+ */
+static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
+{
+	size_t best = 0;
+	double regular = 0, most = 0;
+
+	*every = n >= FEWEST ? period(s, n, &regular) : 0;
+	if (*every > 0)
+		return n;
+	qsort(s, n, sizeof(*s), by_extra);
+	for (size_t k = FEWEST; k <= n && k <= MOST; k++) {
+		struct slow top[MOST];
+		memcpy(top, s, k * sizeof(*s));
+		qsort(top, k, sizeof(*s), by_index);
+		double p = period(top, k, &regular);
+		if (p > 0 && regular >= most && throughout(top, k, p, steps)) {
+			best = k;
+			most = regular;
+			*every = p;
+		}
+	}
+	qsort(s, best, sizeof(*s), by_index);
+	return best;
+}
+
 void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r)
 {
 	TFH_VEC(struct slow) slow = {0};
-	double median = 0, limit = limit_of(r, &median), extra = 0;
+	double median = 0, limit = limit_of(r, &median), extra = 0, every;
 
-	TFH_EACH (i, r->n_step) {
+	for (uint64_t i = 0; i < r->n_step; i++) {
 		const struct tfh_step *s = &r->step[i];
 		if (s->segment != TFH_SEGMENT_TRAIN || s->dur_s <= limit)
 			continue;
-		extra += s->dur_s - median;
-		if (TFH_PUSH_BIG(slow, (struct slow){i, s->dur_s - median, s->cause}))
+		if (TFH_PUSH(slow, (struct slow){i, s->dur_s - median, s->cause}))
 			break;
 	}
-	double every = slow.n >= FEWEST ? period(slow.v, slow.n) : 0;
-	if (every > 0 && extra > 0.005 * r->steps.total_s &&
+	size_t n = in_turn(slow.v, slow.n, r->n_step, &every);
+	for (size_t i = 0; i < n; i++)
+		extra += slow.v[i].extra;
+	if (n && extra > 0.005 * r->steps.total_s &&
 	    r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
 		r->remark[r->n_remark++] = tfh_text(
 			job,
 			"every %.0fth step takes %.1f ms longer than usual (%s), %.1f %% of "
 			"training time",
-			every, 1e3 * extra / (double)slow.n,
-			tfh_part_name(excess(r, slow.v, slow.n)), 100 * extra / r->steps.total_s);
-	tfh_big_free(slow.v);
+			every, 1e3 * extra / (double)n, tfh_part_name(excess(r, slow.v, n)),
+			100 * extra / r->steps.total_s);
+	free(slow.v);
 }

@@ -250,6 +250,29 @@ static void test_periodic(void **state)
 	tfh_result_free(r);
 }
 
+/* Every 40th step writes a log, and others are slow now and then, for no reason of the job's. */
+static void test_periodic_among_others(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 260; i++) {
+		dg_get(d, 0, 0.05);
+		dg_launches(d, 1, 10, 1);
+		dg_sync(d, 0, 1);
+		if (i % 40 == 39)
+			dg_code(d, 0, 15);
+		else if (i % 23 == 7 || i % 31 == 3)
+			dg_code(d, 0, 3 + i % 5);
+	}
+	struct tfh_result *r = dg_judge(d);
+	bool seen = false;
+	for (uint32_t i = 0; i < r->n_remark; i++)
+		seen |= strstr(r->remark[i], "every 40th step takes 15.0 ms longer") != NULL;
+	assert_true(seen);
+	tfh_result_free(r);
+}
+
 /* Three of 60 steps write a log for three times the time of a step, at no constant distance: the
  * verdict is that of the others, and names theirs beside it. Where they take half of the time they
  * come first.
@@ -404,19 +427,13 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_checkpoint),
-		cmocka_unit_test(test_recompile),
-		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_hole),
-		cmocka_unit_test(test_span),
-		cmocka_unit_test(test_tier_b),
-		cmocka_unit_test(test_compute_causes),
-		cmocka_unit_test(test_fallback),
-		cmocka_unit_test(test_periodic),
-		cmocka_unit_test(test_far_steps),
-		cmocka_unit_test(test_three_steps),
-		cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_steps_per_execution),
+		cmocka_unit_test(test_checkpoint),     cmocka_unit_test(test_recompile),
+		cmocka_unit_test(test_lengths),	       cmocka_unit_test(test_hole),
+		cmocka_unit_test(test_span),	       cmocka_unit_test(test_tier_b),
+		cmocka_unit_test(test_compute_causes), cmocka_unit_test(test_fallback),
+		cmocka_unit_test(test_periodic),       cmocka_unit_test(test_periodic_among_others),
+		cmocka_unit_test(test_far_steps),      cmocka_unit_test(test_three_steps),
+		cmocka_unit_test(test_evaluation),     cmocka_unit_test(test_steps_per_execution),
 		cmocka_unit_test(test_memory),
 	};
 
