@@ -66,17 +66,44 @@ void tfh_rows_take(struct tfh_rows *r);
 int tfh_rows_error(const struct tfh_rows *r);
 void tfh_rows_close(struct tfh_rows *r);
 
-/* ---- issue.c ---- */
-
 struct tfh_issue {
 	int64_t t0, t1;
 	uint32_t thread;
 	uint64_t call;
 };
+
+/* ---- rank.c: ops and calls in the order of CUPTI's numbers ---- */
+
+struct tfh_rank;
+int tfh_rank_open(struct tfh_rank **out);
+void tfh_rank_close(struct tfh_rank *r);
+/* A call that issues something, as it comes. 0 or -ENOMEM. */
+int tfh_rank_call(struct tfh_rank *r, uint32_t kind, const struct tfh_issue *issue, uint32_t stream);
+/* An op, as it comes; not when full. */
+bool tfh_rank_full(const struct tfh_rank *r);
+int tfh_rank_add(struct tfh_rank *r, uint32_t kind, const struct tfh_op *op);
+/* The one that is next; NULL: none is left. */
+const struct tfh_op *tfh_rank_first(const struct tfh_rank *r);
+/* Up to when calls must have been told before the next op is taken. */
+int64_t tfh_rank_needs(const struct tfh_rank *r);
+/* The next op, and its call; false: not known. */
+bool tfh_rank_take(struct tfh_rank *r, struct tfh_op *op, struct tfh_issue *issue);
+/* Something was lost: ops get no calls, until those of calls before t have all run. */
+void tfh_rank_silence(struct tfh_rank *r);
+void tfh_rank_begin(struct tfh_rank *r, int64_t t);
+
+/* ---- issue.c ---- */
+
 struct tfh_join;
 /* `drvr`: NULL where no calls were recorded by CUPTI: then the order of calls has to do. */
 int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drvr,
 		  struct tfh_join **out);
+/* Ops in order of their start, before their calls are asked for: as many as are taken (false: no
+ * more just now). With CUPTI's records of calls none need be. */
+bool tfh_join_takes(const struct tfh_join *j);
+int tfh_join_add(struct tfh_join *j, const struct tfh_op *op);
+/* The next op that was added, and whether its call is known; false: none is left. */
+bool tfh_join_next(struct tfh_join *j, struct tfh_op *op, struct tfh_issue *out, bool *known);
 /* The call that issued an op; false: not known. Ops come in order of their start. */
 bool tfh_join_find(struct tfh_join *j, const struct tfh_op *op, struct tfh_issue *out);
 int tfh_join_error(const struct tfh_join *j);

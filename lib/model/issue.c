@@ -1,11 +1,7 @@
 /*
  * Which host call issued an op. With CUPTI's own records of driver calls: the record with the op's
- * correlation number lies within our record of the same call on the same thread. Without them:
- * calls of one kind (a kernel's name, a copy's bytes) and their ops come in the same order on each
- * stream, until ops are lost; then nothing is known of those under way. Which of the host's streams
- * is which of the device's shows when only one of them can be meant; where several can, and where
- * several threads make calls of a kind, nothing is said of them: no call is better than a wrong
- * one.
+ * correlation number lies within our record of the same call on the same thread. Without them by
+ * rank (rank.c).
  *
  * Memory is bounded: numbers grow, so a table of the newest 2^18 of them forgets the oldest, and
  * queues have a longest length.
@@ -21,11 +17,14 @@
 #define ISSUES (1u << 18)
 #define QUEUE 8192u
 #define LANES 4096u /* threads with calls; more share */
-#define KEYS 4096u  /* kinds of calls without driver records; more share */
 /* The two clocks disagree by less. */
 #define TOLERANCE_NS 5000
 /* A call is on record this much after the op it waited for, mostly. */
 #define WAIT_NS 100000000
+/* A device that did nothing for so long had nothing to do: a launch takes some microseconds. So had
+ * one that did nothing when a wait for it ended. */
+#define IDLE_NS 1000000
+#define WAITS 1024u
 
 struct call {
 	int64_t t0, t1;
@@ -63,25 +62,24 @@ struct tfh_join {
 	struct tfh_block *block;
 	uint32_t at;
 	int64_t now; /* every call that ended before is in a queue; INT64_MAX at the end */
-	bool last;
+	bool last_block;
 	struct slot *slot;   /* by correlation, modulo ISSUES */
 	struct lane *lane;   /* open-addressed by id */
 	uint32_t *thread_id; /* by index of the thread in the process: low half of pthread_self() */
 	struct {
 		uint32_t tid, id;
-	} * alias; /* by tid, modulo LANES */
-	/* by order */
-	struct queue *key;
-	bool *muddled;	 /* by key: its calls cannot be told apart */
-	uint32_t *owner; /* by key: the thread that makes them, +1 */
+	} * alias;	       /* by tid, modulo LANES */
+	struct tfh_rank *rank; /* without records of calls */
+	int64_t last;	       /* end of the ops taken so far */
+	int64_t resync;	       /* a loss ends here; INT64_MIN: none has to be got over */
+	uint32_t span;	       /* next one to come */
+	bool early;	       /* calls were made before there were device times */
+	int64_t *wait;	       /* ends of the last WAITS waits for the device, a ring */
+	uint32_t n_wait;
 	struct tfh_names names;
 	struct tfh_arena arena;
 	struct tfh_name_part *part;
-	int64_t resync; /* ops and calls before are not known */
-	uint32_t hole;	/* next one to come */
-	struct {
-		uint32_t from, to;
-	} streams[256]; /* of a device stream the host's, as seen first */
+	uint32_t hole; /* next one to come */
 	int err;
 };
 
@@ -160,7 +158,7 @@ static uint32_t key_of(uint8_t family, const char *name, uint64_t bytes)
 		h = tfh_hash_add(h, tfh_hash_str(name));
 	else if (family != TFH_FAM_GRAPH_LAUNCH)
 		h = tfh_hash_add(h, bytes);
-	return (uint32_t)tfh_hash_u64(h) % KEYS;
+	return (uint32_t)tfh_hash_u64(h);
 }
 
 static const char *function_name(const struct tfh_join *j, uint64_t id)
@@ -168,6 +166,14 @@ static const char *function_name(const struct tfh_join *j, uint64_t id)
 	const struct tfh_name *v = j->names.v[TFT_NAME_FUNCTION];
 
 	return id < j->names.n[TFT_NAME_FUNCTION] && v[id].text ? v[id].text : "";
+}
+
+/* When device times begin. */
+static int64_t first_span(const struct tfh_join *j)
+{
+	const struct tfh_gpu *g = j->run->proc[j->process].gpu;
+
+	return g && g->n_span ? g->span[0].t0 : INT64_MIN;
 }
 
 static int take_event(struct tfh_join *j, const struct tfh_event *ev)
@@ -179,6 +185,8 @@ static int take_event(struct tfh_join *j, const struct tfh_event *ev)
 			 .number = ev->number};
 
 	j->now = ev->t1;
+	if (j->wait && ev->fn->family == TFH_FAM_SYNC && !(ev->flags & TFT_F_FAILED))
+		j->wait[j->n_wait++ % WAITS] = ev->t1;
 	if (!issues(ev))
 		return 0;
 	if (j->drvr) {
@@ -188,14 +196,13 @@ static int take_event(struct tfh_join *j, const struct tfh_event *ev)
 		l->thread = ev->thread;
 		return push(&l->calls, &c);
 	}
-	if (ev->flags & (TFT_F_FAILED | TFT_F_CAPTURED) || ev->t0 < j->resync ||
-	    ev->fn->family == TFH_FAM_MANAGED)
+	if (ev->flags & (TFT_F_FAILED | TFT_F_CAPTURED) || ev->fn->family == TFH_FAM_MANAGED)
 		return 0;
-	uint32_t key = key_of(ev->fn->family, function_name(j, (uint32_t)ev->w[0]), ev->w[0]);
-	/* Which of two threads' calls the driver took first is not on record. */
-	j->muddled[key] |= j->owner[key] && j->owner[key] != ev->thread + 1;
-	j->owner[key] = ev->thread + 1;
-	return push(&j->key[key], &c);
+	struct tfh_issue issue = {ev->t0, ev->t1, ev->thread, ev->number};
+	j->early |= ev->t0 < first_span(j);
+	return tfh_rank_call(j->rank,
+			     key_of(ev->fn->family, function_name(j, (uint32_t)ev->w[0]), ev->w[0]),
+			     &issue, ev->stream);
 }
 
 /* A thread's name may come behind its first calls, and behind CUPTI's records of them. */
@@ -243,11 +250,11 @@ static bool read_on(struct tfh_join *j)
 {
 	uint32_t note = 0;
 
-	if (j->last || !j->weave || j->err) {
+	if (j->last_block || !j->weave || j->err) {
 		j->now = INT64_MAX;
 		return false;
 	}
-	j->last = !tfh_weave_fill(j->weave, j->block);
+	j->last_block = !tfh_weave_fill(j->weave, j->block);
 	for (uint32_t i = 0; i < j->block->n && !j->err; i++) {
 		const struct tfh_entry *e = &j->block->entry[i];
 		struct tfh_event ev;
@@ -258,7 +265,7 @@ static bool read_on(struct tfh_join *j)
 			j->err = take_name(j, e->thread, &j->block->note[note++]);
 		}
 	}
-	if (j->last) {
+	if (j->last_block) {
 		j->now = INT64_MAX;
 		if (!j->err)
 			j->err = tfh_weave_error(j->weave)->code;
@@ -371,115 +378,87 @@ static bool find_record(struct tfh_join *j, const struct tfh_op *op, struct tfh_
 	return s->state == KNOWN;
 }
 
-/* ---- by order ---- */
+/* ---- by rank ---- */
 
-/* A loss: what is queued cannot be told from what was lost, until all of it has run. */
-static void pass_holes(struct tfh_join *j, int64_t t)
-{
-	const struct tfh_run *run = j->run;
-
-	for (; j->hole < run->n_hole; j->hole++) {
-		const struct tfh_hole *h = &run->hole[j->hole];
-		if (h->process != j->process || h->thread != UINT32_MAX)
-			continue;
-		if (h->t0 > t)
-			return;
-		for (uint32_t k = 0; k < KEYS; k++)
-			j->key[k].n = 0;
-		j->resync = h->t1;
-	}
-}
-
-static uint32_t *host_stream(struct tfh_join *j, uint32_t stream)
-{
-	uint32_t at = (uint32_t)tfh_hash_u64(stream) % 256;
-
-	if (j->streams[at].from != stream + 1) {
-		j->streams[at].from = stream + 1;
-		j->streams[at].to = UINT32_MAX;
-	}
-	return &j->streams[at].to;
-}
-
-static void drop(struct queue *q, uint32_t i)
-{
-	for (; i > 0; i--)
-		*queue_at(q, i) = *queue_at(q, i - 1);
-	pop(q);
-}
-
-static bool is_taken(const struct tfh_join *j, uint32_t host)
-{
-	for (unsigned i = 0; i < 256; i++)
-		if (j->streams[i].from && j->streams[i].to == host)
-			return true;
-	return false;
-}
-
-/* The first call that a device stream of unknown origin may have come from; q->n: none, or one of
- * several. */
-static uint32_t first_call(const struct tfh_join *j, const struct queue *q, int64_t t,
-			   bool *several)
-{
-	uint32_t found = q->n;
-
-	for (uint32_t i = 0; i < q->n && queue_at(q, i)->t0 <= t; i++) {
-		uint32_t stream = queue_at(q, i)->stream;
-		if (found < q->n && stream == queue_at(q, found)->stream)
-			continue;
-		if (is_taken(j, stream))
-			continue;
-		if (found < q->n) {
-			*several = true;
-			return q->n;
-		}
-		found = i;
-	}
-	return found;
-}
-
-static bool find_by_order(struct tfh_join *j, const struct tfh_op *op, struct tfh_issue *out)
+static uint32_t kind_of(const struct tfh_op *op)
 {
 	static const uint8_t family[] = {[TFH_OP_KERNEL] = TFH_FAM_LAUNCH,
 					 [TFH_OP_COPY] = TFH_FAM_COPY,
 					 [TFH_OP_MEMSET] = TFH_FAM_MEMSET,
 					 [TFH_OP_SYNC] = 0,
 					 [TFH_OP_GRAPH] = TFH_FAM_GRAPH_LAUNCH};
-	struct slot *s = slot_of(j, op->correlation);
-	uint8_t f = op->graph || op->node ? TFH_FAM_GRAPH_LAUNCH : family[op->kind];
-	uint32_t key = key_of(f, op->name, op->bytes);
-	struct queue *q = &j->key[key];
-	uint32_t *stream = host_stream(j, op->stream), i = 0;
+	bool node = op->graph || op->node;
 
-	if (s->correlation == op->correlation && s->state == KNOWN) {
-		*out = s->issue; /* another node of the same launch */
+	return key_of(node ? TFH_FAM_GRAPH_LAUNCH : family[op->kind], op->name, op->bytes);
+}
+
+static void pass_hole(struct tfh_join *j, int64_t end)
+{
+	tfh_rank_silence(j->rank);
+	j->resync = end > j->resync ? end : j->resync;
+	j->last = end > j->last ? end : j->last;
+}
+
+/* All that the device had been given by the time `last` had run before t, when it did something
+ * again. */
+static bool was_idle(const struct tfh_join *j, int64_t t)
+{
+	if (t - j->last > IDLE_NS)
 		return true;
+	for (uint32_t i = 0; i < j->n_wait && i < WAITS; i++)
+		if (j->wait[i] >= j->last && j->wait[i] < t)
+			return true;
+	return false;
+}
+
+/* Ops were lost, or not recorded for a while: what the device has been given cannot be told from
+ * what was lost, until it has run all of it. */
+static void pass_holes(struct tfh_join *j, const struct tfh_op *op)
+{
+	const struct tfh_run *run = j->run;
+	const struct tfh_gpu *g = run->proc[j->process].gpu;
+
+	if (j->early && j->last == INT64_MIN)
+		pass_hole(j, first_span(j));
+	for (; j->hole < run->n_hole; j->hole++) {
+		const struct tfh_hole *h = &run->hole[j->hole];
+		if (h->process != j->process || h->thread != UINT32_MAX)
+			continue;
+		if (h->t0 > op->t0)
+			break;
+		pass_hole(j, h->t1);
 	}
-	/* A synchronous copy's call ends after the copy. */
-	while (j->now <= op->t1 + 1000000 && read_on(j))
-		;
-	while ((!q->n || queue_at(q, 0)->t0 > op->t0) && j->now <= op->t1 + WAIT_NS && read_on(j))
-		;
-	pass_holes(j, op->t0);
-	if (op->t0 < j->resync)
+	for (; g && j->span + 1 < g->n_span && g->span[j->span].t1 <= op->t0; j->span++)
+		if (g->span[j->span + 1].t0 - g->span[j->span].t1 > IDLE_NS)
+			pass_hole(j, g->span[j->span + 1].t0);
+	if (j->resync != INT64_MIN && op->t0 > j->resync && was_idle(j, op->t0)) {
+		tfh_rank_begin(j->rank, j->last);
+		j->resync = INT64_MIN;
+	}
+	if (op->t1 > j->last)
+		j->last = op->t1;
+}
+
+bool tfh_join_takes(const struct tfh_join *j)
+{
+	return j->rank && !tfh_rank_full(j->rank);
+}
+
+int tfh_join_add(struct tfh_join *j, const struct tfh_op *op)
+{
+	return tfh_rank_add(j->rank, kind_of(op), op);
+}
+
+bool tfh_join_next(struct tfh_join *j, struct tfh_op *op, struct tfh_issue *out, bool *known)
+{
+	const struct tfh_op *first = j->err ? NULL : tfh_rank_first(j->rank);
+
+	if (!first)
 		return false;
-	if (j->muddled[key])
-		return false;
-	/* Another thread's earlier call may have waited for room in a queue: its record comes late.
-	 */
-	while (*stream == UINT32_MAX && j->now <= op->t1 + WAIT_NS && read_on(j))
+	while (j->now <= tfh_rank_needs(j->rank) && read_on(j))
 		;
-	if (*stream == UINT32_MAX)
-		i = first_call(j, q, op->t0 + TOLERANCE_NS, &j->muddled[key]);
-	while (*stream != UINT32_MAX && i < q->n && queue_at(q, i)->stream != *stream)
-		i++;
-	if (i >= q->n || queue_at(q, i)->t0 > op->t0 + TOLERANCE_NS)
-		return false;
-	const struct call *c = queue_at(q, i);
-	*stream = c->stream;
-	*out = (struct tfh_issue){c->t0, c->t1, c->thread, c->number};
-	*s = (struct slot){.correlation = op->correlation, .state = KNOWN, .issue = *out};
-	drop(q, i);
+	pass_holes(j, first);
+	*known = tfh_rank_take(j->rank, op, out);
 	return true;
 }
 
@@ -487,9 +466,7 @@ static bool find_by_order(struct tfh_join *j, const struct tfh_op *op, struct tf
 
 bool tfh_join_find(struct tfh_join *j, const struct tfh_op *op, struct tfh_issue *out)
 {
-	if (j->err)
-		return false;
-	return j->drvr ? find_record(j, op, out) : find_by_order(j, op, out);
+	return !j->err && find_record(j, op, out);
 }
 
 int tfh_join_error(const struct tfh_join *j)
@@ -510,20 +487,19 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 	j->run = shadow;
 	j->process = process;
 	j->drvr = drvr;
-	j->now = j->resync = INT64_MIN;
+	j->now = j->last = j->resync = INT64_MIN;
 	tfh_arena_init(&j->arena, 0);
 	j->slot = calloc(ISSUES, sizeof(*j->slot));
 	j->lane = calloc(LANES, sizeof(*j->lane));
 	j->alias = calloc(LANES, sizeof(*j->alias));
 	j->thread_id = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->thread_id));
-	j->key = drvr ? NULL : calloc(KEYS, sizeof(*j->key));
-	j->muddled = drvr ? NULL : calloc(KEYS, sizeof(*j->muddled));
-	j->owner = drvr ? NULL : calloc(KEYS, sizeof(*j->owner));
 	j->part = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->part));
 	j->block = host ? malloc(sizeof(*j->block)) : NULL;
-	if (!j->slot || !j->lane || !j->alias || !j->thread_id ||
-	    (!drvr && (!j->key || !j->muddled || !j->owner)) || !j->part || (host && !j->block))
+	if (!j->slot || !j->lane || !j->alias || !j->thread_id || !j->part || (host && !j->block))
 		rc = -ENOMEM;
+	j->wait = drvr ? NULL : calloc(WAITS, sizeof(*j->wait));
+	if (!rc && !drvr)
+		rc = j->wait ? tfh_rank_open(&j->rank) : -ENOMEM;
 	if (!rc && host)
 		rc = tfh_weave_open(shadow, process, &j->weave);
 	if (rc) {
@@ -543,8 +519,8 @@ void tfh_join_close(struct tfh_join *j)
 		free(j->lane[i].calls.v);
 		free(j->lane[i].records.v);
 	}
-	for (uint32_t i = 0; j->key && i < KEYS; i++)
-		free(j->key[i].v);
+	tfh_rank_close(j->rank);
+	free(j->wait);
 	tfh_weave_close(j->weave);
 	tfh_names_free(&j->names);
 	tfh_arena_free(&j->arena);
@@ -552,9 +528,6 @@ void tfh_join_close(struct tfh_join *j)
 	free(j->lane);
 	free(j->alias);
 	free(j->thread_id);
-	free(j->key);
-	free(j->muddled);
-	free(j->owner);
 	free(j->part);
 	free(j->block);
 	free(j);

@@ -126,33 +126,64 @@ static void fill(struct tfh_ops *o, const struct tfh_row *row, struct tfh_op *op
 		op->communication = communicates(o, op->name);
 }
 
-static bool next_recorded(struct tfh_ops *o, struct tfh_op *op)
+/* Rows to ops, as far as they are to be looked at together. */
+static int look_ahead(struct tfh_ops *o)
 {
-	const struct tfh_row *row = o->gpus ? tfh_rows_peek(o->gpus) : NULL;
-	struct tfh_issue issue;
+	const struct tfh_row *row;
+	struct tfh_op op;
+	int rc = 0;
+
+	while (!rc && tfh_join_takes(o->join) && (row = tfh_rows_peek(o->gpus))) {
+		fill(o, row, &op);
+		tfh_rows_take(o->gpus);
+		rc = tfh_join_add(o->join, &op);
+	}
+	return rc;
+}
+
+/* The next op, and its call if it is known. False: none is left, or there is an error. */
+static bool next_joined(struct tfh_ops *o, struct tfh_op *op, struct tfh_issue *issue, bool *known)
+{
+	const struct tfh_row *row;
 	int rc;
 
-	if (!row) {
-		rc = o->gpus ? tfh_rows_error(o->gpus) : 0;
+	if (!o->drvr) {
+		rc = look_ahead(o);
 		if (rc)
 			tfh_err_set(&o->err, rc, "%s", strerror(-rc));
-		else
-			o->run->proc[o->process].gpu->unissued = o->unissued;
-		return false;
+		return !rc && tfh_join_next(o->join, op, issue, known);
 	}
+	row = tfh_rows_peek(o->gpus);
+	if (!row)
+		return false;
 	fill(o, row, op);
 	tfh_rows_take(o->gpus);
-	if (tfh_join_find(o->join, op, &issue)) {
+	*known = tfh_join_find(o->join, op, issue);
+	return true;
+}
+
+static bool next_recorded(struct tfh_ops *o, struct tfh_op *op)
+{
+	struct tfh_issue issue;
+	bool known, there = o->gpus && next_joined(o, op, &issue, &known);
+	int rc = o->gpus ? tfh_rows_error(o->gpus) : 0;
+
+	if (!rc && o->join)
+		rc = tfh_join_error(o->join);
+	if (rc)
+		tfh_err_set(&o->err, rc, "%s", strerror(-rc));
+	if (!o->err.code && !there)
+		o->run->proc[o->process].gpu->unissued = o->unissued;
+	if (o->err.code || !there)
+		return false;
+	if (known) {
 		op->issue0 = issue.t0;
 		op->issue1 = issue.t1;
 		op->thread = issue.thread;
 		op->call = issue.call;
 	}
 	o->unissued += op->issue0 == INT64_MIN;
-	rc = tfh_join_error(o->join);
-	if (rc)
-		tfh_err_set(&o->err, rc, "%s", strerror(-rc));
-	return !rc;
+	return true;
 }
 
 bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op)

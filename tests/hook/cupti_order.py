@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Without CUPTI's records of calls (CUDA 11, 12 before 12.6) the call that issued an op is found by order: where one is
-named it is the right one, also with many streams and threads, and after a loss; after that calls are known again as soon
-as the job has waited for the device."""
+"""Without CUPTI's records of calls (CUDA 11, 12 before 12.6) the call that issued an op is found by the order of CUPTI's
+numbers: where one is named it is the right one, also with many streams and threads; only calls that threads made at the
+same time may have none. After a loss, and after a while without device times, calls are known again as soon as the device
+has been idle."""
 import sys
 
 from devicetimes import GRAPHS, LOOP, build, check, failed, record, shift_of
@@ -28,6 +29,30 @@ for n, pause in ((3000, 2.5), (300, 0.01)):
 """
 
 
+# Two threads take turns, in streams that are both behind: forward and backward of a training.
+TURNS = BURST[:BURST.index("launch()\nfor n")].replace("import ctypes as C, time", "import ctypes as C, threading, time") + """
+other = C.c_void_p()
+assert cu.cuStreamCreate(C.byref(other), 1) == 0
+turn = [threading.Semaphore(1), threading.Semaphore(0)]
+def work(me):
+    global stream
+    assert cu.cuCtxSetCurrent(context) == 0
+    for i in range(100):
+        turn[me].acquire()
+        for k in range(3):
+            ns = C.c_uint64(1000 if (i + k) % 7 else 300000)
+            arguments = (C.c_void_p * 1)(C.addressof(ns))
+            assert cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, (stream, other)[(i + k) % 2], arguments, None) == 0
+        if i % 20 == 19:
+            assert cu.cuCtxSynchronize() == 0
+        turn[1 - me].release()
+threads = [threading.Thread(target=work, args=(me,)) for me in (0, 1)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+assert cu.cuCtxSynchronize() == 0
+"""
+
+
 def judged(name, *command, **env):
     """Ops with the right call, with a wrong one, with none."""
     ops, info, truth, calls = record(name, *command, lib="libcupti.so.12", SIM_CUPTI_VERSION="19",
@@ -50,6 +75,11 @@ for what, command, faults in (("loop", LOOP, {}), ("graphs", GRAPHS, {}), ("driv
     found, _ = judged(what, *command, **faults)
     check(all(op["call"] >= 0 for op in found), what, "ops without a call")
 judged("threads", f"{build}/tests/sim/threads")
+found, _ = judged("turns", sys.executable, "-c", TURNS)
+check(len(found) == 600 and all(op["call"] >= 0 for op in found), "turns: ops without a call")
+STEPS = [f"{build}/tests/jobs/client_loop", "--steps", "120", "--spin", "1500", "--launches", "2", "--sync", "ctx", "--mark", "1"]
+found, told = judged("window", *STEPS, TFHOOK_CUPTI="window")
+check(sum(op["call"] >= 0 for op in found) > len(found) / 2, "window", told, len(found))
 found, told = judged("loss", sys.executable, "-c", BURST, SIM_CUPTI_DROP_AFTER="1000")
 check(told["dropped"] > 1000 and told["unissued"] > 0, "loss", told)
 check(all(op["call"] >= 0 for op in found[-300:]), "loss: not known again", [op["call"] for op in found[-300:]][:20])
