@@ -283,6 +283,15 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 	uint32_t process[TFH_MAX_RANKS], n = tfh_ranks_of(feed, process), top = critical(feed);
 
 	*out = NULL;
+	uint64_t cut = 0;
+	for (uint32_t i = 0; i < feed->n_processes; i++)
+		cut += feed->processes[i].tail_bytes + feed->processes[i].bad_chunks;
+	if (top == UINT32_MAX && cut)
+		return tfh_err_set(
+			err, -ENODATA,
+			"nothing to analyse: what is left of the recording holds no GPU or "
+			"TensorFlow call; its files are damaged or cut off, `tfhook verify` "
+			"says where");
 	if (top == UINT32_MAX)
 		return tfh_err_set(err, -ENODATA,
 				   "nothing to analyse: no GPU or TensorFlow call was recorded in "

@@ -1,6 +1,8 @@
 /* `tfhook verify`: every chunk's checksums, every event chunk decoded, a clean end. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/files.h"
@@ -97,6 +99,24 @@ static void troubles(const struct counts *c, char *out, size_t size)
 			 (unsigned long long)c->dropped);
 }
 
+/* Says which file of a process, before this one, is not there: they are numbered from 0. */
+static bool tell_missing(const char *path)
+{
+	size_t len = strlen(path), dot = len > 4 ? len - 4 : 0, at = dot;
+	char before[4096];
+
+	while (at && path[at - 1] >= '0' && path[at - 1] <= '9')
+		at--;
+	unsigned long n = at < dot ? strtoul(path + at, NULL, 10) : 0;
+	if (!n || !at || path[at - 1] != '.' || strcmp(path + dot, ".tft"))
+		return false;
+	int size = snprintf(before, sizeof(before), "%.*s%lu.tft", (int)at, path, n - 1);
+	if (size < 0 || (size_t)size >= sizeof(before) || !access(before, F_OK))
+		return false;
+	printf("%s: missing: deleted, or given up for TFHOOK_MAX_SIZE\n", before);
+	return true;
+}
+
 int tfh_cmd_verify(const struct tfh_line *args)
 {
 	bool quiet = tfh_line_get(args, "quiet");
@@ -114,6 +134,8 @@ int tfh_cmd_verify(const struct tfh_line *args)
 	for (size_t i = 0; i < files.n; i++) {
 		struct counts c;
 		char wrong[256];
+		if (tell_missing(files.path[i]) && status == TFH_EXIT_OK)
+			status = TFH_EXIT_INCOMPLETE;
 		code = check_file(files.path[i], &c, &err);
 		if (code) {
 			size_t len = strlen(files.path[i]);

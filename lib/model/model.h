@@ -37,8 +37,9 @@ struct tfh_process {
 	int64_t start_ns, last_ns; /* first and last event */
 	uint64_t events, dropped, bad_chunks, tail_bytes;
 	bool clean_end, live;
-	bool has_gpu, has_tf; /* any driver call, any TensorFlow call */
-	uint32_t segments;
+	bool has_gpu, has_tf;	/* any driver call, any TensorFlow call */
+	uint32_t segments;	/* files */
+	uint32_t segments_made; /* of this process, by their numbers: at least so many there were */
 	uint64_t clock_residual_ns;
 };
 

@@ -197,6 +197,8 @@ static int scan_file(struct tfh_run *run, uint32_t file)
 	int rc = 0;
 
 	p->pub.segments++;
+	if (tft_head(r)->segment >= p->pub.segments_made)
+		p->pub.segments_made = tft_head(r)->segment + 1;
 	p->pub.clean_end |= tft_clean_end(r);
 	p->pub.tail_bytes += tft_tail_bytes(r);
 	for (uint32_t i = 0; i < tft_chunk_count(r) && !rc; i++) {

@@ -156,3 +156,18 @@ prints 'salvaged; format'
 rm killed/*.1.tft
 expect 4 "$tfhook" verify killed
 prints 'incomplete.*not closed'
+
+# One file of several is gone: nothing in the others is wrong, and yet the recording is not whole. Of a file that was cut to
+# its beginning nothing is left to judge, and that is said, not that nothing was hooked.
+(ulimit -f 64; on_gpu "$tfhook" run -q -o several "$job" --steps 200 --h2d 1000 --spin 10 --launches 60 >/dev/null 2>&1)
+[[ $(ls several/*.tft | wc -l) -ge 4 ]] || fail "a limit of 64 KiB made only $(ls several)"
+expect 0 "$tfhook" verify several
+expect 0 "$tfhook" report --strict several
+rm several/*.1.tft
+expect 4 "$tfhook" verify several
+prints '1.tft: missing'
+expect 4 "$tfhook" report --strict several
+cp -r rec stump
+truncate -s 8500 stump/*.tft
+expect 5 "$tfhook" report stump
+says 'damaged or cut off'
