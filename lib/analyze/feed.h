@@ -42,6 +42,7 @@ struct tfh_feed {
 	const struct tfh_hole *holes;
 	uint32_t n_holes;
 	int64_t wall_ns;
+	bool imported; /* another profiler's trace */
 };
 
 /* Judges one process of a feed; the caller adds what only the run knows (end, quality). As

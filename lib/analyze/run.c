@@ -156,7 +156,8 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 				.next_op = next_op,
 				.ops_error = ops_error,
 				.gpu = gpu_of,
-				.wall_ns = tfh_run_wall_ns(run)};
+				.wall_ns = tfh_run_wall_ns(run),
+				.imported = tfh_run_source(run) != TFH_SRC_TFT};
 	int rc;
 
 	feed.n_processes = tfh_run_processes(run, &feed.processes);

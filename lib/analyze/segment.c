@@ -357,11 +357,11 @@ static void from_whole(struct build *b)
 
 	if (f->gpu)
 		f->gpu(f->arg, job->process, &gpu);
-	if (gpu.source != TFH_GPU_IMPORTED || !gpu.n_span)
+	if (!f->imported)
 		return;
 	job->clock_name = "the whole trace";
-	open_window(b, gpu.span[0].t0, TFH_SEGMENT_TRAIN);
-	close_window(b, gpu.span[gpu.n_span - 1].t1, false);
+	open_window(b, gpu.n_span ? gpu.span[0].t0 : job->first, TFH_SEGMENT_TRAIN);
+	close_window(b, gpu.n_span ? gpu.span[gpu.n_span - 1].t1 : job->last, false);
 }
 
 static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *err)

@@ -64,6 +64,36 @@ static const struct {
 	{"ProfilerSt", TFH_FN_cuProfilerStart},
 };
 
+/* Runtimes that put their own prefixes: Intel's (urEnqueueKernelLaunch, piextUSMEnqueueMemcpy,
+ * zeCommandListAppendLaunchKernel), Meta's. By what the name holds, the first that fits counts. */
+static const struct {
+	const char *part;
+	enum tfh_fn fn;
+} others[] = {
+	{"KernelLaunch", TFH_FN_cuLaunchKernel},
+	{"AppendLaunch", TFH_FN_cuLaunchKernel},
+	{"runFunction", TFH_FN_cuLaunchKernel},
+	{"Memcpy", TFH_FN_cuMemcpyAsync},
+	{"memcpy", TFH_FN_cuMemcpyAsync},
+	{"AppendMemoryCopy", TFH_FN_cuMemcpyAsync},
+	{"EnqueueMemBuffer", TFH_FN_cuMemcpyAsync},
+	{"Fill", TFH_FN_cuMemsetD8Async},
+	{"Memset", TFH_FN_cuMemsetD8Async},
+	{"EventWait", TFH_FN_cuEventSynchronize},
+	{"EventHostSynchronize", TFH_FN_cuEventSynchronize},
+	{"QueueFinish", TFH_FN_cuStreamSynchronize},
+	{"QueueSynchronize", TFH_FN_cuStreamSynchronize},
+	{"synchronize", TFH_FN_cuStreamSynchronize},
+	{"USMDeviceAlloc", TFH_FN_cuMemAlloc_v2},
+	{"MemAllocDevice", TFH_FN_cuMemAlloc_v2},
+	{"USMHostAlloc", TFH_FN_cuMemHostAlloc},
+	{"MemAllocHost", TFH_FN_cuMemHostAlloc},
+	{"USMSharedAlloc", TFH_FN_cuMemAllocManaged},
+	{"MemAllocShared", TFH_FN_cuMemAllocManaged},
+	{"USMFree", TFH_FN_cuMemFree_v2},
+	{"MemFree", TFH_FN_cuMemFree_v2},
+};
+
 /* Copies and sets of memory: the form with Async is the one that only queues. */
 static const struct tfh_fn_info *memory_call(const char *rest)
 {
@@ -102,20 +132,39 @@ const struct tfh_fn_info *tfh_import_call(const char *name)
 	return memory_call(rest);
 }
 
+const struct tfh_fn_info *tfh_import_other_call(const char *name)
+{
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (strstr(name, others[i].part))
+			return &tfh_fn_table[others[i].fn];
+	return NULL;
+}
+
 void tfh_import_copy_name(const char *name, struct tfh_op *op)
 {
 	static const struct {
 		const char *text;
 		uint8_t dir;
-	} dirs[] = {{"HtoD", TFH_DIR_H2D},	     {"H2D", TFH_DIR_H2D},
-		    {"DtoH", TFH_DIR_D2H},	     {"D2H", TFH_DIR_D2H},
-		    {"DtoD", TFH_DIR_D2D},	     {"D2D", TFH_DIR_D2D},
-		    {"HtoH", TFH_DIR_H2H},	     {"H2H", TFH_DIR_H2H},
-		    {"PtoP", TFH_DIR_P2P},	     {"P2P", TFH_DIR_P2P},
-		    {"HtoA", TFH_DIR_H2D},	     {"AtoH", TFH_DIR_D2H},
-		    {"Host To Device", TFH_DIR_H2D}, {"Device To Host", TFH_DIR_D2H},
-		    {"HostToDevice", TFH_DIR_H2D},   {"DeviceToHost", TFH_DIR_D2H},
-		    {"DeviceToDevice", TFH_DIR_D2D}, {"Peer", TFH_DIR_P2P}};
+	} dirs[] = {{"HtoD", TFH_DIR_H2D},
+		    {"H2D", TFH_DIR_H2D},
+		    {"DtoH", TFH_DIR_D2H},
+		    {"D2H", TFH_DIR_D2H},
+		    {"DtoD", TFH_DIR_D2D},
+		    {"D2D", TFH_DIR_D2D},
+		    {"HtoH", TFH_DIR_H2H},
+		    {"H2H", TFH_DIR_H2H},
+		    {"M2D", TFH_DIR_H2D},
+		    {"D2M", TFH_DIR_D2H},
+		    {"PtoP", TFH_DIR_P2P},
+		    {"P2P", TFH_DIR_P2P},
+		    {"HtoA", TFH_DIR_H2D},
+		    {"AtoH", TFH_DIR_D2H},
+		    {"Host To Device", TFH_DIR_H2D},
+		    {"Device To Host", TFH_DIR_D2H},
+		    {"HostToDevice", TFH_DIR_H2D},
+		    {"DeviceToHost", TFH_DIR_D2H},
+		    {"DeviceToDevice", TFH_DIR_D2D},
+		    {"Peer", TFH_DIR_P2P}};
 
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs) && op->dir == TFH_DIR_NONE; i++)
 		if (strstr(name, dirs[i].text))

@@ -37,6 +37,9 @@ int tfh_import_xplane_bytes(struct tfh_builder *b, const void *data, size_t n, c
  * function that does the same. NULL: nothing that the analysis knows. */
 const struct tfh_fn_info *tfh_import_call(const char *name);
 
+/* calls.c: the same of a runtime that is neither; only for names that are known to be calls. */
+const struct tfh_fn_info *tfh_import_other_call(const char *name);
+
 /* calls.c: reads what a copy's name tells ("Memcpy HtoD (Pageable -> Device)", "MemcpyH2D"). */
 void tfh_import_copy_name(const char *name, struct tfh_op *op);
 

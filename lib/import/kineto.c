@@ -21,7 +21,7 @@ static uint8_t category_of(const char *text)
 	} all[] = {
 		{"kernel", TFH_KINETO_KERNEL},
 		{"concurrent_kernel", TFH_KINETO_KERNEL},
-		{"cpu_op", TFH_KINETO_HOST},
+		{"cpu_op", TFH_KINETO_OP},
 		{"operator", TFH_KINETO_HOST},
 		{"user_annotation", TFH_KINETO_HOST},
 		{"python_function", TFH_KINETO_HOST},
@@ -30,6 +30,12 @@ static uint8_t category_of(const char *text)
 		{"cuda_driver", TFH_KINETO_CALL},
 		{"driver", TFH_KINETO_CALL},
 		{"hip_runtime", TFH_KINETO_CALL},
+		{"xpu_runtime", TFH_KINETO_CALL}, /* Intel */
+		{"xpu_driver", TFH_KINETO_CALL},
+		{"privateuse1_runtime", TFH_KINETO_CALL}, /* devices outside PyTorch's tree */
+		{"privateuse1_driver", TFH_KINETO_CALL},
+		{"mtia_runtime", TFH_KINETO_CALL}, /* Meta */
+		{"mtia_ccp_events", TFH_KINETO_UNIT},
 		{"gpu_memcpy", TFH_KINETO_COPY},
 		{"memcpy", TFH_KINETO_COPY},
 		{"gpu_memset", TFH_KINETO_MEMSET},
@@ -63,6 +69,14 @@ static uint8_t category_at_home(const struct tfh_kineto_entry *e)
 	return !strncmp(e->name, "Memcpy", 6)	? TFH_KINETO_COPY
 	       : !strncmp(e->name, "Memset", 6) ? TFH_KINETO_MEMSET
 						: TFH_KINETO_KERNEL;
+}
+
+/* What a unit of Meta's accelerator did: events are its own book-keeping. */
+static uint8_t category_of_unit(const char *name)
+{
+	return !strncmp(name, "event_", 6) ? TFH_KINETO_OTHER
+	       : !strncmp(name, "dma_", 4) ? TFH_KINETO_COPY
+					   : TFH_KINETO_KERNEL;
 }
 
 /* ---- one entry ---- */
@@ -143,6 +157,7 @@ static const struct {
 	{"graph node id", A_NODE},
 	{"wait_on_cuda_event_record_corr_id", A_WAIT},
 	{"wait_on_stream", A_WAIT_STREAM},
+	{"sycl queue", A_STREAM},
 };
 
 static void argument(struct tfh_scan *s, const char *key, struct tfh_kineto_entry *e)
@@ -247,6 +262,8 @@ static int entries(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_e
 			field(s, key, e);
 		if (e->category == TFH_KINETO_OTHER)
 			e->category = category_at_home(e);
+		else if (e->category == TFH_KINETO_UNIT)
+			e->category = category_of_unit(e->name);
 		if (!s->error)
 			rc = tfh_kineto_add(k, e);
 	}

@@ -24,7 +24,9 @@ struct tfh_kineto_entry {
 
 enum tfh_kineto_category {
 	TFH_KINETO_OTHER,
-	TFH_KINETO_HOST, /* an op, an annotation, a Python function */
+	TFH_KINETO_HOST, /* an annotation, a Python function, or (until 2022) an op */
+	TFH_KINETO_OP,
+	TFH_KINETO_UNIT, /* a kernel or a copy: the name tells */
 	TFH_KINETO_CALL, /* CUDA's runtime or driver */
 	TFH_KINETO_KERNEL,
 	TFH_KINETO_COPY,

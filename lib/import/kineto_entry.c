@@ -46,6 +46,7 @@ struct tfh_kineto {
 	struct wait *waits;
 	uint32_t n_call, cap_call, n_op, cap_op, n_waits, cap_waits;
 	int64_t host_pid, device; /* -1 not seen */
+	bool gpu;		  /* a call of a device's runtime, or an op on it */
 	struct {
 		int64_t pid;
 		char text[64];
@@ -151,6 +152,19 @@ static int name_word(struct tfh_kineto *k, enum tft_name kind, const char *text,
 	return id < 0 ? (int)id : 0;
 }
 
+/* Whether a range is an op that runs on the host where there is no device. Until 2022 annotations
+ * were of the same category; ops have a namespace. */
+static bool computes(const struct tfh_kineto_entry *e)
+{
+	static const char *const waits[] = {
+		"c10d::", "gloo:", "nccl:", "mpi:", "ucc:", "record_param_comms"};
+
+	for (size_t i = 0; i < sizeof(waits) / sizeof(*waits); i++)
+		if (starts(e->name, waits[i]))
+			return false;
+	return e->category == TFH_KINETO_OP || strstr(e->name, "::") != NULL;
+}
+
 /* Steps are marked by the profiler's schedule, batches by the DataLoader itself. */
 static int add_host(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
@@ -174,6 +188,7 @@ static int add_host(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 		ev.kind = TFT_RANGE;
 		ev.fn = &tfh_fn_table[TFH_FN_mark_range];
 		rc = name_word(k, TFT_NAME_STRING, e->name, &ev.w[0]);
+		ev.w[1] = computes(e);
 	}
 	return rc ? rc : tfh_build_event(k->b, &ev, 0);
 }
@@ -187,6 +202,8 @@ static int fn_of(struct tfh_kineto *k, const char *name, const struct tfh_fn_inf
 		return -ENOMEM;
 	if (!*known) {
 		const struct tfh_fn_info *like = tfh_import_call(name);
+		if (!like && strncmp(name, "cu", 2) != 0 && !starts(name, "hip"))
+			like = tfh_import_other_call(name);
 		*fn = like ? tfh_build_fn(k->b, name, like) : NULL;
 		if (like && !*fn)
 			return -ENOMEM;
@@ -210,6 +227,7 @@ static int add_call(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 
 	if (rc || !fn)
 		return rc ? rc : add_host(k, e);
+	k->gpu = true;
 	rc = begin_event(k, e, &late.ev);
 	if (rc)
 		return rc;
@@ -252,6 +270,7 @@ static int add_op(struct tfh_kineto *k, const struct tfh_kineto_entry *e, uint8_
 	struct late_op late = {.anchor = anchor_of(e)};
 	struct tfh_op *op = &late.op;
 
+	k->gpu = true;
 	*op = (struct tfh_op){
 		.t0 = e->ts,
 		.t1 = e->ts + e->dur,
@@ -368,7 +387,7 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 	}
 	if (k->count > MAX_ENTRIES)
 		return -E2BIG;
-	if (e->category == TFH_KINETO_HOST)
+	if (e->category == TFH_KINETO_HOST || e->category == TFH_KINETO_OP)
 		return add_host(k, e);
 	if (e->category == TFH_KINETO_CALL)
 		return add_call(k, e);
@@ -431,6 +450,8 @@ int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts)
 
 	if (!rc)
 		rc = late_ops(k);
+	if (!rc && k->count && !k->gpu)
+		rc = tfh_build_host_only(k->b, k->process);
 	for (uint32_t i = 0; i < k->labels; i++)
 		if (k->label[i].pid == k->host_pid)
 			exe = k->label[i].text;

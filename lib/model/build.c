@@ -241,18 +241,6 @@ const char *tfh_build_text(struct tfh_builder *b, uint32_t process, enum tft_nam
 	return tfh_run_name(b->run, process, kind, id, NULL, NULL);
 }
 
-int tfh_build_name_more(struct tfh_builder *b, uint32_t process, enum tft_name kind, uint32_t id,
-			uint64_t handle, uint64_t extra)
-{
-	struct tfh_names *names = &b->run->proc[process].names;
-
-	if (id >= names->n[kind])
-		return -EINVAL;
-	names->v[kind][id].handle = handle;
-	names->v[kind][id].extra = extra;
-	return 0;
-}
-
 const struct tfh_fn_info *tfh_build_fn(struct tfh_builder *b, const char *name,
 				       const struct tfh_fn_info *like)
 {
@@ -324,6 +312,53 @@ int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op)
 	return 0;
 }
 
+/* An index, by thread, then by begin, the outer one first. */
+static int by_begin(const void *x, const void *y, void *arg)
+{
+	const struct tfh_event *ev = arg;
+	const struct tfh_event *p = &ev[*(const uint32_t *)x], *q = &ev[*(const uint32_t *)y];
+
+	if (p->thread != q->thread)
+		return p->thread < q->thread ? -1 : 1;
+	if (p->t0 != q->t0)
+		return p->t0 < q->t0 ? -1 : 1;
+	return p->t1 > q->t1 ? -1 : p->t1 < q->t1;
+}
+
+int tfh_build_host_only(struct tfh_builder *b, uint32_t process)
+{
+	struct tfh_built_proc *p = &b->run->built->proc[process];
+	uint32_t *at = malloc((p->n_ev + 1) * sizeof(*at)), n = 0;
+	int64_t end = INT64_MIN;
+
+	if (!at)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->n_ev; i++)
+		if (p->ev[i].kind == TFT_RANGE && p->ev[i].w[1])
+			at[n++] = i;
+	qsort_r(at, n, sizeof(*at), by_begin, p->ev);
+	for (uint32_t i = 0; i < n; i++) {
+		struct tfh_event *ev = &p->ev[at[i]];
+		if (i && ev->thread == p->ev[at[i - 1]].thread && ev->t1 <= end)
+			continue;
+		end = ev->t1;
+		int64_t id = tfh_build_name(
+			b, process, TFT_NAME_OP,
+			tfh_build_text(b, process, TFT_NAME_STRING, (uint32_t)ev->w[0]));
+		ev->fn = tfh_build_fn(b, "op", &tfh_fn_table[TFH_FN_TFE_Execute]);
+		if (id < 0 || !ev->fn) {
+			free(at);
+			return -ENOMEM;
+		}
+		ev->kind = TFT_CALL;
+		ev->w[0] = (uint64_t)id;
+		ev->w[1] = 0;
+		note_family(&b->run->proc[process].pub, ev->fn->family);
+	}
+	free(at);
+	return 0;
+}
+
 int tfh_build_span(struct tfh_builder *b, uint32_t process, int64_t t0, int64_t t1)
 {
 	struct tfh_built_proc *p = &b->run->built->proc[process];
@@ -340,22 +375,6 @@ void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n)
 
 	if (n > p->processors)
 		p->processors = n;
-}
-
-void tfh_build_start(struct tfh_builder *b, int64_t realtime_ns)
-{
-	b->run->start_realtime = realtime_ns;
-}
-
-int tfh_build_command(struct tfh_builder *b, const char *command)
-{
-	struct tfh_run *run = b->run;
-
-	run->argv = tfh_arena_array(&run->arena, 2, sizeof(*run->argv));
-	if (!run->argv || !(run->argv[0] = tfh_arena_strdup(&run->arena, command)))
-		return -ENOMEM;
-	run->argc = 1;
-	return 0;
 }
 
 /* ---- the end ---- */
@@ -382,6 +401,8 @@ static void move_times(struct tfh_built_proc *p, struct tfh_process *pub, int64_
 	for (uint32_t k = 0; k < p->n_ev; k++) {
 		p->ev[k].t0 += by;
 		p->ev[k].t1 += by;
+		if (p->ev[k].kind == TFT_RANGE)
+			p->ev[k].w[1] = 0; /* see tfh_build_host_only */
 		if (p->ev[k].t0 < pub->start_ns)
 			pub->start_ns = p->ev[k].t0;
 		if (p->ev[k].t1 > pub->last_ns)

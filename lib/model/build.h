@@ -33,9 +33,6 @@ int64_t tfh_build_name(struct tfh_builder *b, uint32_t process, enum tft_name ki
 /* Its text, "" if there is none; as long as the run. */
 const char *tfh_build_text(struct tfh_builder *b, uint32_t process, enum tft_name kind,
 			   uint32_t id);
-/* What more there is to a name: as tfh_run_name gives it back. */
-int tfh_build_name_more(struct tfh_builder *b, uint32_t process, enum tft_name kind, uint32_t id,
-			uint64_t handle, uint64_t extra);
 /* The row of a function of this name, kept by the run: all but the name is as in `like` (a row of
  * the table base/fn.h, or made for the purpose). NULL: no memory. */
 const struct tfh_fn_info *tfh_build_fn(struct tfh_builder *b, const char *name,
@@ -53,13 +50,14 @@ int tfh_build_identity(struct tfh_builder *b, uint32_t process, const char *exe,
  * is that of an event added with one. 0 or -ENOMEM. */
 int tfh_build_event(struct tfh_builder *b, const struct tfh_event *ev, uint32_t correlation);
 int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op);
+/* A process without a device: its outermost ranges that compute (w[1] not 0) become executing
+ * calls, as TensorFlow's are. 0 or -ENOMEM. */
+int tfh_build_host_only(struct tfh_builder *b, uint32_t process);
 /* The part of the time for which device times are complete; without one: all of the process' time.
  */
 int tfh_build_span(struct tfh_builder *b, uint32_t process, int64_t t0, int64_t t1);
 /* Multiprocessors of the largest device. */
 void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n);
-void tfh_build_start(struct tfh_builder *b, int64_t realtime_ns);
-int tfh_build_command(struct tfh_builder *b, const char *command);
 
 /* Sorts, joins ops to their calls by correlation, numbers. Takes the builder over on success. */
 int tfh_build_run(struct tfh_builder *b, struct tfh_run **out, struct tfh_err *err);
