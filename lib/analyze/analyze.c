@@ -8,9 +8,6 @@
 
 #include "analyze/device.h"
 
-/* Cost of one recorded call in the job, for the overhead that the report states (bench/hook). */
-#define HOOK_NS 40
-
 /* A result and the memory its strings live in. */
 struct owned {
 	struct tfh_result r; /* first: the address is the same */
@@ -204,7 +201,7 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 		r->quality.graphs = job->device->gpu.graphs;
 	r->quality.unattributed_share = r->breakdown[TFH_PART_UNATTRIBUTED].share;
 	r->quality.overhead_share =
-		job->last > job->first ? (double)job->events * HOOK_NS /
+		job->last > job->first ? (double)job->events * TFH_HOOK_NS /
 						 (double)tfh_seen_ns(job, job->first, job->last)
 				       : NAN;
 	r->quality.clock_residual_s = NAN;

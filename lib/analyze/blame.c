@@ -202,6 +202,9 @@ static enum tfh_cause cause_of_other(const struct tfh_seg *s)
 
 static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
+	/* What the recorder itself takes between two calls is nobody's: it stays unattributed. */
+	if (s->label == TFH_L_GAP)
+		t0 = max(t0, min(t1, s->t0 + b->d->own));
 	if (s->fallback) {
 		charge(b, t0, t1, TFH_CAUSE_TRANSFER_FALLBACK, true);
 		return;
@@ -302,7 +305,10 @@ static void late_launch(struct blame *b, const struct tfh_dop *k, int64_t lo, in
 	int64_t from = max(lo, min(hi, usual));
 	if (hi - from > d->tau)
 		hi = from;
-	charge(b, max(lo, k->issue0), hi, cause_of_launch(k), true);
+	/* Launched one right after the other: the pause before the call, and what of it is the
+	 * recorder's, lies before the stretch that it delays. */
+	int64_t own = lo > k->issue0 ? min(d->own, hi - lo) : 0;
+	charge(b, max(lo, k->issue0) + own, hi, cause_of_launch(k), true);
 	walk_back(b, k->thread, lo, min(hi, k->issue0));
 }
 

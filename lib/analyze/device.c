@@ -568,6 +568,7 @@ int tfh_device_judge(struct tfh_job *job, struct tfh_err *err)
 	d->job = job;
 	if (f->gpu)
 		f->gpu(f->arg, job->process, &d->gpu);
+	d->own = d->gpu.source == TFH_GPU_CUPTI ? TFH_HOOK_NS : 0;
 	if (d->gpu.source == TFH_GPU_NONE || !f->rewind_ops || !job->window.n)
 		return 0;
 	rc = survey(d, err);

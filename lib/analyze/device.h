@@ -171,6 +171,7 @@ struct tfh_device {
 	size_t next_long;
 	bool full;	/* too much for memory: the windows are not judged */
 	bool async;	/* the input is prepared by other threads */
+	int64_t own;	/* of every pause: the recorder's own time, 0 for others' traces */
 	int64_t loaded; /* host calls are complete until here */
 	/* results */
 	uint64_t windows_a, windows_b, steps_ab;

@@ -26,6 +26,9 @@
 /* A pause between two calls below this is the price of calling, above it is the program's own
  * doing. XProf, HTA and peers use 50 us for a long launch. */
 #define TFH_GAP_NS (50 * TFH_US)
+/* Cost of one recorded call in the job (bench/hook): for the overhead that the report states, and as
+ * the part of each pause between two calls that is the recorder's. */
+#define TFH_HOOK_NS 40
 /* A launch that takes longer, with a deep queue behind it, waits for room in the queue. */
 #define TFH_QUEUE_DEPTH 64
 #define TFH_QUEUE_SLOW 8 /* of the last 64 launches */

@@ -172,6 +172,9 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 	/* A batch that other threads prepare is there when it was there; unless it lay ready. */
 	if (s->label == TFH_L_INPUT && s->async && ns > max(TFH_GAP_NS, d->job->median / STARVED))
 		return max(begin, s->t1);
+	/* The job that is predicted is not recorded. */
+	if (s->label == TFH_L_GAP && r->what != TFH_REMOVE_COUNT)
+		ns = max(0, ns - d->own);
 	return begin + scaled(r, ns);
 }
 

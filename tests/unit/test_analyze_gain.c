@@ -148,9 +148,39 @@ static void test_fetching(void **state)
 	tfh_result_free(r);
 }
 
+/* What the recorder takes between two calls is neither the job's launching, nor part of a predicted
+ * step: it is unattributed. Of another profiler's trace nothing is known of the kind. */
+static void test_own_time(void **state)
+{
+	(void)state;
+	for (int imported = 0; imported < 2; imported++) {
+		struct dg *d = dg_new();
+		double own = imported ? 0 : 1000 * 40e-6;
+		if (imported)
+			d->gpu.source = TFH_GPU_IMPORTED;
+		for (int i = 0; i < 40; i++) {
+			dg_get(d, 0, 0.01);
+			for (int k = 0; k < 1000; k++) {
+				dg_launch(d, 0, 1, 0.5 * US);
+				dg_code(d, 0, 0.3 * US);
+			}
+			dg_sync(d, 0, 1);
+			dg_code(d, 0, 1);
+		}
+		struct tfh_result *r = dg_judge(d);
+		double step = dg_step_ms(r);
+		gen_part(r, TFH_PART_LAUNCH, 1000 * 3.8 * US - own);
+		gen_part(r, TFH_PART_UNATTRIBUTED, own);
+		assert_true(r->breakdown[TFH_PART_UNATTRIBUTED].s_per_step * 1e3 >= 0.8 * own);
+		dg_predicts(r, TFH_REMOVE_HOST, step - 1 - own);
+		tfh_result_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own_time),
 		cmocka_unit_test(test_interrupted_launches),
 		cmocka_unit_test(test_copying),
 		cmocka_unit_test(test_fetching),
