@@ -212,7 +212,7 @@ static void finish(struct tfh_ledger *l, size_t at)
 	s.start_s = (double)w->t0 / 1e9;
 	s.dur_s = (double)ns / 1e9;
 	s.segment = (int8_t)w->segment;
-	s.cls = (int8_t)(w->hole ? TFH_CLASS_UNCLASSIFIED : tfh_class_of(part, (double)ns, 0));
+	s.cls = (int8_t)(w->hole ? TFH_CLASS_UNCLASSIFIED : tfh_class_of(part, (double)ns));
 	s.cause = (int8_t)(w->hole ? TFH_CAUSE_NONE : tfh_largest_cause(a->cause, s.cls));
 	if (s.cls == TFH_CLASS_COMPUTE_BOUND && job->cpu_only)
 		s.cause = TFH_CAUSE_COMPUTE_CPU;

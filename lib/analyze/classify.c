@@ -1,7 +1,7 @@
 /*
  * From charged time to the closed vocabulary, per step and for the run. The order: unclassified;
- * compute at least 90 %; the class whose parts together block most, if that is at least 5 % and
- * three standard errors; balanced.
+ * compute at least 90 %; the class whose parts together block most, if that is at least 5 %;
+ * balanced.
  */
 #include <errno.h>
 #include <math.h>
@@ -33,9 +33,8 @@ static enum tfh_class worst(const double by_class[TFH_CLASS_COUNT])
 	return best;
 }
 
-/* Class of a step or of many: parts and total in any unit, `error` the standard error of the
- * blocking time. */
-enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total, double error)
+/* Class of a step or of many: parts and total in any unit. */
+enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total)
 {
 	double by_class[TFH_CLASS_COUNT];
 
@@ -45,9 +44,7 @@ enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total, dou
 		return TFH_CLASS_COMPUTE_BOUND;
 	blocking_of(part, by_class);
 	enum tfh_class c = worst(by_class);
-	return by_class[c] >= BLOCKING_SHARE * total && by_class[c] > 3 * error
-		       ? c
-		       : TFH_CLASS_BALANCED;
+	return by_class[c] >= BLOCKING_SHARE * total ? c : TFH_CLASS_BALANCED;
 }
 
 /* Largest cause of a class; without any the class' unknown one, if it has one. */
@@ -330,48 +327,26 @@ static void fill_breakdown(struct tfh_result *r, const struct totals *t)
 	}
 }
 
-/* Far steps, at least FAR times as long as usual, do not speak for the others if they are this rare
- * and take less than this of the time: beyond that they are what the user must know first. */
-#define FAR 2
-#define RARE 10
-#define FAR_SHARE 0.20
-
-/* The steps without the far ones, where those are rare; false if there are none, or too many. */
-static bool without_far(const struct tfh_job *job, const struct totals *all, struct totals *t)
-{
-	size_t far = 0;
-	int64_t edge = FAR * job->median;
-
-	memset(t, 0, sizeof(*t));
-	TFH_EACH (i, job->step.n) {
-		if (!judged(job, i))
-			continue;
-		if (job->step.v[i].dur_s * 1e9 > (double)edge * job->window.v[i].steps)
-			far++;
-		else
-			add_step(job, t, i);
-	}
-	return far && far * RARE <= all->windows && t->total > (1 - FAR_SHARE) * all->total;
-}
+/* Blocking that takes less of the time than this does not speak for steps of which most are of
+ * another class; more of it is what the user must know first, however few steps it is in. */
+#define FEW_STEPS_SHARE 0.20
 
 /*
- * The class of all steps together. It is that of the usual ones where a few far steps make the
- * difference; and where the mean is too uncertain to name a class but most steps, each by itself,
- * are of one, it is that.
+ * The class of all steps together: of their sum, or of most of them where that is another one and
+ * only a few make the difference. A class that blocks enough but whose steps differ too much to be
+ * sure of the mean is named all the same, and `low` (confidence()).
  */
-static enum tfh_class class_of_all(const struct tfh_job *job, const struct totals *all)
+static enum tfh_class class_of_all(const struct totals *t)
 {
 	double by_class[TFH_CLASS_COUNT];
-	struct totals t;
+	enum tfh_class cls = tfh_class_of(t->part, t->total);
 
-	blocking_of(all->part, by_class);
-	double error = standard_error(job, worst(by_class));
-	enum tfh_class cls = tfh_class_of(all->part, all->total, error);
-	if (without_far(job, all, &t))
-		cls = tfh_class_of(t.part, t.total, error);
-	enum tfh_class likely = tfh_class_of(all->part, all->total, 0);
-	if (cls == TFH_CLASS_BALANCED && all->of_class[likely] > 0.5 * all->total)
-		cls = likely;
+	blocking_of(t->part, by_class);
+	if (blocks(cls) && by_class[cls] >= FEW_STEPS_SHARE * t->total)
+		return cls;
+	for (int c = 0; c < TFH_CLASS_COUNT && cls != TFH_CLASS_UNCLASSIFIED; c++)
+		if (c != TFH_CLASS_UNCLASSIFIED && t->of_class[c] > 0.5 * t->total)
+			return c;
 	return cls;
 }
 
@@ -382,8 +357,8 @@ static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct
 
 	v->tier = tfh_tier(job);
 	blocking_of(t->part, by_class);
-	v->cls = class_of_all(job, t);
-	enum tfh_class together = tfh_class_of(t->part, t->total, 0);
+	v->cls = class_of_all(t);
+	enum tfh_class together = tfh_class_of(t->part, t->total);
 	v->cause = tfh_largest_cause(job->cause_ns, v->cls);
 	if (v->cls == TFH_CLASS_COMPUTE_BOUND && job->cpu_only)
 		v->cause = TFH_CAUSE_COMPUTE_CPU;
@@ -396,6 +371,8 @@ static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct
 	v->share = share_of(by_class[shown], t->total);
 	set_also(v, t, together);
 	v->confidence = confidence(job, v, t, &r->steps);
+	if (blocks(v->cls) && by_class[v->cls] <= 3 * standard_error(job, v->cls))
+		v->confidence = TFH_CONFIDENCE_LOW;
 }
 
 int tfh_classify(struct tfh_job *job, struct tfh_result *r)

@@ -464,7 +464,7 @@ static void settle_window(struct tfh_device *d, size_t i, const struct tfh_accou
 	part[TFH_PART_UNATTRIBUTED] = (double)(ns - known);
 	s->start_s = (double)d->win.v[i].from / 1e9;
 	s->dur_s = (double)ns / 1e9;
-	s->cls = (int8_t)tfh_class_of(part, (double)ns, 0);
+	s->cls = (int8_t)tfh_class_of(part, (double)ns);
 	s->cause = (int8_t)tfh_largest_cause(a->cause, s->cls);
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		s->breakdown[p] = (float)(part[p] / 1e9);

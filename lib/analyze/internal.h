@@ -392,7 +392,7 @@ struct tfh_account *tfh_account_at(struct tfh_ledger *l, int64_t t);
 int tfh_ledger_end(struct tfh_ledger *l);
 
 /* classify.c */
-enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total, double error);
+enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total);
 enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls);
 int tfh_classify(struct tfh_job *job, struct tfh_result *r);
 

@@ -73,7 +73,7 @@ void tfh_idle_compute(struct tfh_job *job)
 			part[p] = (double)step->breakdown[p];
 		if (step->cls == TFH_CLASS_UNCLASSIFIED)
 			continue;
-		enum tfh_class cls = tfh_class_of(part, step->dur_s, 0);
+		enum tfh_class cls = tfh_class_of(part, step->dur_s);
 		if (cls != (enum tfh_class)step->cls)
 			step->cause = cls == TFH_CLASS_HOST_BOUND ? TFH_CAUSE_HOST_UNKNOWN
 								  : TFH_CAUSE_NONE;
@@ -141,7 +141,7 @@ static enum tfh_class class_together(const struct tfh_job *job, size_t from, siz
 			part[p] += (double)job->step.v[j].breakdown[p];
 		total += job->step.v[j].dur_s;
 	}
-	return tfh_class_of(part, total, 0);
+	return tfh_class_of(part, total);
 }
 
 /*
