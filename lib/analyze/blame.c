@@ -339,8 +339,8 @@ static void device_gap(struct blame *b, const struct tfh_dop *k, int64_t lo, int
 {
 	if (k->inner)
 		charge(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
-	else if (k->inferred || hi - lo <= max(b->d->tau, 2 * TFH_US))
-		charge(b, lo, hi, cause_of_launch(k), true);
+	else if (k->inferred || hi - max(lo, min(hi, k->issue1)) <= max(b->d->tau, 2 * TFH_US))
+		charge(b, lo, hi, cause_of_launch(k), true); /* and while its call still ran */
 }
 
 /* Charges [lo, hi), which op k's start at hi ended. */
