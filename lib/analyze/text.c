@@ -289,6 +289,9 @@ static void explain_host(struct tfh_job *job, struct tfh_result *r)
 	struct tfh_verdict *v = &r->verdict;
 	double s = r->breakdown[TFH_PART_LAUNCH].s_per_step +
 		   r->breakdown[TFH_PART_HOST].s_per_step + r->breakdown[TFH_PART_SYNC].s_per_step;
+	double own = v->cause >= 0 && job->judged_steps
+			     ? (double)job->cause_ns[v->cause] / 1e9 / (double)job->judged_steps
+			     : s;
 	double calls = 0;
 
 	for (uint32_t i = 0; i < r->n_kernels; i++)
@@ -297,9 +300,9 @@ static void explain_host(struct tfh_job *job, struct tfh_result *r)
 	case TFH_CAUSE_HOST_LAUNCH:
 		v->text = job->cpu_only
 				  ? tfh_text(job, "issuing ops one by one takes %s of every step",
-					     ms(job, s))
+					     ms(job, own))
 				  : tfh_text(job, "issuing %.0f launches takes %s of every step",
-					     calls, ms(job, s));
+					     calls, ms(job, own));
 		advise(r, "many small launches", v->text,
 		       job->cpu_only
 			       ? "run the step in one tf.function"
@@ -311,7 +314,7 @@ static void explain_host(struct tfh_job *job, struct tfh_result *r)
 			job,
 			"%s of every step pass between the step's work and the asking for the next "
 			"batch: callbacks, metrics, logging",
-			ms(job, s));
+			ms(job, own));
 		advise(r, "callbacks hold the training loop up", v->text,
 		       "run them every n-th step, or in a thread", ceiling(r, TFH_REMOVE_HOST));
 		break;
@@ -329,8 +332,12 @@ static void explain_host(struct tfh_job *job, struct tfh_result *r)
 			break;
 		}
 		/* fall through */
-	default:
-		explain_code(job, r, ms(job, s));
+	default: /* allocating and compiling are said to be most of all that the host does */
+		explain_code(job, r,
+			     ms(job, v->cause == TFH_CAUSE_HOST_ALLOC ||
+						     v->cause == TFH_CAUSE_HOST_COMPILE
+					     ? s
+					     : own));
 	}
 	if (job->cpu_wall > 0)
 		evidence(v,
@@ -376,9 +383,9 @@ static void explain_kernels(struct tfh_job *job, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
 
-	if (v->tier == 'C' || !r->n_kernels || r->n_kernels < 2)
+	if (v->tier == 'C' || !r->n_kernels)
 		return;
-	if (r->kernels[0].share_of_busy > 0.5) {
+	if (r->n_kernels > 1 && r->kernels[0].share_of_busy > 0.5) {
 		const char *line = kernel_share(job, r);
 		evidence(v, line);
 		advise(r, "one op is most of the computing", line,
@@ -540,6 +547,12 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 					     100 * share(r, TFH_PART_COMPUTE))
 				  : tfh_text(job, "the device is busy for %.0f %% of the step",
 					     100 * share(r, TFH_PART_COMPUTE));
+		if (v->cause == TFH_CAUSE_COMPUTE_UNDERFILLED)
+			v->text =
+				tfh_text(job,
+					 "%s, most of it with kernels that have fewer blocks than "
+					 "it has processors: most of it is idle meanwhile",
+					 v->text);
 		break;
 	case TFH_CLASS_BALANCED:
 		v->text = tfh_text(
