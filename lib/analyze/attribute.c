@@ -336,7 +336,9 @@ static int add_event(struct attr *a, struct tfh_sweep *s, const struct tfh_event
 		return -ENOMEM;
 	if (ev->t1 - ev->t0 >= job->long_ns)
 		return 0; /* known since the first pass */
-	return tfh_exec_piece(job, ev, &p) && wanted(job, &p) ? tfh_sweep_add(s, &p) : 0;
+	if (!tfh_exec_piece(job, ev, &p) || !wanted(job, &p))
+		return 0;
+	return job->one_line && !ev->depth ? tfh_sweep_next(s, &p) : tfh_sweep_add(s, &p);
 }
 
 int tfh_attribute(struct tfh_job *job, struct tfh_err *err)

@@ -121,6 +121,8 @@ struct tfh_tag {
 struct tfh_thread_use {
 	uint64_t launches, driver, execs, gets;
 	int64_t exec_ns, driver_ns, last; /* last: end of the last of them */
+	int64_t outermost;		  /* end of the last outermost call */
+	bool overlap;			  /* outermost calls do */
 	bool drives;			  /* its calls make the step's time line */
 	/* its CPU clock */
 	bool cpu_open; /* the last reading may belong to a pause */
@@ -201,7 +203,7 @@ struct tfh_copy_use {
 };
 
 struct tfh_kernel_use {
-	uint32_t function;
+	uint32_t function, before; /* before: the last one of its bucket, from 1; 0: none */
 	uint64_t calls;
 };
 
@@ -213,6 +215,7 @@ struct tfh_last_call {
 };
 
 #define TFH_SERIES_BUCKETS 1024
+#define TFH_KERNEL_BUCKETS 4096
 #define TFH_BINS 40
 struct tfh_job {
 	const struct tfh_feed *feed;
@@ -234,7 +237,8 @@ struct tfh_job {
 	TFH_VEC(struct tfh_token) token;
 	TFH_VEC(struct tfh_token) late; /* after them, without plain launches */
 	bool late_launch, late_lost;	/* launches that are in neither; others */
-	uint32_t first_launch;		/* number of its token, 0: none in `token` */
+	bool one_line; /* one thread makes the line, and its outermost calls follow each other */
+	uint32_t first_launch; /* number of its token, 0: none in `token` */
 	int64_t first_launch_t0;
 	TFH_VEC(struct tfh_stage_use) stage;
 	TFH_VEC(int32_t) stage_of; /* by stage id: index in stage, -1 not looked up, -2 unknown */
@@ -259,6 +263,7 @@ struct tfh_job {
 		train_ns; /* sums of judged windows */
 	TFH_VEC(struct tfh_copy_use) copy;
 	TFH_VEC(struct tfh_kernel_use) kernel;
+	uint32_t kernel_at[TFH_KERNEL_BUCKETS]; /* by function: the last one, from 1 */
 	struct tfh_site_use wait_site[TFH_SITES], alloc_site[TFH_SITES], load_site[TFH_SITES];
 	uint64_t graph_launches;
 	size_t counted;	       /* window of the event counted last */
@@ -347,6 +352,9 @@ typedef void (*tfh_seg_fn)(void *arg, int64_t t0, int64_t t1, const struct tfh_p
 struct tfh_sweep;
 struct tfh_sweep *tfh_sweep_new(struct tfh_job *job, tfh_seg_fn fn, void *arg);
 int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p);
+/* The same where it is known that nothing that comes later begins before the end of this piece;
+ * mostly it is handed on at once. */
+int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p);
 void tfh_sweep_until(struct tfh_sweep *s,
 		     int64_t t); /* everything that begins before t has been added */
 void tfh_sweep_free(struct tfh_sweep *s);

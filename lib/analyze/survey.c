@@ -357,6 +357,27 @@ static int keep_long(struct tfh_job *job, const struct tfh_event *ev, struct tfh
 	return TFH_PUSH_BIG(job->longs, *p);
 }
 
+/* By far the most frequent call, once its kind is known well enough. */
+static inline bool short_launch(struct tfh_job *job, const struct tfh_event *ev, struct pending *q)
+{
+	struct tfh_thread_use *use = &job->thread[ev->thread];
+	int64_t ns = ev->t1 - ev->t0;
+
+	if (ev->fn->family != TFH_FAM_LAUNCH || ev->kind != TFT_CALL || ns >= job->long_ns ||
+	    (ev->flags & TFT_F_CAPTURED) || job->token.n < MAX_TOKENS || use->cpu_open)
+		return false;
+	use->driver++;
+	use->driver_ns += ns;
+	use->launches++;
+	use->last = ev->t1;
+	job->launches++;
+	job->late_launch = true;
+	job->last_launch[ev->stream % TFH_LAST_LAUNCHES] =
+		(struct tfh_last_call){ev->stream, (uint32_t)ev->w[0], ev->t1};
+	q->launches++;
+	return true;
+}
+
 static int add_call(struct tfh_job *job, const struct tfh_event *ev, struct pending *q)
 {
 	struct tfh_thread_use *use = &job->thread[ev->thread];
@@ -394,6 +415,31 @@ static int add_call(struct tfh_job *job, const struct tfh_event *ev, struct pend
 		rc = add_driver(job, ev, &p, q);
 	}
 	return !rc && ns >= job->long_ns ? keep_long(job, ev, &p) : rc;
+}
+
+/* Whether a thread's calls that nothing encloses follow each other: other tools' traces tell no
+ * depth. */
+static inline void note_outermost(struct tfh_thread_use *u, const struct tfh_event *ev)
+{
+	if (ev->depth || (ev->kind != TFT_CALL && ev->kind != TFT_ALLOC))
+		return;
+	u->overlap |= ev->t0 < u->outermost;
+	u->outermost = ev->t1;
+}
+
+/* A call of that thread that nothing encloses then tells that all before its end is known: no other
+ * thread says anything that counts. */
+static bool one_line(const struct tfh_job *job)
+{
+	uint32_t drive = 0;
+
+	for (uint32_t i = 0; i < job->feed->n_threads; i++) {
+		const struct tfh_thread_use *u = &job->thread[i];
+		if ((u->drives && u->overlap) || (!u->drives && (u->gets || u->execs)))
+			return false;
+		drive += u->drives;
+	}
+	return drive == 1 && !job->stage.n;
 }
 
 /* Whose calls are the step's time line: threads that launch; without a device the thread that
@@ -461,6 +507,9 @@ int tfh_survey(struct tfh_job *job, struct tfh_err *err)
 			job->first = ev.t0;
 		if (ev.t1 > job->last)
 			job->last = ev.t1;
+		note_outermost(&job->thread[ev.thread], &ev);
+		if (short_launch(job, &ev, &q))
+			continue;
 		if (ev.kind == TFT_MARK) {
 			struct tfh_tick t = {.t0 = ev.t0, .t1 = ev.t1, .thread = ev.thread};
 			job->mark_name = job->marks++ ? job->mark_name : (uint32_t)ev.w[1];
@@ -480,5 +529,6 @@ int tfh_survey(struct tfh_job *job, struct tfh_err *err)
 	if (job->longs.n)
 		tfh_sort(job->longs.v, job->longs.n, sizeof(*job->longs.v), by_begin, NULL);
 	choose_threads(job);
+	job->one_line = one_line(job);
 	return 0;
 }

@@ -193,10 +193,43 @@ static void advance(struct tfh_sweep *s, int64_t to)
 	}
 }
 
+/* Its segment is known at once, and none that goes on with it can follow. */
+static void take_alone(struct tfh_sweep *s, const struct tfh_piece *p)
+{
+	flush(s, s->cur);
+	if (p->label == TFH_L_INPUT)
+		wait_for_input(s, s->cur, p->t1);
+	s->fn(s->arg, s->cur, p->t1, p);
+	s->cur = p->t1;
+}
+
 /* Whether the piece just taken out of the queue ends before the next one begins. */
 static bool alone(const struct tfh_sweep *s, const struct tfh_piece *p, int64_t t)
 {
 	return !s->n_active && !p->passive && s->head < s->end && p->t1 <= p[1].t0 && p[1].t0 < t;
+}
+
+int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p)
+{
+	const struct tfh_job *job = s->job;
+	bool longer = s->next_long < job->longs.n && job->longs.v[s->next_long].t0 < p->t1;
+
+	if (s->head == s->end && !longer && s->n_active && p->t0 > s->cur)
+		advance(s, p->t0);
+	if (s->head < s->end || longer || s->n_active || p->passive) {
+		int rc = tfh_sweep_add(s, p);
+		tfh_sweep_until(s, p->t1);
+		return rc;
+	}
+	if (s->cur == INT64_MIN)
+		s->cur = p->t0;
+	if (p->t0 > s->cur) {
+		emit(s, NULL);
+		s->cur = p->t0;
+	}
+	if (p->t1 > s->cur)
+		take_alone(s, p);
+	return 0;
 }
 
 void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
@@ -219,13 +252,7 @@ void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
 		if (p->t1 <= s->cur || s->n_active == MAX_ACTIVE)
 			continue;
 		if (alone(s, p, t)) {
-			/* Its segment is known at once, and none that goes on with it can follow.
-			 */
-			flush(s, s->cur);
-			if (p->label == TFH_L_INPUT)
-				wait_for_input(s, s->cur, p->t1);
-			s->fn(s->arg, s->cur, p->t1, p);
-			s->cur = p->t1;
+			take_alone(s, p);
 			continue;
 		}
 		s->waited_at_begin[s->n_active] = s->waited;

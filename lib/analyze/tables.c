@@ -32,20 +32,20 @@ static int count_copy(struct tfh_job *job, const struct tfh_event *ev, const str
 
 static int count_kernel(struct tfh_job *job, const struct tfh_event *ev)
 {
-	struct tfh_kernel_use u = {.function = (uint32_t)ev->w[0]};
-	size_t i = 0;
+	uint32_t function = (uint32_t)ev->w[0], bucket = function % TFH_KERNEL_BUCKETS, at;
 
-	while (i < job->kernel.n && job->kernel.v[i].function != u.function)
-		i++;
-	if (i == job->kernel.n && TFH_PUSH(job->kernel, u))
-		return -ENOMEM;
-	job->kernel.v[i].calls++;
-	/* What is launched often is found early next time. */
-	if (i && job->kernel.v[i].calls > job->kernel.v[i / 2].calls) {
-		u = job->kernel.v[i];
-		job->kernel.v[i] = job->kernel.v[i / 2];
-		job->kernel.v[i / 2] = u;
+	/* Mostly ids are few and given in turn. */
+	for (at = job->kernel_at[bucket]; at; at = job->kernel.v[at - 1].before)
+		if (job->kernel.v[at - 1].function == function)
+			break;
+	if (!at) {
+		if (TFH_PUSH(job->kernel,
+			     (struct tfh_kernel_use){.function = function,
+						     .before = job->kernel_at[bucket]}))
+			return -ENOMEM;
+		at = job->kernel_at[bucket] = (uint32_t)job->kernel.n;
 	}
+	job->kernel.v[at - 1].calls++;
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 
 #include "analyze/device.h"
 
-#define MANY 3000000
+#define MANY 1500000
 
 static uint64_t seed = 1;
 
@@ -17,7 +17,7 @@ static uint64_t number(void)
 	return seed >> 33;
 }
 
-/* 24 MB, pushed one by one, trimmed again and again. */
+/* 12 MB, pushed one by one, trimmed again and again. */
 static void test_array_in_a_file(void **state)
 {
 	TFH_VEC(uint64_t) v = {0};
@@ -49,14 +49,14 @@ static void test_no_file(void **state)
 
 	(void)state;
 	/* More arrays than there may be files. */
-	uint64_t *other[80];
-	for (int i = 0; i < 80; i++)
+	uint64_t *other[66];
+	for (int i = 0; i < 66; i++)
 		assert_non_null(other[i] = tfh_big_array(1100000, sizeof(uint64_t)));
 	for (uint64_t i = 0; i < 2000000; i++)
 		assert_int_equal(TFH_PUSH_BIG(v, i), 0);
 	for (uint64_t i = 0; i < 2000000; i += 1000)
 		assert_int_equal(v.v[i], i);
-	for (int i = 0; i < 80; i++)
+	for (int i = 0; i < 66; i++)
 		tfh_big_free(other[i]);
 	tfh_big_free(v.v);
 	assert_int_equal(tfh_big_filed(), had);
@@ -77,7 +77,7 @@ static void test_order_statistics(void **state)
 	for (size_t i = 0; i < MANY; i++)
 		sorted[i] = v[i] = ((double)(number() % 100000) - 30000) / 7;
 	qsort(sorted, MANY, sizeof(*sorted), by_value);
-	for (size_t k = 0; k < MANY; k += 700001)
+	for (size_t k = 0; k < MANY; k += 350001)
 		assert_true(tfh_select(v, MANY, k) == sorted[k]);
 	assert_true(tfh_select(v, MANY, MANY - 1) == sorted[MANY - 1]);
 	for (double q = 0; q <= 1; q += 0.19) {
