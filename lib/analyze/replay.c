@@ -24,6 +24,9 @@
 
 /* So many waits that slept tell how long waking up takes. */
 #define WAKES 5
+/* Where none slept: what others took to return is at most so long the waking up. Beyond that even a
+ * machine that is not quiet has run the thread; it waited for something else. */
+#define LATE_WAKE (200 * TFH_US)
 
 struct node {
 	int64_t key;
@@ -336,6 +339,7 @@ int tfh_replay(struct tfh_device *d)
 	int rc = -ENOMEM;
 
 	r.wake = (int64_t)tfh_hist_quantile(r.slept ? &d->wake : &d->after, 0.5);
+	r.wake = r.slept ? r.wake : min(r.wake, LATE_WAKE);
 	r.seg = malloc((d->seg.n + 1) * sizeof(*r.seg));
 	r.op0 = malloc((d->op.n + 1) * sizeof(*r.op0));
 	r.op1 = malloc((d->op.n + 1) * sizeof(*r.op1));
