@@ -8,23 +8,11 @@ static const char *name_of(const char *const *names, int count, int x)
 	return x >= 0 && x < count ? names[x] : NULL;
 }
 
-static int find(const char *const *names, int count, const char *name)
-{
-	for (int i = 0; name && i < count; i++)
-		if (!strcmp(names[i], name))
-			return i;
-	return -1;
-}
-
-/* One list: its table of names and its two functions. */
+/* One list, behind its table of names. */
 #define LIST(type, PREFIX)                                                                         \
 	const char *tfh_##type##_name(enum tfh_##type x)                                           \
 	{                                                                                          \
 		return name_of(type##_names, TFH_##PREFIX##_COUNT, x);                             \
-	}                                                                                          \
-	enum tfh_##type tfh_##type##_find(const char *name)                                        \
-	{                                                                                          \
-		return find(type##_names, TFH_##PREFIX##_COUNT, name);                             \
 	}
 
 static const char *const class_names[] = {
@@ -89,6 +77,14 @@ static const char *const end_names[] = {
 #undef END
 };
 LIST(end, END)
+
+enum tfh_end tfh_end_find(const char *name)
+{
+	for (int i = 0; name && i < TFH_END_COUNT; i++)
+		if (!strcmp(end_names[i], name))
+			return (enum tfh_end)i;
+	return TFH_END_NONE;
+}
 
 enum tfh_class tfh_cause_class(enum tfh_cause cause)
 {

@@ -90,14 +90,6 @@ const char *tfh_confidence_name(enum tfh_confidence x);
 const char *tfh_end_name(enum tfh_end x);
 
 /* Member of that name, _NONE if there is none such (or name is NULL). */
-enum tfh_class tfh_class_find(const char *name);
-enum tfh_part tfh_part_find(const char *name);
-enum tfh_cause tfh_cause_find(const char *name);
-enum tfh_stage tfh_stage_find(const char *name);
-enum tfh_segment tfh_segment_find(const char *name);
-enum tfh_remove tfh_remove_find(const char *name);
-enum tfh_step_clock tfh_step_clock_find(const char *name);
-enum tfh_confidence tfh_confidence_find(const char *name);
 enum tfh_end tfh_end_find(const char *name);
 
 /* The class that a cause speaks for, and the part of a step's time where it shows. */

@@ -90,8 +90,6 @@ __attribute__((format(printf, 1, 2))) void tfh_say(const char *fmt, ...);
 bool tfh_use_color(const char *flag, FILE *out);
 /* Whether the locale can show more than ASCII. */
 bool tfh_use_utf8(void);
-/* Columns of the terminal behind `out`, 80 where there is none. */
-int tfh_columns(FILE *out);
 /* Exit code for a negative errno of the readers and of the analysis. */
 int tfh_exit_code(int error);
 

@@ -21,11 +21,18 @@ static void print_quoted(const char *text)
 
 static void print_settings(void)
 {
-	puts("\n# Settings (default):");
+	int width = 0;
+
+	puts("\n# Settings [default]:");
+	for (int i = 0; i < TFH_OPT_COUNT; i++)
+		if ((int)strlen(tfh_option_specs[i].name) > width)
+			width = (int)strlen(tfh_option_specs[i].name);
 	for (int i = 0; i < TFH_OPT_COUNT; i++) {
 		const struct tfh_option_spec *s = &tfh_option_specs[i];
-		printf("#   %-18s %s%s%s%s\n", s->name, s->help, *s->fallback ? " (" : "",
-		       s->fallback, *s->fallback ? ")" : "");
+		bool shown = *s->fallback && strcmp(s->fallback, "-1"); /* -1: not known */
+
+		printf("#   %-*s  %s%s%s%s\n", width, s->name, s->help, shown ? " [" : "",
+		       shown ? s->fallback : "", shown ? "]" : "");
 	}
 }
 

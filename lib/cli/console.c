@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -49,15 +48,6 @@ bool tfh_use_color(const char *flag, FILE *out)
 bool tfh_use_utf8(void)
 {
 	return !strcmp(nl_langinfo(CODESET), "UTF-8");
-}
-
-int tfh_columns(FILE *out)
-{
-	struct winsize size;
-
-	if (isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)
-		return size.ws_col;
-	return 80;
 }
 
 int tfh_exit_code(int error)

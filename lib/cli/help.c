@@ -218,8 +218,24 @@ int tfh_cmd_completions(const struct tfh_line *args)
 	return TFH_EXIT_USAGE;
 }
 
+/* What other tools have, and somebody may look for here. */
+static const struct {
+	const char *name, *instead;
+} absent[] = {
+	{"diff", "`tfhook report --json` of both recordings has the numbers to compare"},
+	{"top",
+	 "`tfhook report DIR` reads a running job, `tfhook ctl DIR flush` first brings it up "
+	 "to date"},
+	{"export", "`tfhook report --csv` writes the steps, `tfhook report --json` the rest"},
+};
+
 static int unknown_command(const char *word)
 {
+	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+		if (!strcmp(word, absent[i].name)) {
+			tfh_say("'%s' is not in this version; %s", word, absent[i].instead);
+			return TFH_EXIT_USAGE;
+		}
 	const char *names[32];
 	size_t n = 0;
 

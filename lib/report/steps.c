@@ -28,8 +28,8 @@ static const char *word(const char *name)
 
 void tfh_report_steps_text(FILE *out, const struct tfh_result *r)
 {
-	fprintf(out, "%8s %10s %9s  %-10s %-19s %-22s\n", "step", "start", "time", "segment",
-		"class", "cause");
+	fprintf(out, "%8s %10s %9s  %-10s %-19s %s\n", "step", "start", "time", "segment", "class",
+		"cause");
 	TFH_EACH (i, r->n_step) {
 		const struct tfh_step *s = &r->step[i];
 		char start[TFH_TEXT], dur[TFH_TEXT];

@@ -164,6 +164,18 @@ static void print_title(const struct tfh_page *page)
 
 /* ---- how it ended, when not by itself ---- */
 
+/* ", for 12.3 s"; of a call that had just begun when the recording ends no time is known. */
+static const char *open_for(char out[TFH_TEXT + 8], double seconds)
+{
+	char time[TFH_TEXT];
+
+	if (seconds >= 1e-6)
+		snprintf(out, TFH_TEXT + 8, ", for %s", tfh_fmt_time(time, seconds));
+	else
+		snprintf(out, TFH_TEXT + 8, ", just begun");
+	return out;
+}
+
 /* "in flight: cuStreamSynchronize stream 7 on thread 4711 python3, for 12.3 s; last kernel x" */
 static void in_flight_line(const struct tfh_result *r, const struct tfh_in_flight *open, char *out,
 			   size_t size)
@@ -171,7 +183,7 @@ static void in_flight_line(const struct tfh_result *r, const struct tfh_in_fligh
 	const struct tfh_run *run = r->run;
 	const struct tfh_last_launch *last = tfh_report_last(r, open);
 	const struct tfh_thread_info *threads, *thread = NULL;
-	char fn[128], since[TFH_TEXT], who[96] = "";
+	char fn[128], since[TFH_TEXT + 8], who[96] = "";
 
 	if (open->thread < tfh_run_threads(run, &threads))
 		thread = &threads[open->thread];
@@ -184,14 +196,14 @@ static void in_flight_line(const struct tfh_result *r, const struct tfh_in_fligh
 		tfh_fmt_cut(kernel, sizeof(kernel), tfh_kernel_short(brief, last->kernel, 48), 48);
 	if (last && open->handle) {
 		snprintf(stream, sizeof(stream), "stream %u", last->stream);
-		snprintf(out, size, "in flight: %s %s%s, for %s; last kernel %s",
+		snprintf(out, size, "in flight: %s %s%s%s; last kernel %s",
 			 tfh_fmt_cut(fn, sizeof(fn), open->fn, 60), stream, who,
-			 tfh_fmt_time(since, open->open_s), kernel);
+			 open_for(since, open->open_s), kernel);
 		return;
 	}
-	int n = snprintf(out, size, "in flight: %s%s%s%s, for %s",
+	int n = snprintf(out, size, "in flight: %s%s%s%s%s",
 			 tfh_fmt_cut(fn, sizeof(fn), open->fn, 60), detail ? " " : "",
-			 detail ? open->detail : "", who, tfh_fmt_time(since, open->open_s));
+			 detail ? open->detail : "", who, open_for(since, open->open_s));
 	if (last && n > 0 && (size_t)n < size)
 		snprintf(out + n, size - (size_t)n, "; last kernel %s", kernel);
 }

@@ -145,6 +145,13 @@ static void in_flight_is_shown(void **state)
 	assert_non_null(end);
 	assert_true(end < strstr(text, "INPUT-BOUND"));
 	free(text);
+	/* One that the recording ends with has no time that anybody measured. */
+	double known = fixture_open[0].open_s;
+	fixture_open[0].open_s = 0;
+	text = fixture_print(print_text, &r);
+	assert_non_null(strstr(text, "stream 7 on thread 4711 python3, just begun\n"));
+	free(text);
+	fixture_open[0].open_s = known;
 	fixture_in_flight = 0;
 }
 
