@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 void tfh_read_small(const char *path, char *text, size_t size)
@@ -33,4 +35,19 @@ uint64_t tfh_process_start(pid_t pid)
 	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+/* Below the stack the kernel leaves at least that free of mappings, whatever the limit is. */
+#define STACK_GAP (128ul << 20)
+
+size_t tfh_main_stack_left(const void *here)
+{
+	/* The program's name lies at its top. */
+	uintptr_t end = getauxval(AT_EXECFN), at = (uintptr_t)here;
+	size_t most = STACK_GAP;
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur < most)
+		most = limit.rlim_cur;
+	return at < end && end - at < most ? most - (end - at) : 0;
 }

@@ -14,4 +14,8 @@ void tfh_read_small(const char *path, char *text, size_t size);
  * pid; 0 when there is no such process. */
 uint64_t tfh_process_start(pid_t pid);
 
+/* Bytes that the main thread's own stack may still grow below `here`; 0 if `here` is not in it: a
+ * program may run its main thread on a stack of its own making. */
+size_t tfh_main_stack_left(const void *here);
+
 #endif

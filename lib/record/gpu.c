@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "record/flusher.h"
 
 #define ROWS 8192u
@@ -225,7 +226,7 @@ static bool roomy(void)
 	void *low = NULL;
 
 	if (syscall(SYS_gettid) == getpid())
-		return true;
+		return tfh_main_stack_left(here) >= LEAST_STACK;
 	if (pthread_getattr_np(pthread_self(), &attr))
 		return false;
 	pthread_attr_getstack(&attr, &low, &bytes);

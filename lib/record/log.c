@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOG_LINES_MAX 1000 /* a broken machine must not fill a disk */
@@ -25,32 +28,59 @@ static void expand_pid(const char *pattern, char *path, size_t size)
 		snprintf(path, size, "%s", pattern);
 }
 
-/* Apart from its caller, which may have little stack and no file. */
-__attribute__((noinline)) static void append_to_file(const char *pattern, const char *line,
-						     size_t len)
+/*
+ * Path of the log of this process. Made once, in memory of its own: the caller's stack may be 16
+ * KiB. NULL: another thread is at it, and this line is lost.
+ */
+static const char *log_path(const char *pattern)
 {
-	char path[PATH_MAX];
-	int fd;
+	static char path[PATH_MAX];
+	static int32_t made_for; /* atomic: pid; -pid: being made */
+	int32_t pid = (int32_t)tfh_p.pid;
+	int32_t was = __atomic_load_n(&made_for, __ATOMIC_ACQUIRE);
 
-	/* Opened for each line: the job may close descriptors it does not know. */
+	if (was == pid)
+		return path;
+	if (was == -pid || !__atomic_compare_exchange_n(&made_for, &was, -pid, false,
+							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return NULL;
 	expand_pid(pattern, path, sizeof(path));
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0)
-		return;
-	if (write(fd, line, len) < 0) {
-		/* nobody to tell */
-	}
-	close(fd);
+	__atomic_store_n(&made_for, pid, __ATOMIC_RELEASE);
+	return path;
+}
+
+/* A line that finds no room, because of RLIMIT_FSIZE, is lost and not the job's end: SIGXFSZ goes
+ * to the thread that writes. */
+static void write_line(int fd, const char *line, size_t len)
+{
+	const struct timespec now = {0, 0};
+	sigset_t set, old, pending;
+	bool waiting;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	sigpending(&pending);
+	waiting = sigismember(&pending, SIGXFSZ) == 1;
+	pthread_sigmask(SIG_BLOCK, &set, &old);
+	if (write(fd, line, len) < 0 && errno == EFBIG && !waiting)
+		sigtimedwait(&set, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static void append(const char *line, size_t len)
 {
 	const char *pattern = tfh_opt_str(&tfh_p.options, TFH_OPT_LOG);
+	const char *path = pattern[0] ? log_path(pattern) : NULL;
+	int fd;
 
-	if (pattern[0])
-		append_to_file(pattern, line, len);
-	else if (write(STDERR_FILENO, line, len) < 0)
+	if (!pattern[0])
+		write_line(STDERR_FILENO, line, len);
+	/* Opened for each line: the job may close descriptors it does not know. */
+	fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644) : -1;
+	if (fd < 0)
 		return;
+	write_line(fd, line, len);
+	close(fd);
 }
 
 void tfh_log(int level, const char *fmt, ...)
@@ -91,9 +121,8 @@ void tfh_log_failure(const char *what, const char *remedy)
 			n = (int)sizeof(line) - 1;
 			line[n - 1] = '\n';
 		}
-		if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0) {
-			/* the job has closed it */
-		}
+		if (n > 0)
+			write_line(STDERR_FILENO, line, (size_t)n);
 	}
 	tfh_log(1, "%s; %s", what, remedy);
 	errno = saved;

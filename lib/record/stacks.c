@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/proc.h"
 #include "base/rules.h"
 #include "format/table.h"
 #include "record/flusher.h"
@@ -83,7 +84,8 @@ static bool stack_left(const struct tfh_self *self)
 	char byte[STACK_NEED_PAGES];
 	ssize_t n;
 
-	if (self->ring->tid == (uint32_t)owner)
+	if (self->ring->tid == (uint32_t)owner &&
+	    tfh_main_stack_left((void *)here) > (STACK_NEED_PAGES + 1) * TFH_PAGE)
 		return true;
 	for (unsigned i = 0; i < STACK_NEED_PAGES; i++) {
 		to[i] = (struct iovec){&byte[i], 1};

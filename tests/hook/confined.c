@@ -1,7 +1,8 @@
 /*
- * A program in tight quarters: confined stack BYTES | confined exit|_exit|exec|thread
+ * A program in tight quarters: confined stack|coroutine BYTES | confined exit|_exit|exec|thread
  *
  * stack: a thread with that much stack, and a guard page below, is the first to copy to the device.
+ * coroutine: so does the main thread on such a stack.
  * The others: a sandbox in which every system call but write, exec, thread creation's and exit
  * kills.
  */
@@ -11,6 +12,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static void *context;
@@ -49,7 +52,26 @@ static void *copy_thread(void *arg)
 	return NULL;
 }
 
-static int on_small_stack(size_t bytes)
+static ucontext_t main_place, small_place;
+static int coroutine_result = 1;
+
+static void coroutine(void)
+{
+	copy_thread(&coroutine_result);
+}
+
+static int in_coroutine(char *stack, size_t bytes)
+{
+	if (getcontext(&small_place))
+		return 5;
+	small_place.uc_stack.ss_sp = stack;
+	small_place.uc_stack.ss_size = bytes;
+	small_place.uc_link = &main_place;
+	makecontext(&small_place, coroutine, 0);
+	return swapcontext(&main_place, &small_place) ? 5 : coroutine_result;
+}
+
+static int on_small_stack(size_t bytes, bool of_main)
 {
 	int (*init)(unsigned) = (int (*)(unsigned))call("cuInit");
 	int (*retain)(void **, int) = (int (*)(void **, int))call("cuDevicePrimaryCtxRetain");
@@ -66,6 +88,8 @@ static int on_small_stack(size_t bytes)
 		return 2;
 	if (stack == MAP_FAILED || mprotect(stack + 4096, bytes, PROT_READ | PROT_WRITE))
 		return 3;
+	if (of_main)
+		return in_coroutine(stack + 4096, bytes);
 	pthread_attr_init(&attr);
 	if (pthread_attr_setstack(&attr, stack + 4096, bytes) ||
 	    pthread_create(&thread, &attr, copy_thread, &result))
@@ -97,8 +121,8 @@ int main(int argc, char **argv)
 {
 	char *nothing[] = {NULL};
 
-	if (argc > 2 && !strcmp(argv[1], "stack"))
-		return on_small_stack(strtoul(argv[2], NULL, 10));
+	if (argc > 2)
+		return on_small_stack(strtoul(argv[2], NULL, 10), !strcmp(argv[1], "coroutine"));
 	if (argc < 2 || enter_sandbox())
 		return 77;
 	if (!strcmp(argv[1], "_exit"))
