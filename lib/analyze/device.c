@@ -163,9 +163,9 @@ struct ends {
 
 static int64_t *new_ends(size_t n)
 {
-	int64_t *v = malloc((n + 1) * sizeof(*v));
+	int64_t *v = tfh_big_array(n, sizeof(*v));
 
-	for (size_t i = 0; v && i < n; i++)
+	TFH_EACH (i, v ? n : 0)
 		v[i] = INT64_MIN;
 	return v;
 }
@@ -279,7 +279,7 @@ static void complete(struct tfh_device *d, const struct ends *e)
 	int64_t c = INT64_MIN;
 
 	d->critical = critical_device(d);
-	for (size_t i = 0; i < job->window.n; i++) {
+	TFH_EACH (i, job->window.n) {
 		const struct tfh_window *w = &job->window.v[i];
 		struct tfh_dwin *x = &d->win.v[i];
 		bool next = adjacent(job, i) && c > INT64_MIN;
@@ -312,7 +312,7 @@ static void give_tiers(struct tfh_device *d)
 	/* Where few ops can be joined with their calls, causes cannot be told. */
 	char tier = d->gpu.dependencies && d->unissued * 5 <= d->ops ? 'A' : 'B';
 
-	for (size_t i = 0; i < d->win.n; i++) {
+	TFH_EACH (i, d->win.n) {
 		bool known = complete_ops(d, i);
 		if (adjacent(job, i))
 			known &= complete_ops(d, i - 1);
@@ -359,10 +359,10 @@ static int survey(struct tfh_device *d, struct tfh_err *err)
 	int rc = e.comm && e.any ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = TFH_PUSH(d->win, (struct tfh_dwin){.tier = 'C'});
+		rc = TFH_PUSH_BIG(d->win, (struct tfh_dwin){.tier = 'C'});
 	if (!rc)
 		rc = f->rewind_ops(f->arg, job->process, err);
-	while (!rc && f->next_op(f->arg, &op))
+	for (size_t i = 0; !rc && f->next_op(f->arg, &op); tfh_big_pass(++i))
 		rc = survey_op(d, &e, &op);
 	if (!rc)
 		rc = f->ops_error(f->arg, err);
@@ -371,36 +371,28 @@ static int survey(struct tfh_device *d, struct tfh_err *err)
 	if (!rc)
 		give_tiers(d);
 	for (int i = 0; i < TFH_DEVICES; i++)
-		free(e.compute[i]);
-	free(e.comm);
-	free(e.any);
+		tfh_big_free(e.compute[i]);
+	tfh_big_free(e.comm);
+	tfh_big_free(e.any);
 	latencies(d);
 	for (size_t i = 0; i < d->lane.n; i++)
 		d->lane.v[i].end = INT64_MIN;
 	return rc;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	float x = *(const float *)a, y = *(const float *)b;
-	return x < y ? -1 : x > y;
-}
-
 /* What a usual step fetches from the device. */
 static float usual_fetch(const struct tfh_device *d)
 {
-	float *v = malloc((d->win.n + 1) * sizeof(*v)), m = 0;
+	double *v = tfh_big_array(d->win.n, sizeof(*v)), m = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; v && i < d->win.n; i++)
+	TFH_EACH (i, v ? d->win.n : 0)
 		if (d->job->window.v[i].segment == TFH_SEGMENT_TRAIN)
-			v[n++] = d->win.v[i].fetched;
-	if (n) {
-		qsort(v, n, sizeof(*v), by_value);
-		m = v[n / 2];
-	}
-	free(v);
-	return m;
+			v[n++] = (double)d->win.v[i].fetched;
+	if (n)
+		m = tfh_select(v, n, n / 2);
+	tfh_big_free(v);
+	return (float)m;
 }
 
 static bool saves(const struct tfh_device *d, size_t i, float usual)
@@ -420,7 +412,7 @@ static void find_checkpoints(struct tfh_device *d)
 	struct tfh_job *job = d->job;
 	float usual = usual_fetch(d);
 
-	for (size_t i = d->win.n; i-- > 0;) {
+	for (size_t i = d->win.n; i-- > 0; tfh_big_pass(i)) {
 		struct tfh_window *w = &job->window.v[i];
 		uint8_t segment = w->segment;
 		if (segment == TFH_SEGMENT_TRAIN && saves(d, i, usual))
@@ -504,7 +496,7 @@ static size_t count_tier(const struct tfh_device *d, char tier)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < d->win.n; i++)
+	TFH_EACH (i, d->win.n)
 		n += d->win.v[i].tier == tier && tfh_window_counts(&d->job->window.v[i]);
 	return n;
 }
@@ -546,6 +538,8 @@ static int judge(struct tfh_device *d, struct tfh_err *err)
 	d->async = tfh_input_async(d->job);
 	for (size_t w0 = 0, w1; w0 < d->win.n && !rc; w0 = w1) {
 		w1 = chunk_end(d, w0);
+		if ((w0 ^ (w1 + 1)) >> 14)
+			tfh_big_trim();
 		if (w1 == w0) {
 			w1++;
 			continue;
@@ -586,7 +580,7 @@ void tfh_device_free(struct tfh_device *d)
 {
 	if (!d)
 		return;
-	free(d->win.v);
+	tfh_big_free(d->win.v);
 	free(d->lane.v);
 	free(d->kernel.v);
 	free(d->op.v);

@@ -144,7 +144,7 @@ static double timed_steps(const struct tfh_device *d)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < d->win.n; i++)
+	TFH_EACH (i, d->win.n)
 		if (d->job->window.v[i].segment == TFH_SEGMENT_TRAIN && d->win.v[i].ops)
 			n += d->job->window.v[i].steps;
 	return n ? (double)n : NAN;

@@ -13,13 +13,6 @@
 #define FEW 2
 #define FEW_SHARE 0.02
 
-static int by_value(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Length of a training step by the device's windows, or the host's; 0: it does not count. */
 static int64_t length(const struct tfh_job *job, size_t i, bool device)
 {
@@ -45,7 +38,7 @@ static bool in_turn(const size_t *at, size_t n)
 		size_t first = at[0] + 1;
 		return (gap > first ? gap - first : first - gap) * 10 <= gap;
 	}
-	for (size_t i = 1; i < n; i++) {
+	for (size_t i = 1; i < n; tfh_big_pass(++i)) {
 		size_t g = at[i] - at[i - 1];
 		near += (g > gap ? g - gap : gap - g) * 10 <= gap;
 	}
@@ -56,10 +49,10 @@ static bool in_turn(const size_t *at, size_t n)
  * soon as these are known, what was found of the host's is forgotten. */
 void tfh_find_stalls(struct tfh_job *job, bool device)
 {
-	int64_t *v = malloc((job->window.n + 1) * sizeof(*v));
-	size_t *at = malloc((job->window.n + 1) * sizeof(*at)), n = 0, slow = 0;
+	double *v = tfh_big_array(job->window.n, sizeof(*v));
+	size_t *at = tfh_big_array(job->window.n, sizeof(*at)), n = 0, slow = 0;
 
-	for (size_t i = 0; v && at && i < job->window.n; i++) {
+	TFH_EACH (i, v && at ? job->window.n : 0) {
 		struct tfh_window *w = &job->window.v[i];
 		if (device && w->segment == TFH_SEGMENT_STALL) {
 			w->segment = TFH_SEGMENT_TRAIN;
@@ -67,22 +60,20 @@ void tfh_find_stalls(struct tfh_job *job, bool device)
 		}
 		int64_t ns = length(job, i, device);
 		if (ns > 0)
-			v[n++] = ns;
+			v[n++] = (double)ns;
 	}
 	job->stall_ns = 0;
-	if (n) {
-		qsort(v, n, sizeof(*v), by_value);
-		job->stall_ns = STALL_TIMES * v[n / 2];
-	}
-	for (size_t i = 0; n && i < job->window.n; i++)
+	if (n)
+		job->stall_ns = STALL_TIMES * (int64_t)tfh_select(v, n, n / 2);
+	TFH_EACH (i, n ? job->window.n : 0)
 		if (length(job, i, device) > job->stall_ns)
 			at[slow++] = i;
 	if (slow > FEW && (double)slow > FEW_SHARE * (double)n)
 		job->stall_ns = 0;
 	if (in_turn(at, slow))
 		job->stall_ns = 0;
-	free(v);
-	free(at);
+	tfh_big_free(v);
+	tfh_big_free(at);
 }
 
 /* Whether a step of a training window that took so long, and computed so long, stood still. */
@@ -99,7 +90,7 @@ void tfh_tell_stalls(struct tfh_job *job, struct tfh_result *r)
 	enum tfh_part most = TFH_PART_HOST;
 	unsigned n = 0;
 
-	for (uint64_t i = 0; i < r->n_step; i++) {
+	TFH_EACH (i, r->n_step) {
 		if (r->step[i].segment != TFH_SEGMENT_STALL)
 			continue;
 		n++;
