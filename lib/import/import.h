@@ -43,6 +43,9 @@ const struct tfh_fn_info *tfh_import_other_call(const char *name);
 /* calls.c: reads what a copy's name tells ("Memcpy HtoD (Pageable -> Device)", "MemcpyH2D"). */
 void tfh_import_copy_name(const char *name, struct tfh_op *op);
 
+/* More threads of a process than any has are counted as one. */
+#define TFH_IMPORT_THREADS (1u << 16)
+
 /* Grid and block as the words of a launch have them. */
 static inline uint64_t tfh_import_grid(const uint32_t v[3])
 {

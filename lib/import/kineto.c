@@ -317,6 +317,24 @@ static void devices(struct tfh_scan *s, struct tfh_kineto_facts *facts)
 	}
 }
 
+/* What a file with this key is, to be said where it is no trace; NULL: nothing tells. */
+static const char *other_format(const char *key)
+{
+	static const struct {
+		const char *key, *what;
+	} all[] = {
+		{"rocprofiler-sdk-tool", " (rocprofv3's own: give PyTorch's or JAX's profile)"},
+		{"nodes", " (an execution graph without times: give the profiler's trace)"},
+		{"profiles", " (speedscope's: give the trace that it was made of)"},
+		{"stringTable", " (a sampling profiler's)"},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (!strcmp(key, all[i].key))
+			return all[i].what;
+	return NULL;
+}
+
 static int whole(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_entry *e,
 		 struct tfh_kineto_facts *facts, bool *known)
 {
@@ -340,6 +358,7 @@ static int whole(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_ent
 		} else if (!strcmp(key, "baseTimeNanoseconds")) {
 			facts->base_ns = tfh_scan_int(s);
 		} else {
+			facts->other = facts->other ? facts->other : other_format(key);
 			tfh_scan_skip(s);
 		}
 	}
@@ -366,11 +385,10 @@ static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *pa
 				    rc == -E2BIG ? "more events than can be held in memory"
 						 : "out of memory");
 		if (!rc && !known)
-			rc = tfh_err_set(err, -ENOMSG, "%s: JSON, but no trace: no traceEvents",
-					 path);
+			rc = tfh_err_set(err, -ENOMSG, "%s: JSON, but no trace: no traceEvents%s",
+					 path, facts.other ? facts.other : "");
 		if (!rc && !tfh_kineto_count(k))
-			rc = tfh_err_set(err, -ENODATA,
-					 "%s: a trace without a single call, op or kernel", path);
+			rc = tfh_err_set(err, -ENODATA, "%s: %s", path, tfh_kineto_nothing(k));
 		if (!rc && (rc = tfh_kineto_end(k, &facts)))
 			tfh_err_set(err, rc, "out of memory");
 	} else {

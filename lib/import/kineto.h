@@ -42,10 +42,13 @@ struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b);
 /* Takes an entry, and bounds its times. 0, -ENOMEM, or -E2BIG: more than fits into memory. */
 int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e);
 uint64_t tfh_kineto_count(const struct tfh_kineto *k); /* entries that were of use */
+/* Where there are none: what the file may be. */
+const char *tfh_kineto_nothing(const struct tfh_kineto *k);
 /* What stood beside traceEvents. */
 struct tfh_kineto_facts {
 	int64_t rank, world;	 /* -1 none */
 	int64_t base_ns;	 /* of all times */
+	const char *other;	 /* what the file may be instead */
 	uint32_t processors[64]; /* multiprocessors by device, 0 not told */
 };
 int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts);

@@ -38,9 +38,12 @@ struct tfh_kineto {
 	uint32_t process; /* once there is an entry */
 	uint64_t count;
 	struct tfh_map thread; /* tid -> index + 1 */
-	struct tfh_map fn;     /* hash of a call's name -> row, 1: none that is known */
-	struct tfh_map arrow;  /* either end of an arrow -> id */
-	struct tfh_map wait;   /* correlation of a wait -> index in `waits` + 1 */
+	int64_t last_thread;
+	uint32_t threads;
+	uint64_t others;      /* entries of no use */
+	struct tfh_map fn;    /* hash of a call's name -> row, 1: none that is known */
+	struct tfh_map arrow; /* either end of an arrow -> id */
+	struct tfh_map wait;  /* correlation of a wait -> index in `waits` + 1 */
 	struct late_call *call;
 	struct late_op *op;
 	struct wait *waits;
@@ -110,9 +113,14 @@ static int64_t thread_of(struct tfh_kineto *k, int64_t tid)
 		return -ENOMEM;
 	if (*index)
 		return (int64_t)*index - 1;
+	if (k->threads >= TFH_IMPORT_THREADS)
+		return k->last_thread;
 	t = tfh_build_thread(k->b, k->process, (uint32_t)tid, "");
-	if (t >= 0)
+	if (t >= 0) {
 		*index = (uint64_t)t + 1;
+		k->last_thread = t;
+		k->threads++;
+	}
 	return t;
 }
 
@@ -373,8 +381,10 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 		return 0;
 	if (e->phase == 's' || e->phase == 'f')
 		return add_arrow(k, e);
-	if (e->phase != 'X' || e->category == TFH_KINETO_OTHER || e->category == TFH_KINETO_ARROW)
+	if (e->phase != 'X' || e->category == TFH_KINETO_OTHER || e->category == TFH_KINETO_ARROW) {
+		k->others++;
 		return 0;
+	}
 	if (e->dur > MAX_LENGTH)
 		return 0; /* a time that nothing has */
 	if (e->dur < 0)
@@ -394,6 +404,19 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 	if (e->category == TFH_KINETO_SYNC)
 		return add_wait(k, e);
 	return add_op(k, e, op_kind[e->category]);
+}
+
+/* Why there is nothing in a file. */
+const char *tfh_kineto_nothing(const struct tfh_kineto *k)
+{
+	for (uint32_t i = 0; i < k->labels; i++)
+		if (strstr(k->label[i].text, "/device:") || starts(k->label[i].text, "/host:") ||
+		    starts(k->label[i].text, "/job:"))
+			return "written by TensorFlow's or JAX's profiler for a viewer: give the "
+			       ".xplane.pb beside it";
+	return k->others ? "a trace without a single call, op or kernel: of Chrome's format, but "
+			   "not of PyTorch's profiler"
+			 : "a trace without a single call, op or kernel";
 }
 
 /* ---- the end of the file ---- */

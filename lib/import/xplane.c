@@ -23,7 +23,8 @@ struct plane {
 	char name[256];
 	struct tfh_map events, stats; /* metadata number -> where its name lies */
 	struct tfh_map known;	      /* stat number -> enum tfh_xstat */
-	const uint8_t *base;	      /* of the offsets */
+	bool tpu;
+	const uint8_t *base; /* of the offsets */
 };
 
 static void copy_text(char *to, size_t cap, struct tfh_wire w)
@@ -199,6 +200,13 @@ static int event(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64
 	return tfh_xplane_event(x, e);
 }
 
+/* A TPU has no streams: a line of what its cores do, and one of what goes on beside them. */
+static bool tpu_stream(const char *name, int64_t *id)
+{
+	*id = !strcmp(name, "Async XLA Ops") ? 2 : 1;
+	return *id == 2 || !strcmp(name, "XLA Ops");
+}
+
 static int line(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64_t device,
 		struct tfh_xevent *e)
 {
@@ -220,7 +228,7 @@ static int line(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64_
 	if (w.bad)
 		return -EBADMSG;
 	if (device >= 0) {
-		if (!strncmp(name, "Stream", 6))
+		if (p->tpu ? tpu_stream(name, &id) : !strncmp(name, "Stream", 6))
 			what = TFH_XLINE_STREAM;
 		else if (!strcmp(name, "Steps"))
 			what = TFH_XLINE_STEPS;
@@ -237,12 +245,12 @@ static int line(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64_
 /* The device's number; -1 the host; -2 a plane that tells nothing about either. */
 static int64_t device_of(const char *name)
 {
-	static const char gpu[] = "/device:GPU:";
+	static const char gpu[] = "/device:GPU:", tpu[] = "/device:TPU:";
 
 	if (!strncmp(name, "/host:CPU", 9) || !strncmp(name, "/host:CUPTI", 11) ||
 	    !strncmp(name, "/host:ROCTRACER", 15))
 		return -1;
-	if (strncmp(name, gpu, sizeof(gpu) - 1))
+	if (strncmp(name, gpu, sizeof(gpu) - 1) && strncmp(name, tpu, sizeof(tpu) - 1))
 		return -2;
 	return (int64_t)(strtoul(name + sizeof(gpu) - 1, NULL, 10) & 0xffff);
 }
@@ -267,6 +275,7 @@ static int plane(struct tfh_xplane *x, struct tfh_wire w, struct tfh_xevent *e)
 	if (!rc && w.bad)
 		rc = -EBADMSG;
 	device = device_of(p.name);
+	p.tpu = !strncmp(p.name, "/device:TPU", 11);
 	while (!rc && device >= -1 && tfh_wire_next(&again, &f)) {
 		if (f.number == 3 && f.bytes.p)
 			rc = line(x, &p, f.bytes, device, e);

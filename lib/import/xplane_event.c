@@ -16,7 +16,7 @@ struct step {
 struct tfh_xplane {
 	struct tfh_builder *b;
 	uint32_t process;
-	uint64_t count;
+	uint64_t count, threads;
 	/* the line */
 	enum tfh_xline what;
 	uint32_t thread, device, stream;
@@ -67,8 +67,10 @@ int tfh_xplane_line(struct tfh_xplane *x, enum tfh_xline what, const char *name,
 {
 	x->what = what;
 	x->device = device;
-	x->stream = what == TFH_XLINE_STREAM ? first_number(name) : 0;
-	if (what == TFH_XLINE_HOST) {
+	x->stream = what != TFH_XLINE_STREAM	 ? 0
+		    : strncmp(name, "Stream", 6) ? (uint32_t)id
+						 : first_number(name);
+	if (what == TFH_XLINE_HOST && x->threads++ < TFH_IMPORT_THREADS) {
 		int64_t t = tfh_build_thread(x->b, x->process, (uint32_t)id, name);
 		if (t < 0)
 			return (int)t;
@@ -109,11 +111,26 @@ static void detail3(const char *text, const char *key, uint32_t v[3])
 	}
 }
 
+/* "%all-reduce.12 = f32[...] ..." of a TPU's line. */
+static bool xla_collective(const char *name)
+{
+	static const char *const all[] = {
+		"all-reduce",	      "all-gather",	   "reduce-scatter",	  "all-to-all",
+		"collective-permute", "ragged-all-to-all", "collective-broadcast"};
+
+	name += *name == '%';
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (starts(name, all[i]))
+			return true;
+	return false;
+}
+
 /* ---- the device ---- */
 
 static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
 {
-	bool copy = *e->copy || starts(e->name, "Memcpy");
+	bool moved = starts(e->name, "%copy-start") || starts(e->name, "%copy-done"); /* TPU */
+	bool copy = *e->copy || starts(e->name, "Memcpy") || moved;
 	bool set = !copy && (*e->memset || starts(e->name, "Memset"));
 	uint32_t grid[3] = {0}, block[3] = {0};
 	struct tfh_op op = {
@@ -140,6 +157,7 @@ static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
 		op.bytes = detail(e->copy, "size");
 		tfh_import_copy_name(e->name, &op);
 		op.pageable |= strstr(e->copy, "pageable") != NULL;
+		op.dir = moved ? TFH_DIR_D2D : op.dir;
 	} else if (set) {
 		op.bytes = detail(e->memset, "size");
 	} else {
@@ -147,7 +165,7 @@ static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
 		detail3(e->kernel, "block:", block);
 		op.grid = tfh_import_grid(grid);
 		op.block = tfh_import_block(block, (uint32_t)detail(e->kernel, "shm"));
-		op.communication = tfh_op_communicates(e->name);
+		op.communication = tfh_op_communicates(e->name) || xla_collective(e->name);
 	}
 	return tfh_build_op(x->b, &op);
 }

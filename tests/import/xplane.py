@@ -174,7 +174,29 @@ def directory():
     assert report["run"]["source"] == "xplane" and report["quality"]["gpu_times"] == "imported", report["run"]
 
 
+def tpu():
+    """A TPU has a line of ops and one of what runs beside them in place of streams; its steps are those of its line of steps."""
+    host, chip = Plane("/host:CPU"), Plane("/device:TPU:0")
+    host.line("main", [("PjitFunction(f)", 0, 40 * MS, {})], 1)
+    ops = []
+    for i in range(4):
+        ops += [("%fusion.1 = f32[8]{0} fusion()", i * 10 * MS, 6 * MS, {}), ("%all-reduce.2 = f32[8]{0}", i * 10 * MS + 6 * MS, 3 * MS, {}),
+                ("%copy-done.3 = f32[8]{0}", i * 10 * MS + 9 * MS, MS // 2, {})]
+    chip.line("XLA Modules", [("jit_f(1)", 0, 40 * MS, {})], 1)
+    chip.line("XLA Ops", ops, 2)
+    chip.line("Steps", [("%d" % i, i * 10 * MS, 10 * MS, {}) for i in range(4)], 3)
+    data = b"".join(p.pack() for p in (chip, host))
+    d = dump(write("tpu.xplane.pb", data))
+    p = d["processes"][0]
+    assert [(o["kind"], o["t1"] - o["t0"]) for o in p["ops"][:3]] == [(1, 6 * MS), (1, 3 * MS), (2, MS // 2)], p["ops"][:3]
+    report = json.loads(subprocess.check_output([TFHOOK, "report", "--json", TMP + "/tpu.xplane.pb"]))
+    assert report["steps"]["clock"] == "mark" and abs(report["steps"]["median_s"] - 0.01) < 0.0006, report["steps"]
+    parts = {b["name"]: b["share"] for b in report["breakdown"]}
+    assert report["verdict"]["class"] == "communication-bound" and abs(parts["compute"] - 0.6) < 0.04, (report["verdict"], parts)
+
+
 check(dump(write("one.xplane.pb", space())))
+tpu()
 check(dump(write("two.xplane.pb", space(named=True))), named=True)
 check(dump(write("three.xplane.pb", space(marked=False))), marked=False)
 check(dump(write("no-name", space())))
