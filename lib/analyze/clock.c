@@ -97,6 +97,66 @@ static void split_by_number(struct tfh_job *job)
 	}
 }
 
+/* Places for iterators that take turns; ticks that two must have in common to do so. */
+#define SLOTS 16
+#define TURNS 3
+
+/* Where a series begins and ends among the ticks. */
+struct reach {
+	size_t first, last;
+	uint32_t series, group;
+};
+
+static int by_first(const void *a, const void *b, void *arg)
+{
+	const struct reach *x = a, *y = b;
+
+	(void)arg;
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return x->first != y->first ? (x->first < y->first ? -1 : 1) : 0;
+}
+
+/*
+ * A new epoch's iterator follows the old one. Iterators that look alike and take turns are several
+ * data sets of one step, or one per replica: each gets a group of its own, the same one in every
+ * epoch. (Greedy colouring of intervals by their begin.)
+ */
+static void split_by_turns(struct tfh_job *job)
+{
+	size_t n = job->series.n, last[SLOTS];
+	struct reach *r = tfh_big_array(n, sizeof(*r));
+	uint32_t used = 0, group = UINT32_MAX;
+
+	for (uint32_t i = 0; r && i < n; i++)
+		r[i] = (struct reach){SIZE_MAX, 0, i, job->series.v[i].group};
+	TFH_EACH (i, r ? job->tick.n : 0) {
+		struct reach *x = &r[job->tick.v[i].series];
+		x->first = i < x->first ? i : x->first;
+		x->last = i;
+	}
+	if (r)
+		tfh_sort(r, n, sizeof(*r), by_first, NULL);
+	for (size_t i = 0; r && i < n; i++) {
+		uint32_t slot = 0;
+		if (r[i].first == SIZE_MAX)
+			continue;
+		if (r[i].group != group)
+			used = 0;
+		group = r[i].group;
+		while (slot < used && slot < SLOTS - 1 && last[slot] >= r[i].first + TURNS)
+			slot++;
+		if (slot == used || last[slot] < r[i].last)
+			last[slot] = r[i].last;
+		used = slot == used ? used + 1 : used;
+		const struct tfh_group *g = &job->group.v[r[i].group];
+		if (slot)
+			job->series.v[r[i].series].group =
+				group_of(job, tfh_hash_add(g->key, slot), g->tag, r[i].series);
+	}
+	tfh_big_free(r);
+}
+
 static int by_return(const void *a, const void *b, void *arg)
 {
 	const struct tfh_tick *x = a, *y = b;
@@ -157,6 +217,7 @@ void tfh_choose_iterator(struct tfh_job *job)
 	tfh_sort(job->tick.v, job->tick.n, sizeof(*job->tick.v), by_return, NULL);
 	make_groups(job);
 	split_by_number(job);
+	split_by_turns(job);
 	measure(job);
 	for (size_t i = 0; i < job->group.n; i++) {
 		const struct tfh_group *g = &job->group.v[i];
