@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "cli/journals.h"
 #include "format/tft_read.h"
 #include "import/import.h"
 #include "model/model.h"
@@ -305,6 +306,20 @@ static void print_file(const struct tfh_files *files, const char *path, bool chu
 	tft_close(r);
 }
 
+/* What is not in the files yet, of processes that run or were killed. */
+static void print_journals(const char *dir)
+{
+	struct tfh_found_journal found[16];
+	char real[4096];
+	unsigned n = realpath(dir, real) ? tfh_journals_find(real, 0, found, 16) : 0;
+
+	for (unsigned i = 0; i < n && i < 16; i++)
+		printf("%s\n  journal of process %d, which %s: what its files do not hold yet\n",
+		       found[i].path, (int)found[i].pid, found[i].live ? "runs" : "is gone");
+	if (n > 16)
+		printf("... %u more journals\n", n - 16);
+}
+
 int tfh_cmd_info(const struct tfh_line *args)
 {
 	struct tfh_files files;
@@ -332,6 +347,7 @@ int tfh_cmd_info(const struct tfh_line *args)
 	if (!tfh_files_find(&files, args, &err))
 		for (size_t i = 0; i < files.n; i++)
 			print_file(&files, files.path[i], tfh_line_get(args, "chunks"));
+	print_journals(files.dir);
 	tfh_files_free(&files);
 	return TFH_EXIT_OK;
 }

@@ -157,6 +157,14 @@ rm killed/*.1.tft
 expect 4 "$tfhook" verify killed
 prints 'incomplete.*not closed'
 
+# Killed without `tfhook run` over it: what the files lack stands in a journal, and info says so.
+LD_LIBRARY_PATH=$TFH_BUILD/sim LD_PRELOAD=$TFH_BUILD/lib/libtfhook.so TFHOOK_RUN=$PWD/left timeout -s KILL 1 \
+	"$job" --steps 100000 --h2d 1000 --spin 100 >/dev/null 2>&1
+expect 0 "$tfhook" info left
+prints 'journal of process [0-9]+, which is gone: what its files do not hold yet'
+expect 0 "$tfhook" repair left -o mended
+rm -rf left mended
+
 # One file of several is gone: nothing in the others is wrong, and yet the recording is not whole. Of a file that was cut to
 # its beginning nothing is left to judge, and that is said, not that nothing was hooked.
 (ulimit -f 64; on_gpu "$tfhook" run -q -o several "$job" --steps 200 --h2d 1000 --spin 10 --launches 60 >/dev/null 2>&1)
