@@ -27,6 +27,8 @@ usage: tf_jobs.py --shape SHAPE [--defect DEFECT] [--ms X] [options]
 --parallel N        num_parallel_calls of the map (serial)
 --busy              burn processor time where the defect would sleep
 --iters N           matrix products of a step, instead of measuring how many take the time
+--threads N         threads that compute one op (as many as processors); --pool N: threads that run ops side by side, and
+                    Python's generators and map functions with them (likewise)
 --execution N       steps per call of steps_per_execution (4)
 --marks             mark every training step with the tfhook module (eager, func_next, tf1, train_val)
 --times             list begin and end of every step in the result
@@ -62,6 +64,8 @@ def arguments():
     p.add_argument("--parallel", type=int, default=0)
     p.add_argument("--busy", action="store_true")
     p.add_argument("--iters", type=int, default=0)
+    p.add_argument("--threads", type=int, default=0)
+    p.add_argument("--pool", type=int, default=0)
     p.add_argument("--execution", type=int, default=4)
     p.add_argument("--marks", action="store_true")
     p.add_argument("--times", action="store_true")
@@ -88,8 +92,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+if A.threads:
+    tf.config.threading.set_intra_op_parallelism_threads(A.threads)
+if A.pool:
+    tf.config.threading.set_inter_op_parallelism_threads(A.pool)
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "python"))
 import tfhook  # noqa: E402
+from gate import wait_at_gate  # noqa: E402
 
 
 def wait(ms):
@@ -169,9 +178,10 @@ def pipeline(batches, defect=None):
 SIDE = 256
 
 
-def burn(iters):
-    """A chain of matrix products whose result is next to nothing."""
-    w = tf.ones((SIDE, SIDE)) / SIDE
+def burn(iters, batch):
+    """A chain of matrix products whose result is next to nothing. It begins with the batch, as a model does: a graph would
+    run it while it waits for one."""
+    w = tf.ones((SIDE, SIDE)) / SIDE + 1e-30 * tf.reduce_mean(batch)
     if tf.executing_eagerly():
         a = w
         for _ in range(iters):
@@ -196,6 +206,7 @@ def measure_iters(ms):
     return max(1, round(ms / 1000 / best))
 
 
+wait_at_gate()
 ITERS = measure_iters(A.ms if A.defect == "compute" else A.base_ms)
 if A.shape == "tf1":
     tf.compat.v1.disable_eager_execution()
@@ -209,7 +220,7 @@ class Net:
 
     def loss(self, x, y):
         h = tf.nn.relu(tf.matmul(x, self.w[0]))
-        return tf.reduce_mean(tf.square(tf.matmul(h, self.w[1]) - y)) + burn(ITERS)
+        return tf.reduce_mean(tf.square(tf.matmul(h, self.w[1]) - y)) + burn(ITERS, x)
 
     def train(self, x, y):
         with tf.GradientTape() as tape:
@@ -221,7 +232,7 @@ class Net:
 
 class BurnLayer(tf.keras.layers.Layer):
     def call(self, x):
-        return x + burn(ITERS)
+        return x + burn(ITERS, x)
 
 
 # ---- shapes ---------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ EIGHT = ["classic-network-input", "classic-large-copy", "classic-callback", "man
 
 def once(scenario):
     """What is wrong with the verdict."""
-    run = truth.Run(scenario, scenario.job, True)
+    run = truth.Run(scenario, scenario.job, True).end()
     wrong, steps = truth.check(run)
     verdict = run.report["verdict"]
     print("%-22s %-20s %-20s %-24s tier %s, %3.0f %% of %d steps" % (

@@ -8,25 +8,29 @@
  * A plan is words `NAME[:ARGUMENT]...[@N][!]`: done in every step, or every N-th; `!` marks the
  * defect. Times are milliseconds, sizes bytes.
  *
- *   get:MS[:DEPTH[:BYTES]]  a batch from a loader that takes so long; DEPTH: prepared by a thread,
- * up to so many ahead; BYTES: which copies it to the device, in stream 3 load:MS[:DEPTH]    the
- * same from a loader behind no known symbol sleep:MS busy:MS   the host does something else fn:MS
- * the stream waits for a function of the host that takes so long mark               the job's own
- * mark of a step hand back          from here on, another thread goes through the plan; this one
- * waits for it k:MS[:N[:NAME]]    N kernels of so long; names begin with spin (spin_gemm,
- * spin_conv, ...) graph:MS:N         one launch of a graph with N of them coll:MS            a
- * kernel that waits for the other ranks (simulated GPU only) h2d
- * d2h:BYTES[:pinned|pageable[:async|sync[:N]]]      N copies of so much d2d p2p:BYTES      a copy
- * inside a device, or from device 0 to device 1 managed:BYTES      pages move to the device and
- * back on:S               from here on stream S (0 is the legacy one; 1 to 3) of this device dev:D
- * from here on device D, stream 0 note:E after:E     records event E (0 to 7) in this stream; this
- * stream waits for it sync poll          waits for the stream, once or by asking again and again
- *   ctx                waits for the device
- *   lag:N              waits for what the step N steps before had issued
- *   alloc:BYTES:N      N allocations and frees
- *   retry:BYTES        an allocation that fails, one that is freed, and again
- *   module             loads and unloads a module
- *   write:BYTES        writes a file and waits for the disk
+ * - get:MS[:DEPTH[:BYTES]]: a batch from a loader that takes so long; DEPTH: prepared by a thread,
+ *   up to so many ahead; BYTES: which copies it to the device, in stream 3
+ * - load:MS[:DEPTH]: the same from a loader behind no known symbol
+ * - sleep:MS busy:MS: the host does something else
+ * - fn:MS: the stream waits for a function of the host that takes so long
+ * - mark: the job's own mark of a step
+ * - hand back: from here on, another thread goes through the plan; this one waits for it
+ * - k:MS[:N[:NAME]]: N kernels of so long; names begin with spin (spin_gemm, spin_conv, ...)
+ * - graph:MS:N: one launch of a graph with N of them
+ * - coll:MS: a kernel that waits for the other ranks (simulated GPU only)
+ * - h2d d2h:BYTES[:pinned|pageable[:async|sync[:N]]]: N copies of so much
+ * - d2d p2p:BYTES: a copy inside a device, or from device 0 to device 1
+ * - managed:BYTES: pages move to the device and back
+ * - on:S: from here on stream S (0 is the legacy one; 1 to 3) of this device
+ * - dev:D: from here on device D, stream 0
+ * - note:E after:E: records event E (0 to 7) in this stream; this stream waits for it
+ * - sync poll: waits for the stream, once or by asking again and again
+ * - ctx: waits for the device
+ * - lag:N: waits for what the step N steps before had issued
+ * - alloc:BYTES:N: N allocations and frees
+ * - retry:BYTES: an allocation that fails, one that is freed, and again
+ * - module: loads and unloads a module
+ * - write:BYTES: writes a file and waits for the disk
  *
  * TRAIN_JITTER=0.3: what takes time takes up to 30 % more or less, all of a step alike.
  * TRAIN_WORDS=1: when each word ran is told, too.
@@ -525,7 +529,9 @@ static int run_words(int i)
 /* One step of the plan; `from`: when it began, if that was before. */
 void train_step(double from)
 {
-	bool moved = dev || stream;
+	static __thread bool here; /* this thread has the context */
+	bool moved = dev || stream || !here;
+	here = true;
 	begin[n_begin++] = from > 0 ? from : train_now();
 	scale = 1 + jitter * ((double)(n_begin * 2654435761u >> 8 & 0xffff) / 32768 - 1);
 	if (moved)

@@ -21,6 +21,7 @@ FIELDS = dict(
     kernel="",         # kernels[0]
     advice="",         # regular expression that an entry of the advice must fit
     segments={},       # segments that must be found, and how many (None: any)
+    told={},           # other fields of the report, by path, and what they must be
     remark="",         # regular expression that a note in the report must fit
     every=0, special="",  # every so many steps are of another class
     others={},         # class of other ranks
@@ -55,12 +56,12 @@ add("classic-network-input", "three quarters of the step wait for a slow file", 
     causes=["input.read", "input.remote"], stage=["TFRecord", "TFRecordV2"], remove="input", gpu=True,
     draw=dict(k=(8.0, 10.0), f=(2.8, 3.4)),
     job="--plan 'h2d:2e5:pinned k:{k} sync' --source records --source-ms {k*f} --defect",
-    twin="--plan 'h2d:2e5:pinned k:{k} sync' --source slices --prefetch 4")
+    twin="--plan 'h2d:2e5:pinned k:{k} sync' --source slices --prefetch 4 --defect")
 add("classic-preprocessing", "the processor is busy preparing, the device a third of the time", program="feed", cls=INPUT,
     causes=["input.map", "input.cpu"], stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", gpu=True,
     draw=dict(k=(8.0, 10.0), f=(1.8, 2.4)),
     job="--plan 'h2d:2e5:pinned k:{k} sync' --map {k*f} --busy --defect",
-    twin="--plan 'h2d:2e5:pinned k:{k} sync' --prefetch 4")
+    twin="--plan 'h2d:2e5:pinned k:{k} sync' --prefetch 4 --defect")
 add("classic-large-copy", "a copy to the device ten times as large as needed", cls=TRANSFER,
     causes=["transfer.h2d-pageable"], remove="transfer", blocking="H2D", gpu=True,
     draw=dict(k=(5.0, 8.0), mb=(15.0, 25.0)),
@@ -76,20 +77,33 @@ add("classic-callback", "heavy work on the host after every step", cls=HOST, cau
 # ---- input -----------------------------------------------------------------------------------------------------------
 add("map-sleep", "the dataset's map sleeps", program="feed", cls=INPUT, causes=["input.map"], gpu=True,
     stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", draw=dict(k=(8.0, 12.0), ms=(8.0, 16.0)),
-    job="--plan 'h2d:1e5:pinned k:{k} sync' --map {ms} --defect", twin="--plan 'h2d:1e5:pinned k:{k} sync' --prefetch 4")
+    job="--plan 'h2d:1e5:pinned k:{k} sync' --map {ms} --defect", twin="--plan 'h2d:1e5:pinned k:{k} sync' --prefetch 4 --defect")
 for depth, f in ((0, (0.8, 1.5)), (2, (1.5, 2.5)), (16, (1.5, 2.5))):
     add("slow-reader-%d" % depth, "a slow file, %s" % ("%d batches ahead" % depth if depth else "nothing ahead"),
         program="feed", cls=INPUT, causes=["input.read"], stage=["TFRecord", "TFRecordV2"], remove="input", gpu=True,
         draw=dict(k=(8.0, 12.0), f=f),
         job="--plan 'h2d:1e5:pinned k:{k} sync' --source records --source-ms {k*f} --defect --prefetch %d" % depth,
-        twin="--plan 'h2d:1e5:pinned k:{k} sync' --source slices --prefetch 4")
+        twin="--plan 'h2d:1e5:pinned k:{k} sync' --source slices --prefetch 4 --defect")
 add("slow-generator", "a Python generator is slow", program="feed", cls=INPUT, causes=["input.generator"], gpu=True,
     stage=["Generator", "FlatMap"], remove="input", draw=dict(k=(8.0, 12.0), ms=(12.0, 18.0)),
     job="--plan 'h2d:1e5:pinned k:{k} sync' --source generator --source-ms {ms} --defect",
-    twin="--plan 'h2d:1e5:pinned k:{k} sync' --prefetch 4")
+    twin="--plan 'h2d:1e5:pinned k:{k} sync' --prefetch 4 --defect")
 add("own-loader", "a loader of the job's own is slow, two batches ahead", cls=INPUT, causes=LOADER, remove="input",
     draw=dict(k=(4.0, 7.0), f=(1.5, 2.5)), gpu=True,
     job="{n} 'get:{k*f}:2! h2d:1e5:pinned k:{k} sync'", twin="{n} 'get:0.2:4 h2d:1e5:pinned k:{k} sync'")
+add("steps-per-execution", "eight steps in one call of a TensorFlow function, a slow map", program="feed", cls=INPUT,
+    causes=["input.map"], stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", steps=80, gpu=True,
+    draw=dict(k=(6.0, 9.0), ms=(8.0, 14.0)),
+    job="--plan 'h2d:1e5:pinned k:{k} sync' --map {ms} --execution 8 --defect",
+    twin="--plan 'h2d:1e5:pinned k:{k} sync' --execution 8 --prefetch 4 --defect")
+add("accumulation", "gradients of four batches are gathered before each update; the loader is slow", cls=INPUT, causes=LOADER,
+    remove="input", steps=80, gpu=True, told={"steps.batches_per_update": 4}, draw=dict(k=(3.0, 5.0), ms=(5.0, 8.0)),
+    job="{n} 'get:{ms}! h2d:1e5:pinned k:{k}:2 k:{k/8}:6:spin_norm@4 sync'",
+    twin="{n} 'get:0 h2d:1e5:pinned k:{k}:2 k:{k/8}:6:spin_norm@4 sync'")
+add("one-op-and-input", "a slow loader, and one op takes most of the computing", cls=INPUT, causes=LOADER, kernel="spin_conv",
+    advice="spin_conv", remove="input", gpu=True, draw=dict(k=(4.0, 6.0), f=(0.08, 0.12), ms=(6.0, 9.0)),
+    job="{n} 'get:{ms}! h2d:1e4:pinned k:{k*f}:1:spin_gemm k:{k}:1:spin_conv k:{k*f}:1:spin_norm k:{k*f/2}:1:spin_loss sync'",
+    twin="{n} 'get:0 h2d:1e4:pinned k:{k*f}:1:spin_gemm k:{k}:1:spin_conv k:{k*f}:1:spin_norm k:{k*f/2}:1:spin_loss sync'")
 add("hidden-input", "the host is three steps ahead; a slow get-next is hidden", cls=COMPUTE, remove="input", gpu=True,
     draw=dict(k=(10.0, 14.0), f=(0.4, 0.7)),
     job="{n} 'get:{k*f} h2d:1e5:pinned k:{k} lag:3'", twin="{n} 'get:0.1 h2d:1e5:pinned k:{k} lag:3'")
@@ -166,6 +180,10 @@ add("callback-rare", "a callback sleeps after every n-th step", cls=COMPUTE, ste
     remove=None, why="removing host code also removes the short pauses of the other steps", every="{every}", special=HOST,
     remark="every .*step", draw=dict(k=(8.0, 10.0), ms=(15.0, 22.0), every=(40, 50)),
     job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync sleep:{ms}@{every}!'", twin="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync'")
+add("logging", "every n-th step metrics are fetched and written down", cls=COMPUTE, steps=200, gpu=True,
+    remove=None, why="removing host code also removes the short pauses of the other steps", every="{every}", special=HOST,
+    remark="every .*step", draw=dict(k=(8.0, 10.0), ms=(8.0, 12.0), every=(30, 40)),
+    job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync d2h:256:pageable:sync@{every} busy:{ms}@{every}!'", twin="")
 add("checkpoint", "every n-th step results are fetched and written", cls=COMPUTE, steps=150,
     remove=None, why="checkpoints are no training steps: nothing of them is in a step's time", gpu=True,
     segments={"checkpoint": "{n//every}"}, draw=dict(k=(6.0, 8.0), mb=(40.0, 60.0), every=(20, 30)),
@@ -204,6 +222,11 @@ add("late-rank", "one of two ranks comes late to every gradient exchange", progr
     remove="host", draw=dict(k=(5.0, 8.0), ms=(5.0, 9.0), c=(1.0, 1.5)), others={"0": COMMUNICATION},
     job="{n} 'h2d:1e4:pinned k:{k} coll:{c} sync' 'sleep:{ms}! h2d:1e4:pinned k:{k} coll:{c} sync'",
     twin="{n} 'h2d:1e4:pinned k:{k} coll:{c} sync' 'h2d:1e4:pinned k:{k} coll:{c} sync'")
+add("late-input", "the loader of one of two ranks is slow, and the other waits for it in every gradient exchange",
+    program="ranks", cls=INPUT, causes=LOADER, remove="input", draw=dict(k=(5.0, 8.0), ms=(5.0, 9.0), c=(1.0, 1.5)),
+    others={"0": COMMUNICATION},
+    job="{n} 'get:0.2:4 h2d:1e4:pinned k:{k} coll:{c} sync' 'get:{ms}! h2d:1e4:pinned k:{k} coll:{c} sync'",
+    twin="{n} 'get:0.2:4 h2d:1e4:pinned k:{k} coll:{c} sync' 'get:0.2:4 h2d:1e4:pinned k:{k} coll:{c} sync'")
 add("exchange", "exchanging gradients takes as long as computing them", program="ranks", cls=COMMUNICATION,
     causes=["communication.transfer"], blocking="rendezvous", remove="communication", draw=dict(k=(5.0, 8.0), c=(5.0, 9.0)),
     job="{n} 'h2d:1e4:pinned k:{k} coll:{c} sync' 'h2d:1e4:pinned k:{k} coll:{c} sync'",
@@ -223,7 +246,20 @@ add("callback-and-input", "a slow callback and a slow loader", cls=HOST, also=[I
     job="{n} 'get:{ms*f} h2d:1e4:pinned k:{k} sync sleep:{ms}!'", twin="{n} 'get:{ms*f} h2d:1e4:pinned k:{k} sync'")
 add("copies-and-launches", "large copies and many small kernels", cls=TRANSFER, also=[HOST], remove="transfer", steps=40,
     blocking="H2D", env={"SIM_LAUNCH_COST": "12us"}, draw=dict(kernels=(500, 700), f=(1.3, 1.5)),
-    job="{n} 'h2d:{kernels*f*4e4:.0f}:pinned k:0.5 k:0.003:{kernels} sync'", twin="{n} 'k:0.5 k:0.003:{kernels} sync'")
+    job="{n} 'h2d:{kernels*f*4e4:.0f}:pinned:sync k:0.5 k:0.003:{kernels} sync'", twin="{n} 'k:0.5 k:0.003:{kernels} sync'")
+
+add("input-and-launches", "a slow loader and many small kernels", cls=INPUT, also=[HOST], remove="input", steps=40,
+    env={"SIM_LAUNCH_COST": "12us"}, draw=dict(kernels=(500, 700), f=(1.2, 1.5)),
+    job="{n} 'get:{kernels*f*0.012}! h2d:1e4:pinned k:0.5 k:0.003:{kernels} sync'",
+    twin="{n} 'get:0 h2d:1e4:pinned k:0.5 k:0.003:{kernels} sync'")
+add("fetch-and-callback", "results are fetched with blocking copies, then a callback works", cls=TRANSFER, also=[HOST],
+    remove="transfer", blocking="D2H", gpu=True, draw=dict(k=(4.0, 6.0), mb=(12.0, 20.0), f=(0.7, 0.85)),
+    job="{n} 'get:0.2:4 h2d:1e4:pinned k:{k} d2h:{mb*1e6:.0f}:pageable:sync! sleep:{mb*f/1.6}'",
+    twin="{n} 'get:0.2:4 h2d:64:pinned k:{k} d2h:64:pageable:sync sleep:{mb*f/1.6}'")
+add("exchange-and-copies", "gradients are exchanged and large batches copied", program="ranks", cls=COMMUNICATION,
+    also=[TRANSFER], remove="communication", blocking="rendezvous", draw=dict(k=(3.0, 4.0), c=(6.0, 8.0), f=(0.7, 0.85)),
+    job="{n} 'h2d:{c*f*4e6:.0f}:pinned k:{k} coll:{c} sync' 'h2d:{c*f*4e6:.0f}:pinned k:{k} coll:{c} sync'",
+    twin="{n} 'h2d:{c*f*4e6:.0f}:pinned k:{k} sync' 'h2d:{c*f*4e6:.0f}:pinned k:{k} sync'")
 
 # ---- frameworks ------------------------------------------------------------------------------------------------------
 add("tinygrad-training", "tinygrad trains; its kernels take a set time", program="tiny", cls=COMPUTE, steps=40,
@@ -233,31 +269,37 @@ add("tinygrad-loader", "tinygrad trains, plain Python prepares its batches slowl
     steps=40, env={"SIM_KERNEL_DEFAULT": "{k}ms"}, remove=None, why="the framework's own Python stays in the twin",
     draw=dict(k=(1.0, 2.0), ms=(40.0, 60.0)),
     job="--steps {n} --slow {ms}", twin="--steps {n}")
-add("tf-map", "TensorFlow without a device: the map sleeps", program="tf", cls=INPUT, causes=["input.map"], tier="C",
-    stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", draw=dict(ms=(30.0, 45.0)),
-    job="--shape keras --defect slow_map --ms {ms} --prefetch explicit --iters 20 --steps {n}",
-    twin="--shape keras --defect none --prefetch explicit --iters 20 --steps {n}")
-add("tf-generator", "TensorFlow without a device: a slow Python generator", program="tf", cls=INPUT,
-    causes=["input.generator"], tier="C", stage=["Generator", "FlatMap"], remove="input", draw=dict(ms=(30.0, 45.0)),
-    job="--shape func_next --defect slow_generator --ms {ms} --iters 20 --steps {n}",
-    twin="--shape func_next --defect none --iters 20 --steps {n}")
-add("tf-read", "TensorFlow 1 without a device: a slow file", program="tf", cls=INPUT, causes=["input.read"], tier="C",
-    stage=["TFRecord", "TFRecordV2"], remove="input", draw=dict(ms=(30.0, 45.0)),
-    job="--shape tf1 --defect slow_read --ms {ms} --iters 20 --steps {n}", twin="--shape tf1 --defect none --iters 20 --steps {n}")
-add("tf-callback", "Keras without a device: a slow callback", program="tf", cls=HOST, causes=OWN, tier="C", remove="host",
-    draw=dict(ms=(30.0, 45.0)), job="--shape keras --defect callback --ms {ms} --iters 20 --steps {n}",
-    twin="--shape keras --defect none --iters 20 --steps {n}")
-add("tf-compute", "TensorFlow without a device: matrix products", program="tf", cls=COMPUTE, causes=["compute.cpu"], tier="C",
-    remove=None, why="without device times nothing is predicted of computing", draw=dict(iters=(80, 120)),
-    job="--shape func_next --defect none --iters {iters} --steps {n}", twin="--shape func_next --defect none --iters 1 --steps {n}")
-add("tf-steps-per-execution", "eight steps in one call of Keras, a slow map", program="tf", cls=INPUT, causes=["input.map"],
-    tier="C", stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", steps=80, draw=dict(ms=(30.0, 45.0)),
-    job="--shape steps_per_execution --execution 8 --defect slow_map --ms {ms} --prefetch explicit --iters 20 --steps {n}",
-    twin="--shape steps_per_execution --execution 8 --defect none --prefetch explicit --iters 20 --steps {n}")
-add("tf-evaluation", "TensorFlow: evaluation between two epochs, a slow generator", program="tf", cls=INPUT,
-    causes=["input.generator"], tier="C", segments={"eval": 2}, remove="input", draw=dict(ms=(30.0, 45.0)),
-    job="--shape train_val --defect slow_generator --ms {ms} --prefetch explicit --iters 20 --steps {n}",
-    twin="--shape train_val --defect none --prefetch explicit --iters 20 --steps {n}")
+# TensorFlow without a device. One thread computes, the other processor is for the pipeline; computing takes a third of a step or
+# more, so that what is measured of it is no noise. A generator runs nothing ahead here: TensorFlow's threads that wait for
+# Python spin, and on two processors computing beside them takes half as long again.
+COMPUTES = " --threads 1 --iters {iters} --steps {n} --prefetch "
+TF = dict(program="tf", tier="C", steps=40, draw=dict(ms=(30.0, 45.0), iters=(28, 40)))
+add("tf-map", "Keras without a device: the map sleeps", cls=INPUT, causes=["input.map"], **TF,
+    stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input",
+    job="--shape keras --defect slow_map --ms {ms}" + COMPUTES + "explicit", twin="--shape keras" + COMPUTES + "explicit")
+add("tf-loop", "a loop over a dataset inside a function; the map sleeps", cls=INPUT, causes=["input.map"], **TF,
+    stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input",
+    job="--shape func_loop --defect slow_map --ms {ms}" + COMPUTES + "none", twin="--shape func_loop" + COMPUTES + "explicit")
+add("tf-generator", "TensorFlow without a device: a slow Python generator", cls=INPUT, **TF,
+    causes=["input.generator"], stage=["Generator", "FlatMap"], remove="input",
+    job="--shape func_next --defect slow_generator --ms {ms}" + COMPUTES + "none",
+    twin="--shape func_next" + COMPUTES + "none")
+add("tf-read", "TensorFlow 1 without a device: a slow file", cls=INPUT, causes=["input.read"], **TF,
+    stage=["TFRecord", "TFRecordV2"], remove="input",
+    job="--shape tf1 --defect slow_read --ms {ms}" + COMPUTES + "default", twin="--shape tf1" + COMPUTES + "default")
+add("tf-callback", "Keras without a device: a slow callback", cls=HOST, causes=OWN, remove="host", **TF,
+    job="--shape keras --defect callback --ms {ms}" + COMPUTES + "explicit", twin="--shape keras" + COMPUTES + "explicit")
+add("tf-compute", "TensorFlow without a device: matrix products on all processors", program="tf", cls=COMPUTE,
+    causes=["compute.cpu"], tier="C", steps=40, remove=None, why="without device times nothing is predicted of computing",
+    draw=dict(iters=(80, 120)), job="--shape func_next --iters {iters} --steps {n}")
+add("tf-steps-per-execution", "eight steps in one call of Keras, a slow map", cls=INPUT, causes=["input.map"],
+    stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", **dict(TF, steps=80),
+    job="--shape steps_per_execution --execution 8 --defect slow_map --ms {ms}" + COMPUTES + "explicit",
+    twin="--shape steps_per_execution --execution 8" + COMPUTES + "explicit")
+add("tf-evaluation", "TensorFlow: evaluation between two epochs, a slow generator", cls=INPUT, **dict(TF, steps=50),
+    causes=["input.generator"], stage=["Generator", "FlatMap"], segments={"eval": 2}, remove="input",
+    job="--shape train_val --defect slow_generator --ms {ms}" + COMPUTES + "none",
+    twin="--shape train_val" + COMPUTES + "none")
 
 
 # ---- drawing ---------------------------------------------------------------------------------------------------------

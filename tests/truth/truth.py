@@ -6,6 +6,8 @@ import math
 import os
 import re
 import shlex
+import shutil
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -30,12 +32,13 @@ PROGRAMS = {
     "client": [PYTHON, JOBS + "/client_cb.py"],
     "tf": [PYTHON, JOBS + "/tf_jobs.py", "--times", "--slowread", SLOWREAD],
 }
+GATED = {"feed", "tf", "tiny"}  # they wait at a gate once they are loaded
 NEEDS = {"feed": "tensorflow", "tf": "tensorflow", "tiny": "tinygrad", "client": "cuda.bindings"}
 # In which part of the breakdown the defect is, by what the twin lacks.
 PART = {"input": "input", "transfer": "transfer", "launch": "launch", "host": "host", "sync": "sync", "communication": "communication",
         "everything-but-compute": "compute"}
 # Two-sided 95 % of Student's distribution, by degrees of freedom.
-STUDENT = {1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+STUDENT = {1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228, 11: 2.201}
 
 CLOCKS = time.time() - time.monotonic()
 
@@ -52,11 +55,12 @@ def available(scenario):
 
 
 class Run:
-    """One run of a job; with the tool also its report, steps, events and the driver's log."""
+    """One run of a job, begun at once; with the tool also its report, steps and the driver's log. Programs that take seconds to
+    load wait for go() before their first step, so that a job and its twin load side by side and run one after the other."""
 
     def __init__(self, scenario, arguments, tool, real=False, timeout=180):
-        self.scenario, self.dir = scenario, tempfile.mkdtemp(dir=TMP)
-        self.out_dir = os.path.join(self.dir, "run")
+        self.scenario, self.dir, self.tool, self.timeout = scenario, tempfile.mkdtemp(dir=TMP), tool, timeout
+        self.out_dir, self.gate = os.path.join(self.dir, "run"), os.path.join(self.dir, "gate")
         env = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0", DEV="CUDA:PTX", CACHELEVEL="0",
                    PYTHONWARNINGS="ignore", TFHOOK_CUPTI="on", **scenario.env)
         if not real:
@@ -65,30 +69,69 @@ class Run:
                 env["SIM_TRUTH"] = os.path.join(self.dir, "truth.%p")
         if scenario.tier == "C":
             env["TFHOOK_CUPTI"] = "off"
+        if scenario.program in GATED:
+            os.mkfifo(self.gate)
+            env["TRUTH_GATE"] = self.gate
         command = PROGRAMS[scenario.program] + shlex.split(arguments)
         if tool:
             command = [TOOL, "run", "-o", self.out_dir, "--"] + command
+        with open(self.file("stdout"), "w") as out, open(self.file("stderr"), "w") as err:
+            self.process = subprocess.Popen(command, env=env, cwd=self.dir, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                            start_new_session=True)
+
+    def file(self, name):
+        return os.path.join(self.dir, name)
+
+    def loaded(self):
+        """Waits until the job is loaded, or has ended."""
+        end = time.monotonic() + self.timeout
+        while self.scenario.program in GATED and not os.path.exists(self.gate + ".ready"):
+            if self.process.poll() is not None or time.monotonic() > end:
+                return
+            time.sleep(0.02)
+
+    def go(self):
+        self.loaded()
+        while self.scenario.program in GATED and self.process.poll() is None:
+            try:
+                os.close(os.open(self.gate, os.O_WRONLY | os.O_NONBLOCK))
+                return
+            except OSError:  # it has not opened its end yet
+                time.sleep(0.001)
+
+    def kill(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def end(self):
+        """Lets the job run, and reads what came of it."""
+        self.go()
         try:
-            done = subprocess.run(command, env=env, cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True, timeout=timeout)
+            self.process.wait(self.timeout)
         except subprocess.TimeoutExpired:
-            raise Wrong("no end after %d s" % timeout)
-        self.told = self.result(done)
-        if tool:
+            self.kill()
+            raise Wrong("no end after %d s" % self.timeout)
+        self.told = self.result()
+        if self.tool:
             self.report = json.loads(self.ask("report", "--json"))
             self.steps = [json.loads(line) for line in self.ask("report", "--steps", "--json").splitlines()]
+        return self
 
-    def result(self, done):
-        last = (done.stdout.splitlines() or [""])[-1]
-        if done.returncode:
-            raise Wrong("exit status %d: %s" % (done.returncode, done.stderr[-600:]))
+    def result(self):
+        with open(self.file("stdout")) as f:
+            out = f.read()
+        last = (out.splitlines() or [""])[-1]
+        if self.process.returncode:
+            with open(self.file("stderr")) as f:
+                raise Wrong("exit status %d: %s" % (self.process.returncode, f.read()[-600:]))
         if last.startswith("steps "):  # client_cb.py
             words = last.split()
             return {"steps": int(words[1]), "mean": float(words[3])}
         try:
             return json.loads(last)
         except ValueError:
-            raise Wrong("no result: " + done.stdout[-300:])
+            raise Wrong("no result: " + out[-300:])
 
     def ask(self, *arguments):
         done = subprocess.run([TOOL, *arguments, self.out_dir], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -162,9 +205,10 @@ def without(intervals, other):
     return out
 
 
-def blocking_s(run):
+def blocking_s(run, twin=None):
     """Seconds of a step that the defect holds the device back, by the driver's log and the job's clock; of jobs that have
-    none, what computing takes. None: not known."""
+    none, what computing takes. None: not known. A twin that tells of its own, of batches that lie ready, says what asking
+    for one takes by itself, in Python and TensorFlow: that is no part of the defect."""
     s, told, ops = run.scenario, run.told, run.ops()
     if s.tier == "C" or s.remove is None or not ops or not told.get("begin"):
         return None
@@ -175,6 +219,10 @@ def blocking_s(run):
     if s.remove == "everything-but-compute":
         return length(computing, t0, t1) / n
     defect = [list(p) for p in zip(told["defect"][::2], told["defect"][1::2])]
+    ready = twin.told["defect"] if twin else []
+    if ready:
+        usual = statistics.median(b - a for a, b in zip(ready[::2], ready[1::2]))
+        defect = [[a + usual, b] for a, b in defect if b > a + usual]
     wanted = s.blocking.split()
     defect += [[a, b] for a, b, kind, name, dev in ops
                if wanted and (kind == "copy" and name in wanted or "rendezvous" in wanted and name.startswith("rendezvous"))]
@@ -218,6 +266,12 @@ def check(run):
         found = sum(g["count"] for g in report["segments"] if g["kind"] == kind)
         if not found or count is not None and abs(found - int(count)) > 1:
             wrong.append("%d segments %s, not %s" % (found, kind, count))
+    for path, value in s.told.items():
+        found = report
+        for key in path.split("."):
+            found = found.get(key) if found else None
+        if found != value:
+            wrong.append("%s is %s" % (path, found))
     for r, cls in s.others.items():
         got = [o["class"] for o in report["ranks"] if str(o["rank"]) == r]
         if got != [cls]:
@@ -256,12 +310,35 @@ def judge_as_rivals(run):
     return rivals.judge(dump, [int(b * 1e9) for b in begins], int(end * 1e9))
 
 
+def run_pair(scenario, real):
+    """The job, and its twin if it has one."""
+    hooked = Run(scenario, scenario.job, True, real)
+    twin = Run(scenario, scenario.twin, False, real) if scenario.remove and scenario.program in GATED else None
+    try:
+        if twin:
+            twin.loaded()
+        hooked.end()
+        if scenario.remove:
+            twin = (twin or Run(scenario, scenario.twin, False, real)).end()
+        return hooked, twin
+    finally:
+        hooked.kill()
+        if twin:
+            twin.kill()
+
+
+def off_by(values):
+    """Mean, and half of its 95 % interval; nan for a single one."""
+    half = STUDENT[min(len(values) - 1, 11)] * statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return statistics.mean(values), half
+
+
 class Result:
     """All runs of one scenario."""
 
     def __init__(self, scenario):
         self.scenario = scenario
-        self.wrong, self.steps, self.failed = [], [], 0
+        self.wrong, self.steps, self.failed, self.crashed = [], [], 0, 0
         self.verdicts, self.predicted, self.bounds, self.measured, self.plain, self.blocking = [], [], [], [], [], []
         self.ceiling = []
         self.rivals = {}
@@ -276,16 +353,21 @@ class Result:
         self.plain.append(hooked.step_s())
         if not self.rivals:
             self.rivals = judge_as_rivals(hooked)
-        if twin is None:
-            return
+        if twin:
+            self.compare(hooked, twin)
+        for run in (hooked, twin):
+            if run and not wrong:
+                shutil.rmtree(run.dir, ignore_errors=True)
+
+    def compare(self, hooked, twin):
         self.measured.append(twin.step_s())
-        w = whatif(hooked.report, self.scenario.remove) if self.scenario.remove else None
-        if w and w["step_s"] is not None:
+        w = whatif(hooked.report, self.scenario.remove)
+        if w["step_s"] is not None:
             self.predicted.append((w["step_s"], self.measured[-1]))
             self.bounds.append((w["low_s"], w["high_s"]))
-        if w and w["ceiling_speedup"] is not None:
+        if w["ceiling_speedup"] is not None:
             self.ceiling.append((w["ceiling_speedup"], self.plain[-1] / self.measured[-1]))
-        truth = blocking_s(hooked)
+        truth = blocking_s(hooked, twin)
         part = PART.get(self.scenario.remove)
         if truth:
             got = next(b["s_per_step"] for b in hooked.report["breakdown"] if b["name"] == part)
@@ -297,36 +379,46 @@ class Result:
     def got(self):
         return max(set(self.verdicts), key=self.verdicts.count) if self.verdicts else ("-", None)
 
+    def class_right(self):
+        s = self.scenario
+        return self.runs() > 0 and not self.crashed and all(v[0] in (s.cls, *s.also) for v in self.verdicts)
+
     def steps_right(self):
         return sum(a == b for a, b in self.steps) / len(self.steps) if self.steps else 0
 
     def blocking_error(self):
         return statistics.median(map(abs, self.blocking)) if self.blocking else None
 
-    def pair(self):
-        """Half of the 95 % interval of the measured difference, as part of the twin's step."""
-        d = [(p - m) / m for p, m in self.predicted]
-        return STUDENT[min(len(d) - 1, 9)] * statistics.stdev(d) / math.sqrt(len(d)) if len(d) > 1 else math.nan
+    def foretold(self):
+        """Whether there is something to compare: a step, or the ceiling of a gain."""
+        if self.scenario.tier == "C":
+            return bool(self.ceiling)
+        return bool(self.predicted) and 2 * len(self.predicted) >= len(self.measured)
+
+    def off(self):
+        """How far what was foretold is off, as part of what was measured, and half of its 95 % interval over the pairs: of
+        the predicted step, in tier C of the ceiling."""
+        values = self.ceiling if self.scenario.tier == "C" else self.predicted
+        return off_by([(p - m) / m for p, m in values])
 
     def error(self):
         """How far the prediction is off, beyond the pair's own interval; None: no prediction."""
-        if not self.predicted or 2 * len(self.predicted) < len(self.measured):
+        if not self.foretold():
             return None
-        off = abs(statistics.mean((p - m) / m for p, m in self.predicted))
-        return max(0, off - (self.pair() if len(self.predicted) > 1 else 0))
+        off, half = self.off()
+        return max(0, abs(off) - (0 if half != half else half))
 
-    def off(self):
-        return statistics.mean((p - m) / m for p, m in self.predicted)
+    def ceiling_error(self):
+        """How far the ceiling is outside of what it may be, the measured gain to 15 % above, beyond the pair's interval;
+        negative: below."""
+        off, half = self.off()
+        half = 0 if half != half else half
+        return min(0, off + half) + max(0, off - half - 0.15)
 
     def printed(self):
         """Half of the interval that the report prints, as part of its point."""
         return statistics.median((h - l) / 2 / p for (l, h), (p, _) in zip(self.bounds, self.predicted))
 
-    def ceiling_off(self):
-        """How much the ceiling is above the measured gain (both as factors), as part of it; negative: below."""
-        c, m = (statistics.median(v) for v in zip(*self.ceiling))
-        return c / m - 1
-
     def judged(self):
         """Whether the verdict was right in every run."""
-        return self.runs() > 0 and not self.failed
+        return self.runs() > 0 and not self.failed and not self.crashed

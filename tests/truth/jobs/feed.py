@@ -11,6 +11,7 @@ usage: feed.py --plan PLAN [options]
 --parallel N     its num_parallel_calls (0: serial)
 --prefetch N     a final prefetch of so many batches (0: none; -1: as TensorFlow likes)
 --eval N         after every N-th step a dozen batches of another pipeline are evaluated (0: never)
+--execution N    N steps in one call of a TensorFlow function, which takes their batches by itself
 --defect         waiting for the batch is the defect: told with its times
 --library PATH   libtrain.so; --slowread PATH: libslowread.so
 """
@@ -37,6 +38,7 @@ def arguments():
     p.add_argument("--parallel", type=int, default=0)
     p.add_argument("--prefetch", type=int, default=0)
     p.add_argument("--eval", type=int, default=0)
+    p.add_argument("--execution", type=int, default=0)
     p.add_argument("--defect", action="store_true")
     p.add_argument("--library", required=True)
     p.add_argument("--slowread", default="")
@@ -53,6 +55,9 @@ if A.source == "records" and A.source_ms and "SLOWREAD_TOKEN" not in os.environ:
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "jobs"))
+from gate import wait_at_gate  # noqa: E402
 
 
 def take(ms):
@@ -113,12 +118,7 @@ def evaluate(train):
         train.train_eval(3.0)
 
 
-def main():
-    train = ctypes.CDLL(A.library, mode=ctypes.RTLD_GLOBAL)
-    train.train_step.argtypes = [ctypes.c_double]
-    train.train_eval.argtypes = [ctypes.c_double]
-    train.train_defect.argtypes = [ctypes.c_double] * 2
-    train.train_open(A.plan.encode(), ctypes.c_long(A.steps))
+def one_by_one(train):
     batches = iter(pipeline())
     for i in range(A.steps):
         if A.eval and i and i % A.eval == 0:
@@ -128,6 +128,43 @@ def main():
         if A.defect:
             train.train_defect(begin, time.monotonic())
         train.train_step(begin)
+
+
+def executions(train):
+    """As Keras does with steps_per_execution: the graph itself asks for the next batch. What lies between two steps of a call
+    is the waiting for it."""
+    last = 0.0
+
+    def step(_):
+        nonlocal last
+        if A.defect:
+            train.train_defect(last, time.monotonic())
+        train.train_step(last)
+        last = time.monotonic()
+        return np.float32(0)
+
+    @tf.function
+    def several(batches):
+        for _ in tf.range(A.execution):
+            tf.numpy_function(step, [next(batches)], tf.float32)
+
+    batches = iter(pipeline())
+    for _ in range(A.steps // A.execution):
+        last = time.monotonic()
+        several(batches)
+
+
+def main():
+    wait_at_gate()
+    train = ctypes.CDLL(A.library, mode=ctypes.RTLD_GLOBAL)
+    train.train_step.argtypes = [ctypes.c_double]
+    train.train_eval.argtypes = [ctypes.c_double]
+    train.train_defect.argtypes = [ctypes.c_double] * 2
+    train.train_open(A.plan.encode(), ctypes.c_long(A.steps))
+    if A.execution:
+        executions(train)
+    else:
+        one_by_one(train)
     sys.stdout.flush()
     train.train_close()
 

@@ -2,17 +2,23 @@
 """tinygrad trains a small network; plain Python prepares its batches. tiny.py [--steps N] [--slow MS]"""
 import argparse
 import json
+import os
+import sys
 import time
 
 import numpy as np
 from tinygrad import Tensor, TinyJit, nn
 from tinygrad.helpers import Context
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "jobs"))
+from gate import wait_at_gate  # noqa: E402
+
 p = argparse.ArgumentParser(usage=__doc__)
 p.add_argument("--steps", type=int, default=40)
 p.add_argument("--slow", type=float, default=0)
 A = p.parse_args()
 
+wait_at_gate()
 Tensor.manual_seed(7)
 l1, l2 = nn.Linear(16, 24), nn.Linear(24, 4)
 opt = nn.optim.SGD([*nn.state.get_parameters(l1), *nn.state.get_parameters(l2)], lr=0.1)
