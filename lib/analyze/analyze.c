@@ -167,7 +167,7 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	if (rc)
 		return rc;
 	tfh_find_supply(job, r);
-	tfh_whatif(r);
+	tfh_whatif(job, r);
 	for (int k = 0; k < TFH_REMOVE_COUNT; k++)
 		r->need_s[k] = NAN;
 	for (int k = 0; k < TFH_XPROF_COUNT; k++)

@@ -409,7 +409,7 @@ void tfh_idle_compute(struct tfh_job *job);
 void tfh_smooth_classes(struct tfh_job *job);
 
 /* whatif.c, text.c */
-void tfh_whatif(struct tfh_result *r);
+void tfh_whatif(struct tfh_job *job, struct tfh_result *r);
 void tfh_explain(struct tfh_job *job, struct tfh_result *r);
 const char *tfh_text(struct tfh_job *job, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

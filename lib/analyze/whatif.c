@@ -1,11 +1,20 @@
 /*
  * What removing a class of blocking time would gain. Host times alone bear a ceiling: the step
  * without that time. How much of it comes true depends on what runs beside it, so no point value is
- * given (step_s stays NAN); the truth lies between low_s and high_s.
+ * given (step_s stays NAN); the truth lies between low_s and high_s. A ceiling must hold: what
+ * stays of a step may be shorter by what is uncertain of its mean.
  */
 #include <math.h>
 
+#include "analyze/device.h"
 #include "analyze/internal.h"
+
+/* Stretches of the run whose means tell how certain the mean is: neighbours are alike, so single
+ * steps would promise too much. Steps of several kinds come in turn: a stretch has some of each. */
+#define STRETCHES 10
+#define STRETCH_STEPS 4
+/* What a time between two calls may be off by itself. */
+#define MEASURED 0.01
 
 static double removed(const struct tfh_result *r, enum tfh_remove what)
 {
@@ -20,7 +29,53 @@ static double removed(const struct tfh_result *r, enum tfh_remove what)
 	return s;
 }
 
-void tfh_whatif(struct tfh_result *r)
+/* What stays of a window, seconds. */
+static double kept(const struct tfh_step *s, enum tfh_remove what)
+{
+	enum tfh_part part = tfh_remove_part(what);
+
+	if (part < TFH_PART_COUNT)
+		return s->dur_s - (double)s->breakdown[part];
+	return (double)s->breakdown[TFH_PART_COMPUTE] + (double)s->breakdown[TFH_PART_UNATTRIBUTED];
+}
+
+/* Standard error of the mean of what stays of a step, by the means of stretches; 0 where there are
+ * too few steps to tell. */
+static double uncertain(const struct tfh_job *job, enum tfh_remove what)
+{
+	double sum = 0, squares = 0, s = 0;
+	uint64_t steps = 0, n = 0, stretches = job->judged_steps / STRETCH_STEPS;
+
+	if (stretches > STRETCHES)
+		stretches = STRETCHES;
+	for (size_t i = 0; i < job->step.n && stretches > 1; i++) {
+		if (!tfh_window_counts(&job->window.v[i]))
+			continue;
+		s += kept(&job->step.v[i], what);
+		steps += job->window.v[i].steps;
+		if (steps * stretches < job->judged_steps)
+			continue;
+		sum += s / (double)steps;
+		squares += s / (double)steps * (s / (double)steps);
+		n++;
+		s = 0;
+		steps = 0;
+	}
+	if (n < 2)
+		return 0;
+	double variance = (squares - sum * sum / (double)n) / (double)(n - 1);
+	return variance > 0 ? sqrt(variance / (double)n) : 0;
+}
+
+/* Tier C. A quarter is as much as is ever allowed for: beyond it nothing is known. */
+static double at_best(const struct tfh_job *job, enum tfh_remove what, double left)
+{
+	double off = MEASURED * left + 2 * uncertain(job, what);
+
+	return left - fmin(off, left / 4);
+}
+
+void tfh_whatif(struct tfh_job *job, struct tfh_result *r)
 {
 	double step = 0;
 
@@ -36,9 +91,9 @@ void tfh_whatif(struct tfh_result *r)
 		struct tfh_whatif *w = &r->whatif[r->n_whatif++];
 		w->remove = what;
 		w->step_s = w->speedup = NAN;
-		w->low_s = step - s;
+		w->low_s = tfh_tier(job) == 'C' ? at_best(job, what, step - s) : step - s;
 		w->high_s = step;
-		w->floor_s = r->breakdown[TFH_PART_COMPUTE].s_per_step;
-		w->ceiling_speedup = step - s > 0 ? step / (step - s) : NAN;
+		w->floor_s = fmin(r->breakdown[TFH_PART_COMPUTE].s_per_step, w->low_s);
+		w->ceiling_speedup = step - s > 0 ? step / w->low_s : NAN;
 	}
 }
