@@ -50,6 +50,35 @@ static struct tfh_result *eager(int steps, double input, double compute, double 
 	return gen_judge(g);
 }
 
+static const struct tfh_whatif *no_input(const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		if (r->whatif[i].remove == TFH_REMOVE_INPUT)
+			return &r->whatif[i];
+	fail();
+	return NULL;
+}
+
+/* A ceiling allows for 1 % of what stays where all steps are alike; where they are not, for two
+ * standard errors of its mean: here 4 ms in the first half and 6 ms in the second. */
+static void test_ceiling(void **state)
+{
+	(void)state;
+	struct tfh_result *r = eager(50, 20, 5, 0);
+
+	assert_float_equal(no_input(r)->low_s, 0.99 * 5.02e-3, 2e-5);
+	assert_float_equal(no_input(r)->ceiling_speedup, 25.02 / (0.99 * 5.02), 0.02);
+	tfh_result_free(r);
+	struct gen *g = tf();
+	double t = 100;
+	for (int i = 0; i < 50; i++)
+		t = eager_step(g, t, 20, i < 25 ? 4 : 6, 0);
+	end_of_data(g, t);
+	r = gen_judge(g);
+	assert_float_equal(no_input(r)->low_s, 0.99 * 5.02e-3 - 2 * 0.33e-3, 2e-4);
+	tfh_result_free(r);
+}
+
 static void test_eager_input(void **state)
 {
 	(void)state;
@@ -459,14 +488,23 @@ static void test_one_late_batch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_eager_input),	cmocka_unit_test(test_eager_compute),
-		cmocka_unit_test(test_eager_callback),	cmocka_unit_test(test_many_ops),
-		cmocka_unit_test(test_graph_input),	cmocka_unit_test(test_steps_per_execution),
-		cmocka_unit_test(test_loop_in_graph),	cmocka_unit_test(test_guilty_stage),
-		cmocka_unit_test(test_epochs_and_eval), cmocka_unit_test(test_checkpoint),
-		cmocka_unit_test(test_cut_off),		cmocka_unit_test(test_holes),
-		cmocka_unit_test(test_few_steps),	cmocka_unit_test(test_waiting_graph),
-		cmocka_unit_test(test_disturbed_steps), cmocka_unit_test(test_one_late_batch),
+		cmocka_unit_test(test_ceiling),
+		cmocka_unit_test(test_eager_input),
+		cmocka_unit_test(test_eager_compute),
+		cmocka_unit_test(test_eager_callback),
+		cmocka_unit_test(test_many_ops),
+		cmocka_unit_test(test_graph_input),
+		cmocka_unit_test(test_steps_per_execution),
+		cmocka_unit_test(test_loop_in_graph),
+		cmocka_unit_test(test_guilty_stage),
+		cmocka_unit_test(test_epochs_and_eval),
+		cmocka_unit_test(test_checkpoint),
+		cmocka_unit_test(test_cut_off),
+		cmocka_unit_test(test_holes),
+		cmocka_unit_test(test_few_steps),
+		cmocka_unit_test(test_waiting_graph),
+		cmocka_unit_test(test_disturbed_steps),
+		cmocka_unit_test(test_one_late_batch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
