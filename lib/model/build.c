@@ -181,13 +181,13 @@ int64_t tfh_build_thread(struct tfh_builder *b, uint32_t process, uint32_t tid, 
 	t->process = process;
 	t->tid = tid;
 	t->index = run->proc[process].n_thread++;
-	strncpy(t->name, name, sizeof(t->name) - 1);
+	t->name = *name ? tfh_arena_strdup(&run->arena, name) : NULL;
 	return run->n_thread++;
 }
 
 void tfh_build_thread_name(struct tfh_builder *b, uint32_t thread, const char *name)
 {
-	strncpy(b->run->thread[thread].name, name, sizeof(b->run->thread[thread].name) - 1);
+	b->run->thread[thread].name = tfh_arena_strdup(&b->run->arena, name);
 }
 
 static int room_for_name(struct tfh_names *names, enum tft_name kind, uint32_t id)

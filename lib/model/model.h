@@ -45,7 +45,7 @@ struct tfh_process {
 
 struct tfh_thread_info {
 	uint32_t process, tid, index;
-	char name[64];
+	const char *name; /* NULL: none is known */
 };
 
 /* One entry of the merged time line. `fn` is a row of the file's own table, never NULL. */

@@ -189,7 +189,7 @@ static void in_flight_line(const struct tfh_result *r, const struct tfh_in_fligh
 		thread = &threads[open->thread];
 	if (thread)
 		snprintf(who, sizeof(who), " on thread %u%s%s", thread->tid,
-			 *thread->name ? " " : "", thread->name);
+			 thread->name ? " " : "", thread->name ? thread->name : "");
 	bool detail = open->detail && *open->detail;
 	char stream[32], kernel[64], brief[TFH_KERNEL_NAME];
 	if (last)
