@@ -252,8 +252,8 @@ static int judge_ranks(const struct tfh_feed *f, const uint32_t *process, uint32
 	struct tfh_result **r = calloc(n, sizeof(*r));
 	int rc = meet && r ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; i < n && !rc && f->rewind_ops; i++)
-		rc = tfh_meet_add(meet, f, process[i], err);
+	for (uint32_t i = 0; i < n && !rc; i++)
+		rc = tfh_meet_add(meet, f, process[i], n == 1, err);
 	if (!rc)
 		rc = tfh_meet_match(meet);
 	for (uint32_t i = 0; i < n && !rc; i++)

@@ -97,7 +97,7 @@ static int read_calls(struct tfh_device *d, int64_t from, int64_t to)
 	return rc;
 }
 
-static int add_op(struct tfh_device *d, const struct tfh_op *o, size_t w0)
+static int add_op(struct tfh_device *d, const struct tfh_op *o)
 {
 	struct tfh_dop x = {.t0 = o->t0,
 			    .t1 = o->t1,
@@ -121,8 +121,9 @@ static int add_op(struct tfh_device *d, const struct tfh_op *o, size_t w0)
 		return -ENOMEM;
 	if (x.work == TFH_W_COUNT)
 		return 0;
-	w = tfh_window_of(d->job, o->issue0 > INT64_MIN ? o->issue0 : o->t0, w0);
+	w = tfh_window_of(d->job, o->issue0 > INT64_MIN ? o->issue0 : o->t0, d->near_window);
 	x.window = w == SIZE_MAX ? TFH_NO : (uint32_t)w;
+	d->near_window = w == SIZE_MAX ? d->near_window : w;
 	l = &d->lane.v[x.lane];
 	x.device = l->device;
 	if (x.work == TFH_W_COMM)
@@ -137,13 +138,13 @@ static int add_op(struct tfh_device *d, const struct tfh_op *o, size_t w0)
 	return d->full ? 0 : TFH_PUSH(d->op, x);
 }
 
-static int read_ops(struct tfh_device *d, size_t w0, int64_t to)
+static int read_ops(struct tfh_device *d, int64_t to)
 {
 	const struct tfh_feed *f = d->job->feed;
 	int rc = 0;
 
 	while (d->has_op && d->next_op.t0 <= to && !rc) {
-		rc = add_op(d, &d->next_op, w0);
+		rc = add_op(d, &d->next_op);
 		d->has_op = f->next_op(f->arg, &d->next_op);
 	}
 	return rc;
@@ -200,7 +201,7 @@ int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *e
 	d->loaded = from;
 	d->full = false;
 	forget(d, from);
-	rc = read_ops(d, w0, to);
+	rc = read_ops(d, to);
 	if (!rc)
 		rc = read_calls(d, from, to);
 	if (!rc && !d->has_ev)

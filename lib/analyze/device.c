@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/device.h"
+#include "base/hash.h"
 
 /* Of the windows in memory at a time: the replay wants 20 steady ones in a row, and an op with its
  * call takes about 200 bytes. */
@@ -102,26 +103,35 @@ static uint64_t blocks(uint64_t grid)
 	return (x ? x : 1) * (y ? y : 1) * (z ? z : 1);
 }
 
-static int count_kernel(struct tfh_device *d, const struct tfh_op *op)
+/* Place of a kernel's times, MAX_KERNELS where there are too many; SIZE_MAX: no memory. */
+static size_t find_kernel(struct tfh_device *d, const char *name)
 {
-	struct tfh_kernel_time k = {.name = op->name};
+	struct tfh_kernel_time k = {.name = name};
 	size_t i = 0;
 
-	while (i < d->kernel.n && d->kernel.v[i].name != op->name &&
-	       strcmp(d->kernel.v[i].name, op->name) != 0)
+	while (i < d->kernel.n && strcmp(d->kernel.v[i].name, name) != 0)
 		i++;
-	if (i == MAX_KERNELS)
-		return 0;
-	if (i == d->kernel.n && TFH_PUSH(d->kernel, k))
-		return -ENOMEM;
-	d->kernel.v[i].calls++;
-	d->kernel.v[i].ns += op->t1 - op->t0;
-	tfh_hist_add(&d->kernel.v[i].hist, op->t1 - op->t0);
-	if (i && d->kernel.v[i].calls > 2 * d->kernel.v[i / 2].calls) {
-		k = d->kernel.v[i];
-		d->kernel.v[i] = d->kernel.v[i / 2];
-		d->kernel.v[i / 2] = k;
+	if (i < d->kernel.n || i == MAX_KERNELS)
+		return i;
+	return TFH_PUSH(d->kernel, k) ? SIZE_MAX : i;
+}
+
+static int count_kernel(struct tfh_device *d, const struct tfh_op *op)
+{
+	struct tfh_near_kernel *near =
+		&d->near_kernel[tfh_hash_u64((uintptr_t)op->name) % TFH_NEAR_KERNELS];
+
+	if (near->name != op->name) {
+		near->at = find_kernel(d, op->name);
+		near->name = op->name;
 	}
+	if (near->at == SIZE_MAX)
+		return -ENOMEM;
+	if (near->at == MAX_KERNELS)
+		return 0;
+	d->kernel.v[near->at].calls++;
+	d->kernel.v[near->at].ns += op->t1 - op->t0;
+	tfh_hist_add(&d->kernel.v[near->at].hist, op->t1 - op->t0);
 	return 0;
 }
 

@@ -112,6 +112,13 @@ struct tfh_kernel_time {
 	struct tfh_hist hist;
 };
 
+/* Where the times of a name are; texts mostly have one address each. */
+#define TFH_NEAR_KERNELS 1024
+struct tfh_near_kernel {
+	const char *name;
+	size_t at;
+};
+
 /* A stream as the host's calls name it. */
 struct tfh_stream_name {
 	uint32_t host, lane;
@@ -151,6 +158,7 @@ struct tfh_device {
 		int64_t ns, large_ns;
 	} copied[TFH_DIRS][2]; /* by direction, pageable */
 	TFH_VEC(struct tfh_kernel_time) kernel;
+	struct tfh_near_kernel near_kernel[TFH_NEAR_KERNELS];
 	/* the windows in memory */
 	size_t w0, w1;
 	TFH_VEC(struct tfh_dop) op;		      /* by start */
@@ -164,6 +172,7 @@ struct tfh_device {
 	TFH_VEC(struct tfh_stream_name) stream;
 	TFH_VEC(uint32_t) near; /* by thread: segment found last */
 	size_t first_op;	/* ops before it ended before the window */
+	size_t near_window;	/* of the op read last */
 	struct tfh_op next_op;
 	struct tfh_event next_ev;
 	bool has_op, has_ev;
@@ -194,7 +203,8 @@ size_t tfh_window_of(const struct tfh_job *job, int64_t t, size_t hint);
 /* meet.c: collectives matched over ranks and devices */
 struct tfh_meet *tfh_meet_new(void);
 void tfh_meet_free(struct tfh_meet *m);
-int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process,
+/* `alone`: no other process is judged with it. */
+int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process, bool alone,
 		 struct tfh_err *err);
 int tfh_meet_match(struct tfh_meet *m);
 int64_t tfh_meet_shared(const struct tfh_meet *m, uint32_t process, uint32_t device, uint64_t n);

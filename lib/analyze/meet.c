@@ -74,13 +74,28 @@ static int name_sets(struct tfh_meet *m, const struct tfh_feed *f, uint32_t proc
 	return rc;
 }
 
-int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process,
+/* Collectives of one device of one process have no counterpart. */
+static bool can_meet(const struct tfh_feed *f, uint32_t process, bool alone)
+{
+	struct tfh_gpu_info gpu = {.source = TFH_GPU_NONE};
+
+	if (!f->rewind_ops)
+		return false;
+	if (f->gpu)
+		f->gpu(f->arg, process, &gpu);
+	return !gpu.devices || (gpu.collectives && !(alone && gpu.devices == 1));
+}
+
+int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process, bool alone,
 		 struct tfh_err *err)
 {
 	struct tfh_op op;
 	bool any = false;
-	int rc = f->rewind_ops ? f->rewind_ops(f->arg, process, err) : -ENODATA;
+	int rc;
 
+	if (!can_meet(f, process, alone))
+		return 0;
+	rc = f->rewind_ops(f->arg, process, err);
 	if (rc)
 		return rc == -ENODATA ? 0 : rc;
 	while (!rc && f->next_op(f->arg, &op)) {

@@ -6,6 +6,7 @@
 #include "format/planes.h"
 
 #include <math.h>
+#include <string.h>
 
 void tft_planes_u16(uint8_t *restrict out, const uint16_t *restrict v, uint32_t n, uint32_t planes)
 {
@@ -26,6 +27,35 @@ void tft_planes_u64(uint8_t *restrict out, const uint64_t *restrict v, uint32_t 
 	for (uint32_t p = 0; p < planes; p++, out += n)
 		for (uint32_t i = 0; i < n; i++)
 			out[i] = (uint8_t)(v[i] >> 8 * p);
+}
+
+/* The same byte n times: most planes of a device's columns. */
+static bool even(const uint8_t *plane, uint32_t n)
+{
+	return !memcmp(plane, plane + 1, n - 1);
+}
+
+bool tft_planes_join_u64(uint64_t *restrict out, const uint8_t *restrict in, uint32_t n,
+			 uint32_t planes, uint64_t *same)
+{
+	bool begun = false;
+
+	*same = 0;
+	for (uint32_t p = 0; p < planes; p++)
+		if (even(in + (size_t)p * n, n))
+			*same |= (uint64_t)in[(size_t)p * n] << 8 * p;
+	for (uint32_t p = 0; p < planes; p++, in += n) {
+		if (even(in, n))
+			continue;
+		if (begun)
+			for (uint32_t i = 0; i < n; i++)
+				out[i] |= (uint64_t)in[i] << 8 * p;
+		else
+			for (uint32_t i = 0; i < n; i++)
+				out[i] = *same | (uint64_t)in[i] << 8 * p;
+		begun = true;
+	}
+	return begun;
 }
 
 static uint32_t allowed(uint32_t n)

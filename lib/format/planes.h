@@ -2,12 +2,18 @@
 #ifndef TFT_PLANES_H
 #define TFT_PLANES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Writes the low `planes` bytes of n values, plane after plane; `out` has planes * n bytes. */
 void tft_planes_u16(uint8_t *out, const uint16_t *v, uint32_t n, uint32_t planes);
 void tft_planes_u32(uint8_t *out, const uint32_t *v, uint32_t n, uint32_t planes);
 void tft_planes_u64(uint8_t *out, const uint64_t *v, uint32_t n, uint32_t planes);
+
+/* Reads n > 0 values of `planes` planes. False: all are `*same`, and nothing was written; else that
+ * is what they have in common. */
+bool tft_planes_join_u64(uint64_t *out, const uint8_t *in, uint32_t n, uint32_t planes,
+			 uint64_t *same);
 
 /* One value of a section with `planes` planes of n elements. */
 static inline uint64_t tft_plane_get(const uint8_t *data, uint32_t n, uint32_t planes, uint32_t i)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "format/codec.h"
+#include "format/planes.h"
 
 #define COLUMN(type, id, field, width, transform)                                                  \
 	{                                                                                          \
@@ -12,34 +13,34 @@
 	}
 
 static const struct tft_column gpu_columns[] = {
-	COLUMN(tft_gpu_row, 1, start, 8, TFT_DELTA),
-	COLUMN(tft_gpu_row, 2, end, 8, TFT_DELTA),
-	COLUMN(tft_gpu_row, 3, correlation, 4, TFT_DELTA),
-	COLUMN(tft_gpu_row, 4, device, 1, TFT_RAW),
-	COLUMN(tft_gpu_row, 5, ctx, 4, TFT_RAW),
-	COLUMN(tft_gpu_row, 6, stream, 4, TFT_RAW),
-	COLUMN(tft_gpu_row, 7, kind, 1, TFT_RAW),
-	COLUMN(tft_gpu_row, 8, name, 4, TFT_RAW),
-	COLUMN(tft_gpu_row, 9, bytes, 8, TFT_RAW),
-	COLUMN(tft_gpu_row, 10, src, 1, TFT_RAW),
-	COLUMN(tft_gpu_row, 11, dst, 1, TFT_RAW),
-	COLUMN(tft_gpu_row, 12, flags, 1, TFT_RAW),
-	COLUMN(tft_gpu_row, 13, grid, 8, TFT_RAW),
-	COLUMN(tft_gpu_row, 14, block, 8, TFT_RAW),
-	COLUMN(tft_gpu_row, 15, registers, 2, TFT_RAW),
-	COLUMN(tft_gpu_row, 16, static_shared, 4, TFT_RAW),
-	COLUMN(tft_gpu_row, 19, graph, 4, TFT_RAW),
-	COLUMN(tft_gpu_row, 20, node, 8, TFT_DELTA),
-	COLUMN(tft_gpu_row, 21, channel, 4, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_START, start, 8, TFT_DELTA),
+	COLUMN(tft_gpu_row, TFT_GPUS_END, end, 8, TFT_DELTA),
+	COLUMN(tft_gpu_row, TFT_GPUS_CORRELATION, correlation, 4, TFT_DELTA),
+	COLUMN(tft_gpu_row, TFT_GPUS_DEVICE, device, 1, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_CTX, ctx, 4, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_STREAM, stream, 4, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_KIND, kind, 1, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_NAME, name, 4, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_BYTES, bytes, 8, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_SRC, src, 1, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_DST, dst, 1, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_FLAGS, flags, 1, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_GRID, grid, 8, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_BLOCK, block, 8, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_REGISTERS, registers, 2, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_SHARED, static_shared, 4, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_GRAPH, graph, 4, TFT_RAW),
+	COLUMN(tft_gpu_row, TFT_GPUS_NODE, node, 8, TFT_DELTA),
+	COLUMN(tft_gpu_row, TFT_GPUS_CHANNEL, channel, 4, TFT_RAW),
 };
 static const struct tft_column drvr_columns[] = {
-	COLUMN(tft_drvr_row, 1, start, 8, TFT_DELTA),
-	COLUMN(tft_drvr_row, 2, end, 8, TFT_DELTA),
-	COLUMN(tft_drvr_row, 3, correlation, 4, TFT_DELTA),
-	COLUMN(tft_drvr_row, 4, tid, 4, TFT_RAW),
-	COLUMN(tft_drvr_row, 5, callback, 4, TFT_RAW),
-	COLUMN(tft_drvr_row, 6, result, 4, TFT_RAW),
-	COLUMN(tft_drvr_row, 7, domain, 1, TFT_RAW),
+	COLUMN(tft_drvr_row, TFT_GPUS_START, start, 8, TFT_DELTA),
+	COLUMN(tft_drvr_row, TFT_GPUS_END, end, 8, TFT_DELTA),
+	COLUMN(tft_drvr_row, TFT_GPUS_CORRELATION, correlation, 4, TFT_DELTA),
+	COLUMN(tft_drvr_row, TFT_DRVR_TID, tid, 4, TFT_RAW),
+	COLUMN(tft_drvr_row, TFT_DRVR_CALLBACK, callback, 4, TFT_RAW),
+	COLUMN(tft_drvr_row, TFT_DRVR_RESULT, result, 4, TFT_RAW),
+	COLUMN(tft_drvr_row, TFT_DRVR_DOMAIN, domain, 1, TFT_RAW),
 };
 static const struct tft_column btrc_columns[] = {
 	COLUMN(tft_btrc_row, 1, stack, 4, TFT_DELTA),
@@ -298,6 +299,39 @@ int tft_table_rows(const struct tft_table_view *v, const struct tft_table *t, vo
 						rows);
 	}
 	return 0;
+}
+
+static bool find_column(const struct tft_table_view *v, uint8_t id, struct tft_section *s,
+			const uint8_t **data)
+{
+	*data = v->data + sizeof(struct tft_events_head) + v->sections * sizeof(*s);
+	for (uint32_t i = 0; i < v->sections; i++, *data += s->bytes) {
+		*s = section_at(v, i);
+		if (s->id == id)
+			return s->planes > 0;
+	}
+	return false;
+}
+
+bool tft_table_values(const struct tft_table_view *v, uint8_t id, uint64_t *out, uint64_t *same)
+{
+	struct tft_section s;
+	const uint8_t *data;
+	uint64_t sum = 0;
+
+	*same = 0;
+	if (!v->rows || !find_column(v, id, &s, &data))
+		return false;
+	if (!tft_planes_join_u64(out, data, v->rows, s.planes, same)) {
+		if (s.transform != TFT_DELTA)
+			return false;
+		for (uint32_t i = 0; i < v->rows; i++)
+			out[i] = *same;
+	}
+	if (s.transform == TFT_DELTA)
+		for (uint32_t i = 0; i < v->rows; i++)
+			out[i] = sum += tft_unzigzag(out[i]);
+	return true;
 }
 
 const char *tft_table_text(const struct tft_table_view *v, uint32_t offset)

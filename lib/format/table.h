@@ -44,6 +44,28 @@ struct tft_gpu_row {
 	uint8_t device, kind, src, dst, flags;
 };
 extern const struct tft_table tft_gpus;
+/* Its columns. */
+enum {
+	TFT_GPUS_START = 1,
+	TFT_GPUS_END = 2,
+	TFT_GPUS_CORRELATION = 3,
+	TFT_GPUS_DEVICE = 4,
+	TFT_GPUS_CTX = 5,
+	TFT_GPUS_STREAM = 6,
+	TFT_GPUS_KIND = 7,
+	TFT_GPUS_NAME = 8,
+	TFT_GPUS_BYTES = 9,
+	TFT_GPUS_SRC = 10,
+	TFT_GPUS_DST = 11,
+	TFT_GPUS_FLAGS = 12,
+	TFT_GPUS_GRID = 13,
+	TFT_GPUS_BLOCK = 14,
+	TFT_GPUS_REGISTERS = 15,
+	TFT_GPUS_SHARED = 16,
+	TFT_GPUS_GRAPH = 19,
+	TFT_GPUS_NODE = 20,
+	TFT_GPUS_CHANNEL = 21,
+};
 
 /* DRVR: one driver call as CUPTI saw it. */
 struct tft_drvr_row {
@@ -52,6 +74,13 @@ struct tft_drvr_row {
 	uint8_t domain;
 };
 extern const struct tft_table tft_drvr;
+/* Its columns; times and correlation have the numbers of GPUS. */
+enum {
+	TFT_DRVR_TID = 4,
+	TFT_DRVR_CALLBACK = 5,
+	TFT_DRVR_RESULT = 6,
+	TFT_DRVR_DOMAIN = 7,
+};
 
 /* BTRC: one frame of a backtrace. */
 struct tft_btrc_row {
@@ -113,6 +142,9 @@ struct tft_table_view {
 int tft_table_open(struct tft_table_view *v, const void *payload, size_t len);
 /* All rows, v->rows of t->row_bytes; what the payload has no column for is 0. 0 or -EBADMSG. */
 int tft_table_rows(const struct tft_table_view *v, const struct tft_table *t, void *rows);
+/* One column alone: true, its v->rows values are in `out`; false, all of them are `*same` (0 where
+ * there is no such column) and `out` is as it was. A value may be wider than the field of a row. */
+bool tft_table_values(const struct tft_table_view *v, uint8_t id, uint64_t *out, uint64_t *same);
 /* Never NULL. */
 const char *tft_table_text(const struct tft_table_view *v, uint32_t offset);
 struct tft_table_pair tft_table_pair_at(const struct tft_table_view *v, uint32_t i);

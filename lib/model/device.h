@@ -1,10 +1,12 @@
 /*
  * The inside of device ops: gpu.c finds the chunks of a process and when device times were on;
- * rows.c brings rows of all chunks in order of their start; issue.c finds the host call of each;
- * ops.c hands them out.
+ * rows.c brings rows of all chunks in order of their start; texts.c keeps names; issue.c finds the
+ * host call of each; ops.c hands them out.
  */
 #ifndef TFH_MODEL_DEVICE_H
 #define TFH_MODEL_DEVICE_H
+
+#include <pthread.h>
 
 #include "format/table.h"
 #include "model/internal.h"
@@ -15,6 +17,16 @@ struct tfh_table_chunk {
 	uint32_t file, chunk;
 	int64_t first; /* no row begins before: ns of the run */
 };
+
+/* Names of kernels, each once: equal texts have one address, in all passes. */
+struct tfh_texts {
+	pthread_mutex_t lock;
+	struct tfh_arena arena;
+	const char **v; /* open-addressed */
+	uint32_t n, cap;
+};
+/* NULL: out of memory. */
+const char *tfh_texts_keep(struct tfh_texts *t, const char *text);
 
 /* What gpu.c found; made at the first question, kept by the process. */
 struct tfh_gpu {
@@ -27,6 +39,9 @@ struct tfh_gpu {
 	uint32_t processors;
 	uint64_t overhead_ns;
 	const char *why, *library, *graphs;
+	uint32_t devices; /* that ran ops */
+	bool collectives; /* kernels that wait for other devices are among them */
+	struct tfh_texts texts;
 };
 /* NULL: out of memory. */
 struct tfh_gpu *tfh_gpu_of(struct tfh_run *run, uint32_t process);
@@ -42,24 +57,64 @@ struct tfh_axis {
 	int64_t *table, *run; /* by run time */
 	uint32_t n;
 	bool steady; /* by table time, too: the clock was never set back */
+	/* between the readings that were needed last */
+	int64_t from, to, from_run;
+	double rate;
 };
 int tfh_axis_make(struct tfh_axis *a, const struct tfh_run *run, uint32_t file,
 		  const struct tft_table_view *v);
-int64_t tfh_axis_ns(const struct tfh_axis *a, uint64_t ns);
+int64_t tfh_axis_look(struct tfh_axis *a, uint64_t ns);
+/* Most times come one after the other and lie between the same two readings. */
+static inline int64_t tfh_axis_ns(struct tfh_axis *a, uint64_t ns)
+{
+	int64_t t = (int64_t)ns;
+
+	return t >= a->from && t < a->to ? a->from_run + (int64_t)((double)(t - a->from) * a->rate)
+					 : tfh_axis_look(a, ns);
+}
 void tfh_axis_free(struct tfh_axis *a);
 /* Between readings i and i + 1 somebody set the clock. */
 bool tfh_axis_step(const struct tfh_axis *a, uint32_t i);
+
+/* Columns of a GPUS or DRVR chunk as the join and the ops want them. */
+enum tfh_cell {
+	TFH_CELL_CORRELATION, /* of both */
+	TFH_CELL_TID,	      /* of DRVR */
+	TFH_CELL_BYTES = 1,   /* of GPUS from here on */
+	TFH_CELL_GRID,
+	TFH_CELL_BLOCK,
+	TFH_CELL_NODE,
+	TFH_CELL_CTX,
+	TFH_CELL_STREAM,
+	TFH_CELL_GRAPH,
+	TFH_CELL_DEVICE,
+	TFH_CELL_KIND,
+	TFH_CELL_SRC,
+	TFH_CELL_DST,
+	TFH_CELL_FLAGS,
+	TFH_CELLS
+};
+struct tfh_cells {
+	const uint64_t *v[TFH_CELLS]; /* NULL: all are `same` */
+	uint64_t same[TFH_CELLS];
+};
 
 /* Rows of a table in order of their start. */
 struct tfh_rows;
 struct tfh_row {
 	int64_t t0, t1;
-	const void *row;  /* struct tft_gpu_row or tft_drvr_row; until the next call */
-	const char *name; /* of a kernel, else ""; lives as long as the arena */
+	const struct tfh_cells *cells; /* until the next call */
+	uint32_t at;
+	const char *name; /* of a kernel, else ""; lives as long as the process */
 };
-struct tfh_rows *tfh_rows_open(struct tfh_run *shadow, const struct tft_table *t,
-			       const struct tfh_table_chunk *chunk, uint32_t n,
-			       struct tfh_arena *names);
+static inline uint64_t tfh_cell(const struct tfh_row *r, enum tfh_cell c)
+{
+	const uint64_t *v = r->cells->v[c];
+
+	return v ? v[r->at] : r->cells->same[c];
+}
+
+struct tfh_rows *tfh_rows_open(struct tfh_run *shadow, struct tfh_gpu *g, bool gpus);
 /* The next row, NULL at the end; stays the next one until tfh_rows_take. */
 const struct tfh_row *tfh_rows_peek(struct tfh_rows *r);
 void tfh_rows_take(struct tfh_rows *r);

@@ -146,7 +146,31 @@ static int cut_spans(struct tfh_gpu *g, int64_t t0, int64_t t1)
 	return rc;
 }
 
-static int look_into(struct tfh_run *run, struct tfh_gpu *g, const struct tfh_table_chunk *c)
+/* The number of devices, and whether there are collectives: without them the analysis is spared a
+ * pass over all ops. `scratch` has room for the rows; `seen` a place per device. */
+static void look_at_rows(struct tfh_gpu *g, const struct tft_table_view *v, uint64_t *scratch,
+			 bool seen[256])
+{
+	uint64_t same;
+	bool differ;
+
+	if (!v->rows)
+		return;
+	differ = tft_table_values(v, TFT_GPUS_DEVICE, scratch, &same);
+	for (uint32_t i = 0; i < (differ ? v->rows : 1); i++) {
+		bool *one = &seen[(uint8_t)(differ ? scratch[i] : same)];
+		g->devices += !*one;
+		*one = true;
+	}
+	for (uint32_t at = 0; at < v->heap_bytes && !g->collectives;) {
+		const char *text = tft_table_text(v, at);
+		g->collectives = tfh_op_communicates(text);
+		at += (uint32_t)strlen(text) + 1;
+	}
+}
+
+static int look_into(struct tfh_run *run, struct tfh_gpu *g, const struct tfh_table_chunk *c,
+		     uint64_t *scratch, bool seen[256])
 {
 	struct tft_table_view v;
 	struct tfh_axis axis;
@@ -159,6 +183,7 @@ static int look_into(struct tfh_run *run, struct tfh_gpu *g, const struct tfh_ta
 	    tft_table_open(&v, data, len))
 		return 0; /* damaged: its span is missing, and so it is a hole */
 	g->ops += v.rows;
+	look_at_rows(g, &v, scratch, seen);
 	for (uint32_t i = 0; i < v.spans && !rc; i++) {
 		struct tft_gpu_span s = tft_table_span_at(&v, i);
 		rc = add_span(g, tfh_run_ns(run, c->file, s.first),
@@ -208,7 +233,9 @@ static int look_at_file(struct tfh_run *run, struct tfh_gpu *g, uint32_t file)
 
 static int look(struct tfh_run *run, uint32_t process, struct tfh_gpu *g)
 {
-	int rc = 0;
+	uint64_t *scratch = malloc(TFT_TABLE_ROWS_MAX * sizeof(*scratch));
+	bool seen[256] = {false};
+	int rc = scratch ? 0 : -ENOMEM;
 
 	for (uint32_t f = 0; f < run->n_file && !rc; f++)
 		if (run->file[f].process == process)
@@ -218,7 +245,8 @@ static int look(struct tfh_run *run, uint32_t process, struct tfh_gpu *g)
 	if (g->n_drvr)
 		qsort(g->drvr, g->n_drvr, sizeof(*g->drvr), by_first);
 	for (uint32_t i = 0; i < g->n_gpus && !rc; i++)
-		rc = look_into(run, g, &g->gpus[i]);
+		rc = look_into(run, g, &g->gpus[i], scratch, seen);
+	free(scratch);
 	join_spans(g);
 	return rc;
 }
@@ -230,6 +258,10 @@ struct tfh_gpu *tfh_gpu_of(struct tfh_run *run, uint32_t process)
 	if (p->gpu)
 		return p->gpu;
 	p->gpu = calloc(1, sizeof(*p->gpu));
+	if (p->gpu) {
+		pthread_mutex_init(&p->gpu->texts.lock, NULL);
+		tfh_arena_init(&p->gpu->texts.arena, 0);
+	}
 	if (p->gpu && look(run, process, p->gpu)) {
 		tfh_gpu_free(p->gpu);
 		p->gpu = NULL;
@@ -244,6 +276,9 @@ void tfh_gpu_free(struct tfh_gpu *g)
 	free(g->gpus);
 	free(g->drvr);
 	free(g->span);
+	free(g->texts.v);
+	tfh_arena_free(&g->texts.arena);
+	pthread_mutex_destroy(&g->texts.lock);
 	free(g);
 }
 
@@ -274,6 +309,8 @@ void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out
 	out->n_span = g->n_span;
 	out->ops = g->ops;
 	out->unissued = g->unissued;
+	out->devices = g->devices;
+	out->collectives = g->collectives;
 	/* Injected by the driver alone there are no host records to hang the ops on. */
 	out->dependencies = run->proc[process].pub.has_gpu;
 }

@@ -66,6 +66,9 @@ struct tfh_join {
 	struct slot *slot;   /* by correlation, modulo ISSUES */
 	struct lane *lane;   /* open-addressed by id */
 	uint32_t *thread_id; /* by index of the thread in the process: low half of pthread_self() */
+	struct lane **lane_by_thread; /* likewise; NULL: to be looked up */
+	struct lane *record_lane;     /* of the driver record before, which was of record_tid */
+	uint32_t record_tid;
 	struct {
 		uint32_t tid, id;
 	} * alias;	       /* by tid, modulo LANES */
@@ -176,30 +179,39 @@ static int64_t first_span(const struct tfh_join *j)
 	return g && g->n_span ? g->span[0].t0 : INT64_MIN;
 }
 
-static int take_event(struct tfh_join *j, const struct tfh_event *ev)
+static struct lane *lane_of_thread(struct tfh_join *j, uint32_t thread)
 {
-	struct call c = {.t0 = ev->t0,
-			 .t1 = ev->t1,
-			 .thread = ev->thread,
-			 .stream = ev->stream,
-			 .number = ev->number};
+	const struct tfh_thread_info *t = &j->run->thread[thread];
+	struct lane **l = &j->lane_by_thread[t->index];
 
-	j->now = ev->t1;
+	if (!*l)
+		*l = lane_of(j, j->thread_id[t->index] ? j->thread_id[t->index] : t->tid);
+	return *l;
+}
+
+/* `ev` is what calls of its shape have in common. */
+static int take_event(struct tfh_join *j, const struct tfh_entry *e, const struct tfh_event *ev)
+{
+	struct call c = {.t0 = e->t0,
+			 .t1 = e->t1,
+			 .thread = e->thread,
+			 .stream = ev->stream,
+			 .number = e->number};
+
+	j->now = e->t1;
 	if (j->wait && ev->fn->family == TFH_FAM_SYNC && !(ev->flags & TFT_F_FAILED))
-		j->wait[j->n_wait++ % WAITS] = ev->t1;
+		j->wait[j->n_wait++ % WAITS] = e->t1;
 	if (!issues(ev))
 		return 0;
 	if (j->drvr) {
-		const struct tfh_thread_info *t = &j->run->thread[ev->thread];
-		uint32_t id = j->thread_id[t->index];
-		struct lane *l = lane_of(j, id ? id : t->tid);
-		l->thread = ev->thread;
+		struct lane *l = lane_of_thread(j, e->thread);
+		l->thread = e->thread;
 		return push(&l->calls, &c);
 	}
 	if (ev->flags & (TFT_F_FAILED | TFT_F_CAPTURED) || ev->fn->family == TFH_FAM_MANAGED)
 		return 0;
-	struct tfh_issue issue = {ev->t0, ev->t1, ev->thread, ev->number};
-	j->early |= ev->t0 < first_span(j);
+	struct tfh_issue issue = {e->t0, e->t1, e->thread, e->number};
+	j->early |= e->t0 < first_span(j);
 	return tfh_rank_call(j->rank,
 			     key_of(ev->fn->family, function_name(j, (uint32_t)ev->w[0]), ev->w[0]),
 			     &issue, ev->stream);
@@ -237,6 +249,8 @@ static int take_name(struct tfh_join *j, uint32_t thread, const struct tfh_rec *
 	if (rec->fn == TFT_NAME_THREAD && rec->stream < j->run->proc[j->process].n_thread) {
 		uint32_t tid = (uint32_t)rec->w[0], id = (uint32_t)rec->w[1];
 		j->thread_id[rec->stream] = id;
+		j->lane_by_thread[rec->stream] = NULL;
+		j->record_lane = NULL;
 		j->alias[tid % LANES].tid = tid;
 		j->alias[tid % LANES].id = id;
 		if (id && move_lane(j, lane_of(j, tid), lane_of(j, id)))
@@ -257,10 +271,8 @@ static bool read_on(struct tfh_join *j)
 	j->last_block = !tfh_weave_fill(j->weave, j->block);
 	for (uint32_t i = 0; i < j->block->n && !j->err; i++) {
 		const struct tfh_entry *e = &j->block->entry[i];
-		struct tfh_event ev;
 		if (e->ev) {
-			tfh_entry_event(e, &ev);
-			j->err = take_event(j, &ev);
+			j->err = take_event(j, e, e->ev);
 		} else {
 			j->err = take_name(j, e->thread, &j->block->note[note++]);
 		}
@@ -338,7 +350,12 @@ static struct lane *lane_of_record(struct tfh_join *j, uint32_t tid)
 {
 	uint32_t at = tid % LANES;
 
-	return lane_of(j, j->alias[at].tid == tid && j->alias[at].id ? j->alias[at].id : tid);
+	if (!j->record_lane || j->record_tid != tid) {
+		j->record_tid = tid;
+		j->record_lane = lane_of(
+			j, j->alias[at].tid == tid && j->alias[at].id ? j->alias[at].id : tid);
+	}
+	return j->record_lane;
 }
 
 /* Driver calls that began before t. */
@@ -347,17 +364,18 @@ static void read_records(struct tfh_join *j, int64_t t)
 	const struct tfh_row *row;
 
 	while (!j->err && (row = tfh_rows_peek(j->drvr)) && row->t0 <= t) {
-		const struct tft_drvr_row *d = row->row;
-		struct lane *l = lane_of_record(j, d->tid);
-		struct call c = {.t0 = row->t0, .t1 = row->t1, .thread = d->correlation};
-		struct slot *s = slot_of(j, d->correlation);
+		uint32_t correlation = (uint32_t)tfh_cell(row, TFH_CELL_CORRELATION);
+		uint32_t tid = (uint32_t)tfh_cell(row, TFH_CELL_TID);
+		struct lane *l = lane_of_record(j, tid);
+		struct call c = {.t0 = row->t0, .t1 = row->t1, .thread = correlation};
+		struct slot *s = slot_of(j, correlation);
 		if (l->records.n == QUEUE) {
 			settle(j, queue_at(&l->records, 0)->thread);
-			l = lane_of_record(j, d->tid);
+			l = lane_of_record(j, tid);
 		}
-		*s = (struct slot){.correlation = d->correlation,
-				   .state = WAITING,
-				   .lane = (uint32_t)(l - j->lane)};
+		s->correlation = correlation;
+		s->state = WAITING;
+		s->lane = (uint32_t)(l - j->lane);
 		j->err = push(&l->records, &c);
 		tfh_rows_take(j->drvr);
 	}
@@ -493,9 +511,11 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 	j->lane = calloc(LANES, sizeof(*j->lane));
 	j->alias = calloc(LANES, sizeof(*j->alias));
 	j->thread_id = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->thread_id));
+	j->lane_by_thread = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->lane_by_thread));
 	j->part = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->part));
 	j->block = host ? malloc(sizeof(*j->block)) : NULL;
-	if (!j->slot || !j->lane || !j->alias || !j->thread_id || !j->part || (host && !j->block))
+	if (!j->slot || !j->lane || !j->alias || !j->thread_id || !j->lane_by_thread || !j->part ||
+	    (host && !j->block))
 		rc = -ENOMEM;
 	j->wait = drvr ? NULL : calloc(WAITS, sizeof(*j->wait));
 	if (!rc && !drvr)
@@ -528,6 +548,7 @@ void tfh_join_close(struct tfh_join *j)
 	free(j->lane);
 	free(j->alias);
 	free(j->thread_id);
+	free(j->lane_by_thread);
 	free(j->part);
 	free(j->block);
 	free(j);

@@ -4,15 +4,12 @@
  * here, at their place among the events.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
+#include "model/ahead.h"
 #include "model/weave.h"
 
-/* 20 KiB of each are mostly used: together they stay in the second-level cache. A thread that had
- * to wait goes on when half of them are ready for it, so that they do not take turns block by
- * block. */
+/* 20 KiB of each are mostly used: together they stay in the second-level cache. */
 #define BLOCKS 16
 
 struct tfh_merge {
@@ -23,41 +20,15 @@ struct tfh_merge {
 	/* the block that is read */
 	struct tfh_block *block;
 	uint32_t at, at_note;
-	/* between the two threads; `made` and `read` count blocks */
-	bool threaded, stop;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	uint64_t made, read;
-	struct tfh_block *ring; /* BLOCKS, or 1 without a thread */
+	struct tfh_ahead ahead;
 	/* of a run that was built in memory: the next event of each process */
 	uint32_t process;
 	uint64_t *next;
 };
 
-static void *read_ahead(void *arg)
+static bool fill(void *weave, void *block)
 {
-	struct tfh_merge *m = arg;
-	bool more = true;
-
-	while (more) {
-		pthread_mutex_lock(&m->lock);
-		while (m->made - m->read == BLOCKS && !m->stop)
-			pthread_cond_wait(&m->changed, &m->lock);
-		bool stop = m->stop;
-		pthread_mutex_unlock(&m->lock);
-		if (stop)
-			break;
-		struct tfh_block *b = &m->ring[m->made % BLOCKS];
-		more = tfh_weave_fill(m->weave, b);
-		b->last = !more;
-		pthread_mutex_lock(&m->lock);
-		m->made++;
-		if (m->made - m->read >= BLOCKS / 2 || !more)
-			pthread_cond_signal(&m->changed);
-		pthread_mutex_unlock(&m->lock);
-	}
-	return NULL;
+	return tfh_weave_fill(weave, block);
 }
 
 /* A pass over little is done before a thread has started. */
@@ -71,17 +42,6 @@ static bool worth_a_thread(const struct tfh_run *run, uint32_t process)
 	return chunks > 2;
 }
 
-/* Without a thread the blocks are made when they are asked for. */
-static void start(struct tfh_merge *m)
-{
-	sigset_t all, old;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	m->threaded = !pthread_create(&m->thread, NULL, read_ahead, m);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-}
-
 int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out,
 		   struct tfh_err *err)
 {
@@ -93,8 +53,6 @@ int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	m->run = run;
 	m->process = process;
-	pthread_mutex_init(&m->lock, NULL);
-	pthread_cond_init(&m->changed, NULL);
 	if (run->built) {
 		m->next = calloc(run->n_proc + 1, sizeof(*m->next));
 		if (m->next) {
@@ -112,14 +70,14 @@ int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out
 		m->part[i] = calloc(run->proc[i].n_thread + 1, sizeof(**m->part));
 		rc = m->part[i] ? 0 : -ENOMEM;
 	}
-	bool ahead = worth_a_thread(run, process);
-	m->ring = malloc((ahead ? BLOCKS : 1) * sizeof(*m->ring));
-	if (rc || !m->ring) {
+	if (!rc)
+		rc = tfh_ahead_start(&m->ahead, fill, m->weave,
+				     worth_a_thread(run, process) ? BLOCKS : 1,
+				     sizeof(struct tfh_block));
+	if (rc) {
 		tfh_merge_close(m);
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	}
-	if (ahead)
-		start(m);
 	*out = m;
 	return 0;
 }
@@ -128,21 +86,12 @@ void tfh_merge_close(struct tfh_merge *m)
 {
 	if (!m)
 		return;
-	if (m->threaded) {
-		pthread_mutex_lock(&m->lock);
-		m->stop = true;
-		pthread_cond_signal(&m->changed);
-		pthread_mutex_unlock(&m->lock);
-		pthread_join(m->thread, NULL);
-	}
+	tfh_ahead_stop(&m->ahead);
 	for (uint32_t i = 0; m->part && i < m->run->n_proc; i++)
 		free(m->part[i]);
 	free(m->part);
 	free(m->next);
-	free(m->ring);
 	tfh_weave_close(m->weave);
-	pthread_cond_destroy(&m->changed);
-	pthread_mutex_destroy(&m->lock);
 	free(m);
 }
 
@@ -153,31 +102,14 @@ int tfh_merge_error(const struct tfh_merge *m, struct tfh_err *err)
 	return m->err.code;
 }
 
-/* The next block, the one before is given back; false: there is none. */
+/* False: there is no further block. */
 static bool next_block(struct tfh_merge *m)
 {
-	if (m->block && m->block->last) {
-		if (!m->err.code)
-			m->err = *tfh_weave_error(m->weave);
-		return false;
-	}
-	if (m->threaded) {
-		pthread_mutex_lock(&m->lock);
-		if (m->block) {
-			m->read++;
-			if (m->made - m->read <= BLOCKS / 2)
-				pthread_cond_signal(&m->changed);
-		}
-		while (m->made == m->read)
-			pthread_cond_wait(&m->changed, &m->lock);
-		pthread_mutex_unlock(&m->lock);
-		m->block = &m->ring[m->read % BLOCKS];
-	} else {
-		m->block = &m->ring[0];
-		m->block->last = !tfh_weave_fill(m->weave, m->block);
-	}
+	m->block = tfh_ahead_next(&m->ahead);
+	if (!m->block && !m->err.code)
+		m->err = *tfh_weave_error(m->weave);
 	m->at = m->at_note = 0;
-	return true;
+	return m->block != NULL;
 }
 
 static void enter_name(struct tfh_merge *m, uint32_t thread)

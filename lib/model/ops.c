@@ -5,9 +5,18 @@
 
 #include "base/hash.h"
 
+#include "model/ahead.h"
 #include "model/device.h"
 
 #define KNOWN 256
+/* Ops joined ahead: 280 KiB. */
+#define BLOCK_OPS 256
+#define BLOCKS 8
+
+struct block {
+	uint32_t n;
+	struct tfh_op op[BLOCK_OPS];
+};
 
 struct tfh_ops {
 	struct tfh_run *run, *shadow;
@@ -22,6 +31,11 @@ struct tfh_ops {
 		bool communicates;
 	} known[KNOWN];
 	struct tfh_err err;
+	/* the block that is read; all of the above but run and process is whose thread makes them
+	 */
+	struct tfh_ahead ahead;
+	const struct block *block;
+	uint32_t at;
 };
 
 /* Numbers of CUpti_ActivityMemcpyKind. */
@@ -95,34 +109,36 @@ static bool communicates(struct tfh_ops *o, const char *name)
 
 static void fill(struct tfh_ops *o, const struct tfh_row *row, struct tfh_op *op)
 {
-	const struct tft_gpu_row *g = row->row;
+	uint8_t kind = (uint8_t)tfh_cell(row, TFH_CELL_KIND);
 
 	*op = (struct tfh_op){.t0 = row->t0,
 			      .t1 = row->t1,
 			      .number = o->number++,
 			      .process = o->process,
-			      .device = g->device,
-			      .ctx = g->ctx,
-			      .stream = g->stream,
-			      .kind = g->kind,
+			      .device = (uint8_t)tfh_cell(row, TFH_CELL_DEVICE),
+			      .ctx = (uint32_t)tfh_cell(row, TFH_CELL_CTX),
+			      .stream = (uint32_t)tfh_cell(row, TFH_CELL_STREAM),
+			      .kind = kind,
 			      .name = row->name,
-			      .bytes = g->bytes,
-			      .grid = g->grid,
-			      .block = g->block,
-			      .correlation = g->correlation,
-			      .graph = g->graph,
-			      .node = g->node,
+			      .bytes = tfh_cell(row, TFH_CELL_BYTES),
+			      .grid = tfh_cell(row, TFH_CELL_GRID),
+			      .block = tfh_cell(row, TFH_CELL_BLOCK),
+			      .correlation = (uint32_t)tfh_cell(row, TFH_CELL_CORRELATION),
+			      .graph = (uint32_t)tfh_cell(row, TFH_CELL_GRAPH),
+			      .node = tfh_cell(row, TFH_CELL_NODE),
 			      .issue0 = INT64_MIN,
 			      .issue1 = INT64_MIN,
 			      .thread = UINT32_MAX,
 			      .call = UINT64_MAX};
-	if (g->kind == TFH_OP_COPY) {
-		op->dir = direction(g->flags);
-		op->pageable = (op->dir == TFH_DIR_H2D && g->src == MEMORY_PAGEABLE) ||
-			       (op->dir == TFH_DIR_D2H && g->dst == MEMORY_PAGEABLE);
+	if (kind == TFH_OP_COPY) {
+		op->dir = direction((uint8_t)tfh_cell(row, TFH_CELL_FLAGS));
+		op->pageable = (op->dir == TFH_DIR_H2D &&
+				(uint8_t)tfh_cell(row, TFH_CELL_SRC) == MEMORY_PAGEABLE) ||
+			       (op->dir == TFH_DIR_D2H &&
+				(uint8_t)tfh_cell(row, TFH_CELL_DST) == MEMORY_PAGEABLE);
 		op->communication = op->dir == TFH_DIR_P2P;
 	}
-	if (g->kind == TFH_OP_KERNEL)
+	if (kind == TFH_OP_KERNEL)
 		op->communication = communicates(o, op->name);
 }
 
@@ -142,7 +158,7 @@ static int look_ahead(struct tfh_ops *o)
 }
 
 /* The next op, and its call if it is known. False: none is left, or there is an error. */
-static bool next_joined(struct tfh_ops *o, struct tfh_op *op, struct tfh_issue *issue, bool *known)
+static bool next_row(struct tfh_ops *o, struct tfh_op *op, struct tfh_issue *issue, bool *known)
 {
 	const struct tfh_row *row;
 	int rc;
@@ -162,18 +178,16 @@ static bool next_joined(struct tfh_ops *o, struct tfh_op *op, struct tfh_issue *
 	return true;
 }
 
-static bool next_recorded(struct tfh_ops *o, struct tfh_op *op)
+static bool next_joined(struct tfh_ops *o, struct tfh_op *op)
 {
 	struct tfh_issue issue;
-	bool known, there = o->gpus && next_joined(o, op, &issue, &known);
-	int rc = o->gpus ? tfh_rows_error(o->gpus) : 0;
+	bool known, there = next_row(o, op, &issue, &known);
+	int rc = tfh_rows_error(o->gpus);
 
-	if (!rc && o->join)
+	if (!rc)
 		rc = tfh_join_error(o->join);
 	if (rc)
 		tfh_err_set(&o->err, rc, "%s", strerror(-rc));
-	if (!o->err.code && !there)
-		o->run->proc[o->process].gpu->unissued = o->unissued;
 	if (o->err.code || !there)
 		return false;
 	if (known) {
@@ -186,12 +200,36 @@ static bool next_recorded(struct tfh_ops *o, struct tfh_op *op)
 	return true;
 }
 
+static bool fill_block(void *ops, void *block)
+{
+	struct tfh_ops *o = ops;
+	struct block *b = block;
+
+	b->n = 0;
+	while (b->n < BLOCK_OPS && next_joined(o, &b->op[b->n]))
+		b->n++;
+	return b->n == BLOCK_OPS;
+}
+
+static bool next_recorded(struct tfh_ops *o, struct tfh_op *op)
+{
+	while (!o->block || o->at == o->block->n) {
+		o->block = o->gpus ? tfh_ahead_next(&o->ahead) : NULL;
+		o->at = 0;
+		if (o->block)
+			continue;
+		if (o->gpus && !o->err.code)
+			o->run->proc[o->process].gpu->unissued = o->unissued;
+		return false;
+	}
+	*op = o->block->op[o->at++];
+	return true;
+}
+
 bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op)
 {
 	const struct tfh_op *built;
 
-	if (o->err.code)
-		return false;
 	if (!o->run->built)
 		return next_recorded(o, op);
 	built = tfh_built_op(o->run, o->process, o->number);
@@ -212,18 +250,23 @@ int tfh_ops_error(const struct tfh_ops *o, struct tfh_err *err)
 static int open_recorded(struct tfh_ops *o, struct tfh_err *err)
 {
 	struct tfh_gpu *g = tfh_gpu_of(o->run, o->process);
+	int rc;
 
 	if (g && !g->n_gpus)
 		return 0;
 	o->shadow = g ? tfh_shadow(o->run, o->process, err) : NULL;
 	if (!o->shadow)
 		return g ? err->code : -ENOMEM;
-	o->gpus = tfh_rows_open(o->shadow, &tft_gpus, g->gpus, g->n_gpus, &o->run->arena);
+	o->gpus = tfh_rows_open(o->shadow, g, true);
 	if (g->n_drvr)
-		o->drvr = tfh_rows_open(o->shadow, &tft_drvr, g->drvr, g->n_drvr, &o->run->arena);
+		o->drvr = tfh_rows_open(o->shadow, g, false);
 	if (!o->gpus || (g->n_drvr && !o->drvr))
 		return -ENOMEM;
-	return tfh_join_open(o->shadow, o->process, o->drvr, &o->join);
+	rc = tfh_join_open(o->shadow, o->process, o->drvr, &o->join);
+	/* Few ops are joined before a thread has started. */
+	return rc ? rc
+		  : tfh_ahead_start(&o->ahead, fill_block, o, g->n_gpus > 2 ? BLOCKS : 1,
+				    sizeof(struct block));
 }
 
 int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, struct tfh_err *err)
@@ -251,6 +294,7 @@ void tfh_ops_close(struct tfh_ops *o)
 {
 	if (!o)
 		return;
+	tfh_ahead_stop(&o->ahead);
 	tfh_join_close(o->join);
 	tfh_rows_close(o->gpus);
 	tfh_rows_close(o->drvr);

@@ -54,6 +54,8 @@ struct tfh_gpu_info {
 	uint64_t unissued;     /* ops whose issuing call is not known */
 	uint64_t early;	       /* of those: queued before the first call that was recorded */
 	bool dependencies;     /* streams, events and issuing calls are there: tier A is possible */
+	uint32_t devices;      /* that ran ops, 0 not known */
+	bool collectives;      /* some may wait for other devices; of use where devices is known */
 	uint64_t memory;       /* bytes of the smallest device, 0 unknown */
 	uint32_t processors;   /* multiprocessors of the largest device, 0 unknown */
 	uint64_t overhead_ns;  /* what CUPTI counts as its own cost, 0 unknown */

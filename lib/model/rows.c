@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-
 #include "model/device.h"
 #include "model/open.h"
 
@@ -23,8 +21,7 @@ bool tfh_axis_step(const struct tfh_axis *a, uint32_t i)
 int tfh_axis_make(struct tfh_axis *a, const struct tfh_run *run, uint32_t file,
 		  const struct tft_table_view *v)
 {
-	a->n = 0;
-	a->steady = true;
+	*a = (struct tfh_axis){.steady = true};
 	a->table = malloc((v->pairs + 1) * 2 * sizeof(*a->table));
 	if (!a->table)
 		return -ENOMEM;
@@ -68,7 +65,7 @@ static uint32_t reading_at(const struct tfh_axis *a, int64_t t)
 	return 0;
 }
 
-int64_t tfh_axis_ns(const struct tfh_axis *a, uint64_t ns)
+int64_t tfh_axis_look(struct tfh_axis *a, uint64_t ns)
 {
 	int64_t t = (int64_t)ns;
 
@@ -90,131 +87,201 @@ int64_t tfh_axis_ns(const struct tfh_axis *a, uint64_t ns)
 	/* Readings close together say little about the pace. */
 	if (dt < 100000000 && (t < a->table[i] || t > a->table[i + 1]))
 		rate = 1;
+	else if (a->steady && t >= a->table[i] && t < a->table[i + 1]) {
+		a->from = a->table[i];
+		a->to = a->table[i + 1];
+		a->from_run = a->run[i];
+		a->rate = rate;
+	}
 	return a->run[i] + (int64_t)((double)(t - a->table[i]) * rate);
 }
 
 /* ---- chunks ---- */
 
+/* Which column a cell is. */
+static const uint8_t gpus_column[TFH_CELLS] = {[TFH_CELL_CORRELATION] = TFT_GPUS_CORRELATION,
+					       [TFH_CELL_BYTES] = TFT_GPUS_BYTES,
+					       [TFH_CELL_GRID] = TFT_GPUS_GRID,
+					       [TFH_CELL_BLOCK] = TFT_GPUS_BLOCK,
+					       [TFH_CELL_NODE] = TFT_GPUS_NODE,
+					       [TFH_CELL_CTX] = TFT_GPUS_CTX,
+					       [TFH_CELL_STREAM] = TFT_GPUS_STREAM,
+					       [TFH_CELL_GRAPH] = TFT_GPUS_GRAPH,
+					       [TFH_CELL_DEVICE] = TFT_GPUS_DEVICE,
+					       [TFH_CELL_KIND] = TFT_GPUS_KIND,
+					       [TFH_CELL_SRC] = TFT_GPUS_SRC,
+					       [TFH_CELL_DST] = TFT_GPUS_DST,
+					       [TFH_CELL_FLAGS] = TFT_GPUS_FLAGS};
+static const uint8_t drvr_column[TFH_CELLS] = {
+	[TFH_CELL_CORRELATION] = TFT_GPUS_CORRELATION, [TFH_CELL_TID] = TFT_DRVR_TID};
+
+/* What one chunk needs in memory; handed on to the next one. */
 struct open_table {
-	uint8_t *rows;
-	struct tfh_row *row; /* by t0 */
+	uint64_t *memory;
+	uint32_t cap; /* rows it has room for */
 	uint32_t n, at;
+	int64_t *t0, *t1;
+	uint32_t *order;   /* places by t0; NULL: as they are */
+	const char **name; /* NULL: none has one */
+	struct tfh_cells cells;
 };
 
 struct tfh_rows {
 	struct tfh_run *run;
-	const struct tft_table *table;
+	bool gpus;
 	const struct tfh_table_chunk *chunk;
 	uint32_t n, next;
-	struct open_table *open;
+	struct open_table **open;
 	uint32_t n_open, cap_open;
-	uint32_t best; /* index of the one with the next row */
-	bool has_best;
-	struct tfh_arena *arena;
-	const char **name; /* open-addressed set of texts */
-	uint32_t n_name, cap_name;
+	struct open_table *best; /* the one with the next row */
+	struct open_table *spare;
+	struct tfh_row row; /* of best */
+	struct tfh_texts *texts;
 	int err;
 };
 
-static int by_start(const void *a, const void *b)
-{
-	const struct tfh_row *x = a, *y = b;
+/* So many arrays of 8 bytes per row: two of times, names, order, and the cells. */
+#define ARRAYS (TFH_CELLS + 4)
 
-	if (x->t0 != y->t0)
-		return x->t0 < y->t0 ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
+static struct open_table *new_table(struct tfh_rows *r, uint32_t rows)
+{
+	struct open_table *o = r->spare;
+
+	r->spare = NULL;
+	if (!o && !(o = calloc(1, sizeof(*o))))
+		return NULL;
+	if (o->cap < rows) {
+		free(o->memory);
+		o->cap = rows;
+		o->memory = malloc((size_t)rows * ARRAYS * sizeof(*o->memory));
+		if (!o->memory) {
+			free(o);
+			return NULL;
+		}
+	}
+	o->n = rows;
+	o->at = 0;
+	o->order = NULL;
+	o->name = NULL;
+	return o;
+}
+
+static void free_table(struct open_table *o)
+{
+	if (o)
+		free(o->memory);
+	free(o);
+}
+
+static int by_start(const void *a, const void *b, void *arg)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const int64_t *t0 = arg;
+
+	if (t0[x] != t0[y])
+		return t0[x] < t0[y] ? -1 : 1;
+	return x < y ? -1 : x > y;
 }
 
 /* Rows come as ops ended, so they are nearly in order: each moves up a few places. Where they are
  * not, after a number of moves that sorting would take, the general way. */
-static void sort_rows(struct tfh_row *row, uint32_t n)
+static void sort_rows(struct open_table *o, uint32_t *order)
 {
 	uint64_t moves = 0;
+	uint32_t i = 1;
 
-	for (uint32_t i = 1; i < n && moves <= 16ull * n; i++) {
-		struct tfh_row x = row[i];
+	while (i < o->n && o->t0[i] >= o->t0[i - 1])
+		i++;
+	if (i >= o->n)
+		return;
+	o->order = order;
+	for (uint32_t k = 0; k < o->n; k++)
+		order[k] = k;
+	for (; i < o->n && moves <= 16ull * o->n; i++) {
 		uint32_t k = i;
-		for (; k && by_start(&x, &row[k - 1]) < 0; k--)
-			row[k] = row[k - 1];
-		row[k] = x;
+		for (; k && o->t0[i] < o->t0[order[k - 1]]; k--)
+			order[k] = order[k - 1];
+		order[k] = i;
 		moves += i - k;
 	}
-	if (moves > 16ull * n)
-		qsort(row, n, sizeof(*row), by_start);
+	if (moves > 16ull * o->n)
+		qsort_r(order, o->n, sizeof(*order), by_start, o->t0);
 }
 
-static bool grow_names(struct tfh_rows *r)
-{
-	uint32_t cap = r->cap_name ? r->cap_name * 2 : 256;
-	const char **v = calloc(cap, sizeof(*v));
+#define NEAR_NAMES 64u
 
-	if (!v)
-		return false;
-	for (uint32_t i = 0; i < r->cap_name; i++) {
-		if (!r->name[i])
-			continue;
-		uint32_t at = (uint32_t)tfh_hash_str(r->name[i]) & (cap - 1);
-		while (v[at])
-			at = (at + 1) & (cap - 1);
-		v[at] = r->name[i];
+/* Offsets in the chunk's heap become texts; few of them are used at a time. */
+static int take_names(struct tfh_rows *r, struct open_table *o, const struct tft_table_view *v,
+		      uint64_t *offset)
+{
+	const char **name = (const char **)offset, *kept[NEAR_NAMES];
+	uint64_t known[NEAR_NAMES] = {0}, same;
+
+	static_assert(sizeof(*name) == sizeof(*offset), "names lie where the offsets were");
+	if (!tft_table_values(v, TFT_GPUS_NAME, offset, &same)) {
+		if (!same)
+			return 0;
+		for (uint32_t i = 0; i < v->rows; i++)
+			offset[i] = same;
 	}
-	free(r->name);
-	r->name = v;
-	r->cap_name = cap;
-	return true;
-}
-
-static const char *keep_name(struct tfh_rows *r, const char *text)
-{
-	if (!*text)
-		return "";
-	if (r->n_name * 2 >= r->cap_name && !grow_names(r))
-		return NULL;
-	uint32_t at = (uint32_t)tfh_hash_str(text) & (r->cap_name - 1);
-	for (; r->name[at]; at = (at + 1) & (r->cap_name - 1))
-		if (!strcmp(r->name[at], text))
-			return r->name[at];
-	r->name[at] = tfh_arena_strdup(r->arena, text);
-	r->n_name += r->name[at] != NULL;
-	return r->name[at];
-}
-
-static int fill(struct tfh_rows *r, struct open_table *o, const struct tfh_axis *axis,
-		const struct tft_table_view *v)
-{
-	uint32_t before = 0;
-	const char *name = "";
-
+	o->name = name;
 	for (uint32_t i = 0; i < v->rows; i++) {
-		const uint8_t *row = o->rows + (size_t)i * r->table->row_bytes;
-		uint64_t t[2];
-		memcpy(t, row, sizeof(t)); /* both tables begin with start and end */
-		o->row[i] = (struct tfh_row){.t0 = tfh_axis_ns(axis, t[0]),
-					     .t1 = tfh_axis_ns(axis, t[1]),
-					     .row = row,
-					     .name = ""};
-		if (o->row[i].t1 < o->row[i].t0)
-			o->row[i].t1 = o->row[i].t0;
-		if (r->table != &tft_gpus)
+		uint64_t at = offset[i];
+		uint32_t near = (uint32_t)(at ^ at >> 6) % NEAR_NAMES;
+		if (!at) {
+			name[i] = "";
 			continue;
-		const struct tft_gpu_row *g = (const void *)row;
-		if (g->name && g->name != before) {
-			before = g->name;
-			name = keep_name(r, tft_table_text(v, g->name));
-			if (!name)
+		}
+		if (known[near] != at) {
+			known[near] = at;
+			kept[near] = tfh_texts_keep(r->texts, tft_table_text(v, (uint32_t)at));
+			if (!kept[near])
 				return -ENOMEM;
 		}
-		o->row[i].name = g->name ? name : "";
+		name[i] = kept[near];
 	}
-	sort_rows(o->row, v->rows);
-	o->n = v->rows;
 	return 0;
+}
+
+static int64_t *take_times(struct tfh_axis *axis, const struct tft_table_view *v, uint8_t column,
+			   uint64_t *values)
+{
+	int64_t *t = (int64_t *)values;
+	uint64_t same;
+
+	if (!tft_table_values(v, column, values, &same))
+		for (uint32_t i = 0; i < v->rows; i++)
+			values[i] = same;
+	for (uint32_t i = 0; i < v->rows; i++)
+		t[i] = tfh_axis_ns(axis, values[i]);
+	return t;
+}
+
+static int fill(struct tfh_rows *r, struct open_table *o, struct tfh_axis *axis,
+		const struct tft_table_view *v)
+{
+	const uint8_t *column = r->gpus ? gpus_column : drvr_column;
+	uint64_t *free_at = o->memory;
+
+	o->t0 = take_times(axis, v, TFT_GPUS_START, free_at);
+	o->t1 = take_times(axis, v, TFT_GPUS_END, free_at += o->n);
+	for (uint32_t i = 0; i < o->n; i++)
+		o->t1[i] = o->t1[i] < o->t0[i] ? o->t0[i] : o->t1[i];
+	sort_rows(o, (uint32_t *)(free_at += o->n));
+	for (uint32_t c = 0; c < TFH_CELLS; c++) {
+		uint64_t *values = free_at + o->n;
+		bool differ =
+			column[c] && tft_table_values(v, column[c], values, &o->cells.same[c]);
+		o->cells.v[c] = differ ? values : NULL;
+		free_at += differ ? o->n : 0;
+	}
+	return r->gpus ? take_names(r, o, v, free_at + o->n) : 0;
 }
 
 static int open_chunk(struct tfh_rows *r, const struct tfh_table_chunk *c)
 {
 	struct tft_table_view v;
-	struct open_table o = {0};
+	struct open_table *o;
 	struct tfh_axis axis;
 	struct tfh_err err;
 	const void *data;
@@ -224,77 +291,90 @@ static int open_chunk(struct tfh_rows *r, const struct tfh_table_chunk *c)
 	if (tft_chunk_payload(r->run->file[c->file].reader, c->chunk, &data, &len, &err) ||
 	    tft_table_open(&v, data, len) || !v.rows)
 		return 0;
-	if (tfh_room_for((void **)&r->open, &r->cap_open, r->n_open, sizeof(*r->open)) ||
+	if (tfh_room_for((void **)&r->open, &r->cap_open, r->n_open, sizeof(struct open_table *)) ||
 	    tfh_axis_make(&axis, r->run, c->file, &v))
 		return -ENOMEM;
-	o.rows = malloc((size_t)v.rows * r->table->row_bytes);
-	o.row = malloc((size_t)v.rows * sizeof(*o.row));
-	rc = o.rows && o.row ? tft_table_rows(&v, r->table, o.rows) : -ENOMEM;
-	if (!rc)
-		rc = fill(r, &o, &axis, &v);
+	o = new_table(r, v.rows);
+	rc = o ? fill(r, o, &axis, &v) : -ENOMEM;
 	tfh_axis_free(&axis);
 	if (rc) {
-		free(o.rows);
-		free(o.row);
+		free_table(o);
 		return rc;
 	}
 	r->open[r->n_open++] = o;
 	return 0;
 }
 
-static void find_best(struct tfh_rows *r)
+static uint32_t place(const struct open_table *o)
 {
-	r->has_best = false;
-	for (uint32_t i = 0; i < r->n_open; i++)
-		if (!r->has_best || r->open[i].row[r->open[i].at].t0 <
-					    r->open[r->best].row[r->open[r->best].at].t0) {
-			r->best = i;
-			r->has_best = true;
-		}
+	return o->order ? o->order[o->at] : o->at;
+}
+
+static struct open_table *find_best(const struct tfh_rows *r)
+{
+	struct open_table *best = r->n_open ? r->open[0] : NULL;
+
+	for (uint32_t i = 1; i < r->n_open; i++)
+		if (r->open[i]->t0[place(r->open[i])] < best->t0[place(best)])
+			best = r->open[i];
+	return best;
+}
+
+static void show(struct tfh_rows *r)
+{
+	const struct open_table *o = r->best;
+	uint32_t at = place(o);
+
+	r->row = (struct tfh_row){.t0 = o->t0[at],
+				  .t1 = o->t1[at],
+				  .cells = &o->cells,
+				  .at = at,
+				  .name = o->name ? o->name[at] : ""};
 }
 
 const struct tfh_row *tfh_rows_peek(struct tfh_rows *r)
 {
 	while (!r->err) {
-		if (!r->has_best)
-			find_best(r);
-		const struct tfh_row *best =
-			r->has_best ? &r->open[r->best].row[r->open[r->best].at] : NULL;
-		if (r->next == r->n || (best && r->chunk[r->next].first > best->t0))
-			return best;
+		if (!r->best && (r->best = find_best(r)))
+			show(r);
+		if (r->next == r->n || (r->best && r->chunk[r->next].first > r->row.t0))
+			return r->best ? &r->row : NULL;
 		r->err = open_chunk(r, &r->chunk[r->next++]);
-		r->has_best = false;
+		r->best = NULL;
 	}
 	return NULL;
 }
 
 void tfh_rows_take(struct tfh_rows *r)
 {
-	struct open_table *o = &r->open[r->best];
+	struct open_table *o = r->best;
 
-	r->has_best = false;
 	if (++o->at < o->n) {
 		/* Alone it stays the first. */
-		r->has_best = r->n_open == 1;
+		if (r->n_open == 1)
+			show(r);
+		else
+			r->best = NULL;
 		return;
 	}
-	free(o->rows);
-	free(o->row);
-	*o = r->open[--r->n_open];
+	r->best = NULL;
+	for (uint32_t i = 0; i < r->n_open; i++)
+		if (r->open[i] == o)
+			r->open[i] = r->open[--r->n_open];
+	free_table(r->spare);
+	r->spare = o;
 }
 
-struct tfh_rows *tfh_rows_open(struct tfh_run *shadow, const struct tft_table *t,
-			       const struct tfh_table_chunk *chunk, uint32_t n,
-			       struct tfh_arena *names)
+struct tfh_rows *tfh_rows_open(struct tfh_run *shadow, struct tfh_gpu *g, bool gpus)
 {
 	struct tfh_rows *r = calloc(1, sizeof(*r));
 
 	if (r) {
 		r->run = shadow;
-		r->table = t;
-		r->chunk = chunk;
-		r->n = n;
-		r->arena = names;
+		r->gpus = gpus;
+		r->chunk = gpus ? g->gpus : g->drvr;
+		r->n = gpus ? g->n_gpus : g->n_drvr;
+		r->texts = &g->texts;
 	}
 	return r;
 }
@@ -308,11 +388,9 @@ void tfh_rows_close(struct tfh_rows *r)
 {
 	if (!r)
 		return;
-	for (uint32_t i = 0; i < r->n_open; i++) {
-		free(r->open[i].rows);
-		free(r->open[i].row);
-	}
+	for (uint32_t i = 0; i < r->n_open; i++)
+		free_table(r->open[i]);
+	free_table(r->spare);
 	free(r->open);
-	free(r->name);
 	free(r);
 }

@@ -20,7 +20,6 @@ struct tfh_entry {
 
 struct tfh_block {
 	uint32_t n, n_notes;
-	bool last;
 	struct tfh_entry entry[TFH_BLOCK_EVENTS];
 	struct tfh_event own[TFH_BLOCK_EVENTS]; /* of the entry with the same index, where it
 						   shares nothing */

@@ -83,6 +83,10 @@ static void read_table(const void *data, size_t len)
 		tft_table_text(&v, (uint32_t)len);
 		tft_table_pair_at(&v, v.pairs);
 		free(rows);
+		uint64_t *values = malloc(v.rows * sizeof(*values) + 1), same;
+		for (uint32_t c = 0; c < TFT_SEC_SPANS; c++)
+			tft_table_values(&v, (uint8_t)c, values, &same);
+		free(values);
 	}
 }
 

@@ -64,6 +64,26 @@ static void random_rows(struct tft_gpu_row *row)
 	}
 }
 
+/* A column read alone says what the rows say. */
+static void assert_columns(const struct tft_table_view *v, const struct tft_table *t,
+			   const void *rows)
+{
+	uint64_t values[N], same;
+
+	for (uint32_t c = 0; c < t->columns; c++) {
+		const struct tft_column *col = &t->column[c];
+		bool differ = tft_table_values(v, col->id, values, &same);
+		for (uint32_t i = 0; i < v->rows; i++) {
+			uint64_t want = 0;
+			memcpy(&want, (const char *)rows + (size_t)i * t->row_bytes + col->offset,
+			       col->size);
+			assert_int_equal(differ ? values[i] : same, want);
+		}
+	}
+	assert_false(tft_table_values(v, 99, values, &same));
+	assert_int_equal(same, 0);
+}
+
 static void test_gpus(void **unused)
 {
 	static struct tft_gpu_row in[N], out[N];
@@ -77,6 +97,7 @@ static void test_gpus(void **unused)
 	assert_int_equal(tft_table_open(&v, payload, len), 0);
 	assert_int_equal(v.rows, N);
 	assert_int_equal(tft_table_rows(&v, &tft_gpus, out), 0);
+	assert_columns(&v, &tft_gpus, out);
 	for (uint32_t i = 0; i < N; i++)
 		assert_memory_equal(&in[i], &out[i], sizeof(in[i]));
 	assert_string_equal(tft_table_text(&v, 1), "spin");
@@ -111,6 +132,7 @@ static void test_drvr(void **unused)
 	payload = make(&tft_drvr, in, N, &none, &len);
 	assert_int_equal(tft_table_open(&v, payload, len), 0);
 	assert_int_equal(tft_table_rows(&v, &tft_drvr, out), 0);
+	assert_columns(&v, &tft_drvr, out);
 	for (uint32_t i = 0; i < N; i++)
 		assert_memory_equal(&in[i], &out[i], sizeof(in[i]));
 	assert_string_equal(tft_table_text(&v, 0), "");
@@ -158,6 +180,11 @@ static void test_damage(void **unused)
 			struct tft_gpu_row *rows = calloc(v.rows + 1, sizeof(*rows));
 			assert_non_null(rows);
 			tft_table_rows(&v, &tft_gpus, rows);
+			uint64_t *values = calloc(v.rows + 1, sizeof(*values)), same;
+			assert_non_null(values);
+			for (uint32_t c = 0; c < tft_gpus.columns; c++)
+				tft_table_values(&v, tft_gpus.column[c].id, values, &same);
+			free(values);
 			for (uint32_t r = 0; r < v.rows; r++)
 				assert_true(strlen(tft_table_text(&v, rows[r].name)) < len);
 			free(rows);
