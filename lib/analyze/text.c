@@ -398,6 +398,16 @@ static void explain_kernels(struct tfh_job *job, struct tfh_result *r)
 		       "larger batches, or fused kernels", NAN);
 }
 
+static uint64_t holed_steps(const struct tfh_job *job)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < job->window.n; i++)
+		if (job->window.v[i].segment == TFH_SEGMENT_TRAIN && job->window.v[i].hole)
+			n += job->window.v[i].steps;
+	return n;
+}
+
 static void explain_none(struct tfh_job *job, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
@@ -412,15 +422,19 @@ static void explain_none(struct tfh_job *job, struct tfh_result *r)
 			job->clock == TFH_STEP_CLOCK_NONE
 				? "record a longer run, or mark steps (include/tfhook/tfhook.h)"
 				: "record a longer run";
-	} else if (r->steps.unclassified * 2 > r->steps.count) {
+	} else if (holed_steps(job) * 2 > r->steps.count) {
 		v->missing = tfh_text(
 			job, "%" PRIu64 " of %" PRIu64 " steps touch holes in the recording",
-			r->steps.unclassified, r->steps.count);
+			holed_steps(job), r->steps.count);
 		v->missing_do = "raise TFHOOK_RING_TOTAL";
 	} else {
 		v->missing = tfh_text(job, "%.0f %% of the step's time could not be attributed",
 				      100 * share(r, TFH_PART_UNATTRIBUTED));
-		v->missing_do = "device times are needed for this job";
+		v->missing_do =
+			tfh_tier(job) == 'C'
+				? "device times are needed for this job"
+				: "what the device's ops waited for was not recorded: record whole "
+				  "steps, with graphs' kernels and stream events";
 	}
 	v->text = "not enough evidence for a verdict";
 }
