@@ -156,12 +156,77 @@ static void test_step_of_many_calls(void **state)
 	tfh_result_free(many);
 }
 
+/* Two chunks of 5,000 batches each, every one seen by two wrappers. */
+static int two_digests(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_arg)
+{
+	struct tfh_digest *d = calloc(1, sizeof(*d));
+	int rc = 0;
+
+	(void)arg;
+	assert_int_equal(process, 0);
+	for (int i = 0; i < 2; i++) {
+		d->t0 = gen_ns(600 + 50000 * i);
+		d->t1 = d->t0 + gen_ns(50000);
+		d->n_fn = 1;
+		d->fn[0] = (struct tfh_digest_fn){&tfh_fn_table[TFH_FN_tf_getnext_op], 5000,
+						  gen_ns(5000)};
+		d->n_clock = 3;
+		for (int k = 0; k < 2; k++)
+			d->clock[k] = (struct tfh_digest_clock){
+				&tfh_fn_table[k ? TFH_FN_tf_getnext_optional_op
+						: TFH_FN_tf_getnext_op],
+				1, 5000, d->t0 + gen_ns(1), d->t1 - gen_ns(9)};
+		/* An op is no clock here. */
+		d->clock[2] = (struct tfh_digest_clock){&tfh_fn_table[TFH_FN_TFE_Execute], 1, 9000,
+							d->t0, d->t1};
+		rc = rc ? rc : cb(cb_arg, d);
+	}
+	free(d);
+	return rc;
+}
+
+/* 60 steps, 100 s of which only sketches are left, 60 steps: the same steps as without it. */
+static void test_given_up(void **state)
+{
+	const struct tfh_stretch stretch = {0, gen_ns(600), gen_ns(100600), 20000};
+	struct gen *g = gen_new();
+
+	(void)state;
+	g->name[TFT_NAME_OP][1] = "__inference_train_step_1";
+	for (int i = 0; i < 120; i++) {
+		double t = i * 10 + (i < 60 ? 0 : 100000);
+		gen_get(g, 0, 1, 0, t, t + 1)->depth = 0;
+		gen_exec(g, 1, t + 1, t + 9.99);
+	}
+	g->feed.stretches = &stretch;
+	g->feed.n_stretches = 1;
+	g->feed.digests = two_digests;
+	struct tfh_result *r = gen_judge(g);
+	gen_closed(r);
+	assert_true(r->steps.total_s > 1.1 && r->steps.total_s < 1.2);
+	assert_true(fabs(r->steps.median_s - 0.010) < 1e-6);
+	for (uint64_t i = 0; i < r->n_step; i++)
+		assert_true(r->step[i].dur_s < 0.011);
+	double all = 0;
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		all += r->segments[i].total_s;
+	assert_true(all < 1.3);
+	assert_int_equal(r->n_given_up, 1);
+	assert_int_equal(r->given_up[0].steps, 10000);
+	assert_false(r->given_up[0].estimated);
+	assert_true(fabs(r->given_up[0].mean_s - 0.010) < 1e-5);
+	assert_true(fabs(r->given_up[0].median_s - 0.010) < 1e-5);
+	assert_int_equal(r->given_up[0].n_call, 1);
+	assert_int_equal(r->given_up[0].call[0].count, 10000);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_array_in_a_file),	   cmocka_unit_test(test_no_file),
 		cmocka_unit_test(test_order_statistics),   cmocka_unit_test(test_sort),
-		cmocka_unit_test(test_step_of_many_calls),
+		cmocka_unit_test(test_step_of_many_calls), cmocka_unit_test(test_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
