@@ -1,5 +1,6 @@
 /* From argv to a subcommand. */
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +87,22 @@ static int dispatch(int argc, char **argv)
 	return command->run(&args);
 }
 
+/*
+ * Where descriptors 0 to 2 are closed (services do that), a recording's file must not get one of
+ * these numbers: messages would go into it. A job started from here finds them closed as they were.
+ */
+static void fill_descriptors(void)
+{
+	/* The wrong way round: writing fails as it would have. */
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC) < 0)
+			return;
+}
+
 int tfh_cli(int argc, char **argv)
 {
+	fill_descriptors();
 	setlocale(LC_CTYPE, "");
 	start_again_without_preload(argv);
 	int status = dispatch(argc, argv);

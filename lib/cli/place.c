@@ -214,6 +214,8 @@ static int create(const struct tfh_place *place, const char *name, FILE **out)
 	if (fd < 0)
 		return -errno;
 	*out = fdopen(fd, "w");
+	if (!*out)
+		close(fd);
 	return *out ? 0 : -ENOMEM;
 }
 

@@ -14,6 +14,17 @@ expect_signal 11 "$tfhook" run sh -c 'kill -SEGV $$'
 [[ $({ "$tfhook" run sh -c 'echo ran >alive; exit 7'; echo $? >.code; } 2>&1 | true; cat .code alive) == $'7\nran' ]] || fail 'SIGPIPE'
 [[ $("$tfhook" run -q bash -c 'yes | head -1; echo "${PIPESTATUS[0]}"') == $'y\n141' ]] || fail 'SIGPIPE is ignored in the job'
 
+# Started without descriptors 0 to 2, the job has none either, and no message gets into a file of the recording.
+"$tfhook" run -o bare sh -c 'for fd in 0 1 2; do [ ! -e /proc/self/fd/$fd ] || exit 9; done; exit 7' <&- >&- 2>&-
+[[ $? == 7 ]] || fail 'without descriptors'
+LD_LIBRARY_PATH=$TFH_BUILD/sim "$tfhook" run -o closed "$job" --steps 30 --h2d 1000 --spin 10 <&- >&- 2>&-
+[[ $? == 0 ]] || fail 'without descriptors'
+expect 0 "$tfhook" verify closed
+expect 0 "$tfhook" report closed
+! grep -rlq '^tfhook: ' closed || fail 'a message is in the recording'
+"$tfhook" report closed >&- 2>.err
+[[ $? == 3 ]] || fail 'no place for the report'
+
 # A signal for tfhook reaches the job, which may handle it.
 "$tfhook" run -q bash -c 'trap "echo caught; exit 5" TERM; echo ready; while :; do sleep 0.05; done' >.out 2>.err &
 pid=$!
