@@ -427,6 +427,9 @@ static void explain_none(struct tfh_job *job, struct tfh_result *r)
 			job, "%" PRIu64 " of %" PRIu64 " steps touch holes in the recording",
 			holed_steps(job), r->steps.count);
 		v->missing_do = "raise TFHOOK_RING_TOTAL";
+	} else if (isnan(r->breakdown[TFH_PART_UNATTRIBUTED].share)) {
+		v->missing = "no step ran to its end after the start-up";
+		v->missing_do = "record a longer run";
 	} else {
 		v->missing = tfh_text(job, "%.0f %% of the step's time could not be attributed",
 				      100 * share(r, TFH_PART_UNATTRIBUTED));
