@@ -8,10 +8,11 @@ import glob
 import json
 import os
 import re
+import subprocess
 import sys
 
 import gpu
-from gpu import PY, build, check, compile, failed, has, need_gpu, records, report, run, src, unhooked, version_of
+from gpu import PY, build, check, compile, failed, has, need_gpu, part, records, report, run, src, unhooked, version_of
 
 need_gpu("that the recording of torch, jax, triton and cupy holds every driver call that CUPTI sees (question 1)")
 
@@ -87,14 +88,14 @@ hooked = set(re.findall(r"^CUDA_FN(?:_HOST)?\((\w+)", table, re.M)) - BEFORE
 
 
 def cupti():
-    """The newest libcupti that the frameworks would find themselves."""
-    places = [f"{p}/nvidia/*/lib" for p in sys.path]
-    for line in os.popen(f"{PY} -c 'import sys; print(chr(10).join(sys.path))'"):
-        places.append(line.strip() + "/nvidia/*/lib")
+    """The libcupti that the frameworks would find themselves."""
+    asked = subprocess.run([PY, "-c", "import sys; print(chr(10).join(sys.path))"], capture_output=True, text=True)
+    places = [line.strip() + "/nvidia/*/lib" for line in asked.stdout.splitlines() if line.strip()]
     places += ["/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu"]
-    for generation in ("13", "12"):
-        for place in places:
-            for path in glob.glob(f"{place}/libcupti.so.{generation}"):
+    # That of the frameworks before the machine's: a process can bear one, and it must suit the driver.
+    for place in places:
+        for generation in ("13", "12"):
+            for path in sorted(glob.glob(f"{place}/libcupti.so.{generation}")):
                 return path
     return None
 
@@ -116,6 +117,9 @@ def same(name, command, **settings):
     got, runs, _ = run(name, command, gpu.HOOK, COUNTS=f"{place}/counts", **settings)
     # The loop says how long it took.
     said = [re.sub(r"\d+\.\d+", "", text) for text in (got[1], plain[1])] if name == "loop" else (got[1], plain[1])
+    if said[0] != said[1] and name != "loop":  # perhaps it never says the same twice
+        again, _, _ = run(name + "-again", command)
+        said = said if again[1] == plain[1] else (got[1].count("\n"), plain[1].count("\n"))
     check(got[0] == plain[0] and said[0] == said[1], name, "says something else with us", got, plain)
     theirs = {n: c for n, c in truth(place).items() if n in hooked}
     ours = collections.Counter(r["fn"] for r in records(runs) if r["kind"] in (1, 9) and r["fn"] in hooked)
@@ -141,13 +145,13 @@ elif not library:
     sys.exit(77)
 loop = f"{build}/tests/jobs/client_loop"
 if os.path.exists(loop):
-    ran += same("loop", [loop, "--steps", "20", "--h2d", "500000", "--d2h", "1000", "--launches", "30", "--spin", "20",
-                         "--stream", "own", "--sync", "stream"], **settings)
+    ran += part("loop", same, "loop", [loop, "--steps", "20", "--h2d", "500000", "--d2h", "1000", "--launches", "30", "--spin", "20",
+                         "--stream", "own", "--sync", "stream"], **settings) or 0
 for module, program in (("torch", TORCH), ("jax", JAX), ("cupy", CUPY), ("triton", TRITON)):
     if gpu.DRIVER:
         break
     if has(module):
-        ran += same(module, [PY, "-c", program], **settings)
+        ran += part(module, same, module, [PY, "-c", program], **settings) or 0
     else:
         print(f"{PY} has no {module}")
-sys.exit(failed() if ran else 77)
+sys.exit(failed() if ran or gpu.failures else 77)

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import traceback
 
 build, src, tmp = (os.environ[k] for k in ("TFH_BUILD", "TFH_SRC", "TFH_TMP"))
 PY = os.environ.get("TFH_GPU_PY", "python3")
@@ -24,7 +25,20 @@ def check(condition, *what):
     if not condition:
         failures += 1
         if failures < 20:
-            print("FAILED:", *what)
+            print("FAILED:", *what, flush=True)
+    return bool(condition)
+
+
+def part(name, work, *args, **settings):
+    """One of several parts: what goes wrong in it is told and counted, and the next one is done all the same."""
+    try:
+        return work(*args, **settings)
+    except subprocess.TimeoutExpired as late:
+        check(False, name, "took more than", late.timeout, "s")
+    except Exception:
+        check(False, name, traceback.format_exc(limit=-3))
+    sys.stdout.flush()
+    return None
 
 
 def need_gpu(proves):
@@ -52,11 +66,12 @@ def compile(name, *flags, source=None):
     return out
 
 
-def run(name, command, preload="", timeout=300, **settings):
+def run(name, command, preload="", timeout=600, **settings):
     """Runs in a folder of its own: (status, output, errors), the run directories, the folder."""
     place = f"{tmp}/{name}"
     os.mkdir(place)
-    env = dict(os.environ, TFHOOK_DIR=place, **settings)
+    # JAX takes three quarters of the device at once otherwise, of which others may have a part.
+    env = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", **os.environ, "TFHOOK_DIR": place, **settings}
     if preload:
         env["LD_PRELOAD"] = preload
     done = subprocess.run(command, env=env, cwd=place, capture_output=True, text=True, timeout=timeout)
@@ -64,7 +79,11 @@ def run(name, command, preload="", timeout=300, **settings):
 
 
 def has(module):
-    return not subprocess.run([PY, "-c", f"import {module}"], stderr=subprocess.DEVNULL).returncode
+    """Whether it can be imported; a first import from a slow disk takes minutes."""
+    try:
+        return not subprocess.run([PY, "-c", f"import {module}"], stderr=subprocess.DEVNULL, timeout=600).returncode
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 def version_of(module):
@@ -74,7 +93,8 @@ def version_of(module):
 
 def records(runs):
     files = [f for place in runs for f in sorted(glob.glob(f"{place}/*.tft"))]
-    done = subprocess.run([f"{build}/tests/hook/show", *files], capture_output=True, text=True, check=True)
+    done = subprocess.run([f"{build}/tests/hook/show", *files], capture_output=True, text=True)
+    check(done.returncode == 0, "not readable", files, done.stderr[-300:])
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -85,9 +105,14 @@ def unhooked(runs):
 
 
 def machine():
-    done = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
-                          capture_output=True, text=True) if not DRIVER else None
-    return done.stdout.strip() if done and done.returncode == 0 else f"driver in {DRIVER}"
+    if DRIVER:
+        return f"driver in {DRIVER}"
+    try:
+        done = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                              capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return "nvidia-smi does not answer"
+    return done.stdout.strip() if done.returncode == 0 else "nvidia-smi: " + done.stderr.strip()[-100:]
 
 
 def report(**found):

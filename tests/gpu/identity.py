@@ -16,8 +16,9 @@ def lines(output):
 
 
 done, _, _ = run("bare", [program])
-check(done[0] == 0, "client", done)
 rows = lines(done[1])
+if not check(done[0] == 0 and rows, "client", done):
+    sys.exit(failed())
 both = [r for r in rows if r[3] != "-" and r[4] != "-"]
 differ = [r[0] for r in both if r[3] != r[4]]
 shared = collections.defaultdict(list)
