@@ -19,7 +19,7 @@ def leave(how):
     check(ours == plain, how, "with and without us", ours, plain)
     check(len(runs) == 1, how, "runs", runs)
     copies = sum(r["fn"] == "cuMemcpyHtoD_v2" and r["result"] == 0 for r in records(runs))
-    check(copies >= 100, how, "copies", copies)
+    check(copies > 10, how, "copies", copies)
     for device_times in ("off", "on"):
         again, _, _ = run(f"{how}-{device_times}", [program, how], HOOK, timeout=60, TFHOOK_CUPTI=device_times)
         check(again[:2] == plain[:2], how, "TFHOOK_CUPTI=" + device_times, again, plain)
