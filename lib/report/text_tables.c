@@ -50,8 +50,8 @@ void tfh_text_ranks(const struct tfh_page *page)
 						   : "");
 	}
 	more(page, r->n_rank);
-	fputs("  waits: for other ranks, per step; late: behind each collective's first, on average;\n"
-	      "  <- the rank that this report is about\n",
+	fputs("  waits: for other ranks, per step; late: behind the first at a collective, on\n"
+	      "  average; <- the rank that this report is about\n",
 	      page->out);
 }
 
