@@ -33,7 +33,7 @@ static double checkpoints_apart(const struct tfh_job *job)
 {
 	uint64_t n = 0, at = 0, first = 0, last = 0;
 
-	for (size_t i = 0; i < job->window.n; i++) {
+	TFH_EACH (i, job->window.n) {
 		const struct tfh_window *w = &job->window.v[i];
 		at += w->segment != TFH_SEGMENT_EVAL ? w->steps : 0;
 		if (w->segment != TFH_SEGMENT_CHECKPOINT)

@@ -76,18 +76,31 @@ static enum tfh_part excess(const struct tfh_result *r, const struct slow *s, si
 	return best;
 }
 
-static int by_extra(const void *a, const void *b)
-{
-	const struct slow *x = a, *y = b;
-
-	return x->extra > y->extra ? -1 : x->extra < y->extra;
-}
-
 static int by_index(const void *a, const void *b)
 {
 	const struct slow *x = a, *y = b;
 
 	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Moves the slowest ones to the front, at most MOST, the slowest first; returns how many. */
+static size_t slowest(struct slow *s, size_t n)
+{
+	struct slow top[MOST];
+	size_t m = 0;
+
+	TFH_EACH (i, n) {
+		size_t k = m;
+		while (k && top[k - 1].extra < s[i].extra)
+			k--;
+		if (k == MOST)
+			continue;
+		m += m < MOST;
+		memmove(top + k + 1, top + k, (m - 1 - k) * sizeof(*top));
+		top[k] = s[i];
+	}
+	memcpy(s, top, m * sizeof(*top));
+	return m;
 }
 
 /* Whether slow steps come every p steps from one end of the run to the other. */
@@ -110,7 +123,7 @@ static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
 	*every = n >= FEWEST ? period(s, n, &regular) : 0;
 	if (*every > 0)
 		return n;
-	qsort(s, n, sizeof(*s), by_extra);
+	n = slowest(s, n);
 	for (size_t k = FEWEST; k <= n && k <= MOST; k++) {
 		struct slow top[MOST];
 		memcpy(top, s, k * sizeof(*s));
@@ -131,15 +144,15 @@ void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r)
 	TFH_VEC(struct slow) slow = {0};
 	double median = 0, limit = limit_of(r, &median), extra = 0, every;
 
-	for (uint64_t i = 0; i < r->n_step; i++) {
+	TFH_EACH (i, r->n_step) {
 		const struct tfh_step *s = &r->step[i];
 		if (s->segment != TFH_SEGMENT_TRAIN || s->dur_s <= limit)
 			continue;
-		if (TFH_PUSH(slow, (struct slow){i, s->dur_s - median, s->cause}))
+		if (TFH_PUSH_BIG(slow, (struct slow){i, s->dur_s - median, s->cause}))
 			break;
 	}
 	size_t n = in_turn(slow.v, slow.n, r->n_step, &every);
-	for (size_t i = 0; i < n; i++)
+	TFH_EACH (i, n)
 		extra += slow.v[i].extra;
 	if (n && extra > 0.005 * r->steps.total_s &&
 	    r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
@@ -149,5 +162,5 @@ void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r)
 			"training time",
 			every, 1e3 * extra / (double)n, tfh_part_name(excess(r, slow.v, n)),
 			100 * extra / r->steps.total_s);
-	free(slow.v);
+	tfh_big_free(slow.v);
 }

@@ -402,7 +402,7 @@ static uint64_t holed_steps(const struct tfh_job *job)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < job->window.n; i++)
+	TFH_EACH (i, job->window.n)
 		if (job->window.v[i].segment == TFH_SEGMENT_TRAIN && job->window.v[i].hole)
 			n += job->window.v[i].steps;
 	return n;

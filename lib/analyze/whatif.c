@@ -48,7 +48,7 @@ static double uncertain(const struct tfh_job *job, enum tfh_remove what)
 
 	if (stretches > STRETCHES)
 		stretches = STRETCHES;
-	for (size_t i = 0; i < job->step.n && stretches > 1; i++) {
+	TFH_EACH (i, stretches > 1 ? job->step.n : 0) {
 		if (!tfh_window_counts(&job->window.v[i]))
 			continue;
 		s += kept(&job->step.v[i], what);
