@@ -371,6 +371,10 @@ static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct
 	v->share = share_of(by_class[shown], t->total);
 	set_also(v, t, together);
 	v->confidence = confidence(job, v, t, &r->steps);
+	/* Waiting for processors may be half of what blocks, or more. */
+	if (blocks(v->cls) && v->confidence == TFH_CONFIDENCE_HIGH &&
+	    2 * tfh_crowd(job) * t->total >= by_class[v->cls])
+		v->confidence = TFH_CONFIDENCE_MEDIUM;
 	if (blocks(v->cls) && by_class[v->cls] <= 3 * standard_error(job, v->cls))
 		v->confidence = TFH_CONFIDENCE_LOW;
 }

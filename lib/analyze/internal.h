@@ -26,8 +26,8 @@
 /* A pause between two calls below this is the price of calling, above it is the program's own
  * doing. XProf, HTA and peers use 50 us for a long launch. */
 #define TFH_GAP_NS (50 * TFH_US)
-/* Cost of one recorded call in the job (bench/hook): for the overhead that the report states, and as
- * the part of each pause between two calls that is the recorder's. */
+/* Cost of one recorded call in the job (bench/hook): for the overhead that the report states, and
+ * as the part of each pause between two calls that is the recorder's. */
 #define TFH_HOOK_NS 40
 /* A launch that takes longer, with a deep queue behind it, waits for room in the queue. */
 #define TFH_QUEUE_DEPTH 64
@@ -290,6 +290,10 @@ struct tfh_job {
 /* Above this share of the time without a processor though ready to run, the machine is busy with
  * something else, and little processor time is no proof of waiting. */
 #define TFH_CROWDED_SHARE 0.03
+
+/* steps.c: seconds that the job's threads together were ready to run and had no processor, in each
+ * second; 0 where too little of the run was sampled. */
+double tfh_crowd(const struct tfh_job *job);
 
 /* survey.c */
 int tfh_survey(struct tfh_job *job, struct tfh_err *err);

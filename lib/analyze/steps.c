@@ -33,6 +33,21 @@ static double executed(const struct tfh_job *job, size_t *from, int64_t t0, int6
 	return s;
 }
 
+/* Samples come once a second; fewer say nothing. */
+#define MIN_SAMPLED_S 2.0
+
+double tfh_crowd(const struct tfh_job *job)
+{
+	const struct tfh_sample *s = NULL;
+	uint32_t n = job->feed->samples ? job->feed->samples(job->feed->arg, job->process, &s) : 0;
+	double delay = 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		delay += s[i].run_delay_s;
+	double wall = n > 1 ? (double)(s[n - 1].t - s[0].t) / 1e9 : 0;
+	return wall < MIN_SAMPLED_S ? 0 : delay / wall;
+}
+
 /*
  * On a CPU computing takes processor time. When the process had hardly any while a graph
  * "executed", the graph waited: for a Python function in it, or for files. That is the host's

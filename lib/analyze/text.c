@@ -9,8 +9,6 @@
 #include "analyze/device.h"
 #include "model/kernel_name.h"
 
-/* Samples come once a second; fewer say nothing. */
-#define MIN_SAMPLED_S 2.0
 /* Of the device's memory. */
 #define NEARLY_FULL 0.95
 
@@ -149,20 +147,14 @@ static void remark(struct tfh_result *r, const char *text)
 /* Samples tell how long the threads with calls were ready to run and had no processor. */
 static void remark_crowd(struct tfh_job *job, struct tfh_result *r)
 {
-	const struct tfh_sample *s = NULL;
-	uint32_t n = job->feed->samples ? job->feed->samples(job->feed->arg, job->process, &s) : 0;
-	double delay = 0;
+	double waited = tfh_crowd(job);
 
-	for (uint32_t i = 1; i < n; i++)
-		delay += s[i].run_delay_s;
-	double wall = n > 1 ? (double)(s[n - 1].t - s[0].t) / 1e9 : 0;
-	if (wall < MIN_SAMPLED_S || delay <= TFH_CROWDED_SHARE * wall)
-		return;
-	remark(r, tfh_text(job,
-			   "in every second the job's threads together waited %s for a processor: "
-			   "other "
-			   "work on this machine, or too few processors, distorts these times",
-			   ms(job, delay / wall)));
+	if (waited > TFH_CROWDED_SHARE)
+		remark(r, tfh_text(job,
+				   "in every second the job's threads together waited %s for a "
+				   "processor: other work on this machine, or too few processors, "
+				   "distorts these times",
+				   ms(job, waited)));
 }
 
 /* The copies that a cause speaks of: the first, which move most, of that kind; of small ones those
