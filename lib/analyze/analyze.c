@@ -180,8 +180,12 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 						  1e9 / (double)job->judged_steps
 					: 0;
 	r->heap = *tfh_heap_end(job->heap);
-	if (job->device)
-		r->heap.capacity = job->device->gpu.memory * job->device->n_device;
+	if (job->device) {
+		/* Without device times it is not known how many devices: one, if that is enough. */
+		uint64_t memory = job->device->gpu.memory;
+		uint32_t one = !job->device->n_device && r->heap.peak <= memory;
+		r->heap.capacity = memory * (job->device->n_device + one);
+	}
 	tfh_fill_last(job, r);
 	fill_segments(job, r);
 	fill_stages(job, r);

@@ -46,11 +46,39 @@ static bool injected;
 static uint32_t registered; /* atomic */
 static pid_t owner;
 
+/* How much there is to fill: the largest device's multiprocessors, the smallest one's memory. With
+ * CUPTI and without; these questions make no context. */
+static void tell_devices(void)
+{
+	static uint32_t told;
+	enum { MULTIPROCESSORS = 16 };
+	CUresult (*count)(int *) = (CUresult(*)(int *))tfh_driver_symbol("cuDeviceGetCount");
+	CUresult (*ask)(int *, int, int) =
+		(CUresult(*)(int *, int, int))tfh_driver_symbol("cuDeviceGetAttribute");
+	CUresult (*total)(size_t *, int) =
+		(CUresult(*)(size_t *, int))tfh_driver_symbol("cuDeviceTotalMem_v2");
+	int n = 0, value, most = 0;
+	size_t bytes, least = 0;
+
+	if (!count || !ask || __atomic_exchange_n(&told, 1, __ATOMIC_ACQ_REL) || count(&n))
+		return;
+	for (int i = 0; i < n; i++)
+		if (!ask(&value, MULTIPROCESSORS, i) && value > most)
+			most = value;
+	for (int i = 0; i < n && total; i++)
+		if (!total(&bytes, i) && (!least || bytes < least))
+			least = bytes;
+	if (most)
+		tfh_gpu_fact("gpu.processors=%d", most);
+	if (least)
+		tfh_gpu_fact("gpu.memory=%zu", least);
+}
+
 void tfh_cupti_context(void)
 {
-	if (__atomic_load_n(&has_context, __ATOMIC_RELAXED))
+	if (__atomic_exchange_n(&has_context, 1, __ATOMIC_ACQ_REL))
 		return;
-	__atomic_store_n(&has_context, 1, __ATOMIC_RELEASE);
+	tell_devices();
 	tfh_gpu_begin();
 }
 
@@ -142,32 +170,6 @@ static bool enable_kinds(void)
 		TFH_CUPTI(ENABLE)(TFH_ACT_GRAPH_TRACE);
 	enable_calls();
 	return true;
-}
-
-/* How much there is to fill: the largest device's multiprocessors, the smallest one's memory. */
-static void tell_devices(void)
-{
-	enum { MULTIPROCESSORS = 16 };
-	CUresult (*count)(int *) = (CUresult(*)(int *))tfh_driver_symbol("cuDeviceGetCount");
-	CUresult (*ask)(int *, int, int) =
-		(CUresult(*)(int *, int, int))tfh_driver_symbol("cuDeviceGetAttribute");
-	CUresult (*total)(size_t *, int) =
-		(CUresult(*)(size_t *, int))tfh_driver_symbol("cuDeviceTotalMem_v2");
-	int n = 0, value, most = 0;
-	size_t bytes, least = 0;
-
-	if (!count || !ask || count(&n))
-		return;
-	for (int i = 0; i < n; i++)
-		if (!ask(&value, MULTIPROCESSORS, i) && value > most)
-			most = value;
-	for (int i = 0; i < n && total; i++)
-		if (!total(&bytes, i) && (!least || bytes < least))
-			least = bytes;
-	if (most)
-		tfh_gpu_fact("gpu.processors=%d", most);
-	if (least)
-		tfh_gpu_fact("gpu.memory=%zu", least);
 }
 
 static int turn_on(void)

@@ -2,8 +2,10 @@
 """Device times from CUPTI are those of the simulated driver's log: every kernel, copy, memset and graph node is there
 with its times, bytes and name, and with the call that issued it; whatever release CUPTI is of, and whichever of its
 known faults it has; then what is missing is said. Without CUPTI the run goes on, and the reason is in the file."""
+import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -45,6 +47,10 @@ def refused():
         check(not ops and "TFHOOK_CUPTI_LIB" in info["why"], name, info)
     ops, info, truth, calls = record("off", *LOOP, TFHOOK_CUPTI="off")
     check(not ops and "TFHOOK_CUPTI=off" in info["why"], "off", info)
+    # What the devices hold is known all the same.
+    report = json.loads(subprocess.run([f"{build}/bin/tfhook", "report", "--json", f"{tmp}/off"], stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL).stdout)
+    check(report["memory"]["capacity_bytes"] == 16 << 30, "off: capacity", report["memory"])
 
 
 def drops():

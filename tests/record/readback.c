@@ -39,6 +39,7 @@ struct seen {
 static struct seen *seen;
 static unsigned threads;
 static uint64_t lost, own, broken;
+static bool killed;
 
 static void mark(uint64_t id, uint64_t i)
 {
@@ -96,7 +97,11 @@ static void read_file(const char *path)
 	struct tft_reader *r;
 	struct tft_events *ev;
 	struct tfh_err err = {0};
+	struct stat st;
 
+	/* Killed between making the file and its first write. */
+	if (killed && !stat(path, &st) && st.st_size == 0)
+		return;
 	if (tft_open(path, &r, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		broken++;
@@ -180,7 +185,7 @@ static void salvage_all(const char *dir)
 
 int main(int argc, char **argv)
 {
-	bool killed = argc > 1 && !strcmp(argv[1], "-k");
+	killed = argc > 1 && !strcmp(argv[1], "-k");
 	struct count *c;
 	struct stat st;
 	uint64_t published = 0, dropped = 0, got = 0, missing = 0, twice = 0, extra = 0, trying = 0;
