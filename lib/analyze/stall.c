@@ -1,7 +1,8 @@
 /*
  * Steps that stood still: the job was suspended, somebody looked at it in a debugger, a disk or the
- * network came back late. One of them can be most of a run's time and says nothing about any other
- * step, so they are told, and counted apart. What comes in turn is a cost of training and stays.
+ * network came back late, a function was traced that others did not call. One of them can be most
+ * of a run's time and says nothing about any other step, so they are told, and counted apart. What
+ * comes in turn is a cost of training and stays.
  */
 #include <stdlib.h>
 
@@ -105,7 +106,7 @@ void tfh_tell_stalls(struct tfh_job *job, struct tfh_result *r)
 		return;
 	r->remark[r->n_remark++] =
 		tfh_text(job,
-			 "%u step%s stood still, for %.3g s in all (%s): suspended, or waiting for "
-			 "something that others do not wait for; not counted above",
-			 n, n == 1 ? "" : "s", total, tfh_part_name(most));
+			 "%u step%s took %.3g s%s, over 20 times the usual (%s): a pause, or work "
+			 "that no other step does; not counted above",
+			 n, n == 1 ? "" : "s", total, n == 1 ? "" : " in all", tfh_part_name(most));
 }
