@@ -145,6 +145,7 @@ static int64_t charge_function(struct blame *b, uint32_t f, int64_t t0, int64_t 
 	int64_t from = max(t0, x->t0);
 
 	charge(b, from, t1, TFH_CAUSE_HOST_CALLBACK, true);
+	b->d->called += max(0, t1 - from);
 	return max(t0, min(from, t1));
 }
 

@@ -184,7 +184,8 @@ struct tfh_device {
 	int64_t loaded; /* host calls are complete until here */
 	/* results */
 	uint64_t windows_a, windows_b, steps_ab;
-	int64_t lead;					 /* sum over judged windows */
+	int64_t called; /* of what is charged to callbacks: host functions that streams ran */
+	int64_t lead;	/* sum over judged windows */
 	struct tfh_replays replay[TFH_REMOVE_COUNT + 2]; /* last but one: nothing removed; last:
 							    input, on a crowded machine */
 	double xprof[TFH_XPROF_COUNT]; /* ns of the windows that were timed anew */

@@ -285,6 +285,7 @@ static void explain_host(struct tfh_job *job, struct tfh_result *r)
 			     ? (double)job->cause_ns[v->cause] / 1e9 / (double)job->judged_steps
 			     : s;
 	double calls = 0;
+	bool queued; /* functions that streams run */
 
 	for (uint32_t i = 0; i < r->n_kernels; i++)
 		calls += r->kernels[i].calls_per_step;
@@ -302,13 +303,18 @@ static void explain_host(struct tfh_job *job, struct tfh_result *r)
 		       ceiling(r, TFH_REMOVE_LAUNCH));
 		break;
 	case TFH_CAUSE_HOST_CALLBACK:
+		queued = job->device && job->device->called * 2 > job->cause_ns[v->cause];
 		v->text = tfh_text(
 			job,
-			"%s of every step pass between the step's work and the asking for the next "
-			"batch: callbacks, metrics, logging",
+			queued ? "%s of every step the device waits for functions of the program "
+				 "that it queued in streams (cuLaunchHostFunc)"
+			       : "%s of every step pass between the step's work and the asking for "
+				 "the next batch: callbacks, metrics, logging",
 			ms(job, own));
 		advise(r, "callbacks hold the training loop up", v->text,
-		       "run them every n-th step, or in a thread", ceiling(r, TFH_REMOVE_HOST));
+		       queued ? "make them shorter, or let nothing in the stream wait for them"
+			      : "run them every n-th step, or in a thread",
+		       ceiling(r, TFH_REMOVE_HOST));
 		break;
 	case TFH_CAUSE_HOST_UNKNOWN:
 		if (job->compute_ran < 0.3) {
