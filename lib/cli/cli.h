@@ -86,6 +86,9 @@ void tfh_help_command(FILE *out, const struct tfh_command *command);
 void tfh_print_wrapped(FILE *out, size_t column, size_t indent, const char *text);
 /* One line on stderr, "tfhook: " before it. */
 __attribute__((format(printf, 1, 2))) void tfh_say(const char *fmt, ...);
+/* Files of a directory that could not be read beside those that could. */
+struct tfh_run;
+void tfh_say_left_out(const struct tfh_run *run);
 /* Whether to colour `out`, from --color=auto|always|never, NO_COLOR, CLICOLOR_FORCE, TERM. */
 bool tfh_use_color(const char *flag, FILE *out);
 /* Whether the locale can show more than ASCII. */

@@ -54,6 +54,8 @@ int tfh_cmd_import(const struct tfh_line *args)
 		}
 	code = tfh_import_open(paths, (uint32_t)args->operands, &run, &err);
 	if (!code)
+		tfh_say_left_out(run);
+	if (!code)
 		code = write_processes(run, out, &err);
 	if (code)
 		tfh_say("%s", *err.text ? err.text : strerror(-code));

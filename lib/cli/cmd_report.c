@@ -36,8 +36,7 @@ static int print(const struct tfh_line *args, const struct tfh_result *r)
 	return 0;
 }
 
-/* Files of a directory that could not be read beside those that could. */
-static void warn_of_left_out(const struct tfh_run *run)
+void tfh_say_left_out(const struct tfh_run *run)
 {
 	const char *const *why;
 	uint32_t n = tfh_run_unreadable(run, &why);
@@ -62,7 +61,7 @@ int tfh_cmd_report(const struct tfh_line *args)
 	int code = tfh_import_open((const char *const *)args->operand, (uint32_t)args->operands,
 				   &run, &err);
 	if (!code)
-		warn_of_left_out(run);
+		tfh_say_left_out(run);
 	if (!code)
 		code = tfh_analyze(run, &result, &err);
 	if (code) {
