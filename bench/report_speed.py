@@ -44,7 +44,7 @@ def main():
     env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(build, "sim"), SIM_LAUNCH_COST="0ns", SIM_KERNEL_DEFAULT="100ns")
     try:
         measure(tool, job, where, env, "off", STEPS)
-        measure(tool, job, where, env, "on", STEPS // 10)
+        measure(tool, job, where, env, "on", STEPS)
     finally:
         shutil.rmtree(where)
 

@@ -14,7 +14,7 @@
 
 static const struct tft_column gpu_columns[] = {
 	COLUMN(tft_gpu_row, TFT_GPUS_START, start, 8, TFT_DELTA),
-	COLUMN(tft_gpu_row, TFT_GPUS_END, end, 8, TFT_DELTA),
+	COLUMN(tft_gpu_row, TFT_GPUS_END, end, 8, TFT_FROM_START),
 	COLUMN(tft_gpu_row, TFT_GPUS_CORRELATION, correlation, 4, TFT_DELTA),
 	COLUMN(tft_gpu_row, TFT_GPUS_DEVICE, device, 1, TFT_RAW),
 	COLUMN(tft_gpu_row, TFT_GPUS_CTX, ctx, 4, TFT_RAW),
@@ -35,7 +35,7 @@ static const struct tft_column gpu_columns[] = {
 };
 static const struct tft_column drvr_columns[] = {
 	COLUMN(tft_drvr_row, TFT_GPUS_START, start, 8, TFT_DELTA),
-	COLUMN(tft_drvr_row, TFT_GPUS_END, end, 8, TFT_DELTA),
+	COLUMN(tft_drvr_row, TFT_GPUS_END, end, 8, TFT_FROM_START),
 	COLUMN(tft_drvr_row, TFT_GPUS_CORRELATION, correlation, 4, TFT_DELTA),
 	COLUMN(tft_drvr_row, TFT_DRVR_TID, tid, 4, TFT_RAW),
 	COLUMN(tft_drvr_row, TFT_DRVR_CALLBACK, callback, 4, TFT_RAW),
@@ -79,6 +79,15 @@ size_t tft_table_bound(const struct tft_table *t, uint32_t n, const struct tft_t
 	return bytes + e->heap_bytes + e->pairs * sizeof(*e->pair) + e->spans * sizeof(*e->span);
 }
 
+/* A value as it is written; the start is the first column. */
+static uint64_t coded(const struct tft_table *t, const struct tft_column *c, const uint8_t *row,
+		      uint64_t v, uint64_t before)
+{
+	if (c->transform == TFT_DELTA)
+		return tft_zigzag(v - before);
+	return c->transform == TFT_FROM_START ? tft_zigzag(v - field(row, t->column)) : v;
+}
+
 /* Bytes that hold every value of the column; 0 if all values are 0. */
 static uint8_t planes_of(const struct tft_table *t, const struct tft_column *c, const uint8_t *rows,
 			 uint32_t n)
@@ -87,14 +96,16 @@ static uint8_t planes_of(const struct tft_table *t, const struct tft_column *c, 
 	uint8_t planes = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t v = field(rows + (size_t)i * t->row_bytes, c);
+		const uint8_t *row = rows + (size_t)i * t->row_bytes;
+		uint64_t v = field(row, c);
 		values |= v;
-		all |= c->transform == TFT_DELTA ? tft_zigzag(v - before) : v;
+		all |= coded(t, c, row, v, before);
 		before = v;
 	}
 	for (; values && all; all >>= 8)
 		planes++;
-	return planes;
+	/* Ends that are all at their starts are not 0. */
+	return planes || !values ? planes : 1;
 }
 
 static uint8_t *put_column(const struct tft_table *t, const struct tft_column *c, uint8_t planes,
@@ -103,9 +114,8 @@ static uint8_t *put_column(const struct tft_table *t, const struct tft_column *c
 	uint64_t before = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t v = field(rows + (size_t)i * t->row_bytes, c), x = v;
-		if (c->transform == TFT_DELTA)
-			x = tft_zigzag(v - before);
+		const uint8_t *row = rows + (size_t)i * t->row_bytes;
+		uint64_t v = field(row, c), x = coded(t, c, row, v, before);
 		before = v;
 		for (uint8_t p = 0; p < planes; p++)
 			out[(size_t)p * n + i] = (uint8_t)(x >> 8 * p);
@@ -182,8 +192,8 @@ static bool sound(const struct tft_section *s, uint32_t rows)
 		return s->id != TFT_SEC_PAIRS ? s->id != TFT_SEC_SPANS ||
 							s->bytes % sizeof(struct tft_gpu_span) == 0
 					      : s->bytes % sizeof(struct tft_table_pair) == 0;
-	return s->planes <= 8 && s->transform <= TFT_DELTA && s->count == rows &&
-	       (uint64_t)s->planes * s->count == s->bytes;
+	return s->planes <= 8 && (s->transform <= TFT_DELTA || s->transform == TFT_FROM_START) &&
+	       s->count == rows && (uint64_t)s->planes * s->count == s->bytes;
 }
 
 int tft_table_open(struct tft_table_view *v, const void *payload, size_t len)
@@ -225,18 +235,20 @@ int tft_table_open(struct tft_table_view *v, const void *payload, size_t len)
 /* Rows [from, to) of one column; `before`: the value of the row in front of them. Inlined for each
  * number of planes. */
 static inline __attribute__((always_inline)) uint64_t
-take_planes(const struct tft_column *c, const struct tft_section *s, const uint32_t planes,
-	    const uint8_t *data, uint32_t from, uint32_t to, uint64_t before, uint8_t *out,
-	    uint32_t row_bytes)
+take_planes(const struct tft_table *t, const struct tft_column *c, const struct tft_section *s,
+	    const uint32_t planes, const uint8_t *data, uint32_t from, uint32_t to, uint64_t before,
+	    uint8_t *out)
 {
 	const uint8_t *end = data + to;
 
-	for (data += from; data < end; data++, out += row_bytes) {
+	for (data += from; data < end; data++, out += t->row_bytes) {
 		uint64_t v = 0;
 		for (uint32_t p = 0; p < planes; p++)
 			v |= (uint64_t)data[(size_t)p * s->count] << 8 * p;
 		if (s->transform == TFT_DELTA)
 			v = before + tft_unzigzag(v);
+		else if (s->transform == TFT_FROM_START)
+			v = field(out - c->offset, t->column) + tft_unzigzag(v);
 		before = v;
 		if (c->size == 8)
 			memcpy(out, &v, 8);
@@ -253,19 +265,18 @@ static uint64_t take_column(const struct tft_table *t, const struct tft_column *
 			    uint32_t to, uint64_t before, uint8_t *rows)
 {
 	uint8_t *out = rows + (size_t)from * t->row_bytes + c->offset;
-	uint32_t step = t->row_bytes;
 
 	switch (s->planes) {
 	case 1:
-		return take_planes(c, s, 1, data, from, to, before, out, step);
+		return take_planes(t, c, s, 1, data, from, to, before, out);
 	case 2:
-		return take_planes(c, s, 2, data, from, to, before, out, step);
+		return take_planes(t, c, s, 2, data, from, to, before, out);
 	case 3:
-		return take_planes(c, s, 3, data, from, to, before, out, step);
+		return take_planes(t, c, s, 3, data, from, to, before, out);
 	case 4:
-		return take_planes(c, s, 4, data, from, to, before, out, step);
+		return take_planes(t, c, s, 4, data, from, to, before, out);
 	default:
-		return take_planes(c, s, s->planes, data, from, to, before, out, step);
+		return take_planes(t, c, s, s->planes, data, from, to, before, out);
 	}
 }
 
@@ -313,6 +324,34 @@ static bool find_column(const struct tft_table_view *v, uint8_t id, struct tft_s
 	return false;
 }
 
+static inline __attribute__((always_inline)) void add_spans(uint64_t *out, const uint8_t *data,
+							    uint32_t n, const uint32_t planes)
+{
+	for (uint32_t i = 0; i < n; i++)
+		out[i] += tft_unzigzag(tft_plane_get(data, n, planes, i));
+}
+
+/* Ends as distances: `out` holds the starts when their own column has been read. */
+static void take_ends(const struct tft_table_view *v, const struct tft_section *s,
+		      const uint8_t *data, uint64_t *out)
+{
+	uint64_t same;
+
+	if (!tft_table_values(v, TFT_GPUS_START, out, &same))
+		for (uint32_t i = 0; i < v->rows; i++)
+			out[i] = same;
+	switch (s->planes) {
+	case 1:
+		add_spans(out, data, v->rows, 1);
+		break;
+	case 2:
+		add_spans(out, data, v->rows, 2);
+		break;
+	default:
+		add_spans(out, data, v->rows, s->planes);
+	}
+}
+
 bool tft_table_values(const struct tft_table_view *v, uint8_t id, uint64_t *out, uint64_t *same)
 {
 	struct tft_section s;
@@ -322,6 +361,10 @@ bool tft_table_values(const struct tft_table_view *v, uint8_t id, uint64_t *out,
 	*same = 0;
 	if (!v->rows || !find_column(v, id, &s, &data))
 		return false;
+	if (s.transform == TFT_FROM_START && id != TFT_GPUS_START) {
+		take_ends(v, &s, data, out);
+		return true;
+	}
 	if (!tft_planes_join_u64(out, data, v->rows, s.planes, same)) {
 		if (s.transform != TFT_DELTA)
 			return false;

@@ -20,6 +20,10 @@ enum {
 	TFT_SEC_PAIRS = 255,
 };
 
+/* Transform of an end: its distance to the row's start (column 1). How long things take varies less
+ * than what passes between them. */
+#define TFT_FROM_START 3
+
 /* Column `id`: the field of `size` bytes at `offset` of a row. */
 struct tft_column {
 	uint8_t id;

@@ -5,8 +5,8 @@
  * - notes.c: what files say beside the events; meta.c: run.json and end.json
  * - access.c: what a run is asked for; names.c: ids to texts
  * - memory.c: which addresses are on a device, which are pinned
- * - weave.c, merge.c: one time line
- * - gpu.c, rows.c, issue.c, ops.c: device ops (device.h)
+ * - weave.c, merge.c: one time line; ahead.c: made ahead by a thread
+ * - gpu.c, rows.c, texts.c, issue.c, ops.c: device ops (device.h)
  * - sites.c, symbols.c: backtraces as functions (sites.h)
  * - build.c, built.c: a run out of another tool's trace, all of it in memory
  */

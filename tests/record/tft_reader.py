@@ -141,6 +141,8 @@ def table(payload, widths, texts):
         elif number in widths:
             values, last = planes(data, n_rows, width), 0
             for k in range(n_rows if transform else 0):
+                if transform == 3:
+                    last = columns[1][k] if 1 in columns else 0
                 values[k] = last = (last + unzigzag(values[k])) & M64
             columns[number] = [v & (1 << 8 * widths[number]) - 1 for v in values]
     for text in texts:

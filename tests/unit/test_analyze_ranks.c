@@ -266,14 +266,15 @@ static void test_limited_gain(void **state)
 
 /* Two devices of one process, one of which is slower: the other one's waiting in the collective is
  * jitter, and the step is the slow one's. */
-static void test_late_device(void **state)
+static void late_device(uint32_t devices, bool collectives)
 {
-	(void)state;
 	struct dg *d = dg_new();
 	struct dg *both[2] = {d, d};
 	uint32_t stream[2] = {1, 2};
 
 	d->device[2] = 1;
+	d->gpu.devices = devices;
+	d->gpu.collectives = collectives;
 	for (int s = 0; s < 60; s++) {
 		dg_get(d, 0, 0.05);
 		for (int k = 0; k < 10; k++) {
@@ -293,6 +294,13 @@ static void test_late_device(void **state)
 	gen_part(r, TFH_PART_COMPUTE, 15.1);
 	gen_part(r, TFH_PART_COMMUNICATION, 0.2);
 	tfh_result_free(r);
+}
+
+static void test_late_device(void **state)
+{
+	(void)state;
+	late_device(0, false); /* nobody has counted the devices */
+	late_device(2, true);
 }
 
 int main(void)

@@ -139,6 +139,35 @@ static void test_drvr(void **unused)
 	free(payload);
 }
 
+/* Ends that are where the starts are, and ends as they were once written, each by the one before.
+ */
+static void test_ends(void **unused)
+{
+	static struct tft_gpu_row in[N], out[N];
+	struct tft_column column[TFT_TABLE_SECTIONS_MAX];
+	const struct tft_table old = {column, tft_gpus.columns, tft_gpus.row_bytes};
+
+	(void)unused;
+	memcpy(column, tft_gpus.column, tft_gpus.columns * sizeof(*column));
+	assert_int_equal(column[1].id, TFT_GPUS_END);
+	column[1].transform = column[0].transform;
+	random_rows(in);
+	for (int k = 0; k < 4; k++) {
+		const struct tft_table *t = k % 2 ? &old : &tft_gpus;
+		struct tft_table_view v;
+		size_t len;
+		void *payload = make(t, in, N, &extra, &len);
+		assert_int_equal(tft_table_open(&v, payload, len), 0);
+		assert_int_equal(tft_table_rows(&v, &tft_gpus, out), 0);
+		assert_columns(&v, &tft_gpus, out);
+		for (uint32_t i = 0; i < N; i++)
+			assert_memory_equal(&in[i], &out[i], sizeof(in[i]));
+		free(payload);
+		for (uint32_t i = 0; i < N && k == 1; i++)
+			in[i].end = in[i].start;
+	}
+}
+
 /* Spans and clock readings come without rows, too. */
 static void test_empty(void **unused)
 {
@@ -197,9 +226,8 @@ static void test_damage(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gpus),
-		cmocka_unit_test(test_drvr),
-		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_gpus),   cmocka_unit_test(test_drvr),
+		cmocka_unit_test(test_ends),   cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_damage),
 	};
 
