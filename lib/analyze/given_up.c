@@ -23,7 +23,8 @@ int64_t tfh_seen_ns(const struct tfh_job *job, int64_t t0, int64_t t1)
 		if (s->process == job->process && b > a)
 			ns -= b - a;
 	}
-	return ns;
+	/* Those of a damaged file may overlap. */
+	return ns > 0 || t1 < t0 ? ns : 0;
 }
 
 int64_t tfh_given_up_from(const struct tfh_job *job, int64_t t0, int64_t t1)

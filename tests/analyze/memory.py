@@ -47,12 +47,12 @@ def check(clock, launches, few, many):
 
 
 def main():
-    check("iterator", 1, 400000, 1000000)
-    check("period", 1, 400000, 1000000)
-    check("long", 1, 100000, 250000)
-    out, memory = report(os.path.join(TMP, "long-many"), "--steps")
+    check("iterator", 1, 350000, 800000)
+    check("period", 1, 350000, 800000)
+    check("long", 1, 60000, 200000)
+    out, memory = report(os.path.join(TMP, "long-few"), "--steps")
     lines = out.splitlines()
-    assert 249990 < len(lines) <= 250000, len(lines)
+    assert 59990 < len(lines) <= 60000, len(lines)
     last = json.loads(lines[-1])
     assert last["index"] == len(lines) - 1
     assert SANITIZER or memory < 256, memory
