@@ -120,7 +120,10 @@ static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
 	size_t best = 0;
 	double regular = 0, most = 0;
 
-	*every = n >= FEWEST ? period(s, n, &regular) : 0;
+	*every = 0;
+	if (n < FEWEST)
+		return 0; /* none at all have no memory to be sorted in */
+	*every = period(s, n, &regular);
 	if (*every > 0)
 		return n;
 	n = slowest(s, n);
