@@ -68,6 +68,8 @@ enum {
 	TFT_SALVAGE_SNAPSHOT =
 		1, /* also of a living process: what is there now, without its open calls' end */
 	TFT_SALVAGE_UNLINK = 2, /* remove the journal after everything was written */
+	TFT_SALVAGE_BESIDE =
+		4, /* a copy: the run directory is where it lies, and no process is its own */
 };
 
 struct tft_salvaged {

@@ -476,7 +476,7 @@ static int may_salvage(const struct salvage *s, const char *path, struct tfh_err
 	enum tft_life life = tft_view_life(s->view);
 	char host[256] = "";
 
-	if (s->flags & TFT_SALVAGE_SNAPSHOT || life == TFT_DEAD)
+	if (s->flags & (TFT_SALVAGE_SNAPSHOT | TFT_SALVAGE_BESIDE) || life == TFT_DEAD)
 		return 0;
 	if (life == TFT_ALIVE)
 		return tfh_err_set(err, -EBUSY,
@@ -512,8 +512,11 @@ static int run(struct salvage *s, const char *path, struct tfh_err *err)
 {
 	const struct tft_journal *j = s->journal;
 
-	s->run_dir =
-		tfh_arena_strndup(&s->arena, j->run_dir, strnlen(j->run_dir, sizeof(j->run_dir)));
+	const char *slash = strrchr(path, '/');
+	s->run_dir = s->flags & TFT_SALVAGE_BESIDE && slash
+			     ? tfh_arena_strndup(&s->arena, path, (size_t)(slash - path))
+			     : tfh_arena_strndup(&s->arena, j->run_dir,
+						 strnlen(j->run_dir, sizeof(j->run_dir)));
 	s->prefix = tfh_arena_strndup(&s->arena, j->prefix, strnlen(j->prefix, sizeof(j->prefix)));
 	if (!s->run_dir || !s->prefix)
 		return tfh_err_set(err, -ENOMEM, "%s: not enough memory to salvage it", path);

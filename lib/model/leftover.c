@@ -22,14 +22,13 @@ static const char *temp_dir(struct tfh_run *run)
 	return run->temp_dir;
 }
 
-static void read_journal(struct tfh_run *run, const char *path, bool live)
+static void read_journal(struct tfh_run *run, const char *path, unsigned flags, bool live)
 {
 	struct tft_salvaged got = {0};
 	struct tfh_err err;
 	const char *dir = temp_dir(run);
 
-	if (!dir || tft_salvage(path, dir, live ? TFT_SALVAGE_SNAPSHOT : 0, &got, &err) ||
-	    !*got.path)
+	if (!dir || tft_salvage(path, dir, flags, &got, &err) || !*got.path)
 		return;
 	if (tfh_run_add_file(run, got.path, true, &err)) {
 		remove(got.path);
@@ -41,6 +40,7 @@ static void read_journal(struct tfh_run *run, const char *path, bool live)
 struct looking {
 	struct tfh_run *run;
 	const char *dir;
+	bool beside; /* the journals lie in that directory */
 };
 
 static void look_at(void *arg, const char *path, const char *name, struct tft_view *view, int code)
@@ -54,18 +54,22 @@ static void look_at(void *arg, const char *path, const char *name, struct tft_vi
 	bool ours = !strncmp(j->run_dir, l->dir, sizeof(j->run_dir));
 	enum tft_life life = tft_view_life(view);
 	tft_view_close(view);
-	if (ours && life != TFT_ELSEWHERE)
-		read_journal(l->run, path, life == TFT_ALIVE);
+	if (!ours && l->beside) /* a copy of the directory, maybe from another host */
+		read_journal(l->run, path, TFT_SALVAGE_BESIDE, false);
+	else if (ours && life != TFT_ELSEWHERE)
+		read_journal(l->run, path, life == TFT_ALIVE ? TFT_SALVAGE_SNAPSHOT : 0,
+			     life == TFT_ALIVE);
 }
 
 void tfh_run_add_journals(struct tfh_run *run, const char *dir)
 {
 	char *real = realpath(dir, NULL);
-	struct looking l = {run, real};
+	struct looking l = {run, real, true};
 
 	if (!real)
 		return;
 	tft_journals_in(real, look_at, &l);
+	l.beside = false;
 	tft_journals_in("/dev/shm", look_at, &l);
 	free(real);
 }

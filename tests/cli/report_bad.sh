@@ -182,3 +182,19 @@ for ((size = 4000; size < 9000; size += 250)); do
 	[[ $? != 5 ]] || grep -q 'missing: no repeating step' .out || { said=yes && says 'damaged or cut off'; }
 done
 [[ $said == yes ]] || fail 'no file was cut to one without calls'
+
+# A run directory that was copied while the job ran holds the journal, too: what it had recorded until then is reported.
+LD_LIBRARY_PATH=$TFH_BUILD/sim "$tfhook" run -q -o away timeout -s KILL 3 "$job" --steps 100000 --h2d 1000 --spin 1000 >/dev/null 2>&1 &
+for ((i = 0; i < 100; i++)); do
+	sleep 0.05
+	ls away/*.journal >/dev/null 2>&1 && break
+done
+sleep 1
+cp -r away copied
+wait
+if ls copied/*.journal >/dev/null 2>&1; then
+	expect 0 "$tfhook" report copied
+	prints 'steps'
+	prints 'WITHOUT A FAREWELL'
+	ls copied/*.journal >/dev/null || fail 'a report took the journal away'
+fi
