@@ -9,7 +9,7 @@
 #include "analyze/device.h"
 #include "analyze/internal.h"
 
-/* Stretches of the run whose means tell how certain the mean is: neighbours are alike, so single
+/* Stretches of the run whose means tell how certain the whole's is: neighbours are alike, so single
  * steps would promise too much. Steps of several kinds come in turn: a stretch has some of each. */
 #define STRETCHES 10
 #define STRETCH_STEPS 4
@@ -39,38 +39,57 @@ static double kept(const struct tfh_step *s, enum tfh_remove what)
 	return (double)s->breakdown[TFH_PART_COMPUTE] + (double)s->breakdown[TFH_PART_UNATTRIBUTED];
 }
 
-/* Standard error of the mean of what stays of a step, by the means of stretches; 0 where there are
- * too few steps to tell. */
+/* Means over stretches: what stays of a step and all of it, their squares and product. */
+struct means {
+	double kept, all, kept2, all2, both;
+	uint64_t n;
+};
+
+static void stretch(struct means *m, double kept_s, double all_s, uint64_t steps)
+{
+	double k = kept_s / (double)steps, a = all_s / (double)steps;
+
+	m->kept += k;
+	m->all += a;
+	m->kept2 += k * k;
+	m->all2 += a * a;
+	m->both += k * a;
+	m->n++;
+}
+
+/* Standard error of the part of a step that stays, by stretches (ratio estimator: a machine that is
+ * slower for a while is so with and without what is removed); 0 where there are too few steps. */
 static double uncertain(const struct tfh_job *job, enum tfh_remove what)
 {
-	double sum = 0, squares = 0, s = 0;
-	uint64_t steps = 0, n = 0, stretches = job->judged_steps / STRETCH_STEPS;
+	struct means m = {0};
+	double k = 0, all = 0;
+	uint64_t steps = 0, stretches = job->judged_steps / STRETCH_STEPS;
 
 	if (stretches > STRETCHES)
 		stretches = STRETCHES;
 	TFH_EACH (i, stretches > 1 ? job->step.n : 0) {
 		if (!tfh_window_counts(&job->window.v[i]))
 			continue;
-		s += kept(&job->step.v[i], what);
+		k += kept(&job->step.v[i], what);
+		all += job->step.v[i].dur_s;
 		steps += job->window.v[i].steps;
 		if (steps * stretches < job->judged_steps)
 			continue;
-		sum += s / (double)steps;
-		squares += s / (double)steps * (s / (double)steps);
-		n++;
-		s = 0;
+		stretch(&m, k, all, steps);
+		k = all = 0;
 		steps = 0;
 	}
-	if (n < 2)
+	if (m.n < 2 || !(m.all > 0))
 		return 0;
-	double variance = (squares - sum * sum / (double)n) / (double)(n - 1);
-	return variance > 0 ? sqrt(variance / (double)n) : 0;
+	double r = m.kept / m.all, n = (double)m.n;
+	double variance = (m.kept2 - 2 * r * m.both + r * r * m.all2) / (n - 1);
+	return variance > 0 ? sqrt(variance / n) / (m.all / n) : 0;
 }
 
 /* Tier C. A quarter is as much as is ever allowed for: beyond it nothing is known. */
-static double at_best(const struct tfh_job *job, enum tfh_remove what, double left)
+static double at_best(const struct tfh_job *job, enum tfh_remove what, double left, double step)
 {
-	double off = MEASURED * left + 2 * uncertain(job, what);
+	double off = MEASURED * left + 2 * uncertain(job, what) * step;
 
 	return left - fmin(off, left / 4);
 }
@@ -91,7 +110,7 @@ void tfh_whatif(struct tfh_job *job, struct tfh_result *r)
 		struct tfh_whatif *w = &r->whatif[r->n_whatif++];
 		w->remove = what;
 		w->step_s = w->speedup = NAN;
-		w->low_s = tfh_tier(job) == 'C' ? at_best(job, what, step - s) : step - s;
+		w->low_s = tfh_tier(job) == 'C' ? at_best(job, what, step - s, step) : step - s;
 		w->high_s = step;
 		w->floor_s = fmin(r->breakdown[TFH_PART_COMPUTE].s_per_step, w->low_s);
 		w->ceiling_speedup = step - s > 0 ? step / w->low_s : NAN;
