@@ -211,8 +211,14 @@ static bool context_here(void)
 	return ask && !ask(&context) && context;
 }
 
+static bool read_clock(uint64_t *ns)
+{
+	return tfh_cupti_here() && TFH_CUPTI(TIMESTAMP) && !TFH_CUPTI(TIMESTAMP)(ns);
+}
+
 int tfh_cupti_start(void)
 {
+	uint64_t now;
 	uint32_t was = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
 	int err = 0;
 
@@ -233,6 +239,8 @@ int tfh_cupti_start(void)
 		err = turn_on();
 	else if (rested() && !enable_kinds())
 		err = -EACCES;
+	if (!err && read_clock(&now))
+		tfh_rows_since(now);
 	__atomic_store_n(&state, err ? NEVER : ON, __ATOMIC_RELEASE);
 	return err;
 }
@@ -243,6 +251,7 @@ static void rest(void)
 		return;
 	__atomic_store_n(&state, RESTING, __ATOMIC_RELEASE);
 	tfh_memory_rest();
+	tfh_rows_forget();
 	if (tfh_cupti_version() < DISABLE_FROM || !tfh_cupti_here())
 		return;
 	for (unsigned i = 0; i < sizeof(kinds); i++)
@@ -286,16 +295,15 @@ void tfh_cupti_first_buffer(void)
 
 /* ---- what the flusher asks for ---- */
 
-static void flush(bool last)
+static bool flush(bool last)
 {
-	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == ON && tfh_cupti_here() &&
-	    !__atomic_load_n(&gone, __ATOMIC_ACQUIRE))
-		TFH_CUPTI(FLUSH_ALL)(last ? FLUSH_FORCED : 0);
-}
-
-static bool read_clock(uint64_t *ns)
-{
-	return tfh_cupti_here() && TFH_CUPTI(TIMESTAMP) && !TFH_CUPTI(TIMESTAMP)(ns);
+	/* A profiler that has not ended may be gone by the time of exit handlers (Python's are),
+	 * and CUPTI would call it. */
+	if (last && tfh_share_works())
+		return false;
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ON && tfh_cupti_here() &&
+	       !__atomic_load_n(&gone, __ATOMIC_ACQUIRE) &&
+	       !TFH_CUPTI(FLUSH_ALL)(last ? FLUSH_FORCED : 0);
 }
 
 static bool whole_from_now_on(void)

@@ -130,6 +130,8 @@ struct tft_gpu_row;
 bool tfh_row_of_record(const uint8_t *record, struct tft_gpu_row *row, const char **name);
 /* CUPTI was taken down: what has not come will not. */
 void tfh_rows_forget(void);
+/* Records are wanted from `now` on, by their own clock. Any thread. */
+void tfh_rows_since(uint64_t now);
 /* Graph nodes seen so far; of ops how many had no times. */
 struct tfh_rows_count {
 	uint64_t ops, nodes, untimed, overhead_ns;
@@ -152,6 +154,8 @@ void tfh_share_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t
 			 size_t valid);
 /* The job's own profiler is at work and TFHOOK_CUPTI_SHARE=off: device times are its own. */
 bool tfh_share_yields(void);
+/* It is at work, under any policy. */
+bool tfh_share_works(void);
 /* The hook of a name that the job has looked up in its libcupti and found at `found`; NULL if there
  * is none. */
 void *tfh_share_hook(const char *name, void *found);

@@ -146,6 +146,10 @@ static struct {
 	uint64_t start;
 } pending[PENDING];
 static uint32_t n_pending;
+/* Records are wanted since then, by their own clock: a call under way may be on record without its
+ * op. Atomic. */
+static uint64_t since;
+#define UNDER_WAY_NS 60000000000ull
 
 /* More nodes of a graph may follow. */
 static void op_came(uint32_t correlation, uint64_t end, bool graph)
@@ -165,6 +169,9 @@ static void call_came(uint32_t correlation, uint64_t start)
 	uint32_t at = correlation % PENDING;
 
 	if (pending[at].op && pending[at].correlation == correlation)
+		return;
+	uint64_t begin = __atomic_load_n(&since, __ATOMIC_RELAXED);
+	if (start < begin && begin - start < UNDER_WAY_NS)
 		return;
 	n_pending += !pending[at].start;
 	pending[at].correlation = correlation;
@@ -190,6 +197,11 @@ uint64_t tfh_rows_pending(uint64_t now)
 	}
 	ticks = n_pending ? tfh_gpu_ticks(oldest) : 0;
 	return ticks && ticks < now ? ticks : now;
+}
+
+void tfh_rows_since(uint64_t now)
+{
+	__atomic_store_n(&since, now, __ATOMIC_RELAXED);
 }
 
 void tfh_rows_forget(void)

@@ -55,6 +55,11 @@ static bool job_active(void)
 	       __atomic_load_n(&job_completed, __ATOMIC_ACQUIRE);
 }
 
+bool tfh_share_works(void)
+{
+	return job_active();
+}
+
 bool tfh_share_yields(void)
 {
 	return policy() == OFF && job_active();
@@ -207,6 +212,13 @@ static CUptiResult hook_enable(int kind)
 		return real(kind);
 	if (shared() && policy() == OWN && tfh_cupti_wants(TFH_ACT_CONCURRENT_KERNEL))
 		return TFH_CUPTI_MULTIPLE_SUBSCRIBERS;
+	/* What ran before is not the profiler's: it comes back while the buffers are ours alone. */
+	if (shared() && !__atomic_load_n(&job_count, __ATOMIC_ACQUIRE) &&
+	    tfh_cupti_wants(TFH_ACT_CONCURRENT_KERNEL)) {
+		tfh_self.guard++;
+		TFH_CUPTI(FLUSH_ALL)(0);
+		tfh_self.guard--;
+	}
 	/* Before the first record comes, so that none of it goes into a buffer of ours. */
 	if (!__atomic_exchange_n(&job_kinds[kind], 1, __ATOMIC_ACQ_REL) &&
 	    __atomic_fetch_add(&job_count, 1, __ATOMIC_ACQ_REL) == 0)

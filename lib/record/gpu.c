@@ -269,8 +269,7 @@ void tfh_gpu_exit(void)
 {
 	if (!source || __atomic_exchange_n(&exiting, 1, __ATOMIC_ACQ_REL))
 		return;
-	if (storing()) {
-		source->flush(true);
+	if (storing() && source->flush(true)) {
 		if (!read_pair(&g.exit_pair))
 			g.exit_pair.ticks = 0;
 		__atomic_store_n(&g.exit_ticks, tfh_ticks(), __ATOMIC_RELEASE);

@@ -18,8 +18,9 @@ struct tfh_gpu_source {
 	int (*start)(void);
 	/* Records are not wanted for a while. */
 	void (*rest)(void);
-	/* Hands over what is complete; `last`: the process ends, what is not will never be. */
-	void (*flush)(bool last);
+	/* Hands over what is complete; `last`: the process ends, what is not will never be. False:
+	 * it cannot just now. */
+	bool (*flush)(bool last);
 	/* Once a second, after a flush: looks whether what it does is still the right thing. */
 	void (*second)(uint64_t now_ns);
 	/* Adds rows of all buffers handed over. */
