@@ -108,7 +108,8 @@ def pipeline():
         data = data.prefetch(A.prefetch)
     options = tf.data.Options()
     options.experimental_optimization.inject_prefetch = False
-    options.experimental_optimization.map_and_batch_fusion = bool(A.prefetch)  # would work ahead by itself
+    options.experimental_optimization.map_and_batch_fusion = bool(A.prefetch)  # these would work ahead by themselves
+    options.experimental_optimization.map_parallelization = bool(A.prefetch)
     return data.with_options(options)
 
 
