@@ -210,6 +210,7 @@ int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process,
 int tfh_meet_match(struct tfh_meet *m);
 int64_t tfh_meet_shared(const struct tfh_meet *m, uint32_t process, uint32_t device, uint64_t n);
 double tfh_meet_late(const struct tfh_meet *m, uint32_t process);
+double tfh_meet_held(const struct tfh_meet *m, uint32_t process);
 
 /* ranks.c */
 #define TFH_MAX_RANKS 256

@@ -28,6 +28,7 @@ struct party {
 	uint32_t process, device;
 	TFH_VEC(struct meeting) at;
 	int64_t late; /* sum over matched collectives of coming after the first */
+	int64_t held; /* and of coming last, behind the one before */
 	uint64_t matched;
 };
 
@@ -127,21 +128,47 @@ static int by_set(const void *a, const void *b)
 	return x->set < y->set ? -1 : x->set > y->set;
 }
 
+/* Who has come to a collective so far. */
+struct arrivals {
+	int64_t first, before_last, last; /* begins */
+	int64_t end, shared;		  /* first end, shortest stay */
+};
+
+#define NOBODY                                                                                     \
+	{                                                                                          \
+		INT64_MAX, INT64_MIN, INT64_MIN, INT64_MAX, INT64_MAX                              \
+	}
+
+static void arrive(struct arrivals *a, const struct meeting *x)
+{
+	a->first = x->t0 < a->first ? x->t0 : a->first;
+	if (x->t0 > a->last) {
+		a->before_last = a->last;
+		a->last = x->t0;
+	} else if (x->t0 > a->before_last) {
+		a->before_last = x->t0;
+	}
+	a->end = x->t1 < a->end ? x->t1 : a->end;
+	a->shared = x->t1 - x->t0 < a->shared ? x->t1 - x->t0 : a->shared;
+}
+
+static void settle(const struct arrivals *a, struct party *p, struct meeting *x)
+{
+	x->shared = a->shared;
+	p->late += x->t0 - a->first;
+	p->held += x->t0 == a->last ? a->last - a->before_last : 0;
+	p->matched++;
+}
+
 static void meet_named(struct tfh_meet *m, const struct named *v, size_t n)
 {
-	int64_t begin = INT64_MAX, shared = INT64_MAX;
+	struct arrivals a = NOBODY;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct meeting *x = &m->party.v[v[i].party].at.v[v[i].at];
-		begin = x->t0 < begin ? x->t0 : begin;
-		shared = x->t1 - x->t0 < shared ? x->t1 - x->t0 : shared;
-	}
+	for (size_t i = 0; i < n; i++)
+		arrive(&a, &m->party.v[v[i].party].at.v[v[i].at]);
 	for (size_t i = 0; i < n && n > 1; i++) {
 		struct party *p = &m->party.v[v[i].party];
-		struct meeting *x = &p->at.v[v[i].at];
-		x->shared = shared;
-		p->late += x->t0 - begin;
-		p->matched++;
+		settle(&a, p, &p->at.v[v[i].at]);
 	}
 }
 
@@ -173,7 +200,7 @@ static int match_named(struct tfh_meet *m)
  * counterpart (a drop, a group of fewer ranks) and is passed over. */
 static bool match(struct tfh_meet *m, size_t *head)
 {
-	int64_t begin = INT64_MAX, last_begin = INT64_MIN, end = INT64_MAX, shared = INT64_MAX;
+	struct arrivals a = NOBODY;
 	size_t first = 0;
 
 	for (size_t i = 0; i < m->party.n; i++) {
@@ -183,24 +210,17 @@ static bool match(struct tfh_meet *m, size_t *head)
 		if (head[i] == p->at.n)
 			return false;
 		const struct meeting *x = &p->at.v[head[i]];
-		begin = x->t0 < begin ? x->t0 : begin;
-		last_begin = x->t0 > last_begin ? x->t0 : last_begin;
-		if (x->t1 < end) {
-			end = x->t1;
+		if (x->t1 < a.end)
 			first = i;
-		}
-		shared = x->t1 - x->t0 < shared ? x->t1 - x->t0 : shared;
+		arrive(&a, x);
 	}
-	if (last_begin >= end) {
+	if (a.last >= a.end) {
 		head[first]++;
 		return true;
 	}
 	for (size_t i = 0; i < m->party.n; i++) {
 		struct party *p = &m->party.v[i];
-		struct meeting *x = &p->at.v[head[i]++];
-		x->shared = shared;
-		p->late += x->t0 - begin;
-		p->matched++;
+		settle(&a, p, &p->at.v[head[i]++]);
 	}
 	return true;
 }
@@ -248,16 +268,27 @@ int64_t tfh_meet_shared(const struct tfh_meet *m, uint32_t process, uint32_t dev
 	return -1;
 }
 
-/* Mean nanoseconds by which a process comes to its collectives after the first one there. */
-double tfh_meet_late(const struct tfh_meet *m, uint32_t process)
+static double mean_of(const struct tfh_meet *m, uint32_t process, bool held)
 {
-	double late = 0;
+	double most = 0;
 
 	for (size_t i = 0; m && i < m->party.n; i++) {
 		const struct party *p = &m->party.v[i];
-		if (p->process == process && p->matched &&
-		    (double)p->late / (double)p->matched > late)
-			late = (double)p->late / (double)p->matched;
+		double sum = (double)(held ? p->held : p->late);
+		if (p->process == process && p->matched && sum / (double)p->matched > most)
+			most = sum / (double)p->matched;
 	}
-	return late;
+	return most;
+}
+
+/* Mean nanoseconds by which a process comes to its collectives after the first one there. */
+double tfh_meet_late(const struct tfh_meet *m, uint32_t process)
+{
+	return mean_of(m, process, false);
+}
+
+/* Mean nanoseconds for which all others of a collective waited for this process alone. */
+double tfh_meet_held(const struct tfh_meet *m, uint32_t process)
+{
+	return mean_of(m, process, true);
 }

@@ -42,11 +42,23 @@ static int by_rank(const void *a, const void *b)
 	return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
+/* Of a rank that was not timed anew: its step without waiting for others, and without that part of
+ * it. */
+static double without(const struct tfh_rank *k, enum tfh_remove what)
+{
+	enum tfh_part part = tfh_remove_part(what);
+
+	if (part == TFH_PART_COUNT)
+		return k->breakdown[TFH_PART_COMPUTE] + k->breakdown[TFH_PART_UNATTRIBUTED];
+	if (part == TFH_PART_COMMUNICATION)
+		return k->step_s - k->breakdown[part];
+	return k->step_s - k->jitter_s - k->breakdown[part];
+}
+
 static void sum_up(struct tfh_rank *k, const struct tfh_feed *f, const struct tfh_meet *meet,
 		   const struct tfh_result *r)
 {
 	const struct tfh_process *p = &f->processes[r->process];
-	double late = tfh_meet_late(meet, r->process);
 
 	*k = (struct tfh_rank){.rank = p->rank,
 			       .process = r->process,
@@ -57,13 +69,14 @@ static void sum_up(struct tfh_rank *k, const struct tfh_feed *f, const struct tf
 			       .share = r->verdict.share,
 			       .steps = r->steps.count,
 			       .jitter_s = r->jitter_s,
-			       .late_s = late / 1e9};
+			       .late_s = tfh_meet_late(meet, r->process) / 1e9,
+			       .held_s = tfh_meet_held(meet, r->process) / 1e9};
 	for (int i = 0; i < TFH_PART_COUNT; i++) {
 		k->breakdown[i] = r->breakdown[i].s_per_step;
 		k->step_s += k->breakdown[i];
 	}
 	for (int i = 0; i < TFH_REMOVE_COUNT; i++)
-		k->need_s[i] = isnan(r->need_s[i]) ? k->step_s - k->jitter_s : r->need_s[i];
+		k->need_s[i] = isnan(r->need_s[i]) ? without(k, i) : r->need_s[i];
 }
 
 /* What a rank spends on its own account: of ranks that wait for each other the one that waits least
@@ -73,6 +86,9 @@ static double own_time(const struct tfh_rank *k)
 	return k->step_s - k->jitter_s;
 }
 
+/* A rank among three or more that comes far later than is usual for them; or one that all others
+ * wait for alone, and for no other one as long: a median of few ranks is soon off, and of two it
+ * tells nothing. */
 static void find_stragglers(struct tfh_rank *k, uint32_t n)
 {
 	double v[TFH_MAX_RANKS];
@@ -84,9 +100,11 @@ static void find_stragglers(struct tfh_rank *k, uint32_t n)
 		v[i] = fabs(k[i].late_s - median);
 	double mad = tfh_quantile(v, n, 0.5);
 	for (uint32_t i = 0; i < n; i++) {
-		double over = k[i].late_s - (n > 2 ? median : 0);
-		k[i].straggler = over > STRAGGLER_SHARE * k[i].step_s &&
-				 (n < 3 || 0.6745 * over > STRAGGLER_Z * mad);
+		double over = k[i].late_s - median, least = STRAGGLER_SHARE * k[i].step_s, next = 0;
+		for (uint32_t j = 0; j < n; j++)
+			next = j != i ? fmax(next, k[j].held_s) : next;
+		k[i].straggler = k[i].held_s - next > least ||
+				 (n > 2 && over > least && 0.6745 * over > STRAGGLER_Z * mad);
 	}
 }
 
@@ -112,12 +130,25 @@ static void limit(struct tfh_result *r, const struct tfh_rank *k, uint32_t n)
 	}
 }
 
-/* Says of the rank on top that the others wait for it. */
+/* What the other ranks compute, seconds a step. */
+static double others_compute(const struct tfh_rank *k, uint32_t n, uint32_t but)
+{
+	double v[TFH_MAX_RANKS];
+	uint32_t m = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (i != but)
+			v[m++] = k[i].breakdown[TFH_PART_COMPUTE];
+	return tfh_quantile(v, m, 0.5);
+}
+
+/* Says of the rank on top that the others wait for it, and whether it is its computing that makes
+ * it late: no class of blocking time tells that. */
 static void tell(struct tfh_result *r, const struct tfh_rank *k, uint32_t n)
 {
 	struct tfh_verdict *v = &r->verdict;
 	const uint32_t most = sizeof(v->evidence) / sizeof(v->evidence[0]);
-	const size_t room = 160;
+	const size_t room = 240;
 	char *line;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -126,10 +157,15 @@ static void tell(struct tfh_result *r, const struct tfh_rank *k, uint32_t n)
 		line = tfh_result_alloc(r, room, 1);
 		if (!line)
 			return;
-		snprintf(line, room,
-			 "this is rank %d of %u: it comes to the exchanges %.3g ms after the "
-			 "first, and all others wait for it",
-			 k[i].rank, n, k[i].late_s * 1e3);
+		double mine = k[i].breakdown[TFH_PART_COMPUTE], usual = others_compute(k, n, i);
+		int at = snprintf(line, room,
+				  "this is rank %d of %u: it comes to the exchanges %.3g ms after "
+				  "the first, and all others wait for it",
+				  k[i].rank, n, k[i].late_s * 1e3);
+		if (mine - usual > k[i].late_s / 2)
+			snprintf(line + at, room - (size_t)at,
+				 "; it computes %.3g ms of every step, the others %.3g ms",
+				 mine * 1e3, usual * 1e3);
 		v->evidence[v->n_evidence++] = line;
 	}
 }

@@ -96,8 +96,8 @@ struct tfh_quality {
 	double unattributed_share, overhead_share;
 	bool clean_end;
 	const char *gpu_times; /* "cupti" "none" "imported" */
-	const char *graphs;    /* why only whole graph launches were timed, NULL: their nodes were */
-	const char *clock;     /* "tsc" "clock_gettime" */
+	const char *graphs; /* why only whole graph launches were timed, NULL: their nodes were */
+	const char *clock;  /* "tsc" "clock_gettime" */
 	double clock_residual_s;
 	uint32_t files, files_complete, holes;
 	const char *const *unhooked_names;
@@ -157,8 +157,11 @@ struct tfh_rank {
 	uint64_t steps;
 	double breakdown[TFH_PART_COUNT]; /* seconds per step */
 	double jitter_s;		  /* of it: waiting for other ranks */
-	double late_s;	/* mean delay behind the first rank at collectives, NAN unknown */
-	bool straggler; /* the others wait for it */
+	double late_s;	 /* mean delay behind the first rank at collectives, NAN unknown */
+	double held_s;	 /* of it: all others were there and waited for this one alone */
+	double silent_s; /* from its last sign of life to that of the rank that lived longest */
+	bool closed;	 /* it ended by itself, with all that it had recorded */
+	bool straggler;	 /* the others wait for it */
 	double need_s[TFH_REMOVE_COUNT]; /* step without that class and without waiting for others
 					  */
 };

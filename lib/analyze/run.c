@@ -129,6 +129,21 @@ static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct 
 	}
 }
 
+/* Of several ranks that did not end well: which of them was silent first. */
+static void find_silent(struct tfh_result *r, const struct tfh_process *p)
+{
+	int64_t last = INT64_MIN;
+
+	for (uint32_t i = 0; i < r->n_rank; i++)
+		if (p[r->rank[i].process].heard_ns > last)
+			last = p[r->rank[i].process].heard_ns;
+	for (uint32_t i = 0; i < r->n_rank; i++) {
+		const struct tfh_process *mine = &p[r->rank[i].process];
+		r->rank[i].silent_s = (double)(last - mine->heard_ns) / 1e9;
+		r->rank[i].closed = mine->clean_end;
+	}
+}
+
 static const char *site_of(void *arg, uint32_t process, uint32_t stack)
 {
 	struct source *s = arg;
@@ -173,5 +188,6 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 	(*out)->end = tfh_run_end(run, &(*out)->end_code);
 	count_world(*out, feed.processes, feed.n_processes);
 	add_quality(*out, run, feed.processes, feed.n_processes);
+	find_silent(*out, feed.processes);
 	return 0;
 }

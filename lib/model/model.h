@@ -35,6 +35,7 @@ struct tfh_process {
 	int32_t rank;		   /* -1: none */
 	int32_t world;		   /* ranks of the job, -1: not known */
 	int64_t start_ns, last_ns; /* first and last event */
+	int64_t heard_ns;	   /* when it was last known to live: not before last_ns */
 	uint64_t events, dropped, bad_chunks, tail_bytes;
 	bool clean_end, live;
 	bool has_gpu, has_tf;	/* any driver call, any TensorFlow call */

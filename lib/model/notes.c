@@ -157,9 +157,10 @@ static int add_open_call(struct tfh_run *run, uint32_t file, const struct tfh_re
 	f->process = process;
 	f->thread = rec->ctx < p->n_thread && p->thread[rec->ctx] ? p->thread[rec->ctx] - 1
 								  : UINT32_MAX;
-	f->open_s =
-		(double)(tfh_run_ns(run, file, rec->t_end) - tfh_run_ns(run, file, rec->t_begin)) /
-		1e9;
+	int64_t until = tfh_run_ns(run, file, rec->t_end);
+	if (until > p->pub.heard_ns)
+		p->pub.heard_ns = until;
+	f->open_s = (double)(until - tfh_run_ns(run, file, rec->t_begin)) / 1e9;
 	f->detail = tfh_arena_strdup(&run->arena, detail);
 	return f->detail ? 0 : -ENOMEM;
 }

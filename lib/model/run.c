@@ -290,6 +290,8 @@ static void order_chunks(struct tfh_run *run)
 			if (last > p->pub.last_ns)
 				p->pub.last_ns = last;
 		}
+		if (p->pub.heard_ns < p->pub.last_ns)
+			p->pub.heard_ns = p->pub.last_ns;
 		if (p->pub.start_ns == INT64_MAX)
 			p->pub.start_ns = 0;
 		if (p->n_chunk)

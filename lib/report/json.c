@@ -68,6 +68,12 @@ static void write_end(struct tfh_json *j, const struct tfh_result *r)
 			tfh_json_u64(j, threads[open[i].thread].tid);
 		else
 			tfh_json_null(j);
+		tfh_json_key(j, "rank");
+		int32_t rank = tfh_report_rank(r, open[i].process);
+		if (rank >= 0)
+			tfh_json_i64(j, rank);
+		else
+			tfh_json_null(j);
 		tfh_json_kf64(j, "open_s", open[i].open_s);
 		tfh_json_kstr(j, "detail", open[i].detail);
 		const struct tfh_last_launch *last = tfh_report_last(r, &open[i]);
@@ -76,6 +82,14 @@ static void write_end(struct tfh_json *j, const struct tfh_result *r)
 	}
 	tfh_json_end(j);
 	tfh_json_end(j);
+}
+
+int32_t tfh_report_rank(const struct tfh_result *r, uint32_t process)
+{
+	for (uint32_t i = 0; i < r->n_rank; i++)
+		if (r->rank[i].process == process)
+			return r->rank[i].rank;
+	return -1;
 }
 
 const struct tfh_last_launch *tfh_report_last(const struct tfh_result *r,
@@ -484,6 +498,9 @@ static void write_ranks(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_kf64(j, "step_s", k->step_s);
 		tfh_json_kf64(j, "waits_for_others_s", k->jitter_s);
 		tfh_json_kf64(j, "late_s", k->late_s);
+		tfh_json_kf64(j, "waited_for_s", k->held_s);
+		tfh_json_kf64(j, "silent_s", k->silent_s);
+		tfh_json_kbool(j, "closed", k->closed);
 		tfh_json_key(j, "breakdown");
 		tfh_json_object(j);
 		for (int p = 0; p < TFH_PART_COUNT; p++)

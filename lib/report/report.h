@@ -33,6 +33,9 @@ void tfh_report_steps_text(FILE *out, const struct tfh_result *r);
 void tfh_report_steps_csv(FILE *out, const struct tfh_result *r);
 int tfh_report_steps_json(FILE *out, const struct tfh_result *r);
 
+/* The rank of a process, -1: none, or there is only one. */
+int32_t tfh_report_rank(const struct tfh_result *r, uint32_t process);
+
 /* What a call in flight may wait for: of a wait for a stream, that stream's last kernel. NULL
  * unknown. */
 const struct tfh_last_launch *tfh_report_last(const struct tfh_result *r,

@@ -187,8 +187,10 @@ static void in_flight_line(const struct tfh_result *r, const struct tfh_in_fligh
 
 	if (open->thread < tfh_run_threads(run, &threads))
 		thread = &threads[open->thread];
+	int32_t rank = tfh_report_rank(r, open->process);
+	int at = rank >= 0 ? snprintf(who, sizeof(who), " of rank %d", rank) : 0;
 	if (thread)
-		snprintf(who, sizeof(who), " on thread %u%s%s", thread->tid,
+		snprintf(who + at, sizeof(who) - (size_t)at, " on thread %u%s%s", thread->tid,
 			 thread->name ? " " : "", thread->name ? thread->name : "");
 	bool detail = open->detail && *open->detail;
 	char stream[32], kernel[64], brief[TFH_KERNEL_NAME];
@@ -225,6 +227,34 @@ static void end_line(const struct tfh_result *r, char *out, size_t size)
 		snprintf(out, size, "THE JOB FAILED: exit code %d", r->end_code);
 }
 
+/* A rank that stopped so long before another one did not end with it: launchers end all within
+ * less, and recorders write once in a tenth of a second. */
+#define SILENT_S 0.5
+#define MOST_SILENT 4
+
+/* Which ranks were silent first: the others mostly wait for them, and what they were doing is no
+ * cause. Whether there was any. */
+static bool print_silent(const struct tfh_page *page, const char *first, const char *more)
+{
+	const struct tfh_result *r = page->r;
+	char line[160], time[TFH_TEXT];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->n_rank && n < MOST_SILENT; i++) {
+		const struct tfh_rank *k = &r->rank[i];
+		if (!(k->silent_s >= SILENT_S))
+			continue;
+		snprintf(line, sizeof(line),
+			 k->closed ? "rank %d had ended by itself %s before the last one stopped"
+				   : "rank %d stopped first: nothing was heard of it in the last "
+				     "%s, while others went on or waited",
+			 k->rank, tfh_fmt_time(time, k->silent_s));
+		tfh_wrap(page, first, more, line);
+		n++;
+	}
+	return n;
+}
+
 static void print_end(const struct tfh_page *page)
 {
 	const struct tfh_in_flight *open;
@@ -236,6 +266,7 @@ static void print_end(const struct tfh_page *page)
 		return;
 	fprintf(page->out, "\n%s%s%s\n", tfh_tint(page, TFH_YELLOW), line,
 		tfh_tint(page, TFH_PLAIN));
+	print_silent(page, "  ", "    ");
 	for (uint32_t i = 0; i < n && i < 4; i++) {
 		in_flight_line(page->r, &open[i], line, sizeof(line));
 		tfh_wrap(page, "  ", "    ", line);
@@ -383,7 +414,7 @@ void tfh_report_verdict(FILE *out, const struct tfh_result *r, const struct tfh_
 		fprintf(out, "%s%s%s%s\n", prefix, tfh_tint(&page, TFH_YELLOW), line,
 			tfh_tint(&page, TFH_PLAIN));
 	snprintf(first, sizeof(first), "%s  ", prefix);
-	if (*line && tfh_run_in_flight(r->run, &open)) {
+	if (*line && !print_silent(&page, first, first) && tfh_run_in_flight(r->run, &open)) {
 		in_flight_line(r, &open[0], line, sizeof(line));
 		tfh_wrap(&page, first, first, line);
 	}

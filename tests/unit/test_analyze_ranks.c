@@ -264,6 +264,72 @@ static void test_limited_gain(void **state)
 	tfh_result_free(r);
 }
 
+/* `ms` of computing of a rank in a step, before the exchange. */
+typedef double (*computing)(uint32_t rank, int step);
+
+static struct tfh_result *compute_and_meet(uint32_t n, computing ms)
+{
+	struct world w = {.n = n};
+	uint32_t stream[MOST] = {1, 1, 1, 1};
+
+	for (uint32_t i = 0; i < n; i++)
+		w.d[i] = dg_new();
+	for (int s = 0; s < 60; s++) {
+		for (uint32_t i = 0; i < n; i++) {
+			dg_get(w.d[i], 0, 0.05);
+			dg_launch(w.d[i], 0, 1, ms(i, s));
+			dg_collective(w.d[i], 0, 1, US);
+		}
+		meet(w.d, stream, n, 1);
+		for (uint32_t i = 0; i < n; i++)
+			dg_sync(w.d[i], 0, 1);
+	}
+	return judge_all(&w);
+}
+
+static double in_turn(uint32_t rank, int step)
+{
+	return rank == (uint32_t)step % 2 ? 10 : 6;
+}
+
+/* Two ranks that are late in turn wait for each other: none of them is a straggler. */
+static void test_late_in_turn(void **state)
+{
+	(void)state;
+	struct tfh_result *r = compute_and_meet(2, in_turn);
+
+	assert_true(r->rank[0].late_s > 1e-3 && r->rank[1].late_s > 1e-3);
+	assert_false(r->rank[0].straggler || r->rank[1].straggler);
+	for (uint32_t i = 0; i < r->verdict.n_evidence; i++)
+		assert_null(strstr(r->verdict.evidence[i], "all others wait"));
+	tfh_result_free(r);
+}
+
+static double uneven(uint32_t rank, int step)
+{
+	(void)step;
+	return rank == 0 ? 5 : rank == 1 ? 8 : 12;
+}
+
+/* Three ranks with three amounts of work: all wait for the one with most, and it is said that it
+ * computes longer. A median of three says nothing of that. */
+static void test_uneven_work(void **state)
+{
+	(void)state;
+	struct tfh_result *r = compute_and_meet(3, uneven);
+	bool told = false;
+
+	assert_int_equal(r->process, 2);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(r->rank[i].straggler, i == 2);
+	assert_true(fabs(r->rank[2].held_s * 1e3 - 4) < 0.1);
+	for (uint32_t i = 0; i < r->verdict.n_evidence; i++)
+		told |= strstr(r->verdict.evidence[i],
+			       "computes 12 ms of every step, the others 6.5 ms") != NULL;
+	assert_true(told);
+	tfh_result_free(r);
+}
+
 /* Two devices of one process, one of which is slower: the other one's waiting in the collective is
  * jitter, and the step is the slow one's. */
 static void late_device(uint32_t devices, bool collectives)
@@ -308,7 +374,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_late_rank),	  cmocka_unit_test(test_even_ranks),
 		cmocka_unit_test(test_two_communicators), cmocka_unit_test(test_limited_gain),
-		cmocka_unit_test(test_late_device),
+		cmocka_unit_test(test_late_device),	  cmocka_unit_test(test_late_in_turn),
+		cmocka_unit_test(test_uneven_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

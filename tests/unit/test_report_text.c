@@ -128,6 +128,38 @@ static void ranks_have_lines(void **state)
 	free(text);
 }
 
+/* Of ranks that did not end together the one that stopped first stands above the calls in flight,
+ * which name their rank. */
+static void silent_rank_is_named(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	struct tfh_rank rank[3] = {
+		{.rank = 3, .process = 0, .host = "a"},
+		{.rank = 4, .process = 1, .host = "a", .silent_s = 1.5},
+		{.rank = 5, .process = 2, .host = "a", .silent_s = 2, .closed = true}};
+
+	r.rank = rank;
+	r.n_rank = 3;
+	r.end = TFH_END_EXIT;
+	r.end_code = 1;
+	fixture_in_flight = 1;
+	char *text = fixture_print(print_text, &r);
+	assert_non_null(strstr(text,
+			       "THE JOB FAILED: exit code 1\n"
+			       "  rank 4 stopped first: nothing was heard of it in the last 1.50 "
+			       "s, while others\n    went on or waited\n"
+			       "  rank 5 had ended by itself 2.00 s before the last one stopped\n"
+			       "  in flight: cuCtxSynchronize stream 7 of rank 3 on thread 4711"));
+	lines_fit(text);
+	free(text);
+	r.end_code = 0;
+	text = fixture_print(print_text, &r);
+	assert_null(strstr(text, "stopped first"));
+	free(text);
+	fixture_in_flight = 0;
+}
+
 /* A job that was killed: the calls in flight stand above the verdict. */
 static void in_flight_is_shown(void **state)
 {
@@ -215,10 +247,11 @@ static void empty_result(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(verdict_first),       cmocka_unit_test(rows_add_up),
-		cmocka_unit_test(unknown_is_not_zero), cmocka_unit_test(ranks_have_lines),
-		cmocka_unit_test(in_flight_is_shown),  cmocka_unit_test(no_verdict),
-		cmocka_unit_test(short_verdict),       cmocka_unit_test(empty_result),
+		cmocka_unit_test(verdict_first),	cmocka_unit_test(rows_add_up),
+		cmocka_unit_test(unknown_is_not_zero),	cmocka_unit_test(ranks_have_lines),
+		cmocka_unit_test(silent_rank_is_named), cmocka_unit_test(in_flight_is_shown),
+		cmocka_unit_test(no_verdict),		cmocka_unit_test(short_verdict),
+		cmocka_unit_test(empty_result),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
