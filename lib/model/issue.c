@@ -492,6 +492,23 @@ int tfh_join_error(const struct tfh_join *j)
 	return j->err;
 }
 
+/* What an earlier pass over the events has learnt of the threads: a thread's name comes with its
+ * first flush, up to a second behind its first calls. */
+static void known_threads(struct tfh_join *j)
+{
+	const struct tfh_names *names = &j->run->proc[j->process].names;
+
+	for (uint32_t i = 0; i < names->n[TFT_NAME_THREAD]; i++) {
+		const struct tfh_name *n = &names->v[TFT_NAME_THREAD][i];
+		uint32_t tid = (uint32_t)n->handle, id = (uint32_t)n->extra;
+		if (!n->text || !id || i >= j->run->proc[j->process].n_thread)
+			continue;
+		j->thread_id[i] = id;
+		j->alias[tid % LANES].tid = tid;
+		j->alias[tid % LANES].id = id;
+	}
+}
+
 int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drvr,
 		  struct tfh_join **out)
 {
@@ -526,6 +543,7 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 		tfh_join_close(j);
 		return rc;
 	}
+	known_threads(j);
 	read_on(j); /* the first threads' names are there */
 	*out = j;
 	return 0;
