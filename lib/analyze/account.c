@@ -16,6 +16,7 @@
 struct gap {
 	int64_t t0, t1;
 	bool tentative;
+	bool code; /* known to be the program's */
 };
 
 struct tfh_ledger {
@@ -120,7 +121,8 @@ static void join_gaps(struct tfh_ledger *l)
 	for (size_t i = 0; i < l->gap.n; i++) {
 		struct gap *last = n ? &l->gap.v[n - 1] : NULL;
 		const struct gap g = l->gap.v[i];
-		if (last && last->tentative == g.tentative && !parted(l, last, &g))
+		if (last && last->tentative == g.tentative && last->code == g.code &&
+		    !parted(l, last, &g))
 			last->t1 += g.t1 - g.t0;
 		else
 			l->gap.v[n++] = g;
@@ -132,11 +134,13 @@ static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g,
 {
 	const struct tfh_job *job = l->job;
 
+	if (job->consumers && end != INT64_MIN && g->t0 >= end)
+		return TFH_CAUSE_HOST_CALLBACK;
+	if (g->code)
+		return TFH_CAUSE_HOST_PYTHON;
 	/* Without a visible input pipeline a pause may as well be the waiting for data. */
 	if (!job->consumers)
 		return TFH_CAUSE_HOST_UNKNOWN;
-	if (end != INT64_MIN && g->t0 >= end)
-		return TFH_CAUSE_HOST_CALLBACK;
 	return job->cpu_running * 2 > job->cpu_wall && job->cpu_wall ? TFH_CAUSE_HOST_PYTHON
 								     : TFH_CAUSE_HOST_UNKNOWN;
 }
@@ -332,12 +336,12 @@ void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cau
 		charge_part(l, a, b, cause, tentative, direct);
 }
 
-void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative)
+void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative, bool code)
 {
 	int64_t a, b;
 
 	while (next_part(l, &t0, t1, &a, &b)) {
-		struct gap g = {a, b, tentative};
+		struct gap g = {a, b, tentative, code};
 		l->unsettled |= tentative;
 		if (l->gap.n >= MOST_PARTS)
 			join_gaps(l);
@@ -348,7 +352,7 @@ void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative
 
 void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns)
 {
-	struct gap g = {ns, t1, false};
+	struct gap g = {ns, t1, false, false};
 
 	if (!l->window || t1 > l->window->t1 || t1 <= l->window->t0)
 		return;

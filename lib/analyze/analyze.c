@@ -128,6 +128,7 @@ static void free_job(struct tfh_job *job)
 	free(job->copy.v);
 	free(job->kernel.v);
 	tfh_heap_free(job->heap);
+	tfh_cover_free(job->cover);
 	tfh_device_free(job->device);
 }
 
@@ -233,6 +234,8 @@ static int judge(const struct tfh_feed *feed, uint32_t process, const struct tfh
 	rc = tfh_survey(&job, err);
 	if (!rc)
 		rc = tfh_segment_run(&job, err);
+	if (!rc)
+		rc = tfh_cover_find(&job, err);
 	if (!rc)
 		rc = tfh_attribute(&job, err);
 	if (!rc)

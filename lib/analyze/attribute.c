@@ -250,6 +250,48 @@ static enum tfh_cause other_cause(const struct tfh_piece *p, int64_t ns)
 	return ns < TFH_GAP_NS ? TFH_CAUSE_HOST_LAUNCH : TFH_CAUSE_HOST_UNKNOWN;
 }
 
+/* [t0, t1) without a call of a driving thread, of which a trace's ranges may tell. */
+static void charge_pause(struct attr *a, int64_t t0, int64_t t1, bool hidden)
+{
+	struct tfh_job *job = a->job;
+	enum tfh_covered by = TFH_COVERED_NOT;
+	uint32_t thread = 0;
+
+	for (uint32_t i = 0; i < job->feed->n_threads && job->cover && !by; i++)
+		if (job->thread[i].drives)
+			by = tfh_covered_by(job, thread = i, t0, t1);
+	if (by == TFH_COVERED_LAUNCH) {
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
+	} else if (by == TFH_COVERED_EXCHANGE) {
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_COMMUNICATION_TRANSFER, false, true);
+	} else {
+		tfh_charge_gap(a->ledger, t0, t1, hidden, by == TFH_COVERED_CODE);
+		if (by)
+			tfh_cover_count(job, thread, t0, t1,
+					by == TFH_COVERED_CODE ? TFH_CAUSE_HOST_PYTHON
+							       : TFH_CAUSE_HOST_UNKNOWN);
+	}
+}
+
+/* The same, where other threads may have computed or exchanged data meanwhile: without a device
+ * that is what the job did. */
+static void seg_pause(struct attr *a, int64_t t0, int64_t t1, bool hidden)
+{
+	enum tfh_covered by;
+	int64_t until;
+
+	for (; t0 < t1; t0 = until) {
+		by = tfh_covered_line(a->job, t0, t1, &until);
+		if (by == TFH_COVERED_NOT)
+			charge_pause(a, t0, until, hidden);
+		else
+			tfh_charge(a->ledger, t0, until,
+				   by == TFH_COVERED_EXCHANGE ? TFH_CAUSE_COMMUNICATION_TRANSFER
+							      : TFH_CAUSE_NONE,
+				   false, true);
+	}
+}
+
 /* One segment of the flattened line. */
 static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
@@ -263,7 +305,7 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 		if (t1 - t0 < TFH_GAP_NS)
 			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
 		else
-			tfh_charge_gap(l, t0, t1, hidden);
+			seg_pause(a, t0, t1, hidden);
 		return;
 	case TFH_L_EXEC:
 		if (p->saves && (acc = tfh_account_at(l, t0)))
@@ -374,6 +416,7 @@ int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
 	if (!rc) {
 		tfh_sweep_until(s, INT64_MAX);
 		rc = tfh_ledger_end(a.ledger);
+		tfh_cover_settle(job, true);
 	}
 	tfh_sweep_free(s);
 	tfh_ledger_free(a.ledger);

@@ -122,19 +122,30 @@ static bool after_work(const struct tfh_device *d, int64_t t, size_t hint)
 	return w != SIZE_MAX && w >= first && w < d->w1 && t >= d->issued.v[w - first];
 }
 
-/* What the program's own code did between calls. */
-static void charge_pause(struct blame *b, int64_t t0, int64_t t1, int64_t whole)
+/* [t0, t1) of a pause of a thread that began at `from`: the program's own code between calls. */
+static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t t0, int64_t t1,
+			 int64_t end)
 {
-	const struct tfh_job *job = b->d->job;
+	struct tfh_job *job = b->d->job;
 	enum tfh_cause cause = TFH_CAUSE_HOST_UNKNOWN;
+	enum tfh_covered by = TFH_COVERED_NOT;
 
-	if (whole < TFH_GAP_NS)
+	if (t1 <= t0)
+		return;
+	if (end - from >= TFH_GAP_NS)
+		by = tfh_covered_by(job, thread, from, end);
+	if (end - from < TFH_GAP_NS || by == TFH_COVERED_LAUNCH)
 		cause = TFH_CAUSE_HOST_LAUNCH;
+	else if (by == TFH_COVERED_EXCHANGE)
+		cause = TFH_CAUSE_COMMUNICATION_TRANSFER;
 	else if (job->consumers && after_work(b->d, t0, b->window))
 		cause = TFH_CAUSE_HOST_CALLBACK;
-	else if (job->consumers && job->cpu_running * 2 > job->cpu_wall && job->cpu_wall)
+	else if (by == TFH_COVERED_CODE || (by == TFH_COVERED_NOT && job->consumers &&
+					    job->cpu_running * 2 > job->cpu_wall && job->cpu_wall))
 		cause = TFH_CAUSE_HOST_PYTHON;
 	charge(b, t0, t1, cause, true);
+	if (cause != TFH_CAUSE_HOST_LAUNCH)
+		tfh_cover_count(job, thread, t0, t1, cause);
 }
 
 /* [t0, t1) until something went on that may have waited for host function f: back to the beginning
@@ -216,10 +227,10 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 			charge_wait(b, s, t0, t1);
 		else if (s->copying)
 			charge(b, t0, t1, cause_of_copy(s - 1), true);
-		else if (s->disturbed)
+		else if (s->launching)
 			charge(b, t0, t1, TFH_CAUSE_HOST_LAUNCH, true);
 		else
-			charge_pause(b, t0, t1, s->t1 - s->t0);
+			charge_pause(b, s->thread, s->t0, t0, t1, s->t1);
 		break;
 	case TFH_L_EXEC:
 		charge(b, t0, t1, s->saves ? TFH_CAUSE_HOST_CHECKPOINT : TFH_CAUSE_HOST_LAUNCH,
@@ -266,7 +277,7 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 		if (at == TFH_NO) { /* before this thread's first call */
 			at = tfh_last_call(d, hi, thread);
 			int64_t t = at == TFH_NO ? lo : max(lo, d->seg.v[at].t1);
-			charge_pause(b, t, hi, hi - t);
+			charge_pause(b, thread, t, t, hi, hi);
 			if (at == TFH_NO || t == lo)
 				return;
 			thread = d->seg.v[at].thread;
@@ -278,7 +289,7 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 			const struct tfh_seg *q = &d->seg.v[s->from];
 			int64_t t = max(lo, q->t1);
 			if (hi > t)
-				charge_pause(b, t, hi, s->t1 - q->t1);
+				charge_pause(b, thread, q->t1, t, hi, s->t1);
 			hi = min(hi, t);
 			thread = q->thread;
 			at = s->from;
@@ -288,7 +299,7 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 		}
 		/* Behind this thread's last call. */
 		if (s->t1 < hi)
-			charge_pause(b, max(lo, s->t1), hi, hi - s->t1);
+			charge_pause(b, thread, s->t1, max(lo, s->t1), hi, hi);
 		hi = min(hi, s->t1);
 		charge_seg(b, s, max(lo, s->t0), hi);
 		hi = min(hi, s->t0);

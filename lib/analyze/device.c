@@ -531,6 +531,7 @@ static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, bool replay, 
 		struct tfh_account a = {0};
 		tfh_blame_window(d, i, &a);
 		settle_window(d, i, &a);
+		tfh_cover_settle(d->job, tfh_window_counts(&d->job->window.v[i]));
 	}
 	if (!rc && replay) {
 		tfh_xprof_add(d);
@@ -545,6 +546,7 @@ static int judge(struct tfh_device *d, struct tfh_err *err)
 	int rc = tfh_chunk_start(d, err);
 
 	restart_sums(d->job);
+	tfh_cover_restart(d->job);
 	d->async = tfh_input_async(d->job);
 	for (size_t w0 = 0, w1; w0 < d->win.n && !rc; w0 = w1) {
 		w1 = chunk_end(d, w0);

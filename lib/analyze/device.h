@@ -97,7 +97,7 @@ struct tfh_seg {
 	bool fallback;			     /* between a fetch and the copy back of its result */
 	bool end;			     /* the last of its call */
 	bool copying;			     /* short pause between two copies */
-	bool disturbed; /* pause between two launches that is short in other steps */
+	bool launching; /* pause that is part of launching, though long */
 };
 
 /* A host function ran in a stream. */
@@ -227,6 +227,7 @@ bool tfh_call_wanted(const struct tfh_job *job, const struct tfh_piece *p);
 
 /* hosttime.c: calls into segments, and who waited for whom */
 int tfh_host_time(struct tfh_device *d);
+int64_t tfh_own_pause(const struct tfh_device *d, const struct tfh_seg *s);
 uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t); /* holds t-1 */
 uint32_t tfh_last_call(const struct tfh_device *d, int64_t t, uint32_t not_thread);
 

@@ -76,6 +76,13 @@ static int sort_ends(struct tfh_device *d)
 		if (d->seg.v[i].label != TFH_L_GAP && TFH_PUSH(d->ends, i))
 			return -ENOMEM;
 	tfh_sort(d->ends.v, d->ends.n, sizeof(*d->ends.v), by_end, d->seg.v);
+	d->others.n = 0;
+	for (uint32_t i = 0, other = 0; i < d->ends.n; i++) {
+		if (i && d->seg.v[d->ends.v[i]].thread != d->seg.v[d->ends.v[i - 1]].thread)
+			other = i;
+		if (TFH_PUSH(d->others, other))
+			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -91,10 +98,9 @@ uint32_t tfh_last_call(const struct tfh_device *d, int64_t t, uint32_t not_threa
 		else
 			hi = mid;
 	}
-	while (lo-- > 0)
-		if (d->seg.v[d->ends.v[lo]].thread != not_thread)
-			return d->ends.v[lo];
-	return TFH_NO;
+	if (lo && d->seg.v[d->ends.v[lo - 1]].thread == not_thread)
+		lo = d->others.v[lo - 1];
+	return lo ? d->ends.v[lo - 1] : TFH_NO;
 }
 
 /* The segment of a thread that holds the moment before t. */
@@ -325,11 +331,29 @@ static int mark_disturbed(struct tfh_device *d, uint32_t thread)
 			last = p[k].window;
 			same++;
 		}
-		d->seg.v[p[i].seg].disturbed = like * 2 > windows && same * 2 < like && like > 3;
+		d->seg.v[p[i].seg].launching = like * 2 > windows && same * 2 < like && like > 3;
 	}
 	free(calls);
 	free(p);
 	return rc;
+}
+
+/* The part of a pause that is the thread's own: behind what it waited for. */
+int64_t tfh_own_pause(const struct tfh_device *d, const struct tfh_seg *s)
+{
+	return s->from == TFH_NO ? s->t0 : d->seg.v[s->from].t1;
+}
+
+/* Longer pauses of which the trace tells that they were spent in ops that launch. */
+static void mark_dispatch(struct tfh_device *d)
+{
+	for (size_t i = 0; i < d->seg.n && d->job->cover; i++) {
+		struct tfh_seg *s = &d->seg.v[i];
+		int64_t t0 = tfh_own_pause(d, s);
+		if (s->label == TFH_L_GAP && !s->spin && !s->copying && s->t1 - t0 >= TFH_GAP_NS)
+			s->launching |=
+				tfh_covered_by(d->job, s->thread, t0, s->t1) == TFH_COVERED_LAUNCH;
+	}
 }
 
 int tfh_host_time(struct tfh_device *d)
@@ -359,5 +383,6 @@ int tfh_host_time(struct tfh_device *d)
 	mark_copying(d);
 	for (uint32_t t = 0; t < n && !rc; t++)
 		rc = mark_disturbed(d, t);
+	mark_dispatch(d);
 	return rc;
 }

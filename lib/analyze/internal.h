@@ -223,7 +223,7 @@ struct tfh_job {
 	struct tfh_arena arena; /* strings of the result */
 	/* survey */
 	int64_t first, last, last_work; /* ns; last end of a driving call */
-	uint64_t events, launches, consumers, execs, syncs, copies, marks;
+	uint64_t events, launches, consumers, execs, syncs, copies, marks, ranges;
 	struct tfh_thread_use *thread; /* by run thread index */
 	TFH_VEC(struct tfh_tick) tick;
 	TFH_VEC(struct tfh_tick) mark;
@@ -283,6 +283,7 @@ struct tfh_job {
 	const char *loader; /* a PyTorch DataLoader's get-next, NULL: none */
 	struct tfh_last_call last_launch[TFH_LAST_LAUNCHES]; /* by stream */
 	struct tfh_heap *heap;
+	struct tfh_cover *cover; /* NULL: nothing tells what threads did in pauses */
 	struct tfh_device *device;
 	const struct tfh_meet *meet; /* collectives of all ranks, NULL */
 };
@@ -380,6 +381,44 @@ const char *tfh_site_text(const struct tfh_job *job, const struct tfh_site_use *
 /* Who makes the calls behind a cause of the host's, NULL where it is not known. */
 const char *tfh_site_line(struct tfh_job *job, enum tfh_cause cause);
 
+/* What to do about a cause of the host's, where a trace tells of its functions; NULL. */
+const char *tfh_site_advice(struct tfh_job *job, enum tfh_cause cause);
+
+/* cover.c: what threads did in their pauses, by the ranges of an imported trace */
+enum tfh_covered {
+	TFH_COVERED_NOT,      /* nothing tells, or of less than half of it */
+	TFH_COVERED_LAUNCH,   /* within ops that launch */
+	TFH_COVERED_CODE,     /* functions of Python, ops that compute on the host */
+	TFH_COVERED_OTHER,    /* waiting; an op that launches, but takes too long for that */
+	TFH_COVERED_EXCHANGE, /* data goes to other ranks */
+};
+int tfh_cover_find(struct tfh_job *job, struct tfh_err *err);
+void tfh_cover_free(struct tfh_cover *c);
+enum tfh_covered tfh_covered_by(const struct tfh_job *job, uint32_t thread, int64_t t0, int64_t t1);
+/* Of a process without a device: what all its threads did from t0 on, the same until *until (at
+ * most t1). CODE: ops were executed. */
+enum tfh_covered tfh_covered_line(const struct tfh_job *job, int64_t t0, int64_t t1,
+				  int64_t *until);
+/* [t0, t1) of that thread is charged to a cause: its functions get their parts of it, each
+ * without what it calls but for libraries' functions. */
+void tfh_cover_count(struct tfh_job *job, uint32_t thread, int64_t t0, int64_t t1,
+		     enum tfh_cause cause);
+/* What was charged since is of a window that counts, or not; all before is forgotten. */
+void tfh_cover_settle(struct tfh_job *job, bool counts);
+void tfh_cover_restart(struct tfh_job *job);
+/* The functions with the largest parts. */
+#define TFH_PAUSE_SITES 3
+struct tfh_pause_site {
+	const char *name;
+	int64_t ns;
+};
+uint32_t tfh_cover_sites(const struct tfh_job *job, enum tfh_cause cause,
+			 struct tfh_pause_site out[TFH_PAUSE_SITES]);
+
+/* frames.c */
+enum tfh_frame { TFH_FRAME_NEW, TFH_FRAME_USER, TFH_FRAME_LIBRARY, TFH_FRAME_WAITS };
+enum tfh_frame tfh_frame_of(const char *name);
+
 /* input.c */
 void tfh_input_judge(struct tfh_job *job);
 bool tfh_input_async(struct tfh_job *job);
@@ -392,8 +431,9 @@ void tfh_ledger_free(struct tfh_ledger *l);
 /* Charges [t0, t1) to a cause (TFH_CAUSE_NONE: compute), window by window. */
 void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative,
 		bool direct);
-/* A pause of the driving thread; what it was shows when its window ends. */
-void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative);
+/* A pause of the driving thread; what it was shows when its window ends. `code`: known to be the
+ * program's. */
+void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative, bool code);
 /* Work of the step's main line ended at t1; ns: how much of it. */
 void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns);
 /* Everything tentative was compute (or the given transfer) if the device was busy, else what the

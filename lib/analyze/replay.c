@@ -65,7 +65,7 @@ static enum tfh_part part_of(const struct tfh_seg *s)
 	case TFH_L_GAP:
 		if (s->copying)
 			return TFH_PART_TRANSFER;
-		return ns < TFH_GAP_NS || s->disturbed ? TFH_PART_LAUNCH : TFH_PART_HOST;
+		return ns < TFH_GAP_NS || s->launching ? TFH_PART_LAUNCH : TFH_PART_HOST;
 	case TFH_L_INPUT:
 		return TFH_PART_INPUT;
 	case TFH_L_COPY:
@@ -161,7 +161,7 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 		int64_t q = r->seg[s->from], own = s->t1 - d->seg.v[s->from].t1;
 		if (q == INT64_MIN)
 			return begin + ns;
-		part = own < TFH_GAP_NS ? TFH_PART_LAUNCH : TFH_PART_HOST;
+		part = own < TFH_GAP_NS || s->launching ? TFH_PART_LAUNCH : TFH_PART_HOST;
 		return max(begin, q) + (removed(r, part) ? 0 : scaled(r, own));
 	}
 	if (s->spin)

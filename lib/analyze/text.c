@@ -273,7 +273,9 @@ static void explain_code(struct tfh_job *job, struct tfh_result *r, const char *
 	const char *line = tfh_site_line(job, r->verdict.cause);
 	if (line)
 		evidence(&r->verdict, line);
-	advise(r, row[i].finding, r->verdict.text, row[i].todo, ceiling(r, row[i].remove));
+	const char *todo = tfh_site_advice(job, r->verdict.cause);
+	advise(r, row[i].finding, r->verdict.text, todo ? todo : row[i].todo,
+	       ceiling(r, row[i].remove));
 }
 
 static void explain_host(struct tfh_job *job, struct tfh_result *r)

@@ -24,12 +24,21 @@ enum tft_kind {
 			* written by the  flusher into its own series: stream = innermost stage, ctx
 			* =  thread index of the  caller, words = argument | tid of the caller | 0 */
 	TFT_MARK = 5,  /* user mark: step begin..end; words = step number | name id | 0 */
-	TFT_RANGE = 6, /* user range: words = name id | 0 | 0, depth = nesting */
+	TFT_RANGE = 6, /* user range: words = name id | enum tft_range | 0, depth = nesting */
 	TFT_CPUTIME = 7, /* thread CPU clock at t_end: words = ns | 0 | 0 */
 	TFT_NAME = 8,	 /* handle gets an id and a text: fn = enum tft_name, stream = id, words =
 			    handle | extra | text bytes */
 	TFT_ALLOC = 9,	 /* like CALL of an allocation or free: words = bytes | address | flags */
 	TFT_GRAPH = 10,	 /* totals of one graph version: words per direction, see FORMAT.md */
+};
+
+/* What a RANGE is of; values are in trace files: only append. */
+enum tft_range {
+	TFT_RANGE_NOTE = 0,	   /* the program's own mark, or nothing is known */
+	TFT_RANGE_OP = 1,	   /* a framework's op on the host */
+	TFT_RANGE_PYTHON = 2,	   /* a function of Python */
+	TFT_RANGE_EXCHANGE = 3,	   /* data goes to other ranks, by the host */
+	TFT_RANGE_EXCHANGE_OP = 4, /* an op that asks for that, or does it, as the job has it */
 };
 
 /* What a NAME record names (its `fn` field). Values are in trace files: only append. */

@@ -24,7 +24,7 @@ static uint8_t category_of(const char *text)
 		{"cpu_op", TFH_KINETO_OP},
 		{"operator", TFH_KINETO_HOST},
 		{"user_annotation", TFH_KINETO_HOST},
-		{"python_function", TFH_KINETO_HOST},
+		{"python_function", TFH_KINETO_PYTHON},
 		{"cuda_runtime", TFH_KINETO_CALL},
 		{"runtime", TFH_KINETO_CALL},
 		{"cuda_driver", TFH_KINETO_CALL},

@@ -24,8 +24,9 @@ struct tfh_kineto_entry {
 
 enum tfh_kineto_category {
 	TFH_KINETO_OTHER,
-	TFH_KINETO_HOST, /* an annotation, a Python function, or (until 2022) an op */
+	TFH_KINETO_HOST, /* an annotation, or (until 2022) an op */
 	TFH_KINETO_OP,
+	TFH_KINETO_PYTHON,
 	TFH_KINETO_UNIT, /* a kernel or a copy: the name tells */
 	TFH_KINETO_CALL, /* CUDA's runtime or driver */
 	TFH_KINETO_KERNEL,

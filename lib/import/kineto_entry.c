@@ -160,17 +160,25 @@ static int name_word(struct tfh_kineto *k, enum tft_name kind, const char *text,
 	return id < 0 ? (int)id : 0;
 }
 
-/* Whether a range is an op that runs on the host where there is no device. Until 2022 annotations
- * were of the same category; ops have a namespace. */
-static bool computes(const struct tfh_kineto_entry *e)
+/* What a range is of. Until 2022 annotations were of the same category as ops; those have a
+ * namespace, or are the backward form of one. */
+static enum tft_range range_of(const struct tfh_kineto_entry *e)
 {
-	static const char *const waits[] = {
-		"c10d::", "gloo:", "nccl:", "mpi:", "ucc:", "record_param_comms"};
+	static const char *const exchange[] = {"gloo:", "mpi:", "ucc:"};
+	static const char *const asks[] = {"c10d::", "nccl:", "record_param_comms"};
 
-	for (size_t i = 0; i < sizeof(waits) / sizeof(*waits); i++)
-		if (starts(e->name, waits[i]))
-			return false;
-	return e->category == TFH_KINETO_OP || strstr(e->name, "::") != NULL;
+	if (e->category == TFH_KINETO_PYTHON)
+		return TFT_RANGE_PYTHON;
+	for (size_t i = 0; i < sizeof(exchange) / sizeof(*exchange); i++)
+		if (starts(e->name, exchange[i]))
+			return TFT_RANGE_EXCHANGE;
+	for (size_t i = 0; i < sizeof(asks) / sizeof(*asks); i++)
+		if (starts(e->name, asks[i]))
+			return TFT_RANGE_EXCHANGE_OP;
+	if (e->category == TFH_KINETO_OP || strstr(e->name, "::"))
+		return TFT_RANGE_OP;
+	const char *at = strstr(e->name, "Backward");
+	return at && !strpbrk(e->name, " #.(") ? TFT_RANGE_OP : TFT_RANGE_NOTE;
 }
 
 /* Steps are marked by the profiler's schedule, batches by the DataLoader itself. */
@@ -196,7 +204,7 @@ static int add_host(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 		ev.kind = TFT_RANGE;
 		ev.fn = &tfh_fn_table[TFH_FN_mark_range];
 		rc = name_word(k, TFT_NAME_STRING, e->name, &ev.w[0]);
-		ev.w[1] = computes(e);
+		ev.w[1] = range_of(e);
 	}
 	return rc ? rc : tfh_build_event(k->b, &ev, 0);
 }
@@ -397,7 +405,8 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 	}
 	if (k->count > MAX_ENTRIES)
 		return -E2BIG;
-	if (e->category == TFH_KINETO_HOST || e->category == TFH_KINETO_OP)
+	if (e->category == TFH_KINETO_HOST || e->category == TFH_KINETO_OP ||
+	    e->category == TFH_KINETO_PYTHON)
 		return add_host(k, e);
 	if (e->category == TFH_KINETO_CALL)
 		return add_call(k, e);

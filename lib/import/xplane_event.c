@@ -275,6 +275,16 @@ static int tensorflow_call(struct tfh_xplane *x, const struct tfh_xevent *e, str
 	return 0;
 }
 
+/* The Python tracer's functions begin with a dollar; what has a namespace is the framework's own,
+ * as is the call of a compiled function. */
+static enum tft_range range_of(const char *name)
+{
+	if (*name == '$')
+		return TFT_RANGE_PYTHON;
+	return strstr(name, "::") || !strncmp(name, "PjitFunction", 12) ? TFT_RANGE_OP
+									: TFT_RANGE_NOTE;
+}
+
 static int add_host(struct tfh_xplane *x, const struct tfh_xevent *e)
 {
 	struct tfh_event ev = {.t0 = e->t0,
@@ -305,6 +315,7 @@ static int add_host(struct tfh_xplane *x, const struct tfh_xevent *e)
 		ev.kind = TFT_RANGE;
 		ev.fn = &tfh_fn_table[TFH_FN_mark_range];
 		rc = name_word(x, TFT_NAME_STRING, e->name, &ev.w[0]);
+		ev.w[1] = range_of(e->name);
 	}
 	return rc ? rc : tfh_build_event(x->b, &ev, correlation > 0 ? (uint32_t)correlation : 0);
 }

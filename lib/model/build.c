@@ -334,7 +334,7 @@ int tfh_build_host_only(struct tfh_builder *b, uint32_t process)
 	if (!at)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->n_ev; i++)
-		if (p->ev[i].kind == TFT_RANGE && p->ev[i].w[1])
+		if (p->ev[i].kind == TFT_RANGE && p->ev[i].w[1] == TFT_RANGE_OP)
 			at[n++] = i;
 	qsort_r(at, n, sizeof(*at), by_begin, p->ev);
 	for (uint32_t i = 0; i < n; i++) {
@@ -401,8 +401,6 @@ static void move_times(struct tfh_built_proc *p, struct tfh_process *pub, int64_
 	for (uint32_t k = 0; k < p->n_ev; k++) {
 		p->ev[k].t0 += by;
 		p->ev[k].t1 += by;
-		if (p->ev[k].kind == TFT_RANGE)
-			p->ev[k].w[1] = 0; /* see tfh_build_host_only */
 		if (p->ev[k].t0 < pub->start_ns)
 			pub->start_ns = p->ev[k].t0;
 		if (p->ev[k].t1 > pub->last_ns)

@@ -50,7 +50,7 @@ int tfh_build_identity(struct tfh_builder *b, uint32_t process, const char *exe,
  * is that of an event added with one. 0 or -ENOMEM. */
 int tfh_build_event(struct tfh_builder *b, const struct tfh_event *ev, uint32_t correlation);
 int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op);
-/* A process without a device: its outermost ranges that compute (w[1] not 0) become executing
+/* A process without a device: its outermost ranges that are ops (w[1]) become executing
  * calls, as TensorFlow's are. 0 or -ENOMEM. */
 int tfh_build_host_only(struct tfh_builder *b, uint32_t process);
 /* The part of the time for which device times are complete; without one: all of the process' time.

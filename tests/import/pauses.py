@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""What a trace tells of the host's pauses is used: Python's functions are named and charged (host.python), unless they wait; pauses
+within ops that launch are launching, at most 1 ms of them; an op that computes on the host is the program's own code; without a
+device, exchanging data while no thread executes ops is communication. The .tft made of a trace says the same."""
+import json
+import os
+import subprocess
+
+BUILD, TMP = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
+TFHOOK = BUILD + "/bin/tfhook"
+STEPS, STEP = 6, 10000  # us
+MAIN, OTHER = 100, 101
+NORMALIZE = "shop/images.py(390): normalize"
+
+
+def event(cat, name, at, dur, tid=MAIN, **args):
+    return dict(ph="X", cat=cat, name=name, pid=100 if cat not in ("kernel",) else 0, tid=tid, ts=at, dur=dur, args=args)
+
+
+def trace(name, inside, device=True):
+    """Steps of 10 ms: a kernel of 1 ms at the begin, one at the end, each in an op. inside(t): what lies between, 2 to 8 ms."""
+    events, n = [], 0
+    for i in range(STEPS):
+        t = i * STEP
+        events.append(event("user_annotation", "ProfilerStep#%d" % i, t, STEP - 5))
+        for at in (t + 100, t + 8500) if device else ():
+            n += 1
+            events.append(event("cpu_op", "aten::mm", at, 20))
+            events.append(event("cuda_runtime", "cudaLaunchKernel", at + 5, 8, correlation=n))
+            events.append(event("kernel", "gemm", at + 15, 1000, tid=7, device=0, stream=7, correlation=n, grid=[500, 1, 1], block=[256, 1, 1]))
+        events += inside(t)
+    path = os.path.join(TMP, name + ".json")
+    with open(path, "w") as f:
+        json.dump({"traceEvents": events}, f)
+    return path
+
+
+def report(path):
+    return json.loads(subprocess.check_output([TFHOOK, "report", "--json", path]))
+
+
+def judge(name, inside, device=True):
+    path = trace(name, inside, device)
+    r, out = report(path), path[:-5] + ".tft"
+    subprocess.check_call([TFHOOK, "import", path, "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    again = report(out)
+    assert again["verdict"] == r["verdict"] and again["breakdown"] == r["breakdown"], (name, r["verdict"], again["verdict"])
+    v = r["verdict"]
+    print("%-12s %s %s %s" % (name, v["cause"], v["evidence"], [a["do"] for a in r["advice"]]))
+    return v, {x["name"]: x["share"] for x in r["breakdown"]}, " ".join(a["do"] for a in r["advice"])
+
+
+# A function of the program's; what it calls of libraries and builtins is its, what runs around it is not.
+v, part, do = judge("python", lambda t: [event("python_function", "train.py(9): step", t + 50, 9800),
+                                         event("python_function", NORMALIZE, t + 1200, 7000),
+                                         event("python_function", "enum.py(5): __call__", t + 1300, 2000),
+                                         event("python_function", "<built-in method astype of numpy.ndarray object at 0x1>", t + 3400, 4000)])
+assert v["cause"] == "host.python" and NORMALIZE in do and "py-spy" not in do, (v, do)
+assert any("7 ms of it in " + NORMALIZE in e for e in v["evidence"]), v
+
+# A function that waits is no code of the program's; who calls it is named all the same.
+v, part, do = judge("wait", lambda t: [event("python_function", "train.py(9): step", t + 50, 9800),
+                                       event("python_function", "threading.py(300): wait", t + 1000, 7400),
+                                       event("python_function", "<built-in method acquire of _thread.lock object at 0x1>", t + 1010, 7380)])
+assert v["cause"] == "host.unknown" and any("train.py(9): step" in e for e in v["evidence"]), v
+# but joining texts is
+v, part, do = judge("join", lambda t: [event("python_function", "train.py(9): step", t + 50, 9800),
+                                       event("python_function", "<built-in method join of str object at 0x1>", t + 1000, 7400)])
+assert v["cause"] == "host.python", v
+
+
+def launches(t, pause, op="aten::addmm", count=9):
+    """Ops one after the other, each pausing around its launch of a kernel of 5 us."""
+    events = []
+    for k in range(count):
+        at, n = t + 1200 + k * 790, 1000000 + t + k
+        events.append(event("cpu_op", op, at, pause + 40))
+        events.append(event("cuda_runtime", "cudaLaunchKernel", at + pause + 20, 8, correlation=n))
+        events.append(event("kernel", "small", at + pause + 30, 5, tid=7, device=0, stream=7, correlation=n, grid=[1, 1, 1], block=[32, 1, 1]))
+    return events
+
+
+# Dispatch, and the 40 us from op to op. Before the first op there is a millisecond of which nothing is known.
+v, part, do = judge("dispatch", lambda t: launches(t, 710))
+assert v["cause"] == "host.launch" and part["launch"] > 0.6 and part["host"] < 0.2, (v, part)
+# The same work between the ops instead of in them.
+v, part, do = judge("between", lambda t: launches(t, 0))
+assert v["cause"] == "host.unknown" and part["launch"] < 0.2 and "with_stack" in do, (v, part, do)
+# Making ready for 7 ms is no dispatch.
+v, part, do = judge("ready", lambda t: launches(t, 7000, "aten::cudnn_convolution", 1))
+assert v["cause"] == "host.unknown" and any("aten::cudnn_convolution" in e for e in v["evidence"]), v
+# An op on the host that launches nothing.
+v, part, do = judge("host_op", lambda t: [event("cpu_op", "aten::normal_", t + 1200, 7000)])
+assert v["cause"] == "host.python" and "aten::normal_" in do, (v, do)
+# An op of the backward pass in a trace of 2021, which knows no categories of its own for ops.
+v, part, do = judge("backward", lambda t: [dict(e, cat="Operator") if e["cat"] == "cpu_op" else e
+                                           for e in launches(t, 710, "AddmmBackward")])
+assert v["cause"] == "host.launch", v
+
+# No device: 2 ms of ops on the main thread, 6 ms in which another thread exchanges, of them 1 ms while a third computes.
+v, part, do = judge("gloo", lambda t: [event("cpu_op", "aten::mm", t + 100, 2000), event("cpu_op", "gloo:all_reduce", t + 2500, 6000, tid=OTHER),
+                                       event("cpu_op", "aten::add", t + 3000, 1000, tid=102)], device=False)
+assert v["cause"] == "communication.transfer" and 0.48 < part["communication"] < 0.52 and 0.28 < part["compute"] < 0.32, (v, part)
