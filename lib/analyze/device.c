@@ -600,6 +600,7 @@ void tfh_device_free(struct tfh_device *d)
 	free(d->function.v);
 	free(d->seg.v);
 	free(d->ends.v);
+	free(d->others.v);
 	free(d->op_ends.v);
 	free(d->stream.v);
 	free(d->issued.v);

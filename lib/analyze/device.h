@@ -166,6 +166,8 @@ struct tfh_device {
 	TFH_VEC(struct tfh_run_of_function) function; /* by end */
 	TFH_VEC(struct tfh_seg) seg;		      /* by thread and begin */
 	TFH_VEC(uint32_t) ends;			      /* segments of calls by end */
+	TFH_VEC(uint32_t) others; /* by place in ends: how many end before all just before it
+				     that are of its thread */
 	TFH_VEC(uint32_t) op_ends;		      /* ops by end */
 	TFH_VEC(int64_t) issued; /* by window from w0 - 1: when its main work had been */
 	uint32_t *thread_seg;	 /* by thread: first segment; one more than threads */
