@@ -116,7 +116,7 @@ static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct 
 	for (uint32_t i = 0; i < n; i++) {
 		q->dropped += p[i].dropped;
 		q->clean_end &= p[i].clean_end;
-		q->files += p[i].segments_made > p[i].segments ? p[i].segments_made : p[i].segments;
+		q->files += p[i].segments + p[i].segments_missing;
 		q->files_complete += p[i].bad_chunks || p[i].tail_bytes ? 0 : p[i].segments;
 	}
 	tfh_run_gpu(run, r->process, &gpu);

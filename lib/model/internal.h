@@ -3,6 +3,7 @@
  *
  * - run.c: paths, files, processes, end; leftover.c: journals
  * - notes.c: what files say beside the events; meta.c: run.json and end.json
+ * - missing.c: files that are not there, and when
  * - access.c: what a run is asked for; names.c: ids to texts
  * - memory.c: which addresses are on a device, which are pinned
  * - weave.c, merge.c: one time line; ahead.c: made ahead by a thread

@@ -38,9 +38,9 @@ struct tfh_process {
 	int64_t heard_ns;	   /* when it was last known to live: not before last_ns */
 	uint64_t events, dropped, bad_chunks, tail_bytes;
 	bool clean_end, live;
-	bool has_gpu, has_tf;	/* any driver call, any TensorFlow call */
-	uint32_t segments;	/* files */
-	uint32_t segments_made; /* of this process, by their numbers: at least so many there were */
+	bool has_gpu, has_tf;	   /* any driver call, any TensorFlow call */
+	uint32_t segments;	   /* files */
+	uint32_t segments_missing; /* at least so many more there were, by their numbers */
 	uint64_t clock_residual_ns;
 };
 

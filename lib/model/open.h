@@ -15,4 +15,8 @@ void tfh_run_add_journals(struct tfh_run *run, const char *dir);
 /* notes.c: holes, machine samples, notes and calls in flight of one file. 0 or -ENOMEM. */
 int tfh_run_read_notes(struct tfh_run *run, uint32_t file);
 
+/* missing.c: files that are not there, and the holes that they leave; clocks are set. 0 or -ENOMEM.
+ */
+int tfh_run_find_missing(struct tfh_run *run);
+
 #endif

@@ -197,8 +197,6 @@ static int scan_file(struct tfh_run *run, uint32_t file)
 	int rc = 0;
 
 	p->pub.segments++;
-	if (tft_head(r)->segment >= p->pub.segments_made)
-		p->pub.segments_made = tft_head(r)->segment + 1;
 	p->pub.clean_end |= tft_clean_end(r);
 	p->pub.tail_bytes += tft_tail_bytes(r);
 	for (uint32_t i = 0; i < tft_chunk_count(r) && !rc; i++) {
@@ -464,6 +462,8 @@ static int finish_open(struct tfh_run *run, const struct tfh_meta *meta)
 	rc = tfh_run_find_stretches(run);
 	for (uint32_t f = 0; f < run->n_file && !rc; f++)
 		rc = tfh_run_read_notes(run, f);
+	if (!rc)
+		rc = tfh_run_find_missing(run);
 	if (!rc)
 		rc = use_meta(run, meta);
 	run->process = calloc(run->n_proc + 1, sizeof(*run->process));

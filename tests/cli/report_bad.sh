@@ -175,6 +175,15 @@ rm several/*.1.tft
 expect 4 "$tfhook" verify several
 prints '1.tft: missing'
 expect 4 "$tfhook" report --strict several
+# The steps that lay in one with calls, of which there is one a second, are not said to have been slow.
+(ulimit -f 64; on_gpu "$tfhook" run -q -o seconds "$job" --steps 400 --h2d 1000 --spin 1000 --launches 10 >/dev/null 2>&1)
+holed=0
+for file in seconds/*.tft; do
+	rm -rf fewer && cp -r seconds fewer && rm "fewer/${file##*/}"
+	expect 0 "$tfhook" report --json fewer
+	grep -q '"unclassified": {' "$TFH_TMP/.out" && prints '"holes": 1' && holed=$((holed + 1))
+done
+((holed)) || fail "no file but the first and last held calls"
 said=no
 for ((size = 4000; size < 9000; size += 250)); do
 	rm -rf stump && cp -r rec stump && truncate -s $size stump/*.tft

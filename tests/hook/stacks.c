@@ -12,7 +12,11 @@
 
 #include "tfhook/tfhook.h"
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 #define BYTES (8u << 20)
 
 typedef unsigned long long address;

@@ -81,7 +81,7 @@ FUNCTIONS(X)
 typedef int (*getproc)(const char *, void **, int, uint64_t, int *);
 
 static struct {
-	char name[64];
+	char name[96]; /* with its ending */
 	void *found;
 } replayed[500];
 

@@ -1,7 +1,9 @@
 /*
  * The segments of a process lie on one time line, in order of their numbers, also when some of them
  * tell no clock and the rate in HEAD is a poor estimate; chunks of which only the sketches are left
- * are one stretch between those that are kept, and repeated state is none.
+ * are one stretch between those that are kept, and repeated state is none. Segments that are not
+ * there are missing, and the time of their records is a hole, also where a thread was idle around
+ * it; those of which sketches are left, or that belong to the program before exec, are no hole.
  */
 #include "format_fixture.h"
 
@@ -151,13 +153,86 @@ static void test_stretch(void **state)
 	assert_true(s->t1 > 600000000 - 300000 && s->t1 < 600000000 + 300000);
 	assert_int_equal(tfh_run_digests(run, 0, add, &launches), 0);
 	assert_int_equal(launches, 5 * CALLS);
+	const struct tfh_hole *hole;
+	assert_int_equal(tfh_run_holes(run, &hole), 0);
+	tfh_run_close(run);
+}
+
+/* A call of thread 2 every 400 ms, the second of them in segment 4. */
+static void idle_thread(struct tft_writer *w, uint32_t n)
+{
+	struct tfh_rec rec = {.kind = TFT_CALL, .fn = TFH_FN_cuLaunchKernel, .seq = n / 4};
+	struct tft_batch b = {&rec, 1, 2, 8, n / 4};
+
+	rec.t_begin = ticks((uint64_t)n * CALLS * 1000000 + 1000000);
+	rec.t_end = ticks((uint64_t)n * CALLS * 1000000 + 2000000);
+	assert_int_equal(tft_write_events(w, &b, 1, 0), 0);
+}
+
+static void test_missing(void **state)
+{
+	const struct tfh_hole *hole;
+	const struct tfh_process *p;
+
+	(void)state;
+	empty_directory();
+	for (uint32_t i = 0; i < SEGMENTS; i++) {
+		struct tft_writer *w = i == 3 || i == 4 || i == 9 ? NULL : segment(i);
+		if (!w)
+			continue;
+		clocks(w, (uint64_t)i * CALLS * 1000000);
+		calls(w, i);
+		if (i % 4 == 0)
+			idle_thread(w, i);
+		assert_int_equal(tft_writer_finish(w, i == SEGMENTS - 1), 0);
+	}
+	struct tfh_run *run = opened();
+	assert_int_equal(tfh_run_processes(run, &p), 1);
+	assert_int_equal(p->segments, SEGMENTS - 3);
+	assert_int_equal(p->segments_missing, 3);
+	assert_int_equal(tfh_run_holes(run, &hole), 2);
+	for (int i = 0; i < 2; i++) {
+		bool first = hole[i].count > CALLS;
+		int64_t t0 = first ? 300000000 : 900000000, t1 = first ? 501000000 : 1001000000;
+		assert_int_equal(hole[i].count, first ? 2 * CALLS + 1 : CALLS);
+		assert_in_range(hole[i].t0 - t0 + 1000, 0, 2000);
+		assert_in_range(hole[i].t1 - t1 + 1000, 0, 2000);
+	}
+	tfh_run_close(run);
+}
+
+/* Two programs of one process: the numbers of files go on, those of records begin anew. */
+static void test_exec(void **state)
+{
+	const struct tfh_hole *hole;
+	const struct tfh_process *p;
+
+	(void)state;
+	empty_directory();
+	for (uint32_t i = 0; i < 2; i++) {
+		struct tft_head h = sample_head();
+		struct tft_writer *w;
+		char path[512];
+		h.segment = i;
+		h.start_ticks = START + i * 1000;
+		h.tick_hz = RATE * 1000000000ull;
+		snprintf(path, sizeof(path), "%s/p.node7.4711.%u.tft", dir, i);
+		assert_int_equal(tft_writer_create(path, &h, &w), 0);
+		calls(w, 0);
+		assert_int_equal(tft_writer_finish(w, true), 0);
+	}
+	struct tfh_run *run = opened();
+	assert_int_equal(tfh_run_processes(run, &p), 2);
+	assert_int_equal(p[0].segments_missing + p[1].segments_missing, 0);
+	assert_int_equal(tfh_run_holes(run, &hole), 0);
 	tfh_run_close(run);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_clock),
-					   cmocka_unit_test(test_stretch)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_clock), cmocka_unit_test(test_stretch),
+		cmocka_unit_test(test_missing), cmocka_unit_test(test_exec)};
 
 	test_path(dir, sizeof(dir), "segments");
 	int rc = cmocka_run_group_tests(tests, NULL, NULL);
