@@ -187,7 +187,16 @@ static void charge_copy(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 	const struct tfh_device *d = b->d;
 	int64_t end = INT64_MIN;
 	uint32_t x = TFH_NO;
+	const struct tfh_dop *own = s->op == TFH_NO ? NULL : &d->op.v[s->op];
 
+	/* The driver may copy once more on the host, as long as the device did; beyond that, and
+	 * the usual time of a call, the thread is late to wake up: fetching a loss is that and
+	 * nothing else. */
+	if (own && own->copy && own->seg == (uint32_t)(s - d->seg.v) && own->t1 <= s->t1) {
+		int64_t done = own->t1 + max(own->t1 - own->t0, max(d->slow, TFH_GAP_NS));
+		charge(b, max(t0, done), t1, TFH_CAUSE_HOST_SYNC, true);
+		t1 = max(t0, min(t1, done));
+	}
 	if (s->op != TFH_NO && b->depth <= 8)
 		x = binding(d, &d->op.v[s->op], &end);
 	if (x == TFH_NO || end <= t0) {

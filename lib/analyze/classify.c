@@ -11,7 +11,6 @@
 #include "analyze/device.h"
 
 #define COMPUTE_SHARE 0.90
-#define BLOCKING_SHARE 0.05
 #define UNATTRIBUTED_SHARE 0.20
 #define STEADY_STEPS 20
 
@@ -44,7 +43,7 @@ enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total)
 		return TFH_CLASS_COMPUTE_BOUND;
 	blocking_of(part, by_class);
 	enum tfh_class c = worst(by_class);
-	return by_class[c] >= BLOCKING_SHARE * total ? c : TFH_CLASS_BALANCED;
+	return by_class[c] >= TFH_BLOCKING_SHARE * total ? c : TFH_CLASS_BALANCED;
 }
 
 /* Largest cause of a class; without any the class' unknown one, if it has one. */
@@ -184,7 +183,8 @@ static void set_also(struct tfh_verdict *v, const struct totals *t, enum tfh_cla
 	blocking_of(t->part, by_class);
 	for (int c = 0; c < TFH_CLASS_COUNT && v->n_also < 3; c++)
 		if (c != (int)v->cls && c != (int)together && blocks(c) &&
-		    by_class[c] * 2 >= by_class[v->cls] && by_class[c] >= BLOCKING_SHARE * t->total)
+		    by_class[c] * 2 >= by_class[v->cls] &&
+		    by_class[c] >= TFH_BLOCKING_SHARE * t->total)
 			v->also[v->n_also++] = c;
 }
 
@@ -198,7 +198,7 @@ static enum tfh_confidence confidence(const struct tfh_job *job, const struct tf
 {
 	double same = v->cls >= 0 ? t->of_class[v->cls] : 0;
 
-	if (t->part[TFH_PART_UNATTRIBUTED] > BLOCKING_SHARE * t->total || t->windows < 3 ||
+	if (t->part[TFH_PART_UNATTRIBUTED] > TFH_BLOCKING_SHARE * t->total || t->windows < 3 ||
 	    same < 0.5 * t->total)
 		return TFH_CONFIDENCE_LOW;
 	if (steps->count < STEADY_STEPS)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/device.h"
+#include "base/hash.h"
 
 #define NESTING 64
 
@@ -138,24 +139,76 @@ uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
 /*
  * Whom a pause waited for: the call of another thread that ended last before this thread went on,
  * if that was during the pause and most of the pause lies before it. A pause in which others merely
- * happened to call goes on long after their last call, or is short.
+ * happened to call goes on long after their last call, or is short. `sure`: no doubt about it.
  */
-static void hand_over(struct tfh_device *d, struct tfh_seg *s)
+static uint32_t handed_by(const struct tfh_device *d, const struct tfh_seg *s, bool *sure)
 {
 	uint32_t q;
 
+	*sure = false;
 	if (s->label != TFH_L_GAP || s->t1 - s->t0 < TFH_GAP_NS)
-		return;
+		return TFH_NO;
 	q = tfh_last_call(d, s->t1, s->thread);
 	if (q == TFH_NO || d->seg.v[q].t1 - s->t0 < TFH_GAP_NS ||
 	    d->seg.v[q].t1 - s->t0 < s->t1 - d->seg.v[q].t1)
-		return;
+		return TFH_NO;
 	/* Threads that hardly launch do much that nobody waits for: only right behind it. */
 	int64_t rest = s->t1 - d->seg.v[q].t1, pause = s->t1 - s->t0;
-	if (!d->job->thread[d->seg.v[q].thread].drives &&
-	    rest > (pause / 20 > WOKEN ? pause / 20 : WOKEN))
-		return;
-	s->from = q;
+	*sure = d->job->thread[d->seg.v[q].thread].drives ||
+		rest <= (pause / 20 > WOKEN ? pause / 20 : WOKEN);
+	return q;
+}
+
+/* A place of the program where a thread pauses: behind which call, before which, and what another
+ * thread did meanwhile. */
+#define PLACES 256
+struct place {
+	uint64_t key;
+	uint32_t sure, doubted;
+};
+
+static uint64_t what_call(uint64_t key, const struct tfh_seg *s)
+{
+	return tfh_hash_add(key, (uint64_t)s->thread << 32 | (uint64_t)s->label << 16 |
+					 (uint64_t)s->family << 8 | (uint64_t)s->dir);
+}
+
+static struct place *place_of(struct place *all, const struct tfh_device *d,
+			      const struct tfh_seg *s, uint32_t q)
+{
+	uint64_t key = what_call(1, &d->seg.v[q]);
+
+	key = s > d->seg.v ? what_call(key, s - 1) : key;
+	key = (s + 1 < d->seg.v + d->seg.n ? what_call(key, s + 1) : key) | 1;
+	for (uint64_t i = 0; i < PLACES; i++) {
+		struct place *p = &all[(key / 2 + i) % PLACES];
+		if (!p->key)
+			p->key = key;
+		if (p->key == key)
+			return p;
+	}
+	return NULL;
+}
+
+/* A hand-over whose thread woke up late, on a machine that is not quiet, is still one where most
+ * pauses at the same place are. */
+static void hand_over(struct tfh_device *d)
+{
+	struct place all[PLACES] = {0};
+	bool sure;
+
+	for (int turn = 0; turn < 2; turn++)
+		for (size_t i = 0; i < d->seg.n; i++) {
+			struct tfh_seg *s = &d->seg.v[i];
+			uint32_t q = handed_by(d, s, &sure);
+			struct place *p = q == TFH_NO ? NULL : place_of(all, d, s, q);
+			if (!turn && p) {
+				p->sure += sure;
+				p->doubted += !sure;
+			}
+			if (turn && (sure || (p && p->sure > p->doubted)))
+				s->from = q;
+		}
 }
 
 /*
@@ -376,8 +429,8 @@ int tfh_host_time(struct tfh_device *d)
 	d->thread_seg[n] = (uint32_t)d->seg.n;
 	if (!rc)
 		rc = sort_ends(d);
-	for (size_t k = 0; k < d->seg.n && !rc; k++)
-		hand_over(d, &d->seg.v[k]);
+	if (!rc)
+		hand_over(d);
 	mark_polls(d);
 	mark_fallbacks(d);
 	mark_copying(d);

@@ -26,6 +26,8 @@
 /* A pause between two calls below this is the price of calling, above it is the program's own
  * doing. XProf, HTA and peers use 50 us for a long launch. */
 #define TFH_GAP_NS (50 * TFH_US)
+/* What blocks less of the time than this holds nothing back. */
+#define TFH_BLOCKING_SHARE 0.05
 /* Cost of one recorded call in the job (bench/hook): for the overhead that the report states, and
  * as the part of each pause between two calls that is the recorder's. */
 #define TFH_HOOK_NS 40

@@ -86,17 +86,20 @@ static double uncertain(const struct tfh_job *job, enum tfh_remove what)
 	return variance > 0 ? sqrt(variance / n) / (m.all / n) : 0;
 }
 
-/* Tier C. A quarter is as much as is ever allowed for: beyond it nothing is known. */
-static double at_best(const struct tfh_job *job, enum tfh_remove what, double left, double step)
+/* Tier C. A quarter is as much as is ever allowed for: beyond it nothing is known. What was
+ * computing stays, and the report has said how much that is. */
+static double at_best(const struct tfh_job *job, enum tfh_remove what, double left, double step,
+		      double compute)
 {
 	double off = MEASURED * left + 2 * uncertain(job, what) * step;
 
-	return left - fmin(off, left / 4);
+	return fmax(left - fmin(off, left / 4), fmin(compute, left));
 }
 
 void tfh_whatif(struct tfh_job *job, struct tfh_result *r)
 {
-	double step = 0;
+	double step = 0, compute = r->breakdown[TFH_PART_COMPUTE].s_per_step;
+	bool host_only = tfh_tier(job) == 'C';
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		step += r->breakdown[p].s_per_step;
@@ -104,15 +107,16 @@ void tfh_whatif(struct tfh_job *job, struct tfh_result *r)
 		return;
 	for (int what = 0; what < TFH_REMOVE_COUNT; what++) {
 		double s = removed(r, what);
-		/* Below 1 % nothing is worth promising. */
-		if (!(s >= 0.01 * step))
+		/* Below 1 % nothing is worth promising; of host calls alone a bound is as far off
+		 * as what blocks nothing. */
+		if (!(s >= (host_only ? TFH_BLOCKING_SHARE : 0.01) * step))
 			continue;
 		struct tfh_whatif *w = &r->whatif[r->n_whatif++];
 		w->remove = what;
 		w->step_s = w->speedup = NAN;
-		w->low_s = tfh_tier(job) == 'C' ? at_best(job, what, step - s, step) : step - s;
+		w->low_s = host_only ? at_best(job, what, step - s, step, compute) : step - s;
 		w->high_s = step;
-		w->floor_s = fmin(r->breakdown[TFH_PART_COMPUTE].s_per_step, w->low_s);
+		w->floor_s = fmin(compute, w->low_s);
 		w->ceiling_speedup = step - s > 0 ? step / w->low_s : NAN;
 	}
 }

@@ -488,7 +488,7 @@ static void test_host_functions(void **state)
 
 /* The main thread uploads, and another one launches; they take turns. The upload is what the device
  * waits for, though its thread launches nothing. */
-static void hand_overs(struct dg *d, double copy, bool allocates)
+static void hand_overs(struct dg *d, double copy, bool allocates, double late)
 {
 	for (int i = 0; i < 40; i++) {
 		dg_get(d, 0, 0.05);
@@ -496,7 +496,7 @@ static void hand_overs(struct dg *d, double copy, bool allocates)
 			for (int k = 0; k < 20; k++)
 				dg_call(d, 0, TFH_FN_cuMemAlloc_v2, 0.2)->w[0] = 1 << 20;
 		dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 22, copy);
-		dg_code_until(d, 1, d->now[0] + 20 * US);
+		dg_code_until(d, 1, d->now[0] + (i % 6 == 3 && late > 0 ? late : 20 * US));
 		for (int k = 0; k < 10; k++)
 			dg_launch(d, 1, 1, 0.4);
 		dg_sync(d, 1, 1);
@@ -509,17 +509,60 @@ static void test_hand_overs(void **state)
 	(void)state;
 	struct dg *d = dg_new();
 
-	hand_overs(d, 4, false);
+	hand_overs(d, 4, false, 0);
 	struct tfh_result *r = dg_judge(d);
 	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
 	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_H2D_PAGEABLE);
 	gen_part(r, TFH_PART_TRANSFER, 4);
 	tfh_result_free(r);
 	d = dg_new();
-	hand_overs(d, 0.05, true);
+	hand_overs(d, 0.05, true, 0);
 	r = dg_judge(d);
 	dg_check(r, TFH_CLASS_HOST_BOUND);
 	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_ALLOC);
+	tfh_result_free(r);
+}
+
+/* One hand-over in six comes late, as the other thread had no processor: the upload before it is
+ * still the upload, and only the delay is the program's. */
+static void test_late_hand_overs(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	hand_overs(d, 4, false, 2);
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
+	gen_part(r, TFH_PART_TRANSFER, 4);
+	gen_part(r, TFH_PART_HOST, 2.0 / 6);
+	tfh_result_free(r);
+}
+
+/* The loss is fetched: four bytes, for which the program waits until everything before is done.
+ * That is no copying, and neither is that the thread wakes up late. */
+static void test_fetched_loss(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.05);
+		dg_launch(d, 0, 1, 5);
+		struct tfh_op *op = dg_op(d, 1, d->now[0], DG_LATENCY, 2 * US);
+		double took = d->end[1] + 3 - d->now[0];
+		struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuMemcpyDtoH_v2, took);
+		ev->stream = 1;
+		ev->w[0] = 4;
+		ev->pageable = true;
+		dg_copy_op(op, TFH_DIR_D2H, 4, true);
+		dg_issued(op, ev);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_HOST_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_SYNC);
+	gen_part(r, TFH_PART_SYNC, 2.95);
+	assert_true(r->breakdown[TFH_PART_TRANSFER].s_per_step < 60e-6);
+	gen_part(r, TFH_PART_COMPUTE, 5);
 	tfh_result_free(r);
 }
 
@@ -528,6 +571,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_host_functions),
 		cmocka_unit_test(test_hand_overs),
+		cmocka_unit_test(test_late_hand_overs),
+		cmocka_unit_test(test_fetched_loss),
 		cmocka_unit_test(test_steps_ahead),
 		cmocka_unit_test(test_prefetch_bursts),
 		cmocka_unit_test(test_prefetch_to_device),
