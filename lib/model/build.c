@@ -462,6 +462,54 @@ static int name_launches(struct tfh_builder *b, uint32_t process)
 	return rc;
 }
 
+static bool captures(const struct tfh_built_proc *p)
+{
+	for (uint32_t k = 0; k < p->n_ev; k++)
+		if (p->ev[k].fn->family == TFH_FAM_CAPTURE)
+			return true;
+	return false;
+}
+
+/* Whether a call hands an op over. */
+static bool issues(const struct tfh_event *ev)
+{
+	uint8_t f = ev->fn->family;
+
+	return ev->kind == TFT_CALL && (f == TFH_FAM_LAUNCH || f == TFH_FAM_GRAPH_LAUNCH ||
+					f == TFH_FAM_COPY || f == TFH_FAM_MEMSET);
+}
+
+/* Launches and copies that a thread makes while it captures a graph move nothing: those that have
+ * no op, if others of the trace have. */
+static int mark_captured(struct tfh_builder *b, uint32_t process)
+{
+	struct tfh_built_proc *p = &b->run->built->proc[process];
+	uint32_t threads = b->run->n_thread;
+	bool *open = calloc(threads + 1, sizeof(*open)), *has = calloc(p->n_ev + 1, sizeof(*has));
+	uint64_t *first = calloc(threads + 1, sizeof(*first));
+	int rc = open && has && first ? 0 : -ENOMEM;
+
+	for (uint32_t k = 0; k < p->n_ev && !rc; k++)
+		first[p->ev[k].thread + 1]++;
+	for (uint32_t t = 0; t < threads && !rc; t++)
+		first[t + 1] += first[t];
+	for (uint32_t k = 0; k < p->n_op && !rc; k++)
+		if (p->op[k].thread != UINT32_MAX)
+			has[first[p->op[k].thread] + p->op[k].call] = true;
+	for (uint32_t k = 0; k < p->n_ev && p->n_op && !rc; k++) {
+		struct tfh_event *ev = &p->ev[k];
+		if (ev->fn->family == TFH_FAM_CAPTURE)
+			open[ev->thread] = !strstr(ev->fn->name, "End") &&
+					   (open[ev->thread] || strstr(ev->fn->name, "Begin"));
+		else if (open[ev->thread] && issues(ev) && !has[first[ev->thread] + ev->number])
+			ev->flags |= TFT_F_CAPTURED;
+	}
+	free(open);
+	free(has);
+	free(first);
+	return rc;
+}
+
 static int finish_process(struct tfh_builder *b, uint32_t i, int64_t start)
 {
 	struct tfh_run *run = b->run;
@@ -474,6 +522,8 @@ static int finish_process(struct tfh_builder *b, uint32_t i, int64_t start)
 		rc = tfh_join_ops(p);
 	if (!rc)
 		rc = name_launches(b, i);
+	if (!rc && captures(p))
+		rc = mark_captured(b, i);
 	if (!rc)
 		rc = default_span(b, i);
 	run->proc[i].pub.events = p->n_ev;

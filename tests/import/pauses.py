@@ -101,3 +101,14 @@ assert v["cause"] == "host.launch", v
 v, part, do = judge("gloo", lambda t: [event("cpu_op", "aten::mm", t + 100, 2000), event("cpu_op", "gloo:all_reduce", t + 2500, 6000, tid=OTHER),
                                        event("cpu_op", "aten::add", t + 3000, 1000, tid=102)], device=False)
 assert v["cause"] == "communication.transfer" and 0.48 < part["communication"] < 0.52 and 0.28 < part["compute"] < 0.32, (v, part)
+
+# Launches of a thread that captures a graph move nothing, and are no steps: three are captured between any two that run.
+def captured(t):
+    calls = [("cudaStreamBeginCapture", 1200)] + [("cudaLaunchKernel", 1300 + 900 * k) for k in range(3)] + [("cudaStreamEndCapture", 8000)]
+    return [event("cuda_runtime", name, t + at, 5, correlation=2000000 + t + at) for name, at in calls]
+
+
+path = trace("captured", lambda t: captured(t) + [event("python_function", "graphs.py(9): capture", t + 1100, 7300)])
+r = report(path)
+assert r["verdict"]["cause"] == "host.python" and "graphs.py" in r["advice"][0]["do"], r["verdict"]
+assert sum(k["calls_per_step"] for k in r["kernels"]) == 2, r["kernels"]
