@@ -560,3 +560,13 @@ uint32_t tfh_cover_sites(const struct tfh_job *job, enum tfh_cause cause,
 	}
 	return n;
 }
+
+int64_t tfh_cover_ns(const struct tfh_job *job, enum tfh_cause cause)
+{
+	const struct tfh_cover *c = job->cover;
+	int64_t ns = 0;
+
+	for (uint32_t i = 1; c && i < c->names; i++)
+		ns += c->site[cause != TFH_CAUSE_HOST_PYTHON][i];
+	return ns;
+}

@@ -416,6 +416,7 @@ struct tfh_pause_site {
 };
 uint32_t tfh_cover_sites(const struct tfh_job *job, enum tfh_cause cause,
 			 struct tfh_pause_site out[TFH_PAUSE_SITES]);
+int64_t tfh_cover_ns(const struct tfh_job *job, enum tfh_cause cause); /* of all functions */
 
 /* frames.c */
 enum tfh_frame { TFH_FRAME_NEW, TFH_FRAME_USER, TFH_FRAME_LIBRARY, TFH_FRAME_WAITS };

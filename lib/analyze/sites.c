@@ -81,7 +81,12 @@ const char *tfh_site_advice(struct tfh_job *job, enum tfh_cause cause)
 	if (!job->feed->imported ||
 	    (cause != TFH_CAUSE_HOST_PYTHON && cause != TFH_CAUSE_HOST_UNKNOWN))
 		return NULL;
-	if (tfh_cover_sites(job, cause, site) && site[0].ns * 10 >= job->cause_ns[cause])
+	uint32_t n = tfh_cover_sites(job, cause, site);
+	bool large = n && site[0].ns * 10 >= job->cause_ns[cause];
+	if (!large && tfh_cover_ns(job, cause) * 2 >= job->cause_ns[cause])
+		return "do less of it, or in another thread or process, or while the device "
+		       "computes; of the functions in the trace none has a tenth of it";
+	if (large)
 		return tfh_text(job,
 				cause == TFH_CAUSE_HOST_PYTHON
 					? "make %s faster, or do it less often, in another thread "

@@ -76,8 +76,8 @@ static uint8_t direction(uint8_t kind)
 	}
 }
 
-/* Kernels that wait for other devices, by their names: NCCL's of all releases, NVSHMEM's, those of
- * frameworks, and the simulator's. */
+/* Kernels that wait for other devices, by their names: NCCL's of all releases, NVSHMEM's, DeepEP's
+ * (experts on other devices), those of frameworks, and the simulator's. */
 bool tfh_op_communicates(const char *name)
 {
 	static const char *const begins[] = {"nccl",	"rendezvous", "nvshmem",
@@ -85,7 +85,8 @@ bool tfh_op_communicates(const char *name)
 	static const char *const holds[] = {"ncclDevKernel",	   "ncclKernel",
 					    "AllReduceKernel",	   "cross_device_reduce",
 					    "one_shot_all_reduce", "two_shot_all_reduce",
-					    "multimem_all_reduce", "nvshmem"};
+					    "multimem_all_reduce", "nvshmem",
+					    "deep_ep::",	   "dpsk::ep::"};
 
 	for (unsigned i = 0; i < sizeof(begins) / sizeof(*begins); i++)
 		if (!strncmp(name, begins[i], strlen(begins[i])))

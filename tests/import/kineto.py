@@ -249,6 +249,19 @@ def odd():
     assert all(o["t1"] >= o["t0"] >= 0 for o in p["ops"])
 
 
-for part in (ages, first_profiler, joins, ranks, names, refused, odd):
+def exchanges():
+    """Kernels that exchange data with other devices are no computing: NCCL's, and those that hand tokens to experts elsewhere."""
+    for name, exchange in (("ncclDevKernel_AllReduce_Sum_f32_RING_LL", True), ("void deep_ep::internode::dispatch<false, 4>(int*)", True),
+                           ("void dpsk::ep::internode::combine<false, 8>(int*)", True), ("void combine(float*)", False)):
+        events = loop(NEW) + [dict(ph="X", cat="kernel", name=name, pid=0, tid=9, ts=BASE + 990, dur=5, args=dict(stream=9, correlation=9000))]
+        path = write("exchange.json", doc(events))
+        p = json.loads(subprocess.check_output([DUMP, "-s", path]))["processes"][0]
+        rest = p["busy_ns"] - p["compute_ns"]
+        plain = rest - 5 * US if exchange else rest
+        assert plain == first.setdefault("rest", plain), (name, p)
+
+
+first = {}
+for part in (ages, first_profiler, joins, ranks, names, refused, odd, exchanges):
     part()
 print("ok")
