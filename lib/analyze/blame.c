@@ -275,6 +275,24 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 	}
 }
 
+/* A wait up to hi for an op that ran before the thread came to wait for it: the op held the host
+ * up, and whatever the thread did meanwhile, it did not matter. All of [lo, hi) is charged then. */
+static bool held_by(struct blame *b, const struct tfh_seg *s, int64_t lo, int64_t hi)
+{
+	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->d->op.v[s->op];
+
+	if (s->label != TFH_L_SYNC || s->spin || !o || b->depth > 8 || s->t0 <= lo ||
+	    o->t0 >= s->t0 || o->t1 > hi || o->t1 - s->t0 < TFH_GAP_NS ||
+	    tfh_function_before(b->d, s->t1) != TFH_NO)
+		return false;
+	charge(b, o->t1, hi, TFH_CAUSE_HOST_SYNC, true);
+	charge_op(b, o, max(lo, o->t0), o->t1);
+	b->depth++;
+	explain(b, s->op, lo, max(lo, o->t0));
+	b->depth--;
+	return true;
+}
+
 /* The host was late at hi: what its thread did back to lo, and before a hand-over the thread that
  * it waited for. */
 static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
@@ -310,6 +328,8 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 		if (s->t1 < hi)
 			charge_pause(b, thread, s->t1, max(lo, s->t1), hi, hi);
 		hi = min(hi, s->t1);
+		if (held_by(b, s, lo, hi))
+			return;
 		charge_seg(b, s, max(lo, s->t0), hi);
 		hi = min(hi, s->t0);
 		at = at > d->thread_seg[thread] ? at - 1 : TFH_NO;

@@ -177,9 +177,33 @@ static void test_own_time(void **state)
 	}
 }
 
+/* The program works while a copy runs, and then waits for it: the copy holds the step up, all of
+ * it, and the work could be gone without any gain. */
+static void test_work_beside_a_copy(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.05);
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 40 << 20, 10);
+		dg_code(d, 0, 8);
+		dg_sync(d, 0, 1);
+		dg_launch(d, 0, 1, 3);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_H2D_PINNED);
+	gen_part(r, TFH_PART_TRANSFER, 10);
+	assert_true(r->breakdown[TFH_PART_HOST].s_per_step < 50e-6);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_work_beside_a_copy),
 		cmocka_unit_test(test_own_time),
 		cmocka_unit_test(test_interrupted_launches),
 		cmocka_unit_test(test_copying),
