@@ -315,7 +315,9 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 		if (s->from != TFH_NO) {
 			const struct tfh_seg *q = &d->seg.v[s->from];
 			int64_t t = max(lo, q->t1);
-			if (hi > t)
+			if (hi > t && s->label == TFH_L_EXEC)
+				charge_seg(b, s, t, hi);
+			else if (hi > t)
 				charge_pause(b, thread, q->t1, t, hi, s->t1);
 			hi = min(hi, t);
 			thread = q->thread;

@@ -139,14 +139,15 @@ uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
 /*
  * Whom a pause waited for: the call of another thread that ended last before this thread went on,
  * if that was during the pause and most of the pause lies before it. A pause in which others merely
- * happened to call goes on long after their last call, or is short. `sure`: no doubt about it.
+ * happened to call goes on long after their last call, or is short. The execution of a graph by
+ * other threads is such a pause. `sure`: no doubt about it.
  */
 static uint32_t handed_by(const struct tfh_device *d, const struct tfh_seg *s, bool *sure)
 {
 	uint32_t q;
 
 	*sure = false;
-	if (s->label != TFH_L_GAP || s->t1 - s->t0 < TFH_GAP_NS)
+	if ((s->label != TFH_L_GAP && s->label != TFH_L_EXEC) || s->t1 - s->t0 < TFH_GAP_NS)
 		return TFH_NO;
 	q = tfh_last_call(d, s->t1, s->thread);
 	if (q == TFH_NO || d->seg.v[q].t1 - s->t0 < TFH_GAP_NS ||
