@@ -92,10 +92,10 @@ add("own-loader", "a loader of the job's own is slow, two batches ahead", cls=IN
     draw=dict(k=(4.0, 7.0), f=(1.5, 2.5)), gpu=True,
     job="{n} 'get:{k*f}:2! h2d:1e5:pinned k:{k} sync'", twin="{n} 'get:0.2:4 h2d:1e5:pinned k:{k} sync'")
 add("steps-per-execution", "eight steps in one call of a TensorFlow function, a slow map", program="feed", cls=INPUT,
-    causes=["input.map"], stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", steps=80, gpu=True,
+    causes=["input.map"], stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", steps=160, gpu=True,
     draw=dict(k=(6.0, 9.0), ms=(8.0, 14.0)),
-    job="--plan 'h2d:1e5:pinned k:{k} sync' --map {ms} --execution 8 --defect",
-    twin="--plan 'h2d:1e5:pinned k:{k} sync' --execution 8 --prefetch 4 --defect")
+    job="--steps {n} --plan 'h2d:1e5:pinned k:{k} sync' --map {ms} --execution 8 --defect",
+    twin="--steps {n} --plan 'h2d:1e5:pinned k:{k} sync' --execution 8 --prefetch 4 --defect")
 add("accumulation", "gradients of four batches are gathered before each update; the loader is slow", cls=INPUT, causes=LOADER,
     remove="input", steps=80, gpu=True, told={"steps.batches_per_update": 4}, draw=dict(k=(3.0, 5.0), ms=(5.0, 8.0)),
     job="{n} 'get:{ms}! h2d:1e5:pinned k:{k}:2 k:{k/8}:6:spin_norm@4 sync'",
