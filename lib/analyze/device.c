@@ -238,7 +238,8 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	if (work != TFH_W_COMPUTE)
 		return 0;
 	d->compute_ns += op->t1 - op->t0;
-	uint64_t few = d->gpu.processors ? d->gpu.processors : FEW_BLOCKS;
+	/* Persistent kernels leave some processors to collectives on purpose. */
+	uint64_t few = d->gpu.processors ? (d->gpu.processors + 1) / 2 : FEW_BLOCKS;
 	if (op->grid && blocks(op->grid) < few)
 		d->underfilled += op->t1 - op->t0;
 	return count_kernel(d, op);

@@ -97,7 +97,7 @@ struct tfh_seg {
 	bool fallback;			     /* between a fetch and the copy back of its result */
 	bool end;			     /* the last of its call */
 	bool copying;			     /* short pause between two copies */
-	bool launching; /* pause that is part of launching, though long */
+	bool launching;			     /* pause that is part of launching, though long */
 };
 
 /* A host function ran in a stream. */
@@ -151,7 +151,8 @@ struct tfh_device {
 	int64_t floor, slow; /* p5 and p95 of latency */
 	uint8_t critical;    /* index of the device that computes most */
 	int64_t busy[TFH_DEVICES][TFH_W_COUNT], busy_end[TFH_DEVICES][TFH_W_COUNT];
-	int64_t underfilled, compute_ns; /* of kernels with fewer blocks than processors; of all */
+	int64_t underfilled, compute_ns; /* of kernels with blocks for less than half of the
+					    processors; of all */
 	uint64_t ops, unissued;
 	struct {
 		uint64_t bytes;
@@ -166,11 +167,11 @@ struct tfh_device {
 	TFH_VEC(struct tfh_run_of_function) function; /* by end */
 	TFH_VEC(struct tfh_seg) seg;		      /* by thread and begin */
 	TFH_VEC(uint32_t) ends;			      /* segments of calls by end */
-	TFH_VEC(uint32_t) others; /* by place in ends: how many end before all just before it
-				     that are of its thread */
-	TFH_VEC(uint32_t) op_ends;		      /* ops by end */
-	TFH_VEC(int64_t) issued; /* by window from w0 - 1: when its main work had been */
-	uint32_t *thread_seg;	 /* by thread: first segment; one more than threads */
+	/* by place in ends: how many end before all just before it that are of its thread */
+	TFH_VEC(uint32_t) others;
+	TFH_VEC(uint32_t) op_ends; /* ops by end */
+	TFH_VEC(int64_t) issued;   /* by window from w0 - 1: when its main work had been */
+	uint32_t *thread_seg;	   /* by thread: first segment; one more than threads */
 	TFH_VEC(struct tfh_stream_name) stream;
 	TFH_VEC(uint32_t) near; /* by thread: segment found last */
 	size_t first_op;	/* ops before it ended before the window */

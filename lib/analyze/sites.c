@@ -54,8 +54,9 @@ static const char *pause_line(struct tfh_job *job, enum tfh_cause cause)
 		double ms = (double)site[i].ns / 1e6 / (double)job->judged_steps;
 		if (site[i].ns * 10 < job->cause_ns[cause])
 			break;
-		line = tfh_text(job, "%s%s%.3g ms of it in %s", line ? line : "", line ? ", " : "",
-				ms, site[i].name);
+		line = tfh_text(job,
+				ms < 999 ? "%s%s%.3g ms of it in %s" : "%s%s%.0f ms of it in %s",
+				line ? line : "", line ? ", " : "", ms, site[i].name);
 	}
 	return line;
 }

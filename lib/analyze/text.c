@@ -393,8 +393,8 @@ static void explain_kernels(struct tfh_job *job, struct tfh_result *r)
 	}
 	if (v->cause == TFH_CAUSE_COMPUTE_UNDERFILLED)
 		advise(r, "kernels too small to fill the device",
-		       "most of the computing is in kernels with fewer blocks than the device has "
-		       "processors",
+		       "most of the computing is in kernels with blocks for less than half of the "
+		       "device's processors",
 		       "larger batches, or fused kernels", NAN);
 }
 
@@ -565,11 +565,11 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 				  : tfh_text(job, "the device is busy for %.0f %% of the step",
 					     100 * share(r, TFH_PART_COMPUTE));
 		if (v->cause == TFH_CAUSE_COMPUTE_UNDERFILLED)
-			v->text =
-				tfh_text(job,
-					 "%s, most of it with kernels that have fewer blocks than "
-					 "it has processors: most of it is idle meanwhile",
-					 v->text);
+			v->text = tfh_text(
+				job,
+				"%s, most of it with kernels that have blocks for less than "
+				"half of its processors: most of it is idle meanwhile",
+				v->text);
 		break;
 	case TFH_CLASS_BALANCED:
 		v->text = tfh_text(

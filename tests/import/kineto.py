@@ -261,7 +261,21 @@ def exchanges():
         assert plain == first.setdefault("rest", plain), (name, p)
 
 
+def processors():
+    """Kernels that leave a few processors to collectives fill the device; those with blocks for less than half of it do not."""
+    for blocks, cause in ((112, "compute.dense"), (20, "compute.underfilled")):
+        events = []
+        for n in range(30):
+            at = BASE + n * 1000
+            events.append(dict(ph="X", cat="cuda_runtime", name="cudaLaunchKernel", pid=1, tid=1, ts=at, dur=5, args=dict(correlation=n + 1)))
+            events.append(dict(ph="X", cat="kernel", name="a" if n % 2 else "b", pid=0, tid=7, ts=at + 10, dur=990,
+                               args=dict(correlation=n + 1, stream=7, device=0, grid=[blocks, 1, 1], block=[128, 1, 1])))
+        path = write("processors.json", dict(doc(events), deviceProperties=[dict(id=0, numSms=132)]))
+        verdict = json.loads(subprocess.check_output([TFHOOK, "report", "--json", path]))["verdict"]
+        assert verdict["cause"] == cause, verdict
+
+
 first = {}
-for part in (ages, first_profiler, joins, ranks, names, refused, odd, exchanges):
+for part in (ages, first_profiler, joins, ranks, names, refused, odd, exchanges, processors):
     part()
 print("ok")
