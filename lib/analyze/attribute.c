@@ -50,7 +50,8 @@ struct attr {
 	} kind[WAIT_KINDS];
 };
 
-double tfh_bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable, uint64_t bytes)
+/* Bytes/ns. */
+static double bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable, uint64_t bytes)
 {
 	const double *best = job->best_bw[dir & 7][pageable];
 	int bin = bytes ? 63 - __builtin_clzll(bytes) : 0;
@@ -86,7 +87,7 @@ static enum tfh_cause copy_cause(const struct tfh_piece *p)
 
 static int64_t copy_estimate(const struct attr *a, const struct tfh_piece *p)
 {
-	return (int64_t)((double)p->bytes / tfh_bandwidth(a->job, p->dir, p->pageable, p->bytes));
+	return (int64_t)((double)p->bytes / bandwidth(a->job, p->dir, p->pageable, p->bytes));
 }
 
 static bool outstanding(const struct attr *a)

@@ -15,7 +15,7 @@
 /* Whether a call belongs to the host's time line: of threads that launch, whoever waits for the
  * input, and what other threads do that others may wait for: the main thread that uploads and waits
  * while an executor's launches. Polls are not among that: whoever watches sees nothing done. */
-bool tfh_call_wanted(const struct tfh_job *job, const struct tfh_piece *p)
+static bool call_wanted(const struct tfh_job *job, const struct tfh_piece *p)
 {
 	if (!p->passive)
 		return job->thread[p->thread].drives || p->label == TFH_L_INPUT ||
@@ -66,8 +66,7 @@ static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t fr
 		return d->function.n < MOST_CALLS ? TFH_PUSH(d->function, x) : 0;
 	}
 	if (ev->thread >= job->feed->n_threads || ev->t1 < from || !tfh_event_label(ev, &p) ||
-	    ev->t1 - ev->t0 >= TFH_LONG_NS || !tfh_exec_piece(job, ev, &p) ||
-	    !tfh_call_wanted(job, &p))
+	    ev->t1 - ev->t0 >= TFH_LONG_NS || !tfh_exec_piece(job, ev, &p) || !call_wanted(job, &p))
 		return 0;
 	if (p.passive) {
 		p.passive = false;
@@ -91,7 +90,7 @@ static int read_calls(struct tfh_device *d, int64_t from, int64_t to)
 	     d->next_long++) {
 		const struct tfh_piece *p = &job->longs.v[d->next_long];
 		if (p->t1 - p->t0 >= TFH_LONG_NS && p->t1 >= from && p->label != TFH_L_GAP &&
-		    !p->passive && tfh_call_wanted(job, p))
+		    !p->passive && call_wanted(job, p))
 			rc = TFH_PUSH(d->call, *p);
 	}
 	return rc;

@@ -226,7 +226,6 @@ void *tfh_result_alloc(struct tfh_result *r, size_t n, size_t size); /* analyze.
 /* chunk.c: loads windows [w0, w1) */
 int tfh_chunk_start(struct tfh_device *d, struct tfh_err *err);
 int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *err);
-bool tfh_call_wanted(const struct tfh_job *job, const struct tfh_piece *p);
 
 /* hosttime.c: calls into segments, and who waited for whom */
 int tfh_host_time(struct tfh_device *d);
@@ -252,7 +251,6 @@ void tfh_xprof_add(struct tfh_device *d);
 void tfh_xprof_fill(const struct tfh_device *d, double share[TFH_XPROF_COUNT]);
 
 /* gain.c: what the replays say */
-double tfh_device_need(const struct tfh_device *d, enum tfh_remove what, double step);
 void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r);
 enum tfh_cause tfh_compute_cause(const struct tfh_device *d);
 void tfh_device_stages(const struct tfh_device *d, struct tfh_result *r);

@@ -179,7 +179,7 @@ static double model_error(const struct tfh_device *d)
 
 /* Seconds per step that this rank needs by itself, however long it waits for others. NAN: not
  * known. */
-double tfh_device_need(const struct tfh_device *d, enum tfh_remove what, double step)
+static double device_need(const struct tfh_device *d, enum tfh_remove what, double step)
 {
 	return d->replay[what].of.n ? for_all(&d->replay[what], step) : NAN;
 }
@@ -249,7 +249,7 @@ void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
 	for (int k = 0; k < TFH_REMOVE_COUNT + 2; k++)
 		settle(&d->replay[k]);
 	for (int k = 0; k < TFH_REMOVE_COUNT; k++)
-		r->need_s[k] = tfh_device_need(d, k, step);
+		r->need_s[k] = device_need(d, k, step);
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		struct tfh_whatif *w = &r->whatif[i];
 		w->floor_s = resource_floor(d, w->remove);

@@ -307,7 +307,6 @@ bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct 
 /* Calls that execute ops: only outermost ones count (false for others); a get-next run eagerly is
  * input. */
 bool tfh_exec_piece(struct tfh_job *job, const struct tfh_event *ev, struct tfh_piece *p);
-struct tfh_tag *tfh_tag_of(struct tfh_job *job, uint32_t name); /* NULL: out of memory */
 
 /* heap.c: device memory; wall: length of the run */
 struct tfh_heap *tfh_heap_new(void);
@@ -368,8 +367,6 @@ void tfh_sweep_free(struct tfh_sweep *s);
 
 /* attribute.c */
 int tfh_attribute(struct tfh_job *job, struct tfh_err *err);
-double tfh_bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable,
-		     uint64_t bytes); /* bytes/ns */
 
 /* tables.c */
 int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p);

@@ -87,7 +87,8 @@ static bool starts(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-struct tfh_tag *tfh_tag_of(struct tfh_job *job, uint32_t name)
+/* NULL: out of memory */
+static struct tfh_tag *tag_of(struct tfh_job *job, uint32_t name)
 {
 	struct tfh_tag t = {.name = name};
 	const char *s;
@@ -185,7 +186,7 @@ static void tag_series(struct tfh_series *s, uint32_t name, int64_t ns)
 /* A call that executed an op or a graph: what follows a batch tells what the batch was for. */
 static int add_exec(struct tfh_job *job, const struct tfh_event *ev)
 {
-	struct tfh_tag *tag = tfh_tag_of(job, (uint32_t)ev->w[0]);
+	struct tfh_tag *tag = tag_of(job, (uint32_t)ev->w[0]);
 	uint64_t inside = 0;
 
 	if (!tag)
@@ -309,7 +310,7 @@ bool tfh_exec_piece(struct tfh_job *job, const struct tfh_event *ev, struct tfh_
 
 	if (p->label != TFH_L_EXEC || p->passive)
 		return true;
-	tag = tfh_tag_of(job, (uint32_t)ev->w[0]);
+	tag = tag_of(job, (uint32_t)ev->w[0]);
 	if (ev->depth || !tag)
 		return false;
 	p->label = tag->getnext ? TFH_L_INPUT : TFH_L_EXEC;

@@ -95,6 +95,87 @@ void tfh_json_end(struct tfh_json *json)
 	putc(json->level[json->depth].array ? ']' : '}', json->out);
 }
 
+/* Length of the well-formed UTF-8 sequence at p, 0 if there is none (Unicode 15, table 3-7: no
+ * overlong forms, no surrogates, nothing above U+10FFFF).
+ */
+static size_t utf8_length(const unsigned char *p, size_t left)
+{
+	size_t n;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] >= 0xc2 && p[0] <= 0xdf)
+		n = 2;
+	else if (p[0] >= 0xe0 && p[0] <= 0xef)
+		n = 3;
+	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+		n = 4;
+	else
+		return 0;
+	if (left < n)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+/* Short escape of a character, 0 if it has none. */
+static char short_escape(unsigned char c)
+{
+	switch (c) {
+	case '"':
+	case '\\':
+		return (char)c;
+	case '\b':
+		return 'b';
+	case '\f':
+		return 'f';
+	case '\n':
+		return 'n';
+	case '\r':
+		return 'r';
+	case '\t':
+		return 't';
+	default:
+		return 0;
+	}
+}
+
+/* With its quotes. */
+static void write_string(FILE *out, const char *text, size_t length)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t plain = 0; /* bytes since the last escape, written in one go */
+
+	putc('"', out);
+	while (length) {
+		size_t n = utf8_length(p + plain, length);
+		unsigned char c = p[plain];
+
+		if (n && c >= 0x20 && c != '"' && c != '\\' && c != 0x7f) {
+			plain += n;
+			length -= n;
+			continue;
+		}
+		fwrite(p, 1, plain, out);
+		p += plain + 1;
+		plain = 0;
+		length--;
+		if (!n)
+			fputs("\\ufffd", out);
+		else if (short_escape(c))
+			fprintf(out, "\\%c", short_escape(c));
+		else
+			fprintf(out, "\\u%04x", c);
+	}
+	fwrite(p, 1, plain, out);
+	putc('"', out);
+}
+
 void tfh_json_key(struct tfh_json *json, const char *key)
 {
 	if (json->depth == 0 || json->level[json->depth - 1].array || json->after_key)
@@ -102,7 +183,7 @@ void tfh_json_key(struct tfh_json *json, const char *key)
 	if (json->error)
 		return;
 	separate(json);
-	tfh_json_write_string(json->out, key, strlen(key));
+	write_string(json->out, key, strlen(key));
 	fputs(json->indent ? ": " : ":", json->out);
 	json->after_key = true;
 }
@@ -118,7 +199,7 @@ void tfh_json_str(struct tfh_json *json, const char *text)
 void tfh_json_strn(struct tfh_json *json, const char *text, size_t length)
 {
 	if (value(json))
-		tfh_json_write_string(json->out, text, length);
+		write_string(json->out, text, length);
 }
 
 void tfh_json_u64(struct tfh_json *json, uint64_t number)
@@ -201,86 +282,6 @@ int tfh_json_finish(struct tfh_json *json)
 	if (!json->error && (fflush(json->out) || ferror(json->out)))
 		json->error = -EIO;
 	return json->error;
-}
-
-/* Length of the well-formed UTF-8 sequence at p, 0 if there is none (Unicode 15, table 3-7: no
- * overlong forms, no surrogates, nothing above U+10FFFF).
- */
-static size_t utf8_length(const unsigned char *p, size_t left)
-{
-	size_t n;
-
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] >= 0xc2 && p[0] <= 0xdf)
-		n = 2;
-	else if (p[0] >= 0xe0 && p[0] <= 0xef)
-		n = 3;
-	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
-		n = 4;
-	else
-		return 0;
-	if (left < n)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
-}
-
-/* Short escape of a character, 0 if it has none. */
-static char short_escape(unsigned char c)
-{
-	switch (c) {
-	case '"':
-	case '\\':
-		return (char)c;
-	case '\b':
-		return 'b';
-	case '\f':
-		return 'f';
-	case '\n':
-		return 'n';
-	case '\r':
-		return 'r';
-	case '\t':
-		return 't';
-	default:
-		return 0;
-	}
-}
-
-void tfh_json_write_string(FILE *out, const char *text, size_t length)
-{
-	const unsigned char *p = (const unsigned char *)text;
-	size_t plain = 0; /* bytes since the last escape, written in one go */
-
-	putc('"', out);
-	while (length) {
-		size_t n = utf8_length(p + plain, length);
-		unsigned char c = p[plain];
-
-		if (n && c >= 0x20 && c != '"' && c != '\\' && c != 0x7f) {
-			plain += n;
-			length -= n;
-			continue;
-		}
-		fwrite(p, 1, plain, out);
-		p += plain + 1;
-		plain = 0;
-		length--;
-		if (!n)
-			fputs("\\ufffd", out);
-		else if (short_escape(c))
-			fprintf(out, "\\%c", short_escape(c));
-		else
-			fprintf(out, "\\u%04x", c);
-	}
-	fwrite(p, 1, plain, out);
-	putc('"', out);
 }
 
 size_t tfh_json_format_double(char text[32], double number)

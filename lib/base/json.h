@@ -71,9 +71,6 @@ void tfh_json_knull(struct tfh_json *json, const char *key);
  */
 int tfh_json_finish(struct tfh_json *json);
 
-/* Writes text as a JSON string with its quotes. */
-void tfh_json_write_string(FILE *out, const char *text, size_t length);
-
 /* Shortest decimal text of a finite value that reads back the same; returns its length. */
 size_t tfh_json_format_double(char text[32], double value);
 

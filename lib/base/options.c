@@ -185,6 +185,18 @@ int tfh_options_set(struct tfh_options *options, enum tfh_option id, const char 
 	return error;
 }
 
+/* Number of the option called name (up to length bytes of it), -1 if there is none. */
+static int find_option(const char *name, size_t length)
+{
+	for (int id = 0; id < TFH_OPT_COUNT; id++) {
+		const char *known = tfh_option_specs[id].name;
+
+		if (strlen(known) == length && !memcmp(known, name, length))
+			return id;
+	}
+	return -1;
+}
+
 int tfh_options_read(struct tfh_options *options, char *const *env)
 {
 	bool seen[TFH_OPT_COUNT] = {false};
@@ -202,7 +214,7 @@ int tfh_options_read(struct tfh_options *options, char *const *env)
 		if (strncmp(entry, "TFHOOK", 6))
 			continue;
 		length = strcspn(entry, "=");
-		id = tfh_option_find(entry, length);
+		id = find_option(entry, length);
 		if (id < 0 || entry[length] != '=' || seen[id])
 			continue;
 		seen[id] = true;
@@ -212,20 +224,9 @@ int tfh_options_read(struct tfh_options *options, char *const *env)
 	return wrong;
 }
 
-int tfh_option_find(const char *name, size_t length)
-{
-	for (int id = 0; id < TFH_OPT_COUNT; id++) {
-		const char *known = tfh_option_specs[id].name;
-
-		if (strlen(known) == length && !memcmp(known, name, length))
-			return id;
-	}
-	return -1;
-}
-
 bool tfh_option_unknown(const char *entry)
 {
-	return !strncmp(entry, "TFHOOK_", 7) && tfh_option_find(entry, strcspn(entry, "=")) < 0;
+	return !strncmp(entry, "TFHOOK_", 7) && find_option(entry, strcspn(entry, "=")) < 0;
 }
 
 /* What may stand in the setting. */
@@ -282,7 +283,7 @@ static int check_value(const struct tfh_option_spec *spec, const char *text)
 int tfh_option_check(const char *entry, char *sentence, size_t size)
 {
 	size_t length = strcspn(entry, "=");
-	int id = tfh_option_find(entry, length), error;
+	int id = find_option(entry, length), error;
 	const struct tfh_option_spec *spec;
 	char wanted[256];
 

@@ -89,9 +89,6 @@ static inline const char *tfh_opt_str(const struct tfh_options *options, enum tf
 	return options->text + options->string[id];
 }
 
-/* Number of the option called name (up to length bytes of it), -1 if there is none. */
-int tfh_option_find(const char *name, size_t length);
-
 /* True for NAME=VALUE whose name starts with TFHOOK_ but is none of ours: most likely a mistyped
  * one. */
 bool tfh_option_unknown(const char *entry);

@@ -80,14 +80,12 @@ enum {
 /* The job's CUPTI, loaded if need be: fills the table. 0, or -ENOENT and the like, told as the
  * reason. */
 int tfh_cupti_load(void);
-/* CUPTI's release: 11, 12, 13; and its own number for it. */
-uint32_t tfh_cupti_major(void);
+/* CUPTI's own number for its release. */
 uint32_t tfh_cupti_version(void);
 /* A libcupti that the job itself has loaded, its functions known; never loads one. */
 bool tfh_cupti_known(void);
 /* True for an address inside a library called libcupti. */
 bool tfh_in_cupti(const void *address);
-uint32_t tfh_cupti_major_of(uint32_t version);
 
 /* cupti.c */
 /* A context exists: device times may begin. Cheap. */

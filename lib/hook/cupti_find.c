@@ -34,14 +34,9 @@ uint32_t tfh_cupti_version(void)
 }
 
 /* 18 is 11.8, 19 is 12.0, 28 is 12.9; from 13.0 on major * 10000 + ... */
-uint32_t tfh_cupti_major_of(uint32_t v)
+static uint32_t major_of(uint32_t v)
 {
 	return v >= 100000 ? v / 10000 : v >= 19 ? 12 : 11;
-}
-
-uint32_t tfh_cupti_major(void)
-{
-	return tfh_cupti_major_of(version);
 }
 
 static const char *file_of(const char *path)
@@ -170,6 +165,17 @@ static bool whole(const char *path)
 	return fine;
 }
 
+/* A search path that ends with a slash makes two of one. */
+static void copy_path(char *out, size_t size, const char *path)
+{
+	size_t n = 0;
+
+	for (; *path && n + 1 < size; path++)
+		if (*path != '/' || path[1] != '/')
+			out[n++] = *path;
+	out[n] = '\0';
+}
+
 /* Takes a library if it is one that the driver can serve. */
 static bool try(const char *path, int flags)
 {
@@ -184,20 +190,19 @@ static bool try(const char *path, int flags)
 		return false;
 	}
 	ask = (uint32_t(*)(uint32_t *))tfh_next_dlsym(opened, "cuptiGetVersion");
-	if (!ask || ask(&v) || (driver && tfh_cupti_major_of(v) > driver) ||
-	    !take_functions(opened)) {
-		if (v && driver && tfh_cupti_major_of(v) > driver)
+	if (!ask || ask(&v) || (driver && major_of(v) > driver) || !take_functions(opened)) {
+		if (v && driver && major_of(v) > driver)
 			tfh_gpu_why("%s is of CUDA %u, and the driver serves CUDA %u only", path,
-				    tfh_cupti_major_of(v), driver);
+				    major_of(v), driver);
 		dlclose(opened);
 		return false;
 	}
 	version = v;
-	snprintf(library, sizeof(library), "%s",
-		 dlinfo(opened, RTLD_DI_LINKMAP, &map) ? path : map->l_name);
-	handle = opened;
+	path = dlinfo(opened, RTLD_DI_LINKMAP, &map) ? path : map->l_name;
 	/* Whoever closes it once too often does not take it from under us. */
-	dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
+	dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
+	copy_path(library, sizeof(library), path);
+	handle = opened;
 	return true;
 }
 

@@ -148,7 +148,8 @@ static const char *driver_path(void)
 	return found;
 }
 
-void *tfh_driver_handle(void)
+/* The driver's handle, NULL while no driver is loaded. It is kept open from then on. */
+static void *driver_handle(void)
 {
 	static void *handle;
 	void *found = __atomic_load_n(&handle, __ATOMIC_ACQUIRE);
@@ -167,7 +168,7 @@ void *tfh_driver_handle(void)
 
 void *tfh_driver_symbol(const char *name)
 {
-	void *handle = tfh_driver_handle();
+	void *handle = driver_handle();
 	void *found;
 
 	if (!handle)
@@ -286,7 +287,7 @@ void *tfh_ask(enum tfh_ask which)
 
 	if (!found) {
 		found = tfh_driver_symbol(symbol[which]);
-		if (!found && tfh_driver_handle())
+		if (!found && driver_handle())
 			found = &absent;
 		__atomic_store_n(&known[which], found, __ATOMIC_RELEASE);
 	}
@@ -336,12 +337,12 @@ void *tfh_real_for(enum tfh_fn fn, const void *caller, bool *record)
 	void *found = tfh_real_find(fn);
 
 	*record = found != NULL;
-	if (found || tfh_driver_handle() || tfh_forwarding >= FORWARDS)
+	if (found || driver_handle() || tfh_forwarding >= FORWARDS)
 		return found;
 	return tfh_without_us(tfh_fn_table[fn].name, caller);
 }
 
 CUresult tfh_no_driver(void)
 {
-	return tfh_driver_handle() ? TFH_CUDA_NOT_SUPPORTED : TFH_CUDA_SHARED_OBJECT_INIT_FAILED;
+	return driver_handle() ? TFH_CUDA_NOT_SUPPORTED : TFH_CUDA_SHARED_OBJECT_INIT_FAILED;
 }

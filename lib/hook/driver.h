@@ -24,9 +24,6 @@ extern void *(*tfh_next_dlvsym)(void *handle, const char *name, const char *vers
  * loaded us. */
 void tfh_lookup_init(void);
 
-/* The driver's handle, NULL while no driver is loaded. It is kept open from then on. */
-void *tfh_driver_handle(void);
-
 /* The driver's address of a name, as the program's own lookup on its handle would give it; NULL if
  * it has none. */
 void *tfh_driver_symbol(const char *name);

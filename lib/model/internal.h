@@ -152,7 +152,6 @@ struct tfh_memory {
 	uint32_t n, cap;
 };
 int tfh_memory_event(struct tfh_memory *m, const struct tfh_fn_info *fn, const struct tfh_rec *rec);
-enum tfh_place_kind tfh_memory_at(const struct tfh_memory *m, uint64_t address);
 /* Direction and pageability of a copy; ext may be NULL. */
 void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn,
 		     const struct tfh_rec *rec, const struct tft_ext_copy *ext, uint8_t *dir,

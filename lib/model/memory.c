@@ -99,7 +99,7 @@ int tfh_memory_event(struct tfh_memory *m, const struct tfh_fn_info *fn, const s
 	return kind == TFH_PLACE_UNKNOWN ? 0 : put(m, address, rec->w[0], kind);
 }
 
-enum tfh_place_kind tfh_memory_at(const struct tfh_memory *m, uint64_t address)
+static enum tfh_place_kind memory_at(const struct tfh_memory *m, uint64_t address)
 {
 	uint32_t i = find(m, address);
 
@@ -146,7 +146,7 @@ void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn,
 		     const struct tfh_rec *rec, const struct tft_ext_copy *ext, uint8_t *dir,
 		     bool *pageable)
 {
-	enum tfh_place_kind dst = tfh_memory_at(m, rec->w[1]), src = tfh_memory_at(m, rec->w[2]);
+	enum tfh_place_kind dst = memory_at(m, rec->w[1]), src = memory_at(m, rec->w[2]);
 
 	if (ext && ext->form == TFT_EXT_SIDES) {
 		told_sides(ext, dir, pageable);
@@ -168,8 +168,8 @@ void tfh_memory_batch(const struct tfh_memory *m, const struct tft_ext_pair *pai
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tft_ext_pair *p = &pair[i];
 		uint64_t size = p->bytes[0] | (uint64_t)(p->bytes[1] & 0xffffff) << 32;
-		enum tfh_place_kind dst = tfh_memory_at(m, p->dst[0] | (uint64_t)p->dst[1] << 32);
-		enum tfh_place_kind src = tfh_memory_at(m, p->src[0] | (uint64_t)p->src[1] << 32);
+		enum tfh_place_kind dst = memory_at(m, p->dst[0] | (uint64_t)p->dst[1] << 32);
+		enum tfh_place_kind src = memory_at(m, p->src[0] | (uint64_t)p->src[1] << 32);
 		uint8_t way = direction(side_on_device(p->bytes[1] >> 24 & 15, src),
 					side_on_device(p->bytes[1] >> 28, dst));
 		bytes[way] += size;

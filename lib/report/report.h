@@ -41,7 +41,4 @@ int32_t tfh_report_rank(const struct tfh_result *r, uint32_t process);
 const struct tfh_last_launch *tfh_report_last(const struct tfh_result *r,
 					      const struct tfh_in_flight *open);
 
-/* What the job is called: its script or module, else its program. Owned by the run. */
-const char *tfh_report_job_name(const struct tfh_run *run);
-
 #endif

@@ -98,7 +98,8 @@ static bool is_interpreter(const char *program)
 	       !strcmp(base, "sh") || !strcmp(base, "bash");
 }
 
-const char *tfh_report_job_name(const struct tfh_run *run)
+/* What the job is called: its script or module, else its program. Owned by the run. */
+static const char *job_name(const struct tfh_run *run)
 {
 	const char *const *argv;
 	uint32_t argc = tfh_run_command(run, &argv);
@@ -141,7 +142,7 @@ static void print_title(const struct tfh_page *page)
 	struct tm tm;
 	size_t column;
 
-	tfh_fmt_cut(name, sizeof(name), tfh_report_job_name(r->run), 40);
+	tfh_fmt_cut(name, sizeof(name), job_name(r->run), 40);
 	fprintf(page->out, "%stfhook report%s   %s", tfh_tint(page, TFH_BOLD),
 		tfh_tint(page, TFH_PLAIN), name);
 	column = 13 + 3 + strlen(name);

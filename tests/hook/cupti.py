@@ -15,6 +15,9 @@ from devicetimes import GRAPHS, LOOP, build, check, compare, failed, read, read_
 def whole():
     for lib in ("libcupti.so.12", "libcupti.so.13"):
         compare(lib, *record(lib, *LOOP, lib=lib))
+    record("slashes", *LOOP, lib="/libcupti.so.13")  # as of a search path that ends with a slash
+    told = subprocess.run([f"{build}/bin/tfhook", "info", f"{tmp}/slashes"], stdout=subprocess.PIPE, text=True).stdout
+    check(f"told by {build}/sim/libcupti.so.13\n" in told, "the library's path:", told)
     compare("surface", *record("surface", f"{build}/tests/hook/surface", "getproc"))
     compare("graphs", *record("graphs", *GRAPHS))
     for program in ("threads", "driver"):
