@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -277,6 +278,33 @@ static int judge_ranks(const struct tfh_feed *f, const uint32_t *process, uint32
 	return rc;
 }
 
+/* Part of the calls of the process that is judged which make another one as important. */
+#define ALIKE 4
+
+/* Several processes that do about as much, and no ranks: they may be ranks of one job that wait for
+ * each other, and only one of them is judged. */
+static void tell_others(const struct tfh_feed *f, uint32_t top, struct tfh_result *r)
+{
+	const size_t room = 240;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < f->n_processes; i++) {
+		const struct tfh_process *p = &f->processes[i];
+		n += i != top && p->events * ALIKE >= f->processes[top].events &&
+		     (p->has_gpu || !f->processes[top].has_gpu) && (p->has_gpu || p->has_tf);
+	}
+	char *text = n && r->n_remark < sizeof(r->remark) / sizeof(r->remark[0])
+			     ? tfh_result_alloc(r, room, 1)
+			     : NULL;
+	if (!text)
+		return;
+	snprintf(text, room,
+		 "this is process %u, and %u more did about as much: not known to be ranks of one "
+		 "job, they are not judged; TFHOOK_RANK, or variables of a launcher, would tell",
+		 f->processes[top].pid, n);
+	r->remark[r->n_remark++] = text;
+}
+
 void *tfh_result_alloc(struct tfh_result *r, size_t n, size_t size)
 {
 	return tfh_arena_array(&((struct owned *)r)->arena, n, size);
@@ -304,7 +332,10 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 				   feed->n_processes);
 	if (n > 1)
 		return judge_ranks(feed, process, n, out, err);
-	return judge_ranks(feed, &top, 1, out, err);
+	int rc = judge_ranks(feed, &top, 1, out, err);
+	if (!rc && !n)
+		tell_others(feed, top, *out);
+	return rc;
 }
 
 void tfh_result_free(struct tfh_result *r)

@@ -70,7 +70,8 @@ static void w_gpu(void *arg, uint32_t p, struct tfh_gpu_info *out)
 	*out = ((struct world *)arg)->d[p]->gpu;
 }
 
-static struct tfh_result *judge_all(struct world *w)
+/* `ranks`: whether a launcher numbers the processes. */
+static struct tfh_result *judge_some(struct world *w, bool ranks)
 {
 	struct tfh_result *r = NULL;
 	struct tfh_err err = {0};
@@ -78,7 +79,7 @@ static struct tfh_result *judge_all(struct world *w)
 	for (uint32_t i = 0; i < w->n; i++) {
 		struct tfh_feed *f = dg_feed(w->d[i]);
 		w->process[i] = f->processes[0];
-		w->process[i].rank = (int32_t)i;
+		w->process[i].rank = ranks ? (int32_t)i : -1;
 		w->process[i].pid = GEN_PID + 1000 * i;
 		for (uint32_t t = 0; t < GEN_THREADS; t++) {
 			w->thread[i * GEN_THREADS + t] = f->threads[t];
@@ -105,6 +106,11 @@ static struct tfh_result *judge_all(struct world *w)
 		dg_free(w->d[i]);
 	assert_non_null(r);
 	return r;
+}
+
+static struct tfh_result *judge_all(struct world *w)
+{
+	return judge_some(w, true);
 }
 
 /* Collectives queued last on `stream` of each rank or device run from the last one's start on. */
@@ -330,6 +336,29 @@ static void test_uneven_work(void **state)
 	tfh_result_free(r);
 }
 
+/* Processes that nobody numbers: one is judged, and the report says that there is another one. */
+static void test_no_ranks(void **state)
+{
+	(void)state;
+	struct world w = {.n = 2};
+	bool told = false;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		w.d[i] = dg_new();
+		for (int s = 0; s < 40; s++) {
+			dg_get(w.d[i], 0, 0.05);
+			dg_launch(w.d[i], 0, 1, 5);
+			dg_sync(w.d[i], 0, 1);
+		}
+	}
+	struct tfh_result *r = judge_some(&w, false);
+	assert_int_equal(r->n_rank, 0);
+	for (uint32_t i = 0; i < r->n_remark; i++)
+		told |= strstr(r->remark[i], "and 1 more did about as much") != NULL;
+	assert_true(told);
+	tfh_result_free(r);
+}
+
 /* Two devices of one process, one of which is slower: the other one's waiting in the collective is
  * jitter, and the step is the slow one's. */
 static void late_device(uint32_t devices, bool collectives)
@@ -375,7 +404,7 @@ int main(void)
 		cmocka_unit_test(test_late_rank),	  cmocka_unit_test(test_even_ranks),
 		cmocka_unit_test(test_two_communicators), cmocka_unit_test(test_limited_gain),
 		cmocka_unit_test(test_late_device),	  cmocka_unit_test(test_late_in_turn),
-		cmocka_unit_test(test_uneven_work),
+		cmocka_unit_test(test_uneven_work),	  cmocka_unit_test(test_no_ranks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
