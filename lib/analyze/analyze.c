@@ -197,6 +197,7 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	tfh_tell_stalls(job, r);
 	tfh_find_periodic(job, r);
 	tfh_find_patterns(job, r);
+	tfh_tell_alike_loops(job, r);
 	tfh_fill_startup(job, r);
 	rc = tfh_fill_given_up(job, r);
 	if (rc)

@@ -227,3 +227,36 @@ void tfh_choose_iterator(struct tfh_job *job)
 		}
 	}
 }
+
+/* As many batches as the training loop's, but for a few. */
+static bool as_long(const struct tfh_group *a, const struct tfh_group *b)
+{
+	uint64_t more = a->count > b->count ? a->count : b->count;
+
+	return more - (a->count > b->count ? b->count : a->count) <= 1 + more / 20;
+}
+
+/* Loops over a pipeline like the training loop's, into functions of the same name, of the same
+ * length: models trained one after the other (a sweep), not one that is evaluated. They feed
+ * functions of their own, so only one of them is judged. */
+void tfh_tell_alike_loops(struct tfh_job *job, struct tfh_result *r)
+{
+	const struct tfh_group *train =
+		job->train_group < 0 || job->mark.n ? NULL : &job->group.v[job->train_group];
+	uint32_t alike = 0;
+
+	for (size_t i = 0; train && i < job->group.n; i++) {
+		const struct tfh_group *g = &job->group.v[i];
+		size_t n = base_length(g->tag);
+		alike += g != train && *g->tag && n == base_length(train->tag) &&
+			 !memcmp(g->tag, train->tag, n) && as_long(g, train);
+	}
+	if (alike < 2 || r->n_remark == sizeof(r->remark) / sizeof(r->remark[0]))
+		return;
+	r->remark[r->n_remark++] = tfh_text(
+		job,
+		"%u more loops of as many batches feed functions of the same name: several "
+		"models trained in turn? This is about one of them, and the time of the "
+		"others counts as `eval`",
+		alike);
+}

@@ -346,6 +346,7 @@ bool tfh_stage_is_loop_child(struct tfh_job *job, uint32_t id);
 
 /* clock.c: iterators into groups, choice of the training group */
 void tfh_choose_iterator(struct tfh_job *job);
+void tfh_tell_alike_loops(struct tfh_job *job, struct tfh_result *r);
 
 /* period.c */
 int tfh_find_period(struct tfh_job *job, struct tfh_err *err);

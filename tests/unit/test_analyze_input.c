@@ -322,6 +322,36 @@ static void test_guilty_stage(void **state)
 		     TFH_CAUSE_INPUT_SHUFFLE, "Shuffle");
 }
 
+/* Four models trained one after the other, each by a function of its own with the same name: one is
+ * judged, and the report says that there are others. */
+static void test_sweep(void **state)
+{
+	(void)state;
+	static const char *const name[] = {"__inference_one_step_10", "__inference_one_step_20",
+					   "__inference_one_step_30", "__inference_one_step_40"};
+	struct gen *g = tf();
+	double t = 100;
+	bool told = false;
+
+	for (uint32_t model = 0; model < 4; model++) {
+		g->name[TFT_NAME_OP][OP_SAVE + 1 + model] = name[model];
+		for (int i = 0; i < 30; i++, t += 10) {
+			gen_get(g, 0, 1 + model, ROOT, t, t + 6);
+			gen_exec(g, OP_GET, t, t + 6);
+			gen_exec(g, OP_SAVE + 1 + model, t + 6.01, t + 10);
+		}
+		gen_get(g, 0, 1 + model, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		gen_exec(g, OP_GET, t, t + 0.03);
+		t += 300;
+	}
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	for (uint32_t i = 0; i < r->n_remark; i++)
+		told |= strstr(r->remark[i], "3 more loops of as many batches") != NULL;
+	assert_true(told);
+	tfh_result_free(r);
+}
+
 /* Two epochs with a new iterator each, an evaluation behind each: the training steps are counted
  * and judged, the evaluation's are not. */
 static void test_epochs_and_eval(void **state)
@@ -524,10 +554,11 @@ int main(void)
 		cmocka_unit_test(test_eager_callback),	cmocka_unit_test(test_many_ops),
 		cmocka_unit_test(test_graph_input),	cmocka_unit_test(test_steps_per_execution),
 		cmocka_unit_test(test_loop_in_graph),	cmocka_unit_test(test_guilty_stage),
-		cmocka_unit_test(test_epochs_and_eval), cmocka_unit_test(test_checkpoint),
-		cmocka_unit_test(test_cut_off),		cmocka_unit_test(test_holes),
-		cmocka_unit_test(test_few_steps),	cmocka_unit_test(test_waiting_graph),
-		cmocka_unit_test(test_disturbed_steps), cmocka_unit_test(test_one_late_batch),
+		cmocka_unit_test(test_epochs_and_eval), cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_checkpoint),	cmocka_unit_test(test_cut_off),
+		cmocka_unit_test(test_holes),		cmocka_unit_test(test_few_steps),
+		cmocka_unit_test(test_waiting_graph),	cmocka_unit_test(test_disturbed_steps),
+		cmocka_unit_test(test_one_late_batch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
