@@ -311,6 +311,24 @@ static void test_late_in_turn(void **state)
 	tfh_result_free(r);
 }
 
+static double late_start(uint32_t rank, int step)
+{
+	return rank == 0 && step == 0 ? 1000 : 6;
+}
+
+/* A rank that only started later is late for nothing after that. */
+static void test_late_start(void **state)
+{
+	(void)state;
+	struct tfh_result *r = compute_and_meet(2, late_start);
+
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_true(r->rank[i].late_s < 0.1e-3);
+		assert_false(r->rank[i].straggler);
+	}
+	tfh_result_free(r);
+}
+
 static double uneven(uint32_t rank, int step)
 {
 	(void)step;
@@ -405,6 +423,7 @@ int main(void)
 		cmocka_unit_test(test_two_communicators), cmocka_unit_test(test_limited_gain),
 		cmocka_unit_test(test_late_device),	  cmocka_unit_test(test_late_in_turn),
 		cmocka_unit_test(test_uneven_work),	  cmocka_unit_test(test_no_ranks),
+		cmocka_unit_test(test_late_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
