@@ -1,6 +1,7 @@
 #include "base/redact.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const secret_words[] = {"token", "key", "secret", "passw"};
@@ -88,4 +89,16 @@ size_t tfh_told_length(char *const *argv, size_t i)
 	    secret_name(argv[i - 1], strlen(argv[i - 1])))
 		return 0;
 	return length;
+}
+
+const char *tfh_told_text(char *const *argv, size_t i)
+{
+	static char text[4096]; /* the recorder comes here on any stack */
+	size_t told = tfh_told_length(argv, i), most = sizeof(text) - sizeof(TFH_REDACTED);
+
+	if (told == strlen(argv[i]))
+		return argv[i];
+	snprintf(text, sizeof(text), "%.*s" TFH_REDACTED, (int)(told < most ? told : most),
+		 argv[i]);
+	return text;
 }

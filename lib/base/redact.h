@@ -19,4 +19,8 @@ bool tfh_env_told(const char *name, size_t length);
  */
 size_t tfh_told_length(char *const *argv, size_t i);
 
+/* Argument i as it may be told: itself, or a text that holds until the next call. Not for two
+ * threads at once. */
+const char *tfh_told_text(char *const *argv, size_t i);
+
 #endif

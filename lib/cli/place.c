@@ -10,15 +10,13 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/json.h"
-#include "base/redact.h"
+#include "base/runjson.h"
 #include "cli/run.h"
-#include "tfhook/version.h"
 
 /* Name of the program as a part of a file name: 40 letters at most, nothing that a shell would see.
  */
@@ -191,18 +189,7 @@ void tfh_place_remove_unused(const struct tfh_place *place)
 		rmdir(path);
 }
 
-/* ---- run.json (as lib/record/runjson.c writes it under a plain preload), end.json ---- */
-
-static void time_text(char out[32], int64_t ns)
-{
-	time_t seconds = (time_t)(ns / 1000000000);
-	struct tm tm;
-	size_t n;
-
-	gmtime_r(&seconds, &tm);
-	n = strftime(out, 24, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(out + n, 32 - n, ".%03dZ", (int)(ns / 1000000 % 1000));
-}
+/* ---- run.json, end.json ---- */
 
 /* A file of the run directory, made anew; never one that is there. */
 static int create(const struct tfh_place *place, const char *name, FILE **out)
@@ -229,7 +216,7 @@ int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int status, in
 
 	if (err)
 		return err;
-	time_text(when, end_ns);
+	tfh_utc_text(when, end_ns);
 	tfh_json_init(&j, out, 2);
 	tfh_json_object(&j);
 	tfh_json_kstr(&j, "how", WIFSIGNALED(status) ? "signal" : "exit");
@@ -248,65 +235,14 @@ int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int status, in
 	return fclose(out) ? -EIO : err;
 }
 
-static void write_command(struct tfh_json *j, char *const *argv)
-{
-	tfh_json_key(j, "command");
-	tfh_json_array(j);
-	for (size_t i = 0; argv[i]; i++) {
-		size_t told = tfh_told_length(argv, i);
-		char text[4096];
-		if (told == strlen(argv[i])) {
-			tfh_json_str(j, argv[i]);
-			continue;
-		}
-		snprintf(text, sizeof(text), "%.*s" TFH_REDACTED, (int)told, argv[i]);
-		tfh_json_str(j, text);
-	}
-	tfh_json_end(j);
-}
-
-static void write_environment(struct tfh_json *j)
-{
-	tfh_json_key(j, "env");
-	tfh_json_object(j);
-	for (char **entry = environ; *entry; entry++) {
-		char name[256];
-		size_t len = strcspn(*entry, "=");
-		if (!(*entry)[len] || len >= sizeof(name) || !tfh_env_told(*entry, len))
-			continue;
-		memcpy(name, *entry, len);
-		name[len] = '\0';
-		tfh_json_kstr(j, name, *entry + len + 1);
-	}
-	tfh_json_end(j);
-}
-
 int tfh_place_write_run(const struct tfh_place *place, char *const *argv)
 {
-	char cwd[PATH_MAX] = "", when[32];
-	struct utsname u;
-	struct timespec now;
-	struct tfh_json j;
+	const struct tfh_run_facts facts = {.argv = argv, .world = -1};
 	FILE *out;
 	int err = create(place, "run.json", &out);
 
 	if (err)
 		return err;
-	clock_gettime(CLOCK_REALTIME, &now);
-	time_text(when, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
-	uname(&u);
-	tfh_json_init(&j, out, 2);
-	tfh_json_object(&j);
-	tfh_json_kstr(&j, "schema", "tfhook.run/1");
-	write_command(&j, argv);
-	tfh_json_kstr(&j, "cwd", getcwd(cwd, sizeof(cwd)) ? cwd : NULL);
-	tfh_json_kstr(&j, "host", u.nodename);
-	tfh_json_kstr(&j, "kernel", u.release);
-	tfh_json_ki64(&j, "cpus", sysconf(_SC_NPROCESSORS_ONLN));
-	tfh_json_kstr(&j, "start_utc", when);
-	tfh_json_kstr(&j, "tfhook", TFHOOK_VERSION);
-	write_environment(&j);
-	tfh_json_end(&j);
-	err = tfh_json_finish(&j);
+	err = tfh_runjson_print(out, &facts);
 	return fclose(out) ? -EIO : err;
 }

@@ -6,21 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/redact.h"
+#include "base/runjson.h"
 #include "record/internal.h"
-#include "tfhook/version.h"
 
 #define ARGS_BYTES 65536
 #define ARGS_MAX 4096
 
-/* Calls `each` for every argument of this process as it may be told. */
-static void each_argument(void (*each)(void *to, const char *text, size_t len), void *to)
+/* The arguments of this process; only the starter comes here, on any stack. */
+static char *const *arguments(void)
 {
-	static char bytes[ARGS_BYTES]; /* only the starter comes here, on any stack */
+	static char bytes[ARGS_BYTES];
 	static char *argv[ARGS_MAX + 1];
 	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 	ssize_t len = fd >= 0 ? read(fd, bytes, sizeof(bytes) - 1) : 0;
@@ -34,95 +32,33 @@ static void each_argument(void (*each)(void *to, const char *text, size_t len), 
 	for (char *a = bytes; a < bytes + len && argc < ARGS_MAX; a += strlen(a) + 1)
 		argv[argc++] = a;
 	argv[argc] = NULL;
-	for (size_t i = 0; i < argc; i++) {
-		size_t told = tfh_told_length(argv, i);
-		static char shown[4096];
-
-		if (told == strlen(argv[i])) {
-			each(to, argv[i], told);
-		} else {
-			int n = snprintf(shown, sizeof(shown), "%.*s" TFH_REDACTED,
-					 (int)(told < 4000 ? told : 4000), argv[i]);
-
-			each(to, shown, (size_t)n);
-		}
-	}
-}
-
-struct text {
-	char *at;
-	size_t size, len;
-};
-
-static void add_word(void *to, const char *word, size_t len)
-{
-	struct text *t = to;
-
-	if (t->len && t->len + 1 < t->size)
-		t->at[t->len++] = ' ';
-	for (size_t i = 0; i < len && t->len + 1 < t->size; i++)
-		t->at[t->len++] = word[i];
-	t->at[t->len] = '\0';
+	return argv;
 }
 
 void tfh_command_line(char *text, size_t size)
 {
-	struct text t = {text, size, 0};
+	char *const *argv = arguments();
+	size_t len = 0;
 
-	text[0] = '\0';
-	each_argument(add_word, &t);
-}
+	for (size_t i = 0; argv[i]; i++) {
+		const char *word = tfh_told_text(argv, i);
 
-static void add_json(void *to, const char *word, size_t len)
-{
-	tfh_json_strn(to, word, len);
-}
-
-static void write_env(struct tfh_json *j)
-{
-	tfh_json_key(j, "env");
-	tfh_json_object(j);
-	for (char **e = environ; e && *e; e++) {
-		const char *equal = strchr(*e, '=');
-		size_t len = equal ? (size_t)(equal - *e) : 0;
-		char name[256];
-
-		if (!len || len >= sizeof(name) || !tfh_env_told(*e, len))
-			continue;
-		memcpy(name, *e, len);
-		name[len] = '\0';
-		tfh_json_kstr(j, name, equal + 1);
+		if (len && len + 1 < size)
+			text[len++] = ' ';
+		while (*word && len + 1 < size)
+			text[len++] = *word++;
 	}
-	tfh_json_end(j);
+	text[len] = '\0';
 }
 
 static int write_document(FILE *out, const char *launch)
 {
-	struct tfh_json j;
-	static char cwd[PATH_MAX];
-	char utc[32];
-	time_t now = time(NULL);
-	struct tm tm;
+	const struct tfh_run_facts facts = {.launch = launch,
+					    .exe = tfh_p.exe,
+					    .argv = arguments(),
+					    .world = tfh_p.dir.rank.world};
 
-	gmtime_r(&now, &tm);
-	strftime(utc, sizeof(utc), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	tfh_json_init(&j, out, 1);
-	tfh_json_object(&j);
-	tfh_json_kstr(&j, "schema", "tfhook.run/1");
-	tfh_json_kstr(&j, "launch", launch);
-	tfh_json_key(&j, "command");
-	tfh_json_array(&j);
-	each_argument(add_json, &j);
-	tfh_json_end(&j);
-	tfh_json_kstr(&j, "exe", tfh_p.exe);
-	tfh_json_kstr(&j, "cwd", getcwd(cwd, sizeof(cwd)));
-	tfh_json_kstr(&j, "host", tfh_p.host);
-	tfh_json_kstr(&j, "start_utc", utc);
-	tfh_json_ki64(&j, "world", tfh_p.dir.rank.world);
-	tfh_json_kstr(&j, "tfhook", TFHOOK_VERSION);
-	write_env(&j);
-	tfh_json_end(&j);
-	return tfh_json_finish(&j);
+	return tfh_runjson_print(out, &facts);
 }
 
 /* Growing a file beyond its limit raises SIGXFSZ, which kills; the flusher alone has it blocked. */

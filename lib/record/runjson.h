@@ -1,4 +1,4 @@
-/* run.json: what was run, where and with which settings. */
+/* run.json of a process that no `tfhook run` started (base/runjson.h). */
 #ifndef TFH_RECORD_RUNJSON_H
 #define TFH_RECORD_RUNJSON_H
 

@@ -4,6 +4,7 @@
 # timeout: 300
 set -u
 . "$TFH_SRC/tests/cli/lib.sh"
+[[ -z ${TFH_SAN:-} ]] || exit 77 # what is installed has no sanitizer
 
 expect 125 env TFH_PY=/bin/false "$tfhook" demo quick
 says 'needs a python3 with tinygrad and numpy; .make demo DEMO=quick'

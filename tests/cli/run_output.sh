@@ -22,6 +22,18 @@ expect 125 env LD_PRELOAD="$full" FULL_MKDIR=1 "$tfhook" run touch started
 says 'no room for the recording.*No space left.*-o DIR'
 [[ ! -e started ]] || fail 'the job was started'
 
+# run.json says the same of a job that `tfhook run` starts and of one that is only preloaded, which names its launch, too.
+if [[ -x $job ]]; then
+	keys() { grep -oE '^  "[a-z_]+"' "$@" | sort; }
+	try=("$job" --steps 20 --h2d 1000 --spin 10)
+	on_gpu env SLURM_JOB_ID=7 "$tfhook" run -q -o told "${try[@]}" >/dev/null 2>&1
+	on_gpu env SLURM_JOB_ID=7 TFHOOK_DIR="$PWD" LD_PRELOAD="$TFH_BUILD/lib/libtfhook.so" "${try[@]}" >/dev/null
+	[[ -f $(echo tfhook-*/run.json) ]] || fail "a preloaded job made $(ls)"
+	diff <(keys told/run.json) <(keys tfhook-*/run.json | grep -vE '"(launch|exe|world)"') || fail 'run.json has other keys'
+	diff <(grep -A5 '"command"' told/run.json) <(grep -A5 '"command"' tfhook-*/run.json) || fail 'the command is another'
+	rm -r tfhook-*
+fi
+
 # An empty directory that is there may be used, and stays.
 mkdir empty
 expect 0 "$tfhook" run -o empty true

@@ -107,6 +107,9 @@ int main(int argc, char **argv)
 
 		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
 		tally(path, list[i]->d_name);
+		free(list[i]);
 	}
+	if (n >= 0)
+		free(list);
 	return 0;
 }

@@ -1,0 +1,22 @@
+/* run.json: what was run, where and with which settings. */
+#ifndef TFH_BASE_RUNJSON_H
+#define TFH_BASE_RUNJSON_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct tfh_run_facts {
+	const char *launch; /* NULL: of `tfhook run`, which makes the directory for one launch */
+	const char *exe;    /* NULL: not known yet */
+	char *const *argv;  /* ends with NULL */
+	int64_t world;	    /* ranks; -1: not known */
+};
+
+/* Writes the document, secrets left out; the rest is asked of this process. 0, or -errno as of
+ * tfh_json_finish(). Needs little of the stack; not for two threads at once. */
+int tfh_runjson_print(FILE *out, const struct tfh_run_facts *facts);
+
+/* UTC with milliseconds, of nanoseconds since 1970. */
+void tfh_utc_text(char out[32], int64_t ns);
+
+#endif
