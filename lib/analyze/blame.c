@@ -132,8 +132,10 @@ static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t
 
 	if (t1 <= t0)
 		return;
-	if (end - from >= TFH_GAP_NS)
+	if (end - from >= TFH_GAP_NS) {
+		thread = tfh_cover_thread(job, thread, from, end);
 		by = tfh_covered_by(job, thread, from, end);
+	}
 	if (end - from < TFH_GAP_NS || by == TFH_COVERED_LAUNCH)
 		cause = TFH_CAUSE_HOST_LAUNCH;
 	else if (by == TFH_COVERED_EXCHANGE)

@@ -483,6 +483,31 @@ enum tfh_covered tfh_covered_by(const struct tfh_job *job, uint32_t thread, int6
 	return is[most];
 }
 
+static bool has_part(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1)
+{
+	size_t end = c->first[thread + 1], i = part_at(c->part.v, c->first[thread], end, t0);
+
+	return i < end && c->part.v[i].t0 < t1;
+}
+
+uint32_t tfh_cover_thread(const struct tfh_job *job, uint32_t thread, int64_t t0, int64_t t1)
+{
+	const struct tfh_feed *f = job->feed;
+	uint32_t other = thread;
+
+	if (!job->cover || thread >= f->n_threads || has_part(job->cover, thread, t0, t1))
+		return thread;
+	for (uint32_t i = 0; i < f->n_threads; i++) {
+		if (f->threads[i].process != job->process || !has_part(job->cover, i, t0, t1) ||
+		    tfh_covered_by(job, i, t0, t1) != TFH_COVERED_CODE)
+			continue;
+		if (other != thread)
+			return thread;
+		other = i;
+	}
+	return other;
+}
+
 enum tfh_covered tfh_covered_line(const struct tfh_job *job, int64_t t0, int64_t t1, int64_t *until)
 {
 	const struct tfh_cover *c = job->cover;

@@ -395,6 +395,9 @@ enum tfh_covered {
 int tfh_cover_find(struct tfh_job *job, struct tfh_err *err);
 void tfh_cover_free(struct tfh_cover *c);
 enum tfh_covered tfh_covered_by(const struct tfh_job *job, uint32_t thread, int64_t t0, int64_t t1);
+/* Whose ranges tell of a pause: the thread's own; where it has none, it waited to be given work,
+ * and another's, if only one other ran the program's code most of that time. */
+uint32_t tfh_cover_thread(const struct tfh_job *job, uint32_t thread, int64_t t0, int64_t t1);
 /* Of a process without a device: what all its threads did from t0 on, the same until *until (at
  * most t1). CODE: ops were executed. */
 enum tfh_covered tfh_covered_line(const struct tfh_job *job, int64_t t0, int64_t t1,

@@ -281,6 +281,8 @@ static enum tft_range range_of(const char *name)
 {
 	if (*name == '$')
 		return TFT_RANGE_PYTHON;
+	if (strstr(name, "SequencingEvent") || strstr(name, "BlockHostUntil"))
+		return TFT_RANGE_NOTE; /* waits for the device */
 	return strstr(name, "::") || !strncmp(name, "PjitFunction", 12) ? TFT_RANGE_OP
 									: TFT_RANGE_NOTE;
 }

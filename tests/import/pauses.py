@@ -89,6 +89,16 @@ assert v["cause"] == "host.unknown" and part["launch"] < 0.2 and "with_stack" in
 # Making ready for 7 ms is no dispatch.
 v, part, do = judge("ready", lambda t: launches(t, 7000, "aten::cudnn_convolution", 1))
 assert v["cause"] == "host.unknown" and any("aten::cudnn_convolution" in e for e in v["evidence"]), v
+# A thread without ranges was given its work by the one that ran Python; with two such nobody can tell by which.
+def given(t, threads):
+    calls = [dict(e, tid=50) for e in launches(t, 0) if e["cat"] != "cpu_op"]
+    return calls + [event("python_function", "model.py(7): forward", t + 60, 9900, tid=200 + k) for k in range(threads)]
+
+
+v, part, do = judge("given", lambda t: given(t, 1))
+assert v["cause"] == "host.python" and "model.py(7): forward" in do, (v, do)
+v, part, do = judge("given_by_two", lambda t: given(t, 2))
+assert v["cause"] == "host.unknown", v
 # An op on the host that launches nothing.
 v, part, do = judge("host_op", lambda t: [event("cpu_op", "aten::normal_", t + 1200, 7000)])
 assert v["cause"] == "host.python" and "aten::normal_" in do, (v, do)
