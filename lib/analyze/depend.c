@@ -149,22 +149,18 @@ static void pair(struct pairing *p)
 	}
 }
 
-/* Stream order is the order of starts; a graph's nodes follow its launch. */
-static void chain(struct tfh_device *d)
+/* Stream order is the order of starts; a graph's nodes follow its launch. Ops come in order. */
+static void chain(struct tfh_device *d, uint32_t i)
 {
-	for (size_t i = 0; i < d->lane.n; i++)
-		d->lane.v[i].last = TFH_NO;
-	for (uint32_t i = 0; i < d->op.n; i++) {
-		struct tfh_dop *o = &d->op.v[i];
-		struct tfh_lane *l = &d->lane.v[o->lane];
-		o->prev = l->last;
-		if (o->prev != TFH_NO && d->op.v[o->prev].t1 > o->t0 && !o->graph)
-			o->prev = d->op.v[o->prev].prev; /* overlapping: not that one */
-		o->inner = o->graph && l->last != TFH_NO &&
-			   d->op.v[l->last].correlation == o->correlation;
-		if (l->last == TFH_NO || d->op.v[l->last].t1 <= o->t1)
-			l->last = i;
-	}
+	struct tfh_dop *o = &d->op.v[i];
+	struct tfh_lane *l = &d->lane.v[o->lane];
+
+	o->prev = l->last;
+	if (o->prev != TFH_NO && d->op.v[o->prev].t1 > o->t0 && !o->graph)
+		o->prev = d->op.v[o->prev].prev; /* overlapping: not that one */
+	o->inner = o->graph && l->last != TFH_NO && d->op.v[l->last].correlation == o->correlation;
+	if (l->last == TFH_NO || d->op.v[l->last].t1 <= o->t1)
+		l->last = i;
 }
 
 static int by_op_end(const void *a, const void *b, void *ops)
@@ -280,10 +276,29 @@ static uint32_t waited_op(const struct tfh_device *d, const struct tfh_seg *s)
 	return TFH_NO;
 }
 
-/* Ops handed over before t and not done then. */
-static uint64_t outstanding(const struct tfh_device *d, const int64_t *issues, size_t n, int64_t t)
+static int by_number(const void *a, const void *b, void *arg)
 {
-	size_t lo = 0, hi = n;
+	(void)arg;
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* When ops were issued, in order of that. NULL: out of memory. */
+static int64_t *all_issues(const struct tfh_device *d)
+{
+	int64_t *issues = malloc((d->op.n + 1) * sizeof(*issues));
+
+	for (size_t i = 0; issues && i < d->op.n; i++)
+		issues[i] = d->op.v[i].issue0;
+	if (issues)
+		tfh_sort(issues, d->op.n, sizeof(*issues), by_number, NULL);
+	return issues;
+}
+
+/* Ops handed over before t and not done then. */
+static uint64_t outstanding(const struct tfh_device *d, const int64_t *issues, int64_t t)
+{
+	size_t lo = 0, hi = d->op.n;
 	uint32_t done = tfh_op_ended(d, t);
 
 	while (lo < hi) {
@@ -294,13 +309,6 @@ static uint64_t outstanding(const struct tfh_device *d, const int64_t *issues, s
 			hi = mid;
 	}
 	return lo > done ? lo - done : 0;
-}
-
-static int by_number(const void *a, const void *b, void *arg)
-{
-	(void)arg;
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-	return x < y ? -1 : x > y;
 }
 
 /* How long after the end of what it waited for a thread goes on: where it waited long enough to be
@@ -319,25 +327,22 @@ static void count_wake(struct tfh_device *d, const struct tfh_seg *s)
 
 static int find_waits(struct tfh_device *d)
 {
-	int64_t *issues = malloc((d->op.n + 1) * sizeof(*issues));
-	size_t n = 0;
+	int64_t *issues = NULL;
 
-	if (!issues)
-		return -ENOMEM;
-	for (size_t i = 0; i < d->op.n; i++)
-		issues[n++] = d->op.v[i].issue0;
-	tfh_sort(issues, n, sizeof(*issues), by_number, NULL);
 	for (size_t i = 0; i < d->seg.n; i++) {
 		struct tfh_seg *s = &d->seg.v[i];
 		bool query = s->family == TFH_FAM_QUERY && !s->failed;
-		if (s->label == TFH_L_LAUNCH && s->t1 - s->t0 > TFH_GAP_NS)
-			s->full = outstanding(d, issues, n, s->t0) >= TFH_DEEP_QUEUE;
+		if (s->label == TFH_L_LAUNCH && s->t1 - s->t0 > TFH_GAP_NS) {
+			if (!issues && !(issues = all_issues(d)))
+				return -ENOMEM;
+			s->full = outstanding(d, issues, s->t0) >= TFH_DEEP_QUEUE;
+		}
 		if (s->label == TFH_L_COPY || s->full || query ||
 		    (s->label == TFH_L_SYNC && s->family == TFH_FAM_SYNC))
 			s->op = s->op == TFH_NO ? waited_op(d, s) : s->op;
 	}
 	/* All polls wait for what the one that succeeds waited for. */
-	for (size_t i = d->seg.n; i-- > 1;) {
+	for (size_t i = d->families & 1ull << TFH_FAM_QUERY ? d->seg.n : 0; i-- > 1;) {
 		struct tfh_seg *s = &d->seg.v[i - 1], *next = &d->seg.v[i];
 		if (s->spin && s->thread == next->thread &&
 		    (next->spin || next->family == TFH_FAM_QUERY))
@@ -350,7 +355,7 @@ static int find_waits(struct tfh_device *d)
 		    o->t1 <= d->seg.v[o->seg].t1)
 			d->seg.v[o->seg].op = i;
 	}
-	for (size_t i = 0; i < d->seg.n; i++)
+	for (size_t i = 0; i < d->seg.n && d->families & 1ull << TFH_FAM_SYNC; i++)
 		count_wake(d, &d->seg.v[i]);
 	free(issues);
 	return 0;
@@ -378,11 +383,13 @@ int tfh_depend(struct tfh_device *d)
 	}
 	if (!rc) {
 		pair(p);
-		chain(d);
-		for (uint32_t i = 0; i < d->op.n; i++)
+		for (size_t i = 0; i < d->lane.n; i++)
+			d->lane.v[i].last = TFH_NO;
+		for (uint32_t i = 0; i < d->op.n; i++) {
+			chain(d, i);
 			d->op.v[i].ready = known_ready(d, &d->op.v[i]);
-		for (uint32_t i = 0; i < d->op.n; i++)
 			infer(d, i);
+		}
 		rc = find_waits(d);
 	}
 	if (p)

@@ -1,8 +1,9 @@
 /*
  * Device times in the analysis (tiers A and B). Two passes over the ops of one process:
  *
- *	device    pass 1: when each window's work was complete, engines' busy time, latencies
- *	chunk     pass 2: ops and host time of a few windows at a time, in memory
+ *	engines   pass 1: when each window's work was complete, engines' busy time, latencies
+ *	device    pass 2: which windows are judged together, and what comes of it
+ *	chunk     ops and host time of a few windows at a time, in memory
  *	depend    what each op had to wait for
  *	blame     every moment without computing is charged to what caused its end
  *	replay    the same windows timed anew without a class of costs
@@ -171,6 +172,7 @@ struct tfh_device {
 	TFH_VEC(uint32_t) others;
 	TFH_VEC(uint32_t) op_ends; /* ops by end */
 	TFH_VEC(int64_t) issued;   /* by window from w0 - 1: when its main work had been */
+	uint64_t families;	   /* that segments are of, a bit each */
 	uint32_t *thread_seg;	   /* by thread: first segment; one more than threads */
 	TFH_VEC(struct tfh_stream_name) stream;
 	TFH_VEC(uint32_t) near; /* by thread: segment found last */
@@ -200,6 +202,9 @@ char tfh_tier(const struct tfh_job *job); /* 'A' 'B' 'C' */
 /* device.c */
 int tfh_device_judge(struct tfh_job *job, struct tfh_err *err);
 void tfh_device_free(struct tfh_device *d);
+
+/* engines.c */
+int tfh_device_survey(struct tfh_device *d, struct tfh_err *err);
 uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op); /* TFH_NO: no memory */
 uint8_t tfh_work_of(const struct tfh_op *op);			     /* TFH_W_COUNT: none */
 size_t tfh_window_of(const struct tfh_job *job, int64_t t, size_t hint);

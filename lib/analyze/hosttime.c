@@ -73,9 +73,12 @@ static int by_end(const void *a, const void *b, void *segs)
 static int sort_ends(struct tfh_device *d)
 {
 	d->ends.n = 0;
-	for (uint32_t i = 0; i < d->seg.n; i++)
+	d->families = 0;
+	for (uint32_t i = 0; i < d->seg.n; i++) {
+		d->families |= 1ull << (d->seg.v[i].family & 63);
 		if (d->seg.v[i].label != TFH_L_GAP && TFH_PUSH(d->ends, i))
 			return -ENOMEM;
+	}
 	tfh_sort(d->ends.v, d->ends.n, sizeof(*d->ends.v), by_end, d->seg.v);
 	d->others.n = 0;
 	for (uint32_t i = 0, other = 0; i < d->ends.n; i++) {
@@ -432,9 +435,12 @@ int tfh_host_time(struct tfh_device *d)
 		rc = sort_ends(d);
 	if (!rc)
 		hand_over(d);
-	mark_polls(d);
-	mark_fallbacks(d);
-	mark_copying(d);
+	if (d->families & 1ull << TFH_FAM_QUERY)
+		mark_polls(d);
+	if (d->families & 1ull << TFH_FAM_COPY) {
+		mark_fallbacks(d);
+		mark_copying(d);
+	}
 	for (uint32_t t = 0; t < n && !rc; t++)
 		rc = mark_disturbed(d, t);
 	mark_dispatch(d);

@@ -62,7 +62,7 @@ static int file_in(const char *dir, bool disk)
 }
 
 /* A file in memory is better than none: it can be swapped out. */
-static int temporary(void)
+int tfh_big_file(void)
 {
 	const char *dir[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
 
@@ -84,7 +84,7 @@ static bool extend(int fd, size_t old, size_t bytes)
 static void *new_region(size_t bytes)
 {
 	struct region *r = unused();
-	int fd = r ? temporary() : -1;
+	int fd = r ? tfh_big_file() : -1;
 	void *p = MAP_FAILED;
 
 	if (fd >= 0 && extend(fd, 0, bytes))

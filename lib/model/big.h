@@ -18,6 +18,9 @@ void *tfh_big_resize(void *p, size_t old, size_t bytes);
 void *tfh_big_array(size_t n, size_t size);
 void tfh_big_free(void *p);
 
+/* A temporary file without a name, where the arrays lie, too; -1: none can be had. */
+int tfh_big_file(void);
+
 /* What lies in files is not held any more until it is touched again. */
 void tfh_big_trim(void);
 /* How many bytes lie in files. */

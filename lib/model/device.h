@@ -42,6 +42,9 @@ struct tfh_gpu {
 	uint32_t devices; /* that ran ops */
 	bool collectives; /* kernels that wait for other devices are among them */
 	struct tfh_texts texts;
+	/* NULL: no pass over the ops has come to its end, or one is using it */
+	struct tfh_issued *issued;
+	uint32_t issued_threads; /* so many had names when they were joined */
 };
 /* NULL: out of memory. */
 struct tfh_gpu *tfh_gpu_of(struct tfh_run *run, uint32_t process);
@@ -57,8 +60,8 @@ struct tfh_axis {
 	int64_t *table, *run; /* by run time */
 	uint32_t n;
 	bool steady; /* by table time, too: the clock was never set back */
-	/* between the readings that were needed last */
-	int64_t from, to, from_run;
+	/* of the readings that were needed last: their line, and for which times it is right */
+	int64_t from, to, base, base_run;
 	double rate;
 };
 int tfh_axis_make(struct tfh_axis *a, const struct tfh_run *run, uint32_t file,
@@ -69,7 +72,7 @@ static inline int64_t tfh_axis_ns(struct tfh_axis *a, uint64_t ns)
 {
 	int64_t t = (int64_t)ns;
 
-	return t >= a->from && t < a->to ? a->from_run + (int64_t)((double)(t - a->from) * a->rate)
+	return t >= a->from && t < a->to ? a->base_run + (int64_t)((double)(t - a->base) * a->rate)
 					 : tfh_axis_look(a, ns);
 }
 void tfh_axis_free(struct tfh_axis *a);
@@ -127,13 +130,27 @@ struct tfh_issue {
 	uint64_t call;
 };
 
+/* ---- issued.c: which calls issued the ops, from one pass to the next ---- */
+
+struct tfh_issued;
+/* NULL: out of memory. */
+struct tfh_issued *tfh_issued_new(void);
+void tfh_issued_free(struct tfh_issued *s);
+/* The call of the next op, NULL: not known. */
+void tfh_issued_add(struct tfh_issued *s, const struct tfh_issue *issue);
+/* To the first op. False: there was no room for all of them. */
+bool tfh_issued_rewind(struct tfh_issued *s);
+/* The next op's call, as it was added. 0 or -errno. */
+int tfh_issued_next(struct tfh_issued *s, struct tfh_issue *out, bool *known);
+
 /* ---- rank.c: ops and calls in the order of CUPTI's numbers ---- */
 
 struct tfh_rank;
 int tfh_rank_open(struct tfh_rank **out);
 void tfh_rank_close(struct tfh_rank *r);
 /* A call that issues something, as it comes. 0 or -ENOMEM. */
-int tfh_rank_call(struct tfh_rank *r, uint32_t kind, const struct tfh_issue *issue, uint32_t stream);
+int tfh_rank_call(struct tfh_rank *r, uint32_t kind, const struct tfh_issue *issue,
+		  uint32_t stream);
 /* An op, as it comes; not when full. */
 bool tfh_rank_full(const struct tfh_rank *r);
 int tfh_rank_add(struct tfh_rank *r, uint32_t kind, const struct tfh_op *op);

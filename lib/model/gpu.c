@@ -276,6 +276,7 @@ void tfh_gpu_free(struct tfh_gpu *g)
 	free(g->gpus);
 	free(g->drvr);
 	free(g->span);
+	tfh_issued_free(g->issued);
 	free(g->texts.v);
 	tfh_arena_free(&g->texts.arena);
 	pthread_mutex_destroy(&g->texts.lock);

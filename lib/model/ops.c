@@ -24,7 +24,8 @@ struct tfh_ops {
 	uint64_t number;
 	uint64_t unissued;
 	struct tfh_rows *gpus, *drvr;
-	struct tfh_join *join;
+	struct tfh_join *join; /* NULL: what an earlier pass found out is read */
+	struct tfh_issued *issued;
 	/* what names of kernels said last; equal texts are one address here (rows.c) */
 	struct {
 		const char *name;
@@ -112,25 +113,27 @@ static void fill(struct tfh_ops *o, const struct tfh_row *row, struct tfh_op *op
 {
 	uint8_t kind = (uint8_t)tfh_cell(row, TFH_CELL_KIND);
 
-	*op = (struct tfh_op){.t0 = row->t0,
-			      .t1 = row->t1,
-			      .number = o->number++,
-			      .process = o->process,
-			      .device = (uint8_t)tfh_cell(row, TFH_CELL_DEVICE),
-			      .ctx = (uint32_t)tfh_cell(row, TFH_CELL_CTX),
-			      .stream = (uint32_t)tfh_cell(row, TFH_CELL_STREAM),
-			      .kind = kind,
-			      .name = row->name,
-			      .bytes = tfh_cell(row, TFH_CELL_BYTES),
-			      .grid = tfh_cell(row, TFH_CELL_GRID),
-			      .block = tfh_cell(row, TFH_CELL_BLOCK),
-			      .correlation = (uint32_t)tfh_cell(row, TFH_CELL_CORRELATION),
-			      .graph = (uint32_t)tfh_cell(row, TFH_CELL_GRAPH),
-			      .node = tfh_cell(row, TFH_CELL_NODE),
-			      .issue0 = INT64_MIN,
-			      .issue1 = INT64_MIN,
-			      .thread = UINT32_MAX,
-			      .call = UINT64_MAX};
+	/* One by one: zeroing all of it first took a third of this function. */
+	op->t0 = row->t0;
+	op->t1 = row->t1;
+	op->number = o->number++;
+	op->process = o->process;
+	op->device = (uint8_t)tfh_cell(row, TFH_CELL_DEVICE);
+	op->ctx = (uint32_t)tfh_cell(row, TFH_CELL_CTX);
+	op->stream = (uint32_t)tfh_cell(row, TFH_CELL_STREAM);
+	op->kind = kind;
+	op->dir = TFH_DIR_NONE;
+	op->pageable = op->communication = op->managed = false;
+	op->name = row->name;
+	op->bytes = tfh_cell(row, TFH_CELL_BYTES);
+	op->grid = tfh_cell(row, TFH_CELL_GRID);
+	op->block = tfh_cell(row, TFH_CELL_BLOCK);
+	op->correlation = (uint32_t)tfh_cell(row, TFH_CELL_CORRELATION);
+	op->graph = (uint32_t)tfh_cell(row, TFH_CELL_GRAPH);
+	op->node = tfh_cell(row, TFH_CELL_NODE);
+	op->issue0 = op->issue1 = INT64_MIN;
+	op->thread = UINT32_MAX;
+	op->call = UINT64_MAX;
 	if (kind == TFH_OP_COPY) {
 		op->dir = direction((uint8_t)tfh_cell(row, TFH_CELL_FLAGS));
 		op->pageable = (op->dir == TFH_DIR_H2D &&
@@ -164,7 +167,7 @@ static bool next_row(struct tfh_ops *o, struct tfh_op *op, struct tfh_issue *iss
 	const struct tfh_row *row;
 	int rc;
 
-	if (!o->drvr) {
+	if (o->join && !o->drvr) {
 		rc = look_ahead(o);
 		if (rc)
 			tfh_err_set(&o->err, rc, "%s", strerror(-rc));
@@ -175,8 +178,14 @@ static bool next_row(struct tfh_ops *o, struct tfh_op *op, struct tfh_issue *iss
 		return false;
 	fill(o, row, op);
 	tfh_rows_take(o->gpus);
-	*known = tfh_join_find(o->join, op, issue);
-	return true;
+	if (o->join) {
+		*known = tfh_join_find(o->join, op, issue);
+		return true;
+	}
+	rc = tfh_issued_next(o->issued, issue, known);
+	if (rc)
+		tfh_err_set(&o->err, rc, "%s", strerror(-rc));
+	return !rc;
 }
 
 static bool next_joined(struct tfh_ops *o, struct tfh_op *op)
@@ -185,12 +194,14 @@ static bool next_joined(struct tfh_ops *o, struct tfh_op *op)
 	bool known, there = next_row(o, op, &issue, &known);
 	int rc = tfh_rows_error(o->gpus);
 
-	if (!rc)
+	if (!rc && o->join)
 		rc = tfh_join_error(o->join);
 	if (rc)
 		tfh_err_set(&o->err, rc, "%s", strerror(-rc));
 	if (o->err.code || !there)
 		return false;
+	if (o->join)
+		tfh_issued_add(o->issued, known ? &issue : NULL);
 	if (known) {
 		op->issue0 = issue.t0;
 		op->issue1 = issue.t1;
@@ -212,6 +223,16 @@ static bool fill_block(void *ops, void *block)
 	return b->n == BLOCK_OPS;
 }
 
+/* All ops have been there: what is known of them now. */
+static void conclude(struct tfh_ops *o, struct tfh_gpu *g)
+{
+	g->unissued = o->unissued;
+	if (!o->issued || g->issued || (o->join && !tfh_issued_rewind(o->issued)))
+		return;
+	g->issued = o->issued;
+	o->issued = NULL;
+}
+
 static bool next_recorded(struct tfh_ops *o, struct tfh_op *op)
 {
 	while (!o->block || o->at == o->block->n) {
@@ -220,7 +241,7 @@ static bool next_recorded(struct tfh_ops *o, struct tfh_op *op)
 		if (o->block)
 			continue;
 		if (o->gpus && !o->err.code)
-			o->run->proc[o->process].gpu->unissued = o->unissued;
+			conclude(o, o->run->proc[o->process].gpu);
 		return false;
 	}
 	*op = o->block->op[o->at++];
@@ -248,6 +269,36 @@ int tfh_ops_error(const struct tfh_ops *o, struct tfh_err *err)
 	return o->err.code;
 }
 
+/* Threads whose names are known, which is when their calls are found best. */
+static uint32_t named_threads(const struct tfh_ops *o)
+{
+	const struct tfh_names *names = &o->run->proc[o->process].names;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < names->n[TFT_NAME_THREAD]; i++)
+		n += names->v[TFT_NAME_THREAD][i].text != NULL;
+	return n;
+}
+
+/* What joins ops with their calls, if no pass over them that knew as much has come to its end. */
+static int open_join(struct tfh_ops *o, struct tfh_gpu *g)
+{
+	uint32_t threads = named_threads(o);
+
+	o->issued = g->issued;
+	g->issued = NULL;
+	if (o->issued && g->issued_threads == threads && tfh_issued_rewind(o->issued))
+		return 0;
+	tfh_issued_free(o->issued);
+	o->issued = tfh_issued_new();
+	g->issued_threads = threads;
+	if (g->n_drvr)
+		o->drvr = tfh_rows_open(o->shadow, g, false);
+	if (g->n_drvr && !o->drvr)
+		return -ENOMEM;
+	return tfh_join_open(o->shadow, o->process, o->drvr, &o->join);
+}
+
 static int open_recorded(struct tfh_ops *o, struct tfh_err *err)
 {
 	struct tfh_gpu *g = tfh_gpu_of(o->run, o->process);
@@ -259,11 +310,7 @@ static int open_recorded(struct tfh_ops *o, struct tfh_err *err)
 	if (!o->shadow)
 		return g ? err->code : -ENOMEM;
 	o->gpus = tfh_rows_open(o->shadow, g, true);
-	if (g->n_drvr)
-		o->drvr = tfh_rows_open(o->shadow, g, false);
-	if (!o->gpus || (g->n_drvr && !o->drvr))
-		return -ENOMEM;
-	rc = tfh_join_open(o->shadow, o->process, o->drvr, &o->join);
+	rc = o->gpus ? open_join(o, g) : -ENOMEM;
 	/* Few ops are joined before a thread has started. */
 	return rc ? rc
 		  : tfh_ahead_start(&o->ahead, fill_block, o, g->n_gpus > 2 ? BLOCKS : 1,
@@ -296,6 +343,7 @@ void tfh_ops_close(struct tfh_ops *o)
 	if (!o)
 		return;
 	tfh_ahead_stop(&o->ahead);
+	tfh_issued_free(o->issued);
 	tfh_join_close(o->join);
 	tfh_rows_close(o->gpus);
 	tfh_rows_close(o->drvr);

@@ -65,6 +65,16 @@ static uint32_t reading_at(const struct tfh_axis *a, int64_t t)
 	return 0;
 }
 
+/* From reading i on, for times in [from, to). */
+static void keep_line(struct tfh_axis *a, uint32_t i, double rate, int64_t from, int64_t to)
+{
+	a->from = from;
+	a->to = to;
+	a->base = a->table[i];
+	a->base_run = a->run[i];
+	a->rate = rate;
+}
+
 int64_t tfh_axis_look(struct tfh_axis *a, uint64_t ns)
 {
 	int64_t t = (int64_t)ns;
@@ -72,6 +82,8 @@ int64_t tfh_axis_look(struct tfh_axis *a, uint64_t ns)
 	if (!a->n)
 		return t;
 	uint32_t i = reading_at(a, t);
+	if (a->n == 1)
+		keep_line(a, 0, 1, INT64_MIN, INT64_MAX);
 	if (i + 1 == a->n && i > 0)
 		i--; /* beyond the last one: its line goes on */
 	if (i + 1 == a->n || tfh_axis_step(a, i)) {
@@ -87,12 +99,10 @@ int64_t tfh_axis_look(struct tfh_axis *a, uint64_t ns)
 	/* Readings close together say little about the pace. */
 	if (dt < 100000000 && (t < a->table[i] || t > a->table[i + 1]))
 		rate = 1;
-	else if (a->steady && t >= a->table[i] && t < a->table[i + 1]) {
-		a->from = a->table[i];
-		a->to = a->table[i + 1];
-		a->from_run = a->run[i];
-		a->rate = rate;
-	}
+	if (a->steady && t >= a->table[i] && t < a->table[i + 1])
+		keep_line(a, i, rate, a->table[i], a->table[i + 1]);
+	else if (a->steady && i + 2 == a->n && t > a->table[i + 1])
+		keep_line(a, i, rate, a->table[i + 1] + 1, INT64_MAX);
 	return a->run[i] + (int64_t)((double)(t - a->table[i]) * rate);
 }
 

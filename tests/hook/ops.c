@@ -1,6 +1,7 @@
 /* Prints what the model says of a run's device ops, a line of JSON each: ops RUN. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/ops.h"
@@ -30,22 +31,51 @@ static void print_op(const struct tfh_op *op, const struct tfh_thread_info *thre
 	       op->thread == UINT32_MAX ? -1 : (int)threads[op->thread].tid, (int64_t)op->call);
 }
 
+/* A second pass finds what the first one found, though it joins nothing itself. */
+static int check_again(struct tfh_run *run, uint32_t process, const struct tfh_op *v, size_t n)
+{
+	struct tfh_ops *ops;
+	struct tfh_err err;
+	struct tfh_op op;
+	size_t i = 0, bad = 0;
+
+	if (tfh_ops_open(run, process, &ops, &err))
+		return 1;
+	for (; tfh_ops_next(ops, &op); i++)
+		bad += i >= n || op.t0 != v[i].t0 || op.t1 != v[i].t1 || op.number != v[i].number ||
+		       op.correlation != v[i].correlation || op.issue0 != v[i].issue0 ||
+		       op.issue1 != v[i].issue1 || op.thread != v[i].thread || op.call != v[i].call;
+	tfh_ops_close(ops);
+	if (bad || i != n)
+		fprintf(stderr, "second pass: %zu ops of %zu, %zu differ\n", i, n, bad);
+	return bad || i != n;
+}
+
 static int print_process(struct tfh_run *run, uint32_t process, const struct tfh_process *p)
 {
 	const struct tfh_thread_info *threads;
 	struct tfh_gpu_info info;
 	struct tfh_ops *ops;
 	struct tfh_err err;
-	struct tfh_op op;
+	struct tfh_op op, *v = NULL;
+	size_t n = 0;
 	int rc = tfh_ops_open(run, process, &ops, &err);
 
 	tfh_run_threads(run, &threads);
-	while (!rc && tfh_ops_next(ops, &op))
+	while (!rc && tfh_ops_next(ops, &op)) {
+		struct tfh_op *more = realloc(v, (n + 1) * sizeof(*v));
+		if (!more)
+			abort();
+		v = more;
+		v[n++] = op;
 		print_op(&op, threads);
+	}
 	rc = rc ? rc : tfh_ops_error(ops, &err);
 	if (rc)
 		fprintf(stderr, "ops: %s\n", err.text);
 	tfh_ops_close(ops);
+	rc = rc ? rc : check_again(run, process, v, n);
+	free(v);
 	tfh_run_gpu(run, process, &info);
 	print_info(&info, p);
 	return rc != 0;

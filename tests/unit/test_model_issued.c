@@ -1,0 +1,102 @@
+/* Calls of ops are read as they were written, as often as one likes, few or more than fit into
+ * memory; where there is no room for them, that is said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "base/hash.h"
+#include "model/device.h"
+
+/* The i-th call: times go forth and back, threads change, numbers end; every seventh is not known.
+ */
+static bool call_of(uint32_t i, struct tfh_issue *c)
+{
+	uint64_t h = tfh_hash_u64(i + 1);
+
+	c->t0 = (int64_t)i * 1000 + (int64_t)(h % 5000) - 2500;
+	c->t1 = c->t0 + (int64_t)(h >> 40);
+	c->thread = (uint32_t)(h >> 20) % 3;
+	c->call = i % 11 ? i : UINT64_MAX;
+	if (i % 1000 == 999)
+		*c = (struct tfh_issue){INT64_MAX, INT64_MAX, UINT32_MAX, 0};
+	if (i % 1000 == 500)
+		*c = (struct tfh_issue){INT64_MIN + 1, INT64_MIN + 1 + (int64_t)(h >> 4), 1, i};
+	return i % 7 != 3;
+}
+
+static void write_all(struct tfh_issued *s, uint32_t n)
+{
+	struct tfh_issue c;
+
+	for (uint32_t i = 0; i < n; i++)
+		tfh_issued_add(s, call_of(i, &c) ? &c : NULL);
+}
+
+static void check(uint32_t n)
+{
+	struct tfh_issued *s = tfh_issued_new();
+	struct tfh_issue want, got;
+	bool known;
+
+	assert_non_null(s);
+	write_all(s, n);
+	for (uint32_t turn = 0; turn < 3; turn++) {
+		/* The second reader stops in the middle. */
+		uint32_t upto = turn == 1 ? n / 2 : n;
+		assert_true(tfh_issued_rewind(s));
+		for (uint32_t i = 0; i < upto; i++) {
+			bool wanted = call_of(i, &want);
+			assert_int_equal(tfh_issued_next(s, &got, &known), 0);
+			assert_int_equal(known, wanted);
+			if (!known)
+				continue;
+			assert_true(got.t0 == want.t0 && got.t1 == want.t1);
+			assert_true(got.thread == want.thread && got.call == want.call);
+		}
+		if (upto == n)
+			assert_int_not_equal(tfh_issued_next(s, &got, &known), 0);
+	}
+	tfh_issued_free(s);
+}
+
+static void test_read(void **unused)
+{
+	(void)unused;
+	check(0);
+	check(1);
+	check(5000);
+	check(200000);
+}
+
+static void test_no_room(void **unused)
+{
+	(void)unused;
+	struct rlimit old, small;
+	struct tfh_issued *s = tfh_issued_new();
+
+	assert_non_null(s);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small = old;
+	small.rlim_cur = 4096;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	write_all(s, 200000);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_false(tfh_issued_rewind(s));
+	tfh_issued_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_no_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
