@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -61,11 +62,13 @@ static int file_in(const char *dir, bool disk)
 	return fd;
 }
 
-/* A file in memory is better than none: it can be swapped out. */
+/* A file in memory is better than none: it can be swapped out. One that may not grow, because of
+ * RLIMIT_FSIZE, is to answer so, not to kill. */
 int tfh_big_file(void)
 {
 	const char *dir[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
 
+	signal(SIGXFSZ, SIG_IGN);
 	for (int disk = 1; disk >= 0; disk--)
 		for (size_t i = 0; i < sizeof(dir) / sizeof(*dir); i++) {
 			int fd = file_in(dir[i], disk);

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The memory of a report does not grow with the number of steps, whatever tells them, nor with that of long calls, and
-what it says of many steps is what it says of few."""
+what it says of many steps is what it says of few. Where files may not grow, it stays in memory and says the same."""
 import json
 import os
+import resource
 import subprocess
 import sys
 
@@ -51,6 +52,12 @@ def main():
     check("period", 1, 350000, 800000)
     check("long", 1, 60000, 200000)
     out, memory = report(os.path.join(TMP, "long-few"), "--steps")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    free, _ = report(os.path.join(TMP, "period-many"))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, limits[1]))
+    bound, _ = report(os.path.join(TMP, "period-many"))
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert free == bound, "a report without temporary files says something else"
     lines = out.splitlines()
     assert 59990 < len(lines) <= 60000, len(lines)
     last = json.loads(lines[-1])
