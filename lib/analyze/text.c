@@ -426,7 +426,8 @@ static void explain_none(struct tfh_job *job, struct tfh_result *r)
 		v->missing = tfh_text(
 			job, "%" PRIu64 " of %" PRIu64 " steps touch holes in the recording",
 			holed_steps(job), r->steps.count);
-		v->missing_do = "raise TFHOOK_RING_TOTAL";
+		v->missing_do = "if records were dropped, raise TFHOOK_RING_TOTAL; if files are "
+				"missing, bring them back";
 	} else if (isnan(r->breakdown[TFH_PART_UNATTRIBUTED].share)) {
 		v->missing = "no step ran to its end after the start-up";
 		v->missing_do = "record a longer run";
