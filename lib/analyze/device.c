@@ -36,6 +36,12 @@ static bool saves(const struct tfh_device *d, size_t i, float usual)
 	return bytes > SAVED_TIMES * usual && bytes > SAVED_BYTES;
 }
 
+/* Of a step that stood still it may turn out that it waited for its checkpoint to be written. */
+static bool may_save(const struct tfh_window *w)
+{
+	return w->segment == TFH_SEGMENT_TRAIN || w->segment == TFH_SEGMENT_STALL;
+}
+
 /*
  * A long step that fetches many times what others do saves the model. What follows a window's last
  * op makes the next window long, as windows end with their computing: the name goes there, too for
@@ -49,7 +55,7 @@ static void find_checkpoints(struct tfh_device *d)
 	for (size_t i = d->win.n; i-- > 0; tfh_big_pass(i)) {
 		struct tfh_window *w = &job->window.v[i];
 		uint8_t segment = w->segment;
-		if (segment == TFH_SEGMENT_TRAIN && saves(d, i, usual))
+		if (may_save(w) && saves(d, i, usual))
 			segment = TFH_SEGMENT_CHECKPOINT;
 		if (d->win.v[i].tier == 'C' ||
 		    (segment != TFH_SEGMENT_CHECKPOINT && segment != TFH_SEGMENT_COMPILE))
@@ -59,7 +65,7 @@ static void find_checkpoints(struct tfh_device *d)
 		bool here = d->win.v[i].c - d->win.v[i].from > most;
 		bool there = d->win.v[next].c - d->win.v[next].from > most;
 		w->segment = here ? segment : TFH_SEGMENT_TRAIN;
-		if (!here && there && job->window.v[next].segment == TFH_SEGMENT_TRAIN)
+		if (!here && there && may_save(&job->window.v[next]))
 			job->window.v[next].segment = segment;
 		job->step.v[i].segment = (int8_t)w->segment;
 		job->step.v[next].segment = (int8_t)job->window.v[next].segment;
