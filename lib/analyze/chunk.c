@@ -198,6 +198,7 @@ int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *e
 	if (c > to)
 		to = c;
 	d->loaded = from;
+	d->until = to;
 	d->full = false;
 	forget(d, from);
 	rc = read_ops(d, to);

@@ -186,7 +186,8 @@ struct tfh_device {
 	bool full;	/* too much for memory: the windows are not judged */
 	bool async;	/* the input is prepared by other threads */
 	int64_t own;	/* of every pause: the recorder's own time, 0 for others' traces */
-	int64_t loaded; /* host calls are complete until here */
+	int64_t loaded; /* host calls are complete from here */
+	int64_t until;	/* what the windows in memory issued and ran is over by then */
 	/* results */
 	uint64_t windows_a, windows_b, steps_ab;
 	int64_t called; /* of what is charged to callbacks: host functions that streams ran */

@@ -413,6 +413,23 @@ static void mark_dispatch(struct tfh_device *d)
 	}
 }
 
+/* How many of a thread's calls the windows in memory need: those that began in time, and the next
+ * one, which ends the last pause. The rest, TFH_LONG_NS of calls read ahead, are for later windows:
+ * with steps of 30 us that is a hundred times what these hold. */
+static size_t begun(const struct tfh_device *d, const struct tfh_piece *p, size_t n)
+{
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (p[mid].t0 <= d->until)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < n ? lo + 1 : n;
+}
+
 int tfh_host_time(struct tfh_device *d)
 {
 	uint32_t n = d->job->feed->n_threads;
@@ -428,7 +445,7 @@ int tfh_host_time(struct tfh_device *d)
 		while (i < d->call.n && d->call.v[i].thread == t)
 			i++;
 		d->thread_seg[t] = (uint32_t)d->seg.n;
-		rc = flatten(d, d->call.v + from, i - from);
+		rc = flatten(d, d->call.v + from, begun(d, d->call.v + from, i - from));
 	}
 	d->thread_seg[n] = (uint32_t)d->seg.n;
 	if (!rc)
