@@ -298,7 +298,7 @@ check: tests
 		--tool 'format=scripts/format --check') \
 		$(UNIT) $(AREAS:%=tests/%)
 
-# Scenarios against their measured twins: SEED=n, T=regex, PAIRS=5, DOC=docs/truth.md writes the page. Half an hour.
+# Scenarios against their measured twins: SEED=n, T=regex, PAIRS=5, DOC=docs/truth.md writes the page. Twenty minutes.
 truth: all $(addprefix $(B)/tests/,truth/train truth/libtrain.so jobs/libslowread.so import/dump)
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/truth/run --seed '$(SEED)' --filter '$(T)' \
 		--pairs $(or $(PAIRS),5) $(if $(DOC),--doc $(DOC))
