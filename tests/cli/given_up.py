@@ -16,7 +16,7 @@ if os.environ.get("TFH_SAN") in ("address", "thread"):
 def record(name, marks):
     out = os.path.join(TMP, name)
     env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"), TFHOOK_MAX_SIZE="1M", TFHOOK_CUPTI="off",
-               SIM_LAUNCH_COST="1us", SIM_KERNEL_DEFAULT="100ns")
+               SIM_LAUNCH_COST="4us", SIM_KERNEL_DEFAULT="100ns")
     subprocess.run([TFHOOK, "run", "-q", "-o", out, "--", JOB, "--steps", str(STEPS), "--launches", str(LAUNCHES), "--spin", "0",
                     "--h2d", "4096", "--mark", str(marks)], env=env, check=True, stdout=subprocess.DEVNULL)
     report = json.loads(subprocess.check_output([TFHOOK, "report", "--json", out]))
@@ -44,7 +44,6 @@ def check(marks):
     for s in steps:
         end = s["start_s"] + s["dur_s"]
         assert end <= gone["start_s"] + 1e-6 or s["start_s"] >= gone["start_s"], s
-        assert s["dur_s"] < length / 2, s
     judged = sum(s["total_s"] for s in report["segments"])
     assert judged < report["run"]["wall_s"] - 0.9 * length, (judged, length)
     assert any("given up" in text for text in report["remarks"]), report["remarks"]

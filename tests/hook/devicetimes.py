@@ -56,8 +56,10 @@ def record(name, *command, **env):
 
 
 def shift_of(ops, calls):
-    """The run's axis against the log's, from the calls: both read the clock around the same one."""
-    return statistics.median([op["issue0"] - calls[op["correlation"]]["t0"] for op in ops if op["call"] >= 0])
+    """The run's axis against the log's, from the calls: both read the clock around the same one. The log of a job that was
+    ended may lack the last ones."""
+    return statistics.median([op["issue0"] - calls[op["correlation"]]["t0"] for op in ops
+                              if op["call"] >= 0 and op["correlation"] in calls])
 
 
 def compare(name, ops, info, truth, calls, lost=0, issued=True, exact=True):

@@ -76,7 +76,8 @@ os.symlink(f"{build}/tests/hook/liblocal.so", f"{tmp}/without/libunwind.so.8")
 other = report(run("other", TFHOOK_STACKS="copy", LD_LIBRARY_PATH=f"{tmp}/without:{build}/sim"))
 check((other["cuMemcpyDtoH_v2"] or "").startswith("fetch_result [stacks] <"), "without libunwind", other)
 for name, env in (("off", {"TFHOOK_STACKS": "off"}), ("preloaded", {"launcher": False}),
-                  ("mistyped", {"TFHOOK_STACKS": "slow:1lightyear"}), ("long", {"TFHOOK_STACKS": "slow:10s"})):
+                  ("mistyped", {"launcher": False, "TFHOOK_STACKS": "slow:1lightyear"}),  # as if it were not set
+                  ("long", {"TFHOOK_STACKS": "slow:10s"})):
     none = report(run(name, **env))
     check(len(none) == 2 and not any(none.values()), name, none)
 small = report(run("small", "12", "thread", TFHOOK_STACKS="copy", TFHOOK_CUPTI="off"))
