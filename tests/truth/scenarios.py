@@ -252,8 +252,8 @@ add("copies-and-launches", "large copies and many small kernels", cls=TRANSFER, 
 
 add("input-and-launches", "a slow loader and many small kernels", cls=INPUT, also=[HOST], remove="input", steps=40,
     env={"SIM_LAUNCH_COST": "80us"}, draw=dict(kernels=(80, 120), f=(1.2, 1.4)),
-    job="{n} 'get:{kernels*f*0.08}! h2d:1e4:pinned k:3 k:0.003:{kernels} sync'",
-    twin="{n} 'get:0 h2d:1e4:pinned k:3 k:0.003:{kernels} sync'")
+    job="{n} 'get:{kernels*f*0.08}! h2d:1e4:pinned k:0.003:{kernels} k:3 sync'",
+    twin="{n} 'get:0 h2d:1e4:pinned k:0.003:{kernels} k:3 sync'")
 add("fetch-and-callback", "results are fetched with blocking copies, then a callback works", cls=TRANSFER, also=[HOST],
     remove="transfer", blocking="D2H", gpu=True, draw=dict(k=(4.0, 6.0), mb=(12.0, 20.0), f=(0.7, 0.85)),
     job="{n} 'get:0.2:4 h2d:1e4:pinned k:{k} d2h:{mb*1e6:.0f}:pageable:sync! sleep:{mb*f/1.6}'",
