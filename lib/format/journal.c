@@ -207,9 +207,10 @@ bool tft_journal_sweep(const char *path)
 	bool gone = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
 		    pread(fd, &magic, sizeof(magic), 0) >= 0 && magic == 0;
 
+	/* A young one without a lock may be about to take it. */
 	if (gone && fcntl(fd, F_GETLK, &lock) == 0)
 		gone = lock.l_type == F_UNLCK;
-	else if (gone)
+	if (gone)
 		gone = time(NULL) - st.st_mtime > (time_t)(HEARTBEAT_LIMIT_NS / 1000000000);
 	if (fd >= 0)
 		close(fd);
