@@ -444,36 +444,6 @@ static void test_getnext_thread(void **state)
 	tfh_result_free(r);
 }
 
-/* Eight steps in one call of a function, which threads of an executor run: the call lasts as long
- * as they do. */
-static void test_graph_of_others(void **state)
-{
-	(void)state;
-	struct dg *d = dg_new();
-
-	d->g->name[TFT_NAME_OP][7] = "__inference_several_1";
-	for (int i = 0; i < 16; i++) {
-		double t0 = d->now[0], t = t0;
-		for (int k = 0; k < 8; k++) {
-			dg_code_until(d, 2, t + 0.02);
-			dg_get(d, 2, 8);
-			dg_code_until(d, 1, d->now[2] + 0.02);
-			for (int n = 0; n < 10; n++)
-				dg_launch(d, 1, 1, 1);
-			dg_sync(d, 1, 1);
-			t = d->now[1];
-		}
-		dg_code_until(d, 0, t + 0.02);
-		gen_exec(d->g, 7, t0, d->now[0]);
-		dg_code(d, 0, 0.02);
-	}
-	struct tfh_result *r = dg_judge(d);
-	dg_check(r, TFH_CLASS_INPUT_BOUND);
-	gen_part(r, TFH_PART_INPUT, 8);
-	dg_predicts(r, TFH_REMOVE_INPUT, 10.06);
-	tfh_result_free(r);
-}
-
 /* A function of the program's runs in the stream between two kernels, and one at its end that the
  * host waits for. */
 static double host_functions(struct dg *d, double ms)
@@ -620,7 +590,6 @@ int main(void)
 		cmocka_unit_test(test_exchange),
 		cmocka_unit_test(test_two_threads),
 		cmocka_unit_test(test_getnext_thread),
-		cmocka_unit_test(test_graph_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
