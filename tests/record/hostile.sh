@@ -3,26 +3,9 @@
 # threads or programs, with another allocator and under a debugger, a job fares as without us and the recording is
 # complete; or one line says why not, and what helps.
 set -u
-hostile=$TFH_BUILD/tests/record/hostile tally=$TFH_BUILD/tests/record/tally lib=$TFH_BUILD/lib/libtfhook.so
-[[ -e $lib ]] || exit 77
-[[ -n ${TFH_SAN:-} ]] && exit 77 # a sanitizer must come first in the process
-status=0
-export TFHOOK_RUN=$TFH_TMP/run
+job=$TFH_BUILD/tests/record/hostile place=$TFH_TMP/own
+. "$TFH_SRC/tests/record/lib.sh"
 
-go() { # HOW [ENV...]: $rc, $out, $got
-	rm -rf "$TFH_TMP/run" "$TFH_TMP/own"
-	mkdir "$TFH_TMP/own"
-	out=$(env LD_PRELOAD="$lib" "${@:2}" "$hostile" "$1" "$TFH_TMP/own" 2>&1)
-	rc=$?
-	got=$([[ -d $TFHOOK_RUN ]] && "$tally" -s "$TFHOOK_RUN")
-}
-fail() {
-	echo "$*"
-	echo "rc $rc, output: $out"
-	echo "$got"
-	status=1
-}
-sum() { grep -oE "\b$1=[0-9]+" <<<"$got" | awk -F= '{ n += $2 } END { print n + 0 }'; }
 complete() { # HOW STEPS [ENV...]
 	go "$1" "${@:3}"
 	((rc == 7)) && [[ -z $out ]] || fail "$*: as without us"
@@ -79,7 +62,7 @@ for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0 libmima
 done
 if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
 	rm -rf "$TFHOOK_RUN"
-	out=$(strace -f -o /dev/null -E LD_PRELOAD="$lib" "$hostile" plain "$TFH_TMP/own" 2>&1)
+	out=$(strace -f -o /dev/null -E LD_PRELOAD="$lib" "$job" plain "$TFH_TMP/own" 2>&1)
 	rc=$?
 	got=$("$tally" -s "$TFHOOK_RUN")
 	[[ $rc == 7 && -z $out ]] && (($(sum mark) == 100)) || fail "traced by another process"

@@ -2,25 +2,9 @@
 # What must hold: a job leaves with the same status and output as without us, whatever way it takes, and its trace is
 # complete: clean where a process ends by itself, salvageable where it is killed.
 set -u
-leave=$TFH_BUILD/tests/record/leave tally=$TFH_BUILD/tests/record/tally lib=$TFH_BUILD/lib/libtfhook.so
-[[ -e $lib ]] || exit 77
-[[ -n ${TFH_SAN:-} ]] && exit 77 # a sanitizer must come first in the process
-status=0
-export TFHOOK_RUN=$TFH_TMP/run
+job=$TFH_BUILD/tests/record/leave place=$TFH_TMP
+. "$TFH_SRC/tests/record/lib.sh"
 
-go() { # HOW [ENV...]: $rc, $out, $got
-	rm -rf "$TFH_TMP/run" "$TFH_TMP/own"
-	out=$(env LD_PRELOAD="$lib" "${@:2}" "$leave" "$1" "$TFH_TMP" 2>&1)
-	rc=$?
-	got=$([[ -d $TFHOOK_RUN ]] && "$tally" -s "$TFHOOK_RUN")
-}
-fail() {
-	echo "$*"
-	echo "rc $rc, output: $out"
-	echo "$got"
-	status=1
-}
-sum() { grep -oE "\b$1=[0-9]+" <<<"$got" | awk -F= '{ n += $2 } END { print n + 0 }'; }
 expect() { # HOW STATUS MARKS CLEAN_FILES
 	go "$1"
 	((rc == $2)) || fail "$1: status $2 expected"
@@ -68,7 +52,7 @@ fi
 rm -rf "$TFH_TMP/run"
 out=$( (
 	ulimit -f 1024
-	LD_PRELOAD=$lib TFHOOK_VERBOSE=1 "$leave" limit
+	LD_PRELOAD=$lib TFHOOK_VERBOSE=1 "$job" limit
 ) 2>&1)
 rc=$?
 got=$("$tally" -s "$TFHOOK_RUN")
@@ -77,25 +61,25 @@ got=$("$tally" -s "$TFHOOK_RUN")
 rm -rf "$TFH_TMP/run"
 out=$( (
 	ulimit -f 0
-	LD_PRELOAD=$lib "$leave" return
+	LD_PRELOAD=$lib "$job" return
 ) 2>&1 | cat)
 [[ $out == *"File too large"* ]] || fail "no file may have a byte: $out"
-( ulimit -f 0 && LD_PRELOAD=$lib exec "$leave" return ) 2>&-
+( ulimit -f 0 && LD_PRELOAD=$lib exec "$job" return ) 2>&-
 (($? == 7)) || fail "no file may have a byte: status"
 
 # Under a plain preload all processes of a launch meet in one directory, and another launch has its own.
 cd "$TFH_TMP" || exit 1
 unset TFHOOK_RUN
-TFHOOK_JOB=job LD_PRELOAD=$lib "$leave" fork && fail "fork in a job"
-LD_PRELOAD=$lib TFHOOK_JOB=job "$leave" return
+TFHOOK_JOB=job LD_PRELOAD=$lib "$job" fork && fail "fork in a job"
+LD_PRELOAD=$lib TFHOOK_JOB=job "$job" return
 [[ $(ls tfhook-job/*.tft | wc -l) == 3 ]] || fail "three processes of one job in $(ls -d tfhook-*)"
-setsid env LD_PRELOAD="$lib" "$leave" return
-setsid env LD_PRELOAD="$lib" "$leave" return
+setsid env LD_PRELOAD="$lib" "$job" return
+setsid env LD_PRELOAD="$lib" "$job" return
 [[ $(ls -d tfhook-[0-9]* | wc -l) == 2 ]] || fail "two launches, two directories: $(ls -d tfhook-*)"
 mkdir tfhook-other && echo '{"launch": "somebody"}' >tfhook-other/run.json
-LD_PRELOAD=$lib TFHOOK_JOB=other "$leave" return
+LD_PRELOAD=$lib TFHOOK_JOB=other "$job" return
 [[ -e tfhook-other.2/run.json && $(cat tfhook-other/run.json) == *somebody* ]] || fail "a foreign directory"
-LD_PRELOAD=$lib TFHOOK_JOB=secret MY_TOKEN=hush TFHOOK_LOG=$TFH_TMP/log "$leave" return --api-key=hush --token hush
+LD_PRELOAD=$lib TFHOOK_JOB=secret MY_TOKEN=hush TFHOOK_LOG=$TFH_TMP/log "$job" return --api-key=hush --token hush
 grep -q hush tfhook-secret/run.json && fail "a secret in run.json"
 grep -q 'recording to' "$TFH_TMP/log" || fail "log"
 exit $status

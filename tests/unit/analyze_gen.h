@@ -193,6 +193,15 @@ static inline struct tfh_result *gen_judge(struct gen *g)
 	return r;
 }
 
+/* The remark that says `text`, or NULL. */
+static inline const char *gen_remark(const struct tfh_result *r, const char *text)
+{
+	for (uint32_t i = 0; i < r->n_remark; i++)
+		if (strstr(r->remark[i], text))
+			return r->remark[i];
+	return NULL;
+}
+
 static inline void gen_expect(const struct tfh_result *r, enum tfh_class cls, enum tfh_cause cause)
 {
 	if (r->verdict.cls != cls || r->verdict.cause != cause)
