@@ -294,16 +294,14 @@ static void tell_others(const struct tfh_feed *f, uint32_t top, struct tfh_resul
 		n += i != top && p->events * ALIKE >= f->processes[top].events &&
 		     (p->has_gpu || !f->processes[top].has_gpu) && (p->has_gpu || p->has_tf);
 	}
-	char *text = n && r->n_remark < sizeof(r->remark) / sizeof(r->remark[0])
-			     ? tfh_result_alloc(r, room, 1)
-			     : NULL;
+	char *text = n ? tfh_result_alloc(r, room, 1) : NULL;
 	if (!text)
 		return;
 	snprintf(text, room,
 		 "this is process %u, and %u more did about as much: not known to be ranks of one "
 		 "job, they are not judged; TFHOOK_RANK, or variables of a launcher, would tell",
 		 f->processes[top].pid, n);
-	r->remark[r->n_remark++] = text;
+	tfh_remark(r, text);
 }
 
 void *tfh_result_alloc(struct tfh_result *r, size_t n, size_t size)

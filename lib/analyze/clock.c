@@ -251,12 +251,14 @@ void tfh_tell_alike_loops(struct tfh_job *job, struct tfh_result *r)
 		alike += g != train && *g->tag && n == base_length(train->tag) &&
 			 !memcmp(g->tag, train->tag, n) && as_long(g, train);
 	}
-	if (alike < 2 || r->n_remark == sizeof(r->remark) / sizeof(r->remark[0]))
+	if (alike < 2)
 		return;
-	r->remark[r->n_remark++] = tfh_text(
-		job,
-		"%u more loops of as many batches feed functions of the same name: several "
-		"models trained in turn? This is about one of them, and the time of the "
-		"others counts as `eval`",
-		alike);
+	tfh_remark(
+		r,
+		tfh_text(
+			job,
+			"%u more loops of as many batches feed functions of the same name: several "
+			"models trained in turn? This is about one of them, and the time of the "
+			"others counts as `eval`",
+			alike));
 }

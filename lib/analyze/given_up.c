@@ -217,16 +217,14 @@ static void tell(struct tfh_job *job, struct tfh_result *r, const struct tfh_giv
 {
 	char steps[128] = "";
 
-	if (r->n_remark == sizeof(r->remark) / sizeof(r->remark[0]))
-		return;
 	if (g->steps)
 		snprintf(steps, sizeof(steps), ": %s%" PRIu64 " steps of %.2f ms on average",
 			 g->estimated ? "about " : "", g->steps, 1e3 * g->mean_s);
-	r->remark[r->n_remark++] = tfh_text(
-		job,
-		"records of %.1f s, from %.1f s on, were given up to keep to TFHOOK_MAX_SIZE%s; "
-		"they are not among the steps judged",
-		g->end_s - g->start_s, g->start_s, steps);
+	tfh_remark(r, tfh_text(job,
+			       "records of %.1f s, from %.1f s on, were given up to keep to "
+			       "TFHOOK_MAX_SIZE%s; "
+			       "they are not among the steps judged",
+			       g->end_s - g->start_s, g->start_s, steps));
 }
 
 int tfh_fill_given_up(struct tfh_job *job, struct tfh_result *r)

@@ -459,10 +459,12 @@ void tfh_smooth_classes(struct tfh_job *job);
 /* whatif.c, text.c */
 void tfh_whatif(struct tfh_job *job, struct tfh_result *r);
 void tfh_explain(struct tfh_job *job, struct tfh_result *r);
-const char *tfh_text(struct tfh_job *job, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
 
 /* stats.c */
+/* A remark of the report, which keeps the pointer; without a place for it, it is left out. */
+void tfh_remark(struct tfh_result *r, const char *text);
+const char *tfh_text(struct tfh_job *job, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* May sort v. */
 double tfh_quantile(double *v, size_t n, double q);
 /* The k-th smallest, from 0. May sort v. */

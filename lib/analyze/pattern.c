@@ -183,37 +183,37 @@ static uint32_t inner_of(const struct tfh_job *job)
 	return best;
 }
 
-static void remark(struct tfh_result *r, const char *text)
-{
-	if (r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
-		r->remark[r->n_remark++] = text;
-}
-
 static void tell(struct tfh_job *job, struct tfh_result *r)
 {
 	const struct tfh_pattern *p = &r->pattern;
 
 	if (p->per_update > 1)
-		remark(r, tfh_text(job,
-				   "every %u batches the launches come again: gradients of several "
-				   "batches are gathered for one update, or steps take turns",
-				   p->per_update));
+		tfh_remark(
+			r,
+			tfh_text(job,
+				 "every %u batches the launches come again: gradients of several "
+				 "batches are gathered for one update, or steps take turns",
+				 p->per_update));
 	else if (p->n_kind > 1)
-		remark(r, tfh_text(job,
-				   "steps are of %u kinds: %" PRIu64 " with %u launches (%.2f ms), "
-				   "%" PRIu64 " with %u (%.2f ms)%s",
-				   p->n_kind, p->kind[0].count, p->kind[0].launches,
-				   1e3 * p->kind[0].median_s, p->kind[1].count, p->kind[1].launches,
-				   1e3 * p->kind[1].median_s, p->n_kind > 2 ? ", ..." : ""));
+		tfh_remark(r, tfh_text(job,
+				       "steps are of %u kinds: %" PRIu64
+				       " with %u launches (%.2f ms), "
+				       "%" PRIu64 " with %u (%.2f ms)%s",
+				       p->n_kind, p->kind[0].count, p->kind[0].launches,
+				       1e3 * p->kind[0].median_s, p->kind[1].count,
+				       p->kind[1].launches, 1e3 * p->kind[1].median_s,
+				       p->n_kind > 2 ? ", ..." : ""));
 	if (p->inner > 1)
-		remark(r, tfh_text(job,
-				   "the launches of a step repeat %u times inside it: micro-steps",
-				   p->inner));
+		tfh_remark(r,
+			   tfh_text(job,
+				    "the launches of a step repeat %u times inside it: micro-steps",
+				    p->inner));
 	if (p->recompiles)
-		remark(r, tfh_text(job,
-				   "%" PRIu64 " module(s) were loaded or compiled after start-up, "
-				   "%.1f ms in all: new shapes or functions traced anew",
-				   p->recompiles, 1e3 * p->recompile_s));
+		tfh_remark(r,
+			   tfh_text(job,
+				    "%" PRIu64 " module(s) were loaded or compiled after start-up, "
+				    "%.1f ms in all: new shapes or functions traced anew",
+				    p->recompiles, 1e3 * p->recompile_s));
 }
 
 void tfh_find_patterns(struct tfh_job *job, struct tfh_result *r)

@@ -157,13 +157,13 @@ void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r)
 	size_t n = in_turn(slow.v, slow.n, r->n_step, &every);
 	TFH_EACH (i, n)
 		extra += slow.v[i].extra;
-	if (n && extra > 0.005 * r->steps.total_s &&
-	    r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
-		r->remark[r->n_remark++] = tfh_text(
-			job,
-			"every %.0fth step takes %.1f ms longer than usual (%s), %.1f %% of "
-			"training time",
-			every, 1e3 * extra / (double)n, tfh_part_name(excess(r, slow.v, n)),
-			100 * extra / r->steps.total_s);
+	if (n && extra > 0.005 * r->steps.total_s)
+		tfh_remark(r, tfh_text(job,
+				       "every %.0fth step takes %.1f ms longer than usual (%s), "
+				       "%.1f %% of "
+				       "training time",
+				       every, 1e3 * extra / (double)n,
+				       tfh_part_name(excess(r, slow.v, n)),
+				       100 * extra / r->steps.total_s));
 	tfh_big_free(slow.v);
 }

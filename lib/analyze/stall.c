@@ -102,11 +102,13 @@ void tfh_tell_stalls(struct tfh_job *job, struct tfh_result *r)
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		if (part[p] > part[most])
 			most = p;
-	if (!n || r->n_remark == sizeof(r->remark) / sizeof(r->remark[0]))
+	if (!n)
 		return;
-	r->remark[r->n_remark++] =
+	tfh_remark(
+		r,
 		tfh_text(job,
 			 "%u step%s took %.3g s%s, over 20 times the usual (%s): a pause, or work "
 			 "that no other step does; not counted above",
-			 n, n == 1 ? "" : "s", total, n == 1 ? "" : " in all", tfh_part_name(most));
+			 n, n == 1 ? "" : "s", total, n == 1 ? "" : " in all",
+			 tfh_part_name(most)));
 }

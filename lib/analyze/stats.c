@@ -93,6 +93,12 @@ double tfh_quantile(double *v, size_t n, double q)
 	return x + (at - (double)i) * (next - x);
 }
 
+void tfh_remark(struct tfh_result *r, const char *text)
+{
+	if (r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
+		r->remark[r->n_remark++] = text;
+}
+
 /* printf into the result's memory; "" when there is none. */
 const char *tfh_text(struct tfh_job *job, const char *fmt, ...)
 {

@@ -148,10 +148,12 @@ void tfh_find_supply(struct tfh_job *job, struct tfh_result *r)
 	if (s->period_s > 0)
 		s->headroom = fmax(1, g.usual / 1e9 / s->period_s);
 	tfh_big_free(g.v.v);
-	if (s->headroom > 1.05 && r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
-		r->remark[r->n_remark++] = tfh_text(
-			job,
-			"a batch takes %.2f ms to make (%s): the input pipeline could feed "
-			"steps %.1f times as fast",
-			1e3 * s->period_s, s->why, s->headroom);
+	if (s->headroom > 1.05)
+		tfh_remark(
+			r,
+			tfh_text(
+				job,
+				"a batch takes %.2f ms to make (%s): the input pipeline could feed "
+				"steps %.1f times as fast",
+				1e3 * s->period_s, s->why, s->headroom));
 }

@@ -138,23 +138,18 @@ static void explain_also(struct tfh_job *job, struct tfh_result *r)
 			advise_stage(r, g, job->input_cause, stage_line(job, g));
 }
 
-static void remark(struct tfh_result *r, const char *text)
-{
-	if (r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
-		r->remark[r->n_remark++] = text;
-}
-
 /* Samples tell how long the threads with calls were ready to run and had no processor. */
 static void remark_crowd(struct tfh_job *job, struct tfh_result *r)
 {
 	double waited = tfh_crowd(job);
 
 	if (waited > TFH_CROWDED_SHARE)
-		remark(r, tfh_text(job,
-				   "in every second the job's threads together waited %s for a "
-				   "processor: other work on this machine, or too few processors, "
-				   "distorts these times",
-				   ms(job, waited)));
+		tfh_remark(r,
+			   tfh_text(job,
+				    "in every second the job's threads together waited %s for a "
+				    "processor: other work on this machine, or too few processors, "
+				    "distorts these times",
+				    ms(job, waited)));
 }
 
 /* The copies that a cause speaks of: the first, which move most, of that kind; of small ones those
@@ -452,20 +447,24 @@ static void explain_base(struct tfh_job *job, struct tfh_result *r)
 	if (r->verdict.tier == 'C' && job->cpu_only)
 		return;
 	if (r->quality.graphs)
-		remark(r, tfh_text(job,
-				   "graphs: only whole launches were timed from some moment "
-				   "on: %s",
-				   r->quality.graphs));
+		tfh_remark(r, tfh_text(job,
+				       "graphs: only whole launches were timed from some moment "
+				       "on: %s",
+				       r->quality.graphs));
 	if (r->verdict.tier == 'C' && d && d->gpu.source != TFH_GPU_NONE) {
 		if (r->steps.count)
-			remark(r, "there are device times, but for no step that is judged they are "
-				  "complete: what the device did is concluded from waits");
+			tfh_remark(
+				r,
+				"there are device times, but for no step that is judged they are "
+				"complete: what the device did is concluded from waits");
 		return;
 	}
 	if (r->verdict.tier == 'C') {
-		remark(r, d && d->gpu.why && *d->gpu.why
-				  ? tfh_text(job, "no device times: %s", d->gpu.why)
-				  : "no device times: what the device did is concluded from waits");
+		tfh_remark(
+			r,
+			d && d->gpu.why && *d->gpu.why
+				? tfh_text(job, "no device times: %s", d->gpu.why)
+				: "no device times: what the device did is concluded from waits");
 		return;
 	}
 	if (judged < job->window.n)
@@ -480,11 +479,12 @@ static void explain_base(struct tfh_job *job, struct tfh_result *r)
 				 "does meanwhile costs nothing",
 				 ms(job, lead)));
 	if (r->verdict.tier == 'B')
-		remark(r, "the device's ops could not be joined with the calls that issued them: "
-			  "what waited for what is not known");
+		tfh_remark(r,
+			   "the device's ops could not be joined with the calls that issued them: "
+			   "what waited for what is not known");
 	if (d->gpu.dropped)
-		remark(r,
-		       tfh_text(job, "the driver's profiler lost %" PRIu64 " ops", d->gpu.dropped));
+		tfh_remark(r, tfh_text(job, "the driver's profiler lost %" PRIu64 " ops",
+				       d->gpu.dropped));
 }
 
 /* Requests for device memory that failed. */
@@ -495,19 +495,21 @@ static void explain_memory(struct tfh_job *job, struct tfh_result *r)
 	const char *last = "";
 
 	if (h->capacity && (double)h->peak > NEARLY_FULL * (double)h->capacity)
-		remark(r, tfh_text(job, "device memory was nearly full: %.1f MB of %.1f MB",
-				   (double)h->peak / 1e6, (double)h->capacity / 1e6));
+		tfh_remark(r, tfh_text(job, "device memory was nearly full: %.1f MB of %.1f MB",
+				       (double)h->peak / 1e6, (double)h->capacity / 1e6));
 	if (!h->failed)
 		return;
 	if (f->n_before)
 		last = tfh_text(job, "; the last one before it was %s of %.1f MB", f->before[0].fn,
 				(double)f->before[0].bytes / 1e6);
-	remark(r, tfh_text(job,
-			   "%" PRIu64 " request%s for device memory failed, the first %.1f s after "
-			   "the start: %s of %.1f MB with %.1f MB in use%s",
-			   h->failed, h->failed == 1 ? "" : "s", (double)f->at.t / 1e9, f->at.fn,
-			   (double)f->at.bytes / 1e6, (double)f->in_use / 1e6, last));
-	advise(r, "device memory ran out", r->remark[r->n_remark - 1],
+	const char *text =
+		tfh_text(job,
+			 "%" PRIu64 " request%s for device memory failed, the first %.1f s after "
+			 "the start: %s of %.1f MB with %.1f MB in use%s",
+			 h->failed, h->failed == 1 ? "" : "s", (double)f->at.t / 1e9, f->at.fn,
+			 (double)f->at.bytes / 1e6, (double)f->in_use / 1e6, last);
+	tfh_remark(r, text);
+	advise(r, "device memory ran out", text,
 	       "smaller batches, or free what is kept between steps; see `memory` in --json", NAN);
 }
 
@@ -584,12 +586,13 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 	explain_also(job, r);
 	explain_kernels(job, r);
 	if (!job->consumers && v->cls == TFH_CLASS_HOST_BOUND && v->cause == TFH_CAUSE_HOST_UNKNOWN)
-		remark(r, "no input pipeline was visible");
+		tfh_remark(r, "no input pipeline was visible");
 	/* 1 GB/s: slower than any link; where even that would not matter nothing needs to be said.
 	 */
 	if (v->tier == 'C' && (double)job->mixed_bytes > 0.05 * (double)job->train_ns)
-		remark(r, "queued copies were waited for together with kernels: their share is an "
-			  "estimate from the best bandwidth seen");
+		tfh_remark(r,
+			   "queued copies were waited for together with kernels: their share is an "
+			   "estimate from the best bandwidth seen");
 	remark_crowd(job, r);
 	explain_base(job, r);
 	explain_ranks(job, r);

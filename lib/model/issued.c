@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/codec.h"
 #include "model/big.h"
 #include "model/device.h"
 
@@ -92,16 +93,6 @@ static bool make_room(struct tfh_issued *s)
 	return true;
 }
 
-static inline uint64_t fold(int64_t x)
-{
-	return (uint64_t)x << 1 ^ (uint64_t)(x >> 63);
-}
-
-static inline int64_t unfold(uint64_t x)
-{
-	return (int64_t)(x >> 1 ^ -(x & 1));
-}
-
 static inline size_t put(uint8_t *p, uint64_t x)
 {
 	size_t n = 0;
@@ -134,12 +125,12 @@ static int64_t less(int64_t a, int64_t b)
 
 static int64_t next_from(struct tfh_issued *s, int64_t a)
 {
-	return (int64_t)((uint64_t)a + (uint64_t)unfold(get(s)));
+	return (int64_t)((uint64_t)a + (uint64_t)tft_unzigzag(get(s)));
 }
 
 void tfh_issued_add(struct tfh_issued *s, const struct tfh_issue *issue)
 {
-	uint64_t ns = issue ? fold(less(issue->t1, issue->t0)) : 0;
+	uint64_t ns = issue ? tft_zigzag(less(issue->t1, issue->t0)) : 0;
 
 	if (!s || s->lost)
 		return;
@@ -155,8 +146,8 @@ void tfh_issued_add(struct tfh_issued *s, const struct tfh_issue *issue)
 	p += put(p, ns << 2 | (uint64_t)other << 1 | 1);
 	if (other)
 		p += put(p, issue->thread);
-	p += put(p, fold(less(issue->t0, s->last.t0)));
-	p += put(p, fold(less((int64_t)issue->call, (int64_t)s->last.call)));
+	p += put(p, tft_zigzag(less(issue->t0, s->last.t0)));
+	p += put(p, tft_zigzag(less((int64_t)issue->call, (int64_t)s->last.call)));
 	s->n = (size_t)(p - s->v);
 	s->last = *issue;
 }
@@ -205,7 +196,7 @@ int tfh_issued_next(struct tfh_issued *s, struct tfh_issue *out, bool *known)
 	if (ns & 2)
 		s->last.thread = (uint32_t)get(s);
 	s->last.t0 = next_from(s, s->last.t0);
-	s->last.t1 = (int64_t)((uint64_t)s->last.t0 + (uint64_t)unfold(ns >> 2));
+	s->last.t1 = (int64_t)((uint64_t)s->last.t0 + (uint64_t)tft_unzigzag(ns >> 2));
 	s->last.call = (uint64_t)next_from(s, (int64_t)s->last.call);
 	*out = s->last;
 	return 0;
