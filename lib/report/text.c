@@ -32,6 +32,18 @@ static size_t width_of(const char *text)
 	return n;
 }
 
+/* How much of a word goes onto a line of so many columns: all of it, or a stage's path up to "::".
+ */
+static size_t part_of_word(const char *word, size_t len, size_t room)
+{
+	size_t fits = len;
+
+	for (size_t i = 0; len > room && i + 1 < len && i + 2 <= room; i++)
+		if (word[i] == ':' && word[i + 1] == ':')
+			fits = i + 2;
+	return fits;
+}
+
 void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text)
 {
 	size_t column = width_of(first);
@@ -51,10 +63,17 @@ void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, 
 			fputc(' ', page->out);
 			column++;
 		}
-		fwrite(text, 1, len, page->out);
-		column += len;
+		size_t part = part_of_word(text, len, WIDTH > column ? WIDTH - column : 0);
+		fwrite(text, 1, part, page->out);
+		text += part;
+		column += part;
 		begun = true;
-		text += len + strspn(text + len, " ");
+		if (part < len) {
+			fprintf(page->out, "\n%s", rest);
+			column = width_of(rest);
+			begun = false;
+		}
+		text += strspn(text, " ");
 	}
 	fputc('\n', page->out);
 }

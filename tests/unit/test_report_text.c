@@ -91,6 +91,22 @@ static void unknown_is_not_zero(void **state)
 	free(text);
 }
 
+/* A stage's path that is longer than a line goes on in the next one, behind a "::". */
+static void long_paths_fit(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+
+	r.verdict.text =
+		"slow: (Iterator::Root::Prefetch::FlatMap::ForeverRepeat::ParallelBatch::Filter::"
+		"ParallelInterleaveV4::FlatMap::Generator): 5 ms";
+	char *text = fixture_print(print_text, &r);
+	lines_fit(text);
+	assert_non_null(strstr(text, "::\n"));
+	assert_non_null(strstr(text, "FlatMap::Generator): 5 ms\n"));
+	free(text);
+}
+
 /* Of several ranks each has a line; the one reported and the late one are marked. */
 static void ranks_have_lines(void **state)
 {
@@ -247,11 +263,11 @@ static void empty_result(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(verdict_first),	cmocka_unit_test(rows_add_up),
-		cmocka_unit_test(unknown_is_not_zero),	cmocka_unit_test(ranks_have_lines),
-		cmocka_unit_test(silent_rank_is_named), cmocka_unit_test(in_flight_is_shown),
-		cmocka_unit_test(no_verdict),		cmocka_unit_test(short_verdict),
-		cmocka_unit_test(empty_result),
+		cmocka_unit_test(verdict_first),       cmocka_unit_test(rows_add_up),
+		cmocka_unit_test(unknown_is_not_zero), cmocka_unit_test(long_paths_fit),
+		cmocka_unit_test(ranks_have_lines),    cmocka_unit_test(silent_rank_is_named),
+		cmocka_unit_test(in_flight_is_shown),  cmocka_unit_test(no_verdict),
+		cmocka_unit_test(short_verdict),       cmocka_unit_test(empty_result),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
