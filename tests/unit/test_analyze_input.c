@@ -59,7 +59,7 @@ static const struct tfh_whatif *no_input(const struct tfh_result *r)
 	return NULL;
 }
 
-/* A ceiling allows for 1 % of what stays where all steps are alike; where they are not, for two
+/* A ceiling allows for 3 % of what stays where all steps are alike; where they are not, for two
  * standard errors of its part of a step: here 9 ms in the first half and 11 ms in the second, of 29
  * and 31. A machine that is slower for a while changes no part. */
 static void test_ceiling(void **state)
@@ -67,8 +67,8 @@ static void test_ceiling(void **state)
 	(void)state;
 	struct tfh_result *r = eager(50, 20, 5, 3);
 
-	assert_float_equal(no_input(r)->low_s, 0.99 * 8.02e-3, 4e-5);
-	assert_float_equal(no_input(r)->ceiling_speedup, 28.02 / (0.99 * 8.02), 0.04);
+	assert_float_equal(no_input(r)->low_s, 0.97 * 8.02e-3, 4e-5);
+	assert_float_equal(no_input(r)->ceiling_speedup, 28.02 / (0.97 * 8.02), 0.04);
 	tfh_result_free(r);
 	struct gen *g = tf();
 	double t = 100;
@@ -76,7 +76,7 @@ static void test_ceiling(void **state)
 		t = eager_step(g, t, 20, 5, i < 25 ? 4 : 6);
 	end_of_data(g, t);
 	r = gen_judge(g);
-	assert_float_equal(no_input(r)->low_s, 0.99 * 10.02e-3 - 2 * 0.222e-3, 2e-4);
+	assert_float_equal(no_input(r)->low_s, 0.97 * 10.02e-3 - 2 * 0.222e-3, 2e-4);
 	tfh_result_free(r);
 	g = tf();
 	t = 100;
@@ -84,12 +84,12 @@ static void test_ceiling(void **state)
 		t = eager_step(g, t, i < 25 ? 20 : 40, i < 25 ? 5 : 10, i < 25 ? 2 : 4);
 	end_of_data(g, t);
 	r = gen_judge(g);
-	assert_float_equal(no_input(r)->low_s, 0.99 * 10.52e-3, 3e-4);
+	assert_float_equal(no_input(r)->low_s, 0.97 * 10.52e-3, 3e-4);
 	tfh_result_free(r);
 }
 
 /* What blocks less than 5 % has no ceiling, and nothing but computing is what the table says of
- * computing, however uneven the steps are. */
+ * computing less 3 %, however uneven the steps are. */
 static void test_small_ceiling(void **state)
 {
 	(void)state;
@@ -103,9 +103,9 @@ static void test_small_ceiling(void **state)
 		double compute = r->breakdown[TFH_PART_COMPUTE].s_per_step;
 		assert_int_equal(r->n_whatif, small ? 0 : 2);
 		for (uint32_t i = 0; i < r->n_whatif; i++)
-			assert_true(r->whatif[i].low_s >= compute - 1e-9);
+			assert_true(r->whatif[i].low_s >= 0.97 * compute - 1e-9);
 		if (!small)
-			assert_float_equal(r->whatif[1].low_s, compute, 1e-6);
+			assert_float_equal(r->whatif[1].low_s, 0.97 * compute, 1e-6);
 		tfh_result_free(r);
 	}
 }
