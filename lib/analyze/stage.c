@@ -82,11 +82,30 @@ static int32_t by_path(struct tfh_job *job, const char *path, size_t n)
 	return TFH_PUSH(job->stage, s) ? -1 : (int32_t)job->stage.n - 1;
 }
 
+static bool is_below(const struct tfh_job *job, int32_t at, int32_t top)
+{
+	while (at >= 0 && at != top)
+		at = job->stage.v[at].parent;
+	return at == top;
+}
+
+/* Whom the stage delivers to, where the recorder was told by the object itself: the reading and
+ * writing halves of caches and snapshots ("MemoryCacheImpl") stand beside their stage in the path.
+ */
+static void adopt(struct tfh_job *job, int32_t at, uint32_t consumer)
+{
+	int32_t up = consumer ? tfh_stage_index(job, consumer) : -1;
+
+	if (up >= 0 && !is_below(job, up, at))
+		job->stage.v[at].parent = up;
+}
+
 int32_t tfh_stage_index(struct tfh_job *job, uint32_t id)
 {
 	char path[1024];
 	const char *text;
 	int32_t at;
+	uint64_t consumer = 0;
 
 	if (!id || id >= MAX_STAGE_ID)
 		return -1;
@@ -95,7 +114,7 @@ int32_t tfh_stage_index(struct tfh_job *job, uint32_t id)
 			return -1;
 	if (job->stage_of.v[id] != -1)
 		return job->stage_of.v[id];
-	text = job->feed->name(job->feed->arg, job->process, TFT_NAME_STAGE, id, NULL, NULL);
+	text = job->feed->name(job->feed->arg, job->process, TFT_NAME_STAGE, id, NULL, &consumer);
 	size_t n = clean_path(text, path, sizeof(path));
 	at = n ? by_path(job, path, n) : -2;
 	job->stage_of.v[id] = at;
@@ -105,6 +124,7 @@ int32_t tfh_stage_index(struct tfh_job *job, uint32_t id)
 			k = number_after(text, "cycle_length");
 		if (k)
 			job->stage.v[at].parallelism = k;
+		adopt(job, at, (uint32_t)consumer);
 	}
 	return at;
 }

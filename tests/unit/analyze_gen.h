@@ -23,6 +23,8 @@ struct gen {
 	struct tfh_event *ev;
 	size_t n, cap, at;
 	const char *name[16][GEN_NAMES];
+	uint64_t consumer[GEN_NAMES]; /* of a stage: the one it delivers to, as the recorder was
+					 told */
 	struct tfh_process process;
 	struct tfh_thread_info thread[GEN_THREADS];
 	struct tfh_hole hole[4];
@@ -69,7 +71,7 @@ static inline const char *gen_name(void *arg, uint32_t process, enum tft_name ki
 	if (handle)
 		*handle = id;
 	if (extra)
-		*extra = 0;
+		*extra = kind == TFT_NAME_STAGE && id < GEN_NAMES ? g->consumer[id] : 0;
 	return kind < 16 && id < GEN_NAMES && g->name[kind][id] ? g->name[kind][id] : "";
 }
 
