@@ -310,7 +310,7 @@ void tfh_note_initialised(const struct tfh_call *call, unsigned flags)
 	/* Registered now, our exit handler runs before the one that the driver registered in this
 	 * call. */
 	if (call->result == TFH_CUDA_SUCCESS)
-		tfh_register_exit();
+		tfh_register_exit(TFH_EXIT_AFTER_DRIVER);
 	tfh_words(call, NULL, flags, 0, 0);
 }
 

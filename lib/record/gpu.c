@@ -258,10 +258,8 @@ void tfh_gpu_always(void)
 void tfh_gpu_first_record(void)
 {
 	tfh_self.guard++;
-	if (!tfh_process_check() && __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_COLD) {
+	if (!tfh_process_check() && __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_COLD)
 		tfh_start();
-		tfh_register_exit();
-	}
 	tfh_self.guard--;
 }
 

@@ -128,11 +128,11 @@ static void at_exit(void)
 	tfh_finish(true);
 }
 
-void tfh_register_exit(void)
+void tfh_register_exit(enum tfh_exit_after after)
 {
-	static uint32_t done;
+	static uint32_t done[TFH_EXIT_AFTERS];
 
-	if (!__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(&done[after], 1, __ATOMIC_RELAXED))
 		atexit(at_exit);
 }
 

@@ -334,9 +334,14 @@ void tfh_agg_flush(struct tfh_self *self);
 /* Constructor work: options, pid, real time limits; no file, thread or output. Idempotent. */
 void tfh_init(void);
 
-/* Runs registered by hooks right after a successful cuInit: our exit handler then precedes the
- * driver's own. */
-void tfh_register_exit(void);
+/*
+ * Has the recording closed by an exit handler; once per `after`. Handlers run in the reverse order
+ * of their registration. After a successful cuInit: ours then precedes the driver's own. After the
+ * start: it precedes the destructors of other preloads, whose functions (write, fstat,
+ * clock_gettime) ours may go through, and which have let go of what they need then.
+ */
+enum tfh_exit_after { TFH_EXIT_AFTER_DRIVER, TFH_EXIT_AFTER_START, TFH_EXIT_AFTERS };
+void tfh_register_exit(enum tfh_exit_after after);
 
 /* Drains every ring of this process to its file and writes index and footer; `clean` = the process
  * ends regularly. Waits at most 2 s. Safe to call more than once. */

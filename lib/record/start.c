@@ -215,6 +215,7 @@ void tfh_start(void)
 	__atomic_store_n(&tfh_mode, tfh_p.window_off ? TFH_MODE_OFF : TFH_MODE_ON,
 			 __ATOMIC_RELEASE);
 	end_start(TFH_START_DONE);
+	tfh_register_exit(TFH_EXIT_AFTER_START);
 	tfh_gpu_begin();
 	tfh_flusher_start();
 }

@@ -60,6 +60,10 @@ for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0 libmima
 	complete plain 100 LD_PRELOAD="$lib:$other"
 	complete plain 100 LD_PRELOAD="$other:$lib"
 done
+# One whose functions cannot be called any more once its destructor has run, which is before ours.
+for other in /usr/lib/*/faketime/libfaketime.so.1; do
+	[[ -e $other ]] && complete plain 100 LD_PRELOAD="$other:$lib" FAKETIME=+1y
+done
 if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
 	rm -rf "$TFHOOK_RUN"
 	out=$(strace -f -o /dev/null -E LD_PRELOAD="$lib" "$job" plain "$TFH_TMP/own" 2>&1)
