@@ -193,9 +193,10 @@ static void charge_copy(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 
 	/* The driver may copy once more on the host, as long as the device did; beyond that, and
 	 * the usual time of a call, the thread is late to wake up: fetching a loss is that and
-	 * nothing else. */
+	 * nothing else. A call that waited for computing has its own time behind it by then. */
 	if (own && own->copy && own->seg == (uint32_t)(s - d->seg.v) && own->t1 <= s->t1) {
-		int64_t done = own->t1 + max(own->t1 - own->t0, max(d->slow, TFH_GAP_NS));
+		int64_t usual = s->value ? 0 : max(d->slow, TFH_GAP_NS);
+		int64_t done = own->t1 + max(own->t1 - own->t0, usual);
 		charge(b, max(t0, done), t1, TFH_CAUSE_HOST_SYNC, true);
 		t1 = max(t0, min(t1, done));
 	}
@@ -348,8 +349,11 @@ static void late_launch(struct blame *b, const struct tfh_dop *k, int64_t lo, in
 
 	/* Beyond the usual time from the call to the start, something else is behind it. */
 	int64_t from = max(lo, min(hi, usual));
-	if (hi - from > d->tau)
+	if (hi - from > d->tau) {
+		if (k->outside)
+			charge(b, from, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 		hi = from;
+	}
 	/* Launched one right after the other: the pause before the call, and what of it is the
 	 * recorder's, lies before the stretch that it delays. */
 	int64_t own = lo > k->issue0 ? min(d->own, hi - lo) : 0;
@@ -386,6 +390,8 @@ static void device_gap(struct blame *b, const struct tfh_dop *k, int64_t lo, int
 		charge(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
 	else if (k->inferred || hi - max(lo, min(hi, k->issue1)) <= max(b->d->tau, 2 * TFH_US))
 		charge(b, lo, hi, cause_of_launch(k), true); /* and while its call still ran */
+	else if (k->outside)
+		charge(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 }
 
 /* Charges [lo, hi), which op k's start at hi ended. */

@@ -132,35 +132,55 @@ static enum tfh_cause copy_cause(unsigned dir, bool pageable)
 				    : TFH_CAUSE_TRANSFER_D2D;
 }
 
-/* What the larger copies of that cause took: on the device, or in their calls. */
-static int64_t large_copies(const struct tfh_job *job, enum tfh_cause cause)
-{
-	int64_t device = 0, host = 0;
+/* Copies of a cause, small and larger ones, and the number of small copies of any. */
+struct copies {
+	uint64_t small;
+	int64_t small_ns, large_ns;
+};
 
-	for (size_t i = 0; i < job->copy.n; i++)
-		if (copy_cause(job->copy.v[i].dir, job->copy.v[i].pageable) == cause)
-			host += job->copy.v[i].ns - job->copy.v[i].small_ns;
+/* By their calls. */
+static struct copies called_copies(const struct tfh_job *job, enum tfh_cause cause)
+{
+	struct copies c = {0};
+
+	for (size_t i = 0; i < job->copy.n; i++) {
+		const struct tfh_copy_use *u = &job->copy.v[i];
+		bool mine = copy_cause(u->dir, u->pageable) == cause;
+		c.small += u->small;
+		c.small_ns += mine ? u->small_ns : 0;
+		c.large_ns += mine ? u->ns - u->small_ns : 0;
+	}
+	return c;
+}
+
+/* By what the device did: one call may hand over a batch of them (cuMemcpyBatchAsync), or a graph.
+ */
+static struct copies done_copies(const struct tfh_job *job, enum tfh_cause cause)
+{
+	struct copies c = {0};
+
 	for (unsigned dir = 0; job->device && dir < TFH_DIRS; dir++)
-		for (int pageable = 0; pageable < 2; pageable++)
-			if (copy_cause(dir, pageable) == cause)
-				device += job->device->copied[dir][pageable].large_ns;
-	return device > host ? device : host;
+		for (int pageable = 0; pageable < 2; pageable++) {
+			bool mine = copy_cause(dir, pageable) == cause;
+			int64_t large = job->device->copied[dir][pageable].large_ns;
+			c.small += job->device->copied[dir][pageable].small;
+			c.small_ns += mine ? job->device->copied[dir][pageable].ns - large : 0;
+			c.large_ns += mine ? large : 0;
+		}
+	return c;
 }
 
 /* Very many small copies are that, whatever their direction, where those of the cause that blocks
  * most cost more than the larger ones of it. */
 static enum tfh_cause transfer_cause(const struct tfh_job *job, enum tfh_cause cause)
 {
-	uint64_t small = 0;
-	int64_t ns = 0;
-
-	for (size_t i = 0; i < job->copy.n; i++) {
-		const struct tfh_copy_use *u = &job->copy.v[i];
-		small += u->small;
-		ns += copy_cause(u->dir, u->pageable) == cause ? u->small_ns : 0;
-	}
+	struct copies called = called_copies(job, cause), done = done_copies(job, cause);
+	uint64_t small = called.small > done.small ? called.small : done.small;
+	int64_t ns = called.small_ns > done.small_ns ? called.small_ns : done.small_ns;
+	int64_t large = called.large_ns > done.large_ns ? called.large_ns : done.large_ns;
 	bool many = job->train_steps && small >= 100 * job->train_steps;
-	return many && ns > large_copies(job, cause) && (double)ns > 0.02 * (double)job->train_ns
+
+	return many && ns > large && (double)ns > 0.02 * (double)job->train_ns
 		       ? TFH_CAUSE_TRANSFER_SMALL_COPIES
 		       : cause;
 }

@@ -15,18 +15,18 @@
 /* Ordering calls and issues, in order of time. */
 struct order {
 	int64_t t;
-	uint64_t handle;
-	uint32_t index; /* of the op, the stream's lane, or the host's time */
-	uint8_t what;	/* enum */
+	uint64_t handle; /* of the event; DRAIN: lane of the stream that is waited for */
+	uint32_t index;	 /* of the op, the stream's lane, or the host's time */
+	uint8_t what;	 /* enum */
 };
-enum { RECORD, WAIT, SYNC, ISSUE };
+enum { RECORD, WAIT, SYNC, DRAIN, ISSUE };
 
 struct pairing {
 	struct tfh_device *d;
 	TFH_VEC(struct order) order;
 	struct {
 		uint64_t handle;
-		uint32_t op;
+		uint32_t op, compute; /* done last; of those that compute */
 	} event[EVENTS];
 };
 
@@ -88,15 +88,18 @@ static int gather(struct pairing *p)
 
 	for (size_t i = 0; i < d->call.n && !rc; i++) {
 		const struct tfh_piece *c = &d->call.v[i];
-		struct order o = {.t = c->t0, .handle = c->handle};
+		struct order o = {.t = c->t0};
 		bool record = c->family == TFH_FAM_EVENT && c->handle;
 		bool polled = c->family == TFH_FAM_QUERY && !c->failed;
-		bool sync = (c->family == TFH_FAM_SYNC || polled) && c->handle && !c->stream;
-		if (!record && !sync && c->family != TFH_FAM_STREAM_WAIT)
+		bool waits = c->family == TFH_FAM_SYNC || polled;
+		bool sync = waits && c->handle && !c->stream, drain = waits && c->stream;
+		if (!record && !sync && !drain && c->family != TFH_FAM_STREAM_WAIT)
 			continue;
-		o.what = record ? RECORD : sync ? SYNC : WAIT;
-		o.index = sync ? tfh_seg_at(d, c->thread, c->t0 + 1) : lane_named(d, c->stream);
-		if (o.index != TFH_NO)
+		o.what = record ? RECORD : sync ? SYNC : drain ? DRAIN : WAIT;
+		o.index = sync || drain ? tfh_seg_at(d, c->thread, c->t0 + 1)
+					: lane_named(d, c->stream);
+		o.handle = drain ? lane_named(d, c->stream) : c->handle;
+		if (o.index != TFH_NO && o.handle != TFH_NO)
 			rc = TFH_PUSH(p->order, o);
 	}
 	for (uint32_t i = 0; i < d->op.n && !rc; i++) {
@@ -115,12 +118,25 @@ static uint32_t later(const struct tfh_device *d, uint32_t a, uint32_t b)
 	return d->op.v[a].t1 >= d->op.v[b].t1 ? a : b;
 }
 
+static uint32_t computing(const struct tfh_device *d, uint32_t op)
+{
+	return op != TFH_NO && d->op.v[op].work == TFH_W_COMPUTE ? op : TFH_NO;
+}
+
+/* A wait for what was not recorded as an event: a value that the host, a network card or another
+ * device writes (cuStreamWaitValue32), or an event of another process. Whether it held anything up
+ * is seen at the op behind it.
+ *
+ * Waits that no op followed yet count: whoever waits for the stream, or for an event that is
+ * recorded in it, waits for what it waits for. */
 static void pair(struct pairing *p)
 {
 	struct tfh_device *d = p->d;
 
-	for (size_t i = 0; i < d->lane.n; i++)
-		d->lane.v[i].last = d->lane.v[i].wait = TFH_NO;
+	for (size_t i = 0; i < d->lane.n; i++) {
+		d->lane.v[i].last = d->lane.v[i].wait = d->lane.v[i].waitc = TFH_NO;
+		d->lane.v[i].outside = false;
+	}
 	for (size_t i = 0; i < p->order.n; i++) {
 		const struct order *o = &p->order.v[i];
 		size_t e = (o->handle >> 3) % EVENTS;
@@ -128,22 +144,37 @@ static void pair(struct pairing *p)
 		switch (o->what) {
 		case RECORD:
 			p->event[e].handle = o->handle;
-			p->event[e].op = d->lane.v[o->index].last;
+			l = &d->lane.v[o->index];
+			p->event[e].op = later(d, l->last, l->wait);
+			p->event[e].compute = later(d, computing(d, l->last), l->waitc);
 			break;
 		case WAIT:
 			l = &d->lane.v[o->index];
-			if (p->event[e].handle == o->handle)
+			if (p->event[e].handle == o->handle) {
 				l->wait = later(d, l->wait, p->event[e].op);
+				l->waitc = later(d, l->waitc, p->event[e].compute);
+			} else {
+				l->outside = true;
+			}
 			break;
 		case SYNC:
 			if (p->event[e].handle == o->handle && p->event[e].op != TFH_NO)
 				d->seg.v[o->index].op = p->event[e].op;
 			break;
+		case DRAIN:
+			l = &d->lane.v[o->handle];
+			if (l->wait != TFH_NO)
+				d->seg.v[o->index].op = later(d, l->last, l->wait);
+			break;
 		default:
 			l = &d->lane.v[d->op.v[o->index].lane];
 			if (l->wait != o->index)
 				d->op.v[o->index].dep = l->wait;
-			l->wait = TFH_NO;
+			if (l->waitc != o->index)
+				d->op.v[o->index].depc = l->waitc;
+			d->op.v[o->index].outside = l->outside;
+			l->outside = false;
+			l->wait = l->waitc = TFH_NO;
 			l->last = o->index;
 		}
 	}
@@ -325,6 +356,18 @@ static void count_wake(struct tfh_device *d, const struct tfh_seg *s)
 		tfh_hist_add(&d->after, s->t1 - (o->t1 > s->t0 ? o->t1 : s->t0));
 }
 
+/* When the computing that op o had to wait for was done. */
+static int64_t computed_until(const struct tfh_device *d, const struct tfh_dop *o)
+{
+	int64_t t = INT64_MIN;
+
+	if (o->prev != TFH_NO && d->op.v[o->prev].work == TFH_W_COMPUTE)
+		t = d->op.v[o->prev].t1;
+	if (o->dep != TFH_NO && d->op.v[o->dep].work == TFH_W_COMPUTE && d->op.v[o->dep].t1 > t)
+		t = d->op.v[o->dep].t1;
+	return t;
+}
+
 static int find_waits(struct tfh_device *d)
 {
 	int64_t *issues = NULL;
@@ -351,9 +394,12 @@ static int find_waits(struct tfh_device *d)
 	/* A blocking copy waits for its own op first of all. */
 	for (uint32_t i = 0; i < d->op.n; i++) {
 		const struct tfh_dop *o = &d->op.v[i];
-		if (o->seg != TFH_NO && d->seg.v[o->seg].label == TFH_L_COPY &&
-		    o->t1 <= d->seg.v[o->seg].t1)
-			d->seg.v[o->seg].op = i;
+		struct tfh_seg *s = o->seg == TFH_NO ? NULL : &d->seg.v[o->seg];
+		if (!s || s->label != TFH_L_COPY || o->t1 > s->t1)
+			continue;
+		s->op = i;
+		s->value = o->work == TFH_W_D2H && s->bytes < TFH_VALUE_BYTES &&
+			   computed_until(d, o) > s->t0;
 	}
 	for (size_t i = 0; i < d->seg.n && d->families & 1ull << TFH_FAM_SYNC; i++)
 		count_wake(d, &d->seg.v[i]);
@@ -369,8 +415,8 @@ int tfh_depend(struct tfh_device *d)
 	d->op_ends.n = 0;
 	for (uint32_t i = 0; i < d->op.n && !rc; i++) {
 		d->op.v[i].prev = d->op.v[i].dep = d->op.v[i].seg = TFH_NO;
-		d->op.v[i].function = TFH_NO;
-		d->op.v[i].inferred = false;
+		d->op.v[i].depc = d->op.v[i].function = TFH_NO;
+		d->op.v[i].inferred = d->op.v[i].outside = false;
 		rc = TFH_PUSH(d->op_ends, i);
 	}
 	if (!rc)

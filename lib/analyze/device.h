@@ -24,6 +24,10 @@
  */
 #define TFH_DEEP_QUEUE 900
 
+/* A fetch of less is no result but a value that decides what comes next: a loss, a flag, a number
+ * of elements. */
+#define TFH_VALUE_BYTES 4096
+
 /* What an op keeps busy. */
 enum tfh_work {
 	TFH_W_COMPUTE,
@@ -58,17 +62,27 @@ struct tfh_dwin {
 	char tier;     /* 'A' 'B', 'C' without device times */
 };
 
+/* Kernels that run side by side, as they come: of so many at most it is told how long. */
+#define TFH_SIDE 16
+struct tfh_side {
+	int64_t end[TFH_SIDE];	  /* of those that run */
+	int64_t ns[TFH_SIDE + 1]; /* time that so many ran at once */
+	uint32_t n;
+};
+
 /* A stream of a device. */
 struct tfh_lane {
 	uint32_t ctx, stream;
 	uint8_t device;	  /* index */
 	int64_t past_end; /* of the last op that left memory */
+	int64_t computed; /* ns in training windows */
 	/* while dependencies are found */
 	uint32_t last;	   /* op issued last */
 	uint32_t wait;	   /* op that the next one waits for */
+	uint32_t waitc;	   /* of these the last that computes */
 	int64_t end, cend; /* of the op started last; of the last compute op */
 	uint64_t early;	   /* ops whose call is not known, until one with a known call comes */
-	bool issued;
+	bool issued, outside;
 };
 
 struct tfh_dop {
@@ -77,12 +91,14 @@ struct tfh_dop {
 	int64_t shared; /* communication: how long its shortest participant took, -1 unknown */
 	uint32_t lane, thread, window, graph, correlation;
 	uint32_t prev, dep; /* ops it follows: in its stream; by event or by inference */
+	uint32_t depc;	    /* by event: the last that computes */
 	uint32_t seg;	    /* host time that issued it */
 	uint32_t function;  /* of the host, for which it waited; TFH_NO: none */
 	uint8_t work;	    /* enum tfh_work */
 	uint8_t device;
 	bool copy, pageable, inferred;
-	bool inner; /* of a graph that runs already */
+	bool inner;   /* of a graph that runs already */
+	bool outside; /* its stream waits for a value, or for an event of others */
 };
 
 /* Host time of one thread: the innermost call, or a pause. Per thread they tile the time. */
@@ -95,6 +111,7 @@ struct tfh_seg {
 	uint8_t label, family, dir;
 	bool pageable, failed, saves, async; /* async: get-next fed by another thread */
 	bool full, spin;		     /* launch into a full queue; polling */
+	bool value;			     /* fetch of a value that had to be computed first */
 	bool fallback;			     /* between a fetch and the copy back of its result */
 	bool end;			     /* the last of its call */
 	bool copying;			     /* short pause between two copies */
@@ -152,11 +169,12 @@ struct tfh_device {
 	int64_t floor, slow; /* p5 and p95 of latency */
 	uint8_t critical;    /* index of the device that computes most */
 	int64_t busy[TFH_DEVICES][TFH_W_COUNT], busy_end[TFH_DEVICES][TFH_W_COUNT];
-	int64_t underfilled, compute_ns; /* of kernels with blocks for less than half of the
-					    processors; of all */
+	struct tfh_side side[TFH_DEVICES]; /* of training windows */
+	int64_t underfilled, compute_ns;   /* of kernels with blocks for less than half of the
+					      processors; of all */
 	uint64_t ops, unissued;
 	struct {
-		uint64_t bytes;
+		uint64_t bytes, small; /* small: number of those under TFH_SMALL_COPY */
 		int64_t ns, large_ns;
 	} copied[TFH_DIRS][2]; /* by direction, pageable */
 	TFH_VEC(struct tfh_kernel_time) kernel;

@@ -157,6 +157,23 @@ static void count_busy(struct tfh_device *d, uint8_t device, uint8_t work, const
 	}
 }
 
+/* How many kernels a device runs at once. Ops come by start: those that run now have been seen. */
+static void count_side(struct tfh_side *s, int64_t t0, int64_t t1)
+{
+	int64_t first = t1;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->end[i] > t0)
+			s->end[n++] = s->end[i];
+	if (n < TFH_SIDE)
+		s->end[n++] = t1;
+	for (uint32_t i = 0; i < n; i++)
+		first = s->end[i] < first ? s->end[i] : first;
+	s->n = n;
+	s->ns[n] += first - t0;
+}
+
 /* Completion times while ops go by: of each device's computing, of exchanges, of anything. */
 struct ends {
 	int64_t *compute[TFH_DEVICES], *comm, *any; /* [window] */
@@ -226,10 +243,14 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 		d->copied[op->dir][op->pageable].ns += op->t1 - op->t0;
 		if (op->bytes >= TFH_SMALL_COPY)
 			d->copied[op->dir][op->pageable].large_ns += op->t1 - op->t0;
+		else
+			d->copied[op->dir][op->pageable].small++;
 	}
 	if (work != TFH_W_COMPUTE)
 		return 0;
 	d->compute_ns += op->t1 - op->t0;
+	d->lane.v[lane].computed += op->t1 - op->t0;
+	count_side(&d->side[device], op->t0, op->t1);
 	/* Persistent kernels leave some processors to collectives on purpose. */
 	uint64_t few = d->gpu.processors ? (d->gpu.processors + 1) / 2 : FEW_BLOCKS;
 	if (op->grid && blocks(op->grid) < few)

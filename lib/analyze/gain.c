@@ -150,8 +150,47 @@ static double timed_steps(const struct tfh_device *d)
 	return n ? (double)n : NAN;
 }
 
+/* Kernels of several streams that run side by side for less than this part of the computing do so
+ * where one ends while the next begins, as large ones do, too. */
+#define SIDE_SHARE 0.05
+
+/* As many kernels as the device was seen to run at once. */
+static unsigned side_by_side(const struct tfh_device *d, uint32_t device)
+{
+	const struct tfh_side *s = &d->side[device];
+	double least = SIDE_SHARE * (double)d->busy[device][TFH_W_COMPUTE], ns = 0;
+
+	for (unsigned n = TFH_SIDE; n > 1; n--) {
+		ns += (double)s->ns[n];
+		if (ns > least)
+			return n;
+	}
+	return 1;
+}
+
+/*
+ * What computing takes at least, in ns of the run: the time that something was computed, where
+ * kernels run one at a time. Where streams compute side by side, the longest of them (`hard`), and
+ * all kernels if never more ran at once than was seen.
+ */
+static double compute_floor(const struct tfh_device *d, uint32_t device, bool hard)
+{
+	unsigned many = side_by_side(d, device);
+	double all = 0, longest = 0;
+
+	if (many == 1)
+		return (double)d->busy[device][TFH_W_COMPUTE];
+	for (size_t i = 0; i < d->lane.n; i++) {
+		if (d->lane.v[i].device != device)
+			continue;
+		all += (double)d->lane.v[i].computed;
+		longest = fmax(longest, (double)d->lane.v[i].computed);
+	}
+	return hard ? longest : fmax(longest, all / many);
+}
+
 /* Busiest engine per step, without those that are removed. */
-static double resource_floor(const struct tfh_device *d, enum tfh_remove what)
+static double resource_floor(const struct tfh_device *d, enum tfh_remove what, bool hard)
 {
 	double most = 0, steps = timed_steps(d);
 	bool all = what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
@@ -161,7 +200,9 @@ static double resource_floor(const struct tfh_device *d, enum tfh_remove what)
 			bool gone = w == TFH_W_COMM	 ? all || what == TFH_REMOVE_COMMUNICATION
 				    : w != TFH_W_COMPUTE ? all || what == TFH_REMOVE_TRANSFER
 							 : false;
-			double s = (double)d->busy[i][w] / 1e9 / steps;
+			double ns = w == TFH_W_COMPUTE ? compute_floor(d, i, hard)
+						       : (double)d->busy[i][w];
+			double s = ns / 1e9 / steps;
 			if (!gone && s > most)
 				most = s;
 		}
@@ -194,15 +235,19 @@ static void point(const struct tfh_device *d, const struct tfh_result *r, struct
 
 	/* Input that is prepared elsewhere shares the machine with the step. */
 	if (w->remove == TFH_REMOVE_INPUT) {
-		double crowded = for_all(&d->replay[TFH_REMOVE_COUNT + 1], step);
-		if (crowded + half > high)
-			high = crowded + half;
+		double slower = for_all(&d->replay[TFH_REMOVE_COUNT + 1], step);
+		if (slower + half > high)
+			high = slower + half;
 	}
 	if (s->windows)
 		high += WAKE_S * (double)s->woken / (double)s->windows;
+	/* More kernels at once than were ever seen: whether the device can is not known. */
+	double seen = resource_floor(d, w->remove, false);
+	bool crowded = got < seen * (1 - NARROWEST) && w->floor_s < seen;
+
 	w->low_s = got - half;
-	w->high_s = high;
-	if (s->steps < MIN_STEPS || !(error <= REPLAY_ERROR) ||
+	w->high_s = crowded ? fmax(high, seen) : high;
+	if (crowded || s->steps < MIN_STEPS || !(error <= REPLAY_ERROR) ||
 	    r->breakdown[TFH_PART_UNATTRIBUTED].share > 0.2)
 		return;
 	if (half > WIDEST * fmax(got, step - got) || half > WIDEST_EVER * got)
@@ -252,7 +297,7 @@ void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
 		r->need_s[k] = device_need(d, k, step);
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		struct tfh_whatif *w = &r->whatif[i];
-		w->floor_s = resource_floor(d, w->remove);
+		w->floor_s = resource_floor(d, w->remove, true);
 		bool input = w->remove == TFH_REMOVE_INPUT ||
 			     w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
 		if (!input && r->supply.exact)

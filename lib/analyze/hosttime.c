@@ -169,7 +169,14 @@ static uint32_t handed_by(const struct tfh_device *d, const struct tfh_seg *s, b
 struct place {
 	uint64_t key;
 	uint32_t sure, doubted;
+	/* Of pauses one after the other: how often the rest behind the other's call changed less
+	 * than half as much as the part before its end did, and how often it did not. */
+	uint32_t follows, differs;
+	int64_t before, rest;
 };
+
+/* So many changes tell whether a pause follows the other thread's call. */
+#define FOLLOWS 6
 
 static uint64_t what_call(uint64_t key, const struct tfh_seg *s)
 {
@@ -194,8 +201,39 @@ static struct place *place_of(struct place *all, const struct tfh_device *d,
 	return NULL;
 }
 
-/* A hand-over whose thread woke up late, on a machine that is not quiet, is still one where most
- * pauses at the same place are. */
+static int64_t change(int64_t a, int64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static void count_place(struct place *p, const struct tfh_device *d, const struct tfh_seg *s,
+			uint32_t q, bool sure)
+{
+	int64_t before = d->seg.v[q].t1 - s->t0, rest = s->t1 - d->seg.v[q].t1;
+
+	if (p->sure + p->doubted) {
+		if (change(rest, p->rest) * 2 < change(before, p->before))
+			p->follows++;
+		else
+			p->differs++;
+	}
+	p->before = before;
+	p->rest = rest;
+	p->sure += sure;
+	p->doubted += !sure;
+}
+
+static bool handed_over_at(const struct place *p)
+{
+	return p->sure > p->doubted || (p->follows >= FOLLOWS && p->follows > 2 * p->differs);
+}
+
+/*
+ * A hand-over whose thread woke up late, on a machine that is not quiet, is still one where most
+ * pauses at the same place are. And where what the thread does behind it takes longer than waking
+ * up, the pause still follows the call: it ends as much later as the call does. A pause that
+ * does not wait for it has a length of its own, and the call ends anywhere in it.
+ */
 static void hand_over(struct tfh_device *d)
 {
 	struct place all[PLACES] = {0};
@@ -206,11 +244,9 @@ static void hand_over(struct tfh_device *d)
 			struct tfh_seg *s = &d->seg.v[i];
 			uint32_t q = handed_by(d, s, &sure);
 			struct place *p = q == TFH_NO ? NULL : place_of(all, d, s, q);
-			if (!turn && p) {
-				p->sure += sure;
-				p->doubted += !sure;
-			}
-			if (turn && (sure || (p && p->sure > p->doubted)))
+			if (!turn && p)
+				count_place(p, d, s, q, sure);
+			if (turn && (sure || (p && handed_over_at(p))))
 				s->from = q;
 		}
 }
@@ -239,9 +275,8 @@ static void mark_polls(struct tfh_device *d)
 	}
 }
 
-/* Bytes that two copies must have in common to be one op's operand and result, and the least. */
+/* How many times one copy's bytes the other's may be where they are one op's operand and result. */
 #define FALLBACK_TIMES 4
-#define FALLBACK_BYTES 4096
 #define FALLBACK_REACH 1000 /* calls around, among which there must be launches */
 
 /* The copy back to the device that follows a fetch with no launch and no get-next between, in the
@@ -289,7 +324,7 @@ static void mark_fallbacks(struct tfh_device *d)
 	for (uint32_t i = 0; i < d->seg.n; i++) {
 		const struct tfh_seg *s = &d->seg.v[i];
 		if (s->family != TFH_FAM_COPY || s->dir != TFH_DIR_D2H || s->fallback ||
-		    s->bytes < FALLBACK_BYTES)
+		    s->bytes < TFH_VALUE_BYTES)
 			continue;
 		w = tfh_window_of(d->job, s->t0, w == SIZE_MAX ? 0 : w);
 		uint32_t back = w == SIZE_MAX ? TFH_NO : copy_back(d, i, w);

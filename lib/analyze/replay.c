@@ -68,8 +68,8 @@ static enum tfh_part part_of(const struct tfh_seg *s)
 		return ns < TFH_GAP_NS || s->launching ? TFH_PART_LAUNCH : TFH_PART_HOST;
 	case TFH_L_INPUT:
 		return TFH_PART_INPUT;
-	case TFH_L_COPY:
-		return TFH_PART_TRANSFER;
+	case TFH_L_COPY: /* a value that is fetched is waited for, as with a synchronising call */
+		return s->value ? TFH_PART_SYNC : TFH_PART_TRANSFER;
 	case TFH_L_SYNC:
 		return TFH_PART_SYNC;
 	case TFH_L_ALLOC:
@@ -126,12 +126,23 @@ static int64_t without_function(const struct tfh_device *d, uint32_t f, int64_t 
 	return took < late ? late - took : 0;
 }
 
+/* When a thread began to ask for what s found done: its first poll. */
+static int64_t polled_since(const struct tfh_device *d, const struct tfh_seg *s)
+{
+	uint32_t thread = s->thread;
+
+	while (s > d->seg.v && s[-1].spin && s[-1].thread == thread)
+		s--;
+	return s->t0;
+}
+
 /* A call that waits for op o: what it did before is kept, and the waking up after. One that found
  * the op done, or nearly, and now must sleep, takes to wake up what is usual. */
 static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin, bool gone)
 {
 	const struct tfh_dop *o = &r->d->op.v[s->op];
-	int64_t end = r->op1[s->op], after = s->t1 - max(o->t1, s->t0);
+	int64_t end = r->op1[s->op], since = polled_since(r->d, s);
+	int64_t after = s->t1 - max(o->t1, since);
 
 	if (end == INT64_MIN)
 		end = op_removed(r, o) ? begin : o->t1;
@@ -167,7 +178,7 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 	}
 	if (s->spin)
 		return begin;
-	if (s->label == TFH_L_SYNC && gone)
+	if ((s->label == TFH_L_SYNC || s->value) && gone)
 		return begin;
 	if (s->op != TFH_NO && (s->label != TFH_L_LAUNCH || s->full))
 		return wait_end(r, s, begin, gone);
@@ -205,6 +216,8 @@ static void time_op(struct replay *r, uint32_t i)
 		t += d->next;
 	if (o->dep != TFH_NO && r->op1[o->dep] > INT64_MIN)
 		t = max(t, r->op1[o->dep]);
+	if (o->depc != TFH_NO && r->op1[o->depc] > INT64_MIN) /* what stays if dep is a copy */
+		t = max(t, r->op1[o->depc]);
 	if (op_removed(r, o)) { /* what follows it follows what it followed */
 		r->op0[i] = r->op1[i] = t;
 		return;
@@ -217,6 +230,8 @@ static void time_op(struct replay *r, uint32_t i)
 		t = o->t0;
 	if (removed(r, TFH_PART_LAUNCH))
 		late = without_launch(d, o, late);
+	if (o->outside && removed(r, TFH_PART_HOST))
+		late = min(late, max(d->tau, d->slow));
 	if (o->function != TFH_NO && removed(r, TFH_PART_HOST))
 		late = without_function(d, o->function, late);
 	r->op0[i] = t + late;

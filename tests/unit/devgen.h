@@ -217,7 +217,8 @@ static inline void dg_copy_blocking(struct dg *d, uint32_t thread, uint32_t stre
 
 static inline void dg_sync(struct dg *d, uint32_t thread, uint32_t stream)
 {
-	double took = fmax(2 * US, d->end[stream] + DG_WAKE - d->now[thread]);
+	double end = fmax(d->end[stream], d->wait[stream]);
+	double took = fmax(2 * US, end + DG_WAKE - d->now[thread]);
 
 	dg_call(d, thread, TFH_FN_cuStreamSynchronize, took)->stream = stream;
 }
@@ -237,7 +238,7 @@ static inline void dg_record(struct dg *d, uint32_t thread, uint32_t event, uint
 
 	ev->stream = stream;
 	ev->w[0] = 0x1000 + 8 * event;
-	d->event[event] = d->end[stream];
+	d->event[event] = fmax(d->end[stream], d->wait[stream]);
 }
 
 static inline void dg_wait(struct dg *d, uint32_t thread, uint32_t stream, uint32_t event)

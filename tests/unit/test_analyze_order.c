@@ -1,0 +1,238 @@
+/* Orders between streams and threads that no call names, made up: waits that no op followed yet,
+ * values that streams wait for, values that the host fetches, polling with naps, streams that
+ * compute side by side, batches that come from a thread of their own. */
+#include "devgen.h"
+
+/* Gradients go to the host between layers: the computing waits for the copy, the copy for the
+ * computing, and at the end the host for both, though the last op of its stream is a kernel. */
+static void test_wait_without_op(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 1 << 16, 0.02);
+		for (int k = 0; k < 3; k++) {
+			dg_launch(d, 0, 1, 1);
+			dg_record(d, 0, 1, 1);
+			dg_wait(d, 0, 2, 1);
+			dg_copy(d, 0, 2, TFH_DIR_D2H, 4 << 20, 1);
+			dg_record(d, 0, 2, 2);
+			dg_wait(d, 0, 1, 2);
+		}
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
+	gen_part(r, TFH_PART_TRANSFER, 3.03);
+	tfh_result_free(r);
+}
+
+/* A kernel waits for an event that was recorded behind a wait, with no op between: for a copy and
+ * for another kernel. Without the copy the kernel is left to wait for. */
+static void test_event_behind_wait(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.01);
+		dg_launch(d, 0, 1, 0.5);
+		dg_copy(d, 0, 2, TFH_DIR_H2D, 16 << 20, 4);
+		dg_record(d, 0, 1, 2);
+		dg_wait(d, 0, 1, 1);
+		dg_record(d, 0, 2, 1);
+		dg_wait(d, 0, 3, 2);
+		dg_launch(d, 0, 3, 3);
+		dg_sync(d, 0, 3);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
+	dg_predicts(r, TFH_REMOVE_TRANSFER, 3.5 + 0.025);
+	tfh_result_free(r);
+}
+
+/* A stream waits for a value that is written 4 ms later. */
+static void test_value_of_others(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 1 << 16, 0.02);
+		struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuStreamWaitValue32_v2, 1 * US);
+		ev->stream = 1;
+		ev->w[0] = 0x7f0000000000;
+		d->wait[1] = d->now[0] + 4;
+		dg_launch(d, 0, 1, 3);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_HOST_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_UNKNOWN);
+	assert_true(fabs(r->breakdown[TFH_PART_HOST].s_per_step * 1e3 - 4) < 0.05);
+	dg_predicts(r, TFH_REMOVE_HOST, 3 + 0.045);
+	tfh_result_free(r);
+}
+
+/* After every small layer a value is fetched, on which the next one depends. */
+static void values(struct dg *d, bool fetch)
+{
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.01);
+		for (int k = 0; k < 30; k++) {
+			dg_launch(d, 0, 1, 0.06);
+			if (fetch)
+				dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 4, 2 * US);
+			if (fetch) /* the thread wakes up late */
+				d->g->ev[d->g->n - 1].t1 += gen_ns(30 * US);
+			dg_code(d, 0, fetch ? 30 * US : 0);
+		}
+		dg_sync(d, 0, 1);
+	}
+}
+
+static void test_fetched_values(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	values(d, true);
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_HOST_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_SYNC);
+	const struct tfh_whatif *w = dg_whatif(r, TFH_REMOVE_SYNC);
+	assert_non_null(w);
+	assert_true(fabs(w->step_s * 1e3 - 30 * 0.064) < 0.05);
+	tfh_result_free(r);
+}
+
+/* The end of a step is asked for every 3 ms. */
+static void test_naps_between_polls(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 1 << 16, 0.02);
+		dg_launch(d, 0, 1, 4);
+		while (d->now[0] < d->end[1]) {
+			struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuStreamQuery, 2 * US);
+			ev->stream = 1;
+			ev->result = 600;
+			dg_code(d, 0, 3);
+		}
+		dg_call(d, 0, TFH_FN_cuStreamQuery, 2 * US)->stream = 1;
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_HOST_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_SYNC);
+	dg_predicts(r, TFH_REMOVE_SYNC, 4.022);
+	tfh_result_free(r);
+}
+
+/* Four streams, each copies and computes; never more than two kernels run at once, as the copies
+ * take turns. Whether four could, the recording does not tell. */
+static void test_side_by_side(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		double copied = 0;
+		dg_get(d, 0, 0.01);
+		for (uint32_t s = 1; s <= 4; s++) {
+			copied = d->wait[s] = fmax(copied, d->now[0]);
+			dg_copy(d, 0, s, TFH_DIR_H2D, 4 << 20, 1.5);
+			copied = d->end[s];
+			dg_launch(d, 0, s, 2.9);
+		}
+		dg_sync_all(d, 0);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
+	const struct tfh_whatif *w = dg_whatif(r, TFH_REMOVE_TRANSFER);
+	assert_non_null(w);
+	assert_true(isnan(w->step_s));
+	assert_true(w->low_s * 1e3 <= 2.95 && w->low_s * 1e3 >= 2.85);
+	assert_true(w->high_s * 1e3 >= 4 * 2.9 / 2 - 0.01);
+	assert_true(fabs(w->floor_s * 1e3 - 2.9) < 0.01);
+	tfh_result_free(r);
+}
+
+/* A thread takes batches and hands them over through a queue; the training thread waits for it and
+ * then works 0.6 ms by itself: more than waking up takes, and always behind the batch. */
+static void test_follows_loader(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 1, 5 + 0.4 * (i * 7 % 11));
+		dg_code_until(d, 0, d->now[1] + 0.6);
+		dg_launch(d, 0, 1, 3);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_INPUT_BOUND);
+	tfh_result_free(r);
+}
+
+/* The same two threads, but batches lie ready, and the training thread's pause is its own. */
+static void test_follows_nobody(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 1, 5 + 0.4 * (i * 7 % 11));
+		dg_code_until(d, 1, d->now[0] + 0.1);
+		dg_code(d, 0, 8);
+		dg_launch(d, 0, 1, 3);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_HOST_BOUND);
+	tfh_result_free(r);
+}
+
+/* One call hands over 300 little copies: small copies, though it is a single call. */
+static void test_batch_of_copies(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.01);
+		double issue = d->now[0];
+		struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuMemcpyBatchAsync, 10 * US), call;
+		ev->dir = TFH_DIR_H2D;
+		ev->stream = 1;
+		ev->w[0] = 300 << 12;
+		call = *ev;
+		for (int k = 0; k < 300; k++) {
+			struct tfh_op *op = dg_op(d, 1, issue, DG_LATENCY, 20 * US);
+			dg_copy_op(op, TFH_DIR_H2D, 1 << 12, false);
+			dg_issued(op, &call);
+		}
+		dg_launch(d, 0, 1, 4);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_SMALL_COPIES);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_wait_without_op),	   cmocka_unit_test(test_event_behind_wait),
+		cmocka_unit_test(test_value_of_others),	   cmocka_unit_test(test_fetched_values),
+		cmocka_unit_test(test_naps_between_polls), cmocka_unit_test(test_side_by_side),
+		cmocka_unit_test(test_follows_loader),	   cmocka_unit_test(test_follows_nobody),
+		cmocka_unit_test(test_batch_of_copies),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
