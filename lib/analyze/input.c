@@ -28,6 +28,11 @@ static bool has_child(const struct tfh_job *job, int32_t at, const char *word)
 	return false;
 }
 
+/*
+ * By the first word that is in the stage's type. A stage's own time is that of the function it
+ * calls, if it calls one: a flat_map's too, but where that only makes readers, opening them counts
+ * as reading.
+ */
 static enum tfh_cause cause_of(const struct tfh_job *job, int32_t at)
 {
 	static const struct {
@@ -36,23 +41,34 @@ static enum tfh_cause cause_of(const struct tfh_job *job, int32_t at)
 	} table[] = {
 		{"Generator", TFH_CAUSE_INPUT_GENERATOR},
 		{"DataService", TFH_CAUSE_INPUT_REMOTE},
-		{"MapAndBatch", TFH_CAUSE_INPUT_MAP},
-		{"FlatMap", TFH_CAUSE_INPUT_READ},
+		{"FlatMap", TFH_CAUSE_INPUT_MAP},
 		{"Map", TFH_CAUSE_INPUT_MAP},
 		{"Filter", TFH_CAUSE_INPUT_MAP},
+		{"Scan", TFH_CAUSE_INPUT_MAP},
+		{"TakeWhile", TFH_CAUSE_INPUT_MAP},
+		{"GroupBy", TFH_CAUSE_INPUT_MAP},
 		{"ParseExample", TFH_CAUSE_INPUT_DECODE},
 		{"Interleave", TFH_CAUSE_INPUT_READ},
 		{"Record", TFH_CAUSE_INPUT_READ},
 		{"TextLine", TFH_CAUSE_INPUT_READ},
 		{"Snapshot", TFH_CAUSE_INPUT_READ},
+		{"Load", TFH_CAUSE_INPUT_READ},
+		{"CSV", TFH_CAUSE_INPUT_READ},
+		{"Sql", TFH_CAUSE_INPUT_READ},
+		{"LMDB", TFH_CAUSE_INPUT_READ},
 		{"Batch", TFH_CAUSE_INPUT_BATCH},
 		{"Shuffle", TFH_CAUSE_INPUT_SHUFFLE},
 		{"Cache", TFH_CAUSE_INPUT_CACHE},
 	};
+	static const char *const readers[] = {"Record", "TextLine", "CSV",
+					      "Sql",	"LMDB",	    "Snapshot"};
 	const struct tfh_stage_use *s = &job->stage.v[at];
 
 	if (has_type(s, "FlatMap") && has_child(job, at, "Generator"))
 		return TFH_CAUSE_INPUT_GENERATOR;
+	for (size_t i = 0; has_type(s, "FlatMap") && i < sizeof(readers) / sizeof(*readers); i++)
+		if (has_child(job, at, readers[i]))
+			return TFH_CAUSE_INPUT_READ;
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
 		if (has_type(s, table[i].word))
 			return table[i].cause;

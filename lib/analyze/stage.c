@@ -41,20 +41,26 @@ static uint32_t number_after(const char *text, const char *key)
 	return 0;
 }
 
+/* How much of the text is the number of an element: "[3]", or "/_3" of a saved data set's files. */
+static size_t number_length(const char *text)
+{
+	if (*text == '[') {
+		size_t n = strcspn(text, "]");
+		return n + (text[n] == ']');
+	}
+	return text[0] == '/' && text[1] == '_' ? 2 + strspn(text + 2, "0123456789") : 0;
+}
+
 /* The path without element numbers and what follows it. */
 static size_t clean_path(const char *text, char *out, size_t cap)
 {
 	size_t n = 0;
 
-	for (; *text && *text != '#' && n + 1 < cap; text++) {
-		if (*text == '[') {
-			while (*text && *text != ']')
-				text++;
-			if (!*text)
-				break;
-			continue;
-		}
-		out[n++] = *text;
+	while (*text && *text != '#' && n + 1 < cap) {
+		size_t skip = number_length(text);
+		if (!skip)
+			out[n++] = *text++;
+		text += skip;
 	}
 	out[n] = 0;
 	return n;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/device.h"
+#include "analyze/remedy.h"
 #include "model/kernel_name.h"
 
 /* Of the device's memory. */
@@ -56,40 +57,10 @@ static const struct tfh_input_stage *guilty(const struct tfh_result *r)
 static void advise_stage(struct tfh_result *r, const struct tfh_input_stage *g,
 			 enum tfh_cause cause, const char *why)
 {
-	double gain = ceiling(r, TFH_REMOVE_INPUT);
+	struct tfh_remedy remedy = tfh_stage_remedy(g, cause);
 
-	switch (cause) {
-	case TFH_CAUSE_INPUT_MAP:
-		advise(r, "a map function of the input pipeline is too slow", why,
-		       g->async && g->parallelism !=
-					       1 /* 1: one call at a time, however asynchronous */
-			       ? "make the mapped function cheaper or cache its result; it runs in "
-				 "parallel already"
-			       : "map(..., num_parallel_calls=tf.data.AUTOTUNE), or cache() behind "
-				 "it",
-		       gain);
-		break;
-	case TFH_CAUSE_INPUT_GENERATOR:
-		advise(r, "a Python generator feeds the pipeline and cannot keep up", why,
-		       "generate in several processes, or write the data to TFRecord files once",
-		       gain);
-		break;
-	case TFH_CAUSE_INPUT_READ:
-		advise(r, "reading the data is too slow", why,
-		       "read several files at once (interleave with num_parallel_calls), or "
-		       "cache()",
-		       gain);
-		break;
-	case TFH_CAUSE_INPUT_SHUFFLE:
-	case TFH_CAUSE_INPUT_BATCH:
-		advise(r, "assembling batches is too slow", why,
-		       "batch before map where the function allows it, or batch(..., "
-		       "num_parallel_calls=...)",
-		       gain);
-		break;
-	default:
-		break;
-	}
+	if (remedy.todo)
+		advise(r, remedy.finding, why, remedy.todo, ceiling(r, TFH_REMOVE_INPUT));
 }
 
 /* An asynchronous stage works on threads of its own: what is measured is the waiting for it. */

@@ -57,6 +57,66 @@ static void test_cache(void **state)
 	expect_stage(judge(g, 0.2, 0.1, 15.6), TFH_CAUSE_INPUT_MAP, "Map");
 }
 
+/* What a stage spends itself is the function that it calls, and what to do about it depends on how
+ * the stage calls it. */
+static void expect_advice(const char *type, enum tfh_cause cause, const char *todo)
+{
+	char name[128];
+	snprintf(name, sizeof(name), "Iterator::Root::%s#id=2#", type);
+	struct tfh_result *r = judge(pipeline(name, "Iterator::Root::Skip#id=3#",
+					      "Iterator::Root::Skip::FromTensor#id=4#"),
+				     15.6, 0.1, 0.2);
+
+	assert_true(r->n_advice > 0);
+	if (!strstr(r->advice[0].todo, todo))
+		fail_msg("%s: %s", type, r->advice[0].todo);
+	expect_stage(r, cause, type);
+}
+
+static void test_functions(void **state)
+{
+	(void)state;
+	expect_advice("Map", TFH_CAUSE_INPUT_MAP, "num_parallel_calls");
+	expect_advice("Scan", TFH_CAUSE_INPUT_MAP, "needs no state");
+	expect_advice("Filter", TFH_CAUSE_INPUT_MAP, "before it");
+	expect_advice("FlatMap", TFH_CAUSE_INPUT_MAP, "in place of flat_map()");
+	expect_advice("GroupByWindow", TFH_CAUSE_INPUT_MAP, "num_parallel_calls");
+	expect_advice("CSV", TFH_CAUSE_INPUT_READ, "interleave");
+}
+
+/* Where a flat_map's function makes readers, it is opening them that takes its time. */
+static void test_readers(void **state)
+{
+	(void)state;
+	struct gen *g = pipeline("Iterator::Root::FlatMap#id=2#",
+				 "Iterator::Root::FlatMap[0]::TFRecordV2#id=3#",
+				 "Iterator::Root::FlatMap::TensorSlice#id=4#");
+
+	expect_stage(judge(g, 15.6, 0.1, 0.2), TFH_CAUSE_INPUT_READ, "FlatMap");
+}
+
+/* The files of a saved data set are one stage, as the inputs of an interleave are. */
+static void test_files(void **state)
+{
+	(void)state;
+	struct gen *g = pipeline(
+		"Iterator::Root::Load::ParallelInterleaveV4#id=2#",
+		"Iterator::Root::Load::ParallelInterleaveV4[0]::SnapshotDatasetReader/_0#id=3#",
+		"Iterator::Root::Load::ParallelInterleaveV4[1]::SnapshotDatasetReader/_1#id=4#");
+	static const char *const name = "SnapshotDatasetReader";
+
+	for (int i = 0; i < 60; i++) { /* read on two other threads in turn */
+		double t = 100 + 20 * i;
+		gen_get(g, 0, 1, ROOT, t, t + 16);
+		gen_exec(g, OP_GET, t, t + 16);
+		gen_stage(g, 0, UPPER, t, t + 16, 16);
+		gen_stage(g, 0, ROOT, t, t + 16, 0.01);
+		gen_stage(g, 3 + i % 2, i % 2 ? HALF : LOWER, t - 3, t + 15, 18);
+		gen_exec(g, OP_TRAIN, t + 16.02, t + 20);
+	}
+	expect_stage(gen_judge(g), TFH_CAUSE_INPUT_READ, name);
+}
+
 /* A recording that says a stage delivers to itself, or two to each other, is read all the same. */
 static void test_circle(void **state)
 {
@@ -74,7 +134,8 @@ static void test_circle(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_cache),	cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_readers), cmocka_unit_test(test_files),
 		cmocka_unit_test(test_circle),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
