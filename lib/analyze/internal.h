@@ -87,7 +87,8 @@ struct tfh_tick {
 	int64_t t0, t1; /* of the get-next */
 	int64_t x0, x1; /* of the call that executes a graph around it, 0 = none */
 	uint32_t series, thread;
-	bool end; /* "no more elements": not a batch */
+	bool end;  /* "no more elements": not a batch */
+	bool eval; /* mark: of a step that trains nothing */
 };
 
 /* One iterator object. */
@@ -177,11 +178,13 @@ struct tfh_account {
 };
 
 /* Token of the launch sequence, for the launch-period clock. */
+#define TFH_TOKEN_THREADS 255
 struct tfh_token {
 	uint64_t hash;
 	int64_t t0, t1;
-	uint8_t label, dir, family;
-	uint32_t number; /* from 1, in order of end time */
+	uint8_t thread; /* TFH_TOKEN_THREADS: that or a higher one */
+	uint8_t dir, family;
+	uint32_t what; /* launches: the function; copies: bytes, at most UINT32_MAX */
 };
 
 /* Backtraces by time spent in their calls: a newcomer takes the place of the least. */
@@ -229,6 +232,7 @@ struct tfh_job {
 	struct tfh_thread_use *thread; /* by run thread index */
 	TFH_VEC(struct tfh_tick) tick;
 	TFH_VEC(struct tfh_tick) mark;
+	bool mark_ends; /* marks of the period clock end with the step */
 	TFH_VEC(struct tfh_series) series;
 	uint32_t series_at[TFH_SERIES_BUCKETS]; /* by iterator: the last one, from 1 */
 	TFH_VEC(struct tfh_group) group;
@@ -240,8 +244,6 @@ struct tfh_job {
 	TFH_VEC(struct tfh_token) late; /* after them, without plain launches */
 	bool late_launch, late_lost;	/* launches that are in neither; others */
 	bool one_line; /* one thread makes the line, and its outermost calls follow each other */
-	uint32_t first_launch; /* number of its token, 0: none in `token` */
-	int64_t first_launch_t0;
 	TFH_VEC(struct tfh_stage_use) stage;
 	TFH_VEC(int32_t) stage_of; /* by stage id: index in stage, -1 not looked up, -2 unknown */
 	double best_bw[8][2][TFH_BINS]; /* bytes/ns by direction, pageable, log2 of size */

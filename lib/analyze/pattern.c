@@ -115,18 +115,41 @@ static void find_kinds(struct tfh_pattern *p, const struct entry *v, size_t n)
 	qsort(p->kind, p->n_kind, sizeof(*p->kind), by_count);
 }
 
-/* The least number of steps after which the numbers of launches come again; 1: they do not. */
+/* All of them, as a checkpoint is a batch, too: but what it launches tells nothing. */
+static size_t gather_all(const struct tfh_job *job, struct entry *v)
+{
+	size_t n = 0;
+
+	TFH_EACH (i, job->step.n) {
+		const struct tfh_window *w = &job->window.v[i];
+		if (w->segment != TFH_SEGMENT_EVAL)
+			v[n++] = (struct entry){w->launches, tfh_window_counts(w)};
+	}
+	return n;
+}
+
+/* Of the steps, those that launch as much as the one m later does. */
+static double as_later(const struct entry *v, size_t n, size_t m)
+{
+	size_t same = 0, all = 0;
+
+	TFH_EACH (i, n - m) {
+		bool known = v[i].s > 0 && v[i + m].s > 0;
+		all += known;
+		same += known && v[i].launches == v[i + m].launches;
+	}
+	return all ? (double)same / (double)all : 0;
+}
+
+/* The least number of steps after which the numbers of launches come again; 1: they do not, or they
+ * hardly change at all (a model that is made larger once). */
 static uint32_t turn_of(const struct entry *v, size_t n)
 {
+	double once = n > 1 ? as_later(v, n, 1) : 1;
+
 	for (size_t m = 2; m <= MOST_TURN && m * FEWEST_TURNS <= n; m++) {
-		size_t same = 0, once = 0;
-		TFH_EACH (i, n - m) {
-			same += v[i].launches == v[i + m].launches;
-			once += v[i].launches == v[i + 1].launches;
-		}
-		if ((double)once >= REGULAR * (double)(n - m) && m == 2 && once == n - m)
-			return 1;
-		if ((double)same >= REGULAR * (double)(n - m))
+		double same = as_later(v, n, m);
+		if (same >= REGULAR && 1 - same < (1 - once) / 2)
 			return (uint32_t)m;
 	}
 	return 1;
@@ -226,8 +249,9 @@ void tfh_find_patterns(struct tfh_job *job, struct tfh_result *r)
 	p->recompiles = job->recompiles;
 	p->recompile_s = (double)job->recompile_ns / 1e9;
 	if (job->launches) {
-		p->per_update = turn_of(v, n);
 		find_kinds(p, v, n);
+		n = v ? gather_all(job, v) : 0;
+		p->per_update = turn_of(v, n);
 		p->inner = inner_of(job);
 	}
 	tfh_big_free(v);

@@ -159,19 +159,27 @@ static void from_iterator(struct build *b)
 static void from_marks(struct build *b)
 {
 	struct tfh_job *job = b->job;
+	int64_t eval = 0;
 
 	TFH_EACH (i, job->mark.n) {
 		const struct tfh_tick *m = &job->mark.v[i];
-		close_window(b, m->t0, false);
-		open_window(b, m->t0, TFH_SEGMENT_TRAIN);
+		/* A step before an evaluation has not waited for another batch. */
+		close_window(b, m->t0, m->eval && !eval && !job->mark_ends);
+		if (eval && !m->eval)
+			job->segment_ns[TFH_SEGMENT_EVAL] += tfh_seen_ns(job, eval, m->t0);
+		job->segment_n[TFH_SEGMENT_EVAL] += m->eval && !eval;
+		eval = !m->eval ? 0 : eval ? eval : m->t0;
+		open_window(b, m->t0, m->eval ? TFH_SEGMENT_EVAL : TFH_SEGMENT_TRAIN);
 		b->must = m->t1;
 	}
 	if (job->mark.n) {
 		/* Marks and waits end their step; what only begins one leaves its end open. */
 		const struct tfh_tick *m = &job->mark.v[job->mark.n - 1];
-		bool whole = job->clock == TFH_STEP_CLOCK_MARK ||
-			     (job->mark.n > 1 && m->t0 == job->mark.v[job->mark.n - 2].t1);
+		bool whole = job->clock == TFH_STEP_CLOCK_MARK || job->mark_ends;
 		close_window(b, whole ? m->t1 : job->last_work, !whole);
+		if (eval)
+			job->segment_ns[TFH_SEGMENT_EVAL] +=
+				tfh_seen_ns(job, eval, whole ? m->t1 : job->last_work);
 	}
 }
 

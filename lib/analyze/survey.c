@@ -239,8 +239,16 @@ bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct 
 
 	if (!launch && p->family != TFH_FAM_SYNC && p->family != TFH_FAM_COPY)
 		return false;
-	*t = (struct tfh_token){
-		.t0 = p->t0, .t1 = p->t1, .label = p->label, .dir = p->dir, .family = p->family};
+	*t = (struct tfh_token){.t0 = p->t0,
+				.t1 = p->t1,
+				.dir = p->dir,
+				.family = p->family,
+				.what = (uint32_t)p->bytes};
+	t->thread = p->thread < TFH_TOKEN_THREADS ? (uint8_t)p->thread : TFH_TOKEN_THREADS;
+	if (launch)
+		t->what = (uint32_t)ev->w[0];
+	else if (p->bytes > UINT32_MAX)
+		t->what = UINT32_MAX;
 	t->hash = tfh_hash_add(p->family, launch ? tfh_hash_add(ev->w[0] & 0xffffffffu, ev->w[1])
 						 : tfh_hash_str(ev->fn->name));
 	if (p->family == TFH_FAM_COPY)
@@ -250,8 +258,7 @@ bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct 
 
 /* The first million tokens are kept, and after them a million of those that are not plain launches:
  * mostly one of them begins or ends every step, and is then known without another pass. */
-static int keep_token(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p,
-		      bool launch)
+static int keep_token(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
 {
 	struct tfh_token t;
 
@@ -265,11 +272,6 @@ static int keep_token(struct tfh_job *job, const struct tfh_event *ev, const str
 	}
 	if (!tfh_token_of(ev, p, &t))
 		return 0;
-	t.number = (uint32_t)job->token.n + 1;
-	if (launch && !job->first_launch) {
-		job->first_launch = t.number;
-		job->first_launch_t0 = t.t0;
-	}
 	return TFH_PUSH(job->token, t);
 }
 
@@ -301,7 +303,7 @@ static int add_driver(struct tfh_job *job, const struct tfh_event *ev, const str
 				bandwidth(job, d, false, q->bytes[d], p->t1 - q->since);
 		memset(q, 0, sizeof(*q));
 	}
-	return keep_token(job, ev, p, launch);
+	return keep_token(job, ev, p);
 }
 
 bool tfh_exec_piece(struct tfh_job *job, const struct tfh_event *ev, struct tfh_piece *p)
