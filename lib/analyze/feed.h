@@ -16,6 +16,9 @@ struct tfh_feed {
 	int (*rewind)(void *arg, uint32_t process, struct tfh_err *err);
 	/* Next event in order of end time; false at the end or on error. */
 	bool (*next)(void *arg, struct tfh_event *ev);
+	/* The same without a copy: good until the one after it is asked for. NULL: there is only
+	 * next(). */
+	const struct tfh_event *(*look)(void *arg);
 	/* After next() said false: 0, or the -errno that ended the pass early. */
 	int (*error)(void *arg, struct tfh_err *err);
 	/* As tfh_run_stretches and tfh_run_digests; NULL: no records were given up. */
@@ -44,6 +47,15 @@ struct tfh_feed {
 	int64_t wall_ns;
 	bool imported; /* another profiler's trace */
 };
+
+/* The next event, in `room` where the feed has no other place for it; NULL at the end. */
+static inline const struct tfh_event *tfh_feed_look(const struct tfh_feed *f,
+						    struct tfh_event *room)
+{
+	if (f->look)
+		return f->look(f->arg);
+	return f->next(f->arg, room) ? room : NULL;
+}
 
 /* Judges one process of a feed; the caller adds what only the run knows (end, quality). As
  * tfh_analyze. */

@@ -27,6 +27,13 @@ static bool next_event(void *arg, struct tfh_event *ev)
 	return tfh_merge_next(s->merge, ev);
 }
 
+static const struct tfh_event *look_event(void *arg)
+{
+	struct source *s = arg;
+
+	return tfh_merge_look(s->merge);
+}
+
 static int pass_error(void *arg, struct tfh_err *err)
 {
 	struct source *s = arg;
@@ -162,6 +169,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 	struct tfh_feed feed = {.arg = &s,
 				.rewind = rewind_run,
 				.next = next_event,
+				.look = look_event,
 				.error = pass_error,
 				.name = name_of,
 				.samples = samples_of,

@@ -354,7 +354,37 @@ static void fill_loose(struct tft_cursor *c, struct tfh_rec *rec, uint32_t class
 	}
 }
 
-void tft_complete(struct tft_cursor *c, const struct tft_times *t, struct tfh_rec *rec)
+uint32_t tft_next_many(struct tft_cursor *c, struct tft_times *t, uint32_t max)
+{
+	const struct tft_events *ev = c->ev;
+	const uint64_t no_gap = tft_plane_escape(ev->gap.planes);
+	const uint64_t no_span = tft_plane_escape(ev->span.planes);
+	uint32_t gap[TFT_MANY], span[TFT_MANY], at = c->pos, n = c->end - at;
+	uint64_t last = c->t;
+
+	n = n < max ? n : max;
+	n = n < TFT_MANY ? n : TFT_MANY;
+	tft_planes_some_u32(gap, ev->gap.data + at, ev->gap.count, ev->gap.planes, n);
+	tft_planes_some_u32(span, ev->span.data + at, ev->span.count, ev->span.planes, n);
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t g = gap[i], s = span[i];
+		if (__builtin_expect(g == no_gap, 0))
+			g = tft_find_big(ev->gap.big, ev->gap.n_big, 8, at + i, g);
+		if (__builtin_expect(s == no_span, 0))
+			s = tft_find_big(ev->span.big, ev->span.n_big, 8, at + i, s);
+		g = tft_unzigzag(g);
+		t[i].t_begin = last + g;
+		last = t[i].t_end = ((int64_t)g < 0 ? last : last + g) + s;
+		t[i].shape = tft_shape_of(ev, at + i);
+	}
+	c->t = last;
+	c->pos += n;
+	c->number += n;
+	return n;
+}
+
+void tft_complete(struct tft_cursor *c, const struct tft_times *t, uint32_t event, uint64_t number,
+		  struct tfh_rec *rec)
 {
 	const struct tft_events *ev = c->ev;
 
@@ -362,11 +392,11 @@ void tft_complete(struct tft_cursor *c, const struct tft_times *t, struct tfh_re
 	rec->t_begin = t->t_begin;
 	rec->t_end = t->t_end;
 	uint32_t class = rec->seq;
-	rec->seq = (uint32_t)(c->number - 1);
+	rec->seq = (uint32_t)number;
 	if (ev->class_mask[class])
 		fill_loose(c, rec, class, ev->class_mask[class]);
 	if (__builtin_expect(ev->n_seq, 0))
-		rec->seq = (uint32_t)tft_find_big(ev->seq, ev->n_seq, 4, c->pos - 1, rec->seq);
+		rec->seq = (uint32_t)tft_find_big(ev->seq, ev->n_seq, 4, event, rec->seq);
 }
 
 bool tft_next(struct tft_cursor *c, struct tfh_rec *rec)
@@ -375,7 +405,7 @@ bool tft_next(struct tft_cursor *c, struct tfh_rec *rec)
 
 	if (!tft_next_times(c, &t))
 		return false;
-	tft_complete(c, &t, rec);
+	tft_complete(c, &t, c->pos - 1, c->number - 1, rec);
 	return true;
 }
 

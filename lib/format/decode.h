@@ -111,7 +111,13 @@ static inline bool tft_next_times(struct tft_cursor *c, struct tft_times *t)
 	return true;
 }
 
-/* The whole record whose times tft_next_times() just told. */
-void tft_complete(struct tft_cursor *c, const struct tft_times *t, struct tfh_rec *rec);
+/* Times and shapes of the records that come next, at most TFT_MANY; how many, 0 at the run's end.
+ * tft_complete() has to follow for each whose shape is not whole, in their order. */
+#define TFT_MANY 64u
+uint32_t tft_next_many(struct tft_cursor *c, struct tft_times *t, uint32_t max);
+
+/* The whole record of these times: the event-th of its chunk, the number-th of its thread. */
+void tft_complete(struct tft_cursor *c, const struct tft_times *t, uint32_t event, uint64_t number,
+		  struct tfh_rec *rec);
 
 #endif

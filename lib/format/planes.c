@@ -58,6 +58,32 @@ bool tft_planes_join_u64(uint64_t *restrict out, const uint8_t *restrict in, uin
 	return begun;
 }
 
+void tft_planes_some_u32(uint32_t *restrict out, const uint8_t *restrict in, uint32_t count,
+			 uint32_t planes, uint32_t n)
+{
+	const size_t k = count;
+
+	switch (planes) {
+	case 1:
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = in[i];
+		break;
+	case 2:
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = in[i] | (uint32_t)in[k + i] << 8;
+		break;
+	case 3:
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = in[i] | (uint32_t)in[k + i] << 8 | (uint32_t)in[2 * k + i] << 16;
+		break;
+	default:
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = in[i] | (uint32_t)in[k + i] << 8 | (uint32_t)in[2 * k + i] << 16 |
+				 (uint32_t)in[3 * k + i] << 24;
+		break;
+	}
+}
+
 static uint32_t allowed(uint32_t n)
 {
 	return n / 1024;

@@ -15,6 +15,10 @@ void tft_planes_u64(uint8_t *out, const uint64_t *v, uint32_t n, uint32_t planes
 bool tft_planes_join_u64(uint64_t *out, const uint8_t *in, uint32_t n, uint32_t planes,
 			 uint64_t *same);
 
+/* Reads n values of 1 to 4 planes from the one that `in` points at; a plane has `count` of them. */
+void tft_planes_some_u32(uint32_t *out, const uint8_t *in, uint32_t count, uint32_t planes,
+			 uint32_t n);
+
 /* One value of a section with `planes` planes of n elements. */
 static inline uint64_t tft_plane_get(const uint8_t *data, uint32_t n, uint32_t planes, uint32_t i)
 {

@@ -6,7 +6,7 @@
  * - missing.c: files that are not there, and when
  * - access.c: what a run is asked for; names.c: ids to texts
  * - memory.c: which addresses are on a device, which are pinned
- * - weave.c, merge.c: one time line; ahead.c: made ahead by a thread
+ * - series.c, weave.c, merge.c: one time line; ahead.c: what a thread makes ahead
  * - gpu.c, rows.c, texts.c, issue.c, ops.c: device ops (device.h)
  * - sites.c, symbols.c: backtraces as functions (sites.h)
  * - build.c, built.c: a run out of another tool's trace, all of it in memory

@@ -538,7 +538,7 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 	if (!rc && !drvr)
 		rc = j->wait ? tfh_rank_open(&j->rank) : -ENOMEM;
 	if (!rc && host)
-		rc = tfh_weave_open(shadow, process, &j->weave);
+		rc = tfh_weave_open(shadow, process, false, &j->weave);
 	if (rc) {
 		tfh_join_close(j);
 		return rc;

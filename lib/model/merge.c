@@ -1,46 +1,21 @@
-/*
- * Events in order, as the analysis reads them. The work of unpacking and ordering is done a few
- * blocks ahead by a thread of its own; names, which others look up at the same time, are entered
- * here, at their place among the events.
- */
+/* Events in order, as the analysis reads them; names are entered at their place among them. */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/ahead.h"
 #include "model/weave.h"
-
-/* 20 KiB of each are mostly used: together they stay in the second-level cache. */
-#define BLOCKS 16
 
 struct tfh_merge {
 	struct tfh_run *run;
 	struct tfh_weave *weave;
 	struct tfh_name_part **part; /* by process and thread */
 	struct tfh_err err;
-	/* the block that is read */
 	struct tfh_block *block;
 	uint32_t at, at_note;
-	struct tfh_ahead ahead;
+	bool last; /* there is no block behind this one */
 	/* of a run that was built in memory: the next event of each process */
 	uint32_t process;
 	uint64_t *next;
 };
-
-static bool fill(void *weave, void *block)
-{
-	return tfh_weave_fill(weave, block);
-}
-
-/* A pass over little is done before a thread has started. */
-static bool worth_a_thread(const struct tfh_run *run, uint32_t process)
-{
-	uint64_t chunks = 0;
-
-	for (uint32_t i = 0; i < run->n_proc; i++)
-		if (process == UINT32_MAX || process == i)
-			chunks += run->proc[i].n_chunk;
-	return chunks > 2;
-}
 
 int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out,
 		   struct tfh_err *err)
@@ -63,21 +38,19 @@ int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	}
 	m->part = calloc(run->n_proc + 1, sizeof(*m->part));
-	rc = m->part ? tfh_weave_open(run, process, &m->weave) : -ENOMEM;
+	m->block = malloc(sizeof(*m->block));
+	rc = m->part && m->block ? tfh_weave_open(run, process, true, &m->weave) : -ENOMEM;
 	for (uint32_t i = 0; i < run->n_proc && !rc; i++) {
 		if (process != UINT32_MAX && process != i)
 			continue;
 		m->part[i] = calloc(run->proc[i].n_thread + 1, sizeof(**m->part));
 		rc = m->part[i] ? 0 : -ENOMEM;
 	}
-	if (!rc)
-		rc = tfh_ahead_start(&m->ahead, fill, m->weave,
-				     worth_a_thread(run, process) ? BLOCKS : 1,
-				     sizeof(struct tfh_block));
 	if (rc) {
 		tfh_merge_close(m);
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	}
+	m->block->n = 0;
 	*out = m;
 	return 0;
 }
@@ -86,11 +59,11 @@ void tfh_merge_close(struct tfh_merge *m)
 {
 	if (!m)
 		return;
-	tfh_ahead_stop(&m->ahead);
 	for (uint32_t i = 0; m->part && i < m->run->n_proc; i++)
 		free(m->part[i]);
 	free(m->part);
 	free(m->next);
+	free(m->block);
 	tfh_weave_close(m->weave);
 	free(m);
 }
@@ -105,11 +78,13 @@ int tfh_merge_error(const struct tfh_merge *m, struct tfh_err *err)
 /* False: there is no further block. */
 static bool next_block(struct tfh_merge *m)
 {
-	m->block = tfh_ahead_next(&m->ahead);
-	if (!m->block && !m->err.code)
+	if (m->last || m->err.code)
+		return false;
+	m->last = !tfh_weave_fill(m->weave, m->block);
+	if (m->last)
 		m->err = *tfh_weave_error(m->weave);
 	m->at = m->at_note = 0;
-	return m->block != NULL;
+	return !m->err.code;
 }
 
 static void enter_name(struct tfh_merge *m, uint32_t thread)
@@ -125,7 +100,7 @@ static void enter_name(struct tfh_merge *m, uint32_t thread)
 }
 
 /* The earliest end among the processes asked for. */
-static bool next_built(struct tfh_merge *m, struct tfh_event *ev)
+static const struct tfh_event *next_built(struct tfh_merge *m)
 {
 	const struct tfh_event *best = NULL, *e;
 
@@ -136,29 +111,40 @@ static bool next_built(struct tfh_merge *m, struct tfh_event *ev)
 		if (e && (!best || e->t1 < best->t1))
 			best = e;
 	}
-	if (!best)
-		return false;
-	m->next[best->process]++;
-	*ev = *best;
-	return true;
+	if (best)
+		m->next[best->process]++;
+	return best;
+}
+
+const struct tfh_event *tfh_merge_look(struct tfh_merge *m)
+{
+	if (m->next)
+		return next_built(m);
+	while (!m->err.code) {
+		if (m->at == m->block->n) {
+			if (!next_block(m))
+				return NULL;
+			continue;
+		}
+		const struct tfh_entry *e = &m->block->entry[m->at++];
+		if (__builtin_expect(!e->ev, 0)) {
+			enter_name(m, e->thread);
+			continue;
+		}
+		e->ev->t0 = e->t0;
+		e->ev->t1 = e->t1;
+		e->ev->number = e->number;
+		e->ev->thread = e->thread;
+		return e->ev;
+	}
+	return NULL;
 }
 
 bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev)
 {
-	if (m->next)
-		return next_built(m, ev);
-	while (!m->err.code) {
-		if (!m->block || m->at == m->block->n) {
-			if (!next_block(m))
-				return false;
-			continue;
-		}
-		const struct tfh_entry *e = &m->block->entry[m->at++];
-		if (__builtin_expect(e->ev != NULL, 1)) {
-			tfh_entry_event(e, ev);
-			return true;
-		}
-		enter_name(m, e->thread);
-	}
-	return false;
+	const struct tfh_event *next = tfh_merge_look(m);
+
+	if (next)
+		*ev = *next;
+	return next != NULL;
 }

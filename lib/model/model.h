@@ -101,6 +101,9 @@ struct tfh_merge;
 int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out,
 		   struct tfh_err *err);
 bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev);
+/* The same without a copy: good until the one after it is asked for; NULL at the end or on error.
+ */
+const struct tfh_event *tfh_merge_look(struct tfh_merge *m);
 int tfh_merge_error(const struct tfh_merge *m, struct tfh_err *err);
 void tfh_merge_close(struct tfh_merge *m);
 

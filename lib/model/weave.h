@@ -1,5 +1,5 @@
 /* The inside of a merge: weave.c puts the records of all series in order, a block at a time;
- * merge.c has it done ahead by a thread and hands the events out. */
+ * merge.c hands the events out. */
 #ifndef TFH_MODEL_WEAVE_H
 #define TFH_MODEL_WEAVE_H
 
@@ -14,8 +14,8 @@
 struct tfh_entry {
 	int64_t t0, t1;
 	uint64_t number;
-	const struct tfh_event *ev; /* NULL: a NAME or EXT record, the next in `note` */
-	uint32_t thread;	    /* of the run; of a record in `note`: of the process */
+	struct tfh_event *ev; /* NULL: a NAME or EXT record, the next in `note` */
+	uint32_t thread;      /* of the run; of a record in `note`: of the process */
 };
 
 struct tfh_block {
@@ -27,18 +27,10 @@ struct tfh_block {
 	uint32_t note_process[TFH_BLOCK_NOTES];
 };
 
-static inline void tfh_entry_event(const struct tfh_entry *e, struct tfh_event *ev)
-{
-	*ev = *e->ev;
-	/* In one piece: who loads both times together would wait for two stores. */
-	memcpy(&ev->t0, &e->t0, sizeof(e->t0) + sizeof(e->t1));
-	ev->number = e->number;
-	ev->thread = e->thread;
-}
-
 struct tfh_weave;
-/* 0 or -ENOMEM. */
-int tfh_weave_open(struct tfh_run *run, uint32_t process, struct tfh_weave **out);
+/* `ahead`: a thread may unpack chunks of the process meanwhile; nobody else then reads its files.
+ * 0 or -ENOMEM. */
+int tfh_weave_open(struct tfh_run *run, uint32_t process, bool ahead, struct tfh_weave **out);
 void tfh_weave_close(struct tfh_weave *m);
 /* Fills a block; what it held before may be gone. False: it is the last one. Touches nothing of the
  * run but its files. */
