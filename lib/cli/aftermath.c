@@ -34,6 +34,8 @@ static unsigned salvage(const struct tfh_place *place, unsigned *lost)
 	for (unsigned i = 0; i < n && i < MAX_JOURNALS; i++) {
 		struct tft_salvaged saved;
 		struct tfh_err err = {0};
+		if (found[i].copy)
+			continue; /* not of this job */
 		int code = tft_salvage(found[i].path, NULL, TFT_SALVAGE_UNLINK, &saved, &err);
 		for (; code == -EBUSY && patience; patience--) {
 			nanosleep(&nap, NULL);

@@ -1,5 +1,6 @@
 /* `tfhook repair`: what is whole of damaged files and of left-over journals, in new files. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,11 +23,11 @@ static bool is_journal(const char *path)
 	return len > 8 && !strcmp(path + len - 8, ".journal");
 }
 
-static int save_journal(const char *path, const char *out)
+static int save_journal(const char *path, const char *out, unsigned flags)
 {
 	struct tft_salvaged saved;
 	struct tfh_err err = {0};
-	int code = tft_salvage(path, out, 0, &saved, &err);
+	int code = tft_salvage(path, out, flags, &saved, &err);
 
 	if (code) {
 		printf("%s: %s\n", path, *err.text ? err.text : strerror(-code));
@@ -62,6 +63,10 @@ static int repair_file(const char *path, const char *dir)
 	char out[8192];
 
 	snprintf(out, sizeof(out), "%s/%s", dir, base ? base + 1 : path);
+	if (tfh_file_empty(path)) {
+		printf("%s: empty: its process ended before it wrote to it\n", path);
+		return TFH_EXIT_OK;
+	}
 	bool whole = is_whole(path);
 	if (whole && !link(path, out)) {
 		printf("%s: whole\n", path);
@@ -77,6 +82,22 @@ static int repair_file(const char *path, const char *dir)
 	return TFH_EXIT_OK;
 }
 
+/* An empty file stands for its number: without it those behind it would seem to miss one. */
+static void keep_numbers(const struct tfh_files *files, const char *dir)
+{
+	char out[8192];
+
+	for (size_t i = 0; i < files->n; i++) {
+		const char *base = strrchr(files->path[i], '/');
+		snprintf(out, sizeof(out), "%s/%s", dir, base ? base + 1 : files->path[i]);
+		int fd = tfh_file_empty(files->path[i])
+				 ? open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
+				 : -1;
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
 /* The journals of a run directory, wherever they lie. */
 static int repair_journals(const char *dir, const char *out)
 {
@@ -87,7 +108,7 @@ static int repair_journals(const char *dir, const char *out)
 		found && realpath(dir, real) ? tfh_journals_find(real, 0, found, MAX_JOURNALS) : 0;
 
 	for (unsigned i = 0; i < n && i < MAX_JOURNALS; i++) {
-		int code = save_journal(found[i].path, out);
+		int code = save_journal(found[i].path, out, found[i].copy ? TFT_SALVAGE_BESIDE : 0);
 		status = code > status ? code : status;
 	}
 	free(found);
@@ -145,13 +166,15 @@ static int repair_operand(const struct tfh_line *args, char *path, const char *o
 		int worst = repair_file(files.path[f], out);
 		status = worst > status ? worst : status;
 	}
-	tfh_files_free(&files);
 	if (directory) {
 		int worst = repair_journals(path, out);
 		status = worst > status ? worst : status;
-		if (tfh_place_traces(out))
+		if (tfh_place_traces(out)) {
+			keep_numbers(&files, out);
 			copy_facts(path, out);
+		}
 	}
+	tfh_files_free(&files);
 	if (out == own && !rmdir(out)) {
 		tfh_say(status == TFH_EXIT_OK ? "%s: neither trace files nor journals to repair"
 					      : "%s: nothing in it can be read, no result is made",
@@ -174,7 +197,7 @@ int tfh_cmd_repair(const struct tfh_line *args)
 	}
 	for (int i = 0; i < args->operands; i++) {
 		char *path = args->operand[i];
-		int code = is_journal(path) ? save_journal(path, out)
+		int code = is_journal(path) ? save_journal(path, out, 0)
 					    : repair_operand(args, path, out);
 		status = code > status ? code : status;
 	}

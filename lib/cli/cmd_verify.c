@@ -117,6 +117,20 @@ static bool tell_missing(const char *path)
 	return true;
 }
 
+/* A file without a byte: nothing is wrong where a salvaged one follows. */
+static int tell_empty(const struct tfh_files *files, const char *path, bool quiet)
+{
+	enum tfh_rest rest = tfh_files_rest(files, path);
+	bool saved = rest == TFH_REST_SALVAGED || rest == TFH_REST_TORN;
+
+	if (!saved || !quiet)
+		printf("%s: %s: empty: its process was killed, or the disk full, before the first "
+		       "write to it%s\n",
+		       path, saved ? "whole" : "incomplete",
+		       saved ? "; what it recorded is in a salvaged file" : "");
+	return saved ? TFH_EXIT_OK : TFH_EXIT_INCOMPLETE;
+}
+
 int tfh_cmd_verify(const struct tfh_line *args)
 {
 	bool quiet = tfh_line_get(args, "quiet");
@@ -136,6 +150,11 @@ int tfh_cmd_verify(const struct tfh_line *args)
 		char wrong[256];
 		if (tell_missing(files.path[i]) && status == TFH_EXIT_OK)
 			status = TFH_EXIT_INCOMPLETE;
+		if (tfh_file_empty(files.path[i])) {
+			code = tell_empty(&files, files.path[i], quiet);
+			status = code > status ? code : status;
+			continue;
+		}
 		code = check_file(files.path[i], &c, &err);
 		if (code) {
 			size_t len = strlen(files.path[i]);

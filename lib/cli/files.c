@@ -113,6 +113,13 @@ void tfh_files_free(struct tfh_files *files)
 	memset(files, 0, sizeof(*files));
 }
 
+bool tfh_file_empty(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !st.st_size;
+}
+
 /* ---- files of one process ---- */
 
 bool tfh_is_salvaged(struct tft_reader *r, uint64_t *torn)

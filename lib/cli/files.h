@@ -26,6 +26,9 @@ enum tfh_rest {
 };
 enum tfh_rest tfh_files_rest(const struct tfh_files *files, const char *path);
 
+/* Has no byte: its process was killed, or the disk full, before the first write to it. */
+bool tfh_file_empty(const char *path);
+
 struct tft_reader;
 /* Whether the file was written by the salvage of a dead process; `torn` gets how many records could
  * not be read. */

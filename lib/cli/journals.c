@@ -25,13 +25,14 @@ static void look_at(void *arg, const char *path, const char *name, struct tft_vi
 	if (code)
 		return;
 	const struct tft_journal *j = tft_view_header(view);
-	bool meant = (l->dir ? !strncmp(j->run_dir, l->dir, sizeof(j->run_dir))
-			     : (pid_t)j->pid == l->pid) &&
+	bool of_dir = l->dir && !strncmp(j->run_dir, l->dir, sizeof(j->run_dir));
+	bool meant = (l->dir ? of_dir || !l->shared : (pid_t)j->pid == l->pid) &&
 		     strlen(path) < sizeof(l->found->path);
 	if (meant && l->n < l->cap) {
 		memcpy(l->found[l->n].path, path, strlen(path) + 1);
 		l->found[l->n].pid = (pid_t)j->pid;
 		l->found[l->n].live = tft_view_life(view) == TFT_ALIVE;
+		l->found[l->n].copy = l->dir && !of_dir;
 	}
 	l->n += meant;
 	tft_view_close(view);

@@ -160,6 +160,10 @@ prints 'incomplete.*not closed'
 # Killed without `tfhook run` over it: what the files lack stands in a journal, and info says so.
 LD_LIBRARY_PATH=$TFH_BUILD/sim LD_PRELOAD=$TFH_BUILD/lib/libtfhook.so TFHOOK_RUN=$PWD/left timeout -s KILL 1 \
 	"$job" --steps 100000 --h2d 1000 --spin 100 >/dev/null 2>&1
+for ((i = 0; i < 100; i++)); do # timeout kills itself, too, and may be gone before the job is
+	"$tfhook" info left | grep -q 'which runs' || break
+	sleep 0.05
+done
 expect 0 "$tfhook" info left
 prints 'journal of process [0-9]+, which is gone: what its files do not hold yet'
 expect 0 "$tfhook" repair left -o mended
@@ -206,4 +210,13 @@ if ls copied/*.journal >/dev/null 2>&1; then
 	prints 'steps'
 	prints 'WITHOUT A FAREWELL'
 	ls copied/*.journal >/dev/null || fail 'a report took the journal away'
+	# It is saved like one that lies where it was; a file that its process had only opened is no damage.
+	for file in copied/*.0.tft; do : >"$file"; done
+	expect 4 "$tfhook" verify copied
+	prints 'incomplete: empty'
+	expect 0 "$tfhook" repair copied -o whole
+	prints 'journal: [0-9]+ events saved to whole'
+	prints '0.tft: empty'
+	expect 0 "$tfhook" verify whole
+	prints 'whole: empty.*in a salvaged file'
 fi
