@@ -101,13 +101,89 @@ static enum tfh_cause cause_of_copy(const struct tfh_seg *s)
 	return cause_of_work(&o);
 }
 
+/* Ops before a given one among which those of its device are looked for. */
+#define NEARBY 256
+
+/* The participant of collective o, of those on other devices of this process, that came last, if
+ * that is when the waiting ended; TFH_NO: another process, or not found. */
+static uint32_t last_to_come(const struct tfh_device *d, const struct tfh_dop *o, int64_t turn)
+{
+	int64_t near = d->slow + TFH_GAP_NS;
+
+	for (uint32_t i = (uint32_t)(o - d->op.v) + 1; i < d->op.n; i++) {
+		const struct tfh_dop *x = &d->op.v[i];
+		if (x->t0 > turn + near)
+			break;
+		if (x->work == TFH_W_COMM && x->device != o->device && x->t0 >= turn - near &&
+		    x->t1 <= o->t1 + near && x->t1 >= o->t1 - near)
+			return i;
+	}
+	return TFH_NO;
+}
+
+/* End of the computing before op o on its device; where that is no longer in memory it is over
+ * since the window before began. */
+static int64_t idle_since(const struct blame *b, const struct tfh_dop *o)
+{
+	const struct tfh_device *d = b->d;
+	uint32_t i = (uint32_t)(o - d->op.v), last = i > NEARBY ? i - NEARBY : 0;
+
+	while (i-- > last)
+		if (d->op.v[i].device == o->device && d->op.v[i].work == TFH_W_COMPUTE)
+			return d->op.v[i].t1;
+	return d->win.v[b->window ? b->window - 1 : 0].from;
+}
+
+/*
+ * Another device computes during [t0, t1) while the critical one waits for it. So does the job; but
+ * had that op begun earlier, both would have computed side by side: as far as its device had been
+ * idle, what held the op up is to blame. Where it had to wait for the critical device (the stages
+ * of a pipeline), that was computing, too.
+ */
+static void charge_elsewhere(struct blame *b, uint32_t k, int64_t t0, int64_t t1)
+{
+	const struct tfh_dop *o = &b->d->op.v[k];
+	int64_t since = idle_since(b, o), late = 0;
+
+	if (since < o->t0 && b->depth <= 8)
+		late = min(t1 - t0, o->t0 - since);
+	charge(b, t0, t1 - late, TFH_CAUSE_NONE, !o->inferred);
+	b->depth++;
+	explain(b, k, o->t0 - late, o->t0);
+	b->depth--;
+}
+
+/* Of a collective, [t0, t1) before its turn came: waiting for the last participant, and of one in
+ * this process for what held that one up. */
+static void charge_meeting(struct blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1,
+			   int64_t turn)
+{
+	uint32_t x = t1 > t0 && b->depth <= 8 ? last_to_come(b->d, o, turn) : TFH_NO;
+
+	if (x == TFH_NO) {
+		charge(b, t0, t1, TFH_CAUSE_COMMUNICATION_JITTER, true);
+		return;
+	}
+	int64_t came = max(t0, min(t1, b->d->op.v[x].t0));
+	charge(b, came, t1, TFH_CAUSE_COMMUNICATION_JITTER, true);
+	b->depth++;
+	explain(b, x, t0, came);
+	b->depth--;
+}
+
 /* An op ran during [t0, t1). Of a collective, what exceeds its shortest participant is waiting for
  * the late one; that comes first. */
 static void charge_op(struct blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1)
 {
+	if (t1 <= t0)
+		return;
+	if (o->work == TFH_W_COMPUTE && o->device != b->d->critical) {
+		charge_elsewhere(b, (uint32_t)(o - b->d->op.v), t0, t1);
+		return;
+	}
 	if (o->work == TFH_W_COMM && o->shared >= 0) {
 		int64_t turn = max(o->t0, o->t1 - o->shared);
-		charge(b, t0, min(t1, turn), TFH_CAUSE_COMMUNICATION_JITTER, true);
+		charge_meeting(b, o, t0, min(t1, turn), turn);
 		t0 = max(t0, turn);
 	}
 	bool fallback = o->seg != TFH_NO && b->d->seg.v[o->seg].fallback;

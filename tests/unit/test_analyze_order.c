@@ -224,6 +224,79 @@ static void test_batch_of_copies(void **state)
 	tfh_result_free(r);
 }
 
+/* Two devices launched in turn, the host works 5 ms between: while the second computes the first
+ * has nothing to do, as the second began late. */
+static void test_devices_in_turn(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->device[2] = 1;
+	for (int i = 0; i < 40; i++) {
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 1 << 16, 0.02);
+		dg_launch(d, 0, 1, 6.1);
+		dg_code(d, 0, 5);
+		dg_launch(d, 0, 2, 6);
+		dg_sync(d, 0, 2);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_HOST_BOUND);
+	gen_part(r, TFH_PART_HOST, 4.9);
+	dg_predicts(r, TFH_REMOVE_HOST, 6.16);
+	tfh_result_free(r);
+}
+
+/* Two stages of a model on two devices: each waits for the other, and the job computes. */
+static void test_stages_on_devices(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->device[2] = 1;
+	for (int i = 0; i < 40; i++) {
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 1 << 16, 0.02);
+		dg_launch(d, 0, 1, 4);
+		dg_record(d, 0, 1, 1);
+		dg_wait(d, 0, 2, 1);
+		dg_launch(d, 0, 2, 7);
+		dg_record(d, 0, 2, 2);
+		dg_wait(d, 0, 1, 2);
+		dg_launch(d, 0, 1, 4);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
+	tfh_result_free(r);
+}
+
+/* Two devices of one process exchange gradients; the batches of the second one, which computes
+ * less, come late. The first one's waiting is for that loader. */
+static void test_late_device(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->device[2] = 1;
+	for (int i = 0; i < 40; i++) {
+		d->now[1] = d->now[0];
+		dg_launch(d, 0, 1, 4);
+		dg_get(d, 1, 6);
+		dg_launch(d, 1, 2, 3.5);
+		double last = fmax(d->end[1], d->end[2]) + DG_NEXT + 0.5;
+		dg_collective(d, 0, 1, last - d->end[1] - DG_NEXT);
+		dg_collective(d, 1, 2, last - d->end[2] - DG_NEXT);
+		dg_launch(d, 0, 1, 0.3);
+		dg_launch(d, 1, 2, 0.3);
+		dg_sync(d, 1, 2);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_INPUT_BOUND);
+	gen_part(r, TFH_PART_COMMUNICATION, 0.5);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,7 +304,8 @@ int main(void)
 		cmocka_unit_test(test_value_of_others),	   cmocka_unit_test(test_fetched_values),
 		cmocka_unit_test(test_naps_between_polls), cmocka_unit_test(test_side_by_side),
 		cmocka_unit_test(test_follows_loader),	   cmocka_unit_test(test_follows_nobody),
-		cmocka_unit_test(test_batch_of_copies),
+		cmocka_unit_test(test_batch_of_copies),	   cmocka_unit_test(test_devices_in_turn),
+		cmocka_unit_test(test_stages_on_devices),  cmocka_unit_test(test_late_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
