@@ -389,7 +389,8 @@ int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
 	const struct tfh_feed *f = job->feed;
 	struct attr a = {.job = job, .ledger = tfh_ledger_new(job), .copied = TFH_CAUSE_NONE};
 	struct tfh_sweep *s = tfh_sweep_new(job, segment, &a);
-	struct tfh_event ev;
+	const struct tfh_event *ev;
+	struct tfh_event room;
 	int64_t swept = INT64_MIN;
 	size_t n = 0;
 	int rc = a.ledger && s ? 0 : -ENOMEM;
@@ -402,13 +403,13 @@ int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
 		}
 	if (!rc)
 		rc = f->rewind(f->arg, job->process, err);
-	while (!rc && f->next(f->arg, &ev)) {
-		if (ev.thread >= f->n_threads)
+	while (!rc && (ev = tfh_feed_look(f, &room))) {
+		if (ev->thread >= f->n_threads)
 			continue;
 		tfh_big_pass(++n);
-		rc = add_event(&a, s, &ev);
-		if (ev.t1 - job->long_ns > swept + TFH_MS) {
-			swept = ev.t1 - job->long_ns;
+		rc = add_event(&a, s, ev);
+		if (ev->t1 - job->long_ns > swept + TFH_MS) {
+			swept = ev->t1 - job->long_ns;
 			tfh_sweep_until(s, swept);
 		}
 	}

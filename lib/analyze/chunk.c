@@ -32,8 +32,8 @@ int tfh_chunk_start(struct tfh_device *d, struct tfh_err *err)
 		rc = f->rewind_ops(f->arg, d->job->process, err);
 	if (rc)
 		return rc;
-	d->has_ev = f->next(f->arg, &d->next_ev);
-	d->has_op = f->next_op(f->arg, &d->next_op);
+	d->next_ev = tfh_feed_look(f, &d->ev_room);
+	d->next_op = tfh_feed_look_op(f, &d->op_room);
 	d->thread_seg = calloc(f->n_threads + 2, sizeof(*d->thread_seg));
 	return d->thread_seg ? 0 : -ENOMEM;
 }
@@ -82,9 +82,9 @@ static int read_calls(struct tfh_device *d, int64_t from, int64_t to)
 	const struct tfh_feed *f = job->feed;
 	int rc = 0;
 
-	while (d->has_ev && d->next_ev.t1 <= to + TFH_LONG_NS && !rc) {
-		rc = add_call(d, &d->next_ev, from);
-		d->has_ev = f->next(f->arg, &d->next_ev);
+	while (d->next_ev && d->next_ev->t1 <= to + TFH_LONG_NS && !rc) {
+		rc = add_call(d, d->next_ev, from);
+		d->next_ev = tfh_feed_look(f, &d->ev_room);
 	}
 	for (; d->next_long < job->longs.n && job->longs.v[d->next_long].t0 <= to && !rc;
 	     d->next_long++) {
@@ -142,9 +142,9 @@ static int read_ops(struct tfh_device *d, int64_t to)
 	const struct tfh_feed *f = d->job->feed;
 	int rc = 0;
 
-	while (d->has_op && d->next_op.t0 <= to && !rc) {
-		rc = add_op(d, &d->next_op);
-		d->has_op = f->next_op(f->arg, &d->next_op);
+	while (d->next_op && d->next_op->t0 <= to && !rc) {
+		rc = add_op(d, d->next_op);
+		d->next_op = tfh_feed_look_op(f, &d->op_room);
 	}
 	return rc;
 }
@@ -204,9 +204,9 @@ int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *e
 	rc = read_ops(d, to);
 	if (!rc)
 		rc = read_calls(d, from, to);
-	if (!rc && !d->has_ev)
+	if (!rc && !d->next_ev)
 		rc = f->error(f->arg, err);
-	if (!rc && !d->has_op)
+	if (!rc && !d->next_op)
 		rc = f->ops_error(f->arg, err);
 	if (!rc)
 		tfh_sort(d->call.v, d->call.n, sizeof(*d->call.v), by_thread, NULL);

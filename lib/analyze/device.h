@@ -196,9 +196,11 @@ struct tfh_device {
 	TFH_VEC(uint32_t) near; /* by thread: segment found last */
 	size_t first_op;	/* ops before it ended before the window */
 	size_t near_window;	/* of the op read last */
-	struct tfh_op next_op;
-	struct tfh_event next_ev;
-	bool has_op, has_ev;
+	/* read ahead, NULL: none is left; and a place for feeds that have none */
+	const struct tfh_op *next_op;
+	const struct tfh_event *next_ev;
+	struct tfh_op op_room;
+	struct tfh_event ev_room;
 	uint64_t met[TFH_DEVICES]; /* collectives read so far */
 	size_t next_long;
 	bool full;	/* too much for memory: the windows are not judged */

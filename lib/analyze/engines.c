@@ -379,15 +379,16 @@ int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
 	const struct tfh_feed *f = job->feed;
 	size_t n = job->window.n;
 	struct ends e = {.comm = new_ends(n), .any = new_ends(n)};
-	struct tfh_op op;
+	const struct tfh_op *op;
+	struct tfh_op room;
 	int rc = e.comm && e.any ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = TFH_PUSH_BIG(d->win, (struct tfh_dwin){.tier = 'C'});
 	if (!rc)
 		rc = f->rewind_ops(f->arg, job->process, err);
-	for (size_t i = 0; !rc && f->next_op(f->arg, &op); tfh_big_pass(++i))
-		rc = survey_op(d, &e, &op);
+	for (size_t i = 0; !rc && (op = tfh_feed_look_op(f, &room)); tfh_big_pass(++i))
+		rc = survey_op(d, &e, op);
 	if (!rc)
 		rc = f->ops_error(f->arg, err);
 	if (!rc)

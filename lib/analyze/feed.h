@@ -32,6 +32,7 @@ struct tfh_feed {
 	 * none. An op's `name` lives as long as the feed. */
 	int (*rewind_ops)(void *arg, uint32_t process, struct tfh_err *err);
 	bool (*next_op)(void *arg, struct tfh_op *op);
+	const struct tfh_op *(*look_op)(void *arg); /* to next_op() as look() is to next() */
 	int (*ops_error)(void *arg, struct tfh_err *err);
 	void (*gpu)(void *arg, uint32_t process, struct tfh_gpu_info *out);
 	/* As tfh_run_site; NULL: no call sites are known. */
@@ -55,6 +56,14 @@ static inline const struct tfh_event *tfh_feed_look(const struct tfh_feed *f,
 	if (f->look)
 		return f->look(f->arg);
 	return f->next(f->arg, room) ? room : NULL;
+}
+
+/* The next op, likewise. */
+static inline const struct tfh_op *tfh_feed_look_op(const struct tfh_feed *f, struct tfh_op *room)
+{
+	if (f->look_op)
+		return f->look_op(f->arg);
+	return f->next_op(f->arg, room) ? room : NULL;
 }
 
 /* Judges one process of a feed; the caller adds what only the run knows (end, quality). As

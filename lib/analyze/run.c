@@ -72,6 +72,13 @@ static bool next_op(void *arg, struct tfh_op *op)
 	return tfh_ops_next(s->ops, op);
 }
 
+static const struct tfh_op *look_op(void *arg)
+{
+	struct source *s = arg;
+
+	return tfh_ops_look(s->ops);
+}
+
 static int ops_error(void *arg, struct tfh_err *err)
 {
 	struct source *s = arg;
@@ -177,6 +184,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 				.digests = digests_of,
 				.rewind_ops = rewind_ops,
 				.next_op = next_op,
+				.look_op = look_op,
 				.ops_error = ops_error,
 				.gpu = gpu_of,
 				.wall_ns = tfh_run_wall_ns(run),

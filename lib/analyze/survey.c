@@ -492,7 +492,8 @@ static int by_begin(const void *a, const void *b, void *arg)
 int tfh_survey(struct tfh_job *job, struct tfh_err *err)
 {
 	const struct tfh_feed *f = job->feed;
-	struct tfh_event ev;
+	const struct tfh_event *ev;
+	struct tfh_event room;
 	struct pending q = {0};
 	int rc = f->rewind(f->arg, job->process, err);
 
@@ -501,27 +502,27 @@ int tfh_survey(struct tfh_job *job, struct tfh_err *err)
 	job->long_ns = TFH_LONG_FIRST_NS;
 	if (!job->thread || !job->heap)
 		return tfh_err_set(err, -ENOMEM, "out of memory");
-	while (!rc && f->next(f->arg, &ev)) {
-		if (ev.thread >= f->n_threads)
+	while (!rc && (ev = tfh_feed_look(f, &room))) {
+		if (ev->thread >= f->n_threads)
 			continue;
 		if (!job->events++)
-			job->first = ev.t0;
-		if (ev.t0 < job->first)
-			job->first = ev.t0;
-		if (ev.t1 > job->last)
-			job->last = ev.t1;
-		note_outermost(&job->thread[ev.thread], &ev);
-		if (short_launch(job, &ev, &q))
+			job->first = ev->t0;
+		if (ev->t0 < job->first)
+			job->first = ev->t0;
+		if (ev->t1 > job->last)
+			job->last = ev->t1;
+		note_outermost(&job->thread[ev->thread], ev);
+		if (short_launch(job, ev, &q))
 			continue;
-		job->ranges += ev.kind == TFT_RANGE && ev.w[1] != TFT_RANGE_NOTE;
-		if (ev.kind == TFT_MARK) {
-			struct tfh_tick t = {.t0 = ev.t0, .t1 = ev.t1, .thread = ev.thread};
-			job->mark_name = job->marks++ ? job->mark_name : (uint32_t)ev.w[1];
+		job->ranges += ev->kind == TFT_RANGE && ev->w[1] != TFT_RANGE_NOTE;
+		if (ev->kind == TFT_MARK) {
+			struct tfh_tick t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
+			job->mark_name = job->marks++ ? job->mark_name : (uint32_t)ev->w[1];
 			rc = TFH_PUSH_BIG(job->mark, t);
 		} else {
-			rc = add_call(job, &ev, &q);
-			if (!rc && ev.kind == TFT_ALLOC)
-				rc = tfh_heap_event(job->heap, &ev, f->wall_ns);
+			rc = add_call(job, ev, &q);
+			if (!rc && ev->kind == TFT_ALLOC)
+				rc = tfh_heap_event(job->heap, ev, f->wall_ns);
 		}
 	}
 	if (rc)

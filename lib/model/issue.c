@@ -86,13 +86,15 @@ struct tfh_join {
 	int err;
 };
 
-static int push(struct queue *q, const struct call *c)
+/* Room for one more, to be filled in at once (a copy of what was just written waits for that to be
+ * stored); NULL: out of memory. */
+static struct call *push(struct queue *q)
 {
 	if (q->n == q->cap && q->cap < QUEUE) {
 		uint32_t cap = q->cap ? q->cap * 4 : 32;
 		struct call *v = malloc(cap * sizeof(*v));
 		if (!v)
-			return -ENOMEM;
+			return NULL;
 		for (uint32_t i = 0; i < q->n; i++)
 			v[i] = q->v[(q->first + i) & (q->cap - 1)];
 		free(q->v);
@@ -103,8 +105,7 @@ static int push(struct queue *q, const struct call *c)
 		q->first++;
 		q->n--;
 	}
-	q->v[(q->first + q->n++) & (q->cap - 1)] = *c;
-	return 0;
+	return &q->v[(q->first + q->n++) & (q->cap - 1)];
 }
 
 static struct call *queue_at(const struct queue *q, uint32_t i)
@@ -192,12 +193,6 @@ static struct lane *lane_of_thread(struct tfh_join *j, uint32_t thread)
 /* `ev` is what calls of its shape have in common. */
 static int take_event(struct tfh_join *j, const struct tfh_entry *e, const struct tfh_event *ev)
 {
-	struct call c = {.t0 = e->t0,
-			 .t1 = e->t1,
-			 .thread = e->thread,
-			 .stream = ev->stream,
-			 .number = e->number};
-
 	j->now = e->t1;
 	if (j->wait && ev->fn->family == TFH_FAM_SYNC && !(ev->flags & TFT_F_FAILED))
 		j->wait[j->n_wait++ % WAITS] = e->t1;
@@ -205,8 +200,16 @@ static int take_event(struct tfh_join *j, const struct tfh_entry *e, const struc
 		return 0;
 	if (j->drvr) {
 		struct lane *l = lane_of_thread(j, e->thread);
+		struct call *c = push(&l->calls);
 		l->thread = e->thread;
-		return push(&l->calls, &c);
+		if (!c)
+			return -ENOMEM;
+		c->t0 = e->t0;
+		c->t1 = e->t1;
+		c->thread = e->thread;
+		c->stream = ev->stream;
+		c->number = e->number;
+		return 0;
 	}
 	if (ev->flags & (TFT_F_FAILED | TFT_F_CAPTURED) || ev->fn->family == TFH_FAM_MANAGED)
 		return 0;
@@ -220,22 +223,24 @@ static int take_event(struct tfh_join *j, const struct tfh_entry *e, const struc
 /* A thread's name may come behind its first calls, and behind CUPTI's records of them. */
 static int move_lane(struct tfh_join *j, struct lane *from, struct lane *to)
 {
-	int err = 0;
-
 	if (from == to)
 		return 0;
-	for (; from->calls.n && !err; pop(&from->calls)) {
+	for (struct call *c; from->calls.n; pop(&from->calls)) {
 		to->thread = from->thread;
-		err = push(&to->calls, queue_at(&from->calls, 0));
+		if (!(c = push(&to->calls)))
+			return -ENOMEM;
+		*c = *queue_at(&from->calls, 0);
 	}
-	for (; from->records.n && !err; pop(&from->records)) {
+	for (struct call *c; from->records.n; pop(&from->records)) {
 		const struct call *r = queue_at(&from->records, 0);
 		struct slot *s = slot_of(j, r->thread);
 		if (s->correlation == r->thread && s->state == WAITING)
 			s->lane = (uint32_t)(to - j->lane);
-		err = push(&to->records, r);
+		if (!(c = push(&to->records)))
+			return -ENOMEM;
+		*c = *r;
 	}
-	return err;
+	return 0;
 }
 
 static int take_name(struct tfh_join *j, uint32_t thread, const struct tfh_rec *rec)
@@ -367,7 +372,6 @@ static void read_records(struct tfh_join *j, int64_t t)
 		uint32_t correlation = (uint32_t)tfh_cell(row, TFH_CELL_CORRELATION);
 		uint32_t tid = (uint32_t)tfh_cell(row, TFH_CELL_TID);
 		struct lane *l = lane_of_record(j, tid);
-		struct call c = {.t0 = row->t0, .t1 = row->t1, .thread = correlation};
 		struct slot *s = slot_of(j, correlation);
 		if (l->records.n == QUEUE) {
 			settle(j, queue_at(&l->records, 0)->thread);
@@ -376,7 +380,11 @@ static void read_records(struct tfh_join *j, int64_t t)
 		s->correlation = correlation;
 		s->state = WAITING;
 		s->lane = (uint32_t)(l - j->lane);
-		j->err = push(&l->records, &c);
+		struct call *c = push(&l->records);
+		if (c)
+			*c = (struct call){.t0 = row->t0, .t1 = row->t1, .thread = correlation};
+		else
+			j->err = -ENOMEM;
 		tfh_rows_take(j->drvr);
 	}
 	if (!j->err)

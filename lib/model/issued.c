@@ -2,7 +2,8 @@
  * Which calls issued the ops of a process, as the first pass over them found out: the later ones
  * need neither CUPTI's records of calls nor the host's. Times are written as distances to those of
  * the op before, about six bytes an op: a little of it in memory, what is more in a temporary file
- * without a name. Where there is no room for it, every pass joins anew.
+ * without a name. How long the numbers are stands before them, so that reading them takes no guess
+ * of the processor's. Where there is no room for it, every pass joins anew.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -15,7 +16,8 @@
 #include "model/device.h"
 
 #define IN_MEMORY (256u << 10)
-/* Of one op: four numbers of at most ten bytes. */
+/* Of one op: a byte, a thread, and three numbers of at most eight bytes; the last one is read and
+ * written as eight. */
 #define OP_BYTES 40
 /* A descriptor each, as long as the run is open. */
 #define MOST_FILES 64
@@ -85,7 +87,7 @@ static bool make_room(struct tfh_issued *s)
 	if (s->cap == IN_MEMORY)
 		return write_out(s);
 	size_t cap = s->cap ? s->cap * 4 : IN_MEMORY / 64;
-	uint8_t *v = realloc(s->v, cap);
+	uint8_t *v = realloc(s->v, cap + sizeof(uint64_t));
 	if (!v)
 		return false;
 	s->v = v;
@@ -93,61 +95,65 @@ static bool make_room(struct tfh_issued *s)
 	return true;
 }
 
-static inline size_t put(uint8_t *p, uint64_t x)
-{
-	size_t n = 0;
+/* What stands before the numbers of an op. */
+enum { KNOWN = 1, OTHER_THREAD = 2, NS = 2, T0 = 4, CALL = 6 };
 
-	for (; x >= 0x80; x >>= 7)
-		p[n++] = (uint8_t)(x | 0x80);
-	p[n++] = (uint8_t)x;
-	return n;
+/* A number has 1 << code bytes. */
+static inline unsigned code_of(uint64_t x)
+{
+	return x >> 32 ? 3 : x >> 16 ? 2 : x >> 8 ? 1 : 0;
 }
 
-static inline uint64_t get(struct tfh_issued *s)
+static inline uint8_t *put(uint8_t *p, uint64_t x, unsigned code)
 {
-	uint64_t x = 0;
-	uint8_t b;
-
-	for (unsigned shift = 0; shift < 64; shift += 7) {
-		b = s->v[s->at++];
-		x |= (uint64_t)(b & 0x7f) << shift;
-		if (b < 0x80)
-			break;
-	}
-	return x;
+	memcpy(p, &x, sizeof(x));
+	return p + (1u << code);
 }
 
-/* a - b, and a + what the next number says; whatever they are. */
+static inline uint64_t get(struct tfh_issued *s, unsigned code)
+{
+	uint64_t x;
+
+	memcpy(&x, s->v + s->at, sizeof(x));
+	s->at += 1u << code;
+	return x & UINT64_MAX >> (64 - (8u << code));
+}
+
+/* a - b, and a + what a number says; whatever they are. */
 static int64_t less(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-static int64_t next_from(struct tfh_issued *s, int64_t a)
+static int64_t plus(int64_t a, uint64_t zigzag)
 {
-	return (int64_t)((uint64_t)a + (uint64_t)tft_unzigzag(get(s)));
+	return (int64_t)((uint64_t)a + tft_unzigzag(zigzag));
 }
 
 void tfh_issued_add(struct tfh_issued *s, const struct tfh_issue *issue)
 {
-	uint64_t ns = issue ? tft_zigzag(less(issue->t1, issue->t0)) : 0;
-
 	if (!s || s->lost)
 		return;
-	s->lost = ns >> 62 || (s->cap - s->n < OP_BYTES && !make_room(s));
+	s->lost = s->cap - s->n < OP_BYTES && !make_room(s);
 	if (s->lost)
 		return;
 	uint8_t *p = s->v + s->n;
 	if (!issue) {
-		s->n += put(p, 0);
+		*p = 0;
+		s->n++;
 		return;
 	}
 	bool other = issue->thread != s->last.thread;
-	p += put(p, ns << 2 | (uint64_t)other << 1 | 1);
+	uint64_t ns = tft_zigzag((uint64_t)less(issue->t1, issue->t0));
+	uint64_t t0 = tft_zigzag((uint64_t)less(issue->t0, s->last.t0));
+	uint64_t call = tft_zigzag(issue->call - s->last.call);
+	*p++ = (uint8_t)(KNOWN | other * OTHER_THREAD | code_of(ns) << NS | code_of(t0) << T0 |
+			 code_of(call) << CALL);
 	if (other)
-		p += put(p, issue->thread);
-	p += put(p, tft_zigzag(less(issue->t0, s->last.t0)));
-	p += put(p, tft_zigzag(less((int64_t)issue->call, (int64_t)s->last.call)));
+		p = put(p, issue->thread, 2);
+	p = put(p, ns, code_of(ns));
+	p = put(p, t0, code_of(t0));
+	p = put(p, call, code_of(call));
 	s->n = (size_t)(p - s->v);
 	s->last = *issue;
 }
@@ -189,15 +195,19 @@ int tfh_issued_next(struct tfh_issued *s, struct tfh_issue *out, bool *known)
 		rc = read_on(s);
 	if (rc || s->at == s->n)
 		return rc ? rc : -EIO;
-	uint64_t ns = get(s);
-	*known = ns & 1;
+	unsigned head = s->v[s->at++];
+	*known = head & KNOWN;
 	if (!*known)
 		return 0;
-	if (ns & 2)
-		s->last.thread = (uint32_t)get(s);
-	s->last.t0 = next_from(s, s->last.t0);
-	s->last.t1 = (int64_t)((uint64_t)s->last.t0 + (uint64_t)tft_unzigzag(ns >> 2));
-	s->last.call = (uint64_t)next_from(s, (int64_t)s->last.call);
-	*out = s->last;
+	if (head & OTHER_THREAD)
+		s->last.thread = (uint32_t)get(s, 2);
+	uint64_t ns = get(s, head >> NS & 3);
+	int64_t t0 = plus(s->last.t0, get(s, head >> T0 & 3));
+	uint64_t call = s->last.call + tft_unzigzag(get(s, head >> CALL & 3));
+	/* One by one: a copy of the whole in pieces of 16 bytes waits for the stores before it. */
+	out->t0 = s->last.t0 = t0;
+	out->t1 = plus(t0, ns);
+	out->thread = s->last.thread;
+	out->call = s->last.call = call;
 	return 0;
 }

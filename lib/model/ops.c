@@ -5,18 +5,9 @@
 
 #include "base/hash.h"
 
-#include "model/ahead.h"
 #include "model/device.h"
 
 #define KNOWN 256
-/* Ops joined ahead: 280 KiB. */
-#define BLOCK_OPS 256
-#define BLOCKS 8
-
-struct block {
-	uint32_t n;
-	struct tfh_op op[BLOCK_OPS];
-};
 
 struct tfh_ops {
 	struct tfh_run *run, *shadow;
@@ -32,11 +23,8 @@ struct tfh_ops {
 		bool communicates;
 	} known[KNOWN];
 	struct tfh_err err;
-	/* the block that is read; all of the above but run and process is whose thread makes them
-	 */
-	struct tfh_ahead ahead;
-	const struct block *block;
-	uint32_t at;
+	struct tfh_op op; /* the one handed out last */
+	bool end;
 };
 
 /* Numbers of CUpti_ActivityMemcpyKind. */
@@ -212,17 +200,6 @@ static bool next_joined(struct tfh_ops *o, struct tfh_op *op)
 	return true;
 }
 
-static bool fill_block(void *ops, void *block)
-{
-	struct tfh_ops *o = ops;
-	struct block *b = block;
-
-	b->n = 0;
-	while (b->n < BLOCK_OPS && next_joined(o, &b->op[b->n]))
-		b->n++;
-	return b->n == BLOCK_OPS;
-}
-
 /* All ops have been there: what is known of them now. */
 static void conclude(struct tfh_ops *o, struct tfh_gpu *g)
 {
@@ -233,33 +210,36 @@ static void conclude(struct tfh_ops *o, struct tfh_gpu *g)
 	o->issued = NULL;
 }
 
-static bool next_recorded(struct tfh_ops *o, struct tfh_op *op)
+static const struct tfh_op *next_recorded(struct tfh_ops *o)
 {
-	while (!o->block || o->at == o->block->n) {
-		o->block = o->gpus ? tfh_ahead_next(&o->ahead) : NULL;
-		o->at = 0;
-		if (o->block)
-			continue;
-		if (o->gpus && !o->err.code)
-			conclude(o, o->run->proc[o->process].gpu);
-		return false;
-	}
-	*op = o->block->op[o->at++];
-	return true;
+	if (!o->gpus || o->end)
+		return NULL;
+	if (next_joined(o, &o->op))
+		return &o->op;
+	o->end = true;
+	if (!o->err.code)
+		conclude(o, o->run->proc[o->process].gpu);
+	return NULL;
 }
 
-bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op)
+const struct tfh_op *tfh_ops_look(struct tfh_ops *o)
 {
 	const struct tfh_op *built;
 
 	if (!o->run->built)
-		return next_recorded(o, op);
+		return next_recorded(o);
 	built = tfh_built_op(o->run, o->process, o->number);
-	if (!built)
-		return false;
-	*op = *built;
-	o->number++;
-	return true;
+	o->number += built != NULL;
+	return built;
+}
+
+bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op)
+{
+	const struct tfh_op *next = tfh_ops_look(o);
+
+	if (next)
+		*op = *next;
+	return next != NULL;
 }
 
 int tfh_ops_error(const struct tfh_ops *o, struct tfh_err *err)
@@ -302,7 +282,6 @@ static int open_join(struct tfh_ops *o, struct tfh_gpu *g)
 static int open_recorded(struct tfh_ops *o, struct tfh_err *err)
 {
 	struct tfh_gpu *g = tfh_gpu_of(o->run, o->process);
-	int rc;
 
 	if (g && !g->n_gpus)
 		return 0;
@@ -310,11 +289,7 @@ static int open_recorded(struct tfh_ops *o, struct tfh_err *err)
 	if (!o->shadow)
 		return g ? err->code : -ENOMEM;
 	o->gpus = tfh_rows_open(o->shadow, g, true);
-	rc = o->gpus ? open_join(o, g) : -ENOMEM;
-	/* Few ops are joined before a thread has started. */
-	return rc ? rc
-		  : tfh_ahead_start(&o->ahead, fill_block, o, g->n_gpus > 2 ? BLOCKS : 1,
-				    sizeof(struct block));
+	return o->gpus ? open_join(o, g) : -ENOMEM;
 }
 
 int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, struct tfh_err *err)
@@ -342,7 +317,6 @@ void tfh_ops_close(struct tfh_ops *o)
 {
 	if (!o)
 		return;
-	tfh_ahead_stop(&o->ahead);
 	tfh_issued_free(o->issued);
 	tfh_join_close(o->join);
 	tfh_rows_close(o->gpus);

@@ -72,6 +72,9 @@ bool tfh_op_communicates(const char *name);
 struct tfh_ops;
 int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, struct tfh_err *err);
 bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op);
+/* The same without a copy: good until the one after it is asked for; NULL at the end or on error.
+ */
+const struct tfh_op *tfh_ops_look(struct tfh_ops *o);
 int tfh_ops_error(const struct tfh_ops *o, struct tfh_err *err);
 void tfh_ops_close(struct tfh_ops *o);
 
