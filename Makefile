@@ -153,13 +153,18 @@ $(foreach s,job core shared sim,$(eval $(call stamp-rule,objects-$s,$$(OBJ_$s) $
 $(eval $(call stamp-rule,objects-cupti,$$(OBJ_cupti) $$(LDFLAGS)))
 $(eval $(call stamp-rule,objects-nccl,$$(OBJ_nccl) $$(LDFLAGS)))
 
+# An object is as old as the beginning of its compilation: who saves a header meanwhile gets it made anew, where its end
+# would have passed for newer than what it was not made of. It depends on its list of headers, so that without one it is
+# made anew, too.
+define compile
+	@mkdir -p $(@D) && : >$@.begin
+	$(call say,$1,$<)$(COMPILE_$2) -MMD -MP -c -o $@ $< && touch -r $@.begin $@ $(@:.o=.d) && rm $@.begin
+endef
 define object-rules
-$(B)/obj/$1/%.o: lib/%.c $(call stamp,$1)
-	@mkdir -p $$(@D)
-	$$(call say,CC,$$<)$$(COMPILE_$1) -MMD -MP -c -o $$@ $$<
-$(B)/obj/$1/%.o: lib/%.S $(call stamp,$1)
-	@mkdir -p $$(@D)
-	$$(call say,AS,$$<)$$(COMPILE_$1) -MMD -MP -c -o $$@ $$<
+$(B)/obj/$1/%.o: lib/%.c $(B)/obj/$1/%.d $(call stamp,$1)
+	$$(call compile,CC,$1)
+$(B)/obj/$1/%.o: lib/%.S $(B)/obj/$1/%.d $(call stamp,$1)
+	$$(call compile,AS,$1)
 endef
 $(foreach s,job core shared sim,$(eval $(call object-rules,$s)))
 
@@ -194,7 +199,7 @@ $(B)/lib/libtfhook-noexport.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/li
 
 $(B)/lib/libtfhook-audit.so: lib/audit/audit.c $(call stamp,job)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(COMPILE_job) $(LDFLAGS) $(LD_SHARED) -o $@ $< -ldl
+	$(call say,LD,$@)$(COMPILE_job) -MMD -MP -MF $@.d $(LDFLAGS) $(LD_SHARED) -o $@ $< -ldl
 
 $(B)/lib/libtfhook.map: scripts/gen-exports lib/base/cuda_api.def lib/base/nccl_api.def lib/base/tf_api.def
 	@mkdir -p $(@D)
@@ -249,7 +254,7 @@ $(B)/sim/libcuda.so: $(B)/sim/libcuda.so.1
 # One library for each generation of CUPTI, of the same objects.
 $(addprefix $(B)/sim/libcupti.so.,12 13): $(B)/sim/libcupti.so.%: lib/simcupti/generation.c $(OBJ_cupti) $(call stamp,objects-cupti) $(call stamp,sim) $(B)/sim/libcupti.map
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(COMPILE_sim) $(LDFLAGS) $(LD_SHARED) -DSIM_CUPTI_GENERATION=$* -Wl,-Bsymbolic \
+	$(call say,LD,$@)$(COMPILE_sim) -MMD -MP -MF $@.d $(LDFLAGS) $(LD_SHARED) -DSIM_CUPTI_GENERATION=$* -Wl,-Bsymbolic \
 		-Wl,-soname,libcupti.so.$* -Wl,--version-script=$(B)/sim/libcupti.map -o $@ $< $(OBJ_cupti) -ldl
 
 $(B)/sim/libcupti.map: Makefile
@@ -423,6 +428,9 @@ help:
 	@echo 'make clean distclean  remove what was built; and the downloads'
 	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 FOLDERS="base format"'
 
-# An unreadable or missing dependency file only means that the object is made anew.
--include $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_nccl))
--include $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(BENCH) $(BENCH_LIBS) $(FUZZ))
+# What each object was made of. One that is missing has an empty rule, so that its object is made anew.
+HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_nccl))
+$(HEADERS):
+-include $(wildcard $(HEADERS))
+-include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(BENCH) $(BENCH_LIBS) $(FUZZ) $(AUDIT_SO) \
+	$(filter $(B)/sim/libcupti.so.%,$(SIM))))
