@@ -565,6 +565,7 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 			   "queued copies were waited for together with kernels: their share is an "
 			   "estimate from the best bandwidth seen");
 	remark_crowd(job, r);
+	tfh_tell_faults(job, r);
 	explain_base(job, r);
 	explain_ranks(job, r);
 	explain_memory(job, r);

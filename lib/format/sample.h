@@ -27,4 +27,14 @@ struct tft_sample_thread {
 };
 static_assert(sizeof(struct tft_sample_thread) == 24, "on disk");
 
+/* An entry of this thread is none: what it holds instead, of the process, is told by its `tid`. */
+#define TFT_SAMPLE_NO_THREAD UINT32_MAX
+
+enum {
+	TFT_SAMPLE_FAULTS = 1, /* run_ns: page faults without, delay_ns: with reading from disk */
+	TFT_SAMPLE_SYSTEM = 2, /* run_ns: of cpu_ns, in the kernel; delay_ns: ns that a page fault
+				  takes here at least, measured once */
+	TFT_SAMPLE_MEMORY = 3, /* run_ns: bytes resident; delay_ns: bytes of a page */
+};
+
 #endif

@@ -68,7 +68,7 @@ struct tfh_proc {
 	uint32_t n_thread;
 	struct tfh_sample *sample;
 	uint32_t n_sample, cap_sample;
-	uint64_t sample_cpu, sample_delay, sample_read, sample_write;
+	uint64_t sample_cpu, sample_delay, sample_read, sample_write, sample_faults, sample_system;
 	struct tfh_gpu *gpu;	 /* device times; NULL until somebody asks */
 	struct tfh_sites *sites; /* backtraces; NULL until somebody asks */
 };

@@ -154,6 +154,11 @@ struct tfh_sample {
 	double run_delay_s; /* sum over recorded threads since the last sample */
 	uint32_t cpus;	    /* CPUs the process may use */
 	uint64_t read_bytes, write_bytes;
+	/* All 0: not recorded. */
+	uint64_t faults; /* page faults without reading from disk, since the last sample */
+	double fault_s;	 /* what one takes on this machine at least */
+	double system_s; /* of cpu_s, in the kernel */
+	uint64_t resident_bytes, page_bytes;
 };
 uint32_t tfh_run_samples(const struct tfh_run *run, uint32_t process,
 			 const struct tfh_sample **out);

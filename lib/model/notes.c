@@ -42,6 +42,20 @@ static uint64_t since(uint64_t now, uint64_t *before)
 	return d;
 }
 
+/* What an entry says that is no thread's. */
+static void add_memory(struct tfh_proc *p, struct tfh_sample *s, const struct tft_sample_thread *t)
+{
+	if (t->tid == TFT_SAMPLE_FAULTS) {
+		s->faults = since(t->run_ns, &p->sample_faults);
+	} else if (t->tid == TFT_SAMPLE_SYSTEM) {
+		s->system_s = (double)since(t->run_ns, &p->sample_system) / 1e9;
+		s->fault_s = (double)t->delay_ns / 1e9;
+	} else if (t->tid == TFT_SAMPLE_MEMORY && t->run_ns != UINT64_MAX) {
+		s->resident_bytes = t->run_ns;
+		s->page_bytes = t->delay_ns;
+	}
+}
+
 static int add_samples(struct tfh_run *run, uint32_t file, const char *data, size_t len)
 {
 	struct tfh_proc *p = &run->proc[run->file[file].process];
@@ -51,6 +65,7 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 		memcpy(&s, data, sizeof(s));
 		data += sizeof(s);
 		len -= sizeof(s);
+		struct tfh_sample out = {.t = tfh_run_ns(run, file, s.ticks), .cpus = s.cpus};
 		uint64_t delay = 0;
 		for (uint32_t i = 0; i < s.threads; i++) {
 			struct tft_sample_thread t;
@@ -59,19 +74,19 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 			memcpy(&t, data, sizeof(t));
 			data += sizeof(t);
 			len -= sizeof(t);
-			delay += t.delay_ns != UINT64_MAX ? t.delay_ns : 0;
+			if (t.thread == TFT_SAMPLE_NO_THREAD)
+				add_memory(p, &out, &t);
+			else
+				delay += t.delay_ns != UINT64_MAX ? t.delay_ns : 0;
 		}
 		if (tfh_room_for((void **)&p->sample, &p->cap_sample, p->n_sample,
 				 sizeof(*p->sample)))
 			return -ENOMEM;
-		p->sample[p->n_sample++] = (struct tfh_sample){
-			.t = tfh_run_ns(run, file, s.ticks),
-			.cpu_s = (double)since(s.cpu_ns, &p->sample_cpu) / 1e9,
-			.run_delay_s = (double)since(delay, &p->sample_delay) / 1e9,
-			.cpus = s.cpus,
-			.read_bytes = since(s.read_bytes, &p->sample_read),
-			.write_bytes = since(s.write_bytes, &p->sample_write),
-		};
+		out.cpu_s = (double)since(s.cpu_ns, &p->sample_cpu) / 1e9;
+		out.run_delay_s = (double)since(delay, &p->sample_delay) / 1e9;
+		out.read_bytes = since(s.read_bytes, &p->sample_read);
+		out.write_bytes = since(s.write_bytes, &p->sample_write);
+		p->sample[p->n_sample++] = out;
 	}
 	return 0;
 }

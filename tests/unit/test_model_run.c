@@ -145,11 +145,17 @@ static void first_segment(void)
 	assert_int_equal(tft_write_loss(w, &loss, 1), 0);
 	struct {
 		struct tft_sample s;
-		struct tft_sample_thread t;
-	} sample = {{us(0), 1000, 0, 0, 0, 2, 1}, {1, 101, 0, 500}};
+		struct tft_sample_thread t[4];
+	} sample = {{us(0), 1000, 0, 0, 0, 2, 4},
+		    {{1, 101, 0, 500},
+		     {TFT_SAMPLE_NO_THREAD, TFT_SAMPLE_FAULTS, 100, 9000000000},
+		     {TFT_SAMPLE_NO_THREAD, TFT_SAMPLE_SYSTEM, 1000000, 800},
+		     {TFT_SAMPLE_NO_THREAD, TFT_SAMPLE_MEMORY, 5000000, 4096}}};
 	assert_int_equal(tft_write_chunk(w, TFT_SAMP, &sample, sizeof(sample)), 0);
 	sample.s.ticks = us(1000000);
 	sample.s.cpu_ns = 500001000;
+	sample.t[1].run_ns = 350;
+	sample.t[2].run_ns = 21000000;
 	assert_int_equal(tft_write_chunk(w, TFT_SAMP, &sample, sizeof(sample)), 0);
 	static const char note[] =
 		"journal=x\nunhooked=cuNewThing\nunhooked=cuOther\nunhooked=cuNewThing\n";
@@ -258,6 +264,12 @@ static void test_what_is_said(void **state)
 	assert_int_equal(hole[0].count, 7);
 	assert_int_equal(tfh_run_samples(run, 0, &sample), 2);
 	assert_true(sample[1].cpu_s > 0.4999 && sample[1].cpu_s < 0.5001);
+	assert_int_equal(sample[1].faults, 250);
+	assert_float_equal(sample[1].fault_s, 800e-9, 1e-12);
+	assert_float_equal(sample[1].system_s, 0.02, 1e-9);
+	assert_int_equal(sample[1].resident_bytes, 5000000);
+	assert_int_equal(sample[1].page_bytes, 4096);
+	assert_true(sample[1].run_delay_s < 1); /* what is no thread's is no waiting */
 	const char *const *unhooked;
 	assert_int_equal(tfh_run_unhooked(run, &unhooked), 2);
 	assert_int_equal(tfh_run_in_flight(run, &flight), 1);

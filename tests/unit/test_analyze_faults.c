@@ -1,0 +1,69 @@
+/* A remark tells of memory that the job takes from the kernel again and again when that takes over
+ * 5 % of its time, and only then: not of memory that grows, nor where nothing was measured. */
+#include "analyze_gen.h"
+
+enum { OP_GET = 1, OP_TRAIN };
+enum { SECONDS = 4 };
+
+static struct tfh_sample sample[SECONDS];
+
+static uint32_t samples(void *arg, uint32_t process, const struct tfh_sample **out)
+{
+	(void)arg;
+	(void)process;
+	*out = sample;
+	return SECONDS;
+}
+
+/* A second has 50 steps, `faults` page faults of so many microseconds, and keeps so much of what
+ * they brought. */
+static bool told(double faults, double us, double keeps)
+{
+	struct gen *g = gen_new();
+
+	g->name[TFT_NAME_OP][OP_GET] = "IteratorGetNext";
+	g->name[TFT_NAME_OP][OP_TRAIN] = "__inference_train_step_12";
+	for (int i = 0; i < 60 * SECONDS; i++) {
+		double t = 100 + 20 * i;
+		gen_get(g, 0, 1, 1, t, t + 8);
+		gen_exec(g, OP_GET, t, t + 8);
+		gen_exec(g, OP_TRAIN, t + 8.02, t + 20);
+	}
+	for (int i = 0; i < SECONDS; i++)
+		sample[i] = (struct tfh_sample){
+			.t = gen_ns(1000 * (i + 0.5)),
+			.cpu_s = 1,
+			.cpus = 2,
+			.faults = (uint64_t)faults,
+			.fault_s = us / 1e6,
+			.system_s = 0.4,
+			.resident_bytes = 100000000 + (uint64_t)(keeps * faults * 4096 * i),
+			.page_bytes = 4096};
+	g->feed.samples = samples;
+	struct tfh_result *r = gen_judge(g);
+	const char *remark = gen_remark(r, "MALLOC_TOP_PAD_");
+	bool has = remark != NULL;
+	/* 100,000 a second are 2,000 of a step */
+	if (has && faults == 100000)
+		assert_non_null(strstr(remark, "20 ms the job takes 2000 pages"));
+	tfh_result_free(r);
+	return has;
+}
+
+static void test_remark(void **state)
+{
+	(void)state;
+	assert_true(told(100000, 0.8, 0));
+	assert_true(told(100000, 0.8, 0.2));
+	assert_false(told(100000, 0.8, 0.9)); /* a cache is filled */
+	assert_false(told(30000, 0.8, 0));    /* 2.4 % */
+	assert_false(told(100000, 0, 0));     /* a recording without */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_remark),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
