@@ -12,8 +12,8 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* More than that are not sorted, which takes as much memory again. */
-#define SORTED_MOST (1u << 20)
+/* More than that are not sorted, which takes longer than four passes, and as much memory again. */
+#define SORTED_MOST (1u << 14)
 #define DIGIT 16
 
 /* Bits of a number in the order of numbers, and back. */
