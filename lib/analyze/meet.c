@@ -106,7 +106,8 @@ int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process,
 		if (!p)
 			rc = -ENOMEM;
 		else if (p->at.n < MAX_MEETINGS)
-			rc = TFH_PUSH(p->at, (struct meeting){op.t0, op.t1, op.issue0, op.thread});
+			rc = TFH_PUSH_BIG(p->at,
+					  (struct meeting){op.t0, op.t1, op.issue0, op.thread});
 		any = true;
 	}
 	if (!rc)
@@ -122,9 +123,11 @@ struct named {
 	uint32_t at;
 };
 
-static int by_set(const void *a, const void *b)
+static int by_set(const void *a, const void *b, void *arg)
 {
 	const struct named *x = a, *y = b;
+
+	(void)arg;
 	return x->set < y->set ? -1 : x->set > y->set;
 }
 
@@ -186,16 +189,16 @@ static int match_named(struct tfh_meet *m)
 		for (size_t k = 0; k < m->party.v[i].at.n && !rc; k++) {
 			uint64_t set = m->party.v[i].at.v[k].set;
 			if (set)
-				rc = TFH_PUSH(v, (struct named){set, (uint32_t)i, (uint32_t)k});
+				rc = TFH_PUSH_BIG(v, (struct named){set, (uint32_t)i, (uint32_t)k});
 		}
 	if (!rc && v.n)
-		qsort(v.v, v.n, sizeof(*v.v), by_set);
+		tfh_sort(v.v, v.n, sizeof(*v.v), by_set, NULL);
 	for (size_t i = 0, end; i < v.n && !rc; i = end) {
 		for (end = i; end < v.n && v.v[end].set == v.v[i].set;)
 			end++;
 		meet_named(m, v.v + i, end - i);
 	}
-	free(v.v);
+	tfh_big_free(v.v);
 	return rc;
 }
 
@@ -259,7 +262,7 @@ void tfh_meet_free(struct tfh_meet *m)
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->party.n; i++)
-		free(m->party.v[i].at.v);
+		tfh_big_free(m->party.v[i].at.v);
 	free(m->party.v);
 	free(m);
 }
