@@ -9,6 +9,7 @@ struct source {
 	struct tfh_run *run;
 	struct tfh_merge *merge;
 	struct tfh_ops *ops;
+	struct tfh_feed *feed;
 };
 
 static int rewind_run(void *arg, uint32_t process, struct tfh_err *err)
@@ -38,6 +39,8 @@ static int pass_error(void *arg, struct tfh_err *err)
 {
 	struct source *s = arg;
 
+	/* The pass may have found more. */
+	s->feed->n_holes = tfh_run_holes(s->run, &s->feed->holes);
 	return tfh_merge_error(s->merge, err);
 }
 
@@ -191,6 +194,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 				.imported = tfh_run_source(run) != TFH_SRC_TFT};
 	int rc;
 
+	s.feed = &feed;
 	feed.n_processes = tfh_run_processes(run, &feed.processes);
 	feed.n_threads = tfh_run_threads(run, &feed.threads);
 	feed.n_holes = tfh_run_holes(run, &feed.holes);

@@ -42,6 +42,7 @@ struct tfh_chunk {
 	uint32_t file, chunk;
 	uint64_t t_first, t_last; /* ticks */
 	int64_t first_ns;	  /* t_first on the axis of the run */
+	bool damaged;		  /* and noted as such */
 };
 
 struct tfh_file {
@@ -109,6 +110,16 @@ struct tfh_run {
 /* Makes room for one more element of an array; 0 or -ENOMEM. */
 int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size);
 
+/* What a chunk holds that cannot be unpacked, by its header, which is sound. */
+struct tfh_lost {
+	uint64_t records; /* of the job's own threads */
+	bool repeats;	  /* others, some of which may be as old as the process */
+};
+/* missing.c */
+void tfh_chunk_lost(const struct tfh_run *run, const struct tfh_chunk *c, struct tfh_lost *lost);
+/* It is a hole from now on. 0 or -ENOMEM */
+int tfh_run_note_damage(struct tfh_run *run, uint32_t process, struct tfh_chunk *c,
+			const struct tfh_lost *lost);
 /* access.c: notes a file that is left out; 0 or -ENOMEM. */
 int tfh_run_leave_out(struct tfh_run *run, const char *why);
 /* given_up.c: from the chunks' headers; clocks are set. 0 or -ENOMEM */

@@ -107,7 +107,8 @@ const struct tfh_event *tfh_merge_look(struct tfh_merge *m);
 int tfh_merge_error(const struct tfh_merge *m, struct tfh_err *err);
 void tfh_merge_close(struct tfh_merge *m);
 
-/* Holes: intervals in which records of a process are known to be missing. */
+/* Holes: intervals in which records of a process are known to be missing. That a chunk is damaged
+ * shows when a pass has come to it: those that a pass finds are among them when it ends. */
 struct tfh_hole {
 	uint32_t process, thread;
 	int64_t t0, t1;

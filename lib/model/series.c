@@ -107,6 +107,7 @@ struct tfh_stencils *tfh_stencils_make(struct tfh_stencils *t, const struct tfh_
 
 struct unpacked {
 	struct tft_events *events;
+	struct tfh_lost lost;
 	int rc;
 };
 
@@ -118,19 +119,27 @@ struct tfh_unpack {
 	struct tfh_ahead ahead;
 };
 
+struct tft_events *tfh_unpack_one(const struct tfh_run *run, const struct tfh_chunk *c, int *rc,
+				  struct tfh_lost *lost)
+{
+	struct tft_events *events;
+	struct tfh_err err = {0};
+
+	*rc = 0;
+	if (!tft_events_open(run->file[c->file].reader, c->chunk, &events, &err))
+		return events;
+	*rc = err.code == -ENOMEM ? -ENOMEM : 0;
+	if (!*rc)
+		tfh_chunk_lost(run, c, lost);
+	return NULL;
+}
+
 static bool fill(void *arg, void *block)
 {
 	struct tfh_unpack *u = arg;
 	struct unpacked *x = &u->ring[u->next % AHEAD];
-	const struct tfh_chunk *c = &u->p->chunk[u->next++];
-	struct tfh_err err = {0};
 
-	*x = (struct unpacked){NULL, 0};
-	/* A damaged chunk is a hole that run.c has noted; the rest is read. */
-	if (tft_events_open(u->run->file[c->file].reader, c->chunk, &x->events, &err)) {
-		x->events = NULL;
-		x->rc = err.code == -ENOMEM ? -ENOMEM : 0;
-	}
+	x->events = tfh_unpack_one(u->run, &u->p->chunk[u->next++], &x->rc, &x->lost);
 	*(struct unpacked **)block = x;
 	return u->next < u->p->n_chunk;
 }
@@ -159,7 +168,7 @@ void tfh_unpack_close(struct tfh_unpack *u)
 	free(u);
 }
 
-struct tft_events *tfh_unpack_next(struct tfh_unpack *u, int *rc)
+struct tft_events *tfh_unpack_next(struct tfh_unpack *u, int *rc, struct tfh_lost *lost)
 {
 	struct unpacked **block = tfh_ahead_next(&u->ahead);
 	struct tft_events *events;
@@ -169,6 +178,7 @@ struct tft_events *tfh_unpack_next(struct tfh_unpack *u, int *rc)
 		return NULL;
 	events = (*block)->events;
 	(*block)->events = NULL;
+	*lost = (*block)->lost;
 	*rc = (*block)->rc;
 	return events;
 }

@@ -137,7 +137,10 @@ struct tfh_unpack;
 /* 0 or -ENOMEM. */
 int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **out);
 void tfh_unpack_close(struct tfh_unpack *u);
-/* The next chunk; NULL: it is damaged, or there is no memory for it (*rc). */
-struct tft_events *tfh_unpack_next(struct tfh_unpack *u, int *rc);
+/* The next chunk; NULL: it is damaged, and holds that, or there is no memory for it (*rc). */
+struct tft_events *tfh_unpack_next(struct tfh_unpack *u, int *rc, struct tfh_lost *lost);
+/* A chunk at once, likewise. */
+struct tft_events *tfh_unpack_one(const struct tfh_run *run, const struct tfh_chunk *c, int *rc,
+				  struct tfh_lost *lost);
 
 #endif

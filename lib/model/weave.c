@@ -25,6 +25,7 @@ struct tfh_weave {
 	int64_t due;			       /* before it no chunk needs to be opened */
 	struct tfh_stencils *given_up, *spare; /* given up: the block may still point into them */
 	struct tfh_unpack *unpack;	       /* of one process */
+	bool notes;			       /* damage: the run is not a shadow of one */
 	struct tfh_err err;
 };
 
@@ -98,31 +99,17 @@ static void end_series(struct tfh_weave *m, struct tfh_series *s)
 	free(s);
 }
 
-/* A damaged chunk is a hole that run.c has noted; the rest is read. */
-static int unpack(struct tfh_weave *m, const struct tfh_chunk *c, struct tft_events **events)
+static int open_chunk(struct tfh_weave *m, uint32_t process, struct tfh_chunk *c)
 {
-	struct tfh_err err = {0};
-	int rc = 0;
-
-	*events = NULL;
-	if (m->unpack) {
-		*events = tfh_unpack_next(m->unpack, &rc);
-		return rc;
-	}
-	if (tft_events_open(m->run->file[c->file].reader, c->chunk, events, &err)) {
-		*events = NULL;
-		return err.code == -ENOMEM ? -ENOMEM : 0;
-	}
-	return 0;
-}
-
-static int open_chunk(struct tfh_weave *m, uint32_t process, const struct tfh_chunk *c)
-{
+	struct tfh_lost lost = {0, false};
 	struct tft_events *events;
-	int rc = unpack(m, c, &events);
+	int rc;
 
+	events = m->unpack ? tfh_unpack_next(m->unpack, &rc, &lost)
+			   : tfh_unpack_one(m->run, c, &rc, &lost);
+	/* A hole; the rest is read. */
 	if (!events)
-		return rc;
+		return rc || !m->notes ? rc : tfh_run_note_damage(m->run, process, c, &lost);
 	struct tfh_open_chunk *o = calloc(1, sizeof(*o));
 	struct tfh_stencils *spare = m->spare;
 	if (spare)
@@ -166,7 +153,7 @@ static int open_due(struct tfh_weave *m)
 		struct tfh_proc *p = &run->proc[i];
 		struct tfh_side *side = &m->side[i];
 		while (side->next_chunk < p->n_chunk) {
-			const struct tfh_chunk *c = &p->chunk[side->next_chunk];
+			struct tfh_chunk *c = &p->chunk[side->next_chunk];
 			if (m->n && m->heap[0]->t1 < c->first_ns) {
 				m->due = c->first_ns < m->due ? c->first_ns : m->due;
 				break;
@@ -180,7 +167,7 @@ static int open_due(struct tfh_weave *m)
 	return 0;
 }
 
-int tfh_weave_open(struct tfh_run *run, uint32_t process, bool ahead, struct tfh_weave **out)
+int tfh_weave_open(struct tfh_run *run, uint32_t process, bool first, struct tfh_weave **out)
 {
 	struct tfh_weave *m = calloc(1, sizeof(*m));
 
@@ -205,7 +192,8 @@ int tfh_weave_open(struct tfh_run *run, uint32_t process, bool ahead, struct tfh
 			return -ENOMEM;
 		}
 	}
-	if (ahead && m->end - m->begin == 1 && tfh_unpack_open(run, m->begin, &m->unpack)) {
+	m->notes = first;
+	if (first && m->end - m->begin == 1 && tfh_unpack_open(run, m->begin, &m->unpack)) {
 		tfh_weave_close(m);
 		return -ENOMEM;
 	}

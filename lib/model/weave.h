@@ -28,12 +28,12 @@ struct tfh_block {
 };
 
 struct tfh_weave;
-/* `ahead`: a thread may unpack chunks of the process meanwhile; nobody else then reads its files.
- * 0 or -ENOMEM. */
-int tfh_weave_open(struct tfh_run *run, uint32_t process, bool ahead, struct tfh_weave **out);
+/* `first`: not of a shadow. Then a thread may unpack chunks meanwhile, when they are of one
+ * process, and damage is noted in the run. 0 or -ENOMEM. */
+int tfh_weave_open(struct tfh_run *run, uint32_t process, bool first, struct tfh_weave **out);
 void tfh_weave_close(struct tfh_weave *m);
 /* Fills a block; what it held before may be gone. False: it is the last one. Touches nothing of the
- * run but its files. */
+ * run but its files and what says of damage. */
 bool tfh_weave_fill(struct tfh_weave *m, struct tfh_block *b);
 /* What ended it early, code 0 if nothing. */
 const struct tfh_err *tfh_weave_error(const struct tfh_weave *m);

@@ -3,7 +3,8 @@
  * tell no clock and the rate in HEAD is a poor estimate; chunks of which only the sketches are left
  * are one stretch between those that are kept, and repeated state is none. Segments that are not
  * there are missing, and the time of their records is a hole, also where a thread was idle around
- * it; those of which sketches are left, or that belong to the program before exec, are no hole.
+ * it; those of which sketches are left, or that belong to the program before exec, are no hole. A
+ * chunk whose header is sound and whose payload is not is one as soon as a pass has come to it.
  */
 #include "format_fixture.h"
 
@@ -228,11 +229,72 @@ static void test_exec(void **state)
 	tfh_run_close(run);
 }
 
+/* Turns a bit of the payload of a segment's last event chunk. */
+static void damage(uint32_t n)
+{
+	struct tft_reader *r;
+	struct tfh_err err;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/p.node7.4711.%u.tft", dir, n);
+	assert_int_equal(tft_open(path, &r, &err), 0);
+	uint32_t i = tft_chunk_count(r) - 1;
+	while (tft_chunk(r, i)->type != TFT_EVNT)
+		i--;
+	long at = (long)tft_chunk(r, i + 1)->offset - 3;
+	tft_close(r);
+	FILE *f = fopen(path, "r+");
+	assert_non_null(f);
+	assert_int_equal(fseek(f, at, SEEK_SET), 0);
+	int c = fgetc(f);
+	assert_int_equal(fseek(f, at, SEEK_SET), 0);
+	fputc(c ^ 4, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void test_damaged_chunk(void **state)
+{
+	const struct tfh_process *process;
+	const struct tfh_hole *hole;
+	struct tfh_merge *m;
+	struct tfh_event ev;
+	struct tfh_err err = {0};
+
+	(void)state;
+	empty_directory();
+	for (uint32_t i = 0; i < 4; i++) {
+		struct tft_writer *w = segment(i);
+		clocks(w, (uint64_t)i * CALLS * 1000000);
+		calls(w, i);
+		assert_int_equal(tft_writer_finish(w, i == 3), 0);
+	}
+	damage(2);
+	struct tfh_run *run = opened();
+	assert_int_equal(tfh_run_holes(run, &hole), 0);
+	for (int pass = 0; pass < 2; pass++) {
+		uint64_t n = 0;
+		assert_int_equal(tfh_merge_open(run, 0, &m, &err), 0);
+		while (tfh_merge_next(m, &ev))
+			n += ev.kind == TFT_CALL;
+		assert_int_equal(tfh_merge_error(m, &err), 0);
+		tfh_merge_close(m);
+		assert_int_equal(n, 3 * CALLS);
+		assert_int_equal(tfh_run_holes(run, &hole), 1);
+	}
+	assert_int_equal(hole->count, CALLS);
+	assert_true(hole->t0 >= 200 * 1000000 && hole->t0 <= 202 * 1000000);
+	assert_true(hole->t1 >= 299 * 1000000 && hole->t1 <= 301 * 1000000);
+	assert_int_equal(tfh_run_processes(run, &process), 1);
+	assert_int_equal(process->bad_chunks, 1);
+	tfh_run_close(run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_clock), cmocka_unit_test(test_stretch),
-		cmocka_unit_test(test_missing), cmocka_unit_test(test_exec)};
+		cmocka_unit_test(test_damaged_chunk), cmocka_unit_test(test_one_clock),
+		cmocka_unit_test(test_stretch), cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_exec)};
 
 	test_path(dir, sizeof(dir), "segments");
 	int rc = cmocka_run_group_tests(tests, NULL, NULL);
