@@ -224,7 +224,10 @@ int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p)
 	if (s->cur == INT64_MIN)
 		s->cur = p->t0;
 	if (p->t0 > s->cur) {
-		emit(s, NULL);
+		if (s->has_last || p->t1 == p->t0)
+			emit(s, NULL);
+		else
+			s->fn(s->arg, s->cur, p->t0, NULL);
 		s->cur = p->t0;
 	}
 	if (p->t1 > s->cur)
