@@ -247,7 +247,7 @@ struct tfh_result {
 	uint32_t n_rank;
 	struct tfh_verdict verdict;
 	struct tfh_steps steps;
-	struct tfh_share breakdown[TFH_PART_COUNT];   /* of a median training step */
+	struct tfh_share breakdown[TFH_PART_COUNT];   /* of a training step, on average */
 	struct tfh_job_stage stages[TFH_STAGE_COUNT]; /* raw-input .. storage */
 	struct tfh_whatif whatif[TFH_REMOVE_COUNT];
 	uint32_t n_whatif;

@@ -18,7 +18,8 @@
 #define IN_A_ROW 5
 #define FEWEST_BURSTS 3
 
-/* Get-nexts of the training loop in order of time. */
+/* Get-nexts of the training loop in order of time; `end` marks the first one of an epoch, which
+ * waits for a pipeline that begins anew. */
 struct gets {
 	TFH_VEC(struct tfh_tick) v;
 	double usual; /* time from batch to batch, ns */
@@ -32,14 +33,22 @@ static bool slow(const struct gets *g, size_t i)
 
 static int gather(const struct tfh_job *job, struct gets *g)
 {
+	uint32_t series = UINT32_MAX;
 	double *gap;
 	int rc = 0;
 
 	for (size_t i = 0; i < job->tick.n && !rc; tfh_big_pass(++i)) {
-		const struct tfh_tick *t = &job->tick.v[i];
-		if ((int32_t)job->series.v[t->series].group == job->train_group && !t->end &&
-		    t->t1 >= job->window.v[0].t0)
-			rc = TFH_PUSH_BIG(g->v, *t);
+		struct tfh_tick t = job->tick.v[i];
+		if ((int32_t)job->series.v[t.series].group != job->train_group ||
+		    t.t1 < job->window.v[0].t0)
+			continue;
+		if (t.end) {
+			series = UINT32_MAX;
+			continue;
+		}
+		t.end = t.series != series;
+		series = t.series;
+		rc = TFH_PUSH_BIG(g->v, t);
 	}
 	gap = tfh_big_array(g->v.n, sizeof(*gap));
 	for (size_t i = 1; gap && i < g->v.n; tfh_big_pass(++i))
@@ -49,14 +58,14 @@ static int gather(const struct tfh_job *job, struct gets *g)
 	return gap ? rc : -ENOMEM;
 }
 
-/* Batches that were waited for, many in a row: their mean distance. */
+/* Batches of an epoch that were waited for, many in a row: their mean distance. */
 static double starved(const struct tfh_job *job, const struct gets *g, size_t *count)
 {
 	double ns = 0;
 	size_t n = 0;
 
-	for (size_t i = 0, j; i < g->v.n; tfh_big_pass(i = j + 1)) {
-		for (j = i; j < g->v.n && slow(g, j);)
+	for (size_t i = 0, j; i < g->v.n; tfh_big_pass(i = j > i ? j : i + 1)) {
+		for (j = i; j < g->v.n && slow(g, j) && (j == i || !g->v.v[j].end);)
 			tfh_big_pass(++j);
 		if (j - i < IN_A_ROW)
 			continue;
@@ -78,6 +87,8 @@ static double bursts(const struct gets *g, uint64_t *depth, size_t *count)
 	size_t last = SIZE_MAX, n = 0;
 
 	TFH_EACH (i, v ? g->v.n : 0) {
+		if (g->v.v[i].end)
+			last = SIZE_MAX;
 		if (!slow(g, i))
 			continue;
 		size_t ready = last == SIZE_MAX ? 0 : i - last - 1;

@@ -203,6 +203,8 @@ void tfh_text_transfers(const struct tfh_page *page)
 			tfh_wrap(page, "       ", "         ", t->where);
 	}
 	more(page, r->n_transfers);
+	fputs("  blocks: calls that return only when the copy is done, however long it takes\n",
+	      page->out);
 }
 
 /* ---- advice ---- */

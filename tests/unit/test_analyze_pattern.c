@@ -9,11 +9,13 @@ static void kernels(struct dg *d, int n, double ms)
 		dg_launch(d, 0, 1, ms)->name = "gemm";
 }
 
+static uint64_t iterator = 1;
+
 static void get_stage(struct dg *d, double until)
 {
 	struct tfh_event *ev = dg_call(d, 0, TFH_FN_tf_getnext_op, fmax(3 * US, until - d->now[0]));
 
-	ev->w[0] = 1;
+	ev->w[0] = iterator;
 	ev->w[1] = 1;
 	ev->depth = 1;
 	struct tfh_event outer = *ev;
@@ -61,6 +63,29 @@ static void test_starved(void **state)
 	const struct tfh_whatif *w = dg_whatif(r, TFH_REMOVE_HOST);
 	assert_non_null(w);
 	assert_true(w->floor_s > 0.0148);
+	tfh_result_free(r);
+}
+
+/* What lies between two epochs is no time that a batch takes. */
+static void test_starved_epochs(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->g->name[TFT_NAME_STAGE][1] = "Iterator::Root::Prefetch";
+	for (iterator = 1; iterator <= 4; iterator++) {
+		dg_code(d, 0, 600);
+		for (int i = 0; i < 30; i++) {
+			get_stage(d, d->now[0] + 5);
+			kernels(d, 9, 1);
+			dg_sync(d, 0, 1);
+			dg_code(d, 0, 1);
+		}
+	}
+	iterator = 1;
+	struct tfh_result *r = dg_judge(d);
+	assert_true(r->supply.exact);
+	assert_true(fabs(r->supply.period_s - 0.0151) < 2e-4);
 	tfh_result_free(r);
 }
 
@@ -370,13 +395,21 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_starved),	     cmocka_unit_test(test_unknown_headroom),
-		cmocka_unit_test(test_bursts),	     cmocka_unit_test(test_synchronous),
-		cmocka_unit_test(test_accumulation), cmocka_unit_test(test_micro_steps),
-		cmocka_unit_test(test_kinds),	     cmocka_unit_test(test_startup),
-		cmocka_unit_test(test_memory),	     cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_polling),	     cmocka_unit_test(test_beside_tiny),
-		cmocka_unit_test(test_rare_wait),    cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_starved),
+		cmocka_unit_test(test_starved_epochs),
+		cmocka_unit_test(test_unknown_headroom),
+		cmocka_unit_test(test_bursts),
+		cmocka_unit_test(test_synchronous),
+		cmocka_unit_test(test_accumulation),
+		cmocka_unit_test(test_micro_steps),
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_startup),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_polling),
+		cmocka_unit_test(test_beside_tiny),
+		cmocka_unit_test(test_rare_wait),
+		cmocka_unit_test(test_stall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

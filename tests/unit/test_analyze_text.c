@@ -1,0 +1,148 @@
+/* What a report says of a verdict: every cause has a sentence with its figure and something to do
+ * about it, times change their unit where the tables do, and no kernel is said to matter while
+ * computing does not. */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/text.h"
+
+struct words {
+	struct tfh_job job;
+	struct tfh_feed feed;
+	struct tfh_kernel kernel[2];
+	struct tfh_result r;
+};
+
+/* A job of 100 steps of 10 ms, of which each part takes 2 ms. */
+static void begin(struct words *w, enum tfh_class cls, enum tfh_cause cause)
+{
+	memset(w, 0, sizeof(*w));
+	tfh_arena_init(&w->job.arena, SIZE_MAX);
+	w->job.feed = &w->feed;
+	w->job.judged_steps = w->r.steps.count = 100;
+	w->job.compute_ran = NAN;
+	w->job.cpu_only = cause == TFH_CAUSE_COMPUTE_CPU;
+	w->r.steps.total_s = 1;
+	w->r.verdict.cls = cls;
+	w->r.verdict.cause = cause;
+	w->r.verdict.tier = 'A';
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		w->r.breakdown[p] = (struct tfh_share){.s_per_step = 2e-3, .share = 0.2};
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		w->job.cause_ns[c] = 200 * 1000000;
+	w->kernel[0] = (struct tfh_kernel){
+		.name = "gemm", .calls_per_step = 3, .share_of_busy = 0.8, .median_s = 5e-4};
+	w->kernel[1] = (struct tfh_kernel){
+		.name = "relu", .calls_per_step = 3, .share_of_busy = 0.2, .median_s = 1e-4};
+	w->r.kernels = w->kernel;
+	w->r.n_kernels = 2;
+}
+
+static bool has_figure(const char *text)
+{
+	for (; *text; text++)
+		if (isdigit((unsigned char)*text))
+			return true;
+	return false;
+}
+
+static void test_every_cause(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		begin(&w, tfh_cause_class(c), c);
+		assert_true(tfh_explain_cause(&w.job, &w.r));
+		tfh_explain_kernels(&w.job, &w.r);
+		if (!w.r.verdict.text || !has_figure(w.r.verdict.text))
+			fail_msg("%s has no sentence with a figure", tfh_cause_name(c));
+		if (!w.r.n_advice || !w.r.advice[0].todo || !*w.r.advice[0].todo)
+			fail_msg("%s has no advice", tfh_cause_name(c));
+		for (uint32_t i = 0; i < w.r.n_advice; i++)
+			assert_true(*w.r.advice[i].finding && *w.r.advice[i].evidence &&
+				    strlen(w.r.advice[i].todo) <= 160);
+		tfh_arena_free(&w.job.arena);
+	}
+}
+
+/* Each cause but those that are the program's own code has an advice of its own. */
+static void test_own_advice(void **state)
+{
+	(void)state;
+	struct words w;
+	char seen[TFH_CAUSE_COUNT][200];
+	int n = 0;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		if (c == TFH_CAUSE_INPUT_CPU || c == TFH_CAUSE_HOST_LOGGING ||
+		    c == TFH_CAUSE_HOST_PYTHON || c == TFH_CAUSE_HOST_GIL)
+			continue;
+		begin(&w, tfh_cause_class(c), c);
+		tfh_explain_cause(&w.job, &w.r);
+		tfh_explain_kernels(&w.job, &w.r);
+		for (int i = 0; i < n; i++)
+			if (!strcmp(seen[i], w.r.advice[0].todo))
+				fail_msg("%s is told to do what another is", tfh_cause_name(c));
+		snprintf(seen[n++], sizeof(seen[0]), "%s", w.r.advice[0].todo);
+		tfh_arena_free(&w.job.arena);
+	}
+}
+
+static uint32_t lines_with_computing(double computing)
+{
+	struct words w;
+	uint32_t n;
+
+	begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_UNKNOWN);
+	w.r.breakdown[TFH_PART_COMPUTE].share = computing;
+	tfh_explain_kernels(&w.job, &w.r);
+	n = w.r.n_advice;
+	assert_int_equal(w.r.verdict.n_evidence, n);
+	tfh_arena_free(&w.job.arena);
+	return n;
+}
+
+/* 80 % of the computing: the same bar as for all else that blocks, a twentieth of the step. */
+static void test_kernel_that_matters(void **state)
+{
+	(void)state;
+	assert_int_equal(lines_with_computing(0.20), 1);
+	assert_int_equal(lines_with_computing(0.07), 1);
+	assert_int_equal(lines_with_computing(0.06), 0);
+}
+
+static void test_times(void **state)
+{
+	(void)state;
+	static const struct {
+		double s;
+		const char *text;
+	} row[] = {{4.54e-4, "454 us"}, {2.054e-3, "2.05 ms"}, {0.0187, "19 ms"},
+		   {0.9991, "999 ms"},	{0.9999, "1.00 s"},    {2.33, "2.33 s"},
+		   {57.06, "57.1 s"}};
+	struct words w;
+
+	begin(&w, TFH_CLASS_BALANCED, TFH_CAUSE_NONE);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		assert_string_equal(tfh_text_time(&w.job, row[i].s), row[i].text);
+	tfh_arena_free(&w.job.arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_cause),
+		cmocka_unit_test(test_own_advice),
+		cmocka_unit_test(test_kernel_that_matters),
+		cmocka_unit_test(test_times),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
