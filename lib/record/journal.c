@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,10 +29,14 @@ static uint32_t ring_bytes(bool large)
 /* Blocks first, then touch: a full file system is an error here and never a SIGBUS later. */
 static int back_range(const struct tfh_journal *j, uint64_t off, uint64_t bytes)
 {
+	struct rlimit limit;
 	struct stat st;
 	int err;
 
 	if (!j->anonymous) {
+		/* The job may have lowered it since: SIGXFSZ would kill the thread that asks. */
+		if (!getrlimit(RLIMIT_FSIZE, &limit) && off + bytes > limit.rlim_cur)
+			return -EFBIG;
 		/* The job may have closed every descriptor and use the number itself. */
 		if (fstat(j->fd, &st) || st.st_dev != j->dev || st.st_ino != j->ino)
 			return -EBADF;

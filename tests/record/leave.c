@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,6 +126,15 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "caught")) { /* abort with a handler that returns */
 		signal(SIGABRT, on_abort);
 		abort();
+	}
+	if (!strcmp(how, "lowered")) { /* below what is there already, and a ring wants to grow */
+		const struct rlimit none = {0, 0};
+
+		if (setrlimit(RLIMIT_FSIZE, &none))
+			return 1;
+		for (int i = 0; i < 100; i++, usleep(1000))
+			steps(1000);
+		return 7;
 	}
 	if (!strcmp(how, "limit")) { /* the file size limit raises SIGXFSZ at whoever writes on */
 		usleep(100000);

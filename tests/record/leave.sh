@@ -67,6 +67,10 @@ out=$( (
 ( ulimit -f 0 && LD_PRELOAD=$lib exec "$job" return ) 2>&-
 (($? == 7)) || fail "no file may have a byte: status"
 
+go lowered
+((rc == 7)) || fail "a limit of file sizes lowered by the job: status"
+(($(sum mark) > 100)) || fail "a limit of file sizes lowered by the job: some steps"
+
 # Under a plain preload all processes of a launch meet in one directory, and another launch has its own.
 cd "$TFH_TMP" || exit 1
 unset TFHOOK_RUN
