@@ -193,6 +193,14 @@ static void seg_copy(struct attr *a, int64_t t0, int64_t t1, const struct tfh_pi
 	drained(a);
 }
 
+static inline void launched(struct attr *a, int64_t t1, uint32_t stream)
+{
+	if (!a->since)
+		a->since = t1;
+	a->launches++;
+	*stream_last(a, stream) = a->launches;
+}
+
 static void seg_launch(struct attr *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
 	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
@@ -221,8 +229,7 @@ static void seg_launch(struct attr *a, int64_t t0, int64_t t1, const struct tfh_
 			a->copied = copy_cause(p);
 		}
 	} else if (t1 == p->t1) {
-		a->launches++;
-		*stream_last(a, p->stream) = a->launches;
+		launched(a, t1, p->stream);
 	}
 }
 
@@ -375,27 +382,32 @@ static inline bool plain_launch(const struct tfh_event *ev)
 	       !(ev->flags & TFT_F_CAPTURED);
 }
 
+/* A short one, soon after the call before: all since then is launching. */
+static bool charge_launch(struct attr *a, struct tfh_sweep *s, const struct tfh_event *ev)
+{
+	int64_t from;
+
+	if (ev->t1 - ev->t0 > TFH_GAP_NS || !tfh_sweep_pass(s, ev->t0, ev->t1, TFH_GAP_NS, &from))
+		return false;
+	a->slow_launches <<= 1;
+	tfh_charge(a->ledger, from, ev->t1, TFH_CAUSE_HOST_LAUNCH, a->since != 0, true);
+	launched(a, ev->t1, ev->stream);
+	tfh_note_work(a->ledger, ev->t1, ev->t1 - ev->t0);
+	return true;
+}
+
 static int add_launch(struct attr *a, struct tfh_sweep *s, const struct tfh_event *ev)
 {
 	struct tfh_job *job = a->job;
-	struct tfh_piece p = {.t0 = ev->t0,
-			      .t1 = ev->t1,
-			      .thread = ev->thread,
-			      .stream = ev->stream,
-			      .label = TFH_L_LAUNCH,
-			      .family = TFH_FAM_LAUNCH,
-			      .dir = ev->dir,
-			      .pageable = ev->pageable,
-			      .failed = ev->result != 0,
-			      .density = 1};
+	struct tfh_piece p;
+	int rc = tfh_count_launch(job, ev);
 
-	if (ev->fn->args == TFH_ARGS_HANDLE)
-		p.handle = ev->w[0];
-	if (tfh_count_event(job, ev, &p))
-		return -ENOMEM;
 	/* What is longer is known since the first pass. */
-	if (ev->t1 - ev->t0 >= job->long_ns || !job->thread[ev->thread].drives)
+	if (rc || ev->t1 - ev->t0 >= job->long_ns || !job->thread[ev->thread].drives)
+		return rc;
+	if (job->one_line && !ev->depth && charge_launch(a, s, ev))
 		return 0;
+	tfh_event_label(ev, &p);
 	return job->one_line && !ev->depth ? tfh_sweep_next(s, &p) : tfh_sweep_add(s, &p);
 }
 

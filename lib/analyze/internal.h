@@ -364,6 +364,10 @@ int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p);
 /* The same where it is known that nothing that comes later begins before the end of this piece;
  * mostly it is handed on at once. */
 int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p);
+/* Where nothing else is open or waiting, and the call [t0, t1) begins less than `most` behind what
+ * was handed out last, at *from: the call and the pause before it are passed over, for the caller
+ * to charge. Otherwise as tfh_sweep_next. */
+bool tfh_sweep_pass(struct tfh_sweep *s, int64_t t0, int64_t t1, int64_t most, int64_t *from);
 void tfh_sweep_until(struct tfh_sweep *s,
 		     int64_t t); /* everything that begins before t has been added */
 void tfh_sweep_free(struct tfh_sweep *s);
@@ -373,6 +377,8 @@ int tfh_attribute(struct tfh_job *job, struct tfh_err *err);
 
 /* tables.c */
 int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p);
+/* The same of a kernel's launch that is not captured. */
+int tfh_count_launch(struct tfh_job *job, const struct tfh_event *ev);
 int tfh_fill_tables(struct tfh_job *job, struct tfh_result *r);
 void tfh_fill_last(struct tfh_job *job, struct tfh_result *r);
 

@@ -209,6 +209,19 @@ static bool alone(const struct tfh_sweep *s, const struct tfh_piece *p, int64_t 
 	return !s->n_active && !p->passive && s->head < s->end && p->t1 <= p[1].t0 && p[1].t0 < t;
 }
 
+bool tfh_sweep_pass(struct tfh_sweep *s, int64_t t0, int64_t t1, int64_t most, int64_t *from)
+{
+	const struct tfh_job *job = s->job;
+	bool longer = s->next_long < job->longs.n && job->longs.v[s->next_long].t0 < t1;
+
+	if (s->head < s->end || longer || s->n_active || s->has_last || s->cur == INT64_MIN ||
+	    t0 < s->cur || t0 - s->cur >= most || t1 <= t0)
+		return false;
+	*from = s->cur;
+	s->cur = t1;
+	return true;
+}
+
 int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p)
 {
 	const struct tfh_job *job = s->job;
@@ -224,10 +237,7 @@ int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p)
 	if (s->cur == INT64_MIN)
 		s->cur = p->t0;
 	if (p->t0 > s->cur) {
-		if (s->has_last || p->t1 == p->t0)
-			emit(s, NULL);
-		else
-			s->fn(s->arg, s->cur, p->t0, NULL);
+		emit(s, NULL);
 		s->cur = p->t0;
 	}
 	if (p->t1 > s->cur)

@@ -67,14 +67,32 @@ static void count_stage(struct tfh_job *job, const struct tfh_event *ev, const s
 	}
 }
 
-int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
+/* The training window that a call ended in; NULL: none. */
+static inline struct tfh_window *window_of(struct tfh_job *job, const struct tfh_event *ev)
 {
 	while (job->counted < job->window.n && job->window.v[job->counted].t1 < ev->t1)
 		job->counted++;
 	if (job->counted == job->window.n)
-		return 0;
+		return NULL;
 	struct tfh_window *w = &job->window.v[job->counted];
-	if (ev->t1 < w->t0 || w->segment != TFH_SEGMENT_TRAIN)
+	return ev->t1 < w->t0 || w->segment != TFH_SEGMENT_TRAIN ? NULL : w;
+}
+
+int tfh_count_launch(struct tfh_job *job, const struct tfh_event *ev)
+{
+	struct tfh_window *w = window_of(job, ev);
+
+	if (!w)
+		return 0;
+	w->launches++;
+	return count_kernel(job, ev);
+}
+
+int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
+{
+	struct tfh_window *w = window_of(job, ev);
+
+	if (!w)
 		return 0;
 	w->launches += p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
 	if (p->label == TFH_L_MODULE && strstr(ev->fn->name, "Load")) {
