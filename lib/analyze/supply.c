@@ -17,6 +17,8 @@
 #define WAITED 0.1
 #define IN_A_ROW 5
 #define FEWEST_BURSTS 3
+/* So many usual steps are a pause, where stall.c found one. */
+#define STOOD_STILL 15
 
 /* Get-nexts of the training loop in order of time; `end` marks the first one of an epoch, which
  * waits for a pipeline that begins anew. */
@@ -58,19 +60,37 @@ static int gather(const struct tfh_job *job, struct gets *g)
 	return gap ? rc : -ENOMEM;
 }
 
+/* How often the machine stood still (stall.c): so many of the far gaps are no batch's time. With
+ * device times a step is not the time from batch to batch, so the gaps are looked for by length. */
+static size_t pauses(const struct tfh_job *job)
+{
+	size_t n = 0;
+
+	TFH_EACH (i, job->window.n)
+		n += job->window.v[i].segment == TFH_SEGMENT_STALL;
+	return n;
+}
+
 /* Batches of an epoch that were waited for, many in a row: their mean distance. */
 static double starved(const struct tfh_job *job, const struct gets *g, size_t *count)
 {
 	double ns = 0;
-	size_t n = 0;
+	size_t n = 0, far = pauses(job);
 
 	for (size_t i = 0, j; i < g->v.n; tfh_big_pass(i = j > i ? j : i + 1)) {
 		for (j = i; j < g->v.n && slow(g, j) && (j == i || !g->v.v[j].end);)
 			tfh_big_pass(++j);
 		if (j - i < IN_A_ROW)
 			continue;
-		ns += (double)tfh_seen_ns(job, g->v.v[i].t1, g->v.v[j - 1].t1);
-		n += j - i - 1;
+		for (size_t k = i + 1; k < j; tfh_big_pass(++k)) {
+			double gap = (double)tfh_seen_ns(job, g->v.v[k - 1].t1, g->v.v[k].t1);
+			if (gap > STOOD_STILL * g->usual && far) {
+				far--;
+				continue;
+			}
+			ns += gap;
+			n++;
+		}
 	}
 	*count = n;
 	return n ? ns / (double)n : NAN;
@@ -115,13 +135,21 @@ static bool synchronous(const struct tfh_job *job)
 	return job->stage.n || (job->loader && strstr(job->loader, "SingleProcess"));
 }
 
-static double mean_get(const struct gets *g)
+static double mean_get(const struct tfh_job *job, const struct gets *g)
 {
 	double ns = 0;
+	size_t n = 0, far = pauses(job);
 
-	for (size_t i = 1; i < g->v.n; tfh_big_pass(++i))
-		ns += (double)(g->v.v[i].t1 - g->v.v[i].t0);
-	return g->v.n > 1 ? ns / (double)(g->v.n - 1) : NAN;
+	for (size_t i = 1; i < g->v.n; tfh_big_pass(++i)) {
+		double get = (double)(g->v.v[i].t1 - g->v.v[i].t0);
+		if (get > STOOD_STILL * g->usual && far) {
+			far--;
+			continue;
+		}
+		ns += get;
+		n++;
+	}
+	return n ? ns / (double)n : NAN;
 }
 
 static void judge(struct tfh_job *job, struct tfh_supply *s, const struct gets *g)
@@ -129,7 +157,7 @@ static void judge(struct tfh_job *job, struct tfh_supply *s, const struct gets *
 	size_t n = 0;
 
 	if (synchronous(job)) {
-		s->period_s = mean_get(g) / 1e9;
+		s->period_s = mean_get(job, g) / 1e9;
 		s->why = "the pipeline works only while it is asked";
 		return;
 	}

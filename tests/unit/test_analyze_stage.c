@@ -117,6 +117,30 @@ static void test_files(void **state)
 	expect_stage(gen_judge(g), TFH_CAUSE_INPUT_READ, name);
 }
 
+/* The machine stood still for 2 s: that says nothing of how fast batches come. */
+static void test_pause(void **state)
+{
+	(void)state;
+	struct gen *g =
+		pipeline("Iterator::Root::Prefetch#id=2#", "Iterator::Root::Prefetch::Map#id=3#",
+			 "Iterator::Root::Prefetch::Map::Range#id=4#");
+	double t = 100;
+
+	for (int i = 0; i < 120; i++) {
+		double wait = i == 70 ? 2000 : 16;
+		gen_get(g, 0, 1, ROOT, t, t + wait);
+		gen_exec(g, OP_GET, t, t + wait);
+		gen_stage(g, 0, UPPER, t, t + wait, wait);
+		gen_stage(g, 0, ROOT, t, t + wait, 0.01);
+		gen_stage(g, 3, HALF, t - 3.9, t + wait, wait);
+		gen_exec(g, OP_TRAIN, t + wait + 0.02, t + wait + 4);
+		t += wait + 4;
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_float_equal(r->supply.period_s, 20e-3, 1e-4);
+	expect_stage(r, TFH_CAUSE_INPUT_MAP, "Map");
+}
+
 /* A recording that says a stage delivers to itself, or two to each other, is read all the same. */
 static void test_circle(void **state)
 {
@@ -136,7 +160,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cache),	cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_readers), cmocka_unit_test(test_files),
-		cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_pause),	cmocka_unit_test(test_circle),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
