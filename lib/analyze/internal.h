@@ -353,6 +353,13 @@ void tfh_tell_alike_loops(struct tfh_job *job, struct tfh_result *r);
 /* period.c */
 int tfh_find_period(struct tfh_job *job, struct tfh_err *err);
 
+/* named.c: steps of an imported trace by its ranges; 0 or a negative errno */
+/* Leaves in job->mark the steps that PyTorch's optimizer ends, if there are three or more. */
+int tfh_find_updates(struct tfh_job *job, struct tfh_err *err);
+/* Looks whether the period in job->mark is one of steps; if not, puts the calls that it lies in in
+ * its place, or nothing, and job->clock accordingly. */
+int tfh_check_period(struct tfh_job *job, struct tfh_err *err);
+
 /* segment.c */
 int tfh_segment_run(struct tfh_job *job, struct tfh_err *err);
 

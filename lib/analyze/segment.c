@@ -389,6 +389,13 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 		return b->rc;
 	}
 	job->mark.n = 0;
+	/* A short trace of one batch is one step: none that the next batch ends. */
+	if (job->feed->imported && job->train_group >= 0 &&
+	    job->group.v[job->train_group].count < 2) {
+		job->train_group = -1;
+		from_whole(b);
+		return b->rc;
+	}
 	if (job->train_group >= 0) {
 		job->clock = TFH_STEP_CLOCK_ITERATOR;
 		job->clock_name = iterator_name(job);
@@ -399,10 +406,15 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 	rc = find_exec(job, err);
 	if (!rc && job->mark.n) {
 		job->clock = TFH_STEP_CLOCK_EXEC;
+	} else if (!rc && job->feed->imported && !(rc = tfh_find_updates(job, err)) &&
+		   job->mark.n) {
+		job->clock = TFH_STEP_CLOCK_MARK;
 	} else if (!rc) {
 		rc = tfh_find_period(job, err);
 		job->clock = job->mark.n ? TFH_STEP_CLOCK_PERIOD : TFH_STEP_CLOCK_NONE;
 		job->clock_name = "period of the launches";
+		if (!rc && job->mark.n && job->feed->imported)
+			rc = tfh_check_period(job, err);
 	}
 	if (rc)
 		return rc;

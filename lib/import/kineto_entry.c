@@ -35,9 +35,9 @@ struct wait {
 
 struct tfh_kineto {
 	struct tfh_builder *b;
-	uint32_t process; /* once there is an entry */
-	uint64_t count;
-	struct tfh_map thread; /* tid -> index + 1 */
+	uint32_t process;	 /* once there is an entry */
+	uint64_t entries, count; /* count: without waits and what is no call of the analysis */
+	struct tfh_map thread;	 /* tid -> index + 1 */
 	int64_t last_thread;
 	uint32_t threads;
 	uint64_t others;      /* entries of no use */
@@ -49,7 +49,10 @@ struct tfh_kineto {
 	struct wait *waits;
 	uint32_t n_call, cap_call, n_op, cap_op, n_waits, cap_waits;
 	int64_t host_pid, device; /* -1 not seen */
-	bool gpu;		  /* a call of a device's runtime, or an op on it */
+	bool gpu;		  /* a call that issues ops, or an op */
+	int64_t last_begin;	  /* of what the program did: an op, a range, a launch, a wait */
+	int64_t last_end;	  /* of its ops and ranges */
+	int64_t stop;		  /* of the profiler, as far as it tells */
 	struct {
 		int64_t pid;
 		char text[64];
@@ -80,6 +83,8 @@ struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b)
 		return NULL;
 	k->b = b;
 	k->host_pid = k->device = -1;
+	k->last_begin = k->last_end = INT64_MIN;
+	k->stop = INT64_MAX;
 	return k;
 }
 
@@ -190,6 +195,10 @@ static int add_host(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 
 	if (rc)
 		return rc;
+	if (e->category == TFH_KINETO_HOST || e->category == TFH_KINETO_OP) {
+		k->last_begin = ev.t0 > k->last_begin ? ev.t0 : k->last_begin;
+		k->last_end = ev.t1 > k->last_end ? ev.t1 : k->last_end;
+	}
 	if (starts(e->name, step)) {
 		ev.kind = TFT_MARK;
 		ev.fn = &tfh_fn_table[TFH_FN_mark_step];
@@ -243,10 +252,13 @@ static int add_call(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 
 	if (rc || !fn)
 		return rc ? rc : add_host(k, e);
-	k->gpu = true;
+	k->gpu |= issues_ops(fn->family);
+	k->count += fn->family != TFH_FAM_SYNC;
 	rc = begin_event(k, e, &late.ev);
 	if (rc)
 		return rc;
+	if ((issues_ops(fn->family) || fn->family == TFH_FAM_SYNC) && e->ts > k->last_begin)
+		k->last_begin = e->ts;
 	late.ev.fn = fn;
 	late.ev.kind = TFT_CALL;
 	late.ev.dir = fn->dir;
@@ -397,21 +409,22 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 		return 0; /* a time that nothing has */
 	if (e->dur < 0)
 		e->dur = 0;
-	if (!k->count++) {
+	if (!k->entries++) {
 		int64_t process = tfh_build_process(k->b, "", "", 0, -1);
 		if (process < 0)
 			return -ENOMEM;
 		k->process = (uint32_t)process;
 	}
-	if (k->count > MAX_ENTRIES)
+	if (k->entries > MAX_ENTRIES)
 		return -E2BIG;
-	if (e->category == TFH_KINETO_HOST || e->category == TFH_KINETO_OP ||
-	    e->category == TFH_KINETO_PYTHON)
-		return add_host(k, e);
 	if (e->category == TFH_KINETO_CALL)
 		return add_call(k, e);
 	if (e->category == TFH_KINETO_SYNC)
 		return add_wait(k, e);
+	k->count++;
+	if (e->category == TFH_KINETO_HOST || e->category == TFH_KINETO_OP ||
+	    e->category == TFH_KINETO_PYTHON)
+		return add_host(k, e);
 	return add_op(k, e, op_kind[e->category]);
 }
 
@@ -423,12 +436,30 @@ const char *tfh_kineto_nothing(const struct tfh_kineto *k)
 		    starts(k->label[i].text, "/job:"))
 			return "written by TensorFlow's or JAX's profiler for a viewer: give the "
 			       ".xplane.pb beside it";
+	if (k->entries)
+		return "a trace without a single launch, op or kernel: the program did nothing "
+		       "while "
+		       "the profiler ran, or in a thread or process that it does not see";
 	return k->others ? "a trace without a single call, op or kernel: of Chrome's format, but "
 			   "not of PyTorch's profiler"
 			 : "a trace without a single call, op or kernel";
 }
 
 /* ---- the end of the file ---- */
+
+/* PyTorch's profiler waits for the device when it stops: the last that a trace holds. */
+static bool profilers_own(const struct tfh_kineto *k, const struct tfh_event *ev)
+{
+	static const char whole[] = "Synchronize";
+	const char *name = ev->fn->name;
+	size_t n = strlen(name);
+
+	if (ev->fn->family != TFH_FAM_SYNC)
+		return false;
+	return n > sizeof(whole) - 1 && !strcmp(name + n - (sizeof(whole) - 1), whole) &&
+	       (strstr(name, "Device") || strstr(name, "Ctx")) && ev->t0 >= k->last_begin &&
+	       ev->t0 >= k->last_end;
+}
 
 static int late_calls(struct tfh_kineto *k)
 {
@@ -437,6 +468,12 @@ static int late_calls(struct tfh_kineto *k)
 	for (uint32_t i = 0; i < k->n_call && !rc; i++) {
 		struct late_call *c = &k->call[i];
 		const uint64_t *id = tfh_map_get(&k->arrow, c->anchor), *index = NULL;
+		if (!k->gpu && c->ev.fn->family == TFH_FAM_SYNC && !profilers_own(k, &c->ev))
+			continue; /* for a device that was never given anything */
+		if (profilers_own(k, &c->ev)) {
+			k->stop = c->ev.t0;
+			continue;
+		}
 		if (!c->correlation && id)
 			c->correlation = (uint32_t)*id;
 		if (c->correlation)
@@ -482,7 +519,9 @@ int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts)
 
 	if (!rc)
 		rc = late_ops(k);
-	if (!rc && k->count && !k->gpu)
+	if (!rc && k->stop < INT64_MAX)
+		tfh_build_cut_ranges(k->b, k->process, k->stop);
+	if (!rc && k->entries && !k->gpu)
 		rc = tfh_build_host_only(k->b, k->process);
 	for (uint32_t i = 0; i < k->labels; i++)
 		if (k->label[i].pid == k->host_pid)

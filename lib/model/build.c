@@ -359,6 +359,19 @@ int tfh_build_host_only(struct tfh_builder *b, uint32_t process)
 	return 0;
 }
 
+void tfh_build_cut_ranges(struct tfh_builder *b, uint32_t process, int64_t t)
+{
+	struct tfh_built_proc *p = &b->run->built->proc[process];
+
+	for (uint32_t i = 0; i < p->n_ev; i++) {
+		struct tfh_event *ev = &p->ev[i];
+		if (ev->kind != TFT_RANGE)
+			continue;
+		ev->t0 = ev->t0 > t ? t : ev->t0;
+		ev->t1 = ev->t1 > t ? t : ev->t1;
+	}
+}
+
 int tfh_build_span(struct tfh_builder *b, uint32_t process, int64_t t0, int64_t t1)
 {
 	struct tfh_built_proc *p = &b->run->built->proc[process];

@@ -53,6 +53,8 @@ int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op);
 /* A process without a device: its outermost ranges that are ops (w[1]) become executing
  * calls, as TensorFlow's are. 0 or -ENOMEM. */
 int tfh_build_host_only(struct tfh_builder *b, uint32_t process);
+/* What the source recorded after t is its own: ranges end there. */
+void tfh_build_cut_ranges(struct tfh_builder *b, uint32_t process, int64_t t);
 /* The part of the time for which device times are complete; without one: all of the process' time.
  */
 int tfh_build_span(struct tfh_builder *b, uint32_t process, int64_t t0, int64_t t1);

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Layers of a network are no steps: launches that come again inside one call of a module, inside a range that the program
+named, or in the smaller part of the time, make no steps of an imported trace; calls of such ranges do, where there are
+several, and PyTorch's optimizers end steps where nothing marks them. One batch is one step. The profiler's own wait at the
+end of a trace is not the program's; a trace in which nothing ran is said to be one."""
+import json
+import os
+import subprocess
+
+BUILD, TMP = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
+TFHOOK = BUILD + "/bin/tfhook"
+BASE = 1700000000000000  # us
+
+
+class Trace:
+    def __init__(self):
+        self.events, self.n = [], 0
+
+    def add(self, cat, name, at, dur, pid=100, tid=100, **args):
+        self.events.append(dict(ph="X", cat=cat, name=name, pid=pid, tid=tid, ts=BASE + at, dur=dur, args=args))
+
+    def launch(self, name, at, start, dur):
+        self.n += 1
+        self.add("cuda_runtime", "cudaLaunchKernel", at, 5, correlation=self.n)
+        self.add("kernel", name, start, dur, pid=0, tid=7, device=0, stream=7, correlation=self.n)
+
+    def layers(self, at, n, us=100):
+        """n alike layers of two kernels, which run while they are launched."""
+        for i in range(n):
+            self.launch("gemm", at + i * us, at + i * us + 10, us // 2)
+            self.launch("relu", at + i * us + 10, at + i * us + 10 + us // 2, us // 3)
+        return at + n * us
+
+    def report(self, name, *flags, code=0):
+        path = TMP + "/" + name + ".json"
+        with open(path, "w") as f:
+            json.dump({"schemaVersion": 1, "traceEvents": self.events}, f)
+        r = subprocess.run([TFHOOK, "report", "--json", *flags, path], capture_output=True, text=True)
+        assert r.returncode == code, (name, r.returncode, r.stderr)
+        if code:
+            return r.stderr
+        kept = TMP + "/" + name + ".tft"
+        subprocess.run([TFHOOK, "import", path, "-o", kept], check=True, capture_output=True)
+        again = json.loads(subprocess.run([TFHOOK, "report", "--json", kept], capture_output=True, text=True).stdout)
+        d = json.loads(r.stdout)
+        assert again["steps"] == d["steps"] and again["verdict"] == d["verdict"], (name, again["steps"], d["steps"])
+        return d
+
+
+def one_call(cat, name):
+    """Twelve layers inside one call."""
+    t = Trace()
+    t.add(cat, name, 0, 1300)
+    t.layers(50, 12)
+    return t
+
+
+def main():
+    for i, (cat, name) in enumerate([("user_annotation", "model_inference"), ("python_function", "nn.Module: Net_0"),
+                                     ("cpu_op", "CompiledFunction")]):
+        s = one_call(cat, name).report("one%d" % i)["steps"]
+        assert s["count"] == 1 and s["clock"] is None, (name, s)
+
+    # A function of Python may hold the whole loop: it says nothing about steps.
+    s = one_call("python_function", "train.py(7): main").report("loop")["steps"]
+    assert s["clock"] == "period" and s["count"] >= 8, s
+
+    # Several such calls, whose names differ in numbers, are the steps.
+    t = Trace()
+    for i in range(6):
+        t.add("user_annotation", "step[EXTEND bs=%d]" % i, i * 1000, 900)
+        t.layers(i * 1000 + 20, 8)
+    s = t.report("several")["steps"]
+    assert s["clock"] == "mark" and s["clock_name"] == "step" and s["count"] == 5, s
+    assert abs(s["median_s"] - 0.001) < 2e-5, s
+
+    # Optimizers end steps.
+    t = Trace()
+    for i in range(6):
+        end = t.layers(i * 1000, 8)
+        t.add("user_annotation", "Optimizer.step#SGD.step", end, 100)
+        t.launch("sgd", end + 10, end + 20, 30)
+    s = t.report("updates")["steps"]
+    assert s["clock"] == "mark" and s["clock_name"] == "Optimizer.step" and s["count"] == 5, s
+    assert abs(s["median_s"] - 0.001) < 2e-5, s
+
+    # What comes again only in the smaller part of the time.
+    t = Trace()
+    t.launch("first", 0, 10, 20)
+    t.add("cpu_op", "compile_it", 100, 5000)
+    t.layers(5200, 12)
+    d = t.report("part")
+    assert d["steps"]["count"] == 1 and d["verdict"]["class"] == "host-bound", (d["steps"], d["verdict"])
+
+    # One batch: a third of the time.
+    t = Trace()
+    t.add("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 10000)
+    t.add("cpu_op", "aten::linear", 10000, 20000)
+    d = t.report("batch")
+    assert d["steps"]["count"] == 1 and d["verdict"]["class"] == "input-bound", (d["steps"], d["verdict"])
+    assert abs(d["verdict"]["share"] - 1 / 3) < 0.01, d["verdict"]
+
+    # The profiler's wait makes neither a step of its own nor a device of a program without one.
+    t = Trace()
+    t.add("python_function", "run.py(3): main", 0, 90000)
+    for i in range(20):
+        t.add("cpu_op", "aten::mm", i * 1000, 1000)
+    t.add("cuda_runtime", "cudaDeviceSynchronize", 20100, 69000, correlation=1)
+    t.add("python_function", "torch/cuda/__init__.py(367): __exit__", 89200, 100)
+    d = t.report("stop")
+    assert d["verdict"]["cause"] == "compute.cpu" and d["verdict"]["share"] > 0.98, d["verdict"]
+    t = Trace()
+    t.add("cuda_runtime", "cudaGetDeviceCount", 0, 5, correlation=1)
+    t.add("cuda_runtime", "cudaDeviceSynchronize", 10, 90000, correlation=2)
+    assert "without a single launch, op or kernel" in t.report("nothing", code=5)
+
+
+main()
