@@ -10,7 +10,8 @@ struct tfh_merge {
 	struct tfh_name_part **part; /* by process and thread */
 	struct tfh_err err;
 	struct tfh_block *block;
-	uint32_t at, at_note;
+	const struct tfh_entry *entry, *end; /* of it: the next one */
+	uint32_t at_note;
 	bool last; /* there is no block behind this one */
 	/* of a run that was built in memory: the next event of each process */
 	uint32_t process;
@@ -50,7 +51,6 @@ int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out
 		tfh_merge_close(m);
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	}
-	m->block->n = 0;
 	*out = m;
 	return 0;
 }
@@ -83,7 +83,9 @@ static bool next_block(struct tfh_merge *m)
 	m->last = !tfh_weave_fill(m->weave, m->block);
 	if (m->last)
 		m->err = *tfh_weave_error(m->weave);
-	m->at = m->at_note = 0;
+	m->entry = m->block->entry;
+	m->end = m->entry + m->block->n;
+	m->at_note = 0;
 	return !m->err.code;
 }
 
@@ -116,27 +118,37 @@ static const struct tfh_event *next_built(struct tfh_merge *m)
 	return best;
 }
 
+static __attribute__((noinline)) const struct tfh_event *look_on(struct tfh_merge *m);
+
 const struct tfh_event *tfh_merge_look(struct tfh_merge *m)
+{
+	const struct tfh_entry *e = m->entry;
+
+	if (__builtin_expect(e == m->end || !e->ev, 0))
+		return look_on(m);
+	m->entry = e + 1;
+	e->ev->t0 = e->t0;
+	e->ev->t1 = e->t1;
+	e->ev->number = e->number;
+	e->ev->thread = e->thread;
+	return e->ev;
+}
+
+/* Enters names, and fills the block. */
+static const struct tfh_event *look_on(struct tfh_merge *m)
 {
 	if (m->next)
 		return next_built(m);
 	while (!m->err.code) {
-		if (m->at == m->block->n) {
-			if (!next_block(m))
-				return NULL;
+		if (m->entry == m->end && !next_block(m))
+			return NULL;
+		if (m->entry == m->end)
 			continue;
-		}
-		const struct tfh_entry *e = &m->block->entry[m->at++];
-		if (__builtin_expect(!e->ev, 0)) {
-			enter_name(m, e->thread);
-			continue;
-		}
-		e->ev->t0 = e->t0;
-		e->ev->t1 = e->t1;
-		e->ev->number = e->number;
-		e->ev->thread = e->thread;
-		return e->ev;
+		if (m->entry->ev)
+			return tfh_merge_look(m);
+		enter_name(m, (m->entry++)->thread);
 	}
+	m->entry = m->end;
 	return NULL;
 }
 
