@@ -1,11 +1,13 @@
 #include "base/proc.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void tfh_read_small(const char *path, char *text, size_t size)
@@ -50,4 +52,20 @@ size_t tfh_main_stack_left(const void *here)
 	if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur < most)
 		most = limit.rlim_cur;
 	return at < end && end - at < most ? most - (end - at) : 0;
+}
+
+size_t tfh_stack_left(void)
+{
+	char *here = __builtin_frame_address(0);
+	pthread_attr_t attr;
+	size_t bytes = 0;
+	void *low = NULL;
+
+	if (syscall(SYS_gettid) == getpid())
+		return tfh_main_stack_left(here);
+	if (pthread_getattr_np(pthread_self(), &attr))
+		return 0;
+	pthread_attr_getstack(&attr, &low, &bytes);
+	pthread_attr_destroy(&attr);
+	return here > (char *)low && here < (char *)low + bytes ? (size_t)(here - (char *)low) : 0;
 }

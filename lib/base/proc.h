@@ -17,5 +17,8 @@ uint64_t tfh_process_start(pid_t pid);
 /* Bytes that the main thread's own stack may still grow below `here`; 0 if `here` is not in it: a
  * program may run its main thread on a stack of its own making. */
 size_t tfh_main_stack_left(const void *here);
+/* Bytes of stack that the calling thread has left; 0 when it runs on another one than its own. Asks
+ * libc, which allocates. */
+size_t tfh_stack_left(void);
 
 #endif

@@ -203,9 +203,11 @@ static bool rested(void)
 	return tfh_cupti_version() >= DISABLE_FROM || tfh_share_round();
 }
 
+/* Not on the flusher, which has none: a profiler that listens to calls would hear of the question.
+ */
 static bool context_here(void)
 {
-	tfh_ask_CTX_CURRENT ask = TFH_ASK(CTX_CURRENT);
+	tfh_ask_CTX_CURRENT ask = tfh_on_flusher() ? NULL : TFH_ASK(CTX_CURRENT);
 	CUcontext context = NULL;
 
 	return ask && !ask(&context) && context;
@@ -297,13 +299,13 @@ void tfh_cupti_first_buffer(void)
 
 static bool flush(bool last)
 {
-	/* A profiler that has not ended may be gone by the time of exit handlers (Python's are),
-	 * and CUPTI would call it. */
-	if (last && tfh_share_works())
-		return false;
+	/* By force CUPTI gives up what is under way, and a profiler of the job's has a use for it.
+	 */
+	bool works = last && tfh_share_works();
+
 	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ON && tfh_cupti_here() &&
 	       !__atomic_load_n(&gone, __ATOMIC_ACQUIRE) &&
-	       !TFH_CUPTI(FLUSH_ALL)(last ? FLUSH_FORCED : 0);
+	       !TFH_CUPTI(FLUSH_ALL)(last && !works ? FLUSH_FORCED : 0) && !works;
 }
 
 static bool whole_from_now_on(void)

@@ -9,6 +9,7 @@
  * - cupti_rows.c: records to rows
  * - cupti_memory.c: what records of graph nodes cost in device memory
  * - cupti_share.c: a profiler inside the job wants the same
+ * - cupti_owed.c: what that profiler gets later, because its functions are not called by our thread
  * - inject.c: the ways in that the driver and NVTX offer themselves
  */
 #ifndef TFH_HOOK_CUPTI_H
@@ -158,9 +159,25 @@ bool tfh_share_works(void);
  * is none. */
 void *tfh_share_hook(const char *name, void *found);
 uint32_t tfh_share_round(void);
+/* For a buffer of ours: equals no round while the profiler works, since its records go in, too. */
+uint32_t tfh_share_round_given(void);
 /* The job's profiler has this kind enabled. */
 bool tfh_share_has(int kind);
 /* Dropped records that CUPTI told us and not the job's profiler. */
 void tfh_share_dropped(size_t n);
+
+/* cupti_owed.c */
+struct tfh_owed {
+	CUcontext ctx;
+	uint8_t *buffer; /* the profiler's own, or a copy of records */
+	size_t size, valid;
+	uint32_t stream;
+	bool copied;
+};
+/* Keeps it for the profiler; `copied`: the records, and not the buffer. Any thread. False: there is
+ * no room. */
+bool tfh_owed_keep(const struct tfh_owed *what, bool copied);
+/* Hands over all there is, the oldest first, unless this is the flusher. */
+void tfh_owed_pay(void (*pay)(const struct tfh_owed *what));
 
 #endif

@@ -84,7 +84,7 @@ void tfh_buffers_requested(uint8_t **buffer, size_t *size, size_t *most)
 	*size = BUFFER_BYTES;
 	if (s) {
 		s->since = tfh_ticks();
-		s->round = tfh_share_round();
+		s->round = tfh_share_round_given();
 		*buffer = s->buffer;
 		hand_to(s, CUPTI);
 		return;

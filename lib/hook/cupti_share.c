@@ -7,6 +7,7 @@
  *   are the profiler's own, and what is in them is copied before it gets them; what is still in
  *   buffers of ours is copied into some of the profiler's. Records of kinds that it did not ask for
  *   are among them.
+ *   The profiler's own functions are called on threads of the job, never on ours (cupti_owed.c).
  * - own: the profiler is told that another one is there.
  * - off: there are no device times while it has kinds enabled; those that are on end.
  */
@@ -60,6 +61,11 @@ bool tfh_share_works(void)
 	return job_active();
 }
 
+uint32_t tfh_share_round_given(void)
+{
+	return job_active() ? UINT32_MAX : tfh_share_round();
+}
+
 bool tfh_share_yields(void)
 {
 	return policy() == OFF && job_active();
@@ -72,21 +78,6 @@ void tfh_share_dropped(size_t n)
 }
 
 /* ---- callbacks ---- */
-
-void tfh_share_requested(uint8_t **buffer, size_t *size, size_t *most)
-{
-	tfh_cupti_requested requested = __atomic_load_n(&job_requested, __ATOMIC_ACQUIRE);
-
-	if (!requested || !job_active()) {
-		tfh_buffers_requested(buffer, size, most);
-		return;
-	}
-	requested(buffer, size, most);
-	if (*buffer && *size)
-		tfh_buffers_foreign_out(*buffer);
-	else /* it loses records, and we need not */
-		tfh_buffers_requested(buffer, size, most);
-}
 
 /* Bytes of whole records, from `at` on, that fit into `room`. */
 static size_t whole(uint8_t *at, size_t valid, size_t room)
@@ -124,19 +115,67 @@ static void pass_on(CUcontext ctx, uint32_t stream, uint8_t *from, size_t valid)
 	}
 }
 
+/* On a thread of the job. */
+static void pay(const struct tfh_owed *o)
+{
+	tfh_cupti_completed completed = __atomic_load_n(&job_completed, __ATOMIC_ACQUIRE);
+
+	if (o->copied)
+		pass_on(o->ctx, o->stream, o->buffer, o->valid);
+	else if (completed)
+		completed(o->ctx, o->stream, o->buffer, o->size, o->valid);
+}
+
+/* The profiler gets it now, or, where that would be on the flusher, later. */
+static void give(const struct tfh_owed *o, bool copied)
+{
+	uint8_t *record = NULL;
+	size_t lost = 0;
+
+	if (!tfh_on_flusher()) {
+		struct tfh_owed now = *o;
+
+		now.copied = copied;
+		pay(&now);
+	} else if (!tfh_owed_keep(o, copied)) {
+		while (!TFH_CUPTI(NEXT_RECORD)(o->buffer, o->valid, &record))
+			lost++;
+		__atomic_fetch_add(&job_dropped, lost, __ATOMIC_RELAXED);
+	}
+}
+
+void tfh_share_requested(uint8_t **buffer, size_t *size, size_t *most)
+{
+	tfh_cupti_requested requested = __atomic_load_n(&job_requested, __ATOMIC_ACQUIRE);
+
+	tfh_owed_pay(pay);
+	if (!requested || !job_active() || tfh_on_flusher()) {
+		tfh_buffers_requested(buffer, size, most);
+		return;
+	}
+	requested(buffer, size, most);
+	if (*buffer && *size)
+		tfh_buffers_foreign_out(*buffer);
+	else /* it loses records, and we need not */
+		tfh_buffers_requested(buffer, size, most);
+}
+
 void tfh_share_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	tfh_cupti_completed completed = __atomic_load_n(&job_completed, __ATOMIC_ACQUIRE);
+	struct tfh_owed what = {
+		.ctx = ctx, .stream = stream, .buffer = buffer, .size = size, .valid = valid};
 	uint32_t round = 0;
 
+	tfh_owed_pay(pay);
 	if (tfh_buffers_ours(buffer, &round)) {
 		/* The profiler worked at some time while CUPTI had the buffer. */
-		if (valid && (job_active() || round != tfh_share_round()))
-			pass_on(ctx, stream, buffer, valid);
+		if (valid && completed && (job_active() || round != tfh_share_round()))
+			give(&what, true);
 		tfh_buffers_completed(ctx, stream, buffer, size, valid);
 	} else if (completed && buffer) {
 		tfh_buffers_foreign_back(buffer, valid);
-		completed(ctx, stream, buffer, size, valid);
+		give(&what, false);
 	} else {
 		tfh_buffers_completed(ctx, stream, buffer, size, valid);
 	}
@@ -170,7 +209,8 @@ static bool shared(void)
 {
 	return (policy() != OFF || tfh_cupti_registered()) &&
 	       tfh_setting(TFH_OPT_CUPTI) != TFH_CUPTI_OFF && tfh_cupti_here() &&
-	       __atomic_load_n(&tfh_mode, __ATOMIC_RELAXED) != TFH_MODE_DEAD;
+	       __atomic_load_n(&tfh_mode, __ATOMIC_RELAXED) != TFH_MODE_DEAD &&
+	       __atomic_load_n(&tfh_mode, __ATOMIC_RELAXED) != TFH_MODE_HOLD;
 }
 
 static CUptiResult hook_register(tfh_cupti_requested requested, tfh_cupti_completed completed)
@@ -242,10 +282,25 @@ static CUptiResult hook_disable(int kind)
 	return shared() && tfh_cupti_wants(kind) ? TFH_CUPTI_OK : real(kind);
 }
 
+/* Whoever flushes has everything afterwards. */
+static CUptiResult hook_flush(uint32_t flags)
+{
+	tfh_cupti_FLUSH_ALL real = REAL(FLUSH_ALL, "cuptiActivityFlushAll");
+	CUptiResult result;
+
+	tfh_owed_pay(pay);
+	result = real ? real(flags) : CUPTI_NOT_INITIALIZED;
+	tfh_owed_pay(pay); /* what the flusher had got meanwhile */
+	return result;
+}
+
 static CUptiResult hook_finalize(void)
 {
 	tfh_cupti_FINALIZE real = REAL(FINALIZE, "cuptiFinalize");
-	CUptiResult result = real ? real() : CUPTI_NOT_INITIALIZED;
+	CUptiResult result;
+
+	tfh_owed_pay(pay);
+	result = real ? real() : CUPTI_NOT_INITIALIZED;
 
 	if (!result && tfh_cupti_known()) {
 		for (unsigned i = 0; i < TFH_ACT_KINDS; i++)
@@ -281,6 +336,7 @@ EXPORT CUptiResult cuptiActivityRegisterCallbacks(tfh_cupti_requested, tfh_cupti
 	__attribute__((alias("hook_register")));
 EXPORT CUptiResult cuptiActivityEnable(int) __attribute__((alias("hook_enable")));
 EXPORT CUptiResult cuptiActivityDisable(int) __attribute__((alias("hook_disable")));
+EXPORT CUptiResult cuptiActivityFlushAll(uint32_t) __attribute__((alias("hook_flush")));
 EXPORT CUptiResult cuptiFinalize(void) __attribute__((alias("hook_finalize")));
 EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t *)
 	__attribute__((alias("hook_dropped")));
@@ -296,6 +352,7 @@ void *tfh_share_hook(const char *name, void *found)
 	} hooks[] = {{"cuptiActivityRegisterCallbacks", (void *)hook_register, TFH_CUPTI_REGISTER},
 		     {"cuptiActivityEnable", (void *)hook_enable, TFH_CUPTI_ENABLE},
 		     {"cuptiActivityDisable", (void *)hook_disable, TFH_CUPTI_DISABLE},
+		     {"cuptiActivityFlushAll", (void *)hook_flush, TFH_CUPTI_FLUSH_ALL},
 		     {"cuptiFinalize", (void *)hook_finalize, TFH_CUPTI_FINALIZE},
 		     {"cuptiActivityGetNumDroppedRecords", (void *)hook_dropped, TFH_CUPTI_DROPPED},
 		     {"cuptiActivityRegisterTimestampCallback", (void *)hook_clock,

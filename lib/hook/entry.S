@@ -10,8 +10,8 @@
 #define TFH_FN_PTDS 2
 #define TFH_FN_TRIGGER 4
 #define TFH_FN_ALWAYS 8
-#define MODE_OFF 2
-#define MODE_DEAD 3
+#define MODE_OFF 3
+#define MODE_DEAD 4
 
 	.set	fn, 0
 

@@ -17,11 +17,11 @@
 
 /* The highest enum tfh_mode in which a function's family still needs tfh_tf_enter: the recorder counts get-next calls
  * while it is off, so that a window of steps can begin. */
-	.set	last_mode_STAGE, 1
-	.set	last_mode_REDUCE, 1
-	.set	last_mode_EXECUTE, 1
-	.set	last_mode_SESSION, 1
-	.set	last_mode_CONSUMER, 2
+	.set	last_mode_STAGE, 2
+	.set	last_mode_REDUCE, 2
+	.set	last_mode_EXECUTE, 2
+	.set	last_mode_SESSION, 2
+	.set	last_mode_CONSUMER, 3
 
 /* Arguments beyond the sixth lie above the return address: 16(%rbp) and up. Callers leave them where the callee would
  * look, so they are pushed again below our frame. An even number keeps the stack aligned. */

@@ -21,7 +21,8 @@
 #define POLL_MOST_NS 100000000ull
 #define SECOND_NS 1000000000ull
 #define SEAL_NS (30 * SECOND_NS)
-#define FINISH_MS 2000u
+#define STUCK_NS 100000000ull
+#define LOOK_NS 20000000ull
 #define STACK_BYTES (2u << 20) /* static TLS of all libraries of a big job is taken from it */
 
 struct tfh_flusher tfh_f;
@@ -247,10 +248,16 @@ static void begin(void)
 		tfh_log(1, "no trace file yet");
 }
 
+bool tfh_on_flusher(void)
+{
+	return __atomic_load_n(&tfh_f.pthread, __ATOMIC_RELAXED) == (uint64_t)pthread_self();
+}
+
 static void *flusher_main(void *arg)
 {
 	(void)arg;
 	tfh_self.guard = 1; /* nothing that runs here is the job's */
+	__atomic_store_n(&tfh_f.pthread, (uint64_t)pthread_self(), __ATOMIC_RELAXED);
 	pthread_setname_np(pthread_self(), "tfhook-flush");
 	begin();
 	for (;;) {
@@ -312,22 +319,30 @@ void tfh_flusher_start(void)
 	__atomic_store_n(&tfh_f.thread, err ? 3 : 2, __ATOMIC_RELEASE);
 }
 
-/* Waits until *word is no longer `old`. */
-static bool wait_for(uint32_t *word, uint32_t old, unsigned ms)
+/* The flusher waits inside CUPTI, and the calling thread, whose signal handler leaves a call of the
+ * driver's, may have what it waits for. */
+static bool stuck(uint64_t now)
 {
-	uint64_t end = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC) + ms * 1000000ull;
+	uint64_t since = __atomic_load_n(&tfh_f.foreign_ns, __ATOMIC_RELAXED);
 
+	return tfh_self.depth && since && now > since + STUCK_NS;
+}
+
+/* Waits until *word is no longer `old`. */
+static bool wait_for(uint32_t *word, uint32_t old, uint64_t end)
+{
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old) {
-		uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+		uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), most;
 
-		if (now >= end)
+		if (now >= end || stuck(now))
 			return false;
-		futex_wait(word, old, end - now);
+		most = tfh_self.depth && end - now > LOOK_NS ? LOOK_NS : end - now;
+		futex_wait(word, old, most);
 	}
 	return true;
 }
 
-static bool recording(void)
+bool tfh_recording(void)
 {
 	/* In this order: a job that records nothing makes no system call of ours, which a sandbox
 	 * may answer with a signal. */
@@ -335,12 +350,12 @@ static bool recording(void)
 	       tfh_raw_getpid() == tfh_p.pid;
 }
 
-int tfh_flush_now(unsigned ms)
+int tfh_flush_by(uint64_t end)
 {
 	int saved = errno, err = 0;
 	uint32_t ticket, done;
 
-	if (!recording() || tfh_self.guard & ~TFH_GUARD_APPEND)
+	if (!tfh_recording() || tfh_self.guard & ~TFH_GUARD_APPEND)
 		return -EAGAIN;
 	if (__atomic_load_n(&tfh_f.thread, __ATOMIC_ACQUIRE) != 2)
 		return -EAGAIN;
@@ -351,34 +366,42 @@ int tfh_flush_now(unsigned ms)
 		done = __atomic_load_n(&tfh_f.flush_done, __ATOMIC_ACQUIRE);
 		if ((int32_t)(done - ticket) >= 0)
 			break;
-		if (!wait_for(&tfh_f.flush_done, done, ms))
+		if (!wait_for(&tfh_f.flush_done, done, end))
 			err = -ETIMEDOUT;
 	}
 	errno = saved;
 	return err;
 }
 
-void tfh_finish(bool clean)
+int tfh_flush_now(unsigned ms)
+{
+	return tfh_flush_by((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC) + ms * 1000000ull);
+}
+
+void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 {
 	struct tfh_self *self = &tfh_self;
 	uint32_t none = 0;
 	int saved = errno;
 
-	if (!recording() || self->guard & ~TFH_GUARD_APPEND)
+	if (!tfh_recording() || self->guard & ~TFH_GUARD_APPEND || tfh_flusher_closed() ||
+	    __atomic_load_n(&tfh_f.gave_up, __ATOMIC_RELAXED))
 		return;
 	self->guard++;
 	if (tfh_own_ring(self) && !(self->guard & TFH_GUARD_APPEND))
 		tfh_agg_flush(self);
 	look_for_rank();
+	tfh_gpu_close();
 	/* Calls that come later (other threads, the driver's own exit handlers) pass through. */
-	__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_mode, mode, __ATOMIC_RELEASE);
 	if (__atomic_compare_exchange_n(&tfh_f.finish_asked, &none, clean ? 2 : 1, false,
 					__ATOMIC_SEQ_CST, __ATOMIC_RELAXED) &&
 	    __atomic_load_n(&tfh_f.thread, __ATOMIC_ACQUIRE) == 3) {
 		answer_finish(); /* there is no flusher: this thread does it */
 	} else {
 		tfh_flusher_wake();
-		wait_for(&tfh_f.finish_done, 0, FINISH_MS);
+		if (!wait_for(&tfh_f.finish_done, 0, end))
+			__atomic_store_n(&tfh_f.gave_up, 1, __ATOMIC_RELAXED);
 	}
 	self->guard--;
 	errno = saved;

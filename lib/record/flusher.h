@@ -26,12 +26,15 @@ struct tfh_segments {
 
 struct tfh_flusher {
 	/* requests; atomic */
+	uint64_t pthread;      /* of the flusher, 0: not yet */
 	uint32_t thread;       /* 0 none, 1 being made, 2 running, 3 could not be made */
 	uint32_t asleep;       /* futex */
 	uint32_t flush_asked;  /* counts up */
 	uint32_t flush_done;   /* futex; counts up to flush_asked */
 	uint32_t finish_asked; /* 0, 1 unclean, 2 clean */
 	uint32_t finish_done;  /* futex */
+	uint32_t gave_up;      /* somebody waited for that in vain: nobody waits again */
+	uint64_t foreign_ns;   /* it is inside CUPTI since then; 0: it is not */
 	bool start_waited;     /* somebody waited a whole second for the starter */
 	uint32_t late_state;   /* atomic: 0 none, 1 being filled in, 2 there, 3 taken over */
 	struct tfh_rank late;  /* a rank that became known after the start */
@@ -61,6 +64,12 @@ void tfh_flusher_wake(void);
 void tfh_flusher_forget(void);
 /* Everything was written and closed. */
 bool tfh_flusher_closed(void);
+/* tfh_flush_now and tfh_finish with a moment of CLOCK_MONOTONIC up to which they wait. `mode`: of
+ * the calls that come later. */
+int tfh_flush_by(uint64_t end);
+void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end);
+/* This process is being recorded. */
+bool tfh_recording(void);
 /* A call that never returns to its thread is shown after 100 ms. */
 void tfh_look_open(uint64_t now_ns);
 /* One round of work; `force` moves every record, not only from rings that fill up. Returns records

@@ -11,10 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <pthread.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/proc.h"
 #include "record/flusher.h"
@@ -24,9 +21,10 @@
 #define TEXTS 1024u /* hash of texts in the heap, by address */
 #define PAIRS 128u
 #define PAIR_TRIES 16
-#define LEAST_STACK                                                                                \
-	(256u << 10) /* finding libcupti takes 80 KiB, and CUPTI is a stranger's code              \
-		      */
+/* Of the calling thread: finding libcupti takes 80 KiB, and CUPTI is a stranger's code. A job's
+ * thread may have 16 KiB in all, or run on a stack of its own making; then the flusher, which has
+ * enough, begins within 100 ms. */
+#define LEAST_STACK (256u << 10)
 #define GO_OFF_NS (3 * SECOND_NS)
 #define SECOND_NS 1000000000ull
 
@@ -62,8 +60,7 @@ static struct {
 	uint64_t end;	     /* device times are wanted up to here; 0: there is no end yet */
 	uint64_t end_ns;     /* when that was */
 	uint64_t span_last;  /* up to there every op is written; the next span begins there */
-	uint64_t exit_ticks; /* atomic: the last flush ended then; 0: not yet */
-	struct tft_table_pair exit_pair;
+	uint64_t exit_ticks; /* the last flush ended then; 0: not yet */
 	uint64_t step_limit;
 	uint64_t ops_written, lost_written;
 	bool no_nodes, dead, closed;
@@ -73,7 +70,11 @@ static bool always;	   /* setting auto means on */
 static uint64_t lost;	   /* atomic */
 static uint32_t new_clock; /* atomic */
 static uint64_t cut;	   /* atomic: ticks; 0: no */
-static uint32_t exiting;   /* atomic */
+
+/* How the process leaves: FLUSHING, CUPTI may be asked for the last time, the driver's exit handler
+ * is still to come; CLOSED, it is not called any more. */
+enum { LIVE, FLUSHING, CLOSED };
+static uint32_t exiting; /* atomic */
 
 void tfh_gpu_attach(const struct tfh_gpu_source *s)
 {
@@ -111,7 +112,26 @@ void tfh_gpu_resumed(void)
 static bool storing(void)
 {
 	/* acquire: who sees it on sees the rest of turn_on() */
-	return __atomic_load_n(&tfh_gpu_storing, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&tfh_gpu_storing, __ATOMIC_ACQUIRE) == TFH_GPU_ON;
+}
+
+/* Around what calls CUPTI: who waits for the flusher sees that it is there, perhaps for good. */
+static void foreign(bool begins)
+{
+	if (tfh_on_flusher())
+		__atomic_store_n(&tfh_f.foreign_ns,
+				 begins ? (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC) : 0,
+				 __ATOMIC_RELAXED);
+}
+
+static bool flush_source(bool last)
+{
+	bool done;
+
+	foreign(true);
+	done = source->flush(last);
+	foreign(false);
+	return done;
 }
 
 static enum tfh_option_cupti setting(void)
@@ -182,13 +202,15 @@ static bool read_pair(struct tft_table_pair *best)
 	return true;
 }
 
-static void add_pair(const struct tft_table_pair *given)
+static void add_pair(void)
 {
 	struct tft_table_pair p;
+	bool read;
 
-	if (given)
-		p = *given;
-	else if (!read_pair(&p))
+	foreign(true);
+	read = read_pair(&p);
+	foreign(false);
+	if (!read)
 		return;
 	if (g.pairs == PAIRS) /* no rows for two minutes, or none could be written */
 		memmove(g.pair, g.pair + 1, --g.pairs * sizeof(*g.pair));
@@ -201,38 +223,20 @@ static void turn_on(void)
 	int err;
 
 	tfh_self.guard++; /* what CUPTI calls is not the job's */
+	foreign(true);
 	err = source->start();
+	foreign(false);
 	tfh_self.guard--;
 	if (err) {
 		g.dead |= err != -EAGAIN;
 		return;
 	}
 	g.pairs = 0;
-	add_pair(NULL);
+	add_pair();
+	/* Buffers are kept before the span begins: an op that runs in it may come back at once. */
+	__atomic_store_n(&tfh_gpu_storing, TFH_GPU_KEEPING, __ATOMIC_SEQ_CST);
 	g.span_last = tfh_ticks();
-	__atomic_store_n(&tfh_gpu_storing, 1, __ATOMIC_RELEASE);
-}
-
-/*
- * Whether the calling thread's stack has room for CUPTI and for the loader, which keep paths and
- * more in their frames. A job's thread may have 16 KiB in all, or run on a stack of its own making;
- * then the flusher, which has enough, begins within 100 ms.
- */
-static bool roomy(void)
-{
-	char *here = __builtin_frame_address(0);
-	pthread_attr_t attr;
-	size_t bytes = 0;
-	void *low = NULL;
-
-	if (syscall(SYS_gettid) == getpid())
-		return tfh_main_stack_left(here) >= LEAST_STACK;
-	if (pthread_getattr_np(pthread_self(), &attr))
-		return false;
-	pthread_attr_getstack(&attr, &low, &bytes);
-	pthread_attr_destroy(&attr);
-	return here > (char *)low && here < (char *)low + bytes &&
-	       (size_t)(here - (char *)low) >= LEAST_STACK;
+	__atomic_store_n(&tfh_gpu_storing, TFH_GPU_ON, __ATOMIC_RELEASE);
 }
 
 void tfh_gpu_begin(void)
@@ -245,7 +249,7 @@ void tfh_gpu_begin(void)
 		return;
 	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
 		return; /* the other thread of flusher and job does it */
-	if (!storing() && wanted(now_ns) && roomy())
+	if (!storing() && wanted(now_ns) && tfh_stack_left() >= LEAST_STACK)
 		turn_on();
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
@@ -263,15 +267,18 @@ void tfh_gpu_first_record(void)
 	tfh_self.guard--;
 }
 
-void tfh_gpu_exit(void)
+bool tfh_gpu_exit(void)
 {
-	if (!source || __atomic_exchange_n(&exiting, 1, __ATOMIC_ACQ_REL))
-		return;
-	if (storing() && source->flush(true)) {
-		if (!read_pair(&g.exit_pair))
-			g.exit_pair.ticks = 0;
-		__atomic_store_n(&g.exit_ticks, tfh_ticks(), __ATOMIC_RELEASE);
-	}
+	uint32_t live = LIVE;
+
+	return source && storing() &&
+	       __atomic_compare_exchange_n(&exiting, &live, FLUSHING, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
+void tfh_gpu_close(void)
+{
+	__atomic_store_n(&exiting, CLOSED, __ATOMIC_RELEASE);
 }
 
 /* ---- rows ---- */
@@ -477,29 +484,27 @@ static void write_gpus(uint64_t until)
 
 static void turn_off(void)
 {
-	__atomic_store_n(&tfh_gpu_storing, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_gpu_storing, TFH_GPU_OFF, __ATOMIC_RELEASE);
+	foreign(true);
 	source->rest();
+	foreign(false);
 	g.pairs = 0;
 }
 
 /* All that can be had now, and up to when it is complete. */
-static void take(bool flush)
+static void take(void)
 {
 	uint64_t now = tfh_ticks(), until, gap;
+	uint32_t phase = __atomic_load_n(&exiting, __ATOMIC_ACQUIRE);
 
-	if (flush && !tfh_gpu_exiting())
-		source->flush(false);
-	if (!tfh_gpu_exiting())
-		add_pair(NULL);
-	else if (__atomic_load_n(&g.exit_ticks, __ATOMIC_ACQUIRE) && g.exit_pair.ticks) {
-		add_pair(&g.exit_pair);
-		g.exit_pair.ticks = 0;
-	}
+	if (phase == LIVE)
+		flush_source(false);
+	else if (phase == FLUSHING && !g.exit_ticks && flush_source(true))
+		g.exit_ticks = tfh_ticks();
+	if (phase != CLOSED)
+		add_pair();
 	source->collect();
-	if (tfh_gpu_exiting())
-		until = __atomic_load_n(&g.exit_ticks, __ATOMIC_ACQUIRE);
-	else
-		until = source->complete_until(now);
+	until = g.exit_ticks ? g.exit_ticks : source->complete_until(now);
 	if (g.end && (int64_t)(until - g.end) > 0)
 		until = g.end;
 	gap = __atomic_load_n(&cut, __ATOMIC_ACQUIRE);
@@ -515,7 +520,7 @@ static void go_off(uint64_t now_ns)
 		g.end = tfh_ticks();
 		g.end_ns = now_ns;
 	}
-	take(true);
+	take();
 	if (g.span_last == g.end || now_ns - g.end_ns > GO_OFF_NS) {
 		turn_off();
 		g.end = 0;
@@ -553,9 +558,12 @@ void tfh_gpu_second(uint64_t now_ns)
 		g.pairs = 0;
 		g.span_last = tfh_ticks(); /* what was under way has no clock */
 	}
-	take(true);
-	if (!tfh_gpu_exiting())
-		source->second(now_ns);
+	take();
+	if (tfh_gpu_exiting())
+		return;
+	foreign(true);
+	source->second(now_ns);
+	foreign(false);
 }
 
 void tfh_gpu_write(bool last)
@@ -564,14 +572,13 @@ void tfh_gpu_write(bool last)
 		return;
 	if (setting() == TFH_CUPTI_OFF)
 		tfh_gpu_why("switched off by TFHOOK_CUPTI=off");
-	/* At the end the driver may be gone, or going: what it has not handed over stays there. */
 	if (storing())
-		take(!last);
+		take();
 	else if (g.gpus || g.drvrs || !tfh_gpu_said())
 		write_gpus(0);
 	g.closed = last;
 	if (last)
-		__atomic_store_n(&tfh_gpu_storing, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&tfh_gpu_storing, TFH_GPU_OFF, __ATOMIC_RELEASE);
 }
 
 void tfh_gpu_no_nodes(void)
@@ -584,7 +591,7 @@ void tfh_gpu_forget(void)
 	if (g.rows)
 		munmap(g.rows, sizeof(*g.rows) + g.payload_bytes);
 	memset(&g, 0, sizeof(g));
-	tfh_gpu_storing = 0;
+	tfh_gpu_storing = TFH_GPU_OFF;
 	lost = cut = 0;
 	new_clock = exiting = 0;
 	tfh_gpu_forget_notes();

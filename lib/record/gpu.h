@@ -10,7 +10,7 @@
 
 #include "format/table.h"
 
-/* What brings the rows. `start` and `flush` may come from a thread of the job, the rest from the
+/* What brings the rows. `start` may come from a thread of the job, the rest from the
  * flusher. */
 struct tfh_gpu_source {
 	/* Sees to it that records come; cheap when they do. 0, -EAGAIN: not yet possible (no
@@ -19,7 +19,7 @@ struct tfh_gpu_source {
 	/* Records are not wanted for a while. */
 	void (*rest)(void);
 	/* Hands over what is complete; `last`: the process ends, what is not will never be. False:
-	 * it cannot just now. */
+	 * that is not all. */
 	bool (*flush)(bool last);
 	/* Once a second, after a flush: looks whether what it does is still the right thing. */
 	void (*second)(uint64_t now_ns);
@@ -36,7 +36,9 @@ struct tfh_gpu_source {
 /* Once, at load. */
 void tfh_gpu_attach(const struct tfh_gpu_source *source);
 
-/* Are device times to be kept just now? Read by CUPTI's callbacks. */
+/* Are device times to be kept just now? Read by CUPTI's callbacks, to whom ON and KEEPING are the
+ * same: a part is about to begin. */
+enum { TFH_GPU_OFF, TFH_GPU_KEEPING, TFH_GPU_ON };
 extern uint32_t tfh_gpu_storing __attribute__((visibility("hidden")));
 
 /* The process has made its first context, or recording has just begun, on this thread: device times
@@ -46,9 +48,16 @@ void tfh_gpu_begin(void);
 void tfh_gpu_always(void);
 /* CUPTI has its first record, and nothing is being recorded yet. Not in a callback of CUPTI's. */
 void tfh_gpu_first_record(void);
-/* The exit handler that runs before the driver's. */
-void tfh_gpu_exit(void);
+/* The exit handler that runs before the driver's: the next flush (tfh_flush_by) may call CUPTI, and
+ * is the last that does. False: there is no need for one. */
+bool tfh_gpu_exit(void);
+/* CUPTI is not called any more. */
+void tfh_gpu_close(void);
 bool tfh_gpu_exiting(void);
+
+/* Is the calling thread the one that writes the recording? The job's functions are not called
+ * there. */
+bool tfh_on_flusher(void);
 
 /* For collect: the next row to be filled in, NULL when there is no room (then it is counted). */
 struct tft_gpu_row *tfh_gpu_row(void);

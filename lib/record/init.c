@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -106,36 +105,6 @@ __attribute__((constructor)) static void on_load(void)
 	tfh_init();
 }
 
-/* Runs after the job's own destructors and exit handlers. */
-__attribute__((destructor)) static void on_unload(void)
-{
-	tfh_finish(true);
-}
-
-static void at_exit(void)
-{
-	/* In a forked child the parent's handlers run, too. A signal handler that exits may have
-	 * interrupted a call that holds the driver's or CUPTI's locks: a flush would wait for ever.
-	 */
-	if (tfh_raw_getpid() == tfh_p.pid && tfh_p.start_state == TFH_START_DONE &&
-	    !tfh_self.depth && !tfh_self.guard)
-		tfh_gpu_exit();
-	/* All is written here, before the driver's own handler, and not in our destructor: between
-	 * that handler and the end of the process other threads' calls fail, and what a job then
-	 * does (exit with another status, complain) must not be given milliseconds more to happen.
-	 * What destructors of libraries still call is not recorded for it. */
-	tfh_flush_now(2000); /* CUPTI's last buffers */
-	tfh_finish(true);
-}
-
-void tfh_register_exit(enum tfh_exit_after after)
-{
-	static uint32_t done[TFH_EXIT_AFTERS];
-
-	if (!__atomic_exchange_n(&done[after], 1, __ATOMIC_RELAXED))
-		atexit(at_exit);
-}
-
 int tfh_process_check(void)
 {
 	static uint32_t page_state; /* atomic: 0 none, 1 being made, 2 there */
@@ -195,6 +164,8 @@ static void after_fork(void)
 	tfh_journal_disown(&tfh_p.journal);
 	forget_recording();
 	tfh_self_forked(&tfh_self);
+	if (tfh_mode == TFH_MODE_HOLD) /* the parent is leaving */
+		tfh_mode = TFH_MODE_DEAD;
 	if (tfh_mode != TFH_MODE_DEAD)
 		tfh_mode = TFH_MODE_COLD;
 }

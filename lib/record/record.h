@@ -38,12 +38,13 @@
 
 /* Global switch, read once per hooked call. */
 enum tfh_mode {
+	TFH_MODE_HOLD = 0, /* the process ends: other threads wait a moment, then pass through */
 	TFH_MODE_COLD =
-		0,	 /* nothing recorded yet in this process: every hook takes the slow path */
-	TFH_MODE_ON = 1, /* recording */
+		1,	 /* nothing recorded yet in this process: every hook takes the slow path */
+	TFH_MODE_ON = 2, /* recording */
 	TFH_MODE_OFF =
-		2, /* stopped by control word, window, rank filter: only ALWAYS functions record */
-	TFH_MODE_DEAD = 3, /* TFHOOK=0, set-up failed, or a forked child that may not record: pass
+		3, /* stopped by control word, window, rank filter: only ALWAYS functions record */
+	TFH_MODE_DEAD = 4, /* TFHOOK=0, set-up failed, or a forked child that may not record: pass
 			      through */
 };
 #pragma GCC visibility push(hidden)
@@ -110,6 +111,8 @@ static inline bool tfh_own_ring(const struct tfh_self *self)
 /* Slow paths (record/self.c): set up the process or thread, or say no. */
 struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg);
 struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n);
+/* exit.c: in mode HOLD, before the real call; returns at once for what is not the driver's. */
+void tfh_exit_wait(enum tfh_fn fn);
 /* Publishes a CPUTIME record stamped `now`. */
 void tfh_cputime(struct tfh_self *self, uint64_t now);
 
@@ -344,7 +347,8 @@ enum tfh_exit_after { TFH_EXIT_AFTER_DRIVER, TFH_EXIT_AFTER_START, TFH_EXIT_AFTE
 void tfh_register_exit(enum tfh_exit_after after);
 
 /* Drains every ring of this process to its file and writes index and footer; `clean` = the process
- * ends regularly. Waits at most 2 s. Safe to call more than once. */
+ * ends regularly. Waits at most 2 s, 1 s inside a recorded call (a signal handler), and only once.
+ * Safe to call more than once. */
 void tfh_finish(bool clean);
 
 /* Seals and writes what is recorded so far; waits at most `ms` milliseconds. 0 or -errno. */

@@ -295,7 +295,7 @@ static int prepare(struct tfh_self *self, enum tfh_fn fn)
 	    !(tfh_fn_table[fn].props & TFH_FN_ALWAYS))
 		count_step_off(fn);
 	mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
-	if (mode == TFH_MODE_DEAD ||
+	if (mode == TFH_MODE_HOLD || mode == TFH_MODE_DEAD ||
 	    (mode == TFH_MODE_OFF && !(tfh_fn_table[fn].props & TFH_FN_ALWAYS)))
 		return -ECANCELED;
 	return thread_ring(self) ? 0 : -EAGAIN;
@@ -312,7 +312,9 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg)
 			count_drop(self->ring);
 		return NULL;
 	}
-	if (mode == TFH_MODE_DEAD || self->rearmed > REARM_MAX)
+	if (mode == TFH_MODE_HOLD)
+		tfh_exit_wait(fn);
+	if (mode == TFH_MODE_HOLD || mode == TFH_MODE_DEAD || self->rearmed > REARM_MAX)
 		return NULL;
 	if (mode == TFH_MODE_OFF && !(tfh_fn_table[fn].props & TFH_FN_ALWAYS)) {
 		count_step_off(fn);
