@@ -90,9 +90,40 @@ static int32_t first_stage(struct tfh_job *job)
 	return best;
 }
 
+/*
+ * For replicas TensorFlow puts an iterator on each device, a Prefetch over a Generator, that
+ * fetches from the host's iterator of the program's own pipeline. Such a Generator waits for the
+ * other pipeline and is never slow itself. A generator of the program's lies in a FlatMap.
+ */
+static bool relays(const struct tfh_job *job, int32_t at)
+{
+	int32_t up = job->stage.v[at].parent;
+
+	return !strcmp(job->stage.v[at].type, "Generator") && up >= 0 &&
+	       !has_type(&job->stage.v[up], "FlatMap");
+}
+
+/* A Generator that relays, or what has nothing but such below it. Pipelines have the same root. */
+static bool on_device(const struct tfh_job *job, int32_t at, int depth)
+{
+	bool found = relays(job, at);
+
+	if (found || job->stage.v[at].parent < 0 || depth > 8 ||
+	    !strcmp(job->stage.v[at].type, "Root"))
+		return found;
+	for (size_t i = 0; i < job->stage.n; i++) {
+		if (job->stage.v[i].parent != at)
+			continue;
+		if (!on_device(job, (int32_t)i, depth + 1))
+			return false;
+		found = true;
+	}
+	return found;
+}
+
 /* Among a synchronous stage and what it calls on the same thread: the one that takes longest; of an
- * asynchronous stage that is the waiting in it. */
-static int32_t slowest_below(const struct tfh_job *job, int32_t top)
+ * asynchronous stage that is the waiting in it. `host`: in the program's own pipeline. */
+static int32_t slowest_below(const struct tfh_job *job, int32_t top, bool host)
 {
 	int32_t best = top;
 	int64_t most = job->stage.v[top].self;
@@ -105,7 +136,7 @@ static int32_t slowest_below(const struct tfh_job *job, int32_t top)
 		if (up != top || (int32_t)i == top)
 			continue;
 		int64_t cost = s->async ? s->total : s->self;
-		if (cost > most) {
+		if (cost > most && !(host && on_device(job, (int32_t)i, 0))) {
 			most = cost;
 			best = (int32_t)i;
 		}
@@ -120,7 +151,7 @@ bool tfh_input_async(struct tfh_job *job)
 
 	if (at < 0)
 		return job->loader && strstr(job->loader, "MultiProcess");
-	return job->stage.v[slowest_below(job, at)].async;
+	return job->stage.v[slowest_below(job, at, false)].async;
 }
 
 static int32_t starved_by(const struct tfh_job *job, int32_t at)
@@ -128,7 +159,7 @@ static int32_t starved_by(const struct tfh_job *job, int32_t at)
 	int32_t best = -1;
 
 	for (size_t i = 0; i < job->stage.n; i++)
-		if (job->stage.v[i].parent == at &&
+		if (job->stage.v[i].parent == at && !on_device(job, (int32_t)i, 0) &&
 		    (best < 0 || job->stage.v[i].waited > job->stage.v[best].waited))
 			best = (int32_t)i;
 	return best;
@@ -150,7 +181,7 @@ void tfh_input_judge(struct tfh_job *job)
 				break;
 			at = up;
 		} else {
-			int32_t slow = slowest_below(job, at);
+			int32_t slow = slowest_below(job, at, true);
 			if (slow == at || !job->stage.v[slow].async) {
 				at = slow;
 				break;

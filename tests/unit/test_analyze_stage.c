@@ -141,6 +141,37 @@ static void test_pause(void **state)
 	expect_stage(r, TFH_CAUSE_INPUT_MAP, "Map");
 }
 
+/* What MirroredStrategy makes: the loop asks an iterator on the device, whose Generator waits for
+ * the program's pipeline, which has the same path. `prefetch`: which ends with a prefetch of its
+ * own. */
+static struct tfh_result *replica(bool prefetch)
+{
+	struct gen *g = pipeline(
+		"Iterator::Root::Prefetch#id=2#", "Iterator::Root::Prefetch::Generator#id=3#",
+		prefetch ? "Iterator::Root::Prefetch::Map#id=4#" : "Iterator::Root::Map#id=4#");
+
+	for (int i = 0; i < 60; i++) {
+		double t = 100 + 20 * i;
+		gen_get(g, 0, 1, ROOT, t, t + 16);
+		gen_exec(g, OP_GET, t, t + 16);
+		gen_stage(g, 0, UPPER, t, t + 16, 16);
+		gen_stage(g, 0, ROOT, t, t + 16, 0.01);
+		gen_stage(g, 3, HALF, t - 3.9, t + 15.9, 19.8);
+		if (prefetch)
+			gen_stage(g, 4, UPPER, t - 3.8, t + 15.8, 19.6);
+		gen_stage(g, 5, LOWER, t - 3.7, t + 15.7, 19.4);
+		gen_exec(g, OP_TRAIN, t + 16.02, t + 20);
+	}
+	return gen_judge(g);
+}
+
+static void test_replica(void **state)
+{
+	(void)state;
+	expect_stage(replica(true), TFH_CAUSE_INPUT_MAP, "Map");
+	expect_stage(replica(false), TFH_CAUSE_INPUT_MAP, "Map");
+}
+
 /* A recording that says a stage delivers to itself, or two to each other, is read all the same. */
 static void test_circle(void **state)
 {
