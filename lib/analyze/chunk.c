@@ -12,6 +12,10 @@
 #define MOST_CALLS 400000
 #define MOST_OPS 400000
 
+/* Calls are read TFH_LONG_NS ahead, as they come by their ends; where steps are short, that is a
+ * hundred times what the windows hold. What begins this much behind them waits elsewhere. */
+#define NEAR_NS (10 * TFH_MS)
+
 /* Whether a call belongs to the host's time line: of threads that launch, whoever waits for the
  * input, and what other threads do that others may wait for: the main thread that uploads and waits
  * while an executor's launches. Polls are not among that: whoever watches sees nothing done. */
@@ -35,7 +39,51 @@ int tfh_chunk_start(struct tfh_device *d, struct tfh_err *err)
 	d->next_ev = tfh_feed_look(f, &d->ev_room);
 	d->next_op = tfh_feed_look_op(f, &d->op_room);
 	d->thread_seg = calloc(f->n_threads + 2, sizeof(*d->thread_seg));
-	return d->thread_seg ? 0 : -ENOMEM;
+	d->behind = calloc(f->n_threads + 1, sizeof(*d->behind));
+	d->horizon = INT64_MIN;
+	return d->thread_seg && d->behind ? 0 : -ENOMEM;
+}
+
+/* Among the calls in memory are those that begin up to the horizon and, of each thread, what comes
+ * next, which ends its last pause. */
+static bool is_near(struct tfh_device *d, const struct tfh_piece *p)
+{
+	if (p->t0 <= d->horizon)
+		return true;
+	if (p->t0 >= d->behind[p->thread])
+		return false;
+	d->behind[p->thread] = p->t0;
+	return true;
+}
+
+static int keep_call(struct tfh_device *d, const struct tfh_piece *p)
+{
+	if (is_near(d, p))
+		return TFH_PUSH(d->call, *p);
+	return TFH_PUSH(d->later, *p);
+}
+
+/* The windows have come to the horizon. */
+static int look_further(struct tfh_device *d, int64_t to)
+{
+	size_t n = 0;
+	int rc = 0;
+
+	if (to < d->horizon)
+		return 0;
+	d->horizon = to + NEAR_NS;
+	for (uint32_t i = 0; i < d->job->feed->n_threads; i++)
+		d->behind[i] = INT64_MAX;
+	for (size_t i = 0; i < d->call.n; i++)
+		is_near(d, &d->call.v[i]);
+	for (size_t i = 0; i < d->later.n && !rc; i++) {
+		if (is_near(d, &d->later.v[i]))
+			rc = TFH_PUSH(d->call, d->later.v[i]);
+		else
+			d->later.v[n++] = d->later.v[i];
+	}
+	d->later.n = n;
+	return rc;
 }
 
 /* Time from which calls and ops are needed for window w0: what it waits for may have been issued a
@@ -72,8 +120,8 @@ static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t fr
 		p.passive = false;
 		p.label = TFH_L_INPUT;
 	}
-	d->full |= d->call.n >= MOST_CALLS;
-	return d->full ? 0 : TFH_PUSH(d->call, p);
+	d->full |= d->call.n + d->later.n >= MOST_CALLS;
+	return d->full ? 0 : keep_call(d, &p);
 }
 
 static int read_calls(struct tfh_device *d, int64_t from, int64_t to)
@@ -201,7 +249,9 @@ int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *e
 	d->until = to;
 	d->full = false;
 	forget(d, from);
-	rc = read_ops(d, to);
+	rc = look_further(d, to);
+	if (!rc)
+		rc = read_ops(d, to);
 	if (!rc)
 		rc = read_calls(d, from, to);
 	if (!rc && !d->next_ev)

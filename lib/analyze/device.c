@@ -148,7 +148,8 @@ static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, bool replay, 
 	for (size_t i = w0; i < w1 && !rc && d->full; i++)
 		d->win.v[i].tier = 'C';
 	if (!rc && d->full) {
-		d->op.n = d->call.n = 0;
+		d->op.n = d->call.n = d->later.n = 0;
+		d->horizon = INT64_MIN;
 		return 0;
 	}
 	if (!rc)
@@ -227,6 +228,8 @@ void tfh_device_free(struct tfh_device *d)
 	free(d->kernel.v);
 	free(d->op.v);
 	free(d->call.v);
+	free(d->later.v);
+	free(d->behind);
 	free(d->function.v);
 	free(d->seg.v);
 	free(d->ends.v);

@@ -181,8 +181,11 @@ struct tfh_device {
 	struct tfh_near_kernel near_kernel[TFH_NEAR_KERNELS];
 	/* the windows in memory */
 	size_t w0, w1;
-	TFH_VEC(struct tfh_dop) op;		      /* by start */
-	TFH_VEC(struct tfh_piece) call;		      /* by thread and begin once loaded */
+	TFH_VEC(struct tfh_dop) op;	 /* by start */
+	TFH_VEC(struct tfh_piece) call;	 /* by thread and begin once loaded */
+	TFH_VEC(struct tfh_piece) later; /* calls read that begin behind the horizon */
+	int64_t horizon;
+	int64_t *behind; /* by thread: begin of the first of `call` that does */
 	TFH_VEC(struct tfh_run_of_function) function; /* by end */
 	TFH_VEC(struct tfh_seg) seg;		      /* by thread and begin */
 	TFH_VEC(uint32_t) ends;			      /* segments of calls by end */
