@@ -192,6 +192,7 @@ int main(void)
 		cmocka_unit_test(test_cache),	cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_readers), cmocka_unit_test(test_files),
 		cmocka_unit_test(test_pause),	cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_replica),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
