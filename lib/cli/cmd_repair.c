@@ -73,6 +73,10 @@ static int repair_file(const char *path, const char *dir)
 		return TFH_EXIT_OK;
 	}
 	int code = tft_repair(path, out, &done, &err);
+	if (code == -ENOENT && access(path, F_OK)) {
+		printf("%s: gone meanwhile: deleted, or given up for TFHOOK_MAX_SIZE\n", path);
+		return TFH_EXIT_OK;
+	}
 	if (code) {
 		printf("%s: %s\n", path, *err.text ? err.text : strerror(-code));
 		return TFH_EXIT_UNREADABLE;

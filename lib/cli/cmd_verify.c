@@ -152,10 +152,18 @@ int tfh_cmd_verify(const struct tfh_line *args)
 			status = TFH_EXIT_INCOMPLETE;
 		if (tfh_file_empty(files.path[i])) {
 			code = tell_empty(&files, files.path[i], quiet);
-			status = code > status ? code : status;
+			if (status == TFH_EXIT_OK)
+				status = code;
 			continue;
 		}
 		code = check_file(files.path[i], &c, &err);
+		if (code == -ENOENT) { /* while we looked at the others */
+			printf("%s: missing: deleted, or given up for TFHOOK_MAX_SIZE\n",
+			       files.path[i]);
+			if (status == TFH_EXIT_OK)
+				status = TFH_EXIT_INCOMPLETE;
+			continue;
+		}
 		if (code) {
 			size_t len = strlen(files.path[i]);
 			bool named = !strncmp(err.text, files.path[i], len) &&

@@ -417,21 +417,25 @@ static int find_chunks(struct tft_reader *r, struct tfh_err *err)
 	return r->places.n ? 0 : foreign(r, (uint64_t)st.st_size, err);
 }
 
-int tft_open(const char *path, struct tft_reader **out, struct tfh_err *err)
+/* `fd` becomes the reader's; below 0: -errno of the open that failed. */
+static int open_as(int fd, const char *path, struct tft_reader **out, struct tfh_err *err)
 {
 	struct tft_reader *r = calloc(1, sizeof(*r));
 	int code;
 
 	*out = NULL;
 	tfh_err_clear(err);
-	if (!r)
+	if (!r) {
+		if (fd >= 0)
+			close(fd);
 		return tfh_err_set(err, -ENOMEM, "%s: not enough memory to read it", path);
+	}
 	tfh_arena_init(&r->arena, HEAD_ARENA);
 	tft_head_clear(&r->head);
 	r->path = strdup(path);
-	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (r->fd < 0)
-		code = tfh_err_set(err, -errno, "%s: %s", path, strerror(errno));
+	r->fd = fd;
+	if (fd < 0)
+		code = tfh_err_set(err, fd, "%s: %s", path, strerror(-fd));
 	else if (!r->path)
 		code = tfh_err_set(err, -ENOMEM, "%s: not enough memory to read it", path);
 	else
@@ -447,6 +451,20 @@ int tft_open(const char *path, struct tft_reader **out, struct tfh_err *err)
 	tfh_err_clear(err);
 	*out = r;
 	return 0;
+}
+
+int tft_open(const char *path, struct tft_reader **out, struct tfh_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	return open_as(fd < 0 ? -errno : fd, path, out, err);
+}
+
+int tft_open_again(const struct tft_reader *of, struct tft_reader **out, struct tfh_err *err)
+{
+	int fd = fcntl(of->fd, F_DUPFD_CLOEXEC, 0);
+
+	return open_as(fd < 0 ? -errno : fd, of->path, out, err);
 }
 
 void tft_close(struct tft_reader *r)

@@ -336,8 +336,8 @@ struct tfh_run *tfh_shadow(struct tfh_run *run, uint32_t process, struct tfh_err
 		if (file[i].process != process)
 			continue;
 		file[i].reader = NULL;
-		if (!rc)
-			rc = tft_open(file[i].path, &file[i].reader, err);
+		if (!rc) /* a job that still runs may have given the file up */
+			rc = tft_open_again(run->file[i].reader, &file[i].reader, err);
 	}
 	if (!rc)
 		return s;

@@ -320,6 +320,23 @@ static void test_foreign(void **state)
 	free(copy);
 }
 
+/* A second reader of a file that has lost its name since, as one that its process gave up. */
+static void test_again(void **state)
+{
+	struct tft_reader *r, *again;
+	struct tfh_err err;
+
+	(void)state;
+	write_file(damaged, whole, whole_size);
+	assert_int_equal(tft_open(damaged, &r, &err), 0);
+	unlink(damaged);
+	assert_int_equal(tft_open_again(r, &again, &err), 0);
+	tft_close(r);
+	assert_int_equal(tft_chunk_count(again), CHUNKS + 2);
+	assert_int_equal(read_chunk(again, 1, got), PER_CHUNK);
+	tft_close(again);
+}
+
 static void test_head(void **state)
 {
 	struct tft_head want = sample_head();
@@ -500,6 +517,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_hostile_payload),
 		cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_head),
+		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_rewind_and_digest),
 		cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_golden),
