@@ -21,8 +21,12 @@
  * while an executor's launches. Polls are not among that: whoever watches sees nothing done. */
 static bool call_wanted(const struct tfh_job *job, const struct tfh_piece *p)
 {
+	/* What puts ops in order counts whoever says it: a loader that tells when its copy is done.
+	 */
+	bool orders = p->family == TFH_FAM_EVENT || p->family == TFH_FAM_STREAM_WAIT;
+
 	if (!p->passive)
-		return job->thread[p->thread].drives || p->label == TFH_L_INPUT ||
+		return job->thread[p->thread].drives || p->label == TFH_L_INPUT || orders ||
 		       (p->label >= TFH_L_LAUNCH && p->family != TFH_FAM_QUERY);
 	return tfh_stage_is_loop_child((struct tfh_job *)job, p->stage);
 }

@@ -11,20 +11,23 @@
  * - get:MS[:DEPTH[:BYTES]]: a batch from a loader that takes so long; DEPTH: prepared by a thread,
  *   up to so many ahead; BYTES: which copies it to the device, in stream 3
  * - load:MS[:DEPTH]: the same from a loader behind no known symbol
+ * - feed:MS[:DEPTH]: as get, but by a thread that puts the batches into a queue
  * - sleep:MS busy:MS: the host does something else
  * - fn:MS: the stream waits for a function of the host that takes so long
+ * - value:MS: the stream waits for a value that a thread of the host writes so much later
  * - mark: the job's own mark of a step
  * - hand back: from here on, another thread goes through the plan; this one waits for it
  * - k:MS[:N[:NAME]]: N kernels of so long; names begin with spin (spin_gemm, spin_conv, ...)
  * - graph:MS:N: one launch of a graph with N of them
  * - coll:MS: a kernel that waits for the other ranks (simulated GPU only)
  * - h2d d2h:BYTES[:pinned|pageable[:async|sync[:N]]]: N copies of so much
+ * - batch:BYTES:N: N copies of pinned memory to the device in one call
  * - d2d p2p:BYTES: a copy inside a device, or from device 0 to device 1
  * - managed:BYTES: pages move to the device and back
  * - on:S: from here on stream S (0 is the legacy one; 1 to 3) of this device
  * - dev:D: from here on device D, stream 0
  * - note:E after:E: records event E (0 to 7) in this stream; this stream waits for it
- * - sync poll: waits for the stream, once or by asking again and again
+ * - sync poll[:MS]: waits for the stream, once or by asking again and again (every MS)
  * - ctx: waits for the device
  * - lag:N: waits for what the step N steps before had issued
  * - alloc:BYTES:N: N allocations and frees
@@ -238,9 +241,8 @@ static void do_sync(struct word *w)
 static void do_poll(struct word *w)
 {
 	int (*ask)(void *) = (int (*)(void *))train_find("cuStreamQuery");
-	(void)w;
 	while (ask(current()))
-		usleep(20);
+		usleep(w->arg[0] > 0 ? (useconds_t)(w->arg[0] * 1e3) : 20);
 }
 
 static void host_function(void *arg)
@@ -327,6 +329,8 @@ static void do_load(struct word *w)
 	take(loader_of(w));
 }
 
+#include "orders.h"
+
 static void do_mark(struct word *w)
 {
 	(void)w;
@@ -371,7 +375,8 @@ static const struct {
 	{"note", do_note},   {"after", do_after},     {"sync", do_sync},   {"ctx", do_ctx},
 	{"lag", do_lag},     {"alloc", do_alloc},     {"retry", do_retry}, {"module", do_module},
 	{"write", do_write}, {"managed", do_managed}, {"load", do_load},   {"mark", do_mark},
-	{"poll", do_poll},   {"fn", do_fn},
+	{"poll", do_poll},   {"fn", do_fn},	      {"feed", do_feed},   {"value", do_value},
+	{"batch", do_batch},
 };
 
 /* ---- plan ---- */

@@ -26,7 +26,7 @@ class Job:
         self.compute = self.rng.uniform(3, 10)  # ms of a step
         self.steps = self.rng.choice([40, 50, 70])
         self.causes = self.rng.sample(["input", "h2d", "d2h", "callback", "launches", "loader", "alloc", "d2d", "fallback", "small",
-                                       "function", "waits"],
+                                       "function", "waits", "feeder", "value", "values", "naps", "batch"],
                                       self.rng.choice([0, 1, 1, 1, 2, 2]))
         self.size = {c: self.compute * self.rng.choice([0.15, 0.3, 0.6, 1, 1.5, 2.5]) * self.rng.uniform(0.8, 1.2)
                      for c in self.causes}
@@ -50,7 +50,9 @@ class Job:
         if "loader" in self.size or not self.visible and self.chance(0.5):
             t = self.ms("loader", 0.05)
             self.add("load:%.3f:%d" % (t, depth), HOST, "load:0:%d" % depth, OWN)
-        if self.visible:
+        if "feeder" in self.size:
+            self.add("feed:%.3f:%d" % (self.size["feeder"] + self.compute, depth), INPUT, "feed:0:%d" % depth, LOADER)
+        elif self.visible:
             t = self.ms("input", 0.05)
             up = ":%d" % self.rng.choice([1e4, 1e5, 1e6]) if depth and self.chance(0.2) else ""
             self.add("get:%.3f:%d%s" % (t, depth, up), INPUT, "get:0:%d%s" % (depth, up), LOADER)
@@ -66,6 +68,12 @@ class Job:
         n = self.copy_bytes(ms, memory, True)
         zero = "h2d:64:%s:%s" % (memory, mode)
         self.add("h2d:%d:%s:%s" % (n, memory, mode), TRANSFER, zero, ("transfer.h2d-" + memory,))
+        if "value" in self.size:
+            self.add("value:%.3f" % self.size["value"], HOST, "value:0", OWN)
+        if "batch" in self.size:  # the legacy stream takes no batches
+            self.add("on:3"), self.add("batch:%d:%d" % (self.rng.randint(64, 4096), max(100, int(self.size["batch"] / 0.007))), TRANSFER, "batch:64:1",
+                     ("transfer.small-copies",))
+            self.add("note:7"), self.add("on:%d" % (2 if self.ahead else self.main)), self.add("after:7")
         if "small" in self.size:
             copies = max(1, int(self.size["small"] / 0.009))
             self.add("h2d:%d:pinned:async:%d" % (self.rng.randint(64, 4096), copies), TRANSFER, "h2d:64:pinned:async:1",
@@ -102,6 +110,12 @@ class Job:
                 self.add("k:0.05", LAUNCH, "k:%.3f" % (0.05 * n) if not i else "", ("host.sync", "host.launch"))
                 self.add("sync", LAUNCH, "sync" if i == n - 1 else "", ("host.sync", "host.launch"))
 
+        if "values" in self.size:
+            n = min(30, int(self.size["values"] / 0.06) + 1)
+            for i in range(n):
+                self.add("k:0.05", LAUNCH, "k:%.3f" % (0.05 * n) if not i else "", ("host.sync", "host.launch"))
+                self.add("d2h:4:pageable:sync", LAUNCH, "d2h:4:pageable:sync" if i == n - 1 else "", ("host.sync", "host.launch"))
+
     def middle(self):
         if "d2d" in self.size:
             self.env["SIM_D2D_GBPS"] = "2"
@@ -125,7 +139,10 @@ class Job:
             n = self.copy_bytes(self.size["d2h"], memory, True)
             mode = self.rng.choice(["sync", "async"])
             self.add("d2h:%d:%s:%s" % (n, memory, mode), TRANSFER, "d2h:64:%s:%s" % (memory, mode), ("transfer.d2h",))
-        if way == "loss":
+        if "naps" in self.size:
+            # a nap may leave half of itself, and one that is the only one may be anything
+            self.add("poll:%.3f" % min(2 * self.size["naps"], 0.45 * self.compute), LAUNCH, "poll", ("host.sync",))
+        elif way == "loss":
             self.add("d2h:4:pageable:sync")
         elif way == "sync@":
             self.add("sync@%d" % self.rng.choice([2, 3, 5]))
@@ -140,7 +157,7 @@ class Job:
     # ---- the step --------------------------------------------------------------------------------------------------
 
     def draw(self):
-        self.visible = "input" in self.size or "loader" not in self.size and self.chance(0.5)
+        self.visible = "input" in self.size or "feeder" in self.size or "loader" not in self.size and self.chance(0.5)
         self.marks = self.chance(0.2)
         self.main = self.rng.choice([0, 0, 1])
         self.ahead = self.chance(0.15)       # copies for the next step run beside this one's computing

@@ -297,6 +297,29 @@ static void test_late_device(void **state)
 	tfh_result_free(r);
 }
 
+/* The same by a thread that launches nothing, while another one launches. */
+static void test_order_of_another(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 1, 0.1);
+		struct tfh_event *ev = dg_call(d, 1, TFH_FN_cuStreamWaitValue32_v2, 1 * US);
+		ev->stream = 1;
+		ev->w[0] = 0x7f0000000000;
+		d->wait[1] = d->now[1] + 4;
+		d->now[0] = d->now[1] + 0.01;
+		dg_launch(d, 0, 1, 3);
+		dg_sync(d, 0, 1);
+		d->now[1] = d->now[0] + 0.01;
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_HOST_BOUND);
+	assert_true(fabs(r->breakdown[TFH_PART_HOST].s_per_step * 1e3 - 4) < 0.1);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,7 +328,8 @@ int main(void)
 		cmocka_unit_test(test_naps_between_polls), cmocka_unit_test(test_side_by_side),
 		cmocka_unit_test(test_follows_loader),	   cmocka_unit_test(test_follows_nobody),
 		cmocka_unit_test(test_batch_of_copies),	   cmocka_unit_test(test_devices_in_turn),
-		cmocka_unit_test(test_stages_on_devices),  cmocka_unit_test(test_late_device),
+		cmocka_unit_test(test_order_of_another),   cmocka_unit_test(test_stages_on_devices),
+		cmocka_unit_test(test_late_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
