@@ -10,7 +10,7 @@
 
 /* One entry; numbers that are not told are -1. */
 struct tfh_kineto_entry {
-	char phase;	  /* X complete, M metadata, s and f ends of an arrow */
+	char phase;	  /* X complete, B and E its ends, M metadata, s and f ends of an arrow */
 	uint8_t category; /* enum tfh_kineto_category */
 	bool named_pid;	  /* `pid` was a text that is no number */
 	uint8_t home;	  /* enum tfh_kineto_category that the text stands for */
@@ -35,6 +35,13 @@ enum tfh_kineto_category {
 	TFH_KINETO_SYNC,  /* a wait as the device saw it */
 	TFH_KINETO_ARROW, /* from a call to its op */
 };
+
+/* kineto_open.c: entries that tell a begin and an end */
+struct tfh_kineto_open;
+struct tfh_kineto_open *tfh_kineto_open_new(void); /* NULL: out of memory */
+void tfh_kineto_open_free(struct tfh_kineto_open *o);
+/* A begin or an end, within the bounds of time. 1: *e is the whole of it now; 0, or -ENOMEM. */
+int tfh_kineto_pair(struct tfh_kineto_open *o, struct tfh_kineto_entry *e);
 
 struct tfh_kineto;
 

@@ -35,6 +35,7 @@ struct wait {
 
 struct tfh_kineto {
 	struct tfh_builder *b;
+	struct tfh_kineto_open *open;
 	uint32_t process;	 /* once there is an entry */
 	uint64_t entries, count; /* count: without waits and what is no call of the analysis */
 	struct tfh_map thread;	 /* tid -> index + 1 */
@@ -81,6 +82,11 @@ struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b)
 
 	if (!k)
 		return NULL;
+	k->open = tfh_kineto_open_new();
+	if (!k->open) {
+		free(k);
+		return NULL;
+	}
 	k->b = b;
 	k->host_pid = k->device = -1;
 	k->last_begin = k->last_end = INT64_MIN;
@@ -92,6 +98,7 @@ void tfh_kineto_free(struct tfh_kineto *k)
 {
 	if (!k)
 		return;
+	tfh_kineto_open_free(k->open);
 	tfh_map_free(&k->thread);
 	tfh_map_free(&k->fn);
 	tfh_map_free(&k->arrow);
@@ -401,6 +408,11 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 		return 0;
 	if (e->phase == 's' || e->phase == 'f')
 		return add_arrow(k, e);
+	if (e->phase == 'B' || e->phase == 'E') {
+		int rc = tfh_kineto_pair(k->open, e);
+		if (rc <= 0)
+			return rc;
+	}
 	if (e->phase != 'X' || e->category == TFH_KINETO_OTHER || e->category == TFH_KINETO_ARROW) {
 		k->others++;
 		return 0;

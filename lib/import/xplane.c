@@ -232,6 +232,8 @@ static int line(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64_
 			what = TFH_XLINE_STREAM;
 		else if (!strcmp(name, "Steps"))
 			what = TFH_XLINE_STEPS;
+		else if (!strcmp(name, "XLA Modules"))
+			what = TFH_XLINE_MODULES;
 		else
 			return 0; /* derived from the streams */
 	}

@@ -32,7 +32,7 @@ struct tfh_xevent {
 	int64_t number[TFH_XSTAT_COUNT];	  /* -1: not told */
 };
 
-enum tfh_xline { TFH_XLINE_HOST, TFH_XLINE_STREAM, TFH_XLINE_STEPS };
+enum tfh_xline { TFH_XLINE_HOST, TFH_XLINE_STREAM, TFH_XLINE_STEPS, TFH_XLINE_MODULES };
 
 struct tfh_xplane; /* of one process */
 

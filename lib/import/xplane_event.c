@@ -13,6 +13,11 @@ struct step {
 	int64_t group, t0, t1;
 };
 
+struct module { /* ran on a device */
+	uint64_t key;
+	int64_t t0, t1;
+};
+
 struct tfh_xplane {
 	struct tfh_builder *b;
 	uint32_t process;
@@ -25,6 +30,8 @@ struct tfh_xplane {
 	struct step *step;
 	uint32_t n_step, cap_step;
 	struct tfh_map by_group;
+	struct module *module;
+	uint32_t n_module, cap_module;
 };
 
 struct tfh_xplane *tfh_xplane_new(struct tfh_builder *b, const char *host)
@@ -47,6 +54,7 @@ void tfh_xplane_free(struct tfh_xplane *x)
 		return;
 	tfh_map_free(&x->by_group);
 	free(x->step);
+	free(x->module);
 	free(x);
 }
 
@@ -170,6 +178,20 @@ static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
 	return tfh_build_op(x->b, &op);
 }
 
+static int push_step(struct tfh_xplane *x, struct step s)
+{
+	if (x->n_step == x->cap_step) {
+		uint32_t want = x->cap_step ? x->cap_step * 2 : 64;
+		struct step *v = realloc(x->step, want * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		x->step = v;
+		x->cap_step = want;
+	}
+	x->step[x->n_step++] = s;
+	return 0;
+}
+
 /* A step on one of several devices: the longest stands for it, as in XProf. */
 static int add_step(struct tfh_xplane *x, const struct tfh_xevent *e)
 {
@@ -187,17 +209,64 @@ static int add_step(struct tfh_xplane *x, const struct tfh_xevent *e)
 			*old = s;
 		return 0;
 	}
-	if (x->n_step == x->cap_step) {
-		uint32_t want = x->cap_step ? x->cap_step * 2 : 64;
-		struct step *v = realloc(x->step, want * sizeof(*v));
+	*at = x->n_step + 1;
+	return push_step(x, s);
+}
+
+/* A program that the device ran. */
+static int add_module(struct tfh_xplane *x, const struct tfh_xevent *e)
+{
+	uint64_t name = tfh_hash_bytes(e->name, strcspn(e->name, "("));
+
+	if (x->n_module == x->cap_module) {
+		uint32_t want = x->cap_module ? x->cap_module * 2 : 64;
+		struct module *v = realloc(x->module, want * sizeof(*v));
 		if (!v)
 			return -ENOMEM;
-		x->step = v;
-		x->cap_step = want;
+		x->module = v;
+		x->cap_module = want;
 	}
-	x->step[x->n_step++] = s;
-	*at = x->n_step;
+	x->module[x->n_module++] = (struct module){tfh_hash_add(name, x->device), e->t0, e->t1};
 	return 0;
+}
+
+/* The program that takes most of a device's time makes the steps, if nothing else does and it ran
+ * three times: a training loop runs one program again and again. */
+static int steps_of_modules(struct tfh_xplane *x)
+{
+	struct tfh_map index = {0};
+	struct use {
+		int64_t ns;
+		uint32_t n;
+	} *use = calloc(x->n_module + 1, sizeof(*use)), *best = NULL;
+	uint64_t *at, key = 0;
+	int rc = use ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0, n = 0; i < x->n_module && !rc; i++) {
+		at = tfh_map_put(&index, x->module[i].key, NULL);
+		if (!at) {
+			rc = -ENOMEM;
+			break;
+		}
+		*at = *at ? *at : ++n;
+		use[*at - 1].ns += x->module[i].t1 - x->module[i].t0;
+		use[*at - 1].n++;
+	}
+	for (uint32_t i = 0; i < x->n_module && !rc; i++) {
+		struct use *u = &use[*tfh_map_get(&index, x->module[i].key) - 1];
+		if (u->n >= 3 && (!best || u->ns > best->ns)) {
+			best = u;
+			key = x->module[i].key;
+		}
+	}
+	for (uint32_t i = 0; i < x->n_module && best && !rc; i++)
+		if (x->module[i].key == key)
+			rc = push_step(x, (struct step){.group = x->n_step,
+							.t0 = x->module[i].t0,
+							.t1 = x->module[i].t1});
+	tfh_map_free(&index);
+	free(use);
+	return rc;
 }
 
 /* ---- the host ---- */
@@ -328,6 +397,8 @@ int tfh_xplane_event(struct tfh_xplane *x, const struct tfh_xevent *e)
 		return -E2BIG;
 	if (x->what == TFH_XLINE_STREAM)
 		return add_op(x, e);
+	if (x->what == TFH_XLINE_MODULES)
+		return add_module(x, e);
 	return x->what == TFH_XLINE_STEPS ? add_step(x, e) : add_host(x, e);
 }
 
@@ -338,8 +409,10 @@ int tfh_xplane_end(struct tfh_xplane *x)
 	int64_t thread = 0;
 	int rc = 0;
 
-	if (x->marked || !x->n_step)
-		return 0;
+	if (!x->marked && !x->n_step)
+		rc = steps_of_modules(x);
+	if (rc || x->marked || !x->n_step)
+		return rc;
 	thread = tfh_build_thread(x->b, x->process, 0, "steps of the device");
 	if (thread < 0)
 		return (int)thread;

@@ -158,6 +158,25 @@ def ages():
     assert check_bare["processes"][0]["n_ops"] == STEPS * (KERNELS + 2)
 
 
+def halves():
+    """A begin and an end in place of a length, in the order of time; arguments with either. What never ended is left out, and an
+    end without a begin."""
+    both = []
+    for e in loop(NEW):
+        if e["ph"] != "X" or e["cat"] == "Trace":
+            both.append((-1, 0, e))
+            continue
+        begin = dict(e, ph="B", args={k: v for k, v in e["args"].items() if k != "correlation"})
+        del begin["dur"]
+        end = dict(ph="E", pid=e["pid"], tid=e["tid"], ts=e["ts"] + e["dur"], args={k: v for k, v in e["args"].items() if k == "correlation"})
+        both += [(begin["ts"], 1 / e["dur"], begin), (end["ts"], -1 / e["dur"], end)]
+    both.sort(key=lambda x: x[:2])
+    events = [e for _, _, e in both]
+    events.insert(0, dict(ph="E", pid=100, tid=100, ts=BASE - 9))
+    events.insert(1, dict(ph="B", cat="cpu_op", name="never ends", pid=100, tid=100, ts=BASE - 5))
+    check(dump(write("halves.json", doc(events))))
+
+
 def first_profiler():
     """Until 2021: no categories, no calls, decimals of microseconds from the start; what issued the kernels is not told."""
     events = []
@@ -276,6 +295,6 @@ def processors():
 
 
 first = {}
-for part in (ages, first_profiler, joins, ranks, names, refused, odd, exchanges, processors):
+for part in (ages, halves, first_profiler, joins, ranks, names, refused, odd, exchanges, processors):
     part()
 print("ok")

@@ -195,8 +195,25 @@ def tpu():
     assert report["verdict"]["class"] == "communication-bound" and abs(parts["compute"] - 0.6) < 0.04, (report["verdict"], parts)
 
 
+def modules():
+    """Where nothing tells steps, the program that a chip runs again and again, and that takes most of its time, makes them."""
+    chip, other = Plane("/device:TPU:0"), Plane("/device:TPU:1")
+    for plane, us in ((chip, 8000), (other, 7000)):
+        ops = [("%fusion.1 = f32[8]{0} fusion()", i * 10 * MS, us * 1000, {}) for i in range(6)]
+        ran = [("jit_train_step(77)", i * 10 * MS, us * 1000, {}) for i in range(6)]
+        ran += [("jit_convert(%d)" % i, i * 10 * MS + 9 * MS, MS // 10, {}) for i in range(6)]
+        plane.line("XLA Modules", ran, 1)
+        plane.line("XLA Ops", ops, 2)
+    host = Plane("/host:CPU")
+    host.line("main", [("PjitFunction(train_step)", 0, 60 * MS, {})], 1)
+    path = write("modules.xplane.pb", b"".join(p.pack() for p in (chip, other, host)))
+    steps = json.loads(subprocess.check_output([TFHOOK, "report", "--json", path]))["steps"]
+    assert steps["clock"] == "mark" and steps["total"] == 6 and abs(steps["median_s"] - 0.01) < 0.0006, steps
+
+
 check(dump(write("one.xplane.pb", space())))
 tpu()
+modules()
 check(dump(write("two.xplane.pb", space(named=True))), named=True)
 check(dump(write("three.xplane.pb", space(marked=False))), marked=False)
 check(dump(write("no-name", space())))
