@@ -58,9 +58,10 @@ static uint64_t pipeline_key(struct tfh_job *job, const struct tfh_series *s)
 	return key;
 }
 
-static uint32_t group_of(struct tfh_job *job, uint64_t key, const char *tag, uint32_t series)
+static uint32_t group_of(struct tfh_job *job, uint64_t key, uint64_t like, const char *tag,
+			 uint32_t series)
 {
-	struct tfh_group g = {.key = key, .tag = tag, .series = series};
+	struct tfh_group g = {.key = key, .like = like, .tag = tag, .series = series};
 
 	for (size_t i = 0; i < job->group.n; i++)
 		if (job->group.v[i].key == key)
@@ -77,7 +78,7 @@ static void make_groups(struct tfh_job *job)
 		uint64_t key =
 			tfh_hash_add(tfh_hash_bytes(tag, base_length(tag)), pipeline_key(job, s));
 
-		s->group = group_of(job, key, tag, (uint32_t)i);
+		s->group = group_of(job, key, key, tag, (uint32_t)i);
 	}
 }
 
@@ -93,7 +94,8 @@ static void split_by_number(struct tfh_job *job)
 		tag_text(job, s, &name);
 		tag_text(job, &job->series.v[g->series], &first);
 		if (name && first && name != first)
-			s->group = group_of(job, tfh_hash_add(g->key, name), g->tag, (uint32_t)i);
+			s->group = group_of(job, tfh_hash_add(g->key, name), g->like, g->tag,
+					    (uint32_t)i);
 	}
 }
 
@@ -151,8 +153,8 @@ static void split_by_turns(struct tfh_job *job)
 		used = slot == used ? used + 1 : used;
 		const struct tfh_group *g = &job->group.v[r[i].group];
 		if (slot)
-			job->series.v[r[i].series].group =
-				group_of(job, tfh_hash_add(g->key, slot), g->tag, r[i].series);
+			job->series.v[r[i].series].group = group_of(job, tfh_hash_add(g->key, slot),
+								    g->key, g->tag, r[i].series);
 	}
 	tfh_big_free(r);
 }
@@ -207,10 +209,128 @@ static double score(const struct tfh_group *g)
 	return x;
 }
 
-void tfh_choose_iterator(struct tfh_job *job)
+static int32_t choose(const struct tfh_job *job)
 {
+	int32_t at = -1;
 	double best = 0;
 
+	for (size_t i = 0; i < job->group.n; i++) {
+		const struct tfh_group *g = &job->group.v[i];
+		if (g->count && score(g) > best) {
+			best = score(g);
+			at = (int32_t)i;
+		}
+	}
+	return at;
+}
+
+/* A loop that may train another model of a sweep: over a pipeline like the training loop's, into a
+ * function of the same name, of as many batches but for a few. */
+struct loop {
+	uint32_t group;
+	size_t first, last; /* among the ticks */
+	uint64_t inner;	    /* batches with one of the same loop behind them */
+	int64_t ns;	    /* of those */
+};
+#define LOOPS 256
+
+static bool as_long(const struct tfh_group *a, const struct tfh_group *b)
+{
+	uint64_t more = a->count > b->count ? a->count : b->count;
+
+	return more - (a->count > b->count ? b->count : a->count) <= 1 + more / 20;
+}
+
+static void add_inner(const struct tfh_job *job, struct loop *l, size_t i)
+{
+	l->inner++;
+	l->ns += job->tick.v[i].t1 - job->tick.v[i - 1].t1;
+}
+
+static uint32_t find_loops(const struct tfh_job *job, struct loop *v)
+{
+	const struct tfh_group *train = &job->group.v[job->train_group];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < job->group.n && n < LOOPS; i++)
+		if (*train->tag && job->group.v[i].like == train->like &&
+		    as_long(&job->group.v[i], train))
+			v[n++] = (struct loop){i, SIZE_MAX, 0, 0, 0};
+	TFH_EACH (i, n > 2 ? job->tick.n : 0) {
+		uint32_t g = job->series.v[job->tick.v[i].series].group;
+		for (uint32_t k = 0; k < n; k++) {
+			if (v[k].group != g)
+				continue;
+			if (v[k].first == SIZE_MAX)
+				v[k].first = i;
+			else if (v[k].last + 1 == i)
+				add_inner(job, &v[k], i);
+			v[k].last = i;
+		}
+	}
+	return n;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct loop *x = a, *y = b;
+
+	return x->first != y->first ? (x->first < y->first ? -1 : 1) : 0;
+}
+
+static double per_batch(const struct loop *l)
+{
+	return l->inner ? (double)l->ns / (double)l->inner : 0;
+}
+
+/* Every second loop takes less than both its neighbours: an evaluation behind each. */
+static bool turns(const struct loop *v, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i += 2)
+		if (per_batch(&v[i]) >= per_batch(&v[i - 1]) ||
+		    (i + 1 < n && per_batch(&v[i]) >= per_batch(&v[i + 1])))
+			return false;
+	return true;
+}
+
+/* Models that are trained one after the other feed functions of their own; but they are all what
+ * the job is for. Their loops do not overlap: where two do, the one with less time a batch
+ * evaluates. */
+static void join_sweep(struct tfh_job *job)
+{
+	struct loop v[LOOPS];
+	uint32_t n = find_loops(job, v), kept = 0;
+
+	qsort(v, n, sizeof(*v), by_place);
+	for (uint32_t i = 0; i < n; i++) {
+		struct loop *last = kept ? &v[kept - 1] : NULL;
+		if (!last || v[i].first > last->last)
+			v[kept++] = v[i];
+		else if (per_batch(&v[i]) > per_batch(last))
+			*last = v[i];
+	}
+	if (kept > 2 && kept == n && turns(v, kept)) {
+		for (uint32_t i = 0; i < kept; i += 2)
+			v[i / 2] = v[i];
+		kept = (kept + 1) / 2;
+	}
+	if (kept < 3)
+		return;
+	for (size_t i = 0; i < job->series.n; i++)
+		for (uint32_t k = 0; k < kept; k++)
+			if (job->series.v[i].group == v[k].group) {
+				job->series.v[i].group = (uint32_t)job->train_group;
+				break;
+			}
+	job->alike_loops = kept;
+	for (size_t i = 0; i < job->group.n; i++)
+		job->group.v[i].count = job->group.v[i].runs =
+			(uint64_t)(job->group.v[i].owned_ns = job->group.v[i].wait_ns = 0);
+	measure(job);
+}
+
+void tfh_choose_iterator(struct tfh_job *job)
+{
 	job->train_group = -1;
 	if (!job->tick.n)
 		return;
@@ -219,46 +339,16 @@ void tfh_choose_iterator(struct tfh_job *job)
 	split_by_number(job);
 	split_by_turns(job);
 	measure(job);
-	for (size_t i = 0; i < job->group.n; i++) {
-		const struct tfh_group *g = &job->group.v[i];
-		if (g->count && score(g) > best) {
-			best = score(g);
-			job->train_group = (int32_t)i;
-		}
-	}
+	job->train_group = choose(job);
+	if (job->train_group >= 0)
+		join_sweep(job);
 }
 
-/* As many batches as the training loop's, but for a few. */
-static bool as_long(const struct tfh_group *a, const struct tfh_group *b)
-{
-	uint64_t more = a->count > b->count ? a->count : b->count;
-
-	return more - (a->count > b->count ? b->count : a->count) <= 1 + more / 20;
-}
-
-/* Loops over a pipeline like the training loop's, into functions of the same name, of the same
- * length: models trained one after the other (a sweep), not one that is evaluated. They feed
- * functions of their own, so only one of them is judged. */
 void tfh_tell_alike_loops(struct tfh_job *job, struct tfh_result *r)
 {
-	const struct tfh_group *train =
-		job->train_group < 0 || job->mark.n ? NULL : &job->group.v[job->train_group];
-	uint32_t alike = 0;
-
-	for (size_t i = 0; train && i < job->group.n; i++) {
-		const struct tfh_group *g = &job->group.v[i];
-		size_t n = base_length(g->tag);
-		alike += g != train && *g->tag && n == base_length(train->tag) &&
-			 !memcmp(g->tag, train->tag, n) && as_long(g, train);
-	}
-	if (alike < 2)
-		return;
-	tfh_remark(
-		r,
-		tfh_text(
-			job,
-			"%u more loops of as many batches feed functions of the same name: several "
-			"models trained in turn? This is about one of them, and the time of the "
-			"others counts as `eval`",
-			alike));
+	if (job->alike_loops && job->clock == TFH_STEP_CLOCK_ITERATOR)
+		tfh_remark(r, tfh_text(job,
+				       "%u loops of as many batches feed functions of the same "
+				       "name: models trained in turn, judged together",
+				       job->alike_loops));
 }

@@ -106,6 +106,7 @@ struct tfh_series {
 /* Iterators of the same program place: the same pipeline feeding the same function. */
 struct tfh_group {
 	uint64_t key, count, runs;
+	uint64_t like; /* the same for functions whose names differ in their number only */
 	int64_t owned_ns; /* time from its batches to the next batch of any group */
 	int64_t wait_ns;
 	uint32_t series; /* a member */
@@ -248,6 +249,7 @@ struct tfh_job {
 	TFH_VEC(int32_t) stage_of; /* by stage id: index in stage, -1 not looked up, -2 unknown */
 	double best_bw[8][2][TFH_BINS]; /* bytes/ns by direction, pageable, log2 of size */
 	int32_t train_group;		/* -1 none */
+	uint32_t alike_loops;		/* that are in it, 0: one */
 	uint32_t mark_name;		/* string of the first mark, 0 none */
 	/* segment */
 	enum tfh_step_clock clock;

@@ -322,31 +322,46 @@ static void test_guilty_stage(void **state)
 		     TFH_CAUSE_INPUT_SHUFFLE, "Shuffle");
 }
 
-/* Four models trained one after the other, each by a function of its own with the same name: one is
- * judged, and the report says that there are others. */
-static void test_sweep(void **state)
+/* Four models trained one after the other, each through a function of its own, and an evaluation of
+ * so many batches behind each: all of their steps are training, and those of the evaluations none.
+ */
+static struct tfh_result *sweep(int test)
 {
-	(void)state;
 	static const char *const name[] = {"__inference_one_step_10", "__inference_one_step_20",
-					   "__inference_one_step_30", "__inference_one_step_40"};
+					   "__inference_one_step_30", "__inference_one_step_40",
+					   "__inference_one_step_50", "__inference_one_step_60",
+					   "__inference_one_step_70", "__inference_one_step_80"};
 	struct gen *g = tf();
 	double t = 100;
 
-	for (uint32_t model = 0; model < 4; model++) {
-		g->name[TFT_NAME_OP][OP_SAVE + 1 + model] = name[model];
-		for (int i = 0; i < 30; i++, t += 10) {
-			gen_get(g, 0, 1 + model, ROOT, t, t + 6);
+	for (uint32_t loop = 0; loop < 8; loop++) {
+		bool eval = loop % 2;
+		g->name[TFT_NAME_OP][OP_SAVE + 1 + loop] = name[loop];
+		for (int i = 0; i < (eval ? test : 30); i++, t += eval ? 9 : 10) {
+			gen_get(g, 0, 1 + loop, ROOT, t, t + 6);
 			gen_exec(g, OP_GET, t, t + 6);
-			gen_exec(g, OP_SAVE + 1 + model, t + 6.01, t + 10);
+			gen_exec(g, OP_SAVE + 1 + loop, t + 6.01, t + (eval ? 9 : 10));
 		}
-		gen_get(g, 0, 1 + model, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		gen_get(g, 0, 1 + loop, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
 		gen_exec(g, OP_GET, t, t + 0.03);
 		t += 300;
 	}
-	struct tfh_result *r = gen_judge(g);
-	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
-	assert_non_null(gen_remark(r, "3 more loops of as many batches"));
-	tfh_result_free(r);
+	return gen_judge(g);
+}
+
+static void test_sweep(void **state)
+{
+	(void)state;
+	static const int test[] = {0, 8, 30};
+
+	for (int i = 0; i < 3; i++) {
+		struct tfh_result *r = sweep(test[i]);
+		gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+		assert_non_null(gen_remark(r, "4 loops of as many batches"));
+		assert_int_equal(r->steps.total, 120);
+		assert_true(fabs(r->steps.median_s - 0.01) < 2e-4);
+		tfh_result_free(r);
+	}
 }
 
 /* Two epochs with a new iterator each, an evaluation behind each: the training steps are counted
