@@ -191,8 +191,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cache),	cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_readers), cmocka_unit_test(test_files),
-		cmocka_unit_test(test_pause),	cmocka_unit_test(test_circle),
-		cmocka_unit_test(test_replica),
+		cmocka_unit_test(test_pause),	cmocka_unit_test(test_replica),
+		cmocka_unit_test(test_circle),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
