@@ -131,7 +131,7 @@ BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
 BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all demo check check-clients check-gpu check-import check-libraries check-wheels truth truth-random tests bench fuzz fuzz-run soak install uninstall clean distclean format \
+.PHONY: all demo check check-clients check-gpu check-import check-libraries check-wheels truth truth-pipelines truth-random tests bench fuzz fuzz-run soak install uninstall clean distclean format \
 	compile_commands.json python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS)
@@ -312,6 +312,11 @@ truth: all $(addprefix $(B)/tests/,truth/train truth/libtrain.so jobs/libslowrea
 truth-random: all $(addprefix $(B)/tests/,truth/train truth/libtrain.so)
 	$(Q)$(RUN_ENV) tests/truth/random_jobs -n $(or $(N),20) $(if $(SEED),--seed '$(SEED)')
 
+# tf.data pipelines drawn at random against measured twins: N=20 pipelines, SEED=n. Ten seconds a pipeline.
+truth-pipelines: all $(addprefix $(B)/tests/,truth/libtrain.so jobs/libslowread.so)
+	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/truth/pipelines -n $(or $(N),20) \
+		$(if $(SEED),--seed '$(SEED)')
+
 # Real programs on the simulated driver, each compared with its log call by call; 4 GB of downloads. T=NAME for one.
 check-clients: tests
 	$(Q)$(RUN_ENV) tests/clients/check '$(T)'
@@ -415,6 +420,7 @@ help:
 	@echo 'make check            all tests (T=pattern for some of them)'
 	@echo 'make check-clients    real programs on the simulated driver (T=NAME for one; 4 GB)'
 	@echo 'make truth            predictions against measured fixes (SEED=n T=regex PAIRS=5 DOC=file)'
+	@echo 'make truth-pipelines  tf.data pipelines drawn at random against measured twins (N=20 SEED=n)'
 	@echo 'make truth-random     jobs drawn at random against measured twins (N=20 SEED=n)'
 	@echo 'make check-wheels     the TensorFlow tests under other TensorFlow releases'
 	@echo 'make check-gpu        questions to a real GPU and driver (bench/GPU.md)'
