@@ -125,6 +125,12 @@ static int8_t common_cause(const struct tfh_job *job, size_t from, size_t to, en
 	return best;
 }
 
+static bool has_causes(enum tfh_class cls)
+{
+	return cls == TFH_CLASS_INPUT_BOUND || cls == TFH_CLASS_TRANSFER_BOUND ||
+	       cls == TFH_CLASS_HOST_BOUND || cls == TFH_CLASS_COMMUNICATION_BOUND;
+}
+
 static double compute_share(const struct tfh_job *job, size_t i)
 {
 	const struct tfh_step *s = &job->step.v[i];
@@ -166,24 +172,30 @@ static enum tfh_class class_together(const struct tfh_job *job, size_t from, siz
  */
 void tfh_smooth_classes(struct tfh_job *job)
 {
-	int8_t *cls = tfh_big_array(job->step.n, 1);
 	size_t n = job->step.n;
+	int8_t *cls = tfh_big_array(n, 1), *cause = tfh_big_array(n, 1);
 
-	TFH_EACH (i, cls ? n : 0) {
+	/* All from what the steps were before: one that was changed is no witness for the next. */
+	TFH_EACH (i, cls && cause ? n : 0) {
 		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0,
 		       to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
 		cls[i] = job->step.v[i].cls;
+		cause[i] = job->step.v[i].cause;
 		if (usable(job, i) && usual(job, i))
 			cls[i] = (int8_t)class_together(job, from, to);
+		if (cls[i] == job->step.v[i].cls)
+			continue;
+		int8_t common = common_cause(job, from, to, cls[i]);
+		/* What none of them is by itself, they are not together. */
+		if (common == TFH_CAUSE_NONE && has_causes(cls[i]))
+			cls[i] = job->step.v[i].cls;
+		else
+			cause[i] = common;
 	}
-	TFH_EACH (i, cls ? n : 0) {
-		struct tfh_step *s = &job->step.v[i];
-		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0,
-		       to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
-		if (cls[i] != s->cls)
-			s->cause = common_cause(job, from, to, cls[i]);
-	}
-	TFH_EACH (i, cls ? n : 0)
+	TFH_EACH (i, cls && cause ? n : 0) {
 		job->step.v[i].cls = cls[i];
+		job->step.v[i].cause = cause[i];
+	}
+	tfh_big_free(cause);
 	tfh_big_free(cls);
 }

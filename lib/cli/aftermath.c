@@ -82,8 +82,19 @@ static void judge(const struct tfh_place *place, bool color)
 		tfh_say("the whole report: tfhook report %s", shown);
 }
 
+/* A job that failed early is the likeliest reason of all. */
+static void say_if_failed(int status)
+{
+	if (WIFSIGNALED(status))
+		tfh_say("the job was ended by signal %d (%s), perhaps before it came to that",
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		tfh_say("the job failed with exit code %d, perhaps before it came to that",
+			WEXITSTATUS(status));
+}
+
 static void say_why_nothing(const struct tfh_place *place, const struct tfh_program *program,
-			    unsigned lost, bool audit)
+			    int status, unsigned lost, bool audit)
 {
 	const char *enabled = getenv("TFHOOK");
 
@@ -113,6 +124,7 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 	else
 		tfh_say("nothing was recorded: no process of this job copied to a GPU, computed "
 			"on one or took a batch from tf.data that tfhook could see");
+	say_if_failed(status);
 	if (!audit)
 		tfh_say("a GPU library opened with RTLD_DEEPBIND (taichi does so) is seen with "
 			"`tfhook run --audit` only");
@@ -123,8 +135,8 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 }
 
 /* In the child: 0 when something was recorded, 1 when not. */
-static int aftermath(const struct tfh_place *place, const struct tfh_program *program, bool quiet,
-		     bool color, bool audit)
+static int aftermath(const struct tfh_place *place, const struct tfh_program *program, int status,
+		     bool quiet, bool color, bool audit)
 {
 	unsigned lost = 0, live = salvage(place, &lost);
 
@@ -134,7 +146,7 @@ static int aftermath(const struct tfh_place *place, const struct tfh_program *pr
 				"report %s",
 				live, live == 1 ? "" : "es", live == 1 ? "s" : "", place->dir);
 		else if (!quiet)
-			say_why_nothing(place, program, lost, audit);
+			say_why_nothing(place, program, status, lost, audit);
 		return live ? 0 : 1;
 	}
 	if (!quiet)
@@ -142,8 +154,8 @@ static int aftermath(const struct tfh_place *place, const struct tfh_program *pr
 	return 0;
 }
 
-bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *program, bool quiet,
-		   bool color, bool audit)
+bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *program, int job,
+		   bool quiet, bool color, bool audit)
 {
 	int status = 0;
 
@@ -164,7 +176,7 @@ bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *prog
 		signal(SIGTERM, SIG_IGN);
 		signal(SIGHUP, SIG_IGN);
 		sigprocmask(SIG_SETMASK, &none, NULL);
-		int code = aftermath(place, program, quiet, color, audit);
+		int code = aftermath(place, program, job, quiet, color, audit);
 		fflush(NULL);
 		_exit(code);
 	}

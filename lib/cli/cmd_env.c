@@ -66,8 +66,8 @@ int tfh_cmd_env(const struct tfh_line *args)
 		return TFH_EXIT_GATE;
 	}
 	if (format && !strcmp(format, "docker")) {
-		printf("--env LD_PRELOAD=%s --volume %s:%s:ro", library.path, library.path,
-		       library.path);
+		printf("--env LD_PRELOAD=%s --env NVTX_INJECTION64_PATH=%s --volume %s:%s:ro",
+		       library.path, library.path, library.path, library.path);
 		if (audit)
 			printf(" --env LD_AUDIT=%s --volume %s:%s:ro", audit, audit, audit);
 		putchar('\n');
@@ -75,6 +75,8 @@ int tfh_cmd_env(const struct tfh_line *args)
 	}
 	if (format && !strcmp(format, "slurm")) {
 		printf("--export=ALL,LD_PRELOAD=%s", library.path);
+		if (!getenv("NVTX_INJECTION64_PATH"))
+			printf(",NVTX_INJECTION64_PATH=%s", library.path);
 		if (audit)
 			printf(",LD_AUDIT=%s", audit);
 		putchar('\n');

@@ -245,7 +245,7 @@ int tfh_cmd_run(const struct tfh_line *args)
 		tfh_place_remove_unused(&place);
 		return exec_failed(args->operand[0], pid);
 	}
-	bool recorded = tfh_aftermath(&place, &program, quiet,
+	bool recorded = tfh_aftermath(&place, &program, status, quiet,
 				      tfh_use_color(tfh_line_get(args, "color"), stderr),
 				      tfh_line_get(args, "audit"));
 	if (!recorded && strict)

@@ -83,9 +83,9 @@ int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int wait_statu
 /* ---- aftermath.c: when the job is over ---- */
 
 /* Salvages what the job's processes left, then prints the short verdict or why there is none.
- * `audit`: the job had the auditor. Never fails: trouble is said on stderr. Returns whether
- * anything was recorded. */
-bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *program, bool quiet,
-		   bool color, bool audit);
+ * `job`: the wait status of the job; `audit`: it had the auditor. Never fails: trouble is said on
+ * stderr. Returns whether anything was recorded. */
+bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *program, int job,
+		   bool quiet, bool color, bool audit);
 
 #endif

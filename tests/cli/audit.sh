@@ -27,6 +27,14 @@ expect 0 "$tfhook" env --audit
 prints "^export LD_AUDIT='$audit'$"
 expect 0 "$tfhook" env --audit --format slurm
 prints ",LD_AUDIT=$audit$"
+# NVTX ranges are recorded however the job is started, unless somebody else wants them.
+for format in shell docker slurm; do
+	expect 0 "$tfhook" env --format $format
+	prints "LD_PRELOAD='?/.*libtfhook.so"
+	prints "NVTX_INJECTION64_PATH='?/.*libtfhook.so"
+done
+expect 0 env NVTX_INJECTION64_PATH=/other.so "$tfhook" env --format slurm
+! grep -q NVTX .out || fail 'NVTX ranges of another tool are taken'
 expect 0 "$tfhook" env
 ! grep -q LD_AUDIT .out || fail 'LD_AUDIT without being asked for'
 

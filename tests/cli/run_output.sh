@@ -40,6 +40,11 @@ expect 0 "$tfhook" run -o empty true
 says 'nothing was recorded: no process of this job copied to a GPU, computed on one or took a batch'
 says 'tfhook doctor .*tfhook env'
 [[ -d empty && -z $(ls -A empty) ]] || fail 'not as empty as before'
+says_not 'the job'
+expect 3 "$tfhook" run sh -c 'exit 3'
+says 'the job failed with exit code 3, perhaps before it came to that'
+expect_signal 11 "$tfhook" run sh -c 'kill -SEGV $$'
+says 'the job was ended by signal 11 .*, perhaps before it came to that'
 expect 0 "$tfhook" run true
 nothing_made
 expect 125 "$tfhook" run --strict true
