@@ -15,11 +15,12 @@
 
 #include "analyze/anchor.h"
 
-#define FEWEST 4		  /* steps that make a period */
-#define RATIO 0.6		  /* of a region that must come again */
-#define COVER 0.8		  /* of the best cover that an earlier anchor must have */
-#define LEAST 0.05		  /* of all launches or of their time */
-#define ALIKE 0.5		  /* of two stretches' launches that are the same */
+#define FEWEST 3   /* steps that make a period, where they are nearly all of the run */
+#define ENOUGH 4   /* where they are not, or nothing but launches tells them */
+#define RATIO 0.6  /* of a region that must come again */
+#define COVER 0.8  /* of the best cover that an earlier anchor must have */
+#define LEAST 0.05 /* of all launches or of their time */
+#define ALIKE 0.5  /* of two stretches' launches that are the same */
 #define MOST_STRETCHES (1u << 18) /* that are looked at */
 #define MOST_TURN 64
 #define TURN_STRETCHES (1u << 16) /* that are looked at for turns */
@@ -255,7 +256,8 @@ static void offer(struct finder *f, const struct tfh_anchor *a, const struct sco
 	const struct tfh_token *t = f->job->token.v;
 	int64_t all = t[f->job->token.n - 1].t1 - t[0].t0;
 
-	if (s->n < FEWEST || s->ratio < RATIO ||
+	size_t fewest = a->kind <= TFH_ANCHOR_WAIT && s->cover >= COVER ? FEWEST : ENOUGH;
+	if (s->n < fewest || s->ratio < RATIO ||
 	    (s->cover < LEAST && (double)s->ns < LEAST * (double)all))
 		return;
 	if (f->cover > 0 && f->cover >= COVER * s->cover)
@@ -272,7 +274,7 @@ static bool offer_turn(struct finder *f, const struct tfh_anchor *anchor, bool s
 
 	for (int rough = 0; rough < 2; rough++) {
 		double once = after(f, 1, !rough).ratio;
-		for (a.turn = 2; a.turn <= MOST_TURN && a.turn * FEWEST <= f->n; a.turn++) {
+		for (a.turn = 2; a.turn <= MOST_TURN && a.turn * ENOUGH <= f->n; a.turn++) {
 			struct score s = after(f, a.turn, !rough);
 			if (s.ratio < (sure ? TURN_SURE : TURN_RATIO) || s.n < 3 * a.turn ||
 			    (sure && 1 - s.ratio > (1 - once) / 2))
@@ -363,7 +365,7 @@ static void try_graphs(struct finder *f)
 	struct tfh_anchor a = {.kind = TFH_ANCHOR_GRAPH, .turn = 1};
 
 	cut(f, &a);
-	if (f->n < FEWEST || offer_turn(f, &a, true))
+	if (f->n < ENOUGH || offer_turn(f, &a, true))
 		return;
 	struct score s = in_a_row(f);
 	offer(f, &a, &s);
@@ -420,7 +422,7 @@ static void try_kernels(struct finder *f, struct kind *table)
 		k->count = 0;
 		cut(f, &a);
 		struct score s = in_a_row(f);
-		if (s.ratio < RATIO || s.n < FEWEST || s.strict < top.strict - 0.01)
+		if (s.ratio < RATIO || s.n < ENOUGH || s.strict < top.strict - 0.01)
 			continue;
 		if (s.strict <= top.strict + 0.01 && best.turn && f->v[0].from >= first)
 			continue;

@@ -167,15 +167,23 @@ static int by_return(const void *a, const void *b, void *arg)
 	return x->t1 < y->t1 ? -1 : x->t1 > y->t1;
 }
 
+/* The time between two batches of a loop is its own; behind its last one the program may do
+ * anything, such as making another model: that counts as one batch more. */
 static void measure(struct tfh_job *job)
 {
 	uint32_t before = UINT32_MAX;
 
+	for (size_t i = 0; i < job->group.n; i++) {
+		struct tfh_group *g = &job->group.v[i];
+		g->count = g->runs = g->inner = 0;
+		g->owned_ns = g->wait_ns = g->inner_ns = 0;
+	}
 	TFH_EACH (i, job->tick.n) {
-		const struct tfh_tick *t = &job->tick.v[i];
+		const struct tfh_tick *t = &job->tick.v[i], *next = t + 1;
 		uint32_t at = job->series.v[t->series].group;
 		struct tfh_group *g = &job->group.v[at];
-		int64_t next = i + 1 < job->tick.n ? job->tick.v[i + 1].t1 : job->last_work;
+		bool last = i + 1 == job->tick.n;
+		int64_t until = last ? job->last_work : next->t1;
 
 		g->wait_ns += t->t1 - t->t0;
 		if (t->end)
@@ -183,8 +191,18 @@ static void measure(struct tfh_job *job)
 		g->count++;
 		g->runs += at != before;
 		before = at;
-		if (next > t->t1)
-			g->owned_ns += tfh_seen_ns(job, t->t1, next);
+		int64_t ns = until > t->t1 ? tfh_seen_ns(job, t->t1, until) : 0;
+		g->owned_ns += ns;
+		if (last || next->end || job->series.v[next->series].group != at)
+			continue;
+		g->inner++;
+		g->inner_ns += ns;
+	}
+	for (size_t i = 0; i < job->group.n; i++) {
+		struct tfh_group *g = &job->group.v[i];
+		if (g->inner * 2 > g->count)
+			g->owned_ns = (int64_t)((double)g->inner_ns / (double)g->inner *
+						(double)g->count);
 	}
 }
 
@@ -283,12 +301,13 @@ static double per_batch(const struct loop *l)
 	return l->inner ? (double)l->ns / (double)l->inner : 0;
 }
 
-/* Every second loop takes less than both its neighbours: an evaluation behind each. */
+/* Every second loop takes clearly less than its neighbours: an evaluation behind each. */
+#define EVAL_SHARE 0.8
 static bool turns(const struct loop *v, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i += 2)
-		if (per_batch(&v[i]) >= per_batch(&v[i - 1]) ||
-		    (i + 1 < n && per_batch(&v[i]) >= per_batch(&v[i + 1])))
+		if (per_batch(&v[i]) >= EVAL_SHARE * per_batch(&v[i - 1]) ||
+		    (i + 1 < n && per_batch(&v[i]) >= EVAL_SHARE * per_batch(&v[i + 1])))
 			return false;
 	return true;
 }
@@ -309,13 +328,14 @@ static void join_sweep(struct tfh_job *job)
 		else if (per_batch(&v[i]) > per_batch(last))
 			*last = v[i];
 	}
-	if (kept > 2 && kept == n && turns(v, kept)) {
+	if (kept > 3 && kept == n && turns(v, kept)) {
 		for (uint32_t i = 0; i < kept; i += 2)
 			v[i / 2] = v[i];
 		kept = (kept + 1) / 2;
 	}
 	if (kept < 3)
 		return;
+	job->train_group = (int32_t)v[0].group;
 	for (size_t i = 0; i < job->series.n; i++)
 		for (uint32_t k = 0; k < kept; k++)
 			if (job->series.v[i].group == v[k].group) {
@@ -323,9 +343,6 @@ static void join_sweep(struct tfh_job *job)
 				break;
 			}
 	job->alike_loops = kept;
-	for (size_t i = 0; i < job->group.n; i++)
-		job->group.v[i].count = job->group.v[i].runs =
-			(uint64_t)(job->group.v[i].owned_ns = job->group.v[i].wait_ns = 0);
 	measure(job);
 }
 

@@ -109,6 +109,8 @@ struct tfh_group {
 	uint64_t like; /* the same for functions whose names differ in their number only */
 	int64_t owned_ns; /* time from its batches to the next batch of any group */
 	int64_t wait_ns;
+	uint64_t inner; /* batches with one of the same group behind them */
+	int64_t inner_ns;
 	uint32_t series; /* a member */
 	const char *tag; /* function text, "" eager */
 };

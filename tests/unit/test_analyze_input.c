@@ -337,14 +337,14 @@ static struct tfh_result *sweep(int test)
 	for (uint32_t loop = 0; loop < 8; loop++) {
 		bool eval = loop % 2;
 		g->name[TFT_NAME_OP][OP_SAVE + 1 + loop] = name[loop];
-		for (int i = 0; i < (eval ? test : 30); i++, t += eval ? 9 : 10) {
+		for (int i = 0; i < (eval ? test : 30); i++, t += eval ? 7.5 : 10) {
 			gen_get(g, 0, 1 + loop, ROOT, t, t + 6);
 			gen_exec(g, OP_GET, t, t + 6);
-			gen_exec(g, OP_SAVE + 1 + loop, t + 6.01, t + (eval ? 9 : 10));
+			gen_exec(g, OP_SAVE + 1 + loop, t + 6.01, t + (eval ? 7.5 : 10));
 		}
 		gen_get(g, 0, 1 + loop, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
 		gen_exec(g, OP_GET, t, t + 0.03);
-		t += 300;
+		t += eval ? 3000 : 300; /* another model is made */
 	}
 	return gen_judge(g);
 }

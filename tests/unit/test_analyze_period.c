@@ -347,6 +347,20 @@ static void test_in_turn(void **state)
 	tfh_result_free(r);
 }
 
+/* Three steps are the whole run. */
+static void test_three(void **state)
+{
+	(void)state;
+	struct job j = job_new();
+
+	for (int i = 0; i < 3; i++) {
+		up(&j, 1000);
+		kernel(&j, F, 64, 1);
+		fetch(&j, 4);
+	}
+	tfh_result_free(judge(&j, 3, 0));
+}
+
 /* What hardly comes again is no step: two fills in a long recording of other things. */
 static void test_no_steps(void **state)
 {
@@ -392,12 +406,19 @@ static void test_turns_and_checkpoints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_server),	     cmocka_unit_test(test_ragged),
-		cmocka_unit_test(test_waits_inside), cmocka_unit_test(test_fetches_inside),
-		cmocka_unit_test(test_scalars),	     cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_launches),     cmocka_unit_test(test_log),
-		cmocka_unit_test(test_evaluation),   cmocka_unit_test(test_in_turn),
-		cmocka_unit_test(test_no_steps),     cmocka_unit_test(test_turns_and_checkpoints),
+		cmocka_unit_test(test_server),
+		cmocka_unit_test(test_ragged),
+		cmocka_unit_test(test_waits_inside),
+		cmocka_unit_test(test_fetches_inside),
+		cmocka_unit_test(test_scalars),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_launches),
+		cmocka_unit_test(test_log),
+		cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_in_turn),
+		cmocka_unit_test(test_no_steps),
+		cmocka_unit_test(test_three),
+		cmocka_unit_test(test_turns_and_checkpoints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
