@@ -136,6 +136,8 @@ int tfh_cmd_ctl(const struct tfh_line *args)
 		return TFH_EXIT_NOTHING;
 	}
 	tfh_say("%s: %u process%s%s", verbs[verb].name, told, told == 1 ? "" : "es",
-		late ? "; the writing is not finished after 4 s (is the disk full, or the process stopped?)" : "");
+		late ? "; the writing is not finished after 4 s (is the disk full, or the process "
+		       "stopped?)"
+		     : "");
 	return failed || late ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }

@@ -236,7 +236,8 @@ int tfh_cmd_repair(const struct tfh_line *args)
 	if (tfh_line_get(args, "left") && !args->operands && !out)
 		return repair_left();
 	if (!args->operands) {
-		tfh_say("repair: of what? tfhook repair DIR|FILE... [-o DIR], or tfhook repair --left");
+		tfh_say("repair: of what? tfhook repair DIR|FILE... [-o DIR], or tfhook repair "
+			"--left");
 		return TFH_EXIT_USAGE;
 	}
 	for (int i = 0; i < args->operands; i++) {

@@ -14,7 +14,8 @@ struct tfh_found_journal {
 };
 
 /* All journals of a run directory (absolute path; copies among them), or, with `dir` NULL, of one
- * process: beside the output and in /dev/shm. Fills at most `cap` entries and returns how many there are. */
+ * process: beside the output and in /dev/shm. Fills at most `cap` entries and returns how many
+ * there are. */
 unsigned tfh_journals_find(const char *dir, pid_t pid, struct tfh_found_journal *found,
 			   unsigned cap);
 

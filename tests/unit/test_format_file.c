@@ -511,16 +511,11 @@ static int write_golden(const char *name)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_truncation),
-		cmocka_unit_test(test_corruption),
-		cmocka_unit_test(test_lies),
-		cmocka_unit_test(test_hostile_payload),
-		cmocka_unit_test(test_foreign),
-		cmocka_unit_test(test_head),
-		cmocka_unit_test(test_again),
-		cmocka_unit_test(test_rewind_and_digest),
-		cmocka_unit_test(test_clocks),
-		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_truncation), cmocka_unit_test(test_corruption),
+		cmocka_unit_test(test_lies),	   cmocka_unit_test(test_hostile_payload),
+		cmocka_unit_test(test_foreign),	   cmocka_unit_test(test_head),
+		cmocka_unit_test(test_again),	   cmocka_unit_test(test_rewind_and_digest),
+		cmocka_unit_test(test_clocks),	   cmocka_unit_test(test_golden),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "golden") == 0)
