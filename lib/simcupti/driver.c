@@ -73,6 +73,11 @@ void sim_cupti_detach(void)
 	attached_in = 0;
 }
 
+uint32_t sim_cupti_pid(void)
+{
+	return (uint32_t)attached_in;
+}
+
 bool sim_cupti_forked(void)
 {
 	return attached_in && attached_in != getpid();

@@ -56,6 +56,8 @@ CUptiResult sim_cupti_begin(const char *name);
 /* Attaches to the driver; CUPTI_ERROR_UNKNOWN when there is none, as the real library says. */
 CUptiResult sim_cupti_attach(void);
 void sim_cupti_detach(void);
+/* Of the process that attached, 0: none has. There are records in it only. */
+uint32_t sim_cupti_pid(void);
 /* True in a child of the process that attached. */
 bool sim_cupti_forked(void);
 int sim_cupti_cbid(const char *name);

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct kernel { /* CUpti_ActivityKernel4 (144 bytes) to Kernel10 */
 	uint32_t kind;
@@ -293,7 +292,7 @@ void sim_record_encode(const struct sim_record *r, unsigned char *out)
 		struct graph graph;
 		struct external external;
 	} u;
-	uint32_t pid = (uint32_t)getpid();
+	uint32_t pid = sim_cupti_pid();
 	memset(&u, 0, sizeof(u));
 	switch (r->kind) {
 	case KIND_KERNEL:
