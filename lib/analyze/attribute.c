@@ -274,10 +274,9 @@ static void charge_pause(struct attr *a, int64_t t0, int64_t t1, bool hidden)
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_COMMUNICATION_TRANSFER, false, true);
 	} else {
 		tfh_charge_gap(a->ledger, t0, t1, hidden, by == TFH_COVERED_CODE);
-		if (by)
-			tfh_cover_count(job, thread, t0, t1,
-					by == TFH_COVERED_CODE ? TFH_CAUSE_HOST_PYTHON
-							       : TFH_CAUSE_HOST_UNKNOWN);
+		tfh_cover_count(job, thread, t0, t1,
+				by == TFH_COVERED_CODE ? TFH_CAUSE_HOST_PYTHON
+						       : TFH_CAUSE_HOST_UNKNOWN);
 	}
 }
 

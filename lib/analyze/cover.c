@@ -2,7 +2,8 @@
  * What a thread did in its pauses between calls, where another profiler's trace tells: ranges of
  * frameworks' ops and of Python's functions. Only those that reach into a pause of 50 us or more
  * are kept. At each moment the innermost tells, but for an op: the outermost, as it is the whole of
- * it that either launches or computes on the host.
+ * it that either launches or computes on the host. A range that the program named tells no more than
+ * its name.
  *
  * A process without a device has a second line: when any of its threads executed ops, and when one
  * exchanged data with other ranks while none did.
@@ -19,7 +20,8 @@
 /* No op takes so long to launch: it makes something ready, or waits for a lock. */
 #define DISPATCH_NS TFH_MS
 
-enum kind { NOTHING, ISSUES, OWN, WAITS, EXCHANGES, KINDS };
+/* NOTED: only the program's own name for it is known */
+enum kind { NOTHING, NOTED, ISSUES, OWN, WAITS, EXCHANGES, KINDS };
 
 struct call {
 	int64_t t0, t1;
@@ -109,7 +111,7 @@ static int add_event(struct tfh_job *job, const struct tfh_event *ev)
 	struct tfh_cover *c = job->cover;
 	struct tfh_piece p;
 
-	if (ev->kind == TFT_RANGE && ev->w[1] != TFT_RANGE_NOTE && ev->w[0] < UINT32_MAX) {
+	if (ev->kind == TFT_RANGE && ev->w[0] < UINT32_MAX) {
 		struct range r = {ev->t0, ev->t1, ev->thread, (uint32_t)ev->w[0],
 				  (uint8_t)ev->w[1]};
 		while (c->range.n >= MOST_RANGES)
@@ -198,7 +200,10 @@ static struct state enter(struct tfh_job *job, const struct range *r, const stru
 	s.t1 = r->t1;
 	if (kind == TFT_RANGE_EXCHANGE_OP)
 		kind = job->cpu_only ? TFT_RANGE_EXCHANGE : TFT_RANGE_OP;
-	if (kind == TFT_RANGE_EXCHANGE) {
+	if (kind == TFT_RANGE_NOTE) {
+		s.kind = s.kind == NOTHING ? NOTED : s.kind;
+		s.name = s.op ? s.name : r->name;
+	} else if (kind == TFT_RANGE_EXCHANGE) {
 		s.kind = EXCHANGES;
 		s.name = s.user ? s.name : r->name;
 	} else if (kind == TFT_RANGE_OP) {
@@ -473,7 +478,7 @@ enum tfh_covered tfh_covered_by(const struct tfh_job *job, uint32_t thread, int6
 	if (!job->cover || thread >= job->feed->n_threads || t1 <= t0)
 		return TFH_COVERED_NOT;
 	weigh(job->cover, thread, t0, t1, ns);
-	for (int k = 1; k < KINDS; k++)
+	for (int k = ISSUES; k < KINDS; k++)
 		if (ns[k] > ns[most] || !most)
 			most = k;
 	if (ns[most] * 2 < t1 - t0)
@@ -487,6 +492,8 @@ static bool has_part(const struct tfh_cover *c, uint32_t thread, int64_t t0, int
 {
 	size_t end = c->first[thread + 1], i = part_at(c->part.v, c->first[thread], end, t0);
 
+	while (i < end && c->part.v[i].t0 < t1 && c->part.v[i].kind == NOTED)
+		i++;
 	return i < end && c->part.v[i].t0 < t1;
 }
 

@@ -514,7 +514,7 @@ int tfh_survey(struct tfh_job *job, struct tfh_err *err)
 		note_outermost(&job->thread[ev->thread], ev);
 		if (short_launch(job, ev, &q))
 			continue;
-		job->ranges += ev->kind == TFT_RANGE && ev->w[1] != TFT_RANGE_NOTE;
+		job->ranges += ev->kind == TFT_RANGE;
 		if (ev->kind == TFT_MARK) {
 			struct tfh_tick t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
 			job->mark_name = job->marks++ ? job->mark_name : (uint32_t)ev->w[1];

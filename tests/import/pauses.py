@@ -63,7 +63,13 @@ v, part, do = judge("wait", lambda t: [event("python_function", "train.py(9): st
                                        event("python_function", "threading.py(300): wait", t + 1000, 7400),
                                        event("python_function", "<built-in method acquire of _thread.lock object at 0x1>", t + 1010, 7380)])
 assert v["cause"] == "host.unknown" and any("train.py(9): step" in e for e in v["evidence"]), v
-# but joining texts is
+# Of a range that the program named only the name is known.
+v, part, do = judge("noted", lambda t: [event("user_annotation", "## augment ##", t + 1200, 7000)])
+assert v["cause"] == "host.unknown" and any("7 ms of it in ## augment ##" in e for e in v["evidence"]), v
+v, part, do = judge("inner", lambda t: [event("python_function", "train.py(9): step", t + 50, 9800),
+                                        event("user_annotation", "## augment ##", t + 1200, 7000)])
+assert v["cause"] == "host.python" and any("7 ms of it in ## augment ##" in e for e in v["evidence"]), v
+# Joining texts is no waiting.
 v, part, do = judge("join", lambda t: [event("python_function", "train.py(9): step", t + 50, 9800),
                                        event("python_function", "<built-in method join of str object at 0x1>", t + 1000, 7400)])
 assert v["cause"] == "host.python", v
