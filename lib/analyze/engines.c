@@ -146,10 +146,12 @@ static void count_latency(struct tfh_device *d, struct tfh_lane *l, const struct
 		l->end = op->t1;
 }
 
-static void count_busy(struct tfh_device *d, uint8_t device, uint8_t work, const struct tfh_op *op)
+/* `begin`: when the op itself began; a collective that waits for others keeps no link busy. */
+static void count_busy(struct tfh_device *d, uint8_t device, uint8_t work, const struct tfh_op *op,
+		       int64_t begin)
 {
 	int64_t *end = &d->busy_end[device][work];
-	int64_t from = op->t0 > *end ? op->t0 : *end;
+	int64_t from = begin > *end ? begin : *end;
 
 	if (op->t1 > from) {
 		d->busy[device][work] += op->t1 - from;
@@ -177,6 +179,7 @@ static void count_side(struct tfh_side *s, int64_t t0, int64_t t1)
 /* Completion times while ops go by: of each device's computing, of exchanges, of anything. */
 struct ends {
 	int64_t *compute[TFH_DEVICES], *comm, *any; /* [window] */
+	uint64_t met[TFH_DEVICES];		    /* collectives so far */
 	size_t at;
 };
 
@@ -217,6 +220,10 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	d->ops++;
 	count_unissued(d, &d->lane.v[lane], op, work);
 	count_latency(d, &d->lane.v[lane], op);
+	uint8_t device = d->lane.v[lane].device;
+	int64_t shared = work == TFH_W_COMM ? tfh_meet_shared(job->meet, job->process, op->device,
+							      e->met[device]++)
+					    : -1;
 	w = tfh_window_of(job, issued, e->at);
 	if (w == SIZE_MAX)
 		return 0;
@@ -226,7 +233,6 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 		d->win.v[w].fetched += (float)op->bytes;
 	if (op->t1 > e->any[w])
 		e->any[w] = op->t1;
-	uint8_t device = d->lane.v[lane].device;
 	if (work == TFH_W_COMPUTE && !e->compute[device] &&
 	    !(e->compute[device] = new_ends(job->window.n)))
 		return -ENOMEM;
@@ -237,7 +243,8 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 		*end = op->t1;
 	if (job->window.v[w].segment != TFH_SEGMENT_TRAIN)
 		return 0;
-	count_busy(d, d->lane.v[lane].device, work, op);
+	bool waited = shared >= 0 && op->t1 - shared > op->t0;
+	count_busy(d, device, work, op, waited ? op->t1 - shared : op->t0);
 	if (op->kind == TFH_OP_COPY && op->dir < TFH_DIRS) {
 		d->copied[op->dir][op->pageable].bytes += op->bytes;
 		d->copied[op->dir][op->pageable].ns += op->t1 - op->t0;

@@ -241,6 +241,31 @@ static void time_op(struct replay *r, uint32_t i)
 	r->op1[i] = r->op0[i] + ns;
 }
 
+/* Ops back among which the other participants of a collective are looked for. */
+#define NEARBY 256
+
+/* All participants of a collective leave together: of those on devices of this process none before
+ * the last one has come. Those that came first have been timed as if they had it for themselves;
+ * whatever waits for them comes later. */
+static void leave_together(struct replay *r, uint32_t i)
+{
+	const struct tfh_device *d = r->d;
+	const struct tfh_dop *x = &d->op.v[i];
+	int64_t near = d->slow + TFH_GAP_NS;
+
+	if (d->n_device < 2 || r->what == TFH_REMOVE_COUNT || x->work != TFH_W_COMM ||
+	    x->shared < 0 || op_removed(r, x))
+		return;
+	for (uint32_t k = i; k-- > 0 && i - k <= NEARBY;) {
+		const struct tfh_dop *o = &d->op.v[k];
+		if (o->work != TFH_W_COMM || o->device == x->device || o->t1 <= x->t0 ||
+		    o->t1 < x->t1 - near || o->t1 > x->t1 + near)
+			continue;
+		r->op1[i] = max(r->op1[i], r->op0[k] + x->shared);
+		r->op1[k] = max(r->op1[k], r->op1[i]);
+	}
+}
+
 static int by_seg_end(const void *a, const void *b, void *arg)
 {
 	const struct node *x = a, *y = b;
@@ -285,10 +310,12 @@ static void run(struct replay *r, const struct node *v)
 	for (size_t i = 0; i < d->lane.n; i++)
 		r->lane[i] = d->lane.v[i].past_end;
 	for (size_t i = 0; i < n; i++)
-		if (v[i].op)
+		if (v[i].op) {
 			time_op(r, v[i].index);
-		else
+			leave_together(r, v[i].index);
+		} else {
 			r->seg[v[i].index] = seg_end(r, v[i].index);
+		}
 }
 
 /* New completion of each window in memory, in `c` from w0 - 1 on. */

@@ -294,6 +294,8 @@ static void test_late_device(void **state)
 	struct tfh_result *r = dg_judge(d);
 	dg_check(r, TFH_CLASS_INPUT_BOUND);
 	gen_part(r, TFH_PART_COMMUNICATION, 0.5);
+	dg_predicts(r, TFH_REMOVE_INPUT, 4 + 0.5 + 0.3 + 0.012);
+	dg_predicts(r, TFH_REMOVE_COMMUNICATION, 6 + 3.5 + 0.3 + 0.012);
 	tfh_result_free(r);
 }
 
