@@ -2,8 +2,8 @@
  * What a thread did in its pauses between calls, where another profiler's trace tells: ranges of
  * frameworks' ops and of Python's functions. Only those that reach into a pause of 50 us or more
  * are kept. At each moment the innermost tells, but for an op: the outermost, as it is the whole of
- * it that either launches or computes on the host. A range that the program named tells no more than
- * its name.
+ * it that either launches or computes on the host. A range that the program named tells no more
+ * than its name.
  *
  * A process without a device has a second line: when any of its threads executed ops, and when one
  * exchanged data with other ranks while none did.
