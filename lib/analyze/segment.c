@@ -393,6 +393,7 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 	if (job->feed->imported && job->train_group >= 0 &&
 	    job->group.v[job->train_group].count < 2) {
 		job->train_group = -1;
+		job->clock = TFH_STEP_CLOCK_NONE;
 		from_whole(b);
 		return b->rc;
 	}
