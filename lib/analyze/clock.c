@@ -167,8 +167,18 @@ static int by_return(const void *a, const void *b, void *arg)
 	return x->t1 < y->t1 ? -1 : x->t1 > y->t1;
 }
 
-/* The time between two batches of a loop is its own; behind its last one the program may do
- * anything, such as making another model: that counts as one batch more. */
+/* The time behind a batch is its loop's own, but not that behind the last one of an iterator: the
+ * program may do anything there, such as making another model. Where iterators have but one batch,
+ * the longest time is left out. What is left out counts as a usual batch. */
+static void own(struct tfh_group *g)
+{
+	int64_t ns = g->inner ? g->inner_ns : g->owned_ns - g->longest;
+	uint64_t n = g->inner ? g->inner : g->count - 1;
+
+	if (g->count > 1)
+		g->owned_ns = (int64_t)((double)ns / (double)n * (double)g->count);
+}
+
 static void measure(struct tfh_job *job)
 {
 	uint32_t before = UINT32_MAX;
@@ -176,34 +186,31 @@ static void measure(struct tfh_job *job)
 	for (size_t i = 0; i < job->group.n; i++) {
 		struct tfh_group *g = &job->group.v[i];
 		g->count = g->runs = g->inner = 0;
-		g->owned_ns = g->wait_ns = g->inner_ns = 0;
+		g->owned_ns = g->wait_ns = g->inner_ns = g->longest = 0;
 	}
+	TFH_EACH (i, job->tick.n)
+		if (!job->tick.v[i].end)
+			job->series.v[job->tick.v[i].series].last = i;
 	TFH_EACH (i, job->tick.n) {
-		const struct tfh_tick *t = &job->tick.v[i], *next = t + 1;
-		uint32_t at = job->series.v[t->series].group;
-		struct tfh_group *g = &job->group.v[at];
-		bool last = i + 1 == job->tick.n;
-		int64_t until = last ? job->last_work : next->t1;
+		const struct tfh_tick *t = &job->tick.v[i];
+		const struct tfh_series *s = &job->series.v[t->series];
+		struct tfh_group *g = &job->group.v[s->group];
+		int64_t next = i + 1 < job->tick.n ? job->tick.v[i + 1].t1 : job->last_work;
 
 		g->wait_ns += t->t1 - t->t0;
 		if (t->end)
 			continue;
 		g->count++;
-		g->runs += at != before;
-		before = at;
-		int64_t ns = until > t->t1 ? tfh_seen_ns(job, t->t1, until) : 0;
+		g->runs += s->group != before;
+		before = s->group;
+		int64_t ns = next > t->t1 ? tfh_seen_ns(job, t->t1, next) : 0;
 		g->owned_ns += ns;
-		if (last || next->end || job->series.v[next->series].group != at)
-			continue;
-		g->inner++;
-		g->inner_ns += ns;
+		g->longest = ns > g->longest ? ns : g->longest;
+		g->inner += s->last != i;
+		g->inner_ns += s->last != i ? ns : 0;
 	}
-	for (size_t i = 0; i < job->group.n; i++) {
-		struct tfh_group *g = &job->group.v[i];
-		if (g->inner * 2 > g->count)
-			g->owned_ns = (int64_t)((double)g->inner_ns / (double)g->inner *
-						(double)g->count);
-	}
+	for (size_t i = 0; i < job->group.n; i++)
+		own(&job->group.v[i]);
 }
 
 static bool has(const char *text, const char *word)
@@ -252,7 +259,7 @@ struct loop {
 };
 #define LOOPS 256
 
-static bool as_long(const struct tfh_group *a, const struct tfh_group *b)
+bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b)
 {
 	uint64_t more = a->count > b->count ? a->count : b->count;
 
@@ -272,7 +279,7 @@ static uint32_t find_loops(const struct tfh_job *job, struct loop *v)
 
 	for (uint32_t i = 0; i < job->group.n && n < LOOPS; i++)
 		if (*train->tag && job->group.v[i].like == train->like &&
-		    as_long(&job->group.v[i], train))
+		    tfh_as_many(&job->group.v[i], train))
 			v[n++] = (struct loop){i, SIZE_MAX, 0, 0, 0};
 	TFH_EACH (i, n > 2 ? job->tick.n : 0) {
 		uint32_t g = job->series.v[job->tick.v[i].series].group;

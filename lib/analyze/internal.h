@@ -97,6 +97,8 @@ struct tfh_series {
 	bool loop;			  /* dataset loop inside a graph */
 	uint64_t count, contained, execs; /* batches; those inside executing calls; such calls */
 	uint32_t before; /* number of the last one of its bucket, from 1; 0: none */
+	size_t last;	 /* batch, among the ticks */
+	int64_t exec_at; /* begin of the last executing call around one */
 	struct {
 		uint32_t name;
 		int64_t ns;
@@ -109,8 +111,8 @@ struct tfh_group {
 	uint64_t like; /* the same for functions whose names differ in their number only */
 	int64_t owned_ns; /* time from its batches to the next batch of any group */
 	int64_t wait_ns;
-	uint64_t inner; /* batches with one of the same group behind them */
-	int64_t inner_ns;
+	uint64_t inner; /* batches with another of their iterator behind them */
+	int64_t inner_ns, longest;
 	uint32_t series; /* a member */
 	const char *tag; /* function text, "" eager */
 };
@@ -352,6 +354,8 @@ bool tfh_stage_is_loop_child(struct tfh_job *job, uint32_t id);
 
 /* clock.c: iterators into groups, choice of the training group */
 void tfh_choose_iterator(struct tfh_job *job);
+/* As many batches, but for a few. */
+bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b);
 void tfh_tell_alike_loops(struct tfh_job *job, struct tfh_result *r);
 
 /* period.c */

@@ -61,13 +61,27 @@ static bool mine(const struct tfh_job *job, const struct tfh_tick *t)
 }
 
 /* Batches of another loop come in runs; an iterator that takes turns with the training one belongs
- * to the step. */
+ * to the step. Replicas' threads run ahead of each other a little, so where there are as many
+ * batches as the training loop has, runs must be long. */
+#define REPLICA_RUN 16
 static bool evaluates(const struct tfh_job *job, const struct tfh_tick *t)
 {
 	const struct tfh_group *g = &job->group.v[job->series.v[t->series].group];
 	const struct tfh_group *train = &job->group.v[job->train_group];
 
-	return !mine(job, t) && (g->runs * 2 <= g->count || g->runs * 4 <= train->count);
+	if (mine(job, t))
+		return false;
+	if (tfh_as_many(g, train))
+		return g->runs * REPLICA_RUN <= g->count;
+	return g->runs * 2 <= g->count || g->runs * 4 <= train->count;
+}
+
+/* A few batches before the first step, to build the model from or to try whether it runs: start-up.
+ */
+#define TRIED 3
+static bool tried(const struct tfh_job *job, const struct tfh_tick *t)
+{
+	return job->group.v[job->series.v[t->series].group].count <= TRIED;
 }
 
 static int64_t begin_of(const struct tfh_tick *t)
@@ -87,6 +101,8 @@ static void take_group(struct build *b, size_t *i)
 	b->w.last = first->t1;
 	while (j + 1 < job->tick.n && job->tick.v[j + 1].x0 == first->x0 && first->x0) {
 		const struct tfh_tick *t = &job->tick.v[++j];
+		if (!mine(job, t))
+			continue;
 		b->w.gets += t->t1 - t->t0;
 		b->w.steps += !t->end;
 		b->w.last = t->t1;
@@ -121,6 +137,8 @@ static void from_iterator(struct build *b)
 	for (size_t i = 0; i < job->tick.n; tfh_big_pass(++i)) {
 		const struct tfh_tick *t = &job->tick.v[i];
 		if (evaluates(job, t)) {
+			if (series == UINT32_MAX && tried(job, t))
+				continue;
 			eval_tick(b, t, &eval, &idle);
 			continue;
 		}

@@ -187,7 +187,6 @@ static void tag_series(struct tfh_series *s, uint32_t name, int64_t ns)
 static int add_exec(struct tfh_job *job, const struct tfh_event *ev)
 {
 	struct tfh_tag *tag = tag_of(job, (uint32_t)ev->w[0]);
-	uint64_t inside = 0;
 
 	if (!tag)
 		return -ENOMEM;
@@ -205,13 +204,14 @@ static int add_exec(struct tfh_job *job, const struct tfh_event *ev)
 			continue;
 		t->x0 = ev->t0;
 		t->x1 = ev->t1;
-		inside += !t->end;
+		if (t->end)
+			continue;
+		struct tfh_series *in = &job->series.v[t->series];
+		in->execs += in->exec_at != ev->t0 || !in->execs;
+		in->exec_at = ev->t0;
+		in->contained++;
 	}
 	struct tfh_series *s = &job->series.v[job->tick.v[job->tick.n - 1].series];
-	if (inside) {
-		s->execs++;
-		s->contained += inside;
-	}
 	if (!tag->getnext && tag->function)
 		tag_series(s, tag->name, ev->t1 - ev->t0);
 	return 0;

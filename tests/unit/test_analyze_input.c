@@ -364,6 +364,49 @@ static void test_sweep(void **state)
 	}
 }
 
+/* Two batches are looked at to build the model, which takes long; then it is trained. What follows
+ * a batch that is an iterator's last is not the loop's own time. */
+static void test_build(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (uint32_t i = 0; i < 2; i++, t += i < 2 ? 50 : 20000) {
+		gen_get(g, 0, 40 + i, EVAL_ROOT, t, t + 5);
+		gen_exec(g, OP_GET, t, t + 5);
+	}
+	for (int i = 0; i < 60; i++)
+		t = eager_step(g, t, 2, 10, 0);
+	end_of_data(g, t);
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 60);
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		assert_int_not_equal(r->segments[i].kind, TFH_SEGMENT_EVAL);
+	tfh_result_free(r);
+}
+
+/* Two replicas, each with a thread and an iterator of its own, of which now one and now the other
+ * is a few batches ahead: neither evaluates. */
+static void test_replicas(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (uint32_t i = 0; i < 120; i++, t += 10) {
+		uint32_t replica = i / 3 % 2; /* three of one, three of the other */
+		gen_get(g, 1 + replica, 70 + replica, ROOT, t, t + 0.1);
+		if (i % 2)
+			gen_exec(g, OP_TRAIN, t + 0.5, t + 9);
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 60);
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		assert_int_not_equal(r->segments[i].kind, TFH_SEGMENT_EVAL);
+	tfh_result_free(r);
+}
+
 /* Two epochs with a new iterator each, an evaluation behind each: the training steps are counted
  * and judged, the evaluation's are not. */
 static void test_epochs_and_eval(void **state)
@@ -567,6 +610,7 @@ int main(void)
 		cmocka_unit_test(test_graph_input),	cmocka_unit_test(test_steps_per_execution),
 		cmocka_unit_test(test_loop_in_graph),	cmocka_unit_test(test_guilty_stage),
 		cmocka_unit_test(test_epochs_and_eval), cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_build),		cmocka_unit_test(test_replicas),
 		cmocka_unit_test(test_checkpoint),	cmocka_unit_test(test_cut_off),
 		cmocka_unit_test(test_holes),		cmocka_unit_test(test_few_steps),
 		cmocka_unit_test(test_waiting_graph),	cmocka_unit_test(test_disturbed_steps),
