@@ -342,6 +342,21 @@ static uint64_t outstanding(const struct tfh_device *d, const int64_t *issues, i
 	return lo > done ? lo - done : 0;
 }
 
+/* Whether all that was handed over before a call was done when it returned. */
+static bool drained(const struct tfh_device *d, const int64_t *issues, const struct tfh_seg *s)
+{
+	size_t lo = 0, hi = d->op.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (issues[mid] < s->t0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return tfh_op_ended(d, s->t1) >= lo;
+}
+
 /* How long after the end of what it waited for a thread goes on: where it waited long enough to be
  * put to sleep, and where it hardly waited. */
 static void count_wake(struct tfh_device *d, const struct tfh_seg *s)
@@ -380,6 +395,13 @@ static int find_waits(struct tfh_device *d)
 				return -ENOMEM;
 			s->full = outstanding(d, issues, s->t0) >= TFH_DEEP_QUEUE;
 		}
+		/* Freeing memory waits for the whole device: then nothing is left of what had been
+		 * handed over before. */
+		bool frees = s->family == TFH_FAM_FREE && s->t1 - s->t0 >= TFH_GAP_NS;
+		if (frees && !issues && !(issues = all_issues(d)))
+			return -ENOMEM;
+		if (frees && drained(d, issues, s))
+			s->op = waited_op(d, s);
 		if (s->label == TFH_L_COPY || s->full || query ||
 		    (s->label == TFH_L_SYNC && s->family == TFH_FAM_SYNC))
 			s->op = s->op == TFH_NO ? waited_op(d, s) : s->op;

@@ -178,7 +178,7 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 	}
 	if (s->spin)
 		return begin;
-	if ((s->label == TFH_L_SYNC || s->value) && gone)
+	if ((s->label == TFH_L_SYNC || s->label == TFH_L_ALLOC || s->value) && gone)
 		return begin;
 	if (s->op != TFH_NO && (s->label != TFH_L_LAUNCH || s->full))
 		return wait_end(r, s, begin, gone);

@@ -322,6 +322,25 @@ static void test_order_of_another(void **state)
 	tfh_result_free(r);
 }
 
+/* Memory is freed in every step, which waits for the device: without the copy it waits less. */
+static void test_free_waits(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.01);
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 16 << 20, 4);
+		dg_launch(d, 0, 1, 3);
+		dg_call(d, 0, TFH_FN_cuMemFree_v2, d->end[1] + 0.2 - d->now[0]);
+		dg_sync_all(d, 0);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
+	dg_predicts(r, TFH_REMOVE_TRANSFER, 3 + 0.2 + 0.025);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,8 +349,8 @@ int main(void)
 		cmocka_unit_test(test_naps_between_polls), cmocka_unit_test(test_side_by_side),
 		cmocka_unit_test(test_follows_loader),	   cmocka_unit_test(test_follows_nobody),
 		cmocka_unit_test(test_batch_of_copies),	   cmocka_unit_test(test_devices_in_turn),
-		cmocka_unit_test(test_order_of_another),   cmocka_unit_test(test_stages_on_devices),
-		cmocka_unit_test(test_late_device),
+		cmocka_unit_test(test_free_waits),	   cmocka_unit_test(test_order_of_another),
+		cmocka_unit_test(test_stages_on_devices),  cmocka_unit_test(test_late_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
