@@ -299,13 +299,13 @@ void tfh_cupti_first_buffer(void)
 
 static bool flush(bool last)
 {
-	/* By force CUPTI gives up what is under way, and a profiler of the job's has a use for it.
-	 */
-	bool works = last && tfh_share_works();
-
+	/* A profiler at work flushes by itself. It may be Python, and its memory be gone by the
+	 * time of exit handlers: CUPTI would write to it. */
+	if (tfh_share_works() || (last && tfh_buffers_foreign()))
+		return false;
 	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ON && tfh_cupti_here() &&
 	       !__atomic_load_n(&gone, __ATOMIC_ACQUIRE) &&
-	       !TFH_CUPTI(FLUSH_ALL)(last && !works ? FLUSH_FORCED : 0) && !works;
+	       !TFH_CUPTI(FLUSH_ALL)(last ? FLUSH_FORCED : 0);
 }
 
 static bool whole_from_now_on(void)

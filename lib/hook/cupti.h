@@ -112,6 +112,8 @@ void tfh_buffers_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size
 /* A buffer that is not ours went to CUPTI, or came back: its records are copied. */
 void tfh_buffers_foreign_out(uint8_t *buffer);
 void tfh_buffers_foreign_back(uint8_t *buffer, size_t valid);
+/* CUPTI holds some of them. */
+bool tfh_buffers_foreign(void);
 /* A buffer of ours that has come back, for somebody who may want its contents too; NULL: it is not
  * ours. `round`: of cupti_share.c when it was requested. */
 const uint8_t *tfh_buffers_ours(const uint8_t *buffer, uint32_t *round);

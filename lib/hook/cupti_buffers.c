@@ -235,6 +235,14 @@ void tfh_buffers_foreign_back(uint8_t *buffer, size_t valid)
 
 /* ---- the flusher's side ---- */
 
+bool tfh_buffers_foreign(void)
+{
+	for (unsigned i = 0; i < SLOTS; i++)
+		if (__atomic_load_n(&slots[i].owner, __ATOMIC_ACQUIRE) == FOREIGN)
+			return true;
+	return false;
+}
+
 static struct slot *first_full(void)
 {
 	struct slot *first = NULL;
