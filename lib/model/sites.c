@@ -245,6 +245,15 @@ static bool is_python(const struct tfh_frame *f)
 	return false;
 }
 
+/* How the C library started the program or the thread. */
+static bool is_start(const struct tfh_frame *f)
+{
+	return !strcmp(f->function, "_start") ||
+	       (begins(f->module, "libc.so") &&
+		(!*f->function || begins(f->function, "__libc_start") ||
+		 begins(f->function, "clone") || !strcmp(f->function, "start_thread")));
+}
+
 static size_t add_frame(char *out, size_t size, const struct tfh_frame *f, const char *module)
 {
 	int n;
@@ -279,6 +288,8 @@ static void describe(const struct tfh_frame *f, uint32_t n, char *out, size_t si
 	size_t at = 0;
 
 	*out = '\0';
+	while (n > 1 && is_start(&f[n - 1]))
+		n--;
 	while (i < n && is_way_in(&f[i]))
 		i++;
 	i += skip_nameless(f + i, n - i);

@@ -17,8 +17,8 @@
 #include "model/sites.h"
 
 static const char heap[] =
-	"\0/x/liba.so\0/x/libb.so\0/x/libtfhook.so\0/x/libpython3.so\0/x/lib\033c.so";
-enum { A = 1, B = 12, HOOK = 23, PYTHON = 40, C = 58 };
+	"\0/x/liba.so\0/x/libb.so\0/x/libtfhook.so\0/x/libpython3.so\0/x/lib\033c.so\0/x/libc.so.6";
+enum { A = 1, B = 12, HOOK = 23, PYTHON = 40, C = 58, LIBC = 70 };
 
 static void put(struct tft_writer *w, uint32_t type, const struct tft_table *t, const void *rows,
 		uint32_t n, uint64_t time)
@@ -37,10 +37,13 @@ static void make(const char *path)
 		{.start = 0x1000, .end = 0x2000, .offset = 0x100, .loaded = 45, .path = B},
 		{.start = 0x5000, .end = 0x6000, .path = HOOK},
 		{.start = 0x7000, .end = 0x8000, .path = PYTHON},
-		{.start = 0x9000, .end = 0xa000, .path = C}};
+		{.start = 0x9000, .end = 0xa000, .path = C},
+		{.start = 0xb000, .end = 0xc000, .path = LIBC}};
 	static const struct tft_btrc_row early[] = {{0x5010, 1, 0}, {0x1010, 1, 1}, {0x9010, 1, 2}};
 	static const struct tft_btrc_row late[] = {{0x1010, 2, 0}, {0x7010, 2, 1}, {0x7020, 2, 2},
-						   {0x2001, 2, 3}, {0x5010, 3, 0}, {0x1010, 1, 1}};
+						   {0x2001, 2, 3}, {0x5010, 3, 0}, {0x1010, 1, 1},
+						   {0x1010, 5, 0}, {0x7010, 5, 1}, {0xb010, 5, 2},
+						   {0xb020, 5, 3}, {0xb010, 6, 0}};
 	struct tft_head head = {.rank = -1,
 				.world = -1,
 				.host = "h",
@@ -62,8 +65,8 @@ static void make(const char *path)
 	assert_int_equal(tft_write_clocks(w, &clock, 1), 0);
 	assert_int_equal(tft_write_events(w, &batch, 1, 0), 0);
 	put(w, TFT_BTRC, &tft_btrc, early, 3, 40);
-	put(w, TFT_BTRC, &tft_btrc, late, 6, 60);
-	put(w, TFT_MODS, &tft_mods, module, 5, 60);
+	put(w, TFT_BTRC, &tft_btrc, late, 11, 60);
+	put(w, TFT_MODS, &tft_mods, module, 6, 60);
 	assert_int_equal(tft_writer_finish(w, true), 0);
 }
 
@@ -94,6 +97,9 @@ static void test_modules(void **state)
 	assert_string_equal(tfh_run_site(run, 0, 2),
 			    "libb.so+0x110 < Python < (generated code)+0x2001");
 	assert_string_equal(tfh_run_site(run, 0, 3), "");
+	/* How a program or thread was started tells nothing, unless there is nothing else. */
+	assert_string_equal(tfh_run_site(run, 0, 5), "libb.so+0x110 < Python");
+	assert_string_equal(tfh_run_site(run, 0, 6), "libc.so.6+0x10");
 	assert_string_equal(tfh_run_site(run, 0, 4), "");
 	assert_string_equal(tfh_run_site(run, 7, 1), "");
 	assert_ptr_equal(tfh_run_site(run, 0, 2), tfh_run_site(run, 0, 2));
