@@ -167,9 +167,11 @@ static void *one_call(void *arg)
 	return NULL;
 }
 
+static int many = 10000; /* argv[2]: making a thread takes milliseconds under a sanitizer */
+
 static int life_threads(void)
 {
-	for (int i = 0; i < 10000; i += 20) {
+	for (int i = 0; i < many; i += 20) {
 		pthread_t t[20];
 
 		for (int k = 0; k < 20; k++)
@@ -346,6 +348,8 @@ int main(int argc, char **argv)
 		     {"names", life_names},	    {"steps", life_steps},
 		     {"busy", life_busy},	    {"limit", life_limit}};
 
+	if (argc > 2)
+		many = atoi(argv[2]);
 	for (size_t i = 0; argc > 1 && i < sizeof(lives) / sizeof(lives[0]); i++)
 		if (!strcmp(argv[1], lives[i].name))
 			return lives[i].run();
