@@ -1,5 +1,6 @@
 /* The report names the place in the program that most of the time of a cause's calls comes from,
  * copies by function, and says nothing where no backtraces were taken. */
+#include "analyze/internal.h"
 #include "devgen.h"
 
 static const char *site(void *arg, uint32_t process, uint32_t stack)
@@ -74,9 +75,29 @@ static void test_none(void **state)
 	tfh_result_free(r);
 }
 
+/* As long as there are no more places than are kept, the time of each is exact. */
+static void test_exact_counts(void **state)
+{
+	(void)state;
+	struct tfh_site_use use[TFH_SITES] = {0};
+
+	for (int i = 0; i < 100; i++) {
+		struct tfh_event ev = {.stack = 1 + (uint32_t)(i % TFH_SITES), .t1 = 10 + i};
+		tfh_site_count(use, &ev);
+	}
+	for (int k = 0; k < TFH_SITES; k++) {
+		int64_t ns = 0;
+		for (int i = k; i < 100; i += TFH_SITES)
+			ns += 10 + i;
+		assert_int_equal(use[k].stack, k + 1);
+		assert_int_equal(use[k].ns, ns);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exact_counts),
 		cmocka_unit_test(test_sites),
 		cmocka_unit_test(test_none),
 	};

@@ -136,13 +136,52 @@ static void test_times(void **state)
 	tfh_arena_free(&w.job.arena);
 }
 
+/* The line below a verdict of copies is of the copies that the cause speaks of. */
+static void test_copies_of_cause(void **state)
+{
+	(void)state;
+	static const struct {
+		enum tfh_cause cause;
+		const char *fn;
+	} row[] = {{TFH_CAUSE_TRANSFER_H2D_PAGEABLE, "pageable"},
+		   {TFH_CAUSE_TRANSFER_H2D_PINNED, "pinned"},
+		   {TFH_CAUSE_TRANSFER_D2H, "back"},
+		   {TFH_CAUSE_TRANSFER_D2D, "inside"},
+		   {TFH_CAUSE_TRANSFER_P2P, "across"},
+		   {TFH_CAUSE_TRANSFER_SMALL_COPIES, "many"}};
+	static struct tfh_transfer t[] = {
+		{.fn = "many", .dir = TFH_DIR_H2H, .pageable = -1, .calls_per_step = 500},
+		{.fn = "pinned", .dir = TFH_DIR_H2D, .pageable = 0, .calls_per_step = 1},
+		{.fn = "pageable", .dir = TFH_DIR_H2D, .pageable = 1, .calls_per_step = 1},
+		{.fn = "back", .dir = TFH_DIR_D2H, .pageable = 1, .calls_per_step = 1},
+		{.fn = "inside", .dir = TFH_DIR_D2D, .pageable = -1, .calls_per_step = 1},
+		{.fn = "across", .dir = TFH_DIR_P2P, .pageable = -1, .calls_per_step = 1}};
+	struct words w;
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		t[i].bytes_per_step = 4e6;
+		t[i].bytes_per_s = 2e9;
+	}
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		begin(&w, TFH_CLASS_TRANSFER_BOUND, row[i].cause);
+		w.r.transfers = t;
+		w.r.n_transfers = sizeof(t) / sizeof(t[0]);
+		tfh_explain_cause(&w.job, &w.r);
+		assert_int_equal(w.r.verdict.n_evidence, 1);
+		const char *line = w.r.verdict.evidence[0];
+		assert_ptr_equal(line, w.r.advice[0].evidence);
+		if (strncmp(line, row[i].fn, strlen(row[i].fn)))
+			fail_msg("%s: %s", tfh_cause_name(row[i].cause), line);
+		tfh_arena_free(&w.job.arena);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_cause),
-		cmocka_unit_test(test_own_advice),
-		cmocka_unit_test(test_kernel_that_matters),
-		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_every_cause),	    cmocka_unit_test(test_own_advice),
+		cmocka_unit_test(test_kernel_that_matters), cmocka_unit_test(test_times),
+		cmocka_unit_test(test_copies_of_cause),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
