@@ -177,6 +177,9 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	if (tfh_tier(job) != 'C') {
 		tfh_device_whatif(job->device, r);
 		tfh_xprof_fill(job->device, r->xprof);
+		rc = tfh_prefer_gain(job, r);
+		if (rc)
+			return rc;
 	}
 	r->jitter_s = job->judged_steps ? (double)job->cause_ns[TFH_CAUSE_COMMUNICATION_JITTER] /
 						  1e9 / (double)job->judged_steps

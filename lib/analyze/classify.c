@@ -1,7 +1,8 @@
 /*
  * From charged time to the closed vocabulary, per step and for the run. The order: unclassified;
  * compute at least 90 %; the class whose parts together block most, if that is at least 5 %;
- * balanced.
+ * balanced. Last, where device times let the steps be timed anew: a class whose going gains nothing
+ * gives way to one whose going does.
  */
 #include <errno.h>
 #include <math.h>
@@ -415,4 +416,85 @@ int tfh_classify(struct tfh_job *job, struct tfh_result *r)
 	fill_breakdown(r, &t);
 	give_verdict(job, r, &t);
 	return 0;
+}
+
+/* What a class costs a step when its parts go one by one: whether that surely gains anything, and
+ * whether it surely does not. */
+static void gains(const struct tfh_result *r, enum tfh_class cls, double step, bool *some,
+		  bool *none)
+{
+	bool any = false;
+
+	*some = false;
+	*none = true;
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		const struct tfh_whatif *w = &r->whatif[i];
+		enum tfh_part part = tfh_remove_part(w->remove);
+		if (part >= TFH_PART_COUNT || tfh_part_class(part) != cls)
+			continue;
+		any = true;
+		*some |= w->high_s <= (1 - TFH_BLOCKING_SHARE) * step;
+		*none &= w->low_s >= (1 - TFH_BLOCKING_SHARE) * step;
+	}
+	*none &= any;
+}
+
+/* Steps of one class become another's where that blocks enough of them, too. */
+static int turn_steps(const struct tfh_job *job, struct tfh_result *r, enum tfh_class from,
+		      enum tfh_class to)
+{
+	enum tfh_cause cause = tfh_largest_cause(job->cause_ns, to);
+
+	TFH_EACH (i, r->n_step) {
+		struct tfh_step *s = &r->step[i];
+		double blocked = 0;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			blocked += tfh_part_class(p) == to ? s->breakdown[p] : 0;
+		if (s->cls != (int)from || blocked < TFH_BLOCKING_SHARE * s->dur_s)
+			continue;
+		s->cls = (int8_t)to;
+		s->cause = (int8_t)cause;
+	}
+	memset(r->steps.classes, 0, sizeof(r->steps.classes));
+	return count_classes(r, r->steps.total_s);
+}
+
+int tfh_prefer_gain(const struct tfh_job *job, struct tfh_result *r)
+{
+	struct tfh_verdict *v = &r->verdict;
+	double part[TFH_PART_COUNT], by_class[TFH_CLASS_COUNT], step = 0;
+	enum tfh_class from = v->cls, to = TFH_CLASS_NONE;
+	bool some, none;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += part[p] = r->breakdown[p].s_per_step;
+	if (v->tier != 'A' || !blocks(from))
+		return 0;
+	gains(r, from, step, &some, &none);
+	if (!none)
+		return 0;
+	blocking_of(part, by_class);
+	for (int c = 0; c < TFH_CLASS_COUNT; c++) {
+		gains(r, c, step, &some, &none);
+		if (some && blocks(c) && by_class[c] >= TFH_BLOCKING_SHARE * step &&
+		    (to == TFH_CLASS_NONE || by_class[c] > by_class[to]))
+			to = c;
+	}
+	if (to == TFH_CLASS_NONE)
+		return 0;
+	v->cls = to;
+	v->cause = tfh_largest_cause(job->cause_ns, to);
+	if (to == TFH_CLASS_TRANSFER_BOUND)
+		v->cause = transfer_cause(job, v->cause);
+	v->share = share_of(by_class[to], step);
+	if (v->confidence == TFH_CONFIDENCE_HIGH)
+		v->confidence = TFH_CONFIDENCE_MEDIUM;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < v->n_also; i++)
+		if (v->also[i] != to)
+			v->also[kept++] = v->also[i];
+	v->n_also = kept;
+	if (kept < 3)
+		v->also[v->n_also++] = from;
+	return turn_steps(job, r, from, to);
 }

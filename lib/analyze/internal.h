@@ -108,7 +108,7 @@ struct tfh_series {
 /* Iterators of the same program place: the same pipeline feeding the same function. */
 struct tfh_group {
 	uint64_t key, count, runs;
-	uint64_t like; /* the same for functions whose names differ in their number only */
+	uint64_t like;	  /* the same for functions whose names differ in their number only */
 	int64_t owned_ns; /* time from its batches to the next batch of any group */
 	int64_t wait_ns;
 	uint64_t inner; /* batches with another of their iterator behind them */
@@ -474,6 +474,10 @@ int tfh_ledger_end(struct tfh_ledger *l);
 enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total);
 enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls);
 int tfh_classify(struct tfh_job *job, struct tfh_result *r);
+/* After the what-ifs, with device times and calls: the class that blocks most may gain nothing by
+ * going (code that runs while the next batch is made elsewhere); one that blocks 5 % and gains 5 %
+ * by going is the verdict then, and of the steps that it blocks so. -ENOMEM. */
+int tfh_prefer_gain(const struct tfh_job *job, struct tfh_result *r);
 
 /* steps.c: corrections that need more than one step */
 void tfh_idle_compute(struct tfh_job *job);

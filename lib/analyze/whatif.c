@@ -13,8 +13,8 @@
  * steps would promise too much. Steps of several kinds come in turn: a stretch has some of each. */
 #define STRETCHES 10
 #define STRETCH_STEPS 4
-/* What stays of a step runs faster by that much when nothing is waited for between: caches stay warm,
- * nobody has to be woken (0 to 3.3 % in pairs of TensorFlow jobs with and without a wait). */
+/* What stays of a step runs faster by that much when nothing is waited for between: caches stay
+ * warm, nobody has to be woken (0 to 3.3 % in pairs of TensorFlow jobs with and without a wait). */
 #define WARMER 0.03
 
 static double removed(const struct tfh_result *r, enum tfh_remove what)

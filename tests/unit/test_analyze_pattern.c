@@ -66,6 +66,31 @@ static void test_starved(void **state)
 	tfh_result_free(r);
 }
 
+/* Batches come every 28 ms, whatever the loop does: its own 14 ms after every step block more than
+ * the 10 ms that are left of waiting, but without them it only waits longer. The input is to blame,
+ * of every step, and the code is named beside it. */
+static void test_starved_beside_code(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->g->name[TFT_NAME_STAGE][1] = "Iterator::Root::Prefetch";
+	for (int i = 0; i < 60; i++) {
+		get_stage(d, 100 + 28.0 * i);
+		kernels(d, 4, 1);
+		dg_sync(d, 0, 1);
+		dg_code(d, 0, 14);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_true(r->breakdown[TFH_PART_HOST].s_per_step >
+		    1.2 * r->breakdown[TFH_PART_INPUT].s_per_step);
+	dg_check(r, TFH_CLASS_INPUT_BOUND);
+	assert_int_equal(r->verdict.n_also, 1);
+	assert_int_equal(r->verdict.also[0], TFH_CLASS_HOST_BOUND);
+	assert_int_equal(r->steps.classes[TFH_CLASS_HOST_BOUND].count, 0);
+	tfh_result_free(r);
+}
+
 /* What lies between two epochs is no time that a batch takes. */
 static void test_starved_epochs(void **state)
 {
@@ -395,21 +420,14 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_starved),
-		cmocka_unit_test(test_starved_epochs),
-		cmocka_unit_test(test_unknown_headroom),
-		cmocka_unit_test(test_bursts),
-		cmocka_unit_test(test_synchronous),
-		cmocka_unit_test(test_accumulation),
-		cmocka_unit_test(test_micro_steps),
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_startup),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_polling),
-		cmocka_unit_test(test_beside_tiny),
-		cmocka_unit_test(test_rare_wait),
-		cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_starved),	       cmocka_unit_test(test_starved_beside_code),
+		cmocka_unit_test(test_starved_epochs), cmocka_unit_test(test_unknown_headroom),
+		cmocka_unit_test(test_bursts),	       cmocka_unit_test(test_synchronous),
+		cmocka_unit_test(test_accumulation),   cmocka_unit_test(test_micro_steps),
+		cmocka_unit_test(test_kinds),	       cmocka_unit_test(test_startup),
+		cmocka_unit_test(test_memory),	       cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_polling),	       cmocka_unit_test(test_beside_tiny),
+		cmocka_unit_test(test_rare_wait),      cmocka_unit_test(test_stall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
