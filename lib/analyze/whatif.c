@@ -13,7 +13,9 @@
  * steps would promise too much. Steps of several kinds come in turn: a stretch has some of each. */
 #define STRETCHES 10
 #define STRETCH_STEPS 4
-/* What stays of a step runs faster by that much when nothing is waited for between: caches stay
+/* What a time between two calls may be off by itself. */
+#define MEASURED 0.01
+/* What stays of a step runs faster by that much when no batch is waited for between: caches stay
  * warm, nobody has to be woken (0 to 3.3 % in pairs of TensorFlow jobs with and without a wait). */
 #define WARMER 0.03
 
@@ -92,9 +94,10 @@ static double uncertain(const struct tfh_job *job, enum tfh_remove what)
 static double at_best(const struct tfh_job *job, enum tfh_remove what, double left, double step,
 		      double compute)
 {
-	double off = WARMER * left + 2 * uncertain(job, what) * step;
+	bool waits = what == TFH_REMOVE_INPUT || what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
+	double off = (waits ? WARMER : MEASURED) * left + 2 * uncertain(job, what) * step;
 
-	return fmax(left - fmin(off, left / 4), fmin((1 - WARMER) * compute, left));
+	return fmax(left - fmin(off, left / 4), fmin((waits ? 1 - WARMER : 1) * compute, left));
 }
 
 void tfh_whatif(struct tfh_job *job, struct tfh_result *r)
