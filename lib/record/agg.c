@@ -60,7 +60,8 @@ void tfh_agg_add(struct tfh_self *self, uint32_t stage, uint64_t t_begin, uint64
 {
 	struct tft_agg_slot *slot;
 	/* long_ticks is 200 us */
-	uint64_t old = tfh_long_ticks < TFH_NEVER / 50 ? tfh_long_ticks * 50 : TFH_NEVER;
+	uint64_t limit = tfh_peek(&tfh_long_ticks);
+	uint64_t old = limit < TFH_NEVER / 50 ? limit * 50 : TFH_NEVER;
 
 	if (self->in_agg && t_end - self->agg_since > old)
 		tfh_agg_flush(self);
