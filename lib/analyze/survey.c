@@ -78,7 +78,9 @@ bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p)
 	p->pageable = ev->pageable;
 	p->failed = ev->result != 0;
 	p->bytes = family == TFH_FAM_COPY || family == TFH_FAM_MEMSET ? ev->w[0] : 0;
-	p->handle = ev->fn->args == TFH_ARGS_HANDLE ? ev->w[0] : 0;
+	/* Of calls for events only records count: to ask how long one took records nothing. */
+	bool names = family != TFH_FAM_EVENT || strstr(ev->fn->name, "Record");
+	p->handle = names && ev->fn->args == TFH_ARGS_HANDLE ? ev->w[0] : 0;
 	return p->label != TFH_L_GAP;
 }
 

@@ -341,6 +341,32 @@ static void test_free_waits(void **state)
 	tfh_result_free(r);
 }
 
+/* How long a copy took is asked for while a kernel runs: that records nothing, and who waits for
+ * the copy's event does not wait for the kernel. */
+static void test_elapsed_time(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 1);
+		dg_copy(d, 0, 2, TFH_DIR_H2D, 1 << 16, 0.02);
+		dg_record(d, 0, 1, 2);
+		dg_launch(d, 0, 1, 3);
+		dg_code(d, 0, 0.04);
+		struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuEventElapsedTime, 1 * US);
+		ev->stream = 1;
+		ev->w[0] = 0x1000 + 8;
+		dg_sync_event(d, 0, 1);
+		dg_code(d, 0, 2);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_INPUT_BOUND);
+	dg_predicts(r, TFH_REMOVE_INPUT, r->steps.median_s * 1e3 - 1);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_batch_of_copies),	   cmocka_unit_test(test_devices_in_turn),
 		cmocka_unit_test(test_free_waits),	   cmocka_unit_test(test_order_of_another),
 		cmocka_unit_test(test_stages_on_devices),  cmocka_unit_test(test_late_device),
+		cmocka_unit_test(test_elapsed_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
