@@ -218,14 +218,15 @@ static void tell(struct tfh_job *job, struct tfh_result *r)
 				 "batches are gathered for one update, or steps take turns",
 				 p->per_update));
 	else if (p->n_kind > 1)
-		tfh_remark(r, tfh_text(job,
-				       "steps are of %u kinds: %" PRIu64
-				       " with %u launches (%.2f ms), "
-				       "%" PRIu64 " with %u (%.2f ms)%s",
-				       p->n_kind, p->kind[0].count, p->kind[0].launches,
-				       1e3 * p->kind[0].median_s, p->kind[1].count,
-				       p->kind[1].launches, 1e3 * p->kind[1].median_s,
-				       p->n_kind > 2 ? ", ..." : ""));
+		tfh_remark(r,
+			   tfh_text(job,
+				    "steps are of %u kinds: %" PRIu64
+				    " with %u launch%s (%.2f ms), "
+				    "%" PRIu64 " with %u (%.2f ms)%s",
+				    p->n_kind, p->kind[0].count, p->kind[0].launches,
+				    p->kind[0].launches == 1 ? "" : "es", 1e3 * p->kind[0].median_s,
+				    p->kind[1].count, p->kind[1].launches,
+				    1e3 * p->kind[1].median_s, p->n_kind > 2 ? ", ..." : ""));
 	if (p->inner > 1)
 		tfh_remark(r,
 			   tfh_text(job,

@@ -142,6 +142,13 @@ static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
 	return best;
 }
 
+static const char *ordinal(uint64_t n)
+{
+	static const char *const end[] = {"th", "st", "nd", "rd"};
+
+	return n % 100 / 10 != 1 && n % 10 < 4 ? end[n % 10] : "th";
+}
+
 void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r)
 {
 	TFH_VEC(struct slow) slow = {0};
@@ -159,10 +166,10 @@ void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r)
 		extra += slow.v[i].extra;
 	if (n && extra > 0.005 * r->steps.total_s)
 		tfh_remark(r, tfh_text(job,
-				       "every %.0fth step takes %.1f ms longer than usual (%s), "
+				       "every %.0f%s step takes %.1f ms longer than usual (%s), "
 				       "%.1f %% of "
 				       "training time",
-				       every, 1e3 * extra / (double)n,
+				       every, ordinal((uint64_t)every), 1e3 * extra / (double)n,
 				       tfh_part_name(excess(r, slow.v, n)),
 				       100 * extra / r->steps.total_s));
 	tfh_big_free(slow.v);

@@ -206,10 +206,11 @@ static void explain_launches(struct tfh_job *job, struct tfh_result *r, const ch
 
 	for (uint32_t i = 0; i < r->n_kernels; i++)
 		calls += r->kernels[i].calls_per_step;
+	calls = round(calls);
 	r->verdict.text =
 		job->cpu_only ? tfh_text(job, "issuing ops one by one takes %s of every step", time)
-			      : tfh_text(job, "issuing %.0f launches takes %s of every step", calls,
-					 time);
+			      : tfh_text(job, "issuing %.0f launch%s takes %s of every step", calls,
+					 calls == 1 ? "" : "es", time);
 	advise(r, TFH_CAUSE_HOST_LAUNCH, r->verdict.text,
 	       job->cpu_only ? "run the step in one tf.function" : NULL, TFH_REMOVE_LAUNCH);
 }

@@ -292,7 +292,7 @@ static void print_end(const struct tfh_page *page)
 		tfh_wrap(page, "  ", "    ", line);
 	}
 	if (n > 4)
-		fprintf(page->out, "  ... %u more calls in flight\n", n - 4);
+		fprintf(page->out, "  ... %u more call%s in flight\n", n - 4, n == 5 ? "" : "s");
 }
 
 /* ---- the verdict ---- */

@@ -249,6 +249,30 @@ static void test_periodic(void **state)
 	tfh_result_free(r);
 }
 
+/* Ordinals as they are written. */
+static void test_periodic_words(void **state)
+{
+	(void)state;
+	static const struct {
+		int every;
+		const char *said;
+	} of[] = {{12, "every 12th step takes"}, {22, "every 22nd"}, {33, "every 33rd"}};
+
+	for (size_t k = 0; k < sizeof(of) / sizeof(of[0]); k++) {
+		struct dg *d = dg_new();
+		for (int i = 0; i < 10 * of[k].every; i++) {
+			dg_get(d, 0, 0.05);
+			dg_launches(d, 1, 10, 1);
+			dg_sync(d, 0, 1);
+			if (i % of[k].every == of[k].every - 1)
+				dg_code(d, 0, 15);
+		}
+		struct tfh_result *r = dg_judge(d);
+		assert_non_null(gen_remark(r, of[k].said));
+		tfh_result_free(r);
+	}
+}
+
 /* Every 40th step writes a log, and others are slow now and then, for no reason of the job's. */
 static void test_periodic_among_others(void **state)
 {
@@ -430,7 +454,7 @@ int main(void)
 		cmocka_unit_test(test_periodic),       cmocka_unit_test(test_periodic_among_others),
 		cmocka_unit_test(test_far_steps),      cmocka_unit_test(test_three_steps),
 		cmocka_unit_test(test_evaluation),     cmocka_unit_test(test_steps_per_execution),
-		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_memory),	       cmocka_unit_test(test_periodic_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
