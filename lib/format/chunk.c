@@ -12,6 +12,8 @@
 
 #define PEEK 4096u	  /* one small read takes a whole header but for those of many threads */
 #define SCAN (256u << 10) /* looking for the next chunk behind damage */
+/* So much of a file is searched in all: seconds of work, and sixty of the largest chunks. */
+#define SCAN_MOST (4ull << 30)
 
 int tft_pread(int fd, void *buf, size_t len, uint64_t offset)
 {
@@ -211,8 +213,20 @@ static int from_index(int fd, uint64_t size, const struct tft_footer *footer,
 
 /* ---- walk ---- */
 
-/* Next offset at or behind `from` where a valid header lies; `size` if there is none. */
-static int next_header(int fd, uint64_t size, uint64_t from, uint64_t *found)
+/* Where data begins at or behind `from`, `size` if nowhere. A file may be nearly all hole, and no
+ * header begins in one; a file system that knows of no holes calls everything data. */
+static uint64_t next_data(int fd, uint64_t size, uint64_t from)
+{
+	off_t at = lseek(fd, (off_t)from, SEEK_DATA);
+
+	if (at < 0)
+		return errno == ENXIO ? size : from;
+	return (uint64_t)at < size ? (uint64_t)at : size;
+}
+
+/* Next offset at or behind `from` where a valid header lies; `size` if there is none, or none
+ * within the `left` bytes that may still be searched. */
+static int next_header(int fd, uint64_t size, uint64_t from, uint64_t *left, uint64_t *found)
 {
 	uint8_t *buf = malloc(SCAN);
 	struct tft_place place;
@@ -221,7 +235,8 @@ static int next_header(int fd, uint64_t size, uint64_t from, uint64_t *found)
 	if (!buf)
 		return -ENOMEM;
 	*found = size;
-	while (from + sizeof(struct tft_chunk_head) <= size && *found == size) {
+	while ((from = next_data(fd, size, from)) + sizeof(struct tft_chunk_head) <= size &&
+	       *found == size && *left >= SCAN) {
 		size_t len = size - from < SCAN ? (size_t)(size - from) : SCAN;
 		err = tft_pread(fd, buf, len, from);
 		if (err < 0)
@@ -247,6 +262,7 @@ static int next_header(int fd, uint64_t size, uint64_t from, uint64_t *found)
 		if (err < 0)
 			break;
 		from += len - 11; /* a magic may lie across two reads */
+		*left -= *found == size ? len : 0;
 	}
 	free(buf);
 	return err < 0 && err != -EPROTO ? err : 0;
@@ -255,7 +271,7 @@ static int next_header(int fd, uint64_t size, uint64_t from, uint64_t *found)
 static int walk(int fd, uint64_t size, struct tft_places *places)
 {
 	struct tft_place place;
-	uint64_t at = 0;
+	uint64_t at = 0, left = SCAN_MOST;
 
 	while (at < size) {
 		int err = read_place(fd, size, at, &place);
@@ -270,7 +286,7 @@ static int walk(int fd, uint64_t size, struct tft_places *places)
 			return err;
 		/* damaged, or cut off: is there more behind it? */
 		uint64_t next;
-		err = next_header(fd, size, at + 1, &next);
+		err = next_header(fd, size, at + 1, &left, &next);
 		if (err < 0)
 			return err;
 		if (next == size) {

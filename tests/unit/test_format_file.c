@@ -320,6 +320,42 @@ static void test_foreign(void **state)
 	free(copy);
 }
 
+/* A file may be nearly all hole: what lies behind one is found at once, and a hole costs nothing.
+ */
+static void test_holes(void **state)
+{
+	const uint64_t far = 1ull << 38, size = 1ull << 40;
+	struct tft_repaired done;
+	struct tft_reader *r;
+	struct tfh_err err;
+
+	(void)state;
+	write_file(damaged, "", 0);
+	int fd = open(damaged, O_RDWR);
+	if (fd < 0 || ftruncate(fd, (off_t)size) || lseek(fd, 0, SEEK_DATA) >= 0) {
+		close(fd);
+		skip(); /* the file system knows of no holes, or its files are smaller */
+	}
+	assert_int_equal(tft_open(damaged, &r, &err), -ENOMSG);
+	assert_int_equal(pwrite(fd, whole, whole_size, 0), whole_size);
+	assert_int_equal(tft_open(damaged, &r, &err), 0);
+	assert_int_equal(tft_chunk_count(r), CHUNKS + 2);
+	assert_int_equal(tft_bad_chunks(r), 0);
+	assert_true(tft_tail_bytes(r) > size - whole_size - 1);
+	tft_close(r);
+	assert_int_equal(pwrite(fd, whole, whole_size, (off_t)far + 7), whole_size);
+	assert_int_equal(tft_open(damaged, &r, &err), 0);
+	assert_int_equal(tft_chunk_count(r), 2 * (CHUNKS + 2));
+	assert_int_equal(tft_bad_chunks(r), 1);
+	tft_close(r);
+	unlink(third);
+	assert_int_equal(tft_repair(damaged, third, &done, &err), 0);
+	assert_int_equal(done.bad, 1);
+	unlink(third);
+	close(fd);
+	unlink(damaged);
+}
+
 /* A second reader of a file that has lost its name since, as one that its process gave up. */
 static void test_again(void **state)
 {
@@ -516,6 +552,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_foreign),	   cmocka_unit_test(test_head),
 		cmocka_unit_test(test_again),	   cmocka_unit_test(test_rewind_and_digest),
 		cmocka_unit_test(test_clocks),	   cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_holes),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "golden") == 0)
