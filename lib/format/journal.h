@@ -84,7 +84,7 @@ struct tft_salvaged {
  * Writes what a journal holds and the segments of its process do not as one more segment in
  * `out_dir` (NULL: the run directory that the journal names, refused for a snapshot; segments are
  * looked for in both). The journal and existing segments are never changed. 0, -EBUSY (the process
- * lives), -EALREADY (another process salvages it), or another -errno.
+ * lives), -EALREADY (another process salvages it for longer than 5 s), or another -errno.
  */
 int tft_salvage(const char *journal, const char *out_dir, unsigned flags,
 		struct tft_salvaged *result, struct tfh_err *err);

@@ -20,6 +20,8 @@
 #include "format/tft_write.h"
 
 #define NOTE_BEGIN "salvaged.journal="
+#define LOCK_NAP_MS 20
+#define LOCK_MOST_MS 5000 /* a salvage takes less than one second, on a busy machine a few */
 
 struct salvage {
 	struct tft_view *view;
@@ -490,20 +492,22 @@ static int may_salvage(const struct salvage *s, const char *path, struct tfh_err
 			   path, s->journal->host);
 }
 
-/* Two salvages at once would both write a segment: byte 1 of the journal is theirs to lock. Returns
- * the descriptor. */
+/* Two salvages at once would both write a segment: byte 1 of the journal is theirs to lock, and the
+ * second waits for a while. Returns the descriptor. */
 static int lock_salvage(const char *path)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = 1};
+	const struct timespec nap = {0, LOCK_NAP_MS * 1000000};
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
-	/* a journal that may only be read can only be salvaged, never removed: no harm without a
-	 * lock */
-	if (fd < 0 || fcntl(fd, F_SETLK, &lock) == 0)
-		return fd;
-	int code = errno;
-	if (code != EACCES && code != EAGAIN)
-		return fd;
+	for (int ms = 0; ms <= LOCK_MOST_MS; ms += LOCK_NAP_MS) {
+		/* a journal that may only be read can only be salvaged, never removed: no harm
+		 * without a lock */
+		if (fd < 0 || fcntl(fd, F_SETLK, &lock) == 0 ||
+		    (errno != EACCES && errno != EAGAIN))
+			return fd;
+		nanosleep(&nap, NULL);
+	}
 	close(fd);
 	return -EALREADY;
 }
@@ -564,7 +568,9 @@ int tft_salvage(const char *path, const char *out_dir, unsigned flags, struct tf
 		fd = lock_salvage(path);
 		if (fd == -EALREADY)
 			code = tfh_err_set(err, -EALREADY,
-					   "%s: is being salvaged by another process", path);
+					   "%s: is being salvaged by another process; try again "
+					   "when that is done",
+					   path);
 	}
 	if (code == 0 && s.journal->state == TFT_JOURNAL_RUNNING)
 		code = run(&s, path, err);

@@ -2,6 +2,7 @@
  * Journals that nobody has turned into files yet: the process was killed a moment ago, or still
  * runs. They are read through a file in a private directory, and stay as they are.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +28,11 @@ static void read_journal(struct tfh_run *run, const char *path, unsigned flags, 
 	struct tft_salvaged got = {0};
 	struct tfh_err err;
 	const char *dir = temp_dir(run);
+	int code = dir ? tft_salvage(path, dir, flags, &got, &err) : -ENOENT;
 
-	if (!dir || tft_salvage(path, dir, flags, &got, &err) || !*got.path)
+	if (code == -EALREADY)
+		tfh_run_leave_out(run, err.text);
+	if (code || !*got.path)
 		return;
 	if (tfh_run_add_file(run, got.path, true, &err)) {
 		remove(got.path);

@@ -151,6 +151,28 @@ static uint64_t hash_file(const char *name)
 	return h;
 }
 
+/* A process that has the journal to itself, as one that salvages it, for a moment. */
+static pid_t other_salvage(void)
+{
+	int ready[2];
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct flock lock = {.l_type = F_WRLCK, .l_start = 1, .l_len = 1};
+		int fd = open(path, O_RDWR), rc = fcntl(fd, F_SETLK, &lock);
+
+		if (write(ready[1], "", 1) == 1)
+			usleep(200000);
+		_exit(rc);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
 static void test_exactly_once(void **state)
 {
 	struct fake f;
@@ -246,9 +268,14 @@ static void test_exactly_once(void **state)
 	assert_int_equal(agg, 1);
 	assert_int_equal(losses, 1);
 
+	/* another process is at it: waited for */
+	pid_t other = other_salvage();
 	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), 0);
 	assert_int_equal(got.records, 0);
 	assert_string_equal(got.path, "");
+	int ended;
+	assert_int_equal(waitpid(other, &ended, 0), other);
+	assert_int_equal(ended, 0);
 	assert_int_equal(tft_salvage(path, NULL, TFT_SALVAGE_UNLINK, &got, &err), 0);
 	assert_int_equal(access(path, F_OK), -1);
 	munmap(f.map, f.size);
