@@ -397,7 +397,11 @@ void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 	if (__atomic_compare_exchange_n(&tfh_f.finish_asked, &none, clean ? 2 : 1, false,
 					__ATOMIC_SEQ_CST, __ATOMIC_RELAXED) &&
 	    __atomic_load_n(&tfh_f.thread, __ATOMIC_ACQUIRE) == 3) {
+		struct tfh_xfsz x;
+
+		tfh_xfsz_block(&x);
 		answer_finish(); /* there is no flusher: this thread does it */
+		tfh_xfsz_restore(&x);
 	} else {
 		tfh_flusher_wake();
 		if (!wait_for(&tfh_f.finish_done, 0, end))

@@ -11,6 +11,8 @@
 #define TFH_RECORD_INTERNAL_H
 
 #include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/clock.h"
@@ -182,5 +184,17 @@ void tfh_self_names_free(struct tfh_self *self);
 
 /* To TFHOOK_LOG (or stderr when TFHOOK_VERBOSE is set and no log is); nothing otherwise. */
 __attribute__((format(printf, 2, 3))) void tfh_log(int level, const char *fmt, ...);
+
+/*
+ * Between these two a write beyond RLIMIT_FSIZE on a thread of the job is an error alone: the
+ * SIGXFSZ that comes with it, to the thread that writes, would be the job's end. One that was
+ * pending before stays so.
+ */
+struct tfh_xfsz {
+	sigset_t old;
+	bool blocked, waiting;
+};
+void tfh_xfsz_block(struct tfh_xfsz *x);
+void tfh_xfsz_restore(const struct tfh_xfsz *x);
 
 #endif

@@ -49,22 +49,42 @@ static const char *log_path(const char *pattern)
 	return path;
 }
 
-/* A line that finds no room, because of RLIMIT_FSIZE, is lost and not the job's end: SIGXFSZ goes
- * to the thread that writes. */
-static void write_line(int fd, const char *line, size_t len)
+void tfh_xfsz_block(struct tfh_xfsz *x)
 {
-	const struct timespec now = {0, 0};
-	sigset_t set, old, pending;
-	bool waiting;
+	sigset_t set;
 
+	sigemptyset(&x->old);
+	sigpending(&x->old);
+	x->waiting = sigismember(&x->old, SIGXFSZ) == 1;
 	sigemptyset(&set);
 	sigaddset(&set, SIGXFSZ);
-	sigpending(&pending);
-	waiting = sigismember(&pending, SIGXFSZ) == 1;
-	pthread_sigmask(SIG_BLOCK, &set, &old);
-	if (write(fd, line, len) < 0 && errno == EFBIG && !waiting)
+	x->blocked = !pthread_sigmask(SIG_BLOCK, &set, &x->old);
+}
+
+void tfh_xfsz_restore(const struct tfh_xfsz *x)
+{
+	const struct timespec now = {0, 0};
+	sigset_t set;
+
+	if (!x->blocked)
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	if (!x->waiting)
 		sigtimedwait(&set, NULL, &now);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_sigmask(SIG_SETMASK, &x->old, NULL);
+}
+
+/* A line that finds no room is lost and not the job's end. */
+static void write_line(int fd, const char *line, size_t len)
+{
+	struct tfh_xfsz x;
+	ssize_t written;
+
+	tfh_xfsz_block(&x);
+	written = write(fd, line, len);
+	(void)written;
+	tfh_xfsz_restore(&x);
 }
 
 static void append(const char *line, size_t len)

@@ -128,6 +128,14 @@ static int nothreads(void)
 	return refused((int[]){SYS_clone, SYS_clone3}, 2, EAGAIN);
 }
 
+/* The last write is this thread's then, and the limit answers it with a signal that kills. */
+static int nothreads_full(void)
+{
+	int rc = nothreads();
+
+	return limit(RLIMIT_FSIZE, 0) ? 1 : rc;
+}
+
 static int nofallocate(void)
 {
 	return refused((int[]){SYS_fallocate, SYS_memfd_create, SYS_ftruncate}, 3, EPERM);
@@ -263,11 +271,22 @@ static int plain(void)
 static const struct {
 	const char *name;
 	int (*run)(void);
-} ways[] = {{"plain", plain},	  {"nofds", nofds},	    {"closeall", closeall},
-	    {"fewfds", fewfds},	  {"nothreads", nothreads}, {"nofallocate", nofallocate},
-	    {"nofiles", nofiles}, {"nommap", nommap},	    {"nothing_else", nothing_else},
-	    {"rooted", rooted},	  {"memory", memory},	    {"ticks", ticks},
-	    {"churn", churn},	  {"spawns", spawns},	    {"noenv", noenv}};
+} ways[] = {{"plain", plain},
+	    {"nofds", nofds},
+	    {"closeall", closeall},
+	    {"fewfds", fewfds},
+	    {"nothreads", nothreads},
+	    {"nothreads_full", nothreads_full},
+	    {"nofallocate", nofallocate},
+	    {"nofiles", nofiles},
+	    {"nommap", nommap},
+	    {"nothing_else", nothing_else},
+	    {"rooted", rooted},
+	    {"memory", memory},
+	    {"ticks", ticks},
+	    {"churn", churn},
+	    {"spawns", spawns},
+	    {"noenv", noenv}};
 
 int main(int argc, char **argv)
 {

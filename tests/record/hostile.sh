@@ -27,10 +27,14 @@ complete noenv 100
 go ticks
 [[ $rc == 7 && -z $out ]] && (($(sum mark) >= 2900)) || fail "ticks"
 
-said fewfds 'Too many open files; raise the limit of open files \(ulimit -n\)'
+go fewfds
+# A busy machine gives the flusher the last descriptor before the job has it.
+[[ $rc == 7 && -z $out ]] || said fewfds 'Too many open files; raise the limit of open files \(ulimit -n\)'
 (($(sum mark) == 100)) || fail "fewfds: the journal has the steps"
 said nothreads 'raise the limit of processes'
 (($(sum mark) == 100)) || fail "nothreads: 100 steps"
+said nothreads_full 'raise the limit of processes'
+(($(sum mark) == 100)) || fail "nothreads and no room in files: the journal has the steps"
 said nofiles 'cannot write to .*: Permission denied; set TFHOOK_DIR'
 said nothing_else 'cannot write to .*: Operation not permitted; set TFHOOK_DIR'
 said memory 'no memory for the rings.*ulimit -v'
