@@ -222,7 +222,10 @@ static enum tfh_confidence confidence(const struct tfh_job *job, const struct tf
 	if (t->part[TFH_PART_UNATTRIBUTED] > TFH_BLOCKING_SHARE * t->total || t->windows < 3 ||
 	    same < 0.5 * t->total)
 		return TFH_CONFIDENCE_LOW;
-	if (steps->count < STEADY_STEPS)
+	/* What only comes again in another profiler's trace, no range saying that it is a step, may
+	 * be a layer. */
+	if (steps->count < STEADY_STEPS ||
+	    (job->feed->imported && job->clock == TFH_STEP_CLOCK_PERIOD))
 		return TFH_CONFIDENCE_MEDIUM;
 	return (double)job->direct_ns >= 0.9 * (double)job->train_ns ? TFH_CONFIDENCE_HIGH
 								     : TFH_CONFIDENCE_MEDIUM;

@@ -314,7 +314,7 @@ static void complete(struct tfh_device *d, const struct ends *e)
 		const struct tfh_window *w = &job->window.v[i];
 		struct tfh_dwin *x = &d->win.v[i];
 		bool next = adjacent(job, i) && c > INT64_MIN;
-		x->from = next || c > w->t0 ? c : w->t0;
+		x->from = next || c > w->t0 ? c : w->t0 + (i ? 0 : job->lead_in);
 		x->c = end_of(d, e, i);
 		if (x->c == INT64_MIN)
 			x->c = w->t1;

@@ -72,7 +72,7 @@ enum tfh_label {
 struct tfh_piece {
 	int64_t t0, t1;
 	uint64_t bytes;	 /* copies */
-	uint64_t handle; /* events, streams: first argument word */
+	uint64_t handle; /* of an event that is recorded or waited for: first argument word */
 	uint32_t thread, stream;
 	uint32_t stage; /* stages: index in tfh_job.stage, passive pieces only */
 	uint8_t label;	/* enum tfh_label */
@@ -264,6 +264,7 @@ struct tfh_job {
 	TFH_VEC(struct tfh_window) window; /* tiles what is judged, in order */
 	int64_t segment_ns[TFH_SEGMENT_COUNT];
 	uint32_t segment_n[TFH_SEGMENT_COUNT];
+	int64_t lead_in;  /* of the whole trace as one step: not its own work */
 	int64_t median;	  /* of a step */
 	int64_t stall_ns; /* a longer step stood still, if it hardly computed; 0: none did */
 	/* attribute */

@@ -295,10 +295,12 @@ static void warm_up(struct tfh_job *job)
 	TFH_EACH (i, job->window.n) {
 		const struct tfh_window *w = &job->window.v[i];
 		if (w->segment != TFH_SEGMENT_EVAL)
-			note_segment(job, w->segment, w->t1 - w->t0, w->steps);
+			note_segment(job, w->segment, w->t1 - w->t0 - (i ? 0 : job->lead_in),
+				     w->steps);
 	}
 	if (job->window.n)
-		note_segment(job, TFH_SEGMENT_STARTUP, job->window.v[0].t0 - job->first, 1);
+		note_segment(job, TFH_SEGMENT_STARTUP,
+			     job->window.v[0].t0 + job->lead_in - job->first, 1);
 }
 
 /* The first window that ends after t. */
@@ -373,9 +375,36 @@ static const char *mark_name(const struct tfh_job *job)
 	return name && *name ? name : "tfhook_step";
 }
 
+/*
+ * How long after t0 the device was busy with work from before the trace, of which the trace holds
+ * nothing but that its own ops waited. It shows as a device without an op for more than a tenth of
+ * the trace, near its beginning, though the call that issued the next op had returned in the first
+ * tenth of that time: a call that loads or compiles its kernel returns only then. A device that has
+ * slept may take some 100 us to start its first op: that is no such time.
+ */
+#define LEAD 10
+static int find_lead_in(struct tfh_job *job, int64_t t0, int64_t t1, struct tfh_err *err)
+{
+	const struct tfh_feed *f = job->feed;
+	int64_t most = (t1 - t0) / LEAD, end = t0, least = most > TFH_MS ? most : TFH_MS;
+	const struct tfh_op *op;
+	struct tfh_op room;
+	int rc = f->rewind_ops ? f->rewind_ops(f->arg, job->process, err) : 0;
+
+	while (!rc && f->rewind_ops && end - t0 <= most && (op = tfh_feed_look_op(f, &room))) {
+		if (op->t0 - end > least && op->t0 < t1 && op->issue0 > INT64_MIN &&
+		    op->issue1 - end <= (op->t0 - end) / LEAD) {
+			job->lead_in = op->t0 - t0;
+			break;
+		}
+		end = op->t1 > end ? op->t1 : end;
+	}
+	return rc || !f->rewind_ops ? rc : f->ops_error(f->arg, err);
+}
+
 /* Another profiler's trace in which nothing repeats is what its owner asked about: one step, from
  * the first to the last that was recorded. */
-static void from_whole(struct build *b)
+static int from_whole(struct build *b, struct tfh_err *err)
 {
 	struct tfh_job *job = b->job;
 	const struct tfh_feed *f = job->feed;
@@ -384,10 +413,13 @@ static void from_whole(struct build *b)
 	if (f->gpu)
 		f->gpu(f->arg, job->process, &gpu);
 	if (!f->imported)
-		return;
+		return 0;
+	int64_t t0 = gpu.n_span ? gpu.span[0].t0 : job->first;
+	int64_t t1 = gpu.n_span ? gpu.span[gpu.n_span - 1].t1 : job->last;
 	job->clock_name = "the whole trace";
-	open_window(b, gpu.n_span ? gpu.span[0].t0 : job->first, TFH_SEGMENT_TRAIN);
-	close_window(b, gpu.n_span ? gpu.span[gpu.n_span - 1].t1 : job->last, false);
+	open_window(b, t0, TFH_SEGMENT_TRAIN);
+	close_window(b, t1, false);
+	return gpu.n_span ? find_lead_in(job, t0, t1, err) : 0;
 }
 
 static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *err)
@@ -412,8 +444,8 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 	    job->group.v[job->train_group].count < 2) {
 		job->train_group = -1;
 		job->clock = TFH_STEP_CLOCK_NONE;
-		from_whole(b);
-		return b->rc;
+		rc = from_whole(b, err);
+		return rc ? rc : b->rc;
 	}
 	if (job->train_group >= 0) {
 		job->clock = TFH_STEP_CLOCK_ITERATOR;
@@ -437,8 +469,8 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 	}
 	if (rc)
 		return rc;
-	if (job->clock == TFH_STEP_CLOCK_NONE)
-		from_whole(b);
+	if (job->clock == TFH_STEP_CLOCK_NONE && (rc = from_whole(b, err)))
+		return rc;
 	if (job->mark.n) /* there may be no array at all */
 		tfh_sort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin, NULL);
 	from_marks(b);

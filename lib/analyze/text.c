@@ -83,9 +83,10 @@ static void explain_none(struct tfh_job *job, struct tfh_result *r)
 				? "record a longer run, or mark steps (include/tfhook/tfhook.h)"
 				: "record a longer run";
 	} else if (holed_steps(job) * 2 > r->steps.count) {
-		v->missing = tfh_text(
-			job, "%" PRIu64 " of %" PRIu64 " steps touch holes in the recording",
-			holed_steps(job), r->steps.count);
+		v->missing =
+			tfh_text(job, "%" PRIu64 " of %" PRIu64 " step%s holes in the recording",
+				 holed_steps(job), r->steps.count,
+				 r->steps.count == 1 ? " touches" : "s touch");
 		v->missing_do = "if records were dropped, raise TFHOOK_RING_TOTAL; if files are "
 				"missing, bring them back";
 	} else if (isnan(r->breakdown[TFH_PART_UNATTRIBUTED].share)) {
@@ -144,13 +145,18 @@ static void explain_base(struct tfh_job *job, struct tfh_result *r)
 				 "the host is %s ahead of the device at the end of a step: what it "
 				 "does meanwhile costs nothing",
 				 tfh_text_time(job, lead)));
+	if (job->lead_in)
+		tfh_remark(r, tfh_text(job,
+				       "the device was busy with work from before the trace for "
+				       "%s: not counted",
+				       tfh_text_time(job, (double)job->lead_in / 1e9)));
 	if (r->verdict.tier == 'B')
 		tfh_remark(r,
 			   "the device's ops could not be joined with the calls that issued them: "
 			   "what waited for what is not known");
 	if (d->gpu.dropped)
-		tfh_remark(r, tfh_text(job, "the driver's profiler lost %" PRIu64 " ops",
-				       d->gpu.dropped));
+		tfh_remark(r, tfh_text(job, "the driver's profiler lost %" PRIu64 " op%s",
+				       d->gpu.dropped, d->gpu.dropped == 1 ? "" : "s"));
 }
 
 /* Requests for device memory that failed. */

@@ -2,7 +2,8 @@
 """Layers of a network are no steps: launches that come again inside one call of a module, inside a range that the program
 named, or in the smaller part of the time, make no steps of an imported trace; calls of such ranges do, where there are
 several, and PyTorch's optimizers end steps where nothing marks them. One batch is one step. The profiler's own wait at the
-end of a trace is not the program's; a trace in which nothing ran is said to be one."""
+end of a trace is not the program's; a trace in which nothing ran is said to be one. Nor is the work from before the trace
+its own, for which its first ops wait. What only comes again is no step beyond doubt."""
 import json
 import os
 import subprocess
@@ -64,6 +65,11 @@ def main():
     # A function of Python may hold the whole loop: it says nothing about steps.
     s = one_call("python_function", "train.py(7): main").report("loop")["steps"]
     assert s["clock"] == "period" and s["count"] >= 8, s
+    t = Trace()
+    t.layers(0, 60)
+    d = t.report("many")
+    assert d["steps"]["clock"] == "period" and d["steps"]["count"] >= 50, d["steps"]
+    assert d["verdict"]["confidence"] == "medium", d["verdict"]
 
     # Several such calls, whose names differ in numbers, are the steps.
     t = Trace()
@@ -100,6 +106,38 @@ def main():
     assert d["steps"]["count"] == 1 and d["steps"]["clock"] is None, d["steps"]
     assert d["verdict"]["class"] == "input-bound", d["verdict"]
     assert abs(d["verdict"]["share"] - 1 / 3) < 0.01, d["verdict"]
+
+    # The device was busy until 50 ms with what the trace does not hold. A kernel that its first call loads for so long is
+    # no such case, nor is a device that waits for the host.
+    for case in "busy", "loads", "idle":
+        t = Trace()
+        t.launch("first", 0, 10, 20)
+        at = 50000
+        for i in range(1, 20):
+            issue = 100 + 10 * i if case == "busy" else 49980 + 10 * i
+            t.launch("k%d" % i, issue, at, 1000 + 100 * i)
+            at += 1005 + 100 * i
+        if case == "loads":
+            load = next(e for e in t.events if e["args"].get("correlation") == 2 and e["cat"] == "cuda_runtime")
+            load["dur"] += load["ts"] - BASE - 100
+            load["ts"] = BASE + 100
+        d = t.report(case)
+        said = [x for x in d["remarks"] if "from before the trace for" in x]
+        assert d["steps"]["clock"] is None and d["steps"]["count"] == 1, (case, d["steps"])
+        assert bool(said) == (case == "busy"), (case, d["remarks"])
+        if said:
+            assert "for 50 ms: not counted" in said[0], said
+            assert d["verdict"]["class"] == "compute-bound", d["verdict"]
+            assert abs(d["steps"]["median_s"] - 0.0381) < 2e-4, d["steps"]
+        else:
+            assert d["verdict"]["class"] == "host-bound" and d["steps"]["median_s"] > 0.085, (case, d["verdict"])
+
+    # One launch.
+    t = Trace()
+    t.launch("one", 0, 40, 2)
+    t.events[0]["dur"] = 40
+    d = t.report("once")
+    assert d["verdict"]["text"].startswith("issuing 1 launch takes"), d["verdict"]
 
     # The profiler's wait makes neither a step of its own nor a device of a program without one.
     t = Trace()
