@@ -64,13 +64,15 @@ void tfh_xfsz_block(struct tfh_xfsz *x)
 void tfh_xfsz_restore(const struct tfh_xfsz *x)
 {
 	const struct timespec now = {0, 0};
-	sigset_t set;
+	sigset_t set, pending;
 
 	if (!x->blocked)
 		return;
 	sigemptyset(&set);
 	sigaddset(&set, SIGXFSZ);
-	if (!x->waiting)
+	sigemptyset(&pending);
+	sigpending(&pending);
+	if (!x->waiting && sigismember(&pending, SIGXFSZ) == 1)
 		sigtimedwait(&set, NULL, &now);
 	pthread_sigmask(SIG_SETMASK, &x->old, NULL);
 }
