@@ -480,6 +480,7 @@ int tfh_prefer_gain(const struct tfh_job *job, struct tfh_result *r)
 	for (int c = 0; c < TFH_CLASS_COUNT; c++) {
 		gains(r, c, step, &some, &none);
 		if (some && blocks(c) && by_class[c] >= TFH_BLOCKING_SHARE * step &&
+		    by_class[c] * 2 >= by_class[from] &&
 		    (to == TFH_CLASS_NONE || by_class[c] > by_class[to]))
 			to = c;
 	}

@@ -476,8 +476,9 @@ enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total);
 enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls);
 int tfh_classify(struct tfh_job *job, struct tfh_result *r);
 /* After the what-ifs, with device times and calls: the class that blocks most may gain nothing by
- * going (code that runs while the next batch is made elsewhere); one that blocks 5 % and gains 5 %
- * by going is the verdict then, and of the steps that it blocks so. -ENOMEM. */
+ * going (code that runs while the next batch is made elsewhere); one that blocks 5 %, and half as
+ * much, and gains 5 % by going is the verdict then, and of the steps that it blocks so. Less than
+ * half speaks against the replay: it may not know all that waits for the first. -ENOMEM. */
 int tfh_prefer_gain(const struct tfh_job *job, struct tfh_result *r);
 
 /* steps.c: corrections that need more than one step */
