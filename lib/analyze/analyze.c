@@ -150,6 +150,25 @@ static const char *gpu_times(const struct tfh_job *job)
 	return job->device->gpu.source == TFH_GPU_CUPTI ? "cupti" : "imported";
 }
 
+static void fill_quality(const struct tfh_job *job, struct tfh_result *r)
+{
+	double waited = tfh_crowd(job);
+
+	r->quality.events = job->events;
+	r->quality.gpu_times = gpu_times(job);
+	if (job->device && job->device->gpu.graphs && *job->device->gpu.graphs)
+		r->quality.graphs = job->device->gpu.graphs;
+	r->quality.unattributed_share = r->breakdown[TFH_PART_UNATTRIBUTED].share;
+	r->quality.overhead_share =
+		job->last > job->first ? (double)job->events * TFH_HOOK_NS /
+						 (double)tfh_seen_ns(job, job->first, job->last)
+				       : NAN;
+	r->quality.clock_residual_s = NAN;
+	/* The machine's own samples tell it; none, or hardly any, tell nothing. */
+	r->quality.run_delay_share = waited > 0 ? waited : NAN;
+	r->quality.crowded = waited > TFH_CROWDED_SHARE;
+}
+
 /* After the passes: everything that the result says. */
 static int conclude(struct tfh_job *job, struct tfh_result *r)
 {
@@ -205,16 +224,7 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	rc = tfh_fill_given_up(job, r);
 	if (rc)
 		return rc;
-	r->quality.events = job->events;
-	r->quality.gpu_times = gpu_times(job);
-	if (job->device && job->device->gpu.graphs && *job->device->gpu.graphs)
-		r->quality.graphs = job->device->gpu.graphs;
-	r->quality.unattributed_share = r->breakdown[TFH_PART_UNATTRIBUTED].share;
-	r->quality.overhead_share =
-		job->last > job->first ? (double)job->events * TFH_HOOK_NS /
-						 (double)tfh_seen_ns(job, job->first, job->last)
-				       : NAN;
-	r->quality.clock_residual_s = NAN;
+	fill_quality(job, r);
 	return 0;
 }
 

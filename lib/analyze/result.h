@@ -94,6 +94,10 @@ struct tfh_advice {
 struct tfh_quality {
 	uint64_t events, dropped, unhooked;
 	double unattributed_share, overhead_share;
+	/* What the job's threads together waited for processors, seconds a second (may exceed 1);
+	 * NAN: not sampled. Crowded: enough to distort times. */
+	double run_delay_share;
+	bool crowded;
 	bool clean_end;
 	const char *gpu_times; /* "cupti" "none" "imported" */
 	const char *graphs; /* why only whole graph launches were timed, NULL: their nodes were */

@@ -399,6 +399,7 @@ static void write_quality(struct tfh_json *j, const struct tfh_quality *q)
 	if (q->graphs)
 		tfh_json_kstr(j, "graphs", q->graphs);
 	tfh_json_kf64(j, "overhead_share", q->overhead_share);
+	tfh_json_kf64(j, "run_delay_share", q->run_delay_share);
 	tfh_json_kstr(j, "clock", q->clock);
 	tfh_json_kf64(j, "clock_residual_s", q->clock_residual_s);
 	tfh_json_ku64(j, "files", q->files);

@@ -1,5 +1,7 @@
-/* A remark tells of memory that the job takes from the kernel again and again when that takes over
- * 5 % of its time, and only then: not of memory that grows, nor where nothing was measured. */
+/* What is sampled once a second is said. A remark tells of memory that the job takes from the
+ * kernel again and again when that takes over 5 % of its time, and only then: not of memory that
+ * grows, nor where nothing was measured. A machine that keeps the job's threads waiting is named
+ * and numbered. */
 #include "analyze_gen.h"
 
 enum { OP_GET = 1, OP_TRAIN };
@@ -15,9 +17,7 @@ static uint32_t samples(void *arg, uint32_t process, const struct tfh_sample **o
 	return SECONDS;
 }
 
-/* A second has 50 steps, `faults` page faults of so many microseconds, and keeps so much of what
- * they brought. */
-static bool told(double faults, double us, double keeps)
+static struct gen *job(void)
 {
 	struct gen *g = gen_new();
 
@@ -29,6 +29,15 @@ static bool told(double faults, double us, double keeps)
 		gen_exec(g, OP_GET, t, t + 8);
 		gen_exec(g, OP_TRAIN, t + 8.02, t + 20);
 	}
+	return g;
+}
+
+/* A second has 50 steps, `faults` page faults of so many microseconds, and keeps so much of what
+ * they brought. */
+static bool told(double faults, double us, double keeps)
+{
+	struct gen *g = job();
+
 	for (int i = 0; i < SECONDS; i++)
 		sample[i] = (struct tfh_sample){
 			.t = gen_ns(1000 * (i + 0.5)),
@@ -60,10 +69,35 @@ static void test_remark(void **state)
 	assert_false(told(100000, 0, 0));     /* a recording without */
 }
 
+/* Threads that wait 0.4 s of every second for processors are told of, in words and as a number; a
+ * job that was alone has the number; one without samples has none. */
+static void test_crowd(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 3; k++) {
+		struct gen *g = job();
+		for (int i = 0; i < SECONDS; i++)
+			sample[i] = (struct tfh_sample){.t = gen_ns(1000 * (i + 0.5)),
+							.cpu_s = 1,
+							.cpus = 2,
+							.run_delay_s = k == 0 ? 0.4 : 0.001};
+		g->feed.samples = k < 2 ? samples : NULL;
+		struct tfh_result *r = gen_judge(g);
+		assert_true(r->quality.crowded == (k == 0));
+		assert_true((gen_remark(r, "threads together waited 400 ms") != NULL) == (k == 0));
+		if (k == 2)
+			assert_true(isnan(r->quality.run_delay_share));
+		else
+			assert_float_equal(r->quality.run_delay_share, k ? 0.001 : 0.4, 1e-6);
+		tfh_result_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_remark),
+		cmocka_unit_test(test_crowd),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
