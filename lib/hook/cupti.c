@@ -369,7 +369,7 @@ static void collect(void)
 static uint64_t complete_until(uint64_t now)
 {
 	/* What runs longer than that is told by its call, where there are records of calls. */
-	uint64_t least = now - tfh_long_ticks * (TFH_CUPTI(DRIVER_API) ? 500 : 5000);
+	uint64_t least = now - tfh_peek(&tfh_long_ticks) * (TFH_CUPTI(DRIVER_API) ? 500 : 5000);
 	uint64_t held = tfh_buffers_oldest(now), pending = tfh_rows_pending(now);
 
 	least = held < least ? held : least;

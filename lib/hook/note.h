@@ -94,7 +94,7 @@ static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const str
 	uint32_t id = 0, stack = 0;
 	uint8_t flags = 0;
 
-	if (tfh_unlikely(t_end - t_begin > tfh_long_ticks)) {
+	if (tfh_unlikely(t_end - t_begin > tfh_peek(&tfh_long_ticks))) {
 		if (self->depth == 0)
 			tfh_cputime(self, t_end);
 		self->ctx = 0; /* contexts can be switched unseen by private tables: look again now

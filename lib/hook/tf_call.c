@@ -233,7 +233,7 @@ static inline void leave_stage(struct tfh_self *self, struct tfh_tf_frame *frame
 		}
 	}
 	/* 50 us: a quarter of what the recorder calls long */
-	if (total < tfh_long_ticks / 4 && frame->place == TFH_PLACE_PIPELINE) {
+	if (total < tfh_peek(&tfh_long_ticks) / 4 && frame->place == TFH_PLACE_PIPELINE) {
 		if (frame->stage)
 			tfh_agg_add(self, frame->stage, frame->begin, end, own);
 		return;
