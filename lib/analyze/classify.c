@@ -374,6 +374,17 @@ static enum tfh_class class_of_all(const struct totals *t)
 	return cls;
 }
 
+static enum tfh_cause cause_of(const struct tfh_job *job, enum tfh_class cls)
+{
+	enum tfh_cause cause = tfh_largest_cause(job->cause_ns, cls);
+
+	if (cls == TFH_CLASS_TRANSFER_BOUND)
+		return transfer_cause(job, cause);
+	if (cls == TFH_CLASS_COMPUTE_BOUND && tfh_tier(job) != 'C')
+		return tfh_compute_cause(job->device);
+	return cls == TFH_CLASS_COMPUTE_BOUND && job->cpu_only ? TFH_CAUSE_COMPUTE_CPU : cause;
+}
+
 static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct totals *t)
 {
 	struct tfh_verdict *v = &r->verdict;
@@ -383,13 +394,7 @@ static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct
 	blocking_of(t->part, by_class);
 	v->cls = class_of_all(t);
 	enum tfh_class together = tfh_class_of(t->part, t->total);
-	v->cause = tfh_largest_cause(job->cause_ns, v->cls);
-	if (v->cls == TFH_CLASS_COMPUTE_BOUND && job->cpu_only)
-		v->cause = TFH_CAUSE_COMPUTE_CPU;
-	if (v->cls == TFH_CLASS_COMPUTE_BOUND && v->tier != 'C')
-		v->cause = tfh_compute_cause(job->device);
-	if (v->cls == TFH_CLASS_TRANSFER_BOUND)
-		v->cause = transfer_cause(job, v->cause);
+	v->cause = cause_of(job, v->cls);
 	/* The share that the verdict speaks of: compute where nothing blocks. */
 	enum tfh_class shown = v->cls == TFH_CLASS_BALANCED ? TFH_CLASS_COMPUTE_BOUND : v->cls;
 	v->share = share_of(by_class[shown], t->total);
@@ -487,9 +492,7 @@ int tfh_prefer_gain(const struct tfh_job *job, struct tfh_result *r)
 	if (to == TFH_CLASS_NONE)
 		return 0;
 	v->cls = to;
-	v->cause = tfh_largest_cause(job->cause_ns, to);
-	if (to == TFH_CLASS_TRANSFER_BOUND)
-		v->cause = transfer_cause(job, v->cause);
+	v->cause = cause_of(job, to);
 	v->share = share_of(by_class[to], step);
 	if (v->confidence == TFH_CONFIDENCE_HIGH)
 		v->confidence = TFH_CONFIDENCE_MEDIUM;

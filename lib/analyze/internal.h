@@ -371,6 +371,8 @@ int tfh_check_period(struct tfh_job *job, struct tfh_err *err);
 
 /* segment.c */
 int tfh_segment_run(struct tfh_job *job, struct tfh_err *err);
+/* job->mark in order of their begin. */
+void tfh_sort_marks(struct tfh_job *job);
 
 /* sweep.c */
 typedef void (*tfh_seg_fn)(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p);

@@ -120,14 +120,6 @@ static int by_begin(const void *a, const void *b, void *arg)
 	return x->t1 != y->t1 ? (x->t1 > y->t1 ? -1 : 1) : 0;
 }
 
-static int ticks_by_begin(const void *a, const void *b, void *arg)
-{
-	const struct tfh_tick *x = a, *y = b;
-
-	(void)arg;
-	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
-}
-
 static int look(struct tfh_job *job, struct found *f, struct tfh_err *err)
 {
 	const struct tfh_feed *feed = job->feed;
@@ -257,7 +249,7 @@ int tfh_check_period(struct tfh_job *job, struct tfh_err *err)
 	size_t pairs = job->mark.n - 1;
 	int rc;
 
-	tfh_sort(job->mark.v, job->mark.n, sizeof(*job->mark.v), ticks_by_begin, NULL);
+	tfh_sort_marks(job);
 	rc = look(job, &f, err);
 	if (!rc && (double)inside(job, &f) > INSIDE * (double)pairs) {
 		rc = take(job, &f, outermost(job, &f));

@@ -236,6 +236,12 @@ static int by_begin(const void *a, const void *b, void *arg)
 	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
+void tfh_sort_marks(struct tfh_job *job)
+{
+	if (job->mark.n) /* there may be no array at all */
+		tfh_sort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin, NULL);
+}
+
 static int64_t step_ns(const struct tfh_window *w)
 {
 	return (w->t1 - w->t0) / (w->steps ? w->steps : 1);
@@ -434,7 +440,7 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 	if (job->mark.n >= 2 || one) {
 		job->clock = TFH_STEP_CLOCK_MARK;
 		job->clock_name = mark_name(job);
-		tfh_sort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin, NULL);
+		tfh_sort_marks(job);
 		from_marks(b);
 		return b->rc;
 	}
@@ -471,8 +477,7 @@ static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *er
 		return rc;
 	if (job->clock == TFH_STEP_CLOCK_NONE && (rc = from_whole(b, err)))
 		return rc;
-	if (job->mark.n) /* there may be no array at all */
-		tfh_sort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin, NULL);
+	tfh_sort_marks(job);
 	from_marks(b);
 	return b->rc;
 }
