@@ -213,6 +213,15 @@ static inline void gen_expect(const struct tfh_result *r, enum tfh_class cls, en
 	assert_int_equal(r->verdict.cause, cause);
 }
 
+/* Input-bound by that stage. Frees the result. */
+static inline void gen_expect_stage(struct tfh_result *r, enum tfh_cause cause, const char *name)
+{
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, cause);
+	assert_true(r->n_input > 0 && r->input[0].guilty);
+	assert_string_equal(r->input[0].name, name);
+	tfh_result_free(r);
+}
+
 /* Seconds per step of a part, exact to 1 % of the step. */
 static inline void gen_part(const struct tfh_result *r, enum tfh_part part, double ms)
 {

@@ -34,14 +34,6 @@ static struct tfh_result *judge(struct gen *g, double upper, double half, double
 	return gen_judge(g);
 }
 
-static void expect_stage(struct tfh_result *r, enum tfh_cause cause, const char *name)
-{
-	gen_expect(r, TFH_CLASS_INPUT_BOUND, cause);
-	assert_true(r->n_input > 0 && r->input[0].guilty);
-	assert_string_equal(r->input[0].name, name);
-	tfh_result_free(r);
-}
-
 /* TensorFlow names the two halves of a cache beside it, "MemoryCache" and "MemoryCacheImpl::...":
  * what fills it is still below it. */
 static void test_cache(void **state)
@@ -54,7 +46,7 @@ static void test_cache(void **state)
 	g->consumer[UPPER] = ROOT;
 	g->consumer[HALF] = UPPER;
 	g->consumer[LOWER] = HALF;
-	expect_stage(judge(g, 0.2, 0.1, 15.6), TFH_CAUSE_INPUT_MAP, "Map");
+	gen_expect_stage(judge(g, 0.2, 0.1, 15.6), TFH_CAUSE_INPUT_MAP, "Map");
 }
 
 /* What a stage spends itself is the function that it calls, and what to do about it depends on how
@@ -70,7 +62,7 @@ static void expect_advice(const char *type, enum tfh_cause cause, const char *to
 	assert_true(r->n_advice > 0);
 	if (!strstr(r->advice[0].todo, todo))
 		fail_msg("%s: %s", type, r->advice[0].todo);
-	expect_stage(r, cause, type);
+	gen_expect_stage(r, cause, type);
 }
 
 static void test_functions(void **state)
@@ -92,7 +84,7 @@ static void test_readers(void **state)
 				 "Iterator::Root::FlatMap[0]::TFRecordV2#id=3#",
 				 "Iterator::Root::FlatMap::TensorSlice#id=4#");
 
-	expect_stage(judge(g, 15.6, 0.1, 0.2), TFH_CAUSE_INPUT_READ, "FlatMap");
+	gen_expect_stage(judge(g, 15.6, 0.1, 0.2), TFH_CAUSE_INPUT_READ, "FlatMap");
 }
 
 /* The files of a saved data set are one stage, as the inputs of an interleave are. */
@@ -114,7 +106,7 @@ static void test_files(void **state)
 		gen_stage(g, 3 + i % 2, i % 2 ? HALF : LOWER, t - 3, t + 15, 18);
 		gen_exec(g, OP_TRAIN, t + 16.02, t + 20);
 	}
-	expect_stage(gen_judge(g), TFH_CAUSE_INPUT_READ, name);
+	gen_expect_stage(gen_judge(g), TFH_CAUSE_INPUT_READ, name);
 }
 
 /* The machine stood still for 2 s: that says nothing of how fast batches come. */
@@ -138,7 +130,7 @@ static void test_pause(void **state)
 	}
 	struct tfh_result *r = gen_judge(g);
 	assert_float_equal(r->supply.period_s, 20e-3, 1e-4);
-	expect_stage(r, TFH_CAUSE_INPUT_MAP, "Map");
+	gen_expect_stage(r, TFH_CAUSE_INPUT_MAP, "Map");
 }
 
 /* What MirroredStrategy makes: the loop asks an iterator on the device, whose Generator waits for
@@ -168,8 +160,8 @@ static struct tfh_result *replica(bool prefetch)
 static void test_replica(void **state)
 {
 	(void)state;
-	expect_stage(replica(true), TFH_CAUSE_INPUT_MAP, "Map");
-	expect_stage(replica(false), TFH_CAUSE_INPUT_MAP, "Map");
+	gen_expect_stage(replica(true), TFH_CAUSE_INPUT_MAP, "Map");
+	gen_expect_stage(replica(false), TFH_CAUSE_INPUT_MAP, "Map");
 }
 
 /* A recording that says a stage delivers to itself, or two to each other, is read all the same. */
@@ -183,7 +175,7 @@ static void test_circle(void **state)
 	g->consumer[UPPER] = UPPER;
 	g->consumer[HALF] = LOWER;
 	g->consumer[LOWER] = HALF;
-	expect_stage(judge(g, 0.2, 0.1, 15.6), TFH_CAUSE_INPUT_MAP, "Map");
+	gen_expect_stage(judge(g, 0.2, 0.1, 15.6), TFH_CAUSE_INPUT_MAP, "Map");
 }
 
 int main(void)
