@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
+
 void tfh_json_init(struct tfh_json *json, FILE *out, int indent)
 {
 	memset(json, 0, sizeof(*json));
@@ -95,34 +97,6 @@ void tfh_json_end(struct tfh_json *json)
 	putc(json->level[json->depth].array ? ']' : '}', json->out);
 }
 
-/* Length of the well-formed UTF-8 sequence at p, 0 if there is none (Unicode 15, table 3-7: no
- * overlong forms, no surrogates, nothing above U+10FFFF).
- */
-static size_t utf8_length(const unsigned char *p, size_t left)
-{
-	size_t n;
-
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] >= 0xc2 && p[0] <= 0xdf)
-		n = 2;
-	else if (p[0] >= 0xe0 && p[0] <= 0xef)
-		n = 3;
-	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
-		n = 4;
-	else
-		return 0;
-	if (left < n)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 /* Short escape of a character, 0 if it has none. */
 static char short_escape(unsigned char c)
 {
@@ -145,34 +119,41 @@ static char short_escape(unsigned char c)
 	}
 }
 
+/* A character that a string of JSON may not hold, or that a terminal must not get. */
+static void write_escape(FILE *out, uint32_t c)
+{
+	char brief = c < 0x80 ? short_escape((unsigned char)c) : 0;
+
+	if (brief)
+		fprintf(out, "\\%c", brief);
+	else if (c < 0x10000)
+		fprintf(out, "\\u%04x", c);
+	else
+		fprintf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 | (c & 0x3ff));
+}
+
 /* With its quotes. */
 static void write_string(FILE *out, const char *text, size_t length)
 {
-	const unsigned char *p = (const unsigned char *)text;
 	size_t plain = 0; /* bytes since the last escape, written in one go */
 
 	putc('"', out);
-	while (length) {
-		size_t n = utf8_length(p + plain, length);
-		unsigned char c = p[plain];
+	while (plain < length) {
+		uint32_t c = 0xfffd;
+		size_t n = tfh_utf8(text + plain, length - plain, &c);
 
-		if (n && c >= 0x20 && c != '"' && c != '\\' && c != 0x7f) {
+		if (n && tfh_shown(c) && c != '"' && c != '\\') {
 			plain += n;
-			length -= n;
 			continue;
 		}
-		fwrite(p, 1, plain, out);
-		p += plain + 1;
+		fwrite(text, 1, plain, out);
+		write_escape(out, c);
+		plain += n ? n : 1;
+		text += plain;
+		length -= plain;
 		plain = 0;
-		length--;
-		if (!n)
-			fputs("\\ufffd", out);
-		else if (short_escape(c))
-			fprintf(out, "\\%c", short_escape(c));
-		else
-			fprintf(out, "\\u%04x", c);
 	}
-	fwrite(p, 1, plain, out);
+	fwrite(text, 1, plain, out);
 	putc('"', out);
 }
 

@@ -1,9 +1,9 @@
 /* Streaming JSON writer: no tree, no allocation, commas and escapes by itself.
  *
  * Text comes from traces and may be anything: bytes that are not UTF-8 become U+FFFD, so that what
- * is written is always valid JSON. Numbers come back as they were: 64-bit integers whole, doubles
- * with the fewest digits that read back to the same value; NaN and infinities become null, which
- * means "not measured".
+ * is written is always valid JSON; what base/clean.h hides from terminals is written as an escape.
+ *Numbers come back as they were: 64-bit integers whole, doubles with the fewest digits that read
+ *back to the same value; NaN and infinities become null, which means "not measured".
  *
  *	struct tfh_json j;
  *	tfh_json_init(&j, stdout, 2);

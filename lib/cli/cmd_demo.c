@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analyze/result.h"
+#include "base/print.h"
 #include "cli/capture.h"
 #include "cli/cli.h"
 #include "report/report.h"
@@ -188,7 +189,7 @@ static int run_job(const struct demo *d, const struct scene *s, const char *dir,
 {
 	int status;
 
-	printf("$ tfhook run -o %s -- python3 %s\n", dir, s->script);
+	tfh_print(stdout, "$ tfhook run -o %s -- python3 %s\n", dir, s->script);
 	fflush(stdout);
 	pid_t pid = fork();
 	if (pid < 0)
@@ -219,7 +220,7 @@ static enum outcome judge(const struct demo *d, const struct scene *s, const cha
 	struct tfh_err err = {0};
 	const char *paths[] = {dir};
 
-	printf("\n$ tfhook report %s\n", dir);
+	tfh_print(stdout, "\n$ tfhook report %s\n", dir);
 	int code = tfh_run_open(paths, 1, &run, &err);
 	if (!code)
 		code = tfh_analyze(run, &result, &err);
@@ -231,10 +232,10 @@ static enum outcome judge(const struct demo *d, const struct scene *s, const cha
 	tfh_report_text(stdout, result, &style);
 	bool right = is_right(s, &result->verdict);
 	const char *cause = tfh_cause_name(result->verdict.cause);
-	printf("\n%s: expected %s%s%s, found %s%s%s\n", right ? "RIGHT" : "WRONG",
-	       tfh_class_name(s->cls), s->cause == TFH_CAUSE_NONE ? "" : " ",
-	       s->cause == TFH_CAUSE_NONE ? "" : tfh_cause_name(s->cause),
-	       tfh_class_name(result->verdict.cls), cause ? " " : "", cause ? cause : "");
+	tfh_print(stdout, "\n%s: expected %s%s%s, found %s%s%s\n", right ? "RIGHT" : "WRONG",
+		  tfh_class_name(s->cls), s->cause == TFH_CAUSE_NONE ? "" : " ",
+		  s->cause == TFH_CAUSE_NONE ? "" : tfh_cause_name(s->cause),
+		  tfh_class_name(result->verdict.cls), cause ? " " : "", cause ? cause : "");
 	enum outcome outcome = right ? RIGHT : result->quality.crowded ? WRONG_CROWDED : WRONG;
 	tfh_result_free(result);
 	tfh_run_close(run);
@@ -260,11 +261,13 @@ static enum outcome play_once(const struct demo *d, const struct scene *s, const
 /* Where other work takes the processors, something else may truly hold the job back: once more. */
 static enum outcome play(const struct demo *d, const struct scene *s)
 {
-	printf("%s\n\n", s->story);
+	tfh_put(s->story, stdout);
+	tfh_put("\n\n", stdout);
 	enum outcome outcome = play_once(d, s, "");
 	if (outcome != WRONG_CROWDED)
 		return outcome;
-	puts("Other work took the processors meanwhile (see the note above). Once more:\n");
+	tfh_put("Other work took the processors meanwhile (see the note above). Once more:\n\n",
+		stdout);
 	return play_once(d, s, "-again");
 }
 
@@ -287,15 +290,18 @@ int tfh_cmd_demo(const struct tfh_line *args)
 		if (strcmp(scenes[i].demo, name))
 			continue;
 		if (played++)
-			puts("\n-------------------------------------------------------------------"
-			     "-------------\n");
+			tfh_put("\n----------------------------------------------------------------"
+				"---"
+				"-------------\n\n",
+				stdout);
 		enum outcome outcome = play(&d, &scenes[i]);
 		wrong += outcome == WRONG || outcome == WRONG_CROWDED;
 		failed += outcome == NO_VERDICT;
 	}
-	printf("\nThe recordings stay in %s: try `tfhook report --steps` or `tfhook info` on "
-	       "them.\n",
-	       d.out);
+	tfh_print(stdout,
+		  "\nThe recordings stay in %s: try `tfhook report --steps` or `tfhook info` on "
+		  "them.\n",
+		  d.out);
 	fflush(stdout);
 	if (wrong)
 		tfh_say("%u of %u verdicts are not what was built in, which happens on a machine "

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/print.h"
 #include "cli/capture.h"
 #include "cli/cli.h"
 #include "cli/doctor.h"
@@ -24,11 +25,13 @@ void tfh_finding(struct tfh_doctor *d, enum tfh_outcome o, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	printf("%s%s%s  ", d->color ? tints[o] : "", marks[o], d->color ? "\033[0m" : "");
+	tfh_put(d->color ? tints[o] : "", stdout);
+	tfh_print(stdout, "%s", marks[o]);
+	tfh_put(d->color ? "\033[0m  " : "  ", stdout);
 	if (isatty(STDOUT_FILENO))
 		tfh_print_wrapped(stdout, 6, 6, text);
 	else /* one line each, for grep */
-		puts(text);
+		tfh_print(stdout, "%s\n", text);
 	d->bad += o == TFH_BAD;
 }
 
@@ -277,7 +280,8 @@ int tfh_cmd_doctor(const struct tfh_line *args)
 	fflush(stdout);
 	if (tfh_check_variables())
 		d.bad++;
-	printf("%s\n", d.bad ? "something stands in the way: see BAD and the messages above"
-			     : "a job can be traced here");
+	tfh_print(stdout, "%s\n",
+		  d.bad ? "something stands in the way: see BAD and the messages above"
+			: "a job can be traced here");
 	return d.bad ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }

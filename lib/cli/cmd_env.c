@@ -2,28 +2,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/options.h"
+#include "base/print.h"
 #include "cli/cli.h"
 #include "cli/run.h"
 
 /* In single quotes, for a shell to read back. */
 static void print_quoted(const char *text)
 {
-	putchar('\'');
-	for (; *text; text++) {
-		if (*text == '\'')
-			fputs("'\\''", stdout);
-		else
-			putchar(*text);
+	tfh_put("'", stdout);
+	for (size_t len; *text; text += len + (text[len] == '\'')) {
+		len = strcspn(text, "'");
+		tfh_print(stdout, text[len] ? "%.*s'\\''" : "%.*s", (int)len, text);
 	}
-	putchar('\'');
+	tfh_put("'", stdout);
+}
+
+/* What cannot be printed as it is would be another path when it is read back. */
+static bool printable(const char *name, const char *value)
+{
+	for (uint32_t c; *value; value += tfh_utf8(value, strlen(value), NULL))
+		if (!tfh_utf8(value, strlen(value), &c) || !tfh_shown(c)) {
+			tfh_say("%s has a character that cannot be printed: give that file or "
+				"directory another name",
+				name);
+			return false;
+		}
+	return true;
 }
 
 static void print_settings(void)
 {
 	int width = 0;
 
-	puts("\n# Settings [default]:");
+	tfh_put("\n# Settings [default]:\n", stdout);
 	for (int i = 0; i < TFH_OPT_COUNT; i++)
 		if ((int)strlen(tfh_option_specs[i].name) > width)
 			width = (int)strlen(tfh_option_specs[i].name);
@@ -31,19 +44,24 @@ static void print_settings(void)
 		const struct tfh_option_spec *s = &tfh_option_specs[i];
 		bool shown = *s->fallback && strcmp(s->fallback, "-1"); /* -1: not known */
 
-		printf("#   %-*s  %s%s%s%s\n", width, s->name, s->help, shown ? " [" : "",
-		       shown ? s->fallback : "", shown ? "]" : "");
+		tfh_print(stdout, "#   %-*s  %s%s%s%s\n", width, s->name, s->help,
+			  shown ? " [" : "", shown ? s->fallback : "", shown ? "]" : "");
 	}
 }
 
-static void print_export(const char *name, const char *ours)
+/* "export NAME=value" with what the variable holds already; false: it cannot be told. */
+static bool print_export(const char *name, const char *ours)
 {
 	char *value = tfh_preload_value(ours, getenv(name));
+	bool fine = printable(name, value ? value : ours);
 
-	printf("export %s=", name);
-	print_quoted(value ? value : ours);
+	if (fine) {
+		tfh_print(stdout, "export %s=", name);
+		print_quoted(value ? value : ours);
+		tfh_put("\n", stdout);
+	}
 	free(value);
-	putchar('\n');
+	return fine;
 }
 
 int tfh_cmd_env(const struct tfh_line *args)
@@ -65,28 +83,32 @@ int tfh_cmd_env(const struct tfh_line *args)
 			library.path);
 		return TFH_EXIT_GATE;
 	}
+	if (!printable("the recorder's path", library.path))
+		return TFH_EXIT_GATE;
 	if (format && !strcmp(format, "docker")) {
-		printf("--env LD_PRELOAD=%s --env NVTX_INJECTION64_PATH=%s --volume %s:%s:ro",
-		       library.path, library.path, library.path, library.path);
+		tfh_print(stdout,
+			  "--env LD_PRELOAD=%s --env NVTX_INJECTION64_PATH=%s --volume %s:%s:ro",
+			  library.path, library.path, library.path, library.path);
 		if (audit)
-			printf(" --env LD_AUDIT=%s --volume %s:%s:ro", audit, audit, audit);
-		putchar('\n');
+			tfh_print(stdout, " --env LD_AUDIT=%s --volume %s:%s:ro", audit, audit,
+				  audit);
+		tfh_put("\n", stdout);
 		return TFH_EXIT_OK;
 	}
 	if (format && !strcmp(format, "slurm")) {
-		printf("--export=ALL,LD_PRELOAD=%s", library.path);
+		tfh_print(stdout, "--export=ALL,LD_PRELOAD=%s", library.path);
 		if (!getenv("NVTX_INJECTION64_PATH"))
-			printf(",NVTX_INJECTION64_PATH=%s", library.path);
+			tfh_print(stdout, ",NVTX_INJECTION64_PATH=%s", library.path);
 		if (audit)
-			printf(",LD_AUDIT=%s", audit);
-		putchar('\n');
+			tfh_print(stdout, ",LD_AUDIT=%s", audit);
+		tfh_put("\n", stdout);
 		return TFH_EXIT_OK;
 	}
-	print_export("LD_PRELOAD", library.path);
-	if (!getenv("NVTX_INJECTION64_PATH"))
-		print_export("NVTX_INJECTION64_PATH", library.path);
-	if (audit)
-		print_export("LD_AUDIT", audit);
+	if (!print_export("LD_PRELOAD", library.path) ||
+	    (!getenv("NVTX_INJECTION64_PATH") &&
+	     !print_export("NVTX_INJECTION64_PATH", library.path)) ||
+	    (audit && !print_export("LD_AUDIT", audit)))
+		return TFH_EXIT_GATE;
 	print_settings();
 	tfh_check_variables();
 	return TFH_EXIT_OK;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/options.h"
+#include "base/print.h"
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/journals.h"
@@ -17,7 +18,8 @@
 
 /* ---- run.json: shown as it stands, one value a line ---- */
 
-/* Copies a JSON string's text without its quotes and escapes of quotes. */
+/* Copies a JSON string's text without its quotes and escapes of quotes; escapes of characters that
+ * show nothing stay. */
 static void unquote(const char *json, char *out, size_t size)
 {
 	size_t n = 0;
@@ -25,7 +27,7 @@ static void unquote(const char *json, char *out, size_t size)
 	for (json += *json == '"'; *json && n + 1 < size; json++) {
 		if (*json == '"')
 			break;
-		if (*json == '\\' && json[1])
+		if (*json == '\\' && json[1] && strchr("\"\\/", json[1]))
 			json++;
 		out[n++] = *json;
 	}
@@ -36,16 +38,18 @@ static void print_variable(int length, const char *name, const char *value)
 {
 	char shown[8192], entry[8192 + 256], sentence[512];
 
-	printf("  %.*s=%s", length, name, tfh_fmt_cut(shown, sizeof(shown), value, sizeof(shown)));
+	tfh_print(stdout, "  %.*s=%s", length, name,
+		  tfh_fmt_cut(shown, sizeof(shown), value, sizeof(shown)));
 	snprintf(entry, sizeof(entry), "%.*s=%s", length < 255 ? length : 255, name, value);
 	if (tfh_option_check(entry, sentence, sizeof(sentence)))
-		printf("   <- not understood, had no effect%s", sentence + strcspn(sentence, ";"));
+		tfh_print(stdout, "   <- not understood, had no effect%s",
+			  sentence + strcspn(sentence, ";"));
 	if (tfh_option_unknown(entry)) {
 		const char *near = tfh_option_suggest(entry);
-		printf("   <- unknown to tfhook, had no effect%s%s%s",
-		       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+		tfh_print(stdout, "   <- unknown to tfhook, had no effect%s%s%s",
+			  near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 	}
-	putchar('\n');
+	tfh_put("\n", stdout);
 }
 
 /* The "env" object of run.json, which tfhook itself wrote with one member a line. */
@@ -60,7 +64,7 @@ static void print_environment(const char *dir)
 	while (fgets(line, sizeof(line), f)) {
 		char *p = line + strspn(line, " \t");
 		if (!strncmp(p, "\"env\": {", 8)) {
-			puts("environment");
+			tfh_put("environment\n", stdout);
 			inside = true;
 			continue;
 		}
@@ -88,13 +92,14 @@ static void print_command(const struct tfh_run *run)
 	const char *const *argv;
 	uint32_t n = tfh_run_command(run, &argv);
 
-	fputs("command    ", stdout);
+	tfh_put("command    ", stdout);
 	for (uint32_t i = 0; i < n; i++) {
 		char text[4096];
 		tfh_fmt_cut(text, sizeof(text), argv[i], sizeof(text));
-		printf(strpbrk(text, " '\"") || !*text ? "%s\"%s\"" : "%s%s", i ? " " : "", text);
+		tfh_print(stdout, strpbrk(text, " '\"") || !*text ? "%s\"%s\"" : "%s%s",
+			  i ? " " : "", text);
 	}
-	puts(n ? "" : "unknown");
+	tfh_put(n ? "\n" : "unknown\n", stdout);
 }
 
 static void print_end(const struct tfh_run *run)
@@ -103,12 +108,13 @@ static void print_end(const struct tfh_run *run)
 	enum tfh_end end = tfh_run_end(run, &code);
 
 	if (end == TFH_END_EXIT)
-		printf("end        exit code %d\n", code);
+		tfh_print(stdout, "end        exit code %d\n", code);
 	else if (end == TFH_END_SIGNAL)
-		printf("end        signal %d (%s)\n", code,
-		       sigdescr_np(code) ? sigdescr_np(code) : "unknown");
+		tfh_print(stdout, "end        signal %d (%s)\n", code,
+			  sigdescr_np(code) ? sigdescr_np(code) : "unknown");
 	else
-		printf("end        %s\n", tfh_end_name(end) ? tfh_end_name(end) : "unknown");
+		tfh_print(stdout, "end        %s\n",
+			  tfh_end_name(end) ? tfh_end_name(end) : "unknown");
 }
 
 static void print_processes(const struct tfh_run *run)
@@ -116,8 +122,8 @@ static void print_processes(const struct tfh_run *run)
 	const struct tfh_process *p;
 	uint32_t n = tfh_run_processes(run, &p);
 
-	printf("\n%-9s %5s %-14s %10s %9s %9s %4s %4s %5s %s\n", "PROCESS", "rank", "program",
-	       "events", "dropped", "time", "gpu", "tf", "clean", "host");
+	tfh_print(stdout, "\n%-9s %5s %-14s %10s %9s %9s %4s %4s %5s %s\n", "PROCESS", "rank",
+		  "program", "events", "dropped", "time", "gpu", "tf", "clean", "host");
 	for (uint32_t i = 0; i < n; i++) {
 		char rank[16] = "-", name[64], host[256], events[TFH_TEXT], dropped[TFH_TEXT],
 		     time[TFH_TEXT];
@@ -125,12 +131,13 @@ static void print_processes(const struct tfh_run *run)
 		if (p[i].rank >= 0)
 			snprintf(rank, sizeof(rank), "%d", p[i].rank);
 		tfh_fmt_cut(name, sizeof(name), base ? base + 1 : p[i].exe ? p[i].exe : "?", 14);
-		printf("%-9u %5s %-14s %10s %9s %9s %4s %4s %5s %s\n", p[i].pid, rank, name,
-		       tfh_fmt_count(events, p[i].events), tfh_fmt_count(dropped, p[i].dropped),
-		       tfh_fmt_time(time, (double)(p[i].last_ns - p[i].start_ns) * 1e-9),
-		       yes(p[i].has_gpu), yes(p[i].has_tf),
-		       p[i].live ? "runs" : yes(p[i].clean_end),
-		       tfh_fmt_cut(host, sizeof(host), p[i].host ? p[i].host : "?", 64));
+		tfh_print(stdout, "%-9u %5s %-14s %10s %9s %9s %4s %4s %5s %s\n", p[i].pid, rank,
+			  name, tfh_fmt_count(events, p[i].events),
+			  tfh_fmt_count(dropped, p[i].dropped),
+			  tfh_fmt_time(time, (double)(p[i].last_ns - p[i].start_ns) * 1e-9),
+			  yes(p[i].has_gpu), yes(p[i].has_tf),
+			  p[i].live ? "runs" : yes(p[i].clean_end),
+			  tfh_fmt_cut(host, sizeof(host), p[i].host ? p[i].host : "?", 64));
 	}
 }
 
@@ -144,10 +151,10 @@ static void print_spans(const struct tfh_gpu_info *g)
 		on += (double)(g->span[i].t1 - g->span[i].t0) * 1e-9;
 		whole |= !g->span[i].nodes;
 	}
-	printf("  known for %s in %u part%s%s\n", tfh_fmt_time(total, on), g->n_span,
-	       g->n_span == 1 ? "" : "s", whole ? "; of some graphs only whole launches" : "");
+	tfh_print(stdout, "  known for %s in %u part%s%s\n", tfh_fmt_time(total, on), g->n_span,
+		  g->n_span == 1 ? "" : "s", whole ? "; of some graphs only whole launches" : "");
 	if (g->graphs && *g->graphs)
-		printf("  nodes of graphs were given up: %s\n", g->graphs);
+		tfh_print(stdout, "  nodes of graphs were given up: %s\n", g->graphs);
 }
 
 static void print_device_times(struct tfh_run *run)
@@ -161,23 +168,26 @@ static void print_device_times(struct tfh_run *run)
 		tfh_run_gpu(run, i, &g);
 		if (g.source == TFH_GPU_NONE && (!*g.why || !p[i].has_gpu))
 			continue;
-		printf("\nDEVICE TIMES of process %u\n", p[i].pid);
+		tfh_print(stdout, "\nDEVICE TIMES of process %u\n", p[i].pid);
 		if (g.source == TFH_GPU_NONE) {
-			printf("  none: %s\n", g.why);
+			tfh_print(stdout, "  none: %s\n", g.why);
 			continue;
 		}
-		printf("  %s kernels, copies and memsets, %s lost\n", tfh_fmt_count(ops, g.ops),
-		       tfh_fmt_count(lost, g.dropped));
+		tfh_print(stdout, "  %s kernels, copies and memsets, %s lost\n",
+			  tfh_fmt_count(ops, g.ops), tfh_fmt_count(lost, g.dropped));
 		print_spans(&g);
 		if (*g.library)
-			printf("  told by %s\n",
-			       tfh_fmt_cut(library, sizeof(library), g.library, sizeof(library)));
+			tfh_print(
+				stdout, "  told by %s\n",
+				tfh_fmt_cut(library, sizeof(library), g.library, sizeof(library)));
 		if (g.overhead_ns)
-			printf("  CUPTI counts %s as its own work in the job's threads\n",
-			       tfh_fmt_time(ops, (double)g.overhead_ns * 1e-9));
+			tfh_print(stdout,
+				  "  CUPTI counts %s as its own work in the job's threads\n",
+				  tfh_fmt_time(ops, (double)g.overhead_ns * 1e-9));
 		if (g.source == TFH_GPU_CUPTI && !g.dependencies)
-			puts("  without the job's calls (the recorder came with "
-			     "CUDA_INJECTION64_PATH only): tier B");
+			tfh_put("  without the job's calls (the recorder came with "
+				"CUDA_INJECTION64_PATH only): tier B\n",
+				stdout);
 	}
 }
 
@@ -188,10 +198,12 @@ static void print_unhooked(const struct tfh_run *run)
 
 	if (!n)
 		return;
-	printf("\nDRIVER FUNCTIONS THAT THE JOB LOOKED UP AND TFHOOK DOES NOT RECORD (%u)\n", n);
+	tfh_print(stdout,
+		  "\nDRIVER FUNCTIONS THAT THE JOB LOOKED UP AND TFHOOK DOES NOT RECORD (%u)\n", n);
 	for (uint32_t i = 0; i < n; i++) {
 		char name[256];
-		printf("  %s\n", tfh_fmt_cut(name, sizeof(name), names[i], sizeof(name)));
+		tfh_print(stdout, "  %s\n",
+			  tfh_fmt_cut(name, sizeof(name), names[i], sizeof(name)));
 	}
 }
 
@@ -204,11 +216,11 @@ static void print_run(const struct tfh_run *run)
 
 	if (start > 0 && gmtime_r(&start, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
-	printf("recording  %s\n", tfh_run_path(run));
+	tfh_print(stdout, "recording  %s\n", tfh_run_path(run));
 	print_command(run);
-	printf("host       %s\nstart      %s\ntime       %s\n",
-	       tfh_fmt_cut(host, sizeof(host), *name ? name : "unknown", 64), when,
-	       tfh_fmt_time(wall, (double)tfh_run_wall_ns(run) * 1e-9));
+	tfh_print(stdout, "host       %s\nstart      %s\ntime       %s\n",
+		  tfh_fmt_cut(host, sizeof(host), *name ? name : "unknown", 64), when,
+		  tfh_fmt_time(wall, (double)tfh_run_wall_ns(run) * 1e-9));
 	print_end(run);
 }
 
@@ -225,20 +237,20 @@ static void print_source(struct tfh_run *run)
 
 	if (tfh_run_source(run) == TFH_SRC_TFT)
 		return;
-	printf("recorded   by %s\n", tool[tfh_run_source(run)]);
+	tfh_print(stdout, "recorded   by %s\n", tool[tfh_run_source(run)]);
 	for (uint32_t i = 0; i < n; i++) {
 		char ops[TFH_TEXT], unissued[TFH_TEXT], early[TFH_TEXT];
 		tfh_run_gpu(run, i, &gpu);
 		if (n == 1)
-			printf("device     ");
+			tfh_print(stdout, "device     ");
 		else
-			printf("device %-3u ", i);
-		printf("%s ops, %s of them without the call that issued them",
-		       tfh_fmt_count(ops, gpu.ops), tfh_fmt_count(unissued, gpu.unissued));
+			tfh_print(stdout, "device %-3u ", i);
+		tfh_print(stdout, "%s ops, %s of them without the call that issued them",
+			  tfh_fmt_count(ops, gpu.ops), tfh_fmt_count(unissued, gpu.unissued));
 		if (gpu.early)
-			printf(" (%s were queued before the recording began)",
-			       tfh_fmt_count(early, gpu.early));
-		printf("\n");
+			tfh_print(stdout, " (%s were queued before the recording began)",
+				  tfh_fmt_count(early, gpu.early));
+		tfh_print(stdout, "\n");
 	}
 }
 
@@ -255,16 +267,16 @@ static void type_text(uint32_t type, char out[5])
 
 static void print_chunks(const struct tft_reader *r)
 {
-	printf("  %6s %-5s %10s %8s %10s %10s %s\n", "chunk", "type", "offset", "events", "bytes",
-	       "unpacked", "lost");
+	tfh_print(stdout, "  %6s %-5s %10s %8s %10s %10s %s\n", "chunk", "type", "offset", "events",
+		  "bytes", "unpacked", "lost");
 	for (uint32_t i = 0; i < tft_chunk_count(r); i++) {
 		const struct tft_chunk_info *c = tft_chunk(r, i);
 		char type[5];
 		type_text(c->type, type);
-		printf("  %6u %-5s %10llu %8u %10llu %10llu %llu\n", i, type,
-		       (unsigned long long)c->offset, c->events,
-		       (unsigned long long)c->packed_bytes, (unsigned long long)c->raw_bytes,
-		       (unsigned long long)c->dropped);
+		tfh_print(stdout, "  %6u %-5s %10llu %8u %10llu %10llu %llu\n", i, type,
+			  (unsigned long long)c->offset, c->events,
+			  (unsigned long long)c->packed_bytes, (unsigned long long)c->raw_bytes,
+			  (unsigned long long)c->dropped);
 	}
 }
 
@@ -290,17 +302,17 @@ static void print_file(const struct tfh_files *files, const char *path, bool chu
 	char bytes[TFH_TEXT], count[TFH_TEXT];
 
 	if (tft_open(path, &r, &err)) {
-		printf("%s\n  unreadable: %s\n", path, err.text);
+		tfh_print(stdout, "%s\n  unreadable: %s\n", path, err.text);
 		return;
 	}
 	stat(path, &st);
 	for (uint32_t i = 0; i < tft_chunk_count(r); i++)
 		events += tft_chunk(r, i)->type == TFT_EVNT ? tft_chunk(r, i)->events : 0;
 	const struct tft_head *head = tft_head(r);
-	printf("%s\n  %s, %s events in %u chunks, %s; format %u, written by tfhook %s\n", path,
-	       tfh_fmt_bytes(bytes, (double)st.st_size), tfh_fmt_count(count, events),
-	       tft_chunk_count(r), state_words(files, path, r), head->version,
-	       head->tfhook_version);
+	tfh_print(stdout, "%s\n  %s, %s events in %u chunks, %s; format %u, written by tfhook %s\n",
+		  path, tfh_fmt_bytes(bytes, (double)st.st_size), tfh_fmt_count(count, events),
+		  tft_chunk_count(r), state_words(files, path, r), head->version,
+		  head->tfhook_version);
 	if (chunks)
 		print_chunks(r);
 	tft_close(r);
@@ -314,10 +326,11 @@ static void print_journals(const char *dir)
 	unsigned n = realpath(dir, real) ? tfh_journals_find(real, 0, found, 16) : 0;
 
 	for (unsigned i = 0; i < n && i < 16; i++)
-		printf("%s\n  journal of process %d, which %s: what its files do not hold yet\n",
-		       found[i].path, (int)found[i].pid, found[i].live ? "runs" : "is gone");
+		tfh_print(stdout,
+			  "%s\n  journal of process %d, which %s: what its files do not hold yet\n",
+			  found[i].path, (int)found[i].pid, found[i].live ? "runs" : "is gone");
 	if (n > 16)
-		printf("... %u more journals\n", n - 16);
+		tfh_print(stdout, "... %u more journals\n", n - 16);
 }
 
 int tfh_cmd_info(const struct tfh_line *args)
@@ -343,7 +356,7 @@ int tfh_cmd_info(const struct tfh_line *args)
 	tfh_run_close(run);
 	if (built)
 		return TFH_EXIT_OK;
-	puts("\nFILES");
+	tfh_put("\nFILES\n", stdout);
 	if (!tfh_files_find(&files, args, &err))
 		for (size_t i = 0; i < files.n; i++)
 			print_file(&files, files.path[i], tfh_line_get(args, "chunks"));

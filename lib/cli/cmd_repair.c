@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/print.h"
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/journals.h"
@@ -30,15 +31,16 @@ static int save_journal(const char *path, const char *out, unsigned flags)
 	int code = tft_salvage(path, out, flags, &saved, &err);
 
 	if (code) {
-		printf("%s: %s\n", path, *err.text ? err.text : strerror(-code));
+		tfh_print(stdout, "%s: %s\n", path, *err.text ? err.text : strerror(-code));
 		return code == -EBUSY ? TFH_EXIT_OK : TFH_EXIT_UNREADABLE;
 	}
 	if (!*saved.path)
-		printf("%s: nothing in it that the trace files lack\n", path);
+		tfh_print(stdout, "%s: nothing in it that the trace files lack\n", path);
 	else
-		printf("%s: %llu events saved to %s, %llu unreadable, %u calls in flight\n", path,
-		       (unsigned long long)saved.records, saved.path,
-		       (unsigned long long)saved.torn, saved.open);
+		tfh_print(stdout,
+			  "%s: %llu events saved to %s, %llu unreadable, %u calls in flight\n",
+			  path, (unsigned long long)saved.records, saved.path,
+			  (unsigned long long)saved.torn, saved.open);
 	return TFH_EXIT_OK;
 }
 
@@ -64,25 +66,26 @@ static int repair_file(const char *path, const char *dir)
 
 	snprintf(out, sizeof(out), "%s/%s", dir, base ? base + 1 : path);
 	if (tfh_file_empty(path)) {
-		printf("%s: empty: its process ended before it wrote to it\n", path);
+		tfh_print(stdout, "%s: empty: its process ended before it wrote to it\n", path);
 		return TFH_EXIT_OK;
 	}
 	bool whole = is_whole(path);
 	if (whole && !link(path, out)) {
-		printf("%s: whole\n", path);
+		tfh_print(stdout, "%s: whole\n", path);
 		return TFH_EXIT_OK;
 	}
 	int code = tft_repair(path, out, &done, &err);
 	if (code == -ENOENT && access(path, F_OK)) {
-		printf("%s: gone meanwhile: deleted, or given up for TFHOOK_MAX_SIZE\n", path);
+		tfh_print(stdout, "%s: gone meanwhile: deleted, or given up for TFHOOK_MAX_SIZE\n",
+			  path);
 		return TFH_EXIT_OK;
 	}
 	if (code) {
-		printf("%s: %s\n", path, *err.text ? err.text : strerror(-code));
+		tfh_print(stdout, "%s: %s\n", path, *err.text ? err.text : strerror(-code));
 		return TFH_EXIT_UNREADABLE;
 	}
-	printf("%s: %u chunks saved, %llu damaged, %llu bytes cut off\n", path, done.chunks,
-	       (unsigned long long)done.bad, (unsigned long long)done.tail);
+	tfh_print(stdout, "%s: %u chunks saved, %llu damaged, %llu bytes cut off\n", path,
+		  done.chunks, (unsigned long long)done.bad, (unsigned long long)done.tail);
 	return TFH_EXIT_OK;
 }
 
@@ -212,7 +215,7 @@ static void take_left(void *arg, const char *path, const char *name, struct tft_
 	if (!dead)
 		return;
 	if (access(dir, F_OK) && errno == ENOENT) {
-		printf("%s: its run directory %s is gone: removed\n", path, dir);
+		tfh_print(stdout, "%s: its run directory %s is gone: removed\n", path, dir);
 		unlink(path);
 	} else {
 		worst = save_journal(path, NULL, TFT_SALVAGE_UNLINK);

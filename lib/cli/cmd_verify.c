@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/print.h"
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "format/tft_read.h"
@@ -113,7 +114,7 @@ static bool tell_missing(const char *path)
 	int size = snprintf(before, sizeof(before), "%.*s%lu.tft", (int)at, path, n - 1);
 	if (size < 0 || (size_t)size >= sizeof(before) || !access(before, F_OK))
 		return false;
-	printf("%s: missing: deleted, or given up for TFHOOK_MAX_SIZE\n", before);
+	tfh_print(stdout, "%s: missing: deleted, or given up for TFHOOK_MAX_SIZE\n", before);
 	return true;
 }
 
@@ -124,10 +125,12 @@ static int tell_empty(const struct tfh_files *files, const char *path, bool quie
 	bool saved = rest == TFH_REST_SALVAGED || rest == TFH_REST_TORN;
 
 	if (!saved || !quiet)
-		printf("%s: %s: empty: its process was killed, or the disk full, before the first "
-		       "write to it%s\n",
-		       path, saved ? "whole" : "incomplete",
-		       saved ? "; what it recorded is in a salvaged file" : "");
+		tfh_print(
+			stdout,
+			"%s: %s: empty: its process was killed, or the disk full, before the first "
+			"write to it%s\n",
+			path, saved ? "whole" : "incomplete",
+			saved ? "; what it recorded is in a salvaged file" : "");
 	return saved ? TFH_EXIT_OK : TFH_EXIT_INCOMPLETE;
 }
 
@@ -158,8 +161,8 @@ int tfh_cmd_verify(const struct tfh_line *args)
 		}
 		code = check_file(files.path[i], &c, &err);
 		if (code == -ENOENT) { /* while we looked at the others */
-			printf("%s: missing: deleted, or given up for TFHOOK_MAX_SIZE\n",
-			       files.path[i]);
+			tfh_print(stdout, "%s: missing: deleted, or given up for TFHOOK_MAX_SIZE\n",
+				  files.path[i]);
 			if (status == TFH_EXIT_OK)
 				status = TFH_EXIT_INCOMPLETE;
 			continue;
@@ -168,8 +171,8 @@ int tfh_cmd_verify(const struct tfh_line *args)
 			size_t len = strlen(files.path[i]);
 			bool named = !strncmp(err.text, files.path[i], len) &&
 				     !strncmp(err.text + len, ": ", 2);
-			printf("%s: unreadable: %s\n", files.path[i],
-			       err.text + (named ? len + 2 : 0));
+			tfh_print(stdout, "%s: unreadable: %s\n", files.path[i],
+				  err.text + (named ? len + 2 : 0));
 			status = TFH_EXIT_UNREADABLE;
 			continue;
 		}
@@ -177,13 +180,13 @@ int tfh_cmd_verify(const struct tfh_line *args)
 		troubles(&c, wrong, sizeof(wrong));
 		if (!*wrong && quiet)
 			continue;
-		printf("%s: %s: %llu events in %llu chunks%s%s\n", files.path[i],
-		       *wrong ? "incomplete" : "whole", (unsigned long long)c.events,
-		       (unsigned long long)c.chunks,
-		       c.salvaged		   ? ", salvaged from a process that was killed"
-		       : !c.closed && is_saved(&c) ? ", the rest in a salvaged file"
-						   : "",
-		       wrong);
+		tfh_print(stdout, "%s: %s: %llu events in %llu chunks%s%s\n", files.path[i],
+			  *wrong ? "incomplete" : "whole", (unsigned long long)c.events,
+			  (unsigned long long)c.chunks,
+			  c.salvaged		      ? ", salvaged from a process that was killed"
+			  : !c.closed && is_saved(&c) ? ", the rest in a salvaged file"
+						      : "",
+			  wrong);
 		if (*wrong && status == TFH_EXIT_OK)
 			status = TFH_EXIT_INCOMPLETE;
 		mendable |= *wrong && (c.bad || c.tail || !c.clean);

@@ -6,20 +6,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clean.h"
+#include "base/print.h"
 #include "cli/cli.h"
 
 void tfh_say(const char *fmt, ...)
 {
-	char line[4096];
+	char form[1024];
 	va_list args;
 
-	va_start(args, fmt);
-	int n = vsnprintf(line, sizeof(line) - 1, fmt, args);
-	va_end(args);
-	if (n < 0)
-		return;
 	/* One write for the line: the job's processes share this terminal. */
-	fprintf(stderr, "tfhook: %s\n", line);
+	snprintf(form, sizeof(form), "tfhook: %s\n", fmt);
+	va_start(args, fmt);
+	tfh_vprint(stderr, form, args);
+	va_end(args);
 	fflush(stderr);
 }
 
@@ -72,15 +72,16 @@ void tfh_print_wrapped(FILE *out, size_t column, size_t indent, const char *text
 
 	while (*text) {
 		size_t blank = strspn(text, " "), len = strcspn(text + blank, " ");
-		if (begun && column + blank + len > WIDTH) {
-			fprintf(out, "\n%*s", (int)indent, "");
+		size_t columns = tfh_columns(text + blank, len);
+		if (begun && column + blank + columns > WIDTH) {
+			tfh_print(out, "\n%*s", (int)indent, "");
 			column = indent;
 			blank = 0;
 		}
-		fprintf(out, "%*s%.*s", (int)blank, "", (int)len, text + strspn(text, " "));
-		column += blank + len;
+		tfh_print(out, "%*s%.*s", (int)blank, "", (int)len, text + strspn(text, " "));
+		column += blank + columns;
 		text += strspn(text, " ") + len;
 		begun = true;
 	}
-	fputc('\n', out);
+	tfh_put("\n", out);
 }

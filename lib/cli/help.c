@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/print.h"
 #include "cli/cli.h"
 #include "tfhook/version.h"
 
@@ -24,26 +25,27 @@ static void details(FILE *out, const char *text)
 
 void tfh_help_all(FILE *out)
 {
-	fputs("tfhook: where does each training step's time go, what one thing holds it back,\n"
-	      "and what would fixing that gain?\n\n"
-	      "usage: tfhook COMMAND [FLAGS] ...\n\n"
-	      "  tfhook run python3 train.py     trace a job; a verdict at its end\n"
-	      "  tfhook report                   the whole report on the newest recording here\n\n",
-	      out);
+	tfh_put("tfhook: where does each training step's time go, what one thing holds it back,\n"
+		"and what would fixing that gain?\n\n"
+		"usage: tfhook COMMAND [FLAGS] ...\n\n"
+		"  tfhook run python3 train.py     trace a job; a verdict at its end\n"
+		"  tfhook report                   the whole report on the newest recording "
+		"here\n\n",
+		out);
 	for (const struct tfh_command *const *c = tfh_commands; *c; c++) {
-		fprintf(out, "  %-12s ", (*c)->name);
+		tfh_print(out, "  %-12s ", (*c)->name);
 		tfh_print_wrapped(out, 15, 15, (*c)->summary);
 	}
-	fputs("\n`tfhook help COMMAND` tells more about one of them.\n", out);
+	tfh_put("\n`tfhook help COMMAND` tells more about one of them.\n", out);
 }
 
 void tfh_help_command(FILE *out, const struct tfh_command *command)
 {
-	fprintf(out, "usage: tfhook %s%s%s%s\n\n%s\n", command->name,
-		command->flags[0].name ? " [FLAGS]" : "", *command->operand_text ? " " : "",
-		command->operand_text, command->summary);
+	tfh_print(out, "usage: tfhook %s%s%s%s\n\n%s\n", command->name,
+		  command->flags[0].name ? " [FLAGS]" : "", *command->operand_text ? " " : "",
+		  command->operand_text, command->summary);
 	if (command->flags[0].name)
-		fputc('\n', out);
+		tfh_put("\n", out);
 	for (size_t i = 0; i < TFH_MAX_FLAGS && command->flags[i].name; i++) {
 		const struct tfh_flag *flag = &command->flags[i];
 		char form[64], letter[8] = "    ";
@@ -51,60 +53,60 @@ void tfh_help_command(FILE *out, const struct tfh_command *command)
 			snprintf(letter, sizeof(letter), "-%c, ", flag->letter);
 		snprintf(form, sizeof(form), "%s--%s%s%s", letter, flag->name, flag->arg ? " " : "",
 			 flag->arg ? flag->arg : "");
-		fprintf(out, "  %-20s ", form);
+		tfh_print(out, "  %-20s ", form);
 		tfh_print_wrapped(out, 23, 23, flag->help);
 		if (flag->choices)
-			fprintf(out, "  %-20s %s is one of: %s\n", "", flag->arg, flag->choices);
+			tfh_print(out, "  %-20s %s is one of: %s\n", "", flag->arg, flag->choices);
 	}
 	if (*command->details)
-		fputc('\n', out);
+		tfh_put("\n", out);
 	details(out, command->details);
 }
 
 static void bash_completions(FILE *out)
 {
-	fputs("_tfhook() {\n"
-	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words= i\n"
-	      "\tCOMPREPLY=()\n"
-	      "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords='",
-	      out);
+	tfh_put("_tfhook() {\n"
+		"\tlocal cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words= i\n"
+		"\tCOMPREPLY=()\n"
+		"\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords='",
+		out);
 	for (const struct tfh_command *const *c = tfh_commands; *c; c++)
-		fprintf(out, "%s%s", c == tfh_commands ? "" : " ", (*c)->name);
-	fputs("'\n\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase "
-	      "$command in\n",
-	      out);
+		tfh_print(out, "%s%s", c == tfh_commands ? "" : " ", (*c)->name);
+	tfh_put("'\n\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase "
+		"$command in\n",
+		out);
 	for (const struct tfh_command *const *c = tfh_commands; *c; c++) {
-		fprintf(out, "\t%s) words='", (*c)->name);
+		tfh_print(out, "\t%s) words='", (*c)->name);
 		for (size_t i = 0; i < TFH_MAX_FLAGS && (*c)->flags[i].name; i++)
-			fprintf(out, "%s--%s", i ? " " : "", (*c)->flags[i].name);
-		fputc('\'', out);
+			tfh_print(out, "%s--%s", i ? " " : "", (*c)->flags[i].name);
+		tfh_put("'", out);
 		if ((*c)->operands == TFH_OPERANDS_COMMAND)
-			fputs("\n\t\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
-			      "\t\t\tcase ${COMP_WORDS[i]} in -o) i=$((i + 1)) ;; -*) ;; *)\n"
-			      "\t\t\t\tif declare -F _command_offset >/dev/null; then "
-			      "_command_offset \"$i\"; fi\n"
-			      "\t\t\t\treturn ;; esac\n\t\tdone\n"
-			      "\t\t[[ $cur == -* ]] || { COMPREPLY=($(compgen -c -- \"$cur\")); "
-			      "return; }",
-			      out);
+			tfh_put("\n\t\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
+				"\t\t\tcase ${COMP_WORDS[i]} in -o) i=$((i + 1)) ;; -*) ;; *)\n"
+				"\t\t\t\tif declare -F _command_offset >/dev/null; then "
+				"_command_offset \"$i\"; fi\n"
+				"\t\t\t\treturn ;; esac\n\t\tdone\n"
+				"\t\t[[ $cur == -* ]] || { COMPREPLY=($(compgen -c -- \"$cur\")); "
+				"return; }",
+				out);
 		if ((*c)->operands == TFH_OPERANDS_WORDS)
-			fprintf(out, "\n\t\t[[ $cur == -* ]] || words='%s'", (*c)->words);
-		fputs(" ;;\n", out);
+			tfh_print(out, "\n\t\t[[ $cur == -* ]] || words='%s'", (*c)->words);
+		tfh_put(" ;;\n", out);
 	}
-	fputs("\tesac\n"
-	      "\tif [ \"$command\" = help ]; then words='",
-	      out);
+	tfh_put("\tesac\n"
+		"\tif [ \"$command\" = help ]; then words='",
+		out);
 	for (const struct tfh_command *const *c = tfh_commands; *c; c++)
-		fprintf(out, "%s%s", c == tfh_commands ? "" : " ", (*c)->name);
-	fputs("'; fi\n"
-	      "\tif [[ $cur == -* || $command == help ]] || [[ $words && $words != -* ]]; then\n"
-	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-	      "\telse\n"
-	      "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"
-	      "\tfi\n"
-	      "}\n"
-	      "complete -o filenames -F _tfhook tfhook\n",
-	      out);
+		tfh_print(out, "%s%s", c == tfh_commands ? "" : " ", (*c)->name);
+	tfh_put("'; fi\n"
+		"\tif [[ $cur == -* || $command == help ]] || [[ $words && $words != -* ]]; then\n"
+		"\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+		"\telse\n"
+		"\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"
+		"\tfi\n"
+		"}\n"
+		"complete -o filenames -F _tfhook tfhook\n",
+		out);
 }
 
 /* In single quotes of both zsh and fish; brackets and colons mean something to _arguments. */
@@ -112,11 +114,9 @@ static void quoted(FILE *out, const char *text, const char *escaped)
 {
 	for (; *text; text++) {
 		if (*text == '\'')
-			fputs("'\\''", out);
-		else if (strchr(escaped, *text))
-			fprintf(out, "\\%c", *text);
+			tfh_put("'\\''", out);
 		else
-			fputc(*text, out);
+			tfh_print(out, strchr(escaped, *text) ? "\\%c" : "%c", *text);
 	}
 }
 
@@ -124,77 +124,78 @@ static void zsh_flags(FILE *out, const struct tfh_command *command)
 {
 	for (size_t i = 0; i < TFH_MAX_FLAGS && command->flags[i].name; i++) {
 		const struct tfh_flag *flag = &command->flags[i];
-		fprintf(out, "\t\t\t'--%s%s[", flag->name, flag->arg ? "=" : "");
+		tfh_print(out, "\t\t\t'--%s%s[", flag->name, flag->arg ? "=" : "");
 		quoted(out, flag->help, "[]:");
-		fputc(']', out);
+		tfh_put("]", out);
 		if (flag->choices)
-			fprintf(out, ":%s:(%s)", flag->arg, flag->choices);
+			tfh_print(out, ":%s:(%s)", flag->arg, flag->choices);
 		else if (flag->arg)
-			fprintf(out, ":%s:_files", flag->arg);
-		fputs("' \\\n", out);
+			tfh_print(out, ":%s:_files", flag->arg);
+		tfh_put("' \\\n", out);
 	}
 }
 
 static void zsh_completions(FILE *out)
 {
-	fputs("#compdef tfhook\n_tfhook() {\n\tlocal -a commands\n\tcommands=(\n", out);
+	tfh_put("#compdef tfhook\n_tfhook() {\n\tlocal -a commands\n\tcommands=(\n", out);
 	for (const struct tfh_command *const *c = tfh_commands; *c; c++) {
-		fprintf(out, "\t\t'%s:", (*c)->name);
+		tfh_print(out, "\t\t'%s:", (*c)->name);
 		quoted(out, (*c)->summary, ":");
-		fputs("'\n", out);
+		tfh_put("'\n", out);
 	}
-	fputs("\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe command "
-	      "commands\n\t\treturn\n\tfi\n"
-	      "\tlocal command=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $command in\n",
-	      out);
+	tfh_put("\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe command "
+		"commands\n\t\treturn\n\tfi\n"
+		"\tlocal command=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $command in\n",
+		out);
 	for (const struct tfh_command *const *c = tfh_commands; *c; c++) {
-		fprintf(out, "\t%s)\n\t\t_arguments \\\n", (*c)->name);
+		tfh_print(out, "\t%s)\n\t\t_arguments \\\n", (*c)->name);
 		zsh_flags(out, *c);
 		if ((*c)->operands == TFH_OPERANDS_COMMAND)
-			fputs("\t\t\t'(-)1:command: _command_names -e' '*::arguments: _normal' "
-			      ";;\n",
-			      out);
+			tfh_put("\t\t\t'(-)1:command: _command_names -e' '*::arguments: _normal' "
+				";;\n",
+				out);
 		else if ((*c)->operands == TFH_OPERANDS_TRACES)
-			fputs("\t\t\t'*:trace:_files' ;;\n", out);
+			tfh_put("\t\t\t'*:trace:_files' ;;\n", out);
 		else if ((*c)->operands == TFH_OPERANDS_WORDS && *(*c)->words)
-			fprintf(out, "\t\t\t'1:%s:(%s)' ;;\n", (*c)->name, (*c)->words);
+			tfh_print(out, "\t\t\t'1:%s:(%s)' ;;\n", (*c)->name, (*c)->words);
 		else
-			fputs("\t\t\t&& return ;;\n", out);
+			tfh_put("\t\t\t&& return ;;\n", out);
 	}
-	fputs("\tesac\n}\n_tfhook \"$@\"\n", out);
+	tfh_put("\tesac\n}\n_tfhook \"$@\"\n", out);
 }
 
 static void fish_completions(FILE *out)
 {
 	for (const struct tfh_command *const *c = tfh_commands; *c; c++) {
-		fprintf(out, "complete -c tfhook -n __fish_use_subcommand -f -a %s -d '",
-			(*c)->name);
+		tfh_print(out, "complete -c tfhook -n __fish_use_subcommand -f -a %s -d '",
+			  (*c)->name);
 		quoted(out, (*c)->summary, "");
-		fputs("'\n", out);
+		tfh_put("'\n", out);
 		for (size_t i = 0; i < TFH_MAX_FLAGS && (*c)->flags[i].name; i++) {
 			const struct tfh_flag *flag = &(*c)->flags[i];
-			fprintf(out, "complete -c tfhook -n '__fish_seen_subcommand_from %s' -l %s",
-				(*c)->name, flag->name);
+			tfh_print(out,
+				  "complete -c tfhook -n '__fish_seen_subcommand_from %s' -l %s",
+				  (*c)->name, flag->name);
 			if (flag->letter)
-				fprintf(out, " -s %c", flag->letter);
+				tfh_print(out, " -s %c", flag->letter);
 			if (flag->choices)
-				fprintf(out, " -x -a '%s'", flag->choices);
+				tfh_print(out, " -x -a '%s'", flag->choices);
 			else if (flag->arg)
-				fputs(" -r", out);
-			fputs(" -d '", out);
+				tfh_put(" -r", out);
+			tfh_put(" -d '", out);
 			quoted(out, flag->help, "");
-			fputs("'\n", out);
+			tfh_put("'\n", out);
 		}
 		if ((*c)->operands == TFH_OPERANDS_WORDS && *(*c)->words)
-			fprintf(out,
-				"complete -c tfhook -n '__fish_seen_subcommand_from %s' -f -a "
-				"'%s'\n",
-				(*c)->name, (*c)->words);
+			tfh_print(out,
+				  "complete -c tfhook -n '__fish_seen_subcommand_from %s' -f -a "
+				  "'%s'\n",
+				  (*c)->name, (*c)->words);
 		if ((*c)->operands == TFH_OPERANDS_COMMAND)
-			fprintf(out,
-				"complete -c tfhook -n '__fish_seen_subcommand_from %s' -x -a "
-				"'(__fish_complete_subcommand --fcs-skip=2)'\n",
-				(*c)->name);
+			tfh_print(out,
+				  "complete -c tfhook -n '__fish_seen_subcommand_from %s' -x -a "
+				  "'(__fish_complete_subcommand --fcs-skip=2)'\n",
+				  (*c)->name);
 	}
 }
 
@@ -269,6 +270,6 @@ int tfh_cmd_help(const struct tfh_line *args)
 int tfh_cmd_version(const struct tfh_line *args)
 {
 	(void)args;
-	puts("tfhook " TFHOOK_VERSION);
+	tfh_put("tfhook " TFHOOK_VERSION "\n", stdout);
 	return TFH_EXIT_OK;
 }

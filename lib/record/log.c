@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clean.h"
+
 #define LOG_LINES_MAX 1000 /* a broken machine must not fill a disk */
 
 static uint32_t lines;	  /* atomic */
@@ -108,9 +110,9 @@ static void append(const char *line, size_t len)
 void tfh_log(int level, const char *fmt, ...)
 {
 	int saved = errno;
-	char line[1024];
+	char text[1024], line[1024];
 	va_list args;
-	int n, m;
+	int n;
 
 	/* With a file and no level given, what matters is written. */
 	if (level > tfh_opt_int(&tfh_p.options, TFH_OPT_VERBOSE) &&
@@ -118,12 +120,12 @@ void tfh_log(int level, const char *fmt, ...)
 		return;
 	if (__atomic_fetch_add(&lines, 1, __ATOMIC_RELAXED) >= LOG_LINES_MAX)
 		return;
-	n = snprintf(line, sizeof(line), "tfhook[%d]: ", (int)tfh_p.pid);
 	va_start(args, fmt);
-	m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, args);
+	n = vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	if (m >= 0) {
-		n = (int)strlen(line);
+	if (n >= 0) {
+		n = snprintf(line, sizeof(line), "tfhook[%d]: ", (int)tfh_p.pid);
+		n += (int)tfh_clean(line + n, sizeof(line) - (size_t)n - 1, text, strlen(text));
 		line[n++] = '\n';
 		append(line, (size_t)n);
 	}
@@ -133,18 +135,15 @@ void tfh_log(int level, const char *fmt, ...)
 void tfh_log_failure(const char *what, const char *remedy)
 {
 	int saved = errno;
-	static char line[PATH_MAX + 512]; /* filled once, on any stack */
-	int n;
+	static char text[PATH_MAX + 512], line[PATH_MAX + 512]; /* filled once, on any stack */
+	size_t n;
 
 	/* Once per job: rank 0 speaks, or whoever has no rank. */
 	if (tfh_p.dir.rank.rank <= 0 && !__atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED)) {
-		n = snprintf(line, sizeof(line), "tfhook: %s; %s\n", what, remedy);
-		if (n >= (int)sizeof(line)) {
-			n = (int)sizeof(line) - 1;
-			line[n - 1] = '\n';
-		}
-		if (n > 0)
-			write_line(STDERR_FILENO, line, (size_t)n);
+		snprintf(text, sizeof(text), "tfhook: %s; %s", what, remedy);
+		n = tfh_clean(line, sizeof(line) - 1, text, strlen(text));
+		line[n++] = '\n';
+		write_line(STDERR_FILENO, line, n);
 	}
 	tfh_log(1, "%s; %s", what, remedy);
 	errno = saved;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clean.h"
+
 /* Value below 1000 (after rounding) with three significant digits. */
 static void digits(char *out, size_t size, double value, const char *unit)
 {
@@ -152,55 +154,31 @@ void tfh_percents(const double *share, size_t n, int *percent)
 	}
 }
 
-/* Bytes of the UTF-8 character at s, 0 if it is none. */
-static size_t utf8_length(const unsigned char *s)
-{
-	size_t n = 0;
-
-	if (s[0] < 0x80)
-		n = 1;
-	else if (s[0] >= 0xc2 && s[0] < 0xe0)
-		n = 2;
-	else if ((s[0] & 0xf0) == 0xe0)
-		n = 3;
-	else if (s[0] >= 0xf0 && s[0] < 0xf5)
-		n = 4;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
-}
-
 const char *tfh_fmt_cut(char *out, size_t size, const char *text, size_t width)
 {
-	const unsigned char *s = (const unsigned char *)text;
-	size_t columns = 0, at = 0, column = 0;
-
-	for (const unsigned char *p = s; *p; p += utf8_length(p) ? utf8_length(p) : 1)
-		columns++;
+	size_t left = strlen(text), columns = tfh_columns(text, left), at = 0, column = 0;
 	/* Two dots stand for the middle: columns [head, tail) are left out. */
 	size_t head = columns, tail = columns;
+	bool dots = false;
+	struct tfh_glyph g;
+
 	if (columns > width && width > 2) {
 		head = (width - 2) / 2;
 		tail = columns - (width - 2 - head);
 	}
-	while (*s && at + 5 < size) {
-		size_t n = utf8_length(s);
-		if (column == head && column < tail) {
+	while (left && at + 2 + sizeof(g.text) < size) {
+		size_t n = tfh_glyph(text, left, &g);
+		if (column + g.columns <= head || column >= tail) {
+			memcpy(out + at, g.text, g.len);
+			at += g.len;
+		} else if (!dots) {
 			memcpy(out + at, "..", 2);
 			at += 2;
+			dots = true;
 		}
-		if (column < head || column >= tail) {
-			/* C1 (0x80 to 0x9f) drives terminals, too. */
-			if (!n || *s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0)) {
-				out[at++] = '?';
-			} else {
-				memcpy(out + at, s, n);
-				at += n;
-			}
-		}
-		column++;
-		s += n ? n : 1;
+		column += g.columns;
+		text += n;
+		left -= n;
 	}
 	out[at] = '\0';
 	return out;

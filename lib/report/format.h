@@ -35,7 +35,7 @@ const char *tfh_fmt_share(char out[TFH_TEXT], double share);
 void tfh_percents(const double *share, size_t n, int *percent);
 
 /* Copies text, cut in the middle to at most `width` columns ("cutlass::Kernel2<..256x128_tn>");
- * control characters and bytes that are not UTF-8 become '?'. `out` holds `size` bytes. */
+ * cleaned (base/clean.h). `out` holds `size` bytes. */
 const char *tfh_fmt_cut(char *out, size_t size, const char *text, size_t width);
 
 #endif

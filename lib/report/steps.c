@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "base/print.h"
 #include "report/format.h"
 #include "model/big.h"
 #include "report/report.h"
@@ -28,38 +29,38 @@ static const char *word(const char *name)
 
 void tfh_report_steps_text(FILE *out, const struct tfh_result *r)
 {
-	fprintf(out, "%8s %10s %9s  %-10s %-19s %s\n", "step", "start", "time", "segment", "class",
-		"cause");
+	tfh_print(out, "%8s %10s %9s  %-10s %-19s %s\n", "step", "start", "time", "segment",
+		  "class", "cause");
 	TFH_EACH (i, r->n_step) {
 		const struct tfh_step *s = &r->step[i];
 		char start[TFH_TEXT], dur[TFH_TEXT];
-		fprintf(out, "%8llu %10s %9s  %-10s %-19s %s\n", (unsigned long long)s->index,
-			tfh_fmt_time(start, s->start_s), tfh_fmt_time(dur, s->dur_s),
-			word(tfh_segment_name((enum tfh_segment)(int8_t)s->segment)),
-			word(tfh_class_name((enum tfh_class)(int8_t)s->cls)),
-			word(tfh_cause_name((enum tfh_cause)(int8_t)s->cause)));
+		tfh_print(out, "%8llu %10s %9s  %-10s %-19s %s\n", (unsigned long long)s->index,
+			  tfh_fmt_time(start, s->start_s), tfh_fmt_time(dur, s->dur_s),
+			  word(tfh_segment_name((enum tfh_segment)(int8_t)s->segment)),
+			  word(tfh_class_name((enum tfh_class)(int8_t)s->cls)),
+			  word(tfh_cause_name((enum tfh_cause)(int8_t)s->cause)));
 	}
 }
 
 void tfh_report_steps_csv(FILE *out, const struct tfh_result *r)
 {
-	fputs("rank,index,start_s,dur_s,segment,class,cause", out);
+	tfh_put("rank,index,start_s,dur_s,segment,class,cause", out);
 	for (int p = 0; p < TFH_PART_COUNT; p++)
-		fprintf(out, ",%s_s", tfh_part_name((enum tfh_part)p));
-	fputc('\n', out);
+		tfh_print(out, ",%s_s", tfh_part_name((enum tfh_part)p));
+	tfh_put("\n", out);
 	int32_t rank = rank_of(r);
 	TFH_EACH (i, r->n_step) {
 		const struct tfh_step *s = &r->step[i];
 		const char *cause = tfh_cause_name((enum tfh_cause)(int8_t)s->cause);
 		const char *cls = tfh_class_name((enum tfh_class)(int8_t)s->cls);
 		if (rank >= 0)
-			fprintf(out, "%d", rank);
-		fprintf(out, ",%llu,%.9f,%.9f,%s,%s,%s", (unsigned long long)s->index, s->start_s,
-			s->dur_s, word(tfh_segment_name((enum tfh_segment)(int8_t)s->segment)),
-			cls ? cls : "", cause ? cause : "");
+			tfh_print(out, "%d", rank);
+		tfh_print(out, ",%llu,%.9f,%.9f,%s,%s,%s", (unsigned long long)s->index, s->start_s,
+			  s->dur_s, word(tfh_segment_name((enum tfh_segment)(int8_t)s->segment)),
+			  cls ? cls : "", cause ? cause : "");
 		for (int p = 0; p < TFH_PART_COUNT; p++)
-			fprintf(out, ",%.9f", (double)s->breakdown[p]);
-		fputc('\n', out);
+			tfh_print(out, ",%.9f", (double)s->breakdown[p]);
+		tfh_put("\n", out);
 	}
 }
 

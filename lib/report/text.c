@@ -5,31 +5,44 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clean.h"
+#include "base/print.h"
 #include "model/kernel_name.h"
 #include "report/text_parts.h"
 
 #define WIDTH 80
 
-const char *tfh_tint(const struct tfh_page *page, enum tfh_tint tint)
+void tfh_tint(const struct tfh_page *page, enum tfh_tint tint)
 {
 	static const char *const codes[] = {"\033[0m",	  "\033[1m",	"\033[1;31m",
 					    "\033[1;33m", "\033[1;32m", "\033[2m"};
 
-	return page->style.color ? codes[tint] : "";
+	if (page->style.color)
+		tfh_put(codes[tint], page->out);
 }
 
-/* Columns that text takes; escape sequences take none. */
-static size_t width_of(const char *text)
+void tfh_tinted(const struct tfh_page *page, enum tfh_tint tint, const char *fmt, ...)
 {
-	size_t n = 0;
+	va_list args;
 
-	for (; *text; text++) {
-		if (*text == '\033')
-			text += strcspn(text, "m");
-		else
-			n += (*text & 0xc0) != 0x80;
-	}
-	return n;
+	tfh_tint(page, tint);
+	va_start(args, fmt);
+	tfh_vprint(page->out, fmt, args);
+	va_end(args);
+	tfh_tint(page, TFH_PLAIN);
+}
+
+void tfh_heading(const struct tfh_page *page, const char *fmt, ...)
+{
+	va_list args;
+
+	tfh_put("\n", page->out);
+	tfh_tint(page, TFH_BOLD);
+	va_start(args, fmt);
+	tfh_vprint(page->out, fmt, args);
+	va_end(args);
+	tfh_tint(page, TFH_PLAIN);
+	tfh_put("\n", page->out);
 }
 
 /* How much of a word goes onto a line of so many columns: all of it, or a stage's path up to "::".
@@ -38,44 +51,50 @@ static size_t part_of_word(const char *word, size_t len, size_t room)
 {
 	size_t fits = len;
 
-	for (size_t i = 0; len > room && i + 1 < len && i + 2 <= room; i++)
+	if (tfh_columns(word, len) <= room)
+		return len;
+	for (size_t i = 0; i + 1 < len && tfh_columns(word, i + 2) <= room; i++)
 		if (word[i] == ':' && word[i + 1] == ':')
 			fits = i + 2;
 	return fits;
 }
 
-void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text)
+void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest, const char *text)
 {
-	size_t column = width_of(first);
 	bool begun = false;
 
-	fputs(first, page->out);
 	while (*text) {
 		size_t len = strcspn(text, " ");
 		if (!strncmp(text + len, " %", 2)) /* "41 %" stays together */
 			len += 1 + strcspn(text + len + 1, " ");
-		if (begun && column + 1 + len > WIDTH) {
-			fprintf(page->out, "\n%s", rest);
-			column = width_of(rest);
+		if (begun && column + 1 + tfh_columns(text, len) > WIDTH) {
+			tfh_print(page->out, "\n%s", rest);
+			column = strlen(rest);
 			begun = false;
 		}
 		if (begun) {
-			fputc(' ', page->out);
+			tfh_put(" ", page->out);
 			column++;
 		}
 		size_t part = part_of_word(text, len, WIDTH > column ? WIDTH - column : 0);
-		fwrite(text, 1, part, page->out);
+		tfh_print(page->out, "%.*s", (int)part, text);
+		column += tfh_columns(text, part);
 		text += part;
-		column += part;
 		begun = true;
 		if (part < len) {
-			fprintf(page->out, "\n%s", rest);
-			column = width_of(rest);
+			tfh_print(page->out, "\n%s", rest);
+			column = strlen(rest);
 			begun = false;
 		}
 		text += strspn(text, " ");
 	}
-	fputc('\n', page->out);
+	tfh_put("\n", page->out);
+}
+
+void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text)
+{
+	tfh_print(page->out, "%s", first);
+	tfh_wrap_from(page, strlen(first), rest, text);
 }
 
 const char *tfh_part_words(enum tfh_part part)
@@ -140,16 +159,16 @@ static const char *job_name(const struct tfh_run *run)
 /* Adds a field after three blanks, on a new line where it would pass the 80th column. */
 static void add_field(const struct tfh_page *page, size_t *column, const char *field)
 {
-	size_t len = strlen(field);
+	size_t len = tfh_columns(field, strlen(field));
 
 	if (*column + 3 + len > WIDTH) {
-		fputs("\n   ", page->out);
+		tfh_put("\n   ", page->out);
 		*column = 3;
 	} else {
-		fputs("   ", page->out);
+		tfh_put("   ", page->out);
 		*column += 3;
 	}
-	fputs(field, page->out);
+	tfh_print(page->out, "%s", field);
 	*column += len;
 }
 
@@ -162,9 +181,9 @@ static void print_title(const struct tfh_page *page)
 	size_t column;
 
 	tfh_fmt_cut(name, sizeof(name), job_name(r->run), 40);
-	fprintf(page->out, "%stfhook report%s   %s", tfh_tint(page, TFH_BOLD),
-		tfh_tint(page, TFH_PLAIN), name);
-	column = 13 + 3 + strlen(name);
+	tfh_tinted(page, TFH_BOLD, "tfhook report");
+	tfh_print(page->out, "   %s", name);
+	column = 13 + 3 + tfh_columns(name, strlen(name));
 	if (r->ranks > 1 || r->hosts > 1) {
 		snprintf(field, sizeof(field), "%u ranks, %u host%s", r->ranks, r->hosts,
 			 r->hosts == 1 ? "" : "s");
@@ -179,7 +198,7 @@ static void print_title(const struct tfh_page *page)
 		strftime(field, sizeof(field), "%Y-%m-%d", &tm);
 		add_field(page, &column, field);
 	}
-	fputc('\n', page->out);
+	tfh_put("\n", page->out);
 }
 
 /* ---- how it ended, when not by itself ---- */
@@ -284,15 +303,16 @@ static void print_end(const struct tfh_page *page)
 	end_line(page->r, line, sizeof(line));
 	if (!*line)
 		return;
-	fprintf(page->out, "\n%s%s%s\n", tfh_tint(page, TFH_YELLOW), line,
-		tfh_tint(page, TFH_PLAIN));
+	tfh_put("\n", page->out);
+	tfh_tinted(page, TFH_YELLOW, "%s", line);
+	tfh_put("\n", page->out);
 	print_silent(page, "  ", "    ");
 	for (uint32_t i = 0; i < n && i < 4; i++) {
 		in_flight_line(page->r, &open[i], line, sizeof(line));
 		tfh_wrap(page, "  ", "    ", line);
 	}
 	if (n > 4)
-		fprintf(page->out, "  ... %u more call%s in flight\n", n - 4, n == 5 ? "" : "s");
+		tfh_print(page->out, "  ... %u more call%s in flight\n", n - 4, n == 5 ? "" : "s");
 }
 
 /* ---- the verdict ---- */
@@ -384,8 +404,9 @@ static void print_verdict(const struct tfh_page *page)
 	char name[32], rest[160], gain[128], also[160];
 
 	headline(page, name, sizeof(name), rest, sizeof(rest));
-	fprintf(page->out, "\n%s%s%s%s\n", tfh_tint(page, class_tint(v->cls)), name,
-		tfh_tint(page, TFH_PLAIN), rest);
+	tfh_put("\n", page->out);
+	tfh_tinted(page, class_tint(v->cls), "%s", name);
+	tfh_print(page->out, "%s\n", rest);
 	if (v->text && *v->text)
 		tfh_wrap(page, "  ", "    ", v->text);
 	for (uint32_t i = 0; i < v->n_evidence; i++)
@@ -430,17 +451,20 @@ void tfh_report_verdict(FILE *out, const struct tfh_result *r, const struct tfh_
 	char name[32], rest[160], line[512], first[64];
 
 	end_line(r, line, sizeof(line));
-	if (*line)
-		fprintf(out, "%s%s%s%s\n", prefix, tfh_tint(&page, TFH_YELLOW), line,
-			tfh_tint(&page, TFH_PLAIN));
+	if (*line) {
+		tfh_print(out, "%s", prefix);
+		tfh_tinted(&page, TFH_YELLOW, "%s", line);
+		tfh_put("\n", out);
+	}
 	snprintf(first, sizeof(first), "%s  ", prefix);
 	if (*line && !print_silent(&page, first, first) && tfh_run_in_flight(r->run, &open)) {
 		in_flight_line(r, &open[0], line, sizeof(line));
 		tfh_wrap(&page, first, first, line);
 	}
 	headline(&page, name, sizeof(name), rest, sizeof(rest));
-	fprintf(out, "%s%s%s%s%s\n", prefix, tfh_tint(&page, class_tint(r->verdict.cls)), name,
-		tfh_tint(&page, TFH_PLAIN), rest);
+	tfh_print(out, "%s", prefix);
+	tfh_tinted(&page, class_tint(r->verdict.cls), "%s", name);
+	tfh_print(out, "%s\n", rest);
 	if (r->verdict.text && *r->verdict.text)
 		tfh_wrap(&page, first, first, r->verdict.text);
 	gain_line(r, line, sizeof(line));

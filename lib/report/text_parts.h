@@ -13,12 +13,20 @@ struct tfh_page {
 
 enum tfh_tint { TFH_PLAIN, TFH_BOLD, TFH_RED, TFH_YELLOW, TFH_GREEN, TFH_DIM };
 
-/* Escape sequence that begins a tint, or "" without colour; TFH_PLAIN ends any. */
-const char *tfh_tint(const struct tfh_page *page, enum tfh_tint tint);
+/* Begins a tint, on a page with colour; TFH_PLAIN ends any. */
+void tfh_tint(const struct tfh_page *page, enum tfh_tint tint);
+
+/* As tfh_print, in a tint; the heading of a part in bold, on a line of its own after an empty one.
+ */
+void tfh_tinted(const struct tfh_page *page, enum tfh_tint tint, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void tfh_heading(const struct tfh_page *page, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Breaks text into lines of at most 80 columns, `first` before the first and `rest` before the
- * others. */
+ * others. wrap_from goes on where so many columns of the first line are written already. */
 void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text);
+void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest, const char *text);
 
 /* The words of a person for a part of a step's time. */
 const char *tfh_part_words(enum tfh_part part);

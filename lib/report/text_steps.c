@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "report/text_parts.h"
 
 /* Columns of the class table: parts that one person mends are one column. */
@@ -57,14 +58,14 @@ static void class_row(const struct tfh_page *page, enum tfh_class cls, const boo
 	for (size_t c = 0; c < COLUMNS; c++)
 		share[c] = column_share(k, c);
 	tfh_percents(share, COLUMNS, percent);
-	fprintf(page->out, "  %-14s %7s %8s %8s %5.1f%%",
-		tfh_fmt_cut(name, sizeof(name), tfh_class_name(cls), 14),
-		tfh_fmt_count(count, k->count), tfh_fmt_time(median, k->median_s),
-		tfh_fmt_time(p95, k->p95_s), k->time_share * 100);
+	tfh_print(page->out, "  %-14s %7s %8s %8s %5.1f%%",
+		  tfh_fmt_cut(name, sizeof(name), tfh_class_name(cls), 14),
+		  tfh_fmt_count(count, k->count), tfh_fmt_time(median, k->median_s),
+		  tfh_fmt_time(p95, k->p95_s), k->time_share * 100);
 	for (size_t c = 0; c < COLUMNS && cls != TFH_CLASS_UNCLASSIFIED; c++)
 		if (shown[c])
-			fprintf(page->out, " %*d%%", column_width(c) - 1, percent[c]);
-	fputc('\n', page->out);
+			tfh_print(page->out, " %*d%%", column_width(c) - 1, percent[c]);
+	tfh_put("\n", page->out);
 }
 
 static void segment_rows(const struct tfh_page *page)
@@ -81,13 +82,14 @@ static void segment_rows(const struct tfh_page *page)
 		    s->total_s < 1e-12 * (double)tfh_run_wall_ns(r->run))
 			continue;
 		bool warmup = s->kind == TFH_SEGMENT_WARMUP;
-		fprintf(page->out, "  %-14s %7s %8s %s", tfh_segment_name(s->kind),
-			tfh_fmt_count(count, s->count), tfh_fmt_time(total, s->total_s),
-			warmup ? "first steps of epochs, steps cut by the end"
-			       : "in all, not counted above");
+		tfh_print(page->out, "  %-14s %7s %8s %s", tfh_segment_name(s->kind),
+			  tfh_fmt_count(count, s->count), tfh_fmt_time(total, s->total_s),
+			  warmup ? "first steps of epochs, steps cut by the end"
+				 : "in all, not counted above");
 		if (s->every_steps > 0 && !warmup)
-			fprintf(page->out, "; every %s steps", tfh_fmt_mean(every, s->every_steps));
-		fputc('\n', page->out);
+			tfh_print(page->out, "; every %s steps",
+				  tfh_fmt_mean(every, s->every_steps));
+		tfh_put("\n", page->out);
 	}
 }
 
@@ -125,14 +127,16 @@ void tfh_text_classes(const struct tfh_page *page)
 
 	if (!s->count)
 		return;
-	fprintf(page->out, "\n%s%-16s %7s %8s %8s %6s", tfh_tint(page, TFH_BOLD), "STEPS", "count",
-		"median", "p95", "share");
+	tfh_put("\n", page->out);
+	tfh_tint(page, TFH_BOLD);
+	tfh_print(page->out, "%-16s %7s %8s %8s %6s", "STEPS", "count", "median", "p95", "share");
 	for (size_t c = 0; c < COLUMNS; c++) {
 		shown[c] = column_shown(s, c);
 		if (shown[c])
-			fprintf(page->out, " %*s", column_width(c), columns[c].head);
+			tfh_print(page->out, " %*s", column_width(c), columns[c].head);
 	}
-	fprintf(page->out, "%s\n", tfh_tint(page, TFH_PLAIN));
+	tfh_tint(page, TFH_PLAIN);
+	tfh_put("\n", page->out);
 	for (int k = 0; k < TFH_CLASS_COUNT; k++)
 		if (s->classes[k].count)
 			class_row(page, (enum tfh_class)k, shown);
@@ -149,9 +153,9 @@ static void bar(const struct tfh_page *page, double share)
 	int full = (int)lround(share * BAR);
 
 	if (full)
-		fputs("  ", page->out);
+		tfh_put("  ", page->out);
 	for (int i = 0; i < full && i < BAR; i++)
-		fputs(page->style.utf8 ? "\u2588" : "#", page->out);
+		tfh_print(page->out, "%s", page->style.utf8 ? "\u2588" : "#");
 }
 
 /* What went on at the same time as something else and so cost nothing. */
@@ -216,8 +220,7 @@ void tfh_text_breakdown(const struct tfh_page *page)
 	if (!(sum > 0))
 		return;
 	tfh_percents(share, TFH_PART_COUNT, percent);
-	fprintf(page->out, "\n%sWHERE A STEP GOES (%s on average)%s\n", tfh_tint(page, TFH_BOLD),
-		tfh_fmt_time(mean, seconds), tfh_tint(page, TFH_PLAIN));
+	tfh_heading(page, "WHERE A STEP GOES (%s on average)", tfh_fmt_time(mean, seconds));
 	for (int rank = 0; rank < TFH_PART_COUNT; rank++) {
 		char time[TFH_TEXT], hidden[TFH_TEXT];
 		int most = -1;
@@ -226,13 +229,13 @@ void tfh_text_breakdown(const struct tfh_page *page)
 				most = p;
 		if (most < 0 || share[most] < 0.005)
 			break;
-		fprintf(page->out, "  %-14s %9s %3d %%", tfh_part_words((enum tfh_part)most),
-			tfh_fmt_time(time, r->breakdown[most].s_per_step), percent[most]);
+		tfh_print(page->out, "  %-14s %9s %3d %%", tfh_part_words((enum tfh_part)most),
+			  tfh_fmt_time(time, r->breakdown[most].s_per_step), percent[most]);
 		bar(page, share[most]);
 		double under = hidden_of(r, (enum tfh_part)most);
 		if (under > 0.005 * r->steps.median_s)
-			fprintf(page->out, "  (+%s hidden)", tfh_fmt_time(hidden, under));
-		fputc('\n', page->out);
+			tfh_print(page->out, "  (+%s hidden)", tfh_fmt_time(hidden, under));
+		tfh_put("\n", page->out);
 		share[most] = NAN;
 	}
 	xprof_line(page);
@@ -254,15 +257,14 @@ static void bounds_only(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
 
-	fprintf(page->out, "\n%s%-26s %11s %9s%s\n", tfh_tint(page, TFH_BOLD), "WHAT IF THERE WERE",
-		"per step", "at best", tfh_tint(page, TFH_PLAIN));
+	tfh_heading(page, "%-26s %11s %9s", "WHAT IF THERE WERE", "per step", "at best");
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		const struct tfh_whatif *w = &r->whatif[i];
 		char step[TFH_TEXT], best[TFH_TEXT], label[48];
 		removed_words(w->remove, label, sizeof(label));
-		fprintf(page->out, "  %-24s %11s %9s\n", label,
-			tfh_fmt_time(step, tfh_least_step(r, w)),
-			tfh_fmt_factor(best, w->ceiling_speedup));
+		tfh_print(page->out, "  %-24s %11s %9s\n", label,
+			  tfh_fmt_time(step, tfh_least_step(r, w)),
+			  tfh_fmt_factor(best, w->ceiling_speedup));
 	}
 }
 
@@ -279,9 +281,8 @@ void tfh_text_whatif(const struct tfh_page *page)
 		bounds_only(page);
 		return;
 	}
-	fprintf(page->out, "\n%s%-26s %9s   %-21s %8s %9s%s\n", tfh_tint(page, TFH_BOLD),
-		"WHAT IF THERE WERE", "per step", "likely range", "faster", "at best",
-		tfh_tint(page, TFH_PLAIN));
+	tfh_heading(page, "%-26s %9s   %-21s %8s %9s", "WHAT IF THERE WERE", "per step",
+		    "likely range", "faster", "at best");
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		const struct tfh_whatif *w = &r->whatif[i];
 		char step[TFH_TEXT], factor[TFH_TEXT], best[TFH_TEXT], label[48],
@@ -289,12 +290,12 @@ void tfh_text_whatif(const struct tfh_page *page)
 		removed_words(w->remove, label, sizeof(label));
 		if (!isnan(w->low_s) && !isnan(w->high_s))
 			tfh_fmt_times(range, w->low_s, w->high_s);
-		fprintf(page->out, "  %-24s %9s   %-21s %8s %9s\n", label,
-			isnan(w->step_s) ? "-" : tfh_fmt_time(step, w->step_s), range,
-			isnan(w->step_s) ? "-" : tfh_fmt_factor(factor, w->speedup),
-			tfh_fmt_factor(best, w->ceiling_speedup));
+		tfh_print(page->out, "  %-24s %9s   %-21s %8s %9s\n", label,
+			  isnan(w->step_s) ? "-" : tfh_fmt_time(step, w->step_s), range,
+			  isnan(w->step_s) ? "-" : tfh_fmt_factor(factor, w->speedup),
+			  tfh_fmt_factor(best, w->ceiling_speedup));
 		vague |= isnan(w->step_s);
 	}
 	if (vague)
-		fputs("  -: the data do not bear one number, only a range or bound\n", page->out);
+		tfh_put("  -: the data do not bear one number, only a range or bound\n", page->out);
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "model/kernel_name.h"
 #include "report/text_parts.h"
 
@@ -23,7 +24,7 @@ static uint32_t rows(const struct tfh_page *page, uint32_t n)
 static void more(const struct tfh_page *page, uint32_t n)
 {
 	if (rows(page, n) < n)
-		fprintf(page->out, "  ... %u more: tfhook report -w\n", n - rows(page, n));
+		tfh_print(page->out, "  ... %u more: tfhook report -w\n", n - rows(page, n));
 }
 
 /* ---- ranks ---- */
@@ -34,13 +35,14 @@ void tfh_text_ranks(const struct tfh_page *page)
 
 	if (r->n_rank < 2)
 		return;
-	fprintf(page->out, "\n%s%-6s %-14s %-22s %8s %10s %9s%s\n", tfh_tint(page, TFH_BOLD),
-		"RANKS", "host", "cause", "step", "waits", "late", tfh_tint(page, TFH_PLAIN));
+	tfh_heading(page, "%-6s %-14s %-22s %8s %10s %9s", "RANKS", "host", "cause", "step",
+		    "waits", "late");
 	for (uint32_t i = 0; i < rows(page, r->n_rank); i++) {
 		const struct tfh_rank *k = &r->rank[i];
 		const char *cause = tfh_cause_name(k->cause);
 		char host[64], what[64], step[TFH_TEXT], waits[TFH_TEXT], late[TFH_TEXT];
-		fprintf(page->out, "  %4d %-14s %-22s %8s %10s %9s%s\n", k->rank,
+		tfh_print(
+			page->out, "  %4d %-14s %-22s %8s %10s %9s%s\n", k->rank,
 			tfh_fmt_cut(host, sizeof(host), k->host, 14),
 			tfh_fmt_cut(what, sizeof(what), cause ? cause : tfh_class_name(k->cls), 22),
 			tfh_fmt_time(step, k->step_s), tfh_fmt_time(waits, k->jitter_s),
@@ -50,9 +52,9 @@ void tfh_text_ranks(const struct tfh_page *page)
 						   : "");
 	}
 	more(page, r->n_rank);
-	fputs("  waits: for other ranks, per step; late: behind the first at a collective, on\n"
-	      "  average; <- the rank that this report is about\n",
-	      page->out);
+	tfh_put("  waits: for other ranks, per step; late: behind the first at a collective, on\n"
+		"  average; <- the rank that this report is about\n",
+		page->out);
 }
 
 /* ---- input ---- */
@@ -82,9 +84,8 @@ void tfh_text_input(const struct tfh_page *page)
 
 	if (!r->n_input)
 		return;
-	fprintf(page->out, "\n%s%-36s %10s %10s %10s %4s%s\n", tfh_tint(page, TFH_BOLD),
-		"INPUT PIPELINE", "calls/step", "self/step", "can give", "par",
-		tfh_tint(page, TFH_PLAIN));
+	tfh_heading(page, "%-36s %10s %10s %10s %4s", "INPUT PIPELINE", "calls/step", "self/step",
+		    "can give", "par");
 	for (uint32_t i = 0; i < rows(page, r->n_input); i++) {
 		const struct tfh_input_stage *s = &r->input[i];
 		char name[1024], calls[TFH_TEXT], self[TFH_TEXT],
@@ -99,16 +100,17 @@ void tfh_text_input(const struct tfh_page *page)
 			snprintf(self, sizeof(self), "-");
 		if (s->parallelism)
 			snprintf(par, sizeof(par), "%u", s->parallelism);
-		fprintf(page->out, "  %-34s %10s %10s %10s %4s%s%s%s\n",
-			tfh_fmt_cut(name, sizeof(name), s->name, name_columns(page)),
-			tfh_fmt_mean(calls, s->calls_per_step), self, capacity, par,
-			s->guilty ? tfh_tint(page, TFH_RED) : "", s->guilty ? " <-" : "",
-			s->guilty ? tfh_tint(page, TFH_PLAIN) : "");
+		tfh_print(page->out, "  %-34s %10s %10s %10s %4s",
+			  tfh_fmt_cut(name, sizeof(name), s->name, name_columns(page)),
+			  tfh_fmt_mean(calls, s->calls_per_step), self, capacity, par);
+		if (s->guilty)
+			tfh_tinted(page, TFH_RED, " <-");
+		tfh_put("\n", page->out);
 		guilty |= s->guilty;
 	}
 	more(page, r->n_input);
 	if (guilty)
-		fputs("  <- the stage that the others wait for\n", page->out);
+		tfh_put("  <- the stage that the others wait for\n", page->out);
 	supply_line(page);
 }
 
@@ -125,15 +127,16 @@ static void kernel_row(const struct tfh_page *page, const struct tfh_kernel *k, 
 	bool wide = page->style.wide;
 
 	if (!wide)
-		fprintf(page->out, "  %-*s", timed ? TIMED_NAME : UNTIMED_NAME,
-			tfh_fmt_cut(name, sizeof(name), brief, TFH_KERNEL_NAME));
-	fprintf(page->out, " %10s", tfh_fmt_mean(calls, k->calls_per_step));
+		tfh_print(page->out, "  %-*s", timed ? TIMED_NAME : UNTIMED_NAME,
+			  tfh_fmt_cut(name, sizeof(name), brief, TFH_KERNEL_NAME));
+	tfh_print(page->out, " %10s", tfh_fmt_mean(calls, k->calls_per_step));
 	if (timed)
-		fprintf(page->out, " %8s %8s %5s", tfh_fmt_time(median, k->median_s),
-			tfh_fmt_time(step, k->s_per_step), tfh_fmt_share(busy, k->share_of_busy));
+		tfh_print(page->out, " %8s %8s %5s", tfh_fmt_time(median, k->median_s),
+			  tfh_fmt_time(step, k->s_per_step), tfh_fmt_share(busy, k->share_of_busy));
 	if (wide)
-		fprintf(page->out, "  %s", tfh_fmt_cut(name, sizeof(name), k->name, sizeof(name)));
-	fputc('\n', page->out);
+		tfh_print(page->out, "  %s",
+			  tfh_fmt_cut(name, sizeof(name), k->name, sizeof(name)));
+	tfh_put("\n", page->out);
 }
 
 /* In the wide form names come last, as they are, and may be of any length. */
@@ -159,16 +162,18 @@ void tfh_text_kernels(const struct tfh_page *page)
 		return;
 	for (uint32_t i = 0; i < r->n_kernels; i++)
 		timed |= !isnan(r->kernels[i].median_s);
-	fputc('\n', page->out);
-	fputs(tfh_tint(page, TFH_BOLD), page->out);
-	fprintf(page->out, "%-*s %10s",
-		wide	? 0
-		: timed ? TIMED_NAME + 2
-			: UNTIMED_NAME + 2,
-		wide ? "" : "TOP KERNELS", "calls/step");
+	tfh_put("\n", page->out);
+	tfh_tint(page, TFH_BOLD);
+	tfh_print(page->out, "%-*s %10s",
+		  wide	  ? 0
+		  : timed ? TIMED_NAME + 2
+			  : UNTIMED_NAME + 2,
+		  wide ? "" : "TOP KERNELS", "calls/step");
 	if (timed)
-		fprintf(page->out, " %8s %8s %5s", "median", "per step", "busy");
-	fprintf(page->out, "%s%s\n", wide ? "  KERNELS" : "", tfh_tint(page, TFH_PLAIN));
+		tfh_print(page->out, " %8s %8s %5s", "median", "per step", "busy");
+	tfh_put(wide ? "  KERNELS" : "", page->out);
+	tfh_tint(page, TFH_PLAIN);
+	tfh_put("\n", page->out);
 	kernel_rows(page, rows(page, r->n_kernels), timed);
 	more(page, r->n_kernels);
 }
@@ -181,30 +186,29 @@ void tfh_text_transfers(const struct tfh_page *page)
 
 	if (!r->n_transfers)
 		return;
-	fprintf(page->out, "\n%s%-30s %9s %9s %11s %6s %8s%s\n", tfh_tint(page, TFH_BOLD),
-		"TOP TRANSFERS", "per step", "bytes", "rate", "pinned", "blocks",
-		tfh_tint(page, TFH_PLAIN));
+	tfh_heading(page, "%-30s %9s %9s %11s %6s %8s", "TOP TRANSFERS", "per step", "bytes",
+		    "rate", "pinned", "blocks");
 	for (uint32_t i = 0; i < rows(page, r->n_transfers); i++) {
 		const struct tfh_transfer *t = &r->transfers[i];
 		char name[1024], calls[TFH_TEXT], bytes[TFH_TEXT], rate[TFH_TEXT], blocks[TFH_TEXT];
 		double share = t->calls ? (double)t->blocking_calls / (double)t->calls : NAN;
-		fprintf(page->out, "  %s  %-23s %9s %9s %11s %6s %8s\n", dir_words[t->dir],
-			tfh_fmt_cut(name, sizeof(name), t->fn, page->style.wide ? 512 : 23),
-			tfh_fmt_mean(calls, t->calls_per_step),
-			tfh_fmt_bytes(bytes, t->bytes_per_step),
-			t->bytes_per_step < RATE_BYTES * t->calls_per_step
-				? "-"
-				: tfh_fmt_rate(rate, t->bytes_per_s),
-			t->pageable < 0 ? TFH_NOT_MEASURED
-			: t->pageable	? "no"
-					: "yes",
-			tfh_fmt_share(blocks, share));
+		tfh_print(page->out, "  %s  %-23s %9s %9s %11s %6s %8s\n", dir_words[t->dir],
+			  tfh_fmt_cut(name, sizeof(name), t->fn, page->style.wide ? 512 : 23),
+			  tfh_fmt_mean(calls, t->calls_per_step),
+			  tfh_fmt_bytes(bytes, t->bytes_per_step),
+			  t->bytes_per_step < RATE_BYTES * t->calls_per_step
+				  ? "-"
+				  : tfh_fmt_rate(rate, t->bytes_per_s),
+			  t->pageable < 0 ? TFH_NOT_MEASURED
+			  : t->pageable	  ? "no"
+					  : "yes",
+			  tfh_fmt_share(blocks, share));
 		if (t->where && *t->where)
 			tfh_wrap(page, "       ", "         ", t->where);
 	}
 	more(page, r->n_transfers);
-	fputs("  blocks: calls that return only when the copy is done, however long it takes\n",
-	      page->out);
+	tfh_put("  blocks: calls that return only when the copy is done, however long it takes\n",
+		page->out);
 }
 
 /* ---- advice ---- */
@@ -215,7 +219,7 @@ void tfh_text_advice(const struct tfh_page *page)
 
 	if (!r->n_advice)
 		return;
-	fprintf(page->out, "\n%sADVICE%s\n", tfh_tint(page, TFH_BOLD), tfh_tint(page, TFH_PLAIN));
+	tfh_heading(page, "ADVICE");
 	for (uint32_t i = 0; i < r->n_advice; i++) {
 		const struct tfh_advice *a = &r->advice[i];
 		char first[16], line[1024], factor[TFH_TEXT], gain[48] = "";
@@ -295,22 +299,22 @@ static void data_words(const struct tfh_result *r, char *out, size_t size)
 void tfh_text_data(const struct tfh_page *page)
 {
 	const struct tfh_quality *q = &page->r->quality;
-	char line[1024], a[TFH_TEXT], first[64];
+	char line[1024], a[TFH_TEXT];
 
 	data_words(page->r, line, sizeof(line));
-	fputc('\n', page->out);
-	snprintf(first, sizeof(first), "%sDATA%s   ", tfh_tint(page, TFH_BOLD),
-		 tfh_tint(page, TFH_PLAIN));
-	tfh_wrap(page, first, "       ", line);
+	tfh_put("\n", page->out);
+	tfh_tinted(page, TFH_BOLD, "DATA");
+	tfh_put("   ", page->out);
+	tfh_wrap_from(page, strlen("DATA   "), "       ", line);
 	if (q->unhooked) {
-		fprintf(page->out,
-			"       %s driver function%s the job looked up %s not recorded: tfhook "
-			"info\n",
-			tfh_fmt_count(a, q->unhooked), q->unhooked == 1 ? "" : "s",
-			q->unhooked == 1 ? "is" : "are");
+		tfh_print(page->out,
+			  "       %s driver function%s the job looked up %s not recorded: tfhook "
+			  "info\n",
+			  tfh_fmt_count(a, q->unhooked), q->unhooked == 1 ? "" : "s",
+			  q->unhooked == 1 ? "is" : "are");
 	}
 	if (q->holes)
-		fprintf(page->out,
-			"       records are missing in %u place%s; steps there are not judged\n",
-			q->holes, q->holes == 1 ? "" : "s");
+		tfh_print(page->out,
+			  "       records are missing in %u place%s; steps there are not judged\n",
+			  q->holes, q->holes == 1 ? "" : "s");
 }

@@ -99,6 +99,9 @@ static void test_strings(void **state)
 		      "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80\"\n");
 	/* a lone continuation, an overlong slash, a surrogate, a cut sequence, a byte that never
 	 * occurs */
+	/* What drives a terminal or turns its text is escaped, and so still there for readers. */
+	assert_string("\xc2\x9b\xe2\x80\xae\xf3\xa0\x80\x81", 9,
+		      "\"\\u009b\\u202e\\udb40\\udc01\"\n");
 	assert_string("a\x80z", 3, "\"a\\ufffdz\"\n");
 	assert_string("\xc0\xaf", 2, "\"\\ufffd\\ufffd\"\n");
 	assert_string("\xed\xa0\x80", 3, "\"\\ufffd\\ufffd\\ufffd\"\n");
