@@ -73,6 +73,18 @@ static const char *file_of(const char *path)
 	return slash ? slash + 1 : path ? path : "";
 }
 
+/* Only the loader has touched this list: dl_iterate_phdr may be a sanitizer's, which is not ready
+ * to be called when the first dlsym of the process is its own. */
+#pragma weak _r_debug
+
+static int (*objects)(int (*)(struct dl_phdr_info *, size_t, void *), void *) = dl_iterate_phdr;
+
+int tfh_each_object(int (*look)(struct dl_phdr_info *, size_t, void *), void *data)
+{
+	tfh_lookup_init();
+	return objects(look, data);
+}
+
 static void *defined_in(const struct dl_phdr_info *info, const char *name)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -86,23 +98,26 @@ static void *defined_in(const struct dl_phdr_info *info, const char *name)
 	return NULL;
 }
 
-struct libc_pair {
-	void *dlsym, *dlvsym;
-};
+/* libc's own functions, whoever else defines them. */
+static struct libc {
+	void *dlsym, *dlvsym, *dl_iterate_phdr;
+} libc;
 
-static int find_in_libc(struct dl_phdr_info *info, size_t size, void *data)
+static void find_in_libc(struct libc *l, const char *path, ElfW(Addr) base,
+			 const ElfW(Dyn) * dynamic)
 {
-	struct libc_pair *pair = data;
-	const char *file = file_of(info->dlpi_name);
+	const char *file = file_of(path);
+	struct tables t;
 
-	(void)size;
 	if (strncmp(file, "libc.so", 7) && strncmp(file, "libc-", 5) && strncmp(file, "libdl", 5))
-		return 0;
-	if (!pair->dlsym)
-		pair->dlsym = defined_in(info, "dlsym");
-	if (!pair->dlvsym)
-		pair->dlvsym = defined_in(info, "dlvsym");
-	return pair->dlsym && pair->dlvsym;
+		return;
+	read_tables(&t, base, dynamic);
+	if (!l->dlsym)
+		l->dlsym = table_lookup(&t, "dlsym");
+	if (!l->dlvsym)
+		l->dlvsym = table_lookup(&t, "dlvsym");
+	if (!l->dl_iterate_phdr)
+		l->dl_iterate_phdr = table_lookup(&t, "dl_iterate_phdr");
 }
 
 void *(*tfh_next_dlsym)(void *, const char *);
@@ -112,10 +127,12 @@ void tfh_lookup_init(void)
 {
 	if (tfh_likely(__atomic_load_n(&tfh_next_dlsym, __ATOMIC_ACQUIRE) != NULL))
 		return;
-	struct libc_pair libc = {NULL, NULL};
 	void *next[2];
 
-	dl_iterate_phdr(find_in_libc, &libc);
+	for (const struct link_map *m = &_r_debug ? _r_debug.r_map : NULL; m; m = m->l_next)
+		find_in_libc(&libc, m->l_name, m->l_addr, m->l_ld);
+	if (libc.dl_iterate_phdr)
+		objects = libc.dl_iterate_phdr;
 	/* Without a version: with one, glibc passes over what another preload defines without. */
 	void *(*look)(void *, const char *) = (void *(*)(void *, const char *))libc.dlsym;
 	next[0] = look(RTLD_NEXT, "dlsym");
@@ -148,7 +165,12 @@ static const char *driver_path(void)
 	return found;
 }
 
-/* The driver's handle, NULL while no driver is loaded. It is kept open from then on. */
+/*
+ * The driver's handle, NULL while no driver is loaded. It is kept open from then on.
+ *
+ * The first one takes the loader's lock. Later questions must not: a library's constructor, which
+ * runs under that lock, may wait for a thread that calls the driver.
+ */
 static void *driver_handle(void)
 {
 	static void *handle;
@@ -156,14 +178,32 @@ static void *driver_handle(void)
 
 	if (tfh_likely(found != NULL))
 		return found;
+	tfh_lookup_init();
 	found = dlopen(driver_path(), RTLD_NOLOAD | RTLD_LAZY);
 	if (!found) {
-		tfh_lookup_init();
 		dlerror(); /* our own failure must not be what the job reads */
 		return NULL;
 	}
 	__atomic_store_n(&handle, found, __ATOMIC_RELEASE);
 	return found;
+}
+
+/* What the driver's own object exports, without the loader. */
+static void *exported(void *handle, const char *name)
+{
+	struct link_map *map;
+	struct tables t;
+
+	if (dlinfo(handle, RTLD_DI_LINKMAP, &map))
+		return NULL;
+	read_tables(&t, map->l_addr, map->l_ld);
+	return table_lookup(&t, name);
+}
+
+/* Another preload may answer for the driver. */
+static bool others_answer(void)
+{
+	return (void *)tfh_next_dlsym != libc.dlsym;
 }
 
 void *tfh_driver_symbol(const char *name)
@@ -173,7 +213,9 @@ void *tfh_driver_symbol(const char *name)
 
 	if (!handle)
 		return NULL;
-	tfh_lookup_init();
+	found = others_answer() ? NULL : exported(handle, name);
+	if (found)
+		return found;
 	found = tfh_next_dlsym(handle, name);
 	if (!found)
 		dlerror();
@@ -208,7 +250,7 @@ static int find_owner(struct dl_phdr_info *info, size_t size, void *data)
 static const char *file_holding(const void *address)
 {
 	struct owner owner = {(uintptr_t)address, NULL};
-	dl_iterate_phdr(find_owner, &owner);
+	tfh_each_object(find_owner, &owner);
 	return owner.file;
 }
 
@@ -229,7 +271,7 @@ static int find_order(struct dl_phdr_info *info, size_t size, void *data)
 bool tfh_loaded_before_us(const void *address)
 {
 	struct order order = {(uintptr_t)address, false};
-	dl_iterate_phdr(find_order, &order);
+	tfh_each_object(find_order, &order);
 	return order.first;
 }
 
@@ -260,18 +302,32 @@ bool tfh_in_vendor(const void *address)
 
 /* ---- real functions ---- */
 
+static void *keep_real(enum tfh_fn fn, void *found)
+{
+	if (found == tfh_hook_of(fn))
+		found = NULL; /* a handle whose search leads back to us */
+	if (found)
+		__atomic_store_n(&tfh_real[fn], found, __ATOMIC_RELEASE);
+	return found;
+}
+
 void *tfh_real_find(enum tfh_fn fn)
 {
 	void *found = __atomic_load_n(&tfh_real[fn], __ATOMIC_ACQUIRE);
 
-	if (!found) {
-		found = tfh_driver_symbol(tfh_fn_table[fn].name);
-		if (found == tfh_hook_of(fn))
-			found = NULL; /* a handle whose search leads back to us */
-		if (found)
-			__atomic_store_n(&tfh_real[fn], found, __ATOMIC_RELEASE);
-	}
-	return found;
+	return found ? found : keep_real(fn, tfh_driver_symbol(tfh_fn_table[fn].name));
+}
+
+void *tfh_real_exported(enum tfh_fn fn)
+{
+	void *found = __atomic_load_n(&tfh_real[fn], __ATOMIC_ACQUIRE);
+	void *handle = found ? NULL : driver_handle();
+
+	if (found || !handle)
+		return found;
+	if (others_answer())
+		return tfh_real_find(fn);
+	return keep_real(fn, exported(handle, tfh_fn_table[fn].name));
 }
 
 void *tfh_ask(enum tfh_ask which)
@@ -321,10 +377,10 @@ void *tfh_without_us(const char *name, const void *caller)
 {
 	struct search search = {name, (uintptr_t)caller, NULL};
 
-	dl_iterate_phdr(find_definition, &search);
+	tfh_each_object(find_definition, &search);
 	search.address = 0;
 	if (!search.found)
-		dl_iterate_phdr(find_definition, &search);
+		tfh_each_object(find_definition, &search);
 	return search.found;
 }
 

@@ -24,6 +24,10 @@ extern void *(*tfh_next_dlvsym)(void *handle, const char *name, const char *vers
  * loaded us. */
 void tfh_lookup_init(void);
 
+/* libc's dl_iterate_phdr. */
+struct dl_phdr_info;
+int tfh_each_object(int (*look)(struct dl_phdr_info *, size_t, void *), void *data);
+
 /* The driver's address of a name, as the program's own lookup on its handle would give it; NULL if
  * it has none. */
 void *tfh_driver_symbol(const char *name);
@@ -47,6 +51,9 @@ extern void *tfh_real[TFH_FN_COUNT];
 /* The driver's function for a row, looked up once; NULL if there is no driver or it lacks the name.
  */
 void *tfh_real_find(enum tfh_fn fn);
+
+/* The same, but without the loader's lock, and only of what the driver's own object exports. */
+void *tfh_real_exported(enum tfh_fn fn);
 
 /*
  * For a wrapper whose real function is not known yet: the driver's, else, with no driver loaded,

@@ -8,7 +8,7 @@
  */
 #include "hook/driver.h"
 
-#include <sched.h>
+#include <sys/mman.h>
 
 #include "record/record.h"
 
@@ -20,11 +20,21 @@ struct route {
 	enum tfh_fn fn;
 };
 
-/* Each row once by dlsym and once by cuGetProcAddress. */
-static struct route routes[2 * TFH_FN_COUNT];
-static unsigned route_count;
-static int state; /* 0 not built, 1 being built, 2 ready */
-static __thread bool building __attribute__((tls_model("initial-exec")));
+/* Each row once as exported and once by cuGetProcAddress. */
+struct routes {
+	unsigned count;
+	struct route route[2 * TFH_FN_COUNT];
+};
+
+/*
+ * Whoever finds no table makes one, and the first to be ready is kept: nobody waits for a thread
+ * that may itself wait for the loader, or be missing in a forked child.
+ */
+static struct routes *known; /* atomic */
+
+/* The frame of the call that makes a table on this thread. A call below it on the stack is the
+ * driver's own, inside our questions; otherwise that frame was left by a jump. */
+static __thread const char *making __attribute__((tls_model("initial-exec")));
 
 static const uint16_t version_of[TFH_FN_COUNT] = {
 #define CUDA_FN(name, family, args, dir, props, version, ...) [TFH_FN_##name] = version,
@@ -47,8 +57,8 @@ static bool base_of(const char *symbol, char base[64])
 
 static void *ask_driver(const char *base, int version, uint64_t flags)
 {
-	getproc_v2 v2 = (getproc_v2)tfh_real_find(TFH_FN_cuGetProcAddress_v2);
-	getproc_v1 v1 = (getproc_v1)tfh_real_find(TFH_FN_cuGetProcAddress);
+	getproc_v2 v2 = (getproc_v2)tfh_real_exported(TFH_FN_cuGetProcAddress_v2);
+	getproc_v1 v1 = (getproc_v1)tfh_real_exported(TFH_FN_cuGetProcAddress);
 	void *found = NULL;
 	int status;
 
@@ -58,27 +68,28 @@ static void *ask_driver(const char *base, int version, uint64_t flags)
 	return found;
 }
 
-static enum tfh_fn route_of(const void *real, const char *symbol)
+static enum tfh_fn route_of(const struct routes *r, const void *real, const char *symbol)
 {
 	enum tfh_fn any = TFH_FN_NONE;
 
-	for (unsigned i = 0; i < route_count; i++) {
-		if (routes[i].real != real)
+	for (unsigned i = 0; i < r->count; i++) {
+		enum tfh_fn fn = r->route[i].fn;
+		if (r->route[i].real != real)
 			continue;
 		/* Drivers give some names one address: the name that was asked for is then ours
 		 * too. */
-		if (tfh_same_base(tfh_fn_table[routes[i].fn].name, symbol))
-			return routes[i].fn;
+		if (tfh_same_base(tfh_fn_table[fn].name, symbol))
+			return fn;
 		if (!any)
-			any = routes[i].fn;
+			any = fn;
 	}
 	return any;
 }
 
-static bool routed(const void *real)
+static bool routed(const struct routes *r, const void *real)
 {
-	for (unsigned i = 0; i < route_count; i++)
-		if (routes[i].real == real)
+	for (unsigned i = 0; i < r->count; i++)
+		if (r->route[i].real == real)
 			return true;
 	return false;
 }
@@ -87,60 +98,63 @@ static bool routed(const void *real)
  * The exported addresses come first and stand: only they tell the version for certain. What
  * cuGetProcAddress gives beyond them belongs to the row whose version was asked for.
  */
-static void build_routes(void)
+static void build_routes(struct routes *r)
 {
 	unsigned exported;
 
 	for (enum tfh_fn fn = 1; fn < TFH_FN_COUNT && tfh_hook_of(fn); fn++) {
-		void *real = tfh_real_find(fn);
+		void *real = tfh_real_exported(fn);
 		if (real)
-			routes[route_count++] = (struct route){real, fn};
+			r->route[r->count++] = (struct route){real, fn};
 	}
-	exported = route_count;
+	exported = r->count;
 	for (enum tfh_fn fn = 1; exported && fn < TFH_FN_COUNT && tfh_hook_of(fn); fn++) {
 		char base[64] = "";
 		bool per_thread = base_of(tfh_fn_table[fn].name, base);
 		void *real = version_of[fn] ? ask_driver(base, version_of[fn],
 							 per_thread ? TFH_GPA_PER_THREAD : 0)
 					    : NULL;
-		if (real && !routed(real) && !tfh_is_hook(real))
-			routes[route_count++] = (struct route){real, fn};
+		if (real && !routed(r, real) && !tfh_is_hook(real))
+			r->route[r->count++] = (struct route){real, fn};
 	}
 }
 
-/* False while this thread builds the table itself: the driver asks for names inside our own
- * questions. */
-static bool routes_ready(void)
+/* NULL inside our own questions, or without memory. */
+static const struct routes *routes(void)
 {
-	int expected = 0;
+	struct routes *found = __atomic_load_n(&known, __ATOMIC_ACQUIRE), *none = NULL;
+	const char *here = __builtin_frame_address(0);
 
-	if (tfh_likely(__atomic_load_n(&state, __ATOMIC_ACQUIRE) == 2))
-		return true;
-	if (building)
-		return false;
-	if (__atomic_compare_exchange_n(&state, &expected, 1, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE)) {
-		building = true;
-		build_routes();
-		building = false;
-		__atomic_store_n(&state, 2, __ATOMIC_RELEASE);
-	}
-	while (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != 2)
-		sched_yield();
-	return true;
+	if (tfh_likely(found != NULL))
+		return found;
+	if (making && here < making)
+		return NULL;
+	found = mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		     0);
+	if (found == MAP_FAILED)
+		return NULL;
+	making = here;
+	build_routes(found);
+	making = NULL;
+	if (__atomic_compare_exchange_n(&known, &none, found, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return found;
+	munmap(found, sizeof(*found));
+	return none;
 }
 
 /* Replaces a pointer that the driver has just answered by our wrapper's, where it has one. */
 static void route(const char *symbol, void **answer, const void *caller)
 {
 	void *real = answer ? *answer : NULL;
+	const struct routes *r;
 
 	/* Behind another preload's dlsym the driver may find our wrappers for its own names, and
 	 * answer with them. */
-	if (!real || !symbol || !tfh_driver_name(symbol) || tfh_is_hook(real) || !routes_ready() ||
+	if (!real || !symbol || !tfh_driver_name(symbol) || tfh_is_hook(real) || !(r = routes()) ||
 	    tfh_in_vendor(caller))
 		return;
-	enum tfh_fn fn = route_of(real, symbol);
+	enum tfh_fn fn = route_of(r, real, symbol);
 	bool left = tfh_left_alone(symbol, true);
 	/* A name left alone may share its address with a hooked one that does the same, such as
 	 * failing. */

@@ -7,11 +7,14 @@
  */
 #include "hook/tf.h"
 
+#include "hook/driver.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -58,24 +61,31 @@ static void *search(const struct names *names, bool tensorflow, const char *symb
 	return NULL;
 }
 
+/* The list is too large for a worker thread's stack, and each thread has its own: whoever shares
+ * one waits for somebody who waits for the loader. */
+static void *search_all(const char *symbol, const void *self)
+{
+	struct names *names = mmap(NULL, sizeof(*names), PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *found;
+
+	if (names == MAP_FAILED)
+		return NULL;
+	tfh_each_object(collect, names);
+	found = search(names, true, symbol, self);
+	if (!found)
+		found = search(names, false, symbol, self);
+	munmap(names, sizeof(*names));
+	return found;
+}
+
 void *tfh_tf_lookup(const char *symbol, const void *self)
 {
-	static struct names names; /* too large for a worker thread's stack */
-	static int busy;
 	int saved_errno = errno;
 	void *found = dlsym(RTLD_NEXT, symbol);
 
-	if (!found || found == self) {
-		found = NULL;
-		while (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
-			usleep(100);
-		names.used = 0;
-		dl_iterate_phdr(collect, &names);
-		found = search(&names, true, symbol, self);
-		if (!found)
-			found = search(&names, false, symbol, self);
-		__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
-	}
+	if (!found || found == self)
+		found = search_all(symbol, self);
 	dlerror(); /* a failed lookup of ours must not be what the job reads */
 	errno = saved_errno;
 	return found;

@@ -53,7 +53,7 @@ static void forget_unloaded(void)
 	static uint64_t seen;
 	uint64_t now = 0;
 
-	dl_iterate_phdr(take_unloads, &now);
+	tfh_each_object(take_unloads, &now);
 	if (now != __atomic_exchange_n(&seen, now, __ATOMIC_RELAXED) && unw_flush)
 		unw_flush(*unw_space, 0, 0);
 }
