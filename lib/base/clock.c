@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -10,9 +9,6 @@
 #endif
 
 uint8_t tfh_clock_counter;
-
-static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
-static struct tfh_clock_info clock_info;
 
 static bool counter_is_invariant(void)
 {
@@ -56,27 +52,45 @@ enum tfh_clock_trust tfh_clock_judge(bool invariant, const char *clocksource)
 	return TFH_TRUST_NONE;
 }
 
-static void clock_decide(void)
+static void clock_decide(struct tfh_clock_info *info)
 {
-	int saved = errno;
-
-	clock_info.invariant = counter_is_invariant();
-	read_clocksource(clock_info.clocksource, sizeof(clock_info.clocksource));
-	clock_info.trust = tfh_clock_judge(clock_info.invariant, clock_info.clocksource);
+	memset(info, 0, sizeof(*info));
+	info->invariant = counter_is_invariant();
+	read_clocksource(info->clocksource, sizeof(info->clocksource));
+	info->trust = tfh_clock_judge(info->invariant, info->clocksource);
 #if defined(__x86_64__)
-	clock_info.source = clock_info.trust ? TFH_CLOCK_TSC : TFH_CLOCK_MONOTONIC;
+	info->source = info->trust ? TFH_CLOCK_TSC : TFH_CLOCK_MONOTONIC;
 #elif defined(__aarch64__)
-	clock_info.source = clock_info.trust ? TFH_CLOCK_CNTVCT : TFH_CLOCK_MONOTONIC;
+	info->source = info->trust ? TFH_CLOCK_CNTVCT : TFH_CLOCK_MONOTONIC;
 #endif
-	tfh_clock_counter = clock_info.source != TFH_CLOCK_MONOTONIC;
-	errno = saved;
 }
 
+/* Nobody waits for another thread's reading: each makes its own, and the first one decides. */
 void tfh_clock_init(struct tfh_clock_info *info)
 {
-	pthread_once(&clock_once, clock_decide);
-	if (info)
-		*info = clock_info;
+	static struct tfh_clock_info kept;
+	static uint32_t decided; /* atomic: 0 none, else 1 + enum tfh_clock_source */
+	static uint32_t there;	 /* atomic: `kept` is written */
+	struct tfh_clock_info mine;
+	uint32_t source = 0;
+	int saved = errno;
+
+	if (!__atomic_load_n(&there, __ATOMIC_ACQUIRE)) {
+		clock_decide(&mine);
+		if (__atomic_compare_exchange_n(&decided, &source, 1 + mine.source, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+			kept = mine;
+			__atomic_store_n(&there, 1, __ATOMIC_RELEASE);
+		} else {
+			mine.source = source - 1;
+		}
+		tfh_clock_counter = mine.source != TFH_CLOCK_MONOTONIC;
+		if (info)
+			*info = mine;
+		errno = saved;
+	} else if (info) {
+		*info = kept;
+	}
 }
 
 void tfh_clock_read_pair(struct tfh_clock_pair *pair)

@@ -11,8 +11,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Frameworks keep tens of graphs, vLLM some hundreds. */
+#include "record/lock.h"
+
+/* Frameworks keep tens of graphs at a time, vLLM some hundreds. */
 #define SLOTS 4096u
+#define PROBES 64u
+#define GONE 1u /* in place of the handle: a graph was here, and may be behind */
 
 /* A node; those of a child graph follow the node that holds it. */
 struct node {
@@ -36,56 +40,77 @@ struct totals {
 };
 
 struct graph {
-	uint64_t exec;
+	uint64_t exec;	  /* atomic; 0: never used, as are those behind it */
 	uint32_t version; /* 0: not known */
 	struct totals totals;
 	struct nodes nodes;
 };
 
 static struct graph *graphs;
+static uint32_t versions;	    /* told so far: a handle may come back with another graph */
+static uint32_t lock TFH_LOCK_WORD; /* one writer at a time */
 
-/* One writer at a time, for microseconds. Who waits in vain (a signal handler inside one) goes
- * without. */
-static int busy;
-
-static bool begin_change(void)
+/* Where `exec` is, or NULL. *room, if asked for: where it could be put, or NULL. */
+static struct graph *look(CUgraphExec exec, struct graph **room)
 {
-	for (int i = 0; i < 10000; i++)
-		if (!__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
-			return true;
-	return false;
-}
-
-static void end_change(void)
-{
-	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
-}
-
-static struct graph *find(CUgraphExec exec, bool fresh)
-{
-	struct graph *t = __atomic_load_n(&graphs, __ATOMIC_ACQUIRE);
+	struct graph *t = __atomic_load_n(&graphs, __ATOMIC_ACQUIRE), *first = NULL;
 	uint32_t at = (uint32_t)((U64(exec) >> 4) * 0x9e3779b1u) % SLOTS;
 
-	if (!t && fresh) {
-		t = mmap(NULL, SLOTS * sizeof(*t), PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (t == MAP_FAILED)
-			return NULL;
-		__atomic_store_n(&graphs, t, __ATOMIC_RELEASE);
-	}
-	for (uint32_t i = 0; t && i < 64; i++, at = (at + 1) % SLOTS) {
+	for (uint32_t i = 0; t && i < PROBES; i++, at = (at + 1) % SLOTS) {
 		uint64_t there = __atomic_load_n(&t[at].exec, __ATOMIC_ACQUIRE);
-		if (there == U64(exec) || (fresh && !there))
+		if (there == U64(exec))
 			return &t[at];
+		if (there <= GONE && !first)
+			first = &t[at];
 		if (!there)
 			break;
 	}
+	if (room)
+		*room = first;
 	return NULL;
+}
+
+static struct graph *find(CUgraphExec exec)
+{
+	return look(exec, NULL);
+}
+
+/* Under the lock: the graph's place, a new one if need be; NULL: there is no room. */
+static struct graph *place_of(CUgraphExec exec)
+{
+	struct graph *room = NULL, *g;
+
+	if (!graphs) {
+		void *map = mmap(NULL, SLOTS * sizeof(*graphs), PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (map == MAP_FAILED)
+			return NULL;
+		__atomic_store_n(&graphs, map, __ATOMIC_RELEASE);
+	}
+	g = look(exec, &room);
+	if (!g && room) {
+		g = room;
+		g->version = 0;
+		__atomic_store_n(&g->exec, U64(exec), __ATOMIC_RELEASE);
+	}
+	return g;
+}
+
+/* Under the lock. Places that nobody has to look behind are free as those never used. */
+static void leave_place(struct graph *g)
+{
+	uint32_t at = (uint32_t)(g - graphs);
+
+	__atomic_store_n(&g->version, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&g->exec, GONE, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < SLOTS && graphs[at].exec == GONE && !graphs[(at + 1) % SLOTS].exec;
+	     i++, at = (at + SLOTS - 1) % SLOTS)
+		__atomic_store_n(&graphs[at].exec, 0, __ATOMIC_RELEASE);
 }
 
 void tfh_graph_words(CUgraphExec exec, uint64_t word[2])
 {
-	struct graph *g = exec ? find(exec, false) : NULL;
+	struct graph *g = exec ? find(exec) : NULL;
 
 	word[0] = g ? __atomic_load_n(&g->version, __ATOMIC_ACQUIRE) : 0;
 	word[1] = word[0] ? g->totals.nodes.kernels : 0;
@@ -108,9 +133,11 @@ enum {
 /* Not malloc: the job's allocator may be in any state here. */
 static void release(struct nodes *list)
 {
-	if (list->v)
-		munmap(list->v, list->cap * sizeof(*list->v));
-	memset(list, 0, sizeof(*list));
+	struct nodes old = *list;
+
+	memset(list, 0, sizeof(*list)); /* first: a child may be forked in between */
+	if (old.v)
+		munmap(old.v, old.cap * sizeof(*old.v));
 }
 
 static struct node *append(struct nodes *list)
@@ -282,7 +309,7 @@ static bool recount(struct graph *g, struct totals *sum)
 	if (g->version && !memcmp(sum, &g->totals, sizeof(*sum)))
 		return false;
 	g->totals = *sum;
-	__atomic_store_n(&g->version, g->version + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&g->version, ++versions, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -293,7 +320,7 @@ static void finish_change(struct tfh_self *self, uint16_t fn, struct graph *g)
 	uint32_t version = g->version;
 	CUgraphExec exec = (CUgraphExec)(uintptr_t)g->exec;
 
-	end_change();
+	tfh_unlock(&lock);
 	if (changed)
 		publish(self, fn, exec, version, &sum);
 }
@@ -317,8 +344,11 @@ void tfh_graph_totals(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgr
 	struct nodes list;
 
 	read_nodes(&list, graph, 0);
-	struct graph *g = begin_change() ? find(exec, true) : NULL;
+	bool locked = tfh_lock(&lock);
+	struct graph *g = locked ? place_of(exec) : NULL;
 	if (!g) {
+		if (locked)
+			tfh_unlock(&lock);
 		release(&list); /* no version: not known */
 		return;
 	}
@@ -326,18 +356,21 @@ void tfh_graph_totals(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgr
 		keep_handles(&g->nodes, &list);
 	release(&g->nodes);
 	g->nodes = list;
-	__atomic_store_n(&g->exec, U64(exec), __ATOMIC_RELEASE);
 	finish_change(self, fn, g);
 }
 
 void tfh_graph_gone(CUgraphExec exec)
 {
-	struct graph *g = find(exec, false);
+	struct graph *g;
 
-	if (!g || !begin_change())
+	if (!find(exec) || !tfh_lock(&lock))
 		return;
-	release(&g->nodes);
-	end_change();
+	g = find(exec);
+	if (g) {
+		release(&g->nodes);
+		leave_place(g);
+	}
+	tfh_unlock(&lock);
 }
 
 /* ---- changes in an executable ---- */
@@ -345,13 +378,17 @@ void tfh_graph_gone(CUgraphExec exec)
 /* Its graph and the node, locked; NULL, not locked, if there is nothing to change. */
 static struct graph *begin_node(CUgraphExec exec, CUgraphNode handle, struct node **node)
 {
-	struct graph *g = find(exec, false);
+	struct graph *g = find(exec);
 
 	*node = NULL;
 	if (!g || !g->version)
 		return NULL;
-	if (!begin_change()) {
+	if (!tfh_lock(&lock)) {
 		__atomic_store_n(&g->version, 0, __ATOMIC_RELEASE);
+		return NULL;
+	}
+	if (g->exec != U64(exec)) { /* destroyed meanwhile */
+		tfh_unlock(&lock);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < g->nodes.n && !*node; i++)

@@ -5,6 +5,7 @@
 #include "hook/note.h"
 
 #include "hook/cupti.h"
+#include "record/lock.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -80,7 +81,7 @@ struct function {
 
 static struct function *functions; /* followed by the names */
 static uint32_t names_used;
-static int busy; /* one writer at a time; whoever finds it taken goes without */
+static uint32_t lock TFH_LOCK_WORD; /* one writer at a time */
 
 static struct function *table(void)
 {
@@ -119,7 +120,7 @@ static void keep_name(uint64_t handle, uint64_t owner, const char *name, size_t 
 {
 	struct function *t = table();
 
-	if (!t || __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+	if (!t || !tfh_lock(&lock))
 		return;
 	struct function *f = slot_of(t, handle, true);
 	bool same = f && f->name && !strcmp(f->name, name);
@@ -134,7 +135,7 @@ static void keep_name(uint64_t handle, uint64_t owner, const char *name, size_t 
 		__atomic_store_n(&f->owner, owner, __ATOMIC_RELEASE);
 		__atomic_store_n(&f->handle, handle, __ATOMIC_RELEASE);
 	}
-	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	tfh_unlock(&lock);
 }
 
 void tfh_function_found(struct tfh_self *self, void *function, void *owner, const char *name)

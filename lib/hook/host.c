@@ -14,6 +14,8 @@
 
 #include <sys/mman.h>
 
+#include "record/lock.h"
+
 #pragma GCC visibility push(hidden)
 #define CUDA_FN(name, family, args, dir, props, version, params, ...)                              \
 	CUresult record_##name params;                                                             \
@@ -38,7 +40,7 @@ struct box {
 
 static struct box *boxes;
 static uint32_t used, free_list;
-static int busy; /* for a few instructions; whoever finds it taken goes without */
+static uint32_t lock TFH_LOCK_WORD; /* whoever cannot have it runs its function untimed */
 
 static struct box *map(void)
 {
@@ -54,7 +56,7 @@ static struct box *take_box(void)
 {
 	struct box *box = NULL;
 
-	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+	if (!tfh_lock(&lock))
 		return NULL;
 	if (free_list) {
 		box = &boxes[free_list - 1];
@@ -62,17 +64,17 @@ static struct box *take_box(void)
 	} else if (used < BOXES && map()) {
 		box = &boxes[used++];
 	}
-	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	tfh_unlock(&lock);
 	return box;
 }
 
 static void give_back(struct box *box)
 {
-	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+	if (!tfh_lock(&lock))
 		return; /* lost: 40 bytes */
 	box->next = free_list;
 	free_list = (uint32_t)(box - boxes) + 1;
-	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	tfh_unlock(&lock);
 }
 
 /* ---- on the driver's thread ---- */

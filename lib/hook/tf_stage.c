@@ -10,13 +10,11 @@
 #include "hook/tf.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/hash.h"
+#include "record/lock.h"
 
 #define CACHE 64      /* stages a thread meets at a time; a large pipeline has 30 */
 #define OBJECTS 16384 /* live iterator objects; parallel interleaves hold hundreds */
@@ -26,7 +24,6 @@
 #define WORDS 40      /* of an object that are searched; a DatasetBaseIterator has more */
 #define SLOTS 64      /* of a vtable that are searched for get-next */
 #define TRIES 256     /* probes before we give up on names */
-#define LOCK_SPINS 2000
 #define MANY_IDS                                                                                   \
 	65536 /* half of what the recorder can tell apart: a job may make an iterator per step */
 
@@ -56,7 +53,8 @@ static uint32_t object_count;
 static uint64_t roots;	  /* iterators made so far: makes the key of each root new */
 static uint32_t made = 1; /* generation: changes when a root goes */
 static bool crowded;	  /* the process has had so many ids that new pipelines share them */
-static int lock;
+/* Who cannot have the tables soon does without a name this time. */
+static uint32_t lock TFH_LOCK_WORD;
 
 /* Word index in the object, -1 unknown. */
 static int id_word = -1, parent_word = -1, prefix_word = -1;
@@ -74,34 +72,6 @@ static struct cached *cached_at(struct tfh_self *self, const void *object)
 {
 	return (struct cached *)self->room->stages +
 	       tfh_hash_u64((uint64_t)(uintptr_t)object) % CACHE;
-}
-
-/* A thread that cannot have the tables soon does without a name this time. */
-static bool take(void)
-{
-	for (int i = 0; i < LOCK_SPINS; i++) {
-		if (!__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
-			return true;
-		if (i % 16 == 15)
-			sched_yield();
-	}
-	return false;
-}
-
-static void give(void)
-{
-	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
-}
-
-/* The child has one thread, and none of the others that may have held the lock. */
-static void forked(void)
-{
-	lock = 0;
-}
-
-__attribute__((constructor)) static void on_fork(void)
-{
-	pthread_atfork(NULL, NULL, forked);
 }
 
 /* ---- the object ---- */
@@ -318,8 +288,8 @@ static void stages_remove(uint32_t root)
 	memset(stage_slots, 0, sizeof(stage_slots));
 	for (uint32_t i = 0; i < STAGES; i++) {
 		if (stages[i].key && stages[i].root == root) {
+			stages[i].key = 0; /* first: a child may be forked in between */
 			free(stages[i].text);
-			stages[i].key = 0;
 		}
 		if (stages[i].key) {
 			stage_find(stages[i].key, &slot);
@@ -424,7 +394,7 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 	uint32_t id = 0, index, at;
 	struct stage stage = {0}, parent = {0};
 
-	if (!take())
+	if (!tfh_lock(&lock))
 		return tfh_tf_stage_unnamed(self);
 	at = object_slot(key_of(object));
 	index = objects[at].key ? objects[at].stage : add_object(object);
@@ -433,7 +403,7 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 		if (stage.parent)
 			parent = stages[stage.parent - 1];
 	}
-	give();
+	tfh_unlock(&lock);
 	if (index) { /* the object lives, so its pipeline and these texts do */
 		uint64_t lost = self->ring->dropped;
 		id = tfh_handle_new(self, TFT_NAME_STAGE, stage.key,
@@ -477,7 +447,7 @@ struct tfh_tf_stage tfh_tf_stage_unnamed(struct tfh_self *self)
 
 void tfh_tf_stage_gone(const void *object)
 {
-	if (!__atomic_load_n(&object_count, __ATOMIC_RELAXED) || !take())
+	if (!__atomic_load_n(&object_count, __ATOMIC_RELAXED) || !tfh_lock(&lock))
 		return;
 	uint32_t at = object_slot(key_of(object));
 	if (objects[at].key) {
@@ -489,5 +459,5 @@ void tfh_tf_stage_gone(const void *object)
 		}
 		object_remove(at);
 	}
-	give();
+	tfh_unlock(&lock);
 }

@@ -5,15 +5,16 @@
  */
 #include "record/internal.h"
 
-#include <string.h>
 #include <sys/mman.h>
+
+#include "record/lock.h"
 
 #define COLD_BYTES (TFT_RING_HEADER + TFH_COLD_RECORDS * sizeof(struct tfh_rec))
 
-static uint8_t *cold_base;		     /* atomic: TFH_COLD_THREADS rings, touched as needed */
-static uint32_t cold_used;		     /* atomic; may count beyond the bound */
-static uint32_t cold_busy[TFH_COLD_THREADS]; /* atomic; 1: its records are being moved, by owner or
-						flusher */
+static uint8_t *cold_base; /* atomic: TFH_COLD_THREADS rings, touched as needed */
+static uint32_t cold_used; /* atomic; may count beyond the bound */
+/* Of each ring's records while they are moved, by owner or flusher. */
+static uint32_t cold_lock[TFH_COLD_THREADS] TFH_LOCK_WORD;
 
 static uint8_t *cold_map(void)
 {
@@ -72,19 +73,19 @@ bool tfh_ring_is_cold(const struct tft_ring *ring)
 	       (const uint8_t *)ring < base + TFH_COLD_THREADS * COLD_BYTES;
 }
 
-static uint32_t *busy_word(const struct tft_ring *ring)
+static uint32_t *lock_of(const struct tft_ring *ring)
 {
-	return &cold_busy[(size_t)((const uint8_t *)ring - cold_base) / COLD_BYTES];
+	return &cold_lock[(size_t)((const uint8_t *)ring - cold_base) / COLD_BYTES];
 }
 
 bool tfh_cold_claim(const struct tft_ring *ring)
 {
-	return !__atomic_exchange_n(busy_word(ring), 1, __ATOMIC_ACQUIRE);
+	return tfh_lock_try(lock_of(ring));
 }
 
 void tfh_cold_release(const struct tft_ring *ring)
 {
-	__atomic_store_n(busy_word(ring), 0, __ATOMIC_RELEASE);
+	tfh_unlock(lock_of(ring));
 }
 
 /* A call open across the fork still writes into the old ring, so the memory stays and is wiped. */
@@ -94,6 +95,5 @@ void tfh_cold_forget(void)
 		return;
 	for (uint32_t i = 0; i < tfh_cold_count(); i++)
 		madvise(cold_base + i * COLD_BYTES, COLD_BYTES, MADV_DONTNEED);
-	memset(cold_busy, 0, sizeof(cold_busy));
 	cold_used = 0;
 }

@@ -15,6 +15,7 @@
 
 #include "base/proc.h"
 #include "record/flusher.h"
+#include "record/lock.h"
 
 #define ROWS 8192u
 #define HEAP_BYTES (256u << 10)
@@ -241,17 +242,17 @@ static void turn_on(void)
 
 void tfh_gpu_begin(void)
 {
-	static uint32_t busy;
+	static uint32_t lock TFH_LOCK_WORD;
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 
 	if (!source || g.dead || tfh_gpu_exiting() || !tfh_p.journal.head || storing() ||
 	    __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
 		return;
-	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+	if (!tfh_lock_try(&lock))
 		return; /* the other thread of flusher and job does it */
 	if (!storing() && wanted(now_ns) && tfh_stack_left() >= LEAST_STACK)
 		turn_on();
-	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	tfh_unlock(&lock);
 }
 
 void tfh_gpu_always(void)

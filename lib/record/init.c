@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -18,6 +17,7 @@
 
 #include "record/flusher.h"
 #include "record/gpu.h"
+#include "record/lock.h"
 #include "record/settings.h"
 
 #ifndef MADV_WIPEONFORK
@@ -48,10 +48,11 @@ static bool make_generation(void)
 	if (page == MAP_FAILED)
 		return false;
 	madvise(page, TFH_PAGE, MADV_WIPEONFORK);
+	tfh_clock_init(NULL);
+	tfh_clock_read_pair(&tfh_p.first_pair);
 	tfh_p.generation = 2;
 	*page = tfh_p.generation;
 	generation_page = page;
-	__atomic_store_n(&tfh_generation, page, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -60,6 +61,7 @@ static void after_fork(void);
 static void atfork_child(void)
 {
 	tfh_p.pid = tfh_raw_getpid();
+	tfh_locks_forked();
 	if (generation_page)
 		after_fork();
 }
@@ -107,9 +109,9 @@ __attribute__((constructor)) static void on_load(void)
 
 int tfh_process_check(void)
 {
-	static uint32_t page_state; /* atomic: 0 none, 1 being made, 2 there */
-	uint32_t none = 0;
+	static uint32_t lock TFH_LOCK_WORD;
 	pid_t pid = tfh_raw_getpid();
+	bool made;
 
 	if (__atomic_load_n(&init_state, __ATOMIC_ACQUIRE) != 2)
 		return -EAGAIN;
@@ -118,28 +120,20 @@ int tfh_process_check(void)
 		if (!generation_page || *generation_page)
 			return -ECHILD;
 		tfh_p.pid = pid;
+		tfh_locks_forked();
 		after_fork();
 		return 0;
 	}
-	if (__atomic_load_n(&page_state, __ATOMIC_ACQUIRE) == 2)
+	if (__atomic_load_n(&tfh_generation, __ATOMIC_ACQUIRE) != &no_generation)
 		return 0;
-	if (!__atomic_compare_exchange_n(&page_state, &none, 1, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE)) {
-		/* The first thread needs some 100 us for it, once in the process' life; a call lost
-		 * would be worse. Bounded, because that thread may have been stopped. */
-		for (int i = 0; i < 1000 && __atomic_load_n(&page_state, __ATOMIC_ACQUIRE) == 1;
-		     i++)
-			sched_yield();
-		return __atomic_load_n(&page_state, __ATOMIC_ACQUIRE) == 2 ? 0 : -EAGAIN;
-	}
-	tfh_clock_init(NULL);
-	tfh_clock_read_pair(&tfh_p.first_pair);
-	if (!make_generation()) {
-		__atomic_store_n(&page_state, 0, __ATOMIC_RELEASE);
+	/* The first thread needs some 100 us for it, once in the process' life. */
+	if (!tfh_lock(&lock))
 		return -EAGAIN;
-	}
-	__atomic_store_n(&page_state, 2, __ATOMIC_RELEASE);
-	return 0;
+	made = generation_page || make_generation();
+	if (made) /* here, because a child may have been forked after make_generation() */
+		__atomic_store_n(&tfh_generation, generation_page, __ATOMIC_RELEASE);
+	tfh_unlock(&lock);
+	return made ? 0 : -EAGAIN;
 }
 
 /* Everything of one recording; options and identity stay. */
