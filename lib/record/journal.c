@@ -52,11 +52,16 @@ static int back_range(const struct tfh_journal *j, uint64_t off, uint64_t bytes)
 	return 0;
 }
 
+/*
+ * A lock of the open file and not of the process: that one would go when the job itself opens and
+ * closes its journal, say to upload the directory. A forked child shares it until it closes the
+ * descriptor (tfh_journal_disown). Kernels before 3.15 and some file systems have only the other.
+ */
 static bool lock_file(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
 
-	return !fcntl(fd, F_SETLK, &lock);
+	return !fcntl(fd, F_OFD_SETLK, &lock) || !fcntl(fd, F_SETLK, &lock);
 }
 
 static int map_file(struct tfh_journal *j, uint64_t fixed)
