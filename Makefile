@@ -5,6 +5,7 @@
 #   job    base format record hook        position-independent, hidden, initial-exec TLS: loaded into the job
 #   core   all but hook and simgpu        the command and the tests
 #   shared base format                    libtft.so
+#   (glibc/ is linked into all products and none of the tests)
 #   sim    base simgpu simcupti simnccl   the simulated driver, CUPTI and NCCL
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
@@ -76,11 +77,18 @@ LIBS := $(ZSTD) -ldl -lpthread -lm
 # clang leaves the sanitizers' symbols of a shared object to the program.
 comma := ,
 NO_UNDEFINED := $(if $(and $(SAN),$(findstring clang,$(CC))),,-Wl$(comma)-z$(comma)defs)
-LD_SHARED := -shared $(NO_UNDEFINED) -Wl,--exclude-libs,ALL -Wl,--hash-style=gnu -static-libgcc $(SAN_FLAGS)
+LD_SHARED := -shared $(NO_UNDEFINED) -Wl,--exclude-libs,ALL -Wl,--hash-style=gnu $(SAN_FLAGS)
+
+# Products need glibc 2.17 and nothing newer (lib/glibc/README.md). What a sanitizer is linked with needs today's.
+GLIBC := $(addprefix $(B)/glibc/,libc.so.6 libm.so.6 libpthread.so.0 libdl.so.2 librt.so.1 ld-linux-x86-64.so.2)
+STANDINS := $(B)/glibc/libstandins.a
+OLD := $(if $(SAN),,$(STANDINS) $(GLIBC))
+LINKED := $(if $(SAN),$(LIBS) -static-libgcc,-nodefaultlibs $(ZSTD) $(STANDINS) -Wl,--as-needed $(GLIBC) -lgcc)
+# The last line of a link that failed for a name that 2.17 lacks.
+explain = || { echo 'tfhook needs no glibc newer than 2.17: what is undefined above may be newer (lib/glibc/README.md)' >&2; false; }
 
 # --- sources and products ----------------------------------------------------------------------------------------
-# A sanitizer of ours is to see what is copied.
-SRC_job := $(filter-out $(if $(SAN),lib/hook/plain.c),$(call sources,base format record hook))
+SRC_job := $(call sources,base format record hook)
 SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format record model import analyze report export cli))
 SRC_main := $(if $(call folders,cli),$(wildcard lib/cli/main.c))
 SRC_shared := $(call sources,base format)
@@ -169,10 +177,17 @@ $(B)/obj/$1/%.o: lib/%.S $(B)/obj/$1/%.d $(call stamp,$1)
 endef
 $(foreach s,job core shared sim,$(eval $(call object-rules,$s)))
 
-$(B)/obj/job/hook/plain.o: FLAGS_job += -fno-builtin
-$(B)/tests/hook/plain: FLAGS_test += -fno-builtin
-
 # --- libraries and the command -----------------------------------------------------------------------------------
+$(GLIBC): $(B)/glibc/%: lib/glibc/2.17.abi scripts/gen-glibc
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)scripts/gen-glibc $* $@.map <$< >$@.s && \
+		$(CC) -shared -nostdlib -Wl,-soname,$* -Wl,--version-script=$@.map -o $@ $@.s
+
+OBJ_standins := $(call objects,job,$(wildcard lib/glibc/*.c))
+$(STANDINS): $(OBJ_standins)
+	@mkdir -p $(@D)
+	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $(OBJ_standins)
+
 $(CORE_A): $(OBJ_core) $(call stamp,objects-core)
 	@mkdir -p $(@D)
 	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $(OBJ_core)
@@ -181,10 +196,10 @@ $(B)/lib/libtft.a: $(OBJ_shared) $(call stamp,objects-shared)
 	@mkdir -p $(@D)
 	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $(OBJ_shared)
 
-$(B)/lib/libtft.so: $(OBJ_shared) $(call stamp,objects-shared) $(B)/lib/libtft.map
+$(B)/lib/libtft.so: $(OBJ_shared) $(call stamp,objects-shared) $(B)/lib/libtft.map $(OLD)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-soname,libtft.so.0 \
-		-Wl,--version-script=$(B)/lib/libtft.map -o $@ $(OBJ_shared) $(LIBS)
+		-Wl,--version-script=$(B)/lib/libtft.map -o $@ $(OBJ_shared) $(LINKED) $(explain)
 
 $(B)/lib/libtft.map: Makefile
 	@mkdir -p $(@D)
@@ -192,18 +207,18 @@ $(B)/lib/libtft.map: Makefile
 
 # nodelete: threads of the job may be inside a wrapper when somebody calls dlclose.
 LINK_HOOK = $(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-z,now -Wl,-z,nodelete \
-	-Wl$(comma)--version-script=$(filter %.map,$^) -o $@ $(OBJ_job) $(LIBS)
-$(B)/lib/libtfhook.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/libtfhook.map
+	-Wl$(comma)--version-script=$(filter %.map,$^) -o $@ $(OBJ_job) $(LINKED) $(explain)
+$(B)/lib/libtfhook.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/libtfhook.map $(OLD)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(LINK_HOOK)
 
-$(B)/lib/libtfhook-noexport.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/libtfhook-noexport.map
+$(B)/lib/libtfhook-noexport.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/libtfhook-noexport.map $(OLD)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(LINK_HOOK)
 
-$(B)/lib/libtfhook-audit.so: lib/audit/audit.c $(call stamp,job)
+$(B)/lib/libtfhook-audit.so: lib/audit/audit.c $(call stamp,job) $(OLD)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(COMPILE_job) -MMD -MP -MF $@.d $(LDFLAGS) $(LD_SHARED) -o $@ $< -ldl
+	$(call say,LD,$@)$(COMPILE_job) -MMD -MP -MF $@.d $(LDFLAGS) $(LD_SHARED) -o $@ $< $(LINKED) $(explain)
 
 $(B)/lib/libtfhook.map: scripts/gen-exports lib/base/cuda_api.def lib/base/nccl_api.def lib/base/tf_api.def
 	@mkdir -p $(@D)
@@ -213,19 +228,19 @@ $(B)/lib/libtfhook-noexport.map: scripts/gen-exports lib/base/tf_api.def
 	@mkdir -p $(@D)
 	$(Q)scripts/gen-exports --no-driver >$@
 
-$(B)/bin/tfhook: $(OBJ_main) $(CORE_A)
+$(B)/bin/tfhook: $(OBJ_main) $(CORE_A) $(OLD)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(SAN_FLAGS) -pie -o $@ $(OBJ_main) $(CORE_A) $(ZLIB) $(LIBS)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(SAN_FLAGS) -pie -o $@ $(OBJ_main) $(CORE_A) $(ZLIB) $(LINKED) $(explain)
 
 $(B)/share/tfhook: | scripts/demo
 	@mkdir -p $(@D)
 	@ln -sfn $(CURDIR)/scripts $@
 
 SIM_MAP := $(or $(wildcard lib/simgpu/libcuda.map),$(B)/sim/libcuda.map)
-$(B)/sim/libcuda.so.1: $(OBJ_sim) $(call stamp,objects-sim) $(SIM_MAP)
+$(B)/sim/libcuda.so.1: $(OBJ_sim) $(call stamp,objects-sim) $(SIM_MAP) $(OLD)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 \
-		-Wl,--version-script=$(SIM_MAP) -o $@ $(OBJ_sim) $(LIBS)
+		-Wl,--version-script=$(SIM_MAP) -o $@ $(OBJ_sim) $(LINKED) $(explain)
 
 $(B)/sim/libcuda.map: Makefile
 	@mkdir -p $(@D)
@@ -235,10 +250,10 @@ $(B)/sim/libcuda.map: Makefile
 OBJ_variants := $(patsubst %,$(B)/obj/sim/simgpu/variants/%.o,old future)
 DIFFERENT_future := -Wl,--defsym=cuEventDestroy=cuEventDestroy_v2
 $(B)/sim/old/libcuda.so.1 $(B)/sim/future/libcuda.so.1: $(B)/sim/%/libcuda.so.1: $(B)/obj/sim/simgpu/variants/%.o \
-		$(OBJ_sim) $(call stamp,objects-sim) $(B)/sim/%/libcuda.map
+		$(OBJ_sim) $(call stamp,objects-sim) $(B)/sim/%/libcuda.map $(OLD)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 \
-		$(DIFFERENT_$*) -Wl,--version-script=$(B)/sim/$*/libcuda.map -o $@ $< $(OBJ_sim) $(LIBS)
+		$(DIFFERENT_$*) -Wl,--version-script=$(B)/sim/$*/libcuda.map -o $@ $< $(OBJ_sim) $(LINKED) $(explain)
 
 $(B)/sim/future/libcuda.map: $(SIM_MAP)
 	@mkdir -p $(@D)
@@ -256,10 +271,10 @@ $(B)/sim/libcuda.so: $(B)/sim/libcuda.so.1
 	@ln -sf libcuda.so.1 $@
 
 # One library for each generation of CUPTI, of the same objects.
-$(addprefix $(B)/sim/libcupti.so.,12 13): $(B)/sim/libcupti.so.%: lib/simcupti/generation.c $(OBJ_cupti) $(call stamp,objects-cupti) $(call stamp,sim) $(B)/sim/libcupti.map
+$(addprefix $(B)/sim/libcupti.so.,12 13): $(B)/sim/libcupti.so.%: lib/simcupti/generation.c $(OBJ_cupti) $(call stamp,objects-cupti) $(call stamp,sim) $(B)/sim/libcupti.map $(OLD)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(COMPILE_sim) -MMD -MP -MF $@.d $(LDFLAGS) $(LD_SHARED) -DSIM_CUPTI_GENERATION=$* -Wl,-Bsymbolic \
-		-Wl,-soname,libcupti.so.$* -Wl,--version-script=$(B)/sim/libcupti.map -o $@ $< $(OBJ_cupti) -ldl
+		-Wl,-soname,libcupti.so.$* -Wl,--version-script=$(B)/sim/libcupti.map -o $@ $< $(OBJ_cupti) $(LINKED) $(explain)
 
 $(B)/sim/libcupti.map: Makefile
 	@mkdir -p $(@D)
@@ -268,10 +283,10 @@ $(B)/sim/libcupti.map: Makefile
 $(B)/sim/libcupti.so: $(B)/sim/libcupti.so.13
 	@ln -sf libcupti.so.13 $@
 
-$(B)/sim/libnccl.so.2: $(OBJ_nccl) $(call stamp,objects-nccl) $(B)/sim/libnccl.map
+$(B)/sim/libnccl.so.2: $(OBJ_nccl) $(call stamp,objects-nccl) $(B)/sim/libnccl.map $(OLD)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-Bsymbolic -Wl,-soname,libnccl.so.2 \
-		-Wl,--version-script=$(B)/sim/libnccl.map -o $@ $(OBJ_nccl) -ldl
+		-Wl,--version-script=$(B)/sim/libnccl.map -o $@ $(OBJ_nccl) $(LINKED) $(explain)
 
 $(B)/sim/libnccl.map: Makefile
 	@printf '{ global: nccl*; local: *; };\n' >$@
@@ -413,7 +428,7 @@ uninstall:
 
 # --- the rest ----------------------------------------------------------------------------------------------------
 clean:
-	$(Q)rm -rf $(foreach d,bin lib share sim obj flags tests bench cuda.mk,$(B)/$d)
+	$(Q)rm -rf $(foreach d,bin glibc lib share sim obj flags tests bench cuda.mk,$(B)/$d)
 
 # The downloads too.
 distclean:
@@ -440,7 +455,7 @@ help:
 	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 FOLDERS="base format"'
 
 # What each object was made of. One that is missing has an empty rule, so that its object is made anew.
-HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_nccl))
+HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_nccl) $(OBJ_standins))
 $(HEADERS):
 -include $(wildcard $(HEADERS))
 -include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(BENCH) $(BENCH_LIBS) $(FUZZ) $(AUDIT_SO) \
