@@ -88,7 +88,8 @@ LINKED := $(if $(SAN),$(LIBS) -static-libgcc,-nodefaultlibs $(ZSTD) $(STANDINS) 
 explain = || { echo 'tfhook needs no glibc newer than 2.17: what is undefined above may be newer (lib/glibc/README.md)' >&2; false; }
 
 # --- sources and products ----------------------------------------------------------------------------------------
-SRC_job := $(call sources,base format record hook)
+# A sanitizer of ours is to see what is copied.
+SRC_job := $(filter-out $(if $(SAN),lib/hook/plain.c),$(call sources,base format record hook))
 SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format record model import analyze report export cli))
 SRC_main := $(if $(call folders,cli),$(wildcard lib/cli/main.c))
 SRC_shared := $(call sources,base format)
@@ -176,6 +177,9 @@ $(B)/obj/$1/%.o: lib/%.S $(B)/obj/$1/%.d $(call stamp,$1)
 	$$(call compile,AS,$1)
 endef
 $(foreach s,job core shared sim,$(eval $(call object-rules,$s)))
+
+$(B)/obj/job/hook/plain.o: FLAGS_job += -fno-builtin
+$(B)/tests/hook/plain: FLAGS_test += -fno-builtin
 
 # --- libraries and the command -----------------------------------------------------------------------------------
 $(GLIBC): $(B)/glibc/%: lib/glibc/2.17.abi scripts/gen-glibc

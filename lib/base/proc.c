@@ -1,5 +1,6 @@
 #include "base/proc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -7,23 +8,61 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-void tfh_read_small(const char *path, char *text, size_t size)
+static int read_small(int at, const char *name, int flags, char *text, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = openat(at, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags), err = 0;
+	struct stat st;
 	size_t n = 0;
 	ssize_t got = 1;
 
-	while (fd >= 0 && n + 1 < size && got > 0) {
+	text[0] = '\0';
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		err = -EINVAL;
+	while (!err && n + 1 < size && got > 0) {
 		got = read(fd, text + n, size - 1 - n);
 		if (got > 0)
 			n += (size_t)got;
+		else if (got < 0 && errno == EINTR)
+			got = 1;
+		else if (got < 0)
+			err = -errno;
 	}
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	text[n] = '\0';
+	return err;
+}
+
+void tfh_read_small(const char *path, char *text, size_t size)
+{
+	read_small(AT_FDCWD, path, 0, text, size);
+}
+
+int tfh_read_small_at(int at, const char *name, char *text, size_t size)
+{
+	return read_small(at, name, O_NOFOLLOW, text, size);
+}
+
+int tfh_raise_fd(int fd)
+{
+	struct rlimit limit;
+	int least = 1024 - 16, high;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < 1024)
+		least = (int)limit.rlim_cur - 16;
+	for (; least > fd; least /= 2) {
+		high = fcntl(fd, F_DUPFD_CLOEXEC, least);
+		if (high >= 0) {
+			close(fd);
+			return high;
+		}
+	}
+	return fd;
 }
 
 uint64_t tfh_process_start(pid_t pid)

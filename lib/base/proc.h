@@ -7,8 +7,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The file's first size - 1 bytes as a string; "" when it cannot be read. */
+/* The file's first size - 1 bytes as a string; "" when it cannot be read. Only of a regular file:
+ * whoever opens a FIFO waits for its other end. */
 void tfh_read_small(const char *path, char *text, size_t size);
+/* The same below a directory, and of no link. -errno when it cannot be read; -EINVAL when it is no
+ * regular file. */
+int tfh_read_small_at(int at, const char *name, char *text, size_t size);
+
+/*
+ * Moves a descriptor to a number that programs come to last: just below the soft limit, at most
+ * 1,024, since every fork copies a table as long as the highest number. Shells and scripts name
+ * numbers up to 255 themselves. Returns the new number, or `fd` where there is no free one.
+ */
+int tfh_raise_fd(int fd);
 
 /* Start of a process in clock ticks after boot (field 22 of /proc/PID/stat), which tells a reused
  * pid; 0 when there is no such process. */

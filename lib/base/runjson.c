@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/proc.h"
 #include "base/redact.h"
 #include "tfhook/version.h"
 
@@ -19,6 +20,21 @@ void tfh_utc_text(char out[32], int64_t ns)
 	gmtime_r(&seconds, &tm);
 	n = strftime(out, 24, "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(out + n, 32 - n, ".%03dZ", (int)(ns / 1000000 % 1000));
+}
+
+void tfh_launch_id(char *text, size_t size)
+{
+	char boot[48];
+	pid_t leader = getpgrp();
+	uint64_t start = tfh_process_start(leader);
+
+	if (!start) { /* it ended, or lives in another pid namespace */
+		leader = getpid();
+		start = tfh_process_start(leader);
+	}
+	tfh_read_small("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	boot[strcspn(boot, "\n")] = '\0';
+	snprintf(text, size, "%d-%llu@%s", (int)leader, (unsigned long long)start, boot);
 }
 
 static void write_command(struct tfh_json *j, char *const *argv)
@@ -61,8 +77,7 @@ int tfh_runjson_print(FILE *out, const struct tfh_run_facts *facts)
 	tfh_json_init(&j, out, 2);
 	tfh_json_object(&j);
 	tfh_json_kstr(&j, "schema", "tfhook.run/1");
-	if (facts->launch)
-		tfh_json_kstr(&j, "launch", facts->launch);
+	tfh_json_kstr(&j, "launch", facts->launch);
 	write_command(&j, facts->argv);
 	if (facts->exe)
 		tfh_json_kstr(&j, "exe", facts->exe);

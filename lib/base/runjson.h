@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 struct tfh_run_facts {
-	const char *launch; /* NULL: of `tfhook run`, which makes the directory for one launch */
+	const char *launch; /* what its processes, and no others, have in common */
 	const char *exe;    /* NULL: not known yet */
 	char *const *argv;  /* ends with NULL */
 	int64_t world;	    /* ranks; -1: not known */
@@ -15,6 +15,10 @@ struct tfh_run_facts {
 /* Writes the document, secrets left out; the rest is asked of this process. 0, or -errno as of
  * tfh_json_finish(). Needs little of the stack; not for two threads at once. */
 int tfh_runjson_print(FILE *out, const struct tfh_run_facts *facts);
+
+/* The process group of this process as an identity: leader's pid, its start and the machine's boot.
+ */
+void tfh_launch_id(char *text, size_t size);
 
 /* UTC with milliseconds, of nanoseconds since 1970. */
 void tfh_utc_text(char out[32], int64_t ns);

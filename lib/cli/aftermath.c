@@ -1,37 +1,182 @@
 /*
  * When the job is over: what its processes left in journals goes to files, and the verdict is made.
- * All of it in a child process, so that nothing that happens here can touch the job's exit status.
+ * All of it in child processes, so that nothing that happens here can touch the job's exit status,
+ * and for a bounded time: whoever waits for the job must not wait for us.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "analyze/result.h"
+#include "base/proc.h"
 #include "cli/cli.h"
 #include "cli/journals.h"
 #include "cli/run.h"
 #include "format/journal.h"
 #include "report/report.h"
 
-#define MAX_JOURNALS 1024
+/* What each of the two children may take, beside what the first one has to write. */
+#define MOST_NS 2000000000ll
+/* Time without a processor does not count, up to that many times the limit. */
+#define STARVED 5
+/* A disk that is slower than this keeps nobody waiting. */
+#define WRITES_PER_S (16 << 20)
+/* Records on their way to a file, when somebody wants us to end. */
+#define GRACE_NS 500000000ll
 
-/* Returns how many processes of the job still record; `lost` gets how many left records that
- * nothing could be made of. */
-static unsigned salvage(const struct tfh_place *place, unsigned *lost)
+/* ---- a child with a limit ---- */
+
+enum how { DONE, LATE, STOPPED };
+
+static int64_t now_ns(void)
 {
-	struct tfh_found_journal *found = calloc(MAX_JOURNALS, sizeof(*found));
-	unsigned n = found ? tfh_journals_find(place->dir, 0, found, MAX_JOURNALS) : 0, live = 0;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* How long the child was ready to run and had no processor. */
+static int64_t starved_ns(pid_t pid)
+{
+	char path[64], text[128];
+	const char *delay;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
+	tfh_read_small(path, text, sizeof(text));
+	delay = strchr(text, ' ');
+	return delay ? strtoll(delay + 1, NULL, 10) : 0;
+}
+
+static void enders(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGQUIT);
+}
+
+/* Those of the job's own end have done their work: a scheduler signals the whole group. */
+static void forget_signals(void)
+{
+	const struct timespec none = {0, 0};
+	sigset_t set;
+
+	enders(&set);
+	while (sigtimedwait(&set, NULL, &none) > 0)
+		;
+}
+
+static void prepare_child(void)
+{
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigemptyset(&none);
+	for (int sig = 1; sig < 32; sig++)
+		signal(sig, SIG_DFL);
+	/* Sent to the whole group; this process' parent says what becomes of it. */
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static enum how wait_for(pid_t pid, int64_t limit, int *status)
+{
+	int64_t begin = now_ns(), end = begin + limit;
+	enum how how = LATE;
+	sigset_t set;
+
+	enders(&set);
+	sigaddset(&set, SIGCHLD);
+	for (;;) {
+		struct timespec nap = {0, 20000000};
+
+		if (waitpid(pid, status, WNOHANG) == pid)
+			return how == STOPPED ? STOPPED : DONE;
+		if (now_ns() >= end) {
+			int64_t more = how == LATE ? starved_ns(pid) : 0;
+
+			if (more > (STARVED - 1) * limit)
+				more = (STARVED - 1) * limit;
+			if (now_ns() >= end + more)
+				break;
+		}
+		int sig = sigtimedwait(&set, NULL, &nap);
+		if (sig > 0 && sig != SIGCHLD && how != STOPPED) {
+			how = STOPPED;
+			end = now_ns() + GRACE_NS;
+		}
+	}
+	kill(pid, SIGKILL);
+	/* One that hangs in the kernel is left to it. */
+	for (int i = 0; i < 50 && waitpid(pid, status, WNOHANG) != pid; i++)
+		nanosleep(&(struct timespec){0, 2000000}, NULL);
+	*status = 0;
+	return how;
+}
+
+/* ---- what the job's processes left ---- */
+
+/* Bytes that journals of this user take in a directory. */
+static int64_t journal_bytes(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	struct stat st;
+	int64_t sum = 0;
+
+	while (d && (e = readdir(d))) {
+		size_t n = strlen(e->d_name);
+
+		if (n > 8 && !strcmp(e->d_name + n - 8, ".journal") &&
+		    !fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISREG(st.st_mode) && st.st_uid == geteuid())
+			sum += (int64_t)st.st_blocks * 512;
+	}
+	if (d)
+		closedir(d);
+	return sum;
+}
+
+static struct tfh_found_journal *find_all(const char *dir, unsigned *n)
+{
+	struct tfh_found_journal *found = NULL;
+	unsigned cap = 256;
+
+	for (*n = cap; *n >= cap && (cap *= 2);) {
+		free(found);
+		found = calloc(cap, sizeof(*found));
+		*n = found ? tfh_journals_find(dir, 0, found, cap) : 0;
+	}
+	return found;
+}
+
+/* What salvage() returns as a child's exit code. */
+#define LOST 1
+#define LIVE 2 /* from here on the number of processes that still record */
+#define LIVE_MOST 60
+
+static int salvage(const struct tfh_place *place)
+{
+	unsigned n, live = 0, lost = 0;
+	struct tfh_found_journal *found = find_all(place->dir, &n);
 	/* Where a whole group was killed, some may take longer to die than the job's first
 	 * process: half a second in all, for those that still live. */
 	const struct timespec nap = {0, 20000000};
 	unsigned patience = 25;
 
-	for (unsigned i = 0; i < n && i < MAX_JOURNALS; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		struct tft_salvaged saved;
 		struct tfh_err err = {0};
 		if (found[i].copy)
@@ -48,11 +193,24 @@ static unsigned salvage(const struct tfh_place *place, unsigned *lost)
 				"repair %s` tries again",
 				(int)found[i].pid, *err.text ? err.text : strerror(-code),
 				found[i].path);
-			++*lost;
+			lost++;
 		}
 	}
 	free(found);
-	return live;
+	return (lost ? LOST : 0) + LIVE * (int)(live < LIVE_MOST ? live : LIVE_MOST);
+}
+
+/* ---- what is said ---- */
+
+/* A directory right here can be named without its path. */
+static const char *shown(const struct tfh_place *place)
+{
+	char here[4096];
+	size_t len = getcwd(here, sizeof(here)) ? strlen(here) : 0;
+
+	if (len && !strncmp(place->dir, here, len) && place->dir[len] == '/')
+		return place->dir + len + 1;
+	return place->dir;
 }
 
 static void judge(const struct tfh_place *place, bool color)
@@ -62,7 +220,6 @@ static void judge(const struct tfh_place *place, bool color)
 	struct tfh_result *result = NULL;
 	struct tfh_run *run = NULL;
 	struct tfh_err err = {0};
-	char here[4096];
 
 	int code = tfh_run_open(paths, 1, &run, &err);
 	if (!code)
@@ -73,13 +230,8 @@ static void judge(const struct tfh_place *place, bool color)
 		tfh_report_verdict(stderr, result, &style, "tfhook: ");
 	tfh_result_free(result);
 	tfh_run_close(run);
-	/* A directory right here can be named without its path. */
-	const char *shown = place->dir;
-	size_t len = getcwd(here, sizeof(here)) ? strlen(here) : 0;
-	if (len && !strncmp(place->dir, here, len) && place->dir[len] == '/')
-		shown += len + 1;
 	if (code != -ENODATA)
-		tfh_say("the whole report: tfhook report %s", shown);
+		tfh_say("the whole report: tfhook report %s", shown(place));
 }
 
 /* A job that failed early is the likeliest reason of all. */
@@ -93,8 +245,17 @@ static void say_if_failed(int status)
 			WEXITSTATUS(status));
 }
 
+static bool is_full(const char *dir)
+{
+	struct statvfs fs;
+	uint64_t least;
+
+	return tfh_place_room(dir, &least) < 0 ||
+	       (!statvfs(dir, &fs) && fs.f_files && !fs.f_favail);
+}
+
 static void say_why_nothing(const struct tfh_place *place, const struct tfh_program *program,
-			    int status, unsigned lost, bool audit)
+			    int status, bool lost, bool audit)
 {
 	const char *enabled = getenv("TFHOOK");
 
@@ -106,6 +267,12 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 	}
 	if (lost) {
 		tfh_say("nothing of the recording could be written to %s: see above", place->dir);
+		return;
+	}
+	if (is_full(place->dir)) {
+		tfh_say("nothing was recorded: the file system of %s is full (2 GiB or 5 %% stay "
+			"free); make room, or name another place with -o or TFHOOK_DIR",
+			place->dir);
 		return;
 	}
 	if (enabled && !strcmp(enabled, "0")) {
@@ -134,60 +301,74 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 		program->path);
 }
 
-/* In the child: 0 when something was recorded, 1 when not. */
-static int aftermath(const struct tfh_place *place, const struct tfh_program *program, int status,
-		     bool quiet, bool color, bool audit)
-{
-	unsigned lost = 0, live = salvage(place, &lost);
+/* ---- the whole ---- */
 
-	if (!tfh_place_traces(place->dir)) {
-		if (live && !quiet)
+/* The verdict, or why there is none; in a child. */
+static enum how tell(const struct tfh_place *place, const struct tfh_program *program, int job,
+		     int left, bool traces, bool color, bool audit)
+{
+	unsigned live = (unsigned)left / LIVE;
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid < 0) {
+		tfh_say("no verdict: %s; later: tfhook report %s", strerror(errno), shown(place));
+		return DONE;
+	}
+	if (!pid) {
+		prepare_child();
+		if (traces)
+			judge(place, color);
+		else if (live)
 			tfh_say("%u process%s of the job still run%s; when they ended: tfhook "
 				"report %s",
 				live, live == 1 ? "" : "es", live == 1 ? "s" : "", place->dir);
-		else if (!quiet)
-			say_why_nothing(place, program, status, lost, audit);
-		return live ? 0 : 1;
+		else
+			say_why_nothing(place, program, job, left & LOST, audit);
+		fflush(NULL);
+		_exit(0);
 	}
-	if (!quiet)
-		judge(place, color);
-	return 0;
+	enum how how = wait_for(pid, MOST_NS, &status);
+	if (how == LATE)
+		tfh_say("the verdict takes longer than a job should wait for it: tfhook report %s",
+			shown(place));
+	else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT)
+		tfh_say("the verdict could not be made (signal %d); the recording is in %s",
+			WTERMSIG(status), place->dir);
+	return how;
 }
 
 bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *program, int job,
 		   bool quiet, bool color, bool audit)
 {
-	int status = 0;
+	int64_t bytes = journal_bytes(place->dir) + journal_bytes("/dev/shm");
+	int left = 0;
 
+	forget_signals();
 	fflush(NULL);
 	pid_t pid = fork();
-	if (pid < 0) {
-		tfh_say("no verdict: %s; later: tfhook report %s", strerror(errno), place->dir);
-		return true;
-	}
 	if (!pid) {
-		sigset_t none;
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		sigemptyset(&none);
-		for (int sig = 1; sig < 32; sig++)
-			signal(sig, SIG_DFL);
-		/* Whoever ends a job often signals its whole group, more than once; Ctrl-C gives up
-		 * the verdict. */
-		signal(SIGTERM, SIG_IGN);
-		signal(SIGHUP, SIG_IGN);
-		sigprocmask(SIG_SETMASK, &none, NULL);
-		int code = aftermath(place, program, job, quiet, color, audit);
+		prepare_child();
+		int code = salvage(place);
 		fflush(NULL);
 		_exit(code);
 	}
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT)
-		tfh_say("the verdict could not be made (signal %d); the recording is in %s",
-			WTERMSIG(status), place->dir);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 1) {
+	enum how how =
+		pid < 0 ? DONE : wait_for(pid, MOST_NS + bytes * 1000000000 / WRITES_PER_S, &left);
+	left = WIFEXITED(left) ? WEXITSTATUS(left) : LOST;
+	bool traces = tfh_place_traces(place->dir) > 0;
+	if (how == DONE && !quiet)
+		how = tell(place, program, job, left, traces, color, audit);
+	else if (how == LATE && !quiet)
+		tfh_say("what killed processes left takes longer to save than a job should wait "
+			"for "
+			"it: tfhook report %s",
+			shown(place));
+	if (how == STOPPED && !quiet)
+		tfh_say("stopped by a signal; the verdict: tfhook report %s", shown(place));
+	if (traces || left >= LIVE || how != DONE)
+		return true;
+	if (!(left & LOST))
 		tfh_place_remove_unused(place);
-		return false;
-	}
-	return true;
+	return false;
 }

@@ -224,8 +224,15 @@ int tfh_cmd_run(const struct tfh_line *args)
 		tfh_library_release(&library);
 		return TFH_EXIT_TOOL;
 	}
-	warn_about_room(&place);
 	code = tfh_place_write_run(&place, args->operand);
+	if (code == -EEXIST) {
+		tfh_say("%s is being used by another `tfhook run`; name a new directory with -o. "
+			"The job was not started",
+			place.dir);
+		tfh_library_release(&library);
+		return TFH_EXIT_TOOL;
+	}
+	warn_about_room(&place);
 	if (code)
 		tfh_say("cannot write %s/run.json: %s", place.dir, strerror(-code));
 	if (!quiet)

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 #include "base/json.h"
 #include "base/runjson.h"
+#include "cli/cli.h"
 #include "cli/run.h"
 
 /* Name of the program as a part of a file name: 40 letters at most, nothing that a shell would see.
@@ -79,10 +81,11 @@ static int make_given(struct tfh_place *place, const char *output, struct tfh_er
 
 	if (!*output)
 		return tfh_err_set(err, -EINVAL, "-o needs the name of a directory");
-	if (!mkdir(output, 0777)) {
+	int code = tfh_make_dir(output, &place->access);
+	if (!code) {
 		place->made = true;
-	} else if (errno != EEXIST) {
-		return cannot_make(output, errno, err);
+	} else if (code != -EEXIST) {
+		return cannot_make(output, -code, err);
 	} else if (stat(output, &st) || !S_ISDIR(st.st_mode)) {
 		return tfh_err_set(err, -EEXIST,
 				   "%s is there and is no directory; name another with -o", output);
@@ -120,22 +123,53 @@ static int make_named(struct tfh_place *place, const char *program, struct tfh_e
 				 strcmp(base, "/") ? base : "", exe, when, id);
 		if (n >= PATH_MAX)
 			return cannot_make(base, ENAMETOOLONG, err);
-		if (!mkdir(path, 0777)) {
+		int code = tfh_make_dir(path, &place->access);
+		if (!code) {
 			place->made = true;
 			memcpy(place->dir, path, (size_t)n + 1);
 			return 0;
 		}
-		if (errno != EEXIST)
-			return cannot_make(base, errno, err);
+		if (code != -EEXIST)
+			return cannot_make(base, -code, err);
 	}
 	return cannot_make(base, EEXIST, err);
+}
+
+/* The job gets the group as a number: it must not ask a network for it. */
+static void find_access(struct tfh_place *place)
+{
+	const char *name = getenv("TFHOOK_GROUP");
+	char number[16];
+
+	if (!name || !*name)
+		return;
+	const struct group *g = getgrnam(name);
+	if (g) {
+		snprintf(number, sizeof(number), "%u", (unsigned)g->gr_gid);
+		setenv("TFHOOK_GROUP", number, 1);
+	}
+	int code = tfh_access_find(&place->access, g ? number : name);
+	if (!code)
+		return;
+	tfh_say("TFHOOK_GROUP=%s: %s; the recording is the owner's alone", name,
+		code == -ENOENT ? "there is no such group" : "this user is not in that group");
+	unsetenv("TFHOOK_GROUP");
 }
 
 int tfh_place_make(struct tfh_place *place, const char *output, const char *program,
 		   struct tfh_err *err)
 {
 	memset(place, 0, sizeof(*place));
-	return output ? make_given(place, output, err) : make_named(place, program, err);
+	find_access(place);
+	int code = output ? make_given(place, output, err) : make_named(place, program, err);
+	if (code)
+		return code;
+	place->fd = tfh_open_own_dir(place->dir);
+	if (place->fd == -EPERM)
+		return tfh_err_set(err, -EPERM,
+				   "%s is another user's directory; name another with -o",
+				   place->dir);
+	return place->fd < 0 ? cannot_make(place->dir, -place->fd, err) : 0;
 }
 
 int64_t tfh_place_room(const char *dir, uint64_t *floor)
@@ -175,18 +209,12 @@ unsigned tfh_place_traces(const char *dir)
 void tfh_place_remove_unused(const struct tfh_place *place)
 {
 	static const char *const own[] = {"run.json", "end.json"};
-	char path[PATH_MAX + 16];
-	int dir = open(place->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (dir < 0)
-		return;
 	if (!tfh_place_traces(place->dir))
 		for (size_t i = 0; i < 2; i++)
-			unlinkat(dir, own[i], 0);
-	close(dir);
-	snprintf(path, sizeof(path), "%s", place->dir);
+			unlinkat(place->fd, own[i], 0);
 	if (place->made)
-		rmdir(path);
+		rmdir(place->dir);
 }
 
 /* ---- run.json, end.json ---- */
@@ -194,12 +222,10 @@ void tfh_place_remove_unused(const struct tfh_place *place)
 /* A file of the run directory, made anew; never one that is there. */
 static int create(const struct tfh_place *place, const char *name, FILE **out)
 {
-	char path[PATH_MAX + 16];
+	int fd = tfh_make_file(place->fd, name, &place->access);
 
-	snprintf(path, sizeof(path), "%s/%s", place->dir, name);
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	*out = fdopen(fd, "w");
 	if (!*out)
 		close(fd);
@@ -237,10 +263,12 @@ int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int status, in
 
 int tfh_place_write_run(const struct tfh_place *place, char *const *argv)
 {
-	const struct tfh_run_facts facts = {.argv = argv, .world = -1};
+	char launch[128];
+	const struct tfh_run_facts facts = {.launch = launch, .argv = argv, .world = -1};
 	FILE *out;
 	int err = create(place, "run.json", &out);
 
+	tfh_launch_id(launch, sizeof(launch));
 	if (err)
 		return err;
 	err = tfh_runjson_print(out, &facts);

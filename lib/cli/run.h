@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/access.h"
 #include "base/err.h"
 
 /* ---- program.c: can this program be recorded? ---- */
@@ -61,9 +62,12 @@ unsigned tfh_check_variables(void);
 struct tfh_place {
 	char dir[4096]; /* absolute */
 	bool made;	/* by us: removed again when it stays empty */
+	int fd;		/* of it, whatever its name stands for meanwhile */
+	struct tfh_access access;
 };
 
-/* Makes the run directory: `output`, or a name of its own below TFHOOK_DIR or ".". 0 or -errno. */
+/* Makes the run directory: `output`, or a name of its own below TFHOOK_DIR or "."; for the group of
+ * TFHOOK_GROUP, which becomes a number for the job. 0 or -errno. */
 int tfh_place_make(struct tfh_place *place, const char *output, const char *program,
 		   struct tfh_err *err);
 /* Bytes that may still be written to the file system of `dir` before recording pauses; negative:
@@ -75,7 +79,8 @@ unsigned tfh_place_traces(const char *dir);
  * empty. */
 void tfh_place_remove_unused(const struct tfh_place *place);
 
-/* run.json before the job, end.json after it. 0 or -errno. */
+/* run.json before the job, end.json after it. 0 or -errno; -EEXIST: another `tfhook run` has the
+ * directory. */
 int tfh_place_write_run(const struct tfh_place *place, char *const *argv);
 int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int wait_status, int64_t start_ns,
 			int64_t end_ns);

@@ -18,6 +18,9 @@ struct tft_writer;
  * never touched. */
 int tft_writer_create(const char *path, const struct tft_head *head, struct tft_writer **out);
 
+/* The same on an empty file that was made for it. The writer closes it, also when it fails. */
+int tft_writer_on(int fd, const struct tft_head *head, struct tft_writer **out);
+
 /* One batch: consecutive records of one thread. */
 struct tft_batch {
 	const struct tfh_rec *records;

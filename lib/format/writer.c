@@ -7,15 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/access.h"
 #include "base/crc32c.h"
 #include "format/encode.h"
 #include "format/reader.h"
 
 #define DEFAULT_LEVEL 1
-
-/* A writer inside a job: programs close descriptors they do not know, and open files of their own.
- * From here on a number is met late. */
-#define FD_LEAST 200
 
 struct tft_writer {
 	int fd;
@@ -202,56 +199,49 @@ int tft_write_digest(struct tft_writer *w, struct tft_reader *from)
 
 /* ---- life ---- */
 
-static int open_file(struct tft_writer *w, const char *path)
+/* Takes the descriptor over, also on failure. */
+static int writer_new(int fd, const struct tfh_fn_info *fn, uint32_t fn_count,
+		      struct tft_writer **out)
 {
+	struct tft_writer *w = calloc(1, sizeof(*w));
 	struct stat st;
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	int high;
 
-	if (fd < 0)
-		return -errno;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, FD_LEAST);
-	if (high >= 0) {
-		close(fd);
-		fd = high;
-	}
-	if (fstat(fd, &st) < 0) {
-		int err = -errno;
+	*out = NULL;
+	if (!w || fstat(fd, &st) < 0) {
+		int err = w ? -errno : -ENOMEM;
+		free(w);
 		close(fd);
 		return err;
 	}
 	w->fd = fd;
 	w->dev = st.st_dev;
 	w->ino = st.st_ino;
+	w->fn = fn;
+	w->fn_count = fn_count;
+	w->encoder = tft_encoder_new(fn, fn_count, DEFAULT_LEVEL);
+	if (!w->encoder) {
+		writer_free(w);
+		return -ENOMEM;
+	}
+	*out = w;
 	return 0;
 }
 
 int tft_writer_create_bare(const char *path, const struct tfh_fn_info *fn, uint32_t fn_count,
 			   struct tft_writer **out)
 {
-	struct tft_writer *w = calloc(1, sizeof(*w));
+	const struct tfh_access owner_alone = {0};
+	int fd = tfh_make_file(AT_FDCWD, path, &owner_alone);
 
 	*out = NULL;
-	if (!w)
-		return -ENOMEM;
-	w->fn = fn;
-	w->fn_count = fn_count;
-	w->encoder = tft_encoder_new(fn, fn_count, DEFAULT_LEVEL);
-	w->fd = -1;
-	int err = w->encoder ? open_file(w, path) : -ENOMEM;
-	if (err < 0) {
-		writer_free(w);
-		return err;
-	}
-	*out = w;
-	return 0;
+	return fd < 0 ? fd : writer_new(fd, fn, fn_count, out);
 }
 
-int tft_writer_create(const char *path, const struct tft_head *head, struct tft_writer **out)
+int tft_writer_on(int fd, const struct tft_head *head, struct tft_writer **out)
 {
 	struct tft_writer *w;
 
-	int err = tft_writer_create_bare(path, head->fn, head->fn_count, &w);
+	int err = writer_new(fd, head->fn, head->fn_count, &w);
 	*out = NULL;
 	if (err < 0)
 		return err;
@@ -265,12 +255,24 @@ int tft_writer_create(const char *path, const struct tft_head *head, struct tft_
 		err = -ENOMEM;
 	}
 	if (err < 0) {
-		unlink(path);
 		writer_free(w);
 		return err;
 	}
 	*out = w;
 	return 0;
+}
+
+int tft_writer_create(const char *path, const struct tft_head *head, struct tft_writer **out)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+
+	*out = NULL;
+	if (fd < 0)
+		return -errno;
+	int err = tft_writer_on(fd, head, out);
+	if (err < 0)
+		unlink(path);
+	return err;
 }
 
 int tft_writer_level(struct tft_writer *w, int level)

@@ -16,6 +16,7 @@
 
 #include "record/gpu.h"
 #include "record/stacks.h"
+#include "record/unseen.h"
 
 #define POLL_LEAST_NS 5000000ull
 #define POLL_MOST_NS 100000000ull
@@ -257,6 +258,7 @@ static void *flusher_main(void *arg)
 {
 	(void)arg;
 	tfh_self.guard = 1; /* nothing that runs here is the job's */
+	tfh_unseen_begin();
 	__atomic_store_n(&tfh_f.pthread, (uint64_t)pthread_self(), __ATOMIC_RELAXED);
 	pthread_setname_np(pthread_self(), "tfhook-flush");
 	begin();
@@ -273,7 +275,7 @@ static void *flusher_main(void *arg)
 		seal_if_due(now_ns);
 		answer_flush();
 		if (answer_finish())
-			return NULL;
+			break;
 		adapt_poll(full);
 		/* A quarter of the fullest ring came in while this round ran: go on at once. */
 		if (moved && fullest() >= 16)
@@ -281,6 +283,8 @@ static void *flusher_main(void *arg)
 		if (!asked())
 			sleep_until_asked(counting ? POLL_LEAST_NS : tfh_f.poll_ns);
 	}
+	tfh_unseen_end();
+	return NULL;
 }
 
 static int make_thread(void)

@@ -19,9 +19,9 @@ struct tfh_segments {
 	uint32_t next;		   /* number of the next segment */
 	uint32_t first, oldest_middle;
 	bool any;
-	uint64_t closed_bytes;	   /* of all closed segments still there */
-	uint64_t opened_bytes;	   /* of the open one when nothing had happened in it yet */
-	char path[PATH_MAX + 300]; /* of the open one */
+	uint64_t closed_bytes; /* of all closed segments still there */
+	uint64_t opened_bytes; /* of the open one when nothing had happened in it yet */
+	char name[300];	       /* of the open one */
 };
 
 struct tfh_flusher {

@@ -16,6 +16,7 @@
 #include "base/proc.h"
 #include "record/flusher.h"
 #include "record/lock.h"
+#include "record/unseen.h"
 
 #define ROWS 8192u
 #define HEAP_BYTES (256u << 10)
@@ -250,8 +251,10 @@ void tfh_gpu_begin(void)
 		return;
 	if (!tfh_lock_try(&lock))
 		return; /* the other thread of flusher and job does it */
+	tfh_unseen_begin();
 	if (!storing() && wanted(now_ns) && tfh_stack_left() >= LEAST_STACK)
 		turn_on();
+	tfh_unseen_end();
 	tfh_unlock(&lock);
 }
 

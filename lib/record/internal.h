@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/access.h"
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/proc.h"
@@ -49,6 +50,7 @@ struct tfh_journal {
 	dev_t dev;
 	ino_t ino;
 	bool anonymous;
+	bool beside;	     /* in the run directory */
 	char path[PATH_MAX]; /* "" when anonymous */
 };
 
@@ -64,6 +66,8 @@ struct tfh_rundir {
 	char path[PATH_MAX];
 	char prefix[256]; /* r<rank>.<host>.<pid> */
 	char job[160];	  /* identity of the launch */
+	struct tfh_access access;
+	const char *why; /* tfh_rundir_open failed for another reason than its errno's; else NULL */
 	struct tfh_rank rank;
 };
 
@@ -110,8 +114,7 @@ void tfh_cold_forget(void);
 
 /* Creates and maps the journal in the first place that the rules allow; falls back to anonymous
  * memory. 0 or -errno. */
-int tfh_journal_open(struct tfh_journal *j, const char *dir, const char *prefix,
-		     uint64_t ring_total);
+int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t ring_total);
 /* What decides where a journal may lie; types as statfs tells them, 0 = there is none. */
 struct tfh_site {
 	bool container;
@@ -123,7 +126,7 @@ enum tfh_place { TFH_PLACE_MEMORY, TFH_PLACE_SHM, TFH_PLACE_BESIDE };
 enum tfh_place tfh_place_choose(const struct tfh_site *site, uint64_t bytes);
 /* Opens a file for the journal; fills path and place flags. fd or -errno (then anonymous memory
  * serves). */
-int tfh_journal_place(const char *dir, const char *prefix, uint64_t bytes, char *path, size_t size,
+int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, char *path, size_t size,
 		      uint32_t *flags);
 /* A zeroed ring of small or large size whose header page is in state FREE, or NULL at the cap. */
 struct tft_ring *tfh_slot_alloc(struct tfh_journal *j, bool large);
@@ -169,6 +172,9 @@ void tfh_set_tick_hz(const struct tft_clock_triple *a, const struct tft_clock_tr
 void tfh_rank_detect(struct tfh_rank *rank, const struct tfh_options *options);
 /* Makes or joins the run directory. 0 or -errno with dir->path naming the culprit. */
 int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_proc *p);
+/* A descriptor of it for the moment, to be closed: a kept one the job may close and use itself.
+ * Anew it is checked whose the directory is. -errno. */
+int tfh_rundir_fd(const struct tfh_rundir *dir);
 
 /* ---- filter.c ---- */
 

@@ -52,22 +52,16 @@ static int back_range(const struct tfh_journal *j, uint64_t off, uint64_t bytes)
 	return 0;
 }
 
-/* Above 200 an application that opens files meets it late. The old descriptor is closed. */
-static int raise_fd(int fd)
-{
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, 200);
-
-	if (high < 0)
-		return fd;
-	close(fd);
-	return high;
-}
-
+/*
+ * A lock of the open file and not of the process: that one would go when the job itself opens and
+ * closes its journal, say to upload the directory. A forked child shares it until it closes the
+ * descriptor (tfh_journal_disown). Kernels before 3.15 and some file systems have only the other.
+ */
 static bool lock_file(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
 
-	return !fcntl(fd, F_SETLK, &lock);
+	return !fcntl(fd, F_OFD_SETLK, &lock) || !fcntl(fd, F_SETLK, &lock);
 }
 
 static int map_file(struct tfh_journal *j, uint64_t fixed)
@@ -75,10 +69,12 @@ static int map_file(struct tfh_journal *j, uint64_t fixed)
 	struct stat st;
 	int err = 0;
 
-	if (fstat(j->fd, &st) || ftruncate(j->fd, (off_t)fixed))
+	if (fstat(j->fd, &st))
 		return -errno;
 	j->dev = st.st_dev;
 	j->ino = st.st_ino;
+	if (ftruncate(j->fd, (off_t)fixed))
+		return -errno;
 	/* Mapped beyond its end: a slot is only used after posix_fallocate made the file reach that
 	 * far. */
 	j->base = mmap(NULL, j->size, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, 0);
@@ -105,8 +101,25 @@ static int map_anonymous(struct tfh_journal *j)
 	return 0;
 }
 
-int tfh_journal_open(struct tfh_journal *j, const char *dir, const char *prefix,
-		     uint64_t ring_total)
+/* Removes the journal's name, if it is still this journal's. */
+static void unlink_own(const struct tfh_journal *j, const struct tfh_rundir *dir)
+{
+	int below = j->beside ? tfh_rundir_fd(dir) : -1, at = below;
+	const char *name = strrchr(j->path, '/') + 1;
+	struct stat st;
+
+	if (below < 0) { /* /dev/shm; or no descriptor can be had */
+		at = AT_FDCWD;
+		name = j->path;
+	}
+	if (!fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev == j->dev &&
+	    st.st_ino == j->ino)
+		unlinkat(at, name, 0);
+	if (below >= 0)
+		close(below);
+}
+
+int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t ring_total)
 {
 	uint64_t slots_off, head_off, staging_off, records_off;
 	uint64_t fixed = tft_journal_plan(&slots_off, &head_off, &staging_off, &records_off);
@@ -115,16 +128,17 @@ int tfh_journal_open(struct tfh_journal *j, const char *dir, const char *prefix,
 
 	memset(j, 0, sizeof(*j));
 	j->size = fixed + tft_page_up(ring_total);
-	j->fd = tfh_journal_place(dir, prefix, j->size, j->path, sizeof(j->path), &flags);
+	j->fd = tfh_journal_place(dir, j->size, j->path, sizeof(j->path), &flags);
 	if (j->fd >= 0) {
-		j->fd = raise_fd(j->fd);
+		j->beside = !(flags & TFT_JF_IN_DEV_SHM);
+		j->fd = tfh_raise_fd(j->fd);
 		/* Before anything else: a journal without header and lock is taken for left over.
 		 */
 		if (lock_file(j->fd))
 			flags |= TFT_JF_LOCKED;
 		err = map_file(j, fixed);
 		if (err) {
-			unlink(j->path);
+			unlink_own(j, dir);
 			close(j->fd);
 		}
 	}
@@ -231,7 +245,7 @@ void tfh_journal_unlink(struct tfh_journal *j)
 	if (j->head)
 		__atomic_store_n(&j->head->state, TFT_JOURNAL_FINISHED, __ATOMIC_RELEASE);
 	if (j->path[0])
-		unlink(j->path);
+		unlink_own(j, &tfh_p.dir);
 }
 
 static void close_own(const struct tfh_journal *j)

@@ -76,7 +76,9 @@ static void look_around(struct tfh_site *site, const char *dir)
 		site->dir_type = (unsigned long)fs.f_type;
 }
 
-static int create(char *path, size_t size, const char *dir, const char *stem)
+/* Below `at`, which is `dir`. */
+static int create(char *path, size_t size, int at, const char *dir, const char *stem,
+		  const struct tfh_access *access)
 {
 	/* A process may record again after a failed exec, and a process id comes back. */
 	for (int i = 0; i < 100; i++) {
@@ -86,32 +88,49 @@ static int create(char *path, size_t size, const char *dir, const char *stem)
 
 		if (n < 0 || (size_t)n >= size)
 			return -ENAMETOOLONG;
-		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-		if (fd >= 0 || errno != EEXIST)
-			return fd >= 0 ? fd : -errno;
+		fd = tfh_make_file(at, path + strlen(dir) + 1, access);
+		if (fd != -EEXIST)
+			return fd;
 	}
 	return -EEXIST;
 }
 
 static int in_shm(const char *prefix, char *path, size_t size)
 {
+	const struct tfh_access owner_alone = {0};
 	char stem[320];
+	int at = open(SHM, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
 
+	if (at < 0)
+		return -errno;
 	snprintf(stem, sizeof(stem), "tfhook.%u.%s", (unsigned)getuid(), prefix);
-	return create(path, size, SHM, stem);
+	fd = create(path, size, at, SHM, stem, &owner_alone);
+	close(at);
+	return fd;
 }
 
-int tfh_journal_place(const char *dir, const char *prefix, uint64_t bytes, char *path, size_t size,
+static int in_rundir(const struct tfh_rundir *dir, char *path, size_t size)
+{
+	int at = tfh_rundir_fd(dir), fd;
+
+	if (at < 0)
+		return at;
+	fd = create(path, size, at, dir->path, dir->prefix, &dir->access);
+	close(at);
+	return fd;
+}
+
+int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, char *path, size_t size,
 		      uint32_t *flags)
 {
 	struct tfh_site site;
 	enum tfh_place place;
 	int fd;
 
-	look_around(&site, dir);
+	look_around(&site, dir->path);
 	place = tfh_place_choose(&site, bytes);
 	if (place == TFH_PLACE_SHM) {
-		fd = in_shm(prefix, path, size);
+		fd = in_shm(dir->prefix, path, size);
 		if (fd >= 0) {
 			*flags |= TFT_JF_IN_DEV_SHM;
 			return fd;
@@ -119,5 +138,5 @@ int tfh_journal_place(const char *dir, const char *prefix, uint64_t bytes, char 
 		site.shm_type = 0;
 		place = tfh_place_choose(&site, bytes);
 	}
-	return place == TFH_PLACE_BESIDE ? create(path, size, dir, prefix) : -ENOTSUP;
+	return place == TFH_PLACE_BESIDE ? in_rundir(dir, path, size) : -ENOTSUP;
 }

@@ -16,26 +16,34 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/runjson.h"
 #include "record/runjson.h"
 
 #define TRIES 100
 
-/* Makes all missing directories of a path. */
-static int make_dirs(const char *path)
+/*
+ * Makes the directories above the run directory. A link on the way must be of this user or of root:
+ * in a directory where everybody may write, another user's would lead the recording elsewhere.
+ */
+static int make_above(const char *path)
 {
 	static char part[PATH_MAX];
 	size_t len = strlen(path);
+	struct stat st;
 
 	if (len >= sizeof(part))
 		return -ENAMETOOLONG;
 	memcpy(part, path, len + 1);
-	for (size_t i = 1; i <= len; i++) {
-		if (part[i] != '/' && part[i] != '\0')
+	for (size_t i = 1; i < len; i++) {
+		if (part[i] != '/')
 			continue;
 		part[i] = '\0';
 		if (mkdir(part, 0777) && errno != EEXIST)
 			return -errno;
-		part[i] = path[i];
+		if (!lstat(part, &st) && S_ISLNK(st.st_mode) && st.st_uid != geteuid() &&
+		    st.st_uid != 0)
+			return -EPERM;
+		part[i] = '/';
 	}
 	return 0;
 }
@@ -64,9 +72,6 @@ static void base_dir(char *path, size_t size, const struct tfh_options *options)
 static void launch_of(struct tfh_rundir *d, char *launch, size_t size)
 {
 	const struct tfh_rank *r = &d->rank;
-	char boot[48];
-	pid_t leader = getpgrp();
-	uint64_t start = tfh_process_start(leader);
 
 	if (r->job[0]) {
 		snprintf(d->job, sizeof(d->job), "%s%s%s", r->job, r->restart[0] ? "." : "",
@@ -74,47 +79,74 @@ static void launch_of(struct tfh_rundir *d, char *launch, size_t size)
 		snprintf(launch, size, "%s", d->job);
 		return;
 	}
-	if (!start) {
-		leader = tfh_p.pid;
-		start = tfh_p.process_start;
-	}
-	tfh_read_small("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
-	boot[strcspn(boot, "\n")] = '\0';
-	snprintf(d->job, sizeof(d->job), "%d-%llu", (int)leader, (unsigned long long)start);
-	snprintf(launch, size, "%s@%s", d->job, boot);
+	tfh_launch_id(launch, size);
+	snprintf(d->job, sizeof(d->job), "%.*s", (int)strcspn(launch, "@"), launch);
 }
 
 /* 1: ours, 0: of another launch, -ENOENT: no run.json yet. */
-static int whose(const char *dir, const char *launch)
+static int whose(int dir, const char *launch)
 {
-	static char path[PATH_MAX + 16], text[16384];
+	static char text[16384];
 	char key[320];
-	struct stat st;
+	int err = tfh_read_small_at(dir, "run.json", text, sizeof(text));
 
-	snprintf(path, sizeof(path), "%s/run.json", dir);
-	if (stat(path, &st))
-		return -ENOENT;
-	tfh_read_small(path, text, sizeof(text));
+	if (err)
+		return err == -ENOENT ? err : 0;
 	snprintf(key, sizeof(key), "\"launch\": \"%s\"", launch);
 	return strstr(text, key) != NULL;
 }
 
-static int join(const char *dir, const char *launch)
+/* Has a directory where run.json is this launch's, if it had none: 1 ours, 0 not, or -errno. */
+static int claim(int dir, const char *launch)
 {
-	int err = make_dirs(dir), ours;
+	int ours = whose(dir, launch), err;
 
-	if (err)
+	if (ours != -ENOENT)
+		return ours;
+	err = tfh_runjson_write(dir, launch);
+	return err && err != -EEXIST ? err : whose(dir, launch);
+}
+
+int tfh_rundir_fd(const struct tfh_rundir *d)
+{
+	return tfh_open_own_dir(d->path);
+}
+
+/* Makes d->path or takes what is there. Its descriptor, or -errno. */
+static int enter(struct tfh_rundir *d)
+{
+	int err = make_above(d->path), fd;
+
+	if (err == -EPERM)
+		d->why = "a link on the way to it is another user's";
+	if (!err)
+		err = tfh_make_dir(d->path, &d->access);
+	if (err && err != -EEXIST)
 		return err;
-	if (access(dir, W_OK | X_OK))
-		return -errno;
-	ours = whose(dir, launch);
-	if (ours == -ENOENT) {
-		err = tfh_runjson_write(dir, launch);
-		if (err && err != -EEXIST)
-			return err;
-		ours = whose(dir, launch);
+	fd = tfh_rundir_fd(d);
+	if (fd == -EPERM)
+		d->why = "it is another user's";
+	if (fd >= 0 && faccessat(fd, ".", W_OK | X_OK, 0)) {
+		err = -errno;
+		close(fd);
+		return err;
 	}
-	return ours == 1 ? 0 : -EEXIST;
+	return fd;
+}
+
+/* 0; -EEXIST: it is another launch's, or another user put something there. */
+static int join(struct tfh_rundir *d, const char *launch)
+{
+	int fd = enter(d), ours;
+	struct stat st;
+
+	if ((fd == -EPERM || fd == -EACCES || fd == -ENOTDIR) && !lstat(d->path, &st))
+		return -EEXIST;
+	if (fd < 0)
+		return fd;
+	ours = claim(fd, launch);
+	close(fd);
+	return ours == 0 ? -EEXIST : ours < 0 ? ours : 0;
 }
 
 static int open_named(struct tfh_rundir *d, const struct tfh_options *options)
@@ -130,16 +162,29 @@ static int open_named(struct tfh_rundir *d, const struct tfh_options *options)
 			snprintf(d->path, sizeof(d->path), "%s/tfhook-%s", base, d->job);
 		else
 			snprintf(d->path, sizeof(d->path), "%s/tfhook-%s.%d", base, d->job, i);
-		err = join(d->path, launch);
+		err = join(d, launch);
 	}
 	return err;
 }
 
-/* The directory of `tfhook run`: joined without asking, it was given to us. */
+/* Has the launch that the directory was made for come to its end? Of its process group, whoever
+ * comes late belongs to it still. */
+static bool is_over(int dir)
+{
+	char group[128];
+	struct stat st;
+
+	tfh_launch_id(group, sizeof(group));
+	return !fstatat(dir, "end.json", &st, AT_SYMLINK_NOFOLLOW) && whose(dir, group) != 1;
+}
+
+/* The directory of `tfhook run`: joined without asking, it was given to us. 1: long ago, and what
+ * still names it (a shell, a daemon) is no part of that launch. */
 static int open_given(struct tfh_rundir *d, const char *given)
 {
 	char launch[256];
-	int err;
+	bool over;
+	int err, fd;
 
 	if (given[0] == '/') {
 		snprintf(d->path, sizeof(d->path), "%s", given);
@@ -152,17 +197,13 @@ static int open_given(struct tfh_rundir *d, const char *given)
 		snprintf(d->path + n, sizeof(d->path) - n, "/%s", given);
 	}
 	launch_of(d, launch, sizeof(launch));
-	err = make_dirs(d->path);
-	if (err)
-		return err;
-	if (access(d->path, W_OK | X_OK))
-		return -errno;
-	if (whose(d->path, launch) == -ENOENT) {
-		err = tfh_runjson_write(d->path, launch);
-		if (err && err != -EEXIST)
-			return err;
-	}
-	return 0;
+	fd = enter(d);
+	if (fd < 0)
+		return fd;
+	over = is_over(fd);
+	err = over ? 0 : claim(fd, launch);
+	close(fd);
+	return err < 0 ? err : over;
 }
 
 static void make_prefix(struct tfh_rundir *d)
@@ -174,11 +215,37 @@ static void make_prefix(struct tfh_rundir *d)
 		snprintf(d->prefix, sizeof(d->prefix), "p.%s.%d", tfh_p.host, (int)tfh_p.pid);
 }
 
+static void find_access(struct tfh_rundir *d, const struct tfh_options *options)
+{
+	static char what[256];
+	const char *group = tfh_opt_str(options, TFH_OPT_GROUP);
+	int err = tfh_access_find(&d->access, group);
+
+	if (!err)
+		return;
+	snprintf(what, sizeof(what), "TFHOOK_GROUP=%.64s: %s", group,
+		 err == -ENOENT ? "there is no such group in /etc/group"
+				: "this user is not in that group");
+	tfh_log_failure(what, err == -ENOENT ? "give its number; the recording is the owner's alone"
+					     : "name another; the recording is the owner's alone");
+}
+
 int tfh_rundir_open(struct tfh_rundir *d, const struct tfh_proc *p)
 {
 	const char *given = tfh_opt_str(&p->options, TFH_OPT_RUN);
-	int err = given[0] ? open_given(d, given) : open_named(d, &p->options);
+	int err = 1;
 
+	find_access(d, &p->options);
+	if (given[0])
+		err = open_given(d, given);
+	if (err == 1) {
+		if (given[0])
+			tfh_log(1,
+				"TFHOOK_RUN=%s is of a run that has ended: this one gets a "
+				"directory of its own",
+				given);
+		err = open_named(d, &p->options);
+	}
 	make_prefix(d);
 	return err;
 }

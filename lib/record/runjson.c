@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/redact.h"
@@ -69,34 +70,42 @@ static bool too_large(void)
 	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < ARGS_BYTES;
 }
 
-int tfh_runjson_write(const char *dir, const char *launch)
+/* A link appears with all its content, and only if the name is free. */
+static int put_in_place(int dir, const char *temp)
 {
-	static char path[PATH_MAX + 16], temp[PATH_MAX + 128];
+	struct stat st;
+	int err = linkat(dir, temp, dir, "run.json", 0) ? -errno : 0;
+	bool no_links = err == -EPERM || err == -EOPNOTSUPP || err == -ENOSYS;
+
+	if (no_links && fstatat(dir, "run.json", &st, AT_SYMLINK_NOFOLLOW))
+		err = renameat(dir, temp, dir, "run.json") ? -errno : 0;
+	unlinkat(dir, temp, 0);
+	return err;
+}
+
+int tfh_runjson_write(int dir, const char *launch)
+{
+	char temp[128];
 	FILE *out;
 	int fd, err;
 
 	if (too_large())
 		return -EFBIG;
-	snprintf(path, sizeof(path), "%s/run.json", dir);
-	snprintf(temp, sizeof(temp), "%s/.run.json.%s.%d", dir, tfh_p.host, (int)tfh_p.pid);
-	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+	snprintf(temp, sizeof(temp), ".run.json.%s.%d", tfh_p.host, (int)tfh_p.pid);
+	fd = tfh_make_file(dir, temp, &tfh_p.dir.access);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	out = fdopen(fd, "w");
 	if (!out) {
 		err = -errno;
 		close(fd);
-		unlink(temp);
-		return err;
+	} else {
+		err = write_document(out, launch);
+		if (fclose(out) && !err)
+			err = -errno;
 	}
-	err = write_document(out, launch);
-	if (fclose(out) && !err)
-		err = -errno;
-	/* A link appears with all its content, and only if the name is free. */
-	if (!err && link(temp, path))
-		err = -errno;
-	if ((err == -EPERM || err == -EOPNOTSUPP || err == -ENOSYS) && access(path, F_OK))
-		err = rename(temp, path) ? -errno : 0; /* a file system without links */
-	unlink(temp);
+	if (!err)
+		return put_in_place(dir, temp);
+	unlinkat(dir, temp, 0);
 	return err;
 }

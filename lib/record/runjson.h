@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-/* Writes DIR/run.json, whole or not at all. 0, -EEXIST when there is one, or another -errno. */
-int tfh_runjson_write(const char *dir, const char *launch);
+/* Writes run.json below a directory, whole or not at all. 0, -EEXIST when there is one, or another
+ * -errno. */
+int tfh_runjson_write(int dir, const char *launch);
 
 /* Command line of this process, arguments separated by blanks, secrets left out. */
 void tfh_command_line(char *text, size_t size);

@@ -2,6 +2,7 @@
 #include "record/flusher.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,10 +35,45 @@ int tfh_disk_check(void)
 	return avail < keep + CHUNK_BYTES ? -ENOSPC : 0;
 }
 
-static void segment_path(char *path, size_t size, uint32_t n)
+static void segment_name(char *name, size_t size, uint32_t n)
 {
-	snprintf(path, size, "%.*s/%s.%u.tft", (int)sizeof(tfh_p.dir.path), tfh_p.dir.path,
-		 tfh_p.dir.prefix, n);
+	snprintf(name, size, "%.*s.%u.tft", (int)sizeof(tfh_p.dir.prefix), tfh_p.dir.prefix, n);
+}
+
+/* Removes a segment of this process; returns how many bytes it had. */
+static uint64_t remove_segment(const char *name)
+{
+	int dir = tfh_rundir_fd(&tfh_p.dir);
+	struct stat st = {0};
+
+	if (dir < 0)
+		return 0;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || unlinkat(dir, name, 0))
+		st.st_size = 0;
+	close(dir);
+	return (uint64_t)st.st_size;
+}
+
+static int make_segment(void)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+	int dir = tfh_rundir_fd(&tfh_p.dir), fd, err;
+	struct tft_head head;
+
+	if (dir < 0)
+		return dir;
+	segment_name(s->name, sizeof(s->name), s->next);
+	fd = tfh_make_file(dir, s->name, &tfh_p.dir.access);
+	if (fd >= 0) {
+		tfh_head_fill(&head, s->next);
+		err = tft_writer_on(tfh_raise_fd(fd), &head, &s->writer);
+		if (err)
+			unlinkat(dir, s->name, 0);
+	} else {
+		err = fd;
+	}
+	close(dir);
+	return err;
 }
 
 /* What is alive in the job, so that this segment can be read alone. */
@@ -68,7 +104,6 @@ int tfh_segment_ready(void)
 {
 	struct tfh_segments *s = &tfh_f.seg;
 	struct tft_journal *journal = tfh_p.journal.head;
-	struct tft_head head;
 	int err = -EEXIST;
 
 	if (s->writer)
@@ -76,9 +111,7 @@ int tfh_segment_ready(void)
 	/* An earlier process of the same number, or this one before a failed exec, may have left
 	 * segments. */
 	for (int i = 0; err == -EEXIST && i < 10000; i++) {
-		segment_path(s->path, sizeof(s->path), s->next);
-		tfh_head_fill(&head, s->next);
-		err = tft_writer_create(s->path, &head, &s->writer);
+		err = make_segment();
 		if (err == -EEXIST)
 			s->next++;
 	}
@@ -114,7 +147,7 @@ void tfh_segment_renew(void)
 	}
 	tft_writer_abandon(s->writer);
 	s->writer = NULL;
-	if (unlink(s->path))
+	if (!remove_segment(s->name))
 		return;
 	s->next--;
 	s->any = s->next != s->first;
@@ -124,15 +157,13 @@ void tfh_segment_renew(void)
 int tfh_segment_close(bool clean)
 {
 	struct tfh_segments *s = &tfh_f.seg;
-	struct stat st;
 	int err;
 
 	if (!s->writer)
 		return 0;
+	s->closed_bytes += tft_writer_bytes(s->writer);
 	err = tft_writer_finish(s->writer, clean);
 	s->writer = NULL;
-	if (!stat(s->path, &st))
-		s->closed_bytes += (uint64_t)st.st_size;
 	return err;
 }
 
@@ -153,19 +184,18 @@ static int keep_sketches(const char *path)
 static int give_up(uint32_t n)
 {
 	struct tfh_segments *s = &tfh_f.seg;
-	char path[PATH_MAX + 300];
+	char name[300], path[PATH_MAX + 300];
 	uint64_t bytes;
-	struct stat st;
 	int err;
 
-	segment_path(path, sizeof(path), n);
-	if (stat(path, &st))
+	segment_name(name, sizeof(name), n);
+	snprintf(path, sizeof(path), "%s/%s", tfh_p.dir.path, name);
+	if (access(path, F_OK))
 		return 0;
 	err = keep_sketches(path);
 	if (err)
 		return err;
-	unlink(path);
-	bytes = (uint64_t)st.st_size;
+	bytes = remove_segment(name);
 	s->closed_bytes -= s->closed_bytes < bytes ? s->closed_bytes : bytes;
 	tfh_log(1, "segment %u given up for TFHOOK_MAX_SIZE", n);
 	return 0;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "record/flusher.h"
+#include "record/unseen.h"
 
 __thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
 uint64_t tfh_long_ticks = TFH_NEVER;
@@ -327,7 +328,9 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg)
 	    (mode != TFH_MODE_COLD || !(tfh_fn_table[fn].props & TFH_FN_TRIGGER)))
 		return tfh_enter_open(self, fn, arg);
 	self->guard++;
+	tfh_unseen_begin();
 	err = prepare(self, fn);
+	tfh_unseen_end();
 	if (err == -EAGAIN)
 		count_beyond();
 	self->guard--;

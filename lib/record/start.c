@@ -144,11 +144,11 @@ static int set_up(void)
 	err = tfh_rundir_open(&tfh_p.dir, &tfh_p);
 	if (err) {
 		snprintf(what, sizeof(what), "not recording: cannot write to %s: %s",
-			 tfh_p.dir.path, strerror(-err));
+			 tfh_p.dir.path, tfh_p.dir.why ? tfh_p.dir.why : strerror(-err));
 		tfh_log_failure(what, "set TFHOOK_DIR to a directory that this job may write to");
 		return err;
 	}
-	err = tfh_journal_open(&tfh_p.journal, tfh_p.dir.path, tfh_p.dir.prefix,
+	err = tfh_journal_open(&tfh_p.journal, &tfh_p.dir,
 			       (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_RING_TOTAL));
 	if (err) {
 		snprintf(what, sizeof(what), "not recording: no memory for the rings: %s",

@@ -22,14 +22,14 @@ expect 125 env LD_PRELOAD="$full" FULL_MKDIR=1 "$tfhook" run touch started
 says 'no room for the recording.*No space left.*-o DIR'
 [[ ! -e started ]] || fail 'the job was started'
 
-# run.json says the same of a job that `tfhook run` starts and of one that is only preloaded, which names its launch, too.
+# run.json says the same of a job that `tfhook run` starts and of one that is only preloaded, which knows its program, too.
 if [[ -x $job ]]; then
 	keys() { grep -oE '^  "[a-z_]+"' "$@" | sort; }
 	try=("$job" --steps 20 --h2d 1000 --spin 10)
 	on_gpu env SLURM_JOB_ID=7 "$tfhook" run -q -o told "${try[@]}" >/dev/null 2>&1
 	on_gpu env SLURM_JOB_ID=7 TFHOOK_DIR="$PWD" LD_PRELOAD="$TFH_BUILD/lib/libtfhook.so" "${try[@]}" >/dev/null
 	[[ -f $(echo tfhook-*/run.json) ]] || fail "a preloaded job made $(ls)"
-	diff <(keys told/run.json) <(keys tfhook-*/run.json | grep -vE '"(launch|exe|world)"') || fail 'run.json has other keys'
+	diff <(keys told/run.json) <(keys tfhook-*/run.json | grep -vE '"(exe|world)"') || fail 'run.json has other keys'
 	diff <(grep -A5 '"command"' told/run.json) <(grep -A5 '"command"' tfhook-*/run.json) || fail 'the command is another'
 	rm -r tfhook-*
 fi
@@ -83,3 +83,23 @@ if unshare -m true 2>/dev/null; then
 	expect 0 no_shm env LD_LIBRARY_PATH="$TFH_BUILD/sim" "$tfhook" run -o noshm "$job" --steps 30 --h2d 1000 --spin 10
 	expect 0 "$tfhook" verify noshm
 fi
+
+# Of eight that want the same directory at once, one gets it; the others say so and start nothing.
+for try in 1 2 3; do
+	for i in $(seq 8); do
+		{ "$tfhook" run -q -o same$try sh -c "echo ran >>ran$try; sleep 0.3" 2>>.err; echo $? >>code$try; } &
+	done
+	wait
+	[[ $(grep -c '^0$' code$try) == 1 && $(grep -c '^125$' code$try) == 7 && $(wc -l <ran$try) == 1 ]] ||
+		fail "$(cat code$try)"
+done
+
+# A recording is its owner's alone, or its group's, too.
+(umask 0; on_gpu "$tfhook" run -q -o private "$job" --steps 3 --h2d 1000 --spin 10 >/dev/null)
+[[ $(stat -c %a private) == 700 && $(stat -c %a private/* | sort -u) == 600 ]] || fail "$(ls -la private)"
+group=$(id -gn)
+(umask 077; on_gpu env TFHOOK_GROUP="$group" "$tfhook" run -q -o ours "$job" --steps 3 --h2d 1000 --spin 10 >/dev/null)
+[[ $(stat -c %a ours) == 2750 && $(stat -c %a,%G ours/* | sort -u) == "640,$group" ]] || fail "$(ls -la ours)"
+expect 0 on_gpu env TFHOOK_GROUP=no-such-group "$tfhook" run -o nogroup "$job" --steps 3 --h2d 1000 --spin 10
+says 'TFHOOK_GROUP=no-such-group: there is no such group; the recording is the owner.s alone'
+[[ $(stat -c %a nogroup) == 700 && -n $(ls nogroup/*.tft) ]] || fail "$(ls -la nogroup)"

@@ -1,5 +1,6 @@
 /* A job in unfriendly surroundings: hostile HOW DIR makes them, marks 101 steps and ends with
  * status 7; 1 to 6 mean that the job itself saw something else than without us. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -94,6 +95,92 @@ static int fewfds(void)
 	while (dup(0) >= 0)
 		n++;
 	return n ? 7 : 2;
+}
+
+/* ---- the journal's lock, by which others tell whether its process lives ---- */
+
+static const char *journal_of(pid_t pid)
+{
+	static char path[5000];
+	const char *places[] = {getenv("TFHOOK_RUN"), "/dev/shm"};
+	char end[64];
+
+	snprintf(end, sizeof(end), ".%d.journal", (int)pid);
+	for (int i = 0; i < 2; i++) {
+		DIR *d = places[i] ? opendir(places[i]) : NULL;
+		struct dirent *e;
+
+		for (path[0] = '\0'; d && !path[0] && (e = readdir(d));)
+			if (strlen(e->d_name) > strlen(end) &&
+			    !strcmp(e->d_name + strlen(e->d_name) - strlen(end), end))
+				snprintf(path, sizeof(path), "%s/%s", places[i], e->d_name);
+		if (d)
+			closedir(d);
+		if (path[0])
+			return path;
+	}
+	return NULL;
+}
+
+/* Seen from another process: 1, 0; -1: there is no journal. */
+static int is_locked(pid_t pid)
+{
+	const char *path = journal_of(pid);
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+		int fd = path ? open(path, O_RDWR) : -1;
+
+		_exit(fd < 0 || fcntl(fd, F_GETLK, &lock) ? 2 : lock.l_type != F_UNLCK);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) < 2 ? WEXITSTATUS(status) : -1;
+}
+
+/* A job that reads all of its run directory, to upload it. */
+static int uploads(void)
+{
+	const char *path;
+	char bytes[4096];
+	int fd, before;
+
+	steps(51);
+	before = is_locked(getpid());
+	path = journal_of(getpid());
+	fd = path ? open(path, O_RDONLY) : -1;
+	if (before < 0 || fd < 0 || read(fd, bytes, sizeof(bytes)) < 0 || close(fd))
+		return 77;
+	steps(50);
+	return is_locked(getpid()) == before ? 7 : 3;
+}
+
+/* A process is killed while a child of it lives on. */
+static int orphan(void)
+{
+	int ready[2], gone[2], locked;
+	char byte;
+	pid_t pid;
+
+	if (pipe(ready) || pipe(gone))
+		return 1;
+	pid = fork();
+	if (!pid) {
+		steps(51);
+		if (!fork()) {
+			close(gone[1]);
+			_exit(write(ready[1], "", 1) == 1 && read(gone[0], &byte, 1) == 0 ? 0 : 1);
+		}
+		pause();
+	}
+	if (read(ready[0], &byte, 1) != 1 || is_locked(pid) != 1)
+		return 77;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	locked = is_locked(pid);
+	unlink(journal_of(pid));
+	return locked == 0 ? 7 : 3;
 }
 
 /* ---- what the kernel refuses ---- */
@@ -275,6 +362,8 @@ static const struct {
 	    {"nofds", nofds},
 	    {"closeall", closeall},
 	    {"fewfds", fewfds},
+	    {"uploads", uploads},
+	    {"orphan", orphan},
 	    {"nothreads", nothreads},
 	    {"nothreads_full", nothreads_full},
 	    {"nofallocate", nofallocate},

@@ -24,6 +24,9 @@ complete closeall 100
 complete churn 10000
 complete spawns 100
 complete noenv 100
+complete uploads 100
+go orphan # its journal is dead, and no other process' business
+[[ $rc == 7 || $rc == 77 ]] || fail 'orphan: the journal of a dead process is locked'
 go ticks
 [[ $rc == 7 && -z $out ]] && (($(sum mark) >= 2900)) || fail "ticks"
 

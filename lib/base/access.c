@@ -1,0 +1,160 @@
+#include "base/access.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_member(gid_t group)
+{
+	int n = getgroups(0, NULL);
+	gid_t *all = n > 0 ? malloc((size_t)n * sizeof(*all)) : NULL;
+	bool member = geteuid() == 0 || getegid() == group;
+
+	n = all ? getgroups(n, all) : 0;
+	for (int i = 0; i < n && !member; i++)
+		member = all[i] == group;
+	free(all);
+	return member;
+}
+
+/* The third field of the line that begins with `name`: lines may be longer than any buffer. */
+static bool look_up(const char *name, gid_t *group)
+{
+	char line[512], *end;
+	size_t len = strlen(name);
+	FILE *f = fopen("/etc/group", "re");
+	bool begin = true, found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		const char *id = begin && !strncmp(line, name, len) && line[len] == ':'
+					 ? strchr(line + len + 1, ':')
+					 : NULL;
+
+		begin = strchr(line, '\n') != NULL;
+		if (!id)
+			continue;
+		*group = (gid_t)strtoul(id + 1, &end, 10);
+		found = end != id + 1 && *end == ':';
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+int tfh_access_find(struct tfh_access *a, const char *group)
+{
+	gid_t id;
+
+	*a = (struct tfh_access){.group = (gid_t)-1};
+	if (!*group)
+		return 0;
+	id = (gid_t)strtoul(group, NULL, 10);
+	if (group[strspn(group, "0123456789")] && !look_up(group, &id))
+		return -ENOENT;
+	if (!is_member(id))
+		return -EPERM;
+	*a = (struct tfh_access){.shared = true, .group = id};
+	return 0;
+}
+
+/* Where a group cannot be had after all (a user namespace), its bits would be another group's. */
+static int hand_over(int fd, const struct tfh_access *a, mode_t alone, mode_t shared)
+{
+	struct stat st;
+	mode_t mode = alone;
+
+	if (a->shared && !fchown(fd, (uid_t)-1, a->group))
+		mode = shared;
+	if (fstat(fd, &st))
+		return -errno;
+	/* File systems without modes refuse. */
+	if ((st.st_mode & 07777) != mode && fchmod(fd, mode) && errno != EPERM)
+		return -errno;
+	return 0;
+}
+
+/* A umask may take the owner's own rights away, too; then this descriptor is all one gets. */
+static void allow_owner(const char *path)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char name[64];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid())
+		chmod(name, 0700);
+	if (fd >= 0)
+		close(fd);
+}
+
+int tfh_make_dir(const char *path, const struct tfh_access *a)
+{
+	int fd, err;
+
+	if (mkdir(path, 0700))
+		return -errno;
+	fd = tfh_open_own_dir(path);
+	if (fd == -EACCES) {
+		allow_owner(path);
+		fd = tfh_open_own_dir(path);
+	}
+	err = fd < 0 ? fd : hand_over(fd, a, 0700, 02750);
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		rmdir(path);
+	return err;
+}
+
+int tfh_make_file(int at, const char *name, const struct tfh_access *a)
+{
+	int fd = openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), err;
+
+	if (fd < 0)
+		return -errno;
+	err = hand_over(fd, a, 0600, 0640);
+	if (!err)
+		return fd;
+	close(fd);
+	unlinkat(at, name, 0);
+	return err;
+}
+
+static bool owner_is(int dir, uid_t owner)
+{
+	struct stat st;
+	char name[64];
+	bool same;
+	int fd;
+
+	snprintf(name, sizeof(name), ".tfhook-owner.%d", (int)getpid());
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return false;
+	same = !fstat(fd, &st) && st.st_uid == owner;
+	close(fd);
+	unlinkat(dir, name, 0);
+	return same;
+}
+
+int tfh_open_own_dir(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	int err = 0;
+
+	if (fd < 0)
+		return errno == ELOOP ? -ENOTDIR : -errno;
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (st.st_uid != geteuid() && st.st_uid != 0 && !owner_is(fd, st.st_uid))
+		err = -EPERM;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
