@@ -34,9 +34,9 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$1' '$(patsubst $(CURDIR)/%,%,$2)';)
 # A sanitizer has its own object folder next to the plain one.
 B := $(O)$(if $(SAN),-$(SAN))
 
-FOLDERS ?= base format record hook model import analyze report export cli simgpu simcupti simnccl
+FOLDERS ?= base format record hook model import judge report export cli simgpu simcupti simnccl
 folders = $(filter $1,$(FOLDERS))
-sources = $(wildcard $(foreach f,$(call folders,$1),lib/$f/*.c lib/$f/*.S))
+sources = $(filter-out lib/simgpu/variants/%,$(wildcard $(foreach f,$(call folders,$1),lib/$f/*.c lib/$f/*/*.c lib/$f/*.S)))
 objects = $(patsubst lib/%,$(B)/obj/$1/%.o,$(basename $2))
 
 # --- what must be on the machine, before anything is compiled ---------------------------------------------------
@@ -90,7 +90,7 @@ explain = || { echo 'tfhook needs no glibc newer than 2.17: what is undefined ab
 # --- sources and products ----------------------------------------------------------------------------------------
 # A sanitizer of ours is to see what is copied.
 SRC_job := $(filter-out $(if $(SAN),lib/hook/plain.c),$(call sources,base format record hook))
-SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format record model import analyze report export cli))
+SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format record model import judge report export cli))
 SRC_main := $(if $(call folders,cli),$(wildcard lib/cli/main.c))
 SRC_shared := $(call sources,base format)
 SRC_sim := $(call sources,base simgpu)

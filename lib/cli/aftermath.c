@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyze/result.h"
+#include "judge/result.h"
 #include "base/proc.h"
 #include "cli/cli.h"
 #include "cli/journals.h"

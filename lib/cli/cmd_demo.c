@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyze/result.h"
+#include "judge/result.h"
 #include "base/print.h"
 #include "cli/capture.h"
 #include "cli/cli.h"

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analyze/result.h"
+#include "judge/result.h"
 #include "cli/cli.h"
 #include "import/import.h"
 #include "report/report.h"

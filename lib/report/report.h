@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "analyze/result.h"
+#include "judge/result.h"
 
 struct tfh_style {
 	bool color; /* never alone: what is coloured also says it in words */

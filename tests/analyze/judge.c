@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/result.h"
+#include "judge/result.h"
 
 static void print_step(const struct tfh_step *s)
 {

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/feed.h"
+#include "judge/feed.h"
 
 #define GEN_PID 100
 #define GEN_THREADS 8

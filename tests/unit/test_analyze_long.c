@@ -5,7 +5,7 @@
  */
 #include "analyze_gen.h"
 
-#include "analyze/device.h"
+#include "judge/device.h"
 
 #define MANY 1500000
 

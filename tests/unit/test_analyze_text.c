@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/text.h"
+#include "judge/words/text.h"
 
 struct words {
 	struct tfh_job job;

@@ -1,0 +1,468 @@
+/*
+ * Pass 2: what the driving thread did, moment by moment, becomes causes. Without device times (tier
+ *C) the device is seen only through the calls that wait for it:
+ *
+ *	a wait with launches outstanding	the device computed; if the wait is long against
+ *what the host did since the first of them, it was busy all that time and hid it a wait after
+ *copies only		transfer a blocking copy				transfer for bytes /
+ *best bandwidth seen for that size; the rest, if launches were outstanding, was waiting for them a
+ *long launch behind a deep queue	the queue was full: the device computed get-next, pauses,
+ *other calls		what they are, unless hidden as above
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/internal.h"
+
+#define STREAMS 64
+#define EVENTS 512
+/* A wait shorter than this tells nothing: the call itself takes a few microseconds. */
+#define WAIT_FLOOR_NS (20 * TFH_US)
+/* Share of the time since the first outstanding work that a wait must take to say that the device
+ * was busy throughout: its backlog at the end can only have grown if it was slower than the host.
+ */
+#define BUSY_SHARE 0.1
+
+/* Waits for the same number of launches are alike; of each kind the last few are remembered. */
+#define WAIT_KINDS 64
+
+struct attr {
+	struct tfh_job *job;
+	struct tfh_ledger *ledger;
+	/* device work: launches are numbered; those up to `done` have been waited for */
+	uint64_t launches, done;
+	struct {
+		uint32_t stream;
+		uint64_t last;
+	} stream[STREAMS];
+	struct {
+		uint64_t handle, at;
+	} event[EVENTS];
+	uint64_t slow_launches; /* bit per launch of the last 64: took longer than TFH_GAP_NS */
+	int64_t since;		/* when the first outstanding work was handed over, 0 = none */
+	uint64_t copy_bytes;
+	int64_t copy_ns;       /* queued copies: what they take at the best bandwidth seen */
+	enum tfh_cause copied; /* the larger part of them */
+	struct {
+		uint64_t launches;
+		uint8_t busy, seen; /* a bit per wait, the newest in bit 0 */
+	} kind[WAIT_KINDS];
+};
+
+/* Bytes/ns. */
+static double bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable, uint64_t bytes)
+{
+	const double *best = job->best_bw[dir & 7][pageable];
+	int bin = bytes ? 63 - __builtin_clzll(bytes) : 0;
+
+	if (bin >= TFH_BINS)
+		bin = TFH_BINS - 1;
+	/* The nearest size seen; a much smaller one tells the latency rather than the link. */
+	for (int d = 0; d < TFH_BINS; d++) {
+		if (bin + d < TFH_BINS && best[bin + d] > 0)
+			return best[bin + d];
+		if (d <= 3 && bin - d >= 0 && best[bin - d] > 0)
+			return best[bin - d];
+	}
+	/* Never seen alone: what such links do in machines of today (PCIe 4 x16), rather more, so
+	 * that transfer is not overstated. */
+	return pageable ? 8 : 25;
+}
+
+static enum tfh_cause copy_cause(const struct tfh_piece *p)
+{
+	switch (p->dir) {
+	case TFH_DIR_H2D:
+		return p->pageable ? TFH_CAUSE_TRANSFER_H2D_PAGEABLE
+				   : TFH_CAUSE_TRANSFER_H2D_PINNED;
+	case TFH_DIR_D2H:
+		return TFH_CAUSE_TRANSFER_D2H;
+	case TFH_DIR_P2P:
+		return TFH_CAUSE_TRANSFER_P2P;
+	default:
+		return TFH_CAUSE_TRANSFER_D2D;
+	}
+}
+
+static int64_t copy_estimate(const struct attr *a, const struct tfh_piece *p)
+{
+	return (int64_t)((double)p->bytes / bandwidth(a->job, p->dir, p->pageable, p->bytes));
+}
+
+static bool outstanding(const struct attr *a)
+{
+	return a->launches > a->done;
+}
+
+static void drained(struct attr *a)
+{
+	a->done = a->launches;
+	a->since = 0;
+	a->copy_ns = 0;
+	a->copy_bytes = 0;
+	a->copied = TFH_CAUSE_NONE;
+}
+
+static uint64_t *stream_last(struct attr *a, uint32_t stream)
+{
+	uint32_t i = stream % STREAMS;
+
+	if (a->stream[i].stream != stream) {
+		a->stream[i].stream = stream;
+		a->stream[i].last = 0;
+	}
+	return &a->stream[i].last;
+}
+
+/* Number of the last launch that this wait covers. */
+static uint64_t covered(struct attr *a, const struct tfh_piece *p)
+{
+	uint64_t h = p->handle;
+
+	if (p->stream)
+		return *stream_last(a, p->stream);
+	for (size_t i = h % EVENTS; h && a->event[i].handle == h;)
+		return a->event[i].at;
+	return a->launches;
+}
+
+/*
+ * Whether waits for so many launches found a busy device so far. One long wait after many short
+ * ones is a thread that was woken late: the device keeps pace with such launches.
+ */
+static bool usually_busy(struct attr *a, uint64_t launches, bool busy)
+{
+	size_t k = launches % WAIT_KINDS;
+	uint8_t was, seen;
+
+	if (a->kind[k].launches != launches) {
+		a->kind[k].launches = launches;
+		a->kind[k].busy = a->kind[k].seen = 0;
+	}
+	was = a->kind[k].busy;
+	seen = a->kind[k].seen;
+	a->kind[k].busy = (uint8_t)(was << 1 | busy);
+	a->kind[k].seen = (uint8_t)(seen << 1 | 1);
+	return __builtin_popcount(was) * 2 >= __builtin_popcount(seen);
+}
+
+/* [t0, t1) was spent waiting for the device to finish what `upto` covers. */
+static void waited(struct attr *a, int64_t t0, int64_t t1, uint64_t upto)
+{
+	int64_t wait = t1 - t0, since = a->since ? a->since : t0, copies = a->copy_ns;
+	bool launched = upto > a->done;
+	bool busy = wait > WAIT_FLOOR_NS && (double)wait >= BUSY_SHARE * (double)(t1 - since);
+
+	if (!launched && !copies) {
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_SYNC, false, true);
+	} else if (!launched) {
+		tfh_charge(a->ledger, t0, t1, a->copied, false, true);
+		tfh_settle(a->ledger, busy, a->copied);
+	} else {
+		int64_t part = copies < wait ? copies : wait;
+		bool usual = usually_busy(a, upto - a->done, busy);
+		/* A wait that is most of the time needs no precedent. */
+		busy = busy && (usual || wait * 2 > t1 - since);
+		tfh_settle(a->ledger, busy, TFH_CAUSE_NONE);
+		tfh_charge(a->ledger, t0, t0 + part, a->copied, false, false);
+		/* Most of the time seen waiting, and nothing else than kernels to wait for: that is
+		 * direct. */
+		tfh_charge(a->ledger, t0 + part, t1, TFH_CAUSE_NONE, false,
+			   !copies && wait * 2 > t1 - since);
+		a->job->mixed_bytes += copies ? a->copy_bytes : 0;
+	}
+	if (upto >= a->launches)
+		drained(a);
+	else if (upto > a->done)
+		a->done = upto;
+}
+
+static void seg_copy(struct attr *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
+{
+	int64_t take = copy_estimate(a, p), from = t0;
+	struct tfh_account *acc = tfh_account_at(a->ledger, t0);
+
+	if (acc && p->dir == TFH_DIR_D2H)
+		acc->d2h_bytes += (int64_t)p->bytes;
+	if ((outstanding(a) || a->copy_ns) && t1 - t0 > take)
+		from = t1 - take;
+	if (from > t0 || outstanding(a))
+		waited(a, t0, from, a->launches);
+	tfh_charge(a->ledger, from, t1, copy_cause(p), false, true);
+	drained(a);
+}
+
+static inline void launched(struct attr *a, int64_t t1, uint32_t stream)
+{
+	if (!a->since)
+		a->since = t1;
+	a->launches++;
+	*stream_last(a, stream) = a->launches;
+}
+
+static void seg_launch(struct attr *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
+{
+	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
+
+	if (launch)
+		a->slow_launches = a->slow_launches << 1 | (t1 - t0 > TFH_GAP_NS);
+	/* With a full queue every launch waits for one to end; a single slow one was only
+	 * interrupted. */
+	if (launch && t1 - t0 > TFH_GAP_NS && a->launches - a->done >= TFH_QUEUE_DEPTH &&
+	    __builtin_popcountll(a->slow_launches) >= TFH_QUEUE_SLOW) {
+		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_NONE, false, false);
+		a->since = t1;
+	} else {
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_LAUNCH, a->since != 0, true);
+	}
+	if (!a->since)
+		a->since = t1;
+	if (p->family == TFH_FAM_COPY) {
+		/* On a stream of its own it may run beside the kernels: nothing is charged to it
+		 * then. */
+		bool beside = outstanding(a) && p->stream && !*stream_last(a, p->stream);
+		if (!beside) {
+			a->copy_ns += copy_estimate(a, p);
+			a->copy_bytes += p->bytes;
+			a->copied = copy_cause(p);
+		}
+	} else if (t1 == p->t1) {
+		launched(a, t1, p->stream);
+	}
+}
+
+static void seg_sync(struct attr *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
+{
+	uint64_t upto = covered(a, p);
+
+	if (p->family == TFH_FAM_SYNC) {
+		waited(a, t0, t1, upto);
+	} else if (p->failed && outstanding(a)) {
+		/* A poll that says "not ready": the device is busy now, so it was since it got
+		 * work. */
+		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_NONE, false, true);
+	} else {
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_SYNC, a->since != 0, true);
+		if (!p->failed && upto >= a->launches)
+			tfh_settle(a->ledger, false, TFH_CAUSE_NONE), drained(a);
+	}
+}
+
+static enum tfh_cause other_cause(const struct tfh_piece *p, int64_t ns)
+{
+	if (p->family == TFH_FAM_GRAPH && ns > TFH_MS)
+		return TFH_CAUSE_HOST_COMPILE;
+	return ns < TFH_GAP_NS ? TFH_CAUSE_HOST_LAUNCH : TFH_CAUSE_HOST_UNKNOWN;
+}
+
+/* [t0, t1) without a call of a driving thread, of which a trace's ranges may tell. */
+static void charge_pause(struct attr *a, int64_t t0, int64_t t1, bool hidden)
+{
+	struct tfh_job *job = a->job;
+	enum tfh_covered by = TFH_COVERED_NOT;
+	uint32_t thread = 0;
+
+	for (uint32_t i = 0; i < job->feed->n_threads && job->cover && !by; i++)
+		if (job->thread[i].drives)
+			by = tfh_covered_by(job, thread = i, t0, t1);
+	if (by == TFH_COVERED_LAUNCH) {
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
+	} else if (by == TFH_COVERED_EXCHANGE) {
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_COMMUNICATION_TRANSFER, false, true);
+	} else {
+		tfh_charge_gap(a->ledger, t0, t1, hidden, by == TFH_COVERED_CODE);
+		tfh_cover_count(job, thread, t0, t1,
+				by == TFH_COVERED_CODE ? TFH_CAUSE_HOST_PYTHON
+						       : TFH_CAUSE_HOST_UNKNOWN);
+	}
+}
+
+/* The same, where other threads may have computed or exchanged data meanwhile: without a device
+ * that is what the job did. */
+static void seg_pause(struct attr *a, int64_t t0, int64_t t1, bool hidden)
+{
+	enum tfh_covered by;
+	int64_t until;
+
+	for (; t0 < t1; t0 = until) {
+		by = tfh_covered_line(a->job, t0, t1, &until);
+		if (by == TFH_COVERED_NOT)
+			charge_pause(a, t0, until, hidden);
+		else
+			tfh_charge(a->ledger, t0, until,
+				   by == TFH_COVERED_EXCHANGE ? TFH_CAUSE_COMMUNICATION_TRANSFER
+							      : TFH_CAUSE_NONE,
+				   false, true);
+	}
+}
+
+/* One segment of the flattened line. */
+static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p)
+{
+	struct attr *a = arg;
+	struct tfh_ledger *l = a->ledger;
+	bool hidden = a->since != 0;
+	struct tfh_account *acc;
+
+	switch (p ? p->label : TFH_L_GAP) {
+	case TFH_L_GAP:
+		if (t1 - t0 < TFH_GAP_NS)
+			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
+		else
+			seg_pause(a, t0, t1, hidden);
+		return;
+	case TFH_L_EXEC:
+		if (p->saves && (acc = tfh_account_at(l, t0)))
+			acc->saved = true;
+		if (p->saves)
+			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_CHECKPOINT, hidden, true);
+		else if (a->job->cpu_only)
+			tfh_charge(l, t0, t1, TFH_CAUSE_NONE, false, true);
+		else
+			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
+		break;
+	case TFH_L_INPUT:
+		tfh_charge(l, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, hidden, true);
+		return;
+	case TFH_L_OTHER:
+		if (p->family == TFH_FAM_EVENT && p->handle) {
+			a->event[p->handle % EVENTS].handle = p->handle;
+			a->event[p->handle % EVENTS].at = a->launches;
+		}
+		tfh_charge(l, t0, t1, other_cause(p, t1 - t0), hidden, true);
+		return;
+	case TFH_L_LAUNCH:
+		seg_launch(a, t0, t1, p);
+		break;
+	case TFH_L_ALLOC:
+		tfh_charge(l, t0, t1, TFH_CAUSE_HOST_ALLOC, hidden, true);
+		return;
+	case TFH_L_MODULE:
+		tfh_charge(l, t0, t1, TFH_CAUSE_HOST_COMPILE, hidden, true);
+		if ((acc = tfh_account_at(l, t0)))
+			acc->compiled = true;
+		return;
+	case TFH_L_COPY:
+		seg_copy(a, t0, t1, p);
+		break;
+	case TFH_L_SYNC:
+		seg_sync(a, t0, t1, p);
+		break;
+	}
+	if (t1 == p->t1)
+		tfh_note_work(l, t1, t1 - t0);
+}
+
+/* Turns a call into the piece that the sweep wants. False: not for it. */
+static bool wanted(struct tfh_job *job, struct tfh_piece *p)
+{
+	if (!p->passive)
+		return job->thread[p->thread].drives || p->label == TFH_L_INPUT;
+	int32_t stage = tfh_stage_index(job, p->stage);
+	if (stage < 0)
+		return false;
+	if (tfh_stage_is_loop_child(job, p->stage)) {
+		p->passive = false;
+		p->label = TFH_L_INPUT;
+		return true;
+	}
+	p->stage = (uint32_t)stage;
+	/* Only what the threads of an asynchronous stage do tells who waits for whom. */
+	return job->stage.v[stage].parent >= 0 && job->stage.v[job->stage.v[stage].parent].async;
+}
+
+/* By far the most frequent call: nothing of it depends on its name, its stage or its bytes. */
+static inline bool plain_launch(const struct tfh_event *ev)
+{
+	return ev->fn->family == TFH_FAM_LAUNCH && ev->kind == TFT_CALL &&
+	       !(ev->flags & TFT_F_CAPTURED);
+}
+
+/* A short one, soon after the call before: all since then is launching. */
+static bool charge_launch(struct attr *a, struct tfh_sweep *s, const struct tfh_event *ev)
+{
+	int64_t from;
+
+	if (ev->t1 - ev->t0 > TFH_GAP_NS || !tfh_sweep_pass(s, ev->t0, ev->t1, TFH_GAP_NS, &from))
+		return false;
+	a->slow_launches <<= 1;
+	tfh_charge(a->ledger, from, ev->t1, TFH_CAUSE_HOST_LAUNCH, a->since != 0, true);
+	launched(a, ev->t1, ev->stream);
+	tfh_note_work(a->ledger, ev->t1, ev->t1 - ev->t0);
+	return true;
+}
+
+static int add_launch(struct attr *a, struct tfh_sweep *s, const struct tfh_event *ev)
+{
+	struct tfh_job *job = a->job;
+	struct tfh_piece p;
+	int rc = tfh_count_launch(job, ev);
+
+	/* What is longer is known since the first pass. */
+	if (rc || ev->t1 - ev->t0 >= job->long_ns || !job->thread[ev->thread].drives)
+		return rc;
+	if (job->one_line && !ev->depth && charge_launch(a, s, ev))
+		return 0;
+	tfh_event_label(ev, &p);
+	return job->one_line && !ev->depth ? tfh_sweep_next(s, &p) : tfh_sweep_add(s, &p);
+}
+
+static int add_event(struct attr *a, struct tfh_sweep *s, const struct tfh_event *ev)
+{
+	struct tfh_job *job = a->job;
+	struct tfh_piece p;
+
+	if (!tfh_event_label(ev, &p))
+		return 0;
+	if (tfh_count_event(job, ev, &p))
+		return -ENOMEM;
+	if (ev->t1 - ev->t0 >= job->long_ns)
+		return 0; /* known since the first pass */
+	if (!tfh_exec_piece(job, ev, &p) || !wanted(job, &p))
+		return 0;
+	return job->one_line && !ev->depth ? tfh_sweep_next(s, &p) : tfh_sweep_add(s, &p);
+}
+
+int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
+{
+	const struct tfh_feed *f = job->feed;
+	struct attr a = {.job = job, .ledger = tfh_ledger_new(job), .copied = TFH_CAUSE_NONE};
+	struct tfh_sweep *s = tfh_sweep_new(job, segment, &a);
+	const struct tfh_event *ev;
+	struct tfh_event room;
+	int64_t swept = INT64_MIN;
+	size_t n = 0;
+	int rc = a.ledger && s ? 0 : -ENOMEM;
+
+	/* The long calls of the first pass, as the sweep wants them. */
+	TFH_EACH (i, job->longs.n)
+		if (!wanted(job, &job->longs.v[i])) {
+			job->longs.v[i].label = TFH_L_GAP;
+			job->longs.v[i].passive = false;
+		}
+	if (!rc)
+		rc = f->rewind(f->arg, job->process, err);
+	while (!rc && (ev = tfh_feed_look(f, &room))) {
+		if (ev->thread >= f->n_threads)
+			continue;
+		tfh_big_pass(++n);
+		rc = plain_launch(ev) ? add_launch(&a, s, ev) : add_event(&a, s, ev);
+		if (ev->t1 - job->long_ns > swept + TFH_MS) {
+			swept = ev->t1 - job->long_ns;
+			tfh_sweep_until(s, swept);
+		}
+	}
+	if (!rc)
+		rc = f->error(f->arg, err);
+	if (!rc) {
+		tfh_sweep_until(s, INT64_MAX);
+		rc = tfh_ledger_end(a.ledger);
+		tfh_cover_settle(job, true);
+	}
+	tfh_sweep_free(s);
+	tfh_ledger_free(a.ledger);
+	return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory in the second pass") : rc;
+}

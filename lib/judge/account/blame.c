@@ -1,0 +1,575 @@
+/*
+ * Every moment of a window in which its critical device does not compute is charged to what caused
+ * the end of that moment. From the first op that computes again the binding constraint is followed
+ * back: to another op, whose kind is charged while it ran and whose own lateness is followed next,
+ * or to the host, whose thread is walked back call by call. Compute, causes and what stays
+ * unattributed are the window, exactly. (Binding constraints: the launch-starved, blocking and
+ * dependency-stalled gaps of NVIDIA's Megatron-Bridge guide; queue-aware launches: HTA; walking the
+ * host's time back: blame shifting of HPCToolkit, made causal.)
+ */
+#include <stdlib.h>
+
+#include "judge/device.h"
+
+struct blame {
+	struct tfh_device *d;
+	struct tfh_account *a;
+	size_t window;
+	int depth;
+};
+
+static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi);
+
+static int64_t max(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The op that bound k latest, TFH_NO: its launch. */
+static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int64_t *end)
+{
+	uint32_t x = k->prev;
+	int64_t issue = k->inner ? INT64_MIN : k->issue0 + d->floor;
+
+	*end = x == TFH_NO ? d->lane.v[k->lane].past_end : d->op.v[x].t1;
+	if (k->dep != TFH_NO && d->op.v[k->dep].t1 >= *end) {
+		x = k->dep;
+		*end = d->op.v[x].t1;
+	}
+	/* A call that takes long, such as the first launch of a graph, hands over at its end. */
+	if (!k->inner && k->issue1 - k->issue0 > max(d->slow, d->tau) &&
+	    k->t0 + d->floor >= k->issue1)
+		issue = max(issue, k->issue1);
+	if (k->issue0 > INT64_MIN && issue > *end) {
+		*end = INT64_MIN;
+		return TFH_NO;
+	}
+	return x;
+}
+
+static void charge(struct blame *b, int64_t t0, int64_t t1, enum tfh_cause cause, bool direct)
+{
+	if (t1 <= t0)
+		return;
+	if (cause == TFH_CAUSE_NONE)
+		b->a->compute += t1 - t0;
+	else
+		b->a->cause[cause] += t1 - t0;
+	b->a->direct += direct ? t1 - t0 : 0;
+}
+
+static enum tfh_cause cause_of_work(const struct tfh_dop *o)
+{
+	switch (o->work) {
+	case TFH_W_H2D:
+		return o->pageable ? TFH_CAUSE_TRANSFER_H2D_PAGEABLE
+				   : TFH_CAUSE_TRANSFER_H2D_PINNED;
+	case TFH_W_D2H:
+		return TFH_CAUSE_TRANSFER_D2H;
+	case TFH_W_D2D:
+		return TFH_CAUSE_TRANSFER_D2D;
+	case TFH_W_P2P:
+		return TFH_CAUSE_TRANSFER_P2P;
+	case TFH_W_MANAGED:
+		return TFH_CAUSE_TRANSFER_MANAGED;
+	case TFH_W_COMM:
+		return TFH_CAUSE_COMMUNICATION_TRANSFER;
+	default:
+		return TFH_CAUSE_NONE; /* another device computes: so does the job */
+	}
+}
+
+/* Of the time that handing an op over takes. */
+static enum tfh_cause cause_of_launch(const struct tfh_dop *o)
+{
+	return o->copy ? cause_of_work(o) : TFH_CAUSE_HOST_LAUNCH;
+}
+
+static enum tfh_cause cause_of_copy(const struct tfh_seg *s)
+{
+	struct tfh_dop o = {.pageable = s->pageable,
+			    .work = s->dir == TFH_DIR_H2D   ? TFH_W_H2D
+				    : s->dir == TFH_DIR_D2H ? TFH_W_D2H
+				    : s->dir == TFH_DIR_P2P ? TFH_W_P2P
+							    : TFH_W_D2D};
+
+	return cause_of_work(&o);
+}
+
+/* Ops before a given one among which those of its device are looked for. */
+#define NEARBY 256
+
+/* The participant of collective o, of those on other devices of this process, that came last, if
+ * that is when the waiting ended; TFH_NO: another process, or not found. */
+static uint32_t last_to_come(const struct tfh_device *d, const struct tfh_dop *o, int64_t turn)
+{
+	int64_t near = d->slow + TFH_GAP_NS;
+
+	for (uint32_t i = (uint32_t)(o - d->op.v) + 1; i < d->op.n; i++) {
+		const struct tfh_dop *x = &d->op.v[i];
+		if (x->t0 > turn + near)
+			break;
+		if (x->work == TFH_W_COMM && x->device != o->device && x->t0 >= turn - near &&
+		    x->t1 <= o->t1 + near && x->t1 >= o->t1 - near)
+			return i;
+	}
+	return TFH_NO;
+}
+
+/* End of the computing before op o on its device; where that is no longer in memory it is over
+ * since the window before began. */
+static int64_t idle_since(const struct blame *b, const struct tfh_dop *o)
+{
+	const struct tfh_device *d = b->d;
+	uint32_t i = (uint32_t)(o - d->op.v), last = i > NEARBY ? i - NEARBY : 0;
+
+	while (i-- > last)
+		if (d->op.v[i].device == o->device && d->op.v[i].work == TFH_W_COMPUTE)
+			return d->op.v[i].t1;
+	return d->win.v[b->window ? b->window - 1 : 0].from;
+}
+
+/*
+ * Another device computes during [t0, t1) while the critical one waits for it. So does the job; but
+ * had that op begun earlier, both would have computed side by side: as far as its device had been
+ * idle, what held the op up is to blame. Where it had to wait for the critical device (the stages
+ * of a pipeline), that was computing, too.
+ */
+static void charge_elsewhere(struct blame *b, uint32_t k, int64_t t0, int64_t t1)
+{
+	const struct tfh_dop *o = &b->d->op.v[k];
+	int64_t since = idle_since(b, o), late = 0;
+
+	if (since < o->t0 && b->depth <= 8)
+		late = min(t1 - t0, o->t0 - since);
+	charge(b, t0, t1 - late, TFH_CAUSE_NONE, !o->inferred);
+	b->depth++;
+	explain(b, k, o->t0 - late, o->t0);
+	b->depth--;
+}
+
+/* Of a collective, [t0, t1) before its turn came: waiting for the last participant, and of one in
+ * this process for what held that one up. */
+static void charge_meeting(struct blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1,
+			   int64_t turn)
+{
+	uint32_t x = t1 > t0 && b->depth <= 8 ? last_to_come(b->d, o, turn) : TFH_NO;
+
+	if (x == TFH_NO) {
+		charge(b, t0, t1, TFH_CAUSE_COMMUNICATION_JITTER, true);
+		return;
+	}
+	int64_t came = max(t0, min(t1, b->d->op.v[x].t0));
+	charge(b, came, t1, TFH_CAUSE_COMMUNICATION_JITTER, true);
+	b->depth++;
+	explain(b, x, t0, came);
+	b->depth--;
+}
+
+/* An op ran during [t0, t1). Of a collective, what exceeds its shortest participant is waiting for
+ * the late one; that comes first. */
+static void charge_op(struct blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1)
+{
+	if (t1 <= t0)
+		return;
+	if (o->work == TFH_W_COMPUTE && o->device != b->d->critical) {
+		charge_elsewhere(b, (uint32_t)(o - b->d->op.v), t0, t1);
+		return;
+	}
+	if (o->work == TFH_W_COMM && o->shared >= 0) {
+		int64_t turn = max(o->t0, o->t1 - o->shared);
+		charge_meeting(b, o, t0, min(t1, turn), turn);
+		t0 = max(t0, turn);
+	}
+	bool fallback = o->seg != TFH_NO && b->d->seg.v[o->seg].fallback;
+	charge(b, t0, t1, fallback ? TFH_CAUSE_TRANSFER_FALLBACK : cause_of_work(o), !o->inferred);
+}
+
+/* Whether the work of the host's window at t had been issued by then. */
+static bool after_work(const struct tfh_device *d, int64_t t, size_t hint)
+{
+	size_t w = tfh_window_of(d->job, t, hint), first = d->w0 ? d->w0 - 1 : 0;
+
+	return w != SIZE_MAX && w >= first && w < d->w1 && t >= d->issued.v[w - first];
+}
+
+/* [t0, t1) of a pause of a thread that began at `from`: the program's own code between calls. */
+static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t t0, int64_t t1,
+			 int64_t end)
+{
+	struct tfh_job *job = b->d->job;
+	enum tfh_cause cause = TFH_CAUSE_HOST_UNKNOWN;
+	enum tfh_covered by = TFH_COVERED_NOT;
+
+	if (t1 <= t0)
+		return;
+	if (end - from >= TFH_GAP_NS) {
+		thread = tfh_cover_thread(job, thread, from, end);
+		by = tfh_covered_by(job, thread, from, end);
+	}
+	if (end - from < TFH_GAP_NS || by == TFH_COVERED_LAUNCH)
+		cause = TFH_CAUSE_HOST_LAUNCH;
+	else if (by == TFH_COVERED_EXCHANGE)
+		cause = TFH_CAUSE_COMMUNICATION_TRANSFER;
+	else if (job->consumers && after_work(b->d, t0, b->window))
+		cause = TFH_CAUSE_HOST_CALLBACK;
+	else if (by == TFH_COVERED_CODE || (by == TFH_COVERED_NOT && job->consumers &&
+					    job->cpu_running * 2 > job->cpu_wall && job->cpu_wall))
+		cause = TFH_CAUSE_HOST_PYTHON;
+	charge(b, t0, t1, cause, true);
+	if (cause != TFH_CAUSE_HOST_LAUNCH)
+		tfh_cover_count(job, thread, t0, t1, cause);
+}
+
+/* [t0, t1) until something went on that may have waited for host function f: back to the beginning
+ * of that it was the function. Returns where what came before ends. */
+static int64_t charge_function(struct blame *b, uint32_t f, int64_t t0, int64_t t1)
+{
+	const struct tfh_run_of_function *x = &b->d->function.v[f];
+	int64_t from = max(t0, x->t0);
+
+	charge(b, from, t1, TFH_CAUSE_HOST_CALLBACK, true);
+	b->d->called += max(0, t1 - from);
+	return max(t0, min(from, t1));
+}
+
+/* [t0, t1) of a wait on an idle device: until the op that it waited for was done that op, or what
+ * held it back, is to blame; after it the waking up. */
+static void charge_wait(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+{
+	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->d->op.v[s->op];
+
+	uint32_t f = tfh_function_before(b->d, s->t1);
+	if (f != TFH_NO && (!o || b->d->function.v[f].t0 >= o->t1))
+		t1 = charge_function(b, f, t0, t1);
+	if (!o || o->t1 <= t0 || (o->t1 > s->t1 && !s->spin) || b->depth > 8) {
+		charge(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
+		return;
+	}
+	charge(b, max(t0, o->t1), t1, TFH_CAUSE_HOST_SYNC, true);
+	charge_op(b, o, max(t0, o->t0), min(t1, o->t1));
+	b->depth++;
+	explain(b, s->op, t0, min(t1, o->t0));
+	b->depth--;
+}
+
+/* [t0, t1) of a copying call on a device that does not compute: as long as its own op had to wait
+ * for another one, that one, or what held it back, is to blame. */
+static void charge_copy(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+{
+	const struct tfh_device *d = b->d;
+	int64_t end = INT64_MIN;
+	uint32_t x = TFH_NO;
+	const struct tfh_dop *own = s->op == TFH_NO ? NULL : &d->op.v[s->op];
+
+	/* The driver may copy once more on the host, as long as the device did; beyond that, and
+	 * the usual time of a call, the thread is late to wake up: fetching a loss is that and
+	 * nothing else. A call that waited for computing has its own time behind it by then. */
+	if (own && own->copy && own->seg == (uint32_t)(s - d->seg.v) && own->t1 <= s->t1) {
+		int64_t usual = s->value ? 0 : max(d->slow, TFH_GAP_NS);
+		int64_t done = own->t1 + max(own->t1 - own->t0, usual);
+		charge(b, max(t0, done), t1, TFH_CAUSE_HOST_SYNC, true);
+		t1 = max(t0, min(t1, done));
+	}
+	if (s->op != TFH_NO && b->depth <= 8)
+		x = binding(d, &d->op.v[s->op], &end);
+	if (x == TFH_NO || end <= t0) {
+		charge(b, t0, t1, cause_of_copy(s), true);
+		return;
+	}
+	charge(b, max(t0, end), t1, cause_of_copy(s), true);
+	charge_op(b, &d->op.v[x], max(t0, d->op.v[x].t0), min(t1, end));
+	b->depth++;
+	explain(b, x, t0, min(t1, d->op.v[x].t0));
+	b->depth--;
+}
+
+static enum tfh_cause cause_of_other(const struct tfh_seg *s)
+{
+	int64_t ns = s->t1 - s->t0;
+
+	if (s->family == TFH_FAM_GRAPH && ns > TFH_MS)
+		return TFH_CAUSE_HOST_COMPILE;
+	if (s->family == TFH_FAM_MANAGED)
+		return TFH_CAUSE_TRANSFER_MANAGED;
+	return ns < TFH_GAP_NS ? TFH_CAUSE_HOST_LAUNCH : TFH_CAUSE_HOST_UNKNOWN;
+}
+
+static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+{
+	/* What the recorder itself takes between two calls is nobody's: it stays unattributed. */
+	if (s->label == TFH_L_GAP)
+		t0 = max(t0, min(t1, s->t0 + b->d->own));
+	if (s->fallback) {
+		charge(b, t0, t1, TFH_CAUSE_TRANSFER_FALLBACK, true);
+		return;
+	}
+	switch (s->label) {
+	case TFH_L_GAP:
+		if (s->spin)
+			charge_wait(b, s, t0, t1);
+		else if (s->copying)
+			charge(b, t0, t1, cause_of_copy(s - 1), true);
+		else if (s->launching)
+			charge(b, t0, t1, TFH_CAUSE_HOST_LAUNCH, true);
+		else
+			charge_pause(b, s->thread, s->t0, t0, t1, s->t1);
+		break;
+	case TFH_L_EXEC:
+		charge(b, t0, t1, s->saves ? TFH_CAUSE_HOST_CHECKPOINT : TFH_CAUSE_HOST_LAUNCH,
+		       true);
+		b->a->saved |= s->saves;
+		break;
+	case TFH_L_INPUT:
+		charge(b, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, true);
+		break;
+	case TFH_L_LAUNCH:
+		if (s->full)
+			charge_wait(b, s, t0, t1);
+		else /* fewer copies would need fewer calls */
+			charge(b, t0, t1,
+			       s->family == TFH_FAM_COPY ? cause_of_copy(s) : TFH_CAUSE_HOST_LAUNCH,
+			       true);
+		break;
+	case TFH_L_ALLOC:
+		charge(b, t0, t1, TFH_CAUSE_HOST_ALLOC, true);
+		break;
+	case TFH_L_MODULE:
+		charge(b, t0, t1, TFH_CAUSE_HOST_COMPILE, true);
+		b->a->compiled = true;
+		break;
+	case TFH_L_COPY:
+		charge_copy(b, s, t0, t1);
+		break;
+	case TFH_L_SYNC:
+		charge_wait(b, s, t0, t1);
+		break;
+	default:
+		charge(b, t0, t1, cause_of_other(s), true);
+	}
+}
+
+/* A wait up to hi for an op that ran before the thread came to wait for it: the op held the host
+ * up, and whatever the thread did meanwhile, it did not matter. All of [lo, hi) is charged then. */
+static bool held_by(struct blame *b, const struct tfh_seg *s, int64_t lo, int64_t hi)
+{
+	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->d->op.v[s->op];
+
+	if (s->label != TFH_L_SYNC || s->spin || !o || b->depth > 8 || s->t0 <= lo ||
+	    o->t0 >= s->t0 || o->t1 > hi || o->t1 - s->t0 < TFH_GAP_NS ||
+	    tfh_function_before(b->d, s->t1) != TFH_NO)
+		return false;
+	charge(b, o->t1, hi, TFH_CAUSE_HOST_SYNC, true);
+	charge_op(b, o, max(lo, o->t0), o->t1);
+	b->depth++;
+	explain(b, s->op, lo, max(lo, o->t0));
+	b->depth--;
+	return true;
+}
+
+/* The host was late at hi: what its thread did back to lo, and before a hand-over the thread that
+ * it waited for. */
+static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
+{
+	const struct tfh_device *d = b->d;
+	uint32_t at = tfh_seg_at(d, thread, hi);
+
+	while (hi > lo) {
+		if (at == TFH_NO) { /* before this thread's first call */
+			at = tfh_last_call(d, hi, thread);
+			int64_t t = at == TFH_NO ? lo : max(lo, d->seg.v[at].t1);
+			charge_pause(b, thread, t, t, hi, hi);
+			if (at == TFH_NO || t == lo)
+				return;
+			thread = d->seg.v[at].thread;
+			hi = t;
+			continue;
+		}
+		const struct tfh_seg *s = &d->seg.v[at];
+		if (s->from != TFH_NO) {
+			const struct tfh_seg *q = &d->seg.v[s->from];
+			int64_t t = max(lo, q->t1);
+			if (hi > t && s->label == TFH_L_EXEC)
+				charge_seg(b, s, t, hi);
+			else if (hi > t)
+				charge_pause(b, thread, q->t1, t, hi, s->t1);
+			hi = min(hi, t);
+			thread = q->thread;
+			at = s->from;
+			if (q->t1 > hi) /* lo lies behind the hand-over */
+				return;
+			continue;
+		}
+		/* Behind this thread's last call. */
+		if (s->t1 < hi)
+			charge_pause(b, thread, s->t1, max(lo, s->t1), hi, hi);
+		hi = min(hi, s->t1);
+		if (held_by(b, s, lo, hi))
+			return;
+		charge_seg(b, s, max(lo, s->t0), hi);
+		hi = min(hi, s->t0);
+		at = at > d->thread_seg[thread] ? at - 1 : TFH_NO;
+	}
+}
+
+/* Op k, whose launch is to blame for its start at hi, held up [lo, hi). */
+static void late_launch(struct blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
+{
+	const struct tfh_device *d = b->d;
+	int64_t usual = max(k->issue1, k->issue0 + max(d->slow, d->tau));
+
+	/* Beyond the usual time from the call to the start, something else is behind it. */
+	int64_t from = max(lo, min(hi, usual));
+	if (hi - from > d->tau) {
+		if (k->outside)
+			charge(b, from, hi, TFH_CAUSE_HOST_UNKNOWN, false);
+		hi = from;
+	}
+	/* Launched one right after the other: the pause before the call, and what of it is the
+	 * recorder's, lies before the stretch that it delays. */
+	int64_t own = lo > k->issue0 ? min(d->own, hi - lo) : 0;
+	charge(b, max(lo, k->issue0) + own, hi, cause_of_launch(k), true);
+	walk_back(b, k->thread, lo, min(hi, k->issue0));
+}
+
+/* Tier B: nothing tells who waited for whom; copies and collectives that run are charged while they
+ * run, the last one first, the rest to what the threads did at that time. */
+static void exposed(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
+{
+	struct tfh_device *d = b->d;
+	uint32_t n = tfh_op_ended(d, hi);
+
+	for (; n > 0 && hi > lo; n--) {
+		const struct tfh_dop *o = &d->op.v[d->op_ends.v[n - 1]];
+		if (o->t1 <= lo)
+			break;
+		if (o->t0 >= hi || d->op_ends.v[n - 1] == k)
+			continue;
+		if (o->t1 < hi)
+			walk_back(b, d->op.v[k].thread, o->t1, hi);
+		charge_op(b, o, max(lo, o->t0), min(hi, o->t1));
+		hi = min(hi, o->t0);
+	}
+	if (hi > lo)
+		walk_back(b, d->op.v[k].thread, lo, hi);
+}
+
+/* Time between the end of what k followed and its own start. */
+static void device_gap(struct blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
+{
+	if (k->inner)
+		charge(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
+	else if (k->inferred || hi - max(lo, min(hi, k->issue1)) <= max(b->d->tau, 2 * TFH_US))
+		charge(b, lo, hi, cause_of_launch(k), true); /* and while its call still ran */
+	else if (k->outside)
+		charge(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
+}
+
+/* Charges [lo, hi), which op k's start at hi ended. */
+static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
+{
+	const struct tfh_device *d = b->d;
+
+	while (hi > lo) {
+		const struct tfh_dop *o = &d->op.v[k];
+		int64_t end;
+		bool follows = o->prev != TFH_NO && hi - d->op.v[o->prev].t1 <= d->tau;
+		if (o->issue0 == INT64_MIN && !follows) {
+			exposed(b, k, lo, hi);
+			return;
+		}
+		if (o->function != TFH_NO) {
+			hi = charge_function(b, o->function, lo, hi);
+			if (hi <= lo)
+				return;
+		}
+		uint32_t x = binding(d, o, &end);
+		if (end == INT64_MIN) {
+			late_launch(b, o, lo, hi);
+			return;
+		}
+		device_gap(b, o, max(lo, min(end, hi)), hi);
+		if (x == TFH_NO)
+			return;
+		hi = min(hi, end);
+		charge_op(b, &d->op.v[x], max(lo, d->op.v[x].t0), hi);
+		hi = min(hi, d->op.v[x].t0);
+		k = x;
+	}
+}
+
+/* When the work of each window had been issued, but for ops that take less than a fiftieth of the
+ * largest: what the program does after that and before it asks for the next batch are callbacks. */
+int tfh_blame_start(struct tfh_device *d)
+{
+	size_t first = d->w0 ? d->w0 - 1 : 0;
+	int64_t *largest = calloc(d->w1 - first, sizeof(*largest));
+	int rc = largest ? 0 : -ENOMEM;
+
+	d->issued.n = 0;
+	d->first_op = 0;
+	while (!rc && d->issued.n < d->w1 - first)
+		rc = TFH_PUSH(d->issued, INT64_MAX);
+	for (int turn = 0; turn < 2 && !rc; turn++) {
+		for (size_t i = 0; i < d->op.n; i++) {
+			const struct tfh_dop *o = &d->op.v[i];
+			if (o->work != TFH_W_COMPUTE || o->window < first || o->window >= d->w1)
+				continue;
+			int64_t *l = &largest[o->window - first],
+				*t = &d->issued.v[o->window - first];
+			if (!turn)
+				*l = max(*l, o->t1 - o->t0);
+			else if ((o->t1 - o->t0) * 50 >= *l)
+				*t = *t == INT64_MAX ? o->issue1 : max(*t, o->issue1);
+		}
+	}
+	free(largest);
+	return rc;
+}
+
+static bool computes(const struct tfh_dop *o, uint8_t device)
+{
+	return o->work == TFH_W_COMPUTE && o->device == device;
+}
+
+void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a)
+{
+	const struct tfh_dwin *w = &d->win.v[window];
+	struct blame b = {.d = d, .a = a, .window = window};
+	int64_t t = w->from;
+
+	/* Windows come in order: what ended before this one did before the next. */
+	while (d->first_op < d->op.n && d->op.v[d->first_op].t1 <= t)
+		d->first_op++;
+	for (uint32_t i = (uint32_t)d->first_op; i < d->op.n && t < w->c; i++) {
+		const struct tfh_dop *o = &d->op.v[i];
+		if (!computes(o, d->critical) || o->t1 <= t)
+			continue;
+		if (o->t0 >= w->c)
+			break;
+		if (o->t0 > t) {
+			if (w->tier == 'A')
+				explain(&b, i, t, o->t0);
+			else
+				exposed(&b, i, t, o->t0);
+			t = o->t0;
+		}
+		charge(&b, t, min(o->t1, w->c), TFH_CAUSE_NONE, true);
+		t = min(o->t1, w->c);
+	}
+	if (t < w->c) { /* it ends with something else than computing */
+		uint32_t n = tfh_op_ended(d, w->c);
+		if (n && d->op.v[d->op_ends.v[n - 1]].t1 == w->c) {
+			uint32_t x = d->op_ends.v[n - 1];
+			charge_op(&b, &d->op.v[x], max(t, d->op.v[x].t0), w->c);
+			explain(&b, x, t, min(w->c, d->op.v[x].t0));
+		} else {
+			walk_back(&b, 0, t, w->c);
+		}
+	}
+}

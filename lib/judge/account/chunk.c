@@ -1,0 +1,268 @@
+/*
+ * The windows in memory: device ops in order of start, host calls of the threads that count in
+ * order of end, read side by side and forgotten when the windows move on.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/device.h"
+
+/* Calls and ops in memory at a time (about 100 bytes each, and as much again for the replay);
+ * windows that hold more are judged from the host alone. */
+#define MOST_CALLS 400000
+#define MOST_OPS 400000
+
+/* Calls are read TFH_LONG_NS ahead, as they come by their ends; where steps are short, that is a
+ * hundred times what the windows hold. What begins this much behind them waits elsewhere. */
+#define NEAR_NS (10 * TFH_MS)
+
+/* Whether a call belongs to the host's time line: of threads that launch, whoever waits for the
+ * input, and what other threads do that others may wait for: the main thread that uploads and waits
+ * while an executor's launches. Polls are not among that: whoever watches sees nothing done. */
+static bool call_wanted(const struct tfh_job *job, const struct tfh_piece *p)
+{
+	/* What puts ops in order counts whoever says it: a loader that tells when its copy is done.
+	 */
+	bool orders = p->family == TFH_FAM_EVENT || p->family == TFH_FAM_STREAM_WAIT;
+
+	if (!p->passive)
+		return job->thread[p->thread].drives || p->label == TFH_L_INPUT || orders ||
+		       (p->label >= TFH_L_LAUNCH && p->family != TFH_FAM_QUERY);
+	return tfh_stage_is_loop_child((struct tfh_job *)job, p->stage);
+}
+
+int tfh_chunk_start(struct tfh_device *d, struct tfh_err *err)
+{
+	const struct tfh_feed *f = d->job->feed;
+	int rc = f->rewind(f->arg, d->job->process, err);
+
+	if (!rc)
+		rc = f->rewind_ops(f->arg, d->job->process, err);
+	if (rc)
+		return rc;
+	d->next_ev = tfh_feed_look(f, &d->ev_room);
+	d->next_op = tfh_feed_look_op(f, &d->op_room);
+	d->thread_seg = calloc(f->n_threads + 2, sizeof(*d->thread_seg));
+	d->behind = calloc(f->n_threads + 1, sizeof(*d->behind));
+	d->horizon = INT64_MIN;
+	return d->thread_seg && d->behind ? 0 : -ENOMEM;
+}
+
+/* Among the calls in memory are those that begin up to the horizon and, of each thread, what comes
+ * next, which ends its last pause. */
+static bool is_near(struct tfh_device *d, const struct tfh_piece *p)
+{
+	if (p->t0 <= d->horizon)
+		return true;
+	if (p->t0 >= d->behind[p->thread])
+		return false;
+	d->behind[p->thread] = p->t0;
+	return true;
+}
+
+static int keep_call(struct tfh_device *d, const struct tfh_piece *p)
+{
+	if (is_near(d, p))
+		return TFH_PUSH(d->call, *p);
+	return TFH_PUSH(d->later, *p);
+}
+
+/* The windows have come to the horizon. */
+static int look_further(struct tfh_device *d, int64_t to)
+{
+	size_t n = 0;
+	int rc = 0;
+
+	if (to < d->horizon)
+		return 0;
+	d->horizon = to + NEAR_NS;
+	for (uint32_t i = 0; i < d->job->feed->n_threads; i++)
+		d->behind[i] = INT64_MAX;
+	for (size_t i = 0; i < d->call.n; i++)
+		is_near(d, &d->call.v[i]);
+	for (size_t i = 0; i < d->later.n && !rc; i++) {
+		if (is_near(d, &d->later.v[i]))
+			rc = TFH_PUSH(d->call, d->later.v[i]);
+		else
+			d->later.v[n++] = d->later.v[i];
+	}
+	d->later.n = n;
+	return rc;
+}
+
+/* Time from which calls and ops are needed for window w0: what it waits for may have been issued a
+ * window earlier. */
+static int64_t needed_from(const struct tfh_device *d, size_t w0)
+{
+	const struct tfh_window *w = d->job->window.v;
+	size_t back = w0 && w[w0 - 1].t1 == w[w0].t0 ? w0 - 1 : w0;
+	int64_t t = w[back].t0;
+
+	return d->win.v[w0].from < t ? d->win.v[w0].from : t;
+}
+
+/* The run of a host function on the driver's thread, not the call that queued it. */
+static bool runs_host_function(const struct tfh_event *ev)
+{
+	return ev->kind == TFT_CALL && ev->fn->family == TFH_FAM_HOST_FUNC &&
+	       !strcmp(ev->fn->name, "host function");
+}
+
+static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t from)
+{
+	struct tfh_job *job = d->job;
+	struct tfh_piece p;
+
+	if (ev->thread < job->feed->n_threads && ev->t1 >= from && runs_host_function(ev)) {
+		struct tfh_run_of_function x = {ev->t0, ev->t1};
+		return d->function.n < MOST_CALLS ? TFH_PUSH(d->function, x) : 0;
+	}
+	if (ev->thread >= job->feed->n_threads || ev->t1 < from || !tfh_event_label(ev, &p) ||
+	    ev->t1 - ev->t0 >= TFH_LONG_NS || !tfh_exec_piece(job, ev, &p) || !call_wanted(job, &p))
+		return 0;
+	if (p.passive) {
+		p.passive = false;
+		p.label = TFH_L_INPUT;
+	}
+	d->full |= d->call.n + d->later.n >= MOST_CALLS;
+	return d->full ? 0 : keep_call(d, &p);
+}
+
+static int read_calls(struct tfh_device *d, int64_t from, int64_t to)
+{
+	const struct tfh_job *job = d->job;
+	const struct tfh_feed *f = job->feed;
+	int rc = 0;
+
+	while (d->next_ev && d->next_ev->t1 <= to + TFH_LONG_NS && !rc) {
+		rc = add_call(d, d->next_ev, from);
+		d->next_ev = tfh_feed_look(f, &d->ev_room);
+	}
+	for (; d->next_long < job->longs.n && job->longs.v[d->next_long].t0 <= to && !rc;
+	     d->next_long++) {
+		const struct tfh_piece *p = &job->longs.v[d->next_long];
+		if (p->t1 - p->t0 >= TFH_LONG_NS && p->t1 >= from && p->label != TFH_L_GAP &&
+		    !p->passive && call_wanted(job, p))
+			rc = TFH_PUSH(d->call, *p);
+	}
+	return rc;
+}
+
+static int add_op(struct tfh_device *d, const struct tfh_op *o)
+{
+	struct tfh_dop x = {.t0 = o->t0,
+			    .t1 = o->t1,
+			    .issue0 = o->issue0,
+			    .issue1 = o->issue1,
+			    .lane = tfh_lane_of(d, o),
+			    .thread = o->thread,
+			    .graph = o->graph,
+			    .correlation = o->correlation,
+			    .prev = TFH_NO,
+			    .dep = TFH_NO,
+			    .seg = TFH_NO,
+			    .shared = -1,
+			    .work = tfh_work_of(o),
+			    .copy = o->kind == TFH_OP_COPY,
+			    .pageable = o->pageable};
+	struct tfh_lane *l;
+	size_t w;
+
+	if (x.lane == TFH_NO)
+		return -ENOMEM;
+	if (x.work == TFH_W_COUNT)
+		return 0;
+	w = tfh_window_of(d->job, o->issue0 > INT64_MIN ? o->issue0 : o->t0, d->near_window);
+	x.window = w == SIZE_MAX ? TFH_NO : (uint32_t)w;
+	d->near_window = w == SIZE_MAX ? d->near_window : w;
+	l = &d->lane.v[x.lane];
+	x.device = l->device;
+	if (x.work == TFH_W_COMM)
+		x.shared = tfh_meet_shared(d->job->meet, d->job->process, o->device,
+					   d->met[l->device]++);
+	if (x.t1 < d->loaded) {
+		if (x.t1 > l->past_end)
+			l->past_end = x.t1;
+		return 0;
+	}
+	d->full |= d->op.n >= MOST_OPS;
+	return d->full ? 0 : TFH_PUSH(d->op, x);
+}
+
+static int read_ops(struct tfh_device *d, int64_t to)
+{
+	const struct tfh_feed *f = d->job->feed;
+	int rc = 0;
+
+	while (d->next_op && d->next_op->t0 <= to && !rc) {
+		rc = add_op(d, d->next_op);
+		d->next_op = tfh_feed_look_op(f, &d->op_room);
+	}
+	return rc;
+}
+
+/* What ended before `from` is only remembered as the end of its stream. */
+static void forget(struct tfh_device *d, int64_t from)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->op.n; i++) {
+		struct tfh_lane *l = &d->lane.v[d->op.v[i].lane];
+		if (d->op.v[i].t1 >= from)
+			d->op.v[n++] = d->op.v[i];
+		else if (d->op.v[i].t1 > l->past_end)
+			l->past_end = d->op.v[i].t1;
+	}
+	d->op.n = n;
+	n = 0;
+	for (size_t i = 0; i < d->call.n; i++)
+		if (d->call.v[i].t1 >= from)
+			d->call.v[n++] = d->call.v[i];
+	d->call.n = n;
+	n = 0;
+	for (size_t i = 0; i < d->function.n; i++)
+		if (d->function.v[i].t1 >= from)
+			d->function.v[n++] = d->function.v[i];
+	d->function.n = n;
+}
+
+static int by_thread(const void *a, const void *b, void *arg)
+{
+	(void)arg;
+	const struct tfh_piece *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->t0 != y->t0)
+		return x->t0 < y->t0 ? -1 : 1;
+	/* What encloses comes before what it encloses. */
+	return x->t1 != y->t1 ? (x->t1 > y->t1 ? -1 : 1) : 0;
+}
+
+int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *err)
+{
+	const struct tfh_feed *f = d->job->feed;
+	int64_t from = needed_from(d, w0), c = d->win.v[w1 - 1].c, to = d->job->window.v[w1 - 1].t1;
+	int rc;
+
+	d->w0 = w0;
+	d->w1 = w1;
+	if (c > to)
+		to = c;
+	d->loaded = from;
+	d->until = to;
+	d->full = false;
+	forget(d, from);
+	rc = look_further(d, to);
+	if (!rc)
+		rc = read_ops(d, to);
+	if (!rc)
+		rc = read_calls(d, from, to);
+	if (!rc && !d->next_ev)
+		rc = f->error(f->arg, err);
+	if (!rc && !d->next_op)
+		rc = f->ops_error(f->arg, err);
+	if (!rc)
+		tfh_sort(d->call.v, d->call.n, sizeof(*d->call.v), by_thread, NULL);
+	return rc;
+}

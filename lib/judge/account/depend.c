@@ -1,0 +1,467 @@
+/*
+ * What each op had to wait for: the op before it in its stream, ops behind the events that its
+ * stream waits for (records and waits paired in order of the calls, as handles are used again; CUDA
+ * programming guide, events), and the call that issued it. What none of these explains is looked
+ * for among the ops that ended just before it began: the legacy default stream, allocator frees and
+ * events that were not recorded act in that way.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/device.h"
+
+#define EVENTS 4096
+
+/* Ordering calls and issues, in order of time. */
+struct order {
+	int64_t t;
+	uint64_t handle; /* of the event; DRAIN: lane of the stream that is waited for */
+	uint32_t index;	 /* of the op, the stream's lane, or the host's time */
+	uint8_t what;	 /* enum */
+};
+enum { RECORD, WAIT, SYNC, DRAIN, ISSUE };
+
+struct pairing {
+	struct tfh_device *d;
+	TFH_VEC(struct order) order;
+	struct {
+		uint64_t handle;
+		uint32_t op, compute; /* done last; of those that compute */
+	} event[EVENTS];
+};
+
+/* The host's name of a stream and the device's are joined by the ops that were issued into it. */
+static int learn_stream(struct tfh_device *d, uint32_t host, uint32_t lane)
+{
+	for (size_t i = 0; i < d->stream.n; i++)
+		if (d->stream.v[i].host == host &&
+		    d->lane.v[d->stream.v[i].lane].device == d->lane.v[lane].device)
+			return 0;
+	return TFH_PUSH(d->stream, (struct tfh_stream_name){host, lane});
+}
+
+static uint32_t lane_named(const struct tfh_device *d, uint32_t host)
+{
+	for (size_t i = 0; i < d->stream.n; i++)
+		if (d->stream.v[i].host == host)
+			return d->stream.v[i].lane;
+	return TFH_NO;
+}
+
+static int join(struct tfh_device *d)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < d->op.n && !rc; i++) {
+		struct tfh_dop *o = &d->op.v[i];
+		if (o->issue0 == INT64_MIN)
+			continue;
+		o->seg = tfh_seg_at(d, o->thread, o->issue0 + 1);
+		if (o->seg == TFH_NO)
+			continue;
+		const struct tfh_seg *s = &d->seg.v[o->seg];
+		if (s->label == TFH_L_GAP || s->t0 > o->issue0 || s->t1 <= o->issue0)
+			o->seg = TFH_NO;
+		else if (!o->graph)
+			rc = learn_stream(d, s->stream, o->lane);
+		/* Pages that a prefetch moves are no copy that the program asked for. */
+		if (s->family == TFH_FAM_MANAGED && o->copy)
+			o->work = TFH_W_MANAGED;
+	}
+	return rc;
+}
+
+static int by_time(const void *a, const void *b, void *arg)
+{
+	(void)arg;
+	const struct order *x = a, *y = b;
+
+	if (x->t != y->t)
+		return x->t < y->t ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static int gather(struct pairing *p)
+{
+	const struct tfh_device *d = p->d;
+	int rc = 0;
+
+	for (size_t i = 0; i < d->call.n && !rc; i++) {
+		const struct tfh_piece *c = &d->call.v[i];
+		struct order o = {.t = c->t0};
+		bool record = c->family == TFH_FAM_EVENT && c->handle;
+		bool polled = c->family == TFH_FAM_QUERY && !c->failed;
+		bool waits = c->family == TFH_FAM_SYNC || polled;
+		bool sync = waits && c->handle && !c->stream, drain = waits && c->stream;
+		if (!record && !sync && !drain && c->family != TFH_FAM_STREAM_WAIT)
+			continue;
+		o.what = record ? RECORD : sync ? SYNC : drain ? DRAIN : WAIT;
+		o.index = sync || drain ? tfh_seg_at(d, c->thread, c->t0 + 1)
+					: lane_named(d, c->stream);
+		o.handle = drain ? lane_named(d, c->stream) : c->handle;
+		if (o.index != TFH_NO && o.handle != TFH_NO)
+			rc = TFH_PUSH(p->order, o);
+	}
+	for (uint32_t i = 0; i < d->op.n && !rc; i++) {
+		struct order o = {.t = d->op.v[i].issue0, .index = i, .what = ISSUE};
+		if (o.t > INT64_MIN)
+			rc = TFH_PUSH(p->order, o);
+	}
+	tfh_sort(p->order.v, p->order.n, sizeof(*p->order.v), by_time, NULL);
+	return rc;
+}
+
+static uint32_t later(const struct tfh_device *d, uint32_t a, uint32_t b)
+{
+	if (a == TFH_NO || b == TFH_NO)
+		return a == TFH_NO ? b : a;
+	return d->op.v[a].t1 >= d->op.v[b].t1 ? a : b;
+}
+
+static uint32_t computing(const struct tfh_device *d, uint32_t op)
+{
+	return op != TFH_NO && d->op.v[op].work == TFH_W_COMPUTE ? op : TFH_NO;
+}
+
+/* A wait for what was not recorded as an event: a value that the host, a network card or another
+ * device writes (cuStreamWaitValue32), or an event of another process. Whether it held anything up
+ * is seen at the op behind it.
+ *
+ * Waits that no op followed yet count: whoever waits for the stream, or for an event that is
+ * recorded in it, waits for what it waits for. */
+static void pair(struct pairing *p)
+{
+	struct tfh_device *d = p->d;
+
+	for (size_t i = 0; i < d->lane.n; i++) {
+		d->lane.v[i].last = d->lane.v[i].wait = d->lane.v[i].waitc = TFH_NO;
+		d->lane.v[i].outside = false;
+	}
+	for (size_t i = 0; i < p->order.n; i++) {
+		const struct order *o = &p->order.v[i];
+		size_t e = (o->handle >> 3) % EVENTS;
+		struct tfh_lane *l;
+		switch (o->what) {
+		case RECORD:
+			p->event[e].handle = o->handle;
+			l = &d->lane.v[o->index];
+			p->event[e].op = later(d, l->last, l->wait);
+			p->event[e].compute = later(d, computing(d, l->last), l->waitc);
+			break;
+		case WAIT:
+			l = &d->lane.v[o->index];
+			if (p->event[e].handle == o->handle) {
+				l->wait = later(d, l->wait, p->event[e].op);
+				l->waitc = later(d, l->waitc, p->event[e].compute);
+			} else {
+				l->outside = true;
+			}
+			break;
+		case SYNC:
+			if (p->event[e].handle == o->handle && p->event[e].op != TFH_NO)
+				d->seg.v[o->index].op = p->event[e].op;
+			break;
+		case DRAIN:
+			l = &d->lane.v[o->handle];
+			if (l->wait != TFH_NO)
+				d->seg.v[o->index].op = later(d, l->last, l->wait);
+			break;
+		default:
+			l = &d->lane.v[d->op.v[o->index].lane];
+			if (l->wait != o->index)
+				d->op.v[o->index].dep = l->wait;
+			if (l->waitc != o->index)
+				d->op.v[o->index].depc = l->waitc;
+			d->op.v[o->index].outside = l->outside;
+			l->outside = false;
+			l->wait = l->waitc = TFH_NO;
+			l->last = o->index;
+		}
+	}
+}
+
+/* Stream order is the order of starts; a graph's nodes follow its launch. Ops come in order. */
+static void chain(struct tfh_device *d, uint32_t i)
+{
+	struct tfh_dop *o = &d->op.v[i];
+	struct tfh_lane *l = &d->lane.v[o->lane];
+
+	o->prev = l->last;
+	if (o->prev != TFH_NO && d->op.v[o->prev].t1 > o->t0 && !o->graph)
+		o->prev = d->op.v[o->prev].prev; /* overlapping: not that one */
+	o->inner = o->graph && l->last != TFH_NO && d->op.v[l->last].correlation == o->correlation;
+	if (l->last == TFH_NO || d->op.v[l->last].t1 <= o->t1)
+		l->last = i;
+}
+
+static int by_op_end(const void *a, const void *b, void *ops)
+{
+	const struct tfh_dop *o = ops, *x = &o[*(const uint32_t *)a], *y = &o[*(const uint32_t *)b];
+
+	return x->t1 != y->t1 ? (x->t1 < y->t1 ? -1 : 1) : (x < y ? -1 : x > y);
+}
+
+/* Number of ops that ended at or before t. */
+uint32_t tfh_op_ended(const struct tfh_device *d, int64_t t)
+{
+	size_t lo = 0, hi = d->op_ends.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (d->op.v[d->op_ends.v[mid]].t1 <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return (uint32_t)lo;
+}
+
+static int64_t known_ready(const struct tfh_device *d, const struct tfh_dop *o)
+{
+	int64_t t = d->lane.v[o->lane].past_end;
+
+	if (o->prev != TFH_NO)
+		t = d->op.v[o->prev].t1;
+	if (t > INT64_MIN && !o->inner)
+		t += d->next;
+	if (o->dep != TFH_NO && d->op.v[o->dep].t1 > t)
+		t = d->op.v[o->dep].t1;
+	if (!o->inner && o->issue0 > INT64_MIN && o->issue0 + d->floor > t)
+		t = o->issue0 + d->floor;
+	return t > INT64_MIN && t < o->t0 ? t : o->t0;
+}
+
+/* From the end of a host function to the start of what waited for it: a thread of the driver's must
+ * run, and tell the device. */
+#define FUNCTION_NEAR (100 * TFH_US)
+
+uint32_t tfh_function_before(const struct tfh_device *d, int64_t t)
+{
+	size_t lo = 0, hi = d->function.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (d->function.v[mid].t1 <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && t - d->function.v[lo - 1].t1 <= FUNCTION_NEAR ? (uint32_t)(lo - 1) : TFH_NO;
+}
+
+/* Something unseen held an op back whose constraints were all met long before: the op that ended
+ * last before it began, if that was just before and it had been issued earlier. A signal from
+ * another stream takes longer than the next op of the same one (17 us against 3 on AMD's MI300): as
+ * long as one from the host may. */
+static void infer(struct tfh_device *d, uint32_t i)
+{
+	struct tfh_dop *o = &d->op.v[i];
+	int64_t near = 2 * d->tau > d->slow ? 2 * d->tau : d->slow;
+	uint32_t n;
+
+	if (o->t0 - o->ready <= near || o->issue0 == INT64_MIN)
+		return;
+	o->function = tfh_function_before(d, o->t0);
+	if (o->function != TFH_NO)
+		return;
+	n = tfh_op_ended(d, o->t0);
+	while (n-- > 0) {
+		uint32_t x = d->op_ends.v[n];
+		const struct tfh_dop *e = &d->op.v[x];
+		if (o->t0 - e->t1 > near)
+			return;
+		if (x == i || e->issue0 >= o->issue0 || e->t1 <= o->ready)
+			continue;
+		o->dep = x;
+		o->inferred = true;
+		o->ready = e->t1;
+		return;
+	}
+}
+
+/* So many ops back the one that a call waited for is looked for. */
+#define LOOK_BACK 4096
+
+/* The op whose end a waiting call needs: the last one, of those handed over before the call, in its
+ * stream, if the call names one. A synchronising call has one even if it was over before: it would
+ * wait for it if the host came earlier. Of others it must have ended while they waited. */
+static uint32_t waited_op(const struct tfh_device *d, const struct tfh_seg *s)
+{
+	uint32_t n = tfh_op_ended(d, s->t1), lane = TFH_NO;
+	int64_t since = s->t0;
+	bool any = s->family == TFH_FAM_SYNC;
+
+	/* Polling began with the first poll. */
+	for (const struct tfh_seg *p = s; p > d->seg.v && p[-1].spin && p[-1].thread == s->thread;)
+		since = (--p)->t0;
+	if (s->stream)
+		lane = lane_named(d, s->stream);
+	for (uint32_t looked = 0; n-- > 0 && looked < LOOK_BACK; looked++) {
+		uint32_t x = d->op_ends.v[n];
+		const struct tfh_dop *o = &d->op.v[x];
+		if (o->t1 <= since && !any)
+			return TFH_NO;
+		if (o->issue0 <= since && (lane == TFH_NO || o->lane == lane))
+			return x;
+	}
+	return TFH_NO;
+}
+
+static int by_number(const void *a, const void *b, void *arg)
+{
+	(void)arg;
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* When ops were issued, in order of that. NULL: out of memory. */
+static int64_t *all_issues(const struct tfh_device *d)
+{
+	int64_t *issues = malloc((d->op.n + 1) * sizeof(*issues));
+
+	for (size_t i = 0; issues && i < d->op.n; i++)
+		issues[i] = d->op.v[i].issue0;
+	if (issues)
+		tfh_sort(issues, d->op.n, sizeof(*issues), by_number, NULL);
+	return issues;
+}
+
+/* Ops handed over before t and not done then. */
+static uint64_t outstanding(const struct tfh_device *d, const int64_t *issues, int64_t t)
+{
+	size_t lo = 0, hi = d->op.n;
+	uint32_t done = tfh_op_ended(d, t);
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (issues[mid] < t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo > done ? lo - done : 0;
+}
+
+/* Whether all that was handed over before a call was done when it returned. */
+static bool drained(const struct tfh_device *d, const int64_t *issues, const struct tfh_seg *s)
+{
+	size_t lo = 0, hi = d->op.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (issues[mid] < s->t0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return tfh_op_ended(d, s->t1) >= lo;
+}
+
+/* How long after the end of what it waited for a thread goes on: where it waited long enough to be
+ * put to sleep, and where it hardly waited. */
+static void count_wake(struct tfh_device *d, const struct tfh_seg *s)
+{
+	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &d->op.v[s->op];
+
+	if (!o || s->family != TFH_FAM_SYNC || o->t1 > s->t1)
+		return;
+	if (o->t1 - s->t0 >= TFH_GAP_NS)
+		tfh_hist_add(&d->wake, s->t1 - o->t1);
+	else
+		tfh_hist_add(&d->after, s->t1 - (o->t1 > s->t0 ? o->t1 : s->t0));
+}
+
+/* When the computing that op o had to wait for was done. */
+static int64_t computed_until(const struct tfh_device *d, const struct tfh_dop *o)
+{
+	int64_t t = INT64_MIN;
+
+	if (o->prev != TFH_NO && d->op.v[o->prev].work == TFH_W_COMPUTE)
+		t = d->op.v[o->prev].t1;
+	if (o->dep != TFH_NO && d->op.v[o->dep].work == TFH_W_COMPUTE && d->op.v[o->dep].t1 > t)
+		t = d->op.v[o->dep].t1;
+	return t;
+}
+
+static int find_waits(struct tfh_device *d)
+{
+	int64_t *issues = NULL;
+
+	for (size_t i = 0; i < d->seg.n; i++) {
+		struct tfh_seg *s = &d->seg.v[i];
+		bool query = s->family == TFH_FAM_QUERY && !s->failed;
+		if (s->label == TFH_L_LAUNCH && s->t1 - s->t0 > TFH_GAP_NS) {
+			if (!issues && !(issues = all_issues(d)))
+				return -ENOMEM;
+			s->full = outstanding(d, issues, s->t0) >= TFH_DEEP_QUEUE;
+		}
+		/* Freeing memory waits for the whole device: then nothing is left of what had been
+		 * handed over before. */
+		bool frees = s->family == TFH_FAM_FREE && s->t1 - s->t0 >= TFH_GAP_NS;
+		if (frees && !issues && !(issues = all_issues(d)))
+			return -ENOMEM;
+		if (frees && drained(d, issues, s))
+			s->op = waited_op(d, s);
+		if (s->label == TFH_L_COPY || s->full || query ||
+		    (s->label == TFH_L_SYNC && s->family == TFH_FAM_SYNC))
+			s->op = s->op == TFH_NO ? waited_op(d, s) : s->op;
+	}
+	/* All polls wait for what the one that succeeds waited for. */
+	for (size_t i = d->families & 1ull << TFH_FAM_QUERY ? d->seg.n : 0; i-- > 1;) {
+		struct tfh_seg *s = &d->seg.v[i - 1], *next = &d->seg.v[i];
+		if (s->spin && s->thread == next->thread &&
+		    (next->spin || next->family == TFH_FAM_QUERY))
+			s->op = next->op;
+	}
+	/* A blocking copy waits for its own op first of all. */
+	for (uint32_t i = 0; i < d->op.n; i++) {
+		const struct tfh_dop *o = &d->op.v[i];
+		struct tfh_seg *s = o->seg == TFH_NO ? NULL : &d->seg.v[o->seg];
+		if (!s || s->label != TFH_L_COPY || o->t1 > s->t1)
+			continue;
+		s->op = i;
+		s->value = o->work == TFH_W_D2H && s->bytes < TFH_VALUE_BYTES &&
+			   computed_until(d, o) > s->t0;
+	}
+	for (size_t i = 0; i < d->seg.n && d->families & 1ull << TFH_FAM_SYNC; i++)
+		count_wake(d, &d->seg.v[i]);
+	free(issues);
+	return 0;
+}
+
+int tfh_depend(struct tfh_device *d)
+{
+	struct pairing *p = calloc(1, sizeof(*p));
+	int rc = p ? 0 : -ENOMEM;
+
+	d->op_ends.n = 0;
+	for (uint32_t i = 0; i < d->op.n && !rc; i++) {
+		d->op.v[i].prev = d->op.v[i].dep = d->op.v[i].seg = TFH_NO;
+		d->op.v[i].depc = d->op.v[i].function = TFH_NO;
+		d->op.v[i].inferred = d->op.v[i].outside = false;
+		rc = TFH_PUSH(d->op_ends, i);
+	}
+	if (!rc)
+		tfh_sort(d->op_ends.v, d->op_ends.n, sizeof(*d->op_ends.v), by_op_end, d->op.v);
+	if (!rc)
+		rc = join(d);
+	if (!rc) {
+		p->d = d;
+		rc = gather(p);
+	}
+	if (!rc) {
+		pair(p);
+		for (size_t i = 0; i < d->lane.n; i++)
+			d->lane.v[i].last = TFH_NO;
+		for (uint32_t i = 0; i < d->op.n; i++) {
+			chain(d, i);
+			d->op.v[i].ready = known_ready(d, &d->op.v[i]);
+			infer(d, i);
+		}
+		rc = find_waits(d);
+	}
+	if (p)
+		free(p->order.v);
+	free(p);
+	return rc;
+}

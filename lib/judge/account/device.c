@@ -1,0 +1,245 @@
+/* The course of pass 2 over device ops: which windows are judged together, and what comes of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/device.h"
+
+/* Of the windows in memory at a time: the replay wants 20 steady ones in a row, and an op with its
+ * call takes about 200 bytes. */
+#define CHUNK_WINDOWS 32
+#define CHUNK_OPS 100000
+/* Windows timed anew per run, in runs of CHUNK_WINDOWS spread over it. */
+#define REPLAY_WINDOWS 200
+/* A checkpoint fetches this much, and so many times what a usual step does. */
+#define SAVED_TIMES 10
+#define SAVED_BYTES 1e6f
+
+/* What a usual step fetches from the device. */
+static float usual_fetch(const struct tfh_device *d)
+{
+	double *v = tfh_big_array(d->win.n, sizeof(*v)), m = 0;
+	size_t n = 0;
+
+	TFH_EACH (i, v ? d->win.n : 0)
+		if (d->job->window.v[i].segment == TFH_SEGMENT_TRAIN)
+			v[n++] = (double)d->win.v[i].fetched;
+	if (n)
+		m = tfh_select(v, n, n / 2);
+	tfh_big_free(v);
+	return (float)m;
+}
+
+static bool saves(const struct tfh_device *d, size_t i, float usual)
+{
+	float bytes = d->win.v[i].fetched;
+
+	return bytes > SAVED_TIMES * usual && bytes > SAVED_BYTES;
+}
+
+/* Of a step that stood still it may turn out that it waited for its checkpoint to be written. */
+static bool may_save(const struct tfh_window *w)
+{
+	return w->segment == TFH_SEGMENT_TRAIN || w->segment == TFH_SEGMENT_STALL;
+}
+
+/*
+ * A long step that fetches many times what others do saves the model. What follows a window's last
+ * op makes the next window long, as windows end with their computing: the name goes there, too for
+ * what the host's calls alone told.
+ */
+static void find_checkpoints(struct tfh_device *d)
+{
+	struct tfh_job *job = d->job;
+	float usual = usual_fetch(d);
+
+	for (size_t i = d->win.n; i-- > 0; tfh_big_pass(i)) {
+		struct tfh_window *w = &job->window.v[i];
+		uint8_t segment = w->segment;
+		if (may_save(w) && saves(d, i, usual))
+			segment = TFH_SEGMENT_CHECKPOINT;
+		if (d->win.v[i].tier == 'C' ||
+		    (segment != TFH_SEGMENT_CHECKPOINT && segment != TFH_SEGMENT_COMPILE))
+			continue;
+		size_t next = i + 1 < d->win.n && d->win.v[i + 1].from == d->win.v[i].c ? i + 1 : i;
+		int64_t most = 2 * job->median * w->steps;
+		bool here = d->win.v[i].c - d->win.v[i].from > most;
+		bool there = d->win.v[next].c - d->win.v[next].from > most;
+		w->segment = here ? segment : TFH_SEGMENT_TRAIN;
+		if (!here && there && may_save(&job->window.v[next]))
+			job->window.v[next].segment = segment;
+		job->step.v[i].segment = (int8_t)w->segment;
+		job->step.v[next].segment = (int8_t)job->window.v[next].segment;
+	}
+}
+
+/* Sums of the judged windows are those of tier A where there are any. */
+static void restart_sums(struct tfh_job *job)
+{
+	memset(job->cause_ns, 0, sizeof(job->cause_ns));
+	job->compute_ns = job->direct_ns = job->train_ns = 0;
+	job->judged_steps = 0;
+}
+
+static void settle_window(struct tfh_device *d, size_t i, const struct tfh_account *a)
+{
+	struct tfh_job *job = d->job;
+	struct tfh_window *w = &job->window.v[i];
+	struct tfh_step *s = &job->step.v[i];
+	double part[TFH_PART_COUNT] = {0};
+	int64_t ns = d->win.v[i].c - d->win.v[i].from, known = a->compute;
+
+	part[TFH_PART_COMPUTE] = (double)a->compute;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		part[tfh_cause_part(c)] += (double)a->cause[c];
+		known += a->cause[c];
+	}
+	part[TFH_PART_UNATTRIBUTED] = (double)(ns - known);
+	s->start_s = (double)d->win.v[i].from / 1e9;
+	s->dur_s = (double)ns / 1e9;
+	s->cls = (int8_t)tfh_class_of(part, (double)ns);
+	s->cause = (int8_t)tfh_largest_cause(a->cause, s->cls);
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		s->breakdown[p] = (float)(part[p] / 1e9);
+	s->tier = d->win.v[i].tier;
+	if (tfh_is_stall(job, w, ns, a->compute))
+		w->segment = (uint8_t)(s->segment = TFH_SEGMENT_STALL);
+	d->windows_a += d->win.v[i].tier == 'A';
+	d->windows_b += d->win.v[i].tier == 'B';
+	if (!tfh_window_counts(w))
+		return;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		job->cause_ns[c] += a->cause[c];
+	job->compute_ns += a->compute;
+	job->direct_ns += a->direct;
+	job->train_ns += ns;
+	job->judged_steps += w->steps;
+	d->lead += d->win.v[i].c - w->t1;
+}
+
+/* The windows after w0 that are judged with it: adjacent, with device times, and not too many. */
+static size_t chunk_end(const struct tfh_device *d, size_t w0)
+{
+	uint64_t ops = 0;
+	size_t i = w0;
+
+	while (i < d->win.n && i - w0 < CHUNK_WINDOWS && d->win.v[i].tier != 'C' &&
+	       (i == w0 || d->win.v[i].from == d->win.v[i - 1].c)) {
+		ops += d->win.v[i].ops;
+		if (i > w0 && ops > CHUNK_OPS)
+			break;
+		i++;
+	}
+	return i;
+}
+
+static size_t count_tier(const struct tfh_device *d, char tier)
+{
+	size_t n = 0;
+
+	TFH_EACH (i, d->win.n)
+		n += d->win.v[i].tier == tier && tfh_window_counts(&d->job->window.v[i]);
+	return n;
+}
+
+static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, bool replay, struct tfh_err *err)
+{
+	int rc = tfh_chunk_load(d, w0, w1, err);
+
+	for (size_t i = w0; i < w1 && !rc && d->full; i++)
+		d->win.v[i].tier = 'C';
+	if (!rc && d->full) {
+		d->op.n = d->call.n = d->later.n = 0;
+		d->horizon = INT64_MIN;
+		return 0;
+	}
+	if (!rc)
+		rc = tfh_host_time(d);
+	if (!rc)
+		rc = tfh_depend(d);
+	if (!rc)
+		rc = tfh_blame_start(d);
+	for (size_t i = w0; i < w1 && !rc; i++) {
+		struct tfh_account a = {0};
+		tfh_blame_window(d, i, &a);
+		settle_window(d, i, &a);
+		tfh_cover_settle(d->job, tfh_window_counts(&d->job->window.v[i]));
+	}
+	if (!rc && replay) {
+		tfh_xprof_add(d);
+		rc = tfh_replay(d);
+	}
+	return rc;
+}
+
+static int judge(struct tfh_device *d, struct tfh_err *err)
+{
+	size_t a = count_tier(d, 'A'), every = a / REPLAY_WINDOWS + 1, turn = 0;
+	int rc = tfh_chunk_start(d, err);
+
+	restart_sums(d->job);
+	tfh_cover_restart(d->job);
+	d->async = tfh_input_async(d->job);
+	for (size_t w0 = 0, w1; w0 < d->win.n && !rc; w0 = w1) {
+		w1 = chunk_end(d, w0);
+		if ((w0 ^ (w1 + 1)) >> 14)
+			tfh_big_trim();
+		if (w1 == w0) {
+			w1++;
+			continue;
+		}
+		/* With few windows all are timed anew, of many every so-manieth chunk. */
+		rc = judge_chunk(d, w0, w1, turn++ % every == 0 && d->win.v[w0].tier == 'A', err);
+	}
+	return rc;
+}
+
+int tfh_device_judge(struct tfh_job *job, struct tfh_err *err)
+{
+	const struct tfh_feed *f = job->feed;
+	struct tfh_device *d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (!d)
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	job->device = d;
+	d->job = job;
+	if (f->gpu)
+		f->gpu(f->arg, job->process, &d->gpu);
+	d->own = d->gpu.source == TFH_GPU_CUPTI ? TFH_HOOK_NS : 0;
+	if (d->gpu.source == TFH_GPU_NONE || !f->rewind_ops || !job->window.n)
+		return 0;
+	rc = tfh_device_survey(d, err);
+	if (!rc)
+		find_checkpoints(d);
+	if (!rc && count_tier(d, 'A') + count_tier(d, 'B')) {
+		tfh_find_stalls(job, true);
+		rc = judge(d, err);
+	}
+	return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory while judging device times")
+			     : rc;
+}
+
+void tfh_device_free(struct tfh_device *d)
+{
+	if (!d)
+		return;
+	tfh_big_free(d->win.v);
+	free(d->lane.v);
+	free(d->kernel.v);
+	free(d->op.v);
+	free(d->call.v);
+	free(d->later.v);
+	free(d->behind);
+	free(d->function.v);
+	free(d->seg.v);
+	free(d->ends.v);
+	free(d->others.v);
+	free(d->op_ends.v);
+	free(d->stream.v);
+	free(d->issued.v);
+	free(d->near.v);
+	for (int i = 0; i < TFH_REMOVE_COUNT + 2; i++)
+		free(d->replay[i].of.v);
+	free(d->thread_seg);
+	free(d);
+}

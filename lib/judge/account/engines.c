@@ -1,0 +1,413 @@
+/*
+ * Pass 1 over device ops: when the work of each window was complete, what engines were busy with,
+ * how long the device takes from one op to the next. Completion-to-completion windows are those of
+ * the Kineto TensorBoard plugin (device-adjusted ProfilerStep#); attribution by issue as in HTA.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/device.h"
+#include "base/hash.h"
+
+/* Processors of the smallest data-centre device still sold, where the device's own number is not
+ * known. */
+#define FEW_BLOCKS 16
+#define MAX_KERNELS 4096
+#define MOST_DELAY (50 * TFH_US)
+
+uint8_t tfh_work_of(const struct tfh_op *op)
+{
+	static const uint8_t of_dir[] = {
+		[TFH_DIR_NONE] = TFH_W_D2D, [TFH_DIR_H2D] = TFH_W_H2D, [TFH_DIR_D2H] = TFH_W_D2H,
+		[TFH_DIR_D2D] = TFH_W_D2D,  [TFH_DIR_H2H] = TFH_W_D2D, [TFH_DIR_P2P] = TFH_W_P2P,
+		[TFH_DIR_ANY] = TFH_W_D2D};
+
+	if (op->managed)
+		return TFH_W_MANAGED;
+	switch (op->kind) {
+	case TFH_OP_KERNEL:
+		return op->communication ? TFH_W_COMM : TFH_W_COMPUTE;
+	case TFH_OP_GRAPH:
+		return TFH_W_COMPUTE;
+	case TFH_OP_COPY:
+		return op->dir <= TFH_DIR_ANY ? of_dir[op->dir] : TFH_W_D2D;
+	case TFH_OP_MEMSET:
+		return TFH_W_D2D;
+	default:
+		return TFH_W_COUNT;
+	}
+}
+
+static uint8_t device_of(struct tfh_device *d, uint32_t id)
+{
+	uint32_t i = 0;
+
+	while (i < d->n_device && d->id[i] != id)
+		i++;
+	if (i == d->n_device && i < TFH_DEVICES)
+		d->id[d->n_device++] = id;
+	return (uint8_t)(i < TFH_DEVICES ? i : TFH_DEVICES - 1);
+}
+
+uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op)
+{
+	uint8_t device = device_of(d, op->device);
+	struct tfh_lane l = {.ctx = op->ctx,
+			     .stream = op->stream,
+			     .device = device,
+			     .past_end = INT64_MIN,
+			     .end = INT64_MIN,
+			     .cend = INT64_MIN,
+			     .last = TFH_NO,
+			     .wait = TFH_NO};
+
+	for (size_t i = 0; i < d->lane.n; i++)
+		if (d->lane.v[i].stream == op->stream && d->lane.v[i].ctx == op->ctx &&
+		    d->lane.v[i].device == device)
+			return (uint32_t)i;
+	return TFH_PUSH(d->lane, l) ? TFH_NO : (uint32_t)d->lane.n - 1;
+}
+
+/* Window in which t lies: the last one that begins at or before t, SIZE_MAX if t is in none. */
+size_t tfh_window_of(const struct tfh_job *job, int64_t t, size_t hint)
+{
+	const struct tfh_window *w = job->window.v;
+	size_t n = job->window.n, lo = 0, hi = n;
+
+	if (hint < n && w[hint].t0 <= t && t < w[hint].t1)
+		return hint;
+	if (hint + 1 < n && w[hint + 1].t0 <= t && t < w[hint + 1].t1)
+		return hint + 1;
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (w[mid].t0 <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && t < w[lo - 1].t1 ? lo - 1 : SIZE_MAX;
+}
+
+static uint64_t blocks(uint64_t grid)
+{
+	uint64_t x = grid & 0xffffffffu, y = (grid >> 32) & 0xffff, z = grid >> 48;
+
+	return (x ? x : 1) * (y ? y : 1) * (z ? z : 1);
+}
+
+/* Place of a kernel's times, MAX_KERNELS where there are too many; SIZE_MAX: no memory. */
+static size_t find_kernel(struct tfh_device *d, const char *name)
+{
+	struct tfh_kernel_time k = {.name = name};
+	size_t i = 0;
+
+	while (i < d->kernel.n && strcmp(d->kernel.v[i].name, name) != 0)
+		i++;
+	if (i < d->kernel.n || i == MAX_KERNELS)
+		return i;
+	return TFH_PUSH(d->kernel, k) ? SIZE_MAX : i;
+}
+
+static int count_kernel(struct tfh_device *d, const struct tfh_op *op)
+{
+	struct tfh_near_kernel *near =
+		&d->near_kernel[tfh_hash_u64((uintptr_t)op->name) % TFH_NEAR_KERNELS];
+
+	if (near->name != op->name) {
+		near->at = find_kernel(d, op->name);
+		near->name = op->name;
+	}
+	if (near->at == SIZE_MAX)
+		return -ENOMEM;
+	if (near->at == MAX_KERNELS)
+		return 0;
+	d->kernel.v[near->at].calls++;
+	d->kernel.v[near->at].ns += op->t1 - op->t0;
+	tfh_hist_add(&d->kernel.v[near->at].hist, op->t1 - op->t0);
+	return 0;
+}
+
+/* Of an op on an idle stream: how long after its call began and ended it started. */
+static void count_start(struct tfh_device *d, const struct tfh_op *op)
+{
+	tfh_hist_add(&d->latency, op->t0 - op->issue0);
+	tfh_hist_add(&d->start, op->t0 > op->issue1 ? op->t0 - op->issue1 : 0);
+}
+
+static void count_latency(struct tfh_device *d, struct tfh_lane *l, const struct tfh_op *op)
+{
+	if (op->issue1 > INT64_MIN && l->end > INT64_MIN) {
+		if (op->issue1 <= l->end && op->t0 >= l->end)
+			tfh_hist_add(&d->gap, op->t0 - l->end);
+		else if (op->issue0 > l->end && op->t0 >= op->issue0)
+			count_start(d, op);
+	}
+	if (op->t1 > l->end)
+		l->end = op->t1;
+}
+
+/* `begin`: when the op itself began; a collective that waits for others keeps no link busy. */
+static void count_busy(struct tfh_device *d, uint8_t device, uint8_t work, const struct tfh_op *op,
+		       int64_t begin)
+{
+	int64_t *end = &d->busy_end[device][work];
+	int64_t from = begin > *end ? begin : *end;
+
+	if (op->t1 > from) {
+		d->busy[device][work] += op->t1 - from;
+		*end = op->t1;
+	}
+}
+
+/* How many kernels a device runs at once. Ops come by start: those that run now have been seen. */
+static void count_side(struct tfh_side *s, int64_t t0, int64_t t1)
+{
+	int64_t first = t1;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->end[i] > t0)
+			s->end[n++] = s->end[i];
+	if (n < TFH_SIDE)
+		s->end[n++] = t1;
+	for (uint32_t i = 0; i < n; i++)
+		first = s->end[i] < first ? s->end[i] : first;
+	s->n = n;
+	s->ns[n] += first - t0;
+}
+
+/* Completion times while ops go by: of each device's computing, of exchanges, of anything. */
+struct ends {
+	int64_t *compute[TFH_DEVICES], *comm, *any; /* [window] */
+	uint64_t met[TFH_DEVICES];		    /* collectives so far */
+	size_t at;
+};
+
+static int64_t *new_ends(size_t n)
+{
+	int64_t *v = tfh_big_array(n, sizeof(*v));
+
+	TFH_EACH (i, v ? n : 0)
+		v[i] = INT64_MIN;
+	return v;
+}
+
+/* An op without its call hides a dependency; not so what a stream ran before anything that it was
+ * given while calls were recorded: that had been queued when the recording began. */
+static void count_unissued(struct tfh_device *d, struct tfh_lane *l, const struct tfh_op *op,
+			   uint8_t work)
+{
+	if (op->issue0 > INT64_MIN)
+		l->issued = true;
+	else if (work != TFH_W_MANAGED && l->issued)
+		d->unissued++;
+	else
+		l->early += work != TFH_W_MANAGED;
+}
+
+static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *op)
+{
+	struct tfh_job *job = d->job;
+	uint8_t work = tfh_work_of(op);
+	uint32_t lane = tfh_lane_of(d, op);
+	int64_t issued = op->issue0 > INT64_MIN ? op->issue0 : op->t0;
+	size_t w;
+
+	if (lane == TFH_NO)
+		return -ENOMEM;
+	if (work == TFH_W_COUNT)
+		return 0;
+	d->ops++;
+	count_unissued(d, &d->lane.v[lane], op, work);
+	count_latency(d, &d->lane.v[lane], op);
+	uint8_t device = d->lane.v[lane].device;
+	int64_t shared = work == TFH_W_COMM ? tfh_meet_shared(job->meet, job->process, op->device,
+							      e->met[device]++)
+					    : -1;
+	w = tfh_window_of(job, issued, e->at);
+	if (w == SIZE_MAX)
+		return 0;
+	e->at = w;
+	d->win.v[w].ops++;
+	if (op->kind == TFH_OP_COPY && op->dir == TFH_DIR_D2H)
+		d->win.v[w].fetched += (float)op->bytes;
+	if (op->t1 > e->any[w])
+		e->any[w] = op->t1;
+	if (work == TFH_W_COMPUTE && !e->compute[device] &&
+	    !(e->compute[device] = new_ends(job->window.n)))
+		return -ENOMEM;
+	int64_t *end = work == TFH_W_COMPUTE ? &e->compute[device][w]
+		       : work == TFH_W_COMM  ? &e->comm[w]
+					     : &e->any[w];
+	if (op->t1 > *end)
+		*end = op->t1;
+	if (job->window.v[w].segment != TFH_SEGMENT_TRAIN)
+		return 0;
+	bool waited = shared >= 0 && op->t1 - shared > op->t0;
+	count_busy(d, device, work, op, waited ? op->t1 - shared : op->t0);
+	if (op->kind == TFH_OP_COPY && op->dir < TFH_DIRS) {
+		d->copied[op->dir][op->pageable].bytes += op->bytes;
+		d->copied[op->dir][op->pageable].ns += op->t1 - op->t0;
+		if (op->bytes >= TFH_SMALL_COPY)
+			d->copied[op->dir][op->pageable].large_ns += op->t1 - op->t0;
+		else
+			d->copied[op->dir][op->pageable].small++;
+	}
+	if (work != TFH_W_COMPUTE)
+		return 0;
+	d->compute_ns += op->t1 - op->t0;
+	d->lane.v[lane].computed += op->t1 - op->t0;
+	count_side(&d->side[device], op->t0, op->t1);
+	/* Persistent kernels leave some processors to collectives on purpose. */
+	uint64_t few = d->gpu.processors ? (d->gpu.processors + 1) / 2 : FEW_BLOCKS;
+	if (op->grid && blocks(op->grid) < few)
+		d->underfilled += op->t1 - op->t0;
+	return count_kernel(d, op);
+}
+
+static bool in_span(const struct tfh_gpu_info *g, int64_t t0, int64_t t1)
+{
+	for (uint32_t i = 0; i < g->n_span; i++)
+		if (g->span[i].t0 <= t0 && t1 <= g->span[i].t1)
+			return true;
+	return false;
+}
+
+/* The device that computes most holds the others up; one of many that idles does not matter. */
+static uint8_t critical_device(const struct tfh_device *d)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < d->n_device; i++)
+		if (d->busy[i][TFH_W_COMPUTE] > d->busy[best][TFH_W_COMPUTE])
+			best = i;
+	return (uint8_t)best;
+}
+
+/* End of what window i issued: computing on the critical device, else on any, else an exchange,
+ * else anything. Copies for the next step run on and end none. */
+static int64_t end_of(const struct tfh_device *d, const struct ends *e, size_t i)
+{
+	int64_t t = e->compute[d->critical] ? e->compute[d->critical][i] : INT64_MIN;
+
+	for (uint32_t k = 0; k < d->n_device && t == INT64_MIN; k++)
+		if (e->compute[k] && e->compute[k][i] > t)
+			t = e->compute[k][i];
+	if (t == INT64_MIN)
+		t = e->comm[i];
+	return t == INT64_MIN ? e->any[i] : t;
+}
+
+static bool adjacent(const struct tfh_job *job, size_t i)
+{
+	return i && job->window.v[i - 1].t1 == job->window.v[i].t0;
+}
+
+/* Windows tile from completion to completion. */
+static void complete(struct tfh_device *d, const struct ends *e)
+{
+	const struct tfh_job *job = d->job;
+	int64_t c = INT64_MIN;
+
+	d->critical = critical_device(d);
+	TFH_EACH (i, job->window.n) {
+		const struct tfh_window *w = &job->window.v[i];
+		struct tfh_dwin *x = &d->win.v[i];
+		bool next = adjacent(job, i) && c > INT64_MIN;
+		x->from = next || c > w->t0 ? c : w->t0 + (i ? 0 : job->lead_in);
+		x->c = end_of(d, e, i);
+		if (x->c == INT64_MIN)
+			x->c = w->t1;
+		if (x->c < x->from)
+			x->c = x->from;
+		c = x->c;
+	}
+}
+
+/* Ops of a window are all known if they were issued and ran while device times were taken. */
+static bool complete_ops(const struct tfh_device *d, size_t i)
+{
+	const struct tfh_window *w = &d->job->window.v[i];
+	const struct tfh_dwin *x = &d->win.v[i];
+
+	return (x->ops || !w->launches) && !w->hole &&
+	       in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->c);
+}
+
+/* A window whose neighbours' ops were not seen may have lost its first or last ones. */
+static void give_tiers(struct tfh_device *d)
+{
+	const struct tfh_job *job = d->job;
+	for (size_t i = 0; i < d->lane.n; i++)
+		d->unissued += d->lane.v[i].issued ? 0 : d->lane.v[i].early;
+	/* Where few ops can be joined with their calls, causes cannot be told. */
+	char tier = d->gpu.dependencies && d->unissued * 5 <= d->ops ? 'A' : 'B';
+
+	TFH_EACH (i, d->win.n) {
+		bool known = complete_ops(d, i);
+		if (adjacent(job, i))
+			known &= complete_ops(d, i - 1);
+		if (i + 1 < d->win.n && adjacent(job, i + 1))
+			known &= d->win.v[i + 1].ops || !job->window.v[i + 1].launches;
+		d->win.v[i].tier = known ? tier : 'C';
+	}
+}
+
+/*
+ * The device's own delays. Ops that waited for something else are among the samples, hence low
+ * quantiles, and limits: no launch takes less than a few microseconds or, on a healthy system, more
+ * than 50 from the call to the start.
+ */
+static void latencies(struct tfh_device *d)
+{
+	bool gaps = d->gap.n >= 20, launches = d->latency.n >= 20;
+
+	d->tau = gaps ? (int64_t)tfh_hist_quantile(&d->gap, 0.95) : 5 * TFH_US;
+	/* Where no op was queued behind another, the delay between them was not seen; it is not
+	 * longer than the one behind a call that finds the device idle. */
+	d->next = gaps	     ? (int64_t)tfh_hist_quantile(&d->gap, 0.1)
+		  : launches ? (int64_t)tfh_hist_quantile(&d->start, 0.5)
+			     : TFH_US;
+	d->floor = launches ? (int64_t)tfh_hist_quantile(&d->latency, 0.05) : 5 * TFH_US;
+	d->slow = launches ? (int64_t)tfh_hist_quantile(&d->latency, 0.95) : 20 * TFH_US;
+	if (d->tau < TFH_US || d->tau > MOST_DELAY)
+		d->tau = 5 * TFH_US;
+	if (d->next > (gaps ? 5 * TFH_US : TFH_US))
+		d->next = TFH_US;
+	if (d->floor > 20 * TFH_US)
+		d->floor = 5 * TFH_US;
+	if (d->slow > MOST_DELAY)
+		d->slow = MOST_DELAY;
+}
+
+int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
+{
+	struct tfh_job *job = d->job;
+	const struct tfh_feed *f = job->feed;
+	size_t n = job->window.n;
+	struct ends e = {.comm = new_ends(n), .any = new_ends(n)};
+	const struct tfh_op *op;
+	struct tfh_op room;
+	int rc = e.comm && e.any ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = TFH_PUSH_BIG(d->win, (struct tfh_dwin){.tier = 'C'});
+	if (!rc)
+		rc = f->rewind_ops(f->arg, job->process, err);
+	for (size_t i = 0; !rc && (op = tfh_feed_look_op(f, &room)); tfh_big_pass(++i))
+		rc = survey_op(d, &e, op);
+	if (!rc)
+		rc = f->ops_error(f->arg, err);
+	if (!rc)
+		complete(d, &e);
+	if (!rc)
+		give_tiers(d);
+	for (int i = 0; i < TFH_DEVICES; i++)
+		tfh_big_free(e.compute[i]);
+	tfh_big_free(e.comm);
+	tfh_big_free(e.any);
+	latencies(d);
+	for (size_t i = 0; i < d->lane.n; i++)
+		d->lane.v[i].end = INT64_MIN;
+	return rc;
+}

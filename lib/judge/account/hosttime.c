@@ -1,0 +1,500 @@
+/*
+ * The host's time: calls of each thread become segments that tile it, the innermost call or a
+ * pause. A pause during which another thread worked is a hand-over: the thread waited for that one
+ * (TensorFlow's executor threads, PyTorch's autograd thread, a loader's thread).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/device.h"
+#include "base/hash.h"
+
+#define NESTING 64
+
+static int add(struct tfh_device *d, int64_t t0, int64_t t1, const struct tfh_piece *p,
+	       uint32_t thread)
+{
+	struct tfh_seg s = {
+		.t0 = t0, .t1 = t1, .thread = thread, .from = TFH_NO, .op = TFH_NO, .end = true};
+
+	if (t1 <= t0 && !(p && p->t0 == p->t1))
+		return 0;
+	if (p) {
+		s.label = p->label;
+		s.family = p->family;
+		s.dir = p->dir;
+		s.pageable = p->pageable;
+		s.failed = p->failed;
+		s.saves = p->saves;
+		s.stream = p->stream;
+		s.handle = p->handle;
+		s.bytes = p->bytes;
+		s.async = d->async && p->label == TFH_L_INPUT;
+		s.end = t1 == p->t1;
+	}
+	return TFH_PUSH(d->seg, s);
+}
+
+/* Calls of one thread, by begin, enclosing ones first: a stack tells the innermost. */
+static int flatten(struct tfh_device *d, const struct tfh_piece *p, size_t n)
+{
+	const struct tfh_piece *open[NESTING];
+	size_t depth = 0;
+	int64_t t = n ? p[0].t0 : 0;
+	int rc = 0;
+
+	for (size_t i = 0; i <= n && !rc; i++) {
+		int64_t next = i < n ? p[i].t0 : INT64_MAX;
+		while (depth && open[depth - 1]->t1 <= next && !rc) {
+			rc = add(d, t, open[depth - 1]->t1, open[depth - 1], p->thread);
+			if (open[depth - 1]->t1 > t)
+				t = open[depth - 1]->t1;
+			depth--;
+		}
+		if (i == n || rc)
+			break;
+		rc = add(d, t, next, depth ? open[depth - 1] : NULL, p->thread);
+		if (next > t)
+			t = next;
+		if (depth < NESTING)
+			open[depth++] = &p[i];
+	}
+	return rc;
+}
+
+static int by_end(const void *a, const void *b, void *segs)
+{
+	const struct tfh_seg *s = segs;
+	const struct tfh_seg *x = &s[*(const uint32_t *)a], *y = &s[*(const uint32_t *)b];
+
+	return x->t1 != y->t1 ? (x->t1 < y->t1 ? -1 : 1) : (x < y ? -1 : x > y);
+}
+
+static int sort_ends(struct tfh_device *d)
+{
+	d->ends.n = 0;
+	d->families = 0;
+	for (uint32_t i = 0; i < d->seg.n; i++) {
+		d->families |= 1ull << (d->seg.v[i].family & 63);
+		if (d->seg.v[i].label != TFH_L_GAP && TFH_PUSH(d->ends, i))
+			return -ENOMEM;
+	}
+	tfh_sort(d->ends.v, d->ends.n, sizeof(*d->ends.v), by_end, d->seg.v);
+	d->others.n = 0;
+	for (uint32_t i = 0, other = 0; i < d->ends.n; i++) {
+		if (i && d->seg.v[d->ends.v[i]].thread != d->seg.v[d->ends.v[i - 1]].thread)
+			other = i;
+		if (TFH_PUSH(d->others, other))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The call that ended last at or before t on any other thread. */
+uint32_t tfh_last_call(const struct tfh_device *d, int64_t t, uint32_t not_thread)
+{
+	size_t lo = 0, hi = d->ends.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (d->seg.v[d->ends.v[mid]].t1 <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo && d->seg.v[d->ends.v[lo - 1]].thread == not_thread)
+		lo = d->others.v[lo - 1];
+	return lo ? d->ends.v[lo - 1] : TFH_NO;
+}
+
+/* The segment of a thread that holds the moment before t. */
+uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
+{
+	uint32_t lo, hi, first;
+
+	if (thread >= d->job->feed->n_threads)
+		return TFH_NO;
+	first = lo = d->thread_seg[thread];
+	hi = d->thread_seg[thread + 1];
+	/* Most questions come in order of time: from where the last one ended, in growing strides.
+	 */
+	uint32_t *near = &d->near.v[thread];
+	if (*near >= lo && *near < hi && d->seg.v[*near].t0 < t) {
+		uint32_t stride = 1;
+		for (lo = *near; lo + stride < hi && d->seg.v[lo + stride].t0 < t; stride *= 2)
+			lo += stride;
+		hi = lo + stride < hi ? lo + stride : hi;
+	}
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+		if (d->seg.v[mid].t0 < t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	*near = lo > first ? lo - 1 : first;
+	return lo > first ? lo - 1 : TFH_NO;
+}
+
+/* A thread that is woken by another goes on within this time on a machine that is not quiet. */
+#define WOKEN (200 * TFH_US)
+
+/*
+ * Whom a pause waited for: the call of another thread that ended last before this thread went on,
+ * if that was during the pause and most of the pause lies before it. A pause in which others merely
+ * happened to call goes on long after their last call, or is short. The execution of a graph by
+ * other threads is such a pause. `sure`: no doubt about it.
+ */
+static uint32_t handed_by(const struct tfh_device *d, const struct tfh_seg *s, bool *sure)
+{
+	uint32_t q;
+
+	*sure = false;
+	if ((s->label != TFH_L_GAP && s->label != TFH_L_EXEC) || s->t1 - s->t0 < TFH_GAP_NS)
+		return TFH_NO;
+	q = tfh_last_call(d, s->t1, s->thread);
+	if (q == TFH_NO || d->seg.v[q].t1 - s->t0 < TFH_GAP_NS ||
+	    d->seg.v[q].t1 - s->t0 < s->t1 - d->seg.v[q].t1)
+		return TFH_NO;
+	/* Threads that hardly launch do much that nobody waits for: only right behind it. */
+	int64_t rest = s->t1 - d->seg.v[q].t1, pause = s->t1 - s->t0;
+	*sure = d->job->thread[d->seg.v[q].thread].drives ||
+		rest <= (pause / 20 > WOKEN ? pause / 20 : WOKEN);
+	return q;
+}
+
+/* A place of the program where a thread pauses: behind which call, before which, and what another
+ * thread did meanwhile. */
+#define PLACES 256
+struct place {
+	uint64_t key;
+	uint32_t sure, doubted;
+	/* Of pauses one after the other: how often the rest behind the other's call changed less
+	 * than half as much as the part before its end did, and how often it did not. */
+	uint32_t follows, differs;
+	int64_t before, rest;
+};
+
+/* So many changes tell whether a pause follows the other thread's call. */
+#define FOLLOWS 6
+
+static uint64_t what_call(uint64_t key, const struct tfh_seg *s)
+{
+	return tfh_hash_add(key, (uint64_t)s->thread << 32 | (uint64_t)s->label << 16 |
+					 (uint64_t)s->family << 8 | (uint64_t)s->dir);
+}
+
+static struct place *place_of(struct place *all, const struct tfh_device *d,
+			      const struct tfh_seg *s, uint32_t q)
+{
+	uint64_t key = what_call(1, &d->seg.v[q]);
+
+	key = s > d->seg.v ? what_call(key, s - 1) : key;
+	key = (s + 1 < d->seg.v + d->seg.n ? what_call(key, s + 1) : key) | 1;
+	for (uint64_t i = 0; i < PLACES; i++) {
+		struct place *p = &all[(key / 2 + i) % PLACES];
+		if (!p->key)
+			p->key = key;
+		if (p->key == key)
+			return p;
+	}
+	return NULL;
+}
+
+static int64_t change(int64_t a, int64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static void count_place(struct place *p, const struct tfh_device *d, const struct tfh_seg *s,
+			uint32_t q, bool sure)
+{
+	int64_t before = d->seg.v[q].t1 - s->t0, rest = s->t1 - d->seg.v[q].t1;
+
+	if (p->sure + p->doubted) {
+		if (change(rest, p->rest) * 2 < change(before, p->before))
+			p->follows++;
+		else
+			p->differs++;
+	}
+	p->before = before;
+	p->rest = rest;
+	p->sure += sure;
+	p->doubted += !sure;
+}
+
+static bool handed_over_at(const struct place *p)
+{
+	return p->sure > p->doubted || (p->follows >= FOLLOWS && p->follows > 2 * p->differs);
+}
+
+/*
+ * A hand-over whose thread woke up late, on a machine that is not quiet, is still one where most
+ * pauses at the same place are. And where what the thread does behind it takes longer than waking
+ * up, the pause still follows the call: it ends as much later as the call does. A pause that
+ * does not wait for it has a length of its own, and the call ends anywhere in it.
+ */
+static void hand_over(struct tfh_device *d)
+{
+	struct place all[PLACES] = {0};
+	bool sure;
+
+	for (int turn = 0; turn < 2; turn++)
+		for (size_t i = 0; i < d->seg.n; i++) {
+			struct tfh_seg *s = &d->seg.v[i];
+			uint32_t q = handed_by(d, s, &sure);
+			struct place *p = q == TFH_NO ? NULL : place_of(all, d, s, q);
+			if (!turn && p)
+				count_place(p, d, s, q, sure);
+			if (turn && (sure || (p && handed_over_at(p))))
+				s->from = q;
+		}
+}
+
+/*
+ * A poll that fails, and the pause until the next one, are waiting, however long a loop sleeps in
+ * between: when the next one fails, too, the device was busy all that time. A long pause between
+ * the only one that fails and the one that succeeds may be work of another kind.
+ */
+static void mark_polls(struct tfh_device *d)
+{
+	bool looping = false;
+
+	for (size_t i = 0; i + 2 < d->seg.n; i++) {
+		struct tfh_seg *s = &d->seg.v[i], *pause = s + 1, *next = s + 2;
+		if (s->family != TFH_FAM_QUERY || !s->failed)
+			continue;
+		s->spin = true;
+		int64_t ns = pause->t1 - pause->t0;
+		pause->spin = pause->thread == s->thread && pause->label == TFH_L_GAP &&
+			      next->thread == s->thread && next->family == TFH_FAM_QUERY &&
+			      (next->failed || ns < TFH_GAP_NS || looping);
+		looping = pause->spin;
+		if (pause->spin)
+			pause->from = TFH_NO;
+	}
+}
+
+/* How many times one copy's bytes the other's may be where they are one op's operand and result. */
+#define FALLBACK_TIMES 4
+#define FALLBACK_REACH 1000 /* calls around, among which there must be launches */
+
+/* The copy back to the device that follows a fetch with no launch and no get-next between, in the
+ * same window; TFH_NO if there is none, or it carries something else. */
+static uint32_t copy_back(const struct tfh_device *d, uint32_t i, size_t window)
+{
+	const struct tfh_seg *from = &d->seg.v[i];
+	uint32_t last = d->thread_seg[from->thread + 1];
+
+	for (uint32_t k = i + 1; k < last; k++) {
+		const struct tfh_seg *s = &d->seg.v[k];
+		if (s->t0 >= d->job->window.v[window].t1 || s->label == TFH_L_INPUT ||
+		    s->family == TFH_FAM_LAUNCH || s->family == TFH_FAM_GRAPH_LAUNCH)
+			return TFH_NO;
+		if (s->family == TFH_FAM_COPY && s->dir == TFH_DIR_H2D)
+			return s->bytes <= FALLBACK_TIMES * from->bytes &&
+					       from->bytes <= FALLBACK_TIMES * s->bytes
+				       ? k
+				       : TFH_NO;
+	}
+	return TFH_NO;
+}
+
+static bool launches_in(const struct tfh_device *d, uint32_t thread, uint32_t from, uint32_t to,
+			const struct tfh_window *w)
+{
+	for (uint32_t k = from; k < to; k++) {
+		const struct tfh_seg *s = &d->seg.v[k];
+		if (s->thread == thread && s->t0 >= w->t0 && s->t0 < w->t1 &&
+		    (s->family == TFH_FAM_LAUNCH || s->family == TFH_FAM_GRAPH_LAUNCH))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * An op without a form for the device: in the middle of a step its operands are fetched, the host
+ * computes, the result goes back. All of that, the computing included, is the price of the missing
+ * form.
+ */
+static void mark_fallbacks(struct tfh_device *d)
+{
+	size_t w = d->w0;
+
+	for (uint32_t i = 0; i < d->seg.n; i++) {
+		const struct tfh_seg *s = &d->seg.v[i];
+		if (s->family != TFH_FAM_COPY || s->dir != TFH_DIR_D2H || s->fallback ||
+		    s->bytes < TFH_VALUE_BYTES)
+			continue;
+		w = tfh_window_of(d->job, s->t0, w == SIZE_MAX ? 0 : w);
+		uint32_t back = w == SIZE_MAX ? TFH_NO : copy_back(d, i, w);
+		if (back == TFH_NO)
+			continue;
+		const struct tfh_window *win = &d->job->window.v[w];
+		uint32_t first = d->thread_seg[s->thread], last = d->thread_seg[s->thread + 1];
+		uint32_t near = i > first + FALLBACK_REACH ? i - FALLBACK_REACH : first;
+		uint32_t far = back + FALLBACK_REACH < last ? back + FALLBACK_REACH : last;
+		if (!launches_in(d, s->thread, near, i, win) ||
+		    !launches_in(d, s->thread, back + 1, far, win))
+			continue;
+		for (uint32_t k = i; k <= back; k++)
+			d->seg.v[k].fallback = true;
+	}
+}
+
+/* A pause between two calls that hand work over. */
+static bool between_calls(const struct tfh_device *d, uint32_t i)
+{
+	const struct tfh_seg *s = &d->seg.v[i];
+
+	return s->label == TFH_L_GAP && s->from == TFH_NO && i > d->thread_seg[s->thread] &&
+	       i + 1 < d->thread_seg[s->thread + 1] && s[-1].label == TFH_L_LAUNCH &&
+	       s[1].label == TFH_L_LAUNCH;
+}
+
+/* What a short pause between two copies costs goes with the copies: fewer calls, fewer pauses. */
+static void mark_copying(struct tfh_device *d)
+{
+	for (uint32_t i = 0; i < d->seg.n; i++) {
+		struct tfh_seg *s = &d->seg.v[i];
+		s->copying = between_calls(d, i) && s->t1 - s->t0 < TFH_GAP_NS &&
+			     s[-1].family == TFH_FAM_COPY && s[1].family == TFH_FAM_COPY;
+	}
+}
+
+/* A long pause between launches, as one of the calls of a window. */
+struct long_pause {
+	uint32_t seg, at; /* at: how many calls of its thread the window has before it */
+	size_t window;
+};
+
+#define NEAR_CALLS 3
+#define MOST_PAUSES 4096
+
+/* Calls of a thread in each window in memory, and its long pauses between launches. */
+static int find_long(struct tfh_device *d, uint32_t thread, uint32_t *calls,
+		     struct long_pause **pause, size_t *n)
+{
+	TFH_VEC(struct long_pause) v = {0};
+	size_t w = d->w0;
+	int rc = 0;
+
+	for (uint32_t i = d->thread_seg[thread]; i < d->thread_seg[thread + 1] && !rc; i++) {
+		const struct tfh_seg *s = &d->seg.v[i];
+		w = tfh_window_of(d->job, s->t0, w == SIZE_MAX ? 0 : w);
+		if (w == SIZE_MAX || w < d->w0 || w >= d->w1)
+			continue;
+		if (s->label != TFH_L_GAP)
+			calls[w - d->w0]++;
+		else if (s->t1 - s->t0 >= TFH_GAP_NS && between_calls(d, i))
+			rc = TFH_PUSH(v, (struct long_pause){i, calls[w - d->w0], w});
+	}
+	*pause = v.v;
+	*n = v.n;
+	return rc;
+}
+
+static uint32_t apart(uint32_t a, uint32_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/*
+ * A pause between two launches that is long in this step and short at the same place of most others
+ * is no code of the program: its thread lost the processor. How often that happens goes with how
+ * long the thread launches, so it counts as launching. Only of steps with about the same number of
+ * calls as others can be told what the same place is.
+ */
+static int mark_disturbed(struct tfh_device *d, uint32_t thread)
+{
+	size_t windows = d->w1 - d->w0, n = 0;
+	uint32_t *calls = calloc(windows + 1, sizeof(*calls));
+	struct long_pause *p = NULL;
+	int rc = calls ? find_long(d, thread, calls, &p, &n) : -ENOMEM;
+
+	for (size_t i = 0; i < n && n <= MOST_PAUSES && !rc; i++) {
+		uint32_t like = 0, same = 0;
+		size_t last = SIZE_MAX;
+		for (size_t w = 0; w < windows; w++)
+			like += apart(calls[w], calls[p[i].window - d->w0]) <= NEAR_CALLS;
+		for (size_t k = 0; k < n; k++) {
+			if (p[k].window == last || apart(p[k].at, p[i].at) > NEAR_CALLS)
+				continue;
+			last = p[k].window;
+			same++;
+		}
+		d->seg.v[p[i].seg].launching = like * 2 > windows && same * 2 < like && like > 3;
+	}
+	free(calls);
+	free(p);
+	return rc;
+}
+
+/* The part of a pause that is the thread's own: behind what it waited for. */
+int64_t tfh_own_pause(const struct tfh_device *d, const struct tfh_seg *s)
+{
+	return s->from == TFH_NO ? s->t0 : d->seg.v[s->from].t1;
+}
+
+/* Longer pauses of which the trace tells that they were spent in ops that launch. */
+static void mark_dispatch(struct tfh_device *d)
+{
+	for (size_t i = 0; i < d->seg.n && d->job->cover; i++) {
+		struct tfh_seg *s = &d->seg.v[i];
+		int64_t t0 = tfh_own_pause(d, s);
+		if (s->label == TFH_L_GAP && !s->spin && !s->copying && s->t1 - t0 >= TFH_GAP_NS)
+			s->launching |=
+				tfh_covered_by(d->job, s->thread, t0, s->t1) == TFH_COVERED_LAUNCH;
+	}
+}
+
+/* How many of a thread's calls the windows in memory need: those that began in time, and the next
+ * one, which ends the last pause. The rest, TFH_LONG_NS of calls read ahead, are for later windows:
+ * with steps of 30 us that is a hundred times what these hold. */
+static size_t begun(const struct tfh_device *d, const struct tfh_piece *p, size_t n)
+{
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (p[mid].t0 <= d->until)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < n ? lo + 1 : n;
+}
+
+int tfh_host_time(struct tfh_device *d)
+{
+	uint32_t n = d->job->feed->n_threads;
+	size_t i = 0;
+	int rc = 0;
+
+	d->seg.n = 0;
+	d->near.n = 0;
+	while (d->near.n < n && !rc)
+		rc = TFH_PUSH(d->near, 0);
+	for (uint32_t t = 0; t < n && !rc; t++) {
+		size_t from = i;
+		while (i < d->call.n && d->call.v[i].thread == t)
+			i++;
+		d->thread_seg[t] = (uint32_t)d->seg.n;
+		rc = flatten(d, d->call.v + from, begun(d, d->call.v + from, i - from));
+	}
+	d->thread_seg[n] = (uint32_t)d->seg.n;
+	if (!rc)
+		rc = sort_ends(d);
+	if (!rc)
+		hand_over(d);
+	if (d->families & 1ull << TFH_FAM_QUERY)
+		mark_polls(d);
+	if (d->families & 1ull << TFH_FAM_COPY) {
+		mark_fallbacks(d);
+		mark_copying(d);
+	}
+	for (uint32_t t = 0; t < n && !rc; t++)
+		rc = mark_disturbed(d, t);
+	mark_dispatch(d);
+	return rc;
+}

@@ -1,0 +1,114 @@
+/*
+ * Steps that stood still: the job was suspended, somebody looked at it in a debugger, a disk or the
+ * network came back late, a function was traced that others did not call. One of them can be most
+ * of a run's time and says nothing about any other step, so they are told, and counted apart. What
+ * comes in turn is a cost of training and stays.
+ */
+#include <stdlib.h>
+
+#include "judge/device.h"
+
+/* What a step usually does is under a twentieth of such a one. */
+#define STALL_TIMES 20
+/* At most so many, or this part of all. */
+#define FEW 2
+#define FEW_SHARE 0.02
+
+/* Length of a training step by the device's windows, or the host's; 0: it does not count. */
+static int64_t length(const struct tfh_job *job, size_t i, bool device)
+{
+	const struct tfh_window *w = &job->window.v[i];
+
+	if (!tfh_window_counts(w))
+		return 0;
+	if (!device)
+		return (w->t1 - w->t0) / (w->steps ? w->steps : 1);
+	const struct tfh_dwin *d = &job->device->win.v[i];
+	return d->tier == 'C' ? 0 : (d->c - d->from) / (w->steps ? w->steps : 1);
+}
+
+/* Whether so long steps come in turn: two as far apart as the first is from the start, or more that
+ * are about equally far apart. */
+static bool in_turn(const size_t *at, size_t n)
+{
+	size_t near = 0, gap = n > 1 ? at[1] - at[0] : 0;
+
+	if (n < 2)
+		return false;
+	if (n == 2) {
+		size_t first = at[0] + 1;
+		return (gap > first ? gap - first : first - gap) * 10 <= gap;
+	}
+	for (size_t i = 1; i < n; tfh_big_pass(++i)) {
+		size_t g = at[i] - at[i - 1];
+		near += (g > gap ? g - gap : gap - g) * 10 <= gap;
+	}
+	return near * 5 >= (n - 1) * 4;
+}
+
+/* Leaves in job->stall_ns what is too long for a step of this job. Of device windows (device), as
+ * soon as these are known, what was found of the host's is forgotten. */
+void tfh_find_stalls(struct tfh_job *job, bool device)
+{
+	double *v = tfh_big_array(job->window.n, sizeof(*v));
+	size_t *at = tfh_big_array(job->window.n, sizeof(*at)), n = 0, slow = 0;
+
+	TFH_EACH (i, v && at ? job->window.n : 0) {
+		struct tfh_window *w = &job->window.v[i];
+		if (device && w->segment == TFH_SEGMENT_STALL) {
+			w->segment = TFH_SEGMENT_TRAIN;
+			job->step.v[i].segment = TFH_SEGMENT_TRAIN;
+		}
+		int64_t ns = length(job, i, device);
+		if (ns > 0)
+			v[n++] = (double)ns;
+	}
+	job->stall_ns = 0;
+	if (n)
+		job->stall_ns = STALL_TIMES * (int64_t)tfh_select(v, n, n / 2);
+	TFH_EACH (i, n ? job->window.n : 0)
+		if (length(job, i, device) > job->stall_ns)
+			at[slow++] = i;
+	if (slow > FEW && (double)slow > FEW_SHARE * (double)n)
+		job->stall_ns = 0;
+	if (in_turn(at, slow))
+		job->stall_ns = 0;
+	tfh_big_free(v);
+	tfh_big_free(at);
+}
+
+/* Whether a step of a training window that took so long, and computed so long, stood still. */
+bool tfh_is_stall(const struct tfh_job *job, const struct tfh_window *w, int64_t ns,
+		  int64_t compute)
+{
+	return job->stall_ns && tfh_window_counts(w) && ns > job->stall_ns * w->steps &&
+	       compute * 2 < ns;
+}
+
+void tfh_tell_stalls(struct tfh_job *job, struct tfh_result *r)
+{
+	double part[TFH_PART_COUNT] = {0}, total = 0;
+	enum tfh_part most = TFH_PART_HOST;
+	unsigned n = 0;
+
+	TFH_EACH (i, r->n_step) {
+		if (r->step[i].segment != TFH_SEGMENT_STALL)
+			continue;
+		n++;
+		total += r->step[i].dur_s;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			part[p] += (double)r->step[i].breakdown[p];
+	}
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		if (part[p] > part[most])
+			most = p;
+	if (!n)
+		return;
+	tfh_remark(
+		r,
+		tfh_text(job,
+			 "%u step%s took %.3g s%s, over 20 times the usual (%s): a pause, or work "
+			 "that no other step does; not counted above",
+			 n, n == 1 ? "" : "s", total, n == 1 ? "" : " in all",
+			 tfh_part_name(most)));
+}

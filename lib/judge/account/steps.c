@@ -1,0 +1,201 @@
+/*
+ * What one step alone does not tell: whether "executing" was computing at all, and what class a
+ * step is in when single ones are disturbed.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "judge/internal.h"
+
+#define NEIGHBOURS 3
+/* Share of the executing time below which it cannot have been computing. Other threads' work and
+ * the rest of the second only add to the processor time, so little of it is proof. */
+#define WAITING_SHARE 0.3
+
+static double overlap(const struct tfh_window *w, int64_t t0, int64_t t1)
+{
+	int64_t a = w->t0 > t0 ? w->t0 : t0, b = w->t1 < t1 ? w->t1 : t1;
+
+	return b > a ? (double)(b - a) / (double)(w->t1 - w->t0) : 0;
+}
+
+/* Executing time of all windows within [t0, t1), seconds. Windows before *from ended before. */
+static double executed(const struct tfh_job *job, size_t *from, int64_t t0, int64_t t1)
+{
+	double s = 0;
+
+	while (*from < job->step.n && job->window.v[*from].t1 <= t0)
+		++*from;
+	for (size_t i = *from; i < job->step.n && job->window.v[i].t0 < t1; i++)
+		if (job->window.v[i].t1 > t0)
+			s += overlap(&job->window.v[i], t0, t1) *
+			     (double)job->step.v[i].breakdown[TFH_PART_COMPUTE];
+	return s;
+}
+
+/* Samples come once a second; fewer say nothing. */
+#define MIN_SAMPLED_S 2.0
+
+double tfh_crowd(const struct tfh_job *job)
+{
+	const struct tfh_sample *s = NULL;
+	uint32_t n = job->feed->samples ? job->feed->samples(job->feed->arg, job->process, &s) : 0;
+	double delay = 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		delay += s[i].run_delay_s;
+	double wall = n > 1 ? (double)(s[n - 1].t - s[0].t) / 1e9 : 0;
+	return wall < MIN_SAMPLED_S ? 0 : delay / wall;
+}
+
+/*
+ * On a CPU computing takes processor time. When the process had hardly any while a graph
+ * "executed", the graph waited: for a Python function in it, or for files. That is the host's
+ * doing, whatever it is. The samples come once a second, so this speaks of the whole run.
+ */
+void tfh_idle_compute(struct tfh_job *job)
+{
+	const struct tfh_sample *s = NULL;
+	uint32_t n = job->feed->samples ? job->feed->samples(job->feed->arg, job->process, &s) : 0;
+	double cpu = 0, exec = 0, delay = 0, all = 0;
+	size_t from = 0;
+
+	job->compute_ran = NAN;
+	for (uint32_t i = 1; i < n && job->cpu_only; i++) {
+		double e = executed(job, &from, s[i - 1].t, s[i].t);
+		if (!(i & 0xff))
+			tfh_big_trim();
+		if (e * 1e9 < 0.7 * (double)(s[i].t - s[i - 1].t))
+			continue;
+		exec += e;
+		cpu += s[i].cpu_s;
+		delay += s[i].run_delay_s;
+		all += (double)(s[i].t - s[i - 1].t) / 1e9;
+	}
+	if (exec <= 0 || delay > TFH_CROWDED_SHARE * all)
+		return;
+	job->compute_ran = cpu / exec < 1 ? cpu / exec : 1;
+	if (job->compute_ran >= WAITING_SHARE)
+		return;
+	double idle = 1 - job->compute_ran;
+	TFH_EACH (i, job->step.n) {
+		struct tfh_step *step = &job->step.v[i];
+		float moved = (float)idle * step->breakdown[TFH_PART_COMPUTE];
+		double part[TFH_PART_COUNT];
+		step->breakdown[TFH_PART_COMPUTE] -= moved;
+		step->breakdown[TFH_PART_HOST] += moved;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			part[p] = (double)step->breakdown[p];
+		if (step->cls == TFH_CLASS_UNCLASSIFIED)
+			continue;
+		enum tfh_class cls = tfh_class_of(part, step->dur_s);
+		if (cls != (enum tfh_class)step->cls)
+			step->cause = cls == TFH_CLASS_HOST_BOUND ? TFH_CAUSE_HOST_UNKNOWN
+								  : TFH_CAUSE_NONE;
+		step->cls = (int8_t)cls;
+	}
+	int64_t ns = (int64_t)(idle * (double)job->compute_ns);
+	job->compute_ns -= ns;
+	job->cause_ns[TFH_CAUSE_HOST_UNKNOWN] += ns;
+}
+
+static bool usable(const struct tfh_job *job, size_t i)
+{
+	return tfh_window_counts(&job->window.v[i]) && job->step.v[i].segment == TFH_SEGMENT_TRAIN;
+}
+
+static bool usual(const struct tfh_job *job, size_t i)
+{
+	return job->step.v[i].dur_s * 1e9 <= 2.0 * (double)job->median * job->window.v[i].steps;
+}
+
+/* Of the neighbours' causes the commonest in this class. */
+static int8_t common_cause(const struct tfh_job *job, size_t from, size_t to, enum tfh_class cls)
+{
+	uint32_t votes[TFH_CAUSE_COUNT] = {0};
+	int8_t best = TFH_CAUSE_NONE;
+
+	for (size_t i = from; i < to; i++) {
+		int8_t c = job->step.v[i].cause;
+		if (c < 0 || tfh_cause_class(c) != cls)
+			continue;
+		if (++votes[c] > (best < 0 ? 0 : votes[best]))
+			best = c;
+	}
+	return best;
+}
+
+static bool has_causes(enum tfh_class cls)
+{
+	return cls == TFH_CLASS_INPUT_BOUND || cls == TFH_CLASS_TRANSFER_BOUND ||
+	       cls == TFH_CLASS_HOST_BOUND || cls == TFH_CLASS_COMMUNICATION_BOUND;
+}
+
+static double compute_share(const struct tfh_job *job, size_t i)
+{
+	const struct tfh_step *s = &job->step.v[i];
+
+	return s->dur_s > 0 ? (double)s->breakdown[TFH_PART_COMPUTE] / s->dur_s : 0;
+}
+
+/* Class of the usual steps in [from, to) together, but for the one that computes most and the one
+ * that computes least: a single disturbed step does not speak for those around it. */
+static enum tfh_class class_together(const struct tfh_job *job, size_t from, size_t to)
+{
+	double part[TFH_PART_COUNT] = {0}, total = 0;
+	size_t used = 0, most = from, least = from;
+
+	for (size_t j = from; j < to; j++) {
+		if (!usable(job, j) || !usual(job, j))
+			continue;
+		if (!used++)
+			most = least = j;
+		if (compute_share(job, j) > compute_share(job, most))
+			most = j;
+		if (compute_share(job, j) <= compute_share(job, least))
+			least = j;
+	}
+	for (size_t j = from; j < to; j++) {
+		if (!usable(job, j) || !usual(job, j) || (used > 3 && (j == most || j == least)))
+			continue;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			part[p] += (double)job->step.v[j].breakdown[p];
+		total += job->step.v[j].dur_s;
+	}
+	return tfh_class_of(part, total);
+}
+
+/*
+ * A step of usual length is judged together with its neighbours of usual length: a thread that lost
+ * its processor for a moment, or a buffer that empties and fills in turn, does not make a step of
+ * another kind. A step that is more than twice as long as usual is judged by itself.
+ */
+void tfh_smooth_classes(struct tfh_job *job)
+{
+	size_t n = job->step.n;
+	int8_t *cls = tfh_big_array(n, 1), *cause = tfh_big_array(n, 1);
+
+	/* All from what the steps were before: one that was changed is no witness for the next. */
+	TFH_EACH (i, cls && cause ? n : 0) {
+		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0,
+		       to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
+		cls[i] = job->step.v[i].cls;
+		cause[i] = job->step.v[i].cause;
+		if (usable(job, i) && usual(job, i))
+			cls[i] = (int8_t)class_together(job, from, to);
+		if (cls[i] == job->step.v[i].cls)
+			continue;
+		int8_t common = common_cause(job, from, to, cls[i]);
+		/* What none of them is by itself, they are not together. */
+		if (common == TFH_CAUSE_NONE && has_causes(cls[i]))
+			cls[i] = job->step.v[i].cls;
+		else
+			cause[i] = common;
+	}
+	TFH_EACH (i, cls && cause ? n : 0) {
+		job->step.v[i].cls = cls[i];
+		job->step.v[i].cause = cause[i];
+	}
+	tfh_big_free(cause);
+	tfh_big_free(cls);
+}

@@ -1,0 +1,284 @@
+/*
+ * Flattens calls of several threads to one line of segments: at every moment the innermost or most
+ * telling call that is open, or a gap. Calls arrive in order of end time and at most
+ * tfh_job.long_ns long (longer ones are known from the first pass), so a queue ordered by begin
+ * time needs to look back no further than that.
+ *
+ * Passive pieces (producers of a pipeline) make no segments: for each stage, the time during which
+ * a producer was in it while the training loop waited for input is added up.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/internal.h"
+
+#define MAX_ACTIVE 512
+
+struct tfh_sweep {
+	struct tfh_job *job;
+	tfh_seg_fn fn;
+	void *arg;
+	struct tfh_piece *queue; /* [head, end): by begin time */
+	size_t head, end, cap, next_long, window;
+	struct tfh_piece active[MAX_ACTIVE];
+	int64_t waited_at_begin[MAX_ACTIVE]; /* passive ones: input clock when they began */
+	size_t n_active;
+	int64_t cur, waited; /* waited: exposed input time in training windows so far */
+	/* segment not handed out yet: it may go on */
+	struct tfh_piece last;
+	int64_t last_t0;
+	bool has_last, last_gap;
+	uint64_t added;
+};
+
+struct tfh_sweep *tfh_sweep_new(struct tfh_job *job, tfh_seg_fn fn, void *arg)
+{
+	struct tfh_sweep *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		s->job = job;
+		s->fn = fn;
+		s->arg = arg;
+		s->cur = INT64_MIN;
+	}
+	return s;
+}
+
+void tfh_sweep_free(struct tfh_sweep *s)
+{
+	if (s)
+		free(s->queue);
+	free(s);
+}
+
+static bool before(const struct tfh_piece *a, const struct tfh_piece *b)
+{
+	return a->t0 != b->t0 ? a->t0 < b->t0 : a->number < b->number;
+}
+
+/* Calls come nearly in order of begin time, too: only what encloses others moves, past what it
+ * encloses. */
+int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p)
+{
+	struct tfh_piece x;
+	size_t lo, hi;
+
+	if (s->head > 1024 && s->head * 2 > s->end) {
+		memmove(s->queue, s->queue + s->head, (s->end - s->head) * sizeof(*s->queue));
+		s->end -= s->head;
+		s->head = 0;
+	}
+	if (s->end == s->cap &&
+	    tfh_vec_grow((void **)&s->queue, &s->cap, s->end, sizeof(*s->queue)))
+		return -ENOMEM;
+	s->added++;
+	lo = s->head;
+	hi = s->end;
+	/* Nothing that came before has a higher number. */
+	if (lo == hi || s->queue[hi - 1].t0 <= p->t0) {
+		s->queue[hi] = *p;
+		s->queue[hi].number = s->added;
+		s->end++;
+		return 0;
+	}
+	x = *p;
+	x.number = s->added;
+	/* From the end in growing strides, then by halves. */
+	for (size_t stride = 1; hi > lo && before(&x, &s->queue[hi - 1]); stride *= 2) {
+		size_t back = hi - lo > stride ? hi - stride : lo;
+		if (!before(&x, &s->queue[back])) {
+			lo = back;
+			break;
+		}
+		hi = back;
+	}
+	while (lo < hi && before(&x, &s->queue[hi - 1])) {
+		size_t mid = (lo + hi) / 2;
+		if (before(&x, &s->queue[mid]))
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	memmove(s->queue + hi + 1, s->queue + hi, (s->end - hi) * sizeof(*s->queue));
+	s->queue[hi] = x;
+	s->end++;
+	return 0;
+}
+
+static void flush(struct tfh_sweep *s, int64_t t)
+{
+	if (s->has_last && t > s->last_t0)
+		s->fn(s->arg, s->last_t0, t, s->last_gap ? NULL : &s->last);
+	s->has_last = false;
+}
+
+static void emit(struct tfh_sweep *s, const struct tfh_piece *p)
+{
+	if (s->has_last && s->last_gap == !p && (!p || p->number == s->last.number))
+		return;
+	flush(s, s->cur);
+	s->has_last = true;
+	s->last_gap = !p;
+	s->last_t0 = s->cur;
+	if (p)
+		s->last = *p;
+}
+
+/* Adds what of [t0, t1) lies in training windows to the input clock. */
+static void wait_for_input(struct tfh_sweep *s, int64_t t0, int64_t t1)
+{
+	struct tfh_job *job = s->job;
+
+	while (s->window < job->window.n && job->window.v[s->window].t1 <= t0)
+		s->window++;
+	for (size_t i = s->window; i < job->window.n && job->window.v[i].t0 < t1; i++) {
+		const struct tfh_window *w = &job->window.v[i];
+		int64_t a = w->t0 > t0 ? w->t0 : t0, b = w->t1 < t1 ? w->t1 : t1;
+		if (w->segment == TFH_SEGMENT_TRAIN && b > a)
+			s->waited += b - a;
+	}
+}
+
+/* A producer left its stage. Several producers of one stage count once: only time after `seen` is
+ * new. */
+static void leave_stage(struct tfh_sweep *s, size_t i)
+{
+	const struct tfh_piece *p = &s->active[i];
+	struct tfh_stage_use *stage = &s->job->stage.v[p->stage];
+	int64_t from = s->waited_at_begin[i];
+
+	if (p->density >= 1 && from < stage->seen)
+		from = stage->seen;
+	if (s->waited <= from)
+		return;
+	stage->waited += (int64_t)(p->density * (double)(s->waited - from));
+	if (p->density >= 1)
+		stage->seen = s->waited;
+}
+
+static void drop_ended(struct tfh_sweep *s)
+{
+	for (size_t i = 0; i < s->n_active;) {
+		if (s->active[i].t1 > s->cur) {
+			i++;
+			continue;
+		}
+		if (s->active[i].passive)
+			leave_stage(s, i);
+		s->n_active--;
+		s->active[i] = s->active[s->n_active];
+		s->waited_at_begin[i] = s->waited_at_begin[s->n_active];
+	}
+}
+
+static void advance(struct tfh_sweep *s, int64_t to)
+{
+	while (s->cur < to) {
+		int64_t end = to;
+		const struct tfh_piece *best = NULL;
+		for (size_t i = 0; i < s->n_active; i++) {
+			const struct tfh_piece *p = &s->active[i];
+			if (p->t1 < end)
+				end = p->t1;
+			if (!p->passive && (!best || p->label > best->label ||
+					    (p->label == best->label && p->t0 > best->t0)))
+				best = p;
+		}
+		emit(s, best);
+		if (best && best->label == TFH_L_INPUT)
+			wait_for_input(s, s->cur, end);
+		s->cur = end;
+		drop_ended(s);
+	}
+}
+
+/* Its segment is known at once, and none that goes on with it can follow. */
+static void take_alone(struct tfh_sweep *s, const struct tfh_piece *p)
+{
+	flush(s, s->cur);
+	if (p->label == TFH_L_INPUT)
+		wait_for_input(s, s->cur, p->t1);
+	s->fn(s->arg, s->cur, p->t1, p);
+	s->cur = p->t1;
+}
+
+/* Whether the piece just taken out of the queue ends before the next one begins. */
+static bool alone(const struct tfh_sweep *s, const struct tfh_piece *p, int64_t t)
+{
+	return !s->n_active && !p->passive && s->head < s->end && p->t1 <= p[1].t0 && p[1].t0 < t;
+}
+
+bool tfh_sweep_pass(struct tfh_sweep *s, int64_t t0, int64_t t1, int64_t most, int64_t *from)
+{
+	const struct tfh_job *job = s->job;
+	bool longer = s->next_long < job->longs.n && job->longs.v[s->next_long].t0 < t1;
+
+	if (s->head < s->end || longer || s->n_active || s->has_last || s->cur == INT64_MIN ||
+	    t0 < s->cur || t0 - s->cur >= most || t1 <= t0)
+		return false;
+	*from = s->cur;
+	s->cur = t1;
+	return true;
+}
+
+int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p)
+{
+	const struct tfh_job *job = s->job;
+	bool longer = s->next_long < job->longs.n && job->longs.v[s->next_long].t0 < p->t1;
+
+	if (s->head == s->end && !longer && s->n_active && p->t0 > s->cur)
+		advance(s, p->t0);
+	if (s->head < s->end || longer || s->n_active || p->passive) {
+		int rc = tfh_sweep_add(s, p);
+		tfh_sweep_until(s, p->t1);
+		return rc;
+	}
+	if (s->cur == INT64_MIN)
+		s->cur = p->t0;
+	if (p->t0 > s->cur) {
+		emit(s, NULL);
+		s->cur = p->t0;
+	}
+	if (p->t1 > s->cur)
+		take_alone(s, p);
+	return 0;
+}
+
+void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
+{
+	struct tfh_job *job = s->job;
+
+	for (; s->next_long < job->longs.n && job->longs.v[s->next_long].t0 < t; s->next_long++)
+		if (job->longs.v[s->next_long].label || job->longs.v[s->next_long].passive)
+			tfh_sweep_add(s, &job->longs.v[s->next_long]);
+	while (s->head < s->end && s->queue[s->head].t0 < t) {
+		const struct tfh_piece *p = &s->queue[s->head++];
+		if (s->cur == INT64_MIN)
+			s->cur = p->t0;
+		if (p->t0 > s->cur && s->n_active) {
+			advance(s, p->t0);
+		} else if (p->t0 > s->cur) {
+			emit(s, NULL);
+			s->cur = p->t0;
+		}
+		if (p->t1 <= s->cur || s->n_active == MAX_ACTIVE)
+			continue;
+		if (alone(s, p, t)) {
+			take_alone(s, p);
+			continue;
+		}
+		s->waited_at_begin[s->n_active] = s->waited;
+		s->active[s->n_active++] = *p;
+	}
+	if (t == INT64_MAX) {
+		int64_t end = s->cur;
+		for (size_t i = 0; i < s->n_active; i++)
+			if (s->active[i].t1 > end)
+				end = s->active[i].t1;
+		if (job->window.n && job->window.v[job->window.n - 1].t1 > end)
+			end = job->window.v[job->window.n - 1].t1;
+		advance(s, end);
+		flush(s, end);
+	}
+}

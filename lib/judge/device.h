@@ -1,0 +1,288 @@
+/*
+ * Device times in the analysis (tiers A and B). Two passes over the ops of one process:
+ *
+ *	engines   pass 1: when each window's work was complete, engines' busy time, latencies
+ *	device    pass 2: which windows are judged together, and what comes of it
+ *	chunk     ops and host time of a few windows at a time, in memory
+ *	depend    what each op had to wait for
+ *	blame     every moment without computing is charged to what caused its end
+ *	replay    the same windows timed anew without a class of costs
+ *
+ * An op belongs to the window in which it was issued, never to the one during which it ran; a
+ * window lasts from the completion of the one before to its own completion, so that windows tile
+ * the time however far the host runs ahead.
+ */
+#ifndef TFH_ANALYZE_DEVICE_H
+#define TFH_ANALYZE_DEVICE_H
+
+#include "judge/internal.h"
+
+#define TFH_NO UINT32_MAX
+#define TFH_DEVICES 16
+#define TFH_DIRS 8
+/* Launches block the caller when about a thousand ops are outstanding (1022 to 1024 seen by HTA).
+ */
+#define TFH_DEEP_QUEUE 900
+
+/* A fetch of less is no result but a value that decides what comes next: a loss, a flag, a number
+ * of elements. */
+#define TFH_VALUE_BYTES 4096
+
+/* What an op keeps busy. */
+enum tfh_work {
+	TFH_W_COMPUTE,
+	TFH_W_COMM,
+	TFH_W_H2D,
+	TFH_W_D2H,
+	TFH_W_D2D, /* copies on the device and memsets */
+	TFH_W_P2P,
+	TFH_W_MANAGED,
+	TFH_W_COUNT
+};
+
+/* Histogram of nanoseconds, eight bins to the octave: quantiles to 9 %. */
+#define TFH_HIST_BINS 320
+struct tfh_hist {
+	uint64_t n;
+	uint32_t bin[TFH_HIST_BINS];
+};
+void tfh_hist_add(struct tfh_hist *h, int64_t ns);
+double tfh_hist_quantile(const struct tfh_hist *h, double q); /* 0 if empty */
+
+/* As qsort_r, at once where the order is right. */
+void tfh_sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *, void *),
+	      void *arg);
+
+/* A window as the device saw it. */
+struct tfh_dwin {
+	int64_t c;    /* completion: end of its last op on the critical device */
+	int64_t from; /* completion of the window before, or where this one begins */
+	uint32_t ops;
+	float fetched; /* bytes copied to the host */
+	char tier;     /* 'A' 'B', 'C' without device times */
+};
+
+/* Kernels that run side by side, as they come: of so many at most it is told how long. */
+#define TFH_SIDE 16
+struct tfh_side {
+	int64_t end[TFH_SIDE];	  /* of those that run */
+	int64_t ns[TFH_SIDE + 1]; /* time that so many ran at once */
+	uint32_t n;
+};
+
+/* A stream of a device. */
+struct tfh_lane {
+	uint32_t ctx, stream;
+	uint8_t device;	  /* index */
+	int64_t past_end; /* of the last op that left memory */
+	int64_t computed; /* ns in training windows */
+	/* while dependencies are found */
+	uint32_t last;	   /* op issued last */
+	uint32_t wait;	   /* op that the next one waits for */
+	uint32_t waitc;	   /* of these the last that computes */
+	int64_t end, cend; /* of the op started last; of the last compute op */
+	uint64_t early;	   /* ops whose call is not known, until one with a known call comes */
+	bool issued, outside;
+};
+
+struct tfh_dop {
+	int64_t t0, t1, issue0, issue1;
+	int64_t ready;	/* earliest start by all that is known */
+	int64_t shared; /* communication: how long its shortest participant took, -1 unknown */
+	uint32_t lane, thread, window, graph, correlation;
+	uint32_t prev, dep; /* ops it follows: in its stream; by event or by inference */
+	uint32_t depc;	    /* by event: the last that computes */
+	uint32_t seg;	    /* host time that issued it */
+	uint32_t function;  /* of the host, for which it waited; TFH_NO: none */
+	uint8_t work;	    /* enum tfh_work */
+	uint8_t device;
+	bool copy, pageable, inferred;
+	bool inner;   /* of a graph that runs already */
+	bool outside; /* its stream waits for a value, or for an event of others */
+};
+
+/* Host time of one thread: the innermost call, or a pause. Per thread they tile the time. */
+struct tfh_seg {
+	int64_t t0, t1;
+	uint64_t handle, bytes;
+	uint32_t thread, stream;
+	uint32_t from; /* pauses: time of another thread that this one waited for, TFH_NO: own */
+	uint32_t op;   /* waits: the op that ended it, TFH_NO none */
+	uint8_t label, family, dir;
+	bool pageable, failed, saves, async; /* async: get-next fed by another thread */
+	bool full, spin;		     /* launch into a full queue; polling */
+	bool value;			     /* fetch of a value that had to be computed first */
+	bool fallback;			     /* between a fetch and the copy back of its result */
+	bool end;			     /* the last of its call */
+	bool copying;			     /* short pause between two copies */
+	bool launching;			     /* pause that is part of launching, though long */
+};
+
+/* A host function ran in a stream. */
+struct tfh_run_of_function {
+	int64_t t0, t1;
+};
+
+struct tfh_kernel_time {
+	const char *name;
+	uint64_t calls;
+	int64_t ns;
+	struct tfh_hist hist;
+};
+
+/* Where the times of a name are; texts mostly have one address each. */
+#define TFH_NEAR_KERNELS 1024
+struct tfh_near_kernel {
+	const char *name;
+	size_t at;
+};
+
+/* A stream as the host's calls name it. */
+struct tfh_stream_name {
+	uint32_t host, lane;
+};
+
+/* One window timed anew, per step. */
+struct tfh_replayed {
+	double s, was; /* seconds now, and as recorded */
+	uint32_t steps;
+};
+struct tfh_replays {
+	TFH_VEC(struct tfh_replayed) of; /* in order of time */
+	double mean, error, was;	 /* once all are there: per step; standard error */
+	double raw;			 /* mean without the cutting of outliers */
+	uint64_t steps;
+	uint64_t woken, windows; /* waits that sleep only now; in so many windows */
+};
+
+struct tfh_device {
+	struct tfh_job *job;
+	struct tfh_gpu_info gpu;
+	TFH_VEC(struct tfh_dwin) win; /* by window */
+	TFH_VEC(struct tfh_lane) lane;
+	uint32_t id[TFH_DEVICES], n_device;
+	/* start after the stream's last op; after the launch's begin, and its end */
+	struct tfh_hist gap, latency, start;
+	/* from an op's end to the return of a call that slept until then; of others that wait */
+	struct tfh_hist wake, after;
+	int64_t tau, next;   /* p95 and median of gap */
+	int64_t floor, slow; /* p5 and p95 of latency */
+	uint8_t critical;    /* index of the device that computes most */
+	int64_t busy[TFH_DEVICES][TFH_W_COUNT], busy_end[TFH_DEVICES][TFH_W_COUNT];
+	struct tfh_side side[TFH_DEVICES]; /* of training windows */
+	int64_t underfilled, compute_ns;   /* of kernels with blocks for less than half of the
+					      processors; of all */
+	uint64_t ops, unissued;
+	struct {
+		uint64_t bytes, small; /* small: number of those under TFH_SMALL_COPY */
+		int64_t ns, large_ns;
+	} copied[TFH_DIRS][2]; /* by direction, pageable */
+	TFH_VEC(struct tfh_kernel_time) kernel;
+	struct tfh_near_kernel near_kernel[TFH_NEAR_KERNELS];
+	/* the windows in memory */
+	size_t w0, w1;
+	TFH_VEC(struct tfh_dop) op;	 /* by start */
+	TFH_VEC(struct tfh_piece) call;	 /* by thread and begin once loaded */
+	TFH_VEC(struct tfh_piece) later; /* calls read that begin behind the horizon */
+	int64_t horizon;
+	int64_t *behind; /* by thread: begin of the first of `call` that does */
+	TFH_VEC(struct tfh_run_of_function) function; /* by end */
+	TFH_VEC(struct tfh_seg) seg;		      /* by thread and begin */
+	TFH_VEC(uint32_t) ends;			      /* segments of calls by end */
+	/* by place in ends: how many end before all just before it that are of its thread */
+	TFH_VEC(uint32_t) others;
+	TFH_VEC(uint32_t) op_ends; /* ops by end */
+	TFH_VEC(int64_t) issued;   /* by window from w0 - 1: when its main work had been */
+	uint64_t families;	   /* that segments are of, a bit each */
+	uint32_t *thread_seg;	   /* by thread: first segment; one more than threads */
+	TFH_VEC(struct tfh_stream_name) stream;
+	TFH_VEC(uint32_t) near; /* by thread: segment found last */
+	size_t first_op;	/* ops before it ended before the window */
+	size_t near_window;	/* of the op read last */
+	/* read ahead, NULL: none is left; and a place for feeds that have none */
+	const struct tfh_op *next_op;
+	const struct tfh_event *next_ev;
+	struct tfh_op op_room;
+	struct tfh_event ev_room;
+	uint64_t met[TFH_DEVICES]; /* collectives read so far */
+	size_t next_long;
+	bool full;	/* too much for memory: the windows are not judged */
+	bool async;	/* the input is prepared by other threads */
+	int64_t own;	/* of every pause: the recorder's own time, 0 for others' traces */
+	int64_t loaded; /* host calls are complete from here */
+	int64_t until;	/* what the windows in memory issued and ran is over by then */
+	/* results */
+	uint64_t windows_a, windows_b, steps_ab;
+	int64_t called; /* of what is charged to callbacks: host functions that streams ran */
+	int64_t lead;	/* sum over judged windows */
+	struct tfh_replays replay[TFH_REMOVE_COUNT + 2]; /* last but one: nothing removed; last:
+							    input, on a crowded machine */
+	double xprof[TFH_XPROF_COUNT]; /* ns of the windows that were timed anew */
+};
+
+/* analyze.c */
+char tfh_tier(const struct tfh_job *job); /* 'A' 'B' 'C' */
+
+/* device.c */
+int tfh_device_judge(struct tfh_job *job, struct tfh_err *err);
+void tfh_device_free(struct tfh_device *d);
+
+/* engines.c */
+int tfh_device_survey(struct tfh_device *d, struct tfh_err *err);
+uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op); /* TFH_NO: no memory */
+uint8_t tfh_work_of(const struct tfh_op *op);			     /* TFH_W_COUNT: none */
+size_t tfh_window_of(const struct tfh_job *job, int64_t t, size_t hint);
+
+/* meet.c: collectives matched over ranks and devices */
+struct tfh_meet *tfh_meet_new(void);
+void tfh_meet_free(struct tfh_meet *m);
+/* `alone`: no other process is judged with it. */
+int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process, bool alone,
+		 struct tfh_err *err);
+int tfh_meet_match(struct tfh_meet *m);
+int64_t tfh_meet_shared(const struct tfh_meet *m, uint32_t process, uint32_t device, uint64_t n);
+double tfh_meet_late(const struct tfh_meet *m, uint32_t process);
+double tfh_meet_held(const struct tfh_meet *m, uint32_t process);
+
+/* ranks.c */
+#define TFH_MAX_RANKS 256
+uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_MAX_RANKS]);
+/* The critical rank's result, with what concerns all; others stay the caller's. */
+int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_meet *meet, struct tfh_result **r,
+		   uint32_t n, struct tfh_result **out);
+void *tfh_result_alloc(struct tfh_result *r, size_t n, size_t size); /* analyze.c */
+
+/* chunk.c: loads windows [w0, w1) */
+int tfh_chunk_start(struct tfh_device *d, struct tfh_err *err);
+int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *err);
+
+/* hosttime.c: calls into segments, and who waited for whom */
+int tfh_host_time(struct tfh_device *d);
+int64_t tfh_own_pause(const struct tfh_device *d, const struct tfh_seg *s);
+uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t); /* holds t-1 */
+uint32_t tfh_last_call(const struct tfh_device *d, int64_t t, uint32_t not_thread);
+
+/* depend.c */
+int tfh_depend(struct tfh_device *d);
+uint32_t tfh_op_ended(const struct tfh_device *d, int64_t t); /* place in op_ends, last <= t */
+/* The host function that ended last before t, if that was just before; TFH_NO. */
+uint32_t tfh_function_before(const struct tfh_device *d, int64_t t);
+
+/* blame.c */
+int tfh_blame_start(struct tfh_device *d);
+void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a);
+
+/* replay.c: times the windows in memory anew, once per entry of the closed list */
+int tfh_replay(struct tfh_device *d);
+
+/* xprof.c */
+void tfh_xprof_add(struct tfh_device *d);
+void tfh_xprof_fill(const struct tfh_device *d, double share[TFH_XPROF_COUNT]);
+
+/* gain.c: what the replays say */
+void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r);
+enum tfh_cause tfh_compute_cause(const struct tfh_device *d);
+void tfh_device_stages(const struct tfh_device *d, struct tfh_result *r);
+int tfh_device_tables(struct tfh_device *d, struct tfh_result *r);
+
+#endif

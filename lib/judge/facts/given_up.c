@@ -1,0 +1,258 @@
+/*
+ * Stretches whose records were given up to keep a long recording small. What the sketches of their
+ * chunks tell is reported beside the judgement, never in it: how many steps there were and how long
+ * they took, by the clock that told the steps elsewhere, else by the number of launches.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/internal.h"
+
+#define MOST_CALLS 16 /* that are listed */
+
+int64_t tfh_seen_ns(const struct tfh_job *job, int64_t t0, int64_t t1)
+{
+	const struct tfh_feed *f = job->feed;
+	int64_t ns = t1 - t0;
+
+	for (uint32_t i = 0; i < f->n_stretches; i++) {
+		const struct tfh_stretch *s = &f->stretches[i];
+		int64_t a = s->t0 > t0 ? s->t0 : t0, b = s->t1 < t1 ? s->t1 : t1;
+		if (s->process == job->process && b > a)
+			ns -= b - a;
+	}
+	/* Those of a damaged file may overlap. */
+	return ns > 0 || t1 < t0 ? ns : 0;
+}
+
+int64_t tfh_given_up_from(const struct tfh_job *job, int64_t t0, int64_t t1)
+{
+	const struct tfh_feed *f = job->feed;
+
+	for (uint32_t i = 0; i < f->n_stretches; i++) {
+		const struct tfh_stretch *s = &f->stretches[i];
+		if (s->process == job->process && s->t0 < t1 && s->t1 > t0)
+			return s->t0;
+	}
+	return INT64_MAX;
+}
+
+/* Mean step of one chunk. */
+struct mean {
+	double s;
+	uint64_t steps;
+};
+
+struct call {
+	const struct tfh_fn_info *fn;
+	uint64_t count;
+	int64_t ns;
+};
+
+/* What is gathered of one stretch. */
+struct tally {
+	const struct tfh_job *job;
+	const struct tfh_stretch *stretch;
+	double per_step; /* launches of a step elsewhere, 0: not known */
+	uint64_t ticks, launches;
+	int64_t first, last; /* tick */
+	double by_launches;
+	TFH_VEC(struct mean) mean;
+	TFH_VEC(struct call) call;
+};
+
+/* Whether batches of this iterator are the training loop's. One that was not met elsewhere is, if
+ * only one loop was. */
+static bool trains(const struct tfh_job *job, uint32_t iterator)
+{
+	uint32_t at = job->series_at[iterator % TFH_SERIES_BUCKETS];
+
+	for (uint32_t i = at; i--; i = job->series.v[i].before)
+		if (job->series.v[i].iterator == iterator && !job->series.v[i].loop)
+			return (int32_t)job->series.v[i].group == job->train_group;
+	return job->group.n == 1;
+}
+
+static bool is_clock(const struct tfh_job *job, const struct tfh_digest_clock *c)
+{
+	switch (job->clock) {
+	case TFH_STEP_CLOCK_ITERATOR:
+		return c->fn->family == TFH_FAM_CONSUMER && trains(job, c->key);
+	case TFH_STEP_CLOCK_MARK:
+		return c->fn->family == TFH_FAM_MARK;
+	case TFH_STEP_CLOCK_EXEC:
+		return (c->fn->family == TFH_FAM_EXECUTE || c->fn->family == TFH_FAM_SESSION) &&
+		       c->key == job->exec_name;
+	default:
+		return false;
+	}
+}
+
+/* Wrappers of get-next nest: of an iterator's functions the one with most calls counts. */
+static bool counts(const struct tfh_job *job, const struct tfh_digest *d, uint32_t i)
+{
+	const struct tfh_digest_clock *c = &d->clock[i];
+
+	if (!is_clock(job, c))
+		return false;
+	for (uint32_t k = 0; k < d->n_clock; k++) {
+		const struct tfh_digest_clock *o = &d->clock[k];
+		if (k != i && o->key == c->key && is_clock(job, o) &&
+		    (o->count > c->count || (o->count == c->count && k < i)))
+			return false;
+	}
+	return true;
+}
+
+static int add_calls(struct tally *t, const struct tfh_digest *d)
+{
+	for (uint32_t i = 0; i < d->n_fn; i++) {
+		size_t at = 0;
+		while (at < t->call.n && t->call.v[at].fn != d->fn[i].fn)
+			at++;
+		if (at == t->call.n && TFH_PUSH(t->call, (struct call){.fn = d->fn[i].fn}))
+			return -ENOMEM;
+		t->call.v[at].count += d->fn[i].count;
+		t->call.v[at].ns += d->fn[i].ns;
+	}
+	return 0;
+}
+
+static int add_digest(void *arg, const struct tfh_digest *d)
+{
+	struct tally *t = arg;
+
+	if (d->t0 < t->stretch->t0 || d->t0 > t->stretch->t1)
+		return 0;
+	t->launches += d->launches;
+	for (uint32_t i = 0; i < d->n_clock; i++) {
+		const struct tfh_digest_clock *c = &d->clock[i];
+		if (!counts(t->job, d, i))
+			continue;
+		if (!t->ticks || c->t0 < t->first)
+			t->first = c->t0;
+		if (!t->ticks || c->t1 > t->last)
+			t->last = c->t1;
+		t->ticks += c->count;
+		if (c->count > 1 && TFH_PUSH(t->mean, (struct mean){(double)(c->t1 - c->t0) / 1e9 /
+									    (double)(c->count - 1),
+								    c->count - 1}))
+			return -ENOMEM;
+	}
+	double steps = t->per_step > 0 ? (double)d->launches / t->per_step : 0;
+	t->by_launches += steps;
+	if (t->job->clock == TFH_STEP_CLOCK_PERIOD && steps >= 1 &&
+	    TFH_PUSH(t->mean,
+		     (struct mean){(double)(d->t1 - d->t0) / 1e9 / steps, (uint64_t)steps}))
+		return -ENOMEM;
+	return add_calls(t, d);
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const struct mean *x = a, *y = b;
+	return x->s < y->s ? -1 : x->s > y->s;
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct call *x = a, *y = b;
+	return x->count > y->count ? -1 : x->count < y->count;
+}
+
+static double median(struct mean *v, size_t n)
+{
+	uint64_t all = 0, seen = 0;
+
+	if (!n)
+		return NAN;
+	qsort(v, n, sizeof(*v), by_length);
+	for (size_t i = 0; i < n; i++)
+		all += v[i].steps;
+	for (size_t i = 0; i < n; i++)
+		if ((seen += v[i].steps) * 2 >= all)
+			return v[i].s;
+	return v[n - 1].s;
+}
+
+static int fill(struct tally *t, struct tfh_job *job, struct tfh_given_up *g)
+{
+	const struct tfh_stretch *s = t->stretch;
+	double length = (double)(s->t1 - s->t0) / 1e9;
+
+	g->start_s = (double)s->t0 / 1e9;
+	g->end_s = (double)s->t1 / 1e9;
+	g->events = s->events;
+	g->launches = t->launches;
+	g->estimated = !t->ticks && t->by_launches >= 1;
+	g->steps = g->estimated ? (uint64_t)llround(t->by_launches) : t->ticks;
+	g->mean_s = t->ticks > 1 ? (double)(t->last - t->first) / 1e9 / (double)(t->ticks - 1)
+		    : g->steps	 ? length / (double)g->steps
+				 : NAN;
+	g->median_s = median(t->mean.v, t->mean.n);
+	if (t->call.n)
+		qsort(t->call.v, t->call.n, sizeof(*t->call.v), by_count);
+	g->call = tfh_arena_array(&job->arena, MOST_CALLS, sizeof(*g->call));
+	if (!g->call)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->call.n && i < MOST_CALLS; i++)
+		g->call[g->n_call++] = (struct tfh_given_up_call){
+			t->call.v[i].fn->name, t->call.v[i].count, (double)t->call.v[i].ns / 1e9};
+	return 0;
+}
+
+/* Launches of a training step. */
+static double launches_per_step(const struct tfh_job *job)
+{
+	uint64_t n = job->graph_launches;
+
+	for (size_t i = 0; i < job->kernel.n; i++)
+		n += job->kernel.v[i].calls;
+	return job->train_steps ? (double)n / (double)job->train_steps : 0;
+}
+
+static void tell(struct tfh_job *job, struct tfh_result *r, const struct tfh_given_up *g)
+{
+	char steps[128] = "";
+
+	if (g->steps)
+		snprintf(steps, sizeof(steps), ": %s%" PRIu64 " steps of %.2f ms on average",
+			 g->estimated ? "about " : "", g->steps, 1e3 * g->mean_s);
+	tfh_remark(r, tfh_text(job,
+			       "records of %.1f s, from %.1f s on, were given up to keep to "
+			       "TFHOOK_MAX_SIZE%s; "
+			       "they are not among the steps judged",
+			       g->end_s - g->start_s, g->start_s, steps));
+}
+
+int tfh_fill_given_up(struct tfh_job *job, struct tfh_result *r)
+{
+	const struct tfh_feed *f = job->feed;
+	int rc = 0;
+
+	if (!f->n_stretches || !f->digests)
+		return 0;
+	r->given_up = tfh_arena_array(&job->arena, f->n_stretches, sizeof(*r->given_up));
+	if (!r->given_up)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < f->n_stretches && !rc; i++) {
+		struct tally t = {.job = job,
+				  .stretch = &f->stretches[i],
+				  .per_step = launches_per_step(job)};
+		struct tfh_given_up *g = &r->given_up[r->n_given_up];
+		if (t.stretch->process != job->process)
+			continue;
+		rc = f->digests(f->arg, job->process, add_digest, &t);
+		if (!rc)
+			rc = fill(&t, job, g);
+		free(t.mean.v);
+		free(t.call.v);
+		if (rc)
+			break;
+		r->n_given_up++;
+		tell(job, r, g);
+	}
+	return rc;
+}

@@ -1,0 +1,302 @@
+/*
+ * Where ranks meet: collectives of the same communication, matched over the ranks of one host and
+ * the devices of a process. All participants of a collective leave it at about the same time, but
+ * each begins when it gets there: the shortest participant is the last to come, what it takes is
+ * the exchange, and what the others take beyond that is waiting for it (NVIDIA's Megatron-Bridge
+ * guide, jitter).
+ *
+ * Where NCCL's calls were recorded they tell which kernels are one collective; of others (graphs, a
+ * library with its own NCCL) the order of all has to do.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/device.h"
+#include "base/hash.h"
+#include "model/collectives.h"
+
+/* Remembered per participant: 32 bytes each. */
+#define MAX_MEETINGS (1u << 20)
+
+struct meeting {
+	int64_t t0, t1;
+	int64_t shared; /* of the shortest participant, -1 unknown; before, when it was issued */
+	uint64_t set;	/* the same for all participants, 0 unknown; before, the thread */
+};
+
+struct party {
+	uint32_t process, device;
+	TFH_VEC(struct meeting) at;
+	int64_t late; /* sum over matched collectives of coming after the first */
+	int64_t held; /* and of coming last, behind the one before */
+	uint64_t matched;
+};
+
+struct tfh_meet {
+	TFH_VEC(struct party) party;
+};
+
+static struct party *party_of(struct tfh_meet *m, uint32_t process, uint32_t device)
+{
+	struct party p = {.process = process, .device = device};
+
+	for (size_t i = 0; i < m->party.n; i++)
+		if (m->party.v[i].process == process && m->party.v[i].device == device)
+			return &m->party.v[i];
+	return TFH_PUSH(m->party, p) ? NULL : &m->party.v[m->party.n - 1];
+}
+
+/* The process' own calls say what each of its kernels belongs to. */
+static int name_sets(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process,
+		     struct tfh_err *err)
+{
+	struct tfh_collectives *c = tfh_collectives_new();
+	struct tfh_event ev;
+	int rc = c ? f->rewind(f->arg, process, err) : -ENOMEM;
+
+	while (!rc && f->next(f->arg, &ev))
+		rc = tfh_collectives_add(c, &ev);
+	if (!rc)
+		rc = f->error(f->arg, err);
+	for (size_t i = 0; i < m->party.n && !rc; i++) {
+		struct party *p = &m->party.v[i];
+		uint64_t last = 0, nth = 0;
+		for (size_t k = 0; k < p->at.n && p->process == process; k++) {
+			struct meeting *x = &p->at.v[k];
+			uint64_t id = tfh_collective_at(c, (uint32_t)x->set, x->shared);
+			/* A group may have been launched as several kernels. */
+			nth = id == last ? nth + 1 : 0;
+			last = id;
+			x->set = id ? tfh_hash_add(id, nth) | 1 : 0;
+			x->shared = -1;
+		}
+	}
+	tfh_collectives_free(c);
+	return rc;
+}
+
+/* Collectives of one device of one process have no counterpart. */
+static bool can_meet(const struct tfh_feed *f, uint32_t process, bool alone)
+{
+	struct tfh_gpu_info gpu = {.source = TFH_GPU_NONE};
+
+	if (!f->rewind_ops)
+		return false;
+	if (f->gpu)
+		f->gpu(f->arg, process, &gpu);
+	return !gpu.devices || (gpu.collectives && !(alone && gpu.devices == 1));
+}
+
+int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process, bool alone,
+		 struct tfh_err *err)
+{
+	struct tfh_op op;
+	bool any = false;
+	int rc;
+
+	if (!can_meet(f, process, alone))
+		return 0;
+	rc = f->rewind_ops(f->arg, process, err);
+	if (rc)
+		return rc == -ENODATA ? 0 : rc;
+	while (!rc && f->next_op(f->arg, &op)) {
+		if (tfh_work_of(&op) != TFH_W_COMM)
+			continue;
+		struct party *p = party_of(m, process, op.device);
+		if (!p)
+			rc = -ENOMEM;
+		else if (p->at.n < MAX_MEETINGS)
+			rc = TFH_PUSH_BIG(p->at,
+					  (struct meeting){op.t0, op.t1, op.issue0, op.thread});
+		any = true;
+	}
+	if (!rc)
+		rc = f->ops_error(f->arg, err);
+	return rc || !any ? rc : name_sets(m, f, process, err);
+}
+
+/* ---- by their calls ---- */
+
+struct named {
+	uint64_t set;
+	uint32_t party;
+	uint32_t at;
+};
+
+static int by_set(const void *a, const void *b, void *arg)
+{
+	const struct named *x = a, *y = b;
+
+	(void)arg;
+	return x->set < y->set ? -1 : x->set > y->set;
+}
+
+/* Who has come to a collective so far. */
+struct arrivals {
+	int64_t first, before_last, last; /* begins */
+	int64_t end, shared;		  /* first end, shortest stay */
+};
+
+#define NOBODY                                                                                     \
+	{                                                                                          \
+		INT64_MAX, INT64_MIN, INT64_MIN, INT64_MAX, INT64_MAX                              \
+	}
+
+static void arrive(struct arrivals *a, const struct meeting *x)
+{
+	a->first = x->t0 < a->first ? x->t0 : a->first;
+	if (x->t0 > a->last) {
+		a->before_last = a->last;
+		a->last = x->t0;
+	} else if (x->t0 > a->before_last) {
+		a->before_last = x->t0;
+	}
+	a->end = x->t1 < a->end ? x->t1 : a->end;
+	a->shared = x->t1 - x->t0 < a->shared ? x->t1 - x->t0 : a->shared;
+}
+
+static void settle(const struct arrivals *a, struct party *p, struct meeting *x)
+{
+	x->shared = a->shared;
+	/* Ranks start at different times, and the first one there waits seconds for the last: so
+	 * many are left out as steps may be, until a job is warm. */
+	size_t cold = p->at.n / 10 + (p->at.n > 3 && p->at.n < 10);
+	if (x < p->at.v + cold)
+		return;
+	p->late += x->t0 - a->first;
+	p->held += x->t0 == a->last ? a->last - a->before_last : 0;
+	p->matched++;
+}
+
+static void meet_named(struct tfh_meet *m, const struct named *v, size_t n)
+{
+	struct arrivals a = NOBODY;
+
+	for (size_t i = 0; i < n; i++)
+		arrive(&a, &m->party.v[v[i].party].at.v[v[i].at]);
+	for (size_t i = 0; i < n && n > 1; i++) {
+		struct party *p = &m->party.v[v[i].party];
+		settle(&a, p, &p->at.v[v[i].at]);
+	}
+}
+
+static int match_named(struct tfh_meet *m)
+{
+	TFH_VEC(struct named) v = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < m->party.n; i++)
+		for (size_t k = 0; k < m->party.v[i].at.n && !rc; k++) {
+			uint64_t set = m->party.v[i].at.v[k].set;
+			if (set)
+				rc = TFH_PUSH_BIG(v, (struct named){set, (uint32_t)i, (uint32_t)k});
+		}
+	if (!rc && v.n)
+		tfh_sort(v.v, v.n, sizeof(*v.v), by_set, NULL);
+	for (size_t i = 0, end; i < v.n && !rc; i = end) {
+		for (end = i; end < v.n && v.v[end].set == v.v[i].set;)
+			end++;
+		meet_named(m, v.v + i, end - i);
+	}
+	tfh_big_free(v.v);
+	return rc;
+}
+
+/* ---- by their order ---- */
+
+/* Matches what stands at the head of every list; where they do not overlap, what ended first has no
+ * counterpart (a drop, a group of fewer ranks) and is passed over. */
+static bool match(struct tfh_meet *m, size_t *head)
+{
+	struct arrivals a = NOBODY;
+	size_t first = 0;
+
+	for (size_t i = 0; i < m->party.n; i++) {
+		const struct party *p = &m->party.v[i];
+		while (head[i] < p->at.n && p->at.v[head[i]].set)
+			head[i]++;
+		if (head[i] == p->at.n)
+			return false;
+		const struct meeting *x = &p->at.v[head[i]];
+		if (x->t1 < a.end)
+			first = i;
+		arrive(&a, x);
+	}
+	if (a.last >= a.end) {
+		head[first]++;
+		return true;
+	}
+	for (size_t i = 0; i < m->party.n; i++) {
+		struct party *p = &m->party.v[i];
+		settle(&a, p, &p->at.v[head[i]++]);
+	}
+	return true;
+}
+
+int tfh_meet_match(struct tfh_meet *m)
+{
+	size_t *head;
+	int rc;
+
+	if (m->party.n < 2)
+		return 0;
+	head = calloc(m->party.n, sizeof(*head));
+	rc = head ? match_named(m) : -ENOMEM;
+	if (rc) {
+		free(head);
+		return rc;
+	}
+	while (match(m, head))
+		;
+	free(head);
+	return 0;
+}
+
+struct tfh_meet *tfh_meet_new(void)
+{
+	return calloc(1, sizeof(struct tfh_meet));
+}
+
+void tfh_meet_free(struct tfh_meet *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->party.n; i++)
+		tfh_big_free(m->party.v[i].at.v);
+	free(m->party.v);
+	free(m);
+}
+
+/* How long the shortest participant of the n-th collective took, -1 unknown. */
+int64_t tfh_meet_shared(const struct tfh_meet *m, uint32_t process, uint32_t device, uint64_t n)
+{
+	for (size_t i = 0; m && i < m->party.n; i++)
+		if (m->party.v[i].process == process && m->party.v[i].device == device)
+			return n < m->party.v[i].at.n ? m->party.v[i].at.v[n].shared : -1;
+	return -1;
+}
+
+static double mean_of(const struct tfh_meet *m, uint32_t process, bool held)
+{
+	double most = 0;
+
+	for (size_t i = 0; m && i < m->party.n; i++) {
+		const struct party *p = &m->party.v[i];
+		double sum = (double)(held ? p->held : p->late);
+		if (p->process == process && p->matched && sum / (double)p->matched > most)
+			most = sum / (double)p->matched;
+	}
+	return most;
+}
+
+/* Mean nanoseconds by which a process comes to its collectives after the first one there. */
+double tfh_meet_late(const struct tfh_meet *m, uint32_t process)
+{
+	return mean_of(m, process, false);
+}
+
+/* Mean nanoseconds for which all others of a collective waited for this process alone. */
+double tfh_meet_held(const struct tfh_meet *m, uint32_t process)
+{
+	return mean_of(m, process, true);
+}

@@ -1,0 +1,153 @@
+/*
+ * Stages of tf.data pipelines by their place. TensorFlow's trace name of a stage is its path,
+ * "Iterator::Root::Prefetch::BatchV2::FlatMap[0]::Generator", then "#key=value,..#". Objects of the
+ * same path (every epoch makes new ones) are one stage here.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/internal.h"
+
+#define MAX_STAGE_ID (1u << 20)
+
+/* Stages with threads of their own between them and their input (XProf's asynchronous set, all
+ * versions of a name). */
+static const char *const async_types[] = {
+	"Prefetch",	     "ParallelInterleave", "ParallelMap",
+	"MapAndBatch",	     "DataService",	   "ParallelBatch",
+	"ParallelFilter",    "ParseExample",	   "LegacyParallelInterleave",
+	"MapAndBatchFusion", "ParallelFlatMap"};
+
+static bool type_is(const char *type, const char *name)
+{
+	size_t n = strlen(name);
+
+	if (strncmp(type, name, n))
+		return false;
+	/* ParallelMapV2, ParallelInterleaveV4, BatchV2 */
+	return !type[n] || (type[n] == 'V' && isdigit((unsigned char)type[n + 1]));
+}
+
+static uint32_t number_after(const char *text, const char *key)
+{
+	const char *at = strchr(text, '#');
+	size_t n = strlen(key);
+
+	for (; at; at = strpbrk(at + 1, ",#"))
+		if (!strncmp(at + 1, key, n) && at[n + 1] == '=')
+			return (uint32_t)strtoul(at + n + 2, NULL, 10);
+	return 0;
+}
+
+/* How much of the text is the number of an element: "[3]", or "/_3" of a saved data set's files. */
+static size_t number_length(const char *text)
+{
+	if (*text == '[') {
+		size_t n = strcspn(text, "]");
+		return n + (text[n] == ']');
+	}
+	return text[0] == '/' && text[1] == '_' ? 2 + strspn(text + 2, "0123456789") : 0;
+}
+
+/* The path without element numbers and what follows it. */
+static size_t clean_path(const char *text, char *out, size_t cap)
+{
+	size_t n = 0;
+
+	while (*text && *text != '#' && n + 1 < cap) {
+		size_t skip = number_length(text);
+		if (!skip)
+			out[n++] = *text++;
+		text += skip;
+	}
+	out[n] = 0;
+	return n;
+}
+
+static int32_t by_path(struct tfh_job *job, const char *path, size_t n)
+{
+	struct tfh_stage_use s = {.parent = -1};
+
+	for (size_t i = 0; i < job->stage.n; i++)
+		if (strlen(job->stage.v[i].prefix) == n && !memcmp(job->stage.v[i].prefix, path, n))
+			return (int32_t)i;
+	char *copy = tfh_arena_strndup(&job->arena, path, n);
+	if (!copy)
+		return -1;
+	char *last = NULL;
+	for (char *p = copy; (p = strstr(p, "::")); p += 2)
+		last = p;
+	s.prefix = copy;
+	s.type = last ? last + 2 : copy;
+	for (size_t i = 0; i < sizeof(async_types) / sizeof(*async_types); i++)
+		s.async |= type_is(s.type, async_types[i]);
+	if (last)
+		s.parent = by_path(job, path, (size_t)(last - copy));
+	return TFH_PUSH(job->stage, s) ? -1 : (int32_t)job->stage.n - 1;
+}
+
+static bool is_below(const struct tfh_job *job, int32_t at, int32_t top)
+{
+	while (at >= 0 && at != top)
+		at = job->stage.v[at].parent;
+	return at == top;
+}
+
+/* Whom the stage delivers to, where the recorder was told by the object itself: the reading and
+ * writing halves of caches and snapshots ("MemoryCacheImpl") stand beside their stage in the path.
+ */
+static void adopt(struct tfh_job *job, int32_t at, uint32_t consumer)
+{
+	int32_t up = consumer ? tfh_stage_index(job, consumer) : -1;
+
+	if (up >= 0 && !is_below(job, up, at))
+		job->stage.v[at].parent = up;
+}
+
+int32_t tfh_stage_index(struct tfh_job *job, uint32_t id)
+{
+	char path[1024];
+	const char *text;
+	int32_t at;
+	uint64_t consumer = 0;
+
+	if (!id || id >= MAX_STAGE_ID)
+		return -1;
+	while (job->stage_of.n <= id)
+		if (TFH_PUSH(job->stage_of, -1))
+			return -1;
+	if (job->stage_of.v[id] != -1)
+		return job->stage_of.v[id];
+	text = job->feed->name(job->feed->arg, job->process, TFT_NAME_STAGE, id, NULL, &consumer);
+	size_t n = clean_path(text, path, sizeof(path));
+	at = n ? by_path(job, path, n) : -2;
+	job->stage_of.v[id] = at;
+	if (at >= 0) {
+		uint32_t k = number_after(text, "parallelism");
+		if (!k)
+			k = number_after(text, "cycle_length");
+		if (k)
+			job->stage.v[at].parallelism = k;
+		adopt(job, at, (uint32_t)consumer);
+	}
+	return at;
+}
+
+/* In a dataset loop inside a graph the body runs in the outermost Scan stage, maybe below a
+ * prefetch that TensorFlow put around it; Scan's child delivers the batch. */
+bool tfh_stage_is_loop_child(struct tfh_job *job, uint32_t id)
+{
+	int32_t at = tfh_stage_index(job, id);
+
+	if (at < 0 || strncmp(job->stage.v[at].prefix, "ReduceIterator", 14))
+		return false;
+	at = job->stage.v[at].parent;
+	if (at < 0 || !type_is(job->stage.v[at].type, "Scan"))
+		return false;
+	for (at = job->stage.v[at].parent; at >= 0; at = job->stage.v[at].parent)
+		if (type_is(job->stage.v[at].type, "Scan"))
+			return false;
+	return true;
+}

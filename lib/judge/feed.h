@@ -1,0 +1,73 @@
+/*
+ * What the analysis reads: one process' events in order of end time, as often as it wants, and the
+ * names in them. A run (tfh_feed_of_run) is one such source; tests bring others, made of events
+ * with known answers.
+ */
+#ifndef TFH_ANALYZE_FEED_H
+#define TFH_ANALYZE_FEED_H
+
+#include "judge/result.h"
+#include "model/model.h"
+#include "model/ops.h"
+
+struct tfh_feed {
+	void *arg;
+	/* Starts a pass over the events of one process. 0 or -errno. */
+	int (*rewind)(void *arg, uint32_t process, struct tfh_err *err);
+	/* Next event in order of end time; false at the end or on error. */
+	bool (*next)(void *arg, struct tfh_event *ev);
+	/* The same without a copy: good until the one after it is asked for. NULL: there is only
+	 * next(). */
+	const struct tfh_event *(*look)(void *arg);
+	/* After next() said false: 0, or the -errno that ended the pass early. */
+	int (*error)(void *arg, struct tfh_err *err);
+	/* As tfh_run_stretches and tfh_run_digests; NULL: no records were given up. */
+	const struct tfh_stretch *stretches;
+	uint32_t n_stretches;
+	int (*digests)(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_arg);
+	/* As tfh_run_name. */
+	const char *(*name)(void *arg, uint32_t process, enum tft_name kind, uint32_t id,
+			    uint64_t *handle, uint64_t *extra);
+	/* Device ops of one process in order of their start, as tfh_ops_*; all NULL: there are
+	 * none. An op's `name` lives as long as the feed. */
+	int (*rewind_ops)(void *arg, uint32_t process, struct tfh_err *err);
+	bool (*next_op)(void *arg, struct tfh_op *op);
+	const struct tfh_op *(*look_op)(void *arg); /* to next_op() as look() is to next() */
+	int (*ops_error)(void *arg, struct tfh_err *err);
+	void (*gpu)(void *arg, uint32_t process, struct tfh_gpu_info *out);
+	/* As tfh_run_site; NULL: no call sites are known. */
+	const char *(*site)(void *arg, uint32_t process, uint32_t stack);
+	/* Machine samples of a process, as tfh_run_samples; NULL: there are none. */
+	uint32_t (*samples)(void *arg, uint32_t process, const struct tfh_sample **out);
+	const struct tfh_process *processes;
+	uint32_t n_processes;
+	const struct tfh_thread_info *threads;
+	uint32_t n_threads;
+	const struct tfh_hole *holes;
+	uint32_t n_holes;
+	int64_t wall_ns;
+	bool imported; /* another profiler's trace */
+};
+
+/* The next event, in `room` where the feed has no other place for it; NULL at the end. */
+static inline const struct tfh_event *tfh_feed_look(const struct tfh_feed *f,
+						    struct tfh_event *room)
+{
+	if (f->look)
+		return f->look(f->arg);
+	return f->next(f->arg, room) ? room : NULL;
+}
+
+/* The next op, likewise. */
+static inline const struct tfh_op *tfh_feed_look_op(const struct tfh_feed *f, struct tfh_op *room)
+{
+	if (f->look_op)
+		return f->look_op(f->arg);
+	return f->next_op(f->arg, room) ? room : NULL;
+}
+
+/* Judges one process of a feed; the caller adds what only the run knows (end, quality). As
+ * tfh_analyze. */
+int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err);
+
+#endif

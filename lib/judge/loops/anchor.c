@@ -1,0 +1,562 @@
+/*
+ * Which call begins or ends a step in a job that tells nothing but its driver calls. Stretches
+ * between calls of one kind are compared with each other: where they come again, that kind is an
+ * anchor. Stretches count by their launches, so that the small ones of a loop inside a step do not
+ * speak for it, and each is compared with its neighbours only, so that a job may go over to another
+ * model or another batch size.
+ *
+ * A batch makes a step, so copies to the device come first; then waits, graphs, kernels. But an
+ * anchor that covers clearly less of the launches than a later one loses against it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#include "judge/loops/anchor.h"
+
+#define FEWEST 3   /* steps that make a period, where they are nearly all of the run */
+#define ENOUGH 4   /* where they are not, or nothing but launches tells them */
+#define RATIO 0.6  /* of a region that must come again */
+#define COVER 0.8  /* of the best cover that an earlier anchor must have */
+#define LEAST 0.05 /* of all launches or of their time */
+#define ALIKE 0.5  /* of two stretches' launches that are the same */
+#define MOST_STRETCHES (1u << 18) /* that are looked at */
+#define MOST_TURN 64
+#define TURN_STRETCHES (1u << 16) /* that are looked at for turns */
+#define TURN_RATIO 0.9
+#define TURN_SURE 0.95
+#define RECENT 8
+#define MINOR 8 /* a stretch of a part so small of the usual one is no step */
+#define STEP_LAUNCHES                                                                              \
+	4 /* fewer, or all alike, make no whole step where something larger comes again */
+#define MAX_KINDS 4096
+#define MOST_TRIES 32
+
+struct score {
+	double cover;  /* launches that come again, of all */
+	double ratio;  /* of those in the region where they do */
+	double strict; /* of all, where nothing but the same counts */
+	int64_t ns;    /* of the region */
+	size_t n;      /* stretches that come again */
+};
+
+struct finder {
+	struct tfh_job *job;
+	struct tfh_lap *v;
+	size_t n;
+	uint64_t launches; /* of all tokens that were cut */
+	uint32_t usual;	   /* launches of the stretch in which the middle one of all launches is */
+	struct tfh_anchor best;
+	double cover;
+};
+
+/* ---- stretches ---- */
+
+static uint32_t usual_launches(const struct finder *f)
+{
+	uint64_t in[4 * 33] = {0}, sum = 0, all = 0;
+
+	/* Quarters of a power of two. */
+	for (size_t i = 0; i < f->n; i++) {
+		uint32_t w = f->v[i].launches, log = w ? 31 - (uint32_t)__builtin_clz(w) : 0;
+		uint32_t at = 4 * log + (log >= 2 ? (w >> (log - 2)) & 3 : (w << (2 - log)) & 3);
+		in[at] += w;
+		all += w;
+	}
+	for (uint32_t at = 0; at < 4 * 32; at++) {
+		sum += in[at];
+		if (sum * 2 >= all)
+			return (uint32_t)(((uint64_t)(4 + (at & 3)) << (at >> 2)) >> 2);
+	}
+	return 0;
+}
+
+static void cut(struct finder *f, const struct tfh_anchor *a)
+{
+	struct tfh_cutter c = {.job = f->job, .anchor = a};
+	size_t i;
+
+	f->n = 0;
+	f->launches = 0;
+	for (i = 0; i < f->job->token.n && f->n < MOST_STRETCHES; i++) {
+		f->launches += tfh_is_launch(&f->job->token.v[i]);
+		f->n += tfh_cut(&c, &f->job->token.v[i], &f->v[f->n]);
+	}
+	if (f->n < MOST_STRETCHES)
+		f->n += tfh_cut_last(&c, &f->v[f->n]);
+	f->usual = usual_launches(f);
+}
+
+static bool minor(const struct finder *f, const struct tfh_lap *s)
+{
+	return (uint64_t)s->launches * MINOR <= f->usual;
+}
+
+static uint8_t bucket(const struct tfh_token *t)
+{
+	return t->family == TFH_FAM_GRAPH_LAUNCH ? 0 : (uint8_t)tfh_hash_u64(t->what + 1ull);
+}
+
+/* By the functions that are launched, whatever their grids: batches are of different sizes. */
+static bool alike(const struct finder *f, const struct tfh_lap *a, const struct tfh_lap *b)
+{
+	const struct tfh_token *t = f->job->token.v;
+	uint32_t has[256] = {0}, n = 0, same = 0;
+
+	if (a->rough == b->rough)
+		return true;
+	for (uint32_t i = a->from; i < a->to; i++)
+		if (tfh_is_launch(&t[i])) {
+			has[bucket(&t[i])]++;
+			n++;
+		}
+	for (uint32_t i = b->from; i < b->to; i++)
+		if (tfh_is_launch(&t[i])) {
+			uint32_t *h = &has[bucket(&t[i])];
+			n++;
+			same += *h > 0;
+			*h -= *h > 0;
+		}
+	return 2.0 * same >= ALIKE * n;
+}
+
+/* ---- regularity ---- */
+
+/* Sums over the region in which stretches come again. */
+struct region {
+	double good, all, since; /* since: from the last good one on */
+	int64_t from, to;
+	size_t n;
+};
+
+static void region_add(struct region *r, const struct tfh_lap *s, bool good)
+{
+	double w = s->launches;
+
+	if (good) {
+		if (!r->n++)
+			r->from = s->t0;
+		r->all += r->n > 1 ? r->since + w : w;
+		r->good += w;
+		r->since = 0;
+		r->to = s->t1;
+	} else {
+		r->since += w;
+	}
+}
+
+static struct score score_of(const struct finder *f, const struct region *r)
+{
+	double all = f->launches ? (double)f->launches : 1;
+	struct score s = {.n = r->n, .ns = r->to - r->from};
+
+	/* A graph counts as several. */
+	s.cover = r->good < all ? r->good / all : 1;
+	s.ratio = r->all > 0 ? r->good / r->all : 0;
+	return s;
+}
+
+/* Each stretch like the one before or the one behind it. */
+static struct score in_a_row(const struct finder *f)
+{
+	struct region like = {0}, same = {0};
+	const struct tfh_lap *last = NULL;
+	bool l = false, s = false;
+
+	for (size_t i = 0; i < f->n; i++) {
+		const struct tfh_lap *v = &f->v[i];
+		if (!v->launches || minor(f, v))
+			continue;
+		bool s1 = last && last->rough == v->rough, l1 = s1 || (last && alike(f, last, v));
+		if (last) {
+			region_add(&like, last, l || l1);
+			region_add(&same, last, s || s1);
+		}
+		last = v;
+		l = l1;
+		s = s1;
+	}
+	if (last) {
+		region_add(&like, last, l);
+		region_add(&same, last, s);
+	}
+	struct score out = score_of(f, &like);
+	out.strict = score_of(f, &same).cover;
+	return out;
+}
+
+static uint64_t content(const struct tfh_lap *s, bool exact)
+{
+	return exact ? s->exact : s->rough;
+}
+
+/* Each one the same as the one m later. */
+static struct score after(const struct finder *f, size_t m, bool exact)
+{
+	size_t n = f->n < TURN_STRETCHES ? f->n : TURN_STRETCHES;
+	struct region r = {0};
+	uint64_t tail = 0;
+
+	for (size_t i = 0; i + m < n; i++)
+		region_add(&r, &f->v[i], content(&f->v[i], exact) == content(&f->v[i + m], exact));
+	struct score s = score_of(f, &r);
+	for (size_t i = f->n - m; i < f->n; i++)
+		tail += f->v[i].launches;
+	s.cover *= n == f->n ? 1 : (double)f->n / (double)n;
+	s.cover += (double)tail / (double)(f->launches ? f->launches : 1);
+	s.cover = s.cover < 1 ? s.cover : 1;
+	return s;
+}
+
+/* Random kinds of steps: each the same as one of those just before. */
+static struct score recent(const struct finder *f)
+{
+	struct region r = {0};
+
+	for (size_t i = 0; i < f->n; i++) {
+		bool good = false;
+		for (size_t k = 1; k <= RECENT && k <= i && !good; k++)
+			good = f->v[i].rough == f->v[i - k].rough;
+		region_add(&r, &f->v[i], good);
+	}
+	return score_of(f, &r);
+}
+
+/* Where in a turn a stretch comes whose like comes but once in it. Turns begin with the first one
+ * of the run, or where they come again later, with the first that does. */
+static bool find_key(const struct finder *f, struct tfh_anchor *a)
+{
+	size_t m = a->turn, from = 0;
+
+	while (from + 2 * m < f->n &&
+	       (content(&f->v[from], a->exact) != content(&f->v[from + m], a->exact) ||
+		content(&f->v[from + m], a->exact) != content(&f->v[from + 2 * m], a->exact)))
+		from++;
+	if (from + 2 * m >= f->n)
+		return false;
+	for (size_t i = from; i < from + m; i++) {
+		uint32_t times = 0;
+		for (size_t k = from; k < from + m; k++)
+			times += content(&f->v[k], a->exact) == content(&f->v[i], a->exact);
+		if (times > 1)
+			continue;
+		a->key = content(&f->v[i], a->exact);
+		a->at = (uint32_t)((from < m ? i : i - from) % m);
+		return true;
+	}
+	return false;
+}
+
+/* ---- choice ---- */
+
+/* Unless it covers clearly more than what was found earlier, that stays. */
+static void offer(struct finder *f, const struct tfh_anchor *a, const struct score *s)
+{
+	const struct tfh_token *t = f->job->token.v;
+	int64_t all = t[f->job->token.n - 1].t1 - t[0].t0;
+
+	size_t fewest = a->kind <= TFH_ANCHOR_WAIT && s->cover >= COVER ? FEWEST : ENOUGH;
+	if (s->n < fewest || s->ratio < RATIO ||
+	    (s->cover < LEAST && (double)s->ns < LEAST * (double)all))
+		return;
+	if (f->cover > 0 && f->cover >= COVER * s->cover)
+		return;
+	f->best = *a;
+	f->best.few = a->turn > 1 ? 0 : f->usual / MINOR;
+	f->cover = s->cover;
+}
+
+/* A turn of several stretches; `sure`: only one that explains what a single stretch does not. */
+static bool offer_turn(struct finder *f, const struct tfh_anchor *anchor, bool sure)
+{
+	struct tfh_anchor a = *anchor;
+
+	for (int rough = 0; rough < 2; rough++) {
+		double once = after(f, 1, !rough).ratio;
+		for (a.turn = 2; a.turn <= MOST_TURN && a.turn * ENOUGH <= f->n; a.turn++) {
+			struct score s = after(f, a.turn, !rough);
+			if (s.ratio < (sure ? TURN_SURE : TURN_RATIO) || s.n < 3 * a.turn ||
+			    (sure && 1 - s.ratio > (1 - once) / 2))
+				continue;
+			a.exact = !rough;
+			if (!find_key(f, &a))
+				continue;
+			offer(f, &a, &s);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether the stretches are as large as a step at least: several launches, not all of the same. */
+static bool substantial(const struct finder *f)
+{
+	const struct tfh_token *t = f->job->token.v;
+	const struct tfh_lap *s = NULL;
+
+	for (size_t k = 0, i = f->n / 2; k < f->n && !s; k++, i = (i + 1) % f->n)
+		if ((uint64_t)f->v[i].launches * 4 >= (uint64_t)f->usual * 3)
+			s = &f->v[i];
+	if (!s || f->usual < STEP_LAUNCHES)
+		return false;
+	const struct tfh_token *first = NULL;
+	for (uint32_t i = s->from; i < s->to; i++) {
+		if (!tfh_is_launch(&t[i]))
+			continue;
+		if (t[i].family == TFH_FAM_GRAPH_LAUNCH || (first && t[i].what != first->what))
+			return true;
+		first = &t[i];
+	}
+	return false;
+}
+
+static bool good(const struct finder *f)
+{
+	return f->cover >= COVER;
+}
+
+/* Copies to the device in a row are one batch. Small ones between them send numbers, no batch: when
+ * the stretches between all copies do not come again, neither one by one nor in turn, those between
+ * the larger ones may. */
+static void try_uploads(struct finder *f)
+{
+	struct tfh_anchor a = {.kind = TFH_ANCHOR_UPLOAD, .turn = 1};
+	size_t before = 0;
+
+	for (uint64_t least = 0; least <= UINT32_MAX && !good(f); least = least ? least * 4 : 64) {
+		a.what = (uint32_t)least;
+		cut(f, &a);
+		if (f->n < FEWEST)
+			break;
+		if (f->n == before)
+			continue;
+		struct score s = in_a_row(f);
+		offer(f, &a, &s);
+		if (!before && s.ratio < RATIO)
+			offer_turn(f, &a, false);
+		before = f->n;
+	}
+	a.what = 0;
+	if (f->cover > 0)
+		return;
+	cut(f, &a);
+	struct score s = recent(f);
+	offer(f, &a, &s);
+}
+
+static void try_waits(struct finder *f, uint64_t hash)
+{
+	struct tfh_anchor a = {.kind = TFH_ANCHOR_WAIT, .turn = 1, .hash = hash};
+
+	cut(f, &a);
+	if (f->n < FEWEST || (!substantial(f) && offer_turn(f, &a, true)))
+		return;
+	struct score s = in_a_row(f);
+	if (s.ratio < RATIO && offer_turn(f, &a, false))
+		return;
+	if (s.ratio < RATIO)
+		s = recent(f);
+	offer(f, &a, &s);
+}
+
+static void try_graphs(struct finder *f)
+{
+	struct tfh_anchor a = {.kind = TFH_ANCHOR_GRAPH, .turn = 1};
+
+	cut(f, &a);
+	if (f->n < ENOUGH || offer_turn(f, &a, true))
+		return;
+	struct score s = in_a_row(f);
+	offer(f, &a, &s);
+}
+
+struct kind {
+	uint64_t hash, count;
+	uint32_t what;
+	bool wait;
+};
+
+static void count_kinds(const struct tfh_job *job, struct kind *table)
+{
+	for (size_t i = 0; i < job->token.n; i++) {
+		const struct tfh_token *t = &job->token.v[i];
+		bool kernel = t->family == TFH_FAM_LAUNCH;
+		uint64_t hash = kernel ? tfh_hash_u64(t->what + 1ull) : t->hash;
+		if (!kernel && (t->family == TFH_FAM_GRAPH_LAUNCH ||
+				(t->family == TFH_FAM_COPY && t->dir != TFH_DIR_D2H)))
+			continue;
+		for (uint64_t at = hash, n = 0; n < 64; at++, n++) {
+			struct kind *k = &table[at % MAX_KINDS];
+			if (k->count && (k->hash != hash || k->wait == kernel))
+				continue;
+			*k = (struct kind){hash, k->count + 1, t->what, !kernel};
+			break;
+		}
+	}
+}
+
+/* The most frequent one that was not taken yet. */
+static struct kind *next_kind(struct kind *table, bool wait)
+{
+	struct kind *best = NULL;
+
+	for (size_t i = 0; i < MAX_KINDS; i++)
+		if (table[i].wait == wait && table[i].count >= FEWEST &&
+		    (!best || table[i].count > best->count))
+			best = &table[i];
+	return best;
+}
+
+/* The kernel between whose launches most is the same every time: a step's own, rather than one that
+ * each layer launches. Of several like that the one that comes first. */
+static void try_kernels(struct finder *f, struct kind *table)
+{
+	struct tfh_anchor best = {0};
+	struct score top = {0};
+	uint32_t first = 0;
+	struct kind *k;
+
+	for (int n = 0; n < MOST_TRIES && (k = next_kind(table, false)); n++) {
+		struct tfh_anchor a = {.kind = TFH_ANCHOR_KERNEL, .turn = 1, .what = k->what};
+		k->count = 0;
+		cut(f, &a);
+		struct score s = in_a_row(f);
+		if (s.ratio < RATIO || s.n < ENOUGH || s.strict < top.strict - 0.01)
+			continue;
+		if (s.strict <= top.strict + 0.01 && best.turn && f->v[0].from >= first)
+			continue;
+		first = f->v[0].from;
+		top = s;
+		best = a;
+	}
+	if (!best.turn)
+		return;
+	cut(f, &best);
+	offer(f, &best, &top);
+}
+
+/* ---- evaluation ---- */
+
+/* Stretches of the same content. */
+struct sort {
+	uint64_t rough;
+	size_t n, runs, first;
+	int64_t ns;
+};
+
+static uint32_t sorts_of(const struct finder *f, struct sort *v, uint32_t most)
+{
+	uint64_t before = 0;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i + 1 < f->n; i++) {
+		const struct tfh_lap *s = &f->v[i];
+		uint32_t at = 0;
+		if (s->launches <= f->best.few)
+			continue;
+		while (at < n && v[at].rough != s->rough)
+			at++;
+		if (at == most)
+			continue;
+		if (at == n)
+			v[n++] = (struct sort){.rough = s->rough, .first = i};
+		v[at].n++;
+		v[at].runs += s->rough != before;
+		v[at].ns += f->v[i + 1].t0 - s->t0;
+		before = s->rough;
+	}
+	return n;
+}
+
+/* Launches of b whose function a launches, too. */
+static uint32_t shared(const struct finder *f, const struct tfh_lap *a, const struct tfh_lap *b)
+{
+	const struct tfh_token *t = f->job->token.v;
+	bool has[256] = {false};
+	uint32_t n = 0;
+
+	for (uint32_t i = a->from; i < a->to; i++)
+		if (tfh_is_launch(&t[i]))
+			has[bucket(&t[i])] = true;
+	for (uint32_t i = b->from; i < b->to; i++)
+		n += tfh_is_launch(&t[i]) && has[bucket(&t[i])];
+	return n;
+}
+
+/* The way there without the way back and the update: mostly functions that the steps just before it
+ * launch, too, but not a third of theirs. In runs, and of less time: what a run spends most of its
+ * time on is what it is for. */
+static bool evaluates(const struct finder *f, const struct sort *e, const struct sort *train)
+{
+	const struct tfh_lap *a = &f->v[e->first], *b = &f->v[train->first];
+
+	return e->runs * 2 <= e->n && e->ns < train->ns && a->launches < b->launches &&
+	       (double)shared(f, b, a) >= 0.6 * a->launches &&
+	       (double)shared(f, a, b) <= 0.67 * b->launches;
+}
+
+/* What comes just before the first of that sort, NULL: nothing. */
+static const struct sort *before(const struct finder *f, const struct sort *v, uint32_t n,
+				 const struct sort *e)
+{
+	size_t at = e->first;
+
+	while (at && f->v[at - 1].launches <= f->best.few)
+		at--;
+	for (uint32_t i = 0; at && i < n; i++)
+		if (v[i].rough == f->v[at - 1].rough)
+			return &v[i];
+	return NULL;
+}
+
+static void find_evaluation(struct finder *f)
+{
+	struct sort v[64];
+	uint32_t n;
+	int64_t all = 0, eval = 0;
+
+	cut(f, &f->best);
+	n = sorts_of(f, v, 64);
+	for (uint32_t i = 0; i < n; i++)
+		all += v[i].ns;
+	for (uint32_t i = 0; i < n && f->best.n_eval < TFH_EVALS; i++) {
+		const struct sort *train = before(f, v, n, &v[i]);
+		if (!train || !evaluates(f, &v[i], train))
+			continue;
+		eval += v[i].ns;
+		f->best.eval[f->best.n_eval++] = v[i].rough;
+	}
+	if (eval * 2 > all)
+		f->best.n_eval = 0;
+}
+
+bool tfh_find_anchor(struct tfh_job *job, struct tfh_anchor *out, int *rc)
+{
+	size_t most = job->token.n + 1 < MOST_STRETCHES ? job->token.n + 1 : MOST_STRETCHES;
+	struct finder f = {.job = job, .v = malloc(most * sizeof(*f.v))};
+	struct kind *table = calloc(MAX_KINDS, sizeof(*table)), *k;
+
+	*rc = f.v && table ? 0 : -ENOMEM;
+	if (!*rc && job->token.n && job->launches) {
+		count_kinds(job, table);
+		try_uploads(&f);
+		if (!good(&f))
+			try_waits(&f, 0);
+		for (int n = 0; n < MOST_TRIES / 4 && !good(&f) && (k = next_kind(table, true));
+		     n++) {
+			k->count = 0;
+			try_waits(&f, k->hash);
+		}
+		if (!good(&f))
+			try_graphs(&f);
+		if (!good(&f))
+			try_kernels(&f, table);
+	}
+	if (f.cover > 0 && f.best.turn == 1)
+		find_evaluation(&f);
+	*out = f.best;
+	free(f.v);
+	free(table);
+	return f.cover > 0;
+}

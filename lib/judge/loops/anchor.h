@@ -1,0 +1,62 @@
+/*
+ * Calls between which the sequence of launches, copies and waits of a job comes again: anchors, and
+ * the stretches that they cut it into.
+ */
+#ifndef TFH_ANALYZE_ANCHOR_H
+#define TFH_ANALYZE_ANCHOR_H
+
+#include "judge/internal.h"
+
+enum tfh_anchor_kind {
+	TFH_ANCHOR_UPLOAD, /* copies to the device in a row begin a stretch */
+	TFH_ANCHOR_WAIT,   /* waits and copies back in a row end one */
+	TFH_ANCHOR_GRAPH,  /* begins one */
+	TFH_ANCHOR_KERNEL, /* the same */
+};
+
+#define TFH_EVALS 16
+struct tfh_anchor {
+	enum tfh_anchor_kind kind;
+	uint64_t hash; /* waits: only calls of that kind; 0: all */
+	uint32_t what; /* uploads: at least so many bytes; kernels: which function */
+	uint32_t few;  /* stretches of no more launches belong to the step before them */
+	/* Stretches that make a step. Where there are several, one with the content `key`, which
+	 * comes once in a step, is number `at` of it, from 0. */
+	uint32_t turn, at;
+	uint64_t key;
+	bool exact; /* `key` is one of tfh_lap.exact */
+	/* tfh_lap.rough of those that evaluate what the others train. */
+	uint64_t eval[TFH_EVALS];
+	uint32_t n_eval;
+};
+
+struct tfh_lap {
+	/* Content, order-free, so that threads do not matter: of all calls with their sizes and
+	 * grids, and of the launched functions alone. */
+	uint64_t exact, rough;
+	int64_t t0, t1;	   /* of the call that begins it; it ends with a wait: of all */
+	uint32_t from, to; /* tokens */
+	uint32_t launches;
+};
+
+/* Cuts a sequence. */
+struct tfh_cutter {
+	const struct tfh_job *job;
+	const struct tfh_anchor *anchor;
+	struct tfh_lap now;
+	bool open;
+	int64_t waited; /* end of the last wait */
+	uint32_t n;	/* tokens seen */
+};
+
+bool tfh_is_launch(const struct tfh_token *t);
+/* Takes the next token; true: a stretch is whole, in *out. */
+bool tfh_cut(struct tfh_cutter *c, const struct tfh_token *t, struct tfh_lap *out);
+/* What lies behind the last anchor that begins a stretch; false: nothing. */
+bool tfh_cut_last(struct tfh_cutter *c, struct tfh_lap *out);
+
+/* Finds the anchor that cuts job->token best into stretches that come again; false: there is none.
+ * 0 or -ENOMEM in *rc. */
+bool tfh_find_anchor(struct tfh_job *job, struct tfh_anchor *out, int *rc);
+
+#endif

@@ -1,0 +1,378 @@
+/*
+ * Which iterator is the training loop's. Iterator objects come anew with every epoch, so they are
+ * first put together by what they are: the function that their batches feed, and their pipeline.
+ * Then the group that owns most time, from a batch to the next batch of anything, is the training
+ * loop; what a run spends most of its time on is what it is for.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#include "judge/device.h"
+
+/* The function that got most time after this iterator's batches; its text without the number at its
+ * end. */
+static const char *tag_text(struct tfh_job *job, const struct tfh_series *s, uint32_t *name)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < 6; i++)
+		if (s->tag[i].ns > s->tag[best].ns)
+			best = i;
+	*name = s->tag[best].ns ? s->tag[best].name : 0;
+	return *name ? job->feed->name(job->feed->arg, job->process, TFT_NAME_OP, *name, NULL, NULL)
+		     : "";
+}
+
+/* TF2's functions of one Python function differ in the number at the end: retraced for a smaller
+ * last batch, say. */
+static size_t base_length(const char *text)
+{
+	size_t n = strlen(text);
+
+	while (n && text[n - 1] >= '0' && text[n - 1] <= '9')
+		n--;
+	return n;
+}
+
+/* Signature of the pipeline below a root: how often which stage type; only ids that hang below this
+ * root count, and those are the ids between this root's and the next root's, as a new iterator
+ * names its stages anew. */
+static uint64_t pipeline_key(struct tfh_job *job, const struct tfh_series *s)
+{
+	uint64_t key = s->loop;
+	uint32_t id = s->stage;
+
+	if (!id || s->loop)
+		return key;
+	for (uint32_t i = id; i < id + 64 && i < job->stage_of.n; i++) {
+		int32_t at = job->stage_of.v[i];
+		if (at < 0)
+			continue;
+		/* The next iterator's root has the same short path. */
+		if (i > id && job->stage_of.v[id] == at)
+			break;
+		key += tfh_hash_str(job->stage.v[at].prefix);
+	}
+	return key;
+}
+
+static uint32_t group_of(struct tfh_job *job, uint64_t key, uint64_t like, const char *tag,
+			 uint32_t series)
+{
+	struct tfh_group g = {.key = key, .like = like, .tag = tag, .series = series};
+
+	for (size_t i = 0; i < job->group.n; i++)
+		if (job->group.v[i].key == key)
+			return (uint32_t)i;
+	return TFH_PUSH(job->group, g) ? 0 : (uint32_t)job->group.n - 1;
+}
+
+static void make_groups(struct tfh_job *job)
+{
+	for (size_t i = 0; i < job->series.n; i++) {
+		struct tfh_series *s = &job->series.v[i];
+		uint32_t name;
+		const char *tag = tag_text(job, s, &name);
+		uint64_t key =
+			tfh_hash_add(tfh_hash_bytes(tag, base_length(tag)), pipeline_key(job, s));
+
+		s->group = group_of(job, key, key, tag, (uint32_t)i);
+	}
+}
+
+/* Keras gives its train and its test function the same name but for the number at its end. An
+ * iterator that feeds another number all the time feeds another function, not one retraced. */
+static void split_by_number(struct tfh_job *job)
+{
+	for (size_t i = 0; i < job->series.n; i++) {
+		struct tfh_series *s = &job->series.v[i];
+		struct tfh_group *g = &job->group.v[s->group];
+		uint32_t name, first;
+
+		tag_text(job, s, &name);
+		tag_text(job, &job->series.v[g->series], &first);
+		if (name && first && name != first)
+			s->group = group_of(job, tfh_hash_add(g->key, name), g->like, g->tag,
+					    (uint32_t)i);
+	}
+}
+
+/* Places for iterators that take turns; ticks that two must have in common to do so. */
+#define SLOTS 16
+#define TURNS 3
+
+/* Where a series begins and ends among the ticks. */
+struct reach {
+	size_t first, last;
+	uint32_t series, group;
+};
+
+static int by_first(const void *a, const void *b, void *arg)
+{
+	const struct reach *x = a, *y = b;
+
+	(void)arg;
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return x->first != y->first ? (x->first < y->first ? -1 : 1) : 0;
+}
+
+/*
+ * A new epoch's iterator follows the old one. Iterators that look alike and take turns are several
+ * data sets of one step, or one per replica: each gets a group of its own, the same one in every
+ * epoch. (Greedy colouring of intervals by their begin.)
+ */
+static void split_by_turns(struct tfh_job *job)
+{
+	size_t n = job->series.n, last[SLOTS];
+	struct reach *r = tfh_big_array(n, sizeof(*r));
+	uint32_t used = 0, group = UINT32_MAX;
+
+	for (uint32_t i = 0; r && i < n; i++)
+		r[i] = (struct reach){SIZE_MAX, 0, i, job->series.v[i].group};
+	TFH_EACH (i, r ? job->tick.n : 0) {
+		struct reach *x = &r[job->tick.v[i].series];
+		x->first = i < x->first ? i : x->first;
+		x->last = i;
+	}
+	if (r)
+		tfh_sort(r, n, sizeof(*r), by_first, NULL);
+	for (size_t i = 0; r && i < n; i++) {
+		uint32_t slot = 0;
+		if (r[i].first == SIZE_MAX)
+			continue;
+		if (r[i].group != group)
+			used = 0;
+		group = r[i].group;
+		while (slot < used && slot < SLOTS - 1 && last[slot] >= r[i].first + TURNS)
+			slot++;
+		if (slot == used || last[slot] < r[i].last)
+			last[slot] = r[i].last;
+		used = slot == used ? used + 1 : used;
+		const struct tfh_group *g = &job->group.v[r[i].group];
+		if (slot)
+			job->series.v[r[i].series].group = group_of(job, tfh_hash_add(g->key, slot),
+								    g->key, g->tag, r[i].series);
+	}
+	tfh_big_free(r);
+}
+
+static int by_return(const void *a, const void *b, void *arg)
+{
+	const struct tfh_tick *x = a, *y = b;
+
+	(void)arg;
+	return x->t1 < y->t1 ? -1 : x->t1 > y->t1;
+}
+
+/* The time behind a batch is its loop's own, but not that behind the last one of an iterator: the
+ * program may do anything there, such as making another model. Where iterators have but one batch,
+ * the longest time is left out. What is left out counts as a usual batch. */
+static void own(struct tfh_group *g)
+{
+	int64_t ns = g->inner ? g->inner_ns : g->owned_ns - g->longest;
+	uint64_t n = g->inner ? g->inner : g->count - 1;
+
+	if (g->count > 1)
+		g->owned_ns = (int64_t)((double)ns / (double)n * (double)g->count);
+}
+
+static void measure(struct tfh_job *job)
+{
+	uint32_t before = UINT32_MAX;
+
+	for (size_t i = 0; i < job->group.n; i++) {
+		struct tfh_group *g = &job->group.v[i];
+		g->count = g->runs = g->inner = 0;
+		g->owned_ns = g->wait_ns = g->inner_ns = g->longest = 0;
+	}
+	TFH_EACH (i, job->tick.n)
+		if (!job->tick.v[i].end)
+			job->series.v[job->tick.v[i].series].last = i;
+	TFH_EACH (i, job->tick.n) {
+		const struct tfh_tick *t = &job->tick.v[i];
+		const struct tfh_series *s = &job->series.v[t->series];
+		struct tfh_group *g = &job->group.v[s->group];
+		int64_t next = i + 1 < job->tick.n ? job->tick.v[i + 1].t1 : job->last_work;
+
+		g->wait_ns += t->t1 - t->t0;
+		if (t->end)
+			continue;
+		g->count++;
+		g->runs += s->group != before;
+		before = s->group;
+		int64_t ns = next > t->t1 ? tfh_seen_ns(job, t->t1, next) : 0;
+		g->owned_ns += ns;
+		g->longest = ns > g->longest ? ns : g->longest;
+		g->inner += s->last != i;
+		g->inner_ns += s->last != i ? ns : 0;
+	}
+	for (size_t i = 0; i < job->group.n; i++)
+		own(&job->group.v[i]);
+}
+
+static bool has(const char *text, const char *word)
+{
+	return strcasestr(text, word) != NULL;
+}
+
+static double score(const struct tfh_group *g)
+{
+	double x = (double)g->owned_ns;
+
+	if (g->count < 2)
+		x /= 16;
+	/* Names are hints: an evaluation seldom trains and a training step is seldom called test.
+	 */
+	if (has(g->tag, "train"))
+		x *= 3;
+	if (has(g->tag, "test_") || has(g->tag, "eval") || has(g->tag, "valid") ||
+	    has(g->tag, "predict"))
+		x /= 3;
+	return x;
+}
+
+static int32_t choose(const struct tfh_job *job)
+{
+	int32_t at = -1;
+	double best = 0;
+
+	for (size_t i = 0; i < job->group.n; i++) {
+		const struct tfh_group *g = &job->group.v[i];
+		if (g->count && score(g) > best) {
+			best = score(g);
+			at = (int32_t)i;
+		}
+	}
+	return at;
+}
+
+/* A loop that may train another model of a sweep: over a pipeline like the training loop's, into a
+ * function of the same name, of as many batches but for a few. */
+struct loop {
+	uint32_t group;
+	size_t first, last; /* among the ticks */
+	uint64_t inner;	    /* batches with one of the same loop behind them */
+	int64_t ns;	    /* of those */
+};
+#define LOOPS 256
+
+bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b)
+{
+	uint64_t more = a->count > b->count ? a->count : b->count;
+
+	return more - (a->count > b->count ? b->count : a->count) <= 1 + more / 20;
+}
+
+static void add_inner(const struct tfh_job *job, struct loop *l, size_t i)
+{
+	l->inner++;
+	l->ns += job->tick.v[i].t1 - job->tick.v[i - 1].t1;
+}
+
+static uint32_t find_loops(const struct tfh_job *job, struct loop *v)
+{
+	const struct tfh_group *train = &job->group.v[job->train_group];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < job->group.n && n < LOOPS; i++)
+		if (*train->tag && job->group.v[i].like == train->like &&
+		    tfh_as_many(&job->group.v[i], train))
+			v[n++] = (struct loop){i, SIZE_MAX, 0, 0, 0};
+	TFH_EACH (i, n > 2 ? job->tick.n : 0) {
+		uint32_t g = job->series.v[job->tick.v[i].series].group;
+		for (uint32_t k = 0; k < n; k++) {
+			if (v[k].group != g)
+				continue;
+			if (v[k].first == SIZE_MAX)
+				v[k].first = i;
+			else if (v[k].last + 1 == i)
+				add_inner(job, &v[k], i);
+			v[k].last = i;
+		}
+	}
+	return n;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct loop *x = a, *y = b;
+
+	return x->first != y->first ? (x->first < y->first ? -1 : 1) : 0;
+}
+
+static double per_batch(const struct loop *l)
+{
+	return l->inner ? (double)l->ns / (double)l->inner : 0;
+}
+
+/* Every second loop takes clearly less than its neighbours: an evaluation behind each. */
+#define EVAL_SHARE 0.8
+static bool turns(const struct loop *v, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i += 2)
+		if (per_batch(&v[i]) >= EVAL_SHARE * per_batch(&v[i - 1]) ||
+		    (i + 1 < n && per_batch(&v[i]) >= EVAL_SHARE * per_batch(&v[i + 1])))
+			return false;
+	return true;
+}
+
+/* Models that are trained one after the other feed functions of their own; but they are all what
+ * the job is for. Their loops do not overlap: where two do, the one with less time a batch
+ * evaluates. */
+static void join_sweep(struct tfh_job *job)
+{
+	struct loop v[LOOPS];
+	uint32_t n = find_loops(job, v), kept = 0;
+
+	qsort(v, n, sizeof(*v), by_place);
+	for (uint32_t i = 0; i < n; i++) {
+		struct loop *last = kept ? &v[kept - 1] : NULL;
+		if (!last || v[i].first > last->last)
+			v[kept++] = v[i];
+		else if (per_batch(&v[i]) > per_batch(last))
+			*last = v[i];
+	}
+	if (kept > 3 && kept == n && turns(v, kept)) {
+		for (uint32_t i = 0; i < kept; i += 2)
+			v[i / 2] = v[i];
+		kept = (kept + 1) / 2;
+	}
+	if (kept < 3)
+		return;
+	job->train_group = (int32_t)v[0].group;
+	for (size_t i = 0; i < job->series.n; i++)
+		for (uint32_t k = 0; k < kept; k++)
+			if (job->series.v[i].group == v[k].group) {
+				job->series.v[i].group = (uint32_t)job->train_group;
+				break;
+			}
+	job->alike_loops = kept;
+	measure(job);
+}
+
+void tfh_choose_iterator(struct tfh_job *job)
+{
+	job->train_group = -1;
+	if (!job->tick.n)
+		return;
+	tfh_sort(job->tick.v, job->tick.n, sizeof(*job->tick.v), by_return, NULL);
+	make_groups(job);
+	split_by_number(job);
+	split_by_turns(job);
+	measure(job);
+	job->train_group = choose(job);
+	if (job->train_group >= 0)
+		join_sweep(job);
+}
+
+void tfh_tell_alike_loops(struct tfh_job *job, struct tfh_result *r)
+{
+	if (job->alike_loops && job->clock == TFH_STEP_CLOCK_ITERATOR)
+		tfh_remark(r, tfh_text(job,
+				       "%u loops of as many batches feed functions of the same "
+				       "name: models trained in turn, judged together",
+				       job->alike_loops));
+}

@@ -1,0 +1,263 @@
+/*
+ * Steps of another profiler's trace by what its ranges are called. A network's layers are alike:
+ * their launches come again like steps do. But a step does not lie inside one call of a module,
+ * inside one op, or inside a range that the program gave a name to: where most of what looks like
+ * periods does, those calls are the steps, if there are several of them, and nothing repeats, if
+ * there is one. Nor is a step what comes again in the smaller part of the time only. An optimizer's
+ * step, which PyTorch names by itself, ends a training step wherever the program marked none.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/device.h"
+
+/* Ranges kept; a trace of more is read by its first ones. */
+#define MOST 1000000u
+/* Of the pairs of period marks: so many inside one call are no accident. A step's forward pass may
+ * be half of its launches, and its layers half of that pass. */
+#define INSIDE 0.25
+
+static const char update[] = "Optimizer.step#";
+
+struct named {
+	int64_t t0, t1;
+	uint32_t name, thread;
+	bool holds; /* two marks or more */
+};
+
+struct found {
+	TFH_VEC(struct named) range;
+	TFH_VEC(uint8_t) kind; /* by name: enum name_kind */
+	int64_t first_launch;
+	bool updates; /* optimizers' steps are looked for, nothing else */
+};
+
+enum name_kind { K_NEW, K_OTHER, K_MODULE, K_UPDATE };
+
+static const char *text_of(const struct tfh_job *job, uint32_t name)
+{
+	const char *s =
+		job->feed->name(job->feed->arg, job->process, TFT_NAME_STRING, name, NULL, NULL);
+
+	return s ? s : "";
+}
+
+/* What a range is called, looked up once per name; K_NEW: out of memory. */
+static enum name_kind kind_of(struct tfh_job *job, struct found *f, uint32_t name)
+{
+	while (f->kind.n <= name)
+		if (TFH_PUSH(f->kind, K_NEW))
+			return K_NEW;
+	if (f->kind.v[name] == K_NEW) {
+		const char *s = text_of(job, name);
+		f->kind.v[name] = !strncmp(s, "nn.Module: ", 11)	    ? K_MODULE
+				  : !strncmp(s, update, sizeof(update) - 1) ? K_UPDATE
+									    : K_OTHER;
+	}
+	return f->kind.v[name];
+}
+
+/* A name without what differs from call to call: "execute_context_1(8)" and "execute_context_2(7)".
+ */
+static size_t stem(const char *s)
+{
+	return strcspn(s, "0123456789[(#");
+}
+
+static bool alike(const struct tfh_job *job, const struct named *a, const struct named *b)
+{
+	const char *x = text_of(job, a->name), *y = text_of(job, b->name);
+	size_t n = stem(x);
+
+	return a->name == b->name || (n == stem(y) && !memcmp(x, y, n));
+}
+
+/* The first mark that begins at t or later. */
+static size_t mark_at(const struct tfh_job *job, int64_t t)
+{
+	size_t lo = 0, hi = job->mark.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (job->mark.v[mid].t0 < t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static int add(struct tfh_job *job, struct found *f, const struct tfh_event *ev)
+{
+	struct named r = {ev->t0, ev->t1, (uint32_t)ev->w[0], ev->thread, false};
+
+	if (ev->kind == TFT_CALL && ev->t0 < f->first_launch &&
+	    (ev->fn->family == TFH_FAM_LAUNCH || ev->fn->family == TFH_FAM_GRAPH_LAUNCH))
+		f->first_launch = ev->t0;
+
+	if (ev->kind != TFT_RANGE || !job->thread[ev->thread].drives || f->range.n >= MOST ||
+	    ev->w[0] > 1u << 24)
+		return 0;
+	enum name_kind kind = kind_of(job, f, r.name);
+	if (kind == K_NEW)
+		return -ENOMEM;
+	if (f->updates)
+		return kind == K_UPDATE ? TFH_PUSH(f->range, r) : 0;
+	if (ev->w[1] == TFT_RANGE_PYTHON && kind != K_MODULE)
+		return 0;
+	r.holds = mark_at(job, r.t1) >= mark_at(job, r.t0) + 2;
+	return r.holds || ev->w[1] != TFT_RANGE_OP ? TFH_PUSH(f->range, r) : 0;
+}
+
+static int by_begin(const void *a, const void *b, void *arg)
+{
+	const struct named *x = a, *y = b;
+
+	(void)arg;
+	if (x->t0 != y->t0)
+		return x->t0 < y->t0 ? -1 : 1;
+	return x->t1 != y->t1 ? (x->t1 > y->t1 ? -1 : 1) : 0;
+}
+
+static int look(struct tfh_job *job, struct found *f, struct tfh_err *err)
+{
+	const struct tfh_feed *feed = job->feed;
+	struct tfh_event ev;
+	int rc = feed->rewind(feed->arg, job->process, err);
+
+	while (!rc && feed->next(feed->arg, &ev))
+		rc = ev.thread < feed->n_threads ? add(job, f, &ev) : 0;
+	if (!rc)
+		rc = feed->error(feed->arg, err);
+	if (!rc && f->range.n)
+		tfh_sort(f->range.v, f->range.n, sizeof(*f->range.v), by_begin, NULL);
+	return rc;
+}
+
+static void drop(struct found *f)
+{
+	free(f->range.v);
+	free(f->kind.v);
+}
+
+static const char *short_name(struct tfh_job *job, uint32_t name)
+{
+	const char *s = text_of(job, name);
+	size_t n = stem(s);
+
+	while (n && strchr(" _-.:", s[n - 1]))
+		n--;
+	return n ? tfh_text(job, "%.*s", n < 60 ? (int)n : 60, s) : s;
+}
+
+int tfh_find_updates(struct tfh_job *job, struct tfh_err *err)
+{
+	struct found f = {.first_launch = INT64_MAX, .updates = true};
+	int rc = job->launches ? look(job, &f, err) : 0;
+
+	for (size_t i = 0, n = f.range.n; i < n && !rc && n >= 3; i++) {
+		int64_t t0 = i ? f.range.v[i - 1].t1 : f.first_launch;
+		if (t0 < f.range.v[i].t1)
+			rc = TFH_PUSH_BIG(job->mark,
+					  ((struct tfh_tick){.t0 = t0, .t1 = f.range.v[i].t1}));
+	}
+	if (job->mark.n)
+		job->clock_name = "Optimizer.step";
+	drop(&f);
+	return rc;
+}
+
+/* Of the ranges that hold periods and lie in no other, those whose like take most time: index of
+ * one, SIZE_MAX none. */
+static size_t outermost(const struct tfh_job *job, const struct found *f)
+{
+	int64_t end = INT64_MIN, most = 0;
+	size_t best = SIZE_MAX;
+
+	for (size_t i = 0; i < f->range.n; i++) {
+		const struct named *r = &f->range.v[i];
+		int64_t ns = 0;
+		if (!r->holds || r->t0 < end)
+			continue;
+		end = r->t1;
+		if (best != SIZE_MAX && alike(job, r, &f->range.v[best]))
+			continue;
+		for (size_t k = i; k < f->range.n; k++)
+			if (f->range.v[k].holds && alike(job, r, &f->range.v[k]))
+				ns += f->range.v[k].t1 - f->range.v[k].t0;
+		if (ns > most) {
+			most = ns;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* How many pairs of marks lie inside one range. */
+static size_t inside(const struct tfh_job *job, const struct found *f)
+{
+	size_t n = 0, next = 0;
+
+	for (size_t i = 0; i < f->range.n; i++) {
+		const struct named *r = &f->range.v[i];
+		if (!r->holds)
+			continue;
+		size_t a = mark_at(job, r->t0), b = mark_at(job, r->t1) - 1;
+		a = a > next ? a : next;
+		if (b > a) {
+			n += b - a;
+			next = b;
+		}
+	}
+	return n;
+}
+
+static int take(struct tfh_job *job, const struct found *f, size_t best)
+{
+	int64_t end = INT64_MIN;
+	int rc = 0;
+
+	job->mark.n = 0;
+	if (best == SIZE_MAX)
+		return 0;
+	for (size_t i = 0; i < f->range.n && !rc; i++) {
+		const struct named *r = &f->range.v[i];
+		if (r->t0 < end || !alike(job, r, &f->range.v[best]))
+			continue;
+		end = r->t1;
+		rc = TFH_PUSH_BIG(job->mark, ((struct tfh_tick){.t0 = r->t0, .t1 = r->t1}));
+	}
+	if (job->mark.n < 2)
+		job->mark.n = 0;
+	else
+		job->clock_name = short_name(job, f->range.v[best].name);
+	return rc;
+}
+
+/* What comes again in the smaller part of the time since the first launch is a detail of it. */
+static bool covers(const struct tfh_job *job, const struct found *f)
+{
+	const struct tfh_tick *first = &job->mark.v[0], *last = &job->mark.v[job->mark.n - 1];
+
+	return 2 * (last->t1 - first->t0) >= job->last_work - f->first_launch;
+}
+
+int tfh_check_period(struct tfh_job *job, struct tfh_err *err)
+{
+	struct found f = {.first_launch = INT64_MAX};
+	size_t pairs = job->mark.n - 1;
+	int rc;
+
+	tfh_sort_marks(job);
+	rc = look(job, &f, err);
+	if (!rc && (double)inside(job, &f) > INSIDE * (double)pairs) {
+		rc = take(job, &f, outermost(job, &f));
+		job->clock = job->mark.n ? TFH_STEP_CLOCK_MARK : TFH_STEP_CLOCK_NONE;
+	} else if (!rc && !covers(job, &f)) {
+		job->mark.n = 0;
+		job->clock = TFH_STEP_CLOCK_NONE;
+	}
+	drop(&f);
+	return rc;
+}

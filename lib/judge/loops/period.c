@@ -1,0 +1,189 @@
+/*
+ * Steps of a job that tells nothing but its driver calls: the period of its sequence of launches,
+ * copies and waits, as anchor.c finds it. Each step leaves a mark, as if the job had marked it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/loops/anchor.h"
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct tfh_token *x = a, *y = b;
+
+	if (x->t0 != y->t0)
+		return x->t0 < y->t0 ? -1 : 1;
+	return x->t1 < y->t1 ? -1 : x->t1 > y->t1;
+}
+
+/* Calls of one thread come in this order anyway. */
+static void sort_tokens(struct tfh_job *job)
+{
+	for (size_t i = 1; i < job->token.n; i++)
+		if (by_begin(&job->token.v[i - 1], &job->token.v[i]) > 0) {
+			qsort(job->token.v, job->token.n, sizeof(*job->token.v), by_begin);
+			return;
+		}
+}
+
+/* Stretches become steps. */
+struct marker {
+	struct tfh_job *job;
+	const struct tfh_anchor *anchor;
+	struct tfh_cutter cutter;
+	uint32_t at;   /* number of the next stretch in its turn */
+	int64_t begin; /* waits: of the step that is being gathered, 0: none */
+	size_t few;    /* stretches that are no steps of their own */
+};
+
+static int push(struct marker *m, const struct tfh_lap *s)
+{
+	struct tfh_tick tick = {.t0 = m->begin ? m->begin : s->t0, .t1 = s->t1};
+
+	for (uint32_t i = 0; i < m->anchor->n_eval; i++)
+		tick.eval |= m->anchor->eval[i] == s->rough;
+	m->begin = 0;
+	return TFH_PUSH_BIG(m->job->mark, tick);
+}
+
+static int mark_stretch(struct marker *m, const struct tfh_lap *s)
+{
+	const struct tfh_anchor *a = m->anchor;
+	bool wait = a->kind == TFH_ANCHOR_WAIT;
+
+	if (s->launches <= a->few) {
+		m->few++;
+		return 0;
+	}
+	if (a->turn < 2)
+		return push(m, s);
+	if ((a->exact ? s->exact : s->rough) == a->key)
+		m->at = a->at;
+	uint32_t at = m->at;
+	m->at = (at + 1) % a->turn;
+	if (wait && !m->begin)
+		m->begin = s->t0;
+	return at == (wait ? a->turn - 1 : 0) ? push(m, s) : 0;
+}
+
+static int mark_token(struct marker *m, const struct tfh_token *t)
+{
+	struct tfh_lap s;
+
+	return tfh_cut(&m->cutter, t, &s) ? mark_stretch(m, &s) : 0;
+}
+
+static int mark_last(struct marker *m)
+{
+	struct tfh_lap s;
+
+	return tfh_cut_last(&m->cutter, &s) ? mark_stretch(m, &s) : 0;
+}
+
+static struct marker marker_of(struct tfh_job *job, const struct tfh_anchor *a)
+{
+	return (struct marker){.job = job, .anchor = a, .cutter = {.job = job, .anchor = a}};
+}
+
+static int mark_kept(struct tfh_job *job, struct marker *m)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < job->token.n && !rc; i++)
+		rc = mark_token(m, &job->token.v[i]);
+	return rc;
+}
+
+/* Of all: a pass of its own where too few were kept. */
+static int mark_all(struct tfh_job *job, const struct tfh_anchor *a, struct tfh_err *err)
+{
+	const struct tfh_feed *f = job->feed;
+	struct marker m = marker_of(job, a);
+	struct tfh_event ev;
+	struct tfh_token t;
+	struct tfh_piece p;
+	int rc = f->rewind(f->arg, job->process, err);
+
+	while (!rc && f->next(f->arg, &ev))
+		if (tfh_event_label(&ev, &p) && !p.passive && tfh_token_of(&ev, &p, &t))
+			rc = mark_token(&m, &t);
+	rc = rc ? rc : mark_last(&m);
+	return rc ? rc : f->error(f->arg, err);
+}
+
+/* Whether all steps begin, or end, with one and the same kind of call, which comes nowhere else;
+ * where the first one begins, when they end with it. */
+static bool one_kind(struct tfh_job *job, const struct tfh_anchor *a, uint64_t *hash,
+		     int64_t *begin)
+{
+	struct tfh_cutter c = {.job = job, .anchor = a};
+	struct tfh_lap s;
+	size_t laps = 0, calls = 0;
+
+	*hash = *begin = 0;
+	for (size_t i = 0; i < job->token.n; i++) {
+		if (!tfh_cut(&c, &job->token.v[i], &s))
+			continue;
+		uint64_t h = job->token.v[a->kind == TFH_ANCHOR_WAIT ? s.to : s.from].hash;
+		if (!laps++) {
+			*hash = h;
+			*begin = s.t0;
+		}
+		if (h != *hash || s.launches <= a->few)
+			return false;
+	}
+	for (size_t i = 0; i < job->token.n; i++)
+		calls += job->token.v[i].hash == *hash;
+	return calls == laps || (a->kind != TFH_ANCHOR_WAIT && calls == laps + 1);
+}
+
+static int mark_kind(struct tfh_job *job, const struct tfh_anchor *a, uint64_t hash, int64_t begin)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < job->token.n + job->late.n && !rc; tfh_big_pass(++i)) {
+		const struct tfh_token *t =
+			i < job->token.n ? &job->token.v[i] : &job->late.v[i - job->token.n];
+		struct tfh_tick tick = {.t0 = t->t0, .t1 = t->t1};
+		if (t->hash != hash)
+			continue;
+		if (a->kind == TFH_ANCHOR_WAIT) {
+			tick.t0 = begin;
+			begin = t->t1;
+		}
+		rc = TFH_PUSH_BIG(job->mark, tick);
+	}
+	return rc;
+}
+
+static int mark_steps(struct tfh_job *job, const struct tfh_anchor *a, struct tfh_err *err)
+{
+	struct marker m = marker_of(job, a);
+	uint64_t hash;
+	int64_t begin;
+	int rc;
+
+	if (job->late.n || job->late_launch || job->late_lost) {
+		if (job->late_lost || a->turn > 1 || a->n_eval ||
+		    (a->kind != TFH_ANCHOR_UPLOAD && a->kind != TFH_ANCHOR_WAIT) ||
+		    !one_kind(job, a, &hash, &begin))
+			return mark_all(job, a, err);
+		return mark_kind(job, a, hash, begin);
+	}
+	rc = mark_kept(job, &m);
+	return rc ? rc : mark_last(&m);
+}
+
+/* Leaves in job->mark one entry per step, as if the job had marked them. 0, or a negative errno. No
+ * period: none. */
+int tfh_find_period(struct tfh_job *job, struct tfh_err *err)
+{
+	struct tfh_anchor a;
+	int rc;
+
+	sort_tokens(job);
+	if (!tfh_find_anchor(job, &a, &rc) || rc)
+		return rc;
+	job->mark_ends = a.kind == TFH_ANCHOR_WAIT;
+	return mark_steps(job, &a, err);
+}

@@ -1,0 +1,500 @@
+/*
+ * Steps and phases. A step runs from the moment its batch was delivered to the moment the next one
+ * was: windows tile the training loop, and their number is the number of batches. Order of trust:
+ * the job's own marks, the training iterator, a repeated graph execution, the period of the
+ * launches.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/device.h"
+
+#define MAX_GROUP 256
+
+/* The window being built. */
+struct build {
+	struct tfh_job *job;
+	struct tfh_window w;
+	bool open;
+	int64_t must; /* the window reaches at least here when it is cut */
+	int rc;
+};
+
+static void note_segment(struct tfh_job *job, enum tfh_segment kind, int64_t ns, uint32_t n)
+{
+	if (ns <= 0)
+		return;
+	job->segment_ns[kind] += ns;
+	job->segment_n[kind] += n;
+}
+
+static void close_window(struct build *b, int64_t t, bool cut)
+{
+	if (!b->open)
+		return;
+	b->open = false;
+	/* What follows is not known for a while: the step ends there, as far as it is seen. */
+	int64_t gone = tfh_given_up_from(b->job, b->w.t0, t);
+	cut |= gone < t;
+	t = gone < t ? gone : t;
+	b->w.t1 = t > b->w.t0 ? t : b->w.t0;
+	b->w.cut = cut;
+	b->w.last = b->w.last ? b->w.last : b->must;
+	if (TFH_PUSH_BIG(b->job->window, b->w))
+		b->rc = -ENOMEM;
+}
+
+static void open_window(struct build *b, int64_t t, enum tfh_segment segment)
+{
+	memset(&b->w, 0, sizeof(b->w));
+	b->w.t0 = t;
+	b->w.steps = 1;
+	b->w.segment = (uint8_t)segment;
+	b->must = 0;
+	b->open = true;
+}
+
+static bool mine(const struct tfh_job *job, const struct tfh_tick *t)
+{
+	return (int32_t)job->series.v[t->series].group == job->train_group;
+}
+
+/* Batches of another loop come in runs; an iterator that takes turns with the training one belongs
+ * to the step. Replicas' threads run ahead of each other a little, so where there are as many
+ * batches as the training loop has, runs must be long. */
+#define REPLICA_RUN 16
+static bool evaluates(const struct tfh_job *job, const struct tfh_tick *t)
+{
+	const struct tfh_group *g = &job->group.v[job->series.v[t->series].group];
+	const struct tfh_group *train = &job->group.v[job->train_group];
+
+	if (mine(job, t))
+		return false;
+	if (tfh_as_many(g, train))
+		return g->runs * REPLICA_RUN <= g->count;
+	return g->runs * 2 <= g->count || g->runs * 4 <= train->count;
+}
+
+/* A few batches before the first step, to build the model from or to try whether it runs: start-up.
+ */
+#define TRIED 3
+static bool tried(const struct tfh_job *job, const struct tfh_tick *t)
+{
+	return job->group.v[job->series.v[t->series].group].count <= TRIED;
+}
+
+static int64_t begin_of(const struct tfh_tick *t)
+{
+	return t->x0 ? t->x0 : t->t0;
+}
+
+/* Takes all ticks of the executing call that begins with *i; leaves *i at its last. */
+static void take_group(struct build *b, size_t *i)
+{
+	struct tfh_job *job = b->job;
+	const struct tfh_tick *first = &job->tick.v[*i];
+	size_t j = *i;
+
+	b->w.group = true;
+	b->w.x1 = first->x1;
+	b->w.last = first->t1;
+	while (j + 1 < job->tick.n && job->tick.v[j + 1].x0 == first->x0 && first->x0) {
+		const struct tfh_tick *t = &job->tick.v[++j];
+		if (!mine(job, t))
+			continue;
+		b->w.gets += t->t1 - t->t0;
+		b->w.steps += !t->end;
+		b->w.last = t->t1;
+	}
+	*i = j;
+}
+
+/* A batch of another loop: an evaluation between training steps. `idle` is when the loop before was
+ * last seen. */
+static void eval_tick(struct build *b, const struct tfh_tick *t, int64_t *eval, int64_t *idle)
+{
+	bool first = !*eval;
+
+	close_window(b, first ? begin_of(t) : t->t1, first || t->end);
+	if (first) {
+		*eval = begin_of(t);
+		b->job->segment_n[TFH_SEGMENT_EVAL]++;
+	}
+	*idle = t->t1;
+	if (t->end)
+		return;
+	open_window(b, t->t1, TFH_SEGMENT_EVAL);
+	b->must = t->x1;
+}
+
+static void from_iterator(struct build *b)
+{
+	struct tfh_job *job = b->job;
+	uint32_t series = UINT32_MAX;
+	int64_t eval = 0, idle = 0;
+
+	for (size_t i = 0; i < job->tick.n; tfh_big_pass(++i)) {
+		const struct tfh_tick *t = &job->tick.v[i];
+		if (evaluates(job, t)) {
+			if (series == UINT32_MAX && tried(job, t))
+				continue;
+			eval_tick(b, t, &eval, &idle);
+			continue;
+		}
+		if (!mine(job, t))
+			continue;
+		if (eval) {
+			close_window(b, begin_of(t), true);
+			job->segment_ns[TFH_SEGMENT_EVAL] += tfh_seen_ns(job, eval, begin_of(t));
+			eval = 0;
+		}
+		if (t->end) {
+			close_window(b, t->t1, true);
+			idle = t->t1;
+			continue;
+		}
+		/* A new iterator is a new epoch: its first batch is waited for before its first
+		 * step. */
+		if (series != UINT32_MAX && t->series != series) {
+			close_window(b, begin_of(t), true);
+			note_segment(job, TFH_SEGMENT_WARMUP,
+				     tfh_seen_ns(job, idle ? idle : begin_of(t), t->t1), 1);
+		}
+		close_window(b, t->t1, false);
+		series = t->series;
+		open_window(b, t->t1, TFH_SEGMENT_TRAIN);
+		b->must = t->x1;
+		if (job->grouped)
+			take_group(b, &i);
+	}
+	if (eval)
+		job->segment_ns[TFH_SEGMENT_EVAL] +=
+			tfh_seen_ns(job, eval, idle > job->last_work ? idle : job->last_work);
+	close_window(b, job->last_work, true);
+}
+
+static void from_marks(struct build *b)
+{
+	struct tfh_job *job = b->job;
+	int64_t eval = 0;
+
+	TFH_EACH (i, job->mark.n) {
+		const struct tfh_tick *m = &job->mark.v[i];
+		/* A step before an evaluation has not waited for another batch. */
+		close_window(b, m->t0, m->eval && !eval && !job->mark_ends);
+		if (eval && !m->eval)
+			job->segment_ns[TFH_SEGMENT_EVAL] += tfh_seen_ns(job, eval, m->t0);
+		job->segment_n[TFH_SEGMENT_EVAL] += m->eval && !eval;
+		eval = !m->eval ? 0 : eval ? eval : m->t0;
+		open_window(b, m->t0, m->eval ? TFH_SEGMENT_EVAL : TFH_SEGMENT_TRAIN);
+		b->must = m->t1;
+	}
+	if (job->mark.n) {
+		/* Marks and waits end their step; what only begins one leaves its end open. */
+		const struct tfh_tick *m = &job->mark.v[job->mark.n - 1];
+		bool whole = job->clock == TFH_STEP_CLOCK_MARK || job->mark_ends;
+		close_window(b, whole ? m->t1 : job->last_work, !whole);
+		if (eval)
+			job->segment_ns[TFH_SEGMENT_EVAL] +=
+				tfh_seen_ns(job, eval, whole ? m->t1 : job->last_work);
+	}
+}
+
+/* Function executed most: a pass of its own, as only now is it known which. Its calls become marks.
+ */
+static int find_exec(struct tfh_job *job, struct tfh_err *err)
+{
+	const struct tfh_feed *f = job->feed;
+	const struct tfh_tag *best = NULL;
+	struct tfh_event ev;
+	int rc;
+
+	for (size_t i = 0; i < job->tag.n; i++)
+		if (job->tag.v[i].function && job->tag.v[i].count >= 4 &&
+		    (!best || job->tag.v[i].ns > best->ns))
+			best = &job->tag.v[i];
+	if (!best)
+		return 0;
+	job->exec_name = best->name;
+	rc = f->rewind(f->arg, job->process, err);
+	while (!rc && f->next(f->arg, &ev)) {
+		struct tfh_tick m = {.t0 = ev.t0, .t1 = ev.t1};
+		if ((ev.fn->family == TFH_FAM_EXECUTE || ev.fn->family == TFH_FAM_SESSION) &&
+		    ev.kind == TFT_CALL && ev.depth == 0 && (uint32_t)ev.w[0] == best->name)
+			rc = TFH_PUSH_BIG(job->mark, m);
+	}
+	job->clock_name = f->name(f->arg, job->process, TFT_NAME_OP, best->name, NULL, NULL);
+	return rc ? rc : f->error(f->arg, err);
+}
+
+static int by_begin(const void *a, const void *b, void *arg)
+{
+	const struct tfh_tick *x = a, *y = b;
+
+	(void)arg;
+	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
+}
+
+void tfh_sort_marks(struct tfh_job *job)
+{
+	if (job->mark.n) /* there may be no array at all */
+		tfh_sort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin, NULL);
+}
+
+static int64_t step_ns(const struct tfh_window *w)
+{
+	return (w->t1 - w->t0) / (w->steps ? w->steps : 1);
+}
+
+static int64_t median_step(const struct tfh_job *job, bool with_cut)
+{
+	double *v = tfh_big_array(job->window.n, sizeof(*v)), m = 0;
+	size_t n = 0;
+
+	TFH_EACH (i, v ? job->window.n : 0)
+		if (job->window.v[i].segment == TFH_SEGMENT_TRAIN &&
+		    (with_cut || !job->window.v[i].cut))
+			v[n++] = (double)step_ns(&job->window.v[i]);
+	if (n)
+		m = tfh_select(v, n, n / 2);
+	tfh_big_free(v);
+	return (int64_t)m;
+}
+
+/* A window that no batch closed may run on into work that is no step's: it is cut to a usual
+ * length, behind the call that its batch went to. */
+static void trim(struct tfh_job *job)
+{
+	TFH_EACH (i, job->window.n) {
+		struct tfh_window *w = &job->window.v[i];
+		int64_t usual = job->median * w->steps;
+		int64_t must = w->group ? w->x1 : w->last;
+		if (!w->cut || w->segment != TFH_SEGMENT_TRAIN ||
+		    w->t1 - w->t0 <= usual + usual / 2)
+			continue;
+		int64_t t1 = w->t0 + usual;
+		w->t1 = must > t1 && must < w->t1 ? must : t1;
+	}
+}
+
+/* Steady is from the first step on that is within half of the median, but no more than a tenth of
+ * the run is given up for it; the first step never is. Nor is a step that no next batch closed: it
+ * lacks the wait for that. */
+static void warm_up(struct tfh_job *job)
+{
+	size_t n = 0, seen = 0;
+	bool steady = false;
+
+	TFH_EACH (i, job->window.n)
+		n += job->window.v[i].segment == TFH_SEGMENT_TRAIN;
+	size_t most = n / 10 > 1 ? n / 10 : 1;
+	TFH_EACH (i, n > 2 ? job->window.n : 0) {
+		struct tfh_window *w = &job->window.v[i];
+		if (w->segment != TFH_SEGMENT_TRAIN)
+			continue;
+		steady |= seen && (seen >= most || step_ns(w) <= job->median + job->median / 2);
+		seen++;
+		if (!steady || w->cut)
+			w->segment = TFH_SEGMENT_WARMUP;
+	}
+	TFH_EACH (i, job->window.n) {
+		const struct tfh_window *w = &job->window.v[i];
+		if (w->segment != TFH_SEGMENT_EVAL)
+			note_segment(job, w->segment, w->t1 - w->t0 - (i ? 0 : job->lead_in),
+				     w->steps);
+	}
+	if (job->window.n)
+		note_segment(job, TFH_SEGMENT_STARTUP,
+			     job->window.v[0].t0 + job->lead_in - job->first, 1);
+}
+
+/* The first window that ends after t. */
+static size_t window_after(const struct tfh_job *job, int64_t t)
+{
+	size_t lo = 0, hi = job->window.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (job->window.v[mid].t1 <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void mark_holes(struct tfh_job *job)
+{
+	const struct tfh_feed *f = job->feed;
+
+	for (uint32_t h = 0; h < f->n_holes; h++) {
+		const struct tfh_hole *hole = &f->holes[h];
+		if (hole->process != job->process)
+			continue;
+		for (size_t i = window_after(job, hole->t0);
+		     i < job->window.n && hole->t1 >= job->window.v[i].t0; tfh_big_pass(++i))
+			job->window.v[i].hole = true;
+	}
+}
+
+/* Several batches per executed call, fetched by a thread that may run ahead of the computing: then
+ * the call is judged as a whole and its steps get equal parts. */
+static void decide_grouping(struct tfh_job *job)
+{
+	const struct tfh_group *g = &job->group.v[job->train_group];
+	uint64_t execs = 0, contained = 0;
+	bool loop = false;
+
+	for (size_t i = 0; i < job->series.n; i++) {
+		const struct tfh_series *s = &job->series.v[i];
+		if ((int32_t)s->group != job->train_group)
+			continue;
+		execs += s->execs;
+		contained += s->contained;
+		loop |= s->loop;
+	}
+	job->per_execution = execs && !loop ? (double)contained / (double)execs : 1;
+	job->grouped = !loop && execs >= 3 && job->per_execution > 1.5 &&
+		       job->per_execution <= MAX_GROUP && contained * 2 > g->count;
+	if (!job->grouped)
+		job->per_execution = 1;
+}
+
+static const char *iterator_name(struct tfh_job *job)
+{
+	const struct tfh_group *g = &job->group.v[job->train_group];
+
+	if (*g->tag)
+		return tfh_text(job, "get-next of %s", g->tag);
+	return job->series.v[g->series].loop ? "dataset loop inside a graph" : "get-next";
+}
+
+/* What the marks are called: "ProfilerStep" in a trace of PyTorch's. */
+static const char *mark_name(const struct tfh_job *job)
+{
+	const struct tfh_feed *f = job->feed;
+	const char *name = job->mark_name ? f->name(f->arg, job->process, TFT_NAME_STRING,
+						    job->mark_name, NULL, NULL)
+					  : NULL;
+
+	return name && *name ? name : "tfhook_step";
+}
+
+/*
+ * How long after t0 the device was busy with work from before the trace, of which the trace holds
+ * nothing but that its own ops waited. It shows as a device without an op for more than a tenth of
+ * the trace, near its beginning, though the call that issued the next op had returned in the first
+ * tenth of that time: a call that loads or compiles its kernel returns only then. A device that has
+ * slept may take some 100 us to start its first op: that is no such time.
+ */
+#define LEAD 10
+static int find_lead_in(struct tfh_job *job, int64_t t0, int64_t t1, struct tfh_err *err)
+{
+	const struct tfh_feed *f = job->feed;
+	int64_t most = (t1 - t0) / LEAD, end = t0, least = most > TFH_MS ? most : TFH_MS;
+	const struct tfh_op *op;
+	struct tfh_op room;
+	int rc = f->rewind_ops ? f->rewind_ops(f->arg, job->process, err) : 0;
+
+	while (!rc && f->rewind_ops && end - t0 <= most && (op = tfh_feed_look_op(f, &room))) {
+		if (op->t0 - end > least && op->t0 < t1 && op->issue0 > INT64_MIN &&
+		    op->issue1 - end <= (op->t0 - end) / LEAD) {
+			job->lead_in = op->t0 - t0;
+			break;
+		}
+		end = op->t1 > end ? op->t1 : end;
+	}
+	return rc || !f->rewind_ops ? rc : f->ops_error(f->arg, err);
+}
+
+/* Another profiler's trace in which nothing repeats is what its owner asked about: one step, from
+ * the first to the last that was recorded. */
+static int from_whole(struct build *b, struct tfh_err *err)
+{
+	struct tfh_job *job = b->job;
+	const struct tfh_feed *f = job->feed;
+	struct tfh_gpu_info gpu = {0};
+
+	if (f->gpu)
+		f->gpu(f->arg, job->process, &gpu);
+	if (!f->imported)
+		return 0;
+	int64_t t0 = gpu.n_span ? gpu.span[0].t0 : job->first;
+	int64_t t1 = gpu.n_span ? gpu.span[gpu.n_span - 1].t1 : job->last;
+	job->clock_name = "the whole trace";
+	open_window(b, t0, TFH_SEGMENT_TRAIN);
+	close_window(b, t1, false);
+	return gpu.n_span ? find_lead_in(job, t0, t1, err) : 0;
+}
+
+static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *err)
+{
+	int rc = 0;
+
+	job->per_execution = 1;
+	tfh_choose_iterator(job);
+	/* One mark that has a length is the one step of a short trace, where nothing else repeats.
+	 */
+	bool one = job->mark.n == 1 && job->mark.v[0].t1 > job->mark.v[0].t0 && job->tick.n < 5;
+	if (job->mark.n >= 2 || one) {
+		job->clock = TFH_STEP_CLOCK_MARK;
+		job->clock_name = mark_name(job);
+		tfh_sort_marks(job);
+		from_marks(b);
+		return b->rc;
+	}
+	job->mark.n = 0;
+	/* A short trace of one batch is one step: none that the next batch ends. */
+	if (job->feed->imported && job->train_group >= 0 &&
+	    job->group.v[job->train_group].count < 2) {
+		job->train_group = -1;
+		job->clock = TFH_STEP_CLOCK_NONE;
+		rc = from_whole(b, err);
+		return rc ? rc : b->rc;
+	}
+	if (job->train_group >= 0) {
+		job->clock = TFH_STEP_CLOCK_ITERATOR;
+		job->clock_name = iterator_name(job);
+		decide_grouping(job);
+		from_iterator(b);
+		return b->rc;
+	}
+	rc = find_exec(job, err);
+	if (!rc && job->mark.n) {
+		job->clock = TFH_STEP_CLOCK_EXEC;
+	} else if (!rc && job->feed->imported && !(rc = tfh_find_updates(job, err)) &&
+		   job->mark.n) {
+		job->clock = TFH_STEP_CLOCK_MARK;
+	} else if (!rc) {
+		rc = tfh_find_period(job, err);
+		job->clock = job->mark.n ? TFH_STEP_CLOCK_PERIOD : TFH_STEP_CLOCK_NONE;
+		job->clock_name = "period of the launches";
+		if (!rc && job->mark.n && job->feed->imported)
+			rc = tfh_check_period(job, err);
+	}
+	if (rc)
+		return rc;
+	if (job->clock == TFH_STEP_CLOCK_NONE && (rc = from_whole(b, err)))
+		return rc;
+	tfh_sort_marks(job);
+	from_marks(b);
+	return b->rc;
+}
+
+int tfh_segment_run(struct tfh_job *job, struct tfh_err *err)
+{
+	struct build b = {.job = job};
+	int rc = choose_clock(job, &b, err);
+
+	if (rc)
+		return tfh_err_set(err, rc, "cannot find the steps: %s", strerror(-rc));
+	job->median = median_step(job, false);
+	if (!job->median)
+		job->median = median_step(job, true);
+	trim(job);
+	warm_up(job);
+	mark_holes(job);
+	tfh_find_stalls(job, false);
+	return 0;
+}

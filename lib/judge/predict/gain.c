@@ -1,0 +1,387 @@
+/*
+ * What removing a class of costs would gain, from the replays: a point with its interval, the floor
+ * that no overlap can beat (operational analysis: a step takes at least what its busiest resource
+ * needs; Plumber, DS-Analyzer), and the ceiling. A point that cannot be defended is not given. And
+ * the tables of kernels that device times fill.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/device.h"
+
+/* A replay that does not reproduce what was recorded says nothing about what was not. */
+#define REPLAY_ERROR 0.05
+/* A point whose interval is wider on either side is not worth printing: in parts of what stays of
+ * the step or, where most of it goes, of what is gained; never more than WIDEST_EVER of the point.
+ */
+#define WIDEST 0.10
+#define WIDEST_EVER 0.25
+/* Of a device's time, which the kernels have been timed to a few per cent only. */
+#define NARROWEST 0.01
+#define MIN_STEPS 3
+/* A thread that sleeps until an interrupt goes on at most so much later, on a machine that has a
+ * processor for it. Most drivers poll, and are back at once: this is added on the far side only. */
+#define WAKE_S 50e-6
+/* One kernel dominates when it takes more than this of the computing, among so many kinds. */
+#define DOMINANT 0.6
+#define DOMINATED 3
+
+/* Steps follow patterns (a buffer that empties and fills), so that the spread of the mean is taken
+ * from means of BLOCK consecutive ones, if there are a few. */
+#define BLOCK 8
+/* Steps that are far off and as rare as this were disturbed: they are cut to the edge of what is
+ * usual (winsorised), as another run will have its own. */
+#define RARE 20
+#define STEADY 20 /* of so many, one may be */
+#define FAR_MAD 6
+#define ALIKE 0.001 /* standard deviation by step */
+
+static double *times(const struct tfh_replays *s)
+{
+	double *v = malloc((s->of.n + 1) * sizeof(*v));
+
+	for (size_t i = 0; v && i < s->of.n; i++)
+		v[i] = s->of.v[i].s;
+	return v;
+}
+
+/* Whether the steps over the edge come at a constant distance: then they are the job's own. */
+static bool regular(const struct tfh_replays *s, double edge, size_t over)
+{
+	double *gap = malloc((over + 1) * sizeof(*gap)), median;
+	size_t n = 0, near = 0, last = 0;
+
+	for (size_t i = 0; gap && i < s->of.n; i++) {
+		if (s->of.v[i].s <= edge)
+			continue;
+		if (last)
+			gap[n++] = (double)(i + 1 - last);
+		last = i + 1;
+	}
+	median = gap ? tfh_quantile(gap, n, 0.5) : 0;
+	for (size_t i = 0; gap && i < n; i++)
+		near += fabs(gap[i] - median) <= 1;
+	free(gap);
+	return n >= 2 && near * 5 >= n * 4;
+}
+
+/* The longest that a step is taken for. */
+static double edge_of(const struct tfh_replays *s)
+{
+	double *v = times(s), median, edge;
+	size_t n = s->of.n, over = 0;
+
+	if (!v || !n) {
+		free(v);
+		return INFINITY;
+	}
+	median = tfh_quantile(v, n, 0.5);
+	for (size_t i = 0; i < n; i++)
+		v[i] = fabs(v[i] - median);
+	edge = median + fmax(FAR_MAD * 1.4826 * tfh_quantile(v, n, 0.5), 0.2 * median);
+	for (size_t i = 0; i < n; i++)
+		over += s->of.v[i].s > edge;
+	free(v);
+	bool rare = over * RARE <= n || (over == 1 && n >= STEADY);
+	return rare && !regular(s, edge, over) ? edge : INFINITY;
+}
+
+static double spread(double sum, double sum2, size_t n)
+{
+	double m = sum / (double)n, var = n > 1 ? sum2 / (double)n - m * m : 0;
+
+	return var > 0 ? sqrt(var / (double)(n - 1)) : 0;
+}
+
+static void settle(struct tfh_replays *s)
+{
+	double sum = 0, sum2 = 0, raw = 0, was = 0, block = 0, blocks = 0, blocks2 = 0,
+	       edge = edge_of(s);
+	size_t n = s->of.n, full = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct tfh_replayed *x = &s->of.v[i];
+		raw += x->s;
+		x->s = fmin(x->s, edge);
+		sum += x->s;
+		sum2 += x->s * x->s;
+		was += x->was;
+		s->steps += x->steps;
+		block += x->s / BLOCK;
+		if (i % BLOCK != BLOCK - 1)
+			continue;
+		blocks += block;
+		blocks2 += block * block;
+		full++;
+		block = 0;
+	}
+	s->mean = n ? sum / (double)n : NAN;
+	s->raw = n ? raw / (double)n : NAN;
+	s->was = n ? was / (double)n : NAN;
+	s->error = !n ? NAN : full >= 4 ? spread(blocks, blocks2, full) : spread(sum, sum2, n);
+}
+
+/* The mean for all steps, of which the sample may hold more or fewer long ones than its share: the
+ * regression estimator of sampling theory, with the recorded time as the known variate. */
+static double for_all(const struct tfh_replays *s, double step)
+{
+	double var = 0, cov = 0, slope;
+
+	for (size_t i = 0; i < s->of.n; i++) {
+		double off = s->of.v[i].was - s->was;
+		var += off * off;
+		cov += off * (s->of.v[i].s - s->mean);
+	}
+	/* Steps that are all alike do not tell what others would be. */
+	double least = s->was * ALIKE * s->was * ALIKE * (double)s->of.n;
+	slope = var > least ? fmin(fmax(cov / var, 0), 1) : 0;
+	return s->mean + slope * (step - s->was);
+}
+
+/* Training steps whose ops were seen. */
+static double timed_steps(const struct tfh_device *d)
+{
+	uint64_t n = 0;
+
+	TFH_EACH (i, d->win.n)
+		if (d->job->window.v[i].segment == TFH_SEGMENT_TRAIN && d->win.v[i].ops)
+			n += d->job->window.v[i].steps;
+	return n ? (double)n : NAN;
+}
+
+/* Kernels of several streams that run side by side for less than this part of the computing do so
+ * where one ends while the next begins, as large ones do, too. */
+#define SIDE_SHARE 0.05
+
+/* As many kernels as the device was seen to run at once. */
+static unsigned side_by_side(const struct tfh_device *d, uint32_t device)
+{
+	const struct tfh_side *s = &d->side[device];
+	double least = SIDE_SHARE * (double)d->busy[device][TFH_W_COMPUTE], ns = 0;
+
+	for (unsigned n = TFH_SIDE; n > 1; n--) {
+		ns += (double)s->ns[n];
+		if (ns > least)
+			return n;
+	}
+	return 1;
+}
+
+/*
+ * What computing takes at least, in ns of the run: the time that something was computed, where
+ * kernels run one at a time. Where streams compute side by side, the longest of them (`hard`), and
+ * all kernels if never more ran at once than was seen.
+ */
+static double compute_floor(const struct tfh_device *d, uint32_t device, bool hard)
+{
+	unsigned many = side_by_side(d, device);
+	double all = 0, longest = 0;
+
+	if (many == 1)
+		return (double)d->busy[device][TFH_W_COMPUTE];
+	for (size_t i = 0; i < d->lane.n; i++) {
+		if (d->lane.v[i].device != device)
+			continue;
+		all += (double)d->lane.v[i].computed;
+		longest = fmax(longest, (double)d->lane.v[i].computed);
+	}
+	return hard ? longest : fmax(longest, all / many);
+}
+
+/* Busiest engine per step, without those that are removed. */
+static double resource_floor(const struct tfh_device *d, enum tfh_remove what, bool hard)
+{
+	double most = 0, steps = timed_steps(d);
+	bool all = what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
+
+	for (uint32_t i = 0; i < d->n_device; i++) {
+		for (int w = 0; w < TFH_W_COUNT; w++) {
+			bool gone = w == TFH_W_COMM	 ? all || what == TFH_REMOVE_COMMUNICATION
+				    : w != TFH_W_COMPUTE ? all || what == TFH_REMOVE_TRANSFER
+							 : false;
+			double ns = w == TFH_W_COMPUTE ? compute_floor(d, i, hard)
+						       : (double)d->busy[i][w];
+			double s = ns / 1e9 / steps;
+			if (!gone && s > most)
+				most = s;
+		}
+	}
+	return most;
+}
+
+/* The recorded step, timed anew with nothing removed, is off by this factor. */
+static double model_error(const struct tfh_device *d)
+{
+	const struct tfh_replays *s = &d->replay[TFH_REMOVE_COUNT];
+
+	return s->was > 0 ? fabs(s->raw - s->was) / s->was : NAN;
+}
+
+/* Seconds per step that this rank needs by itself, however long it waits for others. NAN: not
+ * known. */
+static double device_need(const struct tfh_device *d, enum tfh_remove what, double step)
+{
+	return d->replay[what].of.n ? for_all(&d->replay[what], step) : NAN;
+}
+
+static void point(const struct tfh_device *d, const struct tfh_result *r, struct tfh_whatif *w,
+		  double step)
+{
+	const struct tfh_replays *s = &d->replay[w->remove];
+	double error = model_error(d), got = for_all(s, step);
+	double half = got * (error + NARROWEST) + 2 * s->error;
+	double high = got + half;
+
+	/* Input that is prepared elsewhere shares the machine with the step. */
+	if (w->remove == TFH_REMOVE_INPUT) {
+		double slower = for_all(&d->replay[TFH_REMOVE_COUNT + 1], step);
+		if (slower + half > high)
+			high = slower + half;
+	}
+	if (s->windows)
+		high += WAKE_S * (double)s->woken / (double)s->windows;
+	/* More kernels at once than were ever seen: whether the device can is not known. */
+	double seen = resource_floor(d, w->remove, false);
+	bool crowded = got < seen * (1 - NARROWEST) && w->floor_s < seen;
+
+	w->low_s = got - half;
+	w->high_s = crowded ? fmax(high, seen) : high;
+	if (crowded || s->steps < MIN_STEPS || !(error <= REPLAY_ERROR) ||
+	    r->breakdown[TFH_PART_UNATTRIBUTED].share > 0.2)
+		return;
+	if (half > WIDEST * fmax(got, step - got) || half > WIDEST_EVER * got)
+		return;
+	w->high_s = fmin(high, got * (1 + WIDEST_EVER));
+	w->step_s = got;
+}
+
+/* What is said of a removal holds together: floor, interval and point in order, none beyond the
+ * step as it is. (Engines are counted over all training steps, the step over those that are
+ * judged.) */
+static void tidy(struct tfh_whatif *w, double step)
+{
+	w->floor_s = fmin(w->floor_s, step);
+	w->low_s = fmin(fmax(w->low_s, w->floor_s), step);
+	w->high_s = fmin(fmax(w->high_s, w->low_s), step);
+	/* The better of both bounds, as gains can exceed the blocking time; not beyond the floor.
+	 */
+	if (w->floor_s > 0)
+		w->ceiling_speedup = fmin(w->ceiling_speedup, step / w->floor_s);
+	if (w->low_s > 0)
+		w->ceiling_speedup = fmax(w->ceiling_speedup, step / w->low_s);
+	if (isnan(w->step_s))
+		return;
+	w->step_s = fmin(fmax(w->step_s, w->low_s), w->high_s);
+	w->speedup = step / w->step_s;
+}
+
+/* Nothing is slower for having less in its way. */
+static void no_more(struct tfh_whatif *all, const struct tfh_whatif *one)
+{
+	if (isnan(all->step_s) || isnan(one->step_s) || all->step_s <= one->step_s)
+		return;
+	all->step_s = one->step_s;
+	all->low_s = fmin(all->low_s, one->low_s);
+}
+
+void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
+{
+	double step = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += r->breakdown[p].s_per_step;
+	for (int k = 0; k < TFH_REMOVE_COUNT + 2; k++)
+		settle(&d->replay[k]);
+	for (int k = 0; k < TFH_REMOVE_COUNT; k++)
+		r->need_s[k] = device_need(d, k, step);
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		struct tfh_whatif *w = &r->whatif[i];
+		w->floor_s = resource_floor(d, w->remove, true);
+		bool input = w->remove == TFH_REMOVE_INPUT ||
+			     w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
+		if (!input && r->supply.exact)
+			w->floor_s =
+				fmax(w->floor_s, fmin(step, r->supply.period_s * (1 - NARROWEST)));
+		if (d->replay[w->remove].of.n)
+			point(d, r, w, step);
+		for (uint32_t k = 0; w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE && k < i; k++)
+			no_more(w, &r->whatif[k]);
+		tidy(w, step);
+	}
+}
+
+/* What of copies and collectives is hidden: the time that their engines were busy, less what they
+ * blocked. */
+void tfh_device_stages(const struct tfh_device *d, struct tfh_result *r)
+{
+	static const struct {
+		enum tfh_stage stage;
+		enum tfh_work work;
+	} map[] = {{TFH_STAGE_H2D, TFH_W_H2D},
+		   {TFH_STAGE_D2H, TFH_W_D2H},
+		   {TFH_STAGE_COMMUNICATION, TFH_W_COMM}};
+	double steps = timed_steps(d);
+
+	r->stages[TFH_STAGE_COMMUNICATION].exposed_s =
+		r->breakdown[TFH_PART_COMMUNICATION].s_per_step;
+	r->stages[TFH_STAGE_COMPUTE].hidden_s = 0;
+	for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++) {
+		struct tfh_job_stage *s = &r->stages[map[i].stage];
+		double busy = (double)d->busy[d->critical][map[i].work] / 1e9 / steps;
+		s->hidden_s = busy > s->exposed_s ? busy - s->exposed_s : 0;
+	}
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct tfh_kernel *x = a, *y = b;
+	return x->s_per_step > y->s_per_step ? -1 : x->s_per_step < y->s_per_step;
+}
+
+/* Of what kind the computing is: too few blocks to fill the device, one kernel that is most of it
+ * while there are others, or neither. */
+enum tfh_cause tfh_compute_cause(const struct tfh_device *d)
+{
+	int64_t most = 0;
+
+	if (d->underfilled * 2 > d->compute_ns)
+		return TFH_CAUSE_COMPUTE_UNDERFILLED;
+	for (size_t i = 0; i < d->kernel.n; i++)
+		if (d->kernel.v[i].ns > most)
+			most = d->kernel.v[i].ns;
+	return d->kernel.n >= DOMINATED && (double)most > DOMINANT * (double)d->compute_ns
+		       ? TFH_CAUSE_COMPUTE_DOMINANT_OP
+		       : TFH_CAUSE_COMPUTE_DENSE;
+}
+
+int tfh_device_tables(struct tfh_device *d, struct tfh_result *r)
+{
+	struct tfh_job *job = d->job;
+	double steps = timed_steps(d);
+
+	for (uint32_t i = 0; i < r->n_transfers; i++) {
+		struct tfh_transfer *t = &r->transfers[i];
+		if (t->dir < TFH_DIRS && d->copied[t->dir][t->pageable == 1].ns > 0)
+			t->bytes_per_s = (double)d->copied[t->dir][t->pageable == 1].bytes * 1e9 /
+					 (double)d->copied[t->dir][t->pageable == 1].ns;
+	}
+	if (!d->kernel.n)
+		return 0;
+	r->kernels = tfh_arena_array(&job->arena, d->kernel.n, sizeof(*r->kernels));
+	if (!r->kernels)
+		return -ENOMEM;
+	r->n_kernels = 0;
+	for (size_t i = 0; i < d->kernel.n; i++) {
+		const struct tfh_kernel_time *k = &d->kernel.v[i];
+		r->kernels[r->n_kernels++] = (struct tfh_kernel){
+			.name = *k->name ? k->name : "graph",
+			.calls_per_step = (double)k->calls / steps,
+			.median_s = tfh_hist_quantile(&k->hist, 0.5) / 1e9,
+			.s_per_step = (double)k->ns / 1e9 / steps,
+			.share_of_busy = (double)k->ns / (double)d->compute_ns,
+		};
+	}
+	qsort(r->kernels, r->n_kernels, sizeof(*r->kernels), by_time);
+	return 0;
+}

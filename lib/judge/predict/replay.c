@@ -1,0 +1,410 @@
+/*
+ * What would have been: the recorded windows timed anew without a class of costs. The graph is the
+ * recorded one: order of calls in each thread, hand-overs between threads, order in each stream,
+ * events, and waits that end with the op they waited for. Whatever is not removed takes as long as
+ * it took; every start keeps the delay it had behind what it had to wait for. (The idea: Holistic
+ * Trace Analysis' critical path graph, and what-if replays of recorded training graphs as in
+ * Daydream, USENIX ATC 2020.)
+ *
+ * All edges lead forward in recorded time, so one pass in that order suffices.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/device.h"
+
+/* How much slower the step's own host work may get when the work that is removed moves to other
+ * threads or processes of the same machine: processors' clocks fall by about a fifth from one busy
+ * core to all (Intel's turbo tables: Xeon 8180 from 3.8 to 3.2 GHz). Shared caches come on top,
+ * waiting for a processor too; neither can be told beforehand. */
+#define CROWDING 1.2
+
+/* A get-next that takes less than this part of a step has not waited for its batch. */
+#define STARVED 50
+
+/* So many waits that slept tell how long waking up takes. */
+#define WAKES 5
+/* Where none slept: what others took to return is at most so long the waking up. Beyond that even a
+ * machine that is not quiet has run the thread; it waited for something else. */
+#define LATE_WAKE (200 * TFH_US)
+
+struct node {
+	int64_t key;
+	uint32_t index;
+	bool op;
+};
+
+struct replay {
+	struct tfh_device *d;
+	enum tfh_remove what;	  /* TFH_REMOVE_COUNT: nothing */
+	double host;		  /* factor of the host's own work */
+	int64_t *seg, *op0, *op1; /* new times: ends of segments; starts and ends of ops */
+	int64_t *lane;		  /* end of what was before the windows */
+	int64_t wake;	/* what a thread usually takes to go on after what it waited for */
+	bool slept;	/* that was seen of threads that slept meanwhile */
+	uint64_t woken; /* waits that sleep only now, where it was not */
+};
+
+static int64_t max(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static enum tfh_part part_of(const struct tfh_seg *s)
+{
+	int64_t ns = s->t1 - s->t0;
+
+	if (s->fallback)
+		return TFH_PART_TRANSFER;
+	switch (s->label) {
+	case TFH_L_GAP:
+		if (s->copying)
+			return TFH_PART_TRANSFER;
+		return ns < TFH_GAP_NS || s->launching ? TFH_PART_LAUNCH : TFH_PART_HOST;
+	case TFH_L_INPUT:
+		return TFH_PART_INPUT;
+	case TFH_L_COPY: /* a value that is fetched is waited for, as with a synchronising call */
+		return s->value ? TFH_PART_SYNC : TFH_PART_TRANSFER;
+	case TFH_L_SYNC:
+		return TFH_PART_SYNC;
+	case TFH_L_ALLOC:
+	case TFH_L_MODULE:
+		return TFH_PART_HOST;
+	case TFH_L_OTHER:
+		if (s->family == TFH_FAM_MANAGED)
+			return TFH_PART_TRANSFER;
+		return ns < TFH_GAP_NS ? TFH_PART_LAUNCH : TFH_PART_HOST;
+	default:
+		return s->family == TFH_FAM_COPY ? TFH_PART_TRANSFER : TFH_PART_LAUNCH;
+	}
+}
+
+static bool removed(const struct replay *r, enum tfh_part part)
+{
+	if (r->what == TFH_REMOVE_COUNT)
+		return false;
+	if (r->what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE)
+		return part != TFH_PART_COMPUTE;
+	return tfh_remove_part(r->what) == part;
+}
+
+static bool op_removed(const struct replay *r, const struct tfh_dop *o)
+{
+	if (o->work == TFH_W_COMPUTE)
+		return false;
+	return removed(r, o->work == TFH_W_COMM ? TFH_PART_COMMUNICATION : TFH_PART_TRANSFER);
+}
+
+/* New end of what came before segment i on its thread; its recorded begin where nothing did. */
+static int64_t begins(const struct replay *r, uint32_t i)
+{
+	const struct tfh_device *d = r->d;
+	const struct tfh_seg *s = &d->seg.v[i];
+
+	if (i > d->thread_seg[s->thread])
+		return r->seg[i - 1];
+	uint32_t q = tfh_last_call(d, s->t0, s->thread);
+	return q == TFH_NO || r->seg[q] == INT64_MIN ? s->t0 : r->seg[q] + s->t0 - d->seg.v[q].t1;
+}
+
+static int64_t scaled(const struct replay *r, int64_t ns)
+{
+	return (int64_t)((double)ns * r->host);
+}
+
+/* What is left of a delay of `late` that ended at t, if the program's own functions take no time.
+ */
+static int64_t without_function(const struct tfh_device *d, uint32_t f, int64_t late)
+{
+	int64_t took = f == TFH_NO ? 0 : d->function.v[f].t1 - d->function.v[f].t0;
+
+	return took < late ? late - took : 0;
+}
+
+/* When a thread began to ask for what s found done: its first poll. */
+static int64_t polled_since(const struct tfh_device *d, const struct tfh_seg *s)
+{
+	uint32_t thread = s->thread;
+
+	while (s > d->seg.v && s[-1].spin && s[-1].thread == thread)
+		s--;
+	return s->t0;
+}
+
+/* A call that waits for op o: what it did before is kept, and the waking up after. One that found
+ * the op done, or nearly, and now must sleep, takes to wake up what is usual. */
+static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin, bool gone)
+{
+	const struct tfh_dop *o = &r->d->op.v[s->op];
+	int64_t end = r->op1[s->op], since = polled_since(r->d, s);
+	int64_t after = s->t1 - max(o->t1, since);
+
+	if (end == INT64_MIN)
+		end = op_removed(r, o) ? begin : o->t1;
+	if (after > TFH_GAP_NS && removed(r, TFH_PART_HOST))
+		after = without_function(r->d, tfh_function_before(r->d, s->t1), after);
+	if (s->family == TFH_FAM_SYNC && o->t1 - s->t0 < TFH_GAP_NS && end - begin >= TFH_GAP_NS) {
+		after = r->wake;
+		r->woken += !r->slept;
+	}
+	/* Without its bytes a blocking copy still waits for what was handed over before. */
+	if (gone)
+		after = s->label == TFH_L_COPY && end - begin >= TFH_GAP_NS
+				? min(after, r->slept ? r->wake : TFH_GAP_NS)
+				: 0;
+	return max(begin, end) + (after > 0 ? after : 0);
+}
+
+static int64_t seg_end(struct replay *r, uint32_t i)
+{
+	const struct tfh_device *d = r->d;
+	const struct tfh_seg *s = &d->seg.v[i];
+	int64_t begin = begins(r, i), ns = s->t1 - s->t0;
+	enum tfh_part part = part_of(s);
+	bool gone = removed(r, part);
+
+	if (s->from != TFH_NO) {
+		int64_t q = r->seg[s->from], own = s->t1 - d->seg.v[s->from].t1;
+		if (q == INT64_MIN)
+			return begin + ns;
+		part = own < TFH_GAP_NS || s->launching || s->label == TFH_L_EXEC ? TFH_PART_LAUNCH
+										  : TFH_PART_HOST;
+		return max(begin, q) + (removed(r, part) ? 0 : scaled(r, own));
+	}
+	if (s->spin)
+		return begin;
+	if ((s->label == TFH_L_SYNC || s->label == TFH_L_ALLOC || s->value) && gone)
+		return begin;
+	if (s->op != TFH_NO && (s->label != TFH_L_LAUNCH || s->full))
+		return wait_end(r, s, begin, gone);
+	if (gone)
+		return begin;
+	/* A batch that other threads prepare is there when it was there; unless it lay ready. */
+	if (s->label == TFH_L_INPUT && s->async && ns > max(TFH_GAP_NS, d->job->median / STARVED))
+		return max(begin, s->t1);
+	/* The job that is predicted is not recorded. */
+	if (s->label == TFH_L_GAP && r->what != TFH_REMOVE_COUNT)
+		ns = max(0, ns - d->own);
+	return begin + scaled(r, ns);
+}
+
+/* What is left of an op's delay when launching takes no time: not what its own call took, nor the
+ * usual time from the call to the start; as blame.c charges it. */
+static int64_t without_launch(const struct tfh_device *d, const struct tfh_dop *o, int64_t late)
+{
+	int64_t usual = max(d->tau, d->slow), left = o->t0 - max(o->issue1, o->issue0 + usual);
+
+	if (late <= usual || o->inner || o->issue0 == INT64_MIN)
+		return late <= usual ? 0 : late;
+	return left <= d->tau ? 0 : left < late ? left : late;
+}
+
+static void time_op(struct replay *r, uint32_t i)
+{
+	const struct tfh_device *d = r->d;
+	const struct tfh_dop *o = &d->op.v[i];
+	int64_t t = r->lane[o->lane], ns = o->t1 - o->t0, late = o->t0 - o->ready;
+
+	if (o->prev != TFH_NO && r->op1[o->prev] > INT64_MIN)
+		t = r->op1[o->prev];
+	if (t > INT64_MIN && !o->inner && !op_removed(r, o))
+		t += d->next;
+	if (o->dep != TFH_NO && r->op1[o->dep] > INT64_MIN)
+		t = max(t, r->op1[o->dep]);
+	if (o->depc != TFH_NO && r->op1[o->depc] > INT64_MIN) /* what stays if dep is a copy */
+		t = max(t, r->op1[o->depc]);
+	if (op_removed(r, o)) { /* what follows it follows what it followed */
+		r->op0[i] = r->op1[i] = t;
+		return;
+	}
+	if (!o->inner && o->seg != TFH_NO && d->seg.v[o->seg].t0 <= o->issue0)
+		t = max(t, begins(r, o->seg) + d->floor);
+	else if (!o->inner && o->issue0 > INT64_MIN)
+		t = max(t, o->issue0 + d->floor);
+	if (t == INT64_MIN)
+		t = o->t0;
+	if (removed(r, TFH_PART_LAUNCH))
+		late = without_launch(d, o, late);
+	if (o->outside && removed(r, TFH_PART_HOST))
+		late = min(late, max(d->tau, d->slow));
+	if (o->function != TFH_NO && removed(r, TFH_PART_HOST))
+		late = without_function(d, o->function, late);
+	r->op0[i] = t + late;
+	/* Others would come as early as this rank: what each rank needs by itself. */
+	if (o->shared >= 0 && r->what != TFH_REMOVE_COUNT && o->shared < ns)
+		ns = o->shared;
+	r->op1[i] = r->op0[i] + ns;
+}
+
+/* Ops back among which the other participants of a collective are looked for. */
+#define NEARBY 256
+
+/* All participants of a collective leave together: of those on devices of this process none before
+ * the last one has come. Those that came first have been timed as if they had it for themselves;
+ * whatever waits for them comes later. */
+static void leave_together(struct replay *r, uint32_t i)
+{
+	const struct tfh_device *d = r->d;
+	const struct tfh_dop *x = &d->op.v[i];
+	int64_t near = d->slow + TFH_GAP_NS;
+
+	if (d->n_device < 2 || r->what == TFH_REMOVE_COUNT || x->work != TFH_W_COMM ||
+	    x->shared < 0 || op_removed(r, x))
+		return;
+	for (uint32_t k = i; k-- > 0 && i - k <= NEARBY;) {
+		const struct tfh_dop *o = &d->op.v[k];
+		if (o->work != TFH_W_COMM || o->device == x->device || o->t1 <= x->t0 ||
+		    o->t1 < x->t1 - near || o->t1 > x->t1 + near)
+			continue;
+		r->op1[i] = max(r->op1[i], r->op0[k] + x->shared);
+		r->op1[k] = max(r->op1[k], r->op1[i]);
+	}
+}
+
+static int by_seg_end(const void *a, const void *b, void *arg)
+{
+	const struct node *x = a, *y = b;
+
+	(void)arg;
+	return x->key != y->key ? (x->key < y->key ? -1 : 1)
+				: (x->index < y->index ? -1 : x->index > y->index);
+}
+
+/* Segments by end and ops by start, merged; segments first. */
+static struct node *order(const struct tfh_device *d)
+{
+	size_t n = d->seg.n, m = d->op.n, at = 0, i = 0, k = 0;
+	struct node *seg = malloc((n + 1) * sizeof(*seg)), *v = malloc((n + m + 1) * sizeof(*v));
+
+	for (; seg && i < n; i++)
+		seg[i] = (struct node){d->seg.v[i].t1, (uint32_t)i, false};
+	if (seg && v) {
+		tfh_sort(seg, n, sizeof(*seg), by_seg_end, NULL);
+		for (i = 0; i < n || k < m;)
+			if (k == m || (i < n && seg[i].key <= d->op.v[k].t0))
+				v[at++] = seg[i++];
+			else
+				v[at++] = (struct node){d->op.v[k].t0, (uint32_t)k, true}, k++;
+	} else {
+		free(v);
+		v = NULL;
+	}
+	free(seg);
+	return v;
+}
+
+static void run(struct replay *r, const struct node *v)
+{
+	const struct tfh_device *d = r->d;
+	size_t n = d->seg.n + d->op.n;
+
+	for (size_t i = 0; i < d->seg.n; i++)
+		r->seg[i] = INT64_MIN;
+	for (size_t i = 0; i < d->op.n; i++)
+		r->op0[i] = r->op1[i] = INT64_MIN;
+	for (size_t i = 0; i < d->lane.n; i++)
+		r->lane[i] = d->lane.v[i].past_end;
+	for (size_t i = 0; i < n; i++)
+		if (v[i].op) {
+			time_op(r, v[i].index);
+			leave_together(r, v[i].index);
+		} else {
+			r->seg[v[i].index] = seg_end(r, v[i].index);
+		}
+}
+
+/* New completion of each window in memory, in `c` from w0 - 1 on. */
+static void completions(const struct replay *r, int64_t *c)
+{
+	const struct tfh_device *d = r->d;
+	size_t first = d->w0 ? d->w0 - 1 : 0;
+
+	for (size_t i = 0; i < d->w1 - first; i++)
+		c[i] = INT64_MIN;
+	for (size_t i = 0; i < d->op.n; i++) {
+		const struct tfh_dop *o = &d->op.v[i];
+		if (o->window < first || o->window >= d->w1 || o->t1 > d->win.v[o->window].c)
+			continue;
+		/* Of what the recorded completion was the end of. */
+		if (o->work == TFH_W_COMPUTE || o->work == TFH_W_COMM ||
+		    o->t1 == d->win.v[o->window].c)
+			c[o->window - first] = max(c[o->window - first], r->op1[i]);
+	}
+	for (size_t i = 1; i < d->w1 - first; i++)
+		c[i] = max(c[i], c[i - 1]);
+}
+
+static bool steady(const struct tfh_device *d, size_t w)
+{
+	const struct tfh_window *x = &d->job->window.v[w];
+
+	return tfh_window_counts(x) && (d->win.v[w].ops || !x->launches) &&
+	       d->win.v[w].from == d->win.v[w - 1].c;
+}
+
+/* Windows at the beginning in which the change still spreads: the host must first get ahead, or
+ * fall back. */
+static size_t first_measured(const struct tfh_device *d)
+{
+	size_t n = d->w1 - d->w0, skip = n > 12 ? 4 : n / 4 + 1;
+
+	return d->w0 + skip;
+}
+
+static int add_up(struct tfh_device *d, const int64_t *c, struct tfh_replays *s)
+{
+	size_t first = d->w0 ? d->w0 - 1 : 0;
+	int rc = 0;
+
+	for (size_t w = first_measured(d); w < d->w1 && !rc; w++) {
+		uint32_t k = d->job->window.v[w].steps;
+		if (!steady(d, w) || c[w - 1 - first] == INT64_MIN)
+			continue;
+		struct tfh_replayed x = {.s = (double)(c[w - first] - c[w - 1 - first]) / 1e9 / k,
+					 .was = (double)(d->win.v[w].c - d->win.v[w].from) / 1e9 /
+						k,
+					 .steps = k};
+		rc = TFH_PUSH(s->of, x);
+	}
+	return rc;
+}
+
+int tfh_replay(struct tfh_device *d)
+{
+	struct replay r = {.d = d, .slept = d->wake.n >= WAKES};
+	struct node *v = order(d);
+	int64_t *c = malloc((d->w1 - d->w0 + 2) * sizeof(*c));
+	int rc = -ENOMEM;
+
+	r.wake = (int64_t)tfh_hist_quantile(r.slept ? &d->wake : &d->after, 0.5);
+	r.wake = r.slept ? r.wake : min(r.wake, LATE_WAKE);
+	r.seg = malloc((d->seg.n + 1) * sizeof(*r.seg));
+	r.op0 = malloc((d->op.n + 1) * sizeof(*r.op0));
+	r.op1 = malloc((d->op.n + 1) * sizeof(*r.op1));
+	r.lane = malloc((d->lane.n + 1) * sizeof(*r.lane));
+	if (v && c && r.seg && r.op0 && r.op1 && r.lane) {
+		rc = 0;
+		for (int what = 0; what <= TFH_REMOVE_COUNT + 1 && !rc; what++) {
+			r.what = what <= TFH_REMOVE_COUNT ? what : TFH_REMOVE_INPUT;
+			r.host = what <= TFH_REMOVE_COUNT ? 1 : CROWDING;
+			r.woken = 0;
+			run(&r, v);
+			completions(&r, c);
+			d->replay[what].woken += r.woken;
+			d->replay[what].windows += d->w1 - (d->w0 ? d->w0 - 1 : 0);
+			rc = add_up(d, c, &d->replay[what]);
+		}
+	}
+	free(v);
+	free(c);
+	free(r.seg);
+	free(r.op0);
+	free(r.op1);
+	free(r.lane);
+	return rc;
+}

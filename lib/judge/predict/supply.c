@@ -1,0 +1,198 @@
+/*
+ * How fast the input pipeline can deliver, from what happened by itself (the producer's period of
+ * peers' operational bounds). Three things tell it: a synchronous pipeline works only while it is
+ * asked; a consumer that waits for one batch after the other sees batches come as fast as they are
+ * made; and a pause of the consumer that began with an empty buffer, followed by batches that lay
+ * ready until one had to be waited for, counts what was made meanwhile. Without any of these it is
+ * not known.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/internal.h"
+
+/* A get-next that takes this part of a usual step has waited for its batch. */
+#define WAITED 0.1
+#define IN_A_ROW 5
+#define FEWEST_BURSTS 3
+/* So many usual steps are a pause, where stall.c found one. */
+#define STOOD_STILL 15
+
+/* Get-nexts of the training loop in order of time; `end` marks the first one of an epoch, which
+ * waits for a pipeline that begins anew. */
+struct gets {
+	TFH_VEC(struct tfh_tick) v;
+	double usual; /* time from batch to batch, ns */
+};
+
+static bool slow(const struct gets *g, size_t i)
+{
+	double ns = (double)(g->v.v[i].t1 - g->v.v[i].t0);
+	return ns > WAITED * g->usual && ns > (double)TFH_GAP_NS;
+}
+
+static int gather(const struct tfh_job *job, struct gets *g)
+{
+	uint32_t series = UINT32_MAX;
+	double *gap;
+	int rc = 0;
+
+	for (size_t i = 0; i < job->tick.n && !rc; tfh_big_pass(++i)) {
+		struct tfh_tick t = job->tick.v[i];
+		if ((int32_t)job->series.v[t.series].group != job->train_group ||
+		    t.t1 < job->window.v[0].t0)
+			continue;
+		if (t.end) {
+			series = UINT32_MAX;
+			continue;
+		}
+		t.end = t.series != series;
+		series = t.series;
+		rc = TFH_PUSH_BIG(g->v, t);
+	}
+	gap = tfh_big_array(g->v.n, sizeof(*gap));
+	for (size_t i = 1; gap && i < g->v.n; tfh_big_pass(++i))
+		gap[i - 1] = (double)(g->v.v[i].t1 - g->v.v[i - 1].t1);
+	g->usual = gap && g->v.n > 1 ? tfh_quantile(gap, g->v.n - 1, 0.5) : 0;
+	tfh_big_free(gap);
+	return gap ? rc : -ENOMEM;
+}
+
+/* How often the machine stood still (stall.c): so many of the far gaps are no batch's time. With
+ * device times a step is not the time from batch to batch, so the gaps are looked for by length. */
+static size_t pauses(const struct tfh_job *job)
+{
+	size_t n = 0;
+
+	TFH_EACH (i, job->window.n)
+		n += job->window.v[i].segment == TFH_SEGMENT_STALL;
+	return n;
+}
+
+/* Batches of an epoch that were waited for, many in a row: their mean distance. */
+static double starved(const struct tfh_job *job, const struct gets *g, size_t *count)
+{
+	double ns = 0;
+	size_t n = 0, far = pauses(job);
+
+	for (size_t i = 0, j; i < g->v.n; tfh_big_pass(i = j > i ? j : i + 1)) {
+		for (j = i; j < g->v.n && slow(g, j) && (j == i || !g->v.v[j].end);)
+			tfh_big_pass(++j);
+		if (j - i < IN_A_ROW)
+			continue;
+		for (size_t k = i + 1; k < j; tfh_big_pass(++k)) {
+			double gap = (double)tfh_seen_ns(job, g->v.v[k - 1].t1, g->v.v[k].t1);
+			if (gap > STOOD_STILL * g->usual && far) {
+				far--;
+				continue;
+			}
+			ns += gap;
+			n++;
+		}
+	}
+	*count = n;
+	return n ? ns / (double)n : NAN;
+}
+
+/*
+ * Between two batches that were waited for the buffer was empty at either end: what came between
+ * was made in that time, if the producer never had to stop. So the period is at most that; the
+ * least over the bursts, as in some of them the buffer was full for a while.
+ */
+static double bursts(const struct gets *g, uint64_t *depth, size_t *count)
+{
+	double *v = tfh_big_array(g->v.n, sizeof(*v)), best = NAN;
+	size_t last = SIZE_MAX, n = 0;
+
+	TFH_EACH (i, v ? g->v.n : 0) {
+		if (g->v.v[i].end)
+			last = SIZE_MAX;
+		if (!slow(g, i))
+			continue;
+		size_t ready = last == SIZE_MAX ? 0 : i - last - 1;
+		if (ready > *depth)
+			*depth = ready;
+		if (ready)
+			v[n++] = (double)(g->v.v[i].t1 - g->v.v[last].t1) / (double)(i - last);
+		last = i;
+	}
+	*count = n;
+	if (v && n >= FEWEST_BURSTS)
+		best = tfh_quantile(v, n, 0.5);
+	tfh_big_free(v);
+	return best;
+}
+
+/* Whether every batch is made by the call that asks for it. Where no stage is seen, nobody knows.
+ */
+static bool synchronous(const struct tfh_job *job)
+{
+	for (size_t i = 0; i < job->stage.n; i++)
+		if (job->stage.v[i].async)
+			return false;
+	return job->stage.n || (job->loader && strstr(job->loader, "SingleProcess"));
+}
+
+static double mean_get(const struct tfh_job *job, const struct gets *g)
+{
+	double ns = 0;
+	size_t n = 0, far = pauses(job);
+
+	for (size_t i = 1; i < g->v.n; tfh_big_pass(++i)) {
+		double get = (double)(g->v.v[i].t1 - g->v.v[i].t0);
+		if (get > STOOD_STILL * g->usual && far) {
+			far--;
+			continue;
+		}
+		ns += get;
+		n++;
+	}
+	return n ? ns / (double)n : NAN;
+}
+
+static void judge(struct tfh_job *job, struct tfh_supply *s, const struct gets *g)
+{
+	size_t n = 0;
+
+	if (synchronous(job)) {
+		s->period_s = mean_get(job, g) / 1e9;
+		s->why = "the pipeline works only while it is asked";
+		return;
+	}
+	if (!tfh_input_async(job))
+		return;
+	s->period_s = starved(job, g, &n) / 1e9;
+	if (n) {
+		s->exact = true;
+		s->why = tfh_text(job, "%zu batches were waited for one after the other", n);
+		return;
+	}
+	s->period_s = bursts(g, &s->buffer, &n) / 1e9;
+	if (s->period_s > 0)
+		s->why = tfh_text(job, "%zu bursts, each from an empty buffer to an empty one", n);
+}
+
+void tfh_find_supply(struct tfh_job *job, struct tfh_result *r)
+{
+	struct tfh_supply *s = &r->supply;
+	struct gets g = {0};
+
+	*s = (struct tfh_supply){.period_s = NAN, .headroom = NAN};
+	/* What an executing call fetches in one go comes when the graph asks, not the loop. */
+	if (job->clock == TFH_STEP_CLOCK_ITERATOR && !job->grouped && job->window.n &&
+	    !gather(job, &g) && g.v.n > IN_A_ROW)
+		judge(job, s, &g);
+	if (s->period_s > 0)
+		s->headroom = fmax(1, g.usual / 1e9 / s->period_s);
+	tfh_big_free(g.v.v);
+	if (s->headroom > 1.05)
+		tfh_remark(
+			r,
+			tfh_text(
+				job,
+				"a batch takes %.2f ms to make (%s): the input pipeline could feed "
+				"steps %.1f times as fast",
+				1e3 * s->period_s, s->why, s->headroom));
+}

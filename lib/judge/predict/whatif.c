@@ -1,0 +1,126 @@
+/*
+ * What removing a class of blocking time would gain. Host times alone bear a ceiling: the step
+ * without that time. How much of it comes true depends on what runs beside it, so no point value is
+ * given (step_s stays NAN); the truth lies between low_s and high_s. A ceiling must hold: what
+ * stays of a step may be shorter by what is uncertain of its mean.
+ */
+#include <math.h>
+
+#include "judge/device.h"
+#include "judge/internal.h"
+
+/* Stretches of the run whose means tell how certain the whole's is: neighbours are alike, so single
+ * steps would promise too much. Steps of several kinds come in turn: a stretch has some of each. */
+#define STRETCHES 10
+#define STRETCH_STEPS 4
+/* What a time between two calls may be off by itself. */
+#define MEASURED 0.01
+/* What stays of a step runs faster by that much when no batch is waited for between: caches stay
+ * warm, nobody has to be woken (0 to 3.3 % in pairs of TensorFlow jobs with and without a wait). */
+#define WARMER 0.03
+
+static double removed(const struct tfh_result *r, enum tfh_remove what)
+{
+	enum tfh_part part = tfh_remove_part(what);
+	double s = 0;
+
+	if (part < TFH_PART_COUNT)
+		return r->breakdown[part].s_per_step;
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		if (p != TFH_PART_COMPUTE && p != TFH_PART_UNATTRIBUTED)
+			s += r->breakdown[p].s_per_step;
+	return s;
+}
+
+/* What stays of a window, seconds. */
+static double kept(const struct tfh_step *s, enum tfh_remove what)
+{
+	enum tfh_part part = tfh_remove_part(what);
+
+	if (part < TFH_PART_COUNT)
+		return s->dur_s - (double)s->breakdown[part];
+	return (double)s->breakdown[TFH_PART_COMPUTE] + (double)s->breakdown[TFH_PART_UNATTRIBUTED];
+}
+
+/* Means over stretches: what stays of a step and all of it, their squares and product. */
+struct means {
+	double kept, all, kept2, all2, both;
+	uint64_t n;
+};
+
+static void stretch(struct means *m, double kept_s, double all_s, uint64_t steps)
+{
+	double k = kept_s / (double)steps, a = all_s / (double)steps;
+
+	m->kept += k;
+	m->all += a;
+	m->kept2 += k * k;
+	m->all2 += a * a;
+	m->both += k * a;
+	m->n++;
+}
+
+/* Standard error of the part of a step that stays, by stretches (ratio estimator: a machine that is
+ * slower for a while is so with and without what is removed); 0 where there are too few steps. */
+static double uncertain(const struct tfh_job *job, enum tfh_remove what)
+{
+	struct means m = {0};
+	double k = 0, all = 0;
+	uint64_t steps = 0, stretches = job->judged_steps / STRETCH_STEPS;
+
+	if (stretches > STRETCHES)
+		stretches = STRETCHES;
+	TFH_EACH (i, stretches > 1 ? job->step.n : 0) {
+		if (!tfh_window_counts(&job->window.v[i]))
+			continue;
+		k += kept(&job->step.v[i], what);
+		all += job->step.v[i].dur_s;
+		steps += job->window.v[i].steps;
+		if (steps * stretches < job->judged_steps)
+			continue;
+		stretch(&m, k, all, steps);
+		k = all = 0;
+		steps = 0;
+	}
+	if (m.n < 2 || !(m.all > 0))
+		return 0;
+	double r = m.kept / m.all, n = (double)m.n;
+	double variance = (m.kept2 - 2 * r * m.both + r * r * m.all2) / (n - 1);
+	return variance > 0 ? sqrt(variance / n) / (m.all / n) : 0;
+}
+
+/* Tier C. A quarter is as much as is ever allowed for: beyond it nothing is known. What was
+ * computing stays, and the report has said how much that is: warm caches are all that it gains. */
+static double at_best(const struct tfh_job *job, enum tfh_remove what, double left, double step,
+		      double compute)
+{
+	bool waits = what == TFH_REMOVE_INPUT || what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
+	double off = (waits ? WARMER : MEASURED) * left + 2 * uncertain(job, what) * step;
+
+	return fmax(left - fmin(off, left / 4), fmin((waits ? 1 - WARMER : 1) * compute, left));
+}
+
+void tfh_whatif(struct tfh_job *job, struct tfh_result *r)
+{
+	double step = 0, compute = r->breakdown[TFH_PART_COMPUTE].s_per_step;
+	bool host_only = tfh_tier(job) == 'C';
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += r->breakdown[p].s_per_step;
+	if (!(step > 0))
+		return;
+	for (int what = 0; what < TFH_REMOVE_COUNT; what++) {
+		double s = removed(r, what);
+		/* Below 1 % nothing is worth promising; of host calls alone a bound is as far off
+		 * as what blocks nothing. */
+		if (!(s >= (host_only ? TFH_BLOCKING_SHARE : 0.01) * step))
+			continue;
+		struct tfh_whatif *w = &r->whatif[r->n_whatif++];
+		w->remove = what;
+		w->step_s = w->speedup = NAN;
+		w->low_s = host_only ? at_best(job, what, step - s, step, compute) : step - s;
+		w->high_s = step;
+		w->floor_s = fmin(compute, w->low_s);
+		w->ceiling_speedup = step - s > 0 ? step / w->low_s : NAN;
+	}
+}

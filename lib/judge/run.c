@@ -1,0 +1,213 @@
+/* A run as the analysis reads it, and what only the run knows of a result. */
+#include <math.h>
+#include <string.h>
+
+#include "judge/feed.h"
+#include "model/sites.h"
+
+struct source {
+	struct tfh_run *run;
+	struct tfh_merge *merge;
+	struct tfh_ops *ops;
+	struct tfh_feed *feed;
+};
+
+static int rewind_run(void *arg, uint32_t process, struct tfh_err *err)
+{
+	struct source *s = arg;
+
+	tfh_merge_close(s->merge);
+	s->merge = NULL;
+	return tfh_merge_open(s->run, process, &s->merge, err);
+}
+
+static bool next_event(void *arg, struct tfh_event *ev)
+{
+	struct source *s = arg;
+
+	return tfh_merge_next(s->merge, ev);
+}
+
+static const struct tfh_event *look_event(void *arg)
+{
+	struct source *s = arg;
+
+	return tfh_merge_look(s->merge);
+}
+
+static int pass_error(void *arg, struct tfh_err *err)
+{
+	struct source *s = arg;
+
+	/* The pass may have found more. */
+	s->feed->n_holes = tfh_run_holes(s->run, &s->feed->holes);
+	return tfh_merge_error(s->merge, err);
+}
+
+static const char *name_of(void *arg, uint32_t process, enum tft_name kind, uint32_t id,
+			   uint64_t *handle, uint64_t *extra)
+{
+	struct source *s = arg;
+
+	return tfh_run_name(s->run, process, kind, id, handle, extra);
+}
+
+static uint32_t samples_of(void *arg, uint32_t process, const struct tfh_sample **out)
+{
+	struct source *s = arg;
+
+	return tfh_run_samples(s->run, process, out);
+}
+
+static int rewind_ops(void *arg, uint32_t process, struct tfh_err *err)
+{
+	struct source *s = arg;
+
+	tfh_ops_close(s->ops);
+	s->ops = NULL;
+	return tfh_ops_open(s->run, process, &s->ops, err);
+}
+
+static bool next_op(void *arg, struct tfh_op *op)
+{
+	struct source *s = arg;
+
+	return tfh_ops_next(s->ops, op);
+}
+
+static const struct tfh_op *look_op(void *arg)
+{
+	struct source *s = arg;
+
+	return tfh_ops_look(s->ops);
+}
+
+static int ops_error(void *arg, struct tfh_err *err)
+{
+	struct source *s = arg;
+
+	return tfh_ops_error(s->ops, err);
+}
+
+static void gpu_of(void *arg, uint32_t process, struct tfh_gpu_info *out)
+{
+	struct source *s = arg;
+
+	tfh_run_gpu(s->run, process, out);
+}
+
+static void count_world(struct tfh_result *r, const struct tfh_process *p, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		bool first = true, new_rank = p[i].rank >= 0;
+		for (uint32_t j = 0; j < i; j++) {
+			first &= strcmp(p[j].host, p[i].host) != 0;
+			new_rank &= p[j].rank != p[i].rank;
+		}
+		r->hosts += first;
+		r->ranks_seen += new_rank;
+		if (p[i].rank >= (int32_t)r->ranks)
+			r->ranks = (uint32_t)p[i].rank + 1;
+		if (p[i].world > (int32_t)r->ranks)
+			r->ranks = (uint32_t)p[i].world;
+	}
+	if (!r->ranks_seen)
+		r->ranks_seen = 1;
+	if (!r->ranks)
+		r->ranks = 1;
+}
+
+static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct tfh_process *p,
+			uint32_t n)
+{
+	const struct tfh_hole *holes;
+	const char *const *left_out;
+	struct tfh_quality *q = &r->quality;
+	struct tfh_gpu_info gpu;
+
+	q->unhooked = tfh_run_unhooked(run, &q->unhooked_names);
+	q->holes = tfh_run_holes(run, &holes);
+	q->files = tfh_run_unreadable(run, &left_out);
+	q->clean_end = true;
+	q->clock = "tsc";
+	for (uint32_t i = 0; i < n; i++) {
+		q->dropped += p[i].dropped;
+		q->clean_end &= p[i].clean_end;
+		q->files += p[i].segments + p[i].segments_missing;
+		q->files_complete += p[i].bad_chunks || p[i].tail_bytes ? 0 : p[i].segments;
+	}
+	tfh_run_gpu(run, r->process, &gpu);
+	if (tfh_run_wall_ns(run) > 0)
+		q->overhead_share += (double)gpu.overhead_ns / (double)tfh_run_wall_ns(run);
+	q->clock_residual_s = (double)p[r->process].clock_residual_ns / 1e9;
+	if (tfh_run_source(run) != TFH_SRC_TFT) { /* what the other tool cost is not known */
+		q->clock = NULL;
+		q->clock_residual_s = q->overhead_share = NAN;
+	}
+}
+
+/* Of several ranks that did not end well: which of them was silent first. */
+static void find_silent(struct tfh_result *r, const struct tfh_process *p)
+{
+	int64_t last = INT64_MIN;
+
+	for (uint32_t i = 0; i < r->n_rank; i++)
+		if (p[r->rank[i].process].heard_ns > last)
+			last = p[r->rank[i].process].heard_ns;
+	for (uint32_t i = 0; i < r->n_rank; i++) {
+		const struct tfh_process *mine = &p[r->rank[i].process];
+		r->rank[i].silent_s = (double)(last - mine->heard_ns) / 1e9;
+		r->rank[i].closed = mine->clean_end;
+	}
+}
+
+static const char *site_of(void *arg, uint32_t process, uint32_t stack)
+{
+	struct source *s = arg;
+	return tfh_run_site(s->run, process, stack);
+}
+
+static int digests_of(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_arg)
+{
+	struct source *s = arg;
+	return tfh_run_digests(s->run, process, cb, cb_arg);
+}
+
+int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
+{
+	struct source s = {.run = run};
+	struct tfh_feed feed = {.arg = &s,
+				.rewind = rewind_run,
+				.next = next_event,
+				.look = look_event,
+				.error = pass_error,
+				.name = name_of,
+				.samples = samples_of,
+				.site = site_of,
+				.digests = digests_of,
+				.rewind_ops = rewind_ops,
+				.next_op = next_op,
+				.look_op = look_op,
+				.ops_error = ops_error,
+				.gpu = gpu_of,
+				.wall_ns = tfh_run_wall_ns(run),
+				.imported = tfh_run_source(run) != TFH_SRC_TFT};
+	int rc;
+
+	s.feed = &feed;
+	feed.n_processes = tfh_run_processes(run, &feed.processes);
+	feed.n_threads = tfh_run_threads(run, &feed.threads);
+	feed.n_holes = tfh_run_holes(run, &feed.holes);
+	feed.n_stretches = tfh_run_stretches(run, &feed.stretches);
+	rc = tfh_analyze_feed(&feed, out, err);
+	tfh_merge_close(s.merge);
+	tfh_ops_close(s.ops);
+	if (rc)
+		return rc;
+	(*out)->run = run;
+	(*out)->end = tfh_run_end(run, &(*out)->end_code);
+	count_world(*out, feed.processes, feed.n_processes);
+	add_quality(*out, run, feed.processes, feed.n_processes);
+	find_silent(*out, feed.processes);
+	return 0;
+}

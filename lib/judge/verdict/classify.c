@@ -1,0 +1,507 @@
+/*
+ * From charged time to the closed vocabulary, per step and for the run. The order: unclassified;
+ * compute at least 90 %; the class whose parts together block most, if that is at least 5 %;
+ * balanced. Last, where device times let the steps be timed anew: a class whose going gains nothing
+ * gives way to one whose going does.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/device.h"
+
+#define COMPUTE_SHARE 0.90
+#define UNATTRIBUTED_SHARE 0.20
+#define STEADY_STEPS 20
+
+static void blocking_of(const double part[TFH_PART_COUNT], double by_class[TFH_CLASS_COUNT])
+{
+	memset(by_class, 0, TFH_CLASS_COUNT * sizeof(*by_class));
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		by_class[tfh_part_class(p)] += part[p];
+}
+
+static enum tfh_class worst(const double by_class[TFH_CLASS_COUNT])
+{
+	enum tfh_class best = TFH_CLASS_INPUT_BOUND;
+
+	for (int c = 0; c < TFH_CLASS_COUNT; c++)
+		if (c != TFH_CLASS_COMPUTE_BOUND && c != TFH_CLASS_BALANCED &&
+		    c != TFH_CLASS_UNCLASSIFIED && by_class[c] > by_class[best])
+			best = c;
+	return best;
+}
+
+/* Class of a step or of many: parts and total in any unit. */
+enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total)
+{
+	double by_class[TFH_CLASS_COUNT];
+
+	if (total <= 0 || part[TFH_PART_UNATTRIBUTED] > UNATTRIBUTED_SHARE * total)
+		return TFH_CLASS_UNCLASSIFIED;
+	if (part[TFH_PART_COMPUTE] >= COMPUTE_SHARE * total)
+		return TFH_CLASS_COMPUTE_BOUND;
+	blocking_of(part, by_class);
+	enum tfh_class c = worst(by_class);
+	return by_class[c] >= TFH_BLOCKING_SHARE * total ? c : TFH_CLASS_BALANCED;
+}
+
+/* Largest cause of a class; without any the class' unknown one, if it has one. */
+enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls)
+{
+	enum tfh_cause best = TFH_CAUSE_NONE;
+
+	if (cls == TFH_CLASS_NONE)
+		return TFH_CAUSE_NONE;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		if (tfh_cause_class(c) == cls && cause[c] > 0 &&
+		    (best < 0 || cause[c] > cause[best]))
+			best = c;
+	return best;
+}
+
+/* Whether a window speaks for the run: where some windows have device times, only those do. */
+static bool judged(const struct tfh_job *job, size_t i)
+{
+	return tfh_window_counts(&job->window.v[i]) &&
+	       (tfh_tier(job) == 'C' || job->step.v[i].tier != 'C');
+}
+
+struct totals {
+	double part[TFH_PART_COUNT], total, of_class[TFH_CLASS_COUNT];
+	size_t windows, steps;
+};
+
+/*
+ * Standard error of the sum of one class' blocking time over the windows that count, from the
+ * median absolute deviation (x 1.4826 for a normal spread): one interrupted step among twenty would
+ * otherwise hide any class.
+ */
+static double standard_error(const struct tfh_job *job, enum tfh_class cls)
+{
+	double *v = tfh_big_array(job->step.n, sizeof(*v));
+	size_t n = 0;
+
+	TFH_EACH (i, v ? job->step.n : 0) {
+		if (!judged(job, i))
+			continue;
+		v[n] = 0;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			if (tfh_part_class(p) == cls)
+				v[n] += (double)job->step.v[i].breakdown[p];
+		n++;
+	}
+	double error = 0;
+	if (n > 2) { /* two values tell nothing of a spread */
+		double median = tfh_quantile(v, n, 0.5);
+		TFH_EACH (i, n)
+			v[i] = fabs(v[i] - median);
+		error = 1.4826 * tfh_quantile(v, n, 0.5) * sqrt((double)n);
+	}
+	tfh_big_free(v);
+	return error;
+}
+
+static void add_step(const struct tfh_job *job, struct totals *t, size_t i)
+{
+	const struct tfh_step *s = &job->step.v[i];
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		t->part[p] += s->breakdown[p];
+	t->total += s->dur_s;
+	if (s->cls >= 0)
+		t->of_class[s->cls] += s->dur_s;
+	t->windows++;
+	t->steps += job->window.v[i].steps;
+}
+
+static void sum_up(const struct tfh_job *job, struct totals *t)
+{
+	memset(t, 0, sizeof(*t));
+	TFH_EACH (i, job->step.n)
+		if (judged(job, i))
+			add_step(job, t, i);
+}
+
+static enum tfh_cause copy_cause(unsigned dir, bool pageable)
+{
+	return dir == TFH_DIR_H2D
+		       ? pageable ? TFH_CAUSE_TRANSFER_H2D_PAGEABLE : TFH_CAUSE_TRANSFER_H2D_PINNED
+	       : dir == TFH_DIR_D2H ? TFH_CAUSE_TRANSFER_D2H
+	       : dir == TFH_DIR_P2P ? TFH_CAUSE_TRANSFER_P2P
+				    : TFH_CAUSE_TRANSFER_D2D;
+}
+
+/* Copies of a cause, small and larger ones, and the number of small copies of any. */
+struct copies {
+	uint64_t small;
+	int64_t small_ns, large_ns;
+};
+
+/* By their calls. */
+static struct copies called_copies(const struct tfh_job *job, enum tfh_cause cause)
+{
+	struct copies c = {0};
+
+	for (size_t i = 0; i < job->copy.n; i++) {
+		const struct tfh_copy_use *u = &job->copy.v[i];
+		bool mine = copy_cause(u->dir, u->pageable) == cause;
+		c.small += u->small;
+		c.small_ns += mine ? u->small_ns : 0;
+		c.large_ns += mine ? u->ns - u->small_ns : 0;
+	}
+	return c;
+}
+
+/* By what the device did: one call may hand over a batch of them (cuMemcpyBatchAsync), or a graph.
+ */
+static struct copies done_copies(const struct tfh_job *job, enum tfh_cause cause)
+{
+	struct copies c = {0};
+
+	for (unsigned dir = 0; job->device && dir < TFH_DIRS; dir++)
+		for (int pageable = 0; pageable < 2; pageable++) {
+			bool mine = copy_cause(dir, pageable) == cause;
+			int64_t large = job->device->copied[dir][pageable].large_ns;
+			c.small += job->device->copied[dir][pageable].small;
+			c.small_ns += mine ? job->device->copied[dir][pageable].ns - large : 0;
+			c.large_ns += mine ? large : 0;
+		}
+	return c;
+}
+
+/* Very many small copies are that, whatever their direction, where those of the cause that blocks
+ * most cost more than the larger ones of it. */
+static enum tfh_cause transfer_cause(const struct tfh_job *job, enum tfh_cause cause)
+{
+	struct copies called = called_copies(job, cause), done = done_copies(job, cause);
+	uint64_t small = called.small > done.small ? called.small : done.small;
+	int64_t ns = called.small_ns > done.small_ns ? called.small_ns : done.small_ns;
+	int64_t large = called.large_ns > done.large_ns ? called.large_ns : done.large_ns;
+	bool many = job->train_steps && small >= 100 * job->train_steps;
+
+	return many && ns > large && (double)ns > 0.02 * (double)job->train_ns
+		       ? TFH_CAUSE_TRANSFER_SMALL_COPIES
+		       : cause;
+}
+
+static bool blocks(enum tfh_class c)
+{
+	return c != TFH_CLASS_NONE && c != TFH_CLASS_COMPUTE_BOUND && c != TFH_CLASS_BALANCED &&
+	       c != TFH_CLASS_UNCLASSIFIED;
+}
+
+/* together: what the steps are on average, where most of them are of another class. */
+static void set_also(struct tfh_verdict *v, const struct totals *t, enum tfh_class together)
+{
+	double by_class[TFH_CLASS_COUNT];
+
+	if (together != v->cls && blocks(together) && v->cls != TFH_CLASS_BALANCED)
+		v->also[v->n_also++] = together;
+	if (!blocks(v->cls))
+		return;
+	blocking_of(t->part, by_class);
+	for (int c = 0; c < TFH_CLASS_COUNT && v->n_also < 3; c++)
+		if (c != (int)v->cls && c != (int)together && blocks(c) &&
+		    by_class[c] * 2 >= by_class[v->cls] &&
+		    by_class[c] >= TFH_BLOCKING_SHARE * t->total)
+			v->also[v->n_also++] = c;
+}
+
+/*
+ * High needs 20 steady steps and direct evidence: at tier C that means that what was charged are
+ * calls that are the thing itself (get-next with an idle device, blocking copies, executed graphs),
+ * not conclusions from waits.
+ */
+static enum tfh_confidence confidence(const struct tfh_job *job, const struct tfh_verdict *v,
+				      const struct totals *t, const struct tfh_steps *steps)
+{
+	double same = v->cls >= 0 ? t->of_class[v->cls] : 0;
+
+	if (t->part[TFH_PART_UNATTRIBUTED] > TFH_BLOCKING_SHARE * t->total || t->windows < 3 ||
+	    same < 0.5 * t->total)
+		return TFH_CONFIDENCE_LOW;
+	/* What only comes again in another profiler's trace, no range saying that it is a step, may
+	 * be a layer. */
+	if (steps->count < STEADY_STEPS ||
+	    (job->feed->imported && job->clock == TFH_STEP_CLOCK_PERIOD))
+		return TFH_CONFIDENCE_MEDIUM;
+	return (double)job->direct_ns >= 0.9 * (double)job->train_ns ? TFH_CONFIDENCE_HIGH
+								     : TFH_CONFIDENCE_MEDIUM;
+}
+
+static void finish_step(const struct tfh_job *job, struct tfh_step *s)
+{
+	if (s->cause == TFH_CAUSE_INPUT_UNKNOWN)
+		s->cause = (int8_t)job->input_cause;
+	if (s->cls == TFH_CLASS_COMPUTE_BOUND && s->tier != 'C')
+		s->cause = (int8_t)tfh_compute_cause(job->device);
+}
+
+/* Window entries become one entry per step: the steps of one executed call share its time equally.
+ * Where every window is one step the list is handed over as it is: it may be long. */
+static int expand(struct tfh_job *job, struct tfh_result *r)
+{
+	uint64_t n = 0;
+
+	TFH_EACH (i, job->window.n)
+		n += job->window.v[i].steps;
+	if (n == job->step.n && job->step.n == job->window.n && n) {
+		TFH_EACH (i, n) {
+			job->step.v[i].index = i;
+			finish_step(job, &job->step.v[i]);
+		}
+		r->step = job->step.v;
+		r->n_step = n;
+		job->step_given = true;
+		return 0;
+	}
+	r->step = tfh_big_array(n, sizeof(*r->step));
+	if (!r->step)
+		return -ENOMEM;
+	TFH_EACH (i, job->step.n) {
+		uint32_t k = job->window.v[i].steps;
+		for (uint32_t j = 0; j < k; j++) {
+			struct tfh_step *s = &r->step[r->n_step];
+			*s = job->step.v[i];
+			s->index = r->n_step++;
+			s->dur_s /= k;
+			s->start_s += s->dur_s * j;
+			finish_step(job, s);
+			for (int p = 0; p < TFH_PART_COUNT; p++)
+				s->breakdown[p] /= (float)k;
+		}
+	}
+	return 0;
+}
+
+/* The parts of single steps are floats: their sum may be a little more than the whole. */
+static double share_of(double part, double total)
+{
+	return total > 0 ? fmin(part / total, 1) : NAN;
+}
+
+static int count_classes(struct tfh_result *r, double total)
+{
+	double *dur = tfh_big_array(r->n_step, sizeof(*dur));
+
+	if (!dur)
+		return -ENOMEM;
+	for (int c = 0; c < TFH_CLASS_COUNT; c++) {
+		struct tfh_class_count *k = &r->steps.classes[c];
+		double sum = 0;
+		size_t n = 0;
+		TFH_EACH (i, r->n_step) {
+			const struct tfh_step *s = &r->step[i];
+			if (s->segment != TFH_SEGMENT_TRAIN || s->cls != c)
+				continue;
+			dur[n++] = s->dur_s;
+			sum += s->dur_s;
+			for (int p = 0; p < TFH_PART_COUNT; p++)
+				k->breakdown[p] += s->breakdown[p];
+		}
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			k->breakdown[p] = share_of(k->breakdown[p], sum);
+		k->count = (uint32_t)n;
+		k->time_share = share_of(sum, total);
+		k->median_s = tfh_quantile(dur, n, 0.5);
+		k->p95_s = tfh_quantile(dur, n, 0.95);
+	}
+	tfh_big_free(dur);
+	return 0;
+}
+
+static int count_steps(struct tfh_job *job, struct tfh_result *r)
+{
+	double *dur = tfh_big_array(r->n_step, sizeof(*dur)), total = 0;
+	size_t n = 0;
+
+	if (!dur)
+		return -ENOMEM;
+	TFH_EACH (i, r->n_step) {
+		const struct tfh_step *s = &r->step[i];
+		r->steps.warmup += s->segment == TFH_SEGMENT_WARMUP;
+		if (s->segment != TFH_SEGMENT_TRAIN)
+			continue;
+		r->steps.unclassified += s->cls == TFH_CLASS_UNCLASSIFIED;
+		dur[n++] = s->dur_s;
+		total += s->dur_s;
+	}
+	r->steps.count = n;
+	TFH_EACH (i, r->n_step)
+		r->steps.total += r->step[i].segment != TFH_SEGMENT_EVAL;
+	r->steps.total_s = total;
+	r->steps.median_s = tfh_quantile(dur, n, 0.5);
+	r->steps.p95_s = tfh_quantile(dur, n, 0.95);
+	r->steps.clock = job->clock;
+	r->steps.clock_name = job->clock_name;
+	r->steps.per_execution = job->per_execution;
+	tfh_big_free(dur);
+	return count_classes(r, total);
+}
+
+static void fill_breakdown(struct tfh_result *r, const struct totals *t)
+{
+	double steps = (double)t->steps;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++) {
+		r->breakdown[p].s_per_step = steps > 0 ? t->part[p] / steps : NAN;
+		r->breakdown[p].share = share_of(t->part[p], t->total);
+	}
+}
+
+/* Blocking that takes less of the time than this does not speak for steps of which most are of
+ * another class; more of it is what the user must know first, however few steps it is in. */
+#define FEW_STEPS_SHARE 0.20
+
+/*
+ * The class of all steps together: of their sum, or of most of them where that is another one and
+ * only a few make the difference. A class that blocks enough but whose steps differ too much to be
+ * sure of the mean is named all the same, and `low` (confidence()).
+ */
+static enum tfh_class class_of_all(const struct totals *t)
+{
+	double by_class[TFH_CLASS_COUNT];
+	enum tfh_class cls = tfh_class_of(t->part, t->total);
+
+	blocking_of(t->part, by_class);
+	if (blocks(cls) && by_class[cls] >= FEW_STEPS_SHARE * t->total)
+		return cls;
+	for (int c = 0; c < TFH_CLASS_COUNT && cls != TFH_CLASS_UNCLASSIFIED; c++)
+		if (c != TFH_CLASS_UNCLASSIFIED && t->of_class[c] > 0.5 * t->total)
+			return c;
+	return cls;
+}
+
+static enum tfh_cause cause_of(const struct tfh_job *job, enum tfh_class cls)
+{
+	enum tfh_cause cause = tfh_largest_cause(job->cause_ns, cls);
+
+	if (cls == TFH_CLASS_TRANSFER_BOUND)
+		return transfer_cause(job, cause);
+	if (cls == TFH_CLASS_COMPUTE_BOUND && tfh_tier(job) != 'C')
+		return tfh_compute_cause(job->device);
+	return cls == TFH_CLASS_COMPUTE_BOUND && job->cpu_only ? TFH_CAUSE_COMPUTE_CPU : cause;
+}
+
+static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct totals *t)
+{
+	struct tfh_verdict *v = &r->verdict;
+	double by_class[TFH_CLASS_COUNT];
+
+	v->tier = tfh_tier(job);
+	blocking_of(t->part, by_class);
+	v->cls = class_of_all(t);
+	enum tfh_class together = tfh_class_of(t->part, t->total);
+	v->cause = cause_of(job, v->cls);
+	/* The share that the verdict speaks of: compute where nothing blocks. */
+	enum tfh_class shown = v->cls == TFH_CLASS_BALANCED ? TFH_CLASS_COMPUTE_BOUND : v->cls;
+	v->share = share_of(by_class[shown], t->total);
+	set_also(v, t, together);
+	v->confidence = confidence(job, v, t, &r->steps);
+	/* Waiting for processors may be half of what blocks, or more. */
+	if (blocks(v->cls) && v->confidence == TFH_CONFIDENCE_HIGH &&
+	    2 * tfh_crowd(job) * t->total >= by_class[v->cls])
+		v->confidence = TFH_CONFIDENCE_MEDIUM;
+	if (blocks(v->cls) && by_class[v->cls] <= 3 * standard_error(job, v->cls))
+		v->confidence = TFH_CONFIDENCE_LOW;
+}
+
+int tfh_classify(struct tfh_job *job, struct tfh_result *r)
+{
+	struct totals t;
+	int rc;
+
+	tfh_idle_compute(job);
+	tfh_smooth_classes(job);
+	rc = expand(job, r);
+	if (!rc)
+		rc = count_steps(job, r);
+	if (rc)
+		return rc;
+	sum_up(job, &t);
+	fill_breakdown(r, &t);
+	give_verdict(job, r, &t);
+	return 0;
+}
+
+/* What a class costs a step when its parts go one by one: whether that surely gains anything, and
+ * whether it surely does not. */
+static void gains(const struct tfh_result *r, enum tfh_class cls, double step, bool *some,
+		  bool *none)
+{
+	bool any = false;
+
+	*some = false;
+	*none = true;
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		const struct tfh_whatif *w = &r->whatif[i];
+		enum tfh_part part = tfh_remove_part(w->remove);
+		if (part >= TFH_PART_COUNT || tfh_part_class(part) != cls)
+			continue;
+		any = true;
+		*some |= w->high_s <= (1 - TFH_BLOCKING_SHARE) * step;
+		*none &= w->low_s >= (1 - TFH_BLOCKING_SHARE) * step;
+	}
+	*none &= any;
+}
+
+/* Steps of one class become another's where that blocks enough of them, too. */
+static int turn_steps(const struct tfh_job *job, struct tfh_result *r, enum tfh_class from,
+		      enum tfh_class to)
+{
+	enum tfh_cause cause = tfh_largest_cause(job->cause_ns, to);
+
+	TFH_EACH (i, r->n_step) {
+		struct tfh_step *s = &r->step[i];
+		double blocked = 0;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			blocked += tfh_part_class(p) == to ? s->breakdown[p] : 0;
+		if (s->cls != (int)from || blocked < TFH_BLOCKING_SHARE * s->dur_s)
+			continue;
+		s->cls = (int8_t)to;
+		s->cause = (int8_t)cause;
+	}
+	memset(r->steps.classes, 0, sizeof(r->steps.classes));
+	return count_classes(r, r->steps.total_s);
+}
+
+int tfh_prefer_gain(const struct tfh_job *job, struct tfh_result *r)
+{
+	struct tfh_verdict *v = &r->verdict;
+	double part[TFH_PART_COUNT], by_class[TFH_CLASS_COUNT], step = 0;
+	enum tfh_class from = v->cls, to = TFH_CLASS_NONE;
+	bool some, none;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += part[p] = r->breakdown[p].s_per_step;
+	if (v->tier != 'A' || !blocks(from))
+		return 0;
+	gains(r, from, step, &some, &none);
+	if (!none)
+		return 0;
+	blocking_of(part, by_class);
+	for (int c = 0; c < TFH_CLASS_COUNT; c++) {
+		gains(r, c, step, &some, &none);
+		if (some && blocks(c) && by_class[c] >= TFH_BLOCKING_SHARE * step &&
+		    by_class[c] * 2 >= by_class[from] &&
+		    (to == TFH_CLASS_NONE || by_class[c] > by_class[to]))
+			to = c;
+	}
+	if (to == TFH_CLASS_NONE)
+		return 0;
+	v->cls = to;
+	v->cause = cause_of(job, to);
+	v->share = share_of(by_class[to], step);
+	if (v->confidence == TFH_CONFIDENCE_HIGH)
+		v->confidence = TFH_CONFIDENCE_MEDIUM;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < v->n_also; i++)
+		if (v->also[i] != to)
+			v->also[kept++] = v->also[i];
+	v->n_also = kept;
+	if (kept < 3)
+		v->also[v->n_also++] = from;
+	return turn_steps(job, r, from, to);
+}

@@ -1,0 +1,248 @@
+/*
+ * Which stage of the input pipeline is too slow, by capacity. From the training loop upstream: a
+ * synchronous stage costs what it spends itself; an asynchronous one is only to blame when its
+ * consumer waited in it while its own runner was not waiting for input. So neither Prefetch nor a
+ * ParallelMap that is starved itself is ever named.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/internal.h"
+
+/* Share of the loop's waiting during which the runner of an asynchronous stage waited upstream,
+ * above which the stage is starved itself. */
+#define STARVED 0.5
+
+static bool has_type(const struct tfh_stage_use *s, const char *word)
+{
+	return strstr(s->type, word) != NULL;
+}
+
+static bool has_child(const struct tfh_job *job, int32_t at, const char *word)
+{
+	for (size_t i = 0; i < job->stage.n; i++)
+		if (job->stage.v[i].parent == at && has_type(&job->stage.v[i], word))
+			return true;
+	return false;
+}
+
+/*
+ * By the first word that is in the stage's type. A stage's own time is that of the function it
+ * calls, if it calls one: a flat_map's too, but where that only makes readers, opening them counts
+ * as reading.
+ */
+static enum tfh_cause cause_of(const struct tfh_job *job, int32_t at)
+{
+	static const struct {
+		const char *word;
+		enum tfh_cause cause;
+	} table[] = {
+		{"Generator", TFH_CAUSE_INPUT_GENERATOR},
+		{"DataService", TFH_CAUSE_INPUT_REMOTE},
+		{"FlatMap", TFH_CAUSE_INPUT_MAP},
+		{"Map", TFH_CAUSE_INPUT_MAP},
+		{"Filter", TFH_CAUSE_INPUT_MAP},
+		{"Scan", TFH_CAUSE_INPUT_MAP},
+		{"TakeWhile", TFH_CAUSE_INPUT_MAP},
+		{"GroupBy", TFH_CAUSE_INPUT_MAP},
+		{"ParseExample", TFH_CAUSE_INPUT_DECODE},
+		{"Interleave", TFH_CAUSE_INPUT_READ},
+		{"Record", TFH_CAUSE_INPUT_READ},
+		{"TextLine", TFH_CAUSE_INPUT_READ},
+		{"Snapshot", TFH_CAUSE_INPUT_READ},
+		{"Load", TFH_CAUSE_INPUT_READ},
+		{"CSV", TFH_CAUSE_INPUT_READ},
+		{"Sql", TFH_CAUSE_INPUT_READ},
+		{"LMDB", TFH_CAUSE_INPUT_READ},
+		{"Batch", TFH_CAUSE_INPUT_BATCH},
+		{"Shuffle", TFH_CAUSE_INPUT_SHUFFLE},
+		{"Cache", TFH_CAUSE_INPUT_CACHE},
+	};
+	static const char *const readers[] = {"Record", "TextLine", "CSV",
+					      "Sql",	"LMDB",	    "Snapshot"};
+	const struct tfh_stage_use *s = &job->stage.v[at];
+
+	if (has_type(s, "FlatMap") && has_child(job, at, "Generator"))
+		return TFH_CAUSE_INPUT_GENERATOR;
+	for (size_t i = 0; has_type(s, "FlatMap") && i < sizeof(readers) / sizeof(*readers); i++)
+		if (has_child(job, at, readers[i]))
+			return TFH_CAUSE_INPUT_READ;
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+		if (has_type(s, table[i].word))
+			return table[i].cause;
+	return TFH_CAUSE_INPUT_UNKNOWN;
+}
+
+/* Stage that the training loop asks. */
+static int32_t first_stage(struct tfh_job *job)
+{
+	int32_t best = -1;
+
+	if (job->train_group >= 0) {
+		uint32_t id = job->series.v[job->group.v[job->train_group].series].stage;
+		best = id ? tfh_stage_index(job, id) : -1;
+	}
+	for (size_t i = 0; best < 0 && i < job->stage.n; i++)
+		if (job->stage.v[i].calls)
+			best = (int32_t)i;
+	return best;
+}
+
+/*
+ * For replicas TensorFlow puts an iterator on each device, a Prefetch over a Generator, that
+ * fetches from the host's iterator of the program's own pipeline. Such a Generator waits for the
+ * other pipeline and is never slow itself. A generator of the program's lies in a FlatMap.
+ */
+static bool relays(const struct tfh_job *job, int32_t at)
+{
+	int32_t up = job->stage.v[at].parent;
+
+	return !strcmp(job->stage.v[at].type, "Generator") && up >= 0 &&
+	       !has_type(&job->stage.v[up], "FlatMap");
+}
+
+/* A Generator that relays, or what has nothing but such below it. Pipelines have the same root. */
+static bool on_device(const struct tfh_job *job, int32_t at, int depth)
+{
+	bool found = relays(job, at);
+
+	if (found || job->stage.v[at].parent < 0 || depth > 8 ||
+	    !strcmp(job->stage.v[at].type, "Root"))
+		return found;
+	for (size_t i = 0; i < job->stage.n; i++) {
+		if (job->stage.v[i].parent != at)
+			continue;
+		if (!on_device(job, (int32_t)i, depth + 1))
+			return false;
+		found = true;
+	}
+	return found;
+}
+
+/* Among a synchronous stage and what it calls on the same thread: the one that takes longest; of an
+ * asynchronous stage that is the waiting in it. `host`: in the program's own pipeline. */
+static int32_t slowest_below(const struct tfh_job *job, int32_t top, bool host)
+{
+	int32_t best = top;
+	int64_t most = job->stage.v[top].self;
+
+	for (size_t i = 0; i < job->stage.n; i++) {
+		const struct tfh_stage_use *s = &job->stage.v[i];
+		int32_t up = s->parent;
+		while (up >= 0 && up != top && !job->stage.v[up].async)
+			up = job->stage.v[up].parent;
+		if (up != top || (int32_t)i == top)
+			continue;
+		int64_t cost = s->async ? s->total : s->self;
+		if (cost > most && !(host && on_device(job, (int32_t)i, 0))) {
+			most = cost;
+			best = (int32_t)i;
+		}
+	}
+	return best;
+}
+
+/* Whether the training loop's get-next only waits for what other threads or processes prepare. */
+bool tfh_input_async(struct tfh_job *job)
+{
+	int32_t at = first_stage(job);
+
+	if (at < 0)
+		return job->loader && strstr(job->loader, "MultiProcess");
+	return job->stage.v[slowest_below(job, at, false)].async;
+}
+
+static int32_t starved_by(const struct tfh_job *job, int32_t at)
+{
+	int32_t best = -1;
+
+	for (size_t i = 0; i < job->stage.n; i++)
+		if (job->stage.v[i].parent == at && !on_device(job, (int32_t)i, 0) &&
+		    (best < 0 || job->stage.v[i].waited > job->stage.v[best].waited))
+			best = (int32_t)i;
+	return best;
+}
+
+void tfh_input_judge(struct tfh_job *job)
+{
+	int64_t waited = job->cause_ns[TFH_CAUSE_INPUT_UNKNOWN];
+	int32_t at = first_stage(job);
+
+	job->guilty = -1;
+	job->input_cause = TFH_CAUSE_INPUT_UNKNOWN;
+	for (int depth = 0; at >= 0 && waited > 0 && depth < 64; depth++) {
+		if (job->stage.v[at].async) {
+			int32_t up = starved_by(job, at);
+			bool starved = up >= 0 &&
+				       (double)job->stage.v[up].waited >= STARVED * (double)waited;
+			if (!starved && !has_type(&job->stage.v[at], "Prefetch"))
+				break;
+			at = up;
+		} else {
+			int32_t slow = slowest_below(job, at, true);
+			if (slow == at || !job->stage.v[slow].async) {
+				at = slow;
+				break;
+			}
+			at = slow;
+		}
+	}
+	if (at < 0 && job->loader)
+		job->input_cause = TFH_CAUSE_INPUT_DATALOADER;
+	else if (at >= 0 && waited)
+		job->input_cause = cause_of(job, at);
+	if (!waited)
+		return;
+	/* Below what could make a class, no stage is worth blaming. */
+	if (at >= 0 && (double)waited >= 0.05 * (double)job->train_ns)
+		job->guilty = at;
+	job->cause_ns[TFH_CAUSE_INPUT_UNKNOWN] = 0;
+	job->cause_ns[job->input_cause] += waited;
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct tfh_input_stage *x = a, *y = b;
+	/* The waiting in an asynchronous stage is not its own. */
+	double xs = x->async ? 0 : x->self_s_per_step, ys = y->async ? 0 : y->self_s_per_step;
+
+	if (x->guilty != y->guilty)
+		return x->guilty ? -1 : 1;
+	return xs > ys ? -1 : xs < ys;
+}
+
+int tfh_fill_input(struct tfh_job *job, struct tfh_result *r)
+{
+	double steps = job->train_steps ? (double)job->train_steps : NAN;
+
+	r->input = tfh_arena_array(&job->arena, job->stage.n + 1, sizeof(*r->input));
+	if (!r->input)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->stage.n; i++) {
+		const struct tfh_stage_use *s = &job->stage.v[i];
+		struct tfh_input_stage *o = &r->input[r->n_input];
+		if (!s->calls)
+			continue;
+		r->n_input++;
+		o->name = s->type;
+		o->prefix = s->prefix;
+		o->self_s_per_step = (double)s->self / 1e9 / steps;
+		o->calls_per_step = (double)s->calls / steps;
+		o->parallelism = s->parallelism;
+		o->async = s->async;
+		o->guilty = (int32_t)i == job->guilty;
+		/* Steps per second that the stage could feed. An asynchronous one shows it only
+		 * while it is the one waited for: then it is what it delivered. */
+		if (!s->async)
+			o->capacity_per_s = s->self > 0 ? steps * 1e9 / (double)s->self : NAN;
+		else
+			o->capacity_per_s =
+				o->guilty && job->train_ns
+					? (double)job->judged_steps * 1e9 / (double)job->train_ns
+					: NAN;
+	}
+	qsort(r->input, r->n_input, sizeof(*r->input), by_self);
+	return 0;
+}

@@ -1,0 +1,260 @@
+/*
+ * How steps differ: by the number of launches, as shapes of batches differ; in turn, when gradients
+ * of several batches are gathered before the weights are updated; and whether the launches of one
+ * step repeat inside it, as those of micro-steps do. (Periods of the launch sequence: the repeated
+ * kernel signatures of peers' step detection, found here by comparing the sequence with itself.)
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/internal.h"
+
+/* A kind of steps has at least this part of them. */
+#define KIND_SHARE 0.05
+#define MOST_KINDS 20 /* that can have it */
+#define MOST_TURN 64
+/* Of the steps, those that are as the period says. */
+#define REGULAR 0.95
+#define FEWEST_TURNS 4
+/* Inside a step: launches of a micro-step, and how much of the step the repetition covers. Layers
+ * of a model repeat, too, but its way there and its way back are each less than that. */
+#define INNER_LAUNCHES 4
+#define INNER_SHARE 0.8
+#define INNER_TOKENS 20000
+
+struct entry {
+	uint32_t launches;
+	double s;
+};
+
+static int by_count(const void *a, const void *b)
+{
+	const struct tfh_kind *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return x->launches < y->launches ? -1 : x->launches > y->launches;
+}
+
+/* Training windows in order of time. */
+static size_t gather(const struct tfh_job *job, struct entry *v)
+{
+	size_t n = 0;
+
+	TFH_EACH (i, job->step.n)
+		if (tfh_window_counts(&job->window.v[i]))
+			v[n++] = (struct entry){job->window.v[i].launches, job->step.v[i].dur_s};
+	return n;
+}
+
+/* All numbers that at least KIND_SHARE of the entries can have: each place is lost to as many
+ * others as it had itself (Misra and Gries' frequent items). */
+static size_t frequent(const struct entry *v, size_t n, struct entry *most)
+{
+	size_t used = 0;
+
+	TFH_EACH (i, n) {
+		size_t at = 0, empty = MOST_KINDS;
+		for (; at < MOST_KINDS; at++) {
+			if (most[at].s > 0 && most[at].launches == v[i].launches)
+				break;
+			if (most[at].s <= 0)
+				empty = at;
+		}
+		if (at < MOST_KINDS) {
+			most[at].s++;
+		} else if (empty < MOST_KINDS) {
+			most[empty] = (struct entry){v[i].launches, 1};
+		} else {
+			for (at = 0; at < MOST_KINDS; at++)
+				most[at].s--;
+		}
+	}
+	for (size_t i = 0; i < MOST_KINDS; i++)
+		if (most[i].s > 0)
+			most[used++] = most[i];
+	return used;
+}
+
+static void measure_kind(struct tfh_kind *k, const struct entry *v, size_t n, double *room)
+{
+	double s = 0, total = 0;
+
+	TFH_EACH (i, n) {
+		total += v[i].s;
+		if (v[i].launches != k->launches)
+			continue;
+		s += v[i].s;
+		room[k->count++] = v[i].s;
+	}
+	if (k->count)
+		k->median_s = tfh_select(room, k->count, k->count / 2);
+	k->time_share = total > 0 ? fmin(1, s / total) : NAN;
+}
+
+static void find_kinds(struct tfh_pattern *p, const struct entry *v, size_t n)
+{
+	struct entry most[MOST_KINDS] = {{0}};
+	double *room = tfh_big_array(n, sizeof(*room));
+	size_t m = room ? frequent(v, n, most) : 0;
+
+	for (size_t i = 0; i < m; i++) {
+		struct tfh_kind k = {.launches = most[i].launches};
+		measure_kind(&k, v, n, room);
+		if ((double)k.count < KIND_SHARE * (double)n)
+			continue;
+		if (p->n_kind == TFH_KINDS) { /* too many to be kinds */
+			p->n_kind = 0;
+			break;
+		}
+		p->kind[p->n_kind++] = k;
+	}
+	tfh_big_free(room);
+	qsort(p->kind, p->n_kind, sizeof(*p->kind), by_count);
+}
+
+/* All of them, as a checkpoint is a batch, too: but what it launches tells nothing. */
+static size_t gather_all(const struct tfh_job *job, struct entry *v)
+{
+	size_t n = 0;
+
+	TFH_EACH (i, job->step.n) {
+		const struct tfh_window *w = &job->window.v[i];
+		if (w->segment != TFH_SEGMENT_EVAL)
+			v[n++] = (struct entry){w->launches, tfh_window_counts(w)};
+	}
+	return n;
+}
+
+/* Of the steps, those that launch as much as the one m later does. */
+static double as_later(const struct entry *v, size_t n, size_t m)
+{
+	size_t same = 0, all = 0;
+
+	TFH_EACH (i, n - m) {
+		bool known = v[i].s > 0 && v[i + m].s > 0;
+		all += known;
+		same += known && v[i].launches == v[i + m].launches;
+	}
+	return all ? (double)same / (double)all : 0;
+}
+
+/* The least number of steps after which the numbers of launches come again; 1: they do not, or they
+ * hardly change at all (a model that is made larger once). */
+static uint32_t turn_of(const struct entry *v, size_t n)
+{
+	double once = n > 1 ? as_later(v, n, 1) : 1;
+
+	for (size_t m = 2; m <= MOST_TURN && m * FEWEST_TURNS <= n; m++) {
+		double same = as_later(v, n, m);
+		if (same >= REGULAR && 1 - same < (1 - once) / 2)
+			return (uint32_t)m;
+	}
+	return 1;
+}
+
+/* The longest stretch of v that repeats after p, and how many times p it covers. */
+static size_t repeats(const uint64_t *v, size_t n, size_t p)
+{
+	size_t run = 0, best = 0;
+
+	for (size_t i = 0; i + p < n; i++) {
+		run = v[i] == v[i + p] ? run + 1 : 0;
+		if (run > best)
+			best = run;
+	}
+	best = best ? best + p : 0;
+	return (double)best >= INNER_SHARE * (double)n ? best / p : 0;
+}
+
+/* Of a step in the middle of those whose launches are known one by one. */
+static uint32_t inner_of(const struct tfh_job *job)
+{
+	size_t known = 0, at = 0, n = 0, from;
+	uint64_t *v;
+	uint32_t best = 1;
+
+	if (!job->token.n)
+		return 1;
+	while (known < job->window.n &&
+	       job->window.v[known].t1 <= job->token.v[job->token.n - 1].t1)
+		known++;
+	for (at = known / 2; at < known && !tfh_window_counts(&job->window.v[at]);)
+		at++;
+	if (at >= known)
+		return 1;
+	for (from = 0; from < job->token.n && job->token.v[from].t1 <= job->window.v[at].t0;)
+		from++;
+	v = malloc(INNER_TOKENS * sizeof(*v));
+	for (size_t i = from; v && i < job->token.n && n < INNER_TOKENS &&
+			      job->token.v[i].t1 <= job->window.v[at].t1;
+	     i++)
+		if (job->token.v[i].family == TFH_FAM_LAUNCH ||
+		    job->token.v[i].family == TFH_FAM_GRAPH_LAUNCH)
+			v[n++] = job->token.v[i].hash;
+	for (size_t p = INNER_LAUNCHES; v && p * 2 <= n && best == 1 && n < INNER_TOKENS; p++) {
+		size_t k = repeats(v, n, p);
+		bool alike = true;
+		for (size_t i = 1; i < p; i++)
+			alike &= v[n / 4 + i] == v[n / 4];
+		if (k >= 2 && !alike)
+			best = (uint32_t)k;
+	}
+	free(v);
+	return best;
+}
+
+static void tell(struct tfh_job *job, struct tfh_result *r)
+{
+	const struct tfh_pattern *p = &r->pattern;
+
+	if (p->per_update > 1)
+		tfh_remark(
+			r,
+			tfh_text(job,
+				 "every %u batches the launches come again: gradients of several "
+				 "batches are gathered for one update, or steps take turns",
+				 p->per_update));
+	else if (p->n_kind > 1)
+		tfh_remark(r,
+			   tfh_text(job,
+				    "steps are of %u kinds: %" PRIu64
+				    " with %u launch%s (%.2f ms), "
+				    "%" PRIu64 " with %u (%.2f ms)%s",
+				    p->n_kind, p->kind[0].count, p->kind[0].launches,
+				    p->kind[0].launches == 1 ? "" : "es", 1e3 * p->kind[0].median_s,
+				    p->kind[1].count, p->kind[1].launches,
+				    1e3 * p->kind[1].median_s, p->n_kind > 2 ? ", ..." : ""));
+	if (p->inner > 1)
+		tfh_remark(r,
+			   tfh_text(job,
+				    "the launches of a step repeat %u times inside it: micro-steps",
+				    p->inner));
+	if (p->recompiles)
+		tfh_remark(r,
+			   tfh_text(job,
+				    "%" PRIu64 " module(s) were loaded or compiled after start-up, "
+				    "%.1f ms in all: new shapes or functions traced anew",
+				    p->recompiles, 1e3 * p->recompile_s));
+}
+
+void tfh_find_patterns(struct tfh_job *job, struct tfh_result *r)
+{
+	struct tfh_pattern *p = &r->pattern;
+	struct entry *v = tfh_big_array(job->window.n, sizeof(*v));
+	size_t n = v ? gather(job, v) : 0;
+
+	p->per_update = p->inner = 1;
+	p->recompiles = job->recompiles;
+	p->recompile_s = (double)job->recompile_ns / 1e9;
+	if (job->launches) {
+		find_kinds(p, v, n);
+		n = v ? gather_all(job, v) : 0;
+		p->per_update = turn_of(v, n);
+		p->inner = inner_of(job);
+	}
+	tfh_big_free(v);
+	tell(job, r);
+}

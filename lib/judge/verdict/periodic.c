@@ -1,0 +1,176 @@
+/*
+ * Steps that are slow in turn: every n-th one writes a log, collects garbage, evaluates a metric.
+ * Outliers by the median absolute deviation, as one slow step among few would hide itself in a
+ * standard deviation; their spacing tells whether they come regularly.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/internal.h"
+
+#define OUTLIER_MAD 6
+#define OUTLIER_SHARE 0.2 /* and this part of a usual step */
+#define FEWEST 3
+#define MOST 64 /* that are looked at, where not all slow steps come in turn */
+/* Spacings this near to their median, most of them, make a period. */
+#define REGULAR 0.8
+
+struct slow {
+	uint64_t index;
+	double extra;
+	int8_t cause;
+};
+
+static double limit_of(const struct tfh_result *r, double *median)
+{
+	double *v = tfh_big_array(r->n_step, sizeof(*v)), limit = INFINITY;
+	size_t n = 0;
+
+	TFH_EACH (i, v ? r->n_step : 0)
+		if (r->step[i].segment == TFH_SEGMENT_TRAIN)
+			v[n++] = r->step[i].dur_s;
+	if (n >= 2 * FEWEST) {
+		*median = tfh_quantile(v, n, 0.5);
+		TFH_EACH (i, n)
+			v[i] = fabs(v[i] - *median);
+		limit = *median + fmax(OUTLIER_MAD * 1.4826 * tfh_quantile(v, n, 0.5),
+				       OUTLIER_SHARE * *median);
+	}
+	tfh_big_free(v);
+	return limit;
+}
+
+/* The usual distance between slow steps, 0 if there is none; how many of them keep it. */
+static double period(const struct slow *s, size_t n, double *regular)
+{
+	double *gap = tfh_big_array(n, sizeof(*gap)), p = 0;
+	size_t near = 0;
+
+	for (size_t i = 1; gap && i < n; tfh_big_pass(++i))
+		gap[i - 1] = (double)(s[i].index - s[i - 1].index);
+	if (gap) {
+		p = tfh_quantile(gap, n - 1, 0.5);
+		TFH_EACH (i, n - 1)
+			near += fabs(gap[i] - p) <= 1;
+	}
+	tfh_big_free(gap);
+	*regular = (double)near / (double)(n - 1);
+	return *regular >= REGULAR && p >= 2 ? p : 0;
+}
+
+/* Which part of these steps is longer than usual. */
+static enum tfh_part excess(const struct tfh_result *r, const struct slow *s, size_t n)
+{
+	double sum[TFH_PART_COUNT] = {0};
+	enum tfh_part best = TFH_PART_COMPUTE;
+
+	/* Each may touch a page of its own. */
+	for (size_t i = 0; i < n; tfh_big_pass(++i << 6))
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			sum[p] += (double)r->step[s[i].index].breakdown[p] -
+				  r->breakdown[p].s_per_step;
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		if (sum[p] > sum[best])
+			best = p;
+	return best;
+}
+
+static int by_index(const void *a, const void *b)
+{
+	const struct slow *x = a, *y = b;
+
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Moves the slowest ones to the front, at most MOST, the slowest first; returns how many. */
+static size_t slowest(struct slow *s, size_t n)
+{
+	struct slow top[MOST];
+	size_t m = 0;
+
+	TFH_EACH (i, n) {
+		size_t k = m;
+		while (k && top[k - 1].extra < s[i].extra)
+			k--;
+		if (k == MOST)
+			continue;
+		m += m < MOST;
+		memmove(top + k + 1, top + k, (m - 1 - k) * sizeof(*top));
+		top[k] = s[i];
+	}
+	memcpy(s, top, m * sizeof(*top));
+	return m;
+}
+
+/* Whether slow steps come every p steps from one end of the run to the other. */
+static bool throughout(const struct slow *s, size_t n, double p, uint64_t steps)
+{
+	return (double)s[0].index <= 1.5 * p && (double)(steps - s[n - 1].index) <= 1.5 * p + 1 &&
+	       fabs((double)steps / p - (double)n) <= 1.5;
+}
+
+/*
+ * The slow steps that come in turn: all of them, or the slowest ones, where others are slow for
+ * another reason (a machine that is not quiet). Leaves them in front, in order; returns how many,
+ * 0 if there is no period.
+ */
+static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
+{
+	size_t best = 0;
+	double regular = 0, most = 0;
+
+	*every = 0;
+	if (n < FEWEST)
+		return 0; /* none at all have no memory to be sorted in */
+	*every = period(s, n, &regular);
+	if (*every > 0)
+		return n;
+	n = slowest(s, n);
+	for (size_t k = FEWEST; k <= n && k <= MOST; k++) {
+		struct slow top[MOST];
+		memcpy(top, s, k * sizeof(*s));
+		qsort(top, k, sizeof(*s), by_index);
+		double p = period(top, k, &regular);
+		if (p > 0 && regular >= most && throughout(top, k, p, steps)) {
+			best = k;
+			most = regular;
+			*every = p;
+		}
+	}
+	qsort(s, best, sizeof(*s), by_index);
+	return best;
+}
+
+static const char *ordinal(uint64_t n)
+{
+	static const char *const end[] = {"th", "st", "nd", "rd"};
+
+	return n % 100 / 10 != 1 && n % 10 < 4 ? end[n % 10] : "th";
+}
+
+void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r)
+{
+	TFH_VEC(struct slow) slow = {0};
+	double median = 0, limit = limit_of(r, &median), extra = 0, every;
+
+	TFH_EACH (i, r->n_step) {
+		const struct tfh_step *s = &r->step[i];
+		if (s->segment != TFH_SEGMENT_TRAIN || s->dur_s <= limit)
+			continue;
+		if (TFH_PUSH_BIG(slow, (struct slow){i, s->dur_s - median, s->cause}))
+			break;
+	}
+	size_t n = in_turn(slow.v, slow.n, r->n_step, &every);
+	TFH_EACH (i, n)
+		extra += slow.v[i].extra;
+	if (n && extra > 0.005 * r->steps.total_s)
+		tfh_remark(r, tfh_text(job,
+				       "every %.0f%s step takes %.1f ms longer than usual (%s), "
+				       "%.1f %% of "
+				       "training time",
+				       every, ordinal((uint64_t)every), 1e3 * extra / (double)n,
+				       tfh_part_name(excess(r, slow.v, n)),
+				       100 * extra / r->steps.total_s));
+	tfh_big_free(slow.v);
+}

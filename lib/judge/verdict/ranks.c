@@ -1,0 +1,200 @@
+/*
+ * Several ranks on one host: each is judged by itself, the one that the others wait for comes on
+ * top, and what removing a cost gains is limited by what every rank needs.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/device.h"
+
+/* Modified z-score above which a rank stands out (Iglewicz and Hoaglin; XProf's straggler rule uses
+ * the same figure). */
+#define STRAGGLER_Z 3.5
+/* And this part of a step, so that microseconds among equals are none. */
+#define STRAGGLER_SHARE 0.05
+
+/* Of each rank the process with most calls (loaders' workers carry the rank, too). */
+uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_MAX_RANKS])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < f->n_processes; i++) {
+		const struct tfh_process *p = &f->processes[i];
+		uint32_t k = 0;
+		if (p->rank < 0 || (!p->has_gpu && !p->has_tf))
+			continue;
+		while (k < n && f->processes[process[k]].rank != p->rank)
+			k++;
+		if (k == TFH_MAX_RANKS)
+			continue;
+		if (k == n)
+			process[n++] = i;
+		else if (p->events > f->processes[process[k]].events)
+			process[k] = i;
+	}
+	return n;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct tfh_rank *x = a, *y = b;
+	return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Of a rank that was not timed anew: its step without waiting for others, and without that part of
+ * it. */
+static double without(const struct tfh_rank *k, enum tfh_remove what)
+{
+	enum tfh_part part = tfh_remove_part(what);
+
+	if (part == TFH_PART_COUNT)
+		return k->breakdown[TFH_PART_COMPUTE] + k->breakdown[TFH_PART_UNATTRIBUTED];
+	if (part == TFH_PART_COMMUNICATION)
+		return k->step_s - k->breakdown[part];
+	return k->step_s - k->jitter_s - k->breakdown[part];
+}
+
+static void sum_up(struct tfh_rank *k, const struct tfh_feed *f, const struct tfh_meet *meet,
+		   const struct tfh_result *r)
+{
+	const struct tfh_process *p = &f->processes[r->process];
+
+	*k = (struct tfh_rank){.rank = p->rank,
+			       .process = r->process,
+			       .host = p->host,
+			       .cls = r->verdict.cls,
+			       .cause = r->verdict.cause,
+			       .tier = r->verdict.tier,
+			       .share = r->verdict.share,
+			       .steps = r->steps.count,
+			       .jitter_s = r->jitter_s,
+			       .late_s = tfh_meet_late(meet, r->process) / 1e9,
+			       .held_s = tfh_meet_held(meet, r->process) / 1e9};
+	for (int i = 0; i < TFH_PART_COUNT; i++) {
+		k->breakdown[i] = r->breakdown[i].s_per_step;
+		k->step_s += k->breakdown[i];
+	}
+	for (int i = 0; i < TFH_REMOVE_COUNT; i++)
+		k->need_s[i] = isnan(r->need_s[i]) ? without(k, i) : r->need_s[i];
+}
+
+/* What a rank spends on its own account: of ranks that wait for each other the one that waits least
+ * is to blame. */
+static double own_time(const struct tfh_rank *k)
+{
+	return k->step_s - k->jitter_s;
+}
+
+/* A rank among three or more that comes far later than is usual for them; or one that all others
+ * wait for alone, and for no other one as long: a median of few ranks is soon off, and of two it
+ * tells nothing. */
+static void find_stragglers(struct tfh_rank *k, uint32_t n)
+{
+	double v[TFH_MAX_RANKS];
+
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = k[i].late_s;
+	double median = tfh_quantile(v, n, 0.5);
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = fabs(k[i].late_s - median);
+	double mad = tfh_quantile(v, n, 0.5);
+	for (uint32_t i = 0; i < n; i++) {
+		double over = k[i].late_s - median, least = STRAGGLER_SHARE * k[i].step_s, next = 0;
+		for (uint32_t j = 0; j < n; j++)
+			next = j != i ? fmax(next, k[j].held_s) : next;
+		k[i].straggler = k[i].held_s - next > least ||
+				 (n > 2 && over > least && 0.6745 * over > STRAGGLER_Z * mad);
+	}
+}
+
+/* All ranks must get along without it: the step takes as long as the slowest needs. */
+static void limit(struct tfh_result *r, const struct tfh_rank *k, uint32_t n)
+{
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		struct tfh_whatif *w = &r->whatif[i];
+		double need = 0, was = w->high_s;
+		for (uint32_t j = 0; j < n; j++)
+			if (k[j].process != r->process && k[j].need_s[w->remove] > need)
+				need = k[j].need_s[w->remove];
+		if (!(need > 0) || isnan(w->step_s))
+			continue;
+		double step = w->step_s * w->speedup;
+		if (need > w->step_s) {
+			double more = need / w->step_s;
+			w->step_s = fmin(need, step);
+			w->low_s = fmin(w->low_s * more, step);
+			w->high_s = fmin(was * more, step);
+			w->speedup = step / w->step_s;
+		}
+	}
+}
+
+/* What the other ranks compute, seconds a step. */
+static double others_compute(const struct tfh_rank *k, uint32_t n, uint32_t but)
+{
+	double v[TFH_MAX_RANKS];
+	uint32_t m = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (i != but)
+			v[m++] = k[i].breakdown[TFH_PART_COMPUTE];
+	return tfh_quantile(v, m, 0.5);
+}
+
+/* Says of the rank on top that the others wait for it, and whether it is its computing that makes
+ * it late: no class of blocking time tells that. */
+static void tell(struct tfh_result *r, const struct tfh_rank *k, uint32_t n)
+{
+	struct tfh_verdict *v = &r->verdict;
+	const uint32_t most = sizeof(v->evidence) / sizeof(v->evidence[0]);
+	const size_t room = 240;
+	char *line;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (k[i].process != r->process || !k[i].straggler || v->n_evidence == most)
+			continue;
+		line = tfh_result_alloc(r, room, 1);
+		if (!line)
+			return;
+		double mine = k[i].breakdown[TFH_PART_COMPUTE], usual = others_compute(k, n, i);
+		int at = snprintf(line, room,
+				  "this is rank %d of %u: it comes to the exchanges %.3g ms after "
+				  "the first, and all others wait for it",
+				  k[i].rank, n, k[i].late_s * 1e3);
+		if (mine - usual > k[i].late_s / 2)
+			snprintf(line + at, room - (size_t)at,
+				 "; it computes %.3g ms of every step, the others %.3g ms",
+				 mine * 1e3, usual * 1e3);
+		v->evidence[v->n_evidence++] = line;
+	}
+}
+
+int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_meet *meet, struct tfh_result **r,
+		   uint32_t n, struct tfh_result **out)
+{
+	uint32_t best = 0;
+	struct tfh_rank *k = calloc(n, sizeof(*k));
+
+	if (!k)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		sum_up(&k[i], f, meet, r[i]);
+		if (own_time(&k[i]) > own_time(&k[best]))
+			best = i;
+	}
+	*out = r[best];
+	if (n > 1) {
+		find_stragglers(k, n);
+		limit(*out, k, n);
+		tell(*out, k, n);
+		qsort(k, n, sizeof(*k), by_rank);
+		(*out)->rank = tfh_result_alloc(*out, n, sizeof(*k));
+		if ((*out)->rank) {
+			memcpy((*out)->rank, k, n * sizeof(*k));
+			(*out)->n_rank = n;
+		}
+	}
+	free(k);
+	return 0;
+}

@@ -1,0 +1,169 @@
+/*
+ * What can be done about each cause; of the input pipeline, by what the slow stage is: stages that
+ * call a function have different ways to call it several times at once, and some have none.
+ */
+#include <string.h>
+
+#include "judge/words/remedy.h"
+
+static const char slow_map[] = "a map function of the input pipeline is too slow";
+static const char slow_function[] = "a function that the input pipeline calls is too slow";
+
+/* Stages that cannot be helped like others of their cause: the first row whose word is in the
+ * stage's type counts. */
+static const struct row {
+	enum tfh_cause cause;
+	const char *word;
+	struct tfh_remedy remedy;
+} rows[] = {
+	{TFH_CAUSE_INPUT_MAP,
+	 "Filter",
+	 {slow_function, "filter() calls it for one element at a time: compute what it asks in a "
+			 "map(..., num_parallel_calls=tf.data.AUTOTUNE) before it"}},
+	{TFH_CAUSE_INPUT_MAP,
+	 "Scan",
+	 {slow_function,
+	  "scan() calls it for one element at a time: move what needs no state into a "
+	  "map(..., num_parallel_calls=tf.data.AUTOTUNE)"}},
+	{TFH_CAUSE_INPUT_MAP,
+	 "FlatMap",
+	 {slow_function, "interleave(..., num_parallel_calls=tf.data.AUTOTUNE) in place of "
+			 "flat_map(), which makes one data set after the other"}},
+	{TFH_CAUSE_INPUT_MAP,
+	 "GroupBy",
+	 {slow_function, "make it cheaper, or do its work in a map(..., "
+			 "num_parallel_calls=tf.data.AUTOTUNE)"}},
+	{TFH_CAUSE_INPUT_MAP,
+	 "TakeWhile",
+	 {slow_function,
+	  "take_while() calls it for one element at a time: compute what it asks in a "
+	  "map(..., num_parallel_calls=tf.data.AUTOTUNE) before it"}},
+};
+
+/* The same in every job; the last row is for causes without one. */
+static const struct {
+	enum tfh_cause cause;
+	struct tfh_remedy remedy;
+} of_cause[] = {
+	{TFH_CAUSE_INPUT_READ,
+	 {"reading the data is too slow",
+	  "read several files at once (interleave with num_parallel_calls), or cache()"}},
+	{TFH_CAUSE_INPUT_DECODE,
+	 {"decoding the records is too slow",
+	  "parse a whole batch in one call (tf.io.parse_example behind batch), several at once "
+	  "(num_parallel_calls), or store the data decoded"}},
+	{TFH_CAUSE_INPUT_MAP,
+	 {slow_map, "map(..., num_parallel_calls=tf.data.AUTOTUNE), or cache() behind it"}},
+	{TFH_CAUSE_INPUT_GENERATOR,
+	 {"a Python generator feeds the pipeline and cannot keep up",
+	  "generate in several processes, or write the data to TFRecord files once"}},
+	{TFH_CAUSE_INPUT_BATCH,
+	 {"assembling batches is too slow",
+	  "batch before map where the function allows it, or batch(..., num_parallel_calls=...)"}},
+	{TFH_CAUSE_INPUT_SHUFFLE,
+	 {"shuffling is too slow",
+	  "shuffle file names, or records that are not decoded yet, with a smaller buffer"}},
+	{TFH_CAUSE_INPUT_CACHE,
+	 {"reading from the cache is too slow",
+	  "cache in memory where it fits (cache() without a file), or on a faster disk"}},
+	{TFH_CAUSE_INPUT_REMOTE,
+	 {"the tf.data service does not keep up",
+	  "more workers, or look at what their pipeline waits for (tfhook run on a worker)"}},
+	{TFH_CAUSE_INPUT_DATALOADER,
+	 {"the DataLoader does not keep up",
+	  "more workers (num_workers, prefetch_factor), pin_memory=True, or cheaper transforms"}},
+	{TFH_CAUSE_INPUT_UNKNOWN,
+	 {"batches come later than they are needed",
+	  "make batches ahead, in other threads or processes (prefetch, num_parallel_calls), or do "
+	  "less for each"}},
+	{TFH_CAUSE_TRANSFER_H2D_PAGEABLE,
+	 {"batches are copied from pageable memory",
+	  "copy asynchronously from pinned memory, one batch ahead; copy smaller types"}},
+	{TFH_CAUSE_TRANSFER_H2D_PINNED,
+	 {"copies are not hidden behind computing",
+	  "copy on a stream of its own, one batch ahead; copy less"}},
+	{TFH_CAUSE_TRANSFER_D2H,
+	 {"results are copied back while the device waits",
+	  "copy to pinned memory on a stream of its own while the next step computes; copy less, "
+	  "or "
+	  "every n-th step only"}},
+	{TFH_CAUSE_TRANSFER_D2D,
+	 {"the device moves its own memory instead of computing",
+	  "work in place, keep one memory layout, and do not fill what is overwritten anyway"}},
+	{TFH_CAUSE_TRANSFER_P2P,
+	 {"copies between devices are not hidden behind computing",
+	  "copy on a stream of its own while the devices compute, or keep data where it is used"}},
+	{TFH_CAUSE_TRANSFER_SMALL_COPIES,
+	 {"very many small copies", "gather them in one buffer and copy that"}},
+	{TFH_CAUSE_TRANSFER_MANAGED,
+	 {"managed memory moves between host and device",
+	  "prefetch it a step ahead (cudaMemPrefetchAsync), or use device memory and copies"}},
+	{TFH_CAUSE_TRANSFER_FALLBACK,
+	 {"an op of the step runs on the processor",
+	  "take an op or a type that the device has a kernel for, or move it into the input "
+	  "pipeline"}},
+	{TFH_CAUSE_COMPUTE_DENSE,
+	 {"computing is what the steps consist of",
+	  "faster kernels (lower precision, XLA or torch.compile), or more devices; the rest costs "
+	  "next to nothing here"}},
+	{TFH_CAUSE_COMPUTE_UNDERFILLED,
+	 {"kernels too small to fill the device", "larger batches, or fused kernels"}},
+	{TFH_CAUSE_COMPUTE_DOMINANT_OP,
+	 {"one op is most of the computing",
+	  "look for a cheaper form of it, another layout, or a fused kernel"}},
+	{TFH_CAUSE_COMPUTE_CPU,
+	 {"the step computes on the processor",
+	  "if a GPU should do it, see that the framework finds one "
+	  "(tf.config.list_physical_devices); else cheaper ops or more processors"}},
+	{TFH_CAUSE_HOST_LAUNCH,
+	 {"many small launches",
+	  "capture the step in a graph, fuse kernels, or use larger batches"}},
+	{TFH_CAUSE_HOST_SYNC,
+	 {"the program waits for the device too often",
+	  "read results (.item(), .numpy(), synchronize) every n-th step only"}},
+	{TFH_CAUSE_HOST_CALLBACK,
+	 {"callbacks hold the training loop up", "run them every n-th step, or in a thread"}},
+	{TFH_CAUSE_HOST_CHECKPOINT,
+	 {"checkpoints hold the training loop up",
+	  "save less often, or in a thread while training goes on"}},
+	{TFH_CAUSE_HOST_COMPILE,
+	 {"kernels are compiled or loaded in every step",
+	  "keep shapes the same from step to step, and cache what was compiled"}},
+	{TFH_CAUSE_HOST_ALLOC,
+	 {"device memory is allocated in every step",
+	  "allocate once and reuse, or take memory from a pool (cudaMallocAsync)"}},
+	{TFH_CAUSE_COMMUNICATION_TRANSFER,
+	 {"collectives are not hidden behind computing",
+	  "overlap the exchange with the backward pass, exchange less often or in fewer, larger "
+	  "pieces"}},
+	{TFH_CAUSE_COMMUNICATION_JITTER,
+	 {"some ranks come late to the collectives",
+	  "look at the rank that waits least: what holds it up holds all up"}},
+	{TFH_CAUSE_NONE,
+	 {"the device waits for the program's own code",
+	  "see what that thread does (py-spy top --pid PID, perf top -p PID), and do it less "
+	  "often, "
+	  "in another thread, or while the device computes"}},
+};
+
+struct tfh_remedy tfh_remedy_of(enum tfh_cause cause)
+{
+	size_t i = 0;
+
+	while (of_cause[i].cause != TFH_CAUSE_NONE && of_cause[i].cause != cause)
+		i++;
+	return of_cause[i].remedy;
+}
+
+struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause)
+{
+	/* One call at a time is not parallel, however asynchronous. */
+	if (cause == TFH_CAUSE_INPUT_MAP && stage->async && stage->parallelism != 1)
+		return (struct tfh_remedy){slow_map,
+					   "make the mapped function cheaper or cache its "
+					   "result; it runs in parallel already"};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].cause == cause && strstr(stage->name, rows[i].word))
+			return rows[i].remedy;
+	return tfh_remedy_of(cause);
+}

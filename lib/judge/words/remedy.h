@@ -1,0 +1,23 @@
+/* What can be done about a cause, and about memory that comes and goes. */
+#ifndef TFH_ANALYZE_REMEDY_H
+#define TFH_ANALYZE_REMEDY_H
+
+#include "judge/result.h"
+
+struct tfh_job;
+
+struct tfh_remedy {
+	const char *finding, *todo; /* static texts */
+};
+
+/* What is found and what to do for this cause in any job; of causes without words of their own, and
+ * of TFH_CAUSE_NONE, what is to be done about the program's own code. */
+struct tfh_remedy tfh_remedy_of(enum tfh_cause cause);
+
+/* The same where this stage of the input pipeline is slow for this cause. */
+struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause);
+
+/* faults.c: a remark where page faults take over 5 % of the time. Steps must be counted. */
+void tfh_tell_faults(struct tfh_job *job, struct tfh_result *r);
+
+#endif

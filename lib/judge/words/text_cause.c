@@ -1,0 +1,353 @@
+/* What each cause means in this job. What to do about it is in remedy.c. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "judge/words/remedy.h"
+#include "judge/words/text.h"
+#include "model/kernel_name.h"
+
+/* todo: NULL for the usual one. */
+static void advise(struct tfh_result *r, enum tfh_cause cause, const char *why, const char *todo,
+		   enum tfh_remove remove)
+{
+	struct tfh_remedy m = tfh_remedy_of(cause);
+
+	tfh_advise(r, m.finding, why, todo ? todo : m.todo, tfh_ceiling(r, remove));
+}
+
+static double per_step(const struct tfh_result *r, enum tfh_part p)
+{
+	return r->breakdown[p].s_per_step;
+}
+
+/* ---- input ---- */
+
+static const struct tfh_input_stage *guilty(const struct tfh_result *r)
+{
+	return r->n_input && r->input[0].guilty ? &r->input[0] : NULL;
+}
+
+/* What to do about the slow stage; `why` is the line that shows it. */
+static void advise_stage(struct tfh_result *r, const struct tfh_input_stage *g,
+			 enum tfh_cause cause, const char *why)
+{
+	struct tfh_remedy m = tfh_stage_remedy(g, cause);
+
+	tfh_advise(r, m.finding, why, m.todo, tfh_ceiling(r, TFH_REMOVE_INPUT));
+}
+
+/* An asynchronous stage works on threads of its own: what is measured is the waiting for it. */
+static const char *stage_line(struct tfh_job *job, const struct tfh_input_stage *g)
+{
+	return tfh_text(job,
+			g->async ? "%s (%s): waited for %s per step, %.1f calls"
+				 : "%s (%s): %s of its own time per step, %.1f calls",
+			g->name, g->prefix, tfh_text_time(job, g->self_s_per_step),
+			g->calls_per_step);
+}
+
+static void explain_input(struct tfh_job *job, struct tfh_result *r)
+{
+	struct tfh_verdict *v = &r->verdict;
+	const struct tfh_input_stage *g = guilty(r);
+	double step = r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1);
+	bool prefetch = false;
+
+	v->text =
+		tfh_text(job, "every step waits %s of %s for its batch%s%s",
+			 tfh_text_time(job, per_step(r, TFH_PART_INPUT)), tfh_text_time(job, step),
+			 g ? "; the pipeline's slow stage is " : "", g ? g->name : "");
+	if (!g) {
+		advise(r, v->cause, v->text, NULL, TFH_REMOVE_INPUT);
+		return;
+	}
+	const char *line = stage_line(job, g);
+	tfh_evidence(v, line);
+	advise_stage(r, g, v->cause, line);
+	for (uint32_t i = 0; i < r->n_input; i++)
+		prefetch |= strstr(r->input[i].name, "Prefetch") != NULL;
+	if (!prefetch)
+		tfh_advise(r, "the pipeline does not prefetch", "no Prefetch stage was seen",
+			   "end the pipeline with prefetch(tf.data.AUTOTUNE)", NAN);
+}
+
+void tfh_explain_also(struct tfh_job *job, struct tfh_result *r)
+{
+	const struct tfh_input_stage *g = guilty(r);
+
+	for (uint32_t i = 0; g && i < r->verdict.n_also; i++)
+		if (r->verdict.also[i] == TFH_CLASS_INPUT_BOUND)
+			advise_stage(r, g, job->input_cause, stage_line(job, g));
+}
+
+/* ---- transfers ---- */
+
+/* The copies that a cause speaks of: the first, which move most, of that kind; of small ones those
+ * that are most in number. */
+static const struct tfh_transfer *copies_of(const struct tfh_result *r, enum tfh_cause cause)
+{
+	const struct tfh_transfer *best = NULL;
+
+	for (uint32_t i = 0; i < r->n_transfers; i++) {
+		const struct tfh_transfer *t = &r->transfers[i];
+		if (cause == TFH_CAUSE_TRANSFER_SMALL_COPIES) {
+			best = !best || t->calls_per_step > best->calls_per_step ? t : best;
+			continue;
+		}
+		if ((cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE && t->pageable == 0) ||
+		    (cause == TFH_CAUSE_TRANSFER_H2D_PINNED && t->pageable == 1))
+			continue;
+		bool up = cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE ||
+			  cause == TFH_CAUSE_TRANSFER_H2D_PINNED;
+		enum tfh_dir dir = up				     ? TFH_DIR_H2D
+				   : cause == TFH_CAUSE_TRANSFER_D2H ? TFH_DIR_D2H
+				   : cause == TFH_CAUSE_TRANSFER_D2D ? TFH_DIR_D2D
+				   : cause == TFH_CAUSE_TRANSFER_P2P ? TFH_DIR_P2P
+								     : t->dir;
+		if (t->dir == dir)
+			return t;
+	}
+	return best;
+}
+
+static const char *size(struct tfh_job *job, double bytes)
+{
+	static const char *const unit[] = {"B", "kB", "MB", "GB", "TB"};
+	int u = 0;
+
+	for (; u < 4 && bytes >= 999.5; u++)
+		bytes /= 1000;
+	return tfh_text(job, u && bytes < 99.95 ? "%.3g %s" : "%.0f %s", bytes, unit[u]);
+}
+
+/* Copies below this size say nothing of a rate, and reading them back is waiting rather than moving
+ * bytes. */
+#define FEW_BYTES 4096
+
+static const char *copies_line(struct tfh_job *job, const struct tfh_transfer *t, bool few)
+{
+	return tfh_text(job, "%s: %s per step in %.1f calls%s%s", t->fn,
+			size(job, t->bytes_per_step), t->calls_per_step,
+			isfinite(t->bytes_per_s) && !few
+				? tfh_text(job, ", %.2f GB/s", t->bytes_per_s / 1e9)
+				: "",
+			t->pageable != 1	? ""
+			: t->dir == TFH_DIR_D2H ? ", to pageable memory"
+						: ", from pageable memory");
+}
+
+static void explain_transfer(struct tfh_job *job, struct tfh_result *r)
+{
+	struct tfh_verdict *v = &r->verdict;
+	const struct tfh_transfer *t = copies_of(r, v->cause);
+	bool few = t && t->bytes_per_step < FEW_BYTES * t->calls_per_step;
+
+	/* Memsets are not in the table of transfers. */
+	v->text = tfh_text(job,
+			   v->cause == TFH_CAUSE_TRANSFER_D2D
+				   ? "copies and memsets inside the device block %s of every step"
+				   : "copies block %s of every step",
+			   tfh_text_time(job, per_step(r, TFH_PART_TRANSFER)));
+	const char *line = t ? copies_line(job, t, few) : v->text;
+	if (t)
+		tfh_evidence(v, line);
+	if (v->cause == TFH_CAUSE_TRANSFER_D2H && few)
+		tfh_advise(r, "the host waits for small results", line,
+			   "read results (.item(), .numpy()) every n-th step only",
+			   tfh_ceiling(r, TFH_REMOVE_TRANSFER));
+	else
+		advise(r, v->cause, line, NULL, TFH_REMOVE_TRANSFER);
+}
+
+/* ---- the host ---- */
+
+/* The causes of the program's own making. */
+static void explain_code(struct tfh_job *job, struct tfh_result *r, const char *time)
+{
+	static const struct {
+		enum tfh_cause cause;
+		enum tfh_remove remove;
+		const char *what;
+	} row[] = {
+		{TFH_CAUSE_HOST_SYNC, TFH_REMOVE_SYNC,
+		 "%s of every step the program waits for a device that has nothing to do"},
+		{TFH_CAUSE_HOST_ALLOC, TFH_REMOVE_HOST,
+		 "the host holds every step up for %s, most of it by allocating and freeing device "
+		 "memory"},
+		{TFH_CAUSE_HOST_COMPILE, TFH_REMOVE_HOST,
+		 "the host holds every step up for %s, most of it by loading or compiling kernels"},
+		{TFH_CAUSE_HOST_CHECKPOINT, TFH_REMOVE_HOST,
+		 "saving checkpoints holds every step up for %s"},
+		{TFH_CAUSE_NONE, TFH_REMOVE_HOST,
+		 "the program's own code holds every step up for %s while nothing else runs"},
+	};
+	enum tfh_cause cause = r->verdict.cause;
+	size_t i = 0;
+
+	while (row[i].cause != TFH_CAUSE_NONE && row[i].cause != cause)
+		i++;
+	r->verdict.text = tfh_text(job, row[i].what, time);
+	const char *line = tfh_site_line(job, cause);
+	if (line)
+		tfh_evidence(&r->verdict, line);
+	const char *todo = tfh_site_advice(job, cause);
+	/* A loader in plain code is then all that there may be of an input pipeline. */
+	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !job->consumers)
+		todo = "see what it does (py-spy top --pid PID, perf top -p PID): load batches "
+		       "ahead in other threads or processes, do the rest less often or while the "
+		       "device computes";
+	advise(r, row[i].cause, r->verdict.text, todo, row[i].remove);
+}
+
+static void explain_launches(struct tfh_job *job, struct tfh_result *r, const char *time)
+{
+	double calls = 0;
+
+	for (uint32_t i = 0; i < r->n_kernels; i++)
+		calls += r->kernels[i].calls_per_step;
+	calls = round(calls);
+	r->verdict.text =
+		job->cpu_only ? tfh_text(job, "issuing ops one by one takes %s of every step", time)
+			      : tfh_text(job, "issuing %.0f launch%s takes %s of every step", calls,
+					 calls == 1 ? "" : "es", time);
+	advise(r, TFH_CAUSE_HOST_LAUNCH, r->verdict.text,
+	       job->cpu_only ? "run the step in one tf.function" : NULL, TFH_REMOVE_LAUNCH);
+}
+
+static void explain_callbacks(struct tfh_job *job, struct tfh_result *r, const char *time)
+{
+	bool queued = /* functions that streams run */
+		job->device && job->device->called * 2 > job->cause_ns[TFH_CAUSE_HOST_CALLBACK];
+
+	r->verdict.text = tfh_text(
+		job,
+		queued ? "%s of every step the device waits for functions of the program that it "
+			 "queued in streams (cuLaunchHostFunc)"
+		       : "%s of every step pass between the step's work and the asking for the "
+			 "next batch: callbacks, metrics, logging",
+		time);
+	advise(r, TFH_CAUSE_HOST_CALLBACK, r->verdict.text,
+	       queued ? "make them shorter, or let nothing in the stream wait for them" : NULL,
+	       TFH_REMOVE_HOST);
+}
+
+static void explain_host(struct tfh_job *job, struct tfh_result *r)
+{
+	struct tfh_verdict *v = &r->verdict;
+	double all = per_step(r, TFH_PART_LAUNCH) + per_step(r, TFH_PART_HOST) +
+		     per_step(r, TFH_PART_SYNC);
+	double own = v->cause >= 0 && job->judged_steps
+			     ? (double)job->cause_ns[v->cause] / 1e9 / (double)job->judged_steps
+			     : all;
+	/* allocating and compiling are said to be most of all that the host does */
+	bool most = v->cause == TFH_CAUSE_HOST_ALLOC || v->cause == TFH_CAUSE_HOST_COMPILE;
+	const char *time = tfh_text_time(job, most ? all : own);
+
+	if (v->cause == TFH_CAUSE_HOST_LAUNCH) {
+		explain_launches(job, r, time);
+	} else if (v->cause == TFH_CAUSE_HOST_CALLBACK) {
+		explain_callbacks(job, r, time);
+	} else if (v->cause == TFH_CAUSE_HOST_UNKNOWN && job->compute_ran < 0.3) {
+		v->text = tfh_text(job,
+				   "the step's graph waits instead of computing: while it "
+				   "executes, the process has a processor for %.0f %% of the time",
+				   100 * job->compute_ran);
+		tfh_advise(r, "something in the graph waits", v->text,
+			   "look for Python functions (numpy_function, py_function) and file "
+			   "accesses in the step",
+			   tfh_ceiling(r, TFH_REMOVE_HOST));
+	} else {
+		explain_code(job, r, time);
+	}
+	if (job->cpu_wall > 0)
+		tfh_evidence(v,
+			     tfh_text(job,
+				      "between calls its thread used the processor for %.0f %% of "
+				      "the time, and slept or waited for the rest",
+				      100.0 * (double)job->cpu_running / (double)job->cpu_wall));
+}
+
+/* ---- other ranks, and computing ---- */
+
+static void explain_communication(struct tfh_job *job, struct tfh_result *r)
+{
+	struct tfh_verdict *v = &r->verdict;
+
+	v->text = tfh_text(job,
+			   v->cause == TFH_CAUSE_COMMUNICATION_JITTER
+				   ? "every step waits %s for other ranks to join its collectives"
+				   : "the exchange between ranks holds every step up for %s",
+			   tfh_text_time(job, per_step(r, TFH_PART_COMMUNICATION)));
+	advise(r, v->cause, v->text, NULL, TFH_REMOVE_COMMUNICATION);
+}
+
+static void explain_compute(struct tfh_job *job, struct tfh_result *r)
+{
+	struct tfh_verdict *v = &r->verdict;
+	double busy = 100 * r->breakdown[TFH_PART_COMPUTE].share;
+	bool few = v->cause == TFH_CAUSE_COMPUTE_UNDERFILLED;
+	struct tfh_remedy m = tfh_remedy_of(job->cpu_only ? TFH_CAUSE_COMPUTE_CPU
+					    : few	  ? TFH_CAUSE_COMPUTE_UNDERFILLED
+							  : TFH_CAUSE_COMPUTE_DENSE);
+
+	v->text = tfh_text(job,
+			   job->cpu_only ? "executing the graph takes %.0f %% of the step"
+			   : few	 ? "the device is busy for %.0f %% of the step, most of it "
+					   "with kernels that have blocks for less than half of its "
+					   "processors: most of it is idle meanwhile"
+					 : "the device is busy for %.0f %% of the step",
+			   busy);
+	/* A dominant op gets a line of its own. */
+	if (v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP)
+		tfh_advise(r, m.finding,
+			   few ? "most of the computing is in kernels with blocks for less than "
+				 "half of the device's processors"
+			       : v->text,
+			   m.todo, NAN);
+}
+
+static const char *kernel_share(struct tfh_job *job, const struct tfh_result *r)
+{
+	char name[TFH_KERNEL_NAME];
+
+	return tfh_text(job, "%s takes %.0f %% of the computing, %.1f calls per step, %s each",
+			tfh_kernel_short(name, r->kernels[0].name, 60),
+			100 * r->kernels[0].share_of_busy, r->kernels[0].calls_per_step,
+			tfh_text_time(job, r->kernels[0].median_s));
+}
+
+void tfh_explain_kernels(struct tfh_job *job, struct tfh_result *r)
+{
+	if (r->verdict.tier == 'C' || r->n_kernels < 2 || !(r->kernels[0].share_of_busy > 0.5) ||
+	    r->kernels[0].share_of_busy * r->breakdown[TFH_PART_COMPUTE].share < TFH_BLOCKING_SHARE)
+		return;
+	struct tfh_remedy m = tfh_remedy_of(TFH_CAUSE_COMPUTE_DOMINANT_OP);
+	const char *line = kernel_share(job, r);
+
+	tfh_evidence(&r->verdict, line);
+	tfh_advise(r, m.finding, line, m.todo, NAN);
+}
+
+bool tfh_explain_cause(struct tfh_job *job, struct tfh_result *r)
+{
+	switch (r->verdict.cls) {
+	case TFH_CLASS_INPUT_BOUND:
+		explain_input(job, r);
+		return true;
+	case TFH_CLASS_TRANSFER_BOUND:
+		explain_transfer(job, r);
+		return true;
+	case TFH_CLASS_HOST_BOUND:
+		explain_host(job, r);
+		return true;
+	case TFH_CLASS_COMMUNICATION_BOUND:
+		explain_communication(job, r);
+		return true;
+	case TFH_CLASS_COMPUTE_BOUND:
+		explain_compute(job, r);
+		return true;
+	default:
+		return false;
+	}
+}
