@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/device.h"
+#include "judge/remark.h"
+#include "judge/words/text.h"
 
 /* A result and the memory its strings live in. */
 struct owned {
@@ -34,10 +35,11 @@ static double checkpoints_apart(const struct tfh_job *job)
 {
 	uint64_t n = 0, at = 0, first = 0, last = 0;
 
-	TFH_EACH (i, job->window.n) {
-		const struct tfh_window *w = &job->window.v[i];
-		at += w->segment != TFH_SEGMENT_EVAL ? w->steps : 0;
-		if (w->segment != TFH_SEGMENT_CHECKPOINT)
+	TFH_EACH (i, job->loops->window.n) {
+		const struct tfh_window *w = &job->loops->window.v[i];
+		uint8_t segment = job->use[i].segment;
+		at += segment != TFH_SEGMENT_EVAL ? w->steps : 0;
+		if (segment != TFH_SEGMENT_CHECKPOINT)
 			continue;
 		first = n++ ? first : at;
 		last = at;
@@ -50,19 +52,20 @@ static void fill_segments(const struct tfh_job *job, struct tfh_result *r)
 	int64_t ns[TFH_SEGMENT_COUNT];
 	uint32_t n[TFH_SEGMENT_COUNT];
 
-	memcpy(ns, job->segment_ns, sizeof(ns));
-	memcpy(n, job->segment_n, sizeof(n));
+	memcpy(ns, job->loops->segment_ns, sizeof(ns));
+	memcpy(n, job->loops->segment_n, sizeof(n));
 	/* Windows that turned out to be something else than training. */
-	TFH_EACH (i, job->window.n) {
-		const struct tfh_window *w = &job->window.v[i];
-		if (w->segment != TFH_SEGMENT_CHECKPOINT && w->segment != TFH_SEGMENT_COMPILE &&
-		    w->segment != TFH_SEGMENT_STALL)
+	TFH_EACH (i, job->loops->window.n) {
+		const struct tfh_window *w = &job->loops->window.v[i];
+		uint8_t segment = job->use[i].segment;
+		if (segment != TFH_SEGMENT_CHECKPOINT && segment != TFH_SEGMENT_COMPILE &&
+		    segment != TFH_SEGMENT_STALL)
 			continue;
 		int64_t took = (int64_t)(job->step.v[i].dur_s * 1e9);
 		ns[TFH_SEGMENT_TRAIN] -= took;
 		n[TFH_SEGMENT_TRAIN] -= w->steps;
-		ns[w->segment] += took;
-		n[w->segment]++;
+		ns[segment] += took;
+		n[segment]++;
 	}
 	for (int k = 0; k < TFH_SEGMENT_COUNT; k++) {
 		if (!n[k])
@@ -111,36 +114,14 @@ static void fill_stages(const struct tfh_job *job, struct tfh_result *r)
 
 static void free_job(struct tfh_job *job)
 {
-	free(job->thread);
-	tfh_big_free(job->tick.v);
-	tfh_big_free(job->mark.v);
-	tfh_big_free(job->series.v);
-	free(job->group.v);
-	free(job->tag.v);
-	free(job->tag_of.v);
-	tfh_big_free(job->longs.v);
-	free(job->token.v);
-	tfh_big_free(job->late.v);
-	free(job->stage.v);
-	free(job->stage_of.v);
-	tfh_big_free(job->window.v);
+	tfh_big_free(job->use);
+	free(job->stage);
 	if (!job->step_given)
 		tfh_big_free(job->step.v);
 	free(job->copy.v);
 	free(job->kernel.v);
-	tfh_heap_free(job->heap);
-	tfh_cover_free(job->cover);
+	tfh_pauses_free(job->pauses);
 	tfh_device_free(job->device);
-}
-
-/* What most of the judged time was judged from. */
-char tfh_tier(const struct tfh_job *job)
-{
-	const struct tfh_device *d = job->device;
-
-	if (!d || d->windows_a + d->windows_b == 0)
-		return 'C';
-	return d->windows_a >= d->windows_b ? 'A' : 'B';
 }
 
 static const char *gpu_times(const struct tfh_job *job)
@@ -152,17 +133,19 @@ static const char *gpu_times(const struct tfh_job *job)
 
 static void fill_quality(const struct tfh_job *job, struct tfh_result *r)
 {
-	double waited = tfh_crowd(job);
+	double waited = tfh_crowd(job->facts);
 
-	r->quality.events = job->events;
+	r->quality.events = job->facts->events;
 	r->quality.gpu_times = gpu_times(job);
 	if (job->device && job->device->gpu.graphs && *job->device->gpu.graphs)
 		r->quality.graphs = job->device->gpu.graphs;
 	r->quality.unattributed_share = r->breakdown[TFH_PART_UNATTRIBUTED].share;
 	r->quality.overhead_share =
-		job->last > job->first ? (double)job->events * TFH_HOOK_NS /
-						 (double)tfh_seen_ns(job, job->first, job->last)
-				       : NAN;
+		job->facts->last > job->facts->first
+			? (double)job->facts->events * TFH_HOOK_NS /
+				  (double)tfh_seen_ns(job->facts, job->facts->first,
+						      job->facts->last)
+			: NAN;
 	r->quality.clock_residual_s = NAN;
 	/* The machine's own samples tell it; none, or hardly any, tell nothing. */
 	r->quality.run_delay_share = waited > 0 ? waited : NAN;
@@ -174,9 +157,9 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 {
 	int rc;
 
-	TFH_EACH (i, job->window.n)
-		if (job->window.v[i].segment == TFH_SEGMENT_TRAIN)
-			job->train_steps += job->window.v[i].steps;
+	TFH_EACH (i, job->loops->window.n)
+		if (job->use[i].segment == TFH_SEGMENT_TRAIN)
+			job->train_steps += job->loops->window.v[i].steps;
 	tfh_input_judge(job);
 	rc = tfh_classify(job, r);
 	if (!rc)
@@ -203,7 +186,7 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	r->jitter_s = job->judged_steps ? (double)job->cause_ns[TFH_CAUSE_COMMUNICATION_JITTER] /
 						  1e9 / (double)job->judged_steps
 					: 0;
-	r->heap = *tfh_heap_end(job->heap);
+	r->heap = job->facts->heap;
 	if (job->device) {
 		/* Without device times it is not known how many devices: one, if that is enough. */
 		uint64_t memory = job->device->gpu.memory;
@@ -228,43 +211,77 @@ static int conclude(struct tfh_job *job, struct tfh_result *r)
 	return 0;
 }
 
+/* One chunk of windows in memory: what predictions are made from. */
+static int sample(struct tfh_device *d)
+{
+	tfh_xprof_add(d);
+	return tfh_replay(d);
+}
+
+/* Where the time of each window went. */
+static int account(struct tfh_job *job, struct tfh_err *err)
+{
+	const struct tfh_loops *loops = job->loops;
+	int rc;
+
+	job->use = tfh_big_array(loops->window.n + 1, sizeof(*job->use));
+	job->stage = calloc(job->facts->stage.n + 1, sizeof(*job->stage));
+	job->pauses = tfh_pauses_new(job->cover);
+	if (!job->use || !job->stage || (job->cover && !job->pauses))
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	TFH_EACH (i, loops->window.n)
+		job->use[i].segment = loops->window.v[i].segment;
+	tfh_find_stalls(job, false);
+	rc = tfh_attribute(job, err);
+	return rc ? rc : tfh_device_judge(job, sample, err);
+}
+
+/* The phases, one after the other: each takes the results of the earlier ones as they are. */
+static int run_phases(struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_cover **cover,
+		      const struct tfh_meet *meet, struct tfh_result *r, struct tfh_err *err)
+{
+	struct tfh_job job = {.facts = facts, .loops = loops, .meet = meet, .guilty = -1};
+	int rc = tfh_find_loops(facts, loops, err);
+
+	job.input_cause = TFH_CAUSE_INPUT_UNKNOWN;
+	if (!rc)
+		rc = tfh_cover_find(facts, cover, err);
+	job.cover = *cover;
+	if (!rc)
+		rc = account(&job, err);
+	if (!rc && (rc = conclude(&job, r)))
+		tfh_err_set(err, rc, "out of memory");
+	free_job(&job);
+	return rc;
+}
+
 /* Judges one process. */
 static int judge(const struct tfh_feed *feed, uint32_t process, const struct tfh_meet *meet,
 		 struct tfh_result **out, struct tfh_err *err)
 {
-	struct tfh_job job = {.feed = feed,
-			      .process = process,
-			      .meet = meet,
-			      .train_group = -1,
-			      .guilty = -1,
-			      .input_cause = TFH_CAUSE_INPUT_UNKNOWN};
 	struct owned *o = calloc(1, sizeof(*o));
-	int rc;
+	struct tfh_facts *facts = calloc(1, sizeof(*facts));
+	struct tfh_loops loops = {0};
+	struct tfh_cover *cover = NULL;
+	int rc = o && facts ? 0 : tfh_err_set(err, -ENOMEM, "out of memory");
 
 	*out = NULL;
-	if (!o)
-		return tfh_err_set(err, -ENOMEM, "out of memory");
-	tfh_arena_init(&job.arena, 0);
-	o->r.process = job.process;
-	rc = tfh_survey(&job, err);
-	if (!rc)
-		rc = tfh_segment_run(&job, err);
-	if (!rc)
-		rc = tfh_cover_find(&job, err);
-	if (!rc)
-		rc = tfh_attribute(&job, err);
-	if (!rc)
-		rc = tfh_device_judge(&job, err);
-	if (!rc && (rc = conclude(&job, &o->r)))
-		tfh_err_set(err, rc, "out of memory");
-	o->arena = job.arena;
-	free_job(&job);
-	if (rc) {
-		tfh_result_free(&o->r);
-		return rc;
+	if (!rc) {
+		tfh_arena_init(&o->arena, 0);
+		o->r.process = process;
+		rc = tfh_find_facts(feed, process, &o->arena, facts, err);
+		if (!rc)
+			rc = run_phases(facts, &loops, &cover, meet, &o->r, err);
+		tfh_cover_free(cover);
+		tfh_loops_free(&loops);
+		tfh_facts_free(facts);
 	}
-	*out = &o->r;
-	return 0;
+	free(facts);
+	if (rc)
+		tfh_result_free(o ? &o->r : NULL);
+	else
+		*out = &o->r;
+	return rc;
 }
 
 static int judge_ranks(const struct tfh_feed *f, const uint32_t *process, uint32_t n,
@@ -315,6 +332,12 @@ static void tell_others(const struct tfh_feed *f, uint32_t top, struct tfh_resul
 		 "job, they are not judged; TFHOOK_RANK, or variables of a launcher, would tell",
 		 f->processes[top].pid, n);
 	tfh_remark(r, text);
+}
+
+void tfh_remark(struct tfh_result *r, const char *text)
+{
+	if (r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
+		r->remark[r->n_remark++] = text;
 }
 
 void *tfh_result_alloc(struct tfh_result *r, size_t n, size_t size)

@@ -1,10 +1,27 @@
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/device.h"
+#include "judge/stats.h"
+#include "judge/vec.h"
+
+#include "model/big.h"
+
+int tfh_vec_grow(void **v, size_t *cap, size_t n, size_t size)
+{
+	size_t want = *cap ? *cap * 2 : 64;
+	void *p;
+
+	if (want <= n)
+		want = n + 1;
+	p = realloc(*v, want * size);
+	if (!p)
+		return -ENOMEM;
+	*v = p;
+	*cap = want;
+	return 0;
+}
 
 static int by_value(const void *a, const void *b)
 {
@@ -91,25 +108,6 @@ double tfh_quantile(double *v, size_t n, double q)
 		return x;
 	double next = n > SORTED_MOST ? next_of(v, n, i, x) : v[i + 1];
 	return x + (at - (double)i) * (next - x);
-}
-
-void tfh_remark(struct tfh_result *r, const char *text)
-{
-	if (r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
-		r->remark[r->n_remark++] = text;
-}
-
-/* printf into the result's memory; "" when there is none. */
-const char *tfh_text(struct tfh_job *job, const char *fmt, ...)
-{
-	char text[1024];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	const char *s = tfh_arena_strdup(&job->arena, text);
-	return s ? s : "";
 }
 
 /* Moves each element down to its place. False: given up, as they are far from it. */

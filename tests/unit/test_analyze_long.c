@@ -5,7 +5,7 @@
  */
 #include "analyze_gen.h"
 
-#include "judge/device.h"
+#include "judge/account/device.h"
 
 #define MANY 1500000
 

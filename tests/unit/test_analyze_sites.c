@@ -1,6 +1,6 @@
 /* The report names the place in the program that most of the time of a cause's calls comes from,
  * copies by function, and says nothing where no backtraces were taken. */
-#include "judge/internal.h"
+#include "judge/account/account.h"
 #include "devgen.h"
 
 static const char *site(void *arg, uint32_t process, uint32_t stack)

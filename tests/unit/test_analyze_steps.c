@@ -8,25 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/account/account.h"
 
 #define STEPS 400
 
 static struct tfh_step step[STEPS];
 static struct tfh_window window[STEPS];
+static struct tfh_use use[STEPS];
 
 static struct tfh_job *job_of(size_t n)
 {
+	static struct tfh_loops loops;
 	static struct tfh_job job;
 
+	memset(&loops, 0, sizeof(loops));
 	memset(&job, 0, sizeof(job));
 	memset(window, 0, sizeof(window));
 	job.step.v = step;
-	job.window.v = window;
-	job.step.n = job.window.n = n;
-	job.median = 10 * 1000000;
+	job.use = use;
+	job.loops = &loops;
+	loops.window.v = window;
+	job.step.n = loops.window.n = n;
+	loops.median = 10 * 1000000;
 	for (size_t i = 0; i < n; i++) {
-		window[i].segment = TFH_SEGMENT_TRAIN;
+		window[i].segment = use[i].segment = TFH_SEGMENT_TRAIN;
 		window[i].steps = 1;
 	}
 	return &job;

@@ -14,6 +14,9 @@
 #include "judge/words/text.h"
 
 struct words {
+	struct tfh_arena arena;
+	struct tfh_facts facts;
+	struct tfh_loops loops;
 	struct tfh_job job;
 	struct tfh_feed feed;
 	struct tfh_kernel kernel[2];
@@ -24,11 +27,14 @@ struct words {
 static void begin(struct words *w, enum tfh_class cls, enum tfh_cause cause)
 {
 	memset(w, 0, sizeof(*w));
-	tfh_arena_init(&w->job.arena, SIZE_MAX);
-	w->job.feed = &w->feed;
+	tfh_arena_init(&w->arena, SIZE_MAX);
+	w->facts.arena = &w->arena;
+	w->facts.feed = &w->feed;
+	w->job.facts = &w->facts;
+	w->job.loops = &w->loops;
 	w->job.judged_steps = w->r.steps.count = 100;
 	w->job.compute_ran = NAN;
-	w->job.cpu_only = cause == TFH_CAUSE_COMPUTE_CPU;
+	w->facts.cpu_only = cause == TFH_CAUSE_COMPUTE_CPU;
 	w->r.steps.total_s = 1;
 	w->r.verdict.cls = cls;
 	w->r.verdict.cause = cause;
@@ -69,7 +75,7 @@ static void test_every_cause(void **state)
 		for (uint32_t i = 0; i < w.r.n_advice; i++)
 			assert_true(*w.r.advice[i].finding && *w.r.advice[i].evidence &&
 				    strlen(w.r.advice[i].todo) <= 160);
-		tfh_arena_free(&w.job.arena);
+		tfh_arena_free(&w.arena);
 	}
 }
 
@@ -92,7 +98,7 @@ static void test_own_advice(void **state)
 			if (!strcmp(seen[i], w.r.advice[0].todo))
 				fail_msg("%s is told to do what another is", tfh_cause_name(c));
 		snprintf(seen[n++], sizeof(seen[0]), "%s", w.r.advice[0].todo);
-		tfh_arena_free(&w.job.arena);
+		tfh_arena_free(&w.arena);
 	}
 }
 
@@ -106,7 +112,7 @@ static uint32_t lines_with_computing(double computing)
 	tfh_explain_kernels(&w.job, &w.r);
 	n = w.r.n_advice;
 	assert_int_equal(w.r.verdict.n_evidence, n);
-	tfh_arena_free(&w.job.arena);
+	tfh_arena_free(&w.arena);
 	return n;
 }
 
@@ -133,7 +139,7 @@ static void test_times(void **state)
 	begin(&w, TFH_CLASS_BALANCED, TFH_CAUSE_NONE);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
 		assert_string_equal(tfh_text_time(&w.job, row[i].s), row[i].text);
-	tfh_arena_free(&w.job.arena);
+	tfh_arena_free(&w.arena);
 }
 
 /* The line below a verdict of copies is of the copies that the cause speaks of. */
@@ -172,7 +178,7 @@ static void test_copies_of_cause(void **state)
 		assert_ptr_equal(line, w.r.advice[0].evidence);
 		if (strncmp(line, row[i].fn, strlen(row[i].fn)))
 			fail_msg("%s: %s", tfh_cause_name(row[i].cause), line);
-		tfh_arena_free(&w.job.arena);
+		tfh_arena_free(&w.arena);
 	}
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/account/account.h"
 
 #define RING 4096
 /* So many parts of one window are kept before those that cannot matter are put together. */
@@ -41,7 +41,7 @@ static struct tfh_account *account(struct tfh_ledger *l, size_t window)
 static void set_window(struct tfh_ledger *l, size_t to)
 {
 	l->cur = to;
-	l->window = to < l->job->window.n ? &l->job->window.v[to] : NULL;
+	l->window = to < l->job->loops->window.n ? &l->job->loops->window.v[to] : NULL;
 	l->account = account(l, to);
 }
 
@@ -52,7 +52,7 @@ struct tfh_ledger *tfh_ledger_new(struct tfh_job *job)
 	if (!l)
 		return NULL;
 	l->job = job;
-	for (l->cap = 4; l->cap < RING && l->cap < job->window.n + 2;)
+	for (l->cap = 4; l->cap < RING && l->cap < job->loops->window.n + 2;)
 		l->cap *= 2;
 	l->ring = calloc(l->cap, sizeof(*l->ring));
 	if (!l->ring) {
@@ -134,15 +134,16 @@ static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g,
 {
 	const struct tfh_job *job = l->job;
 
-	if (job->consumers && end != INT64_MIN && g->t0 >= end)
+	if (job->facts->consumers && end != INT64_MIN && g->t0 >= end)
 		return TFH_CAUSE_HOST_CALLBACK;
 	if (g->code)
 		return TFH_CAUSE_HOST_PYTHON;
 	/* Without a visible input pipeline a pause may as well be the waiting for data. */
-	if (!job->consumers)
+	if (!job->facts->consumers)
 		return TFH_CAUSE_HOST_UNKNOWN;
-	return job->cpu_running * 2 > job->cpu_wall && job->cpu_wall ? TFH_CAUSE_HOST_PYTHON
-								     : TFH_CAUSE_HOST_UNKNOWN;
+	return job->facts->cpu_running * 2 > job->facts->cpu_wall && job->facts->cpu_wall
+		       ? TFH_CAUSE_HOST_PYTHON
+		       : TFH_CAUSE_HOST_UNKNOWN;
 }
 
 static void judge_gaps(struct tfh_ledger *l)
@@ -192,7 +193,8 @@ static void judge_group(struct tfh_ledger *l)
 static void finish(struct tfh_ledger *l, size_t at)
 {
 	struct tfh_job *job = l->job;
-	struct tfh_window *w = &job->window.v[at];
+	const struct tfh_window *w = &job->loops->window.v[at];
+	struct tfh_use *use = &job->use[at];
 	struct tfh_account *a = account(l, at);
 	struct tfh_step s = {
 		.index = at, .cls = TFH_CLASS_NONE, .cause = TFH_CAUSE_NONE, .tier = 'C'};
@@ -205,26 +207,26 @@ static void finish(struct tfh_ledger *l, size_t at)
 		known += a->cause[c];
 	}
 	part[TFH_PART_UNATTRIBUTED] = (double)(ns - known);
-	if (w->segment == TFH_SEGMENT_TRAIN && ns > 2 * job->median * w->steps) {
+	if (use->segment == TFH_SEGMENT_TRAIN && ns > 2 * job->loops->median * w->steps) {
 		if (a->saved)
-			w->segment = TFH_SEGMENT_CHECKPOINT;
+			use->segment = TFH_SEGMENT_CHECKPOINT;
 		else if (a->compiled)
-			w->segment = TFH_SEGMENT_COMPILE;
-		else if (tfh_is_stall(job, w, ns, a->compute))
-			w->segment = TFH_SEGMENT_STALL;
+			use->segment = TFH_SEGMENT_COMPILE;
+		else if (tfh_is_stall(job, at, ns, a->compute))
+			use->segment = TFH_SEGMENT_STALL;
 	}
 	s.start_s = (double)w->t0 / 1e9;
 	s.dur_s = (double)ns / 1e9;
-	s.segment = (int8_t)w->segment;
+	s.segment = (int8_t)use->segment;
 	s.cls = (int8_t)(w->hole ? TFH_CLASS_UNCLASSIFIED : tfh_class_of(part, (double)ns));
 	s.cause = (int8_t)(w->hole ? TFH_CAUSE_NONE : tfh_largest_cause(a->cause, s.cls));
-	if (s.cls == TFH_CLASS_COMPUTE_BOUND && job->cpu_only)
+	if (s.cls == TFH_CLASS_COMPUTE_BOUND && job->facts->cpu_only)
 		s.cause = TFH_CAUSE_COMPUTE_CPU;
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		s.breakdown[p] = (float)(part[p] / 1e9);
 	if (TFH_PUSH_BIG(job->step, s))
 		l->rc = -ENOMEM;
-	if (tfh_window_counts(w)) {
+	if (tfh_window_counts(job, at)) {
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++)
 			job->cause_ns[c] += a->cause[c];
 		job->compute_ns += a->compute;
@@ -249,7 +251,7 @@ void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device)
 			g->t1 = g->t0;
 		}
 	}
-	for (size_t w = l->first; w <= l->cur && w < l->job->window.n && l->unsettled; w++) {
+	for (size_t w = l->first; w <= l->cur && w < l->job->loops->window.n && l->unsettled; w++) {
 		struct tfh_account *a = account(l, w);
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
 			if (!busy)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/account/account.h"
 
 #define STREAMS 64
 #define EVENTS 512
@@ -53,7 +53,7 @@ struct attr {
 /* Bytes/ns. */
 static double bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable, uint64_t bytes)
 {
-	const double *best = job->best_bw[dir & 7][pageable];
+	const double *best = job->facts->best_bw[dir & 7][pageable];
 	int bin = bytes ? 63 - __builtin_clzll(bytes) : 0;
 
 	if (bin >= TFH_BINS)
@@ -265,18 +265,18 @@ static void charge_pause(struct attr *a, int64_t t0, int64_t t1, bool hidden)
 	enum tfh_covered by = TFH_COVERED_NOT;
 	uint32_t thread = 0;
 
-	for (uint32_t i = 0; i < job->feed->n_threads && job->cover && !by; i++)
-		if (job->thread[i].drives)
-			by = tfh_covered_by(job, thread = i, t0, t1);
+	for (uint32_t i = 0; i < job->facts->feed->n_threads && job->cover && !by; i++)
+		if (job->facts->thread[i].drives)
+			by = tfh_covered_by(job->cover, thread = i, t0, t1);
 	if (by == TFH_COVERED_LAUNCH) {
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
 	} else if (by == TFH_COVERED_EXCHANGE) {
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_COMMUNICATION_TRANSFER, false, true);
 	} else {
 		tfh_charge_gap(a->ledger, t0, t1, hidden, by == TFH_COVERED_CODE);
-		tfh_cover_count(job, thread, t0, t1,
-				by == TFH_COVERED_CODE ? TFH_CAUSE_HOST_PYTHON
-						       : TFH_CAUSE_HOST_UNKNOWN);
+		tfh_pauses_count(job->pauses, thread, t0, t1,
+				 by == TFH_COVERED_CODE ? TFH_CAUSE_HOST_PYTHON
+							: TFH_CAUSE_HOST_UNKNOWN);
 	}
 }
 
@@ -288,7 +288,7 @@ static void seg_pause(struct attr *a, int64_t t0, int64_t t1, bool hidden)
 	int64_t until;
 
 	for (; t0 < t1; t0 = until) {
-		by = tfh_covered_line(a->job, t0, t1, &until);
+		by = tfh_covered_line(a->job->cover, t0, t1, &until);
 		if (by == TFH_COVERED_NOT)
 			charge_pause(a, t0, until, hidden);
 		else
@@ -319,7 +319,7 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 			acc->saved = true;
 		if (p->saves)
 			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_CHECKPOINT, hidden, true);
-		else if (a->job->cpu_only)
+		else if (a->job->facts->cpu_only)
 			tfh_charge(l, t0, t1, TFH_CAUSE_NONE, false, true);
 		else
 			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
@@ -356,24 +356,6 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 		tfh_note_work(l, t1, t1 - t0);
 }
 
-/* Turns a call into the piece that the sweep wants. False: not for it. */
-static bool wanted(struct tfh_job *job, struct tfh_piece *p)
-{
-	if (!p->passive)
-		return job->thread[p->thread].drives || p->label == TFH_L_INPUT;
-	int32_t stage = tfh_stage_index(job, p->stage);
-	if (stage < 0)
-		return false;
-	if (tfh_stage_is_loop_child(job, p->stage)) {
-		p->passive = false;
-		p->label = TFH_L_INPUT;
-		return true;
-	}
-	p->stage = (uint32_t)stage;
-	/* Only what the threads of an asynchronous stage do tells who waits for whom. */
-	return job->stage.v[stage].parent >= 0 && job->stage.v[job->stage.v[stage].parent].async;
-}
-
 /* By far the most frequent call: nothing of it depends on its name, its stage or its bytes. */
 static inline bool plain_launch(const struct tfh_event *ev)
 {
@@ -402,12 +384,12 @@ static int add_launch(struct attr *a, struct tfh_sweep *s, const struct tfh_even
 	int rc = tfh_count_launch(job, ev);
 
 	/* What is longer is known since the first pass. */
-	if (rc || ev->t1 - ev->t0 >= job->long_ns || !job->thread[ev->thread].drives)
+	if (rc || ev->t1 - ev->t0 >= job->facts->long_ns || !job->facts->thread[ev->thread].drives)
 		return rc;
-	if (job->one_line && !ev->depth && charge_launch(a, s, ev))
+	if (job->facts->one_line && !ev->depth && charge_launch(a, s, ev))
 		return 0;
 	tfh_event_label(ev, &p);
-	return job->one_line && !ev->depth ? tfh_sweep_next(s, &p) : tfh_sweep_add(s, &p);
+	return job->facts->one_line && !ev->depth ? tfh_sweep_next(s, &p) : tfh_sweep_add(s, &p);
 }
 
 static int add_event(struct attr *a, struct tfh_sweep *s, const struct tfh_event *ev)
@@ -419,16 +401,16 @@ static int add_event(struct attr *a, struct tfh_sweep *s, const struct tfh_event
 		return 0;
 	if (tfh_count_event(job, ev, &p))
 		return -ENOMEM;
-	if (ev->t1 - ev->t0 >= job->long_ns)
+	if (ev->t1 - ev->t0 >= job->facts->long_ns)
 		return 0; /* known since the first pass */
-	if (!tfh_exec_piece(job, ev, &p) || !wanted(job, &p))
+	if (!tfh_exec_piece(job->facts, ev, &p) || !tfh_line_piece(job->facts, &p))
 		return 0;
-	return job->one_line && !ev->depth ? tfh_sweep_next(s, &p) : tfh_sweep_add(s, &p);
+	return job->facts->one_line && !ev->depth ? tfh_sweep_next(s, &p) : tfh_sweep_add(s, &p);
 }
 
 int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
 {
-	const struct tfh_feed *f = job->feed;
+	const struct tfh_feed *f = job->facts->feed;
 	struct attr a = {.job = job, .ledger = tfh_ledger_new(job), .copied = TFH_CAUSE_NONE};
 	struct tfh_sweep *s = tfh_sweep_new(job, segment, &a);
 	const struct tfh_event *ev;
@@ -437,21 +419,15 @@ int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
 	size_t n = 0;
 	int rc = a.ledger && s ? 0 : -ENOMEM;
 
-	/* The long calls of the first pass, as the sweep wants them. */
-	TFH_EACH (i, job->longs.n)
-		if (!wanted(job, &job->longs.v[i])) {
-			job->longs.v[i].label = TFH_L_GAP;
-			job->longs.v[i].passive = false;
-		}
 	if (!rc)
-		rc = f->rewind(f->arg, job->process, err);
+		rc = f->rewind(f->arg, job->facts->process, err);
 	while (!rc && (ev = tfh_feed_look(f, &room))) {
 		if (ev->thread >= f->n_threads)
 			continue;
 		tfh_big_pass(++n);
 		rc = plain_launch(ev) ? add_launch(&a, s, ev) : add_event(&a, s, ev);
-		if (ev->t1 - job->long_ns > swept + TFH_MS) {
-			swept = ev->t1 - job->long_ns;
+		if (ev->t1 - job->facts->long_ns > swept + TFH_MS) {
+			swept = ev->t1 - job->facts->long_ns;
 			tfh_sweep_until(s, swept);
 		}
 	}
@@ -460,7 +436,7 @@ int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
 	if (!rc) {
 		tfh_sweep_until(s, INT64_MAX);
 		rc = tfh_ledger_end(a.ledger);
-		tfh_cover_settle(job, true);
+		tfh_pauses_settle(job->pauses, true);
 	}
 	tfh_sweep_free(s);
 	tfh_ledger_free(a.ledger);

@@ -9,7 +9,7 @@
  */
 #include <stdlib.h>
 
-#include "judge/device.h"
+#include "judge/account/device.h"
 
 struct blame {
 	struct tfh_device *d;
@@ -193,7 +193,7 @@ static void charge_op(struct blame *b, const struct tfh_dop *o, int64_t t0, int6
 /* Whether the work of the host's window at t had been issued by then. */
 static bool after_work(const struct tfh_device *d, int64_t t, size_t hint)
 {
-	size_t w = tfh_window_of(d->job, t, hint), first = d->w0 ? d->w0 - 1 : 0;
+	size_t w = tfh_window_of(d->job->loops, t, hint), first = d->w0 ? d->w0 - 1 : 0;
 
 	return w != SIZE_MAX && w >= first && w < d->w1 && t >= d->issued.v[w - first];
 }
@@ -209,21 +209,22 @@ static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t
 	if (t1 <= t0)
 		return;
 	if (end - from >= TFH_GAP_NS) {
-		thread = tfh_cover_thread(job, thread, from, end);
-		by = tfh_covered_by(job, thread, from, end);
+		thread = tfh_cover_thread(job->cover, thread, from, end);
+		by = tfh_covered_by(job->cover, thread, from, end);
 	}
 	if (end - from < TFH_GAP_NS || by == TFH_COVERED_LAUNCH)
 		cause = TFH_CAUSE_HOST_LAUNCH;
 	else if (by == TFH_COVERED_EXCHANGE)
 		cause = TFH_CAUSE_COMMUNICATION_TRANSFER;
-	else if (job->consumers && after_work(b->d, t0, b->window))
+	else if (job->facts->consumers && after_work(b->d, t0, b->window))
 		cause = TFH_CAUSE_HOST_CALLBACK;
-	else if (by == TFH_COVERED_CODE || (by == TFH_COVERED_NOT && job->consumers &&
-					    job->cpu_running * 2 > job->cpu_wall && job->cpu_wall))
+	else if (by == TFH_COVERED_CODE ||
+		 (by == TFH_COVERED_NOT && job->facts->consumers &&
+		  job->facts->cpu_running * 2 > job->facts->cpu_wall && job->facts->cpu_wall))
 		cause = TFH_CAUSE_HOST_PYTHON;
 	charge(b, t0, t1, cause, true);
 	if (cause != TFH_CAUSE_HOST_LAUNCH)
-		tfh_cover_count(job, thread, t0, t1, cause);
+		tfh_pauses_count(job->pauses, thread, t0, t1, cause);
 }
 
 /* [t0, t1) until something went on that may have waited for host function f: back to the beginning

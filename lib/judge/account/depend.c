@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/device.h"
+#include "judge/account/device.h"
 
 #define EVENTS 4096
 

@@ -2,13 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/device.h"
+#include "judge/account/device.h"
 
 /* Of the windows in memory at a time: the replay wants 20 steady ones in a row, and an op with its
  * call takes about 200 bytes. */
 #define CHUNK_WINDOWS 32
 #define CHUNK_OPS 100000
-/* Windows timed anew per run, in runs of CHUNK_WINDOWS spread over it. */
+/* Windows sampled per run, in runs of CHUNK_WINDOWS spread over it. */
 #define REPLAY_WINDOWS 200
 /* A checkpoint fetches this much, and so many times what a usual step does. */
 #define SAVED_TIMES 10
@@ -21,7 +21,7 @@ static float usual_fetch(const struct tfh_device *d)
 	size_t n = 0;
 
 	TFH_EACH (i, v ? d->win.n : 0)
-		if (d->job->window.v[i].segment == TFH_SEGMENT_TRAIN)
+		if (d->job->use[i].segment == TFH_SEGMENT_TRAIN)
 			v[n++] = (double)d->win.v[i].fetched;
 	if (n)
 		m = tfh_select(v, n, n / 2);
@@ -37,9 +37,9 @@ static bool saves(const struct tfh_device *d, size_t i, float usual)
 }
 
 /* Of a step that stood still it may turn out that it waited for its checkpoint to be written. */
-static bool may_save(const struct tfh_window *w)
+static bool may_save(const struct tfh_use *u)
 {
-	return w->segment == TFH_SEGMENT_TRAIN || w->segment == TFH_SEGMENT_STALL;
+	return u->segment == TFH_SEGMENT_TRAIN || u->segment == TFH_SEGMENT_STALL;
 }
 
 /*
@@ -53,22 +53,22 @@ static void find_checkpoints(struct tfh_device *d)
 	float usual = usual_fetch(d);
 
 	for (size_t i = d->win.n; i-- > 0; tfh_big_pass(i)) {
-		struct tfh_window *w = &job->window.v[i];
-		uint8_t segment = w->segment;
-		if (may_save(w) && saves(d, i, usual))
+		struct tfh_use *use = &job->use[i];
+		uint8_t segment = use->segment;
+		if (may_save(use) && saves(d, i, usual))
 			segment = TFH_SEGMENT_CHECKPOINT;
 		if (d->win.v[i].tier == 'C' ||
 		    (segment != TFH_SEGMENT_CHECKPOINT && segment != TFH_SEGMENT_COMPILE))
 			continue;
 		size_t next = i + 1 < d->win.n && d->win.v[i + 1].from == d->win.v[i].c ? i + 1 : i;
-		int64_t most = 2 * job->median * w->steps;
+		int64_t most = 2 * job->loops->median * job->loops->window.v[i].steps;
 		bool here = d->win.v[i].c - d->win.v[i].from > most;
 		bool there = d->win.v[next].c - d->win.v[next].from > most;
-		w->segment = here ? segment : TFH_SEGMENT_TRAIN;
-		if (!here && there && may_save(&job->window.v[next]))
-			job->window.v[next].segment = segment;
-		job->step.v[i].segment = (int8_t)w->segment;
-		job->step.v[next].segment = (int8_t)job->window.v[next].segment;
+		use->segment = here ? segment : TFH_SEGMENT_TRAIN;
+		if (!here && there && may_save(&job->use[next]))
+			job->use[next].segment = segment;
+		job->step.v[i].segment = (int8_t)use->segment;
+		job->step.v[next].segment = (int8_t)job->use[next].segment;
 	}
 }
 
@@ -83,7 +83,7 @@ static void restart_sums(struct tfh_job *job)
 static void settle_window(struct tfh_device *d, size_t i, const struct tfh_account *a)
 {
 	struct tfh_job *job = d->job;
-	struct tfh_window *w = &job->window.v[i];
+	const struct tfh_window *w = &job->loops->window.v[i];
 	struct tfh_step *s = &job->step.v[i];
 	double part[TFH_PART_COUNT] = {0};
 	int64_t ns = d->win.v[i].c - d->win.v[i].from, known = a->compute;
@@ -101,11 +101,11 @@ static void settle_window(struct tfh_device *d, size_t i, const struct tfh_accou
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		s->breakdown[p] = (float)(part[p] / 1e9);
 	s->tier = d->win.v[i].tier;
-	if (tfh_is_stall(job, w, ns, a->compute))
-		w->segment = (uint8_t)(s->segment = TFH_SEGMENT_STALL);
+	if (tfh_is_stall(job, i, ns, a->compute))
+		job->use[i].segment = (uint8_t)(s->segment = TFH_SEGMENT_STALL);
 	d->windows_a += d->win.v[i].tier == 'A';
 	d->windows_b += d->win.v[i].tier == 'B';
-	if (!tfh_window_counts(w))
+	if (!tfh_window_counts(job, i))
 		return;
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
 		job->cause_ns[c] += a->cause[c];
@@ -137,11 +137,12 @@ static size_t count_tier(const struct tfh_device *d, char tier)
 	size_t n = 0;
 
 	TFH_EACH (i, d->win.n)
-		n += d->win.v[i].tier == tier && tfh_window_counts(&d->job->window.v[i]);
+		n += d->win.v[i].tier == tier && tfh_window_counts(d->job, i);
 	return n;
 }
 
-static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, bool replay, struct tfh_err *err)
+static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, tfh_sample_fn sample,
+		       struct tfh_err *err)
 {
 	int rc = tfh_chunk_load(d, w0, w1, err);
 
@@ -162,22 +163,18 @@ static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, bool replay, 
 		struct tfh_account a = {0};
 		tfh_blame_window(d, i, &a);
 		settle_window(d, i, &a);
-		tfh_cover_settle(d->job, tfh_window_counts(&d->job->window.v[i]));
+		tfh_pauses_settle(d->job->pauses, tfh_window_counts(d->job, i));
 	}
-	if (!rc && replay) {
-		tfh_xprof_add(d);
-		rc = tfh_replay(d);
-	}
-	return rc;
+	return !rc && sample ? sample(d) : rc;
 }
 
-static int judge(struct tfh_device *d, struct tfh_err *err)
+static int judge(struct tfh_device *d, tfh_sample_fn sample, struct tfh_err *err)
 {
 	size_t a = count_tier(d, 'A'), every = a / REPLAY_WINDOWS + 1, turn = 0;
 	int rc = tfh_chunk_start(d, err);
 
 	restart_sums(d->job);
-	tfh_cover_restart(d->job);
+	tfh_pauses_restart(d->job->pauses);
 	d->async = tfh_input_async(d->job);
 	for (size_t w0 = 0, w1; w0 < d->win.n && !rc; w0 = w1) {
 		w1 = chunk_end(d, w0);
@@ -187,15 +184,16 @@ static int judge(struct tfh_device *d, struct tfh_err *err)
 			w1++;
 			continue;
 		}
-		/* With few windows all are timed anew, of many every so-manieth chunk. */
-		rc = judge_chunk(d, w0, w1, turn++ % every == 0 && d->win.v[w0].tier == 'A', err);
+		/* With few windows all are sampled, of many every n-th chunk. */
+		bool chosen = turn++ % every == 0 && d->win.v[w0].tier == 'A';
+		rc = judge_chunk(d, w0, w1, chosen ? sample : NULL, err);
 	}
 	return rc;
 }
 
-int tfh_device_judge(struct tfh_job *job, struct tfh_err *err)
+int tfh_device_judge(struct tfh_job *job, tfh_sample_fn sample, struct tfh_err *err)
 {
-	const struct tfh_feed *f = job->feed;
+	const struct tfh_feed *f = job->facts->feed;
 	struct tfh_device *d = calloc(1, sizeof(*d));
 	int rc;
 
@@ -204,19 +202,29 @@ int tfh_device_judge(struct tfh_job *job, struct tfh_err *err)
 	job->device = d;
 	d->job = job;
 	if (f->gpu)
-		f->gpu(f->arg, job->process, &d->gpu);
+		f->gpu(f->arg, job->facts->process, &d->gpu);
 	d->own = d->gpu.source == TFH_GPU_CUPTI ? TFH_HOOK_NS : 0;
-	if (d->gpu.source == TFH_GPU_NONE || !f->rewind_ops || !job->window.n)
+	if (d->gpu.source == TFH_GPU_NONE || !f->rewind_ops || !job->loops->window.n)
 		return 0;
 	rc = tfh_device_survey(d, err);
 	if (!rc)
 		find_checkpoints(d);
 	if (!rc && count_tier(d, 'A') + count_tier(d, 'B')) {
 		tfh_find_stalls(job, true);
-		rc = judge(d, err);
+		rc = judge(d, sample, err);
 	}
 	return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory while judging device times")
 			     : rc;
+}
+
+/* What most of the judged time was judged from. */
+char tfh_tier(const struct tfh_job *job)
+{
+	const struct tfh_device *d = job->device;
+
+	if (!d || d->windows_a + d->windows_b == 0)
+		return 'C';
+	return d->windows_a >= d->windows_b ? 'A' : 'B';
 }
 
 void tfh_device_free(struct tfh_device *d)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/device.h"
+#include "judge/account/device.h"
 #include "base/hash.h"
 
 /* Processors of the smallest data-centre device still sold, where the device's own number is not
@@ -14,29 +14,6 @@
 #define FEW_BLOCKS 16
 #define MAX_KERNELS 4096
 #define MOST_DELAY (50 * TFH_US)
-
-uint8_t tfh_work_of(const struct tfh_op *op)
-{
-	static const uint8_t of_dir[] = {
-		[TFH_DIR_NONE] = TFH_W_D2D, [TFH_DIR_H2D] = TFH_W_H2D, [TFH_DIR_D2H] = TFH_W_D2H,
-		[TFH_DIR_D2D] = TFH_W_D2D,  [TFH_DIR_H2H] = TFH_W_D2D, [TFH_DIR_P2P] = TFH_W_P2P,
-		[TFH_DIR_ANY] = TFH_W_D2D};
-
-	if (op->managed)
-		return TFH_W_MANAGED;
-	switch (op->kind) {
-	case TFH_OP_KERNEL:
-		return op->communication ? TFH_W_COMM : TFH_W_COMPUTE;
-	case TFH_OP_GRAPH:
-		return TFH_W_COMPUTE;
-	case TFH_OP_COPY:
-		return op->dir <= TFH_DIR_ANY ? of_dir[op->dir] : TFH_W_D2D;
-	case TFH_OP_MEMSET:
-		return TFH_W_D2D;
-	default:
-		return TFH_W_COUNT;
-	}
-}
 
 static uint8_t device_of(struct tfh_device *d, uint32_t id)
 {
@@ -69,10 +46,10 @@ uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op)
 }
 
 /* Window in which t lies: the last one that begins at or before t, SIZE_MAX if t is in none. */
-size_t tfh_window_of(const struct tfh_job *job, int64_t t, size_t hint)
+size_t tfh_window_of(const struct tfh_loops *loops, int64_t t, size_t hint)
 {
-	const struct tfh_window *w = job->window.v;
-	size_t n = job->window.n, lo = 0, hi = n;
+	const struct tfh_window *w = loops->window.v;
+	size_t n = loops->window.n, lo = 0, hi = n;
 
 	if (hint < n && w[hint].t0 <= t && t < w[hint].t1)
 		return hint;
@@ -221,10 +198,10 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	count_unissued(d, &d->lane.v[lane], op, work);
 	count_latency(d, &d->lane.v[lane], op);
 	uint8_t device = d->lane.v[lane].device;
-	int64_t shared = work == TFH_W_COMM ? tfh_meet_shared(job->meet, job->process, op->device,
-							      e->met[device]++)
+	int64_t shared = work == TFH_W_COMM ? tfh_meet_shared(job->meet, job->facts->process,
+							      op->device, e->met[device]++)
 					    : -1;
-	w = tfh_window_of(job, issued, e->at);
+	w = tfh_window_of(job->loops, issued, e->at);
 	if (w == SIZE_MAX)
 		return 0;
 	e->at = w;
@@ -234,14 +211,14 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	if (op->t1 > e->any[w])
 		e->any[w] = op->t1;
 	if (work == TFH_W_COMPUTE && !e->compute[device] &&
-	    !(e->compute[device] = new_ends(job->window.n)))
+	    !(e->compute[device] = new_ends(job->loops->window.n)))
 		return -ENOMEM;
 	int64_t *end = work == TFH_W_COMPUTE ? &e->compute[device][w]
 		       : work == TFH_W_COMM  ? &e->comm[w]
 					     : &e->any[w];
 	if (op->t1 > *end)
 		*end = op->t1;
-	if (job->window.v[w].segment != TFH_SEGMENT_TRAIN)
+	if (job->use[w].segment != TFH_SEGMENT_TRAIN)
 		return 0;
 	bool waited = shared >= 0 && op->t1 - shared > op->t0;
 	count_busy(d, device, work, op, waited ? op->t1 - shared : op->t0);
@@ -300,7 +277,7 @@ static int64_t end_of(const struct tfh_device *d, const struct ends *e, size_t i
 
 static bool adjacent(const struct tfh_job *job, size_t i)
 {
-	return i && job->window.v[i - 1].t1 == job->window.v[i].t0;
+	return i && job->loops->window.v[i - 1].t1 == job->loops->window.v[i].t0;
 }
 
 /* Windows tile from completion to completion. */
@@ -310,11 +287,11 @@ static void complete(struct tfh_device *d, const struct ends *e)
 	int64_t c = INT64_MIN;
 
 	d->critical = critical_device(d);
-	TFH_EACH (i, job->window.n) {
-		const struct tfh_window *w = &job->window.v[i];
+	TFH_EACH (i, job->loops->window.n) {
+		const struct tfh_window *w = &job->loops->window.v[i];
 		struct tfh_dwin *x = &d->win.v[i];
 		bool next = adjacent(job, i) && c > INT64_MIN;
-		x->from = next || c > w->t0 ? c : w->t0 + (i ? 0 : job->lead_in);
+		x->from = next || c > w->t0 ? c : w->t0 + (i ? 0 : job->loops->lead_in);
 		x->c = end_of(d, e, i);
 		if (x->c == INT64_MIN)
 			x->c = w->t1;
@@ -327,10 +304,10 @@ static void complete(struct tfh_device *d, const struct ends *e)
 /* Ops of a window are all known if they were issued and ran while device times were taken. */
 static bool complete_ops(const struct tfh_device *d, size_t i)
 {
-	const struct tfh_window *w = &d->job->window.v[i];
+	const struct tfh_window *w = &d->job->loops->window.v[i];
 	const struct tfh_dwin *x = &d->win.v[i];
 
-	return (x->ops || !w->launches) && !w->hole &&
+	return (x->ops || !d->job->use[i].launches) && !w->hole &&
 	       in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->c);
 }
 
@@ -348,7 +325,7 @@ static void give_tiers(struct tfh_device *d)
 		if (adjacent(job, i))
 			known &= complete_ops(d, i - 1);
 		if (i + 1 < d->win.n && adjacent(job, i + 1))
-			known &= d->win.v[i + 1].ops || !job->window.v[i + 1].launches;
+			known &= d->win.v[i + 1].ops || !job->use[i + 1].launches;
 		d->win.v[i].tier = known ? tier : 'C';
 	}
 }
@@ -383,8 +360,8 @@ static void latencies(struct tfh_device *d)
 int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
 {
 	struct tfh_job *job = d->job;
-	const struct tfh_feed *f = job->feed;
-	size_t n = job->window.n;
+	const struct tfh_feed *f = job->facts->feed;
+	size_t n = job->loops->window.n;
 	struct ends e = {.comm = new_ends(n), .any = new_ends(n)};
 	const struct tfh_op *op;
 	struct tfh_op room;
@@ -393,7 +370,7 @@ int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = TFH_PUSH_BIG(d->win, (struct tfh_dwin){.tier = 'C'});
 	if (!rc)
-		rc = f->rewind_ops(f->arg, job->process, err);
+		rc = f->rewind_ops(f->arg, job->facts->process, err);
 	for (size_t i = 0; !rc && (op = tfh_feed_look_op(f, &room)); tfh_big_pass(++i))
 		rc = survey_op(d, &e, op);
 	if (!rc)

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "judge/device.h"
+#include "judge/account/device.h"
 
 /* What a step usually does is under a twentieth of such a one. */
 #define STALL_TIMES 20
@@ -17,9 +17,9 @@
 /* Length of a training step by the device's windows, or the host's; 0: it does not count. */
 static int64_t length(const struct tfh_job *job, size_t i, bool device)
 {
-	const struct tfh_window *w = &job->window.v[i];
+	const struct tfh_window *w = &job->loops->window.v[i];
 
-	if (!tfh_window_counts(w))
+	if (!tfh_window_counts(job, i))
 		return 0;
 	if (!device)
 		return (w->t1 - w->t0) / (w->steps ? w->steps : 1);
@@ -50,13 +50,12 @@ static bool in_turn(const size_t *at, size_t n)
  * soon as these are known, what was found of the host's is forgotten. */
 void tfh_find_stalls(struct tfh_job *job, bool device)
 {
-	double *v = tfh_big_array(job->window.n, sizeof(*v));
-	size_t *at = tfh_big_array(job->window.n, sizeof(*at)), n = 0, slow = 0;
+	double *v = tfh_big_array(job->loops->window.n, sizeof(*v));
+	size_t *at = tfh_big_array(job->loops->window.n, sizeof(*at)), n = 0, slow = 0;
 
-	TFH_EACH (i, v && at ? job->window.n : 0) {
-		struct tfh_window *w = &job->window.v[i];
-		if (device && w->segment == TFH_SEGMENT_STALL) {
-			w->segment = TFH_SEGMENT_TRAIN;
+	TFH_EACH (i, v && at ? job->loops->window.n : 0) {
+		if (device && job->use[i].segment == TFH_SEGMENT_STALL) {
+			job->use[i].segment = TFH_SEGMENT_TRAIN;
 			job->step.v[i].segment = TFH_SEGMENT_TRAIN;
 		}
 		int64_t ns = length(job, i, device);
@@ -66,7 +65,7 @@ void tfh_find_stalls(struct tfh_job *job, bool device)
 	job->stall_ns = 0;
 	if (n)
 		job->stall_ns = STALL_TIMES * (int64_t)tfh_select(v, n, n / 2);
-	TFH_EACH (i, n ? job->window.n : 0)
+	TFH_EACH (i, n ? job->loops->window.n : 0)
 		if (length(job, i, device) > job->stall_ns)
 			at[slow++] = i;
 	if (slow > FEW && (double)slow > FEW_SHARE * (double)n)
@@ -78,37 +77,8 @@ void tfh_find_stalls(struct tfh_job *job, bool device)
 }
 
 /* Whether a step of a training window that took so long, and computed so long, stood still. */
-bool tfh_is_stall(const struct tfh_job *job, const struct tfh_window *w, int64_t ns,
-		  int64_t compute)
+bool tfh_is_stall(const struct tfh_job *job, size_t i, int64_t ns, int64_t compute)
 {
-	return job->stall_ns && tfh_window_counts(w) && ns > job->stall_ns * w->steps &&
-	       compute * 2 < ns;
-}
-
-void tfh_tell_stalls(struct tfh_job *job, struct tfh_result *r)
-{
-	double part[TFH_PART_COUNT] = {0}, total = 0;
-	enum tfh_part most = TFH_PART_HOST;
-	unsigned n = 0;
-
-	TFH_EACH (i, r->n_step) {
-		if (r->step[i].segment != TFH_SEGMENT_STALL)
-			continue;
-		n++;
-		total += r->step[i].dur_s;
-		for (int p = 0; p < TFH_PART_COUNT; p++)
-			part[p] += (double)r->step[i].breakdown[p];
-	}
-	for (int p = 0; p < TFH_PART_COUNT; p++)
-		if (part[p] > part[most])
-			most = p;
-	if (!n)
-		return;
-	tfh_remark(
-		r,
-		tfh_text(job,
-			 "%u step%s took %.3g s%s, over 20 times the usual (%s): a pause, or work "
-			 "that no other step does; not counted above",
-			 n, n == 1 ? "" : "s", total, n == 1 ? "" : " in all",
-			 tfh_part_name(most)));
+	return job->stall_ns && tfh_window_counts(job, i) &&
+	       ns > job->stall_ns * job->loops->window.v[i].steps && compute * 2 < ns;
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/account/account.h"
 
 #define NEIGHBOURS 3
 /* Share of the executing time below which it cannot have been computing. Other threads' work and
@@ -24,28 +24,13 @@ static double executed(const struct tfh_job *job, size_t *from, int64_t t0, int6
 {
 	double s = 0;
 
-	while (*from < job->step.n && job->window.v[*from].t1 <= t0)
+	while (*from < job->step.n && job->loops->window.v[*from].t1 <= t0)
 		++*from;
-	for (size_t i = *from; i < job->step.n && job->window.v[i].t0 < t1; i++)
-		if (job->window.v[i].t1 > t0)
-			s += overlap(&job->window.v[i], t0, t1) *
+	for (size_t i = *from; i < job->step.n && job->loops->window.v[i].t0 < t1; i++)
+		if (job->loops->window.v[i].t1 > t0)
+			s += overlap(&job->loops->window.v[i], t0, t1) *
 			     (double)job->step.v[i].breakdown[TFH_PART_COMPUTE];
 	return s;
-}
-
-/* Samples come once a second; fewer say nothing. */
-#define MIN_SAMPLED_S 2.0
-
-double tfh_crowd(const struct tfh_job *job)
-{
-	const struct tfh_sample *s = NULL;
-	uint32_t n = job->feed->samples ? job->feed->samples(job->feed->arg, job->process, &s) : 0;
-	double delay = 0;
-
-	for (uint32_t i = 1; i < n; i++)
-		delay += s[i].run_delay_s;
-	double wall = n > 1 ? (double)(s[n - 1].t - s[0].t) / 1e9 : 0;
-	return wall < MIN_SAMPLED_S ? 0 : delay / wall;
 }
 
 /*
@@ -56,12 +41,14 @@ double tfh_crowd(const struct tfh_job *job)
 void tfh_idle_compute(struct tfh_job *job)
 {
 	const struct tfh_sample *s = NULL;
-	uint32_t n = job->feed->samples ? job->feed->samples(job->feed->arg, job->process, &s) : 0;
+	uint32_t n = job->facts->feed->samples ? job->facts->feed->samples(job->facts->feed->arg,
+									   job->facts->process, &s)
+					       : 0;
 	double cpu = 0, exec = 0, delay = 0, all = 0;
 	size_t from = 0;
 
 	job->compute_ran = NAN;
-	for (uint32_t i = 1; i < n && job->cpu_only; i++) {
+	for (uint32_t i = 1; i < n && job->facts->cpu_only; i++) {
 		double e = executed(job, &from, s[i - 1].t, s[i].t);
 		if (!(i & 0xff))
 			tfh_big_trim();
@@ -101,12 +88,13 @@ void tfh_idle_compute(struct tfh_job *job)
 
 static bool usable(const struct tfh_job *job, size_t i)
 {
-	return tfh_window_counts(&job->window.v[i]) && job->step.v[i].segment == TFH_SEGMENT_TRAIN;
+	return tfh_window_counts(job, i) && job->step.v[i].segment == TFH_SEGMENT_TRAIN;
 }
 
 static bool usual(const struct tfh_job *job, size_t i)
 {
-	return job->step.v[i].dur_s * 1e9 <= 2.0 * (double)job->median * job->window.v[i].steps;
+	return job->step.v[i].dur_s * 1e9 <=
+	       2.0 * (double)job->loops->median * job->loops->window.v[i].steps;
 }
 
 /* Of the neighbours' causes the commonest in this class. */

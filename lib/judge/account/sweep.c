@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/account/account.h"
 
 #define MAX_ACTIVE 512
 
@@ -130,10 +130,11 @@ static void wait_for_input(struct tfh_sweep *s, int64_t t0, int64_t t1)
 {
 	struct tfh_job *job = s->job;
 
-	while (s->window < job->window.n && job->window.v[s->window].t1 <= t0)
+	while (s->window < job->loops->window.n && job->loops->window.v[s->window].t1 <= t0)
 		s->window++;
-	for (size_t i = s->window; i < job->window.n && job->window.v[i].t0 < t1; i++) {
-		const struct tfh_window *w = &job->window.v[i];
+	for (size_t i = s->window; i < job->loops->window.n && job->loops->window.v[i].t0 < t1;
+	     i++) {
+		const struct tfh_window *w = &job->loops->window.v[i];
 		int64_t a = w->t0 > t0 ? w->t0 : t0, b = w->t1 < t1 ? w->t1 : t1;
 		if (w->segment == TFH_SEGMENT_TRAIN && b > a)
 			s->waited += b - a;
@@ -145,7 +146,7 @@ static void wait_for_input(struct tfh_sweep *s, int64_t t0, int64_t t1)
 static void leave_stage(struct tfh_sweep *s, size_t i)
 {
 	const struct tfh_piece *p = &s->active[i];
-	struct tfh_stage_use *stage = &s->job->stage.v[p->stage];
+	struct tfh_stage_time *stage = &s->job->stage[p->stage];
 	int64_t from = s->waited_at_begin[i];
 
 	if (p->density >= 1 && from < stage->seen)
@@ -212,7 +213,8 @@ static bool alone(const struct tfh_sweep *s, const struct tfh_piece *p, int64_t 
 bool tfh_sweep_pass(struct tfh_sweep *s, int64_t t0, int64_t t1, int64_t most, int64_t *from)
 {
 	const struct tfh_job *job = s->job;
-	bool longer = s->next_long < job->longs.n && job->longs.v[s->next_long].t0 < t1;
+	bool longer =
+		s->next_long < job->facts->longs.n && job->facts->longs.v[s->next_long].t0 < t1;
 
 	if (s->head < s->end || longer || s->n_active || s->has_last || s->cur == INT64_MIN ||
 	    t0 < s->cur || t0 - s->cur >= most || t1 <= t0)
@@ -225,7 +227,8 @@ bool tfh_sweep_pass(struct tfh_sweep *s, int64_t t0, int64_t t1, int64_t most, i
 int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p)
 {
 	const struct tfh_job *job = s->job;
-	bool longer = s->next_long < job->longs.n && job->longs.v[s->next_long].t0 < p->t1;
+	bool longer =
+		s->next_long < job->facts->longs.n && job->facts->longs.v[s->next_long].t0 < p->t1;
 
 	if (s->head == s->end && !longer && s->n_active && p->t0 > s->cur)
 		advance(s, p->t0);
@@ -245,13 +248,22 @@ int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p)
 	return 0;
 }
 
+/* A long call, which the first look kept. */
+static void add_long(struct tfh_sweep *s, const struct tfh_piece *p)
+{
+	struct tfh_piece x = *p;
+
+	if (tfh_line_piece(s->job->facts, &x))
+		tfh_sweep_add(s, &x);
+}
+
 void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
 {
 	struct tfh_job *job = s->job;
 
-	for (; s->next_long < job->longs.n && job->longs.v[s->next_long].t0 < t; s->next_long++)
-		if (job->longs.v[s->next_long].label || job->longs.v[s->next_long].passive)
-			tfh_sweep_add(s, &job->longs.v[s->next_long]);
+	for (; s->next_long < job->facts->longs.n && job->facts->longs.v[s->next_long].t0 < t;
+	     s->next_long++)
+		add_long(s, &job->facts->longs.v[s->next_long]);
 	while (s->head < s->end && s->queue[s->head].t0 < t) {
 		const struct tfh_piece *p = &s->queue[s->head++];
 		if (s->cur == INT64_MIN)
@@ -276,8 +288,8 @@ void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
 		for (size_t i = 0; i < s->n_active; i++)
 			if (s->active[i].t1 > end)
 				end = s->active[i].t1;
-		if (job->window.n && job->window.v[job->window.n - 1].t1 > end)
-			end = job->window.v[job->window.n - 1].t1;
+		if (job->loops->window.n && job->loops->window.v[job->loops->window.n - 1].t1 > end)
+			end = job->loops->window.v[job->loops->window.n - 1].t1;
 		advance(s, end);
 		flush(s, end);
 	}

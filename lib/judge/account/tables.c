@@ -2,11 +2,10 @@
  * What is counted call by call over the training steps: copies, kernels, pipeline stages.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/account/account.h"
 
 static int count_copy(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
 {
@@ -51,11 +50,11 @@ static int count_kernel(struct tfh_job *job, const struct tfh_event *ev)
 
 static void count_stage(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
 {
-	int32_t at = tfh_stage_index(job, p->stage);
+	int32_t at = tfh_stage_index(job->facts, p->stage);
 
 	if (at < 0)
 		return;
-	struct tfh_stage_use *s = &job->stage.v[at];
+	struct tfh_stage_time *s = &job->stage[at];
 	if (ev->kind == TFT_AGG) {
 		s->calls += ev->ctx;
 		s->total += (int64_t)ev->w[0];
@@ -68,33 +67,34 @@ static void count_stage(struct tfh_job *job, const struct tfh_event *ev, const s
 }
 
 /* The training window that a call ended in; NULL: none. */
-static inline struct tfh_window *window_of(struct tfh_job *job, const struct tfh_event *ev)
+static inline struct tfh_use *use_of(struct tfh_job *job, const struct tfh_event *ev)
 {
-	while (job->counted < job->window.n && job->window.v[job->counted].t1 < ev->t1)
+	while (job->counted < job->loops->window.n &&
+	       job->loops->window.v[job->counted].t1 < ev->t1)
 		job->counted++;
-	if (job->counted == job->window.n)
+	if (job->counted == job->loops->window.n)
 		return NULL;
-	struct tfh_window *w = &job->window.v[job->counted];
-	return ev->t1 < w->t0 || w->segment != TFH_SEGMENT_TRAIN ? NULL : w;
+	const struct tfh_window *w = &job->loops->window.v[job->counted];
+	return ev->t1 < w->t0 || w->segment != TFH_SEGMENT_TRAIN ? NULL : &job->use[job->counted];
 }
 
 int tfh_count_launch(struct tfh_job *job, const struct tfh_event *ev)
 {
-	struct tfh_window *w = window_of(job, ev);
+	struct tfh_use *use = use_of(job, ev);
 
-	if (!w)
+	if (!use)
 		return 0;
-	w->launches++;
+	use->launches++;
 	return count_kernel(job, ev);
 }
 
 int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
 {
-	struct tfh_window *w = window_of(job, ev);
+	struct tfh_use *use = use_of(job, ev);
 
-	if (!w)
+	if (!use)
 		return 0;
-	w->launches += p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
+	use->launches += p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
 	if (p->label == TFH_L_MODULE && strstr(ev->fn->name, "Load")) {
 		job->recompiles++;
 		job->recompile_ns += ev->t1 - ev->t0;
@@ -114,91 +114,4 @@ int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struc
 	else if (p->family == TFH_FAM_GRAPH_LAUNCH)
 		job->graph_launches++;
 	return 0;
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-	const struct tfh_transfer *x = a, *y = b;
-	return x->bytes_per_step > y->bytes_per_step ? -1 : x->bytes_per_step < y->bytes_per_step;
-}
-
-static int by_calls(const void *a, const void *b)
-{
-	const struct tfh_kernel *x = a, *y = b;
-	return x->calls_per_step > y->calls_per_step ? -1 : x->calls_per_step < y->calls_per_step;
-}
-
-static const char *kernel_name(struct tfh_job *job, uint32_t id)
-{
-	const char *s =
-		job->feed->name(job->feed->arg, job->process, TFT_NAME_FUNCTION, id, NULL, NULL);
-
-	return *s ? s : tfh_text(job, "kernel #%u", id);
-}
-
-int tfh_fill_tables(struct tfh_job *job, struct tfh_result *r)
-{
-	double steps = job->train_steps ? (double)job->train_steps : NAN;
-
-	r->transfers = tfh_arena_array(&job->arena, job->copy.n + 1, sizeof(*r->transfers));
-	r->kernels = tfh_arena_array(&job->arena, job->kernel.n + 2, sizeof(*r->kernels));
-	if (!r->transfers || !r->kernels)
-		return -ENOMEM;
-	for (size_t i = 0; i < job->copy.n; i++) {
-		const struct tfh_copy_use *u = &job->copy.v[i];
-		struct tfh_transfer *t = &r->transfers[r->n_transfers++];
-		bool host = u->dir == TFH_DIR_H2D || u->dir == TFH_DIR_D2H;
-		t->fn = u->fn->name;
-		t->dir = u->dir;
-		t->pageable = host ? u->pageable : -1;
-		t->calls_per_step = (double)u->calls / steps;
-		t->bytes_per_step = (double)u->bytes / steps;
-		/* A call that only queues the copy says nothing about its speed. */
-		t->bytes_per_s = u->blocking == u->calls && u->ns > 0
-					 ? (double)u->bytes * 1e9 / (double)u->ns
-					 : NAN;
-		t->blocking_calls = u->blocking;
-		t->calls = u->calls;
-		t->where = tfh_site_text(job, u->site);
-	}
-	for (size_t i = 0; i < job->kernel.n; i++) {
-		struct tfh_kernel *k = &r->kernels[r->n_kernels++];
-		k->name = kernel_name(job, job->kernel.v[i].function);
-		k->calls_per_step = (double)job->kernel.v[i].calls / steps;
-		k->median_s = k->s_per_step = k->share_of_busy = NAN;
-	}
-	if (job->graph_launches) {
-		struct tfh_kernel *k = &r->kernels[r->n_kernels++];
-		k->name = "graph launch";
-		k->calls_per_step = (double)job->graph_launches / steps;
-		k->median_s = k->s_per_step = k->share_of_busy = NAN;
-	}
-	qsort(r->transfers, r->n_transfers, sizeof(*r->transfers), by_bytes);
-	qsort(r->kernels, r->n_kernels, sizeof(*r->kernels), by_calls);
-	return 0;
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct tfh_last_call *x = a, *y = b;
-	return x->t > y->t ? -1 : x->t < y->t;
-}
-
-/* The kernels launched last, stream by stream. */
-void tfh_fill_last(struct tfh_job *job, struct tfh_result *r)
-{
-	const struct tfh_feed *f = job->feed;
-	const uint32_t most = sizeof(r->last) / sizeof(*r->last);
-
-	qsort(job->last_launch, TFH_LAST_LAUNCHES, sizeof(*job->last_launch), by_time);
-	for (uint32_t i = 0; i < most && job->last_launch[i].t; i++) {
-		const struct tfh_last_call *c = &job->last_launch[i];
-		struct tfh_last_launch *l = &r->last[r->n_last++];
-		l->stream = c->stream;
-		l->t = c->t;
-		l->handle = 0;
-		if (c->stream)
-			f->name(f->arg, job->process, TFT_NAME_STREAM, c->stream, &l->handle, NULL);
-		l->kernel = tfh_text(job, "%s", kernel_name(job, c->function));
-	}
 }

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/facts/cover.h"
+#include "judge/stats.h"
 
 /* Python's stacks are deep, more so with a module per layer. */
 #define NESTING 512
@@ -35,20 +36,10 @@ struct range {
 	uint8_t kind; /* enum tft_range */
 };
 
-struct part {
-	int64_t t0, t1;
-	uint32_t thread, name;
-	uint8_t kind;
-};
-
-struct tfh_cover {
-	TFH_VEC(struct part) part;    /* by thread and begin; they do not overlap */
-	TFH_VEC(struct part) line;    /* a process without a device: what it did as a whole */
-	size_t *first;		      /* by thread: index in `part`; one more than threads */
-	int64_t *site[2];	      /* ns by name, of host.python and of other causes */
-	TFH_VEC(struct part) pending; /* kind: index in `site` */
-	uint32_t names;
-	/* while it is made */
+/* While a cover is made. */
+struct maker {
+	const struct tfh_facts *facts;
+	struct tfh_cover *cover;
 	TFH_VEC(struct call) call;
 	TFH_VEC(struct range) range;
 	TFH_VEC(struct call) pause;
@@ -56,19 +47,18 @@ struct tfh_cover {
 	int64_t least;	/* shorter ranges are not kept */
 };
 
-static enum tfh_frame frame_of(struct tfh_job *job, uint32_t name)
+static enum tfh_frame frame_of(struct maker *m, uint32_t name)
 {
-	struct tfh_cover *c = job->cover;
 	const char *s;
 
-	if (!name || name >= c->names)
+	if (!name || name >= m->cover->names)
 		return TFH_FRAME_LIBRARY;
-	if (c->known[name] == TFH_FRAME_NEW) {
-		s = job->feed->name(job->feed->arg, job->process, TFT_NAME_STRING, name, NULL,
-				    NULL);
-		c->known[name] = (uint8_t)tfh_frame_of(s);
+	if (m->known[name] == TFH_FRAME_NEW) {
+		s = m->facts->feed->name(m->facts->feed->arg, m->facts->process, TFT_NAME_STRING,
+					 name, NULL, NULL);
+		m->known[name] = (uint8_t)tfh_frame_of(s);
 	}
-	return c->known[name];
+	return m->known[name];
 }
 
 /* ---- the ranges that count ---- */
@@ -95,60 +85,59 @@ static int by_begin(const void *a, const void *b, void *arg)
 	return x->t0 != y->t0 ? (x->t0 < y->t0 ? -1 : 1) : 0;
 }
 
-static void give_up_short(struct tfh_cover *c)
+static void give_up_short(struct maker *m)
 {
 	size_t n = 0;
 
-	c->least = c->least ? c->least * 2 : TFH_US;
-	for (size_t i = 0; i < c->range.n; i++)
-		if (c->range.v[i].t1 - c->range.v[i].t0 >= c->least)
-			c->range.v[n++] = c->range.v[i];
-	c->range.n = n;
+	m->least = m->least ? m->least * 2 : TFH_US;
+	for (size_t i = 0; i < m->range.n; i++)
+		if (m->range.v[i].t1 - m->range.v[i].t0 >= m->least)
+			m->range.v[n++] = m->range.v[i];
+	m->range.n = n;
 }
 
-static int add_event(struct tfh_job *job, const struct tfh_event *ev)
+static int add_event(struct maker *m, const struct tfh_event *ev)
 {
-	struct tfh_cover *c = job->cover;
 	struct tfh_piece p;
 
 	if (ev->kind == TFT_RANGE && ev->w[0] < UINT32_MAX) {
 		struct range r = {ev->t0, ev->t1, ev->thread, (uint32_t)ev->w[0],
 				  (uint8_t)ev->w[1]};
-		while (c->range.n >= MOST_RANGES)
-			give_up_short(c);
-		if (r.name >= c->names)
-			c->names = r.name + 1;
-		return ev->t1 - ev->t0 >= c->least ? TFH_PUSH(c->range, r) : 0;
+		while (m->range.n >= MOST_RANGES)
+			give_up_short(m);
+		if (r.name >= m->cover->names)
+			m->cover->names = r.name + 1;
+		return ev->t1 - ev->t0 >= m->least ? TFH_PUSH(m->range, r) : 0;
 	}
 	if (!tfh_event_label(ev, &p) || p.passive)
 		return 0;
 	struct call x = {p.t0, p.t1, p.thread,
 			 p.family == TFH_FAM_LAUNCH || p.family == TFH_FAM_GRAPH_LAUNCH ||
 				 p.family == TFH_FAM_COPY || p.family == TFH_FAM_MEMSET};
-	if (job->cpu_only && p.label == TFH_L_EXEC) {
-		struct part e = {p.t0, p.t1, 0, 0, OWN};
-		if (TFH_PUSH(c->line, e))
+	if (m->facts->cpu_only && p.label == TFH_L_EXEC) {
+		struct tfh_cover_part e = {p.t0, p.t1, 0, 0, OWN};
+		if (TFH_PUSH(m->cover->line, e))
 			return -ENOMEM;
 	}
-	return TFH_PUSH(c->call, x);
+	return TFH_PUSH(m->call, x);
 }
 
 /* Pauses of every thread, also before its first call and after its last. */
-static int find_pauses(struct tfh_cover *c, uint32_t threads)
+static int find_pauses(struct maker *m, uint32_t threads)
 {
 	size_t i = 0;
 	int rc = 0;
 
 	for (uint32_t t = 0; t < threads && !rc; t++) {
 		int64_t end = INT64_MIN / 2;
-		for (; i < c->call.n && c->call.v[i].thread == t && !rc; i++) {
-			const struct call *x = &c->call.v[i];
+		for (; i < m->call.n && m->call.v[i].thread == t && !rc; i++) {
+			const struct call *x = &m->call.v[i];
 			if (x->t0 - end >= TFH_GAP_NS)
-				rc = TFH_PUSH(c->pause, (struct call){end, x->t0, t, false});
+				rc = TFH_PUSH(m->pause, (struct call){end, x->t0, t, false});
 			end = x->t1 > end ? x->t1 : end;
 		}
 		if (!rc)
-			rc = TFH_PUSH(c->pause, (struct call){end, INT64_MAX, t, false});
+			rc = TFH_PUSH(m->pause, (struct call){end, INT64_MAX, t, false});
 	}
 	return rc;
 }
@@ -168,19 +157,19 @@ static size_t after(const struct call *v, size_t n, uint32_t thread, int64_t t)
 	return lo;
 }
 
-static bool in_pause(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1)
+static bool in_pause(const struct maker *m, uint32_t thread, int64_t t0, int64_t t1)
 {
-	size_t i = after(c->pause.v, c->pause.n, thread, t0);
+	size_t i = after(m->pause.v, m->pause.n, thread, t0);
 
-	return i < c->pause.n && c->pause.v[i].thread == thread && c->pause.v[i].t0 < t1;
+	return i < m->pause.n && m->pause.v[i].thread == thread && m->pause.v[i].t0 < t1;
 }
 
-/* Whether a launch lies in a range; c->call holds launches only by now. */
-static bool launches_in(const struct tfh_cover *c, const struct range *r)
+/* Whether a launch lies in a range; m->call holds launches only by now. */
+static bool launches_in(const struct maker *m, const struct range *r)
 {
-	size_t i = after(c->call.v, c->call.n, r->thread, r->t0);
+	size_t i = after(m->call.v, m->call.n, r->thread, r->t0);
 
-	return i < c->call.n && c->call.v[i].thread == r->thread && c->call.v[i].t0 < r->t1;
+	return i < m->call.n && m->call.v[i].thread == r->thread && m->call.v[i].t0 < r->t1;
 }
 
 /* ---- from ranges to what the thread did at each moment ---- */
@@ -192,14 +181,14 @@ struct state {
 	bool op, user;
 };
 
-static struct state enter(struct tfh_job *job, const struct range *r, const struct state *around)
+static struct state enter(struct maker *m, const struct range *r, const struct state *around)
 {
 	struct state s = *around;
 	uint8_t kind = r->kind;
 
 	s.t1 = r->t1;
 	if (kind == TFT_RANGE_EXCHANGE_OP)
-		kind = job->cpu_only ? TFT_RANGE_EXCHANGE : TFT_RANGE_OP;
+		kind = m->facts->cpu_only ? TFT_RANGE_EXCHANGE : TFT_RANGE_OP;
 	if (kind == TFT_RANGE_NOTE) {
 		s.kind = s.kind == NOTHING ? NOTED : s.kind;
 		s.name = s.op ? s.name : r->name;
@@ -208,12 +197,12 @@ static struct state enter(struct tfh_job *job, const struct range *r, const stru
 		s.name = s.user ? s.name : r->name;
 	} else if (kind == TFT_RANGE_OP) {
 		/* A short op is the price of calling it. */
-		bool issues = r->t1 - r->t0 < TFH_GAP_NS || launches_in(job->cover, r);
+		bool issues = r->t1 - r->t0 < TFH_GAP_NS || launches_in(m, r);
 		s.kind = s.op ? s.kind : issues ? ISSUES : OWN;
 		s.name = s.op || s.user ? s.name : r->name;
 		s.op = true;
 	} else {
-		enum tfh_frame frame = frame_of(job, r->name);
+		enum tfh_frame frame = frame_of(m, r->name);
 		if (!s.op)
 			s.kind = frame == TFH_FRAME_WAITS ? WAITS : OWN;
 		if (frame == TFH_FRAME_USER || !s.name)
@@ -223,23 +212,23 @@ static struct state enter(struct tfh_job *job, const struct range *r, const stru
 	return s;
 }
 
-static int add_part(struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1,
-		    const struct state *s)
+static int add_part(struct maker *m, uint32_t thread, int64_t t0, int64_t t1, const struct state *s)
 {
-	struct part *last = c->part.n ? &c->part.v[c->part.n - 1] : NULL;
-	struct part p = {t0, t1, thread, s->name, s->kind};
+	struct tfh_cover_part *last =
+		m->cover->part.n ? &m->cover->part.v[m->cover->part.n - 1] : NULL;
+	struct tfh_cover_part p = {t0, t1, thread, s->name, s->kind};
 
-	if (t1 <= t0 || s->kind == NOTHING || !in_pause(c, thread, t0, t1))
+	if (t1 <= t0 || s->kind == NOTHING || !in_pause(m, thread, t0, t1))
 		return 0;
 	if (last && last->thread == thread && last->t1 == t0 && last->name == p.name &&
 	    last->kind == p.kind) {
 		last->t1 = t1;
 		return 0;
 	}
-	return TFH_PUSH(c->part, p);
+	return TFH_PUSH(m->cover->part, p);
 }
 
-static int flatten(struct tfh_job *job, const struct range *r, size_t n)
+static int flatten(struct maker *m, const struct range *r, size_t n)
 {
 	static const struct state none = {.t1 = INT64_MAX};
 	struct state *open = malloc((NESTING + 1) * sizeof(*open));
@@ -251,16 +240,16 @@ static int flatten(struct tfh_job *job, const struct range *r, size_t n)
 		int64_t next = i < n ? r[i].t0 : INT64_MAX;
 		while (depth && open[depth - 1].t1 <= next && !rc) {
 			const struct state *s = &open[--depth];
-			rc = add_part(job->cover, r->thread, t, s->t1, s);
+			rc = add_part(m, r->thread, t, s->t1, s);
 			t = s->t1 > t ? s->t1 : t;
 		}
 		if (i == n || rc)
 			break;
 		if (depth)
-			rc = add_part(job->cover, r->thread, t, next, &open[depth - 1]);
+			rc = add_part(m, r->thread, t, next, &open[depth - 1]);
 		t = next > t ? next : t;
 		if (depth < NESTING) {
-			open[depth] = enter(job, &r[i], depth ? &open[depth - 1] : &none);
+			open[depth] = enter(m, &r[i], depth ? &open[depth - 1] : &none);
 			depth++;
 		}
 	}
@@ -268,21 +257,20 @@ static int flatten(struct tfh_job *job, const struct range *r, size_t n)
 	return rc;
 }
 
-static int flatten_all(struct tfh_job *job)
+static int flatten_all(struct maker *m)
 {
-	struct tfh_cover *c = job->cover;
 	size_t i = 0;
 	int rc = 0;
 
-	for (uint32_t t = 0; t < job->feed->n_threads && !rc; t++) {
+	for (uint32_t t = 0; t < m->facts->feed->n_threads && !rc; t++) {
 		size_t from = i;
-		while (i < c->range.n && c->range.v[i].thread == t)
+		while (i < m->range.n && m->range.v[i].thread == t)
 			i++;
-		c->first[t] = c->part.n;
+		m->cover->first[t] = m->cover->part.n;
 		if (i > from)
-			rc = flatten(job, c->range.v + from, i - from);
+			rc = flatten(m, m->range.v + from, i - from);
 	}
-	c->first[job->feed->n_threads] = c->part.n;
+	m->cover->first[m->facts->feed->n_threads] = m->cover->part.n;
 	return rc;
 }
 
@@ -302,37 +290,37 @@ static int by_time(const void *a, const void *b, void *arg)
 }
 
 /* Ops of all threads, and exchanges where no thread executes ops. */
-static int make_line(struct tfh_cover *c)
+static int make_line(struct maker *m)
 {
 	TFH_VEC(struct turn) turn = {0};
 	int32_t own = 0, exchange = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < c->line.n && !rc; i++)
-		rc = TFH_PUSH(turn, (struct turn){c->line.v[i].t0, 1, 0}) ||
-				     TFH_PUSH(turn, (struct turn){c->line.v[i].t1, -1, 0})
+	for (size_t i = 0; i < m->cover->line.n && !rc; i++)
+		rc = TFH_PUSH(turn, (struct turn){m->cover->line.v[i].t0, 1, 0}) ||
+				     TFH_PUSH(turn, (struct turn){m->cover->line.v[i].t1, -1, 0})
 			     ? -ENOMEM
 			     : 0;
-	for (size_t i = 0; i < c->range.n && !rc; i++) {
-		const struct range *r = &c->range.v[i];
+	for (size_t i = 0; i < m->range.n && !rc; i++) {
+		const struct range *r = &m->range.v[i];
 		if (r->kind == TFT_RANGE_EXCHANGE)
 			rc = TFH_PUSH(turn, (struct turn){r->t0, 0, 1}) ||
 					     TFH_PUSH(turn, (struct turn){r->t1, 0, -1})
 				     ? -ENOMEM
 				     : 0;
 	}
-	c->line.n = 0;
+	m->cover->line.n = 0;
 	if (turn.n)
 		qsort_r(turn.v, turn.n, sizeof(*turn.v), by_time, NULL);
 	for (size_t i = 0; i + 1 < turn.n && !rc; i++) {
 		own += turn.v[i].own;
 		exchange += turn.v[i].exchange;
-		struct part p = {turn.v[i].t, turn.v[i + 1].t, 0, 0,
-				 own > 0	? OWN
-				 : exchange > 0 ? EXCHANGES
-						: NOTHING};
+		struct tfh_cover_part p = {turn.v[i].t, turn.v[i + 1].t, 0, 0,
+					   own > 0	  ? OWN
+					   : exchange > 0 ? EXCHANGES
+							  : NOTHING};
 		if (p.t1 > p.t0 && p.kind != NOTHING)
-			rc = TFH_PUSH(c->line, p);
+			rc = TFH_PUSH(m->cover->line, p);
 	}
 	free(turn.v);
 	return rc;
@@ -340,69 +328,73 @@ static int make_line(struct tfh_cover *c)
 
 /* ---- making it ---- */
 
-static int make(struct tfh_job *job)
+static int make(struct maker *m)
 {
-	struct tfh_cover *c = job->cover;
-	uint32_t threads = job->feed->n_threads;
+	struct tfh_cover *c = m->cover;
+	uint32_t threads = m->facts->feed->n_threads;
 	size_t n = 0;
 	int rc;
 
-	if (job->cpu_only && (rc = make_line(c)))
+	if (m->facts->cpu_only && (rc = make_line(m)))
 		return rc;
-	c->known = calloc(c->names + 1, sizeof(*c->known));
+	m->known = calloc(c->names + 1, sizeof(*m->known));
 	c->first = calloc(threads + 1, sizeof(*c->first));
-	c->site[0] = calloc(c->names + 1, sizeof(**c->site));
-	c->site[1] = calloc(c->names + 1, sizeof(**c->site));
-	if (!c->known || !c->first || !c->site[0] || !c->site[1])
+	if (!m->known || !c->first)
 		return -ENOMEM;
-	if (c->call.n)
-		qsort_r(c->call.v, c->call.n, sizeof(*c->call.v), by_begin, NULL);
-	rc = find_pauses(c, threads);
-	for (size_t i = 0; i < c->call.n; i++)
-		if (c->call.v[i].launch)
-			c->call.v[n++] = c->call.v[i];
-	c->call.n = n;
+	if (m->call.n)
+		qsort_r(m->call.v, m->call.n, sizeof(*m->call.v), by_begin, NULL);
+	rc = find_pauses(m, threads);
+	for (size_t i = 0; i < m->call.n; i++)
+		if (m->call.v[i].launch)
+			m->call.v[n++] = m->call.v[i];
+	m->call.n = n;
 	n = 0;
-	for (size_t i = 0; i < c->range.n && !rc; i++) {
-		const struct range *r = &c->range.v[i];
-		if (in_pause(c, r->thread, r->t0, r->t1))
-			c->range.v[n++] = *r;
+	for (size_t i = 0; i < m->range.n && !rc; i++) {
+		const struct range *r = &m->range.v[i];
+		if (in_pause(m, r->thread, r->t0, r->t1))
+			m->range.v[n++] = *r;
 	}
-	c->range.n = rc ? c->range.n : n;
-	if (c->range.n)
-		qsort_r(c->range.v, c->range.n, sizeof(*c->range.v), by_place, NULL);
-	return rc ? rc : flatten_all(job);
+	m->range.n = rc ? m->range.n : n;
+	if (m->range.n)
+		qsort_r(m->range.v, m->range.n, sizeof(*m->range.v), by_place, NULL);
+	return rc ? rc : flatten_all(m);
 }
 
-int tfh_cover_find(struct tfh_job *job, struct tfh_err *err)
+static int look_at_ranges(struct maker *m, struct tfh_err *err)
 {
-	const struct tfh_feed *f = job->feed;
+	const struct tfh_feed *f = m->facts->feed;
 	struct tfh_event ev;
-	int rc;
+	int rc = f->rewind(f->arg, m->facts->process, err);
 
-	if (!f->imported || !job->ranges)
-		return 0;
-	job->cover = calloc(1, sizeof(*job->cover));
-	if (!job->cover)
-		return tfh_err_set(err, -ENOMEM, "out of memory");
-	rc = f->rewind(f->arg, job->process, err);
 	if (rc)
 		return rc;
 	while (!rc && f->next(f->arg, &ev))
-		rc = ev.thread < f->n_threads ? add_event(job, &ev) : 0;
+		rc = ev.thread < f->n_threads ? add_event(m, &ev) : 0;
 	if (!rc && (rc = f->error(f->arg, err)))
 		return rc;
 	if (!rc)
-		rc = make(job);
-	struct tfh_cover *c = job->cover;
-	free(c->call.v);
-	free(c->range.v);
-	free(c->pause.v);
-	free(c->known);
-	c->call.v = c->pause.v = NULL;
-	c->range.v = NULL;
-	c->known = NULL;
+		rc = make(m);
 	return rc ? tfh_err_set(err, rc, "out of memory") : 0;
+}
+
+int tfh_cover_find(const struct tfh_facts *facts, struct tfh_cover **out, struct tfh_err *err)
+{
+	struct maker m = {.facts = facts};
+	int rc;
+
+	*out = NULL;
+	if (!facts->feed->imported || !facts->ranges)
+		return 0;
+	m.cover = *out = calloc(1, sizeof(**out));
+	if (!m.cover)
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	m.cover->facts = facts;
+	rc = look_at_ranges(&m, err);
+	free(m.call.v);
+	free(m.range.v);
+	free(m.pause.v);
+	free(m.known);
+	return rc;
 }
 
 void tfh_cover_free(struct tfh_cover *c)
@@ -411,21 +403,14 @@ void tfh_cover_free(struct tfh_cover *c)
 		return;
 	free(c->part.v);
 	free(c->line.v);
-	free(c->pending.v);
 	free(c->first);
-	free(c->site[0]);
-	free(c->site[1]);
-	free(c->call.v);
-	free(c->range.v);
-	free(c->pause.v);
-	free(c->known);
 	free(c);
 }
 
 /* ---- asking it ---- */
 
 /* The first part of [lo, hi) that ends after t. */
-static size_t part_at(const struct part *v, size_t lo, size_t hi, int64_t t)
+static size_t part_at(const struct tfh_cover_part *v, size_t lo, size_t hi, int64_t t)
 {
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
@@ -448,7 +433,8 @@ static void weigh(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_
 
 	memset(ns, 0, KINDS * sizeof(*ns));
 	for (;; i++) {
-		const struct part *p = i < end && c->part.v[i].t0 < t1 ? &c->part.v[i] : NULL;
+		const struct tfh_cover_part *p =
+			i < end && c->part.v[i].t0 < t1 ? &c->part.v[i] : NULL;
 		int64_t a = p && p->t0 > t0 ? p->t0 : p ? t0 : t1, b = p && p->t1 < t1 ? p->t1 : t1;
 		if (!p || p->kind == ISSUES) {
 			bool beside = (p || ns[ISSUES]) && a - from < TFH_GAP_NS && !between[WAITS];
@@ -467,7 +453,7 @@ static void weigh(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_
 	}
 }
 
-enum tfh_covered tfh_covered_by(const struct tfh_job *job, uint32_t thread, int64_t t0, int64_t t1)
+enum tfh_covered tfh_covered_by(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1)
 {
 	static const enum tfh_covered is[KINDS] = {[OWN] = TFH_COVERED_CODE,
 						   [WAITS] = TFH_COVERED_OTHER,
@@ -475,9 +461,9 @@ enum tfh_covered tfh_covered_by(const struct tfh_job *job, uint32_t thread, int6
 	int64_t ns[KINDS];
 	int most = NOTHING;
 
-	if (!job->cover || thread >= job->feed->n_threads || t1 <= t0)
+	if (!c || thread >= c->facts->feed->n_threads || t1 <= t0)
 		return TFH_COVERED_NOT;
-	weigh(job->cover, thread, t0, t1, ns);
+	weigh(c, thread, t0, t1, ns);
 	for (int k = ISSUES; k < KINDS; k++)
 		if (ns[k] > ns[most] || !most)
 			most = k;
@@ -497,16 +483,16 @@ static bool has_part(const struct tfh_cover *c, uint32_t thread, int64_t t0, int
 	return i < end && c->part.v[i].t0 < t1;
 }
 
-uint32_t tfh_cover_thread(const struct tfh_job *job, uint32_t thread, int64_t t0, int64_t t1)
+uint32_t tfh_cover_thread(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1)
 {
-	const struct tfh_feed *f = job->feed;
+	const struct tfh_feed *f = c ? c->facts->feed : NULL;
 	uint32_t other = thread;
 
-	if (!job->cover || thread >= f->n_threads || has_part(job->cover, thread, t0, t1))
+	if (!c || thread >= f->n_threads || has_part(c, thread, t0, t1))
 		return thread;
 	for (uint32_t i = 0; i < f->n_threads; i++) {
-		if (f->threads[i].process != job->process || !has_part(job->cover, i, t0, t1) ||
-		    tfh_covered_by(job, i, t0, t1) != TFH_COVERED_CODE)
+		if (f->threads[i].process != c->facts->process || !has_part(c, i, t0, t1) ||
+		    tfh_covered_by(c, i, t0, t1) != TFH_COVERED_CODE)
 			continue;
 		if (other != thread)
 			return thread;
@@ -515,9 +501,8 @@ uint32_t tfh_cover_thread(const struct tfh_job *job, uint32_t thread, int64_t t0
 	return other;
 }
 
-enum tfh_covered tfh_covered_line(const struct tfh_job *job, int64_t t0, int64_t t1, int64_t *until)
+enum tfh_covered tfh_covered_line(const struct tfh_cover *c, int64_t t0, int64_t t1, int64_t *until)
 {
-	const struct tfh_cover *c = job->cover;
 	size_t i = c ? part_at(c->line.v, 0, c->line.n, t0) : 0;
 
 	*until = t1;
@@ -531,74 +516,7 @@ enum tfh_covered tfh_covered_line(const struct tfh_job *job, int64_t t0, int64_t
 	return c->line.v[i].kind == OWN ? TFH_COVERED_CODE : TFH_COVERED_EXCHANGE;
 }
 
-void tfh_cover_count(struct tfh_job *job, uint32_t thread, int64_t t0, int64_t t1,
-		     enum tfh_cause cause)
+size_t tfh_cover_at(const struct tfh_cover *c, uint32_t thread, int64_t t)
 {
-	struct tfh_cover *c = job->cover;
-
-	if (!c || thread >= job->feed->n_threads || t1 <= t0)
-		return;
-	for (size_t i = part_at(c->part.v, c->first[thread], c->first[thread + 1], t0);
-	     i < c->first[thread + 1] && c->part.v[i].t0 < t1; i++) {
-		const struct part *p = &c->part.v[i];
-		struct part x = {p->t0 > t0 ? p->t0 : t0, p->t1 < t1 ? p->t1 : t1, 0, p->name,
-				 cause != TFH_CAUSE_HOST_PYTHON};
-		if (p->name < c->names && TFH_PUSH(c->pending, x))
-			return; /* a line less of evidence */
-	}
-}
-
-void tfh_cover_settle(struct tfh_job *job, bool counts)
-{
-	struct tfh_cover *c = job->cover;
-
-	for (size_t i = 0; c && counts && i < c->pending.n; i++) {
-		const struct part *p = &c->pending.v[i];
-		c->site[p->kind][p->name] += p->t1 - p->t0;
-	}
-	if (c)
-		c->pending.n = 0;
-}
-
-void tfh_cover_restart(struct tfh_job *job)
-{
-	struct tfh_cover *c = job->cover;
-
-	for (int i = 0; c && i < 2; i++)
-		memset(c->site[i], 0, (c->names + 1) * sizeof(**c->site));
-}
-
-uint32_t tfh_cover_sites(const struct tfh_job *job, enum tfh_cause cause,
-			 struct tfh_pause_site out[TFH_PAUSE_SITES])
-{
-	const struct tfh_cover *c = job->cover;
-	const int64_t *site = c ? c->site[cause != TFH_CAUSE_HOST_PYTHON] : NULL;
-	uint32_t top[TFH_PAUSE_SITES] = {0}, n = 0;
-
-	for (uint32_t i = 1; site && i < c->names; i++) {
-		uint32_t at = n;
-		while (at > 0 && site[i] > site[top[at - 1]])
-			at--;
-		if (site[i] <= 0 || at >= TFH_PAUSE_SITES)
-			continue;
-		n += n < TFH_PAUSE_SITES;
-		memmove(top + at + 1, top + at, (n - at - 1) * sizeof(*top));
-		top[at] = i;
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		out[i].ns = site[top[i]];
-		out[i].name = job->feed->name(job->feed->arg, job->process, TFT_NAME_STRING, top[i],
-					      NULL, NULL);
-	}
-	return n;
-}
-
-int64_t tfh_cover_ns(const struct tfh_job *job, enum tfh_cause cause)
-{
-	const struct tfh_cover *c = job->cover;
-	int64_t ns = 0;
-
-	for (uint32_t i = 1; c && i < c->names; i++)
-		ns += c->site[cause != TFH_CAUSE_HOST_PYTHON][i];
-	return ns;
+	return part_at(c->part.v, c->first[thread], c->first[thread + 1], t);
 }

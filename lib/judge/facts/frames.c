@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/facts/cover.h"
 
 static bool starts(const char *s, const char *with)
 {

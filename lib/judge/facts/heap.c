@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 
-#include "judge/internal.h"
+#include "judge/facts/survey.h"
 
 #define MAX_LIVE (1u << 22)
 #define OUT_OF_MEMORY 2 /* CUDA_ERROR_OUT_OF_MEMORY */

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/device.h"
+#include "judge/facts/meet.h"
+#include "judge/stats.h"
 #include "base/hash.h"
 #include "model/collectives.h"
 

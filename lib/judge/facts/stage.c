@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/facts/survey.h"
 
 #define MAX_STAGE_ID (1u << 20)
 
@@ -66,14 +66,15 @@ static size_t clean_path(const char *text, char *out, size_t cap)
 	return n;
 }
 
-static int32_t by_path(struct tfh_job *job, const char *path, size_t n)
+static int32_t by_path(struct tfh_facts *facts, const char *path, size_t n)
 {
 	struct tfh_stage_use s = {.parent = -1};
 
-	for (size_t i = 0; i < job->stage.n; i++)
-		if (strlen(job->stage.v[i].prefix) == n && !memcmp(job->stage.v[i].prefix, path, n))
+	for (size_t i = 0; i < facts->stage.n; i++)
+		if (strlen(facts->stage.v[i].prefix) == n &&
+		    !memcmp(facts->stage.v[i].prefix, path, n))
 			return (int32_t)i;
-	char *copy = tfh_arena_strndup(&job->arena, path, n);
+	char *copy = tfh_arena_strndup(facts->arena, path, n);
 	if (!copy)
 		return -1;
 	char *last = NULL;
@@ -84,70 +85,98 @@ static int32_t by_path(struct tfh_job *job, const char *path, size_t n)
 	for (size_t i = 0; i < sizeof(async_types) / sizeof(*async_types); i++)
 		s.async |= type_is(s.type, async_types[i]);
 	if (last)
-		s.parent = by_path(job, path, (size_t)(last - copy));
-	return TFH_PUSH(job->stage, s) ? -1 : (int32_t)job->stage.n - 1;
+		s.parent = by_path(facts, path, (size_t)(last - copy));
+	return TFH_PUSH(facts->stage, s) ? -1 : (int32_t)facts->stage.n - 1;
 }
 
-static bool is_below(const struct tfh_job *job, int32_t at, int32_t top)
+static bool is_below(const struct tfh_facts *facts, int32_t at, int32_t top)
 {
 	while (at >= 0 && at != top)
-		at = job->stage.v[at].parent;
+		at = facts->stage.v[at].parent;
 	return at == top;
 }
 
 /* Whom the stage delivers to, where the recorder was told by the object itself: the reading and
  * writing halves of caches and snapshots ("MemoryCacheImpl") stand beside their stage in the path.
  */
-static void adopt(struct tfh_job *job, int32_t at, uint32_t consumer)
+static void adopt(struct tfh_facts *facts, int32_t at, uint32_t consumer)
 {
-	int32_t up = consumer ? tfh_stage_index(job, consumer) : -1;
+	int32_t up = consumer ? tfh_stage_learn(facts, consumer) : -1;
 
-	if (up >= 0 && !is_below(job, up, at))
-		job->stage.v[at].parent = up;
+	if (up >= 0 && !is_below(facts, up, at))
+		facts->stage.v[at].parent = up;
 }
 
-int32_t tfh_stage_index(struct tfh_job *job, uint32_t id)
+static int32_t place(struct tfh_facts *facts, uint32_t id, uint32_t *consumer)
 {
 	char path[1024];
-	const char *text;
-	int32_t at;
-	uint64_t consumer = 0;
-
-	if (!id || id >= MAX_STAGE_ID)
-		return -1;
-	while (job->stage_of.n <= id)
-		if (TFH_PUSH(job->stage_of, -1))
-			return -1;
-	if (job->stage_of.v[id] != -1)
-		return job->stage_of.v[id];
-	text = job->feed->name(job->feed->arg, job->process, TFT_NAME_STAGE, id, NULL, &consumer);
+	uint64_t delivers_to = 0;
+	const struct tfh_feed *f = facts->feed;
+	const char *text = f->name(f->arg, facts->process, TFT_NAME_STAGE, id, NULL, &delivers_to);
 	size_t n = clean_path(text, path, sizeof(path));
-	at = n ? by_path(job, path, n) : -2;
-	job->stage_of.v[id] = at;
+	int32_t at = n ? by_path(facts, path, n) : -2;
+
+	*consumer = (uint32_t)delivers_to;
 	if (at >= 0) {
 		uint32_t k = number_after(text, "parallelism");
 		if (!k)
 			k = number_after(text, "cycle_length");
 		if (k)
-			job->stage.v[at].parallelism = k;
-		adopt(job, at, (uint32_t)consumer);
+			facts->stage.v[at].parallelism = k;
 	}
 	return at;
 }
 
+int32_t tfh_stage_learn(struct tfh_facts *facts, uint32_t id)
+{
+	uint32_t consumer;
+	int32_t at;
+
+	if (!id || id >= MAX_STAGE_ID)
+		return -1;
+	while (facts->stage_of.n <= id)
+		if (TFH_PUSH(facts->stage_of, -1))
+			return -1;
+	if (facts->stage_of.v[id] != -1)
+		return facts->stage_of.v[id];
+	at = place(facts, id, &consumer);
+	facts->stage_of.v[id] = at;
+	if (at >= 0)
+		adopt(facts, at, consumer);
+	return at;
+}
+
+int32_t tfh_stage_place(struct tfh_facts *facts, uint32_t id)
+{
+	int32_t at = tfh_stage_index(facts, id);
+	uint32_t consumer;
+
+	if (at != -1 || !id || id >= MAX_STAGE_ID)
+		return at;
+	at = place(facts, id, &consumer);
+	if (at >= 0)
+		adopt(facts, at, consumer);
+	return at;
+}
+
+int32_t tfh_stage_index(const struct tfh_facts *facts, uint32_t id)
+{
+	return id && id < facts->stage_of.n ? facts->stage_of.v[id] : -1;
+}
+
 /* In a dataset loop inside a graph the body runs in the outermost Scan stage, maybe below a
  * prefetch that TensorFlow put around it; Scan's child delivers the batch. */
-bool tfh_stage_is_loop_child(struct tfh_job *job, uint32_t id)
+bool tfh_stage_is_loop_child(const struct tfh_facts *facts, uint32_t id)
 {
-	int32_t at = tfh_stage_index(job, id);
+	int32_t at = tfh_stage_index(facts, id);
 
-	if (at < 0 || strncmp(job->stage.v[at].prefix, "ReduceIterator", 14))
+	if (at < 0 || strncmp(facts->stage.v[at].prefix, "ReduceIterator", 14))
 		return false;
-	at = job->stage.v[at].parent;
-	if (at < 0 || !type_is(job->stage.v[at].type, "Scan"))
+	at = facts->stage.v[at].parent;
+	if (at < 0 || !type_is(facts->stage.v[at].type, "Scan"))
 		return false;
-	for (at = job->stage.v[at].parent; at >= 0; at = job->stage.v[at].parent)
-		if (type_is(job->stage.v[at].type, "Scan"))
+	for (at = facts->stage.v[at].parent; at >= 0; at = facts->stage.v[at].parent)
+		if (type_is(facts->stage.v[at].type, "Scan"))
 			return false;
 	return true;
 }

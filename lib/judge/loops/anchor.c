@@ -42,7 +42,7 @@ struct score {
 };
 
 struct finder {
-	struct tfh_job *job;
+	const struct tfh_facts *facts;
 	struct tfh_lap *v;
 	size_t n;
 	uint64_t launches; /* of all tokens that were cut */
@@ -74,14 +74,14 @@ static uint32_t usual_launches(const struct finder *f)
 
 static void cut(struct finder *f, const struct tfh_anchor *a)
 {
-	struct tfh_cutter c = {.job = f->job, .anchor = a};
+	struct tfh_cutter c = {.facts = f->facts, .anchor = a};
 	size_t i;
 
 	f->n = 0;
 	f->launches = 0;
-	for (i = 0; i < f->job->token.n && f->n < MOST_STRETCHES; i++) {
-		f->launches += tfh_is_launch(&f->job->token.v[i]);
-		f->n += tfh_cut(&c, &f->job->token.v[i], &f->v[f->n]);
+	for (i = 0; i < f->facts->token.n && f->n < MOST_STRETCHES; i++) {
+		f->launches += tfh_is_launch(&f->facts->token.v[i]);
+		f->n += tfh_cut(&c, &f->facts->token.v[i], &f->v[f->n]);
 	}
 	if (f->n < MOST_STRETCHES)
 		f->n += tfh_cut_last(&c, &f->v[f->n]);
@@ -101,7 +101,7 @@ static uint8_t bucket(const struct tfh_token *t)
 /* By the functions that are launched, whatever their grids: batches are of different sizes. */
 static bool alike(const struct finder *f, const struct tfh_lap *a, const struct tfh_lap *b)
 {
-	const struct tfh_token *t = f->job->token.v;
+	const struct tfh_token *t = f->facts->token.v;
 	uint32_t has[256] = {0}, n = 0, same = 0;
 
 	if (a->rough == b->rough)
@@ -253,8 +253,8 @@ static bool find_key(const struct finder *f, struct tfh_anchor *a)
 /* Unless it covers clearly more than what was found earlier, that stays. */
 static void offer(struct finder *f, const struct tfh_anchor *a, const struct score *s)
 {
-	const struct tfh_token *t = f->job->token.v;
-	int64_t all = t[f->job->token.n - 1].t1 - t[0].t0;
+	const struct tfh_token *t = f->facts->token.v;
+	int64_t all = t[f->facts->token.n - 1].t1 - t[0].t0;
 
 	size_t fewest = a->kind <= TFH_ANCHOR_WAIT && s->cover >= COVER ? FEWEST : ENOUGH;
 	if (s->n < fewest || s->ratio < RATIO ||
@@ -292,7 +292,7 @@ static bool offer_turn(struct finder *f, const struct tfh_anchor *anchor, bool s
 /* Whether the stretches are as large as a step at least: several launches, not all of the same. */
 static bool substantial(const struct finder *f)
 {
-	const struct tfh_token *t = f->job->token.v;
+	const struct tfh_token *t = f->facts->token.v;
 	const struct tfh_lap *s = NULL;
 
 	for (size_t k = 0, i = f->n / 2; k < f->n && !s; k++, i = (i + 1) % f->n)
@@ -377,10 +377,10 @@ struct kind {
 	bool wait;
 };
 
-static void count_kinds(const struct tfh_job *job, struct kind *table)
+static void count_kinds(const struct tfh_facts *facts, struct kind *table)
 {
-	for (size_t i = 0; i < job->token.n; i++) {
-		const struct tfh_token *t = &job->token.v[i];
+	for (size_t i = 0; i < facts->token.n; i++) {
+		const struct tfh_token *t = &facts->token.v[i];
 		bool kernel = t->family == TFH_FAM_LAUNCH;
 		uint64_t hash = kernel ? tfh_hash_u64(t->what + 1ull) : t->hash;
 		if (!kernel && (t->family == TFH_FAM_GRAPH_LAUNCH ||
@@ -472,7 +472,7 @@ static uint32_t sorts_of(const struct finder *f, struct sort *v, uint32_t most)
 /* Launches of b whose function a launches, too. */
 static uint32_t shared(const struct finder *f, const struct tfh_lap *a, const struct tfh_lap *b)
 {
-	const struct tfh_token *t = f->job->token.v;
+	const struct tfh_token *t = f->facts->token.v;
 	bool has[256] = {false};
 	uint32_t n = 0;
 
@@ -531,15 +531,15 @@ static void find_evaluation(struct finder *f)
 		f->best.n_eval = 0;
 }
 
-bool tfh_find_anchor(struct tfh_job *job, struct tfh_anchor *out, int *rc)
+bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int *rc)
 {
-	size_t most = job->token.n + 1 < MOST_STRETCHES ? job->token.n + 1 : MOST_STRETCHES;
-	struct finder f = {.job = job, .v = malloc(most * sizeof(*f.v))};
+	size_t most = facts->token.n + 1 < MOST_STRETCHES ? facts->token.n + 1 : MOST_STRETCHES;
+	struct finder f = {.facts = facts, .v = malloc(most * sizeof(*f.v))};
 	struct kind *table = calloc(MAX_KINDS, sizeof(*table)), *k;
 
 	*rc = f.v && table ? 0 : -ENOMEM;
-	if (!*rc && job->token.n && job->launches) {
-		count_kinds(job, table);
+	if (!*rc && facts->token.n && facts->launches) {
+		count_kinds(facts, table);
 		try_uploads(&f);
 		if (!good(&f))
 			try_waits(&f, 0);

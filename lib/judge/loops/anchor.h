@@ -5,7 +5,7 @@
 #ifndef TFH_ANALYZE_ANCHOR_H
 #define TFH_ANALYZE_ANCHOR_H
 
-#include "judge/internal.h"
+#include "judge/facts/facts.h"
 
 enum tfh_anchor_kind {
 	TFH_ANCHOR_UPLOAD, /* copies to the device in a row begin a stretch */
@@ -41,7 +41,7 @@ struct tfh_lap {
 
 /* Cuts a sequence. */
 struct tfh_cutter {
-	const struct tfh_job *job;
+	const struct tfh_facts *facts;
 	const struct tfh_anchor *anchor;
 	struct tfh_lap now;
 	bool open;
@@ -55,8 +55,8 @@ bool tfh_cut(struct tfh_cutter *c, const struct tfh_token *t, struct tfh_lap *ou
 /* What lies behind the last anchor that begins a stretch; false: nothing. */
 bool tfh_cut_last(struct tfh_cutter *c, struct tfh_lap *out);
 
-/* Finds the anchor that cuts job->token best into stretches that come again; false: there is none.
- * 0 or -ENOMEM in *rc. */
-bool tfh_find_anchor(struct tfh_job *job, struct tfh_anchor *out, int *rc);
+/* Finds the anchor that cuts facts->token best into stretches that come again; false: there is
+ * none. 0 or -ENOMEM in *rc. */
+bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int *rc);
 
 #endif

@@ -9,11 +9,13 @@
 
 #include "base/hash.h"
 
-#include "judge/device.h"
+#include "judge/loops/clock.h"
+#include "judge/stats.h"
 
 /* The function that got most time after this iterator's batches; its text without the number at its
  * end. */
-static const char *tag_text(struct tfh_job *job, const struct tfh_series *s, uint32_t *name)
+static const char *tag_text(const struct tfh_facts *facts, const struct tfh_series *s,
+			    uint32_t *name)
 {
 	size_t best = 0;
 
@@ -21,7 +23,8 @@ static const char *tag_text(struct tfh_job *job, const struct tfh_series *s, uin
 		if (s->tag[i].ns > s->tag[best].ns)
 			best = i;
 	*name = s->tag[best].ns ? s->tag[best].name : 0;
-	return *name ? job->feed->name(job->feed->arg, job->process, TFT_NAME_OP, *name, NULL, NULL)
+	return *name ? facts->feed->name(facts->feed->arg, facts->process, TFT_NAME_OP, *name, NULL,
+					 NULL)
 		     : "";
 }
 
@@ -39,63 +42,63 @@ static size_t base_length(const char *text)
 /* Signature of the pipeline below a root: how often which stage type; only ids that hang below this
  * root count, and those are the ids between this root's and the next root's, as a new iterator
  * names its stages anew. */
-static uint64_t pipeline_key(struct tfh_job *job, const struct tfh_series *s)
+static uint64_t pipeline_key(const struct tfh_facts *facts, const struct tfh_series *s)
 {
 	uint64_t key = s->loop;
 	uint32_t id = s->stage;
 
 	if (!id || s->loop)
 		return key;
-	for (uint32_t i = id; i < id + 64 && i < job->stage_of.n; i++) {
-		int32_t at = job->stage_of.v[i];
+	for (uint32_t i = id; i < id + 64 && i < facts->stage_of.n; i++) {
+		int32_t at = facts->stage_of.v[i];
 		if (at < 0)
 			continue;
 		/* The next iterator's root has the same short path. */
-		if (i > id && job->stage_of.v[id] == at)
+		if (i > id && facts->stage_of.v[id] == at)
 			break;
-		key += tfh_hash_str(job->stage.v[at].prefix);
+		key += tfh_hash_str(facts->stage.v[at].prefix);
 	}
 	return key;
 }
 
-static uint32_t group_of(struct tfh_job *job, uint64_t key, uint64_t like, const char *tag,
-			 uint32_t series)
+static uint32_t find_group(struct tfh_loops *loops, uint64_t key, uint64_t like, const char *tag,
+			   uint32_t series)
 {
 	struct tfh_group g = {.key = key, .like = like, .tag = tag, .series = series};
 
-	for (size_t i = 0; i < job->group.n; i++)
-		if (job->group.v[i].key == key)
+	for (size_t i = 0; i < loops->group.n; i++)
+		if (loops->group.v[i].key == key)
 			return (uint32_t)i;
-	return TFH_PUSH(job->group, g) ? 0 : (uint32_t)job->group.n - 1;
+	return TFH_PUSH(loops->group, g) ? 0 : (uint32_t)loops->group.n - 1;
 }
 
-static void make_groups(struct tfh_job *job)
+static void make_groups(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
-	for (size_t i = 0; i < job->series.n; i++) {
-		struct tfh_series *s = &job->series.v[i];
+	for (size_t i = 0; i < facts->series.n; i++) {
+		const struct tfh_series *s = &facts->series.v[i];
 		uint32_t name;
-		const char *tag = tag_text(job, s, &name);
+		const char *tag = tag_text(facts, s, &name);
 		uint64_t key =
-			tfh_hash_add(tfh_hash_bytes(tag, base_length(tag)), pipeline_key(job, s));
+			tfh_hash_add(tfh_hash_bytes(tag, base_length(tag)), pipeline_key(facts, s));
 
-		s->group = group_of(job, key, key, tag, (uint32_t)i);
+		loops->group_of[i] = find_group(loops, key, key, tag, (uint32_t)i);
 	}
 }
 
 /* Keras gives its train and its test function the same name but for the number at its end. An
  * iterator that feeds another number all the time feeds another function, not one retraced. */
-static void split_by_number(struct tfh_job *job)
+static void split_by_number(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
-	for (size_t i = 0; i < job->series.n; i++) {
-		struct tfh_series *s = &job->series.v[i];
-		struct tfh_group *g = &job->group.v[s->group];
+	for (size_t i = 0; i < facts->series.n; i++) {
+		const struct tfh_series *s = &facts->series.v[i];
+		struct tfh_group *g = &loops->group.v[loops->group_of[i]];
 		uint32_t name, first;
 
-		tag_text(job, s, &name);
-		tag_text(job, &job->series.v[g->series], &first);
+		tag_text(facts, s, &name);
+		tag_text(facts, &facts->series.v[g->series], &first);
 		if (name && first && name != first)
-			s->group = group_of(job, tfh_hash_add(g->key, name), g->like, g->tag,
-					    (uint32_t)i);
+			loops->group_of[i] = find_group(loops, tfh_hash_add(g->key, name), g->like,
+							g->tag, (uint32_t)i);
 	}
 }
 
@@ -124,16 +127,16 @@ static int by_first(const void *a, const void *b, void *arg)
  * data sets of one step, or one per replica: each gets a group of its own, the same one in every
  * epoch. (Greedy colouring of intervals by their begin.)
  */
-static void split_by_turns(struct tfh_job *job)
+static void split_by_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
-	size_t n = job->series.n, last[SLOTS];
+	size_t n = facts->series.n, last[SLOTS];
 	struct reach *r = tfh_big_array(n, sizeof(*r));
 	uint32_t used = 0, group = UINT32_MAX;
 
 	for (uint32_t i = 0; r && i < n; i++)
-		r[i] = (struct reach){SIZE_MAX, 0, i, job->series.v[i].group};
-	TFH_EACH (i, r ? job->tick.n : 0) {
-		struct reach *x = &r[job->tick.v[i].series];
+		r[i] = (struct reach){SIZE_MAX, 0, i, loops->group_of[i]};
+	TFH_EACH (i, r ? facts->tick.n : 0) {
+		struct reach *x = &r[facts->tick.v[i].series];
 		x->first = i < x->first ? i : x->first;
 		x->last = i;
 	}
@@ -151,20 +154,12 @@ static void split_by_turns(struct tfh_job *job)
 		if (slot == used || last[slot] < r[i].last)
 			last[slot] = r[i].last;
 		used = slot == used ? used + 1 : used;
-		const struct tfh_group *g = &job->group.v[r[i].group];
+		const struct tfh_group *g = &loops->group.v[r[i].group];
 		if (slot)
-			job->series.v[r[i].series].group = group_of(job, tfh_hash_add(g->key, slot),
-								    g->key, g->tag, r[i].series);
+			loops->group_of[r[i].series] = find_group(loops, tfh_hash_add(g->key, slot),
+								  g->key, g->tag, r[i].series);
 	}
 	tfh_big_free(r);
-}
-
-static int by_return(const void *a, const void *b, void *arg)
-{
-	const struct tfh_tick *x = a, *y = b;
-
-	(void)arg;
-	return x->t1 < y->t1 ? -1 : x->t1 > y->t1;
 }
 
 /* The time behind a batch is its loop's own, but not that behind the last one of an iterator: the
@@ -179,38 +174,36 @@ static void own(struct tfh_group *g)
 		g->owned_ns = (int64_t)((double)ns / (double)n * (double)g->count);
 }
 
-static void measure(struct tfh_job *job)
+static void measure(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	uint32_t before = UINT32_MAX;
 
-	for (size_t i = 0; i < job->group.n; i++) {
-		struct tfh_group *g = &job->group.v[i];
+	for (size_t i = 0; i < loops->group.n; i++) {
+		struct tfh_group *g = &loops->group.v[i];
 		g->count = g->runs = g->inner = 0;
 		g->owned_ns = g->wait_ns = g->inner_ns = g->longest = 0;
 	}
-	TFH_EACH (i, job->tick.n)
-		if (!job->tick.v[i].end)
-			job->series.v[job->tick.v[i].series].last = i;
-	TFH_EACH (i, job->tick.n) {
-		const struct tfh_tick *t = &job->tick.v[i];
-		const struct tfh_series *s = &job->series.v[t->series];
-		struct tfh_group *g = &job->group.v[s->group];
-		int64_t next = i + 1 < job->tick.n ? job->tick.v[i + 1].t1 : job->last_work;
+	TFH_EACH (i, facts->tick.n) {
+		const struct tfh_tick *t = &facts->tick.v[i];
+		const struct tfh_series *s = &facts->series.v[t->series];
+		uint32_t number = tfh_group_of(loops, t);
+		struct tfh_group *g = &loops->group.v[number];
+		int64_t next = i + 1 < facts->tick.n ? facts->tick.v[i + 1].t1 : facts->last_work;
 
 		g->wait_ns += t->t1 - t->t0;
 		if (t->end)
 			continue;
 		g->count++;
-		g->runs += s->group != before;
-		before = s->group;
-		int64_t ns = next > t->t1 ? tfh_seen_ns(job, t->t1, next) : 0;
+		g->runs += number != before;
+		before = number;
+		int64_t ns = next > t->t1 ? tfh_seen_ns(facts, t->t1, next) : 0;
 		g->owned_ns += ns;
 		g->longest = ns > g->longest ? ns : g->longest;
 		g->inner += s->last != i;
 		g->inner_ns += s->last != i ? ns : 0;
 	}
-	for (size_t i = 0; i < job->group.n; i++)
-		own(&job->group.v[i]);
+	for (size_t i = 0; i < loops->group.n; i++)
+		own(&loops->group.v[i]);
 }
 
 static bool has(const char *text, const char *word)
@@ -234,13 +227,13 @@ static double score(const struct tfh_group *g)
 	return x;
 }
 
-static int32_t choose(const struct tfh_job *job)
+static int32_t choose(const struct tfh_loops *loops)
 {
 	int32_t at = -1;
 	double best = 0;
 
-	for (size_t i = 0; i < job->group.n; i++) {
-		const struct tfh_group *g = &job->group.v[i];
+	for (size_t i = 0; i < loops->group.n; i++) {
+		const struct tfh_group *g = &loops->group.v[i];
 		if (g->count && score(g) > best) {
 			best = score(g);
 			at = (int32_t)i;
@@ -266,30 +259,31 @@ bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b)
 	return more - (a->count > b->count ? b->count : a->count) <= 1 + more / 20;
 }
 
-static void add_inner(const struct tfh_job *job, struct loop *l, size_t i)
+static void add_inner(const struct tfh_facts *facts, struct loop *l, size_t i)
 {
 	l->inner++;
-	l->ns += job->tick.v[i].t1 - job->tick.v[i - 1].t1;
+	l->ns += facts->tick.v[i].t1 - facts->tick.v[i - 1].t1;
 }
 
-static uint32_t find_loops(const struct tfh_job *job, struct loop *v)
+static uint32_t find_loops(const struct tfh_facts *facts, const struct tfh_loops *loops,
+			   struct loop *v)
 {
-	const struct tfh_group *train = &job->group.v[job->train_group];
+	const struct tfh_group *train = &loops->group.v[loops->train_group];
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < job->group.n && n < LOOPS; i++)
-		if (*train->tag && job->group.v[i].like == train->like &&
-		    tfh_as_many(&job->group.v[i], train))
+	for (uint32_t i = 0; i < loops->group.n && n < LOOPS; i++)
+		if (*train->tag && loops->group.v[i].like == train->like &&
+		    tfh_as_many(&loops->group.v[i], train))
 			v[n++] = (struct loop){i, SIZE_MAX, 0, 0, 0};
-	TFH_EACH (i, n > 2 ? job->tick.n : 0) {
-		uint32_t g = job->series.v[job->tick.v[i].series].group;
+	TFH_EACH (i, n > 2 ? facts->tick.n : 0) {
+		uint32_t g = tfh_group_of(loops, &facts->tick.v[i]);
 		for (uint32_t k = 0; k < n; k++) {
 			if (v[k].group != g)
 				continue;
 			if (v[k].first == SIZE_MAX)
 				v[k].first = i;
 			else if (v[k].last + 1 == i)
-				add_inner(job, &v[k], i);
+				add_inner(facts, &v[k], i);
 			v[k].last = i;
 		}
 	}
@@ -322,10 +316,10 @@ static bool turns(const struct loop *v, uint32_t n)
 /* Models that are trained one after the other feed functions of their own; but they are all what
  * the job is for. Their loops do not overlap: where two do, the one with less time a batch
  * evaluates. */
-static void join_sweep(struct tfh_job *job)
+static void join_sweep(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	struct loop v[LOOPS];
-	uint32_t n = find_loops(job, v), kept = 0;
+	uint32_t n = find_loops(facts, loops, v), kept = 0;
 
 	qsort(v, n, sizeof(*v), by_place);
 	for (uint32_t i = 0; i < n; i++) {
@@ -342,37 +336,31 @@ static void join_sweep(struct tfh_job *job)
 	}
 	if (kept < 3)
 		return;
-	job->train_group = (int32_t)v[0].group;
-	for (size_t i = 0; i < job->series.n; i++)
+	loops->train_group = (int32_t)v[0].group;
+	for (size_t i = 0; i < facts->series.n; i++)
 		for (uint32_t k = 0; k < kept; k++)
-			if (job->series.v[i].group == v[k].group) {
-				job->series.v[i].group = (uint32_t)job->train_group;
+			if (loops->group_of[i] == v[k].group) {
+				loops->group_of[i] = (uint32_t)loops->train_group;
 				break;
 			}
-	job->alike_loops = kept;
-	measure(job);
+	loops->alike_loops = kept;
+	measure(facts, loops);
 }
 
-void tfh_choose_iterator(struct tfh_job *job)
+int tfh_choose_iterator(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
-	job->train_group = -1;
-	if (!job->tick.n)
-		return;
-	tfh_sort(job->tick.v, job->tick.n, sizeof(*job->tick.v), by_return, NULL);
-	make_groups(job);
-	split_by_number(job);
-	split_by_turns(job);
-	measure(job);
-	job->train_group = choose(job);
-	if (job->train_group >= 0)
-		join_sweep(job);
-}
-
-void tfh_tell_alike_loops(struct tfh_job *job, struct tfh_result *r)
-{
-	if (job->alike_loops && job->clock == TFH_STEP_CLOCK_ITERATOR)
-		tfh_remark(r, tfh_text(job,
-				       "%u loops of as many batches feed functions of the same "
-				       "name: models trained in turn, judged together",
-				       job->alike_loops));
+	loops->train_group = -1;
+	if (!facts->tick.n)
+		return 0;
+	loops->group_of = tfh_big_array(facts->series.n, sizeof(*loops->group_of));
+	if (!loops->group_of)
+		return -ENOMEM;
+	make_groups(facts, loops);
+	split_by_number(facts, loops);
+	split_by_turns(facts, loops);
+	measure(facts, loops);
+	loops->train_group = choose(loops);
+	if (loops->train_group >= 0)
+		join_sweep(facts, loops);
+	return 0;
 }

@@ -19,9 +19,9 @@ static bool is_wait(const struct tfh_token *t)
 }
 
 /* A loader's thread or a watchdog waits for its own reasons. */
-static bool drives(const struct tfh_job *job, const struct tfh_token *t)
+static bool drives(const struct tfh_facts *facts, const struct tfh_token *t)
 {
-	return t->thread == TFH_TOKEN_THREADS || job->thread[t->thread].drives;
+	return t->thread == TFH_TOKEN_THREADS || facts->thread[t->thread].drives;
 }
 
 static bool is_anchor(const struct tfh_cutter *c, const struct tfh_token *t)
@@ -32,7 +32,7 @@ static bool is_anchor(const struct tfh_cutter *c, const struct tfh_token *t)
 	case TFH_ANCHOR_UPLOAD:
 		return t->family == TFH_FAM_COPY && t->dir == TFH_DIR_H2D && t->what >= a->what;
 	case TFH_ANCHOR_WAIT:
-		return is_wait(t) && drives(c->job, t) && (!a->hash || a->hash == t->hash);
+		return is_wait(t) && drives(c->facts, t) && (!a->hash || a->hash == t->hash);
 	case TFH_ANCHOR_GRAPH:
 		return t->family == TFH_FAM_GRAPH_LAUNCH;
 	case TFH_ANCHOR_KERNEL:

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/device.h"
+#include "judge/loops/clock.h"
+#include "judge/stats.h"
 
 /* Ranges kept; a trace of more is read by its first ones. */
 #define MOST 1000000u
@@ -35,22 +36,22 @@ struct found {
 
 enum name_kind { K_NEW, K_OTHER, K_MODULE, K_UPDATE };
 
-static const char *text_of(const struct tfh_job *job, uint32_t name)
+static const char *text_of(const struct tfh_facts *facts, uint32_t name)
 {
-	const char *s =
-		job->feed->name(job->feed->arg, job->process, TFT_NAME_STRING, name, NULL, NULL);
+	const char *s = facts->feed->name(facts->feed->arg, facts->process, TFT_NAME_STRING, name,
+					  NULL, NULL);
 
 	return s ? s : "";
 }
 
 /* What a range is called, looked up once per name; K_NEW: out of memory. */
-static enum name_kind kind_of(struct tfh_job *job, struct found *f, uint32_t name)
+static enum name_kind kind_of(const struct tfh_facts *facts, struct found *f, uint32_t name)
 {
 	while (f->kind.n <= name)
 		if (TFH_PUSH(f->kind, K_NEW))
 			return K_NEW;
 	if (f->kind.v[name] == K_NEW) {
-		const char *s = text_of(job, name);
+		const char *s = text_of(facts, name);
 		f->kind.v[name] = !strncmp(s, "nn.Module: ", 11)	    ? K_MODULE
 				  : !strncmp(s, update, sizeof(update) - 1) ? K_UPDATE
 									    : K_OTHER;
@@ -65,22 +66,22 @@ static size_t stem(const char *s)
 	return strcspn(s, "0123456789[(#");
 }
 
-static bool alike(const struct tfh_job *job, const struct named *a, const struct named *b)
+static bool alike(const struct tfh_facts *facts, const struct named *a, const struct named *b)
 {
-	const char *x = text_of(job, a->name), *y = text_of(job, b->name);
+	const char *x = text_of(facts, a->name), *y = text_of(facts, b->name);
 	size_t n = stem(x);
 
 	return a->name == b->name || (n == stem(y) && !memcmp(x, y, n));
 }
 
 /* The first mark that begins at t or later. */
-static size_t mark_at(const struct tfh_job *job, int64_t t)
+static size_t mark_at(const struct tfh_loops *loops, int64_t t)
 {
-	size_t lo = 0, hi = job->mark.n;
+	size_t lo = 0, hi = loops->mark.n;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		if (job->mark.v[mid].t0 < t)
+		if (loops->mark.v[mid].t0 < t)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -88,7 +89,8 @@ static size_t mark_at(const struct tfh_job *job, int64_t t)
 	return lo;
 }
 
-static int add(struct tfh_job *job, struct found *f, const struct tfh_event *ev)
+static int add(const struct tfh_facts *facts, struct tfh_loops *loops, struct found *f,
+	       const struct tfh_event *ev)
 {
 	struct named r = {ev->t0, ev->t1, (uint32_t)ev->w[0], ev->thread, false};
 
@@ -96,17 +98,17 @@ static int add(struct tfh_job *job, struct found *f, const struct tfh_event *ev)
 	    (ev->fn->family == TFH_FAM_LAUNCH || ev->fn->family == TFH_FAM_GRAPH_LAUNCH))
 		f->first_launch = ev->t0;
 
-	if (ev->kind != TFT_RANGE || !job->thread[ev->thread].drives || f->range.n >= MOST ||
+	if (ev->kind != TFT_RANGE || !facts->thread[ev->thread].drives || f->range.n >= MOST ||
 	    ev->w[0] > 1u << 24)
 		return 0;
-	enum name_kind kind = kind_of(job, f, r.name);
+	enum name_kind kind = kind_of(facts, f, r.name);
 	if (kind == K_NEW)
 		return -ENOMEM;
 	if (f->updates)
 		return kind == K_UPDATE ? TFH_PUSH(f->range, r) : 0;
 	if (ev->w[1] == TFT_RANGE_PYTHON && kind != K_MODULE)
 		return 0;
-	r.holds = mark_at(job, r.t1) >= mark_at(job, r.t0) + 2;
+	r.holds = mark_at(loops, r.t1) >= mark_at(loops, r.t0) + 2;
 	return r.holds || ev->w[1] != TFT_RANGE_OP ? TFH_PUSH(f->range, r) : 0;
 }
 
@@ -120,14 +122,15 @@ static int by_begin(const void *a, const void *b, void *arg)
 	return x->t1 != y->t1 ? (x->t1 > y->t1 ? -1 : 1) : 0;
 }
 
-static int look(struct tfh_job *job, struct found *f, struct tfh_err *err)
+static int look(const struct tfh_facts *facts, struct tfh_loops *loops, struct found *f,
+		struct tfh_err *err)
 {
-	const struct tfh_feed *feed = job->feed;
+	const struct tfh_feed *feed = facts->feed;
 	struct tfh_event ev;
-	int rc = feed->rewind(feed->arg, job->process, err);
+	int rc = feed->rewind(feed->arg, facts->process, err);
 
 	while (!rc && feed->next(feed->arg, &ev))
-		rc = ev.thread < feed->n_threads ? add(job, f, &ev) : 0;
+		rc = ev.thread < feed->n_threads ? add(facts, loops, f, &ev) : 0;
 	if (!rc)
 		rc = feed->error(feed->arg, err);
 	if (!rc && f->range.n)
@@ -141,36 +144,36 @@ static void drop(struct found *f)
 	free(f->kind.v);
 }
 
-static const char *short_name(struct tfh_job *job, uint32_t name)
+static const char *short_name(const struct tfh_facts *facts, uint32_t name)
 {
-	const char *s = text_of(job, name);
+	const char *s = text_of(facts, name);
 	size_t n = stem(s);
 
 	while (n && strchr(" _-.:", s[n - 1]))
 		n--;
-	return n ? tfh_text(job, "%.*s", n < 60 ? (int)n : 60, s) : s;
+	return n ? tfh_text(facts->arena, "%.*s", n < 60 ? (int)n : 60, s) : s;
 }
 
-int tfh_find_updates(struct tfh_job *job, struct tfh_err *err)
+int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	struct found f = {.first_launch = INT64_MAX, .updates = true};
-	int rc = job->launches ? look(job, &f, err) : 0;
+	int rc = facts->launches ? look(facts, loops, &f, err) : 0;
 
 	for (size_t i = 0, n = f.range.n; i < n && !rc && n >= 3; i++) {
 		int64_t t0 = i ? f.range.v[i - 1].t1 : f.first_launch;
 		if (t0 < f.range.v[i].t1)
-			rc = TFH_PUSH_BIG(job->mark,
+			rc = TFH_PUSH_BIG(loops->mark,
 					  ((struct tfh_tick){.t0 = t0, .t1 = f.range.v[i].t1}));
 	}
-	if (job->mark.n)
-		job->clock_name = "Optimizer.step";
+	if (loops->mark.n)
+		loops->clock_name = "Optimizer.step";
 	drop(&f);
 	return rc;
 }
 
 /* Of the ranges that hold periods and lie in no other, those whose like take most time: index of
  * one, SIZE_MAX none. */
-static size_t outermost(const struct tfh_job *job, const struct found *f)
+static size_t outermost(const struct tfh_facts *facts, const struct found *f)
 {
 	int64_t end = INT64_MIN, most = 0;
 	size_t best = SIZE_MAX;
@@ -181,10 +184,10 @@ static size_t outermost(const struct tfh_job *job, const struct found *f)
 		if (!r->holds || r->t0 < end)
 			continue;
 		end = r->t1;
-		if (best != SIZE_MAX && alike(job, r, &f->range.v[best]))
+		if (best != SIZE_MAX && alike(facts, r, &f->range.v[best]))
 			continue;
 		for (size_t k = i; k < f->range.n; k++)
-			if (f->range.v[k].holds && alike(job, r, &f->range.v[k]))
+			if (f->range.v[k].holds && alike(facts, r, &f->range.v[k]))
 				ns += f->range.v[k].t1 - f->range.v[k].t0;
 		if (ns > most) {
 			most = ns;
@@ -195,7 +198,7 @@ static size_t outermost(const struct tfh_job *job, const struct found *f)
 }
 
 /* How many pairs of marks lie inside one range. */
-static size_t inside(const struct tfh_job *job, const struct found *f)
+static size_t inside(const struct tfh_loops *loops, const struct found *f)
 {
 	size_t n = 0, next = 0;
 
@@ -203,7 +206,7 @@ static size_t inside(const struct tfh_job *job, const struct found *f)
 		const struct named *r = &f->range.v[i];
 		if (!r->holds)
 			continue;
-		size_t a = mark_at(job, r->t0), b = mark_at(job, r->t1) - 1;
+		size_t a = mark_at(loops, r->t0), b = mark_at(loops, r->t1) - 1;
 		a = a > next ? a : next;
 		if (b > a) {
 			n += b - a;
@@ -213,50 +216,52 @@ static size_t inside(const struct tfh_job *job, const struct found *f)
 	return n;
 }
 
-static int take(struct tfh_job *job, const struct found *f, size_t best)
+static int take(const struct tfh_facts *facts, struct tfh_loops *loops, const struct found *f,
+		size_t best)
 {
 	int64_t end = INT64_MIN;
 	int rc = 0;
 
-	job->mark.n = 0;
+	loops->mark.n = 0;
 	if (best == SIZE_MAX)
 		return 0;
 	for (size_t i = 0; i < f->range.n && !rc; i++) {
 		const struct named *r = &f->range.v[i];
-		if (r->t0 < end || !alike(job, r, &f->range.v[best]))
+		if (r->t0 < end || !alike(facts, r, &f->range.v[best]))
 			continue;
 		end = r->t1;
-		rc = TFH_PUSH_BIG(job->mark, ((struct tfh_tick){.t0 = r->t0, .t1 = r->t1}));
+		rc = TFH_PUSH_BIG(loops->mark, ((struct tfh_tick){.t0 = r->t0, .t1 = r->t1}));
 	}
-	if (job->mark.n < 2)
-		job->mark.n = 0;
+	if (loops->mark.n < 2)
+		loops->mark.n = 0;
 	else
-		job->clock_name = short_name(job, f->range.v[best].name);
+		loops->clock_name = short_name(facts, f->range.v[best].name);
 	return rc;
 }
 
 /* What comes again in the smaller part of the time since the first launch is a detail of it. */
-static bool covers(const struct tfh_job *job, const struct found *f)
+static bool covers(const struct tfh_facts *facts, const struct tfh_loops *loops,
+		   const struct found *f)
 {
-	const struct tfh_tick *first = &job->mark.v[0], *last = &job->mark.v[job->mark.n - 1];
+	const struct tfh_tick *first = &loops->mark.v[0], *last = &loops->mark.v[loops->mark.n - 1];
 
-	return 2 * (last->t1 - first->t0) >= job->last_work - f->first_launch;
+	return 2 * (last->t1 - first->t0) >= facts->last_work - f->first_launch;
 }
 
-int tfh_check_period(struct tfh_job *job, struct tfh_err *err)
+int tfh_check_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	struct found f = {.first_launch = INT64_MAX};
-	size_t pairs = job->mark.n - 1;
+	size_t pairs = loops->mark.n - 1;
 	int rc;
 
-	tfh_sort_marks(job);
-	rc = look(job, &f, err);
-	if (!rc && (double)inside(job, &f) > INSIDE * (double)pairs) {
-		rc = take(job, &f, outermost(job, &f));
-		job->clock = job->mark.n ? TFH_STEP_CLOCK_MARK : TFH_STEP_CLOCK_NONE;
-	} else if (!rc && !covers(job, &f)) {
-		job->mark.n = 0;
-		job->clock = TFH_STEP_CLOCK_NONE;
+	tfh_sort_marks(loops);
+	rc = look(facts, loops, &f, err);
+	if (!rc && (double)inside(loops, &f) > INSIDE * (double)pairs) {
+		rc = take(facts, loops, &f, outermost(facts, &f));
+		loops->clock = loops->mark.n ? TFH_STEP_CLOCK_MARK : TFH_STEP_CLOCK_NONE;
+	} else if (!rc && !covers(facts, loops, &f)) {
+		loops->mark.n = 0;
+		loops->clock = TFH_STEP_CLOCK_NONE;
 	}
 	drop(&f);
 	return rc;

@@ -6,29 +6,11 @@
 #include <string.h>
 
 #include "judge/loops/anchor.h"
-
-static int by_begin(const void *a, const void *b)
-{
-	const struct tfh_token *x = a, *y = b;
-
-	if (x->t0 != y->t0)
-		return x->t0 < y->t0 ? -1 : 1;
-	return x->t1 < y->t1 ? -1 : x->t1 > y->t1;
-}
-
-/* Calls of one thread come in this order anyway. */
-static void sort_tokens(struct tfh_job *job)
-{
-	for (size_t i = 1; i < job->token.n; i++)
-		if (by_begin(&job->token.v[i - 1], &job->token.v[i]) > 0) {
-			qsort(job->token.v, job->token.n, sizeof(*job->token.v), by_begin);
-			return;
-		}
-}
+#include "judge/loops/clock.h"
 
 /* Stretches become steps. */
 struct marker {
-	struct tfh_job *job;
+	struct tfh_loops *loops;
 	const struct tfh_anchor *anchor;
 	struct tfh_cutter cutter;
 	uint32_t at;   /* number of the next stretch in its turn */
@@ -43,7 +25,7 @@ static int push(struct marker *m, const struct tfh_lap *s)
 	for (uint32_t i = 0; i < m->anchor->n_eval; i++)
 		tick.eval |= m->anchor->eval[i] == s->rough;
 	m->begin = 0;
-	return TFH_PUSH_BIG(m->job->mark, tick);
+	return TFH_PUSH_BIG(m->loops->mark, tick);
 }
 
 static int mark_stretch(struct marker *m, const struct tfh_lap *s)
@@ -80,29 +62,32 @@ static int mark_last(struct marker *m)
 	return tfh_cut_last(&m->cutter, &s) ? mark_stretch(m, &s) : 0;
 }
 
-static struct marker marker_of(struct tfh_job *job, const struct tfh_anchor *a)
+static struct marker marker_of(const struct tfh_facts *facts, struct tfh_loops *loops,
+			       const struct tfh_anchor *a)
 {
-	return (struct marker){.job = job, .anchor = a, .cutter = {.job = job, .anchor = a}};
+	return (struct marker){
+		.loops = loops, .anchor = a, .cutter = {.facts = facts, .anchor = a}};
 }
 
-static int mark_kept(struct tfh_job *job, struct marker *m)
+static int mark_kept(const struct tfh_facts *facts, struct marker *m)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < job->token.n && !rc; i++)
-		rc = mark_token(m, &job->token.v[i]);
+	for (size_t i = 0; i < facts->token.n && !rc; i++)
+		rc = mark_token(m, &facts->token.v[i]);
 	return rc;
 }
 
 /* Of all: a pass of its own where too few were kept. */
-static int mark_all(struct tfh_job *job, const struct tfh_anchor *a, struct tfh_err *err)
+static int mark_all(const struct tfh_facts *facts, struct tfh_loops *loops,
+		    const struct tfh_anchor *a, struct tfh_err *err)
 {
-	const struct tfh_feed *f = job->feed;
-	struct marker m = marker_of(job, a);
+	const struct tfh_feed *f = facts->feed;
+	struct marker m = marker_of(facts, loops, a);
 	struct tfh_event ev;
 	struct tfh_token t;
 	struct tfh_piece p;
-	int rc = f->rewind(f->arg, job->process, err);
+	int rc = f->rewind(f->arg, facts->process, err);
 
 	while (!rc && f->next(f->arg, &ev))
 		if (tfh_event_label(&ev, &p) && !p.passive && tfh_token_of(&ev, &p, &t))
@@ -113,18 +98,18 @@ static int mark_all(struct tfh_job *job, const struct tfh_anchor *a, struct tfh_
 
 /* Whether all steps begin, or end, with one and the same kind of call, which comes nowhere else;
  * where the first one begins, when they end with it. */
-static bool one_kind(struct tfh_job *job, const struct tfh_anchor *a, uint64_t *hash,
+static bool one_kind(const struct tfh_facts *facts, const struct tfh_anchor *a, uint64_t *hash,
 		     int64_t *begin)
 {
-	struct tfh_cutter c = {.job = job, .anchor = a};
+	struct tfh_cutter c = {.facts = facts, .anchor = a};
 	struct tfh_lap s;
 	size_t laps = 0, calls = 0;
 
 	*hash = *begin = 0;
-	for (size_t i = 0; i < job->token.n; i++) {
-		if (!tfh_cut(&c, &job->token.v[i], &s))
+	for (size_t i = 0; i < facts->token.n; i++) {
+		if (!tfh_cut(&c, &facts->token.v[i], &s))
 			continue;
-		uint64_t h = job->token.v[a->kind == TFH_ANCHOR_WAIT ? s.to : s.from].hash;
+		uint64_t h = facts->token.v[a->kind == TFH_ANCHOR_WAIT ? s.to : s.from].hash;
 		if (!laps++) {
 			*hash = h;
 			*begin = s.t0;
@@ -132,18 +117,19 @@ static bool one_kind(struct tfh_job *job, const struct tfh_anchor *a, uint64_t *
 		if (h != *hash || s.launches <= a->few)
 			return false;
 	}
-	for (size_t i = 0; i < job->token.n; i++)
-		calls += job->token.v[i].hash == *hash;
+	for (size_t i = 0; i < facts->token.n; i++)
+		calls += facts->token.v[i].hash == *hash;
 	return calls == laps || (a->kind != TFH_ANCHOR_WAIT && calls == laps + 1);
 }
 
-static int mark_kind(struct tfh_job *job, const struct tfh_anchor *a, uint64_t hash, int64_t begin)
+static int mark_kind(const struct tfh_facts *facts, struct tfh_loops *loops,
+		     const struct tfh_anchor *a, uint64_t hash, int64_t begin)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < job->token.n + job->late.n && !rc; tfh_big_pass(++i)) {
-		const struct tfh_token *t =
-			i < job->token.n ? &job->token.v[i] : &job->late.v[i - job->token.n];
+	for (size_t i = 0; i < facts->token.n + facts->late.n && !rc; tfh_big_pass(++i)) {
+		const struct tfh_token *t = i < facts->token.n ? &facts->token.v[i]
+							       : &facts->late.v[i - facts->token.n];
 		struct tfh_tick tick = {.t0 = t->t0, .t1 = t->t1};
 		if (t->hash != hash)
 			continue;
@@ -151,39 +137,37 @@ static int mark_kind(struct tfh_job *job, const struct tfh_anchor *a, uint64_t h
 			tick.t0 = begin;
 			begin = t->t1;
 		}
-		rc = TFH_PUSH_BIG(job->mark, tick);
+		rc = TFH_PUSH_BIG(loops->mark, tick);
 	}
 	return rc;
 }
 
-static int mark_steps(struct tfh_job *job, const struct tfh_anchor *a, struct tfh_err *err)
+static int mark_steps(const struct tfh_facts *facts, struct tfh_loops *loops,
+		      const struct tfh_anchor *a, struct tfh_err *err)
 {
-	struct marker m = marker_of(job, a);
+	struct marker m = marker_of(facts, loops, a);
 	uint64_t hash;
 	int64_t begin;
 	int rc;
 
-	if (job->late.n || job->late_launch || job->late_lost) {
-		if (job->late_lost || a->turn > 1 || a->n_eval ||
+	if (facts->late.n || facts->late_launch || facts->late_lost) {
+		if (facts->late_lost || a->turn > 1 || a->n_eval ||
 		    (a->kind != TFH_ANCHOR_UPLOAD && a->kind != TFH_ANCHOR_WAIT) ||
-		    !one_kind(job, a, &hash, &begin))
-			return mark_all(job, a, err);
-		return mark_kind(job, a, hash, begin);
+		    !one_kind(facts, a, &hash, &begin))
+			return mark_all(facts, loops, a, err);
+		return mark_kind(facts, loops, a, hash, begin);
 	}
-	rc = mark_kept(job, &m);
+	rc = mark_kept(facts, &m);
 	return rc ? rc : mark_last(&m);
 }
 
-/* Leaves in job->mark one entry per step, as if the job had marked them. 0, or a negative errno. No
- * period: none. */
-int tfh_find_period(struct tfh_job *job, struct tfh_err *err)
+int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	struct tfh_anchor a;
 	int rc;
 
-	sort_tokens(job);
-	if (!tfh_find_anchor(job, &a, &rc) || rc)
+	if (!tfh_find_anchor(facts, &a, &rc) || rc)
 		return rc;
-	job->mark_ends = a.kind == TFH_ANCHOR_WAIT;
-	return mark_steps(job, &a, err);
+	loops->mark_ends = a.kind == TFH_ANCHOR_WAIT;
+	return mark_steps(facts, loops, &a, err);
 }

@@ -8,25 +8,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/device.h"
+#include "judge/loops/clock.h"
+#include "judge/stats.h"
 
 #define MAX_GROUP 256
 
 /* The window being built. */
 struct build {
-	struct tfh_job *job;
+	const struct tfh_facts *facts;
+	struct tfh_loops *loops;
 	struct tfh_window w;
 	bool open;
 	int64_t must; /* the window reaches at least here when it is cut */
 	int rc;
 };
 
-static void note_segment(struct tfh_job *job, enum tfh_segment kind, int64_t ns, uint32_t n)
+static void note_segment(struct tfh_loops *loops, enum tfh_segment kind, int64_t ns, uint32_t n)
 {
 	if (ns <= 0)
 		return;
-	job->segment_ns[kind] += ns;
-	job->segment_n[kind] += n;
+	loops->segment_ns[kind] += ns;
+	loops->segment_n[kind] += n;
 }
 
 static void close_window(struct build *b, int64_t t, bool cut)
@@ -35,13 +37,13 @@ static void close_window(struct build *b, int64_t t, bool cut)
 		return;
 	b->open = false;
 	/* What follows is not known for a while: the step ends there, as far as it is seen. */
-	int64_t gone = tfh_given_up_from(b->job, b->w.t0, t);
+	int64_t gone = tfh_given_up_from(b->facts, b->w.t0, t);
 	cut |= gone < t;
 	t = gone < t ? gone : t;
 	b->w.t1 = t > b->w.t0 ? t : b->w.t0;
 	b->w.cut = cut;
 	b->w.last = b->w.last ? b->w.last : b->must;
-	if (TFH_PUSH_BIG(b->job->window, b->w))
+	if (TFH_PUSH_BIG(b->loops->window, b->w))
 		b->rc = -ENOMEM;
 }
 
@@ -55,21 +57,21 @@ static void open_window(struct build *b, int64_t t, enum tfh_segment segment)
 	b->open = true;
 }
 
-static bool mine(const struct tfh_job *job, const struct tfh_tick *t)
+static bool mine(const struct tfh_loops *loops, const struct tfh_tick *t)
 {
-	return (int32_t)job->series.v[t->series].group == job->train_group;
+	return (int32_t)tfh_group_of(loops, t) == loops->train_group;
 }
 
 /* Batches of another loop come in runs; an iterator that takes turns with the training one belongs
  * to the step. Replicas' threads run ahead of each other a little, so where there are as many
  * batches as the training loop has, runs must be long. */
 #define REPLICA_RUN 16
-static bool evaluates(const struct tfh_job *job, const struct tfh_tick *t)
+static bool evaluates(const struct tfh_loops *loops, const struct tfh_tick *t)
 {
-	const struct tfh_group *g = &job->group.v[job->series.v[t->series].group];
-	const struct tfh_group *train = &job->group.v[job->train_group];
+	const struct tfh_group *g = &loops->group.v[tfh_group_of(loops, t)];
+	const struct tfh_group *train = &loops->group.v[loops->train_group];
 
-	if (mine(job, t))
+	if (mine(loops, t))
 		return false;
 	if (tfh_as_many(g, train))
 		return g->runs * REPLICA_RUN <= g->count;
@@ -79,9 +81,9 @@ static bool evaluates(const struct tfh_job *job, const struct tfh_tick *t)
 /* A few batches before the first step, to build the model from or to try whether it runs: start-up.
  */
 #define TRIED 3
-static bool tried(const struct tfh_job *job, const struct tfh_tick *t)
+static bool tried(const struct tfh_loops *loops, const struct tfh_tick *t)
 {
-	return job->group.v[job->series.v[t->series].group].count <= TRIED;
+	return loops->group.v[tfh_group_of(loops, t)].count <= TRIED;
 }
 
 static int64_t begin_of(const struct tfh_tick *t)
@@ -92,16 +94,17 @@ static int64_t begin_of(const struct tfh_tick *t)
 /* Takes all ticks of the executing call that begins with *i; leaves *i at its last. */
 static void take_group(struct build *b, size_t *i)
 {
-	struct tfh_job *job = b->job;
-	const struct tfh_tick *first = &job->tick.v[*i];
+	const struct tfh_facts *facts = b->facts;
+	struct tfh_loops *loops = b->loops;
+	const struct tfh_tick *first = &facts->tick.v[*i];
 	size_t j = *i;
 
 	b->w.group = true;
 	b->w.x1 = first->x1;
 	b->w.last = first->t1;
-	while (j + 1 < job->tick.n && job->tick.v[j + 1].x0 == first->x0 && first->x0) {
-		const struct tfh_tick *t = &job->tick.v[++j];
-		if (!mine(job, t))
+	while (j + 1 < facts->tick.n && facts->tick.v[j + 1].x0 == first->x0 && first->x0) {
+		const struct tfh_tick *t = &facts->tick.v[++j];
+		if (!mine(loops, t))
 			continue;
 		b->w.gets += t->t1 - t->t0;
 		b->w.steps += !t->end;
@@ -119,7 +122,7 @@ static void eval_tick(struct build *b, const struct tfh_tick *t, int64_t *eval, 
 	close_window(b, first ? begin_of(t) : t->t1, first || t->end);
 	if (first) {
 		*eval = begin_of(t);
-		b->job->segment_n[TFH_SEGMENT_EVAL]++;
+		b->loops->segment_n[TFH_SEGMENT_EVAL]++;
 	}
 	*idle = t->t1;
 	if (t->end)
@@ -130,23 +133,25 @@ static void eval_tick(struct build *b, const struct tfh_tick *t, int64_t *eval, 
 
 static void from_iterator(struct build *b)
 {
-	struct tfh_job *job = b->job;
+	const struct tfh_facts *facts = b->facts;
+	struct tfh_loops *loops = b->loops;
 	uint32_t series = UINT32_MAX;
 	int64_t eval = 0, idle = 0;
 
-	for (size_t i = 0; i < job->tick.n; tfh_big_pass(++i)) {
-		const struct tfh_tick *t = &job->tick.v[i];
-		if (evaluates(job, t)) {
-			if (series == UINT32_MAX && tried(job, t))
+	for (size_t i = 0; i < facts->tick.n; tfh_big_pass(++i)) {
+		const struct tfh_tick *t = &facts->tick.v[i];
+		if (evaluates(loops, t)) {
+			if (series == UINT32_MAX && tried(loops, t))
 				continue;
 			eval_tick(b, t, &eval, &idle);
 			continue;
 		}
-		if (!mine(job, t))
+		if (!mine(loops, t))
 			continue;
 		if (eval) {
 			close_window(b, begin_of(t), true);
-			job->segment_ns[TFH_SEGMENT_EVAL] += tfh_seen_ns(job, eval, begin_of(t));
+			loops->segment_ns[TFH_SEGMENT_EVAL] +=
+				tfh_seen_ns(facts, eval, begin_of(t));
 			eval = 0;
 		}
 		if (t->end) {
@@ -158,73 +163,74 @@ static void from_iterator(struct build *b)
 		 * step. */
 		if (series != UINT32_MAX && t->series != series) {
 			close_window(b, begin_of(t), true);
-			note_segment(job, TFH_SEGMENT_WARMUP,
-				     tfh_seen_ns(job, idle ? idle : begin_of(t), t->t1), 1);
+			note_segment(loops, TFH_SEGMENT_WARMUP,
+				     tfh_seen_ns(facts, idle ? idle : begin_of(t), t->t1), 1);
 		}
 		close_window(b, t->t1, false);
 		series = t->series;
 		open_window(b, t->t1, TFH_SEGMENT_TRAIN);
 		b->must = t->x1;
-		if (job->grouped)
+		if (loops->grouped)
 			take_group(b, &i);
 	}
 	if (eval)
-		job->segment_ns[TFH_SEGMENT_EVAL] +=
-			tfh_seen_ns(job, eval, idle > job->last_work ? idle : job->last_work);
-	close_window(b, job->last_work, true);
+		loops->segment_ns[TFH_SEGMENT_EVAL] +=
+			tfh_seen_ns(facts, eval, idle > facts->last_work ? idle : facts->last_work);
+	close_window(b, facts->last_work, true);
 }
 
 static void from_marks(struct build *b)
 {
-	struct tfh_job *job = b->job;
+	const struct tfh_facts *facts = b->facts;
+	struct tfh_loops *loops = b->loops;
 	int64_t eval = 0;
 
-	TFH_EACH (i, job->mark.n) {
-		const struct tfh_tick *m = &job->mark.v[i];
+	TFH_EACH (i, loops->mark.n) {
+		const struct tfh_tick *m = &loops->mark.v[i];
 		/* A step before an evaluation has not waited for another batch. */
-		close_window(b, m->t0, m->eval && !eval && !job->mark_ends);
+		close_window(b, m->t0, m->eval && !eval && !loops->mark_ends);
 		if (eval && !m->eval)
-			job->segment_ns[TFH_SEGMENT_EVAL] += tfh_seen_ns(job, eval, m->t0);
-		job->segment_n[TFH_SEGMENT_EVAL] += m->eval && !eval;
+			loops->segment_ns[TFH_SEGMENT_EVAL] += tfh_seen_ns(facts, eval, m->t0);
+		loops->segment_n[TFH_SEGMENT_EVAL] += m->eval && !eval;
 		eval = !m->eval ? 0 : eval ? eval : m->t0;
 		open_window(b, m->t0, m->eval ? TFH_SEGMENT_EVAL : TFH_SEGMENT_TRAIN);
 		b->must = m->t1;
 	}
-	if (job->mark.n) {
+	if (loops->mark.n) {
 		/* Marks and waits end their step; what only begins one leaves its end open. */
-		const struct tfh_tick *m = &job->mark.v[job->mark.n - 1];
-		bool whole = job->clock == TFH_STEP_CLOCK_MARK || job->mark_ends;
-		close_window(b, whole ? m->t1 : job->last_work, !whole);
+		const struct tfh_tick *m = &loops->mark.v[loops->mark.n - 1];
+		bool whole = loops->clock == TFH_STEP_CLOCK_MARK || loops->mark_ends;
+		close_window(b, whole ? m->t1 : facts->last_work, !whole);
 		if (eval)
-			job->segment_ns[TFH_SEGMENT_EVAL] +=
-				tfh_seen_ns(job, eval, whole ? m->t1 : job->last_work);
+			loops->segment_ns[TFH_SEGMENT_EVAL] +=
+				tfh_seen_ns(facts, eval, whole ? m->t1 : facts->last_work);
 	}
 }
 
 /* Function executed most: a pass of its own, as only now is it known which. Its calls become marks.
  */
-static int find_exec(struct tfh_job *job, struct tfh_err *err)
+static int find_exec(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
-	const struct tfh_feed *f = job->feed;
+	const struct tfh_feed *f = facts->feed;
 	const struct tfh_tag *best = NULL;
 	struct tfh_event ev;
 	int rc;
 
-	for (size_t i = 0; i < job->tag.n; i++)
-		if (job->tag.v[i].function && job->tag.v[i].count >= 4 &&
-		    (!best || job->tag.v[i].ns > best->ns))
-			best = &job->tag.v[i];
+	for (size_t i = 0; i < facts->tag.n; i++)
+		if (facts->tag.v[i].function && facts->tag.v[i].count >= 4 &&
+		    (!best || facts->tag.v[i].ns > best->ns))
+			best = &facts->tag.v[i];
 	if (!best)
 		return 0;
-	job->exec_name = best->name;
-	rc = f->rewind(f->arg, job->process, err);
+	loops->exec_name = best->name;
+	rc = f->rewind(f->arg, facts->process, err);
 	while (!rc && f->next(f->arg, &ev)) {
 		struct tfh_tick m = {.t0 = ev.t0, .t1 = ev.t1};
 		if ((ev.fn->family == TFH_FAM_EXECUTE || ev.fn->family == TFH_FAM_SESSION) &&
 		    ev.kind == TFT_CALL && ev.depth == 0 && (uint32_t)ev.w[0] == best->name)
-			rc = TFH_PUSH_BIG(job->mark, m);
+			rc = TFH_PUSH_BIG(loops->mark, m);
 	}
-	job->clock_name = f->name(f->arg, job->process, TFT_NAME_OP, best->name, NULL, NULL);
+	loops->clock_name = f->name(f->arg, facts->process, TFT_NAME_OP, best->name, NULL, NULL);
 	return rc ? rc : f->error(f->arg, err);
 }
 
@@ -236,10 +242,10 @@ static int by_begin(const void *a, const void *b, void *arg)
 	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
-void tfh_sort_marks(struct tfh_job *job)
+void tfh_sort_marks(struct tfh_loops *loops)
 {
-	if (job->mark.n) /* there may be no array at all */
-		tfh_sort(job->mark.v, job->mark.n, sizeof(*job->mark.v), by_begin, NULL);
+	if (loops->mark.n) /* there may be no array at all */
+		tfh_sort(loops->mark.v, loops->mark.n, sizeof(*loops->mark.v), by_begin, NULL);
 }
 
 static int64_t step_ns(const struct tfh_window *w)
@@ -247,15 +253,15 @@ static int64_t step_ns(const struct tfh_window *w)
 	return (w->t1 - w->t0) / (w->steps ? w->steps : 1);
 }
 
-static int64_t median_step(const struct tfh_job *job, bool with_cut)
+static int64_t median_step(const struct tfh_loops *loops, bool with_cut)
 {
-	double *v = tfh_big_array(job->window.n, sizeof(*v)), m = 0;
+	double *v = tfh_big_array(loops->window.n, sizeof(*v)), m = 0;
 	size_t n = 0;
 
-	TFH_EACH (i, v ? job->window.n : 0)
-		if (job->window.v[i].segment == TFH_SEGMENT_TRAIN &&
-		    (with_cut || !job->window.v[i].cut))
-			v[n++] = (double)step_ns(&job->window.v[i]);
+	TFH_EACH (i, v ? loops->window.n : 0)
+		if (loops->window.v[i].segment == TFH_SEGMENT_TRAIN &&
+		    (with_cut || !loops->window.v[i].cut))
+			v[n++] = (double)step_ns(&loops->window.v[i]);
 	if (n)
 		m = tfh_select(v, n, n / 2);
 	tfh_big_free(v);
@@ -264,11 +270,11 @@ static int64_t median_step(const struct tfh_job *job, bool with_cut)
 
 /* A window that no batch closed may run on into work that is no step's: it is cut to a usual
  * length, behind the call that its batch went to. */
-static void trim(struct tfh_job *job)
+static void trim(struct tfh_loops *loops)
 {
-	TFH_EACH (i, job->window.n) {
-		struct tfh_window *w = &job->window.v[i];
-		int64_t usual = job->median * w->steps;
+	TFH_EACH (i, loops->window.n) {
+		struct tfh_window *w = &loops->window.v[i];
+		int64_t usual = loops->median * w->steps;
 		int64_t must = w->group ? w->x1 : w->last;
 		if (!w->cut || w->segment != TFH_SEGMENT_TRAIN ||
 		    w->t1 - w->t0 <= usual + usual / 2)
@@ -281,42 +287,42 @@ static void trim(struct tfh_job *job)
 /* Steady is from the first step on that is within half of the median, but no more than a tenth of
  * the run is given up for it; the first step never is. Nor is a step that no next batch closed: it
  * lacks the wait for that. */
-static void warm_up(struct tfh_job *job)
+static void warm_up(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	size_t n = 0, seen = 0;
 	bool steady = false;
 
-	TFH_EACH (i, job->window.n)
-		n += job->window.v[i].segment == TFH_SEGMENT_TRAIN;
+	TFH_EACH (i, loops->window.n)
+		n += loops->window.v[i].segment == TFH_SEGMENT_TRAIN;
 	size_t most = n / 10 > 1 ? n / 10 : 1;
-	TFH_EACH (i, n > 2 ? job->window.n : 0) {
-		struct tfh_window *w = &job->window.v[i];
+	TFH_EACH (i, n > 2 ? loops->window.n : 0) {
+		struct tfh_window *w = &loops->window.v[i];
 		if (w->segment != TFH_SEGMENT_TRAIN)
 			continue;
-		steady |= seen && (seen >= most || step_ns(w) <= job->median + job->median / 2);
+		steady |= seen && (seen >= most || step_ns(w) <= loops->median + loops->median / 2);
 		seen++;
 		if (!steady || w->cut)
 			w->segment = TFH_SEGMENT_WARMUP;
 	}
-	TFH_EACH (i, job->window.n) {
-		const struct tfh_window *w = &job->window.v[i];
+	TFH_EACH (i, loops->window.n) {
+		const struct tfh_window *w = &loops->window.v[i];
 		if (w->segment != TFH_SEGMENT_EVAL)
-			note_segment(job, w->segment, w->t1 - w->t0 - (i ? 0 : job->lead_in),
+			note_segment(loops, w->segment, w->t1 - w->t0 - (i ? 0 : loops->lead_in),
 				     w->steps);
 	}
-	if (job->window.n)
-		note_segment(job, TFH_SEGMENT_STARTUP,
-			     job->window.v[0].t0 + job->lead_in - job->first, 1);
+	if (loops->window.n)
+		note_segment(loops, TFH_SEGMENT_STARTUP,
+			     loops->window.v[0].t0 + loops->lead_in - facts->first, 1);
 }
 
 /* The first window that ends after t. */
-static size_t window_after(const struct tfh_job *job, int64_t t)
+static size_t window_after(const struct tfh_loops *loops, int64_t t)
 {
-	size_t lo = 0, hi = job->window.n;
+	size_t lo = 0, hi = loops->window.n;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		if (job->window.v[mid].t1 <= t)
+		if (loops->window.v[mid].t1 <= t)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -324,59 +330,59 @@ static size_t window_after(const struct tfh_job *job, int64_t t)
 	return lo;
 }
 
-static void mark_holes(struct tfh_job *job)
+static void mark_holes(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
-	const struct tfh_feed *f = job->feed;
+	const struct tfh_feed *f = facts->feed;
 
 	for (uint32_t h = 0; h < f->n_holes; h++) {
 		const struct tfh_hole *hole = &f->holes[h];
-		if (hole->process != job->process)
+		if (hole->process != facts->process)
 			continue;
-		for (size_t i = window_after(job, hole->t0);
-		     i < job->window.n && hole->t1 >= job->window.v[i].t0; tfh_big_pass(++i))
-			job->window.v[i].hole = true;
+		for (size_t i = window_after(loops, hole->t0);
+		     i < loops->window.n && hole->t1 >= loops->window.v[i].t0; tfh_big_pass(++i))
+			loops->window.v[i].hole = true;
 	}
 }
 
 /* Several batches per executed call, fetched by a thread that may run ahead of the computing: then
  * the call is judged as a whole and its steps get equal parts. */
-static void decide_grouping(struct tfh_job *job)
+static void decide_grouping(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
-	const struct tfh_group *g = &job->group.v[job->train_group];
+	const struct tfh_group *g = &loops->group.v[loops->train_group];
 	uint64_t execs = 0, contained = 0;
 	bool loop = false;
 
-	for (size_t i = 0; i < job->series.n; i++) {
-		const struct tfh_series *s = &job->series.v[i];
-		if ((int32_t)s->group != job->train_group)
+	for (size_t i = 0; i < facts->series.n; i++) {
+		const struct tfh_series *s = &facts->series.v[i];
+		if ((int32_t)loops->group_of[i] != loops->train_group)
 			continue;
 		execs += s->execs;
 		contained += s->contained;
 		loop |= s->loop;
 	}
-	job->per_execution = execs && !loop ? (double)contained / (double)execs : 1;
-	job->grouped = !loop && execs >= 3 && job->per_execution > 1.5 &&
-		       job->per_execution <= MAX_GROUP && contained * 2 > g->count;
-	if (!job->grouped)
-		job->per_execution = 1;
+	loops->per_execution = execs && !loop ? (double)contained / (double)execs : 1;
+	loops->grouped = !loop && execs >= 3 && loops->per_execution > 1.5 &&
+			 loops->per_execution <= MAX_GROUP && contained * 2 > g->count;
+	if (!loops->grouped)
+		loops->per_execution = 1;
 }
 
-static const char *iterator_name(struct tfh_job *job)
+static const char *iterator_name(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
-	const struct tfh_group *g = &job->group.v[job->train_group];
+	const struct tfh_group *g = &loops->group.v[loops->train_group];
 
 	if (*g->tag)
-		return tfh_text(job, "get-next of %s", g->tag);
-	return job->series.v[g->series].loop ? "dataset loop inside a graph" : "get-next";
+		return tfh_text(facts->arena, "get-next of %s", g->tag);
+	return facts->series.v[g->series].loop ? "dataset loop inside a graph" : "get-next";
 }
 
 /* What the marks are called: "ProfilerStep" in a trace of PyTorch's. */
-static const char *mark_name(const struct tfh_job *job)
+static const char *mark_name(const struct tfh_facts *facts)
 {
-	const struct tfh_feed *f = job->feed;
-	const char *name = job->mark_name ? f->name(f->arg, job->process, TFT_NAME_STRING,
-						    job->mark_name, NULL, NULL)
-					  : NULL;
+	const struct tfh_feed *f = facts->feed;
+	const char *name = facts->mark_name ? f->name(f->arg, facts->process, TFT_NAME_STRING,
+						      facts->mark_name, NULL, NULL)
+					    : NULL;
 
 	return name && *name ? name : "tfhook_step";
 }
@@ -389,18 +395,19 @@ static const char *mark_name(const struct tfh_job *job)
  * slept may take some 100 us to start its first op: that is no such time.
  */
 #define LEAD 10
-static int find_lead_in(struct tfh_job *job, int64_t t0, int64_t t1, struct tfh_err *err)
+static int find_lead_in(const struct tfh_facts *facts, struct tfh_loops *loops, int64_t t0,
+			int64_t t1, struct tfh_err *err)
 {
-	const struct tfh_feed *f = job->feed;
+	const struct tfh_feed *f = facts->feed;
 	int64_t most = (t1 - t0) / LEAD, end = t0, least = most > TFH_MS ? most : TFH_MS;
 	const struct tfh_op *op;
 	struct tfh_op room;
-	int rc = f->rewind_ops ? f->rewind_ops(f->arg, job->process, err) : 0;
+	int rc = f->rewind_ops ? f->rewind_ops(f->arg, facts->process, err) : 0;
 
 	while (!rc && f->rewind_ops && end - t0 <= most && (op = tfh_feed_look_op(f, &room))) {
 		if (op->t0 - end > least && op->t0 < t1 && op->issue0 > INT64_MIN &&
 		    op->issue1 - end <= (op->t0 - end) / LEAD) {
-			job->lead_in = op->t0 - t0;
+			loops->lead_in = op->t0 - t0;
 			break;
 		}
 		end = op->t1 > end ? op->t1 : end;
@@ -412,89 +419,124 @@ static int find_lead_in(struct tfh_job *job, int64_t t0, int64_t t1, struct tfh_
  * the first to the last that was recorded. */
 static int from_whole(struct build *b, struct tfh_err *err)
 {
-	struct tfh_job *job = b->job;
-	const struct tfh_feed *f = job->feed;
+	const struct tfh_facts *facts = b->facts;
+	struct tfh_loops *loops = b->loops;
+	const struct tfh_feed *f = facts->feed;
 	struct tfh_gpu_info gpu = {0};
 
 	if (f->gpu)
-		f->gpu(f->arg, job->process, &gpu);
+		f->gpu(f->arg, facts->process, &gpu);
 	if (!f->imported)
 		return 0;
-	int64_t t0 = gpu.n_span ? gpu.span[0].t0 : job->first;
-	int64_t t1 = gpu.n_span ? gpu.span[gpu.n_span - 1].t1 : job->last;
-	job->clock_name = "the whole trace";
+	int64_t t0 = gpu.n_span ? gpu.span[0].t0 : facts->first;
+	int64_t t1 = gpu.n_span ? gpu.span[gpu.n_span - 1].t1 : facts->last;
+	loops->clock_name = "the whole trace";
 	open_window(b, t0, TFH_SEGMENT_TRAIN);
 	close_window(b, t1, false);
-	return gpu.n_span ? find_lead_in(job, t0, t1, err) : 0;
+	return gpu.n_span ? find_lead_in(facts, loops, t0, t1, err) : 0;
 }
 
-static int choose_clock(struct tfh_job *job, struct build *b, struct tfh_err *err)
+/* Marks that the job set itself, where they tell its steps: one with a length is the one step of a
+ * short trace, where nothing else repeats. */
+static int own_marks(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
+	const struct tfh_tick *m = facts->mark.v;
+	bool one = facts->mark.n == 1 && m[0].t1 > m[0].t0 && facts->tick.n < 5;
 	int rc = 0;
 
-	job->per_execution = 1;
-	tfh_choose_iterator(job);
-	/* One mark that has a length is the one step of a short trace, where nothing else repeats.
-	 */
-	bool one = job->mark.n == 1 && job->mark.v[0].t1 > job->mark.v[0].t0 && job->tick.n < 5;
-	if (job->mark.n >= 2 || one) {
-		job->clock = TFH_STEP_CLOCK_MARK;
-		job->clock_name = mark_name(job);
-		tfh_sort_marks(job);
+	for (size_t i = 0; i < facts->mark.n && (facts->mark.n >= 2 || one) && !rc;
+	     tfh_big_pass(++i))
+		rc = TFH_PUSH_BIG(loops->mark, m[i]);
+	return rc;
+}
+
+/* The beats of something that repeats, where neither marks nor an iterator tell. */
+static int find_beats(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
+{
+	int rc = find_exec(facts, loops, err);
+
+	if (rc || loops->mark.n) {
+		loops->clock = TFH_STEP_CLOCK_EXEC;
+		return rc;
+	}
+	if (facts->feed->imported &&
+	    ((rc = tfh_find_updates(facts, loops, err)) || loops->mark.n)) {
+		loops->clock = TFH_STEP_CLOCK_MARK;
+		return rc;
+	}
+	rc = tfh_find_period(facts, loops, err);
+	loops->clock = loops->mark.n ? TFH_STEP_CLOCK_PERIOD : TFH_STEP_CLOCK_NONE;
+	loops->clock_name = "period of the launches";
+	if (!rc && loops->mark.n && facts->feed->imported)
+		rc = tfh_check_period(facts, loops, err);
+	return rc;
+}
+
+static int choose_clock(struct build *b, struct tfh_err *err)
+{
+	const struct tfh_facts *facts = b->facts;
+	struct tfh_loops *loops = b->loops;
+	int rc = tfh_choose_iterator(facts, loops);
+
+	loops->per_execution = 1;
+	if (!rc)
+		rc = own_marks(facts, loops);
+	if (rc)
+		return rc;
+	if (loops->mark.n) {
+		loops->clock = TFH_STEP_CLOCK_MARK;
+		loops->clock_name = mark_name(facts);
 		from_marks(b);
 		return b->rc;
 	}
-	job->mark.n = 0;
 	/* A short trace of one batch is one step: none that the next batch ends. */
-	if (job->feed->imported && job->train_group >= 0 &&
-	    job->group.v[job->train_group].count < 2) {
-		job->train_group = -1;
-		job->clock = TFH_STEP_CLOCK_NONE;
+	if (facts->feed->imported && loops->train_group >= 0 &&
+	    loops->group.v[loops->train_group].count < 2) {
+		loops->train_group = -1;
+		loops->clock = TFH_STEP_CLOCK_NONE;
 		rc = from_whole(b, err);
 		return rc ? rc : b->rc;
 	}
-	if (job->train_group >= 0) {
-		job->clock = TFH_STEP_CLOCK_ITERATOR;
-		job->clock_name = iterator_name(job);
-		decide_grouping(job);
+	if (loops->train_group >= 0) {
+		loops->clock = TFH_STEP_CLOCK_ITERATOR;
+		loops->clock_name = iterator_name(facts, loops);
+		decide_grouping(facts, loops);
 		from_iterator(b);
 		return b->rc;
 	}
-	rc = find_exec(job, err);
-	if (!rc && job->mark.n) {
-		job->clock = TFH_STEP_CLOCK_EXEC;
-	} else if (!rc && job->feed->imported && !(rc = tfh_find_updates(job, err)) &&
-		   job->mark.n) {
-		job->clock = TFH_STEP_CLOCK_MARK;
-	} else if (!rc) {
-		rc = tfh_find_period(job, err);
-		job->clock = job->mark.n ? TFH_STEP_CLOCK_PERIOD : TFH_STEP_CLOCK_NONE;
-		job->clock_name = "period of the launches";
-		if (!rc && job->mark.n && job->feed->imported)
-			rc = tfh_check_period(job, err);
-	}
+	rc = find_beats(facts, loops, err);
 	if (rc)
 		return rc;
-	if (job->clock == TFH_STEP_CLOCK_NONE && (rc = from_whole(b, err)))
+	if (loops->clock == TFH_STEP_CLOCK_NONE && (rc = from_whole(b, err)))
 		return rc;
-	tfh_sort_marks(job);
+	tfh_sort_marks(loops);
 	from_marks(b);
 	return b->rc;
 }
 
-int tfh_segment_run(struct tfh_job *job, struct tfh_err *err)
+int tfh_find_loops(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
-	struct build b = {.job = job};
-	int rc = choose_clock(job, &b, err);
+	struct build b = {.facts = facts, .loops = loops};
+	int rc;
 
+	memset(loops, 0, sizeof(*loops));
+	loops->train_group = -1;
+	rc = choose_clock(&b, err);
 	if (rc)
 		return tfh_err_set(err, rc, "cannot find the steps: %s", strerror(-rc));
-	job->median = median_step(job, false);
-	if (!job->median)
-		job->median = median_step(job, true);
-	trim(job);
-	warm_up(job);
-	mark_holes(job);
-	tfh_find_stalls(job, false);
+	loops->median = median_step(loops, false);
+	if (!loops->median)
+		loops->median = median_step(loops, true);
+	trim(loops);
+	warm_up(facts, loops);
+	mark_holes(facts, loops);
 	return 0;
+}
+
+void tfh_loops_free(struct tfh_loops *loops)
+{
+	free(loops->group.v);
+	tfh_big_free(loops->group_of);
+	tfh_big_free(loops->mark.v);
+	tfh_big_free(loops->window.v);
 }

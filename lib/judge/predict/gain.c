@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/device.h"
+#include "judge/predict/predict.h"
 
 /* A replay that does not reproduce what was recorded says nothing about what was not. */
 #define REPLAY_ERROR 0.05
@@ -145,8 +145,8 @@ static double timed_steps(const struct tfh_device *d)
 	uint64_t n = 0;
 
 	TFH_EACH (i, d->win.n)
-		if (d->job->window.v[i].segment == TFH_SEGMENT_TRAIN && d->win.v[i].ops)
-			n += d->job->window.v[i].steps;
+		if (d->job->use[i].segment == TFH_SEGMENT_TRAIN && d->win.v[i].ops)
+			n += d->job->loops->window.v[i].steps;
 	return n ? (double)n : NAN;
 }
 
@@ -368,7 +368,7 @@ int tfh_device_tables(struct tfh_device *d, struct tfh_result *r)
 	}
 	if (!d->kernel.n)
 		return 0;
-	r->kernels = tfh_arena_array(&job->arena, d->kernel.n, sizeof(*r->kernels));
+	r->kernels = tfh_arena_array(job->facts->arena, d->kernel.n, sizeof(*r->kernels));
 	if (!r->kernels)
 		return -ENOMEM;
 	r->n_kernels = 0;

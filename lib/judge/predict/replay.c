@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/device.h"
+#include "judge/predict/predict.h"
 
 /* How much slower the step's own host work may get when the work that is removed moves to other
  * threads or processes of the same machine: processors' clocks fall by about a fifth from one busy
@@ -185,7 +185,8 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 	if (gone)
 		return begin;
 	/* A batch that other threads prepare is there when it was there; unless it lay ready. */
-	if (s->label == TFH_L_INPUT && s->async && ns > max(TFH_GAP_NS, d->job->median / STARVED))
+	if (s->label == TFH_L_INPUT && s->async &&
+	    ns > max(TFH_GAP_NS, d->job->loops->median / STARVED))
 		return max(begin, s->t1);
 	/* The job that is predicted is not recorded. */
 	if (s->label == TFH_L_GAP && r->what != TFH_REMOVE_COUNT)
@@ -341,9 +342,7 @@ static void completions(const struct replay *r, int64_t *c)
 
 static bool steady(const struct tfh_device *d, size_t w)
 {
-	const struct tfh_window *x = &d->job->window.v[w];
-
-	return tfh_window_counts(x) && (d->win.v[w].ops || !x->launches) &&
+	return tfh_window_counts(d->job, w) && (d->win.v[w].ops || !d->job->use[w].launches) &&
 	       d->win.v[w].from == d->win.v[w - 1].c;
 }
 
@@ -362,7 +361,7 @@ static int add_up(struct tfh_device *d, const int64_t *c, struct tfh_replays *s)
 	int rc = 0;
 
 	for (size_t w = first_measured(d); w < d->w1 && !rc; w++) {
-		uint32_t k = d->job->window.v[w].steps;
+		uint32_t k = d->job->loops->window.v[w].steps;
 		if (!steady(d, w) || c[w - 1 - first] == INT64_MIN)
 			continue;
 		struct tfh_replayed x = {.s = (double)(c[w - first] - c[w - 1 - first]) / 1e9 / k,

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/predict/predict.h"
+#include "judge/remark.h"
 
 /* A get-next that takes this part of a usual step has waited for its batch. */
 #define WAITED 0.1
@@ -39,10 +40,10 @@ static int gather(const struct tfh_job *job, struct gets *g)
 	double *gap;
 	int rc = 0;
 
-	for (size_t i = 0; i < job->tick.n && !rc; tfh_big_pass(++i)) {
-		struct tfh_tick t = job->tick.v[i];
-		if ((int32_t)job->series.v[t.series].group != job->train_group ||
-		    t.t1 < job->window.v[0].t0)
+	for (size_t i = 0; i < job->facts->tick.n && !rc; tfh_big_pass(++i)) {
+		struct tfh_tick t = job->facts->tick.v[i];
+		if ((int32_t)job->loops->group_of[t.series] != job->loops->train_group ||
+		    t.t1 < job->loops->window.v[0].t0)
 			continue;
 		if (t.end) {
 			series = UINT32_MAX;
@@ -66,8 +67,8 @@ static size_t pauses(const struct tfh_job *job)
 {
 	size_t n = 0;
 
-	TFH_EACH (i, job->window.n)
-		n += job->window.v[i].segment == TFH_SEGMENT_STALL;
+	TFH_EACH (i, job->loops->window.n)
+		n += job->use[i].segment == TFH_SEGMENT_STALL;
 	return n;
 }
 
@@ -83,7 +84,8 @@ static double starved(const struct tfh_job *job, const struct gets *g, size_t *c
 		if (j - i < IN_A_ROW)
 			continue;
 		for (size_t k = i + 1; k < j; tfh_big_pass(++k)) {
-			double gap = (double)tfh_seen_ns(job, g->v.v[k - 1].t1, g->v.v[k].t1);
+			double gap =
+				(double)tfh_seen_ns(job->facts, g->v.v[k - 1].t1, g->v.v[k].t1);
 			if (gap > STOOD_STILL * g->usual && far) {
 				far--;
 				continue;
@@ -129,10 +131,11 @@ static double bursts(const struct gets *g, uint64_t *depth, size_t *count)
  */
 static bool synchronous(const struct tfh_job *job)
 {
-	for (size_t i = 0; i < job->stage.n; i++)
-		if (job->stage.v[i].async)
+	for (size_t i = 0; i < job->facts->stage.n; i++)
+		if (job->facts->stage.v[i].async)
 			return false;
-	return job->stage.n || (job->loader && strstr(job->loader, "SingleProcess"));
+	return job->facts->stage.n ||
+	       (job->facts->loader && strstr(job->facts->loader, "SingleProcess"));
 }
 
 static double mean_get(const struct tfh_job *job, const struct gets *g)
@@ -166,12 +169,14 @@ static void judge(struct tfh_job *job, struct tfh_supply *s, const struct gets *
 	s->period_s = starved(job, g, &n) / 1e9;
 	if (n) {
 		s->exact = true;
-		s->why = tfh_text(job, "%zu batches were waited for one after the other", n);
+		s->why = tfh_text(job->facts->arena,
+				  "%zu batches were waited for one after the other", n);
 		return;
 	}
 	s->period_s = bursts(g, &s->buffer, &n) / 1e9;
 	if (s->period_s > 0)
-		s->why = tfh_text(job, "%zu bursts, each from an empty buffer to an empty one", n);
+		s->why = tfh_text(job->facts->arena,
+				  "%zu bursts, each from an empty buffer to an empty one", n);
 }
 
 void tfh_find_supply(struct tfh_job *job, struct tfh_result *r)
@@ -181,8 +186,8 @@ void tfh_find_supply(struct tfh_job *job, struct tfh_result *r)
 
 	*s = (struct tfh_supply){.period_s = NAN, .headroom = NAN};
 	/* What an executing call fetches in one go comes when the graph asks, not the loop. */
-	if (job->clock == TFH_STEP_CLOCK_ITERATOR && !job->grouped && job->window.n &&
-	    !gather(job, &g) && g.v.n > IN_A_ROW)
+	if (job->loops->clock == TFH_STEP_CLOCK_ITERATOR && !job->loops->grouped &&
+	    job->loops->window.n && !gather(job, &g) && g.v.n > IN_A_ROW)
 		judge(job, s, &g);
 	if (s->period_s > 0)
 		s->headroom = fmax(1, g.usual / 1e9 / s->period_s);
@@ -191,7 +196,7 @@ void tfh_find_supply(struct tfh_job *job, struct tfh_result *r)
 		tfh_remark(
 			r,
 			tfh_text(
-				job,
+				job->facts->arena,
 				"a batch takes %.2f ms to make (%s): the input pipeline could feed "
 				"steps %.1f times as fast",
 				1e3 * s->period_s, s->why, s->headroom));

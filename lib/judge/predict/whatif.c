@@ -6,8 +6,7 @@
  */
 #include <math.h>
 
-#include "judge/device.h"
-#include "judge/internal.h"
+#include "judge/predict/predict.h"
 
 /* Stretches of the run whose means tell how certain the whole's is: neighbours are alike, so single
  * steps would promise too much. Steps of several kinds come in turn: a stretch has some of each. */
@@ -71,11 +70,11 @@ static double uncertain(const struct tfh_job *job, enum tfh_remove what)
 	if (stretches > STRETCHES)
 		stretches = STRETCHES;
 	TFH_EACH (i, stretches > 1 ? job->step.n : 0) {
-		if (!tfh_window_counts(&job->window.v[i]))
+		if (!tfh_window_counts(job, i))
 			continue;
 		k += kept(&job->step.v[i], what);
 		all += job->step.v[i].dur_s;
-		steps += job->window.v[i].steps;
+		steps += job->loops->window.v[i].steps;
 		if (steps * stretches < job->judged_steps)
 			continue;
 		stretch(&m, k, all, steps);

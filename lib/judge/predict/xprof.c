@@ -7,7 +7,7 @@
  */
 #include <math.h>
 
-#include "judge/device.h"
+#include "judge/predict/predict.h"
 
 /* From the most important on; places in struct tfh_xprof. */
 static int rank_of(uint8_t work)
@@ -50,7 +50,7 @@ void tfh_xprof_add(struct tfh_device *d)
 				end[k] = o->t1;
 			}
 		}
-		if (last <= first || !tfh_window_counts(&d->job->window.v[w]))
+		if (last <= first || !tfh_window_counts(d->job, w))
 			continue;
 		for (int k = 0; k < TFH_XPROF_OTHER; k++)
 			d->xprof[k] += (double)(sum[k] - (k ? sum[k - 1] : 0));

@@ -9,63 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/device.h"
+#include "judge/verdict/verdict.h"
 
-#define COMPUTE_SHARE 0.90
-#define UNATTRIBUTED_SHARE 0.20
 #define STEADY_STEPS 20
-
-static void blocking_of(const double part[TFH_PART_COUNT], double by_class[TFH_CLASS_COUNT])
-{
-	memset(by_class, 0, TFH_CLASS_COUNT * sizeof(*by_class));
-	for (int p = 0; p < TFH_PART_COUNT; p++)
-		by_class[tfh_part_class(p)] += part[p];
-}
-
-static enum tfh_class worst(const double by_class[TFH_CLASS_COUNT])
-{
-	enum tfh_class best = TFH_CLASS_INPUT_BOUND;
-
-	for (int c = 0; c < TFH_CLASS_COUNT; c++)
-		if (c != TFH_CLASS_COMPUTE_BOUND && c != TFH_CLASS_BALANCED &&
-		    c != TFH_CLASS_UNCLASSIFIED && by_class[c] > by_class[best])
-			best = c;
-	return best;
-}
-
-/* Class of a step or of many: parts and total in any unit. */
-enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total)
-{
-	double by_class[TFH_CLASS_COUNT];
-
-	if (total <= 0 || part[TFH_PART_UNATTRIBUTED] > UNATTRIBUTED_SHARE * total)
-		return TFH_CLASS_UNCLASSIFIED;
-	if (part[TFH_PART_COMPUTE] >= COMPUTE_SHARE * total)
-		return TFH_CLASS_COMPUTE_BOUND;
-	blocking_of(part, by_class);
-	enum tfh_class c = worst(by_class);
-	return by_class[c] >= TFH_BLOCKING_SHARE * total ? c : TFH_CLASS_BALANCED;
-}
-
-/* Largest cause of a class; without any the class' unknown one, if it has one. */
-enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls)
-{
-	enum tfh_cause best = TFH_CAUSE_NONE;
-
-	if (cls == TFH_CLASS_NONE)
-		return TFH_CAUSE_NONE;
-	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		if (tfh_cause_class(c) == cls && cause[c] > 0 &&
-		    (best < 0 || cause[c] > cause[best]))
-			best = c;
-	return best;
-}
 
 /* Whether a window speaks for the run: where some windows have device times, only those do. */
 static bool judged(const struct tfh_job *job, size_t i)
 {
-	return tfh_window_counts(&job->window.v[i]) &&
-	       (tfh_tier(job) == 'C' || job->step.v[i].tier != 'C');
+	return tfh_window_counts(job, i) && (tfh_tier(job) == 'C' || job->step.v[i].tier != 'C');
 }
 
 struct totals {
@@ -113,7 +64,7 @@ static void add_step(const struct tfh_job *job, struct totals *t, size_t i)
 	if (s->cls >= 0)
 		t->of_class[s->cls] += s->dur_s;
 	t->windows++;
-	t->steps += job->window.v[i].steps;
+	t->steps += job->loops->window.v[i].steps;
 }
 
 static void sum_up(const struct tfh_job *job, struct totals *t)
@@ -201,7 +152,7 @@ static void set_also(struct tfh_verdict *v, const struct totals *t, enum tfh_cla
 		v->also[v->n_also++] = together;
 	if (!blocks(v->cls))
 		return;
-	blocking_of(t->part, by_class);
+	tfh_blocking_of(t->part, by_class);
 	for (int c = 0; c < TFH_CLASS_COUNT && v->n_also < 3; c++)
 		if (c != (int)v->cls && c != (int)together && blocks(c) &&
 		    by_class[c] * 2 >= by_class[v->cls] &&
@@ -225,7 +176,7 @@ static enum tfh_confidence confidence(const struct tfh_job *job, const struct tf
 	/* What only comes again in another profiler's trace, no range saying that it is a step, may
 	 * be a layer. */
 	if (steps->count < STEADY_STEPS ||
-	    (job->feed->imported && job->clock == TFH_STEP_CLOCK_PERIOD))
+	    (job->facts->feed->imported && job->loops->clock == TFH_STEP_CLOCK_PERIOD))
 		return TFH_CONFIDENCE_MEDIUM;
 	return (double)job->direct_ns >= 0.9 * (double)job->train_ns ? TFH_CONFIDENCE_HIGH
 								     : TFH_CONFIDENCE_MEDIUM;
@@ -245,9 +196,9 @@ static int expand(struct tfh_job *job, struct tfh_result *r)
 {
 	uint64_t n = 0;
 
-	TFH_EACH (i, job->window.n)
-		n += job->window.v[i].steps;
-	if (n == job->step.n && job->step.n == job->window.n && n) {
+	TFH_EACH (i, job->loops->window.n)
+		n += job->loops->window.v[i].steps;
+	if (n == job->step.n && job->step.n == job->loops->window.n && n) {
 		TFH_EACH (i, n) {
 			job->step.v[i].index = i;
 			finish_step(job, &job->step.v[i]);
@@ -261,7 +212,7 @@ static int expand(struct tfh_job *job, struct tfh_result *r)
 	if (!r->step)
 		return -ENOMEM;
 	TFH_EACH (i, job->step.n) {
-		uint32_t k = job->window.v[i].steps;
+		uint32_t k = job->loops->window.v[i].steps;
 		for (uint32_t j = 0; j < k; j++) {
 			struct tfh_step *s = &r->step[r->n_step];
 			*s = job->step.v[i];
@@ -334,9 +285,9 @@ static int count_steps(struct tfh_job *job, struct tfh_result *r)
 	r->steps.total_s = total;
 	r->steps.median_s = tfh_quantile(dur, n, 0.5);
 	r->steps.p95_s = tfh_quantile(dur, n, 0.95);
-	r->steps.clock = job->clock;
-	r->steps.clock_name = job->clock_name;
-	r->steps.per_execution = job->per_execution;
+	r->steps.clock = job->loops->clock;
+	r->steps.clock_name = job->loops->clock_name;
+	r->steps.per_execution = job->loops->per_execution;
 	tfh_big_free(dur);
 	return count_classes(r, total);
 }
@@ -365,7 +316,7 @@ static enum tfh_class class_of_all(const struct totals *t)
 	double by_class[TFH_CLASS_COUNT];
 	enum tfh_class cls = tfh_class_of(t->part, t->total);
 
-	blocking_of(t->part, by_class);
+	tfh_blocking_of(t->part, by_class);
 	if (blocks(cls) && by_class[cls] >= FEW_STEPS_SHARE * t->total)
 		return cls;
 	for (int c = 0; c < TFH_CLASS_COUNT && cls != TFH_CLASS_UNCLASSIFIED; c++)
@@ -382,7 +333,8 @@ static enum tfh_cause cause_of(const struct tfh_job *job, enum tfh_class cls)
 		return transfer_cause(job, cause);
 	if (cls == TFH_CLASS_COMPUTE_BOUND && tfh_tier(job) != 'C')
 		return tfh_compute_cause(job->device);
-	return cls == TFH_CLASS_COMPUTE_BOUND && job->cpu_only ? TFH_CAUSE_COMPUTE_CPU : cause;
+	return cls == TFH_CLASS_COMPUTE_BOUND && job->facts->cpu_only ? TFH_CAUSE_COMPUTE_CPU
+								      : cause;
 }
 
 static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct totals *t)
@@ -391,7 +343,7 @@ static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct
 	double by_class[TFH_CLASS_COUNT];
 
 	v->tier = tfh_tier(job);
-	blocking_of(t->part, by_class);
+	tfh_blocking_of(t->part, by_class);
 	v->cls = class_of_all(t);
 	enum tfh_class together = tfh_class_of(t->part, t->total);
 	v->cause = cause_of(job, v->cls);
@@ -402,7 +354,7 @@ static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct
 	v->confidence = confidence(job, v, t, &r->steps);
 	/* Waiting for processors may be half of what blocks, or more. */
 	if (blocks(v->cls) && v->confidence == TFH_CONFIDENCE_HIGH &&
-	    2 * tfh_crowd(job) * t->total >= by_class[v->cls])
+	    2 * tfh_crowd(job->facts) * t->total >= by_class[v->cls])
 		v->confidence = TFH_CONFIDENCE_MEDIUM;
 	if (blocks(v->cls) && by_class[v->cls] <= 3 * standard_error(job, v->cls))
 		v->confidence = TFH_CONFIDENCE_LOW;
@@ -481,7 +433,7 @@ int tfh_prefer_gain(const struct tfh_job *job, struct tfh_result *r)
 	gains(r, from, step, &some, &none);
 	if (!none)
 		return 0;
-	blocking_of(part, by_class);
+	tfh_blocking_of(part, by_class);
 	for (int c = 0; c < TFH_CLASS_COUNT; c++) {
 		gains(r, c, step, &some, &none);
 		if (some && blocks(c) && by_class[c] >= TFH_BLOCKING_SHARE * step &&

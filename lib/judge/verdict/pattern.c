@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/verdict/verdict.h"
+#include "judge/remark.h"
 
 /* A kind of steps has at least this part of them. */
 #define KIND_SHARE 0.05
@@ -44,8 +45,8 @@ static size_t gather(const struct tfh_job *job, struct entry *v)
 	size_t n = 0;
 
 	TFH_EACH (i, job->step.n)
-		if (tfh_window_counts(&job->window.v[i]))
-			v[n++] = (struct entry){job->window.v[i].launches, job->step.v[i].dur_s};
+		if (tfh_window_counts(job, i))
+			v[n++] = (struct entry){job->use[i].launches, job->step.v[i].dur_s};
 	return n;
 }
 
@@ -121,9 +122,9 @@ static size_t gather_all(const struct tfh_job *job, struct entry *v)
 	size_t n = 0;
 
 	TFH_EACH (i, job->step.n) {
-		const struct tfh_window *w = &job->window.v[i];
+		const struct tfh_window *w = &job->loops->window.v[i];
 		if (w->segment != TFH_SEGMENT_EVAL)
-			v[n++] = (struct entry){w->launches, tfh_window_counts(w)};
+			v[n++] = (struct entry){job->use[i].launches, tfh_window_counts(job, i)};
 	}
 	return n;
 }
@@ -176,24 +177,25 @@ static uint32_t inner_of(const struct tfh_job *job)
 	uint64_t *v;
 	uint32_t best = 1;
 
-	if (!job->token.n)
+	if (!job->facts->token.n)
 		return 1;
-	while (known < job->window.n &&
-	       job->window.v[known].t1 <= job->token.v[job->token.n - 1].t1)
+	while (known < job->loops->window.n &&
+	       job->loops->window.v[known].t1 <= job->facts->token.v[job->facts->token.n - 1].t1)
 		known++;
-	for (at = known / 2; at < known && !tfh_window_counts(&job->window.v[at]);)
+	for (at = known / 2; at < known && !tfh_window_counts(job, at);)
 		at++;
 	if (at >= known)
 		return 1;
-	for (from = 0; from < job->token.n && job->token.v[from].t1 <= job->window.v[at].t0;)
+	for (from = 0; from < job->facts->token.n &&
+		       job->facts->token.v[from].t1 <= job->loops->window.v[at].t0;)
 		from++;
 	v = malloc(INNER_TOKENS * sizeof(*v));
-	for (size_t i = from; v && i < job->token.n && n < INNER_TOKENS &&
-			      job->token.v[i].t1 <= job->window.v[at].t1;
+	for (size_t i = from; v && i < job->facts->token.n && n < INNER_TOKENS &&
+			      job->facts->token.v[i].t1 <= job->loops->window.v[at].t1;
 	     i++)
-		if (job->token.v[i].family == TFH_FAM_LAUNCH ||
-		    job->token.v[i].family == TFH_FAM_GRAPH_LAUNCH)
-			v[n++] = job->token.v[i].hash;
+		if (job->facts->token.v[i].family == TFH_FAM_LAUNCH ||
+		    job->facts->token.v[i].family == TFH_FAM_GRAPH_LAUNCH)
+			v[n++] = job->facts->token.v[i].hash;
 	for (size_t p = INNER_LAUNCHES; v && p * 2 <= n && best == 1 && n < INNER_TOKENS; p++) {
 		size_t k = repeats(v, n, p);
 		bool alike = true;
@@ -213,13 +215,13 @@ static void tell(struct tfh_job *job, struct tfh_result *r)
 	if (p->per_update > 1)
 		tfh_remark(
 			r,
-			tfh_text(job,
+			tfh_text(job->facts->arena,
 				 "every %u batches the launches come again: gradients of several "
 				 "batches are gathered for one update, or steps take turns",
 				 p->per_update));
 	else if (p->n_kind > 1)
 		tfh_remark(r,
-			   tfh_text(job,
+			   tfh_text(job->facts->arena,
 				    "steps are of %u kinds: %" PRIu64
 				    " with %u launch%s (%.2f ms), "
 				    "%" PRIu64 " with %u (%.2f ms)%s",
@@ -229,12 +231,12 @@ static void tell(struct tfh_job *job, struct tfh_result *r)
 				    1e3 * p->kind[1].median_s, p->n_kind > 2 ? ", ..." : ""));
 	if (p->inner > 1)
 		tfh_remark(r,
-			   tfh_text(job,
+			   tfh_text(job->facts->arena,
 				    "the launches of a step repeat %u times inside it: micro-steps",
 				    p->inner));
 	if (p->recompiles)
 		tfh_remark(r,
-			   tfh_text(job,
+			   tfh_text(job->facts->arena,
 				    "%" PRIu64 " module(s) were loaded or compiled after start-up, "
 				    "%.1f ms in all: new shapes or functions traced anew",
 				    p->recompiles, 1e3 * p->recompile_s));
@@ -243,13 +245,13 @@ static void tell(struct tfh_job *job, struct tfh_result *r)
 void tfh_find_patterns(struct tfh_job *job, struct tfh_result *r)
 {
 	struct tfh_pattern *p = &r->pattern;
-	struct entry *v = tfh_big_array(job->window.n, sizeof(*v));
+	struct entry *v = tfh_big_array(job->loops->window.n, sizeof(*v));
 	size_t n = v ? gather(job, v) : 0;
 
 	p->per_update = p->inner = 1;
 	p->recompiles = job->recompiles;
 	p->recompile_s = (double)job->recompile_ns / 1e9;
-	if (job->launches) {
+	if (job->facts->launches) {
 		find_kinds(p, v, n);
 		n = v ? gather_all(job, v) : 0;
 		p->per_update = turn_of(v, n);

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/verdict/verdict.h"
+#include "judge/remark.h"
 
 #define OUTLIER_MAD 6
 #define OUTLIER_SHARE 0.2 /* and this part of a usual step */
@@ -165,7 +166,7 @@ void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r)
 	TFH_EACH (i, n)
 		extra += slow.v[i].extra;
 	if (n && extra > 0.005 * r->steps.total_s)
-		tfh_remark(r, tfh_text(job,
+		tfh_remark(r, tfh_text(job->facts->arena,
 				       "every %.0f%s step takes %.1f ms longer than usual (%s), "
 				       "%.1f %% of "
 				       "training time",

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/device.h"
+#include "judge/verdict/verdict.h"
+#include "judge/remark.h"
 
 /* Modified z-score above which a rank stands out (Iglewicz and Hoaglin; XProf's straggler rule uses
  * the same figure). */

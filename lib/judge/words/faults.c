@@ -4,8 +4,8 @@
  * and the recorder has measured what one takes at least. That is processor time, of whichever
  * thread; what a step loses by it only a run without it tells.
  */
-#include "judge/internal.h"
 #include "judge/words/remedy.h"
+#include "judge/words/text.h"
 
 /* Of a step; what is less is not worth a line. */
 #define WORTH_A_REMARK 0.05
@@ -23,8 +23,11 @@ struct use {
 static void add_up(struct tfh_job *job, struct use *u)
 {
 	const struct tfh_sample *s = NULL;
-	uint32_t n = job->feed->samples ? job->feed->samples(job->feed->arg, job->process, &s) : 0;
-	int64_t t0 = job->window.v[0].t0, t1 = job->window.v[job->window.n - 1].t1;
+	uint32_t n = job->facts->feed->samples ? job->facts->feed->samples(job->facts->feed->arg,
+									   job->facts->process, &s)
+					       : 0;
+	int64_t t0 = job->loops->window.v[0].t0,
+		t1 = job->loops->window.v[job->loops->window.n - 1].t1;
 
 	for (uint32_t i = 1; i < n; i++) {
 		if (s[i - 1].t < t0 || s[i].t > t1 || s[i].fault_s <= 0)
@@ -44,7 +47,7 @@ void tfh_tell_faults(struct tfh_job *job, struct tfh_result *r)
 	struct use u = {0};
 	double step_s;
 
-	if (!job->window.n || !r->steps.count)
+	if (!job->loops->window.n || !r->steps.count)
 		return;
 	step_s = r->steps.total_s / (double)r->steps.count;
 	add_up(job, &u);
@@ -54,7 +57,7 @@ void tfh_tell_faults(struct tfh_job *job, struct tfh_result *r)
 	    u.kept > GROWS * u.faults * u.page)
 		return;
 	tfh_remark(r,
-		   tfh_text(job,
+		   tfh_text(job->facts->arena,
 			    "in a step of %.3g ms the job takes %.0f pages of memory anew from the "
 			    "kernel and gives them back, at least %.2g ms of processor time: glibc "
 			    "keeps them with MALLOC_TOP_PAD_=64000000 in the environment, or use "

@@ -36,22 +36,22 @@ double tfh_ceiling(const struct tfh_result *r, enum tfh_remove what)
 const char *tfh_text_time(struct tfh_job *job, double s)
 {
 	if (s >= 10)
-		return tfh_text(job, "%.1f s", s);
+		return tfh_text(job->facts->arena, "%.1f s", s);
 	if (s >= 0.9995)
-		return tfh_text(job, "%.2f s", s);
-	return s >= 0.01   ? tfh_text(job, "%.0f ms", s * 1e3)
-	       : s >= 1e-3 ? tfh_text(job, "%.2f ms", s * 1e3)
-			   : tfh_text(job, "%.0f us", s * 1e6);
+		return tfh_text(job->facts->arena, "%.2f s", s);
+	return s >= 0.01   ? tfh_text(job->facts->arena, "%.0f ms", s * 1e3)
+	       : s >= 1e-3 ? tfh_text(job->facts->arena, "%.2f ms", s * 1e3)
+			   : tfh_text(job->facts->arena, "%.0f us", s * 1e6);
 }
 
 /* Samples tell how long the threads with calls were ready to run and had no processor. */
 static void remark_crowd(struct tfh_job *job, struct tfh_result *r)
 {
-	double waited = tfh_crowd(job);
+	double waited = tfh_crowd(job->facts);
 
 	if (waited > TFH_CROWDED_SHARE)
 		tfh_remark(r,
-			   tfh_text(job,
+			   tfh_text(job->facts->arena,
 				    "in every second the job's threads together waited %s for a "
 				    "processor: other work on this machine, or too few processors, "
 				    "distorts these times",
@@ -62,9 +62,9 @@ static uint64_t holed_steps(const struct tfh_job *job)
 {
 	uint64_t n = 0;
 
-	TFH_EACH (i, job->window.n)
-		if (job->window.v[i].segment == TFH_SEGMENT_TRAIN && job->window.v[i].hole)
-			n += job->window.v[i].steps;
+	TFH_EACH (i, job->loops->window.n)
+		if (job->use[i].segment == TFH_SEGMENT_TRAIN && job->loops->window.v[i].hole)
+			n += job->loops->window.v[i].steps;
 	return n;
 }
 
@@ -73,27 +73,28 @@ static void explain_none(struct tfh_job *job, struct tfh_result *r)
 	struct tfh_verdict *v = &r->verdict;
 
 	if (!r->steps.count) {
-		v->missing =
-			job->clock == TFH_STEP_CLOCK_NONE
-				? "no repeating step was found"
-				: tfh_text(job, "only %" PRIu64 " step(s), all of them start-up",
-					   r->steps.total);
+		v->missing = job->loops->clock == TFH_STEP_CLOCK_NONE
+				     ? "no repeating step was found"
+				     : tfh_text(job->facts->arena,
+						"only %" PRIu64 " step(s), all of them start-up",
+						r->steps.total);
 		v->missing_do =
-			job->clock == TFH_STEP_CLOCK_NONE
+			job->loops->clock == TFH_STEP_CLOCK_NONE
 				? "record a longer run, or mark steps (include/tfhook/tfhook.h)"
 				: "record a longer run";
 	} else if (holed_steps(job) * 2 > r->steps.count) {
-		v->missing =
-			tfh_text(job, "%" PRIu64 " of %" PRIu64 " step%s holes in the recording",
-				 holed_steps(job), r->steps.count,
-				 r->steps.count == 1 ? " touches" : "s touch");
+		v->missing = tfh_text(job->facts->arena,
+				      "%" PRIu64 " of %" PRIu64 " step%s holes in the recording",
+				      holed_steps(job), r->steps.count,
+				      r->steps.count == 1 ? " touches" : "s touch");
 		v->missing_do = "if records were dropped, raise TFHOOK_RING_TOTAL; if files are "
 				"missing, bring them back";
 	} else if (isnan(r->breakdown[TFH_PART_UNATTRIBUTED].share)) {
 		v->missing = "no step ran to its end after the start-up";
 		v->missing_do = "record a longer run";
 	} else {
-		v->missing = tfh_text(job, "%.0f %% of the step's time could not be attributed",
+		v->missing = tfh_text(job->facts->arena,
+				      "%.0f %% of the step's time could not be attributed",
 				      100 * r->breakdown[TFH_PART_UNATTRIBUTED].share);
 		v->missing_do =
 			tfh_tier(job) == 'C'
@@ -110,10 +111,10 @@ static void explain_base(struct tfh_job *job, struct tfh_result *r)
 	const struct tfh_device *d = job->device;
 	uint64_t judged = d ? d->windows_a + d->windows_b : 0;
 
-	if (r->verdict.tier == 'C' && job->cpu_only)
+	if (r->verdict.tier == 'C' && job->facts->cpu_only)
 		return;
 	if (r->quality.graphs)
-		tfh_remark(r, tfh_text(job,
+		tfh_remark(r, tfh_text(job->facts->arena,
 				       "graphs: only whole launches were timed from some moment "
 				       "on: %s",
 				       r->quality.graphs));
@@ -129,33 +130,34 @@ static void explain_base(struct tfh_job *job, struct tfh_result *r)
 		tfh_remark(
 			r,
 			d && d->gpu.why && *d->gpu.why
-				? tfh_text(job, "no device times: %s", d->gpu.why)
+				? tfh_text(job->facts->arena, "no device times: %s", d->gpu.why)
 				: "no device times: what the device did is concluded from waits");
 		return;
 	}
-	if (judged < job->window.n)
-		tfh_evidence(&r->verdict,
-			     tfh_text(job, "device times cover %" PRIu64 " of %zu steps", judged,
-				      job->window.n));
+	if (judged < job->loops->window.n)
+		tfh_evidence(&r->verdict, tfh_text(job->facts->arena,
+						   "device times cover %" PRIu64 " of %zu steps",
+						   judged, job->loops->window.n));
 	double lead = job->judged_steps ? (double)d->lead / 1e9 / (double)job->judged_steps : 0;
 	if (lead > 0.5 * r->steps.median_s && lead > 1e-3)
 		tfh_evidence(
 			&r->verdict,
-			tfh_text(job,
+			tfh_text(job->facts->arena,
 				 "the host is %s ahead of the device at the end of a step: what it "
 				 "does meanwhile costs nothing",
 				 tfh_text_time(job, lead)));
-	if (job->lead_in)
-		tfh_remark(r, tfh_text(job,
+	if (job->loops->lead_in)
+		tfh_remark(r, tfh_text(job->facts->arena,
 				       "the device was busy with work from before the trace for "
 				       "%s: not counted",
-				       tfh_text_time(job, (double)job->lead_in / 1e9)));
+				       tfh_text_time(job, (double)job->loops->lead_in / 1e9)));
 	if (r->verdict.tier == 'B')
 		tfh_remark(r,
 			   "the device's ops could not be joined with the calls that issued them: "
 			   "what waited for what is not known");
 	if (d->gpu.dropped)
-		tfh_remark(r, tfh_text(job, "the driver's profiler lost %" PRIu64 " op%s",
+		tfh_remark(r, tfh_text(job->facts->arena,
+				       "the driver's profiler lost %" PRIu64 " op%s",
 				       d->gpu.dropped, d->gpu.dropped == 1 ? "" : "s"));
 }
 
@@ -167,15 +169,16 @@ static void explain_memory(struct tfh_job *job, struct tfh_result *r)
 	const char *last = "";
 
 	if (h->capacity && (double)h->peak > NEARLY_FULL * (double)h->capacity)
-		tfh_remark(r, tfh_text(job, "device memory was nearly full: %.1f MB of %.1f MB",
+		tfh_remark(r, tfh_text(job->facts->arena,
+				       "device memory was nearly full: %.1f MB of %.1f MB",
 				       (double)h->peak / 1e6, (double)h->capacity / 1e6));
 	if (!h->failed)
 		return;
 	if (f->n_before)
-		last = tfh_text(job, "; the last one before it was %s of %.1f MB", f->before[0].fn,
-				(double)f->before[0].bytes / 1e6);
+		last = tfh_text(job->facts->arena, "; the last one before it was %s of %.1f MB",
+				f->before[0].fn, (double)f->before[0].bytes / 1e6);
 	const char *text =
-		tfh_text(job,
+		tfh_text(job->facts->arena,
 			 "%" PRIu64 " request%s for device memory failed, the first %.1f s after "
 			 "the start: %s of %.1f MB with %.1f MB in use%s",
 			 h->failed, h->failed == 1 ? "" : "s", (double)f->at.t / 1e9, f->at.fn,
@@ -191,7 +194,8 @@ static void explain_ranks(struct tfh_job *job, struct tfh_result *r)
 {
 	if (r->jitter_s > 0.01 * r->steps.median_s &&
 	    r->verdict.cause != TFH_CAUSE_COMMUNICATION_JITTER)
-		tfh_evidence(&r->verdict, tfh_text(job, "%s of every step it waits for other ranks",
+		tfh_evidence(&r->verdict, tfh_text(job->facts->arena,
+						   "%s of every step it waits for other ranks",
 						   tfh_text_time(job, r->jitter_s)));
 }
 
@@ -204,7 +208,7 @@ static void moderate(struct tfh_job *job, struct tfh_result *r)
 
 	if (v->cls < 0 || !at || 2 * (uint64_t)r->steps.classes[v->cls].count >= r->steps.count)
 		return;
-	v->text = tfh_text(job, "%.*san average step%s", (int)(at - old), old,
+	v->text = tfh_text(job->facts->arena, "%.*san average step%s", (int)(at - old), old,
 			   at + sizeof(every) - 1);
 	for (uint32_t i = 0; i < r->n_advice; i++)
 		if (r->advice[i].evidence == old)
@@ -218,20 +222,23 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 	v->text = "";
 	if (v->cls >= 0 && v->cls != TFH_CLASS_UNCLASSIFIED)
 		tfh_evidence(v,
-			     tfh_text(job, "%u of %" PRIu64 " step%s %s, %.0f %% of training time",
+			     tfh_text(job->facts->arena,
+				      "%u of %" PRIu64 " step%s %s, %.0f %% of training time",
 				      r->steps.classes[v->cls].count, r->steps.count,
 				      r->steps.count == 1 ? " is" : "s are", tfh_class_name(v->cls),
 				      100 * r->steps.classes[v->cls].time_share));
 	if (v->cls == TFH_CLASS_BALANCED)
 		v->text = tfh_text(
-			job, "compute takes %.0f %% of the step and nothing else blocks 5 %% of it",
+			job->facts->arena,
+			"compute takes %.0f %% of the step and nothing else blocks 5 %% of it",
 			100 * r->breakdown[TFH_PART_COMPUTE].share);
 	else if (!tfh_explain_cause(job, r))
 		explain_none(job, r);
 	moderate(job, r);
 	tfh_explain_also(job, r);
 	tfh_explain_kernels(job, r);
-	if (!job->consumers && v->cls == TFH_CLASS_HOST_BOUND && v->cause == TFH_CAUSE_HOST_UNKNOWN)
+	if (!job->facts->consumers && v->cls == TFH_CLASS_HOST_BOUND &&
+	    v->cause == TFH_CAUSE_HOST_UNKNOWN)
 		tfh_remark(r, "no input pipeline was visible");
 	/* 1 GB/s: slower than any link; where even that would not matter nothing needs to be said.
 	 */
@@ -244,4 +251,41 @@ void tfh_explain(struct tfh_job *job, struct tfh_result *r)
 	explain_base(job, r);
 	explain_ranks(job, r);
 	explain_memory(job, r);
+}
+
+void tfh_tell_stalls(struct tfh_job *job, struct tfh_result *r)
+{
+	double part[TFH_PART_COUNT] = {0}, total = 0;
+	enum tfh_part most = TFH_PART_HOST;
+	unsigned n = 0;
+
+	TFH_EACH (i, r->n_step) {
+		if (r->step[i].segment != TFH_SEGMENT_STALL)
+			continue;
+		n++;
+		total += r->step[i].dur_s;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			part[p] += (double)r->step[i].breakdown[p];
+	}
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		if (part[p] > part[most])
+			most = p;
+	if (!n)
+		return;
+	tfh_remark(
+		r,
+		tfh_text(job->facts->arena,
+			 "%u step%s took %.3g s%s, over 20 times the usual (%s): a pause, or work "
+			 "that no other step does; not counted above",
+			 n, n == 1 ? "" : "s", total, n == 1 ? "" : " in all",
+			 tfh_part_name(most)));
+}
+
+void tfh_tell_alike_loops(struct tfh_job *job, struct tfh_result *r)
+{
+	if (job->loops->alike_loops && job->loops->clock == TFH_STEP_CLOCK_ITERATOR)
+		tfh_remark(r, tfh_text(job->facts->arena,
+				       "%u loops of as many batches feed functions of the same "
+				       "name: models trained in turn, judged together",
+				       job->loops->alike_loops));
 }

@@ -1,9 +1,21 @@
 /* The words of a verdict: text.c says what it rests on, text_cause.c what its cause means and what
  * to do about it. Strings are static or live as long as the job's arena. */
-#ifndef TFH_ANALYZE_TEXT_H
-#define TFH_ANALYZE_TEXT_H
+#ifndef TFH_JUDGE_TEXT_H
+#define TFH_JUDGE_TEXT_H
 
-#include "judge/device.h"
+#include "judge/remark.h"
+#include "judge/verdict/verdict.h"
+
+/* text.c: the sentences of a verdict. */
+void tfh_explain(struct tfh_job *job, struct tfh_result *r);
+/* Steps that stood still; loops that were judged together. */
+void tfh_tell_stalls(struct tfh_job *job, struct tfh_result *r);
+void tfh_tell_alike_loops(struct tfh_job *job, struct tfh_result *r);
+
+/* text_site.c: who makes the calls behind a cause of the host's, NULL where it is not known. */
+const char *tfh_site_line(struct tfh_job *job, enum tfh_cause cause);
+/* What to do about a cause of the host's, where a trace tells of its functions; NULL. */
+const char *tfh_site_advice(struct tfh_job *job, enum tfh_cause cause);
 
 /* A line below the verdict's sentence; left out where there is no place for it. */
 void tfh_evidence(struct tfh_verdict *v, const char *line);

@@ -40,7 +40,7 @@ static void advise_stage(struct tfh_result *r, const struct tfh_input_stage *g,
 /* An asynchronous stage works on threads of its own: what is measured is the waiting for it. */
 static const char *stage_line(struct tfh_job *job, const struct tfh_input_stage *g)
 {
-	return tfh_text(job,
+	return tfh_text(job->facts->arena,
 			g->async ? "%s (%s): waited for %s per step, %.1f calls"
 				 : "%s (%s): %s of its own time per step, %.1f calls",
 			g->name, g->prefix, tfh_text_time(job, g->self_s_per_step),
@@ -55,7 +55,7 @@ static void explain_input(struct tfh_job *job, struct tfh_result *r)
 	bool prefetch = false;
 
 	v->text =
-		tfh_text(job, "every step waits %s of %s for its batch%s%s",
+		tfh_text(job->facts->arena, "every step waits %s of %s for its batch%s%s",
 			 tfh_text_time(job, per_step(r, TFH_PART_INPUT)), tfh_text_time(job, step),
 			 g ? "; the pipeline's slow stage is " : "", g ? g->name : "");
 	if (!g) {
@@ -118,7 +118,8 @@ static const char *size(struct tfh_job *job, double bytes)
 
 	for (; u < 4 && bytes >= 999.5; u++)
 		bytes /= 1000;
-	return tfh_text(job, u && bytes < 99.95 ? "%.3g %s" : "%.0f %s", bytes, unit[u]);
+	return tfh_text(job->facts->arena, u && bytes < 99.95 ? "%.3g %s" : "%.0f %s", bytes,
+			unit[u]);
 }
 
 /* Copies below this size say nothing of a rate, and reading them back is waiting rather than moving
@@ -127,10 +128,10 @@ static const char *size(struct tfh_job *job, double bytes)
 
 static const char *copies_line(struct tfh_job *job, const struct tfh_transfer *t, bool few)
 {
-	return tfh_text(job, "%s: %s per step in %.1f calls%s%s", t->fn,
+	return tfh_text(job->facts->arena, "%s: %s per step in %.1f calls%s%s", t->fn,
 			size(job, t->bytes_per_step), t->calls_per_step,
 			isfinite(t->bytes_per_s) && !few
-				? tfh_text(job, ", %.2f GB/s", t->bytes_per_s / 1e9)
+				? tfh_text(job->facts->arena, ", %.2f GB/s", t->bytes_per_s / 1e9)
 				: "",
 			t->pageable != 1	? ""
 			: t->dir == TFH_DIR_D2H ? ", to pageable memory"
@@ -144,7 +145,7 @@ static void explain_transfer(struct tfh_job *job, struct tfh_result *r)
 	bool few = t && t->bytes_per_step < FEW_BYTES * t->calls_per_step;
 
 	/* Memsets are not in the table of transfers. */
-	v->text = tfh_text(job,
+	v->text = tfh_text(job->facts->arena,
 			   v->cause == TFH_CAUSE_TRANSFER_D2D
 				   ? "copies and memsets inside the device block %s of every step"
 				   : "copies block %s of every step",
@@ -187,13 +188,13 @@ static void explain_code(struct tfh_job *job, struct tfh_result *r, const char *
 
 	while (row[i].cause != TFH_CAUSE_NONE && row[i].cause != cause)
 		i++;
-	r->verdict.text = tfh_text(job, row[i].what, time);
+	r->verdict.text = tfh_text(job->facts->arena, row[i].what, time);
 	const char *line = tfh_site_line(job, cause);
 	if (line)
 		tfh_evidence(&r->verdict, line);
 	const char *todo = tfh_site_advice(job, cause);
 	/* A loader in plain code is then all that there may be of an input pipeline. */
-	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !job->consumers)
+	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !job->facts->consumers)
 		todo = "see what it does (py-spy top --pid PID, perf top -p PID): load batches "
 		       "ahead in other threads or processes, do the rest less often or while the "
 		       "device computes";
@@ -207,12 +208,14 @@ static void explain_launches(struct tfh_job *job, struct tfh_result *r, const ch
 	for (uint32_t i = 0; i < r->n_kernels; i++)
 		calls += r->kernels[i].calls_per_step;
 	calls = round(calls);
-	r->verdict.text =
-		job->cpu_only ? tfh_text(job, "issuing ops one by one takes %s of every step", time)
-			      : tfh_text(job, "issuing %.0f launch%s takes %s of every step", calls,
-					 calls == 1 ? "" : "es", time);
+	r->verdict.text = job->facts->cpu_only
+				  ? tfh_text(job->facts->arena,
+					     "issuing ops one by one takes %s of every step", time)
+				  : tfh_text(job->facts->arena,
+					     "issuing %.0f launch%s takes %s of every step", calls,
+					     calls == 1 ? "" : "es", time);
 	advise(r, TFH_CAUSE_HOST_LAUNCH, r->verdict.text,
-	       job->cpu_only ? "run the step in one tf.function" : NULL, TFH_REMOVE_LAUNCH);
+	       job->facts->cpu_only ? "run the step in one tf.function" : NULL, TFH_REMOVE_LAUNCH);
 }
 
 static void explain_callbacks(struct tfh_job *job, struct tfh_result *r, const char *time)
@@ -221,7 +224,7 @@ static void explain_callbacks(struct tfh_job *job, struct tfh_result *r, const c
 		job->device && job->device->called * 2 > job->cause_ns[TFH_CAUSE_HOST_CALLBACK];
 
 	r->verdict.text = tfh_text(
-		job,
+		job->facts->arena,
 		queued ? "%s of every step the device waits for functions of the program that it "
 			 "queued in streams (cuLaunchHostFunc)"
 		       : "%s of every step pass between the step's work and the asking for the "
@@ -249,7 +252,7 @@ static void explain_host(struct tfh_job *job, struct tfh_result *r)
 	} else if (v->cause == TFH_CAUSE_HOST_CALLBACK) {
 		explain_callbacks(job, r, time);
 	} else if (v->cause == TFH_CAUSE_HOST_UNKNOWN && job->compute_ran < 0.3) {
-		v->text = tfh_text(job,
+		v->text = tfh_text(job->facts->arena,
 				   "the step's graph waits instead of computing: while it "
 				   "executes, the process has a processor for %.0f %% of the time",
 				   100 * job->compute_ran);
@@ -260,12 +263,13 @@ static void explain_host(struct tfh_job *job, struct tfh_result *r)
 	} else {
 		explain_code(job, r, time);
 	}
-	if (job->cpu_wall > 0)
+	if (job->facts->cpu_wall > 0)
 		tfh_evidence(v,
-			     tfh_text(job,
+			     tfh_text(job->facts->arena,
 				      "between calls its thread used the processor for %.0f %% of "
 				      "the time, and slept or waited for the rest",
-				      100.0 * (double)job->cpu_running / (double)job->cpu_wall));
+				      100.0 * (double)job->facts->cpu_running /
+					      (double)job->facts->cpu_wall));
 }
 
 /* ---- other ranks, and computing ---- */
@@ -274,7 +278,7 @@ static void explain_communication(struct tfh_job *job, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
 
-	v->text = tfh_text(job,
+	v->text = tfh_text(job->facts->arena,
 			   v->cause == TFH_CAUSE_COMMUNICATION_JITTER
 				   ? "every step waits %s for other ranks to join its collectives"
 				   : "the exchange between ranks holds every step up for %s",
@@ -287,16 +291,16 @@ static void explain_compute(struct tfh_job *job, struct tfh_result *r)
 	struct tfh_verdict *v = &r->verdict;
 	double busy = 100 * r->breakdown[TFH_PART_COMPUTE].share;
 	bool few = v->cause == TFH_CAUSE_COMPUTE_UNDERFILLED;
-	struct tfh_remedy m = tfh_remedy_of(job->cpu_only ? TFH_CAUSE_COMPUTE_CPU
-					    : few	  ? TFH_CAUSE_COMPUTE_UNDERFILLED
-							  : TFH_CAUSE_COMPUTE_DENSE);
+	struct tfh_remedy m = tfh_remedy_of(job->facts->cpu_only ? TFH_CAUSE_COMPUTE_CPU
+					    : few		 ? TFH_CAUSE_COMPUTE_UNDERFILLED
+								 : TFH_CAUSE_COMPUTE_DENSE);
 
-	v->text = tfh_text(job,
-			   job->cpu_only ? "executing the graph takes %.0f %% of the step"
-			   : few	 ? "the device is busy for %.0f %% of the step, most of it "
-					   "with kernels that have blocks for less than half of its "
-					   "processors: most of it is idle meanwhile"
-					 : "the device is busy for %.0f %% of the step",
+	v->text = tfh_text(job->facts->arena,
+			   job->facts->cpu_only ? "executing the graph takes %.0f %% of the step"
+			   : few ? "the device is busy for %.0f %% of the step, most of it "
+				   "with kernels that have blocks for less than half of its "
+				   "processors: most of it is idle meanwhile"
+				 : "the device is busy for %.0f %% of the step",
 			   busy);
 	/* A dominant op gets a line of its own. */
 	if (v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP)
@@ -311,7 +315,8 @@ static const char *kernel_share(struct tfh_job *job, const struct tfh_result *r)
 {
 	char name[TFH_KERNEL_NAME];
 
-	return tfh_text(job, "%s takes %.0f %% of the computing, %.1f calls per step, %s each",
+	return tfh_text(job->facts->arena,
+			"%s takes %.0f %% of the computing, %.1f calls per step, %s each",
 			tfh_kernel_short(name, r->kernels[0].name, 60),
 			100 * r->kernels[0].share_of_busy, r->kernels[0].calls_per_step,
 			tfh_text_time(job, r->kernels[0].median_s));

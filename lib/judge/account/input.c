@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/account/account.h"
 
 /* Share of the loop's waiting during which the runner of an asynchronous stage waited upstream,
  * above which the stage is starved itself. */
@@ -22,8 +22,8 @@ static bool has_type(const struct tfh_stage_use *s, const char *word)
 
 static bool has_child(const struct tfh_job *job, int32_t at, const char *word)
 {
-	for (size_t i = 0; i < job->stage.n; i++)
-		if (job->stage.v[i].parent == at && has_type(&job->stage.v[i], word))
+	for (size_t i = 0; i < job->facts->stage.n; i++)
+		if (job->facts->stage.v[i].parent == at && has_type(&job->facts->stage.v[i], word))
 			return true;
 	return false;
 }
@@ -62,7 +62,7 @@ static enum tfh_cause cause_of(const struct tfh_job *job, int32_t at)
 	};
 	static const char *const readers[] = {"Record", "TextLine", "CSV",
 					      "Sql",	"LMDB",	    "Snapshot"};
-	const struct tfh_stage_use *s = &job->stage.v[at];
+	const struct tfh_stage_use *s = &job->facts->stage.v[at];
 
 	if (has_type(s, "FlatMap") && has_child(job, at, "Generator"))
 		return TFH_CAUSE_INPUT_GENERATOR;
@@ -76,16 +76,16 @@ static enum tfh_cause cause_of(const struct tfh_job *job, int32_t at)
 }
 
 /* Stage that the training loop asks. */
-static int32_t first_stage(struct tfh_job *job)
+static int32_t first_stage(const struct tfh_job *job)
 {
 	int32_t best = -1;
 
-	if (job->train_group >= 0) {
-		uint32_t id = job->series.v[job->group.v[job->train_group].series].stage;
-		best = id ? tfh_stage_index(job, id) : -1;
+	if (job->loops->train_group >= 0) {
+		uint32_t member = job->loops->group.v[job->loops->train_group].series;
+		best = job->facts->series.v[member].root;
 	}
-	for (size_t i = 0; best < 0 && i < job->stage.n; i++)
-		if (job->stage.v[i].calls)
+	for (size_t i = 0; best < 0 && i < job->facts->stage.n; i++)
+		if (job->stage[i].calls)
 			best = (int32_t)i;
 	return best;
 }
@@ -97,10 +97,10 @@ static int32_t first_stage(struct tfh_job *job)
  */
 static bool relays(const struct tfh_job *job, int32_t at)
 {
-	int32_t up = job->stage.v[at].parent;
+	int32_t up = job->facts->stage.v[at].parent;
 
-	return !strcmp(job->stage.v[at].type, "Generator") && up >= 0 &&
-	       !has_type(&job->stage.v[up], "FlatMap");
+	return !strcmp(job->facts->stage.v[at].type, "Generator") && up >= 0 &&
+	       !has_type(&job->facts->stage.v[up], "FlatMap");
 }
 
 /* A Generator that relays, or what has nothing but such below it. Pipelines have the same root. */
@@ -108,11 +108,11 @@ static bool on_device(const struct tfh_job *job, int32_t at, int depth)
 {
 	bool found = relays(job, at);
 
-	if (found || job->stage.v[at].parent < 0 || depth > 8 ||
-	    !strcmp(job->stage.v[at].type, "Root"))
+	if (found || job->facts->stage.v[at].parent < 0 || depth > 8 ||
+	    !strcmp(job->facts->stage.v[at].type, "Root"))
 		return found;
-	for (size_t i = 0; i < job->stage.n; i++) {
-		if (job->stage.v[i].parent != at)
+	for (size_t i = 0; i < job->facts->stage.n; i++) {
+		if (job->facts->stage.v[i].parent != at)
 			continue;
 		if (!on_device(job, (int32_t)i, depth + 1))
 			return false;
@@ -126,16 +126,16 @@ static bool on_device(const struct tfh_job *job, int32_t at, int depth)
 static int32_t slowest_below(const struct tfh_job *job, int32_t top, bool host)
 {
 	int32_t best = top;
-	int64_t most = job->stage.v[top].self;
+	int64_t most = job->stage[top].self;
 
-	for (size_t i = 0; i < job->stage.n; i++) {
-		const struct tfh_stage_use *s = &job->stage.v[i];
+	for (size_t i = 0; i < job->facts->stage.n; i++) {
+		const struct tfh_stage_use *s = &job->facts->stage.v[i];
 		int32_t up = s->parent;
-		while (up >= 0 && up != top && !job->stage.v[up].async)
-			up = job->stage.v[up].parent;
+		while (up >= 0 && up != top && !job->facts->stage.v[up].async)
+			up = job->facts->stage.v[up].parent;
 		if (up != top || (int32_t)i == top)
 			continue;
-		int64_t cost = s->async ? s->total : s->self;
+		int64_t cost = s->async ? job->stage[i].total : job->stage[i].self;
 		if (cost > most && !(host && on_device(job, (int32_t)i, 0))) {
 			most = cost;
 			best = (int32_t)i;
@@ -145,22 +145,22 @@ static int32_t slowest_below(const struct tfh_job *job, int32_t top, bool host)
 }
 
 /* Whether the training loop's get-next only waits for what other threads or processes prepare. */
-bool tfh_input_async(struct tfh_job *job)
+bool tfh_input_async(const struct tfh_job *job)
 {
 	int32_t at = first_stage(job);
 
 	if (at < 0)
-		return job->loader && strstr(job->loader, "MultiProcess");
-	return job->stage.v[slowest_below(job, at, false)].async;
+		return job->facts->loader && strstr(job->facts->loader, "MultiProcess");
+	return job->facts->stage.v[slowest_below(job, at, false)].async;
 }
 
 static int32_t starved_by(const struct tfh_job *job, int32_t at)
 {
 	int32_t best = -1;
 
-	for (size_t i = 0; i < job->stage.n; i++)
-		if (job->stage.v[i].parent == at && !on_device(job, (int32_t)i, 0) &&
-		    (best < 0 || job->stage.v[i].waited > job->stage.v[best].waited))
+	for (size_t i = 0; i < job->facts->stage.n; i++)
+		if (job->facts->stage.v[i].parent == at && !on_device(job, (int32_t)i, 0) &&
+		    (best < 0 || job->stage[i].waited > job->stage[best].waited))
 			best = (int32_t)i;
 	return best;
 }
@@ -173,23 +173,23 @@ void tfh_input_judge(struct tfh_job *job)
 	job->guilty = -1;
 	job->input_cause = TFH_CAUSE_INPUT_UNKNOWN;
 	for (int depth = 0; at >= 0 && waited > 0 && depth < 64; depth++) {
-		if (job->stage.v[at].async) {
+		if (job->facts->stage.v[at].async) {
 			int32_t up = starved_by(job, at);
 			bool starved = up >= 0 &&
-				       (double)job->stage.v[up].waited >= STARVED * (double)waited;
-			if (!starved && !has_type(&job->stage.v[at], "Prefetch"))
+				       (double)job->stage[up].waited >= STARVED * (double)waited;
+			if (!starved && !has_type(&job->facts->stage.v[at], "Prefetch"))
 				break;
 			at = up;
 		} else {
 			int32_t slow = slowest_below(job, at, true);
-			if (slow == at || !job->stage.v[slow].async) {
+			if (slow == at || !job->facts->stage.v[slow].async) {
 				at = slow;
 				break;
 			}
 			at = slow;
 		}
 	}
-	if (at < 0 && job->loader)
+	if (at < 0 && job->facts->loader)
 		job->input_cause = TFH_CAUSE_INPUT_DATALOADER;
 	else if (at >= 0 && waited)
 		job->input_cause = cause_of(job, at);
@@ -200,49 +200,4 @@ void tfh_input_judge(struct tfh_job *job)
 		job->guilty = at;
 	job->cause_ns[TFH_CAUSE_INPUT_UNKNOWN] = 0;
 	job->cause_ns[job->input_cause] += waited;
-}
-
-static int by_self(const void *a, const void *b)
-{
-	const struct tfh_input_stage *x = a, *y = b;
-	/* The waiting in an asynchronous stage is not its own. */
-	double xs = x->async ? 0 : x->self_s_per_step, ys = y->async ? 0 : y->self_s_per_step;
-
-	if (x->guilty != y->guilty)
-		return x->guilty ? -1 : 1;
-	return xs > ys ? -1 : xs < ys;
-}
-
-int tfh_fill_input(struct tfh_job *job, struct tfh_result *r)
-{
-	double steps = job->train_steps ? (double)job->train_steps : NAN;
-
-	r->input = tfh_arena_array(&job->arena, job->stage.n + 1, sizeof(*r->input));
-	if (!r->input)
-		return -ENOMEM;
-	for (size_t i = 0; i < job->stage.n; i++) {
-		const struct tfh_stage_use *s = &job->stage.v[i];
-		struct tfh_input_stage *o = &r->input[r->n_input];
-		if (!s->calls)
-			continue;
-		r->n_input++;
-		o->name = s->type;
-		o->prefix = s->prefix;
-		o->self_s_per_step = (double)s->self / 1e9 / steps;
-		o->calls_per_step = (double)s->calls / steps;
-		o->parallelism = s->parallelism;
-		o->async = s->async;
-		o->guilty = (int32_t)i == job->guilty;
-		/* Steps per second that the stage could feed. An asynchronous one shows it only
-		 * while it is the one waited for: then it is what it delivered. */
-		if (!s->async)
-			o->capacity_per_s = s->self > 0 ? steps * 1e9 / (double)s->self : NAN;
-		else
-			o->capacity_per_s =
-				o->guilty && job->train_ns
-					? (double)job->judged_steps * 1e9 / (double)job->train_ns
-					: NAN;
-	}
-	qsort(r->input, r->n_input, sizeof(*r->input), by_self);
-	return 0;
 }

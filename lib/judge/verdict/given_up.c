@@ -8,36 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/internal.h"
+#include "judge/verdict/verdict.h"
+#include "judge/remark.h"
 
 #define MOST_CALLS 16 /* that are listed */
-
-int64_t tfh_seen_ns(const struct tfh_job *job, int64_t t0, int64_t t1)
-{
-	const struct tfh_feed *f = job->feed;
-	int64_t ns = t1 - t0;
-
-	for (uint32_t i = 0; i < f->n_stretches; i++) {
-		const struct tfh_stretch *s = &f->stretches[i];
-		int64_t a = s->t0 > t0 ? s->t0 : t0, b = s->t1 < t1 ? s->t1 : t1;
-		if (s->process == job->process && b > a)
-			ns -= b - a;
-	}
-	/* Those of a damaged file may overlap. */
-	return ns > 0 || t1 < t0 ? ns : 0;
-}
-
-int64_t tfh_given_up_from(const struct tfh_job *job, int64_t t0, int64_t t1)
-{
-	const struct tfh_feed *f = job->feed;
-
-	for (uint32_t i = 0; i < f->n_stretches; i++) {
-		const struct tfh_stretch *s = &f->stretches[i];
-		if (s->process == job->process && s->t0 < t1 && s->t1 > t0)
-			return s->t0;
-	}
-	return INT64_MAX;
-}
 
 /* Mean step of one chunk. */
 struct mean {
@@ -67,24 +41,24 @@ struct tally {
  * only one loop was. */
 static bool trains(const struct tfh_job *job, uint32_t iterator)
 {
-	uint32_t at = job->series_at[iterator % TFH_SERIES_BUCKETS];
+	uint32_t at = job->facts->series_at[iterator % TFH_SERIES_BUCKETS];
 
-	for (uint32_t i = at; i--; i = job->series.v[i].before)
-		if (job->series.v[i].iterator == iterator && !job->series.v[i].loop)
-			return (int32_t)job->series.v[i].group == job->train_group;
-	return job->group.n == 1;
+	for (uint32_t i = at; i--; i = job->facts->series.v[i].before)
+		if (job->facts->series.v[i].iterator == iterator && !job->facts->series.v[i].loop)
+			return (int32_t)job->loops->group_of[i] == job->loops->train_group;
+	return job->loops->group.n == 1;
 }
 
 static bool is_clock(const struct tfh_job *job, const struct tfh_digest_clock *c)
 {
-	switch (job->clock) {
+	switch (job->loops->clock) {
 	case TFH_STEP_CLOCK_ITERATOR:
 		return c->fn->family == TFH_FAM_CONSUMER && trains(job, c->key);
 	case TFH_STEP_CLOCK_MARK:
 		return c->fn->family == TFH_FAM_MARK;
 	case TFH_STEP_CLOCK_EXEC:
 		return (c->fn->family == TFH_FAM_EXECUTE || c->fn->family == TFH_FAM_SESSION) &&
-		       c->key == job->exec_name;
+		       c->key == job->loops->exec_name;
 	default:
 		return false;
 	}
@@ -143,7 +117,7 @@ static int add_digest(void *arg, const struct tfh_digest *d)
 	}
 	double steps = t->per_step > 0 ? (double)d->launches / t->per_step : 0;
 	t->by_launches += steps;
-	if (t->job->clock == TFH_STEP_CLOCK_PERIOD && steps >= 1 &&
+	if (t->job->loops->clock == TFH_STEP_CLOCK_PERIOD && steps >= 1 &&
 	    TFH_PUSH(t->mean,
 		     (struct mean){(double)(d->t1 - d->t0) / 1e9 / steps, (uint64_t)steps}))
 		return -ENOMEM;
@@ -194,7 +168,7 @@ static int fill(struct tally *t, struct tfh_job *job, struct tfh_given_up *g)
 	g->median_s = median(t->mean.v, t->mean.n);
 	if (t->call.n)
 		qsort(t->call.v, t->call.n, sizeof(*t->call.v), by_count);
-	g->call = tfh_arena_array(&job->arena, MOST_CALLS, sizeof(*g->call));
+	g->call = tfh_arena_array(job->facts->arena, MOST_CALLS, sizeof(*g->call));
 	if (!g->call)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->call.n && i < MOST_CALLS; i++)
@@ -220,7 +194,7 @@ static void tell(struct tfh_job *job, struct tfh_result *r, const struct tfh_giv
 	if (g->steps)
 		snprintf(steps, sizeof(steps), ": %s%" PRIu64 " steps of %.2f ms on average",
 			 g->estimated ? "about " : "", g->steps, 1e3 * g->mean_s);
-	tfh_remark(r, tfh_text(job,
+	tfh_remark(r, tfh_text(job->facts->arena,
 			       "records of %.1f s, from %.1f s on, were given up to keep to "
 			       "TFHOOK_MAX_SIZE%s; "
 			       "they are not among the steps judged",
@@ -229,12 +203,12 @@ static void tell(struct tfh_job *job, struct tfh_result *r, const struct tfh_giv
 
 int tfh_fill_given_up(struct tfh_job *job, struct tfh_result *r)
 {
-	const struct tfh_feed *f = job->feed;
+	const struct tfh_feed *f = job->facts->feed;
 	int rc = 0;
 
 	if (!f->n_stretches || !f->digests)
 		return 0;
-	r->given_up = tfh_arena_array(&job->arena, f->n_stretches, sizeof(*r->given_up));
+	r->given_up = tfh_arena_array(job->facts->arena, f->n_stretches, sizeof(*r->given_up));
 	if (!r->given_up)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < f->n_stretches && !rc; i++) {
@@ -242,9 +216,9 @@ int tfh_fill_given_up(struct tfh_job *job, struct tfh_result *r)
 				  .stretch = &f->stretches[i],
 				  .per_step = launches_per_step(job)};
 		struct tfh_given_up *g = &r->given_up[r->n_given_up];
-		if (t.stretch->process != job->process)
+		if (t.stretch->process != job->facts->process)
 			continue;
-		rc = f->digests(f->arg, job->process, add_digest, &t);
+		rc = f->digests(f->arg, job->facts->process, add_digest, &t);
 		if (!rc)
 			rc = fill(&t, job, g);
 		free(t.mean.v);

@@ -12,10 +12,12 @@
  * window lasts from the completion of the one before to its own completion, so that windows tile
  * the time however far the host runs ahead.
  */
-#ifndef TFH_ANALYZE_DEVICE_H
-#define TFH_ANALYZE_DEVICE_H
+#ifndef TFH_JUDGE_DEVICE_H
+#define TFH_JUDGE_DEVICE_H
 
-#include "judge/internal.h"
+#include "judge/account/account.h"
+#include "judge/facts/meet.h"
+#include "judge/stats.h"
 
 #define TFH_NO UINT32_MAX
 #define TFH_DEVICES 16
@@ -27,31 +29,6 @@
 /* A fetch of less is no result but a value that decides what comes next: a loss, a flag, a number
  * of elements. */
 #define TFH_VALUE_BYTES 4096
-
-/* What an op keeps busy. */
-enum tfh_work {
-	TFH_W_COMPUTE,
-	TFH_W_COMM,
-	TFH_W_H2D,
-	TFH_W_D2H,
-	TFH_W_D2D, /* copies on the device and memsets */
-	TFH_W_P2P,
-	TFH_W_MANAGED,
-	TFH_W_COUNT
-};
-
-/* Histogram of nanoseconds, eight bins to the octave: quantiles to 9 %. */
-#define TFH_HIST_BINS 320
-struct tfh_hist {
-	uint64_t n;
-	uint32_t bin[TFH_HIST_BINS];
-};
-void tfh_hist_add(struct tfh_hist *h, int64_t ns);
-double tfh_hist_quantile(const struct tfh_hist *h, double q); /* 0 if empty */
-
-/* As qsort_r, at once where the order is right. */
-void tfh_sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *, void *),
-	      void *arg);
 
 /* A window as the device saw it. */
 struct tfh_dwin {
@@ -220,37 +197,19 @@ struct tfh_device {
 	double xprof[TFH_XPROF_COUNT]; /* ns of the windows that were timed anew */
 };
 
-/* analyze.c */
-char tfh_tier(const struct tfh_job *job); /* 'A' 'B' 'C' */
-
-/* device.c */
-int tfh_device_judge(struct tfh_job *job, struct tfh_err *err);
+/* device.c: judges the windows with device times anew. `sample` is called with some chunks of them
+ * in memory, spread over the run; 0 or a negative errno ends it. */
+typedef int (*tfh_sample_fn)(struct tfh_device *d);
+int tfh_device_judge(struct tfh_job *job, tfh_sample_fn sample, struct tfh_err *err);
+/* What most of the judged time was judged from: 'A' 'B' 'C' */
+char tfh_tier(const struct tfh_job *job);
 void tfh_device_free(struct tfh_device *d);
 
 /* engines.c */
 int tfh_device_survey(struct tfh_device *d, struct tfh_err *err);
 uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op); /* TFH_NO: no memory */
-uint8_t tfh_work_of(const struct tfh_op *op);			     /* TFH_W_COUNT: none */
-size_t tfh_window_of(const struct tfh_job *job, int64_t t, size_t hint);
-
-/* meet.c: collectives matched over ranks and devices */
-struct tfh_meet *tfh_meet_new(void);
-void tfh_meet_free(struct tfh_meet *m);
-/* `alone`: no other process is judged with it. */
-int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process, bool alone,
-		 struct tfh_err *err);
-int tfh_meet_match(struct tfh_meet *m);
-int64_t tfh_meet_shared(const struct tfh_meet *m, uint32_t process, uint32_t device, uint64_t n);
-double tfh_meet_late(const struct tfh_meet *m, uint32_t process);
-double tfh_meet_held(const struct tfh_meet *m, uint32_t process);
-
-/* ranks.c */
-#define TFH_MAX_RANKS 256
-uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_MAX_RANKS]);
-/* The critical rank's result, with what concerns all; others stay the caller's. */
-int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_meet *meet, struct tfh_result **r,
-		   uint32_t n, struct tfh_result **out);
-void *tfh_result_alloc(struct tfh_result *r, size_t n, size_t size); /* analyze.c */
+/* Window in which t lies, SIZE_MAX: none; `hint`: it may be that one or the next. */
+size_t tfh_window_of(const struct tfh_loops *loops, int64_t t, size_t hint);
 
 /* chunk.c: loads windows [w0, w1) */
 int tfh_chunk_start(struct tfh_device *d, struct tfh_err *err);
@@ -271,18 +230,5 @@ uint32_t tfh_function_before(const struct tfh_device *d, int64_t t);
 /* blame.c */
 int tfh_blame_start(struct tfh_device *d);
 void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a);
-
-/* replay.c: times the windows in memory anew, once per entry of the closed list */
-int tfh_replay(struct tfh_device *d);
-
-/* xprof.c */
-void tfh_xprof_add(struct tfh_device *d);
-void tfh_xprof_fill(const struct tfh_device *d, double share[TFH_XPROF_COUNT]);
-
-/* gain.c: what the replays say */
-void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r);
-enum tfh_cause tfh_compute_cause(const struct tfh_device *d);
-void tfh_device_stages(const struct tfh_device *d, struct tfh_result *r);
-int tfh_device_tables(struct tfh_device *d, struct tfh_result *r);
 
 #endif

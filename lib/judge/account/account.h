@@ -1,0 +1,197 @@
+/*
+ * The third phase: where the time of each window went. Two sources tell: the host's line (calls and
+ * pauses: attribute.c over sweep.c, accounts in account.c) and, where there are device times, the
+ * device's (device.c and what it names).
+ */
+#ifndef TFH_JUDGE_ACCOUNT_H
+#define TFH_JUDGE_ACCOUNT_H
+
+#include "judge/facts/cover.h"
+#include "judge/loops/loops.h"
+
+/* Where a window's time went. Causes carry all but compute and the unattributed rest. What was done
+ * while the device had work is tentative until the next wait tells whether the device was busy all
+ * the time. */
+struct tfh_account {
+	int64_t cause[TFH_CAUSE_COUNT], tentative[TFH_CAUSE_COUNT];
+	int64_t compute, direct; /* direct: charged without inference about the device */
+	int64_t input_in_exec;	 /* group windows: input charged before x1 */
+	int64_t d2h_bytes;
+	bool compiled, saved;
+};
+
+/* What a stage of tf.data did in training steps, by its index in tfh_facts.stage. */
+struct tfh_stage_time {
+	uint64_t calls;
+	int64_t total, self; /* ns */
+	int64_t waited; /* exposed input time during which a runner of its consumer was in it */
+	int64_t seen;	/* last moment counted into `waited` */
+};
+
+struct tfh_meet;
+struct tfh_pauses;
+
+/* What became of a window. */
+struct tfh_use {
+	uint32_t launches;
+	uint8_t segment; /* enum tfh_segment: its window's, or what its account showed it to be */
+};
+
+/* Backtraces by time spent in their calls: a newcomer takes the place of the least. */
+#define TFH_SITES 8
+struct tfh_site_use {
+	uint32_t stack; /* 0: free */
+	int64_t ns;
+	const struct tfh_fn_info *fn;
+};
+
+struct tfh_copy_use {
+	const struct tfh_fn_info *fn;
+	uint8_t dir;
+	bool pageable;
+	uint64_t calls, bytes, blocking, small;
+	int64_t ns, small_ns;
+	struct tfh_site_use site[TFH_SITES];
+};
+
+struct tfh_kernel_use {
+	uint32_t function, before; /* before: the last one of its bucket, from 1; 0: none */
+	uint64_t calls;
+};
+
+#define TFH_KERNEL_BUCKETS 4096
+struct tfh_job {
+	const struct tfh_facts *facts;
+	const struct tfh_loops *loops;
+	const struct tfh_cover *cover; /* NULL: nothing tells what threads did in pauses */
+	const struct tfh_meet *meet;   /* collectives of all ranks, NULL */
+	struct tfh_use *use;	       /* by window */
+	struct tfh_stage_time *stage;  /* by index of stage */
+	struct tfh_pauses *pauses;     /* functions that the pauses were spent in, NULL */
+	int64_t stall_ns; /* a longer step stood still, if it hardly computed; 0: none did */
+	/* attribute */
+	TFH_VEC(struct tfh_step) step; /* by window, times of the whole window */
+	bool step_given;	       /* that array belongs to the result */
+	int64_t cause_ns[TFH_CAUSE_COUNT], compute_ns, direct_ns,
+		train_ns; /* sums of judged windows */
+	TFH_VEC(struct tfh_copy_use) copy;
+	TFH_VEC(struct tfh_kernel_use) kernel;
+	uint32_t kernel_at[TFH_KERNEL_BUCKETS]; /* by function: the last one, from 1 */
+	struct tfh_site_use wait_site[TFH_SITES], alloc_site[TFH_SITES], load_site[TFH_SITES];
+	uint64_t graph_launches;
+	size_t counted;	       /* window of the event counted last */
+	uint64_t train_steps;  /* in windows of segment TRAIN */
+	uint64_t judged_steps; /* of those that count: what the sums above are over */
+	uint64_t recompiles;   /* modules loaded by training steps */
+	int64_t recompile_ns;
+	uint64_t mixed_bytes; /* of queued copies that were waited for together with kernels */
+	double compute_ran;   /* share of the executing time for which the process had a processor;
+				 NAN unknown */
+	/* classify */
+	enum tfh_cause input_cause;
+	int32_t guilty; /* stage index, -1 */
+	struct tfh_device *device;
+};
+
+/* Whether a window tells what steps are like: steady, whole, closed by the next batch (the last one
+ * of an epoch has not waited for any). */
+static inline bool tfh_window_counts(const struct tfh_job *job, size_t i)
+{
+	const struct tfh_window *w = &job->loops->window.v[i];
+
+	return job->use[i].segment == TFH_SEGMENT_TRAIN && !w->hole && !w->cut;
+}
+
+/* attribute.c: pass 2 over the calls, from windows to accounts. */
+int tfh_attribute(struct tfh_job *job, struct tfh_err *err);
+
+/* sweep.c: calls of several threads as one line of segments, handed to fn. */
+typedef void (*tfh_seg_fn)(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p);
+struct tfh_sweep;
+struct tfh_sweep *tfh_sweep_new(struct tfh_job *job, tfh_seg_fn fn, void *arg);
+int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p);
+/* The same where it is known that nothing that comes later begins before the end of this piece;
+ * mostly it is handed on at once. */
+int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p);
+/* Where nothing else is open or waiting, and the call [t0, t1) begins less than `most` behind what
+ * was handed out last, at *from: the call and the pause before it are passed over, for the caller
+ * to charge. Otherwise as tfh_sweep_next. */
+bool tfh_sweep_pass(struct tfh_sweep *s, int64_t t0, int64_t t1, int64_t most, int64_t *from);
+/* Everything that begins before t has been added. */
+void tfh_sweep_until(struct tfh_sweep *s, int64_t t);
+void tfh_sweep_free(struct tfh_sweep *s);
+
+/* account.c: the accounts of windows that are not settled yet */
+struct tfh_ledger;
+struct tfh_ledger *tfh_ledger_new(struct tfh_job *job);
+void tfh_ledger_free(struct tfh_ledger *l);
+/* Charges [t0, t1) to a cause (TFH_CAUSE_NONE: compute), window by window. */
+void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative,
+		bool direct);
+/* A pause of the driving thread; what it was shows when its window ends. `code`: known to be the
+ * program's. */
+void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative, bool code);
+/* Work of the step's main line ended at t1; ns: how much of it. */
+void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns);
+/* Everything tentative was compute (or the given transfer) if the device was busy, else what the
+ * host did. */
+void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device);
+/* The account of the window around t, NULL outside. */
+struct tfh_account *tfh_account_at(struct tfh_ledger *l, int64_t t);
+int tfh_ledger_end(struct tfh_ledger *l);
+
+/* class.c: blocking time by class. */
+void tfh_blocking_of(const double part[TFH_PART_COUNT], double by_class[TFH_CLASS_COUNT]);
+/* Class of a step or of many: parts and total in any unit. */
+enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total);
+/* Largest cause of a class, TFH_CAUSE_NONE: it has none. */
+enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls);
+
+/* stall.c: steps that stood still */
+void tfh_find_stalls(struct tfh_job *job, bool device);
+/* Whether window i, which took ns and computed so long, stood still. */
+bool tfh_is_stall(const struct tfh_job *job, size_t i, int64_t ns, int64_t compute);
+
+/* steps.c: corrections that need more than one step */
+void tfh_idle_compute(struct tfh_job *job);
+void tfh_smooth_classes(struct tfh_job *job);
+
+/* input.c: the stage of the pipeline that is too slow */
+void tfh_input_judge(struct tfh_job *job);
+/* Whether the training loop's get-next only waits for what other threads or processes prepare. */
+bool tfh_input_async(const struct tfh_job *job);
+
+/* tables.c: what is counted call by call */
+int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p);
+/* The same of a kernel's launch that is not captured. */
+int tfh_count_launch(struct tfh_job *job, const struct tfh_event *ev);
+
+/* sites.c: backtraces by the time of their calls */
+void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev);
+/* The one that took longest. */
+const struct tfh_site_use *tfh_site_most(const struct tfh_site_use *site);
+/* "" where it is not known. */
+const char *tfh_site_text(const struct tfh_job *job, const struct tfh_site_use *site);
+
+/* pauses.c: which functions the pauses were spent in, by the ranges of an imported trace. NULL
+ * where there are none, and all of these do nothing. */
+struct tfh_pauses *tfh_pauses_new(const struct tfh_cover *c);
+void tfh_pauses_free(struct tfh_pauses *p);
+/* [t0, t1) of that thread is charged to a cause: its functions get their parts of it, each
+ * without what it calls but for libraries' functions. */
+void tfh_pauses_count(struct tfh_pauses *p, uint32_t thread, int64_t t0, int64_t t1,
+		      enum tfh_cause cause);
+/* What was charged since is of a window that counts, or not; all before is forgotten. */
+void tfh_pauses_settle(struct tfh_pauses *p, bool counts);
+void tfh_pauses_restart(struct tfh_pauses *p);
+/* The functions with the largest parts. */
+#define TFH_PAUSE_SITES 3
+struct tfh_pause_site {
+	const char *name;
+	int64_t ns;
+};
+uint32_t tfh_pauses_sites(const struct tfh_job *job, enum tfh_cause cause,
+			  struct tfh_pause_site out[TFH_PAUSE_SITES]);
+int64_t tfh_pauses_ns(const struct tfh_job *job, enum tfh_cause cause); /* of all functions */
+
+#endif

@@ -1,0 +1,52 @@
+/* From charged time to the closed vocabulary: unclassified; compute at least 90 %; the class whose
+ * parts together block most, if that is at least 5 %; balanced. */
+#include <string.h>
+
+#include "judge/account/account.h"
+
+#define COMPUTE_SHARE 0.90
+#define UNATTRIBUTED_SHARE 0.20
+
+void tfh_blocking_of(const double part[TFH_PART_COUNT], double by_class[TFH_CLASS_COUNT])
+{
+	memset(by_class, 0, TFH_CLASS_COUNT * sizeof(*by_class));
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		by_class[tfh_part_class(p)] += part[p];
+}
+
+static enum tfh_class worst(const double by_class[TFH_CLASS_COUNT])
+{
+	enum tfh_class best = TFH_CLASS_INPUT_BOUND;
+
+	for (int c = 0; c < TFH_CLASS_COUNT; c++)
+		if (c != TFH_CLASS_COMPUTE_BOUND && c != TFH_CLASS_BALANCED &&
+		    c != TFH_CLASS_UNCLASSIFIED && by_class[c] > by_class[best])
+			best = c;
+	return best;
+}
+
+enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total)
+{
+	double by_class[TFH_CLASS_COUNT];
+
+	if (total <= 0 || part[TFH_PART_UNATTRIBUTED] > UNATTRIBUTED_SHARE * total)
+		return TFH_CLASS_UNCLASSIFIED;
+	if (part[TFH_PART_COMPUTE] >= COMPUTE_SHARE * total)
+		return TFH_CLASS_COMPUTE_BOUND;
+	tfh_blocking_of(part, by_class);
+	enum tfh_class c = worst(by_class);
+	return by_class[c] >= TFH_BLOCKING_SHARE * total ? c : TFH_CLASS_BALANCED;
+}
+
+enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls)
+{
+	enum tfh_cause best = TFH_CAUSE_NONE;
+
+	if (cls == TFH_CLASS_NONE)
+		return TFH_CAUSE_NONE;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		if (tfh_cause_class(c) == cls && cause[c] > 0 &&
+		    (best < 0 || cause[c] > cause[best]))
+			best = c;
+	return best;
+}

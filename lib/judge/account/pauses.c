@@ -1,0 +1,111 @@
+/* Which functions a pause was spent in. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/account/account.h"
+
+struct part {
+	int64_t ns;
+	uint32_t name;
+	uint8_t kind; /* index in tfh_pauses.site */
+};
+
+struct tfh_pauses {
+	const struct tfh_cover *cover;
+	int64_t *site[2]; /* ns by name, of host.python and of other causes */
+	TFH_VEC(struct part) pending;
+};
+
+struct tfh_pauses *tfh_pauses_new(const struct tfh_cover *c)
+{
+	struct tfh_pauses *p = c ? calloc(1, sizeof(*p)) : NULL;
+
+	if (!p)
+		return NULL;
+	p->cover = c;
+	for (int i = 0; i < 2; i++)
+		p->site[i] = calloc(c->names + 1, sizeof(**p->site));
+	if (p->site[0] && p->site[1])
+		return p;
+	tfh_pauses_free(p);
+	return NULL;
+}
+
+void tfh_pauses_free(struct tfh_pauses *p)
+{
+	if (!p)
+		return;
+	free(p->site[0]);
+	free(p->site[1]);
+	free(p->pending.v);
+	free(p);
+}
+
+void tfh_pauses_count(struct tfh_pauses *p, uint32_t thread, int64_t t0, int64_t t1,
+		      enum tfh_cause cause)
+{
+	const struct tfh_cover *c = p ? p->cover : NULL;
+
+	if (!c || thread >= c->facts->feed->n_threads || t1 <= t0)
+		return;
+	for (size_t i = tfh_cover_at(c, thread, t0);
+	     i < c->first[thread + 1] && c->part.v[i].t0 < t1; i++) {
+		const struct tfh_cover_part *x = &c->part.v[i];
+		int64_t a = x->t0 > t0 ? x->t0 : t0, b = x->t1 < t1 ? x->t1 : t1;
+		struct part part = {b - a, x->name, cause != TFH_CAUSE_HOST_PYTHON};
+		if (x->name < c->names && TFH_PUSH(p->pending, part))
+			return; /* a line less of evidence */
+	}
+}
+
+void tfh_pauses_settle(struct tfh_pauses *p, bool counts)
+{
+	for (size_t i = 0; p && counts && i < p->pending.n; i++) {
+		const struct part *x = &p->pending.v[i];
+		p->site[x->kind][x->name] += x->ns;
+	}
+	if (p)
+		p->pending.n = 0;
+}
+
+void tfh_pauses_restart(struct tfh_pauses *p)
+{
+	for (int i = 0; p && i < 2; i++)
+		memset(p->site[i], 0, (p->cover->names + 1) * sizeof(**p->site));
+}
+
+uint32_t tfh_pauses_sites(const struct tfh_job *job, enum tfh_cause cause,
+			  struct tfh_pause_site out[TFH_PAUSE_SITES])
+{
+	const struct tfh_pauses *p = job->pauses;
+	const struct tfh_feed *f = job->facts->feed;
+	const int64_t *site = p ? p->site[cause != TFH_CAUSE_HOST_PYTHON] : NULL;
+	uint32_t top[TFH_PAUSE_SITES] = {0}, n = 0;
+
+	for (uint32_t i = 1; site && i < p->cover->names; i++) {
+		uint32_t at = n;
+		while (at > 0 && site[i] > site[top[at - 1]])
+			at--;
+		if (site[i] <= 0 || at >= TFH_PAUSE_SITES)
+			continue;
+		n += n < TFH_PAUSE_SITES;
+		memmove(top + at + 1, top + at, (n - at - 1) * sizeof(*top));
+		top[at] = i;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		out[i].ns = site[top[i]];
+		out[i].name =
+			f->name(f->arg, job->facts->process, TFT_NAME_STRING, top[i], NULL, NULL);
+	}
+	return n;
+}
+
+int64_t tfh_pauses_ns(const struct tfh_job *job, enum tfh_cause cause)
+{
+	const struct tfh_pauses *p = job->pauses;
+	int64_t ns = 0;
+
+	for (uint32_t i = 1; p && i < p->cover->names; i++)
+		ns += p->site[cause != TFH_CAUSE_HOST_PYTHON][i];
+	return ns;
+}

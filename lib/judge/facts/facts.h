@@ -1,0 +1,198 @@
+/*
+ * The first phase: what one look at every call of a process tells. Who drives the job, what could
+ * be its step clock, how fast copies can be, which stages its input pipelines have, and which calls
+ * are so long that the second look must know of them before they end. Constant for all later
+ * phases.
+ */
+#ifndef TFH_JUDGE_FACTS_H
+#define TFH_JUDGE_FACTS_H
+
+#include "base/arena.h"
+#include "judge/feed.h"
+#include "judge/numbers.h"
+#include "judge/result.h"
+#include "judge/vec.h"
+
+/* What the calling thread is doing, in order of precedence when several threads do something at the
+ * same time. */
+enum tfh_label {
+	TFH_L_GAP = 0,
+	TFH_L_EXEC,   /* TFE_Execute, TF_SessionRun */
+	TFH_L_INPUT,  /* get-next of a consumer */
+	TFH_L_OTHER,  /* any other driver call */
+	TFH_L_LAUNCH, /* launch, memset, copy that only queues */
+	TFH_L_ALLOC,
+	TFH_L_MODULE,
+	TFH_L_COPY, /* copy that may block */
+	TFH_L_SYNC, /* waits for the device */
+};
+
+/* One call on the time line. */
+struct tfh_piece {
+	int64_t t0, t1;
+	uint64_t bytes;	 /* copies */
+	uint64_t handle; /* of an event that is recorded or waited for: first argument word */
+	uint32_t thread, stream;
+	uint32_t stage; /* passive pieces: the stage's id, its index once on the line */
+	uint8_t label;	/* enum tfh_label */
+	uint8_t family, dir;
+	bool pageable, passive, failed, saves; /* saves: writes a checkpoint */
+	float density;			       /* passive: share of [t0, t1) spent in the stage */
+	uint64_t number;		       /* order of arrival, to keep the sort stable */
+};
+
+/* A batch delivered to a training or other loop, or a step mark. */
+struct tfh_tick {
+	int64_t t0, t1; /* of the get-next */
+	int64_t x0, x1; /* of the call that executes a graph around it, 0 = none */
+	uint32_t series, thread;
+	bool end;  /* "no more elements": not a batch */
+	bool eval; /* mark: of a step that trains nothing */
+};
+
+/* One iterator object. */
+struct tfh_series {
+	uint32_t iterator, stage;
+	int32_t root;			  /* stage as an index of tfh_facts.stage, -1 not known */
+	bool loop;			  /* dataset loop inside a graph */
+	uint64_t count, contained, execs; /* batches; those inside executing calls; such calls */
+	uint32_t before; /* number of the last one of its bucket, from 1; 0: none */
+	size_t last;	 /* batch, among the ticks */
+	int64_t exec_at; /* begin of the last executing call around one */
+	struct {
+		uint32_t name;
+		int64_t ns;
+	} tag[6]; /* functions executed between its batches, by time */
+};
+
+/* A function given to TFE_Execute, or a session target. */
+struct tfh_tag {
+	uint32_t name;
+	bool function, getnext, save;
+	uint64_t count;
+	int64_t ns;
+	uint32_t thread;
+};
+
+struct tfh_thread_use {
+	uint64_t launches, driver, execs, gets;
+	int64_t exec_ns, driver_ns, last; /* last: end of the last of them */
+	int64_t outermost;		  /* end of the last outermost call */
+	bool overlap;			  /* outermost calls do */
+	bool drives;			  /* its calls make the step's time line */
+	/* its CPU clock */
+	bool cpu_open; /* the last reading may belong to a pause */
+	int64_t last_cpu_t, last_cpu, open_wall, open_run;
+	int64_t cpu_running, cpu_wall; /* in pauses: had a processor, and how long they were */
+};
+
+/* Pipeline stage: all objects with the same place in the pipeline. */
+struct tfh_stage_use {
+	const char *prefix; /* without [n] */
+	const char *type;   /* last component */
+	int32_t parent;	    /* index, -1 root */
+	bool async;
+	uint32_t parallelism;
+};
+
+/* Token of the launch sequence, for the launch-period clock. */
+#define TFH_TOKEN_THREADS 255
+struct tfh_token {
+	uint64_t hash;
+	int64_t t0, t1;
+	uint8_t thread; /* TFH_TOKEN_THREADS: that or a higher one */
+	uint8_t dir, family;
+	uint32_t what; /* launches: the function; copies: bytes, at most UINT32_MAX */
+};
+
+/* The last kernel launched into a stream. */
+#define TFH_LAST_LAUNCHES 64
+struct tfh_last_call {
+	uint32_t stream, function;
+	int64_t t; /* 0: none */
+};
+
+/* What an op keeps busy. */
+enum tfh_work {
+	TFH_W_COMPUTE,
+	TFH_W_COMM,
+	TFH_W_H2D,
+	TFH_W_D2H,
+	TFH_W_D2D, /* copies on the device and memsets */
+	TFH_W_P2P,
+	TFH_W_MANAGED,
+	TFH_W_COUNT
+};
+
+#define TFH_SERIES_BUCKETS 1024
+#define TFH_BINS 40
+struct tfh_facts {
+	const struct tfh_feed *feed;
+	uint32_t process;
+	struct tfh_arena *arena;	/* the result's: strings that outlive the judging */
+	int64_t first, last, last_work; /* ns; last end of a driving call */
+	uint64_t events, launches, consumers, execs, syncs, copies, ranges;
+	struct tfh_thread_use *thread; /* by run thread index */
+	TFH_VEC(struct tfh_tick) tick; /* batches in order of their delivery */
+	TFH_VEC(struct tfh_tick) mark; /* that the job set, by begin */
+	uint32_t mark_name;	       /* string of the first of them, 0 none */
+	TFH_VEC(struct tfh_series) series;
+	uint32_t series_at[TFH_SERIES_BUCKETS]; /* by iterator: the last one, from 1 */
+	TFH_VEC(struct tfh_tag) tag;
+	TFH_VEC(int32_t) tag_of;	 /* by name id: index in tag, -1 not looked up */
+	TFH_VEC(struct tfh_piece) longs; /* by begin */
+	int64_t long_ns;		 /* all calls at least so long are in it */
+	TFH_VEC(struct tfh_token) token; /* by begin */
+	TFH_VEC(struct tfh_token) late;	 /* after them, without plain launches */
+	bool late_launch, late_lost;	 /* launches that are in neither; others */
+	bool one_line; /* one thread makes the line, and its outermost calls follow each other */
+	TFH_VEC(struct tfh_stage_use) stage;
+	TFH_VEC(int32_t) stage_of; /* by stage id: index in stage, -1 not looked up, -2 unknown */
+	double best_bw[8][2][TFH_BINS]; /* bytes/ns by direction, pageable, log2 of size */
+	bool cpu_only; /* no launch in the whole run: executing graphs is the compute */
+	int64_t cpu_running, cpu_wall;	/* of the driving threads, where CPU clocks were read */
+	int64_t phase[TFH_PHASE_COUNT]; /* start-up, 0: not seen */
+	const char *loader;		/* a PyTorch DataLoader's get-next, NULL: none */
+	struct tfh_last_call last_launch[TFH_LAST_LAUNCHES]; /* by stream */
+	struct tfh_heap_sum heap;
+};
+
+/* survey.c: looks at all calls. The caller frees what it found, also after an error. `arena` takes
+ * strings. */
+int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_arena *arena,
+		   struct tfh_facts *out, struct tfh_err *err);
+void tfh_facts_free(struct tfh_facts *facts);
+
+/* piece.c: one call for the time line; false: none of interest. */
+bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p);
+/* What a driver call is in the sequence of launches, copies and waits; false: not in it. */
+bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct tfh_token *t);
+/* Calls that execute ops: only outermost ones count (false for others); a get-next run eagerly is
+ * input. */
+bool tfh_exec_piece(const struct tfh_facts *facts, const struct tfh_event *ev, struct tfh_piece *p);
+/* Whether a call belongs to the host's line, as the line wants it: those of driving threads, waits
+ * for input, and producers of asynchronous stages (passive). */
+bool tfh_line_piece(const struct tfh_facts *facts, struct tfh_piece *p);
+
+/* What a device op keeps busy; TFH_W_COUNT: nothing. */
+uint8_t tfh_work_of(const struct tfh_op *op);
+
+/* stage.c: index of a stage in facts->stage, -1 or -2: not known. */
+int32_t tfh_stage_index(const struct tfh_facts *facts, uint32_t id);
+/* In a dataset loop inside a graph: the stage that delivers the batch to the body. */
+bool tfh_stage_is_loop_child(const struct tfh_facts *facts, uint32_t id);
+
+/* seen.c: how much of [t0, t1) lies outside of stretches whose records were given up. */
+int64_t tfh_seen_ns(const struct tfh_facts *facts, int64_t t0, int64_t t1);
+/* Where the first of them that reaches into [t0, t1) begins, INT64_MAX: none does. */
+int64_t tfh_given_up_from(const struct tfh_facts *facts, int64_t t0, int64_t t1);
+
+/* Seconds that the job's threads together were ready to run and had no processor, in each second;
+ * 0 where too little of the run was sampled. */
+double tfh_crowd(const struct tfh_facts *facts);
+
+/* printf into the result's memory; "" when there is none. */
+const char *tfh_text(struct tfh_arena *arena, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,138 @@
+/* One recorded call as the time line sees it. */
+#include <string.h>
+
+#include "base/hash.h"
+#include "judge/facts/facts.h"
+
+static const uint8_t label_of_family[64] = {
+	[TFH_FAM_MEMSET] = TFH_L_LAUNCH,       [TFH_FAM_LAUNCH] = TFH_L_LAUNCH,
+	[TFH_FAM_GRAPH_LAUNCH] = TFH_L_LAUNCH, [TFH_FAM_GRAPH] = TFH_L_OTHER,
+	[TFH_FAM_CAPTURE] = TFH_L_OTHER,       [TFH_FAM_SYNC] = TFH_L_SYNC,
+	[TFH_FAM_QUERY] = TFH_L_SYNC,	       [TFH_FAM_EVENT] = TFH_L_OTHER,
+	[TFH_FAM_STREAM_WAIT] = TFH_L_OTHER,   [TFH_FAM_STREAM] = TFH_L_OTHER,
+	[TFH_FAM_HOST_FUNC] = TFH_L_OTHER,     [TFH_FAM_ALLOC] = TFH_L_ALLOC,
+	[TFH_FAM_FREE] = TFH_L_ALLOC,	       [TFH_FAM_MANAGED] = TFH_L_OTHER,
+	[TFH_FAM_MODULE] = TFH_L_MODULE,       [TFH_FAM_LOOKUP] = TFH_L_OTHER,
+	[TFH_FAM_CONTEXT] = TFH_L_OTHER,       [TFH_FAM_PROFILER] = TFH_L_OTHER,
+	[TFH_FAM_COMMUNICATION] = TFH_L_OTHER, [TFH_FAM_CONSUMER] = TFH_L_INPUT,
+	[TFH_FAM_EXECUTE] = TFH_L_EXEC,	       [TFH_FAM_SESSION] = TFH_L_EXEC,
+};
+
+/* A copy holds the caller up unless it is of the asynchronous form with only pinned host memory; a
+ * device-to-device copy never does (CUDA driver API, synchronisation behaviour). */
+static uint8_t copy_label(const struct tfh_event *ev)
+{
+	if (ev->dir == TFH_DIR_D2D || ev->dir == TFH_DIR_P2P)
+		return TFH_L_LAUNCH;
+	return (ev->fn->props & TFH_FN_SYNC_COPY) || ev->pageable ? TFH_L_COPY : TFH_L_LAUNCH;
+}
+
+bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p)
+{
+	uint8_t family = ev->fn->family;
+
+	if (ev->kind != TFT_CALL && ev->kind != TFT_ALLOC && ev->kind != TFT_AGG)
+		return false;
+	*p = (struct tfh_piece){
+		.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread, .family = family, .density = 1};
+	if (family == TFH_FAM_STAGE) {
+		p->passive = true;
+		p->stage = ev->kind == TFT_AGG ? ev->stream : (uint32_t)ev->w[1];
+		if (!p->stage)
+			p->stage = ev->stream;
+		if (ev->kind == TFT_AGG && ev->t1 > ev->t0)
+			p->density = (float)((double)ev->w[0] / (double)(ev->t1 - ev->t0));
+		return true;
+	}
+	if (ev->kind == TFT_AGG || family >= 64 || (ev->flags & TFT_F_CAPTURED))
+		return false;
+	p->label = family == TFH_FAM_COPY ? copy_label(ev) : label_of_family[family];
+	p->stream = ev->stream;
+	p->dir = ev->dir;
+	p->pageable = ev->pageable;
+	p->failed = ev->result != 0;
+	p->bytes = family == TFH_FAM_COPY || family == TFH_FAM_MEMSET ? ev->w[0] : 0;
+	/* Of calls for events only records count: to ask how long one took records nothing. */
+	bool names = family != TFH_FAM_EVENT || strstr(ev->fn->name, "Record");
+	p->handle = names && ev->fn->args == TFH_ARGS_HANDLE ? ev->w[0] : 0;
+	return p->label != TFH_L_GAP;
+}
+
+bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct tfh_token *t)
+{
+	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
+
+	if (!launch && p->family != TFH_FAM_SYNC && p->family != TFH_FAM_COPY)
+		return false;
+	*t = (struct tfh_token){.t0 = p->t0,
+				.t1 = p->t1,
+				.dir = p->dir,
+				.family = p->family,
+				.what = (uint32_t)p->bytes};
+	t->thread = p->thread < TFH_TOKEN_THREADS ? (uint8_t)p->thread : TFH_TOKEN_THREADS;
+	if (launch)
+		t->what = (uint32_t)ev->w[0];
+	else if (p->bytes > UINT32_MAX)
+		t->what = UINT32_MAX;
+	t->hash = tfh_hash_add(p->family, launch ? tfh_hash_add(ev->w[0] & 0xffffffffu, ev->w[1])
+						 : tfh_hash_str(ev->fn->name));
+	if (p->family == TFH_FAM_COPY)
+		t->hash = tfh_hash_add(t->hash, ev->w[0]);
+	return true;
+}
+
+bool tfh_exec_piece(const struct tfh_facts *facts, const struct tfh_event *ev, struct tfh_piece *p)
+{
+	uint32_t name = (uint32_t)ev->w[0];
+
+	if (p->label != TFH_L_EXEC || p->passive)
+		return true;
+	if (ev->depth)
+		return false;
+	const struct tfh_tag *tag =
+		&facts->tag.v[facts->tag_of.v[name < facts->tag_of.n ? name : 0]];
+	p->label = tag->getnext ? TFH_L_INPUT : TFH_L_EXEC;
+	p->saves = tag->save;
+	return true;
+}
+
+bool tfh_line_piece(const struct tfh_facts *facts, struct tfh_piece *p)
+{
+	if (!p->passive)
+		return facts->thread[p->thread].drives || p->label == TFH_L_INPUT;
+	int32_t stage = tfh_stage_index(facts, p->stage);
+	if (stage < 0)
+		return false;
+	if (tfh_stage_is_loop_child(facts, p->stage)) {
+		p->passive = false;
+		p->label = TFH_L_INPUT;
+		return true;
+	}
+	p->stage = (uint32_t)stage;
+	/* Only what the threads of an asynchronous stage do tells who waits for whom. */
+	int32_t up = facts->stage.v[stage].parent;
+	return up >= 0 && facts->stage.v[up].async;
+}
+
+uint8_t tfh_work_of(const struct tfh_op *op)
+{
+	static const uint8_t of_dir[] = {
+		[TFH_DIR_NONE] = TFH_W_D2D, [TFH_DIR_H2D] = TFH_W_H2D, [TFH_DIR_D2H] = TFH_W_D2H,
+		[TFH_DIR_D2D] = TFH_W_D2D,  [TFH_DIR_H2H] = TFH_W_D2D, [TFH_DIR_P2P] = TFH_W_P2P,
+		[TFH_DIR_ANY] = TFH_W_D2D};
+
+	if (op->managed)
+		return TFH_W_MANAGED;
+	switch (op->kind) {
+	case TFH_OP_KERNEL:
+		return op->communication ? TFH_W_COMM : TFH_W_COMPUTE;
+	case TFH_OP_GRAPH:
+		return TFH_W_COMPUTE;
+	case TFH_OP_COPY:
+		return op->dir <= TFH_DIR_ANY ? of_dir[op->dir] : TFH_W_D2D;
+	case TFH_OP_MEMSET:
+		return TFH_W_D2D;
+	default:
+		return TFH_W_COUNT;
+	}
+}

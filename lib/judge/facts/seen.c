@@ -1,0 +1,29 @@
+/* What of the run was recorded, where records were given up to keep the recording small. */
+#include "judge/facts/facts.h"
+
+int64_t tfh_seen_ns(const struct tfh_facts *facts, int64_t t0, int64_t t1)
+{
+	const struct tfh_feed *f = facts->feed;
+	int64_t ns = t1 - t0;
+
+	for (uint32_t i = 0; i < f->n_stretches; i++) {
+		const struct tfh_stretch *s = &f->stretches[i];
+		int64_t a = s->t0 > t0 ? s->t0 : t0, b = s->t1 < t1 ? s->t1 : t1;
+		if (s->process == facts->process && b > a)
+			ns -= b - a;
+	}
+	/* Those of a damaged file may overlap. */
+	return ns > 0 || t1 < t0 ? ns : 0;
+}
+
+int64_t tfh_given_up_from(const struct tfh_facts *facts, int64_t t0, int64_t t1)
+{
+	const struct tfh_feed *f = facts->feed;
+
+	for (uint32_t i = 0; i < f->n_stretches; i++) {
+		const struct tfh_stretch *s = &f->stretches[i];
+		if (s->process == facts->process && s->t0 < t1 && s->t1 > t0)
+			return s->t0;
+	}
+	return INT64_MAX;
+}

@@ -1,0 +1,21 @@
+/* What the parts of the survey hand to each other; nobody else includes this. */
+#ifndef TFH_JUDGE_SURVEY_H
+#define TFH_JUDGE_SURVEY_H
+
+#include "judge/facts/facts.h"
+
+/* stage.c: as tfh_stage_index, looking the name up the first time. */
+int32_t tfh_stage_learn(struct tfh_facts *facts, uint32_t id);
+/* The same without keeping the id. */
+int32_t tfh_stage_place(struct tfh_facts *facts, uint32_t id);
+
+/* startup.c: the first time that something is there. */
+void tfh_startup_event(struct tfh_facts *facts, const struct tfh_event *ev);
+
+/* heap.c: device memory; wall: length of the run */
+struct tfh_heap *tfh_heap_new(void);
+void tfh_heap_free(struct tfh_heap *h);
+int tfh_heap_event(struct tfh_heap *h, const struct tfh_event *ev, int64_t wall);
+const struct tfh_heap_sum *tfh_heap_end(struct tfh_heap *h);
+
+#endif

@@ -1,0 +1,25 @@
+/* Order statistics, sorting and histograms. */
+#ifndef TFH_JUDGE_STATS_H
+#define TFH_JUDGE_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* May sort v. NAN of nothing. */
+double tfh_quantile(double *v, size_t n, double q);
+/* The k-th smallest, from 0. May sort v. */
+double tfh_select(double *v, size_t n, size_t k);
+/* As qsort_r, at once where the order is right. */
+void tfh_sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *, void *),
+	      void *arg);
+
+/* Histogram of nanoseconds, eight bins to the octave: quantiles to 9 %. */
+#define TFH_HIST_BINS 320
+struct tfh_hist {
+	uint64_t n;
+	uint32_t bin[TFH_HIST_BINS];
+};
+void tfh_hist_add(struct tfh_hist *h, int64_t ns);
+double tfh_hist_quantile(const struct tfh_hist *h, double q); /* 0 if empty */
+
+#endif
