@@ -1,5 +1,5 @@
 /*
- * A result (analyze/result.h) in different clothes: the same numbers as text, as JSON (schema
+ * A result (judge/result.h) in different clothes: the same numbers as text, as JSON (schema
  * tfhook.report/1), and step by step. All write to a stream that they do not own; errors of the
  * stream are found there afterwards.
  */
