@@ -137,6 +137,7 @@ static void string(struct tfh_scan *s, bool keep)
 	s->length = 0;
 	for (;;) {
 		if (s->p == s->end && !refill(s)) {
+			s->text[s->length = 0] = '\0';
 			broken(s, "it ends within a text");
 			return;
 		}
