@@ -20,6 +20,10 @@
 #include "format/sketch_build.h"
 
 #define HEAD_ARENA (16u << 20)
+/* What all payloads of a file may unpack to: many times what records do (5 to 50 times), so that a
+ * small file cannot ask for hours. */
+#define RAW_FREE (1ull << 30)
+#define RAW_RATIO 512u
 
 struct buffer {
 	uint8_t *data;
@@ -394,6 +398,15 @@ static int unknown_must(const struct tft_reader *r)
 	return 0;
 }
 
+static bool swollen(const struct tft_reader *r, uint64_t size)
+{
+	uint64_t raw = 0;
+
+	for (uint32_t i = 0; i < r->places.n; i++)
+		raw += r->places.v[i].info.raw_bytes;
+	return raw > RAW_FREE && raw / RAW_RATIO > size;
+}
+
 static int find_chunks(struct tft_reader *r, struct tfh_err *err)
 {
 	struct stat st;
@@ -414,6 +427,11 @@ static int find_chunks(struct tft_reader *r, struct tfh_err *err)
 			r->path, TFT_VERSION);
 	if (code < 0)
 		return failed(r, code, err);
+	if (swollen(r, (uint64_t)st.st_size))
+		return tfh_err_set(
+			err, -EBADMSG,
+			"%s: unpacks to more than %u times its size, as no recording does", r->path,
+			RAW_RATIO);
 	return r->places.n ? 0 : foreign(r, (uint64_t)st.st_size, err);
 }
 

@@ -12,6 +12,10 @@
 
 #define BLOCK (256u << 10)
 #define BLOCKS 8
+/* No trace packs better: 10 to 40 times are usual, gzip itself ends at 1,030. What does is not read
+ * to its end. */
+#define RATIO_MOST 256u
+#define RATIO_FREE (64ull << 20) /* so much is unpacked in any case */
 
 struct block {
 	size_t n;
@@ -25,8 +29,9 @@ struct tfh_bytes {
 	bool zipped, whole, stream_end; /* whole: no more input; stream_end: a gzip member ended */
 	z_stream z;
 	uint8_t in[TFH_BYTES_HEAD];
-	size_t head, headed; /* the first bytes, in `in`; given out */
-	int code;	     /* why the blocks ended */
+	size_t head, headed;	   /* the first bytes, in `in`; given out */
+	uint64_t packed, unpacked; /* bytes that were unpacked so far, and to how many */
+	int code;		   /* why the blocks ended */
 	const char *why;
 	/* between the threads; `made` and `read` count blocks */
 	bool threaded, stop, end;
@@ -69,14 +74,19 @@ static bool fail(struct tfh_bytes *b, const char *why)
 	return false;
 }
 
+static void more_input(struct tfh_bytes *b)
+{
+	b->z.next_in = b->in;
+	b->z.avail_in = (uInt)take(b, b->in, sizeof(b->in));
+	b->packed += b->z.avail_in;
+	b->whole = !b->z.avail_in;
+}
+
 /* Members of a gzip file follow each other; what is no member at the end is padding. */
 static bool next_member(struct tfh_bytes *b)
 {
-	if (!b->z.avail_in && !b->whole) {
-		b->z.next_in = b->in;
-		b->z.avail_in = (uInt)take(b, b->in, sizeof(b->in));
-		b->whole = !b->z.avail_in;
-	}
+	if (!b->z.avail_in && !b->whole)
+		more_input(b);
 	if (!b->z.avail_in || *b->z.next_in != 0x1f)
 		return false;
 	b->stream_end = false;
@@ -90,11 +100,8 @@ static bool inflate_block(struct tfh_bytes *b, struct block *to)
 	while (b->z.avail_out) {
 		if (b->stream_end && !next_member(b))
 			break;
-		if (!b->z.avail_in && !b->whole) {
-			b->z.next_in = b->in;
-			b->z.avail_in = (uInt)take(b, b->in, sizeof(b->in));
-			b->whole = !b->z.avail_in;
-		}
+		if (!b->z.avail_in && !b->whole)
+			more_input(b);
 		int rc = inflate(&b->z, Z_NO_FLUSH);
 		if (rc == Z_STREAM_END)
 			b->stream_end = true;
@@ -104,6 +111,10 @@ static bool inflate_block(struct tfh_bytes *b, struct block *to)
 			return fail(b, "the compressed data is damaged");
 	}
 	to->n = BLOCK - b->z.avail_out;
+	b->unpacked += to->n;
+	if (b->unpacked > RATIO_FREE && b->unpacked / RATIO_MOST > b->packed)
+		return fail(b, "the compressed data unpacks to more than 256 times its size, as no "
+			       "trace does");
 	return to->n > 0;
 }
 
@@ -164,6 +175,7 @@ static int begin(struct tfh_bytes *b, const void *head, size_t n, struct tfh_err
 		return b->code ? tfh_err_set(err, b->code, "%s", b->why) : 0;
 	b->z.next_in = b->in;
 	b->z.avail_in = (uInt)n;
+	b->packed = n;
 	if (inflateInit2(&b->z, 16 + MAX_WBITS) == Z_OK)
 		return 0;
 	b->zipped = false;
