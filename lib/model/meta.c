@@ -93,7 +93,7 @@ static char *string(struct tfh_arena *arena, const char **p)
 		}
 		s++;
 		const char *at = *s ? strchr(from, *s) : NULL;
-		if (*s == 'u' && strlen(s) > 4) {
+		if (*s == 'u' && strnlen(s, 5) == 5) {
 			char hex[5] = {s[1], s[2], s[3], s[4], 0};
 			n += utf8((unsigned)strtoul(hex, NULL, 16), out + n);
 			s += 5;

@@ -64,24 +64,50 @@ static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *o
 	return p->pub.host && p->pub.exe ? 0 : -ENOMEM;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(const struct tfh_fn_info *const *)a)->name,
+		      (*(const struct tfh_fn_info *const *)b)->name);
+}
+
+/* The rows of a file in the order of their names. NULL: no memory. */
+static const struct tfh_fn_info **rows_by_name(const struct tfh_file *f, uint32_t n)
+{
+	const struct tfh_fn_info **rows = malloc(n * sizeof(*rows));
+
+	if (rows) {
+		memcpy(rows, f->fn, n * sizeof(*rows));
+		qsort(rows, n, sizeof(*rows), by_name);
+	}
+	return rows;
+}
+
 /* A function has its own number in every file, but one row in the run, so that rows can be compared
  * by address. */
 static int common_rows(struct tfh_run *run, struct tfh_file *f)
 {
 	const struct tft_head *h = tft_head(f->reader);
 	const struct tfh_file *first = run->n_file ? &run->file[0] : NULL;
+	const struct tfh_fn_info **sorted = NULL, **same;
 	uint32_t n = first ? tft_head(first->reader)->fn_count : 0;
 
 	f->fn = calloc(h->fn_count + 1, sizeof(*f->fn));
 	if (!f->fn)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < h->fn_count; i++) {
-		uint32_t at = i;
-		if (at >= n || strcmp(h->fn[i].name, first->fn[at]->name))
-			for (at = 0; at < n && strcmp(h->fn[i].name, first->fn[at]->name);)
-				at++;
-		f->fn[i] = at < n ? first->fn[at] : &h->fn[i];
+		const struct tfh_fn_info *row = &h->fn[i];
+		f->fn[i] = row;
+		if (i < n && !strcmp(row->name, first->fn[i]->name)) {
+			f->fn[i] = first->fn[i];
+			continue;
+		}
+		if (n && !sorted && !(sorted = rows_by_name(first, n)))
+			return -ENOMEM;
+		same = n ? bsearch(&row, sorted, n, sizeof(*sorted), by_name) : NULL;
+		if (same)
+			f->fn[i] = *same;
 	}
+	free(sorted);
 	return 0;
 }
 
