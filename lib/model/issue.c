@@ -129,7 +129,6 @@ static struct lane *lane_of(struct tfh_join *j, uint32_t id)
 			return l;
 		if (!l->id) {
 			l->id = id;
-			l->thread = UINT32_MAX;
 			return l;
 		}
 	}
@@ -413,9 +412,12 @@ static uint32_t kind_of(const struct tfh_op *op)
 					 [TFH_OP_MEMSET] = TFH_FAM_MEMSET,
 					 [TFH_OP_SYNC] = 0,
 					 [TFH_OP_GRAPH] = TFH_FAM_GRAPH_LAUNCH};
-	bool node = op->graph || op->node;
+	bool node = op->graph || op->node, known = op->kind < sizeof(family);
 
-	return key_of(node ? TFH_FAM_GRAPH_LAUNCH : family[op->kind], op->name, op->bytes);
+	return key_of(node    ? TFH_FAM_GRAPH_LAUNCH
+		      : known ? family[op->kind]
+			      : 0,
+		      op->name, op->bytes);
 }
 
 static void pass_hole(struct tfh_join *j, int64_t end)
@@ -551,6 +553,8 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 		tfh_join_close(j);
 		return rc;
 	}
+	for (uint32_t i = 0; i < LANES; i++)
+		j->lane[i].thread = UINT32_MAX;
 	known_threads(j);
 	read_on(j); /* the first threads' names are there */
 	*out = j;
