@@ -120,7 +120,7 @@ PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TF
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
-ALL_AREAS := record hook tf sim analyze import cli jobs clients truth
+ALL_AREAS := record hook tf sim analyze import cli jobs clients truth fuzz
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
 # What the scenarios are run and read with.
 AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))
@@ -132,19 +132,22 @@ AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),
 AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim))
 AREAS += $(if $(filter cli,$(AREAS)),$(filter-out $(AREAS),jobs))
 UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))
-AREA_C := $(wildcard $(AREAS:%=tests/%/*.c))
+AREA_C := $(filter-out tests/fuzz/%,$(wildcard $(AREAS:%=tests/%/*.c)))
 AREA_CC := $(wildcard $(AREAS:%=tests/%/*.cc))
 is_lib = $(foreach f,$1,$(if $(filter lib%,$(notdir $f)),$f))
 AREA_LIBS := $(patsubst %,$(B)/%.so,$(basename $(call is_lib,$(AREA_C) $(AREA_CC))))
 AREA_PROGS := $(patsubst %,$(B)/%,$(basename $(filter-out $(call is_lib,$(AREA_C) $(AREA_CC)),$(AREA_C) $(AREA_CC))))
 BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
 BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
-FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*.c))
+FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
+# The same targets without libFuzzer, for the inputs that are kept.
+REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
 .PHONY: all demo check check-clients check-gpu check-import check-libraries check-wheels truth truth-pipelines truth-random tests bench fuzz fuzz-run soak install uninstall clean distclean format \
 	compile_commands.json python-env help FORCE
 all: $(PRODUCTS)
-tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS)
+tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY)
 
 # --- a file that changes when a command line or a list of objects changes, so that what depends on it is remade --
 stamp = $(B)/flags/$1
@@ -380,9 +383,12 @@ fuzz:
 fuzz-run: $(FUZZ)
 	$(Q)for f in $(FUZZ); do mkdir -p $$f.corpus; seeds=tests/fuzz/seeds/$$(basename $$f); \
 		[ -d $$seeds ] || seeds=; $$f -max_total_time=$(FUZZ_SECONDS) $$f.corpus $$seeds || exit 1; done
-$(FUZZ): $(B)/%: %.c $(CORE_A) $(call stamp,test)
+$(FUZZ): $(B)/%: %.c $(FUZZ_PARTS) $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
-	$(call say,FUZZ,$<)$(COMPILE_test) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(ZLIB) $(LIBS)
+	$(call say,FUZZ,$<)$(COMPILE_test) -fsanitize=fuzzer $(LDFLAGS) -o $@ $< $(FUZZ_PARTS) $(CORE_A) $(ZLIB) $(LIBS)
+$(REPLAY): $(B)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(FUZZ_PARTS) tests/fuzz/fuzz.h $(CORE_A) $(call stamp,test)
+	@mkdir -p $(@D)
+	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -o $@ $< tests/fuzz/replay.c $(FUZZ_PARTS) $(CORE_A) $(ZLIB) $(LIBS)
 
 # Hours, not minutes: tests/soak holds what is too long for `check`.
 soak: tests
@@ -462,5 +468,5 @@ help:
 HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_nccl) $(OBJ_standins))
 $(HEADERS):
 -include $(wildcard $(HEADERS))
--include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(BENCH) $(BENCH_LIBS) $(FUZZ) $(AUDIT_SO) \
+-include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(BENCH) $(BENCH_LIBS) $(AUDIT_SO) \
 	$(filter $(B)/sim/libcupti.so.%,$(SIM))))

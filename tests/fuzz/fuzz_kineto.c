@@ -1,21 +1,38 @@
 /*
  * Fuzzed input: a trace of PyTorch's profiler, plain or gzip (the first byte of the input says
  * whether it is packed first, so that the fuzzer reaches the JSON behind the checksums). Whatever
- * its bytes, importing it and reading the run it makes must neither crash nor hang nor take memory
- * beyond some multiple of its size.
- *
- * Under libFuzzer (`make fuzz`); with -DTFH_FUZZ_MAIN a program that runs over the files given to
- * it.
+ * its bytes, importing it and the report of it must neither crash nor hang nor take memory beyond
+ * some multiple of its size.
  */
-#include "import/import.h"
-
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "import_fuzz.h"
+#include "fuzz.h"
+#include "import/import.h"
+
+static void import(const void *data, size_t size)
+{
+	struct tfh_builder *b;
+	struct tfh_run *run;
+	struct tfh_err err = {0};
+
+	if (tfh_build_new(TFH_SRC_KINETO, "fuzz", &b))
+		return;
+	int rc = tfh_import_kineto_bytes(b, data, size, "fuzz", &err);
+	if (!rc)
+		rc = tfh_build_run(b, &run, &err);
+	if (!rc) {
+		tfh_fuzz_report(run);
+		return;
+	}
+	tfh_fuzz_refused(&err);
+	tfh_build_free(b);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	double begin = tfh_fuzz_clock();
+
 	if (!size)
 		return 0;
 	if (data[0] & 1) {
@@ -27,11 +44,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			      .avail_out = (uInt)cap};
 		deflateInit2(&z, 1, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
 		deflate(&z, Z_FINISH);
-		tfh_fuzz_import(tfh_import_kineto_bytes, packed, z.total_out);
+		import(packed, z.total_out);
 		deflateEnd(&z);
 		free(packed);
 	} else {
-		tfh_fuzz_import(tfh_import_kineto_bytes, data + 1, size - 1);
+		import(data + 1, size - 1);
 	}
+	tfh_fuzz_bound(begin, size);
 	return 0;
 }

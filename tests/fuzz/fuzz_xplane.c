@@ -1,16 +1,28 @@
 /*
- * Fuzzed input: an XPlane trace. Whatever its bytes, importing it and reading the run it makes must
- * neither crash nor hang nor take memory beyond some multiple of its size.
- *
- * Under libFuzzer (`make fuzz`); with -DTFH_FUZZ_MAIN a program that runs over the files given to
- * it.
+ * Fuzzed input: an XPlane trace. Whatever its bytes, importing it and the report of it must neither
+ * crash nor hang nor take memory beyond some multiple of its size.
  */
+#include "fuzz.h"
 #include "import/import.h"
-
-#include "import_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	tfh_fuzz_import(tfh_import_xplane_bytes, data, size);
+	struct tfh_builder *b;
+	struct tfh_run *run;
+	double begin = tfh_fuzz_clock();
+	struct tfh_err err = {0};
+
+	if (tfh_build_new(TFH_SRC_XPLANE, "fuzz", &b))
+		return 0;
+	int rc = tfh_import_xplane_bytes(b, data, size, "fuzz", &err);
+	if (!rc)
+		rc = tfh_build_run(b, &run, &err);
+	if (!rc) {
+		tfh_fuzz_report(run);
+	} else {
+		tfh_fuzz_refused(&err);
+		tfh_build_free(b);
+	}
+	tfh_fuzz_bound(begin, size);
 	return 0;
 }
