@@ -1,65 +1,137 @@
 #include "base/redact.h"
 
 #include <ctype.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
-static const char *const secret_words[] = {"token", "key", "secret", "passw"};
-
-/* A name that ends with an asterisk stands for all that begin with it. */
-static const char *const told_names[] = {
-	"TFHOOK*",
-	"CUDA_*",
-	"NVIDIA_VISIBLE_DEVICES",
-	"NCCL_*",
-	"TF_*",
-	"XLA_*",
-	"PYTHONUNBUFFERED",
-	"PYTHONPATH",
-	"LD_LIBRARY_PATH",
-	"LD_PRELOAD",
-	"OMP_NUM_THREADS",
-	"MKL_NUM_THREADS",
-	"DEV",
-	"JIT",
-	"SIM_*",
-	"RANK",
-	"WORLD_SIZE",
-	"LOCAL_RANK",
-	"LOCAL_WORLD_SIZE",
-	"GROUP_RANK",
-	"TORCHELASTIC_*",
-	"HOROVOD_*",
-	"OMPI_COMM_WORLD_*",
-	"PMI_*",
-	"PMIX_RANK",
-	"SLURM_JOB_ID",
-	"SLURM_STEP_ID",
-	"SLURM_PROCID",
-	"SLURM_NTASKS",
-	"SLURM_LOCALID",
-	"SLURM_NODEID",
-	"SLURM_RESTART_COUNT",
-	"JOB_COMPLETION_INDEX",
-	"PBS_JOBID",
-	"LSB_JOBID",
+enum kind {
+	RULE_SECRET,
+	RULE_ENDING,
+	RULE_MAYBE,
+	RULE_BEFORE,
+	RULE_AFTER,
+	RULE_PLACE,
+	RULE_USER,
+	RULE_SHAPE,
+	RULE_TOLD
 };
 
-static bool contains(const char *text, size_t length, const char *word)
-{
-	size_t n = strlen(word);
+static const struct rule {
+	enum kind kind;
+	const char *text;
+	size_t least;
+	const char *others;
+} rules[] = {
+#define SECRET(word) {RULE_SECRET, word, 0, ""},
+#define ENDING(word) {RULE_ENDING, word, 0, ""},
+#define MAYBE(word) {RULE_MAYBE, word, 0, ""},
+#define BEFORE(word) {RULE_BEFORE, word, 0, ""},
+#define AFTER(word) {RULE_AFTER, word, 0, ""},
+#define PLACE(word) {RULE_PLACE, word, 0, ""},
+#define USER(name) {RULE_USER, name, 0, ""},
+#define SHAPE(prefix, least, others) {RULE_SHAPE, prefix, least, others},
+#define TOLD(name) {RULE_TOLD, name, 0, ""},
+#include "base/redact.def"
+};
+#define N_RULES (sizeof(rules) / sizeof(rules[0]))
 
-	for (size_t i = 0; i + n <= length; i++)
-		if (!strncasecmp(text + i, word, n))
+/* A part of a text that belongs to somebody else. */
+struct part {
+	const char *at;
+	size_t len;
+};
+
+static bool same(const struct part *p, const char *word)
+{
+	return strlen(word) == p->len && !strncasecmp(p->at, word, p->len);
+}
+
+static bool ends(const struct part *p, const char *tail)
+{
+	size_t n = strlen(tail);
+
+	return p->len >= n && !strncasecmp(p->at + p->len - n, tail, n);
+}
+
+static bool listed(enum kind kind, const struct part *word)
+{
+	for (size_t i = 0; i < N_RULES; i++)
+		if (rules[i].kind == kind &&
+		    (kind == RULE_ENDING ? ends(word, rules[i].text) : same(word, rules[i].text)))
 			return true;
 	return false;
 }
 
-/* token, key, secret, passw in it, case ignored */
-static bool secret_name(const char *name, size_t length)
+/* ---- names ---- */
+
+#define MOST_WORDS 32
+
+static bool letter_or_digit(char c)
 {
-	for (size_t i = 0; i < sizeof(secret_words) / sizeof(secret_words[0]); i++)
-		if (contains(name, length, secret_words[i]))
+	return isalnum((unsigned char)c);
+}
+
+static bool capital(char c)
+{
+	return isupper((unsigned char)c);
+}
+
+/* "hfToken", "HF_TOKEN", "HFToken": "hf", "token" */
+static size_t words_of(const char *name, size_t len, struct part *words)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len && n < MOST_WORDS;) {
+		size_t begin = i;
+		while (i < len && letter_or_digit(name[i])) {
+			bool hump = i > begin && capital(name[i]) &&
+				    (!capital(name[i - 1]) ||
+				     (i + 1 < len && islower((unsigned char)name[i + 1])));
+			if (hump)
+				break;
+			i++;
+		}
+		if (i > begin)
+			words[n++] = (struct part){name + begin, i - begin};
+		else
+			i++;
+	}
+	return n;
+}
+
+/* Whether what stands behind this name is a secret. */
+static bool secret_name(const char *name, size_t len)
+{
+	struct part words[MOST_WORDS];
+	size_t n = words_of(name, len, words);
+
+	if (n && listed(RULE_PLACE, &words[n - 1]))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (listed(RULE_SECRET, &words[i]))
+			return true;
+		if (!listed(RULE_MAYBE, &words[i])) {
+			if (listed(RULE_ENDING, &words[i]))
+				return true;
+			continue;
+		}
+		if (!(i && listed(RULE_BEFORE, &words[i - 1])) &&
+		    !(i + 1 < n && listed(RULE_AFTER, &words[i + 1])))
+			return true;
+	}
+	return false;
+}
+
+/* Names whose 40 hexadecimal digits are a version and no key. */
+static bool version_name(const char *name, size_t len)
+{
+	static const char *const versions[] = {"commit", "revision", "rev", "sha", "sha1", "hash"};
+	struct part words[MOST_WORDS];
+	size_t n = words_of(name, len, words);
+
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
+		if (n && same(&words[n - 1], versions[i]))
 			return true;
 	return false;
 }
@@ -68,37 +140,338 @@ bool tfh_env_told(const char *name, size_t length)
 {
 	if (secret_name(name, length))
 		return false;
-	for (size_t i = 0; i < sizeof(told_names) / sizeof(told_names[0]); i++) {
-		size_t n = strlen(told_names[i]);
-		bool prefix = told_names[i][n - 1] == '*';
-		if (prefix ? length >= n - 1 && !strncmp(name, told_names[i], n - 1)
-			   : length == n && !strncmp(name, told_names[i], n))
+	for (size_t i = 0; i < N_RULES; i++) {
+		size_t n = strlen(rules[i].text);
+		if (rules[i].kind != RULE_TOLD)
+			continue;
+		bool prefix = rules[i].text[n - 1] == '*';
+		if (prefix ? length >= n - 1 && !strncmp(name, rules[i].text, n - 1)
+			   : length == n && !strncmp(name, rules[i].text, n))
 			return true;
 	}
 	return false;
 }
 
-size_t tfh_told_length(char *const *argv, size_t i)
-{
-	size_t length = strlen(argv[i]);
-	size_t name = strcspn(argv[i], "=");
+/* ---- texts ---- */
 
-	if (name < length)
-		return secret_name(argv[i], name) ? name + 1 : length;
-	if (i > 0 && argv[i][0] != '-' && argv[i - 1][0] == '-' && !strchr(argv[i - 1], '=') &&
-	    secret_name(argv[i - 1], strlen(argv[i - 1])))
-		return 0;
-	return length;
+/* A text that is read from `at` on, and what may be told of it. */
+struct scan {
+	const char *begin, *at, *end;
+	struct part name; /* the last one before `at`: "--revision" */
+	char *out;
+	size_t n, size;
+	bool hidden; /* something was */
+};
+
+static void tell(struct scan *s, const char *upto)
+{
+	size_t len = (size_t)(upto - s->at);
+
+	if (len > s->size - s->n)
+		len = s->size - s->n;
+	memcpy(s->out + s->n, s->at, len);
+	s->n += len;
+	s->at = upto;
+}
+
+static void hide(struct scan *s, const char *upto)
+{
+	const char *from = s->at;
+
+	s->at = TFH_REDACTED;
+	tell(s, s->at + strlen(TFH_REDACTED));
+	s->at = upto;
+	s->hidden |= upto > from;
+}
+
+static bool name_char(char c)
+{
+	return letter_or_digit(c) || c == '_' || c == '-' || c == '.';
+}
+
+static bool blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static const char *skip(const char *p, const char *end, const char *set)
+{
+	while (p < end && *p && strchr(set, *p))
+		p++;
+	return p;
+}
+
+/* End of "..." or '...', of [...] or {...}. */
+static const char *closed(const char *p, const char *end)
+{
+	char quote = *p == '"' || *p == '\'' ? *p : 0;
+	int depth = 0;
+
+	for (; p < end; p++) {
+		if (quote) {
+			if (depth && *p == quote)
+				return p + 1;
+			depth = 1;
+			p += *p == '\\' && p + 1 < end;
+			continue;
+		}
+		depth += (*p == '[' || *p == '{') - (*p == ']' || *p == '}');
+		if (!depth)
+			return p + 1;
+	}
+	return end;
+}
+
+/* Whether a comma ends a value: something with a name of its own follows, or nothing. */
+static bool next_begins(const char *p, const char *end)
+{
+	p = skip(p, end, " \t\"'");
+	if (p == end)
+		return true;
+	const char *name = p;
+	while (p < end && name_char(*p))
+		p++;
+	p = skip(p, end, "\"'");
+	return p > name && p < end && (*p == '=' || *p == ':');
+}
+
+static const char *word_end(const char *p, const char *end)
+{
+	for (; p < end; p++) {
+		if (blank(*p) || strchr("\"'`)}]|<>", *p))
+			break;
+		if (strchr(",;&", *p) && next_begins(p + 1, end))
+			break;
+	}
+	return p;
+}
+
+static bool scheme(const char *p, size_t len)
+{
+	static const char *const schemes[] = {"Bearer", "Basic", "Digest", "Token", "Negotiate"};
+	const struct part word = {p, len};
+
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+		if (same(&word, schemes[i]))
+			return true;
+	return false;
+}
+
+/* End of a secret that begins at p. */
+static const char *value_end(const char *p, const char *end)
+{
+	if (p < end && strchr("\"'[{", *p))
+		return closed(p, end);
+	if (p + 1 < end && *p == '\\' && p[1] == '"') { /* JSON within JSON */
+		for (p += 2; p + 1 < end && !(*p == '\\' && p[1] == '"'); p++)
+			;
+		return p + 1 < end ? p + 2 : end;
+	}
+	const char *stop = word_end(p, end);
+	if (scheme(p, (size_t)(stop - p)))
+		stop = word_end(skip(stop, end, " \t"), end);
+	return stop;
+}
+
+/* Where the value behind a name that ends at p begins: "=x", ": x", "\": x", for options " x";
+ * NULL: none. */
+static const char *value_of(const struct scan *s, const char *p)
+{
+	const char *after = skip(p, s->end, "\\\"'");
+	const char *sign = skip(after, s->end, " \t");
+
+	if (sign < s->end && *sign == '=')
+		return skip(sign, s->end, "= \t");
+	if (sign < s->end && *sign == ':' && !(sign + 1 < s->end && sign[1] == ':'))
+		return skip(sign + 1, s->end, " \t");
+	if (*s->name.at == '-' && p < s->end && blank(*p)) {
+		const char *value = skip(p, s->end, " \t");
+		if (value < s->end && strncmp(value, "--", 2))
+			return value;
+	}
+	return NULL;
+}
+
+/* "user:password" */
+static const char *password_of(const char *p, const char *end)
+{
+	const char *stop = word_end(skip(p, end, "\"'"), end);
+	const char *colon = memchr(p, ':', (size_t)(stop - p));
+	bool ids = true;
+
+	for (const char *c = p; c < stop; c++)
+		ids &= isdigit((unsigned char)*c) || *c == ':';
+	return colon && colon + 1 < stop && !ids && colon[1] != '/' ? colon + 1 : NULL;
+}
+
+/* "https://user:password@host", at the "://": what is hidden is told by its begin, its end by
+ * *upto. */
+static const char *password_of_url(const char *p, const char *end, bool web, const char **upto)
+{
+	const char *from = p + 3, *stop = from, *at = NULL;
+
+	for (; stop < end && !blank(*stop) && !strchr("/?#\"'<>", *stop); stop++)
+		if (*stop == '@')
+			at = stop;
+	*upto = at;
+	if (!at)
+		return NULL;
+	const char *colon = memchr(from, ':', (size_t)(at - from));
+	return colon ? colon + 1 : web ? from : NULL;
+}
+
+static size_t run_of(const char *p, const char *end, const char *others)
+{
+	size_t n = 0;
+
+	while (p + n < end && p[n] && (letter_or_digit(p[n]) || strchr(others, p[n])))
+		n++;
+	return n;
+}
+
+/* Length of the secret that p begins with, by its looks; 0: none. */
+static size_t looks_secret(const struct scan *s, const char *p)
+{
+	static const char pem[] = "-----BEGIN ", pem_end[] = "-----END ";
+	size_t left = (size_t)(s->end - p), hex = 0;
+
+	for (size_t i = 0; i < N_RULES; i++) {
+		size_t n = strlen(rules[i].text);
+		if (rules[i].kind != RULE_SHAPE || left < n || memcmp(p, rules[i].text, n))
+			continue;
+		size_t run = run_of(p + n, s->end, rules[i].others);
+		bool plain = true; /* words joined by dashes are a name */
+		for (size_t k = 0; k < run; k++)
+			plain &= !isdigit((unsigned char)p[n + k]) && !capital(p[n + k]);
+		if (run >= rules[i].least && !plain)
+			return n + run;
+	}
+	if (left > sizeof(pem) && !memcmp(p, pem, sizeof(pem) - 1)) {
+		const char *key = memmem(p, left < 64 ? left : 64, "PRIVATE KEY", 11);
+		const char *stop = memmem(p, left, pem_end, sizeof(pem_end) - 1);
+		if (key && stop)
+			stop = memmem(stop + 9, (size_t)(s->end - stop) - 9, "-----", 5);
+		if (key)
+			return stop ? (size_t)(stop + 5 - p) : left;
+	}
+	while (hex < left && isxdigit((unsigned char)p[hex]))
+		hex++;
+	bool alone = hex == left || !name_char(p[hex]);
+	return hex == 40 && alone && !version_name(s->name.at, s->name.len) ? hex : 0;
+}
+
+/* "-pPASSWORD" of database clients, unless it is a number or plain word. */
+static bool short_password(const struct part *word)
+{
+	bool plain = true, number = true;
+
+	if (word->len < 3 || word->at[0] != '-' || word->at[1] != 'p')
+		return false;
+	for (size_t i = 2; i < word->len; i++) {
+		plain &= islower((unsigned char)word->at[i]) || word->at[i] == '-';
+		number &= isdigit((unsigned char)word->at[i]) || word->at[i] == '.';
+	}
+	return !plain && !number;
+}
+
+/* A name at `at`, and what stands behind it. */
+static void take_name(struct scan *s)
+{
+	const char *p = s->at, *upto;
+
+	while (p < s->end && name_char(*p))
+		p++;
+	const struct part name = {s->at, (size_t)(p - s->at)};
+	if (s->end - p > 3 && !memcmp(p, "://", 3)) {
+		bool web = name.len >= 4 && !strncasecmp(name.at, "http", 4);
+		const char *secret = password_of_url(p, s->end, web, &upto);
+		tell(s, secret ? secret : p + 3);
+		if (secret)
+			hide(s, upto);
+		return;
+	}
+	bool separate = s->at == s->begin || blank(s->at[-1]);
+	if (separate && short_password(&name) && !(p < s->end && *p == '=')) {
+		tell(s, s->at + 2);
+		hide(s, word_end(p, s->end));
+		return;
+	}
+	s->name = name;
+	const char *value = value_of(s, p);
+	const struct part bare = {skip(name.at, p, "-"), (size_t)(p - skip(name.at, p, "-"))};
+	if (!value || value == s->end) {
+		/* "Bearer x" without a header's name before it */
+		const struct part word = {name.at, name.len};
+		if (same(&word, "Bearer") && s->end - p > 8 && *p == ' ') {
+			tell(s, p + 1);
+			hide(s, word_end(p + 1, s->end));
+			return;
+		}
+		tell(s, p);
+	} else if (secret_name(name.at, name.len)) {
+		/* As an argument of its own it is the whole rest, whatever is in it. */
+		bool whole = name.at == s->begin && *p == '=';
+		tell(s, value);
+		hide(s, whole ? s->end : value_end(value, s->end));
+	} else if (listed(RULE_USER, &bare) && (upto = password_of(value, s->end))) {
+		tell(s, upto);
+		hide(s, word_end(upto, s->end));
+	} else {
+		tell(s, p);
+	}
+}
+
+static void read_text(struct scan *s)
+{
+	while (s->at < s->end) {
+		bool begins = s->at == s->begin || !name_char(s->at[-1]);
+		size_t n = begins ? looks_secret(s, s->at) : 0;
+		if (n)
+			hide(s, s->at + n);
+		else if (begins && name_char(*s->at))
+			take_name(s);
+		else
+			tell(s, s->at + 1);
+	}
+}
+
+/* `option`: the name, without dashes, whose value the text is; empty: none. */
+static const char *told(const char *text, const struct part *option)
+{
+	static char out[65536]; /* the recorder comes here on any stack */
+	struct scan s = {.begin = text,
+			 .at = text,
+			 .end = text + strlen(text),
+			 .name = *option,
+			 .out = out,
+			 .size = sizeof(out) - 1};
+	const char *password = listed(RULE_USER, option) ? password_of(s.at, s.end) : NULL;
+
+	if (secret_name(option->at, option->len)) {
+		hide(&s, s.end);
+	} else if (password) {
+		tell(&s, password);
+		hide(&s, s.end);
+	}
+	read_text(&s);
+	out[s.n] = '\0';
+	return s.hidden ? out : text;
 }
 
 const char *tfh_told_text(char *const *argv, size_t i)
 {
-	static char text[4096]; /* the recorder comes here on any stack */
-	size_t told = tfh_told_length(argv, i), most = sizeof(text) - sizeof(TFH_REDACTED);
+	const char *before = i ? argv[i - 1] : "";
+	size_t dashes = strspn(before, "-");
+	struct part option = {before + dashes, strlen(before) - dashes};
 
-	if (told == strlen(argv[i]))
-		return argv[i];
-	snprintf(text, sizeof(text), "%.*s" TFH_REDACTED, (int)(told < most ? told : most),
-		 argv[i]);
-	return text;
+	if (!dashes || strchr(before, '=') || !strncmp(argv[i], "--", 2))
+		option.len = 0;
+	return told(argv[i], &option);
+}
+
+const char *tfh_told_entry(const char *entry)
+{
+	const struct part none = {entry, 0};
+
+	return told(entry, &none);
 }

@@ -58,7 +58,7 @@ static void write_environment(struct tfh_json *j)
 			continue;
 		memcpy(name, *entry, len);
 		name[len] = '\0';
-		tfh_json_kstr(j, name, *entry + len + 1);
+		tfh_json_kstr(j, name, tfh_told_entry(*entry) + len + 1);
 	}
 	tfh_json_end(j);
 }
