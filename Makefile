@@ -128,6 +128,8 @@ AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),tru
 AREAS += $(if $(filter check-gpu,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook jobs))
 # The clients' tests compare with the programs of the hook's tests.
 AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
+# What check-glibc reads recordings with.
+AREAS += $(if $(filter check-glibc,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
 # The hook's tests record programs of the simulator's, and the command's a client of the jobs'.
 AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim))
 AREAS += $(if $(filter cli,$(AREAS)),$(filter-out $(AREAS),jobs))
@@ -144,7 +146,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all demo check check-clients check-gpu check-import check-libraries check-wheels truth truth-pipelines truth-random tests bench fuzz fuzz-run soak install uninstall clean distclean format \
+.PHONY: all demo check check-clients check-glibc check-gpu check-import check-libraries check-wheels truth truth-pipelines truth-random tests bench fuzz fuzz-run soak install uninstall clean distclean format \
 	compile_commands.json python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY)
@@ -344,6 +346,15 @@ truth-pipelines: all $(addprefix $(B)/tests/,truth/libtrain.so jobs/libslowread.
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/truth/pipelines -n $(or $(N),20) \
 		$(if $(SEED),--seed '$(SEED)')
 
+# A job in the oldest Debian that can be had; as root, a download of 70 MB. TFH_ROOT=folder of another system.
+check-glibc: tests $(B)/tests/glibc/client
+	$(Q)scripts/run-tests -v --build $(B) --jobs 1 tests/glibc
+
+# Linked as the products are, so that it runs wherever they do.
+$(B)/tests/glibc/client: tests/glibc/client.c $(OLD) $(call stamp,core)
+	@mkdir -p $(@D)
+	$(call say,TEST,$<)$(COMPILE_core) $(LDFLAGS) -pie -MMD -MP -MF $@.d -o $@ $< $(LINKED) $(explain)
+
 # Real programs on the simulated driver, each compared with its log call by call; 4 GB of downloads. T=NAME for one.
 check-clients: tests
 	$(Q)$(RUN_ENV) tests/clients/check '$(T)'
@@ -453,6 +464,7 @@ help:
 	@echo 'make truth-pipelines  tf.data pipelines drawn at random against measured twins (N=20 SEED=n)'
 	@echo 'make truth-random     jobs drawn at random against measured twins (N=20 SEED=n)'
 	@echo 'make check-wheels     the TensorFlow tests under other TensorFlow releases'
+	@echo 'make check-glibc      a job in the oldest Debian that can be had (as root; 70 MB)'
 	@echo 'make check-gpu        questions to a real GPU and driver (bench/GPU.md)'
 	@echo 'make check-import     other tools on the same real traces (750 MB)'
 	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
@@ -468,5 +480,5 @@ help:
 HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_nccl) $(OBJ_standins))
 $(HEADERS):
 -include $(wildcard $(HEADERS))
--include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(BENCH) $(BENCH_LIBS) $(AUDIT_SO) \
+-include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(BENCH) $(BENCH_LIBS) $(AUDIT_SO) $(B)/tests/glibc/client \
 	$(filter $(B)/sim/libcupti.so.%,$(SIM))))
