@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "analyze/result.h"
+#include "judge/result.h"
 #include "fuzz.h"
 #include "model/model.h"
 #include "model/ops.h"
