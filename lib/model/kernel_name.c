@@ -1,11 +1,11 @@
 #include "model/kernel_name.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "model/demangle.h"
 
 #define LONGEST 8192 /* of a longer name the rest is not looked at */
 #define WORDS 32
@@ -96,26 +96,6 @@ static bool in(const struct word *w, const char *const *list, size_t n)
 static bool letter(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
-}
-
-/* Itanium ABI names, by the C++ library's own function where there is one. */
-static void demangle(char *text, const char *name)
-{
-	static char *(*read_name)(const char *, char *, size_t *, int *);
-	static bool looked;
-	char *plain = NULL;
-	int status = -1;
-
-	if (!looked && !strncmp(name, "_Z", 2)) {
-		void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-		looked = true;
-		if (library)
-			*(void **)&read_name = dlsym(library, "__cxa_demangle");
-	}
-	if (read_name && !strncmp(name, "_Z", 2))
-		plain = read_name(name, NULL, NULL, &status);
-	snprintf(text, LONGEST, "%s", plain && !status ? plain : name);
-	free(plain);
 }
 
 static void erase(char *text, const char *what)
@@ -216,7 +196,8 @@ static void take_apart(struct pieces *p, const char *name)
 	char *begin = p->text;
 	int depth = 0;
 
-	demangle(p->text, name);
+	if (!tfh_demangle(name, p->text, LONGEST))
+		snprintf(p->text, LONGEST, "%s", name);
 	erase(p->text, "(anonymous namespace)::");
 	bool cut = cut_parameters(p->text);
 	/* A template's name has the type that it returns before it. */

@@ -12,8 +12,8 @@
 
 /* The name in at most `width` (at least 16, less than TFH_KERNEL_NAME) bytes: without return type
  * and parameters, then with shorter template arguments, then cut in the middle. Names of other
- * languages stay as they are, if they fit. Mangled names are read where the machine has a C++
- * library. Returns `out`. */
+ * languages stay as they are, if they fit. Mangled names are read (model/demangle.h).
+ * Returns `out`. */
 const char *tfh_kernel_short(char out[TFH_KERNEL_NAME], const char *name, size_t width);
 
 /* The same for the n names of a table: where two different ones would become the same, each also
