@@ -1,6 +1,5 @@
 #include "model/symbols.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +8,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "model/demangle.h"
 
 struct tfh_symbols {
 	const uint8_t *data;
@@ -140,47 +141,12 @@ void tfh_symbols_close(struct tfh_symbols *s)
 	free(s);
 }
 
-/* The C++ runtime's own, where one is installed; only the command asks for it, at the first name.
- */
-static char *demangled(const char *name)
-{
-	typedef char *(*demangle_fn)(const char *, char *, size_t *, int *);
-	static demangle_fn demangle;
-	static bool looked;
-	int status;
-
-	if (!looked) {
-		void *handle = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-		demangle = handle ? (demangle_fn)dlsym(handle, "__cxa_demangle") : NULL;
-		looked = true;
-	}
-	return demangle ? demangle(name, NULL, NULL, &status) : NULL;
-}
-
-/* Cuts the parameters off: the last group of parentheses, and what follows it. */
-static void cut_parameters(char *name)
-{
-	char *end = strrchr(name, ')'), *p = end;
-	int depth = 0;
-
-	for (; p && p > name; p--) {
-		depth += (*p == ')') - (*p == '(');
-		if (!depth)
-			break;
-	}
-	/* operator() has two groups, and a local class' name ends with none. */
-	if (p && p > name && !strchr(end, ':'))
-		*p = '\0';
-}
-
+/* C++ names are read (model/demangle.h), and cut where they find no room. */
 static void readable(const char *symbol, char *name, size_t size)
 {
-	char *text = !strncmp(symbol, "_Z", 2) ? demangled(symbol) : NULL;
+	char text[4096];
 
-	if (text)
-		cut_parameters(text);
-	snprintf(name, size, "%s", text ? text : symbol);
-	free(text);
+	snprintf(name, size, "%s", tfh_demangle(symbol, text, sizeof(text)) ? text : symbol);
 }
 
 bool tfh_symbols_find(const struct tfh_symbols *s, uint64_t file_offset, char *name, size_t size,
