@@ -86,6 +86,11 @@ void tfh_help_command(FILE *out, const struct tfh_command *command);
 void tfh_print_wrapped(FILE *out, size_t column, size_t indent, const char *text);
 /* One line on stderr, "tfhook: " before it. */
 __attribute__((format(printf, 1, 2))) void tfh_say(const char *fmt, ...);
+/* Why reading or judging failed (`code` is a negative errno), with the remedy where files may not
+ * be read. */
+void tfh_say_why(const struct tfh_err *err, int code);
+/* The same without the path that a line begins with anyway. */
+const char *tfh_reason(const struct tfh_err *err, int code, const char *path);
 /* Files of a directory that could not be read beside those that could. */
 struct tfh_run;
 void tfh_say_left_out(const struct tfh_run *run);

@@ -225,7 +225,7 @@ static enum outcome judge(const struct demo *d, const struct scene *s, const cha
 	if (!code)
 		code = tfh_analyze(run, &result, &err);
 	if (code) {
-		tfh_say("%s", *err.text ? err.text : strerror(-code));
+		tfh_say_why(&err, code);
 		tfh_run_close(run);
 		return NO_VERDICT;
 	}

@@ -40,11 +40,13 @@ int tfh_cmd_import(const struct tfh_line *args)
 	int code;
 
 	if (!args->operands || !out) {
-		tfh_say("import: needs a trace and -o OUT.tft");
+		tfh_say("import: %s: tfhook import TRACE... -o OUT.tft",
+			args->operands ? "where to? name a file or directory with -o"
+				       : "of what? name a trace");
 		return TFH_EXIT_USAGE;
 	}
 	for (int i = 0; i < args->operands; i++)
-		if (!access(paths[i], F_OK) && !tfh_import_is_foreign(paths[i])) {
+		if (!access(paths[i], R_OK) && !tfh_import_is_foreign(paths[i])) {
 			const char *other = tfh_import_other(paths[i]);
 			tfh_say("%s: %s", paths[i],
 				other ? other
@@ -58,7 +60,7 @@ int tfh_cmd_import(const struct tfh_line *args)
 	if (!code)
 		code = write_processes(run, out, &err);
 	if (code)
-		tfh_say("%s", *err.text ? err.text : strerror(-code));
+		tfh_say_why(&err, code);
 	tfh_run_close(run);
 	return tfh_exit_code(code);
 }

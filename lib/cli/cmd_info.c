@@ -342,7 +342,7 @@ int tfh_cmd_info(const struct tfh_line *args)
 	int code = tfh_import_open((const char *const *)args->operand, (uint32_t)args->operands,
 				   &run, &err);
 	if (code) {
-		tfh_say("%s", *err.text ? err.text : strerror(-code));
+		tfh_say_why(&err, code);
 		tfh_run_close(run);
 		return tfh_exit_code(code);
 	}

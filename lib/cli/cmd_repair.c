@@ -31,7 +31,7 @@ static int save_journal(const char *path, const char *out, unsigned flags)
 	int code = tft_salvage(path, out, flags, &saved, &err);
 
 	if (code) {
-		tfh_print(stdout, "%s: %s\n", path, *err.text ? err.text : strerror(-code));
+		tfh_print(stdout, "%s: %s\n", path, tfh_reason(&err, code, path));
 		return code == -EBUSY ? TFH_EXIT_OK : TFH_EXIT_UNREADABLE;
 	}
 	if (!*saved.path)
@@ -81,7 +81,7 @@ static int repair_file(const char *path, const char *dir)
 		return TFH_EXIT_OK;
 	}
 	if (code) {
-		tfh_print(stdout, "%s: %s\n", path, *err.text ? err.text : strerror(-code));
+		tfh_print(stdout, "%s: %s\n", path, tfh_reason(&err, code, path));
 		return TFH_EXIT_UNREADABLE;
 	}
 	tfh_print(stdout, "%s: %u chunks saved, %llu damaged, %llu bytes cut off\n", path,
@@ -159,7 +159,7 @@ static int repair_operand(const struct tfh_line *args, char *path, const char *o
 	}
 	int code = tfh_files_find(&files, &part, &err);
 	if (code && !(directory && code == -ENODATA)) {
-		tfh_say("%s", err.text);
+		tfh_say_why(&err, code);
 		tfh_files_free(&files);
 		return tfh_exit_code(code);
 	}

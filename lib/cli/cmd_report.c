@@ -65,7 +65,7 @@ int tfh_cmd_report(const struct tfh_line *args)
 	if (!code)
 		code = tfh_analyze(run, &result, &err);
 	if (code) {
-		tfh_say("%s", *err.text ? err.text : strerror(-code));
+		tfh_say_why(&err, code);
 		tfh_run_close(run);
 		return tfh_exit_code(code);
 	}

@@ -143,7 +143,7 @@ int tfh_cmd_verify(const struct tfh_line *args)
 
 	int code = tfh_files_find(&files, args, &err);
 	if (code) {
-		tfh_say("%s", err.text);
+		tfh_say_why(&err, code);
 		tfh_files_free(&files);
 		return tfh_exit_code(code);
 	}
@@ -168,11 +168,8 @@ int tfh_cmd_verify(const struct tfh_line *args)
 			continue;
 		}
 		if (code) {
-			size_t len = strlen(files.path[i]);
-			bool named = !strncmp(err.text, files.path[i], len) &&
-				     !strncmp(err.text + len, ": ", 2);
 			tfh_print(stdout, "%s: unreadable: %s\n", files.path[i],
-				  err.text + (named ? len + 2 : 0));
+				  tfh_reason(&err, code, files.path[i]));
 			status = TFH_EXIT_UNREADABLE;
 			continue;
 		}

@@ -23,6 +23,23 @@ void tfh_say(const char *fmt, ...)
 	fflush(stderr);
 }
 
+void tfh_say_why(const struct tfh_err *err, int code)
+{
+	tfh_say("%s%s", *err->text ? err->text : strerror(-code),
+		code == -EACCES ? "; read it as the user that recorded it, or be given the right to"
+				: "");
+}
+
+const char *tfh_reason(const struct tfh_err *err, int code, const char *path)
+{
+	size_t len = strlen(path);
+
+	if (!*err->text)
+		return strerror(-code);
+	bool named = !strncmp(err->text, path, len) && !strncmp(err->text + len, ": ", 2);
+	return err->text + (named ? len + 2 : 0);
+}
+
 static bool is_set(const char *name)
 {
 	const char *value = getenv(name);

@@ -19,6 +19,27 @@ for command in report info verify; do
 	says 'nosuchplace: '
 done
 
+# Files and directories that may not be read: why, what to do, and each path once.
+if [[ $(id -u) == 0 ]] && command -v setpriv >/dev/null; then
+	mkdir closed mixed && echo x >mixed/a.tft && cp mixed/a.tft closed.tft && cp mixed/a.tft closed.json
+	chmod 000 closed mixed/a.tft closed.tft closed.json
+	chmod 755 . && cp "$tfhook" other
+	for what in "report closed" "report closed.tft" "report mixed" "info closed.tft" "verify closed" "import closed.json -o x.tft"; do
+		expect 3 setpriv --reuid 65534 --regid 65534 --clear-groups ./other $what
+		says 'Permission denied; read it as the user that recorded it'
+		[[ $(wc -l <.err) == 1 ]] || fail 'not one line'
+	done
+	chmod 777 .
+	expect 3 setpriv --reuid 65534 --regid 65534 --clear-groups ./other repair mixed
+	prints '^mixed/a.tft: Permission denied'
+	rm -rf closed mixed closed.tft closed.json other
+	chmod 755 .
+fi
+expect 2 "$tfhook" import
+says 'import: of what\?'
+expect 2 "$tfhook" import x.json
+says 'import: where to\?.*-o'
+
 # A text file.
 echo 'hello, this is a log' >log.txt
 cp log.txt text.tft
