@@ -135,6 +135,8 @@ static uint32_t stage_some(struct tft_ring *ring, const struct tfh_rec *records,
 	return (uint32_t)n;
 }
 
+static bool passed_over; /* the last round met a ring before an older one of its thread */
+
 /* Returns records moved; *blocked is set when staging is full and cannot be written now. `records`:
  * NULL for a ring of the journal, whose header says where they are, and is whole only once the
  * state is seen. */
@@ -156,8 +158,10 @@ static uint32_t drain_ring(struct tft_ring *ring, const struct tfh_rec *records,
 	if (!force && state == TFT_RING_ACTIVE && (head - ring->tail) * 4 <= ring->mask)
 		return 0;
 	expected = expected_of(ring->thread);
-	if (!expected || *expected != ring->tail)
-		return 0; /* an older ring of this thread comes first */
+	if (!expected || *expected != ring->tail) {
+		passed_over = true; /* an older ring of this thread comes first */
+		return 0;
+	}
 	if (ring->tail == 0 && !stage_thread_name(ring)) {
 		*blocked = tfh_seal() != 0;
 		if (*blocked || !stage_thread_name(ring))
@@ -187,29 +191,44 @@ static void maybe_free(struct tft_ring *ring, uint32_t slot)
 	tfh_slot_free(&tfh_p.journal, slot);
 }
 
-uint32_t tfh_drain(bool force)
+static uint32_t drain_all(bool force, bool *blocked)
 {
 	struct tfh_journal *j = &tfh_p.journal;
 	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
 	uint32_t moved = 0;
-	bool blocked = false;
 
-	for (uint32_t i = 0; i < tfh_cold_count() && !blocked; i++) {
+	for (uint32_t i = 0; i < tfh_cold_count() && !*blocked; i++) {
 		struct tfh_rec *records;
 		struct tft_ring *ring = tfh_cold_at(i, &records);
 
 		if (!tfh_cold_claim(ring))
 			continue;
-		moved += drain_ring(ring, records, true, &blocked);
+		moved += drain_ring(ring, records, true, blocked);
 		tfh_cold_release(ring);
 	}
-	for (uint32_t i = 0; i < n && !blocked; i++) {
+	for (uint32_t i = 0; i < n && !*blocked; i++) {
 		struct tft_ring *ring = tfh_journal_ring(j, i);
 
 		if (!ring)
 			continue;
-		moved += drain_ring(ring, NULL, force, &blocked);
+		moved += drain_ring(ring, NULL, force, blocked);
 		maybe_free(ring, i);
+	}
+	return moved;
+}
+
+/* A thread's new ring may lie in a place that another thread left, before its old one: it comes in
+ * another round. A thread has three rings at most, one in memory, a small and a large one. */
+uint32_t tfh_drain(bool force)
+{
+	bool blocked = false;
+	uint32_t moved;
+
+	passed_over = false;
+	moved = drain_all(force, &blocked);
+	for (int i = 0; i < 2 && force && passed_over && !blocked; i++) {
+		passed_over = false;
+		moved += drain_all(force, &blocked);
 	}
 	return moved;
 }
