@@ -13,7 +13,10 @@ static void mode_update(void)
 	struct tft_journal *head = tfh_p.journal.head;
 	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE), want;
 
-	if (!head || (mode != TFH_MODE_ON && mode != TFH_MODE_OFF))
+	if ((mode != TFH_MODE_ON && mode != TFH_MODE_OFF) || !head)
+		return;
+	/* A child that no fork handler saw made has its parent's mode and not its journal. */
+	if (tfh_raw_getpid() != tfh_p.pid)
 		return;
 	want = __atomic_load_n(&head->control, __ATOMIC_ACQUIRE) & TFT_CTL_STOP ||
 			       __atomic_load_n(&tfh_p.paused, __ATOMIC_ACQUIRE) ||
