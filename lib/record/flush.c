@@ -223,8 +223,13 @@ static bool answer_finish(void)
 	if (!how)
 		return false;
 	close_all(how == 2);
-	__atomic_store_n(&tfh_f.finish_done, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_f.finish_done, 1, __ATOMIC_SEQ_CST);
 	futex_wake(&tfh_f.finish_done);
+	/* A flush that was asked for meanwhile has nothing to wait for; one that comes later sees
+	 * that all is closed. */
+	__atomic_store_n(&tfh_f.flush_done, __atomic_load_n(&tfh_f.flush_asked, __ATOMIC_SEQ_CST),
+			 __ATOMIC_RELEASE);
+	futex_wake(&tfh_f.flush_done);
 	return true;
 }
 
@@ -332,15 +337,22 @@ static bool stuck(uint64_t now)
 	return tfh_self.depth && since && now > since + STUCK_NS;
 }
 
-/* Waits until *word is no longer `old`. */
-static bool wait_for(uint32_t *word, uint32_t old, uint64_t end)
+/* Is the recording that had this generation over, and its memory another one's? */
+static bool is_over(uint32_t generation)
 {
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old) {
+	return __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE) != generation;
+}
+
+/* Waits until *word is no longer `old`, or all is closed. */
+static bool wait_for(uint32_t *word, uint32_t old, uint64_t end, uint32_t generation)
+{
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old && !tfh_flusher_closed() &&
+	       !is_over(generation)) {
 		uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), most;
 
 		if (now >= end || stuck(now))
 			return false;
-		most = tfh_self.depth && end - now > LOOK_NS ? LOOK_NS : end - now;
+		most = end - now > LOOK_NS ? LOOK_NS : end - now;
 		futex_wait(word, old, most);
 	}
 	return true;
@@ -357,7 +369,7 @@ bool tfh_recording(void)
 int tfh_flush_by(uint64_t end)
 {
 	int saved = errno, err = 0;
-	uint32_t ticket, done;
+	uint32_t ticket, done, generation = __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE);
 
 	if (!tfh_recording() || tfh_self.guard & ~TFH_GUARD_APPEND)
 		return -EAGAIN;
@@ -368,9 +380,9 @@ int tfh_flush_by(uint64_t end)
 	tfh_flusher_wake();
 	while (!err) {
 		done = __atomic_load_n(&tfh_f.flush_done, __ATOMIC_ACQUIRE);
-		if ((int32_t)(done - ticket) >= 0)
+		if ((int32_t)(done - ticket) >= 0 || tfh_flusher_closed() || is_over(generation))
 			break;
-		if (!wait_for(&tfh_f.flush_done, done, end))
+		if (!wait_for(&tfh_f.flush_done, done, end, generation))
 			err = -ETIMEDOUT;
 	}
 	errno = saved;
@@ -385,7 +397,7 @@ int tfh_flush_now(unsigned ms)
 void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 {
 	struct tfh_self *self = &tfh_self;
-	uint32_t none = 0;
+	uint32_t none = 0, generation = __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE);
 	int saved = errno;
 
 	if (!tfh_recording() || self->guard & ~TFH_GUARD_APPEND || tfh_flusher_closed() ||
@@ -408,7 +420,7 @@ void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 		tfh_xfsz_restore(&x);
 	} else {
 		tfh_flusher_wake();
-		if (!wait_for(&tfh_f.finish_done, 0, end))
+		if (!wait_for(&tfh_f.finish_done, 0, end, generation))
 			__atomic_store_n(&tfh_f.gave_up, 1, __ATOMIC_RELAXED);
 	}
 	self->guard--;

@@ -107,6 +107,22 @@ __attribute__((constructor)) static void on_load(void)
 	tfh_init();
 }
 
+/* A child that no fork handler saw made. Its other threads pass through until it is done. */
+static int adopt(pid_t pid)
+{
+	static pid_t adopted; /* atomic */
+	pid_t last = __atomic_load_n(&adopted, __ATOMIC_RELAXED);
+
+	if (last == pid || !__atomic_compare_exchange_n(&adopted, &last, pid, false,
+							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return -ECHILD;
+	tfh_locks_forked();
+	after_fork();
+	tfh_self.guard = 1; /* this is our own code, whose end is still to come */
+	__atomic_store_n(&tfh_p.pid, pid, __ATOMIC_RELEASE);
+	return 0;
+}
+
 int tfh_process_check(void)
 {
 	static uint32_t lock TFH_LOCK_WORD;
@@ -119,10 +135,7 @@ int tfh_process_check(void)
 		/* A vfork child runs in its parent's memory, and there the page is not wiped. */
 		if (!generation_page || *generation_page)
 			return -ECHILD;
-		tfh_p.pid = pid;
-		tfh_locks_forked();
-		after_fork();
-		return 0;
+		return adopt(pid);
 	}
 	if (__atomic_load_n(&tfh_generation, __ATOMIC_ACQUIRE) != &no_generation)
 		return 0;
@@ -139,10 +152,11 @@ int tfh_process_check(void)
 /* Everything of one recording; options and identity stay. */
 static void forget_recording(void)
 {
+	/* First, because of those who still wait for the old recording. */
+	__atomic_store_n(&tfh_p.generation, tfh_p.generation + 2, __ATOMIC_RELEASE);
 	tfh_cold_forget();
 	tfh_flusher_forget();
 	tfh_intern_forget();
-	tfh_p.generation += 2;
 	*generation_page = tfh_p.generation;
 	tfh_p.next_thread = 0;
 	tfh_p.beyond_early = 0;
@@ -155,6 +169,7 @@ static void forget_recording(void)
 /* Back to COLD with everything new; what the parent recorded is the parent's to write. */
 static void after_fork(void)
 {
+	tfh_rings_forked();
 	tfh_journal_disown(&tfh_p.journal);
 	forget_recording();
 	tfh_self_forked(&tfh_self);
@@ -164,7 +179,7 @@ static void after_fork(void)
 		tfh_mode = TFH_MODE_COLD;
 }
 
-static uint32_t exec_closed; /* this process was closed for an exec */
+static uint32_t exec_closed; /* atomic: this process was closed for an exec */
 
 void tfh_exec_begin(void)
 {
@@ -173,7 +188,7 @@ void tfh_exec_begin(void)
 	if ((mode != TFH_MODE_ON && mode != TFH_MODE_OFF) || tfh_raw_getpid() != tfh_p.pid)
 		return;
 	tfh_finish(true);
-	exec_closed = tfh_flusher_closed();
+	__atomic_store_n(&exec_closed, tfh_flusher_closed(), __ATOMIC_RELEASE);
 }
 
 /* The old journal stays mapped: other threads may be inside calls that end on its rings. */
@@ -181,9 +196,14 @@ void tfh_exec_failed(void)
 {
 	int saved = errno;
 
-	if (!exec_closed || tfh_raw_getpid() != tfh_p.pid)
+	/* Of several threads that came back one begins anew, and the others find it begun. */
+	if (tfh_raw_getpid() != tfh_p.pid ||
+	    !__atomic_exchange_n(&exec_closed, 0, __ATOMIC_ACQ_REL) || !tfh_flusher_closed())
 		return;
-	exec_closed = 0;
+	if (!tfh_rings_quiet()) {
+		tfh_log(1, "recording ended at an exec that failed: a thread was just beginning");
+		return;
+	}
 	tfh_journal_release(&tfh_p.journal);
 	forget_recording();
 	__atomic_store_n(&tfh_mode, TFH_MODE_COLD, __ATOMIC_RELEASE);

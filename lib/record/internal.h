@@ -152,6 +152,12 @@ static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uin
 /* Forked child: what the surviving thread still points at belongs to the parent. */
 void tfh_self_forked(struct tfh_self *self);
 
+/* After mode DEAD: no thread is taking a ring, or will before the mode is another one, so the
+ * journal may be forgotten. */
+bool tfh_rings_quiet(void);
+/* Forked child: nobody is. */
+void tfh_rings_forked(void);
+
 /* ---- init.c / start.c ---- */
 
 /* COLD -> ON, OFF or DEAD by the one thread that wins. */

@@ -51,6 +51,37 @@ static void count_beyond(void)
 	__atomic_fetch_add(&j->beyond, 1, __ATOMIC_RELEASE);
 }
 
+/*
+ * A failed exec puts another journal in the place of one that threads may be taking rings from just
+ * then, so these are counted. They look at the mode after that, and it looks at the count after
+ * it set the mode: one of the two sees the other.
+ */
+static uint32_t taking; /* atomic */
+
+static bool taking_begin(void)
+{
+	uint32_t mode;
+
+	__atomic_fetch_add(&taking, 1, __ATOMIC_SEQ_CST);
+	mode = __atomic_load_n(&tfh_mode, __ATOMIC_SEQ_CST);
+	return mode != TFH_MODE_DEAD && mode != TFH_MODE_HOLD;
+}
+
+static void taking_end(void)
+{
+	__atomic_fetch_sub(&taking, 1, __ATOMIC_RELEASE);
+}
+
+bool tfh_rings_quiet(void)
+{
+	return !__atomic_load_n(&taking, __ATOMIC_SEQ_CST);
+}
+
+void tfh_rings_forked(void)
+{
+	__atomic_store_n(&taking, 0, __ATOMIC_RELAXED);
+}
+
 static void thread_name(char *name, size_t size)
 {
 	char comm[16] = "";
@@ -137,6 +168,14 @@ static bool ring_in_journal(struct tfh_self *self, bool large)
 		   bytes / (uint32_t)sizeof(struct tfh_rec) - 1);
 	tfh_flusher_start();
 	return true;
+}
+
+static bool ring_grow(struct tfh_self *self)
+{
+	bool done = taking_begin() && tfh_own_ring(self) && ring_in_journal(self, true);
+
+	taking_end();
+	return done;
 }
 
 static bool ring_in_memory(struct tfh_self *self)
@@ -278,17 +317,10 @@ static void count_step_off(enum tfh_fn fn)
 		tfh_window_begin();
 }
 
-/* Everything that a first call may have to set up. Returns 0 when the thread has a ring, else why
- * not. */
-static int prepare(struct tfh_self *self, enum tfh_fn fn)
+static int begin_and_take(struct tfh_self *self, enum tfh_fn fn)
 {
 	uint32_t mode;
-	int err;
 
-	tfh_init();
-	err = tfh_process_check();
-	if (err)
-		return err;
 	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_COLD &&
 	    tfh_fn_table[fn].props & TFH_FN_TRIGGER)
 		tfh_start();
@@ -300,6 +332,21 @@ static int prepare(struct tfh_self *self, enum tfh_fn fn)
 	    (mode == TFH_MODE_OFF && !(tfh_fn_table[fn].props & TFH_FN_ALWAYS)))
 		return -ECANCELED;
 	return thread_ring(self) ? 0 : -EAGAIN;
+}
+
+/* Everything that a first call may have to set up. Returns 0 when the thread has a ring, else why
+ * not. */
+static int prepare(struct tfh_self *self, enum tfh_fn fn)
+{
+	int err;
+
+	tfh_init();
+	err = tfh_process_check();
+	if (err)
+		return err;
+	err = taking_begin() ? begin_and_take(self, fn) : -ECANCELED;
+	taking_end();
+	return err;
 }
 
 struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg)
@@ -357,7 +404,7 @@ struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
 			uint64_t now = tfh_ticks();
 
 			saved = errno;
-			if (now >= self->retry && !ring_in_journal(self, true))
+			if (now >= self->retry && !ring_grow(self))
 				self->retry = now + RETRY_TICKS;
 			errno = saved;
 		}
