@@ -67,6 +67,7 @@ FLAGS_job := $(BASE_C) -fPIC -fvisibility=hidden -fno-semantic-interposition -ft
 FLAGS_core := $(BASE_C) -fPIE
 FLAGS_shared := $(BASE_C) -fPIC -fno-semantic-interposition
 FLAGS_sim := $(BASE_C) -fPIC -fno-semantic-interposition $(CUDA_C)
+FLAGS_sched := $(BASE_C) -iquote tests/torture/sched -include tests/torture/sched/points.h
 FLAGS_test := $(BASE_C) $(CUDA_C)
 FLAGS_testcc := -std=gnu++17 -Ilib -Iinclude $(WARN) $(SAN_FLAGS) -pthread $(CUDA_C)
 
@@ -120,12 +121,14 @@ PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TF
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
-ALL_AREAS := record hook tf sim analyze import cli jobs clients truth fuzz
+ALL_AREAS := record hook tf sim analyze import cli jobs clients truth fuzz torture
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
 # What the scenarios are run and read with.
 AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))
 # What check-gpu reads recordings with, and a client.
 AREAS += $(if $(filter check-gpu,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook jobs))
+# The tortured jobs' traces are counted with the recorder's tests.
+AREAS += $(if $(filter torture,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),torture record))
 # The clients' tests compare with the programs of the hook's tests.
 AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
 # What check-glibc reads recordings with.
@@ -139,6 +142,12 @@ AREA_CC := $(wildcard $(AREAS:%=tests/%/*.cc))
 is_lib = $(foreach f,$1,$(if $(filter lib%,$(notdir $f)),$f))
 AREA_LIBS := $(patsubst %,$(B)/%.so,$(basename $(call is_lib,$(AREA_C) $(AREA_CC))))
 AREA_PROGS := $(patsubst %,$(B)/%,$(basename $(filter-out $(call is_lib,$(AREA_C) $(AREA_CC)),$(AREA_C) $(AREA_CC))))
+# The schedule fuzzer: the recorder compiled with points at which threads change (tests/torture/sched/points.h), without
+# what its harness makes of memory.
+SRC_sched := $(filter-out $(addprefix lib/record/,place.c rundir.c runjson.c segments.c),$(call sources,record))
+OBJ_sched := $(call objects,sched,$(SRC_sched))
+SCHED_C := $(wildcard tests/torture/sched/*.c)
+SCHEDULES := $(if $(filter torture,$(AREAS)),$(B)/tests/torture/schedules)
 BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
 BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -146,10 +155,10 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all demo check check-clients check-glibc check-gpu check-import check-libraries check-wheels truth truth-pipelines truth-random tests bench fuzz fuzz-run soak install uninstall clean distclean format \
+.PHONY: all demo check check-clients check-glibc check-gpu check-import check-libraries check-wheels truth truth-pipelines truth-random tests bench fuzz fuzz-run soak torture install uninstall clean distclean format \
 	compile_commands.json python-env help FORCE
 all: $(PRODUCTS)
-tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY)
+tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES)
 
 # --- a file that changes when a command line or a list of objects changes, so that what depends on it is remade --
 stamp = $(B)/flags/$1
@@ -161,10 +170,11 @@ COMPILE_job = $(CC) $(CPPFLAGS) $(FLAGS_job) $(CFLAGS)
 COMPILE_core = $(CC) $(CPPFLAGS) $(FLAGS_core) $(CFLAGS)
 COMPILE_shared = $(CC) $(CPPFLAGS) $(FLAGS_shared) $(CFLAGS)
 COMPILE_sim = $(CC) $(CPPFLAGS) $(FLAGS_sim) $(CFLAGS)
+COMPILE_sched = $(CC) $(CPPFLAGS) $(FLAGS_sched) $(CFLAGS)
 COMPILE_test = $(CC) $(CPPFLAGS) $(FLAGS_test) $(CFLAGS)
 COMPILE_testcc = $(CXX) $(CPPFLAGS) $(FLAGS_testcc) $(CXXFLAGS)
-$(foreach s,job core shared sim test testcc,$(eval $(call stamp-rule,$s,$$(COMPILE_$s))))
-$(foreach s,job core shared sim,$(eval $(call stamp-rule,objects-$s,$$(OBJ_$s) $$(LDFLAGS))))
+$(foreach s,job core shared sim sched test testcc,$(eval $(call stamp-rule,$s,$$(COMPILE_$s))))
+$(foreach s,job core shared sim sched,$(eval $(call stamp-rule,objects-$s,$$(OBJ_$s) $$(LDFLAGS))))
 $(eval $(call stamp-rule,objects-cupti,$$(OBJ_cupti) $$(LDFLAGS)))
 $(eval $(call stamp-rule,objects-nccl,$$(OBJ_nccl) $$(LDFLAGS)))
 
@@ -181,7 +191,7 @@ $(B)/obj/$1/%.o: lib/%.c $(B)/obj/$1/%.d $(call stamp,$1)
 $(B)/obj/$1/%.o: lib/%.S $(B)/obj/$1/%.d $(call stamp,$1)
 	$$(call compile,AS,$1)
 endef
-$(foreach s,job core shared sim,$(eval $(call object-rules,$s)))
+$(foreach s,job core shared sim sched,$(eval $(call object-rules,$s)))
 
 $(B)/obj/job/hook/plain.o: FLAGS_job += -fno-builtin
 $(B)/tests/hook/plain: FLAGS_test += -fno-builtin
@@ -313,6 +323,12 @@ $(filter $(basename $(AREA_CC:%=$(B)/%)),$(AREA_PROGS)): $(B)/%: %.cc $(CORE_A) 
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)$(COMPILE_testcc) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(ZLIB) $(LIBS)
 
+# muldefs: the harness' own functions stand in for those of the archive.
+$(B)/tests/torture/schedules: $(SCHED_C) $(OBJ_sched) $(CORE_A) $(call stamp,test) $(call stamp,objects-sched)
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(COMPILE_test) -iquote tests/torture/sched $(LDFLAGS) -Wl,-z,muldefs -MMD -MP -MF $@.d -o $@ $(SCHED_C) $(OBJ_sched) \
+		$(CORE_A) $(ZLIB) $(LIBS)
+
 $(filter $(AREA_C:%.c=$(B)/%.so),$(AREA_LIBS)) $(BENCH_LIBS): $(B)/%.so: %.c $(call stamp,test)
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)$(COMPILE_test) -fPIC -shared $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< -ldl -lpthread
@@ -401,6 +417,13 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(F
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -o $@ $< tests/fuzz/replay.c $(FUZZ_PARTS) $(CORE_A) $(ZLIB) $(LIBS)
 
+# Jobs under every end and in every company (docs/torture.md): T=regex for some cases, SEED=n for the same moments again.
+# Half an hour and more: SCHEDULES_N is the number of schedules.
+SCHEDULES_N ?= 1000000
+torture: tests
+	$(Q)scripts/bootstrap torture
+	$(Q)$(RUN_ENV) tests/torture/run --seed '$(or $(SEED),0)' --schedules $(SCHEDULES_N) --filter '$(T)'
+
 # Hours, not minutes: tests/soak holds what is too long for `check`.
 soak: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout 7200 --python main tests/soak
@@ -471,14 +494,15 @@ help:
 	@echo 'make bench            measure costs and sizes'
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
 	@echo 'make fuzz soak        long tests'
+	@echo 'make torture          jobs under every end and in every company (T=regex SEED=n)'
 	@echo 'make python-env       NAME=main|quick|clients|libraries|tf215|tf218|tf220|tf221|tfgpu220'
 	@echo 'make format           clang-format; make compile_commands.json for editors'
 	@echo 'make clean distclean  remove what was built; and the downloads'
 	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 FOLDERS="base format"'
 
 # What each object was made of. One that is missing has an empty rule, so that its object is made anew.
-HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_nccl) $(OBJ_standins))
+HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_nccl) $(OBJ_standins) $(OBJ_sched))
 $(HEADERS):
 -include $(wildcard $(HEADERS))
--include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(BENCH) $(BENCH_LIBS) $(AUDIT_SO) $(B)/tests/glibc/client \
+-include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(SCHEDULES) $(BENCH) $(BENCH_LIBS) $(AUDIT_SO) $(B)/tests/glibc/client \
 	$(filter $(B)/sim/libcupti.so.%,$(SIM))))

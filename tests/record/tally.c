@@ -78,11 +78,11 @@ static void tally(const char *path, const char *name)
 /* Wherever the recorder put them: beside the output or in /dev/shm. */
 static void salvage_all(const char *dir)
 {
-	static struct tfh_found_journal found[16];
+	static struct tfh_found_journal found[1024];
 	char real[PATH_MAX];
-	unsigned n = realpath(dir, real) ? tfh_journals_find(real, 0, found, 16) : 0;
+	unsigned n = realpath(dir, real) ? tfh_journals_find(real, 0, found, 1024) : 0;
 
-	for (unsigned i = 0; i < n && i < 16; i++) {
+	for (unsigned i = 0; i < n && i < 1024; i++) {
 		struct tft_salvaged result;
 		struct tfh_err err = {0};
 

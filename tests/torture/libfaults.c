@@ -1,0 +1,160 @@
+/*
+ * A file system that fails, for what lies below the directory that FAULTS_UNDER names: preloaded,
+ *it answers calls with the errno of FAULTS, or makes them wait.
+ *
+ *	FAULTS=CALL:ERRNO:FIRST[:COUNT],...	CALL: open mkdir write fallocate ftruncate close
+ *mmap
+ *
+ * From its FIRST (1 ...) such call on, COUNT of them (0 or none: all that follow) fail with ERRNO;
+ *a negative ERRNO is a wait of that many milliseconds, after which the call is made.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum call { OPEN, MKDIR, WRITE, FALLOCATE, FTRUNCATE, CLOSE, MMAP, CALLS };
+static const char *const names[CALLS] = {"open",      "mkdir", "write", "fallocate",
+					 "ftruncate", "close", "mmap"};
+
+static struct fault {
+	long first, count, error, seen;
+} faults[CALLS];
+static const char *under;
+
+__attribute__((constructor)) static void read_faults(void)
+{
+	const char *text = getenv("FAULTS");
+
+	under = getenv("FAULTS_UNDER");
+	for (; under && text && *text; text += *text == ',') {
+		size_t len = strcspn(text, ":,");
+
+		for (int c = 0; c < CALLS; c++)
+			if (strlen(names[c]) == len && !strncmp(text, names[c], len))
+				sscanf(text + len, ":%ld:%ld:%ld", &faults[c].error,
+				       &faults[c].first, &faults[c].count);
+		text += strcspn(text, ",");
+	}
+}
+
+static int below(const char *path)
+{
+	return under && !strncmp(path, under, strlen(under));
+}
+
+static int fd_below(int fd)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	return below(path);
+}
+
+/* True: this call is to fail; errno says how. */
+static int fails(enum call c)
+{
+	struct fault *f = &faults[c];
+	long nth;
+
+	if (!f->first)
+		return 0;
+	nth = __atomic_add_fetch(&f->seen, 1, __ATOMIC_RELAXED);
+	if (nth < f->first || (f->count && nth >= f->first + f->count))
+		return 0;
+	if (f->error < 0) {
+		struct timespec ts = {-f->error / 1000, -f->error % 1000 * 1000000};
+
+		nanosleep(&ts, NULL);
+		return 0;
+	}
+	errno = (int)f->error;
+	return 1;
+}
+
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+#define OPENS(name)                                                                                \
+	int name(const char *path, int flags, ...)                                                 \
+	{                                                                                          \
+		va_list args;                                                                      \
+		mode_t mode;                                                                       \
+                                                                                                   \
+		va_start(args, flags);                                                             \
+		mode = va_arg(args, mode_t);                                                       \
+		va_end(args);                                                                      \
+		return below(path) && fails(OPEN) ? -1 : NEXT(name)(path, flags, mode);            \
+	}
+OPENS(open)
+OPENS(open64)
+
+int openat(int dir, const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, mode_t);
+	va_end(args);
+	return (below(path) || (path[0] != '/' && dir >= 0 && fd_below(dir))) && fails(OPEN)
+		       ? -1
+		       : NEXT(openat)(dir, path, flags, mode);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+	return below(path) && fails(MKDIR) ? -1 : NEXT(mkdir)(path, mode);
+}
+
+ssize_t write(int fd, const void *data, size_t n)
+{
+	return faults[WRITE].first && fd_below(fd) && fails(WRITE) ? -1 : NEXT(write)(fd, data, n);
+}
+
+int posix_fallocate(int fd, off_t off, off_t len)
+{
+	return faults[FALLOCATE].first && fd_below(fd) && fails(FALLOCATE)
+		       ? errno
+		       : NEXT(posix_fallocate)(fd, off, len);
+}
+
+int ftruncate(int fd, off_t size)
+{
+	return faults[FTRUNCATE].first && fd_below(fd) && fails(FTRUNCATE)
+		       ? -1
+		       : NEXT(ftruncate)(fd, size);
+}
+
+int close(int fd)
+{
+	if (faults[CLOSE].first && fd_below(fd) && fails(CLOSE)) {
+		int error = errno;
+
+		NEXT(close)(fd);
+		errno = error;
+		return -1;
+	}
+	return NEXT(close)(fd);
+}
+
+void *mmap(void *at, size_t size, int prot, int flags, int fd, off_t off)
+{
+	static void *(*real)(void *, size_t, int, int, int, off_t);
+
+	if (!real)
+		real = NEXT(mmap);
+	return faults[MMAP].first && fd >= 0 && fd_below(fd) && fails(MMAP)
+		       ? MAP_FAILED
+		       : real(at, size, prot, flags, fd, off);
+}

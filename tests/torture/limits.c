@@ -1,0 +1,152 @@
+/* Limits of every kind, before or after the recording's begin, and files that the job owns: limits
+ * WAY N. */
+#include "job.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static const struct {
+	const char *name;
+	int which;
+} kinds[] = {{"as", RLIMIT_AS},
+	     {"core", RLIMIT_CORE},
+	     {"cpu", RLIMIT_CPU},
+	     {"data", RLIMIT_DATA},
+	     {"fsize", RLIMIT_FSIZE},
+	     {"locks", RLIMIT_LOCKS},
+	     {"memlock", RLIMIT_MEMLOCK},
+	     {"msgqueue", RLIMIT_MSGQUEUE},
+	     {"nice", RLIMIT_NICE},
+	     {"nofile", RLIMIT_NOFILE},
+	     {"nproc", RLIMIT_NPROC},
+	     {"rss", RLIMIT_RSS},
+	     {"rtprio", RLIMIT_RTPRIO},
+	     {"rttime", RLIMIT_RTTIME},
+	     {"sigpending", RLIMIT_SIGPENDING},
+	     {"stack", RLIMIT_STACK}};
+
+static void set(const char *name, const char *value)
+{
+	struct rlimit limit;
+
+	limit.rlim_cur = limit.rlim_max = strtoull(value, NULL, 0);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kinds[i].name, name)) {
+			must(!setrlimit(kinds[i].which, &limit), "setrlimit");
+			return;
+		}
+	must(0, "kind of limit");
+}
+
+/* limits before N KIND VALUE */
+static int before(int n, char **more)
+{
+	set(more[0], more[1]);
+	steps(n);
+	nap_ms(150);
+	steps(n);
+	puts("limited");
+	return 7;
+}
+
+static int after(int n, char **more)
+{
+	steps(n);
+	nap_ms(150);
+	set(more[0], more[1]);
+	for (int i = 0; i < 20; i++) {
+		steps(n);
+		nap_ms(10);
+	}
+	puts("limited");
+	return 7;
+}
+
+/* What the job itself can still get is not ours to take: limits room N BYTES_OF_SPACE BYTES */
+static int room(int n, char **more)
+{
+	set("as", more[0]);
+	steps(n);
+	nap_ms(100);
+	puts(malloc(strtoull(more[1], NULL, 0)) ? "has room" : "has no room");
+	return 7;
+}
+
+/* Numbers of descriptors that the job uses, low and high, are its own. */
+static int closes_std(int n, char **more)
+{
+	close(0);
+	close(1);
+	close(2);
+	steps(n);
+	nap_ms(150);
+	for (int want = 0; want < 3; want++)
+		if (open(more[0], O_CREAT | O_WRONLY | O_APPEND, 0644) != want)
+			return 40 + want;
+	steps(n);
+	nap_ms(150);
+	return 7;
+}
+
+static int closes_all(int n, char **more)
+{
+	int fd[5];
+	struct stat st;
+
+	steps(n);
+	nap_ms(150);
+	syscall(SYS_close_range, 3u, ~0u, 0u);
+	for (int i = 0; i < 5; i++)
+		fd[i] = open(more[0], O_CREAT | O_RDWR | O_APPEND, 0644);
+	for (int i = 0; i < 100; i++) {
+		steps(n);
+		nap_ms(2);
+	}
+	must(!fstat(fd[0], &st), "fstat");
+	printf("size %ld\n", (long)st.st_size);
+	return 7;
+}
+
+/* Every number up to 1024 is taken by dup2, over whatever was there. */
+static int takes_numbers(int n, char **more)
+{
+	char text[8] = "";
+	int fd;
+
+	steps(n);
+	nap_ms(150);
+	fd = open(more[0], O_CREAT | O_RDWR | O_TRUNC, 0644);
+	must(fd >= 0 && write(fd, "mine", 4) == 4, "write");
+	for (int i = 3; i < 1024; i++)
+		if (i != fd)
+			dup2(fd, i);
+	for (int i = 0; i < 50; i++) {
+		steps(n);
+		nap_ms(2);
+	}
+	must(pread(1000, text, sizeof(text), 0) == 4 && !strcmp(text, "mine"), "own file");
+	return 7;
+}
+
+static int locked_memory(int n, char **more)
+{
+	(void)more;
+	must(!mlockall(MCL_CURRENT | MCL_FUTURE), "mlockall");
+	steps(n);
+	puts("locked");
+	return 7;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct way ways[] = {{"before", before},
+					  {"after", after},
+					  {"room", room},
+					  {"closestd", closes_std},
+					  {"closeall", closes_all},
+					  {"takenumbers", takes_numbers},
+					  {"mlockall", locked_memory},
+					  {NULL, NULL}};
+
+	return choose(ways, argc, argv);
+}

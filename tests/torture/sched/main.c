@@ -1,0 +1,176 @@
+/*
+ * Schedules of the recorder by seed: schedules [-n COUNT] [-s SEED] [-m] [-1 SEED]
+ *
+ * What must hold in each: no task waits more than a second or for ever, every record published
+ * before an end is written once and in order, and what is refused is told as lost. -m: schedules
+ * with several processes; the first calls of a process and its forks. -1: one schedule again.
+ * Failing seeds are printed; exit status 1.
+ */
+#include "work.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/internal.h"
+
+#define BATCH 5000 /* schedules of one process: what it maps and keeps is bounded by them */
+#define BAD_MOST 20
+
+/* Shared with the process that runs a batch. */
+static struct {
+	uint64_t seed, done;
+	struct work_sums sums;
+	char reason[200];
+} * shared;
+static bool several;
+
+void work_failed(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	if (!shared->reason[0]) /* the first reason is the one, a parent's is that its child failed
+				 */
+		vsnprintf(shared->reason, sizeof(shared->reason), fmt, args);
+	va_end(args);
+	_exit(1);
+}
+
+static void failed(const char *reason)
+{
+	work_failed("%s", reason);
+}
+
+static void settings(void)
+{
+	static char total[] = "TFHOOK_RING_TOTAL=1M", *own[] = {total, NULL};
+
+	tfh_options_read(&tfh_p.options, own);
+	sched_failed = failed;
+}
+
+/* Several: each schedule in a process of its own that has not recorded yet. */
+static void one(uint64_t seed)
+{
+	int status;
+	pid_t pid;
+
+	shared->seed = seed;
+	alarm(20); /* of real time: a loop without a point */
+	if (!several) {
+		work_run(seed, false);
+		work_reset();
+		return;
+	}
+	pid = fork();
+	if (!pid) {
+		alarm(20);
+		work_run(seed, true);
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status) {
+		if (!shared->reason[0])
+			snprintf(shared->reason, sizeof(shared->reason), "ended by %x", status);
+		_exit(1);
+	}
+}
+
+/* Seeds from `first` on in a child; the number done. */
+static uint64_t batch(uint64_t first, uint64_t n)
+{
+	int status;
+	pid_t pid;
+
+	shared->done = 0;
+	shared->reason[0] = '\0';
+	pid = fork();
+	if (!pid) {
+		if (!several)
+			one(0); /* what a process does once: so that a seed does the same in every
+				   place */
+		for (uint64_t i = 0; i < n; i++) {
+			one(first + i);
+			shared->done++;
+		}
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		exit(2);
+	if (status && !shared->reason[0])
+		snprintf(shared->reason, sizeof(shared->reason), "ended by signal %d",
+			 WTERMSIG(status));
+	return shared->done;
+}
+
+static void print_sums(void)
+{
+	const struct work_sums *s = &shared->sums;
+
+	printf("%llu points, %llu records published, %llu read; %llu calls refused, %llu told as "
+	       "lost; %llu flushes, "
+	       "%llu execs, %llu forks\n",
+	       (unsigned long long)s->points, (unsigned long long)s->published,
+	       (unsigned long long)s->read, (unsigned long long)s->refused,
+	       (unsigned long long)s->lost, (unsigned long long)s->flushes,
+	       (unsigned long long)s->execs, (unsigned long long)s->forks);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t count = 20000, seed = 1, bad = 0, done = 0;
+	cpu_set_t cpu;
+	int option;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu); /* a turn is handed on within one processor */
+	while ((option = getopt(argc, argv, "n:s:m1:")) != -1)
+		switch (option) {
+		case 'n':
+			count = strtoull(optarg, NULL, 0);
+			break;
+		case 's':
+			seed = strtoull(optarg, NULL, 0);
+			break;
+		case 'm':
+			several = true;
+			break;
+		case '1':
+			seed = strtoull(optarg, NULL, 0);
+			count = 1;
+			break;
+		default:
+			return 2;
+		}
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (shared == MAP_FAILED)
+		return 2;
+	work_sums = &shared->sums;
+	sched_setaffinity(0, sizeof(cpu), &cpu);
+	settings();
+	while (done < count && bad < BAD_MOST) {
+		uint64_t n = count - done < BATCH ? count - done : BATCH;
+		uint64_t good = batch(seed + done, n);
+
+		done += good;
+		if (good == n)
+			continue;
+		printf("seed %llu: %s\n", (unsigned long long)shared->seed, shared->reason);
+		fflush(stdout);
+		bad++;
+		done++;
+	}
+	printf("%llu schedules%s from seed %llu: %llu failed\n", (unsigned long long)done,
+	       several ? " of several processes" : "", (unsigned long long)seed,
+	       (unsigned long long)bad);
+	print_sums();
+	return bad ? 1 : 0;
+}
