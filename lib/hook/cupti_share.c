@@ -187,17 +187,7 @@ void tfh_share_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t
  * have reached without us (TensorFlow carries functions of these names that load the library). */
 static void *behind(enum tfh_cupti_fn fn, const char *name, const void *caller)
 {
-	static __thread unsigned depth __attribute__((tls_model("initial-exec")));
-	void *found = NULL;
-
-	if (tfh_cupti_known())
-		return tfh_cupti_real[fn];
-	if (depth < 8) {
-		depth++;
-		found = tfh_without_us(name, caller);
-		depth--;
-	}
-	return found;
+	return tfh_cupti_known() ? tfh_cupti_real[fn] : tfh_without_us(name, caller);
 }
 
 #define REAL(id, name) ((tfh_cupti_##id)behind(TFH_CUPTI_##id, name, __builtin_return_address(0)))

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hook/within.h"
 #include "record/record.h"
 
 void *tfh_real[TFH_FN_COUNT];
@@ -384,16 +385,42 @@ void *tfh_without_us(const char *name, const void *caller)
 	return search.found;
 }
 
-/* Whoever got a call without a driver may ask for the same name in a way that leads back to us. */
+/*
+ * Calls that this thread has handed on without a driver: whoever got one may ask for the same name
+ * in a way that leads back to us. Outermost first; those at or below a new one's place are left.
+ */
 #define FORWARDS 8
-__thread unsigned tfh_forwarding __attribute__((tls_model("initial-exec")));
+static __thread struct {
+	unsigned count;
+	tfh_within call[FORWARDS];
+} forwards __attribute__((tls_model("initial-exec")));
+
+static bool may_forward(tfh_within here)
+{
+	while (forwards.count && !tfh_is_within(forwards.call[forwards.count - 1], here))
+		forwards.count--;
+	return forwards.count < FORWARDS;
+}
+
+unsigned tfh_forward(const char *here)
+{
+	if (!may_forward(here))
+		return forwards.count;
+	forwards.call[forwards.count] = here;
+	return forwards.count++;
+}
+
+void tfh_forwarded(unsigned before)
+{
+	forwards.count = before;
+}
 
 void *tfh_real_for(enum tfh_fn fn, const void *caller, bool *record)
 {
 	void *found = tfh_real_find(fn);
 
 	*record = found != NULL;
-	if (found || driver_handle() || tfh_forwarding >= FORWARDS)
+	if (found || driver_handle() || !may_forward(TFH_HERE))
 		return found;
 	return tfh_without_us(tfh_fn_table[fn].name, caller);
 }

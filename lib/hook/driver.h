@@ -66,10 +66,9 @@ void *tfh_real_for(enum tfh_fn fn, const void *caller, bool *record);
 /* Whom the caller of a function of that name would have reached without us; NULL: nobody. */
 void *tfh_without_us(const char *name, const void *caller);
 
-/* Calls that this thread has handed on so, and that have not returned. */
-#pragma GCC visibility push(hidden)
-extern __thread unsigned tfh_forwarding __attribute__((tls_model("initial-exec")));
-#pragma GCC visibility pop
+/* Around a call that is handed on so: its place on the stack; what tfh_forward() gave. */
+unsigned tfh_forward(const char *here);
+void tfh_forwarded(unsigned before);
 
 /* marks.c: a range that ends now; it may have begun on another thread. */
 void tfh_range(const char *name, uint64_t begin_ticks);

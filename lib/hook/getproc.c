@@ -10,6 +10,7 @@
 
 #include <sys/mman.h>
 
+#include "hook/within.h"
 #include "record/record.h"
 
 typedef CUresult (*getproc_v1)(const char *, void **, int, uint64_t);
@@ -32,9 +33,8 @@ struct routes {
  */
 static struct routes *known; /* atomic */
 
-/* The frame of the call that makes a table on this thread. A call below it on the stack is the
- * driver's own, inside our questions; otherwise that frame was left by a jump. */
-static __thread const char *making __attribute__((tls_model("initial-exec")));
+/* A call within is the driver's own, inside our questions. */
+static __thread tfh_within making __attribute__((tls_model("initial-exec")));
 
 static const uint16_t version_of[TFH_FN_COUNT] = {
 #define CUDA_FN(name, family, args, dir, props, version, ...) [TFH_FN_##name] = version,
@@ -123,11 +123,11 @@ static void build_routes(struct routes *r)
 static const struct routes *routes(void)
 {
 	struct routes *found = __atomic_load_n(&known, __ATOMIC_ACQUIRE), *none = NULL;
-	const char *here = __builtin_frame_address(0);
+	tfh_within here = TFH_HERE;
 
 	if (tfh_likely(found != NULL))
 		return found;
-	if (making && here < making)
+	if (tfh_is_within(making, here))
 		return NULL;
 	found = mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		     0);

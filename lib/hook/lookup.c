@@ -10,6 +10,7 @@
 
 #include "hook/cupti.h"
 #include "hook/nccl.h"
+#include "hook/within.h"
 #include "record/record.h"
 
 #pragma GCC visibility push(hidden)
@@ -135,14 +136,15 @@ void *tfhook_route(const char *name, void *found)
 }
 
 /* Our own lookups and those of a preload that answers for the driver may come back here. */
-static __thread bool busy __attribute__((tls_model("initial-exec")));
+static __thread tfh_within looking __attribute__((tls_model("initial-exec")));
 
 static bool concerns_us(void *handle, const char *name)
 {
 	tfh_lookup_init();
 	/* RTLD_DEFAULT and RTLD_NEXT are about the caller's scope; our exports come first in the
 	 * global one. */
-	return name && our_name(name) && handle != RTLD_DEFAULT && handle != RTLD_NEXT && !busy;
+	return name && our_name(name) && handle != RTLD_DEFAULT && handle != RTLD_NEXT &&
+	       !tfh_is_within(looking, TFH_HERE);
 }
 
 void *tfh_filter_dlsym(void *handle, const char *name, const void *caller)
@@ -151,13 +153,13 @@ void *tfh_filter_dlsym(void *handle, const char *name, const void *caller)
 	void *found = NULL;
 
 	if (tfh_unlikely(concerns_us(handle, name))) {
-		busy = true;
+		looking = TFH_HERE;
 		/* NULL: the jump that follows repeats the lookup, and the job reads its own error.
 		 */
 		found = tfh_next_dlsym(handle, name);
 		if (found)
 			found = routed(name, found, caller);
-		busy = false;
+		looking = NULL;
 	}
 	errno = saved_errno;
 	return found;
@@ -178,11 +180,11 @@ void *tfh_filter_dlvsym(void *handle, const char *name, const char *version, con
 		else if (!strcmp(name, "dlvsym"))
 			found = (void *)tfh_dlvsym;
 	} else if (tfh_unlikely(concerns_us(handle, name))) {
-		busy = true;
+		looking = TFH_HERE;
 		found = tfh_next_dlvsym(handle, name, version);
 		if (found)
 			found = routed(name, found, caller);
-		busy = false;
+		looking = NULL;
 	}
 	errno = saved_errno;
 	return found;

@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "hook/note.h"
+#include "hook/within.h"
 
 typedef struct ncclComm *ncclComm_t;
 typedef struct {
@@ -147,7 +148,7 @@ static void *real[ROWS];
 /* Whoever else defines the name: TensorFlow's wheels have functions that open NCCL at the first
  * call and look the name up; that answer is then the real one. */
 static void *other[ROWS];
-static __thread unsigned inside __attribute__((tls_model("initial-exec")));
+static __thread tfh_within inside __attribute__((tls_model("initial-exec")));
 
 static void *find_real(enum tfh_fn fn, const void *caller)
 {
@@ -194,13 +195,13 @@ static void *find_real(enum tfh_fn fn, const void *caller)
 			(int(*) params)find_real(TFH_FN_##name, __builtin_return_address(0));      \
 		if (!next)                                                                         \
 			return INTERNAL_ERROR;                                                     \
-		if (inside)                                                                        \
+		if (tfh_is_within(inside, TFH_HERE))                                               \
 			return next argv;                                                          \
 		struct tfh_call call = {tfh_enter(TFH_FN_##name, U64(open_arg)), TFH_FN_##name,    \
 					TFT_CALL, properties, 0};                                  \
-		inside++;                                                                          \
+		inside = TFH_HERE;                                                                 \
 		int result = next argv;                                                            \
-		inside--;                                                                          \
+		inside = NULL;                                                                     \
 		call.result = result == IN_PROGRESS ? SUCCESS : result;                            \
 		note;                                                                              \
 		return result;                                                                     \

@@ -20,9 +20,9 @@
 			return tfh_no_driver();                                                    \
 		if (record)                                                                        \
 			return hook_##name argv;                                                   \
-		tfh_forwarding++;                                                                  \
+		unsigned before = tfh_forward(__builtin_frame_address(0));                         \
 		CUresult result = real argv;                                                       \
-		tfh_forwarding--;                                                                  \
+		tfh_forwarded(before);                                                             \
 		return result;                                                                     \
 	}
 
