@@ -9,6 +9,8 @@
  */
 #include "hook/tf.h"
 
+#include "hook/driver.h"
+
 #include <errno.h>
 
 #define TLS __attribute__((tls_model("initial-exec")))
@@ -23,7 +25,8 @@ static __thread struct {
 	struct {
 		struct tfh_tf_frame *frame;
 		uint32_t depth;	   /* tfh_self.depth before the call */
-		uint32_t recorded; /* depth is known */
+		uint32_t stage;	   /* tfh_self.stage before */
+		uint32_t recorded; /* both are known */
 	} open[NEST];
 } calls TLS;
 
@@ -61,8 +64,10 @@ static void drop_dead(const struct tfh_tf_frame *frame)
 
 	while (calls.count && calls.open[calls.count - 1].frame <= frame) {
 		calls.count--;
-		if (calls.open[calls.count].recorded && tfh_own_ring(self))
-			unwind_to(self, calls.open[calls.count].depth);
+		if (!calls.open[calls.count].recorded || !tfh_own_ring(self))
+			continue;
+		unwind_to(self, calls.open[calls.count].depth);
+		self->stage = calls.open[calls.count].stage;
 	}
 }
 
@@ -148,6 +153,7 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 	frame->generation = self->generation;
 	frame->depth = self->depth - 1;
 	calls.open[frame->level].depth = frame->depth;
+	calls.open[frame->level].stage = self->stage;
 	calls.open[frame->level].recorded = 1;
 	frame->begin = tfh_begin_time(self);
 	if (tfh_unlikely(!frame->begin)) /* deeper than the recorder keeps times */
@@ -308,20 +314,36 @@ void *tfh_tf_destroyed(void *object)
 	return real;
 }
 
+/* The open call whose wrapper has its stack pointer there: below its frame lie copied arguments. */
+static struct tfh_tf_frame *frame_at(uintptr_t stack)
+{
+	for (uint32_t i = calls.count; i-- > 0;)
+		if ((uintptr_t)calls.open[i].frame - stack < TFH_TF_FRAME)
+			return calls.open[i].frame;
+	return NULL;
+}
+
 /*
  * Personality routine of the wrappers' frames (Itanium C++ ABI, exception handling, 2.5.2). It has
  * nothing to catch and no landing pad: when the stack is being unwound (phase 2, also pthread_exit)
- * it closes the call and lets the unwinder go on. Frames are unwound innermost first, so the one at
- * hand is the thread's top frame.
+ * it closes the call and lets the unwinder go on. Which one is at hand only the unwinder tells (its
+ * "CFA" is the frame's stack pointer): the thread's top frame may have been left by a longjmp and
+ * be something else by now.
  */
 int tfh_tf_personality(int version, int actions, uint64_t class, void *exception, void *context);
 int tfh_tf_personality(int version, int actions, uint64_t class, void *exception, void *context)
 {
+	uintptr_t (*stack_of_frame)(void *) = NULL;
+	struct tfh_tf_frame *frame;
+
 	(void)version;
 	(void)class;
 	(void)exception;
-	(void)context;
 	if ((actions & 2) && calls.count) /* _UA_CLEANUP_PHASE */
-		finish(calls.open[calls.count - 1].frame, true);
+		stack_of_frame = (uintptr_t(*)(void *))tfh_without_us("_Unwind_GetCFA",
+								      __builtin_return_address(0));
+	frame = stack_of_frame ? frame_at(stack_of_frame(context)) : NULL;
+	if (frame)
+		finish(frame, true);
 	return 8; /* _URC_CONTINUE_UNWIND */
 }
