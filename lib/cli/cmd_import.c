@@ -59,7 +59,10 @@ int tfh_cmd_import(const struct tfh_line *args)
 		tfh_say_left_out(run);
 	if (!code)
 		code = write_processes(run, out, &err);
-	if (code)
+	if (code == -EEXIST)
+		tfh_say("%s is there already, and nothing is overwritten: name another with -o",
+			out);
+	else if (code)
 		tfh_say_why(&err, code);
 	tfh_run_close(run);
 	return tfh_exit_code(code);

@@ -140,6 +140,11 @@ int tfh_line_parse(const struct tfh_command *command, char **argv, struct tfh_li
 			args->operand[0], command->name);
 		return -EINVAL;
 	}
+	for (int i = 0; command->operands != TFH_OPERANDS_COMMAND && i < args->operands; i++)
+		if (!*args->operand[i]) {
+			tfh_say("%s: an empty name (a variable that is not set?)", command->name);
+			return -EINVAL;
+		}
 	return 0;
 }
 

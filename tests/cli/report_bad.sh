@@ -37,6 +37,8 @@ if [[ $(id -u) == 0 ]] && command -v setpriv >/dev/null; then
 fi
 expect 2 "$tfhook" import
 says 'import: of what\?'
+expect 2 "$tfhook" report ''
+says 'report: an empty name'
 expect 2 "$tfhook" import x.json
 says 'import: where to\?.*-o'
 

@@ -81,7 +81,7 @@ one = write("one.json", 0)
 info = same(one, TMP + "/one.tft")
 assert "by PyTorch's profiler" in info and "780 ops, 0 of them" in info.replace(",", "", 0), info
 assert "by PyTorch's profiler" in tfhook("info", one)
-assert "exists" in tfhook("import", one, "-o", TMP + "/one.tft", code=3)
+assert "name another with -o" in tfhook("import", one, "-o", TMP + "/one.tft", code=3)
 assert tfhook("verify", TMP + "/one.tft") is not None
 os.mkdir(TMP + "/two")
 write("two/a.json", 0)
