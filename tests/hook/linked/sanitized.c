@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SIZE 256
+
 static void *cuda, *context;
 static int copies;
 
@@ -24,11 +26,10 @@ static int copies;
 
 static void *work(void *arg)
 {
-	unsigned long long address;
-	char to[256], back[256];
+	unsigned long long address = *(unsigned long long *)arg;
+	char to[SIZE], back[SIZE];
 
 	CU(cuCtxSetCurrent, (void *), context);
-	CU(cuMemAlloc_v2, (unsigned long long *, size_t), &address, sizeof(to));
 	for (int i = 0; i < copies; i++) {
 		memset(to, i, sizeof(to));
 		CU(cuMemcpyHtoD_v2, (unsigned long long, const void *, size_t), address, to,
@@ -40,13 +41,13 @@ static void *work(void *arg)
 			exit(1);
 		}
 	}
-	CU(cuMemFree_v2, (unsigned long long), address);
 	return arg;
 }
 
 int main(int argc, char **argv)
 {
 	int threads = argc > 2 ? atoi(argv[1]) : 1;
+	unsigned long long address[16];
 	pthread_t t[16];
 
 	copies = argc > 2 ? atoi(argv[2]) : 1;
@@ -55,10 +56,16 @@ int main(int argc, char **argv)
 		return 1;
 	CU(cuInit, (unsigned), 0);
 	CU(cuCtxCreate_v2, (void **, unsigned, int), &context, 0, 0);
+	/* Here, not in the threads: one's memory would be another's before its free has returned.
+	 */
 	for (int i = 0; i < threads && i < 16; i++)
-		pthread_create(&t[i], NULL, work, NULL);
+		CU(cuMemAlloc_v2, (unsigned long long *, size_t), &address[i], SIZE);
+	for (int i = 0; i < threads && i < 16; i++)
+		pthread_create(&t[i], NULL, work, &address[i]);
 	for (int i = 0; i < threads && i < 16; i++)
 		pthread_join(t[i], NULL);
+	for (int i = 0; i < threads && i < 16; i++)
+		CU(cuMemFree_v2, (unsigned long long), address[i]);
 	printf("all copies are the same\n");
 	return 3;
 }
