@@ -147,7 +147,7 @@ AREA_PROGS := $(patsubst %,$(B)/%,$(basename $(filter-out $(call is_lib,$(AREA_C
 SRC_sched := $(filter-out $(addprefix lib/record/,place.c rundir.c runjson.c segments.c),$(call sources,record))
 OBJ_sched := $(call objects,sched,$(SRC_sched))
 SCHED_C := $(wildcard tests/torture/sched/*.c)
-SCHEDULES := $(if $(filter torture,$(AREAS)),$(B)/tests/torture/schedules)
+SCHEDULES := $(if $(filter torture,$(AREAS)),$(B)/tests/torture/schedules $(B)/tests/torture/ring)
 BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
 BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -328,6 +328,10 @@ $(B)/tests/torture/schedules: $(SCHED_C) $(OBJ_sched) $(CORE_A) $(call stamp,tes
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(COMPILE_test) -iquote tests/torture/sched $(LDFLAGS) -Wl,-z,muldefs -MMD -MP -MF $@.d -o $@ $(SCHED_C) $(OBJ_sched) \
 		$(CORE_A) $(ZLIB) $(LIBS)
+
+$(B)/tests/torture/ring: tests/torture/model/ring.c $(wildcard tests/torture/model/*.h) $(call stamp,test)
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(COMPILE_test) $(LDFLAGS) -o $@ $<
 
 $(filter $(AREA_C:%.c=$(B)/%.so),$(AREA_LIBS)) $(BENCH_LIBS): $(B)/%.so: %.c $(call stamp,test)
 	@mkdir -p $(@D)

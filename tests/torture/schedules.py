@@ -1,4 +1,4 @@
-"""Schedules of the recorder's threads by seed (sched/main.c), and the model of its rings (sched/../model)."""
+"""Schedules of the recorder's threads by seed (sched/main.c), and the model of its rings (model/ring.c)."""
 import subprocess
 
 from harness import BIN, Case
@@ -20,5 +20,6 @@ def cases(seed, count):
     first = seed * 1000003 % (1 << 40)
     return [Run("schedules, few", ["schedules", "-n", "1000"], quick=True),
             Run("schedules of several processes, few", ["schedules", "-m", "-n", "100"], quick=True),
+            Run("the rings in every order of memory", ["ring"]),
             Run("schedules", ["schedules", "-n", str(count), "-s", str(first)]),
             Run("schedules of several processes", ["schedules", "-m", "-n", str(count // 10), "-s", str(first)])]

@@ -22,7 +22,7 @@
 #include "record/internal.h"
 
 #define BATCH 5000 /* schedules of one process: what it maps and keeps is bounded by them */
-#define BAD_MOST 20
+#define BAD_MOST 1000
 
 /* Shared with the process that runs a batch. */
 static struct {
