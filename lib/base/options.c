@@ -274,7 +274,7 @@ static int check_value(const struct tfh_option_spec *spec, const char *text)
 		return parse_number(spec, text, &value);
 	if (spec->type != TFH_OPT_PATTERN)
 		return check_text(spec, text);
-	if (regcomp(&re, text, REG_EXTENDED | REG_NOSUB))
+	if (!tfh_pattern_bounded(text) || regcomp(&re, text, REG_EXTENDED | REG_NOSUB))
 		return -EINVAL;
 	regfree(&re);
 	return 0;

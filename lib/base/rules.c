@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define SLOW_NS 1000000ull /* of "slow" alone, and under `tfhook run`: 0.3 us of at least 1 ms */
-#define LONGEST_S 1e9	   /* 32 years; keeps nanoseconds within 64 bits */
+#define PATTERN_NODES 65536u
+#define LONGEST_S 1e9 /* 32 years; keeps nanoseconds within 64 bits */
 
 /* ---- parts ---- */
 
@@ -162,4 +163,27 @@ int tfh_stack_rule_parse(const char *text, bool run, struct tfh_stack_rule *r)
 	}
 	r->least_ns = UINT64_MAX;
 	return -EINVAL;
+}
+
+/* ---- TFHOOK_ONLY, TFHOOK_SKIP ---- */
+
+/* The C library writes a repeated part out: "a+" as "aa*", "a{9}" as nine. */
+bool tfh_pattern_bounded(const char *text)
+{
+	uint64_t nodes = strlen(text) + 1;
+
+	for (const char *p = text; *p && nodes <= PATTERN_NODES; p++) {
+		if (*p == '\\' && p[1] >= '1' && p[1] <= '9')
+			return false;
+		if (*p == '+')
+			nodes *= 2;
+		if (*p == '{') {
+			char *end;
+			unsigned long least = strtoul(p + 1, &end, 10);
+			unsigned long most = *end == ',' ? strtoul(end + 1, &end, 10) : 0;
+			most = most > least ? most : least;
+			nodes *= most < PATTERN_NODES ? most + 1 : PATTERN_NODES;
+		}
+	}
+	return nodes <= PATTERN_NODES;
 }

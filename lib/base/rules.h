@@ -1,4 +1,5 @@
-/* The small languages of settings: what TFHOOK_RANKS, TFHOOK_WINDOW and TFHOOK_STACKS say. */
+/* The small languages of settings: what TFHOOK_RANKS, TFHOOK_WINDOW, TFHOOK_STACKS and
+ * patterns say. */
 #ifndef TFH_BASE_RULES_H
 #define TFH_BASE_RULES_H
 
@@ -28,5 +29,10 @@ struct tfh_stack_rule {
  * started by `tfhook run`.
  */
 int tfh_stack_rule_parse(const char *text, bool run, struct tfh_stack_rule *rule);
+
+/* TFHOOK_ONLY, TFHOOK_SKIP: whether compiling and matching this regular expression takes a bounded
+ * time and memory (a few MB). Repetitions of repetitions double it each time, a reference back to
+ * what was matched tries every division of the text. */
+bool tfh_pattern_bounded(const char *text);
 
 #endif

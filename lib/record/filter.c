@@ -3,13 +3,16 @@
 
 #include <regex.h>
 
+#include "base/rules.h"
+
 /* A pattern that cannot be understood matches nothing and hinders nothing. */
 static int matches(const char *pattern, const struct tfh_proc *p)
 {
 	regex_t re;
 	int hit;
 
-	if (!pattern[0] || regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB))
+	if (!pattern[0] || !tfh_pattern_bounded(pattern) ||
+	    regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB))
 		return -1;
 	hit = !regexec(&re, p->exe, 0, NULL, 0) || !regexec(&re, p->command, 0, NULL, 0);
 	regfree(&re);
