@@ -406,14 +406,15 @@ bench: all $(BENCH) $(BENCH_LIBS)
 	$(Q)if [ -x bench/run ]; then python=$$(scripts/python-env main) && \
 		$(RUN_ENV) TFH_PY="$$python" bench/run $(T); else echo 'bench: nothing to measure yet'; fi
 
-# Fuzzers need clang's libFuzzer. Each runs for FUZZ_SECONDS from the seeds in tests/fuzz/seeds/<name>.
+# Fuzzers need clang's libFuzzer. Each runs for FUZZ_SECONDS from the seeds in tests/fuzz/seeds/<name>; docs/fuzzing.md.
 FUZZ_SECONDS ?= 60
+FUZZ_BOUNDS := -max_len=65536 -timeout=60 -malloc_limit_mb=512 -rss_limit_mb=3072 -print_final_stats=1
 fuzz:
 	$(Q)command -v clang >/dev/null || { echo 'fuzz: needs clang and its sanitizers (Debian: clang libclang-rt-14-dev)'; exit 1; }
 	$(Q)$(MAKE) --no-print-directory CC=clang SAN=address O=$(O)-fuzz CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' fuzz-run
 fuzz-run: $(FUZZ)
 	$(Q)for f in $(FUZZ); do mkdir -p $$f.corpus; seeds=tests/fuzz/seeds/$$(basename $$f); \
-		[ -d $$seeds ] || seeds=; $$f -max_total_time=$(FUZZ_SECONDS) $$f.corpus $$seeds || exit 1; done
+		[ -d $$seeds ] || seeds=; $$f -max_total_time=$(FUZZ_SECONDS) $(FUZZ_BOUNDS) $$f.corpus $$seeds || exit 1; done
 $(FUZZ): $(B)/%: %.c $(FUZZ_PARTS) $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$<)$(COMPILE_test) -fsanitize=fuzzer $(LDFLAGS) -o $@ $< $(FUZZ_PARTS) $(CORE_A) $(ZLIB) $(LIBS)
