@@ -434,6 +434,7 @@ void tfh_flusher_forget(void)
 	if (tfh_f.expected)
 		munmap(tfh_f.expected, tfh_f.expected_cap * sizeof(uint64_t));
 	memset(&tfh_f, 0, sizeof(tfh_f));
+	tfh_budget_forget();
 	tfh_live_forget();
 	tfh_sample_forget();
 	tfh_gpu_forget();

@@ -87,10 +87,22 @@ int tfh_clocks_put(void);
 int tfh_segment_ready(void);
 int tfh_segment_close(bool clean);
 int tfh_segment_rotate_if_full(void);
+/* Gives up middle segments that this process has beyond its share; were there any? */
+bool tfh_segments_shrink(void);
 /* HEAD says something else from now on: what comes goes into another segment. */
 void tfh_segment_renew(void);
-/* -ENOSPC when a chunk could take the file system below the larger of 2 GiB and 5 %. */
+
+/* budget.c */
+
+/* Largest chunk: 65,536 records hardly pack to more than their raw size. */
+#define TFH_CHUNK_BYTES (TFT_MAX_EVENTS * sizeof(struct tfh_rec))
+/* May one more be written? -ENOSPC: the file system would have less free than the larger of 2 GiB
+ * and 5 %; -EDQUOT: the same of this user's or group's quota; -EOVERFLOW: the run directory
+ * has its TFHOOK_RUN_SIZE. */
 int tfh_disk_check(void);
+/* What a segment may grow to, and all of this process in `limit`. */
+uint64_t tfh_budget_segment(uint64_t *limit);
+void tfh_budget_forget(void);
 
 /* control.c */
 void tfh_control_poll(uint64_t now_ns);

@@ -124,6 +124,10 @@ struct tfh_site {
 };
 enum tfh_place { TFH_PLACE_MEMORY, TFH_PLACE_SHM, TFH_PLACE_BESIDE };
 enum tfh_place tfh_place_choose(const struct tfh_site *site, uint64_t bytes);
+/* Of Docker, Kubernetes, podman, LXC, Apptainer, enroot and their like; the second by the text of
+ * /proc/self/mountinfo. */
+bool tfh_in_container(void);
+bool tfh_container_root(const char *mountinfo);
 /* Opens a file for the journal; fills path and place flags. fd or -errno (then anonymous memory
  * serves). */
 int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, char *path, size_t size,

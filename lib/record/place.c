@@ -3,10 +3,10 @@
  * for a network or raise SIGBUS; and it must outlive the process, where possible also the
  * container.
  *
- * In a container: beside the output (its /dev/shm dies with it). Elsewhere /dev/shm while the
- * journal stays below 1/32 of what is free there (a store to a disk-backed page can wait for the
- * file system's commit during a checkpoint's fsync: 15 to 27 us at p99.99), else beside the output.
- * Never btrfs, zfs, FUSE or a network: then plain memory.
+ * In a container: beside the output (its /dev/shm may die with it), else in /dev/shm. Elsewhere
+ * /dev/shm while the journal stays below 1/32 of what is free there (a store to a disk-backed page
+ * can wait for the file system's commit during a checkpoint's fsync: 15 to 27 us at p99.99), else
+ * beside the output. Never btrfs, zfs, FUSE or a network: then plain memory.
  */
 #include "record/internal.h"
 
@@ -27,28 +27,64 @@
 #define MAGIC_OVERLAY 0x794c7630
 #define MAGIC_TMPFS 0x01021994
 
-static bool in_container(void)
+static bool has_word(const char *text, size_t len)
 {
-	static const char *const words[] = {"docker", "kubepods", "containerd", "libpod", "lxc"};
-	static char text[4096]; /* only the starter comes here, on any stack */
+	static const char *const words[] = {
+		"docker", "kubepods", "containerd", "libpod", "containers/storage",
+		"lxc",	  "enroot",   "pyxis_"};
 
-	if (!access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK) ||
-	    secure_getenv("KUBERNETES_SERVICE_HOST") || secure_getenv("container"))
-		return true;
-	tfh_read_small("/proc/self/cgroup", text, sizeof(text));
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strstr(text, words[i]))
+		if (memmem(text, len, words[i], strlen(words[i])))
 			return true;
 	return false;
+}
+
+/* What the root directory was mounted from names its maker, also where the control group tells
+ * nothing (version 2 with a namespace). */
+bool tfh_container_root(const char *mountinfo)
+{
+	for (const char *line = mountinfo; *line;) {
+		size_t len = strcspn(line, "\n");
+		const char *point = line;
+
+		for (int field = 0; point && field < 4; field++) {
+			point = memchr(point, ' ', len - (size_t)(point - line));
+			point = point ? point + 1 : NULL;
+		}
+		if (point && !strncmp(point, "/ ", 2) && has_word(line, len))
+			return true;
+		line += len + (line[len] == '\n');
+	}
+	return false;
+}
+
+bool tfh_in_container(void)
+{
+	static const char *const files[] = {"/.dockerenv", "/run/.containerenv", "/.singularity.d",
+					    "/run/systemd/container"};
+	static const char *const names[] = {"KUBERNETES_SERVICE_HOST", "container",
+					    "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"};
+	static char text[16384]; /* only the starter comes here, on any stack */
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (!access(files[i], F_OK) || secure_getenv(names[i]))
+			return true;
+	tfh_read_small("/proc/self/cgroup", text, sizeof(text));
+	if (has_word(text, strlen(text)))
+		return true;
+	tfh_read_small("/proc/self/mountinfo", text, sizeof(text));
+	return tfh_container_root(text);
 }
 
 /* The first of the places that serves; what is known of them is `site`. */
 enum tfh_place tfh_place_choose(const struct tfh_site *site, uint64_t bytes)
 {
+	bool shm = site->shm_type == MAGIC_TMPFS && site->shm_free / SHM_SHARE > bytes;
+
 	/* Growing a file beyond the limit raises SIGXFSZ, which kills. */
 	if (bytes >= site->file_limit)
 		return TFH_PLACE_MEMORY;
-	if (!site->container && site->shm_type == MAGIC_TMPFS && site->shm_free / SHM_SHARE > bytes)
+	if (shm && !site->container)
 		return TFH_PLACE_SHM;
 	switch (site->dir_type) {
 	case MAGIC_EXT4:
@@ -57,7 +93,8 @@ enum tfh_place tfh_place_choose(const struct tfh_site *site, uint64_t bytes)
 	case MAGIC_TMPFS:
 		return TFH_PLACE_BESIDE;
 	}
-	return TFH_PLACE_MEMORY;
+	/* What dies with the container still outlives the process. */
+	return shm ? TFH_PLACE_SHM : TFH_PLACE_MEMORY;
 }
 
 static void look_around(struct tfh_site *site, const char *dir)
@@ -65,7 +102,7 @@ static void look_around(struct tfh_site *site, const char *dir)
 	struct statfs fs;
 	struct rlimit limit;
 
-	*site = (struct tfh_site){.container = in_container(), .file_limit = UINT64_MAX};
+	*site = (struct tfh_site){.container = tfh_in_container(), .file_limit = UINT64_MAX};
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY)
 		site->file_limit = limit.rlim_cur;
 	if (!statfs(SHM, &fs)) {

@@ -161,9 +161,25 @@ static void settle_losses(void)
 	losses.n = 0;
 }
 
+static const char *reason_of(int err)
+{
+	switch (err) {
+	case -ENOSPC:
+		return "less than 2 GiB or 5 % of the file system would stay free";
+	case -EDQUOT:
+		return "little would stay of this user's or group's disk quota";
+	case -EOVERFLOW:
+		return "the processes of this run have written what they may on this host";
+	default:
+		return strerror(-err);
+	}
+}
+
 static const char *remedy_of(int err)
 {
 	switch (err) {
+	case -EOVERFLOW:
+		return "raise TFHOOK_RUN_SIZE";
 	case -ENOSPC:
 	case -EDQUOT:
 		return "free some space or set TFHOOK_DIR to another file system";
@@ -189,9 +205,7 @@ static void pause_writing(int err, uint64_t now_ns)
 
 		tfh_f.pause_told = true;
 		snprintf(what, sizeof(what), "recording to %s paused: %s", tfh_p.dir.path,
-			 err == -ENOSPC
-				 ? "less than 2 GiB or 5 % of the file system would stay free"
-				 : strerror(-err));
+			 reason_of(err));
 		snprintf(remedy, sizeof(remedy), "%s; it is tried again every 30 s",
 			 remedy_of(err));
 		tfh_log_failure(what, remedy);

@@ -1,4 +1,4 @@
-/* Trace files of this process, one after the other; and how much of the disk they may take. */
+/* Trace files of this process, one after the other. */
 #include "record/flusher.h"
 
 #include <errno.h>
@@ -8,32 +8,11 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "format/tft_read.h"
 #include "record/gpu.h"
 #include "record/stacks.h"
-
-#define KEEP_FREE_BYTES (2ull << 30)
-#define KEEP_FREE_SHARE 20 /* 1/20 = 5 % */
-/* Largest chunk that may follow the check: 65,536 records hardly pack to more than their raw size.
- */
-#define CHUNK_BYTES (TFT_MAX_EVENTS * sizeof(struct tfh_rec))
-
-int tfh_disk_check(void)
-{
-	struct statvfs fs;
-	uint64_t avail, keep;
-
-	if (statvfs(tfh_p.dir.path, &fs))
-		return -errno;
-	avail = (uint64_t)fs.f_bavail * fs.f_frsize;
-	keep = (uint64_t)fs.f_blocks * fs.f_frsize / KEEP_FREE_SHARE;
-	if (keep < KEEP_FREE_BYTES)
-		keep = KEEP_FREE_BYTES;
-	return avail < keep + CHUNK_BYTES ? -ENOSPC : 0;
-}
 
 static void segment_name(char *name, size_t size, uint32_t n)
 {
@@ -197,26 +176,16 @@ static int give_up(uint32_t n)
 		return err;
 	bytes = remove_segment(name);
 	s->closed_bytes -= s->closed_bytes < bytes ? s->closed_bytes : bytes;
-	tfh_log(1, "segment %u given up for TFHOOK_MAX_SIZE", n);
+	tfh_log(1, "segment %u given up for TFHOOK_MAX_SIZE or TFHOOK_RUN_SIZE", n);
 	return 0;
 }
 
-int tfh_segment_rotate_if_full(void)
+/* The open segment may grow to `most`; the first and the one that was closed last stay. */
+static int keep_to(uint64_t limit, uint64_t most)
 {
 	struct tfh_segments *s = &tfh_f.seg;
-	uint64_t limit = (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_MAX_SIZE);
-	/* Four segments at least, so that first, newest and something between fit the limit. */
-	uint64_t most = limit / 4 < TFH_SEGMENT_BYTES ? limit / 4 : TFH_SEGMENT_BYTES;
-	struct rlimit files;
 	int err = 0;
 
-	if (!getrlimit(RLIMIT_FSIZE, &files) && files.rlim_cur / 2 < most)
-		most = files.rlim_cur / 2;
-	if (!s->writer || tft_writer_bytes(s->writer) + CHUNK_BYTES / 4 < most)
-		return 0;
-	tfh_segment_close(false);
-	err = tfh_segment_ready();
-	/* The open segment may grow to `most`; the first and the one just closed stay. */
 	while (!err && s->closed_bytes + most > limit && s->oldest_middle + 2 < s->next) {
 		if (s->oldest_middle != s->first)
 			err = give_up(s->oldest_middle);
@@ -224,4 +193,29 @@ int tfh_segment_rotate_if_full(void)
 			s->oldest_middle++;
 	}
 	return err;
+}
+
+int tfh_segment_rotate_if_full(void)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+	uint64_t limit, most = tfh_budget_segment(&limit);
+	struct rlimit files;
+	int err = 0;
+
+	if (!getrlimit(RLIMIT_FSIZE, &files) && files.rlim_cur / 2 < most)
+		most = files.rlim_cur / 2;
+	if (!s->writer || tft_writer_bytes(s->writer) + TFH_CHUNK_BYTES / 4 < most)
+		return 0;
+	tfh_segment_close(false);
+	err = tfh_segment_ready();
+	return err ? err : keep_to(limit, most);
+}
+
+bool tfh_segments_shrink(void)
+{
+	uint64_t limit, most = tfh_budget_segment(&limit), before = tfh_f.seg.closed_bytes;
+
+	if (tfh_f.seg.writer)
+		keep_to(limit, most);
+	return tfh_f.seg.closed_bytes != before;
 }

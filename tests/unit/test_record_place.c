@@ -33,8 +33,9 @@ static void choices(void **state)
 		{{false, UINT64_MAX, NONE, 0, NONE}, TFH_PLACE_MEMORY},
 		{{true, UINT64_MAX, TMPFS, 64 * GIB, OVERLAY}, TFH_PLACE_BESIDE},
 		{{true, UINT64_MAX, TMPFS, 64 * GIB, TMPFS}, TFH_PLACE_BESIDE},
-		{{true, UINT64_MAX, TMPFS, 64 * GIB, ZFS}, TFH_PLACE_MEMORY},
-		{{true, UINT64_MAX, TMPFS, 64 * GIB, FUSE}, TFH_PLACE_MEMORY},
+		{{true, UINT64_MAX, TMPFS, 64 * GIB, ZFS}, TFH_PLACE_SHM},
+		{{true, UINT64_MAX, TMPFS, 64 * GIB, FUSE}, TFH_PLACE_SHM},
+		{{true, UINT64_MAX, TMPFS, 64 << 20, NFS}, TFH_PLACE_MEMORY},
 		{{false, BYTES, TMPFS, 4 * GIB, EXT4}, TFH_PLACE_MEMORY},
 		{{false, BYTES + 1, TMPFS, 4 * GIB, EXT4}, TFH_PLACE_SHM},
 	};
@@ -44,9 +45,41 @@ static void choices(void **state)
 		assert_int_equal(tfh_place_choose(&cases[i].site, BYTES), cases[i].place);
 }
 
+static void containers(void **state)
+{
+	static const struct {
+		const char *mountinfo;
+		bool container;
+	} cases[] = {
+		{"22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n", false},
+		{"22 1 0:25 /@ / rw - btrfs /dev/nvme0n1p2 rw,subvol=/@\n", false},
+		{"22 1 0:25 /ostree/deploy/x/deploy/y.0 / rw - xfs /dev/vda4 rw\n", false},
+		/* an image or a container's directory on a host */
+		{"22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+		 "90 22 0:50 / /var/lib/docker/overlay2/1/merged rw - overlay overlay rw\n",
+		 false},
+		{"700 600 0:50 / / rw - overlay overlay "
+		 "rw,lowerdir=/var/lib/docker/overlay2/l/A,upperdir=/x\n",
+		 true},
+		{"700 600 0:50 / / rw - overlay overlay "
+		 "rw,lowerdir=/home/u/.local/share/containers/storage/overlay/l/A\n",
+		 true},
+		{"1 2 0:40 / /proc rw - proc proc rw\n"
+		 "700 600 8:1 /var/lib/enroot-data/user-1/pyxis_5.0 / rw - ext4 /dev/sda1 rw\n",
+		 true},
+		{"700 600 8:1 /var/lib/lxc/a/rootfs / rw - ext4 /dev/sda1 rw", true},
+		{"700 600", false},
+		{"", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(tfh_container_root(cases[i].mountinfo), cases[i].container);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(choices)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(containers)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,198 @@
+/*
+ * How much may be written: what stays free of the file system and of quotas, and what all processes
+ * of a run may take on this host together. Nobody asks the others: each counts the files in the
+ * run directory, rarely enough that it costs nothing, and keeps to its share.
+ */
+#include "record/flusher.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/quota.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_quotactl_fd
+#define SYS_quotactl_fd 443
+#endif
+
+#define KEEP_FREE_BYTES (2ull << 30)
+#define KEEP_FREE_SHARE 20 /* 1/20 = 5 % */
+#define RUN_BYTES (16ull << 30)
+/* Nothing in the container tells what it may write before it is evicted. */
+#define RUN_BYTES_CONTAINER (1ull << 30)
+/* A process' least share, so that many short ones leave something to the others: 16 MiB of 1 GiB.
+ */
+#define SHARE_LEAST 64
+#define COUNT_NS 2000000000ull
+/* Directories with very many files on slow file systems are counted less often: 1 % of the time. */
+#define COUNT_COST 100
+
+static struct {
+	uint64_t run;	    /* TFHOOK_RUN_SIZE or what stands for it */
+	uint64_t bytes;	    /* of the run on this host when it was last counted */
+	uint64_t own;	    /* of this process then */
+	uint32_t processes; /* that have files there */
+	uint64_t counted_ns, next_ns;
+	bool no_quota; /* asked once: there is none, or the kernel does not tell */
+} budget;
+
+void tfh_budget_forget(void)
+{
+	memset(&budget, 0, sizeof(budget));
+}
+
+static uint64_t keep_of(uint64_t whole)
+{
+	uint64_t keep = whole / KEEP_FREE_SHARE;
+
+	return keep < KEEP_FREE_BYTES ? KEEP_FREE_BYTES : keep;
+}
+
+/* ---- quotas ---- */
+
+/* -EDQUOT when a chunk would come near the limit; 1: there is a quota with more room, 0: there is
+ * none. */
+static int quota_check(int dir, int type, int id)
+{
+	struct dqblk q;
+	uint64_t limit, keep;
+
+	if (syscall(SYS_quotactl_fd, dir, QCMD(Q_GETQUOTA, type), id, &q))
+		return 0;
+	/* Above the soft limit the job's own writes fail some days later. */
+	limit = (q.dqb_bsoftlimit ? q.dqb_bsoftlimit : q.dqb_bhardlimit) * 1024;
+	if (!limit)
+		return 0;
+	keep = keep_of(limit);
+	if (keep > limit / 4) /* of a small quota a part, or nothing would ever be recorded */
+		keep = limit / 4;
+	return q.dqb_curspace + keep + TFH_CHUNK_BYTES > limit ? -EDQUOT : 1;
+}
+
+/* Asked in vain once, it is not asked again: a sandbox that the job enters later may know no such
+ * call. */
+static int quotas_check(void)
+{
+	int dir, user, group, saved = errno;
+
+	if (budget.no_quota)
+		return 0;
+	dir = tfh_rundir_fd(&tfh_p.dir);
+	if (dir < 0)
+		return 0;
+	user = quota_check(dir, USRQUOTA, (int)geteuid());
+	group = quota_check(dir, GRPQUOTA, (int)getegid());
+	close(dir);
+	errno = saved;
+	budget.no_quota = !user && !group;
+	return user < 0 ? user : group < 0 ? group : 0;
+}
+
+/* ---- the run's budget ---- */
+
+static uint64_t run_size(void)
+{
+	if (!budget.run)
+		budget.run = (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_RUN_SIZE);
+	if (!budget.run)
+		budget.run = tfh_in_container() ? RUN_BYTES_CONTAINER : RUN_BYTES;
+	return budget.run;
+}
+
+static uint64_t own_bytes(void)
+{
+	const struct tfh_segments *s = &tfh_f.seg;
+
+	return s->closed_bytes + (s->writer ? tft_writer_bytes(s->writer) : 0);
+}
+
+/* p.<host>.<pid>.<n>.tft or r<rank>.<host>...: a file of this host? `first`: of a process' first
+ * segment. */
+static bool of_this_host(const char *name, bool *first)
+{
+	const char *host = strchr(name, '.');
+	size_t n = strlen(tfh_p.host), len = strlen(name);
+
+	*first = len > 6 && !strcmp(name + len - 6, ".0.tft");
+	return host && !strncmp(host + 1, tfh_p.host, n) && host[n + 1] == '.';
+}
+
+static void count(void)
+{
+	int dir = tfh_rundir_fd(&tfh_p.dir);
+	DIR *d = dir >= 0 ? fdopendir(dir) : NULL;
+	struct dirent *e;
+	struct stat st;
+	bool first;
+
+	budget.bytes = budget.processes = 0;
+	budget.own = own_bytes();
+	while (d && (e = readdir(d))) {
+		if (!of_this_host(e->d_name, &first) ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			continue;
+		budget.bytes += (uint64_t)st.st_blocks * 512;
+		budget.processes += first;
+	}
+	if (d)
+		closedir(d);
+	else if (dir >= 0)
+		close(dir);
+	if (!budget.processes)
+		budget.processes = 1;
+}
+
+/* Bytes of the run on this host, as far as known: the others are taken to write as this one does.
+ */
+static uint64_t run_bytes(void)
+{
+	uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), own = own_bytes();
+
+	if (now >= budget.next_ns) {
+		count();
+		budget.counted_ns = now;
+		now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+		budget.next_ns = now + COUNT_NS + (now - budget.counted_ns) * COUNT_COST;
+	}
+	return budget.bytes + (own > budget.own ? (own - budget.own) * budget.processes : 0);
+}
+
+uint64_t tfh_budget_segment(uint64_t *limit)
+{
+	uint64_t run = run_size(), share, most;
+
+	*limit = (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_MAX_SIZE);
+	if (run_bytes() > run / 2) {
+		share = run / (budget.processes < SHARE_LEAST ? budget.processes : SHARE_LEAST);
+		if (*limit > share)
+			*limit = share;
+	}
+	/* Small ones, so that first, newest and something between fit a share, too. */
+	most = run / SHARE_LEAST < *limit / 4 ? run / SHARE_LEAST : *limit / 4;
+	return most < TFH_SEGMENT_BYTES ? most : TFH_SEGMENT_BYTES;
+}
+
+/* ---- all of it ---- */
+
+int tfh_disk_check(void)
+{
+	struct statvfs fs;
+	int err;
+
+	if (statvfs(tfh_p.dir.path, &fs))
+		return -errno;
+	if ((uint64_t)fs.f_bavail * fs.f_frsize <
+	    keep_of((uint64_t)fs.f_blocks * fs.f_frsize) + TFH_CHUNK_BYTES)
+		return -ENOSPC;
+	err = quotas_check();
+	if (err)
+		return err;
+	if (run_bytes() > run_size() && tfh_segments_shrink())
+		budget.next_ns = 0;
+	return run_bytes() > run_size() ? -EOVERFLOW : 0;
+}
