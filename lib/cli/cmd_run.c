@@ -242,7 +242,7 @@ int tfh_cmd_run(const struct tfh_line *args)
 	int64_t started = now_ns();
 	/* The loader of a 32-bit program would print an error about the recorder in every process.
 	 */
-	bool preload = program.state != TFH_PROGRAM_OTHER_CLASS;
+	bool preload = program.state < TFH_PROGRAM_OTHER_CLASS;
 	pid_t pid = start(args->operand, &place, preload ? &library : NULL, &before);
 	int status = pid > 0 ? wait_for(pid) : 0;
 	if (pid > 0)

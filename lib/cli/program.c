@@ -79,23 +79,26 @@ static bool script_interpreter(const unsigned char *head, ssize_t n, char path[4
 	return end > i;
 }
 
-/* Whether an ELF image asks for a loader. Program headers beyond the first page: assume so. */
-static bool has_loader(const unsigned char *head, size_t n)
+/* The loader that an ELF image asks for: "" if none, NULL if that stands beyond the first page. */
+static const char *loader_of(const unsigned char *head, size_t n)
 {
 	Elf64_Ehdr h;
 
 	memcpy(&h, head, sizeof(h));
 	if (h.e_phentsize != sizeof(Elf64_Phdr))
-		return true;
+		return NULL;
 	for (unsigned i = 0; i < h.e_phnum; i++) {
 		Elf64_Phdr ph;
 		if (h.e_phoff > n || n - h.e_phoff < (i + 1) * sizeof(ph))
-			return true;
+			return NULL;
 		memcpy(&ph, head + h.e_phoff + i * sizeof(ph), sizeof(ph));
-		if (ph.p_type == PT_INTERP)
-			return true;
+		if (ph.p_type != PT_INTERP)
+			continue;
+		bool here = ph.p_offset < n && ph.p_filesz && ph.p_filesz <= n - ph.p_offset &&
+			    !head[ph.p_offset + ph.p_filesz - 1];
+		return here ? (const char *)head + ph.p_offset : NULL;
 	}
-	return false;
+	return "";
 }
 
 #if defined(__x86_64__)
@@ -117,12 +120,18 @@ static void check_elf(struct tfh_program *p, const char *path, const unsigned ch
 		return;
 	}
 	memcpy(&h, head, sizeof(h));
+	const char *loader = loader_of(head, n);
 	if (h.e_machine != OWN_MACHINE)
 		set(p, TFH_PROGRAM_OTHER_CLASS,
 		    "%s is built for another processor, so it cannot be recorded: use this "
 		    "machine's build",
 		    path);
-	else if (!has_loader(head, n))
+	else if (loader && strstr(loader, "/ld-musl"))
+		set(p, TFH_PROGRAM_OTHER_LIBC,
+		    "%s uses the C library musl and the recorder needs glibc, so it runs without "
+		    "being recorded: use a build for glibc",
+		    path);
+	else if (loader && !*loader)
 		set(p, TFH_PROGRAM_STATIC,
 		    "%s is statically linked: no loader, so nothing can be preloaded into it. Use "
 		    "a dynamically "

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A command that cannot be started or recorded gets a message with the remedy and the documented exit code, and nothing
-# is left behind: none, not found, not executable, a directory, a lost interpreter, static, setuid, 32-bit.
+# is left behind: none, not found, not executable, a directory, a lost interpreter, static, setuid, 32-bit, musl.
 set -u
 . "$TFH_SRC/tests/cli/lib.sh"
 
@@ -47,6 +47,13 @@ else
 	expect 0 "$tfhook" run /usr/bin/passwd --help
 	says "owner's rights.*LD_PRELOAD"
 fi
+# musl's loader ends a program for the recorder's sake, so that stays away.
+"$TFH_SRC/scripts/bootstrap" musl 2>why || { tail -n 1 why; exit 77; }
+musl-gcc -o musl prog.c || fail 'musl-gcc'
+expect 9 "$tfhook" run ./musl
+says 'musl uses the C library musl.*without being recorded'
+expect 125 "$tfhook" run --strict ./musl
+says 'not started: --strict'
 # The head of a 32-bit program is all that is looked at.
 printf '\177ELF\1\1\1\0\0\0\0\0\0\0\0\0\2\0\3\0\1\0\0\0' >bits32
 head -c 64 /dev/zero >>bits32
