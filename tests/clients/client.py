@@ -120,7 +120,7 @@ def run(client):
     if compare.failures:
         return None
     records = compare.records_of(place)
-    counts = compare.compare(client.name, records, compare.truth_of(place), place)
+    counts = compare.compare(client.name, records, compare.truth_of(place), place, client.after_exit)
     kinds = quality(place)
     check(kinds["unhooked"] == 0, client.name, "unhooked", kinds["unhooked_names"])
     check(counts["calls"] >= client.calls, client.name, "calls compared", counts["calls"])

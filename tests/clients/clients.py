@@ -26,12 +26,13 @@ class Client(NamedTuple):
     settings: dict = {}  # PACKAGES is the environment's folder of packages, HOME the program's own home
     links: dict = {}  # made before it starts
     flags: tuple = ()  # of `tfhook run`
-    debian: str = ""  # group of scripts/bootstrap
+    debian: str = ""  # group of scripts/bootstrap that it needs
     source: tuple = ()  # compiler with its options, if the file is to be compiled
     compiles: dict = {}  # files in its home while it is built, if pip has to compile it
     same_as: tuple = ()  # a command with the same output, without a GPU
     calls: int = 40  # at least so many are compared
     expects: tuple = ()  # functions that are seen
+    after_exit: tuple = ()  # called by a destructor, when the recording has been closed by an exit handler
 
 
 CLIENTS = [
@@ -40,10 +41,10 @@ CLIENTS = [
     Client("tinygrad-kernels", "tinygrad", "dlsym (ctypes)", ("tinygrad_train.py", "1"), "quick",
            {**PTX, "JIT": "2"}, expects=("cuLaunchKernel",)),
     Client("tinygrad-2-devices", "tinygrad", "dlsym (ctypes)", ("tinygrad_train.py", "2"), "quick",
-           {**PTX, "JIT": "2", "SIM_DEVICES": "2"}, expects=("cuMemcpyDtoDAsync_v2", "cuStreamWaitEvent")),
+           {**PTX, "JIT": "2", "SIM_DEVICES": "2"}, debian="clang", expects=("cuMemcpyDtoDAsync_v2", "cuStreamWaitEvent")),
     # Not interpreted: tinygrad's graph does not wait for what the other device has just been told to compute for it.
     Client("tinygrad-2-devices-graph", "tinygrad", "dlsym (ctypes), graphs", ("tinygrad_train.py", "2"), "quick",
-           {"DEV": "CUDA:PTX", "SIM_DEVICES": "2"}, expects=("cuGraphLaunch", "cuMemcpyDtoDAsync_v2")),
+           {"DEV": "CUDA:PTX", "SIM_DEVICES": "2"}, debian="clang", expects=("cuGraphLaunch", "cuMemcpyDtoDAsync_v2")),
     Client("drjit", "drjit", "dlsym of all at once", ("drjit_loop.py",), "clients", expects=("cuMemAllocAsync",)),
     Client("cuda-bindings", "cuda-bindings", "cuGetProcAddress_v2", ("bindings_loop.py",), "clients",
            expects=("cuMemcpy",)),
@@ -80,5 +81,5 @@ CLIENTS = [
     Client("gcc-offload", "gcc-12-offload-nvptx", "dlsym", ("offload.c",), settings={"OMP_TARGET_OFFLOAD": "MANDATORY"},
            debian="offload", source=("gcc-12", "-O1", "-fopenmp", "-foffload=nvptx-none",
                                      "-foffload-options=-misa=sm_75", "-no-pie", "-fno-pie"),
-           expects=("cuLaunchKernel",)),
+           expects=("cuLaunchKernel",), after_exit=("cuMemFree_v2", "cuCtxDestroy_v2")),
 ]
