@@ -17,7 +17,7 @@ enum tfh_program_state {
 	TFH_PROGRAM_NOT_EXECUTABLE,
 	/* It runs, but the loader will not take the recorder along: */
 	TFH_PROGRAM_STATIC,
-	TFH_PROGRAM_PRIVILEGED,	 /* setuid, setgid or file capabilities */
+	TFH_PROGRAM_PRIVILEGED, /* setuid, setgid or file capabilities */
 	/* The recorder must not be brought to it at all: */
 	TFH_PROGRAM_OTHER_CLASS, /* 32 bits, or another processor */
 	TFH_PROGRAM_OTHER_LIBC,	 /* musl, whose loader ends the program for what glibc alone has */
