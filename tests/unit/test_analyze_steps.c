@@ -16,10 +16,10 @@ static struct tfh_step step[STEPS];
 static struct tfh_window window[STEPS];
 static struct tfh_use use[STEPS];
 
-static struct tfh_job *job_of(size_t n)
+static struct tfh_accounts *job_of(size_t n)
 {
 	static struct tfh_loops loops;
-	static struct tfh_job job;
+	static struct tfh_accounts job;
 
 	memset(&loops, 0, sizeof(loops));
 	memset(&job, 0, sizeof(job));

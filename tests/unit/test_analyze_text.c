@@ -17,7 +17,7 @@ struct words {
 	struct tfh_arena arena;
 	struct tfh_facts facts;
 	struct tfh_loops loops;
-	struct tfh_job job;
+	struct tfh_accounts job;
 	struct tfh_feed feed;
 	struct tfh_kernel kernel[2];
 	struct tfh_result r;

@@ -20,7 +20,7 @@ struct gap {
 };
 
 struct tfh_ledger {
-	struct tfh_job *job;
+	struct tfh_accounts *accounts;
 	struct tfh_account *ring;
 	size_t cap;			 /* of the ring, a power of two */
 	size_t first, cur;		 /* windows first..cur have accounts */
@@ -41,18 +41,18 @@ static struct tfh_account *account(struct tfh_ledger *l, size_t window)
 static void set_window(struct tfh_ledger *l, size_t to)
 {
 	l->cur = to;
-	l->window = to < l->job->loops->window.n ? &l->job->loops->window.v[to] : NULL;
+	l->window = to < l->accounts->loops->window.n ? &l->accounts->loops->window.v[to] : NULL;
 	l->account = account(l, to);
 }
 
-struct tfh_ledger *tfh_ledger_new(struct tfh_job *job)
+struct tfh_ledger *tfh_ledger_new(struct tfh_accounts *accounts)
 {
 	struct tfh_ledger *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
-	l->job = job;
-	for (l->cap = 4; l->cap < RING && l->cap < job->loops->window.n + 2;)
+	l->accounts = accounts;
+	for (l->cap = 4; l->cap < RING && l->cap < accounts->loops->window.n + 2;)
 		l->cap *= 2;
 	l->ring = calloc(l->cap, sizeof(*l->ring));
 	if (!l->ring) {
@@ -132,16 +132,17 @@ static void join_gaps(struct tfh_ledger *l)
 
 static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g, int64_t end)
 {
-	const struct tfh_job *job = l->job;
+	const struct tfh_accounts *accounts = l->accounts;
 
-	if (job->facts->consumers && end != INT64_MIN && g->t0 >= end)
+	if (accounts->facts->consumers && end != INT64_MIN && g->t0 >= end)
 		return TFH_CAUSE_HOST_CALLBACK;
 	if (g->code)
 		return TFH_CAUSE_HOST_PYTHON;
 	/* Without a visible input pipeline a pause may as well be the waiting for data. */
-	if (!job->facts->consumers)
+	if (!accounts->facts->consumers)
 		return TFH_CAUSE_HOST_UNKNOWN;
-	return job->facts->cpu_running * 2 > job->facts->cpu_wall && job->facts->cpu_wall
+	return accounts->facts->cpu_running * 2 > accounts->facts->cpu_wall &&
+			       accounts->facts->cpu_wall
 		       ? TFH_CAUSE_HOST_PYTHON
 		       : TFH_CAUSE_HOST_UNKNOWN;
 }
@@ -192,9 +193,9 @@ static void judge_group(struct tfh_ledger *l)
 
 static void finish(struct tfh_ledger *l, size_t at)
 {
-	struct tfh_job *job = l->job;
-	const struct tfh_window *w = &job->loops->window.v[at];
-	struct tfh_use *use = &job->use[at];
+	struct tfh_accounts *accounts = l->accounts;
+	const struct tfh_window *w = &accounts->loops->window.v[at];
+	struct tfh_use *use = &accounts->use[at];
 	struct tfh_account *a = account(l, at);
 	struct tfh_step s = {
 		.index = at, .cls = TFH_CLASS_NONE, .cause = TFH_CAUSE_NONE, .tier = 'C'};
@@ -207,12 +208,12 @@ static void finish(struct tfh_ledger *l, size_t at)
 		known += a->cause[c];
 	}
 	part[TFH_PART_UNATTRIBUTED] = (double)(ns - known);
-	if (use->segment == TFH_SEGMENT_TRAIN && ns > 2 * job->loops->median * w->steps) {
+	if (use->segment == TFH_SEGMENT_TRAIN && ns > 2 * accounts->loops->median * w->steps) {
 		if (a->saved)
 			use->segment = TFH_SEGMENT_CHECKPOINT;
 		else if (a->compiled)
 			use->segment = TFH_SEGMENT_COMPILE;
-		else if (tfh_is_stall(job, at, ns, a->compute))
+		else if (tfh_is_stall(accounts, at, ns, a->compute))
 			use->segment = TFH_SEGMENT_STALL;
 	}
 	s.start_s = (double)w->t0 / 1e9;
@@ -220,19 +221,19 @@ static void finish(struct tfh_ledger *l, size_t at)
 	s.segment = (int8_t)use->segment;
 	s.cls = (int8_t)(w->hole ? TFH_CLASS_UNCLASSIFIED : tfh_class_of(part, (double)ns));
 	s.cause = (int8_t)(w->hole ? TFH_CAUSE_NONE : tfh_largest_cause(a->cause, s.cls));
-	if (s.cls == TFH_CLASS_COMPUTE_BOUND && job->facts->cpu_only)
+	if (s.cls == TFH_CLASS_COMPUTE_BOUND && accounts->facts->cpu_only)
 		s.cause = TFH_CAUSE_COMPUTE_CPU;
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		s.breakdown[p] = (float)(part[p] / 1e9);
-	if (TFH_PUSH_BIG(job->step, s))
+	if (TFH_PUSH_BIG(accounts->step, s))
 		l->rc = -ENOMEM;
-	if (tfh_window_counts(job, at)) {
+	if (tfh_window_counts(accounts, at)) {
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-			job->cause_ns[c] += a->cause[c];
-		job->compute_ns += a->compute;
-		job->direct_ns += a->direct;
-		job->train_ns += ns;
-		job->judged_steps += w->steps;
+			accounts->cause_ns[c] += a->cause[c];
+		accounts->compute_ns += a->compute;
+		accounts->direct_ns += a->direct;
+		accounts->train_ns += ns;
+		accounts->judged_steps += w->steps;
 	}
 	memset(a, 0, sizeof(*a));
 }
@@ -251,7 +252,8 @@ void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device)
 			g->t1 = g->t0;
 		}
 	}
-	for (size_t w = l->first; w <= l->cur && w < l->job->loops->window.n && l->unsettled; w++) {
+	for (size_t w = l->first; w <= l->cur && w < l->accounts->loops->window.n && l->unsettled;
+	     w++) {
 		struct tfh_account *a = account(l, w);
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
 			if (!busy)

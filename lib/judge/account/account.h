@@ -60,7 +60,8 @@ struct tfh_kernel_use {
 };
 
 #define TFH_KERNEL_BUCKETS 4096
-struct tfh_job {
+/* One process. What the earlier phases found is named here, not owned. */
+struct tfh_accounts {
 	const struct tfh_facts *facts;
 	const struct tfh_loops *loops;
 	const struct tfh_cover *cover; /* NULL: nothing tells what threads did in pauses */
@@ -71,7 +72,6 @@ struct tfh_job {
 	int64_t stall_ns; /* a longer step stood still, if it hardly computed; 0: none did */
 	/* attribute */
 	TFH_VEC(struct tfh_step) step; /* by window, times of the whole window */
-	bool step_given;	       /* that array belongs to the result */
 	int64_t cause_ns[TFH_CAUSE_COUNT], compute_ns, direct_ns,
 		train_ns; /* sums of judged windows */
 	TFH_VEC(struct tfh_copy_use) copy;
@@ -95,20 +95,20 @@ struct tfh_job {
 
 /* Whether a window tells what steps are like: steady, whole, closed by the next batch (the last one
  * of an epoch has not waited for any). */
-static inline bool tfh_window_counts(const struct tfh_job *job, size_t i)
+static inline bool tfh_window_counts(const struct tfh_accounts *accounts, size_t i)
 {
-	const struct tfh_window *w = &job->loops->window.v[i];
+	const struct tfh_window *w = &accounts->loops->window.v[i];
 
-	return job->use[i].segment == TFH_SEGMENT_TRAIN && !w->hole && !w->cut;
+	return accounts->use[i].segment == TFH_SEGMENT_TRAIN && !w->hole && !w->cut;
 }
 
 /* attribute.c: pass 2 over the calls, from windows to accounts. */
-int tfh_attribute(struct tfh_job *job, struct tfh_err *err);
+int tfh_attribute(struct tfh_accounts *accounts, struct tfh_err *err);
 
 /* sweep.c: calls of several threads as one line of segments, handed to fn. */
 typedef void (*tfh_seg_fn)(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p);
 struct tfh_sweep;
-struct tfh_sweep *tfh_sweep_new(struct tfh_job *job, tfh_seg_fn fn, void *arg);
+struct tfh_sweep *tfh_sweep_new(struct tfh_accounts *accounts, tfh_seg_fn fn, void *arg);
 int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p);
 /* The same where it is known that nothing that comes later begins before the end of this piece;
  * mostly it is handed on at once. */
@@ -123,7 +123,7 @@ void tfh_sweep_free(struct tfh_sweep *s);
 
 /* account.c: the accounts of windows that are not settled yet */
 struct tfh_ledger;
-struct tfh_ledger *tfh_ledger_new(struct tfh_job *job);
+struct tfh_ledger *tfh_ledger_new(struct tfh_accounts *accounts);
 void tfh_ledger_free(struct tfh_ledger *l);
 /* Charges [t0, t1) to a cause (TFH_CAUSE_NONE: compute), window by window. */
 void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative,
@@ -148,30 +148,31 @@ enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total);
 enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls);
 
 /* stall.c: steps that stood still */
-void tfh_find_stalls(struct tfh_job *job, bool device);
+void tfh_find_stalls(struct tfh_accounts *accounts, bool device);
 /* Whether window i, which took ns and computed so long, stood still. */
-bool tfh_is_stall(const struct tfh_job *job, size_t i, int64_t ns, int64_t compute);
+bool tfh_is_stall(const struct tfh_accounts *accounts, size_t i, int64_t ns, int64_t compute);
 
 /* steps.c: corrections that need more than one step */
-void tfh_idle_compute(struct tfh_job *job);
-void tfh_smooth_classes(struct tfh_job *job);
+void tfh_idle_compute(struct tfh_accounts *accounts);
+void tfh_smooth_classes(struct tfh_accounts *accounts);
 
 /* input.c: the stage of the pipeline that is too slow */
-void tfh_input_judge(struct tfh_job *job);
+void tfh_input_judge(struct tfh_accounts *accounts);
 /* Whether the training loop's get-next only waits for what other threads or processes prepare. */
-bool tfh_input_async(const struct tfh_job *job);
+bool tfh_input_async(const struct tfh_accounts *accounts);
 
 /* tables.c: what is counted call by call */
-int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p);
+int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
+		    const struct tfh_piece *p);
 /* The same of a kernel's launch that is not captured. */
-int tfh_count_launch(struct tfh_job *job, const struct tfh_event *ev);
+int tfh_count_launch(struct tfh_accounts *accounts, const struct tfh_event *ev);
 
 /* sites.c: backtraces by the time of their calls */
 void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev);
 /* The one that took longest. */
 const struct tfh_site_use *tfh_site_most(const struct tfh_site_use *site);
 /* "" where it is not known. */
-const char *tfh_site_text(const struct tfh_job *job, const struct tfh_site_use *site);
+const char *tfh_site_text(const struct tfh_accounts *accounts, const struct tfh_site_use *site);
 
 /* pauses.c: which functions the pauses were spent in, by the ranges of an imported trace. NULL
  * where there are none, and all of these do nothing. */
@@ -190,8 +191,9 @@ struct tfh_pause_site {
 	const char *name;
 	int64_t ns;
 };
-uint32_t tfh_pauses_sites(const struct tfh_job *job, enum tfh_cause cause,
+uint32_t tfh_pauses_sites(const struct tfh_accounts *accounts, enum tfh_cause cause,
 			  struct tfh_pause_site out[TFH_PAUSE_SITES]);
-int64_t tfh_pauses_ns(const struct tfh_job *job, enum tfh_cause cause); /* of all functions */
+int64_t tfh_pauses_ns(const struct tfh_accounts *accounts,
+		      enum tfh_cause cause); /* of all functions */
 
 #endif

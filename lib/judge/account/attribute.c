@@ -28,7 +28,7 @@
 #define WAIT_KINDS 64
 
 struct attr {
-	struct tfh_job *job;
+	struct tfh_accounts *accounts;
 	struct tfh_ledger *ledger;
 	/* device work: launches are numbered; those up to `done` have been waited for */
 	uint64_t launches, done;
@@ -51,9 +51,10 @@ struct attr {
 };
 
 /* Bytes/ns. */
-static double bandwidth(const struct tfh_job *job, uint8_t dir, bool pageable, uint64_t bytes)
+static double bandwidth(const struct tfh_accounts *accounts, uint8_t dir, bool pageable,
+			uint64_t bytes)
 {
-	const double *best = job->facts->best_bw[dir & 7][pageable];
+	const double *best = accounts->facts->best_bw[dir & 7][pageable];
 	int bin = bytes ? 63 - __builtin_clzll(bytes) : 0;
 
 	if (bin >= TFH_BINS)
@@ -87,7 +88,7 @@ static enum tfh_cause copy_cause(const struct tfh_piece *p)
 
 static int64_t copy_estimate(const struct attr *a, const struct tfh_piece *p)
 {
-	return (int64_t)((double)p->bytes / bandwidth(a->job, p->dir, p->pageable, p->bytes));
+	return (int64_t)((double)p->bytes / bandwidth(a->accounts, p->dir, p->pageable, p->bytes));
 }
 
 static bool outstanding(const struct attr *a)
@@ -170,7 +171,7 @@ static void waited(struct attr *a, int64_t t0, int64_t t1, uint64_t upto)
 		 * direct. */
 		tfh_charge(a->ledger, t0 + part, t1, TFH_CAUSE_NONE, false,
 			   !copies && wait * 2 > t1 - since);
-		a->job->mixed_bytes += copies ? a->copy_bytes : 0;
+		a->accounts->mixed_bytes += copies ? a->copy_bytes : 0;
 	}
 	if (upto >= a->launches)
 		drained(a);
@@ -261,20 +262,20 @@ static enum tfh_cause other_cause(const struct tfh_piece *p, int64_t ns)
 /* [t0, t1) without a call of a driving thread, of which a trace's ranges may tell. */
 static void charge_pause(struct attr *a, int64_t t0, int64_t t1, bool hidden)
 {
-	struct tfh_job *job = a->job;
+	struct tfh_accounts *accounts = a->accounts;
 	enum tfh_covered by = TFH_COVERED_NOT;
 	uint32_t thread = 0;
 
-	for (uint32_t i = 0; i < job->facts->feed->n_threads && job->cover && !by; i++)
-		if (job->facts->thread[i].drives)
-			by = tfh_covered_by(job->cover, thread = i, t0, t1);
+	for (uint32_t i = 0; i < accounts->facts->feed->n_threads && accounts->cover && !by; i++)
+		if (accounts->facts->thread[i].drives)
+			by = tfh_covered_by(accounts->cover, thread = i, t0, t1);
 	if (by == TFH_COVERED_LAUNCH) {
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
 	} else if (by == TFH_COVERED_EXCHANGE) {
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_COMMUNICATION_TRANSFER, false, true);
 	} else {
 		tfh_charge_gap(a->ledger, t0, t1, hidden, by == TFH_COVERED_CODE);
-		tfh_pauses_count(job->pauses, thread, t0, t1,
+		tfh_pauses_count(accounts->pauses, thread, t0, t1,
 				 by == TFH_COVERED_CODE ? TFH_CAUSE_HOST_PYTHON
 							: TFH_CAUSE_HOST_UNKNOWN);
 	}
@@ -288,7 +289,7 @@ static void seg_pause(struct attr *a, int64_t t0, int64_t t1, bool hidden)
 	int64_t until;
 
 	for (; t0 < t1; t0 = until) {
-		by = tfh_covered_line(a->job->cover, t0, t1, &until);
+		by = tfh_covered_line(a->accounts->cover, t0, t1, &until);
 		if (by == TFH_COVERED_NOT)
 			charge_pause(a, t0, until, hidden);
 		else
@@ -319,7 +320,7 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 			acc->saved = true;
 		if (p->saves)
 			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_CHECKPOINT, hidden, true);
-		else if (a->job->facts->cpu_only)
+		else if (a->accounts->facts->cpu_only)
 			tfh_charge(l, t0, t1, TFH_CAUSE_NONE, false, true);
 		else
 			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
@@ -379,40 +380,44 @@ static bool charge_launch(struct attr *a, struct tfh_sweep *s, const struct tfh_
 
 static int add_launch(struct attr *a, struct tfh_sweep *s, const struct tfh_event *ev)
 {
-	struct tfh_job *job = a->job;
+	struct tfh_accounts *accounts = a->accounts;
 	struct tfh_piece p;
-	int rc = tfh_count_launch(job, ev);
+	int rc = tfh_count_launch(accounts, ev);
 
 	/* What is longer is known since the first pass. */
-	if (rc || ev->t1 - ev->t0 >= job->facts->long_ns || !job->facts->thread[ev->thread].drives)
+	if (rc || ev->t1 - ev->t0 >= accounts->facts->long_ns ||
+	    !accounts->facts->thread[ev->thread].drives)
 		return rc;
-	if (job->facts->one_line && !ev->depth && charge_launch(a, s, ev))
+	if (accounts->facts->one_line && !ev->depth && charge_launch(a, s, ev))
 		return 0;
 	tfh_event_label(ev, &p);
-	return job->facts->one_line && !ev->depth ? tfh_sweep_next(s, &p) : tfh_sweep_add(s, &p);
+	return accounts->facts->one_line && !ev->depth ? tfh_sweep_next(s, &p)
+						       : tfh_sweep_add(s, &p);
 }
 
 static int add_event(struct attr *a, struct tfh_sweep *s, const struct tfh_event *ev)
 {
-	struct tfh_job *job = a->job;
+	struct tfh_accounts *accounts = a->accounts;
 	struct tfh_piece p;
 
 	if (!tfh_event_label(ev, &p))
 		return 0;
-	if (tfh_count_event(job, ev, &p))
+	if (tfh_count_event(accounts, ev, &p))
 		return -ENOMEM;
-	if (ev->t1 - ev->t0 >= job->facts->long_ns)
+	if (ev->t1 - ev->t0 >= accounts->facts->long_ns)
 		return 0; /* known since the first pass */
-	if (!tfh_exec_piece(job->facts, ev, &p) || !tfh_line_piece(job->facts, &p))
+	if (!tfh_exec_piece(accounts->facts, ev, &p) || !tfh_line_piece(accounts->facts, &p))
 		return 0;
-	return job->facts->one_line && !ev->depth ? tfh_sweep_next(s, &p) : tfh_sweep_add(s, &p);
+	return accounts->facts->one_line && !ev->depth ? tfh_sweep_next(s, &p)
+						       : tfh_sweep_add(s, &p);
 }
 
-int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
+int tfh_attribute(struct tfh_accounts *accounts, struct tfh_err *err)
 {
-	const struct tfh_feed *f = job->facts->feed;
-	struct attr a = {.job = job, .ledger = tfh_ledger_new(job), .copied = TFH_CAUSE_NONE};
-	struct tfh_sweep *s = tfh_sweep_new(job, segment, &a);
+	const struct tfh_feed *f = accounts->facts->feed;
+	struct attr a = {
+		.accounts = accounts, .ledger = tfh_ledger_new(accounts), .copied = TFH_CAUSE_NONE};
+	struct tfh_sweep *s = tfh_sweep_new(accounts, segment, &a);
 	const struct tfh_event *ev;
 	struct tfh_event room;
 	int64_t swept = INT64_MIN;
@@ -420,14 +425,14 @@ int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
 	int rc = a.ledger && s ? 0 : -ENOMEM;
 
 	if (!rc)
-		rc = f->rewind(f->arg, job->facts->process, err);
+		rc = f->rewind(f->arg, accounts->facts->process, err);
 	while (!rc && (ev = tfh_feed_look(f, &room))) {
 		if (ev->thread >= f->n_threads)
 			continue;
 		tfh_big_pass(++n);
 		rc = plain_launch(ev) ? add_launch(&a, s, ev) : add_event(&a, s, ev);
-		if (ev->t1 - job->facts->long_ns > swept + TFH_MS) {
-			swept = ev->t1 - job->facts->long_ns;
+		if (ev->t1 - accounts->facts->long_ns > swept + TFH_MS) {
+			swept = ev->t1 - accounts->facts->long_ns;
 			tfh_sweep_until(s, swept);
 		}
 	}
@@ -436,7 +441,7 @@ int tfh_attribute(struct tfh_job *job, struct tfh_err *err)
 	if (!rc) {
 		tfh_sweep_until(s, INT64_MAX);
 		rc = tfh_ledger_end(a.ledger);
-		tfh_pauses_settle(job->pauses, true);
+		tfh_pauses_settle(accounts->pauses, true);
 	}
 	tfh_sweep_free(s);
 	tfh_ledger_free(a.ledger);

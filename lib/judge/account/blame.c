@@ -193,7 +193,7 @@ static void charge_op(struct blame *b, const struct tfh_dop *o, int64_t t0, int6
 /* Whether the work of the host's window at t had been issued by then. */
 static bool after_work(const struct tfh_device *d, int64_t t, size_t hint)
 {
-	size_t w = tfh_window_of(d->job->loops, t, hint), first = d->w0 ? d->w0 - 1 : 0;
+	size_t w = tfh_window_of(d->accounts->loops, t, hint), first = d->w0 ? d->w0 - 1 : 0;
 
 	return w != SIZE_MAX && w >= first && w < d->w1 && t >= d->issued.v[w - first];
 }
@@ -202,29 +202,30 @@ static bool after_work(const struct tfh_device *d, int64_t t, size_t hint)
 static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t t0, int64_t t1,
 			 int64_t end)
 {
-	struct tfh_job *job = b->d->job;
+	struct tfh_accounts *accounts = b->d->accounts;
 	enum tfh_cause cause = TFH_CAUSE_HOST_UNKNOWN;
 	enum tfh_covered by = TFH_COVERED_NOT;
 
 	if (t1 <= t0)
 		return;
 	if (end - from >= TFH_GAP_NS) {
-		thread = tfh_cover_thread(job->cover, thread, from, end);
-		by = tfh_covered_by(job->cover, thread, from, end);
+		thread = tfh_cover_thread(accounts->cover, thread, from, end);
+		by = tfh_covered_by(accounts->cover, thread, from, end);
 	}
 	if (end - from < TFH_GAP_NS || by == TFH_COVERED_LAUNCH)
 		cause = TFH_CAUSE_HOST_LAUNCH;
 	else if (by == TFH_COVERED_EXCHANGE)
 		cause = TFH_CAUSE_COMMUNICATION_TRANSFER;
-	else if (job->facts->consumers && after_work(b->d, t0, b->window))
+	else if (accounts->facts->consumers && after_work(b->d, t0, b->window))
 		cause = TFH_CAUSE_HOST_CALLBACK;
 	else if (by == TFH_COVERED_CODE ||
-		 (by == TFH_COVERED_NOT && job->facts->consumers &&
-		  job->facts->cpu_running * 2 > job->facts->cpu_wall && job->facts->cpu_wall))
+		 (by == TFH_COVERED_NOT && accounts->facts->consumers &&
+		  accounts->facts->cpu_running * 2 > accounts->facts->cpu_wall &&
+		  accounts->facts->cpu_wall))
 		cause = TFH_CAUSE_HOST_PYTHON;
 	charge(b, t0, t1, cause, true);
 	if (cause != TFH_CAUSE_HOST_LAUNCH)
-		tfh_pauses_count(job->pauses, thread, t0, t1, cause);
+		tfh_pauses_count(accounts->pauses, thread, t0, t1, cause);
 }
 
 /* [t0, t1) until something went on that may have waited for host function f: back to the beginning

@@ -19,25 +19,25 @@
 /* Whether a call belongs to the host's time line: of threads that launch, whoever waits for the
  * input, and what other threads do that others may wait for: the main thread that uploads and waits
  * while an executor's launches. Polls are not among that: whoever watches sees nothing done. */
-static bool call_wanted(const struct tfh_job *job, const struct tfh_piece *p)
+static bool call_wanted(const struct tfh_accounts *accounts, const struct tfh_piece *p)
 {
 	/* What puts ops in order counts whoever says it: a loader that tells when its copy is done.
 	 */
 	bool orders = p->family == TFH_FAM_EVENT || p->family == TFH_FAM_STREAM_WAIT;
 
 	if (!p->passive)
-		return job->facts->thread[p->thread].drives || p->label == TFH_L_INPUT || orders ||
-		       (p->label >= TFH_L_LAUNCH && p->family != TFH_FAM_QUERY);
-	return tfh_stage_is_loop_child(job->facts, p->stage);
+		return accounts->facts->thread[p->thread].drives || p->label == TFH_L_INPUT ||
+		       orders || (p->label >= TFH_L_LAUNCH && p->family != TFH_FAM_QUERY);
+	return tfh_stage_is_loop_child(accounts->facts, p->stage);
 }
 
 int tfh_chunk_start(struct tfh_device *d, struct tfh_err *err)
 {
-	const struct tfh_feed *f = d->job->facts->feed;
-	int rc = f->rewind(f->arg, d->job->facts->process, err);
+	const struct tfh_feed *f = d->accounts->facts->feed;
+	int rc = f->rewind(f->arg, d->accounts->facts->process, err);
 
 	if (!rc)
-		rc = f->rewind_ops(f->arg, d->job->facts->process, err);
+		rc = f->rewind_ops(f->arg, d->accounts->facts->process, err);
 	if (rc)
 		return rc;
 	d->next_ev = tfh_feed_look(f, &d->ev_room);
@@ -76,7 +76,7 @@ static int look_further(struct tfh_device *d, int64_t to)
 	if (to < d->horizon)
 		return 0;
 	d->horizon = to + NEAR_NS;
-	for (uint32_t i = 0; i < d->job->facts->feed->n_threads; i++)
+	for (uint32_t i = 0; i < d->accounts->facts->feed->n_threads; i++)
 		d->behind[i] = INT64_MAX;
 	for (size_t i = 0; i < d->call.n; i++)
 		is_near(d, &d->call.v[i]);
@@ -94,7 +94,7 @@ static int look_further(struct tfh_device *d, int64_t to)
  * window earlier. */
 static int64_t needed_from(const struct tfh_device *d, size_t w0)
 {
-	const struct tfh_window *w = d->job->loops->window.v;
+	const struct tfh_window *w = d->accounts->loops->window.v;
 	size_t back = w0 && w[w0 - 1].t1 == w[w0].t0 ? w0 - 1 : w0;
 	int64_t t = w[back].t0;
 
@@ -110,16 +110,17 @@ static bool runs_host_function(const struct tfh_event *ev)
 
 static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t from)
 {
-	struct tfh_job *job = d->job;
+	struct tfh_accounts *accounts = d->accounts;
 	struct tfh_piece p;
 
-	if (ev->thread < job->facts->feed->n_threads && ev->t1 >= from && runs_host_function(ev)) {
+	if (ev->thread < accounts->facts->feed->n_threads && ev->t1 >= from &&
+	    runs_host_function(ev)) {
 		struct tfh_run_of_function x = {ev->t0, ev->t1};
 		return d->function.n < MOST_CALLS ? TFH_PUSH(d->function, x) : 0;
 	}
-	if (ev->thread >= job->facts->feed->n_threads || ev->t1 < from ||
+	if (ev->thread >= accounts->facts->feed->n_threads || ev->t1 < from ||
 	    !tfh_event_label(ev, &p) || ev->t1 - ev->t0 >= TFH_LONG_NS ||
-	    !tfh_exec_piece(job->facts, ev, &p) || !call_wanted(job, &p))
+	    !tfh_exec_piece(accounts->facts, ev, &p) || !call_wanted(accounts, &p))
 		return 0;
 	if (p.passive) {
 		p.passive = false;
@@ -131,20 +132,20 @@ static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t fr
 
 static int read_calls(struct tfh_device *d, int64_t from, int64_t to)
 {
-	const struct tfh_job *job = d->job;
-	const struct tfh_feed *f = job->facts->feed;
+	const struct tfh_accounts *accounts = d->accounts;
+	const struct tfh_feed *f = accounts->facts->feed;
 	int rc = 0;
 
 	while (d->next_ev && d->next_ev->t1 <= to + TFH_LONG_NS && !rc) {
 		rc = add_call(d, d->next_ev, from);
 		d->next_ev = tfh_feed_look(f, &d->ev_room);
 	}
-	for (; d->next_long < job->facts->longs.n && job->facts->longs.v[d->next_long].t0 <= to &&
-	       !rc;
+	for (; d->next_long < accounts->facts->longs.n &&
+	       accounts->facts->longs.v[d->next_long].t0 <= to && !rc;
 	     d->next_long++) {
-		const struct tfh_piece *p = &job->facts->longs.v[d->next_long];
+		const struct tfh_piece *p = &accounts->facts->longs.v[d->next_long];
 		if (p->t1 - p->t0 >= TFH_LONG_NS && p->t1 >= from && p->label != TFH_L_GAP &&
-		    !p->passive && call_wanted(job, p))
+		    !p->passive && call_wanted(accounts, p))
 			rc = TFH_PUSH(d->call, *p);
 	}
 	return rc;
@@ -174,14 +175,15 @@ static int add_op(struct tfh_device *d, const struct tfh_op *o)
 		return -ENOMEM;
 	if (x.work == TFH_W_COUNT)
 		return 0;
-	w = tfh_window_of(d->job->loops, o->issue0 > INT64_MIN ? o->issue0 : o->t0, d->near_window);
+	w = tfh_window_of(d->accounts->loops, o->issue0 > INT64_MIN ? o->issue0 : o->t0,
+			  d->near_window);
 	x.window = w == SIZE_MAX ? TFH_NO : (uint32_t)w;
 	d->near_window = w == SIZE_MAX ? d->near_window : w;
 	l = &d->lane.v[x.lane];
 	x.device = l->device;
 	if (x.work == TFH_W_COMM)
-		x.shared = tfh_meet_shared(d->job->meet, d->job->facts->process, o->device,
-					   d->met[l->device]++);
+		x.shared = tfh_meet_shared(d->accounts->meet, d->accounts->facts->process,
+					   o->device, d->met[l->device]++);
 	if (x.t1 < d->loaded) {
 		if (x.t1 > l->past_end)
 			l->past_end = x.t1;
@@ -193,7 +195,7 @@ static int add_op(struct tfh_device *d, const struct tfh_op *o)
 
 static int read_ops(struct tfh_device *d, int64_t to)
 {
-	const struct tfh_feed *f = d->job->facts->feed;
+	const struct tfh_feed *f = d->accounts->facts->feed;
 	int rc = 0;
 
 	while (d->next_op && d->next_op->t0 <= to && !rc) {
@@ -243,9 +245,9 @@ static int by_thread(const void *a, const void *b, void *arg)
 
 int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *err)
 {
-	const struct tfh_feed *f = d->job->facts->feed;
+	const struct tfh_feed *f = d->accounts->facts->feed;
 	int64_t from = needed_from(d, w0), c = d->win.v[w1 - 1].c,
-		to = d->job->loops->window.v[w1 - 1].t1;
+		to = d->accounts->loops->window.v[w1 - 1].t1;
 	int rc;
 
 	d->w0 = w0;

@@ -13,6 +13,9 @@
 /* A checkpoint fetches this much, and so many times what a usual step does. */
 #define SAVED_TIMES 10
 #define SAVED_BYTES 1e6f
+/* One kernel dominates when it takes more than this of the computing, among so many kinds. */
+#define DOMINANT 0.6
+#define DOMINATED 3
 
 /* What a usual step fetches from the device. */
 static float usual_fetch(const struct tfh_device *d)
@@ -21,7 +24,7 @@ static float usual_fetch(const struct tfh_device *d)
 	size_t n = 0;
 
 	TFH_EACH (i, v ? d->win.n : 0)
-		if (d->job->use[i].segment == TFH_SEGMENT_TRAIN)
+		if (d->accounts->use[i].segment == TFH_SEGMENT_TRAIN)
 			v[n++] = (double)d->win.v[i].fetched;
 	if (n)
 		m = tfh_select(v, n, n / 2);
@@ -49,11 +52,11 @@ static bool may_save(const struct tfh_use *u)
  */
 static void find_checkpoints(struct tfh_device *d)
 {
-	struct tfh_job *job = d->job;
+	struct tfh_accounts *accounts = d->accounts;
 	float usual = usual_fetch(d);
 
 	for (size_t i = d->win.n; i-- > 0; tfh_big_pass(i)) {
-		struct tfh_use *use = &job->use[i];
+		struct tfh_use *use = &accounts->use[i];
 		uint8_t segment = use->segment;
 		if (may_save(use) && saves(d, i, usual))
 			segment = TFH_SEGMENT_CHECKPOINT;
@@ -61,30 +64,30 @@ static void find_checkpoints(struct tfh_device *d)
 		    (segment != TFH_SEGMENT_CHECKPOINT && segment != TFH_SEGMENT_COMPILE))
 			continue;
 		size_t next = i + 1 < d->win.n && d->win.v[i + 1].from == d->win.v[i].c ? i + 1 : i;
-		int64_t most = 2 * job->loops->median * job->loops->window.v[i].steps;
+		int64_t most = 2 * accounts->loops->median * accounts->loops->window.v[i].steps;
 		bool here = d->win.v[i].c - d->win.v[i].from > most;
 		bool there = d->win.v[next].c - d->win.v[next].from > most;
 		use->segment = here ? segment : TFH_SEGMENT_TRAIN;
-		if (!here && there && may_save(&job->use[next]))
-			job->use[next].segment = segment;
-		job->step.v[i].segment = (int8_t)use->segment;
-		job->step.v[next].segment = (int8_t)job->use[next].segment;
+		if (!here && there && may_save(&accounts->use[next]))
+			accounts->use[next].segment = segment;
+		accounts->step.v[i].segment = (int8_t)use->segment;
+		accounts->step.v[next].segment = (int8_t)accounts->use[next].segment;
 	}
 }
 
 /* Sums of the judged windows are those of tier A where there are any. */
-static void restart_sums(struct tfh_job *job)
+static void restart_sums(struct tfh_accounts *accounts)
 {
-	memset(job->cause_ns, 0, sizeof(job->cause_ns));
-	job->compute_ns = job->direct_ns = job->train_ns = 0;
-	job->judged_steps = 0;
+	memset(accounts->cause_ns, 0, sizeof(accounts->cause_ns));
+	accounts->compute_ns = accounts->direct_ns = accounts->train_ns = 0;
+	accounts->judged_steps = 0;
 }
 
 static void settle_window(struct tfh_device *d, size_t i, const struct tfh_account *a)
 {
-	struct tfh_job *job = d->job;
-	const struct tfh_window *w = &job->loops->window.v[i];
-	struct tfh_step *s = &job->step.v[i];
+	struct tfh_accounts *accounts = d->accounts;
+	const struct tfh_window *w = &accounts->loops->window.v[i];
+	struct tfh_step *s = &accounts->step.v[i];
 	double part[TFH_PART_COUNT] = {0};
 	int64_t ns = d->win.v[i].c - d->win.v[i].from, known = a->compute;
 
@@ -101,18 +104,18 @@ static void settle_window(struct tfh_device *d, size_t i, const struct tfh_accou
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		s->breakdown[p] = (float)(part[p] / 1e9);
 	s->tier = d->win.v[i].tier;
-	if (tfh_is_stall(job, i, ns, a->compute))
-		job->use[i].segment = (uint8_t)(s->segment = TFH_SEGMENT_STALL);
+	if (tfh_is_stall(accounts, i, ns, a->compute))
+		accounts->use[i].segment = (uint8_t)(s->segment = TFH_SEGMENT_STALL);
 	d->windows_a += d->win.v[i].tier == 'A';
 	d->windows_b += d->win.v[i].tier == 'B';
-	if (!tfh_window_counts(job, i))
+	if (!tfh_window_counts(accounts, i))
 		return;
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		job->cause_ns[c] += a->cause[c];
-	job->compute_ns += a->compute;
-	job->direct_ns += a->direct;
-	job->train_ns += ns;
-	job->judged_steps += w->steps;
+		accounts->cause_ns[c] += a->cause[c];
+	accounts->compute_ns += a->compute;
+	accounts->direct_ns += a->direct;
+	accounts->train_ns += ns;
+	accounts->judged_steps += w->steps;
 	d->lead += d->win.v[i].c - w->t1;
 }
 
@@ -137,11 +140,11 @@ static size_t count_tier(const struct tfh_device *d, char tier)
 	size_t n = 0;
 
 	TFH_EACH (i, d->win.n)
-		n += d->win.v[i].tier == tier && tfh_window_counts(d->job, i);
+		n += d->win.v[i].tier == tier && tfh_window_counts(d->accounts, i);
 	return n;
 }
 
-static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, tfh_sample_fn sample,
+static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, tfh_sample_fn sample, void *arg,
 		       struct tfh_err *err)
 {
 	int rc = tfh_chunk_load(d, w0, w1, err);
@@ -163,19 +166,19 @@ static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, tfh_sample_fn
 		struct tfh_account a = {0};
 		tfh_blame_window(d, i, &a);
 		settle_window(d, i, &a);
-		tfh_pauses_settle(d->job->pauses, tfh_window_counts(d->job, i));
+		tfh_pauses_settle(d->accounts->pauses, tfh_window_counts(d->accounts, i));
 	}
-	return !rc && sample ? sample(d) : rc;
+	return !rc && sample ? sample(arg, d) : rc;
 }
 
-static int judge(struct tfh_device *d, tfh_sample_fn sample, struct tfh_err *err)
+static int judge(struct tfh_device *d, tfh_sample_fn sample, void *arg, struct tfh_err *err)
 {
 	size_t a = count_tier(d, 'A'), every = a / REPLAY_WINDOWS + 1, turn = 0;
 	int rc = tfh_chunk_start(d, err);
 
-	restart_sums(d->job);
-	tfh_pauses_restart(d->job->pauses);
-	d->async = tfh_input_async(d->job);
+	restart_sums(d->accounts);
+	tfh_pauses_restart(d->accounts->pauses);
+	d->async = tfh_input_async(d->accounts);
 	for (size_t w0 = 0, w1; w0 < d->win.n && !rc; w0 = w1) {
 		w1 = chunk_end(d, w0);
 		if ((w0 ^ (w1 + 1)) >> 14)
@@ -186,45 +189,60 @@ static int judge(struct tfh_device *d, tfh_sample_fn sample, struct tfh_err *err
 		}
 		/* With few windows all are sampled, of many every n-th chunk. */
 		bool chosen = turn++ % every == 0 && d->win.v[w0].tier == 'A';
-		rc = judge_chunk(d, w0, w1, chosen ? sample : NULL, err);
+		rc = judge_chunk(d, w0, w1, chosen ? sample : NULL, arg, err);
 	}
 	return rc;
 }
 
-int tfh_device_judge(struct tfh_job *job, tfh_sample_fn sample, struct tfh_err *err)
+int tfh_device_judge(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
+		     struct tfh_err *err)
 {
-	const struct tfh_feed *f = job->facts->feed;
+	const struct tfh_feed *f = accounts->facts->feed;
 	struct tfh_device *d = calloc(1, sizeof(*d));
 	int rc;
 
 	if (!d)
 		return tfh_err_set(err, -ENOMEM, "out of memory");
-	job->device = d;
-	d->job = job;
+	accounts->device = d;
+	d->accounts = accounts;
 	if (f->gpu)
-		f->gpu(f->arg, job->facts->process, &d->gpu);
+		f->gpu(f->arg, accounts->facts->process, &d->gpu);
 	d->own = d->gpu.source == TFH_GPU_CUPTI ? TFH_HOOK_NS : 0;
-	if (d->gpu.source == TFH_GPU_NONE || !f->rewind_ops || !job->loops->window.n)
+	if (d->gpu.source == TFH_GPU_NONE || !f->rewind_ops || !accounts->loops->window.n)
 		return 0;
 	rc = tfh_device_survey(d, err);
 	if (!rc)
 		find_checkpoints(d);
 	if (!rc && count_tier(d, 'A') + count_tier(d, 'B')) {
-		tfh_find_stalls(job, true);
-		rc = judge(d, sample, err);
+		tfh_find_stalls(accounts, true);
+		rc = judge(d, sample, arg, err);
 	}
 	return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory while judging device times")
 			     : rc;
 }
 
 /* What most of the judged time was judged from. */
-char tfh_tier(const struct tfh_job *job)
+char tfh_tier(const struct tfh_accounts *accounts)
 {
-	const struct tfh_device *d = job->device;
+	const struct tfh_device *d = accounts->device;
 
 	if (!d || d->windows_a + d->windows_b == 0)
 		return 'C';
 	return d->windows_a >= d->windows_b ? 'A' : 'B';
+}
+
+enum tfh_cause tfh_compute_cause(const struct tfh_device *d)
+{
+	int64_t most = 0;
+
+	if (d->underfilled * 2 > d->compute_ns)
+		return TFH_CAUSE_COMPUTE_UNDERFILLED;
+	for (size_t i = 0; i < d->kernel.n; i++)
+		if (d->kernel.v[i].ns > most)
+			most = d->kernel.v[i].ns;
+	return d->kernel.n >= DOMINATED && (double)most > DOMINANT * (double)d->compute_ns
+		       ? TFH_CAUSE_COMPUTE_DOMINANT_OP
+		       : TFH_CAUSE_COMPUTE_DENSE;
 }
 
 void tfh_device_free(struct tfh_device *d)
@@ -246,8 +264,6 @@ void tfh_device_free(struct tfh_device *d)
 	free(d->stream.v);
 	free(d->issued.v);
 	free(d->near.v);
-	for (int i = 0; i < TFH_REMOVE_COUNT + 2; i++)
-		free(d->replay[i].of.v);
 	free(d->thread_seg);
 	free(d);
 }

@@ -119,21 +119,8 @@ struct tfh_stream_name {
 	uint32_t host, lane;
 };
 
-/* One window timed anew, per step. */
-struct tfh_replayed {
-	double s, was; /* seconds now, and as recorded */
-	uint32_t steps;
-};
-struct tfh_replays {
-	TFH_VEC(struct tfh_replayed) of; /* in order of time */
-	double mean, error, was;	 /* once all are there: per step; standard error */
-	double raw;			 /* mean without the cutting of outliers */
-	uint64_t steps;
-	uint64_t woken, windows; /* waits that sleep only now; in so many windows */
-};
-
 struct tfh_device {
-	struct tfh_job *job;
+	struct tfh_accounts *accounts;
 	struct tfh_gpu_info gpu;
 	TFH_VEC(struct tfh_dwin) win; /* by window */
 	TFH_VEC(struct tfh_lane) lane;
@@ -192,17 +179,18 @@ struct tfh_device {
 	uint64_t windows_a, windows_b, steps_ab;
 	int64_t called; /* of what is charged to callbacks: host functions that streams ran */
 	int64_t lead;	/* sum over judged windows */
-	struct tfh_replays replay[TFH_REMOVE_COUNT + 2]; /* last but one: nothing removed; last:
-							    input, on a crowded machine */
-	double xprof[TFH_XPROF_COUNT]; /* ns of the windows that were timed anew */
 };
 
 /* device.c: judges the windows with device times anew. `sample` is called with some chunks of them
  * in memory, spread over the run; 0 or a negative errno ends it. */
-typedef int (*tfh_sample_fn)(struct tfh_device *d);
-int tfh_device_judge(struct tfh_job *job, tfh_sample_fn sample, struct tfh_err *err);
+typedef int (*tfh_sample_fn)(void *arg, const struct tfh_device *d);
+int tfh_device_judge(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
+		     struct tfh_err *err);
+/* Of what kind the computing is: too few blocks to fill the device, one kernel that is most of it
+ * while there are others, or neither. */
+enum tfh_cause tfh_compute_cause(const struct tfh_device *d);
 /* What most of the judged time was judged from: 'A' 'B' 'C' */
-char tfh_tier(const struct tfh_job *job);
+char tfh_tier(const struct tfh_accounts *accounts);
 void tfh_device_free(struct tfh_device *d);
 
 /* engines.c */
@@ -230,5 +218,11 @@ uint32_t tfh_function_before(const struct tfh_device *d, int64_t t);
 /* blame.c */
 int tfh_blame_start(struct tfh_device *d);
 void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a);
+
+/* accounts.c: where the time of each window went, from facts, loops, cover and meet, which *job
+ * names already. The caller frees what was found, also after an error. */
+int tfh_find_accounts(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
+		      struct tfh_err *err);
+void tfh_accounts_free(struct tfh_accounts *accounts);
 
 #endif

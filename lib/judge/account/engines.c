@@ -184,7 +184,7 @@ static void count_unissued(struct tfh_device *d, struct tfh_lane *l, const struc
 
 static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *op)
 {
-	struct tfh_job *job = d->job;
+	struct tfh_accounts *accounts = d->accounts;
 	uint8_t work = tfh_work_of(op);
 	uint32_t lane = tfh_lane_of(d, op);
 	int64_t issued = op->issue0 > INT64_MIN ? op->issue0 : op->t0;
@@ -198,10 +198,11 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	count_unissued(d, &d->lane.v[lane], op, work);
 	count_latency(d, &d->lane.v[lane], op);
 	uint8_t device = d->lane.v[lane].device;
-	int64_t shared = work == TFH_W_COMM ? tfh_meet_shared(job->meet, job->facts->process,
-							      op->device, e->met[device]++)
-					    : -1;
-	w = tfh_window_of(job->loops, issued, e->at);
+	int64_t shared = work == TFH_W_COMM
+				 ? tfh_meet_shared(accounts->meet, accounts->facts->process,
+						   op->device, e->met[device]++)
+				 : -1;
+	w = tfh_window_of(accounts->loops, issued, e->at);
 	if (w == SIZE_MAX)
 		return 0;
 	e->at = w;
@@ -211,14 +212,14 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	if (op->t1 > e->any[w])
 		e->any[w] = op->t1;
 	if (work == TFH_W_COMPUTE && !e->compute[device] &&
-	    !(e->compute[device] = new_ends(job->loops->window.n)))
+	    !(e->compute[device] = new_ends(accounts->loops->window.n)))
 		return -ENOMEM;
 	int64_t *end = work == TFH_W_COMPUTE ? &e->compute[device][w]
 		       : work == TFH_W_COMM  ? &e->comm[w]
 					     : &e->any[w];
 	if (op->t1 > *end)
 		*end = op->t1;
-	if (job->use[w].segment != TFH_SEGMENT_TRAIN)
+	if (accounts->use[w].segment != TFH_SEGMENT_TRAIN)
 		return 0;
 	bool waited = shared >= 0 && op->t1 - shared > op->t0;
 	count_busy(d, device, work, op, waited ? op->t1 - shared : op->t0);
@@ -275,23 +276,23 @@ static int64_t end_of(const struct tfh_device *d, const struct ends *e, size_t i
 	return t == INT64_MIN ? e->any[i] : t;
 }
 
-static bool adjacent(const struct tfh_job *job, size_t i)
+static bool adjacent(const struct tfh_accounts *accounts, size_t i)
 {
-	return i && job->loops->window.v[i - 1].t1 == job->loops->window.v[i].t0;
+	return i && accounts->loops->window.v[i - 1].t1 == accounts->loops->window.v[i].t0;
 }
 
 /* Windows tile from completion to completion. */
 static void complete(struct tfh_device *d, const struct ends *e)
 {
-	const struct tfh_job *job = d->job;
+	const struct tfh_accounts *accounts = d->accounts;
 	int64_t c = INT64_MIN;
 
 	d->critical = critical_device(d);
-	TFH_EACH (i, job->loops->window.n) {
-		const struct tfh_window *w = &job->loops->window.v[i];
+	TFH_EACH (i, accounts->loops->window.n) {
+		const struct tfh_window *w = &accounts->loops->window.v[i];
 		struct tfh_dwin *x = &d->win.v[i];
-		bool next = adjacent(job, i) && c > INT64_MIN;
-		x->from = next || c > w->t0 ? c : w->t0 + (i ? 0 : job->loops->lead_in);
+		bool next = adjacent(accounts, i) && c > INT64_MIN;
+		x->from = next || c > w->t0 ? c : w->t0 + (i ? 0 : accounts->loops->lead_in);
 		x->c = end_of(d, e, i);
 		if (x->c == INT64_MIN)
 			x->c = w->t1;
@@ -304,17 +305,17 @@ static void complete(struct tfh_device *d, const struct ends *e)
 /* Ops of a window are all known if they were issued and ran while device times were taken. */
 static bool complete_ops(const struct tfh_device *d, size_t i)
 {
-	const struct tfh_window *w = &d->job->loops->window.v[i];
+	const struct tfh_window *w = &d->accounts->loops->window.v[i];
 	const struct tfh_dwin *x = &d->win.v[i];
 
-	return (x->ops || !d->job->use[i].launches) && !w->hole &&
+	return (x->ops || !d->accounts->use[i].launches) && !w->hole &&
 	       in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->c);
 }
 
 /* A window whose neighbours' ops were not seen may have lost its first or last ones. */
 static void give_tiers(struct tfh_device *d)
 {
-	const struct tfh_job *job = d->job;
+	const struct tfh_accounts *accounts = d->accounts;
 	for (size_t i = 0; i < d->lane.n; i++)
 		d->unissued += d->lane.v[i].issued ? 0 : d->lane.v[i].early;
 	/* Where few ops can be joined with their calls, causes cannot be told. */
@@ -322,10 +323,10 @@ static void give_tiers(struct tfh_device *d)
 
 	TFH_EACH (i, d->win.n) {
 		bool known = complete_ops(d, i);
-		if (adjacent(job, i))
+		if (adjacent(accounts, i))
 			known &= complete_ops(d, i - 1);
-		if (i + 1 < d->win.n && adjacent(job, i + 1))
-			known &= d->win.v[i + 1].ops || !job->use[i + 1].launches;
+		if (i + 1 < d->win.n && adjacent(accounts, i + 1))
+			known &= d->win.v[i + 1].ops || !accounts->use[i + 1].launches;
 		d->win.v[i].tier = known ? tier : 'C';
 	}
 }
@@ -359,9 +360,9 @@ static void latencies(struct tfh_device *d)
 
 int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
 {
-	struct tfh_job *job = d->job;
-	const struct tfh_feed *f = job->facts->feed;
-	size_t n = job->loops->window.n;
+	struct tfh_accounts *accounts = d->accounts;
+	const struct tfh_feed *f = accounts->facts->feed;
+	size_t n = accounts->loops->window.n;
 	struct ends e = {.comm = new_ends(n), .any = new_ends(n)};
 	const struct tfh_op *op;
 	struct tfh_op room;
@@ -370,7 +371,7 @@ int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = TFH_PUSH_BIG(d->win, (struct tfh_dwin){.tier = 'C'});
 	if (!rc)
-		rc = f->rewind_ops(f->arg, job->facts->process, err);
+		rc = f->rewind_ops(f->arg, accounts->facts->process, err);
 	for (size_t i = 0; !rc && (op = tfh_feed_look_op(f, &room)); tfh_big_pass(++i))
 		rc = survey_op(d, &e, op);
 	if (!rc)

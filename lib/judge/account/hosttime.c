@@ -112,7 +112,7 @@ uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
 {
 	uint32_t lo, hi, first;
 
-	if (thread >= d->job->facts->feed->n_threads)
+	if (thread >= d->accounts->facts->feed->n_threads)
 		return TFH_NO;
 	first = lo = d->thread_seg[thread];
 	hi = d->thread_seg[thread + 1];
@@ -158,7 +158,7 @@ static uint32_t handed_by(const struct tfh_device *d, const struct tfh_seg *s, b
 		return TFH_NO;
 	/* Threads that hardly launch do much that nobody waits for: only right behind it. */
 	int64_t rest = s->t1 - d->seg.v[q].t1, pause = s->t1 - s->t0;
-	*sure = d->job->facts->thread[d->seg.v[q].thread].drives ||
+	*sure = d->accounts->facts->thread[d->seg.v[q].thread].drives ||
 		rest <= (pause / 20 > WOKEN ? pause / 20 : WOKEN);
 	return q;
 }
@@ -288,7 +288,7 @@ static uint32_t copy_back(const struct tfh_device *d, uint32_t i, size_t window)
 
 	for (uint32_t k = i + 1; k < last; k++) {
 		const struct tfh_seg *s = &d->seg.v[k];
-		if (s->t0 >= d->job->loops->window.v[window].t1 || s->label == TFH_L_INPUT ||
+		if (s->t0 >= d->accounts->loops->window.v[window].t1 || s->label == TFH_L_INPUT ||
 		    s->family == TFH_FAM_LAUNCH || s->family == TFH_FAM_GRAPH_LAUNCH)
 			return TFH_NO;
 		if (s->family == TFH_FAM_COPY && s->dir == TFH_DIR_H2D)
@@ -326,11 +326,11 @@ static void mark_fallbacks(struct tfh_device *d)
 		if (s->family != TFH_FAM_COPY || s->dir != TFH_DIR_D2H || s->fallback ||
 		    s->bytes < TFH_VALUE_BYTES)
 			continue;
-		w = tfh_window_of(d->job->loops, s->t0, w == SIZE_MAX ? 0 : w);
+		w = tfh_window_of(d->accounts->loops, s->t0, w == SIZE_MAX ? 0 : w);
 		uint32_t back = w == SIZE_MAX ? TFH_NO : copy_back(d, i, w);
 		if (back == TFH_NO)
 			continue;
-		const struct tfh_window *win = &d->job->loops->window.v[w];
+		const struct tfh_window *win = &d->accounts->loops->window.v[w];
 		uint32_t first = d->thread_seg[s->thread], last = d->thread_seg[s->thread + 1];
 		uint32_t near = i > first + FALLBACK_REACH ? i - FALLBACK_REACH : first;
 		uint32_t far = back + FALLBACK_REACH < last ? back + FALLBACK_REACH : last;
@@ -381,7 +381,7 @@ static int find_long(struct tfh_device *d, uint32_t thread, uint32_t *calls,
 
 	for (uint32_t i = d->thread_seg[thread]; i < d->thread_seg[thread + 1] && !rc; i++) {
 		const struct tfh_seg *s = &d->seg.v[i];
-		w = tfh_window_of(d->job->loops, s->t0, w == SIZE_MAX ? 0 : w);
+		w = tfh_window_of(d->accounts->loops, s->t0, w == SIZE_MAX ? 0 : w);
 		if (w == SIZE_MAX || w < d->w0 || w >= d->w1)
 			continue;
 		if (s->label != TFH_L_GAP)
@@ -439,11 +439,11 @@ int64_t tfh_own_pause(const struct tfh_device *d, const struct tfh_seg *s)
 /* Longer pauses of which the trace tells that they were spent in ops that launch. */
 static void mark_dispatch(struct tfh_device *d)
 {
-	for (size_t i = 0; i < d->seg.n && d->job->cover; i++) {
+	for (size_t i = 0; i < d->seg.n && d->accounts->cover; i++) {
 		struct tfh_seg *s = &d->seg.v[i];
 		int64_t t0 = tfh_own_pause(d, s);
 		if (s->label == TFH_L_GAP && !s->spin && !s->copying && s->t1 - t0 >= TFH_GAP_NS)
-			s->launching |= tfh_covered_by(d->job->cover, s->thread, t0, s->t1) ==
+			s->launching |= tfh_covered_by(d->accounts->cover, s->thread, t0, s->t1) ==
 					TFH_COVERED_LAUNCH;
 	}
 }
@@ -467,7 +467,7 @@ static size_t begun(const struct tfh_device *d, const struct tfh_piece *p, size_
 
 int tfh_host_time(struct tfh_device *d)
 {
-	uint32_t n = d->job->facts->feed->n_threads;
+	uint32_t n = d->accounts->facts->feed->n_threads;
 	size_t i = 0;
 	int rc = 0;
 

@@ -20,10 +20,11 @@ static bool has_type(const struct tfh_stage_use *s, const char *word)
 	return strstr(s->type, word) != NULL;
 }
 
-static bool has_child(const struct tfh_job *job, int32_t at, const char *word)
+static bool has_child(const struct tfh_accounts *accounts, int32_t at, const char *word)
 {
-	for (size_t i = 0; i < job->facts->stage.n; i++)
-		if (job->facts->stage.v[i].parent == at && has_type(&job->facts->stage.v[i], word))
+	for (size_t i = 0; i < accounts->facts->stage.n; i++)
+		if (accounts->facts->stage.v[i].parent == at &&
+		    has_type(&accounts->facts->stage.v[i], word))
 			return true;
 	return false;
 }
@@ -33,7 +34,7 @@ static bool has_child(const struct tfh_job *job, int32_t at, const char *word)
  * calls, if it calls one: a flat_map's too, but where that only makes readers, opening them counts
  * as reading.
  */
-static enum tfh_cause cause_of(const struct tfh_job *job, int32_t at)
+static enum tfh_cause cause_of(const struct tfh_accounts *accounts, int32_t at)
 {
 	static const struct {
 		const char *word;
@@ -62,12 +63,12 @@ static enum tfh_cause cause_of(const struct tfh_job *job, int32_t at)
 	};
 	static const char *const readers[] = {"Record", "TextLine", "CSV",
 					      "Sql",	"LMDB",	    "Snapshot"};
-	const struct tfh_stage_use *s = &job->facts->stage.v[at];
+	const struct tfh_stage_use *s = &accounts->facts->stage.v[at];
 
-	if (has_type(s, "FlatMap") && has_child(job, at, "Generator"))
+	if (has_type(s, "FlatMap") && has_child(accounts, at, "Generator"))
 		return TFH_CAUSE_INPUT_GENERATOR;
 	for (size_t i = 0; has_type(s, "FlatMap") && i < sizeof(readers) / sizeof(*readers); i++)
-		if (has_child(job, at, readers[i]))
+		if (has_child(accounts, at, readers[i]))
 			return TFH_CAUSE_INPUT_READ;
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
 		if (has_type(s, table[i].word))
@@ -76,16 +77,16 @@ static enum tfh_cause cause_of(const struct tfh_job *job, int32_t at)
 }
 
 /* Stage that the training loop asks. */
-static int32_t first_stage(const struct tfh_job *job)
+static int32_t first_stage(const struct tfh_accounts *accounts)
 {
 	int32_t best = -1;
 
-	if (job->loops->train_group >= 0) {
-		uint32_t member = job->loops->group.v[job->loops->train_group].series;
-		best = job->facts->series.v[member].root;
+	if (accounts->loops->train_group >= 0) {
+		uint32_t member = accounts->loops->group.v[accounts->loops->train_group].series;
+		best = accounts->facts->series.v[member].root;
 	}
-	for (size_t i = 0; best < 0 && i < job->facts->stage.n; i++)
-		if (job->stage[i].calls)
+	for (size_t i = 0; best < 0 && i < accounts->facts->stage.n; i++)
+		if (accounts->stage[i].calls)
 			best = (int32_t)i;
 	return best;
 }
@@ -95,26 +96,26 @@ static int32_t first_stage(const struct tfh_job *job)
  * fetches from the host's iterator of the program's own pipeline. Such a Generator waits for the
  * other pipeline and is never slow itself. A generator of the program's lies in a FlatMap.
  */
-static bool relays(const struct tfh_job *job, int32_t at)
+static bool relays(const struct tfh_accounts *accounts, int32_t at)
 {
-	int32_t up = job->facts->stage.v[at].parent;
+	int32_t up = accounts->facts->stage.v[at].parent;
 
-	return !strcmp(job->facts->stage.v[at].type, "Generator") && up >= 0 &&
-	       !has_type(&job->facts->stage.v[up], "FlatMap");
+	return !strcmp(accounts->facts->stage.v[at].type, "Generator") && up >= 0 &&
+	       !has_type(&accounts->facts->stage.v[up], "FlatMap");
 }
 
 /* A Generator that relays, or what has nothing but such below it. Pipelines have the same root. */
-static bool on_device(const struct tfh_job *job, int32_t at, int depth)
+static bool on_device(const struct tfh_accounts *accounts, int32_t at, int depth)
 {
-	bool found = relays(job, at);
+	bool found = relays(accounts, at);
 
-	if (found || job->facts->stage.v[at].parent < 0 || depth > 8 ||
-	    !strcmp(job->facts->stage.v[at].type, "Root"))
+	if (found || accounts->facts->stage.v[at].parent < 0 || depth > 8 ||
+	    !strcmp(accounts->facts->stage.v[at].type, "Root"))
 		return found;
-	for (size_t i = 0; i < job->facts->stage.n; i++) {
-		if (job->facts->stage.v[i].parent != at)
+	for (size_t i = 0; i < accounts->facts->stage.n; i++) {
+		if (accounts->facts->stage.v[i].parent != at)
 			continue;
-		if (!on_device(job, (int32_t)i, depth + 1))
+		if (!on_device(accounts, (int32_t)i, depth + 1))
 			return false;
 		found = true;
 	}
@@ -123,20 +124,20 @@ static bool on_device(const struct tfh_job *job, int32_t at, int depth)
 
 /* Among a synchronous stage and what it calls on the same thread: the one that takes longest; of an
  * asynchronous stage that is the waiting in it. `host`: in the program's own pipeline. */
-static int32_t slowest_below(const struct tfh_job *job, int32_t top, bool host)
+static int32_t slowest_below(const struct tfh_accounts *accounts, int32_t top, bool host)
 {
 	int32_t best = top;
-	int64_t most = job->stage[top].self;
+	int64_t most = accounts->stage[top].self;
 
-	for (size_t i = 0; i < job->facts->stage.n; i++) {
-		const struct tfh_stage_use *s = &job->facts->stage.v[i];
+	for (size_t i = 0; i < accounts->facts->stage.n; i++) {
+		const struct tfh_stage_use *s = &accounts->facts->stage.v[i];
 		int32_t up = s->parent;
-		while (up >= 0 && up != top && !job->facts->stage.v[up].async)
-			up = job->facts->stage.v[up].parent;
+		while (up >= 0 && up != top && !accounts->facts->stage.v[up].async)
+			up = accounts->facts->stage.v[up].parent;
 		if (up != top || (int32_t)i == top)
 			continue;
-		int64_t cost = s->async ? job->stage[i].total : job->stage[i].self;
-		if (cost > most && !(host && on_device(job, (int32_t)i, 0))) {
+		int64_t cost = s->async ? accounts->stage[i].total : accounts->stage[i].self;
+		if (cost > most && !(host && on_device(accounts, (int32_t)i, 0))) {
 			most = cost;
 			best = (int32_t)i;
 		}
@@ -145,59 +146,60 @@ static int32_t slowest_below(const struct tfh_job *job, int32_t top, bool host)
 }
 
 /* Whether the training loop's get-next only waits for what other threads or processes prepare. */
-bool tfh_input_async(const struct tfh_job *job)
+bool tfh_input_async(const struct tfh_accounts *accounts)
 {
-	int32_t at = first_stage(job);
+	int32_t at = first_stage(accounts);
 
 	if (at < 0)
-		return job->facts->loader && strstr(job->facts->loader, "MultiProcess");
-	return job->facts->stage.v[slowest_below(job, at, false)].async;
+		return accounts->facts->loader && strstr(accounts->facts->loader, "MultiProcess");
+	return accounts->facts->stage.v[slowest_below(accounts, at, false)].async;
 }
 
-static int32_t starved_by(const struct tfh_job *job, int32_t at)
+static int32_t starved_by(const struct tfh_accounts *accounts, int32_t at)
 {
 	int32_t best = -1;
 
-	for (size_t i = 0; i < job->facts->stage.n; i++)
-		if (job->facts->stage.v[i].parent == at && !on_device(job, (int32_t)i, 0) &&
-		    (best < 0 || job->stage[i].waited > job->stage[best].waited))
+	for (size_t i = 0; i < accounts->facts->stage.n; i++)
+		if (accounts->facts->stage.v[i].parent == at &&
+		    !on_device(accounts, (int32_t)i, 0) &&
+		    (best < 0 || accounts->stage[i].waited > accounts->stage[best].waited))
 			best = (int32_t)i;
 	return best;
 }
 
-void tfh_input_judge(struct tfh_job *job)
+void tfh_input_judge(struct tfh_accounts *accounts)
 {
-	int64_t waited = job->cause_ns[TFH_CAUSE_INPUT_UNKNOWN];
-	int32_t at = first_stage(job);
+	int64_t waited = accounts->cause_ns[TFH_CAUSE_INPUT_UNKNOWN];
+	int32_t at = first_stage(accounts);
 
-	job->guilty = -1;
-	job->input_cause = TFH_CAUSE_INPUT_UNKNOWN;
+	accounts->guilty = -1;
+	accounts->input_cause = TFH_CAUSE_INPUT_UNKNOWN;
 	for (int depth = 0; at >= 0 && waited > 0 && depth < 64; depth++) {
-		if (job->facts->stage.v[at].async) {
-			int32_t up = starved_by(job, at);
-			bool starved = up >= 0 &&
-				       (double)job->stage[up].waited >= STARVED * (double)waited;
-			if (!starved && !has_type(&job->facts->stage.v[at], "Prefetch"))
+		if (accounts->facts->stage.v[at].async) {
+			int32_t up = starved_by(accounts, at);
+			bool starved = up >= 0 && (double)accounts->stage[up].waited >=
+							  STARVED * (double)waited;
+			if (!starved && !has_type(&accounts->facts->stage.v[at], "Prefetch"))
 				break;
 			at = up;
 		} else {
-			int32_t slow = slowest_below(job, at, true);
-			if (slow == at || !job->facts->stage.v[slow].async) {
+			int32_t slow = slowest_below(accounts, at, true);
+			if (slow == at || !accounts->facts->stage.v[slow].async) {
 				at = slow;
 				break;
 			}
 			at = slow;
 		}
 	}
-	if (at < 0 && job->facts->loader)
-		job->input_cause = TFH_CAUSE_INPUT_DATALOADER;
+	if (at < 0 && accounts->facts->loader)
+		accounts->input_cause = TFH_CAUSE_INPUT_DATALOADER;
 	else if (at >= 0 && waited)
-		job->input_cause = cause_of(job, at);
+		accounts->input_cause = cause_of(accounts, at);
 	if (!waited)
 		return;
 	/* Below what could make a class, no stage is worth blaming. */
-	if (at >= 0 && (double)waited >= 0.05 * (double)job->train_ns)
-		job->guilty = at;
-	job->cause_ns[TFH_CAUSE_INPUT_UNKNOWN] = 0;
-	job->cause_ns[job->input_cause] += waited;
+	if (at >= 0 && (double)waited >= 0.05 * (double)accounts->train_ns)
+		accounts->guilty = at;
+	accounts->cause_ns[TFH_CAUSE_INPUT_UNKNOWN] = 0;
+	accounts->cause_ns[accounts->input_cause] += waited;
 }

@@ -74,11 +74,11 @@ void tfh_pauses_restart(struct tfh_pauses *p)
 		memset(p->site[i], 0, (p->cover->names + 1) * sizeof(**p->site));
 }
 
-uint32_t tfh_pauses_sites(const struct tfh_job *job, enum tfh_cause cause,
+uint32_t tfh_pauses_sites(const struct tfh_accounts *accounts, enum tfh_cause cause,
 			  struct tfh_pause_site out[TFH_PAUSE_SITES])
 {
-	const struct tfh_pauses *p = job->pauses;
-	const struct tfh_feed *f = job->facts->feed;
+	const struct tfh_pauses *p = accounts->pauses;
+	const struct tfh_feed *f = accounts->facts->feed;
 	const int64_t *site = p ? p->site[cause != TFH_CAUSE_HOST_PYTHON] : NULL;
 	uint32_t top[TFH_PAUSE_SITES] = {0}, n = 0;
 
@@ -94,15 +94,15 @@ uint32_t tfh_pauses_sites(const struct tfh_job *job, enum tfh_cause cause,
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		out[i].ns = site[top[i]];
-		out[i].name =
-			f->name(f->arg, job->facts->process, TFT_NAME_STRING, top[i], NULL, NULL);
+		out[i].name = f->name(f->arg, accounts->facts->process, TFT_NAME_STRING, top[i],
+				      NULL, NULL);
 	}
 	return n;
 }
 
-int64_t tfh_pauses_ns(const struct tfh_job *job, enum tfh_cause cause)
+int64_t tfh_pauses_ns(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
-	const struct tfh_pauses *p = job->pauses;
+	const struct tfh_pauses *p = accounts->pauses;
 	int64_t ns = 0;
 
 	for (uint32_t i = 1; p && i < p->cover->names; i++)

@@ -33,12 +33,12 @@ const struct tfh_site_use *tfh_site_most(const struct tfh_site_use *site)
 	return most;
 }
 
-const char *tfh_site_text(const struct tfh_job *job, const struct tfh_site_use *site)
+const char *tfh_site_text(const struct tfh_accounts *accounts, const struct tfh_site_use *site)
 {
 	const struct tfh_site_use *most = tfh_site_most(site);
 
-	return most->stack && job->facts->feed->site
-		       ? job->facts->feed->site(job->facts->feed->arg, job->facts->process,
-						most->stack)
+	return most->stack && accounts->facts->feed->site
+		       ? accounts->facts->feed->site(accounts->facts->feed->arg,
+						     accounts->facts->process, most->stack)
 		       : "";
 }

@@ -15,15 +15,15 @@
 #define FEW_SHARE 0.02
 
 /* Length of a training step by the device's windows, or the host's; 0: it does not count. */
-static int64_t length(const struct tfh_job *job, size_t i, bool device)
+static int64_t length(const struct tfh_accounts *accounts, size_t i, bool device)
 {
-	const struct tfh_window *w = &job->loops->window.v[i];
+	const struct tfh_window *w = &accounts->loops->window.v[i];
 
-	if (!tfh_window_counts(job, i))
+	if (!tfh_window_counts(accounts, i))
 		return 0;
 	if (!device)
 		return (w->t1 - w->t0) / (w->steps ? w->steps : 1);
-	const struct tfh_dwin *d = &job->device->win.v[i];
+	const struct tfh_dwin *d = &accounts->device->win.v[i];
 	return d->tier == 'C' ? 0 : (d->c - d->from) / (w->steps ? w->steps : 1);
 }
 
@@ -48,37 +48,37 @@ static bool in_turn(const size_t *at, size_t n)
 
 /* Leaves in job->stall_ns what is too long for a step of this job. Of device windows (device), as
  * soon as these are known, what was found of the host's is forgotten. */
-void tfh_find_stalls(struct tfh_job *job, bool device)
+void tfh_find_stalls(struct tfh_accounts *accounts, bool device)
 {
-	double *v = tfh_big_array(job->loops->window.n, sizeof(*v));
-	size_t *at = tfh_big_array(job->loops->window.n, sizeof(*at)), n = 0, slow = 0;
+	double *v = tfh_big_array(accounts->loops->window.n, sizeof(*v));
+	size_t *at = tfh_big_array(accounts->loops->window.n, sizeof(*at)), n = 0, slow = 0;
 
-	TFH_EACH (i, v && at ? job->loops->window.n : 0) {
-		if (device && job->use[i].segment == TFH_SEGMENT_STALL) {
-			job->use[i].segment = TFH_SEGMENT_TRAIN;
-			job->step.v[i].segment = TFH_SEGMENT_TRAIN;
+	TFH_EACH (i, v && at ? accounts->loops->window.n : 0) {
+		if (device && accounts->use[i].segment == TFH_SEGMENT_STALL) {
+			accounts->use[i].segment = TFH_SEGMENT_TRAIN;
+			accounts->step.v[i].segment = TFH_SEGMENT_TRAIN;
 		}
-		int64_t ns = length(job, i, device);
+		int64_t ns = length(accounts, i, device);
 		if (ns > 0)
 			v[n++] = (double)ns;
 	}
-	job->stall_ns = 0;
+	accounts->stall_ns = 0;
 	if (n)
-		job->stall_ns = STALL_TIMES * (int64_t)tfh_select(v, n, n / 2);
-	TFH_EACH (i, n ? job->loops->window.n : 0)
-		if (length(job, i, device) > job->stall_ns)
+		accounts->stall_ns = STALL_TIMES * (int64_t)tfh_select(v, n, n / 2);
+	TFH_EACH (i, n ? accounts->loops->window.n : 0)
+		if (length(accounts, i, device) > accounts->stall_ns)
 			at[slow++] = i;
 	if (slow > FEW && (double)slow > FEW_SHARE * (double)n)
-		job->stall_ns = 0;
+		accounts->stall_ns = 0;
 	if (in_turn(at, slow))
-		job->stall_ns = 0;
+		accounts->stall_ns = 0;
 	tfh_big_free(v);
 	tfh_big_free(at);
 }
 
 /* Whether a step of a training window that took so long, and computed so long, stood still. */
-bool tfh_is_stall(const struct tfh_job *job, size_t i, int64_t ns, int64_t compute)
+bool tfh_is_stall(const struct tfh_accounts *accounts, size_t i, int64_t ns, int64_t compute)
 {
-	return job->stall_ns && tfh_window_counts(job, i) &&
-	       ns > job->stall_ns * job->loops->window.v[i].steps && compute * 2 < ns;
+	return accounts->stall_ns && tfh_window_counts(accounts, i) &&
+	       ns > accounts->stall_ns * accounts->loops->window.v[i].steps && compute * 2 < ns;
 }

@@ -20,16 +20,16 @@ static double overlap(const struct tfh_window *w, int64_t t0, int64_t t1)
 }
 
 /* Executing time of all windows within [t0, t1), seconds. Windows before *from ended before. */
-static double executed(const struct tfh_job *job, size_t *from, int64_t t0, int64_t t1)
+static double executed(const struct tfh_accounts *accounts, size_t *from, int64_t t0, int64_t t1)
 {
 	double s = 0;
 
-	while (*from < job->step.n && job->loops->window.v[*from].t1 <= t0)
+	while (*from < accounts->step.n && accounts->loops->window.v[*from].t1 <= t0)
 		++*from;
-	for (size_t i = *from; i < job->step.n && job->loops->window.v[i].t0 < t1; i++)
-		if (job->loops->window.v[i].t1 > t0)
-			s += overlap(&job->loops->window.v[i], t0, t1) *
-			     (double)job->step.v[i].breakdown[TFH_PART_COMPUTE];
+	for (size_t i = *from; i < accounts->step.n && accounts->loops->window.v[i].t0 < t1; i++)
+		if (accounts->loops->window.v[i].t1 > t0)
+			s += overlap(&accounts->loops->window.v[i], t0, t1) *
+			     (double)accounts->step.v[i].breakdown[TFH_PART_COMPUTE];
 	return s;
 }
 
@@ -38,18 +38,19 @@ static double executed(const struct tfh_job *job, size_t *from, int64_t t0, int6
  * "executed", the graph waited: for a Python function in it, or for files. That is the host's
  * doing, whatever it is. The samples come once a second, so this speaks of the whole run.
  */
-void tfh_idle_compute(struct tfh_job *job)
+void tfh_idle_compute(struct tfh_accounts *accounts)
 {
 	const struct tfh_sample *s = NULL;
-	uint32_t n = job->facts->feed->samples ? job->facts->feed->samples(job->facts->feed->arg,
-									   job->facts->process, &s)
-					       : 0;
+	uint32_t n = accounts->facts->feed->samples
+			     ? accounts->facts->feed->samples(accounts->facts->feed->arg,
+							      accounts->facts->process, &s)
+			     : 0;
 	double cpu = 0, exec = 0, delay = 0, all = 0;
 	size_t from = 0;
 
-	job->compute_ran = NAN;
-	for (uint32_t i = 1; i < n && job->facts->cpu_only; i++) {
-		double e = executed(job, &from, s[i - 1].t, s[i].t);
+	accounts->compute_ran = NAN;
+	for (uint32_t i = 1; i < n && accounts->facts->cpu_only; i++) {
+		double e = executed(accounts, &from, s[i - 1].t, s[i].t);
 		if (!(i & 0xff))
 			tfh_big_trim();
 		if (e * 1e9 < 0.7 * (double)(s[i].t - s[i - 1].t))
@@ -61,12 +62,12 @@ void tfh_idle_compute(struct tfh_job *job)
 	}
 	if (exec <= 0 || delay > TFH_CROWDED_SHARE * all)
 		return;
-	job->compute_ran = cpu / exec < 1 ? cpu / exec : 1;
-	if (job->compute_ran >= WAITING_SHARE)
+	accounts->compute_ran = cpu / exec < 1 ? cpu / exec : 1;
+	if (accounts->compute_ran >= WAITING_SHARE)
 		return;
-	double idle = 1 - job->compute_ran;
-	TFH_EACH (i, job->step.n) {
-		struct tfh_step *step = &job->step.v[i];
+	double idle = 1 - accounts->compute_ran;
+	TFH_EACH (i, accounts->step.n) {
+		struct tfh_step *step = &accounts->step.v[i];
 		float moved = (float)idle * step->breakdown[TFH_PART_COMPUTE];
 		double part[TFH_PART_COUNT];
 		step->breakdown[TFH_PART_COMPUTE] -= moved;
@@ -81,30 +82,31 @@ void tfh_idle_compute(struct tfh_job *job)
 								  : TFH_CAUSE_NONE;
 		step->cls = (int8_t)cls;
 	}
-	int64_t ns = (int64_t)(idle * (double)job->compute_ns);
-	job->compute_ns -= ns;
-	job->cause_ns[TFH_CAUSE_HOST_UNKNOWN] += ns;
+	int64_t ns = (int64_t)(idle * (double)accounts->compute_ns);
+	accounts->compute_ns -= ns;
+	accounts->cause_ns[TFH_CAUSE_HOST_UNKNOWN] += ns;
 }
 
-static bool usable(const struct tfh_job *job, size_t i)
+static bool usable(const struct tfh_accounts *accounts, size_t i)
 {
-	return tfh_window_counts(job, i) && job->step.v[i].segment == TFH_SEGMENT_TRAIN;
+	return tfh_window_counts(accounts, i) && accounts->step.v[i].segment == TFH_SEGMENT_TRAIN;
 }
 
-static bool usual(const struct tfh_job *job, size_t i)
+static bool usual(const struct tfh_accounts *accounts, size_t i)
 {
-	return job->step.v[i].dur_s * 1e9 <=
-	       2.0 * (double)job->loops->median * job->loops->window.v[i].steps;
+	return accounts->step.v[i].dur_s * 1e9 <=
+	       2.0 * (double)accounts->loops->median * accounts->loops->window.v[i].steps;
 }
 
 /* Of the neighbours' causes the commonest in this class. */
-static int8_t common_cause(const struct tfh_job *job, size_t from, size_t to, enum tfh_class cls)
+static int8_t common_cause(const struct tfh_accounts *accounts, size_t from, size_t to,
+			   enum tfh_class cls)
 {
 	uint32_t votes[TFH_CAUSE_COUNT] = {0};
 	int8_t best = TFH_CAUSE_NONE;
 
 	for (size_t i = from; i < to; i++) {
-		int8_t c = job->step.v[i].cause;
+		int8_t c = accounts->step.v[i].cause;
 		if (c < 0 || tfh_cause_class(c) != cls)
 			continue;
 		if (++votes[c] > (best < 0 ? 0 : votes[best]))
@@ -119,36 +121,37 @@ static bool has_causes(enum tfh_class cls)
 	       cls == TFH_CLASS_HOST_BOUND || cls == TFH_CLASS_COMMUNICATION_BOUND;
 }
 
-static double compute_share(const struct tfh_job *job, size_t i)
+static double compute_share(const struct tfh_accounts *accounts, size_t i)
 {
-	const struct tfh_step *s = &job->step.v[i];
+	const struct tfh_step *s = &accounts->step.v[i];
 
 	return s->dur_s > 0 ? (double)s->breakdown[TFH_PART_COMPUTE] / s->dur_s : 0;
 }
 
 /* Class of the usual steps in [from, to) together, but for the one that computes most and the one
  * that computes least: a single disturbed step does not speak for those around it. */
-static enum tfh_class class_together(const struct tfh_job *job, size_t from, size_t to)
+static enum tfh_class class_together(const struct tfh_accounts *accounts, size_t from, size_t to)
 {
 	double part[TFH_PART_COUNT] = {0}, total = 0;
 	size_t used = 0, most = from, least = from;
 
 	for (size_t j = from; j < to; j++) {
-		if (!usable(job, j) || !usual(job, j))
+		if (!usable(accounts, j) || !usual(accounts, j))
 			continue;
 		if (!used++)
 			most = least = j;
-		if (compute_share(job, j) > compute_share(job, most))
+		if (compute_share(accounts, j) > compute_share(accounts, most))
 			most = j;
-		if (compute_share(job, j) <= compute_share(job, least))
+		if (compute_share(accounts, j) <= compute_share(accounts, least))
 			least = j;
 	}
 	for (size_t j = from; j < to; j++) {
-		if (!usable(job, j) || !usual(job, j) || (used > 3 && (j == most || j == least)))
+		if (!usable(accounts, j) || !usual(accounts, j) ||
+		    (used > 3 && (j == most || j == least)))
 			continue;
 		for (int p = 0; p < TFH_PART_COUNT; p++)
-			part[p] += (double)job->step.v[j].breakdown[p];
-		total += job->step.v[j].dur_s;
+			part[p] += (double)accounts->step.v[j].breakdown[p];
+		total += accounts->step.v[j].dur_s;
 	}
 	return tfh_class_of(part, total);
 }
@@ -158,31 +161,31 @@ static enum tfh_class class_together(const struct tfh_job *job, size_t from, siz
  * its processor for a moment, or a buffer that empties and fills in turn, does not make a step of
  * another kind. A step that is more than twice as long as usual is judged by itself.
  */
-void tfh_smooth_classes(struct tfh_job *job)
+void tfh_smooth_classes(struct tfh_accounts *accounts)
 {
-	size_t n = job->step.n;
+	size_t n = accounts->step.n;
 	int8_t *cls = tfh_big_array(n, 1), *cause = tfh_big_array(n, 1);
 
 	/* All from what the steps were before: one that was changed is no witness for the next. */
 	TFH_EACH (i, cls && cause ? n : 0) {
 		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0,
 		       to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
-		cls[i] = job->step.v[i].cls;
-		cause[i] = job->step.v[i].cause;
-		if (usable(job, i) && usual(job, i))
-			cls[i] = (int8_t)class_together(job, from, to);
-		if (cls[i] == job->step.v[i].cls)
+		cls[i] = accounts->step.v[i].cls;
+		cause[i] = accounts->step.v[i].cause;
+		if (usable(accounts, i) && usual(accounts, i))
+			cls[i] = (int8_t)class_together(accounts, from, to);
+		if (cls[i] == accounts->step.v[i].cls)
 			continue;
-		int8_t common = common_cause(job, from, to, cls[i]);
+		int8_t common = common_cause(accounts, from, to, cls[i]);
 		/* What none of them is by itself, they are not together. */
 		if (common == TFH_CAUSE_NONE && has_causes(cls[i]))
-			cls[i] = job->step.v[i].cls;
+			cls[i] = accounts->step.v[i].cls;
 		else
 			cause[i] = common;
 	}
 	TFH_EACH (i, cls && cause ? n : 0) {
-		job->step.v[i].cls = cls[i];
-		job->step.v[i].cause = cause[i];
+		accounts->step.v[i].cls = cls[i];
+		accounts->step.v[i].cause = cause[i];
 	}
 	tfh_big_free(cause);
 	tfh_big_free(cls);

@@ -16,7 +16,7 @@
 #define MAX_ACTIVE 512
 
 struct tfh_sweep {
-	struct tfh_job *job;
+	struct tfh_accounts *accounts;
 	tfh_seg_fn fn;
 	void *arg;
 	struct tfh_piece *queue; /* [head, end): by begin time */
@@ -32,12 +32,12 @@ struct tfh_sweep {
 	uint64_t added;
 };
 
-struct tfh_sweep *tfh_sweep_new(struct tfh_job *job, tfh_seg_fn fn, void *arg)
+struct tfh_sweep *tfh_sweep_new(struct tfh_accounts *accounts, tfh_seg_fn fn, void *arg)
 {
 	struct tfh_sweep *s = calloc(1, sizeof(*s));
 
 	if (s) {
-		s->job = job;
+		s->accounts = accounts;
 		s->fn = fn;
 		s->arg = arg;
 		s->cur = INT64_MIN;
@@ -128,13 +128,14 @@ static void emit(struct tfh_sweep *s, const struct tfh_piece *p)
 /* Adds what of [t0, t1) lies in training windows to the input clock. */
 static void wait_for_input(struct tfh_sweep *s, int64_t t0, int64_t t1)
 {
-	struct tfh_job *job = s->job;
+	struct tfh_accounts *accounts = s->accounts;
 
-	while (s->window < job->loops->window.n && job->loops->window.v[s->window].t1 <= t0)
+	while (s->window < accounts->loops->window.n &&
+	       accounts->loops->window.v[s->window].t1 <= t0)
 		s->window++;
-	for (size_t i = s->window; i < job->loops->window.n && job->loops->window.v[i].t0 < t1;
-	     i++) {
-		const struct tfh_window *w = &job->loops->window.v[i];
+	for (size_t i = s->window;
+	     i < accounts->loops->window.n && accounts->loops->window.v[i].t0 < t1; i++) {
+		const struct tfh_window *w = &accounts->loops->window.v[i];
 		int64_t a = w->t0 > t0 ? w->t0 : t0, b = w->t1 < t1 ? w->t1 : t1;
 		if (w->segment == TFH_SEGMENT_TRAIN && b > a)
 			s->waited += b - a;
@@ -146,7 +147,7 @@ static void wait_for_input(struct tfh_sweep *s, int64_t t0, int64_t t1)
 static void leave_stage(struct tfh_sweep *s, size_t i)
 {
 	const struct tfh_piece *p = &s->active[i];
-	struct tfh_stage_time *stage = &s->job->stage[p->stage];
+	struct tfh_stage_time *stage = &s->accounts->stage[p->stage];
 	int64_t from = s->waited_at_begin[i];
 
 	if (p->density >= 1 && from < stage->seen)
@@ -212,9 +213,9 @@ static bool alone(const struct tfh_sweep *s, const struct tfh_piece *p, int64_t 
 
 bool tfh_sweep_pass(struct tfh_sweep *s, int64_t t0, int64_t t1, int64_t most, int64_t *from)
 {
-	const struct tfh_job *job = s->job;
-	bool longer =
-		s->next_long < job->facts->longs.n && job->facts->longs.v[s->next_long].t0 < t1;
+	const struct tfh_accounts *accounts = s->accounts;
+	bool longer = s->next_long < accounts->facts->longs.n &&
+		      accounts->facts->longs.v[s->next_long].t0 < t1;
 
 	if (s->head < s->end || longer || s->n_active || s->has_last || s->cur == INT64_MIN ||
 	    t0 < s->cur || t0 - s->cur >= most || t1 <= t0)
@@ -226,9 +227,9 @@ bool tfh_sweep_pass(struct tfh_sweep *s, int64_t t0, int64_t t1, int64_t most, i
 
 int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p)
 {
-	const struct tfh_job *job = s->job;
-	bool longer =
-		s->next_long < job->facts->longs.n && job->facts->longs.v[s->next_long].t0 < p->t1;
+	const struct tfh_accounts *accounts = s->accounts;
+	bool longer = s->next_long < accounts->facts->longs.n &&
+		      accounts->facts->longs.v[s->next_long].t0 < p->t1;
 
 	if (s->head == s->end && !longer && s->n_active && p->t0 > s->cur)
 		advance(s, p->t0);
@@ -253,17 +254,18 @@ static void add_long(struct tfh_sweep *s, const struct tfh_piece *p)
 {
 	struct tfh_piece x = *p;
 
-	if (tfh_line_piece(s->job->facts, &x))
+	if (tfh_line_piece(s->accounts->facts, &x))
 		tfh_sweep_add(s, &x);
 }
 
 void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
 {
-	struct tfh_job *job = s->job;
+	struct tfh_accounts *accounts = s->accounts;
 
-	for (; s->next_long < job->facts->longs.n && job->facts->longs.v[s->next_long].t0 < t;
+	for (; s->next_long < accounts->facts->longs.n &&
+	       accounts->facts->longs.v[s->next_long].t0 < t;
 	     s->next_long++)
-		add_long(s, &job->facts->longs.v[s->next_long]);
+		add_long(s, &accounts->facts->longs.v[s->next_long]);
 	while (s->head < s->end && s->queue[s->head].t0 < t) {
 		const struct tfh_piece *p = &s->queue[s->head++];
 		if (s->cur == INT64_MIN)
@@ -288,8 +290,9 @@ void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
 		for (size_t i = 0; i < s->n_active; i++)
 			if (s->active[i].t1 > end)
 				end = s->active[i].t1;
-		if (job->loops->window.n && job->loops->window.v[job->loops->window.n - 1].t1 > end)
-			end = job->loops->window.v[job->loops->window.n - 1].t1;
+		if (accounts->loops->window.n &&
+		    accounts->loops->window.v[accounts->loops->window.n - 1].t1 > end)
+			end = accounts->loops->window.v[accounts->loops->window.n - 1].t1;
 		advance(s, end);
 		flush(s, end);
 	}

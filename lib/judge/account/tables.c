@@ -7,54 +7,57 @@
 
 #include "judge/account/account.h"
 
-static int count_copy(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
+static int count_copy(struct tfh_accounts *accounts, const struct tfh_event *ev,
+		      const struct tfh_piece *p)
 {
 	struct tfh_copy_use u = {.fn = ev->fn, .dir = p->dir, .pageable = p->pageable};
 	size_t i = 0;
 
-	while (i < job->copy.n && (job->copy.v[i].fn != ev->fn || job->copy.v[i].dir != p->dir ||
-				   job->copy.v[i].pageable != p->pageable))
+	while (i < accounts->copy.n &&
+	       (accounts->copy.v[i].fn != ev->fn || accounts->copy.v[i].dir != p->dir ||
+		accounts->copy.v[i].pageable != p->pageable))
 		i++;
-	if (i == job->copy.n && TFH_PUSH(job->copy, u))
+	if (i == accounts->copy.n && TFH_PUSH(accounts->copy, u))
 		return -ENOMEM;
-	job->copy.v[i].calls++;
-	job->copy.v[i].bytes += p->bytes;
-	job->copy.v[i].ns += p->t1 - p->t0;
-	job->copy.v[i].blocking += p->label == TFH_L_COPY;
+	accounts->copy.v[i].calls++;
+	accounts->copy.v[i].bytes += p->bytes;
+	accounts->copy.v[i].ns += p->t1 - p->t0;
+	accounts->copy.v[i].blocking += p->label == TFH_L_COPY;
 	if (p->bytes < TFH_SMALL_COPY) {
-		job->copy.v[i].small++;
-		job->copy.v[i].small_ns += p->t1 - p->t0;
+		accounts->copy.v[i].small++;
+		accounts->copy.v[i].small_ns += p->t1 - p->t0;
 	}
-	tfh_site_count(job->copy.v[i].site, ev);
+	tfh_site_count(accounts->copy.v[i].site, ev);
 	return 0;
 }
 
-static int count_kernel(struct tfh_job *job, const struct tfh_event *ev)
+static int count_kernel(struct tfh_accounts *accounts, const struct tfh_event *ev)
 {
 	uint32_t function = (uint32_t)ev->w[0], bucket = function % TFH_KERNEL_BUCKETS, at;
 
 	/* Mostly ids are few and given in turn. */
-	for (at = job->kernel_at[bucket]; at; at = job->kernel.v[at - 1].before)
-		if (job->kernel.v[at - 1].function == function)
+	for (at = accounts->kernel_at[bucket]; at; at = accounts->kernel.v[at - 1].before)
+		if (accounts->kernel.v[at - 1].function == function)
 			break;
 	if (!at) {
-		if (TFH_PUSH(job->kernel,
+		if (TFH_PUSH(accounts->kernel,
 			     (struct tfh_kernel_use){.function = function,
-						     .before = job->kernel_at[bucket]}))
+						     .before = accounts->kernel_at[bucket]}))
 			return -ENOMEM;
-		at = job->kernel_at[bucket] = (uint32_t)job->kernel.n;
+		at = accounts->kernel_at[bucket] = (uint32_t)accounts->kernel.n;
 	}
-	job->kernel.v[at - 1].calls++;
+	accounts->kernel.v[at - 1].calls++;
 	return 0;
 }
 
-static void count_stage(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
+static void count_stage(struct tfh_accounts *accounts, const struct tfh_event *ev,
+			const struct tfh_piece *p)
 {
-	int32_t at = tfh_stage_index(job->facts, p->stage);
+	int32_t at = tfh_stage_index(accounts->facts, p->stage);
 
 	if (at < 0)
 		return;
-	struct tfh_stage_time *s = &job->stage[at];
+	struct tfh_stage_time *s = &accounts->stage[at];
 	if (ev->kind == TFT_AGG) {
 		s->calls += ev->ctx;
 		s->total += (int64_t)ev->w[0];
@@ -67,51 +70,54 @@ static void count_stage(struct tfh_job *job, const struct tfh_event *ev, const s
 }
 
 /* The training window that a call ended in; NULL: none. */
-static inline struct tfh_use *use_of(struct tfh_job *job, const struct tfh_event *ev)
+static inline struct tfh_use *use_of(struct tfh_accounts *accounts, const struct tfh_event *ev)
 {
-	while (job->counted < job->loops->window.n &&
-	       job->loops->window.v[job->counted].t1 < ev->t1)
-		job->counted++;
-	if (job->counted == job->loops->window.n)
+	while (accounts->counted < accounts->loops->window.n &&
+	       accounts->loops->window.v[accounts->counted].t1 < ev->t1)
+		accounts->counted++;
+	if (accounts->counted == accounts->loops->window.n)
 		return NULL;
-	const struct tfh_window *w = &job->loops->window.v[job->counted];
-	return ev->t1 < w->t0 || w->segment != TFH_SEGMENT_TRAIN ? NULL : &job->use[job->counted];
+	const struct tfh_window *w = &accounts->loops->window.v[accounts->counted];
+	return ev->t1 < w->t0 || w->segment != TFH_SEGMENT_TRAIN
+		       ? NULL
+		       : &accounts->use[accounts->counted];
 }
 
-int tfh_count_launch(struct tfh_job *job, const struct tfh_event *ev)
+int tfh_count_launch(struct tfh_accounts *accounts, const struct tfh_event *ev)
 {
-	struct tfh_use *use = use_of(job, ev);
+	struct tfh_use *use = use_of(accounts, ev);
 
 	if (!use)
 		return 0;
 	use->launches++;
-	return count_kernel(job, ev);
+	return count_kernel(accounts, ev);
 }
 
-int tfh_count_event(struct tfh_job *job, const struct tfh_event *ev, const struct tfh_piece *p)
+int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
+		    const struct tfh_piece *p)
 {
-	struct tfh_use *use = use_of(job, ev);
+	struct tfh_use *use = use_of(accounts, ev);
 
 	if (!use)
 		return 0;
 	use->launches += p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
 	if (p->label == TFH_L_MODULE && strstr(ev->fn->name, "Load")) {
-		job->recompiles++;
-		job->recompile_ns += ev->t1 - ev->t0;
+		accounts->recompiles++;
+		accounts->recompile_ns += ev->t1 - ev->t0;
 	}
 	if (p->label == TFH_L_SYNC)
-		tfh_site_count(job->wait_site, ev);
+		tfh_site_count(accounts->wait_site, ev);
 	else if (p->label == TFH_L_ALLOC)
-		tfh_site_count(job->alloc_site, ev);
+		tfh_site_count(accounts->alloc_site, ev);
 	else if (p->label == TFH_L_MODULE)
-		tfh_site_count(job->load_site, ev);
+		tfh_site_count(accounts->load_site, ev);
 	if (p->passive)
-		count_stage(job, ev, p);
+		count_stage(accounts, ev, p);
 	else if (p->family == TFH_FAM_COPY)
-		return count_copy(job, ev, p);
+		return count_copy(accounts, ev, p);
 	else if (p->family == TFH_FAM_LAUNCH)
-		return count_kernel(job, ev);
+		return count_kernel(accounts, ev);
 	else if (p->family == TFH_FAM_GRAPH_LAUNCH)
-		job->graph_launches++;
+		accounts->graph_launches++;
 	return 0;
 }

@@ -364,3 +364,17 @@ int tfh_choose_iterator(const struct tfh_facts *facts, struct tfh_loops *loops)
 		join_sweep(facts, loops);
 	return 0;
 }
+
+static int by_begin(const void *a, const void *b, void *arg)
+{
+	const struct tfh_tick *x = a, *y = b;
+
+	(void)arg;
+	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
+}
+
+void tfh_sort_marks(struct tfh_loops *loops)
+{
+	if (loops->mark.n) /* there may be no array at all */
+		tfh_sort(loops->mark.v, loops->mark.n, sizeof(*loops->mark.v), by_begin, NULL);
+}

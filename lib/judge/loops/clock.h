@@ -6,6 +6,8 @@
 
 /* clock.c: iterators into groups, choice of the training group. 0 or -ENOMEM. */
 int tfh_choose_iterator(const struct tfh_facts *facts, struct tfh_loops *loops);
+/* loops->mark in order of their begin. */
+void tfh_sort_marks(struct tfh_loops *loops);
 /* As many batches, but for a few. */
 bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b);
 
@@ -19,8 +21,5 @@ int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, str
 /* Looks whether the period in loops->mark is one of steps; if not, puts the calls that it lies in
  * in its place, or nothing, and loops->clock accordingly. */
 int tfh_check_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
-
-/* segment.c: loops->mark in order of their begin. */
-void tfh_sort_marks(struct tfh_loops *loops);
 
 #endif

@@ -234,20 +234,6 @@ static int find_exec(const struct tfh_facts *facts, struct tfh_loops *loops, str
 	return rc ? rc : f->error(f->arg, err);
 }
 
-static int by_begin(const void *a, const void *b, void *arg)
-{
-	const struct tfh_tick *x = a, *y = b;
-
-	(void)arg;
-	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
-}
-
-void tfh_sort_marks(struct tfh_loops *loops)
-{
-	if (loops->mark.n) /* there may be no array at all */
-		tfh_sort(loops->mark.v, loops->mark.n, sizeof(*loops->mark.v), by_begin, NULL);
-}
-
 static int64_t step_ns(const struct tfh_window *w)
 {
 	return (w->t1 - w->t0) / (w->steps ? w->steps : 1);

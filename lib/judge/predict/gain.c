@@ -23,9 +23,6 @@
 /* A thread that sleeps until an interrupt goes on at most so much later, on a machine that has a
  * processor for it. Most drivers poll, and are back at once: this is added on the far side only. */
 #define WAKE_S 50e-6
-/* One kernel dominates when it takes more than this of the computing, among so many kinds. */
-#define DOMINANT 0.6
-#define DOMINATED 3
 
 /* Steps follow patterns (a buffer that empties and fills), so that the spread of the mean is taken
  * from means of BLOCK consecutive ones, if there are a few. */
@@ -145,8 +142,8 @@ static double timed_steps(const struct tfh_device *d)
 	uint64_t n = 0;
 
 	TFH_EACH (i, d->win.n)
-		if (d->job->use[i].segment == TFH_SEGMENT_TRAIN && d->win.v[i].ops)
-			n += d->job->loops->window.v[i].steps;
+		if (d->accounts->use[i].segment == TFH_SEGMENT_TRAIN && d->win.v[i].ops)
+			n += d->accounts->loops->window.v[i].steps;
 	return n ? (double)n : NAN;
 }
 
@@ -211,31 +208,31 @@ static double resource_floor(const struct tfh_device *d, enum tfh_remove what, b
 }
 
 /* The recorded step, timed anew with nothing removed, is off by this factor. */
-static double model_error(const struct tfh_device *d)
+static double model_error(const struct tfh_samples *all)
 {
-	const struct tfh_replays *s = &d->replay[TFH_REMOVE_COUNT];
+	const struct tfh_replays *s = &all->replay[TFH_REMOVE_COUNT];
 
 	return s->was > 0 ? fabs(s->raw - s->was) / s->was : NAN;
 }
 
 /* Seconds per step that this rank needs by itself, however long it waits for others. NAN: not
  * known. */
-static double device_need(const struct tfh_device *d, enum tfh_remove what, double step)
+static double device_need(const struct tfh_samples *all, enum tfh_remove what, double step)
 {
-	return d->replay[what].of.n ? for_all(&d->replay[what], step) : NAN;
+	return all->replay[what].of.n ? for_all(&all->replay[what], step) : NAN;
 }
 
-static void point(const struct tfh_device *d, const struct tfh_result *r, struct tfh_whatif *w,
-		  double step)
+static void point(const struct tfh_device *d, const struct tfh_samples *all,
+		  const struct tfh_result *r, struct tfh_whatif *w, double step)
 {
-	const struct tfh_replays *s = &d->replay[w->remove];
-	double error = model_error(d), got = for_all(s, step);
+	const struct tfh_replays *s = &all->replay[w->remove];
+	double error = model_error(all), got = for_all(s, step);
 	double half = got * (error + NARROWEST) + 2 * s->error;
 	double high = got + half;
 
 	/* Input that is prepared elsewhere shares the machine with the step. */
 	if (w->remove == TFH_REMOVE_INPUT) {
-		double slower = for_all(&d->replay[TFH_REMOVE_COUNT + 1], step);
+		double slower = for_all(&all->replay[TFH_REMOVE_COUNT + 1], step);
 		if (slower + half > high)
 			high = slower + half;
 	}
@@ -285,16 +282,16 @@ static void no_more(struct tfh_whatif *all, const struct tfh_whatif *one)
 	all->low_s = fmin(all->low_s, one->low_s);
 }
 
-void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
+void tfh_device_whatif(const struct tfh_device *d, struct tfh_samples *all, struct tfh_result *r)
 {
 	double step = 0;
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		step += r->breakdown[p].s_per_step;
 	for (int k = 0; k < TFH_REMOVE_COUNT + 2; k++)
-		settle(&d->replay[k]);
+		settle(&all->replay[k]);
 	for (int k = 0; k < TFH_REMOVE_COUNT; k++)
-		r->need_s[k] = device_need(d, k, step);
+		r->need_s[k] = device_need(all, k, step);
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		struct tfh_whatif *w = &r->whatif[i];
 		w->floor_s = resource_floor(d, w->remove, true);
@@ -303,8 +300,8 @@ void tfh_device_whatif(struct tfh_device *d, struct tfh_result *r)
 		if (!input && r->supply.exact)
 			w->floor_s =
 				fmax(w->floor_s, fmin(step, r->supply.period_s * (1 - NARROWEST)));
-		if (d->replay[w->remove].of.n)
-			point(d, r, w, step);
+		if (all->replay[w->remove].of.n)
+			point(d, all, r, w, step);
 		for (uint32_t k = 0; w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE && k < i; k++)
 			no_more(w, &r->whatif[k]);
 		tidy(w, step);
@@ -339,25 +336,9 @@ static int by_time(const void *a, const void *b)
 	return x->s_per_step > y->s_per_step ? -1 : x->s_per_step < y->s_per_step;
 }
 
-/* Of what kind the computing is: too few blocks to fill the device, one kernel that is most of it
- * while there are others, or neither. */
-enum tfh_cause tfh_compute_cause(const struct tfh_device *d)
+int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r)
 {
-	int64_t most = 0;
-
-	if (d->underfilled * 2 > d->compute_ns)
-		return TFH_CAUSE_COMPUTE_UNDERFILLED;
-	for (size_t i = 0; i < d->kernel.n; i++)
-		if (d->kernel.v[i].ns > most)
-			most = d->kernel.v[i].ns;
-	return d->kernel.n >= DOMINATED && (double)most > DOMINANT * (double)d->compute_ns
-		       ? TFH_CAUSE_COMPUTE_DOMINANT_OP
-		       : TFH_CAUSE_COMPUTE_DENSE;
-}
-
-int tfh_device_tables(struct tfh_device *d, struct tfh_result *r)
-{
-	struct tfh_job *job = d->job;
+	const struct tfh_accounts *accounts = d->accounts;
 	double steps = timed_steps(d);
 
 	for (uint32_t i = 0; i < r->n_transfers; i++) {
@@ -368,7 +349,7 @@ int tfh_device_tables(struct tfh_device *d, struct tfh_result *r)
 	}
 	if (!d->kernel.n)
 		return 0;
-	r->kernels = tfh_arena_array(job->facts->arena, d->kernel.n, sizeof(*r->kernels));
+	r->kernels = tfh_arena_array(accounts->facts->arena, d->kernel.n, sizeof(*r->kernels));
 	if (!r->kernels)
 		return -ENOMEM;
 	r->n_kernels = 0;

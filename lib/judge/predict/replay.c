@@ -35,7 +35,7 @@ struct node {
 };
 
 struct replay {
-	struct tfh_device *d;
+	const struct tfh_device *d;
 	enum tfh_remove what;	  /* TFH_REMOVE_COUNT: nothing */
 	double host;		  /* factor of the host's own work */
 	int64_t *seg, *op0, *op1; /* new times: ends of segments; starts and ends of ops */
@@ -186,7 +186,7 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 		return begin;
 	/* A batch that other threads prepare is there when it was there; unless it lay ready. */
 	if (s->label == TFH_L_INPUT && s->async &&
-	    ns > max(TFH_GAP_NS, d->job->loops->median / STARVED))
+	    ns > max(TFH_GAP_NS, d->accounts->loops->median / STARVED))
 		return max(begin, s->t1);
 	/* The job that is predicted is not recorded. */
 	if (s->label == TFH_L_GAP && r->what != TFH_REMOVE_COUNT)
@@ -342,7 +342,8 @@ static void completions(const struct replay *r, int64_t *c)
 
 static bool steady(const struct tfh_device *d, size_t w)
 {
-	return tfh_window_counts(d->job, w) && (d->win.v[w].ops || !d->job->use[w].launches) &&
+	return tfh_window_counts(d->accounts, w) &&
+	       (d->win.v[w].ops || !d->accounts->use[w].launches) &&
 	       d->win.v[w].from == d->win.v[w - 1].c;
 }
 
@@ -355,13 +356,13 @@ static size_t first_measured(const struct tfh_device *d)
 	return d->w0 + skip;
 }
 
-static int add_up(struct tfh_device *d, const int64_t *c, struct tfh_replays *s)
+static int add_up(const struct tfh_device *d, const int64_t *c, struct tfh_replays *s)
 {
 	size_t first = d->w0 ? d->w0 - 1 : 0;
 	int rc = 0;
 
 	for (size_t w = first_measured(d); w < d->w1 && !rc; w++) {
-		uint32_t k = d->job->loops->window.v[w].steps;
+		uint32_t k = d->accounts->loops->window.v[w].steps;
 		if (!steady(d, w) || c[w - 1 - first] == INT64_MIN)
 			continue;
 		struct tfh_replayed x = {.s = (double)(c[w - first] - c[w - 1 - first]) / 1e9 / k,
@@ -373,7 +374,7 @@ static int add_up(struct tfh_device *d, const int64_t *c, struct tfh_replays *s)
 	return rc;
 }
 
-int tfh_replay(struct tfh_device *d)
+static int replay(struct tfh_samples *all, const struct tfh_device *d)
 {
 	struct replay r = {.d = d, .slept = d->wake.n >= WAKES};
 	struct node *v = order(d);
@@ -394,9 +395,9 @@ int tfh_replay(struct tfh_device *d)
 			r.woken = 0;
 			run(&r, v);
 			completions(&r, c);
-			d->replay[what].woken += r.woken;
-			d->replay[what].windows += d->w1 - (d->w0 ? d->w0 - 1 : 0);
-			rc = add_up(d, c, &d->replay[what]);
+			all->replay[what].woken += r.woken;
+			all->replay[what].windows += d->w1 - (d->w0 ? d->w0 - 1 : 0);
+			rc = add_up(d, c, &all->replay[what]);
 		}
 	}
 	free(v);
@@ -406,4 +407,16 @@ int tfh_replay(struct tfh_device *d)
 	free(r.op1);
 	free(r.lane);
 	return rc;
+}
+
+int tfh_sample(void *samples, const struct tfh_device *d)
+{
+	tfh_xprof_add(samples, d);
+	return replay(samples, d);
+}
+
+void tfh_samples_free(struct tfh_samples *all)
+{
+	for (int i = 0; i < TFH_REMOVE_COUNT + 2; i++)
+		free(all->replay[i].of.v);
 }

@@ -34,16 +34,16 @@ static bool slow(const struct gets *g, size_t i)
 	return ns > WAITED * g->usual && ns > (double)TFH_GAP_NS;
 }
 
-static int gather(const struct tfh_job *job, struct gets *g)
+static int gather(const struct tfh_accounts *accounts, struct gets *g)
 {
 	uint32_t series = UINT32_MAX;
 	double *gap;
 	int rc = 0;
 
-	for (size_t i = 0; i < job->facts->tick.n && !rc; tfh_big_pass(++i)) {
-		struct tfh_tick t = job->facts->tick.v[i];
-		if ((int32_t)job->loops->group_of[t.series] != job->loops->train_group ||
-		    t.t1 < job->loops->window.v[0].t0)
+	for (size_t i = 0; i < accounts->facts->tick.n && !rc; tfh_big_pass(++i)) {
+		struct tfh_tick t = accounts->facts->tick.v[i];
+		if ((int32_t)accounts->loops->group_of[t.series] != accounts->loops->train_group ||
+		    t.t1 < accounts->loops->window.v[0].t0)
 			continue;
 		if (t.end) {
 			series = UINT32_MAX;
@@ -63,20 +63,20 @@ static int gather(const struct tfh_job *job, struct gets *g)
 
 /* How often the machine stood still (stall.c): so many of the far gaps are no batch's time. With
  * device times a step is not the time from batch to batch, so the gaps are looked for by length. */
-static size_t pauses(const struct tfh_job *job)
+static size_t pauses(const struct tfh_accounts *accounts)
 {
 	size_t n = 0;
 
-	TFH_EACH (i, job->loops->window.n)
-		n += job->use[i].segment == TFH_SEGMENT_STALL;
+	TFH_EACH (i, accounts->loops->window.n)
+		n += accounts->use[i].segment == TFH_SEGMENT_STALL;
 	return n;
 }
 
 /* Batches of an epoch that were waited for, many in a row: their mean distance. */
-static double starved(const struct tfh_job *job, const struct gets *g, size_t *count)
+static double starved(const struct tfh_accounts *accounts, const struct gets *g, size_t *count)
 {
 	double ns = 0;
-	size_t n = 0, far = pauses(job);
+	size_t n = 0, far = pauses(accounts);
 
 	for (size_t i = 0, j; i < g->v.n; tfh_big_pass(i = j > i ? j : i + 1)) {
 		for (j = i; j < g->v.n && slow(g, j) && (j == i || !g->v.v[j].end);)
@@ -84,8 +84,8 @@ static double starved(const struct tfh_job *job, const struct gets *g, size_t *c
 		if (j - i < IN_A_ROW)
 			continue;
 		for (size_t k = i + 1; k < j; tfh_big_pass(++k)) {
-			double gap =
-				(double)tfh_seen_ns(job->facts, g->v.v[k - 1].t1, g->v.v[k].t1);
+			double gap = (double)tfh_seen_ns(accounts->facts, g->v.v[k - 1].t1,
+							 g->v.v[k].t1);
 			if (gap > STOOD_STILL * g->usual && far) {
 				far--;
 				continue;
@@ -129,19 +129,19 @@ static double bursts(const struct gets *g, uint64_t *depth, size_t *count)
 
 /* Whether every batch is made by the call that asks for it. Where no stage is seen, nobody knows.
  */
-static bool synchronous(const struct tfh_job *job)
+static bool synchronous(const struct tfh_accounts *accounts)
 {
-	for (size_t i = 0; i < job->facts->stage.n; i++)
-		if (job->facts->stage.v[i].async)
+	for (size_t i = 0; i < accounts->facts->stage.n; i++)
+		if (accounts->facts->stage.v[i].async)
 			return false;
-	return job->facts->stage.n ||
-	       (job->facts->loader && strstr(job->facts->loader, "SingleProcess"));
+	return accounts->facts->stage.n ||
+	       (accounts->facts->loader && strstr(accounts->facts->loader, "SingleProcess"));
 }
 
-static double mean_get(const struct tfh_job *job, const struct gets *g)
+static double mean_get(const struct tfh_accounts *accounts, const struct gets *g)
 {
 	double ns = 0;
-	size_t n = 0, far = pauses(job);
+	size_t n = 0, far = pauses(accounts);
 
 	for (size_t i = 1; i < g->v.n; tfh_big_pass(++i)) {
 		double get = (double)(g->v.v[i].t1 - g->v.v[i].t0);
@@ -155,40 +155,40 @@ static double mean_get(const struct tfh_job *job, const struct gets *g)
 	return n ? ns / (double)n : NAN;
 }
 
-static void judge(struct tfh_job *job, struct tfh_supply *s, const struct gets *g)
+static void judge(const struct tfh_accounts *accounts, struct tfh_supply *s, const struct gets *g)
 {
 	size_t n = 0;
 
-	if (synchronous(job)) {
-		s->period_s = mean_get(job, g) / 1e9;
+	if (synchronous(accounts)) {
+		s->period_s = mean_get(accounts, g) / 1e9;
 		s->why = "the pipeline works only while it is asked";
 		return;
 	}
-	if (!tfh_input_async(job))
+	if (!tfh_input_async(accounts))
 		return;
-	s->period_s = starved(job, g, &n) / 1e9;
+	s->period_s = starved(accounts, g, &n) / 1e9;
 	if (n) {
 		s->exact = true;
-		s->why = tfh_text(job->facts->arena,
+		s->why = tfh_text(accounts->facts->arena,
 				  "%zu batches were waited for one after the other", n);
 		return;
 	}
 	s->period_s = bursts(g, &s->buffer, &n) / 1e9;
 	if (s->period_s > 0)
-		s->why = tfh_text(job->facts->arena,
+		s->why = tfh_text(accounts->facts->arena,
 				  "%zu bursts, each from an empty buffer to an empty one", n);
 }
 
-void tfh_find_supply(struct tfh_job *job, struct tfh_result *r)
+void tfh_find_supply(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct tfh_supply *s = &r->supply;
 	struct gets g = {0};
 
 	*s = (struct tfh_supply){.period_s = NAN, .headroom = NAN};
 	/* What an executing call fetches in one go comes when the graph asks, not the loop. */
-	if (job->loops->clock == TFH_STEP_CLOCK_ITERATOR && !job->loops->grouped &&
-	    job->loops->window.n && !gather(job, &g) && g.v.n > IN_A_ROW)
-		judge(job, s, &g);
+	if (accounts->loops->clock == TFH_STEP_CLOCK_ITERATOR && !accounts->loops->grouped &&
+	    accounts->loops->window.n && !gather(accounts, &g) && g.v.n > IN_A_ROW)
+		judge(accounts, s, &g);
 	if (s->period_s > 0)
 		s->headroom = fmax(1, g.usual / 1e9 / s->period_s);
 	tfh_big_free(g.v.v);
@@ -196,7 +196,7 @@ void tfh_find_supply(struct tfh_job *job, struct tfh_result *r)
 		tfh_remark(
 			r,
 			tfh_text(
-				job->facts->arena,
+				accounts->facts->arena,
 				"a batch takes %.2f ms to make (%s): the input pipeline could feed "
 				"steps %.1f times as fast",
 				1e3 * s->period_s, s->why, s->headroom));

@@ -61,21 +61,21 @@ static void stretch(struct means *m, double kept_s, double all_s, uint64_t steps
 
 /* Standard error of the part of a step that stays, by stretches (ratio estimator: a machine that is
  * slower for a while is so with and without what is removed); 0 where there are too few steps. */
-static double uncertain(const struct tfh_job *job, enum tfh_remove what)
+static double uncertain(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	struct means m = {0};
 	double k = 0, all = 0;
-	uint64_t steps = 0, stretches = job->judged_steps / STRETCH_STEPS;
+	uint64_t steps = 0, stretches = accounts->judged_steps / STRETCH_STEPS;
 
 	if (stretches > STRETCHES)
 		stretches = STRETCHES;
-	TFH_EACH (i, stretches > 1 ? job->step.n : 0) {
-		if (!tfh_window_counts(job, i))
+	TFH_EACH (i, stretches > 1 ? accounts->step.n : 0) {
+		if (!tfh_window_counts(accounts, i))
 			continue;
-		k += kept(&job->step.v[i], what);
-		all += job->step.v[i].dur_s;
-		steps += job->loops->window.v[i].steps;
-		if (steps * stretches < job->judged_steps)
+		k += kept(&accounts->step.v[i], what);
+		all += accounts->step.v[i].dur_s;
+		steps += accounts->loops->window.v[i].steps;
+		if (steps * stretches < accounts->judged_steps)
 			continue;
 		stretch(&m, k, all, steps);
 		k = all = 0;
@@ -90,19 +90,19 @@ static double uncertain(const struct tfh_job *job, enum tfh_remove what)
 
 /* Tier C. A quarter is as much as is ever allowed for: beyond it nothing is known. What was
  * computing stays, and the report has said how much that is: warm caches are all that it gains. */
-static double at_best(const struct tfh_job *job, enum tfh_remove what, double left, double step,
-		      double compute)
+static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
+		      double step, double compute)
 {
 	bool waits = what == TFH_REMOVE_INPUT || what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
-	double off = (waits ? WARMER : MEASURED) * left + 2 * uncertain(job, what) * step;
+	double off = (waits ? WARMER : MEASURED) * left + 2 * uncertain(accounts, what) * step;
 
 	return fmax(left - fmin(off, left / 4), fmin((waits ? 1 - WARMER : 1) * compute, left));
 }
 
-void tfh_whatif(struct tfh_job *job, struct tfh_result *r)
+void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	double step = 0, compute = r->breakdown[TFH_PART_COMPUTE].s_per_step;
-	bool host_only = tfh_tier(job) == 'C';
+	bool host_only = tfh_tier(accounts) == 'C';
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		step += r->breakdown[p].s_per_step;
@@ -117,7 +117,7 @@ void tfh_whatif(struct tfh_job *job, struct tfh_result *r)
 		struct tfh_whatif *w = &r->whatif[r->n_whatif++];
 		w->remove = what;
 		w->step_s = w->speedup = NAN;
-		w->low_s = host_only ? at_best(job, what, step - s, step, compute) : step - s;
+		w->low_s = host_only ? at_best(accounts, what, step - s, step, compute) : step - s;
 		w->high_s = step;
 		w->floor_s = fmin(compute, w->low_s);
 		w->ceiling_speedup = step - s > 0 ? step / w->low_s : NAN;

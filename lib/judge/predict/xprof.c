@@ -28,7 +28,7 @@ static int rank_of(uint8_t work)
 }
 
 /* Adds the windows in memory. */
-void tfh_xprof_add(struct tfh_device *d)
+void tfh_xprof_add(struct tfh_samples *all, const struct tfh_device *d)
 {
 	for (size_t w = d->w0; w < d->w1; w++) {
 		int64_t end[TFH_XPROF_OTHER], sum[TFH_XPROF_OTHER] = {0}, first = INT64_MAX,
@@ -50,20 +50,20 @@ void tfh_xprof_add(struct tfh_device *d)
 				end[k] = o->t1;
 			}
 		}
-		if (last <= first || !tfh_window_counts(d->job, w))
+		if (last <= first || !tfh_window_counts(d->accounts, w))
 			continue;
 		for (int k = 0; k < TFH_XPROF_OTHER; k++)
-			d->xprof[k] += (double)(sum[k] - (k ? sum[k - 1] : 0));
-		d->xprof[TFH_XPROF_OTHER] += (double)(last - first - sum[TFH_XPROF_OTHER - 1]);
+			all->xprof[k] += (double)(sum[k] - (k ? sum[k - 1] : 0));
+		all->xprof[TFH_XPROF_OTHER] += (double)(last - first - sum[TFH_XPROF_OTHER - 1]);
 	}
 }
 
-void tfh_xprof_fill(const struct tfh_device *d, double share[TFH_XPROF_COUNT])
+void tfh_xprof_fill(const struct tfh_samples *all, double share[TFH_XPROF_COUNT])
 {
-	double all = 0;
+	double sum = 0;
 
 	for (int k = 0; k < TFH_XPROF_COUNT; k++)
-		all += d->xprof[k];
+		sum += all->xprof[k];
 	for (int k = 0; k < TFH_XPROF_COUNT; k++)
-		share[k] = all > 0 ? d->xprof[k] / all : NAN;
+		share[k] = sum > 0 ? all->xprof[k] / sum : NAN;
 }

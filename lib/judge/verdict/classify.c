@@ -14,9 +14,10 @@
 #define STEADY_STEPS 20
 
 /* Whether a window speaks for the run: where some windows have device times, only those do. */
-static bool judged(const struct tfh_job *job, size_t i)
+static bool judged(const struct tfh_accounts *accounts, size_t i)
 {
-	return tfh_window_counts(job, i) && (tfh_tier(job) == 'C' || job->step.v[i].tier != 'C');
+	return tfh_window_counts(accounts, i) &&
+	       (tfh_tier(accounts) == 'C' || accounts->step.v[i].tier != 'C');
 }
 
 struct totals {
@@ -29,18 +30,18 @@ struct totals {
  * median absolute deviation (x 1.4826 for a normal spread): one interrupted step among twenty would
  * otherwise hide any class.
  */
-static double standard_error(const struct tfh_job *job, enum tfh_class cls)
+static double standard_error(const struct tfh_accounts *accounts, enum tfh_class cls)
 {
-	double *v = tfh_big_array(job->step.n, sizeof(*v));
+	double *v = tfh_big_array(accounts->step.n, sizeof(*v));
 	size_t n = 0;
 
-	TFH_EACH (i, v ? job->step.n : 0) {
-		if (!judged(job, i))
+	TFH_EACH (i, v ? accounts->step.n : 0) {
+		if (!judged(accounts, i))
 			continue;
 		v[n] = 0;
 		for (int p = 0; p < TFH_PART_COUNT; p++)
 			if (tfh_part_class(p) == cls)
-				v[n] += (double)job->step.v[i].breakdown[p];
+				v[n] += (double)accounts->step.v[i].breakdown[p];
 		n++;
 	}
 	double error = 0;
@@ -54,9 +55,9 @@ static double standard_error(const struct tfh_job *job, enum tfh_class cls)
 	return error;
 }
 
-static void add_step(const struct tfh_job *job, struct totals *t, size_t i)
+static void add_step(const struct tfh_accounts *accounts, struct totals *t, size_t i)
 {
-	const struct tfh_step *s = &job->step.v[i];
+	const struct tfh_step *s = &accounts->step.v[i];
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		t->part[p] += s->breakdown[p];
@@ -64,15 +65,15 @@ static void add_step(const struct tfh_job *job, struct totals *t, size_t i)
 	if (s->cls >= 0)
 		t->of_class[s->cls] += s->dur_s;
 	t->windows++;
-	t->steps += job->loops->window.v[i].steps;
+	t->steps += accounts->loops->window.v[i].steps;
 }
 
-static void sum_up(const struct tfh_job *job, struct totals *t)
+static void sum_up(const struct tfh_accounts *accounts, struct totals *t)
 {
 	memset(t, 0, sizeof(*t));
-	TFH_EACH (i, job->step.n)
-		if (judged(job, i))
-			add_step(job, t, i);
+	TFH_EACH (i, accounts->step.n)
+		if (judged(accounts, i))
+			add_step(accounts, t, i);
 }
 
 static enum tfh_cause copy_cause(unsigned dir, bool pageable)
@@ -91,12 +92,12 @@ struct copies {
 };
 
 /* By their calls. */
-static struct copies called_copies(const struct tfh_job *job, enum tfh_cause cause)
+static struct copies called_copies(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
 	struct copies c = {0};
 
-	for (size_t i = 0; i < job->copy.n; i++) {
-		const struct tfh_copy_use *u = &job->copy.v[i];
+	for (size_t i = 0; i < accounts->copy.n; i++) {
+		const struct tfh_copy_use *u = &accounts->copy.v[i];
 		bool mine = copy_cause(u->dir, u->pageable) == cause;
 		c.small += u->small;
 		c.small_ns += mine ? u->small_ns : 0;
@@ -107,16 +108,16 @@ static struct copies called_copies(const struct tfh_job *job, enum tfh_cause cau
 
 /* By what the device did: one call may hand over a batch of them (cuMemcpyBatchAsync), or a graph.
  */
-static struct copies done_copies(const struct tfh_job *job, enum tfh_cause cause)
+static struct copies done_copies(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
 	struct copies c = {0};
 
-	for (unsigned dir = 0; job->device && dir < TFH_DIRS; dir++)
+	for (unsigned dir = 0; accounts->device && dir < TFH_DIRS; dir++)
 		for (int pageable = 0; pageable < 2; pageable++) {
 			bool mine = copy_cause(dir, pageable) == cause;
-			int64_t large = job->device->copied[dir][pageable].large_ns;
-			c.small += job->device->copied[dir][pageable].small;
-			c.small_ns += mine ? job->device->copied[dir][pageable].ns - large : 0;
+			int64_t large = accounts->device->copied[dir][pageable].large_ns;
+			c.small += accounts->device->copied[dir][pageable].small;
+			c.small_ns += mine ? accounts->device->copied[dir][pageable].ns - large : 0;
 			c.large_ns += mine ? large : 0;
 		}
 	return c;
@@ -124,15 +125,15 @@ static struct copies done_copies(const struct tfh_job *job, enum tfh_cause cause
 
 /* Very many small copies are that, whatever their direction, where those of the cause that blocks
  * most cost more than the larger ones of it. */
-static enum tfh_cause transfer_cause(const struct tfh_job *job, enum tfh_cause cause)
+static enum tfh_cause transfer_cause(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
-	struct copies called = called_copies(job, cause), done = done_copies(job, cause);
+	struct copies called = called_copies(accounts, cause), done = done_copies(accounts, cause);
 	uint64_t small = called.small > done.small ? called.small : done.small;
 	int64_t ns = called.small_ns > done.small_ns ? called.small_ns : done.small_ns;
 	int64_t large = called.large_ns > done.large_ns ? called.large_ns : done.large_ns;
-	bool many = job->train_steps && small >= 100 * job->train_steps;
+	bool many = accounts->train_steps && small >= 100 * accounts->train_steps;
 
-	return many && ns > large && (double)ns > 0.02 * (double)job->train_ns
+	return many && ns > large && (double)ns > 0.02 * (double)accounts->train_ns
 		       ? TFH_CAUSE_TRANSFER_SMALL_COPIES
 		       : cause;
 }
@@ -165,8 +166,9 @@ static void set_also(struct tfh_verdict *v, const struct totals *t, enum tfh_cla
  * calls that are the thing itself (get-next with an idle device, blocking copies, executed graphs),
  * not conclusions from waits.
  */
-static enum tfh_confidence confidence(const struct tfh_job *job, const struct tfh_verdict *v,
-				      const struct totals *t, const struct tfh_steps *steps)
+static enum tfh_confidence confidence(const struct tfh_accounts *accounts,
+				      const struct tfh_verdict *v, const struct totals *t,
+				      const struct tfh_steps *steps)
 {
 	double same = v->cls >= 0 ? t->of_class[v->cls] : 0;
 
@@ -176,50 +178,37 @@ static enum tfh_confidence confidence(const struct tfh_job *job, const struct tf
 	/* What only comes again in another profiler's trace, no range saying that it is a step, may
 	 * be a layer. */
 	if (steps->count < STEADY_STEPS ||
-	    (job->facts->feed->imported && job->loops->clock == TFH_STEP_CLOCK_PERIOD))
+	    (accounts->facts->feed->imported && accounts->loops->clock == TFH_STEP_CLOCK_PERIOD))
 		return TFH_CONFIDENCE_MEDIUM;
-	return (double)job->direct_ns >= 0.9 * (double)job->train_ns ? TFH_CONFIDENCE_HIGH
-								     : TFH_CONFIDENCE_MEDIUM;
-}
-
-static void finish_step(const struct tfh_job *job, struct tfh_step *s)
-{
-	if (s->cause == TFH_CAUSE_INPUT_UNKNOWN)
-		s->cause = (int8_t)job->input_cause;
-	if (s->cls == TFH_CLASS_COMPUTE_BOUND && s->tier != 'C')
-		s->cause = (int8_t)tfh_compute_cause(job->device);
+	return (double)accounts->direct_ns >= 0.9 * (double)accounts->train_ns
+		       ? TFH_CONFIDENCE_HIGH
+		       : TFH_CONFIDENCE_MEDIUM;
 }
 
 /* Window entries become one entry per step: the steps of one executed call share its time equally.
  * Where every window is one step the list is handed over as it is: it may be long. */
-static int expand(struct tfh_job *job, struct tfh_result *r)
+static int expand(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	uint64_t n = 0;
 
-	TFH_EACH (i, job->loops->window.n)
-		n += job->loops->window.v[i].steps;
-	if (n == job->step.n && job->step.n == job->loops->window.n && n) {
-		TFH_EACH (i, n) {
-			job->step.v[i].index = i;
-			finish_step(job, &job->step.v[i]);
-		}
-		r->step = job->step.v;
+	TFH_EACH (i, accounts->loops->window.n)
+		n += accounts->loops->window.v[i].steps;
+	if (n == accounts->step.n && accounts->step.n == accounts->loops->window.n && n) {
+		r->step = accounts->step.v;
 		r->n_step = n;
-		job->step_given = true;
 		return 0;
 	}
 	r->step = tfh_big_array(n, sizeof(*r->step));
 	if (!r->step)
 		return -ENOMEM;
-	TFH_EACH (i, job->step.n) {
-		uint32_t k = job->loops->window.v[i].steps;
+	TFH_EACH (i, accounts->step.n) {
+		uint32_t k = accounts->loops->window.v[i].steps;
 		for (uint32_t j = 0; j < k; j++) {
 			struct tfh_step *s = &r->step[r->n_step];
-			*s = job->step.v[i];
+			*s = accounts->step.v[i];
 			s->index = r->n_step++;
 			s->dur_s /= k;
 			s->start_s += s->dur_s * j;
-			finish_step(job, s);
 			for (int p = 0; p < TFH_PART_COUNT; p++)
 				s->breakdown[p] /= (float)k;
 		}
@@ -263,7 +252,7 @@ static int count_classes(struct tfh_result *r, double total)
 	return 0;
 }
 
-static int count_steps(struct tfh_job *job, struct tfh_result *r)
+static int count_steps(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	double *dur = tfh_big_array(r->n_step, sizeof(*dur)), total = 0;
 	size_t n = 0;
@@ -285,9 +274,9 @@ static int count_steps(struct tfh_job *job, struct tfh_result *r)
 	r->steps.total_s = total;
 	r->steps.median_s = tfh_quantile(dur, n, 0.5);
 	r->steps.p95_s = tfh_quantile(dur, n, 0.95);
-	r->steps.clock = job->loops->clock;
-	r->steps.clock_name = job->loops->clock_name;
-	r->steps.per_execution = job->loops->per_execution;
+	r->steps.clock = accounts->loops->clock;
+	r->steps.clock_name = accounts->loops->clock_name;
+	r->steps.per_execution = accounts->loops->per_execution;
 	tfh_big_free(dur);
 	return count_classes(r, total);
 }
@@ -325,56 +314,55 @@ static enum tfh_class class_of_all(const struct totals *t)
 	return cls;
 }
 
-static enum tfh_cause cause_of(const struct tfh_job *job, enum tfh_class cls)
+static enum tfh_cause cause_of(const struct tfh_accounts *accounts, enum tfh_class cls)
 {
-	enum tfh_cause cause = tfh_largest_cause(job->cause_ns, cls);
+	enum tfh_cause cause = tfh_largest_cause(accounts->cause_ns, cls);
 
 	if (cls == TFH_CLASS_TRANSFER_BOUND)
-		return transfer_cause(job, cause);
-	if (cls == TFH_CLASS_COMPUTE_BOUND && tfh_tier(job) != 'C')
-		return tfh_compute_cause(job->device);
-	return cls == TFH_CLASS_COMPUTE_BOUND && job->facts->cpu_only ? TFH_CAUSE_COMPUTE_CPU
-								      : cause;
+		return transfer_cause(accounts, cause);
+	if (cls == TFH_CLASS_COMPUTE_BOUND && tfh_tier(accounts) != 'C')
+		return tfh_compute_cause(accounts->device);
+	return cls == TFH_CLASS_COMPUTE_BOUND && accounts->facts->cpu_only ? TFH_CAUSE_COMPUTE_CPU
+									   : cause;
 }
 
-static void give_verdict(struct tfh_job *job, struct tfh_result *r, const struct totals *t)
+static void give_verdict(const struct tfh_accounts *accounts, struct tfh_result *r,
+			 const struct totals *t)
 {
 	struct tfh_verdict *v = &r->verdict;
 	double by_class[TFH_CLASS_COUNT];
 
-	v->tier = tfh_tier(job);
+	v->tier = tfh_tier(accounts);
 	tfh_blocking_of(t->part, by_class);
 	v->cls = class_of_all(t);
 	enum tfh_class together = tfh_class_of(t->part, t->total);
-	v->cause = cause_of(job, v->cls);
+	v->cause = cause_of(accounts, v->cls);
 	/* The share that the verdict speaks of: compute where nothing blocks. */
 	enum tfh_class shown = v->cls == TFH_CLASS_BALANCED ? TFH_CLASS_COMPUTE_BOUND : v->cls;
 	v->share = share_of(by_class[shown], t->total);
 	set_also(v, t, together);
-	v->confidence = confidence(job, v, t, &r->steps);
+	v->confidence = confidence(accounts, v, t, &r->steps);
 	/* Waiting for processors may be half of what blocks, or more. */
 	if (blocks(v->cls) && v->confidence == TFH_CONFIDENCE_HIGH &&
-	    2 * tfh_crowd(job->facts) * t->total >= by_class[v->cls])
+	    2 * tfh_crowd(accounts->facts) * t->total >= by_class[v->cls])
 		v->confidence = TFH_CONFIDENCE_MEDIUM;
-	if (blocks(v->cls) && by_class[v->cls] <= 3 * standard_error(job, v->cls))
+	if (blocks(v->cls) && by_class[v->cls] <= 3 * standard_error(accounts, v->cls))
 		v->confidence = TFH_CONFIDENCE_LOW;
 }
 
-int tfh_classify(struct tfh_job *job, struct tfh_result *r)
+int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct totals t;
 	int rc;
 
-	tfh_idle_compute(job);
-	tfh_smooth_classes(job);
-	rc = expand(job, r);
+	rc = expand(accounts, r);
 	if (!rc)
-		rc = count_steps(job, r);
+		rc = count_steps(accounts, r);
 	if (rc)
 		return rc;
-	sum_up(job, &t);
+	sum_up(accounts, &t);
 	fill_breakdown(r, &t);
-	give_verdict(job, r, &t);
+	give_verdict(accounts, r, &t);
 	return 0;
 }
 
@@ -400,10 +388,10 @@ static void gains(const struct tfh_result *r, enum tfh_class cls, double step, b
 }
 
 /* Steps of one class become another's where that blocks enough of them, too. */
-static int turn_steps(const struct tfh_job *job, struct tfh_result *r, enum tfh_class from,
-		      enum tfh_class to)
+static int turn_steps(const struct tfh_accounts *accounts, struct tfh_result *r,
+		      enum tfh_class from, enum tfh_class to)
 {
-	enum tfh_cause cause = tfh_largest_cause(job->cause_ns, to);
+	enum tfh_cause cause = tfh_largest_cause(accounts->cause_ns, to);
 
 	TFH_EACH (i, r->n_step) {
 		struct tfh_step *s = &r->step[i];
@@ -419,7 +407,7 @@ static int turn_steps(const struct tfh_job *job, struct tfh_result *r, enum tfh_
 	return count_classes(r, r->steps.total_s);
 }
 
-int tfh_prefer_gain(const struct tfh_job *job, struct tfh_result *r)
+int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
 	double part[TFH_PART_COUNT], by_class[TFH_CLASS_COUNT], step = 0;
@@ -444,7 +432,7 @@ int tfh_prefer_gain(const struct tfh_job *job, struct tfh_result *r)
 	if (to == TFH_CLASS_NONE)
 		return 0;
 	v->cls = to;
-	v->cause = cause_of(job, to);
+	v->cause = cause_of(accounts, to);
 	v->share = share_of(by_class[to], step);
 	if (v->confidence == TFH_CONFIDENCE_HIGH)
 		v->confidence = TFH_CONFIDENCE_MEDIUM;
@@ -455,5 +443,5 @@ int tfh_prefer_gain(const struct tfh_job *job, struct tfh_result *r)
 	v->n_also = kept;
 	if (kept < 3)
 		v->also[v->n_also++] = from;
-	return turn_steps(job, r, from, to);
+	return turn_steps(accounts, r, from, to);
 }

@@ -27,7 +27,7 @@ struct call {
 
 /* What is gathered of one stretch. */
 struct tally {
-	const struct tfh_job *job;
+	const struct tfh_accounts *accounts;
 	const struct tfh_stretch *stretch;
 	double per_step; /* launches of a step elsewhere, 0: not known */
 	uint64_t ticks, launches;
@@ -39,41 +39,43 @@ struct tally {
 
 /* Whether batches of this iterator are the training loop's. One that was not met elsewhere is, if
  * only one loop was. */
-static bool trains(const struct tfh_job *job, uint32_t iterator)
+static bool trains(const struct tfh_accounts *accounts, uint32_t iterator)
 {
-	uint32_t at = job->facts->series_at[iterator % TFH_SERIES_BUCKETS];
+	uint32_t at = accounts->facts->series_at[iterator % TFH_SERIES_BUCKETS];
 
-	for (uint32_t i = at; i--; i = job->facts->series.v[i].before)
-		if (job->facts->series.v[i].iterator == iterator && !job->facts->series.v[i].loop)
-			return (int32_t)job->loops->group_of[i] == job->loops->train_group;
-	return job->loops->group.n == 1;
+	for (uint32_t i = at; i--; i = accounts->facts->series.v[i].before)
+		if (accounts->facts->series.v[i].iterator == iterator &&
+		    !accounts->facts->series.v[i].loop)
+			return (int32_t)accounts->loops->group_of[i] ==
+			       accounts->loops->train_group;
+	return accounts->loops->group.n == 1;
 }
 
-static bool is_clock(const struct tfh_job *job, const struct tfh_digest_clock *c)
+static bool is_clock(const struct tfh_accounts *accounts, const struct tfh_digest_clock *c)
 {
-	switch (job->loops->clock) {
+	switch (accounts->loops->clock) {
 	case TFH_STEP_CLOCK_ITERATOR:
-		return c->fn->family == TFH_FAM_CONSUMER && trains(job, c->key);
+		return c->fn->family == TFH_FAM_CONSUMER && trains(accounts, c->key);
 	case TFH_STEP_CLOCK_MARK:
 		return c->fn->family == TFH_FAM_MARK;
 	case TFH_STEP_CLOCK_EXEC:
 		return (c->fn->family == TFH_FAM_EXECUTE || c->fn->family == TFH_FAM_SESSION) &&
-		       c->key == job->loops->exec_name;
+		       c->key == accounts->loops->exec_name;
 	default:
 		return false;
 	}
 }
 
 /* Wrappers of get-next nest: of an iterator's functions the one with most calls counts. */
-static bool counts(const struct tfh_job *job, const struct tfh_digest *d, uint32_t i)
+static bool counts(const struct tfh_accounts *accounts, const struct tfh_digest *d, uint32_t i)
 {
 	const struct tfh_digest_clock *c = &d->clock[i];
 
-	if (!is_clock(job, c))
+	if (!is_clock(accounts, c))
 		return false;
 	for (uint32_t k = 0; k < d->n_clock; k++) {
 		const struct tfh_digest_clock *o = &d->clock[k];
-		if (k != i && o->key == c->key && is_clock(job, o) &&
+		if (k != i && o->key == c->key && is_clock(accounts, o) &&
 		    (o->count > c->count || (o->count == c->count && k < i)))
 			return false;
 	}
@@ -103,7 +105,7 @@ static int add_digest(void *arg, const struct tfh_digest *d)
 	t->launches += d->launches;
 	for (uint32_t i = 0; i < d->n_clock; i++) {
 		const struct tfh_digest_clock *c = &d->clock[i];
-		if (!counts(t->job, d, i))
+		if (!counts(t->accounts, d, i))
 			continue;
 		if (!t->ticks || c->t0 < t->first)
 			t->first = c->t0;
@@ -117,7 +119,7 @@ static int add_digest(void *arg, const struct tfh_digest *d)
 	}
 	double steps = t->per_step > 0 ? (double)d->launches / t->per_step : 0;
 	t->by_launches += steps;
-	if (t->job->loops->clock == TFH_STEP_CLOCK_PERIOD && steps >= 1 &&
+	if (t->accounts->loops->clock == TFH_STEP_CLOCK_PERIOD && steps >= 1 &&
 	    TFH_PUSH(t->mean,
 		     (struct mean){(double)(d->t1 - d->t0) / 1e9 / steps, (uint64_t)steps}))
 		return -ENOMEM;
@@ -151,7 +153,7 @@ static double median(struct mean *v, size_t n)
 	return v[n - 1].s;
 }
 
-static int fill(struct tally *t, struct tfh_job *job, struct tfh_given_up *g)
+static int fill(struct tally *t, const struct tfh_accounts *accounts, struct tfh_given_up *g)
 {
 	const struct tfh_stretch *s = t->stretch;
 	double length = (double)(s->t1 - s->t0) / 1e9;
@@ -168,7 +170,7 @@ static int fill(struct tally *t, struct tfh_job *job, struct tfh_given_up *g)
 	g->median_s = median(t->mean.v, t->mean.n);
 	if (t->call.n)
 		qsort(t->call.v, t->call.n, sizeof(*t->call.v), by_count);
-	g->call = tfh_arena_array(job->facts->arena, MOST_CALLS, sizeof(*g->call));
+	g->call = tfh_arena_array(accounts->facts->arena, MOST_CALLS, sizeof(*g->call));
 	if (!g->call)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->call.n && i < MOST_CALLS; i++)
@@ -178,55 +180,56 @@ static int fill(struct tally *t, struct tfh_job *job, struct tfh_given_up *g)
 }
 
 /* Launches of a training step. */
-static double launches_per_step(const struct tfh_job *job)
+static double launches_per_step(const struct tfh_accounts *accounts)
 {
-	uint64_t n = job->graph_launches;
+	uint64_t n = accounts->graph_launches;
 
-	for (size_t i = 0; i < job->kernel.n; i++)
-		n += job->kernel.v[i].calls;
-	return job->train_steps ? (double)n / (double)job->train_steps : 0;
+	for (size_t i = 0; i < accounts->kernel.n; i++)
+		n += accounts->kernel.v[i].calls;
+	return accounts->train_steps ? (double)n / (double)accounts->train_steps : 0;
 }
 
-static void tell(struct tfh_job *job, struct tfh_result *r, const struct tfh_given_up *g)
+static void tell(const struct tfh_accounts *accounts, struct tfh_result *r,
+		 const struct tfh_given_up *g)
 {
 	char steps[128] = "";
 
 	if (g->steps)
 		snprintf(steps, sizeof(steps), ": %s%" PRIu64 " steps of %.2f ms on average",
 			 g->estimated ? "about " : "", g->steps, 1e3 * g->mean_s);
-	tfh_remark(r, tfh_text(job->facts->arena,
+	tfh_remark(r, tfh_text(accounts->facts->arena,
 			       "records of %.1f s, from %.1f s on, were given up to keep to "
 			       "TFHOOK_MAX_SIZE%s; "
 			       "they are not among the steps judged",
 			       g->end_s - g->start_s, g->start_s, steps));
 }
 
-int tfh_fill_given_up(struct tfh_job *job, struct tfh_result *r)
+int tfh_fill_given_up(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	const struct tfh_feed *f = job->facts->feed;
+	const struct tfh_feed *f = accounts->facts->feed;
 	int rc = 0;
 
 	if (!f->n_stretches || !f->digests)
 		return 0;
-	r->given_up = tfh_arena_array(job->facts->arena, f->n_stretches, sizeof(*r->given_up));
+	r->given_up = tfh_arena_array(accounts->facts->arena, f->n_stretches, sizeof(*r->given_up));
 	if (!r->given_up)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < f->n_stretches && !rc; i++) {
-		struct tally t = {.job = job,
+		struct tally t = {.accounts = accounts,
 				  .stretch = &f->stretches[i],
-				  .per_step = launches_per_step(job)};
+				  .per_step = launches_per_step(accounts)};
 		struct tfh_given_up *g = &r->given_up[r->n_given_up];
-		if (t.stretch->process != job->facts->process)
+		if (t.stretch->process != accounts->facts->process)
 			continue;
-		rc = f->digests(f->arg, job->facts->process, add_digest, &t);
+		rc = f->digests(f->arg, accounts->facts->process, add_digest, &t);
 		if (!rc)
-			rc = fill(&t, job, g);
+			rc = fill(&t, accounts, g);
 		free(t.mean.v);
 		free(t.call.v);
 		if (rc)
 			break;
 		r->n_given_up++;
-		tell(job, r, g);
+		tell(accounts, r, g);
 	}
 	return rc;
 }

@@ -40,13 +40,14 @@ static int by_count(const void *a, const void *b)
 }
 
 /* Training windows in order of time. */
-static size_t gather(const struct tfh_job *job, struct entry *v)
+static size_t gather(const struct tfh_accounts *accounts, struct entry *v)
 {
 	size_t n = 0;
 
-	TFH_EACH (i, job->step.n)
-		if (tfh_window_counts(job, i))
-			v[n++] = (struct entry){job->use[i].launches, job->step.v[i].dur_s};
+	TFH_EACH (i, accounts->step.n)
+		if (tfh_window_counts(accounts, i))
+			v[n++] = (struct entry){accounts->use[i].launches,
+						accounts->step.v[i].dur_s};
 	return n;
 }
 
@@ -117,14 +118,15 @@ static void find_kinds(struct tfh_pattern *p, const struct entry *v, size_t n)
 }
 
 /* All of them, as a checkpoint is a batch, too: but what it launches tells nothing. */
-static size_t gather_all(const struct tfh_job *job, struct entry *v)
+static size_t gather_all(const struct tfh_accounts *accounts, struct entry *v)
 {
 	size_t n = 0;
 
-	TFH_EACH (i, job->step.n) {
-		const struct tfh_window *w = &job->loops->window.v[i];
+	TFH_EACH (i, accounts->step.n) {
+		const struct tfh_window *w = &accounts->loops->window.v[i];
 		if (w->segment != TFH_SEGMENT_EVAL)
-			v[n++] = (struct entry){job->use[i].launches, tfh_window_counts(job, i)};
+			v[n++] = (struct entry){accounts->use[i].launches,
+						tfh_window_counts(accounts, i)};
 	}
 	return n;
 }
@@ -171,31 +173,32 @@ static size_t repeats(const uint64_t *v, size_t n, size_t p)
 }
 
 /* Of a step in the middle of those whose launches are known one by one. */
-static uint32_t inner_of(const struct tfh_job *job)
+static uint32_t inner_of(const struct tfh_accounts *accounts)
 {
 	size_t known = 0, at = 0, n = 0, from;
 	uint64_t *v;
 	uint32_t best = 1;
 
-	if (!job->facts->token.n)
+	if (!accounts->facts->token.n)
 		return 1;
-	while (known < job->loops->window.n &&
-	       job->loops->window.v[known].t1 <= job->facts->token.v[job->facts->token.n - 1].t1)
+	while (known < accounts->loops->window.n &&
+	       accounts->loops->window.v[known].t1 <=
+		       accounts->facts->token.v[accounts->facts->token.n - 1].t1)
 		known++;
-	for (at = known / 2; at < known && !tfh_window_counts(job, at);)
+	for (at = known / 2; at < known && !tfh_window_counts(accounts, at);)
 		at++;
 	if (at >= known)
 		return 1;
-	for (from = 0; from < job->facts->token.n &&
-		       job->facts->token.v[from].t1 <= job->loops->window.v[at].t0;)
+	for (from = 0; from < accounts->facts->token.n &&
+		       accounts->facts->token.v[from].t1 <= accounts->loops->window.v[at].t0;)
 		from++;
 	v = malloc(INNER_TOKENS * sizeof(*v));
-	for (size_t i = from; v && i < job->facts->token.n && n < INNER_TOKENS &&
-			      job->facts->token.v[i].t1 <= job->loops->window.v[at].t1;
+	for (size_t i = from; v && i < accounts->facts->token.n && n < INNER_TOKENS &&
+			      accounts->facts->token.v[i].t1 <= accounts->loops->window.v[at].t1;
 	     i++)
-		if (job->facts->token.v[i].family == TFH_FAM_LAUNCH ||
-		    job->facts->token.v[i].family == TFH_FAM_GRAPH_LAUNCH)
-			v[n++] = job->facts->token.v[i].hash;
+		if (accounts->facts->token.v[i].family == TFH_FAM_LAUNCH ||
+		    accounts->facts->token.v[i].family == TFH_FAM_GRAPH_LAUNCH)
+			v[n++] = accounts->facts->token.v[i].hash;
 	for (size_t p = INNER_LAUNCHES; v && p * 2 <= n && best == 1 && n < INNER_TOKENS; p++) {
 		size_t k = repeats(v, n, p);
 		bool alike = true;
@@ -208,20 +211,20 @@ static uint32_t inner_of(const struct tfh_job *job)
 	return best;
 }
 
-static void tell(struct tfh_job *job, struct tfh_result *r)
+static void tell(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_pattern *p = &r->pattern;
 
 	if (p->per_update > 1)
 		tfh_remark(
 			r,
-			tfh_text(job->facts->arena,
+			tfh_text(accounts->facts->arena,
 				 "every %u batches the launches come again: gradients of several "
 				 "batches are gathered for one update, or steps take turns",
 				 p->per_update));
 	else if (p->n_kind > 1)
 		tfh_remark(r,
-			   tfh_text(job->facts->arena,
+			   tfh_text(accounts->facts->arena,
 				    "steps are of %u kinds: %" PRIu64
 				    " with %u launch%s (%.2f ms), "
 				    "%" PRIu64 " with %u (%.2f ms)%s",
@@ -231,32 +234,32 @@ static void tell(struct tfh_job *job, struct tfh_result *r)
 				    1e3 * p->kind[1].median_s, p->n_kind > 2 ? ", ..." : ""));
 	if (p->inner > 1)
 		tfh_remark(r,
-			   tfh_text(job->facts->arena,
+			   tfh_text(accounts->facts->arena,
 				    "the launches of a step repeat %u times inside it: micro-steps",
 				    p->inner));
 	if (p->recompiles)
 		tfh_remark(r,
-			   tfh_text(job->facts->arena,
+			   tfh_text(accounts->facts->arena,
 				    "%" PRIu64 " module(s) were loaded or compiled after start-up, "
 				    "%.1f ms in all: new shapes or functions traced anew",
 				    p->recompiles, 1e3 * p->recompile_s));
 }
 
-void tfh_find_patterns(struct tfh_job *job, struct tfh_result *r)
+void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct tfh_pattern *p = &r->pattern;
-	struct entry *v = tfh_big_array(job->loops->window.n, sizeof(*v));
-	size_t n = v ? gather(job, v) : 0;
+	struct entry *v = tfh_big_array(accounts->loops->window.n, sizeof(*v));
+	size_t n = v ? gather(accounts, v) : 0;
 
 	p->per_update = p->inner = 1;
-	p->recompiles = job->recompiles;
-	p->recompile_s = (double)job->recompile_ns / 1e9;
-	if (job->facts->launches) {
+	p->recompiles = accounts->recompiles;
+	p->recompile_s = (double)accounts->recompile_ns / 1e9;
+	if (accounts->facts->launches) {
 		find_kinds(p, v, n);
-		n = v ? gather_all(job, v) : 0;
+		n = v ? gather_all(accounts, v) : 0;
 		p->per_update = turn_of(v, n);
-		p->inner = inner_of(job);
+		p->inner = inner_of(accounts);
 	}
 	tfh_big_free(v);
-	tell(job, r);
+	tell(accounts, r);
 }

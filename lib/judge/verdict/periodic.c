@@ -150,7 +150,7 @@ static const char *ordinal(uint64_t n)
 	return n % 100 / 10 != 1 && n % 10 < 4 ? end[n % 10] : "th";
 }
 
-void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r)
+void tfh_find_periodic(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	TFH_VEC(struct slow) slow = {0};
 	double median = 0, limit = limit_of(r, &median), extra = 0, every;
@@ -166,7 +166,7 @@ void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r)
 	TFH_EACH (i, n)
 		extra += slow.v[i].extra;
 	if (n && extra > 0.005 * r->steps.total_s)
-		tfh_remark(r, tfh_text(job->facts->arena,
+		tfh_remark(r, tfh_text(accounts->facts->arena,
 				       "every %.0f%s step takes %.1f ms longer than usual (%s), "
 				       "%.1f %% of "
 				       "training time",

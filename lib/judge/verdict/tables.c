@@ -18,24 +18,27 @@ static int by_calls(const void *a, const void *b)
 	return x->calls_per_step > y->calls_per_step ? -1 : x->calls_per_step < y->calls_per_step;
 }
 
-static const char *kernel_name(const struct tfh_job *job, uint32_t id)
+static const char *kernel_name(const struct tfh_accounts *accounts, uint32_t id)
 {
-	const char *s = job->facts->feed->name(job->facts->feed->arg, job->facts->process,
-					       TFT_NAME_FUNCTION, id, NULL, NULL);
+	const char *s =
+		accounts->facts->feed->name(accounts->facts->feed->arg, accounts->facts->process,
+					    TFT_NAME_FUNCTION, id, NULL, NULL);
 
-	return *s ? s : tfh_text(job->facts->arena, "kernel #%u", id);
+	return *s ? s : tfh_text(accounts->facts->arena, "kernel #%u", id);
 }
 
-int tfh_fill_tables(struct tfh_job *job, struct tfh_result *r)
+int tfh_fill_tables(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	double steps = job->train_steps ? (double)job->train_steps : NAN;
+	double steps = accounts->train_steps ? (double)accounts->train_steps : NAN;
 
-	r->transfers = tfh_arena_array(job->facts->arena, job->copy.n + 1, sizeof(*r->transfers));
-	r->kernels = tfh_arena_array(job->facts->arena, job->kernel.n + 2, sizeof(*r->kernels));
+	r->transfers = tfh_arena_array(accounts->facts->arena, accounts->copy.n + 1,
+				       sizeof(*r->transfers));
+	r->kernels = tfh_arena_array(accounts->facts->arena, accounts->kernel.n + 2,
+				     sizeof(*r->kernels));
 	if (!r->transfers || !r->kernels)
 		return -ENOMEM;
-	for (size_t i = 0; i < job->copy.n; i++) {
-		const struct tfh_copy_use *u = &job->copy.v[i];
+	for (size_t i = 0; i < accounts->copy.n; i++) {
+		const struct tfh_copy_use *u = &accounts->copy.v[i];
 		struct tfh_transfer *t = &r->transfers[r->n_transfers++];
 		bool host = u->dir == TFH_DIR_H2D || u->dir == TFH_DIR_D2H;
 		t->fn = u->fn->name;
@@ -49,18 +52,18 @@ int tfh_fill_tables(struct tfh_job *job, struct tfh_result *r)
 					 : NAN;
 		t->blocking_calls = u->blocking;
 		t->calls = u->calls;
-		t->where = tfh_site_text(job, u->site);
+		t->where = tfh_site_text(accounts, u->site);
 	}
-	for (size_t i = 0; i < job->kernel.n; i++) {
+	for (size_t i = 0; i < accounts->kernel.n; i++) {
 		struct tfh_kernel *k = &r->kernels[r->n_kernels++];
-		k->name = kernel_name(job, job->kernel.v[i].function);
-		k->calls_per_step = (double)job->kernel.v[i].calls / steps;
+		k->name = kernel_name(accounts, accounts->kernel.v[i].function);
+		k->calls_per_step = (double)accounts->kernel.v[i].calls / steps;
 		k->median_s = k->s_per_step = k->share_of_busy = NAN;
 	}
-	if (job->graph_launches) {
+	if (accounts->graph_launches) {
 		struct tfh_kernel *k = &r->kernels[r->n_kernels++];
 		k->name = "graph launch";
-		k->calls_per_step = (double)job->graph_launches / steps;
+		k->calls_per_step = (double)accounts->graph_launches / steps;
 		k->median_s = k->s_per_step = k->share_of_busy = NAN;
 	}
 	qsort(r->transfers, r->n_transfers, sizeof(*r->transfers), by_bytes);
@@ -75,13 +78,13 @@ static int by_time(const void *a, const void *b)
 }
 
 /* The kernels launched last, stream by stream. */
-void tfh_fill_last(const struct tfh_job *job, struct tfh_result *r)
+void tfh_fill_last(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	const struct tfh_feed *f = job->facts->feed;
+	const struct tfh_feed *f = accounts->facts->feed;
 	const uint32_t most = sizeof(r->last) / sizeof(*r->last);
 
 	struct tfh_last_call by_stream[TFH_LAST_LAUNCHES];
-	memcpy(by_stream, job->facts->last_launch, sizeof(by_stream));
+	memcpy(by_stream, accounts->facts->last_launch, sizeof(by_stream));
 	qsort(by_stream, TFH_LAST_LAUNCHES, sizeof(*by_stream), by_time);
 	for (uint32_t i = 0; i < most && by_stream[i].t; i++) {
 		const struct tfh_last_call *c = &by_stream[i];
@@ -90,9 +93,10 @@ void tfh_fill_last(const struct tfh_job *job, struct tfh_result *r)
 		l->t = c->t;
 		l->handle = 0;
 		if (c->stream)
-			f->name(f->arg, job->facts->process, TFT_NAME_STREAM, c->stream, &l->handle,
-				NULL);
-		l->kernel = tfh_text(job->facts->arena, "%s", kernel_name(job, c->function));
+			f->name(f->arg, accounts->facts->process, TFT_NAME_STREAM, c->stream,
+				&l->handle, NULL);
+		l->kernel =
+			tfh_text(accounts->facts->arena, "%s", kernel_name(accounts, c->function));
 	}
 }
 
@@ -107,16 +111,17 @@ static int by_self(const void *a, const void *b)
 	return xs > ys ? -1 : xs < ys;
 }
 
-int tfh_fill_input(struct tfh_job *job, struct tfh_result *r)
+int tfh_fill_input(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	double steps = job->train_steps ? (double)job->train_steps : NAN;
+	double steps = accounts->train_steps ? (double)accounts->train_steps : NAN;
 
-	r->input = tfh_arena_array(job->facts->arena, job->facts->stage.n + 1, sizeof(*r->input));
+	r->input = tfh_arena_array(accounts->facts->arena, accounts->facts->stage.n + 1,
+				   sizeof(*r->input));
 	if (!r->input)
 		return -ENOMEM;
-	for (size_t i = 0; i < job->facts->stage.n; i++) {
-		const struct tfh_stage_use *s = &job->facts->stage.v[i];
-		const struct tfh_stage_time *t = &job->stage[i];
+	for (size_t i = 0; i < accounts->facts->stage.n; i++) {
+		const struct tfh_stage_use *s = &accounts->facts->stage.v[i];
+		const struct tfh_stage_time *t = &accounts->stage[i];
 		struct tfh_input_stage *o = &r->input[r->n_input];
 		if (!t->calls)
 			continue;
@@ -127,16 +132,16 @@ int tfh_fill_input(struct tfh_job *job, struct tfh_result *r)
 		o->calls_per_step = (double)t->calls / steps;
 		o->parallelism = s->parallelism;
 		o->async = s->async;
-		o->guilty = (int32_t)i == job->guilty;
+		o->guilty = (int32_t)i == accounts->guilty;
 		/* Steps per second that the stage could feed. An asynchronous one shows it only
 		 * while it is the one waited for: then it is what it delivered. */
 		if (!s->async)
 			o->capacity_per_s = t->self > 0 ? steps * 1e9 / (double)t->self : NAN;
 		else
-			o->capacity_per_s =
-				o->guilty && job->train_ns
-					? (double)job->judged_steps * 1e9 / (double)job->train_ns
-					: NAN;
+			o->capacity_per_s = o->guilty && accounts->train_ns
+						    ? (double)accounts->judged_steps * 1e9 /
+							      (double)accounts->train_ns
+						    : NAN;
 	}
 	qsort(r->input, r->n_input, sizeof(*r->input), by_self);
 	return 0;
@@ -148,21 +153,21 @@ static void first(int64_t phase[], enum tfh_phase which, int64_t t)
 		phase[which] = t;
 }
 
-void tfh_fill_startup(const struct tfh_job *job, struct tfh_result *r)
+void tfh_fill_startup(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	const struct tfh_facts *facts = job->facts;
+	const struct tfh_facts *facts = accounts->facts;
 	int64_t phase[TFH_PHASE_COUNT];
 
 	memcpy(phase, facts->phase, sizeof(phase));
 	TFH_EACH (i, facts->tick.n)
 		if (!facts->tick.v[i].end)
 			first(phase, TFH_PHASE_BATCH, facts->tick.v[i].t1);
-	TFH_EACH (i, job->loops->window.n) {
-		const struct tfh_window *w = &job->loops->window.v[i];
+	TFH_EACH (i, accounts->loops->window.n) {
+		const struct tfh_window *w = &accounts->loops->window.v[i];
 		if (w->segment == TFH_SEGMENT_EVAL)
 			continue;
 		first(phase, TFH_PHASE_STEP, w->t1);
-		if (tfh_window_counts(job, i)) {
+		if (tfh_window_counts(accounts, i)) {
 			first(phase, TFH_PHASE_STEADY, w->t0);
 			break;
 		}

@@ -8,27 +8,27 @@
 #include "judge/predict/predict.h"
 
 /* classify.c */
-int tfh_classify(struct tfh_job *job, struct tfh_result *r);
+int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* After the what-ifs, with device times and calls: the class that blocks most may gain nothing by
  * being removed (code that runs while the next batch is made elsewhere); one that blocks 5 %, and
  * half as much, and gains 5 % is the verdict then, and of the steps that it blocks so. Less than
  * half speaks against the replay: it may not know all that waits for the first. -ENOMEM. */
-int tfh_prefer_gain(const struct tfh_job *job, struct tfh_result *r);
+int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* periodic.c: steps that are slow in turn */
-void tfh_find_periodic(struct tfh_job *job, struct tfh_result *r);
+void tfh_find_periodic(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* pattern.c: steps of several kinds, micro-steps */
-void tfh_find_patterns(struct tfh_job *job, struct tfh_result *r);
+void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* given_up.c: stretches whose records were given up */
-int tfh_fill_given_up(struct tfh_job *job, struct tfh_result *r);
+int tfh_fill_given_up(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* tables.c: copies, kernels, pipeline stages, start-up, what each stream was given last */
-int tfh_fill_tables(struct tfh_job *job, struct tfh_result *r);
-int tfh_fill_input(struct tfh_job *job, struct tfh_result *r);
-void tfh_fill_startup(const struct tfh_job *job, struct tfh_result *r);
-void tfh_fill_last(const struct tfh_job *job, struct tfh_result *r);
+int tfh_fill_tables(const struct tfh_accounts *accounts, struct tfh_result *r);
+int tfh_fill_input(const struct tfh_accounts *accounts, struct tfh_result *r);
+void tfh_fill_startup(const struct tfh_accounts *accounts, struct tfh_result *r);
+void tfh_fill_last(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* ranks.c */
 #define TFH_MAX_RANKS 256

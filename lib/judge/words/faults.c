@@ -20,14 +20,15 @@ struct use {
 };
 
 /* Over the samples that lie between the first step and the last. */
-static void add_up(struct tfh_job *job, struct use *u)
+static void add_up(const struct tfh_accounts *accounts, struct use *u)
 {
 	const struct tfh_sample *s = NULL;
-	uint32_t n = job->facts->feed->samples ? job->facts->feed->samples(job->facts->feed->arg,
-									   job->facts->process, &s)
-					       : 0;
-	int64_t t0 = job->loops->window.v[0].t0,
-		t1 = job->loops->window.v[job->loops->window.n - 1].t1;
+	uint32_t n = accounts->facts->feed->samples
+			     ? accounts->facts->feed->samples(accounts->facts->feed->arg,
+							      accounts->facts->process, &s)
+			     : 0;
+	int64_t t0 = accounts->loops->window.v[0].t0,
+		t1 = accounts->loops->window.v[accounts->loops->window.n - 1].t1;
 
 	for (uint32_t i = 1; i < n; i++) {
 		if (s[i - 1].t < t0 || s[i].t > t1 || s[i].fault_s <= 0)
@@ -42,22 +43,22 @@ static void add_up(struct tfh_job *job, struct use *u)
 	}
 }
 
-void tfh_tell_faults(struct tfh_job *job, struct tfh_result *r)
+void tfh_tell_faults(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct use u = {0};
 	double step_s;
 
-	if (!job->loops->window.n || !r->steps.count)
+	if (!accounts->loops->window.n || !r->steps.count)
 		return;
 	step_s = r->steps.total_s / (double)r->steps.count;
-	add_up(job, &u);
+	add_up(accounts, &u);
 	if (u.system_s < u.cost_s) /* the kernel's clock ticks slowly on some machines */
 		u.cost_s = u.system_s;
 	if (u.samples < FEWEST_SAMPLES || u.cost_s < WORTH_A_REMARK * u.wall_s ||
 	    u.kept > GROWS * u.faults * u.page)
 		return;
 	tfh_remark(r,
-		   tfh_text(job->facts->arena,
+		   tfh_text(accounts->facts->arena,
 			    "in a step of %.3g ms the job takes %.0f pages of memory anew from the "
 			    "kernel and gives them back, at least %.2g ms of processor time: glibc "
 			    "keeps them with MALLOC_TOP_PAD_=64000000 in the environment, or use "

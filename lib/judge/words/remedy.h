@@ -4,7 +4,7 @@
 
 #include "judge/result.h"
 
-struct tfh_job;
+struct tfh_accounts;
 
 struct tfh_remedy {
 	const char *finding, *todo; /* static texts */
@@ -18,6 +18,6 @@ struct tfh_remedy tfh_remedy_of(enum tfh_cause cause);
 struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause);
 
 /* faults.c: a remark where page faults take over 5 % of the time. Steps must be counted. */
-void tfh_tell_faults(struct tfh_job *job, struct tfh_result *r);
+void tfh_tell_faults(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 #endif

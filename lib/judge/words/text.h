@@ -7,17 +7,17 @@
 #include "judge/verdict/verdict.h"
 
 /* text.c: the sentences of a verdict. */
-void tfh_explain(struct tfh_job *job, struct tfh_result *r);
+void tfh_explain(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* Steps that stood still; loops that were judged together. */
-void tfh_tell_stalls(struct tfh_job *job, struct tfh_result *r);
-void tfh_tell_alike_loops(struct tfh_job *job, struct tfh_result *r);
+void tfh_tell_stalls(const struct tfh_accounts *accounts, struct tfh_result *r);
+void tfh_tell_alike_loops(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* text_site.c: who makes the calls behind a cause of the host's, NULL where it is not known. */
-const char *tfh_site_line(struct tfh_job *job, enum tfh_cause cause);
+const char *tfh_site_line(const struct tfh_accounts *accounts, enum tfh_cause cause);
 /* What to do about a cause of the host's, where a trace tells of its functions; NULL. */
-const char *tfh_site_advice(struct tfh_job *job, enum tfh_cause cause);
+const char *tfh_site_advice(const struct tfh_accounts *accounts, enum tfh_cause cause);
 
-/* A line below the verdict's sentence; left out where there is no place for it. */
+/* say.c: a line below the verdict's sentence; left out where there is no place for it. */
 void tfh_evidence(struct tfh_verdict *v, const char *line);
 
 /* An entry of the advice: what was found, the line that shows it, what to do. gain: the factor at
@@ -29,15 +29,15 @@ void tfh_advise(struct tfh_result *r, const char *finding, const char *why, cons
 double tfh_ceiling(const struct tfh_result *r, enum tfh_remove what);
 
 /* Seconds in a sentence: "5.41 s", "19 ms", "2.05 ms", "454 us". */
-const char *tfh_text_time(struct tfh_job *job, double s);
+const char *tfh_text_time(const struct tfh_accounts *accounts, double s);
 
 /* The sentence, the evidence and the advice of a class that has a cause; false for the others. */
-bool tfh_explain_cause(struct tfh_job *job, struct tfh_result *r);
+bool tfh_explain_cause(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* Where input is the second class, its stage is worth a line, too. */
-void tfh_explain_also(struct tfh_job *job, struct tfh_result *r);
+void tfh_explain_also(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* One op that is most of a computing that matters is worth a line whatever the class. */
-void tfh_explain_kernels(struct tfh_job *job, struct tfh_result *r);
+void tfh_explain_kernels(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 #endif

@@ -38,31 +38,31 @@ static void advise_stage(struct tfh_result *r, const struct tfh_input_stage *g,
 }
 
 /* An asynchronous stage works on threads of its own: what is measured is the waiting for it. */
-static const char *stage_line(struct tfh_job *job, const struct tfh_input_stage *g)
+static const char *stage_line(const struct tfh_accounts *accounts, const struct tfh_input_stage *g)
 {
-	return tfh_text(job->facts->arena,
+	return tfh_text(accounts->facts->arena,
 			g->async ? "%s (%s): waited for %s per step, %.1f calls"
 				 : "%s (%s): %s of its own time per step, %.1f calls",
-			g->name, g->prefix, tfh_text_time(job, g->self_s_per_step),
+			g->name, g->prefix, tfh_text_time(accounts, g->self_s_per_step),
 			g->calls_per_step);
 }
 
-static void explain_input(struct tfh_job *job, struct tfh_result *r)
+static void explain_input(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
 	const struct tfh_input_stage *g = guilty(r);
 	double step = r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1);
 	bool prefetch = false;
 
-	v->text =
-		tfh_text(job->facts->arena, "every step waits %s of %s for its batch%s%s",
-			 tfh_text_time(job, per_step(r, TFH_PART_INPUT)), tfh_text_time(job, step),
-			 g ? "; the pipeline's slow stage is " : "", g ? g->name : "");
+	v->text = tfh_text(accounts->facts->arena, "every step waits %s of %s for its batch%s%s",
+			   tfh_text_time(accounts, per_step(r, TFH_PART_INPUT)),
+			   tfh_text_time(accounts, step),
+			   g ? "; the pipeline's slow stage is " : "", g ? g->name : "");
 	if (!g) {
 		advise(r, v->cause, v->text, NULL, TFH_REMOVE_INPUT);
 		return;
 	}
-	const char *line = stage_line(job, g);
+	const char *line = stage_line(accounts, g);
 	tfh_evidence(v, line);
 	advise_stage(r, g, v->cause, line);
 	for (uint32_t i = 0; i < r->n_input; i++)
@@ -72,13 +72,13 @@ static void explain_input(struct tfh_job *job, struct tfh_result *r)
 			   "end the pipeline with prefetch(tf.data.AUTOTUNE)", NAN);
 }
 
-void tfh_explain_also(struct tfh_job *job, struct tfh_result *r)
+void tfh_explain_also(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_input_stage *g = guilty(r);
 
 	for (uint32_t i = 0; g && i < r->verdict.n_also; i++)
 		if (r->verdict.also[i] == TFH_CLASS_INPUT_BOUND)
-			advise_stage(r, g, job->input_cause, stage_line(job, g));
+			advise_stage(r, g, accounts->input_cause, stage_line(accounts, g));
 }
 
 /* ---- transfers ---- */
@@ -111,14 +111,14 @@ static const struct tfh_transfer *copies_of(const struct tfh_result *r, enum tfh
 	return best;
 }
 
-static const char *size(struct tfh_job *job, double bytes)
+static const char *size(const struct tfh_accounts *accounts, double bytes)
 {
 	static const char *const unit[] = {"B", "kB", "MB", "GB", "TB"};
 	int u = 0;
 
 	for (; u < 4 && bytes >= 999.5; u++)
 		bytes /= 1000;
-	return tfh_text(job->facts->arena, u && bytes < 99.95 ? "%.3g %s" : "%.0f %s", bytes,
+	return tfh_text(accounts->facts->arena, u && bytes < 99.95 ? "%.3g %s" : "%.0f %s", bytes,
 			unit[u]);
 }
 
@@ -126,31 +126,33 @@ static const char *size(struct tfh_job *job, double bytes)
  * bytes. */
 #define FEW_BYTES 4096
 
-static const char *copies_line(struct tfh_job *job, const struct tfh_transfer *t, bool few)
+static const char *copies_line(const struct tfh_accounts *accounts, const struct tfh_transfer *t,
+			       bool few)
 {
-	return tfh_text(job->facts->arena, "%s: %s per step in %.1f calls%s%s", t->fn,
-			size(job, t->bytes_per_step), t->calls_per_step,
-			isfinite(t->bytes_per_s) && !few
-				? tfh_text(job->facts->arena, ", %.2f GB/s", t->bytes_per_s / 1e9)
-				: "",
-			t->pageable != 1	? ""
-			: t->dir == TFH_DIR_D2H ? ", to pageable memory"
-						: ", from pageable memory");
+	return tfh_text(
+		accounts->facts->arena, "%s: %s per step in %.1f calls%s%s", t->fn,
+		size(accounts, t->bytes_per_step), t->calls_per_step,
+		isfinite(t->bytes_per_s) && !few
+			? tfh_text(accounts->facts->arena, ", %.2f GB/s", t->bytes_per_s / 1e9)
+			: "",
+		t->pageable != 1	? ""
+		: t->dir == TFH_DIR_D2H ? ", to pageable memory"
+					: ", from pageable memory");
 }
 
-static void explain_transfer(struct tfh_job *job, struct tfh_result *r)
+static void explain_transfer(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
 	const struct tfh_transfer *t = copies_of(r, v->cause);
 	bool few = t && t->bytes_per_step < FEW_BYTES * t->calls_per_step;
 
 	/* Memsets are not in the table of transfers. */
-	v->text = tfh_text(job->facts->arena,
+	v->text = tfh_text(accounts->facts->arena,
 			   v->cause == TFH_CAUSE_TRANSFER_D2D
 				   ? "copies and memsets inside the device block %s of every step"
 				   : "copies block %s of every step",
-			   tfh_text_time(job, per_step(r, TFH_PART_TRANSFER)));
-	const char *line = t ? copies_line(job, t, few) : v->text;
+			   tfh_text_time(accounts, per_step(r, TFH_PART_TRANSFER)));
+	const char *line = t ? copies_line(accounts, t, few) : v->text;
 	if (t)
 		tfh_evidence(v, line);
 	if (v->cause == TFH_CAUSE_TRANSFER_D2H && few)
@@ -164,7 +166,8 @@ static void explain_transfer(struct tfh_job *job, struct tfh_result *r)
 /* ---- the host ---- */
 
 /* The causes of the program's own making. */
-static void explain_code(struct tfh_job *job, struct tfh_result *r, const char *time)
+static void explain_code(const struct tfh_accounts *accounts, struct tfh_result *r,
+			 const char *time)
 {
 	static const struct {
 		enum tfh_cause cause;
@@ -188,43 +191,47 @@ static void explain_code(struct tfh_job *job, struct tfh_result *r, const char *
 
 	while (row[i].cause != TFH_CAUSE_NONE && row[i].cause != cause)
 		i++;
-	r->verdict.text = tfh_text(job->facts->arena, row[i].what, time);
-	const char *line = tfh_site_line(job, cause);
+	r->verdict.text = tfh_text(accounts->facts->arena, row[i].what, time);
+	const char *line = tfh_site_line(accounts, cause);
 	if (line)
 		tfh_evidence(&r->verdict, line);
-	const char *todo = tfh_site_advice(job, cause);
+	const char *todo = tfh_site_advice(accounts, cause);
 	/* A loader in plain code is then all that there may be of an input pipeline. */
-	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !job->facts->consumers)
+	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !accounts->facts->consumers)
 		todo = "see what it does (py-spy top --pid PID, perf top -p PID): load batches "
 		       "ahead in other threads or processes, do the rest less often or while the "
 		       "device computes";
 	advise(r, row[i].cause, r->verdict.text, todo, row[i].remove);
 }
 
-static void explain_launches(struct tfh_job *job, struct tfh_result *r, const char *time)
+static void explain_launches(const struct tfh_accounts *accounts, struct tfh_result *r,
+			     const char *time)
 {
 	double calls = 0;
 
 	for (uint32_t i = 0; i < r->n_kernels; i++)
 		calls += r->kernels[i].calls_per_step;
 	calls = round(calls);
-	r->verdict.text = job->facts->cpu_only
-				  ? tfh_text(job->facts->arena,
+	r->verdict.text = accounts->facts->cpu_only
+				  ? tfh_text(accounts->facts->arena,
 					     "issuing ops one by one takes %s of every step", time)
-				  : tfh_text(job->facts->arena,
+				  : tfh_text(accounts->facts->arena,
 					     "issuing %.0f launch%s takes %s of every step", calls,
 					     calls == 1 ? "" : "es", time);
 	advise(r, TFH_CAUSE_HOST_LAUNCH, r->verdict.text,
-	       job->facts->cpu_only ? "run the step in one tf.function" : NULL, TFH_REMOVE_LAUNCH);
+	       accounts->facts->cpu_only ? "run the step in one tf.function" : NULL,
+	       TFH_REMOVE_LAUNCH);
 }
 
-static void explain_callbacks(struct tfh_job *job, struct tfh_result *r, const char *time)
+static void explain_callbacks(const struct tfh_accounts *accounts, struct tfh_result *r,
+			      const char *time)
 {
 	bool queued = /* functions that streams run */
-		job->device && job->device->called * 2 > job->cause_ns[TFH_CAUSE_HOST_CALLBACK];
+		accounts->device &&
+		accounts->device->called * 2 > accounts->cause_ns[TFH_CAUSE_HOST_CALLBACK];
 
 	r->verdict.text = tfh_text(
-		job->facts->arena,
+		accounts->facts->arena,
 		queued ? "%s of every step the device waits for functions of the program that it "
 			 "queued in streams (cuLaunchHostFunc)"
 		       : "%s of every step pass between the step's work and the asking for the "
@@ -235,73 +242,75 @@ static void explain_callbacks(struct tfh_job *job, struct tfh_result *r, const c
 	       TFH_REMOVE_HOST);
 }
 
-static void explain_host(struct tfh_job *job, struct tfh_result *r)
+static void explain_host(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
 	double all = per_step(r, TFH_PART_LAUNCH) + per_step(r, TFH_PART_HOST) +
 		     per_step(r, TFH_PART_SYNC);
-	double own = v->cause >= 0 && job->judged_steps
-			     ? (double)job->cause_ns[v->cause] / 1e9 / (double)job->judged_steps
+	double own = v->cause >= 0 && accounts->judged_steps
+			     ? (double)accounts->cause_ns[v->cause] / 1e9 /
+				       (double)accounts->judged_steps
 			     : all;
 	/* allocating and compiling are said to be most of all that the host does */
 	bool most = v->cause == TFH_CAUSE_HOST_ALLOC || v->cause == TFH_CAUSE_HOST_COMPILE;
-	const char *time = tfh_text_time(job, most ? all : own);
+	const char *time = tfh_text_time(accounts, most ? all : own);
 
 	if (v->cause == TFH_CAUSE_HOST_LAUNCH) {
-		explain_launches(job, r, time);
+		explain_launches(accounts, r, time);
 	} else if (v->cause == TFH_CAUSE_HOST_CALLBACK) {
-		explain_callbacks(job, r, time);
-	} else if (v->cause == TFH_CAUSE_HOST_UNKNOWN && job->compute_ran < 0.3) {
-		v->text = tfh_text(job->facts->arena,
+		explain_callbacks(accounts, r, time);
+	} else if (v->cause == TFH_CAUSE_HOST_UNKNOWN && accounts->compute_ran < 0.3) {
+		v->text = tfh_text(accounts->facts->arena,
 				   "the step's graph waits instead of computing: while it "
 				   "executes, the process has a processor for %.0f %% of the time",
-				   100 * job->compute_ran);
+				   100 * accounts->compute_ran);
 		tfh_advise(r, "something in the graph waits", v->text,
 			   "look for Python functions (numpy_function, py_function) and file "
 			   "accesses in the step",
 			   tfh_ceiling(r, TFH_REMOVE_HOST));
 	} else {
-		explain_code(job, r, time);
+		explain_code(accounts, r, time);
 	}
-	if (job->facts->cpu_wall > 0)
+	if (accounts->facts->cpu_wall > 0)
 		tfh_evidence(v,
-			     tfh_text(job->facts->arena,
+			     tfh_text(accounts->facts->arena,
 				      "between calls its thread used the processor for %.0f %% of "
 				      "the time, and slept or waited for the rest",
-				      100.0 * (double)job->facts->cpu_running /
-					      (double)job->facts->cpu_wall));
+				      100.0 * (double)accounts->facts->cpu_running /
+					      (double)accounts->facts->cpu_wall));
 }
 
 /* ---- other ranks, and computing ---- */
 
-static void explain_communication(struct tfh_job *job, struct tfh_result *r)
+static void explain_communication(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
 
-	v->text = tfh_text(job->facts->arena,
+	v->text = tfh_text(accounts->facts->arena,
 			   v->cause == TFH_CAUSE_COMMUNICATION_JITTER
 				   ? "every step waits %s for other ranks to join its collectives"
 				   : "the exchange between ranks holds every step up for %s",
-			   tfh_text_time(job, per_step(r, TFH_PART_COMMUNICATION)));
+			   tfh_text_time(accounts, per_step(r, TFH_PART_COMMUNICATION)));
 	advise(r, v->cause, v->text, NULL, TFH_REMOVE_COMMUNICATION);
 }
 
-static void explain_compute(struct tfh_job *job, struct tfh_result *r)
+static void explain_compute(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->verdict;
 	double busy = 100 * r->breakdown[TFH_PART_COMPUTE].share;
 	bool few = v->cause == TFH_CAUSE_COMPUTE_UNDERFILLED;
-	struct tfh_remedy m = tfh_remedy_of(job->facts->cpu_only ? TFH_CAUSE_COMPUTE_CPU
-					    : few		 ? TFH_CAUSE_COMPUTE_UNDERFILLED
-								 : TFH_CAUSE_COMPUTE_DENSE);
+	struct tfh_remedy m = tfh_remedy_of(accounts->facts->cpu_only ? TFH_CAUSE_COMPUTE_CPU
+					    : few ? TFH_CAUSE_COMPUTE_UNDERFILLED
+						  : TFH_CAUSE_COMPUTE_DENSE);
 
-	v->text = tfh_text(job->facts->arena,
-			   job->facts->cpu_only ? "executing the graph takes %.0f %% of the step"
-			   : few ? "the device is busy for %.0f %% of the step, most of it "
-				   "with kernels that have blocks for less than half of its "
-				   "processors: most of it is idle meanwhile"
-				 : "the device is busy for %.0f %% of the step",
-			   busy);
+	v->text =
+		tfh_text(accounts->facts->arena,
+			 accounts->facts->cpu_only ? "executing the graph takes %.0f %% of the step"
+			 : few ? "the device is busy for %.0f %% of the step, most of it "
+				 "with kernels that have blocks for less than half of its "
+				 "processors: most of it is idle meanwhile"
+			       : "the device is busy for %.0f %% of the step",
+			 busy);
 	/* A dominant op gets a line of its own. */
 	if (v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP)
 		tfh_advise(r, m.finding,
@@ -311,46 +320,46 @@ static void explain_compute(struct tfh_job *job, struct tfh_result *r)
 			   m.todo, NAN);
 }
 
-static const char *kernel_share(struct tfh_job *job, const struct tfh_result *r)
+static const char *kernel_share(const struct tfh_accounts *accounts, const struct tfh_result *r)
 {
 	char name[TFH_KERNEL_NAME];
 
-	return tfh_text(job->facts->arena,
+	return tfh_text(accounts->facts->arena,
 			"%s takes %.0f %% of the computing, %.1f calls per step, %s each",
 			tfh_kernel_short(name, r->kernels[0].name, 60),
 			100 * r->kernels[0].share_of_busy, r->kernels[0].calls_per_step,
-			tfh_text_time(job, r->kernels[0].median_s));
+			tfh_text_time(accounts, r->kernels[0].median_s));
 }
 
-void tfh_explain_kernels(struct tfh_job *job, struct tfh_result *r)
+void tfh_explain_kernels(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	if (r->verdict.tier == 'C' || r->n_kernels < 2 || !(r->kernels[0].share_of_busy > 0.5) ||
 	    r->kernels[0].share_of_busy * r->breakdown[TFH_PART_COMPUTE].share < TFH_BLOCKING_SHARE)
 		return;
 	struct tfh_remedy m = tfh_remedy_of(TFH_CAUSE_COMPUTE_DOMINANT_OP);
-	const char *line = kernel_share(job, r);
+	const char *line = kernel_share(accounts, r);
 
 	tfh_evidence(&r->verdict, line);
 	tfh_advise(r, m.finding, line, m.todo, NAN);
 }
 
-bool tfh_explain_cause(struct tfh_job *job, struct tfh_result *r)
+bool tfh_explain_cause(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	switch (r->verdict.cls) {
 	case TFH_CLASS_INPUT_BOUND:
-		explain_input(job, r);
+		explain_input(accounts, r);
 		return true;
 	case TFH_CLASS_TRANSFER_BOUND:
-		explain_transfer(job, r);
+		explain_transfer(accounts, r);
 		return true;
 	case TFH_CLASS_HOST_BOUND:
-		explain_host(job, r);
+		explain_host(accounts, r);
 		return true;
 	case TFH_CLASS_COMMUNICATION_BOUND:
-		explain_communication(job, r);
+		explain_communication(accounts, r);
 		return true;
 	case TFH_CLASS_COMPUTE_BOUND:
-		explain_compute(job, r);
+		explain_compute(accounts, r);
 		return true;
 	default:
 		return false;

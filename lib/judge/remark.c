@@ -1,0 +1,45 @@
+/* A result's memory, and the remarks that several phases add to it. */
+#include <stdlib.h>
+
+#include "judge/remark.h"
+#include "model/big.h"
+
+/* A result and the memory its strings live in. */
+struct owned {
+	struct tfh_result r; /* first: the address is the same */
+	struct tfh_arena arena;
+};
+
+struct tfh_result *tfh_result_new(uint32_t process, struct tfh_arena **arena)
+{
+	struct owned *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	tfh_arena_init(&o->arena, 0);
+	o->r.process = process;
+	*arena = &o->arena;
+	return &o->r;
+}
+
+void tfh_remark(struct tfh_result *r, const char *text)
+{
+	if (r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
+		r->remark[r->n_remark++] = text;
+}
+
+void *tfh_result_alloc(struct tfh_result *r, size_t n, size_t size)
+{
+	return tfh_arena_array(&((struct owned *)r)->arena, n, size);
+}
+
+void tfh_result_free(struct tfh_result *r)
+{
+	struct owned *o = (struct owned *)r;
+
+	if (!r)
+		return;
+	tfh_big_free(r->step);
+	tfh_arena_free(&o->arena);
+	free(o);
+}
