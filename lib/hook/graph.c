@@ -285,7 +285,7 @@ static void publish(struct tfh_self *self, uint16_t fn, CUgraphExec exec, uint32
 	struct tfh_rec *rec = tfh_reserve(self, 2);
 	if (!rec)
 		return;
-	uint64_t now = tfh_ticks();
+	uint64_t now = tfh_record_time(self);
 	struct tfh_rec *part = tfh_reserved(self, 1);
 	tfh_fill(self, rec, 0, fn, TFT_GRAPH, now, now);
 	tfh_fill(self, part, 1, 0, TFT_EXT, now, now);

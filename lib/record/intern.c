@@ -145,7 +145,7 @@ static bool publish_name(struct tfh_self *self, enum tft_name kind, uint32_t id,
 {
 	uint32_t parts = (uint32_t)((len + TFT_EXT_BYTES - 1) / TFT_EXT_BYTES);
 	struct tfh_rec *rec = tfh_reserve(self, 1 + parts);
-	uint64_t now = tfh_ticks();
+	uint64_t now = tfh_record_time(self);
 
 	if (!rec)
 		return false;

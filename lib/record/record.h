@@ -240,6 +240,16 @@ static tfh_hot void tfh_fill(struct tfh_self *self, struct tfh_rec *rec, uint32_
 	rec->w[0] = rec->w[1] = rec->w[2] = 0;
 }
 
+/* Time of a record that belongs to what the thread is at: the records of a thread are in the order
+ * of their ends, and the call that was just left is published with its end, after what names its
+ * handles. */
+static inline uint64_t tfh_record_time(const struct tfh_self *self)
+{
+	uint64_t begin = self->depth ? tfh_begin_time(self) : 0;
+
+	return begin > self->last_end ? begin : self->last_end;
+}
+
 /* Closes the innermost open call without a record (aggregated calls). Returns its end time in
  * ticks. */
 static tfh_hot uint64_t tfh_leave_quiet(struct tfh_self *self)
