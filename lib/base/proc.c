@@ -78,6 +78,19 @@ uint64_t tfh_process_start(pid_t pid)
 	return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
+bool tfh_last_thread(void)
+{
+	char text[1024];
+	const char *at, *state;
+
+	tfh_read_small("/proc/self/stat", text, sizeof(text));
+	state = at = strrchr(text, ')');
+	for (int field = 2; at && field < 20; field++)
+		at = strchr(at + 1, ' ');
+	/* An ended main thread is counted as long as the process lives. */
+	return at && !strncmp(state, ") Z", 3) && strtoul(at + 1, NULL, 10) == 2;
+}
+
 /* Below the stack the kernel leaves at least that free of mappings, whatever the limit is. */
 #define STACK_GAP (128ul << 20)
 

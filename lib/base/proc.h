@@ -3,6 +3,7 @@
 #ifndef TFH_BASE_PROC_H
 #define TFH_BASE_PROC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -24,6 +25,9 @@ int tfh_raise_fd(int fd);
 /* Start of a process in clock ticks after boot (field 22 of /proc/PID/stat), which tells a reused
  * pid; 0 when there is no such process. */
 uint64_t tfh_process_start(pid_t pid);
+
+/* True: the main thread has ended (pthread_exit) and but one thread is left, the caller. */
+bool tfh_last_thread(void);
 
 /* Bytes that the main thread's own stack may still grow below `here`; 0 if `here` is not in it: a
  * program may run its main thread on a stack of its own making. */

@@ -1,6 +1,10 @@
 /*
  * The flusher: one thread per recording process, made with the first ring, all signals blocked. It
  * polls; job threads wake it only when a ring is half full or somebody waits for it.
+ *
+ * It keeps no process alive: a process ends with its last thread, also after its main thread left
+ * by pthread_exit. When the flusher is the last, it closes the recording, takes signals again and
+ * ends, and the C library calls exit as it would have done for the job's last thread.
  */
 #include "record/flusher.h"
 
@@ -24,6 +28,7 @@
 #define SEAL_NS (30 * SECOND_NS)
 #define STUCK_NS 100000000ull
 #define LOOK_NS 20000000ull
+#define ALONE_NS 100000000ull
 #define STACK_BYTES (2u << 20) /* static TLS of all libraries of a big job is taken from it */
 
 struct tfh_flusher tfh_f;
@@ -259,8 +264,28 @@ bool tfh_on_flusher(void)
 	return __atomic_load_n(&tfh_f.pthread, __ATOMIC_RELAXED) == (uint64_t)pthread_self();
 }
 
+/* The process is the flusher's alone: true, and everything is closed. */
+static bool leave_alone(uint64_t now_ns)
+{
+	if (now_ns - tfh_f.alone_ns < ALONE_NS)
+		return false;
+	tfh_f.alone_ns = now_ns;
+	if (!tfh_last_thread())
+		return false;
+	if (tfh_gpu_exit()) {
+		__atomic_add_fetch(&tfh_f.flush_asked, 1, __ATOMIC_SEQ_CST);
+		answer_flush();
+	}
+	tfh_gpu_close();
+	__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_f.finish_asked, 2, __ATOMIC_SEQ_CST);
+	return true;
+}
+
 static void *flusher_main(void *arg)
 {
+	bool alone = false;
+
 	(void)arg;
 	tfh_self.guard = 1; /* nothing that runs here is the job's */
 	tfh_unseen_begin();
@@ -273,6 +298,7 @@ static void *flusher_main(void *arg)
 		bool counting = tfh_counting_steps();
 		uint32_t moved = tfh_drain(counting);
 
+		alone = leave_alone(now_ns);
 		tfh_look_open(now_ns);
 		tfh_control_poll(now_ns);
 		tfh_gpu_poll(now_ns);
@@ -289,6 +315,8 @@ static void *flusher_main(void *arg)
 			sleep_until_asked(counting ? POLL_LEAST_NS : tfh_f.poll_ns);
 	}
 	tfh_unseen_end();
+	if (alone)
+		pthread_sigmask(SIG_SETMASK, &tfh_f.signals, NULL);
 	return NULL;
 }
 
@@ -304,6 +332,7 @@ static int make_thread(void)
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
+	tfh_f.signals = old;
 	err = pthread_create(&thread, &attr, flusher_main, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);

@@ -27,6 +27,7 @@ struct tfh_segments {
 struct tfh_flusher {
 	/* requests; atomic */
 	uint64_t pthread;      /* of the flusher, 0: not yet */
+	sigset_t signals;      /* those that the thread blocked which made it */
 	uint32_t thread;       /* 0 none, 1 being made, 2 running, 3 could not be made */
 	uint32_t asleep;       /* futex */
 	uint32_t flush_asked;  /* counts up */
@@ -47,7 +48,7 @@ struct tfh_flusher {
 	bool pause_told;
 	uint64_t marks_on, consumers_on; /* steps recorded: marks count if there are any */
 	uint64_t step_limit;		 /* steps_on at which a --steps countdown ends, 0 = none */
-	uint64_t poll_ns;
+	uint64_t poll_ns, alone_ns;
 	struct tft_clock_triple clocks[TFH_CLOCKS_MAX];
 	uint32_t n_clocks;
 	struct tft_clock_triple first;

@@ -29,6 +29,19 @@ static void *thread(void *arg)
 	return NULL;
 }
 
+static void *worker(void *arg)
+{
+	for (int i = 0; i < 50; i++, usleep(1000))
+		steps(1);
+	return arg;
+}
+
+static void said_goodbye(void)
+{
+	if (write(1, "bye\n", 4) != 4)
+		_exit(1);
+}
+
 static void on_abort(int signal)
 {
 	(void)signal;
@@ -126,6 +139,18 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "caught")) { /* abort with a handler that returns */
 		signal(SIGABRT, on_abort);
 		abort();
+	}
+	if (!strcmp(how, "main_first") ||
+	    !strcmp(how, "main_first_blocked")) { /* other threads end the process */
+		pthread_t t;
+		sigset_t all;
+
+		sigfillset(&all);
+		if (how[10])
+			pthread_sigmask(SIG_SETMASK, &all, NULL);
+		atexit(said_goodbye);
+		pthread_create(&t, NULL, worker, NULL);
+		pthread_exit(NULL);
 	}
 	if (!strcmp(how, "lowered")) { /* below what is there already, and a ring wants to grow */
 		const struct rlimit none = {0, 0};

@@ -26,6 +26,11 @@ expect vfork 7 150 1
 expect fork 7 110 2
 expect abort 134 100 0
 expect caught 134 100 0
+for how in main_first main_first_blocked; do
+	go $how
+	[[ $rc == 0 && $out == bye ]] || fail "$how: the process ends with its last thread, after its exit handlers"
+	(($(sum mark) == 149 && $(grep -c clean=1 <<<"$got") == 1)) || fail "$how: 149 steps expected"
+done
 go busy
 ((rc == 7 && $(grep -c clean=1 <<<"$got") == 1)) || fail "exit while a thread records"
 go daemon
