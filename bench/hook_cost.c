@@ -34,13 +34,15 @@ static void two_clocks(int n)
 
 __attribute__((noinline)) static void call(uint64_t i)
 {
-	struct tfh_self *self = tfh_enter(TFH_FN_cuLaunchKernel, i);
+	uint64_t begin;
+	struct tfh_self *self = tfh_enter(TFH_FN_cuLaunchKernel, i, &begin);
 	struct tfh_rec *rec;
 
 	if (!self)
 		return;
 	__asm__ volatile("" ::: "memory"); /* the real call */
-	rec = tfh_leave(self, TFH_FN_cuLaunchKernel, TFT_CALL);
+	self = tfh_back(self, TFH_FN_cuLaunchKernel, begin);
+	rec = self ? tfh_leave(self, begin, TFH_FN_cuLaunchKernel, TFT_CALL) : NULL;
 	if (rec) {
 		rec->w[0] = i;
 		tfh_publish(self, 1);
@@ -56,7 +58,8 @@ static void recorded(int n)
 /* With the id of one of 40 functions, as a launch has. */
 __attribute__((noinline)) static void named_call(uint64_t i)
 {
-	struct tfh_self *self = tfh_enter(TFH_FN_cuLaunchKernel, i);
+	uint64_t begin;
+	struct tfh_self *self = tfh_enter(TFH_FN_cuLaunchKernel, i, &begin);
 	uint64_t handle = 0x7f0000001000 + i % 40 * 4096;
 	struct tfh_rec *rec;
 	uint32_t id;
@@ -66,7 +69,7 @@ __attribute__((noinline)) static void named_call(uint64_t i)
 	id = tfh_handle_known(self, TFT_NAME_FUNCTION, handle);
 	if (!id)
 		id = tfh_handle_new(self, TFT_NAME_FUNCTION, handle, 0, "kernel", 6);
-	rec = tfh_leave(self, TFH_FN_cuLaunchKernel, TFT_CALL);
+	rec = tfh_leave(self, begin, TFH_FN_cuLaunchKernel, TFT_CALL);
 	if (rec) {
 		rec->w[0] = id;
 		tfh_publish(self, 1);
@@ -85,14 +88,15 @@ __attribute__((noinline)) static void text_call(uint64_t i)
 	static const char *const names[] = {"MatMul", "__inference_train_step_1234",
 					    "AssignAddVariableOp", "Mul"};
 	static const size_t lengths[] = {6, 27, 19, 3};
-	struct tfh_self *self = tfh_enter(TFH_FN_TFE_Execute, i);
+	uint64_t begin;
+	struct tfh_self *self = tfh_enter(TFH_FN_TFE_Execute, i, &begin);
 	struct tfh_rec *rec;
 	uint32_t id;
 
 	if (!self)
 		return;
 	id = tfh_text_id(self, TFT_NAME_OP, names[i & 3], lengths[i & 3]);
-	rec = tfh_leave(self, TFH_FN_TFE_Execute, TFT_CALL);
+	rec = tfh_leave(self, begin, TFH_FN_TFE_Execute, TFT_CALL);
 	if (rec) {
 		rec->w[0] = id;
 		tfh_publish(self, 1);
@@ -108,11 +112,11 @@ static void texts(int n)
 /* A short get-next: counted, not recorded. */
 __attribute__((noinline)) static void agg_call(uint64_t i)
 {
-	struct tfh_self *self = tfh_enter(TFH_FN_tf_stage_getnext, i);
+	uint64_t begin;
+	struct tfh_self *self = tfh_enter(TFH_FN_tf_stage_getnext, i, &begin);
 
 	if (self) {
-		uint64_t begin = tfh_begin_time(self);
-		uint64_t end = tfh_leave_quiet(self);
+		uint64_t end = tfh_leave_quiet(self, begin);
 
 		tfh_agg_add(self, 1 + (i & 7), begin, end, end - begin);
 	}

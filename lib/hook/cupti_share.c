@@ -245,9 +245,9 @@ static CUptiResult hook_enable(int kind)
 	/* What ran before is not the profiler's: it comes back while the buffers are ours alone. */
 	if (shared() && !__atomic_load_n(&job_count, __ATOMIC_ACQUIRE) &&
 	    tfh_cupti_wants(TFH_ACT_CONCURRENT_KERNEL)) {
-		tfh_self.guard++;
+		tfh_guard_begin(&tfh_self);
 		TFH_CUPTI(FLUSH_ALL)(0);
-		tfh_self.guard--;
+		tfh_guard_end(&tfh_self);
 	}
 	/* Before the first record comes, so that none of it goes into a buffer of ours. */
 	if (!__atomic_exchange_n(&job_kinds[kind], 1, __ATOMIC_ACQ_REL) &&

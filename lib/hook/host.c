@@ -79,17 +79,24 @@ static void give_back(struct box *box)
 
 /* ---- on the driver's thread ---- */
 
-static struct tfh_self *begin(struct box *given, struct box *box)
+static struct tfh_call begin(struct box *given, struct box *box, uint64_t at)
 {
+	struct tfh_call call = {.fn = TFH_FN_host_function};
+
 	*box = *given;
 	if (!box->keep)
 		give_back(given);
-	return tfh_enter(TFH_FN_host_function, box->function);
+	call.self = tfh_enter_at(TFH_FN_host_function, box->function, (struct tfh_frame){at, 0},
+				 &call.begin);
+	return call;
 }
 
-static void end(struct tfh_self *self, const struct box *box)
+static void end(struct tfh_call call, const struct box *box)
 {
-	struct tfh_rec *rec = self ? tfh_leave(self, TFH_FN_host_function, TFT_CALL) : NULL;
+	struct tfh_self *self =
+		call.self ? tfh_back(call.self, TFH_FN_host_function, call.begin) : NULL;
+	struct tfh_rec *rec =
+		self ? tfh_leave(self, call.begin, TFH_FN_host_function, TFT_CALL) : NULL;
 
 	if (!rec)
 		return;
@@ -102,19 +109,19 @@ static void end(struct tfh_self *self, const struct box *box)
 static void run_host(void *given)
 {
 	struct box box;
-	struct tfh_self *self = begin(given, &box);
+	struct tfh_call call = begin(given, &box, tfh_stack());
 
 	((CUhostFn)(uintptr_t)box.function)(box.user);
-	end(self, &box);
+	end(call, &box);
 }
 
 static void run_callback(CUstream stream, CUresult status, void *given)
 {
 	struct box box;
-	struct tfh_self *self = begin(given, &box);
+	struct tfh_call call = begin(given, &box, tfh_stack());
 
 	((CUstreamCallback)(uintptr_t)box.function)(stream, status, box.user);
-	end(self, &box);
+	end(call, &box);
 }
 
 /* ---- functions in a stream ---- */
@@ -153,7 +160,8 @@ static struct box *box_for(struct tfh_self *self, CUstream stream, bool per_thre
 	CUresult record_##name params                                                              \
 	{                                                                                          \
 		CUresult(*real) params = (CUresult(*) params)tfh_real[TFH_FN_##name];              \
-		struct tfh_self *self = tfh_enter(TFH_FN_##name, U64(fn));                         \
+		uint64_t begin_ticks;                                                              \
+		struct tfh_self *self = tfh_enter(TFH_FN_##name, U64(fn), &begin_ticks);           \
 		uint64_t given_fn = U64(fn), given_user = U64(userData);                           \
 		if (!self)                                                                         \
 			return real argv;                                                          \
@@ -163,11 +171,16 @@ static struct box *box_for(struct tfh_self *self, CUstream stream, bool per_thre
 			fn = runner;                                                               \
 			userData = box;                                                            \
 		}                                                                                  \
-		struct tfh_call call = {self, TFH_FN_##name, TFT_CALL, properties, real argv};     \
-		if (box && call.result != TFH_CUDA_SUCCESS)                                        \
+		CUresult result = real argv;                                                       \
+		if (box && result != TFH_CUDA_SUCCESS)                                             \
 			give_back(box);                                                            \
+		self = tfh_back(self, TFH_FN_##name, begin_ticks);                                 \
+		if (!self)                                                                         \
+			return result;                                                             \
+		struct tfh_call call = {self,	  begin_ticks, TFH_FN_##name,                      \
+					TFT_CALL, properties,  result};                            \
 		tfh_words(&call, hStream, given_fn, given_user, third);                            \
-		return call.result;                                                                \
+		return result;                                                                     \
 	}
 
 IN_STREAM(cuLaunchHostFunc, 0, (CUstream hStream, CUhostFn fn, void *userData),
@@ -226,15 +239,21 @@ CUresult record_cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode
 	CUresult (*real)(CUgraphExec, CUgraphNode, const CUDA_HOST_NODE_PARAMS *) =
 		(CUresult(*)(CUgraphExec, CUgraphNode, const CUDA_HOST_NODE_PARAMS *))
 			tfh_real[TFH_FN_cuGraphExecHostNodeSetParams];
-	struct tfh_self *self = tfh_enter(TFH_FN_cuGraphExecHostNodeSetParams, U64(hGraphExec));
+	uint64_t begin_ticks;
+	struct tfh_self *self =
+		tfh_enter(TFH_FN_cuGraphExecHostNodeSetParams, U64(hGraphExec), &begin_ticks);
 	CUDA_HOST_NODE_PARAMS copy;
 
 	if (!self)
 		return real(hGraphExec, hNode, nodeParams);
-	struct tfh_call call = {self, TFH_FN_cuGraphExecHostNodeSetParams, TFT_CALL, 0,
-				real(hGraphExec, hNode, boxed(nodeParams, &copy))};
+	CUresult result = real(hGraphExec, hNode, boxed(nodeParams, &copy));
+	self = tfh_back(self, TFH_FN_cuGraphExecHostNodeSetParams, begin_ticks);
+	if (!self)
+		return result;
+	struct tfh_call call = {self,	  begin_ticks, TFH_FN_cuGraphExecHostNodeSetParams,
+				TFT_CALL, 0,	       result};
 	tfh_words(&call, NULL, U64(hGraphExec), U64(hNode), 0);
-	return call.result;
+	return result;
 }
 
 CUresult record_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -243,15 +262,21 @@ CUresult record_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNo
 	CUresult (*real)(CUgraphExec, CUgraphNode, CUgraphNodeParams *) =
 		(CUresult(*)(CUgraphExec, CUgraphNode,
 			     CUgraphNodeParams *))tfh_real[TFH_FN_cuGraphExecNodeSetParams];
-	struct tfh_self *self = tfh_enter(TFH_FN_cuGraphExecNodeSetParams, U64(hGraphExec));
+	uint64_t begin_ticks;
+	struct tfh_self *self =
+		tfh_enter(TFH_FN_cuGraphExecNodeSetParams, U64(hGraphExec), &begin_ticks);
 	CUgraphNodeParams copy;
 
 	if (!self)
 		return real(hGraphExec, hNode, nodeParams);
-	struct tfh_call call = {self, TFH_FN_cuGraphExecNodeSetParams, TFT_CALL, TFH_FN_ALWAYS,
-				real(hGraphExec, hNode, boxed_node(nodeParams, &copy))};
+	CUresult result = real(hGraphExec, hNode, boxed_node(nodeParams, &copy));
+	self = tfh_back(self, TFH_FN_cuGraphExecNodeSetParams, begin_ticks);
+	if (!self)
+		return result;
+	struct tfh_call call = {self,	  begin_ticks,	 TFH_FN_cuGraphExecNodeSetParams,
+				TFT_CALL, TFH_FN_ALWAYS, result};
 	tfh_note_node(&call, hGraphExec, hNode, nodeParams);
-	return call.result;
+	return result;
 }
 
 /*

@@ -33,9 +33,9 @@ int InitializeInjection(void)
 		return 1;
 	tfh_cupti_injected();
 	tfh_gpu_always();
-	tfh_self.guard++;
+	tfh_guard_begin(&tfh_self);
 	tfh_cupti_start();
-	tfh_self.guard--;
+	tfh_guard_end(&tfh_self);
 	return 1;
 }
 

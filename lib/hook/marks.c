@@ -52,15 +52,16 @@ EXPORT int tfhook_active(void);
 static struct mark begin(const char *name)
 {
 	struct mark mark = {0};
-	struct tfh_self *self = tfh_enter(TFH_FN_mark_range, 0);
+	uint64_t now;
+	struct tfh_self *self = tfh_enter(TFH_FN_mark_range, 0, &now);
 
 	if (self) {
-		mark.begin = tfh_begin_time(self);
+		mark.begin = now;
 		mark.journal = self->generation;
 		if (name)
 			mark.name =
 				tfh_text_id(self, TFT_NAME_STRING, name, strnlen(name, NAME_BYTES));
-		tfh_leave_quiet(self);
+		tfh_leave_quiet(self, mark.begin);
 	}
 	return mark;
 }
@@ -75,7 +76,8 @@ static inline bool usable(const struct tfh_self *self, const struct mark *mark)
 static void end(enum tfh_fn fn, enum tft_kind kind, struct mark *mark, uint64_t number,
 		uint8_t depth)
 {
-	struct tfh_self *self = tfh_enter(fn, number);
+	uint64_t now;
+	struct tfh_self *self = tfh_enter(fn, number, &now);
 	struct tfh_rec *rec;
 
 	if (!self) {
@@ -83,7 +85,7 @@ static void end(enum tfh_fn fn, enum tft_kind kind, struct mark *mark, uint64_t 
 		return;
 	}
 	if (usable(self, mark)) {
-		rec = tfh_leave(self, fn, kind);
+		rec = tfh_leave(self, now, fn, kind);
 		if (rec) {
 			rec->t_begin = mark->begin;
 			rec->depth = depth;
@@ -92,7 +94,7 @@ static void end(enum tfh_fn fn, enum tft_kind kind, struct mark *mark, uint64_t 
 			tfh_publish(self, 1);
 		}
 	} else {
-		tfh_leave_quiet(self);
+		tfh_leave_quiet(self, now);
 	}
 	mark->begin = 0;
 }

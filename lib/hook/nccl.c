@@ -197,11 +197,15 @@ static void *find_real(enum tfh_fn fn, const void *caller)
 			return INTERNAL_ERROR;                                                     \
 		if (tfh_is_within(inside, TFH_HERE))                                               \
 			return next argv;                                                          \
-		struct tfh_call call = {tfh_enter(TFH_FN_##name, U64(open_arg)), TFH_FN_##name,    \
-					TFT_CALL, properties, 0};                                  \
+		struct tfh_call call = {                                                           \
+			.fn = TFH_FN_##name, .kind = TFT_CALL, .props = properties};               \
+		call.self = tfh_enter_at(TFH_FN_##name, U64(open_arg),                             \
+					 (struct tfh_frame){tfh_stack(), 0}, &call.begin);         \
 		inside = TFH_HERE;                                                                 \
 		int result = next argv;                                                            \
 		inside = NULL;                                                                     \
+		if (call.self)                                                                     \
+			call.self = tfh_back(call.self, TFH_FN_##name, call.begin);                \
 		call.result = result == IN_PROGRESS ? SUCCESS : result;                            \
 		note;                                                                              \
 		return result;                                                                     \

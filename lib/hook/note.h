@@ -16,6 +16,7 @@
 /* A finished call, known at compile time but for self and result. */
 struct tfh_call {
 	struct tfh_self *self;
+	uint64_t begin; /* ticks */
 	uint16_t fn;
 	uint8_t kind;  /* enum tft_kind */
 	uint8_t props; /* TFH_FN_* */
@@ -89,19 +90,16 @@ static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const str
 								       CUstream stream, uint32_t n)
 {
 	struct tfh_self *self = call->self;
-	uint64_t t_begin = tfh_begin_time(self);
-	uint64_t t_end = tfh_leave_quiet(self);
+	uint64_t t_begin = call->begin;
+	uint64_t t_end = tfh_leave_quiet(self, t_begin);
 	uint32_t id = 0, stack = 0;
 	uint8_t flags = 0;
 
-	if (tfh_unlikely(t_end - t_begin > tfh_peek(&tfh_long_ticks))) {
-		if (self->depth == 0)
-			tfh_cputime(self, t_end);
-		self->ctx = 0; /* contexts can be switched unseen by private tables: look again now
-				  and then */
-	}
-	if (tfh_unlikely(!t_begin))
+	if (tfh_unlikely(!t_end))
 		return NULL;
+	/* contexts can be switched unseen by private tables: look again now and then */
+	if (tfh_unlikely(t_end - t_begin > tfh_peek(&tfh_long_ticks)))
+		self->ctx = 0;
 	if (tfh_unlikely(t_end - t_begin >= tfh_peek(&tfh_stack_ticks)))
 		stack = tfh_stack_of(self, call->fn, t_end - t_begin);
 	if (tfh_unlikely(!self->ctx) && call->result == TFH_CUDA_SUCCESS)

@@ -31,20 +31,17 @@ enum tfh_tf_row {
 
 /* One wrapped call in progress, on the wrapper's stack. The first eight words are the wrapper's. */
 struct tfh_tf_frame {
-	uint64_t arg[6];  /* rdi rsi rdx rcx r8 r9 as the caller passed them: to be read, never
-			     changed */
-	uint64_t kept[2]; /* rax and rdx of the real function */
-	struct tfh_tf_frame
-		*outer;	       /* next wrapped call of this thread that is open around this one */
+	uint64_t arg[6];       /* rdi rsi rdx rcx r8 r9 as the caller passed them: to be read, never
+				  changed */
+	uint64_t kept[2];      /* rax and rdx of the real function */
 	struct tfh_self *self; /* NULL: not recorded */
-	uint64_t mark;	       /* tells a live frame from one that a longjmp left behind */
-	uint64_t begin;	       /* ticks */
-	uint64_t children;     /* ticks spent in wrapped calls directly inside */
-	uint64_t iterator;     /* consumer: its IteratorResource; execute: id of the name */
-	uint32_t stage;	       /* stage: its id; consumer: the root stage's id */
-	uint32_t outer_stage;  /* tfh_self.stage before */
-	uint32_t depth;	       /* tfh_self.depth before */
-	uint32_t generation;   /* journal that `self` recorded to when the call began */
+	uint64_t mark;	   /* tells a live frame from one that a longjmp left behind; 0: unknown to
+			      the thread */
+	uint64_t begin;	   /* ticks */
+	uint64_t children; /* ticks spent in wrapped calls directly inside */
+	uint64_t iterator; /* consumer: its IteratorResource; execute: id of the name */
+	uint32_t stage;	   /* stage: its id; consumer: the root stage's id */
+	uint32_t outer_stage; /* tfh_self.stage before */
 	uint16_t row;
 	uint16_t level; /* wrapped calls open on this thread around this one */
 	uint8_t place;	/* stages: enum tfh_tf_place */

@@ -22,13 +22,19 @@
  * longjmp leaves frames behind whose memory is soon something else. */
 static __thread struct {
 	uint32_t count;
-	struct {
-		struct tfh_tf_frame *frame;
-		uint32_t depth;	   /* tfh_self.depth before the call */
-		uint32_t stage;	   /* tfh_self.stage before */
-		uint32_t recorded; /* both are known */
-	} open[NEST];
+	struct tfh_tf_frame *open[NEST];
 } calls TLS;
+
+/* What an open call learns from those inside it. Not in its frame either: a coroutine may end, or
+ * go on elsewhere, with the frame. */
+struct sum {
+	uint64_t children; /* ticks spent in wrapped calls directly inside */
+	uint64_t iterator; /* consumer: its IteratorResource */
+	uint32_t stage;	   /* consumer: the root stage's id */
+	uint16_t row;
+	bool end;
+};
+_Static_assert(NEST * sizeof(struct sum) <= sizeof(((struct tfh_room *)0)->tf_calls), "room");
 
 static const uint16_t fn_of[TFH_TF_HOOKS] = {
 	[TFH_ROW_tf_stage_getnext] = TFH_FN_tf_stage_getnext,
@@ -43,42 +49,35 @@ static const uint16_t fn_of[TFH_TF_HOOKS] = {
 
 /* ---- frames ---- */
 
-/* The frame records into the journal and ring that the thread has now (not so in a forked child).
- */
-static inline bool same_journal(const struct tfh_tf_frame *frame)
+/* NULL while the thread records nothing. */
+static inline struct sum *sum_at(uint32_t level)
 {
-	return tfh_own_ring(frame->self) && (frame->self->generation ^ frame->generation) <= 1;
+	struct tfh_room *room = tfh_self.room;
+
+	return room && level < NEST ? (struct sum *)room->tf_calls + level : NULL;
 }
 
-/* Closes calls that were left without a return, down to `depth` open ones. */
-static inline void unwind_to(struct tfh_self *self, uint32_t depth)
+/* The call around the one at `level`. */
+static inline struct sum *outer_of(uint32_t level)
 {
-	while (tfh_unlikely(self->depth > depth))
-		tfh_leave_quiet(self);
+	return level ? sum_at(level - 1) : NULL;
+}
+
+static inline uint64_t mark_of(const struct tfh_tf_frame *frame)
+{
+	return (uint64_t)(uintptr_t)frame * 0x9e3779b97f4a7c15;
 }
 
 /* Frames at or below the new one's place on the stack are dead: a longjmp went past them. */
 static void drop_dead(const struct tfh_tf_frame *frame)
 {
-	struct tfh_self *self = &tfh_self;
-
-	while (calls.count && calls.open[calls.count - 1].frame <= frame) {
+	while (calls.count && calls.open[calls.count - 1] <= frame)
 		calls.count--;
-		if (!calls.open[calls.count].recorded || !tfh_own_ring(self))
-			continue;
-		unwind_to(self, calls.open[calls.count].depth);
-		self->stage = calls.open[calls.count].stage;
-	}
 }
 
-static inline struct tfh_tf_frame *outer_of(const struct tfh_tf_frame *frame)
+static inline bool is_consumer(uint16_t row)
 {
-	return frame->level ? calls.open[frame->level - 1].frame : NULL;
-}
-
-static inline bool is_consumer(const struct tfh_tf_frame *frame)
-{
-	switch (frame->row) {
+	switch (row) {
 	case TFH_ROW_tf_getnext_op:
 	case TFH_ROW_tf_getnext_optional_op:
 	case TFH_ROW_tf_iterator_resource:
@@ -88,6 +87,35 @@ static inline bool is_consumer(const struct tfh_tf_frame *frame)
 	default:
 		return false;
 	}
+}
+
+static void track(struct tfh_tf_frame *frame)
+{
+	struct sum *sum = sum_at(frame->level);
+
+	frame->mark = mark_of(frame);
+	calls.open[calls.count++] = frame;
+	if (sum)
+		*sum = (struct sum){.row = frame->row};
+}
+
+/* True: the frame is still the thread's; then it is taken from the list. */
+static bool untrack(struct tfh_tf_frame *frame)
+{
+	const struct sum *sum = sum_at(frame->level);
+
+	if (frame->level >= calls.count || calls.open[frame->level] != frame)
+		return false;
+	calls.count = frame->level;
+	if (!sum)
+		return true;
+	frame->children = sum->children;
+	if (is_consumer(frame->row)) {
+		frame->iterator = sum->iterator;
+		frame->stage = sum->stage;
+		frame->end = sum->end;
+	}
+	return true;
 }
 
 /* ---- enter ---- */
@@ -126,38 +154,35 @@ static inline const uint64_t *stack_of(const struct tfh_tf_frame *frame)
 void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 {
 	void *real = __atomic_load_n(&tfh_tf_real[row], __ATOMIC_ACQUIRE);
+	const struct sum *outer;
+	struct tfh_self *self;
 
 	if (tfh_unlikely(!real))
 		real = tfh_tf_resolve(row);
 	frame->self = NULL;
 	frame->row = (uint16_t)row;
-	if (tfh_unlikely(calls.count && calls.open[calls.count - 1].frame <= frame))
+	frame->mark = 0;
+	if (tfh_unlikely(calls.count && calls.open[calls.count - 1] <= frame))
 		drop_dead(frame);
-	frame->level = calls.count;
+	frame->level = (uint16_t)calls.count;
 	if (tfh_unlikely(!real || calls.count == NEST))
 		return real;
-	calls.count++;
-	calls.open[frame->level].frame = frame;
-	calls.open[frame->level].recorded = 0;
 	frame->children = frame->iterator = 0;
 	frame->stage = 0;
 	frame->place = TFH_PLACE_PIPELINE;
 	frame->end = false;
-	if (row == TFH_ROW_tf_iterator_resource && outer_of(frame) && is_consumer(outer_of(frame)))
-		return real; /* tfh_tf_leave passes `this` on */
-
-	struct tfh_self *self = tfh_enter(fn_of[row], 0);
+	outer = outer_of(frame->level);
+	if (row == TFH_ROW_tf_iterator_resource && outer && is_consumer(outer->row)) {
+		track(frame); /* tfh_tf_leave passes `this` on */
+		return real;
+	}
+	self = tfh_enter_at(fn_of[row], 0,
+			    (struct tfh_frame){(uint64_t)(uintptr_t)frame + TFH_TF_FRAME + 16, 0},
+			    &frame->begin);
+	track(frame);
 	if (!self)
 		return real;
 	frame->self = self;
-	frame->generation = self->generation;
-	frame->depth = self->depth - 1;
-	calls.open[frame->level].depth = frame->depth;
-	calls.open[frame->level].stage = self->stage;
-	calls.open[frame->level].recorded = 1;
-	frame->begin = tfh_begin_time(self);
-	if (tfh_unlikely(!frame->begin)) /* deeper than the recorder keeps times */
-		frame->begin = tfh_ticks();
 	if (tfh_likely(row == TFH_ROW_tf_stage_getnext)) {
 		enter_stage(self, frame);
 	} else if (row == TFH_ROW_TFE_Execute) {
@@ -220,20 +245,22 @@ static inline bool said_end(const struct tfh_tf_frame *frame)
 	return tfh_tf_this >= 0 && end && *end == 1;
 }
 
-static inline void leave_stage(struct tfh_self *self, struct tfh_tf_frame *frame, bool failed)
+static inline void leave_stage(struct tfh_self *self, struct tfh_tf_frame *frame, struct sum *outer,
+			       bool failed)
 {
-	struct tfh_tf_frame *outer = outer_of(frame);
 	/* named before the end is taken: a thread's records are in the order of their ends */
 	uint64_t iterator = frame->place == TFH_PLACE_LOOP_SOURCE ? iterator_id(self, frame) : 0;
-	uint64_t end = tfh_leave_quiet(self);
+	uint64_t end = tfh_leave_quiet(self, frame->begin);
 	uint64_t total = end - frame->begin;
 	uint64_t own = total > frame->children ? total - frame->children : 0;
 
 	self->stage = frame->outer_stage;
+	if (tfh_unlikely(!end))
+		return;
 	frame->end = !failed && said_end(frame);
 	if (outer) {
 		outer->children += total;
-		if (is_consumer(outer)) {
+		if (is_consumer(outer->row)) {
 			outer->stage = frame->stage;
 			outer->end = frame->end;
 		}
@@ -248,16 +275,19 @@ static inline void leave_stage(struct tfh_self *self, struct tfh_tf_frame *frame
 	publish(self, frame, end, (uint64_t[]){iterator, frame->stage, own}, failed);
 }
 
-static void leave_other(struct tfh_self *self, struct tfh_tf_frame *frame, bool failed)
+static void leave_other(struct tfh_self *self, struct tfh_tf_frame *frame, struct sum *outer,
+			bool failed)
 {
-	struct tfh_tf_frame *outer = outer_of(frame);
 	if (frame->row == TFH_ROW_tf_iterator_resource && tfh_tf_this >= 0)
 		frame->iterator = frame->arg[tfh_tf_this];
-	uint64_t w[3] = {is_consumer(frame) ? iterator_id(self, frame) : frame->iterator, 0, 0};
-	uint64_t end = tfh_leave_quiet(self);
+	uint64_t w[3] = {is_consumer(frame->row) ? iterator_id(self, frame) : frame->iterator, 0,
+			 0};
+	uint64_t end = tfh_leave_quiet(self, frame->begin);
 	uint64_t total = end - frame->begin;
 
-	if (is_consumer(frame)) {
+	if (tfh_unlikely(!end))
+		return;
+	if (is_consumer(frame->row)) {
 		if (outer)
 			outer->children += total;
 		w[1] = frame->stage;
@@ -272,35 +302,43 @@ static void leave_other(struct tfh_self *self, struct tfh_tf_frame *frame, bool 
 	publish(self, frame, end, w, failed);
 }
 
+/* A resource inside a consumer: what it learnt is the consumer's. */
+static void pass_on(const struct tfh_tf_frame *frame, struct sum *outer)
+{
+	if (tfh_tf_this >= 0)
+		outer->iterator = frame->arg[tfh_tf_this];
+	outer->stage = frame->stage;
+	outer->children += frame->children;
+	outer->end = frame->end;
+}
+
 static void finish(struct tfh_tf_frame *frame, bool failed)
 {
-	struct tfh_tf_frame *outer = outer_of(frame);
 	struct tfh_self *self = frame->self;
+	struct sum *outer = untrack(frame) ? outer_of(frame->level) : NULL;
 
-	calls.count = frame->level;
-	if (tfh_likely(self != NULL)) {
-		if (tfh_unlikely(!same_journal(frame))) { /* a child forked inside the call */
-			if (self->ring && self->depth)
-				tfh_leave_quiet(self);
-			return;
-		}
-		unwind_to(self, frame->depth + 1);
-		if (tfh_likely(frame->row == TFH_ROW_tf_stage_getnext))
-			leave_stage(self, frame, failed);
-		else
-			leave_other(self, frame, failed);
-	} else if (frame->row == TFH_ROW_tf_iterator_resource && outer && is_consumer(outer)) {
-		if (tfh_tf_this >= 0)
-			outer->iterator = frame->arg[tfh_tf_this];
-		outer->stage = frame->stage;
-		outer->children += frame->children;
-		outer->end = frame->end;
+	if (tfh_unlikely(!self)) {
+		if (frame->row == TFH_ROW_tf_iterator_resource && outer && is_consumer(outer->row))
+			pass_on(frame, outer);
+		return;
 	}
+	self = tfh_back(self, fn_of[frame->row], frame->begin);
+	if (tfh_unlikely(self != frame->self)) {
+		if (!self)
+			return;
+		frame->outer_stage = self->stage;
+	}
+	if (tfh_unlikely(frame->begin < self->since))
+		return; /* a child forked inside the call */
+	if (tfh_likely(frame->row == TFH_ROW_tf_stage_getnext))
+		leave_stage(self, frame, outer, failed);
+	else
+		leave_other(self, frame, outer, failed);
 }
 
 void tfh_tf_leave(struct tfh_tf_frame *frame)
 {
-	if (tfh_likely(frame->level < calls.count && calls.open[frame->level].frame == frame))
+	if (tfh_likely(frame->mark != 0))
 		finish(frame, false);
 }
 
@@ -318,8 +356,8 @@ void *tfh_tf_destroyed(void *object)
 static struct tfh_tf_frame *frame_at(uintptr_t stack)
 {
 	for (uint32_t i = calls.count; i-- > 0;)
-		if ((uintptr_t)calls.open[i].frame - stack < TFH_TF_FRAME)
-			return calls.open[i].frame;
+		if ((uintptr_t)calls.open[i] - stack < TFH_TF_FRAME)
+			return calls.open[i];
 	return NULL;
 }
 

@@ -35,12 +35,18 @@
 	CUresult record_##name params                                                              \
 	{                                                                                          \
 		CUresult(*real) params = (CUresult(*) params)tfh_real[TFH_FN_##name];              \
-		struct tfh_self *self = tfh_enter(TFH_FN_##name, U64(open_arg));                   \
+		uint64_t begin;                                                                    \
+		struct tfh_self *self = tfh_enter(TFH_FN_##name, U64(open_arg), &begin);           \
 		if (tfh_unlikely(!self))                                                           \
 			return real argv;                                                          \
-		struct tfh_call call = {self, TFH_FN_##name, KIND(args), properties, real argv};   \
+		CUresult result = real argv;                                                       \
+		self = tfh_back(self, TFH_FN_##name, begin);                                       \
+		if (tfh_unlikely(!self))                                                           \
+			return result;                                                             \
+		struct tfh_call call = {                                                           \
+			self, begin, TFH_FN_##name, KIND(args), properties, result};               \
 		note;                                                                              \
-		return call.result;                                                                \
+		return result;                                                                     \
 	}
 
 /* first_*() is reached by a jump, so that this is still the program's return address. */

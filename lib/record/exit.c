@@ -66,6 +66,7 @@ void tfh_exit_wait(enum tfh_fn fn)
 
 static void at_exit(void)
 {
+	tfh_self_settle(&tfh_self);
 	/* Then the flusher may be waiting for a lock that this very thread holds. */
 	bool inside = tfh_self.depth || tfh_self.guard;
 	uint64_t end = now() + (inside ? INSIDE_NS : EXIT_NS);
@@ -94,8 +95,10 @@ void tfh_register_exit(enum tfh_exit_after after)
 
 void tfh_finish(bool clean)
 {
-	bool inside = tfh_self.depth;
+	bool inside;
 
+	tfh_self_settle(&tfh_self);
+	inside = tfh_self.depth;
 	tfh_finish_by(clean, TFH_MODE_DEAD, now() + (inside ? INSIDE_NS : EXIT_NS));
 }
 

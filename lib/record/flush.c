@@ -288,6 +288,7 @@ static void *flusher_main(void *arg)
 
 	(void)arg;
 	tfh_self.guard = 1; /* nothing that runs here is the job's */
+	tfh_self.guard_at = UINT64_MAX;
 	tfh_unseen_begin();
 	__atomic_store_n(&tfh_f.pthread, (uint64_t)pthread_self(), __ATOMIC_RELAXED);
 	pthread_setname_np(pthread_self(), "tfhook-flush");
@@ -400,6 +401,7 @@ int tfh_flush_by(uint64_t end)
 	int saved = errno, err = 0;
 	uint32_t ticket, done, generation = __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE);
 
+	tfh_self_settle(&tfh_self);
 	if (!tfh_recording() || tfh_self.guard & ~TFH_GUARD_APPEND)
 		return -EAGAIN;
 	if (__atomic_load_n(&tfh_f.thread, __ATOMIC_ACQUIRE) != 2)
@@ -429,10 +431,11 @@ void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 	uint32_t none = 0, generation = __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE);
 	int saved = errno;
 
+	tfh_self_settle(self);
 	if (!tfh_recording() || self->guard & ~TFH_GUARD_APPEND || tfh_flusher_closed() ||
 	    __atomic_load_n(&tfh_f.gave_up, __ATOMIC_RELAXED))
 		return;
-	self->guard++;
+	tfh_guard_begin(self);
 	if (tfh_own_ring(self) && !(self->guard & TFH_GUARD_APPEND))
 		tfh_agg_flush(self);
 	look_for_rank();
@@ -452,7 +455,7 @@ void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 		if (!wait_for(&tfh_f.finish_done, 0, end, generation))
 			__atomic_store_n(&tfh_f.gave_up, 1, __ATOMIC_RELAXED);
 	}
-	self->guard--;
+	tfh_guard_end(self);
 	errno = saved;
 }
 

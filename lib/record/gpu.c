@@ -224,11 +224,11 @@ static void turn_on(void)
 {
 	int err;
 
-	tfh_self.guard++; /* what CUPTI calls is not the job's */
+	tfh_guard_begin(&tfh_self); /* what CUPTI calls is not the job's */
 	foreign(true);
 	err = source->start();
 	foreign(false);
-	tfh_self.guard--;
+	tfh_guard_end(&tfh_self);
 	if (err) {
 		g.dead |= err != -EAGAIN;
 		return;
@@ -265,10 +265,10 @@ void tfh_gpu_always(void)
 
 void tfh_gpu_first_record(void)
 {
-	tfh_self.guard++;
+	tfh_guard_begin(&tfh_self);
 	if (!tfh_process_check() && __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_COLD)
 		tfh_start();
-	tfh_self.guard--;
+	tfh_guard_end(&tfh_self);
 }
 
 bool tfh_gpu_exit(void)

@@ -2,11 +2,13 @@
  * What a hook calls. One producer per thread, no lock, no allocation, no system call on the fast
  * path.
  *
- *	struct tfh_self *self = tfh_enter(TFH_FN_x, argument);
+ *	uint64_t begin;
+ *	struct tfh_self *self = tfh_enter(TFH_FN_x, argument, &begin);
  *	if (!self)
  *		return real(...);		// not recording: nothing was touched
  *	r = real(...);
- *	struct tfh_rec *rec = tfh_leave(self, TFH_FN_x, TFT_CALL);
+ *	self = tfh_back(self, TFH_FN_x, begin);
+ *	struct tfh_rec *rec = self ? tfh_leave(self, begin, TFH_FN_x, TFT_CALL) : NULL;
  *	if (rec) {				// NULL: ring full (counted) or call filtered
  *		rec->w[0] = ...;
  *		tfh_publish(self, 1);
@@ -14,6 +16,15 @@
  *	return r;
  *
  * errno is left as the real call left it.
+ *
+ * A call may be left without tfh_leave: by longjmp, cancellation, an exception, or because its
+ * stack is a coroutine's that never runs again. What the thread then still holds open is told by
+ * the stack when it enters another call, flushes or exits: a call is taken for left whose frame is
+ * not above that of the new one, or whose frame no longer holds its return address (looked at for
+ * the driver's calls only, which hardly ever have others inside). Where stacks are switched this
+ * may take a live call for left, and what is kept here may be another call's: so a call is known by
+ * its begin time, which its own frame keeps, and leaving it closes what was opened inside it and
+ * nothing else.
  */
 #ifndef TFH_RECORD_H
 #define TFH_RECORD_H
@@ -57,6 +68,12 @@ extern uint32_t tfh_mode;
 #define TFH_DEEP_SLOTS                                                                             \
 	48 /* calls nested deeper than the ring's open slots; a tf.data pipeline may have 30       \
 	      stages */
+#define TFH_OPEN_MOST (TFT_OPEN_SLOTS + TFH_DEEP_SLOTS)
+
+/* The frame of an open call: a return address lies right below `at`; 0: not looked at. */
+struct tfh_frame {
+	uint64_t at, back;
+};
 
 /*
  * What a thread needs beside struct tfh_self, mapped with its first ring and there as long as it
@@ -66,10 +83,11 @@ extern uint32_t tfh_mode;
  */
 struct tfh_room {
 	uint64_t deep[TFH_DEEP_SLOTS]; /* begin times of calls beyond the open slots */
+	struct tfh_frame place[TFH_OPEN_MOST];
 	/* handle ^ kind -> id; direct mapped; emptied with handle_generation */
 	uint64_t handle_cache[64][2];
 	/* The hooks' own, zero at first; their layout is theirs. */
-	uint64_t ranges[128], op_names[256], stages[256];
+	uint64_t ranges[128], op_names[256], stages[256], tf_calls[192];
 };
 
 /* The calling thread's side of its ring. One static-TLS object per thread, initial-exec (4 ns
@@ -84,6 +102,8 @@ struct tfh_self {
 	uint32_t generation; /* of the journal this ring belongs to (fork) */
 	uint32_t depth;	     /* hooked calls open on this thread */
 	uint32_t guard;	     /* TFH_GUARD_APPEND and a count of our own code */
+	uint64_t guard_at;   /* where on the stack our own code began */
+	uint64_t since;	     /* ticks: calls that began earlier are those of a parent process */
 	uint32_t stage;	     /* innermost open stage id, for open slots */
 	uint32_t ctx;	     /* current context id as last seen by the CUDA hooks, 0 = unknown */
 	uint32_t handle_generation; /* room->handle_cache is good while this is
@@ -109,7 +129,18 @@ static inline bool tfh_own_ring(const struct tfh_self *self)
 }
 
 /* Slow paths (record/self.c): set up the process or thread, or say no. */
-struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg);
+struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_frame place,
+				uint64_t *begin);
+/* Closes the calls that were left without a word, as seen from `place`; returns those still open.
+ */
+uint32_t tfh_drop_left(struct tfh_self *self, uint64_t place);
+/* The same for all that the calling thread holds, our own code that was left included. */
+void tfh_self_settle(struct tfh_self *self);
+/* Leaves a call that is not the innermost one of the open slots. False: it is not to be recorded.
+ */
+bool tfh_leave_odd(struct tfh_self *self, uint64_t begin);
+/* A call that began on another thread, which may have ended. NULL: not to be recorded. */
+struct tfh_self *tfh_back_elsewhere(enum tfh_fn fn, uint64_t begin);
 struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n);
 /* exit.c: in mode HOLD, before the real call; returns at once for what is not the driver's. */
 void tfh_exit_wait(enum tfh_fn fn);
@@ -120,15 +151,65 @@ void tfh_cputime(struct tfh_self *self, uint64_t now);
 extern uint64_t tfh_long_ticks;
 #pragma GCC visibility pop
 
+/* The caller's frame, whichever function this is inlined into. */
+static tfh_hot uint64_t tfh_stack(void)
+{
+	return (uint64_t)(uintptr_t)__builtin_dwarf_cfa();
+}
+
+/* The calling thread's; compilers take &tfh_self for the same all through a function, in which a
+ * coroutine may have moved to another thread. */
+static tfh_hot struct tfh_self *tfh_here(void)
+{
+#if defined(__x86_64__)
+	struct tfh_self *self;
+
+	__asm__ volatile("movq %%fs:0, %0\n\taddq tfh_self@gottpoff(%%rip), %0"
+			 : "=r"(self)
+			 :
+			 : "cc");
+	return self;
+#else
+	return &tfh_self;
+#endif
+}
+
+/* Around our own code: hooked calls that it makes are not the job's. */
+static inline void tfh_guard_begin(struct tfh_self *self)
+{
+	if (!(self->guard & ~TFH_GUARD_APPEND))
+		self->guard_at = tfh_stack();
+	self->guard++;
+}
+
+static inline void tfh_guard_end(struct tfh_self *self)
+{
+	self->guard--;
+}
+
+/* May the innermost open call have been left? Nothing calls the driver inside a driver call but
+ * what is worth a closer look. */
+static tfh_hot bool tfh_doubtful(const struct tfh_self *self, uint32_t d, uint64_t at)
+{
+	return d >= TFH_OPEN_MOST || self->room->place[d].at <= at || self->room->place[d].back ||
+	       (d < TFT_OPEN_SLOTS && !tfh_peek(&self->ring->open[d].fn));
+}
+
 /* The part of tfh_enter that writes; the checks were made. */
-static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_fn fn, uint64_t arg)
+static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
+					       struct tfh_frame place, uint64_t *begin)
 {
 	uint64_t now = tfh_ticks();
 	uint32_t depth = self->depth;
 
+	*begin = now;
+	if (depth && tfh_unlikely(tfh_doubtful(self, depth - 1, place.at)))
+		depth = tfh_drop_left(self, place.at);
 	if (tfh_unlikely(depth == 0 && now - self->last_end > tfh_peek(&tfh_long_ticks)))
 		tfh_cputime(self, now);
 	self->depth = depth + 1;
+	if (tfh_likely(depth < TFH_OPEN_MOST))
+		self->room->place[depth] = place;
 	if (tfh_likely(depth < TFT_OPEN_SLOTS)) {
 		struct tft_open_slot *slot = &self->ring->open[depth];
 
@@ -138,17 +219,15 @@ static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_f
 		/* release: pairs with the acquire load of fn in the flusher's look for open calls
 		 */
 		__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
-	} else if (depth < TFT_OPEN_SLOTS + TFH_DEEP_SLOTS) {
+	} else if (depth < TFH_OPEN_MOST) {
 		self->room->deep[depth - TFT_OPEN_SLOTS] = now;
 	}
 	return self;
 }
 
-/*
- * Announces a call that is about to run. `arg` is shown as the argument of the call if the process
- * dies or hangs in it (bytes, stream id, iterator id, ...). NULL: do not record this call.
- */
-static tfh_hot struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg)
+/* tfh_enter for a call whose frame is not the caller's. */
+static tfh_hot struct tfh_self *tfh_enter_at(enum tfh_fn fn, uint64_t arg, struct tfh_frame place,
+					     uint64_t *begin)
 {
 	struct tfh_self *self = &tfh_self;
 	/* acquire, free on x86: who sees ON sees what was set up before */
@@ -163,12 +242,32 @@ static tfh_hot struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg)
 		if (mode == TFH_MODE_OFF && !(info->props & TFH_FN_ALWAYS) &&
 		    info->family < TFH_FAM_CONSUMER)
 			return NULL;
-		return tfh_enter_slow(fn, arg);
+		return tfh_enter_slow(fn, arg, place, begin);
 	}
 	if (tfh_unlikely(self->generation != tfh_peek(tfh_peek(&tfh_generation)) || !self->ring ||
 			 self->guard))
-		return tfh_enter_slow(fn, arg);
-	return tfh_enter_open(self, fn, arg);
+		return tfh_enter_slow(fn, arg, place, begin);
+	return tfh_enter_open(self, fn, arg, place, begin);
+}
+
+/*
+ * Announces a call that is about to run. `arg` is shown as the argument of the call if the process
+ * dies or hangs in it (bytes, stream id, iterator id, ...). `begin`, in ticks, is for tfh_leave.
+ * NULL: do not record this call.
+ */
+static tfh_hot struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg, uint64_t *begin)
+{
+	return tfh_enter_at(
+		fn, arg,
+		(struct tfh_frame){tfh_stack(), (uint64_t)(uintptr_t)__builtin_return_address(0)},
+		begin);
+}
+
+/* After the real call: the thread it came back on, mostly the one that entered. NULL: the call is
+ * not to be recorded. */
+static tfh_hot struct tfh_self *tfh_back(struct tfh_self *self, enum tfh_fn fn, uint64_t begin)
+{
+	return tfh_likely(self == tfh_here()) ? self : tfh_back_elsewhere(fn, begin);
 }
 
 /* Room for n consecutive records, or NULL with the loss counted. Not published yet. */
@@ -211,16 +310,6 @@ static tfh_hot void tfh_publish(struct tfh_self *self, uint32_t n)
 	self->guard &= ~TFH_GUARD_APPEND;
 }
 
-/* Begin time of the innermost open call; 0 when it is nested too deep to be kept. */
-static tfh_hot uint64_t tfh_begin_time(const struct tfh_self *self)
-{
-	uint32_t d = self->depth - 1;
-
-	if (tfh_likely(d < TFT_OPEN_SLOTS))
-		return self->ring->open[d].t_begin;
-	return d < TFT_OPEN_SLOTS + TFH_DEEP_SLOTS ? self->room->deep[d - TFT_OPEN_SLOTS] : 0;
-}
-
 /* Fills everything but words, stream, ctx and result of a reserved record. */
 static tfh_hot void tfh_fill(struct tfh_self *self, struct tfh_rec *rec, uint32_t i, uint16_t fn,
 			     uint8_t kind, uint64_t t_begin, uint64_t t_end)
@@ -245,40 +334,46 @@ static tfh_hot void tfh_fill(struct tfh_self *self, struct tfh_rec *rec, uint32_
  * handles. */
 static inline uint64_t tfh_record_time(const struct tfh_self *self)
 {
-	uint64_t begin = self->depth ? tfh_begin_time(self) : 0;
+	uint32_t d = self->depth - 1;
+	uint64_t begin = d < TFT_OPEN_SLOTS  ? self->ring->open[d].t_begin
+			 : d < TFH_OPEN_MOST ? self->room->deep[d - TFT_OPEN_SLOTS]
+					     : 0;
 
 	return begin > self->last_end ? begin : self->last_end;
 }
 
-/* Closes the innermost open call without a record (aggregated calls). Returns its end time in
- * ticks. */
-static tfh_hot uint64_t tfh_leave_quiet(struct tfh_self *self)
+/* Closes the call that began at `begin` without a record (aggregated calls). Returns its end time
+ * in ticks; 0: it is none of this process, and not to be recorded. */
+static tfh_hot uint64_t tfh_leave_quiet(struct tfh_self *self, uint64_t begin)
 {
 	uint64_t now = tfh_ticks();
-	uint32_t depth = --self->depth;
+	uint32_t depth = self->depth - 1;
 
-	if (tfh_likely(depth < TFT_OPEN_SLOTS))
+	if (tfh_likely(depth < TFT_OPEN_SLOTS && self->ring->open[depth].t_begin == begin)) {
+		self->depth = depth;
 		__atomic_store_n(&self->ring->open[depth].fn, 0, __ATOMIC_RELEASE);
+	} else if (!tfh_leave_odd(self, begin)) {
+		return 0;
+	}
 	self->last_end = now;
-	if (tfh_unlikely(depth == 0 &&
-			 now - self->ring->open[0].t_begin > tfh_peek(&tfh_long_ticks)))
+	if (tfh_unlikely(now - begin > tfh_peek(&tfh_long_ticks)) && self->depth == 0)
 		tfh_cputime(self, now);
 	return now;
 }
 
 /*
- * Closes the innermost open call and hands out its record with times, fn, kind, depth and ctx
- * filled; the caller adds words, stream, flags and result, then publishes. NULL: no room, loss
- * counted.
+ * Closes the call that began at `begin` and hands out its record with times, fn, kind, depth and
+ * ctx filled; the caller adds words, stream, flags and result, then publishes. NULL: no room (loss
+ * counted), or a call that is not recorded.
  */
-static tfh_hot struct tfh_rec *tfh_leave(struct tfh_self *self, enum tfh_fn fn, enum tft_kind kind)
+static tfh_hot struct tfh_rec *tfh_leave(struct tfh_self *self, uint64_t begin, enum tfh_fn fn,
+					 enum tft_kind kind)
 {
-	uint64_t t_begin = tfh_begin_time(self);
-	uint64_t t_end = tfh_leave_quiet(self);
-	struct tfh_rec *rec = tfh_likely(t_begin != 0) ? tfh_reserve(self, 1) : NULL;
+	uint64_t t_end = tfh_leave_quiet(self, begin);
+	struct tfh_rec *rec = tfh_likely(t_end != 0) ? tfh_reserve(self, 1) : NULL;
 
 	if (tfh_likely(rec != NULL))
-		tfh_fill(self, rec, 0, (uint16_t)fn, (uint8_t)kind, t_begin, t_end);
+		tfh_fill(self, rec, 0, (uint16_t)fn, (uint8_t)kind, begin, t_end);
 	return rec;
 }
 

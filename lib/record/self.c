@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "record/flusher.h"
@@ -82,6 +84,160 @@ void tfh_rings_forked(void)
 	__atomic_store_n(&taking, 0, __ATOMIC_RELAXED);
 }
 
+/* ---- calls that were left without a word ---- */
+
+/* The frame's memory may be gone, with a coroutine's stack. Unknown (a sandbox) is yes. */
+static bool holds(const struct tfh_frame *place)
+{
+	uint64_t word = 0;
+	struct iovec to = {&word, sizeof(word)};
+	struct iovec from = {(void *)(uintptr_t)(place->at - sizeof(word)), sizeof(word)};
+	int saved = errno;
+	bool there = process_vm_readv(tfh_raw_getpid(), &to, 1, &from, 1, 0) >= 0
+			     ? word == place->back
+			     : errno != EFAULT;
+
+	errno = saved;
+	return there;
+}
+
+static bool was_left(const struct tfh_self *self, uint32_t i, uint64_t at)
+{
+	const struct tfh_frame *place = &self->room->place[i];
+
+	return place->at <= at || (i < TFT_OPEN_SLOTS && !tfh_peek(&self->ring->open[i].fn)) ||
+	       (place->back && !holds(place));
+}
+
+/* Closes all but the outermost n. */
+static void close_to(struct tfh_self *self, uint32_t n)
+{
+	uint32_t end = self->depth < TFT_OPEN_SLOTS ? self->depth : TFT_OPEN_SLOTS;
+
+	for (uint32_t i = n; i < end; i++)
+		__atomic_store_n(&self->ring->open[i].fn, 0, __ATOMIC_RELEASE);
+	if (n <= TFT_OPEN_SLOTS)
+		self->stage = n ? self->ring->open[n - 1].stage : 0;
+	self->depth = n;
+}
+
+/* Calls nested too deep to be known by their place are left when the last known one is. */
+uint32_t tfh_drop_left(struct tfh_self *self, uint64_t at)
+{
+	uint32_t known = self->depth < TFH_OPEN_MOST ? self->depth : TFH_OPEN_MOST;
+	uint32_t n = known;
+
+	while (n && was_left(self, n - 1, at))
+		n--;
+	if (n < known)
+		close_to(self, n);
+	return self->depth;
+}
+
+/* On the signal stack nothing is told by the order of addresses. */
+static bool on_signal_stack(void)
+{
+	stack_t stack;
+
+	return sigaltstack(NULL, &stack) || stack.ss_flags & SS_ONSTACK;
+}
+
+/*
+ * Our own code is left by a signal handler only. What it had reserved is not published; a record
+ * that was being filled belongs to a call at the place of the innermost one or, when that is
+ * closed, below it.
+ */
+static void drop_guard(struct tfh_self *self, uint64_t at)
+{
+	uint64_t own = self->guard & ~TFH_GUARD_APPEND ? self->guard_at : 0;
+	uint32_t d = self->depth ? self->depth - 1 : 0;
+
+	if (self->guard & TFH_GUARD_APPEND && self->room && d < TFH_OPEN_MOST &&
+	    self->room->place[d].at > own)
+		own = self->room->place[d].at;
+	if (self->guard && own && own <= at && !on_signal_stack())
+		self->guard = 0;
+}
+
+static void settle(struct tfh_self *self, uint64_t at)
+{
+	if (self->guard)
+		drop_guard(self, at);
+	if (self->depth && !self->guard)
+		tfh_drop_left(self, at);
+}
+
+void tfh_self_settle(struct tfh_self *self)
+{
+	int saved = errno;
+
+	settle(self, tfh_stack());
+	errno = saved;
+}
+
+static uint64_t begin_of(const struct tfh_self *self, uint32_t i)
+{
+	return i < TFT_OPEN_SLOTS ? self->ring->open[i].t_begin
+				  : self->room->deep[i - TFT_OPEN_SLOTS];
+}
+
+bool tfh_leave_odd(struct tfh_self *self, uint64_t begin)
+{
+	uint32_t n = self->depth < TFH_OPEN_MOST ? self->depth : TFH_OPEN_MOST;
+
+	while (n && begin_of(self, n - 1) != begin)
+		n--;
+	if (n)
+		close_to(self, n - 1);
+	else if (self->depth > TFH_OPEN_MOST)
+		self->depth--; /* nested too deep to be known */
+	return n || (self->ring && begin >= self->since);
+}
+
+/* The thread may have ended, but rings stay mapped. */
+static void close_slot(struct tft_ring *ring, uint64_t begin)
+{
+	for (uint32_t i = 0; ring && i < TFT_OPEN_SLOTS; i++)
+		if (tfh_peek(&ring->open[i].t_begin) == begin)
+			__atomic_store_n(&ring->open[i].fn, 0, __ATOMIC_RELEASE);
+}
+
+static void close_elsewhere(uint64_t begin)
+{
+	const struct tfh_journal *j = &tfh_p.journal;
+	struct tfh_rec *records;
+	uint32_t n;
+
+	for (uint32_t i = 0; i < tfh_cold_count(); i++)
+		close_slot(tfh_cold_at(i, &records), begin);
+	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
+		return;
+	n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < n; i++)
+		close_slot(tfh_journal_ring(j, i), begin);
+}
+
+struct tfh_self *tfh_back_elsewhere(enum tfh_fn fn, uint64_t begin)
+{
+	struct tfh_self *self;
+	int saved = errno;
+	uint64_t now;
+
+	close_elsewhere(begin);
+	self = tfh_enter_slow(fn, 0, (struct tfh_frame){tfh_stack(), 0}, &now);
+	errno = saved;
+	if (!self)
+		return NULL;
+	if (self->depth > TFT_OPEN_SLOTS || begin < self->since) {
+		tfh_leave_quiet(self, now);
+		return NULL;
+	}
+	tfh_poke(&self->ring->open[self->depth - 1].t_begin, begin);
+	return self;
+}
+
+/* ---- the thread's ring ---- */
+
 static void thread_name(char *name, size_t size)
 {
 	char comm[16] = "";
@@ -136,8 +292,7 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 	ring->first = ring->head = ring->tail = self->head;
 	ring->dropped = ring->drop_seen = 0;
 	thread_name(ring->name, sizeof(ring->name));
-	if (self->depth &&
-	    self->ring != ring) /* calls go on that began on the old ring, or before a fork */
+	if (self->depth && self->ring != ring) /* calls go on that began on the old ring */
 		memcpy(ring->open, self->ring->open, sizeof(ring->open));
 	if (old) {
 		memcpy(ring->agg, old->agg, sizeof(ring->agg));
@@ -217,7 +372,7 @@ static void thread_end(void *arg)
 	int saved = errno;
 
 	(void)arg;
-	self->guard++;
+	tfh_guard_begin(self);
 	if (tfh_own_ring(self)) {
 		tfh_agg_flush(self);
 		ring_retire(self->ring);
@@ -227,7 +382,8 @@ static void thread_end(void *arg)
 	self->rearmed++;
 	tfh_self_names_free(self);
 	thread_room_free(self);
-	self->guard--;
+	/* The thread may have been cancelled inside a call, or in the middle of our own code. */
+	self->depth = self->stage = self->in_agg = self->guard = 0;
 	errno = saved;
 }
 
@@ -289,11 +445,9 @@ static bool thread_ring(struct tfh_self *self)
 
 void tfh_self_forked(struct tfh_self *self)
 {
-	uint64_t now = tfh_ticks();
-
-	/* Calls open across the fork: in this process they began now. */
-	for (uint32_t i = 0; self->ring && i < self->depth && i < TFT_OPEN_SLOTS; i++)
-		self->ring->open[i].t_begin = now;
+	/* Calls open across the fork are the parent's. */
+	self->depth = self->stage = 0;
+	self->since = tfh_ticks();
 	self->named = NULL;
 	self->handle_generation = 0;
 	self->in_agg = 0;
@@ -349,12 +503,16 @@ static int prepare(struct tfh_self *self, enum tfh_fn fn)
 	return err;
 }
 
-struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg)
+struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_frame place,
+				uint64_t *begin)
 {
-	struct tfh_self *self = &tfh_self;
+	struct tfh_self *self = tfh_here();
 	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
 	int saved = errno, err;
 
+	if (self->guard)
+		settle(self, place.at);
+	errno = saved;
 	if (self->guard) {
 		if (self->guard & TFH_GUARD_APPEND && tfh_own_ring(self))
 			count_drop(self->ring);
@@ -373,16 +531,16 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg)
 	/* The common slow call: this thread is set up, and nothing is to begin. */
 	if (self->ring && self->generation == tfh_peek(tfh_peek(&tfh_generation)) &&
 	    (mode != TFH_MODE_COLD || !(tfh_fn_table[fn].props & TFH_FN_TRIGGER)))
-		return tfh_enter_open(self, fn, arg);
-	self->guard++;
+		return tfh_enter_open(self, fn, arg, place, begin);
+	tfh_guard_begin(self);
 	tfh_unseen_begin();
 	err = prepare(self, fn);
 	tfh_unseen_end();
 	if (err == -EAGAIN)
 		count_beyond();
-	self->guard--;
+	tfh_guard_end(self);
 	errno = saved;
-	return err ? NULL : tfh_enter_open(self, fn, arg);
+	return err ? NULL : tfh_enter_open(self, fn, arg, place, begin);
 }
 
 struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)

@@ -132,10 +132,10 @@ uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks)
 	/* A call inside our own code, or an unwinder that comes back here. */
 	if (!wanted(fn, ticks) || self->guard)
 		return 0;
-	self->guard++;
+	tfh_guard_begin(self);
 	if (stack_left(self))
 		n = source->walk(frame, TFH_STACK_FRAMES);
-	self->guard--;
+	tfh_guard_end(self);
 	errno = saved;
 	return n > 0 ? place_of(frame, (uint32_t)n) : 0;
 }

@@ -16,8 +16,9 @@
 
 static void call(enum tfh_fn fn)
 {
-	struct tfh_self *self = tfh_enter(fn, 1);
-	struct tfh_rec *rec = self ? tfh_leave(self, fn, TFT_CALL) : NULL;
+	uint64_t begin;
+	struct tfh_self *self = tfh_enter(fn, 1, &begin);
+	struct tfh_rec *rec = self ? tfh_leave(self, begin, fn, TFT_CALL) : NULL;
 
 	if (rec)
 		tfh_publish(self, 1);
@@ -94,12 +95,13 @@ static int life_fork_inside(void)
 {
 	struct tfh_self *self;
 	struct tfh_rec *rec;
+	uint64_t begin;
 	pid_t child;
 
 	calls(10);
-	self = tfh_enter(TFH_FN_cuLaunchKernel, 0);
+	self = tfh_enter(TFH_FN_cuLaunchKernel, 0, &begin);
 	child = fork();
-	rec = tfh_leave(self, TFH_FN_cuLaunchKernel, TFT_CALL);
+	rec = tfh_leave(self, begin, TFH_FN_cuLaunchKernel, TFT_CALL);
 	if (rec)
 		tfh_publish(self, 1);
 	if (!child) {
@@ -227,8 +229,10 @@ static int life_signal(void)
 /* A call that does not return: seen after 100 ms. */
 static int life_hang(void)
 {
+	uint64_t begin;
+
 	calls(3);
-	tfh_enter(TFH_FN_cuCtxSynchronize, 42);
+	tfh_enter(TFH_FN_cuCtxSynchronize, 42, &begin);
 	usleep(400000);
 	kill(getpid(), SIGKILL);
 	return 0;
@@ -266,7 +270,8 @@ static int life_late(void)
 static int life_names(void)
 {
 	for (uint64_t h = 1; h <= 500; h++) {
-		struct tfh_self *self = tfh_enter(TFH_FN_cuMemAlloc_v2, 0);
+		uint64_t begin;
+		struct tfh_self *self = tfh_enter(TFH_FN_cuMemAlloc_v2, 0, &begin);
 		struct tfh_rec *rec;
 		char text[128];
 
@@ -276,7 +281,7 @@ static int life_names(void)
 				 "kernel_%llu_with_a_name_longer_than_one_record_holds",
 				 (unsigned long long)h);
 		tfh_handle_new(self, TFT_NAME_FUNCTION, h * 4096, 7, text, (size_t)n);
-		rec = tfh_leave(self, TFH_FN_cuMemAlloc_v2, TFT_ALLOC);
+		rec = tfh_leave(self, begin, TFH_FN_cuMemAlloc_v2, TFT_ALLOC);
 		if (rec) {
 			rec->w[0] = 100;
 			rec->w[1] = h << 20;
@@ -284,7 +289,8 @@ static int life_names(void)
 		}
 	}
 	for (int i = 0; i < 500000; i++) {
-		struct tfh_self *self = tfh_enter(TFH_FN_cuLaunchKernel, 0);
+		uint64_t begin;
+		struct tfh_self *self = tfh_enter(TFH_FN_cuLaunchKernel, 0, &begin);
 		struct tfh_rec *rec;
 		uint32_t id;
 
@@ -293,7 +299,7 @@ static int life_names(void)
 		id = tfh_handle_known(self, TFT_NAME_FUNCTION, (uint64_t)(i % 500 + 1) * 4096);
 		if (!id)
 			return 1;
-		rec = tfh_leave(self, TFH_FN_cuLaunchKernel, TFT_CALL);
+		rec = tfh_leave(self, begin, TFH_FN_cuLaunchKernel, TFT_CALL);
 		if (rec) {
 			rec->w[0] = id;
 			rec->w[1] = (uint64_t)rand() << 32 | (uint64_t)rand();

@@ -42,7 +42,8 @@ static uint64_t now_ns(void)
 
 static void one(struct count *c, uint64_t id, uint64_t i)
 {
-	struct tfh_self *self = tfh_enter(TFH_FN_cuLaunchKernel, i);
+	uint64_t begin;
+	struct tfh_self *self = tfh_enter(TFH_FN_cuLaunchKernel, i, &begin);
 	struct tfh_rec *rec;
 
 	atomic_store_explicit(&c->trying, i + 1, memory_order_relaxed);
@@ -50,7 +51,7 @@ static void one(struct count *c, uint64_t id, uint64_t i)
 		atomic_fetch_add_explicit(&c->dropped, 1, memory_order_relaxed);
 		return;
 	}
-	rec = tfh_leave(self, TFH_FN_cuLaunchKernel, TFT_CALL);
+	rec = tfh_leave(self, begin, TFH_FN_cuLaunchKernel, TFT_CALL);
 	if (!rec) {
 		atomic_fetch_add_explicit(&c->dropped, 1, memory_order_relaxed);
 		return;

@@ -106,18 +106,18 @@ static void call(enum tfh_fn fn, uint32_t n)
 	bool nested = tfh_self.guard != 0, within = inside;
 	struct tfh_self *self;
 	struct tfh_rec *rec;
+	uint64_t begin, end;
 
 	inside = true;
 	w.triggered |= fn == FN_TRIGGER;
-	self = tfh_enter(fn, 1);
+	self = tfh_enter(fn, 1, &begin);
 	if (!self) {
 		refuse(!nested);
 		inside = within;
 		return;
 	}
-	uint64_t begin = tfh_begin_time(self), end = tfh_leave_quiet(self);
-
-	rec = begin ? tfh_reserve(self, n) : NULL;
+	end = tfh_leave_quiet(self, begin);
+	rec = end ? tfh_reserve(self, n) : NULL;
 	if (!rec) {
 		refuse(true);
 		inside = within;
@@ -207,7 +207,8 @@ static void control(uint64_t bits, bool on)
 
 static void name(void)
 {
-	struct tfh_self *self = tfh_enter(FN_OTHER, 0);
+	uint64_t begin;
+	struct tfh_self *self = tfh_enter(FN_OTHER, 0, &begin);
 	char text[64] = "name";
 
 	if (!self)
@@ -216,7 +217,7 @@ static void name(void)
 	text[0] = (char)('a' + sched_random(4));
 	inside = true;
 	tfh_text_id(self, TFT_NAME_STRING, text, 4 + sched_random(50));
-	tfh_leave_quiet(self);
+	tfh_leave_quiet(self, begin);
 	inside = false;
 }
 
