@@ -1,0 +1,72 @@
+/*
+ * What the reader of mangled names is made of: the place in the name, texts in an arena of bounded
+ * size, what was read before (demangle_parser.c); types (demangle_type.c); names (demangle.c).
+ * Nobody else includes this.
+ */
+#ifndef TFH_MODEL_DEMANGLE_PARSER_H
+#define TFH_MODEL_DEMANGLE_PARSER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ARENA (1u << 20) /* bytes of text in all: what bounds time and memory */
+#define LONGEST 8192u	 /* of a mangled name, and of every text on the way */
+#define DEEPEST 96
+#define SUBSTITUTIONS 512
+#define PARAMETERS 64
+
+/* A type's text stands before and behind what is declared with it: "int (" ") [3]". */
+enum tfh_dm_shape { TFH_DM_PLAIN, TFH_DM_FUNCTION, TFH_DM_ARRAY };
+
+struct tfh_dm_text {
+	const char *left, *right;
+	enum tfh_dm_shape shape; /* a pointer to it needs brackets; not after the first */
+};
+
+struct tfh_dm_parser {
+	const char *at, *end;
+	char *arena;
+	size_t used;
+	bool failed;
+	int depth, lambda; /* within so many lambdas' parameters */
+	struct tfh_dm_text sub[SUBSTITUTIONS];
+	unsigned subs;
+	struct tfh_dm_text arg[PARAMETERS]; /* template arguments of the function that is read */
+	unsigned args;
+	bool templated;		/* the name read last ends with template arguments */
+	bool unreturning;	/* it is a constructor, destructor or conversion */
+	const char *qualifiers; /* of the member function: " const" */
+};
+
+/* demangle_parser.c: all texts live in the arena; after a failure they are "". */
+const char *tfh_dm_fail(struct tfh_dm_parser *p);
+char *tfh_dm_room(struct tfh_dm_parser *p, size_t len);
+const char *tfh_dm_join3(struct tfh_dm_parser *p, const char *a, const char *b, const char *c);
+const char *tfh_dm_join(struct tfh_dm_parser *p, const char *a, const char *b);
+char tfh_dm_peek(const struct tfh_dm_parser *p);
+char tfh_dm_peek2(const struct tfh_dm_parser *p);
+bool tfh_dm_take(struct tfh_dm_parser *p, const char *what);
+void tfh_dm_expect(struct tfh_dm_parser *p, const char *what);
+const char *tfh_dm_digits(struct tfh_dm_parser *p);
+/* A number of at most six digits. */
+unsigned long tfh_dm_number(struct tfh_dm_parser *p);
+unsigned long tfh_dm_sequence(struct tfh_dm_parser *p, int base);
+/* The next substitution. */
+void tfh_dm_remember(struct tfh_dm_parser *p, struct tfh_dm_text t);
+void tfh_dm_remember_name(struct tfh_dm_parser *p, const char *text);
+const char *tfh_dm_flat(struct tfh_dm_parser *p, struct tfh_dm_text t);
+
+/* demangle_type.c */
+struct tfh_dm_text tfh_dm_type(struct tfh_dm_parser *p);
+const char *tfh_dm_type_text(struct tfh_dm_parser *p);
+
+/* demangle.c */
+const char *tfh_dm_source_name(struct tfh_dm_parser *p);
+const char *tfh_dm_parameters(struct tfh_dm_parser *p);
+struct tfh_dm_text tfh_dm_template_parameter(struct tfh_dm_parser *p);
+const char *tfh_dm_template_arguments(struct tfh_dm_parser *p, const char *text, bool function);
+struct tfh_dm_text tfh_dm_substitution(struct tfh_dm_parser *p);
+const char *tfh_dm_name(struct tfh_dm_parser *p, bool function);
+const char *tfh_dm_encoding(struct tfh_dm_parser *p, bool with_parameters);
+
+#endif
