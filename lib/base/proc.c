@@ -91,6 +91,15 @@ bool tfh_last_thread(void)
 	return at && !strncmp(state, ") Z", 3) && strtoul(at + 1, NULL, 10) == 2;
 }
 
+uint64_t tfh_namespace(const char *name)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
 /* Below the stack the kernel leaves at least that free of mappings, whatever the limit is. */
 #define STACK_GAP (128ul << 20)
 

@@ -29,6 +29,10 @@ uint64_t tfh_process_start(pid_t pid);
 /* True: the main thread has ended (pthread_exit) and but one thread is left, the caller. */
 bool tfh_last_thread(void);
 
+/* Number of one of this process' namespaces ("pid", "mnt", ...); 0 when the kernel does not tell.
+ */
+uint64_t tfh_namespace(const char *name);
+
 /* Bytes that the main thread's own stack may still grow below `here`; 0 if `here` is not in it: a
  * program may run its main thread on a stack of its own making. */
 size_t tfh_main_stack_left(const void *here);

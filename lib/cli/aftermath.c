@@ -19,7 +19,6 @@
 #include "judge/result.h"
 #include "base/proc.h"
 #include "cli/cli.h"
-#include "cli/journals.h"
 #include "cli/run.h"
 #include "format/journal.h"
 #include "report/report.h"
@@ -149,55 +148,49 @@ static int64_t journal_bytes(const char *dir)
 	return sum;
 }
 
-static struct tfh_found_journal *find_all(const char *dir, unsigned *n)
-{
-	struct tfh_found_journal *found = NULL;
-	unsigned cap = 256;
-
-	for (*n = cap; *n >= cap && (cap *= 2);) {
-		free(found);
-		found = calloc(cap, sizeof(*found));
-		*n = found ? tfh_journals_find(dir, 0, found, cap) : 0;
-	}
-	return found;
-}
-
 /* What salvage() returns as a child's exit code. */
 #define LOST 1
 #define LIVE 2 /* from here on the number of processes that still record */
 #define LIVE_MOST 60
 
-static int salvage(const struct tfh_place *place)
-{
-	unsigned n, live = 0, lost = 0;
-	struct tfh_found_journal *found = find_all(place->dir, &n);
+struct left {
+	unsigned live, lost;
 	/* Where a whole group was killed, some may take longer to die than the job's first
 	 * process: half a second in all, for those that still live. */
-	const struct timespec nap = {0, 20000000};
-	unsigned patience = 25;
+	unsigned patience;
+};
 
-	for (unsigned i = 0; i < n; i++) {
-		struct tft_salvaged saved;
-		struct tfh_err err = {0};
-		if (found[i].copy)
-			continue; /* not of this job */
-		int code = tft_salvage(found[i].path, NULL, TFT_SALVAGE_UNLINK, &saved, &err);
-		for (; code == -EBUSY && patience; patience--) {
-			nanosleep(&nap, NULL);
-			code = tft_salvage(found[i].path, NULL, TFT_SALVAGE_UNLINK, &saved, &err);
-		}
-		if (code == -EBUSY)
-			live++;
-		else if (code && code != -EALREADY && code != -ENOENT) {
-			tfh_say("process %d left records that could not be saved: %s. `tfhook "
-				"repair %s` tries again",
-				(int)found[i].pid, *err.text ? err.text : strerror(-code),
-				found[i].path);
-			lost++;
-		}
+static void save(void *arg, const struct tft_found *found)
+{
+	const struct timespec nap = {0, 20000000};
+	struct left *left = arg;
+	struct tft_salvaged saved;
+	struct tfh_err err = {0};
+
+	if (found->code || found->copy) /* not of this job */
+		return;
+	int code = tft_salvage_view(found->view, NULL, TFT_SALVAGE_UNLINK, &saved, &err);
+	for (; code == -EBUSY && left->patience; left->patience--) {
+		nanosleep(&nap, NULL);
+		code = tft_salvage_view(found->view, NULL, TFT_SALVAGE_UNLINK, &saved, &err);
 	}
-	free(found);
-	return (lost ? LOST : 0) + LIVE * (int)(live < LIVE_MOST ? live : LIVE_MOST);
+	if (code == -EBUSY)
+		left->live++;
+	else if (code && code != -EALREADY && code != -ENOENT) {
+		tfh_say("process %u left records that could not be saved: %s. `tfhook repair %s` "
+			"tries again",
+			tft_view_header(found->view)->pid, *err.text ? err.text : strerror(-code),
+			tft_view_path(found->view));
+		left->lost++;
+	}
+}
+
+static int salvage(const struct tfh_place *place)
+{
+	struct left left = {.patience = 25};
+
+	tft_journals_of(place->dir, save, &left);
+	return (left.lost ? LOST : 0) + LIVE * (int)(left.live < LIVE_MOST ? left.live : LIVE_MOST);
 }
 
 /* ---- what is said ---- */

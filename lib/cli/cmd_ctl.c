@@ -6,10 +6,7 @@
 #include <time.h>
 
 #include "cli/cli.h"
-#include "cli/journals.h"
 #include "format/journal.h"
-
-#define MAX_JOURNALS 1024
 
 /* GPU_ON and GPU_OFF are written as two words. */
 enum verb { STOP, START, FLUSH, GPU_ON, GPU_OFF, VERBS };
@@ -23,32 +20,42 @@ static const struct {
 		  {"gpu off", TFT_CTL_GPU_OFF, TFT_CTL_GPU_ON}};
 
 /* The flusher clears the bit when the chunk is written; it looks every 100 ms. */
-static bool wait_for_flush(const char *path)
+static bool wait_for_flush(const struct tft_view *view)
 {
-	struct tft_view *view;
+	const struct timespec nap = {0, 20000000};
 	bool done = false;
+	uint64_t word;
 
-	if (tft_view_open(path, &view, NULL))
-		return true; /* the job ended meanwhile, and that writes everything */
-	const uint64_t *word = &tft_view_header(view)->control;
 	for (int i = 0; i < 200 && !done; i++) {
-		struct timespec nap = {0, 20000000};
-		/* acquire: pairs with the flusher's clearing after its write */
-		done = !(__atomic_load_n(word, __ATOMIC_ACQUIRE) & TFT_CTL_FLUSH) ||
-		       tft_view_life(view) != TFT_ALIVE;
+		done = tft_view_read(view, &word, sizeof(word),
+				     offsetof(struct tft_journal, control)) ||
+		       !(word & TFT_CTL_FLUSH) || tft_view_life(view) != TFT_ALIVE;
 		if (!done)
 			nanosleep(&nap, NULL);
 	}
-	tft_view_close(view);
 	return done;
 }
 
-/* 0 or -errno; -ETIMEDOUT: told, but the flush was not seen to end. */
-static int tell(const char *path, enum verb verb, uint32_t steps, struct tfh_err *err)
-{
-	int code = tft_journal_control(path, verbs[verb].set, verbs[verb].clear, steps, err);
+struct order {
+	enum verb verb;
+	uint32_t steps;
+	unsigned told, failed, late;
+};
 
-	return code || verb != FLUSH || wait_for_flush(path) ? code : -ETIMEDOUT;
+static void tell(void *arg, const struct tft_found *found)
+{
+	struct order *o = arg;
+	struct tfh_err err;
+
+	if (found->code || tft_view_life(found->view) != TFT_ALIVE)
+		return;
+	if (tft_view_steer(found->view, verbs[o->verb].set, verbs[o->verb].clear, o->steps, &err)) {
+		tfh_say("process %u: %s", tft_view_header(found->view)->pid, err.text);
+		o->failed++;
+		return;
+	}
+	o->told++;
+	o->late += o->verb == FLUSH && !wait_for_flush(found->view);
 }
 
 static int usage(void)
@@ -71,31 +78,33 @@ static int parse_steps(const char *text, uint32_t *steps)
 	return 0;
 }
 
-/* A run directory, or the number of a process. */
-static int find_target(const char *target, struct tfh_found_journal *found, unsigned *n)
+/* A run directory, or the number of a process. 0 or an exit code. */
+static int tell_target(const char *target, struct order *o)
 {
 	char dir[4096], *end;
 	struct stat st;
 	long pid = strtol(target, &end, 10);
 
 	if (!stat(target, &st) && S_ISDIR(st.st_mode) && realpath(target, dir)) {
-		*n = tfh_journals_find(dir, 0, found, MAX_JOURNALS);
-	} else if (!*end && pid > 0) {
-		*n = tfh_journals_find(NULL, (pid_t)pid, found, MAX_JOURNALS);
-	} else {
-		tfh_say("ctl: '%s' is neither a run directory nor the number of a process", target);
-		return -EINVAL;
+		tft_journals_of(dir, tell, o);
+		return 0;
 	}
-	if (*n > MAX_JOURNALS)
-		*n = MAX_JOURNALS;
-	return 0;
+	if (*end || pid <= 0 || pid > INT32_MAX) {
+		tfh_say("ctl: '%s' is neither a run directory nor the number of a process", target);
+		return TFH_EXIT_USAGE;
+	}
+	int code = tft_journals_of_process((pid_t)pid, tell, o);
+	if (code != -EACCES && code != -EPERM)
+		return 0;
+	tfh_say("ctl: process %ld may not be looked into: %s; name its run directory", pid,
+		strerror(-code));
+	return TFH_EXIT_GATE;
 }
 
 int tfh_cmd_ctl(const struct tfh_line *args)
 {
 	const char *limit = tfh_line_get(args, "steps");
-	unsigned n = 0, told = 0, failed = 0, late = 0;
-	uint32_t steps = 0;
+	struct order o = {0};
 	char words[32];
 	int verb = 0;
 
@@ -107,37 +116,23 @@ int tfh_cmd_ctl(const struct tfh_line *args)
 		verb++;
 	if (verb == VERBS || (limit && verb != START && verb != GPU_ON))
 		return usage();
-	if (limit && parse_steps(limit, &steps))
+	if (limit && parse_steps(limit, &o.steps))
 		return TFH_EXIT_USAGE;
-	struct tfh_found_journal *found = calloc(MAX_JOURNALS, sizeof(*found));
-	if (!found || find_target(args->operand[0], found, &n)) {
-		free(found);
-		return TFH_EXIT_USAGE;
-	}
-	for (unsigned i = 0; i < n; i++) {
-		if (!found[i].live)
-			continue;
-		struct tfh_err err;
-		int code = tell(found[i].path, (enum verb)verb, steps, &err);
-		if (code && code != -ETIMEDOUT) {
-			tfh_say("process %d: %s", (int)found[i].pid, err.text);
-			failed++;
-			continue;
-		}
-		told++;
-		late += code == -ETIMEDOUT;
-	}
-	free(found);
-	if (!told && !failed) {
+	o.verb = (enum verb)verb;
+	int code = tell_target(args->operand[0], &o);
+	if (code)
+		return code;
+	if (!o.told && !o.failed) {
 		tfh_say("no process of %s records now on this host (it ended, runs on another "
 			"host, or has made no GPU or "
 			"tf.data call yet)",
 			args->operand[0]);
 		return TFH_EXIT_NOTHING;
 	}
-	tfh_say("%s: %u process%s%s", verbs[verb].name, told, told == 1 ? "" : "es",
-		late ? "; the writing is not finished after 4 s (is the disk full, or the process "
-		       "stopped?)"
-		     : "");
-	return failed || late ? TFH_EXIT_GATE : TFH_EXIT_OK;
+	tfh_say("%s: %u process%s%s", verbs[verb].name, o.told, o.told == 1 ? "" : "es",
+		o.late ? "; the writing is not finished after 4 s (is the disk full, or the "
+			 "process "
+			 "stopped?)"
+		       : "");
+	return o.failed || o.late ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }

@@ -9,7 +9,7 @@
 #include "base/print.h"
 #include "cli/cli.h"
 #include "cli/files.h"
-#include "cli/journals.h"
+#include "format/journal.h"
 #include "format/tft_read.h"
 #include "import/import.h"
 #include "model/model.h"
@@ -319,18 +319,22 @@ static void print_file(const struct tfh_files *files, const char *path, bool chu
 }
 
 /* What is not in the files yet, of processes that run or were killed. */
+static void print_journal(void *arg, const struct tft_found *found)
+{
+	(void)arg;
+	if (!found->code)
+		tfh_print(stdout,
+			  "%s\n  journal of process %u, which %s: what its files do not hold yet\n",
+			  tft_view_path(found->view), tft_view_header(found->view)->pid,
+			  tft_view_life(found->view) == TFT_ALIVE ? "runs" : "is gone");
+}
+
 static void print_journals(const char *dir)
 {
-	struct tfh_found_journal found[16];
 	char real[4096];
-	unsigned n = realpath(dir, real) ? tfh_journals_find(real, 0, found, 16) : 0;
 
-	for (unsigned i = 0; i < n && i < 16; i++)
-		tfh_print(stdout,
-			  "%s\n  journal of process %d, which %s: what its files do not hold yet\n",
-			  found[i].path, (int)found[i].pid, found[i].live ? "runs" : "is gone");
-	if (n > 16)
-		tfh_print(stdout, "... %u more journals\n", n - 16);
+	if (realpath(dir, real))
+		tft_journals_of(real, print_journal, NULL);
 }
 
 int tfh_cmd_info(const struct tfh_line *args)

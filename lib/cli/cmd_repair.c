@@ -1,21 +1,22 @@
 /* `tfhook repair`: what is whole of damaged files and of left-over journals, in new files. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/print.h"
+#include "base/proc.h"
 #include "cli/cli.h"
 #include "cli/files.h"
-#include "cli/journals.h"
 #include "cli/run.h"
 #include "format/journal.h"
 #include "format/tft_read.h"
 #include "model/model.h"
-
-#define MAX_JOURNALS 1024
 
 static bool is_journal(const char *path)
 {
@@ -24,24 +25,46 @@ static bool is_journal(const char *path)
 	return len > 8 && !strcmp(path + len - 8, ".journal");
 }
 
-static int save_journal(const char *path, const char *out, unsigned flags)
+/* What tft_salvage answered, in words. */
+static int say_saved(const char *path, int code, const struct tft_salvaged *saved,
+		     const struct tfh_err *err)
 {
-	struct tft_salvaged saved;
-	struct tfh_err err = {0};
-	int code = tft_salvage(path, out, flags, &saved, &err);
-
 	if (code) {
-		tfh_print(stdout, "%s: %s\n", path, tfh_reason(&err, code, path));
+		tfh_print(stdout, "%s: %s\n", path, tfh_reason(err, code, path));
 		return code == -EBUSY ? TFH_EXIT_OK : TFH_EXIT_UNREADABLE;
 	}
-	if (!*saved.path)
+	if (!*saved->path)
 		tfh_print(stdout, "%s: nothing in it that the trace files lack\n", path);
 	else
 		tfh_print(stdout,
 			  "%s: %llu events saved to %s, %llu unreadable, %u calls in flight\n",
-			  path, (unsigned long long)saved.records, saved.path,
-			  (unsigned long long)saved.torn, saved.open);
+			  path, (unsigned long long)saved->records, saved->path,
+			  (unsigned long long)saved->torn, saved->open);
 	return TFH_EXIT_OK;
+}
+
+static int save_journal(const char *path, const char *out)
+{
+	struct tft_salvaged saved;
+	struct tfh_err err = {0};
+	int code;
+
+	if (out && mkdir(out, 0777) && errno != EEXIST) {
+		tfh_say("repair: cannot make %s: %s; name a directory with -o", out,
+			strerror(errno));
+		return TFH_EXIT_USAGE;
+	}
+	code = tft_salvage(path, out, 0, &saved, &err);
+	return say_saved(path, code, &saved, &err);
+}
+
+static int save_view(struct tft_view *view, const char *out, unsigned flags)
+{
+	struct tft_salvaged saved;
+	struct tfh_err err = {0};
+	int code = tft_salvage_view(view, out, flags, &saved, &err);
+
+	return say_saved(tft_view_path(view), code, &saved, &err);
 }
 
 static bool is_whole(const char *path)
@@ -105,21 +128,32 @@ static void keep_numbers(const struct tfh_files *files, const char *dir)
 	}
 }
 
+struct saving {
+	const char *out;
+	int status; /* the worst so far */
+};
+
+static void save_found(void *arg, const struct tft_found *found)
+{
+	struct saving *s = arg;
+
+	if (found->code) {
+		tft_view_sweep(found->view);
+		return;
+	}
+	int code = save_view(found->view, s->out, found->copy ? TFT_SALVAGE_BESIDE : 0);
+	s->status = code > s->status ? code : s->status;
+}
+
 /* The journals of a run directory, wherever they lie. */
 static int repair_journals(const char *dir, const char *out)
 {
-	struct tfh_found_journal *found = calloc(MAX_JOURNALS, sizeof(*found));
+	struct saving s = {out, TFH_EXIT_OK};
 	char real[4096];
-	int status = TFH_EXIT_OK;
-	unsigned n =
-		found && realpath(dir, real) ? tfh_journals_find(real, 0, found, MAX_JOURNALS) : 0;
 
-	for (unsigned i = 0; i < n && i < MAX_JOURNALS; i++) {
-		int code = save_journal(found[i].path, out, found[i].copy ? TFT_SALVAGE_BESIDE : 0);
-		status = code > status ? code : status;
-	}
-	free(found);
-	return status;
+	if (realpath(dir, real))
+		tft_journals_of(real, save_found, &s);
+	return s.status;
 }
 
 /* What tells a report about the run as a whole. */
@@ -193,41 +227,129 @@ static int repair_operand(const struct tfh_line *args, char *path, const char *o
 	return status;
 }
 
-/* One of the journals in /dev/shm: of nobody else's, whose directories this user would write to. */
-static void take_left(void *arg, const char *path, const char *name, struct tft_view *view,
-		      int code)
-{
-	int *status = arg, worst = TFH_EXIT_OK;
-	struct stat st;
-	char dir[4096];
+/* ---- what is left in /dev/shm ---- */
 
-	if (strncmp(name, "tfhook.", 7) || lstat(path, &st) || st.st_uid != geteuid()) {
-		tft_view_close(code ? NULL : view);
+/* Its run directory was deleted: it is not there, and the process saw the same files as we do. */
+static bool directory_gone(const struct tft_journal *j)
+{
+	struct stat root;
+
+	return access(j->run_dir, F_OK) && errno == ENOENT && j->mnt_ns &&
+	       j->mnt_ns == tfh_namespace("mnt") && !stat("/", &root) &&
+	       root.st_dev == j->root_dev && root.st_ino == j->root_ino;
+}
+
+static bool is_left(const struct tft_view *view)
+{
+	return !strncmp(tft_view_path(view), "/dev/shm/tfhook.", 16);
+}
+
+/* One of the user's own journals. */
+static void take_left(void *arg, const struct tft_found *found)
+{
+	const struct tft_journal *j = tft_view_header(found->view);
+	const char *path = tft_view_path(found->view);
+	int *status = arg, worst = TFH_EXIT_OK;
+
+	if (!is_left(found->view) || tft_view_stat(found->view)->st_uid != geteuid())
+		return;
+	if (found->code) {
+		tft_view_sweep(found->view);
 		return;
 	}
-	if (code) {
-		tft_journal_sweep(path);
+	if (tft_view_life(found->view) != TFT_DEAD)
 		return;
-	}
-	bool dead = tft_view_life(view) == TFT_DEAD;
-	snprintf(dir, sizeof(dir), "%.4095s", tft_view_header(view)->run_dir);
-	tft_view_close(view);
-	if (!dead)
-		return;
-	if (access(dir, F_OK) && errno == ENOENT) {
-		tfh_print(stdout, "%s: its run directory %s is gone: removed\n", path, dir);
-		unlink(path);
+	if (directory_gone(j)) {
+		tft_view_remove(found->view);
+		tfh_print(stdout, "%s: its run directory %s is gone: removed\n", path, j->run_dir);
+	} else if (access(j->run_dir, F_OK)) {
+		tfh_print(stdout,
+			  "%s: kept: its run directory %s cannot be seen from here (a container's, "
+			  "or "
+			  "not mounted?); `tfhook repair %s -o DIR` saves it elsewhere\n",
+			  path, j->run_dir, path);
 	} else {
-		worst = save_journal(path, NULL, TFT_SALVAGE_UNLINK);
+		worst = save_view(found->view, NULL, TFT_SALVAGE_UNLINK);
 	}
 	*status = worst > *status ? worst : *status;
 }
 
-static int repair_left(void)
+static int take_own(void)
 {
 	int status = TFH_EXIT_OK;
 
 	tft_journals_in("/dev/shm", take_left, &status);
+	fflush(stdout);
+	return status;
+}
+
+struct owners {
+	uid_t *uid;
+	gid_t *gid;
+	unsigned n;
+};
+
+static void note_owner(void *arg, const struct tft_found *found)
+{
+	const struct stat *st = tft_view_stat(found->view);
+	struct owners *o = arg;
+
+	if (!is_left(found->view) || st->st_uid == geteuid())
+		return;
+	for (unsigned i = 0; i < o->n; i++)
+		if (o->uid[i] == st->st_uid)
+			return;
+	uid_t *uid = realloc(o->uid, (o->n + 1) * sizeof(*uid));
+	o->uid = uid ? uid : o->uid;
+	gid_t *gid = uid ? realloc(o->gid, (o->n + 1) * sizeof(*gid)) : NULL;
+	o->gid = gid ? gid : o->gid;
+	if (!gid)
+		return;
+	o->uid[o->n] = st->st_uid;
+	o->gid[o->n++] = st->st_gid;
+}
+
+#define USER_SECONDS 60
+
+/* As that user, who alone decides where such a journal's directory leads: nothing is written there
+ * with root's rights, and a directory that never answers costs a minute. */
+static int take_as(uid_t uid, gid_t gid)
+{
+	int status;
+
+	fflush(NULL);
+	pid_t pid = fork();
+	if (!pid) {
+		alarm(USER_SECONDS);
+		if (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
+			_exit(TFH_EXIT_UNREADABLE);
+		_exit(take_own());
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0) {
+		tfh_say("repair: journals of user %u are kept: %s", (unsigned)uid, strerror(errno));
+		return TFH_EXIT_UNREADABLE;
+	}
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	tfh_say("repair: journals of user %u are kept: %s", (unsigned)uid,
+		WTERMSIG(status) == SIGALRM ? "their directories did not answer within a minute"
+					    : strsignal(WTERMSIG(status)));
+	return TFH_EXIT_UNREADABLE;
+}
+
+static int repair_left(void)
+{
+	struct owners others = {0};
+	int status = take_own();
+
+	if (geteuid() == 0)
+		tft_journals_in("/dev/shm", note_owner, &others);
+	for (unsigned i = 0; i < others.n; i++) {
+		int code = take_as(others.uid[i], others.gid[i]);
+		status = code > status ? code : status;
+	}
+	free(others.uid);
+	free(others.gid);
 	return status;
 }
 
@@ -245,7 +367,7 @@ int tfh_cmd_repair(const struct tfh_line *args)
 	}
 	for (int i = 0; i < args->operands; i++) {
 		char *path = args->operand[i];
-		int code = is_journal(path) ? save_journal(path, out, 0)
+		int code = is_journal(path) ? save_journal(path, out)
 					    : repair_operand(args, path, out);
 		status = code > status ? code : status;
 	}

@@ -148,11 +148,9 @@ static const struct tfh_command cmd_repair = {
 			 .arg = "DIR",
 			 .help = "directory for the result, made if need be"},
 			{.name = "left",
-			 .help = "no PATH: what your killed processes left in this machine's "
-				 "memory "
-				 "(/dev/shm) goes into their run directories, and the memory is "
-				 "free "
-				 "again"},
+			 .help = "no PATH: what your killed processes (as root: everybody's) left "
+				 "in this machine's memory (/dev/shm) goes into their run "
+				 "directories, and the memory is free again"},
 		},
 };
 

@@ -1,12 +1,15 @@
 /*
- * Journals seen from outside: of a running process (`tfhook top`, `tfhook ctl`) or left over by a
- * dead one (salvage). The owner's side is in record/. Nothing here writes to a journal but
- * tft_journal_control.
+ * Journals seen from outside: of a running process (`tfhook ctl`) or left over by a dead one
+ * (salvage). The owner's side is in record/. Anybody may have made the file and may be changing it:
+ * it is opened once, without following a link, and everything is asked of that descriptor; what is
+ * parsed was copied first. Nothing here writes to a journal but tft_view_steer.
  */
 #ifndef TFT_JOURNAL_H
 #define TFT_JOURNAL_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "format/journal_layout.h"
@@ -19,50 +22,57 @@ enum tft_life {
 	TFT_ELSEWHERE = 2, /* another host or boot: nobody here can tell */
 };
 
-/* Maps a journal read-only. Never of the calling process itself: closing the file would drop its
- * lock. -ENOMSG: not a journal; -EPROTO: of another version; -EAGAIN: still being set up. */
+/* Opens a journal and copies its header. -ENOMSG: not a journal; -EPROTO: of another version;
+ * -EAGAIN: still being set up; -ELOOP: a symbolic link. */
 int tft_view_open(const char *path, struct tft_view **out, struct tfh_err *err);
 void tft_view_close(struct tft_view *v);
+
+/* The header as it was when the view was opened; its texts end with NUL. */
+const struct tft_journal *tft_view_header(const struct tft_view *v);
+const char *tft_view_path(const struct tft_view *v);
+/* The file as it was when the view was opened: whose it is. */
+const struct stat *tft_view_stat(const struct tft_view *v);
+/* Reads exactly `len` bytes. 0, -EBADMSG when the file ends before, or -errno. */
+int tft_view_read(const struct tft_view *v, void *to, size_t len, uint64_t offset);
+/* Size of the file now; its descriptor, which stays the view's. */
+uint64_t tft_view_size(const struct tft_view *v);
+int tft_view_fd(const struct tft_view *v);
 
 /* Whether the owner still lives: by its lock, or by pid, start time and heartbeat where locks do
  * not work. */
 enum tft_life tft_view_life(const struct tft_view *v);
 
-/* Removes a journal of this user's whose set-up was cut short by a kill: nothing was recorded in it
- * yet. True if it did. */
-bool tft_journal_sweep(const char *path);
+/* Clears and sets bits of the control word, atomically; `upper` replaces bits 32..63 when not 0.
+ * -EACCES, -EBADMSG (cut off meanwhile), -EMLINK (the file has more than one name), ... */
+int tft_view_steer(const struct tft_view *v, uint32_t set, uint32_t clear, uint32_t upper,
+		   struct tfh_err *err);
 
-/* The header; fields of a live journal change under the reader. */
-const struct tft_journal *tft_view_header(const struct tft_view *v);
+/* Removes the journal's name, if that still means this file. 0 or -errno. */
+int tft_view_remove(const struct tft_view *v);
 
-/* Rings in use or retired; NULL for slots that are free or damaged. The index is stable. */
-uint32_t tft_view_rings(const struct tft_view *v);
-const struct tft_ring *tft_view_ring(const struct tft_view *v, uint32_t i);
+/* ---- finding them ---- */
 
-/* Records of a ring, and its capacity in records; bounds were checked when the view was made. */
-const struct tfh_rec *tft_view_records(const struct tft_view *v, const struct tft_ring *ring,
-				       uint32_t *capacity);
+struct tft_found {
+	struct tft_view *view; /* closed after the call */
+	int code;	       /* 0, or -EAGAIN: still being set up, or left so */
+	bool copy;	       /* it lies in the directory and names another: copied or moved */
+};
+typedef void (*tft_found_fn)(void *arg, const struct tft_found *found);
 
-/* Staging area and its records (capacity of them); NULL when damaged. */
-const struct tft_staging *tft_view_staging(const struct tft_view *v,
-					   const struct tfh_rec **records);
+/* Every journal in a directory, whoever's it is. */
+void tft_journals_in(const char *place, tft_found_fn fn, void *arg);
 
-/* The copy of the HEAD payload; NULL when there is none. */
-const void *tft_view_head(const struct tft_view *v, size_t *len);
+/* The journals of a run directory (absolute path): all that lie in it, copies among them, and those
+ * in /dev/shm that name it and belong to this user, to root or to the directory's owner. */
+void tft_journals_of(const char *dir, tft_found_fn fn, void *arg);
 
-/* The newest whole clock triple. */
-struct tft_clock_triple tft_view_clock(const struct tft_view *v);
+/* The journal that a process has mapped and that says so of itself. 0, or -errno of looking into
+ * the process. */
+int tft_journals_of_process(pid_t pid, tft_found_fn fn, void *arg);
 
-/* Every journal in a directory: `view` is the callee's to close, or NULL with the reason why the
- * file could not be opened as one. */
-typedef void (*tft_journal_fn)(void *arg, const char *path, const char *name, struct tft_view *view,
-			       int code);
-void tft_journals_in(const char *place, tft_journal_fn fn, void *arg);
-
-/* Clears and sets bits of the control word of the journal at `path`, atomically; `upper` replaces
- * bits 32..63 when not 0. -EACCES, -ENOMSG, ... */
-int tft_journal_control(const char *path, uint32_t set, uint32_t clear, uint32_t upper,
-			struct tfh_err *err);
+/* Removes a journal of this user's whose set-up was cut short by a kill: its first bytes say so,
+ * and nothing was recorded in it yet. True if it did. */
+bool tft_view_sweep(const struct tft_view *v);
 
 enum {
 	TFT_SALVAGE_SNAPSHOT =
@@ -82,10 +92,14 @@ struct tft_salvaged {
 
 /*
  * Writes what a journal holds and the segments of its process do not as one more segment in
- * `out_dir` (NULL: the run directory that the journal names, refused for a snapshot; segments are
- * looked for in both). The journal and existing segments are never changed. 0, -EBUSY (the process
- * lives), -EALREADY (another process salvages it for longer than 5 s), or another -errno.
+ * `out_dir` (NULL: the run directory that the journal names, refused for a snapshot and for another
+ * user's journal; segments are looked for in both). Only one's own journal is removed. The journal
+ * and existing segments are never changed. 0, -EBUSY (the process lives), -EALREADY (another
+ * process salvages it; all calls together wait 2 s for that), -EPERM, or another -errno.
  */
+int tft_salvage_view(struct tft_view *view, const char *out_dir, unsigned flags,
+		     struct tft_salvaged *result, struct tfh_err *err);
+/* The same by its path. */
 int tft_salvage(const char *journal, const char *out_dir, unsigned flags,
 		struct tft_salvaged *result, struct tfh_err *err);
 

@@ -31,8 +31,8 @@
 /* tft_journal.flags; set before state becomes RUNNING, constant afterwards. */
 enum {
 	TFT_JF_TICKS_ARE_NS = 1, /* ticks are CLOCK_MONOTONIC nanoseconds */
-	TFT_JF_LOCKED =
-		2, /* the owner holds a POSIX write lock (F_SETLK) on byte 0 while it lives */
+	TFT_JF_LOCKED = 2, /* the owner holds a write lock on byte 0 while it lives: of its open
+			      file description (F_OFD_SETLK), or POSIX (F_SETLK) */
 	TFT_JF_IN_DEV_SHM = 4,
 };
 
@@ -49,7 +49,8 @@ struct tft_clock_triple {
 
 struct tft_journal {
 	/* line 0: constant after set-up */
-	uint64_t magic;	       /* TFT_JOURNAL_MAGIC; stored last, with release */
+	uint64_t magic;	       /* TFT_JOURNAL_SETUP_MAGIC from the first write on;
+				  TFT_JOURNAL_MAGIC stored last, with release */
 	uint32_t version;      /* TFT_JOURNAL_VERSION; a reader refuses others */
 	uint32_t header_bytes; /* TFT_JOURNAL_HEADER */
 	uint64_t slots_off;
@@ -95,7 +96,11 @@ struct tft_journal {
 	char run_dir[4096]; /* absolute path of the run directory */
 	char prefix[256];   /* segment n is "<run_dir>/<prefix>.<n>.tft", n decimal without leading
 			       zeros */
+	/* where the owner lives, constant after set-up; 0 = not known */
+	uint64_t pid_ns, mnt_ns; /* numbers of its namespaces */
+	uint64_t root_dev, root_ino;
 };
+static_assert(offsetof(struct tft_journal, pid_ns) == 4848, "journal");
 static_assert(offsetof(struct tft_journal, tick_hz) == 64, "journal");
 static_assert(offsetof(struct tft_journal, control) == 128, "journal");
 static_assert(offsetof(struct tft_journal, state) == 192, "journal");

@@ -172,7 +172,8 @@ static_assert(sizeof(struct tft_ext_graph) == TFT_EXT_BYTES, "on disk");
 
 /* ---- journal: rings, open calls, staging; one file per process ---- */
 
-#define TFT_JOURNAL_MAGIC 0x0000004a54465431ull /* "1TFJ" */
+#define TFT_JOURNAL_MAGIC 0x0000004a54465431ull	      /* "1TFJ" */
+#define TFT_JOURNAL_SETUP_MAGIC 0x0000004a54465430ull /* "0TFJ": before that */
 #define TFT_OPEN_SLOTS 16
 #define TFT_AGG_SLOTS 64
 

@@ -15,17 +15,18 @@
 #include <unistd.h>
 
 #include "format/head.h"
+#include "format/journal_copy.h"
 #include "format/pieces.h"
 #include "format/reader.h"
 #include "format/tft_write.h"
 
 #define NOTE_BEGIN "salvaged.journal="
 #define LOCK_NAP_MS 20
-#define LOCK_MOST_MS 5000 /* a salvage takes less than one second, on a busy machine a few */
+#define LOCK_MOST_MS 2000 /* a salvage takes less than one second */
 
 struct salvage {
 	struct tft_view *view;
-	const struct tft_journal *journal;
+	struct tft_journal_copy copy;
 	const char *out_dir, *run_dir, *prefix; /* of the journal: copies that end */
 	unsigned flags;
 	bool done_before;   /* an earlier salvage wrote open calls and losses */
@@ -80,71 +81,28 @@ static int hold(struct salvage *s, struct tft_piece p)
 	return 0;
 }
 
-static int hold_ring(struct salvage *s, const struct tft_ring *ring)
+static int hold_ring(struct salvage *s, const struct tft_ring_copy *r)
 {
-	uint32_t capacity;
-	const struct tfh_rec *records = tft_view_records(s->view, ring, &capacity);
-	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
-
-	if (!records || head - tail > capacity) {
-		s->result->torn += head != tail;
-		return 0;
-	}
-	struct tfh_rec *copy = new_copy(s, head - tail);
-	if (!copy)
-		return -ENOMEM;
-	for (uint64_t n = tail; n != head; n++)
-		copy[n - tail] = records[n & (capacity - 1)];
-	/* a living flusher has moved on: what it took may be overwritten here and is met again
-	 * behind it */
-	uint64_t moved = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) - tail;
-	if (moved > head - tail)
-		moved = head - tail;
-	return hold(s, (struct tft_piece){.first = tail + moved,
-					  .thread = ring->thread,
-					  .tid = ring->tid,
-					  .count = (uint32_t)(head - tail - moved),
-					  .records = copy + moved});
+	return hold(s, (struct tft_piece){.first = r->first,
+					  .thread = r->ring.thread,
+					  .tid = r->ring.tid,
+					  .count = r->n,
+					  .records = r->records});
 }
 
-static int hold_staging(struct salvage *s)
+static int hold_batch(struct salvage *s, const struct tft_staged *b)
 {
-	const struct tfh_rec *records;
-	const struct tft_staging *st = tft_view_staging(s->view, &records);
-
-	if (!st)
-		return 0;
-	uint32_t epoch = __atomic_load_n(&st->epoch, __ATOMIC_ACQUIRE);
-	uint32_t n = __atomic_load_n(&st->n_batches, __ATOMIC_ACQUIRE);
-	if (n > TFT_STAGING_BATCHES)
-		return 0;
-	struct tfh_rec *copy = new_copy(s, st->capacity);
-	struct tft_piece *p = copy ? malloc((n ? n : 1) * sizeof(*p)) : NULL;
-	int code = p ? 0 : -ENOMEM;
-	for (uint32_t i = 0; p && i < n; i++) {
-		const struct tft_staged *b = &st->batch[i];
-		uint32_t count = __atomic_load_n(&b->count, __ATOMIC_ACQUIRE);
-		uint32_t offset = b->offset;
-		if (offset > st->capacity || count > st->capacity - offset) {
-			s->result->torn++;
-			count = offset = 0;
-		}
-		memcpy(copy + offset, records + offset, count * sizeof(*copy));
-		p[i] = (struct tft_piece){b->first, b->thread, b->tid, count, copy + offset};
-	}
-	/* reset under our eyes: everything that was here is in a segment now */
-	if (__atomic_load_n(&st->epoch, __ATOMIC_ACQUIRE) == epoch)
-		for (uint32_t i = 0; i < n && code == 0; i++)
-			code = hold(s, p[i]);
-	free(p);
-	return code;
+	return hold(s, (struct tft_piece){.first = b->first,
+					  .thread = b->thread,
+					  .tid = b->tid,
+					  .count = b->count,
+					  .records = s->copy.staged + b->offset});
 }
 
 /* Sums of short calls that were not published yet: records with the numbers that come next. */
 static int hold_sums(struct salvage *s, const struct tft_ring *ring)
 {
-	uint64_t number = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	uint64_t number = ring->head;
 	struct tfh_rec *copy = new_copy(s, TFT_AGG_SLOTS);
 	uint16_t fn = 0;
 	uint32_t n = 0;
@@ -176,14 +134,13 @@ static void hold_open(struct salvage *s, const struct tft_ring *ring, struct tfh
 {
 	for (uint32_t i = 0; i < TFT_OPEN_SLOTS; i++) {
 		const struct tft_open_slot *slot = &ring->open[i];
-		uint16_t fn = __atomic_load_n(&slot->fn, __ATOMIC_ACQUIRE);
-		if (!fn || *n == TFT_MAX_EVENTS)
+		if (!slot->fn || *n == TFT_MAX_EVENTS)
 			continue;
 		uint64_t end =
 			(int64_t)(s->end_ticks - slot->t_begin) < 0 ? slot->t_begin : s->end_ticks;
 		open[*n] = (struct tfh_rec){.t_begin = slot->t_begin,
 					    .t_end = end,
-					    .fn = fn,
+					    .fn = slot->fn,
 					    .kind = TFT_OPEN,
 					    .depth = (uint8_t)i,
 					    .seq = *n,
@@ -196,13 +153,13 @@ static void hold_open(struct salvage *s, const struct tft_ring *ring, struct tfh
 
 static int hold_in_flight(struct salvage *s)
 {
-	uint32_t rings = tft_view_rings(s->view), n = 0;
 	struct tfh_rec *open = new_copy(s, TFT_MAX_EVENTS);
 	int code = open ? 0 : -ENOMEM;
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < rings && code == 0; i++) {
-		const struct tft_ring *ring = tft_view_ring(s->view, i);
-		if (!ring || ring->state != TFT_RING_ACTIVE)
+	for (uint32_t i = 0; i < s->copy.n_rings && code == 0; i++) {
+		const struct tft_ring *ring = &s->copy.ring[i]->ring;
+		if (ring->state != TFT_RING_ACTIVE)
 			continue;
 		/* sums of a living thread will be published by itself */
 		if (!(s->flags & TFT_SALVAGE_SNAPSHOT))
@@ -217,16 +174,13 @@ static int hold_in_flight(struct salvage *s)
 
 static int hold_all(struct salvage *s)
 {
-	uint32_t rings = tft_view_rings(s->view);
 	int code = 0;
 
-	for (uint32_t i = 0; i < rings && code == 0; i++) {
-		const struct tft_ring *ring = tft_view_ring(s->view, i);
-		if (ring)
-			code = hold_ring(s, ring);
-	}
-	if (code == 0)
-		code = hold_staging(s);
+	s->result->torn = s->copy.torn;
+	for (uint32_t i = 0; i < s->copy.n_rings && code == 0; i++)
+		code = hold_ring(s, s->copy.ring[i]);
+	for (uint32_t i = 0; i < s->copy.n_batches && code == 0; i++)
+		code = hold_batch(s, &s->copy.batch[i]);
 	if (code == 0)
 		code = hold_in_flight(s);
 	tft_pieces_normalise(&s->held);
@@ -315,20 +269,18 @@ static int know_dir(struct salvage *s, const char *dir)
 
 static void load_head(struct salvage *s)
 {
-	const struct tft_journal *j = s->journal;
-	size_t len;
-	const void *data = tft_view_head(s->view, &len);
+	const struct tft_journal *j = &s->copy.header;
 
-	if (data && tft_head_unpack(&s->head, &s->arena, data, len) == 0)
+	if (s->copy.head &&
+	    tft_head_unpack(&s->head, &s->arena, s->copy.head, s->copy.head_bytes) == 0)
 		return;
 	tft_head_clear(&s->head);
 	s->head.pid = j->pid;
 	s->head.ppid = j->ppid;
 	s->head.rank = j->rank;
-	s->head.host = tfh_arena_strndup(&s->arena, j->host, strnlen(j->host, sizeof(j->host)));
-	s->head.boot_id =
-		tfh_arena_strndup(&s->arena, j->boot_id, strnlen(j->boot_id, sizeof(j->boot_id)));
-	s->head.exe = tfh_arena_strndup(&s->arena, j->comm, strnlen(j->comm, sizeof(j->comm)));
+	s->head.host = j->host;
+	s->head.boot_id = j->boot_id;
+	s->head.exe = j->comm;
 	s->head.start_realtime_ns = j->start.realtime_ns;
 	s->head.start_ticks = j->start.ticks;
 	s->head.tick_hz = j->tick_hz;
@@ -339,9 +291,10 @@ static void load_head(struct salvage *s)
 /* Ticks of the last sign of life: the heartbeat, or now for a snapshot. */
 static uint64_t last_sign(const struct salvage *s)
 {
-	struct tft_clock_triple clock = tft_view_clock(s->view);
-	uint64_t beat = __atomic_load_n(&s->journal->heartbeat_ns, __ATOMIC_RELAXED);
-	uint64_t hz = s->journal->flags & TFT_JF_TICKS_ARE_NS ? 1000000000 : s->journal->tick_hz;
+	const struct tft_journal *j = &s->copy.header;
+	struct tft_clock_triple clock = tft_journal_clock(j);
+	uint64_t hz = j->flags & TFT_JF_TICKS_ARE_NS ? 1000000000 : j->tick_hz;
+	uint64_t beat = j->heartbeat_ns;
 
 	if (s->flags & TFT_SALVAGE_SNAPSHOT) {
 		struct timespec ts;
@@ -369,8 +322,7 @@ static int write_loss(struct salvage *s, struct tft_writer *w, struct tft_loss l
 
 static int write_losses(struct salvage *s, struct tft_writer *w, uint64_t *dropped)
 {
-	const struct tft_journal *j = s->journal;
-	uint32_t rings = tft_view_rings(s->view);
+	const struct tft_journal *j = &s->copy.header;
 	uint64_t seen = losses_seen(s, j->beyond_seen, j->beyond_writing, j->beyond_mark);
 	int code = 0;
 
@@ -381,10 +333,8 @@ static int write_losses(struct salvage *s, struct tft_writer *w, uint64_t *dropp
 						    .t_first = j->beyond_first,
 						    .t_last = j->beyond_last},
 				  dropped);
-	for (uint32_t i = 0; i < rings && code == 0; i++) {
-		const struct tft_ring *ring = tft_view_ring(s->view, i);
-		if (!ring)
-			continue;
+	for (uint32_t i = 0; i < s->copy.n_rings && code == 0; i++) {
+		const struct tft_ring *ring = &s->copy.ring[i]->ring;
 		seen = losses_seen(s, ring->drop_seen, ring->drop_writing, ring->drop_mark);
 		if (ring->dropped > seen)
 			code = write_loss(s, w,
@@ -427,10 +377,10 @@ static int write_missing(struct salvage *s, struct tft_writer *w, uint64_t dropp
 
 static int write_parts(struct salvage *s, struct tft_writer *w, const char *journal)
 {
-	struct tft_clock_triple clocks[3] = {s->journal->start, s->journal->clock[0],
-					     s->journal->clock[1]};
-	uint32_t n_clocks = s->journal->clock_n < 2 ? 1 + s->journal->clock_n : 3;
-	uint64_t dropped = s->journal->dropped;
+	const struct tft_journal *j = &s->copy.header;
+	struct tft_clock_triple clocks[3] = {j->start, j->clock[0], j->clock[1]};
+	uint32_t n_clocks = j->clock_n < 2 ? 1 + j->clock_n : 3;
+	uint64_t dropped = j->dropped;
 	char note[8192];
 
 	int code = tft_write_clocks(w, clocks, n_clocks);
@@ -473,8 +423,22 @@ static int write_segment(struct salvage *s, const char *journal, struct tfh_err 
 
 /* ---- the whole ---- */
 
+/* Into the directory that a journal names only its owner's own are written. */
+static int may_write(const struct salvage *s, const char *path, struct tfh_err *err)
+{
+	uid_t owner = tft_view_stat(s->view)->st_uid;
+
+	if (owner == geteuid() || (s->out_dir && !(s->flags & TFT_SALVAGE_UNLINK)))
+		return 0;
+	return tfh_err_set(err, -EPERM,
+			   "%s: belongs to user %u; let that user repair it, or name a directory "
+			   "for the result: tfhook repair %s -o DIR",
+			   path, (unsigned)owner, path);
+}
+
 static int may_salvage(const struct salvage *s, const char *path, struct tfh_err *err)
 {
+	const struct tft_journal *j = tft_view_header(s->view);
 	enum tft_life life = tft_view_life(s->view);
 	char host[256] = "";
 
@@ -483,48 +447,60 @@ static int may_salvage(const struct salvage *s, const char *path, struct tfh_err
 	if (life == TFT_ALIVE)
 		return tfh_err_set(err, -EBUSY,
 				   "%s: process %u is still recording; `tfhook ctl` steers it",
-				   path, s->journal->pid);
+				   path, j->pid);
 	gethostname(host, sizeof(host) - 1);
 	/* our host before its last boot: that process is dead */
-	if (strncmp(host, s->journal->host, sizeof(s->journal->host) - 1) == 0)
+	if (strncmp(host, j->host, sizeof(j->host) - 1) == 0)
 		return 0;
 	return tfh_err_set(err, -EXDEV, "%s: belongs to host %.64s; run `tfhook repair` there",
-			   path, s->journal->host);
+			   path, j->host);
 }
 
-/* Two salvages at once would both write a segment: byte 1 of the journal is theirs to lock, and the
- * second waits for a while. Returns the descriptor. */
-static int lock_salvage(const char *path)
+/* Two salvages at once would both write a segment: byte 1 of the journal is theirs to lock until
+ * the view is closed, and the second waits. A journal that may only be read can only be salvaged,
+ * never removed: no harm without a lock. */
+static int lock_salvage(const struct tft_view *v)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = 1};
 	const struct timespec nap = {0, LOCK_NAP_MS * 1000000};
-	int fd = open(path, O_RDWR | O_CLOEXEC);
+	static int waited_ms; /* in all: somebody may hold many */
 
-	for (int ms = 0; ms <= LOCK_MOST_MS; ms += LOCK_NAP_MS) {
-		/* a journal that may only be read can only be salvaged, never removed: no harm
-		 * without a lock */
-		if (fd < 0 || fcntl(fd, F_SETLK, &lock) == 0 ||
-		    (errno != EACCES && errno != EAGAIN))
-			return fd;
+	for (;;) {
+		struct flock lock = {.l_type = F_WRLCK, .l_start = 1, .l_len = 1};
+		int rc = fcntl(tft_view_fd(v), F_OFD_SETLK, &lock);
+		if (rc && errno == EINVAL) /* a kernel before 3.15 */
+			rc = fcntl(tft_view_fd(v), F_SETLK, &lock);
+		if (!rc || (errno != EACCES && errno != EAGAIN))
+			return 0;
+		if (waited_ms >= LOCK_MOST_MS)
+			return -EALREADY;
 		nanosleep(&nap, NULL);
+		waited_ms += LOCK_NAP_MS;
 	}
-	close(fd);
-	return -EALREADY;
+}
+
+/* It becomes part of a file name, and that is shown. */
+static bool plain_name(const char *name)
+{
+	if (!*name || *name == '.')
+		return false;
+	for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+		if (*c < ' ' || *c == 0x7f || *c == '/')
+			return false;
+	return true;
 }
 
 static int run(struct salvage *s, const char *path, struct tfh_err *err)
 {
-	const struct tft_journal *j = s->journal;
-
+	const struct tft_journal *j = tft_view_header(s->view);
 	const char *slash = strrchr(path, '/');
-	s->run_dir = s->flags & TFT_SALVAGE_BESIDE && slash
-			     ? tfh_arena_strndup(&s->arena, path, (size_t)(slash - path))
-			     : tfh_arena_strndup(&s->arena, j->run_dir,
-						 strnlen(j->run_dir, sizeof(j->run_dir)));
-	s->prefix = tfh_arena_strndup(&s->arena, j->prefix, strnlen(j->prefix, sizeof(j->prefix)));
-	if (!s->run_dir || !s->prefix)
+
+	s->run_dir = j->run_dir;
+	if (s->flags & TFT_SALVAGE_BESIDE && slash)
+		s->run_dir = tfh_arena_strndup(&s->arena, path, (size_t)(slash - path));
+	if (!s->run_dir)
 		return tfh_err_set(err, -ENOMEM, "%s: not enough memory to salvage it", path);
-	if (!*s->prefix || strchr(s->prefix, '/'))
+	s->prefix = j->prefix;
+	if (!plain_name(s->prefix))
 		return tfh_err_set(err, -EBADMSG, "%s: damaged: it names no segments", path);
 	if (!s->out_dir)
 		s->out_dir = s->run_dir;
@@ -550,42 +526,56 @@ static int run(struct salvage *s, const char *path, struct tfh_err *err)
 	return s->missing.n ? write_segment(s, path, err) : 0;
 }
 
-int tft_salvage(const char *path, const char *out_dir, unsigned flags, struct tft_salvaged *result,
-		struct tfh_err *err)
+int tft_salvage_view(struct tft_view *view, const char *out_dir, unsigned flags,
+		     struct tft_salvaged *result, struct tfh_err *err)
 {
-	struct salvage s = {.flags = flags, .result = result};
-	int fd = -1;
+	struct salvage s = {.view = view, .flags = flags, .out_dir = out_dir, .result = result};
+	const char *path = tft_view_path(view);
 
 	memset(result, 0, sizeof(*result));
 	tfh_arena_init(&s.arena, 64u << 20);
-	int code = tft_view_open(path, &s.view, err);
-	if (code < 0)
-		return code;
-	s.journal = tft_view_header(s.view);
-	s.out_dir = out_dir;
-	code = may_salvage(&s, path, err);
-	if (code == 0 && !(flags & TFT_SALVAGE_SNAPSHOT)) {
-		fd = lock_salvage(path);
-		if (fd == -EALREADY)
-			code = tfh_err_set(err, -EALREADY,
-					   "%s: is being salvaged by another process; try again "
-					   "when that is done",
-					   path);
+	int code = may_write(&s, path, err);
+	if (code == 0)
+		code = may_salvage(&s, path, err);
+	if (code == 0 && !(flags & TFT_SALVAGE_SNAPSHOT) && lock_salvage(view) < 0)
+		code = tfh_err_set(err, -EALREADY,
+				   "%s: is being salvaged by another process; try again when that "
+				   "is done",
+				   path);
+	if (code == 0) {
+		code = tft_journal_copy(view, &s.copy);
+		if (code < 0)
+			tfh_err_set(err, code, "%s: reading failed: %s", path, strerror(-code));
 	}
-	if (code == 0 && s.journal->state == TFT_JOURNAL_RUNNING)
+	if (code == 0 && s.copy.header.state == TFT_JOURNAL_RUNNING)
 		code = run(&s, path, err);
-	if (code == 0 && flags & TFT_SALVAGE_UNLINK && unlink(path) < 0 && errno != ENOENT)
-		code = tfh_err_set(err, -errno, "%s: salvaged, but cannot be removed: %s", path,
-				   strerror(errno));
+	if (code == 0 && flags & TFT_SALVAGE_UNLINK) {
+		int gone = tft_view_remove(view);
+		if (gone < 0 && gone != -ENOENT)
+			code = tfh_err_set(err, gone, "%s: salvaged, but cannot be removed: %s",
+					   path, strerror(-gone));
+	}
 	for (uint32_t i = 0; i < s.n_copies; i++)
 		free(s.copies[i]);
 	free(s.copies);
+	tft_journal_copy_free(&s.copy);
 	tft_pieces_free(&s.held);
 	tft_pieces_free(&s.known);
 	tft_pieces_free(&s.missing);
 	tfh_arena_free(&s.arena);
-	if (fd >= 0)
-		close(fd);
-	tft_view_close(s.view);
+	return code;
+}
+
+int tft_salvage(const char *path, const char *out_dir, unsigned flags, struct tft_salvaged *result,
+		struct tfh_err *err)
+{
+	struct tft_view *view;
+	int code = tft_view_open(path, &view, err);
+
+	memset(result, 0, sizeof(*result));
+	if (code < 0)
+		return code;
+	code = tft_salvage_view(view, out_dir, flags, result, err);
+	tft_view_close(view);
 	return code;
 }

@@ -23,12 +23,12 @@ static const char *temp_dir(struct tfh_run *run)
 	return run->temp_dir;
 }
 
-static void read_journal(struct tfh_run *run, const char *path, unsigned flags, bool live)
+static void read_journal(struct tfh_run *run, struct tft_view *view, unsigned flags, bool live)
 {
 	struct tft_salvaged got = {0};
 	struct tfh_err err;
 	const char *dir = temp_dir(run);
-	int code = dir ? tft_salvage(path, dir, flags, &got, &err) : -ENOENT;
+	int code = dir ? tft_salvage_view(view, dir, flags, &got, &err) : -ENOENT;
 
 	if (code == -EALREADY)
 		tfh_run_leave_out(run, err.text);
@@ -41,39 +41,23 @@ static void read_journal(struct tfh_run *run, const char *path, unsigned flags, 
 	run->proc[run->file[run->n_file - 1].process].pub.live |= live;
 }
 
-struct looking {
-	struct tfh_run *run;
-	const char *dir;
-	bool beside; /* the journals lie in that directory */
-};
-
-static void look_at(void *arg, const char *path, const char *name, struct tft_view *view, int code)
+static void look_at(void *arg, const struct tft_found *found)
 {
-	const struct looking *l = arg;
-
-	(void)name;
-	if (code)
+	if (found->code)
 		return;
-	const struct tft_journal *j = tft_view_header(view);
-	bool ours = !strncmp(j->run_dir, l->dir, sizeof(j->run_dir));
-	enum tft_life life = tft_view_life(view);
-	tft_view_close(view);
-	if (!ours && l->beside) /* a copy of the directory, maybe from another host */
-		read_journal(l->run, path, TFT_SALVAGE_BESIDE, false);
-	else if (ours && life != TFT_ELSEWHERE)
-		read_journal(l->run, path, life == TFT_ALIVE ? TFT_SALVAGE_SNAPSHOT : 0,
+	enum tft_life life = tft_view_life(found->view);
+	if (found->copy) /* of the directory, maybe from another host */
+		read_journal(arg, found->view, TFT_SALVAGE_BESIDE, false);
+	else if (life != TFT_ELSEWHERE)
+		read_journal(arg, found->view, life == TFT_ALIVE ? TFT_SALVAGE_SNAPSHOT : 0,
 			     life == TFT_ALIVE);
 }
 
 void tfh_run_add_journals(struct tfh_run *run, const char *dir)
 {
 	char *real = realpath(dir, NULL);
-	struct looking l = {run, real, true};
 
-	if (!real)
-		return;
-	tft_journals_in(real, look_at, &l);
-	l.beside = false;
-	tft_journals_in("/dev/shm", look_at, &l);
+	if (real)
+		tft_journals_of(real, look_at, run);
 	free(real);
 }

@@ -66,6 +66,7 @@ static bool lock_file(int fd)
 
 static int map_file(struct tfh_journal *j, uint64_t fixed)
 {
+	const uint64_t begun = TFT_JOURNAL_SETUP_MAGIC;
 	struct stat st;
 	int err = 0;
 
@@ -73,8 +74,10 @@ static int map_file(struct tfh_journal *j, uint64_t fixed)
 		return -errno;
 	j->dev = st.st_dev;
 	j->ino = st.st_ino;
-	if (ftruncate(j->fd, (off_t)fixed))
-		return -errno;
+	/* First of all what tells it from files of others, should we be killed in here. */
+	if (pwrite(j->fd, &begun, sizeof(begun), 0) != sizeof(begun) ||
+	    ftruncate(j->fd, (off_t)fixed))
+		return errno ? -errno : -ENOSPC;
 	/* Mapped beyond its end: a slot is only used after posix_fallocate made the file reach that
 	 * far. */
 	j->base = mmap(NULL, j->size, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, 0);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -108,6 +109,7 @@ static void describe_journal(void)
 {
 	struct tft_journal *j = tfh_p.journal.head;
 	struct tfh_clock_info clock;
+	struct stat root;
 
 	tfh_clock_init(&clock);
 	j->pid = (uint32_t)tfh_p.pid;
@@ -122,6 +124,12 @@ static void describe_journal(void)
 	j->comm[strcspn(j->comm, "\n")] = '\0';
 	snprintf(j->run_dir, sizeof(j->run_dir), "%s", tfh_p.dir.path);
 	snprintf(j->prefix, sizeof(j->prefix), "%s", tfh_p.dir.prefix);
+	j->pid_ns = tfh_namespace("pid");
+	j->mnt_ns = tfh_namespace("mnt");
+	if (!stat("/", &root)) {
+		j->root_dev = root.st_dev;
+		j->root_ino = root.st_ino;
+	}
 	tfh_take_clock();
 	tfh_head_copy();
 	j->heartbeat_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);

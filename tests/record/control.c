@@ -8,13 +8,16 @@
 int main(int argc, char **argv)
 {
 	struct tfh_err err = {0};
+	struct tft_view *view;
 
 	if (argc != 5)
 		return 2;
-	if (tft_journal_control(argv[1], (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]),
-				(uint32_t)atoi(argv[4]), &err)) {
+	if (tft_view_open(argv[1], &view, &err) ||
+	    tft_view_steer(view, (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]),
+			   (uint32_t)atoi(argv[4]), &err)) {
 		puts(err.text);
 		return 1;
 	}
+	tft_view_close(view);
 	return 0;
 }

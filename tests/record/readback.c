@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "base/fn.h"
-#include "cli/journals.h"
 #include "format/journal.h"
 #include "format/tft_read.h"
 #include "format/tft_write.h"
@@ -153,16 +152,15 @@ static void each_file(const char *dir, const char *end, void (*f)(const char *pa
 		closedir(d);
 }
 
-static void salvage(const char *path)
+static void salvage(void *arg, const struct tft_found *found)
 {
 	struct tft_salvaged result;
 	struct tfh_err err = {0};
 
-	int code = tft_salvage(path, NULL, TFT_SALVAGE_UNLINK, &result, &err);
-
-	if (code == -EAGAIN) /* killed before its first record */
+	(void)arg;
+	if (found->code) /* killed before its first record */
 		return;
-	if (code) {
+	if (tft_salvage_view(found->view, NULL, TFT_SALVAGE_UNLINK, &result, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		broken++;
 		return;
@@ -175,12 +173,10 @@ static void salvage(const char *path)
 /* Wherever the recorder put them: beside the output or in /dev/shm. */
 static void salvage_all(const char *dir)
 {
-	static struct tfh_found_journal found[16];
 	char real[PATH_MAX];
-	unsigned n = realpath(dir, real) ? tfh_journals_find(real, 0, found, 16) : 0;
 
-	for (unsigned i = 0; i < n && i < 16; i++)
-		salvage(found[i].path);
+	if (realpath(dir, real))
+		tft_journals_of(real, salvage, NULL);
 }
 
 int main(int argc, char **argv)

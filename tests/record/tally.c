@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/fn.h"
-#include "cli/journals.h"
 #include "format/journal.h"
 #include "format/tft_read.h"
 #include "format/tft_write.h"
@@ -75,20 +74,23 @@ static void tally(const char *path, const char *name)
 	tft_close(r);
 }
 
+static void salvage(void *arg, const struct tft_found *found)
+{
+	struct tft_salvaged result;
+	struct tfh_err err = {0};
+
+	(void)arg;
+	if (!found->code && tft_salvage_view(found->view, NULL, TFT_SALVAGE_UNLINK, &result, &err))
+		printf("journal %s\n", err.text);
+}
+
 /* Wherever the recorder put them: beside the output or in /dev/shm. */
 static void salvage_all(const char *dir)
 {
-	static struct tfh_found_journal found[1024];
 	char real[PATH_MAX];
-	unsigned n = realpath(dir, real) ? tfh_journals_find(real, 0, found, 1024) : 0;
 
-	for (unsigned i = 0; i < n && i < 1024; i++) {
-		struct tft_salvaged result;
-		struct tfh_err err = {0};
-
-		if (tft_salvage(found[i].path, NULL, TFT_SALVAGE_UNLINK, &result, &err))
-			printf("journal %s\n", err.text);
-	}
+	if (realpath(dir, real))
+		tft_journals_of(real, salvage, NULL);
 }
 
 int main(int argc, char **argv)

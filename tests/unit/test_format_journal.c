@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -206,7 +207,7 @@ static void test_exactly_once(void **state)
 
 	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), 0);
 	assert_int_equal(got.records, 1000 + 2 + 1);
-	assert_int_equal(got.torn, 0);
+	assert_int_equal(got.torn, 1); /* the slot that lies */
 	assert_int_equal(got.open, 2);
 	assert_int_equal(got.known, 100 + 50);
 	assert_non_null(strstr(got.path, "r3.node7.4711.2.tft"));
@@ -298,7 +299,7 @@ static void test_without_segments_or_head(void **state)
 	snprintf(f.j->host, sizeof(f.j->host), "node7");
 	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), 0);
 	assert_int_equal(got.records, 9);
-	assert_int_equal(got.torn, 1);
+	assert_int_equal(got.torn, 1 + 1);
 	assert_int_equal(tft_open(got.path, &r, &err), 0);
 	assert_string_equal(tft_head(r)->host, "node7");
 	tft_close(r);
@@ -315,31 +316,70 @@ static void test_without_segments_or_head(void **state)
 	munmap(f.map, f.size);
 }
 
+/* A living process, whose lock is of one or the other kind, until a byte comes through `end`. */
+static pid_t living(const char *file, int kind, int end[2])
+{
+	int ready[2];
+	char c;
+
+	assert_int_equal(pipe(ready) | pipe(end), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+		int fd = open(file, O_RDWR), own = open(file, O_RDONLY);
+		/* and it reads its own journal, as a job that copies its run directory does */
+		if (fcntl(fd, kind, &lock) < 0 || own < 0 || (kind == F_OFD_SETLK && close(own)) ||
+		    write(ready[1], "x", 1) != 1 || read(end[0], &c, 1) != 1)
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void end_life(pid_t pid, int end[2])
+{
+	assert_int_equal(write(end[1], "x", 1), 1);
+	close(end[0]);
+	close(end[1]);
+	waitpid(pid, NULL, 0);
+}
+
+static void test_lock_of_a_description(void **state)
+{
+	struct fake f;
+	struct tft_view *v;
+	struct tfh_err err;
+	int end[2];
+
+	(void)state;
+	clear_dir();
+	make_journal(&f);
+	pid_t pid = living(path, F_OFD_SETLK, end);
+	assert_int_equal(tft_view_open(path, &v, &err), 0);
+	assert_int_equal(tft_view_life(v), TFT_ALIVE);
+	end_life(pid, end);
+	assert_int_equal(tft_view_life(v), TFT_DEAD);
+	tft_view_close(v);
+	munmap(f.map, f.size);
+}
+
 static void test_life(void **state)
 {
 	struct fake f;
 	struct tft_salvaged got;
 	struct tfh_err err;
 	struct tft_view *v;
-	int ready[2], end[2];
-	char c, other[8300];
+	int end[2];
+	char other[8300];
 
 	(void)state;
 	clear_dir();
 	make_journal(&f);
 	put_records(&f, 0, 10);
-	assert_int_equal(pipe(ready), 0);
-	assert_int_equal(pipe(end), 0);
-	pid_t pid = fork();
-	if (pid == 0) {
-		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-		int fd = open(path, O_RDWR);
-		if (fcntl(fd, F_SETLK, &lock) < 0 || write(ready[1], "x", 1) != 1 ||
-		    read(end[0], &c, 1) != 1)
-			_exit(1);
-		_exit(0);
-	}
-	assert_int_equal(read(ready[0], &c, 1), 1);
+	pid_t pid = living(path, F_SETLK, end);
 	assert_int_equal(tft_view_open(path, &v, &err), 0);
 	assert_int_equal(tft_view_life(v), TFT_ALIVE);
 	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), -EBUSY);
@@ -348,15 +388,16 @@ static void test_life(void **state)
 	assert_int_equal(tft_salvage(path, other, TFT_SALVAGE_SNAPSHOT, &got, &err), 0);
 	assert_int_equal(got.records, 10);
 	unlink(got.path);
-	assert_int_equal(tft_journal_control(path, TFT_CTL_STOP | TFT_CTL_FLUSH, 0, 20, &err), 0);
+	assert_int_equal(tft_view_steer(v, TFT_CTL_STOP | TFT_CTL_FLUSH, 0, 20, &err), 0);
 	assert_int_equal(f.j->control, 20ull << 32 | TFT_CTL_STOP | TFT_CTL_FLUSH);
-	assert_int_equal(tft_journal_control(path, 0, TFT_CTL_STOP, 0, &err), 0);
+	assert_int_equal(tft_view_steer(v, 0, TFT_CTL_STOP, 0, &err), 0);
 	assert_int_equal(f.j->control, 20ull << 32 | TFT_CTL_FLUSH);
-	assert_int_equal(write(end[1], "x", 1), 1);
-	waitpid(pid, NULL, 0);
+	end_life(pid, end);
 	assert_int_equal(tft_view_life(v), TFT_DEAD);
 	/* without locks: pid and start time, then the heartbeat */
 	f.j->flags = 0;
+	tft_view_close(v);
+	assert_int_equal(tft_view_open(path, &v, &err), 0);
 	assert_int_equal(tft_view_life(v), TFT_DEAD);
 	struct timespec ts;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -364,6 +405,8 @@ static void test_life(void **state)
 	assert_int_equal(tft_view_life(v), TFT_ALIVE);
 	/* another boot */
 	f.j->boot_id[0] ^= 1;
+	tft_view_close(v);
+	assert_int_equal(tft_view_open(path, &v, &err), 0);
 	assert_int_equal(tft_view_life(v), TFT_ELSEWHERE);
 	snprintf(f.j->host, sizeof(f.j->host), "some-other-host");
 	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), -EXDEV);
@@ -372,39 +415,151 @@ static void test_life(void **state)
 	munmap(f.map, f.size);
 }
 
-/* A kill during set-up leaves a file that says nothing; it goes, unless its owner lives, or may
- * just have made it and not locked it yet. */
+static void try_sweep(void *arg, const struct tft_found *found)
+{
+	*(bool *)arg |= tft_view_sweep(found->view);
+}
+
+static bool sweep(void)
+{
+	bool gone = false;
+
+	tft_journals_in(dir, try_sweep, &gone);
+	return gone;
+}
+
+/* A kill during set-up leaves a file that says so in its first bytes and nothing else; it goes,
+ * unless its owner lives, or may just have made it and not locked it yet. Files that say nothing
+ * may be anybody's, whatever they are called. */
 static void test_sweep(void **state)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	const uint64_t magic = TFT_JOURNAL_SETUP_MAGIC;
+	const struct timespec old[2] = {{.tv_sec = time(NULL) - 60}, {.tv_sec = time(NULL) - 60}};
+	char name[8300], second[8300];
+	struct tft_view *v;
 	struct fake f;
-	int ready[2], done[2];
-	char byte = 0;
+	int end[2];
 
 	(void)state;
+	clear_dir();
+	snprintf(name, sizeof(name), "%s/p.node7.1.journal", dir);
+	snprintf(second, sizeof(second), "%s/second", dir);
 	make_journal(&f);
-	assert_false(tft_journal_sweep(path));
-	assert_int_equal(truncate(path, 0), 0);
-	assert_int_equal(pipe(ready) | pipe(done), 0);
-	pid_t child = fork();
-	if (!child) {
-		int fd = open(path, O_RDWR);
-		if (fcntl(fd, F_SETLK, &lock) || ftruncate(fd, 1 << 20) ||
-		    write(ready[1], &byte, 1) < 0 || read(done[0], &byte, 1) < 0)
-			_exit(1);
-		_exit(0);
-	}
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	assert_false(tft_journal_sweep(path));
-	assert_int_equal(write(done[1], &byte, 1), 1);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_false(tft_journal_sweep(path));
-	struct timespec old[2] = {{.tv_sec = time(NULL) - 60}, {.tv_sec = time(NULL) - 60}};
-	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
-	assert_true(tft_journal_sweep(path));
-	assert_int_equal(access(path, F_OK), -1);
-	assert_false(tft_journal_sweep(path));
+	assert_int_equal(rename(path, name), 0);
+	assert_false(sweep());
 	munmap(f.map, f.size);
+	assert_int_equal(truncate(name, 0), 0);
+	assert_int_equal(utimensat(AT_FDCWD, name, old, 0), 0);
+	assert_false(sweep()); /* empty */
+	assert_int_equal(truncate(name, 1 << 20), 0);
+	assert_int_equal(utimensat(AT_FDCWD, name, old, 0), 0);
+	assert_false(sweep()); /* zeros */
+	int fd = open(name, O_RDWR);
+	assert_int_equal(pwrite(fd, &magic, 8, 0), 8);
+	assert_false(sweep()); /* young */
+	assert_int_equal(tft_view_open(name, &v, NULL), -EAGAIN);
+	assert_null(v);
+	assert_int_equal(utimensat(AT_FDCWD, name, old, 0), 0);
+	pid_t child = living(name, F_SETLK, end);
+	assert_false(sweep()); /* locked */
+	end_life(child, end);
+	assert_int_equal(link(name, second), 0);
+	assert_false(sweep()); /* a file of somebody's, who gave it a second name */
+	assert_int_equal(unlink(second), 0);
+	assert_true(sweep());
+	assert_int_equal(access(name, F_OK), -1);
+	close(fd);
+}
+
+/* Links, names with a slash or control characters, records that two rings claim, staging that is
+ * listed twice: refused or left out, and never more memory than the file has bytes. */
+static void test_refused(void **state)
+{
+	struct tft_salvaged got;
+	struct tfh_err err;
+	struct tft_view *v;
+	struct fake f;
+	char name[8300];
+
+	(void)state;
+	clear_dir();
+	make_journal(&f);
+	put_records(&f, 0, 600);
+	snprintf(name, sizeof(name), "%s/l.journal", dir);
+	assert_int_equal(symlink(path, name), 0);
+	assert_int_equal(tft_view_open(name, &v, &err), -ELOOP);
+	assert_int_equal(unlink(name), 0);
+	assert_int_equal(link(path, name), 0);
+	assert_int_equal(tft_view_open(name, &v, &err), 0);
+	assert_int_equal(tft_view_steer(v, TFT_CTL_STOP, 0, 0, &err), -EMLINK);
+	assert_int_equal(f.j->control, 0);
+	tft_view_close(v);
+	assert_int_equal(unlink(name), 0);
+	static const char *const names[] = {"", ".r3", "../r3", "r3\033[31m", "r3\n"};
+	for (size_t i = 0; i < 5; i++) {
+		snprintf(f.j->prefix, sizeof(f.j->prefix), "%s", names[i]);
+		assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), -EBADMSG);
+	}
+	snprintf(f.j->prefix, sizeof(f.j->prefix), "r3.node7.4711");
+	struct tft_slot *slot = (struct tft_slot *)(f.map + f.j->slots_off);
+	for (uint32_t i = 0; i < TFT_JOURNAL_SLOTS; i++)
+		slot[i] = slot[0];
+	f.j->slot_count = TFT_JOURNAL_SLOTS;
+	f.ring[1]->records_off = f.ring[0]->records_off;
+	for (uint32_t i = 0; i < 100; i++)
+		f.staging->batch[i] = (struct tft_staged){0, 10 + i, 1, 0, TFT_STAGING_RECORDS};
+	f.staging->n_batches = 100;
+	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), 0);
+	assert_int_equal(got.records, 600);
+	munmap(f.map, f.size);
+}
+
+/* A journal whose numbers change, or which is cut off, while it is read: what was checked is what
+ * is used, and the end is an error or a segment, not a signal. */
+static void test_changing(void **state)
+{
+	struct tft_salvaged got;
+	struct tft_view *v;
+	struct fake f;
+
+	(void)state;
+	for (int cut = 0; cut < 2; cut++) {
+		clear_dir();
+		make_journal(&f);
+		put_records(&f, 0, 600);
+		f.staging->n_batches = 1000;
+		for (uint32_t i = 0; i < 1000; i++)
+			f.staging->batch[i] = (struct tft_staged){0, 1, 1, i % 2 * 1000, 1};
+		pid_t pid = fork();
+		if (!pid) {
+			int fd = open(path, O_RDWR);
+			for (;;) {
+				__atomic_store_n(&f.staging->capacity, 1, __ATOMIC_RELAXED);
+				__atomic_store_n(&f.ring[0]->mask, 0, __ATOMIC_RELAXED);
+				__atomic_store_n(&f.j->head_bytes, 16, __ATOMIC_RELAXED);
+				if (cut &&
+				    (ftruncate(fd, 20480) || usleep(100) ||
+				     ftruncate(fd, (off_t)f.size) || pwrite(fd, f.map, 1, 0) < 0))
+					_exit(1);
+				if (cut)
+					continue;
+				__atomic_store_n(&f.staging->capacity, 65536, __ATOMIC_RELAXED);
+				__atomic_store_n(&f.ring[0]->mask, 1023, __ATOMIC_RELAXED);
+				__atomic_store_n(&f.j->head_bytes, 4000, __ATOMIC_RELAXED);
+			}
+		}
+		for (int i = 0; i < 200; i++) {
+			clear_dir();
+			tft_salvage(path, NULL, 0, &got, NULL);
+			if (!tft_view_open(path, &v, NULL)) {
+				tft_view_steer(v, 0, TFT_CTL_STOP, 0, NULL);
+				tft_view_close(v);
+			}
+		}
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		munmap(f.map, f.size);
+	}
 }
 
 /* Every byte of the header pages may lie. */
@@ -441,7 +596,10 @@ int main(void)
 		cmocka_unit_test(test_exactly_once),
 		cmocka_unit_test(test_without_segments_or_head),
 		cmocka_unit_test(test_life),
+		cmocka_unit_test(test_lock_of_a_description),
 		cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_changing),
 		cmocka_unit_test(test_hostile),
 	};
 

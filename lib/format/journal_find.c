@@ -1,0 +1,164 @@
+/* Where journals lie, and whose are taken for whose. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/proc.h"
+#include "format/journal_open.h"
+
+#define SHM "/dev/shm"
+
+static bool ends_in_journal(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 8 && !strcmp(name + n - 8, ".journal");
+}
+
+void tft_journals_in(const char *place, tft_found_fn fn, void *arg)
+{
+	DIR *d = opendir(place);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		struct tft_found found = {0};
+		char path[8192];
+		if (!ends_in_journal(e->d_name) ||
+		    (size_t)snprintf(path, sizeof(path), "%s/%s", place, e->d_name) >= sizeof(path))
+			continue;
+		int dir = fcntl(dirfd(d), F_DUPFD_CLOEXEC, 0);
+		found.code = tft_view_open_at(dir < 0 ? -errno : dir, path, &found.view, NULL);
+		if (found.view)
+			fn(arg, &found);
+		tft_view_close(found.view);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* ---- of a run directory ---- */
+
+struct looking {
+	const char *dir;
+	uid_t owner; /* of the directory */
+	tft_found_fn fn;
+	void *arg;
+};
+
+static void beside(void *arg, const struct tft_found *found)
+{
+	const struct looking *l = arg;
+	struct tft_found f = *found;
+
+	f.copy = !f.code && strcmp(tft_view_header(f.view)->run_dir, l->dir) != 0;
+	l->fn(l->arg, &f);
+}
+
+/* In a place where everybody may write, a journal is believed only of those who could write to the
+ * run directory itself. */
+static void in_shm(void *arg, const struct tft_found *found)
+{
+	const struct looking *l = arg;
+	uid_t owner = tft_view_stat(found->view)->st_uid;
+
+	if (!found->code && (owner == geteuid() || owner == 0 || owner == l->owner) &&
+	    !strcmp(tft_view_header(found->view)->run_dir, l->dir))
+		l->fn(l->arg, found);
+}
+
+void tft_journals_of(const char *dir, tft_found_fn fn, void *arg)
+{
+	struct looking l = {dir, geteuid(), fn, arg};
+	struct stat st;
+
+	if (!stat(dir, &st))
+		l.owner = st.st_uid;
+	tft_journals_in(dir, beside, &l);
+	if (strcmp(dir, SHM))
+		tft_journals_in(SHM, in_shm, &l);
+}
+
+/* ---- of a process ---- */
+
+struct process {
+	pid_t pid;
+	uint32_t number; /* in its own namespace, which is what it writes down of itself */
+	uint64_t start;
+	unsigned uid[4]; /* real, effective, saved, of files */
+};
+
+static bool look_up(pid_t pid, struct process *p)
+{
+	char path[64], text[8192];
+
+	*p = (struct process){.pid = pid, .start = tfh_process_start(pid)};
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	tfh_read_small(path, text, sizeof(text));
+	const char *uids = strstr(text, "\nUid:"), *numbers = strstr(text, "\nNSpid:");
+	if (!uids ||
+	    sscanf(uids, "\nUid: %u %u %u %u", &p->uid[0], &p->uid[1], &p->uid[2], &p->uid[3]) != 4)
+		return false;
+	p->number = (uint32_t)pid;
+	char *at = numbers ? (char *)numbers + 7 : NULL;
+	while (at && (*at == '\t' || *at == ' '))
+		p->number = (uint32_t)strtoul(at + 1, &at, 10);
+	return true;
+}
+
+/* A process may map what it likes: its journal is its user's, and says that it is of this process.
+ */
+static bool is_of(const struct tft_view *v, const struct process *p)
+{
+	const struct tft_journal *j = tft_view_header(v);
+	uid_t owner = tft_view_stat(v)->st_uid;
+	bool known = owner == geteuid();
+
+	for (int i = 0; i < 4; i++)
+		known |= owner == p->uid[i];
+	return known && j->pid == p->number && j->process_start == p->start;
+}
+
+/* A path as the process sees it, which may have a root of its own. */
+static void look_at_mapped(const struct process *p, const char *mapped, tft_found_fn fn, void *arg)
+{
+	struct tft_found found = {0};
+	char parent[8192];
+
+	snprintf(parent, sizeof(parent), "/proc/%d/root%.*s", (int)p->pid,
+		 (int)(strrchr(mapped, '/') - mapped + 1), mapped);
+	int dir = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	found.code = tft_view_open_at(dir < 0 ? -errno : dir, mapped, &found.view, NULL);
+	if (found.view && !found.code && is_of(found.view, p))
+		fn(arg, &found);
+	tft_view_close(found.view);
+}
+
+int tft_journals_of_process(pid_t pid, tft_found_fn fn, void *arg)
+{
+	char path[64], last[4096] = "", *line = NULL;
+	struct process p;
+	size_t cap = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	FILE *f = look_up(pid, &p) ? fopen(path, "re") : NULL;
+	if (!f)
+		return errno ? -errno : -ESRCH;
+	errno = 0;
+	while (getline(&line, &cap, f) > 0) {
+		const char *mapped = strchr(line, '/');
+		line[strcspn(line, "\n")] = '\0';
+		if (!mapped || !ends_in_journal(mapped) || !strcmp(mapped, last))
+			continue; /* one mapping may be several lines */
+		snprintf(last, sizeof(last), "%s", mapped);
+		look_at_mapped(&p, mapped, fn, arg);
+	}
+	int code = ferror(f) ? -errno : 0;
+	free(line);
+	fclose(f);
+	return code;
+}
