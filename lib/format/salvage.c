@@ -214,6 +214,15 @@ static int know_chunk(struct salvage *s, struct tft_reader *r, uint32_t chunk)
 	return 0;
 }
 
+/* A file's name tells only where to look: a process of a container that was started anew has the
+ * host and number of the one before it, which may have died as well. */
+static bool same_process(const struct tft_head *a, const struct tft_head *b)
+{
+	return a->pid == b->pid && a->journal_start == b->journal_start &&
+	       a->start_ticks == b->start_ticks && a->start_realtime_ns == b->start_realtime_ns &&
+	       !strcmp(a->boot_id, b->boot_id);
+}
+
 static int know_segment(struct salvage *s, const char *path, uint32_t number)
 {
 	struct tft_reader *r;
@@ -222,6 +231,10 @@ static int know_segment(struct salvage *s, const char *path, uint32_t number)
 	/* a segment that cannot be read holds nothing that is known */
 	if (tft_open(path, &r, NULL) < 0)
 		return 0;
+	if (!same_process(tft_head(r), &s->head)) {
+		tft_close(r);
+		return 0;
+	}
 	for (uint32_t i = 0; i < tft_chunk_count(r) && code == 0; i++) {
 		uint32_t type = tft_chunk(r, i)->type;
 		const void *data;

@@ -471,6 +471,35 @@ static void test_sweep(void **state)
 	close(fd);
 }
 
+/* A container that is started anew has the host name and the process numbers of the one before it:
+ * segments count as a process' own by what their HEAD says, never by their name. */
+static void test_same_name_other_process(void **state)
+{
+	struct tft_head other = sample_head();
+	struct tft_salvaged got;
+	struct tfh_err err;
+	struct tft_writer *w;
+	char file[8300];
+	struct fake f;
+
+	(void)state;
+	clear_dir();
+	make_journal(&f);
+	put_records(&f, 0, 900);
+	other.start_realtime_ns += 60000000000ull;
+	other.start_ticks += 60000000000ull;
+	snprintf(file, sizeof(file), "%s/r3.node7.4711.0.tft", dir);
+	assert_int_equal(tft_writer_create(file, &other, &w), 0);
+	struct tft_batch b = {truth[0], 900, 1, 100, 0};
+	assert_int_equal(tft_write_events(w, &b, 1, 0), 0);
+	assert_int_equal(tft_writer_finish(w, false), 0);
+	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), 0);
+	assert_int_equal(got.records, 900);
+	assert_int_equal(got.known, 0);
+	assert_non_null(strstr(got.path, "r3.node7.4711.1.tft"));
+	munmap(f.map, f.size);
+}
+
 /* Links, names with a slash or control characters, records that two rings claim, staging that is
  * listed twice: refused or left out, and never more memory than the file has bytes. */
 static void test_refused(void **state)
@@ -598,6 +627,7 @@ int main(void)
 		cmocka_unit_test(test_life),
 		cmocka_unit_test(test_lock_of_a_description),
 		cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_same_name_other_process),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_changing),
 		cmocka_unit_test(test_hostile),
