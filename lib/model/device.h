@@ -15,7 +15,9 @@
 /* One GPUS or DRVR chunk. */
 struct tfh_table_chunk {
 	uint32_t file, chunk;
-	int64_t first; /* no row begins before: ns of the run */
+	int64_t first;		 /* no row begins before: ns of the run */
+	uint32_t segment;	 /* which copies of a file have in common */
+	uint64_t t_last, packed; /* and of the chunk itself: as its header says */
 };
 
 /* Names of kernels, each once: equal texts have one address, in all passes. */

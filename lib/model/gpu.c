@@ -23,6 +23,9 @@ static int add_chunk(struct tfh_run *run, struct tfh_gpu *g, uint32_t file, uint
 	(*v)[(*n)++] = (struct tfh_table_chunk){
 		.file = file,
 		.chunk = chunk,
+		.segment = tft_head(run->file[file].reader)->segment,
+		.t_last = c->t_last,
+		.packed = c->packed_bytes,
 		.first = c->t_first ? tfh_run_ns(run, file, c->t_first) - HEADER_SLACK_NS
 				    : INT64_MIN};
 	return 0;
@@ -198,14 +201,44 @@ static int look_into(struct tfh_run *run, struct tfh_gpu *g, const struct tfh_ta
 	return rc;
 }
 
+static int by_number(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* 0 for copies of one chunk. */
+static int by_content(const struct tfh_table_chunk *x, const struct tfh_table_chunk *y)
+{
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	if (x->segment != y->segment)
+		return by_number(x->segment, y->segment);
+	return x->t_last != y->t_last ? by_number(x->t_last, y->t_last)
+				      : by_number(x->packed, y->packed);
+}
+
 static int by_first(const void *a, const void *b)
 {
 	const struct tfh_table_chunk *x = a, *y = b;
+	int order = by_content(x, y);
 
-	if (x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	return x->file != y->file ? (x->file < y->file ? -1 : 1)
-				  : (x->chunk < y->chunk ? -1 : x->chunk > y->chunk);
+	if (order)
+		return order;
+	return x->file != y->file ? by_number(x->file, y->file) : by_number(x->chunk, y->chunk);
+}
+
+/* In order; of a chunk that is in several copies of its file one stays: rows have no numbers that
+ * would tell which were met before. */
+static void sort_chunks(struct tfh_table_chunk *v, uint32_t *n)
+{
+	uint32_t kept = 0;
+
+	if (*n)
+		qsort(v, *n, sizeof(*v), by_first);
+	for (uint32_t i = 0; i < *n; i++)
+		if (!kept || by_content(&v[kept - 1], &v[i]) || v[kept - 1].file == v[i].file)
+			v[kept++] = v[i];
+	*n = kept;
 }
 
 static int look_at_file(struct tfh_run *run, struct tfh_gpu *g, uint32_t file)
@@ -240,10 +273,8 @@ static int look(struct tfh_run *run, uint32_t process, struct tfh_gpu *g)
 	for (uint32_t f = 0; f < run->n_file && !rc; f++)
 		if (run->file[f].process == process)
 			rc = look_at_file(run, g, f);
-	if (g->n_gpus)
-		qsort(g->gpus, g->n_gpus, sizeof(*g->gpus), by_first);
-	if (g->n_drvr)
-		qsort(g->drvr, g->n_drvr, sizeof(*g->drvr), by_first);
+	sort_chunks(g->gpus, &g->n_gpus);
+	sort_chunks(g->drvr, &g->n_drvr);
 	for (uint32_t i = 0; i < g->n_gpus && !rc; i++)
 		rc = look_into(run, g, &g->gpus[i], scratch, seen);
 	free(scratch);

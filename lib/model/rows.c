@@ -130,6 +130,7 @@ struct open_table {
 	uint64_t *memory;
 	uint32_t cap; /* rows it has room for */
 	uint32_t n, at;
+	uint32_t number; /* of the chunk: the first of rows that start together */
 	int64_t *t0, *t1;
 	uint32_t *order;   /* places by t0; NULL: as they are */
 	const char **name; /* NULL: none has one */
@@ -141,9 +142,9 @@ struct tfh_rows {
 	bool gpus;
 	const struct tfh_table_chunk *chunk;
 	uint32_t n, next;
-	struct open_table **open;
+	struct open_table **open; /* a heap: none starts before its parent, (i - 1) / 2 */
 	uint32_t n_open, cap_open;
-	struct open_table *best; /* the one with the next row */
+	struct open_table *best; /* open[0], once its row is shown */
 	struct open_table *spare;
 	struct tfh_row row; /* of best */
 	struct tfh_texts *texts;
@@ -288,6 +289,43 @@ static int fill(struct tfh_rows *r, struct open_table *o, struct tfh_axis *axis,
 	return r->gpus ? take_names(r, o, v, free_at + o->n) : 0;
 }
 
+static uint32_t place(const struct open_table *o)
+{
+	return o->order ? o->order[o->at] : o->at;
+}
+
+static bool before(const struct open_table *a, const struct open_table *b)
+{
+	int64_t x = a->t0[place(a)], y = b->t0[place(b)];
+
+	return x != y ? x < y : a->number < b->number;
+}
+
+/* Many files of one process may all be open at a time. */
+static void add_open(struct tfh_rows *r, struct open_table *o)
+{
+	uint32_t i = r->n_open++;
+
+	for (; i && before(o, r->open[(i - 1) / 2]); i = (i - 1) / 2)
+		r->open[i] = r->open[(i - 1) / 2];
+	r->open[i] = o;
+}
+
+/* `o` takes the first place, and then its own. */
+static void settle(struct tfh_rows *r, struct open_table *o)
+{
+	uint32_t i = 0, child;
+
+	for (; (child = 2 * i + 1) < r->n_open; i = child) {
+		if (child + 1 < r->n_open && before(r->open[child + 1], r->open[child]))
+			child++;
+		if (!before(r->open[child], o))
+			break;
+		r->open[i] = r->open[child];
+	}
+	r->open[i] = o;
+}
+
 static int open_chunk(struct tfh_rows *r, const struct tfh_table_chunk *c)
 {
 	struct tft_table_view v;
@@ -311,23 +349,9 @@ static int open_chunk(struct tfh_rows *r, const struct tfh_table_chunk *c)
 		free_table(o);
 		return rc;
 	}
-	r->open[r->n_open++] = o;
+	o->number = (uint32_t)(c - r->chunk);
+	add_open(r, o);
 	return 0;
-}
-
-static uint32_t place(const struct open_table *o)
-{
-	return o->order ? o->order[o->at] : o->at;
-}
-
-static struct open_table *find_best(const struct tfh_rows *r)
-{
-	struct open_table *best = r->n_open ? r->open[0] : NULL;
-
-	for (uint32_t i = 1; i < r->n_open; i++)
-		if (r->open[i]->t0[place(r->open[i])] < best->t0[place(best)])
-			best = r->open[i];
-	return best;
 }
 
 static void show(struct tfh_rows *r)
@@ -345,8 +369,10 @@ static void show(struct tfh_rows *r)
 const struct tfh_row *tfh_rows_peek(struct tfh_rows *r)
 {
 	while (!r->err) {
-		if (!r->best && (r->best = find_best(r)))
+		if (!r->best && r->n_open) {
+			r->best = r->open[0];
 			show(r);
+		}
 		if (r->next == r->n || (r->best && r->chunk[r->next].first > r->row.t0))
 			return r->best ? &r->row : NULL;
 		r->err = open_chunk(r, &r->chunk[r->next++]);
@@ -361,16 +387,17 @@ void tfh_rows_take(struct tfh_rows *r)
 
 	if (++o->at < o->n) {
 		/* Alone it stays the first. */
-		if (r->n_open == 1)
+		if (r->n_open == 1) {
 			show(r);
-		else
+		} else {
+			settle(r, o);
 			r->best = NULL;
+		}
 		return;
 	}
 	r->best = NULL;
-	for (uint32_t i = 0; i < r->n_open; i++)
-		if (r->open[i] == o)
-			r->open[i] = r->open[--r->n_open];
+	if (--r->n_open)
+		settle(r, r->open[r->n_open]);
 	free_table(r->spare);
 	r->spare = o;
 }
