@@ -2,12 +2,10 @@
 #include "format/tft_read.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zstd.h>
 
 #include "base/arena.h"
@@ -15,6 +13,7 @@
 #include "format/chunk.h"
 #include "format/clocks.h"
 #include "format/decode.h"
+#include "format/descriptor.h"
 #include "format/head.h"
 #include "format/reader.h"
 #include "format/sketch_build.h"
@@ -31,7 +30,7 @@ struct buffer {
 };
 
 struct tft_reader {
-	int fd;
+	struct tft_descriptor file;
 	char *path;
 	struct tft_places places;
 	struct tft_head head;
@@ -140,8 +139,13 @@ static int load(struct tft_reader *r, struct tft_place *p, bool whole, struct tf
 	size_t len = p->header_bytes + (whole ? p->info.packed_bytes : 0);
 
 	int code = reserve(&r->packed, len);
-	if (code == 0)
-		code = tft_pread(r->fd, r->packed.data, len, p->info.offset);
+	int fd = code < 0 ? code : tft_descriptor_use(&r->file);
+	if (fd >= 0) {
+		code = tft_pread(fd, r->packed.data, len, p->info.offset);
+		tft_descriptor_done(&r->file);
+	} else {
+		code = fd;
+	}
 	if (code < 0 && code != -EBADMSG)
 		return failed(r, code, err);
 	if (code < 0 || tft_header_check(r->packed.data, p->header_bytes) < 0)
@@ -360,7 +364,7 @@ static int load_clocks(struct tft_reader *r, struct tfh_err *err)
 }
 
 /* No whole chunk was found: says why. */
-static int foreign(const struct tft_reader *r, uint64_t size, struct tfh_err *err)
+static int foreign(const struct tft_reader *r, int fd, uint64_t size, struct tfh_err *err)
 {
 	struct tft_chunk_head h = {0};
 
@@ -370,7 +374,7 @@ static int foreign(const struct tft_reader *r, uint64_t size, struct tfh_err *er
 			"%s: the file is empty: nothing was recorded, or the disk was full; "
 			"see `tfhook info` on its directory",
 			r->path);
-	tft_pread(r->fd, &h, size < sizeof(h) ? size : sizeof(h), 0);
+	tft_pread(fd, &h, size < sizeof(h) ? size : sizeof(h), 0);
 	if (h.zstd_magic == TFT_ZSTD_SKIPPABLE && (size < 12 || h.magic == TFT_MAGIC))
 		return tfh_err_set(err, -EBADMSG,
 				   "%s: cut off or damaged within its first chunk: nothing can be "
@@ -407,16 +411,16 @@ static bool swollen(const struct tft_reader *r, uint64_t size)
 	return raw > RAW_FREE && raw / RAW_RATIO > size;
 }
 
-static int find_chunks(struct tft_reader *r, struct tfh_err *err)
+static int find_chunks_in(struct tft_reader *r, int fd, struct tfh_err *err)
 {
 	struct stat st;
 
-	if (fstat(r->fd, &st) < 0)
+	if (fstat(fd, &st) < 0)
 		return failed(r, -errno, err);
 	if (!S_ISREG(st.st_mode))
 		return tfh_err_set(err, S_ISDIR(st.st_mode) ? -EISDIR : -ENOMSG,
 				   "%s: not a regular file", r->path);
-	int code = tft_places_find(r->fd, (uint64_t)st.st_size, &r->places);
+	int code = tft_places_find(fd, (uint64_t)st.st_size, &r->places);
 	if (code == 0)
 		code = unknown_must(r);
 	if (code == -EPROTO)
@@ -432,30 +436,39 @@ static int find_chunks(struct tft_reader *r, struct tfh_err *err)
 			err, -EBADMSG,
 			"%s: unpacks to more than %u times its size, as no recording does", r->path,
 			RAW_RATIO);
-	return r->places.n ? 0 : foreign(r, (uint64_t)st.st_size, err);
+	return r->places.n ? 0 : foreign(r, fd, (uint64_t)st.st_size, err);
 }
 
-/* `fd` becomes the reader's; below 0: -errno of the open that failed. */
-static int open_as(int fd, const char *path, struct tft_reader **out, struct tfh_err *err)
+static int find_chunks(struct tft_reader *r, struct tfh_err *err)
+{
+	int fd = tft_descriptor_use(&r->file);
+
+	if (fd < 0)
+		return failed(r, fd, err);
+	int code = find_chunks_in(r, fd, err);
+	tft_descriptor_done(&r->file);
+	return code;
+}
+
+/* The file of `path`, or of another reader. */
+static int open_as(const char *path, struct tft_reader *of, struct tft_reader **out,
+		   struct tfh_err *err)
 {
 	struct tft_reader *r = calloc(1, sizeof(*r));
-	int code;
 
 	*out = NULL;
 	tfh_err_clear(err);
-	if (!r) {
-		if (fd >= 0)
-			close(fd);
+	if (!r || !(r->path = strdup(path))) {
+		free(r);
 		return tfh_err_set(err, -ENOMEM, "%s: not enough memory to read it", path);
 	}
 	tfh_arena_init(&r->arena, HEAD_ARENA);
 	tft_head_clear(&r->head);
-	r->path = strdup(path);
-	r->fd = fd;
-	if (fd < 0)
-		code = tfh_err_set(err, fd, "%s: %s", path, strerror(-fd));
-	else if (!r->path)
-		code = tfh_err_set(err, -ENOMEM, "%s: not enough memory to read it", path);
+	int code = of ? tft_descriptor_copy(&r->file, &of->file)
+		      : tft_descriptor_open(&r->file, r->path);
+	r->file.path = r->path;
+	if (code < 0)
+		tfh_err_set(err, code, "%s: %s", path, strerror(-code));
 	else
 		code = find_chunks(r, err);
 	if (code == 0)
@@ -473,24 +486,19 @@ static int open_as(int fd, const char *path, struct tft_reader **out, struct tfh
 
 int tft_open(const char *path, struct tft_reader **out, struct tfh_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-	return open_as(fd < 0 ? -errno : fd, path, out, err);
+	return open_as(path, NULL, out, err);
 }
 
-int tft_open_again(const struct tft_reader *of, struct tft_reader **out, struct tfh_err *err)
+int tft_open_again(struct tft_reader *of, struct tft_reader **out, struct tfh_err *err)
 {
-	int fd = fcntl(of->fd, F_DUPFD_CLOEXEC, 0);
-
-	return open_as(fd < 0 ? -errno : fd, of->path, out, err);
+	return open_as(of->path, of, out, err);
 }
 
 void tft_close(struct tft_reader *r)
 {
 	if (!r)
 		return;
-	if (r->fd >= 0)
-		close(r->fd);
+	tft_descriptor_close(&r->file);
 	tft_clocks_free(&r->clocks);
 	tft_clocks_free(&r->joint);
 	tfh_arena_free(&r->arena);

@@ -46,7 +46,7 @@ struct tft_chunk_info {
 
 int tft_open(const char *path, struct tft_reader **out, struct tfh_err *err);
 /* A second reader of an open one's file, whatever has become of its name since. */
-int tft_open_again(const struct tft_reader *of, struct tft_reader **out, struct tfh_err *err);
+int tft_open_again(struct tft_reader *of, struct tft_reader **out, struct tfh_err *err);
 void tft_close(struct tft_reader *r);
 const struct tft_head *tft_head(const struct tft_reader *r);
 uint32_t tft_chunk_count(const struct tft_reader *r);
