@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -214,14 +215,31 @@ static int open_bytes(int fd, const void *data, size_t n, struct tfh_bytes **out
 	return 0;
 }
 
+int tfh_open_regular(const char *path, struct tfh_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		int code = -errno;
+		if (fd >= 0)
+			close(fd);
+		return tfh_err_set(err, code, "%s: %s", path, strerror(-code));
+	}
+	if (S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return tfh_err_set(err, -ENOMSG, "%s: not a regular file", path);
+}
+
 int tfh_bytes_open(const char *path, struct tfh_bytes **out, struct tfh_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = tfh_open_regular(path, err);
 	int rc;
 
 	*out = NULL;
 	if (fd < 0)
-		return tfh_err_set(err, -errno, "%s: %s", path, strerror(errno));
+		return fd;
 	rc = open_bytes(fd, NULL, 0, out, err);
 	if (rc)
 		close(fd);

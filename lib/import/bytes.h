@@ -14,6 +14,9 @@ struct tfh_bytes;
 
 #define TFH_BYTES_HEAD (64u << 10) /* most of a pipe that may have been read before */
 
+/* A file that is no pipe and no device: nothing is waited for. The descriptor, or -errno, -ENOMSG
+ * for what is not regular. */
+int tfh_open_regular(const char *path, struct tfh_err *err);
 /* 0 or -errno. */
 int tfh_bytes_open(const char *path, struct tfh_bytes **out, struct tfh_err *err);
 /* The same of a pipe of which the first bytes were read already. The descriptor is the reader's

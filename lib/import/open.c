@@ -323,11 +323,13 @@ static int read_stream(struct tfh_builder *b, const char *path, struct tfh_err *
 	return rc;
 }
 
-static int read_file(struct tfh_builder *b, const char *path, struct tfh_err *err)
+/* A pipe is read if it was asked for; one that lies in a directory may never have a writer. */
+static int read_file(struct tfh_builder *b, const char *path, bool asked, struct tfh_err *err)
 {
 	switch (kind_of(path)) {
 	case STREAM:
-		return read_stream(b, path, err);
+		return asked ? read_stream(b, path, err)
+			     : tfh_err_set(err, -ENOMSG, "%s: not a regular file", path);
 	case XPLANE:
 		return tfh_import_xplane(b, path, err);
 	default:
@@ -360,7 +362,7 @@ static int read_files(const struct list *l, const char *name, struct tfh_run **o
 		return tfh_err_set(err, rc, "out of memory");
 	for (uint32_t i = 0; i < l->n && !rc; i++) {
 		uint32_t before = tfh_build_processes(b);
-		rc = read_file(b, l->path[i], &why);
+		rc = read_file(b, l->path[i], l->asked[i], &why);
 		good += !rc;
 		if (!rc || l->asked[i])
 			continue;

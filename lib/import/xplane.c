@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "import/bytes.h"
 
 #include "import/xplane.h"
 
@@ -353,15 +354,16 @@ int tfh_import_xplane_bytes(struct tfh_builder *b, const void *data, size_t n, c
 /* The whole file; read, not mapped, so that a file that shrinks meanwhile does no harm. */
 static int read_all(const char *path, uint8_t **data, size_t *n, struct tfh_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = tfh_open_regular(path, err);
 	struct stat st;
 
 	*data = NULL;
 	*n = 0;
-	if (fd < 0 || fstat(fd, &st)) {
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st)) {
 		int code = -errno;
-		if (fd >= 0)
-			close(fd);
+		close(fd);
 		return tfh_err_set(err, code, "%s: %s", path, strerror(-code));
 	}
 	if (st.st_size > MAX_FILE || !(*data = malloc((size_t)st.st_size + 1))) {
