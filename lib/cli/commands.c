@@ -52,7 +52,7 @@ static const struct tfh_command cmd_report = {
 	.name = "report",
 	.operand_text = "[PATH...]",
 	.summary = "where each step's time goes, and what fixing it would gain",
-	.details = "PATH is a run directory or .tft files; without it, the newest run directory "
+	.details = "PATH is a run directory or .tft files; without it, your newest run directory "
 		   "here. Traces of "
 		   "other profilers, too: PyTorch's Kineto JSON (.json, .json.gz) and TensorFlow's "
 		   "XPlane "

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "format/tft_read.h"
+#include "model/model.h"
 
 static int add(struct tfh_files *files, const char *path)
 {
@@ -25,31 +26,6 @@ static int is_trace(const struct dirent *e)
 	size_t n = strlen(e->d_name);
 
 	return n > 4 && !strcmp(e->d_name + n - 4, ".tft");
-}
-
-/* The newest tfhook-* directory below "."; names hold the time in UTC, but only after the program's
- * name. */
-static int newest(char out[4096])
-{
-	struct dirent *e;
-	DIR *d = opendir(".");
-	struct timespec best = {0};
-
-	out[0] = '\0';
-	while (d && (e = readdir(d))) {
-		struct stat st;
-		if (strncmp(e->d_name, "tfhook-", 7) || stat(e->d_name, &st) ||
-		    !S_ISDIR(st.st_mode))
-			continue;
-		if (!*out || st.st_mtim.tv_sec > best.tv_sec ||
-		    (st.st_mtim.tv_sec == best.tv_sec && st.st_mtim.tv_nsec > best.tv_nsec)) {
-			best = st.st_mtim;
-			snprintf(out, 4096, "%s", e->d_name);
-		}
-	}
-	if (d)
-		closedir(d);
-	return *out ? 0 : -ENOENT;
 }
 
 static int add_directory(struct tfh_files *files, const char *dir)
@@ -78,10 +54,11 @@ int tfh_files_find(struct tfh_files *files, const struct tfh_line *args, struct 
 
 	memset(files, 0, sizeof(*files));
 	if (!args->operands) {
-		if (newest(here))
-			return tfh_err_set(err, -ENODATA,
-					   "no run directory (tfhook-*) here; name one, or make "
-					   "one: tfhook run CMD");
+		if (!tfh_run_newest(here, sizeof(here)))
+			return tfh_err_set(
+				err, -ENODATA,
+				"no run directory (tfhook-*) of yours here; name one, or make "
+				"one: tfhook run CMD");
 		operand = own;
 	}
 	snprintf(files->dir, sizeof(files->dir), "%s", operand[0]);

@@ -64,6 +64,10 @@ struct tfh_event {
 	uint64_t number; /* record number in its thread */
 };
 
+/* The newest run directory (tfhook-*) of this user's below "."; others' are read when they are
+ * named. False: there is none. */
+bool tfh_run_newest(char *out, size_t cap);
+
 /* Opens run directories, .tft files, or (later) foreign traces; with none, the newest run directory
  * below ".". Left-over journals of ended processes on this host are read too (never modified). */
 int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, struct tfh_err *err);

@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -390,19 +391,24 @@ static int add_directory(struct tfh_run *run, const char *dir, struct tfh_err *e
 	return run->n_file || !first ? 0 : first;
 }
 
-static bool newest_directory(char *out, size_t cap)
+bool tfh_run_newest(char *out, size_t cap)
 {
 	DIR *d = opendir(".");
 	struct dirent *e;
-	time_t newest = 0;
+	struct timespec best = {0};
 	bool found = false;
 
 	while (d && (e = readdir(d))) {
 		struct stat st;
-		if (strncmp(e->d_name, "tfhook-", 7) || stat(e->d_name, &st) ||
-		    !S_ISDIR(st.st_mode) || (found && st.st_mtime <= newest))
+		if (strncmp(e->d_name, "tfhook-", 7) ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 			continue;
-		newest = st.st_mtime;
+		if (found &&
+		    (st.st_mtim.tv_sec < best.tv_sec ||
+		     (st.st_mtim.tv_sec == best.tv_sec && st.st_mtim.tv_nsec <= best.tv_nsec)))
+			continue;
+		best = st.st_mtim;
 		found = true;
 		snprintf(out, cap, "%s", e->d_name);
 	}
@@ -513,11 +519,11 @@ int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, str
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	tfh_arena_init(&run->arena, 0);
 	if (!n) {
-		if (!newest_directory(newest, sizeof(newest))) {
+		if (!tfh_run_newest(newest, sizeof(newest))) {
 			tfh_run_close(run);
-			return tfh_err_set(
-				err, -ENODATA,
-				"no run directory here; name one, or make one: tfhook run CMD...");
+			return tfh_err_set(err, -ENODATA,
+					   "no run directory of yours here; name one, or make one: "
+					   "tfhook run CMD...");
 		}
 		paths = &found;
 		n = 1;

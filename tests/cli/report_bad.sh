@@ -11,6 +11,16 @@ expect 5 "$tfhook" report
 says 'no run directory.*tfhook run'
 expect 5 "$tfhook" verify
 says 'no run directory.*tfhook run'
+# Another user's is read when it is named, and never taken for one's own.
+if [[ $(id -u) == 0 ]]; then
+	mkdir tfhook-theirs && cp "$TFH_SRC/tests/golden/format-1.0.tft" tfhook-theirs/p.a.1.0.tft && chown -R 65534 tfhook-theirs
+	ln -s tfhook-theirs tfhook-link
+	for command in report verify; do
+		expect 5 "$tfhook" $command
+		says 'no run directory.*of yours here'
+	done
+	expect 0 "$tfhook" verify tfhook-theirs
+fi
 cd ..
 for command in report info verify; do
 	expect 5 "$tfhook" $command empty
