@@ -86,6 +86,7 @@ static int begin(struct tft_descriptor *d, const char *path, int of)
 	if (code == 0) {
 		d->dev = st.st_dev;
 		d->ino = st.st_ino;
+		d->owner = st.st_uid;
 		park(d);
 	}
 	pthread_mutex_unlock(&all.lock);

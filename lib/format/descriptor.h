@@ -15,6 +15,7 @@ struct tft_descriptor {
 	bool parked; /* open, and nobody uses it: it may be closed */
 	dev_t dev;
 	ino_t ino;
+	uid_t owner;
 	struct tft_descriptor *older, *newer; /* of those parked */
 };
 

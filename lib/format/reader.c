@@ -517,6 +517,11 @@ const struct tft_head *tft_head(const struct tft_reader *r)
 	return &r->head;
 }
 
+uid_t tft_owner(const struct tft_reader *r)
+{
+	return r->file.owner;
+}
+
 uint32_t tft_chunk_count(const struct tft_reader *r)
 {
 	return r->places.n;

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "base/fn.h"
@@ -49,6 +50,7 @@ int tft_open(const char *path, struct tft_reader **out, struct tfh_err *err);
 int tft_open_again(struct tft_reader *of, struct tft_reader **out, struct tfh_err *err);
 void tft_close(struct tft_reader *r);
 const struct tft_head *tft_head(const struct tft_reader *r);
+uid_t tft_owner(const struct tft_reader *r); /* whose file it is */
 uint32_t tft_chunk_count(const struct tft_reader *r);
 const struct tft_chunk_info *tft_chunk(const struct tft_reader *r, uint32_t i);
 bool tft_clean_end(const struct tft_reader *r); /* footer present, and the process ended regularly

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "format/table.h"
 #include "model/internal.h"
@@ -23,6 +24,7 @@ struct module {
 	const char *path, *build_id, *file;
 	struct tfh_symbols *symbols;
 	bool opened;
+	bool trusted; /* the file that names it is this user's own, or root's */
 };
 
 struct site {
@@ -63,13 +65,14 @@ static int take_stacks(struct tfh_sites *s, const struct tft_table_view *v, uint
 	return rc;
 }
 
-static int take_modules(struct tfh_run *run, struct tfh_sites *s, const struct tft_table_view *v)
+static int take_modules(struct tfh_run *run, struct tfh_sites *s, const struct tft_table_view *v,
+			bool trusted)
 {
 	struct tft_mods_row *rows = calloc(v->rows + 1, sizeof(*rows));
 	int rc = rows ? tft_table_rows(v, &tft_mods, rows) : -ENOMEM;
 
 	for (uint32_t i = 0; i < v->rows && !rc; i++) {
-		struct module m = {.row = rows[i]};
+		struct module m = {.row = rows[i], .trusted = trusted};
 		m.path = tfh_arena_strdup(&run->arena, tft_table_text(v, rows[i].path));
 		m.build_id = tfh_arena_strdup(&run->arena, tft_table_text(v, rows[i].build_id));
 		if (!m.path || !m.build_id ||
@@ -99,6 +102,7 @@ static int by_stack(const void *a, const void *b)
 
 static int read_file(struct tfh_run *run, struct tfh_sites *s, struct tft_reader *r)
 {
+	bool trusted = tft_owner(r) == geteuid() || tft_owner(r) == 0;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < tft_chunk_count(r) && !rc; i++) {
@@ -112,7 +116,7 @@ static int read_file(struct tfh_run *run, struct tfh_sites *s, struct tft_reader
 		    tft_chunk_payload(r, i, &data, &len, &err) || tft_table_open(&v, data, len))
 			continue; /* damaged: these call sites are not known */
 		rc = c->type == TFT_BTRC ? take_stacks(s, &v, c->t_first)
-					 : take_modules(run, s, &v);
+					 : take_modules(run, s, &v, trusted);
 	}
 	return rc;
 }
@@ -178,7 +182,7 @@ static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct row *r
 	out->module = m->file;
 	out->offset = row->address - m->row.start + m->row.offset;
 	if (!m->opened) {
-		m->symbols = tfh_symbols_open(m->path, m->build_id);
+		m->symbols = tfh_symbols_open(m->path, m->build_id, m->trusted);
 		m->opened = true;
 	}
 	if (m->symbols && tfh_symbols_find(m->symbols, call - m->row.start + m->row.offset, name,

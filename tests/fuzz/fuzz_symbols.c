@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	snprintf(path, sizeof(path), "%s/elf", place);
 	tfh_fuzz_write("elf", data, size);
-	struct tfh_symbols *s = tfh_symbols_open(path, size & 1 ? "0123456789abcdef" : "");
+	struct tfh_symbols *s = tfh_symbols_open(path, size & 1 ? "0123456789abcdef" : "", true);
 	for (uint64_t at = 0; s && at < 1ull << 40; at = at * 2 + 64)
 		tfh_symbols_find(s, at, name, sizeof(name), &into);
 	tfh_symbols_close(s);

@@ -52,7 +52,7 @@ static uint64_t landmark(void)
 static void test_own(void **state)
 {
 	(void)state;
-	struct tfh_symbols *s = tfh_symbols_open("/proc/self/exe", "");
+	struct tfh_symbols *s = tfh_symbols_open("/proc/self/exe", "", true);
 	char name[100];
 	uint64_t into;
 
@@ -70,18 +70,53 @@ static void test_others(void **state)
 	(void)state;
 	char fifo[] = "/tmp/tfh-symbols-XXXXXX";
 
-	assert_null(tfh_symbols_open("/nowhere", ""));
-	assert_null(tfh_symbols_open("/tmp", ""));
-	assert_null(tfh_symbols_open("/dev/null", ""));
-	assert_null(tfh_symbols_open("/etc/passwd", ""));
-	assert_null(tfh_symbols_open("/proc/self/exe", "00112233445566778899aabbccddeeff00112233"));
+	assert_null(tfh_symbols_open("/nowhere", "", true));
+	assert_null(tfh_symbols_open("/tmp", "", true));
+	assert_null(tfh_symbols_open("/dev/null", "", true));
+	assert_null(tfh_symbols_open("/etc/passwd", "", true));
+	assert_null(tfh_symbols_open("/proc/self/exe", "00112233445566778899aabbccddeeff00112233",
+				     true));
 	assert_non_null(mkdtemp(fifo));
 	char path[64];
 	snprintf(path, sizeof(path), "%s/fifo", fifo);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_null(tfh_symbols_open(path, ""));
+	assert_null(tfh_symbols_open(path, "", true));
 	unlink(path);
+	/* somebody else's file: only in a trace that is one's own */
+	if (geteuid() == 0) {
+		FILE *in = fopen("/proc/self/exe", "r"), *out = fopen(path, "w");
+		for (int c; in && out && (c = getc(in)) != EOF;)
+			putc(c, out);
+		fclose(in);
+		fclose(out);
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		struct tfh_symbols *s = tfh_symbols_open(path, "", true);
+		assert_non_null(s);
+		tfh_symbols_close(s);
+		assert_null(tfh_symbols_open(path, "", false));
+		unlink(path);
+	}
 	rmdir(fifo);
+}
+
+/* A file that is cut off while it is read has no more names, and that is all. */
+static void test_cut_off(void **state)
+{
+	(void)state;
+	char path[] = "/tmp/tfh-symbols-XXXXXX", name[100];
+	FILE *in = fopen("/proc/self/exe", "r"), *out = fdopen(mkstemp(path), "w");
+	uint64_t into;
+
+	for (int c; (c = getc(in)) != EOF;)
+		putc(c, out);
+	fclose(in);
+	fclose(out);
+	struct tfh_symbols *s = tfh_symbols_open(path, "", true);
+	assert_non_null(s);
+	assert_int_equal(truncate(path, 100), 0);
+	assert_false(tfh_symbols_find(s, landmark(), name, sizeof(name), &into));
+	tfh_symbols_close(s);
+	unlink(path);
 }
 
 static uint64_t seed = 0x2545f4914f6cdd1dull;
@@ -103,9 +138,9 @@ static void look(const char *path, const uint8_t *data, size_t size, uint64_t of
 	assert_non_null(f);
 	fwrite(data, 1, size, f);
 	fclose(f);
-	struct tfh_symbols *s = tfh_symbols_open(path, "ab");
+	struct tfh_symbols *s = tfh_symbols_open(path, "ab", true);
 	if (!s)
-		s = tfh_symbols_open(path, "");
+		s = tfh_symbols_open(path, "", true);
 	if (s)
 		tfh_symbols_find(s, offset, name, sizeof(name), &into);
 	tfh_symbols_close(s);
@@ -148,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own),
 		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_cut_off),
 		cmocka_unit_test(test_damage),
 	};
 
