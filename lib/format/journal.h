@@ -95,7 +95,7 @@ struct tft_salvaged {
  * `out_dir` (NULL: the run directory that the journal names, refused for a snapshot and for another
  * user's journal; segments are looked for in both). Only one's own journal is removed. The journal
  * and existing segments are never changed. 0, -EBUSY (the process lives), -EALREADY (another
- * process salvages it; all calls together wait 2 s for that), -EPERM, or another -errno.
+ * process salvages it; all calls together wait 5 s for that), -EPERM, or another -errno.
  */
 int tft_salvage_view(struct tft_view *view, const char *out_dir, unsigned flags,
 		     struct tft_salvaged *result, struct tfh_err *err);

@@ -22,7 +22,7 @@
 
 #define NOTE_BEGIN "salvaged.journal="
 #define LOCK_NAP_MS 20
-#define LOCK_MOST_MS 2000 /* a salvage takes less than one second */
+#define LOCK_MOST_MS 5000 /* a salvage takes less than one second, on a busy machine a few */
 
 struct salvage {
 	struct tft_view *view;
