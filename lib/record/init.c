@@ -196,8 +196,9 @@ void tfh_exec_failed(void)
 {
 	int saved = errno;
 
-	/* Of several threads that came back one begins anew, and the others find it begun. */
-	if (tfh_raw_getpid() != tfh_p.pid ||
+	/* Of several threads that came back one begins anew, and the others find it begun. Where
+	 * nothing was recorded no system call is made. */
+	if (!__atomic_load_n(&exec_closed, __ATOMIC_ACQUIRE) || tfh_raw_getpid() != tfh_p.pid ||
 	    !__atomic_exchange_n(&exec_closed, 0, __ATOMIC_ACQ_REL) || !tfh_flusher_closed())
 		return;
 	if (!tfh_rings_quiet()) {
