@@ -9,8 +9,16 @@
 #include "record/flusher.h"
 
 static uint32_t why_state; /* atomic: 0 none, 1 being written, 2 there */
-static char why[512], facts[2048];
-static uint32_t facts_bytes, said_bytes;
+static char why[512];
+#define FACTS 32
+#define FACT_BYTES 256
+/* A place for each, so that threads of the job and the flusher need not wait for each other. */
+static struct {
+	uint32_t ready; /* atomic */
+	char text[FACT_BYTES];
+} fact[FACTS];
+static uint32_t facts; /* atomic: places taken, may count beyond them */
+static uint32_t facts_said;
 static uint64_t overhead_ns, overhead_said;
 static bool said; /* in this segment */
 
@@ -36,41 +44,64 @@ void tfh_gpu_why(const char *fmt, ...)
 
 void tfh_gpu_fact(const char *fmt, ...)
 {
+	uint32_t i = __atomic_fetch_add(&facts, 1, __ATOMIC_RELAXED);
 	va_list args;
-	int n;
 
-	va_start(args, fmt);
-	n = vsnprintf(facts + facts_bytes, sizeof(facts) - facts_bytes - 1, fmt, args);
-	va_end(args);
-	if (n <= 0 || facts_bytes + (uint32_t)n + 1 >= sizeof(facts))
+	if (i >= FACTS)
 		return;
-	facts[facts_bytes + (uint32_t)n] = '\n';
-	facts_bytes += (uint32_t)n + 1;
+	va_start(args, fmt);
+	vsnprintf(fact[i].text, FACT_BYTES, fmt, args);
+	va_end(args);
+	__atomic_store_n(&fact[i].ready, 1, __ATOMIC_RELEASE);
+}
+
+static uint32_t facts_ready(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < FACTS; i++)
+		n += __atomic_load_n(&fact[i].ready, __ATOMIC_ACQUIRE);
+	return n;
+}
+
+/* Returns how many. */
+static uint32_t put_facts(char *text, size_t size, size_t *len)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < FACTS; i++)
+		if (__atomic_load_n(&fact[i].ready, __ATOMIC_ACQUIRE)) {
+			*len += (size_t)snprintf(text + *len, size - *len, "%s\n", fact[i].text);
+			n++;
+		}
+	return n;
 }
 
 int tfh_gpu_put_notes(void)
 {
-	char text[sizeof(facts) + sizeof(why) + 128];
+	static char text[FACTS * (FACT_BYTES + 1) + sizeof(why) + 128]; /* the flusher's */
+	uint32_t n;
+	size_t len = 0;
 	/* Rarely, and yet not far from the truth in the file of a job that is killed. */
 	bool costs = overhead_ns > overhead_said + overhead_said / 4 ||
 		     (tfh_gpu_exiting() && overhead_ns > overhead_said);
-	int n, err;
+	int err;
 
-	if (said && said_bytes == facts_bytes && !costs)
+	if (said && facts_said == facts_ready() && !costs)
 		return 0;
-	if (!facts_bytes && __atomic_load_n(&why_state, __ATOMIC_ACQUIRE) != 2)
+	n = put_facts(text, sizeof(text), &len);
+	if (!n && __atomic_load_n(&why_state, __ATOMIC_ACQUIRE) != 2)
 		return 0;
-	n = snprintf(text, sizeof(text), "%.*s", (int)facts_bytes, facts);
 	if (__atomic_load_n(&why_state, __ATOMIC_ACQUIRE) == 2)
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "gpu.why=%s\n", why);
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "gpu.why=%s\n", why);
 	if (overhead_ns)
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "gpu.overhead_ns=%llu\n",
-			      (unsigned long long)overhead_ns);
-	err = tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text, (uint32_t)n);
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "gpu.overhead_ns=%llu\n",
+					(unsigned long long)overhead_ns);
+	err = tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text, (uint32_t)len);
 	said = !err;
 	if (!err)
 		overhead_said = overhead_ns;
-	said_bytes = facts_bytes;
+	facts_said = n;
 	return err;
 }
 
@@ -86,7 +117,9 @@ void tfh_gpu_new_segment(void)
 
 void tfh_gpu_forget_notes(void)
 {
-	why_state = facts_bytes = said_bytes = 0;
+	why_state = facts = facts_said = 0;
+	for (uint32_t i = 0; i < FACTS; i++)
+		fact[i].ready = 0;
 	overhead_ns = overhead_said = 0;
 	said = false;
 }
