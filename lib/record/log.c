@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -91,6 +92,41 @@ static void write_line(int fd, const char *line, size_t len)
 	tfh_xfsz_restore(&x);
 }
 
+/* A reader that never comes, or never reads, must not hold the job up. */
+static void refuse(const char *path)
+{
+	static uint32_t told;
+	static const char what[] = "tfhook: TFHOOK_LOG is no file or terminal: ",
+			  remedy[] = "; name a file that need not exist\n";
+
+	if (tfh_p.dir.rank.rank > 0 || __atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+		return;
+	write_line(STDERR_FILENO, what, sizeof(what) - 1);
+	write_line(STDERR_FILENO, path, strlen(path));
+	write_line(STDERR_FILENO, remedy, sizeof(remedy) - 1);
+}
+
+/* Opened for each line: the job may close descriptors it does not know. */
+static int open_log(const char *path)
+{
+	int fd =
+		open(path,
+		     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+		     0644);
+	struct stat st;
+
+	if (fd < 0) {
+		if (errno == ENXIO || errno == ELOOP)
+			refuse(path);
+		return -1;
+	}
+	if (!fstat(fd, &st) && (S_ISREG(st.st_mode) || S_ISCHR(st.st_mode)))
+		return fd;
+	refuse(path);
+	close(fd);
+	return -1;
+}
+
 static void append(const char *line, size_t len)
 {
 	const char *pattern = tfh_opt_str(&tfh_p.options, TFH_OPT_LOG);
@@ -99,8 +135,7 @@ static void append(const char *line, size_t len)
 
 	if (!pattern[0])
 		write_line(STDERR_FILENO, line, len);
-	/* Opened for each line: the job may close descriptors it does not know. */
-	fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644) : -1;
+	fd = path ? open_log(path) : -1;
 	if (fd < 0)
 		return;
 	write_line(fd, line, len);
