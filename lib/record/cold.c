@@ -11,7 +11,8 @@
 
 #define COLD_BYTES (TFT_RING_HEADER + TFH_COLD_RECORDS * sizeof(struct tfh_rec))
 
-static uint8_t *cold_base; /* atomic: TFH_COLD_THREADS rings, touched as needed */
+static uint8_t *cold_base; /* atomic: cold_most rings, touched as needed */
+static uint32_t cold_most = TFH_COLD_THREADS;
 static uint32_t cold_used; /* atomic; may count beyond the bound */
 /* Of each ring's records while they are moved, by owner or flusher. */
 static uint32_t cold_lock[TFH_COLD_THREADS] TFH_LOCK_WORD;
@@ -24,14 +25,17 @@ static uint8_t *cold_map(void)
 
 	if (base)
 		return base;
-	map = mmap(NULL, TFH_COLD_THREADS * COLD_BYTES, PROT_READ | PROT_WRITE,
+	/* 260 KiB, for the call that says why nothing is recorded */
+	if (tfh_tight_space())
+		cold_most = 1;
+	map = mmap(NULL, cold_most * COLD_BYTES, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED)
 		return NULL;
 	if (__atomic_compare_exchange_n(&cold_base, &none, (uint8_t *)map, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE))
 		return map;
-	munmap(map, TFH_COLD_THREADS * COLD_BYTES);
+	munmap(map, cold_most * COLD_BYTES);
 	return none;
 }
 
@@ -40,10 +44,10 @@ struct tft_ring *tfh_cold_ring(struct tfh_rec **records)
 	uint8_t *base = cold_map();
 	uint32_t i;
 
-	if (!base || __atomic_load_n(&cold_used, __ATOMIC_RELAXED) >= TFH_COLD_THREADS)
+	if (!base || __atomic_load_n(&cold_used, __ATOMIC_RELAXED) >= cold_most)
 		return NULL;
 	i = __atomic_fetch_add(&cold_used, 1, __ATOMIC_ACQ_REL);
-	if (i >= TFH_COLD_THREADS)
+	if (i >= cold_most)
 		return NULL;
 	base += i * COLD_BYTES;
 	*records = (struct tfh_rec *)(base + TFT_RING_HEADER);
@@ -54,7 +58,7 @@ uint32_t tfh_cold_count(void)
 {
 	uint32_t n = __atomic_load_n(&cold_used, __ATOMIC_ACQUIRE);
 
-	return n < TFH_COLD_THREADS ? n : TFH_COLD_THREADS;
+	return n < cold_most ? n : cold_most;
 }
 
 struct tft_ring *tfh_cold_at(uint32_t i, struct tfh_rec **records)
@@ -70,7 +74,7 @@ bool tfh_ring_is_cold(const struct tft_ring *ring)
 	const uint8_t *base = __atomic_load_n(&cold_base, __ATOMIC_ACQUIRE);
 
 	return base && (const uint8_t *)ring >= base &&
-	       (const uint8_t *)ring < base + TFH_COLD_THREADS * COLD_BYTES;
+	       (const uint8_t *)ring < base + cold_most * COLD_BYTES;
 }
 
 static uint32_t *lock_of(const struct tft_ring *ring)

@@ -112,6 +112,9 @@ void tfh_cold_forget(void);
 
 /* ---- journal.c / place.c ---- */
 
+/* A limit of address space or data under which the recorder takes none: what it maps would fail the
+ * job's own requests. Bytes; 0 = there is none such. */
+uint64_t tfh_tight_space(void);
 /* Creates and maps the journal in the first place that the rules allow; falls back to anonymous
  * memory. 0 or -errno. */
 int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t ring_total);
@@ -194,6 +197,8 @@ bool tfh_filter_program(const struct tfh_proc *p);
 /* ---- intern.c ---- */
 
 void tfh_intern_forget(void);
+/* Uses of names that found no id of their own. */
+uint64_t tfh_names_left_out(void);
 void tfh_self_names_free(struct tfh_self *self);
 
 /* ---- log.c ---- */

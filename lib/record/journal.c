@@ -171,6 +171,21 @@ int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64
 	return 0;
 }
 
+/* 64 MiB of rings and as much for the flusher's heap are an eighth of it. */
+#define SPACE_LEAST (1ull << 30)
+
+uint64_t tfh_tight_space(void)
+{
+	struct rlimit space, data;
+	uint64_t least = RLIM_INFINITY;
+
+	if (!getrlimit(RLIMIT_AS, &space))
+		least = space.rlim_cur;
+	if (!getrlimit(RLIMIT_DATA, &data) && data.rlim_cur < least)
+		least = data.rlim_cur;
+	return least < SPACE_LEAST ? least : 0;
+}
+
 static struct tft_ring *slot_reuse(struct tfh_journal *j, uint8_t kind)
 {
 	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);

@@ -149,6 +149,14 @@ static int set_up(void)
 	if (!tfh_filter_program(&tfh_p) ||
 	    !tfh_ranks_match(tfh_opt_str(&tfh_p.options, TFH_OPT_RANKS), tfh_p.dir.rank.rank))
 		return 1;
+	if (tfh_tight_space()) {
+		snprintf(what, sizeof(what),
+			 "not recording: no memory for the rings under a limit of %llu MB",
+			 (unsigned long long)(tfh_tight_space() >> 20));
+		tfh_log_failure(what,
+				"raise the limit of address space (ulimit -v, ulimit -d) to 1 GB");
+		return -ENOMEM;
+	}
 	err = tfh_rundir_open(&tfh_p.dir, &tfh_p);
 	if (err) {
 		snprintf(what, sizeof(what), "not recording: cannot write to %s: %s",

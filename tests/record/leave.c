@@ -152,6 +152,11 @@ int main(int argc, char **argv)
 		pthread_create(&t, NULL, worker, NULL);
 		pthread_exit(NULL);
 	}
+	if (!strcmp(how, "space")) { /* most of what a small limit leaves */
+		steps(1000);
+		usleep(50000);
+		return malloc((size_t)atoi(argv[3]) << 20) ? 7 : 1;
+	}
 	if (!strcmp(how, "lowered")) { /* below what is there already, and a ring wants to grow */
 		const struct rlimit none = {0, 0};
 

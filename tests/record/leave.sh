@@ -72,6 +72,16 @@ out=$( (
 ( ulimit -f 0 && LD_PRELOAD=$lib exec "$job" return ) 2>&-
 (($? == 7)) || fail "no file may have a byte: status"
 
+# The job's memory first: under a limit of address space or data nothing is taken from it, and one line says so.
+for limit in v d; do
+	out=$( (
+		ulimit -$limit 61440
+		LD_PRELOAD=$lib "$job" space . 40
+	) 2>&1)
+	rc=$?
+	one_line "ulimit -$limit" "no memory for the rings under a limit of 60 MB; raise the limit of address space (ulimit -v"
+done
+
 go lowered
 ((rc == 7)) || fail "a limit of file sizes lowered by the job: status"
 (($(sum mark) > 100)) || fail "a limit of file sizes lowered by the job: some steps"
@@ -91,4 +101,12 @@ LD_PRELOAD=$lib TFHOOK_JOB=other "$job" return
 LD_PRELOAD=$lib TFHOOK_JOB=secret MY_TOKEN=hush TFHOOK_LOG=$TFH_TMP/log "$job" return --api-key=hush --token hush
 grep -q hush tfhook-secret/run.json && fail "a secret in run.json"
 grep -q 'recording to' "$TFH_TMP/log" || fail "log"
+
+# What is no file is not waited for.
+mkfifo "$TFH_TMP/fifo"
+ln -s log "$TFH_TMP/link"
+for log in fifo link; do
+	go return TFHOOK_LOG="$TFH_TMP/$log" TFHOOK_RUN="$TFH_TMP/run"
+	one_line "$log as a log" "TFHOOK_LOG is no file or terminal: .*/$log; name a file"
+done
 exit $status
