@@ -93,6 +93,7 @@ struct tfh_advice {
 
 struct tfh_quality {
 	uint64_t events, dropped, unhooked;
+	uint64_t unnamed; /* uses of names that found no id of their own */
 	double unattributed_share, overhead_share;
 	/* What the job's threads together waited for processors, seconds a second (may exceed 1);
 	 * NAN: not sampled. Crowded: enough to distort times. */

@@ -37,6 +37,7 @@ struct tfh_process {
 	int64_t start_ns, last_ns; /* first and last event */
 	int64_t heard_ns;	   /* when it was last known to live: not before last_ns */
 	uint64_t events, dropped, bad_chunks, tail_bytes;
+	uint64_t unnamed; /* uses of names that found no id of their own */
 	bool clean_end, live;
 	bool has_gpu, has_tf;	   /* any driver call, any TensorFlow call */
 	uint32_t segments;	   /* files */

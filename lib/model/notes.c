@@ -106,15 +106,21 @@ static int add_unhooked(struct tfh_run *run, const char *name, size_t n)
 	return 0;
 }
 
+static uint64_t number(const char *text, size_t n)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < n && i < 18 && text[i] >= '0' && text[i] <= '9'; i++)
+		v = v * 10 + (uint64_t)(text[i] - '0');
+	return v;
+}
+
 /* An imported trace says whose it was, and when its last op ended. */
 static void take_last(struct tfh_run *run, uint32_t file, const char *text, size_t n)
 {
 	struct tfh_process *p = &run->proc[run->file[file].process].pub;
-	uint64_t ticks = 0;
+	int64_t last = tfh_run_ns(run, file, number(text, n));
 
-	for (size_t i = 0; i < n && i < 18 && text[i] >= '0' && text[i] <= '9'; i++)
-		ticks = ticks * 10 + (uint64_t)(text[i] - '0');
-	int64_t last = tfh_run_ns(run, file, ticks);
 	if (last > p->last_ns)
 		p->last_ns = last;
 }
@@ -127,10 +133,20 @@ static void take_source(struct tfh_run *run, const char *name, size_t n)
 		run->source = TFH_SRC_XPLANE;
 }
 
+/* Counted up through a process' files. */
+static void take_unnamed(struct tfh_run *run, uint32_t file, uint64_t n)
+{
+	struct tfh_process *p = &run->proc[run->file[file].process].pub;
+
+	if (n > p->unnamed)
+		p->unnamed = n;
+}
+
 /* Lines of key=value. */
 static int add_note(struct tfh_run *run, uint32_t file, const char *text, size_t len)
 {
-	static const char key[] = "unhooked=", source[] = "source=", last[] = "last=";
+	static const char key[] = "unhooked=", source[] = "source=", last[] = "last=",
+			  unnamed[] = "unnamed=";
 	int rc = 0;
 
 	while (len && !rc) {
@@ -142,6 +158,9 @@ static int add_note(struct tfh_run *run, uint32_t file, const char *text, size_t
 			take_source(run, text + sizeof(source) - 1, n - (sizeof(source) - 1));
 		if (n > sizeof(last) - 1 && !memcmp(text, last, sizeof(last) - 1))
 			take_last(run, file, text + sizeof(last) - 1, n - (sizeof(last) - 1));
+		if (n > sizeof(unnamed) - 1 && !memcmp(text, unnamed, sizeof(unnamed) - 1))
+			take_unnamed(run, file,
+				     number(text + sizeof(unnamed) - 1, n - (sizeof(unnamed) - 1)));
 		n += eol != NULL;
 		text += n;
 		len -= n;

@@ -1,6 +1,10 @@
 /*
  * Ids of handles and texts. One table for the process, lock-free, two words an entry; per thread a
  * small cache and a bit per id that says "this thread has published its NAME".
+ *
+ * Texts, stages and graphs may be made up without end (a range for each iteration); each sort has a
+ * share of the ids, so that kernels and streams find one after days. Texts beyond theirs have one
+ * name together, and how often that was is told.
  */
 #include "record/internal.h"
 
@@ -17,6 +21,16 @@ struct entry {
 	uint64_t key;	/* atomic; 0 free */
 	uint64_t value; /* atomic; id << 32 | low half of the text's hash; 0 while being set */
 };
+
+enum sort { LASTING, TEXTS, STAGES, GRAPHS, SORTS };
+static const uint8_t sort_of[16] = {
+	[TFT_NAME_OP] = TEXTS,	      [TFT_NAME_STRING] = TEXTS, [TFT_NAME_STAGE] = STAGES,
+	[TFT_NAME_ITERATOR] = STAGES, [TFT_NAME_GRAPH] = GRAPHS,
+};
+static const uint32_t most[SORTS] = {IDS_MAX, IDS_MAX / 2, IDS_MAX / 8, IDS_MAX / 8};
+static uint32_t taken[SORTS]; /* atomic */
+static uint64_t unnamed;      /* atomic: uses of names that found no id */
+#define REST "(further names)"
 
 uint32_t tfh_handle_generation = 1;
 
@@ -41,6 +55,13 @@ static struct entry *get_table(void)
 	return none;
 }
 
+/* May the sort have one more? */
+static bool room_for(enum sort sort)
+{
+	return __atomic_load_n(&taken[sort], __ATOMIC_RELAXED) < most[sort] &&
+	       __atomic_load_n(&last_id, __ATOMIC_RELAXED) < IDS_MAX - 1;
+}
+
 /* The entry of a key, made if `make`; NULL if there is none. The mixed key is a bijection of the
  * caller's. */
 static struct entry *find(uint64_t key, bool make)
@@ -60,7 +81,7 @@ static struct entry *find(uint64_t key, bool make)
 			return &t[i];
 		if (have)
 			continue;
-		if (!make || __atomic_load_n(&last_id, __ATOMIC_RELAXED) >= IDS_MAX - 1)
+		if (!make)
 			return NULL;
 		if (__atomic_compare_exchange_n(&t[i].key, &have, mixed, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_ACQUIRE) ||
@@ -70,18 +91,22 @@ static struct entry *find(uint64_t key, bool make)
 	return NULL;
 }
 
-/* Id of a key with this text; a new text gets a new id. 0: the table is full. */
-static uint32_t id_of(uint64_t key, uint32_t text_hash)
+/* Id of a key with this text; a new text gets a new id. 0: none is left for it. */
+static uint32_t id_of(enum sort sort, uint64_t key, uint32_t text_hash)
 {
-	struct entry *e = find(key, true);
+	struct entry *e = find(key, room_for(sort));
 	uint64_t have;
 
 	if (!e)
 		return 0;
 	have = __atomic_load_n(&e->value, __ATOMIC_ACQUIRE);
 	while (!have || (uint32_t)have != text_hash) {
-		uint32_t id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+		uint32_t id;
 
+		if (!room_for(sort))
+			return 0;
+		__atomic_fetch_add(&taken[sort], 1, __ATOMIC_RELAXED);
+		id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
 		if (id >= IDS_MAX) {
 			__atomic_store_n(&last_id, IDS_MAX, __ATOMIC_RELAXED);
 			return 0;
@@ -170,13 +195,13 @@ static bool publish_name(struct tfh_self *self, enum tft_name kind, uint32_t id,
 	return true;
 }
 
-static uint32_t name(struct tfh_self *self, enum tft_name kind, uint64_t key, uint32_t hash,
-		     uint64_t handle, uint64_t extra, const char *text, size_t len)
+static uint32_t name(struct tfh_self *self, enum sort sort, enum tft_name kind, uint64_t key,
+		     uint32_t hash, uint64_t handle, uint64_t extra, const char *text, size_t len)
 {
 	uint32_t id;
 
 	renew(self);
-	id = id_of(key, hash);
+	id = id_of(sort, key, hash);
 	if (!id)
 		return 0;
 	if (!was_named(self, id)) {
@@ -200,8 +225,12 @@ uint32_t tfh_handle_new(struct tfh_self *self, enum tft_name kind, uint64_t hand
 		len = 0;
 	if (len > TEXT_MAX)
 		len = TEXT_MAX;
-	return name(self, kind, tfh_handle_key(kind, handle),
-		    len ? (uint32_t)tfh_hash_bytes(text, len) : 0, handle, extra, text, len);
+	uint32_t id = name(self, sort_of[kind & 15], kind, tfh_handle_key(kind, handle),
+			   len ? (uint32_t)tfh_hash_bytes(text, len) : 0, handle, extra, text, len);
+
+	if (!id)
+		__atomic_fetch_add(&unnamed, 1, __ATOMIC_RELAXED);
+	return id;
 }
 
 uint32_t tfh_handle_find(struct tfh_self *self, enum tft_name kind, uint64_t handle)
@@ -224,21 +253,38 @@ void tfh_handles_forget(void)
 	__atomic_add_fetch(&tfh_handle_generation, 1, __ATOMIC_ACQ_REL);
 }
 
+/* Top bit: no handle key has it, so texts and handles share the table. */
+static uint64_t text_key(enum tft_name kind, uint64_t hash)
+{
+	return (hash << 4 | kind) | 1ull << 63;
+}
+
 uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text, size_t len)
 {
 	uint64_t hash, key;
 	uint64_t *slot;
+	uint32_t id;
 
 	if (len > TEXT_MAX)
 		len = TEXT_MAX;
 	hash = tfh_hash_bytes(text, len);
-	/* Top bit: no handle key has it, so texts and handles share the table. */
-	key = (hash << 4 | kind) | 1ull << 63;
+	key = text_key(kind, hash);
 	slot = tfh_handle_slot(self, key);
 	if (tfh_likely(slot[0] == key &&
 		       self->handle_generation == tfh_peek(&tfh_handle_generation)))
 		return (uint32_t)slot[1];
-	return name(self, kind, key, (uint32_t)hash, hash, 0, text, len);
+	id = name(self, sort_of[kind & 15], kind, key, (uint32_t)hash, hash, 0, text, len);
+	if (id)
+		return id;
+	__atomic_fetch_add(&unnamed, 1, __ATOMIC_RELAXED);
+	hash = tfh_hash_bytes(REST, sizeof(REST) - 1);
+	return name(self, LASTING, kind, text_key(kind, hash), (uint32_t)hash, hash, 0, REST,
+		    sizeof(REST) - 1);
+}
+
+uint64_t tfh_names_left_out(void)
+{
+	return __atomic_load_n(&unnamed, __ATOMIC_RELAXED);
 }
 
 void tfh_intern_forget(void)
@@ -246,5 +292,7 @@ void tfh_intern_forget(void)
 	if (table)
 		madvise(table, TABLE_SLOTS * sizeof(*table), MADV_DONTNEED);
 	last_id = 0;
+	memset(taken, 0, sizeof(taken));
+	unnamed = 0;
 	tfh_handle_generation++;
 }

@@ -95,6 +95,15 @@ static void add_unhooked(struct text *t)
 		}
 }
 
+static uint64_t unnamed_written;
+
+static void add_unnamed(struct text *t)
+{
+	unnamed_written = tfh_names_left_out();
+	if (unnamed_written)
+		add(t, "unnamed=%llu\n", (unsigned long long)unnamed_written);
+}
+
 static struct text text; /* only the flusher writes notes */
 
 int tfh_notes_write(void)
@@ -109,15 +118,19 @@ int tfh_notes_write(void)
 	add(&text, "rank_source=%s\n", tfh_p.dir.rank.source ? tfh_p.dir.rank.source : "none");
 	add_options(&text);
 	add_unhooked(&text);
+	add_unnamed(&text);
 	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text.buf, (uint32_t)text.len);
 }
 
 int tfh_notes_more(void)
 {
-	if (unhooked_written == unhooked_ready())
+	bool first_unnamed = !unnamed_written && tfh_names_left_out();
+
+	if (unhooked_written == unhooked_ready() && !first_unnamed)
 		return 0;
 	text.len = 0;
 	add_unhooked(&text);
+	add_unnamed(&text);
 	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text.buf, (uint32_t)text.len);
 }
 
@@ -135,5 +148,6 @@ int tfh_notes_last(void)
 		add(&text, "stacks.unplaced=%u\n", tfh_stacks_unplaced());
 	if (unhooked_written != unhooked_ready())
 		add_unhooked(&text);
+	add_unnamed(&text);
 	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text.buf, (uint32_t)text.len);
 }

@@ -385,7 +385,7 @@ static tfh_hot struct tfh_rec *tfh_leave(struct tfh_self *self, uint64_t begin, 
  *
  * Id (>0) of a handle, writing its NAME record from this thread before the first use here. `text`
  * may be NULL; `extra` as described at enum tft_name. Returns the id also when the NAME record
- * found no room (it is tried again next time); 0 when the table of 2^17 handles is full.
+ * found no room (it is tried again next time); 0 when all ids for its sort are taken (intern.c).
  */
 uint32_t tfh_handle_new(struct tfh_self *self, enum tft_name kind, uint64_t handle, uint64_t extra,
 			const char *text, size_t len);

@@ -393,6 +393,7 @@ static void write_quality(struct tfh_json *j, const struct tfh_quality *q)
 	for (uint64_t i = 0; i < q->unhooked; i++)
 		tfh_json_str(j, q->unhooked_names[i]);
 	tfh_json_end(j);
+	tfh_json_ku64(j, "unnamed", q->unnamed);
 	tfh_json_kf64(j, "unattributed_share", q->unattributed_share);
 	tfh_json_kbool(j, "clean_end", q->clean_end);
 	tfh_json_kstr(j, "gpu_times", q->gpu_times);

@@ -313,6 +313,12 @@ void tfh_text_data(const struct tfh_page *page)
 			  tfh_fmt_count(a, q->unhooked), q->unhooked == 1 ? "" : "s",
 			  q->unhooked == 1 ? "is" : "are");
 	}
+	if (q->unnamed)
+		tfh_print(
+			page->out,
+			"       names of ranges, ops or graphs had no room %s time%s and are shown "
+			"as one: use fewer different ones\n",
+			tfh_fmt_count(a, q->unnamed), q->unnamed == 1 ? "" : "s");
 	if (q->holes)
 		tfh_print(page->out,
 			  "       records are missing in %u place%s; steps there are not judged\n",

@@ -312,6 +312,33 @@ static int life_names(void)
 	return 0;
 }
 
+/* More texts and graphs than there are ids, then a kernel. */
+static int life_texts(void)
+{
+	uint64_t begin;
+
+	call(TFH_FN_cuLaunchKernel);
+	for (uint64_t i = 1; i <= 140000; i++) {
+		struct tfh_self *self = tfh_enter(TFH_FN_mark_range, 0, &begin);
+		char text[32];
+		int n = snprintf(text, sizeof(text), "iteration %llu", (unsigned long long)i);
+
+		if (!self || !tfh_text_id(self, TFT_NAME_STRING, text, (size_t)n))
+			return 1;
+		tfh_handle_new(self, TFT_NAME_GRAPH, i * 64, 0, NULL, 0);
+		tfh_leave_quiet(self, begin);
+		if (i % 200 == 0)
+			tfh_flush_now(1000);
+	}
+	struct tfh_self *self = tfh_enter(TFH_FN_cuLaunchKernel, 0, &begin);
+	uint32_t id = self ? tfh_handle_new(self, TFT_NAME_FUNCTION, 4096, 0, "kernel", 6) : 0;
+	uint32_t stream = self ? tfh_handle_new(self, TFT_NAME_STREAM, 4096, 0, NULL, 0) : 0;
+
+	if (self)
+		tfh_leave_quiet(self, begin);
+	return !id || !stream;
+}
+
 static int life_steps(void)
 {
 	for (int i = 0; i < 400; i++) {
@@ -352,7 +379,8 @@ int main(int argc, char **argv)
 		     {"exit", life_exit},	    {"signal", life_signal},
 		     {"hang", life_hang},	    {"late", life_late},
 		     {"names", life_names},	    {"steps", life_steps},
-		     {"busy", life_busy},	    {"limit", life_limit}};
+		     {"texts", life_texts},	    {"busy", life_busy},
+		     {"limit", life_limit}};
 
 	if (argc > 2)
 		many = atoi(argv[2]);

@@ -24,7 +24,7 @@ static int filter_trace(const struct dirent *e)
 static void tally(const char *path, const char *name)
 {
 	uint64_t count[11] = {0}, repeat = 0, lost = 0, notes = 0, samples = 0, digests = 0,
-		 clocks = 0;
+		 clocks = 0, unnamed = 0;
 	struct tfh_err err = {0};
 	struct tft_reader *r;
 
@@ -39,6 +39,11 @@ static void tally(const char *path, const char *name)
 		size_t len;
 
 		notes += type == TFT_NOTE;
+		if (type == TFT_NOTE && !tft_chunk_payload(r, i, &data, &len, &err)) {
+			const char *at = memmem(data, len, "unnamed=", 8);
+
+			unnamed = at ? strtoull(at + 8, NULL, 10) : unnamed;
+		}
 		samples += type == TFT_SAMP;
 		digests += type == TFT_DGST;
 		clocks += type == TFT_CLKS;
@@ -67,10 +72,10 @@ static void tally(const char *path, const char *name)
 		if (count[k])
 			printf(" %s=%llu", kinds[k], (unsigned long long)count[k]);
 	printf(" repeat=%llu lost=%llu notes=%llu samples=%llu digests=%llu clocks=%llu clean=%d "
-	       "pid=%u rank=%d\n",
+	       "pid=%u rank=%d unnamed=%llu\n",
 	       (unsigned long long)repeat, (unsigned long long)lost, (unsigned long long)notes,
 	       (unsigned long long)samples, (unsigned long long)digests, (unsigned long long)clocks,
-	       tft_clean_end(r), tft_head(r)->pid, tft_head(r)->rank);
+	       tft_clean_end(r), tft_head(r)->pid, tft_head(r)->rank, (unsigned long long)unnamed);
 	tft_close(r);
 }
 
