@@ -244,6 +244,16 @@ char *strstr(const char *text, const char *part)
 	return (char *)(uintptr_t)text;
 }
 
+void *memmem(const void *text, size_t size, const void *part, size_t n)
+{
+	const char *at = text;
+
+	for (; n && size >= n; at++, size--)
+		if (!memcmp(at, part, n))
+			return (char *)(uintptr_t)at;
+	return n ? NULL : (char *)(uintptr_t)text;
+}
+
 char *strncpy(char *restrict to, const char *restrict from, size_t n)
 {
 	size_t length = strnlen(from, n);

@@ -6,7 +6,7 @@ command -v make >/dev/null || exit 77
 mkdir "$TFH_TMP/tree"
 cd "$TFH_TMP/tree" || exit 1
 cp -r "$TFH_SRC/Makefile" "$TFH_SRC/scripts" "$TFH_SRC/include" .
-mkdir -p lib/audit && cp -r "$TFH_SRC/lib/base" lib && echo >lib/audit/audit.c
+mkdir -p lib/audit && cp -r "$TFH_SRC/lib/base" "$TFH_SRC/lib/glibc" lib && echo >lib/audit/audit.c
 # A compiler that takes so long that somebody saves a header that it has read.
 cat >cc <<'CC'
 #!/bin/sh

@@ -23,6 +23,7 @@
 #define strcspn OWN(strcspn)
 #define strstr OWN(strstr)
 #define strncpy OWN(strncpy)
+#define memmem OWN(memmem)
 void *memcpy(void *restrict, const void *restrict, size_t);
 void *memmove(void *, const void *, size_t);
 void *memset(void *, int, size_t);
@@ -30,6 +31,7 @@ size_t strnlen(const char *, size_t);
 size_t strlen(const char *);
 char *strchr(const char *, int);
 int strncmp(const char *, const char *, size_t);
+int memcmp(const void *, const void *, size_t);
 #include "hook/plain.c"
 #undef memcpy
 #undef memmove
@@ -48,6 +50,7 @@ int strncmp(const char *, const char *, size_t);
 #undef strcspn
 #undef strstr
 #undef strncpy
+#undef memmem
 
 #define SIZE 1400
 
@@ -121,6 +124,8 @@ static void check_strings(void)
 		same("strspn", i, n, own_strspn(a, b) == strspn(a, b));
 		same("strcspn", i, n, own_strcspn(a, b) == strcspn(a, b));
 		same("strstr", i, n, own_strstr(a, b) == strstr(a, b));
+		same("memmem", i, n,
+		     own_memmem(a, strlen(a), b, strlen(b)) == memmem(a, strlen(a), b, strlen(b)));
 		memset(ours, 1, sizeof(ours));
 		memset(theirs, 1, sizeof(theirs));
 		own_strncpy(ours, a, n);
