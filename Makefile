@@ -129,6 +129,8 @@ AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),tru
 AREAS += $(if $(filter check-gpu,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook jobs))
 # The tortured jobs' traces are counted with the recorder's tests.
 AREAS += $(if $(filter torture,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),torture record))
+# A library that has every process record.
+AREAS += $(if $(filter check-invisible,$(MAKECMDGOALS)),invisible)
 # The clients' tests compare with the programs of the hook's tests.
 AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
 # What check-glibc reads recordings with.
@@ -155,7 +157,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all demo check check-clients check-glibc check-gpu check-import check-libraries check-wheels truth truth-pipelines truth-random tests bench fuzz fuzz-run soak torture install uninstall clean distclean format \
+.PHONY: all demo check check-clients check-glibc check-gpu check-import check-invisible check-libraries check-wheels truth truth-pipelines truth-random tests bench fuzz fuzz-run soak torture install uninstall clean distclean format \
 	compile_commands.json python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES)
@@ -398,6 +400,10 @@ check-import: tests
 check-libraries: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python libraries tests/hook/full
 
+# The same results with and without the preload: CPython's own tests and real training. Hours; 4 GB of downloads.
+check-invisible: tests
+	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout 14400 tests/invisible
+
 demo: all
 	$(Q)python=$$(scripts/python-env $(if $(filter quick,$(DEMO)),quick,main)) && \
 		PATH="$$(dirname "$$python"):$$PATH" $(RUN_ENV) TFH_PY="$$python" $(B)/bin/tfhook demo $(DEMO)
@@ -496,6 +502,7 @@ help:
 	@echo 'make check-gpu        questions to a real GPU and driver (bench/GPU.md)'
 	@echo 'make check-import     other tools on the same real traces (750 MB)'
 	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
+	@echo 'make check-invisible  CPython and training, the same with and without the preload (hours; 4 GB)'
 	@echo 'make bench            measure costs and sizes'
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
 	@echo 'make fuzz soak        long tests'
