@@ -49,17 +49,21 @@ static void hold(uint64_t end)
 void tfh_exit_wait(enum tfh_fn fn)
 {
 	static uint32_t word;
-	uint64_t until, t;
+	uint64_t until, t, waited = 0;
 	int saved = errno;
 
 	if (tfh_self.depth || tfh_fn_table[fn].family >= TFH_FAM_CONSUMER ||
 	    __atomic_load_n(&leaving, __ATOMIC_RELAXED) == (uint64_t)pthread_self())
 		return;
-	while ((until = __atomic_load_n(&held_until, __ATOMIC_ACQUIRE)) > (t = now())) {
+	/* The clock may stand still, by another preload. */
+	while ((until = __atomic_load_n(&held_until, __ATOMIC_ACQUIRE)) > (t = now()) &&
+	       waited < EXIT_NS + HOLD_NS) {
 		uint64_t ns = until - t < 5 * MS ? until - t : 5 * MS;
 		struct timespec ts = {.tv_nsec = (long)ns};
 
-		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0);
+		if (syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0) &&
+		    errno == ETIMEDOUT)
+			waited += ns;
 	}
 	errno = saved;
 }

@@ -33,12 +33,14 @@
 
 struct tfh_flusher tfh_f;
 
-static void futex_wait(uint32_t *word, uint32_t value, uint64_t ns)
+/* True: that time is over. */
+static bool futex_wait(uint32_t *word, uint32_t value, uint64_t ns)
 {
 	struct timespec ts = {.tv_sec = (time_t)(ns / SECOND_NS),
 			      .tv_nsec = (long)(ns % SECOND_NS)};
 
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &ts, NULL, 0);
+	return syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &ts, NULL, 0) &&
+	       errno == ETIMEDOUT;
 }
 
 static void futex_wake(uint32_t *word)
@@ -373,17 +375,21 @@ static bool is_over(uint32_t generation)
 	return __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE) != generation;
 }
 
-/* Waits until *word is no longer `old`, or all is closed. */
+/* Waits until *word is no longer `old`, or all is closed. Another preload may let the clock stand
+ * still, so what the kernel let pass counts as well. */
 static bool wait_for(uint32_t *word, uint32_t old, uint64_t end, uint32_t generation)
 {
+	uint64_t begun = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), waited = 0;
+
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old && !tfh_flusher_closed() &&
 	       !is_over(generation)) {
 		uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), most;
 
-		if (now >= end || stuck(now))
+		if (now >= end || waited >= end - begun || stuck(now))
 			return false;
 		most = end - now > LOOK_NS ? LOOK_NS : end - now;
-		futex_wait(word, old, most);
+		if (futex_wait(word, old, most))
+			waited += most;
 	}
 	return true;
 }

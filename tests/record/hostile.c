@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void (*step)(void);
@@ -263,6 +264,36 @@ static int memory(void)
 	return 7;
 }
 
+/* ---- a clock that stands still, and a flusher that never comes back from it ---- */
+
+static int frozen; /* atomic */
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	int still = __atomic_load_n(&frozen, __ATOMIC_ACQUIRE);
+
+	while (still && syscall(SYS_gettid) != getpid())
+		pause();
+	if (still) {
+		*ts = (struct timespec){.tv_sec = still};
+		return 0;
+	}
+	return (int)syscall(SYS_clock_gettime, id, ts);
+}
+
+static int still(void)
+{
+	struct timespec now;
+
+	steps(101);
+	usleep(100000);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	__atomic_store_n(&frozen, (int)now.tv_sec, __ATOMIC_RELEASE);
+	usleep(200000);
+	alarm(20); /* the end takes 2 s */
+	return 7;
+}
+
 /* ---- signals and threads ---- */
 
 static void on_tick(int signal)
@@ -372,6 +403,7 @@ static const struct {
 	    {"nothing_else", nothing_else},
 	    {"rooted", rooted},
 	    {"memory", memory},
+	    {"still", still},
 	    {"ticks", ticks},
 	    {"churn", churn},
 	    {"spawns", spawns},

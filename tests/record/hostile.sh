@@ -40,6 +40,8 @@ said nothreads_full 'raise the limit of processes'
 (($(sum mark) == 100)) || fail "nothreads and no room in files: the journal has the steps"
 said nofiles 'cannot write to .*: Permission denied; set TFHOOK_DIR'
 said nothing_else 'cannot write to .*: Operation not permitted; set TFHOOK_DIR'
+go still
+((rc == 7)) && (($(sum mark) == 100)) || fail "still: a clock that stands still holds no end up"
 said memory 'no memory for the rings.*ulimit -v'
 go nofallocate
 ((rc == 77)) || { [[ $rc == 7 && -z $out ]] && (($(sum mark) == 100)); } || fail "nofallocate"
