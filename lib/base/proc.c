@@ -126,7 +126,8 @@ size_t tfh_stack_left(void)
 		return tfh_main_stack_left(here);
 	if (pthread_getattr_np(pthread_self(), &attr))
 		return 0;
-	pthread_attr_getstack(&attr, &low, &bytes);
+	if (pthread_attr_getstack(&attr, &low, &bytes))
+		bytes = 0;
 	pthread_attr_destroy(&attr);
 	return here > (char *)low && here < (char *)low + bytes ? (size_t)(here - (char *)low) : 0;
 }

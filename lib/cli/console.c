@@ -49,7 +49,7 @@ static bool is_set(const char *name)
 
 bool tfh_use_color(const char *flag, FILE *out)
 {
-	const char *term = getenv("TERM");
+	const char *term = getenv("TERM"), *force = getenv("CLICOLOR_FORCE");
 
 	if (flag && !strcmp(flag, "always"))
 		return true;
@@ -57,7 +57,7 @@ bool tfh_use_color(const char *flag, FILE *out)
 		return false;
 	if (is_set("NO_COLOR"))
 		return false;
-	if (is_set("CLICOLOR_FORCE") && strcmp(getenv("CLICOLOR_FORCE"), "0"))
+	if (force && *force && strcmp(force, "0"))
 		return true;
 	return isatty(fileno(out)) && term && *term && strcmp(term, "dumb");
 }

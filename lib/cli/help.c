@@ -240,7 +240,7 @@ static int unknown_command(const char *word)
 	const char *names[32];
 	size_t n = 0;
 
-	while (tfh_commands[n] && n < 32) {
+	while (n < 32 && tfh_commands[n]) {
 		names[n] = tfh_commands[n]->name;
 		n++;
 	}

@@ -506,7 +506,7 @@ int tfh_export_tft(struct tfh_run *run, uint32_t process, const char *path, stru
 		rc = look(x, &why);
 	if (!rc)
 		rc = create(x, path);
-	if (x->w) {
+	if (!rc) {
 		rc = write_all(x, &why);
 		int end = tft_writer_finish(x->w, !rc);
 		rc = rc ? rc : end;

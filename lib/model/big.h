@@ -11,9 +11,9 @@
 
 #include <stddef.h>
 
-/* As realloc, of an array of `old` bytes; new bytes are not set. NULL: out of memory, `p` stays as
- * it is. Only memory from here may be given, or NULL. */
-void *tfh_big_resize(void *p, size_t old, size_t bytes);
+/* As realloc, of an array of `had` bytes; new bytes are not set. NULL: out of memory, `old` stays
+ * as it is. Only memory from here may be given, or NULL. */
+void *tfh_big_resize(void *old, size_t had, size_t bytes);
 /* n zeroed elements; NULL: out of memory. */
 void *tfh_big_array(size_t n, size_t size);
 void tfh_big_free(void *p);

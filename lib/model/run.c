@@ -354,12 +354,17 @@ static int names_in(const char *dir, char ***out, uint32_t *n)
 		if (!ends_with(e->d_name, ".tft"))
 			continue;
 		rc = tfh_room_for((void **)out, &cap, *n, sizeof(**out));
-		if (!rc && !((*out)[(*n)++] = strdup(e->d_name)))
+		if (!rc && !((*out)[*n] = strdup(e->d_name)))
 			rc = -ENOMEM;
+		*n += !rc;
 	}
 	closedir(d);
-	if (*n)
+	if (!rc && *n)
 		qsort(*out, *n, sizeof(**out), by_text);
+	while (rc && *n)
+		free((*out)[--*n]);
+	if (rc)
+		free(*out);
 	return rc;
 }
 

@@ -248,7 +248,7 @@ static bool take_batch(const struct tfh_side *side, struct tfh_series *s, struct
 	n = length > sizeof(batch.head)
 		    ? (uint32_t)((length - sizeof(batch.head)) / sizeof(batch.pair[0]))
 		    : 0;
-	if (n > batch.head.count)
+	if (n && n > batch.head.count)
 		n = batch.head.count;
 	if (n)
 		tfh_memory_batch(&side->memory, batch.pair, n, &ev->dir, &ev->pageable);

@@ -344,8 +344,8 @@ static void headline(const struct tfh_page *page, char *plain, size_t size, char
 		n += (size_t)snprintf(rest + n, rest_size - n, "   %s", cause);
 	if (!isnan(v->share) && v->cls != TFH_CLASS_BALANCED && v->cls != TFH_CLASS_UNCLASSIFIED &&
 	    n < rest_size)
-		n += (size_t)snprintf(rest + n, rest_size - n, "   %s of training time",
-				      tfh_fmt_share(share, v->share));
+		snprintf(rest + n, rest_size - n, "   %s of training time",
+			 tfh_fmt_share(share, v->share));
 }
 
 static void also_line(const struct tfh_verdict *v, char *out, size_t size)

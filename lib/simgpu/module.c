@@ -130,8 +130,9 @@ static char *read_all(const char *path)
 	fseek(f, 0, SEEK_END);
 	long n = ftell(f);
 	rewind(f);
-	char *text = calloc(1, (size_t)(n < 0 ? 0 : n) + 8);
-	n = (long)fread(text, 1, (size_t)n, f);
+	size_t most = n < 0 ? 0 : (size_t)n;
+	char *text = calloc(1, most + 8);
+	text[fread(text, 1, most, f)] = '\0';
 	fclose(f);
 	return text;
 }

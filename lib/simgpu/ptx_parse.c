@@ -58,6 +58,7 @@ static const char *declaration(const char *p, const char **name, size_t *nname, 
 {
 	unsigned elem = 0;
 	*align = 0;
+	*name = p;
 	*nname = 0;
 	for (p = skip(p); *p && *p != ',' && *p != ';' && *p != ')' && *p != '=' && *p != '[';
 	     p = skip(p)) {
