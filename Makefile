@@ -157,7 +157,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all demo check check-clients check-glibc check-gpu check-import check-invisible check-libraries check-wheels truth truth-pipelines truth-random tests bench fuzz fuzz-run soak torture install uninstall clean distclean format \
+.PHONY: all analyze demo check check-clients check-glibc check-gpu check-import check-invisible check-libraries check-wheels truth truth-pipelines truth-random tests bench fuzz fuzz-run soak torture install uninstall clean distclean format \
 	compile_commands.json python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES)
@@ -416,7 +416,7 @@ bench: all $(BENCH) $(BENCH_LIBS)
 FUZZ_SECONDS ?= 60
 FUZZ_BOUNDS := -max_len=65536 -timeout=60 -malloc_limit_mb=512 -rss_limit_mb=3072 -print_final_stats=1
 fuzz:
-	$(Q)command -v clang >/dev/null || { echo 'fuzz: needs clang and its sanitizers (Debian: clang libclang-rt-14-dev)'; exit 1; }
+	$(Q)scripts/bootstrap fuzz
 	$(Q)$(MAKE) --no-print-directory CC=clang SAN=address O=$(O)-fuzz CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' fuzz-run
 fuzz-run: $(FUZZ)
 	$(Q)for f in $(FUZZ); do mkdir -p $$f.corpus; seeds=tests/fuzz/seeds/$$(basename $$f); \
@@ -427,6 +427,11 @@ $(FUZZ): $(B)/%: %.c $(FUZZ_PARTS) $(CORE_A) $(call stamp,test)
 $(REPLAY): $(B)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(FUZZ_PARTS) tests/fuzz/fuzz.h $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -o $@ $< tests/fuzz/replay.c $(FUZZ_PARTS) $(CORE_A) $(ZLIB) $(LIBS)
+
+# cppcheck, clang's analyzer and gcc -fanalyzer over lib/; what they may find stands in scripts/static-known.
+analyze: compile_commands.json
+	$(Q)scripts/bootstrap analyze
+	$(Q)scripts/check-static --jobs $(JOBS)
 
 # Jobs under every end and in every company (docs/torture.md): T=regex for some cases, SEED=n for the same moments again.
 # Half an hour and more: SCHEDULES_N is the number of schedules.
@@ -448,8 +453,8 @@ format:
 compile_commands.json:
 	$(Q)scripts/gen-compile-commands \
 		$(foreach f,$(SRC_core) $(SRC_main),'$f' '$(COMPILE_core)') \
-		$(foreach f,$(call sources,hook),'$f' '$(COMPILE_job)') \
-		$(foreach f,$(call sources,simgpu) $(SRC_cupti) $(SRC_nccl),'$f' '$(COMPILE_sim)') \
+		$(foreach f,$(call sources,hook) $(wildcard lib/audit/*.c lib/glibc/*.c),'$f' '$(COMPILE_job)') \
+		$(foreach f,$(call sources,simgpu) $(wildcard lib/simgpu/variants/*.c) $(SRC_cupti) $(SRC_nccl),'$f' '$(COMPILE_sim)') \
 		$(foreach f,$(wildcard tests/unit/*.c) $(AREA_C),'$f' '$(COMPILE_test)') >$@
 
 # --- install -----------------------------------------------------------------------------------------------------
@@ -506,6 +511,7 @@ help:
 	@echo 'make bench            measure costs and sizes'
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
 	@echo 'make fuzz soak        long tests'
+	@echo 'make analyze          static analysis of lib/ (ten minutes)'
 	@echo 'make torture          jobs under every end and in every company (T=regex SEED=n)'
 	@echo 'make python-env       NAME=main|quick|clients|libraries|tf215|tf218|tf220|tf221|tfgpu220'
 	@echo 'make format           clang-format; make compile_commands.json for editors'
