@@ -60,7 +60,7 @@ def ends():
     for number in (1, 2, 3, 9, 10, 13, 14, 15, 24, 31):
         yield Case("signal %d" % number, ["ends", "signal", "1000", str(number)], rc=-number, truth="killed", quick=number == 15)
     yield Case("handler that exits", ["ends", "handler", "1000"], rc=35, truth="part", least=1000, quick=True)
-    yield Case("main thread ends first", ["ends", "main", "1000"], rc=0, timeout=20)
+    yield Case("main thread ends first", ["ends", "main", "1000"], rc=0, timeout=20, quick=True)
     yield Case("exit in a thread", ["ends", "thread", "2000"], rc=9, truth="part", least=2000)
     yield Case("calls after exit began", ["ends", "late", "1000"], rc=7, truth="part", least=1000, quick=True)
     yield Case("exec in the middle", ["ends", "exec", "5"], rc=7, quick=True)
@@ -68,7 +68,7 @@ def ends():
     yield Case("exec that fails", ["ends", "execfails", "20000"], rc=7, truth="part", least=20)
     yield Case("stop and continue", ["ends", "stopped", "100000"], rc=7)
     yield Case("coroutines", ["ends", "coroutines", "5000"], rc=7)
-    yield Case("siglongjmp out of hooks", ["ends", "jumps", "500"], rc=7, truth="part", least=1000)
+    yield Case("siglongjmp out of hooks", ["ends", "jumps", "500"], rc=7, truth="part", least=1000, quick=True)
 
 
 def forks():
@@ -91,7 +91,7 @@ def threads():
     yield Case("64 threads, 1,000,000 calls each", ["threads", "flood", "1000000", "64"], rc=7, timeout=300)
     yield Case("8 threads, 100,000 calls each", ["threads", "flood", "100000", "8"], rc=7, quick=True)
     yield Case("threads end in a flush", ["threads", "flush", "200"], rc=7)
-    yield Case("cancellation anywhere", ["threads", "cancel", "500"], rc=7, truth="part", least=500)
+    yield Case("cancellation anywhere", ["threads", "cancel", "500"], rc=7, truth="part", least=500, quick=True)
     yield Case("calls in destructors", ["threads", "destructors", "300"], rc=7, truth="part", least=300)
     yield Case("signals at 1 kHz", ["threads", "signals", "200000"], rc=7)
     yield Case("first calls of 64 threads", ["threads", "first", "64"], rc=7, quick=True)
