@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -210,10 +208,17 @@ static void end_start(uint32_t state)
 	syscall(SYS_futex, &tfh_p.start_state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-static void start(void)
+void tfh_start(void)
 {
-	int status = set_up();
+	uint32_t none = TFH_START_NOT;
+	int status;
 
+	if (!__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		wait_for_starter();
+		return;
+	}
+	status = set_up();
 	if (status) {
 		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
 		end_start(TFH_START_FAILED);
@@ -229,29 +234,4 @@ static void start(void)
 	tfh_register_exit(TFH_EXIT_AFTER_START);
 	tfh_gpu_begin();
 	tfh_flusher_start();
-}
-
-/* A starter that is cancelled, or whose signal handler jumps away, would leave a recording that
- * never begins: for the 1 to 3 ms that it takes, signals to this thread and its cancellation wait.
- */
-void tfh_start(void)
-{
-	uint32_t none = TFH_START_NOT;
-	sigset_t all, old;
-	int cancel;
-
-	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_NOT) {
-		wait_for_starter();
-		return;
-	}
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false,
-					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		start();
-	else
-		wait_for_starter();
-	pthread_setcancelstate(cancel, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
