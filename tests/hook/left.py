@@ -27,7 +27,6 @@ ways = {
     "longjmp": ({COPY: 101}, 7),
     "longjmp_nested": ({COPY: 101}, 7),
     "siglongjmp": ({COPY: 101}, 7),
-    "storm": ({QUERY: 500}, 7),
     "killed": ({COPY: 4}, -signal.SIGKILL),
     "coroutine": ({COPY: 9, QUERY: 24, SYNC: 4}, 7),
     "hop": ({COPY: 3, QUERY: 8, SYNC: 1}, 7),
@@ -58,12 +57,12 @@ for way, (expected, code) in ways.items():
     records = records_of(f"{place}/{way}")
     calls = [r for r in records if r["kind"] == CALL]
     got = Counter(r["fn"] for r in calls)
-    for fn in (SYNC, QUERY, DESTROY) if way == "storm" else (COPY, SYNC, QUERY, DESTROY):
+    for fn in (COPY, SYNC, QUERY, DESTROY):
         if got[fn] != expected.get(fn, 0):
             wrong(way, fn, got[fn], "calls, expected", expected.get(fn, 0))
     deep = [r for r in calls if r["depth"]]
     # Inside a coroutine's call the thread may have been held for being inside, too.
-    if way not in ("coroutine", "hop", "hop_ended", "storm") and deep:
+    if way not in ("coroutine", "hop", "hop_ended") and deep:
         wrong(way, len(deep), "calls inside another, first", deep[0])
     for r in calls:
         if r["fn"] == SYNC and r["t1"] - r["t0"] < (20e6 if way == "coroutine" else 0):
