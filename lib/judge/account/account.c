@@ -191,6 +191,30 @@ static void judge_group(struct tfh_ledger *l)
 	a->compute += a->input_in_exec - exposed;
 }
 
+void tfh_account_parts(const struct tfh_account *a, int64_t ns, double part[TFH_PART_COUNT])
+{
+	int64_t known = a->compute;
+
+	memset(part, 0, TFH_PART_COUNT * sizeof(*part));
+	part[TFH_PART_COMPUTE] = (double)a->compute;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		part[tfh_cause_part(c)] += (double)a->cause[c];
+		known += a->cause[c];
+	}
+	part[TFH_PART_UNATTRIBUTED] = (double)(ns - known);
+}
+
+void tfh_account_count(struct tfh_accounts *accounts, const struct tfh_account *a, int64_t ns,
+		       uint32_t steps)
+{
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		accounts->cause_ns[c] += a->cause[c];
+	accounts->compute_ns += a->compute;
+	accounts->direct_ns += a->direct;
+	accounts->train_ns += ns;
+	accounts->judged_steps += steps;
+}
+
 static void finish(struct tfh_ledger *l, size_t at)
 {
 	struct tfh_accounts *accounts = l->accounts;
@@ -199,15 +223,10 @@ static void finish(struct tfh_ledger *l, size_t at)
 	struct tfh_account *a = account(l, at);
 	struct tfh_step s = {
 		.index = at, .cls = TFH_CLASS_NONE, .cause = TFH_CAUSE_NONE, .tier = 'C'};
-	double part[TFH_PART_COUNT] = {0};
-	int64_t ns = w->t1 - w->t0, known = a->compute;
+	double part[TFH_PART_COUNT];
+	int64_t ns = w->t1 - w->t0;
 
-	part[TFH_PART_COMPUTE] = (double)a->compute;
-	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
-		part[tfh_cause_part(c)] += (double)a->cause[c];
-		known += a->cause[c];
-	}
-	part[TFH_PART_UNATTRIBUTED] = (double)(ns - known);
+	tfh_account_parts(a, ns, part);
 	if (use->segment == TFH_SEGMENT_TRAIN && ns > 2 * accounts->loops->median * w->steps) {
 		if (a->saved)
 			use->segment = TFH_SEGMENT_CHECKPOINT;
@@ -227,14 +246,8 @@ static void finish(struct tfh_ledger *l, size_t at)
 		s.breakdown[p] = (float)(part[p] / 1e9);
 	if (TFH_PUSH_BIG(accounts->step, s))
 		l->rc = -ENOMEM;
-	if (tfh_window_counts(accounts, at)) {
-		for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-			accounts->cause_ns[c] += a->cause[c];
-		accounts->compute_ns += a->compute;
-		accounts->direct_ns += a->direct;
-		accounts->train_ns += ns;
-		accounts->judged_steps += w->steps;
-	}
+	if (tfh_window_counts(accounts, at))
+		tfh_account_count(accounts, a, ns, w->steps);
 	memset(a, 0, sizeof(*a));
 }
 

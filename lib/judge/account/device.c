@@ -88,15 +88,10 @@ static void settle_window(struct tfh_device *d, size_t i, const struct tfh_accou
 	struct tfh_accounts *accounts = d->accounts;
 	const struct tfh_window *w = &accounts->loops->window.v[i];
 	struct tfh_step *s = &accounts->step.v[i];
-	double part[TFH_PART_COUNT] = {0};
-	int64_t ns = d->win.v[i].c - d->win.v[i].from, known = a->compute;
+	double part[TFH_PART_COUNT];
+	int64_t ns = d->win.v[i].c - d->win.v[i].from;
 
-	part[TFH_PART_COMPUTE] = (double)a->compute;
-	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
-		part[tfh_cause_part(c)] += (double)a->cause[c];
-		known += a->cause[c];
-	}
-	part[TFH_PART_UNATTRIBUTED] = (double)(ns - known);
+	tfh_account_parts(a, ns, part);
 	s->start_s = (double)d->win.v[i].from / 1e9;
 	s->dur_s = (double)ns / 1e9;
 	s->cls = (int8_t)tfh_class_of(part, (double)ns);
@@ -110,12 +105,7 @@ static void settle_window(struct tfh_device *d, size_t i, const struct tfh_accou
 	d->windows_b += d->win.v[i].tier == 'B';
 	if (!tfh_window_counts(accounts, i))
 		return;
-	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		accounts->cause_ns[c] += a->cause[c];
-	accounts->compute_ns += a->compute;
-	accounts->direct_ns += a->direct;
-	accounts->train_ns += ns;
-	accounts->judged_steps += w->steps;
+	tfh_account_count(accounts, a, ns, w->steps);
 	d->lead += d->win.v[i].c - w->t1;
 }
 
