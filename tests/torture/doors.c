@@ -5,14 +5,6 @@ typedef int (*lookup_fn)(const char *, void **, int, uint64_t, int *);
 
 static volatile int enough;
 
-static void *until_enough(void *arg)
-{
-	(void)arg;
-	while (!enough)
-		step();
-	return NULL;
-}
-
 /* The driver's library is closed and opened again; what was looked up before stays good, as one
  * reference is kept. */
 static int closes_driver(int n, char **more)
@@ -38,7 +30,7 @@ static void count_calls(int n)
 /* Libraries with constructors that call the driver, while other threads record. */
 static int constructors(int n, char **more)
 {
-	pthread_t t = spawn(until_enough, 0);
+	pthread_t t = spawn(steps_until, (intptr_t)&enough);
 
 	for (int i = 0; i < n; i++) {
 		void *lib = dlopen(more[0], RTLD_NOW | RTLD_LOCAL);

@@ -50,14 +50,6 @@ static int at_once(int n, char **more)
 
 static volatile int enough;
 
-static void *until_enough(void *arg)
-{
-	(void)arg;
-	while (!enough)
-		step();
-	return NULL;
-}
-
 /* Forks while other threads record, set up and end; children of children, too. */
 static int storm(int n, char **more)
 {
@@ -66,7 +58,7 @@ static int storm(int n, char **more)
 
 	(void)more;
 	for (int i = 0; i < 3; i++)
-		t[i] = spawn(until_enough, 0);
+		t[i] = spawn(steps_until, (intptr_t)&enough);
 	for (int i = 0; i < n; i++) {
 		pthread_t short_one = spawn(steps_thread, 20);
 		pid_t pid = fork();

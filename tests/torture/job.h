@@ -95,6 +95,14 @@ static inline pthread_t spawn(void *(*run)(void *), long n)
 	return t;
 }
 
+/* A thread of steps that ends when the `volatile int` at `flag` is set. */
+static inline void *steps_until(void *flag)
+{
+	while (!*(volatile int *)flag)
+		step();
+	return NULL;
+}
+
 /* Waits for a child; its exit status, or 128 + signal. */
 static inline int ended(pid_t pid)
 {

@@ -152,6 +152,8 @@ void tfh_blocking_of(const double part[TFH_PART_COUNT], double by_class[TFH_CLAS
 enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total);
 /* Largest cause of a class, TFH_CAUSE_NONE: it has none. */
 enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls);
+/* Cause of the time that a copy of a direction (enum tfh_dir) takes. */
+enum tfh_cause tfh_copy_cause(unsigned dir, bool pageable);
 
 /* stall.c: steps that stood still */
 void tfh_find_stalls(struct tfh_accounts *accounts, bool device);

@@ -71,21 +71,6 @@ static double bandwidth(const struct tfh_accounts *accounts, uint8_t dir, bool p
 	return pageable ? 8 : 25;
 }
 
-static enum tfh_cause copy_cause(const struct tfh_piece *p)
-{
-	switch (p->dir) {
-	case TFH_DIR_H2D:
-		return p->pageable ? TFH_CAUSE_TRANSFER_H2D_PAGEABLE
-				   : TFH_CAUSE_TRANSFER_H2D_PINNED;
-	case TFH_DIR_D2H:
-		return TFH_CAUSE_TRANSFER_D2H;
-	case TFH_DIR_P2P:
-		return TFH_CAUSE_TRANSFER_P2P;
-	default:
-		return TFH_CAUSE_TRANSFER_D2D;
-	}
-}
-
 static int64_t copy_estimate(const struct attr *a, const struct tfh_piece *p)
 {
 	return (int64_t)((double)p->bytes / bandwidth(a->accounts, p->dir, p->pageable, p->bytes));
@@ -190,7 +175,7 @@ static void seg_copy(struct attr *a, int64_t t0, int64_t t1, const struct tfh_pi
 		from = t1 - take;
 	if (from > t0 || outstanding(a))
 		waited(a, t0, from, a->launches);
-	tfh_charge(a->ledger, from, t1, copy_cause(p), false, true);
+	tfh_charge(a->ledger, from, t1, tfh_copy_cause(p->dir, p->pageable), false, true);
 	drained(a);
 }
 
@@ -227,7 +212,7 @@ static void seg_launch(struct attr *a, int64_t t0, int64_t t1, const struct tfh_
 		if (!beside) {
 			a->copy_ns += copy_estimate(a, p);
 			a->copy_bytes += p->bytes;
-			a->copied = copy_cause(p);
+			a->copied = tfh_copy_cause(p->dir, p->pageable);
 		}
 	} else if (t1 == p->t1) {
 		launched(a, t1, p->stream);

@@ -92,13 +92,7 @@ static enum tfh_cause cause_of_launch(const struct tfh_dop *o)
 
 static enum tfh_cause cause_of_copy(const struct tfh_seg *s)
 {
-	struct tfh_dop o = {.pageable = s->pageable,
-			    .work = s->dir == TFH_DIR_H2D   ? TFH_W_H2D
-				    : s->dir == TFH_DIR_D2H ? TFH_W_D2H
-				    : s->dir == TFH_DIR_P2P ? TFH_W_P2P
-							    : TFH_W_D2D};
-
-	return cause_of_work(&o);
+	return tfh_copy_cause(s->dir, s->pageable);
 }
 
 /* Ops before a given one among which those of its device are looked for. */

@@ -76,15 +76,6 @@ static void sum_up(const struct tfh_accounts *accounts, struct totals *t)
 			add_step(accounts, t, i);
 }
 
-static enum tfh_cause copy_cause(unsigned dir, bool pageable)
-{
-	return dir == TFH_DIR_H2D
-		       ? pageable ? TFH_CAUSE_TRANSFER_H2D_PAGEABLE : TFH_CAUSE_TRANSFER_H2D_PINNED
-	       : dir == TFH_DIR_D2H ? TFH_CAUSE_TRANSFER_D2H
-	       : dir == TFH_DIR_P2P ? TFH_CAUSE_TRANSFER_P2P
-				    : TFH_CAUSE_TRANSFER_D2D;
-}
-
 /* Copies of a cause, small and larger ones, and the number of small copies of any. */
 struct copies {
 	uint64_t small;
@@ -98,7 +89,7 @@ static struct copies called_copies(const struct tfh_accounts *accounts, enum tfh
 
 	for (size_t i = 0; i < accounts->copy.n; i++) {
 		const struct tfh_copy_use *u = &accounts->copy.v[i];
-		bool mine = copy_cause(u->dir, u->pageable) == cause;
+		bool mine = tfh_copy_cause(u->dir, u->pageable) == cause;
 		c.small += u->small;
 		c.small_ns += mine ? u->small_ns : 0;
 		c.large_ns += mine ? u->ns - u->small_ns : 0;
@@ -114,7 +105,7 @@ static struct copies done_copies(const struct tfh_accounts *accounts, enum tfh_c
 
 	for (unsigned dir = 0; accounts->device && dir < TFH_DIRS; dir++)
 		for (int pageable = 0; pageable < 2; pageable++) {
-			bool mine = copy_cause(dir, pageable) == cause;
+			bool mine = tfh_copy_cause(dir, pageable) == cause;
 			int64_t large = accounts->device->copied[dir][pageable].large_ns;
 			c.small += accounts->device->copied[dir][pageable].small;
 			c.small_ns += mine ? accounts->device->copied[dir][pageable].ns - large : 0;
