@@ -1,46 +1,10 @@
 /* What a dead process left in its journal is read back exactly once: records of rings and staging
  * that are in no segment yet become one more segment, with the calls in flight and the sums not yet
- * published; a second salvage finds nothing; the journal and the segments stay as they are. A
- * living process is left alone.
- */
-#include "format_fixture.h"
+ * published; a second salvage finds nothing; the journal and the segments stay as they are. */
+#include "journal_fake.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
-
-#include "format/journal.h"
-
-#define RINGS 2
-
-static char dir[4096], path[4200];
-
-struct fake {
-	uint8_t *map;
-	size_t size;
-	struct tft_journal *j;
-	struct tft_staging *staging;
-	struct tfh_rec *staged;
-	struct tft_ring *ring[RINGS];
-	uint64_t t;
-};
-
-static struct tfh_rec truth[RINGS][4000];
-
-static void put_records(struct fake *f, uint32_t ring, uint32_t n)
-{
-	struct tft_ring *r = f->ring[ring];
-	struct tfh_rec *records = (struct tfh_rec *)(f->map + r->records_off);
-
-	for (uint32_t i = 0; i < n; i++, r->head++) {
-		call_record(&records[r->head & r->mask], &f->t, (uint32_t)r->head);
-		truth[ring][r->head] = records[r->head & r->mask];
-	}
-}
 
 static struct tft_staged *stage(struct fake *f, uint32_t ring, uint32_t n, bool move_tail)
 {
@@ -56,65 +20,6 @@ static struct tft_staged *stage(struct fake *f, uint32_t ring, uint32_t n, bool 
 	return b;
 }
 
-/* A journal as a recorder lays it out, of a process that is dead. */
-static void make_journal(struct fake *f)
-{
-	uint64_t slots, head, staging, records;
-	uint64_t size = tft_journal_plan(&slots, &head, &staging, &records);
-	uint64_t rings = size;
-	struct tft_head h = sample_head();
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	int boot = open("/proc/sys/kernel/random/boot_id", O_RDONLY);
-
-	memset(f, 0, sizeof(*f));
-	f->size = size + RINGS * (TFT_RING_HEADER + TFT_RING_SMALL);
-	assert_int_equal(ftruncate(fd, (off_t)f->size), 0);
-	f->map = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_ptr_not_equal(f->map, MAP_FAILED);
-	close(fd);
-	f->j = (struct tft_journal *)f->map;
-	*f->j = (struct tft_journal){.version = TFT_JOURNAL_VERSION,
-				     .header_bytes = TFT_JOURNAL_HEADER,
-				     .slots_off = slots,
-				     .head_off = head,
-				     .staging_off = staging,
-				     .pid = 0x7ffffff0,
-				     .process_start = 1,
-				     .flags = TFT_JF_LOCKED,
-				     .tick_hz = 1000000000,
-				     .start = {1000, 2000, 3000},
-				     .state = TFT_JOURNAL_RUNNING,
-				     .slot_count = RINGS + 1,
-				     .heartbeat_ns = 10000000,
-				     .clock_n = 1,
-				     .clock = {{9000000, 9001000, 9002000}, {0}},
-				     .prefix = "r3.node7.4711"};
-	snprintf(f->j->run_dir, sizeof(f->j->run_dir), "%s", dir);
-	ssize_t n = boot < 0 ? 0 : read(boot, f->j->boot_id, 36);
-	f->j->boot_id[n > 0 ? n : 0] = '\0';
-	close(boot);
-	f->j->head_bytes = (uint32_t)tft_head_pack(&h, f->map + head, TFT_JOURNAL_HEAD_CAP);
-	assert_true(f->j->head_bytes <= TFT_JOURNAL_HEAD_CAP);
-	f->staging = (struct tft_staging *)(f->map + staging);
-	f->staging->records_off = records;
-	f->staging->capacity = TFT_STAGING_RECORDS;
-	f->staged = (struct tfh_rec *)(f->map + records);
-	struct tft_slot *slot = (struct tft_slot *)(f->map + slots);
-	for (uint32_t i = 0; i < RINGS; i++) {
-		f->ring[i] = (struct tft_ring *)(f->map + rings);
-		slot[i] = (struct tft_slot){rings, TFT_RING_HEADER + TFT_RING_SMALL};
-		f->ring[i]->records_off = rings + TFT_RING_HEADER;
-		f->ring[i]->mask = TFT_RING_SMALL / sizeof(struct tfh_rec) - 1;
-		f->ring[i]->thread = i + 1;
-		f->ring[i]->tid = 100 + i;
-		f->ring[i]->state = TFT_RING_ACTIVE;
-		rings += TFT_RING_HEADER + TFT_RING_SMALL;
-	}
-	slot[RINGS] = (struct tft_slot){f->size - 64, 1}; /* one that lies */
-	f->t = 5000;
-	f->j->magic = TFT_JOURNAL_MAGIC;
-}
-
 static void write_segment(const char *name, const struct tft_batch *b, uint32_t n)
 {
 	char file[8300];
@@ -123,21 +28,6 @@ static void write_segment(const char *name, const struct tft_batch *b, uint32_t 
 	struct tft_writer *w = new_file(file);
 	assert_int_equal(tft_write_events(w, b, n, 0), 0);
 	assert_int_equal(tft_writer_finish(w, false), 0);
-}
-
-static void clear_dir(void)
-{
-	char file[8300];
-	struct dirent *e;
-	DIR *d = opendir(dir);
-
-	while (d && (e = readdir(d))) {
-		snprintf(file, sizeof(file), "%s/%s", dir, e->d_name);
-		if (e->d_name[0] != '.')
-			unlink(file);
-	}
-	if (d)
-		closedir(d);
 }
 
 static uint64_t hash_file(const char *name)
@@ -316,161 +206,6 @@ static void test_without_segments_or_head(void **state)
 	munmap(f.map, f.size);
 }
 
-/* A living process, whose lock is of one or the other kind, until a byte comes through `end`. */
-static pid_t living(const char *file, int kind, int end[2])
-{
-	int ready[2];
-	char c;
-
-	assert_int_equal(pipe(ready) | pipe(end), 0);
-	pid_t pid = fork();
-	if (pid == 0) {
-		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-		int fd = open(file, O_RDWR), own = open(file, O_RDONLY);
-		/* and it reads its own journal, as a job that copies its run directory does */
-		if (fcntl(fd, kind, &lock) < 0 || own < 0 || (kind == F_OFD_SETLK && close(own)) ||
-		    write(ready[1], "x", 1) != 1 || read(end[0], &c, 1) != 1)
-			_exit(1);
-		_exit(0);
-	}
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
-	return pid;
-}
-
-static void end_life(pid_t pid, int end[2])
-{
-	assert_int_equal(write(end[1], "x", 1), 1);
-	close(end[0]);
-	close(end[1]);
-	waitpid(pid, NULL, 0);
-}
-
-static void test_lock_of_a_description(void **state)
-{
-	struct fake f;
-	struct tft_view *v;
-	struct tfh_err err;
-	int end[2];
-
-	(void)state;
-	clear_dir();
-	make_journal(&f);
-	pid_t pid = living(path, F_OFD_SETLK, end);
-	assert_int_equal(tft_view_open(path, &v, &err), 0);
-	assert_int_equal(tft_view_life(v), TFT_ALIVE);
-	end_life(pid, end);
-	assert_int_equal(tft_view_life(v), TFT_DEAD);
-	tft_view_close(v);
-	munmap(f.map, f.size);
-}
-
-static void test_life(void **state)
-{
-	struct fake f;
-	struct tft_salvaged got;
-	struct tfh_err err;
-	struct tft_view *v;
-	int end[2];
-	char other[8300];
-
-	(void)state;
-	clear_dir();
-	make_journal(&f);
-	put_records(&f, 0, 10);
-	pid_t pid = living(path, F_SETLK, end);
-	assert_int_equal(tft_view_open(path, &v, &err), 0);
-	assert_int_equal(tft_view_life(v), TFT_ALIVE);
-	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), -EBUSY);
-	assert_int_equal(tft_salvage(path, NULL, TFT_SALVAGE_SNAPSHOT, &got, &err), -EINVAL);
-	snprintf(other, sizeof(other), "%s", test_dir());
-	assert_int_equal(tft_salvage(path, other, TFT_SALVAGE_SNAPSHOT, &got, &err), 0);
-	assert_int_equal(got.records, 10);
-	unlink(got.path);
-	assert_int_equal(tft_view_steer(v, TFT_CTL_STOP | TFT_CTL_FLUSH, 0, 20, &err), 0);
-	assert_int_equal(f.j->control, 20ull << 32 | TFT_CTL_STOP | TFT_CTL_FLUSH);
-	assert_int_equal(tft_view_steer(v, 0, TFT_CTL_STOP, 0, &err), 0);
-	assert_int_equal(f.j->control, 20ull << 32 | TFT_CTL_FLUSH);
-	end_life(pid, end);
-	assert_int_equal(tft_view_life(v), TFT_DEAD);
-	/* without locks: pid and start time, then the heartbeat */
-	f.j->flags = 0;
-	tft_view_close(v);
-	assert_int_equal(tft_view_open(path, &v, &err), 0);
-	assert_int_equal(tft_view_life(v), TFT_DEAD);
-	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	f.j->heartbeat_ns = (uint64_t)ts.tv_sec * 1000000000ull;
-	assert_int_equal(tft_view_life(v), TFT_ALIVE);
-	/* another boot */
-	f.j->boot_id[0] ^= 1;
-	tft_view_close(v);
-	assert_int_equal(tft_view_open(path, &v, &err), 0);
-	assert_int_equal(tft_view_life(v), TFT_ELSEWHERE);
-	snprintf(f.j->host, sizeof(f.j->host), "some-other-host");
-	assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), -EXDEV);
-	assert_non_null(strstr(err.text, "some-other-host"));
-	tft_view_close(v);
-	munmap(f.map, f.size);
-}
-
-static void try_sweep(void *arg, const struct tft_found *found)
-{
-	*(bool *)arg |= tft_view_sweep(found->view);
-}
-
-static bool sweep(void)
-{
-	bool gone = false;
-
-	tft_journals_in(dir, try_sweep, &gone);
-	return gone;
-}
-
-/* A kill during set-up leaves a file that says so in its first bytes and nothing else; it goes,
- * unless its owner lives, or may just have made it and not locked it yet. Files that say nothing
- * may be anybody's, whatever they are called. */
-static void test_sweep(void **state)
-{
-	const uint64_t magic = TFT_JOURNAL_SETUP_MAGIC;
-	const struct timespec old[2] = {{.tv_sec = time(NULL) - 60}, {.tv_sec = time(NULL) - 60}};
-	char name[8300], second[8300];
-	struct tft_view *v;
-	struct fake f;
-	int end[2];
-
-	(void)state;
-	clear_dir();
-	snprintf(name, sizeof(name), "%s/p.node7.1.journal", dir);
-	snprintf(second, sizeof(second), "%s/second", dir);
-	make_journal(&f);
-	assert_int_equal(rename(path, name), 0);
-	assert_false(sweep());
-	munmap(f.map, f.size);
-	assert_int_equal(truncate(name, 0), 0);
-	assert_int_equal(utimensat(AT_FDCWD, name, old, 0), 0);
-	assert_false(sweep()); /* empty */
-	assert_int_equal(truncate(name, 1 << 20), 0);
-	assert_int_equal(utimensat(AT_FDCWD, name, old, 0), 0);
-	assert_false(sweep()); /* zeros */
-	int fd = open(name, O_RDWR);
-	assert_int_equal(pwrite(fd, &magic, 8, 0), 8);
-	assert_false(sweep()); /* young */
-	assert_int_equal(tft_view_open(name, &v, NULL), -EAGAIN);
-	assert_null(v);
-	assert_int_equal(utimensat(AT_FDCWD, name, old, 0), 0);
-	pid_t child = living(name, F_SETLK, end);
-	assert_false(sweep()); /* locked */
-	end_life(child, end);
-	assert_int_equal(link(name, second), 0);
-	assert_false(sweep()); /* a file of somebody's, who gave it a second name */
-	assert_int_equal(unlink(second), 0);
-	assert_true(sweep());
-	assert_int_equal(access(name, F_OK), -1);
-	close(fd);
-}
-
 /* A container that is started anew has the host name and the process numbers of the one before it:
  * segments count as a process' own by what their HEAD says, never by their name. */
 static void test_same_name_other_process(void **state)
@@ -624,21 +359,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exactly_once),
 		cmocka_unit_test(test_without_segments_or_head),
-		cmocka_unit_test(test_life),
-		cmocka_unit_test(test_lock_of_a_description),
-		cmocka_unit_test(test_sweep),
 		cmocka_unit_test(test_same_name_other_process),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_changing),
 		cmocka_unit_test(test_hostile),
 	};
 
-	test_path(dir, sizeof(dir), "journal.d");
-	test_path(path, sizeof(path), "journal");
-	mkdir(dir, 0755);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	clear_dir();
-	rmdir(dir);
-	unlink(path);
-	return failed;
+	return RUN_JOURNAL_TESTS(tests);
 }
