@@ -263,14 +263,6 @@ void tfh_gpu_always(void)
 	always = true;
 }
 
-void tfh_gpu_first_record(void)
-{
-	tfh_guard_begin(&tfh_self);
-	if (!tfh_process_check() && __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_COLD)
-		tfh_start();
-	tfh_guard_end(&tfh_self);
-}
-
 bool tfh_gpu_exit(void)
 {
 	uint32_t live = LIVE;

@@ -235,3 +235,11 @@ void tfh_start(void)
 	tfh_gpu_begin();
 	tfh_flusher_start();
 }
+
+void tfh_gpu_first_record(void)
+{
+	tfh_guard_begin(&tfh_self);
+	if (!tfh_process_check() && __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_COLD)
+		tfh_start();
+	tfh_guard_end(&tfh_self);
+}
