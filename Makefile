@@ -3,10 +3,10 @@
 # Every folder of lib/ is taken in by wildcard, so a new file needs no line here. Three sets of objects are made
 # of it, because they go to different places:
 #   job    base format record hook        position-independent, hidden, initial-exec TLS: loaded into the job
-#   core   all but hook and simgpu        the command and the tests
+#   core   all but hook and sim           the command and the tests
 #   shared base format                    libtft.so
 #   (glibc/ is linked into all products and none of the tests)
-#   sim    base simgpu simcupti simnccl   the simulated driver, CUPTI and NCCL
+#   sim    base sim                       the simulated driver, CUPTI and NCCL
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
 .DELETE_ON_ERROR:
@@ -34,9 +34,9 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$1' '$(patsubst $(CURDIR)/%,%,$2)';)
 # A sanitizer has its own object folder next to the plain one.
 B := $(O)$(if $(SAN),-$(SAN))
 
-FOLDERS ?= base format record hook model import judge report export cli simgpu simcupti simnccl
+FOLDERS ?= base format record hook model import judge report export cli sim/gpu sim/cupti sim/nccl
 folders = $(filter $1,$(FOLDERS))
-sources = $(filter-out lib/simgpu/variants/%,$(wildcard $(foreach f,$(call folders,$1),lib/$f/*.c lib/$f/*/*.c lib/$f/*.S)))
+sources = $(filter-out lib/sim/gpu/variants/%,$(wildcard $(foreach f,$(call folders,$1),lib/$f/*.c lib/$f/*/*.c lib/$f/*.S lib/$f/*/*.S)))
 objects = $(patsubst lib/%,$(B)/obj/$1/%.o,$(basename $2))
 
 # --- what must be on the machine, before anything is compiled ---------------------------------------------------
@@ -45,7 +45,7 @@ GOALS := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter-out $(NO_BUILD),$(GOALS)),)
 ifeq ($(findstring n,$(firstword -$(filter-out --%,$(MAKEFLAGS)))),)
 # CUDA's headers are looked for, and downloaded, only when some source asks for them.
-USES_CUDA := $(or $(CUDA_GEN),$(shell grep -lE '^ *\# *include *<(cuda|cupti)' lib/*/*.[chS] tests/*/*.c bench/*.c 2>/dev/null))
+USES_CUDA := $(or $(CUDA_GEN),$(shell grep -lE '^ *\# *include *<(cuda|cupti)' lib/*/*.[chS] lib/*/*/*.[chS] tests/*/*.c bench/*.c 2>/dev/null))
 ifneq ($(shell scripts/bootstrap >&2 && $(if $(USES_CUDA),scripts/cuda-headers $(B)/cuda.mk $(CUDA_GEN) >&2 &&) echo ready),ready)
 $(error something is missing; see above)
 endif
@@ -94,9 +94,9 @@ SRC_job := $(filter-out $(if $(SAN),lib/hook/plain.c),$(call sources,base format
 SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format record model import judge report export cli))
 SRC_main := $(if $(call folders,cli),$(wildcard lib/cli/main.c))
 SRC_shared := $(call sources,base format)
-SRC_sim := $(call sources,base simgpu)
-SRC_cupti := $(filter-out lib/simcupti/generation.c,$(call sources,simcupti))
-SRC_nccl := $(call sources,simnccl)
+SRC_sim := $(call sources,base sim/gpu)
+SRC_cupti := $(filter-out lib/sim/cupti/generation.c,$(call sources,sim/cupti))
+SRC_nccl := $(call sources,sim/nccl)
 OBJ_job := $(call objects,job,$(SRC_job))
 OBJ_core := $(call objects,core,$(SRC_core))
 OBJ_main := $(call objects,core,$(SRC_main))
@@ -113,7 +113,7 @@ NOEXPORT_SO := $(if $(HOOK_SO),$(B)/lib/libtfhook-noexport.so)
 AUDIT_SO := $(if $(SAN),,$(patsubst lib/audit/%.c,$(B)/lib/libtfhook-%.so,$(wildcard lib/audit/audit.c)))
 TFT := $(if $(call sources,format),$(B)/lib/libtft.a $(B)/lib/libtft.so)
 TFHOOK := $(if $(SRC_main),$(B)/bin/tfhook)
-SIM := $(if $(call sources,simgpu),$(foreach d,sim sim/old sim/future,$(B)/$d/libcuda.so.1 $(B)/$d/libcuda.so)) \
+SIM := $(if $(call sources,sim/gpu),$(foreach d,sim sim/old sim/future,$(B)/$d/libcuda.so.1 $(B)/$d/libcuda.so)) \
 	$(if $(SRC_cupti),$(addprefix $(B)/sim/libcupti.so,.13 .12) $(B)/sim/libcupti.so) $(if $(SRC_nccl),$(B)/sim/libnccl.so.2)
 # The demo's scripts, where an installed command has them.
 SHARE := $(if $(TFHOOK),$(B)/share/tfhook)
@@ -257,7 +257,7 @@ $(B)/share/tfhook: | scripts/demo
 	@mkdir -p $(@D)
 	@ln -sfn $(CURDIR)/scripts $@
 
-SIM_MAP := $(or $(wildcard lib/simgpu/libcuda.map),$(B)/sim/libcuda.map)
+SIM_MAP := $(or $(wildcard lib/sim/gpu/libcuda.map),$(B)/sim/libcuda.map)
 $(B)/sim/libcuda.so.1: $(OBJ_sim) $(call stamp,objects-sim) $(SIM_MAP) $(OLD)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 \
@@ -267,10 +267,10 @@ $(B)/sim/libcuda.map: Makefile
 	@mkdir -p $(@D)
 	@printf '{ global: cu*; local: *; };\n' >$@
 
-# The same driver as an older and as a newer one (lib/simgpu/variants).
-OBJ_variants := $(patsubst %,$(B)/obj/sim/simgpu/variants/%.o,old future)
+# The same driver as an older and as a newer one (lib/sim/gpu/variants).
+OBJ_variants := $(patsubst %,$(B)/obj/sim/sim/gpu/variants/%.o,old future)
 DIFFERENT_future := -Wl,--defsym=cuEventDestroy=cuEventDestroy_v2
-$(B)/sim/old/libcuda.so.1 $(B)/sim/future/libcuda.so.1: $(B)/sim/%/libcuda.so.1: $(B)/obj/sim/simgpu/variants/%.o \
+$(B)/sim/old/libcuda.so.1 $(B)/sim/future/libcuda.so.1: $(B)/sim/%/libcuda.so.1: $(B)/obj/sim/sim/gpu/variants/%.o \
 		$(OBJ_sim) $(call stamp,objects-sim) $(B)/sim/%/libcuda.map $(OLD)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 \
@@ -280,7 +280,7 @@ $(B)/sim/future/libcuda.map: $(SIM_MAP)
 	@mkdir -p $(@D)
 	@cp $< $@
 
-$(B)/sim/old/libcuda.map: lib/simgpu/exports.def
+$(B)/sim/old/libcuda.map: lib/sim/gpu/exports.def
 	@mkdir -p $(@D)
 	@awk -F'[(, )]+' 'BEGIN { printf "{ global: cu*; local: cuGetProcAddress_v2;" } \
 		$$1 == "SIM_EXPORT" && $$4 > 11080 { printf " %s;", $$2 } END { print " *; };" }' $< >$@
@@ -292,7 +292,7 @@ $(B)/sim/libcuda.so: $(B)/sim/libcuda.so.1
 	@ln -sf libcuda.so.1 $@
 
 # One library for each generation of CUPTI, of the same objects.
-$(addprefix $(B)/sim/libcupti.so.,12 13): $(B)/sim/libcupti.so.%: lib/simcupti/generation.c $(OBJ_cupti) $(call stamp,objects-cupti) $(call stamp,sim) $(B)/sim/libcupti.map $(OLD)
+$(addprefix $(B)/sim/libcupti.so.,12 13): $(B)/sim/libcupti.so.%: lib/sim/cupti/generation.c $(OBJ_cupti) $(call stamp,objects-cupti) $(call stamp,sim) $(B)/sim/libcupti.map $(OLD)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(COMPILE_sim) -MMD -MP -MF $@.d $(LDFLAGS) $(LD_SHARED) -DSIM_CUPTI_GENERATION=$* -Wl,-Bsymbolic \
 		-Wl,-soname,libcupti.so.$* -Wl,--version-script=$(B)/sim/libcupti.map -o $@ $< $(OBJ_cupti) $(LINKED) $(explain)
@@ -454,7 +454,7 @@ compile_commands.json:
 	$(Q)scripts/gen-compile-commands \
 		$(foreach f,$(SRC_core) $(SRC_main),'$f' '$(COMPILE_core)') \
 		$(foreach f,$(call sources,hook) $(wildcard lib/audit/*.c lib/glibc/*.c),'$f' '$(COMPILE_job)') \
-		$(foreach f,$(call sources,simgpu) $(wildcard lib/simgpu/variants/*.c) $(SRC_cupti) $(SRC_nccl),'$f' '$(COMPILE_sim)') \
+		$(foreach f,$(call sources,sim/gpu) $(wildcard lib/sim/gpu/variants/*.c) $(SRC_cupti) $(SRC_nccl),'$f' '$(COMPILE_sim)') \
 		$(foreach f,$(wildcard tests/unit/*.c) $(AREA_C),'$f' '$(COMPILE_test)') >$@
 
 # --- install -----------------------------------------------------------------------------------------------------

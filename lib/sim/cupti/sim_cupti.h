@@ -1,0 +1,127 @@
+/*
+ * Inner interface of the simulated CUPTI. Locks: the driver's (sim_mu), then `lock` of buffers.c;
+ * a client's functions are called with neither.
+ */
+#ifndef SIMCUPTI_INNER_H
+#define SIMCUPTI_INNER_H
+
+#include "sim/gpu/tools.h"
+
+typedef enum CUptiResult {
+#define SIM_CUPTI_RESULT(name, value) name = value,
+#include "sim/cupti/results.def"
+#undef SIM_CUPTI_RESULT
+} CUptiResult;
+
+#define CUPTI_EXPORTED __attribute__((visibility("default")))
+/*
+ * An exported function: CUPTI_API(name, (parameters), (arguments)) { body returning CUptiResult }.
+ * The setting `fail` applies to each.
+ */
+#define CUPTI_API(name, params, args)                                                              \
+	static CUptiResult do_##name params;                                                       \
+	CUPTI_EXPORTED CUptiResult name params;                                                    \
+	CUptiResult name params                                                                    \
+	{                                                                                          \
+		CUptiResult r_ = sim_cupti_begin(#name);                                           \
+		return r_ ? r_ : do_##name args;                                                   \
+	}                                                                                          \
+	static CUptiResult do_##name params
+
+enum sim_cupti_kind {
+	KIND_MEMCPY = 1,
+	KIND_MEMSET = 2,
+	KIND_KERNEL = 3,
+	KIND_DRIVER = 4,
+	KIND_RUNTIME = 5,
+	KIND_CONCURRENT_KERNEL = 10,
+	KIND_OVERHEAD = 17,
+	KIND_MEMCPY2 = 22,
+	KIND_SYNCHRONIZATION = 38,
+	KIND_EXTERNAL_CORRELATION = 39,
+	KIND_GRAPH_TRACE = 51,
+	KIND_COUNT = 64
+};
+
+enum { CBID_COUNT = 1024 };
+
+/* ---- the driver and the settings (driver.c) ---- */
+/* The driver's table; NULL when no simulated driver is there. */
+const struct sim_tools_table *sim_cupti_driver(void);
+/* Never NULL: all zero without a driver. */
+const struct sim_cupti_config *sim_cupti_config(void);
+/* Version of the interface: the setting, else that of this library. */
+uint32_t sim_cupti_version(void);
+CUptiResult sim_cupti_begin(const char *name);
+/* Attaches to the driver; CUPTI_ERROR_UNKNOWN when there is none, as the real library says. */
+CUptiResult sim_cupti_attach(void);
+void sim_cupti_detach(void);
+/* Of the process that attached, 0: none has. There are records in it only. */
+uint32_t sim_cupti_pid(void);
+/* True in a child of the process that attached. */
+bool sim_cupti_forked(void);
+int sim_cupti_cbid(const char *name);
+const char *sim_cupti_cbid_name(uint32_t id);
+
+/* ---- time (clock.c) ---- */
+/* The client's time of a moment of CLOCK_MONOTONIC, ns. */
+uint64_t sim_cupti_time(uint64_t mono);
+uint64_t sim_cupti_now(void);
+/* Notes how the client's clock stands, if it has one: the basis of sim_cupti_time. */
+void sim_cupti_clock_sample(void);
+/* Kernels have no times: a fault of real versions with a client's clock. */
+bool sim_cupti_clock_broken(void);
+
+/* ---- records (records.c) ---- */
+/* What will become a record; the encoding is done when it goes into a client's buffer, because
+ * that is when the real library converts times. */
+struct sim_record {
+	enum sim_cupti_kind kind;
+	union {
+		struct sim_tools_op op; /* kernels, copies, sets, graphs */
+		struct {
+			uint64_t start, end; /* client's time */
+			uint32_t id, thread, correlation, result;
+			uint32_t context, stream; /* synchronisations */
+			uint64_t external;
+		} host;
+	};
+};
+/* Bytes of a record of this kind in this version; 0 when there is no such record. */
+size_t sim_record_size(enum sim_cupti_kind kind);
+void sim_record_encode(const struct sim_record *r, unsigned char *out);
+
+/* ---- buffers (buffers.c) ---- */
+typedef void (*sim_requested_fn)(unsigned char **buffer, size_t *size, size_t *max_records);
+typedef void (*sim_completed_fn)(CUcontext ctx, uint32_t stream, unsigned char *buffer, size_t size,
+				 size_t valid);
+CUptiResult sim_buffers_register(sim_requested_fn requested, sim_completed_fn completed);
+/* Any thread, any lock of the driver: queues r for the common buffer. */
+void sim_buffers_add(const struct sim_record *r);
+/* Without locks: puts r into the calling thread's buffer. */
+void sim_buffers_add_mine(const struct sim_record *r);
+/* Without locks: moves what is queued into the client's buffers and hands over full ones. */
+void sim_buffers_pump(void);
+/* Hands over everything. */
+void sim_buffers_flush(bool also_empty);
+/* Full buffers go to the client every so many ms, from a thread of ours; 0 ends that. */
+CUptiResult sim_buffers_period(uint32_t ms);
+size_t sim_buffers_dropped(void);
+CUptiResult sim_attribute(int attribute, size_t *size, void *value, bool set);
+
+/* ---- what is recorded (activity.c) ---- */
+bool sim_kind_on(enum sim_cupti_kind kind);
+bool sim_api_on(int cbid);
+uint32_t sim_thread_id(void);
+void sim_external_add(uint32_t correlation);
+
+/* ---- subscribers (callbacks.c) ---- */
+extern bool sim_subscribed;
+void sim_callbacks(struct sim_tools_call *c, bool leave);
+void sim_subscribers_clear(void);
+
+/* ---- the driver's events (events.c) ---- */
+extern const struct sim_tools_client sim_events;
+void sim_events_forced(void);
+
+#endif
