@@ -11,8 +11,8 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "hook/cupti.h"
-#include "hook/driver.h"
+#include "hook/cupti/cupti.h"
+#include "hook/driver/driver.h"
 #include "record/gpu.h"
 #include "record/record.h"
 #include "record/settings.h"

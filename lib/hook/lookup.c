@@ -2,13 +2,13 @@
  * The lookup door: what dlsym.S asks before it jumps to the real dlsym or dlvsym, and the tables of
  * names.
  */
-#include "hook/driver.h"
+#include "hook/driver/driver.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
-#include "hook/cupti.h"
+#include "hook/cupti/cupti.h"
 #include "hook/nccl.h"
 #include "hook/within.h"
 #include "record/record.h"

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "hook/driver.h"
+#include "hook/driver/driver.h"
 #include "record/record.h"
 
 #define EXPORT __attribute__((visibility("default")))

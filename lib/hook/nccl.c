@@ -12,7 +12,7 @@
 #include <dlfcn.h>
 
 #include "base/hash.h"
-#include "hook/note.h"
+#include "hook/driver/note.h"
 #include "hook/within.h"
 
 typedef struct ncclComm *ncclComm_t;

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "hook/driver.h"
+#include "hook/driver/driver.h"
 #include "record/record.h"
 
 #define EXPORT __attribute__((visibility("default")))

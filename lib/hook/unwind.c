@@ -12,7 +12,7 @@
 #include <link.h>
 #include <stdint.h>
 
-#include "hook/driver.h"
+#include "hook/driver/driver.h"
 #include "record/stacks.h"
 
 typedef int (*trace_fn)(int (*)(void *, void *), void *);

@@ -1,6 +1,6 @@
 /*
- * Device times: from whoever has them (hook/cupti.c) to the trace file. Rows are collected and
- * written by the flusher; job threads only fill buffers of CUPTI's.
+ * Device times: from whoever has them (hook/cupti/cupti.c) to the trace file. Rows are collected
+ * and written by the flusher; job threads only fill buffers of CUPTI's.
  */
 #ifndef TFH_RECORD_GPU_H
 #define TFH_RECORD_GPU_H

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "hook/cuda_types.h"
+#include "hook/driver/cuda_types.h"
 
 static void *driver;
 static int calls[8], wrong, graphs_made;

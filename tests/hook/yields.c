@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hook/cuda_types.h"
+#include "hook/driver/cuda_types.h"
 
 enum { ROOM = 1 << 20, NOT_SUPPORTED = 801 };
 

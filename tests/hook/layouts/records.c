@@ -13,7 +13,7 @@
 /* Named like the vendor's in our own header. */
 #define CUptiResult tfh_result_of_cupti
 #define TFH_HOOK_CUDA_TYPES_H
-#include "hook/cupti_rows.c"
+#include "hook/cupti/records.c"
 
 void *tfh_cupti_real[TFH_CUPTI_FNS];
 static uint32_t version;

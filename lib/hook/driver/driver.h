@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/fn.h"
-#include "hook/cuda_types.h"
+#include "hook/driver/cuda_types.h"
 
 /* The lookup functions that a program would reach without us: the next preload's if one wraps them,
  * else libc's. */

@@ -7,7 +7,7 @@
  * and its first words are searched for them. Afterwards a stage that was seen costs one compare,
  * and a new object of a known place costs one hash of its prefix.
  */
-#include "hook/tf.h"
+#include "hook/tf/tf.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * An eager job executes tens of thousands of small ops a second, so the id of a name is cached per
  * thread by the hash of the text: the op objects themselves are reused for other ops.
  */
-#include "hook/tf.h"
+#include "hook/tf/tf.h"
 
 #include <errno.h>
 #include <stdio.h>

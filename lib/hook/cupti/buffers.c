@@ -3,7 +3,7 @@
  * the flusher. A table of slots, each with one word that says whose it is; nobody waits for
  * anybody.
  */
-#include "hook/cupti.h"
+#include "hook/cupti/cupti.h"
 
 #include <string.h>
 #include <sys/mman.h>

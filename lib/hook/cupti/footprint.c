@@ -8,9 +8,9 @@
  * Calls whose size nobody tells (a module, a graph made ready) make the seconds around them say
  * nothing, and one leap is somebody else on the device: only growth that goes on counts.
  */
-#include "hook/cupti.h"
+#include "hook/cupti/cupti.h"
 
-#include "hook/note.h"
+#include "hook/driver/note.h"
 #include "record/gpu.h"
 #include "record/settings.h"
 

@@ -5,9 +5,9 @@
  * is asked in the loader's order. dl_iterate_phdr only collects the names, because its callback
  * runs under a lock that dlopen takes in the other order.
  */
-#include "hook/tf.h"
+#include "hook/tf/tf.h"
 
-#include "hook/driver.h"
+#include "hook/driver/driver.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "hook/driver.h"
+#include "hook/driver/driver.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -6,7 +6,7 @@
  * counted anew without the driver: it does not tell what an executable's nodes are now. A launch
  * cites the graph and its version; the totals of a version are in a GRAPH record.
  */
-#include "hook/note.h"
+#include "hook/driver/note.h"
 
 #include <string.h>
 #include <sys/mman.h>

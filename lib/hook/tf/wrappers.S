@@ -5,7 +5,7 @@
  * argument registers kept around tfh_tf_enter, rax and rdx kept around tfh_tf_leave. None of the functions takes or
  * returns floating point. An exception that passes through meets tfh_tf_personality, which closes the frame.
  */
-#include "hook/tf.h"
+#include "hook/tf/tf.h"
 
 #if defined(__x86_64__)
 

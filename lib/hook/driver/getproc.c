@@ -6,7 +6,7 @@
  * own questions to the real driver, by dlsym and by cuGetProcAddress, since the two need not give
  * the same address.
  */
-#include "hook/driver.h"
+#include "hook/driver/driver.h"
 
 #include <sys/mman.h>
 

@@ -2,7 +2,7 @@
  * Records to rows. Offsets are those that the record types of CUPTI 11 to 13 have in common; how
  * long a record is only CUPTI knows.
  */
-#include "hook/cupti.h"
+#include "hook/cupti/cupti.h"
 
 #include <string.h>
 

@@ -2,14 +2,14 @@
  * CUPTI's activity interface, as far as it is used: found at run time in whatever release the job
  * has (11 to 13), so records are read by offsets that all releases share, never by its headers.
  *
- * - cupti_find.c: which library; the functions in it
+ * - find.c: which library; the functions in it
  * - cupti.c: turning it on, flushing, its clock
- * - cupti_buffers.c: buffers between CUPTI's callbacks and the flusher; no lock of ours is held in
+ * - buffers.c: buffers between CUPTI's callbacks and the flusher; no lock of ours is held in
  *   a callback
- * - cupti_rows.c: records to rows
- * - cupti_memory.c: what records of graph nodes cost in device memory
- * - cupti_share.c: a profiler inside the job wants the same
- * - cupti_owed.c: what that profiler gets later, because its functions are not called by our thread
+ * - records.c: records to rows
+ * - footprint.c: what records of graph nodes cost in device memory
+ * - share.c: a profiler inside the job wants the same
+ * - owed.c: what that profiler gets later, because its functions are not called by our thread
  * - inject.c: the ways in that the driver and NVTX offer themselves
  */
 #ifndef TFH_HOOK_CUPTI_H
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hook/cuda_types.h"
+#include "hook/driver/cuda_types.h"
 
 typedef int CUptiResult;
 enum {
@@ -77,7 +77,7 @@ enum {
 	TFH_ACT_KINDS = 64,
 };
 
-/* cupti_find.c */
+/* find.c */
 /* The job's CUPTI, loaded if need be: fills the table. 0, or -ENOENT and the like, told as the
  * reason. */
 int tfh_cupti_load(void);
@@ -105,7 +105,7 @@ void tfh_cupti_injected(void);
 void tfh_cupti_first_buffer(void);
 int tfh_cupti_start(void);
 
-/* cupti_buffers.c */
+/* buffers.c */
 void tfh_buffers_requested(uint8_t **buffer, size_t *size, size_t *most);
 void tfh_buffers_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size,
 			   size_t valid);
@@ -115,7 +115,7 @@ void tfh_buffers_foreign_back(uint8_t *buffer, size_t valid);
 /* CUPTI holds some of them. */
 bool tfh_buffers_foreign(void);
 /* A buffer of ours that has come back, for somebody who may want its contents too; NULL: it is not
- * ours. `round`: of cupti_share.c when it was requested. */
+ * ours. `round`: of share.c when it was requested. */
 const uint8_t *tfh_buffers_ours(const uint8_t *buffer, uint32_t *round);
 /* Hands every buffer that came back to `take`, in order, and empties it. */
 void tfh_buffers_collect(void (*take)(uint8_t *buffer, size_t valid));
@@ -124,7 +124,7 @@ uint64_t tfh_buffers_oldest(uint64_t now);
 /* What CUPTI held is lost. */
 void tfh_buffers_forget(void);
 
-/* cupti_rows.c */
+/* records.c */
 void tfh_rows_of(uint8_t *buffer, size_t valid);
 struct tft_gpu_row;
 /* One record of a device op; false: it is none, or has no times. *name: of a kernel, else NULL. */
@@ -141,14 +141,14 @@ const struct tfh_rows_count *tfh_rows_count(void);
 /* Ticks when the oldest call was made whose op has not come yet; `now`: there is none. */
 uint64_t tfh_rows_pending(uint64_t now);
 
-/* cupti_memory.c, on the flusher */
+/* footprint.c, on the flusher */
 /* Bytes of device memory that went while nodes of graphs were recorded and that the job did not
  * take; asks for the next answer. Once a second. */
 uint64_t tfh_memory_grown(void);
 /* Nodes are not recorded just now. */
 void tfh_memory_rest(void);
 
-/* cupti_share.c */
+/* share.c */
 /* Callbacks that are given to CUPTI; they know whose turn it is. */
 void tfh_share_requested(uint8_t **buffer, size_t *size, size_t *most);
 void tfh_share_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size,
@@ -168,7 +168,7 @@ bool tfh_share_has(int kind);
 /* Dropped records that CUPTI told us and not the job's profiler. */
 void tfh_share_dropped(size_t n);
 
-/* cupti_owed.c */
+/* owed.c */
 struct tfh_owed {
 	CUcontext ctx;
 	uint8_t *buffer; /* the profiler's own, or a copy of records */

@@ -3,7 +3,7 @@
  * to its CUDA runtime, wherever pip, conda, a toolkit or the system has put it. It is opened
  * RTLD_LOCAL, on a thread of the job or on the flusher, never at load.
  */
-#include "hook/cupti.h"
+#include "hook/cupti/cupti.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
-#include "hook/driver.h"
+#include "hook/driver/driver.h"
 #include "record/gpu.h"
 #include "record/settings.h"
 

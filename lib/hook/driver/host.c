@@ -10,7 +10,7 @@
  *
  * A host function must not call the driver, so nothing here asks it on the driver's thread.
  */
-#include "hook/note.h"
+#include "hook/driver/note.h"
 
 #include <sys/mman.h>
 

@@ -7,16 +7,16 @@
  *   are the profiler's own, and what is in them is copied before it gets them; what is still in
  *   buffers of ours is copied into some of the profiler's. Records of kinds that it did not ask for
  *   are among them.
- *   The profiler's own functions are called on threads of the job, never on ours (cupti_owed.c).
+ *   The profiler's own functions are called on threads of the job, never on ours (owed.c).
  * - own: the profiler is told that another one is there.
  * - off: there are no device times while it has kinds enabled; those that are on end.
  */
-#include "hook/cupti.h"
+#include "hook/cupti/cupti.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-#include "hook/driver.h"
+#include "hook/driver/driver.h"
 #include "record/gpu.h"
 #include "record/record.h"
 #include "record/settings.h"

@@ -4,7 +4,7 @@
  * in the exit handler that runs before the driver's own. CUPTI is never finalized by us, and kinds
  * are not disabled before 13.0U1, where that could deadlock (NVIDIA 5350647).
  */
-#include "hook/cupti.h"
+#include "hook/cupti/cupti.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hook/driver.h"
+#include "hook/driver/driver.h"
 #include "record/gpu.h"
 #include "record/record.h"
 #include "record/settings.h"

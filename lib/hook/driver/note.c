@@ -1,5 +1,5 @@
 /* Notes of calls whose details need more than three words, or that change what the hooks know. */
-#include "hook/note.h"
+#include "hook/driver/note.h"
 
 #include <string.h>
 

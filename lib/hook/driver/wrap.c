@@ -2,7 +2,7 @@
  * Behind the entries of entry.S: two functions for each row of base/cuda_api.def. first_*() finds
  * the real function, record_*() (host.c has some) calls it and notes what happened.
  */
-#include "hook/note.h"
+#include "hook/driver/note.h"
 
 #define KIND(args)                                                                                 \
 	(TFH_ARGS_##args == TFH_ARGS_ALLOC || TFH_ARGS_##args == TFH_ARGS_FREE ? TFT_ALLOC         \

@@ -4,7 +4,7 @@
  * ends the process. So what CUPTI gives back while the flusher flushes is kept here, and handed
  * over on the next thread of the job that comes by in a callback, or that flushes.
  */
-#include "hook/cupti.h"
+#include "hook/cupti/cupti.h"
 
 #include <string.h>
 #include <sys/mman.h>

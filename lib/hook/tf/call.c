@@ -7,9 +7,9 @@
  * records then carry an iterator id, too. Stages run up to a million times a second before `batch`,
  * so their short calls are counted per thread and stage.
  */
-#include "hook/tf.h"
+#include "hook/tf/tf.h"
 
-#include "hook/driver.h"
+#include "hook/driver/driver.h"
 
 #include <errno.h>
 

@@ -2,9 +2,9 @@
  * Ids of contexts, streams and functions. All of this runs once per handle and thread; launches and
  * copies afterwards find the id in the thread's cache (record/record.h).
  */
-#include "hook/note.h"
+#include "hook/driver/note.h"
 
-#include "hook/cupti.h"
+#include "hook/cupti/cupti.h"
 #include "record/lock.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
 /*
  * TensorFlow hooks: what the assembly wrappers, the call logic and the stage tables share.
  *
- * A wrapper (tf_wrap.S) keeps every argument and result register as it is, because the same mangled
- * name returns its Status through a hidden pointer in one TensorFlow release and in registers in
- * another. It lays a frame on its own stack and calls tfh_tf_enter and tfh_tf_leave around the real
- * function.
+ * A wrapper (wrappers.S) keeps every argument and result register as it is, because the same
+ * mangled name returns its Status through a hidden pointer in one TensorFlow release and in
+ * registers in another. It lays a frame on its own stack and calls tfh_tf_enter and tfh_tf_leave
+ * around the real function.
  */
 #ifndef TFH_HOOK_TF_H
 #define TFH_HOOK_TF_H
@@ -48,16 +48,16 @@ struct tfh_tf_frame {
 	bool end;	/* the iterator said that it has no more elements */
 };
 _Static_assert(sizeof(struct tfh_tf_frame) <= TFH_TF_FRAME, "the wrapper's frame");
-_Static_assert(offsetof(struct tfh_tf_frame, kept) == 48, "tf_wrap.S");
+_Static_assert(offsetof(struct tfh_tf_frame, kept) == 48, "wrappers.S");
 
-/* ---- tf_wrap.S ---- */
+/* ---- wrappers.S ---- */
 
 /* Addresses of our own exported wrappers, by row; the destructor's comes last. */
 extern void *const tfh_tf_wrapper[TFH_TF_HOOKS + 1];
 /* Their real functions; NULL until looked up. Read by the wrappers. */
 extern void *tfh_tf_real[TFH_TF_HOOKS + 1];
 
-/* ---- tf_call.c, called by the wrappers ---- */
+/* ---- call.c, called by the wrappers ---- */
 
 /* Begins a call; returns the real function, or NULL when no loaded object defines it. */
 void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame);
@@ -66,7 +66,7 @@ void tfh_tf_leave(struct tfh_tf_frame *frame);
 /* Real ~DatasetBaseIterator, after our tables forgot `object`. */
 void *tfh_tf_destroyed(void *object);
 
-/* ---- tf_resolve.c ---- */
+/* ---- resolve.c ---- */
 
 /*
  * The definition of `symbol` that the job would have used without us: the next one in global scope,
@@ -80,7 +80,7 @@ void *tfh_tf_resolve(unsigned row);
 /* Reads memory that may not be there; returns the bytes read. Never faults. errno is kept. */
 size_t tfh_tf_peek(const void *address, void *out, size_t size);
 
-/* ---- tf_stage.c ---- */
+/* ---- stages.c ---- */
 
 /*
  * Which argument of a C++ member function that returns a Status is `this`: 0 (Status in registers),
@@ -119,7 +119,7 @@ struct tfh_tf_stage tfh_tf_stage(struct tfh_self *self, const void *object);
 struct tfh_tf_stage tfh_tf_stage_unnamed(struct tfh_self *self);
 void tfh_tf_stage_gone(const void *object);
 
-/* ---- tf_names.c ---- */
+/* ---- op_names.c ---- */
 
 /* Name ids (TFT_NAME_OP) of an eager call and of a session run, from their arguments; 0 if unknown.
  */

@@ -9,7 +9,7 @@
 #ifndef TFH_HOOK_NOTE_H
 #define TFH_HOOK_NOTE_H
 
-#include "hook/driver.h"
+#include "hook/driver/driver.h"
 #include "record/record.h"
 #include "record/stacks.h"
 
@@ -69,7 +69,7 @@ void tfh_graph_node_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec
 void tfh_graph_node_switched(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraphNode node,
 			     bool on);
 
-/* cupti_memory.c. The job's calls that take or give device memory, for who watches how much is
+/* cupti/footprint.c. The job's calls that take or give device memory, for who watches how much is
  * left: bytes asked for, calls in all, and those that do not tell how much. */
 struct tfh_memory_calls {
 	uint64_t taken, changes, unknown; /* atomic */
