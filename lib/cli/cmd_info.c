@@ -13,7 +13,7 @@
 #include "format/tft_read.h"
 #include "import/import.h"
 #include "model/model.h"
-#include "model/ops.h"
+#include "model/ops/ops.h"
 #include "report/format.h"
 
 /* ---- run.json: shown as it stands, one value a line ---- */

@@ -14,7 +14,7 @@
 #include "format/table.h"
 #include "format/tft_write.h"
 #include "tfhook/version.h"
-#include "model/ops.h"
+#include "model/ops/ops.h"
 
 /* The run's start in ticks: no tick of the file is 0. */
 #define START 1000000000ull

@@ -5,7 +5,7 @@
 #ifndef TFH_IMPORT_IMPORT_H
 #define TFH_IMPORT_IMPORT_H
 
-#include "model/build.h"
+#include "model/built/build.h"
 
 /* As tfh_run_open, for run directories, .tft files and foreign traces alike. Several foreign files
  * are the ranks of one job; they cannot be mixed with .tft files. A file that is none of these:

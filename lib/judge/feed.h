@@ -8,7 +8,7 @@
 
 #include "judge/result.h"
 #include "model/model.h"
-#include "model/ops.h"
+#include "model/ops/ops.h"
 
 struct tfh_feed {
 	void *arg;

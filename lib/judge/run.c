@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "judge/feed.h"
-#include "model/sites.h"
+#include "model/symbols/backtraces.h"
 
 struct source {
 	struct tfh_run *run;

@@ -75,7 +75,7 @@ int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, str
 void tfh_run_close(struct tfh_run *run);
 
 enum tfh_source tfh_run_source(const struct tfh_run *run);
-/* Whether it was built in memory (model/build.h): there are no .tft files. */
+/* Whether it was built in memory (model/built/build.h): there are no .tft files. */
 bool tfh_run_is_built(const struct tfh_run *run);
 const char *tfh_run_path(const struct tfh_run *run);
 /* Opens run.json or end.json of a run directory for reading; NULL where there is no such regular

@@ -7,7 +7,7 @@
 
 #include "base/clean.h"
 #include "base/print.h"
-#include "model/kernel_name.h"
+#include "model/symbols/kernel_name.h"
 #include "report/text_parts.h"
 
 #define WIDTH 80

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/print.h"
-#include "model/kernel_name.h"
+#include "model/symbols/kernel_name.h"
 #include "report/text_parts.h"
 
 #define ROWS 6

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "fuzz.h"
-#include "model/symbols.h"
+#include "model/symbols/symbols.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -15,7 +15,7 @@
 #include "base/vocabulary.h"
 #include "fuzz.h"
 #include "import/import.h"
-#include "model/kernel_name.h"
+#include "model/symbols/kernel_name.h"
 
 static void settings(const char *text)
 {

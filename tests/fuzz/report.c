@@ -8,7 +8,7 @@
 #include "judge/result.h"
 #include "fuzz.h"
 #include "model/model.h"
-#include "model/ops.h"
+#include "model/ops/ops.h"
 #include "report/report.h"
 
 static _Noreturn void broken(const char *what)

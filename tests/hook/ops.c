@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/ops.h"
+#include "model/ops/ops.h"
 
 static void print_info(const struct tfh_gpu_info *g, const struct tfh_process *p)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/collectives.h"
+#include "model/ops/collectives.h"
 
 static void call(struct tfh_collectives *c, enum tfh_fn fn, uint32_t thread, int64_t t0, int64_t t1,
 		 uint64_t key, uint64_t number)

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "model/demangle.h"
-#include "model/kernel_name.h"
+#include "model/symbols/demangle.h"
+#include "model/symbols/kernel_name.h"
 
 static const struct {
 	const char *mangled, *plain;

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 
 #include "base/hash.h"
-#include "model/device.h"
+#include "model/ops/device_ops.h"
 
 /* The i-th call: times go forth and back, threads change, numbers end; every seventh is not known.
  */

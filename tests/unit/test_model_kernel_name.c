@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/kernel_name.h"
+#include "model/symbols/kernel_name.h"
 
 #define ADD                                                                                        \
 	"void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, "        \

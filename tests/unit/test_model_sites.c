@@ -14,7 +14,7 @@
 
 #include "format/table.h"
 #include "format/tft_write.h"
-#include "model/sites.h"
+#include "model/symbols/backtraces.h"
 
 static const char heap[] =
 	"\0/x/liba.so\0/x/libb.so\0/x/libtfhook.so\0/x/libpython3.so\0/x/lib\033c.so\0/x/libc.so.6";

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/symbols.h"
+#include "model/symbols/symbols.h"
 
 int tfh_test_landmark(int x);
 __attribute__((noinline)) int tfh_test_landmark(int x)

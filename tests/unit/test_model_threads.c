@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "format/table.h"
-#include "model/ops.h"
+#include "model/ops/ops.h"
 
 #define MS 1000000ull
 #define CALLS 1500

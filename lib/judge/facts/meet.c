@@ -14,7 +14,7 @@
 #include "judge/facts/meet.h"
 #include "judge/stats.h"
 #include "base/hash.h"
-#include "model/collectives.h"
+#include "model/ops/collectives.h"
 
 /* Remembered per participant: 32 bytes each. */
 #define MAX_MEETINGS (1u << 20)

@@ -5,7 +5,7 @@
 
 #include "judge/words/remedy.h"
 #include "judge/words/text.h"
-#include "model/kernel_name.h"
+#include "model/symbols/kernel_name.h"
 
 /* todo: NULL for the usual one. */
 static void advise(struct tfh_result *r, enum tfh_cause cause, const char *why, const char *todo,

@@ -1,0 +1,571 @@
+/* A run is put together from what an importer hands over; see build.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#include "model/built/built.h"
+
+#define MAX_NAMES (1u << 20) /* of one kind in a process; further ones have no text */
+#define MAX_TEXT 65536u
+#define UNIX_2001 1000000000000000000ll /* ns; no machine runs for 31 years */
+
+/* Texts that were given before: open addressing, never emptied. */
+struct entry {
+	uint64_t hash; /* 0: free */
+	const void *what;
+	uint32_t id;
+};
+struct table {
+	struct entry *v;
+	uint32_t n, size;
+};
+
+struct tfh_builder {
+	struct tfh_run *run;
+	struct table texts; /* op names: one copy of each */
+	struct table names; /* (process, kind, text) -> id */
+	uint32_t serial; /* of processes ever begun: names of one that was undone are not met again
+			  */
+	struct table fns;
+};
+
+static struct entry *find(struct table *t, uint64_t hash)
+{
+	uint32_t i = (uint32_t)hash & (t->size - 1);
+
+	while (t->v[i].hash && t->v[i].hash != hash)
+		i = (i + 1) & (t->size - 1);
+	return &t->v[i];
+}
+
+/* The entry of a hash, new if `hash` is 0 in it. 64 bits of hash stand for the text: two of a
+ * million texts collide once in 10^7 runs. NULL: no memory. */
+static struct entry *enter(struct table *t, uint64_t hash)
+{
+	hash += !hash;
+	if (t->n * 4 >= t->size * 3) {
+		struct table old = *t;
+		t->size = old.size ? old.size * 2 : 1024;
+		t->v = calloc(t->size, sizeof(*t->v));
+		if (!t->v) {
+			*t = old;
+			return NULL;
+		}
+		for (uint32_t i = 0; i < old.size; i++)
+			if (old.v[i].hash)
+				*find(t, old.v[i].hash) = old.v[i];
+		free(old.v);
+	}
+	struct entry *e = find(t, hash);
+	if (!e->hash) {
+		e->hash = hash;
+		e->what = NULL;
+		t->n++;
+	}
+	return e;
+}
+
+int tfh_build_new(enum tfh_source source, const char *path, struct tfh_builder **out)
+{
+	struct tfh_builder *b = calloc(1, sizeof(*b));
+	struct tfh_run *run = calloc(1, sizeof(*run));
+
+	*out = NULL;
+	if (run)
+		tfh_arena_init(&run->arena, 0);
+	if (!b || !run || !(run->path = strdup(path)) ||
+	    !(run->built = calloc(1, sizeof(*run->built)))) {
+		tfh_run_close(run);
+		free(b);
+		return -ENOMEM;
+	}
+	run->source = source;
+	run->host = "";
+	b->run = run;
+	*out = b;
+	return 0;
+}
+
+void tfh_build_source(struct tfh_builder *b, enum tfh_source source)
+{
+	b->run->source = source;
+}
+
+uint32_t tfh_build_processes(const struct tfh_builder *b)
+{
+	return b->run->n_proc;
+}
+
+void tfh_build_undo(struct tfh_builder *b, uint32_t processes)
+{
+	struct tfh_run *run = b->run;
+
+	while (run->n_proc > processes) {
+		struct tfh_built_proc *p = &run->built->proc[--run->n_proc];
+		run->n_thread -= run->proc[run->n_proc].n_thread;
+		tfh_names_free(&run->proc[run->n_proc].names);
+		tfh_built_clear(p);
+	}
+}
+
+int tfh_build_leave_out(struct tfh_builder *b, const char *why)
+{
+	return tfh_run_leave_out(b->run, why);
+}
+
+static void free_tables(struct tfh_builder *b)
+{
+	free(b->texts.v);
+	free(b->names.v);
+	free(b->fns.v);
+}
+
+void tfh_build_free(struct tfh_builder *b)
+{
+	if (!b)
+		return;
+	free_tables(b);
+	tfh_run_close(b->run);
+	free(b);
+}
+
+int64_t tfh_build_process(struct tfh_builder *b, const char *host, const char *exe, uint32_t pid,
+			  int32_t rank)
+{
+	struct tfh_run *run = b->run;
+	uint32_t had = run->built->cap_proc;
+
+	if (tfh_room_for((void **)&run->proc, &run->cap_proc, run->n_proc, sizeof(*run->proc)) ||
+	    tfh_room_for((void **)&run->built->proc, &run->built->cap_proc, run->n_proc,
+			 sizeof(*run->built->proc)))
+		return -ENOMEM;
+	if (run->built->cap_proc > had)
+		memset(run->built->proc + had, 0,
+		       (run->built->cap_proc - had) * sizeof(*run->built->proc));
+	struct tfh_proc *p = &run->proc[run->n_proc];
+	memset(p, 0, sizeof(*p));
+	run->built->proc[run->n_proc].serial = ++b->serial;
+	p->pub.host = tfh_arena_strdup(&run->arena, host);
+	p->pub.exe = tfh_arena_strdup(&run->arena, exe);
+	p->pub.pid = pid;
+	p->pub.rank = rank;
+	p->pub.world = -1;
+	p->pub.segments = 1;
+	p->pub.clean_end = true;
+	return p->pub.host && p->pub.exe ? (int64_t)run->n_proc++ : -ENOMEM;
+}
+
+int tfh_build_identity(struct tfh_builder *b, uint32_t process, const char *exe, uint32_t pid,
+		       int32_t rank, int32_t world)
+{
+	struct tfh_process *p = &b->run->proc[process].pub;
+
+	p->exe = tfh_arena_strdup(&b->run->arena, exe);
+	p->rank = rank;
+	p->world = world;
+	p->pid = pid;
+	return p->exe ? 0 : -ENOMEM;
+}
+
+int64_t tfh_build_thread(struct tfh_builder *b, uint32_t process, uint32_t tid, const char *name)
+{
+	struct tfh_run *run = b->run;
+	struct tfh_thread_info *t;
+
+	if (tfh_room_for((void **)&run->thread, &run->cap_thread, run->n_thread, sizeof(*t)))
+		return -ENOMEM;
+	t = &run->thread[run->n_thread];
+	memset(t, 0, sizeof(*t));
+	t->process = process;
+	t->tid = tid;
+	t->index = run->proc[process].n_thread++;
+	t->name = *name ? tfh_arena_strdup(&run->arena, name) : NULL;
+	return run->n_thread++;
+}
+
+void tfh_build_thread_name(struct tfh_builder *b, uint32_t thread, const char *name)
+{
+	b->run->thread[thread].name = tfh_arena_strdup(&b->run->arena, name);
+}
+
+static int room_for_name(struct tfh_names *names, enum tft_name kind, uint32_t id)
+{
+	uint32_t want = names->n[kind] ? names->n[kind] : 64;
+
+	if (id < names->n[kind])
+		return 0;
+	while (want <= id)
+		want *= 2;
+	struct tfh_name *v = realloc(names->v[kind], want * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	memset(v + names->n[kind], 0, (want - names->n[kind]) * sizeof(*v));
+	names->v[kind] = v;
+	names->n[kind] = want;
+	return 0;
+}
+
+int64_t tfh_build_name(struct tfh_builder *b, uint32_t process, enum tft_name kind,
+		       const char *text)
+{
+	struct tfh_names *names = &b->run->proc[process].names;
+	if (!*text)
+		return 0;
+	uint64_t serial = b->run->built->proc[process].serial;
+	uint64_t key = tfh_hash_add(tfh_hash_str(text), serial << 8 | (uint64_t)kind);
+	struct entry *e = enter(&b->names, key);
+
+	if (!e)
+		return -ENOMEM;
+	if (e->what)
+		return e->id;
+	uint32_t *count = &b->run->proc[process].name_count[kind];
+	uint32_t id = *count + 1;
+	if (id >= MAX_NAMES)
+		return 0;
+	if (room_for_name(names, kind, id))
+		return -ENOMEM;
+	names->v[kind][id].text = tfh_arena_strndup(&b->run->arena, text, strnlen(text, MAX_TEXT));
+	if (!names->v[kind][id].text)
+		return -ENOMEM;
+	*count = id;
+	e->what = names->v[kind][id].text;
+	e->id = id;
+	return id;
+}
+
+const char *tfh_build_text(struct tfh_builder *b, uint32_t process, enum tft_name kind, uint32_t id)
+{
+	return tfh_run_name(b->run, process, kind, id, NULL, NULL);
+}
+
+const struct tfh_fn_info *tfh_build_fn(struct tfh_builder *b, const char *name,
+				       const struct tfh_fn_info *like)
+{
+	struct entry *e = enter(&b->fns, tfh_hash_str(name));
+	struct tfh_fn_info *row;
+
+	if (!e || e->what)
+		return e ? e->what : NULL;
+	row = tfh_arena_alloc(&b->run->arena, sizeof(*row));
+	if (!row)
+		return NULL;
+	*row = *like;
+	row->name = tfh_arena_strndup(&b->run->arena, name, strnlen(name, 255));
+	e->what = row->name ? row : NULL;
+	return e->what;
+}
+
+void tfh_build_shift(struct tfh_builder *b, uint32_t process, int64_t ns)
+{
+	b->run->built->proc[process].shift += ns;
+}
+
+static void note_family(struct tfh_process *p, uint8_t family)
+{
+	p->has_gpu |= family > TFH_FAM_NONE && family < TFH_FAM_CONSUMER &&
+		      family != TFH_FAM_LOOKUP && family != TFH_FAM_CONTEXT;
+	p->has_tf |= family >= TFH_FAM_CONSUMER && family < TFH_FAM_MARK;
+}
+
+int tfh_build_event(struct tfh_builder *b, const struct tfh_event *ev, uint32_t correlation)
+{
+	struct tfh_built_proc *p = &b->run->built->proc[ev->process];
+
+	if (tfh_room_for((void **)&p->ev, &p->cap_ev, p->n_ev, sizeof(*p->ev)) ||
+	    tfh_room_for((void **)&p->correlation, &p->cap_correlation, p->n_ev,
+			 sizeof(*p->correlation)))
+		return -ENOMEM;
+	p->ev[p->n_ev] = *ev;
+	p->correlation[p->n_ev++] = correlation;
+	note_family(&b->run->proc[ev->process].pub, ev->fn->family);
+	return 0;
+}
+
+int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op)
+{
+	struct tfh_built_proc *p = &b->run->built->proc[op->process];
+	struct entry *e;
+	struct tfh_op *to;
+
+	if (tfh_room_for((void **)&p->op, &p->cap_op, p->n_op, sizeof(*p->op)))
+		return -ENOMEM;
+	to = &p->op[p->n_op];
+	*to = *op;
+	if (!op->name || !*op->name) {
+		to->name = "";
+	} else {
+		e = enter(&b->texts, tfh_hash_str(op->name));
+		if (e && !e->what) {
+			e->what = tfh_arena_strdup(&b->run->arena, op->name);
+			if (!e->what)
+				return -ENOMEM;
+		}
+		if (!e)
+			return -ENOMEM;
+		to->name = e->what;
+	}
+	b->run->proc[op->process].pub.has_gpu = true;
+	p->n_op++;
+	return 0;
+}
+
+/* An index, by thread, then by begin, the outer one first. */
+static int by_begin(const void *x, const void *y, void *arg)
+{
+	const struct tfh_event *ev = arg;
+	const struct tfh_event *p = &ev[*(const uint32_t *)x], *q = &ev[*(const uint32_t *)y];
+
+	if (p->thread != q->thread)
+		return p->thread < q->thread ? -1 : 1;
+	if (p->t0 != q->t0)
+		return p->t0 < q->t0 ? -1 : 1;
+	return p->t1 > q->t1 ? -1 : p->t1 < q->t1;
+}
+
+int tfh_build_host_only(struct tfh_builder *b, uint32_t process)
+{
+	struct tfh_built_proc *p = &b->run->built->proc[process];
+	uint32_t *at = malloc((p->n_ev + 1) * sizeof(*at)), n = 0;
+	int64_t end = INT64_MIN;
+
+	if (!at)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->n_ev; i++)
+		if (p->ev[i].kind == TFT_RANGE && p->ev[i].w[1] == TFT_RANGE_OP)
+			at[n++] = i;
+	qsort_r(at, n, sizeof(*at), by_begin, p->ev);
+	for (uint32_t i = 0; i < n; i++) {
+		struct tfh_event *ev = &p->ev[at[i]];
+		if (i && ev->thread == p->ev[at[i - 1]].thread && ev->t1 <= end)
+			continue;
+		end = ev->t1;
+		int64_t id = tfh_build_name(
+			b, process, TFT_NAME_OP,
+			tfh_build_text(b, process, TFT_NAME_STRING, (uint32_t)ev->w[0]));
+		ev->fn = tfh_build_fn(b, "op", &tfh_fn_table[TFH_FN_TFE_Execute]);
+		if (id < 0 || !ev->fn) {
+			free(at);
+			return -ENOMEM;
+		}
+		ev->kind = TFT_CALL;
+		ev->w[0] = (uint64_t)id;
+		ev->w[1] = 0;
+		note_family(&b->run->proc[process].pub, ev->fn->family);
+	}
+	free(at);
+	return 0;
+}
+
+void tfh_build_cut_ranges(struct tfh_builder *b, uint32_t process, int64_t t)
+{
+	struct tfh_built_proc *p = &b->run->built->proc[process];
+
+	for (uint32_t i = 0; i < p->n_ev; i++) {
+		struct tfh_event *ev = &p->ev[i];
+		if (ev->kind != TFT_RANGE)
+			continue;
+		ev->t0 = ev->t0 > t ? t : ev->t0;
+		ev->t1 = ev->t1 > t ? t : ev->t1;
+	}
+}
+
+int tfh_build_span(struct tfh_builder *b, uint32_t process, int64_t t0, int64_t t1)
+{
+	struct tfh_built_proc *p = &b->run->built->proc[process];
+
+	if (tfh_room_for((void **)&p->span, &p->cap_span, p->n_span, sizeof(*p->span)))
+		return -ENOMEM;
+	p->span[p->n_span++] = (struct tfh_gpu_span){.t0 = t0, .t1 = t1, .nodes = true};
+	return 0;
+}
+
+void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n)
+{
+	struct tfh_built_proc *p = &b->run->built->proc[process];
+
+	if (n > p->processors)
+		p->processors = n;
+}
+
+/* ---- the end ---- */
+
+static int64_t earliest(const struct tfh_run *run)
+{
+	int64_t start = INT64_MAX;
+
+	for (uint32_t i = 0; i < run->n_proc; i++) {
+		const struct tfh_built_proc *p = &run->built->proc[i];
+		for (uint32_t k = 0; k < p->n_ev; k++)
+			if (p->ev[k].t0 + p->shift < start)
+				start = p->ev[k].t0 + p->shift;
+		for (uint32_t k = 0; k < p->n_op; k++)
+			if (p->op[k].t0 + p->shift < start)
+				start = p->op[k].t0 + p->shift;
+	}
+	return start == INT64_MAX ? 0 : start;
+}
+
+static void move_times(struct tfh_built_proc *p, struct tfh_process *pub, int64_t by)
+{
+	pub->start_ns = INT64_MAX;
+	for (uint32_t k = 0; k < p->n_ev; k++) {
+		p->ev[k].t0 += by;
+		p->ev[k].t1 += by;
+		if (p->ev[k].t0 < pub->start_ns)
+			pub->start_ns = p->ev[k].t0;
+		if (p->ev[k].t1 > pub->last_ns)
+			pub->last_ns = p->ev[k].t1;
+	}
+	for (uint32_t k = 0; k < p->n_op; k++) {
+		p->op[k].t0 += by;
+		p->op[k].t1 += by;
+		if (p->op[k].t0 < pub->start_ns)
+			pub->start_ns = p->op[k].t0;
+		if (p->op[k].t1 > pub->last_ns)
+			pub->last_ns = p->op[k].t1;
+	}
+	for (uint32_t k = 0; k < p->n_span; k++) {
+		p->span[k].t0 += by;
+		p->span[k].t1 += by;
+	}
+	if (pub->start_ns == INT64_MAX)
+		pub->start_ns = 0;
+}
+
+/* Without a word on it, host and device were recorded for the same time. */
+static int default_span(struct tfh_builder *b, uint32_t process)
+{
+	const struct tfh_built_proc *p = &b->run->built->proc[process];
+	const struct tfh_process *pub = &b->run->proc[process].pub;
+
+	return p->n_span || !p->n_op ? 0 : tfh_build_span(b, process, pub->start_ns, pub->last_ns);
+}
+
+/* A launch names its kernel by an id, as in a recording of our own. */
+static int name_launches(struct tfh_builder *b, uint32_t process)
+{
+	struct tfh_built_proc *p = &b->run->built->proc[process];
+	uint64_t *first = calloc(b->run->n_thread + 1, sizeof(*first));
+	uint32_t *at = malloc((p->n_ev + 1) * sizeof(*at));
+	int rc = first && at ? 0 : -ENOMEM;
+
+	/* (thread, number) -> event: events of a thread in order, one after another */
+	for (uint32_t k = 0; k < p->n_ev && !rc; k++)
+		first[p->ev[k].thread + 1]++;
+	for (uint32_t t = 0; t < b->run->n_thread && !rc; t++)
+		first[t + 1] += first[t];
+	for (uint32_t k = 0; k < p->n_ev && !rc; k++)
+		at[first[p->ev[k].thread] + p->ev[k].number] = k;
+	for (uint32_t k = 0; k < p->n_op && !rc; k++) {
+		const struct tfh_op *op = &p->op[k];
+		if (op->thread == UINT32_MAX || op->kind != TFH_OP_KERNEL)
+			continue;
+		struct tfh_event *ev = &p->ev[at[first[op->thread] + op->call]];
+		if (ev->fn->family != TFH_FAM_LAUNCH || (uint32_t)ev->w[0])
+			continue;
+		int64_t id = tfh_build_name(b, process, TFT_NAME_FUNCTION, op->name);
+		rc = id < 0 ? (int)id : 0;
+		ev->w[0] |= rc ? 0 : (uint64_t)id;
+	}
+	free(first);
+	free(at);
+	return rc;
+}
+
+static bool captures(const struct tfh_built_proc *p)
+{
+	for (uint32_t k = 0; k < p->n_ev; k++)
+		if (p->ev[k].fn->family == TFH_FAM_CAPTURE)
+			return true;
+	return false;
+}
+
+/* Whether a call hands an op over. */
+static bool issues(const struct tfh_event *ev)
+{
+	uint8_t f = ev->fn->family;
+
+	return ev->kind == TFT_CALL && (f == TFH_FAM_LAUNCH || f == TFH_FAM_GRAPH_LAUNCH ||
+					f == TFH_FAM_COPY || f == TFH_FAM_MEMSET);
+}
+
+/* Launches and copies that a thread makes while it captures a graph move nothing: those that have
+ * no op, if others of the trace have. */
+static int mark_captured(struct tfh_builder *b, uint32_t process)
+{
+	struct tfh_built_proc *p = &b->run->built->proc[process];
+	uint32_t threads = b->run->n_thread;
+	bool *open = calloc(threads + 1, sizeof(*open)), *has = calloc(p->n_ev + 1, sizeof(*has));
+	uint64_t *first = calloc(threads + 1, sizeof(*first));
+	int rc = open && has && first ? 0 : -ENOMEM;
+
+	for (uint32_t k = 0; k < p->n_ev && !rc; k++)
+		first[p->ev[k].thread + 1]++;
+	for (uint32_t t = 0; t < threads && !rc; t++)
+		first[t + 1] += first[t];
+	for (uint32_t k = 0; k < p->n_op && !rc; k++)
+		if (p->op[k].thread != UINT32_MAX)
+			has[first[p->op[k].thread] + p->op[k].call] = true;
+	for (uint32_t k = 0; k < p->n_ev && p->n_op && !rc; k++) {
+		struct tfh_event *ev = &p->ev[k];
+		if (ev->fn->family == TFH_FAM_CAPTURE)
+			open[ev->thread] = !strstr(ev->fn->name, "End") &&
+					   (open[ev->thread] || strstr(ev->fn->name, "Begin"));
+		else if (open[ev->thread] && issues(ev) && !has[first[ev->thread] + ev->number])
+			ev->flags |= TFT_F_CAPTURED;
+	}
+	free(open);
+	free(has);
+	free(first);
+	return rc;
+}
+
+static int finish_process(struct tfh_builder *b, uint32_t i, int64_t start)
+{
+	struct tfh_run *run = b->run;
+	struct tfh_built_proc *p = &run->built->proc[i];
+	int rc;
+
+	move_times(p, &run->proc[i].pub, p->shift - start);
+	rc = tfh_order_events(p, run->n_thread);
+	if (!rc)
+		rc = tfh_join_ops(p);
+	if (!rc)
+		rc = name_launches(b, i);
+	if (!rc && captures(p))
+		rc = mark_captured(b, i);
+	if (!rc)
+		rc = default_span(b, i);
+	run->proc[i].pub.events = p->n_ev;
+	if (run->proc[i].pub.last_ns > run->wall)
+		run->wall = run->proc[i].pub.last_ns;
+	return rc;
+}
+
+int tfh_build_run(struct tfh_builder *b, struct tfh_run **out, struct tfh_err *err)
+{
+	struct tfh_run *run = b->run;
+	int64_t start = earliest(run);
+	int rc = 0;
+
+	*out = NULL;
+	if (!run->start_realtime && start > UNIX_2001)
+		run->start_realtime = start;
+	for (uint32_t i = 0; i < run->n_proc && !rc; i++)
+		rc = finish_process(b, i, start);
+	run->process = calloc(run->n_proc + 1, sizeof(*run->process));
+	if (rc || !run->process)
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < run->n_proc; i++)
+		run->process[i] = run->proc[i].pub;
+	if (run->n_proc)
+		run->host = run->proc[0].pub.host;
+	run->end = TFH_END_NONE;
+	free_tables(b);
+	free(b);
+	*out = run;
+	return 0;
+}

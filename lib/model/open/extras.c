@@ -1,0 +1,256 @@
+/* What files say beside the events: holes, machine samples, notes of the recorder, calls that never
+ * ended. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/sample.h"
+#include "format/tft_write.h"
+
+#include "model/open/opening.h"
+
+static int add_holes(struct tfh_run *run, uint32_t file, const char *data, size_t len)
+{
+	uint32_t process = run->file[file].process;
+	struct tfh_proc *p = &run->proc[process];
+	struct tft_loss loss;
+
+	for (; len >= sizeof(loss); data += sizeof(loss), len -= sizeof(loss)) {
+		memcpy(&loss, data, sizeof(loss));
+		if (tfh_room_for((void **)&run->hole, &run->cap_hole, run->n_hole,
+				 sizeof(*run->hole)))
+			return -ENOMEM;
+		struct tfh_hole *h = &run->hole[run->n_hole++];
+		h->process = process;
+		h->thread = loss.thread < p->n_thread && p->thread[loss.thread]
+				    ? p->thread[loss.thread] - 1
+				    : UINT32_MAX;
+		h->t0 = tfh_run_ns(run, file, loss.t_first);
+		h->t1 = tfh_run_ns(run, file, loss.t_last);
+		h->count = loss.count;
+	}
+	return 0;
+}
+
+static uint64_t since(uint64_t now, uint64_t *before)
+{
+	uint64_t d = *before && now > *before && now != UINT64_MAX ? now - *before : 0;
+
+	if (now != UINT64_MAX)
+		*before = now;
+	return d;
+}
+
+/* What an entry says that is no thread's. */
+static void add_memory(struct tfh_proc *p, struct tfh_sample *s, const struct tft_sample_thread *t)
+{
+	if (t->tid == TFT_SAMPLE_FAULTS) {
+		s->faults = since(t->run_ns, &p->sample_faults);
+	} else if (t->tid == TFT_SAMPLE_SYSTEM) {
+		s->system_s = (double)since(t->run_ns, &p->sample_system) / 1e9;
+		s->fault_s = (double)t->delay_ns / 1e9;
+	} else if (t->tid == TFT_SAMPLE_MEMORY && t->run_ns != UINT64_MAX) {
+		s->resident_bytes = t->run_ns;
+		s->page_bytes = t->delay_ns;
+	}
+}
+
+static int add_samples(struct tfh_run *run, uint32_t file, const char *data, size_t len)
+{
+	struct tfh_proc *p = &run->proc[run->file[file].process];
+	struct tft_sample s;
+
+	while (len >= sizeof(s)) {
+		memcpy(&s, data, sizeof(s));
+		data += sizeof(s);
+		len -= sizeof(s);
+		struct tfh_sample out = {.t = tfh_run_ns(run, file, s.ticks), .cpus = s.cpus};
+		uint64_t delay = 0;
+		for (uint32_t i = 0; i < s.threads; i++) {
+			struct tft_sample_thread t;
+			if (len < sizeof(t))
+				return 0;
+			memcpy(&t, data, sizeof(t));
+			data += sizeof(t);
+			len -= sizeof(t);
+			if (t.thread == TFT_SAMPLE_NO_THREAD)
+				add_memory(p, &out, &t);
+			else
+				delay += t.delay_ns != UINT64_MAX ? t.delay_ns : 0;
+		}
+		if (tfh_room_for((void **)&p->sample, &p->cap_sample, p->n_sample,
+				 sizeof(*p->sample)))
+			return -ENOMEM;
+		out.cpu_s = (double)since(s.cpu_ns, &p->sample_cpu) / 1e9;
+		out.run_delay_s = (double)since(delay, &p->sample_delay) / 1e9;
+		out.read_bytes = since(s.read_bytes, &p->sample_read);
+		out.write_bytes = since(s.write_bytes, &p->sample_write);
+		p->sample[p->n_sample++] = out;
+	}
+	return 0;
+}
+
+static int add_unhooked(struct tfh_run *run, const char *name, size_t n)
+{
+	for (uint32_t i = 0; i < run->n_unhooked; i++)
+		if (strlen(run->unhooked[i]) == n && !memcmp(run->unhooked[i], name, n))
+			return 0;
+	if (tfh_room_for((void **)&run->unhooked, &run->cap_unhooked, run->n_unhooked,
+			 sizeof(*run->unhooked)))
+		return -ENOMEM;
+	const char *s = tfh_arena_strndup(&run->arena, name, n);
+	if (!s)
+		return -ENOMEM;
+	run->unhooked[run->n_unhooked++] = s;
+	return 0;
+}
+
+static uint64_t number(const char *text, size_t n)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < n && i < 18 && text[i] >= '0' && text[i] <= '9'; i++)
+		v = v * 10 + (uint64_t)(text[i] - '0');
+	return v;
+}
+
+/* An imported trace says whose it was, and when its last op ended. */
+static void take_last(struct tfh_run *run, uint32_t file, const char *text, size_t n)
+{
+	struct tfh_process *p = &run->proc[run->file[file].process].pub;
+	int64_t last = tfh_run_ns(run, file, number(text, n));
+
+	if (last > p->last_ns)
+		p->last_ns = last;
+}
+
+static void take_source(struct tfh_run *run, const char *name, size_t n)
+{
+	if (n == 6 && !memcmp(name, "kineto", 6))
+		run->source = TFH_SRC_KINETO;
+	else if (n == 6 && !memcmp(name, "xplane", 6))
+		run->source = TFH_SRC_XPLANE;
+}
+
+/* Counted up through a process' files. */
+static void take_unnamed(struct tfh_run *run, uint32_t file, uint64_t n)
+{
+	struct tfh_process *p = &run->proc[run->file[file].process].pub;
+
+	if (n > p->unnamed)
+		p->unnamed = n;
+}
+
+/* Lines of key=value. */
+static int add_note(struct tfh_run *run, uint32_t file, const char *text, size_t len)
+{
+	static const char key[] = "unhooked=", source[] = "source=", last[] = "last=",
+			  unnamed[] = "unnamed=";
+	int rc = 0;
+
+	while (len && !rc) {
+		const char *eol = memchr(text, '\n', len);
+		size_t n = eol ? (size_t)(eol - text) : len;
+		if (n > sizeof(key) - 1 && !memcmp(text, key, sizeof(key) - 1))
+			rc = add_unhooked(run, text + sizeof(key) - 1, n - (sizeof(key) - 1));
+		if (n > sizeof(source) - 1 && !memcmp(text, source, sizeof(source) - 1))
+			take_source(run, text + sizeof(source) - 1, n - (sizeof(source) - 1));
+		if (n > sizeof(last) - 1 && !memcmp(text, last, sizeof(last) - 1))
+			take_last(run, file, text + sizeof(last) - 1, n - (sizeof(last) - 1));
+		if (n > sizeof(unnamed) - 1 && !memcmp(text, unnamed, sizeof(unnamed) - 1))
+			take_unnamed(run, file,
+				     number(text + sizeof(unnamed) - 1, n - (sizeof(unnamed) - 1)));
+		n += eol != NULL;
+		text += n;
+		len -= n;
+	}
+	return rc;
+}
+
+static int add_open_call(struct tfh_run *run, uint32_t file, const struct tfh_rec *rec)
+{
+	const struct tft_head *head = tft_head(run->file[file].reader);
+	uint32_t process = run->file[file].process;
+	struct tfh_proc *p = &run->proc[process];
+	char detail[128] = "";
+
+	if (rec->kind != TFT_OPEN || rec->fn >= head->fn_count)
+		return 0;
+	if (tfh_room_for((void **)&run->flight, &run->cap_flight, run->n_flight,
+			 sizeof(*run->flight)))
+		return -ENOMEM;
+	const struct tfh_fn_info *fn = &head->fn[rec->fn];
+	if (fn->family == TFH_FAM_COPY || fn->family == TFH_FAM_MEMSET)
+		snprintf(detail, sizeof(detail), "%llu bytes", (unsigned long long)rec->w[0]);
+	else if (fn->family == TFH_FAM_SYNC && rec->w[0])
+		snprintf(detail, sizeof(detail), "handle 0x%llx", (unsigned long long)rec->w[0]);
+	struct tfh_in_flight *f = &run->flight[run->n_flight++];
+	f->fn = fn->name;
+	f->handle = fn->family == TFH_FAM_SYNC ? rec->w[0] : 0;
+	f->process = process;
+	f->thread = rec->ctx < p->n_thread && p->thread[rec->ctx] ? p->thread[rec->ctx] - 1
+								  : UINT32_MAX;
+	int64_t until = tfh_run_ns(run, file, rec->t_end);
+	if (until > p->pub.heard_ns)
+		p->pub.heard_ns = until;
+	f->open_s = (double)(until - tfh_run_ns(run, file, rec->t_begin)) / 1e9;
+	f->detail = tfh_arena_strdup(&run->arena, detail);
+	return f->detail ? 0 : -ENOMEM;
+}
+
+/* The calls that were open when the process died, or are open now: a salvage writes them into a
+ * series of its own. */
+static int add_open_calls(struct tfh_run *run, uint32_t file, uint32_t chunk)
+{
+	struct tft_reader *r = run->file[file].reader;
+	struct tft_events *events;
+	const struct tft_run *runs;
+	struct tfh_err err;
+	uint32_t n;
+	bool has = false;
+	int rc = 0;
+
+	if (tft_chunk_runs(r, chunk, &runs, &n, &err))
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		has |= runs[i].thread == TFT_THREAD_SALVAGE;
+	if (!has || tft_events_open(r, chunk, &events, &err))
+		return 0;
+	for (uint32_t i = 0; i < tft_run_count(events) && !rc; i++) {
+		struct tft_cursor c;
+		struct tfh_rec rec;
+		if (tft_run(events, i)->thread != TFT_THREAD_SALVAGE)
+			continue;
+		tft_cursor_init(&c, events, i);
+		while (!rc && tft_next(&c, &rec))
+			rc = add_open_call(run, file, &rec);
+	}
+	tft_events_close(events);
+	return rc;
+}
+
+int tfh_run_read_notes(struct tfh_run *run, uint32_t file)
+{
+	struct tft_reader *r = run->file[file].reader;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < tft_chunk_count(r) && !rc; i++) {
+		uint32_t type = tft_chunk(r, i)->type;
+		const void *data;
+		size_t len;
+		struct tfh_err err;
+		if (type == TFT_EVNT) {
+			rc = add_open_calls(run, file, i);
+			continue;
+		}
+		if (type != TFT_LOSS && type != TFT_SAMP && type != TFT_NOTE)
+			continue;
+		if (tft_chunk_payload(r, i, &data, &len, &err))
+			continue; /* damaged: counted by the reader */
+		rc = type == TFT_LOSS	? add_holes(run, file, data, len)
+		     : type == TFT_SAMP ? add_samples(run, file, data, len)
+					: add_note(run, file, data, len);
+	}
+	return rc;
+}

@@ -1,0 +1,177 @@
+/*
+ * run.json and end.json, which `tfhook run` or the first recording process wrote. Only known keys
+ * are looked for, so a parser of the whole language is not needed: a scanner that steps over
+ * values.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/opened.h"
+
+#define MAX_FILE (1u << 20)
+#define MAX_ARGS 4096u
+
+FILE *tfh_open_facts(const char *dir, const char *name)
+{
+	char path[4500];
+	struct stat st;
+	FILE *f;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	f = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
+}
+
+static char *slurp(struct tfh_arena *arena, const char *dir, const char *name)
+{
+	FILE *f = tfh_open_facts(dir, name);
+	char *text = NULL;
+
+	if (!f)
+		return NULL;
+	text = tfh_arena_alloc(arena, MAX_FILE);
+	if (text)
+		text[fread(text, 1, MAX_FILE - 1, f)] = 0;
+	fclose(f);
+	return text;
+}
+
+static const char *blanks(const char *p)
+{
+	return p + strspn(p, " \t\r\n");
+}
+
+static size_t utf8(unsigned c, char *out)
+{
+	if (c < 0x80) {
+		out[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 63));
+		return 2;
+	}
+	out[0] = (char)(0xe0 | c >> 12);
+	out[1] = (char)(0x80 | (c >> 6 & 63));
+	out[2] = (char)(0x80 | (c & 63));
+	return 3;
+}
+
+/* Bytes that the string behind its first quote needs at most. */
+static size_t string_room(const char *s)
+{
+	const char *p = s;
+
+	while (*p && *p != '"')
+		p += *p == '\\' && p[1] ? 2 : 1;
+	return (size_t)(p - s) + 4;
+}
+
+/* Reads a string at *p (a quote) and steps behind it; NULL if it is none. */
+static char *string(struct tfh_arena *arena, const char **p)
+{
+	const char *s = *p;
+	size_t n = 0;
+
+	if (*s++ != '"')
+		return NULL;
+	char *out = tfh_arena_alloc(arena, string_room(s));
+	while (out && *s && *s != '"') {
+		static const char from[] = "nrtbf", to[] = "\n\r\t\b\f";
+		if (*s != '\\') {
+			out[n++] = *s++;
+			continue;
+		}
+		s++;
+		const char *at = *s ? strchr(from, *s) : NULL;
+		if (*s == 'u' && strnlen(s, 5) == 5) {
+			char hex[5] = {s[1], s[2], s[3], s[4], 0};
+			n += utf8((unsigned)strtoul(hex, NULL, 16), out + n);
+			s += 5;
+		} else if (*s) {
+			out[n++] = at ? to[at - from] : *s;
+			s++;
+		}
+	}
+	if (!out || *s != '"')
+		return NULL;
+	*p = s + 1;
+	return out;
+}
+
+/* Value of a key of the outermost object, NULL if it has none. */
+static const char *value(const char *text, const char *key)
+{
+	size_t n = strlen(key);
+	int depth = 0;
+
+	for (const char *p = text; p && *p; p++) {
+		if (*p == '{' || *p == '[')
+			depth++;
+		if (*p == '}' || *p == ']')
+			depth--;
+		if (*p != '"')
+			continue;
+		const char *begin = p + 1;
+		for (p = begin; *p && *p != '"'; p++)
+			if (*p == '\\' && p[1])
+				p++;
+		if (!*p)
+			return NULL;
+		const char *after = blanks(p + 1);
+		if (depth == 1 && *after == ':' && (size_t)(p - begin) == n &&
+		    !memcmp(begin, key, n))
+			return blanks(after + 1);
+	}
+	return NULL;
+}
+
+static void command(struct tfh_arena *arena, const char *p, struct tfh_meta *meta)
+{
+	if (!p || *p != '[')
+		return;
+	meta->argv = tfh_arena_array(arena, MAX_ARGS, sizeof(*meta->argv));
+	for (p = blanks(p + 1); meta->argv && *p == '"' && meta->argc < MAX_ARGS;) {
+		const char *s = string(arena, &p);
+		if (!s)
+			return;
+		meta->argv[meta->argc++] = s;
+		p = blanks(p);
+		if (*p == ',')
+			p = blanks(p + 1);
+	}
+}
+
+void tfh_meta_read(struct tfh_arena *arena, const char *dir, struct tfh_meta *meta)
+{
+	const char *run = slurp(arena, dir, "run.json"), *end = slurp(arena, dir, "end.json");
+	const char *p;
+
+	memset(meta, 0, sizeof(*meta));
+	meta->end = TFH_END_NONE;
+	if (run) {
+		meta->has_run = true;
+		command(arena, value(run, "command"), meta);
+		p = value(run, "host");
+		meta->host = p ? string(arena, &p) : NULL;
+	}
+	if (end) {
+		p = value(end, "how");
+		const char *how = p ? string(arena, &p) : NULL;
+		meta->has_end = how != NULL;
+		meta->end = tfh_end_find(how);
+		p = value(end, meta->end == TFH_END_SIGNAL ? "signal" : "code");
+		meta->number = p ? atoi(p) : 0;
+		p = value(end, "wall_s");
+		meta->wall_s = p ? strtod(p, NULL) : 0;
+	}
+}

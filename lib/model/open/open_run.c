@@ -1,0 +1,592 @@
+/*
+ * Opening a run: the files of a directory (or files given one by one) are put together by process,
+ * left-over journals are read through a temporary file, and what run.json and end.json say is
+ * added.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "format/journal.h"
+
+#include "model/opened.h"
+#include "model/open/opening.h"
+
+int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size)
+{
+	if (n < *cap)
+		return 0;
+	uint32_t want = *cap ? *cap * 2 : 16;
+	void *p = want > *cap ? realloc(*v, want * size) : NULL;
+	if (!p)
+		return -ENOMEM;
+	*v = p;
+	*cap = want;
+	return 0;
+}
+
+/* ---- processes ---- */
+
+static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *out)
+{
+	for (uint32_t i = 0; i < run->n_proc; i++) {
+		struct tfh_proc *p = &run->proc[i];
+		if (p->pub.pid == h->pid && p->process_start == h->journal_start &&
+		    p->start_ticks == h->start_ticks && !strcmp(p->pub.host, h->host)) {
+			if (p->pub.rank < 0) /* it was set while the process ran */
+				p->pub.rank = h->rank;
+			if (p->pub.world < 0)
+				p->pub.world = h->world;
+			*out = i;
+			return 0;
+		}
+	}
+	if (tfh_room_for((void **)&run->proc, &run->cap_proc, run->n_proc, sizeof(*run->proc)))
+		return -ENOMEM;
+	struct tfh_proc *p = &run->proc[run->n_proc];
+	memset(p, 0, sizeof(*p));
+	p->pub.host = tfh_arena_strdup(&run->arena, h->host);
+	p->pub.exe = tfh_arena_strdup(&run->arena, h->exe);
+	p->pub.pid = h->pid;
+	p->pub.ppid = h->ppid;
+	p->pub.rank = h->rank;
+	p->pub.world = h->world;
+	p->start_ticks = h->start_ticks;
+	p->process_start = h->journal_start;
+	p->boot = tfh_hash_str(h->boot_id);
+	p->pub.start_ns = INT64_MAX;
+	*out = run->n_proc++;
+	return p->pub.host && p->pub.exe ? 0 : -ENOMEM;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(const struct tfh_fn_info *const *)a)->name,
+		      (*(const struct tfh_fn_info *const *)b)->name);
+}
+
+/* The rows of a file in the order of their names. NULL: no memory. */
+static const struct tfh_fn_info **rows_by_name(const struct tfh_file *f, uint32_t n)
+{
+	const struct tfh_fn_info **rows = malloc(n * sizeof(*rows));
+
+	if (rows) {
+		memcpy(rows, f->fn, n * sizeof(*rows));
+		qsort(rows, n, sizeof(*rows), by_name);
+	}
+	return rows;
+}
+
+/* A function has its own number in every file, but one row in the run, so that rows can be compared
+ * by address. */
+static int common_rows(struct tfh_run *run, struct tfh_file *f)
+{
+	const struct tft_head *h = tft_head(f->reader);
+	const struct tfh_file *first = run->n_file ? &run->file[0] : NULL;
+	const struct tfh_fn_info **sorted = NULL, **same;
+	uint32_t n = first ? tft_head(first->reader)->fn_count : 0;
+
+	f->fn = calloc(h->fn_count + 1, sizeof(*f->fn));
+	if (!f->fn)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->fn_count; i++) {
+		const struct tfh_fn_info *row = &h->fn[i];
+		f->fn[i] = row;
+		if (i < n && !strcmp(row->name, first->fn[i]->name)) {
+			f->fn[i] = first->fn[i];
+			continue;
+		}
+		if (n && !sorted && !(sorted = rows_by_name(first, n)))
+			return -ENOMEM;
+		same = n ? bsearch(&row, sorted, n, sizeof(*sorted), by_name) : NULL;
+		if (same)
+			f->fn[i] = *same;
+	}
+	free(sorted);
+	return 0;
+}
+
+int tfh_run_add_file(struct tfh_run *run, const char *path, bool temporary, struct tfh_err *err)
+{
+	struct tfh_file f = {.temporary = temporary};
+	int rc = tft_open(path, &f.reader, err);
+
+	if (rc)
+		return rc;
+	f.path = strdup(path);
+	if (!f.path ||
+	    tfh_room_for((void **)&run->file, &run->cap_file, run->n_file, sizeof(*run->file)) ||
+	    common_rows(run, &f) || process_of(run, tft_head(f.reader), &f.process)) {
+		tft_close(f.reader);
+		free(f.fn);
+		free(f.path);
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	}
+	run->file[run->n_file++] = f;
+	return 0;
+}
+
+/* ---- what the chunks' headers tell ---- */
+
+static int thread_of(struct tfh_run *run, uint32_t process, uint32_t thread, uint32_t tid)
+{
+	struct tfh_proc *p = &run->proc[process];
+
+	if (thread >= 1u << 20)
+		return 0; /* a salvage's own series */
+	if (thread >= p->n_thread) {
+		uint32_t want = p->n_thread ? p->n_thread : 64;
+		while (want <= thread)
+			want *= 2;
+		uint32_t *v = realloc(p->thread, want * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		memset(v + p->n_thread, 0, (want - p->n_thread) * sizeof(*v));
+		p->thread = v;
+		p->n_thread = want;
+	}
+	if (p->thread[thread])
+		return 0;
+	if (tfh_room_for((void **)&run->thread, &run->cap_thread, run->n_thread,
+			 sizeof(*run->thread)))
+		return -ENOMEM;
+	struct tfh_thread_info *t = &run->thread[run->n_thread++];
+	memset(t, 0, sizeof(*t));
+	t->process = process;
+	t->tid = tid;
+	t->index = thread;
+	p->thread[thread] = run->n_thread;
+	return 0;
+}
+
+static void use_sketch(struct tfh_proc *p, const struct tft_sketch *s, const struct tft_head *h)
+{
+	for (uint32_t i = 0; i < s->n_fn && i < TFT_SKETCH_FNS; i++) {
+		if (s->fn[i].fn >= h->fn_count || !s->fn[i].count)
+			continue;
+		uint8_t family = h->fn[s->fn[i].fn].family;
+		p->pub.has_gpu |= family > TFH_FAM_NONE && family < TFH_FAM_CONSUMER &&
+				  family != TFH_FAM_LOOKUP && family != TFH_FAM_CONTEXT;
+		p->pub.has_tf |= family >= TFH_FAM_CONSUMER && family < TFH_FAM_MARK;
+	}
+}
+
+static int event_chunk(struct tfh_run *run, uint32_t file, uint32_t chunk,
+		       const struct tft_chunk_info *c)
+{
+	struct tft_reader *r = run->file[file].reader;
+	struct tfh_proc *p = &run->proc[run->file[file].process];
+	const struct tft_sketch *s;
+	const struct tft_run *runs;
+	struct tfh_err err;
+	uint32_t n;
+	int rc = 0;
+
+	if (!tft_chunk_sketch(r, chunk, &s, &err))
+		use_sketch(p, s, tft_head(r));
+	if (tft_chunk_runs(r, chunk, &runs, &n, &err))
+		return 0; /* damaged: the reader has counted it */
+	for (uint32_t i = 0; i < n && !rc; i++)
+		rc = thread_of(run, run->file[file].process, runs[i].thread, runs[i].tid);
+	if (rc)
+		return rc;
+	struct tfh_chunk found = {
+		.file = file, .chunk = chunk, .t_first = c->t_first, .t_last = c->t_last};
+	if (c->type == TFT_DGST) {
+		bool calls = false; /* not only repeated state, which keeps its times */
+		for (uint32_t i = 0; i < n; i++)
+			calls |= runs[i].thread != 0;
+		if (!calls)
+			return 0;
+		if (tfh_room_for((void **)&p->digest, &p->cap_digest, p->n_digest,
+				 sizeof(*p->digest)))
+			return -ENOMEM;
+		p->digest[p->n_digest++] = found;
+		return 0;
+	}
+	p->pub.events += c->events;
+	if (tfh_room_for((void **)&p->chunk, &p->cap_chunk, p->n_chunk, sizeof(*p->chunk)))
+		return -ENOMEM;
+	p->chunk[p->n_chunk++] = found;
+	return 0;
+}
+
+static int scan_file(struct tfh_run *run, uint32_t file)
+{
+	struct tft_reader *r = run->file[file].reader;
+	struct tfh_proc *p = &run->proc[run->file[file].process];
+	int rc = 0;
+
+	p->pub.segments++;
+	p->pub.clean_end |= tft_clean_end(r);
+	p->pub.tail_bytes += tft_tail_bytes(r);
+	for (uint32_t i = 0; i < tft_chunk_count(r) && !rc; i++) {
+		const struct tft_chunk_info *c = tft_chunk(r, i);
+		if (c->dropped > p->pub.dropped)
+			p->pub.dropped = c->dropped;
+		if (c->type == TFT_EVNT || c->type == TFT_DGST)
+			rc = event_chunk(run, file, i, c);
+	}
+	p->pub.bad_chunks += tft_bad_chunks(r);
+	struct tft_clock_health health;
+	tft_clock_health(r, &health);
+	if (health.residual_ns > 0 && (uint64_t)health.residual_ns > p->pub.clock_residual_ns)
+		p->pub.clock_residual_ns = (uint64_t)health.residual_ns;
+	return rc;
+}
+
+/* ---- clocks: all processes on one axis ---- */
+
+/* Segments of a process tell of one clock together: each alone would count what lies far from its
+ * own readings, or all when it has none, by an estimated rate, and lie beside the others. */
+static int join_clocks(struct tfh_run *run)
+{
+	struct tft_reader **r = malloc((run->n_file + 1) * sizeof(struct tft_reader *));
+	int rc = r ? 0 : -ENOMEM;
+
+	for (uint32_t p = 0; p < run->n_proc && !rc; p++) {
+		uint32_t n = 0;
+		for (uint32_t f = 0; f < run->n_file; f++)
+			if (run->file[f].process == p)
+				r[n++] = run->file[f].reader;
+		rc = tft_clocks_join(r, n);
+	}
+	free(r);
+	return rc;
+}
+
+/* MONOTONIC is common to the processes of one boot; between machines only REALTIME is. */
+static void set_clocks(struct tfh_run *run)
+{
+	int64_t start = INT64_MAX;
+
+	for (uint32_t f = 0; f < run->n_file; f++) {
+		const struct tft_head *h = tft_head(run->file[f].reader);
+		if ((int64_t)h->start_realtime_ns < start && h->start_realtime_ns)
+			start = (int64_t)h->start_realtime_ns;
+	}
+	run->start_realtime = start == INT64_MAX ? 0 : start;
+	for (uint32_t f = 0; f < run->n_file; f++) {
+		struct tfh_proc *p = &run->proc[run->file[f].process];
+		const struct tft_head *h = tft_head(run->file[f].reader);
+		p->shift = (int64_t)h->start_realtime_ns - run->start_realtime -
+			   (int64_t)tft_monotonic_ns(run->file[f].reader, h->start_ticks);
+		for (uint32_t g = 0; g < f; g++) {
+			const struct tfh_proc *q = &run->proc[run->file[g].process];
+			if (q->boot == p->boot && p->boot != tfh_hash_str("")) {
+				p->shift = q->shift;
+				break;
+			}
+		}
+	}
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct tfh_chunk *x = a, *y = b;
+
+	if (x->first_ns != y->first_ns)
+		return x->first_ns < y->first_ns ? -1 : 1;
+	return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
+}
+
+int64_t tfh_run_ns(const struct tfh_run *run, uint32_t file, uint64_t ticks)
+{
+	return (int64_t)tft_monotonic_ns(run->file[file].reader, ticks) +
+	       run->proc[run->file[file].process].shift;
+}
+
+static void order_chunks(struct tfh_run *run)
+{
+	for (uint32_t i = 0; i < run->n_proc; i++) {
+		struct tfh_proc *p = &run->proc[i];
+		for (uint32_t c = 0; c < p->n_chunk; c++) {
+			int64_t last = tfh_run_ns(run, p->chunk[c].file, p->chunk[c].t_last);
+			p->chunk[c].first_ns =
+				tfh_run_ns(run, p->chunk[c].file, p->chunk[c].t_first);
+			if (p->chunk[c].first_ns < p->pub.start_ns)
+				p->pub.start_ns = p->chunk[c].first_ns;
+			if (last > p->pub.last_ns)
+				p->pub.last_ns = last;
+		}
+		if (p->pub.heard_ns < p->pub.last_ns)
+			p->pub.heard_ns = p->pub.last_ns;
+		if (p->pub.start_ns == INT64_MAX)
+			p->pub.start_ns = 0;
+		if (p->n_chunk)
+			qsort(p->chunk, p->n_chunk, sizeof(*p->chunk), by_first);
+	}
+}
+
+/* ---- paths ---- */
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+
+	return n >= m && !strcmp(s + n - m, end);
+}
+
+/* Segment 2 comes before segment 10. */
+static int by_text(const void *a, const void *b)
+{
+	return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int names_in(const char *dir, char ***out, uint32_t *n)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	uint32_t cap = 0;
+	int rc = 0;
+
+	*out = NULL;
+	*n = 0;
+	if (!d)
+		return -errno;
+	while (!rc && (e = readdir(d))) {
+		if (!ends_with(e->d_name, ".tft"))
+			continue;
+		rc = tfh_room_for((void **)out, &cap, *n, sizeof(**out));
+		if (!rc && !((*out)[*n] = strdup(e->d_name)))
+			rc = -ENOMEM;
+		*n += !rc;
+	}
+	closedir(d);
+	if (!rc && *n)
+		qsort(*out, *n, sizeof(**out), by_text);
+	while (rc && *n)
+		free((*out)[--*n]);
+	if (rc)
+		free(*out);
+	return rc;
+}
+
+static int add_directory(struct tfh_run *run, const char *dir, struct tfh_err *err)
+{
+	char **name;
+	uint32_t n;
+	int rc = names_in(dir, &name, &n), first = 0;
+
+	if (rc)
+		return tfh_err_set(err, rc, "%s: %s", dir, strerror(-rc));
+	for (uint32_t i = 0; i < n; i++) {
+		char path[8192];
+		struct tfh_err why = {0};
+		snprintf(path, sizeof(path), "%s/%s", dir, name[i]);
+		rc = tfh_run_add_file(run, path, false, &why);
+		/* One unreadable file does not cost the others. */
+		if (rc && rc != -ENOMEM)
+			tfh_run_leave_out(run, why.text);
+		if (rc && !first) {
+			first = rc;
+			if (err)
+				*err = why;
+		}
+		free(name[i]);
+	}
+	free(name);
+	tfh_run_add_journals(run, dir);
+	return run->n_file || !first ? 0 : first;
+}
+
+bool tfh_run_newest(char *out, size_t cap)
+{
+	DIR *d = opendir(".");
+	struct dirent *e;
+	struct timespec best = {0};
+	bool found = false;
+
+	while (d && (e = readdir(d))) {
+		struct stat st;
+		if (strncmp(e->d_name, "tfhook-", 7) ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+			continue;
+		if (found &&
+		    (st.st_mtim.tv_sec < best.tv_sec ||
+		     (st.st_mtim.tv_sec == best.tv_sec && st.st_mtim.tv_nsec <= best.tv_nsec)))
+			continue;
+		best = st.st_mtim;
+		found = true;
+		snprintf(out, cap, "%s", e->d_name);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+static int add_path(struct tfh_run *run, const char *path, struct tfh_meta *meta,
+		    struct tfh_err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return tfh_err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (S_ISDIR(st.st_mode)) {
+		tfh_meta_read(&run->arena, path, meta);
+		return add_directory(run, path, err);
+	}
+	char dir[4096];
+	const char *slash = strrchr(path, '/');
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+	tfh_meta_read(&run->arena, dir, meta);
+	return tfh_run_add_file(run, path, false, err);
+}
+
+/* ---- the whole ---- */
+
+static int split_command(struct tfh_run *run)
+{
+	const char *text = run->n_file ? tft_head(run->file[0].reader)->command : "";
+
+	run->argv = tfh_arena_array(&run->arena, 2, sizeof(*run->argv));
+	if (!run->argv)
+		return -ENOMEM;
+	run->argv[0] = text;
+	run->argc = *text ? 1 : 0;
+	return 0;
+}
+
+static int use_meta(struct tfh_run *run, const struct tfh_meta *meta)
+{
+	int64_t last = 0;
+	bool clean = run->n_proc > 0, live = false;
+
+	for (uint32_t i = 0; i < run->n_proc; i++) {
+		const struct tfh_process *p = &run->proc[i].pub;
+		if (p->last_ns > last)
+			last = p->last_ns;
+		clean &= p->clean_end;
+		live |= p->live;
+	}
+	run->wall = meta->wall_s > 0 ? (int64_t)(meta->wall_s * 1e9) : last;
+	if (run->wall < last)
+		run->wall = last;
+	run->host = meta->host ? meta->host : run->n_proc ? run->proc[0].pub.host : "";
+	run->end = meta->has_end		? meta->end
+		   : run->source != TFH_SRC_TFT ? TFH_END_NONE /* the other tool does not tell */
+		   : live			? TFH_END_RUNNING
+		   : clean			? TFH_END_EXIT
+						: TFH_END_KILLED;
+	run->end_number = meta->number;
+	if (!meta->argc)
+		return split_command(run);
+	run->argv = meta->argv;
+	run->argc = meta->argc;
+	return 0;
+}
+
+static int finish_open(struct tfh_run *run, const struct tfh_meta *meta)
+{
+	int rc = 0;
+
+	for (uint32_t f = 0; f < run->n_file && !rc; f++)
+		rc = scan_file(run, f);
+	if (rc)
+		return rc;
+	rc = join_clocks(run);
+	if (rc)
+		return rc;
+	set_clocks(run);
+	order_chunks(run);
+	rc = tfh_run_find_stretches(run);
+	for (uint32_t f = 0; f < run->n_file && !rc; f++)
+		rc = tfh_run_read_notes(run, f);
+	if (!rc)
+		rc = tfh_run_find_missing(run);
+	if (!rc)
+		rc = use_meta(run, meta);
+	run->process = calloc(run->n_proc + 1, sizeof(*run->process));
+	if (!run->process)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < run->n_proc; i++)
+		run->process[i] = run->proc[i].pub;
+	return rc;
+}
+
+int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, struct tfh_err *err)
+{
+	struct tfh_run *run = calloc(1, sizeof(*run));
+	struct tfh_meta meta = {.end = TFH_END_NONE}, m;
+	char newest[4096];
+	const char *found = newest;
+	int rc = 0;
+
+	*out = NULL;
+	if (!run)
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	tfh_arena_init(&run->arena, 0);
+	if (!n) {
+		if (!tfh_run_newest(newest, sizeof(newest))) {
+			tfh_run_close(run);
+			return tfh_err_set(err, -ENODATA,
+					   "no run directory of yours here; name one, or make one: "
+					   "tfhook run CMD...");
+		}
+		paths = &found;
+		n = 1;
+	}
+	run->path = strdup(paths[0]);
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		m = (struct tfh_meta){.end = TFH_END_NONE};
+		rc = add_path(run, paths[i], &m, err);
+		if (!i)
+			meta = m;
+	}
+	if (!rc && !run->n_file)
+		rc = tfh_err_set(err, -ENODATA, "%s: no trace files (*.tft) in it",
+				 run->path ? run->path : "");
+	if (!rc && (rc = finish_open(run, &meta)))
+		tfh_err_set(err, rc, "%s: %s", paths[0], strerror(-rc));
+	if (rc) {
+		tfh_run_close(run);
+		return rc;
+	}
+	*out = run;
+	return 0;
+}
+
+void tfh_run_close(struct tfh_run *run)
+{
+	if (!run)
+		return;
+	for (uint32_t i = 0; i < run->n_file; i++) {
+		tft_close(run->file[i].reader);
+		if (run->file[i].temporary)
+			unlink(run->file[i].path);
+		free(run->file[i].path);
+		free(run->file[i].fn);
+	}
+	for (uint32_t i = 0; i < run->n_proc; i++) {
+		tfh_names_free(&run->proc[i].names);
+		free(run->proc[i].chunk);
+		free(run->proc[i].digest);
+		free(run->proc[i].thread);
+		free(run->proc[i].sample);
+		tfh_gpu_free(run->proc[i].gpu);
+		tfh_sites_free(run->proc[i].sites);
+	}
+	tfh_built_free(run->built);
+	if (run->temp_dir)
+		rmdir(run->temp_dir);
+	free(run->temp_dir);
+	free(run->file);
+	free(run->proc);
+	free(run->process);
+	free(run->thread);
+	free(run->hole);
+	free(run->flight);
+	free(run->stretch);
+	free(run->unhooked);
+	free(run->unreadable);
+	free(run->path);
+	tfh_arena_free(&run->arena);
+	free(run);
+}

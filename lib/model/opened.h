@@ -1,0 +1,174 @@
+/*
+ * The inside of an opened run.
+ *
+ * - open/: files, processes, what is missing, left-over journals, run.json and end.json
+ * - getters.c: what a run is asked for
+ * - timeline/: the host calls of all threads in one order, with names and what addresses are
+ * - ops/: device ops, each with the call that issued it (device_ops.h)
+ * - symbols/: backtraces as functions, names of kernels
+ * - built/: a run out of another tool's trace, all of it in memory
+ * - ahead.c: what a thread makes ahead; big.c: arrays as long as a run
+ */
+#ifndef TFH_MODEL_OPENED_H
+#define TFH_MODEL_OPENED_H
+
+#include "base/arena.h"
+#include "format/tft_read.h"
+#include "model/model.h"
+#include "model/ops/ops.h"
+
+#define TFH_MODEL_NAME_KINDS 16
+
+struct tfh_name {
+	const char *text;
+	uint64_t handle, extra;
+};
+
+struct tfh_names {
+	struct tfh_name *v[TFH_MODEL_NAME_KINDS];
+	uint32_t n[TFH_MODEL_NAME_KINDS];
+};
+
+/* A text that still misses parts: NAME record seen, its EXT records follow on the same thread. */
+struct tfh_name_part {
+	char *text;
+	uint32_t want, have;
+};
+
+/* One event chunk of a process. */
+struct tfh_chunk {
+	uint32_t file, chunk;
+	uint64_t t_first, t_last; /* ticks */
+	int64_t first_ns;	  /* t_first on the axis of the run */
+	bool damaged;		  /* and noted as such */
+};
+
+struct tfh_file {
+	struct tft_reader *reader;
+	char *path;
+	const struct tfh_fn_info *
+		*fn; /* by number in this file; the same row for a name in all files */
+	uint32_t process;
+	bool temporary; /* made from a left-over journal; removed at the end */
+};
+
+struct tfh_proc {
+	struct tfh_process pub;
+	uint64_t boot; /* hash of the boot id: MONOTONIC is comparable within it */
+	uint64_t start_ticks, process_start;
+	int64_t shift; /* run time = MONOTONIC ns + shift */
+	struct tfh_chunk *chunk;
+	uint32_t n_chunk, cap_chunk;
+	struct tfh_chunk *digest; /* chunks whose records were given up */
+	uint32_t n_digest, cap_digest;
+	struct tfh_names names;
+	uint32_t name_count[TFH_MODEL_NAME_KINDS]; /* of a built run: ids given */
+	uint32_t *thread; /* by index in the process: index in the run, +1 */
+	uint32_t n_thread;
+	struct tfh_sample *sample;
+	uint32_t n_sample, cap_sample;
+	uint64_t sample_cpu, sample_delay, sample_read, sample_write, sample_faults, sample_system;
+	struct tfh_gpu *gpu;	 /* device times; NULL until somebody asks */
+	struct tfh_sites *sites; /* backtraces; NULL until somebody asks */
+};
+
+struct tfh_built; /* built/built.c: events and ops of a run that was built in memory */
+
+struct tfh_run {
+	char *path;
+	enum tfh_source source;
+	struct tfh_built *built; /* NULL: read from .tft files */
+	struct tfh_arena arena;
+	struct tfh_file *file;
+	uint32_t n_file, cap_file;
+	struct tfh_proc *proc;
+	struct tfh_process *process; /* what is shown; filled when all is known */
+	uint32_t n_proc, cap_proc;
+	struct tfh_thread_info *thread;
+	uint32_t n_thread, cap_thread;
+	struct tfh_hole *hole;
+	uint32_t n_hole, cap_hole;
+	struct tfh_in_flight *flight;
+	uint32_t n_flight, cap_flight;
+	struct tfh_stretch *stretch;
+	uint32_t n_stretch, cap_stretch;
+	const char **unhooked;
+	uint32_t n_unhooked, cap_unhooked;
+	const char **unreadable;
+	uint32_t n_unreadable, cap_unreadable;
+	const char **argv;
+	uint32_t argc;
+	const char *host;
+	int64_t start_realtime, wall;
+	enum tfh_end end;
+	int end_number;
+	char *temp_dir;
+};
+
+/* Makes room for one more element of an array; 0 or -ENOMEM. */
+int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size);
+
+/* What a chunk holds that cannot be unpacked, by its header, which is sound. */
+struct tfh_lost {
+	uint64_t records; /* of the job's own threads */
+	bool repeats;	  /* others, some of which may be as old as the process */
+};
+/* open/missing.c */
+void tfh_chunk_lost(const struct tfh_run *run, const struct tfh_chunk *c, struct tfh_lost *lost);
+/* It is a hole from now on. 0 or -ENOMEM */
+int tfh_run_note_damage(struct tfh_run *run, uint32_t process, struct tfh_chunk *c,
+			const struct tfh_lost *lost);
+/* getters.c: notes a file that is left out; 0 or -ENOMEM. */
+int tfh_run_leave_out(struct tfh_run *run, const char *why);
+/* open/stretches.c: from the chunks' headers; clocks are set. 0 or -ENOMEM */
+int tfh_run_find_stretches(struct tfh_run *run);
+
+/* open/meta.c */
+struct tfh_meta {
+	const char **argv;
+	uint32_t argc;
+	const char *host;
+	enum tfh_end end;
+	int number;
+	double wall_s; /* 0: not known */
+	bool has_run, has_end;
+};
+void tfh_meta_read(struct tfh_arena *arena, const char *dir, struct tfh_meta *meta);
+
+/* timeline/names.c */
+/* A NAME record: remembers it, and prepares `part` for the EXT records that follow. */
+int tfh_names_add(struct tfh_arena *arena, struct tfh_names *names, const struct tfh_rec *rec,
+		  struct tfh_name_part *part);
+void tfh_names_part(struct tfh_name_part *part, const struct tfh_rec *ext);
+void tfh_names_free(struct tfh_names *names);
+
+/* ops/device_times.c */
+void tfh_gpu_free(struct tfh_gpu *gpu);
+
+/* symbols/backtraces.c */
+void tfh_sites_free(struct tfh_sites *sites);
+
+/* built/built.c: what merge.c and ops.c hand out of a run that has `built`; NULL: there are no
+ * more. */
+const struct tfh_event *tfh_built_event(const struct tfh_run *run, uint32_t process, uint64_t i);
+const struct tfh_op *tfh_built_op(const struct tfh_run *run, uint32_t process, uint64_t i);
+void tfh_built_gpu(const struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out);
+void tfh_built_free(struct tfh_built *built);
+
+/* timeline/addresses.c: intervals of addresses in use */
+enum tfh_place_kind { TFH_PLACE_UNKNOWN, TFH_PLACE_DEVICE, TFH_PLACE_PINNED, TFH_PLACE_MANAGED };
+struct tfh_memory {
+	struct tfh_span *v; /* by address */
+	uint32_t n, cap;
+};
+int tfh_memory_event(struct tfh_memory *m, const struct tfh_fn_info *fn, const struct tfh_rec *rec);
+/* Direction and pageability of a copy; ext may be NULL. */
+void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn,
+		     const struct tfh_rec *rec, const struct tft_ext_copy *ext, uint8_t *dir,
+		     bool *pageable);
+/* Of a batch: the direction of most of its listed bytes, and whether most of those are pageable. */
+void tfh_memory_batch(const struct tfh_memory *m, const struct tft_ext_pair *pair, uint32_t n,
+		      uint8_t *dir, bool *pageable);
+void tfh_memory_free(struct tfh_memory *m);
+
+#endif

@@ -1,0 +1,585 @@
+/*
+ * Which host call issued an op. With CUPTI's own records of driver calls: the record with the op's
+ * correlation number lies within our record of the same call on the same thread. Without them by
+ * order (issue_by_order.c).
+ *
+ * Memory is bounded: numbers grow, so a table of the newest 2^18 of them forgets the oldest, and
+ * queues have a longest length.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#include "model/ops/device_ops.h"
+
+#define ISSUES (1u << 18)
+#define QUEUE 8192u
+#define LANES 4096u /* threads with calls; more share */
+/* The two clocks disagree by less. */
+#define TOLERANCE_NS 5000
+/* A call is on record this much after the op it waited for, mostly. */
+#define WAIT_NS 100000000
+/* A device that did nothing for so long had nothing to do: a launch takes some microseconds. So had
+ * one that did nothing when a wait for it ended. */
+#define IDLE_NS 1000000
+#define WAITS 1024u
+
+struct call {
+	int64_t t0, t1;
+	uint32_t thread; /* of a driver record: its correlation */
+	uint32_t stream;
+	uint64_t number;
+};
+
+/* First in, first out; the oldest gives way. */
+struct queue {
+	struct call *v;
+	uint32_t first, n, cap;
+};
+
+/* Of one thread. CUPTI names it by the low half of its pthread_self(), or by its tid when the job
+ * has told it to. A later thread may have the same, and goes on in the lane. */
+struct lane {
+	uint32_t id, thread;
+	struct queue calls, records;
+};
+
+enum state { EMPTY, WAITING, KNOWN };
+struct slot {
+	uint32_t correlation;
+	uint32_t state;
+	uint32_t lane; /* WAITING */
+	struct tfh_issue issue;
+};
+
+struct tfh_join {
+	struct tfh_run *run;
+	uint32_t process;
+	struct tfh_rows *drvr;
+	struct tfh_weave *weave; /* NULL: there are no host records */
+	struct tfh_block *block;
+	uint32_t at;
+	int64_t now; /* every call that ended before is in a queue; INT64_MAX at the end */
+	bool last_block;
+	struct slot *slot;   /* by correlation, modulo ISSUES */
+	struct lane *lane;   /* open-addressed by id */
+	uint32_t *thread_id; /* by index of the thread in the process: low half of pthread_self() */
+	struct lane **lane_by_thread; /* likewise; NULL: to be looked up */
+	struct lane *record_lane;     /* of the driver record before, which was of record_tid */
+	uint32_t record_tid;
+	struct {
+		uint32_t tid, id;
+	} * alias;	       /* by tid, modulo LANES */
+	struct tfh_rank *rank; /* without records of calls */
+	int64_t last;	       /* end of the ops taken so far */
+	int64_t resync;	       /* a loss ends here; INT64_MIN: none has to be got over */
+	uint32_t span;	       /* next one to come */
+	bool early;	       /* calls were made before there were device times */
+	int64_t *wait;	       /* ends of the last WAITS waits for the device, a ring */
+	uint32_t n_wait;
+	struct tfh_names names;
+	struct tfh_arena arena;
+	struct tfh_name_part *part;
+	uint32_t hole; /* next one to come */
+	int err;
+};
+
+/* Room for one more, to be filled in at once (a copy of what was just written waits for that to be
+ * stored); NULL: out of memory. */
+static struct call *push(struct queue *q)
+{
+	if (q->n == q->cap && q->cap < QUEUE) {
+		uint32_t cap = q->cap ? q->cap * 4 : 32;
+		struct call *v = malloc(cap * sizeof(*v));
+		if (!v)
+			return NULL;
+		for (uint32_t i = 0; i < q->n; i++)
+			v[i] = q->v[(q->first + i) & (q->cap - 1)];
+		free(q->v);
+		q->v = v;
+		q->first = 0;
+		q->cap = cap;
+	} else if (q->n == q->cap) {
+		q->first++;
+		q->n--;
+	}
+	return &q->v[(q->first + q->n++) & (q->cap - 1)];
+}
+
+static struct call *queue_at(const struct queue *q, uint32_t i)
+{
+	return &q->v[(q->first + i) & (q->cap - 1)];
+}
+
+static void pop(struct queue *q)
+{
+	q->first++;
+	q->n--;
+}
+
+static struct lane *lane_of(struct tfh_join *j, uint32_t id)
+{
+	uint32_t at = (uint32_t)tfh_hash_u64(id) % LANES;
+
+	for (uint32_t i = 0; i < 64; i++, at = (at + 1) % LANES) {
+		struct lane *l = &j->lane[at];
+		if (l->id == id)
+			return l;
+		if (!l->id) {
+			l->id = id;
+			return l;
+		}
+	}
+	return &j->lane[at];
+}
+
+static struct slot *slot_of(struct tfh_join *j, uint32_t correlation)
+{
+	return &j->slot[correlation % ISSUES];
+}
+
+/* ---- calls by our own records ---- */
+
+/* With driver records failed and captured calls are among them: they have theirs, too. */
+static bool issues(const struct tfh_event *ev)
+{
+	uint8_t family = ev->fn->family;
+
+	return ev->kind == TFT_CALL &&
+	       (family == TFH_FAM_COPY || family == TFH_FAM_MEMSET || family == TFH_FAM_LAUNCH ||
+		family == TFH_FAM_GRAPH_LAUNCH || family == TFH_FAM_MANAGED);
+}
+
+/* What an op and its call have in common. */
+static uint32_t key_of(uint8_t family, const char *name, uint64_t bytes)
+{
+	uint64_t h = family;
+
+	if (family == TFH_FAM_LAUNCH)
+		h = tfh_hash_add(h, tfh_hash_str(name));
+	else if (family != TFH_FAM_GRAPH_LAUNCH)
+		h = tfh_hash_add(h, bytes);
+	return (uint32_t)tfh_hash_u64(h);
+}
+
+static const char *function_name(const struct tfh_join *j, uint64_t id)
+{
+	const struct tfh_name *v = j->names.v[TFT_NAME_FUNCTION];
+
+	return id < j->names.n[TFT_NAME_FUNCTION] && v[id].text ? v[id].text : "";
+}
+
+/* When device times begin. */
+static int64_t first_span(const struct tfh_join *j)
+{
+	const struct tfh_gpu *g = j->run->proc[j->process].gpu;
+
+	return g && g->n_span ? g->span[0].t0 : INT64_MIN;
+}
+
+static struct lane *lane_of_thread(struct tfh_join *j, uint32_t thread)
+{
+	const struct tfh_thread_info *t = &j->run->thread[thread];
+	struct lane **l = &j->lane_by_thread[t->index];
+
+	if (!*l)
+		*l = lane_of(j, j->thread_id[t->index] ? j->thread_id[t->index] : t->tid);
+	return *l;
+}
+
+/* `ev` is what calls of its shape have in common. */
+static int take_event(struct tfh_join *j, const struct tfh_entry *e, const struct tfh_event *ev)
+{
+	j->now = e->t1;
+	if (j->wait && ev->fn->family == TFH_FAM_SYNC && !(ev->flags & TFT_F_FAILED))
+		j->wait[j->n_wait++ % WAITS] = e->t1;
+	if (!issues(ev))
+		return 0;
+	if (j->drvr) {
+		struct lane *l = lane_of_thread(j, e->thread);
+		struct call *c = push(&l->calls);
+		l->thread = e->thread;
+		if (!c)
+			return -ENOMEM;
+		c->t0 = e->t0;
+		c->t1 = e->t1;
+		c->thread = e->thread;
+		c->stream = ev->stream;
+		c->number = e->number;
+		return 0;
+	}
+	if (ev->flags & (TFT_F_FAILED | TFT_F_CAPTURED) || ev->fn->family == TFH_FAM_MANAGED)
+		return 0;
+	struct tfh_issue issue = {e->t0, e->t1, e->thread, e->number};
+	j->early |= e->t0 < first_span(j);
+	return tfh_rank_call(j->rank,
+			     key_of(ev->fn->family, function_name(j, (uint32_t)ev->w[0]), ev->w[0]),
+			     &issue, ev->stream);
+}
+
+/* A thread's name may come behind its first calls, and behind CUPTI's records of them. */
+static int move_lane(struct tfh_join *j, struct lane *from, struct lane *to)
+{
+	if (from == to)
+		return 0;
+	for (struct call *c; from->calls.n; pop(&from->calls)) {
+		to->thread = from->thread;
+		if (!(c = push(&to->calls)))
+			return -ENOMEM;
+		*c = *queue_at(&from->calls, 0);
+	}
+	for (struct call *c; from->records.n; pop(&from->records)) {
+		const struct call *r = queue_at(&from->records, 0);
+		struct slot *s = slot_of(j, r->thread);
+		if (s->correlation == r->thread && s->state == WAITING)
+			s->lane = (uint32_t)(to - j->lane);
+		if (!(c = push(&to->records)))
+			return -ENOMEM;
+		*c = *r;
+	}
+	return 0;
+}
+
+static int take_name(struct tfh_join *j, uint32_t thread, const struct tfh_rec *rec)
+{
+	struct tfh_name_part *part = &j->part[thread];
+
+	if (rec->kind == TFT_EXT) {
+		tfh_names_part(part, rec);
+		return 0;
+	}
+	if (rec->fn == TFT_NAME_THREAD && rec->stream < j->run->proc[j->process].n_thread) {
+		uint32_t tid = (uint32_t)rec->w[0], id = (uint32_t)rec->w[1];
+		j->thread_id[rec->stream] = id;
+		j->lane_by_thread[rec->stream] = NULL;
+		j->record_lane = NULL;
+		j->alias[tid % LANES].tid = tid;
+		j->alias[tid % LANES].id = id;
+		if (id && move_lane(j, lane_of(j, tid), lane_of(j, id)))
+			return -ENOMEM;
+	}
+	return tfh_names_add(&j->arena, &j->names, rec, part);
+}
+
+/* Reads host records on to the end of the block; false: there are none left. */
+static bool read_on(struct tfh_join *j)
+{
+	uint32_t note = 0;
+
+	if (j->last_block || !j->weave || j->err) {
+		j->now = INT64_MAX;
+		return false;
+	}
+	j->last_block = !tfh_weave_fill(j->weave, j->block);
+	for (uint32_t i = 0; i < j->block->n && !j->err; i++) {
+		const struct tfh_entry *e = &j->block->entry[i];
+		if (e->ev) {
+			j->err = take_event(j, e, e->ev);
+		} else {
+			j->err = take_name(j, e->thread, &j->block->note[note++]);
+		}
+	}
+	if (j->last_block) {
+		j->now = INT64_MAX;
+		if (!j->err)
+			j->err = tfh_weave_error(j->weave)->code;
+	}
+	return true;
+}
+
+/* ---- with driver records ---- */
+
+/* How far a driver record reaches out of a call; between two that hold it the earlier one is taken,
+ * since each is used once. */
+static int64_t sticks_out(const struct call *r, const struct call *c)
+{
+	int64_t before = c->t0 - r->t0, behind = r->t1 - c->t1;
+
+	return (before > 0 ? before : 0) + (behind > 0 ? behind : 0);
+}
+
+/* The oldest driver record of a lane finds its call, or finds that there is none. */
+static void settle_one(struct tfh_join *j, struct lane *l)
+{
+	const struct call *r = queue_at(&l->records, 0);
+	struct slot *s = slot_of(j, r->thread);
+	struct tfh_issue issue = {
+		.t0 = r->t0, .t1 = r->t1, .thread = l->thread, .call = UINT64_MAX};
+
+	while (l->calls.n > 1 &&
+	       sticks_out(r, queue_at(&l->calls, 1)) < sticks_out(r, queue_at(&l->calls, 0)))
+		pop(&l->calls);
+	if (l->calls.n) {
+		const struct call *c = queue_at(&l->calls, 0);
+		if (r->t0 >= c->t0 - TOLERANCE_NS && r->t1 <= c->t1 + TOLERANCE_NS)
+			issue = (struct tfh_issue){c->t0, c->t1, c->thread, c->number};
+		if (issue.call != UINT64_MAX)
+			pop(&l->calls);
+	}
+	if (s->correlation == r->thread && s->state == WAITING) {
+		s->issue = issue;
+		s->state = KNOWN;
+	}
+	pop(&l->records);
+}
+
+static int64_t last_end(const struct queue *q)
+{
+	return q->n ? queue_at(q, q->n - 1)->t1 : INT64_MIN;
+}
+
+/* The lane may become another one on the way, when its thread's name comes. */
+static void settle(struct tfh_join *j, uint32_t correlation)
+{
+	const struct slot *s = slot_of(j, correlation);
+
+	while (s->state == WAITING && s->correlation == correlation) {
+		struct lane *l = &j->lane[s->lane];
+		if (!l->records.n)
+			return;
+		int64_t end = queue_at(&l->records, 0)->t1;
+		/* The call after it must be there, too, to be compared with; and its own may end
+		 * late, when the thread lost its processor between the two. */
+		if ((j->now <= end + 2 * TOLERANCE_NS ||
+		     (j->now <= end + WAIT_NS && last_end(&l->calls) < end - TOLERANCE_NS)) &&
+		    read_on(j))
+			continue;
+		settle_one(j, l);
+	}
+}
+
+static struct lane *lane_of_record(struct tfh_join *j, uint32_t tid)
+{
+	uint32_t at = tid % LANES;
+
+	if (!j->record_lane || j->record_tid != tid) {
+		j->record_tid = tid;
+		j->record_lane = lane_of(
+			j, j->alias[at].tid == tid && j->alias[at].id ? j->alias[at].id : tid);
+	}
+	return j->record_lane;
+}
+
+/* Driver calls that began before t. */
+static void read_records(struct tfh_join *j, int64_t t)
+{
+	const struct tfh_row *row;
+
+	while (!j->err && (row = tfh_rows_peek(j->drvr)) && row->t0 <= t) {
+		uint32_t correlation = (uint32_t)tfh_cell(row, TFH_CELL_CORRELATION);
+		uint32_t tid = (uint32_t)tfh_cell(row, TFH_CELL_TID);
+		struct lane *l = lane_of_record(j, tid);
+		struct slot *s = slot_of(j, correlation);
+		if (l->records.n == QUEUE) {
+			settle(j, queue_at(&l->records, 0)->thread);
+			l = lane_of_record(j, tid);
+		}
+		s->correlation = correlation;
+		s->state = WAITING;
+		s->lane = (uint32_t)(l - j->lane);
+		struct call *c = push(&l->records);
+		if (c)
+			*c = (struct call){.t0 = row->t0, .t1 = row->t1, .thread = correlation};
+		else
+			j->err = -ENOMEM;
+		tfh_rows_take(j->drvr);
+	}
+	if (!j->err)
+		j->err = tfh_rows_error(j->drvr);
+}
+
+static bool find_record(struct tfh_join *j, const struct tfh_op *op, struct tfh_issue *out)
+{
+	struct slot *s = slot_of(j, op->correlation);
+
+	read_records(j, op->t0 + TOLERANCE_NS);
+	if (s->correlation != op->correlation || s->state == EMPTY)
+		return false;
+	if (s->state == WAITING)
+		settle(j, op->correlation);
+	*out = s->issue;
+	return s->state == KNOWN;
+}
+
+/* ---- by rank ---- */
+
+static uint32_t kind_of(const struct tfh_op *op)
+{
+	static const uint8_t family[] = {[TFH_OP_KERNEL] = TFH_FAM_LAUNCH,
+					 [TFH_OP_COPY] = TFH_FAM_COPY,
+					 [TFH_OP_MEMSET] = TFH_FAM_MEMSET,
+					 [TFH_OP_SYNC] = 0,
+					 [TFH_OP_GRAPH] = TFH_FAM_GRAPH_LAUNCH};
+	bool node = op->graph || op->node, known = op->kind < sizeof(family);
+
+	return key_of(node    ? TFH_FAM_GRAPH_LAUNCH
+		      : known ? family[op->kind]
+			      : 0,
+		      op->name, op->bytes);
+}
+
+static void pass_hole(struct tfh_join *j, int64_t end)
+{
+	tfh_rank_silence(j->rank);
+	j->resync = end > j->resync ? end : j->resync;
+	j->last = end > j->last ? end : j->last;
+}
+
+/* All that the device had been given by the time `last` had run before t, when it did something
+ * again. */
+static bool was_idle(const struct tfh_join *j, int64_t t)
+{
+	if (t - j->last > IDLE_NS)
+		return true;
+	for (uint32_t i = 0; i < j->n_wait && i < WAITS; i++)
+		if (j->wait[i] >= j->last && j->wait[i] < t)
+			return true;
+	return false;
+}
+
+/* Ops were lost, or not recorded for a while: what the device has been given cannot be told from
+ * what was lost, until it has run all of it. */
+static void pass_holes(struct tfh_join *j, const struct tfh_op *op)
+{
+	const struct tfh_run *run = j->run;
+	const struct tfh_gpu *g = run->proc[j->process].gpu;
+
+	if (j->early && j->last == INT64_MIN)
+		pass_hole(j, first_span(j));
+	for (; j->hole < run->n_hole; j->hole++) {
+		const struct tfh_hole *h = &run->hole[j->hole];
+		if (h->process != j->process || h->thread != UINT32_MAX)
+			continue;
+		if (h->t0 > op->t0)
+			break;
+		pass_hole(j, h->t1);
+	}
+	for (; g && j->span + 1 < g->n_span && g->span[j->span].t1 <= op->t0; j->span++)
+		if (g->span[j->span + 1].t0 - g->span[j->span].t1 > IDLE_NS)
+			pass_hole(j, g->span[j->span + 1].t0);
+	if (j->resync != INT64_MIN && op->t0 > j->resync && was_idle(j, op->t0)) {
+		tfh_rank_begin(j->rank, j->last);
+		j->resync = INT64_MIN;
+	}
+	if (op->t1 > j->last)
+		j->last = op->t1;
+}
+
+bool tfh_join_takes(const struct tfh_join *j)
+{
+	return j->rank && !tfh_rank_full(j->rank);
+}
+
+int tfh_join_add(struct tfh_join *j, const struct tfh_op *op)
+{
+	return tfh_rank_add(j->rank, kind_of(op), op);
+}
+
+bool tfh_join_next(struct tfh_join *j, struct tfh_op *op, struct tfh_issue *out, bool *known)
+{
+	const struct tfh_op *first = j->err ? NULL : tfh_rank_first(j->rank);
+
+	if (!first)
+		return false;
+	while (j->now <= tfh_rank_needs(j->rank) && read_on(j))
+		;
+	pass_holes(j, first);
+	*known = tfh_rank_take(j->rank, op, out);
+	return true;
+}
+
+/* ---- both ---- */
+
+bool tfh_join_find(struct tfh_join *j, const struct tfh_op *op, struct tfh_issue *out)
+{
+	return !j->err && find_record(j, op, out);
+}
+
+int tfh_join_error(const struct tfh_join *j)
+{
+	return j->err;
+}
+
+/* What an earlier pass over the events has learnt of the threads: a thread's name comes with its
+ * first flush, up to a second behind its first calls. */
+static void known_threads(struct tfh_join *j)
+{
+	const struct tfh_names *names = &j->run->proc[j->process].names;
+
+	for (uint32_t i = 0; i < names->n[TFT_NAME_THREAD]; i++) {
+		const struct tfh_name *n = &names->v[TFT_NAME_THREAD][i];
+		uint32_t tid = (uint32_t)n->handle, id = (uint32_t)n->extra;
+		if (!n->text || !id || i >= j->run->proc[j->process].n_thread)
+			continue;
+		j->thread_id[i] = id;
+		j->alias[tid % LANES].tid = tid;
+		j->alias[tid % LANES].id = id;
+	}
+}
+
+int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drvr,
+		  struct tfh_join **out)
+{
+	struct tfh_join *j = calloc(1, sizeof(*j));
+	bool host = shadow->proc[process].pub.has_gpu;
+	int rc = j ? 0 : -ENOMEM;
+
+	*out = NULL;
+	if (rc)
+		return rc;
+	j->run = shadow;
+	j->process = process;
+	j->drvr = drvr;
+	j->now = j->last = j->resync = INT64_MIN;
+	tfh_arena_init(&j->arena, 0);
+	j->slot = calloc(ISSUES, sizeof(*j->slot));
+	j->lane = calloc(LANES, sizeof(*j->lane));
+	j->alias = calloc(LANES, sizeof(*j->alias));
+	j->thread_id = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->thread_id));
+	j->lane_by_thread = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->lane_by_thread));
+	j->part = calloc(shadow->proc[process].n_thread + 1, sizeof(*j->part));
+	j->block = host ? malloc(sizeof(*j->block)) : NULL;
+	if (!j->slot || !j->lane || !j->alias || !j->thread_id || !j->lane_by_thread || !j->part ||
+	    (host && !j->block))
+		rc = -ENOMEM;
+	j->wait = drvr ? NULL : calloc(WAITS, sizeof(*j->wait));
+	if (!rc && !drvr)
+		rc = j->wait ? tfh_rank_open(&j->rank) : -ENOMEM;
+	if (!rc && host)
+		rc = tfh_weave_open(shadow, process, false, &j->weave);
+	if (rc) {
+		tfh_join_close(j);
+		return rc;
+	}
+	for (uint32_t i = 0; i < LANES; i++)
+		j->lane[i].thread = UINT32_MAX;
+	known_threads(j);
+	read_on(j); /* the first threads' names are there */
+	*out = j;
+	return 0;
+}
+
+void tfh_join_close(struct tfh_join *j)
+{
+	if (!j)
+		return;
+	for (uint32_t i = 0; j->lane && i < LANES; i++) {
+		free(j->lane[i].calls.v);
+		free(j->lane[i].records.v);
+	}
+	tfh_rank_close(j->rank);
+	free(j->wait);
+	tfh_weave_close(j->weave);
+	tfh_names_free(&j->names);
+	tfh_arena_free(&j->arena);
+	free(j->slot);
+	free(j->lane);
+	free(j->alias);
+	free(j->thread_id);
+	free(j->lane_by_thread);
+	free(j->part);
+	free(j->block);
+	free(j);
+}

@@ -1,0 +1,327 @@
+/* Device ops in order of their start, each with the call that issued it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#include "model/ops/device_ops.h"
+
+#define KNOWN 256
+
+struct tfh_ops {
+	struct tfh_run *run, *shadow;
+	uint32_t process;
+	uint64_t number;
+	uint64_t unissued;
+	struct tfh_rows *gpus, *drvr;
+	struct tfh_join *join; /* NULL: what an earlier pass found out is read */
+	struct tfh_issued *issued;
+	/* what names of kernels said last; equal texts are one address here (rows.c) */
+	struct {
+		const char *name;
+		bool communicates;
+	} known[KNOWN];
+	struct tfh_err err;
+	struct tfh_op op; /* the one handed out last */
+	bool end;
+};
+
+/* Numbers of CUpti_ActivityMemcpyKind. */
+enum {
+	COPY_HTOD = 1,
+	COPY_DTOH = 2,
+	COPY_HTOA = 3,
+	COPY_ATOH = 4,
+	COPY_ATOA = 5,
+	COPY_ATOD = 6,
+	COPY_DTOA = 7,
+	COPY_DTOD = 8,
+	COPY_HTOH = 9,
+	COPY_PTOP = 10
+};
+enum { MEMORY_PAGEABLE = 1 };
+
+static uint8_t direction(uint8_t kind)
+{
+	switch (kind) {
+	case COPY_HTOD:
+	case COPY_HTOA:
+		return TFH_DIR_H2D;
+	case COPY_DTOH:
+	case COPY_ATOH:
+		return TFH_DIR_D2H;
+	case COPY_HTOH:
+		return TFH_DIR_H2H;
+	case COPY_PTOP:
+		return TFH_DIR_P2P;
+	case COPY_ATOA:
+	case COPY_ATOD:
+	case COPY_DTOA:
+	case COPY_DTOD:
+		return TFH_DIR_D2D;
+	default:
+		return TFH_DIR_ANY;
+	}
+}
+
+/* Kernels that wait for other devices, by their names: NCCL's of all releases, NVSHMEM's, DeepEP's
+ * (experts on other devices), those of frameworks, and the simulator's. */
+bool tfh_op_communicates(const char *name)
+{
+	static const char *const begins[] = {"nccl",	"rendezvous", "nvshmem",
+					     "ncclDev", "msccl",      "rccl"};
+	static const char *const holds[] = {"ncclDevKernel",	   "ncclKernel",
+					    "AllReduceKernel",	   "cross_device_reduce",
+					    "one_shot_all_reduce", "two_shot_all_reduce",
+					    "multimem_all_reduce", "nvshmem",
+					    "deep_ep::",	   "dpsk::ep::"};
+
+	for (unsigned i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+		if (!strncmp(name, begins[i], strlen(begins[i])))
+			return true;
+	for (unsigned i = 0; i < sizeof(holds) / sizeof(*holds); i++)
+		if (strstr(name, holds[i]))
+			return true;
+	return false;
+}
+
+static bool communicates(struct tfh_ops *o, const char *name)
+{
+	uint32_t at = (uint32_t)tfh_hash_u64((uintptr_t)name) % KNOWN;
+
+	if (o->known[at].name != name) {
+		o->known[at].name = name;
+		o->known[at].communicates = tfh_op_communicates(name);
+	}
+	return o->known[at].communicates;
+}
+
+static void fill(struct tfh_ops *o, const struct tfh_row *row, struct tfh_op *op)
+{
+	uint8_t kind = (uint8_t)tfh_cell(row, TFH_CELL_KIND);
+
+	/* One by one: zeroing all of it first took a third of this function. */
+	op->t0 = row->t0;
+	op->t1 = row->t1;
+	op->number = o->number++;
+	op->process = o->process;
+	op->device = (uint8_t)tfh_cell(row, TFH_CELL_DEVICE);
+	op->ctx = (uint32_t)tfh_cell(row, TFH_CELL_CTX);
+	op->stream = (uint32_t)tfh_cell(row, TFH_CELL_STREAM);
+	op->kind = kind;
+	op->dir = TFH_DIR_NONE;
+	op->pageable = op->communication = op->managed = false;
+	op->name = row->name;
+	op->bytes = tfh_cell(row, TFH_CELL_BYTES);
+	op->grid = tfh_cell(row, TFH_CELL_GRID);
+	op->block = tfh_cell(row, TFH_CELL_BLOCK);
+	op->correlation = (uint32_t)tfh_cell(row, TFH_CELL_CORRELATION);
+	op->graph = (uint32_t)tfh_cell(row, TFH_CELL_GRAPH);
+	op->node = tfh_cell(row, TFH_CELL_NODE);
+	op->issue0 = op->issue1 = INT64_MIN;
+	op->thread = UINT32_MAX;
+	op->call = UINT64_MAX;
+	if (kind == TFH_OP_COPY) {
+		op->dir = direction((uint8_t)tfh_cell(row, TFH_CELL_FLAGS));
+		op->pageable = (op->dir == TFH_DIR_H2D &&
+				(uint8_t)tfh_cell(row, TFH_CELL_SRC) == MEMORY_PAGEABLE) ||
+			       (op->dir == TFH_DIR_D2H &&
+				(uint8_t)tfh_cell(row, TFH_CELL_DST) == MEMORY_PAGEABLE);
+		op->communication = op->dir == TFH_DIR_P2P;
+	}
+	if (kind == TFH_OP_KERNEL)
+		op->communication = communicates(o, op->name);
+}
+
+/* Rows to ops, as far as they are to be looked at together. */
+static int look_ahead(struct tfh_ops *o)
+{
+	const struct tfh_row *row;
+	struct tfh_op op;
+	int rc = 0;
+
+	while (!rc && tfh_join_takes(o->join) && (row = tfh_rows_peek(o->gpus))) {
+		fill(o, row, &op);
+		tfh_rows_take(o->gpus);
+		rc = tfh_join_add(o->join, &op);
+	}
+	return rc;
+}
+
+/* The next op, and its call if it is known. False: none is left, or there is an error. */
+static bool next_row(struct tfh_ops *o, struct tfh_op *op, struct tfh_issue *issue, bool *known)
+{
+	const struct tfh_row *row;
+	int rc;
+
+	if (o->join && !o->drvr) {
+		rc = look_ahead(o);
+		if (rc)
+			tfh_err_set(&o->err, rc, "%s", strerror(-rc));
+		return !rc && tfh_join_next(o->join, op, issue, known);
+	}
+	row = tfh_rows_peek(o->gpus);
+	if (!row)
+		return false;
+	fill(o, row, op);
+	tfh_rows_take(o->gpus);
+	if (o->join) {
+		*known = tfh_join_find(o->join, op, issue);
+		return true;
+	}
+	rc = tfh_issued_next(o->issued, issue, known);
+	if (rc)
+		tfh_err_set(&o->err, rc, "%s", strerror(-rc));
+	return !rc;
+}
+
+static bool next_joined(struct tfh_ops *o, struct tfh_op *op)
+{
+	struct tfh_issue issue;
+	bool known, there = next_row(o, op, &issue, &known);
+	int rc = tfh_rows_error(o->gpus);
+
+	if (!rc && o->join)
+		rc = tfh_join_error(o->join);
+	if (rc)
+		tfh_err_set(&o->err, rc, "%s", strerror(-rc));
+	if (o->err.code || !there)
+		return false;
+	if (o->join)
+		tfh_issued_add(o->issued, known ? &issue : NULL);
+	if (known) {
+		op->issue0 = issue.t0;
+		op->issue1 = issue.t1;
+		op->thread = issue.thread;
+		op->call = issue.call;
+	}
+	o->unissued += op->issue0 == INT64_MIN;
+	return true;
+}
+
+/* All ops have been there: what is known of them now. */
+static void conclude(struct tfh_ops *o, struct tfh_gpu *g)
+{
+	g->unissued = o->unissued;
+	if (!o->issued || g->issued || (o->join && !tfh_issued_rewind(o->issued)))
+		return;
+	g->issued = o->issued;
+	o->issued = NULL;
+}
+
+static const struct tfh_op *next_recorded(struct tfh_ops *o)
+{
+	if (!o->gpus || o->end)
+		return NULL;
+	if (next_joined(o, &o->op))
+		return &o->op;
+	o->end = true;
+	if (!o->err.code)
+		conclude(o, o->run->proc[o->process].gpu);
+	return NULL;
+}
+
+const struct tfh_op *tfh_ops_look(struct tfh_ops *o)
+{
+	const struct tfh_op *built;
+
+	if (!o->run->built)
+		return next_recorded(o);
+	built = tfh_built_op(o->run, o->process, o->number);
+	o->number += built != NULL;
+	return built;
+}
+
+bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op)
+{
+	const struct tfh_op *next = tfh_ops_look(o);
+
+	if (next)
+		*op = *next;
+	return next != NULL;
+}
+
+int tfh_ops_error(const struct tfh_ops *o, struct tfh_err *err)
+{
+	if (o->err.code && err)
+		*err = o->err;
+	return o->err.code;
+}
+
+/* Threads whose names are known, which is when their calls are found best. */
+static uint32_t named_threads(const struct tfh_ops *o)
+{
+	const struct tfh_names *names = &o->run->proc[o->process].names;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < names->n[TFT_NAME_THREAD]; i++)
+		n += names->v[TFT_NAME_THREAD][i].text != NULL;
+	return n;
+}
+
+/* What joins ops with their calls, if no pass over them that knew as much has come to its end. */
+static int open_join(struct tfh_ops *o, struct tfh_gpu *g)
+{
+	uint32_t threads = named_threads(o);
+
+	o->issued = g->issued;
+	g->issued = NULL;
+	if (o->issued && g->issued_threads == threads && tfh_issued_rewind(o->issued))
+		return 0;
+	tfh_issued_free(o->issued);
+	o->issued = tfh_issued_new();
+	g->issued_threads = threads;
+	if (g->n_drvr)
+		o->drvr = tfh_rows_open(o->shadow, g, false);
+	if (g->n_drvr && !o->drvr)
+		return -ENOMEM;
+	return tfh_join_open(o->shadow, o->process, o->drvr, &o->join);
+}
+
+static int open_recorded(struct tfh_ops *o, struct tfh_err *err)
+{
+	struct tfh_gpu *g = tfh_gpu_of(o->run, o->process);
+
+	if (g && !g->n_gpus)
+		return 0;
+	o->shadow = g ? tfh_shadow(o->run, o->process, err) : NULL;
+	if (!o->shadow)
+		return g ? err->code : -ENOMEM;
+	o->gpus = tfh_rows_open(o->shadow, g, true);
+	return o->gpus ? open_join(o, g) : -ENOMEM;
+}
+
+int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, struct tfh_err *err)
+{
+	struct tfh_ops *o = calloc(1, sizeof(*o));
+	struct tfh_err why = {0};
+	int rc = 0;
+
+	*out = NULL;
+	if (!o)
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	o->run = run;
+	o->process = process;
+	if (!run->built)
+		rc = process < run->n_proc ? open_recorded(o, &why) : -EINVAL;
+	if (rc) {
+		tfh_ops_close(o);
+		return tfh_err_set(err, rc, "%s", why.code ? why.text : strerror(-rc));
+	}
+	*out = o;
+	return 0;
+}
+
+void tfh_ops_close(struct tfh_ops *o)
+{
+	if (!o)
+		return;
+	tfh_issued_free(o->issued);
+	tfh_join_close(o->join);
+	tfh_rows_close(o->gpus);
+	tfh_rows_close(o->drvr);
+	if (o->shadow)
+		tfh_shadow_free(o->shadow, o->process);
+	free(o);
+}

@@ -1,0 +1,433 @@
+/* Rows of many chunks in order of their start. Chunks overlap little, so few are open at a time. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/ops/device_ops.h"
+#include "model/open/opening.h"
+
+/* ---- the clock of a table ---- */
+
+/* A second's difference that no clock drifts. */
+#define STEP_NS 1000000
+
+bool tfh_axis_step(const struct tfh_axis *a, uint32_t i)
+{
+	int64_t d = (a->table[i + 1] - a->table[i]) - (a->run[i + 1] - a->run[i]);
+
+	return d > STEP_NS || d < -STEP_NS;
+}
+
+int tfh_axis_make(struct tfh_axis *a, const struct tfh_run *run, uint32_t file,
+		  const struct tft_table_view *v)
+{
+	*a = (struct tfh_axis){.steady = true};
+	a->table = malloc((v->pairs + 1) * 2 * sizeof(*a->table));
+	if (!a->table)
+		return -ENOMEM;
+	a->run = a->table + v->pairs + 1;
+	for (uint32_t i = 0; i < v->pairs; i++) {
+		struct tft_table_pair p = tft_table_pair_at(v, i);
+		a->table[a->n] = (int64_t)p.ns;
+		a->run[a->n] = tfh_run_ns(run, file, p.ticks);
+		/* Readings are taken one after the other. */
+		if (a->n && a->run[a->n] <= a->run[a->n - 1])
+			continue;
+		a->steady &= !a->n || a->table[a->n] > a->table[a->n - 1];
+		a->n++;
+	}
+	return 0;
+}
+
+void tfh_axis_free(struct tfh_axis *a)
+{
+	free(a->table);
+}
+
+/* The last reading not after t, the first if there is none; a clock set back makes readings that
+ * are passed over. */
+static uint32_t reading_at(const struct tfh_axis *a, int64_t t)
+{
+	uint32_t lo = 0, hi = a->n;
+
+	while (a->steady && hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (a->table[mid] <= t)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	if (a->steady)
+		return lo;
+	while (hi-- > 0)
+		if (a->table[hi] <= t)
+			return hi;
+	return 0;
+}
+
+/* From reading i on, for times in [from, to). */
+static void keep_line(struct tfh_axis *a, uint32_t i, double rate, int64_t from, int64_t to)
+{
+	a->from = from;
+	a->to = to;
+	a->base = a->table[i];
+	a->base_run = a->run[i];
+	a->rate = rate;
+}
+
+int64_t tfh_axis_look(struct tfh_axis *a, uint64_t ns)
+{
+	int64_t t = (int64_t)ns;
+
+	if (!a->n)
+		return t;
+	uint32_t i = reading_at(a, t);
+	if (a->n == 1)
+		keep_line(a, 0, 1, INT64_MIN, INT64_MAX);
+	if (i + 1 == a->n && i > 0)
+		i--; /* beyond the last one: its line goes on */
+	if (i + 1 == a->n || tfh_axis_step(a, i)) {
+		/* Behind a clock set forward: counted back from there. */
+		if (i + 1 < a->n && t - a->table[i] > a->run[i + 1] - a->run[i])
+			i++;
+		return a->run[i] + (t - a->table[i]);
+	}
+	int64_t dt = a->table[i + 1] - a->table[i];
+	if (dt <= 0)
+		return a->run[i] + (t - a->table[i]);
+	double rate = (double)(a->run[i + 1] - a->run[i]) / (double)dt;
+	/* Readings close together say little about the pace. */
+	if (dt < 100000000 && (t < a->table[i] || t > a->table[i + 1]))
+		rate = 1;
+	if (a->steady && t >= a->table[i] && t < a->table[i + 1])
+		keep_line(a, i, rate, a->table[i], a->table[i + 1]);
+	else if (a->steady && i + 2 == a->n && t > a->table[i + 1])
+		keep_line(a, i, rate, a->table[i + 1] + 1, INT64_MAX);
+	return a->run[i] + (int64_t)((double)(t - a->table[i]) * rate);
+}
+
+/* ---- chunks ---- */
+
+/* Which column a cell is. */
+static const uint8_t gpus_column[TFH_CELLS] = {[TFH_CELL_CORRELATION] = TFT_GPUS_CORRELATION,
+					       [TFH_CELL_BYTES] = TFT_GPUS_BYTES,
+					       [TFH_CELL_GRID] = TFT_GPUS_GRID,
+					       [TFH_CELL_BLOCK] = TFT_GPUS_BLOCK,
+					       [TFH_CELL_NODE] = TFT_GPUS_NODE,
+					       [TFH_CELL_CTX] = TFT_GPUS_CTX,
+					       [TFH_CELL_STREAM] = TFT_GPUS_STREAM,
+					       [TFH_CELL_GRAPH] = TFT_GPUS_GRAPH,
+					       [TFH_CELL_DEVICE] = TFT_GPUS_DEVICE,
+					       [TFH_CELL_KIND] = TFT_GPUS_KIND,
+					       [TFH_CELL_SRC] = TFT_GPUS_SRC,
+					       [TFH_CELL_DST] = TFT_GPUS_DST,
+					       [TFH_CELL_FLAGS] = TFT_GPUS_FLAGS};
+static const uint8_t drvr_column[TFH_CELLS] = {
+	[TFH_CELL_CORRELATION] = TFT_GPUS_CORRELATION, [TFH_CELL_TID] = TFT_DRVR_TID};
+
+/* What one chunk needs in memory; handed on to the next one. */
+struct open_table {
+	uint64_t *memory;
+	uint32_t cap; /* rows it has room for */
+	uint32_t n, at;
+	uint32_t number; /* of the chunk: the first of rows that start together */
+	int64_t *t0, *t1;
+	uint32_t *order;   /* places by t0; NULL: as they are */
+	const char **name; /* NULL: none has one */
+	struct tfh_cells cells;
+};
+
+struct tfh_rows {
+	struct tfh_run *run;
+	bool gpus;
+	const struct tfh_table_chunk *chunk;
+	uint32_t n, next;
+	struct open_table **open; /* a heap: none starts before its parent, (i - 1) / 2 */
+	uint32_t n_open, cap_open;
+	struct open_table *best; /* open[0], once its row is shown */
+	struct open_table *spare;
+	struct tfh_row row; /* of best */
+	struct tfh_texts *texts;
+	int err;
+};
+
+/* So many arrays of 8 bytes per row: two of times, names, order, and the cells. */
+#define ARRAYS (TFH_CELLS + 4)
+
+static struct open_table *new_table(struct tfh_rows *r, uint32_t rows)
+{
+	struct open_table *o = r->spare;
+
+	r->spare = NULL;
+	if (!o && !(o = calloc(1, sizeof(*o))))
+		return NULL;
+	if (o->cap < rows) {
+		free(o->memory);
+		o->cap = rows;
+		o->memory = malloc((size_t)rows * ARRAYS * sizeof(*o->memory));
+		if (!o->memory) {
+			free(o);
+			return NULL;
+		}
+	}
+	o->n = rows;
+	o->at = 0;
+	o->order = NULL;
+	o->name = NULL;
+	return o;
+}
+
+static void free_table(struct open_table *o)
+{
+	if (o)
+		free(o->memory);
+	free(o);
+}
+
+static int by_start(const void *a, const void *b, void *arg)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const int64_t *t0 = arg;
+
+	if (t0[x] != t0[y])
+		return t0[x] < t0[y] ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* Rows come as ops ended, so they are nearly in order: each moves up a few places. Where they are
+ * not, after a number of moves that sorting would take, the general way. */
+static void sort_rows(struct open_table *o, uint32_t *order)
+{
+	uint64_t moves = 0;
+	uint32_t i = 1;
+
+	while (i < o->n && o->t0[i] >= o->t0[i - 1])
+		i++;
+	if (i >= o->n)
+		return;
+	o->order = order;
+	for (uint32_t k = 0; k < o->n; k++)
+		order[k] = k;
+	for (; i < o->n && moves <= 16ull * o->n; i++) {
+		uint32_t k = i;
+		for (; k && o->t0[i] < o->t0[order[k - 1]]; k--)
+			order[k] = order[k - 1];
+		order[k] = i;
+		moves += i - k;
+	}
+	if (moves > 16ull * o->n)
+		qsort_r(order, o->n, sizeof(*order), by_start, o->t0);
+}
+
+#define NEAR_NAMES 64u
+
+/* Offsets in the chunk's heap become texts; few of them are used at a time. */
+static int take_names(struct tfh_rows *r, struct open_table *o, const struct tft_table_view *v,
+		      uint64_t *offset)
+{
+	const char **name = (const char **)offset, *kept[NEAR_NAMES];
+	uint64_t known[NEAR_NAMES] = {0}, same;
+
+	static_assert(sizeof(*name) == sizeof(*offset), "names lie where the offsets were");
+	if (!tft_table_values(v, TFT_GPUS_NAME, offset, &same)) {
+		if (!same)
+			return 0;
+		for (uint32_t i = 0; i < v->rows; i++)
+			offset[i] = same;
+	}
+	o->name = name;
+	for (uint32_t i = 0; i < v->rows; i++) {
+		uint64_t at = offset[i];
+		uint32_t near = (uint32_t)(at ^ at >> 6) % NEAR_NAMES;
+		if (!at) {
+			name[i] = "";
+			continue;
+		}
+		if (known[near] != at) {
+			known[near] = at;
+			kept[near] = tfh_texts_keep(r->texts, tft_table_text(v, (uint32_t)at));
+			if (!kept[near])
+				return -ENOMEM;
+		}
+		name[i] = kept[near];
+	}
+	return 0;
+}
+
+static int64_t *take_times(struct tfh_axis *axis, const struct tft_table_view *v, uint8_t column,
+			   uint64_t *values)
+{
+	int64_t *t = (int64_t *)values;
+	uint64_t same;
+
+	if (!tft_table_values(v, column, values, &same))
+		for (uint32_t i = 0; i < v->rows; i++)
+			values[i] = same;
+	for (uint32_t i = 0; i < v->rows; i++)
+		t[i] = tfh_axis_ns(axis, values[i]);
+	return t;
+}
+
+static int fill(struct tfh_rows *r, struct open_table *o, struct tfh_axis *axis,
+		const struct tft_table_view *v)
+{
+	const uint8_t *column = r->gpus ? gpus_column : drvr_column;
+	uint64_t *free_at = o->memory;
+
+	o->t0 = take_times(axis, v, TFT_GPUS_START, free_at);
+	o->t1 = take_times(axis, v, TFT_GPUS_END, free_at += o->n);
+	for (uint32_t i = 0; i < o->n; i++)
+		o->t1[i] = o->t1[i] < o->t0[i] ? o->t0[i] : o->t1[i];
+	sort_rows(o, (uint32_t *)(free_at += o->n));
+	for (uint32_t c = 0; c < TFH_CELLS; c++) {
+		uint64_t *values = free_at + o->n;
+		bool differ =
+			column[c] && tft_table_values(v, column[c], values, &o->cells.same[c]);
+		o->cells.v[c] = differ ? values : NULL;
+		free_at += differ ? o->n : 0;
+	}
+	return r->gpus ? take_names(r, o, v, free_at + o->n) : 0;
+}
+
+static uint32_t place(const struct open_table *o)
+{
+	return o->order ? o->order[o->at] : o->at;
+}
+
+static bool before(const struct open_table *a, const struct open_table *b)
+{
+	int64_t x = a->t0[place(a)], y = b->t0[place(b)];
+
+	return x != y ? x < y : a->number < b->number;
+}
+
+/* Many files of one process may all be open at a time. */
+static void add_open(struct tfh_rows *r, struct open_table *o)
+{
+	uint32_t i = r->n_open++;
+
+	for (; i && before(o, r->open[(i - 1) / 2]); i = (i - 1) / 2)
+		r->open[i] = r->open[(i - 1) / 2];
+	r->open[i] = o;
+}
+
+/* `o` takes the first place, and then its own. */
+static void settle(struct tfh_rows *r, struct open_table *o)
+{
+	uint32_t i = 0, child;
+
+	for (; (child = 2 * i + 1) < r->n_open; i = child) {
+		if (child + 1 < r->n_open && before(r->open[child + 1], r->open[child]))
+			child++;
+		if (!before(r->open[child], o))
+			break;
+		r->open[i] = r->open[child];
+	}
+	r->open[i] = o;
+}
+
+static int open_chunk(struct tfh_rows *r, const struct tfh_table_chunk *c)
+{
+	struct tft_table_view v;
+	struct open_table *o;
+	struct tfh_axis axis;
+	struct tfh_err err;
+	const void *data;
+	size_t len;
+	int rc;
+
+	if (tft_chunk_payload(r->run->file[c->file].reader, c->chunk, &data, &len, &err) ||
+	    tft_table_open(&v, data, len) || !v.rows)
+		return 0;
+	if (tfh_room_for((void **)&r->open, &r->cap_open, r->n_open, sizeof(struct open_table *)) ||
+	    tfh_axis_make(&axis, r->run, c->file, &v))
+		return -ENOMEM;
+	o = new_table(r, v.rows);
+	rc = o ? fill(r, o, &axis, &v) : -ENOMEM;
+	tfh_axis_free(&axis);
+	if (rc) {
+		free_table(o);
+		return rc;
+	}
+	o->number = (uint32_t)(c - r->chunk);
+	add_open(r, o);
+	return 0;
+}
+
+static void show(struct tfh_rows *r)
+{
+	const struct open_table *o = r->best;
+	uint32_t at = place(o);
+
+	r->row = (struct tfh_row){.t0 = o->t0[at],
+				  .t1 = o->t1[at],
+				  .cells = &o->cells,
+				  .at = at,
+				  .name = o->name ? o->name[at] : ""};
+}
+
+const struct tfh_row *tfh_rows_peek(struct tfh_rows *r)
+{
+	while (!r->err) {
+		if (!r->best && r->n_open) {
+			r->best = r->open[0];
+			show(r);
+		}
+		if (r->next == r->n || (r->best && r->chunk[r->next].first > r->row.t0))
+			return r->best ? &r->row : NULL;
+		r->err = open_chunk(r, &r->chunk[r->next++]);
+		r->best = NULL;
+	}
+	return NULL;
+}
+
+void tfh_rows_take(struct tfh_rows *r)
+{
+	struct open_table *o = r->best;
+
+	if (++o->at < o->n) {
+		/* Alone it stays the first. */
+		if (r->n_open == 1) {
+			show(r);
+		} else {
+			settle(r, o);
+			r->best = NULL;
+		}
+		return;
+	}
+	r->best = NULL;
+	if (--r->n_open)
+		settle(r, r->open[r->n_open]);
+	free_table(r->spare);
+	r->spare = o;
+}
+
+struct tfh_rows *tfh_rows_open(struct tfh_run *shadow, struct tfh_gpu *g, bool gpus)
+{
+	struct tfh_rows *r = calloc(1, sizeof(*r));
+
+	if (r) {
+		r->run = shadow;
+		r->gpus = gpus;
+		r->chunk = gpus ? g->gpus : g->drvr;
+		r->n = gpus ? g->n_gpus : g->n_drvr;
+		r->texts = &g->texts;
+	}
+	return r;
+}
+
+int tfh_rows_error(const struct tfh_rows *r)
+{
+	return r->err;
+}
+
+void tfh_rows_close(struct tfh_rows *r)
+{
+	if (!r)
+		return;
+	for (uint32_t i = 0; i < r->n_open; i++)
+		free_table(r->open[i]);
+	free_table(r->spare);
+	free(r->open);
+	free(r);
+}

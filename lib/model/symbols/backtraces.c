@@ -1,0 +1,339 @@
+#include "model/symbols/backtraces.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/table.h"
+#include "model/opened.h"
+#include "model/symbols/symbols.h"
+
+#define SITE_FRAMES 3
+#define STACK_FRAMES 64
+#define NAME_MOST 96 /* of one function in a line: template arguments can fill a page */
+
+struct row {
+	uint32_t stack;
+	uint16_t index;
+	uint64_t address, t; /* t: of the chunk, ticks */
+};
+
+struct module {
+	struct tft_mods_row row;
+	const char *path, *build_id, *file;
+	struct tfh_symbols *symbols;
+	bool opened;
+	bool trusted; /* the file that names it is this user's own, or root's */
+};
+
+struct site {
+	uint32_t stack;
+	const char *text;
+};
+
+struct tfh_sites {
+	struct row *row;
+	uint32_t n_row, cap_row;
+	struct module *module;
+	uint32_t n_module, cap_module;
+	struct site *site; /* asked for so far */
+	uint32_t n_site, cap_site;
+};
+
+static const char *file_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* ---- reading ---- */
+
+static int take_stacks(struct tfh_sites *s, const struct tft_table_view *v, uint64_t t)
+{
+	struct tft_btrc_row *rows = calloc(v->rows + 1, sizeof(*rows));
+	int rc = rows ? tft_table_rows(v, &tft_btrc, rows) : -ENOMEM;
+
+	for (uint32_t i = 0; i < v->rows && !rc; i++) {
+		if (tfh_room_for((void **)&s->row, &s->cap_row, s->n_row, sizeof(*s->row)))
+			rc = -ENOMEM;
+		else
+			s->row[s->n_row++] =
+				(struct row){rows[i].stack, rows[i].index, rows[i].address, t};
+	}
+	free(rows);
+	return rc;
+}
+
+static int take_modules(struct tfh_run *run, struct tfh_sites *s, const struct tft_table_view *v,
+			bool trusted)
+{
+	struct tft_mods_row *rows = calloc(v->rows + 1, sizeof(*rows));
+	int rc = rows ? tft_table_rows(v, &tft_mods, rows) : -ENOMEM;
+
+	for (uint32_t i = 0; i < v->rows && !rc; i++) {
+		struct module m = {.row = rows[i], .trusted = trusted};
+		m.path = tfh_arena_strdup(&run->arena, tft_table_text(v, rows[i].path));
+		m.build_id = tfh_arena_strdup(&run->arena, tft_table_text(v, rows[i].build_id));
+		if (!m.path || !m.build_id ||
+		    tfh_room_for((void **)&s->module, &s->cap_module, s->n_module,
+				 sizeof(*s->module))) {
+			rc = -ENOMEM;
+		} else {
+			m.file = file_of(m.path);
+			s->module[s->n_module++] = m;
+		}
+	}
+	free(rows);
+	return rc;
+}
+
+/* A later segment repeats what an earlier one had: the earlier one is nearer to the calls. */
+static int by_stack(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->stack != y->stack)
+		return x->stack < y->stack ? -1 : 1;
+	if (x->index != y->index)
+		return x->index < y->index ? -1 : 1;
+	return x->t < y->t ? -1 : x->t > y->t;
+}
+
+static int read_file(struct tfh_run *run, struct tfh_sites *s, struct tft_reader *r)
+{
+	bool trusted = tft_owner(r) == geteuid() || tft_owner(r) == 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < tft_chunk_count(r) && !rc; i++) {
+		const struct tft_chunk_info *c = tft_chunk(r, i);
+		struct tft_table_view v;
+		struct tfh_err err;
+		const void *data;
+		size_t len;
+
+		if ((c->type != TFT_BTRC && c->type != TFT_MODS) ||
+		    tft_chunk_payload(r, i, &data, &len, &err) || tft_table_open(&v, data, len))
+			continue; /* damaged: these call sites are not known */
+		rc = c->type == TFT_BTRC ? take_stacks(s, &v, c->t_first)
+					 : take_modules(run, s, &v, trusted);
+	}
+	return rc;
+}
+
+/* NULL: out of memory, or nothing there. */
+static struct tfh_sites *sites_of(struct tfh_run *run, uint32_t process)
+{
+	struct tfh_sites *s;
+	int rc = 0;
+
+	if (run->built || process >= run->n_proc)
+		return NULL;
+	s = run->proc[process].sites;
+	if (s || !(s = calloc(1, sizeof(*s))))
+		return s;
+	for (uint32_t f = 0; f < run->n_file && !rc; f++)
+		if (run->file[f].process == process)
+			rc = read_file(run, s, run->file[f].reader);
+	if (s->n_row)
+		qsort(s->row, s->n_row, sizeof(*s->row), by_stack);
+	run->proc[process].sites = s;
+	return s;
+}
+
+void tfh_sites_free(struct tfh_sites *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->n_module; i++)
+		tfh_symbols_close(s->module[i].symbols);
+	free(s->module);
+	free(s->row);
+	free(s->site);
+	free(s);
+}
+
+/* ---- answering ---- */
+
+/* The module that held an address when its backtrace was written. */
+static struct module *module_at(struct tfh_sites *s, uint64_t address, uint64_t t)
+{
+	struct module *found = NULL;
+
+	for (uint32_t i = 0; i < s->n_module; i++) {
+		const struct tft_mods_row *m = &s->module[i].row;
+		if (address - m->start < m->end - m->start && m->loaded <= t &&
+		    (!m->unloaded || t < m->unloaded))
+			found = &s->module[i];
+	}
+	return found;
+}
+
+static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct row *row,
+		   struct tfh_frame *out)
+{
+	uint64_t call = row->address - 1; /* a return address may lie behind its function */
+	struct module *m = module_at(s, call, row->t);
+	char name[1024];
+
+	*out = (struct tfh_frame){"", "", row->address, row->address};
+	if (!m)
+		return 0;
+	out->module = m->file;
+	out->offset = row->address - m->row.start + m->row.offset;
+	if (!m->opened) {
+		m->symbols = tfh_symbols_open(m->path, m->build_id, m->trusted);
+		m->opened = true;
+	}
+	if (m->symbols && tfh_symbols_find(m->symbols, call - m->row.start + m->row.offset, name,
+					   sizeof(name), &out->offset)) {
+		out->offset++;
+		out->function = tfh_arena_strdup(&run->arena, name);
+	}
+	return out->function ? 0 : -ENOMEM;
+}
+
+uint32_t tfh_run_stack(struct tfh_run *run, uint32_t process, uint32_t stack,
+		       struct tfh_frame *frame, uint32_t most)
+{
+	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
+	uint32_t low = 0, high = s ? s->n_row : 0, n = 0;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+		if (s->row[mid].stack < stack)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; s && low < s->n_row && s->row[low].stack == stack && n < most; low++) {
+		if (s->row[low].index < n)
+			continue; /* repeated by a later segment */
+		if (resolve(run, s, &s->row[low], &frame[n]))
+			break;
+		n++;
+	}
+	return n;
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+/* tfhook, the driver, CUDA's runtime: how the call got there says nothing about the program. */
+static bool is_way_in(const struct tfh_frame *f)
+{
+	static const char *const file[] = {"libtfhook", "libcuda.so", "libcudart", "libcupti"};
+	const char *name = f->function;
+
+	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)
+		if (begins(f->module, file[i]))
+			return true;
+	/* A runtime linked into another library. */
+	return (begins(name, "cuda") && name[4] >= 'A' && name[4] <= 'Z') ||
+	       (begins(name, "cu") && name[2] >= 'A' && name[2] <= 'Z') || begins(name, "__cuda") ||
+	       begins(name, "cudart::");
+}
+
+/* The interpreter's own frames, and those of its ways into C, are many and say only that it was
+ * Python. */
+static bool is_python(const struct tfh_frame *f)
+{
+	static const char *const file[] = {"libpython", "python", "libffi", "_ctypes",
+					   "_cffi_backend"};
+
+	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)
+		if (begins(f->module, file[i]))
+			return true;
+	return false;
+}
+
+/* How the C library started the program or the thread. */
+static bool is_start(const struct tfh_frame *f)
+{
+	return !strcmp(f->function, "_start") ||
+	       (begins(f->module, "libc.so") &&
+		(!*f->function || begins(f->function, "__libc_start") ||
+		 begins(f->function, "clone") || !strcmp(f->function, "start_thread")));
+}
+
+static size_t add_frame(char *out, size_t size, const struct tfh_frame *f, const char *module)
+{
+	int n;
+
+	if (is_python(f))
+		n = snprintf(out, size, "Python");
+	else if (!*f->function)
+		n = snprintf(out, size, "%s+0x%llx", *f->module ? f->module : "(generated code)",
+			     (unsigned long long)f->offset);
+	else if (!strcmp(f->module, module))
+		n = snprintf(out, size, "%.*s", NAME_MOST, f->function);
+	else
+		n = snprintf(out, size, "%.*s [%s]", NAME_MOST, f->function, f->module);
+	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
+}
+
+/* Frames of functions without a name, in front of one of the same file that has one: local
+ * functions of a stripped library, such as the runtime that was linked into it. */
+static uint32_t skip_nameless(const struct tfh_frame *f, uint32_t n)
+{
+	uint32_t i = 0;
+
+	while (i < n && !*f[i].function && *f[i].module && !strcmp(f[i].module, f[0].module))
+		i++;
+	return i < n && *f[i].function && !strcmp(f[i].module, f[0].module) ? i : 0;
+}
+
+static void describe(const struct tfh_frame *f, uint32_t n, char *out, size_t size)
+{
+	const char *module = "";
+	uint32_t shown = 0, i = 0;
+	size_t at = 0;
+
+	*out = '\0';
+	while (n > 1 && is_start(&f[n - 1]))
+		n--;
+	while (i < n && is_way_in(&f[i]))
+		i++;
+	i += skip_nameless(f + i, n - i);
+	while (i < n && is_way_in(&f[i]))
+		i++;
+	for (; i < n && shown < SITE_FRAMES; i++) {
+		if (shown && is_python(&f[i]) && is_python(&f[i - 1]))
+			continue;
+		if (shown)
+			at += (size_t)snprintf(out + at, size - at, " < ");
+		at += add_frame(out + at, size - at, &f[i], module);
+		module = f[i].module;
+		shown++;
+		if (!strcmp(f[i].function, "main"))
+			break;
+	}
+	for (char *c = out; *c; c++) /* names come out of files */
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+}
+
+const char *tfh_run_site(struct tfh_run *run, uint32_t process, uint32_t stack)
+{
+	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
+	struct tfh_frame frame[STACK_FRAMES];
+	char line[(NAME_MOST + 300) * SITE_FRAMES];
+	const char *text;
+	uint32_t n;
+
+	for (uint32_t i = 0; s && i < s->n_site; i++)
+		if (s->site[i].stack == stack)
+			return s->site[i].text;
+	n = s ? tfh_run_stack(run, process, stack, frame, STACK_FRAMES) : 0;
+	if (!n)
+		return "";
+	describe(frame, n, line, sizeof(line));
+	text = tfh_arena_strdup(&run->arena, line);
+	if (!text)
+		return "";
+	if (!tfh_room_for((void **)&s->site, &s->cap_site, s->n_site, sizeof(*s->site)))
+		s->site[s->n_site++] = (struct site){stack, text};
+	return text;
+}

@@ -1,0 +1,130 @@
+/* The mangled name under the reader, and the texts made of it. */
+#include "model/symbols/demangle_parser.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *tfh_dm_fail(struct tfh_dm_parser *p)
+{
+	p->failed = true;
+	return "";
+}
+
+char *tfh_dm_room(struct tfh_dm_parser *p, size_t len)
+{
+	if (p->failed || len >= LONGEST || len + 1 > ARENA - p->used) {
+		tfh_dm_fail(p);
+		return NULL;
+	}
+	char *at = p->arena + p->used;
+	p->used += len + 1;
+	return at;
+}
+
+const char *tfh_dm_join3(struct tfh_dm_parser *p, const char *a, const char *b, const char *c)
+{
+	size_t x = strlen(a), y = strlen(b), z = strlen(c);
+	char *out = tfh_dm_room(p, x + y + z);
+
+	if (!out)
+		return "";
+	memcpy(out, a, x);
+	memcpy(out + x, b, y);
+	memcpy(out + x + y, c, z + 1);
+	return out;
+}
+
+const char *tfh_dm_join(struct tfh_dm_parser *p, const char *a, const char *b)
+{
+	return tfh_dm_join3(p, a, b, "");
+}
+
+char tfh_dm_peek(const struct tfh_dm_parser *p)
+{
+	return p->at < p->end ? *p->at : '\0';
+}
+
+char tfh_dm_peek2(const struct tfh_dm_parser *p)
+{
+	return p->at + 1 < p->end ? p->at[1] : '\0';
+}
+
+bool tfh_dm_take(struct tfh_dm_parser *p, const char *what)
+{
+	size_t n = strlen(what);
+
+	if ((size_t)(p->end - p->at) < n || memcmp(p->at, what, n))
+		return false;
+	p->at += n;
+	return true;
+}
+
+void tfh_dm_expect(struct tfh_dm_parser *p, const char *what)
+{
+	if (!tfh_dm_take(p, what))
+		tfh_dm_fail(p);
+}
+
+const char *tfh_dm_digits(struct tfh_dm_parser *p)
+{
+	size_t n = 0;
+
+	while (p->at + n < p->end && isdigit((unsigned char)p->at[n]))
+		n++;
+	char *out = tfh_dm_room(p, n);
+	if (!out)
+		return "";
+	memcpy(out, p->at, n);
+	out[n] = '\0';
+	p->at += n;
+	return out;
+}
+
+unsigned long tfh_dm_number(struct tfh_dm_parser *p)
+{
+	const char *text = tfh_dm_digits(p);
+
+	if (!*text || strlen(text) > 6)
+		tfh_dm_fail(p);
+	return p->failed ? 0 : strtoul(text, NULL, 10);
+}
+
+/* "_" is 0, "0_" is 1: of lambdas, parameters; base 36 of substitutions. */
+unsigned long tfh_dm_sequence(struct tfh_dm_parser *p, int base)
+{
+	unsigned long n = 0;
+
+	if (tfh_dm_take(p, "_"))
+		return 0;
+	for (; n < LONGEST; p->at++) {
+		char c = tfh_dm_peek(p);
+		if (isdigit((unsigned char)c))
+			n = n * (unsigned)base + (unsigned)(c - '0');
+		else if (base == 36 && c >= 'A' && c <= 'Z')
+			n = n * 36 + (unsigned)(c - 'A') + 10;
+		else
+			break;
+	}
+	tfh_dm_expect(p, "_");
+	return n + 1;
+}
+
+void tfh_dm_remember(struct tfh_dm_parser *p, struct tfh_dm_text t)
+{
+	if (p->subs == SUBSTITUTIONS)
+		tfh_dm_fail(p);
+	else
+		p->sub[p->subs++] = t;
+}
+
+void tfh_dm_remember_name(struct tfh_dm_parser *p, const char *text)
+{
+	tfh_dm_remember(p, (struct tfh_dm_text){text, "", TFH_DM_PLAIN});
+}
+
+const char *tfh_dm_flat(struct tfh_dm_parser *p, struct tfh_dm_text t)
+{
+	return *t.right ? tfh_dm_join3(p, t.left, t.shape == TFH_DM_PLAIN ? "" : " ", t.right)
+			: t.left;
+}

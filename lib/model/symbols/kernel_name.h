@@ -1,0 +1,24 @@
+/*
+ * Kernel names as a person tells them apart. C++ kernels have names of up to a few thousand
+ * characters, most of it parameter types; what tells is the function, and in its template arguments
+ * the functor or operation that it was made for.
+ */
+#ifndef TFH_MODEL_KERNEL_NAME_H
+#define TFH_MODEL_KERNEL_NAME_H
+
+#include <stddef.h>
+
+#define TFH_KERNEL_NAME 160 /* room for a short name, '\0' included */
+
+/* The name in at most `width` (at least 16, less than TFH_KERNEL_NAME) bytes: without return type
+ * and parameters, then with shorter template arguments, then cut in the middle. Names of other
+ * languages stay as they are, if they fit. Mangled names are read (model/symbols/demangle.h).
+ * Returns `out`. */
+const char *tfh_kernel_short(char out[TFH_KERNEL_NAME], const char *name, size_t width);
+
+/* The same for the n names of a table: where two different ones would become the same, each also
+ * shows the template arguments in which it differs, or a number. */
+void tfh_kernel_shorts(char (*out)[TFH_KERNEL_NAME], const char *const *names, size_t n,
+		       size_t width);
+
+#endif

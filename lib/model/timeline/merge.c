@@ -1,0 +1,162 @@
+/* Events in order, as the analysis reads them; names are entered at their place among them. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/timeline/weave.h"
+
+struct tfh_merge {
+	struct tfh_run *run;
+	struct tfh_weave *weave;
+	struct tfh_name_part **part; /* by process and thread */
+	struct tfh_err err;
+	struct tfh_block *block;
+	const struct tfh_entry *entry, *end; /* of it: the next one */
+	uint32_t at_note;
+	bool last; /* there is no block behind this one */
+	/* of a run that was built in memory: the next event of each process */
+	uint32_t process;
+	uint64_t *next;
+};
+
+int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out,
+		   struct tfh_err *err)
+{
+	struct tfh_merge *m = calloc(1, sizeof(*m));
+	int rc;
+
+	*out = NULL;
+	if (!m)
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	m->run = run;
+	m->process = process;
+	if (run->built) {
+		m->next = calloc(run->n_proc + 1, sizeof(*m->next));
+		if (m->next) {
+			*out = m;
+			return 0;
+		}
+		tfh_merge_close(m);
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	}
+	m->part = calloc(run->n_proc + 1, sizeof(*m->part));
+	m->block = malloc(sizeof(*m->block));
+	rc = m->part && m->block ? tfh_weave_open(run, process, true, &m->weave) : -ENOMEM;
+	for (uint32_t i = 0; i < run->n_proc && !rc; i++) {
+		if (process != UINT32_MAX && process != i)
+			continue;
+		m->part[i] = calloc(run->proc[i].n_thread + 1, sizeof(**m->part));
+		rc = m->part[i] ? 0 : -ENOMEM;
+	}
+	if (rc) {
+		tfh_merge_close(m);
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	}
+	*out = m;
+	return 0;
+}
+
+void tfh_merge_close(struct tfh_merge *m)
+{
+	if (!m)
+		return;
+	for (uint32_t i = 0; m->part && i < m->run->n_proc; i++)
+		free(m->part[i]);
+	free(m->part);
+	free(m->next);
+	free(m->block);
+	tfh_weave_close(m->weave);
+	free(m);
+}
+
+int tfh_merge_error(const struct tfh_merge *m, struct tfh_err *err)
+{
+	if (m->err.code && err)
+		*err = m->err;
+	return m->err.code;
+}
+
+/* False: there is no further block. */
+static bool next_block(struct tfh_merge *m)
+{
+	if (m->last || m->err.code)
+		return false;
+	m->last = !tfh_weave_fill(m->weave, m->block);
+	if (m->last)
+		m->err = *tfh_weave_error(m->weave);
+	m->entry = m->block->entry;
+	m->end = m->entry + m->block->n;
+	m->at_note = 0;
+	return !m->err.code;
+}
+
+static void enter_name(struct tfh_merge *m, uint32_t thread)
+{
+	uint32_t process = m->block->note_process[m->at_note];
+	const struct tfh_rec *rec = &m->block->note[m->at_note++];
+	struct tfh_name_part *part = &m->part[process][thread];
+
+	if (rec->kind == TFT_EXT)
+		tfh_names_part(part, rec);
+	else if (tfh_names_add(&m->run->arena, &m->run->proc[process].names, rec, part))
+		tfh_err_set(&m->err, -ENOMEM, "out of memory");
+}
+
+/* The earliest end among the processes asked for. */
+static const struct tfh_event *next_built(struct tfh_merge *m)
+{
+	const struct tfh_event *best = NULL, *e;
+
+	if (m->process < m->run->n_proc)
+		best = tfh_built_event(m->run, m->process, m->next[m->process]);
+	for (uint32_t i = 0; m->process == UINT32_MAX && i < m->run->n_proc; i++) {
+		e = tfh_built_event(m->run, i, m->next[i]);
+		if (e && (!best || e->t1 < best->t1))
+			best = e;
+	}
+	if (best)
+		m->next[best->process]++;
+	return best;
+}
+
+static __attribute__((noinline)) const struct tfh_event *look_on(struct tfh_merge *m);
+
+const struct tfh_event *tfh_merge_look(struct tfh_merge *m)
+{
+	const struct tfh_entry *e = m->entry;
+
+	if (__builtin_expect(e == m->end || !e->ev, 0))
+		return look_on(m);
+	m->entry = e + 1;
+	e->ev->t0 = e->t0;
+	e->ev->t1 = e->t1;
+	e->ev->number = e->number;
+	e->ev->thread = e->thread;
+	return e->ev;
+}
+
+/* Enters names, and fills the block. */
+static const struct tfh_event *look_on(struct tfh_merge *m)
+{
+	if (m->next)
+		return next_built(m);
+	while (!m->err.code) {
+		if (m->entry == m->end && !next_block(m))
+			return NULL;
+		if (m->entry == m->end)
+			continue;
+		if (m->entry->ev)
+			return tfh_merge_look(m);
+		enter_name(m, (m->entry++)->thread);
+	}
+	m->entry = m->end;
+	return NULL;
+}
+
+bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev)
+{
+	const struct tfh_event *next = tfh_merge_look(m);
+
+	if (next)
+		*ev = *next;
+	return next != NULL;
+}

@@ -1,0 +1,184 @@
+#include "model/timeline/series.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AHEAD 4u
+
+__attribute__((noinline)) void tfh_new_line(const struct tfh_series *s, uint64_t block)
+{
+	const struct tft_reader *reader = s->file->reader;
+	struct tfh_line *l = &s->side->line;
+	uint64_t a = tft_monotonic_ns(reader, block << TFH_LINE_BITS);
+	uint64_t b = tft_monotonic_ns(reader, (block + 1) << TFH_LINE_BITS);
+
+	l->block = block;
+	l->ns = (int64_t)a + s->shift;
+	l->rate = (double)(int64_t)(b - a) / (double)(1u << TFH_LINE_BITS);
+}
+
+bool tfh_series_look(struct tfh_series *s)
+{
+	struct tft_times t[TFT_MANY];
+
+	s->at = 0;
+	s->n = tft_next_many(&s->cursor, t, s->room);
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct tfh_seen *x = &s->seen[i];
+		x->ticks = t[i];
+		x->t1 = tfh_series_ns(s, t[i].t_end);
+		x->t0 = tfh_series_ns(s, t[i].t_begin);
+	}
+	return s->n;
+}
+
+void tfh_series_complete(struct tfh_series *s)
+{
+	tft_complete(&s->cursor, &s->seen[s->at].ticks, s->cursor.pos - s->n + s->at, s->number,
+		     &s->rec);
+}
+
+struct tfh_series *tfh_series_new(struct tfh_run *run, struct tfh_side *side, uint32_t process,
+				  uint32_t file, struct tfh_open_chunk *chunk, uint32_t number)
+{
+	const struct tft_run *r = tft_run(chunk->events, number);
+	const struct tfh_proc *p = &run->proc[process];
+	uint32_t room = r->count < TFT_MANY ? r->count : TFT_MANY;
+	struct tfh_series *s = calloc(1, sizeof(*s) + room * sizeof(*s->seen));
+
+	if (!s)
+		return NULL;
+	s->room = room;
+	s->file = &run->file[file];
+	s->process = process;
+	s->side = side;
+	s->shift = p->shift;
+	s->chunk = chunk;
+	s->stencil = chunk->stencils->v;
+	s->index = r->thread < p->n_thread ? r->thread : p->n_thread;
+	s->thread = s->index < p->n_thread && p->thread[s->index] ? p->thread[s->index] - 1
+								  : UINT32_MAX;
+	/* The flusher's and a salvage's series are numbered anew in every file. */
+	if (s->index != 0 && s->index != p->n_thread)
+		s->next_number = &side->next_number[s->index];
+	tft_cursor_init(&s->cursor, chunk->events, number);
+	s->number = s->cursor.number - 1;
+	return s;
+}
+
+/* ---- stencils ---- */
+
+const struct tfh_fn_info *tfh_series_fn(const struct tfh_file *f, uint32_t fn)
+{
+	static const struct tfh_fn_info none = {"", 0, 0, 0, 0};
+
+	return fn < tft_head(f->reader)->fn_count ? f->fn[fn] : &none;
+}
+
+/* Calls that depend on nothing around them, and have no times among their words. */
+static bool is_plain(const struct tfh_event *ev)
+{
+	uint8_t family = ev->fn->family;
+
+	return ev->kind == TFT_CALL && !(ev->flags & TFT_F_REPEAT) && family != TFH_FAM_ALLOC &&
+	       family != TFH_FAM_FREE && family != TFH_FAM_COPY && ev->fn->args != TFH_ARGS_GETNEXT;
+}
+
+struct tfh_stencils *tfh_stencils_make(struct tfh_stencils *t, const struct tfh_file *f,
+				       const struct tft_events *events)
+{
+	if (!t || t->cap < events->n_shapes) {
+		free(t);
+		t = malloc(sizeof(*t) + events->n_shapes * sizeof(*t->v));
+		if (!t)
+			return NULL;
+		t->cap = events->n_shapes;
+	}
+	for (uint32_t i = 0; i < events->n_shapes; i++) {
+		const struct tfh_rec *rec = &events->shapes[i];
+		tfh_series_event(&t->v[i].ev, rec, tfh_series_fn(f, rec->fn), f->process);
+		t->v[i].plain = tft_shape_is_whole(events, i) && is_plain(&t->v[i].ev);
+	}
+	return t;
+}
+
+/* ---- chunks ahead ---- */
+
+struct unpacked {
+	struct tft_events *events;
+	struct tfh_lost lost;
+	int rc;
+};
+
+struct tfh_unpack {
+	struct tfh_run *run;
+	const struct tfh_proc *p;
+	uint32_t next;
+	struct unpacked ring[AHEAD];
+	struct tfh_ahead ahead;
+};
+
+struct tft_events *tfh_unpack_one(const struct tfh_run *run, const struct tfh_chunk *c, int *rc,
+				  struct tfh_lost *lost)
+{
+	struct tft_events *events;
+	struct tfh_err err = {0};
+
+	*rc = 0;
+	if (!tft_events_open(run->file[c->file].reader, c->chunk, &events, &err))
+		return events;
+	*rc = err.code == -ENOMEM ? -ENOMEM : 0;
+	if (!*rc)
+		tfh_chunk_lost(run, c, lost);
+	return NULL;
+}
+
+static bool fill(void *arg, void *block)
+{
+	struct tfh_unpack *u = arg;
+	struct unpacked *x = &u->ring[u->next % AHEAD];
+
+	x->events = tfh_unpack_one(u->run, &u->p->chunk[u->next++], &x->rc, &x->lost);
+	*(struct unpacked **)block = x;
+	return u->next < u->p->n_chunk;
+}
+
+int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **out)
+{
+	struct tfh_unpack *u = calloc(1, sizeof(*u));
+
+	*out = u;
+	if (!u)
+		return -ENOMEM;
+	u->run = run;
+	u->p = &run->proc[process];
+	/* A pass over little is done before a thread has started. */
+	return tfh_ahead_start(&u->ahead, fill, u, u->p->n_chunk > 2 ? AHEAD : 1,
+			       sizeof(struct unpacked *));
+}
+
+void tfh_unpack_close(struct tfh_unpack *u)
+{
+	if (!u)
+		return;
+	tfh_ahead_stop(&u->ahead);
+	for (uint32_t i = 0; i < AHEAD; i++)
+		tft_events_close(u->ring[i].events);
+	free(u);
+}
+
+struct tft_events *tfh_unpack_next(struct tfh_unpack *u, int *rc, struct tfh_lost *lost)
+{
+	struct unpacked **block = tfh_ahead_next(&u->ahead);
+	struct tft_events *events;
+
+	*rc = 0;
+	if (!block)
+		return NULL;
+	events = (*block)->events;
+	(*block)->events = NULL;
+	*lost = (*block)->lost;
+	*rc = (*block)->rc;
+	return events;
+}

@@ -1,0 +1,146 @@
+/* One run of a chunk on its way into the time line: its records come in order of their ends, a few
+ * dozen of them read ahead. weave.c puts those of all series in order. */
+#ifndef TFH_MODEL_SERIES_H
+#define TFH_MODEL_SERIES_H
+
+#include "format/decode.h"
+
+#include "model/ahead.h"
+#include "model/timeline/weave.h"
+
+/* Ticks are turned into nanoseconds by straight lines over blocks of about 20 ms at 3 GHz, between
+ * points of the file's own clock table: the same for every record, and cheap. */
+#define TFH_LINE_BITS 26
+
+struct tfh_line {
+	uint64_t block; /* TFH_NO_LINE: none yet */
+	int64_t ns;
+	double rate; /* ns per tick */
+};
+
+#define TFH_NO_LINE UINT64_MAX
+
+/* What events of one shape share, made once per chunk: most of a launch-heavy recording is a few
+ * hundred shapes. */
+struct tfh_stencil {
+	struct tfh_event ev;
+	bool plain; /* the event is nothing but this, its times, number and thread */
+};
+
+struct tfh_stencils {
+	struct tfh_stencils *next;
+	uint32_t cap;
+	struct tfh_stencil v[];
+};
+
+struct tfh_open_chunk {
+	struct tft_events *events;
+	struct tfh_stencils *stencils;
+	uint32_t runs; /* that have records left */
+};
+
+/* What is kept per process during a pass. */
+struct tfh_side {
+	uint32_t next_chunk;
+	uint64_t *next_number; /* by thread: first record that has not been seen */
+	uint8_t *naming;       /* by thread: a name's text may go on */
+	struct tfh_memory memory;
+	struct tfh_line line;
+};
+
+/* A record whose times have been read. */
+struct tfh_seen {
+	struct tft_times ticks;
+	int64_t t0, t1;
+};
+
+struct tfh_series {
+	int64_t t1; /* of the next record */
+	uint64_t number;
+	uint32_t at, n;		  /* of `seen`: the next record, and how many there are */
+	bool plain;		  /* its shape's stencil is all the rest of it */
+	struct tfh_rec rec;	  /* the whole of it, unless it is plain */
+	uint32_t thread, process; /* of the run */
+	uint32_t index;		  /* of the thread in the process */
+	const struct tfh_file *file;
+	uint64_t *next_number; /* NULL: numbered anew in every file */
+	struct tfh_side *side;
+	int64_t shift;
+	struct tfh_open_chunk *chunk;
+	struct tfh_stencil *stencil; /* the chunk's */
+	struct tft_cursor cursor;
+	uint32_t room;
+	struct tfh_seen seen[];
+};
+
+void tfh_new_line(const struct tfh_series *s, uint64_t block);
+
+static inline int64_t tfh_series_ns(const struct tfh_series *s, uint64_t ticks)
+{
+	const struct tfh_line *l = &s->side->line;
+
+	if (__builtin_expect(l->block != ticks >> TFH_LINE_BITS, 0))
+		tfh_new_line(s, ticks >> TFH_LINE_BITS);
+	return l->ns + (int64_t)((double)(int32_t)(ticks & ((1u << TFH_LINE_BITS) - 1)) * l->rate);
+}
+
+/* NULL: out of memory. Stands before its first record. */
+struct tfh_series *tfh_series_new(struct tfh_run *run, struct tfh_side *side, uint32_t process,
+				  uint32_t file, struct tfh_open_chunk *chunk, uint32_t number);
+/* The next record, where none is left of those that were read ahead. False: that was the last. */
+bool tfh_series_look(struct tfh_series *s);
+/* The whole of the next record, which is not plain. */
+void tfh_series_complete(struct tfh_series *s);
+
+/* To the next record; false at the end. */
+static inline bool tfh_series_next(struct tfh_series *s)
+{
+	s->number++;
+	if (++s->at >= s->n && !tfh_series_look(s))
+		return false;
+	const struct tfh_seen *x = &s->seen[s->at];
+	s->t1 = x->t1;
+	s->plain = s->stencil[x->ticks.shape].plain;
+	if (!s->plain)
+		tfh_series_complete(s);
+	return true;
+}
+
+const struct tfh_fn_info *tfh_series_fn(const struct tfh_file *f, uint32_t fn);
+
+/* All of an event that its record tells, but times, number and thread. */
+static inline void tfh_series_event(struct tfh_event *ev, const struct tfh_rec *rec,
+				    const struct tfh_fn_info *fn, uint32_t process)
+{
+	ev->fn = fn;
+	ev->process = process;
+	ev->kind = rec->kind;
+	ev->flags = rec->flags;
+	ev->depth = rec->depth;
+	ev->result = rec->result;
+	ev->stream = rec->stream;
+	ev->ctx = rec->ctx;
+	ev->stack = rec->stack;
+	memcpy(ev->w, rec->w, sizeof(ev->w));
+	ev->dir = 0;
+	ev->pageable = false;
+}
+
+/* Of the shapes of a chunk, in the memory of `t` if that is enough; NULL: out of memory. */
+struct tfh_stencils *tfh_stencils_make(struct tfh_stencils *t, const struct tfh_file *f,
+				       const struct tft_events *events);
+
+/* Chunks of one process, unpacked a few ahead by a thread of its own. What lies in memory by then
+ * is what the chunk has on disk and little more: events made of it, ten times as large, would take
+ * longer from one processor's cache to the other's than they take to make. */
+struct tfh_unpack;
+/* 0 or -ENOMEM. */
+int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **out);
+void tfh_unpack_close(struct tfh_unpack *u);
+/* The next chunk; NULL: it is damaged, and holds that, or there is no memory for it (*rc). */
+struct tft_events *tfh_unpack_next(struct tfh_unpack *u, int *rc, struct tfh_lost *lost);
+/* A chunk at once, likewise. */
+struct tft_events *tfh_unpack_one(const struct tfh_run *run, const struct tfh_chunk *c, int *rc,
+				  struct tfh_lost *lost);
+
+#endif

@@ -1,0 +1,402 @@
+/*
+ * One time line out of many series: a heap over the runs of the chunks that are open. A chunk is
+ * opened when the next event could be one of its own (its header says the smallest end time in it)
+ * and closed with its last record, so few are open at any time. Within a process ticks are
+ * compared, between processes nanoseconds.
+ */
+/* A record was just copied in pieces of 16 bytes: joined loads across their borders wait for the
+ * stores (half of the time of this file). */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-slp-vectorize", "no-store-merging")
+#endif
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/timeline/series.h"
+
+struct tfh_weave {
+	struct tfh_run *run;
+	uint32_t begin, end;   /* processes */
+	struct tfh_side *side; /* by process */
+	struct tfh_series **heap;
+	uint32_t n, cap;
+	int64_t due;			       /* before it no chunk needs to be opened */
+	struct tfh_stencils *given_up, *spare; /* given up: the block may still point into them */
+	struct tfh_unpack *unpack;	       /* of one process */
+	bool notes;			       /* damage: the run is not a shadow of one */
+	struct tfh_err err;
+};
+
+static bool before(const struct tfh_series *a, const struct tfh_series *b)
+{
+	if (a->t1 != b->t1)
+		return a->t1 < b->t1;
+	if (a->thread != b->thread)
+		return a->thread < b->thread;
+	return a->number < b->number;
+}
+
+static void sift_down(struct tfh_weave *m)
+{
+	struct tfh_series *x = m->heap[0];
+	uint32_t i = 0, c;
+
+	while ((c = 2 * i + 1) < m->n) {
+		c += c + 1 < m->n && before(m->heap[c + 1], m->heap[c]);
+		if (!before(m->heap[c], x))
+			break;
+		m->heap[i] = m->heap[c];
+		i = c;
+	}
+	m->heap[i] = x;
+}
+
+static int push(struct tfh_weave *m, struct tfh_series *x)
+{
+	uint32_t i = m->n;
+
+	if (tfh_room_for((void **)&m->heap, &m->cap, m->n, sizeof(*m->heap)))
+		return -ENOMEM;
+	for (m->n++; i && before(x, m->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		m->heap[i] = m->heap[(i - 1) / 2];
+	m->heap[i] = x;
+	return 0;
+}
+
+static void free_stencils(struct tfh_stencils *t)
+{
+	for (struct tfh_stencils *next; t; t = next) {
+		next = t->next;
+		free(t);
+	}
+}
+
+/* The block is filled anew: nobody reads any more what it pointed to. */
+static void take_back(struct tfh_weave *m)
+{
+	for (struct tfh_stencils *t; (t = m->given_up);) {
+		m->given_up = t->next;
+		t->next = m->spare;
+		m->spare = t;
+	}
+}
+
+static void end_chunk(struct tfh_weave *m, struct tfh_open_chunk *o)
+{
+	if (--o->runs)
+		return;
+	tft_events_close(o->events);
+	o->stencils->next = m->given_up;
+	m->given_up = o->stencils;
+	free(o);
+}
+
+static void end_series(struct tfh_weave *m, struct tfh_series *s)
+{
+	end_chunk(m, s->chunk);
+	free(s);
+}
+
+static int open_chunk(struct tfh_weave *m, uint32_t process, struct tfh_chunk *c)
+{
+	struct tfh_lost lost = {0, false};
+	struct tft_events *events;
+	int rc;
+
+	events = m->unpack ? tfh_unpack_next(m->unpack, &rc, &lost)
+			   : tfh_unpack_one(m->run, c, &rc, &lost);
+	/* A hole; the rest is read. */
+	if (!events)
+		return rc || !m->notes ? rc : tfh_run_note_damage(m->run, process, c, &lost);
+	struct tfh_open_chunk *o = calloc(1, sizeof(*o));
+	struct tfh_stencils *spare = m->spare;
+	if (spare)
+		m->spare = spare->next;
+	if (o)
+		o->stencils = tfh_stencils_make(spare, &m->run->file[c->file], events);
+	else
+		free(spare);
+	if (!o || !o->stencils) {
+		tft_events_close(events);
+		free(o);
+		return -ENOMEM;
+	}
+	o->events = events;
+	uint32_t n = tft_run_count(o->events);
+	o->runs = n + 1;
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		struct tfh_series *s =
+			tfh_series_new(m->run, &m->side[process], process, c->file, o, i);
+		if (!s) {
+			rc = -ENOMEM;
+			break;
+		}
+		if (!tfh_series_next(s)) {
+			end_series(m, s);
+			continue;
+		}
+		rc = push(m, s);
+	}
+	end_chunk(m, o);
+	return rc;
+}
+
+/* Opens every chunk that could hold the next event. */
+static int open_due(struct tfh_weave *m)
+{
+	struct tfh_run *run = m->run;
+
+	m->due = INT64_MAX;
+	for (uint32_t i = m->begin; i < m->end; i++) {
+		struct tfh_proc *p = &run->proc[i];
+		struct tfh_side *side = &m->side[i];
+		while (side->next_chunk < p->n_chunk) {
+			struct tfh_chunk *c = &p->chunk[side->next_chunk];
+			if (m->n && m->heap[0]->t1 < c->first_ns) {
+				m->due = c->first_ns < m->due ? c->first_ns : m->due;
+				break;
+			}
+			side->next_chunk++;
+			int rc = open_chunk(m, i, c);
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+int tfh_weave_open(struct tfh_run *run, uint32_t process, bool first, struct tfh_weave **out)
+{
+	struct tfh_weave *m = calloc(1, sizeof(*m));
+
+	*out = NULL;
+	if (m)
+		m->side = calloc(run->n_proc + 1, sizeof(*m->side));
+	if (!m || !m->side) {
+		free(m);
+		return -ENOMEM;
+	}
+	m->run = run;
+	m->begin = process == UINT32_MAX ? 0 : process;
+	m->end = process == UINT32_MAX ? run->n_proc : process + 1;
+	m->due = INT64_MIN;
+	for (uint32_t i = m->begin; i < m->end; i++) {
+		size_t n = run->proc[i].n_thread + 1;
+		m->side[i].line.block = TFH_NO_LINE;
+		m->side[i].next_number = calloc(n, sizeof(*m->side[i].next_number));
+		m->side[i].naming = calloc(n, 1);
+		if (!m->side[i].next_number || !m->side[i].naming) {
+			tfh_weave_close(m);
+			return -ENOMEM;
+		}
+	}
+	m->notes = first;
+	if (first && m->end - m->begin == 1 && tfh_unpack_open(run, m->begin, &m->unpack)) {
+		tfh_weave_close(m);
+		return -ENOMEM;
+	}
+	*out = m;
+	return 0;
+}
+
+void tfh_weave_close(struct tfh_weave *m)
+{
+	if (!m)
+		return;
+	for (uint32_t i = 0; i < m->n; i++)
+		end_series(m, m->heap[i]);
+	for (uint32_t i = m->begin; i < m->end; i++) {
+		free(m->side[i].next_number);
+		free(m->side[i].naming);
+		tfh_memory_free(&m->side[i].memory);
+	}
+	tfh_unpack_close(m->unpack);
+	free_stencils(m->given_up);
+	free_stencils(m->spare);
+	free(m->side);
+	free(m->heap);
+	free(m);
+}
+
+/* The EXT record of a copy, if the next record of the series is one. */
+static const struct tft_ext_copy *copy_ext(const struct tfh_rec *rec, const struct tfh_series *s,
+					   bool more)
+{
+	if (!(rec->flags & TFT_F_EXT) || !more || s->plain || s->rec.kind != TFT_EXT)
+		return NULL;
+	return (const struct tft_ext_copy *)((const char *)&s->rec +
+					     offsetof(struct tfh_rec, stream));
+}
+
+/* The pairs of a batch, behind its first part; the series then stands at what follows them. */
+static bool take_batch(const struct tfh_side *side, struct tfh_series *s, struct tfh_event *ev)
+{
+	struct {
+		struct tft_ext_copy head;
+		struct tft_ext_pair pair[TFT_EXT_PAIRS];
+	} batch;
+	uint32_t length = 0, n;
+	bool more = true;
+
+	for (;
+	     more && !s->plain && s->rec.kind == TFT_EXT && length + TFT_EXT_BYTES <= sizeof(batch);
+	     more = tfh_series_next(s), length += TFT_EXT_BYTES)
+		memcpy((char *)&batch + length,
+		       (const char *)&s->rec + offsetof(struct tfh_rec, stream), TFT_EXT_BYTES);
+	n = length > sizeof(batch.head)
+		    ? (uint32_t)((length - sizeof(batch.head)) / sizeof(batch.pair[0]))
+		    : 0;
+	if (n && n > batch.head.count)
+		n = batch.head.count;
+	if (n)
+		tfh_memory_batch(&side->memory, batch.pair, n, &ev->dir, &ev->pageable);
+	return more;
+}
+
+/* Tick counts become nanoseconds. */
+static inline void scale(const struct tfh_series *s, struct tfh_event *ev)
+{
+	double rate = s->side->line.rate;
+
+	if (ev->kind == TFT_AGG)
+		for (int i = 0; i < 3; i++)
+			ev->w[i] = (uint64_t)((double)ev->w[i] * rate);
+	else if (ev->kind == TFT_CALL && ev->fn->args == TFH_ARGS_GETNEXT)
+		ev->w[2] = (uint64_t)((double)ev->w[2] * rate);
+}
+
+static void note(struct tfh_block *b, const struct tfh_series *s)
+{
+	b->entry[b->n++] = (struct tfh_entry){.thread = s->index};
+	b->note_process[b->n_notes] = s->process;
+	b->note[b->n_notes++] = s->rec;
+}
+
+/* Plain events, from the next one on: as many as were read ahead and end before `limit`. */
+static bool take_plain(struct tfh_series *s, struct tfh_block *b, int64_t limit)
+{
+	struct tfh_entry *e = &b->entry[b->n];
+	const struct tfh_entry *full = b->entry + TFH_BLOCK_EVENTS;
+	const struct tfh_seen *x = &s->seen[s->at], *end = s->seen + s->n;
+	struct tfh_stencil *v = s->stencil;
+	uint64_t number = s->number;
+	bool known = s->thread != UINT32_MAX;
+
+	do {
+		e->ev = &v[x->ticks.shape].ev;
+		e->t0 = x->t0;
+		e->t1 = x->t1;
+		e->number = number++;
+		e->thread = s->thread;
+		e += known;
+		x++;
+	} while (x < end && x->t1 < limit && e < full && v[x->ticks.shape].plain);
+	b->n = (uint32_t)(e - b->entry);
+	s->side->naming[s->index] = 0;
+	if (s->next_number)
+		*s->next_number = number;
+	s->at = (uint32_t)(x - s->seen) - 1;
+	s->number = number - 1;
+	return tfh_series_next(s);
+}
+
+/* A call or anything else that is not a name. True: the series goes on. */
+static bool take_event(struct tfh_weave *m, struct tfh_series *s, struct tfh_block *b)
+{
+	struct tfh_entry *e = &b->entry[b->n];
+	struct tfh_event *ev = &b->own[b->n];
+	struct tfh_side *side = s->side;
+	uint64_t t_begin = s->rec.t_begin;
+	bool more, copy;
+	struct tfh_rec rec;
+
+	tfh_series_event(ev, &s->rec, tfh_series_fn(s->file, s->rec.fn), s->process);
+	e->ev = ev;
+	e->t1 = s->t1;
+	e->number = s->number;
+	e->thread = s->thread;
+	if (ev->kind == TFT_OPEN) {
+		const struct tfh_proc *p = &m->run->proc[s->process];
+		if (ev->ctx < p->n_thread && p->thread[ev->ctx])
+			e->thread = p->thread[ev->ctx] - 1;
+	}
+	side->naming[s->index] = 0;
+	if ((ev->fn->family == TFH_FAM_ALLOC || ev->fn->family == TFH_FAM_FREE) &&
+	    tfh_memory_event(&side->memory, ev->fn, &s->rec))
+		tfh_err_set(&m->err, -ENOMEM, "out of memory");
+	copy = ev->fn->family == TFH_FAM_COPY && ev->kind == TFT_CALL;
+	if (copy)
+		rec = s->rec;
+	more = tfh_series_next(s);
+	e->t0 = tfh_series_ns(s, t_begin);
+	scale(s, ev);
+	if (copy) {
+		const struct tft_ext_copy *ext = copy_ext(&rec, s, more);
+		tfh_memory_copy(&side->memory, ev->fn, &rec, ext, &ev->dir, &ev->pageable);
+		if (ext && ext->form == TFT_EXT_BATCH)
+			more = take_batch(side, s, ev);
+	}
+	b->n += !(ev->flags & TFT_F_REPEAT) && e->thread != UINT32_MAX;
+	return more;
+}
+
+/* Takes the next record of a series, and of plain ones those behind it that end before `limit`.
+ * True: the series goes on. */
+static inline bool take(struct tfh_weave *m, struct tfh_series *s, struct tfh_block *b,
+			int64_t limit)
+{
+	if (s->next_number) {
+		if (s->number < *s->next_number)
+			return tfh_series_next(s); /* found twice */
+		*s->next_number = s->number + 1;
+	}
+	if (__builtin_expect(s->plain, 1))
+		return take_plain(s, b, limit);
+	if (s->rec.kind != TFT_NAME && s->rec.kind != TFT_EXT)
+		return take_event(m, s, b);
+	if (s->rec.kind == TFT_NAME)
+		s->side->naming[s->index] = 1;
+	if (s->side->naming[s->index])
+		note(b, s);
+	return tfh_series_next(s);
+}
+
+bool tfh_weave_fill(struct tfh_weave *m, struct tfh_block *b)
+{
+	b->n = b->n_notes = 0;
+	take_back(m);
+	while (b->n < TFH_BLOCK_EVENTS && b->n_notes < TFH_BLOCK_NOTES && !m->err.code) {
+		if (!m->n || m->heap[0]->t1 >= m->due) {
+			int rc = open_due(m);
+			if (rc)
+				tfh_err_set(&m->err, rc, "out of memory");
+			if (rc || !m->n)
+				return false;
+		}
+		/* The earliest series is followed while it stays the earliest. */
+		struct tfh_series *s = m->heap[0];
+		const struct tfh_series *other = m->n > 1 ? m->heap[1] : NULL;
+		if (m->n > 2 && before(m->heap[2], other))
+			other = m->heap[2];
+		int64_t limit = other && other->t1 < m->due ? other->t1 : m->due;
+		bool more;
+		do
+			more = take(m, s, b, limit);
+		while (more && s->t1 < m->due && (!other || before(s, other)) &&
+		       b->n < TFH_BLOCK_EVENTS && b->n_notes < TFH_BLOCK_NOTES && !m->err.code);
+		if (!more) {
+			m->heap[0] = m->heap[--m->n];
+			end_series(m, s);
+		}
+		if (m->n)
+			sift_down(m);
+	}
+	return !m->err.code;
+}
+
+const struct tfh_err *tfh_weave_error(const struct tfh_weave *m)
+{
+	return &m->err;
+}
