@@ -330,7 +330,7 @@ static int write_loss(struct salvage *s, struct tft_writer *w, struct tft_loss l
 		      uint64_t *dropped)
 {
 	*dropped += loss.count;
-	return s->done_before ? 0 : tft_write_loss(w, &loss, 1);
+	return s->done_before ? 0 : tft_write_loss(w, &loss, 1, *dropped);
 }
 
 static int write_losses(struct salvage *s, struct tft_writer *w, uint64_t *dropped)

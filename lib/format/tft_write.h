@@ -63,7 +63,8 @@ struct tft_loss {
 	uint32_t thread, cause;
 	uint64_t count, t_first, t_last;
 };
-int tft_write_loss(struct tft_writer *w, const struct tft_loss *l, uint32_t n);
+/* `dropped`: as in tft_write_events, these included (but for those of CUPTI). */
+int tft_write_loss(struct tft_writer *w, const struct tft_loss *l, uint32_t n, uint64_t dropped);
 
 uint64_t tft_writer_bytes(const struct tft_writer *w);
 

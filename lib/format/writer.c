@@ -147,9 +147,9 @@ int tft_write_clocks(struct tft_writer *w, const struct tft_clock_triple *t, uin
 	return write_chunk(w, &head, t, n * sizeof(*t));
 }
 
-int tft_write_loss(struct tft_writer *w, const struct tft_loss *l, uint32_t n)
+int tft_write_loss(struct tft_writer *w, const struct tft_loss *l, uint32_t n, uint64_t dropped)
 {
-	struct tft_chunk_head head = {.type = TFT_LOSS, .number = w->chunks};
+	struct tft_chunk_head head = {.type = TFT_LOSS, .number = w->chunks, .dropped = dropped};
 
 	if (n == 0)
 		return 0;

@@ -407,7 +407,7 @@ static int put_lost(uint64_t first)
 				.count = n,
 				.t_first = first,
 				.t_last = tfh_ticks()};
-	int err = n ? tft_write_loss(tfh_f.seg.writer, &loss, 1) : 0;
+	int err = n ? tft_write_loss(tfh_f.seg.writer, &loss, 1, tfh_p.journal.head->dropped) : 0;
 
 	if (!err)
 		g.lost_written += n;

@@ -255,18 +255,19 @@ static int write_all(void)
 {
 	struct tft_staging *s = tfh_p.journal.staging;
 	struct tft_journal *head = tfh_p.journal.head;
+	uint64_t dropped = head->dropped + losses_sum();
 	int err = tfh_segment_ready();
 
 	if (err)
 		return err;
 	if (s->n_batches) {
-		err = write_staged(head->dropped + losses_sum());
+		err = write_staged(dropped);
 		if (err)
 			return err;
 	}
 	if (losses.n) {
 		announce_losses();
-		err = tft_write_loss(tfh_f.seg.writer, losses.loss, losses.n);
+		err = tft_write_loss(tfh_f.seg.writer, losses.loss, losses.n, dropped);
 		if (err)
 			return err;
 		settle_losses();

@@ -129,7 +129,7 @@ static int make(const char *path)
 		if (tft_write_events(w, b, 2, c) < 0 || tft_write_clocks(w, &clock, 1) < 0)
 			return 1;
 	}
-	return make_tables(w) < 0 || make_stacks(w) < 0 || tft_write_loss(w, &loss, 1) < 0 ||
+	return make_tables(w) < 0 || make_stacks(w) < 0 || tft_write_loss(w, &loss, 1, 9) < 0 ||
 	       tft_write_chunk(w, TFT_NOTE, "a=b\n", 4) < 0 || tft_writer_finish(w, true) < 0;
 }
 

@@ -142,7 +142,7 @@ static void first_segment(void)
 	events(w, 2, 0, other, 2);
 	struct tft_loss loss = {
 		.thread = 2, .cause = 1, .count = 7, .t_first = us(70), .t_last = us(90)};
-	assert_int_equal(tft_write_loss(w, &loss, 1), 0);
+	assert_int_equal(tft_write_loss(w, &loss, 1, 7), 0);
 	struct {
 		struct tft_sample s;
 		struct tft_sample_thread t[4];

@@ -107,9 +107,9 @@ int tft_write_events(struct tft_writer *w, const struct tft_batch *batches, uint
 	return 0;
 }
 
-int tft_write_loss(struct tft_writer *w, const struct tft_loss *l, uint32_t n)
+int tft_write_loss(struct tft_writer *w, const struct tft_loss *l, uint32_t n, uint64_t dropped)
 {
-	(void)w;
+	(void)w, (void)dropped;
 	for (uint32_t i = 0; i < n; i++)
 		work_lost(l[i].count);
 	return 0;
