@@ -35,8 +35,10 @@
 static struct {
 	uint64_t run;	    /* TFHOOK_RUN_SIZE or what stands for it */
 	uint64_t bytes;	    /* of the run on this host when it was last counted */
-	uint64_t own;	    /* of this process then */
-	uint32_t processes; /* that have files there */
+	uint64_t others;    /* those of other processes */
+	double pace;	    /* of what they write: bytes in a nanosecond */
+	uint64_t own;	    /* what this process had written then */
+	uint32_t processes; /* that have files there, ended ones included */
 	uint64_t counted_ns, next_ns;
 	bool no_quota; /* asked once: there is none, or the kernel does not tell */
 } budget;
@@ -111,15 +113,27 @@ static uint64_t own_bytes(void)
 	return s->closed_bytes + (s->writer ? tft_writer_bytes(s->writer) : 0);
 }
 
-/* p.<host>.<pid>.<n>.tft or r<rank>.<host>...: a file of this host? `first`: of a process' first
- * segment. */
-static bool of_this_host(const char *name, bool *first)
+/* p.<host>.<pid>.<n>.tft or r<rank>.<host>...: a file of this host? */
+static bool of_this_host(const char *name)
 {
 	const char *host = strchr(name, '.');
-	size_t n = strlen(tfh_p.host), len = strlen(name);
+	size_t n = strlen(tfh_p.host);
 
-	*first = len > 6 && !strcmp(name + len - 6, ".0.tft");
 	return host && !strncmp(host + 1, tfh_p.host, n) && host[n + 1] == '.';
+}
+
+static bool of_this_process(const char *name)
+{
+	size_t n = strlen(tfh_p.dir.prefix);
+
+	return !strncmp(name, tfh_p.dir.prefix, n) && name[n] == '.';
+}
+
+static bool is_first_segment(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 6 && !strcmp(name + n - 6, ".0.tft");
 }
 
 static void count(void)
@@ -128,16 +142,17 @@ static void count(void)
 	DIR *d = dir >= 0 ? fdopendir(dir) : NULL;
 	struct dirent *e;
 	struct stat st;
-	bool first;
 
-	budget.bytes = budget.processes = 0;
+	budget.bytes = budget.others = budget.processes = 0;
 	budget.own = own_bytes();
 	while (d && (e = readdir(d))) {
-		if (!of_this_host(e->d_name, &first) ||
+		if (!of_this_host(e->d_name) ||
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
 		budget.bytes += (uint64_t)st.st_blocks * 512;
-		budget.processes += first;
+		if (!of_this_process(e->d_name))
+			budget.others += (uint64_t)st.st_blocks * 512;
+		budget.processes += is_first_segment(e->d_name);
 	}
 	if (d)
 		closedir(d);
@@ -147,19 +162,34 @@ static void count(void)
 		budget.processes = 1;
 }
 
-/* Bytes of the run on this host, as far as known: the others are taken to write as this one does.
- */
+/* Counts, and sees how fast the others write. What was there at the first count, by processes that
+ * may have ended, tells nothing of that. */
+static void count_again(uint64_t now)
+{
+	uint64_t before = budget.others, since = now - budget.counted_ns;
+
+	count();
+	if (!budget.counted_ns)
+		budget.pace = 0;
+	else if (since >= COUNT_NS)
+		budget.pace = budget.others > before
+				      ? (double)(budget.others - before) / (double)since
+				      : 0;
+	budget.counted_ns = now;
+	now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+	budget.next_ns = now + COUNT_NS + (now - budget.counted_ns) * COUNT_COST;
+}
+
+/* Bytes of the run on this host, as far as known: the others are taken to go on as they did between
+ * the last two counts. */
 static uint64_t run_bytes(void)
 {
 	uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), own = own_bytes();
 
-	if (now >= budget.next_ns) {
-		count();
-		budget.counted_ns = now;
-		now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
-		budget.next_ns = now + COUNT_NS + (now - budget.counted_ns) * COUNT_COST;
-	}
-	return budget.bytes + (own > budget.own ? (own - budget.own) * budget.processes : 0);
+	if (now >= budget.next_ns)
+		count_again(now);
+	return budget.bytes + (own > budget.own ? own - budget.own : 0) +
+	       (uint64_t)(budget.pace * (double)(now - budget.counted_ns));
 }
 
 uint64_t tfh_budget_segment(uint64_t *limit)

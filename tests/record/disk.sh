@@ -35,12 +35,14 @@ said "paused: little would stay of this user's or group's disk quota; free some 
 said "disk quota" none:0:0:0 FAULT_QUOTA=1000:800 # of a small one a quarter stays
 
 # What all processes of a run write on a host: beyond it nothing is written, of whichever of them it is.
-other() { # MIB HOST
+other() { # MIB HOST [FILES]
 	rm -rf "$TFH_TMP/given"
 	mkdir "$TFH_TMP/given"
 	fallocate -l "$1M" "$TFH_TMP/given/p.$2.1.0.tft" || exit 77
+	(cd "$TFH_TMP/given" && seq -f "p.$2.%.0f.0.tft" 2 "${3:-1}" | xargs -r touch)
 	out=$(env LD_PRELOAD="$lib" TFHOOK_RUN="$TFH_TMP/given" TFHOOK_RUN_SIZE=32M "$job" plain "$place" 2>&1)
 	rc=$?
+	find "$TFH_TMP/given" -name "*.tft" -empty -delete
 	rm "$TFH_TMP/given/p.$2.1.0.tft"
 	got=$("$tally" -s "$TFH_TMP/given")
 	[[ $rc == 7 ]] && (($(sum mark) == 100)) || fail "$*: as without us, 100 steps"
@@ -49,6 +51,8 @@ other 16 "$(hostname)"
 [[ -z $out ]] || fail 'a run within its budget'
 other 33 "$(hostname)"
 [[ $out =~ 'what they may on this host; raise TFHOOK_RUN_SIZE' ]] || fail 'a run beyond its budget'
+other 1 "$(hostname)" 16000 # of processes that have ended and write no more
+[[ -z $out ]] || fail 'a run of many processes'
 other 33 another
 [[ -z $out ]] || fail 'a budget of another host'
 exit $status
