@@ -21,10 +21,24 @@ static int filter_trace(const struct dirent *e)
 	return n > 4 && !strcmp(e->d_name + n - 4, ".tft");
 }
 
+/* Of a chunk whose records were given up with their segment. */
+static uint64_t calls_of(struct tft_reader *r, uint32_t chunk)
+{
+	const struct tft_sketch *s;
+	struct tfh_err err = {0};
+	uint64_t n = 0;
+
+	if (tft_chunk_sketch(r, chunk, &s, &err))
+		return 0;
+	for (uint32_t i = 0; i < s->n_fn && i < TFT_SKETCH_FNS; i++)
+		n += s->fn[i].count;
+	return n;
+}
+
 static void tally(const char *path, const char *name)
 {
 	uint64_t count[11] = {0}, repeat = 0, lost = 0, notes = 0, samples = 0, digests = 0,
-		 clocks = 0, unnamed = 0;
+		 clocks = 0, unnamed = 0, given_up = 0, dropped = 0;
 	struct tfh_err err = {0};
 	struct tft_reader *r;
 
@@ -47,6 +61,10 @@ static void tally(const char *path, const char *name)
 		samples += type == TFT_SAMP;
 		digests += type == TFT_DGST;
 		clocks += type == TFT_CLKS;
+		if (type == TFT_DGST)
+			given_up += calls_of(r, i);
+		if (tft_chunk(r, i)->dropped > dropped)
+			dropped = tft_chunk(r, i)->dropped;
 		if (type == TFT_LOSS && !tft_chunk_payload(r, i, &data, &len, &err))
 			for (size_t at = 0; at + sizeof(struct tft_loss) <= len;
 			     at += sizeof(struct tft_loss))
@@ -72,10 +90,11 @@ static void tally(const char *path, const char *name)
 		if (count[k])
 			printf(" %s=%llu", kinds[k], (unsigned long long)count[k]);
 	printf(" repeat=%llu lost=%llu notes=%llu samples=%llu digests=%llu clocks=%llu clean=%d "
-	       "pid=%u rank=%d unnamed=%llu\n",
+	       "pid=%u rank=%d unnamed=%llu given_up=%llu dropped=%llu\n",
 	       (unsigned long long)repeat, (unsigned long long)lost, (unsigned long long)notes,
 	       (unsigned long long)samples, (unsigned long long)digests, (unsigned long long)clocks,
-	       tft_clean_end(r), tft_head(r)->pid, tft_head(r)->rank, (unsigned long long)unnamed);
+	       tft_clean_end(r), tft_head(r)->pid, tft_head(r)->rank, (unsigned long long)unnamed,
+	       (unsigned long long)given_up, (unsigned long long)dropped);
 	tft_close(r);
 }
 

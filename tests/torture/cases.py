@@ -148,6 +148,7 @@ def places():
     yield Case("seccomp as Docker has it, longer", ["places", "docker", "1000", "on"], rc=7)
     yield Case("days of segments", ["places", "long", "400", "20000"], rc=7, truth="part", least=1000000,
                env={"TFHOOK_MAX_SIZE": "1M"}, timeout=120)
+    yield Case("segments that give way", ["threads", "flood", "1000000", "4"], rc=7, env={"TFHOOK_MAX_SIZE": "1M"}, quick=True)
     yield Case("rings of 1 MB", ["threads", "alive", "300"], rc=7, env={"TFHOOK_RING_TOTAL": "1M"})
     for name, mounts in (("/dev/shm of 64 MB", "mount -t tmpfs -o size=64m none /dev/shm"),
                          ("/dev/shm of 1 MB", "mount -t tmpfs -o size=1m none /dev/shm"),

@@ -64,7 +64,7 @@ def counts(path):
 
 
 def recorded(run):
-    """{pid: (calls, lost)}, and what could not be read."""
+    """{pid: (calls, lost)}, and what could not be read; calls: with those whose records gave way to newer ones, and are told as that."""
     result, bad = {}, []
     if not os.path.isdir(run):
         return result, bad
@@ -75,9 +75,11 @@ def recorded(run):
                 bad.append(line)
             continue
         pid = int(found.group(1))
-        value = {k: int(v) for k, v in re.findall(r"\b(call|lost)=(\d+)", line)}
+        value = {k: int(v) for k, v in re.findall(r"\b(call|lost|given_up|dropped)=(\d+)", line)}
         have = result.get(pid, (0, 0))
-        result[pid] = (have[0] + value.get("call", 0), have[1] + value.get("lost", 0))
+        calls, lost = have[0] + value.get("call", 0) + value["given_up"], have[1] + value["lost"]
+        # What was lost while a segment was written that gave way is in the count of the later ones.
+        result[pid] = (calls, value["dropped"] if value["given_up"] else lost)
     if done.returncode:
         bad.append("tally ended with %d" % done.returncode)
     return result, bad
