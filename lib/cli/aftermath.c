@@ -217,10 +217,14 @@ static void judge(const struct tfh_place *place, bool color)
 	int code = tfh_run_open(paths, 1, &run, &err);
 	if (!code)
 		code = tfh_analyze(run, &result, &err);
-	if (code)
+	if (code) {
 		tfh_say("no verdict: %s", *err.text ? err.text : strerror(-code));
-	else
-		tfh_report_verdict(stderr, result, &style, "tfhook: ");
+	} else {
+		struct tfh_wording words;
+		tfh_wording_make(&words, result);
+		tfh_report_verdict(stderr, &words, &style, "tfhook: ");
+		tfh_wording_free(&words);
+	}
 	tfh_result_free(result);
 	tfh_run_close(run);
 	if (code != -ENODATA)

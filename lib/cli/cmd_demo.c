@@ -215,6 +215,7 @@ enum outcome { RIGHT, WRONG, WRONG_CROWDED, NO_VERDICT };
 static enum outcome judge(const struct demo *d, const struct scene *s, const char *dir)
 {
 	struct tfh_style style = {.color = d->color, .utf8 = tfh_use_utf8()};
+	struct tfh_wording words;
 	struct tfh_result *result = NULL;
 	struct tfh_run *run = NULL;
 	struct tfh_err err = {0};
@@ -229,7 +230,9 @@ static enum outcome judge(const struct demo *d, const struct scene *s, const cha
 		tfh_run_close(run);
 		return NO_VERDICT;
 	}
-	tfh_report_text(stdout, result, &style);
+	tfh_wording_make(&words, result);
+	tfh_report_text(stdout, &words, &style);
+	tfh_wording_free(&words);
 	bool right = is_right(s, &result->verdict);
 	const char *cause = tfh_cause_name(result->verdict.cause);
 	tfh_print(stdout, "\n%s: expected %s%s%s, found %s%s%s\n", right ? "RIGHT" : "WRONG",

@@ -27,13 +27,19 @@ static int print(const struct tfh_line *args, const struct tfh_result *r)
 	}
 	if (steps && json)
 		return tfh_report_steps_json(stdout, r);
-	if (json)
-		return tfh_report_json(stdout, r);
-	if (steps)
+	if (steps) {
 		tfh_report_steps_text(stdout, r);
+		return 0;
+	}
+	struct tfh_wording words;
+	int rc = 0;
+	tfh_wording_make(&words, r);
+	if (json)
+		rc = tfh_report_json(stdout, &words);
 	else
-		tfh_report_text(stdout, r, &style);
-	return 0;
+		tfh_report_text(stdout, &words, &style);
+	tfh_wording_free(&words);
+	return rc;
 }
 
 void tfh_say_left_out(const struct tfh_run *run)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/remark.h"
-#include "judge/words/text.h"
+#include "judge/result_make.h"
+#include "judge/verdict/verdict.h"
 
 /* The process that did most of what can be judged. */
 static uint32_t critical(const struct tfh_feed *f)
@@ -176,11 +176,9 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	fill_stages(accounts, r);
 	if (tfh_tier(accounts) != 'C')
 		tfh_device_stages(accounts->device, r);
-	tfh_explain(accounts, r);
-	tfh_tell_stalls(accounts, r);
-	tfh_find_periodic(accounts, r);
+	tfh_find_periodic(r);
 	tfh_find_patterns(accounts, r);
-	tfh_tell_alike_loops(accounts, r);
+	tfh_find_rest(accounts, r);
 	tfh_fill_startup(accounts, r);
 	rc = tfh_fill_given_up(accounts, r);
 	if (rc)
@@ -276,24 +274,15 @@ static int judge_ranks(const struct tfh_feed *f, const uint32_t *process, uint32
 
 /* Several processes that do about as much, and no ranks: they may be ranks of one job that wait for
  * each other, and only one of them is judged. */
-static void tell_others(const struct tfh_feed *f, uint32_t top, struct tfh_result *r)
+static void count_others(const struct tfh_feed *f, uint32_t top, struct tfh_findings *out)
 {
-	const size_t room = 240;
-	uint32_t n = 0;
-
+	out->pid = f->processes[top].pid;
 	for (uint32_t i = 0; i < f->n_processes; i++) {
 		const struct tfh_process *p = &f->processes[i];
-		n += i != top && p->events * ALIKE >= f->processes[top].events &&
-		     (p->has_gpu || !f->processes[top].has_gpu) && (p->has_gpu || p->has_tf);
+		out->unjudged += i != top && p->events * ALIKE >= f->processes[top].events &&
+				 (p->has_gpu || !f->processes[top].has_gpu) &&
+				 (p->has_gpu || p->has_tf);
 	}
-	char *text = n ? tfh_result_alloc(r, room, 1) : NULL;
-	if (!text)
-		return;
-	snprintf(text, room,
-		 "this is process %u, and %u more did about as much: not known to be ranks of one "
-		 "job, they are not judged; TFHOOK_RANK, or variables of a launcher, would tell",
-		 f->processes[top].pid, n);
-	tfh_remark(r, text);
 }
 
 int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err)
@@ -320,6 +309,6 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 		return judge_ranks(feed, process, n, out, err);
 	int rc = judge_ranks(feed, &top, 1, out, err);
 	if (!rc && !n)
-		tell_others(feed, top, *out);
+		count_others(feed, top, &(*out)->found);
 	return rc;
 }

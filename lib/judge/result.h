@@ -20,12 +20,7 @@ struct tfh_verdict {
 	uint32_t n_also;
 	double share; /* of training wall time */
 	enum tfh_confidence confidence;
-	char tier;		 /* 'A' 'B' 'C' */
-	const char *text;	 /* one sentence, the evidence */
-	const char *evidence[6]; /* further lines, "in 2,098 of 2,130 steps ..." */
-	uint32_t n_evidence;
-	const char *missing;	/* why no class is given, or NULL */
-	const char *missing_do; /* what would give one */
+	char tier; /* 'A' 'B' 'C' */
 };
 
 struct tfh_class_count {
@@ -84,11 +79,6 @@ struct tfh_transfer {
 	double calls_per_step, bytes_per_step, bytes_per_s;
 	uint64_t blocking_calls, calls;
 	const char *where; /* call site, "" unknown */
-};
-
-struct tfh_advice {
-	const char *finding, *evidence, *todo;
-	double gain; /* up to this speed-up factor; NAN unknown */
 };
 
 struct tfh_quality {
@@ -226,13 +216,76 @@ struct tfh_pattern {
 	double recompile_s;
 };
 
+/* What tells how fast the input pipeline can deliver. */
+enum tfh_supply_basis {
+	TFH_SUPPLY_UNKNOWN,
+	TFH_SUPPLY_ON_REQUEST, /* it works only while it is asked */
+	TFH_SUPPLY_WAITED,     /* batches were waited for one after the other */
+	TFH_SUPPLY_BURSTS      /* bursts, each from an empty buffer to an empty one */
+};
+
 /* What the input pipeline could deliver; NAN: not known. */
 struct tfh_supply {
 	double period_s; /* time per batch when nobody holds it up */
 	double headroom; /* it could deliver at least so many times what the steps take */
 	uint64_t buffer; /* batches that lay ready, at least; 0 unknown */
 	bool exact;	 /* the producer never stopped: no step can be shorter on the average */
-	const char *why; /* what tells it, NULL */
+	enum tfh_supply_basis basis;
+	uint64_t seen; /* batches waited for, or bursts */
+};
+
+/* Where most of a cause's calls are made: the function called, and the place in the program, "" not
+ * known. */
+struct tfh_call_site {
+	const char *fn, *where;
+};
+
+/* Functions of the program that pauses were spent in, by the ranges of an imported trace. */
+#define TFH_CODE_FUNCTIONS 3
+struct tfh_code_time {
+	struct {
+		const char *name;
+		double s_per_step;
+	} function[TFH_CODE_FUNCTIONS]; /* those with the largest parts */
+	uint32_t n;
+	double s_per_step; /* of all functions */
+};
+
+/* What else was found of a run, for the sentences of a report (report/words). Times are seconds of
+ * a judged step unless they say otherwise; NAN: not known. */
+struct tfh_findings {
+	bool cpu_only;	       /* no device was used */
+	bool imported;	       /* the trace of another profiler */
+	bool device_times;     /* there are some, if not of the judged steps */
+	bool input_visible;    /* calls of an input pipeline were seen */
+	bool mixed_copies;     /* waits for queued copies and kernels together take 5 % */
+	bool queued_functions; /* most of host.callback: functions that streams ran */
+	double cause_s[TFH_CAUSE_COUNT];
+	enum tfh_cause input_cause;
+	double graph_ran; /* share of executing for which the process had a processor */
+	double code_ran;  /* share of pauses between calls for which the thread had one */
+	struct tfh_call_site wait, alloc, load;
+	struct tfh_code_time python, other;	      /* of host.python; of other causes */
+	uint64_t windows, windows_timed, holed_steps; /* timed: with device times */
+	double lead_s;	 /* how far the host is ahead of the device at a step's end */
+	double before_s; /* in all: the device was busy with work from before the trace */
+	const char *no_device_times; /* why there are none, NULL */
+	uint64_t lost_ops;
+	uint32_t alike_loops; /* of functions of the same name, judged together; 0: one */
+	struct {
+		uint32_t n;
+		double total_s;
+		enum tfh_part most;
+	} stall; /* steps that stood still */
+	struct {
+		double every, longer_s, share; /* share: of training time; every 0: none */
+		enum tfh_part part;
+	} slow; /* steps that are slow in turn */
+	struct {
+		double pages, cost_s; /* pages 0: too few to tell */
+	} fault;		      /* memory taken anew from the kernel */
+	double others_compute_s;      /* median of the other ranks */
+	uint32_t pid, unjudged;	      /* other processes that did about as much and are no ranks */
 };
 
 struct tfh_result {
@@ -264,8 +317,7 @@ struct tfh_result {
 	uint32_t n_kernels;
 	struct tfh_transfer *transfers;
 	uint32_t n_transfers;
-	struct tfh_advice advice[5];
-	uint32_t n_advice;
+	struct tfh_findings found;
 	struct tfh_quality quality;
 	struct tfh_given_up *given_up;
 	uint32_t n_given_up;
@@ -273,8 +325,6 @@ struct tfh_result {
 	uint64_t n_step;
 	double jitter_s;		 /* per step, of communication: waiting for other ranks */
 	double need_s[TFH_REMOVE_COUNT]; /* as struct tfh_rank, without a point or limits */
-	const char *remark[8];		 /* "no input pipeline was visible", ... */
-	uint32_t n_remark;
 };
 
 /* Judges a run. 0, or -ENODATA with `err` saying what is missing (exit code 5), or -errno. */

@@ -103,9 +103,9 @@ const struct tfh_last_launch *tfh_report_last(const struct tfh_result *r,
 	return r->n_last && !open->handle ? &r->last[0] : NULL;
 }
 
-static void write_verdict(struct tfh_json *j, const struct tfh_result *r)
+static void write_verdict(struct tfh_json *j, const struct tfh_wording *w)
 {
-	const struct tfh_verdict *v = &r->verdict;
+	const struct tfh_verdict *v = &w->r->verdict;
 
 	tfh_json_key(j, "verdict");
 	tfh_json_object(j);
@@ -120,14 +120,14 @@ static void write_verdict(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_kstr(j, "confidence", tfh_confidence_name(v->confidence));
 	tfh_json_key(j, "tier");
 	tfh_json_strn(j, &v->tier, 1);
-	tfh_json_kstr(j, "text", v->text);
+	tfh_json_kstr(j, "text", w->text);
 	tfh_json_key(j, "evidence");
 	tfh_json_array(j);
-	for (uint32_t i = 0; i < v->n_evidence; i++)
-		tfh_json_str(j, v->evidence[i]);
+	for (uint32_t i = 0; i < w->n_evidence; i++)
+		tfh_json_str(j, w->evidence[i]);
 	tfh_json_end(j);
-	tfh_json_kstr(j, "missing", v->missing);
-	tfh_json_kstr(j, "missing_do", v->missing_do);
+	tfh_json_kstr(j, "missing", w->missing);
+	tfh_json_kstr(j, "missing_do", w->missing_do);
 	tfh_json_end(j);
 }
 
@@ -361,23 +361,23 @@ static void write_tables(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
-static void write_advice(struct tfh_json *j, const struct tfh_result *r)
+static void write_advice(struct tfh_json *j, const struct tfh_wording *w)
 {
 	tfh_json_key(j, "advice");
 	tfh_json_array(j);
-	for (uint32_t i = 0; i < r->n_advice; i++) {
+	for (uint32_t i = 0; i < w->n_advice; i++) {
 		tfh_json_object(j);
-		tfh_json_kstr(j, "finding", r->advice[i].finding);
-		tfh_json_kstr(j, "evidence", r->advice[i].evidence);
-		tfh_json_kf64(j, "gain", r->advice[i].gain);
-		tfh_json_kstr(j, "do", r->advice[i].todo);
+		tfh_json_kstr(j, "finding", w->advice[i].finding);
+		tfh_json_kstr(j, "evidence", w->advice[i].evidence);
+		tfh_json_kf64(j, "gain", w->advice[i].gain);
+		tfh_json_kstr(j, "do", w->advice[i].todo);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
 	tfh_json_key(j, "remarks");
 	tfh_json_array(j);
-	for (uint32_t i = 0; i < r->n_remark; i++)
-		tfh_json_str(j, r->remark[i]);
+	for (uint32_t i = 0; i < w->n_remark; i++)
+		tfh_json_str(j, w->remark[i]);
 	tfh_json_end(j);
 }
 
@@ -513,8 +513,9 @@ static void write_ranks(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
-int tfh_report_json(FILE *out, const struct tfh_result *r)
+int tfh_report_json(FILE *out, const struct tfh_wording *words)
 {
+	const struct tfh_result *r = words->r;
 	struct tfh_json j;
 
 	tfh_json_init(&j, out, 2);
@@ -528,7 +529,7 @@ int tfh_report_json(FILE *out, const struct tfh_result *r)
 	tfh_json_ku64(&j, "hosts", r->hosts);
 	tfh_json_end(&j);
 	write_end(&j, r);
-	write_verdict(&j, r);
+	write_verdict(&j, words);
 	write_steps(&j, r);
 	write_parts(&j, r);
 	write_whatif(&j, r);
@@ -537,7 +538,7 @@ int tfh_report_json(FILE *out, const struct tfh_result *r)
 	write_startup(&j, r);
 	write_input(&j, r);
 	write_tables(&j, r);
-	write_advice(&j, r);
+	write_advice(&j, words);
 	write_quality(&j, &r->quality);
 	write_xprof(&j, r);
 	write_memory(&j, r);

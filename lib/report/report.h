@@ -1,5 +1,5 @@
 /*
- * A result (judge/result.h) in different clothes: the same numbers as text, as JSON (schema
+ * A result (judge/result.h) and its sentences (report/words/words.h) as text, as JSON (schema
  * tfhook.report/1), and step by step. All write to a stream that they do not own; errors of the
  * stream are found there afterwards.
  */
@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "judge/result.h"
+#include "report/words/words.h"
 
 struct tfh_style {
 	bool color; /* never alone: what is coloured also says it in words */
@@ -18,15 +19,15 @@ struct tfh_style {
 };
 
 /* The report for people; the first screen fits 80 columns. */
-void tfh_report_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style);
+void tfh_report_text(FILE *out, const struct tfh_wording *words, const struct tfh_style *style);
 
 /* Two to five lines, each with `prefix` before it: verdict, evidence, gain; before them how the job
  * ended and what was in flight, if it did not end well. */
-void tfh_report_verdict(FILE *out, const struct tfh_result *r, const struct tfh_style *style,
+void tfh_report_verdict(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
 			const char *prefix);
 
 /* One document of schema tfhook.report/1. 0 or -errno. */
-int tfh_report_json(FILE *out, const struct tfh_result *r);
+int tfh_report_json(FILE *out, const struct tfh_wording *words);
 
 /* One line per step. */
 void tfh_report_steps_text(FILE *out, const struct tfh_result *r);

@@ -401,33 +401,34 @@ static void gain_line(const struct tfh_result *r, char *out, size_t size)
 static void print_verdict(const struct tfh_page *page)
 {
 	const struct tfh_verdict *v = &page->r->verdict;
+	const struct tfh_wording *w = page->words;
 	char name[32], rest[160], gain[128], also[160];
 
 	headline(page, name, sizeof(name), rest, sizeof(rest));
 	tfh_put("\n", page->out);
 	tfh_tinted(page, class_tint(v->cls), "%s", name);
 	tfh_print(page->out, "%s\n", rest);
-	if (v->text && *v->text)
-		tfh_wrap(page, "  ", "    ", v->text);
-	for (uint32_t i = 0; i < v->n_evidence; i++)
-		tfh_wrap(page, "  ", "    ", v->evidence[i]);
+	if (w->text && *w->text)
+		tfh_wrap(page, "  ", "    ", w->text);
+	for (uint32_t i = 0; i < w->n_evidence; i++)
+		tfh_wrap(page, "  ", "    ", w->evidence[i]);
 	also_line(v, also, sizeof(also));
 	if (*also)
 		tfh_wrap(page, "  ", "    ", also);
 	gain_line(page->r, gain, sizeof(gain));
 	if (*gain)
 		tfh_wrap(page, "  ", "    ", gain);
-	if (v->missing)
-		tfh_wrap(page, "  missing: ", "    ", v->missing);
-	if (v->missing_do)
-		tfh_wrap(page, "  to get a verdict: ", "    ", v->missing_do);
-	for (uint32_t i = 0; i < page->r->n_remark; i++)
-		tfh_wrap(page, "  note: ", "    ", page->r->remark[i]);
+	if (w->missing)
+		tfh_wrap(page, "  missing: ", "    ", w->missing);
+	if (w->missing_do)
+		tfh_wrap(page, "  to get a verdict: ", "    ", w->missing_do);
+	for (uint32_t i = 0; i < w->n_remark; i++)
+		tfh_wrap(page, "  note: ", "    ", w->remark[i]);
 }
 
-void tfh_report_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style)
+void tfh_report_text(FILE *out, const struct tfh_wording *words, const struct tfh_style *style)
 {
-	struct tfh_page page = {out, r, *style};
+	struct tfh_page page = {out, words, words->r, *style};
 
 	print_title(&page);
 	print_end(&page);
@@ -443,11 +444,12 @@ void tfh_report_text(FILE *out, const struct tfh_result *r, const struct tfh_sty
 	tfh_text_data(&page);
 }
 
-void tfh_report_verdict(FILE *out, const struct tfh_result *r, const struct tfh_style *style,
+void tfh_report_verdict(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
 			const char *prefix)
 {
-	struct tfh_page page = {out, r, *style};
+	struct tfh_page page = {out, words, words->r, *style};
 	const struct tfh_in_flight *open;
+	const struct tfh_result *r = words->r;
 	char name[32], rest[160], line[512], first[64];
 
 	end_line(r, line, sizeof(line));
@@ -465,13 +467,13 @@ void tfh_report_verdict(FILE *out, const struct tfh_result *r, const struct tfh_
 	tfh_print(out, "%s", prefix);
 	tfh_tinted(&page, class_tint(r->verdict.cls), "%s", name);
 	tfh_print(out, "%s\n", rest);
-	if (r->verdict.text && *r->verdict.text)
-		tfh_wrap(&page, first, first, r->verdict.text);
+	if (words->text && *words->text)
+		tfh_wrap(&page, first, first, words->text);
 	gain_line(r, line, sizeof(line));
 	if (*line)
 		tfh_wrap(&page, first, first, line);
-	if (r->verdict.missing)
-		tfh_wrap(&page, first, first, r->verdict.missing);
-	else if (r->n_remark)
-		tfh_wrap(&page, first, first, r->remark[0]);
+	if (words->missing)
+		tfh_wrap(&page, first, first, words->missing);
+	else if (words->n_remark)
+		tfh_wrap(&page, first, first, words->remark[0]);
 }

@@ -7,6 +7,7 @@
 
 struct tfh_page {
 	FILE *out;
+	const struct tfh_wording *words;
 	const struct tfh_result *r;
 	struct tfh_style style;
 };

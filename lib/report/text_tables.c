@@ -215,13 +215,13 @@ void tfh_text_transfers(const struct tfh_page *page)
 
 void tfh_text_advice(const struct tfh_page *page)
 {
-	const struct tfh_result *r = page->r;
+	const struct tfh_wording *w = page->words;
 
-	if (!r->n_advice)
+	if (!w->n_advice)
 		return;
 	tfh_heading(page, "ADVICE");
-	for (uint32_t i = 0; i < r->n_advice; i++) {
-		const struct tfh_advice *a = &r->advice[i];
+	for (uint32_t i = 0; i < w->n_advice; i++) {
+		const struct tfh_advice *a = &w->advice[i];
 		char first[16], line[1024], factor[TFH_TEXT], gain[48] = "";
 		if (!isnan(a->gain))
 			snprintf(gain, sizeof(gain), "; up to %s faster",

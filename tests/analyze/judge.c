@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "judge/result.h"
+#include "report/words/words.h"
 
 static void print_step(const struct tfh_step *s)
 {
@@ -45,16 +45,20 @@ static void print_more(const struct tfh_result *r)
 		printf("whatif remove=%s step=%.6f low=%.6f high=%.6f ceiling=%.3f\n",
 		       tfh_remove_name(r->whatif[i].remove), r->whatif[i].step_s,
 		       r->whatif[i].low_s, r->whatif[i].high_s, r->whatif[i].ceiling_speedup);
-	for (uint32_t i = 0; i < r->verdict.n_evidence; i++)
-		printf("evidence %s\n", r->verdict.evidence[i]);
-	for (uint32_t i = 0; i < r->n_advice; i++)
-		printf("advice %s | %s | %s\n", r->advice[i].finding, r->advice[i].evidence,
-		       r->advice[i].todo);
-	for (uint32_t i = 0; i < r->n_remark; i++)
-		printf("remark %s\n", r->remark[i]);
 	const struct tfh_in_flight *f;
 	for (uint32_t i = 0, n = r->run ? tfh_run_in_flight(r->run, &f) : 0; i < n; i++)
 		printf("in-flight %s open=%.3f %s\n", f[i].fn, f[i].open_s, f[i].detail);
+}
+
+static void print_words(const struct tfh_wording *w)
+{
+	for (uint32_t i = 0; i < w->n_evidence; i++)
+		printf("evidence %s\n", w->evidence[i]);
+	for (uint32_t i = 0; i < w->n_advice; i++)
+		printf("advice %s | %s | %s\n", w->advice[i].finding, w->advice[i].evidence,
+		       w->advice[i].todo);
+	for (uint32_t i = 0; i < w->n_remark; i++)
+		printf("remark %s\n", w->remark[i]);
 }
 
 int main(int argc, char **argv)
@@ -63,6 +67,7 @@ int main(int argc, char **argv)
 	const char *path = argc > 1 ? argv[argc - 1] : "";
 	struct tfh_run *run;
 	struct tfh_result *r;
+	struct tfh_wording words;
 	struct tfh_err err = {0};
 	int rc = tfh_run_open(&path, argc > 1, &run, &err);
 
@@ -72,6 +77,7 @@ int main(int argc, char **argv)
 		printf("error=%d %s\n", rc, err.text);
 		return 1;
 	}
+	tfh_wording_make(&words, r);
 	printf("class=%s cause=%s share=%.3f confidence=%s tier=%c steps=%llu total=%llu "
 	       "warmup=%llu unclassified=%llu "
 	       "median=%.6f clock=%s per_execution=%.1f events=%llu dropped=%llu end=%s/%d "
@@ -85,10 +91,12 @@ int main(int argc, char **argv)
 	       r->steps.clock >= 0 ? tfh_step_clock_name(r->steps.clock) : "none",
 	       r->steps.per_execution, (unsigned long long)r->quality.events,
 	       (unsigned long long)r->quality.dropped, r->end >= 0 ? tfh_end_name(r->end) : "?",
-	       r->end_code, r->verdict.text);
+	       r->end_code, words.text);
 	print_more(r);
+	print_words(&words);
 	for (uint64_t i = 0; steps && i < r->n_step; i++)
 		print_step(&r->step[i]);
+	tfh_wording_free(&words);
 	tfh_result_free(r);
 	tfh_run_close(run);
 	return 0;

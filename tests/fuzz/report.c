@@ -197,6 +197,7 @@ typedef void (*check_fn)(const char *text, size_t size);
 static void print(const struct tfh_result *r, int form)
 {
 	struct tfh_style style = {.color = false, .utf8 = form & 1, .wide = form & 2};
+	struct tfh_wording words;
 	check_fn check = check_text;
 	char *text = NULL;
 	size_t size = 0;
@@ -204,9 +205,10 @@ static void print(const struct tfh_result *r, int form)
 
 	if (!out)
 		return;
+	tfh_wording_make(&words, r);
 	switch (form) {
 	case 4:
-		tfh_report_verdict(out, r, &style, "tfhook: ");
+		tfh_report_verdict(out, &words, &style, "tfhook: ");
 		break;
 	case 5:
 		tfh_report_steps_text(out, r);
@@ -217,12 +219,13 @@ static void print(const struct tfh_result *r, int form)
 	case 7:
 	case 8:
 		check = tfh_fuzz_is_json;
-		if (form == 7 ? tfh_report_json(out, r) : tfh_report_steps_json(out, r))
+		if (form == 7 ? tfh_report_json(out, &words) : tfh_report_steps_json(out, r))
 			broken("JSON was not written");
 		break;
 	default:
-		tfh_report_text(out, r, &style);
+		tfh_report_text(out, &words, &style);
 	}
+	tfh_wording_free(&words);
 	fclose(out);
 	check(text, size);
 	free(text);

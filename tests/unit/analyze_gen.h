@@ -8,12 +8,14 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "judge/feed.h"
+#include "report/words/words.h"
 
 #define GEN_PID 100
 #define GEN_THREADS 8
@@ -195,13 +197,42 @@ static inline struct tfh_result *gen_judge(struct gen *g)
 	return r;
 }
 
-/* The remark that says `text`, or NULL. */
+/* Of these lines the first that says `text`, or NULL; good until the next one is asked for. */
+static inline const char *gen_line(const char *const *line, uint32_t n, const char *text)
+{
+	static char found[1024];
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!line[i] || !strstr(line[i], text))
+			continue;
+		snprintf(found, sizeof(found), "%s", line[i]);
+		return found;
+	}
+	return NULL;
+}
+
+/* The note of the report that says `text`, or NULL. */
 static inline const char *gen_remark(const struct tfh_result *r, const char *text)
 {
-	for (uint32_t i = 0; i < r->n_remark; i++)
-		if (strstr(r->remark[i], text))
-			return r->remark[i];
-	return NULL;
+	struct tfh_wording w;
+
+	tfh_wording_make(&w, r);
+	const char *line = gen_line(w.remark, w.n_remark, text);
+	tfh_wording_free(&w);
+	return line;
+}
+
+/* The sentence, or the line of evidence, or what is missing, that says `text`, or NULL. */
+static inline const char *gen_says(const struct tfh_result *r, const char *text)
+{
+	struct tfh_wording w;
+
+	tfh_wording_make(&w, r);
+	const char *all[] = {w.text,	    w.missing,	   w.evidence[0], w.evidence[1],
+			     w.evidence[2], w.evidence[3], w.evidence[4], w.evidence[5]};
+	const char *line = gen_line(all, sizeof(all) / sizeof(all[0]), text);
+	tfh_wording_free(&w);
+	return line;
 }
 
 static inline void gen_expect(const struct tfh_result *r, enum tfh_class cls, enum tfh_cause cause)

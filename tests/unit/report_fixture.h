@@ -194,6 +194,22 @@ static void fixture_numbers(struct tfh_result *r)
 					  .files_complete = 8};
 }
 
+/* The sentences that belong to the result of fixture(). */
+__attribute__((unused)) static struct tfh_wording fixture_words(const struct tfh_result *r)
+{
+	return (struct tfh_wording){
+		.r = r,
+		.text = "the training loop waits 71.6 ms of a 174 ms step for its next batch; the "
+			"map stage cannot give more",
+		.evidence = {"in 2,098 of 2,130 steps after warm-up",
+			     "the GPU has nothing to do meanwhile"},
+		.n_evidence = 2,
+		.advice = {{"The map stage delivers 5.7 batches/s, the rest could take 9.8.", "",
+			    "Raise num_parallel_calls of that map, or cache() after it.", 1.70}},
+		.n_advice = 1,
+	};
+}
+
 static struct tfh_result fixture(void)
 {
 	struct tfh_result r;
@@ -208,12 +224,6 @@ static struct tfh_result fixture(void)
 		.share = 0.411,
 		.confidence = TFH_CONFIDENCE_HIGH,
 		.tier = 'C',
-		.text = "the training loop waits 71.6 ms of a 174 ms step for its next batch; the "
-			"map stage cannot give "
-			"more",
-		.evidence = {"in 2,098 of 2,130 steps after warm-up",
-			     "the GPU has nothing to do meanwhile"},
-		.n_evidence = 2,
 	};
 	fixture_numbers(&r);
 	r.input = fixture_input;
@@ -222,10 +232,6 @@ static struct tfh_result fixture(void)
 	r.n_kernels = 2;
 	r.transfers = fixture_transfers;
 	r.n_transfers = 2;
-	r.advice[0] = (struct tfh_advice){
-		"The map stage delivers 5.7 batches/s, the rest could take 9.8.", "",
-		"Raise num_parallel_calls of that map, or cache() after it.", 1.70};
-	r.n_advice = 1;
 	r.step = fixture_step;
 	r.n_step = 2;
 	return r;

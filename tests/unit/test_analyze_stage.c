@@ -59,9 +59,12 @@ static void expect_advice(const char *type, enum tfh_cause cause, const char *to
 					      "Iterator::Root::Skip::FromTensor#id=4#"),
 				     15.6, 0.1, 0.2);
 
-	assert_true(r->n_advice > 0);
-	if (!strstr(r->advice[0].todo, todo))
-		fail_msg("%s: %s", type, r->advice[0].todo);
+	struct tfh_wording w;
+	tfh_wording_make(&w, r);
+	assert_true(w.n_advice > 0);
+	if (!strstr(w.advice[0].todo, todo))
+		fail_msg("%s: %s", type, w.advice[0].todo);
+	tfh_wording_free(&w);
 	gen_expect_stage(r, cause, type);
 }
 

@@ -194,13 +194,12 @@ void tfh_pauses_count(struct tfh_pauses *p, uint32_t thread, int64_t t0, int64_t
 void tfh_pauses_settle(struct tfh_pauses *p, bool counts);
 void tfh_pauses_restart(struct tfh_pauses *p);
 /* The functions with the largest parts. */
-#define TFH_PAUSE_SITES 3
 struct tfh_pause_site {
 	const char *name;
 	int64_t ns;
 };
 uint32_t tfh_pauses_sites(const struct tfh_accounts *accounts, enum tfh_cause cause,
-			  struct tfh_pause_site out[TFH_PAUSE_SITES]);
+			  struct tfh_pause_site out[TFH_CODE_FUNCTIONS]);
 int64_t tfh_pauses_ns(const struct tfh_accounts *accounts,
 		      enum tfh_cause cause); /* of all functions */
 

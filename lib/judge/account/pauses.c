@@ -75,20 +75,20 @@ void tfh_pauses_restart(struct tfh_pauses *p)
 }
 
 uint32_t tfh_pauses_sites(const struct tfh_accounts *accounts, enum tfh_cause cause,
-			  struct tfh_pause_site out[TFH_PAUSE_SITES])
+			  struct tfh_pause_site out[TFH_CODE_FUNCTIONS])
 {
 	const struct tfh_pauses *p = accounts->pauses;
 	const struct tfh_feed *f = accounts->facts->feed;
 	const int64_t *site = p ? p->site[cause != TFH_CAUSE_HOST_PYTHON] : NULL;
-	uint32_t top[TFH_PAUSE_SITES] = {0}, n = 0;
+	uint32_t top[TFH_CODE_FUNCTIONS] = {0}, n = 0;
 
 	for (uint32_t i = 1; site && i < p->cover->names; i++) {
 		uint32_t at = n;
 		while (at > 0 && site[i] > site[top[at - 1]])
 			at--;
-		if (site[i] <= 0 || at >= TFH_PAUSE_SITES)
+		if (site[i] <= 0 || at >= TFH_CODE_FUNCTIONS)
 			continue;
-		n += n < TFH_PAUSE_SITES;
+		n += n < TFH_CODE_FUNCTIONS;
 		memmove(top + at + 1, top + at, (n - at - 1) * sizeof(*top));
 		top[at] = i;
 	}

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "judge/predict/predict.h"
-#include "judge/remark.h"
 
 /* A get-next that takes this part of a usual step has waited for its batch. */
 #define WAITED 0.1
@@ -161,7 +160,7 @@ static void judge(const struct tfh_accounts *accounts, struct tfh_supply *s, con
 
 	if (synchronous(accounts)) {
 		s->period_s = mean_get(accounts, g) / 1e9;
-		s->why = "the pipeline works only while it is asked";
+		s->basis = TFH_SUPPLY_ON_REQUEST;
 		return;
 	}
 	if (!tfh_input_async(accounts))
@@ -169,14 +168,15 @@ static void judge(const struct tfh_accounts *accounts, struct tfh_supply *s, con
 	s->period_s = starved(accounts, g, &n) / 1e9;
 	if (n) {
 		s->exact = true;
-		s->why = tfh_text(accounts->facts->arena,
-				  "%zu batches were waited for one after the other", n);
+		s->basis = TFH_SUPPLY_WAITED;
+		s->seen = n;
 		return;
 	}
 	s->period_s = bursts(g, &s->buffer, &n) / 1e9;
-	if (s->period_s > 0)
-		s->why = tfh_text(accounts->facts->arena,
-				  "%zu bursts, each from an empty buffer to an empty one", n);
+	if (s->period_s > 0) {
+		s->basis = TFH_SUPPLY_BURSTS;
+		s->seen = n;
+	}
 }
 
 void tfh_find_supply(const struct tfh_accounts *accounts, struct tfh_result *r)
@@ -192,12 +192,4 @@ void tfh_find_supply(const struct tfh_accounts *accounts, struct tfh_result *r)
 	if (s->period_s > 0)
 		s->headroom = fmax(1, g.usual / 1e9 / s->period_s);
 	tfh_big_free(g.v.v);
-	if (s->headroom > 1.05)
-		tfh_remark(
-			r,
-			tfh_text(
-				accounts->facts->arena,
-				"a batch takes %.2f ms to make (%s): the input pipeline could feed "
-				"steps %.1f times as fast",
-				1e3 * s->period_s, s->why, s->headroom));
 }

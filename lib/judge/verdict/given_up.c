@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "judge/verdict/verdict.h"
-#include "judge/remark.h"
 
 #define MOST_CALLS 16 /* that are listed */
 
@@ -189,21 +188,6 @@ static double launches_per_step(const struct tfh_accounts *accounts)
 	return accounts->train_steps ? (double)n / (double)accounts->train_steps : 0;
 }
 
-static void tell(const struct tfh_accounts *accounts, struct tfh_result *r,
-		 const struct tfh_given_up *g)
-{
-	char steps[128] = "";
-
-	if (g->steps)
-		snprintf(steps, sizeof(steps), ": %s%" PRIu64 " steps of %.2f ms on average",
-			 g->estimated ? "about " : "", g->steps, 1e3 * g->mean_s);
-	tfh_remark(r, tfh_text(accounts->facts->arena,
-			       "records of %.1f s, from %.1f s on, were given up to keep to "
-			       "TFHOOK_MAX_SIZE%s; "
-			       "they are not among the steps judged",
-			       g->end_s - g->start_s, g->start_s, steps));
-}
-
 int tfh_fill_given_up(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_feed *f = accounts->facts->feed;
@@ -229,7 +213,6 @@ int tfh_fill_given_up(const struct tfh_accounts *accounts, struct tfh_result *r)
 		if (rc)
 			break;
 		r->n_given_up++;
-		tell(accounts, r, g);
 	}
 	return rc;
 }

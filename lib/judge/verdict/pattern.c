@@ -4,13 +4,11 @@
  * step repeat inside it, as those of micro-steps do. (Periods of the launch sequence: the repeated
  * kernel signatures of peers' step detection, found here by comparing the sequence with itself.)
  */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "judge/verdict/verdict.h"
-#include "judge/remark.h"
 
 /* A kind of steps has at least this part of them. */
 #define KIND_SHARE 0.05
@@ -211,40 +209,6 @@ static uint32_t inner_of(const struct tfh_accounts *accounts)
 	return best;
 }
 
-static void tell(const struct tfh_accounts *accounts, struct tfh_result *r)
-{
-	const struct tfh_pattern *p = &r->pattern;
-
-	if (p->per_update > 1)
-		tfh_remark(
-			r,
-			tfh_text(accounts->facts->arena,
-				 "every %u batches the launches come again: gradients of several "
-				 "batches are gathered for one update, or steps take turns",
-				 p->per_update));
-	else if (p->n_kind > 1)
-		tfh_remark(r,
-			   tfh_text(accounts->facts->arena,
-				    "steps are of %u kinds: %" PRIu64
-				    " with %u launch%s (%.2f ms), "
-				    "%" PRIu64 " with %u (%.2f ms)%s",
-				    p->n_kind, p->kind[0].count, p->kind[0].launches,
-				    p->kind[0].launches == 1 ? "" : "es", 1e3 * p->kind[0].median_s,
-				    p->kind[1].count, p->kind[1].launches,
-				    1e3 * p->kind[1].median_s, p->n_kind > 2 ? ", ..." : ""));
-	if (p->inner > 1)
-		tfh_remark(r,
-			   tfh_text(accounts->facts->arena,
-				    "the launches of a step repeat %u times inside it: micro-steps",
-				    p->inner));
-	if (p->recompiles)
-		tfh_remark(r,
-			   tfh_text(accounts->facts->arena,
-				    "%" PRIu64 " module(s) were loaded or compiled after start-up, "
-				    "%.1f ms in all: new shapes or functions traced anew",
-				    p->recompiles, 1e3 * p->recompile_s));
-}
-
 void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct tfh_pattern *p = &r->pattern;
@@ -261,5 +225,4 @@ void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r
 		p->inner = inner_of(accounts);
 	}
 	tfh_big_free(v);
-	tell(accounts, r);
 }

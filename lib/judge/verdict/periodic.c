@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "judge/verdict/verdict.h"
-#include "judge/remark.h"
 
 #define OUTLIER_MAD 6
 #define OUTLIER_SHARE 0.2 /* and this part of a usual step */
@@ -143,14 +142,7 @@ static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
 	return best;
 }
 
-static const char *ordinal(uint64_t n)
-{
-	static const char *const end[] = {"th", "st", "nd", "rd"};
-
-	return n % 100 / 10 != 1 && n % 10 < 4 ? end[n % 10] : "th";
-}
-
-void tfh_find_periodic(const struct tfh_accounts *accounts, struct tfh_result *r)
+void tfh_find_periodic(struct tfh_result *r)
 {
 	TFH_VEC(struct slow) slow = {0};
 	double median = 0, limit = limit_of(r, &median), extra = 0, every;
@@ -165,13 +157,11 @@ void tfh_find_periodic(const struct tfh_accounts *accounts, struct tfh_result *r
 	size_t n = in_turn(slow.v, slow.n, r->n_step, &every);
 	TFH_EACH (i, n)
 		extra += slow.v[i].extra;
-	if (n && extra > 0.005 * r->steps.total_s)
-		tfh_remark(r, tfh_text(accounts->facts->arena,
-				       "every %.0f%s step takes %.1f ms longer than usual (%s), "
-				       "%.1f %% of "
-				       "training time",
-				       every, ordinal((uint64_t)every), 1e3 * extra / (double)n,
-				       tfh_part_name(excess(r, slow.v, n)),
-				       100 * extra / r->steps.total_s));
+	if (n) {
+		r->found.slow.every = every;
+		r->found.slow.longer_s = extra / (double)n;
+		r->found.slow.share = extra / r->steps.total_s;
+		r->found.slow.part = excess(r, slow.v, n);
+	}
 	tfh_big_free(slow.v);
 }

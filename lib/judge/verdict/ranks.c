@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "judge/verdict/verdict.h"
-#include "judge/remark.h"
+#include "judge/result_make.h"
 
 /* Modified z-score above which a rank stands out (Iglewicz and Hoaglin; XProf's straggler rule uses
  * the same figure). */
@@ -143,34 +143,6 @@ static double others_compute(const struct tfh_rank *k, uint32_t n, uint32_t but)
 	return tfh_quantile(v, m, 0.5);
 }
 
-/* Says of the rank on top that the others wait for it, and whether it is its computing that makes
- * it late: no class of blocking time tells that. */
-static void tell(struct tfh_result *r, const struct tfh_rank *k, uint32_t n)
-{
-	struct tfh_verdict *v = &r->verdict;
-	const uint32_t most = sizeof(v->evidence) / sizeof(v->evidence[0]);
-	const size_t room = 240;
-	char *line;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (k[i].process != r->process || !k[i].straggler || v->n_evidence == most)
-			continue;
-		line = tfh_result_alloc(r, room, 1);
-		if (!line)
-			return;
-		double mine = k[i].breakdown[TFH_PART_COMPUTE], usual = others_compute(k, n, i);
-		int at = snprintf(line, room,
-				  "this is rank %d of %u: it comes to the exchanges %.3g ms after "
-				  "the first, and all others wait for it",
-				  k[i].rank, n, k[i].late_s * 1e3);
-		if (mine - usual > k[i].late_s / 2)
-			snprintf(line + at, room - (size_t)at,
-				 "; it computes %.3g ms of every step, the others %.3g ms",
-				 mine * 1e3, usual * 1e3);
-		v->evidence[v->n_evidence++] = line;
-	}
-}
-
 int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_meet *meet, struct tfh_result **r,
 		   uint32_t n, struct tfh_result **out)
 {
@@ -188,7 +160,7 @@ int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_meet *meet, struct
 	if (n > 1) {
 		find_stragglers(k, n);
 		limit(*out, k, n);
-		tell(*out, k, n);
+		(*out)->found.others_compute_s = others_compute(k, n, best);
 		qsort(k, n, sizeof(*k), by_rank);
 		(*out)->rank = tfh_result_alloc(*out, n, sizeof(*k));
 		if ((*out)->rank) {

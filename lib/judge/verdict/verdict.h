@@ -15,8 +15,11 @@ int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r);
  * half speaks against the replay: it may not know all that waits for the first. -ENOMEM. */
 int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r);
 
+/* findings.c: what belongs to no table. After steps, segments and accounts are final. */
+void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r);
+
 /* periodic.c: steps that are slow in turn */
-void tfh_find_periodic(const struct tfh_accounts *accounts, struct tfh_result *r);
+void tfh_find_periodic(struct tfh_result *r);
 
 /* pattern.c: steps of several kinds, micro-steps */
 void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r);

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "judge/words/remedy.h"
+#include "report/words/remedy.h"
 
 static const char slow_map[] = "a map function of the input pipeline is too slow";
 static const char slow_function[] = "a function that the input pipeline calls is too slow";

@@ -11,30 +11,23 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "judge/words/text.h"
+#include "report/words/words.h"
 
 struct words {
-	struct tfh_arena arena;
-	struct tfh_facts facts;
-	struct tfh_loops loops;
-	struct tfh_accounts job;
-	struct tfh_feed feed;
 	struct tfh_kernel kernel[2];
 	struct tfh_result r;
+	struct tfh_wording said;
 };
 
 /* A job of 100 steps of 10 ms, of which each part takes 2 ms. */
 static void begin(struct words *w, enum tfh_class cls, enum tfh_cause cause)
 {
 	memset(w, 0, sizeof(*w));
-	tfh_arena_init(&w->arena, SIZE_MAX);
-	w->facts.arena = &w->arena;
-	w->facts.feed = &w->feed;
-	w->job.facts = &w->facts;
-	w->job.loops = &w->loops;
-	w->job.judged_steps = w->r.steps.count = 100;
-	w->job.compute_ran = NAN;
-	w->facts.cpu_only = cause == TFH_CAUSE_COMPUTE_CPU;
+	tfh_arena_init(&w->said.arena, 0);
+	w->said.r = &w->r;
+	w->r.steps.count = 100;
+	w->r.found.graph_ran = w->r.found.code_ran = NAN;
+	w->r.found.cpu_only = cause == TFH_CAUSE_COMPUTE_CPU;
 	w->r.steps.total_s = 1;
 	w->r.verdict.cls = cls;
 	w->r.verdict.cause = cause;
@@ -42,7 +35,7 @@ static void begin(struct words *w, enum tfh_class cls, enum tfh_cause cause)
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		w->r.breakdown[p] = (struct tfh_share){.s_per_step = 2e-3, .share = 0.2};
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		w->job.cause_ns[c] = 200 * 1000000;
+		w->r.found.cause_s[c] = 2e-3;
 	w->kernel[0] = (struct tfh_kernel){
 		.name = "gemm", .calls_per_step = 3, .share_of_busy = 0.8, .median_s = 5e-4};
 	w->kernel[1] = (struct tfh_kernel){
@@ -66,16 +59,16 @@ static void test_every_cause(void **state)
 
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
 		begin(&w, tfh_cause_class(c), c);
-		assert_true(tfh_explain_cause(&w.job, &w.r));
-		tfh_explain_kernels(&w.job, &w.r);
-		if (!w.r.verdict.text || !has_figure(w.r.verdict.text))
+		assert_true(tfh_explain_cause(&w.said));
+		tfh_explain_kernels(&w.said);
+		if (!w.said.text || !has_figure(w.said.text))
 			fail_msg("%s has no sentence with a figure", tfh_cause_name(c));
-		if (!w.r.n_advice || !w.r.advice[0].todo || !*w.r.advice[0].todo)
+		if (!w.said.n_advice || !w.said.advice[0].todo || !*w.said.advice[0].todo)
 			fail_msg("%s has no advice", tfh_cause_name(c));
-		for (uint32_t i = 0; i < w.r.n_advice; i++)
-			assert_true(*w.r.advice[i].finding && *w.r.advice[i].evidence &&
-				    strlen(w.r.advice[i].todo) <= 160);
-		tfh_arena_free(&w.arena);
+		for (uint32_t i = 0; i < w.said.n_advice; i++)
+			assert_true(*w.said.advice[i].finding && *w.said.advice[i].evidence &&
+				    strlen(w.said.advice[i].todo) <= 160);
+		tfh_wording_free(&w.said);
 	}
 }
 
@@ -92,13 +85,13 @@ static void test_own_advice(void **state)
 		    c == TFH_CAUSE_HOST_PYTHON || c == TFH_CAUSE_HOST_GIL)
 			continue;
 		begin(&w, tfh_cause_class(c), c);
-		tfh_explain_cause(&w.job, &w.r);
-		tfh_explain_kernels(&w.job, &w.r);
+		tfh_explain_cause(&w.said);
+		tfh_explain_kernels(&w.said);
 		for (int i = 0; i < n; i++)
-			if (!strcmp(seen[i], w.r.advice[0].todo))
+			if (!strcmp(seen[i], w.said.advice[0].todo))
 				fail_msg("%s is told to do what another is", tfh_cause_name(c));
-		snprintf(seen[n++], sizeof(seen[0]), "%s", w.r.advice[0].todo);
-		tfh_arena_free(&w.arena);
+		snprintf(seen[n++], sizeof(seen[0]), "%s", w.said.advice[0].todo);
+		tfh_wording_free(&w.said);
 	}
 }
 
@@ -109,10 +102,10 @@ static uint32_t lines_with_computing(double computing)
 
 	begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_UNKNOWN);
 	w.r.breakdown[TFH_PART_COMPUTE].share = computing;
-	tfh_explain_kernels(&w.job, &w.r);
-	n = w.r.n_advice;
-	assert_int_equal(w.r.verdict.n_evidence, n);
-	tfh_arena_free(&w.arena);
+	tfh_explain_kernels(&w.said);
+	n = w.said.n_advice;
+	assert_int_equal(w.said.n_evidence, n);
+	tfh_wording_free(&w.said);
 	return n;
 }
 
@@ -138,8 +131,8 @@ static void test_times(void **state)
 
 	begin(&w, TFH_CLASS_BALANCED, TFH_CAUSE_NONE);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-		assert_string_equal(tfh_text_time(&w.job, row[i].s), row[i].text);
-	tfh_arena_free(&w.arena);
+		assert_string_equal(tfh_phrase_time(&w.said, row[i].s), row[i].text);
+	tfh_wording_free(&w.said);
 }
 
 /* The line below a verdict of copies is of the copies that the cause speaks of. */
@@ -172,13 +165,13 @@ static void test_copies_of_cause(void **state)
 		begin(&w, TFH_CLASS_TRANSFER_BOUND, row[i].cause);
 		w.r.transfers = t;
 		w.r.n_transfers = sizeof(t) / sizeof(t[0]);
-		tfh_explain_cause(&w.job, &w.r);
-		assert_int_equal(w.r.verdict.n_evidence, 1);
-		const char *line = w.r.verdict.evidence[0];
-		assert_ptr_equal(line, w.r.advice[0].evidence);
+		tfh_explain_cause(&w.said);
+		assert_int_equal(w.said.n_evidence, 1);
+		const char *line = w.said.evidence[0];
+		assert_ptr_equal(line, w.said.advice[0].evidence);
 		if (strncmp(line, row[i].fn, strlen(row[i].fn)))
 			fail_msg("%s: %s", tfh_cause_name(row[i].cause), line);
-		tfh_arena_free(&w.arena);
+		tfh_wording_free(&w.said);
 	}
 }
 

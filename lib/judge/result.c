@@ -1,7 +1,7 @@
-/* A result's memory, and the remarks that several phases add to it. */
+/* A result's memory. */
 #include <stdlib.h>
 
-#include "judge/remark.h"
+#include "judge/result_make.h"
 #include "model/big.h"
 
 /* A result and the memory its strings live in. */
@@ -20,12 +20,6 @@ struct tfh_result *tfh_result_new(uint32_t process, struct tfh_arena **arena)
 	o->r.process = process;
 	*arena = &o->arena;
 	return &o->r;
-}
-
-void tfh_remark(struct tfh_result *r, const char *text)
-{
-	if (r->n_remark < sizeof(r->remark) / sizeof(r->remark[0]))
-		r->remark[r->n_remark++] = text;
 }
 
 void *tfh_result_alloc(struct tfh_result *r, size_t n, size_t size)

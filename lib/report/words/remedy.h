@@ -1,10 +1,8 @@
-/* What can be done about a cause, and about memory that comes and goes. */
-#ifndef TFH_ANALYZE_REMEDY_H
-#define TFH_ANALYZE_REMEDY_H
+/* What can be done about a cause. */
+#ifndef TFH_REPORT_REMEDY_H
+#define TFH_REPORT_REMEDY_H
 
 #include "judge/result.h"
-
-struct tfh_accounts;
 
 struct tfh_remedy {
 	const char *finding, *todo; /* static texts */
@@ -16,8 +14,5 @@ struct tfh_remedy tfh_remedy_of(enum tfh_cause cause);
 
 /* The same where this stage of the input pipeline is slow for this cause. */
 struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause);
-
-/* faults.c: a remark where page faults take over 5 % of the time. Steps must be counted. */
-void tfh_tell_faults(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 #endif

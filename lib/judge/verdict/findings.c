@@ -1,0 +1,159 @@
+/*
+ * Facts of a run that belong to no table: what the sentences of a report are made from.
+ *
+ * Page faults: memory that the job gives back to the kernel and takes again, page by page; glibc's
+ * arenas do that beside threads that allocate much at a time. Samples count the page faults of the
+ * process, and the recorder has measured what one takes at least. That is processor time, of
+ * whichever thread; what a step loses by it only a run without it tells.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "judge/verdict/verdict.h"
+
+/* Of a step; what is less is not worth a line. */
+#define WORTH_A_REMARK 0.05
+/* Fewer samples, one a second, say nothing. */
+#define FEWEST_SAMPLES 2
+/* Where so much of the pages stays in use, memory grows and is not taken again. */
+#define GROWS 0.5
+/* Queued copies, at 1 GB/s (slower than any link), that take less of the time do not matter. */
+#define MIXED_SHARE 0.05
+
+struct fault_sums {
+	double wall_s, cost_s, system_s, faults, kept, page;
+	uint32_t samples;
+};
+
+/* Over the samples that lie between the first step and the last. */
+static void add_up(const struct tfh_accounts *accounts, struct fault_sums *u)
+{
+	const struct tfh_sample *s = NULL;
+	uint32_t n = accounts->facts->feed->samples
+			     ? accounts->facts->feed->samples(accounts->facts->feed->arg,
+							      accounts->facts->process, &s)
+			     : 0;
+	int64_t t0 = accounts->loops->window.v[0].t0,
+		t1 = accounts->loops->window.v[accounts->loops->window.n - 1].t1;
+
+	for (uint32_t i = 1; i < n; i++) {
+		if (s[i - 1].t < t0 || s[i].t > t1 || s[i].fault_s <= 0)
+			continue;
+		u->wall_s += (double)(s[i].t - s[i - 1].t) / 1e9;
+		u->faults += (double)s[i].faults;
+		u->cost_s += (double)s[i].faults * s[i].fault_s;
+		u->system_s += s[i].system_s;
+		u->kept += (double)s[i].resident_bytes - (double)s[i - 1].resident_bytes;
+		u->page = (double)s[i].page_bytes;
+		u->samples++;
+	}
+}
+
+static void find_faults(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	struct fault_sums u = {0};
+
+	if (!accounts->loops->window.n || !r->steps.count)
+		return;
+	add_up(accounts, &u);
+	if (u.system_s < u.cost_s) /* the kernel's clock ticks slowly on some machines */
+		u.cost_s = u.system_s;
+	if (u.samples < FEWEST_SAMPLES || u.cost_s < WORTH_A_REMARK * u.wall_s ||
+	    u.kept > GROWS * u.faults * u.page)
+		return;
+	double step_s = r->steps.total_s / (double)r->steps.count;
+	r->found.fault.pages = u.faults / u.wall_s * step_s;
+	r->found.fault.cost_s = u.cost_s / u.wall_s * step_s;
+}
+
+static void find_stalls(struct tfh_result *r)
+{
+	double part[TFH_PART_COUNT] = {0};
+
+	r->found.stall.most = TFH_PART_HOST;
+	TFH_EACH (i, r->n_step) {
+		if (r->step[i].segment != TFH_SEGMENT_STALL)
+			continue;
+		r->found.stall.n++;
+		r->found.stall.total_s += r->step[i].dur_s;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			part[p] += (double)r->step[i].breakdown[p];
+	}
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		if (part[p] > part[r->found.stall.most])
+			r->found.stall.most = p;
+}
+
+/* Where most of the calls were made that a cause's time is spent in. */
+static struct tfh_call_site call_site(const struct tfh_accounts *accounts,
+				      const struct tfh_site_use *site)
+{
+	const char *where = tfh_site_text(accounts, site);
+	const struct tfh_site_use *most = tfh_site_most(site);
+
+	return (struct tfh_call_site){*where ? most->fn->name : "",
+				      *where ? tfh_text(accounts->facts->arena, "%s", where) : ""};
+}
+
+static void code_time(const struct tfh_accounts *accounts, enum tfh_cause cause, double steps,
+		      struct tfh_code_time *out)
+{
+	struct tfh_pause_site site[TFH_CODE_FUNCTIONS];
+
+	out->n = accounts->judged_steps ? tfh_pauses_sites(accounts, cause, site) : 0;
+	out->s_per_step = (double)tfh_pauses_ns(accounts, cause) / 1e9 / steps;
+	for (uint32_t i = 0; i < out->n; i++) {
+		out->function[i].name = tfh_text(accounts->facts->arena, "%s", site[i].name);
+		out->function[i].s_per_step = (double)site[i].ns / 1e9 / steps;
+	}
+}
+
+static void find_device(const struct tfh_accounts *accounts, double steps, struct tfh_findings *out)
+{
+	const struct tfh_device *d = accounts->device;
+
+	out->lead_s = out->before_s = 0;
+	if (!d)
+		return;
+	out->device_times = d->gpu.source != TFH_GPU_NONE;
+	out->windows_timed = d->windows_a + d->windows_b;
+	out->lead_s = accounts->judged_steps ? (double)d->lead / 1e9 / steps : 0;
+	out->before_s = (double)accounts->loops->lead_in / 1e9;
+	out->no_device_times = d->gpu.why && *d->gpu.why ? d->gpu.why : NULL;
+	out->lost_ops = d->gpu.dropped;
+	out->queued_functions = d->called * 2 > accounts->cause_ns[TFH_CAUSE_HOST_CALLBACK];
+}
+
+void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	struct tfh_findings *out = &r->found;
+	double steps = accounts->judged_steps ? (double)accounts->judged_steps : NAN;
+
+	out->cpu_only = facts->cpu_only;
+	out->imported = facts->feed->imported;
+	out->input_visible = facts->consumers;
+	out->mixed_copies =
+		(double)accounts->mixed_bytes > MIXED_SHARE * (double)accounts->train_ns;
+	out->input_cause = accounts->input_cause;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		out->cause_s[c] = (double)accounts->cause_ns[c] / 1e9 / steps;
+	out->graph_ran = accounts->compute_ran;
+	out->code_ran =
+		facts->cpu_wall > 0 ? (double)facts->cpu_running / (double)facts->cpu_wall : NAN;
+	out->wait = call_site(accounts, accounts->wait_site);
+	out->alloc = call_site(accounts, accounts->alloc_site);
+	out->load = call_site(accounts, accounts->load_site);
+	code_time(accounts, TFH_CAUSE_HOST_PYTHON, steps, &out->python);
+	code_time(accounts, TFH_CAUSE_HOST_UNKNOWN, steps, &out->other);
+	out->windows = accounts->loops->window.n;
+	TFH_EACH (i, accounts->loops->window.n)
+		if (accounts->use[i].segment == TFH_SEGMENT_TRAIN &&
+		    accounts->loops->window.v[i].hole)
+			out->holed_steps += accounts->loops->window.v[i].steps;
+	out->alike_loops = accounts->loops->alike_loops;
+	out->others_compute_s = NAN;
+	find_device(accounts, steps, out);
+	find_stalls(r);
+	find_faults(accounts, r);
+}

@@ -1,0 +1,363 @@
+/* What each cause means in this job. What to do about it is in remedy.c. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/words/remedy.h"
+#include "judge/numbers.h"
+#include "report/words/words.h"
+#include "model/symbols/kernel_name.h"
+
+/* todo: NULL for the usual one. */
+static void advise(struct tfh_wording *w, enum tfh_cause cause, const char *why, const char *todo,
+		   enum tfh_remove remove)
+{
+	struct tfh_remedy m = tfh_remedy_of(cause);
+
+	tfh_advise(w, m.finding, why, todo ? todo : m.todo, tfh_ceiling(w->r, remove));
+}
+
+static double per_step(const struct tfh_result *r, enum tfh_part p)
+{
+	return r->breakdown[p].s_per_step;
+}
+
+/* ---- input ---- */
+
+static const struct tfh_input_stage *guilty(const struct tfh_result *r)
+{
+	return r->n_input && r->input[0].guilty ? &r->input[0] : NULL;
+}
+
+/* What to do about the slow stage; `why` is the line that shows it. */
+static void advise_stage(struct tfh_wording *w, const struct tfh_input_stage *g,
+			 enum tfh_cause cause, const char *why)
+{
+	struct tfh_remedy m = tfh_stage_remedy(g, cause);
+
+	tfh_advise(w, m.finding, why, m.todo, tfh_ceiling(w->r, TFH_REMOVE_INPUT));
+}
+
+/* An asynchronous stage works on threads of its own: what is measured is the waiting for it. */
+static const char *stage_line(struct tfh_wording *w, const struct tfh_input_stage *g)
+{
+	return tfh_phrase(w,
+			  g->async ? "%s (%s): waited for %s per step, %.1f calls"
+				   : "%s (%s): %s of its own time per step, %.1f calls",
+			  g->name, g->prefix, tfh_phrase_time(w, g->self_s_per_step),
+			  g->calls_per_step);
+}
+
+static void explain_input(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const struct tfh_verdict *v = &r->verdict;
+	const struct tfh_input_stage *g = guilty(r);
+	double step = r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1);
+	bool prefetch = false;
+
+	w->text = tfh_phrase(w, "every step waits %s of %s for its batch%s%s",
+			     tfh_phrase_time(w, per_step(r, TFH_PART_INPUT)),
+			     tfh_phrase_time(w, step), g ? "; the pipeline's slow stage is " : "",
+			     g ? g->name : "");
+	if (!g) {
+		advise(w, v->cause, w->text, NULL, TFH_REMOVE_INPUT);
+		return;
+	}
+	const char *line = stage_line(w, g);
+	tfh_evidence(w, line);
+	advise_stage(w, g, v->cause, line);
+	for (uint32_t i = 0; i < r->n_input; i++)
+		prefetch |= strstr(r->input[i].name, "Prefetch") != NULL;
+	if (!prefetch)
+		tfh_advise(w, "the pipeline does not prefetch", "no Prefetch stage was seen",
+			   "end the pipeline with prefetch(tf.data.AUTOTUNE)", NAN);
+}
+
+void tfh_explain_also(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const struct tfh_input_stage *g = guilty(r);
+
+	for (uint32_t i = 0; g && i < r->verdict.n_also; i++)
+		if (r->verdict.also[i] == TFH_CLASS_INPUT_BOUND)
+			advise_stage(w, g, w->r->found.input_cause, stage_line(w, g));
+}
+
+/* ---- transfers ---- */
+
+/* The copies that a cause speaks of: the first, which move most, of that kind; of small ones those
+ * that are most in number. */
+static const struct tfh_transfer *copies_of(const struct tfh_result *r, enum tfh_cause cause)
+{
+	const struct tfh_transfer *best = NULL;
+
+	for (uint32_t i = 0; i < r->n_transfers; i++) {
+		const struct tfh_transfer *t = &r->transfers[i];
+		if (cause == TFH_CAUSE_TRANSFER_SMALL_COPIES) {
+			best = !best || t->calls_per_step > best->calls_per_step ? t : best;
+			continue;
+		}
+		if ((cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE && t->pageable == 0) ||
+		    (cause == TFH_CAUSE_TRANSFER_H2D_PINNED && t->pageable == 1))
+			continue;
+		bool up = cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE ||
+			  cause == TFH_CAUSE_TRANSFER_H2D_PINNED;
+		enum tfh_dir dir = up				     ? TFH_DIR_H2D
+				   : cause == TFH_CAUSE_TRANSFER_D2H ? TFH_DIR_D2H
+				   : cause == TFH_CAUSE_TRANSFER_D2D ? TFH_DIR_D2D
+				   : cause == TFH_CAUSE_TRANSFER_P2P ? TFH_DIR_P2P
+								     : t->dir;
+		if (t->dir == dir)
+			return t;
+	}
+	return best;
+}
+
+static const char *size(struct tfh_wording *w, double bytes)
+{
+	static const char *const unit[] = {"B", "kB", "MB", "GB", "TB"};
+	int u = 0;
+
+	for (; u < 4 && bytes >= 999.5; u++)
+		bytes /= 1000;
+	return tfh_phrase(w, u && bytes < 99.95 ? "%.3g %s" : "%.0f %s", bytes, unit[u]);
+}
+
+/* Copies below this size say nothing of a rate, and reading them back is waiting rather than moving
+ * bytes. */
+#define FEW_BYTES 4096
+
+static const char *copies_line(struct tfh_wording *w, const struct tfh_transfer *t, bool few)
+{
+	return tfh_phrase(w, "%s: %s per step in %.1f calls%s%s", t->fn, size(w, t->bytes_per_step),
+			  t->calls_per_step,
+			  isfinite(t->bytes_per_s) && !few
+				  ? tfh_phrase(w, ", %.2f GB/s", t->bytes_per_s / 1e9)
+				  : "",
+			  t->pageable != 1	  ? ""
+			  : t->dir == TFH_DIR_D2H ? ", to pageable memory"
+						  : ", from pageable memory");
+}
+
+static void explain_transfer(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const struct tfh_verdict *v = &r->verdict;
+	const struct tfh_transfer *t = copies_of(r, v->cause);
+	bool few = t && t->bytes_per_step < FEW_BYTES * t->calls_per_step;
+
+	/* Memsets are not in the table of transfers. */
+	w->text = tfh_phrase(w,
+			     v->cause == TFH_CAUSE_TRANSFER_D2D
+				     ? "copies and memsets inside the device block %s of every step"
+				     : "copies block %s of every step",
+			     tfh_phrase_time(w, per_step(r, TFH_PART_TRANSFER)));
+	const char *line = t ? copies_line(w, t, few) : w->text;
+	if (t)
+		tfh_evidence(w, line);
+	if (v->cause == TFH_CAUSE_TRANSFER_D2H && few)
+		tfh_advise(w, "the host waits for small results", line,
+			   "read results (.item(), .numpy()) every n-th step only",
+			   tfh_ceiling(w->r, TFH_REMOVE_TRANSFER));
+	else
+		advise(w, v->cause, line, NULL, TFH_REMOVE_TRANSFER);
+}
+
+/* ---- the host ---- */
+
+/* The causes of the program's own making. */
+static void explain_code(struct tfh_wording *w, const char *time)
+{
+	const struct tfh_result *r = w->r;
+	static const struct {
+		enum tfh_cause cause;
+		enum tfh_remove remove;
+		const char *what;
+	} row[] = {
+		{TFH_CAUSE_HOST_SYNC, TFH_REMOVE_SYNC,
+		 "%s of every step the program waits for a device that has nothing to do"},
+		{TFH_CAUSE_HOST_ALLOC, TFH_REMOVE_HOST,
+		 "the host holds every step up for %s, most of it by allocating and freeing device "
+		 "memory"},
+		{TFH_CAUSE_HOST_COMPILE, TFH_REMOVE_HOST,
+		 "the host holds every step up for %s, most of it by loading or compiling kernels"},
+		{TFH_CAUSE_HOST_CHECKPOINT, TFH_REMOVE_HOST,
+		 "saving checkpoints holds every step up for %s"},
+		{TFH_CAUSE_NONE, TFH_REMOVE_HOST,
+		 "the program's own code holds every step up for %s while nothing else runs"},
+	};
+	enum tfh_cause cause = r->verdict.cause;
+	size_t i = 0;
+
+	while (row[i].cause != TFH_CAUSE_NONE && row[i].cause != cause)
+		i++;
+	w->text = tfh_phrase(w, row[i].what, time);
+	const char *line = tfh_place_line(w, cause);
+	if (line)
+		tfh_evidence(w, line);
+	const char *todo = tfh_place_advice(w, cause);
+	/* A loader in plain code is then all that there may be of an input pipeline. */
+	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !w->r->found.input_visible)
+		todo = "see what it does (py-spy top --pid PID, perf top -p PID): load batches "
+		       "ahead in other threads or processes, do the rest less often or while the "
+		       "device computes";
+	advise(w, row[i].cause, w->text, todo, row[i].remove);
+}
+
+static void explain_launches(struct tfh_wording *w, const char *time)
+{
+	const struct tfh_result *r = w->r;
+	double calls = 0;
+
+	for (uint32_t i = 0; i < r->n_kernels; i++)
+		calls += r->kernels[i].calls_per_step;
+	calls = round(calls);
+	w->text = w->r->found.cpu_only
+			  ? tfh_phrase(w, "issuing ops one by one takes %s of every step", time)
+			  : tfh_phrase(w, "issuing %.0f launch%s takes %s of every step", calls,
+				       calls == 1 ? "" : "es", time);
+	advise(w, TFH_CAUSE_HOST_LAUNCH, w->text,
+	       w->r->found.cpu_only ? "run the step in one tf.function" : NULL, TFH_REMOVE_LAUNCH);
+}
+
+static void explain_callbacks(struct tfh_wording *w, const char *time)
+{
+	bool queued = w->r->found.queued_functions;
+
+	w->text = tfh_phrase(
+		w,
+		queued ? "%s of every step the device waits for functions of the program that it "
+			 "queued in streams (cuLaunchHostFunc)"
+		       : "%s of every step pass between the step's work and the asking for the "
+			 "next batch: callbacks, metrics, logging",
+		time);
+	advise(w, TFH_CAUSE_HOST_CALLBACK, w->text,
+	       queued ? "make them shorter, or let nothing in the stream wait for them" : NULL,
+	       TFH_REMOVE_HOST);
+}
+
+static void explain_host(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const struct tfh_verdict *v = &r->verdict;
+	double all = per_step(r, TFH_PART_LAUNCH) + per_step(r, TFH_PART_HOST) +
+		     per_step(r, TFH_PART_SYNC);
+	double own = v->cause >= 0 ? r->found.cause_s[v->cause] : NAN;
+	/* allocating and compiling are said to be most of all that the host does */
+	bool most = v->cause == TFH_CAUSE_HOST_ALLOC || v->cause == TFH_CAUSE_HOST_COMPILE;
+	const char *time = tfh_phrase_time(w, most || isnan(own) ? all : own);
+
+	if (v->cause == TFH_CAUSE_HOST_LAUNCH) {
+		explain_launches(w, time);
+	} else if (v->cause == TFH_CAUSE_HOST_CALLBACK) {
+		explain_callbacks(w, time);
+	} else if (v->cause == TFH_CAUSE_HOST_UNKNOWN && w->r->found.graph_ran < 0.3) {
+		w->text =
+			tfh_phrase(w,
+				   "the step's graph waits instead of computing: while it "
+				   "executes, the process has a processor for %.0f %% of the time",
+				   100 * w->r->found.graph_ran);
+		tfh_advise(w, "something in the graph waits", w->text,
+			   "look for Python functions (numpy_function, py_function) and file "
+			   "accesses in the step",
+			   tfh_ceiling(w->r, TFH_REMOVE_HOST));
+	} else {
+		explain_code(w, time);
+	}
+	if (!isnan(r->found.code_ran))
+		tfh_evidence(
+			w, tfh_phrase(w,
+				      "between calls its thread used the processor for %.0f %% of "
+				      "the time, and slept or waited for the rest",
+				      100 * r->found.code_ran));
+}
+
+/* ---- other ranks, and computing ---- */
+
+static void explain_communication(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const struct tfh_verdict *v = &r->verdict;
+
+	w->text = tfh_phrase(w,
+			     v->cause == TFH_CAUSE_COMMUNICATION_JITTER
+				     ? "every step waits %s for other ranks to join its collectives"
+				     : "the exchange between ranks holds every step up for %s",
+			     tfh_phrase_time(w, per_step(r, TFH_PART_COMMUNICATION)));
+	advise(w, v->cause, w->text, NULL, TFH_REMOVE_COMMUNICATION);
+}
+
+static void explain_compute(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const struct tfh_verdict *v = &r->verdict;
+	double busy = 100 * r->breakdown[TFH_PART_COMPUTE].share;
+	bool few = v->cause == TFH_CAUSE_COMPUTE_UNDERFILLED;
+	struct tfh_remedy m = tfh_remedy_of(w->r->found.cpu_only ? TFH_CAUSE_COMPUTE_CPU
+					    : few		 ? TFH_CAUSE_COMPUTE_UNDERFILLED
+								 : TFH_CAUSE_COMPUTE_DENSE);
+
+	w->text = tfh_phrase(w,
+			     w->r->found.cpu_only ? "executing the graph takes %.0f %% of the step"
+			     : few ? "the device is busy for %.0f %% of the step, most of it "
+				     "with kernels that have blocks for less than half of its "
+				     "processors: most of it is idle meanwhile"
+				   : "the device is busy for %.0f %% of the step",
+			     busy);
+	/* A dominant op gets a line of its own. */
+	if (v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP)
+		tfh_advise(w, m.finding,
+			   few ? "most of the computing is in kernels with blocks for less than "
+				 "half of the device's processors"
+			       : w->text,
+			   m.todo, NAN);
+}
+
+static const char *kernel_share(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	char name[TFH_KERNEL_NAME];
+
+	return tfh_phrase(w, "%s takes %.0f %% of the computing, %.1f calls per step, %s each",
+			  tfh_kernel_short(name, r->kernels[0].name, 60),
+			  100 * r->kernels[0].share_of_busy, r->kernels[0].calls_per_step,
+			  tfh_phrase_time(w, r->kernels[0].median_s));
+}
+
+void tfh_explain_kernels(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	if (r->verdict.tier == 'C' || r->n_kernels < 2 || !(r->kernels[0].share_of_busy > 0.5) ||
+	    r->kernels[0].share_of_busy * r->breakdown[TFH_PART_COMPUTE].share < TFH_BLOCKING_SHARE)
+		return;
+	struct tfh_remedy m = tfh_remedy_of(TFH_CAUSE_COMPUTE_DOMINANT_OP);
+	const char *line = kernel_share(w);
+
+	tfh_evidence(w, line);
+	tfh_advise(w, m.finding, line, m.todo, NAN);
+}
+
+bool tfh_explain_cause(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	switch (r->verdict.cls) {
+	case TFH_CLASS_INPUT_BOUND:
+		explain_input(w);
+		return true;
+	case TFH_CLASS_TRANSFER_BOUND:
+		explain_transfer(w);
+		return true;
+	case TFH_CLASS_HOST_BOUND:
+		explain_host(w);
+		return true;
+	case TFH_CLASS_COMMUNICATION_BOUND:
+		explain_communication(w);
+		return true;
+	case TFH_CLASS_COMPUTE_BOUND:
+		explain_compute(w);
+		return true;
+	default:
+		return false;
+	}
+}

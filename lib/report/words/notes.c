@@ -1,0 +1,192 @@
+/* Notes below a verdict: what is no part of it, but worth knowing. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "report/words/words.h"
+
+/* Of the device's memory. */
+#define NEARLY_FULL 0.95
+/* A pipeline that could feed steps faster by less than this says nothing. */
+#define HEADROOM 1.05
+/* Slow steps in turn that cost less of training time are not told. */
+#define SLOW_SHARE 0.005
+
+void tfh_note_supply(struct tfh_wording *w)
+{
+	const struct tfh_supply *s = &w->r->supply;
+	const char *why = "the pipeline works only while it is asked";
+
+	if (!(s->headroom > HEADROOM))
+		return;
+	if (s->basis == TFH_SUPPLY_WAITED)
+		why = tfh_phrase(w, "%" PRIu64 " batches were waited for one after the other",
+				 s->seen);
+	else if (s->basis == TFH_SUPPLY_BURSTS)
+		why = tfh_phrase(w, "%" PRIu64 " bursts, each from an empty buffer to an empty one",
+				 s->seen);
+	tfh_remark(w, tfh_phrase(w,
+				 "a batch takes %.2f ms to make (%s): the input pipeline could "
+				 "feed steps %.1f times as fast",
+				 1e3 * s->period_s, why, s->headroom));
+}
+
+void tfh_note_faults(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+
+	if (!(r->found.fault.pages > 0))
+		return;
+	tfh_remark(w,
+		   tfh_phrase(w,
+			      "in a step of %.3g ms the job takes %.0f pages of memory anew from "
+			      "the kernel and gives them back, at least %.2g ms of processor time: "
+			      "glibc keeps them with MALLOC_TOP_PAD_=64000000 in the environment, "
+			      "or use another allocator",
+			      r->steps.total_s / (double)r->steps.count * 1e3, r->found.fault.pages,
+			      r->found.fault.cost_s * 1e3));
+}
+
+static void stalls(struct tfh_wording *w)
+{
+	const struct tfh_findings *found = &w->r->found;
+	uint32_t n = found->stall.n;
+
+	if (n)
+		tfh_remark(w,
+			   tfh_phrase(w,
+				      "%u step%s took %.3g s%s, over 20 times the usual (%s): a "
+				      "pause, or work that no other step does; not counted "
+				      "above",
+				      n, n == 1 ? "" : "s", found->stall.total_s,
+				      n == 1 ? "" : " in all", tfh_part_name(found->stall.most)));
+}
+
+static const char *ordinal(uint64_t n)
+{
+	static const char *const end[] = {"th", "st", "nd", "rd"};
+
+	return n % 100 / 10 != 1 && n % 10 < 4 ? end[n % 10] : "th";
+}
+
+static void slow_in_turn(struct tfh_wording *w)
+{
+	const struct tfh_findings *found = &w->r->found;
+
+	if (found->slow.every > 0 && found->slow.share > SLOW_SHARE)
+		tfh_remark(w, tfh_phrase(w,
+					 "every %.0f%s step takes %.1f ms longer than usual (%s), "
+					 "%.1f %% of training time",
+					 found->slow.every, ordinal((uint64_t)found->slow.every),
+					 1e3 * found->slow.longer_s,
+					 tfh_part_name(found->slow.part), 100 * found->slow.share));
+}
+
+static void patterns(struct tfh_wording *w)
+{
+	const struct tfh_pattern *p = &w->r->pattern;
+
+	if (p->per_update > 1)
+		tfh_remark(w, tfh_phrase(w,
+					 "every %u batches the launches come again: gradients of "
+					 "several batches are gathered for one update, or steps "
+					 "take turns",
+					 p->per_update));
+	else if (p->n_kind > 1)
+		tfh_remark(w, tfh_phrase(w,
+					 "steps are of %u kinds: %" PRIu64
+					 " with %u launch%s (%.2f ms), "
+					 "%" PRIu64 " with %u (%.2f ms)%s",
+					 p->n_kind, p->kind[0].count, p->kind[0].launches,
+					 p->kind[0].launches == 1 ? "" : "es",
+					 1e3 * p->kind[0].median_s, p->kind[1].count,
+					 p->kind[1].launches, 1e3 * p->kind[1].median_s,
+					 p->n_kind > 2 ? ", ..." : ""));
+	if (p->inner > 1)
+		tfh_remark(w, tfh_phrase(w,
+					 "the launches of a step repeat %u times inside it: "
+					 "micro-steps",
+					 p->inner));
+	if (p->recompiles)
+		tfh_remark(w, tfh_phrase(w,
+					 "%" PRIu64 " module(s) were loaded or compiled after "
+					 "start-up, %.1f ms in all: new shapes or functions traced "
+					 "anew",
+					 p->recompiles, 1e3 * p->recompile_s));
+}
+
+static void alike_loops(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+
+	if (r->found.alike_loops && r->steps.clock == TFH_STEP_CLOCK_ITERATOR)
+		tfh_remark(w, tfh_phrase(w,
+					 "%u loops of as many batches feed functions of the same "
+					 "name: models trained in turn, judged together",
+					 r->found.alike_loops));
+}
+
+static void given_up(struct tfh_wording *w, const struct tfh_given_up *g)
+{
+	char steps[128] = "";
+
+	if (g->steps)
+		snprintf(steps, sizeof(steps), ": %s%" PRIu64 " steps of %.2f ms on average",
+			 g->estimated ? "about " : "", g->steps, 1e3 * g->mean_s);
+	tfh_remark(w, tfh_phrase(w,
+				 "records of %.1f s, from %.1f s on, were given up to keep to "
+				 "TFHOOK_MAX_SIZE%s; they are not among the steps judged",
+				 g->end_s - g->start_s, g->start_s, steps));
+}
+
+/* Processes that may be ranks of one job which wait for each other, and only one is judged. */
+static void unjudged(struct tfh_wording *w)
+{
+	const struct tfh_findings *found = &w->r->found;
+
+	if (found->unjudged)
+		tfh_remark(w, tfh_phrase(w,
+					 "this is process %u, and %u more did about as much: not "
+					 "known to be ranks of one job, they are not judged; "
+					 "TFHOOK_RANK, or variables of a launcher, would tell",
+					 found->pid, found->unjudged));
+}
+
+/* Requests for device memory that failed. */
+static void memory(struct tfh_wording *w)
+{
+	const struct tfh_heap_sum *h = &w->r->heap;
+	const struct tfh_failure *f = &h->failure[0];
+	const char *last = "";
+
+	if (h->capacity && (double)h->peak > NEARLY_FULL * (double)h->capacity)
+		tfh_remark(w, tfh_phrase(w, "device memory was nearly full: %.1f MB of %.1f MB",
+					 (double)h->peak / 1e6, (double)h->capacity / 1e6));
+	if (!h->failed)
+		return;
+	if (f->n_before)
+		last = tfh_phrase(w, "; the last one before it was %s of %.1f MB", f->before[0].fn,
+				  (double)f->before[0].bytes / 1e6);
+	const char *text = tfh_phrase(
+		w,
+		"%" PRIu64 " request%s for device memory failed, the first %.1f s after the "
+		"start: %s of %.1f MB with %.1f MB in use%s",
+		h->failed, h->failed == 1 ? "" : "s", (double)f->at.t / 1e9, f->at.fn,
+		(double)f->at.bytes / 1e6, (double)f->in_use / 1e6, last);
+	tfh_remark(w, text);
+	tfh_advise(w, "device memory ran out", text,
+		   "smaller batches, or free what is kept between steps; see `memory` in --json",
+		   NAN);
+}
+
+void tfh_note_steps(struct tfh_wording *w)
+{
+	memory(w);
+	stalls(w);
+	slow_in_turn(w);
+	patterns(w);
+	alike_loops(w);
+	for (uint32_t i = 0; i < w->r->n_given_up; i++)
+		given_up(w, &w->r->given_up[i]);
+	unjudged(w);
+}

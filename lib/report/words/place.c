@@ -1,0 +1,70 @@
+/* Where in the program the time goes. */
+#include "report/words/words.h"
+
+/* A function that has less of a cause's time than this is not named. */
+#define WORTH_NAMING 0.1
+
+static const struct tfh_code_time *code_of(const struct tfh_wording *w, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_PYTHON ? &w->r->found.python : &w->r->found.other;
+}
+
+static bool worth_naming(const struct tfh_wording *w, double s_per_step, enum tfh_cause cause)
+{
+	return s_per_step >= WORTH_NAMING * w->r->found.cause_s[cause];
+}
+
+/* Which functions a cause's time was spent in. */
+static const char *pause_line(struct tfh_wording *w, enum tfh_cause cause)
+{
+	const struct tfh_code_time *code = code_of(w, cause);
+	const char *line = NULL;
+
+	for (uint32_t i = 0; i < code->n; i++) {
+		double ms = 1e3 * code->function[i].s_per_step;
+		if (!worth_naming(w, code->function[i].s_per_step, cause))
+			break;
+		line = tfh_phrase(w,
+				  ms < 999 ? "%s%s%.3g ms of it in %s" : "%s%s%.0f ms of it in %s",
+				  line ? line : "", line ? ", " : "", ms, code->function[i].name);
+	}
+	return line;
+}
+
+const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause)
+{
+	const struct tfh_findings *found = &w->r->found;
+	const struct tfh_call_site *site = cause == TFH_CAUSE_HOST_SYNC	     ? &found->wait
+					   : cause == TFH_CAUSE_HOST_ALLOC   ? &found->alloc
+					   : cause == TFH_CAUSE_HOST_COMPILE ? &found->load
+									     : NULL;
+	if (cause == TFH_CAUSE_HOST_PYTHON || cause == TFH_CAUSE_HOST_UNKNOWN ||
+	    cause == TFH_CAUSE_HOST_CALLBACK)
+		return pause_line(w, cause);
+	return site && site->where && *site->where
+		       ? tfh_phrase(w, "%s called from %s", site->fn, site->where)
+		       : NULL;
+}
+
+const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
+{
+	const struct tfh_code_time *code = code_of(w, cause);
+
+	if (!w->r->found.imported ||
+	    (cause != TFH_CAUSE_HOST_PYTHON && cause != TFH_CAUSE_HOST_UNKNOWN))
+		return NULL;
+	if (code->n && worth_naming(w, code->function[0].s_per_step, cause))
+		return tfh_phrase(w,
+				  cause == TFH_CAUSE_HOST_PYTHON
+					  ? "make %s faster, or do it less often, in another "
+					    "thread or process, or while the device computes"
+					  : "see what %s waits for or makes ready, and do it less "
+					    "often, beforehand, or while the device computes",
+				  code->function[0].name);
+	if (code->s_per_step * 2 >= w->r->found.cause_s[cause])
+		return "do less of it, or in another thread or process, or while the device "
+		       "computes; of the functions in the trace none has a tenth of it";
+	return "record once more with the functions of Python (with_stack=True, or the Python "
+	       "tracer) to see what that thread does, and do it less often, in another thread, or "
+	       "while the device computes";
+}

@@ -1,0 +1,196 @@
+/* What is said about a run, in which order, and what a verdict rests on. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/words/words.h"
+
+static void remark_crowd(struct tfh_wording *w)
+{
+	const struct tfh_quality *q = &w->r->quality;
+
+	if (q->crowded)
+		tfh_remark(w, tfh_phrase(w,
+					 "in every second the job's threads together waited %s for "
+					 "a processor: other work on this machine, or too few "
+					 "processors, distorts these times",
+					 tfh_phrase_time(w, q->run_delay_share)));
+}
+
+/* No class: why, and what would give one. */
+static void explain_none(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	uint64_t holed = r->found.holed_steps;
+
+	w->missing_do = "record a longer run";
+	if (!r->steps.count && r->steps.clock == TFH_STEP_CLOCK_NONE) {
+		w->missing = "no repeating step was found";
+		w->missing_do = "record a longer run, or mark steps (include/tfhook/tfhook.h)";
+	} else if (!r->steps.count) {
+		w->missing = tfh_phrase(w, "only %" PRIu64 " step(s), all of them start-up",
+					r->steps.total);
+	} else if (holed * 2 > r->steps.count) {
+		w->missing = tfh_phrase(
+			w, "%" PRIu64 " of %" PRIu64 " step%s holes in the recording", holed,
+			r->steps.count, r->steps.count == 1 ? " touches" : "s touch");
+		w->missing_do = "if records were dropped, raise TFHOOK_RING_TOTAL; if files are "
+				"missing, bring them back";
+	} else if (isnan(r->breakdown[TFH_PART_UNATTRIBUTED].share)) {
+		w->missing = "no step ran to its end after the start-up";
+	} else {
+		w->missing = tfh_phrase(w, "%.0f %% of the step's time could not be attributed",
+					100 * r->breakdown[TFH_PART_UNATTRIBUTED].share);
+		w->missing_do =
+			r->verdict.tier == 'C'
+				? "device times are needed for this job"
+				: "what the device's ops waited for was not recorded: record whole "
+				  "steps, with graphs' kernels and stream events";
+	}
+	w->text = "not enough evidence for a verdict";
+}
+
+/* Without device times in the judged steps. */
+static void explain_waits(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const char *why = r->found.no_device_times;
+
+	if (r->found.device_times) {
+		if (r->steps.count)
+			tfh_remark(w, "there are device times, but for no step that is judged they "
+				      "are complete: what the device did is concluded from waits");
+		return;
+	}
+	tfh_remark(w, why && *why ? tfh_phrase(w, "no device times: %s", why)
+				  : "no device times: what the device did is concluded from waits");
+}
+
+/* What the verdict rests on, and what is missing. */
+static void explain_base(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const struct tfh_findings *found = &r->found;
+
+	if (r->verdict.tier == 'C' && found->cpu_only)
+		return;
+	if (r->quality.graphs)
+		tfh_remark(w, tfh_phrase(w,
+					 "graphs: only whole launches were timed from some moment "
+					 "on: %s",
+					 r->quality.graphs));
+	if (r->verdict.tier == 'C') {
+		explain_waits(w);
+		return;
+	}
+	if (found->windows_timed < found->windows)
+		tfh_evidence(w, tfh_phrase(w, "device times cover %" PRIu64 " of %" PRIu64 " steps",
+					   found->windows_timed, found->windows));
+	if (found->lead_s > 0.5 * r->steps.median_s && found->lead_s > 1e-3)
+		tfh_evidence(w, tfh_phrase(w,
+					   "the host is %s ahead of the device at the end of a "
+					   "step: what it does meanwhile costs nothing",
+					   tfh_phrase_time(w, found->lead_s)));
+	if (found->before_s > 0)
+		tfh_remark(w, tfh_phrase(w,
+					 "the device was busy with work from before the trace for "
+					 "%s: not counted",
+					 tfh_phrase_time(w, found->before_s)));
+	if (r->verdict.tier == 'B')
+		tfh_remark(w, "the device's ops could not be joined with the calls that issued "
+			      "them: what waited for what is not known");
+	if (found->lost_ops)
+		tfh_remark(w, tfh_phrase(w, "the driver's profiler lost %" PRIu64 " op%s",
+					 found->lost_ops, found->lost_ops == 1 ? "" : "s"));
+}
+
+/* What most steps do not do is not said of every step: the times are means. */
+static void moderate(struct tfh_wording *w)
+{
+	static const char every[] = "every step";
+	const struct tfh_result *r = w->r;
+	const char *old = w->text, *at = strstr(old, every);
+	enum tfh_class cls = r->verdict.cls;
+
+	if (cls == TFH_CLASS_NONE || !at ||
+	    2 * (uint64_t)r->steps.classes[cls].count >= r->steps.count)
+		return;
+	w->text = tfh_phrase(w, "%.*san average step%s", (int)(at - old), old,
+			     at + sizeof(every) - 1);
+	for (uint32_t i = 0; i < w->n_advice; i++)
+		if (w->advice[i].evidence == old)
+			w->advice[i].evidence = w->text;
+}
+
+/* The verdict's sentence, its evidence and its advice. */
+static void explain_class(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	enum tfh_class cls = r->verdict.cls;
+
+	if (cls != TFH_CLASS_NONE && cls != TFH_CLASS_UNCLASSIFIED)
+		tfh_evidence(w,
+			     tfh_phrase(w, "%u of %" PRIu64 " step%s %s, %.0f %% of training time",
+					r->steps.classes[cls].count, r->steps.count,
+					r->steps.count == 1 ? " is" : "s are", tfh_class_name(cls),
+					100 * r->steps.classes[cls].time_share));
+	if (cls == TFH_CLASS_BALANCED)
+		w->text = tfh_phrase(w,
+				     "compute takes %.0f %% of the step and nothing else blocks "
+				     "5 %% of it",
+				     100 * r->breakdown[TFH_PART_COMPUTE].share);
+	else if (!tfh_explain_cause(w))
+		explain_none(w);
+	moderate(w);
+	tfh_explain_also(w);
+	tfh_explain_kernels(w);
+	if (!r->found.input_visible && cls == TFH_CLASS_HOST_BOUND &&
+	    r->verdict.cause == TFH_CAUSE_HOST_UNKNOWN)
+		tfh_remark(w, "no input pipeline was visible");
+	if (r->verdict.tier == 'C' && r->found.mixed_copies)
+		tfh_remark(w, "queued copies were waited for together with kernels: their share is "
+			      "an estimate from the best bandwidth seen");
+}
+
+/* The rank on top, where the others wait for it: whether it is its computing that makes it late, no
+ * class of blocking time tells. */
+static void explain_straggler(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+
+	for (uint32_t i = 0; i < r->n_rank; i++) {
+		const struct tfh_rank *k = &r->rank[i];
+		if (k->process != r->process || !k->straggler)
+			continue;
+		double mine = k->breakdown[TFH_PART_COMPUTE], usual = r->found.others_compute_s;
+		const char *line = tfh_phrase(w,
+					      "this is rank %d of %u: it comes to the exchanges "
+					      "%.3g ms after the first, and all others wait for it",
+					      k->rank, r->n_rank, k->late_s * 1e3);
+		if (mine - usual > k->late_s / 2)
+			line = tfh_phrase(w,
+					  "%s; it computes %.3g ms of every step, the others %.3g "
+					  "ms",
+					  line, mine * 1e3, usual * 1e3);
+		tfh_evidence(w, line);
+	}
+}
+
+void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
+{
+	memset(w, 0, sizeof(*w));
+	tfh_arena_init(&w->arena, 0);
+	w->r = r;
+	w->text = "";
+	tfh_note_supply(w);
+	explain_class(w);
+	remark_crowd(w);
+	tfh_note_faults(w);
+	explain_base(w);
+	if (r->jitter_s > 0.01 * r->steps.median_s &&
+	    r->verdict.cause != TFH_CAUSE_COMMUNICATION_JITTER)
+		tfh_evidence(w, tfh_phrase(w, "%s of every step it waits for other ranks",
+					   tfh_phrase_time(w, r->jitter_s)));
+	tfh_note_steps(w);
+	explain_straggler(w);
+}

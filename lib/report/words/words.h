@@ -1,0 +1,79 @@
+/*
+ * The sentences of a report, made from a result's facts: the verdict in one sentence, its evidence,
+ * what is missing when there is none, what to do, and notes. No other folder makes sentences of a
+ * judgement.
+ *
+ *	words.c		what is said, in which order; what a verdict rests on
+ *	cause.c		what each cause means in this job
+ *	remedy.c	what to do about it: tables
+ *	place.c		where in the program the time goes
+ *	notes.c		notes below a verdict
+ *	wording.c	where the sentences are put
+ */
+#ifndef TFH_REPORT_WORDS_H
+#define TFH_REPORT_WORDS_H
+
+#include "base/arena.h"
+#include "judge/result.h"
+
+struct tfh_advice {
+	const char *finding, *evidence, *todo;
+	double gain; /* up to this speed-up factor; NAN unknown */
+};
+
+struct tfh_wording {
+	const struct tfh_result *r;
+	struct tfh_arena arena;	 /* of the strings that are not static */
+	const char *text;	 /* one sentence, the verdict */
+	const char *evidence[6]; /* further lines, "in 2,098 of 2,130 steps ..." */
+	uint32_t n_evidence;
+	const char *missing;	/* why no class is given, or NULL */
+	const char *missing_do; /* what would give one */
+	struct tfh_advice advice[5];
+	uint32_t n_advice;
+	const char *remark[8]; /* "no input pipeline was visible", ... */
+	uint32_t n_remark;
+};
+
+/* All sentences about a result, which must stay as long as they do. Without memory, sentences are
+ * empty. tfh_wording_free(). */
+void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r);
+void tfh_wording_free(struct tfh_wording *w);
+
+/* ---- between the files of this folder ---- */
+
+/* wording.c: a text that lives as long as w; "" without memory. */
+const char *tfh_phrase(struct tfh_wording *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Seconds in a sentence: "5.41 s", "19 ms", "2.05 ms", "454 us". */
+const char *tfh_phrase_time(struct tfh_wording *w, double s);
+/* A line below the verdict's sentence; a note; left out where there is no place for it. */
+void tfh_evidence(struct tfh_wording *w, const char *line);
+void tfh_remark(struct tfh_wording *w, const char *text);
+/* An entry of the advice: what was found, the line that shows it, what to do. gain: the factor at
+ * best, NAN unknown. Left out after the fifth. */
+void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
+		double gain);
+/* The factor at best without that part of the steps, NAN where the what-ifs have none. */
+double tfh_ceiling(const struct tfh_result *r, enum tfh_remove what);
+
+/* place.c: who makes the calls behind a cause of the host's; what to do about it where a trace
+ * tells of its functions. NULL where it is not known. */
+const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
+const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
+
+/* cause.c: the sentence, the evidence and the advice of a class that has a cause; false for the
+ * others. */
+bool tfh_explain_cause(struct tfh_wording *w);
+/* Where input is the second class, its stage is worth a line, too. */
+void tfh_explain_also(struct tfh_wording *w);
+/* One op that is most of a computing that matters is worth a line whatever the class. */
+void tfh_explain_kernels(struct tfh_wording *w);
+
+/* notes.c: what the input pipeline could deliver; page faults; everything that is no part of the
+ * verdict, in the order of the report. */
+void tfh_note_supply(struct tfh_wording *w);
+void tfh_note_faults(struct tfh_wording *w);
+void tfh_note_steps(struct tfh_wording *w);
+
+#endif
