@@ -131,7 +131,7 @@ static int parse_number(const struct tfh_option_spec *spec, const char *text, in
 static int check_text(const struct tfh_option_spec *spec, const char *text)
 {
 	struct tfh_stack_rule rule;
-	struct tfh_window window;
+	struct tfh_rule_window window;
 	int match;
 
 	switch (spec->type) {

@@ -107,7 +107,7 @@ int tfh_ranks_match(const char *list, int32_t rank)
 
 /* ---- TFHOOK_WINDOW ---- */
 
-static int parse_window(const char *text, struct tfh_window *w)
+static int parse_window(const char *text, struct tfh_rule_window *w)
 {
 	if (!strncmp(text, "steps:", 6)) {
 		w->kind = TFH_WINDOW_STEPS;
@@ -132,14 +132,14 @@ static int parse_window(const char *text, struct tfh_window *w)
 	return *text ? -EINVAL : 0;
 }
 
-int tfh_window_parse(const char *text, struct tfh_window *w)
+int tfh_window_parse(const char *text, struct tfh_rule_window *w)
 {
 	int error;
 
-	*w = (struct tfh_window){0};
+	*w = (struct tfh_rule_window){0};
 	error = parse_window(text, w);
 	if (error)
-		*w = (struct tfh_window){0};
+		*w = (struct tfh_rule_window){0};
 	return error;
 }
 

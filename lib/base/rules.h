@@ -12,13 +12,13 @@
 int tfh_ranks_match(const char *list, int32_t rank);
 
 /* "steps:100-200", "time:30s+60s", "signal:USR2"; "" is the whole run. */
-struct tfh_window {
+struct tfh_rule_window {
 	enum { TFH_WINDOW_ALL, TFH_WINDOW_STEPS, TFH_WINDOW_TIME, TFH_WINDOW_SIGNAL } kind;
 	uint64_t first, last; /* steps, or ns after the start */
 	int signal;
 };
 /* 0, or -EINVAL when the text is not understood. */
-int tfh_window_parse(const char *text, struct tfh_window *w);
+int tfh_window_parse(const char *text, struct tfh_rule_window *w);
 
 /* "off", "slow", "slow:1ms", "copy", "launch" or "auto": which calls get a backtrace. */
 struct tfh_stack_rule {

@@ -62,7 +62,7 @@ static bool wants_help(const struct tfh_command *command, char **argv)
 
 static int dispatch(int argc, char **argv)
 {
-	struct tfh_line args;
+	struct tfh_command_line args;
 	char *help[] = {argc > 1 ? argv[1] : NULL, NULL};
 
 	if (argc < 2) {
@@ -75,7 +75,7 @@ static int dispatch(int argc, char **argv)
 		return tfh_cmd_version(NULL);
 	const struct tfh_command *command = help[0] ? tfh_command_find(help[0]) : NULL;
 	if (!command) {
-		args = (struct tfh_line){.operand = help, .operands = help[0] != NULL};
+		args = (struct tfh_command_line){.operand = help, .operands = help[0] != NULL};
 		return tfh_cmd_help(&args);
 	}
 	if (wants_help(command, argv + 2)) {

@@ -42,7 +42,7 @@ struct tfh_flag {
 
 #define TFH_MAX_FLAGS 12
 
-struct tfh_line;
+struct tfh_command_line;
 
 struct tfh_command {
 	const char *name;
@@ -52,12 +52,12 @@ struct tfh_command {
 	enum tfh_operands operands;
 	const char *words; /* TFH_OPERANDS_WORDS: the first operand's legal values */
 	int usage_exit;	   /* exit code of a usage error */
-	int (*run)(const struct tfh_line *args);
+	int (*run)(const struct tfh_command_line *args);
 	struct tfh_flag flags[TFH_MAX_FLAGS]; /* ends at the first without a name */
 };
 
 /* A parsed command line; everything borrowed from argv. */
-struct tfh_line {
+struct tfh_command_line {
 	const struct tfh_command *command;
 	const char *value[TFH_MAX_FLAGS]; /* by index in flags; "" for a switch that was given */
 	char **operand;			  /* NULL-terminated */
@@ -73,9 +73,9 @@ const struct tfh_command *tfh_command_find(const char *name);
 /* Sorts argv[1..] into flags and operands, or says what is wrong on stderr and returns -EINVAL. A
  * command whose operands are a command line ends its flags at the first operand. `args->operand` is
  * argv itself, rearranged. */
-int tfh_line_parse(const struct tfh_command *command, char **argv, struct tfh_line *args);
+int tfh_line_parse(const struct tfh_command *command, char **argv, struct tfh_command_line *args);
 /* Value of a flag, "" for a switch, NULL if it was not given. */
-const char *tfh_line_get(const struct tfh_line *args, const char *name);
+const char *tfh_line_get(const struct tfh_command_line *args, const char *name);
 
 /* ---- help.c ---- */
 void tfh_help_all(FILE *out);
@@ -108,19 +108,19 @@ int tfh_exit_code(int error);
 int tfh_install_find(const char *part, char path[4096]);
 
 /* ---- commands ---- */
-int tfh_cmd_run(const struct tfh_line *args);
-int tfh_cmd_report(const struct tfh_line *args);
-int tfh_cmd_info(const struct tfh_line *args);
-int tfh_cmd_import(const struct tfh_line *args);
-int tfh_cmd_verify(const struct tfh_line *args);
-int tfh_cmd_repair(const struct tfh_line *args);
-int tfh_cmd_ctl(const struct tfh_line *args);
-int tfh_cmd_demo(const struct tfh_line *args);
-int tfh_cmd_doctor(const struct tfh_line *args);
-int tfh_cmd_env(const struct tfh_line *args);
-int tfh_cmd_completions(const struct tfh_line *args);
-int tfh_cmd_help(const struct tfh_line *args);
-int tfh_cmd_version(const struct tfh_line *args);
+int tfh_cmd_run(const struct tfh_command_line *args);
+int tfh_cmd_report(const struct tfh_command_line *args);
+int tfh_cmd_info(const struct tfh_command_line *args);
+int tfh_cmd_import(const struct tfh_command_line *args);
+int tfh_cmd_verify(const struct tfh_command_line *args);
+int tfh_cmd_repair(const struct tfh_command_line *args);
+int tfh_cmd_ctl(const struct tfh_command_line *args);
+int tfh_cmd_demo(const struct tfh_command_line *args);
+int tfh_cmd_doctor(const struct tfh_command_line *args);
+int tfh_cmd_env(const struct tfh_command_line *args);
+int tfh_cmd_completions(const struct tfh_command_line *args);
+int tfh_cmd_help(const struct tfh_command_line *args);
+int tfh_cmd_version(const struct tfh_command_line *args);
 
 /* The whole command: argv as main got it. Returns the exit status. */
 int tfh_cli(int argc, char **argv);

@@ -101,7 +101,7 @@ static int tell_target(const char *target, struct order *o)
 	return TFH_EXIT_GATE;
 }
 
-int tfh_cmd_ctl(const struct tfh_line *args)
+int tfh_cmd_ctl(const struct tfh_command_line *args)
 {
 	const char *limit = tfh_line_get(args, "steps");
 	struct order o = {0};

@@ -131,7 +131,7 @@ static int find_scripts(const char *name)
 	return 0;
 }
 
-static int prepare(struct demo *d, const struct tfh_line *args, const char *name)
+static int prepare(struct demo *d, const struct tfh_command_line *args, const char *name)
 {
 	const char *out = tfh_line_get(args, "output"), *tmp = getenv("TMPDIR");
 	ssize_t n = readlink("/proc/self/exe", d->self, sizeof(d->self) - 1);
@@ -274,7 +274,7 @@ static enum outcome play(const struct demo *d, const struct scene *s)
 	return play_once(d, s, "-again");
 }
 
-int tfh_cmd_demo(const struct tfh_line *args)
+int tfh_cmd_demo(const struct tfh_command_line *args)
 {
 	const char *name = args->operands ? args->operand[0] : "main";
 	struct demo d = {.color = tfh_use_color(tfh_line_get(args, "color"), stdout)};

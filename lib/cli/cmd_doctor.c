@@ -261,7 +261,7 @@ static void check_command(struct tfh_doctor *d, const char *command)
 		tfh_finding(d, TFH_BAD, "%s", program.why);
 }
 
-int tfh_cmd_doctor(const struct tfh_line *args)
+int tfh_cmd_doctor(const struct tfh_command_line *args)
 {
 	struct tfh_doctor d = {.color = tfh_use_color(tfh_line_get(args, "color"), stdout)};
 	const char *command = args->operands ? args->operand[0] : NULL;

@@ -64,7 +64,7 @@ static bool print_export(const char *name, const char *ours)
 	return fine;
 }
 
-int tfh_cmd_env(const struct tfh_line *args)
+int tfh_cmd_env(const struct tfh_command_line *args)
 {
 	const char *format = tfh_line_get(args, "format");
 	struct tfh_library library;

@@ -31,7 +31,7 @@ static int write_processes(struct tfh_run *run, const char *out, struct tfh_err 
 	return rc;
 }
 
-int tfh_cmd_import(const struct tfh_line *args)
+int tfh_cmd_import(const struct tfh_command_line *args)
 {
 	const char *out = tfh_line_get(args, "output");
 	const char *const *paths = (const char *const *)args->operand;

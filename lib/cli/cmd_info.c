@@ -337,7 +337,7 @@ static void print_journals(const char *dir)
 		tft_journals_of(real, print_journal, NULL);
 }
 
-int tfh_cmd_info(const struct tfh_line *args)
+int tfh_cmd_info(const struct tfh_command_line *args)
 {
 	struct tfh_files files;
 	struct tfh_run *run = NULL;

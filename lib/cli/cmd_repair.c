@@ -175,10 +175,10 @@ static void copy_facts(const char *dir, const char *out)
 }
 
 /* One operand that is no journal, into `out` or a new directory beside it. */
-static int repair_operand(const struct tfh_line *args, char *path, const char *out)
+static int repair_operand(const struct tfh_command_line *args, char *path, const char *out)
 {
 	char *one[] = {path, NULL}, own[4128];
-	struct tfh_line part = {.command = args->command, .operand = one, .operands = 1};
+	struct tfh_command_line part = {.command = args->command, .operand = one, .operands = 1};
 	struct tfh_files files;
 	struct tfh_err err;
 	struct stat st;
@@ -353,7 +353,7 @@ static int repair_left(void)
 	return status;
 }
 
-int tfh_cmd_repair(const struct tfh_line *args)
+int tfh_cmd_repair(const struct tfh_command_line *args)
 {
 	const char *out = tfh_line_get(args, "output");
 	int status = TFH_EXIT_OK;

@@ -12,7 +12,7 @@ static bool incomplete(const struct tfh_quality *q)
 	return !q->clean_end || q->dropped || q->holes || q->files_complete < q->files;
 }
 
-static int print(const struct tfh_line *args, const struct tfh_result *r)
+static int print(const struct tfh_command_line *args, const struct tfh_result *r)
 {
 	struct tfh_style style = {
 		.color = tfh_use_color(tfh_line_get(args, "color"), stdout),
@@ -53,7 +53,7 @@ void tfh_say_left_out(const struct tfh_run *run)
 		tfh_say("left out: %u more files", n - 4);
 }
 
-int tfh_cmd_report(const struct tfh_line *args)
+int tfh_cmd_report(const struct tfh_command_line *args)
 {
 	struct tfh_result *result = NULL;
 	struct tfh_run *run = NULL;

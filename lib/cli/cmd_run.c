@@ -174,7 +174,8 @@ static void warn_about_room(const struct tfh_place *place)
 }
 
 /* 0, or the exit code with which `run` gives up. */
-static int check_program(const struct tfh_line *args, struct tfh_program *program, bool strict)
+static int check_program(const struct tfh_command_line *args, struct tfh_program *program,
+			 bool strict)
 {
 	if (!args->operands) {
 		tfh_say("run: no command given. usage: tfhook run [FLAGS] [--] CMD [ARG...], "
@@ -202,7 +203,7 @@ static int exec_failed(const char *name, int error)
 						      : TFH_EXIT_NOT_EXECUTABLE;
 }
 
-int tfh_cmd_run(const struct tfh_line *args)
+int tfh_cmd_run(const struct tfh_command_line *args)
 {
 	bool quiet = tfh_line_get(args, "quiet"), strict = tfh_line_get(args, "strict");
 	struct tfh_program program;

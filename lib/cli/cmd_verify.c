@@ -134,7 +134,7 @@ static int tell_empty(const struct tfh_files *files, const char *path, bool quie
 	return saved ? TFH_EXIT_OK : TFH_EXIT_INCOMPLETE;
 }
 
-int tfh_cmd_verify(const struct tfh_line *args)
+int tfh_cmd_verify(const struct tfh_command_line *args)
 {
 	bool quiet = tfh_line_get(args, "quiet");
 	int status = TFH_EXIT_OK;

@@ -46,7 +46,8 @@ static int add_directory(struct tfh_files *files, const char *dir)
 	return err;
 }
 
-int tfh_files_find(struct tfh_files *files, const struct tfh_line *args, struct tfh_err *err)
+int tfh_files_find(struct tfh_files *files, const struct tfh_command_line *args,
+		   struct tfh_err *err)
 {
 	char here[4096];
 	char *own[] = {here, NULL};

@@ -14,7 +14,8 @@ struct tfh_files {
 
 /* The .tft files of the operands' directories, files as they are; without operands the newest run
  * directory here. 0 or -errno, -ENODATA when there are none. Free in either case. */
-int tfh_files_find(struct tfh_files *files, const struct tfh_line *args, struct tfh_err *err);
+int tfh_files_find(struct tfh_files *files, const struct tfh_command_line *args,
+		   struct tfh_err *err);
 void tfh_files_free(struct tfh_files *files);
 
 /* How a file that its process did not end regularly goes on in the files beside it. */

@@ -204,7 +204,7 @@ static const struct {
 	void (*write)(FILE *out);
 } shells[] = {{"bash", bash_completions}, {"zsh", zsh_completions}, {"fish", fish_completions}};
 
-int tfh_cmd_completions(const struct tfh_line *args)
+int tfh_cmd_completions(const struct tfh_command_line *args)
 {
 	if (args->operands != 1) {
 		tfh_say("completions: for which shell? bash, zsh or fish");
@@ -254,7 +254,7 @@ static int unknown_command(const char *word)
 	return TFH_EXIT_USAGE;
 }
 
-int tfh_cmd_help(const struct tfh_line *args)
+int tfh_cmd_help(const struct tfh_command_line *args)
 {
 	if (!args->operands) {
 		tfh_help_all(stdout);
@@ -267,7 +267,7 @@ int tfh_cmd_help(const struct tfh_line *args)
 	return TFH_EXIT_OK;
 }
 
-int tfh_cmd_version(const struct tfh_line *args)
+int tfh_cmd_version(const struct tfh_command_line *args)
 {
 	(void)args;
 	tfh_put("tfhook " TFHOOK_VERSION "\n", stdout);

@@ -25,7 +25,7 @@ static int unknown_flag(const struct tfh_command *command, const char *flag, siz
 	return -EINVAL;
 }
 
-static int set_flag(struct tfh_line *args, size_t i, const char *value)
+static int set_flag(struct tfh_command_line *args, size_t i, const char *value)
 {
 	const struct tfh_flag *flag = &args->command->flags[i];
 
@@ -47,7 +47,7 @@ static int set_flag(struct tfh_line *args, size_t i, const char *value)
 }
 
 /* --name, --name=value, --name value. Moves *argv over a value that was taken. */
-static int long_flag(struct tfh_line *args, char ***argv)
+static int long_flag(struct tfh_command_line *args, char ***argv)
 {
 	const struct tfh_command *command = args->command;
 	const char *word = **argv + 2;
@@ -77,7 +77,7 @@ static int long_flag(struct tfh_line *args, char ***argv)
 }
 
 /* -q, -o value, -ovalue, -qo value. */
-static int short_flags(struct tfh_line *args, char ***argv)
+static int short_flags(struct tfh_command_line *args, char ***argv)
 {
 	const struct tfh_command *command = args->command;
 
@@ -107,7 +107,7 @@ static int short_flags(struct tfh_line *args, char ***argv)
 	return 0;
 }
 
-int tfh_line_parse(const struct tfh_command *command, char **argv, struct tfh_line *args)
+int tfh_line_parse(const struct tfh_command *command, char **argv, struct tfh_command_line *args)
 {
 	char **in = argv, **out = argv;
 	int err;
@@ -148,7 +148,7 @@ int tfh_line_parse(const struct tfh_command *command, char **argv, struct tfh_li
 	return 0;
 }
 
-const char *tfh_line_get(const struct tfh_line *args, const char *name)
+const char *tfh_line_get(const struct tfh_command_line *args, const char *name)
 {
 	for (size_t i = 0; i < TFH_MAX_FLAGS && args->command->flags[i].name; i++)
 		if (!strcmp(args->command->flags[i].name, name))

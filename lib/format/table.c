@@ -12,7 +12,7 @@
 			offsetof(struct type, field)                                               \
 	}
 
-static const struct tft_column gpu_columns[] = {
+static const struct tft_table_column gpu_columns[] = {
 	COLUMN(tft_gpu_row, TFT_GPUS_START, start, 8, TFT_DELTA),
 	COLUMN(tft_gpu_row, TFT_GPUS_END, end, 8, TFT_FROM_START),
 	COLUMN(tft_gpu_row, TFT_GPUS_CORRELATION, correlation, 4, TFT_DELTA),
@@ -33,7 +33,7 @@ static const struct tft_column gpu_columns[] = {
 	COLUMN(tft_gpu_row, TFT_GPUS_NODE, node, 8, TFT_DELTA),
 	COLUMN(tft_gpu_row, TFT_GPUS_CHANNEL, channel, 4, TFT_RAW),
 };
-static const struct tft_column drvr_columns[] = {
+static const struct tft_table_column drvr_columns[] = {
 	COLUMN(tft_drvr_row, TFT_GPUS_START, start, 8, TFT_DELTA),
 	COLUMN(tft_drvr_row, TFT_GPUS_END, end, 8, TFT_FROM_START),
 	COLUMN(tft_drvr_row, TFT_GPUS_CORRELATION, correlation, 4, TFT_DELTA),
@@ -42,12 +42,12 @@ static const struct tft_column drvr_columns[] = {
 	COLUMN(tft_drvr_row, TFT_DRVR_RESULT, result, 4, TFT_RAW),
 	COLUMN(tft_drvr_row, TFT_DRVR_DOMAIN, domain, 1, TFT_RAW),
 };
-static const struct tft_column btrc_columns[] = {
+static const struct tft_table_column btrc_columns[] = {
 	COLUMN(tft_btrc_row, 1, stack, 4, TFT_DELTA),
 	COLUMN(tft_btrc_row, 2, index, 2, TFT_RAW),
 	COLUMN(tft_btrc_row, 3, address, 8, TFT_RAW),
 };
-static const struct tft_column mods_columns[] = {
+static const struct tft_table_column mods_columns[] = {
 	COLUMN(tft_mods_row, 1, start, 8, TFT_RAW),    COLUMN(tft_mods_row, 2, end, 8, TFT_RAW),
 	COLUMN(tft_mods_row, 3, offset, 8, TFT_RAW),   COLUMN(tft_mods_row, 4, path, 4, TFT_RAW),
 	COLUMN(tft_mods_row, 5, build_id, 4, TFT_RAW), COLUMN(tft_mods_row, 6, loaded, 8, TFT_RAW),
@@ -59,7 +59,7 @@ const struct tft_table tft_drvr = {drvr_columns, COUNT(drvr_columns), sizeof(str
 const struct tft_table tft_btrc = {btrc_columns, COUNT(btrc_columns), sizeof(struct tft_btrc_row)};
 const struct tft_table tft_mods = {mods_columns, COUNT(mods_columns), sizeof(struct tft_mods_row)};
 
-static uint64_t field(const uint8_t *row, const struct tft_column *c)
+static uint64_t field(const uint8_t *row, const struct tft_table_column *c)
 {
 	uint64_t v = 0;
 
@@ -80,8 +80,8 @@ size_t tft_table_bound(const struct tft_table *t, uint32_t n, const struct tft_t
 }
 
 /* A value as it is written; the start is the first column. */
-static uint64_t coded(const struct tft_table *t, const struct tft_column *c, const uint8_t *row,
-		      uint64_t v, uint64_t before)
+static uint64_t coded(const struct tft_table *t, const struct tft_table_column *c,
+		      const uint8_t *row, uint64_t v, uint64_t before)
 {
 	if (c->transform == TFT_DELTA)
 		return tft_zigzag(v - before);
@@ -89,8 +89,8 @@ static uint64_t coded(const struct tft_table *t, const struct tft_column *c, con
 }
 
 /* Bytes that hold every value of the column; 0 if all values are 0. */
-static uint8_t planes_of(const struct tft_table *t, const struct tft_column *c, const uint8_t *rows,
-			 uint32_t n)
+static uint8_t planes_of(const struct tft_table *t, const struct tft_table_column *c,
+			 const uint8_t *rows, uint32_t n)
 {
 	uint64_t all = 0, before = 0, values = 0;
 	uint8_t planes = 0;
@@ -108,8 +108,8 @@ static uint8_t planes_of(const struct tft_table *t, const struct tft_column *c, 
 	return planes || !values ? planes : 1;
 }
 
-static uint8_t *put_column(const struct tft_table *t, const struct tft_column *c, uint8_t planes,
-			   const uint8_t *rows, uint32_t n, uint8_t *out)
+static uint8_t *put_column(const struct tft_table *t, const struct tft_table_column *c,
+			   uint8_t planes, const uint8_t *rows, uint32_t n, uint8_t *out)
 {
 	uint64_t before = 0;
 
@@ -154,7 +154,7 @@ size_t tft_table_pack(const struct tft_table *t, const void *rows, uint32_t n,
 	uint8_t *out = buf;
 
 	for (uint32_t i = 0; i < t->columns; i++) {
-		const struct tft_column *c = &t->column[i];
+		const struct tft_table_column *c = &t->column[i];
 		planes[i] = planes_of(t, c, rows, n);
 		if (planes[i])
 			announce(&p, c->id, planes[i], c->transform, n, (size_t)planes[i] * n);
@@ -235,9 +235,9 @@ int tft_table_open(struct tft_table_view *v, const void *payload, size_t len)
 /* Rows [from, to) of one column; `before`: the value of the row in front of them. Inlined for each
  * number of planes. */
 static inline __attribute__((always_inline)) uint64_t
-take_planes(const struct tft_table *t, const struct tft_column *c, const struct tft_section *s,
-	    const uint32_t planes, const uint8_t *data, uint32_t from, uint32_t to, uint64_t before,
-	    uint8_t *out)
+take_planes(const struct tft_table *t, const struct tft_table_column *c,
+	    const struct tft_section *s, const uint32_t planes, const uint8_t *data, uint32_t from,
+	    uint32_t to, uint64_t before, uint8_t *out)
 {
 	const uint8_t *end = data + to;
 
@@ -260,7 +260,7 @@ take_planes(const struct tft_table *t, const struct tft_column *c, const struct 
 	return before;
 }
 
-static uint64_t take_column(const struct tft_table *t, const struct tft_column *c,
+static uint64_t take_column(const struct tft_table *t, const struct tft_table_column *c,
 			    const struct tft_section *s, const uint8_t *data, uint32_t from,
 			    uint32_t to, uint64_t before, uint8_t *rows)
 {
@@ -286,7 +286,7 @@ static uint64_t take_column(const struct tft_table *t, const struct tft_column *
 int tft_table_rows(const struct tft_table_view *v, const struct tft_table *t, void *rows)
 {
 	const uint8_t *data[TFT_TABLE_SECTIONS_MAX], *at;
-	const struct tft_column *column[TFT_TABLE_SECTIONS_MAX];
+	const struct tft_table_column *column[TFT_TABLE_SECTIONS_MAX];
 	struct tft_section s[TFT_TABLE_SECTIONS_MAX];
 	uint64_t before[TFT_TABLE_SECTIONS_MAX] = {0};
 	uint32_t n = 0;

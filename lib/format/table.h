@@ -25,7 +25,7 @@ enum {
 #define TFT_FROM_START 3
 
 /* Column `id`: the field of `size` bytes at `offset` of a row. */
-struct tft_column {
+struct tft_table_column {
 	uint8_t id;
 	uint8_t width; /* bytes on disk at most */
 	uint8_t transform;
@@ -33,7 +33,7 @@ struct tft_column {
 	uint16_t offset;
 };
 struct tft_table {
-	const struct tft_column *column;
+	const struct tft_table_column *column;
 	uint32_t columns;
 	uint32_t row_bytes;
 };

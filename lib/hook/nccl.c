@@ -200,7 +200,7 @@ static void *find_real(enum tfh_fn fn, const void *caller)
 		struct tfh_call call = {                                                           \
 			.fn = TFH_FN_##name, .kind = TFT_CALL, .props = properties};               \
 		call.self = tfh_enter_at(TFH_FN_##name, U64(open_arg),                             \
-					 (struct tfh_frame){tfh_stack(), 0}, &call.begin);         \
+					 (struct tfh_record_frame){tfh_stack(), 0}, &call.begin);  \
 		inside = TFH_HERE;                                                                 \
 		int result = next argv;                                                            \
 		inside = NULL;                                                                     \

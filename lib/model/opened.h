@@ -52,7 +52,7 @@ struct tfh_file {
 	bool temporary; /* made from a left-over journal; removed at the end */
 };
 
-struct tfh_proc {
+struct tfh_model_proc {
 	struct tfh_process pub;
 	uint64_t boot; /* hash of the boot id: MONOTONIC is comparable within it */
 	uint64_t start_ticks, process_start;
@@ -81,7 +81,7 @@ struct tfh_run {
 	struct tfh_arena arena;
 	struct tfh_file *file;
 	uint32_t n_file, cap_file;
-	struct tfh_proc *proc;
+	struct tfh_model_proc *proc;
 	struct tfh_process *process; /* what is shown; filled when all is known */
 	uint32_t n_proc, cap_proc;
 	struct tfh_thread_info *thread;

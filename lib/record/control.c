@@ -62,7 +62,7 @@ static void on_signal(int signal)
 /* Before the mode is first set. */
 void tfh_window_setup(void)
 {
-	struct tfh_window *w = &tfh_f.window;
+	struct tfh_rule_window *w = &tfh_f.window;
 
 	tfh_window_parse(tfh_opt_str(&tfh_p.options, TFH_OPT_WINDOW), w);
 	tfh_p.window_first = w->kind == TFH_WINDOW_STEPS ? w->first : 0;
@@ -103,7 +103,7 @@ bool tfh_counting_steps(void)
 
 static void poll_window(uint64_t now_ns)
 {
-	const struct tfh_window *w = &tfh_f.window;
+	const struct tfh_rule_window *w = &tfh_f.window;
 	uint64_t since = now_ns - tfh_f.first.monotonic_ns;
 
 	if (w->kind == TFH_WINDOW_STEPS && !tfh_p.window_off && tfh_steps_seen() >= w->last) {

@@ -165,7 +165,7 @@ static void look_for_rank(void)
 
 static void take_rank(void)
 {
-	struct tfh_rank *rank = &tfh_p.dir.rank;
+	struct tfh_job_rank *rank = &tfh_p.dir.rank;
 
 	if (__atomic_load_n(&tfh_f.late_state, __ATOMIC_ACQUIRE) != 2)
 		return;

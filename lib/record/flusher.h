@@ -26,19 +26,19 @@ struct tfh_segments {
 
 struct tfh_flusher {
 	/* requests; atomic */
-	uint64_t pthread;      /* of the flusher, 0: not yet */
-	sigset_t signals;      /* those that the thread blocked which made it */
-	uint32_t thread;       /* 0 none, 1 being made, 2 running, 3 could not be made */
-	uint32_t asleep;       /* futex */
-	uint32_t flush_asked;  /* counts up */
-	uint32_t flush_done;   /* futex; counts up to flush_asked */
-	uint32_t finish_asked; /* 0, 1 unclean, 2 clean */
-	uint32_t finish_done;  /* futex */
-	uint32_t gave_up;      /* somebody waited for that in vain: nobody waits again */
-	uint64_t foreign_ns;   /* it is inside CUPTI since then; 0: it is not */
-	bool start_waited;     /* somebody waited a whole second for the starter */
-	uint32_t late_state;   /* atomic: 0 none, 1 being filled in, 2 there, 3 taken over */
-	struct tfh_rank late;  /* a rank that became known after the start */
+	uint64_t pthread;	  /* of the flusher, 0: not yet */
+	sigset_t signals;	  /* those that the thread blocked which made it */
+	uint32_t thread;	  /* 0 none, 1 being made, 2 running, 3 could not be made */
+	uint32_t asleep;	  /* futex */
+	uint32_t flush_asked;	  /* counts up */
+	uint32_t flush_done;	  /* futex; counts up to flush_asked */
+	uint32_t finish_asked;	  /* 0, 1 unclean, 2 clean */
+	uint32_t finish_done;	  /* futex */
+	uint32_t gave_up;	  /* somebody waited for that in vain: nobody waits again */
+	uint64_t foreign_ns;	  /* it is inside CUPTI since then; 0: it is not */
+	bool start_waited;	  /* somebody waited a whole second for the starter */
+	uint32_t late_state;	  /* atomic: 0 none, 1 being filled in, 2 there, 3 taken over */
+	struct tfh_job_rank late; /* a rank that became known after the start */
 	/* the flusher's own */
 	uint64_t *expected; /* [thread] number of the next record to stage */
 	uint32_t expected_cap;
@@ -53,7 +53,7 @@ struct tfh_flusher {
 	uint32_t n_clocks;
 	struct tft_clock_triple first;
 	struct tfh_segments seg;
-	struct tfh_window window;
+	struct tfh_rule_window window;
 };
 extern struct tfh_flusher tfh_f;
 

@@ -24,7 +24,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-struct tfh_proc tfh_p = {.dir.rank.rank = -1};
+struct tfh_record_proc tfh_p = {.dir.rank.rank = -1};
 uint32_t tfh_mode = TFH_MODE_COLD;
 
 static uint32_t no_generation; /* until the page exists: 0 never equals a ring's */

@@ -55,7 +55,7 @@ struct tfh_journal {
 };
 
 /* Rank and world as the launcher's variables tell; -1 = none. */
-struct tfh_rank {
+struct tfh_job_rank {
 	int32_t rank, world, local_rank;
 	char job[128];	  /* "" = no launcher told one */
 	char restart[16]; /* restart count of an elastic launcher, "" = none */
@@ -68,10 +68,10 @@ struct tfh_rundir {
 	char job[160];	  /* identity of the launch */
 	struct tfh_access access;
 	const char *why; /* tfh_rundir_open failed for another reason than its errno's; else NULL */
-	struct tfh_rank rank;
+	struct tfh_job_rank rank;
 };
 
-struct tfh_proc {
+struct tfh_record_proc {
 	pid_t pid;
 	uint32_t start_state; /* atomic, enum tfh_start_state */
 	uint32_t generation;  /* value of *tfh_generation in this process */
@@ -92,7 +92,7 @@ struct tfh_proc {
 	uint32_t paused;		    /* atomic: the job itself asked */
 };
 
-extern struct tfh_proc tfh_p;
+extern struct tfh_record_proc tfh_p;
 
 pid_t tfh_raw_getpid(void);
 
@@ -182,9 +182,9 @@ void tfh_set_tick_hz(const struct tft_clock_triple *a, const struct tft_clock_tr
 
 /* ---- rundir.c, rank.c ---- */
 
-void tfh_rank_detect(struct tfh_rank *rank, const struct tfh_options *options);
+void tfh_rank_detect(struct tfh_job_rank *rank, const struct tfh_options *options);
 /* Makes or joins the run directory. 0 or -errno with dir->path naming the culprit. */
-int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_proc *p);
+int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_record_proc *p);
 /* A descriptor of it for the moment, to be closed: a kept one the job may close and use itself.
  * Anew it is checked whose the directory is. -errno. */
 int tfh_rundir_fd(const struct tfh_rundir *dir);
@@ -192,7 +192,7 @@ int tfh_rundir_fd(const struct tfh_rundir *dir);
 /* ---- filter.c ---- */
 
 /* TFHOOK_ONLY, TFHOOK_SKIP: is this program to be recorded? */
-bool tfh_filter_program(const struct tfh_proc *p);
+bool tfh_filter_program(const struct tfh_record_proc *p);
 
 /* ---- intern.c ---- */
 

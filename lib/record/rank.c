@@ -79,7 +79,7 @@ static int32_t tf_config_rank(const char *text)
 	return (int32_t)n + has_chief;
 }
 
-static void detect_job(struct tfh_rank *r)
+static void detect_job(struct tfh_job_rank *r)
 {
 	static const char *const names[] = {"PBS_JOBID", "LSB_JOBID", "TRAINING_JOB_NAME"};
 	const char *job = secure_getenv("SLURM_JOB_ID"), *step = secure_getenv("SLURM_STEP_ID");
@@ -101,7 +101,7 @@ static void detect_job(struct tfh_rank *r)
 		r->restart[0] = '\0';
 }
 
-void tfh_rank_detect(struct tfh_rank *r, const struct tfh_options *options)
+void tfh_rank_detect(struct tfh_job_rank *r, const struct tfh_options *options)
 {
 	memset(r, 0, sizeof(*r));
 	r->rank = (int32_t)tfh_opt_int(options, TFH_OPT_RANK);

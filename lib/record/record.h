@@ -71,7 +71,7 @@ extern uint32_t tfh_mode;
 #define TFH_OPEN_MOST (TFT_OPEN_SLOTS + TFH_DEEP_SLOTS)
 
 /* The frame of an open call: a return address lies right below `at`; 0: not looked at. */
-struct tfh_frame {
+struct tfh_record_frame {
 	uint64_t at, back;
 };
 
@@ -83,7 +83,7 @@ struct tfh_frame {
  */
 struct tfh_room {
 	uint64_t deep[TFH_DEEP_SLOTS]; /* begin times of calls beyond the open slots */
-	struct tfh_frame place[TFH_OPEN_MOST];
+	struct tfh_record_frame place[TFH_OPEN_MOST];
 	/* handle ^ kind -> id; direct mapped; emptied with handle_generation */
 	uint64_t handle_cache[64][2];
 	/* The hooks' own, zero at first; their layout is theirs. */
@@ -129,7 +129,7 @@ static inline bool tfh_own_ring(const struct tfh_self *self)
 }
 
 /* Slow paths (record/self.c): set up the process or thread, or say no. */
-struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_frame place,
+struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_frame place,
 				uint64_t *begin);
 /* Closes the calls that were left without a word, as seen from `place`; returns those still open.
  */
@@ -197,7 +197,7 @@ static tfh_hot bool tfh_doubtful(const struct tfh_self *self, uint32_t d, uint64
 
 /* The part of tfh_enter that writes; the checks were made. */
 static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
-					       struct tfh_frame place, uint64_t *begin)
+					       struct tfh_record_frame place, uint64_t *begin)
 {
 	uint64_t now = tfh_ticks();
 	uint32_t depth = self->depth;
@@ -226,8 +226,8 @@ static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_f
 }
 
 /* tfh_enter for a call whose frame is not the caller's. */
-static tfh_hot struct tfh_self *tfh_enter_at(enum tfh_fn fn, uint64_t arg, struct tfh_frame place,
-					     uint64_t *begin)
+static tfh_hot struct tfh_self *tfh_enter_at(enum tfh_fn fn, uint64_t arg,
+					     struct tfh_record_frame place, uint64_t *begin)
 {
 	struct tfh_self *self = &tfh_self;
 	/* acquire, free on x86: who sees ON sees what was set up before */
@@ -257,10 +257,10 @@ static tfh_hot struct tfh_self *tfh_enter_at(enum tfh_fn fn, uint64_t arg, struc
  */
 static tfh_hot struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg, uint64_t *begin)
 {
-	return tfh_enter_at(
-		fn, arg,
-		(struct tfh_frame){tfh_stack(), (uint64_t)(uintptr_t)__builtin_return_address(0)},
-		begin);
+	return tfh_enter_at(fn, arg,
+			    (struct tfh_record_frame){
+				    tfh_stack(), (uint64_t)(uintptr_t)__builtin_return_address(0)},
+			    begin);
 }
 
 /* After the real call: the thread it came back on, mostly the one that entered. NULL: the call is

@@ -71,7 +71,7 @@ static void base_dir(char *path, size_t size, const struct tfh_options *options)
 /* What all processes of the launch, and no others, have in common; and a short name from it. */
 static void launch_of(struct tfh_rundir *d, char *launch, size_t size)
 {
-	const struct tfh_rank *r = &d->rank;
+	const struct tfh_job_rank *r = &d->rank;
 
 	if (r->job[0]) {
 		snprintf(d->job, sizeof(d->job), "%s%s%s", r->job, r->restart[0] ? "." : "",
@@ -230,7 +230,7 @@ static void find_access(struct tfh_rundir *d, const struct tfh_options *options)
 					     : "name another; the recording is the owner's alone");
 }
 
-int tfh_rundir_open(struct tfh_rundir *d, const struct tfh_proc *p)
+int tfh_rundir_open(struct tfh_rundir *d, const struct tfh_record_proc *p)
 {
 	const char *given = tfh_opt_str(&p->options, TFH_OPT_RUN);
 	int err = 1;

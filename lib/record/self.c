@@ -87,7 +87,7 @@ void tfh_rings_forked(void)
 /* ---- calls that were left without a word ---- */
 
 /* The frame's memory may be gone, with a coroutine's stack. Unknown (a sandbox) is yes. */
-static bool holds(const struct tfh_frame *place)
+static bool holds(const struct tfh_record_frame *place)
 {
 	uint64_t word = 0;
 	struct iovec to = {&word, sizeof(word)};
@@ -103,7 +103,7 @@ static bool holds(const struct tfh_frame *place)
 
 static bool was_left(const struct tfh_self *self, uint32_t i, uint64_t at)
 {
-	const struct tfh_frame *place = &self->room->place[i];
+	const struct tfh_record_frame *place = &self->room->place[i];
 
 	return place->at <= at || (i < TFT_OPEN_SLOTS && !tfh_peek(&self->ring->open[i].fn)) ||
 	       (place->back && !holds(place));
@@ -224,7 +224,7 @@ struct tfh_self *tfh_back_elsewhere(enum tfh_fn fn, uint64_t begin)
 	uint64_t now;
 
 	close_elsewhere(begin);
-	self = tfh_enter_slow(fn, 0, (struct tfh_frame){tfh_stack(), 0}, &now);
+	self = tfh_enter_slow(fn, 0, (struct tfh_record_frame){tfh_stack(), 0}, &now);
 	errno = saved;
 	if (!self)
 		return NULL;
@@ -503,7 +503,7 @@ static int prepare(struct tfh_self *self, enum tfh_fn fn)
 	return err;
 }
 
-struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_frame place,
+struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_frame place,
 				uint64_t *begin)
 {
 	struct tfh_self *self = tfh_here();

@@ -39,7 +39,7 @@ static void settings(const char *text)
 static void rules(const char *text)
 {
 	struct tfh_stack_rule rule;
-	struct tfh_window window;
+	struct tfh_rule_window window;
 
 	for (int32_t rank = -1; rank < 4; rank++)
 		tfh_ranks_match(text, rank);

@@ -54,7 +54,7 @@ static void wrong_ranks(void **state)
 
 static void windows(void **state)
 {
-	struct tfh_window w;
+	struct tfh_rule_window w;
 
 	(void)state;
 	assert_int_equal(tfh_window_parse("", &w), 0);
@@ -79,7 +79,7 @@ static void wrong_windows(void **state)
 	static const char *const wrong[] = {"steps:5",	  "steps:9-3",	 "steps:a-b",  "time:30s",
 					    "time:-1+2",  "signal:KILL", "day:1",      "steps:1-2x",
 					    "steps:-1-2", "time:1x+1",	 "time:nan+1", "steps"};
-	struct tfh_window w;
+	struct tfh_rule_window w;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {

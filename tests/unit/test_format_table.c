@@ -71,7 +71,7 @@ static void assert_columns(const struct tft_table_view *v, const struct tft_tabl
 	uint64_t values[N], same;
 
 	for (uint32_t c = 0; c < t->columns; c++) {
-		const struct tft_column *col = &t->column[c];
+		const struct tft_table_column *col = &t->column[c];
 		bool differ = tft_table_values(v, col->id, values, &same);
 		for (uint32_t i = 0; i < v->rows; i++) {
 			uint64_t want = 0;
@@ -144,7 +144,7 @@ static void test_drvr(void **unused)
 static void test_ends(void **unused)
 {
 	static struct tft_gpu_row in[N], out[N];
-	struct tft_column column[TFT_TABLE_SECTIONS_MAX];
+	struct tft_table_column column[TFT_TABLE_SECTIONS_MAX];
 	const struct tft_table old = {column, tft_gpus.columns, tft_gpus.row_bytes};
 
 	(void)unused;

@@ -74,7 +74,7 @@ static void test_modules(void **state)
 {
 	(void)state;
 	char dir[] = "/tmp/tfh-sites-XXXXXX", path[64];
-	struct tfh_frame frame[8];
+	struct tfh_model_frame frame[8];
 	struct tfh_run *run;
 	struct tfh_err err;
 

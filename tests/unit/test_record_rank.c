@@ -11,10 +11,10 @@
 
 #include "record/internal.h"
 
-static struct tfh_rank detect(char *const *env)
+static struct tfh_job_rank detect(char *const *env)
 {
 	struct tfh_options options;
-	struct tfh_rank r;
+	struct tfh_job_rank r;
 
 	clearenv();
 	for (; *env; env++)
@@ -27,7 +27,7 @@ static struct tfh_rank detect(char *const *env)
 
 static void launchers(void **state)
 {
-	struct tfh_rank r;
+	struct tfh_job_rank r;
 
 	(void)state;
 	r = detect(ENV("HOME=/"));

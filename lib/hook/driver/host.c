@@ -86,8 +86,8 @@ static struct tfh_call begin(struct box *given, struct box *box, uint64_t at)
 	*box = *given;
 	if (!box->keep)
 		give_back(given);
-	call.self = tfh_enter_at(TFH_FN_host_function, box->function, (struct tfh_frame){at, 0},
-				 &call.begin);
+	call.self = tfh_enter_at(TFH_FN_host_function, box->function,
+				 (struct tfh_record_frame){at, 0}, &call.begin);
 	return call;
 }
 

@@ -176,9 +176,10 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 		track(frame); /* tfh_tf_leave passes `this` on */
 		return real;
 	}
-	self = tfh_enter_at(fn_of[row], 0,
-			    (struct tfh_frame){(uint64_t)(uintptr_t)frame + TFH_TF_FRAME + 16, 0},
-			    &frame->begin);
+	self = tfh_enter_at(
+		fn_of[row], 0,
+		(struct tfh_record_frame){(uint64_t)(uintptr_t)frame + TFH_TF_FRAME + 16, 0},
+		&frame->begin);
 	track(frame);
 	if (!self)
 		return real;

@@ -144,7 +144,7 @@ int64_t tfh_build_process(struct tfh_builder *b, const char *host, const char *e
 	if (run->built->cap_proc > had)
 		memset(run->built->proc + had, 0,
 		       (run->built->cap_proc - had) * sizeof(*run->built->proc));
-	struct tfh_proc *p = &run->proc[run->n_proc];
+	struct tfh_model_proc *p = &run->proc[run->n_proc];
 	memset(p, 0, sizeof(*p));
 	run->built->proc[run->n_proc].serial = ++b->serial;
 	p->pub.host = tfh_arena_strdup(&run->arena, host);

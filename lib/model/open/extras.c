@@ -13,7 +13,7 @@
 static int add_holes(struct tfh_run *run, uint32_t file, const char *data, size_t len)
 {
 	uint32_t process = run->file[file].process;
-	struct tfh_proc *p = &run->proc[process];
+	struct tfh_model_proc *p = &run->proc[process];
 	struct tft_loss loss;
 
 	for (; len >= sizeof(loss); data += sizeof(loss), len -= sizeof(loss)) {
@@ -43,7 +43,8 @@ static uint64_t since(uint64_t now, uint64_t *before)
 }
 
 /* What an entry says that is no thread's. */
-static void add_memory(struct tfh_proc *p, struct tfh_sample *s, const struct tft_sample_thread *t)
+static void add_memory(struct tfh_model_proc *p, struct tfh_sample *s,
+		       const struct tft_sample_thread *t)
 {
 	if (t->tid == TFT_SAMPLE_FAULTS) {
 		s->faults = since(t->run_ns, &p->sample_faults);
@@ -58,7 +59,7 @@ static void add_memory(struct tfh_proc *p, struct tfh_sample *s, const struct tf
 
 static int add_samples(struct tfh_run *run, uint32_t file, const char *data, size_t len)
 {
-	struct tfh_proc *p = &run->proc[run->file[file].process];
+	struct tfh_model_proc *p = &run->proc[run->file[file].process];
 	struct tft_sample s;
 
 	while (len >= sizeof(s)) {
@@ -172,7 +173,7 @@ static int add_open_call(struct tfh_run *run, uint32_t file, const struct tfh_re
 {
 	const struct tft_head *head = tft_head(run->file[file].reader);
 	uint32_t process = run->file[file].process;
-	struct tfh_proc *p = &run->proc[process];
+	struct tfh_model_proc *p = &run->proc[process];
 	char detail[128] = "";
 
 	if (rec->kind != TFT_OPEN || rec->fn >= head->fn_count)

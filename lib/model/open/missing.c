@@ -191,7 +191,7 @@ void tfh_chunk_lost(const struct tfh_run *run, const struct tfh_chunk *c, struct
 int tfh_run_note_damage(struct tfh_run *run, uint32_t process, struct tfh_chunk *c,
 			const struct tfh_lost *lost)
 {
-	const struct tfh_proc *p = &run->proc[process];
+	const struct tfh_model_proc *p = &run->proc[process];
 	uint64_t from = c->t_first;
 
 	if (c->damaged)

@@ -36,7 +36,7 @@ int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size)
 static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *out)
 {
 	for (uint32_t i = 0; i < run->n_proc; i++) {
-		struct tfh_proc *p = &run->proc[i];
+		struct tfh_model_proc *p = &run->proc[i];
 		if (p->pub.pid == h->pid && p->process_start == h->journal_start &&
 		    p->start_ticks == h->start_ticks && !strcmp(p->pub.host, h->host)) {
 			if (p->pub.rank < 0) /* it was set while the process ran */
@@ -49,7 +49,7 @@ static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *o
 	}
 	if (tfh_room_for((void **)&run->proc, &run->cap_proc, run->n_proc, sizeof(*run->proc)))
 		return -ENOMEM;
-	struct tfh_proc *p = &run->proc[run->n_proc];
+	struct tfh_model_proc *p = &run->proc[run->n_proc];
 	memset(p, 0, sizeof(*p));
 	p->pub.host = tfh_arena_strdup(&run->arena, h->host);
 	p->pub.exe = tfh_arena_strdup(&run->arena, h->exe);
@@ -136,7 +136,7 @@ int tfh_run_add_file(struct tfh_run *run, const char *path, bool temporary, stru
 
 static int thread_of(struct tfh_run *run, uint32_t process, uint32_t thread, uint32_t tid)
 {
-	struct tfh_proc *p = &run->proc[process];
+	struct tfh_model_proc *p = &run->proc[process];
 
 	if (thread >= 1u << 20)
 		return 0; /* a salvage's own series */
@@ -165,7 +165,8 @@ static int thread_of(struct tfh_run *run, uint32_t process, uint32_t thread, uin
 	return 0;
 }
 
-static void use_sketch(struct tfh_proc *p, const struct tft_sketch *s, const struct tft_head *h)
+static void use_sketch(struct tfh_model_proc *p, const struct tft_sketch *s,
+		       const struct tft_head *h)
 {
 	for (uint32_t i = 0; i < s->n_fn && i < TFT_SKETCH_FNS; i++) {
 		if (s->fn[i].fn >= h->fn_count || !s->fn[i].count)
@@ -181,7 +182,7 @@ static int event_chunk(struct tfh_run *run, uint32_t file, uint32_t chunk,
 		       const struct tft_chunk_info *c)
 {
 	struct tft_reader *r = run->file[file].reader;
-	struct tfh_proc *p = &run->proc[run->file[file].process];
+	struct tfh_model_proc *p = &run->proc[run->file[file].process];
 	const struct tft_sketch *s;
 	const struct tft_run *runs;
 	struct tfh_err err;
@@ -220,7 +221,7 @@ static int event_chunk(struct tfh_run *run, uint32_t file, uint32_t chunk,
 static int scan_file(struct tfh_run *run, uint32_t file)
 {
 	struct tft_reader *r = run->file[file].reader;
-	struct tfh_proc *p = &run->proc[run->file[file].process];
+	struct tfh_model_proc *p = &run->proc[run->file[file].process];
 	int rc = 0;
 
 	p->pub.segments++;
@@ -273,12 +274,12 @@ static void set_clocks(struct tfh_run *run)
 	}
 	run->start_realtime = start == INT64_MAX ? 0 : start;
 	for (uint32_t f = 0; f < run->n_file; f++) {
-		struct tfh_proc *p = &run->proc[run->file[f].process];
+		struct tfh_model_proc *p = &run->proc[run->file[f].process];
 		const struct tft_head *h = tft_head(run->file[f].reader);
 		p->shift = (int64_t)h->start_realtime_ns - run->start_realtime -
 			   (int64_t)tft_monotonic_ns(run->file[f].reader, h->start_ticks);
 		for (uint32_t g = 0; g < f; g++) {
-			const struct tfh_proc *q = &run->proc[run->file[g].process];
+			const struct tfh_model_proc *q = &run->proc[run->file[g].process];
 			if (q->boot == p->boot && p->boot != tfh_hash_str("")) {
 				p->shift = q->shift;
 				break;
@@ -305,7 +306,7 @@ int64_t tfh_run_ns(const struct tfh_run *run, uint32_t file, uint64_t ticks)
 static void order_chunks(struct tfh_run *run)
 {
 	for (uint32_t i = 0; i < run->n_proc; i++) {
-		struct tfh_proc *p = &run->proc[i];
+		struct tfh_model_proc *p = &run->proc[i];
 		for (uint32_t c = 0; c < p->n_chunk; c++) {
 			int64_t last = tfh_run_ns(run, p->chunk[c].file, p->chunk[c].t_last);
 			p->chunk[c].first_ns =

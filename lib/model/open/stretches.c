@@ -22,7 +22,7 @@ static const struct tft_chunk_info *info_of(const struct tfh_run *run, const str
 /* Chunks with no other one's records between them make one stretch. */
 static int stretches_of(struct tfh_run *run, uint32_t process)
 {
-	const struct tfh_proc *p = &run->proc[process];
+	const struct tfh_model_proc *p = &run->proc[process];
 	struct tfh_stretch *s = NULL;
 	uint32_t kept = 0;
 
@@ -51,7 +51,7 @@ int tfh_run_find_stretches(struct tfh_run *run)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < run->n_proc && !rc; i++) {
-		struct tfh_proc *p = &run->proc[i];
+		struct tfh_model_proc *p = &run->proc[i];
 		for (uint32_t k = 0; k < p->n_digest; k++)
 			p->digest[k].first_ns =
 				tfh_run_ns(run, p->digest[k].file, p->digest[k].t_first);

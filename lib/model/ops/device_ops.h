@@ -147,24 +147,24 @@ int tfh_issued_next(struct tfh_issued *s, struct tfh_issue *out, bool *known);
 
 /* ---- issue_by_order.c: ops and calls in the order of CUPTI's numbers ---- */
 
-struct tfh_rank;
-int tfh_rank_open(struct tfh_rank **out);
-void tfh_rank_close(struct tfh_rank *r);
+struct tfh_by_order;
+int tfh_by_order_open(struct tfh_by_order **out);
+void tfh_by_order_close(struct tfh_by_order *r);
 /* A call that issues something, as it comes. 0 or -ENOMEM. */
-int tfh_rank_call(struct tfh_rank *r, uint32_t kind, const struct tfh_issue *issue,
-		  uint32_t stream);
+int tfh_by_order_call(struct tfh_by_order *r, uint32_t kind, const struct tfh_issue *issue,
+		      uint32_t stream);
 /* An op, as it comes; not when full. */
-bool tfh_rank_full(const struct tfh_rank *r);
-int tfh_rank_add(struct tfh_rank *r, uint32_t kind, const struct tfh_op *op);
+bool tfh_by_order_full(const struct tfh_by_order *r);
+int tfh_by_order_add(struct tfh_by_order *r, uint32_t kind, const struct tfh_op *op);
 /* The one that is next; NULL: none is left. */
-const struct tfh_op *tfh_rank_first(const struct tfh_rank *r);
+const struct tfh_op *tfh_by_order_first(const struct tfh_by_order *r);
 /* Up to when calls must have been told before the next op is taken. */
-int64_t tfh_rank_needs(const struct tfh_rank *r);
+int64_t tfh_by_order_needs(const struct tfh_by_order *r);
 /* The next op, and its call; false: not known. */
-bool tfh_rank_take(struct tfh_rank *r, struct tfh_op *op, struct tfh_issue *issue);
+bool tfh_by_order_take(struct tfh_by_order *r, struct tfh_op *op, struct tfh_issue *issue);
 /* Something was lost: ops get no calls, until those of calls before t have all run. */
-void tfh_rank_silence(struct tfh_rank *r);
-void tfh_rank_begin(struct tfh_rank *r, int64_t t);
+void tfh_by_order_silence(struct tfh_by_order *r);
+void tfh_by_order_begin(struct tfh_by_order *r, int64_t t);
 
 /* ---- issue.c ---- */
 

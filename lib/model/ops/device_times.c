@@ -284,7 +284,7 @@ static int look(struct tfh_run *run, uint32_t process, struct tfh_gpu *g)
 
 struct tfh_gpu *tfh_gpu_of(struct tfh_run *run, uint32_t process)
 {
-	struct tfh_proc *p = &run->proc[process];
+	struct tfh_model_proc *p = &run->proc[process];
 
 	if (p->gpu)
 		return p->gpu;

@@ -71,13 +71,13 @@ struct tfh_join {
 	uint32_t record_tid;
 	struct {
 		uint32_t tid, id;
-	} * alias;	       /* by tid, modulo LANES */
-	struct tfh_rank *rank; /* without records of calls */
-	int64_t last;	       /* end of the ops taken so far */
-	int64_t resync;	       /* a loss ends here; INT64_MIN: none has to be got over */
-	uint32_t span;	       /* next one to come */
-	bool early;	       /* calls were made before there were device times */
-	int64_t *wait;	       /* ends of the last WAITS waits for the device, a ring */
+	} * alias;		   /* by tid, modulo LANES */
+	struct tfh_by_order *rank; /* without records of calls */
+	int64_t last;		   /* end of the ops taken so far */
+	int64_t resync;		   /* a loss ends here; INT64_MIN: none has to be got over */
+	uint32_t span;		   /* next one to come */
+	bool early;		   /* calls were made before there were device times */
+	int64_t *wait;		   /* ends of the last WAITS waits for the device, a ring */
 	uint32_t n_wait;
 	struct tfh_names names;
 	struct tfh_arena arena;
@@ -214,9 +214,9 @@ static int take_event(struct tfh_join *j, const struct tfh_entry *e, const struc
 		return 0;
 	struct tfh_issue issue = {e->t0, e->t1, e->thread, e->number};
 	j->early |= e->t0 < first_span(j);
-	return tfh_rank_call(j->rank,
-			     key_of(ev->fn->family, function_name(j, (uint32_t)ev->w[0]), ev->w[0]),
-			     &issue, ev->stream);
+	return tfh_by_order_call(
+		j->rank, key_of(ev->fn->family, function_name(j, (uint32_t)ev->w[0]), ev->w[0]),
+		&issue, ev->stream);
 }
 
 /* A thread's name may come behind its first calls, and behind CUPTI's records of them. */
@@ -422,7 +422,7 @@ static uint32_t kind_of(const struct tfh_op *op)
 
 static void pass_hole(struct tfh_join *j, int64_t end)
 {
-	tfh_rank_silence(j->rank);
+	tfh_by_order_silence(j->rank);
 	j->resync = end > j->resync ? end : j->resync;
 	j->last = end > j->last ? end : j->last;
 }
@@ -460,7 +460,7 @@ static void pass_holes(struct tfh_join *j, const struct tfh_op *op)
 		if (g->span[j->span + 1].t0 - g->span[j->span].t1 > IDLE_NS)
 			pass_hole(j, g->span[j->span + 1].t0);
 	if (j->resync != INT64_MIN && op->t0 > j->resync && was_idle(j, op->t0)) {
-		tfh_rank_begin(j->rank, j->last);
+		tfh_by_order_begin(j->rank, j->last);
 		j->resync = INT64_MIN;
 	}
 	if (op->t1 > j->last)
@@ -469,24 +469,24 @@ static void pass_holes(struct tfh_join *j, const struct tfh_op *op)
 
 bool tfh_join_takes(const struct tfh_join *j)
 {
-	return j->rank && !tfh_rank_full(j->rank);
+	return j->rank && !tfh_by_order_full(j->rank);
 }
 
 int tfh_join_add(struct tfh_join *j, const struct tfh_op *op)
 {
-	return tfh_rank_add(j->rank, kind_of(op), op);
+	return tfh_by_order_add(j->rank, kind_of(op), op);
 }
 
 bool tfh_join_next(struct tfh_join *j, struct tfh_op *op, struct tfh_issue *out, bool *known)
 {
-	const struct tfh_op *first = j->err ? NULL : tfh_rank_first(j->rank);
+	const struct tfh_op *first = j->err ? NULL : tfh_by_order_first(j->rank);
 
 	if (!first)
 		return false;
-	while (j->now <= tfh_rank_needs(j->rank) && read_on(j))
+	while (j->now <= tfh_by_order_needs(j->rank) && read_on(j))
 		;
 	pass_holes(j, first);
-	*known = tfh_rank_take(j->rank, op, out);
+	*known = tfh_by_order_take(j->rank, op, out);
 	return true;
 }
 
@@ -546,7 +546,7 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 		rc = -ENOMEM;
 	j->wait = drvr ? NULL : calloc(WAITS, sizeof(*j->wait));
 	if (!rc && !drvr)
-		rc = j->wait ? tfh_rank_open(&j->rank) : -ENOMEM;
+		rc = j->wait ? tfh_by_order_open(&j->rank) : -ENOMEM;
 	if (!rc && host)
 		rc = tfh_weave_open(shadow, process, false, &j->weave);
 	if (rc) {
@@ -569,7 +569,7 @@ void tfh_join_close(struct tfh_join *j)
 		free(j->lane[i].calls.v);
 		free(j->lane[i].records.v);
 	}
-	tfh_rank_close(j->rank);
+	tfh_by_order_close(j->rank);
 	free(j->wait);
 	tfh_weave_close(j->weave);
 	tfh_names_free(&j->names);

@@ -53,7 +53,7 @@ struct slot {
 	struct tfh_issue issue;
 };
 
-struct tfh_rank {
+struct tfh_by_order {
 	struct tfh_op *op; /* ring */
 	uint32_t *of;	   /* kind of each */
 	uint32_t first, n;
@@ -66,9 +66,9 @@ struct tfh_rank {
 	bool silent;   /* nor is any until the next beginning */
 };
 
-int tfh_rank_open(struct tfh_rank **out)
+int tfh_by_order_open(struct tfh_by_order **out)
 {
-	struct tfh_rank *r = calloc(1, sizeof(*r));
+	struct tfh_by_order *r = calloc(1, sizeof(*r));
 
 	*out = NULL;
 	if (!r)
@@ -79,14 +79,14 @@ int tfh_rank_open(struct tfh_rank **out)
 	r->kind = calloc(KINDS, sizeof(*r->kind));
 	r->slot = calloc(ISSUES, sizeof(*r->slot));
 	if (!r->op || !r->of || !r->kind || !r->slot) {
-		tfh_rank_close(r);
+		tfh_by_order_close(r);
 		return -ENOMEM;
 	}
 	*out = r;
 	return 0;
 }
 
-void tfh_rank_close(struct tfh_rank *r)
+void tfh_by_order_close(struct tfh_by_order *r)
 {
 	if (!r)
 		return;
@@ -127,7 +127,8 @@ static int room_for_call(struct kind *k)
 	return 0;
 }
 
-int tfh_rank_call(struct tfh_rank *r, uint32_t kind, const struct tfh_issue *issue, uint32_t stream)
+int tfh_by_order_call(struct tfh_by_order *r, uint32_t kind, const struct tfh_issue *issue,
+		      uint32_t stream)
 {
 	struct kind *k = &r->kind[kind % KINDS];
 	struct made c = {*issue, stream, issue->thread};
@@ -167,12 +168,12 @@ static struct made take_call(struct kind *k, uint32_t i)
 	return c;
 }
 
-void tfh_rank_silence(struct tfh_rank *r)
+void tfh_by_order_silence(struct tfh_by_order *r)
 {
 	r->silent = true;
 }
 
-void tfh_rank_begin(struct tfh_rank *r, int64_t t)
+void tfh_by_order_begin(struct tfh_by_order *r, int64_t t)
 {
 	r->silent = false;
 	for (uint32_t i = 0; i < KINDS; i++) {
@@ -220,12 +221,12 @@ static uint32_t pop(struct kind *k)
 
 /* ---- ops ---- */
 
-bool tfh_rank_full(const struct tfh_rank *r)
+bool tfh_by_order_full(const struct tfh_by_order *r)
 {
 	return r->n == HELD;
 }
 
-int tfh_rank_add(struct tfh_rank *r, uint32_t kind, const struct tfh_op *op)
+int tfh_by_order_add(struct tfh_by_order *r, uint32_t kind, const struct tfh_op *op)
 {
 	uint32_t at = (r->first + r->n++) % HELD;
 	struct slot *s = &r->slot[op->correlation % ISSUES];
@@ -242,13 +243,14 @@ int tfh_rank_add(struct tfh_rank *r, uint32_t kind, const struct tfh_op *op)
 	return push(&r->kind[kind % KINDS], op->correlation);
 }
 
-const struct tfh_op *tfh_rank_first(const struct tfh_rank *r)
+const struct tfh_op *tfh_by_order_first(const struct tfh_by_order *r)
 {
 	return r->n ? &r->op[r->first] : NULL;
 }
 
 /* The nearest number in one direction whose call is known. */
-static const struct tfh_issue *neighbour(const struct tfh_rank *r, uint32_t number, uint32_t step)
+static const struct tfh_issue *neighbour(const struct tfh_by_order *r, uint32_t number,
+					 uint32_t step)
 {
 	for (uint32_t i = 1; i <= NEAR; i++) {
 		const struct slot *s = &r->slot[(number + i * step) % ISSUES];
@@ -258,7 +260,7 @@ static const struct tfh_issue *neighbour(const struct tfh_rank *r, uint32_t numb
 	return NULL;
 }
 
-static uint32_t *host_stream(struct tfh_rank *r, uint32_t device)
+static uint32_t *host_stream(struct tfh_by_order *r, uint32_t device)
 {
 	uint32_t at = (uint32_t)tfh_hash_u64(device) % 256;
 
@@ -300,7 +302,7 @@ static uint32_t choose(const struct kind *k, uint32_t n, uint32_t host)
 }
 
 /* The next number of a kind and its call. */
-static void settle(struct tfh_rank *r, struct kind *k)
+static void settle(struct tfh_by_order *r, struct kind *k)
 {
 	uint32_t number = pop(k), n, i = 0;
 	struct slot *s = &r->slot[number % ISSUES];
@@ -342,14 +344,14 @@ static void settle(struct tfh_rank *r, struct kind *k)
 	s->state = KNOWN;
 }
 
-int64_t tfh_rank_needs(const struct tfh_rank *r)
+int64_t tfh_by_order_needs(const struct tfh_by_order *r)
 {
 	const struct kind *k = &r->kind[r->of[r->first]];
 
 	return r->op[r->first].t1 + (k->several || !k->n ? WAIT_NS : BEHIND_NS);
 }
 
-bool tfh_rank_take(struct tfh_rank *r, struct tfh_op *op, struct tfh_issue *issue)
+bool tfh_by_order_take(struct tfh_by_order *r, struct tfh_op *op, struct tfh_issue *issue)
 {
 	struct kind *k = &r->kind[r->of[r->first]];
 	struct slot *s;

@@ -170,13 +170,13 @@ static struct module *module_at(struct tfh_sites *s, uint64_t address, uint64_t 
 }
 
 static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct row *row,
-		   struct tfh_frame *out)
+		   struct tfh_model_frame *out)
 {
 	uint64_t call = row->address - 1; /* a return address may lie behind its function */
 	struct module *m = module_at(s, call, row->t);
 	char name[1024];
 
-	*out = (struct tfh_frame){"", "", row->address, row->address};
+	*out = (struct tfh_model_frame){"", "", row->address, row->address};
 	if (!m)
 		return 0;
 	out->module = m->file;
@@ -194,7 +194,7 @@ static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct row *r
 }
 
 uint32_t tfh_run_stack(struct tfh_run *run, uint32_t process, uint32_t stack,
-		       struct tfh_frame *frame, uint32_t most)
+		       struct tfh_model_frame *frame, uint32_t most)
 {
 	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
 	uint32_t low = 0, high = s ? s->n_row : 0, n = 0;
@@ -222,7 +222,7 @@ static bool begins(const char *text, const char *with)
 }
 
 /* tfhook, the driver, CUDA's runtime: how the call got there says nothing about the program. */
-static bool is_way_in(const struct tfh_frame *f)
+static bool is_way_in(const struct tfh_model_frame *f)
 {
 	static const char *const file[] = {"libtfhook", "libcuda.so", "libcudart", "libcupti"};
 	const char *name = f->function;
@@ -238,7 +238,7 @@ static bool is_way_in(const struct tfh_frame *f)
 
 /* The interpreter's own frames, and those of its ways into C, are many and say only that it was
  * Python. */
-static bool is_python(const struct tfh_frame *f)
+static bool is_python(const struct tfh_model_frame *f)
 {
 	static const char *const file[] = {"libpython", "python", "libffi", "_ctypes",
 					   "_cffi_backend"};
@@ -250,7 +250,7 @@ static bool is_python(const struct tfh_frame *f)
 }
 
 /* How the C library started the program or the thread. */
-static bool is_start(const struct tfh_frame *f)
+static bool is_start(const struct tfh_model_frame *f)
 {
 	return !strcmp(f->function, "_start") ||
 	       (begins(f->module, "libc.so") &&
@@ -258,7 +258,7 @@ static bool is_start(const struct tfh_frame *f)
 		 begins(f->function, "clone") || !strcmp(f->function, "start_thread")));
 }
 
-static size_t add_frame(char *out, size_t size, const struct tfh_frame *f, const char *module)
+static size_t add_frame(char *out, size_t size, const struct tfh_model_frame *f, const char *module)
 {
 	int n;
 
@@ -276,7 +276,7 @@ static size_t add_frame(char *out, size_t size, const struct tfh_frame *f, const
 
 /* Frames of functions without a name, in front of one of the same file that has one: local
  * functions of a stripped library, such as the runtime that was linked into it. */
-static uint32_t skip_nameless(const struct tfh_frame *f, uint32_t n)
+static uint32_t skip_nameless(const struct tfh_model_frame *f, uint32_t n)
 {
 	uint32_t i = 0;
 
@@ -285,7 +285,7 @@ static uint32_t skip_nameless(const struct tfh_frame *f, uint32_t n)
 	return i < n && *f[i].function && !strcmp(f[i].module, f[0].module) ? i : 0;
 }
 
-static void describe(const struct tfh_frame *f, uint32_t n, char *out, size_t size)
+static void describe(const struct tfh_model_frame *f, uint32_t n, char *out, size_t size)
 {
 	const char *module = "";
 	uint32_t shown = 0, i = 0;
@@ -318,7 +318,7 @@ static void describe(const struct tfh_frame *f, uint32_t n, char *out, size_t si
 const char *tfh_run_site(struct tfh_run *run, uint32_t process, uint32_t stack)
 {
 	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
-	struct tfh_frame frame[STACK_FRAMES];
+	struct tfh_model_frame frame[STACK_FRAMES];
 	char line[(NAME_MOST + 300) * SITE_FRAMES];
 	const char *text;
 	uint32_t n;

@@ -5,7 +5,7 @@
 #include "model/model.h"
 
 /* Texts live as long as the run. */
-struct tfh_frame {
+struct tfh_model_frame {
 	const char *function; /* "" not known */
 	const char *module;   /* name of the file, "" not known (code made at run time) */
 	uint64_t offset;      /* into the function; without one into the file */
@@ -14,7 +14,7 @@ struct tfh_frame {
 
 /* Frames of a backtrace (tfh_event.stack), the innermost first; returns how many, 0: not known. */
 uint32_t tfh_run_stack(struct tfh_run *run, uint32_t process, uint32_t stack,
-		       struct tfh_frame *frame, uint32_t most);
+		       struct tfh_model_frame *frame, uint32_t most);
 
 /* The same as a line for people: "copy_batch [libloader.so] < train_step < main [train]": the
  * innermost frame outside of the driver, CUDA's runtime and tfhook, and up to two of its callers.

@@ -6,10 +6,10 @@
 
 #define AHEAD 4u
 
-__attribute__((noinline)) void tfh_new_line(const struct tfh_series *s, uint64_t block)
+__attribute__((noinline)) void tfh_new_line(const struct tfh_model_series *s, uint64_t block)
 {
 	const struct tft_reader *reader = s->file->reader;
-	struct tfh_line *l = &s->side->line;
+	struct tfh_tick_line *l = &s->side->line;
 	uint64_t a = tft_monotonic_ns(reader, block << TFH_LINE_BITS);
 	uint64_t b = tft_monotonic_ns(reader, (block + 1) << TFH_LINE_BITS);
 
@@ -18,7 +18,7 @@ __attribute__((noinline)) void tfh_new_line(const struct tfh_series *s, uint64_t
 	l->rate = (double)(int64_t)(b - a) / (double)(1u << TFH_LINE_BITS);
 }
 
-bool tfh_series_look(struct tfh_series *s)
+bool tfh_series_look(struct tfh_model_series *s)
 {
 	struct tft_times t[TFT_MANY];
 
@@ -33,19 +33,20 @@ bool tfh_series_look(struct tfh_series *s)
 	return s->n;
 }
 
-void tfh_series_complete(struct tfh_series *s)
+void tfh_series_complete(struct tfh_model_series *s)
 {
 	tft_complete(&s->cursor, &s->seen[s->at].ticks, s->cursor.pos - s->n + s->at, s->number,
 		     &s->rec);
 }
 
-struct tfh_series *tfh_series_new(struct tfh_run *run, struct tfh_side *side, uint32_t process,
-				  uint32_t file, struct tfh_open_chunk *chunk, uint32_t number)
+struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_side *side,
+					uint32_t process, uint32_t file,
+					struct tfh_open_chunk *chunk, uint32_t number)
 {
 	const struct tft_run *r = tft_run(chunk->events, number);
-	const struct tfh_proc *p = &run->proc[process];
+	const struct tfh_model_proc *p = &run->proc[process];
 	uint32_t room = r->count < TFT_MANY ? r->count : TFT_MANY;
-	struct tfh_series *s = calloc(1, sizeof(*s) + room * sizeof(*s->seen));
+	struct tfh_model_series *s = calloc(1, sizeof(*s) + room * sizeof(*s->seen));
 
 	if (!s)
 		return NULL;
@@ -113,7 +114,7 @@ struct unpacked {
 
 struct tfh_unpack {
 	struct tfh_run *run;
-	const struct tfh_proc *p;
+	const struct tfh_model_proc *p;
 	uint32_t next;
 	struct unpacked ring[AHEAD];
 	struct tfh_ahead ahead;

@@ -12,7 +12,7 @@
  * points of the file's own clock table: the same for every record, and cheap. */
 #define TFH_LINE_BITS 26
 
-struct tfh_line {
+struct tfh_tick_line {
 	uint64_t block; /* TFH_NO_LINE: none yet */
 	int64_t ns;
 	double rate; /* ns per tick */
@@ -40,12 +40,12 @@ struct tfh_open_chunk {
 };
 
 /* What is kept per process during a pass. */
-struct tfh_side {
+struct tfh_model_side {
 	uint32_t next_chunk;
 	uint64_t *next_number; /* by thread: first record that has not been seen */
 	uint8_t *naming;       /* by thread: a name's text may go on */
 	struct tfh_memory memory;
-	struct tfh_line line;
+	struct tfh_tick_line line;
 };
 
 /* A record whose times have been read. */
@@ -54,7 +54,7 @@ struct tfh_seen {
 	int64_t t0, t1;
 };
 
-struct tfh_series {
+struct tfh_model_series {
 	int64_t t1; /* of the next record */
 	uint64_t number;
 	uint32_t at, n;		  /* of `seen`: the next record, and how many there are */
@@ -64,7 +64,7 @@ struct tfh_series {
 	uint32_t index;		  /* of the thread in the process */
 	const struct tfh_file *file;
 	uint64_t *next_number; /* NULL: numbered anew in every file */
-	struct tfh_side *side;
+	struct tfh_model_side *side;
 	int64_t shift;
 	struct tfh_open_chunk *chunk;
 	struct tfh_stencil *stencil; /* the chunk's */
@@ -73,11 +73,11 @@ struct tfh_series {
 	struct tfh_seen seen[];
 };
 
-void tfh_new_line(const struct tfh_series *s, uint64_t block);
+void tfh_new_line(const struct tfh_model_series *s, uint64_t block);
 
-static inline int64_t tfh_series_ns(const struct tfh_series *s, uint64_t ticks)
+static inline int64_t tfh_series_ns(const struct tfh_model_series *s, uint64_t ticks)
 {
-	const struct tfh_line *l = &s->side->line;
+	const struct tfh_tick_line *l = &s->side->line;
 
 	if (__builtin_expect(l->block != ticks >> TFH_LINE_BITS, 0))
 		tfh_new_line(s, ticks >> TFH_LINE_BITS);
@@ -85,15 +85,16 @@ static inline int64_t tfh_series_ns(const struct tfh_series *s, uint64_t ticks)
 }
 
 /* NULL: out of memory. Stands before its first record. */
-struct tfh_series *tfh_series_new(struct tfh_run *run, struct tfh_side *side, uint32_t process,
-				  uint32_t file, struct tfh_open_chunk *chunk, uint32_t number);
+struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_side *side,
+					uint32_t process, uint32_t file,
+					struct tfh_open_chunk *chunk, uint32_t number);
 /* The next record, where none is left of those that were read ahead. False: that was the last. */
-bool tfh_series_look(struct tfh_series *s);
+bool tfh_series_look(struct tfh_model_series *s);
 /* The whole of the next record, which is not plain. */
-void tfh_series_complete(struct tfh_series *s);
+void tfh_series_complete(struct tfh_model_series *s);
 
 /* To the next record; false at the end. */
-static inline bool tfh_series_next(struct tfh_series *s)
+static inline bool tfh_series_next(struct tfh_model_series *s)
 {
 	s->number++;
 	if (++s->at >= s->n && !tfh_series_look(s))

@@ -18,9 +18,9 @@
 
 struct tfh_weave {
 	struct tfh_run *run;
-	uint32_t begin, end;   /* processes */
-	struct tfh_side *side; /* by process */
-	struct tfh_series **heap;
+	uint32_t begin, end;	     /* processes */
+	struct tfh_model_side *side; /* by process */
+	struct tfh_model_series **heap;
 	uint32_t n, cap;
 	int64_t due;			       /* before it no chunk needs to be opened */
 	struct tfh_stencils *given_up, *spare; /* given up: the block may still point into them */
@@ -29,7 +29,7 @@ struct tfh_weave {
 	struct tfh_err err;
 };
 
-static bool before(const struct tfh_series *a, const struct tfh_series *b)
+static bool before(const struct tfh_model_series *a, const struct tfh_model_series *b)
 {
 	if (a->t1 != b->t1)
 		return a->t1 < b->t1;
@@ -40,7 +40,7 @@ static bool before(const struct tfh_series *a, const struct tfh_series *b)
 
 static void sift_down(struct tfh_weave *m)
 {
-	struct tfh_series *x = m->heap[0];
+	struct tfh_model_series *x = m->heap[0];
 	uint32_t i = 0, c;
 
 	while ((c = 2 * i + 1) < m->n) {
@@ -53,7 +53,7 @@ static void sift_down(struct tfh_weave *m)
 	m->heap[i] = x;
 }
 
-static int push(struct tfh_weave *m, struct tfh_series *x)
+static int push(struct tfh_weave *m, struct tfh_model_series *x)
 {
 	uint32_t i = m->n;
 
@@ -93,7 +93,7 @@ static void end_chunk(struct tfh_weave *m, struct tfh_open_chunk *o)
 	free(o);
 }
 
-static void end_series(struct tfh_weave *m, struct tfh_series *s)
+static void end_series(struct tfh_weave *m, struct tfh_model_series *s)
 {
 	end_chunk(m, s->chunk);
 	free(s);
@@ -127,7 +127,7 @@ static int open_chunk(struct tfh_weave *m, uint32_t process, struct tfh_chunk *c
 	uint32_t n = tft_run_count(o->events);
 	o->runs = n + 1;
 	for (uint32_t i = 0; i < n && !rc; i++) {
-		struct tfh_series *s =
+		struct tfh_model_series *s =
 			tfh_series_new(m->run, &m->side[process], process, c->file, o, i);
 		if (!s) {
 			rc = -ENOMEM;
@@ -150,8 +150,8 @@ static int open_due(struct tfh_weave *m)
 
 	m->due = INT64_MAX;
 	for (uint32_t i = m->begin; i < m->end; i++) {
-		struct tfh_proc *p = &run->proc[i];
-		struct tfh_side *side = &m->side[i];
+		struct tfh_model_proc *p = &run->proc[i];
+		struct tfh_model_side *side = &m->side[i];
 		while (side->next_chunk < p->n_chunk) {
 			struct tfh_chunk *c = &p->chunk[side->next_chunk];
 			if (m->n && m->heap[0]->t1 < c->first_ns) {
@@ -221,8 +221,8 @@ void tfh_weave_close(struct tfh_weave *m)
 }
 
 /* The EXT record of a copy, if the next record of the series is one. */
-static const struct tft_ext_copy *copy_ext(const struct tfh_rec *rec, const struct tfh_series *s,
-					   bool more)
+static const struct tft_ext_copy *copy_ext(const struct tfh_rec *rec,
+					   const struct tfh_model_series *s, bool more)
 {
 	if (!(rec->flags & TFT_F_EXT) || !more || s->plain || s->rec.kind != TFT_EXT)
 		return NULL;
@@ -231,7 +231,8 @@ static const struct tft_ext_copy *copy_ext(const struct tfh_rec *rec, const stru
 }
 
 /* The pairs of a batch, behind its first part; the series then stands at what follows them. */
-static bool take_batch(const struct tfh_side *side, struct tfh_series *s, struct tfh_event *ev)
+static bool take_batch(const struct tfh_model_side *side, struct tfh_model_series *s,
+		       struct tfh_event *ev)
 {
 	struct {
 		struct tft_ext_copy head;
@@ -256,7 +257,7 @@ static bool take_batch(const struct tfh_side *side, struct tfh_series *s, struct
 }
 
 /* Tick counts become nanoseconds. */
-static inline void scale(const struct tfh_series *s, struct tfh_event *ev)
+static inline void scale(const struct tfh_model_series *s, struct tfh_event *ev)
 {
 	double rate = s->side->line.rate;
 
@@ -267,7 +268,7 @@ static inline void scale(const struct tfh_series *s, struct tfh_event *ev)
 		ev->w[2] = (uint64_t)((double)ev->w[2] * rate);
 }
 
-static void note(struct tfh_block *b, const struct tfh_series *s)
+static void note(struct tfh_block *b, const struct tfh_model_series *s)
 {
 	b->entry[b->n++] = (struct tfh_entry){.thread = s->index};
 	b->note_process[b->n_notes] = s->process;
@@ -275,7 +276,7 @@ static void note(struct tfh_block *b, const struct tfh_series *s)
 }
 
 /* Plain events, from the next one on: as many as were read ahead and end before `limit`. */
-static bool take_plain(struct tfh_series *s, struct tfh_block *b, int64_t limit)
+static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t limit)
 {
 	struct tfh_entry *e = &b->entry[b->n];
 	const struct tfh_entry *full = b->entry + TFH_BLOCK_EVENTS;
@@ -303,11 +304,11 @@ static bool take_plain(struct tfh_series *s, struct tfh_block *b, int64_t limit)
 }
 
 /* A call or anything else that is not a name. True: the series goes on. */
-static bool take_event(struct tfh_weave *m, struct tfh_series *s, struct tfh_block *b)
+static bool take_event(struct tfh_weave *m, struct tfh_model_series *s, struct tfh_block *b)
 {
 	struct tfh_entry *e = &b->entry[b->n];
 	struct tfh_event *ev = &b->own[b->n];
-	struct tfh_side *side = s->side;
+	struct tfh_model_side *side = s->side;
 	uint64_t t_begin = s->rec.t_begin;
 	bool more, copy;
 	struct tfh_rec rec;
@@ -318,7 +319,7 @@ static bool take_event(struct tfh_weave *m, struct tfh_series *s, struct tfh_blo
 	e->number = s->number;
 	e->thread = s->thread;
 	if (ev->kind == TFT_OPEN) {
-		const struct tfh_proc *p = &m->run->proc[s->process];
+		const struct tfh_model_proc *p = &m->run->proc[s->process];
 		if (ev->ctx < p->n_thread && p->thread[ev->ctx])
 			e->thread = p->thread[ev->ctx] - 1;
 	}
@@ -344,7 +345,7 @@ static bool take_event(struct tfh_weave *m, struct tfh_series *s, struct tfh_blo
 
 /* Takes the next record of a series, and of plain ones those behind it that end before `limit`.
  * True: the series goes on. */
-static inline bool take(struct tfh_weave *m, struct tfh_series *s, struct tfh_block *b,
+static inline bool take(struct tfh_weave *m, struct tfh_model_series *s, struct tfh_block *b,
 			int64_t limit)
 {
 	if (s->next_number) {
@@ -376,8 +377,8 @@ bool tfh_weave_fill(struct tfh_weave *m, struct tfh_block *b)
 				return false;
 		}
 		/* The earliest series is followed while it stays the earliest. */
-		struct tfh_series *s = m->heap[0];
-		const struct tfh_series *other = m->n > 1 ? m->heap[1] : NULL;
+		struct tfh_model_series *s = m->heap[0];
+		const struct tfh_model_series *other = m->n > 1 ? m->heap[1] : NULL;
 		if (m->n > 2 && before(m->heap[2], other))
 			other = m->heap[2];
 		int64_t limit = other && other->t1 < m->due ? other->t1 : m->due;

@@ -27,7 +27,7 @@ void tfh_clock_read_pair(struct tfh_clock_pair *pair)
 	*pair = (struct tfh_clock_pair){sched_now(), (int64_t)sched_now(), (int64_t)sched_now(), 1};
 }
 
-int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_proc *p)
+int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_record_proc *p)
 {
 	(void)p;
 	work_begins();
