@@ -367,6 +367,50 @@ static void test_elapsed_time(void **state)
 	tfh_result_free(r);
 }
 
+/* A stream that waits for a copy on another one, which says by an event, or by a value that it
+ * writes, that it is done. Between the two, 600 other events are recorded whose handles once shared
+ * places with the first one's. */
+static void waits_for_copy(bool value)
+{
+	static const enum tfh_fn fn[2][2] = {
+		{TFH_FN_cuEventRecord, TFH_FN_cuStreamWaitEvent},
+		{TFH_FN_cuStreamWriteValue32_v2, TFH_FN_cuStreamWaitValue32_v2}};
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.01);
+		dg_copy(d, 0, 2, TFH_DIR_H2D, 16 << 20, 4);
+		for (int k = 0; k < 2; k++) {
+			struct tfh_event *ev = dg_call(d, 0, fn[value][k], 1 * US);
+			ev->stream = k ? 3 : 2;
+			ev->w[0] = 0x7f0000000000;
+			for (int n = 0; !k && n < 600; n++) {
+				ev = dg_call(d, 0, TFH_FN_cuEventRecord, 0.1 * US);
+				ev->stream = 2;
+				ev->w[0] = 0x7f0000000000 + (uint64_t)(n + 1) * 4096 * 8;
+			}
+		}
+		d->wait[3] = d->end[2] + 0.3; /* too late to be concluded from times alone */
+		dg_launch(d, 0, 3, 3);
+		dg_sync(d, 0, 3);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
+	tfh_result_free(r);
+}
+
+static void test_many_events(void **state)
+{
+	(void)state;
+	waits_for_copy(false);
+}
+
+static void test_value_of_its_own(void **state)
+{
+	(void)state;
+	waits_for_copy(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,7 +421,8 @@ int main(void)
 		cmocka_unit_test(test_batch_of_copies),	   cmocka_unit_test(test_devices_in_turn),
 		cmocka_unit_test(test_free_waits),	   cmocka_unit_test(test_order_of_another),
 		cmocka_unit_test(test_stages_on_devices),  cmocka_unit_test(test_late_device),
-		cmocka_unit_test(test_elapsed_time),
+		cmocka_unit_test(test_elapsed_time),	   cmocka_unit_test(test_many_events),
+		cmocka_unit_test(test_value_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

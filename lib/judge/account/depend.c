@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "judge/account/device.h"
-
-#define EVENTS 4096
 
 /* Ordering calls and issues, in order of time. */
 struct order {
@@ -21,13 +20,18 @@ struct order {
 };
 enum { RECORD, WAIT, SYNC, DRAIN, ISSUE };
 
+/* An event that was recorded while these ops are in memory. */
+struct event {
+	uint64_t handle;      /* 0: a free place */
+	uint32_t op, compute; /* done last; of those that compute */
+};
+
 struct pairing {
 	struct tfh_device *d;
 	TFH_VEC(struct order) order;
-	struct {
-		uint64_t handle;
-		uint32_t op, compute; /* done last; of those that compute */
-	} event[EVENTS];
+	size_t records;
+	struct event *event; /* open addressing */
+	size_t events;	     /* places, a power of two */
 };
 
 /* The host's name of a stream and the device's are joined by the ops that were issued into it. */
@@ -89,12 +93,14 @@ static int gather(struct pairing *p)
 	for (size_t i = 0; i < d->call.n && !rc; i++) {
 		const struct tfh_piece *c = &d->call.v[i];
 		struct order o = {.t = c->t0};
-		bool record = c->family == TFH_FAM_EVENT && c->handle;
+		bool record = tfh_piece_records(c);
 		bool polled = c->family == TFH_FAM_QUERY && !c->failed;
 		bool waits = c->family == TFH_FAM_SYNC || polled;
 		bool sync = waits && c->handle && !c->stream, drain = waits && c->stream;
-		if (!record && !sync && !drain && c->family != TFH_FAM_STREAM_WAIT)
+		bool wait = c->family == TFH_FAM_STREAM_WAIT && c->handle;
+		if (!record && !sync && !drain && !wait)
 			continue;
+		p->records += record;
 		o.what = record ? RECORD : sync ? SYNC : drain ? DRAIN : WAIT;
 		o.index = sync || drain ? tfh_seg_at(d, c->thread, c->t0 + 1)
 					: lane_named(d, c->stream);
@@ -123,15 +129,34 @@ static uint32_t computing(const struct tfh_device *d, uint32_t op)
 	return op != TFH_NO && d->op.v[op].work == TFH_W_COMPUTE ? op : TFH_NO;
 }
 
-/* A wait for what was not recorded as an event: a value that the host, a network card or another
- * device writes (cuStreamWaitValue32), or an event of another process. Whether it held anything up
- * is seen at the op behind it.
+static int make_events(struct pairing *p)
+{
+	for (p->events = 16; p->events < 2 * p->records;)
+		p->events *= 2;
+	p->event = calloc(p->events, sizeof(*p->event));
+	return p->event ? 0 : -ENOMEM;
+}
+
+/* The place of an event; a free one where it was not recorded in these ops' time. */
+static struct event *event_of(const struct pairing *p, uint64_t handle)
+{
+	size_t at = tfh_hash_u64(handle) & (p->events - 1);
+
+	while (p->event[at].handle && p->event[at].handle != handle)
+		at = (at + 1) & (p->events - 1);
+	return &p->event[at];
+}
+
+/* A wait for what this process never recorded or wrote: a value that the host, a network card or
+ * another device writes (cuStreamWaitValue32), or an event of another process. Whether it held
+ * anything up is seen at the op behind it. An event recorded before these ops' time is over.
  *
  * Waits that no op followed yet count: whoever waits for the stream, or for an event that is
  * recorded in it, waits for what it waits for. */
 static void pair(struct pairing *p)
 {
 	struct tfh_device *d = p->d;
+	const struct tfh_handles *recorded = &d->accounts->facts->recorded;
 
 	for (size_t i = 0; i < d->lane.n; i++) {
 		d->lane.v[i].last = d->lane.v[i].wait = d->lane.v[i].waitc = TFH_NO;
@@ -139,27 +164,29 @@ static void pair(struct pairing *p)
 	}
 	for (size_t i = 0; i < p->order.n; i++) {
 		const struct order *o = &p->order.v[i];
-		size_t e = (o->handle >> 3) % EVENTS;
+		struct event *e;
 		struct tfh_lane *l;
 		switch (o->what) {
 		case RECORD:
-			p->event[e].handle = o->handle;
+			e = event_of(p, o->handle);
+			e->handle = o->handle;
 			l = &d->lane.v[o->index];
-			p->event[e].op = later(d, l->last, l->wait);
-			p->event[e].compute = later(d, computing(d, l->last), l->waitc);
+			e->op = later(d, l->last, l->wait);
+			e->compute = later(d, computing(d, l->last), l->waitc);
 			break;
 		case WAIT:
 			l = &d->lane.v[o->index];
-			if (p->event[e].handle == o->handle) {
-				l->wait = later(d, l->wait, p->event[e].op);
-				l->waitc = later(d, l->waitc, p->event[e].compute);
-			} else {
-				l->outside = true;
+			e = event_of(p, o->handle);
+			if (e->handle) {
+				l->wait = later(d, l->wait, e->op);
+				l->waitc = later(d, l->waitc, e->compute);
 			}
+			l->outside |= !tfh_handles_has(recorded, o->handle);
 			break;
 		case SYNC:
-			if (p->event[e].handle == o->handle && p->event[e].op != TFH_NO)
-				d->seg.v[o->index].op = p->event[e].op;
+			e = event_of(p, o->handle);
+			if (e->handle && e->op != TFH_NO)
+				d->seg.v[o->index].op = e->op;
 			break;
 		case DRAIN:
 			l = &d->lane.v[o->handle];
@@ -449,6 +476,8 @@ int tfh_depend(struct tfh_device *d)
 		p->d = d;
 		rc = gather(p);
 	}
+	if (!rc)
+		rc = make_events(p);
 	if (!rc) {
 		pair(p);
 		for (size_t i = 0; i < d->lane.n; i++)
@@ -460,8 +489,10 @@ int tfh_depend(struct tfh_device *d)
 		}
 		rc = find_waits(d);
 	}
-	if (p)
+	if (p) {
 		free(p->order.v);
+		free(p->event);
+	}
 	free(p);
 	return rc;
 }

@@ -36,9 +36,11 @@ struct tfh_piece {
 	uint32_t stage; /* passive pieces: the stage's id, its index once on the line */
 	uint8_t label;	/* enum tfh_label */
 	uint8_t family, dir;
-	bool pageable, passive, failed, saves; /* saves: writes a checkpoint */
-	float density;			       /* passive: share of [t0, t1) spent in the stage */
-	uint64_t number;		       /* order of arrival, to keep the sort stable */
+	bool pageable, passive, failed;
+	bool saves;	 /* a checkpoint */
+	bool writes;	 /* a value that a stream may wait for, at address `handle` */
+	float density;	 /* passive: share of [t0, t1) spent in the stage */
+	uint64_t number; /* order of arrival, to keep the sort stable */
 };
 
 /* A batch delivered to a training or other loop, or a step mark. */
@@ -124,6 +126,14 @@ enum tfh_work {
 	TFH_W_COUNT
 };
 
+/* Handles of events, or addresses of values, that the process itself recorded or wrote at any time:
+ * what waits for another one waits for somebody outside. */
+struct tfh_handles {
+	uint64_t *v; /* 0: free */
+	size_t n, room;
+	bool full; /* too many to keep: every handle counts as recorded */
+};
+
 #define TFH_SERIES_BUCKETS 1024
 #define TFH_BINS 40
 struct tfh_facts {
@@ -155,6 +165,7 @@ struct tfh_facts {
 	const char *loader;		/* a PyTorch DataLoader's get-next, NULL: none */
 	struct tfh_last_call last_launch[TFH_LAST_LAUNCHES]; /* by stream */
 	struct tfh_heap_sum heap;
+	struct tfh_handles recorded;
 };
 
 /* survey.c: looks at all calls. The caller frees what it found, also after an error. `arena` takes
@@ -176,6 +187,12 @@ bool tfh_line_piece(const struct tfh_facts *facts, struct tfh_piece *p);
 
 /* What a device op keeps busy; TFH_W_COUNT: nothing. */
 uint8_t tfh_work_of(const struct tfh_op *op);
+
+/* handles.c; -ENOMEM */
+int tfh_handles_add(struct tfh_handles *h, uint64_t handle);
+bool tfh_handles_has(const struct tfh_handles *h, uint64_t handle);
+/* piece.c: whether a call records an event, or writes a value that a stream may wait for. */
+bool tfh_piece_records(const struct tfh_piece *p);
 
 /* stage.c: index of a stage in facts->stage, -1 or -2: not known. */
 int32_t tfh_stage_index(const struct tfh_facts *facts, uint32_t id);

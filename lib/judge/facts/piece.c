@@ -55,7 +55,13 @@ bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p)
 	/* Of calls for events only records count: to ask how long one took records nothing. */
 	bool names = family != TFH_FAM_EVENT || strstr(ev->fn->name, "Record");
 	p->handle = names && ev->fn->args == TFH_ARGS_HANDLE ? ev->w[0] : 0;
+	p->writes = family == TFH_FAM_STREAM_WAIT && strstr(ev->fn->name, "Write");
 	return p->label != TFH_L_GAP;
+}
+
+bool tfh_piece_records(const struct tfh_piece *p)
+{
+	return p->handle && (p->family == TFH_FAM_EVENT || p->writes);
 }
 
 bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct tfh_token *t)

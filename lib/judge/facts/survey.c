@@ -319,6 +319,8 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 		use->launches += p.family == TFH_FAM_LAUNCH || p.family == TFH_FAM_GRAPH_LAUNCH;
 		use->last = ev->t1;
 		rc = add_driver(facts, ev, &p, q);
+		if (!rc && tfh_piece_records(&p))
+			rc = tfh_handles_add(&facts->recorded, p.handle);
 	}
 	return !rc && ns >= facts->long_ns ? keep_long(facts, ev, &p) : rc;
 }
@@ -516,4 +518,5 @@ void tfh_facts_free(struct tfh_facts *facts)
 	tfh_big_free(facts->late.v);
 	free(facts->stage.v);
 	free(facts->stage_of.v);
+	free(facts->recorded.v);
 }
