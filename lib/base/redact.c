@@ -5,6 +5,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/map.h"
+
+#define TOLD_BYTES 65536 /* of a text; the rest is cut */
+
 enum kind {
 	RULE_SECRET,
 	RULE_ENDING,
@@ -438,13 +442,15 @@ static void read_text(struct scan *s)
 /* `option`: the name, without dashes, whose value the text is; empty: none. */
 static const char *told(const char *text, const struct part *option)
 {
-	static char out[65536]; /* the recorder comes here on any stack */
+	static char *out; /* the recorder comes here on any stack */
 	struct scan s = {.begin = text,
 			 .at = text,
 			 .end = text + strlen(text),
 			 .name = *option,
-			 .out = out,
-			 .size = sizeof(out) - 1};
+			 .out = tfh_map_once(&out, TOLD_BYTES),
+			 .size = TOLD_BYTES - 1};
+	if (!s.out)
+		return "";
 	const char *password = listed(RULE_USER, option) ? password_of(s.at, s.end) : NULL;
 
 	if (secret_name(option->at, option->len)) {

@@ -172,15 +172,17 @@ static struct open_range {
 	uint64_t id; /* atomic: 0 free, 1 being filled in */
 	uint64_t begin;
 	char name[256];
-} open_ranges[OPEN_RANGES];
+} * open_ranges; /* atomic: [OPEN_RANGES], made for the first */
 
 static uint64_t start(const char *name)
 {
 	static uint64_t ids = 1;
 	uint64_t id = __atomic_add_fetch(&ids, 1, __ATOMIC_RELAXED);
+	struct open_range *open =
+		tfh_memory(&open_ranges, OPEN_RANGES * sizeof(*open), "NVTX ranges");
 
-	for (unsigned i = 0; i < OPEN_RANGES; i++) {
-		struct open_range *r = &open_ranges[(id + i) % OPEN_RANGES];
+	for (unsigned i = 0; open && i < OPEN_RANGES; i++) {
+		struct open_range *r = &open[(id + i) % OPEN_RANGES];
 		uint64_t none = 0;
 		if (!__atomic_compare_exchange_n(&r->id, &none, 1, false, __ATOMIC_ACQ_REL,
 						 __ATOMIC_RELAXED))
@@ -220,8 +222,10 @@ static uint64_t domain_start(const struct text *domain, const struct attributes 
 
 static void end(uint64_t id)
 {
-	for (unsigned i = 0; i < OPEN_RANGES && id > 1; i++) {
-		struct open_range *r = &open_ranges[(id + i) % OPEN_RANGES];
+	struct open_range *open = __atomic_load_n(&open_ranges, __ATOMIC_ACQUIRE);
+
+	for (unsigned i = 0; open && i < OPEN_RANGES && id > 1; i++) {
+		struct open_range *r = &open[(id + i) % OPEN_RANGES];
 		if (__atomic_load_n(&r->id, __ATOMIC_ACQUIRE) != id)
 			continue;
 		tfh_range(r->name, r->begin);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/hash.h"
+#include "base/map.h"
 
 #define TABLE_SLOTS (1u << 18)
 #define IDS_MAX (1u << 17)
@@ -37,24 +38,6 @@ uint32_t tfh_handle_generation = 1;
 static struct entry *table; /* atomic */
 static uint32_t last_id;    /* atomic */
 
-static struct entry *get_table(void)
-{
-	struct entry *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE), *none = NULL;
-	size_t bytes = TABLE_SLOTS * sizeof(*t);
-
-	if (t)
-		return t;
-	t = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		 -1, 0);
-	if (t == MAP_FAILED)
-		return NULL;
-	if (__atomic_compare_exchange_n(&table, &none, t, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE))
-		return t;
-	munmap(t, bytes);
-	return none;
-}
-
 /* May the sort have one more? */
 static bool room_for(enum sort sort)
 {
@@ -66,7 +49,8 @@ static bool room_for(enum sort sort)
  * caller's. */
 static struct entry *find(uint64_t key, bool make)
 {
-	struct entry *t = make ? get_table() : __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+	struct entry *t = make ? tfh_map_once(&table, TABLE_SLOTS * sizeof(*t))
+			       : __atomic_load_n(&table, __ATOMIC_ACQUIRE);
 	uint64_t mixed = tfh_hash_u64(key);
 	uint32_t i = (uint32_t)mixed & (TABLE_SLOTS - 1);
 

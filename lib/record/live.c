@@ -5,6 +5,7 @@
 
 #include "base/fn.h"
 #include "base/hash.h"
+#include "base/map.h"
 
 #define NAME_SLOTS (1u << 18)
 #define ALLOC_SLOTS (1u << 18)
@@ -40,23 +41,11 @@ static struct {
 
 static uint64_t lost;
 
-static void *map(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
 static bool ready(void)
 {
-	if (!names.slots)
-		names.slots = map(NAME_SLOTS * sizeof(*names.slots));
-	if (!names.records)
-		names.records = map(NAME_RECORDS * sizeof(*names.records));
-	if (!allocs.slots)
-		allocs.slots = map(ALLOC_SLOTS * sizeof(*allocs.slots));
-	return names.slots && names.records && allocs.slots;
+	return tfh_map_once(&names.slots, NAME_SLOTS * sizeof(*names.slots)) &&
+	       tfh_map_once(&names.records, NAME_RECORDS * sizeof(*names.records)) &&
+	       tfh_map_once(&allocs.slots, ALLOC_SLOTS * sizeof(*allocs.slots));
 }
 
 static void keep_name(const struct tfh_rec *part, uint32_t parts, uint64_t key)

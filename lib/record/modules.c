@@ -24,15 +24,20 @@ struct module {
 	char build_id[2 * BUILD_ID_BYTES + 1];
 };
 
-static struct module module[MODULES];
-static uint32_t n_modules;
-static char paths[PATHS_BYTES];
-static uint32_t path_bytes;
+#define HEAP_BYTES (PATHS_BYTES + MODULES * sizeof(((struct module *)0)->build_id))
+
+/* In a mapping of its own, made at the first look. */
+static struct {
+	struct module module[MODULES];
+	char paths[PATHS_BYTES];
+	/* of the chunk that is being written */
+	struct tft_mods_row row[MODULES];
+	char heap[HEAP_BYTES];
+	uint8_t payload[MODULES * sizeof(struct tft_mods_row) + HEAP_BYTES + 4096];
+} * t;
+static uint32_t n_modules, path_bytes;
 static uint64_t looked; /* ticks of the last look that found a change */
 static unsigned long long changes;
-static struct tft_mods_row rows[MODULES];
-static char heap[PATHS_BYTES + MODULES * sizeof(module->build_id)];
-static uint8_t payload[sizeof(rows) + sizeof(heap) + 4096];
 
 static void read_build_id(struct module *m, const uint8_t *note, size_t bytes)
 {
@@ -58,7 +63,7 @@ static void read_build_id(struct module *m, const uint8_t *note, size_t bytes)
 
 static bool add(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
 {
-	struct module *m = &module[n_modules];
+	struct module *m = &t->module[n_modules];
 	size_t len = strlen(info->dlpi_name) + 1;
 
 	if (n_modules == MODULES || path_bytes + len > PATHS_BYTES)
@@ -69,7 +74,7 @@ static bool add(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
 			     .loaded = looked,
 			     .path = path_bytes,
 			     .seen = true};
-	memcpy(paths + path_bytes, info->dlpi_name, len);
+	memcpy(t->paths + path_bytes, info->dlpi_name, len);
 	path_bytes += (uint32_t)len;
 	for (int i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_NOTE)
@@ -83,9 +88,9 @@ static bool add(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
 static bool known(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
 {
 	for (uint32_t i = 0; i < n_modules; i++) {
-		struct module *m = &module[i];
+		struct module *m = &t->module[i];
 		if (m->start == info->dlpi_addr + p->p_vaddr && m->end - m->start == p->p_memsz &&
-		    !m->unloaded && !strcmp(paths + m->path, info->dlpi_name)) {
+		    !m->unloaded && !strcmp(t->paths + m->path, info->dlpi_name)) {
 			m->seen = true;
 			return true;
 		}
@@ -127,8 +132,10 @@ void tfh_modules_look(uint64_t now)
 	struct counters c;
 	bool changed = true;
 
+	if (!tfh_memory(&t, sizeof(*t), "which libraries call sites are in"))
+		return;
 	for (uint32_t i = 0; i < n_modules; i++)
-		module[i].seen = false;
+		t->module[i].seen = false;
 	dl_iterate_phdr(count, &c);
 	dl_iterate_phdr(look, &changed);
 	if (!changed)
@@ -136,18 +143,18 @@ void tfh_modules_look(uint64_t now)
 	changes = c.n;
 	looked = now;
 	for (uint32_t i = 0; i < n_modules; i++)
-		if (!module[i].seen && !module[i].unloaded) {
-			module[i].unloaded = now;
-			module[i].written = false;
+		if (!t->module[i].seen && !t->module[i].unloaded) {
+			t->module[i].unloaded = now;
+			t->module[i].written = false;
 		}
 }
 
 void tfh_modules_use(uint64_t address)
 {
 	for (uint32_t i = 0; i < n_modules; i++)
-		if (address - module[i].start < module[i].end - module[i].start &&
-		    !module[i].unloaded)
-			module[i].used = true;
+		if (address - t->module[i].start < t->module[i].end - t->module[i].start &&
+		    !t->module[i].unloaded)
+			t->module[i].used = true;
 }
 
 static uint32_t text(uint32_t *bytes, const char *s)
@@ -155,9 +162,9 @@ static uint32_t text(uint32_t *bytes, const char *s)
 	uint32_t at = *bytes;
 	size_t len = strlen(s) + 1;
 
-	if (len == 1 || at + len > sizeof(heap))
+	if (len == 1 || at + len > HEAP_BYTES)
 		return 0;
-	memcpy(heap + at, s, len);
+	memcpy(t->heap + at, s, len);
 	*bytes += (uint32_t)len;
 	return at;
 }
@@ -172,36 +179,37 @@ static const char *full_path(const char *path, char buf[PATH_MAX])
 
 int tfh_modules_put(uint64_t now)
 {
-	struct tft_table_extra extra = {.heap = heap};
+	struct tft_table_extra extra = {0};
 	char buf[PATH_MAX];
 	uint32_t n = 0, bytes = 1;
 	int err;
 
 	for (uint32_t i = 0; i < n_modules; i++) {
-		const struct module *m = &module[i];
+		const struct module *m = &t->module[i];
 		if (!m->used || m->written)
 			continue;
-		rows[n] = (struct tft_mods_row){.start = m->start,
-						.end = m->end,
-						.offset = m->offset,
-						.loaded = m->loaded,
-						.unloaded = m->unloaded};
-		rows[n].path = text(&bytes, full_path(paths + m->path, buf));
-		rows[n++].build_id = text(&bytes, m->build_id);
+		t->row[n] = (struct tft_mods_row){.start = m->start,
+						  .end = m->end,
+						  .offset = m->offset,
+						  .loaded = m->loaded,
+						  .unloaded = m->unloaded};
+		t->row[n].path = text(&bytes, full_path(t->paths + m->path, buf));
+		t->row[n++].build_id = text(&bytes, m->build_id);
 	}
 	if (!n)
 		return 0;
+	extra.heap = t->heap;
 	extra.heap_bytes = bytes;
-	err = tft_write_chunk_at(tfh_f.seg.writer, TFT_MODS, payload,
-				 (uint32_t)tft_table_pack(&tft_mods, rows, n, &extra, payload), now,
-				 now);
+	err = tft_write_chunk_at(tfh_f.seg.writer, TFT_MODS, t->payload,
+				 (uint32_t)tft_table_pack(&tft_mods, t->row, n, &extra, t->payload),
+				 now, now);
 	for (uint32_t i = 0; i < n_modules && !err; i++)
-		module[i].written |= module[i].used;
+		t->module[i].written |= t->module[i].used;
 	return err;
 }
 
 void tfh_modules_new_segment(void)
 {
 	for (uint32_t i = 0; i < n_modules; i++)
-		module[i].written = false;
+		t->module[i].written = false;
 }

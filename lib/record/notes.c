@@ -2,6 +2,9 @@
 #include "record/flusher.h"
 #include "record/stacks.h"
 
+#include "base/map.h"
+
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,22 +107,36 @@ static void add_unnamed(struct text *t)
 		add(t, "unnamed=%llu\n", (unsigned long long)unnamed_written);
 }
 
-static struct text text; /* only the flusher writes notes */
+static struct text *text; /* only the flusher writes notes */
+
+static bool begin_text(void)
+{
+	if (!tfh_map_once(&text, sizeof(*text)))
+		return false;
+	text->len = 0;
+	return true;
+}
+
+static int write_text(void)
+{
+	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text->buf, (uint32_t)text->len);
+}
 
 int tfh_notes_write(void)
 {
 	struct tfh_clock_info clock;
 
 	tfh_clock_init(&clock);
-	text.len = 0;
-	add(&text, "journal=%s\n", tfh_p.journal.anonymous ? "memory" : tfh_p.journal.path);
-	add(&text, "clock=%s\n", clock.source == TFH_CLOCK_MONOTONIC ? "monotonic" : "counter");
-	add(&text, "clocksource=%s\nclock_trust=%d\n", clock.clocksource, (int)clock.trust);
-	add(&text, "rank_source=%s\n", tfh_p.dir.rank.source ? tfh_p.dir.rank.source : "none");
-	add_options(&text);
-	add_unhooked(&text);
-	add_unnamed(&text);
-	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text.buf, (uint32_t)text.len);
+	if (!begin_text())
+		return -ENOMEM;
+	add(text, "journal=%s\n", tfh_p.journal.anonymous ? "memory" : tfh_p.journal.path);
+	add(text, "clock=%s\n", clock.source == TFH_CLOCK_MONOTONIC ? "monotonic" : "counter");
+	add(text, "clocksource=%s\nclock_trust=%d\n", clock.clocksource, (int)clock.trust);
+	add(text, "rank_source=%s\n", tfh_p.dir.rank.source ? tfh_p.dir.rank.source : "none");
+	add_options(text);
+	add_unhooked(text);
+	add_unnamed(text);
+	return write_text();
 }
 
 int tfh_notes_more(void)
@@ -128,26 +145,28 @@ int tfh_notes_more(void)
 
 	if (unhooked_written == unhooked_ready() && !first_unnamed)
 		return 0;
-	text.len = 0;
-	add_unhooked(&text);
-	add_unnamed(&text);
-	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text.buf, (uint32_t)text.len);
+	if (!begin_text())
+		return -ENOMEM;
+	add_unhooked(text);
+	add_unnamed(text);
+	return write_text();
 }
 
 int tfh_notes_last(void)
 {
 	const struct tft_journal *head = tfh_p.journal.head;
 
-	text.len = 0;
-	add(&text, "end.events=%llu\nend.dropped=%llu\nend.flusher_cpu_ns=%lld\n",
+	if (!begin_text())
+		return -ENOMEM;
+	add(text, "end.events=%llu\nend.dropped=%llu\nend.flusher_cpu_ns=%lld\n",
 	    (unsigned long long)head->events_written, (unsigned long long)head->dropped,
 	    (long long)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	if (tfh_live_lost())
-		add(&text, "end.live_lost=%llu\n", (unsigned long long)tfh_live_lost());
+		add(text, "end.live_lost=%llu\n", (unsigned long long)tfh_live_lost());
 	if (tfh_stacks_unplaced())
-		add(&text, "stacks.unplaced=%u\n", tfh_stacks_unplaced());
+		add(text, "stacks.unplaced=%u\n", tfh_stacks_unplaced());
 	if (unhooked_written != unhooked_ready())
-		add_unhooked(&text);
-	add_unnamed(&text);
-	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text.buf, (uint32_t)text.len);
+		add_unhooked(text);
+	add_unnamed(text);
+	return write_text();
 }

@@ -467,6 +467,10 @@ void tfh_unhooked(const char *name);
 void tfh_pause(void);
 void tfh_resume(void);
 
+/* As tfh_map_once of base/map.h, for what most jobs never need; a refusal is told as one line:
+ * `what` is not recorded. Any thread. */
+void *tfh_memory(void *place, size_t bytes, const char *what);
+
 /* A short line on stderr (signal-safe, errno kept), at most once per process for failures that cost
  * the trace. */
 void tfh_log_failure(const char *what, const char *remedy);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "base/redact.h"
 #include "base/runjson.h"
 #include "record/internal.h"
@@ -19,21 +20,26 @@
 /* The arguments of this process; only the starter comes here, on any stack. */
 static char *const *arguments(void)
 {
-	static char bytes[ARGS_BYTES];
-	static char *argv[ARGS_MAX + 1];
+	static char *const none[1];
+	static struct {
+		char *argv[ARGS_MAX + 1];
+		char bytes[ARGS_BYTES];
+	} * args;
 	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd >= 0 ? read(fd, bytes, sizeof(bytes) - 1) : 0;
+	ssize_t len;
 	size_t argc = 0;
 
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		return none;
+	len = tfh_map_once(&args, sizeof(*args)) ? read(fd, args->bytes, ARGS_BYTES - 1) : -1;
+	close(fd);
 	if (len < 0)
-		len = 0;
-	bytes[len] = '\0';
-	for (char *a = bytes; a < bytes + len && argc < ARGS_MAX; a += strlen(a) + 1)
-		argv[argc++] = a;
-	argv[argc] = NULL;
-	return argv;
+		return none;
+	args->bytes[len] = '\0';
+	for (char *a = args->bytes; a < args->bytes + len && argc < ARGS_MAX; a += strlen(a) + 1)
+		args->argv[argc++] = a;
+	args->argv[argc] = NULL;
+	return args->argv;
 }
 
 void tfh_command_line(char *text, size_t size)

@@ -17,7 +17,7 @@
 #define FAULT_PAGES 64u
 #define FAULT_BATCH 8u
 
-static uint8_t buffer[BUFFER_BYTES];
+static uint8_t *buffer; /* [BUFFER_BYTES] */
 static uint32_t used;
 
 static uint64_t number_after(const char *text, const char *key)
@@ -134,8 +134,10 @@ void tfh_sample(void)
 	s.read_bytes = number_after(text, "\nread_bytes: ");
 	s.write_bytes = number_after(text, "\nwrite_bytes: ");
 	bytes = (uint32_t)(sizeof(s) + s.threads * sizeof(threads[0]));
-	if (used + bytes > sizeof(buffer))
-		return; /* writing is paused */
+	if (used + bytes > BUFFER_BYTES) /* writing is paused */
+		return;
+	if (!tfh_memory(&buffer, BUFFER_BYTES, "the job's share of the machine"))
+		return;
 	memcpy(buffer + used, &s, sizeof(s));
 	memcpy(buffer + used + sizeof(s), threads, s.threads * sizeof(threads[0]));
 	used += bytes;

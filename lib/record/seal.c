@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "record/stacks.h"
 
 #define PAUSE_NS 30000000000ull
@@ -224,12 +225,14 @@ static void resume_writing(void)
 
 static int write_staged(uint64_t dropped)
 {
-	static struct tft_batch batches[TFT_STAGING_BATCHES];
+	static struct tft_batch *batches;
 	struct tft_staging *s = tfh_p.journal.staging;
 	uint32_t n = s->n_batches;
 	uint64_t before = tft_writer_bytes(tfh_f.seg.writer);
 	int err;
 
+	if (!tfh_map_once(&batches, TFT_STAGING_BATCHES * sizeof(*batches)))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tft_staged *b = &s->batch[i];
 

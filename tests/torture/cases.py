@@ -119,7 +119,8 @@ def limits():
                    say="|" + PAUSED, least=20000)
     for value in (30, 120, 200):
         yield Case("address space of %d MB" % value, ["limits", "room", "1000", str(value << 20), str(20 << 20)], rc=7,
-                   truth="part", say="|ulimit -v")
+                   truth="part", say="|ulimit -v", quick=value == 30)
+    yield Case("no more address space", ["limits", "after", "1000", "as", "1"], rc=7, truth="part", least=1000, say="ulimit -v", quick=True)
     yield Case("0, 1, 2 closed", ["limits", "closestd", "1000", "{tmp}/own"], rc=7, quick=True)
     yield Case("all descriptors closed", ["limits", "closeall", "1000", "{tmp}/own"], rc=7)
     yield Case("all descriptors taken", ["limits", "takenumbers", "1000", "{tmp}/own"], rc=7, truth="part", say="|" + PAUSED)

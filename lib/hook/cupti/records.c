@@ -5,9 +5,11 @@
 #include "hook/cupti/cupti.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "format/layout.h"
 #include "record/gpu.h"
+#include "record/record.h"
 
 /* CUPTI's version numbers: earlier releases have another record's bytes there. */
 #define COPY_GRAPH_SINCE 14u /* 11.1: Memcpy4, MemcpyPtoP3, Memset3 */
@@ -139,12 +141,12 @@ bool tfh_row_of_record(const uint8_t *r, struct tft_gpu_row *row, const char **n
 #define PENDING 65536u
 #define FORGET_NS 30000000000ull
 #define FORGET_NODES_NS 1000000000ull /* of a graph launch: after its last node so far */
-static struct {
+static struct pending {
 	uint32_t correlation;
 	bool op; /* it came */
 	bool graph;
 	uint64_t start;
-} pending[PENDING];
+} * pending; /* [PENDING], made for the first buffer of records */
 static uint32_t n_pending;
 /* Records are wanted since then, by their own clock: a call under way may be on record without its
  * op. Atomic. */
@@ -206,7 +208,8 @@ void tfh_rows_since(uint64_t now)
 
 void tfh_rows_forget(void)
 {
-	memset(pending, 0, sizeof(pending));
+	if (pending) /* zeroes them */
+		madvise(pending, PENDING * sizeof(*pending), MADV_DONTNEED);
 	n_pending = 0;
 }
 
@@ -273,6 +276,8 @@ void tfh_rows_of(uint8_t *buffer, size_t valid)
 {
 	uint8_t *record = NULL;
 
+	if (!tfh_memory(&pending, PENDING * sizeof(*pending), "device times"))
+		return;
 	while (!TFH_CUPTI(NEXT_RECORD)(buffer, valid, &record))
 		one(record);
 }

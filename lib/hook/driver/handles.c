@@ -5,10 +5,10 @@
 #include "hook/driver/note.h"
 
 #include "hook/cupti/cupti.h"
+#include "base/map.h"
 #include "record/lock.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 uint32_t tfh_captures;
 
@@ -83,25 +83,6 @@ static struct function *functions; /* followed by the names */
 static uint32_t names_used;
 static uint32_t lock TFH_LOCK_WORD; /* one writer at a time */
 
-static struct function *table(void)
-{
-	struct function *found = __atomic_load_n(&functions, __ATOMIC_ACQUIRE);
-
-	if (!found) {
-		size_t size = SLOTS * sizeof(*found) + NAME_BYTES;
-		void *map = mmap(NULL, size, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (map == MAP_FAILED)
-			return NULL;
-		if (!__atomic_compare_exchange_n(&functions, &found, (struct function *)map, false,
-						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			munmap(map, size);
-		else
-			found = map;
-	}
-	return found;
-}
-
 static struct function *slot_of(struct function *t, uint64_t handle, bool fresh)
 {
 	uint32_t at = (uint32_t)((handle >> 4) * 0x9e3779b1u) % SLOTS;
@@ -118,7 +99,7 @@ static struct function *slot_of(struct function *t, uint64_t handle, bool fresh)
 
 static void keep_name(uint64_t handle, uint64_t owner, const char *name, size_t length)
 {
-	struct function *t = table();
+	struct function *t = tfh_map_once(&functions, SLOTS * sizeof(*t) + NAME_BYTES);
 
 	if (!t || !tfh_lock(&lock))
 		return;

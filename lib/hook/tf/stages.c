@@ -46,9 +46,12 @@ struct object {
 	bool root;
 };
 
-static struct object objects[OBJECTS];
-static struct stage stages[STAGES];
-static uint32_t stage_slots[2 * STAGES]; /* hash of stages: index + 1 */
+/* Made for the first object. */
+static struct {
+	struct object object[OBJECTS];
+	struct stage stage[STAGES];
+	uint32_t stage_slot[2 * STAGES]; /* hash of stages: index + 1 */
+} * tables;
 static uint32_t object_count;
 static uint64_t roots;	  /* iterators made so far: makes the key of each root new */
 static uint32_t made = 1; /* generation: changes when a root goes */
@@ -208,7 +211,7 @@ static uint32_t object_slot(uint64_t key)
 {
 	uint32_t i = (uint32_t)tfh_hash_u64(key) % OBJECTS;
 
-	while (objects[i].key && objects[i].key != key)
+	while (tables->object[i].key && tables->object[i].key != key)
 		i = (i + 1) % OBJECTS;
 	return i;
 }
@@ -218,16 +221,16 @@ static void object_remove(uint32_t hole)
 {
 	uint32_t i = hole;
 
-	objects[hole].key = 0;
+	tables->object[hole].key = 0;
 	object_count--;
 	for (;;) {
 		i = (i + 1) % OBJECTS;
-		if (!objects[i].key)
+		if (!tables->object[i].key)
 			return;
-		uint32_t home = (uint32_t)tfh_hash_u64(objects[i].key) % OBJECTS;
+		uint32_t home = (uint32_t)tfh_hash_u64(tables->object[i].key) % OBJECTS;
 		if ((i - home + OBJECTS) % OBJECTS >= (i - hole + OBJECTS) % OBJECTS) {
-			objects[hole] = objects[i];
-			objects[i].key = 0;
+			tables->object[hole] = tables->object[i];
+			tables->object[i].key = 0;
 			hole = i;
 		}
 	}
@@ -237,10 +240,10 @@ static uint32_t stage_find(uint64_t key, uint32_t *slot)
 {
 	uint32_t i = (uint32_t)key % (2 * STAGES);
 
-	while (stage_slots[i] && stages[stage_slots[i] - 1].key != key)
+	while (tables->stage_slot[i] && tables->stage[tables->stage_slot[i] - 1].key != key)
 		i = (i + 1) % (2 * STAGES);
 	*slot = i;
-	return stage_slots[i];
+	return tables->stage_slot[i];
 }
 
 /* See enum tfh_tf_place. Text: "ReduceIterator::Root::Prefetch::Scan::MapAndBatch#...". */
@@ -266,18 +269,18 @@ static uint32_t stage_add(uint64_t key, uint32_t slot, uint32_t parent, const ch
 	static uint32_t next;
 	uint32_t i = next, tried = 0;
 
-	while (stages[i].key && ++tried < STAGES)
+	while (tables->stage[i].key && ++tried < STAGES)
 		i = (i + 1) % STAGES;
-	char *copy = stages[i].key ? NULL : malloc(length + 1);
+	char *copy = tables->stage[i].key ? NULL : malloc(length + 1);
 	if (!copy)
 		return 0;
 	memcpy(copy, text, length + 1);
-	stages[i] = (struct stage){
+	tables->stage[i] = (struct stage){
 		.key = key, .parent = parent, .text = copy, .length = (uint32_t)length};
-	stages[i].place = place_of(copy);
-	stages[i].root = parent ? stages[parent - 1].root : i + 1;
+	tables->stage[i].place = place_of(copy);
+	tables->stage[i].root = parent ? tables->stage[parent - 1].root : i + 1;
 	next = (i + 1) % STAGES;
-	return stage_slots[slot] = i + 1;
+	return tables->stage_slot[slot] = i + 1;
 }
 
 /* Forgets the stages of a pipeline that is gone: a job may make an iterator per step. */
@@ -285,15 +288,15 @@ static void stages_remove(uint32_t root)
 {
 	uint32_t slot;
 
-	memset(stage_slots, 0, sizeof(stage_slots));
+	memset(tables->stage_slot, 0, sizeof(tables->stage_slot));
 	for (uint32_t i = 0; i < STAGES; i++) {
-		if (stages[i].key && stages[i].root == root) {
-			stages[i].key = 0; /* first: a child may be forked in between */
-			free(stages[i].text);
+		if (tables->stage[i].key && tables->stage[i].root == root) {
+			tables->stage[i].key = 0; /* first: a child may be forked in between */
+			free(tables->stage[i].text);
 		}
-		if (stages[i].key) {
-			stage_find(stages[i].key, &slot);
-			stage_slots[slot] = i + 1;
+		if (tables->stage[i].key) {
+			stage_find(tables->stage[i].key, &slot);
+			tables->stage_slot[slot] = i + 1;
 		}
 	}
 }
@@ -364,11 +367,11 @@ static uint32_t add_object(const void *object)
 	if (!identify(object, &who))
 		return 0;
 	at = object_slot(who.parent);
-	if (who.parent && objects[at].key)
-		parent = objects[at].stage;
+	if (who.parent && tables->object[at].key)
+		parent = tables->object[at].stage;
 	hash = hash_prefix(who.prefix, who.length);
 	if (parent)
-		key = tfh_hash_add(stages[parent - 1].key, hash);
+		key = tfh_hash_add(tables->stage[parent - 1].key, hash);
 	else
 		key = tfh_hash_add(hash, crowded ? 0 : who.parent ? who.parent : ++roots);
 	key |= 2; /* never 0 or 1 */
@@ -378,8 +381,8 @@ static uint32_t add_object(const void *object)
 	if (index && object_count < OBJECTS * 3 / 4) {
 		key = key_of(object);
 		at = object_slot(key);
-		object_count += objects[at].key == 0;
-		objects[at] = (struct object){
+		object_count += tables->object[at].key == 0;
+		tables->object[at] = (struct object){
 			.key = key, .stage = index, .root = !who.parent && !crowded};
 	}
 	return index;
@@ -394,14 +397,14 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 	uint32_t id = 0, index, at;
 	struct stage stage = {0}, parent = {0};
 
-	if (!tfh_lock(&lock))
+	if (!tfh_memory(&tables, sizeof(*tables), "the stages of pipelines") || !tfh_lock(&lock))
 		return tfh_tf_stage_unnamed(self);
 	at = object_slot(key_of(object));
-	index = objects[at].key ? objects[at].stage : add_object(object);
+	index = tables->object[at].key ? tables->object[at].stage : add_object(object);
 	if (index) {
-		stage = stages[index - 1];
+		stage = tables->stage[index - 1];
 		if (stage.parent)
-			parent = stages[stage.parent - 1];
+			parent = tables->stage[stage.parent - 1];
 	}
 	tfh_unlock(&lock);
 	if (index) { /* the object lives, so its pipeline and these texts do */
@@ -409,8 +412,8 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 		id = tfh_handle_new(self, TFT_NAME_STAGE, stage.key,
 				    (parent.journal ^ self->generation) <= 1 ? parent.id : 0,
 				    stage.text, stage.length);
-		stages[index - 1].id = id;
-		stages[index - 1].journal = self->generation;
+		tables->stage[index - 1].id = id;
+		tables->stage[index - 1].journal = self->generation;
 		if (id > MANY_IDS)
 			crowded = true;
 		if (id && self->ring->dropped == lost) /* else the name found no room: try again */
@@ -450,12 +453,12 @@ void tfh_tf_stage_gone(const void *object)
 	if (!__atomic_load_n(&object_count, __ATOMIC_RELAXED) || !tfh_lock(&lock))
 		return;
 	uint32_t at = object_slot(key_of(object));
-	if (objects[at].key) {
+	if (tables->object[at].key) {
 		/* A new iterator at the same address would have the same id and pass for this one.
 		 */
-		if (objects[at].root) {
+		if (tables->object[at].root) {
 			__atomic_fetch_add(&made, 1, __ATOMIC_RELEASE);
-			stages_remove(objects[at].stage);
+			stages_remove(tables->object[at].stage);
 		}
 		object_remove(at);
 	}
