@@ -13,6 +13,7 @@
 
 #include "import/kineto.h"
 #include "import/map.h"
+#include "model/symbols/kernel_name.h"
 
 #define MAX_ENTRIES 40000000u	       /* about 5 GB */
 #define MAX_TIME 8000000000000000000ll /* ns, in the year 2223 */
@@ -323,7 +324,7 @@ static int add_op(struct tfh_kineto *k, const struct tfh_kineto_entry *e, uint8_
 		.node = e->node > 0 ? (uint64_t)e->node : 0,
 	};
 	if (kind == TFH_OP_KERNEL)
-		op->communication = tfh_op_communicates(e->name);
+		op->communication = tfh_kernel_communicates(e->name);
 	else if (kind == TFH_OP_COPY)
 		tfh_import_copy_name(e->name, op);
 	if (op->correlation)

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 
 #include "import/xplane.h"
+#include "model/symbols/kernel_name.h"
 
 #define MAX_EVENTS 40000000u /* about 5 GB */
 
@@ -173,7 +174,7 @@ static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
 		detail3(e->kernel, "block:", block);
 		op.grid = tfh_import_grid(grid);
 		op.block = tfh_import_block(block, (uint32_t)detail(e->kernel, "shm"));
-		op.communication = tfh_op_communicates(e->name) || xla_collective(e->name);
+		op.communication = tfh_kernel_communicates(e->name) || xla_collective(e->name);
 	}
 	return tfh_build_op(x->b, &op);
 }

@@ -89,7 +89,7 @@ static void imported(const char *text)
 	tfh_import_call(text);
 	tfh_import_other_call(text);
 	tfh_import_copy_name(text, &op);
-	tfh_op_communicates(text);
+	tfh_kernel_communicates(text);
 }
 
 static void written(const char *text, size_t size)

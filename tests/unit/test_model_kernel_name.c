@@ -1,5 +1,6 @@
 /* A kernel's short name fits, keeps what tells (function, functor, tile), and two kernels of a
- * table never look the same. Whatever the text is, nothing breaks. */
+ * table never look the same. A kernel that waits for other devices is known by the library it is of
+ * or by the collective in its name, however that is spelled. Whatever the text is, nothing breaks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,6 +86,32 @@ static void alike_are_told_apart(void **state)
 	assert_string_equal(out[2], "implicit_convolve_sgemm<..512..8>");
 }
 
+static void collectives_are_known(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		bool communicates;
+	} rows[] = {
+		{"ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)", true},
+		{"void vllm::cross_device_reduce_1stage<half, 2>(vllm::RankData*)", true},
+		{"_ZN3c10L25one_shot_all_reduce_kernelIfLi8EEEvPT_", true},
+		{"void tensorrt_llm::kernels::oneShotAllReduceKernel<half>()", true},
+		{"void deep_ep::intranode::dispatch<8, 768>(int4*)", true},
+		{"ReduceScatter_f32", true},
+		{"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>()", false},
+		{"rendezvous", false},
+		{"triton_poi_fused_add_all_gather_into_tensor_wait_tensor_3", false},
+		{"triton_all_reduce_kernel", true},
+		{"my_nccl_named_loader", false},
+		{"", false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (tfh_kernel_communicates(rows[i].name) != rows[i].communicates)
+			fail_msg("%s: %d", rows[i].name, !rows[i].communicates);
+}
+
 static void any_text(void **state)
 {
 	(void)state;
@@ -116,6 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_tells_stays),
 		cmocka_unit_test(alike_are_told_apart),
+		cmocka_unit_test(collectives_are_known),
 		cmocka_unit_test(any_text),
 	};
 

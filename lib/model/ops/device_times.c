@@ -5,8 +5,9 @@
 
 #include "format/tft_write.h"
 
-#include "model/ops/device_ops.h"
 #include "model/open/opening.h"
+#include "model/ops/device_ops.h"
+#include "model/symbols/kernel_name.h"
 
 /* Header times of tables are good to some microseconds: rows may begin that much earlier. */
 #define HEADER_SLACK_NS 1000000
@@ -167,7 +168,7 @@ static void look_at_rows(struct tfh_gpu *g, const struct tft_table_view *v, uint
 	}
 	for (uint32_t at = 0; at < v->heap_bytes && !g->collectives;) {
 		const char *text = tft_table_text(v, at);
-		g->collectives = tfh_op_communicates(text);
+		g->collectives = tfh_kernel_communicates(text);
 		at += (uint32_t)strlen(text) + 1;
 	}
 }

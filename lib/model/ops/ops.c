@@ -6,6 +6,7 @@
 #include "base/hash.h"
 
 #include "model/ops/device_ops.h"
+#include "model/symbols/kernel_name.h"
 
 #define KNOWN 256
 
@@ -65,34 +66,13 @@ static uint8_t direction(uint8_t kind)
 	}
 }
 
-/* Kernels that wait for other devices, by their names: NCCL's of all releases, NVSHMEM's, DeepEP's
- * (experts on other devices), those of frameworks, and the simulator's. */
-bool tfh_op_communicates(const char *name)
-{
-	static const char *const begins[] = {"nccl",	"rendezvous", "nvshmem",
-					     "ncclDev", "msccl",      "rccl"};
-	static const char *const holds[] = {"ncclDevKernel",	   "ncclKernel",
-					    "AllReduceKernel",	   "cross_device_reduce",
-					    "one_shot_all_reduce", "two_shot_all_reduce",
-					    "multimem_all_reduce", "nvshmem",
-					    "deep_ep::",	   "dpsk::ep::"};
-
-	for (unsigned i = 0; i < sizeof(begins) / sizeof(*begins); i++)
-		if (!strncmp(name, begins[i], strlen(begins[i])))
-			return true;
-	for (unsigned i = 0; i < sizeof(holds) / sizeof(*holds); i++)
-		if (strstr(name, holds[i]))
-			return true;
-	return false;
-}
-
 static bool communicates(struct tfh_ops *o, const char *name)
 {
 	uint32_t at = (uint32_t)tfh_hash_u64((uintptr_t)name) % KNOWN;
 
 	if (o->known[at].name != name) {
 		o->known[at].name = name;
-		o->known[at].communicates = tfh_op_communicates(name);
+		o->known[at].communicates = tfh_kernel_communicates(name);
 	}
 	return o->known[at].communicates;
 }

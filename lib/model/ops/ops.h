@@ -65,9 +65,6 @@ struct tfh_gpu_info {
 };
 void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out);
 
-/* A kernel that waits for other devices, by its name. */
-bool tfh_op_communicates(const char *name);
-
 /* Every op of a process in order of its start, joined with its issuing call. Bounded memory. */
 struct tfh_ops;
 int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, struct tfh_err *err);

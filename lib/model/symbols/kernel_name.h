@@ -6,6 +6,7 @@
 #ifndef TFH_MODEL_KERNEL_NAME_H
 #define TFH_MODEL_KERNEL_NAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define TFH_KERNEL_NAME 160 /* room for a short name, '\0' included */
@@ -20,5 +21,9 @@ const char *tfh_kernel_short(char out[TFH_KERNEL_NAME], const char *name, size_t
  * shows the template arguments in which it differs, or a number. */
 void tfh_kernel_shorts(char (*out)[TFH_KERNEL_NAME], const char *const *names, size_t n,
 		       size_t width);
+
+/* Whether a kernel of this name waits for other devices: it belongs to a library of collectives, or is named after a
+ * collective operation. */
+bool tfh_kernel_communicates(const char *name);
 
 #endif

@@ -1,0 +1,52 @@
+/* Which kernels wait for other devices, by their names alone: no recording tells it otherwise. */
+#include <ctype.h>
+#include <string.h>
+
+#include "model/symbols/kernel_name.h"
+
+#define LONGEST 4096 /* of a longer name the rest is not looked at */
+
+/* Libraries whose kernels all communicate; the last two are namespaces of DeepEP (experts on other devices). */
+static const char *const begins[] = {"nccl", "rccl", "msccl", "nvshmem"};
+static const char *const holds[] = {"nccldevkernel", "ncclkernel", "nvshmem",
+				    "deepep::", "dpsk::ep::"};
+
+/* Collective operations, however a framework writes them: AllReduce, all_reduce, one_shot_all_reduce. */
+static const char *const operations[] = {"allreduce", "allgather", "reducescatter", "alltoall",
+					 "crossdevicereduce"};
+
+#define COUNT(list) (sizeof(list) / sizeof(*(list)))
+
+static bool one_of(const char *name, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strstr(name, list[i]))
+			return true;
+	return false;
+}
+
+/* Lower case, without underscores. */
+static void flatten(char *out, const char *name)
+{
+	size_t n = 0;
+
+	for (; *name && n + 1 < LONGEST; name++)
+		if (*name != '_')
+			out[n++] = (char)tolower((unsigned char)*name);
+	out[n] = '\0';
+}
+
+bool tfh_kernel_communicates(const char *name)
+{
+	char flat[LONGEST];
+
+	for (size_t i = 0; i < COUNT(begins); i++)
+		if (!strncmp(name, begins[i], strlen(begins[i])))
+			return true;
+	flatten(flat, name);
+	if (one_of(flat, holds, COUNT(holds)))
+		return true;
+	/* TorchInductor names what it fuses after all ops around it, collectives included; the kernel itself computes. */
+	return one_of(flat, operations, COUNT(operations)) &&
+	       !(!strncmp(name, "triton_", 7) && strstr(name, "_fused_"));
+}
