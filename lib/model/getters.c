@@ -1,6 +1,4 @@
 /* What an opened run is asked for. */
-#include <errno.h>
-
 #include "model/opened.h"
 
 enum tfh_source tfh_run_source(const struct tfh_run *run)
@@ -68,16 +66,6 @@ uint32_t tfh_run_unhooked(const struct tfh_run *run, const char *const **names)
 {
 	*names = run->unhooked;
 	return run->n_unhooked;
-}
-
-int tfh_run_leave_out(struct tfh_run *run, const char *why)
-{
-	if (tfh_room_for((void **)&run->unreadable, &run->cap_unreadable, run->n_unreadable,
-			 sizeof(*run->unreadable)) ||
-	    !(run->unreadable[run->n_unreadable] = tfh_arena_strdup(&run->arena, why)))
-		return -ENOMEM;
-	run->n_unreadable++;
-	return 0;
 }
 
 uint32_t tfh_run_unreadable(const struct tfh_run *run, const char *const **why)

@@ -2,7 +2,7 @@
  * The inside of an opened run.
  *
  * - open/: files, processes, what is missing, left-over journals, run.json and end.json
- * - getters.c: what a run is asked for
+ * - getters.c: what a run is asked for; opened.c: what all the others need of it
  * - timeline/: the host calls of all threads in one order, with names and what addresses are
  * - ops/: device ops, each with the call that issued it (device_ops.h)
  * - symbols/: backtraces as functions, names of kernels
@@ -105,36 +105,24 @@ struct tfh_run {
 	char *temp_dir;
 };
 
+/* ---- opened.c ---- */
+
 /* Makes room for one more element of an array; 0 or -ENOMEM. */
 int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size);
+/* Ticks of a file on the axis of the run. */
+int64_t tfh_run_ns(const struct tfh_run *run, uint32_t file, uint64_t ticks);
 
 /* What a chunk holds that cannot be unpacked, by its header, which is sound. */
 struct tfh_lost {
 	uint64_t records; /* of the job's own threads */
 	bool repeats;	  /* others, some of which may be as old as the process */
 };
-/* open/missing.c */
 void tfh_chunk_lost(const struct tfh_run *run, const struct tfh_chunk *c, struct tfh_lost *lost);
 /* It is a hole from now on. 0 or -ENOMEM */
 int tfh_run_note_damage(struct tfh_run *run, uint32_t process, struct tfh_chunk *c,
 			const struct tfh_lost *lost);
-/* getters.c: notes a file that is left out; 0 or -ENOMEM. */
+/* Notes a file that is left out; 0 or -ENOMEM. */
 int tfh_run_leave_out(struct tfh_run *run, const char *why);
-/* open/stretches.c: from the chunks' headers; clocks are set. 0 or -ENOMEM */
-int tfh_run_find_stretches(struct tfh_run *run);
-
-/* open/meta.c */
-struct tfh_meta {
-	const char **argv;
-	uint32_t argc;
-	const char *host;
-	enum tfh_end end;
-	int number;
-	double wall_s; /* 0: not known */
-	bool has_run, has_end;
-};
-void tfh_meta_read(struct tfh_arena *arena, const char *dir, struct tfh_meta *meta);
-
 /* timeline/names.c */
 /* A NAME record: remembers it, and prepares `part` for the EXT records that follow. */
 int tfh_names_add(struct tfh_arena *arena, struct tfh_names *names, const struct tfh_rec *rec,

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/opened.h"
+#include "model/open/opening.h"
 
 #define MAX_FILE (1u << 20)
 #define MAX_ARGS 4096u

@@ -1,6 +1,5 @@
 /*
- * Files of a process that are not there (deleted, not copied), and when what they held took place;
- * chunks that turn out to be damaged when they are read.
+ * Files of a process that are not there (deleted, not copied), and when what they held took place.
  * Files are numbered, and records are, in each thread: records that are missing in a thread lie
  * between its last one before and its first one after. A thread that was idle around a lost file
  * tells little of the time, one that was busy tells it to a chunk: a long gap that holds a shorter
@@ -167,51 +166,6 @@ static int find_holes(struct tfh_run *run, uint32_t process)
 		rc = add_holes(run, process, &s);
 	free(s.v);
 	return rc;
-}
-
-/* ---- chunks ---- */
-
-void tfh_chunk_lost(const struct tfh_run *run, const struct tfh_chunk *c, struct tfh_lost *lost)
-{
-	const struct tft_run *runs;
-	struct tfh_err err;
-	uint32_t n;
-
-	*lost = (struct tfh_lost){0, false};
-	if (tft_chunk_runs(run->file[c->file].reader, c->chunk, &runs, &n, &err))
-		return;
-	for (uint32_t i = 0; i < n; i++) {
-		if (runs[i].thread && runs[i].thread != TFT_THREAD_SALVAGE)
-			lost->records += runs[i].count;
-		else
-			lost->repeats = true;
-	}
-}
-
-int tfh_run_note_damage(struct tfh_run *run, uint32_t process, struct tfh_chunk *c,
-			const struct tfh_lost *lost)
-{
-	const struct tfh_model_proc *p = &run->proc[process];
-	uint64_t from = c->t_first;
-
-	if (c->damaged)
-		return 0;
-	c->damaged = true;
-	run->process[process].bad_chunks++;
-	if (!lost->records)
-		return 0;
-	/* Then the header's first time tells nothing: no earlier than what was written before. */
-	for (uint32_t i = 0; i < p->n_chunk && lost->repeats; i++)
-		if (p->chunk[i].t_last < c->t_last && p->chunk[i].t_first > from)
-			from = p->chunk[i].t_first;
-	if (tfh_room_for((void **)&run->hole, &run->cap_hole, run->n_hole, sizeof(*run->hole)))
-		return -ENOMEM;
-	run->hole[run->n_hole++] = (struct tfh_hole){.process = process,
-						     .thread = UINT32_MAX,
-						     .t0 = tfh_run_ns(run, c->file, from),
-						     .t1 = tfh_run_ns(run, c->file, c->t_last),
-						     .count = lost->records};
-	return 0;
 }
 
 int tfh_run_find_missing(struct tfh_run *run)

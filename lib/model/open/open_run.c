@@ -13,124 +13,8 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "format/journal.h"
 
-#include "model/opened.h"
 #include "model/open/opening.h"
-
-int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size)
-{
-	if (n < *cap)
-		return 0;
-	uint32_t want = *cap ? *cap * 2 : 16;
-	void *p = want > *cap ? realloc(*v, want * size) : NULL;
-	if (!p)
-		return -ENOMEM;
-	*v = p;
-	*cap = want;
-	return 0;
-}
-
-/* ---- processes ---- */
-
-static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *out)
-{
-	for (uint32_t i = 0; i < run->n_proc; i++) {
-		struct tfh_model_proc *p = &run->proc[i];
-		if (p->pub.pid == h->pid && p->process_start == h->journal_start &&
-		    p->start_ticks == h->start_ticks && !strcmp(p->pub.host, h->host)) {
-			if (p->pub.rank < 0) /* it was set while the process ran */
-				p->pub.rank = h->rank;
-			if (p->pub.world < 0)
-				p->pub.world = h->world;
-			*out = i;
-			return 0;
-		}
-	}
-	if (tfh_room_for((void **)&run->proc, &run->cap_proc, run->n_proc, sizeof(*run->proc)))
-		return -ENOMEM;
-	struct tfh_model_proc *p = &run->proc[run->n_proc];
-	memset(p, 0, sizeof(*p));
-	p->pub.host = tfh_arena_strdup(&run->arena, h->host);
-	p->pub.exe = tfh_arena_strdup(&run->arena, h->exe);
-	p->pub.pid = h->pid;
-	p->pub.ppid = h->ppid;
-	p->pub.rank = h->rank;
-	p->pub.world = h->world;
-	p->start_ticks = h->start_ticks;
-	p->process_start = h->journal_start;
-	p->boot = tfh_hash_str(h->boot_id);
-	p->pub.start_ns = INT64_MAX;
-	*out = run->n_proc++;
-	return p->pub.host && p->pub.exe ? 0 : -ENOMEM;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp((*(const struct tfh_fn_info *const *)a)->name,
-		      (*(const struct tfh_fn_info *const *)b)->name);
-}
-
-/* The rows of a file in the order of their names. NULL: no memory. */
-static const struct tfh_fn_info **rows_by_name(const struct tfh_file *f, uint32_t n)
-{
-	const struct tfh_fn_info **rows = malloc(n * sizeof(*rows));
-
-	if (rows) {
-		memcpy(rows, f->fn, n * sizeof(*rows));
-		qsort(rows, n, sizeof(*rows), by_name);
-	}
-	return rows;
-}
-
-/* A function has its own number in every file, but one row in the run, so that rows can be compared
- * by address. */
-static int common_rows(struct tfh_run *run, struct tfh_file *f)
-{
-	const struct tft_head *h = tft_head(f->reader);
-	const struct tfh_file *first = run->n_file ? &run->file[0] : NULL;
-	const struct tfh_fn_info **sorted = NULL, **same;
-	uint32_t n = first ? tft_head(first->reader)->fn_count : 0;
-
-	f->fn = calloc(h->fn_count + 1, sizeof(*f->fn));
-	if (!f->fn)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < h->fn_count; i++) {
-		const struct tfh_fn_info *row = &h->fn[i];
-		f->fn[i] = row;
-		if (i < n && !strcmp(row->name, first->fn[i]->name)) {
-			f->fn[i] = first->fn[i];
-			continue;
-		}
-		if (n && !sorted && !(sorted = rows_by_name(first, n)))
-			return -ENOMEM;
-		same = n ? bsearch(&row, sorted, n, sizeof(*sorted), by_name) : NULL;
-		if (same)
-			f->fn[i] = *same;
-	}
-	free(sorted);
-	return 0;
-}
-
-int tfh_run_add_file(struct tfh_run *run, const char *path, bool temporary, struct tfh_err *err)
-{
-	struct tfh_file f = {.temporary = temporary};
-	int rc = tft_open(path, &f.reader, err);
-
-	if (rc)
-		return rc;
-	f.path = strdup(path);
-	if (!f.path ||
-	    tfh_room_for((void **)&run->file, &run->cap_file, run->n_file, sizeof(*run->file)) ||
-	    common_rows(run, &f) || process_of(run, tft_head(f.reader), &f.process)) {
-		tft_close(f.reader);
-		free(f.fn);
-		free(f.path);
-		return tfh_err_set(err, -ENOMEM, "out of memory");
-	}
-	run->file[run->n_file++] = f;
-	return 0;
-}
 
 /* ---- what the chunks' headers tell ---- */
 
@@ -295,12 +179,6 @@ static int by_first(const void *a, const void *b)
 	if (x->first_ns != y->first_ns)
 		return x->first_ns < y->first_ns ? -1 : 1;
 	return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
-}
-
-int64_t tfh_run_ns(const struct tfh_run *run, uint32_t file, uint64_t ticks)
-{
-	return (int64_t)tft_monotonic_ns(run->file[file].reader, ticks) +
-	       run->proc[run->file[file].process].shift;
 }
 
 static void order_chunks(struct tfh_run *run)

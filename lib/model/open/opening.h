@@ -4,10 +4,8 @@
 
 #include "model/opened.h"
 
-/* open_run.c */
+/* add_file.c. `temporary`: it is removed when the run is closed. 0 or -errno */
 int tfh_run_add_file(struct tfh_run *run, const char *path, bool temporary, struct tfh_err *err);
-/* Ticks of a file on the axis of the run. */
-int64_t tfh_run_ns(const struct tfh_run *run, uint32_t file, uint64_t ticks);
 
 /* leftover.c: adds what journals hold that belong to this directory, through temporary files. */
 void tfh_run_add_journals(struct tfh_run *run, const char *dir);
@@ -18,5 +16,20 @@ int tfh_run_read_notes(struct tfh_run *run, uint32_t file);
 /* missing.c: files that are not there, and the holes that they leave; clocks are set. 0 or -ENOMEM.
  */
 int tfh_run_find_missing(struct tfh_run *run);
+
+/* stretches.c: from the chunks' headers; clocks are set. 0 or -ENOMEM */
+int tfh_run_find_stretches(struct tfh_run *run);
+
+/* meta.c */
+struct tfh_meta {
+	const char **argv;
+	uint32_t argc;
+	const char *host;
+	enum tfh_end end;
+	int number;
+	double wall_s; /* 0: not known */
+	bool has_run, has_end;
+};
+void tfh_meta_read(struct tfh_arena *arena, const char *dir, struct tfh_meta *meta);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "format/tft_write.h"
 
-#include "model/open/opening.h"
 #include "model/ops/device_ops.h"
 #include "model/symbols/kernel_name.h"
 

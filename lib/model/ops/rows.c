@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "model/ops/device_ops.h"
-#include "model/open/opening.h"
 
 /* ---- the clock of a table ---- */
 

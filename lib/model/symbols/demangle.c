@@ -1,3 +1,4 @@
+/* Names and types in mangled names: each is made of the other, so both are read here. */
 #include "model/symbols/demangle.h"
 
 #include <ctype.h>
@@ -7,25 +8,13 @@
 
 #include "model/symbols/demangle_parser.h"
 
+/* Names hold types as arguments, types are named. */
+static struct tfh_dm_text read_type(struct tfh_dm_parser *p);
+static const char *type_text(struct tfh_dm_parser *p);
+static const char *read_name(struct tfh_dm_parser *p, bool function);
+static const char *encoding(struct tfh_dm_parser *p, bool with_parameters);
+
 /* ---- parts of names ---- */
-
-const char *tfh_dm_source_name(struct tfh_dm_parser *p)
-{
-	size_t n = tfh_dm_number(p);
-
-	if (p->failed || !n || n > (size_t)(p->end - p->at))
-		return tfh_dm_fail(p);
-	const char *from = p->at;
-	p->at += n;
-	if (n >= 10 && !memcmp(from, "_GLOBAL_", 8) && strchr("._$", from[8]) && from[9] == 'N')
-		return "(anonymous namespace)";
-	char *out = tfh_dm_room(p, n);
-	if (!out)
-		return "";
-	memcpy(out, from, n);
-	out[n] = '\0';
-	return out;
-}
 
 static const struct {
 	const char *code, *text;
@@ -46,7 +35,7 @@ static const char *operator_name(struct tfh_dm_parser *p)
 {
 	if (tfh_dm_take(p, "cv")) {
 		p->unreturning = true;
-		return tfh_dm_join(p, "operator ", tfh_dm_type_text(p));
+		return tfh_dm_join(p, "operator ", type_text(p));
 	}
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
 		if (tfh_dm_take(p, operators[i].code))
@@ -57,7 +46,7 @@ static const char *operator_name(struct tfh_dm_parser *p)
 }
 
 /* "(int, float*)" up to an E or the end. */
-const char *tfh_dm_parameters(struct tfh_dm_parser *p)
+static const char *parameters(struct tfh_dm_parser *p)
 {
 	const char *out = "(";
 
@@ -66,7 +55,7 @@ const char *tfh_dm_parameters(struct tfh_dm_parser *p)
 		return "()";
 	}
 	for (bool any = false; p->at < p->end && tfh_dm_peek(p) != 'E' && !p->failed;) {
-		const char *one = tfh_dm_type_text(p);
+		const char *one = type_text(p);
 		out = tfh_dm_join3(p, out, any && *one ? ", " : "", one);
 		any |= *one != '\0';
 	}
@@ -92,34 +81,10 @@ static const char *unnamed(struct tfh_dm_parser *p)
 		return counted(p, "{unnamed type#");
 	tfh_dm_expect(p, "Ul");
 	p->lambda++;
-	const char *takes = tfh_dm_parameters(p);
+	const char *takes = parameters(p);
 	p->lambda--;
 	tfh_dm_expect(p, "E");
 	return counted(p, tfh_dm_join3(p, "{lambda", takes, "#"));
-}
-
-/* The class' own name, of which its constructors are called. */
-static const char *last_part(struct tfh_dm_parser *p, const char *scope)
-{
-	const char *begin = scope, *end = scope + strlen(scope);
-	int depth = 0;
-
-	for (const char *c = scope; *c; c++) {
-		if (!depth && *c == '<')
-			end = c;
-		if (!depth && c[0] == ':' && c[1] == ':') {
-			begin = c + 2;
-			end = scope + strlen(scope);
-		}
-		depth += (*c == '<' || *c == '(' || *c == '{') -
-			 (*c == '>' || *c == ')' || *c == '}');
-	}
-	char *out = begin <= end ? tfh_dm_room(p, (size_t)(end - begin)) : NULL;
-	if (!out)
-		return tfh_dm_fail(p);
-	memcpy(out, begin, (size_t)(end - begin));
-	out[end - begin] = '\0';
-	return out;
 }
 
 static const char *unqualified(struct tfh_dm_parser *p, const char *scope)
@@ -137,7 +102,7 @@ static const char *unqualified(struct tfh_dm_parser *p, const char *scope)
 	} else if (*scope &&
 		   ((c == 'C' && d >= '1' && d <= '5') || (c == 'D' && d >= '0' && d <= '5'))) {
 		p->at += 2;
-		out = tfh_dm_join(p, c == 'D' ? "~" : "", last_part(p, scope));
+		out = tfh_dm_join(p, c == 'D' ? "~" : "", tfh_dm_last_part(p, scope));
 		p->unreturning = true;
 	} else {
 		out = operator_name(p);
@@ -159,7 +124,7 @@ static const char *literal(struct tfh_dm_parser *p)
 	const char *kind, *sign, *value;
 
 	if (tfh_dm_take(p, "_Z")) {
-		kind = tfh_dm_encoding(p, true);
+		kind = encoding(p, true);
 		tfh_dm_expect(p, "E");
 		return kind;
 	}
@@ -177,28 +142,11 @@ static const char *literal(struct tfh_dm_parser *p)
 		tfh_dm_expect(p, "E");
 		return value;
 	}
-	kind = tfh_dm_join3(p, "(", tfh_dm_type_text(p), ")");
+	kind = tfh_dm_join3(p, "(", type_text(p), ")");
 	sign = tfh_dm_take(p, "n") ? "-" : "";
 	value = tfh_dm_join3(p, kind, sign, tfh_dm_digits(p));
 	tfh_dm_expect(p, "E");
 	return value;
-}
-
-struct tfh_dm_text tfh_dm_template_parameter(struct tfh_dm_parser *p)
-{
-	static const struct tfh_dm_text none = {"", "", TFH_DM_PLAIN};
-
-	tfh_dm_expect(p, "T");
-	unsigned long i = tfh_dm_sequence(p, 10);
-	if (p->lambda) { /* its own: what "auto" stands for */
-		char n[] = {(char)('1' + i % 9), '\0'};
-		return (struct tfh_dm_text){i < 9 ? tfh_dm_join(p, "auto:", n) : tfh_dm_fail(p), "",
-					    TFH_DM_PLAIN};
-	}
-	if (i < p->args)
-		return p->arg[i];
-	tfh_dm_fail(p);
-	return none;
 }
 
 static struct tfh_dm_text template_argument(struct tfh_dm_parser *p)
@@ -221,13 +169,13 @@ static struct tfh_dm_text template_argument(struct tfh_dm_parser *p)
 		t.left = *of ? tfh_dm_join3(p, "&(", literal(p), ")") : literal(p);
 		tfh_dm_expect(p, "E");
 	} else {
-		t = tfh_dm_type(p);
+		t = read_type(p);
 	}
 	return t;
 }
 
 /* `text` with "<...>" behind it; the function's own arguments are those that T_ means. */
-const char *tfh_dm_template_arguments(struct tfh_dm_parser *p, const char *text, bool function)
+static const char *template_arguments(struct tfh_dm_parser *p, const char *text, bool function)
 {
 	struct tfh_dm_text own[PARAMETERS];
 	unsigned n = 0;
@@ -261,28 +209,236 @@ const char *tfh_dm_template_arguments(struct tfh_dm_parser *p, const char *text,
 	return tfh_dm_join(p, out, len && out[len - 1] == '>' ? " >" : ">");
 }
 
-/* ---- names ---- */
+/* ---- types ---- */
 
-/* "S1_" and "Sa", without what may follow; "St" is left to the caller. */
-struct tfh_dm_text tfh_dm_substitution(struct tfh_dm_parser *p)
+static const char *builtin(char c)
+{
+	static const struct {
+		char code;
+		const char *text;
+	} types[] = {{'a', "signed char"}, {'b', "bool"},
+		     {'c', "char"},	   {'d', "double"},
+		     {'e', "long double"}, {'f', "float"},
+		     {'g', "__float128"},  {'h', "unsigned char"},
+		     {'i', "int"},	   {'j', "unsigned int"},
+		     {'l', "long"},	   {'m', "unsigned long"},
+		     {'n', "__int128"},	   {'o', "unsigned __int128"},
+		     {'s', "short"},	   {'t', "unsigned short"},
+		     {'v', "void"},	   {'w', "wchar_t"},
+		     {'x', "long long"},   {'y', "unsigned long long"},
+		     {'z', "..."}};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (types[i].code == c)
+			return types[i].text;
+	return NULL;
+}
+
+/* A pointer or reference to t; of a pack, which is its types' text, to the last one. */
+static struct tfh_dm_text pointer(struct tfh_dm_parser *p, struct tfh_dm_text t, const char *mark)
+{
+	if (!*t.left)
+		return t;
+	size_t n = strlen(t.left);
+	bool reference = n && t.left[n - 1] == '&';
+
+	if (t.shape != TFH_DM_PLAIN) {
+		t.left = tfh_dm_join3(p, t.left, " (", mark);
+		t.right = tfh_dm_join3(p, t.shape == TFH_DM_ARRAY ? ") " : ")", t.right, "");
+		t.shape = TFH_DM_PLAIN;
+		return t;
+	}
+	if (*mark == '&' && reference) { /* collapses: "&&" stays only with "&&" */
+		bool both = n > 1 && t.left[n - 2] == '&';
+		if (!both || mark[1])
+			return t;
+		char *out = tfh_dm_room(p, n - 1);
+		if (out) {
+			memcpy(out, t.left, n - 1);
+			out[n - 1] = '\0';
+			t.left = out;
+		}
+		return t;
+	}
+	t.left = tfh_dm_join(p, t.left, mark);
+	return t;
+}
+
+static struct tfh_dm_text function_type(struct tfh_dm_parser *p, const char *qualifiers)
+{
+	struct tfh_dm_text t = {"", "", TFH_DM_FUNCTION};
+
+	tfh_dm_expect(p, "F");
+	tfh_dm_take(p, "Y");
+	const char *returns = type_text(p);
+	const char *takes = parameters(p);
+	tfh_dm_expect(p, "E");
+	t.left = returns;
+	t.right = tfh_dm_join(p, takes, qualifiers);
+	return t;
+}
+
+static struct tfh_dm_text array_type(struct tfh_dm_parser *p)
+{
+	tfh_dm_expect(p, "A");
+	const char *size = tfh_dm_digits(p);
+	tfh_dm_expect(p, "_");
+	struct tfh_dm_text of = read_type(p);
+	return (struct tfh_dm_text){
+		of.left, tfh_dm_join(p, tfh_dm_join3(p, "[", size, "]"), of.right), TFH_DM_ARRAY};
+}
+
+static struct tfh_dm_text member_pointer(struct tfh_dm_parser *p)
+{
+	tfh_dm_expect(p, "M");
+	const char *class = type_text(p), *mark = tfh_dm_join(p, class, "::*");
+	struct tfh_dm_text t = read_type(p);
+
+	if (t.shape == TFH_DM_PLAIN)
+		t.left = tfh_dm_join(p, t.left, " ");
+	return pointer(p, t, mark);
+}
+
+/* Types that begin with D. */
+static struct tfh_dm_text special_type(struct tfh_dm_parser *p, bool *known)
 {
 	static const struct {
 		const char *code, *text;
-	} standard[] = {{"Sa", "std::allocator"}, {"Sb", "std::basic_string"},
-			{"Ss", "std::string"},	  {"Si", "std::istream"},
-			{"So", "std::ostream"},	  {"Sd", "std::iostream"}};
-	static const struct tfh_dm_text none = {"", "", TFH_DM_PLAIN};
+	} types[] = {{"Dn", "decltype(nullptr)"},
+		     {"Di", "char32_t"},
+		     {"Ds", "char16_t"},
+		     {"Du", "char8_t"},
+		     {"Da", "auto"},
+		     {"Dc", "decltype(auto)"},
+		     {"Dh", "half"},
+		     {"DF16_", "_Float16"}};
+	struct tfh_dm_text t = {"", "", TFH_DM_PLAIN};
 
-	for (size_t i = 0; i < sizeof(standard) / sizeof(standard[0]); i++)
-		if (tfh_dm_take(p, standard[i].code))
-			return (struct tfh_dm_text){standard[i].text, "", TFH_DM_PLAIN};
-	tfh_dm_expect(p, "S");
-	unsigned long i = tfh_dm_sequence(p, 36);
-	if (!p->failed && i < p->subs)
-		return p->sub[i];
+	*known = true;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (tfh_dm_take(p, types[i].code)) {
+			t.left = types[i].text;
+			return t;
+		}
+	*known = false;
+	if (tfh_dm_take(p, "Do"))
+		return function_type(p, " noexcept");
+	if (tfh_dm_take(p, "Dp"))
+		return read_type(p);
+	if (tfh_dm_take(p, "Dv")) {
+		const char *size = tfh_dm_join3(p, " __vector(", tfh_dm_digits(p), ")");
+		tfh_dm_expect(p, "_");
+		t.left = tfh_dm_join(p, type_text(p), size);
+		return t;
+	}
 	tfh_dm_fail(p);
-	return none;
+	return t;
 }
+
+/* All but qualifiers; `remembered`: no substitution stands for it alone. */
+static struct tfh_dm_text bare_type(struct tfh_dm_parser *p, bool *remembered)
+{
+	struct tfh_dm_text t = {"", "", TFH_DM_PLAIN};
+	const char *plain = builtin(tfh_dm_peek(p));
+
+	*remembered = plain != NULL;
+	if (plain) {
+		p->at++;
+		t.left = plain;
+		return t;
+	}
+	switch (tfh_dm_peek(p)) {
+	case 'P':
+		p->at++;
+		return pointer(p, read_type(p), "*");
+	case 'R':
+		p->at++;
+		return pointer(p, read_type(p), "&");
+	case 'O':
+		p->at++;
+		return pointer(p, read_type(p), "&&");
+	case 'C':
+		p->at++;
+		t.left = tfh_dm_join(p, type_text(p), " _Complex");
+		return t;
+	case 'F':
+		return function_type(p, "");
+	case 'A':
+		return array_type(p);
+	case 'M':
+		return member_pointer(p);
+	case 'D':
+		return special_type(p, remembered);
+	case 'u':
+		p->at++;
+		t.left = tfh_dm_source_name(p);
+		return t;
+	case 'T':
+		t = tfh_dm_template_parameter(p);
+		if (tfh_dm_peek(p) != 'I')
+			return t;
+		tfh_dm_remember(p, t);
+		t.left = template_arguments(p, tfh_dm_flat(p, t), false);
+		return t;
+	case 'S':
+		if (tfh_dm_peek2(p) == 't')
+			break;
+		t = tfh_dm_substitution(p);
+		*remembered = tfh_dm_peek(p) != 'I';
+		if (!*remembered)
+			t = (struct tfh_dm_text){template_arguments(p, tfh_dm_flat(p, t), false),
+						 "", TFH_DM_PLAIN};
+		return t;
+	default:
+		break;
+	}
+	const char *qualifiers = p->qualifiers;
+	bool templated = p->templated, unreturning = p->unreturning;
+	t.left = read_name(p, false);
+	p->qualifiers = qualifiers;
+	p->templated = templated;
+	p->unreturning = unreturning;
+	return t;
+}
+
+static struct tfh_dm_text read_type(struct tfh_dm_parser *p)
+{
+	const char *qualifiers = "";
+	bool remembered;
+	struct tfh_dm_text t = {"", "", TFH_DM_PLAIN};
+
+	if (p->failed || ++p->depth > DEEPEST) {
+		tfh_dm_fail(p);
+		return t;
+	}
+	for (; tfh_dm_peek(p) && strchr("rVK", tfh_dm_peek(p)); p->at++)
+		qualifiers = tfh_dm_join(p,
+					 tfh_dm_peek(p) == 'K'	 ? " const"
+					 : tfh_dm_peek(p) == 'V' ? " volatile"
+								 : " __restrict",
+					 qualifiers);
+	if (*qualifiers && tfh_dm_peek(p) == 'F') {
+		t = function_type(p, qualifiers);
+		remembered = false;
+	} else {
+		t = bare_type(p, &remembered);
+		if (*qualifiers && !remembered)
+			tfh_dm_remember(p, t);
+		if (*qualifiers)
+			t.left = tfh_dm_join(p, t.left, qualifiers);
+	}
+	if (!remembered || *qualifiers)
+		tfh_dm_remember(p, t);
+	p->depth--;
+	return t;
+}
+
+static const char *type_text(struct tfh_dm_parser *p)
+{
+	return tfh_dm_flat(p, read_type(p));
+}
+
+/* ---- names ---- */
 
 static const char *nested(struct tfh_dm_parser *p, bool function)
 {
@@ -313,7 +469,7 @@ static const char *nested(struct tfh_dm_parser *p, bool function)
 		if (begin && tfh_dm_peek(p) == 'T')
 			scope = tfh_dm_flat(p, tfh_dm_template_parameter(p));
 		else if (!begin && tfh_dm_peek(p) == 'I')
-			scope = tfh_dm_template_arguments(p, scope, function);
+			scope = template_arguments(p, scope, function);
 		else
 			scope = tfh_dm_join3(p, scope, begin ? "" : "::", unqualified(p, scope));
 		if (tfh_dm_peek(p) != 'E')
@@ -327,7 +483,7 @@ static const char *nested(struct tfh_dm_parser *p, bool function)
 static const char *local(struct tfh_dm_parser *p)
 {
 	tfh_dm_expect(p, "Z");
-	const char *within = tfh_dm_encoding(p, true), *inner;
+	const char *within = encoding(p, true), *inner;
 
 	tfh_dm_expect(p, "E");
 	if (tfh_dm_take(p, "s")) {
@@ -335,7 +491,7 @@ static const char *local(struct tfh_dm_parser *p)
 	} else {
 		if (tfh_dm_take(p, "d"))
 			tfh_dm_sequence(p, 10);
-		inner = tfh_dm_name(p, true);
+		inner = read_name(p, true);
 	}
 	if (tfh_dm_take(p, "__"))
 		tfh_dm_sequence(p, 10);
@@ -344,7 +500,7 @@ static const char *local(struct tfh_dm_parser *p)
 	return tfh_dm_join3(p, within, "::", inner);
 }
 
-const char *tfh_dm_name(struct tfh_dm_parser *p, bool function)
+static const char *read_name(struct tfh_dm_parser *p, bool function)
 {
 	const char *out;
 
@@ -357,14 +513,13 @@ const char *tfh_dm_name(struct tfh_dm_parser *p, bool function)
 	} else if (tfh_dm_peek(p) == 'Z') {
 		out = local(p);
 	} else if (tfh_dm_peek(p) == 'S' && tfh_dm_peek2(p) != 't') {
-		out = tfh_dm_template_arguments(p, tfh_dm_flat(p, tfh_dm_substitution(p)),
-						function);
+		out = template_arguments(p, tfh_dm_flat(p, tfh_dm_substitution(p)), function);
 	} else {
 		const char *scope = tfh_dm_take(p, "St") ? "std::" : "";
 		out = tfh_dm_join(p, scope, unqualified(p, ""));
 		if (tfh_dm_peek(p) == 'I') {
 			tfh_dm_remember_name(p, out);
-			out = tfh_dm_template_arguments(p, out, function);
+			out = template_arguments(p, out, function);
 		}
 	}
 	p->depth--;
@@ -372,7 +527,7 @@ const char *tfh_dm_name(struct tfh_dm_parser *p, bool function)
 }
 
 /* A function: its name, and on request what it takes. */
-const char *tfh_dm_encoding(struct tfh_dm_parser *p, bool with_parameters)
+static const char *encoding(struct tfh_dm_parser *p, bool with_parameters)
 {
 	struct tfh_dm_text arg[PARAMETERS];
 	unsigned args = p->args;
@@ -380,11 +535,11 @@ const char *tfh_dm_encoding(struct tfh_dm_parser *p, bool with_parameters)
 
 	memcpy(arg, p->arg, args * sizeof(arg[0]));
 	p->lambda = 0;
-	const char *out = tfh_dm_name(p, true), *qualifiers = p->qualifiers;
+	const char *out = read_name(p, true), *qualifiers = p->qualifiers;
 	if (with_parameters && p->at < p->end && tfh_dm_peek(p) != 'E') {
 		if (p->templated && !p->unreturning)
-			tfh_dm_type(p); /* what it returns is not shown */
-		out = tfh_dm_join3(p, out, tfh_dm_parameters(p), qualifiers);
+			read_type(p); /* what it returns is not shown */
+		out = tfh_dm_join3(p, out, parameters(p), qualifiers);
 		memcpy(p->arg, arg, args * sizeof(arg[0]));
 		p->args = args;
 	}
@@ -406,7 +561,7 @@ bool tfh_demangle(const char *mangled, char *out, size_t size)
 		p->end = mangled + len;
 		p->arena = arena;
 		p->qualifiers = "";
-		const char *plain = tfh_dm_encoding(p, false);
+		const char *plain = encoding(p, false);
 		done = !p->failed && strlen(plain) < size;
 		if (done)
 			memcpy(out, plain, strlen(plain) + 1);

@@ -128,3 +128,84 @@ const char *tfh_dm_flat(struct tfh_dm_parser *p, struct tfh_dm_text t)
 	return *t.right ? tfh_dm_join3(p, t.left, t.shape == TFH_DM_PLAIN ? "" : " ", t.right)
 			: t.left;
 }
+
+/* ---- parts of names that hold no other name or type ---- */
+
+const char *tfh_dm_source_name(struct tfh_dm_parser *p)
+{
+	size_t n = tfh_dm_number(p);
+
+	if (p->failed || !n || n > (size_t)(p->end - p->at))
+		return tfh_dm_fail(p);
+	const char *from = p->at;
+	p->at += n;
+	if (n >= 10 && !memcmp(from, "_GLOBAL_", 8) && strchr("._$", from[8]) && from[9] == 'N')
+		return "(anonymous namespace)";
+	char *out = tfh_dm_room(p, n);
+	if (!out)
+		return "";
+	memcpy(out, from, n);
+	out[n] = '\0';
+	return out;
+}
+
+const char *tfh_dm_last_part(struct tfh_dm_parser *p, const char *scope)
+{
+	const char *begin = scope, *end = scope + strlen(scope);
+	int depth = 0;
+
+	for (const char *c = scope; *c; c++) {
+		if (!depth && *c == '<')
+			end = c;
+		if (!depth && c[0] == ':' && c[1] == ':') {
+			begin = c + 2;
+			end = scope + strlen(scope);
+		}
+		depth += (*c == '<' || *c == '(' || *c == '{') -
+			 (*c == '>' || *c == ')' || *c == '}');
+	}
+	char *out = begin <= end ? tfh_dm_room(p, (size_t)(end - begin)) : NULL;
+	if (!out)
+		return tfh_dm_fail(p);
+	memcpy(out, begin, (size_t)(end - begin));
+	out[end - begin] = '\0';
+	return out;
+}
+
+struct tfh_dm_text tfh_dm_template_parameter(struct tfh_dm_parser *p)
+{
+	static const struct tfh_dm_text none = {"", "", TFH_DM_PLAIN};
+
+	tfh_dm_expect(p, "T");
+	unsigned long i = tfh_dm_sequence(p, 10);
+	if (p->lambda) { /* its own: what "auto" stands for */
+		char n[] = {(char)('1' + i % 9), '\0'};
+		return (struct tfh_dm_text){i < 9 ? tfh_dm_join(p, "auto:", n) : tfh_dm_fail(p), "",
+					    TFH_DM_PLAIN};
+	}
+	if (i < p->args)
+		return p->arg[i];
+	tfh_dm_fail(p);
+	return none;
+}
+
+/* "S1_" and "Sa", without what may follow; "St" is left to the caller. */
+struct tfh_dm_text tfh_dm_substitution(struct tfh_dm_parser *p)
+{
+	static const struct {
+		const char *code, *text;
+	} standard[] = {{"Sa", "std::allocator"}, {"Sb", "std::basic_string"},
+			{"Ss", "std::string"},	  {"Si", "std::istream"},
+			{"So", "std::ostream"},	  {"Sd", "std::iostream"}};
+	static const struct tfh_dm_text none = {"", "", TFH_DM_PLAIN};
+
+	for (size_t i = 0; i < sizeof(standard) / sizeof(standard[0]); i++)
+		if (tfh_dm_take(p, standard[i].code))
+			return (struct tfh_dm_text){standard[i].text, "", TFH_DM_PLAIN};
+	tfh_dm_expect(p, "S");
+	unsigned long i = tfh_dm_sequence(p, 36);
+	if (!p->failed && i < p->subs)
+		return p->sub[i];
+	tfh_dm_fail(p);
+	return none;
+}

@@ -1,7 +1,6 @@
 /*
- * What the reader of mangled names is made of: the place in the name, texts in an arena of bounded
- * size, what was read before (demangle_parser.c); types (demangle_type.c); names (demangle.c).
- * Nobody else includes this.
+ * What the reader of mangled names (demangle.c) stands on: the place in the name, texts in an arena
+ * of bounded size, what was read before, parts of names that hold no others. Nobody else includes this.
  */
 #ifndef TFH_MODEL_DEMANGLE_PARSER_H
 #define TFH_MODEL_DEMANGLE_PARSER_H
@@ -56,17 +55,10 @@ void tfh_dm_remember(struct tfh_dm_parser *p, struct tfh_dm_text t);
 void tfh_dm_remember_name(struct tfh_dm_parser *p, const char *text);
 const char *tfh_dm_flat(struct tfh_dm_parser *p, struct tfh_dm_text t);
 
-/* demangle_type.c */
-struct tfh_dm_text tfh_dm_type(struct tfh_dm_parser *p);
-const char *tfh_dm_type_text(struct tfh_dm_parser *p);
-
-/* demangle.c */
 const char *tfh_dm_source_name(struct tfh_dm_parser *p);
-const char *tfh_dm_parameters(struct tfh_dm_parser *p);
+/* A class' own name, of which its constructors are called. */
+const char *tfh_dm_last_part(struct tfh_dm_parser *p, const char *scope);
 struct tfh_dm_text tfh_dm_template_parameter(struct tfh_dm_parser *p);
-const char *tfh_dm_template_arguments(struct tfh_dm_parser *p, const char *text, bool function);
 struct tfh_dm_text tfh_dm_substitution(struct tfh_dm_parser *p);
-const char *tfh_dm_name(struct tfh_dm_parser *p, bool function);
-const char *tfh_dm_encoding(struct tfh_dm_parser *p, bool with_parameters);
 
 #endif

@@ -1,0 +1,107 @@
+/* A file becomes part of a run: its process, and the run's own rows of functions. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#include "model/open/opening.h"
+
+static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *out)
+{
+	for (uint32_t i = 0; i < run->n_proc; i++) {
+		struct tfh_model_proc *p = &run->proc[i];
+		if (p->pub.pid == h->pid && p->process_start == h->journal_start &&
+		    p->start_ticks == h->start_ticks && !strcmp(p->pub.host, h->host)) {
+			if (p->pub.rank < 0) /* it was set while the process ran */
+				p->pub.rank = h->rank;
+			if (p->pub.world < 0)
+				p->pub.world = h->world;
+			*out = i;
+			return 0;
+		}
+	}
+	if (tfh_room_for((void **)&run->proc, &run->cap_proc, run->n_proc, sizeof(*run->proc)))
+		return -ENOMEM;
+	struct tfh_model_proc *p = &run->proc[run->n_proc];
+	memset(p, 0, sizeof(*p));
+	p->pub.host = tfh_arena_strdup(&run->arena, h->host);
+	p->pub.exe = tfh_arena_strdup(&run->arena, h->exe);
+	p->pub.pid = h->pid;
+	p->pub.ppid = h->ppid;
+	p->pub.rank = h->rank;
+	p->pub.world = h->world;
+	p->start_ticks = h->start_ticks;
+	p->process_start = h->journal_start;
+	p->boot = tfh_hash_str(h->boot_id);
+	p->pub.start_ns = INT64_MAX;
+	*out = run->n_proc++;
+	return p->pub.host && p->pub.exe ? 0 : -ENOMEM;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(const struct tfh_fn_info *const *)a)->name,
+		      (*(const struct tfh_fn_info *const *)b)->name);
+}
+
+/* The rows of a file in the order of their names. NULL: no memory. */
+static const struct tfh_fn_info **rows_by_name(const struct tfh_file *f, uint32_t n)
+{
+	const struct tfh_fn_info **rows = malloc(n * sizeof(*rows));
+
+	if (rows) {
+		memcpy(rows, f->fn, n * sizeof(*rows));
+		qsort(rows, n, sizeof(*rows), by_name);
+	}
+	return rows;
+}
+
+/* A function has its own number in every file, but one row in the run, so that rows can be compared
+ * by address. */
+static int common_rows(struct tfh_run *run, struct tfh_file *f)
+{
+	const struct tft_head *h = tft_head(f->reader);
+	const struct tfh_file *first = run->n_file ? &run->file[0] : NULL;
+	const struct tfh_fn_info **sorted = NULL, **same;
+	uint32_t n = first ? tft_head(first->reader)->fn_count : 0;
+
+	f->fn = calloc(h->fn_count + 1, sizeof(*f->fn));
+	if (!f->fn)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->fn_count; i++) {
+		const struct tfh_fn_info *row = &h->fn[i];
+		f->fn[i] = row;
+		if (i < n && !strcmp(row->name, first->fn[i]->name)) {
+			f->fn[i] = first->fn[i];
+			continue;
+		}
+		if (n && !sorted && !(sorted = rows_by_name(first, n)))
+			return -ENOMEM;
+		same = n ? bsearch(&row, sorted, n, sizeof(*sorted), by_name) : NULL;
+		if (same)
+			f->fn[i] = *same;
+	}
+	free(sorted);
+	return 0;
+}
+
+int tfh_run_add_file(struct tfh_run *run, const char *path, bool temporary, struct tfh_err *err)
+{
+	struct tfh_file f = {.temporary = temporary};
+	int rc = tft_open(path, &f.reader, err);
+
+	if (rc)
+		return rc;
+	f.path = strdup(path);
+	if (!f.path ||
+	    tfh_room_for((void **)&run->file, &run->cap_file, run->n_file, sizeof(*run->file)) ||
+	    common_rows(run, &f) || process_of(run, tft_head(f.reader), &f.process)) {
+		tft_close(f.reader);
+		free(f.fn);
+		free(f.path);
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	}
+	run->file[run->n_file++] = f;
+	return 0;
+}

@@ -1,0 +1,77 @@
+/* What every part of the model needs of an opened run: room, times, and what could not be read. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/opened.h"
+
+int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size)
+{
+	if (n < *cap)
+		return 0;
+	uint32_t want = *cap ? *cap * 2 : 16;
+	void *p = want > *cap ? realloc(*v, want * size) : NULL;
+	if (!p)
+		return -ENOMEM;
+	*v = p;
+	*cap = want;
+	return 0;
+}
+
+int64_t tfh_run_ns(const struct tfh_run *run, uint32_t file, uint64_t ticks)
+{
+	return (int64_t)tft_monotonic_ns(run->file[file].reader, ticks) +
+	       run->proc[run->file[file].process].shift;
+}
+
+int tfh_run_leave_out(struct tfh_run *run, const char *why)
+{
+	if (tfh_room_for((void **)&run->unreadable, &run->cap_unreadable, run->n_unreadable,
+			 sizeof(*run->unreadable)) ||
+	    !(run->unreadable[run->n_unreadable] = tfh_arena_strdup(&run->arena, why)))
+		return -ENOMEM;
+	run->n_unreadable++;
+	return 0;
+}
+
+void tfh_chunk_lost(const struct tfh_run *run, const struct tfh_chunk *c, struct tfh_lost *lost)
+{
+	const struct tft_run *runs;
+	struct tfh_err err;
+	uint32_t n;
+
+	*lost = (struct tfh_lost){0, false};
+	if (tft_chunk_runs(run->file[c->file].reader, c->chunk, &runs, &n, &err))
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		if (runs[i].thread && runs[i].thread != TFT_THREAD_SALVAGE)
+			lost->records += runs[i].count;
+		else
+			lost->repeats = true;
+	}
+}
+
+int tfh_run_note_damage(struct tfh_run *run, uint32_t process, struct tfh_chunk *c,
+			const struct tfh_lost *lost)
+{
+	const struct tfh_model_proc *p = &run->proc[process];
+	uint64_t from = c->t_first;
+
+	if (c->damaged)
+		return 0;
+	c->damaged = true;
+	run->process[process].bad_chunks++;
+	if (!lost->records)
+		return 0;
+	/* Then the header's first time tells nothing: no earlier than what was written before. */
+	for (uint32_t i = 0; i < p->n_chunk && lost->repeats; i++)
+		if (p->chunk[i].t_last < c->t_last && p->chunk[i].t_first > from)
+			from = p->chunk[i].t_first;
+	if (tfh_room_for((void **)&run->hole, &run->cap_hole, run->n_hole, sizeof(*run->hole)))
+		return -ENOMEM;
+	run->hole[run->n_hole++] = (struct tfh_hole){.process = process,
+						     .thread = UINT32_MAX,
+						     .t0 = tfh_run_ns(run, c->file, from),
+						     .t1 = tfh_run_ns(run, c->file, c->t_last),
+						     .count = lost->records};
+	return 0;
+}
