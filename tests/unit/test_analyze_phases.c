@@ -102,7 +102,8 @@ static void test_hole(void **state)
 }
 
 /* Device times of a part of the run only: those steps are judged from them, the others from the
- * host, and the verdict is that of the former. */
+ * host, and the verdict is that of the former. Every step begins where the one before ends, also
+ * where device times begin and end. */
 static void test_span(void **state)
 {
 	(void)state;
@@ -135,6 +136,12 @@ static void test_span(void **state)
 	for (uint64_t i = 0; i < r->n_step; i++)
 		a += r->step[i].tier == 'A';
 	assert_in_range(a, 15, 19);
+	for (uint64_t i = 1; i < r->n_step; i++) {
+		const struct tfh_step *s = &r->step[i - 1];
+		if (fabs(s->start_s + s->dur_s - r->step[i].start_s) > 1e-9)
+			fail_msg("step %llu ends at %.6f s, the next begins at %.6f s",
+				 (unsigned long long)i, s->start_s + s->dur_s, r->step[i].start_s);
+	}
 	gen_part(r, TFH_PART_COMPUTE, 10);
 	tfh_result_free(r);
 }

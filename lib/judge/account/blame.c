@@ -533,6 +533,14 @@ static bool computes(const struct tfh_dop *o, uint8_t device)
 	return o->work == TFH_W_COMPUTE && o->device == device;
 }
 
+/* The thread that called last before t. */
+static uint32_t last_thread(const struct tfh_device *d, int64_t t)
+{
+	uint32_t at = tfh_last_call(d, t, TFH_NO);
+
+	return at == TFH_NO ? 0 : d->seg.v[at].thread;
+}
+
 void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a)
 {
 	const struct tfh_dwin *w = &d->win.v[window];
@@ -542,11 +550,11 @@ void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a
 	/* Windows come in order: what ended before this one did before the next. */
 	while (d->first_op < d->op.n && d->op.v[d->first_op].t1 <= t)
 		d->first_op++;
-	for (uint32_t i = (uint32_t)d->first_op; i < d->op.n && t < w->c; i++) {
+	for (uint32_t i = (uint32_t)d->first_op; i < d->op.n && t < w->to; i++) {
 		const struct tfh_dop *o = &d->op.v[i];
 		if (!computes(o, d->critical) || o->t1 <= t)
 			continue;
-		if (o->t0 >= w->c)
+		if (o->t0 >= w->to)
 			break;
 		if (o->t0 > t) {
 			if (w->tier == 'A')
@@ -555,17 +563,17 @@ void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a
 				exposed(&b, i, t, o->t0);
 			t = o->t0;
 		}
-		charge(&b, t, min(o->t1, w->c), TFH_CAUSE_NONE, true);
-		t = min(o->t1, w->c);
+		charge(&b, t, min(o->t1, w->to), TFH_CAUSE_NONE, true);
+		t = min(o->t1, w->to);
 	}
-	if (t < w->c) { /* it ends with something else than computing */
-		uint32_t n = tfh_op_ended(d, w->c);
-		if (n && d->op.v[d->op_ends.v[n - 1]].t1 == w->c) {
+	if (t < w->to) { /* it ends with something else than computing */
+		uint32_t n = tfh_op_ended(d, w->to);
+		if (n && d->op.v[d->op_ends.v[n - 1]].t1 == w->to) {
 			uint32_t x = d->op_ends.v[n - 1];
-			charge_op(&b, &d->op.v[x], max(t, d->op.v[x].t0), w->c);
-			explain(&b, x, t, min(w->c, d->op.v[x].t0));
+			charge_op(&b, &d->op.v[x], max(t, d->op.v[x].t0), w->to);
+			explain(&b, x, t, min(w->to, d->op.v[x].t0));
 		} else {
-			walk_back(&b, 0, t, w->c);
+			walk_back(&b, last_thread(d, w->to), t, w->to);
 		}
 	}
 }

@@ -246,14 +246,14 @@ static int by_thread(const void *a, const void *b, void *arg)
 int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *err)
 {
 	const struct tfh_feed *f = d->accounts->facts->feed;
-	int64_t from = needed_from(d, w0), c = d->win.v[w1 - 1].c,
+	int64_t from = needed_from(d, w0), done = d->win.v[w1 - 1].done,
 		to = d->accounts->loops->window.v[w1 - 1].t1;
 	int rc;
 
 	d->w0 = w0;
 	d->w1 = w1;
-	if (c > to)
-		to = c;
+	if (done > to)
+		to = done;
 	d->loaded = from;
 	d->until = to;
 	d->full = false;

@@ -63,10 +63,11 @@ static void find_checkpoints(struct tfh_device *d)
 		if (d->win.v[i].tier == 'C' ||
 		    (segment != TFH_SEGMENT_CHECKPOINT && segment != TFH_SEGMENT_COMPILE))
 			continue;
-		size_t next = i + 1 < d->win.n && d->win.v[i + 1].from == d->win.v[i].c ? i + 1 : i;
+		size_t next =
+			i + 1 < d->win.n && d->win.v[i + 1].from == d->win.v[i].to ? i + 1 : i;
 		int64_t most = 2 * accounts->loops->median * accounts->loops->window.v[i].steps;
-		bool here = d->win.v[i].c - d->win.v[i].from > most;
-		bool there = d->win.v[next].c - d->win.v[next].from > most;
+		bool here = d->win.v[i].to - d->win.v[i].from > most;
+		bool there = d->win.v[next].to - d->win.v[next].from > most;
 		use->segment = here ? segment : TFH_SEGMENT_TRAIN;
 		if (!here && there && may_save(&accounts->use[next]))
 			accounts->use[next].segment = segment;
@@ -89,7 +90,7 @@ static void settle_window(struct tfh_device *d, size_t i, const struct tfh_accou
 	const struct tfh_window *w = &accounts->loops->window.v[i];
 	struct tfh_step *s = &accounts->step.v[i];
 	double part[TFH_PART_COUNT];
-	int64_t ns = d->win.v[i].c - d->win.v[i].from;
+	int64_t ns = d->win.v[i].to - d->win.v[i].from;
 
 	tfh_account_parts(a, ns, part);
 	s->start_s = (double)d->win.v[i].from / 1e9;
@@ -106,7 +107,7 @@ static void settle_window(struct tfh_device *d, size_t i, const struct tfh_accou
 	if (!tfh_window_counts(accounts, i))
 		return;
 	tfh_account_count(accounts, a, ns, w->steps);
-	d->lead += d->win.v[i].c - w->t1;
+	d->lead += d->win.v[i].to - w->t1;
 }
 
 /* The windows after w0 that are judged with it: adjacent, with device times, and not too many. */
@@ -116,7 +117,7 @@ static size_t chunk_end(const struct tfh_device *d, size_t w0)
 	size_t i = w0;
 
 	while (i < d->win.n && i - w0 < CHUNK_WINDOWS && d->win.v[i].tier != 'C' &&
-	       (i == w0 || d->win.v[i].from == d->win.v[i - 1].c)) {
+	       (i == w0 || d->win.v[i].from == d->win.v[i - 1].to)) {
 		ops += d->win.v[i].ops;
 		if (i > w0 && ops > CHUNK_OPS)
 			break;

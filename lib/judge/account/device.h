@@ -10,7 +10,8 @@
  *
  * An op belongs to the window in which it was issued, never to the one during which it ran; a
  * window lasts from the completion of the one before to its own completion, so that windows tile
- * the time however far the host runs ahead.
+ * the time however far the host runs ahead. Between a window with device times and one without,
+ * both end at the cut of the host's windows: neighbours share one cut everywhere.
  */
 #ifndef TFH_JUDGE_DEVICE_H
 #define TFH_JUDGE_DEVICE_H
@@ -32,8 +33,9 @@
 
 /* A window as the device saw it. */
 struct tfh_dwin {
-	int64_t c;    /* completion: end of its last op on the critical device */
-	int64_t from; /* completion of the window before, or where this one begins */
+	int64_t done;	  /* completion: end of its last op on the critical device */
+	int64_t from, to; /* what is judged: from completion to completion where the neighbour has
+			     device times, too; else to the cut of the host's windows */
 	uint32_t ops;
 	float fetched; /* bytes copied to the host */
 	char tier;     /* 'A' 'B', 'C' without device times */

@@ -281,7 +281,7 @@ static bool adjacent(const struct tfh_accounts *accounts, size_t i)
 	return i && accounts->loops->window.v[i - 1].t1 == accounts->loops->window.v[i].t0;
 }
 
-/* Windows tile from completion to completion. */
+/* When the work of each window was complete, and where it begins by that. */
 static void complete(struct tfh_device *d, const struct ends *e)
 {
 	const struct tfh_accounts *accounts = d->accounts;
@@ -293,12 +293,12 @@ static void complete(struct tfh_device *d, const struct ends *e)
 		struct tfh_dwin *x = &d->win.v[i];
 		bool next = adjacent(accounts, i) && c > INT64_MIN;
 		x->from = next || c > w->t0 ? c : w->t0 + (i ? 0 : accounts->loops->lead_in);
-		x->c = end_of(d, e, i);
-		if (x->c == INT64_MIN)
-			x->c = w->t1;
-		if (x->c < x->from)
-			x->c = x->from;
-		c = x->c;
+		x->done = end_of(d, e, i);
+		if (x->done == INT64_MIN)
+			x->done = w->t1;
+		if (x->done < x->from)
+			x->done = x->from;
+		c = x->to = x->done;
 	}
 }
 
@@ -309,7 +309,7 @@ static bool complete_ops(const struct tfh_device *d, size_t i)
 	const struct tfh_dwin *x = &d->win.v[i];
 
 	return (x->ops || !d->accounts->use[i].launches) && !w->hole &&
-	       in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->c);
+	       in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->done);
 }
 
 /* A window whose neighbours' ops were not seen may have lost its first or last ones. */
@@ -328,6 +328,27 @@ static void give_tiers(struct tfh_device *d)
 		if (i + 1 < d->win.n && adjacent(accounts, i + 1))
 			known &= d->win.v[i + 1].ops || !accounts->use[i + 1].launches;
 		d->win.v[i].tier = known ? tier : 'C';
+	}
+}
+
+/* Where device times begin or end, a window and its neighbour share the cut of the host. A window
+ * that has only run by then what others had issued is judged without device times, too. */
+static void share_cuts(struct tfh_device *d)
+{
+	const struct tfh_window *w = d->accounts->loops->window.v;
+
+	for (size_t i = d->win.n; i-- > 1; tfh_big_pass(i)) {
+		struct tfh_dwin *a = &d->win.v[i - 1], *b = &d->win.v[i];
+		if (!adjacent(d->accounts, i) || (a->tier == 'C') == (b->tier == 'C'))
+			continue;
+		if (b->tier != 'C') {
+			b->from = w[i].t0;
+			b->to = b->to > b->from ? b->to : b->from;
+		} else if (w[i].t0 > a->from) {
+			a->to = w[i].t0;
+		} else {
+			a->tier = 'C';
+		}
 	}
 }
 
@@ -380,6 +401,8 @@ int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
 		complete(d, &e);
 	if (!rc)
 		give_tiers(d);
+	if (!rc)
+		share_cuts(d);
 	for (int i = 0; i < TFH_DEVICES; i++)
 		tfh_big_free(e.compute[i]);
 	tfh_big_free(e.comm);

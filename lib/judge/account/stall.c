@@ -24,7 +24,7 @@ static int64_t length(const struct tfh_accounts *accounts, size_t i, bool device
 	if (!device)
 		return (w->t1 - w->t0) / (w->steps ? w->steps : 1);
 	const struct tfh_dwin *d = &accounts->device->win.v[i];
-	return d->tier == 'C' ? 0 : (d->c - d->from) / (w->steps ? w->steps : 1);
+	return d->tier == 'C' ? 0 : (d->to - d->from) / (w->steps ? w->steps : 1);
 }
 
 /* Whether so long steps come in turn: two as far apart as the first is from the start, or more that

@@ -329,11 +329,11 @@ static void completions(const struct replay *r, int64_t *c)
 		c[i] = INT64_MIN;
 	for (size_t i = 0; i < d->op.n; i++) {
 		const struct tfh_dop *o = &d->op.v[i];
-		if (o->window < first || o->window >= d->w1 || o->t1 > d->win.v[o->window].c)
+		if (o->window < first || o->window >= d->w1 || o->t1 > d->win.v[o->window].done)
 			continue;
 		/* Of what the recorded completion was the end of. */
 		if (o->work == TFH_W_COMPUTE || o->work == TFH_W_COMM ||
-		    o->t1 == d->win.v[o->window].c)
+		    o->t1 == d->win.v[o->window].done)
 			c[o->window - first] = max(c[o->window - first], r->op1[i]);
 	}
 	for (size_t i = 1; i < d->w1 - first; i++)
@@ -344,7 +344,7 @@ static bool steady(const struct tfh_device *d, size_t w)
 {
 	return tfh_window_counts(d->accounts, w) &&
 	       (d->win.v[w].ops || !d->accounts->use[w].launches) &&
-	       d->win.v[w].from == d->win.v[w - 1].c;
+	       d->win.v[w].from == d->win.v[w - 1].to && d->win.v[w].to == d->win.v[w].done;
 }
 
 /* Windows at the beginning in which the change still spreads: the host must first get ahead, or
@@ -366,7 +366,7 @@ static int add_up(const struct tfh_device *d, const int64_t *c, struct tfh_repla
 		if (!steady(d, w) || c[w - 1 - first] == INT64_MIN)
 			continue;
 		struct tfh_replayed x = {.s = (double)(c[w - first] - c[w - 1 - first]) / 1e9 / k,
-					 .was = (double)(d->win.v[w].c - d->win.v[w].from) / 1e9 /
+					 .was = (double)(d->win.v[w].to - d->win.v[w].from) / 1e9 /
 						k,
 					 .steps = k};
 		rc = TFH_PUSH(s->of, x);
