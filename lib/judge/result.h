@@ -11,12 +11,13 @@
 
 #include "base/err.h"
 #include "base/vocabulary.h"
+#include "judge/numbers.h"
 #include "model/model.h"
 
 struct tfh_verdict {
 	enum tfh_class cls;
 	enum tfh_cause cause; /* TFH_CAUSE_NONE where the class has none */
-	enum tfh_class also[3];
+	enum tfh_class also[TFH_ALSO];
 	uint32_t n_also;
 	double share; /* of training wall time */
 	enum tfh_confidence confidence;
@@ -118,9 +119,6 @@ enum tfh_xprof_part {
 };
 
 /* Device memory asked of the driver. */
-#define TFH_HEAP_POINTS 64
-#define TFH_HEAP_LAST 4
-#define TFH_HEAP_FAILURES 4
 struct tfh_allocation {
 	const char *fn;
 	int64_t t;
@@ -182,7 +180,6 @@ enum tfh_phase {
 };
 
 /* Steps that launch the same number of ops. */
-#define TFH_KINDS 6
 struct tfh_kind {
 	uint32_t launches;
 	uint64_t count;
@@ -241,7 +238,6 @@ struct tfh_call_site {
 };
 
 /* Functions of the program that pauses were spent in, by the ranges of an imported trace. */
-#define TFH_CODE_FUNCTIONS 3
 struct tfh_code_time {
 	struct {
 		const char *name;
@@ -297,7 +293,7 @@ struct tfh_result {
 	uint32_t ranks, ranks_seen, hosts;
 	enum tfh_end end;
 	int end_code;
-	struct tfh_last_launch last[8]; /* the latest first */
+	struct tfh_last_launch last[TFH_LAST_SHOWN]; /* the latest first */
 	uint32_t n_last;
 	double xprof[TFH_XPROF_COUNT]; /* NAN: no device times */
 	struct tfh_heap_sum heap;      /* allocations 0: none was seen */

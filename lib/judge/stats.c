@@ -29,10 +29,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* More than that are not sorted, which takes longer than four passes, and as much memory again. */
-#define SORTED_MOST (1u << 14)
-#define DIGIT 16
-
+enum { DIGIT = 16 }; /* bits */
 /* Bits of a number in the order of numbers, and back. */
 static uint64_t key_of(double x)
 {
@@ -76,7 +73,7 @@ static double by_digits(const double *v, size_t n, size_t k)
 
 double tfh_select(double *v, size_t n, size_t k)
 {
-	if (n > SORTED_MOST)
+	if (n > TFH_SORTED_MOST)
 		return by_digits(v, n, k);
 	qsort(v, n, sizeof(*v), by_value);
 	return v[k];
@@ -106,7 +103,7 @@ double tfh_quantile(double *v, size_t n, double q)
 	double x = tfh_select(v, n, i);
 	if (i + 1 >= n)
 		return x;
-	double next = n > SORTED_MOST ? next_of(v, n, i, x) : v[i + 1];
+	double next = n > TFH_SORTED_MOST ? next_of(v, n, i, x) : v[i + 1];
 	return x + (at - (double)i) * (next - x);
 }
 
@@ -126,7 +123,7 @@ static bool settle(char *v, size_t n, size_t size, int (*cmp)(const void *, cons
 		if (k == i)
 			continue;
 		moves += i - k;
-		if (moves > 64 * n)
+		if (moves > TFH_SORT_MOVES * n)
 			return false;
 		memcpy(x, v + i * size, size);
 		memmove(v + (k + 1) * size, v + k * size, (i - k) * size);
@@ -144,7 +141,7 @@ void tfh_sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const voi
 
 	while (i < n && cmp(p + (i - 1) * size, p + i * size, arg) <= 0)
 		tfh_big_pass(++i);
-	if (i < n && (n * size < SORTED_MOST * sizeof(double) || !settle(v, n, size, cmp, arg)))
+	if (i < n && (n * size < TFH_SORTED_MOST * sizeof(double) || !settle(v, n, size, cmp, arg)))
 		qsort_r(v, n, size, cmp, arg);
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "judge/numbers.h"
 /* May sort v. NAN of nothing. */
 double tfh_quantile(double *v, size_t n, double q);
 /* The k-th smallest, from 0. May sort v. */
@@ -14,7 +15,6 @@ void tfh_sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const voi
 	      void *arg);
 
 /* Histogram of nanoseconds, eight bins to the octave: quantiles to 9 %. */
-#define TFH_HIST_BINS 320
 struct tfh_hist {
 	uint64_t n;
 	uint32_t bin[TFH_HIST_BINS];

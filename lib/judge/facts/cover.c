@@ -14,13 +14,6 @@
 #include "judge/facts/cover.h"
 #include "judge/stats.h"
 
-/* Python's stacks are deep, more so with a module per layer. */
-#define NESTING 512
-/* Ranges kept at a time; with more, the shorter ones are given up. */
-#define MOST_RANGES (4u << 20)
-/* No op takes so long to launch: it makes something ready, or waits for a lock. */
-#define DISPATCH_NS TFH_MS
-
 /* NOTED: only the program's own name for it is known */
 enum kind { NOTHING, NOTED, ISSUES, OWN, WAITS, EXCHANGES, KINDS };
 
@@ -103,7 +96,7 @@ static int add_event(struct maker *m, const struct tfh_event *ev)
 	if (ev->kind == TFT_RANGE && ev->w[0] < UINT32_MAX) {
 		struct range r = {ev->t0, ev->t1, ev->thread, (uint32_t)ev->w[0],
 				  (uint8_t)ev->w[1]};
-		while (m->range.n >= MOST_RANGES)
+		while (m->range.n >= TFH_FACTS_RANGES)
 			give_up_short(m);
 		if (r.name >= m->cover->names)
 			m->cover->names = r.name + 1;
@@ -231,7 +224,7 @@ static int add_part(struct maker *m, uint32_t thread, int64_t t0, int64_t t1, co
 static int flatten(struct maker *m, const struct range *r, size_t n)
 {
 	static const struct state none = {.t1 = INT64_MAX};
-	struct state *open = malloc((NESTING + 1) * sizeof(*open));
+	struct state *open = malloc((TFH_FACTS_RANGE_DEPTH + 1) * sizeof(*open));
 	size_t depth = 0;
 	int64_t t = n ? r[0].t0 : 0;
 	int rc = open ? 0 : -ENOMEM;
@@ -248,7 +241,7 @@ static int flatten(struct maker *m, const struct range *r, size_t n)
 		if (depth)
 			rc = add_part(m, r->thread, t, next, &open[depth - 1]);
 		t = next > t ? next : t;
-		if (depth < NESTING) {
+		if (depth < TFH_FACTS_RANGE_DEPTH) {
 			open[depth] = enter(m, &r[i], depth ? &open[depth - 1] : &none);
 			depth++;
 		}
@@ -467,10 +460,10 @@ enum tfh_covered tfh_covered_by(const struct tfh_cover *c, uint32_t thread, int6
 	for (int k = ISSUES; k < KINDS; k++)
 		if (ns[k] > ns[most] || !most)
 			most = k;
-	if (ns[most] * 2 < t1 - t0)
+	if (ns[most] * TFH_FACTS_COVERED_PART < t1 - t0)
 		return TFH_COVERED_NOT;
 	if (most == ISSUES)
-		return t1 - t0 < DISPATCH_NS ? TFH_COVERED_LAUNCH : TFH_COVERED_OTHER;
+		return t1 - t0 < TFH_FACTS_DISPATCH_NS ? TFH_COVERED_LAUNCH : TFH_COVERED_OTHER;
 	return is[most];
 }
 

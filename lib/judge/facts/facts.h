@@ -64,7 +64,7 @@ struct tfh_series {
 	struct {
 		uint32_t name;
 		int64_t ns;
-	} tag[6]; /* functions executed between its batches, by time */
+	} tag[TFH_FACTS_SERIES_TAGS]; /* functions executed between its batches, by time */
 };
 
 /* A function given to TFE_Execute, or a session target. */
@@ -98,17 +98,15 @@ struct tfh_stage_use {
 };
 
 /* Token of the launch sequence, for the launch-period clock. */
-#define TFH_TOKEN_THREADS 255
 struct tfh_token {
 	uint64_t hash;
 	int64_t t0, t1;
-	uint8_t thread; /* TFH_TOKEN_THREADS: that or a higher one */
+	uint8_t thread; /* TFH_FACTS_TOKEN_THREADS: that or a higher one */
 	uint8_t dir, family;
 	uint32_t what; /* launches: the function; copies: bytes, at most UINT32_MAX */
 };
 
 /* The last kernel launched into a stream. */
-#define TFH_LAST_LAUNCHES 64
 struct tfh_last_call {
 	uint32_t stream, function;
 	int64_t t; /* 0: none */
@@ -134,8 +132,6 @@ struct tfh_handles {
 	bool full; /* too many to keep: every handle counts as recorded */
 };
 
-#define TFH_SERIES_BUCKETS 1024
-#define TFH_BINS 40
 struct tfh_facts {
 	const struct tfh_feed *feed;
 	uint32_t process;
@@ -147,7 +143,7 @@ struct tfh_facts {
 	TFH_VEC(struct tfh_tick) mark; /* that the job set, by begin */
 	uint32_t mark_name;	       /* string of the first of them, 0 none */
 	TFH_VEC(struct tfh_series) series;
-	uint32_t series_at[TFH_SERIES_BUCKETS]; /* by iterator: the last one, from 1 */
+	uint32_t series_at[TFH_FACTS_SERIES_BUCKETS]; /* by iterator: the last one, from 1 */
 	TFH_VEC(struct tfh_tag) tag;
 	TFH_VEC(int32_t) tag_of;	 /* by name id: index in tag, -1 not looked up */
 	TFH_VEC(struct tfh_piece) longs; /* by begin */
@@ -163,7 +159,7 @@ struct tfh_facts {
 	int64_t cpu_running, cpu_wall;	/* of the driving threads, where CPU clocks were read */
 	int64_t phase[TFH_PHASE_COUNT]; /* start-up, 0: not seen */
 	const char *loader;		/* a PyTorch DataLoader's get-next, NULL: none */
-	struct tfh_last_call last_launch[TFH_LAST_LAUNCHES]; /* by stream */
+	struct tfh_last_call last_launch[TFH_FACTS_LAST_LAUNCHES]; /* by stream */
 	struct tfh_heap_sum heap;
 	struct tfh_handles recorded;
 };

@@ -5,9 +5,6 @@
 #include "base/hash.h"
 #include "judge/facts/facts.h"
 
-/* Handles kept (8 MiB of room at most); with more of them, every handle counts as recorded. */
-#define MOST_HANDLES (1u << 19)
-
 static size_t place(const struct tfh_handles *h, uint64_t handle)
 {
 	size_t at = tfh_hash_u64(handle) & (h->room - 1);
@@ -41,7 +38,7 @@ int tfh_handles_add(struct tfh_handles *h, uint64_t handle)
 	size_t at = place(h, handle);
 	h->n += !h->v[at];
 	h->v[at] = handle;
-	h->full = h->n >= MOST_HANDLES;
+	h->full = h->n >= TFH_FACTS_HANDLES;
 	return 0;
 }
 

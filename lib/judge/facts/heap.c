@@ -11,8 +11,7 @@
 
 #include "judge/facts/survey.h"
 
-#define MAX_LIVE (1u << 22)
-#define OUT_OF_MEMORY 2 /* CUDA_ERROR_OUT_OF_MEMORY */
+enum { OUT_OF_MEMORY = 2 }; /* CUDA_ERROR_OUT_OF_MEMORY */
 
 struct block {
 	uint64_t address, bytes; /* address 0: free slot, 1: was one */
@@ -92,7 +91,7 @@ static int grow(struct tfh_heap *h)
 
 static int take(struct tfh_heap *h, uint64_t address, uint64_t bytes)
 {
-	if (address <= 1 || h->live >= MAX_LIVE)
+	if (address <= 1 || h->live >= TFH_FACTS_LIVE_BLOCKS)
 		return 0;
 	if ((h->used + 1) * 2 > h->cap && grow(h))
 		return -ENOMEM;

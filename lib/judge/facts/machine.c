@@ -1,9 +1,6 @@
 /* What the machine did to the job, by samples of once a second. */
 #include "judge/facts/facts.h"
 
-/* Samples come once a second; fewer say nothing. */
-#define MIN_SAMPLED_S 2.0
-
 double tfh_crowd(const struct tfh_facts *facts)
 {
 	const struct tfh_sample *s = NULL;
@@ -15,5 +12,5 @@ double tfh_crowd(const struct tfh_facts *facts)
 	for (uint32_t i = 1; i < n; i++)
 		delay += s[i].run_delay_s;
 	double wall = n > 1 ? (double)(s[n - 1].t - s[0].t) / 1e9 : 0;
-	return wall < MIN_SAMPLED_S ? 0 : delay / wall;
+	return wall < TFH_FACTS_LEAST_SAMPLED_S ? 0 : delay / wall;
 }

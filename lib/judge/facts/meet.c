@@ -16,9 +16,6 @@
 #include "base/hash.h"
 #include "model/ops/collectives.h"
 
-/* Remembered per participant: 32 bytes each. */
-#define MAX_MEETINGS (1u << 20)
-
 struct meeting {
 	int64_t t0, t1;
 	int64_t shared; /* of the shortest participant, -1 unknown; before, when it was issued */
@@ -106,7 +103,7 @@ int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process,
 		struct party *p = party_of(m, process, op.device);
 		if (!p)
 			rc = -ENOMEM;
-		else if (p->at.n < MAX_MEETINGS)
+		else if (p->at.n < TFH_FACTS_MEETINGS)
 			rc = TFH_PUSH_BIG(p->at,
 					  (struct meeting){op.t0, op.t1, op.issue0, op.thread});
 		any = true;
@@ -161,7 +158,9 @@ static void settle(const struct arrivals *a, struct party *p, struct meeting *x)
 	x->shared = a->shared;
 	/* Ranks start at different times, and the first one there waits seconds for the last: so
 	 * many are left out as steps may be, until a job is warm. */
-	size_t cold = p->at.n / 10 + (p->at.n > 3 && p->at.n < 10);
+	size_t cold = p->at.n / TFH_WARMUP_PART;
+	if (!cold && p->at.n > TFH_FACTS_COLD_FEWEST)
+		cold = 1;
 	if (x < p->at.v + cold)
 		return;
 	p->late += x->t0 - a->first;

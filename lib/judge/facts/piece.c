@@ -75,7 +75,8 @@ bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct 
 				.dir = p->dir,
 				.family = p->family,
 				.what = (uint32_t)p->bytes};
-	t->thread = p->thread < TFH_TOKEN_THREADS ? (uint8_t)p->thread : TFH_TOKEN_THREADS;
+	t->thread =
+		p->thread < TFH_FACTS_TOKEN_THREADS ? (uint8_t)p->thread : TFH_FACTS_TOKEN_THREADS;
 	if (launch)
 		t->what = (uint32_t)ev->w[0];
 	else if (p->bytes > UINT32_MAX)

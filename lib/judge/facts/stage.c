@@ -10,8 +10,6 @@
 
 #include "judge/facts/survey.h"
 
-#define MAX_STAGE_ID (1u << 20)
-
 /* Stages with threads of their own between them and their input (XProf's asynchronous set, all
  * versions of a name). */
 static const char *const async_types[] = {
@@ -132,7 +130,7 @@ int32_t tfh_stage_learn(struct tfh_facts *facts, uint32_t id)
 	uint32_t consumer;
 	int32_t at;
 
-	if (!id || id >= MAX_STAGE_ID)
+	if (!id || id >= TFH_FACTS_STAGE_IDS)
 		return -1;
 	while (facts->stage_of.n <= id)
 		if (TFH_PUSH(facts->stage_of, -1))
@@ -151,7 +149,7 @@ int32_t tfh_stage_place(struct tfh_facts *facts, uint32_t id)
 	int32_t at = tfh_stage_index(facts, id);
 	uint32_t consumer;
 
-	if (at != -1 || !id || id >= MAX_STAGE_ID)
+	if (at != -1 || !id || id >= TFH_FACTS_STAGE_IDS)
 		return at;
 	at = place(facts, id, &consumer);
 	if (at >= 0)

@@ -12,10 +12,6 @@
 #include "judge/facts/survey.h"
 #include "judge/stats.h"
 
-#define MANY_LONGS (1u << 15)
-#define MAX_TOKENS (1u << 20)
-#define MAX_NAMES (1u << 20)
-
 static bool starts(const char *s, const char *with)
 {
 	return !strncmp(s, with, strlen(with));
@@ -27,7 +23,7 @@ static struct tfh_tag *tag_of(struct tfh_facts *facts, uint32_t name)
 	struct tfh_tag t = {.name = name};
 	const char *s;
 
-	if (name >= MAX_NAMES)
+	if (name >= TFH_FACTS_NAMES)
 		name = 0;
 	while (facts->tag_of.n <= name)
 		if (TFH_PUSH(facts->tag_of, -1))
@@ -50,7 +46,7 @@ static struct tfh_tag *tag_of(struct tfh_facts *facts, uint32_t name)
 static uint32_t series_of(struct tfh_facts *facts, uint32_t iterator, uint32_t stage, bool loop)
 {
 	struct tfh_series s = {.iterator = iterator, .stage = stage, .loop = loop};
-	uint32_t *at = &facts->series_at[iterator % TFH_SERIES_BUCKETS];
+	uint32_t *at = &facts->series_at[iterator % TFH_FACTS_SERIES_BUCKETS];
 
 	for (uint32_t i = *at; i--; i = facts->series.v[i].before) {
 		struct tfh_series *old = &facts->series.v[i];
@@ -78,7 +74,8 @@ static int add_tick(struct tfh_facts *facts, const struct tfh_event *ev, bool lo
 	t.end = ev->flags & TFT_F_OPTIONAL;
 	if (loop && !stage)
 		stage = ev->stream;
-	for (size_t i = facts->tick.n; i-- > 0 && i + 16 > facts->tick.n && !loop;) {
+	for (size_t i = facts->tick.n;
+	     i-- > 0 && i + TFH_FACTS_NESTED_GETS > facts->tick.n && !loop;) {
 		struct tfh_tick *old = &facts->tick.v[i];
 		if (old->thread != t.thread)
 			continue;
@@ -104,7 +101,7 @@ static void tag_series(struct tfh_series *s, uint32_t name, int64_t ns)
 {
 	size_t least = 0;
 
-	for (size_t i = 0; i < 6; i++) {
+	for (size_t i = 0; i < TFH_FACTS_SERIES_TAGS; i++) {
 		if (s->tag[i].name == name && s->tag[i].ns) {
 			s->tag[i].ns += ns;
 			return;
@@ -176,13 +173,13 @@ static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
 {
 	struct tfh_token t;
 
-	if (facts->token.n >= MAX_TOKENS) {
+	if (facts->token.n >= TFH_FACTS_TOKENS) {
 		facts->late_launch |= p->family == TFH_FAM_LAUNCH;
 		if (p->family == TFH_FAM_LAUNCH || !tfh_token_of(ev, p, &t))
 			return 0;
 		/* Where something else will tell the steps, nobody will ask for them. */
 		facts->late_lost |=
-			facts->late.n >= MAX_TOKENS || facts->mark.n > 1 || facts->tick.n;
+			facts->late.n >= TFH_FACTS_TOKENS || facts->mark.n > 1 || facts->tick.n;
 		return facts->late_lost ? 0 : TFH_PUSH_BIG(facts->late, t);
 	}
 	if (!tfh_token_of(ev, p, &t))
@@ -199,7 +196,7 @@ static int add_driver(struct tfh_facts *facts, const struct tfh_event *ev,
 	facts->syncs += p->family == TFH_FAM_SYNC;
 	facts->copies += p->family == TFH_FAM_COPY;
 	if (p->family == TFH_FAM_LAUNCH)
-		facts->last_launch[p->stream % TFH_LAST_LAUNCHES] =
+		facts->last_launch[p->stream % TFH_FACTS_LAST_LAUNCHES] =
 			(struct tfh_last_call){p->stream, (uint32_t)ev->w[0], ev->t1};
 	if (launch)
 		q->launches++;
@@ -249,7 +246,7 @@ static int keep_long(struct tfh_facts *facts, const struct tfh_event *ev, struct
 {
 	size_t n = 0;
 
-	if (facts->longs.n >= MANY_LONGS && facts->long_ns < TFH_LONG_NS) {
+	if (facts->longs.n >= TFH_FACTS_LONGS && facts->long_ns < TFH_LONG_NS) {
 		facts->long_ns =
 			facts->long_ns * 2 < TFH_LONG_NS ? facts->long_ns * 2 : TFH_LONG_NS;
 		for (size_t i = 0; i < facts->longs.n; i++)
@@ -270,7 +267,7 @@ static inline bool short_launch(struct tfh_facts *facts, const struct tfh_event 
 	int64_t ns = ev->t1 - ev->t0;
 
 	if (ev->fn->family != TFH_FAM_LAUNCH || ev->kind != TFT_CALL || ns >= facts->long_ns ||
-	    (ev->flags & TFT_F_CAPTURED) || facts->token.n < MAX_TOKENS || use->cpu_open)
+	    (ev->flags & TFT_F_CAPTURED) || facts->token.n < TFH_FACTS_TOKENS || use->cpu_open)
 		return false;
 	use->driver++;
 	use->driver_ns += ns;
@@ -278,7 +275,7 @@ static inline bool short_launch(struct tfh_facts *facts, const struct tfh_event 
 	use->last = ev->t1;
 	facts->launches++;
 	facts->late_launch = true;
-	facts->last_launch[ev->stream % TFH_LAST_LAUNCHES] =
+	facts->last_launch[ev->stream % TFH_FACTS_LAST_LAUNCHES] =
 		(struct tfh_last_call){ev->stream, (uint32_t)ev->w[0], ev->t1};
 	q->launches++;
 	return true;
@@ -363,8 +360,9 @@ static void choose_threads(struct tfh_facts *facts)
 		struct tfh_thread_use *u = &facts->thread[i];
 		bool main = f->threads[i].process == facts->process &&
 			    f->threads[i].tid == f->processes[facts->process].pid;
-		double score = (double)u->exec_ns * (main ? 2 : 1);
-		if (facts->launches ? u->launches * 20 >= facts->launches : u->driver > 0)
+		double score = (double)u->exec_ns * (main ? TFH_FACTS_MAIN_TIMES : 1);
+		if (facts->launches ? u->launches * TFH_FACTS_DRIVES_PART >= facts->launches
+				    : u->driver > 0)
 			any = u->drives = true;
 		if (u->execs && score > best) {
 			best = score;

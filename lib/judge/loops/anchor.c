@@ -15,24 +15,6 @@
 
 #include "judge/loops/anchor.h"
 
-#define FEWEST 3   /* steps that make a period, where they are nearly all of the run */
-#define ENOUGH 4   /* where they are not, or nothing but launches tells them */
-#define RATIO 0.6  /* of a region that must come again */
-#define COVER 0.8  /* of the best cover that an earlier anchor must have */
-#define LEAST 0.05 /* of all launches or of their time */
-#define ALIKE 0.5  /* of two stretches' launches that are the same */
-#define MOST_STRETCHES (1u << 18) /* that are looked at */
-#define MOST_TURN 64
-#define TURN_STRETCHES (1u << 16) /* that are looked at for turns */
-#define TURN_RATIO 0.9
-#define TURN_SURE 0.95
-#define RECENT 8
-#define MINOR 8 /* a stretch of a part so small of the usual one is no step */
-#define STEP_LAUNCHES                                                                              \
-	4 /* fewer, or all alike, make no whole step where something larger comes again */
-#define MAX_KINDS 4096
-#define MOST_TRIES 32
-
 struct score {
 	double cover;  /* launches that come again, of all */
 	double ratio;  /* of those in the region where they do */
@@ -79,18 +61,18 @@ static void cut(struct finder *f, const struct tfh_anchor *a)
 
 	f->n = 0;
 	f->launches = 0;
-	for (i = 0; i < f->facts->token.n && f->n < MOST_STRETCHES; i++) {
+	for (i = 0; i < f->facts->token.n && f->n < TFH_LOOPS_STRETCHES; i++) {
 		f->launches += tfh_is_launch(&f->facts->token.v[i]);
 		f->n += tfh_cut(&c, &f->facts->token.v[i], &f->v[f->n]);
 	}
-	if (f->n < MOST_STRETCHES)
+	if (f->n < TFH_LOOPS_STRETCHES)
 		f->n += tfh_cut_last(&c, &f->v[f->n]);
 	f->usual = usual_launches(f);
 }
 
 static bool minor(const struct finder *f, const struct tfh_lap *s)
 {
-	return (uint64_t)s->launches * MINOR <= f->usual;
+	return (uint64_t)s->launches * TFH_LOOPS_MINOR_PART <= f->usual;
 }
 
 static uint8_t bucket(const struct tfh_token *t)
@@ -118,7 +100,7 @@ static bool alike(const struct finder *f, const struct tfh_lap *a, const struct 
 			same += *h > 0;
 			*h -= *h > 0;
 		}
-	return 2.0 * same >= ALIKE * n;
+	return 2.0 * same >= TFH_LOOPS_ALIKE_SHARE * n;
 }
 
 /* ---- regularity ---- */
@@ -194,7 +176,7 @@ static uint64_t content(const struct tfh_lap *s, bool exact)
 /* Each one the same as the one m later. */
 static struct score after(const struct finder *f, size_t m, bool exact)
 {
-	size_t n = f->n < TURN_STRETCHES ? f->n : TURN_STRETCHES;
+	size_t n = f->n < TFH_LOOPS_TURN_STRETCHES ? f->n : TFH_LOOPS_TURN_STRETCHES;
 	struct region r = {0};
 	uint64_t tail = 0;
 
@@ -216,7 +198,7 @@ static struct score recent(const struct finder *f)
 
 	for (size_t i = 0; i < f->n; i++) {
 		bool good = false;
-		for (size_t k = 1; k <= RECENT && k <= i && !good; k++)
+		for (size_t k = 1; k <= TFH_LOOPS_RECENT && k <= i && !good; k++)
 			good = f->v[i].rough == f->v[i - k].rough;
 		region_add(&r, &f->v[i], good);
 	}
@@ -256,14 +238,17 @@ static void offer(struct finder *f, const struct tfh_anchor *a, const struct sco
 	const struct tfh_token *t = f->facts->token.v;
 	int64_t all = t[f->facts->token.n - 1].t1 - t[0].t0;
 
-	size_t fewest = a->kind <= TFH_ANCHOR_WAIT && s->cover >= COVER ? FEWEST : ENOUGH;
-	if (s->n < fewest || s->ratio < RATIO ||
-	    (s->cover < LEAST && (double)s->ns < LEAST * (double)all))
+	size_t fewest = a->kind <= TFH_ANCHOR_WAIT && s->cover >= TFH_LOOPS_COVER_SHARE
+				? TFH_LOOPS_FEWEST_STEPS
+				: TFH_LOOPS_ENOUGH_STEPS;
+	if (s->n < fewest || s->ratio < TFH_LOOPS_AGAIN_SHARE ||
+	    (s->cover < TFH_LOOPS_LEAST_SHARE &&
+	     (double)s->ns < TFH_LOOPS_LEAST_SHARE * (double)all))
 		return;
-	if (f->cover > 0 && f->cover >= COVER * s->cover)
+	if (f->cover > 0 && f->cover >= TFH_LOOPS_COVER_SHARE * s->cover)
 		return;
 	f->best = *a;
-	f->best.few = a->turn > 1 ? 0 : f->usual / MINOR;
+	f->best.few = a->turn > 1 ? 0 : f->usual / TFH_LOOPS_MINOR_PART;
 	f->cover = s->cover;
 }
 
@@ -274,10 +259,12 @@ static bool offer_turn(struct finder *f, const struct tfh_anchor *anchor, bool s
 
 	for (int rough = 0; rough < 2; rough++) {
 		double once = after(f, 1, !rough).ratio;
-		for (a.turn = 2; a.turn <= MOST_TURN && a.turn * ENOUGH <= f->n; a.turn++) {
+		for (a.turn = 2; a.turn <= TFH_TURN_MOST && a.turn * TFH_LOOPS_ENOUGH_STEPS <= f->n;
+		     a.turn++) {
 			struct score s = after(f, a.turn, !rough);
-			if (s.ratio < (sure ? TURN_SURE : TURN_RATIO) || s.n < 3 * a.turn ||
-			    (sure && 1 - s.ratio > (1 - once) / 2))
+			if (s.ratio < (sure ? TFH_TURN_SURE_SHARE : TFH_LOOPS_TURN_SHARE) ||
+			    s.n < TFH_LOOPS_FEWEST_TURNS * a.turn ||
+			    (sure && 1 - s.ratio > (1 - once) / TFH_TURN_UNEXPLAINED_PART))
 				continue;
 			a.exact = !rough;
 			if (!find_key(f, &a))
@@ -296,9 +283,9 @@ static bool substantial(const struct finder *f)
 	const struct tfh_lap *s = NULL;
 
 	for (size_t k = 0, i = f->n / 2; k < f->n && !s; k++, i = (i + 1) % f->n)
-		if ((uint64_t)f->v[i].launches * 4 >= (uint64_t)f->usual * 3)
+		if (f->v[i].launches >= TFH_LOOPS_SUBSTANTIAL_SHARE * f->usual)
 			s = &f->v[i];
-	if (!s || f->usual < STEP_LAUNCHES)
+	if (!s || f->usual < TFH_LOOPS_STEP_LAUNCHES)
 		return false;
 	const struct tfh_token *first = NULL;
 	for (uint32_t i = s->from; i < s->to; i++) {
@@ -313,7 +300,7 @@ static bool substantial(const struct finder *f)
 
 static bool good(const struct finder *f)
 {
-	return f->cover >= COVER;
+	return f->cover >= TFH_LOOPS_COVER_SHARE;
 }
 
 /* Copies to the device in a row are one batch. Small ones between them send numbers, no batch: when
@@ -324,16 +311,17 @@ static void try_uploads(struct finder *f)
 	struct tfh_anchor a = {.kind = TFH_ANCHOR_UPLOAD, .turn = 1};
 	size_t before = 0;
 
-	for (uint64_t least = 0; least <= UINT32_MAX && !good(f); least = least ? least * 4 : 64) {
+	for (uint64_t least = 0; least <= UINT32_MAX && !good(f);
+	     least = least ? least * TFH_LOOPS_UPLOAD_TIMES : TFH_LOOPS_UPLOAD_FIRST) {
 		a.what = (uint32_t)least;
 		cut(f, &a);
-		if (f->n < FEWEST)
+		if (f->n < TFH_LOOPS_FEWEST_STEPS)
 			break;
 		if (f->n == before)
 			continue;
 		struct score s = in_a_row(f);
 		offer(f, &a, &s);
-		if (!before && s.ratio < RATIO)
+		if (!before && s.ratio < TFH_LOOPS_AGAIN_SHARE)
 			offer_turn(f, &a, false);
 		before = f->n;
 	}
@@ -350,12 +338,12 @@ static void try_waits(struct finder *f, uint64_t hash)
 	struct tfh_anchor a = {.kind = TFH_ANCHOR_WAIT, .turn = 1, .hash = hash};
 
 	cut(f, &a);
-	if (f->n < FEWEST || (!substantial(f) && offer_turn(f, &a, true)))
+	if (f->n < TFH_LOOPS_FEWEST_STEPS || (!substantial(f) && offer_turn(f, &a, true)))
 		return;
 	struct score s = in_a_row(f);
-	if (s.ratio < RATIO && offer_turn(f, &a, false))
+	if (s.ratio < TFH_LOOPS_AGAIN_SHARE && offer_turn(f, &a, false))
 		return;
-	if (s.ratio < RATIO)
+	if (s.ratio < TFH_LOOPS_AGAIN_SHARE)
 		s = recent(f);
 	offer(f, &a, &s);
 }
@@ -365,7 +353,7 @@ static void try_graphs(struct finder *f)
 	struct tfh_anchor a = {.kind = TFH_ANCHOR_GRAPH, .turn = 1};
 
 	cut(f, &a);
-	if (f->n < ENOUGH || offer_turn(f, &a, true))
+	if (f->n < TFH_LOOPS_ENOUGH_STEPS || offer_turn(f, &a, true))
 		return;
 	struct score s = in_a_row(f);
 	offer(f, &a, &s);
@@ -386,8 +374,8 @@ static void count_kinds(const struct tfh_facts *facts, struct kind *table)
 		if (!kernel && (t->family == TFH_FAM_GRAPH_LAUNCH ||
 				(t->family == TFH_FAM_COPY && t->dir != TFH_DIR_D2H)))
 			continue;
-		for (uint64_t at = hash, n = 0; n < 64; at++, n++) {
-			struct kind *k = &table[at % MAX_KINDS];
+		for (uint64_t at = hash, n = 0; n < TFH_LOOPS_KIND_PROBES; at++, n++) {
+			struct kind *k = &table[at % TFH_LOOPS_ANCHOR_KINDS];
 			if (k->count && (k->hash != hash || k->wait == kernel))
 				continue;
 			*k = (struct kind){hash, k->count + 1, t->what, !kernel};
@@ -401,8 +389,8 @@ static struct kind *next_kind(struct kind *table, bool wait)
 {
 	struct kind *best = NULL;
 
-	for (size_t i = 0; i < MAX_KINDS; i++)
-		if (table[i].wait == wait && table[i].count >= FEWEST &&
+	for (size_t i = 0; i < TFH_LOOPS_ANCHOR_KINDS; i++)
+		if (table[i].wait == wait && table[i].count >= TFH_LOOPS_FEWEST_STEPS &&
 		    (!best || table[i].count > best->count))
 			best = &table[i];
 	return best;
@@ -417,14 +405,16 @@ static void try_kernels(struct finder *f, struct kind *table)
 	uint32_t first = 0;
 	struct kind *k;
 
-	for (int n = 0; n < MOST_TRIES && (k = next_kind(table, false)); n++) {
+	for (int n = 0; n < TFH_LOOPS_KERNELS_TRIED && (k = next_kind(table, false)); n++) {
 		struct tfh_anchor a = {.kind = TFH_ANCHOR_KERNEL, .turn = 1, .what = k->what};
 		k->count = 0;
 		cut(f, &a);
 		struct score s = in_a_row(f);
-		if (s.ratio < RATIO || s.n < ENOUGH || s.strict < top.strict - 0.01)
+		if (s.ratio < TFH_LOOPS_AGAIN_SHARE || s.n < TFH_LOOPS_ENOUGH_STEPS ||
+		    s.strict < top.strict - TFH_LOOPS_STRICT_SLACK)
 			continue;
-		if (s.strict <= top.strict + 0.01 && best.turn && f->v[0].from >= first)
+		if (s.strict <= top.strict + TFH_LOOPS_STRICT_SLACK && best.turn &&
+		    f->v[0].from >= first)
 			continue;
 		first = f->v[0].from;
 		top = s;
@@ -491,9 +481,10 @@ static bool evaluates(const struct finder *f, const struct sort *e, const struct
 {
 	const struct tfh_lap *a = &f->v[e->first], *b = &f->v[train->first];
 
-	return e->runs * 2 <= e->n && e->ns < train->ns && a->launches < b->launches &&
-	       (double)shared(f, b, a) >= 0.6 * a->launches &&
-	       (double)shared(f, a, b) <= 0.67 * b->launches;
+	return e->runs * TFH_LOOPS_EVAL_RUN <= e->n && e->ns < train->ns &&
+	       a->launches < b->launches &&
+	       (double)shared(f, b, a) >= TFH_LOOPS_EVAL_KNOWN_SHARE * a->launches &&
+	       (double)shared(f, a, b) <= TFH_LOOPS_EVAL_TRAIN_SHARE * b->launches;
 }
 
 /* What comes just before the first of that sort, NULL: nothing. */
@@ -512,30 +503,31 @@ static const struct sort *before(const struct finder *f, const struct sort *v, u
 
 static void find_evaluation(struct finder *f)
 {
-	struct sort v[64];
+	struct sort v[TFH_LOOPS_SORTS];
 	uint32_t n;
 	int64_t all = 0, eval = 0;
 
 	cut(f, &f->best);
-	n = sorts_of(f, v, 64);
+	n = sorts_of(f, v, TFH_LOOPS_SORTS);
 	for (uint32_t i = 0; i < n; i++)
 		all += v[i].ns;
-	for (uint32_t i = 0; i < n && f->best.n_eval < TFH_EVALS; i++) {
+	for (uint32_t i = 0; i < n && f->best.n_eval < TFH_LOOPS_EVALS; i++) {
 		const struct sort *train = before(f, v, n, &v[i]);
 		if (!train || !evaluates(f, &v[i], train))
 			continue;
 		eval += v[i].ns;
 		f->best.eval[f->best.n_eval++] = v[i].rough;
 	}
-	if (eval * 2 > all)
+	if (eval * TFH_LOOPS_EVAL_MOST_PART > all)
 		f->best.n_eval = 0;
 }
 
 bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int *rc)
 {
-	size_t most = facts->token.n + 1 < MOST_STRETCHES ? facts->token.n + 1 : MOST_STRETCHES;
+	size_t most =
+		facts->token.n + 1 < TFH_LOOPS_STRETCHES ? facts->token.n + 1 : TFH_LOOPS_STRETCHES;
 	struct finder f = {.facts = facts, .v = malloc(most * sizeof(*f.v))};
-	struct kind *table = calloc(MAX_KINDS, sizeof(*table)), *k;
+	struct kind *table = calloc(TFH_LOOPS_ANCHOR_KINDS, sizeof(*table)), *k;
 
 	*rc = f.v && table ? 0 : -ENOMEM;
 	if (!*rc && facts->token.n && facts->launches) {
@@ -543,8 +535,8 @@ bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int 
 		try_uploads(&f);
 		if (!good(&f))
 			try_waits(&f, 0);
-		for (int n = 0; n < MOST_TRIES / 4 && !good(&f) && (k = next_kind(table, true));
-		     n++) {
+		for (int n = 0;
+		     n < TFH_LOOPS_WAITS_TRIED && !good(&f) && (k = next_kind(table, true)); n++) {
 			k->count = 0;
 			try_waits(&f, k->hash);
 		}

@@ -14,7 +14,6 @@ enum tfh_anchor_kind {
 	TFH_ANCHOR_KERNEL, /* the same */
 };
 
-#define TFH_EVALS 16
 struct tfh_anchor {
 	enum tfh_anchor_kind kind;
 	uint64_t hash; /* waits: only calls of that kind; 0: all */
@@ -26,7 +25,7 @@ struct tfh_anchor {
 	uint64_t key;
 	bool exact; /* `key` is one of tfh_lap.exact */
 	/* tfh_lap.rough of those that evaluate what the others train. */
-	uint64_t eval[TFH_EVALS];
+	uint64_t eval[TFH_LOOPS_EVALS];
 	uint32_t n_eval;
 };
 

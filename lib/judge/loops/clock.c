@@ -19,7 +19,7 @@ static const char *tag_text(const struct tfh_facts *facts, const struct tfh_seri
 {
 	size_t best = 0;
 
-	for (size_t i = 1; i < 6; i++)
+	for (size_t i = 1; i < TFH_FACTS_SERIES_TAGS; i++)
 		if (s->tag[i].ns > s->tag[best].ns)
 			best = i;
 	*name = s->tag[best].ns ? s->tag[best].name : 0;
@@ -49,7 +49,7 @@ static uint64_t pipeline_key(const struct tfh_facts *facts, const struct tfh_ser
 
 	if (!id || s->loop)
 		return key;
-	for (uint32_t i = id; i < id + 64 && i < facts->stage_of.n; i++) {
+	for (uint32_t i = id; i < id + TFH_LOOPS_PIPELINE_IDS && i < facts->stage_of.n; i++) {
 		int32_t at = facts->stage_of.v[i];
 		if (at < 0)
 			continue;
@@ -102,10 +102,6 @@ static void split_by_number(const struct tfh_facts *facts, struct tfh_loops *loo
 	}
 }
 
-/* Places for iterators that take turns; ticks that two must have in common to do so. */
-#define SLOTS 16
-#define TURNS 3
-
 /* Where a series begins and ends among the ticks. */
 struct reach {
 	size_t first, last;
@@ -129,7 +125,7 @@ static int by_first(const void *a, const void *b, void *arg)
  */
 static void split_by_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
-	size_t n = facts->series.n, last[SLOTS];
+	size_t n = facts->series.n, last[TFH_LOOPS_TURN_SLOTS];
 	struct reach *r = tfh_big_array(n, sizeof(*r));
 	uint32_t used = 0, group = UINT32_MAX;
 
@@ -149,7 +145,8 @@ static void split_by_turns(const struct tfh_facts *facts, struct tfh_loops *loop
 		if (r[i].group != group)
 			used = 0;
 		group = r[i].group;
-		while (slot < used && slot < SLOTS - 1 && last[slot] >= r[i].first + TURNS)
+		while (slot < used && slot < TFH_LOOPS_TURN_SLOTS - 1 &&
+		       last[slot] >= r[i].first + TFH_LOOPS_TURN_TICKS)
 			slot++;
 		if (slot == used || last[slot] < r[i].last)
 			last[slot] = r[i].last;
@@ -216,14 +213,14 @@ static double score(const struct tfh_group *g)
 	double x = (double)g->owned_ns;
 
 	if (g->count < 2)
-		x /= 16;
+		x /= TFH_LOOPS_ONE_BATCH_PART;
 	/* Names are hints: an evaluation seldom trains and a training step is seldom called test.
 	 */
 	if (has(g->tag, "train"))
-		x *= 3;
+		x *= TFH_LOOPS_NAME_TIMES;
 	if (has(g->tag, "test_") || has(g->tag, "eval") || has(g->tag, "valid") ||
 	    has(g->tag, "predict"))
-		x /= 3;
+		x /= TFH_LOOPS_NAME_TIMES;
 	return x;
 }
 
@@ -250,13 +247,12 @@ struct loop {
 	uint64_t inner;	    /* batches with one of the same loop behind them */
 	int64_t ns;	    /* of those */
 };
-#define LOOPS 256
-
 bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b)
 {
 	uint64_t more = a->count > b->count ? a->count : b->count;
 
-	return more - (a->count > b->count ? b->count : a->count) <= 1 + more / 20;
+	return more - (a->count > b->count ? b->count : a->count) <=
+	       TFH_LOOPS_AS_MANY_OFF + more / TFH_LOOPS_AS_MANY_PART;
 }
 
 static void add_inner(const struct tfh_facts *facts, struct loop *l, size_t i)
@@ -271,11 +267,11 @@ static uint32_t find_loops(const struct tfh_facts *facts, const struct tfh_loops
 	const struct tfh_group *train = &loops->group.v[loops->train_group];
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < loops->group.n && n < LOOPS; i++)
+	for (uint32_t i = 0; i < loops->group.n && n < TFH_LOOPS_SWEEP_LOOPS; i++)
 		if (*train->tag && loops->group.v[i].like == train->like &&
 		    tfh_as_many(&loops->group.v[i], train))
 			v[n++] = (struct loop){i, SIZE_MAX, 0, 0, 0};
-	TFH_EACH (i, n > 2 ? facts->tick.n : 0) {
+	TFH_EACH (i, n >= TFH_LOOPS_FEWEST_MODELS ? facts->tick.n : 0) {
 		uint32_t g = tfh_group_of(loops, &facts->tick.v[i]);
 		for (uint32_t k = 0; k < n; k++) {
 			if (v[k].group != g)
@@ -303,12 +299,12 @@ static double per_batch(const struct loop *l)
 }
 
 /* Every second loop takes clearly less than its neighbours: an evaluation behind each. */
-#define EVAL_SHARE 0.8
 static bool turns(const struct loop *v, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i += 2)
-		if (per_batch(&v[i]) >= EVAL_SHARE * per_batch(&v[i - 1]) ||
-		    (i + 1 < n && per_batch(&v[i]) >= EVAL_SHARE * per_batch(&v[i + 1])))
+		if (per_batch(&v[i]) >= TFH_LOOPS_EVAL_TIME_SHARE * per_batch(&v[i - 1]) ||
+		    (i + 1 < n &&
+		     per_batch(&v[i]) >= TFH_LOOPS_EVAL_TIME_SHARE * per_batch(&v[i + 1])))
 			return false;
 	return true;
 }
@@ -318,7 +314,7 @@ static bool turns(const struct loop *v, uint32_t n)
  * evaluates. */
 static void join_sweep(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
-	struct loop v[LOOPS];
+	struct loop v[TFH_LOOPS_SWEEP_LOOPS];
 	uint32_t n = find_loops(facts, loops, v), kept = 0;
 
 	qsort(v, n, sizeof(*v), by_place);
@@ -329,12 +325,12 @@ static void join_sweep(const struct tfh_facts *facts, struct tfh_loops *loops)
 		else if (per_batch(&v[i]) > per_batch(last))
 			*last = v[i];
 	}
-	if (kept > 3 && kept == n && turns(v, kept)) {
+	if (kept > TFH_LOOPS_FEWEST_MODELS && kept == n && turns(v, kept)) {
 		for (uint32_t i = 0; i < kept; i += 2)
 			v[i / 2] = v[i];
 		kept = (kept + 1) / 2;
 	}
-	if (kept < 3)
+	if (kept < TFH_LOOPS_FEWEST_MODELS)
 		return;
 	loops->train_group = (int32_t)v[0].group;
 	for (size_t i = 0; i < facts->series.n; i++)

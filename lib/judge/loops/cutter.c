@@ -5,9 +5,6 @@
 
 #include "judge/loops/anchor.h"
 
-/* A graph holds many kernels: it counts as so many launches. */
-#define GRAPH_LAUNCHES 8
-
 bool tfh_is_launch(const struct tfh_token *t)
 {
 	return t->family == TFH_FAM_LAUNCH || t->family == TFH_FAM_GRAPH_LAUNCH;
@@ -21,7 +18,7 @@ static bool is_wait(const struct tfh_token *t)
 /* A loader's thread or a watchdog waits for its own reasons. */
 static bool drives(const struct tfh_facts *facts, const struct tfh_token *t)
 {
-	return t->thread == TFH_TOKEN_THREADS || facts->thread[t->thread].drives;
+	return t->thread == TFH_FACTS_TOKEN_THREADS || facts->thread[t->thread].drives;
 }
 
 static bool is_anchor(const struct tfh_cutter *c, const struct tfh_token *t)
@@ -56,7 +53,7 @@ static void add(struct tfh_cutter *c, const struct tfh_token *t)
 		c->open = true;
 		s->t0 = t->t0;
 	}
-	s->launches += graph ? GRAPH_LAUNCHES : 1;
+	s->launches += graph ? TFH_LOOPS_GRAPH_LAUNCHES : 1;
 	s->rough += tfh_hash_u64(graph ? 1 : ((uint64_t)t->what << 8) + 2);
 }
 

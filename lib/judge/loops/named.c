@@ -13,12 +13,6 @@
 #include "judge/loops/clock.h"
 #include "judge/stats.h"
 
-/* Ranges kept; a trace of more is read by its first ones. */
-#define MOST 1000000u
-/* Of the pairs of period marks: so many inside one call are no accident. A step's forward pass may
- * be half of its launches, and its layers half of that pass. */
-#define INSIDE 0.25
-
 static const char update[] = "Optimizer.step#";
 
 struct named {
@@ -98,8 +92,8 @@ static int add(const struct tfh_facts *facts, struct tfh_loops *loops, struct fo
 	    (ev->fn->family == TFH_FAM_LAUNCH || ev->fn->family == TFH_FAM_GRAPH_LAUNCH))
 		f->first_launch = ev->t0;
 
-	if (ev->kind != TFT_RANGE || !facts->thread[ev->thread].drives || f->range.n >= MOST ||
-	    ev->w[0] > 1u << 24)
+	if (ev->kind != TFT_RANGE || !facts->thread[ev->thread].drives ||
+	    f->range.n >= TFH_LOOPS_NAMED_RANGES || ev->w[0] > TFH_LOOPS_RANGE_NAMES)
 		return 0;
 	enum name_kind kind = kind_of(facts, f, r.name);
 	if (kind == K_NEW)
@@ -159,7 +153,7 @@ int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, str
 	struct found f = {.first_launch = INT64_MAX, .updates = true};
 	int rc = facts->launches ? look(facts, loops, &f, err) : 0;
 
-	for (size_t i = 0, n = f.range.n; i < n && !rc && n >= 3; i++) {
+	for (size_t i = 0, n = f.range.n; i < n && !rc && n >= TFH_LOOPS_FEWEST_STEPS; i++) {
 		int64_t t0 = i ? f.range.v[i - 1].t1 : f.first_launch;
 		if (t0 < f.range.v[i].t1)
 			rc = TFH_PUSH_BIG(loops->mark,
@@ -245,7 +239,8 @@ static bool covers(const struct tfh_facts *facts, const struct tfh_loops *loops,
 {
 	const struct tfh_tick *first = &loops->mark.v[0], *last = &loops->mark.v[loops->mark.n - 1];
 
-	return 2 * (last->t1 - first->t0) >= facts->last_work - f->first_launch;
+	return TFH_LOOPS_COVERED_PART * (last->t1 - first->t0) >=
+	       facts->last_work - f->first_launch;
 }
 
 int tfh_check_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
@@ -256,7 +251,7 @@ int tfh_check_period(const struct tfh_facts *facts, struct tfh_loops *loops, str
 
 	tfh_sort_marks(loops);
 	rc = look(facts, loops, &f, err);
-	if (!rc && (double)inside(loops, &f) > INSIDE * (double)pairs) {
+	if (!rc && (double)inside(loops, &f) > TFH_LOOPS_INSIDE_SHARE * (double)pairs) {
 		rc = take(facts, loops, &f, outermost(facts, &f));
 		loops->clock = loops->mark.n ? TFH_STEP_CLOCK_MARK : TFH_STEP_CLOCK_NONE;
 	} else if (!rc && !covers(facts, loops, &f)) {

@@ -11,8 +11,6 @@
 #include "judge/loops/clock.h"
 #include "judge/stats.h"
 
-#define MAX_GROUP 256
-
 /* The window being built. */
 struct build {
 	const struct tfh_facts *facts;
@@ -65,7 +63,6 @@ static bool mine(const struct tfh_loops *loops, const struct tfh_tick *t)
 /* Batches of another loop come in runs; an iterator that takes turns with the training one belongs
  * to the step. Replicas' threads run ahead of each other a little, so where there are as many
  * batches as the training loop has, runs must be long. */
-#define REPLICA_RUN 16
 static bool evaluates(const struct tfh_loops *loops, const struct tfh_tick *t)
 {
 	const struct tfh_group *g = &loops->group.v[tfh_group_of(loops, t)];
@@ -74,16 +71,16 @@ static bool evaluates(const struct tfh_loops *loops, const struct tfh_tick *t)
 	if (mine(loops, t))
 		return false;
 	if (tfh_as_many(g, train))
-		return g->runs * REPLICA_RUN <= g->count;
-	return g->runs * 2 <= g->count || g->runs * 4 <= train->count;
+		return g->runs * TFH_LOOPS_REPLICA_RUN <= g->count;
+	return g->runs * TFH_LOOPS_EVAL_RUN <= g->count ||
+	       g->runs * TFH_LOOPS_EVAL_PART <= train->count;
 }
 
 /* A few batches before the first step, to build the model from or to try whether it runs: start-up.
  */
-#define TRIED 3
 static bool tried(const struct tfh_loops *loops, const struct tfh_tick *t)
 {
-	return loops->group.v[tfh_group_of(loops, t)].count <= TRIED;
+	return loops->group.v[tfh_group_of(loops, t)].count <= TFH_LOOPS_TRIED_BATCHES;
 }
 
 static int64_t begin_of(const struct tfh_tick *t)
@@ -217,7 +214,7 @@ static int find_exec(const struct tfh_facts *facts, struct tfh_loops *loops, str
 	int rc;
 
 	for (size_t i = 0; i < facts->tag.n; i++)
-		if (facts->tag.v[i].function && facts->tag.v[i].count >= 4 &&
+		if (facts->tag.v[i].function && facts->tag.v[i].count >= TFH_LOOPS_FEWEST_EXECS &&
 		    (!best || facts->tag.v[i].ns > best->ns))
 			best = &facts->tag.v[i];
 	if (!best)
@@ -263,7 +260,7 @@ static void trim(struct tfh_loops *loops)
 		int64_t usual = loops->median * w->steps;
 		int64_t must = w->group ? w->x1 : w->last;
 		if (!w->cut || w->segment != TFH_SEGMENT_TRAIN ||
-		    w->t1 - w->t0 <= usual + usual / 2)
+		    w->t1 - w->t0 <= usual + usual / TFH_LOOPS_USUAL_PART)
 			continue;
 		int64_t t1 = w->t0 + usual;
 		w->t1 = must > t1 && must < w->t1 ? must : t1;
@@ -280,12 +277,14 @@ static void warm_up(const struct tfh_facts *facts, struct tfh_loops *loops)
 
 	TFH_EACH (i, loops->window.n)
 		n += loops->window.v[i].segment == TFH_SEGMENT_TRAIN;
-	size_t most = n / 10 > 1 ? n / 10 : 1;
-	TFH_EACH (i, n > 2 ? loops->window.n : 0) {
+	size_t most = n / TFH_WARMUP_PART > 1 ? n / TFH_WARMUP_PART : 1;
+	TFH_EACH (i, n >= TFH_LOOPS_WARMUP_STEPS ? loops->window.n : 0) {
 		struct tfh_window *w = &loops->window.v[i];
 		if (w->segment != TFH_SEGMENT_TRAIN)
 			continue;
-		steady |= seen && (seen >= most || step_ns(w) <= loops->median + loops->median / 2);
+		steady |= seen &&
+			  (seen >= most ||
+			   step_ns(w) <= loops->median + loops->median / TFH_LOOPS_USUAL_PART);
 		seen++;
 		if (!steady || w->cut)
 			w->segment = TFH_SEGMENT_WARMUP;
@@ -347,8 +346,10 @@ static void decide_grouping(const struct tfh_facts *facts, struct tfh_loops *loo
 		loop |= s->loop;
 	}
 	loops->per_execution = execs && !loop ? (double)contained / (double)execs : 1;
-	loops->grouped = !loop && execs >= 3 && loops->per_execution > 1.5 &&
-			 loops->per_execution <= MAX_GROUP && contained * 2 > g->count;
+	loops->grouped = !loop && execs >= TFH_LOOPS_GROUP_EXECS &&
+			 loops->per_execution > TFH_LOOPS_GROUP_BATCHES &&
+			 loops->per_execution <= TFH_LOOPS_GROUP_MOST &&
+			 contained * TFH_LOOPS_GROUP_PART > g->count;
 	if (!loops->grouped)
 		loops->per_execution = 1;
 }
@@ -380,19 +381,19 @@ static const char *mark_name(const struct tfh_facts *facts)
  * tenth of that time: a call that loads or compiles its kernel returns only then. A device that has
  * slept may take some 100 us to start its first op: that is no such time.
  */
-#define LEAD 10
 static int find_lead_in(const struct tfh_facts *facts, struct tfh_loops *loops, int64_t t0,
 			int64_t t1, struct tfh_err *err)
 {
 	const struct tfh_feed *f = facts->feed;
-	int64_t most = (t1 - t0) / LEAD, end = t0, least = most > TFH_MS ? most : TFH_MS;
+	int64_t most = (t1 - t0) / TFH_LOOPS_LEAD_PART, end = t0,
+		least = most > TFH_LOOPS_LEAD_NS ? most : TFH_LOOPS_LEAD_NS;
 	const struct tfh_op *op;
 	struct tfh_op room;
 	int rc = f->rewind_ops ? f->rewind_ops(f->arg, facts->process, err) : 0;
 
 	while (!rc && f->rewind_ops && end - t0 <= most && (op = tfh_feed_look_op(f, &room))) {
 		if (op->t0 - end > least && op->t0 < t1 && op->issue0 > INT64_MIN &&
-		    op->issue1 - end <= (op->t0 - end) / LEAD) {
+		    op->issue1 - end <= (op->t0 - end) / TFH_LOOPS_LEAD_PART) {
 			loops->lead_in = op->t0 - t0;
 			break;
 		}
@@ -427,7 +428,8 @@ static int from_whole(struct build *b, struct tfh_err *err)
 static int own_marks(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	const struct tfh_tick *m = facts->mark.v;
-	bool one = facts->mark.n == 1 && m[0].t1 > m[0].t0 && facts->tick.n < 5;
+	bool one =
+		facts->mark.n == 1 && m[0].t1 > m[0].t0 && facts->tick.n < TFH_LOOPS_MARK_BATCHES;
 	int rc = 0;
 
 	for (size_t i = 0; i < facts->mark.n && (facts->mark.n >= 2 || one) && !rc;

@@ -40,7 +40,7 @@ struct tally {
  * only one loop was. */
 static bool trains(const struct tfh_accounts *accounts, uint32_t iterator)
 {
-	uint32_t at = accounts->facts->series_at[iterator % TFH_SERIES_BUCKETS];
+	uint32_t at = accounts->facts->series_at[iterator % TFH_FACTS_SERIES_BUCKETS];
 
 	for (uint32_t i = at; i--; i = accounts->facts->series.v[i].before)
 		if (accounts->facts->series.v[i].iterator == iterator &&

@@ -83,9 +83,9 @@ void tfh_fill_last(const struct tfh_accounts *accounts, struct tfh_result *r)
 	const struct tfh_feed *f = accounts->facts->feed;
 	const uint32_t most = sizeof(r->last) / sizeof(*r->last);
 
-	struct tfh_last_call by_stream[TFH_LAST_LAUNCHES];
+	struct tfh_last_call by_stream[TFH_FACTS_LAST_LAUNCHES];
 	memcpy(by_stream, accounts->facts->last_launch, sizeof(by_stream));
-	qsort(by_stream, TFH_LAST_LAUNCHES, sizeof(*by_stream), by_time);
+	qsort(by_stream, TFH_FACTS_LAST_LAUNCHES, sizeof(*by_stream), by_time);
 	for (uint32_t i = 0; i < most && by_stream[i].t; i++) {
 		const struct tfh_last_call *c = &by_stream[i];
 		struct tfh_last_launch *l = &r->last[r->n_last++];
