@@ -355,7 +355,9 @@ static int write_losses(struct salvage *s, struct tft_writer *w, uint64_t *dropp
 							    .cause = TFT_LOSS_RING,
 							    .count = ring->dropped - seen,
 							    .t_first = ring->drop_first,
-							    .t_last = ring->drop_last},
+							    .t_last = ring->drop_last
+									      ? ring->drop_last
+									      : ring->drop_first},
 					  dropped);
 	}
 	return code;

@@ -181,7 +181,7 @@ static uint64_t start(const char *name)
 	struct open_range *open =
 		tfh_memory(&open_ranges, OPEN_RANGES * sizeof(*open), "NVTX ranges");
 
-	for (unsigned i = 0; open && i < OPEN_RANGES; i++) {
+	for (unsigned i = 0; open && i < OPEN_RANGES && !tfh_confined(&tfh_self); i++) {
 		struct open_range *r = &open[(id + i) % OPEN_RANGES];
 		uint64_t none = 0;
 		if (!__atomic_compare_exchange_n(&r->id, &none, 1, false, __ATOMIC_ACQ_REL,

@@ -90,7 +90,7 @@ static void begin(const char *path)
 	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
 	int saved = errno;
 
-	if (mode == TFH_MODE_COLD || mode == TFH_MODE_DEAD)
+	if (mode == TFH_MODE_COLD || mode == TFH_MODE_DEAD || tfh_confined(&tfh_self))
 		return;
 	if (!path || !access(path, X_OK))
 		tfh_exec_begin();

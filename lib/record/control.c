@@ -13,8 +13,8 @@ static void mode_update(void)
 	struct tft_journal *head = tfh_p.journal.head;
 	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE), want;
 
-	if ((mode != TFH_MODE_ON && mode != TFH_MODE_OFF) || !head)
-		return;
+	if ((mode != TFH_MODE_ON && mode != TFH_MODE_OFF) || !head || tfh_confined(&tfh_self))
+		return; /* the flusher looks again */
 	/* A child that no fork handler saw made has its parent's mode and not its journal. */
 	if (tfh_raw_getpid() != tfh_p.pid)
 		return;

@@ -70,6 +70,8 @@ void tfh_exit_wait(enum tfh_fn fn)
 
 static void at_exit(void)
 {
+	if (tfh_confined(&tfh_self))
+		return;
 	tfh_self_settle(&tfh_self);
 	/* Then the flusher may be waiting for a lock that this very thread holds. */
 	bool inside = tfh_self.depth || tfh_self.guard;
@@ -101,6 +103,8 @@ void tfh_finish(bool clean)
 {
 	bool inside;
 
+	if (tfh_confined(&tfh_self))
+		return;
 	tfh_self_settle(&tfh_self);
 	inside = tfh_self.depth;
 	tfh_finish_by(clean, TFH_MODE_DEAD, now() + (inside ? INSIDE_NS : EXIT_NS));

@@ -118,7 +118,7 @@ static int adopt(pid_t pid)
 		return -ECHILD;
 	tfh_locks_forked();
 	after_fork();
-	tfh_self.guard = 1; /* this is our own code, whose end is still to come */
+	tfh_self.guard++; /* this is our own code, whose end is still to come */
 	__atomic_store_n(&tfh_p.pid, pid, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -162,7 +162,8 @@ static void forget_recording(void)
 	tfh_p.beyond_early = 0;
 	tfh_p.steps_off = 0;
 	tfh_p.window_off = tfh_p.paused = 0;
-	tfh_clock_read_pair(&tfh_p.first_pair);
+	if (!tfh_confined(&tfh_self)) /* else the parent's serves */
+		tfh_clock_read_pair(&tfh_p.first_pair);
 	tfh_p.start_state = TFH_START_NOT;
 }
 

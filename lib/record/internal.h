@@ -165,6 +165,13 @@ bool tfh_rings_quiet(void);
 /* Forked child: nobody is. */
 void tfh_rings_forked(void);
 
+/* ---- confined.c ---- */
+
+/* Counts a call of a thread that may read no clock. */
+void tfh_confined_call(struct tfh_self *self);
+/* Has the calling thread lost the clock in a way that was not seen, as by its parent? */
+bool tfh_counter_refused(void);
+
 /* ---- init.c / start.c ---- */
 
 /* COLD -> ON, OFF or DEAD by the one thread that wins. */

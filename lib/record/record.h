@@ -61,9 +61,10 @@ enum tfh_mode {
 #pragma GCC visibility push(hidden)
 extern uint32_t tfh_mode;
 
-/* tfh_self.guard: the low bits count our own code on this thread, the high bit says that a record
- * is being filled. */
+/* tfh_self.guard: the low bits count our own code on this thread, the highest says that a record
+ * is being filled, the next that the thread may read no clock and make no system call. */
 #define TFH_GUARD_APPEND 0x80000000u
+#define TFH_GUARD_CONFINED 0x40000000u
 
 #define TFH_DEEP_SLOTS                                                                             \
 	48 /* calls nested deeper than the ring's open slots; a tf.data pipeline may have 30       \
@@ -172,6 +173,12 @@ static tfh_hot struct tfh_self *tfh_here(void)
 #else
 	return &tfh_self;
 #endif
+}
+
+/* Nothing of ours may run on the thread but what counts its calls. */
+static inline bool tfh_confined(const struct tfh_self *self)
+{
+	return self->guard & TFH_GUARD_CONFINED;
 }
 
 /* Around our own code: hooked calls that it makes are not the job's. */
@@ -474,6 +481,11 @@ void *tfh_memory(void *place, size_t bytes, const char *what);
 /* A short line on stderr (signal-safe, errno kept), at most once per process for failures that cost
  * the trace. */
 void tfh_log_failure(const char *what, const char *remedy);
+
+/* The calling thread is about to lose the clock: its calls pass from here on, and are counted as
+ * not recorded. Until the end, when it has the clock after all. */
+void tfh_confine(void);
+void tfh_confine_end(void);
 
 /* What hooks of exec do: before the real call everything is written and closed as at an exit
  * (nothing happens in a vfork child); when the real call came back after all, recording begins anew

@@ -67,7 +67,7 @@ static void add_loss(struct tft_ring *ring, uint64_t count, uint32_t thread, uin
 
 static void ring_loss(struct tft_ring *ring)
 {
-	uint64_t dropped;
+	uint64_t dropped, last;
 
 	if (losses.n == LOSSES_MAX ||
 	    __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == TFT_RING_FREE)
@@ -76,10 +76,11 @@ static void ring_loss(struct tft_ring *ring)
 	dropped = __atomic_load_n(&ring->dropped, __ATOMIC_ACQUIRE);
 	if (dropped == ring->drop_seen)
 		return;
+	last = __atomic_load_n(&ring->drop_last, __ATOMIC_RELAXED);
 	add_loss(ring, dropped - ring->drop_seen, ring->thread,
 		 tfh_f.paused_since_ns ? TFT_LOSS_DISK : TFT_LOSS_RING,
 		 __atomic_load_n(&ring->drop_first, __ATOMIC_RELAXED),
-		 __atomic_load_n(&ring->drop_last, __ATOMIC_RELAXED));
+		 last ? last : tfh_ticks()); /* 0: the thread has no clock (confined.c) */
 }
 
 static void collect_losses(void)

@@ -372,6 +372,8 @@ static void thread_end(void *arg)
 	int saved = errno;
 
 	(void)arg;
+	if (tfh_confined(self))
+		return;
 	tfh_guard_begin(self);
 	if (tfh_own_ring(self)) {
 		tfh_agg_flush(self);
@@ -447,13 +449,13 @@ void tfh_self_forked(struct tfh_self *self)
 {
 	/* Calls open across the fork are the parent's. */
 	self->depth = self->stage = 0;
-	self->since = tfh_ticks();
+	self->since = tfh_confined(self) ? 0 : tfh_ticks();
 	self->named = NULL;
 	self->handle_generation = 0;
 	self->in_agg = 0;
 	self->rearmed = 0;
 	self->retry = 0;
-	self->guard = 0;
+	self->guard &= TFH_GUARD_CONFINED;
 	self->ctx = 0;
 }
 
@@ -514,7 +516,9 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 		settle(self, place.at);
 	errno = saved;
 	if (self->guard) {
-		if (self->guard & TFH_GUARD_APPEND && tfh_own_ring(self))
+		if (tfh_confined(self) && (mode == TFH_MODE_ON || mode == TFH_MODE_COLD))
+			tfh_confined_call(self);
+		else if (self->guard & TFH_GUARD_APPEND && tfh_own_ring(self))
 			count_drop(self->ring);
 		return NULL;
 	}
@@ -532,6 +536,11 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 	if (self->ring && self->generation == tfh_peek(tfh_peek(&tfh_generation)) &&
 	    (mode != TFH_MODE_COLD || !(tfh_fn_table[fn].props & TFH_FN_TRIGGER)))
 		return tfh_enter_open(self, fn, arg, place, begin);
+	if (!self->room && tfh_counter_refused()) {
+		tfh_confine();
+		tfh_confined_call(self);
+		return NULL;
+	}
 	tfh_guard_begin(self);
 	tfh_unseen_begin();
 	err = prepare(self, fn);

@@ -108,6 +108,32 @@ static int strict_first(int n, char **more)
 	return 0;
 }
 
+/* The counter is taken from the thread, and so from those it makes and from its children; given
+ * back with "on". */
+static int no_counter(int n, char **more)
+{
+	steps(n);
+	nap_ms(150);
+	if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0)) {
+		puts("no counter to be taken");
+		return 7;
+	}
+	steps(n);
+	pthread_join(spawn(steps_thread, n), NULL);
+	pid_t child = fork();
+	if (!child) {
+		steps(n);
+		_exit(3);
+	}
+	if (ended(child) != 3)
+		return 1;
+	if (more[0])
+		must(!prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0), "PR_TSC_ENABLE");
+	steps(n);
+	puts("no counter");
+	return 7;
+}
+
 /* What Docker's default profile refuses of that which a program may try, with the error it gives.
  */
 static int docker(int n, char **more)
@@ -181,6 +207,7 @@ int main(int argc, char **argv)
 					  {"umask", masked},
 					  {"strict", strict},
 					  {"strictfirst", strict_first},
+					  {"nocounter", no_counter},
 					  {"docker", docker},
 					  {"long", long_life},
 					  {NULL, NULL}};
