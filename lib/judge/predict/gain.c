@@ -10,30 +10,6 @@
 
 #include "judge/predict/predict.h"
 
-/* A replay that does not reproduce what was recorded says nothing about what was not. */
-#define REPLAY_ERROR 0.05
-/* A point whose interval is wider on either side is not worth printing: in parts of what stays of
- * the step or, where most of it goes, of what is gained; never more than WIDEST_EVER of the point.
- */
-#define WIDEST 0.10
-#define WIDEST_EVER 0.25
-/* Of a device's time, which the kernels have been timed to a few per cent only. */
-#define NARROWEST 0.01
-#define MIN_STEPS 3
-/* A thread that sleeps until an interrupt goes on at most so much later, on a machine that has a
- * processor for it. Most drivers poll, and are back at once: this is added on the far side only. */
-#define WAKE_S 50e-6
-
-/* Steps follow patterns (a buffer that empties and fills), so that the spread of the mean is taken
- * from means of BLOCK consecutive ones, if there are a few. */
-#define BLOCK 8
-/* Steps that are far off and as rare as this were disturbed: they are cut to the edge of what is
- * usual (winsorised), as another run will have its own. */
-#define RARE 20
-#define STEADY 20 /* of so many, one may be */
-#define FAR_MAD 6
-#define ALIKE 0.001 /* standard deviation by step */
-
 static double *times(const struct tfh_replays *s)
 {
 	double *v = malloc((s->of.n + 1) * sizeof(*v));
@@ -58,9 +34,9 @@ static bool regular(const struct tfh_replays *s, double edge, size_t over)
 	}
 	median = gap ? tfh_quantile(gap, n, 0.5) : 0;
 	for (size_t i = 0; gap && i < n; i++)
-		near += fabs(gap[i] - median) <= 1;
+		near += fabs(gap[i] - median) <= TFH_REGULAR_OFF;
 	free(gap);
-	return n >= 2 && near * 5 >= n * 4;
+	return n >= TFH_PREDICT_DISTANCES && (double)near >= TFH_REGULAR_SHARE * (double)n;
 }
 
 /* The longest that a step is taken for. */
@@ -76,11 +52,12 @@ static double edge_of(const struct tfh_replays *s)
 	median = tfh_quantile(v, n, 0.5);
 	for (size_t i = 0; i < n; i++)
 		v[i] = fabs(v[i] - median);
-	edge = median + fmax(FAR_MAD * 1.4826 * tfh_quantile(v, n, 0.5), 0.2 * median);
+	edge = median + fmax(TFH_OUTLIER_MAD * TFH_MAD_SIGMA * tfh_quantile(v, n, 0.5),
+			     TFH_OUTLIER_SHARE * median);
 	for (size_t i = 0; i < n; i++)
 		over += s->of.v[i].s > edge;
 	free(v);
-	bool rare = over * RARE <= n || (over == 1 && n >= STEADY);
+	bool rare = over * TFH_PREDICT_RARE_PART <= n || (over == 1 && n >= TFH_PREDICT_ONE_OF);
 	return rare && !regular(s, edge, over) ? edge : INFINITY;
 }
 
@@ -105,8 +82,8 @@ static void settle(struct tfh_replays *s)
 		sum2 += x->s * x->s;
 		was += x->was;
 		s->steps += x->steps;
-		block += x->s / BLOCK;
-		if (i % BLOCK != BLOCK - 1)
+		block += x->s / TFH_PREDICT_BLOCK;
+		if (i % TFH_PREDICT_BLOCK != TFH_PREDICT_BLOCK - 1)
 			continue;
 		blocks += block;
 		blocks2 += block * block;
@@ -116,7 +93,9 @@ static void settle(struct tfh_replays *s)
 	s->mean = n ? sum / (double)n : NAN;
 	s->raw = n ? raw / (double)n : NAN;
 	s->was = n ? was / (double)n : NAN;
-	s->error = !n ? NAN : full >= 4 ? spread(blocks, blocks2, full) : spread(sum, sum2, n);
+	s->error = !n				       ? NAN
+		   : full >= TFH_PREDICT_FEWEST_BLOCKS ? spread(blocks, blocks2, full)
+						       : spread(sum, sum2, n);
 }
 
 /* The mean for all steps, of which the sample may hold more or fewer long ones than its share: the
@@ -131,7 +110,7 @@ static double for_all(const struct tfh_replays *s, double step)
 		cov += off * (s->of.v[i].s - s->mean);
 	}
 	/* Steps that are all alike do not tell what others would be. */
-	double least = s->was * ALIKE * s->was * ALIKE * (double)s->of.n;
+	double least = s->was * TFH_PREDICT_ALIKE * s->was * TFH_PREDICT_ALIKE * (double)s->of.n;
 	slope = var > least ? fmin(fmax(cov / var, 0), 1) : 0;
 	return s->mean + slope * (step - s->was);
 }
@@ -147,15 +126,11 @@ static double timed_steps(const struct tfh_device *d)
 	return n ? (double)n : NAN;
 }
 
-/* Kernels of several streams that run side by side for less than this part of the computing do so
- * where one ends while the next begins, as large ones do, too. */
-#define SIDE_SHARE 0.05
-
 /* As many kernels as the device was seen to run at once. */
 static unsigned side_by_side(const struct tfh_device *d, uint32_t device)
 {
 	const struct tfh_side *s = &d->side[device];
-	double least = SIDE_SHARE * (double)d->busy[device][TFH_W_COMPUTE], ns = 0;
+	double least = TFH_PREDICT_SIDE_SHARE * (double)d->busy[device][TFH_W_COMPUTE], ns = 0;
 
 	for (unsigned n = TFH_SIDE; n > 1; n--) {
 		ns += (double)s->ns[n];
@@ -227,7 +202,7 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 {
 	const struct tfh_replays *s = &all->replay[w->remove];
 	double error = model_error(all), got = for_all(s, step);
-	double half = got * (error + NARROWEST) + 2 * s->error;
+	double half = got * (error + TFH_PREDICT_MEASURED) + TFH_PREDICT_ERRORS * s->error;
 	double high = got + half;
 
 	/* Input that is prepared elsewhere shares the machine with the step. */
@@ -237,19 +212,21 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 			high = slower + half;
 	}
 	if (s->windows)
-		high += WAKE_S * (double)s->woken / (double)s->windows;
+		high += TFH_PREDICT_WAKE_S * (double)s->woken / (double)s->windows;
 	/* More kernels at once than were ever seen: whether the device can is not known. */
 	double seen = resource_floor(d, w->remove, false);
-	bool crowded = got < seen * (1 - NARROWEST) && w->floor_s < seen;
+	bool crowded = got < seen * (1 - TFH_PREDICT_MEASURED) && w->floor_s < seen;
 
 	w->low_s = got - half;
 	w->high_s = crowded ? fmax(high, seen) : high;
-	if (crowded || s->steps < MIN_STEPS || !(error <= REPLAY_ERROR) ||
-	    r->breakdown[TFH_PART_UNATTRIBUTED].share > 0.2)
+	if (crowded || s->steps < TFH_PREDICT_FEWEST_STEPS ||
+	    !(error <= TFH_PREDICT_REPLAY_ERROR) ||
+	    r->breakdown[TFH_PART_UNATTRIBUTED].share > TFH_UNATTRIBUTED_SHARE)
 		return;
-	if (half > WIDEST * fmax(got, step - got) || half > WIDEST_EVER * got)
+	if (half > TFH_PREDICT_WIDEST * fmax(got, step - got) ||
+	    half > TFH_PREDICT_WIDEST_EVER * got)
 		return;
-	w->high_s = fmin(high, got * (1 + WIDEST_EVER));
+	w->high_s = fmin(high, got * (1 + TFH_PREDICT_WIDEST_EVER));
 	w->step_s = got;
 }
 
@@ -299,7 +276,8 @@ void tfh_device_whatif(const struct tfh_device *d, struct tfh_samples *all, stru
 			     w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
 		if (!input && r->supply.exact)
 			w->floor_s =
-				fmax(w->floor_s, fmin(step, r->supply.period_s * (1 - NARROWEST)));
+				fmax(w->floor_s,
+				     fmin(step, r->supply.period_s * (1 - TFH_PREDICT_MEASURED)));
 		if (all->replay[w->remove].of.n)
 			point(d, all, r, w, step);
 		for (uint32_t k = 0; w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE && k < i; k++)

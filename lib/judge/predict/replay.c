@@ -13,21 +13,6 @@
 
 #include "judge/predict/predict.h"
 
-/* How much slower the step's own host work may get when the work that is removed moves to other
- * threads or processes of the same machine: processors' clocks fall by about a fifth from one busy
- * core to all (Intel's turbo tables: Xeon 8180 from 3.8 to 3.2 GHz). Shared caches come on top,
- * waiting for a processor too; neither can be told beforehand. */
-#define CROWDING 1.2
-
-/* A get-next that takes less than this part of a step has not waited for its batch. */
-#define STARVED 50
-
-/* So many waits that slept tell how long waking up takes. */
-#define WAKES 5
-/* Where none slept: what others took to return is at most so long the waking up. Beyond that even a
- * machine that is not quiet has run the thread; it waited for something else. */
-#define LATE_WAKE (200 * TFH_US)
-
 struct node {
 	int64_t key;
 	uint32_t index;
@@ -186,7 +171,7 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 		return begin;
 	/* A batch that other threads prepare is there when it was there; unless it lay ready. */
 	if (s->label == TFH_L_INPUT && s->async &&
-	    ns > max(TFH_GAP_NS, d->accounts->loops->median / STARVED))
+	    ns > max(TFH_GAP_NS, d->accounts->loops->median / TFH_PREDICT_STARVED_PART))
 		return max(begin, s->t1);
 	/* The job that is predicted is not recorded. */
 	if (s->label == TFH_L_GAP && r->what != TFH_REMOVE_COUNT)
@@ -242,9 +227,6 @@ static void time_op(struct replay *r, uint32_t i)
 	r->op1[i] = r->op0[i] + ns;
 }
 
-/* Ops back among which the other participants of a collective are looked for. */
-#define NEARBY 256
-
 /* All participants of a collective leave together: of those on devices of this process none before
  * the last one has come. Those that came first have been timed as if they had it for themselves;
  * whatever waits for them comes later. */
@@ -257,7 +239,7 @@ static void leave_together(struct replay *r, uint32_t i)
 	if (d->n_device < 2 || r->what == TFH_REMOVE_COUNT || x->work != TFH_W_COMM ||
 	    x->shared < 0 || op_removed(r, x))
 		return;
-	for (uint32_t k = i; k-- > 0 && i - k <= NEARBY;) {
+	for (uint32_t k = i; k-- > 0 && i - k <= TFH_PREDICT_NEARBY;) {
 		const struct tfh_dop *o = &d->op.v[k];
 		if (o->work != TFH_W_COMM || o->device == x->device || o->t1 <= x->t0 ||
 		    o->t1 < x->t1 - near || o->t1 > x->t1 + near)
@@ -351,9 +333,9 @@ static bool steady(const struct tfh_device *d, size_t w)
  * fall back. */
 static size_t first_measured(const struct tfh_device *d)
 {
-	size_t n = d->w1 - d->w0, skip = n > 12 ? 4 : n / 4 + 1;
+	size_t skip = (d->w1 - d->w0) / TFH_PREDICT_SKIP_PART + 1;
 
-	return d->w0 + skip;
+	return d->w0 + (skip < TFH_PREDICT_SKIP_MOST ? skip : TFH_PREDICT_SKIP_MOST);
 }
 
 static int add_up(const struct tfh_device *d, const int64_t *c, struct tfh_replays *s)
@@ -376,13 +358,13 @@ static int add_up(const struct tfh_device *d, const int64_t *c, struct tfh_repla
 
 static int replay(struct tfh_samples *all, const struct tfh_device *d)
 {
-	struct replay r = {.d = d, .slept = d->wake.n >= WAKES};
+	struct replay r = {.d = d, .slept = d->wake.n >= TFH_PREDICT_WAKES};
 	struct node *v = order(d);
 	int64_t *c = malloc((d->w1 - d->w0 + 2) * sizeof(*c));
 	int rc = -ENOMEM;
 
 	r.wake = (int64_t)tfh_hist_quantile(r.slept ? &d->wake : &d->after, 0.5);
-	r.wake = r.slept ? r.wake : min(r.wake, LATE_WAKE);
+	r.wake = r.slept ? r.wake : min(r.wake, TFH_PREDICT_LATE_WAKE_NS);
 	r.seg = malloc((d->seg.n + 1) * sizeof(*r.seg));
 	r.op0 = malloc((d->op.n + 1) * sizeof(*r.op0));
 	r.op1 = malloc((d->op.n + 1) * sizeof(*r.op1));
@@ -391,7 +373,7 @@ static int replay(struct tfh_samples *all, const struct tfh_device *d)
 		rc = 0;
 		for (int what = 0; what <= TFH_REMOVE_COUNT + 1 && !rc; what++) {
 			r.what = what <= TFH_REMOVE_COUNT ? what : TFH_REMOVE_INPUT;
-			r.host = what <= TFH_REMOVE_COUNT ? 1 : CROWDING;
+			r.host = what <= TFH_REMOVE_COUNT ? 1 : TFH_PREDICT_CROWDING;
 			r.woken = 0;
 			run(&r, v);
 			completions(&r, c);

@@ -13,13 +13,6 @@
 
 #include "judge/predict/predict.h"
 
-/* A get-next that takes this part of a usual step has waited for its batch. */
-#define WAITED 0.1
-#define IN_A_ROW 5
-#define FEWEST_BURSTS 3
-/* So many usual steps are a pause, where stall.c found one. */
-#define STOOD_STILL 15
-
 /* Get-nexts of the training loop in order of time; `end` marks the first one of an epoch, which
  * waits for a pipeline that begins anew. */
 struct gets {
@@ -30,7 +23,7 @@ struct gets {
 static bool slow(const struct gets *g, size_t i)
 {
 	double ns = (double)(g->v.v[i].t1 - g->v.v[i].t0);
-	return ns > WAITED * g->usual && ns > (double)TFH_GAP_NS;
+	return ns > TFH_PREDICT_WAITED_SHARE * g->usual && ns > (double)TFH_GAP_NS;
 }
 
 static int gather(const struct tfh_accounts *accounts, struct gets *g)
@@ -80,12 +73,12 @@ static double starved(const struct tfh_accounts *accounts, const struct gets *g,
 	for (size_t i = 0, j; i < g->v.n; tfh_big_pass(i = j > i ? j : i + 1)) {
 		for (j = i; j < g->v.n && slow(g, j) && (j == i || !g->v.v[j].end);)
 			tfh_big_pass(++j);
-		if (j - i < IN_A_ROW)
+		if (j - i < TFH_PREDICT_WAITED_BATCHES)
 			continue;
 		for (size_t k = i + 1; k < j; tfh_big_pass(++k)) {
 			double gap = (double)tfh_seen_ns(accounts->facts, g->v.v[k - 1].t1,
 							 g->v.v[k].t1);
-			if (gap > STOOD_STILL * g->usual && far) {
+			if (gap > TFH_PREDICT_PAUSE_STEPS * g->usual && far) {
 				far--;
 				continue;
 			}
@@ -120,7 +113,7 @@ static double bursts(const struct gets *g, uint64_t *depth, size_t *count)
 		last = i;
 	}
 	*count = n;
-	if (v && n >= FEWEST_BURSTS)
+	if (v && n >= TFH_PREDICT_FEWEST_BURSTS)
 		best = tfh_quantile(v, n, 0.5);
 	tfh_big_free(v);
 	return best;
@@ -144,7 +137,7 @@ static double mean_get(const struct tfh_accounts *accounts, const struct gets *g
 
 	for (size_t i = 1; i < g->v.n; tfh_big_pass(++i)) {
 		double get = (double)(g->v.v[i].t1 - g->v.v[i].t0);
-		if (get > STOOD_STILL * g->usual && far) {
+		if (get > TFH_PREDICT_PAUSE_STEPS * g->usual && far) {
 			far--;
 			continue;
 		}
@@ -187,7 +180,8 @@ void tfh_find_supply(const struct tfh_accounts *accounts, struct tfh_result *r)
 	*s = (struct tfh_supply){.period_s = NAN, .headroom = NAN};
 	/* What an executing call fetches in one go comes when the graph asks, not the loop. */
 	if (accounts->loops->clock == TFH_STEP_CLOCK_ITERATOR && !accounts->loops->grouped &&
-	    accounts->loops->window.n && !gather(accounts, &g) && g.v.n > IN_A_ROW)
+	    accounts->loops->window.n && !gather(accounts, &g) &&
+	    g.v.n > TFH_PREDICT_WAITED_BATCHES)
 		judge(accounts, s, &g);
 	if (s->period_s > 0)
 		s->headroom = fmax(1, g.usual / 1e9 / s->period_s);

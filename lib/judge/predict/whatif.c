@@ -8,16 +8,6 @@
 
 #include "judge/predict/predict.h"
 
-/* Stretches of the run whose means tell how certain the whole's is: neighbours are alike, so single
- * steps would promise too much. Steps of several kinds come in turn: a stretch has some of each. */
-#define STRETCHES 10
-#define STRETCH_STEPS 4
-/* What a time between two calls may be off by itself. */
-#define MEASURED 0.01
-/* What stays of a step runs faster by that much when no batch is waited for between: caches stay
- * warm, nobody has to be woken (0 to 3.3 % in pairs of TensorFlow jobs with and without a wait). */
-#define WARMER 0.03
-
 static double removed(const struct tfh_result *r, enum tfh_remove what)
 {
 	enum tfh_part part = tfh_remove_part(what);
@@ -65,10 +55,10 @@ static double uncertain(const struct tfh_accounts *accounts, enum tfh_remove wha
 {
 	struct means m = {0};
 	double k = 0, all = 0;
-	uint64_t steps = 0, stretches = accounts->judged_steps / STRETCH_STEPS;
+	uint64_t steps = 0, stretches = accounts->judged_steps / TFH_PREDICT_STRETCH_STEPS;
 
-	if (stretches > STRETCHES)
-		stretches = STRETCHES;
+	if (stretches > TFH_PREDICT_STRETCHES)
+		stretches = TFH_PREDICT_STRETCHES;
 	TFH_EACH (i, stretches > 1 ? accounts->step.n : 0) {
 		if (!tfh_window_counts(accounts, i))
 			continue;
@@ -94,9 +84,11 @@ static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what,
 		      double step, double compute)
 {
 	bool waits = what == TFH_REMOVE_INPUT || what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
-	double off = (waits ? WARMER : MEASURED) * left + 2 * uncertain(accounts, what) * step;
+	double off = (waits ? TFH_PREDICT_WARMER : TFH_PREDICT_MEASURED) * left +
+		     TFH_PREDICT_ERRORS * uncertain(accounts, what) * step;
 
-	return fmax(left - fmin(off, left / 4), fmin((waits ? 1 - WARMER : 1) * compute, left));
+	return fmax(left - fmin(off, left / TFH_PREDICT_MOST_OFF_PART),
+		    fmin((waits ? 1 - TFH_PREDICT_WARMER : 1) * compute, left));
 }
 
 void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
@@ -112,7 +104,7 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 		double s = removed(r, what);
 		/* Below 1 % nothing is worth promising; of host calls alone a bound is as far off
 		 * as what blocks nothing. */
-		if (!(s >= (host_only ? TFH_BLOCKING_SHARE : 0.01) * step))
+		if (!(s >= (host_only ? TFH_BLOCKING_SHARE : TFH_PREDICT_WORTH_SHARE) * step))
 			continue;
 		struct tfh_whatif *w = &r->whatif[r->n_whatif++];
 		w->remove = what;
