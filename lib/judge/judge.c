@@ -269,9 +269,6 @@ static int judge_ranks(const struct tfh_feed *f, const uint32_t *process, uint32
 	return rc;
 }
 
-/* Part of the calls of the process that is judged which make another one as important. */
-#define ALIKE 4
-
 /* Several processes that do about as much, and no ranks: they may be ranks of one job that wait for
  * each other, and only one of them is judged. */
 static void count_others(const struct tfh_feed *f, uint32_t top, struct tfh_findings *out)
@@ -279,15 +276,16 @@ static void count_others(const struct tfh_feed *f, uint32_t top, struct tfh_find
 	out->pid = f->processes[top].pid;
 	for (uint32_t i = 0; i < f->n_processes; i++) {
 		const struct tfh_process *p = &f->processes[i];
-		out->unjudged += i != top && p->events * ALIKE >= f->processes[top].events &&
-				 (p->has_gpu || !f->processes[top].has_gpu) &&
-				 (p->has_gpu || p->has_tf);
+		out->unjudged +=
+			i != top &&
+			p->events * TFH_VERDICT_UNJUDGED_PART >= f->processes[top].events &&
+			(p->has_gpu || !f->processes[top].has_gpu) && (p->has_gpu || p->has_tf);
 	}
 }
 
 int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err)
 {
-	uint32_t process[TFH_MAX_RANKS], n = tfh_ranks_of(feed, process), top = critical(feed);
+	uint32_t process[TFH_VERDICT_RANKS], n = tfh_ranks_of(feed, process), top = critical(feed);
 
 	*out = NULL;
 	uint64_t cut = 0;

@@ -11,8 +11,6 @@
 
 #include "judge/verdict/verdict.h"
 
-#define STEADY_STEPS 20
-
 /* Whether a window speaks for the run: where some windows have device times, only those do. */
 static bool judged(const struct tfh_accounts *accounts, size_t i)
 {
@@ -45,11 +43,11 @@ static double standard_error(const struct tfh_accounts *accounts, enum tfh_class
 		n++;
 	}
 	double error = 0;
-	if (n > 2) { /* two values tell nothing of a spread */
+	if (n >= TFH_VERDICT_SPREAD_STEPS) {
 		double median = tfh_quantile(v, n, 0.5);
 		TFH_EACH (i, n)
 			v[i] = fabs(v[i] - median);
-		error = 1.4826 * tfh_quantile(v, n, 0.5) * sqrt((double)n);
+		error = TFH_MAD_SIGMA * tfh_quantile(v, n, 0.5) * sqrt((double)n);
 	}
 	tfh_big_free(v);
 	return error;
@@ -122,9 +120,11 @@ static enum tfh_cause transfer_cause(const struct tfh_accounts *accounts, enum t
 	uint64_t small = called.small > done.small ? called.small : done.small;
 	int64_t ns = called.small_ns > done.small_ns ? called.small_ns : done.small_ns;
 	int64_t large = called.large_ns > done.large_ns ? called.large_ns : done.large_ns;
-	bool many = accounts->train_steps && small >= 100 * accounts->train_steps;
+	bool many =
+		accounts->train_steps && small >= TFH_VERDICT_SMALL_COPIES * accounts->train_steps;
 
-	return many && ns > large && (double)ns > 0.02 * (double)accounts->train_ns
+	return many && ns > large &&
+			       (double)ns > TFH_VERDICT_SMALL_SHARE * (double)accounts->train_ns
 		       ? TFH_CAUSE_TRANSFER_SMALL_COPIES
 		       : cause;
 }
@@ -145,9 +145,9 @@ static void set_also(struct tfh_verdict *v, const struct totals *t, enum tfh_cla
 	if (!blocks(v->cls))
 		return;
 	tfh_blocking_of(t->part, by_class);
-	for (int c = 0; c < TFH_CLASS_COUNT && v->n_also < 3; c++)
+	for (int c = 0; c < TFH_CLASS_COUNT && v->n_also < TFH_ALSO; c++)
 		if (c != (int)v->cls && c != (int)together && blocks(c) &&
-		    by_class[c] * 2 >= by_class[v->cls] &&
+		    by_class[c] * TFH_VERDICT_ALSO_PART >= by_class[v->cls] &&
 		    by_class[c] >= TFH_BLOCKING_SHARE * t->total)
 			v->also[v->n_also++] = c;
 }
@@ -163,15 +163,15 @@ static enum tfh_confidence confidence(const struct tfh_accounts *accounts,
 {
 	double same = v->cls >= 0 ? t->of_class[v->cls] : 0;
 
-	if (t->part[TFH_PART_UNATTRIBUTED] > TFH_BLOCKING_SHARE * t->total || t->windows < 3 ||
-	    same < 0.5 * t->total)
+	if (t->part[TFH_PART_UNATTRIBUTED] > TFH_BLOCKING_SHARE * t->total ||
+	    t->windows < TFH_VERDICT_FEWEST_WINDOWS || same < TFH_VERDICT_MOST_SHARE * t->total)
 		return TFH_CONFIDENCE_LOW;
 	/* What only comes again in another profiler's trace, no range saying that it is a step, may
 	 * be a layer. */
-	if (steps->count < STEADY_STEPS ||
+	if (steps->count < TFH_VERDICT_STEADY_STEPS ||
 	    (accounts->facts->feed->imported && accounts->loops->clock == TFH_STEP_CLOCK_PERIOD))
 		return TFH_CONFIDENCE_MEDIUM;
-	return (double)accounts->direct_ns >= 0.9 * (double)accounts->train_ns
+	return (double)accounts->direct_ns >= TFH_VERDICT_DIRECT_SHARE * (double)accounts->train_ns
 		       ? TFH_CONFIDENCE_HIGH
 		       : TFH_CONFIDENCE_MEDIUM;
 }
@@ -282,10 +282,6 @@ static void fill_breakdown(struct tfh_result *r, const struct totals *t)
 	}
 }
 
-/* Blocking that takes less of the time than this does not speak for steps of which most are of
- * another class; more of it is what the user must know first, however few steps it is in. */
-#define FEW_STEPS_SHARE 0.20
-
 /*
  * The class of all steps together: of their sum, or of most of them where that is another one and
  * only a few make the difference. A class that blocks enough but whose steps differ too much to be
@@ -297,10 +293,11 @@ static enum tfh_class class_of_all(const struct totals *t)
 	enum tfh_class cls = tfh_class_of(t->part, t->total);
 
 	tfh_blocking_of(t->part, by_class);
-	if (blocks(cls) && by_class[cls] >= FEW_STEPS_SHARE * t->total)
+	if (blocks(cls) && by_class[cls] >= TFH_VERDICT_FEW_STEPS_SHARE * t->total)
 		return cls;
 	for (int c = 0; c < TFH_CLASS_COUNT && cls != TFH_CLASS_UNCLASSIFIED; c++)
-		if (c != TFH_CLASS_UNCLASSIFIED && t->of_class[c] > 0.5 * t->total)
+		if (c != TFH_CLASS_UNCLASSIFIED &&
+		    t->of_class[c] > TFH_VERDICT_MOST_SHARE * t->total)
 			return c;
 	return cls;
 }
@@ -335,9 +332,10 @@ static void give_verdict(const struct tfh_accounts *accounts, struct tfh_result 
 	v->confidence = confidence(accounts, v, t, &r->steps);
 	/* Waiting for processors may be half of what blocks, or more. */
 	if (blocks(v->cls) && v->confidence == TFH_CONFIDENCE_HIGH &&
-	    2 * tfh_crowd(accounts->facts) * t->total >= by_class[v->cls])
+	    TFH_VERDICT_CROWD_PART * tfh_crowd(accounts->facts) * t->total >= by_class[v->cls])
 		v->confidence = TFH_CONFIDENCE_MEDIUM;
-	if (blocks(v->cls) && by_class[v->cls] <= 3 * standard_error(accounts, v->cls))
+	if (blocks(v->cls) &&
+	    by_class[v->cls] <= TFH_VERDICT_ERRORS * standard_error(accounts, v->cls))
 		v->confidence = TFH_CONFIDENCE_LOW;
 }
 
@@ -416,7 +414,7 @@ int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r)
 	for (int c = 0; c < TFH_CLASS_COUNT; c++) {
 		gains(r, c, step, &some, &none);
 		if (some && blocks(c) && by_class[c] >= TFH_BLOCKING_SHARE * step &&
-		    by_class[c] * 2 >= by_class[from] &&
+		    by_class[c] * TFH_VERDICT_ALSO_PART >= by_class[from] &&
 		    (to == TFH_CLASS_NONE || by_class[c] > by_class[to]))
 			to = c;
 	}
@@ -432,7 +430,7 @@ int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r)
 		if (v->also[i] != to)
 			v->also[kept++] = v->also[i];
 	v->n_also = kept;
-	if (kept < 3)
+	if (kept < TFH_ALSO)
 		v->also[v->n_also++] = from;
 	return turn_steps(accounts, r, from, to);
 }

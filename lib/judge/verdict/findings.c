@@ -11,15 +11,6 @@
 
 #include "judge/verdict/verdict.h"
 
-/* Of a step; what is less is not worth a line. */
-#define WORTH_A_REMARK 0.05
-/* Fewer samples, one a second, say nothing. */
-#define FEWEST_SAMPLES 2
-/* Where so much of the pages stays in use, memory grows and is not taken again. */
-#define GROWS 0.5
-/* Queued copies, at 1 GB/s (slower than any link), that take less of the time do not matter. */
-#define MIXED_SHARE 0.05
-
 struct fault_sums {
 	double wall_s, cost_s, system_s, faults, kept, page;
 	uint32_t samples;
@@ -58,8 +49,9 @@ static void find_faults(const struct tfh_accounts *accounts, struct tfh_result *
 	add_up(accounts, &u);
 	if (u.system_s < u.cost_s) /* the kernel's clock ticks slowly on some machines */
 		u.cost_s = u.system_s;
-	if (u.samples < FEWEST_SAMPLES || u.cost_s < WORTH_A_REMARK * u.wall_s ||
-	    u.kept > GROWS * u.faults * u.page)
+	if (u.samples < TFH_VERDICT_FAULT_SAMPLES ||
+	    u.cost_s < TFH_VERDICT_FAULT_SHARE * u.wall_s ||
+	    u.kept > TFH_VERDICT_FAULT_KEPT * u.faults * u.page)
 		return;
 	double step_s = r->steps.total_s / (double)r->steps.count;
 	r->found.fault.pages = u.faults / u.wall_s * step_s;
@@ -121,7 +113,8 @@ static void find_device(const struct tfh_accounts *accounts, double steps, struc
 	out->before_s = (double)accounts->loops->lead_in / 1e9;
 	out->no_device_times = d->gpu.why && *d->gpu.why ? d->gpu.why : NULL;
 	out->lost_ops = d->gpu.dropped;
-	out->queued_functions = d->called * 2 > accounts->cause_ns[TFH_CAUSE_HOST_CALLBACK];
+	out->queued_functions =
+		d->called * TFH_VERDICT_QUEUED_PART > accounts->cause_ns[TFH_CAUSE_HOST_CALLBACK];
 }
 
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
@@ -133,8 +126,8 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	out->cpu_only = facts->cpu_only;
 	out->imported = facts->feed->imported;
 	out->input_visible = facts->consumers;
-	out->mixed_copies =
-		(double)accounts->mixed_bytes > MIXED_SHARE * (double)accounts->train_ns;
+	out->mixed_copies = (double)accounts->mixed_bytes >
+			    TFH_VERDICT_MIXED_SHARE * (double)accounts->train_ns;
 	out->input_cause = accounts->input_cause;
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
 		out->cause_s[c] = (double)accounts->cause_ns[c] / 1e9 / steps;

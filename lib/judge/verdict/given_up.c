@@ -10,8 +10,6 @@
 
 #include "judge/verdict/verdict.h"
 
-#define MOST_CALLS 16 /* that are listed */
-
 /* Mean step of one chunk. */
 struct mean {
 	double s;
@@ -169,10 +167,11 @@ static int fill(struct tally *t, const struct tfh_accounts *accounts, struct tfh
 	g->median_s = median(t->mean.v, t->mean.n);
 	if (t->call.n)
 		qsort(t->call.v, t->call.n, sizeof(*t->call.v), by_count);
-	g->call = tfh_arena_array(accounts->facts->arena, MOST_CALLS, sizeof(*g->call));
+	g->call = tfh_arena_array(accounts->facts->arena, TFH_VERDICT_GIVEN_UP_CALLS,
+				  sizeof(*g->call));
 	if (!g->call)
 		return -ENOMEM;
-	for (size_t i = 0; i < t->call.n && i < MOST_CALLS; i++)
+	for (size_t i = 0; i < t->call.n && i < TFH_VERDICT_GIVEN_UP_CALLS; i++)
 		g->call[g->n_call++] = (struct tfh_given_up_call){
 			t->call.v[i].fn->name, t->call.v[i].count, (double)t->call.v[i].ns / 1e9};
 	return 0;

@@ -10,19 +10,6 @@
 
 #include "judge/verdict/verdict.h"
 
-/* A kind of steps has at least this part of them. */
-#define KIND_SHARE 0.05
-#define MOST_KINDS 20 /* that can have it */
-#define MOST_TURN 64
-/* Of the steps, those that are as the period says. */
-#define REGULAR 0.95
-#define FEWEST_TURNS 4
-/* Inside a step: launches of a micro-step, and how much of the step the repetition covers. Layers
- * of a model repeat, too, but its way there and its way back are each less than that. */
-#define INNER_LAUNCHES 4
-#define INNER_SHARE 0.8
-#define INNER_TOKENS 20000
-
 struct entry {
 	uint32_t launches;
 	double s;
@@ -49,30 +36,30 @@ static size_t gather(const struct tfh_accounts *accounts, struct entry *v)
 	return n;
 }
 
-/* All numbers that at least KIND_SHARE of the entries can have: each place is lost to as many
+/* All numbers that at least TFH_VERDICT_KIND_SHARE of the entries can have: each place is lost to as many
  * others as it had itself (Misra and Gries' frequent items). */
 static size_t frequent(const struct entry *v, size_t n, struct entry *most)
 {
 	size_t used = 0;
 
 	TFH_EACH (i, n) {
-		size_t at = 0, empty = MOST_KINDS;
-		for (; at < MOST_KINDS; at++) {
+		size_t at = 0, empty = TFH_VERDICT_KIND_PLACES;
+		for (; at < TFH_VERDICT_KIND_PLACES; at++) {
 			if (most[at].s > 0 && most[at].launches == v[i].launches)
 				break;
 			if (most[at].s <= 0)
 				empty = at;
 		}
-		if (at < MOST_KINDS) {
+		if (at < TFH_VERDICT_KIND_PLACES) {
 			most[at].s++;
-		} else if (empty < MOST_KINDS) {
+		} else if (empty < TFH_VERDICT_KIND_PLACES) {
 			most[empty] = (struct entry){v[i].launches, 1};
 		} else {
-			for (at = 0; at < MOST_KINDS; at++)
+			for (at = 0; at < TFH_VERDICT_KIND_PLACES; at++)
 				most[at].s--;
 		}
 	}
-	for (size_t i = 0; i < MOST_KINDS; i++)
+	for (size_t i = 0; i < TFH_VERDICT_KIND_PLACES; i++)
 		if (most[i].s > 0)
 			most[used++] = most[i];
 	return used;
@@ -96,14 +83,14 @@ static void measure_kind(struct tfh_kind *k, const struct entry *v, size_t n, do
 
 static void find_kinds(struct tfh_pattern *p, const struct entry *v, size_t n)
 {
-	struct entry most[MOST_KINDS] = {{0}};
+	struct entry most[TFH_VERDICT_KIND_PLACES] = {{0}};
 	double *room = tfh_big_array(n, sizeof(*room));
 	size_t m = room ? frequent(v, n, most) : 0;
 
 	for (size_t i = 0; i < m; i++) {
 		struct tfh_kind k = {.launches = most[i].launches};
 		measure_kind(&k, v, n, room);
-		if ((double)k.count < KIND_SHARE * (double)n)
+		if ((double)k.count < TFH_VERDICT_KIND_SHARE * (double)n)
 			continue;
 		if (p->n_kind == TFH_KINDS) { /* too many to be kinds */
 			p->n_kind = 0;
@@ -148,9 +135,10 @@ static uint32_t turn_of(const struct entry *v, size_t n)
 {
 	double once = n > 1 ? as_later(v, n, 1) : 1;
 
-	for (size_t m = 2; m <= MOST_TURN && m * FEWEST_TURNS <= n; m++) {
+	for (size_t m = 2; m <= TFH_TURN_MOST && m * TFH_VERDICT_FEWEST_TURNS <= n; m++) {
 		double same = as_later(v, n, m);
-		if (same >= REGULAR && 1 - same < (1 - once) / 2)
+		if (same >= TFH_TURN_SURE_SHARE &&
+		    1 - same < (1 - once) / TFH_TURN_UNEXPLAINED_PART)
 			return (uint32_t)m;
 	}
 	return 1;
@@ -167,7 +155,7 @@ static size_t repeats(const uint64_t *v, size_t n, size_t p)
 			best = run;
 	}
 	best = best ? best + p : 0;
-	return (double)best >= INNER_SHARE * (double)n ? best / p : 0;
+	return (double)best >= TFH_VERDICT_INNER_SHARE * (double)n ? best / p : 0;
 }
 
 /* Of a step in the middle of those whose launches are known one by one. */
@@ -190,19 +178,21 @@ static uint32_t inner_of(const struct tfh_accounts *accounts)
 	for (from = 0; from < accounts->facts->token.n &&
 		       accounts->facts->token.v[from].t1 <= accounts->loops->window.v[at].t0;)
 		from++;
-	v = malloc(INNER_TOKENS * sizeof(*v));
-	for (size_t i = from; v && i < accounts->facts->token.n && n < INNER_TOKENS &&
+	v = malloc(TFH_VERDICT_INNER_TOKENS * sizeof(*v));
+	for (size_t i = from; v && i < accounts->facts->token.n && n < TFH_VERDICT_INNER_TOKENS &&
 			      accounts->facts->token.v[i].t1 <= accounts->loops->window.v[at].t1;
 	     i++)
 		if (accounts->facts->token.v[i].family == TFH_FAM_LAUNCH ||
 		    accounts->facts->token.v[i].family == TFH_FAM_GRAPH_LAUNCH)
 			v[n++] = accounts->facts->token.v[i].hash;
-	for (size_t p = INNER_LAUNCHES; v && p * 2 <= n && best == 1 && n < INNER_TOKENS; p++) {
+	for (size_t p = TFH_VERDICT_INNER_LAUNCHES;
+	     v && p * TFH_VERDICT_INNER_TIMES <= n && best == 1 && n < TFH_VERDICT_INNER_TOKENS;
+	     p++) {
 		size_t k = repeats(v, n, p);
 		bool alike = true;
 		for (size_t i = 1; i < p; i++)
 			alike &= v[n / 4 + i] == v[n / 4];
-		if (k >= 2 && !alike)
+		if (k >= TFH_VERDICT_INNER_TIMES && !alike)
 			best = (uint32_t)k;
 	}
 	free(v);

@@ -9,13 +9,6 @@
 
 #include "judge/verdict/verdict.h"
 
-#define OUTLIER_MAD 6
-#define OUTLIER_SHARE 0.2 /* and this part of a usual step */
-#define FEWEST 3
-#define MOST 64 /* that are looked at, where not all slow steps come in turn */
-/* Spacings this near to their median, most of them, make a period. */
-#define REGULAR 0.8
-
 struct slow {
 	uint64_t index;
 	double extra;
@@ -30,12 +23,12 @@ static double limit_of(const struct tfh_result *r, double *median)
 	TFH_EACH (i, v ? r->n_step : 0)
 		if (r->step[i].segment == TFH_SEGMENT_TRAIN)
 			v[n++] = r->step[i].dur_s;
-	if (n >= 2 * FEWEST) {
+	if (n >= TFH_VERDICT_STEPS_PER_SLOW * TFH_VERDICT_SLOW_STEPS) {
 		*median = tfh_quantile(v, n, 0.5);
 		TFH_EACH (i, n)
 			v[i] = fabs(v[i] - *median);
-		limit = *median + fmax(OUTLIER_MAD * 1.4826 * tfh_quantile(v, n, 0.5),
-				       OUTLIER_SHARE * *median);
+		limit = *median + fmax(TFH_OUTLIER_MAD * TFH_MAD_SIGMA * tfh_quantile(v, n, 0.5),
+				       TFH_OUTLIER_SHARE * *median);
 	}
 	tfh_big_free(v);
 	return limit;
@@ -52,11 +45,11 @@ static double period(const struct slow *s, size_t n, double *regular)
 	if (gap) {
 		p = tfh_quantile(gap, n - 1, 0.5);
 		TFH_EACH (i, n - 1)
-			near += fabs(gap[i] - p) <= 1;
+			near += fabs(gap[i] - p) <= TFH_REGULAR_OFF;
 	}
 	tfh_big_free(gap);
 	*regular = (double)near / (double)(n - 1);
-	return *regular >= REGULAR && p >= 2 ? p : 0;
+	return *regular >= TFH_REGULAR_SHARE && p >= TFH_VERDICT_LEAST_DISTANCE ? p : 0;
 }
 
 /* Which part of these steps is longer than usual. */
@@ -83,19 +76,19 @@ static int by_index(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Moves the slowest ones to the front, at most MOST, the slowest first; returns how many. */
+/* Moves the slowest ones to the front, at most TFH_VERDICT_SLOWEST, the slowest first; returns how many. */
 static size_t slowest(struct slow *s, size_t n)
 {
-	struct slow top[MOST];
+	struct slow top[TFH_VERDICT_SLOWEST];
 	size_t m = 0;
 
 	TFH_EACH (i, n) {
 		size_t k = m;
 		while (k && top[k - 1].extra < s[i].extra)
 			k--;
-		if (k == MOST)
+		if (k == TFH_VERDICT_SLOWEST)
 			continue;
-		m += m < MOST;
+		m += m < TFH_VERDICT_SLOWEST;
 		memmove(top + k + 1, top + k, (m - 1 - k) * sizeof(*top));
 		top[k] = s[i];
 	}
@@ -106,8 +99,10 @@ static size_t slowest(struct slow *s, size_t n)
 /* Whether slow steps come every p steps from one end of the run to the other. */
 static bool throughout(const struct slow *s, size_t n, double p, uint64_t steps)
 {
-	return (double)s[0].index <= 1.5 * p && (double)(steps - s[n - 1].index) <= 1.5 * p + 1 &&
-	       fabs((double)steps / p - (double)n) <= 1.5;
+	double off = TFH_VERDICT_ENDS * p;
+
+	return (double)s[0].index <= off && (double)(steps - s[n - 1].index) <= off + 1 &&
+	       fabs((double)steps / p - (double)n) <= TFH_VERDICT_ENDS;
 }
 
 /*
@@ -121,14 +116,14 @@ static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
 	double regular = 0, most = 0;
 
 	*every = 0;
-	if (n < FEWEST)
+	if (n < TFH_VERDICT_SLOW_STEPS)
 		return 0; /* none at all have no memory to be sorted in */
 	*every = period(s, n, &regular);
 	if (*every > 0)
 		return n;
 	n = slowest(s, n);
-	for (size_t k = FEWEST; k <= n && k <= MOST; k++) {
-		struct slow top[MOST];
+	for (size_t k = TFH_VERDICT_SLOW_STEPS; k <= n && k <= TFH_VERDICT_SLOWEST; k++) {
+		struct slow top[TFH_VERDICT_SLOWEST];
 		memcpy(top, s, k * sizeof(*s));
 		qsort(top, k, sizeof(*s), by_index);
 		double p = period(top, k, &regular);

@@ -9,14 +9,8 @@
 #include "judge/verdict/verdict.h"
 #include "judge/result_make.h"
 
-/* Modified z-score above which a rank stands out (Iglewicz and Hoaglin; XProf's straggler rule uses
- * the same figure). */
-#define STRAGGLER_Z 3.5
-/* And this part of a step, so that microseconds among equals are none. */
-#define STRAGGLER_SHARE 0.05
-
 /* Of each rank the process with most calls (loaders' workers carry the rank, too). */
-uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_MAX_RANKS])
+uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_VERDICT_RANKS])
 {
 	uint32_t n = 0;
 
@@ -27,7 +21,7 @@ uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_MAX_RANKS])
 			continue;
 		while (k < n && f->processes[process[k]].rank != p->rank)
 			k++;
-		if (k == TFH_MAX_RANKS)
+		if (k == TFH_VERDICT_RANKS)
 			continue;
 		if (k == n)
 			process[n++] = i;
@@ -92,7 +86,7 @@ static double own_time(const struct tfh_rank *k)
  * tells nothing. */
 static void find_stragglers(struct tfh_rank *k, uint32_t n)
 {
-	double v[TFH_MAX_RANKS];
+	double v[TFH_VERDICT_RANKS];
 
 	for (uint32_t i = 0; i < n; i++)
 		v[i] = k[i].late_s;
@@ -101,11 +95,13 @@ static void find_stragglers(struct tfh_rank *k, uint32_t n)
 		v[i] = fabs(k[i].late_s - median);
 	double mad = tfh_quantile(v, n, 0.5);
 	for (uint32_t i = 0; i < n; i++) {
-		double over = k[i].late_s - median, least = STRAGGLER_SHARE * k[i].step_s, next = 0;
+		double over = k[i].late_s - median,
+		       least = TFH_VERDICT_STRAGGLER_SHARE * k[i].step_s, next = 0;
 		for (uint32_t j = 0; j < n; j++)
 			next = j != i ? fmax(next, k[j].held_s) : next;
 		k[i].straggler = k[i].held_s - next > least ||
-				 (n > 2 && over > least && 0.6745 * over > STRAGGLER_Z * mad);
+				 (n >= TFH_VERDICT_STRAGGLER_RANKS && over > least &&
+				  TFH_MAD_Z * over > TFH_VERDICT_STRAGGLER_Z * mad);
 	}
 }
 
@@ -134,7 +130,7 @@ static void limit(struct tfh_result *r, const struct tfh_rank *k, uint32_t n)
 /* What the other ranks compute, seconds a step. */
 static double others_compute(const struct tfh_rank *k, uint32_t n, uint32_t but)
 {
-	double v[TFH_MAX_RANKS];
+	double v[TFH_VERDICT_RANKS];
 	uint32_t m = 0;
 
 	for (uint32_t i = 0; i < n; i++)

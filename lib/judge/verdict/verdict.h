@@ -34,8 +34,7 @@ void tfh_fill_startup(const struct tfh_accounts *accounts, struct tfh_result *r)
 void tfh_fill_last(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* ranks.c */
-#define TFH_MAX_RANKS 256
-uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_MAX_RANKS]);
+uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_VERDICT_RANKS]);
 /* The critical rank's result, with what concerns all; others stay the caller's. */
 int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_meet *meet, struct tfh_result **r,
 		   uint32_t n, struct tfh_result **out);
