@@ -266,9 +266,6 @@ static void end_line(const struct tfh_result *r, char *out, size_t size)
 		snprintf(out, size, "THE JOB FAILED: exit code %d", r->end_code);
 }
 
-/* A rank that stopped so long before another one did not end with it: launchers end all within
- * less, and recorders write once in a tenth of a second. */
-#define SILENT_S 0.5
 #define MOST_SILENT 4
 
 /* Which ranks were silent first: the others mostly wait for them, and what they were doing is no
@@ -281,7 +278,7 @@ static bool print_silent(const struct tfh_page *page, const char *first, const c
 
 	for (uint32_t i = 0; i < r->n_rank && n < MOST_SILENT; i++) {
 		const struct tfh_rank *k = &r->rank[i];
-		if (!(k->silent_s >= SILENT_S))
+		if (!(k->silent_s >= TFH_REPORT_SILENT_S))
 			continue;
 		snprintf(line, sizeof(line),
 			 k->closed ? "rank %d had ended by itself %s before the last one stopped"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "report/words/remedy.h"
-#include "judge/numbers.h"
 #include "report/words/words.h"
 #include "model/symbols/kernel_name.h"
 
@@ -124,10 +123,7 @@ static const char *size(struct tfh_wording *w, double bytes)
 	return tfh_phrase(w, u && bytes < 99.95 ? "%.3g %s" : "%.0f %s", bytes, unit[u]);
 }
 
-/* Copies below this size say nothing of a rate, and reading them back is waiting rather than moving
- * bytes. */
-#define FEW_BYTES 4096
-
+/* few: of so few bytes that they say nothing of a rate. */
 static const char *copies_line(struct tfh_wording *w, const struct tfh_transfer *t, bool few)
 {
 	return tfh_phrase(w, "%s: %s per step in %.1f calls%s%s", t->fn, size(w, t->bytes_per_step),
@@ -145,7 +141,7 @@ static void explain_transfer(struct tfh_wording *w)
 	const struct tfh_result *r = w->r;
 	const struct tfh_verdict *v = &r->verdict;
 	const struct tfh_transfer *t = copies_of(r, v->cause);
-	bool few = t && t->bytes_per_step < FEW_BYTES * t->calls_per_step;
+	bool few = t && t->bytes_per_step < TFH_VALUE_BYTES * t->calls_per_step;
 
 	/* Memsets are not in the table of transfers. */
 	w->text = tfh_phrase(w,
@@ -252,7 +248,8 @@ static void explain_host(struct tfh_wording *w)
 		explain_launches(w, time);
 	} else if (v->cause == TFH_CAUSE_HOST_CALLBACK) {
 		explain_callbacks(w, time);
-	} else if (v->cause == TFH_CAUSE_HOST_UNKNOWN && w->r->found.graph_ran < 0.3) {
+	} else if (v->cause == TFH_CAUSE_HOST_UNKNOWN &&
+		   w->r->found.graph_ran < TFH_GRAPH_WAITS_SHARE) {
 		w->text =
 			tfh_phrase(w,
 				   "the step's graph waits instead of computing: while it "
@@ -328,7 +325,8 @@ static const char *kernel_share(struct tfh_wording *w)
 void tfh_explain_kernels(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	if (r->verdict.tier == 'C' || r->n_kernels < 2 || !(r->kernels[0].share_of_busy > 0.5) ||
+	if (r->verdict.tier == 'C' || r->n_kernels < 2 ||
+	    !(r->kernels[0].share_of_busy > TFH_REPORT_KERNEL_SHARE) ||
 	    r->kernels[0].share_of_busy * r->breakdown[TFH_PART_COMPUTE].share < TFH_BLOCKING_SHARE)
 		return;
 	struct tfh_remedy m = tfh_remedy_of(TFH_CAUSE_COMPUTE_DOMINANT_OP);

@@ -5,19 +5,12 @@
 
 #include "report/words/words.h"
 
-/* Of the device's memory. */
-#define NEARLY_FULL 0.95
-/* A pipeline that could feed steps faster by less than this says nothing. */
-#define HEADROOM 1.05
-/* Slow steps in turn that cost less of training time are not told. */
-#define SLOW_SHARE 0.005
-
 void tfh_note_supply(struct tfh_wording *w)
 {
 	const struct tfh_supply *s = &w->r->supply;
 	const char *why = "the pipeline works only while it is asked";
 
-	if (!(s->headroom > HEADROOM))
+	if (!(s->headroom > TFH_REPORT_HEADROOM))
 		return;
 	if (s->basis == TFH_SUPPLY_WAITED)
 		why = tfh_phrase(w, "%" PRIu64 " batches were waited for one after the other",
@@ -73,7 +66,7 @@ static void slow_in_turn(struct tfh_wording *w)
 {
 	const struct tfh_findings *found = &w->r->found;
 
-	if (found->slow.every > 0 && found->slow.share > SLOW_SHARE)
+	if (found->slow.every > 0 && found->slow.share > TFH_REPORT_SLOW_SHARE)
 		tfh_remark(w, tfh_phrase(w,
 					 "every %.0f%s step takes %.1f ms longer than usual (%s), "
 					 "%.1f %% of training time",
@@ -159,7 +152,7 @@ static void memory(struct tfh_wording *w)
 	const struct tfh_failure *f = &h->failure[0];
 	const char *last = "";
 
-	if (h->capacity && (double)h->peak > NEARLY_FULL * (double)h->capacity)
+	if (h->capacity && (double)h->peak > TFH_REPORT_NEARLY_FULL * (double)h->capacity)
 		tfh_remark(w, tfh_phrase(w, "device memory was nearly full: %.1f MB of %.1f MB",
 					 (double)h->peak / 1e6, (double)h->capacity / 1e6));
 	if (!h->failed)

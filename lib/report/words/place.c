@@ -1,9 +1,6 @@
 /* Where in the program the time goes. */
 #include "report/words/words.h"
 
-/* A function that has less of a cause's time than this is not named. */
-#define WORTH_NAMING 0.1
-
 static const struct tfh_code_time *code_of(const struct tfh_wording *w, enum tfh_cause cause)
 {
 	return cause == TFH_CAUSE_HOST_PYTHON ? &w->r->found.python : &w->r->found.other;
@@ -11,7 +8,7 @@ static const struct tfh_code_time *code_of(const struct tfh_wording *w, enum tfh
 
 static bool worth_naming(const struct tfh_wording *w, double s_per_step, enum tfh_cause cause)
 {
-	return s_per_step >= WORTH_NAMING * w->r->found.cause_s[cause];
+	return s_per_step >= TFH_REPORT_NAMED_SHARE * w->r->found.cause_s[cause];
 }
 
 /* Which functions a cause's time was spent in. */
@@ -61,7 +58,7 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 					  : "see what %s waits for or makes ready, and do it less "
 					    "often, beforehand, or while the device computes",
 				  code->function[0].name);
-	if (code->s_per_step * 2 >= w->r->found.cause_s[cause])
+	if (code->s_per_step * TFH_REPORT_CODE_PART >= w->r->found.cause_s[cause])
 		return "do less of it, or in another thread or process, or while the device "
 		       "computes; of the functions in the trace none has a tenth of it";
 	return "record once more with the functions of Python (with_stack=True, or the Python "

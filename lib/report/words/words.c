@@ -30,7 +30,7 @@ static void explain_none(struct tfh_wording *w)
 	} else if (!r->steps.count) {
 		w->missing = tfh_phrase(w, "only %" PRIu64 " step(s), all of them start-up",
 					r->steps.total);
-	} else if (holed * 2 > r->steps.count) {
+	} else if (holed * TFH_REPORT_HOLED_PART > r->steps.count) {
 		w->missing = tfh_phrase(
 			w, "%" PRIu64 " of %" PRIu64 " step%s holes in the recording", holed,
 			r->steps.count, r->steps.count == 1 ? " touches" : "s touch");
@@ -86,7 +86,8 @@ static void explain_base(struct tfh_wording *w)
 	if (found->windows_timed < found->windows)
 		tfh_evidence(w, tfh_phrase(w, "device times cover %" PRIu64 " of %" PRIu64 " steps",
 					   found->windows_timed, found->windows));
-	if (found->lead_s > 0.5 * r->steps.median_s && found->lead_s > 1e-3)
+	if (found->lead_s > TFH_REPORT_LEAD_SHARE * r->steps.median_s &&
+	    found->lead_s > TFH_REPORT_LEAD_S)
 		tfh_evidence(w, tfh_phrase(w,
 					   "the host is %s ahead of the device at the end of a "
 					   "step: what it does meanwhile costs nothing",
@@ -113,7 +114,7 @@ static void moderate(struct tfh_wording *w)
 	enum tfh_class cls = r->verdict.cls;
 
 	if (cls == TFH_CLASS_NONE || !at ||
-	    2 * (uint64_t)r->steps.classes[cls].count >= r->steps.count)
+	    TFH_REPORT_EVERY_PART * (uint64_t)r->steps.classes[cls].count >= r->steps.count)
 		return;
 	w->text = tfh_phrase(w, "%.*san average step%s", (int)(at - old), old,
 			     at + sizeof(every) - 1);
@@ -137,8 +138,9 @@ static void explain_class(struct tfh_wording *w)
 	if (cls == TFH_CLASS_BALANCED)
 		w->text = tfh_phrase(w,
 				     "compute takes %.0f %% of the step and nothing else blocks "
-				     "5 %% of it",
-				     100 * r->breakdown[TFH_PART_COMPUTE].share);
+				     "%.0f %% of it",
+				     100 * r->breakdown[TFH_PART_COMPUTE].share,
+				     100 * TFH_BLOCKING_SHARE);
 	else if (!tfh_explain_cause(w))
 		explain_none(w);
 	moderate(w);
@@ -167,7 +169,7 @@ static void explain_straggler(struct tfh_wording *w)
 					      "this is rank %d of %u: it comes to the exchanges "
 					      "%.3g ms after the first, and all others wait for it",
 					      k->rank, r->n_rank, k->late_s * 1e3);
-		if (mine - usual > k->late_s / 2)
+		if (mine - usual > k->late_s / TFH_REPORT_LATE_PART)
 			line = tfh_phrase(w,
 					  "%s; it computes %.3g ms of every step, the others %.3g "
 					  "ms",
@@ -187,7 +189,7 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	remark_crowd(w);
 	tfh_note_faults(w);
 	explain_base(w);
-	if (r->jitter_s > 0.01 * r->steps.median_s &&
+	if (r->jitter_s > TFH_REPORT_JITTER_SHARE * r->steps.median_s &&
 	    r->verdict.cause != TFH_CAUSE_COMMUNICATION_JITTER)
 		tfh_evidence(w, tfh_phrase(w, "%s of every step it waits for other ranks",
 					   tfh_phrase_time(w, r->jitter_s)));
