@@ -191,7 +191,8 @@ static void judge_group(struct tfh_ledger *l)
 	a->compute += a->input_in_exec - exposed;
 }
 
-void tfh_account_parts(const struct tfh_account *a, int64_t ns, double part[TFH_PART_COUNT])
+/* The parts of a window of `ns`, in ns, with what is left of it unattributed. */
+static void parts_of(const struct tfh_account *a, int64_t ns, double part[TFH_PART_COUNT])
 {
 	int64_t known = a->compute;
 
@@ -204,8 +205,9 @@ void tfh_account_parts(const struct tfh_account *a, int64_t ns, double part[TFH_
 	part[TFH_PART_UNATTRIBUTED] = (double)(ns - known);
 }
 
-void tfh_account_count(struct tfh_accounts *accounts, const struct tfh_account *a, int64_t ns,
-		       uint32_t steps)
+/* Adds the account of a window that counts to the sums. */
+static void count(struct tfh_accounts *accounts, const struct tfh_account *a, int64_t ns,
+		  uint32_t steps)
 {
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
 		accounts->cause_ns[c] += a->cause[c];
@@ -215,39 +217,51 @@ void tfh_account_count(struct tfh_accounts *accounts, const struct tfh_account *
 	accounts->judged_steps += steps;
 }
 
+void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh_account *a,
+		       int64_t from, int64_t to, char tier)
+{
+	const struct tfh_window *w = &accounts->loops->window.v[i];
+	struct tfh_step *s = &accounts->step.v[i];
+	double part[TFH_PART_COUNT];
+	int64_t ns = to - from;
+
+	parts_of(a, ns, part);
+	s->start_s = (double)from / 1e9;
+	s->dur_s = (double)ns / 1e9;
+	s->tier = tier;
+	s->cls = (int8_t)(w->hole ? TFH_CLASS_UNCLASSIFIED : tfh_class_of(part, (double)ns));
+	s->cause = (int8_t)(w->hole ? TFH_CAUSE_NONE : tfh_largest_cause(a->cause, s->cls));
+	if (s->cls == TFH_CLASS_COMPUTE_BOUND && accounts->facts->cpu_only)
+		s->cause = TFH_CAUSE_COMPUTE_CPU;
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		s->breakdown[p] = (float)(part[p] / 1e9);
+	if (tfh_is_stall(accounts, i, ns, a->compute))
+		accounts->use[i].segment = TFH_SEGMENT_STALL;
+	s->segment = (int8_t)accounts->use[i].segment;
+	if (tfh_window_counts(accounts, i))
+		count(accounts, a, ns, w->steps);
+}
+
+/* Its window's account is complete. A long step that saved the model or loaded kernels is no usual
+ * one. */
 static void finish(struct tfh_ledger *l, size_t at)
 {
 	struct tfh_accounts *accounts = l->accounts;
 	const struct tfh_window *w = &accounts->loops->window.v[at];
 	struct tfh_use *use = &accounts->use[at];
 	struct tfh_account *a = account(l, at);
-	struct tfh_step s = {
-		.index = at, .cls = TFH_CLASS_NONE, .cause = TFH_CAUSE_NONE, .tier = 'C'};
-	double part[TFH_PART_COUNT];
-	int64_t ns = w->t1 - w->t0;
 
-	tfh_account_parts(a, ns, part);
-	if (use->segment == TFH_SEGMENT_TRAIN && ns > 2 * accounts->loops->median * w->steps) {
+	if (use->segment == TFH_SEGMENT_TRAIN &&
+	    w->t1 - w->t0 > 2 * accounts->loops->median * w->steps) {
 		if (a->saved)
 			use->segment = TFH_SEGMENT_CHECKPOINT;
 		else if (a->compiled)
 			use->segment = TFH_SEGMENT_COMPILE;
-		else if (tfh_is_stall(accounts, at, ns, a->compute))
-			use->segment = TFH_SEGMENT_STALL;
 	}
-	s.start_s = (double)w->t0 / 1e9;
-	s.dur_s = (double)ns / 1e9;
-	s.segment = (int8_t)use->segment;
-	s.cls = (int8_t)(w->hole ? TFH_CLASS_UNCLASSIFIED : tfh_class_of(part, (double)ns));
-	s.cause = (int8_t)(w->hole ? TFH_CAUSE_NONE : tfh_largest_cause(a->cause, s.cls));
-	if (s.cls == TFH_CLASS_COMPUTE_BOUND && accounts->facts->cpu_only)
-		s.cause = TFH_CAUSE_COMPUTE_CPU;
-	for (int p = 0; p < TFH_PART_COUNT; p++)
-		s.breakdown[p] = (float)(part[p] / 1e9);
-	if (TFH_PUSH_BIG(accounts->step, s))
+	if (TFH_PUSH_BIG(accounts->step, ((struct tfh_step){.index = at})))
 		l->rc = -ENOMEM;
-	if (tfh_window_counts(accounts, at))
-		tfh_account_count(accounts, a, ns, w->steps);
+	else
+		tfh_account_close(accounts, at, a, w->t0, w->t1, 'C');
 	memset(a, 0, sizeof(*a));
 }
 

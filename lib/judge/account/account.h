@@ -140,11 +140,10 @@ void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device);
 struct tfh_account *tfh_account_at(struct tfh_ledger *l, int64_t t);
 int tfh_ledger_end(struct tfh_ledger *l);
 
-/* The parts of a window of `ns`, in ns, with what is left of it unattributed. */
-void tfh_account_parts(const struct tfh_account *a, int64_t ns, double part[TFH_PART_COUNT]);
-/* Adds the account of a window that counts to the sums. */
-void tfh_account_count(struct tfh_accounts *accounts, const struct tfh_account *a, int64_t ns,
-		       uint32_t steps);
+/* Closes the account of window i, judged over [from, to): its step, whether it stood still, and the
+ * sums of all that count. */
+void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh_account *a,
+		       int64_t from, int64_t to, char tier);
 
 /* class.c: blocking time by class. */
 void tfh_blocking_of(const double part[TFH_PART_COUNT], double by_class[TFH_CLASS_COUNT]);

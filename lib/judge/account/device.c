@@ -84,30 +84,15 @@ static void restart_sums(struct tfh_accounts *accounts)
 	accounts->judged_steps = 0;
 }
 
-static void settle_window(struct tfh_device *d, size_t i, const struct tfh_account *a)
+static void close_window(struct tfh_device *d, size_t i, const struct tfh_account *a)
 {
-	struct tfh_accounts *accounts = d->accounts;
-	const struct tfh_window *w = &accounts->loops->window.v[i];
-	struct tfh_step *s = &accounts->step.v[i];
-	double part[TFH_PART_COUNT];
-	int64_t ns = d->win.v[i].to - d->win.v[i].from;
+	const struct tfh_dwin *w = &d->win.v[i];
 
-	tfh_account_parts(a, ns, part);
-	s->start_s = (double)d->win.v[i].from / 1e9;
-	s->dur_s = (double)ns / 1e9;
-	s->cls = (int8_t)tfh_class_of(part, (double)ns);
-	s->cause = (int8_t)tfh_largest_cause(a->cause, s->cls);
-	for (int p = 0; p < TFH_PART_COUNT; p++)
-		s->breakdown[p] = (float)(part[p] / 1e9);
-	s->tier = d->win.v[i].tier;
-	if (tfh_is_stall(accounts, i, ns, a->compute))
-		accounts->use[i].segment = (uint8_t)(s->segment = TFH_SEGMENT_STALL);
-	d->windows_a += d->win.v[i].tier == 'A';
-	d->windows_b += d->win.v[i].tier == 'B';
-	if (!tfh_window_counts(accounts, i))
-		return;
-	tfh_account_count(accounts, a, ns, w->steps);
-	d->lead += d->win.v[i].to - w->t1;
+	tfh_account_close(d->accounts, i, a, w->from, w->to, w->tier);
+	d->windows_a += w->tier == 'A';
+	d->windows_b += w->tier == 'B';
+	if (tfh_window_counts(d->accounts, i))
+		d->lead += w->to - d->accounts->loops->window.v[i].t1;
 }
 
 /* The windows after w0 that are judged with it: adjacent, with device times, and not too many. */
@@ -156,7 +141,7 @@ static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, tfh_sample_fn
 	for (size_t i = w0; i < w1 && !rc; i++) {
 		struct tfh_account a = {0};
 		tfh_blame_window(d, i, &a);
-		settle_window(d, i, &a);
+		close_window(d, i, &a);
 		tfh_pauses_settle(d->accounts->pauses, tfh_window_counts(d->accounts, i));
 	}
 	return !rc && sample ? sample(arg, d) : rc;
