@@ -1,6 +1,7 @@
 #include "base/arena.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,25 @@ char *tfh_arena_strndup(struct tfh_arena *arena, const char *text, size_t length
 char *tfh_arena_strdup(struct tfh_arena *arena, const char *text)
 {
 	return tfh_arena_strndup(arena, text, strlen(text));
+}
+
+const char *tfh_arena_vtext(struct tfh_arena *arena, const char *fmt, va_list args)
+{
+	char text[1024];
+
+	vsnprintf(text, sizeof(text), fmt, args);
+	const char *s = tfh_arena_strdup(arena, text);
+	return s ? s : "";
+}
+
+const char *tfh_arena_text(struct tfh_arena *arena, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	const char *s = tfh_arena_vtext(arena, fmt, args);
+	va_end(args);
+	return s;
 }
 
 void tfh_arena_free(struct tfh_arena *arena)

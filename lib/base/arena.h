@@ -6,6 +6,7 @@
 #ifndef TFH_BASE_ARENA_H
 #define TFH_BASE_ARENA_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 struct tfh_arena_block;
@@ -30,6 +31,12 @@ void *tfh_arena_array(struct tfh_arena *arena, size_t count, size_t size);
 /* Copy of length bytes of text, ended with NUL. */
 char *tfh_arena_strndup(struct tfh_arena *arena, const char *text, size_t length);
 char *tfh_arena_strdup(struct tfh_arena *arena, const char *text);
+
+/* printf into the arena, at most 1,023 characters; "" without memory. Lives as long as the arena. */
+const char *tfh_arena_text(struct tfh_arena *arena, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+const char *tfh_arena_vtext(struct tfh_arena *arena, const char *fmt, va_list args)
+	__attribute__((format(printf, 2, 0)));
 
 /* Gives back everything. The arena may be used again. */
 void tfh_arena_free(struct tfh_arena *arena);

@@ -203,8 +203,8 @@ static int weigh(struct tfh_accounts *accounts, struct tfh_result *r, struct tfh
 }
 
 /* The phases, one after the other: each takes the results of the earlier ones as they are. */
-static int run_phases(struct tfh_facts *facts, const struct tfh_meet *meet, struct tfh_result *r,
-		      struct tfh_err *err)
+static int run_phases(struct tfh_facts *facts, const struct tfh_matches *matches,
+		      struct tfh_result *r, struct tfh_err *err)
 {
 	struct tfh_loops loops;
 	struct tfh_cover *cover = NULL;
@@ -214,7 +214,7 @@ static int run_phases(struct tfh_facts *facts, const struct tfh_meet *meet, stru
 		rc = tfh_cover_find(facts, &cover, err);
 	if (!rc) {
 		struct tfh_accounts accounts = {
-			.facts = facts, .loops = &loops, .cover = cover, .meet = meet};
+			.facts = facts, .loops = &loops, .cover = cover, .matches = matches};
 		rc = weigh(&accounts, r, err);
 	}
 	tfh_cover_free(cover);
@@ -223,7 +223,7 @@ static int run_phases(struct tfh_facts *facts, const struct tfh_meet *meet, stru
 }
 
 /* Judges one process. */
-static int judge(const struct tfh_feed *feed, uint32_t process, const struct tfh_meet *meet,
+static int judge(const struct tfh_feed *feed, uint32_t process, const struct tfh_matches *matches,
 		 struct tfh_result **out, struct tfh_err *err)
 {
 	struct tfh_arena *arena;
@@ -234,7 +234,7 @@ static int judge(const struct tfh_feed *feed, uint32_t process, const struct tfh
 	if (!rc) {
 		rc = tfh_find_facts(feed, process, arena, facts, err);
 		if (!rc)
-			rc = run_phases(facts, meet, r, err);
+			rc = run_phases(facts, matches, r, err);
 		tfh_facts_free(facts);
 	}
 	free(facts);
@@ -247,25 +247,25 @@ static int judge(const struct tfh_feed *feed, uint32_t process, const struct tfh
 static int judge_ranks(const struct tfh_feed *f, const uint32_t *process, uint32_t n,
 		       struct tfh_result **out, struct tfh_err *err)
 {
-	struct tfh_meet *meet = tfh_meet_new();
+	struct tfh_matches *matches = tfh_matches_new();
 	struct tfh_result **r = calloc(n, sizeof(*r));
-	int rc = meet && r ? 0 : -ENOMEM;
+	int rc = matches && r ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < n && !rc; i++)
-		rc = tfh_meet_add(meet, f, process[i], n == 1, err);
+		rc = tfh_matches_add(matches, f, process[i], n == 1, err);
 	if (!rc)
-		rc = tfh_meet_match(meet);
+		rc = tfh_matches_find(matches);
 	for (uint32_t i = 0; i < n && !rc; i++)
-		rc = judge(f, process[i], meet, &r[i], err);
+		rc = judge(f, process[i], matches, &r[i], err);
 	if (!rc)
-		rc = tfh_join_ranks(f, meet, r, n, out);
+		rc = tfh_join_ranks(f, matches, r, n, out);
 	if (rc == -ENOMEM)
 		tfh_err_set(err, rc, "out of memory");
 	for (uint32_t i = 0; r && i < n; i++)
 		if (r[i] != *out)
 			tfh_result_free(r[i]);
 	free(r);
-	tfh_meet_free(meet);
+	tfh_matches_free(matches);
 	return rc;
 }
 

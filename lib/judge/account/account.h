@@ -1,6 +1,6 @@
 /*
  * The third phase: where the time of each window went. Two sources tell: the host's line (calls and
- * pauses: attribute.c over sweep.c, accounts in account.c) and, where there are device times, the
+ * pauses: attribute.c over sweep.c, accounts in ledger.c) and, where there are device times, the
  * device's (device.c and what it names).
  */
 #ifndef TFH_JUDGE_ACCOUNT_H
@@ -28,7 +28,7 @@ struct tfh_stage_time {
 	int64_t seen;	/* last moment counted into `waited` */
 };
 
-struct tfh_meet;
+struct tfh_matches;
 struct tfh_pauses;
 
 /* What became of a window. */
@@ -64,11 +64,11 @@ struct tfh_kernel_use {
 struct tfh_accounts {
 	const struct tfh_facts *facts;
 	const struct tfh_loops *loops;
-	const struct tfh_cover *cover; /* NULL: nothing tells what threads did in pauses */
-	const struct tfh_meet *meet;   /* collectives of all ranks, NULL */
-	struct tfh_use *use;	       /* by window */
-	struct tfh_stage_time *stage;  /* by index of stage */
-	struct tfh_pauses *pauses;     /* functions that the pauses were spent in, NULL */
+	const struct tfh_cover *cover;	   /* NULL: nothing tells what threads did in pauses */
+	const struct tfh_matches *matches; /* collectives of all ranks, NULL */
+	struct tfh_use *use;		   /* by window */
+	struct tfh_stage_time *stage;	   /* by index of stage */
+	struct tfh_pauses *pauses;	   /* functions that the pauses were spent in, NULL */
 	int64_t stall_ns; /* a longer step stood still, if it hardly computed; 0: none did */
 	/* attribute */
 	TFH_VEC(struct tfh_step) step; /* by window, times of the whole window */
@@ -121,7 +121,7 @@ bool tfh_sweep_pass(struct tfh_sweep *s, int64_t t0, int64_t t1, int64_t most, i
 void tfh_sweep_until(struct tfh_sweep *s, int64_t t);
 void tfh_sweep_free(struct tfh_sweep *s);
 
-/* account.c: the accounts of windows that are not settled yet */
+/* ledger.c: the accounts of windows that are not closed yet */
 struct tfh_ledger;
 struct tfh_ledger *tfh_ledger_new(struct tfh_accounts *accounts);
 void tfh_ledger_free(struct tfh_ledger *l);
@@ -168,7 +168,7 @@ void tfh_input_judge(struct tfh_accounts *accounts);
 /* Whether the training loop's get-next only waits for what other threads or processes prepare. */
 bool tfh_input_async(const struct tfh_accounts *accounts);
 
-/* tables.c: what is counted call by call */
+/* counts.c: what is counted call by call */
 int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 		    const struct tfh_piece *p);
 /* The same of a kernel's launch that is not captured. */

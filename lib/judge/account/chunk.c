@@ -182,8 +182,8 @@ static int add_op(struct tfh_device *d, const struct tfh_op *o)
 	l = &d->lane.v[x.lane];
 	x.device = l->device;
 	if (x.work == TFH_W_COMM)
-		x.shared = tfh_meet_shared(d->accounts->meet, d->accounts->facts->process,
-					   o->device, d->met[l->device]++);
+		x.shared = tfh_matches_shared(d->accounts->matches, d->accounts->facts->process,
+					      o->device, d->met[l->device]++);
 	if (x.t1 < d->loaded) {
 		if (x.t1 > l->past_end)
 			l->past_end = x.t1;

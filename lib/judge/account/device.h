@@ -17,7 +17,7 @@
 #define TFH_JUDGE_DEVICE_H
 
 #include "judge/account/account.h"
-#include "judge/facts/meet.h"
+#include "judge/facts/matches.h"
 #include "judge/stats.h"
 
 #define TFH_NO UINT32_MAX
@@ -221,7 +221,7 @@ uint32_t tfh_function_before(const struct tfh_device *d, int64_t t);
 int tfh_blame_start(struct tfh_device *d);
 void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a);
 
-/* accounts.c: where the time of each window went, from facts, loops, cover and meet, which *job
+/* account.c: where the time of each window went, from facts, loops, cover and matches, which *job
  * names already. The caller frees what was found, also after an error. */
 int tfh_find_accounts(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
 		      struct tfh_err *err);

@@ -199,8 +199,8 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	count_latency(d, &d->lane.v[lane], op);
 	uint8_t device = d->lane.v[lane].device;
 	int64_t shared = work == TFH_W_COMM
-				 ? tfh_meet_shared(accounts->meet, accounts->facts->process,
-						   op->device, e->met[device]++)
+				 ? tfh_matches_shared(accounts->matches, accounts->facts->process,
+						      op->device, e->met[device]++)
 				 : -1;
 	w = tfh_window_of(accounts->loops, issued, e->at);
 	if (w == SIZE_MAX)

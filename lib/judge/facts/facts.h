@@ -204,8 +204,4 @@ int64_t tfh_given_up_from(const struct tfh_facts *facts, int64_t t0, int64_t t1)
  * 0 where too little of the run was sampled. */
 double tfh_crowd(const struct tfh_facts *facts);
 
-/* printf into the result's memory; "" when there is none. */
-const char *tfh_text(struct tfh_arena *arena, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
 #endif

@@ -145,7 +145,7 @@ static const char *short_name(const struct tfh_facts *facts, uint32_t name)
 
 	while (n && strchr(" _-.:", s[n - 1]))
 		n--;
-	return n ? tfh_text(facts->arena, "%.*s", n < 60 ? (int)n : 60, s) : s;
+	return n ? tfh_arena_text(facts->arena, "%.*s", n < 60 ? (int)n : 60, s) : s;
 }
 
 int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)

@@ -359,7 +359,7 @@ static const char *iterator_name(const struct tfh_facts *facts, struct tfh_loops
 	const struct tfh_group *g = &loops->group.v[loops->train_group];
 
 	if (*g->tag)
-		return tfh_text(facts->arena, "get-next of %s", g->tag);
+		return tfh_arena_text(facts->arena, "get-next of %s", g->tag);
 	return facts->series.v[g->series].loop ? "dataset loop inside a graph" : "get-next";
 }
 

@@ -84,7 +84,8 @@ static struct tfh_call_site call_site(const struct tfh_accounts *accounts,
 	const struct tfh_site_use *most = tfh_site_most(site);
 
 	return (struct tfh_call_site){*where ? most->fn->name : "",
-				      *where ? tfh_text(accounts->facts->arena, "%s", where) : ""};
+				      *where ? tfh_arena_text(accounts->facts->arena, "%s", where)
+					     : ""};
 }
 
 static void code_time(const struct tfh_accounts *accounts, enum tfh_cause cause, double steps,
@@ -95,7 +96,7 @@ static void code_time(const struct tfh_accounts *accounts, enum tfh_cause cause,
 	out->n = accounts->judged_steps ? tfh_pauses_sites(accounts, cause, site) : 0;
 	out->s_per_step = (double)tfh_pauses_ns(accounts, cause) / 1e9 / steps;
 	for (uint32_t i = 0; i < out->n; i++) {
-		out->function[i].name = tfh_text(accounts->facts->arena, "%s", site[i].name);
+		out->function[i].name = tfh_arena_text(accounts->facts->arena, "%s", site[i].name);
 		out->function[i].s_per_step = (double)site[i].ns / 1e9 / steps;
 	}
 }

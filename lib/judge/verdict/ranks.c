@@ -50,7 +50,7 @@ static double without(const struct tfh_rank *k, enum tfh_remove what)
 	return k->step_s - k->jitter_s - k->breakdown[part];
 }
 
-static void sum_up(struct tfh_rank *k, const struct tfh_feed *f, const struct tfh_meet *meet,
+static void sum_up(struct tfh_rank *k, const struct tfh_feed *f, const struct tfh_matches *matches,
 		   const struct tfh_result *r)
 {
 	const struct tfh_process *p = &f->processes[r->process];
@@ -64,8 +64,8 @@ static void sum_up(struct tfh_rank *k, const struct tfh_feed *f, const struct tf
 			       .share = r->verdict.share,
 			       .steps = r->steps.count,
 			       .jitter_s = r->jitter_s,
-			       .late_s = tfh_meet_late(meet, r->process) / 1e9,
-			       .held_s = tfh_meet_held(meet, r->process) / 1e9};
+			       .late_s = tfh_matches_late(matches, r->process) / 1e9,
+			       .held_s = tfh_matches_held(matches, r->process) / 1e9};
 	for (int i = 0; i < TFH_PART_COUNT; i++) {
 		k->breakdown[i] = r->breakdown[i].s_per_step;
 		k->step_s += k->breakdown[i];
@@ -139,8 +139,8 @@ static double others_compute(const struct tfh_rank *k, uint32_t n, uint32_t but)
 	return tfh_quantile(v, m, 0.5);
 }
 
-int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_meet *meet, struct tfh_result **r,
-		   uint32_t n, struct tfh_result **out)
+int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_matches *matches,
+		   struct tfh_result **r, uint32_t n, struct tfh_result **out)
 {
 	uint32_t best = 0;
 	struct tfh_rank *k = calloc(n, sizeof(*k));
@@ -148,7 +148,7 @@ int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_meet *meet, struct
 	if (!k)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		sum_up(&k[i], f, meet, r[i]);
+		sum_up(&k[i], f, matches, r[i]);
 		if (own_time(&k[i]) > own_time(&k[best]))
 			best = i;
 	}

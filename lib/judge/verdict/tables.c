@@ -24,7 +24,7 @@ static const char *kernel_name(const struct tfh_accounts *accounts, uint32_t id)
 		accounts->facts->feed->name(accounts->facts->feed->arg, accounts->facts->process,
 					    TFT_NAME_FUNCTION, id, NULL, NULL);
 
-	return *s ? s : tfh_text(accounts->facts->arena, "kernel #%u", id);
+	return *s ? s : tfh_arena_text(accounts->facts->arena, "kernel #%u", id);
 }
 
 int tfh_fill_tables(const struct tfh_accounts *accounts, struct tfh_result *r)
@@ -95,8 +95,8 @@ void tfh_fill_last(const struct tfh_accounts *accounts, struct tfh_result *r)
 		if (c->stream)
 			f->name(f->arg, accounts->facts->process, TFT_NAME_STREAM, c->stream,
 				&l->handle, NULL);
-		l->kernel =
-			tfh_text(accounts->facts->arena, "%s", kernel_name(accounts, c->function));
+		l->kernel = tfh_arena_text(accounts->facts->arena, "%s",
+					   kernel_name(accounts, c->function));
 	}
 }
 

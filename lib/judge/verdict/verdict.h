@@ -36,7 +36,7 @@ void tfh_fill_last(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* ranks.c */
 uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_VERDICT_RANKS]);
 /* The critical rank's result, with what concerns all; others stay the caller's. */
-int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_meet *meet, struct tfh_result **r,
-		   uint32_t n, struct tfh_result **out);
+int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_matches *matches,
+		   struct tfh_result **r, uint32_t n, struct tfh_result **out);
 
 #endif

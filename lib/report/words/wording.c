@@ -7,14 +7,12 @@
 
 const char *tfh_phrase(struct tfh_wording *w, const char *fmt, ...)
 {
-	char text[1024];
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	const char *s = tfh_arena_vtext(&w->arena, fmt, args);
 	va_end(args);
-	const char *s = tfh_arena_strdup(&w->arena, text);
-	return s ? s : "";
+	return s;
 }
 
 const char *tfh_phrase_time(struct tfh_wording *w, double s)

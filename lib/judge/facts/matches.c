@@ -1,5 +1,5 @@
 /*
- * Where ranks meet: collectives of the same communication, matched over the ranks of one host and
+ * Collectives of the same communication, matched over the ranks of one host and
  * the devices of a process. All participants of a collective leave it at about the same time, but
  * each begins when it gets there: the shortest participant is the last to come, what it takes is
  * the exchange, and what the others take beyond that is waiting for it (NVIDIA's Megatron-Bridge
@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/facts/meet.h"
+#include "judge/facts/matches.h"
 #include "judge/stats.h"
 #include "base/hash.h"
 #include "model/ops/collectives.h"
 
-struct meeting {
+struct collective {
 	int64_t t0, t1;
 	int64_t shared; /* of the shortest participant, -1 unknown; before, when it was issued */
 	uint64_t set;	/* the same for all participants, 0 unknown; before, the thread */
@@ -24,17 +24,17 @@ struct meeting {
 
 struct party {
 	uint32_t process, device;
-	TFH_VEC(struct meeting) at;
+	TFH_VEC(struct collective) at;
 	int64_t late; /* sum over matched collectives of coming after the first */
 	int64_t held; /* and of coming last, behind the one before */
 	uint64_t matched;
 };
 
-struct tfh_meet {
+struct tfh_matches {
 	TFH_VEC(struct party) party;
 };
 
-static struct party *party_of(struct tfh_meet *m, uint32_t process, uint32_t device)
+static struct party *party_of(struct tfh_matches *m, uint32_t process, uint32_t device)
 {
 	struct party p = {.process = process, .device = device};
 
@@ -45,7 +45,7 @@ static struct party *party_of(struct tfh_meet *m, uint32_t process, uint32_t dev
 }
 
 /* The process' own calls say what each of its kernels belongs to. */
-static int name_sets(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process,
+static int name_sets(struct tfh_matches *m, const struct tfh_feed *f, uint32_t process,
 		     struct tfh_err *err)
 {
 	struct tfh_collectives *c = tfh_collectives_new();
@@ -60,7 +60,7 @@ static int name_sets(struct tfh_meet *m, const struct tfh_feed *f, uint32_t proc
 		struct party *p = &m->party.v[i];
 		uint64_t last = 0, nth = 0;
 		for (size_t k = 0; k < p->at.n && p->process == process; k++) {
-			struct meeting *x = &p->at.v[k];
+			struct collective *x = &p->at.v[k];
 			uint64_t id = tfh_collective_at(c, (uint32_t)x->set, x->shared);
 			/* A group may have been launched as several kernels. */
 			nth = id == last ? nth + 1 : 0;
@@ -74,7 +74,7 @@ static int name_sets(struct tfh_meet *m, const struct tfh_feed *f, uint32_t proc
 }
 
 /* Collectives of one device of one process have no counterpart. */
-static bool can_meet(const struct tfh_feed *f, uint32_t process, bool alone)
+static bool can_match(const struct tfh_feed *f, uint32_t process, bool alone)
 {
 	struct tfh_gpu_info gpu = {.source = TFH_GPU_NONE};
 
@@ -85,14 +85,14 @@ static bool can_meet(const struct tfh_feed *f, uint32_t process, bool alone)
 	return !gpu.devices || (gpu.collectives && !(alone && gpu.devices == 1));
 }
 
-int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process, bool alone,
-		 struct tfh_err *err)
+int tfh_matches_add(struct tfh_matches *m, const struct tfh_feed *f, uint32_t process, bool alone,
+		    struct tfh_err *err)
 {
 	struct tfh_op op;
 	bool any = false;
 	int rc;
 
-	if (!can_meet(f, process, alone))
+	if (!can_match(f, process, alone))
 		return 0;
 	rc = f->rewind_ops(f->arg, process, err);
 	if (rc)
@@ -103,9 +103,9 @@ int tfh_meet_add(struct tfh_meet *m, const struct tfh_feed *f, uint32_t process,
 		struct party *p = party_of(m, process, op.device);
 		if (!p)
 			rc = -ENOMEM;
-		else if (p->at.n < TFH_FACTS_MEETINGS)
+		else if (p->at.n < TFH_FACTS_COLLECTIVES)
 			rc = TFH_PUSH_BIG(p->at,
-					  (struct meeting){op.t0, op.t1, op.issue0, op.thread});
+					  (struct collective){op.t0, op.t1, op.issue0, op.thread});
 		any = true;
 	}
 	if (!rc)
@@ -140,7 +140,7 @@ struct arrivals {
 		INT64_MAX, INT64_MIN, INT64_MIN, INT64_MAX, INT64_MAX                              \
 	}
 
-static void arrive(struct arrivals *a, const struct meeting *x)
+static void arrive(struct arrivals *a, const struct collective *x)
 {
 	a->first = x->t0 < a->first ? x->t0 : a->first;
 	if (x->t0 > a->last) {
@@ -153,7 +153,7 @@ static void arrive(struct arrivals *a, const struct meeting *x)
 	a->shared = x->t1 - x->t0 < a->shared ? x->t1 - x->t0 : a->shared;
 }
 
-static void settle(const struct arrivals *a, struct party *p, struct meeting *x)
+static void settle(const struct arrivals *a, struct party *p, struct collective *x)
 {
 	x->shared = a->shared;
 	/* Ranks start at different times, and the first one there waits seconds for the last: so
@@ -168,7 +168,7 @@ static void settle(const struct arrivals *a, struct party *p, struct meeting *x)
 	p->matched++;
 }
 
-static void meet_named(struct tfh_meet *m, const struct named *v, size_t n)
+static void match_one(struct tfh_matches *m, const struct named *v, size_t n)
 {
 	struct arrivals a = NOBODY;
 
@@ -180,7 +180,7 @@ static void meet_named(struct tfh_meet *m, const struct named *v, size_t n)
 	}
 }
 
-static int match_named(struct tfh_meet *m)
+static int match_named(struct tfh_matches *m)
 {
 	TFH_VEC(struct named) v = {0};
 	int rc = 0;
@@ -196,7 +196,7 @@ static int match_named(struct tfh_meet *m)
 	for (size_t i = 0, end; i < v.n && !rc; i = end) {
 		for (end = i; end < v.n && v.v[end].set == v.v[i].set;)
 			end++;
-		meet_named(m, v.v + i, end - i);
+		match_one(m, v.v + i, end - i);
 	}
 	tfh_big_free(v.v);
 	return rc;
@@ -206,7 +206,7 @@ static int match_named(struct tfh_meet *m)
 
 /* Matches what stands at the head of every list; where they do not overlap, what ended first has no
  * counterpart (a drop, a group of fewer ranks) and is passed over. */
-static bool match(struct tfh_meet *m, size_t *head)
+static bool match(struct tfh_matches *m, size_t *head)
 {
 	struct arrivals a = NOBODY;
 	size_t first = 0;
@@ -217,7 +217,7 @@ static bool match(struct tfh_meet *m, size_t *head)
 			head[i]++;
 		if (head[i] == p->at.n)
 			return false;
-		const struct meeting *x = &p->at.v[head[i]];
+		const struct collective *x = &p->at.v[head[i]];
 		if (x->t1 < a.end)
 			first = i;
 		arrive(&a, x);
@@ -233,7 +233,7 @@ static bool match(struct tfh_meet *m, size_t *head)
 	return true;
 }
 
-int tfh_meet_match(struct tfh_meet *m)
+int tfh_matches_find(struct tfh_matches *m)
 {
 	size_t *head;
 	int rc;
@@ -252,12 +252,12 @@ int tfh_meet_match(struct tfh_meet *m)
 	return 0;
 }
 
-struct tfh_meet *tfh_meet_new(void)
+struct tfh_matches *tfh_matches_new(void)
 {
-	return calloc(1, sizeof(struct tfh_meet));
+	return calloc(1, sizeof(struct tfh_matches));
 }
 
-void tfh_meet_free(struct tfh_meet *m)
+void tfh_matches_free(struct tfh_matches *m)
 {
 	if (!m)
 		return;
@@ -268,7 +268,8 @@ void tfh_meet_free(struct tfh_meet *m)
 }
 
 /* How long the shortest participant of the n-th collective took, -1 unknown. */
-int64_t tfh_meet_shared(const struct tfh_meet *m, uint32_t process, uint32_t device, uint64_t n)
+int64_t tfh_matches_shared(const struct tfh_matches *m, uint32_t process, uint32_t device,
+			   uint64_t n)
 {
 	for (size_t i = 0; m && i < m->party.n; i++)
 		if (m->party.v[i].process == process && m->party.v[i].device == device)
@@ -276,7 +277,7 @@ int64_t tfh_meet_shared(const struct tfh_meet *m, uint32_t process, uint32_t dev
 	return -1;
 }
 
-static double mean_of(const struct tfh_meet *m, uint32_t process, bool held)
+static double mean_of(const struct tfh_matches *m, uint32_t process, bool held)
 {
 	double most = 0;
 
@@ -290,13 +291,13 @@ static double mean_of(const struct tfh_meet *m, uint32_t process, bool held)
 }
 
 /* Mean nanoseconds by which a process comes to its collectives after the first one there. */
-double tfh_meet_late(const struct tfh_meet *m, uint32_t process)
+double tfh_matches_late(const struct tfh_matches *m, uint32_t process)
 {
 	return mean_of(m, process, false);
 }
 
 /* Mean nanoseconds for which all others of a collective waited for this process alone. */
-double tfh_meet_held(const struct tfh_meet *m, uint32_t process)
+double tfh_matches_held(const struct tfh_matches *m, uint32_t process)
 {
 	return mean_of(m, process, true);
 }

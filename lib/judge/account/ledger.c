@@ -1,0 +1,404 @@
+/*
+ * The accounts of the windows under way. Every nanosecond of a window is charged once: to compute,
+ * to a cause, or it stays unattributed. What the host did while the device had work to do is kept
+ * tentative until a wait tells.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/account/account.h"
+
+#define RING 4096
+/* So many parts of one window are kept before those that cannot matter are put together. */
+#define MOST_PARTS 4096
+
+struct gap {
+	int64_t t0, t1;
+	bool tentative;
+	bool code; /* known to be the program's */
+};
+
+struct tfh_ledger {
+	struct tfh_accounts *accounts;
+	struct tfh_account *ring;
+	size_t cap;			 /* of the ring, a power of two */
+	size_t first, cur;		 /* windows first..cur have accounts */
+	const struct tfh_window *window; /* number cur, NULL behind the last */
+	struct tfh_account *account;	 /* its */
+	bool unsettled;
+	TFH_VEC(struct gap) gap;  /* of window cur */
+	TFH_VEC(struct gap) work; /* t1 and length (in t0) of main-line work in window cur */
+	int64_t small_work;	  /* of it: what is no main work */
+	int rc;
+};
+
+static struct tfh_account *account(struct tfh_ledger *l, size_t window)
+{
+	return &l->ring[window & (l->cap - 1)];
+}
+
+static void set_window(struct tfh_ledger *l, size_t to)
+{
+	l->cur = to;
+	l->window = to < l->accounts->loops->window.n ? &l->accounts->loops->window.v[to] : NULL;
+	l->account = account(l, to);
+}
+
+struct tfh_ledger *tfh_ledger_new(struct tfh_accounts *accounts)
+{
+	struct tfh_ledger *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->accounts = accounts;
+	for (l->cap = 4; l->cap < RING && l->cap < accounts->loops->window.n + 2;)
+		l->cap *= 2;
+	l->ring = calloc(l->cap, sizeof(*l->ring));
+	if (!l->ring) {
+		free(l);
+		return NULL;
+	}
+	set_window(l, 0);
+	return l;
+}
+
+void tfh_ledger_free(struct tfh_ledger *l)
+{
+	if (!l)
+		return;
+	free(l->ring);
+	free(l->gap.v);
+	free(l->work.v);
+	free(l);
+}
+
+/* End of the step's main work in this window: after it, and before the next batch is asked for, run
+ * callbacks, metrics and logging. Small ops among them do not move it. */
+static int64_t main_end(const struct tfh_ledger *l)
+{
+	int64_t all = l->small_work, end = INT64_MIN;
+
+	for (size_t i = 0; i < l->work.n; i++)
+		all += l->work.v[i].t0;
+	for (size_t i = 0; i < l->work.n; i++)
+		if (l->work.v[i].t0 * 10 >= all && l->work.v[i].t1 > end)
+			end = l->work.v[i].t1;
+	return end;
+}
+
+/* What will be main work has a tenth of all, which only grows: at most ten of them can still be. */
+static void keep_main_work(struct tfh_ledger *l)
+{
+	int64_t all = l->small_work;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->work.n; i++)
+		all += l->work.v[i].t0;
+	for (size_t i = 0; i < l->work.n; i++)
+		if (l->work.v[i].t0 * 10 >= all)
+			l->work.v[n++] = l->work.v[i];
+		else
+			l->small_work += l->work.v[i].t0;
+	l->work.n = n;
+}
+
+/* Whether main work may turn out to end between the two. */
+static bool parted(const struct tfh_ledger *l, const struct gap *a, const struct gap *b)
+{
+	for (size_t i = 0; i < l->work.n; i++)
+		if (l->work.v[i].t1 > a->t0 && l->work.v[i].t1 <= b->t0)
+			return true;
+	return false;
+}
+
+/* Pauses that will be judged alike become one. */
+static void join_gaps(struct tfh_ledger *l)
+{
+	size_t n = 0;
+
+	keep_main_work(l);
+	for (size_t i = 0; i < l->gap.n; i++) {
+		struct gap *last = n ? &l->gap.v[n - 1] : NULL;
+		const struct gap g = l->gap.v[i];
+		if (last && last->tentative == g.tentative && last->code == g.code &&
+		    !parted(l, last, &g))
+			last->t1 += g.t1 - g.t0;
+		else
+			l->gap.v[n++] = g;
+	}
+	l->gap.n = n;
+}
+
+static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g, int64_t end)
+{
+	const struct tfh_accounts *accounts = l->accounts;
+
+	if (accounts->facts->consumers && end != INT64_MIN && g->t0 >= end)
+		return TFH_CAUSE_HOST_CALLBACK;
+	if (g->code)
+		return TFH_CAUSE_HOST_PYTHON;
+	/* Without a visible input pipeline a pause may as well be the waiting for data. */
+	if (!accounts->facts->consumers)
+		return TFH_CAUSE_HOST_UNKNOWN;
+	return accounts->facts->cpu_running * 2 > accounts->facts->cpu_wall &&
+			       accounts->facts->cpu_wall
+		       ? TFH_CAUSE_HOST_PYTHON
+		       : TFH_CAUSE_HOST_UNKNOWN;
+}
+
+static void judge_gaps(struct tfh_ledger *l)
+{
+	struct tfh_account *a = l->account;
+	int64_t end = main_end(l);
+
+	for (size_t i = 0; i < l->gap.n; i++) {
+		const struct gap *g = &l->gap.v[i];
+		enum tfh_cause cause = gap_cause(l, g, end);
+		if (g->tentative) {
+			a->tentative[cause] += g->t1 - g->t0;
+		} else {
+			a->cause[cause] += g->t1 - g->t0;
+			a->direct += g->t1 - g->t0;
+		}
+	}
+	l->gap.n = 0;
+	l->work.n = 0;
+	l->small_work = 0;
+}
+
+/*
+ * Several batches in one executed call. When computing goes on between the get-nexts, they are
+ * exposed as they stand. When they come one right after the other, the computing runs beside them:
+ * what follows the last get-next is then the computing of one step, or, if they ran ahead, of most
+ * of them. In both cases steps x that is what the call needs without input.
+ */
+static void judge_group(struct tfh_ledger *l)
+{
+	struct tfh_account *a = l->account;
+	const struct tfh_window *w = l->window;
+	int64_t tail = w->x1 - w->last, between = w->last - w->t0 - w->gets;
+
+	if (!w->group || w->steps < 2 || tail <= 0 ||
+	    10 * between >= 7 * (int64_t)(w->steps - 1) * tail)
+		return;
+	int64_t exposed = w->x1 - w->t0 - w->steps * tail;
+	if (exposed < 0)
+		exposed = 0;
+	if (exposed > a->input_in_exec)
+		exposed = a->input_in_exec;
+	a->cause[TFH_CAUSE_INPUT_UNKNOWN] -= a->input_in_exec - exposed;
+	a->compute += a->input_in_exec - exposed;
+}
+
+/* The parts of a window of `ns`, in ns, with what is left of it unattributed. */
+static void parts_of(const struct tfh_account *a, int64_t ns, double part[TFH_PART_COUNT])
+{
+	int64_t known = a->compute;
+
+	memset(part, 0, TFH_PART_COUNT * sizeof(*part));
+	part[TFH_PART_COMPUTE] = (double)a->compute;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		part[tfh_cause_part(c)] += (double)a->cause[c];
+		known += a->cause[c];
+	}
+	part[TFH_PART_UNATTRIBUTED] = (double)(ns - known);
+}
+
+/* Adds the account of a window that counts to the sums. */
+static void count(struct tfh_accounts *accounts, const struct tfh_account *a, int64_t ns,
+		  uint32_t steps)
+{
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		accounts->cause_ns[c] += a->cause[c];
+	accounts->compute_ns += a->compute;
+	accounts->direct_ns += a->direct;
+	accounts->train_ns += ns;
+	accounts->judged_steps += steps;
+}
+
+void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh_account *a,
+		       int64_t from, int64_t to, char tier)
+{
+	const struct tfh_window *w = &accounts->loops->window.v[i];
+	struct tfh_step *s = &accounts->step.v[i];
+	double part[TFH_PART_COUNT];
+	int64_t ns = to - from;
+
+	parts_of(a, ns, part);
+	s->start_s = (double)from / 1e9;
+	s->dur_s = (double)ns / 1e9;
+	s->tier = tier;
+	s->cls = (int8_t)(w->hole ? TFH_CLASS_UNCLASSIFIED : tfh_class_of(part, (double)ns));
+	s->cause = (int8_t)(w->hole ? TFH_CAUSE_NONE : tfh_largest_cause(a->cause, s->cls));
+	if (s->cls == TFH_CLASS_COMPUTE_BOUND && accounts->facts->cpu_only)
+		s->cause = TFH_CAUSE_COMPUTE_CPU;
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		s->breakdown[p] = (float)(part[p] / 1e9);
+	if (tfh_is_stall(accounts, i, ns, a->compute))
+		accounts->use[i].segment = TFH_SEGMENT_STALL;
+	s->segment = (int8_t)accounts->use[i].segment;
+	if (tfh_window_counts(accounts, i))
+		count(accounts, a, ns, w->steps);
+}
+
+/* Its window's account is complete. A long step that saved the model or loaded kernels is no usual
+ * one. */
+static void finish(struct tfh_ledger *l, size_t at)
+{
+	struct tfh_accounts *accounts = l->accounts;
+	const struct tfh_window *w = &accounts->loops->window.v[at];
+	struct tfh_use *use = &accounts->use[at];
+	struct tfh_account *a = account(l, at);
+
+	if (use->segment == TFH_SEGMENT_TRAIN &&
+	    w->t1 - w->t0 > 2 * accounts->loops->median * w->steps) {
+		if (a->saved)
+			use->segment = TFH_SEGMENT_CHECKPOINT;
+		else if (a->compiled)
+			use->segment = TFH_SEGMENT_COMPILE;
+	}
+	if (TFH_PUSH_BIG(accounts->step, ((struct tfh_step){.index = at})))
+		l->rc = -ENOMEM;
+	else
+		tfh_account_close(accounts, at, a, w->t0, w->t1, 'C');
+	memset(a, 0, sizeof(*a));
+}
+
+void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device)
+{
+	for (size_t i = 0; i < l->gap.n; i++) {
+		struct gap *g = &l->gap.v[i];
+		if (!g->tentative)
+			continue;
+		g->tentative = false;
+		if (busy) {
+			struct tfh_account *a = l->account;
+			*(device == TFH_CAUSE_NONE ? &a->compute : &a->cause[device]) +=
+				g->t1 - g->t0;
+			g->t1 = g->t0;
+		}
+	}
+	for (size_t w = l->first; w <= l->cur && w < l->accounts->loops->window.n && l->unsettled;
+	     w++) {
+		struct tfh_account *a = account(l, w);
+		for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+			if (!busy)
+				a->cause[c] += a->tentative[c];
+			else
+				*(device == TFH_CAUSE_NONE ? &a->compute : &a->cause[device]) +=
+					a->tentative[c];
+			a->tentative[c] = 0;
+		}
+	}
+	l->unsettled = false;
+	for (; l->first < l->cur; l->first++)
+		finish(l, l->first);
+}
+
+static void next_window(struct tfh_ledger *l)
+{
+	judge_gaps(l);
+	judge_group(l);
+	set_window(l, l->cur + 1);
+	if (l->cur - l->first >= l->cap - 1)
+		tfh_settle(l, false, TFH_CAUSE_NONE);
+	if (!l->unsettled)
+		for (; l->first < l->cur; l->first++)
+			finish(l, l->first);
+}
+
+/* Next part of [*t0, t1) that lies in one window, which becomes the current one. */
+static bool next_part(struct tfh_ledger *l, int64_t *t0, int64_t t1, int64_t *a, int64_t *b)
+{
+	if (*t0 >= t1)
+		return false;
+	while (l->window && l->window->t1 <= *t0)
+		next_window(l);
+	if (!l->window || l->window->t0 >= t1)
+		return false;
+	*a = l->window->t0 > *t0 ? l->window->t0 : *t0;
+	*b = l->window->t1 < t1 ? l->window->t1 : t1;
+	*t0 = *b;
+	return *b > *a;
+}
+
+/* Most calls lie in the current window altogether. */
+static inline bool within(const struct tfh_ledger *l, int64_t t0, int64_t t1)
+{
+	return l->window && t0 < t1 && l->window->t0 <= t0 && t1 <= l->window->t1;
+}
+
+struct tfh_account *tfh_account_at(struct tfh_ledger *l, int64_t t)
+{
+	int64_t a, b, t0 = t;
+
+	return next_part(l, &t0, t + 1, &a, &b) ? l->account : NULL;
+}
+
+static inline void charge_part(struct tfh_ledger *l, int64_t a, int64_t b, enum tfh_cause cause,
+			       bool tentative, bool direct)
+{
+	struct tfh_account *acc = l->account;
+	const struct tfh_window *w = l->window;
+
+	if (cause == TFH_CAUSE_NONE)
+		acc->compute += b - a;
+	else if (tentative)
+		acc->tentative[cause] += b - a;
+	else
+		acc->cause[cause] += b - a;
+	acc->direct += direct && !tentative ? b - a : 0;
+	l->unsettled |= tentative;
+	if (cause == TFH_CAUSE_INPUT_UNKNOWN && !tentative && w->group && a < w->x1)
+		acc->input_in_exec += (b < w->x1 ? b : w->x1) - a;
+}
+
+void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative,
+		bool direct)
+{
+	int64_t a, b;
+
+	if (within(l, t0, t1)) {
+		charge_part(l, t0, t1, cause, tentative, direct);
+		return;
+	}
+	while (next_part(l, &t0, t1, &a, &b))
+		charge_part(l, a, b, cause, tentative, direct);
+}
+
+void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative, bool code)
+{
+	int64_t a, b;
+
+	while (next_part(l, &t0, t1, &a, &b)) {
+		struct gap g = {a, b, tentative, code};
+		l->unsettled |= tentative;
+		if (l->gap.n >= MOST_PARTS)
+			join_gaps(l);
+		if (TFH_PUSH(l->gap, g))
+			l->rc = -ENOMEM;
+	}
+}
+
+void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns)
+{
+	struct gap g = {ns, t1, false, false};
+
+	if (!l->window || t1 > l->window->t1 || t1 <= l->window->t0)
+		return;
+	if (l->work.n >= MOST_PARTS)
+		keep_main_work(l);
+	if (TFH_PUSH(l->work, g))
+		l->rc = -ENOMEM;
+}
+
+int tfh_ledger_end(struct tfh_ledger *l)
+{
+	while (l->window)
+		next_window(l);
+	tfh_settle(l, false, TFH_CAUSE_NONE);
+	for (; l->first < l->cur; l->first++)
+		finish(l, l->first);
+	return l->rc;
+}

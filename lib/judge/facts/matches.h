@@ -1,0 +1,18 @@
+/* Collectives matched over ranks and devices. */
+#ifndef TFH_JUDGE_MATCHES_H
+#define TFH_JUDGE_MATCHES_H
+
+#include "judge/facts/facts.h"
+
+struct tfh_matches *tfh_matches_new(void);
+void tfh_matches_free(struct tfh_matches *m);
+/* `alone`: no other process is judged with it. */
+int tfh_matches_add(struct tfh_matches *m, const struct tfh_feed *f, uint32_t process, bool alone,
+		    struct tfh_err *err);
+int tfh_matches_find(struct tfh_matches *m);
+int64_t tfh_matches_shared(const struct tfh_matches *m, uint32_t process, uint32_t device,
+			   uint64_t n);
+double tfh_matches_late(const struct tfh_matches *m, uint32_t process);
+double tfh_matches_held(const struct tfh_matches *m, uint32_t process);
+
+#endif
