@@ -1,7 +1,4 @@
-/*
- * The lookup door: what dlsym.S asks before it jumps to the real dlsym or dlvsym, and the tables of
- * names.
- */
+/* The lookup door: what dlsym.S asks before it jumps to the real dlsym or dlvsym. */
 #include "hook/driver/driver.h"
 
 #include <dlfcn.h>
@@ -20,70 +17,6 @@ void *tfh_dlvsym(void *handle, const char *name, const char *version);
 void *tfh_filter_dlsym(void *handle, const char *name, const void *caller);
 void *tfh_filter_dlvsym(void *handle, const char *name, const char *version, const void *caller);
 #pragma GCC visibility pop
-
-#pragma GCC visibility push(hidden)
-#define CUDA_FN(name, family, args, dir, props, version, params, ...) CUresult hook_##name params;
-#include "base/cuda_api.def"
-#undef CUDA_FN
-#pragma GCC visibility pop
-
-/* The hidden names: an exported one may be bound to another object that defines it too. */
-static void *const hooks[TFH_FN_COUNT] = {
-#define CUDA_FN(name, ...) [TFH_FN_##name] = (void *)hook_##name,
-#include "base/cuda_api.def"
-#undef CUDA_FN
-};
-
-static const char *const left[] = {
-#define CUDA_LEFT(name) #name,
-#include "base/cuda_left.def"
-#undef CUDA_LEFT
-};
-
-void *tfh_hook_of(enum tfh_fn fn)
-{
-	return hooks[fn];
-}
-
-bool tfh_is_hook(const void *address)
-{
-	for (unsigned fn = 1; fn < TFH_FN_COUNT && hooks[fn]; fn++)
-		if (hooks[fn] == address)
-			return true;
-	return false;
-}
-
-enum tfh_fn tfh_fn_find(const char *name)
-{
-	/* Under a microsecond, at a program's start only: a sorted copy would not be worth its
-	 * start-up. */
-	for (unsigned fn = 1; fn < TFH_FN_COUNT && hooks[fn]; fn++)
-		if (tfh_fn_table[fn].name[2] == name[2] && !strcmp(tfh_fn_table[fn].name, name))
-			return (enum tfh_fn)fn;
-	return TFH_FN_NONE;
-}
-
-static bool is_ending(const char *text)
-{
-	if (text[0] == '_' && text[1] == 'v' && text[2] >= '1' && text[2] <= '9' &&
-	    (!text[3] || text[3] == '_'))
-		text += 3;
-	return !*text || !strcmp(text, "_ptsz") || !strcmp(text, "_ptds");
-}
-
-bool tfh_same_base(const char *symbol, const char *base)
-{
-	size_t length = strlen(base);
-	return !strncmp(symbol, base, length) && is_ending(symbol + length);
-}
-
-bool tfh_left_alone(const char *name, bool base)
-{
-	for (unsigned i = 0; i < sizeof(left) / sizeof(*left); i++)
-		if (!strcmp(left[i], name) || (base && tfh_same_base(left[i], name)))
-			return true;
-	return false;
-}
 
 static bool cupti_name(const char *name)
 {
@@ -119,7 +52,7 @@ static void *routed(const char *name, void *found, const void *caller)
 	/* A second preload that answers for the driver is what `real` then holds, and the hook
 	 * calls it. */
 	if (found == tfh_real_find(fn))
-		return hooks[fn];
+		return tfh_hook_of(fn);
 	if (tfh_in_driver(found))
 		tfh_unhooked(name); /* a second driver */
 	return found;

@@ -84,7 +84,7 @@ void tfh_buffers_requested(uint8_t **buffer, size_t *size, size_t *most)
 	*size = BUFFER_BYTES;
 	if (s) {
 		s->since = tfh_ticks();
-		s->round = tfh_share_round_given();
+		s->round = tfh_profiler_round_given();
 		*buffer = s->buffer;
 		hand_to(s, CUPTI);
 		return;
@@ -149,7 +149,7 @@ static void count_dropped(CUcontext ctx, uint32_t stream)
 	size_t n = 0;
 
 	if (!TFH_CUPTI(DROPPED)(ctx, stream, &n) && n) {
-		tfh_share_dropped(n);
+		tfh_profiler_dropped(n);
 		if (tfh_gpu_storing)
 			tfh_gpu_lost(n);
 	}

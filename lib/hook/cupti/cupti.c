@@ -7,10 +7,6 @@
 #include "hook/cupti/cupti.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "hook/driver/driver.h"
 #include "record/gpu.h"
@@ -38,79 +34,16 @@ static const uint8_t kinds[] = {TFH_ACT_CONCURRENT_KERNEL, TFH_ACT_MEMCPY, TFH_A
 				TFH_ACT_MEMSET, TFH_ACT_OVERHEAD};
 
 enum state { NOT, BUSY, ON, RESTING, NEVER };
-static uint32_t state;	     /* atomic, enum state */
-static uint32_t has_context; /* atomic */
-static uint32_t gone;	     /* atomic: somebody finalized CUPTI */
-static bool graphs_whole;    /* GRAPH_TRACE is on */
-static bool injected;
-static uint32_t registered; /* atomic */
-static pid_t owner;
+static uint32_t state;	  /* atomic, enum state */
+static bool graphs_whole; /* GRAPH_TRACE is on */
 
-/* How much there is to fill: the largest device's multiprocessors, the smallest one's memory. With
- * CUPTI and without; these questions make no context. */
-static void tell_devices(void)
+static uint64_t wanted(void)
 {
-	static uint32_t told;
-	enum { MULTIPROCESSORS = 16 };
-	CUresult (*count)(int *) = (CUresult(*)(int *))tfh_driver_symbol("cuDeviceGetCount");
-	CUresult (*ask)(int *, int, int) =
-		(CUresult(*)(int *, int, int))tfh_driver_symbol("cuDeviceGetAttribute");
-	CUresult (*total)(size_t *, int) =
-		(CUresult(*)(size_t *, int))tfh_driver_symbol("cuDeviceTotalMem_v2");
-	int n = 0, value, most = 0;
-	size_t bytes, least = 0;
+	uint64_t all = graphs_whole ? 1ull << TFH_ACT_GRAPH_TRACE : 0;
 
-	if (!count || !ask || __atomic_exchange_n(&told, 1, __ATOMIC_ACQ_REL) || count(&n))
-		return;
-	for (int i = 0; i < n; i++)
-		if (!ask(&value, MULTIPROCESSORS, i) && value > most)
-			most = value;
-	for (int i = 0; i < n && total; i++)
-		if (!total(&bytes, i) && (!least || bytes < least))
-			least = bytes;
-	if (most)
-		tfh_gpu_fact("gpu.processors=%d", most);
-	if (least)
-		tfh_gpu_fact("gpu.memory=%zu", least);
-}
-
-void tfh_cupti_context(void)
-{
-	if (__atomic_exchange_n(&has_context, 1, __ATOMIC_ACQ_REL))
-		return;
-	tell_devices();
-	tfh_gpu_begin();
-}
-
-bool tfh_cupti_here(void)
-{
-	return !owner || owner == getpid();
-}
-
-bool tfh_cupti_registered(void)
-{
-	return __atomic_load_n(&registered, __ATOMIC_ACQUIRE);
-}
-
-void tfh_cupti_has_ours(void)
-{
-	__atomic_store_n(&registered, 1, __ATOMIC_RELEASE);
-}
-
-bool tfh_cupti_wants(int kind)
-{
-	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != ON)
-		return false;
 	for (unsigned i = 0; i < sizeof(kinds); i++)
-		if (kinds[i] == kind)
-			return true;
-	return kind == TFH_ACT_GRAPH_TRACE && graphs_whole;
-}
-
-void tfh_cupti_gone(void)
-{
-	tfh_gpu_cut();
-	__atomic_store_n(&gone, 1, __ATOMIC_RELEASE);
+		all |= 1ull << kinds[i];
+	return all;
 }
 
 /* ---- turning on ---- */
@@ -179,7 +112,7 @@ static int turn_on(void)
 
 	if (err)
 		return err;
-	owner = getpid();
+	tfh_cupti_claim();
 	set_attributes();
 	result = TFH_CUPTI(REGISTER)(tfh_share_requested, tfh_share_completed);
 	/* A CUPTI that takes the first one's only may have them from the job's profiler. */
@@ -191,8 +124,8 @@ static int turn_on(void)
 	if (!enable_kinds())
 		return -EACCES;
 	tfh_gpu_fact("gpu.cupti=%u", tfh_cupti_version());
-	tell_devices();
-	if (injected)
+	tfh_cupti_tell_devices();
+	if (tfh_cupti_is_injected())
 		tfh_gpu_fact("gpu.door=injection");
 	return 0;
 }
@@ -200,7 +133,7 @@ static int turn_on(void)
 /* Kinds may be disabled: by us, or meanwhile by the job's profiler. */
 static bool rested(void)
 {
-	return tfh_cupti_version() >= DISABLE_FROM || tfh_share_round();
+	return tfh_cupti_version() >= DISABLE_FROM || tfh_profiler_round();
 }
 
 /* Not on the flusher, which has none: a profiler that listens to calls would hear of the question.
@@ -232,7 +165,7 @@ int tfh_cupti_start(void)
 		return -EAGAIN;
 	if (was == ON)
 		return 0;
-	if (!injected && !__atomic_load_n(&has_context, __ATOMIC_ACQUIRE) && !context_here())
+	if (!tfh_cupti_is_injected() && !tfh_cupti_has_context() && !context_here())
 		return -EAGAIN;
 	if (was == BUSY || !__atomic_compare_exchange_n(&state, &was, BUSY, false, __ATOMIC_ACQ_REL,
 							__ATOMIC_RELAXED))
@@ -244,6 +177,7 @@ int tfh_cupti_start(void)
 	if (!err && read_clock(&now))
 		tfh_rows_since(now);
 	__atomic_store_n(&state, err ? NEVER : ON, __ATOMIC_RELEASE);
+	tfh_cupti_want(err ? 0 : wanted());
 	return err;
 }
 
@@ -251,48 +185,21 @@ static void rest(void)
 {
 	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != ON)
 		return;
+	tfh_cupti_want(0);
 	__atomic_store_n(&state, RESTING, __ATOMIC_RELEASE);
 	tfh_memory_rest();
 	tfh_rows_forget();
 	if (tfh_cupti_version() < DISABLE_FROM || !tfh_cupti_here())
 		return;
 	for (unsigned i = 0; i < sizeof(kinds); i++)
-		if (!tfh_share_has(kinds[i]))
+		if (!tfh_profiler_has(kinds[i]))
 			TFH_CUPTI(DISABLE)(kinds[i]);
-	if (graphs_whole && !tfh_share_has(TFH_ACT_GRAPH_TRACE))
+	if (graphs_whole && !tfh_profiler_has(TFH_ACT_GRAPH_TRACE))
 		TFH_CUPTI(DISABLE)(TFH_ACT_GRAPH_TRACE);
 	for (unsigned i = 0; TFH_CUPTI(DRIVER_API) && i < sizeof(calls) / sizeof(*calls); i++)
-		for (uint32_t c = calls[i][0]; c <= calls[i][1] && !tfh_share_has(TFH_ACT_DRIVER);
-		     c++)
+		for (uint32_t c = calls[i][0];
+		     c <= calls[i][1] && !tfh_profiler_has(TFH_ACT_DRIVER); c++)
 			TFH_CUPTI(DRIVER_API)(c, 0);
-}
-
-void tfh_cupti_injected(void)
-{
-	injected = true;
-}
-
-static void *begin_recording(void *arg)
-{
-	(void)arg;
-	tfh_gpu_first_record();
-	return NULL;
-}
-
-/* In one of CUPTI's callbacks, where neither files are opened nor CUPTI is called. */
-void tfh_cupti_first_buffer(void)
-{
-	static uint32_t seen;
-	sigset_t all, old;
-	pthread_t thread;
-
-	if (!injected || __atomic_exchange_n(&seen, 1, __ATOMIC_ACQ_REL))
-		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (!pthread_create(&thread, NULL, begin_recording, NULL))
-		pthread_detach(thread);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 /* ---- what the flusher asks for ---- */
@@ -301,16 +208,16 @@ static bool flush(bool last)
 {
 	/* A profiler at work flushes by itself. It may be Python, and its memory be gone by the
 	 * time of exit handlers: CUPTI would write to it. */
-	if (tfh_share_works() || (last && tfh_buffers_foreign()))
+	if (tfh_profiler_works() || (last && tfh_buffers_foreign()))
 		return false;
 	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ON && tfh_cupti_here() &&
-	       !__atomic_load_n(&gone, __ATOMIC_ACQUIRE) &&
-	       !TFH_CUPTI(FLUSH_ALL)(last ? FLUSH_FORCED : 0);
+	       !tfh_cupti_is_gone() && !TFH_CUPTI(FLUSH_ALL)(last ? FLUSH_FORCED : 0);
 }
 
 static bool whole_from_now_on(void)
 {
 	graphs_whole = true;
+	tfh_cupti_want(wanted());
 	tfh_memory_rest();
 	if (TFH_CUPTI(ENABLE)(TFH_ACT_GRAPH_TRACE))
 		return false;
@@ -349,8 +256,7 @@ static void second(uint64_t now_ns)
 {
 	if (!tfh_cupti_here())
 		return;
-	if (__atomic_exchange_n(&gone, 0, __ATOMIC_ACQ_REL) &&
-	    __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ON) {
+	if (tfh_cupti_was_gone() && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ON) {
 		tfh_buffers_forget();
 		tfh_rows_forget();
 		TFH_CUPTI(REGISTER)(tfh_share_requested, tfh_share_completed);

@@ -3,6 +3,8 @@
  * has (11 to 13), so records are read by offsets that all releases share, never by its headers.
  *
  * - find.c: which library; the functions in it
+ * - state.c: what is asked about it on all sides; devices.c: a context is there; profiler.c: a
+ *   profiler inside the job
  * - cupti.c: turning it on, flushing, its clock
  * - buffers.c: buffers between CUPTI's callbacks and the flusher; no lock of ours is held in
  *   a callback
@@ -88,21 +90,57 @@ bool tfh_cupti_known(void);
 /* True for an address inside a library called libcupti. */
 bool tfh_in_cupti(const void *address);
 
-/* cupti.c */
-/* A context exists: device times may begin. Cheap. */
-void tfh_cupti_context(void);
+/* state.c */
+/* False in a forked child of the process that turned CUPTI on: it must not be called there. */
+bool tfh_cupti_here(void);
+/* CUPTI is turned on by this process. */
+void tfh_cupti_claim(void);
 /* CUPTI has had our callbacks, from whomever. */
 bool tfh_cupti_registered(void);
 void tfh_cupti_has_ours(void);
-/* False in a forked child of the process that turned CUPTI on: it must not be called there. */
-bool tfh_cupti_here(void);
-/* Our kinds are wanted just now. */
+/* Our kinds that are wanted just now, a bit for each; none while recording rests. */
+void tfh_cupti_want(uint64_t kinds);
 bool tfh_cupti_wants(int kind);
 /* CUPTI was taken down by somebody else; it is turned on again when the flusher comes by. */
 void tfh_cupti_gone(void);
+bool tfh_cupti_is_gone(void);
+bool tfh_cupti_was_gone(void); /* and is not any more from now on */
 /* Started by the driver instead of a preload. */
 void tfh_cupti_injected(void);
+bool tfh_cupti_is_injected(void);
+/* In one of CUPTI's callbacks: without a preload, recording begins with the first buffer. */
 void tfh_cupti_first_buffer(void);
+
+/* devices.c */
+/* A context exists: device times may begin. Cheap. */
+void tfh_cupti_context(void);
+bool tfh_cupti_has_context(void);
+/* Once; makes no context. */
+void tfh_cupti_tell_devices(void);
+
+/* profiler.c: a profiler of the job's own; all members are atomic */
+struct tfh_profiler {
+	tfh_cupti_requested requested;
+	tfh_cupti_completed completed;
+	uint32_t kinds[TFH_ACT_KINDS]; /* enabled by it */
+	uint32_t count;		       /* how many are */
+	uint32_t rounds;	       /* how often that went from none to some */
+	size_t dropped;		       /* records told to us in its place */
+};
+#pragma GCC visibility push(hidden)
+extern struct tfh_profiler tfh_profiler;
+#pragma GCC visibility pop
+/* It has kinds enabled and takes buffers, under any policy. */
+bool tfh_profiler_works(void);
+uint32_t tfh_profiler_round(void);
+/* For a buffer of ours: equals no round while the profiler works, since its records go in, too. */
+uint32_t tfh_profiler_round_given(void);
+/* It has this kind enabled. */
+bool tfh_profiler_has(int kind);
+/* Dropped records that CUPTI told us and not the profiler. */
+void tfh_profiler_dropped(size_t n);
+
+/* cupti.c */
 int tfh_cupti_start(void);
 
 /* buffers.c */
@@ -155,18 +193,9 @@ void tfh_share_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t
 			 size_t valid);
 /* The job's own profiler is at work and TFHOOK_CUPTI_SHARE=off: device times are its own. */
 bool tfh_share_yields(void);
-/* It is at work, under any policy. */
-bool tfh_share_works(void);
 /* The hook of a name that the job has looked up in its libcupti and found at `found`; NULL if there
  * is none. */
 void *tfh_share_hook(const char *name, void *found);
-uint32_t tfh_share_round(void);
-/* For a buffer of ours: equals no round while the profiler works, since its records go in, too. */
-uint32_t tfh_share_round_given(void);
-/* The job's profiler has this kind enabled. */
-bool tfh_share_has(int kind);
-/* Dropped records that CUPTI told us and not the job's profiler. */
-void tfh_share_dropped(size_t n);
 
 /* owed.c */
 struct tfh_owed {

@@ -18,7 +18,6 @@
 #define RISES 3u /* seconds with growth, at least */
 
 uint32_t tfh_memory_due;
-struct tfh_memory_calls tfh_memory_calls;
 
 enum { NOBODY, ASKING, THERE };
 static struct reading {

@@ -26,55 +26,14 @@
 
 enum policy { TEE, OWN, OFF }; /* the choices of TFHOOK_CUPTI_SHARE in their order */
 
-static tfh_cupti_requested job_requested; /* atomic */
-static tfh_cupti_completed job_completed; /* atomic */
-static uint32_t job_kinds[TFH_ACT_KINDS]; /* atomic: enabled by the job */
-static uint32_t job_count;		  /* atomic: how many are */
-static uint32_t rounds;			  /* atomic: how often it went from none to some */
-static size_t job_dropped;		  /* atomic: told to us in its place */
-
 static enum policy policy(void)
 {
 	return (enum policy)tfh_setting(TFH_OPT_CUPTI_SHARE);
 }
 
-uint32_t tfh_share_round(void)
-{
-	return __atomic_load_n(&rounds, __ATOMIC_ACQUIRE);
-}
-
-bool tfh_share_has(int kind)
-{
-	return kind >= 0 && kind < TFH_ACT_KINDS &&
-	       __atomic_load_n(&job_kinds[kind], __ATOMIC_ACQUIRE);
-}
-
-/* Kinds enabled and somebody to take them. */
-static bool job_active(void)
-{
-	return __atomic_load_n(&job_count, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&job_completed, __ATOMIC_ACQUIRE);
-}
-
-bool tfh_share_works(void)
-{
-	return job_active();
-}
-
-uint32_t tfh_share_round_given(void)
-{
-	return job_active() ? UINT32_MAX : tfh_share_round();
-}
-
 bool tfh_share_yields(void)
 {
-	return policy() == OFF && job_active();
-}
-
-void tfh_share_dropped(size_t n)
-{
-	if (job_active())
-		__atomic_fetch_add(&job_dropped, n, __ATOMIC_RELAXED);
+	return policy() == OFF && tfh_profiler_works();
 }
 
 /* ---- callbacks ---- */
@@ -95,8 +54,8 @@ static size_t whole(uint8_t *at, size_t valid, size_t room)
 /* Records that began in a buffer of ours, into buffers of the job's profiler. */
 static void pass_on(CUcontext ctx, uint32_t stream, uint8_t *from, size_t valid)
 {
-	tfh_cupti_requested requested = __atomic_load_n(&job_requested, __ATOMIC_ACQUIRE);
-	tfh_cupti_completed completed = __atomic_load_n(&job_completed, __ATOMIC_ACQUIRE);
+	tfh_cupti_requested requested = __atomic_load_n(&tfh_profiler.requested, __ATOMIC_ACQUIRE);
+	tfh_cupti_completed completed = __atomic_load_n(&tfh_profiler.completed, __ATOMIC_ACQUIRE);
 
 	while (valid && requested && completed) {
 		uint8_t *to = NULL;
@@ -118,7 +77,7 @@ static void pass_on(CUcontext ctx, uint32_t stream, uint8_t *from, size_t valid)
 /* On a thread of the job. */
 static void pay(const struct tfh_owed *o)
 {
-	tfh_cupti_completed completed = __atomic_load_n(&job_completed, __ATOMIC_ACQUIRE);
+	tfh_cupti_completed completed = __atomic_load_n(&tfh_profiler.completed, __ATOMIC_ACQUIRE);
 
 	if (o->copied)
 		pass_on(o->ctx, o->stream, o->buffer, o->valid);
@@ -140,16 +99,16 @@ static void give(const struct tfh_owed *o, bool copied)
 	} else if (!tfh_owed_keep(o, copied)) {
 		while (!TFH_CUPTI(NEXT_RECORD)(o->buffer, o->valid, &record))
 			lost++;
-		__atomic_fetch_add(&job_dropped, lost, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&tfh_profiler.dropped, lost, __ATOMIC_RELAXED);
 	}
 }
 
 void tfh_share_requested(uint8_t **buffer, size_t *size, size_t *most)
 {
-	tfh_cupti_requested requested = __atomic_load_n(&job_requested, __ATOMIC_ACQUIRE);
+	tfh_cupti_requested requested = __atomic_load_n(&tfh_profiler.requested, __ATOMIC_ACQUIRE);
 
 	tfh_owed_pay(pay);
-	if (!requested || !job_active() || tfh_on_flusher()) {
+	if (!requested || !tfh_profiler_works() || tfh_on_flusher()) {
 		tfh_buffers_requested(buffer, size, most);
 		return;
 	}
@@ -162,7 +121,7 @@ void tfh_share_requested(uint8_t **buffer, size_t *size, size_t *most)
 
 void tfh_share_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
-	tfh_cupti_completed completed = __atomic_load_n(&job_completed, __ATOMIC_ACQUIRE);
+	tfh_cupti_completed completed = __atomic_load_n(&tfh_profiler.completed, __ATOMIC_ACQUIRE);
 	struct tfh_owed what = {
 		.ctx = ctx, .stream = stream, .buffer = buffer, .size = size, .valid = valid};
 	uint32_t round = 0;
@@ -170,7 +129,7 @@ void tfh_share_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t
 	tfh_owed_pay(pay);
 	if (tfh_buffers_ours(buffer, &round)) {
 		/* The profiler worked at some time while CUPTI had the buffer. */
-		if (valid && completed && (job_active() || round != tfh_share_round()))
+		if (valid && completed && (tfh_profiler_works() || round != tfh_profiler_round()))
 			give(&what, true);
 		tfh_buffers_completed(ctx, stream, buffer, size, valid);
 	} else if (completed && buffer) {
@@ -217,16 +176,18 @@ static CUptiResult hook_register(tfh_cupti_requested requested, tfh_cupti_comple
 		return real(requested, completed);
 	if (shared() && policy() == OWN && tfh_cupti_wants(TFH_ACT_CONCURRENT_KERNEL))
 		return TFH_CUPTI_MULTIPLE_SUBSCRIBERS;
-	requested_before = __atomic_exchange_n(&job_requested, requested, __ATOMIC_ACQ_REL);
-	completed_before = __atomic_exchange_n(&job_completed, completed, __ATOMIC_ACQ_REL);
+	requested_before =
+		__atomic_exchange_n(&tfh_profiler.requested, requested, __ATOMIC_ACQ_REL);
+	completed_before =
+		__atomic_exchange_n(&tfh_profiler.completed, completed, __ATOMIC_ACQ_REL);
 	share = shared() && requested && completed;
 	result =
 		share ? real(tfh_share_requested, tfh_share_completed) : real(requested, completed);
 	if (share && !result)
 		tfh_cupti_has_ours();
 	if (result) {
-		__atomic_store_n(&job_requested, requested_before, __ATOMIC_RELEASE);
-		__atomic_store_n(&job_completed, completed_before, __ATOMIC_RELEASE);
+		__atomic_store_n(&tfh_profiler.requested, requested_before, __ATOMIC_RELEASE);
+		__atomic_store_n(&tfh_profiler.completed, completed_before, __ATOMIC_RELEASE);
 	}
 	return result;
 }
@@ -243,19 +204,19 @@ static CUptiResult hook_enable(int kind)
 	if (shared() && policy() == OWN && tfh_cupti_wants(TFH_ACT_CONCURRENT_KERNEL))
 		return TFH_CUPTI_MULTIPLE_SUBSCRIBERS;
 	/* What ran before is not the profiler's: it comes back while the buffers are ours alone. */
-	if (shared() && !__atomic_load_n(&job_count, __ATOMIC_ACQUIRE) &&
+	if (shared() && !__atomic_load_n(&tfh_profiler.count, __ATOMIC_ACQUIRE) &&
 	    tfh_cupti_wants(TFH_ACT_CONCURRENT_KERNEL)) {
 		tfh_guard_begin(&tfh_self);
 		TFH_CUPTI(FLUSH_ALL)(0);
 		tfh_guard_end(&tfh_self);
 	}
 	/* Before the first record comes, so that none of it goes into a buffer of ours. */
-	if (!__atomic_exchange_n(&job_kinds[kind], 1, __ATOMIC_ACQ_REL) &&
-	    __atomic_fetch_add(&job_count, 1, __ATOMIC_ACQ_REL) == 0)
-		__atomic_fetch_add(&rounds, 1, __ATOMIC_ACQ_REL);
+	if (!__atomic_exchange_n(&tfh_profiler.kinds[kind], 1, __ATOMIC_ACQ_REL) &&
+	    __atomic_fetch_add(&tfh_profiler.count, 1, __ATOMIC_ACQ_REL) == 0)
+		__atomic_fetch_add(&tfh_profiler.rounds, 1, __ATOMIC_ACQ_REL);
 	result = real(kind);
-	if (result && __atomic_exchange_n(&job_kinds[kind], 0, __ATOMIC_ACQ_REL))
-		__atomic_fetch_sub(&job_count, 1, __ATOMIC_ACQ_REL);
+	if (result && __atomic_exchange_n(&tfh_profiler.kinds[kind], 0, __ATOMIC_ACQ_REL))
+		__atomic_fetch_sub(&tfh_profiler.count, 1, __ATOMIC_ACQ_REL);
 	return result;
 }
 
@@ -267,8 +228,8 @@ static CUptiResult hook_disable(int kind)
 		return CUPTI_NOT_INITIALIZED;
 	if (!tfh_cupti_known() || kind < 0 || kind >= TFH_ACT_KINDS)
 		return real(kind);
-	if (__atomic_exchange_n(&job_kinds[kind], 0, __ATOMIC_ACQ_REL))
-		__atomic_fetch_sub(&job_count, 1, __ATOMIC_ACQ_REL);
+	if (__atomic_exchange_n(&tfh_profiler.kinds[kind], 0, __ATOMIC_ACQ_REL))
+		__atomic_fetch_sub(&tfh_profiler.count, 1, __ATOMIC_ACQ_REL);
 	return shared() && tfh_cupti_wants(kind) ? TFH_CUPTI_OK : real(kind);
 }
 
@@ -294,8 +255,8 @@ static CUptiResult hook_finalize(void)
 
 	if (!result && tfh_cupti_known()) {
 		for (unsigned i = 0; i < TFH_ACT_KINDS; i++)
-			__atomic_store_n(&job_kinds[i], 0, __ATOMIC_RELEASE);
-		__atomic_store_n(&job_count, 0, __ATOMIC_RELEASE);
+			__atomic_store_n(&tfh_profiler.kinds[i], 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&tfh_profiler.count, 0, __ATOMIC_RELEASE);
 		tfh_cupti_gone();
 	}
 	return result;
@@ -307,7 +268,7 @@ static CUptiResult hook_dropped(CUcontext ctx, uint32_t stream, size_t *n)
 	CUptiResult result = real ? real(ctx, stream, n) : CUPTI_NOT_INITIALIZED;
 
 	if (!result && n)
-		*n += __atomic_exchange_n(&job_dropped, 0, __ATOMIC_RELAXED);
+		*n += __atomic_exchange_n(&tfh_profiler.dropped, 0, __ATOMIC_RELAXED);
 	return result;
 }
 

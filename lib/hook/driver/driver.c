@@ -303,9 +303,20 @@ bool tfh_in_vendor(const void *address)
 
 /* ---- real functions ---- */
 
+/* The linker's names for the begin and the end of our own object. */
+#pragma GCC visibility push(hidden)
+extern const char __ehdr_start[], _end[];
+#pragma GCC visibility pop
+
+static bool is_ours(const void *address)
+{
+	return (uintptr_t)address - (uintptr_t)__ehdr_start <
+	       (uintptr_t)_end - (uintptr_t)__ehdr_start;
+}
+
 static void *keep_real(enum tfh_fn fn, void *found)
 {
-	if (found == tfh_hook_of(fn))
+	if (is_ours(found))
 		found = NULL; /* a handle whose search leads back to us */
 	if (found)
 		__atomic_store_n(&tfh_real[fn], found, __ATOMIC_RELEASE);

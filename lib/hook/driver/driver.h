@@ -76,14 +76,10 @@ void tfh_range(const char *name, uint64_t begin_ticks);
 /* What a call returns that nobody can serve. */
 CUresult tfh_no_driver(void);
 
+/* ---- names.c ---- */
+
 /* fn of a driver entry point by exported name; TFH_FN_NONE if it is not hooked. */
 enum tfh_fn tfh_fn_find(const char *name);
-
-/* Address of our wrapper of a row. */
-void *tfh_hook_of(enum tfh_fn fn);
-
-/* True for the address of any of our wrappers. */
-bool tfh_is_hook(const void *address);
 
 /* True for names on the list of those left alone; `base`: also when only the name without _v2,
  * _ptsz, ... is. */
@@ -92,6 +88,14 @@ bool tfh_left_alone(const char *name, bool base);
 /* True if some row or name left alone is `base` with an ending of _v<n>, _ptsz or _ptds, or without
  * one. */
 bool tfh_same_base(const char *symbol, const char *base);
+
+/* ---- getproc.c ---- */
+
+/* Address of our wrapper of a row. */
+void *tfh_hook_of(enum tfh_fn fn);
+
+/* True for the address of any of our wrappers. */
+bool tfh_is_hook(const void *address);
 
 /* True for `cu` and a capital: the only names that the lookup doors look at. */
 static inline bool tfh_driver_name(const char *name)

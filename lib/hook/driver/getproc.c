@@ -13,8 +13,38 @@
 #include "hook/within.h"
 #include "record/record.h"
 
+/* ---- our wrappers ---- */
+
+#pragma GCC visibility push(hidden)
+#define CUDA_FN(name, family, args, dir, props, version, params, ...) CUresult hook_##name params;
+#include "base/cuda_api.def"
+#undef CUDA_FN
+#pragma GCC visibility pop
+
+/* The hidden names: an exported one may be bound to another object that defines it too. */
+static void *const hooks[TFH_FN_COUNT] = {
+#define CUDA_FN(name, ...) [TFH_FN_##name] = (void *)hook_##name,
+#include "base/cuda_api.def"
+#undef CUDA_FN
+};
+
+void *tfh_hook_of(enum tfh_fn fn)
+{
+	return hooks[fn];
+}
+
+bool tfh_is_hook(const void *address)
+{
+	for (unsigned fn = 1; fn < TFH_FN_COUNT && hooks[fn]; fn++)
+		if (hooks[fn] == address)
+			return true;
+	return false;
+}
+
+/* ---- what the driver answers ---- */
+
 typedef CUresult (*getproc_v1)(const char *, void **, int, uint64_t);
-typedef CUresult (*getproc_v2)(const char *, void **, int, uint64_t, int *);
+typedef CUresult (*getproc_v2)(const char *, void **, int, uint64_t, void *);
 
 struct route {
 	void *real;
@@ -164,13 +194,7 @@ static void route(const char *symbol, void **answer, const void *caller)
 		tfh_unhooked(symbol);
 }
 
-/* ---- the wrappers ---- */
-
-#pragma GCC visibility push(hidden)
-CUresult hook_cuGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags);
-CUresult hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int version, uint64_t flags,
-				  int *status);
-#pragma GCC visibility pop
+/* ---- the door itself ---- */
 
 CUresult hook_cuGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags)
 {
@@ -185,7 +209,7 @@ CUresult hook_cuGetProcAddress(const char *symbol, void **pfn, int version, uint
 }
 
 CUresult hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int version, uint64_t flags,
-				  int *status)
+				  void *status)
 {
 	bool driver;
 	getproc_v2 real = (getproc_v2)tfh_real_for(TFH_FN_cuGetProcAddress_v2,
@@ -200,4 +224,4 @@ CUresult hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int version, u
 __attribute__((visibility("default"), alias("hook_cuGetProcAddress"))) CUresult
 cuGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags);
 __attribute__((visibility("default"), alias("hook_cuGetProcAddress_v2"))) CUresult
-cuGetProcAddress_v2(const char *symbol, void **pfn, int version, uint64_t flags, int *status);
+cuGetProcAddress_v2(const char *symbol, void **pfn, int version, uint64_t flags, void *status);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 uint32_t tfh_captures;
+struct tfh_memory_calls tfh_memory_calls;
 
 /* ---- contexts ---- */
 

@@ -69,14 +69,15 @@ void tfh_graph_node_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec
 void tfh_graph_node_switched(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraphNode node,
 			     bool on);
 
-/* cupti/footprint.c. The job's calls that take or give device memory, for who watches how much is
+/* The job's calls that take or give device memory, for cupti/footprint.c, which watches how much is
  * left: bytes asked for, calls in all, and those that do not tell how much. */
 struct tfh_memory_calls {
 	uint64_t taken, changes, unknown; /* atomic */
 };
 #pragma GCC visibility push(hidden)
 extern struct tfh_memory_calls tfh_memory_calls;
-extern uint32_t tfh_memory_due; /* atomic: the next graph launch is to ask what is left */
+extern uint32_t
+	tfh_memory_due; /* cupti/footprint.c; atomic: the next graph launch is to ask what is left */
 #pragma GCC visibility pop
 void tfh_memory_look(void);
 

@@ -132,7 +132,9 @@ static inline void announce(struct tfh_self *self, uint64_t argument, uint32_t s
 
 static inline void enter_stage(struct tfh_self *self, struct tfh_tf_frame *frame)
 {
-	int at = tfh_tf_this >= 0 ? tfh_tf_this : tfh_tf_this_index(frame);
+	int at = tfh_tf_this >= 0
+			 ? tfh_tf_this
+			 : tfh_tf_this_index(frame, tfh_tf_wrapper[TFH_ROW_tf_stage_getnext]);
 	struct tfh_tf_stage stage = tfh_likely(at >= 0)
 					    ? tfh_tf_stage(self, (const void *)frame->arg[at])
 					    : tfh_tf_stage_unnamed(self);
@@ -158,7 +160,7 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 	struct tfh_self *self;
 
 	if (tfh_unlikely(!real))
-		real = tfh_tf_resolve(row);
+		real = tfh_tf_resolve(row, tfh_tf_wrapper[row]);
 	frame->self = NULL;
 	frame->row = (uint16_t)row;
 	frame->mark = 0;
@@ -346,7 +348,7 @@ void tfh_tf_leave(struct tfh_tf_frame *frame)
 void *tfh_tf_destroyed(void *object)
 {
 	int saved_errno = errno;
-	void *real = tfh_tf_resolve(TFH_TF_HOOKS);
+	void *real = tfh_tf_resolve(TFH_TF_HOOKS, tfh_tf_wrapper[TFH_TF_HOOKS]);
 
 	tfh_tf_stage_gone(object);
 	errno = saved_errno;

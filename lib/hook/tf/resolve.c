@@ -107,12 +107,14 @@ static const char *symbol_of(unsigned row)
 	return row < TFH_TF_HOOKS ? symbols[row] : watched[row - TFH_TF_HOOKS];
 }
 
-void *tfh_tf_resolve(unsigned row)
+void *tfh_tf_real[TFH_TF_HOOKS + 1];
+
+void *tfh_tf_resolve(unsigned row, const void *own)
 {
 	void *real = __atomic_load_n(&tfh_tf_real[row], __ATOMIC_ACQUIRE);
 
 	if (!real) {
-		real = tfh_tf_lookup(symbol_of(row), tfh_tf_wrapper[row]);
+		real = tfh_tf_lookup(symbol_of(row), own);
 		__atomic_store_n(&tfh_tf_real[row], real, __ATOMIC_RELEASE);
 	}
 	return real;

@@ -80,7 +80,7 @@ static struct cached *cached_at(struct tfh_self *self, const void *object)
 /* ---- the object ---- */
 
 /* Its vtable names our get-next: every stage's slot is relocated against the exported symbol. */
-static bool is_iterator(uint64_t address)
+static bool is_iterator(uint64_t address, const void *own)
 {
 	uint64_t table, slots[SLOTS];
 
@@ -89,19 +89,20 @@ static bool is_iterator(uint64_t address)
 		return false;
 	size_t n = tfh_tf_peek((void *)table, slots, sizeof(slots)) / 8;
 	for (size_t i = 0; i < n; i++) {
-		if (slots[i] == (uint64_t)tfh_tf_wrapper[TFH_ROW_tf_stage_getnext])
+		if (slots[i] == (uint64_t)own)
 			return true;
 	}
 	return false;
 }
 
-int tfh_tf_this_index(const struct tfh_tf_frame *frame)
+int tfh_tf_this_index(const struct tfh_tf_frame *frame, const void *own)
 {
 	static int tries;
 
 	if (tfh_tf_this < 0 && __atomic_load_n(&tries, __ATOMIC_RELAXED) < TRIES) {
 		__atomic_fetch_add(&tries, 1, __ATOMIC_RELAXED);
-		bool first = is_iterator(frame->arg[0]), second = is_iterator(frame->arg[1]);
+		bool first = is_iterator(frame->arg[0], own),
+		     second = is_iterator(frame->arg[1], own);
 		if (first != second)
 			__atomic_store_n(&tfh_tf_this, second, __ATOMIC_RELAXED);
 	}

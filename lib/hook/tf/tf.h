@@ -54,8 +54,6 @@ _Static_assert(offsetof(struct tfh_tf_frame, kept) == 48, "wrappers.S");
 
 /* Addresses of our own exported wrappers, by row; the destructor's comes last. */
 extern void *const tfh_tf_wrapper[TFH_TF_HOOKS + 1];
-/* Their real functions; NULL until looked up. Read by the wrappers. */
-extern void *tfh_tf_real[TFH_TF_HOOKS + 1];
 
 /* ---- call.c, called by the wrappers ---- */
 
@@ -75,8 +73,10 @@ void *tfh_tf_destroyed(void *object);
  * errno is kept.
  */
 void *tfh_tf_lookup(const char *symbol, const void *self);
-/* The same for a wrapped function, remembered in tfh_tf_real. */
-void *tfh_tf_resolve(unsigned row);
+/* The real functions behind the wrappers, by row; NULL until looked up. Read by the wrappers. */
+extern void *tfh_tf_real[TFH_TF_HOOKS + 1];
+/* Looks one up and keeps it there; `own`: our wrapper of it. */
+void *tfh_tf_resolve(unsigned row, const void *own);
 /* Reads memory that may not be there; returns the bytes read. Never faults. errno is kept. */
 size_t tfh_tf_peek(const void *address, void *out, size_t size);
 
@@ -85,9 +85,9 @@ size_t tfh_tf_peek(const void *address, void *out, size_t size);
 /*
  * Which argument of a C++ member function that returns a Status is `this`: 0 (Status in registers),
  * 1 (behind the hidden result pointer), or -1 (not yet known). Learned from `frame`, the frame of a
- * stage's get-next.
+ * stage's get-next, whose wrapper is `own`.
  */
-int tfh_tf_this_index(const struct tfh_tf_frame *frame);
+int tfh_tf_this_index(const struct tfh_tf_frame *frame, const void *own);
 extern int tfh_tf_this; /* the answer, -1 unknown */
 
 /*

@@ -140,13 +140,5 @@ tfh_tf_wrapper:
 #undef TF_FN
 	.size	tfh_tf_wrapper, .-tfh_tf_wrapper
 
-	.section .bss
-	.p2align 3
-	.globl	tfh_tf_real
-	.type	tfh_tf_real, @object
-tfh_tf_real:
-	.zero	8*(row+1)
-	.size	tfh_tf_real, .-tfh_tf_real
-
 #endif
 	.section .note.GNU-stack, "", @progbits

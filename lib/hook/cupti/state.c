@@ -1,0 +1,94 @@
+/* What everybody around CUPTI asks about it: whose process it is, whose callbacks it has, what is wanted of it. */
+#include "hook/cupti/cupti.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "record/gpu.h"
+
+static pid_t owner;	    /* the process that turned CUPTI on; 0: none has */
+static uint32_t registered; /* atomic */
+static uint32_t gone;	    /* atomic: somebody finalized CUPTI */
+static uint64_t wanted;	    /* atomic: a bit for each kind */
+static bool injected;
+
+bool tfh_cupti_here(void)
+{
+	return !owner || owner == getpid();
+}
+
+void tfh_cupti_claim(void)
+{
+	owner = getpid();
+}
+
+bool tfh_cupti_registered(void)
+{
+	return __atomic_load_n(&registered, __ATOMIC_ACQUIRE);
+}
+
+void tfh_cupti_has_ours(void)
+{
+	__atomic_store_n(&registered, 1, __ATOMIC_RELEASE);
+}
+
+void tfh_cupti_want(uint64_t kinds)
+{
+	__atomic_store_n(&wanted, kinds, __ATOMIC_RELEASE);
+}
+
+bool tfh_cupti_wants(int kind)
+{
+	return kind >= 0 && kind < TFH_ACT_KINDS &&
+	       __atomic_load_n(&wanted, __ATOMIC_ACQUIRE) >> kind & 1;
+}
+
+void tfh_cupti_gone(void)
+{
+	tfh_gpu_cut();
+	__atomic_store_n(&gone, 1, __ATOMIC_RELEASE);
+}
+
+bool tfh_cupti_is_gone(void)
+{
+	return __atomic_load_n(&gone, __ATOMIC_ACQUIRE);
+}
+
+bool tfh_cupti_was_gone(void)
+{
+	return __atomic_exchange_n(&gone, 0, __ATOMIC_ACQ_REL);
+}
+
+void tfh_cupti_injected(void)
+{
+	injected = true;
+}
+
+bool tfh_cupti_is_injected(void)
+{
+	return injected;
+}
+
+static void *begin_recording(void *arg)
+{
+	(void)arg;
+	tfh_gpu_first_record();
+	return NULL;
+}
+
+/* In one of CUPTI's callbacks, where neither files are opened nor CUPTI is called. */
+void tfh_cupti_first_buffer(void)
+{
+	static uint32_t seen;
+	sigset_t all, old;
+	pthread_t thread;
+
+	if (!injected || __atomic_exchange_n(&seen, 1, __ATOMIC_ACQ_REL))
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (!pthread_create(&thread, NULL, begin_recording, NULL))
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
