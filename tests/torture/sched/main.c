@@ -1,10 +1,10 @@
 /*
- * Schedules of the recorder by seed: schedules [-n COUNT] [-s SEED] [-m] [-1 SEED]
+ * Schedules of the recorder by seed: schedules [-n COUNT] [-s SEED] [-m] [-t] [-1 SEED]
  *
  * What must hold in each: no task waits more than a second or for ever, every record published
  * before an end is written once and in order, and what is refused is told as lost. -m: schedules
  * with several processes; the first calls of a process and its forks. -1: one schedule again.
- * Failing seeds are printed; exit status 1.
+ * -t: the last points before a failure are printed. Failing seeds are printed; exit status 1.
  */
 #include "work.h"
 
@@ -30,7 +30,7 @@ static struct {
 	struct work_sums sums;
 	char reason[200];
 } * shared;
-static bool several;
+static bool several, trace;
 
 void work_failed(const char *fmt, ...)
 {
@@ -41,6 +41,8 @@ void work_failed(const char *fmt, ...)
 				 */
 		vsnprintf(shared->reason, sizeof(shared->reason), fmt, args);
 	va_end(args);
+	if (trace)
+		sched_trace();
 	_exit(1);
 }
 
@@ -131,7 +133,7 @@ int main(int argc, char **argv)
 
 	CPU_ZERO(&cpu);
 	CPU_SET(sched_getcpu(), &cpu); /* a turn is handed on within one processor */
-	while ((option = getopt(argc, argv, "n:s:m1:")) != -1)
+	while ((option = getopt(argc, argv, "n:s:mt1:")) != -1)
 		switch (option) {
 		case 'n':
 			count = strtoull(optarg, NULL, 0);
@@ -141,6 +143,9 @@ int main(int argc, char **argv)
 			break;
 		case 'm':
 			several = true;
+			break;
+		case 't':
+			trace = true;
 			break;
 		case '1':
 			seed = strtoull(optarg, NULL, 0);

@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -20,6 +21,8 @@
 #include <unistd.h>
 
 #include "turns.h"
+
+#define sched_point() sched_point_in(__func__, __LINE__)
 
 #define __atomic_load_n(p, o) (sched_point(), __atomic_load_n(p, o))
 #define __atomic_store_n(p, v, o) (sched_point(), __atomic_store_n(p, v, o))
@@ -38,6 +41,7 @@
 #define nanosleep sched_nanosleep
 #define clock_gettime sched_clock_gettime
 #define pthread_create sched_pthread_create
+#define pthread_sigmask sched_sigmask
 #define pthread_key_create sched_pthread_key_create
 #define pthread_setname_np(thread, name) ((void)(thread), (void)(name))
 #define pthread_atfork sched_atfork

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -16,6 +17,7 @@
 #define EARLY_NS (SCHED_SECOND / 10) /* polls may come before their time: others were slow */
 #define ROUNDS 4		     /* PTHREAD_DESTRUCTOR_ITERATIONS */
 #define MAPS 64
+#define PASSED (1u << 21)
 
 enum { FREE, READY, WAITING, GONE };
 
@@ -50,6 +52,11 @@ static struct {
 	void *at;
 	size_t size;
 } maps[MAPS];
+static struct passed {
+	const char *function, *note;
+	int line;
+	uint32_t task;
+} passed[PASSED];
 static __thread struct task *me;
 
 uint64_t sched_random(uint64_t below)
@@ -152,10 +159,29 @@ static bool is_change(void)
 	return false;
 }
 
-void sched_point(void)
+void sched_trace(void)
+{
+	uint64_t first = points > PASSED ? points - PASSED : 0;
+
+	for (uint64_t i = first; i < points; i++) {
+		const struct passed *p = &passed[i % PASSED];
+
+		fprintf(stderr, "%llu task %u %s:%d %s\n", (unsigned long long)i + 1, p->task,
+			p->function, p->line, p->note);
+	}
+}
+
+void sched_note(const char *what)
+{
+	if (points)
+		passed[(points - 1) % PASSED].note = what;
+}
+
+void sched_point_in(const char *function, int line)
 {
 	if (!active || !me)
 		return;
+	passed[points % PASSED] = (struct passed){function, "", line, (uint32_t)(me - tasks)};
 	now += POINT_NS;
 	if (++points > POINTS_MOST)
 		sched_failed("no end");
@@ -280,6 +306,22 @@ int sched_pthread_key_create(pthread_key_t *key, void (*end)(void *))
 	return err;
 }
 
+int sched_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	bool named = set && sigismember(set, SIGALRM), blocked = me && !me->signals;
+
+	if (old) {
+		sigemptyset(old);
+		if (blocked)
+			sigaddset(old, SIGALRM);
+	}
+	if (set && me)
+		me->signals = !(how == SIG_SETMASK ? named
+				: how == SIG_BLOCK ? blocked || named
+						   : blocked && !named);
+	return 0;
+}
+
 static void seed_with(uint64_t seed)
 {
 	state = seed * 0x9e3779b97f4a7c15ull + 1;
@@ -348,7 +390,7 @@ static long futex(const uint32_t *word, int op, uint32_t value, const struct tim
 	if ((op & ~FUTEX_PRIVATE_FLAG) == FUTEX_WAIT) {
 		uint64_t ns = ts ? (uint64_t)ts->tv_sec * SCHED_SECOND + (uint64_t)ts->tv_nsec : 0;
 
-		sched_point();
+		sched_point_in(__func__, __LINE__);
 		if (*word != value) {
 			errno = EAGAIN;
 			return -1;
@@ -363,7 +405,7 @@ static long futex(const uint32_t *word, int op, uint32_t value, const struct tim
 			tasks[i].state = READY;
 			woken++;
 		}
-	sched_point();
+	sched_point_in(__func__, __LINE__);
 	return woken;
 }
 

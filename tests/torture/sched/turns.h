@@ -10,6 +10,7 @@
 #define TESTS_TORTURE_SCHED_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,11 +49,17 @@ uint64_t sched_now(void);
 void sched_unmap(size_t size);
 
 /* What points.h puts in the place of others. */
-void sched_point(void);
+void sched_point_in(const char *function, int line);
+/* The last points before this, where and by whom, go to stderr. */
+void sched_trace(void);
+/* Shown there after the last point. */
+void sched_note(const char *what);
 long sched_syscall(long number, ...);
 int sched_pass(void);
 int sched_nanosleep(const struct timespec *ts, struct timespec *left);
 int sched_clock_gettime(clockid_t id, struct timespec *ts);
+/* Of the calling task's signals: all or none, by SIGALRM. */
+int sched_sigmask(int how, const sigset_t *set, sigset_t *old);
 int sched_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
 			 void *arg);
 int sched_pthread_key_create(pthread_key_t *key, void (*end)(void *));

@@ -93,6 +93,7 @@ void work_lost(uint64_t n)
 
 static void refuse(bool counted)
 {
+	sched_note(counted ? "refused" : "refused within our own code");
 	if (counted)
 		w.refused++;
 	else
@@ -109,7 +110,7 @@ static void call(enum tfh_fn fn, uint32_t n)
 	uint64_t begin, end;
 
 	inside = true;
-	w.triggered |= fn == FN_TRIGGER;
+	w.triggered |= fn == FN_TRIGGER && !nested;
 	self = tfh_enter(fn, 1, &begin);
 	if (!self) {
 		refuse(!nested);
