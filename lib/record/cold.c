@@ -82,9 +82,9 @@ static uint32_t *lock_of(const struct tft_ring *ring)
 	return &cold_lock[(size_t)((const uint8_t *)ring - cold_base) / COLD_BYTES];
 }
 
-bool tfh_cold_claim(const struct tft_ring *ring)
+bool tfh_cold_claim(const struct tft_ring *ring, bool wait)
 {
-	return tfh_lock_try(lock_of(ring));
+	return wait ? tfh_lock(lock_of(ring)) : tfh_lock_try(lock_of(ring));
 }
 
 void tfh_cold_release(const struct tft_ring *ring)

@@ -201,7 +201,8 @@ static uint32_t drain_all(bool force, bool *blocked)
 		struct tfh_rec *records;
 		struct tft_ring *ring = tfh_cold_at(i, &records);
 
-		if (!tfh_cold_claim(ring))
+		/* At an end this may be the last time that anybody looks. */
+		if (!tfh_cold_claim(ring, force))
 			continue;
 		moved += drain_ring(ring, records, true, blocked);
 		tfh_cold_release(ring);

@@ -22,6 +22,7 @@
 #include "format/journal_layout.h"
 #include "format/tft_read.h"
 #include "record/record.h"
+#include "record/steady.h"
 
 #define TFH_PAGE 4096ul
 #define TFH_COLD_THREADS 64
@@ -104,8 +105,8 @@ uint32_t tfh_cold_count(void);
 struct tft_ring *tfh_cold_at(uint32_t i, struct tfh_rec **records);
 bool tfh_ring_is_cold(const struct tft_ring *ring);
 /* Who claims a cold ring may move its records: its thread into the journal's ring, or the flusher
- * into staging. */
-bool tfh_cold_claim(const struct tft_ring *ring);
+ * into staging. `wait`: 10 ms at most for the other one. */
+bool tfh_cold_claim(const struct tft_ring *ring, bool wait);
 void tfh_cold_release(const struct tft_ring *ring);
 /* In a forked child: the parent's calls are not the child's. */
 void tfh_cold_forget(void);
@@ -154,6 +155,11 @@ static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uin
 	return off ? (struct tft_ring *)(j->base + off) : NULL;
 }
 
+/* ---- left.c ---- */
+
+/* As tfh_self_settle, seen from the place `at` on the stack. */
+void tfh_settle_at(struct tfh_self *self, uint64_t at);
+
 /* ---- self.c ---- */
 
 /* Forked child: what the surviving thread still points at belongs to the parent. */
@@ -174,8 +180,8 @@ bool tfh_counter_refused(void);
 
 /* ---- init.c / start.c ---- */
 
-/* COLD -> ON, OFF or DEAD by the one thread that wins. */
-void tfh_start(void);
+/* COLD -> ON, OFF or DEAD by the one thread that wins; in a steady stretch of the caller's. */
+void tfh_start(const struct tfh_steady *steady);
 /* 0: this process may record (a forked child has its own state now). -EAGAIN: another thread is
  * just preparing it. -ECHILD: a vfork child, which must not touch anything. */
 int tfh_process_check(void);

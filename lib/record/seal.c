@@ -101,7 +101,7 @@ static void collect_losses(void)
 		struct tft_ring *ring = tfh_cold_at(i, &records);
 
 		/* Claimed until settled: its thread takes its counts along when it moves. */
-		if (ring->dropped != ring->drop_seen && tfh_cold_claim(ring)) {
+		if (ring->dropped != ring->drop_seen && tfh_cold_claim(ring, false)) {
 			uint32_t n_before = losses.n;
 
 			ring_loss(ring);

@@ -3,12 +3,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "record/flusher.h"
@@ -84,158 +82,6 @@ void tfh_rings_forked(void)
 	__atomic_store_n(&taking, 0, __ATOMIC_RELAXED);
 }
 
-/* ---- calls that were left without a word ---- */
-
-/* The frame's memory may be gone, with a coroutine's stack. Unknown (a sandbox) is yes. */
-static bool holds(const struct tfh_record_frame *place)
-{
-	uint64_t word = 0;
-	struct iovec to = {&word, sizeof(word)};
-	struct iovec from = {(void *)(uintptr_t)(place->at - sizeof(word)), sizeof(word)};
-	int saved = errno;
-	bool there = process_vm_readv(tfh_raw_getpid(), &to, 1, &from, 1, 0) >= 0
-			     ? word == place->back
-			     : errno != EFAULT;
-
-	errno = saved;
-	return there;
-}
-
-static bool was_left(const struct tfh_self *self, uint32_t i, uint64_t at)
-{
-	const struct tfh_record_frame *place = &self->room->place[i];
-
-	return place->at <= at || (i < TFT_OPEN_SLOTS && !tfh_peek(&self->ring->open[i].fn)) ||
-	       (place->back && !holds(place));
-}
-
-/* Closes all but the outermost n. */
-static void close_to(struct tfh_self *self, uint32_t n)
-{
-	uint32_t end = self->depth < TFT_OPEN_SLOTS ? self->depth : TFT_OPEN_SLOTS;
-
-	for (uint32_t i = n; i < end; i++)
-		__atomic_store_n(&self->ring->open[i].fn, 0, __ATOMIC_RELEASE);
-	if (n <= TFT_OPEN_SLOTS)
-		self->stage = n ? self->ring->open[n - 1].stage : 0;
-	self->depth = n;
-}
-
-/* Calls nested too deep to be known by their place are left when the last known one is. */
-uint32_t tfh_drop_left(struct tfh_self *self, uint64_t at)
-{
-	uint32_t known = self->depth < TFH_OPEN_MOST ? self->depth : TFH_OPEN_MOST;
-	uint32_t n = known;
-
-	while (n && was_left(self, n - 1, at))
-		n--;
-	if (n < known)
-		close_to(self, n);
-	return self->depth;
-}
-
-/* On the signal stack nothing is told by the order of addresses. */
-static bool on_signal_stack(void)
-{
-	stack_t stack;
-
-	return sigaltstack(NULL, &stack) || stack.ss_flags & SS_ONSTACK;
-}
-
-/*
- * Our own code is left by a signal handler only. What it had reserved is not published; a record
- * that was being filled belongs to a call at the place of the innermost one or, when that is
- * closed, below it.
- */
-static void drop_guard(struct tfh_self *self, uint64_t at)
-{
-	uint64_t own = self->guard & ~TFH_GUARD_APPEND ? self->guard_at : 0;
-	uint32_t d = self->depth ? self->depth - 1 : 0;
-
-	if (self->guard & TFH_GUARD_APPEND && self->room && d < TFH_OPEN_MOST &&
-	    self->room->place[d].at > own)
-		own = self->room->place[d].at;
-	if (self->guard && own && own <= at && !on_signal_stack())
-		self->guard = 0;
-}
-
-static void settle(struct tfh_self *self, uint64_t at)
-{
-	if (self->guard)
-		drop_guard(self, at);
-	if (self->depth && !self->guard)
-		tfh_drop_left(self, at);
-}
-
-void tfh_self_settle(struct tfh_self *self)
-{
-	int saved = errno;
-
-	settle(self, tfh_stack());
-	errno = saved;
-}
-
-static uint64_t begin_of(const struct tfh_self *self, uint32_t i)
-{
-	return i < TFT_OPEN_SLOTS ? self->ring->open[i].t_begin
-				  : self->room->deep[i - TFT_OPEN_SLOTS];
-}
-
-bool tfh_leave_odd(struct tfh_self *self, uint64_t begin)
-{
-	uint32_t n = self->depth < TFH_OPEN_MOST ? self->depth : TFH_OPEN_MOST;
-
-	while (n && begin_of(self, n - 1) != begin)
-		n--;
-	if (n)
-		close_to(self, n - 1);
-	else if (self->depth > TFH_OPEN_MOST)
-		self->depth--; /* nested too deep to be known */
-	return n || (self->ring && begin >= self->since);
-}
-
-/* The thread may have ended, but rings stay mapped. */
-static void close_slot(struct tft_ring *ring, uint64_t begin)
-{
-	for (uint32_t i = 0; ring && i < TFT_OPEN_SLOTS; i++)
-		if (tfh_peek(&ring->open[i].t_begin) == begin)
-			__atomic_store_n(&ring->open[i].fn, 0, __ATOMIC_RELEASE);
-}
-
-static void close_elsewhere(uint64_t begin)
-{
-	const struct tfh_journal *j = &tfh_p.journal;
-	struct tfh_rec *records;
-	uint32_t n;
-
-	for (uint32_t i = 0; i < tfh_cold_count(); i++)
-		close_slot(tfh_cold_at(i, &records), begin);
-	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
-		return;
-	n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
-	for (uint32_t i = 0; i < n; i++)
-		close_slot(tfh_journal_ring(j, i), begin);
-}
-
-struct tfh_self *tfh_back_elsewhere(enum tfh_fn fn, uint64_t begin)
-{
-	struct tfh_self *self;
-	int saved = errno;
-	uint64_t now;
-
-	close_elsewhere(begin);
-	self = tfh_enter_slow(fn, 0, (struct tfh_record_frame){tfh_stack(), 0}, &now);
-	errno = saved;
-	if (!self)
-		return NULL;
-	if (self->depth > TFT_OPEN_SLOTS || begin < self->since) {
-		tfh_leave_quiet(self, now);
-		return NULL;
-	}
-	tfh_poke(&self->ring->open[self->depth - 1].t_begin, begin);
-	return self;
-}
-
 /* ---- the thread's ring ---- */
 
 static void thread_name(char *name, size_t size)
@@ -257,21 +103,27 @@ static void ring_retire(struct tft_ring *ring)
 	__atomic_store_n(&ring->state, TFT_RING_RETIRED, __ATOMIC_RELEASE);
 }
 
-/* What a cold ring still holds goes into the thread's new ring, where it survives the process. */
-static void move_cold(struct tft_ring *old, const struct tfh_rec *from, struct tft_ring *ring,
+/* What a claimed cold ring still holds goes into the thread's new ring, where it survives the
+ * process. */
+static void copy_cold(const struct tft_ring *old, const struct tfh_rec *from, struct tft_ring *ring,
 		      struct tfh_rec *to)
 {
-	if (!tfh_cold_claim(old))
-		return; /* the flusher is moving them */
 	if (ring->head - old->tail <= ring->mask + 1ull) {
 		for (uint64_t n = old->tail; n != ring->head; n++)
 			to[n & ring->mask] = from[n & old->mask];
 		ring->first = ring->tail = old->tail;
-		old->tail = ring->head;
 	}
 	ring->dropped = old->dropped - old->drop_seen;
 	ring->drop_first = old->drop_first;
 	ring->drop_last = old->drop_last;
+}
+
+/* Once the new ring can be drained: until then the flusher, which may close the recording
+ * meanwhile, finds all of it in the old one. */
+static void empty_cold(struct tft_ring *old, const struct tft_ring *ring)
+{
+	if (ring->head - old->tail <= ring->mask + 1ull)
+		old->tail = ring->head;
 	old->drop_seen = old->dropped;
 	tfh_cold_release(old);
 }
@@ -282,6 +134,8 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 		       uint32_t mask)
 {
 	struct tft_ring *old = tfh_own_ring(self) ? self->ring : NULL;
+	/* Not claimed: the flusher is moving the records itself. */
+	bool cold = old && tfh_ring_is_cold(old) && tfh_cold_claim(old, false);
 
 	ring->mask = mask;
 	ring->tid = old ? old->tid : (uint32_t)syscall(SYS_gettid);
@@ -298,14 +152,16 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 		memcpy(ring->agg, old->agg, sizeof(ring->agg));
 		for (int i = 0; i < TFT_AGG_SLOTS; i++)
 			old->agg[i].stage = 0;
-		if (tfh_ring_is_cold(old))
-			move_cold(old, self->records, ring, records);
 	}
+	if (cold)
+		copy_cold(old, self->records, ring, records);
 	self->ring = ring;
 	self->records = records;
 	self->mask = mask;
 	self->tail_cache = ring->tail;
 	__atomic_store_n(&ring->state, TFT_RING_ACTIVE, __ATOMIC_RELEASE);
+	if (cold)
+		empty_cold(old, ring);
 	if (old)
 		ring_retire(old);
 }
@@ -327,9 +183,13 @@ static bool ring_in_journal(struct tfh_self *self, bool large)
 
 static bool ring_grow(struct tfh_self *self)
 {
-	bool done = taking_begin() && tfh_own_ring(self) && ring_in_journal(self, true);
+	struct tfh_steady steady;
+	bool done;
 
+	tfh_steady_begin(&steady);
+	done = taking_begin() && tfh_own_ring(self) && ring_in_journal(self, true);
 	taking_end();
+	tfh_steady_end(&steady);
 	return done;
 }
 
@@ -369,11 +229,13 @@ static void thread_room_free(struct tfh_self *self)
 static void thread_end(void *arg)
 {
 	struct tfh_self *self = &tfh_self;
+	struct tfh_steady steady;
 	int saved = errno;
 
 	(void)arg;
 	if (tfh_confined(self))
 		return;
+	tfh_steady_begin(&steady);
 	tfh_guard_begin(self);
 	if (tfh_own_ring(self)) {
 		tfh_agg_flush(self);
@@ -386,6 +248,7 @@ static void thread_end(void *arg)
 	thread_room_free(self);
 	/* The thread may have been cancelled inside a call, or in the middle of our own code. */
 	self->depth = self->stage = self->in_agg = self->guard = 0;
+	tfh_steady_end(&steady);
 	errno = saved;
 }
 
@@ -473,13 +336,13 @@ static void count_step_off(enum tfh_fn fn)
 		tfh_window_begin();
 }
 
-static int begin_and_take(struct tfh_self *self, enum tfh_fn fn)
+static int begin_and_take(struct tfh_self *self, enum tfh_fn fn, const struct tfh_steady *steady)
 {
 	uint32_t mode;
 
 	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_COLD &&
 	    tfh_fn_table[fn].props & TFH_FN_TRIGGER)
-		tfh_start();
+		tfh_start(steady);
 	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_OFF &&
 	    !(tfh_fn_table[fn].props & TFH_FN_ALWAYS))
 		count_step_off(fn);
@@ -492,7 +355,7 @@ static int begin_and_take(struct tfh_self *self, enum tfh_fn fn)
 
 /* Everything that a first call may have to set up. Returns 0 when the thread has a ring, else why
  * not. */
-static int prepare(struct tfh_self *self, enum tfh_fn fn)
+static int prepare(struct tfh_self *self, enum tfh_fn fn, const struct tfh_steady *steady)
 {
 	int err;
 
@@ -500,7 +363,7 @@ static int prepare(struct tfh_self *self, enum tfh_fn fn)
 	err = tfh_process_check();
 	if (err)
 		return err;
-	err = taking_begin() ? begin_and_take(self, fn) : -ECANCELED;
+	err = taking_begin() ? begin_and_take(self, fn, steady) : -ECANCELED;
 	taking_end();
 	return err;
 }
@@ -510,10 +373,11 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 {
 	struct tfh_self *self = tfh_here();
 	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
+	struct tfh_steady steady;
 	int saved = errno, err;
 
 	if (self->guard)
-		settle(self, place.at);
+		tfh_settle_at(self, place.at);
 	errno = saved;
 	if (self->guard) {
 		if (tfh_confined(self) && (mode == TFH_MODE_ON || mode == TFH_MODE_COLD))
@@ -541,13 +405,15 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 		tfh_confined_call(self);
 		return NULL;
 	}
+	tfh_steady_begin(&steady);
 	tfh_guard_begin(self);
 	tfh_unseen_begin();
-	err = prepare(self, fn);
+	err = prepare(self, fn, &steady);
 	tfh_unseen_end();
 	if (err == -EAGAIN)
 		count_beyond();
 	tfh_guard_end(self);
+	tfh_steady_end(&steady);
 	errno = saved;
 	return err ? NULL : tfh_enter_open(self, fn, arg, place, begin);
 }

@@ -127,15 +127,18 @@ static uint32_t place_of(void *const *frame, uint32_t n)
 uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks)
 {
 	void *frame[TFH_STACK_FRAMES];
+	struct tfh_steady steady;
 	int saved = errno, n = 0;
 
 	/* A call inside our own code, or an unwinder that comes back here. */
 	if (!wanted(fn, ticks) || self->guard)
 		return 0;
+	tfh_steady_begin(&steady);
 	tfh_guard_begin(self);
 	if (stack_left(self))
 		n = source->walk(frame, TFH_STACK_FRAMES);
 	tfh_guard_end(self);
+	tfh_steady_end(&steady);
 	errno = saved;
 	return n > 0 ? place_of(frame, (uint32_t)n) : 0;
 }

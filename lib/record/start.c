@@ -208,17 +208,10 @@ static void end_start(uint32_t state)
 	syscall(SYS_futex, &tfh_p.start_state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-void tfh_start(void)
+static void start(void)
 {
-	uint32_t none = TFH_START_NOT;
-	int status;
+	int status = set_up();
 
-	if (!__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-		wait_for_starter();
-		return;
-	}
-	status = set_up();
 	if (status) {
 		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
 		end_start(TFH_START_FAILED);
@@ -236,10 +229,27 @@ void tfh_start(void)
 	tfh_flusher_start();
 }
 
+void tfh_start(const struct tfh_steady *steady)
+{
+	uint32_t none = TFH_START_NOT;
+
+	if (!__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		wait_for_starter();
+		return;
+	}
+	tfh_steady_long(steady);
+	start();
+}
+
 void tfh_gpu_first_record(void)
 {
+	struct tfh_steady steady;
+
+	tfh_steady_begin(&steady);
 	tfh_guard_begin(&tfh_self);
 	if (!tfh_process_check() && __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_COLD)
-		tfh_start();
+		tfh_start(&steady);
 	tfh_guard_end(&tfh_self);
+	tfh_steady_end(&steady);
 }

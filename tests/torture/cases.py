@@ -68,7 +68,7 @@ def ends():
     yield Case("exec that fails", ["ends", "execfails", "20000"], rc=7, truth="part", least=20)
     yield Case("stop and continue", ["ends", "stopped", "100000"], rc=7)
     yield Case("coroutines", ["ends", "coroutines", "5000"], rc=7)
-    yield Case("siglongjmp out of hooks", ["ends", "jumps", "500"], rc=7, truth="part", least=1000)
+    yield Case("siglongjmp out of hooks", ["ends", "jumps", "500"], rc=7, truth="part", least=1000, quick=True)
 
 
 def forks():
@@ -91,7 +91,7 @@ def threads():
     yield Case("64 threads, 1,000,000 calls each", ["threads", "flood", "1000000", "64"], rc=7, timeout=300)
     yield Case("8 threads, 100,000 calls each", ["threads", "flood", "100000", "8"], rc=7, quick=True)
     yield Case("threads end in a flush", ["threads", "flush", "200"], rc=7)
-    yield Case("cancellation anywhere", ["threads", "cancel", "500"], rc=7, truth="part", least=500)
+    yield Case("cancellation anywhere", ["threads", "cancel", "500"], rc=7, truth="part", least=500, quick=True)
     yield Case("calls in destructors", ["threads", "destructors", "300"], rc=7, truth="part", least=300)
     yield Case("signals at 1 kHz", ["threads", "signals", "200000"], rc=7)
     yield Case("first calls of 64 threads", ["threads", "first", "64"], rc=7, quick=True)

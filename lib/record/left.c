@@ -1,0 +1,157 @@
+/* Calls that are left without a return, and those that come back on another thread: record.h says
+ * how they are known. */
+#include "record/internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/uio.h>
+
+/* The frame's memory may be gone, with a coroutine's stack. Unknown (a sandbox) is yes. */
+static bool holds(const struct tfh_record_frame *place)
+{
+	uint64_t word = 0;
+	struct iovec to = {&word, sizeof(word)};
+	struct iovec from = {(void *)(uintptr_t)(place->at - sizeof(word)), sizeof(word)};
+	int saved = errno;
+	bool there = process_vm_readv(tfh_raw_getpid(), &to, 1, &from, 1, 0) >= 0
+			     ? word == place->back
+			     : errno != EFAULT;
+
+	errno = saved;
+	return there;
+}
+
+static bool was_left(const struct tfh_self *self, uint32_t i, uint64_t at)
+{
+	const struct tfh_record_frame *place = &self->room->place[i];
+
+	return place->at <= at || (i < TFT_OPEN_SLOTS && !tfh_peek(&self->ring->open[i].fn)) ||
+	       (place->back && !holds(place));
+}
+
+/* Closes all but the outermost n. */
+static void close_to(struct tfh_self *self, uint32_t n)
+{
+	uint32_t end = self->depth < TFT_OPEN_SLOTS ? self->depth : TFT_OPEN_SLOTS;
+
+	for (uint32_t i = n; i < end; i++)
+		__atomic_store_n(&self->ring->open[i].fn, 0, __ATOMIC_RELEASE);
+	if (n <= TFT_OPEN_SLOTS)
+		self->stage = n ? self->ring->open[n - 1].stage : 0;
+	self->depth = n;
+}
+
+/* Calls nested too deep to be known by their place are left when the last known one is. */
+uint32_t tfh_drop_left(struct tfh_self *self, uint64_t at)
+{
+	uint32_t known = self->depth < TFH_OPEN_MOST ? self->depth : TFH_OPEN_MOST;
+	uint32_t n = known;
+
+	while (n && was_left(self, n - 1, at))
+		n--;
+	if (n < known)
+		close_to(self, n);
+	return self->depth;
+}
+
+/* On the signal stack nothing is told by the order of addresses. */
+static bool on_signal_stack(void)
+{
+	stack_t stack;
+
+	return sigaltstack(NULL, &stack) || stack.ss_flags & SS_ONSTACK;
+}
+
+/*
+ * Our own code is left by a signal handler only. What it had reserved is not published; a record
+ * that was being filled belongs to a call at the place of the innermost one or, when that is
+ * closed, below it.
+ */
+static void drop_guard(struct tfh_self *self, uint64_t at)
+{
+	uint64_t own = self->guard & ~TFH_GUARD_APPEND ? self->guard_at : 0;
+	uint32_t d = self->depth ? self->depth - 1 : 0;
+
+	if (self->guard & TFH_GUARD_APPEND && self->room && d < TFH_OPEN_MOST &&
+	    self->room->place[d].at > own)
+		own = self->room->place[d].at;
+	if (self->guard && own && own <= at && !on_signal_stack())
+		self->guard = 0;
+}
+
+void tfh_settle_at(struct tfh_self *self, uint64_t at)
+{
+	if (self->guard)
+		drop_guard(self, at);
+	if (self->depth && !self->guard)
+		tfh_drop_left(self, at);
+}
+
+void tfh_self_settle(struct tfh_self *self)
+{
+	int saved = errno;
+
+	tfh_settle_at(self, tfh_stack());
+	errno = saved;
+}
+
+static uint64_t begin_of(const struct tfh_self *self, uint32_t i)
+{
+	return i < TFT_OPEN_SLOTS ? self->ring->open[i].t_begin
+				  : self->room->deep[i - TFT_OPEN_SLOTS];
+}
+
+bool tfh_leave_odd(struct tfh_self *self, uint64_t begin)
+{
+	uint32_t n = self->depth < TFH_OPEN_MOST ? self->depth : TFH_OPEN_MOST;
+
+	while (n && begin_of(self, n - 1) != begin)
+		n--;
+	if (n)
+		close_to(self, n - 1);
+	else if (self->depth > TFH_OPEN_MOST)
+		self->depth--; /* nested too deep to be known */
+	return n || (self->ring && begin >= self->since);
+}
+
+/* The thread may have ended, but rings stay mapped. */
+static void close_slot(struct tft_ring *ring, uint64_t begin)
+{
+	for (uint32_t i = 0; ring && i < TFT_OPEN_SLOTS; i++)
+		if (tfh_peek(&ring->open[i].t_begin) == begin)
+			__atomic_store_n(&ring->open[i].fn, 0, __ATOMIC_RELEASE);
+}
+
+static void close_elsewhere(uint64_t begin)
+{
+	const struct tfh_journal *j = &tfh_p.journal;
+	struct tfh_rec *records;
+	uint32_t n;
+
+	for (uint32_t i = 0; i < tfh_cold_count(); i++)
+		close_slot(tfh_cold_at(i, &records), begin);
+	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
+		return;
+	n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < n; i++)
+		close_slot(tfh_journal_ring(j, i), begin);
+}
+
+struct tfh_self *tfh_back_elsewhere(enum tfh_fn fn, uint64_t begin)
+{
+	struct tfh_self *self;
+	int saved = errno;
+	uint64_t now;
+
+	close_elsewhere(begin);
+	self = tfh_enter_slow(fn, 0, (struct tfh_record_frame){tfh_stack(), 0}, &now);
+	errno = saved;
+	if (!self)
+		return NULL;
+	if (self->depth > TFT_OPEN_SLOTS || begin < self->since) {
+		tfh_leave_quiet(self, now);
+		return NULL;
+	}
+	tfh_poke(&self->ring->open[self->depth - 1].t_begin, begin);
+	return self;
+}
