@@ -65,17 +65,21 @@ static bool on_signal_stack(void)
 /*
  * Our own code is left by a signal handler only. What it had reserved is not published; a record
  * that was being filled belongs to a call at the place of the innermost one or, when that is
- * closed, below it.
+ * closed, below it. A call from a deeper frame may come after such a jump as well as from a handler
+ * that interrupted the filling: then the frame tells.
  */
 static void drop_guard(struct tfh_self *self, uint64_t at)
 {
 	uint64_t own = self->guard & ~TFH_GUARD_APPEND ? self->guard_at : 0;
 	uint32_t d = self->depth ? self->depth - 1 : 0;
+	bool filling = self->guard & TFH_GUARD_APPEND && self->room && d < TFH_OPEN_MOST;
+	const struct tfh_frame *place = filling ? &self->room->place[d] : NULL;
 
-	if (self->guard & TFH_GUARD_APPEND && self->room && d < TFH_OPEN_MOST &&
-	    self->room->place[d].at > own)
-		own = self->room->place[d].at;
+	if (place && place->at > own)
+		own = place->at;
 	if (self->guard && own && own <= at && !on_signal_stack())
+		self->guard = 0;
+	else if (self->guard == TFH_GUARD_APPEND && place && place->back && !holds(place))
 		self->guard = 0;
 }
 

@@ -120,23 +120,41 @@ static void jumps(int (*inside)(void), int n)
 	}
 }
 
-/* At any moment, our own code included, once recording has begun: who jumps out of its first
- * milliseconds has none (docs/torture.md). */
+static void query_from_below(void)
+{
+	char room[4096];
+
+	memset(room, 1, sizeof(room));
+	query(room);
+}
+
+/* At any moment, our own code included; after each jump a call from where the stack is deeper than
+ * what was left, and 500 at the end. The ring is emptied now and then, so that it has room for
+ * these. */
 static void storm(void)
 {
 	struct itimerval every = {{0, 100}, {0, 100}};
+	int (*flush)(unsigned) = (int (*)(unsigned))dlsym(RTLD_DEFAULT, "tfhook_flush");
 	volatile int left = 0;
+	sigset_t alarm, old;
 
-	copies(1);
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
 	signal(SIGALRM, on_signal);
 	setitimer(ITIMER_REAL, &every, NULL);
-	while (left < 500)
-		if (sigsetjmp(back, 1))
+	while (left < 200)
+		if (sigsetjmp(back, 1)) {
+			sigprocmask(SIG_BLOCK, &alarm, &old);
+			query_from_below();
+			if (flush && left % 8 == 0)
+				flush(1000);
 			left++;
-		else
+			sigprocmask(SIG_SETMASK, &old, NULL);
+		} else {
 			for (;; copies(1))
-				for (volatile int k = 0; k < 200; k++)
+				for (volatile int k = 0; k < 1000; k++)
 					;
+		}
 	every = (struct itimerval){{0, 0}, {0, 0}};
 	signal(SIGALRM, SIG_IGN);
 	setitimer(ITIMER_REAL, &every, NULL);

@@ -27,6 +27,7 @@ ways = {
     "longjmp": ({COPY: 101}, 7),
     "longjmp_nested": ({COPY: 101}, 7),
     "siglongjmp": ({COPY: 101}, 7),
+    "storm": ({QUERY: 700}, 7),
     "killed": ({COPY: 4}, -signal.SIGKILL),
     "coroutine": ({COPY: 9, QUERY: 24, SYNC: 4}, 7),
     "hop": ({COPY: 3, QUERY: 8, SYNC: 1}, 7),
@@ -57,7 +58,8 @@ for way, (expected, code) in ways.items():
     records = records_of(f"{place}/{way}")
     calls = [r for r in records if r["kind"] == CALL]
     got = Counter(r["fn"] for r in calls)
-    for fn in (COPY, SYNC, QUERY, DESTROY):
+    # How many copies a storm leaves in the middle is chance.
+    for fn in (SYNC, QUERY, DESTROY) if way == "storm" else (COPY, SYNC, QUERY, DESTROY):
         if got[fn] != expected.get(fn, 0):
             wrong(way, fn, got[fn], "calls, expected", expected.get(fn, 0))
     deep = [r for r in calls if r["depth"]]
