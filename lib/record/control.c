@@ -30,13 +30,17 @@ static void mode_update(void)
 
 void tfh_pause(void)
 {
-	__atomic_store_n(&tfh_p.paused, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&tfh_p.paused, 1, __ATOMIC_ACQ_REL);
 	mode_update();
 }
 
 void tfh_resume(void)
 {
-	__atomic_store_n(&tfh_p.paused, 0, __ATOMIC_RELEASE);
+	uint32_t n = __atomic_load_n(&tfh_p.paused, __ATOMIC_RELAXED);
+
+	while (n && !__atomic_compare_exchange_n(&tfh_p.paused, &n, n - 1, true, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+		;
 	mode_update();
 }
 

@@ -61,6 +61,7 @@ static void after_fork(void);
 static void atfork_child(void)
 {
 	tfh_p.pid = tfh_raw_getpid();
+	tfh_p.paused = 0; /* also where nothing was called yet */
 	tfh_locks_forked();
 	if (generation_page)
 		after_fork();
@@ -116,6 +117,7 @@ static int adopt(pid_t pid)
 	if (last == pid || !__atomic_compare_exchange_n(&adopted, &last, pid, false,
 							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return -ECHILD;
+	tfh_p.paused = 0;
 	tfh_locks_forked();
 	after_fork();
 	tfh_self.guard++; /* this is our own code, whose end is still to come */
@@ -149,10 +151,12 @@ int tfh_process_check(void)
 	return made ? 0 : -EAGAIN;
 }
 
-/* Everything of one recording; options and identity stay. */
+/* Everything of one recording; options, identity and what the job asked for stay. */
 static void forget_recording(void)
 {
-	/* First, because of those who still wait for the old recording. */
+	/* Whoever asks the old recording for something from here on is told that there is none; who
+	 * asked before sees by the generation that it is over. */
+	__atomic_store_n(&tfh_p.start_state, TFH_START_FAILED, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&tfh_p.generation, tfh_p.generation + 2, __ATOMIC_RELEASE);
 	tfh_cold_forget();
 	tfh_flusher_forget();
@@ -161,10 +165,10 @@ static void forget_recording(void)
 	tfh_p.next_thread = 0;
 	tfh_p.beyond_early = 0;
 	tfh_p.steps_off = 0;
-	tfh_p.window_off = tfh_p.paused = 0;
+	tfh_p.window_off = 0;
 	if (!tfh_confined(&tfh_self)) /* else the parent's serves */
 		tfh_clock_read_pair(&tfh_p.first_pair);
-	tfh_p.start_state = TFH_START_NOT;
+	__atomic_store_n(&tfh_p.start_state, TFH_START_NOT, __ATOMIC_RELEASE);
 }
 
 /* Back to COLD with everything new; what the parent recorded is the parent's to write. */
@@ -193,15 +197,10 @@ void tfh_exec_begin(void)
 }
 
 /* The old journal stays mapped: other threads may be inside calls that end on its rings. */
-void tfh_exec_failed(void)
+static void begin_anew(void)
 {
-	int saved = errno;
-
-	/* Of several threads that came back one begins anew, and the others find it begun. Where
-	 * nothing was recorded no system call is made. */
-	if (!__atomic_load_n(&exec_closed, __ATOMIC_ACQUIRE) || tfh_raw_getpid() != tfh_p.pid ||
-	    !__atomic_exchange_n(&exec_closed, 0, __ATOMIC_ACQ_REL) || !tfh_flusher_closed())
-		return;
+	if (!__atomic_exchange_n(&exec_closed, 0, __ATOMIC_ACQ_REL) || !tfh_flusher_closed())
+		return; /* of several threads that came back another one did it */
 	if (!tfh_rings_quiet()) {
 		tfh_log(1, "recording ended at an exec that failed: a thread was just beginning");
 		return;
@@ -209,5 +208,22 @@ void tfh_exec_failed(void)
 	tfh_journal_release(&tfh_p.journal);
 	forget_recording();
 	__atomic_store_n(&tfh_mode, TFH_MODE_COLD, __ATOMIC_RELEASE);
+}
+
+void tfh_exec_failed(void)
+{
+	static uint32_t lock TFH_LOCK_WORD;
+	struct tfh_steady steady;
+	int saved = errno;
+
+	/* Where nothing was recorded no system call is made. */
+	if (!__atomic_load_n(&exec_closed, __ATOMIC_ACQUIRE) || tfh_raw_getpid() != tfh_p.pid)
+		return;
+	tfh_steady_begin(&steady);
+	if (tfh_lock(&lock)) {
+		begin_anew();
+		tfh_unlock(&lock);
+	}
+	tfh_steady_end(&steady);
 	errno = saved;
 }

@@ -90,7 +90,7 @@ struct tfh_record_proc {
 	uint32_t steps_off;    /* atomic: steps seen while recording was off */
 	uint32_t window_off;   /* recording waits for its window */
 	uint64_t window_first, window_last; /* steps window, 0 = none */
-	uint32_t paused;		    /* atomic: the job itself asked */
+	uint32_t paused;		    /* atomic: pauses by the job itself less its resumes */
 };
 
 extern struct tfh_record_proc tfh_p;

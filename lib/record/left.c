@@ -73,7 +73,7 @@ static void drop_guard(struct tfh_self *self, uint64_t at)
 	uint64_t own = self->guard & ~TFH_GUARD_APPEND ? self->guard_at : 0;
 	uint32_t d = self->depth ? self->depth - 1 : 0;
 	bool filling = self->guard & TFH_GUARD_APPEND && self->room && d < TFH_OPEN_MOST;
-	const struct tfh_frame *place = filling ? &self->room->place[d] : NULL;
+	const struct tfh_record_frame *place = filling ? &self->room->place[d] : NULL;
 
 	if (place && place->at > own)
 		own = place->at;

@@ -221,7 +221,7 @@ static void start(void)
 	tfh_drain(true);
 	__atomic_store_n(&tfh_p.start_state, TFH_START_DONE, __ATOMIC_RELEASE);
 	__atomic_store_n(tfh_generation, tfh_p.generation | 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&tfh_mode, tfh_p.window_off ? TFH_MODE_OFF : TFH_MODE_ON,
+	__atomic_store_n(&tfh_mode, tfh_p.window_off || tfh_p.paused ? TFH_MODE_OFF : TFH_MODE_ON,
 			 __ATOMIC_RELEASE);
 	end_start(TFH_START_DONE);
 	tfh_register_exit(TFH_EXIT_AFTER_START);

@@ -27,6 +27,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 5; i++)
 		tfhook_step();
 	tfhook_pause();
+	tfhook_pause();
+	tfhook_resume(); /* of two */
 	tfhook_range_push("paused");
 	tfhook_range_pop();
 	tfhook_resume();
