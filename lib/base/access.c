@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 static bool is_member(gid_t group)
 {
 	int n = getgroups(0, NULL);
@@ -69,7 +71,7 @@ static int hand_over(int fd, const struct tfh_access *a, mode_t alone, mode_t sh
 
 	if (a->shared && !fchown(fd, (uid_t)-1, a->group))
 		mode = shared;
-	if (fstat(fd, &st))
+	if (tfh_fstat(fd, &st))
 		return -errno;
 	/* File systems without modes refuse. */
 	if ((st.st_mode & 07777) != mode && fchmod(fd, mode) && errno != EPERM)
@@ -80,15 +82,15 @@ static int hand_over(int fd, const struct tfh_access *a, mode_t alone, mode_t sh
 /* A umask may take the owner's own rights away, too; then this descriptor is all one gets. */
 static void allow_owner(const char *path)
 {
-	int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = tfh_open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	char name[64];
 	struct stat st;
 
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid())
+	if (fd >= 0 && !tfh_fstat(fd, &st) && st.st_uid == geteuid())
 		chmod(name, 0700);
 	if (fd >= 0)
-		close(fd);
+		tfh_close(fd);
 }
 
 int tfh_make_dir(const char *path, const struct tfh_access *a)
@@ -104,7 +106,7 @@ int tfh_make_dir(const char *path, const struct tfh_access *a)
 	}
 	err = fd < 0 ? fd : hand_over(fd, a, 0700, 02750);
 	if (fd >= 0)
-		close(fd);
+		tfh_close(fd);
 	if (err)
 		rmdir(path);
 	return err;
@@ -112,14 +114,15 @@ int tfh_make_dir(const char *path, const struct tfh_access *a)
 
 int tfh_make_file(int at, const char *name, const struct tfh_access *a)
 {
-	int fd = openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), err;
+	int fd = tfh_openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600),
+	    err;
 
 	if (fd < 0)
 		return -errno;
 	err = hand_over(fd, a, 0600, 0640);
 	if (!err)
 		return fd;
-	close(fd);
+	tfh_close(fd);
 	unlinkat(at, name, 0);
 	return err;
 }
@@ -132,29 +135,29 @@ static bool owner_is(int dir, uid_t owner)
 	int fd;
 
 	snprintf(name, sizeof(name), ".tfhook-owner.%d", (int)getpid());
-	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = tfh_openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return false;
-	same = !fstat(fd, &st) && st.st_uid == owner;
-	close(fd);
+	same = !tfh_fstat(fd, &st) && st.st_uid == owner;
+	tfh_close(fd);
 	unlinkat(dir, name, 0);
 	return same;
 }
 
 int tfh_open_own_dir(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = tfh_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 	int err = 0;
 
 	if (fd < 0)
 		return errno == ELOOP ? -ENOTDIR : -errno;
-	if (fstat(fd, &st))
+	if (tfh_fstat(fd, &st))
 		err = -errno;
 	else if (st.st_uid != geteuid() && st.st_uid != 0 && !owner_is(fd, st.st_uid))
 		err = -EPERM;
 	if (!err)
 		return fd;
-	close(fd);
+	tfh_close(fd);
 	return err;
 }

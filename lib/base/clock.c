@@ -8,6 +8,8 @@
 #include <cpuid.h>
 #endif
 
+#include "base/fd.h"
+
 uint8_t tfh_clock_counter;
 
 static bool counter_is_invariant(void)
@@ -25,13 +27,13 @@ static bool counter_is_invariant(void)
 
 static void read_clocksource(char *text, size_t size)
 {
-	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
-		      O_RDONLY | O_CLOEXEC);
+	int fd = tfh_open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+			  O_RDONLY | O_CLOEXEC);
 	ssize_t n = 0;
 
 	if (fd >= 0) {
-		n = read(fd, text, size - 1);
-		close(fd);
+		n = tfh_read(fd, text, size - 1);
+		tfh_close(fd);
 	}
 	text[n > 0 ? n : 0] = '\0';
 	text[strcspn(text, "\n")] = '\0';

@@ -12,9 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 static int read_small(int at, const char *name, int flags, char *text, size_t size)
 {
-	int fd = openat(at, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags), err = 0;
+	int fd = tfh_openat(at, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags, 0), err = 0;
 	struct stat st;
 	size_t n = 0;
 	ssize_t got = 1;
@@ -22,10 +24,10 @@ static int read_small(int at, const char *name, int flags, char *text, size_t si
 	text[0] = '\0';
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+	if (tfh_fstat(fd, &st) || !S_ISREG(st.st_mode))
 		err = -EINVAL;
 	while (!err && n + 1 < size && got > 0) {
-		got = read(fd, text + n, size - 1 - n);
+		got = tfh_read(fd, text + n, size - 1 - n);
 		if (got > 0)
 			n += (size_t)got;
 		else if (got < 0 && errno == EINTR)
@@ -33,7 +35,7 @@ static int read_small(int at, const char *name, int flags, char *text, size_t si
 		else if (got < 0)
 			err = -errno;
 	}
-	close(fd);
+	tfh_close(fd);
 	text[n] = '\0';
 	return err;
 }
@@ -56,9 +58,9 @@ int tfh_raise_fd(int fd)
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < 1024)
 		least = (int)limit.rlim_cur - 16;
 	for (; least > fd; least /= 2) {
-		high = fcntl(fd, F_DUPFD_CLOEXEC, least);
+		high = tfh_fcntl(fd, F_DUPFD_CLOEXEC, least);
 		if (high >= 0) {
-			close(fd);
+			tfh_close(fd);
 			return high;
 		}
 	}
@@ -78,7 +80,7 @@ uint64_t tfh_process_start(pid_t pid)
 	return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
-bool tfh_last_thread(void)
+bool tfh_last_threads(unsigned n)
 {
 	char text[1024];
 	const char *at, *state;
@@ -88,7 +90,7 @@ bool tfh_last_thread(void)
 	for (int field = 2; at && field < 20; field++)
 		at = strchr(at + 1, ' ');
 	/* An ended main thread is counted as long as the process lives. */
-	return at && !strncmp(state, ") Z", 3) && strtoul(at + 1, NULL, 10) == 2;
+	return at && !strncmp(state, ") Z", 3) && strtoul(at + 1, NULL, 10) == n + 1;
 }
 
 uint64_t tfh_namespace(const char *name)

@@ -26,8 +26,8 @@ int tfh_raise_fd(int fd);
  * pid; 0 when there is no such process. */
 uint64_t tfh_process_start(pid_t pid);
 
-/* True: the main thread has ended (pthread_exit) and but one thread is left, the caller. */
-bool tfh_last_thread(void);
+/* True: the main thread has ended (pthread_exit) and but `n` threads are left, the caller's own. */
+bool tfh_last_threads(unsigned n);
 
 /* Number of one of this process' namespaces ("pid", "mnt", ...); 0 when the kernel does not tell.
  */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
+#include "base/fd.h"
 #include "format/encode.h"
 
 #include <zstd.h>
@@ -20,7 +21,7 @@ int tft_pread(int fd, void *buf, size_t len, uint64_t offset)
 	uint8_t *p = buf;
 
 	while (len) {
-		ssize_t n = pread(fd, p, len, (off_t)offset);
+		ssize_t n = tfh_pread(fd, p, len, (off_t)offset);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -217,7 +218,7 @@ static int from_index(int fd, uint64_t size, const struct tft_footer *footer,
  * header begins in one; a file system that knows of no holes calls everything data. */
 static uint64_t next_data(int fd, uint64_t size, uint64_t from)
 {
-	off_t at = lseek(fd, (off_t)from, SEEK_DATA);
+	off_t at = tfh_lseek(fd, (off_t)from, SEEK_DATA);
 
 	if (at < 0)
 		return errno == ENXIO ? size : from;

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 #define OTHERS 48 /* descriptors for everything else */
 #define LEAST 8
 
@@ -39,7 +41,7 @@ static void close_now(struct tft_descriptor *d)
 {
 	unpark(d);
 	if (d->fd >= 0) {
-		close(d->fd);
+		tfh_close(d->fd);
 		all.open--;
 	}
 	d->fd = -1;
@@ -62,8 +64,8 @@ static int open_now(struct tft_descriptor *d, int of)
 {
 	make_room();
 	do
-		d->fd = of < 0 ? open(d->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-			       : fcntl(of, F_DUPFD_CLOEXEC, 0);
+		d->fd = of < 0 ? tfh_open(d->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+			       : tfh_fcntl(of, F_DUPFD_CLOEXEC, 0);
 	while (d->fd < 0 && errno == EMFILE && all.oldest && (close_now(all.oldest), true));
 	if (d->fd < 0)
 		return -errno;
@@ -79,7 +81,7 @@ static int begin(struct tft_descriptor *d, const char *path, int of)
 	d->path = path;
 	pthread_mutex_lock(&all.lock);
 	int code = open_now(d, of);
-	if (code == 0 && fstat(d->fd, &st) < 0) {
+	if (code == 0 && tfh_fstat(d->fd, &st) < 0) {
 		code = -errno;
 		close_now(d);
 	}
@@ -127,7 +129,7 @@ int tft_descriptor_use(struct tft_descriptor *d)
 	if (d->fd < 0) {
 		code = open_now(d, -1);
 		if (code == 0 &&
-		    (fstat(d->fd, &st) < 0 || st.st_dev != d->dev || st.st_ino != d->ino)) {
+		    (tfh_fstat(d->fd, &st) < 0 || st.st_dev != d->dev || st.st_ino != d->ino)) {
 			close_now(d);
 			code = -ESTALE;
 		}

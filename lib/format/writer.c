@@ -9,6 +9,7 @@
 
 #include "base/access.h"
 #include "base/crc32c.h"
+#include "base/fd.h"
 #include "format/encode.h"
 #include "format/reader.h"
 
@@ -31,13 +32,14 @@ static bool fd_is_ours(const struct tft_writer *w)
 {
 	struct stat st;
 
-	return w->fd >= 0 && fstat(w->fd, &st) == 0 && st.st_dev == w->dev && st.st_ino == w->ino;
+	return w->fd >= 0 && tfh_fstat(w->fd, &st) == 0 && st.st_dev == w->dev &&
+	       st.st_ino == w->ino;
 }
 
 static void writer_free(struct tft_writer *w)
 {
 	if (fd_is_ours(w))
-		close(w->fd);
+		tfh_close(w->fd);
 	tft_encoder_free(w->encoder);
 	free(w->index);
 	free(w);
@@ -50,7 +52,7 @@ static int write_all(int fd, const void *data, size_t len)
 	const char *p = data;
 
 	while (len) {
-		ssize_t n = write(fd, p, len);
+		ssize_t n = tfh_write(fd, p, len);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -207,10 +209,10 @@ static int writer_new(int fd, const struct tfh_fn_info *fn, uint32_t fn_count,
 	struct stat st;
 
 	*out = NULL;
-	if (!w || fstat(fd, &st) < 0) {
+	if (!w || tfh_fstat(fd, &st) < 0) {
 		int err = w ? -errno : -ENOMEM;
 		free(w);
-		close(fd);
+		tfh_close(fd);
 		return err;
 	}
 	w->fd = fd;
@@ -264,7 +266,8 @@ int tft_writer_on(int fd, const struct tft_head *head, struct tft_writer **out)
 
 int tft_writer_create(const char *path, const struct tft_head *head, struct tft_writer **out)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+	int fd = tfh_openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+			    0666);
 
 	*out = NULL;
 	if (fd < 0)
@@ -289,7 +292,8 @@ int tft_writer_rewind(struct tft_writer *w)
 {
 	if (!fd_is_ours(w))
 		return -EBADF;
-	if (ftruncate(w->fd, (off_t)w->size) < 0 || lseek(w->fd, (off_t)w->size, SEEK_SET) < 0)
+	if (tfh_ftruncate(w->fd, (off_t)w->size) < 0 ||
+	    tfh_lseek(w->fd, (off_t)w->size, SEEK_SET) < 0)
 		return -errno;
 	return 0;
 }
@@ -298,7 +302,7 @@ void tft_writer_abandon(struct tft_writer *w)
 {
 	/* The memory stays: a lock of the heap may be held for ever in the child. */
 	if (fd_is_ours(w))
-		close(w->fd);
+		tfh_close(w->fd);
 }
 
 static int write_index(struct tft_writer *w, bool clean)
@@ -327,7 +331,7 @@ int tft_writer_finish(struct tft_writer *w, bool clean)
 		w->size = chunks_end;
 		tft_writer_rewind(w);
 	}
-	if (fd_is_ours(w) && close(w->fd) < 0 && err == 0)
+	if (fd_is_ours(w) && tfh_close(w->fd) < 0 && err == 0)
 		err = -errno;
 	w->fd = -1;
 	writer_free(w);

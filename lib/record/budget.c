@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 #ifndef SYS_quotactl_fd
 #define SYS_quotactl_fd 443
 #endif
@@ -89,7 +91,7 @@ static int quotas_check(void)
 		return 0;
 	user = quota_check(dir, USRQUOTA, (int)geteuid());
 	group = quota_check(dir, GRPQUOTA, (int)getegid());
-	close(dir);
+	tfh_close(dir);
 	errno = saved;
 	budget.no_quota = !user && !group;
 	return user < 0 ? user : group < 0 ? group : 0;
@@ -157,7 +159,7 @@ static void count(void)
 	if (d)
 		closedir(d);
 	else if (dir >= 0)
-		close(dir);
+		tfh_close(dir);
 	if (!budget.processes)
 		budget.processes = 1;
 }

@@ -230,6 +230,7 @@ static bool answer_finish(void)
 	if (!how)
 		return false;
 	close_all(how == 2);
+	tfh_apart_over();
 	__atomic_store_n(&tfh_f.finish_done, 1, __ATOMIC_SEQ_CST);
 	futex_wake(&tfh_f.finish_done);
 	/* A flush that was asked for meanwhile has nothing to wait for; one that comes later sees
@@ -263,7 +264,8 @@ static void begin(void)
 
 bool tfh_on_flusher(void)
 {
-	return __atomic_load_n(&tfh_f.pthread, __ATOMIC_RELAXED) == (uint64_t)pthread_self();
+	return __atomic_load_n(&tfh_f.pthread, __ATOMIC_RELAXED) == (uint64_t)pthread_self() ||
+	       tfh_on_helper();
 }
 
 /* The process is the flusher's alone: true, and everything is closed. */
@@ -272,7 +274,7 @@ static bool leave_alone(uint64_t now_ns)
 	if (now_ns - tfh_f.alone_ns < ALONE_NS)
 		return false;
 	tfh_f.alone_ns = now_ns;
-	if (!tfh_last_thread())
+	if (!tfh_last_threads(tfh_f.helper_thread ? 2 : 1))
 		return false;
 	if (tfh_gpu_exit()) {
 		__atomic_add_fetch(&tfh_f.flush_asked, 1, __ATOMIC_SEQ_CST);
@@ -286,6 +288,7 @@ static bool leave_alone(uint64_t now_ns)
 
 static void *flusher_main(void *arg)
 {
+	struct tfh_helper *helper;
 	bool alone = false;
 
 	(void)arg;
@@ -294,6 +297,7 @@ static void *flusher_main(void *arg)
 	tfh_unseen_begin();
 	__atomic_store_n(&tfh_f.pthread, (uint64_t)pthread_self(), __ATOMIC_RELAXED);
 	pthread_setname_np(pthread_self(), "tfhook-flush");
+	helper = tfh_apart_begin();
 	begin();
 	for (;;) {
 		uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
@@ -318,8 +322,7 @@ static void *flusher_main(void *arg)
 			sleep_until_asked(counting ? POLL_LEAST_NS : tfh_f.poll_ns);
 	}
 	tfh_unseen_end();
-	if (alone)
-		pthread_sigmask(SIG_SETMASK, &tfh_f.signals, NULL);
+	tfh_apart_end(helper, alone);
 	return NULL;
 }
 
@@ -332,7 +335,6 @@ static int make_thread(void)
 
 	sigfillset(&all);
 	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	tfh_f.signals = old;
@@ -469,7 +471,8 @@ void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 
 void tfh_flusher_forget(void)
 {
-	if (tfh_f.seg.writer) /* a parent process goes on writing to it */
+	/* A parent process goes on writing to it, maybe in a table that the child does not have. */
+	if (tfh_f.seg.writer && !tfh_is_apart())
 		tft_writer_abandon(tfh_f.seg.writer);
 	if (tfh_f.expected)
 		munmap(tfh_f.expected, tfh_f.expected_cap * sizeof(uint64_t));

@@ -8,6 +8,7 @@
 
 #include "format/tft_write.h"
 #include "base/rules.h"
+#include "record/apart.h"
 #include "record/internal.h"
 #include "record/live.h"
 
@@ -54,6 +55,9 @@ struct tfh_flusher {
 	struct tft_clock_triple first;
 	struct tfh_segments seg;
 	struct tfh_rule_window window;
+	uint32_t apart;		/* atomic, futex: enum in apart.c */
+	uint64_t helper_thread; /* atomic: pthread_self() of the helper, 0: there is none */
+	struct tfh_helper *helper;
 };
 extern struct tfh_flusher tfh_f;
 

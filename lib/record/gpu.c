@@ -22,7 +22,6 @@
 #define HEAP_BYTES (256u << 10)
 #define TEXTS 1024u /* hash of texts in the heap, by address */
 #define PAIRS 128u
-#define PAIR_TRIES 16
 /* Of the calling thread: finding libcupti takes 80 KiB, and CUPTI is a stranger's code. A job's
  * thread may have 16 KiB in all, or run on a stack of its own making; then the flusher, which has
  * enough, begins within 100 ms. */
@@ -117,25 +116,6 @@ static bool storing(void)
 	return __atomic_load_n(&tfh_gpu_storing, __ATOMIC_ACQUIRE) == TFH_GPU_ON;
 }
 
-/* Around what calls CUPTI: who waits for the flusher sees that it is there, perhaps for good. */
-static void foreign(bool begins)
-{
-	if (tfh_on_flusher())
-		__atomic_store_n(&tfh_f.foreign_ns,
-				 begins ? (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC) : 0,
-				 __ATOMIC_RELAXED);
-}
-
-static bool flush_source(bool last)
-{
-	bool done;
-
-	foreign(true);
-	done = source->flush(last);
-	foreign(false);
-	return done;
-}
-
 static enum tfh_option_cupti setting(void)
 {
 	int64_t value = tfh_opt_int(&tfh_p.options, TFH_OPT_CUPTI);
@@ -183,36 +163,11 @@ bool tfh_gpu_counting(void)
 				(storing() || tfh_steps_seen() < WINDOW_FIRST + WINDOW_STEPS));
 }
 
-/* The narrowest of some bracketed readings. */
-static bool read_pair(struct tft_table_pair *best)
-{
-	uint64_t width = UINT64_MAX;
-
-	for (int i = 0; i < PAIR_TRIES; i++) {
-		struct tft_table_pair p;
-		uint64_t before = tfh_ticks(), after;
-
-		if (!source->clock(&p.ns))
-			return false;
-		after = tfh_ticks();
-		p.ticks = before + (after - before) / 2;
-		if (after - before < width) {
-			width = after - before;
-			*best = p;
-		}
-	}
-	return true;
-}
-
 static void add_pair(void)
 {
 	struct tft_table_pair p;
-	bool read;
 
-	foreign(true);
-	read = read_pair(&p);
-	foreign(false);
-	if (!read)
+	if (!tfh_foreign_clock(source, &p))
 		return;
 	if (g.pairs == PAIRS) /* no rows for two minutes, or none could be written */
 		memmove(g.pair, g.pair + 1, --g.pairs * sizeof(*g.pair));
@@ -225,9 +180,7 @@ static void turn_on(void)
 	int err;
 
 	tfh_guard_begin(&tfh_self); /* what CUPTI calls is not the job's */
-	foreign(true);
-	err = source->start();
-	foreign(false);
+	err = tfh_foreign_start(source);
 	tfh_guard_end(&tfh_self);
 	if (err) {
 		g.dead |= err != -EAGAIN;
@@ -481,9 +434,7 @@ static void write_gpus(uint64_t until)
 static void turn_off(void)
 {
 	__atomic_store_n(&tfh_gpu_storing, TFH_GPU_OFF, __ATOMIC_RELEASE);
-	foreign(true);
-	source->rest();
-	foreign(false);
+	tfh_foreign_rest(source);
 	g.pairs = 0;
 }
 
@@ -494,8 +445,8 @@ static void take(void)
 	uint32_t phase = __atomic_load_n(&exiting, __ATOMIC_ACQUIRE);
 
 	if (phase == LIVE)
-		flush_source(false);
-	else if (phase == FLUSHING && !g.exit_ticks && flush_source(true))
+		tfh_foreign_flush(source, false);
+	else if (phase == FLUSHING && !g.exit_ticks && tfh_foreign_flush(source, true))
 		g.exit_ticks = tfh_ticks();
 	if (phase != CLOSED)
 		add_pair();
@@ -557,9 +508,7 @@ void tfh_gpu_second(uint64_t now_ns)
 	take();
 	if (tfh_gpu_exiting())
 		return;
-	foreign(true);
-	source->second(now_ns);
-	foreign(false);
+	tfh_foreign_second(source, now_ns);
 }
 
 void tfh_gpu_write(bool last)

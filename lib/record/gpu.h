@@ -84,6 +84,15 @@ void tfh_gpu_why(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A fact for the NOTE chunk: "key=value". Flusher, or before there is one. */
 void tfh_gpu_fact(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* ---- gpu_foreign.c: what calls CUPTI. On the flusher another thread makes the call ---- */
+
+int tfh_foreign_start(const struct tfh_gpu_source *source);
+void tfh_foreign_rest(const struct tfh_gpu_source *source);
+bool tfh_foreign_flush(const struct tfh_gpu_source *source, bool last);
+void tfh_foreign_second(const struct tfh_gpu_source *source, uint64_t now_ns);
+/* The narrowest of some bracketed readings of the rows' clock; false: it cannot be read. */
+bool tfh_foreign_clock(const struct tfh_gpu_source *source, struct tft_table_pair *best);
+
 /* ---- for flush.c and its neighbours, on the flusher ---- */
 
 void tfh_gpu_poll(uint64_t now_ns);

@@ -47,9 +47,11 @@ struct tfh_journal {
 	size_t size;	   /* mapped */
 	uint64_t next;	   /* atomic: pages used << 16 | slots reserved */
 	uint8_t *slot_use; /* [TFT_JOURNAL_SLOTS] atomic, enum in journal.c */
-	int fd;
+	int fd;		   /* in the table of the flusher, if it has one (apart.h) */
+	uint32_t in_table; /* atomic: the job's table has it */
 	dev_t dev;
 	ino_t ino;
+	bool populates; /* room for rings is made through the mapping */
 	bool anonymous;
 	bool beside;	     /* in the run directory */
 	char path[PATH_MAX]; /* "" when anonymous */
@@ -141,6 +143,8 @@ struct tft_ring *tfh_slot_alloc(struct tfh_journal *j, bool large);
 /* Flusher: a drained ring may serve another thread. */
 void tfh_slot_free(struct tfh_journal *j, uint32_t slot);
 void tfh_journal_unlink(struct tfh_journal *j);
+/* The flusher has the descriptor in a table of its own: it goes from the job's. */
+void tfh_journal_handed_over(struct tfh_journal *j);
 /* After the end of a recording that did not end the process: forgets the mapping, which stays. */
 void tfh_journal_release(struct tfh_journal *j);
 /* Forked child: puts private zero pages where the parent's journal was, so that calls open across

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -26,30 +28,32 @@ static uint32_t ring_bytes(bool large)
 	return TFT_RING_HEADER + (large ? TFT_RING_LARGE : TFT_RING_SMALL);
 }
 
-/* Blocks first, then touch: a full file system is an error here and never a SIGBUS later. */
+/* Room for part of the file by its descriptor, on kernels that cannot through the mapping. */
+static int allocate(const struct tfh_journal *j, uint64_t off, uint64_t bytes)
+{
+	struct stat st;
+	long rc;
+
+	/* The job may have closed every descriptor and use the number itself. */
+	if (tfh_fstat(j->fd, &st) || st.st_dev != j->dev || st.st_ino != j->ino)
+		return -EBADF;
+	do {
+		rc = syscall(SYS_fallocate, j->fd, 0, off, bytes);
+	} while (rc && errno == EINTR);
+	return rc ? -errno : 0;
+}
+
+/*
+ * Room first, then use: a full file system is an error here and never a SIGBUS later. It also
+ * spares the first touch, which costs 1 us a page; p99 of a call shows it.
+ */
 static int back_range(const struct tfh_journal *j, uint64_t off, uint64_t bytes)
 {
-	struct rlimit limit;
-	struct stat st;
-	int err;
-
-	if (!j->anonymous) {
-		/* The job may have lowered it since: SIGXFSZ would kill the thread that asks. */
-		if (!getrlimit(RLIMIT_FSIZE, &limit) && off + bytes > limit.rlim_cur)
-			return -EFBIG;
-		/* The job may have closed every descriptor and use the number itself. */
-		if (fstat(j->fd, &st) || st.st_dev != j->dev || st.st_ino != j->ino)
-			return -EBADF;
-		do {
-			err = posix_fallocate(j->fd, (off_t)off, (off_t)bytes);
-		} while (err == EINTR);
-		if (err)
-			return -err;
-	}
-	/* A first touch costs 1 us a page, and p99 of a call shows it. Kernels before 5.14 cannot:
-	 * no harm. */
-	madvise(j->base + off, bytes, MADV_POPULATE_WRITE);
-	return 0;
+	if (!madvise(j->base + off, bytes, MADV_POPULATE_WRITE) || j->anonymous)
+		return 0;
+	if (j->populates)
+		return errno == EFAULT ? -ENOSPC : -errno; /* it would be that SIGBUS */
+	return allocate(j, off, bytes);
 }
 
 /*
@@ -60,8 +64,9 @@ static int back_range(const struct tfh_journal *j, uint64_t off, uint64_t bytes)
 static bool lock_file(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+	unsigned long arg = (unsigned long)&lock;
 
-	return !fcntl(fd, F_OFD_SETLK, &lock) || !fcntl(fd, F_SETLK, &lock);
+	return !tfh_fcntl(fd, F_OFD_SETLK, arg) || !tfh_fcntl(fd, F_SETLK, arg);
 }
 
 static int map_file(struct tfh_journal *j, uint64_t fixed)
@@ -70,19 +75,19 @@ static int map_file(struct tfh_journal *j, uint64_t fixed)
 	struct stat st;
 	int err = 0;
 
-	if (fstat(j->fd, &st))
+	if (tfh_fstat(j->fd, &st))
 		return -errno;
 	j->dev = st.st_dev;
 	j->ino = st.st_ino;
 	/* First of all what tells it from files of others, should we be killed in here. */
-	if (pwrite(j->fd, &begun, sizeof(begun), 0) != sizeof(begun) ||
-	    ftruncate(j->fd, (off_t)fixed))
+	if (tfh_pwrite(j->fd, &begun, sizeof(begun), 0) != sizeof(begun) ||
+	    tfh_ftruncate(j->fd, (off_t)j->size))
 		return errno ? -errno : -ENOSPC;
-	/* Mapped beyond its end: a slot is only used after posix_fallocate made the file reach that
-	 * far. */
 	j->base = mmap(NULL, j->size, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, 0);
 	if (j->base == MAP_FAILED)
 		return -errno;
+	/* A kernel before 5.14 says EINVAL, and takes no room. */
+	j->populates = !madvise(j->base, TFH_PAGE, MADV_POPULATE_WRITE) || errno != EINVAL;
 	err = back_range(j, 0, fixed);
 	if (err)
 		munmap(j->base, j->size);
@@ -119,7 +124,7 @@ static void unlink_own(const struct tfh_journal *j, const struct tfh_rundir *dir
 	    st.st_ino == j->ino)
 		unlinkat(at, name, 0);
 	if (below >= 0)
-		close(below);
+		tfh_close(below);
 }
 
 int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t ring_total)
@@ -135,6 +140,7 @@ int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64
 	if (j->fd >= 0) {
 		j->beside = !(flags & TFT_JF_IN_DEV_SHM);
 		j->fd = tfh_raise_fd(j->fd);
+		j->in_table = 1;
 		/* Before anything else: a journal without header and lock is taken for left over.
 		 */
 		if (lock_file(j->fd))
@@ -142,7 +148,7 @@ int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64
 		err = map_file(j, fixed);
 		if (err) {
 			unlink_own(j, dir);
-			close(j->fd);
+			tfh_close(j->fd);
 		}
 	}
 	if (err) {
@@ -266,13 +272,19 @@ void tfh_journal_unlink(struct tfh_journal *j)
 		unlink_own(j, &tfh_p.dir);
 }
 
-static void close_own(const struct tfh_journal *j)
+static void close_own(struct tfh_journal *j)
 {
 	struct stat st;
 
-	if (!j->anonymous && j->base && !fstat(j->fd, &st) && st.st_dev == j->dev &&
-	    st.st_ino == j->ino)
-		close(j->fd);
+	if (__atomic_load_n(&j->in_table, __ATOMIC_ACQUIRE) && !tfh_fstat(j->fd, &st) &&
+	    st.st_dev == j->dev && st.st_ino == j->ino)
+		tfh_close(j->fd);
+	__atomic_store_n(&j->in_table, 0, __ATOMIC_RELEASE);
+}
+
+void tfh_journal_handed_over(struct tfh_journal *j)
+{
+	close_own(j);
 }
 
 void tfh_journal_release(struct tfh_journal *j)

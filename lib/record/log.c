@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "base/clean.h"
+#include "base/fd.h"
+#include "record/apart.h"
 
 #define LOG_LINES_MAX 1000 /* a broken machine must not fill a disk */
 
@@ -87,9 +89,29 @@ static void write_line(int fd, const char *line, size_t len)
 	ssize_t written;
 
 	tfh_xfsz_block(&x);
-	written = write(fd, line, len);
+	written = tfh_write(fd, line, len);
 	(void)written;
 	tfh_xfsz_restore(&x);
+}
+
+struct line {
+	const char *text;
+	size_t len;
+};
+
+static void put_line(void *arg)
+{
+	const struct line *l = arg;
+
+	write_line(STDERR_FILENO, l->text, l->len);
+}
+
+/* The flusher has no standard error of its own. */
+static void to_stderr(const char *text, size_t len)
+{
+	struct line l = {text, len};
+
+	tfh_among_job(put_line, &l);
 }
 
 /* A reader that never comes, or never reads, must not hold the job up. */
@@ -101,18 +123,18 @@ static void refuse(const char *path)
 
 	if (tfh_p.dir.rank.rank > 0 || __atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
 		return;
-	write_line(STDERR_FILENO, what, sizeof(what) - 1);
-	write_line(STDERR_FILENO, path, strlen(path));
-	write_line(STDERR_FILENO, remedy, sizeof(remedy) - 1);
+	to_stderr(what, sizeof(what) - 1);
+	to_stderr(path, strlen(path));
+	to_stderr(remedy, sizeof(remedy) - 1);
 }
 
 /* Opened for each line: the job may close descriptors it does not know. */
 static int open_log(const char *path)
 {
-	int fd =
-		open(path,
-		     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
-		     0644);
+	int fd = tfh_openat(AT_FDCWD, path,
+			    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
+				    O_NOCTTY,
+			    0644);
 	struct stat st;
 
 	if (fd < 0) {
@@ -120,10 +142,10 @@ static int open_log(const char *path)
 			refuse(path);
 		return -1;
 	}
-	if (!fstat(fd, &st) && (S_ISREG(st.st_mode) || S_ISCHR(st.st_mode)))
+	if (!tfh_fstat(fd, &st) && (S_ISREG(st.st_mode) || S_ISCHR(st.st_mode)))
 		return fd;
 	refuse(path);
-	close(fd);
+	tfh_close(fd);
 	return -1;
 }
 
@@ -134,12 +156,12 @@ static void append(const char *line, size_t len)
 	int fd;
 
 	if (!pattern[0])
-		write_line(STDERR_FILENO, line, len);
+		to_stderr(line, len);
 	fd = path ? open_log(path) : -1;
 	if (fd < 0)
 		return;
 	write_line(fd, line, len);
-	close(fd);
+	tfh_close(fd);
 }
 
 void tfh_log(int level, const char *fmt, ...)
@@ -178,7 +200,7 @@ void tfh_log_failure(const char *what, const char *remedy)
 		snprintf(text, sizeof(text), "tfhook: %s; %s", what, remedy);
 		n = tfh_clean(line, sizeof(line) - 1, text, strlen(text));
 		line[n++] = '\n';
-		write_line(STDERR_FILENO, line, n);
+		to_stderr(line, n);
 	}
 	tfh_log(1, "%s; %s", what, remedy);
 	errno = saved;

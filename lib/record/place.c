@@ -18,6 +18,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 #define SHM "/dev/shm"
 #define SHM_SHARE 32
 
@@ -136,13 +138,13 @@ static int in_shm(const char *prefix, char *path, size_t size)
 {
 	const struct tfh_access owner_alone = {0};
 	char stem[320];
-	int at = open(SHM, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+	int at = tfh_open(SHM, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
 
 	if (at < 0)
 		return -errno;
 	snprintf(stem, sizeof(stem), "tfhook.%u.%s", (unsigned)getuid(), prefix);
 	fd = create(path, size, at, SHM, stem, &owner_alone);
-	close(at);
+	tfh_close(at);
 	return fd;
 }
 
@@ -153,7 +155,7 @@ static int in_rundir(const struct tfh_rundir *dir, char *path, size_t size)
 	if (at < 0)
 		return at;
 	fd = create(path, size, at, dir->path, dir->prefix, &dir->access);
-	close(at);
+	tfh_close(at);
 	return fd;
 }
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/runjson.h"
 #include "record/runjson.h"
 
@@ -128,7 +129,7 @@ static int enter(struct tfh_rundir *d)
 		d->why = "it is another user's";
 	if (fd >= 0 && faccessat(fd, ".", W_OK | X_OK, 0)) {
 		err = -errno;
-		close(fd);
+		tfh_close(fd);
 		return err;
 	}
 	return fd;
@@ -145,7 +146,7 @@ static int join(struct tfh_rundir *d, const char *launch)
 	if (fd < 0)
 		return fd;
 	ours = claim(fd, launch);
-	close(fd);
+	tfh_close(fd);
 	return ours == 0 ? -EEXIST : ours < 0 ? ours : 0;
 }
 
@@ -202,7 +203,7 @@ static int open_given(struct tfh_rundir *d, const char *given)
 		return fd;
 	over = is_over(fd);
 	err = over ? 0 : claim(fd, launch);
-	close(fd);
+	tfh_close(fd);
 	return err < 0 ? err : over;
 }
 

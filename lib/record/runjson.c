@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/map.h"
 #include "base/redact.h"
 #include "base/runjson.h"
@@ -25,14 +26,14 @@ static char *const *arguments(void)
 		char *argv[ARGS_MAX + 1];
 		char bytes[ARGS_BYTES];
 	} * args;
-	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	int fd = tfh_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 	ssize_t len;
 	size_t argc = 0;
 
 	if (fd < 0)
 		return none;
-	len = tfh_map_once(&args, sizeof(*args)) ? read(fd, args->bytes, ARGS_BYTES - 1) : -1;
-	close(fd);
+	len = tfh_map_once(&args, sizeof(*args)) ? tfh_read(fd, args->bytes, ARGS_BYTES - 1) : -1;
+	tfh_close(fd);
 	if (len < 0)
 		return none;
 	args->bytes[len] = '\0';
@@ -104,7 +105,7 @@ int tfh_runjson_write(int dir, const char *launch)
 	out = fdopen(fd, "w");
 	if (!out) {
 		err = -errno;
-		close(fd);
+		tfh_close(fd);
 	} else {
 		err = write_document(out, launch);
 		if (fclose(out) && !err)

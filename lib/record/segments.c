@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "format/tft_read.h"
 #include "record/gpu.h"
 #include "record/stacks.h"
@@ -29,7 +30,7 @@ static uint64_t remove_segment(const char *name)
 		return 0;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || unlinkat(dir, name, 0))
 		st.st_size = 0;
-	close(dir);
+	tfh_close(dir);
 	return (uint64_t)st.st_size;
 }
 
@@ -51,7 +52,7 @@ static int make_segment(void)
 	} else {
 		err = fd;
 	}
-	close(dir);
+	tfh_close(dir);
 	return err;
 }
 

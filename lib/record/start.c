@@ -227,6 +227,7 @@ static void start(void)
 	tfh_register_exit(TFH_EXIT_AFTER_START);
 	tfh_gpu_begin();
 	tfh_flusher_start();
+	tfh_apart_hand_over();
 }
 
 void tfh_start(const struct tfh_steady *steady)

@@ -23,8 +23,8 @@ for error in 5 28 122; do
 	silent write:$error:0:0 # at once, and then no more
 	said 'paused: .*; (free some space|set TFHOOK_DIR).*tried again' write:$error:0:1000000
 	said 'paused: .*tried again' write:$error:1:1000000 # after HEAD
-	silent fallocate:$error:0:1000000 # then the rings lie in memory
-	silent fallocate:$error:1:1000000
+	silent populate:$error:0:1000000 # then the rings lie in memory
+	silent populate:$error:1:1000000
 	silent ftruncate:$error:0:1000000
 done
 failing close:5:0:1000000

@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 static void (*step)(void);
+static int (*flush)(unsigned ms);
 static char own[4096]; /* a folder for files of the job's */
 
 static void steps(int n)
@@ -96,6 +98,48 @@ static int fewfds(void)
 	while (dup(0) >= 0)
 		n++;
 	return n ? 7 : 2;
+}
+
+static bool as_before(const bool *before, int lowest)
+{
+	int fd = dup(0);
+
+	if (fd != lowest || close(fd))
+		return false;
+	for (int i = 0; i < 1024; i++)
+		if ((fcntl(i, F_GETFD) >= 0) != before[i])
+			return false;
+	return true;
+}
+
+/* No number of the job's is ever taken while the recorder writes, samples and looks at its disk,
+ * and none of ours is inherited. */
+static int unseen(void)
+{
+	bool before[1024];
+	int lowest = dup(0), status;
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	close(lowest);
+	if (syscall(SYS_close_range, 1u << 20, 1u << 20, 0u) || madvise(page, 4096, 23))
+		return 77; /* a kernel before 5.14 */
+	for (int i = 0; i < 1024; i++)
+		before[i] = fcntl(i, F_GETFD) >= 0;
+	steps(51);
+	for (int i = 0; i < 300; i++, usleep(4000)) {
+		if (i % 100 == 0 && flush)
+			flush(1000);
+		if (!as_before(before, lowest))
+			return 2;
+	}
+	pid = fork();
+	if (!pid)
+		_exit(as_before(before, lowest) ? 0 : 1);
+	if (waitpid(pid, &status, 0) != pid || status)
+		return 3;
+	steps(50);
+	return 7;
 }
 
 /* ---- the journal's lock, by which others tell whether its process lives ---- */
@@ -222,6 +266,41 @@ static int nothreads_full(void)
 	int rc = nothreads();
 
 	return limit(RLIMIT_FSIZE, 0) ? 1 : rc;
+}
+
+/* Before 5.9 there is no close_range; before 5.14 madvise makes no room in a file. */
+static int old_kernel(bool room)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 5, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 2),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, room ? ~0u : 23, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)};
+	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return 77;
+	steps(51);
+	usleep(50000);
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	steps(50);
+	return 7;
+}
+
+static int before_5_14(void)
+{
+	return old_kernel(false);
+}
+
+static int no_table(void)
+{
+	return old_kernel(true);
 }
 
 static int nofallocate(void)
@@ -393,6 +472,9 @@ static const struct {
 	    {"nofds", nofds},
 	    {"closeall", closeall},
 	    {"fewfds", fewfds},
+	    {"unseen", unseen},
+	    {"before_5_14", before_5_14},
+	    {"no_table", no_table},
 	    {"uploads", uploads},
 	    {"orphan", orphan},
 	    {"nothreads", nothreads},
@@ -415,6 +497,7 @@ int main(int argc, char **argv)
 		return 2;
 	snprintf(own, sizeof(own), "%s", argv[2]);
 	step = (void (*)(void))dlsym(RTLD_DEFAULT, "tfhook_step");
+	flush = (int (*)(unsigned))dlsym(RTLD_DEFAULT, "tfhook_flush");
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
 		if (!strcmp(argv[1], ways[i].name))
 			return ways[i].run();

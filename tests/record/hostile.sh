@@ -21,10 +21,14 @@ said() { # HOW PATTERN: one line
 complete plain 100
 complete nofds 100
 complete closeall 100
+complete before_5_14 100
+complete no_table 100
 complete churn 10000
 complete spawns 100
 complete noenv 100
 complete uploads 100
+go unseen
+((rc == 77)) || { [[ $rc == 7 && -z $out ]] && (($(sum mark) == 100)); } || fail 'unseen: the job sees descriptors of ours'
 go orphan # its journal is dead, and no other process' business
 [[ $rc == 7 || $rc == 77 ]] || fail 'orphan: the journal of a dead process is locked'
 go ticks

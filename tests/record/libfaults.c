@@ -1,6 +1,6 @@
-/* A disk that fails. FAULT=CALL:ERRNO:FIRST:LAST lets these calls (write, fallocate, ftruncate,
- * close; counted from 0) on trace files and journals fail, FAULT_QUOTA=LIMIT:USED says that the
- * user has a quota of so many MiB. */
+/* A disk that fails. FAULT=CALL:ERRNO:FIRST:LAST lets these calls (write, ftruncate, close, counted
+ * from 0, on trace files and journals; populate: room for rings) fail, FAULT_QUOTA=LIMIT:USED says
+ * that the user has a quota of so many MiB. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static int is_recording(int fd)
 	char link[64], name[4096];
 	ssize_t n;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", fd);
 	n = readlink(link, name, sizeof(name) - 1);
 	if (n < 0)
 		return 0;
@@ -54,48 +54,26 @@ static int fault(const char *call, int fd)
 	int error, first, last, n;
 
 	if (!text || sscanf(text, "%31[a-z]:%d:%d:%d", which, &error, &first, &last) != 4 ||
-	    strcmp(which, call) || !is_recording(fd))
+	    strcmp(which, call) || (fd >= 0 && !is_recording(fd)))
 		return 0;
 	n = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
 	return n >= first && n <= last ? error : 0;
 }
 
-ssize_t write(int fd, const void *bytes, size_t n)
+int madvise(void *at, size_t size, int advice)
 {
-	int error = fault("write", fd);
+	int error = advice == 23 ? fault("populate", -1) : 0;
 
-	/* Half of it is there, as where the last block was taken. */
-	if (error && n > 1)
-		raw(SYS_write, fd, (long)bytes, (long)n / 2, 0, 0, 0);
-	return answer(error ? -error : raw(SYS_write, fd, (long)bytes, (long)n, 0, 0, 0));
+	return (int)answer(error ? -error
+				 : raw(SYS_madvise, (long)at, (long)size, advice, 0, 0, 0));
 }
 
-int posix_fallocate(int fd, off_t from, off_t len)
-{
-	int error = fault("fallocate", fd);
-
-	return error ? error : (int)-raw(SYS_fallocate, fd, 0, from, len, 0, 0);
-}
-
-int ftruncate(int fd, off_t size)
-{
-	int error = fault("ftruncate", fd);
-
-	return (int)answer(error ? -error : raw(SYS_ftruncate, fd, size, 0, 0, 0, 0));
-}
-
-int close(int fd)
-{
-	int error = fault("close", fd);
-	long r = raw(SYS_close, fd, 0, 0, 0, 0, 0);
-
-	return (int)answer(error ? -error : r);
-}
-
+/* The recorder asks the kernel for its files, past libc's functions. */
 long syscall(long n, ...)
 {
 	const char *text = getenv("FAULT_QUOTA");
 	unsigned long limit, used;
+	int error = 0;
 	long a[6];
 	va_list args;
 
@@ -108,5 +86,16 @@ long syscall(long n, ...)
 			(struct dqblk){.dqb_bhardlimit = limit << 10, .dqb_curspace = used << 20};
 		return 0;
 	}
-	return answer(raw(n, a[0], a[1], a[2], a[3], a[4], a[5]));
+	if (n == SYS_write)
+		error = fault("write", (int)a[0]);
+	else if (n == SYS_ftruncate)
+		error = fault("ftruncate", (int)a[0]);
+	else if (n == SYS_close)
+		error = fault("close", (int)a[0]);
+	/* Half of it is there, as where the last block was taken; a file is closed all the same. */
+	if (error && n == SYS_write && a[2] > 1)
+		raw(n, a[0], a[1], a[2] / 2, 0, 0, 0);
+	if (error && n == SYS_close)
+		raw(n, a[0], 0, 0, 0, 0, 0);
+	return answer(error ? -error : raw(n, a[0], a[1], a[2], a[3], a[4], a[5]));
 }

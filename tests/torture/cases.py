@@ -177,15 +177,15 @@ def failing_files():
     for word, number in rows:
         for what, fault in (("making the directory", "mkdir:%d:1"), ("opening", "open:%d:1"), ("the second opening", "open:%d:2"),
                             ("later openings", "open:%d:3"), ("writing", "write:%d:1"), ("one write", "write:%d:5:1"),
-                            ("later writes", "write:%d:8"), ("making room for rings", "fallocate:%d:1"),
-                            ("making room later", "fallocate:%d:3"), ("truncating", "ftruncate:%d:1"), ("closing", "close:%d:1"),
+                            ("later writes", "write:%d:8"), ("making room for rings", "populate:%d:1"),
+                            ("making room later", "populate:%d:3"), ("truncating", "ftruncate:%d:1"), ("closing", "close:%d:1"),
                             ("mapping", "mmap:%d:1")):
             # Inside a container the journal lies beside the output, where these faults are.
             yield Case("%s at %s" % (word, what), many, rc=7, truth="part", preload="{hook}:{bin}/libfaults.so",
                        env=dict(faults(f=fault % number), container="yes", TFHOOK_MAX_SIZE="1M"),
                        say="|(" + PAUSED + "|not recording)", quick=word == "EIO" and what == "writing")
     for what, fault in (("open", "open:-3000:1:1"), ("mkdir", "mkdir:-3000:1:1"), ("write", "write:-3000:3:1"),
-                        ("every write", "write:-1500:1"), ("fallocate", "fallocate:-3000:1:1")):
+                        ("every write", "write:-1500:1"), ("making room", "populate:-3000:1:1")):
         yield Case("%s hangs for seconds" % what, ["places", "long", "20", "2000"], rc=7, truth="part",
                    preload="{hook}:{bin}/libfaults.so", env=dict(faults(f=fault), container="yes"), say="|" + PAUSED)
 

@@ -65,6 +65,42 @@ size_t tfh_stack_left(void)
 	return 1 << 20;
 }
 
+/* ---- descriptors: there are none ---- */
+
+struct tfh_helper *tfh_apart_begin(void)
+{
+	return NULL;
+}
+
+void tfh_apart_over(void)
+{
+}
+
+void tfh_apart_end(struct tfh_helper *helper, bool last)
+{
+	(void)helper, (void)last;
+	pthread_detach(pthread_self());
+}
+
+void tfh_apart_hand_over(void)
+{
+}
+
+bool tfh_is_apart(void)
+{
+	return false;
+}
+
+void tfh_among_job(void (*call)(void *), void *arg)
+{
+	call(arg);
+}
+
+bool tfh_on_helper(void)
+{
+	return false;
+}
+
 /* ---- segments ---- */
 
 int tfh_disk_check(void)
