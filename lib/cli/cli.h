@@ -98,6 +98,12 @@ void tfh_say_left_out(const struct tfh_run *run);
 bool tfh_use_color(const char *flag, FILE *out);
 /* Whether the locale can show more than ASCII. */
 bool tfh_use_utf8(void);
+/* progress.c: shows on a terminal how much of a run was read while it is judged; NULL: nothing will
+ * be shown. Both ends in the same thread. */
+struct tfh_progress;
+struct tfh_progress *tfh_progress_start(struct tfh_run *run);
+void tfh_progress_stop(struct tfh_progress *p);
+
 /* Exit code for a negative errno of the readers and of the analysis. */
 int tfh_exit_code(int error);
 

@@ -68,8 +68,11 @@ int tfh_cmd_report(const struct tfh_command_line *args)
 				   &run, &err);
 	if (!code)
 		tfh_say_left_out(run);
-	if (!code)
+	if (!code) {
+		struct tfh_progress *progress = tfh_progress_start(run);
 		code = tfh_analyze(run, &result, &err);
+		tfh_progress_stop(progress);
+	}
 	if (code) {
 		tfh_say_why(&err, code);
 		tfh_run_close(run);

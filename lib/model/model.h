@@ -85,6 +85,8 @@ uint32_t tfh_run_command(const struct tfh_run *run, const char *const **argv);
 const char *tfh_run_host(const struct tfh_run *run);
 int64_t tfh_run_start_realtime_ns(const struct tfh_run *run);
 int64_t tfh_run_wall_ns(const struct tfh_run *run);
+/* Calls unpacked so far, over all passes; for another thread that watches. 0 for an imported trace. */
+uint64_t tfh_run_unpacked(const struct tfh_run *run);
 /* How the run ended, TFH_END_NONE if nothing tells. */
 enum tfh_end tfh_run_end(const struct tfh_run *run, int *code_or_signal);
 uint32_t tfh_run_in_flight(const struct tfh_run *run, const struct tfh_in_flight **out);

@@ -103,6 +103,8 @@ struct tfh_run {
 	enum tfh_end end;
 	int end_number;
 	char *temp_dir;
+	/* Calls unpacked, over all passes, by any thread; a copy of the run counts into the same. */
+	uint64_t *unpacked;
 };
 
 /* ---- opened.c ---- */

@@ -402,6 +402,11 @@ int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, str
 	if (!run)
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	tfh_arena_init(&run->arena, 0);
+	run->unpacked = tfh_arena_alloc(&run->arena, sizeof(*run->unpacked));
+	if (!run->unpacked) {
+		tfh_run_close(run);
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	}
 	if (!n) {
 		if (!tfh_run_newest(newest, sizeof(newest))) {
 			tfh_run_close(run);

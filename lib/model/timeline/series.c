@@ -120,15 +120,17 @@ struct tfh_unpack {
 	struct tfh_ahead ahead;
 };
 
-struct tft_events *tfh_unpack_one(const struct tfh_run *run, const struct tfh_chunk *c, int *rc,
+struct tft_events *tfh_unpack_one(struct tfh_run *run, const struct tfh_chunk *c, int *rc,
 				  struct tfh_lost *lost)
 {
 	struct tft_events *events;
 	struct tfh_err err = {0};
 
 	*rc = 0;
-	if (!tft_events_open(run->file[c->file].reader, c->chunk, &events, &err))
+	if (!tft_events_open(run->file[c->file].reader, c->chunk, &events, &err)) {
+		__atomic_fetch_add(run->unpacked, events->events, __ATOMIC_RELAXED);
 		return events;
+	}
 	*rc = err.code == -ENOMEM ? -ENOMEM : 0;
 	if (!*rc)
 		tfh_chunk_lost(run, c, lost);

@@ -141,7 +141,7 @@ void tfh_unpack_close(struct tfh_unpack *u);
 /* The next chunk; NULL: it is damaged, and holds that, or there is no memory for it (*rc). */
 struct tft_events *tfh_unpack_next(struct tfh_unpack *u, int *rc, struct tfh_lost *lost);
 /* A chunk at once, likewise. */
-struct tft_events *tfh_unpack_one(const struct tfh_run *run, const struct tfh_chunk *c, int *rc,
+struct tft_events *tfh_unpack_one(struct tfh_run *run, const struct tfh_chunk *c, int *rc,
 				  struct tfh_lost *lost);
 
 #endif
