@@ -71,15 +71,16 @@ static void test_none(void **state)
 static void test_exact_counts(void **state)
 {
 	(void)state;
-	struct tfh_site_use use[TFH_SITES] = {0};
+	struct tfh_site_use use[TFH_ACCOUNT_SITES] = {0};
 
 	for (int i = 0; i < 100; i++) {
-		struct tfh_event ev = {.stack = 1 + (uint32_t)(i % TFH_SITES), .t1 = 10 + i};
+		struct tfh_event ev = {.stack = 1 + (uint32_t)(i % TFH_ACCOUNT_SITES),
+				       .t1 = 10 + i};
 		tfh_site_count(use, &ev);
 	}
-	for (int k = 0; k < TFH_SITES; k++) {
+	for (int k = 0; k < TFH_ACCOUNT_SITES; k++) {
 		int64_t ns = 0;
-		for (int i = k; i < 100; i += TFH_SITES)
+		for (int i = k; i < 100; i += TFH_ACCOUNT_SITES)
 			ns += 10 + i;
 		assert_int_equal(use[k].stack, k + 1);
 		assert_int_equal(use[k].ns, ns);

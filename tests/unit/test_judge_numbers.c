@@ -1,12 +1,16 @@
 /* Every number that decides stands in one table, and what bounds memory in another: names differ,
- * each has a unit and a source, and shares lie between 0 and 1. Prints the tables.
+ * each has a unit and a source, shares lie between 0 and 1, and no file of lib/judge or
+ * lib/report/words defines a number of its own. Prints the tables.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <ftw.h>
+#include <regex.h>
 #include <cmocka.h>
 
 #include "judge/numbers.h"
@@ -52,10 +56,63 @@ static void test_rows(void **state)
 			assert_string_not_equal(number[i].name, limit[k].name);
 }
 
+/* Places for kinds of steps: as many as can have the share that makes one. */
+static void test_kinds(void **state)
+{
+	(void)state;
+	assert_true(TFH_VERDICT_KIND_PLACES * TFH_VERDICT_KIND_SHARE > 0.999);
+}
+
+static regex_t defines;
+static int files, wrong;
+
+static int look_at_file(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	char line[1024];
+	FILE *f;
+
+	(void)st;
+	if (type != FTW_F || !strcmp(path + at->base, "numbers.h"))
+		return 0;
+	f = fopen(path, "r");
+	assert_non_null(f);
+	files++;
+	while (fgets(line, sizeof(line), f))
+		if (!regexec(&defines, line, 0, NULL, 0)) {
+			printf("%s: %s", path, line);
+			wrong++;
+		}
+	fclose(f);
+	return 0;
+}
+
+static void test_no_other(void **state)
+{
+	static const char *const folder[] = {"lib/judge", "lib/report/words"};
+	const char *src = getenv("TFH_SRC");
+	char path[4096];
+
+	(void)state;
+	assert_int_equal(
+		regcomp(&defines,
+			"^[ \t]*#[ \t]*define[ \t]+[A-Za-z_0-9]+[ \t]+\\(?-?([0-9.]|TFH_[UM]S)",
+			REG_EXTENDED | REG_NOSUB),
+		0);
+	for (size_t i = 0; i < ROWS(folder); i++) {
+		snprintf(path, sizeof(path), "%s/%s", src ? src : ".", folder[i]);
+		assert_int_equal(nftw(path, look_at_file, 8, FTW_PHYS), 0);
+	}
+	regfree(&defines);
+	assert_true(files > 50);
+	assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

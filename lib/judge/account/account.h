@@ -37,8 +37,7 @@ struct tfh_use {
 	uint8_t segment; /* enum tfh_segment: its window's, or what its account showed it to be */
 };
 
-/* Backtraces by time spent in their calls: a newcomer takes the place of the least. */
-#define TFH_SITES 8
+/* A backtrace, and the time spent in its calls. */
 struct tfh_site_use {
 	uint32_t stack; /* 0: free */
 	int64_t ns;
@@ -51,7 +50,7 @@ struct tfh_copy_use {
 	bool pageable;
 	uint64_t calls, bytes, blocking, small;
 	int64_t ns, small_ns;
-	struct tfh_site_use site[TFH_SITES];
+	struct tfh_site_use site[TFH_ACCOUNT_SITES];
 };
 
 struct tfh_kernel_use {
@@ -59,7 +58,6 @@ struct tfh_kernel_use {
 	uint64_t calls;
 };
 
-#define TFH_KERNEL_BUCKETS 4096
 /* One process. What the earlier phases found is named here, not owned. */
 struct tfh_accounts {
 	const struct tfh_facts *facts;
@@ -76,8 +74,9 @@ struct tfh_accounts {
 		train_ns; /* sums of judged windows */
 	TFH_VEC(struct tfh_copy_use) copy;
 	TFH_VEC(struct tfh_kernel_use) kernel;
-	uint32_t kernel_at[TFH_KERNEL_BUCKETS]; /* by function: the last one, from 1 */
-	struct tfh_site_use wait_site[TFH_SITES], alloc_site[TFH_SITES], load_site[TFH_SITES];
+	uint32_t kernel_at[TFH_ACCOUNT_KERNEL_BUCKETS]; /* by function: the last one, from 1 */
+	struct tfh_site_use wait_site[TFH_ACCOUNT_SITES], alloc_site[TFH_ACCOUNT_SITES],
+		load_site[TFH_ACCOUNT_SITES];
 	uint64_t graph_launches;
 	size_t counted;	       /* window of the event counted last */
 	uint64_t train_steps;  /* in windows of segment TRAIN */

@@ -15,18 +15,6 @@
 
 #include "judge/account/account.h"
 
-#define STREAMS 64
-#define EVENTS 512
-/* A wait shorter than this tells nothing: the call itself takes a few microseconds. */
-#define WAIT_FLOOR_NS (20 * TFH_US)
-/* Share of the time since the first outstanding work that a wait must take to say that the device
- * was busy throughout: its backlog at the end can only have grown if it was slower than the host.
- */
-#define BUSY_SHARE 0.1
-
-/* Waits for the same number of launches are alike; of each kind the last few are remembered. */
-#define WAIT_KINDS 64
-
 struct attr {
 	struct tfh_accounts *accounts;
 	struct tfh_ledger *ledger;
@@ -35,19 +23,20 @@ struct attr {
 	struct {
 		uint32_t stream;
 		uint64_t last;
-	} stream[STREAMS];
+	} stream[TFH_ACCOUNT_STREAMS];
 	struct {
 		uint64_t handle, at;
-	} event[EVENTS];
+	} event[TFH_ACCOUNT_EVENTS];
 	uint64_t slow_launches; /* bit per launch of the last 64: took longer than TFH_GAP_NS */
 	int64_t since;		/* when the first outstanding work was handed over, 0 = none */
 	uint64_t copy_bytes;
 	int64_t copy_ns;       /* queued copies: what they take at the best bandwidth seen */
 	enum tfh_cause copied; /* the larger part of them */
+	/* Waits for the same number of launches are alike. */
 	struct {
 		uint64_t launches;
 		uint8_t busy, seen; /* a bit per wait, the newest in bit 0 */
-	} kind[WAIT_KINDS];
+	} kind[TFH_ACCOUNT_WAIT_KINDS];
 };
 
 /* Bytes/ns. */
@@ -63,12 +52,12 @@ static double bandwidth(const struct tfh_accounts *accounts, uint8_t dir, bool p
 	for (int d = 0; d < TFH_BINS; d++) {
 		if (bin + d < TFH_BINS && best[bin + d] > 0)
 			return best[bin + d];
-		if (d <= 3 && bin - d >= 0 && best[bin - d] > 0)
+		if (d <= TFH_ACCOUNT_SMALLER_SIZES && bin - d >= 0 && best[bin - d] > 0)
 			return best[bin - d];
 	}
 	/* Never seen alone: what such links do in machines of today (PCIe 4 x16), rather more, so
 	 * that transfer is not overstated. */
-	return pageable ? 8 : 25;
+	return pageable ? TFH_ACCOUNT_PAGEABLE_RATE : TFH_ACCOUNT_PINNED_RATE;
 }
 
 static int64_t copy_estimate(const struct attr *a, const struct tfh_piece *p)
@@ -92,7 +81,7 @@ static void drained(struct attr *a)
 
 static uint64_t *stream_last(struct attr *a, uint32_t stream)
 {
-	uint32_t i = stream % STREAMS;
+	uint32_t i = stream % TFH_ACCOUNT_STREAMS;
 
 	if (a->stream[i].stream != stream) {
 		a->stream[i].stream = stream;
@@ -108,7 +97,7 @@ static uint64_t covered(struct attr *a, const struct tfh_piece *p)
 
 	if (p->stream)
 		return *stream_last(a, p->stream);
-	for (size_t i = h % EVENTS; h && a->event[i].handle == h;)
+	for (size_t i = h % TFH_ACCOUNT_EVENTS; h && a->event[i].handle == h;)
 		return a->event[i].at;
 	return a->launches;
 }
@@ -119,7 +108,7 @@ static uint64_t covered(struct attr *a, const struct tfh_piece *p)
  */
 static bool usually_busy(struct attr *a, uint64_t launches, bool busy)
 {
-	size_t k = launches % WAIT_KINDS;
+	size_t k = launches % TFH_ACCOUNT_WAIT_KINDS;
 	uint8_t was, seen;
 
 	if (a->kind[k].launches != launches) {
@@ -130,7 +119,7 @@ static bool usually_busy(struct attr *a, uint64_t launches, bool busy)
 	seen = a->kind[k].seen;
 	a->kind[k].busy = (uint8_t)(was << 1 | busy);
 	a->kind[k].seen = (uint8_t)(seen << 1 | 1);
-	return __builtin_popcount(was) * 2 >= __builtin_popcount(seen);
+	return __builtin_popcount(was) * TFH_ACCOUNT_BUSY_PART >= __builtin_popcount(seen);
 }
 
 /* [t0, t1) was spent waiting for the device to finish what `upto` covers. */
@@ -138,7 +127,8 @@ static void waited(struct attr *a, int64_t t0, int64_t t1, uint64_t upto)
 {
 	int64_t wait = t1 - t0, since = a->since ? a->since : t0, copies = a->copy_ns;
 	bool launched = upto > a->done;
-	bool busy = wait > WAIT_FLOOR_NS && (double)wait >= BUSY_SHARE * (double)(t1 - since);
+	bool busy = wait > TFH_ACCOUNT_WAIT_FLOOR_NS &&
+		    (double)wait >= TFH_ACCOUNT_BUSY_SHARE * (double)(t1 - since);
 
 	if (!launched && !copies) {
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_SYNC, false, true);
@@ -149,13 +139,13 @@ static void waited(struct attr *a, int64_t t0, int64_t t1, uint64_t upto)
 		int64_t part = copies < wait ? copies : wait;
 		bool usual = usually_busy(a, upto - a->done, busy);
 		/* A wait that is most of the time needs no precedent. */
-		busy = busy && (usual || wait * 2 > t1 - since);
+		busy = busy && (usual || wait * TFH_ACCOUNT_WAIT_PART > t1 - since);
 		tfh_settle(a->ledger, busy, TFH_CAUSE_NONE);
 		tfh_charge(a->ledger, t0, t0 + part, a->copied, false, false);
 		/* Most of the time seen waiting, and nothing else than kernels to wait for: that is
 		 * direct. */
 		tfh_charge(a->ledger, t0 + part, t1, TFH_CAUSE_NONE, false,
-			   !copies && wait * 2 > t1 - since);
+			   !copies && wait * TFH_ACCOUNT_WAIT_PART > t1 - since);
 		a->accounts->mixed_bytes += copies ? a->copy_bytes : 0;
 	}
 	if (upto >= a->launches)
@@ -195,8 +185,8 @@ static void seg_launch(struct attr *a, int64_t t0, int64_t t1, const struct tfh_
 		a->slow_launches = a->slow_launches << 1 | (t1 - t0 > TFH_GAP_NS);
 	/* With a full queue every launch waits for one to end; a single slow one was only
 	 * interrupted. */
-	if (launch && t1 - t0 > TFH_GAP_NS && a->launches - a->done >= TFH_QUEUE_DEPTH &&
-	    __builtin_popcountll(a->slow_launches) >= TFH_QUEUE_SLOW) {
+	if (launch && t1 - t0 > TFH_GAP_NS && a->launches - a->done >= TFH_ACCOUNT_QUEUE_DEPTH &&
+	    __builtin_popcountll(a->slow_launches) >= TFH_ACCOUNT_QUEUE_SLOW) {
 		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_NONE, false, false);
 		a->since = t1;
@@ -239,7 +229,7 @@ static void seg_sync(struct attr *a, int64_t t0, int64_t t1, const struct tfh_pi
 
 static enum tfh_cause other_cause(const struct tfh_piece *p, int64_t ns)
 {
-	if (p->family == TFH_FAM_GRAPH && ns > TFH_MS)
+	if (p->family == TFH_FAM_GRAPH && ns > TFH_ACCOUNT_GRAPH_NS)
 		return TFH_CAUSE_HOST_COMPILE;
 	return ns < TFH_GAP_NS ? TFH_CAUSE_HOST_LAUNCH : TFH_CAUSE_HOST_UNKNOWN;
 }
@@ -315,8 +305,8 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 		return;
 	case TFH_L_OTHER:
 		if (p->family == TFH_FAM_EVENT && p->handle) {
-			a->event[p->handle % EVENTS].handle = p->handle;
-			a->event[p->handle % EVENTS].at = a->launches;
+			a->event[p->handle % TFH_ACCOUNT_EVENTS].handle = p->handle;
+			a->event[p->handle % TFH_ACCOUNT_EVENTS].at = a->launches;
 		}
 		tfh_charge(l, t0, t1, other_cause(p, t1 - t0), hidden, true);
 		return;
@@ -416,7 +406,7 @@ int tfh_attribute(struct tfh_accounts *accounts, struct tfh_err *err)
 			continue;
 		tfh_big_pass(++n);
 		rc = plain_launch(ev) ? add_launch(&a, s, ev) : add_event(&a, s, ev);
-		if (ev->t1 - accounts->facts->long_ns > swept + TFH_MS) {
+		if (ev->t1 - accounts->facts->long_ns > swept + TFH_ACCOUNT_SWEEP_NS) {
 			swept = ev->t1 - accounts->facts->long_ns;
 			tfh_sweep_until(s, swept);
 		}

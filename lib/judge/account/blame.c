@@ -95,9 +95,6 @@ static enum tfh_cause cause_of_copy(const struct tfh_seg *s)
 	return tfh_copy_cause(s->dir, s->pageable);
 }
 
-/* Ops before a given one among which those of its device are looked for. */
-#define NEARBY 256
-
 /* The participant of collective o, of those on other devices of this process, that came last, if
  * that is when the waiting ended; TFH_NO: another process, or not found. */
 static uint32_t last_to_come(const struct tfh_device *d, const struct tfh_dop *o, int64_t turn)
@@ -120,7 +117,8 @@ static uint32_t last_to_come(const struct tfh_device *d, const struct tfh_dop *o
 static int64_t idle_since(const struct blame *b, const struct tfh_dop *o)
 {
 	const struct tfh_device *d = b->d;
-	uint32_t i = (uint32_t)(o - d->op.v), last = i > NEARBY ? i - NEARBY : 0;
+	uint32_t i = (uint32_t)(o - d->op.v),
+		 last = i > TFH_ACCOUNT_NEARBY ? i - TFH_ACCOUNT_NEARBY : 0;
 
 	while (i-- > last)
 		if (d->op.v[i].device == o->device && d->op.v[i].work == TFH_W_COMPUTE)
@@ -139,7 +137,7 @@ static void charge_elsewhere(struct blame *b, uint32_t k, int64_t t0, int64_t t1
 	const struct tfh_dop *o = &b->d->op.v[k];
 	int64_t since = idle_since(b, o), late = 0;
 
-	if (since < o->t0 && b->depth <= 8)
+	if (since < o->t0 && b->depth <= TFH_ACCOUNT_CHAIN)
 		late = min(t1 - t0, o->t0 - since);
 	charge(b, t0, t1 - late, TFH_CAUSE_NONE, !o->inferred);
 	b->depth++;
@@ -152,7 +150,8 @@ static void charge_elsewhere(struct blame *b, uint32_t k, int64_t t0, int64_t t1
 static void charge_meeting(struct blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1,
 			   int64_t turn)
 {
-	uint32_t x = t1 > t0 && b->depth <= 8 ? last_to_come(b->d, o, turn) : TFH_NO;
+	uint32_t x =
+		t1 > t0 && b->depth <= TFH_ACCOUNT_CHAIN ? last_to_come(b->d, o, turn) : TFH_NO;
 
 	if (x == TFH_NO) {
 		charge(b, t0, t1, TFH_CAUSE_COMMUNICATION_JITTER, true);
@@ -214,7 +213,8 @@ static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t
 		cause = TFH_CAUSE_HOST_CALLBACK;
 	else if (by == TFH_COVERED_CODE ||
 		 (by == TFH_COVERED_NOT && accounts->facts->consumers &&
-		  accounts->facts->cpu_running * 2 > accounts->facts->cpu_wall &&
+		  accounts->facts->cpu_running * TFH_ACCOUNT_RUNNING_PART >
+			  accounts->facts->cpu_wall &&
 		  accounts->facts->cpu_wall))
 		cause = TFH_CAUSE_HOST_PYTHON;
 	charge(b, t0, t1, cause, true);
@@ -243,7 +243,7 @@ static void charge_wait(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 	uint32_t f = tfh_function_before(b->d, s->t1);
 	if (f != TFH_NO && (!o || b->d->function.v[f].t0 >= o->t1))
 		t1 = charge_function(b, f, t0, t1);
-	if (!o || o->t1 <= t0 || (o->t1 > s->t1 && !s->spin) || b->depth > 8) {
+	if (!o || o->t1 <= t0 || (o->t1 > s->t1 && !s->spin) || b->depth > TFH_ACCOUNT_CHAIN) {
 		charge(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
 		return;
 	}
@@ -272,7 +272,7 @@ static void charge_copy(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 		charge(b, max(t0, done), t1, TFH_CAUSE_HOST_SYNC, true);
 		t1 = max(t0, min(t1, done));
 	}
-	if (s->op != TFH_NO && b->depth <= 8)
+	if (s->op != TFH_NO && b->depth <= TFH_ACCOUNT_CHAIN)
 		x = binding(d, &d->op.v[s->op], &end);
 	if (x == TFH_NO || end <= t0) {
 		charge(b, t0, t1, cause_of_copy(s), true);
@@ -289,7 +289,7 @@ static enum tfh_cause cause_of_other(const struct tfh_seg *s)
 {
 	int64_t ns = s->t1 - s->t0;
 
-	if (s->family == TFH_FAM_GRAPH && ns > TFH_MS)
+	if (s->family == TFH_FAM_GRAPH && ns > TFH_ACCOUNT_GRAPH_NS)
 		return TFH_CAUSE_HOST_COMPILE;
 	if (s->family == TFH_FAM_MANAGED)
 		return TFH_CAUSE_TRANSFER_MANAGED;
@@ -356,8 +356,8 @@ static bool held_by(struct blame *b, const struct tfh_seg *s, int64_t lo, int64_
 {
 	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->d->op.v[s->op];
 
-	if (s->label != TFH_L_SYNC || s->spin || !o || b->depth > 8 || s->t0 <= lo ||
-	    o->t0 >= s->t0 || o->t1 > hi || o->t1 - s->t0 < TFH_GAP_NS ||
+	if (s->label != TFH_L_SYNC || s->spin || !o || b->depth > TFH_ACCOUNT_CHAIN ||
+	    s->t0 <= lo || o->t0 >= s->t0 || o->t1 > hi || o->t1 - s->t0 < TFH_GAP_NS ||
 	    tfh_function_before(b->d, s->t1) != TFH_NO)
 		return false;
 	charge(b, o->t1, hi, TFH_CAUSE_HOST_SYNC, true);
@@ -460,7 +460,8 @@ static void device_gap(struct blame *b, const struct tfh_dop *k, int64_t lo, int
 {
 	if (k->inner)
 		charge(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
-	else if (k->inferred || hi - max(lo, min(hi, k->issue1)) <= max(b->d->tau, 2 * TFH_US))
+	else if (k->inferred ||
+		 hi - max(lo, min(hi, k->issue1)) <= max(b->d->tau, TFH_ACCOUNT_SHORT_GAP_NS))
 		charge(b, lo, hi, cause_of_launch(k), true); /* and while its call still ran */
 	else if (k->outside)
 		charge(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
@@ -520,7 +521,7 @@ int tfh_blame_start(struct tfh_device *d)
 				*t = &d->issued.v[o->window - first];
 			if (!turn)
 				*l = max(*l, o->t1 - o->t0);
-			else if ((o->t1 - o->t0) * 50 >= *l)
+			else if ((o->t1 - o->t0) * TFH_ACCOUNT_CALLBACK_PART >= *l)
 				*t = *t == INT64_MAX ? o->issue1 : max(*t, o->issue1);
 		}
 	}

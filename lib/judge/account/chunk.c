@@ -7,15 +7,6 @@
 
 #include "judge/account/device.h"
 
-/* Calls and ops in memory at a time (about 100 bytes each, and as much again for the replay);
- * windows that hold more are judged from the host alone. */
-#define MOST_CALLS 400000
-#define MOST_OPS 400000
-
-/* Calls are read TFH_LONG_NS ahead, as they come by their ends; where steps are short, that is a
- * hundred times what the windows hold. What begins this much behind them waits elsewhere. */
-#define NEAR_NS (10 * TFH_MS)
-
 /* Whether a call belongs to the host's time line: of threads that launch, whoever waits for the
  * input, and what other threads do that others may wait for: the main thread that uploads and waits
  * while an executor's launches. Polls are not among that: whoever watches sees nothing done. */
@@ -75,7 +66,7 @@ static int look_further(struct tfh_device *d, int64_t to)
 
 	if (to < d->horizon)
 		return 0;
-	d->horizon = to + NEAR_NS;
+	d->horizon = to + TFH_ACCOUNT_AHEAD_NS;
 	for (uint32_t i = 0; i < d->accounts->facts->feed->n_threads; i++)
 		d->behind[i] = INT64_MAX;
 	for (size_t i = 0; i < d->call.n; i++)
@@ -116,7 +107,7 @@ static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t fr
 	if (ev->thread < accounts->facts->feed->n_threads && ev->t1 >= from &&
 	    runs_host_function(ev)) {
 		struct tfh_run_of_function x = {ev->t0, ev->t1};
-		return d->function.n < MOST_CALLS ? TFH_PUSH(d->function, x) : 0;
+		return d->function.n < TFH_ACCOUNT_CALLS ? TFH_PUSH(d->function, x) : 0;
 	}
 	if (ev->thread >= accounts->facts->feed->n_threads || ev->t1 < from ||
 	    !tfh_event_label(ev, &p) || ev->t1 - ev->t0 >= TFH_LONG_NS ||
@@ -126,7 +117,7 @@ static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t fr
 		p.passive = false;
 		p.label = TFH_L_INPUT;
 	}
-	d->full |= d->call.n + d->later.n >= MOST_CALLS;
+	d->full |= d->call.n + d->later.n >= TFH_ACCOUNT_CALLS;
 	return d->full ? 0 : keep_call(d, &p);
 }
 
@@ -189,7 +180,7 @@ static int add_op(struct tfh_device *d, const struct tfh_op *o)
 			l->past_end = x.t1;
 		return 0;
 	}
-	d->full |= d->op.n >= MOST_OPS;
+	d->full |= d->op.n >= TFH_ACCOUNT_OPS;
 	return d->full ? 0 : TFH_PUSH(d->op, x);
 }
 

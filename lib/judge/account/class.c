@@ -4,9 +4,6 @@
 
 #include "judge/account/account.h"
 
-#define COMPUTE_SHARE 0.90
-#define UNATTRIBUTED_SHARE 0.20
-
 void tfh_blocking_of(const double part[TFH_PART_COUNT], double by_class[TFH_CLASS_COUNT])
 {
 	memset(by_class, 0, TFH_CLASS_COUNT * sizeof(*by_class));
@@ -29,9 +26,9 @@ enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total)
 {
 	double by_class[TFH_CLASS_COUNT];
 
-	if (total <= 0 || part[TFH_PART_UNATTRIBUTED] > UNATTRIBUTED_SHARE * total)
+	if (total <= 0 || part[TFH_PART_UNATTRIBUTED] > TFH_UNATTRIBUTED_SHARE * total)
 		return TFH_CLASS_UNCLASSIFIED;
-	if (part[TFH_PART_COMPUTE] >= COMPUTE_SHARE * total)
+	if (part[TFH_PART_COMPUTE] >= TFH_ACCOUNT_COMPUTE_SHARE * total)
 		return TFH_CLASS_COMPUTE_BOUND;
 	tfh_blocking_of(part, by_class);
 	enum tfh_class c = worst(by_class);

@@ -23,7 +23,7 @@ static int count_copy(struct tfh_accounts *accounts, const struct tfh_event *ev,
 	accounts->copy.v[i].bytes += p->bytes;
 	accounts->copy.v[i].ns += p->t1 - p->t0;
 	accounts->copy.v[i].blocking += p->label == TFH_L_COPY;
-	if (p->bytes < TFH_SMALL_COPY) {
+	if (p->bytes < TFH_ACCOUNT_SMALL_COPY) {
 		accounts->copy.v[i].small++;
 		accounts->copy.v[i].small_ns += p->t1 - p->t0;
 	}
@@ -33,7 +33,7 @@ static int count_copy(struct tfh_accounts *accounts, const struct tfh_event *ev,
 
 static int count_kernel(struct tfh_accounts *accounts, const struct tfh_event *ev)
 {
-	uint32_t function = (uint32_t)ev->w[0], bucket = function % TFH_KERNEL_BUCKETS, at;
+	uint32_t function = (uint32_t)ev->w[0], bucket = function % TFH_ACCOUNT_KERNEL_BUCKETS, at;
 
 	/* Mostly ids are few and given in turn. */
 	for (at = accounts->kernel_at[bucket]; at; at = accounts->kernel.v[at - 1].before)

@@ -258,10 +258,6 @@ static int64_t known_ready(const struct tfh_device *d, const struct tfh_dop *o)
 	return t > INT64_MIN && t < o->t0 ? t : o->t0;
 }
 
-/* From the end of a host function to the start of what waited for it: a thread of the driver's must
- * run, and tell the device. */
-#define FUNCTION_NEAR (100 * TFH_US)
-
 uint32_t tfh_function_before(const struct tfh_device *d, int64_t t)
 {
 	size_t lo = 0, hi = d->function.n;
@@ -273,7 +269,8 @@ uint32_t tfh_function_before(const struct tfh_device *d, int64_t t)
 		else
 			hi = mid;
 	}
-	return lo && t - d->function.v[lo - 1].t1 <= FUNCTION_NEAR ? (uint32_t)(lo - 1) : TFH_NO;
+	return lo && t - d->function.v[lo - 1].t1 <= TFH_ACCOUNT_FUNCTION_NS ? (uint32_t)(lo - 1)
+									     : TFH_NO;
 }
 
 /* Something unseen held an op back whose constraints were all met long before: the op that ended
@@ -283,7 +280,7 @@ uint32_t tfh_function_before(const struct tfh_device *d, int64_t t)
 static void infer(struct tfh_device *d, uint32_t i)
 {
 	struct tfh_dop *o = &d->op.v[i];
-	int64_t near = 2 * d->tau > d->slow ? 2 * d->tau : d->slow;
+	int64_t far = TFH_ACCOUNT_INFER_TIMES * d->tau, near = far > d->slow ? far : d->slow;
 	uint32_t n;
 
 	if (o->t0 - o->ready <= near || o->issue0 == INT64_MIN)
@@ -306,9 +303,6 @@ static void infer(struct tfh_device *d, uint32_t i)
 	}
 }
 
-/* So many ops back the one that a call waited for is looked for. */
-#define LOOK_BACK 4096
-
 /* The op whose end a waiting call needs: the last one, of those handed over before the call, in its
  * stream, if the call names one. A synchronising call has one even if it was over before: it would
  * wait for it if the host came earlier. Of others it must have ended while they waited. */
@@ -323,7 +317,7 @@ static uint32_t waited_op(const struct tfh_device *d, const struct tfh_seg *s)
 		since = (--p)->t0;
 	if (s->stream)
 		lane = lane_named(d, s->stream);
-	for (uint32_t looked = 0; n-- > 0 && looked < LOOK_BACK; looked++) {
+	for (uint32_t looked = 0; n-- > 0 && looked < TFH_ACCOUNT_LOOK_BACK; looked++) {
 		uint32_t x = d->op_ends.v[n];
 		const struct tfh_dop *o = &d->op.v[x];
 		if (o->t1 <= since && !any)
@@ -420,7 +414,7 @@ static int find_waits(struct tfh_device *d)
 		if (s->label == TFH_L_LAUNCH && s->t1 - s->t0 > TFH_GAP_NS) {
 			if (!issues && !(issues = all_issues(d)))
 				return -ENOMEM;
-			s->full = outstanding(d, issues, s->t0) >= TFH_DEEP_QUEUE;
+			s->full = outstanding(d, issues, s->t0) >= TFH_ACCOUNT_DEEP_QUEUE;
 		}
 		/* Freeing memory waits for the whole device: then nothing is left of what had been
 		 * handed over before. */

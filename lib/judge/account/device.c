@@ -4,19 +4,6 @@
 
 #include "judge/account/device.h"
 
-/* Of the windows in memory at a time: the replay wants 20 steady ones in a row, and an op with its
- * call takes about 200 bytes. */
-#define CHUNK_WINDOWS 32
-#define CHUNK_OPS 100000
-/* Windows sampled per run, in runs of CHUNK_WINDOWS spread over it. */
-#define REPLAY_WINDOWS 200
-/* A checkpoint fetches this much, and so many times what a usual step does. */
-#define SAVED_TIMES 10
-#define SAVED_BYTES 1e6f
-/* One kernel dominates when it takes more than this of the computing, among so many kinds. */
-#define DOMINANT 0.6
-#define DOMINATED 3
-
 /* What a usual step fetches from the device. */
 static float usual_fetch(const struct tfh_device *d)
 {
@@ -36,7 +23,7 @@ static bool saves(const struct tfh_device *d, size_t i, float usual)
 {
 	float bytes = d->win.v[i].fetched;
 
-	return bytes > SAVED_TIMES * usual && bytes > SAVED_BYTES;
+	return bytes > TFH_ACCOUNT_SAVED_TIMES * usual && bytes > TFH_ACCOUNT_SAVED_BYTES;
 }
 
 /* Of a step that stood still it may turn out that it waited for its checkpoint to be written. */
@@ -65,7 +52,8 @@ static void find_checkpoints(struct tfh_device *d)
 			continue;
 		size_t next =
 			i + 1 < d->win.n && d->win.v[i + 1].from == d->win.v[i].to ? i + 1 : i;
-		int64_t most = 2 * accounts->loops->median * accounts->loops->window.v[i].steps;
+		int64_t most = TFH_ACCOUNT_LONG_TIMES * accounts->loops->median *
+			       accounts->loops->window.v[i].steps;
 		bool here = d->win.v[i].to - d->win.v[i].from > most;
 		bool there = d->win.v[next].to - d->win.v[next].from > most;
 		use->segment = here ? segment : TFH_SEGMENT_TRAIN;
@@ -101,10 +89,10 @@ static size_t chunk_end(const struct tfh_device *d, size_t w0)
 	uint64_t ops = 0;
 	size_t i = w0;
 
-	while (i < d->win.n && i - w0 < CHUNK_WINDOWS && d->win.v[i].tier != 'C' &&
+	while (i < d->win.n && i - w0 < TFH_ACCOUNT_CHUNK_WINDOWS && d->win.v[i].tier != 'C' &&
 	       (i == w0 || d->win.v[i].from == d->win.v[i - 1].to)) {
 		ops += d->win.v[i].ops;
-		if (i > w0 && ops > CHUNK_OPS)
+		if (i > w0 && ops > TFH_ACCOUNT_CHUNK_OPS)
 			break;
 		i++;
 	}
@@ -149,7 +137,7 @@ static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, tfh_sample_fn
 
 static int judge(struct tfh_device *d, tfh_sample_fn sample, void *arg, struct tfh_err *err)
 {
-	size_t a = count_tier(d, 'A'), every = a / REPLAY_WINDOWS + 1, turn = 0;
+	size_t a = count_tier(d, 'A'), every = a / TFH_ACCOUNT_REPLAYED + 1, turn = 0;
 	int rc = tfh_chunk_start(d, err);
 
 	restart_sums(d->accounts);
@@ -211,12 +199,13 @@ enum tfh_cause tfh_compute_cause(const struct tfh_device *d)
 {
 	int64_t most = 0;
 
-	if (d->underfilled * 2 > d->compute_ns)
+	if (d->underfilled * TFH_ACCOUNT_UNDERFILLED_PART > d->compute_ns)
 		return TFH_CAUSE_COMPUTE_UNDERFILLED;
 	for (size_t i = 0; i < d->kernel.n; i++)
 		if (d->kernel.v[i].ns > most)
 			most = d->kernel.v[i].ns;
-	return d->kernel.n >= DOMINATED && (double)most > DOMINANT * (double)d->compute_ns
+	return d->kernel.n >= TFH_ACCOUNT_DOMINATED &&
+			       (double)most > TFH_ACCOUNT_DOMINANT_SHARE * (double)d->compute_ns
 		       ? TFH_CAUSE_COMPUTE_DOMINANT_OP
 		       : TFH_CAUSE_COMPUTE_DENSE;
 }

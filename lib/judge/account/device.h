@@ -21,15 +21,6 @@
 #include "judge/stats.h"
 
 #define TFH_NO UINT32_MAX
-#define TFH_DEVICES 16
-#define TFH_DIRS 8
-/* Launches block the caller when about a thousand ops are outstanding (1022 to 1024 seen by HTA).
- */
-#define TFH_DEEP_QUEUE 900
-
-/* A fetch of less is no result but a value that decides what comes next: a loss, a flag, a number
- * of elements. */
-#define TFH_VALUE_BYTES 4096
 
 /* A window as the device saw it. */
 struct tfh_dwin {
@@ -41,11 +32,10 @@ struct tfh_dwin {
 	char tier;     /* 'A' 'B', 'C' without device times */
 };
 
-/* Kernels that run side by side, as they come: of so many at most it is told how long. */
-#define TFH_SIDE 16
+/* Kernels that run side by side, as they come. */
 struct tfh_side {
-	int64_t end[TFH_SIDE];	  /* of those that run */
-	int64_t ns[TFH_SIDE + 1]; /* time that so many ran at once */
+	int64_t end[TFH_ACCOUNT_SIDE];	  /* of those that run */
+	int64_t ns[TFH_ACCOUNT_SIDE + 1]; /* time that so many ran at once */
 	uint32_t n;
 };
 
@@ -110,7 +100,6 @@ struct tfh_kernel_time {
 };
 
 /* Where the times of a name are; texts mostly have one address each. */
-#define TFH_NEAR_KERNELS 1024
 struct tfh_near_kernel {
 	const char *name;
 	size_t at;
@@ -126,7 +115,7 @@ struct tfh_device {
 	struct tfh_gpu_info gpu;
 	TFH_VEC(struct tfh_dwin) win; /* by window */
 	TFH_VEC(struct tfh_lane) lane;
-	uint32_t id[TFH_DEVICES], n_device;
+	uint32_t id[TFH_ACCOUNT_DEVICES], n_device;
 	/* start after the stream's last op; after the launch's begin, and its end */
 	struct tfh_hist gap, latency, start;
 	/* from an op's end to the return of a call that slept until then; of others that wait */
@@ -134,17 +123,17 @@ struct tfh_device {
 	int64_t tau, next;   /* p95 and median of gap */
 	int64_t floor, slow; /* p5 and p95 of latency */
 	uint8_t critical;    /* index of the device that computes most */
-	int64_t busy[TFH_DEVICES][TFH_W_COUNT], busy_end[TFH_DEVICES][TFH_W_COUNT];
-	struct tfh_side side[TFH_DEVICES]; /* of training windows */
-	int64_t underfilled, compute_ns;   /* of kernels with blocks for less than half of the
+	int64_t busy[TFH_ACCOUNT_DEVICES][TFH_W_COUNT], busy_end[TFH_ACCOUNT_DEVICES][TFH_W_COUNT];
+	struct tfh_side side[TFH_ACCOUNT_DEVICES]; /* of training windows */
+	int64_t underfilled, compute_ns; /* of kernels with blocks for less than half of the
 					      processors; of all */
 	uint64_t ops, unissued;
 	struct {
-		uint64_t bytes, small; /* small: number of those under TFH_SMALL_COPY */
+		uint64_t bytes, small; /* small: number of those under TFH_ACCOUNT_SMALL_COPY */
 		int64_t ns, large_ns;
-	} copied[TFH_DIRS][2]; /* by direction, pageable */
+	} copied[TFH_ACCOUNT_DIRS][2]; /* by direction, pageable */
 	TFH_VEC(struct tfh_kernel_time) kernel;
-	struct tfh_near_kernel near_kernel[TFH_NEAR_KERNELS];
+	struct tfh_near_kernel near_kernel[TFH_ACCOUNT_NEAR_KERNELS];
 	/* the windows in memory */
 	size_t w0, w1;
 	TFH_VEC(struct tfh_dop) op;	 /* by start */
@@ -170,7 +159,7 @@ struct tfh_device {
 	const struct tfh_event *next_ev;
 	struct tfh_op op_room;
 	struct tfh_event ev_room;
-	uint64_t met[TFH_DEVICES]; /* collectives read so far */
+	uint64_t met[TFH_ACCOUNT_DEVICES]; /* collectives read so far */
 	size_t next_long;
 	bool full;	/* too much for memory: the windows are not judged */
 	bool async;	/* the input is prepared by other threads */

@@ -9,21 +9,15 @@
 #include "judge/account/device.h"
 #include "base/hash.h"
 
-/* Processors of the smallest data-centre device still sold, where the device's own number is not
- * known. */
-#define FEW_BLOCKS 16
-#define MAX_KERNELS 4096
-#define MOST_DELAY (50 * TFH_US)
-
 static uint8_t device_of(struct tfh_device *d, uint32_t id)
 {
 	uint32_t i = 0;
 
 	while (i < d->n_device && d->id[i] != id)
 		i++;
-	if (i == d->n_device && i < TFH_DEVICES)
+	if (i == d->n_device && i < TFH_ACCOUNT_DEVICES)
 		d->id[d->n_device++] = id;
-	return (uint8_t)(i < TFH_DEVICES ? i : TFH_DEVICES - 1);
+	return (uint8_t)(i < TFH_ACCOUNT_DEVICES ? i : TFH_ACCOUNT_DEVICES - 1);
 }
 
 uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op)
@@ -72,7 +66,7 @@ static uint64_t blocks(uint64_t grid)
 	return (x ? x : 1) * (y ? y : 1) * (z ? z : 1);
 }
 
-/* Place of a kernel's times, MAX_KERNELS where there are too many; SIZE_MAX: no memory. */
+/* Place of a kernel's times, TFH_ACCOUNT_KERNELS where there are too many; SIZE_MAX: no memory. */
 static size_t find_kernel(struct tfh_device *d, const char *name)
 {
 	struct tfh_kernel_time k = {.name = name};
@@ -80,7 +74,7 @@ static size_t find_kernel(struct tfh_device *d, const char *name)
 
 	while (i < d->kernel.n && strcmp(d->kernel.v[i].name, name) != 0)
 		i++;
-	if (i < d->kernel.n || i == MAX_KERNELS)
+	if (i < d->kernel.n || i == TFH_ACCOUNT_KERNELS)
 		return i;
 	return TFH_PUSH(d->kernel, k) ? SIZE_MAX : i;
 }
@@ -88,7 +82,7 @@ static size_t find_kernel(struct tfh_device *d, const char *name)
 static int count_kernel(struct tfh_device *d, const struct tfh_op *op)
 {
 	struct tfh_near_kernel *near =
-		&d->near_kernel[tfh_hash_u64((uintptr_t)op->name) % TFH_NEAR_KERNELS];
+		&d->near_kernel[tfh_hash_u64((uintptr_t)op->name) % TFH_ACCOUNT_NEAR_KERNELS];
 
 	if (near->name != op->name) {
 		near->at = find_kernel(d, op->name);
@@ -96,7 +90,7 @@ static int count_kernel(struct tfh_device *d, const struct tfh_op *op)
 	}
 	if (near->at == SIZE_MAX)
 		return -ENOMEM;
-	if (near->at == MAX_KERNELS)
+	if (near->at == TFH_ACCOUNT_KERNELS)
 		return 0;
 	d->kernel.v[near->at].calls++;
 	d->kernel.v[near->at].ns += op->t1 - op->t0;
@@ -145,7 +139,7 @@ static void count_side(struct tfh_side *s, int64_t t0, int64_t t1)
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->end[i] > t0)
 			s->end[n++] = s->end[i];
-	if (n < TFH_SIDE)
+	if (n < TFH_ACCOUNT_SIDE)
 		s->end[n++] = t1;
 	for (uint32_t i = 0; i < n; i++)
 		first = s->end[i] < first ? s->end[i] : first;
@@ -155,8 +149,8 @@ static void count_side(struct tfh_side *s, int64_t t0, int64_t t1)
 
 /* Completion times while ops go by: of each device's computing, of exchanges, of anything. */
 struct ends {
-	int64_t *compute[TFH_DEVICES], *comm, *any; /* [window] */
-	uint64_t met[TFH_DEVICES];		    /* collectives so far */
+	int64_t *compute[TFH_ACCOUNT_DEVICES], *comm, *any; /* [window] */
+	uint64_t met[TFH_ACCOUNT_DEVICES];		    /* collectives so far */
 	size_t at;
 };
 
@@ -223,10 +217,10 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 		return 0;
 	bool waited = shared >= 0 && op->t1 - shared > op->t0;
 	count_busy(d, device, work, op, waited ? op->t1 - shared : op->t0);
-	if (op->kind == TFH_OP_COPY && op->dir < TFH_DIRS) {
+	if (op->kind == TFH_OP_COPY && op->dir < TFH_ACCOUNT_DIRS) {
 		d->copied[op->dir][op->pageable].bytes += op->bytes;
 		d->copied[op->dir][op->pageable].ns += op->t1 - op->t0;
-		if (op->bytes >= TFH_SMALL_COPY)
+		if (op->bytes >= TFH_ACCOUNT_SMALL_COPY)
 			d->copied[op->dir][op->pageable].large_ns += op->t1 - op->t0;
 		else
 			d->copied[op->dir][op->pageable].small++;
@@ -237,7 +231,9 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	d->lane.v[lane].computed += op->t1 - op->t0;
 	count_side(&d->side[device], op->t0, op->t1);
 	/* Persistent kernels leave some processors to collectives on purpose. */
-	uint64_t few = d->gpu.processors ? (d->gpu.processors + 1) / 2 : FEW_BLOCKS;
+	uint64_t few = d->gpu.processors ? (d->gpu.processors + TFH_ACCOUNT_FILLED_PART - 1) /
+						   TFH_ACCOUNT_FILLED_PART
+					 : TFH_ACCOUNT_FEW_BLOCKS;
 	if (op->grid && blocks(op->grid) < few)
 		d->underfilled += op->t1 - op->t0;
 	return count_kernel(d, op);
@@ -319,7 +315,8 @@ static void give_tiers(struct tfh_device *d)
 	for (size_t i = 0; i < d->lane.n; i++)
 		d->unissued += d->lane.v[i].issued ? 0 : d->lane.v[i].early;
 	/* Where few ops can be joined with their calls, causes cannot be told. */
-	char tier = d->gpu.dependencies && d->unissued * 5 <= d->ops ? 'A' : 'B';
+	char tier =
+		d->gpu.dependencies && d->unissued * TFH_ACCOUNT_JOINED_PART <= d->ops ? 'A' : 'B';
 
 	TFH_EACH (i, d->win.n) {
 		bool known = complete_ops(d, i);
@@ -359,24 +356,28 @@ static void share_cuts(struct tfh_device *d)
  */
 static void latencies(struct tfh_device *d)
 {
-	bool gaps = d->gap.n >= 20, launches = d->latency.n >= 20;
+	bool gaps = d->gap.n >= TFH_ACCOUNT_DELAY_SAMPLES,
+	     launches = d->latency.n >= TFH_ACCOUNT_DELAY_SAMPLES;
 
-	d->tau = gaps ? (int64_t)tfh_hist_quantile(&d->gap, 0.95) : 5 * TFH_US;
+	d->tau = gaps ? (int64_t)tfh_hist_quantile(&d->gap, TFH_ACCOUNT_DELAY_LONG)
+		      : TFH_ACCOUNT_DELAY_NS;
 	/* Where no op was queued behind another, the delay between them was not seen; it is not
 	 * longer than the one behind a call that finds the device idle. */
-	d->next = gaps	     ? (int64_t)tfh_hist_quantile(&d->gap, 0.1)
+	d->next = gaps	     ? (int64_t)tfh_hist_quantile(&d->gap, TFH_ACCOUNT_NEXT_SHORT)
 		  : launches ? (int64_t)tfh_hist_quantile(&d->start, 0.5)
-			     : TFH_US;
-	d->floor = launches ? (int64_t)tfh_hist_quantile(&d->latency, 0.05) : 5 * TFH_US;
-	d->slow = launches ? (int64_t)tfh_hist_quantile(&d->latency, 0.95) : 20 * TFH_US;
-	if (d->tau < TFH_US || d->tau > MOST_DELAY)
-		d->tau = 5 * TFH_US;
-	if (d->next > (gaps ? 5 * TFH_US : TFH_US))
-		d->next = TFH_US;
-	if (d->floor > 20 * TFH_US)
-		d->floor = 5 * TFH_US;
-	if (d->slow > MOST_DELAY)
-		d->slow = MOST_DELAY;
+			     : TFH_ACCOUNT_NEXT_NS;
+	d->floor = launches ? (int64_t)tfh_hist_quantile(&d->latency, TFH_ACCOUNT_DELAY_SHORT)
+			    : TFH_ACCOUNT_DELAY_NS;
+	d->slow = launches ? (int64_t)tfh_hist_quantile(&d->latency, TFH_ACCOUNT_DELAY_LONG)
+			   : TFH_ACCOUNT_SLOW_NS;
+	if (d->tau < TFH_ACCOUNT_DELAY_LEAST_NS || d->tau > TFH_ACCOUNT_DELAY_MOST_NS)
+		d->tau = TFH_ACCOUNT_DELAY_NS;
+	if (d->next > (gaps ? TFH_ACCOUNT_NEXT_MOST_NS : TFH_ACCOUNT_NEXT_NS))
+		d->next = TFH_ACCOUNT_NEXT_NS;
+	if (d->floor > TFH_ACCOUNT_FLOOR_MOST_NS)
+		d->floor = TFH_ACCOUNT_DELAY_NS;
+	if (d->slow > TFH_ACCOUNT_DELAY_MOST_NS)
+		d->slow = TFH_ACCOUNT_DELAY_MOST_NS;
 }
 
 int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
@@ -403,7 +404,7 @@ int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
 		give_tiers(d);
 	if (!rc)
 		share_cuts(d);
-	for (int i = 0; i < TFH_DEVICES; i++)
+	for (int i = 0; i < TFH_ACCOUNT_DEVICES; i++)
 		tfh_big_free(e.compute[i]);
 	tfh_big_free(e.comm);
 	tfh_big_free(e.any);

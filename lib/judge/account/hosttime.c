@@ -9,8 +9,6 @@
 #include "judge/account/device.h"
 #include "base/hash.h"
 
-#define NESTING 64
-
 static int add(struct tfh_device *d, int64_t t0, int64_t t1, const struct tfh_piece *p,
 	       uint32_t thread)
 {
@@ -38,7 +36,7 @@ static int add(struct tfh_device *d, int64_t t0, int64_t t1, const struct tfh_pi
 /* Calls of one thread, by begin, enclosing ones first: a stack tells the innermost. */
 static int flatten(struct tfh_device *d, const struct tfh_piece *p, size_t n)
 {
-	const struct tfh_piece *open[NESTING];
+	const struct tfh_piece *open[TFH_ACCOUNT_DEPTH];
 	size_t depth = 0;
 	int64_t t = n ? p[0].t0 : 0;
 	int rc = 0;
@@ -56,7 +54,7 @@ static int flatten(struct tfh_device *d, const struct tfh_piece *p, size_t n)
 		rc = add(d, t, next, depth ? open[depth - 1] : NULL, p->thread);
 		if (next > t)
 			t = next;
-		if (depth < NESTING)
+		if (depth < TFH_ACCOUNT_DEPTH)
 			open[depth++] = &p[i];
 	}
 	return rc;
@@ -136,9 +134,6 @@ uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
 	return lo > first ? lo - 1 : TFH_NO;
 }
 
-/* A thread that is woken by another goes on within this time on a machine that is not quiet. */
-#define WOKEN (200 * TFH_US)
-
 /*
  * Whom a pause waited for: the call of another thread that ended last before this thread went on,
  * if that was during the pause and most of the pause lies before it. A pause in which others merely
@@ -157,15 +152,15 @@ static uint32_t handed_by(const struct tfh_device *d, const struct tfh_seg *s, b
 	    d->seg.v[q].t1 - s->t0 < s->t1 - d->seg.v[q].t1)
 		return TFH_NO;
 	/* Threads that hardly launch do much that nobody waits for: only right behind it. */
-	int64_t rest = s->t1 - d->seg.v[q].t1, pause = s->t1 - s->t0;
-	*sure = d->accounts->facts->thread[d->seg.v[q].thread].drives ||
-		rest <= (pause / 20 > WOKEN ? pause / 20 : WOKEN);
+	int64_t rest = s->t1 - d->seg.v[q].t1, late = (s->t1 - s->t0) / TFH_ACCOUNT_WOKEN_PART;
+
+	late = late > TFH_WOKEN_NS ? late : TFH_WOKEN_NS;
+	*sure = d->accounts->facts->thread[d->seg.v[q].thread].drives || rest <= late;
 	return q;
 }
 
 /* A place of the program where a thread pauses: behind which call, before which, and what another
  * thread did meanwhile. */
-#define PLACES 256
 struct place {
 	uint64_t key;
 	uint32_t sure, doubted;
@@ -174,9 +169,6 @@ struct place {
 	uint32_t follows, differs;
 	int64_t before, rest;
 };
-
-/* So many changes tell whether a pause follows the other thread's call. */
-#define FOLLOWS 6
 
 static uint64_t what_call(uint64_t key, const struct tfh_seg *s)
 {
@@ -191,8 +183,8 @@ static struct place *place_of(struct place *all, const struct tfh_device *d,
 
 	key = s > d->seg.v ? what_call(key, s - 1) : key;
 	key = (s + 1 < d->seg.v + d->seg.n ? what_call(key, s + 1) : key) | 1;
-	for (uint64_t i = 0; i < PLACES; i++) {
-		struct place *p = &all[(key / 2 + i) % PLACES];
+	for (uint64_t i = 0; i < TFH_ACCOUNT_PLACES; i++) {
+		struct place *p = &all[(key / 2 + i) % TFH_ACCOUNT_PLACES];
 		if (!p->key)
 			p->key = key;
 		if (p->key == key)
@@ -212,7 +204,7 @@ static void count_place(struct place *p, const struct tfh_device *d, const struc
 	int64_t before = d->seg.v[q].t1 - s->t0, rest = s->t1 - d->seg.v[q].t1;
 
 	if (p->sure + p->doubted) {
-		if (change(rest, p->rest) * 2 < change(before, p->before))
+		if (change(rest, p->rest) * TFH_ACCOUNT_FOLLOWS_PART < change(before, p->before))
 			p->follows++;
 		else
 			p->differs++;
@@ -225,7 +217,8 @@ static void count_place(struct place *p, const struct tfh_device *d, const struc
 
 static bool handed_over_at(const struct place *p)
 {
-	return p->sure > p->doubted || (p->follows >= FOLLOWS && p->follows > 2 * p->differs);
+	return p->sure > p->doubted || (p->follows >= TFH_ACCOUNT_FOLLOWS &&
+					p->follows > TFH_ACCOUNT_FOLLOWS_TIMES * p->differs);
 }
 
 /*
@@ -236,7 +229,7 @@ static bool handed_over_at(const struct place *p)
  */
 static void hand_over(struct tfh_device *d)
 {
-	struct place all[PLACES] = {0};
+	struct place all[TFH_ACCOUNT_PLACES] = {0};
 	bool sure;
 
 	for (int turn = 0; turn < 2; turn++)
@@ -275,10 +268,6 @@ static void mark_polls(struct tfh_device *d)
 	}
 }
 
-/* How many times one copy's bytes the other's may be where they are one op's operand and result. */
-#define FALLBACK_TIMES 4
-#define FALLBACK_REACH 1000 /* calls around, among which there must be launches */
-
 /* The copy back to the device that follows a fetch with no launch and no get-next between, in the
  * same window; TFH_NO if there is none, or it carries something else. */
 static uint32_t copy_back(const struct tfh_device *d, uint32_t i, size_t window)
@@ -292,8 +281,8 @@ static uint32_t copy_back(const struct tfh_device *d, uint32_t i, size_t window)
 		    s->family == TFH_FAM_LAUNCH || s->family == TFH_FAM_GRAPH_LAUNCH)
 			return TFH_NO;
 		if (s->family == TFH_FAM_COPY && s->dir == TFH_DIR_H2D)
-			return s->bytes <= FALLBACK_TIMES * from->bytes &&
-					       from->bytes <= FALLBACK_TIMES * s->bytes
+			return s->bytes <= TFH_ACCOUNT_FALLBACK_TIMES * from->bytes &&
+					       from->bytes <= TFH_ACCOUNT_FALLBACK_TIMES * s->bytes
 				       ? k
 				       : TFH_NO;
 	}
@@ -332,8 +321,12 @@ static void mark_fallbacks(struct tfh_device *d)
 			continue;
 		const struct tfh_window *win = &d->accounts->loops->window.v[w];
 		uint32_t first = d->thread_seg[s->thread], last = d->thread_seg[s->thread + 1];
-		uint32_t near = i > first + FALLBACK_REACH ? i - FALLBACK_REACH : first;
-		uint32_t far = back + FALLBACK_REACH < last ? back + FALLBACK_REACH : last;
+		uint32_t near = i > first + TFH_ACCOUNT_FALLBACK_REACH
+					? i - TFH_ACCOUNT_FALLBACK_REACH
+					: first;
+		uint32_t far = back + TFH_ACCOUNT_FALLBACK_REACH < last
+				       ? back + TFH_ACCOUNT_FALLBACK_REACH
+				       : last;
 		if (!launches_in(d, s->thread, near, i, win) ||
 		    !launches_in(d, s->thread, back + 1, far, win))
 			continue;
@@ -367,9 +360,6 @@ struct long_pause {
 	uint32_t seg, at; /* at: how many calls of its thread the window has before it */
 	size_t window;
 };
-
-#define NEAR_CALLS 3
-#define MOST_PAUSES 4096
 
 /* Calls of a thread in each window in memory, and its long pauses between launches. */
 static int find_long(struct tfh_device *d, uint32_t thread, uint32_t *calls,
@@ -412,18 +402,21 @@ static int mark_disturbed(struct tfh_device *d, uint32_t thread)
 	struct long_pause *p = NULL;
 	int rc = calls ? find_long(d, thread, calls, &p, &n) : -ENOMEM;
 
-	for (size_t i = 0; i < n && n <= MOST_PAUSES && !rc; i++) {
+	for (size_t i = 0; i < n && n <= TFH_ACCOUNT_LONG_PAUSES && !rc; i++) {
 		uint32_t like = 0, same = 0;
 		size_t last = SIZE_MAX;
 		for (size_t w = 0; w < windows; w++)
-			like += apart(calls[w], calls[p[i].window - d->w0]) <= NEAR_CALLS;
+			like += apart(calls[w], calls[p[i].window - d->w0]) <=
+				TFH_ACCOUNT_NEAR_CALLS;
 		for (size_t k = 0; k < n; k++) {
-			if (p[k].window == last || apart(p[k].at, p[i].at) > NEAR_CALLS)
+			if (p[k].window == last || apart(p[k].at, p[i].at) > TFH_ACCOUNT_NEAR_CALLS)
 				continue;
 			last = p[k].window;
 			same++;
 		}
-		d->seg.v[p[i].seg].launching = like * 2 > windows && same * 2 < like && like > 3;
+		d->seg.v[p[i].seg].launching = like * TFH_ACCOUNT_LIKE_PART > windows &&
+					       same * TFH_ACCOUNT_SAME_PART < like &&
+					       like > TFH_ACCOUNT_LIKE_STEPS;
 	}
 	free(calls);
 	free(p);

@@ -11,10 +11,6 @@
 
 #include "judge/account/account.h"
 
-/* Share of the loop's waiting during which the runner of an asynchronous stage waited upstream,
- * above which the stage is starved itself. */
-#define STARVED 0.5
-
 static bool has_type(const struct tfh_stage_use *s, const char *word)
 {
 	return strstr(s->type, word) != NULL;
@@ -109,7 +105,7 @@ static bool on_device(const struct tfh_accounts *accounts, int32_t at, int depth
 {
 	bool found = relays(accounts, at);
 
-	if (found || accounts->facts->stage.v[at].parent < 0 || depth > 8 ||
+	if (found || accounts->facts->stage.v[at].parent < 0 || depth > TFH_ACCOUNT_STAGE_DEPTH ||
 	    !strcmp(accounts->facts->stage.v[at].type, "Root"))
 		return found;
 	for (size_t i = 0; i < accounts->facts->stage.n; i++) {
@@ -174,11 +170,12 @@ void tfh_input_judge(struct tfh_accounts *accounts)
 
 	accounts->guilty = -1;
 	accounts->input_cause = TFH_CAUSE_INPUT_UNKNOWN;
-	for (int depth = 0; at >= 0 && waited > 0 && depth < 64; depth++) {
+	for (int depth = 0; at >= 0 && waited > 0 && depth < TFH_ACCOUNT_STAGES_UP; depth++) {
 		if (accounts->facts->stage.v[at].async) {
 			int32_t up = starved_by(accounts, at);
-			bool starved = up >= 0 && (double)accounts->stage[up].waited >=
-							  STARVED * (double)waited;
+			bool starved =
+				up >= 0 && (double)accounts->stage[up].waited >=
+						   TFH_ACCOUNT_STARVED_SHARE * (double)waited;
 			if (!starved && !has_type(&accounts->facts->stage.v[at], "Prefetch"))
 				break;
 			at = up;
@@ -198,7 +195,7 @@ void tfh_input_judge(struct tfh_accounts *accounts)
 	if (!waited)
 		return;
 	/* Below what could make a class, no stage is worth blaming. */
-	if (at >= 0 && (double)waited >= 0.05 * (double)accounts->train_ns)
+	if (at >= 0 && (double)waited >= TFH_BLOCKING_SHARE * (double)accounts->train_ns)
 		accounts->guilty = at;
 	accounts->cause_ns[TFH_CAUSE_INPUT_UNKNOWN] = 0;
 	accounts->cause_ns[accounts->input_cause] += waited;

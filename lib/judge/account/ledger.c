@@ -9,10 +9,6 @@
 
 #include "judge/account/account.h"
 
-#define RING 4096
-/* So many parts of one window are kept before those that cannot matter are put together. */
-#define MOST_PARTS 4096
-
 struct gap {
 	int64_t t0, t1;
 	bool tentative;
@@ -52,7 +48,7 @@ struct tfh_ledger *tfh_ledger_new(struct tfh_accounts *accounts)
 	if (!l)
 		return NULL;
 	l->accounts = accounts;
-	for (l->cap = 4; l->cap < RING && l->cap < accounts->loops->window.n + 2;)
+	for (l->cap = 4; l->cap < TFH_ACCOUNT_RING && l->cap < accounts->loops->window.n + 2;)
 		l->cap *= 2;
 	l->ring = calloc(l->cap, sizeof(*l->ring));
 	if (!l->ring) {
@@ -82,7 +78,7 @@ static int64_t main_end(const struct tfh_ledger *l)
 	for (size_t i = 0; i < l->work.n; i++)
 		all += l->work.v[i].t0;
 	for (size_t i = 0; i < l->work.n; i++)
-		if (l->work.v[i].t0 * 10 >= all && l->work.v[i].t1 > end)
+		if (l->work.v[i].t0 * TFH_ACCOUNT_MAIN_PART >= all && l->work.v[i].t1 > end)
 			end = l->work.v[i].t1;
 	return end;
 }
@@ -96,7 +92,7 @@ static void keep_main_work(struct tfh_ledger *l)
 	for (size_t i = 0; i < l->work.n; i++)
 		all += l->work.v[i].t0;
 	for (size_t i = 0; i < l->work.n; i++)
-		if (l->work.v[i].t0 * 10 >= all)
+		if (l->work.v[i].t0 * TFH_ACCOUNT_MAIN_PART >= all)
 			l->work.v[n++] = l->work.v[i];
 		else
 			l->small_work += l->work.v[i].t0;
@@ -141,7 +137,8 @@ static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g,
 	/* Without a visible input pipeline a pause may as well be the waiting for data. */
 	if (!accounts->facts->consumers)
 		return TFH_CAUSE_HOST_UNKNOWN;
-	return accounts->facts->cpu_running * 2 > accounts->facts->cpu_wall &&
+	return accounts->facts->cpu_running * TFH_ACCOUNT_RUNNING_PART >
+				       accounts->facts->cpu_wall &&
 			       accounts->facts->cpu_wall
 		       ? TFH_CAUSE_HOST_PYTHON
 		       : TFH_CAUSE_HOST_UNKNOWN;
@@ -180,7 +177,7 @@ static void judge_group(struct tfh_ledger *l)
 	int64_t tail = w->x1 - w->last, between = w->last - w->t0 - w->gets;
 
 	if (!w->group || w->steps < 2 || tail <= 0 ||
-	    10 * between >= 7 * (int64_t)(w->steps - 1) * tail)
+	    (double)between >= TFH_ACCOUNT_APART_SHARE * (double)((int64_t)(w->steps - 1) * tail))
 		return;
 	int64_t exposed = w->x1 - w->t0 - w->steps * tail;
 	if (exposed < 0)
@@ -252,7 +249,7 @@ static void finish(struct tfh_ledger *l, size_t at)
 	struct tfh_account *a = account(l, at);
 
 	if (use->segment == TFH_SEGMENT_TRAIN &&
-	    w->t1 - w->t0 > 2 * accounts->loops->median * w->steps) {
+	    w->t1 - w->t0 > TFH_ACCOUNT_LONG_TIMES * accounts->loops->median * w->steps) {
 		if (a->saved)
 			use->segment = TFH_SEGMENT_CHECKPOINT;
 		else if (a->compiled)
@@ -374,7 +371,7 @@ void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative
 	while (next_part(l, &t0, t1, &a, &b)) {
 		struct gap g = {a, b, tentative, code};
 		l->unsettled |= tentative;
-		if (l->gap.n >= MOST_PARTS)
+		if (l->gap.n >= TFH_ACCOUNT_PARTS)
 			join_gaps(l);
 		if (TFH_PUSH(l->gap, g))
 			l->rc = -ENOMEM;
@@ -387,7 +384,7 @@ void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns)
 
 	if (!l->window || t1 > l->window->t1 || t1 <= l->window->t0)
 		return;
-	if (l->work.n >= MOST_PARTS)
+	if (l->work.n >= TFH_ACCOUNT_PARTS)
 		keep_main_work(l);
 	if (TFH_PUSH(l->work, g))
 		l->rc = -ENOMEM;

@@ -10,7 +10,7 @@ void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev)
 
 	if (!ev->stack)
 		return;
-	for (int i = 0; i < TFH_SITES; i++) {
+	for (int i = 0; i < TFH_ACCOUNT_SITES; i++) {
 		if (site[i].stack == ev->stack || !site[i].stack) {
 			least = &site[i];
 			break;
@@ -27,7 +27,7 @@ const struct tfh_site_use *tfh_site_most(const struct tfh_site_use *site)
 {
 	const struct tfh_site_use *most = site;
 
-	for (int i = 1; i < TFH_SITES; i++)
+	for (int i = 1; i < TFH_ACCOUNT_SITES; i++)
 		if (site[i].ns > most->ns)
 			most = &site[i];
 	return most;

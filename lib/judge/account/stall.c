@@ -8,12 +8,6 @@
 
 #include "judge/account/device.h"
 
-/* What a step usually does is under a twentieth of such a one. */
-#define STALL_TIMES 20
-/* At most so many, or this part of all. */
-#define FEW 2
-#define FEW_SHARE 0.02
-
 /* Length of a training step by the device's windows, or the host's; 0: it does not count. */
 static int64_t length(const struct tfh_accounts *accounts, size_t i, bool device)
 {
@@ -37,13 +31,14 @@ static bool in_turn(const size_t *at, size_t n)
 		return false;
 	if (n == 2) {
 		size_t first = at[0] + 1;
-		return (gap > first ? gap - first : first - gap) * 10 <= gap;
+		return (gap > first ? gap - first : first - gap) * TFH_ACCOUNT_STALL_OFF_PART <=
+		       gap;
 	}
 	for (size_t i = 1; i < n; tfh_big_pass(++i)) {
 		size_t g = at[i] - at[i - 1];
-		near += (g > gap ? g - gap : gap - g) * 10 <= gap;
+		near += (g > gap ? g - gap : gap - g) * TFH_ACCOUNT_STALL_OFF_PART <= gap;
 	}
-	return near * 5 >= (n - 1) * 4;
+	return (double)near >= TFH_REGULAR_SHARE * (double)(n - 1);
 }
 
 /* Leaves in job->stall_ns what is too long for a step of this job. Of device windows (device), as
@@ -64,11 +59,11 @@ void tfh_find_stalls(struct tfh_accounts *accounts, bool device)
 	}
 	accounts->stall_ns = 0;
 	if (n)
-		accounts->stall_ns = STALL_TIMES * (int64_t)tfh_select(v, n, n / 2);
+		accounts->stall_ns = TFH_ACCOUNT_STALL_TIMES * (int64_t)tfh_select(v, n, n / 2);
 	TFH_EACH (i, n ? accounts->loops->window.n : 0)
 		if (length(accounts, i, device) > accounts->stall_ns)
 			at[slow++] = i;
-	if (slow > FEW && (double)slow > FEW_SHARE * (double)n)
+	if (slow > TFH_ACCOUNT_STALLS && (double)slow > TFH_ACCOUNT_STALL_SHARE * (double)n)
 		accounts->stall_ns = 0;
 	if (in_turn(at, slow))
 		accounts->stall_ns = 0;
@@ -80,5 +75,6 @@ void tfh_find_stalls(struct tfh_accounts *accounts, bool device)
 bool tfh_is_stall(const struct tfh_accounts *accounts, size_t i, int64_t ns, int64_t compute)
 {
 	return accounts->stall_ns && tfh_window_counts(accounts, i) &&
-	       ns > accounts->stall_ns * accounts->loops->window.v[i].steps && compute * 2 < ns;
+	       ns > accounts->stall_ns * accounts->loops->window.v[i].steps &&
+	       compute * TFH_ACCOUNT_STALL_COMPUTE_PART < ns;
 }

@@ -7,11 +7,6 @@
 
 #include "judge/account/account.h"
 
-#define NEIGHBOURS 3
-/* Share of the executing time below which it cannot have been computing. Other threads' work and
- * the rest of the second only add to the processor time, so little of it is proof. */
-#define WAITING_SHARE 0.3
-
 static double overlap(const struct tfh_window *w, int64_t t0, int64_t t1)
 {
 	int64_t a = w->t0 > t0 ? w->t0 : t0, b = w->t1 < t1 ? w->t1 : t1;
@@ -53,7 +48,7 @@ void tfh_idle_compute(struct tfh_accounts *accounts)
 		double e = executed(accounts, &from, s[i - 1].t, s[i].t);
 		if (!(i & 0xff))
 			tfh_big_trim();
-		if (e * 1e9 < 0.7 * (double)(s[i].t - s[i - 1].t))
+		if (e * 1e9 < TFH_ACCOUNT_EXECUTING_SHARE * (double)(s[i].t - s[i - 1].t))
 			continue;
 		exec += e;
 		cpu += s[i].cpu_s;
@@ -63,7 +58,7 @@ void tfh_idle_compute(struct tfh_accounts *accounts)
 	if (exec <= 0 || delay > TFH_CROWDED_SHARE * all)
 		return;
 	accounts->compute_ran = cpu / exec < 1 ? cpu / exec : 1;
-	if (accounts->compute_ran >= WAITING_SHARE)
+	if (accounts->compute_ran >= TFH_GRAPH_WAITS_SHARE)
 		return;
 	double idle = 1 - accounts->compute_ran;
 	TFH_EACH (i, accounts->step.n) {
@@ -94,8 +89,9 @@ static bool usable(const struct tfh_accounts *accounts, size_t i)
 
 static bool usual(const struct tfh_accounts *accounts, size_t i)
 {
-	return accounts->step.v[i].dur_s * 1e9 <=
-	       2.0 * (double)accounts->loops->median * accounts->loops->window.v[i].steps;
+	return accounts->step.v[i].dur_s * 1e9 <= TFH_ACCOUNT_LONG_TIMES *
+							  (double)accounts->loops->median *
+							  accounts->loops->window.v[i].steps;
 }
 
 /* Of the neighbours' causes the commonest in this class. */
@@ -147,7 +143,7 @@ static enum tfh_class class_together(const struct tfh_accounts *accounts, size_t
 	}
 	for (size_t j = from; j < to; j++) {
 		if (!usable(accounts, j) || !usual(accounts, j) ||
-		    (used > 3 && (j == most || j == least)))
+		    (used > TFH_ACCOUNT_TRIM_STEPS && (j == most || j == least)))
 			continue;
 		for (int p = 0; p < TFH_PART_COUNT; p++)
 			part[p] += (double)accounts->step.v[j].breakdown[p];
@@ -168,8 +164,8 @@ void tfh_smooth_classes(struct tfh_accounts *accounts)
 
 	/* All from what the steps were before: one that was changed is no witness for the next. */
 	TFH_EACH (i, cls && cause ? n : 0) {
-		size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0,
-		       to = i + NEIGHBOURS + 1 < n ? i + NEIGHBOURS + 1 : n;
+		size_t from = i > TFH_ACCOUNT_NEIGHBOURS ? i - TFH_ACCOUNT_NEIGHBOURS : 0,
+		       to = i + TFH_ACCOUNT_NEIGHBOURS + 1 < n ? i + TFH_ACCOUNT_NEIGHBOURS + 1 : n;
 		cls[i] = accounts->step.v[i].cls;
 		cause[i] = accounts->step.v[i].cause;
 		if (usable(accounts, i) && usual(accounts, i))

@@ -13,16 +13,14 @@
 
 #include "judge/account/account.h"
 
-#define MAX_ACTIVE 512
-
 struct tfh_sweep {
 	struct tfh_accounts *accounts;
 	tfh_seg_fn fn;
 	void *arg;
 	struct tfh_piece *queue; /* [head, end): by begin time */
 	size_t head, end, cap, next_long, window;
-	struct tfh_piece active[MAX_ACTIVE];
-	int64_t waited_at_begin[MAX_ACTIVE]; /* passive ones: input clock when they began */
+	struct tfh_piece active[TFH_ACCOUNT_ACTIVE];
+	int64_t waited_at_begin[TFH_ACCOUNT_ACTIVE]; /* passive ones: input clock when they began */
 	size_t n_active;
 	int64_t cur, waited; /* waited: exposed input time in training windows so far */
 	/* segment not handed out yet: it may go on */
@@ -276,7 +274,7 @@ void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
 			emit(s, NULL);
 			s->cur = p->t0;
 		}
-		if (p->t1 <= s->cur || s->n_active == MAX_ACTIVE)
+		if (p->t1 <= s->cur || s->n_active == TFH_ACCOUNT_ACTIVE)
 			continue;
 		if (alone(s, p, t)) {
 			take_alone(s, p);

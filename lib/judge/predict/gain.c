@@ -132,7 +132,7 @@ static unsigned side_by_side(const struct tfh_device *d, uint32_t device)
 	const struct tfh_side *s = &d->side[device];
 	double least = TFH_PREDICT_SIDE_SHARE * (double)d->busy[device][TFH_W_COMPUTE], ns = 0;
 
-	for (unsigned n = TFH_SIDE; n > 1; n--) {
+	for (unsigned n = TFH_ACCOUNT_SIDE; n > 1; n--) {
 		ns += (double)s->ns[n];
 		if (ns > least)
 			return n;
@@ -321,7 +321,8 @@ int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r)
 
 	for (uint32_t i = 0; i < r->n_transfers; i++) {
 		struct tfh_transfer *t = &r->transfers[i];
-		if (t->dir < TFH_DIRS && d->copied[t->dir][t->pageable == 1].ns > 0)
+		if ((unsigned)t->dir < TFH_ACCOUNT_DIRS &&
+		    d->copied[t->dir][t->pageable == 1].ns > 0)
 			t->bytes_per_s = (double)d->copied[t->dir][t->pageable == 1].bytes * 1e9 /
 					 (double)d->copied[t->dir][t->pageable == 1].ns;
 	}

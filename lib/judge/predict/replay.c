@@ -364,7 +364,7 @@ static int replay(struct tfh_samples *all, const struct tfh_device *d)
 	int rc = -ENOMEM;
 
 	r.wake = (int64_t)tfh_hist_quantile(r.slept ? &d->wake : &d->after, 0.5);
-	r.wake = r.slept ? r.wake : min(r.wake, TFH_PREDICT_LATE_WAKE_NS);
+	r.wake = r.slept ? r.wake : min(r.wake, TFH_WOKEN_NS);
 	r.seg = malloc((d->seg.n + 1) * sizeof(*r.seg));
 	r.op0 = malloc((d->op.n + 1) * sizeof(*r.op0));
 	r.op1 = malloc((d->op.n + 1) * sizeof(*r.op1));

@@ -101,7 +101,7 @@ static struct copies done_copies(const struct tfh_accounts *accounts, enum tfh_c
 {
 	struct copies c = {0};
 
-	for (unsigned dir = 0; accounts->device && dir < TFH_DIRS; dir++)
+	for (unsigned dir = 0; accounts->device && dir < TFH_ACCOUNT_DIRS; dir++)
 		for (int pageable = 0; pageable < 2; pageable++) {
 			bool mine = tfh_copy_cause(dir, pageable) == cause;
 			int64_t large = accounts->device->copied[dir][pageable].large_ns;

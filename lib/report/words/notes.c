@@ -46,13 +46,13 @@ static void stalls(struct tfh_wording *w)
 	uint32_t n = found->stall.n;
 
 	if (n)
-		tfh_remark(w,
-			   tfh_phrase(w,
-				      "%u step%s took %.3g s%s, over 20 times the usual (%s): a "
-				      "pause, or work that no other step does; not counted "
-				      "above",
-				      n, n == 1 ? "" : "s", found->stall.total_s,
-				      n == 1 ? "" : " in all", tfh_part_name(found->stall.most)));
+		tfh_remark(w, tfh_phrase(w,
+					 "%u step%s took %.3g s%s, over %d times the usual (%s): a "
+					 "pause, or work that no other step does; not counted "
+					 "above",
+					 n, n == 1 ? "" : "s", found->stall.total_s,
+					 n == 1 ? "" : " in all", TFH_ACCOUNT_STALL_TIMES,
+					 tfh_part_name(found->stall.most)));
 }
 
 static const char *ordinal(uint64_t n)
