@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Without CUPTI's records of calls (CUDA 11, 12 before 12.6) the call that issued an op is found by the order of CUPTI's
 numbers: where one is named it is the right one, also with many streams and threads; only calls that threads made at the
-same time may have none. After a loss, and after a while without device times, calls are known again as soon as the device
-has been idle."""
+same time may have none. After a loss of ops or of calls, and after a while without device times, calls are known again as
+soon as the device has been idle."""
 import sys
 
 from devicetimes import GRAPHS, LOOP, build, check, failed, record, shift_of
@@ -51,6 +51,32 @@ threads = [threading.Thread(target=work, args=(me,)) for me in (0, 1)]
 [t.join() for t in threads]
 assert cu.cuCtxSynchronize() == 0
 """
+# The recorder's own thread gets no processor while a ring fills, and the device is behind.
+OVERFLOW = BURST[:BURST.index("launch()\nfor n")].replace("import ctypes as C, time", "import ctypes as C, os, time") + """
+def turn():
+    for i in range(40):
+        ns.value = 1000 + i % 3 * 500
+        launch()
+    assert cu.cuStreamSynchronize(stream) == 0
+def others(policy):
+    for tid in map(int, os.listdir("/proc/self/task")):
+        if tid != os.getpid():
+            os.sched_setaffinity(tid, os.sched_getaffinity(0))
+            os.sched_setscheduler(tid, policy, os.sched_param(0))
+for _ in range(20):
+    turn()
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+others(os.SCHED_IDLE)
+ns.value = 2000000
+for i in range(60000):
+    cu.cuStreamQuery(stream)
+    if i % 400 == 0:
+        launch()
+others(os.SCHED_OTHER)
+for _ in range(20):
+    turn()
+    time.sleep(0.01)
+"""
 
 
 def judged(name, *command, **env):
@@ -66,8 +92,7 @@ def judged(name, *command, **env):
             op["issue1"] - shift >= call["t1"] - 1000
         right, wrong = right + here, wrong + (not here)
     print(name, "right", right, "wrong", wrong, "none", len(ops) - len(known), "lost", info["dropped"])
-    # Two of 4,801 were, in one run of four, with threads side by side. Open.
-    check(wrong * 1000 <= len(ops), name, wrong, "of", len(ops), "ops have a wrong call")
+    check(not wrong, name, wrong, "of", len(ops), "ops have a wrong call")
     return ops, info
 
 
@@ -84,4 +109,6 @@ check(sum(op["call"] >= 0 for op in found) > len(found) / 2, "window", told, len
 found, told = judged("loss", sys.executable, "-c", BURST, SIM_CUPTI_DROP_AFTER="1000")
 check(told["dropped"] > 1000 and told["unissued"] > 0, "loss", told)
 check(all(op["call"] >= 0 for op in found[-300:]), "loss: not known again", [op["call"] for op in found[-300:]][:20])
+found, told = judged("overflow", sys.executable, "-c", OVERFLOW, TFHOOK_RING_TOTAL="1M")
+check(told["unissued"] > 0 and all(op["call"] >= 0 for op in found[-400:]), "overflow: not known again", told)
 sys.exit(failed())

@@ -148,7 +148,8 @@ int tfh_issued_next(struct tfh_issued *s, struct tfh_issue *out, bool *known);
 /* ---- issue_by_order.c: ops and calls in the order of CUPTI's numbers ---- */
 
 struct tfh_by_order;
-int tfh_by_order_open(struct tfh_by_order **out);
+/* `alone`: one thread made all calls. 0 or -ENOMEM. */
+int tfh_by_order_open(bool alone, struct tfh_by_order **out);
 void tfh_by_order_close(struct tfh_by_order *r);
 /* A call that issues something, as it comes. 0 or -ENOMEM. */
 int tfh_by_order_call(struct tfh_by_order *r, uint32_t kind, const struct tfh_issue *issue,
@@ -158,8 +159,10 @@ bool tfh_by_order_full(const struct tfh_by_order *r);
 int tfh_by_order_add(struct tfh_by_order *r, uint32_t kind, const struct tfh_op *op);
 /* The one that is next; NULL: none is left. */
 const struct tfh_op *tfh_by_order_first(const struct tfh_by_order *r);
-/* Up to when calls must have been told before the next op is taken. */
-int64_t tfh_by_order_needs(const struct tfh_by_order *r);
+/* Whether something is to be settled before the next op is taken, and up to when calls should have
+ * been told before: they have up to `now`. */
+bool tfh_by_order_needs(const struct tfh_by_order *r, int64_t *until);
+void tfh_by_order_settle(struct tfh_by_order *r, int64_t now);
 /* The next op, and its call; false: not known. */
 bool tfh_by_order_take(struct tfh_by_order *r, struct tfh_op *op, struct tfh_issue *issue);
 /* Something was lost: ops get no calls, until those of calls before t have all run. */

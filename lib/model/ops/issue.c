@@ -450,7 +450,7 @@ static void pass_holes(struct tfh_join *j, const struct tfh_op *op)
 		pass_hole(j, first_span(j));
 	for (; j->hole < run->n_hole; j->hole++) {
 		const struct tfh_hole *h = &run->hole[j->hole];
-		if (h->process != j->process || h->thread != UINT32_MAX)
+		if (h->process != j->process)
 			continue;
 		if (h->t0 > op->t0)
 			break;
@@ -480,12 +480,18 @@ int tfh_join_add(struct tfh_join *j, const struct tfh_op *op)
 bool tfh_join_next(struct tfh_join *j, struct tfh_op *op, struct tfh_issue *out, bool *known)
 {
 	const struct tfh_op *first = j->err ? NULL : tfh_by_order_first(j->rank);
+	int64_t until;
 
 	if (!first)
 		return false;
-	while (j->now <= tfh_by_order_needs(j->rank) && read_on(j))
+	while (j->now <= first->t1 + WAIT_NS && read_on(j))
 		;
 	pass_holes(j, first);
+	while (!j->err && tfh_by_order_needs(j->rank, &until)) {
+		while (j->now <= until && read_on(j))
+			;
+		tfh_by_order_settle(j->rank, j->now);
+	}
 	*known = tfh_by_order_take(j->rank, op, out);
 	return true;
 }
@@ -546,7 +552,8 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 		rc = -ENOMEM;
 	j->wait = drvr ? NULL : calloc(WAITS, sizeof(*j->wait));
 	if (!rc && !drvr)
-		rc = j->wait ? tfh_by_order_open(&j->rank) : -ENOMEM;
+		rc = j->wait ? tfh_by_order_open(shadow->proc[process].n_thread == 1, &j->rank)
+			     : -ENOMEM;
 	if (!rc && host)
 		rc = tfh_weave_open(shadow, process, false, &j->weave);
 	if (rc) {

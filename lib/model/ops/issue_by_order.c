@@ -5,52 +5,43 @@
  * ran in and whichever threads made them. Ops come by their start, so as many are held back as may
  * overtake each other: a stream holds a thousand.
  *
- * In doubt are only calls that threads made at the same time: which of them the driver took first
- * is not on record. Where their streams differ, and the op's stream is known from others, that
- * tells; else they stay without their ops. A number between two whose calls are known has its call
- * between those: that shows calls that had no op, and ops whose call is missing.
+ * In doubt are only calls that threads made at the same time: which of them took its number first
+ * is not on record (calls_by_order.c).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-
-#include "model/ops/device_ops.h"
+#include "model/ops/calls_by_order.h"
 
 #define HELD 32768u /* ops */
 #define KINDS 4096u /* more share: their numbers and calls are in order all the same */
 #define ISSUES (1u << 18)
-#define CALLS (1u << 17) /* of a kind, ahead of the device */
-#define NEAR 64u	 /* how far neighbours are looked for */
-#define TOLERANCE_NS 5000
-/* A synchronous copy's call ends after the copy; another thread's call that waited for room in a
- * queue is on record that much later, mostly. */
-#define BEHIND_NS 1000000
+#define NEAR 64u /* how far neighbours are looked for */
+/* A call is on record when it ends: a synchronous copy's after the copy, a launch's before or a
+ * little after the kernel begins, later when its thread lost its processor. */
 #define WAIT_NS 100000000
 
-struct made {
-	struct tfh_issue issue;
-	uint32_t stream, owner; /* the thread */
-};
-
 struct kind {
-	struct made *call; /* by begin, from `first` on */
-	uint32_t first, n, cap;
+	struct tfh_calls calls;
 	uint32_t *heap; /* of numbers: the smallest is on top */
 	uint32_t n_heap, cap_heap;
-	uint32_t owner;	 /* thread that made all calls so far, +1 */
-	bool several;	 /* more than one did */
-	bool broken;	 /* calls were lost: nothing is known until the next beginning */
-	int64_t reached; /* latest end of the calls given away */
-	uint32_t reached_by;
+	int64_t unsure; /* until calls are told up to here, some that are owed have not come */
 };
 
 enum state { EMPTY, WAITING, KNOWN, NONE };
 struct slot {
 	uint32_t number;
-	uint32_t state;
-	struct tfh_issue issue;
+	uint8_t state;
+	bool copy; /* or memset: the call may wait for its end */
+	bool node; /* of a graph: streams of nodes are not those of launches */
+	union {
+		struct tfh_issue issue; /* KNOWN */
+		struct {		/* WAITING */
+			int64_t t0, t1;
+			uint32_t stream;
+		} op;
+	};
 };
 
 struct tfh_by_order {
@@ -59,14 +50,13 @@ struct tfh_by_order {
 	uint32_t first, n;
 	struct kind *kind;
 	struct slot *slot;
-	struct {
-		uint32_t device, host; /* +1; 0: not known */
-	} stream[256];
+	struct tfh_streams streams;
 	int64_t begin; /* calls before are not known */
 	bool silent;   /* nor is any until the next beginning */
+	bool alone;    /* one thread made all calls */
 };
 
-int tfh_by_order_open(struct tfh_by_order **out)
+int tfh_by_order_open(bool alone, struct tfh_by_order **out)
 {
 	struct tfh_by_order *r = calloc(1, sizeof(*r));
 
@@ -74,6 +64,7 @@ int tfh_by_order_open(struct tfh_by_order **out)
 	if (!r)
 		return -ENOMEM;
 	r->begin = INT64_MIN;
+	r->alone = alone;
 	r->op = malloc(HELD * sizeof(*r->op));
 	r->of = malloc(HELD * sizeof(*r->of));
 	r->kind = calloc(KINDS, sizeof(*r->kind));
@@ -82,6 +73,8 @@ int tfh_by_order_open(struct tfh_by_order **out)
 		tfh_by_order_close(r);
 		return -ENOMEM;
 	}
+	for (uint32_t i = 0; i < KINDS; i++)
+		r->kind[i].unsure = INT64_MIN;
 	*out = r;
 	return 0;
 }
@@ -91,7 +84,7 @@ void tfh_by_order_close(struct tfh_by_order *r)
 	if (!r)
 		return;
 	for (uint32_t i = 0; r->kind && i < KINDS; i++) {
-		free(r->kind[i].call);
+		tfh_calls_free(&r->kind[i].calls);
 		free(r->kind[i].heap);
 	}
 	free(r->op);
@@ -103,69 +96,12 @@ void tfh_by_order_close(struct tfh_by_order *r)
 
 /* ---- calls ---- */
 
-static struct made *call_at(const struct kind *k, uint32_t i)
-{
-	return &k->call[(k->first + i) & (k->cap - 1)];
-}
-
-static int room_for_call(struct kind *k)
-{
-	uint32_t cap = k->cap ? k->cap * 4 : 32;
-	struct made *v;
-
-	if (k->n < k->cap)
-		return 0;
-	v = malloc(cap * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < k->n; i++)
-		v[i] = *call_at(k, i);
-	free(k->call);
-	k->call = v;
-	k->first = 0;
-	k->cap = cap;
-	return 0;
-}
-
 int tfh_by_order_call(struct tfh_by_order *r, uint32_t kind, const struct tfh_issue *issue,
 		      uint32_t stream)
 {
-	struct kind *k = &r->kind[kind % KINDS];
-	struct made c = {*issue, stream, issue->thread};
-	uint32_t i;
+	struct tfh_made c = {*issue, stream};
 
-	if (issue->t0 < r->begin || k->broken)
-		return 0;
-	if (k->n == CALLS) {
-		k->broken = true;
-		k->n = 0;
-		return 0;
-	}
-	if (room_for_call(k))
-		return -ENOMEM;
-	k->several |= k->owner && k->owner != c.owner + 1;
-	k->owner = c.owner + 1;
-	/* They come by their end. */
-	for (i = k->n++; i > 0 && call_at(k, i - 1)->issue.t0 > c.issue.t0; i--)
-		*call_at(k, i) = *call_at(k, i - 1);
-	*call_at(k, i) = c;
-	return 0;
-}
-
-/* Takes call i of the first ones out. */
-static struct made take_call(struct kind *k, uint32_t i)
-{
-	struct made c = *call_at(k, i);
-
-	for (; i > 0; i--)
-		*call_at(k, i) = *call_at(k, i - 1);
-	k->first++;
-	k->n--;
-	if (c.issue.t1 > k->reached) {
-		k->reached = c.issue.t1;
-		k->reached_by = c.owner;
-	}
-	return c;
+	return issue->t0 < r->begin ? 0 : tfh_calls_add(&r->kind[kind % KINDS].calls, &c);
 }
 
 void tfh_by_order_silence(struct tfh_by_order *r)
@@ -177,10 +113,8 @@ void tfh_by_order_begin(struct tfh_by_order *r, int64_t t)
 {
 	r->silent = false;
 	for (uint32_t i = 0; i < KINDS; i++) {
-		struct kind *k = &r->kind[i];
-		while (k->n && call_at(k, 0)->issue.t0 < t)
-			take_call(k, 0);
-		k->broken = false;
+		tfh_calls_begin(&r->kind[i].calls, t);
+		r->kind[i].unsure = INT64_MIN;
 	}
 	r->begin = t;
 }
@@ -235,11 +169,11 @@ int tfh_by_order_add(struct tfh_by_order *r, uint32_t kind, const struct tfh_op 
 	r->of[at] = kind % KINDS;
 	if (s->state != EMPTY && s->number == op->correlation)
 		return 0; /* another node of the same launch */
-	*s = (struct slot){.number = op->correlation, .state = WAITING};
-	/* The begin of the op, until its call is found. */
-	s->issue.t0 = op->t0;
-	s->issue.t1 = op->t1;
-	s->issue.call = op->stream;
+	*s = (struct slot){.number = op->correlation,
+			   .state = WAITING,
+			   .copy = op->kind == TFH_OP_COPY || op->kind == TFH_OP_MEMSET,
+			   .node = op->graph || op->node,
+			   .op = {op->t0, op->t1, op->stream}};
 	return push(&r->kind[kind % KINDS], op->correlation);
 }
 
@@ -260,108 +194,89 @@ static const struct tfh_issue *neighbour(const struct tfh_by_order *r, uint32_t 
 	return NULL;
 }
 
-static uint32_t *host_stream(struct tfh_by_order *r, uint32_t device)
-{
-	uint32_t at = (uint32_t)tfh_hash_u64(device) % 256;
+/* ---- numbers and calls ---- */
 
-	if (r->stream[at].device != device + 1) {
-		r->stream[at].device = device + 1;
-		r->stream[at].host = 0;
-	}
-	return &r->stream[at].host;
+/* Calls must have been told up to then for that of a number to be among them. */
+static int64_t told_by(const struct slot *s)
+{
+	return (s->copy ? s->op.t1 : s->op.t0) + WAIT_NS;
 }
 
-/* How many of the first calls were made by several threads at the same time; 1: none were. */
-static uint32_t together(const struct kind *k)
+static bool is_told(const struct tfh_by_order *r, const struct kind *k, const struct slot *s,
+		    int64_t now)
 {
-	int64_t end = call_at(k, 0)->issue.t1;
-	uint32_t n = 1;
-
-	if (!k->several)
-		return 1;
-	for (; n < k->n && call_at(k, n)->issue.t0 <= end; n++)
-		if (call_at(k, n)->issue.t1 > end)
-			end = call_at(k, n)->issue.t1;
-	return n;
-}
-
-/* Of calls made at the same time the one that a stream's op is of; n: it cannot be told. */
-static uint32_t choose(const struct kind *k, uint32_t n, uint32_t host)
-{
-	uint32_t found = n;
-
-	for (uint32_t i = 0; i < n && host; i++) {
-		if (call_at(k, i)->stream + 1 != host)
-			continue;
-		if (found == n)
-			found = i;
-		else if (call_at(k, i)->owner != call_at(k, found)->owner)
-			return n;
-	}
-	return found;
+	/* Another thread's first launch of the kind would have to last that long. */
+	return now > told_by(s) || r->alone || (!s->copy && !k->calls.several && k->calls.n);
 }
 
 /* The next number of a kind and its call. */
-static void settle(struct tfh_by_order *r, struct kind *k)
+static void settle(struct tfh_by_order *r, struct kind *k, int64_t now)
 {
-	uint32_t number = pop(k), n, i = 0;
+	uint32_t number = pop(k), stream;
 	struct slot *s = &r->slot[number % ISSUES];
-	const struct tfh_issue *below = neighbour(r, number, UINT32_MAX),
-			       *above = neighbour(r, number, 1);
-	uint32_t *host;
-	int64_t start;
+	struct tfh_sought q;
+	struct tfh_made c;
 
-	if (s->number != number || s->state != WAITING)
-		return; /* its place was needed */
-	start = s->issue.t0;
-	host = host_stream(r, (uint32_t)s->issue.call);
-	s->state = NONE;
-	if (r->silent)
-		return;
-	/* A call that had no op. */
-	while (k->n > 1 && below && call_at(k, 0)->issue.t1 < below->t0 &&
-	       call_at(k, 1)->issue.t0 <= start + TOLERANCE_NS)
-		take_call(k, 0);
-	if (start < r->begin || !k->n || k->broken ||
-	    call_at(k, 0)->issue.t0 > start + TOLERANCE_NS ||
-	    (above && call_at(k, 0)->issue.t0 > above->t1))
-		return;
-	n = together(k);
-	if (n > 1)
-		i = choose(k, n, *host);
-	/* One that was made together with calls given away before. */
-	if (i == 0 && n == 1 && k->several && call_at(k, 0)->issue.t0 <= k->reached &&
-	    call_at(k, 0)->owner != k->reached_by && call_at(k, 0)->stream + 1 != *host)
-		i = n;
-	if (i == n) {
-		take_call(k, 0);
+	if (s->number != number || s->state != WAITING) {
+		tfh_calls_owe(&k->calls, NULL); /* its place was needed */
 		return;
 	}
-	struct made c = take_call(k, i);
-	if (n == 1)
-		*host = c.stream + 1;
+	s->state = NONE;
+	stream = s->op.stream;
+	q = (struct tfh_sought){.below = neighbour(r, number, UINT32_MAX),
+				.above = neighbour(r, number, 1),
+				.start = s->op.t0,
+				.stream = s->node ? NULL : &stream};
+	if (r->silent || q.start < r->begin)
+		return;
+	if (!is_told(r, k, s, now) && told_by(s) > k->unsure)
+		k->unsure = told_by(s);
+	if (now <= k->unsure) {
+		tfh_calls_owe(&k->calls, q.stream);
+		return;
+	}
+	if (!tfh_calls_find(&k->calls, &r->streams, &q, &c))
+		return;
+	if (q.stream)
+		tfh_streams_set(&r->streams, stream, c.stream);
 	s->issue = c.issue;
 	s->state = KNOWN;
 }
 
-int64_t tfh_by_order_needs(const struct tfh_by_order *r)
+static struct kind *kind_of_first(const struct tfh_by_order *r)
 {
-	const struct kind *k = &r->kind[r->of[r->first]];
+	return &r->kind[r->of[r->first]];
+}
 
-	return r->op[r->first].t1 + (k->several || !k->n ? WAIT_NS : BEHIND_NS);
+bool tfh_by_order_needs(const struct tfh_by_order *r, int64_t *now)
+{
+	const struct tfh_op *op = &r->op[r->first];
+	const struct kind *k = kind_of_first(r);
+	const struct slot *s = &r->slot[op->correlation % ISSUES];
+
+	if (s->number != op->correlation || s->state != WAITING || !k->n_heap)
+		return false;
+	/* Smaller numbers come first. One whose op waits for long is not waited for. */
+	*now = op->t1 + 2 * WAIT_NS;
+	s = &r->slot[k->heap[0] % ISSUES];
+	if (s->number == k->heap[0] && s->state == WAITING && told_by(s) < *now)
+		*now = told_by(s);
+	return true;
+}
+
+void tfh_by_order_settle(struct tfh_by_order *r, int64_t now)
+{
+	settle(r, kind_of_first(r), now);
 }
 
 bool tfh_by_order_take(struct tfh_by_order *r, struct tfh_op *op, struct tfh_issue *issue)
 {
-	struct kind *k = &r->kind[r->of[r->first]];
-	struct slot *s;
+	const struct slot *s;
 
 	*op = r->op[r->first];
 	r->first = (r->first + 1) % HELD;
 	r->n--;
 	s = &r->slot[op->correlation % ISSUES];
-	while (s->number == op->correlation && s->state == WAITING && k->n_heap)
-		settle(r, k);
 	if (s->number != op->correlation || s->state != KNOWN)
 		return false;
 	*issue = s->issue;

@@ -1,0 +1,282 @@
+/*
+ * A number's candidates are the calls that may have its rank in any order that their times allow.
+ * If only one is left it is the one: by the times, by neighbours in number whose calls are known,
+ * or because the op's stream is known from others. Else the op stays without a call, and one of the
+ * candidates is owed: which of them is gone is not known, so owed calls stay among the candidates
+ * of the next numbers, until all that could have come before them have been owed or found.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+#include "model/ops/calls_by_order.h"
+
+#define MOST_CALLS (1u << 17) /* ahead of the device */
+#define CANDIDATES 64u
+#define TOLERANCE_NS 5000
+/* A call of the CUDA runtime takes its number before it calls the driver. */
+#define AHEAD_NS 5000
+
+/* ---- streams ---- */
+
+static uint32_t place_of(const struct tfh_streams *s, uint32_t device)
+{
+	return (uint32_t)tfh_hash_u64(device) % (sizeof(s->v) / sizeof(*s->v));
+}
+
+uint32_t tfh_streams_get(const struct tfh_streams *s, uint32_t device)
+{
+	uint32_t at = place_of(s, device);
+
+	return s->v[at].device == device + 1 ? s->v[at].host : 0;
+}
+
+void tfh_streams_set(struct tfh_streams *s, uint32_t device, uint32_t host)
+{
+	uint32_t at = place_of(s, device);
+
+	s->v[at].device = device + 1;
+	s->v[at].host = host + 1;
+}
+
+/* ---- the ring of calls ---- */
+
+static struct tfh_made *call_at(const struct tfh_calls *k, uint32_t i)
+{
+	return &k->v[(k->first + i) & (k->cap - 1)];
+}
+
+static int make_room(struct tfh_calls *k)
+{
+	uint32_t cap = k->cap ? k->cap * 4 : 32;
+	struct tfh_made *v;
+
+	if (k->n < k->cap)
+		return 0;
+	v = malloc(cap * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < k->n; i++)
+		v[i] = *call_at(k, i);
+	free(k->v);
+	k->v = v;
+	k->first = 0;
+	k->cap = cap;
+	return 0;
+}
+
+int tfh_calls_add(struct tfh_calls *k, const struct tfh_made *call)
+{
+	uint32_t i;
+
+	if (k->broken)
+		return 0;
+	if (k->n == MOST_CALLS) {
+		k->broken = true;
+		k->n = 0;
+		return 0;
+	}
+	if (make_room(k))
+		return -ENOMEM;
+	k->several |= k->thread && k->thread != call->issue.thread + 1;
+	k->thread = call->issue.thread + 1;
+	for (i = k->n++; i > 0 && call_at(k, i - 1)->issue.t0 > call->issue.t0; i--)
+		*call_at(k, i) = *call_at(k, i - 1);
+	*call_at(k, i) = *call;
+	return 0;
+}
+
+static struct tfh_made take(struct tfh_calls *k, uint32_t i)
+{
+	struct tfh_made c = *call_at(k, i);
+
+	for (; i > 0; i--)
+		*call_at(k, i) = *call_at(k, i - 1);
+	k->first++;
+	k->n--;
+	return c;
+}
+
+/* ---- what is owed ---- */
+
+static void forgive(struct tfh_calls *k)
+{
+	k->owed = k->n_debtor = 0;
+	k->others = false;
+}
+
+void tfh_calls_begin(struct tfh_calls *k, int64_t t)
+{
+	while (k->n && call_at(k, 0)->issue.t0 < t)
+		take(k, 0);
+	k->broken = false;
+	forgive(k);
+}
+
+void tfh_calls_owe(struct tfh_calls *k, const uint32_t *stream)
+{
+	uint32_t i = 0;
+
+	k->owed++;
+	while (stream && i < k->n_debtor && k->debtor[i].stream != *stream)
+		i++;
+	if (!stream || i == TFH_DEBTORS) {
+		k->others = true;
+		return;
+	}
+	if (i == k->n_debtor) {
+		k->debtor[i].stream = *stream;
+		k->debtor[i].n = 0;
+		k->n_debtor++;
+	}
+	k->debtor[i].n++;
+}
+
+/* How many debtors may owe a call of a stream (+1), and the last of them. */
+static uint32_t debtors_of(const struct tfh_calls *k, const struct tfh_streams *s, uint32_t host,
+			   uint32_t *last)
+{
+	uint32_t n = k->others * 2;
+
+	*last = 0;
+	for (uint32_t i = 0; i < k->n_debtor; i++) {
+		uint32_t known = tfh_streams_get(s, k->debtor[i].stream);
+		if (known && known != host)
+			continue;
+		*last = i;
+		n++;
+	}
+	return n;
+}
+
+/* Call i is one of those that are owed. */
+static void pay_back(struct tfh_calls *k, const struct tfh_streams *s, uint32_t i)
+{
+	struct tfh_made c = take(k, i);
+	uint32_t at;
+
+	if (!--k->owed)
+		forgive(k);
+	else if (debtors_of(k, s, c.stream + 1, &at) == 1 && !--k->debtor[at].n)
+		k->debtor[at] = k->debtor[--k->n_debtor];
+}
+
+/* ---- the order of calls ---- */
+
+/* a took its number before b did, for sure. */
+static bool before(const struct tfh_issue *a, const struct tfh_issue *b)
+{
+	return a->thread == b->thread ? a->t0 < b->t0 : a->t1 < b->t0 - AHEAD_NS;
+}
+
+/* Whether as many calls as are owed may have come before call i: else it is one of the owed. */
+static bool may_be_left(const struct tfh_calls *k, uint32_t i)
+{
+	const struct tfh_issue *c = &call_at(k, i)->issue;
+	uint32_t n = i; /* those that began before it */
+
+	for (uint32_t j = i + 1; n < k->owed && j < k->n; j++) {
+		const struct tfh_issue *x = &call_at(k, j)->issue;
+		if (c->t1 < x->t0 - AHEAD_NS)
+			break;
+		n += !before(c, x);
+	}
+	return n >= k->owed;
+}
+
+static void pay_back_sure(struct tfh_calls *k, const struct tfh_streams *s)
+{
+	for (uint32_t i = 0; i < k->n && i < k->owed;) {
+		if (may_be_left(k, i))
+			i++;
+		else
+			pay_back(k, s, i);
+	}
+	if (!k->n)
+		forgive(k);
+}
+
+/* Whether no more calls than are owed came before call i. `ended`: how many of other threads ended
+ * before it began; not fewer for those behind it. */
+static bool may_be_next(const struct tfh_calls *k, uint32_t i, uint32_t *ended)
+{
+	const struct tfh_issue *c = &call_at(k, i)->issue;
+	uint32_t n = 0;
+
+	*ended = 0;
+	for (uint32_t j = 0; j < i; j++) {
+		const struct tfh_issue *x = &call_at(k, j)->issue;
+		n += before(x, c);
+		*ended += x->t1 < c->t0 - AHEAD_NS;
+	}
+	return n <= k->owed;
+}
+
+/* Which call a number can be of, if there is only one. */
+static bool only_one(const struct tfh_calls *k, const struct tfh_streams *s,
+		     const struct tfh_sought *q, uint32_t *found)
+{
+	uint32_t host = q->stream ? tfh_streams_get(s, *q->stream) : 0;
+	uint32_t n = 0, of_stream = 0, ended = 0, last;
+	bool one_thread = true;
+
+	*found = 0;
+	if (!k->several)
+		return true;
+	for (uint32_t i = 0; i < k->n && ended <= k->owed; i++) {
+		const struct tfh_made *c = call_at(k, i);
+		if (i == CANDIDATES)
+			return false;
+		if (c->issue.t0 > q->start + TOLERANCE_NS)
+			break;
+		if (!may_be_next(k, i, &ended) || (q->below && before(&c->issue, q->below)) ||
+		    (q->above && before(q->above, &c->issue)))
+			continue;
+		n++;
+		if (of_stream && c->stream + 1 == host)
+			one_thread &= c->issue.thread == call_at(k, *found)->issue.thread;
+		else if (!of_stream)
+			*found = i;
+		of_stream += c->stream + 1 == host;
+	}
+	/* The only one is of another stream: calls are missing, or had no op. */
+	if (n == 1 && !of_stream)
+		return !host;
+	if (of_stream == 1)
+		return true;
+	/* A thread's first one, unless an op before it may have been of that. */
+	return of_stream && one_thread && !debtors_of(k, s, host, &last);
+}
+
+bool tfh_calls_find(struct tfh_calls *k, const struct tfh_streams *s, const struct tfh_sought *q,
+		    struct tfh_made *out)
+{
+	uint32_t i;
+
+	/* Calls that had no op. */
+	while (k->n > 1 && q->below && before(&call_at(k, 0)->issue, q->below) &&
+	       call_at(k, 1)->issue.t0 <= q->start + TOLERANCE_NS) {
+		if (k->owed)
+			pay_back(k, s, 0);
+		else
+			take(k, 0);
+	}
+	pay_back_sure(k, s);
+	/* An op whose call is missing. */
+	if (!k->n || k->broken || call_at(k, 0)->issue.t0 > q->start + TOLERANCE_NS ||
+	    (q->above && before(q->above, &call_at(k, 0)->issue)))
+		return false;
+	if (!only_one(k, s, q, &i)) {
+		tfh_calls_owe(k, q->stream);
+		return false;
+	}
+	*out = take(k, i);
+	return true;
+}
+
+void tfh_calls_free(struct tfh_calls *k)
+{
+	free(k->v);
+	k->v = NULL;
+}
