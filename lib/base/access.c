@@ -63,6 +63,11 @@ int tfh_access_find(struct tfh_access *a, const char *group)
 	return 0;
 }
 
+struct tfh_access tfh_access_like(const struct stat *st)
+{
+	return (struct tfh_access){.shared = st->st_mode & S_IRGRP, .group = st->st_gid};
+}
+
 /* Where a group cannot be had after all (a user namespace), its bits would be another group's. */
 static int hand_over(int fd, const struct tfh_access *a, mode_t alone, mode_t shared)
 {

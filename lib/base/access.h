@@ -7,6 +7,7 @@
 #define TFH_BASE_ACCESS_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 struct tfh_access {
@@ -20,6 +21,9 @@ struct tfh_access {
  * owner's alone, too.
  */
 int tfh_access_find(struct tfh_access *a, const char *group);
+
+/* As those of a file or directory that is there already, and no wider. */
+struct tfh_access tfh_access_like(const struct stat *st);
 
 /* A new directory or file, never one that is there (-EEXIST). Returns 0 or the file's descriptor
  * (close-on-exec, to be written), or -errno. */

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/access.h"
 #include "cli/cli.h"
 #include "export/tft.h"
 #include "import/import.h"
@@ -12,6 +12,7 @@
 /* One process: the file named. More: a directory of that name, a file for each. */
 static int write_processes(struct tfh_run *run, const char *out, struct tfh_err *err)
 {
+	const struct tfh_access owner_alone = {0};
 	const struct tfh_process *p;
 	uint32_t n = tfh_run_processes(run, &p);
 	char path[4096];
@@ -19,8 +20,9 @@ static int write_processes(struct tfh_run *run, const char *out, struct tfh_err 
 
 	if (n == 1)
 		return tfh_export_tft(run, 0, out, err);
-	if (mkdir(out, 0777))
-		return tfh_err_set(err, -errno, "%s: %s", out, strerror(errno));
+	rc = tfh_make_dir(out, &owner_alone);
+	if (rc)
+		return tfh_err_set(err, rc, "%s: %s", out, strerror(-rc));
 	for (uint32_t i = 0; i < n && !rc; i++) {
 		if (p[i].rank >= 0)
 			snprintf(path, sizeof(path), "%s/r%d.%u.0.tft", out, p[i].rank, i);

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/access.h"
 #include "base/print.h"
 #include "base/proc.h"
 #include "cli/cli.h"
@@ -43,17 +44,34 @@ static int say_saved(const char *path, int code, const struct tft_salvaged *save
 	return TFH_EXIT_OK;
 }
 
+/* Results are as widely readable as what they are made from. */
+static struct tfh_access access_like(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? (struct tfh_access){0} : tfh_access_like(&st);
+}
+
+/* A directory for results of `from`, unless it is there. 0 or -errno. */
+static int make_results(const char *out, const char *from, bool new)
+{
+	struct tfh_access access = access_like(from);
+	int code = tfh_make_dir(out, &access);
+
+	if (!code || (code == -EEXIST && !new))
+		return 0;
+	tfh_say("repair: cannot make %s: %s; name a directory with -o", out, strerror(-code));
+	return code;
+}
+
 static int save_journal(const char *path, const char *out)
 {
 	struct tft_salvaged saved;
 	struct tfh_err err = {0};
 	int code;
 
-	if (out && mkdir(out, 0777) && errno != EEXIST) {
-		tfh_say("repair: cannot make %s: %s; name a directory with -o", out,
-			strerror(errno));
+	if (out && make_results(out, path, false))
 		return TFH_EXIT_USAGE;
-	}
 	code = tft_salvage(path, out, 0, &saved, &err);
 	return say_saved(path, code, &saved, &err);
 }
@@ -119,10 +137,10 @@ static void keep_numbers(const struct tfh_files *files, const char *dir)
 
 	for (size_t i = 0; i < files->n; i++) {
 		const char *base = strrchr(files->path[i], '/');
+		struct tfh_access access = access_like(files->path[i]);
 		snprintf(out, sizeof(out), "%s/%s", dir, base ? base + 1 : files->path[i]);
-		int fd = tfh_file_empty(files->path[i])
-				 ? open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
-				 : -1;
+		int fd =
+			tfh_file_empty(files->path[i]) ? tfh_make_file(AT_FDCWD, out, &access) : -1;
 		if (fd >= 0)
 			close(fd);
 	}
@@ -163,8 +181,16 @@ static void copy_facts(const char *dir, const char *out)
 
 	for (size_t i = 0; i < 2; i++) {
 		char to[8192], text[65536];
+		struct stat st;
 		snprintf(to, sizeof(to), "%s/%s", out, names[i]);
-		FILE *in = tfh_open_facts(dir, names[i]), *copy = in ? fopen(to, "wxe") : NULL;
+		FILE *in = tfh_open_facts(dir, names[i]), *copy = NULL;
+		if (in && !fstat(fileno(in), &st)) {
+			struct tfh_access access = tfh_access_like(&st);
+			int fd = tfh_make_file(AT_FDCWD, to, &access);
+			copy = fd < 0 ? NULL : fdopen(fd, "w");
+			if (fd >= 0 && !copy)
+				close(fd);
+		}
 		for (size_t n; copy && (n = fread(text, 1, sizeof(text), in)) > 0;)
 			fwrite(text, 1, n, copy);
 		if (in)
@@ -197,9 +223,7 @@ static int repair_operand(const struct tfh_command_line *args, char *path, const
 		tfh_files_free(&files);
 		return tfh_exit_code(code);
 	}
-	if (mkdir(out, 0777) && (errno != EEXIST || out == own)) {
-		tfh_say("repair: cannot make %s: %s; name a directory with -o", out,
-			strerror(errno));
+	if (make_results(out, path, out == own)) {
 		tfh_files_free(&files);
 		return TFH_EXIT_USAGE;
 	}

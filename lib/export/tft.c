@@ -471,7 +471,7 @@ static int create(struct export *x, const char *path)
 	head.command = tfh_run_command(x->run, &argv) ? argv[0] : "";
 	head.start_realtime_ns = (uint64_t)tfh_run_start_realtime_ns(x->run);
 	head.journal_start = x->process + 1; /* two ranks may have the same pid and no host */
-	return tft_writer_create(path, &head, &x->w);
+	return tft_writer_create(path, NULL, &head, &x->w);
 }
 
 static int write_all(struct export *x, struct tfh_err *err)

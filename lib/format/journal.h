@@ -109,8 +109,8 @@ struct tft_repaired {
 	uint64_t tail;	 /* bytes cut off behind the last whole chunk */
 };
 
-/* Copies every whole chunk of a trace file to a new file (O_EXCL) and gives it an index. 0 or
- * -errno. */
+/* Copies every whole chunk of a trace file to a new file (O_EXCL, as widely readable as the other)
+ * and gives it an index. 0 or -errno. */
 int tft_repair(const char *path_in, const char *path_out, struct tft_repaired *result,
 	       struct tfh_err *err);
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "format/reader.h"
@@ -33,14 +34,17 @@ static int copy_chunks(struct tft_reader *r, struct tft_writer *w, const char *p
 int tft_repair(const char *path_in, const char *path_out, struct tft_repaired *result,
 	       struct tfh_err *err)
 {
+	struct tfh_access access;
 	struct tft_reader *r;
 	struct tft_writer *w;
+	struct stat st;
 
 	memset(result, 0, sizeof(*result));
 	int code = tft_open(path_in, &r, err);
 	if (code < 0)
 		return code;
-	code = tft_writer_create_bare(path_out, NULL, 0, &w);
+	access = stat(path_in, &st) ? (struct tfh_access){0} : tfh_access_like(&st);
+	code = tft_writer_create_bare(path_out, &access, &w);
 	if (code < 0) {
 		tft_close(r);
 		return tfh_err_set(err, code, "%s: cannot be created: %s", path_out,

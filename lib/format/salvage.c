@@ -411,6 +411,7 @@ static int write_parts(struct salvage *s, struct tft_writer *w, const char *jour
 
 static int write_segment(struct salvage *s, const char *journal, struct tfh_err *err)
 {
+	struct tfh_access access = tfh_access_like(tft_view_stat(s->view));
 	struct tft_salvaged *result = s->result;
 	struct tft_writer *w;
 	int code;
@@ -419,7 +420,7 @@ static int write_segment(struct salvage *s, const char *journal, struct tfh_err 
 		s->head.segment = s->next_segment;
 		snprintf(result->path, sizeof(result->path), "%s/%s.%u.tft", s->out_dir, s->prefix,
 			 s->next_segment++);
-		code = tft_writer_create(result->path, &s->head, &w);
+		code = tft_writer_create(result->path, &access, &s->head, &w);
 	} while (code == -EEXIST && s->next_segment < UINT32_MAX);
 	if (code < 0)
 		return tfh_err_set(err, code, "%s: cannot be created: %s", result->path,

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/access.h"
 #include "format/journal_layout.h"
 #include "format/layout.h"
 #include "format/tft_read.h"
@@ -15,8 +16,9 @@
 struct tft_writer;
 
 /* Working memory is allocated here once (about 8 MiB), nothing later. O_EXCL: an existing file is
- * never touched. */
-int tft_writer_create(const char *path, const struct tft_head *head, struct tft_writer **out);
+ * never touched. `access`: whose it is to be, NULL the owner's alone. */
+int tft_writer_create(const char *path, const struct tfh_access *access,
+		      const struct tft_head *head, struct tft_writer **out);
 
 /* The same on an empty file that was made for it. The writer closes it, also when it fails. */
 int tft_writer_on(int fd, const struct tft_head *head, struct tft_writer **out);

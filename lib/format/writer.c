@@ -229,14 +229,13 @@ static int writer_new(int fd, const struct tfh_fn_info *fn, uint32_t fn_count,
 	return 0;
 }
 
-int tft_writer_create_bare(const char *path, const struct tfh_fn_info *fn, uint32_t fn_count,
+int tft_writer_create_bare(const char *path, const struct tfh_access *access,
 			   struct tft_writer **out)
 {
-	const struct tfh_access owner_alone = {0};
-	int fd = tfh_make_file(AT_FDCWD, path, &owner_alone);
+	int fd = tfh_make_file(AT_FDCWD, path, access);
 
 	*out = NULL;
-	return fd < 0 ? fd : writer_new(fd, fn, fn_count, out);
+	return fd < 0 ? fd : writer_new(fd, NULL, 0, out);
 }
 
 int tft_writer_on(int fd, const struct tft_head *head, struct tft_writer **out)
@@ -264,14 +263,15 @@ int tft_writer_on(int fd, const struct tft_head *head, struct tft_writer **out)
 	return 0;
 }
 
-int tft_writer_create(const char *path, const struct tft_head *head, struct tft_writer **out)
+int tft_writer_create(const char *path, const struct tfh_access *access,
+		      const struct tft_head *head, struct tft_writer **out)
 {
-	int fd = tfh_openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-			    0666);
+	const struct tfh_access owner_alone = {0};
+	int fd = tfh_make_file(AT_FDCWD, path, access ? access : &owner_alone);
 
 	*out = NULL;
 	if (fd < 0)
-		return -errno;
+		return fd;
 	int err = tft_writer_on(fd, head, out);
 	if (err < 0)
 		unlink(path);

@@ -6,8 +6,8 @@
 
 #include "format/tft_write.h"
 
-/* A new file without HEAD. */
-int tft_writer_create_bare(const char *path, const struct tfh_fn_info *fn, uint32_t fn_count,
+/* A new file without HEAD, for chunks that are there already. */
+int tft_writer_create_bare(const char *path, const struct tfh_access *access,
 			   struct tft_writer **out);
 
 /* Appends a finished chunk. */

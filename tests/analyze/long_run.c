@@ -72,7 +72,7 @@ static void open_segment(struct gen *g)
 	struct tft_clock_triple clock = {START, START, 1700000000000000000ull};
 
 	snprintf(path, sizeof(path), "%s/p.node.4711.%u.tft", g->dir, g->segment++);
-	check(tft_writer_create(path, &head, &g->w), path);
+	check(tft_writer_create(path, NULL, &head, &g->w), path);
 	check(tft_write_clocks(g->w, &clock, 1), path);
 }
 

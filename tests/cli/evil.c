@@ -53,7 +53,7 @@ static struct tft_writer *create(const char *path, const struct tft_head *from)
 	head.boot_id = with(from->boot_id);
 	head.tfhook_version = with(from->tfhook_version);
 	head.job = with(from->job);
-	must(tft_writer_create(path, &head, &w), path);
+	must(tft_writer_create(path, NULL, &head, &w), path);
 	return w;
 }
 

@@ -23,6 +23,22 @@ mkdir -m 700 theirs roots && chown 65534 theirs
 cp base base.journal
 mkdir mine
 expect 0 "$tfhook" repair base.journal -o mine
+# What is saved may be read by whom the journal, the trace file or the run directory may, whatever the umask is.
+modes() { (cd "$1" && stat -c %a:%g . * | sort -u | tr '\n' ' '); }
+umask 0
+expect 0 "$tfhook" repair base.journal -o alone
+[[ $(modes alone) == "600:0 700:0 " ]] || fail "saved for its owner alone: $(modes alone)"
+chmod 640 base.journal && chgrp 12345 base.journal
+expect 0 "$tfhook" repair base.journal -o group
+[[ $(modes group) == "2750:12345 640:12345 " ]] || fail "saved for a group: $(modes group)"
+cp -a group damaged
+cp alone/*.tft damaged/alone.tft
+for f in damaged/*.tft; do truncate -s -100 "$f"; done
+echo '{}' >damaged/run.json && : >damaged/p.none.0.tft
+chmod 600 damaged/run.json damaged/p.none.0.tft
+expect 0 "$tfhook" repair damaged
+[[ $(cd damaged.repaired && stat -c %a:%n * .) == $(cd damaged && stat -c %a:%n * .) ]] || fail "repaired: $(modes damaged.repaired)"
+umask 022
 ln -s "$PWD/roots" theirs/link
 cat >forge <<'PY'
 # FROM TO DIRECTORY [PREFIX]: a journal that names another run directory

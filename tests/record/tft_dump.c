@@ -116,7 +116,7 @@ static int make(const char *path)
 	struct tft_writer *w;
 	uint64_t t = 1ull << 40;
 
-	if (tft_writer_create(path, &head, &w) < 0)
+	if (tft_writer_create(path, NULL, &head, &w) < 0)
 		return 1;
 	for (uint32_t c = 0; c < sizeof(sizes) / sizeof(*sizes); c++) {
 		uint64_t first = 0xfffffff0ull + c * 100000ull;

@@ -101,7 +101,7 @@ static inline struct tft_writer *new_file(const char *path)
 	struct tft_writer *w;
 
 	unlink(path);
-	assert_int_equal(tft_writer_create(path, &head, &w), 0);
+	assert_int_equal(tft_writer_create(path, NULL, &head, &w), 0);
 	return w;
 }
 

@@ -540,7 +540,7 @@ static int write_golden(const char *name)
 			random_record(&got[k], k);
 		else
 			call_record(&got[k], &t, k);
-	return tft_writer_create(name, &head, &w) || tft_write_clocks(w, &c, 1) ||
+	return tft_writer_create(name, NULL, &head, &w) || tft_write_clocks(w, &c, 1) ||
 	       tft_write_events(w, &b, 1, 0) || tft_writer_finish(w, true);
 }
 

@@ -224,7 +224,7 @@ static void test_same_name_other_process(void **state)
 	other.start_realtime_ns += 60000000000ull;
 	other.start_ticks += 60000000000ull;
 	snprintf(file, sizeof(file), "%s/r3.node7.4711.0.tft", dir);
-	assert_int_equal(tft_writer_create(file, &other, &w), 0);
+	assert_int_equal(tft_writer_create(file, NULL, &other, &w), 0);
 	struct tft_batch b = {truth[0], 900, 1, 100, 0};
 	assert_int_equal(tft_write_events(w, &b, 1, 0), 0);
 	assert_int_equal(tft_writer_finish(w, false), 0);

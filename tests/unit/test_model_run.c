@@ -81,7 +81,7 @@ static struct tft_writer *begin(const char *name, uint32_t pid, uint32_t segment
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	assert_int_equal(tft_writer_create(path, &h, &w), 0);
+	assert_int_equal(tft_writer_create(path, NULL, &h, &w), 0);
 	write_clocks(w);
 	return w;
 }

@@ -35,7 +35,7 @@ static struct tft_writer *segment(uint32_t n)
 	h.start_ticks = START;
 	h.tick_hz = RATE * 1000100000ull;
 	snprintf(path, sizeof(path), "%s/p.node7.4711.%u.tft", dir, n);
-	assert_int_equal(tft_writer_create(path, &h, &w), 0);
+	assert_int_equal(tft_writer_create(path, NULL, &h, &w), 0);
 	return w;
 }
 
@@ -218,7 +218,7 @@ static void test_exec(void **state)
 		h.start_ticks = START + i * 1000;
 		h.tick_hz = RATE * 1000000000ull;
 		snprintf(path, sizeof(path), "%s/p.node7.4711.%u.tft", dir, i);
-		assert_int_equal(tft_writer_create(path, &h, &w), 0);
+		assert_int_equal(tft_writer_create(path, NULL, &h, &w), 0);
 		calls(w, 0);
 		assert_int_equal(tft_writer_finish(w, true), 0);
 	}

@@ -61,7 +61,7 @@ static void make(const char *path)
 	struct tft_batch batch = {&rec, 1, 1, 1, 0};
 	struct tft_writer *w;
 
-	assert_int_equal(tft_writer_create(path, &head, &w), 0);
+	assert_int_equal(tft_writer_create(path, NULL, &head, &w), 0);
 	assert_int_equal(tft_write_clocks(w, &clock, 1), 0);
 	assert_int_equal(tft_write_events(w, &batch, 1, 0), 0);
 	put(w, TFT_BTRC, &tft_btrc, early, 3, 40);

@@ -123,7 +123,7 @@ static void write_run(void)
 	h.tick_hz = 1000 * MS;
 	h.ticks_are_ns = true;
 	snprintf(path, sizeof(path), "%s/p.node7.4711.0.tft", dir);
-	assert_int_equal(tft_writer_create(path, &h, &w), 0);
+	assert_int_equal(tft_writer_create(path, NULL, &h, &w), 0);
 	assert_int_equal(tft_write_clocks(w, clock, 2), 0);
 	write_calls(w, 0, NAMED);
 	write_names(w);
