@@ -525,6 +525,15 @@ static void known_threads(struct tfh_join *j)
 	}
 }
 
+static bool one_thread(const struct tfh_model_proc *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->n_thread && n < 2; i++)
+		n += p->thread[i] != 0;
+	return n < 2;
+}
+
 int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drvr,
 		  struct tfh_join **out)
 {
@@ -552,7 +561,7 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 		rc = -ENOMEM;
 	j->wait = drvr ? NULL : calloc(WAITS, sizeof(*j->wait));
 	if (!rc && !drvr)
-		rc = j->wait ? tfh_by_order_open(shadow->proc[process].n_thread == 1, &j->rank)
+		rc = j->wait ? tfh_by_order_open(one_thread(&shadow->proc[process]), &j->rank)
 			     : -ENOMEM;
 	if (!rc && host)
 		rc = tfh_weave_open(shadow, process, false, &j->weave);
