@@ -23,15 +23,16 @@ struct tfh_advice {
 
 struct tfh_wording {
 	const struct tfh_result *r;
-	struct tfh_arena arena;	 /* of the strings that are not static */
-	const char *text;	 /* one sentence, the verdict */
-	const char *evidence[6]; /* further lines, "in 2,098 of 2,130 steps ..." */
+	struct tfh_arena arena; /* of the strings that are not static */
+	const char *text;	/* one sentence, the verdict */
+	/* further lines, "in 2,098 of 2,130 steps ..." */
+	const char *evidence[TFH_REPORT_EVIDENCE];
 	uint32_t n_evidence;
 	const char *missing;	/* why no class is given, or NULL */
 	const char *missing_do; /* what would give one */
-	struct tfh_advice advice[5];
+	struct tfh_advice advice[TFH_REPORT_ADVICE];
 	uint32_t n_advice;
-	const char *remark[8]; /* "no input pipeline was visible", ... */
+	const char *remark[TFH_REPORT_REMARKS]; /* "no input pipeline was visible", ... */
 	uint32_t n_remark;
 };
 
@@ -51,7 +52,7 @@ const char *tfh_phrase_time(struct tfh_wording *w, double s);
 void tfh_evidence(struct tfh_wording *w, const char *line);
 void tfh_remark(struct tfh_wording *w, const char *text);
 /* An entry of the advice: what was found, the line that shows it, what to do. gain: the factor at
- * best, NAN unknown. Left out after the fifth. */
+ * best, NAN unknown. Left out after the last place. */
 void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
 		double gain);
 /* The factor at best without that part of the steps, NAN where the what-ifs have none. */
