@@ -134,6 +134,7 @@ static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct 
 		q->dropped += p[i].dropped;
 		q->unnamed += p[i].unnamed;
 		q->clean_end &= p[i].clean_end;
+		q->clock = p[i].by_monotonic ? "clock_gettime" : q->clock;
 		q->files += p[i].segments + p[i].segments_missing;
 		q->files_complete += p[i].bad_chunks || p[i].tail_bytes ? 0 : p[i].segments;
 	}

@@ -39,6 +39,7 @@ struct tfh_process {
 	uint64_t events, dropped, bad_chunks, tail_bytes;
 	uint64_t unnamed; /* uses of names that found no id of their own */
 	bool clean_end, live;
+	bool by_monotonic;	   /* times are CLOCK_MONOTONIC, as no counter could be trusted */
 	bool has_gpu, has_tf;	   /* any driver call, any TensorFlow call */
 	uint32_t segments;	   /* files */
 	uint32_t segments_missing; /* at least so many more there were, by their numbers */

@@ -37,6 +37,7 @@ def check(clock, launches, few, many):
     large, most = run(f"{clock}-many", many, launches, clock)
     for r, n in (small, few), (large, many):
         assert r["steps"]["clock"] == {"long": "iterator"}.get(clock, clock), r["steps"]["clock"]
+        assert r["quality"]["clock"] == "clock_gettime", r["quality"]["clock"]  # as the file says
         assert n - 3 <= r["steps"]["total"] <= n, (r["steps"]["total"], n)
     for key in "median_s", "p95_s":
         a, b = small["steps"][key], large["steps"][key]

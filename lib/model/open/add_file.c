@@ -31,6 +31,7 @@ static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *o
 	p->pub.ppid = h->ppid;
 	p->pub.rank = h->rank;
 	p->pub.world = h->world;
+	p->pub.by_monotonic = h->ticks_are_ns;
 	p->start_ticks = h->start_ticks;
 	p->process_start = h->journal_start;
 	p->boot = tfh_hash_str(h->boot_id);
