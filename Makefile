@@ -111,13 +111,16 @@ HOOK_SO := $(if $(call sources,hook),$(B)/lib/libtfhook.so)
 NOEXPORT_SO := $(if $(HOOK_SO),$(B)/lib/libtfhook-noexport.so)
 # For libraries that no preload reaches; it shares nothing with the others.
 AUDIT_SO := $(if $(SAN),,$(patsubst lib/audit/%.c,$(B)/lib/libtfhook-%.so,$(wildcard lib/audit/audit.c)))
+PRELOADS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO)
+LIB_FOLDERS := lib lib64 lib/$(shell uname -m)-linux-gnu
+LIB_LINKS := $(foreach d,$(LIB_FOLDERS),$(patsubst $(B)/lib/%,$(B)/lib/$d/%,$(PRELOADS)))
 TFT := $(if $(call sources,format),$(B)/lib/libtft.a $(B)/lib/libtft.so)
 TFHOOK := $(if $(SRC_main),$(B)/bin/tfhook)
 SIM := $(if $(call sources,sim/gpu),$(foreach d,sim sim/old sim/future,$(B)/$d/libcuda.so.1 $(B)/$d/libcuda.so)) \
 	$(if $(SRC_cupti),$(addprefix $(B)/sim/libcupti.so,.13 .12) $(B)/sim/libcupti.so) $(if $(SRC_nccl),$(B)/sim/libnccl.so.2)
 # The demo's scripts, where an installed command has them.
 SHARE := $(if $(TFHOOK),$(B)/share/tfhook)
-PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIM)
+PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIM) $(LIB_LINKS)
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
@@ -225,6 +228,14 @@ $(B)/lib/libtft.so: $(OBJ_shared) $(call stamp,objects-shared) $(B)/lib/libtft.m
 $(B)/lib/libtft.map: Makefile
 	@mkdir -p $(@D)
 	@printf '{ global: tft_file_*; local: *; };\n' >$@
+
+# Links for what loaders put in the place of $$LIB (lib/cli/library.c).
+define lib-link-rule
+$(B)/lib/$1/$2: | $(B)/lib/$2
+	@mkdir -p $$(@D)
+	@ln -sf $(if $(findstring /,$1),../)../$2 $$@
+endef
+$(foreach d,$(LIB_FOLDERS),$(foreach f,$(notdir $(PRELOADS)),$(eval $(call lib-link-rule,$d,$f))))
 
 # nodelete: threads of the job may be inside a wrapper when somebody calls dlclose.
 LINK_HOOK = $(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-z,now -Wl,-z,nodelete \
@@ -474,6 +485,8 @@ field = $(word $2,$(subst =, ,$1))
 install: all
 	$(Q)set -e; for entry in $(INSTALL_LIST); do IFS='='; set -- $$entry; unset IFS; \
 		install -D -m "$$3" "$$1" "$(DESTDIR)$$2"; done
+	$(Q)for link in $(LIB_LINKS:$(B)/lib/%=%); do to="$(DESTDIR)$(LIBDIR)/tfhook/$$link"; \
+		mkdir -p "$${to%/*}"; cp -Pf "$(B)/lib/$$link" "$$to"; done
 	$(if $(TFT),$(Q)ln -sf libtft.so.0 "$(DESTDIR)$(LIBDIR)/libtft.so")
 	$(if $(SIM),$(Q)ln -sf libcuda.so.1 "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so")
 	$(if $(SRC_cupti),$(Q)ln -sf libcupti.so.13 "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so")
@@ -481,8 +494,9 @@ install: all
 uninstall:
 	$(Q)rm -f $(foreach e,$(INSTALL_LIST),"$(DESTDIR)$(call field,$e,2)") \
 		"$(DESTDIR)$(LIBDIR)/libtft.so" "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so" \
-		"$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so"
-	$(Q)for d in $(LIBDIR)/tfhook/sim $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook \
+		"$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so" \
+		$(foreach l,$(LIB_LINKS:$(B)/lib/%=%),"$(DESTDIR)$(LIBDIR)/tfhook/$l")
+	$(Q)for d in $(LIBDIR)/tfhook/sim $(addprefix $(LIBDIR)/tfhook/,lib/$(notdir $(lastword $(LIB_FOLDERS))) lib lib64) $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook \
 		$(DATA)/tfhook/demo $(DATA)/tfhook/python $(DATA)/tfhook; do \
 		rmdir "$(DESTDIR)$$d" 2>/dev/null || true; done
 

@@ -96,7 +96,7 @@ int tfh_cmd_env(const struct tfh_command_line *args)
 		return TFH_EXIT_OK;
 	}
 	if (format && !strcmp(format, "slurm")) {
-		tfh_print(stdout, "--export=ALL,LD_PRELOAD=%s", library.path);
+		tfh_print(stdout, "--export=ALL,LD_PRELOAD=%s", library.preload);
 		if (!getenv("NVTX_INJECTION64_PATH"))
 			tfh_print(stdout, ",NVTX_INJECTION64_PATH=%s", library.path);
 		if (audit)
@@ -104,7 +104,7 @@ int tfh_cmd_env(const struct tfh_command_line *args)
 		tfh_put("\n", stdout);
 		return TFH_EXIT_OK;
 	}
-	if (!print_export("LD_PRELOAD", library.path) ||
+	if (!print_export("LD_PRELOAD", library.preload) ||
 	    (!getenv("NVTX_INJECTION64_PATH") &&
 	     !print_export("NVTX_INJECTION64_PATH", library.path)) ||
 	    (audit && !print_export("LD_AUDIT", audit)))

@@ -1,5 +1,6 @@
 /* The recorder: finding it, seeing that the loader will take it, and the variables that bring it
  * into a job. */
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +17,10 @@ extern char **environ;
 
 #if defined(__x86_64__)
 #define OWN_MACHINE EM_X86_64
+#define OWN_FOLDER "lib/x86_64-linux-gnu"
 #elif defined(__aarch64__)
 #define OWN_MACHINE EM_AARCH64
+#define OWN_FOLDER "lib/aarch64-linux-gnu"
 #endif
 
 /* The loader prints an error in every process for a file that it cannot load, and the job runs on
@@ -73,6 +76,45 @@ static int make_link(struct tfh_library *library, const char *path, char out[409
 	return 0;
 }
 
+/*
+ * Links to the recorder in folders beside it, one for each name that distributions give to $LIB.
+ * glibc's loader fills that in. musl's does not and passes over a file that is not there, but it
+ * ends a program for a library that it cannot relocate: so a job's children that use musl run
+ * unrecorded. True: each name leads to the recorder, and so does what the loader here makes of it.
+ */
+static bool has_folders(const char *dir, const char *name)
+{
+	static const char *const folders[] = {"lib", "lib64", OWN_FOLDER};
+	char path[8192];
+	struct stat own, st;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	bool all = !stat(path, &own);
+	for (size_t i = 0; all && i < sizeof(folders) / sizeof(folders[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s/%s", dir, folders[i], name);
+		all = !stat(path, &st) && st.st_dev == own.st_dev && st.st_ino == own.st_ino;
+	}
+	/* The auditor lies there, too, and does nothing when it is opened. */
+	snprintf(path, sizeof(path), "%s/$LIB/libtfhook-audit.so", dir);
+	void *tried = all ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
+	if (tried)
+		dlclose(tried);
+	return tried != NULL;
+}
+
+static void set_preload(struct tfh_library *library)
+{
+	char dir[4096], *slash;
+
+	memcpy(dir, library->path, sizeof(dir));
+	slash = strrchr(dir, '/');
+	*slash = '\0';
+	if (!has_folders(dir, slash + 1) ||
+	    (size_t)snprintf(library->preload, sizeof(library->preload), "%s/$LIB/%s", dir,
+			     slash + 1) >= sizeof(library->preload))
+		memcpy(library->preload, library->path, sizeof(library->path));
+}
+
 int tfh_library_find(struct tfh_library *library, bool link, struct tfh_err *err)
 {
 	const char *exports = getenv(tfh_option_specs[TFH_OPT_EXPORTS].name);
@@ -94,7 +136,7 @@ int tfh_library_find(struct tfh_library *library, bool link, struct tfh_err *err
 		return code;
 	if (link && strpbrk(library->path, " :"))
 		return make_link(library, library->path, library->preload, err);
-	memcpy(library->preload, library->path, sizeof(library->path));
+	set_preload(library);
 	return 0;
 }
 

@@ -35,8 +35,10 @@ void tfh_program_check(const char *name, struct tfh_program *program);
 /* ---- library.c: the recorder and the variables that bring it into a job ---- */
 
 struct tfh_library {
-	char path[4096];     /* of the file */
-	char preload[4096];  /* what LD_PRELOAD takes: path, or a link without blanks and colons */
+	char path[4096]; /* of the file */
+	char preload
+		[4096]; /* what LD_PRELOAD takes: path with $LIB in it where the installation has
+				links for that; or a link without blanks and colons */
 	char link_dir[4096]; /* private directory of the links, "" = none; tfh_library_release
 				removes it */
 	char audit[4096];    /* what LD_AUDIT takes, "" = not asked for */

@@ -23,10 +23,10 @@ expect 1 "a b:c/bin/tfhook" env
 says 'blank or colon'
 
 expect 0 env LD_PRELOAD="$TFH_BUILD/tests/cli/libfull.so" "$tfhook" run sh -c 'echo "$LD_PRELOAD"'
-prints "^$TFH_BUILD/lib/libtfhook.so:$TFH_BUILD/tests/cli/libfull.so$"
+prints "^$TFH_BUILD/lib/[$]LIB/libtfhook.so:$TFH_BUILD/tests/cli/libfull.so$"
 # Ours is there already (a launcher sets it everywhere): once is enough, and the command itself is not traced.
 expect 0 env LD_PRELOAD="$TFH_BUILD/lib/libtfhook.so" "$tfhook" run sh -c 'echo "$LD_PRELOAD"'
-prints "^$TFH_BUILD/lib/libtfhook.so$"
+prints "^$TFH_BUILD/lib/[$]LIB/libtfhook.so$"
 expect 0 env TFHOOK_EXPORTS=0 "$tfhook" run sh -c 'echo "$LD_PRELOAD"'
 prints "libtfhook-noexport.so$"
 
@@ -35,7 +35,15 @@ says 'TFHOOK_RANKZ is unknown and has no effect; did you mean TFHOOK_RANKS'
 says 'TFHOOK_XYZZYPLUGH is unknown and has no effect; .tfhook env. lists all'
 
 expect 0 "$tfhook" env
-prints "^export LD_PRELOAD='$TFH_BUILD/lib/libtfhook.so'$"
+prints "^export LD_PRELOAD='$TFH_BUILD/lib/[$]LIB/libtfhook.so'$"
 prints '^#   TFHOOK_MAX_SIZE'
 expect 0 on_gpu bash -c 'eval "$("$1" env)" && exec "$2" --steps 3 --h2d 1000 --spin 10' bash "$tfhook" "$job"
 ls tfhook-*/*.tft >/dev/null || fail 'the printed variables record nothing'
+# Where the links for $LIB are missing, or lead elsewhere, the plain path serves.
+mkdir -p moved/bin moved/lib/lib64 moved/lib/lib
+cp "$tfhook" moved/bin/
+cp "$TFH_BUILD"/lib/libtfhook*.so moved/lib/
+ln -s ../libtfhook.so ../libtfhook-audit.so moved/lib/lib64/
+expect 0 moved/bin/tfhook env
+prints "^export LD_PRELOAD='[^$]*moved/lib/libtfhook.so'$"
+

@@ -54,6 +54,11 @@ expect 9 "$tfhook" run ./musl
 says 'musl uses the C library musl.*without being recorded'
 expect 125 "$tfhook" run --strict ./musl
 says 'not started: --strict'
+# Below a program that is recorded, too: its loader must not find us.
+printf '#!/bin/sh\n./musl\necho "child $?"\nexit 6\n' >starts-musl
+chmod +x starts-musl
+expect 6 "$tfhook" run ./starts-musl
+prints 'child 9'
 # The head of a 32-bit program is all that is looked at.
 printf '\177ELF\1\1\1\0\0\0\0\0\0\0\0\0\2\0\3\0\1\0\0\0' >bits32
 head -c 64 /dev/zero >>bits32
