@@ -101,3 +101,10 @@ void tfh_cold_forget(void)
 		madvise(cold_base + i * COLD_BYTES, COLD_BYTES, MADV_DONTNEED);
 	cold_used = 0;
 }
+
+/* Threads may be inside calls that end on these rings, which must not be other threads' then. */
+void tfh_cold_renew(void)
+{
+	__atomic_store_n(&cold_base, NULL, __ATOMIC_RELEASE);
+	cold_used = 0;
+}

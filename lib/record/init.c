@@ -206,6 +206,7 @@ static void begin_anew(void)
 		return;
 	}
 	tfh_journal_release(&tfh_p.journal);
+	tfh_cold_renew();
 	forget_recording();
 	__atomic_store_n(&tfh_mode, TFH_MODE_COLD, __ATOMIC_RELEASE);
 }

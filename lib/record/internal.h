@@ -112,6 +112,8 @@ bool tfh_cold_claim(const struct tft_ring *ring, bool wait);
 void tfh_cold_release(const struct tft_ring *ring);
 /* In a forked child: the parent's calls are not the child's. */
 void tfh_cold_forget(void);
+/* After an exec that failed: the memory stays mapped and is used no more. */
+void tfh_cold_renew(void);
 
 /* ---- journal.c / place.c ---- */
 

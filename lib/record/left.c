@@ -63,23 +63,19 @@ static bool on_signal_stack(void)
 }
 
 /*
- * Our own code is left by a signal handler only. What it had reserved is not published; a record
- * that was being filled belongs to a call at the place of the innermost one or, when that is
- * closed, below it. A call from a deeper frame may come after such a jump as well as from a handler
- * that interrupted the filling: then the frame tells.
+ * Our own code is left by a signal handler only, and what it had reserved is not published. A call
+ * from a deeper frame may come after such a jump as well as from a handler that interrupted the
+ * filling of a record: then that one's frame tells.
  */
 static void drop_guard(struct tfh_self *self, uint64_t at)
 {
 	uint64_t own = self->guard & ~TFH_GUARD_APPEND ? self->guard_at : 0;
-	uint32_t d = self->depth ? self->depth - 1 : 0;
-	bool filling = self->guard & TFH_GUARD_APPEND && self->room && d < TFH_OPEN_MOST;
-	const struct tfh_record_frame *place = filling ? &self->room->place[d] : NULL;
 
-	if (place && place->at > own)
-		own = place->at;
+	if (self->guard & TFH_GUARD_APPEND && self->filling.at > own)
+		own = self->filling.at;
 	if (self->guard && own && own <= at && !on_signal_stack())
 		self->guard = 0;
-	else if (self->guard == TFH_GUARD_APPEND && place && place->back && !holds(place))
+	else if (self->guard == TFH_GUARD_APPEND && !holds(&self->filling))
 		self->guard = 0;
 }
 
@@ -105,6 +101,35 @@ static uint64_t begin_of(const struct tfh_self *self, uint32_t i)
 				  : self->room->deep[i - TFT_OPEN_SLOTS];
 }
 
+/* The thread may have ended, but rings stay mapped. */
+static void close_slot(struct tft_ring *ring, uint64_t begin)
+{
+	for (uint32_t i = 0; ring && i < TFT_OPEN_SLOTS; i++)
+		if (tfh_peek(&ring->open[i].t_begin) == begin)
+			__atomic_store_n(&ring->open[i].fn, 0, __ATOMIC_RELEASE);
+}
+
+void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth,
+		     struct tfh_record_frame place, struct tft_open_slot call)
+{
+	struct tft_open_slot *slot;
+	struct tfh_steady steady;
+	int saved = errno;
+
+	tfh_steady_begin(&steady);
+	if (old != self->ring)
+		close_slot(old, call.t_begin);
+	slot = &self->ring->open[depth];
+	self->depth = depth + 1;
+	self->room->place[depth] = place;
+	tfh_poke(&slot->t_begin, call.t_begin);
+	tfh_poke(&slot->arg, call.arg);
+	tfh_poke(&slot->stage, self->stage);
+	__atomic_store_n(&slot->fn, call.fn, __ATOMIC_RELEASE);
+	tfh_steady_end(&steady);
+	errno = saved;
+}
+
 bool tfh_leave_odd(struct tfh_self *self, uint64_t begin)
 {
 	uint32_t n = self->depth < TFH_OPEN_MOST ? self->depth : TFH_OPEN_MOST;
@@ -115,15 +140,9 @@ bool tfh_leave_odd(struct tfh_self *self, uint64_t begin)
 		close_to(self, n - 1);
 	else if (self->depth > TFH_OPEN_MOST)
 		self->depth--; /* nested too deep to be known */
+	else		       /* a handler that came while it was being opened took it for left */
+		close_slot(self->ring, begin);
 	return n || (self->ring && begin >= self->since);
-}
-
-/* The thread may have ended, but rings stay mapped. */
-static void close_slot(struct tft_ring *ring, uint64_t begin)
-{
-	for (uint32_t i = 0; ring && i < TFT_OPEN_SLOTS; i++)
-		if (tfh_peek(&ring->open[i].t_begin) == begin)
-			__atomic_store_n(&ring->open[i].fn, 0, __ATOMIC_RELEASE);
 }
 
 static void close_elsewhere(uint64_t begin)

@@ -100,13 +100,14 @@ struct tfh_self {
 	uint64_t tail_cache; /* last seen ring->tail */
 	uint64_t last_end;   /* t_end of the last hooked call, for CPUTIME after a gap */
 	uint32_t mask;
-	uint32_t generation; /* of the journal this ring belongs to (fork) */
-	uint32_t depth;	     /* hooked calls open on this thread */
-	uint32_t guard;	     /* TFH_GUARD_APPEND and a count of our own code */
-	uint64_t guard_at;   /* where on the stack our own code began */
-	uint64_t since;	     /* ticks: calls that began earlier are those of a parent process */
-	uint32_t stage;	     /* innermost open stage id, for open slots */
-	uint32_t ctx;	     /* current context id as last seen by the CUDA hooks, 0 = unknown */
+	uint32_t generation;		 /* of the journal this ring belongs to (fork) */
+	uint32_t depth;			 /* hooked calls open on this thread */
+	uint32_t guard;			 /* TFH_GUARD_APPEND and a count of our own code */
+	uint64_t guard_at;		 /* where on the stack our own code began */
+	struct tfh_record_frame filling; /* with TFH_GUARD_APPEND: whose record is being filled */
+	uint64_t since; /* ticks: calls that began earlier are those of a parent process */
+	uint32_t stage; /* innermost open stage id, for open slots */
+	uint32_t ctx;	/* current context id as last seen by the CUDA hooks, 0 = unknown */
 	uint32_t handle_generation; /* room->handle_cache is good while this is
 				       tfh_handle_generation */
 	uint32_t rearmed;	    /* how often the thread came back after its destructor ran */
@@ -137,6 +138,9 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 uint32_t tfh_drop_left(struct tfh_self *self, uint64_t place);
 /* The same for all that the calling thread holds, our own code that was left included. */
 void tfh_self_settle(struct tfh_self *self);
+/* Opens a call once more that a signal handler has come in between. */
+void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth,
+		     struct tfh_record_frame place, struct tft_open_slot call);
 /* Leaves a call that is not the innermost one of the open slots. False: it is not to be recorded.
  */
 bool tfh_leave_odd(struct tfh_self *self, uint64_t begin);
@@ -218,7 +222,8 @@ static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_f
 	if (tfh_likely(depth < TFH_OPEN_MOST))
 		self->room->place[depth] = place;
 	if (tfh_likely(depth < TFT_OPEN_SLOTS)) {
-		struct tft_open_slot *slot = &self->ring->open[depth];
+		struct tft_ring *ring = tfh_peek(&self->ring);
+		struct tft_open_slot *slot = &ring->open[depth];
 
 		tfh_poke(&slot->t_begin, now);
 		tfh_poke(&slot->arg, arg);
@@ -226,6 +231,13 @@ static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_f
 		/* release: pairs with the acquire load of fn in the flusher's look for open calls
 		 */
 		__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
+		/* A signal handler in the middle may have moved the ring, or taken a call that is
+		 * not shown yet for one that was left. */
+		if (tfh_unlikely(tfh_peek(&self->ring) != ring ||
+				 tfh_peek(&self->depth) != depth + 1))
+			tfh_enter_again(
+				self, ring, depth, place,
+				(struct tft_open_slot){.t_begin = now, .arg = arg, .fn = fn});
 	} else if (depth < TFH_OPEN_MOST) {
 		self->room->deep[depth - TFT_OPEN_SLOTS] = now;
 	}
@@ -290,10 +302,17 @@ static tfh_hot bool tfh_room(struct tfh_self *self, uint32_t n)
  */
 static tfh_hot struct tfh_rec *tfh_reserve(struct tfh_self *self, uint32_t n)
 {
-	self->guard |= TFH_GUARD_APPEND;
+	const struct tfh_record_frame frame = {tfh_stack(),
+					       (uint64_t)(uintptr_t)__builtin_return_address(0)};
+
+	self->filling = frame;
 	/* The compiler keeps the order; a signal handler on this thread then sees the guard before
 	 * the record. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->guard |= TFH_GUARD_APPEND;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (tfh_unlikely(self->filling.at != frame.at)) /* a handler came between */
+		self->filling = frame;
 	if (tfh_unlikely(!tfh_room(self, n) ||
 			 (self->head - self->tail_cache) * 2 >
 				 self->mask)) /* half full: look again, grow */
@@ -358,7 +377,8 @@ static tfh_hot uint64_t tfh_leave_quiet(struct tfh_self *self, uint64_t begin)
 
 	if (tfh_likely(depth < TFT_OPEN_SLOTS && self->ring->open[depth].t_begin == begin)) {
 		self->depth = depth;
-		__atomic_store_n(&self->ring->open[depth].fn, 0, __ATOMIC_RELEASE);
+		/* A signal handler of this thread may have moved the ring since. */
+		__atomic_store_n(&tfh_peek(&self->ring)->open[depth].fn, 0, __ATOMIC_RELEASE);
 	} else if (!tfh_leave_odd(self, begin)) {
 		return 0;
 	}

@@ -279,6 +279,16 @@ static void act(void)
 			    (unsigned long long)((sched_now() - since) / 1000000));
 }
 
+/* Between two calls none is shown as open. */
+static void check_closed(void)
+{
+	const struct tfh_self *self = &tfh_self;
+
+	for (uint32_t i = 0; i < TFT_OPEN_SLOTS && tfh_own_ring(self) && !self->depth; i++)
+		if (self->ring->open[i].fn)
+			work_failed("call %u of task %u stays open", i, my_worker);
+}
+
 static void *worker(void *arg)
 {
 	my_worker = (uint32_t)(uintptr_t)arg;
@@ -286,6 +296,7 @@ static void *worker(void *arg)
 	for (uint64_t i = 1 + sched_random(8); i; i--)
 		act();
 	sched_signals(false);
+	check_closed();
 	return NULL;
 }
 
