@@ -1,6 +1,7 @@
 /* What every part of the model needs of an opened run: room, times, and what could not be read. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/opened.h"
 
@@ -15,6 +16,42 @@ int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size)
 	*v = p;
 	*cap = want;
 	return 0;
+}
+
+#define THREADS 1024u /* of a page */
+
+uint32_t tfh_thread_at(const struct tfh_model_proc *p, uint32_t index)
+{
+	const uint32_t *page = index < p->n_thread ? p->thread_page[index / THREADS] : NULL;
+
+	return page ? page[index % THREADS] - 1 : UINT32_MAX;
+}
+
+int tfh_thread_put(struct tfh_model_proc *p, uint32_t index, uint32_t in_run)
+{
+	uint32_t pages = (p->n_thread + THREADS - 1) / THREADS, want = index / THREADS + 1;
+
+	if (want > pages) {
+		uint32_t **v = realloc(p->thread_page, want * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		memset(v + pages, 0, (want - pages) * sizeof(*v));
+		p->thread_page = v;
+	}
+	if (index >= p->n_thread)
+		p->n_thread = index + 1;
+	uint32_t **page = &p->thread_page[index / THREADS];
+	if (!*page && !(*page = calloc(THREADS, sizeof(**page))))
+		return -ENOMEM;
+	(*page)[index % THREADS] = in_run + 1;
+	return 0;
+}
+
+void tfh_threads_free(struct tfh_model_proc *p)
+{
+	for (uint32_t i = 0; p->thread_page && i < p->n_thread; i += THREADS)
+		free(p->thread_page[i / THREADS]);
+	free(p->thread_page);
 }
 
 int64_t tfh_run_ns(const struct tfh_run *run, uint32_t file, uint64_t ticks)

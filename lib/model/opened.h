@@ -63,8 +63,11 @@ struct tfh_model_proc {
 	uint32_t n_digest, cap_digest;
 	struct tfh_names names;
 	uint32_t name_count[TFH_MODEL_NAME_KINDS]; /* of a built run: ids given */
-	uint32_t *thread; /* by index in the process: index in the run, +1 */
-	uint32_t n_thread;
+	/* By index in the process: pages of the index in the run +1, NULL where there is no
+	 * thread. An index may be a million, in a file of 300 bytes, too. */
+	uint32_t **thread_page;
+	uint32_t n_thread; /* one more than the greatest index */
+	uint32_t next;	   /* process whose identity hashes alike, +1 (add_file.c) */
 	struct tfh_sample *sample;
 	uint32_t n_sample, cap_sample;
 	uint64_t sample_cpu, sample_delay, sample_read, sample_write, sample_faults, sample_system;
@@ -84,6 +87,8 @@ struct tfh_run {
 	struct tfh_model_proc *proc;
 	struct tfh_process *process; /* what is shown; filled when all is known */
 	uint32_t n_proc, cap_proc;
+	uint32_t *bucket; /* by hash of their identity: the newest process, +1 */
+	uint32_t n_bucket;
 	struct tfh_thread_info *thread;
 	uint32_t n_thread, cap_thread;
 	struct tfh_hole *hole;
@@ -113,6 +118,13 @@ struct tfh_run {
 int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size);
 /* Ticks of a file on the axis of the run. */
 int64_t tfh_run_ns(const struct tfh_run *run, uint32_t file, uint64_t ticks);
+
+/* Of a process' thread, by its index in the process: its index in the run, UINT32_MAX when nothing
+ * is known of it. */
+uint32_t tfh_thread_at(const struct tfh_model_proc *p, uint32_t index);
+/* Makes it known. 0 or -ENOMEM */
+int tfh_thread_put(struct tfh_model_proc *p, uint32_t index, uint32_t in_run);
+void tfh_threads_free(struct tfh_model_proc *p);
 
 /* What a chunk holds that cannot be unpacked, by its header, which is sound. */
 struct tfh_lost {

@@ -1,8 +1,9 @@
 /* A run directory made of two segments of one process and one of another: all records come once, in
  * order of end time, with names, directions and pinned-ness resolved; what run.json and end.json
  * say is known; holes, samples and calls in flight are found; broken JSON and foreign files do no
- * harm. */
+ * harm. What a thread's index costs in memory does not follow the index. */
 #include <dirent.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -366,13 +367,40 @@ static void test_nothing_there(void **state)
 	assert_true(strlen(err.text) > 0);
 }
 
+/* Four files of one call each by a process' millionth thread. */
+static void test_late_thread(void **state)
+{
+	const struct tfh_thread_info *thread;
+	struct tfh_rec rec = {.t_begin = us(1), .t_end = us(2), .kind = TFT_CALL};
+	const char *path = dir;
+	struct tfh_run *run;
+	struct tfh_err err = {0};
+	char command[1024], name[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf '%s' && mkdir '%s'", dir, dir);
+	assert_int_equal(system(command), 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "p.node1.%u.0.tft", 90 + i);
+		struct tft_writer *w = begin(name, 90 + i, 0);
+		events(w, (1 << 20) - 1, 0, &rec, 1);
+		assert_int_equal(tft_writer_finish(w, true), 0);
+	}
+	struct mallinfo2 before = mallinfo2();
+	assert_int_equal(tfh_run_open(&path, 1, &run, &err), 0);
+	struct mallinfo2 after = mallinfo2();
+	assert_true(after.uordblks + after.hblkhd < before.uordblks + before.hblkhd + (4 << 20));
+	assert_int_equal(tfh_run_threads(run, &thread), 4);
+	assert_int_equal(thread[3].index, (1 << 20) - 1);
+	tfh_run_close(run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_said),
-		cmocka_unit_test(test_one_time_line),
-		cmocka_unit_test(test_early_close),
-		cmocka_unit_test(test_nothing_there),
+		cmocka_unit_test(test_what_is_said), cmocka_unit_test(test_one_time_line),
+		cmocka_unit_test(test_early_close),  cmocka_unit_test(test_nothing_there),
+		cmocka_unit_test(test_late_thread),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -7,21 +7,57 @@
 
 #include "model/open/opening.h"
 
+static uint64_t identity(uint32_t pid, uint64_t journal_start, uint64_t start_ticks)
+{
+	return tfh_hash_add(tfh_hash_add(pid, journal_start), start_ticks);
+}
+
+static void chain(struct tfh_run *run, uint32_t process)
+{
+	struct tfh_model_proc *p = &run->proc[process];
+	uint64_t h = identity(p->pub.pid, p->process_start, p->start_ticks);
+	uint32_t *bucket = &run->bucket[h % run->n_bucket];
+
+	p->next = *bucket;
+	*bucket = process + 1;
+}
+
+/* As many buckets as there is room for processes. */
+static int room_for_process(struct tfh_run *run)
+{
+	if (tfh_room_for((void **)&run->proc, &run->cap_proc, run->n_proc, sizeof(*run->proc)))
+		return -ENOMEM;
+	if (run->n_bucket == run->cap_proc)
+		return 0;
+	uint32_t *bucket = calloc(run->cap_proc, sizeof(*bucket));
+	if (!bucket)
+		return -ENOMEM;
+	free(run->bucket);
+	run->bucket = bucket;
+	run->n_bucket = run->cap_proc;
+	for (uint32_t i = 0; i < run->n_proc; i++)
+		chain(run, i);
+	return 0;
+}
+
 static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *out)
 {
-	for (uint32_t i = 0; i < run->n_proc; i++) {
-		struct tfh_model_proc *p = &run->proc[i];
+	uint64_t hash = identity(h->pid, h->journal_start, h->start_ticks);
+	uint32_t i = run->n_bucket ? run->bucket[hash % run->n_bucket] : 0;
+
+	for (; i; i = run->proc[i - 1].next) {
+		struct tfh_model_proc *p = &run->proc[i - 1];
 		if (p->pub.pid == h->pid && p->process_start == h->journal_start &&
 		    p->start_ticks == h->start_ticks && !strcmp(p->pub.host, h->host)) {
 			if (p->pub.rank < 0) /* it was set while the process ran */
 				p->pub.rank = h->rank;
 			if (p->pub.world < 0)
 				p->pub.world = h->world;
-			*out = i;
+			*out = i - 1;
 			return 0;
 		}
 	}
-	if (tfh_room_for((void **)&run->proc, &run->cap_proc, run->n_proc, sizeof(*run->proc)))
+	if (room_for_process(run))
 		return -ENOMEM;
 	struct tfh_model_proc *p = &run->proc[run->n_proc];
 	memset(p, 0, sizeof(*p));
@@ -36,8 +72,31 @@ static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *o
 	p->process_start = h->journal_start;
 	p->boot = tfh_hash_str(h->boot_id);
 	p->pub.start_ns = INT64_MAX;
+	chain(run, run->n_proc);
 	*out = run->n_proc++;
 	return p->pub.host && p->pub.exe ? 0 : -ENOMEM;
+}
+
+uint32_t *tfh_files_by_process(const struct tfh_run *run)
+{
+	uint32_t *v = malloc((run->n_file + 1) * sizeof(*v)), next = 0;
+	uint32_t *at = calloc(run->n_proc + 1, sizeof(*at));
+
+	for (uint32_t f = 0; at && f < run->n_file; f++)
+		at[run->file[f].process]++;
+	for (uint32_t p = 0; at && p < run->n_proc; p++) {
+		uint32_t n = at[p];
+		at[p] = next;
+		next += n;
+	}
+	for (uint32_t f = 0; at && v && f < run->n_file; f++)
+		v[at[run->file[f].process]++] = f;
+	if (!at) {
+		free(v);
+		v = NULL;
+	}
+	free(at);
+	return v;
 }
 
 static int by_name(const void *a, const void *b)

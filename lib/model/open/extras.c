@@ -23,9 +23,7 @@ static int add_holes(struct tfh_run *run, uint32_t file, const char *data, size_
 			return -ENOMEM;
 		struct tfh_hole *h = &run->hole[run->n_hole++];
 		h->process = process;
-		h->thread = loss.thread < p->n_thread && p->thread[loss.thread]
-				    ? p->thread[loss.thread] - 1
-				    : UINT32_MAX;
+		h->thread = tfh_thread_at(p, loss.thread);
 		h->t0 = tfh_run_ns(run, file, loss.t_first);
 		h->t1 = tfh_run_ns(run, file, loss.t_last);
 		h->count = loss.count;
@@ -190,8 +188,7 @@ static int add_open_call(struct tfh_run *run, uint32_t file, const struct tfh_re
 	f->fn = fn->name;
 	f->handle = fn->family == TFH_FAM_SYNC ? rec->w[0] : 0;
 	f->process = process;
-	f->thread = rec->ctx < p->n_thread && p->thread[rec->ctx] ? p->thread[rec->ctx] - 1
-								  : UINT32_MAX;
+	f->thread = tfh_thread_at(p, rec->ctx);
 	int64_t until = tfh_run_ns(run, file, rec->t_end);
 	if (until > p->pub.heard_ns)
 		p->pub.heard_ns = until;

@@ -33,22 +33,52 @@ static bool same_name(const struct tft_head *a, const struct tft_head *b)
 	return a->pid == b->pid && !strcmp(a->host, b->host);
 }
 
-/* How many files are missing right before this one. */
-static uint32_t missing_before(const struct tfh_run *run, uint32_t file)
-{
-	const struct tft_head *own = tft_head(run->file[file].reader);
-	uint32_t next = 0; /* after the one before */
+struct numbered {
+	const struct tft_head *head;
+	uint32_t process;
+};
 
-	for (uint32_t f = 0; f < run->n_file; f++) {
-		const struct tft_head *h = tft_head(run->file[f].reader);
-		if (f == file || !same_name(h, own))
-			continue;
-		if (h->segment == own->segment)
-			return 0; /* of another of that name: numbers tell nothing */
-		if (h->segment < own->segment && h->segment >= next)
-			next = h->segment + 1;
+static int by_segment(const void *a, const void *b)
+{
+	const struct tft_head *x = ((const struct numbered *)a)->head;
+	const struct tft_head *y = ((const struct numbered *)b)->head;
+	int host = strcmp(x->host, y->host);
+
+	if (host || x->pid != y->pid)
+		return host ? host : x->pid < y->pid ? -1 : 1;
+	return x->segment < y->segment ? -1 : x->segment > y->segment;
+}
+
+/* How many files are missing right before file i, which follows those of its name before it. */
+static uint32_t missing_before(const struct numbered *v, uint32_t i, uint32_t n)
+{
+	const struct tft_head *own = v[i].head, *before = i ? v[i - 1].head : NULL;
+	const struct tft_head *after = i + 1 < n ? v[i + 1].head : NULL;
+	uint32_t next = 0;
+
+	if (after && same_name(after, own) && after->segment == own->segment)
+		return 0; /* of another of that name: numbers tell nothing */
+	if (before && same_name(before, own)) {
+		if (before->segment == own->segment)
+			return 0;
+		next = before->segment + 1;
 	}
-	return own->segment > next ? own->segment - next : 0;
+	return own->segment - next;
+}
+
+static int count_missing(struct tfh_run *run)
+{
+	struct numbered *v = malloc((run->n_file + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	for (uint32_t f = 0; f < run->n_file; f++)
+		v[f] = (struct numbered){tft_head(run->file[f].reader), run->file[f].process};
+	qsort(v, run->n_file, sizeof(*v), by_segment);
+	for (uint32_t i = 0; i < run->n_file; i++)
+		run->proc[v[i].process].pub.segments_missing += missing_before(v, i, run->n_file);
+	free(v);
+	return 0;
 }
 
 /* ---- numbers of records ---- */
@@ -116,42 +146,62 @@ static void turn_into_gaps(struct spans *s, int64_t start)
 	s->n = n;
 }
 
+/* Where a gap lies among holes that do not overlap: the first that does not end before it. */
+static uint32_t place_of(const struct tfh_run *run, const uint32_t *hole, uint32_t n,
+			 const struct span *gap)
+{
+	uint32_t from = 0;
+
+	while (from < n) {
+		uint32_t mid = from + (n - from) / 2;
+		if (run->hole[hole[mid]].t1 < gap->t0)
+			from = mid + 1;
+		else
+			n = mid;
+	}
+	return from;
+}
+
+/* Short gaps come first. */
 static int add_holes(struct tfh_run *run, uint32_t process, const struct spans *gaps)
 {
-	uint32_t begin = run->n_hole;
+	uint32_t *hole = malloc((gaps->n + 1ull) * sizeof(*hole)), n = 0; /* by time */
+	int rc = hole ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; i < gaps->n; i++) {
+	for (uint32_t i = 0; i < gaps->n && !rc; i++) {
 		const struct span *g = &gaps->v[i];
-		bool told = false;
-		for (uint32_t h = begin; h < run->n_hole && !told; h++) {
-			told = run->hole[h].t0 <= g->t1 && run->hole[h].t1 >= g->t0;
-			if (told)
-				run->hole[h].count += g->end - g->first;
-		}
-		if (told)
+		uint32_t at = place_of(run, hole, n, g);
+		if (at < n && run->hole[hole[at]].t0 <= g->t1) {
+			run->hole[hole[at]].count += g->end - g->first;
 			continue;
-		if (tfh_room_for((void **)&run->hole, &run->cap_hole, run->n_hole,
-				 sizeof(*run->hole)))
-			return -ENOMEM;
+		}
+		rc = tfh_room_for((void **)&run->hole, &run->cap_hole, run->n_hole,
+				  sizeof(*run->hole));
+		if (rc)
+			break;
+		memmove(hole + at + 1, hole + at, (n - at) * sizeof(*hole));
+		hole[at] = run->n_hole;
+		n++;
 		run->hole[run->n_hole++] = (struct tfh_hole){.process = process,
 							     .thread = UINT32_MAX,
 							     .t0 = g->t0,
 							     .t1 = g->t1,
 							     .count = g->end - g->first};
 	}
-	return 0;
+	free(hole);
+	return rc;
 }
 
-static int find_holes(struct tfh_run *run, uint32_t process)
+/* Of one process, which has those files. */
+static int find_holes(struct tfh_run *run, const uint32_t *file, uint32_t n)
 {
 	struct spans s = {NULL, 0, 0};
 	int64_t start = INT64_MIN;
 	int rc = 0;
 
-	for (uint32_t f = 0; f < run->n_file && !rc; f++) {
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		uint32_t f = file[i];
 		struct tft_reader *r = run->file[f].reader;
-		if (run->file[f].process != process)
-			continue;
 		start = tfh_run_ns(run, f, tft_head(r)->start_ticks);
 		for (uint32_t c = 0; c < tft_chunk_count(r) && !rc; c++)
 			rc = add_chunk(run, f, c, &s);
@@ -163,20 +213,24 @@ static int find_holes(struct tfh_run *run, uint32_t process)
 	if (s.n)
 		qsort(s.v, s.n, sizeof(*s.v), by_length);
 	if (!rc)
-		rc = add_holes(run, process, &s);
+		rc = add_holes(run, run->file[*file].process, &s);
 	free(s.v);
 	return rc;
 }
 
 int tfh_run_find_missing(struct tfh_run *run)
 {
-	int rc = 0;
+	uint32_t *file = tfh_files_by_process(run);
+	int rc = file ? count_missing(run) : -ENOMEM;
 
-	for (uint32_t f = 0; f < run->n_file; f++)
-		run->proc[run->file[f].process].pub.segments_missing += missing_before(run, f);
 	/* Run tables are read once more where something is missing, and nowhere else. */
-	for (uint32_t i = 0; i < run->n_proc && !rc; i++)
-		if (run->proc[i].pub.segments_missing)
-			rc = find_holes(run, i);
+	for (uint32_t at = 0, n; at < run->n_file && !rc; at += n) {
+		uint32_t p = run->file[file[at]].process;
+		for (n = 1; at + n < run->n_file && run->file[file[at + n]].process == p;)
+			n++;
+		if (run->proc[p].pub.segments_missing)
+			rc = find_holes(run, file + at, n);
+	}
+	free(file);
 	return rc;
 }

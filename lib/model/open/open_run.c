@@ -24,28 +24,17 @@ static int thread_of(struct tfh_run *run, uint32_t process, uint32_t thread, uin
 
 	if (thread >= 1u << 20)
 		return 0; /* a salvage's own series */
-	if (thread >= p->n_thread) {
-		uint32_t want = p->n_thread ? p->n_thread : 64;
-		while (want <= thread)
-			want *= 2;
-		uint32_t *v = realloc(p->thread, want * sizeof(*v));
-		if (!v)
-			return -ENOMEM;
-		memset(v + p->n_thread, 0, (want - p->n_thread) * sizeof(*v));
-		p->thread = v;
-		p->n_thread = want;
-	}
-	if (p->thread[thread])
+	if (tfh_thread_at(p, thread) != UINT32_MAX)
 		return 0;
 	if (tfh_room_for((void **)&run->thread, &run->cap_thread, run->n_thread,
-			 sizeof(*run->thread)))
+			 sizeof(*run->thread)) ||
+	    tfh_thread_put(p, thread, run->n_thread))
 		return -ENOMEM;
 	struct tfh_thread_info *t = &run->thread[run->n_thread++];
 	memset(t, 0, sizeof(*t));
 	t->process = process;
 	t->tid = tid;
 	t->index = thread;
-	p->thread[thread] = run->n_thread;
 	return 0;
 }
 
@@ -133,43 +122,62 @@ static int scan_file(struct tfh_run *run, uint32_t file)
 static int join_clocks(struct tfh_run *run)
 {
 	struct tft_reader **r = malloc((run->n_file + 1) * sizeof(struct tft_reader *));
-	int rc = r ? 0 : -ENOMEM;
+	uint32_t *file = tfh_files_by_process(run), at = 0;
+	int rc = r && file ? 0 : -ENOMEM;
 
-	for (uint32_t p = 0; p < run->n_proc && !rc; p++) {
-		uint32_t n = 0;
-		for (uint32_t f = 0; f < run->n_file; f++)
-			if (run->file[f].process == p)
-				r[n++] = run->file[f].reader;
+	while (!rc && at < run->n_file) {
+		uint32_t p = run->file[file[at]].process, n = 0;
+		for (; at < run->n_file && run->file[file[at]].process == p; at++)
+			r[n++] = run->file[file[at]].reader;
 		rc = tft_clocks_join(r, n);
 	}
 	free(r);
+	free(file);
 	return rc;
 }
 
-/* MONOTONIC is common to the processes of one boot; between machines only REALTIME is. */
-static void set_clocks(struct tfh_run *run)
+struct booted {
+	uint64_t boot;
+	uint32_t file;
+};
+
+static int by_boot(const void *a, const void *b)
 {
-	int64_t start = INT64_MAX;
+	const struct booted *x = a, *y = b;
+
+	if (x->boot != y->boot)
+		return x->boot < y->boot ? -1 : 1;
+	return x->file < y->file ? -1 : x->file > y->file;
+}
+
+/* MONOTONIC is common to the processes of one boot; between machines only REALTIME is. */
+static int set_clocks(struct tfh_run *run)
+{
+	struct booted *v = malloc((run->n_file + 1) * sizeof(*v));
+	int64_t start = INT64_MAX, shift = 0;
+
+	if (!v)
+		return -ENOMEM;
 
 	for (uint32_t f = 0; f < run->n_file; f++) {
 		const struct tft_head *h = tft_head(run->file[f].reader);
 		if ((int64_t)h->start_realtime_ns < start && h->start_realtime_ns)
 			start = (int64_t)h->start_realtime_ns;
+		v[f] = (struct booted){run->proc[run->file[f].process].boot, f};
 	}
 	run->start_realtime = start == INT64_MAX ? 0 : start;
-	for (uint32_t f = 0; f < run->n_file; f++) {
-		struct tfh_model_proc *p = &run->proc[run->file[f].process];
-		const struct tft_head *h = tft_head(run->file[f].reader);
-		p->shift = (int64_t)h->start_realtime_ns - run->start_realtime -
-			   (int64_t)tft_monotonic_ns(run->file[f].reader, h->start_ticks);
-		for (uint32_t g = 0; g < f; g++) {
-			const struct tfh_model_proc *q = &run->proc[run->file[g].process];
-			if (q->boot == p->boot && p->boot != tfh_hash_str("")) {
-				p->shift = q->shift;
-				break;
-			}
-		}
+	qsort(v, run->n_file, sizeof(*v), by_boot);
+	/* That of the first file counts for all of its boot. */
+	for (uint32_t i = 0; i < run->n_file; i++) {
+		const struct tfh_file *f = &run->file[v[i].file];
+		const struct tft_head *h = tft_head(f->reader);
+		if (!i || v[i].boot != v[i - 1].boot || v[i].boot == tfh_hash_str(""))
+			shift = (int64_t)h->start_realtime_ns - run->start_realtime -
+				(int64_t)tft_monotonic_ns(f->reader, h->start_ticks);
+		run->proc[f->process].shift = shift;
 	}
+	free(v);
+	return 0;
 }
 
 static int by_first(const void *a, const void *b)
@@ -371,9 +379,10 @@ static int finish_open(struct tfh_run *run, const struct tfh_meta *meta)
 	if (rc)
 		return rc;
 	rc = join_clocks(run);
+	if (!rc)
+		rc = set_clocks(run);
 	if (rc)
 		return rc;
-	set_clocks(run);
 	order_chunks(run);
 	rc = tfh_run_find_stretches(run);
 	for (uint32_t f = 0; f < run->n_file && !rc; f++)
@@ -452,7 +461,7 @@ void tfh_run_close(struct tfh_run *run)
 		tfh_names_free(&run->proc[i].names);
 		free(run->proc[i].chunk);
 		free(run->proc[i].digest);
-		free(run->proc[i].thread);
+		tfh_threads_free(&run->proc[i]);
 		free(run->proc[i].sample);
 		tfh_gpu_free(run->proc[i].gpu);
 		tfh_sites_free(run->proc[i].sites);
@@ -463,6 +472,7 @@ void tfh_run_close(struct tfh_run *run)
 	free(run->temp_dir);
 	free(run->file);
 	free(run->proc);
+	free(run->bucket);
 	free(run->process);
 	free(run->thread);
 	free(run->hole);

@@ -7,6 +7,10 @@
 /* add_file.c. `temporary`: it is removed when the run is closed. 0 or -errno */
 int tfh_run_add_file(struct tfh_run *run, const char *path, bool temporary, struct tfh_err *err);
 
+/* Files in order of their process, those of one in the order in which they were added; to be freed.
+ * NULL: no memory. */
+uint32_t *tfh_files_by_process(const struct tfh_run *run);
+
 /* leftover.c: adds what journals hold that belong to this directory, through temporary files. */
 void tfh_run_add_journals(struct tfh_run *run, const char *dir);
 

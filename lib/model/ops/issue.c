@@ -530,7 +530,7 @@ static bool one_thread(const struct tfh_model_proc *p)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < p->n_thread && n < 2; i++)
-		n += p->thread[i] != 0;
+		n += tfh_thread_at(p, i) != UINT32_MAX;
 	return n < 2;
 }
 

@@ -58,8 +58,7 @@ struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_si
 	s->chunk = chunk;
 	s->stencil = chunk->stencils->v;
 	s->index = r->thread < p->n_thread ? r->thread : p->n_thread;
-	s->thread = s->index < p->n_thread && p->thread[s->index] ? p->thread[s->index] - 1
-								  : UINT32_MAX;
+	s->thread = tfh_thread_at(p, s->index);
 	/* The flusher's and a salvage's series are numbered anew in every file. */
 	if (s->index != 0 && s->index != p->n_thread)
 		s->next_number = &side->next_number[s->index];

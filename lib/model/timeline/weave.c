@@ -319,9 +319,8 @@ static bool take_event(struct tfh_weave *m, struct tfh_model_series *s, struct t
 	e->number = s->number;
 	e->thread = s->thread;
 	if (ev->kind == TFT_OPEN) {
-		const struct tfh_model_proc *p = &m->run->proc[s->process];
-		if (ev->ctx < p->n_thread && p->thread[ev->ctx])
-			e->thread = p->thread[ev->ctx] - 1;
+		uint32_t caller = tfh_thread_at(&m->run->proc[s->process], ev->ctx);
+		e->thread = caller != UINT32_MAX ? caller : e->thread;
 	}
 	side->naming[s->index] = 0;
 	if ((ev->fn->family == TFH_FAM_ALLOC || ev->fn->family == TFH_FAM_FREE) &&
