@@ -125,8 +125,7 @@ struct tfh_device {
 	uint8_t critical;    /* index of the device that computes most */
 	int64_t busy[TFH_ACCOUNT_DEVICES][TFH_W_COUNT], busy_end[TFH_ACCOUNT_DEVICES][TFH_W_COUNT];
 	struct tfh_side side[TFH_ACCOUNT_DEVICES]; /* of training windows */
-	int64_t underfilled, compute_ns; /* of kernels with blocks for less than half of the
-					      processors; of all */
+	int64_t underfilled, compute_ns;	   /* of kernels with too few blocks; of all */
 	uint64_t ops, unissued;
 	struct {
 		uint64_t bytes, small; /* small: number of those under TFH_ACCOUNT_SMALL_COPY */

@@ -36,8 +36,8 @@ static size_t gather(const struct tfh_accounts *accounts, struct entry *v)
 	return n;
 }
 
-/* All numbers that at least TFH_VERDICT_KIND_SHARE of the entries can have: each place is lost to as many
- * others as it had itself (Misra and Gries' frequent items). */
+/* All numbers that a share of TFH_VERDICT_KIND_SHARE of the entries can have: each place is lost to
+ * as many others as it had itself (Misra and Gries' frequent items). */
 static size_t frequent(const struct entry *v, size_t n, struct entry *most)
 {
 	size_t used = 0;

@@ -76,7 +76,8 @@ static int by_index(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Moves the slowest ones to the front, at most TFH_VERDICT_SLOWEST, the slowest first; returns how many. */
+/* Moves the slowest ones to the front, at most TFH_VERDICT_SLOWEST, the slowest first; returns how
+ * many. */
 static size_t slowest(struct slow *s, size_t n)
 {
 	struct slow top[TFH_VERDICT_SLOWEST];
