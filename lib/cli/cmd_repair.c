@@ -47,9 +47,12 @@ static int say_saved(const char *path, int code, const struct tft_salvaged *save
 /* Results are as widely readable as what they are made from. */
 static struct tfh_access access_like(const char *path)
 {
+	struct tfh_access access = {0};
 	struct stat st;
 
-	return stat(path, &st) ? (struct tfh_access){0} : tfh_access_like(&st);
+	if (!stat(path, &st))
+		access = tfh_access_like(&st);
+	return access;
 }
 
 /* A directory for results of `from`, unless it is there. 0 or -errno. */

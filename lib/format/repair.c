@@ -34,7 +34,7 @@ static int copy_chunks(struct tft_reader *r, struct tft_writer *w, const char *p
 int tft_repair(const char *path_in, const char *path_out, struct tft_repaired *result,
 	       struct tfh_err *err)
 {
-	struct tfh_access access;
+	struct tfh_access access = {0};
 	struct tft_reader *r;
 	struct tft_writer *w;
 	struct stat st;
@@ -43,7 +43,8 @@ int tft_repair(const char *path_in, const char *path_out, struct tft_repaired *r
 	int code = tft_open(path_in, &r, err);
 	if (code < 0)
 		return code;
-	access = stat(path_in, &st) ? (struct tfh_access){0} : tfh_access_like(&st);
+	if (!stat(path_in, &st))
+		access = tfh_access_like(&st);
 	code = tft_writer_create_bare(path_out, &access, &w);
 	if (code < 0) {
 		tft_close(r);

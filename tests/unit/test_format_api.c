@@ -21,7 +21,7 @@ static void golden(char *path, size_t size)
 
 static void test_read(void **state)
 {
-	struct tft_record r, first = {0};
+	struct tft_record r = {0}, first = {0}; /* compared with its padding */
 	char path[4096], error[200];
 
 	(void)state;
