@@ -1,7 +1,7 @@
 # tfhook's build. `make help` lists targets and settings.
 #
-# Every folder of lib/ is taken in by wildcard, so a new file needs no line here. Three sets of objects are made
-# of it, because they go to different places:
+# Every folder of lib/ is taken in by wildcard, so a new file needs no line here. Sets of objects are made of it, because they
+# go to different places:
 #   job    base format record hook        position-independent, hidden, initial-exec TLS: loaded into the job
 #   core   all but hook and sim           the command and the tests
 #   shared base format                    libtft.so
@@ -25,6 +25,7 @@ DESTDIR ?=
 O ?= build
 SAN ?=
 CUDA_GEN ?=
+SIM ?= yes
 T ?=
 DEMO ?=
 JOBS ?= $(shell nproc)
@@ -34,19 +35,20 @@ say = $(if $(V),,@printf '  %-5s %s\n' '$1' '$(patsubst $(CURDIR)/%,%,$2)';)
 # A sanitizer has its own object folder next to the plain one.
 B := $(O)$(if $(SAN),-$(SAN))
 
-FOLDERS ?= base format record hook model import judge report export cli sim/gpu sim/cupti sim/nccl
-folders = $(filter $1,$(FOLDERS))
-sources = $(filter-out lib/sim/gpu/variants/%,$(wildcard $(foreach f,$(call folders,$1),lib/$f/*.c lib/$f/*/*.c lib/$f/*.S lib/$f/*/*.S)))
+sources = $(filter-out lib/sim/gpu/variants/%,$(wildcard $(foreach f,$1,lib/$f/*.c lib/$f/*/*.c lib/$f/*.S lib/$f/*/*.S)))
 objects = $(patsubst lib/%,$(B)/obj/$1/%.o,$(basename $2))
 
 # --- what must be on the machine, before anything is compiled ---------------------------------------------------
-NO_BUILD := clean distclean format help uninstall fuzz
+# Compiling names what is missing; only what brings its own environment installs it: deps, the demo and the tests.
+NO_BUILD := clean deps distclean format help uninstall fuzz
+INSTALLING := check check-% demo soak torture truth truth-%
 GOALS := $(or $(MAKECMDGOALS),all)
+BOOTSTRAP := scripts/bootstrap $(if $(filter $(INSTALLING),$(GOALS)),,--look)
 ifneq ($(filter-out $(NO_BUILD),$(GOALS)),)
 ifeq ($(findstring n,$(firstword -$(filter-out --%,$(MAKEFLAGS)))),)
 # CUDA's headers are looked for, and downloaded, only when some source asks for them.
 USES_CUDA := $(or $(CUDA_GEN),$(shell grep -lE '^ *\# *include *<(cuda|cupti)' lib/*/*.[chS] lib/*/*/*.[chS] tests/*/*.c bench/*.c 2>/dev/null))
-ifneq ($(shell scripts/bootstrap >&2 && $(if $(USES_CUDA),scripts/cuda-headers $(B)/cuda.mk $(CUDA_GEN) >&2 &&) echo ready),ready)
+ifneq ($(shell $(BOOTSTRAP) >&2 && $(if $(USES_CUDA),scripts/cuda-headers $(B)/cuda.mk $(CUDA_GEN) >&2 &&) echo ready),ready)
 $(error something is missing; see above)
 endif
 endif
@@ -92,7 +94,7 @@ explain = || { echo 'tfhook needs no glibc newer than 2.17: what is undefined ab
 # A sanitizer of ours is to see what is copied.
 SRC_job := $(filter-out $(if $(SAN),lib/hook/plain.c),$(call sources,base format record hook))
 SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format record model import judge report export cli))
-SRC_main := $(if $(call folders,cli),$(wildcard lib/cli/main.c))
+SRC_main := lib/cli/main.c
 SRC_shared := $(call sources,base format)
 SRC_sim := $(call sources,base sim/gpu)
 SRC_cupti := $(filter-out lib/sim/cupti/generation.c,$(call sources,sim/cupti))
@@ -106,21 +108,21 @@ OBJ_cupti := $(call objects,sim,$(SRC_cupti))
 OBJ_nccl := $(call objects,sim,$(SRC_nccl))
 
 CORE_A := $(B)/lib/libtfh_core.a
-# A product whose folder is still empty is left out.
-HOOK_SO := $(if $(call sources,hook),$(B)/lib/libtfhook.so)
-NOEXPORT_SO := $(if $(HOOK_SO),$(B)/lib/libtfhook-noexport.so)
+HOOK_SO := $(B)/lib/libtfhook.so
+NOEXPORT_SO := $(B)/lib/libtfhook-noexport.so
 # For libraries that no preload reaches; it shares nothing with the others.
-AUDIT_SO := $(if $(SAN),,$(patsubst lib/audit/%.c,$(B)/lib/libtfhook-%.so,$(wildcard lib/audit/audit.c)))
+AUDIT_SO := $(if $(SAN),,$(B)/lib/libtfhook-audit.so)
 PRELOADS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO)
 LIB_FOLDERS := lib lib64 lib/$(shell uname -m)-linux-gnu
 LIB_LINKS := $(foreach d,$(LIB_FOLDERS),$(patsubst $(B)/lib/%,$(B)/lib/$d/%,$(PRELOADS)))
-TFT := $(if $(call sources,format),$(B)/lib/libtft.a $(B)/lib/libtft.so)
-TFHOOK := $(if $(SRC_main),$(B)/bin/tfhook)
-SIM := $(if $(call sources,sim/gpu),$(foreach d,sim sim/old sim/future,$(B)/$d/libcuda.so.1 $(B)/$d/libcuda.so)) \
-	$(if $(SRC_cupti),$(addprefix $(B)/sim/libcupti.so,.13 .12) $(B)/sim/libcupti.so) $(if $(SRC_nccl),$(B)/sim/libnccl.so.2)
+TFT := $(B)/lib/libtft.a $(B)/lib/libtft.so
+TFHOOK := $(B)/bin/tfhook
+# The test bed, which the demo needs, too; SIM=no leaves it out.
+SIMULATORS := $(if $(filter no,$(SIM)),,$(foreach d,sim sim/old sim/future,$(B)/$d/libcuda.so.1 $(B)/$d/libcuda.so) \
+	$(addprefix $(B)/sim/libcupti.so,.13 .12) $(B)/sim/libcupti.so $(B)/sim/libnccl.so.2)
 # The demo's scripts, where an installed command has them.
-SHARE := $(if $(TFHOOK),$(B)/share/tfhook)
-PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIM) $(LIB_LINKS)
+SHARE := $(B)/share/tfhook
+PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIMULATORS) $(LIB_LINKS)
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
@@ -161,7 +163,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
 .PHONY: all analyze demo check check-clients check-glibc check-gpu check-import check-invisible check-libraries check-wheels truth truth-pipelines truth-random tests bench fuzz fuzz-run soak torture install uninstall clean distclean format \
-	compile_commands.json python-env help FORCE
+	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES)
 
@@ -268,7 +270,7 @@ $(B)/share/tfhook: | scripts/demo
 	@mkdir -p $(@D)
 	@ln -sfn $(CURDIR)/scripts $@
 
-SIM_MAP := $(or $(wildcard lib/sim/gpu/libcuda.map),$(B)/sim/libcuda.map)
+SIM_MAP := $(B)/sim/libcuda.map
 $(B)/sim/libcuda.so.1: $(OBJ_sim) $(call stamp,objects-sim) $(SIM_MAP) $(OLD)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 \
@@ -420,8 +422,7 @@ demo: all
 		PATH="$$(dirname "$$python"):$$PATH" $(RUN_ENV) TFH_PY="$$python" $(B)/bin/tfhook demo $(DEMO)
 
 bench: all $(BENCH) $(BENCH_LIBS)
-	$(Q)if [ -x bench/run ]; then python=$$(scripts/python-env main) && \
-		$(RUN_ENV) TFH_PY="$$python" bench/run $(T); else echo 'bench: nothing to measure yet'; fi
+	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" bench/run $(T)
 
 # Fuzzers need clang's libFuzzer. Each runs for FUZZ_SECONDS from the seeds in tests/fuzz/seeds/<name>; docs/fuzzing.md.
 FUZZ_SECONDS ?= 60
@@ -455,6 +456,10 @@ torture: tests
 soak: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout 7200 --python main tests/soak
 
+# What `make` asks for, once: system packages (as root, or by a sudo that asks nothing) and CUDA's headers.
+deps:
+	$(Q)scripts/bootstrap && scripts/cuda-headers $(B)/cuda.mk $(CUDA_GEN)
+
 python-env:
 	$(Q)scripts/python-env $(or $(NAME),main)
 
@@ -472,14 +477,13 @@ compile_commands.json:
 # "source=destination"; uninstall removes exactly these.
 DATA := $(PREFIX)/share
 INSTALL_LIST = \
-	$(foreach f,$(TFHOOK),$f=$(PREFIX)/bin/tfhook=755) \
+	$(TFHOOK)=$(PREFIX)/bin/tfhook=755 \
 	$(foreach f,$(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO),$f=$(LIBDIR)/tfhook/$(notdir $f)=755) \
-	$(foreach f,$(filter-out %.so $(B)/sim/old/% $(B)/sim/future/%,$(SIM)),$f=$(LIBDIR)/tfhook/sim/$(notdir $f)=755) \
+	$(foreach f,$(filter-out %.so $(B)/sim/old/% $(B)/sim/future/%,$(SIMULATORS)),$f=$(LIBDIR)/tfhook/sim/$(notdir $f)=755) \
 	$(foreach f,$(filter %.a,$(TFT)),$f=$(LIBDIR)/libtft.a=644) \
 	$(foreach f,$(filter %.so,$(TFT)),$f=$(LIBDIR)/libtft.so.0=755) \
 	$(foreach f,$(wildcard include/tfhook/*.h),$f=$(PREFIX)/include/tfhook/$(notdir $f)=644) \
 	$(foreach f,$(wildcard scripts/demo/*.* scripts/python/*.py),$f=$(DATA)/tfhook/$(f:scripts/%=%)=644) \
-	$(foreach s,1 5 7,$(foreach f,$(wildcard docs/man/*.$s),$f=$(DATA)/man/man$s/$(notdir $f)=644)) \
 	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json lib/format/FORMAT.md),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
 field = $(word $2,$(subst =, ,$1))
 install: all
@@ -487,9 +491,9 @@ install: all
 		install -D -m "$$3" "$$1" "$(DESTDIR)$$2"; done
 	$(Q)for link in $(LIB_LINKS:$(B)/lib/%=%); do to="$(DESTDIR)$(LIBDIR)/tfhook/$$link"; \
 		mkdir -p "$${to%/*}"; cp -Pf "$(B)/lib/$$link" "$$to"; done
-	$(if $(TFT),$(Q)ln -sf libtft.so.0 "$(DESTDIR)$(LIBDIR)/libtft.so")
-	$(if $(SIM),$(Q)ln -sf libcuda.so.1 "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so")
-	$(if $(SRC_cupti),$(Q)ln -sf libcupti.so.13 "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so")
+	$(Q)ln -sf libtft.so.0 "$(DESTDIR)$(LIBDIR)/libtft.so"
+	$(if $(SIMULATORS),$(Q)ln -sf libcuda.so.1 "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so"; \
+		ln -sf libcupti.so.13 "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so")
 
 uninstall:
 	$(Q)rm -f $(foreach e,$(INSTALL_LIST),"$(DESTDIR)$(call field,$e,2)") \
@@ -509,7 +513,8 @@ distclean:
 	$(Q)rm -rf build build-* compile_commands.json
 
 help:
-	@echo 'make [all]            build everything into build/ (O=dir for another place)'
+	@echo 'make [all]            build everything into build/ (O=dir for another place; SIM=no: without the simulators)'
+	@echo 'make deps             install what the build needs (the only target that compiles nothing and installs packages)'
 	@echo 'make demo             trace a training job on the simulated GPU (DEMO=quick: without TensorFlow)'
 	@echo 'make check            all tests (T=pattern for some of them)'
 	@echo 'make check-clients    real programs on the simulated driver (T=NAME for one; 4 GB)'
@@ -530,11 +535,11 @@ help:
 	@echo 'make python-env       NAME=main|quick|clients|libraries|tf215|tf218|tf220|tf221|tfgpu220'
 	@echo 'make format           clang-format; make compile_commands.json for editors'
 	@echo 'make clean distclean  remove what was built; and the downloads'
-	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 FOLDERS="base format"'
+	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 SIM=no'
 
 # What each object was made of. One that is missing has an empty rule, so that its object is made anew.
 HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_nccl) $(OBJ_standins) $(OBJ_sched))
 $(HEADERS):
 -include $(wildcard $(HEADERS))
 -include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(SCHEDULES) $(BENCH) $(BENCH_LIBS) $(AUDIT_SO) $(B)/tests/glibc/client \
-	$(filter $(B)/sim/libcupti.so.%,$(SIM))))
+	$(filter $(B)/sim/libcupti.so.%,$(SIMULATORS))))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # scripts/bootstrap on machines that lack something: without root it names the exact command and fails; with a sudo
 # that asks nothing it installs through apt-get, renewing the package list once, or through dnf; with nothing
-# missing it says nothing.
+# missing it says nothing. --look, which is how `make` asks, never installs anything.
 set -u
 fail() {
 	echo "$*"
@@ -16,7 +16,7 @@ done
 printf '#!/bin/sh\necho 1000\n' >"$bin/id"
 printf '#!/bin/sh\nexit 0\n' >"$bin/apt-get"
 chmod +x "$bin"/{id,apt-get}
-run() { PATH=$bin HOME=$TFH_TMP bash "$TFH_SRC/scripts/bootstrap" 2>&1 </dev/null; }
+run() { PATH=$bin HOME=$TFH_TMP bash "$TFH_SRC/scripts/bootstrap" "$@" 2>&1 </dev/null; }
 
 # nobody to install it
 out=$(run) && fail "passed without zstd: $out"
@@ -44,6 +44,9 @@ echo "\$*" >>"$TFH_TMP/calls"
 ln -s "$bin/cat" "$bin/zstd"
 S
 ln -sf "$(type -P touch)" "$bin/touch"
+out=$(run --look) && fail "--look passed without zstd: $out"
+[[ $out == *"missing: zstd"*"make deps"* ]] || fail "--look does not name what is missing and the command: $out"
+[[ ! -e $TFH_TMP/calls ]] || fail "--look has installed: $(cat "$TFH_TMP/calls")"
 ln -sf "$(type -P ln)" "$bin/ln"
 out=$(run) || fail "apt-get was not enough: $out"
 [[ $(sed 's/^-o [^ ]* //' "$TFH_TMP/calls" | tr '\n' '|') == "install -y --no-install-recommends zstd|update|install -y --no-install-recommends zstd|" ]] ||
