@@ -4,9 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#if defined(__x86_64__)
 #include <cpuid.h>
-#endif
 
 #include "base/fd.h"
 
@@ -14,15 +12,9 @@ uint8_t tfh_clock_counter;
 
 static bool counter_is_invariant(void)
 {
-#if defined(__x86_64__)
 	unsigned int a, b, c, d;
 
 	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
-#elif defined(__aarch64__)
-	return true; /* by architecture */
-#else
-	return false;
-#endif
 }
 
 static void read_clocksource(char *text, size_t size)
@@ -46,7 +38,7 @@ enum tfh_clock_trust tfh_clock_judge(bool invariant, const char *clocksource)
 	 */
 	if (!invariant)
 		return TFH_TRUST_NONE;
-	if (!strcmp(clocksource, "tsc") || !strcmp(clocksource, "arch_sys_counter"))
+	if (!strcmp(clocksource, "tsc"))
 		return TFH_TRUST_FULL;
 	if (!strcmp(clocksource, "kvm-clock") ||
 	    !strcmp(clocksource, "hyperv_clocksource_tsc_page"))
@@ -60,11 +52,7 @@ static void clock_decide(struct tfh_clock_info *info)
 	info->invariant = counter_is_invariant();
 	read_clocksource(info->clocksource, sizeof(info->clocksource));
 	info->trust = tfh_clock_judge(info->invariant, info->clocksource);
-#if defined(__x86_64__)
 	info->source = info->trust ? TFH_CLOCK_TSC : TFH_CLOCK_MONOTONIC;
-#elif defined(__aarch64__)
-	info->source = info->trust ? TFH_CLOCK_CNTVCT : TFH_CLOCK_MONOTONIC;
-#endif
 }
 
 /* Nobody waits for another thread's reading: each makes its own, and the first one decides. */

@@ -11,15 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
+#if !defined(__x86_64__)
+#error "tfhook is for x86-64: its wrappers, its clock and what it knows of calling conventions are"
 #endif
+#include <x86intrin.h>
 
 /* Values are in trace files: only append. */
 enum tfh_clock_source {
 	TFH_CLOCK_MONOTONIC = 0, /* ticks are ns of CLOCK_MONOTONIC */
 	TFH_CLOCK_TSC = 1,	 /* x86 time-stamp counter */
-	TFH_CLOCK_CNTVCT = 2,	 /* arm64 virtual counter */
+	TFH_CLOCK_CNTVCT = 2,	 /* arm64 virtual counter: no release writes it */
 };
 
 enum tfh_clock_trust {
@@ -63,16 +64,8 @@ static inline int64_t tfh_clock_ns(clockid_t id)
  * reordering. */
 static inline uint64_t tfh_ticks(void)
 {
-	if (__builtin_expect(tfh_clock_counter, 1)) {
-#if defined(__x86_64__)
+	if (__builtin_expect(tfh_clock_counter, 1))
 		return __rdtsc();
-#elif defined(__aarch64__)
-		uint64_t ticks;
-
-		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-		return ticks;
-#endif
-	}
 	return (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 }
 

@@ -103,7 +103,7 @@ static void check_clock(struct tfh_doctor *d)
 		name[strcspn(name, "\n")] = '\0';
 	if (f)
 		fclose(f);
-	if (!strcmp(name, "tsc") || !strcmp(name, "arch_sys_counter"))
+	if (!strcmp(name, "tsc"))
 		tfh_finding(d, TFH_GOOD, "clock: the kernel trusts the processor's counter (%s)",
 			    name);
 	else

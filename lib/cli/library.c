@@ -15,13 +15,7 @@
 
 extern char **environ;
 
-#if defined(__x86_64__)
-#define OWN_MACHINE EM_X86_64
 #define OWN_FOLDER "lib/x86_64-linux-gnu"
-#elif defined(__aarch64__)
-#define OWN_MACHINE EM_AARCH64
-#define OWN_FOLDER "lib/aarch64-linux-gnu"
-#endif
 
 /* The loader prints an error in every process for a file that it cannot load, and the job runs on
  * untraced: so look before. */
@@ -36,7 +30,7 @@ static int check_object(const char *path, struct tfh_err *err)
 	ssize_t n = read(fd, &h, sizeof(h));
 	close(fd);
 	if (n != sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) ||
-	    h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_type != ET_DYN || h.e_machine != OWN_MACHINE)
+	    h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_type != ET_DYN || h.e_machine != EM_X86_64)
 		return tfh_err_set(err, -ENOEXEC,
 				   "the recorder %s is not a shared library of this machine; build "
 				   "or install tfhook "

@@ -101,12 +101,6 @@ static const char *loader_of(const unsigned char *head, size_t n)
 	return "";
 }
 
-#if defined(__x86_64__)
-#define OWN_MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define OWN_MACHINE EM_AARCH64
-#endif
-
 static void check_elf(struct tfh_program *p, const char *path, const unsigned char *head, size_t n)
 {
 	Elf64_Ehdr h;
@@ -121,7 +115,7 @@ static void check_elf(struct tfh_program *p, const char *path, const unsigned ch
 	}
 	memcpy(&h, head, sizeof(h));
 	const char *loader = loader_of(head, n);
-	if (h.e_machine != OWN_MACHINE)
+	if (h.e_machine != EM_X86_64)
 		set(p, TFH_PROGRAM_OTHER_CLASS,
 		    "%s is built for another processor, so it cannot be recorded: use this "
 		    "machine's build",

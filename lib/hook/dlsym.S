@@ -3,8 +3,6 @@
  * the caller's return address and registers as they were. RTLD_NEXT and RTLD_DEFAULT are about the object that calls,
  * which glibc learns from the return address: a wrapper written in C would make every caller look like ourselves.
  */
-#if defined(__x86_64__)
-
 	.text
 
 	.globl	dlsym
@@ -66,71 +64,5 @@ tfh_dlvsym:
 1:	ret
 	.cfi_endproc
 	.size	dlvsym, .-dlvsym
-
-#elif defined(__aarch64__)
-
-	.text
-
-	.globl	dlsym
-	.globl	tfh_dlsym
-	.hidden	tfh_dlsym
-	.type	dlsym, %function
-	.p2align 4
-dlsym:
-tfh_dlsym:
-	.cfi_startproc
-	hint	#34
-	stp	x29, x30, [sp, #-48]!
-	.cfi_def_cfa_offset 48
-	.cfi_offset x29, -48
-	.cfi_offset x30, -40
-	stp	x0, x1, [sp, #16]
-	mov	x2, x30
-	bl	tfh_filter_dlsym
-	mov	x9, x0
-	ldp	x0, x1, [sp, #16]
-	ldp	x29, x30, [sp], #48
-	.cfi_def_cfa_offset 0
-	cbnz	x9, 1f
-	adrp	x9, tfh_next_dlsym
-	ldr	x9, [x9, :lo12:tfh_next_dlsym]
-	br	x9
-1:	mov	x0, x9
-	ret
-	.cfi_endproc
-	.size	dlsym, .-dlsym
-
-	.globl	dlvsym
-	.globl	tfh_dlvsym
-	.hidden	tfh_dlvsym
-	.type	dlvsym, %function
-	.p2align 4
-dlvsym:
-tfh_dlvsym:
-	.cfi_startproc
-	hint	#34
-	stp	x29, x30, [sp, #-48]!
-	.cfi_def_cfa_offset 48
-	.cfi_offset x29, -48
-	.cfi_offset x30, -40
-	stp	x0, x1, [sp, #16]
-	str	x2, [sp, #32]
-	mov	x3, x30
-	bl	tfh_filter_dlvsym
-	mov	x9, x0
-	ldp	x0, x1, [sp, #16]
-	ldr	x2, [sp, #32]
-	ldp	x29, x30, [sp], #48
-	.cfi_def_cfa_offset 0
-	cbnz	x9, 1f
-	adrp	x9, tfh_next_dlvsym
-	ldr	x9, [x9, :lo12:tfh_next_dlvsym]
-	br	x9
-1:	mov	x0, x9
-	ret
-	.cfi_endproc
-	.size	dlvsym, .-dlvsym
-
-#endif
 
 	.section .note.GNU-stack, "", %progbits

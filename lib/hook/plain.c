@@ -72,13 +72,11 @@ void *memmove(void *target, const void *source, size_t n)
 
 void *memcpy(void *restrict target, const void *restrict source, size_t n)
 {
-#if defined(__x86_64__)
 	if (n >= LONG) {
 		void *to = target;
 		__asm__ volatile("rep movsb" : "+D"(to), "+S"(source), "+c"(n) : : "memory");
 		return target;
 	}
-#endif
 	return memmove(target, source, n);
 }
 
@@ -87,13 +85,11 @@ void *memset(void *target, int value, size_t n)
 	uint64_t word = 0x0101010101010101u * (uint8_t)value;
 	char *to = target;
 
-#if defined(__x86_64__)
 	if (n >= LONG) {
 		void *at = target;
 		__asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(value) : "memory");
 		return target;
 	}
-#endif
 	if (n < 8) {
 		for (size_t i = 0; i < n; i++) {
 			to[i] = (char)value;

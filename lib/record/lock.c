@@ -35,13 +35,6 @@ bool tfh_lock_try(uint32_t *word)
 	return take(word, HELD);
 }
 
-static void relax(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#endif
-}
-
 static bool wait_for(uint32_t *word)
 {
 	const struct timespec time = {0, WAIT_NS};
@@ -72,7 +65,7 @@ bool tfh_lock(uint32_t *word)
 			return true;
 		if (__atomic_load_n(word, __ATOMIC_RELAXED) == GIVEN_UP)
 			return false;
-		relax();
+		__builtin_ia32_pause();
 	}
 	saved = errno;
 	done = wait_for(word);

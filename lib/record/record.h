@@ -166,7 +166,6 @@ static tfh_hot uint64_t tfh_stack(void)
  * coroutine may have moved to another thread. */
 static tfh_hot struct tfh_self *tfh_here(void)
 {
-#if defined(__x86_64__)
 	struct tfh_self *self;
 
 	__asm__ volatile("movq %%fs:0, %0\n\taddq tfh_self@gottpoff(%%rip), %0"
@@ -174,9 +173,6 @@ static tfh_hot struct tfh_self *tfh_here(void)
 			 :
 			 : "cc");
 	return self;
-#else
-	return &tfh_self;
-#endif
 }
 
 /* Nothing of ours may run on the thread but what counts its calls. */

@@ -3,8 +3,6 @@
  * them. To the real function while nothing is recorded, to record_*() while something is, to first_*() as long as the
  * real function is not known (wrap.c). In C the compilers copy a launch's eleven arguments on the way.
  */
-#if defined(__x86_64__)
-
 /* wrap.c checks that these are as in C. */
 #define TFH_FN_SYNC_COPY 1
 #define TFH_FN_PTDS 2
@@ -48,5 +46,4 @@ hook_\name:
 #define CUDA_FN(name, family, args, dir, props, ...) .set properties, props; entry name
 #include "base/cuda_api.def"
 
-#endif
 	.section .note.GNU-stack, "", %progbits

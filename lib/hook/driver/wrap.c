@@ -61,7 +61,3 @@ _Static_assert(TFH_FN_SYNC_COPY == 1 && TFH_FN_PTDS == 2 && TFH_FN_TRIGGER == 4 
 		       TFH_FN_ALWAYS == 8,
 	       "entry.S");
 _Static_assert(TFH_MODE_ON < TFH_MODE_OFF && TFH_MODE_OFF == 3 && TFH_MODE_DEAD == 4, "entry.S");
-
-#if !defined(__x86_64__)
-#error "entry.S has no entries for this machine"
-#endif

@@ -7,8 +7,6 @@
  */
 #include "hook/tf/tf.h"
 
-#if defined(__x86_64__)
-
 	.hidden	tfh_mode, tfh_tf_enter, tfh_tf_leave, tfh_tf_destroyed, tfh_tf_personality
 	.hidden	tfh_tf_real, tfh_tf_wrapper
 
@@ -140,5 +138,4 @@ tfh_tf_wrapper:
 #undef TF_FN
 	.size	tfh_tf_wrapper, .-tfh_tf_wrapper
 
-#endif
 	.section .note.GNU-stack, "", @progbits
