@@ -66,16 +66,18 @@ static int dispatch(int argc, char **argv)
 	char *help[] = {argc > 1 ? argv[1] : NULL, NULL};
 
 	if (argc < 2) {
-		tfh_help_all(stderr);
+		tfh_help_all(stderr, tfh_commands);
 		return TFH_EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		help[0] = NULL;
 	else if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
 		return tfh_cmd_version(NULL);
-	const struct tfh_command *command = help[0] ? tfh_command_find(help[0]) : NULL;
+	const struct tfh_command *command =
+		help[0] ? tfh_command_find(tfh_commands, help[0]) : NULL;
 	if (!command) {
-		args = (struct tfh_command_line){.operand = help, .operands = help[0] != NULL};
+		args = (struct tfh_command_line){
+			.all = tfh_commands, .operand = help, .operands = help[0] != NULL};
 		return tfh_cmd_help(&args);
 	}
 	if (wants_help(command, argv + 2)) {
@@ -84,6 +86,7 @@ static int dispatch(int argc, char **argv)
 	}
 	if (tfh_line_parse(command, argv + 2, &args))
 		return command->usage_exit;
+	args.all = tfh_commands;
 	return command->run(&args);
 }
 

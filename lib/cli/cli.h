@@ -59,6 +59,7 @@ struct tfh_command {
 /* A parsed command line; everything borrowed from argv. */
 struct tfh_command_line {
 	const struct tfh_command *command;
+	const struct tfh_command *const *all; /* there are, NULL-terminated: for help */
 	const char *value[TFH_MAX_FLAGS]; /* by index in flags; "" for a switch that was given */
 	char **operand;			  /* NULL-terminated */
 	int operands;
@@ -67,9 +68,10 @@ struct tfh_command_line {
 
 /* ---- commands.c ---- */
 extern const struct tfh_command *const tfh_commands[];
-const struct tfh_command *tfh_command_find(const char *name);
 
 /* ---- parse.c ---- */
+/* NULL: none has that name. */
+const struct tfh_command *tfh_command_find(const struct tfh_command *const *all, const char *name);
 /* Sorts argv[1..] into flags and operands, or says what is wrong on stderr and returns -EINVAL. A
  * command whose operands are a command line ends its flags at the first operand. `args->operand` is
  * argv itself, rearranged. */
@@ -78,7 +80,7 @@ int tfh_line_parse(const struct tfh_command *command, char **argv, struct tfh_co
 const char *tfh_line_get(const struct tfh_command_line *args, const char *name);
 
 /* ---- help.c ---- */
-void tfh_help_all(FILE *out);
+void tfh_help_all(FILE *out, const struct tfh_command *const *all);
 void tfh_help_command(FILE *out, const struct tfh_command *command);
 
 /* ---- console.c ---- */

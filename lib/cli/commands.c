@@ -1,7 +1,5 @@
 /* The table of subcommands. */
 #include <errno.h>
-#include <string.h>
-
 #include "cli/cli.h"
 
 #define COLOR                                                                                      \
@@ -269,11 +267,3 @@ const struct tfh_command *const tfh_commands[] = {
 	&cmd_verify,	  &cmd_repair, &cmd_doctor,  &cmd_demo, &cmd_env,
 	&cmd_completions, &cmd_help,   &cmd_version, NULL,
 };
-
-const struct tfh_command *tfh_command_find(const char *name)
-{
-	for (const struct tfh_command *const *c = tfh_commands; *c; c++)
-		if (!strcmp((*c)->name, name))
-			return *c;
-	return NULL;
-}

@@ -23,7 +23,7 @@ static void details(FILE *out, const char *text)
 	}
 }
 
-void tfh_help_all(FILE *out)
+void tfh_help_all(FILE *out, const struct tfh_command *const *all)
 {
 	tfh_put("tfhook: where does each training step's time go, what one thing holds it back,\n"
 		"and what would fixing that gain?\n\n"
@@ -32,7 +32,7 @@ void tfh_help_all(FILE *out)
 		"  tfhook report                   the whole report on the newest recording "
 		"here\n\n",
 		out);
-	for (const struct tfh_command *const *c = tfh_commands; *c; c++) {
+	for (const struct tfh_command *const *c = all; *c; c++) {
 		tfh_print(out, "  %-12s ", (*c)->name);
 		tfh_print_wrapped(out, 15, 15, (*c)->summary);
 	}
@@ -63,19 +63,19 @@ void tfh_help_command(FILE *out, const struct tfh_command *command)
 	details(out, command->details);
 }
 
-static void bash_completions(FILE *out)
+static void bash_completions(FILE *out, const struct tfh_command *const *all)
 {
 	tfh_put("_tfhook() {\n"
 		"\tlocal cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words= i\n"
 		"\tCOMPREPLY=()\n"
 		"\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords='",
 		out);
-	for (const struct tfh_command *const *c = tfh_commands; *c; c++)
-		tfh_print(out, "%s%s", c == tfh_commands ? "" : " ", (*c)->name);
+	for (const struct tfh_command *const *c = all; *c; c++)
+		tfh_print(out, "%s%s", c == all ? "" : " ", (*c)->name);
 	tfh_put("'\n\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase "
 		"$command in\n",
 		out);
-	for (const struct tfh_command *const *c = tfh_commands; *c; c++) {
+	for (const struct tfh_command *const *c = all; *c; c++) {
 		tfh_print(out, "\t%s) words='", (*c)->name);
 		for (size_t i = 0; i < TFH_MAX_FLAGS && (*c)->flags[i].name; i++)
 			tfh_print(out, "%s--%s", i ? " " : "", (*c)->flags[i].name);
@@ -96,8 +96,8 @@ static void bash_completions(FILE *out)
 	tfh_put("\tesac\n"
 		"\tif [ \"$command\" = help ]; then words='",
 		out);
-	for (const struct tfh_command *const *c = tfh_commands; *c; c++)
-		tfh_print(out, "%s%s", c == tfh_commands ? "" : " ", (*c)->name);
+	for (const struct tfh_command *const *c = all; *c; c++)
+		tfh_print(out, "%s%s", c == all ? "" : " ", (*c)->name);
 	tfh_put("'; fi\n"
 		"\tif [[ $cur == -* || $command == help ]] || [[ $words && $words != -* ]]; then\n"
 		"\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
@@ -135,10 +135,10 @@ static void zsh_flags(FILE *out, const struct tfh_command *command)
 	}
 }
 
-static void zsh_completions(FILE *out)
+static void zsh_completions(FILE *out, const struct tfh_command *const *all)
 {
 	tfh_put("#compdef tfhook\n_tfhook() {\n\tlocal -a commands\n\tcommands=(\n", out);
-	for (const struct tfh_command *const *c = tfh_commands; *c; c++) {
+	for (const struct tfh_command *const *c = all; *c; c++) {
 		tfh_print(out, "\t\t'%s:", (*c)->name);
 		quoted(out, (*c)->summary, ":");
 		tfh_put("'\n", out);
@@ -147,7 +147,7 @@ static void zsh_completions(FILE *out)
 		"commands\n\t\treturn\n\tfi\n"
 		"\tlocal command=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $command in\n",
 		out);
-	for (const struct tfh_command *const *c = tfh_commands; *c; c++) {
+	for (const struct tfh_command *const *c = all; *c; c++) {
 		tfh_print(out, "\t%s)\n\t\t_arguments \\\n", (*c)->name);
 		zsh_flags(out, *c);
 		if ((*c)->operands == TFH_OPERANDS_COMMAND)
@@ -164,9 +164,9 @@ static void zsh_completions(FILE *out)
 	tfh_put("\tesac\n}\n_tfhook \"$@\"\n", out);
 }
 
-static void fish_completions(FILE *out)
+static void fish_completions(FILE *out, const struct tfh_command *const *all)
 {
-	for (const struct tfh_command *const *c = tfh_commands; *c; c++) {
+	for (const struct tfh_command *const *c = all; *c; c++) {
 		tfh_print(out, "complete -c tfhook -n __fish_use_subcommand -f -a %s -d '",
 			  (*c)->name);
 		quoted(out, (*c)->summary, "");
@@ -201,7 +201,7 @@ static void fish_completions(FILE *out)
 
 static const struct {
 	const char *shell;
-	void (*write)(FILE *out);
+	void (*write)(FILE *out, const struct tfh_command *const *all);
 } shells[] = {{"bash", bash_completions}, {"zsh", zsh_completions}, {"fish", fish_completions}};
 
 int tfh_cmd_completions(const struct tfh_command_line *args)
@@ -212,7 +212,7 @@ int tfh_cmd_completions(const struct tfh_command_line *args)
 	}
 	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
 		if (!strcmp(shells[i].shell, args->operand[0])) {
-			shells[i].write(stdout);
+			shells[i].write(stdout, args->all);
 			return TFH_EXIT_OK;
 		}
 	tfh_say("completions: no '%s', only bash, zsh and fish", args->operand[0]);
@@ -230,7 +230,7 @@ static const struct {
 	{"export", "`tfhook report --csv` writes the steps, `tfhook report --json` the rest"},
 };
 
-static int unknown_command(const char *word)
+static int unknown_command(const struct tfh_command *const *all, const char *word)
 {
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
 		if (!strcmp(word, absent[i].name)) {
@@ -240,8 +240,8 @@ static int unknown_command(const char *word)
 	const char *names[32];
 	size_t n = 0;
 
-	while (n < 32 && tfh_commands[n]) {
-		names[n] = tfh_commands[n]->name;
+	while (n < 32 && all[n]) {
+		names[n] = all[n]->name;
 		n++;
 	}
 	const char *near = tfh_nearest(word, names, n);
@@ -257,12 +257,12 @@ static int unknown_command(const char *word)
 int tfh_cmd_help(const struct tfh_command_line *args)
 {
 	if (!args->operands) {
-		tfh_help_all(stdout);
+		tfh_help_all(stdout, args->all);
 		return TFH_EXIT_OK;
 	}
-	const struct tfh_command *command = tfh_command_find(args->operand[0]);
+	const struct tfh_command *command = tfh_command_find(args->all, args->operand[0]);
 	if (!command)
-		return unknown_command(args->operand[0]);
+		return unknown_command(args->all, args->operand[0]);
 	tfh_help_command(stdout, command);
 	return TFH_EXIT_OK;
 }

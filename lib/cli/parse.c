@@ -155,3 +155,11 @@ const char *tfh_line_get(const struct tfh_command_line *args, const char *name)
 			return args->value[i];
 	return NULL;
 }
+
+const struct tfh_command *tfh_command_find(const struct tfh_command *const *all, const char *name)
+{
+	for (const struct tfh_command *const *c = all; *c; c++)
+		if (!strcmp((*c)->name, name))
+			return *c;
+	return NULL;
+}
