@@ -456,9 +456,9 @@ torture: tests
 soak: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout 7200 --python main tests/soak
 
-# What `make` asks for, once: system packages (as root, or by a sudo that asks nothing) and CUDA's headers.
+# System packages that `make` asks for; as root, or by a sudo that asks nothing. Writes nothing here: it may run as root.
 deps:
-	$(Q)scripts/bootstrap && scripts/cuda-headers $(B)/cuda.mk $(CUDA_GEN)
+	$(Q)scripts/bootstrap
 
 python-env:
 	$(Q)scripts/python-env $(or $(NAME),main)
