@@ -1,4 +1,4 @@
-/* The known name that somebody meant: for unknown variables, subcommands, options and formats. */
+/* The known name nearest to a mistyped one: variables, subcommands, options, formats. */
 #ifndef TFH_BASE_NEAREST_H
 #define TFH_BASE_NEAREST_H
 

@@ -1,11 +1,12 @@
 /*
- * NCCL: wrappers of base/nccl_api.def. What a call moves, on which communicator, and the how
- * manieth it is there: the ranks of a communicator make its collectives in one order, so that two
- * numbers, the same in all ranks, tell which calls met.
+ * NCCL: wrappers of base/nccl_api.def. A record tells how many bytes a call moves, on which
+ * communicator, and its sequence number on that communicator. All ranks of a communicator issue its
+ * collectives in the same order, so communicator and sequence number identify a collective in all of
+ * them.
  *
- * Reached through the exported names, which a library that needs libnccl.so.2 binds to, or by
- * dlsym. An NCCL that is linked into another library with its names hidden is not seen: of its
- * collectives there are the launches and, where there are device times, the kernels.
+ * Libraries reach the wrappers through the exported names (by linking to libnccl.so.2) or by dlsym.
+ * An NCCL that is linked statically into another library with its names hidden is not seen; its
+ * collectives appear as launches and, with device times, as kernels.
  */
 #include "hook/nccl.h"
 
@@ -145,7 +146,7 @@ static void note_split(const struct tfh_call *call, ncclComm_t comm, int color, 
 /* ---- real functions ---- */
 
 static void *real[ROWS];
-/* Whoever else defines the name: TensorFlow's wheels have functions that open NCCL at the first
+/* Another object may define the name: TensorFlow's wheels have functions that open NCCL at the first
  * call and look the name up; that answer is then the real one. */
 static void *other[ROWS];
 static __thread tfh_within inside __attribute__((tls_model("initial-exec")));

@@ -1,16 +1,16 @@
 /*
- * "This thread is within such a call": told by the call's place on the stack, not by a counter. A
- * call can be left without a return (an exception, longjmp, cancellation), and a counter would stay
- * raised for the rest of the thread's life; a later call at or above the place shows that it was
- * left. Another stack of the same thread (a coroutine, a signal's) may make the answer wrong for as
- * long as the call lasts.
+ * Whether this thread is inside a certain call, decided by the call's stack address instead of a
+ * counter. A call can end without returning (an exception, longjmp, cancellation), and a counter would
+ * then stay raised for the rest of the thread's life; a later call at or above the recorded address
+ * proves that the earlier one has ended. On another stack of the same thread (a coroutine, a signal
+ * handler's) the answer can be wrong while the call lasts.
  */
 #ifndef TFH_HOOK_WITHIN_H
 #define TFH_HOOK_WITHIN_H
 
 #include <stdbool.h>
 
-/* Thread-local; NULL: within none. */
+/* Thread-local; NULL: inside none. */
 typedef const char *tfh_within;
 
 #define TFH_HERE ((tfh_within)__builtin_frame_address(0))

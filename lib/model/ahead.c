@@ -1,6 +1,6 @@
 /*
- * A ring of blocks between the thread that makes them and the one that reads them. Who had to wait
- * goes on when half of them are ready, so that the two do not take turns block by block.
+ * A ring of blocks between the thread that makes them and the one that reads them. A side that had to
+ * wait continues when half of the blocks are ready, so that the two do not alternate block by block.
  */
 #include "model/ahead.h"
 

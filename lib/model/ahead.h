@@ -1,4 +1,4 @@
-/* Blocks of anything, made a few ahead of whoever reads them by a thread of their own. */
+/* A producer thread that keeps a few blocks of anything ready for its reader. */
 #ifndef TFH_MODEL_AHEAD_H
 #define TFH_MODEL_AHEAD_H
 

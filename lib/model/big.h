@@ -1,10 +1,10 @@
 /*
- * Arrays that grow with the length of a run: a row for each step of weeks. Up to 8 MiB they are
- * ordinary memory. Beyond, they lie in a temporary file without a name, mapped: every row is there,
- * exact, at its place, and what has been walked over is given back by tfh_big_trim(), so that the
- * process holds a few MiB of them however long they are.
+ * Arrays that grow with the length of a run, such as a row per step over weeks. Up to 8 MiB they are
+ * ordinary memory. Larger ones are a mapped, unlinked temporary file: every row stays addressable, and
+ * tfh_big_trim() gives back the pages that a loop has passed, so that the process holds only a few MiB
+ * of them.
  *
- * Where no file can be made (no room, no directory), they stay in memory. For one thread.
+ * Where no file can be made (no space, no directory), they stay in memory. Not thread-safe.
  */
 #ifndef TFH_MODEL_BIG_H
 #define TFH_MODEL_BIG_H
@@ -18,12 +18,12 @@ void *tfh_big_resize(void *old, size_t had, size_t bytes);
 void *tfh_big_array(size_t n, size_t size);
 void tfh_big_free(void *p);
 
-/* A temporary file without a name, where the arrays lie, too; -1: none can be had. */
+/* An unlinked temporary file in the arrays' directory; -1: none can be made. */
 int tfh_big_file(void);
 
-/* What lies in files is not held any more until it is touched again. */
+/* Gives back the pages of arrays in files until they are touched again. */
 void tfh_big_trim(void);
-/* How many bytes lie in files. */
+/* Bytes of all arrays in files. */
 size_t tfh_big_filed(void);
 
 /* Room for one more element than n. 0 or -ENOMEM. */

@@ -3,16 +3,14 @@
  * has (11 to 13), so records are read by offsets that all releases share, never by its headers.
  *
  * - find.c: which library; the functions in it
- * - state.c: what is asked about it on all sides; devices.c: a context is there; profiler.c: a
- *   profiler inside the job
- * - cupti.c: turning it on, flushing, its clock
- * - buffers.c: buffers between CUPTI's callbacks and the flusher; no lock of ours is held in
- *   a callback
- * - records.c: records to rows
- * - footprint.c: what records of graph nodes cost in device memory
- * - share.c: a profiler inside the job wants the same
- * - owed.c: what that profiler gets later, because its functions are not called by our thread
- * - inject.c: the ways in that the driver and NVTX offer themselves
+ * - state.c: state that all of these ask for; devices.c: whether there is a context, and the devices
+ * - cupti.c: turning CUPTI on and off, flushing, its clock
+ * - buffers.c: buffers between CUPTI's callbacks and the flusher; callbacks hold no lock of ours
+ * - records.c: activity records to rows
+ * - footprint.c: device memory that records of graph nodes cost
+ * - profiler.c, share.c: sharing CUPTI with a profiler inside the job
+ * - owed.c: buffers kept for that profiler until a thread of the job can deliver them
+ * - inject.c: loading by the driver (CUDA_INJECTION64_PATH) and by NVTX instead of a preload
  */
 #ifndef TFH_HOOK_CUPTI_H
 #define TFH_HOOK_CUPTI_H
@@ -80,8 +78,8 @@ enum {
 };
 
 /* find.c */
-/* The job's CUPTI, loaded if need be: fills the table. 0, or -ENOENT and the like, told as the
- * reason. */
+/* Finds the job's CUPTI, loads it if needed, and fills the table. 0, or a negative errno; the reason
+ * for it is recorded. */
 int tfh_cupti_load(void);
 /* CUPTI's own number for its release. */
 uint32_t tfh_cupti_version(void);

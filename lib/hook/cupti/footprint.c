@@ -1,12 +1,12 @@
 /*
- * Device memory that CUPTI takes for its records of graph nodes. Its own limit bounds buffers of
- * records (cupti.c), but graphs have been seen to cost a gigabyte beyond that (parcagpu, issue 23).
+ * Device memory that CUPTI takes for its records of graph nodes. CUPTI's own limit bounds only its
+ * record buffers (cupti.c); graphs have been seen to cost a gigabyte beyond that (parcagpu, issue 23).
  *
- * Free memory is asked for inside a graph launch of the job, once a second at most: there is a
- * context then, and the question is as dear as a few launches. It is judged by the flusher: what
- * became less between two answers, without what the job's own calls took meanwhile, is growth.
- * Calls whose size nobody tells (a module, a graph made ready) make the seconds around them say
- * nothing, and one leap is somebody else on the device: only growth that goes on counts.
+ * The free memory is queried inside a graph launch of the job, at most once a second: a context is
+ * current then, and the query costs about as much as a few launches. The flusher compares two answers:
+ * what is missing, less what the job's own calls allocated in between, is growth. Intervals with calls
+ * of unknown size (loading a module, instantiating a graph) are ignored, and so is a single jump,
+ * which may be another process on the device: only growth over several intervals counts.
  */
 #include "hook/cupti/cupti.h"
 
@@ -34,7 +34,7 @@ static struct device {
 	uint64_t grown;
 } devices[DEVICES];
 
-/* On a thread of the job, behind its launch. Another thread's capture of any kind is left alone. */
+/* On a thread of the job, right after its launch. Does nothing while any thread captures a stream. */
 void tfh_memory_look(void)
 {
 	tfh_ask_MEMORY ask = TFH_ASK(MEMORY);
@@ -61,7 +61,7 @@ void tfh_memory_look(void)
 	__atomic_store_n(&turn, told ? THERE : NOBODY, __ATOMIC_RELEASE);
 }
 
-/* What the device has less than at the last answer, without what the job took; below 0: more. */
+/* By how much free memory fell since the last answer, less what the job allocated; negative: it rose. */
 static int64_t fallen(const struct reading *before, const struct reading *now)
 {
 	return (int64_t)(before->free - now->free) - (int64_t)(now->taken - before->taken);

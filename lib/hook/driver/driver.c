@@ -363,9 +363,9 @@ void *tfh_ask(enum tfh_ask which)
 }
 
 /*
- * Whom the caller would have reached: its own object if that defines the name, else the first other
- * one that does. TensorFlow's wheel defines the driver's names and is opened RTLD_LOCAL, so that no
- * dlsym of ours would find them.
+ * The definition that the caller would bind to: that of its own object, else of the first other
+ * object that has one. TensorFlow's wheel defines the driver's names and is opened RTLD_LOCAL, so
+ * that dlsym would not find them from here.
  */
 struct search {
 	const char *name;
@@ -397,8 +397,9 @@ void *tfh_without_us(const char *name, const void *caller)
 }
 
 /*
- * Calls that this thread has handed on without a driver: whoever got one may ask for the same name
- * in a way that leads back to us. Outermost first; those at or below a new one's place are left.
+ * Calls that this thread has forwarded while no driver was loaded: the function that received one may
+ * look the same name up and reach our wrapper again. Outermost first; entries at or below the place of
+ * a new call belong to calls that have been left.
  */
 #define FORWARDS 8
 static __thread struct {

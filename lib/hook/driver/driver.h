@@ -15,12 +15,12 @@
 #include "base/fn.h"
 #include "hook/driver/cuda_types.h"
 
-/* The lookup functions that a program would reach without us: the next preload's if one wraps them,
- * else libc's. */
+/* The lookup functions that a program would reach without tfhook: the next preload's if one wraps
+ * them, else libc's. */
 extern void *(*tfh_next_dlsym)(void *handle, const char *name);
 extern void *(*tfh_next_dlvsym)(void *handle, const char *name, const char *version);
 
-/* Fills the two. Cheap when done before. Never fails: a process without libc's dlsym could not have
+/* Fills both. Cheap when already done. Never fails: a process without libc's dlsym could not have
  * loaded us. */
 void tfh_lookup_init(void);
 
@@ -28,15 +28,15 @@ void tfh_lookup_init(void);
 struct dl_phdr_info;
 int tfh_each_object(int (*look)(struct dl_phdr_info *, size_t, void *), void *data);
 
-/* The driver's address of a name, as the program's own lookup on its handle would give it; NULL if
- * it has none. */
+/* The driver's address of a name, as the program's own lookup on the driver's handle would return it;
+ * NULL if the driver lacks it. */
 void *tfh_driver_symbol(const char *name);
 
 /* True if `address` lies in the driver's own object (by name: libcuda.so*, or TFHOOK_CUDA_LIB). */
 bool tfh_in_driver(const void *address);
 
-/* True if `address` lies in a part of the driver, the vendor's tools or ourselves: their lookups
- * are theirs. */
+/* True if `address` lies in the driver, in one of the vendor's tools or in tfhook: lookups from there
+ * are not redirected. */
 bool tfh_in_vendor(const void *address);
 
 /* True for an object in front of ours in the order of search: a preload named before us, or the
@@ -56,24 +56,25 @@ void *tfh_real_find(enum tfh_fn fn);
 void *tfh_real_exported(enum tfh_fn fn);
 
 /*
- * For a wrapper whose real function is not known yet: the driver's, else, with no driver loaded,
- * the function that the caller would have reached without us; then *record is false, because what
- * it does next comes through our doors again. NULL: nobody has such a function, and the wrapper
- * returns tfh_no_driver().
+ * For a wrapper whose real function is not known yet: the driver's function, or, with no driver
+ * loaded, the definition that the caller would bind to without tfhook. In the second case *record is
+ * false, because whatever that definition calls next passes through our wrappers again. NULL: no
+ * object defines the name, and the wrapper returns tfh_no_driver().
  */
 void *tfh_real_for(enum tfh_fn fn, const void *caller, bool *record);
 
-/* Whom the caller of a function of that name would have reached without us; NULL: nobody. */
+/* The definition of `name` that the caller would bind to without tfhook, or NULL. */
 void *tfh_without_us(const char *name, const void *caller);
 
-/* Around a call that is handed on so: its place on the stack; what tfh_forward() gave. */
+/* Enclose a call of such a definition. `here`: the call's place on the stack; `before`: what
+ * tfh_forward() returned. */
 unsigned tfh_forward(const char *here);
 void tfh_forwarded(unsigned before);
 
 /* marks.c: a range that ends now; it may have begun on another thread. */
 void tfh_range(const char *name, uint64_t begin_ticks);
 
-/* What a call returns that nobody can serve. */
+/* The error that a call returns when no driver can serve it. */
 CUresult tfh_no_driver(void);
 
 /* ---- names.c ---- */

@@ -1,6 +1,6 @@
 /*
- * Journals that nobody has turned into files yet: the process was killed a moment ago, or still
- * runs. They are read through a file in a private directory, and stay as they are.
+ * Journals that have not become segment files yet, because their process was killed a moment ago or
+ * still runs. They are read through a temporary file in a private directory, and are not changed.
  */
 #include <errno.h>
 #include <stdio.h>

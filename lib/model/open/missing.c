@@ -1,9 +1,9 @@
 /*
- * Files of a process that are not there (deleted, not copied), and when what they held took place.
- * Files are numbered, and records are, in each thread: records that are missing in a thread lie
- * between its last one before and its first one after. A thread that was idle around a lost file
- * tells little of the time, one that was busy tells it to a chunk: a long gap that holds a shorter
- * one is of the same loss.
+ * Finds files of a process that are missing (deleted, not copied), and the time that they covered.
+ * Files are numbered, and so are the records of each thread: missing records of a thread lie between
+ * its last record before the gap and its first one after it. A thread that was idle around a lost file
+ * bounds its time loosely, a busy one to a chunk: so a long gap that contains a shorter one is the same
+ * loss.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /*
- * Which host call issued an op. With CUPTI's own records of driver calls: the record with the op's
- * correlation number lies within our record of the same call on the same thread. Without them by
- * order (issue_by_order.c).
+ * Matches each op with the host call that issued it. CUPTI's own record of the driver call has the op's
+ * correlation number, and lies inside our record of the same call on the same thread. Without such
+ * records the order of calls decides (issue_by_order.c).
  *
- * Memory is bounded: numbers grow, so a table of the newest 2^18 of them forgets the oldest, and
- * queues have a longest length.
+ * Memory is bounded: numbers only grow, so a table of the newest 2^18 forgets the oldest, and queues
+ * have a maximum length.
  */
 #include <errno.h>
 #include <stdlib.h>

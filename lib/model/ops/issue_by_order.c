@@ -1,12 +1,12 @@
 /*
- * Which host call issued an op, where CUPTI recorded no calls (CUDA 11, 12 before 12.6). Its
- * correlation numbers grow with every call, in the whole process: so of one kind (a kernel's name,
- * a copy's bytes) the op with the i-th smallest number is of the i-th call, whatever streams they
- * ran in and whichever threads made them. Ops come by their start, so as many are held back as may
- * overtake each other: a stream holds a thousand.
+ * Matches ops with the host calls that issued them where CUPTI recorded no calls (CUDA 11, 12 before
+ * 12.6). Correlation numbers grow with every call of the process. So among ops of one kind (a kernel's
+ * name, a copy's size) the op with the i-th smallest number was issued by the i-th call of that kind,
+ * whatever the stream and the thread. Ops arrive in order of their start; as many are held back as can
+ * overtake each other (a stream queues a thousand).
  *
- * In doubt are only calls that threads made at the same time: which of them took its number first
- * is not on record (calls_by_order.c).
+ * Only calls that several threads made at the same time are ambiguous: which of them took its number
+ * first is not recorded (calls_by_order.c).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -131,9 +131,9 @@ static inline void tfh_series_event(struct tfh_event *ev, const struct tfh_rec *
 struct tfh_stencils *tfh_stencils_make(struct tfh_stencils *t, const struct tfh_file *f,
 				       const struct tft_events *events);
 
-/* Chunks of one process, unpacked a few ahead by a thread of its own. What lies in memory by then
- * is what the chunk has on disk and little more: events made of it, ten times as large, would take
- * longer from one processor's cache to the other's than they take to make. */
+/* Chunks of one process, decompressed ahead by a thread. What that thread hands over is little larger
+ * than the chunk on disk; finished events are ten times as large, and moving them between cores costs
+ * more than building them. */
 struct tfh_unpack;
 /* 0 or -ENOMEM. */
 int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **out);
