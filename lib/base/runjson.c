@@ -89,7 +89,8 @@ int tfh_runjson_print(FILE *out, const struct tfh_run_facts *facts)
 	if (facts->world >= 0)
 		tfh_json_ki64(&j, "world", facts->world);
 	tfh_json_kstr(&j, "tfhook", TFHOOK_VERSION);
-	write_environment(&j);
+	if (!facts->no_env)
+		write_environment(&j);
 	tfh_json_end(&j);
 	return tfh_json_finish(&j);
 }

@@ -2,6 +2,7 @@
 #ifndef TFH_BASE_RUNJSON_H
 #define TFH_BASE_RUNJSON_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -10,6 +11,7 @@ struct tfh_run_facts {
 	const char *exe;    /* NULL: not known yet */
 	char *const *argv;  /* ends with NULL */
 	int64_t world;	    /* ranks; -1: not known */
+	bool no_env;	    /* another thread may be changing the environment */
 };
 
 /* Writes the document, secrets left out; the rest is asked of this process. 0, or -errno as of

@@ -1,6 +1,6 @@
 /*
- * The flusher: one thread per recording process, made with the first ring, all signals blocked. It
- * polls; job threads wake it only when a ring is half full or somebody waits for it.
+ * The flusher: one thread per recording process, which also sets the recording up, all signals
+ * blocked. It polls; job threads wake it only when a ring is half full or somebody waits for it.
  *
  * It keeps no process alive: a process ends with its last thread, also after its main thread left
  * by pthread_exit. When the flusher is the last, it closes the recording, takes signals again and
@@ -286,8 +286,16 @@ static bool leave_alone(uint64_t now_ns)
 	return true;
 }
 
+static void hand_over(void *arg)
+{
+	(void)arg;
+	if (tfh_is_apart())
+		tfh_journal_handed_over(&tfh_p.journal);
+}
+
 static void *flusher_main(void *arg)
 {
+	bool sets_up = __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY;
 	struct tfh_helper *helper;
 	bool alone = false;
 
@@ -297,7 +305,15 @@ static void *flusher_main(void *arg)
 	tfh_unseen_begin();
 	__atomic_store_n(&tfh_f.pthread, (uint64_t)pthread_self(), __ATOMIC_RELAXED);
 	pthread_setname_np(pthread_self(), "tfhook-flush");
+	if (sets_up && !tfh_set_up()) {
+		__atomic_store_n(&tfh_f.pthread, 0, __ATOMIC_RELAXED); /* another's some time */
+		tfh_unseen_end();
+		pthread_detach(pthread_self());
+		return NULL;
+	}
 	helper = tfh_apart_begin();
+	if (sets_up)
+		tfh_among_job(hand_over, NULL);
 	begin();
 	for (;;) {
 		uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
@@ -326,7 +342,7 @@ static void *flusher_main(void *arg)
 	return NULL;
 }
 
-static int make_thread(void)
+static int make_thread(const struct tfh_steady *steady)
 {
 	sigset_t all, old;
 	pthread_attr_t attr;
@@ -337,29 +353,24 @@ static int make_thread(void)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	tfh_f.signals = old;
+	tfh_f.signals = steady->blocked ? steady->old : old;
 	err = pthread_create(&thread, &attr, flusher_main, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return err;
 }
 
-void tfh_flusher_start(void)
+bool tfh_flusher_start(const struct tfh_steady *steady)
 {
-	uint32_t none = 0;
-	int err;
+	int err = make_thread(steady);
 
-	if (__atomic_load_n(&tfh_f.thread, __ATOMIC_RELAXED) ||
-	    !__atomic_compare_exchange_n(&tfh_f.thread, &none, 1, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_RELAXED))
-		return;
-	err = make_thread();
 	if (err)
 		tfh_log_failure("the recording thread could not be started",
 				"raise the limit of processes (ulimit -u); only the last records "
 				"of each thread "
 				"will be in the trace");
 	__atomic_store_n(&tfh_f.thread, err ? 3 : 2, __ATOMIC_RELEASE);
+	return !err;
 }
 
 /* The flusher waits inside CUPTI, and the calling thread, whose signal handler leaves a call of the
@@ -438,6 +449,7 @@ int tfh_flush_now(unsigned ms)
 void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 {
 	struct tfh_self *self = &tfh_self;
+	bool first;
 	uint32_t none = 0, generation = __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE);
 	int saved = errno;
 
@@ -452,9 +464,11 @@ void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 	tfh_gpu_close();
 	/* Calls that come later (other threads, the driver's own exit handlers) pass through. */
 	__atomic_store_n(&tfh_mode, mode, __ATOMIC_RELEASE);
-	if (__atomic_compare_exchange_n(&tfh_f.finish_asked, &none, clean ? 2 : 1, false,
-					__ATOMIC_SEQ_CST, __ATOMIC_RELAXED) &&
-	    __atomic_load_n(&tfh_f.thread, __ATOMIC_ACQUIRE) == 3) {
+	first = __atomic_compare_exchange_n(&tfh_f.finish_asked, &none, clean ? 2 : 1, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+	/* Once more: after an exec that failed another recording may just begin (tfh_set_up). */
+	__atomic_store_n(&tfh_mode, mode, __ATOMIC_SEQ_CST);
+	if (first && __atomic_load_n(&tfh_f.thread, __ATOMIC_ACQUIRE) == 3) {
 		struct tfh_xfsz x;
 
 		tfh_xfsz_block(&x);

@@ -1,6 +1,6 @@
 /*
  * The flusher thread and what belongs to it alone. Everything here runs on that thread; in its
- * place at the start, on the starter, and at an exit without a flusher thread on the one that
+ * place where there is none to have, on the thread that starts, and at an exit without a flusher thread on the one that
  * exits.
  */
 #ifndef TFH_RECORD_FLUSHER_H
@@ -37,7 +37,7 @@ struct tfh_flusher {
 	uint32_t finish_done;	  /* futex */
 	uint32_t gave_up;	  /* somebody waited for that in vain: nobody waits again */
 	uint64_t foreign_ns;	  /* it is inside CUPTI since then; 0: it is not */
-	bool start_waited;	  /* somebody waited a whole second for the starter */
+	bool start_waited;	  /* atomic: somebody waited a whole second for the journal */
 	uint32_t late_state;	  /* atomic: 0 none, 1 being filled in, 2 there, 3 taken over */
 	struct tfh_job_rank late; /* a rank that became known after the start */
 	/* the flusher's own */
@@ -61,8 +61,11 @@ struct tfh_flusher {
 };
 extern struct tfh_flusher tfh_f;
 
-/* Starts the thread once; cheap to call again. Any thread. */
-void tfh_flusher_start(void);
+/* Starts the thread, which begins with tfh_set_up() where that was not done. False: there is none to have, told on stderr. */
+bool tfh_flusher_start(const struct tfh_steady *steady);
+/* Run directory and journal: the recording begins, and whoever waits for it goes on. False: it does
+ * not, told on stderr. */
+bool tfh_set_up(void);
 /* Wakes it if it sleeps. Any thread; a system call only then. */
 void tfh_flusher_wake(void);
 /* Forked child, or after a failed exec: a new recording may begin. */

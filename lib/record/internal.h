@@ -70,6 +70,7 @@ struct tfh_rundir {
 	char prefix[256]; /* r<rank>.<host>.<pid> */
 	char job[160];	  /* identity of the launch */
 	struct tfh_access access;
+	bool of_sagemaker; /* which keeps only one directory of a job */
 	const char *why; /* tfh_rundir_open failed for another reason than its errno's; else NULL */
 	struct tfh_job_rank rank;
 };
@@ -186,7 +187,8 @@ bool tfh_counter_refused(void);
 
 /* ---- init.c / start.c ---- */
 
-/* COLD -> ON, OFF or DEAD by the one thread that wins; in a steady stretch of the caller's. */
+/* Begins COLD -> ON, OFF or DEAD, which is the end of it or comes within a second, mostly; in a
+ * steady stretch of the caller's. */
 void tfh_start(const struct tfh_steady *steady);
 /* 0: this process may record (a forked child has its own state now). -EAGAIN: another thread is
  * just preparing it. -ECHILD: a vfork child, which must not touch anything. */
@@ -207,6 +209,15 @@ int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_record_proc *p);
 /* A descriptor of it for the moment, to be closed: a kept one the job may close and use itself.
  * Anew it is checked whose the directory is. -errno. */
 int tfh_rundir_fd(const struct tfh_rundir *dir);
+
+/* Will what the recording opens answer, as far as can be told without asking it? */
+bool tfh_rundir_answers(const struct tfh_rundir *dir, const struct tfh_options *options);
+
+/* ---- local.c ---- */
+
+/* Absolute, of a directory that need not be there: is it on a file system of this machine? Links in
+ * it are resolved on the way. */
+bool tfh_path_local(char path[PATH_MAX]);
 
 /* ---- filter.c ---- */
 

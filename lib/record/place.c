@@ -60,7 +60,7 @@ bool tfh_container_root(const char *mountinfo)
 	return false;
 }
 
-bool tfh_in_container(void)
+static bool ask_container(void)
 {
 	static const char *const files[] = {"/.dockerenv", "/run/.containerenv", "/.singularity.d",
 					    "/run/systemd/container"};
@@ -76,6 +76,16 @@ bool tfh_in_container(void)
 		return true;
 	tfh_read_small("/proc/self/mountinfo", text, sizeof(text));
 	return tfh_container_root(text);
+}
+
+/* The first to ask is a thread of the job, which may read its environment. */
+bool tfh_in_container(void)
+{
+	static enum { UNKNOWN, NO, YES } inside;
+
+	if (inside == UNKNOWN)
+		inside = ask_container() ? YES : NO;
+	return inside == YES;
 }
 
 /* The first of the places that serves; what is known of them is `site`. */

@@ -3,7 +3,8 @@
  * other. Made by `tfhook run` (TFHOOK_RUN), or here under a name that follows from the launch.
  * Nothing is ever overwritten.
  *
- * Long buffers are static: only the starter comes here, and its stack may be 16 KiB.
+ * Long buffers are static: one thread comes here, and where there is no flusher its stack may be
+ * 16 KiB.
  */
 #include "record/internal.h"
 
@@ -49,12 +50,11 @@ static int make_above(const char *path)
 	return 0;
 }
 
-static void base_dir(char *path, size_t size, const struct tfh_options *options)
+static void base_dir(char *path, size_t size, const struct tfh_options *options, bool of_sagemaker)
 {
 	const char *dir = tfh_opt_str(options, TFH_OPT_DIR);
 
-	/* SageMaker keeps only this directory of a job. */
-	if (!dir[0] && secure_getenv("SM_CURRENT_HOST"))
+	if (!dir[0] && of_sagemaker)
 		dir = "/opt/ml/output/data/tfhook";
 	if (dir[0] == '/') {
 		snprintf(path, size, "%s", dir);
@@ -67,6 +67,30 @@ static void base_dir(char *path, size_t size, const struct tfh_options *options)
 
 		snprintf(path + n, size - n, "/%s", dir);
 	}
+}
+
+static bool given_dir(char path[PATH_MAX], const char *given)
+{
+	size_t n = 0;
+
+	if (given[0] != '/') {
+		if (!getcwd(path, PATH_MAX))
+			return false;
+		n = strlen(path);
+		path[n++] = '/';
+	}
+	return n + strlen(given) < PATH_MAX && strcpy(path + n, given);
+}
+
+bool tfh_rundir_answers(const struct tfh_rundir *d, const struct tfh_options *options)
+{
+	static char path[PATH_MAX]; /* the starter's stack may be 16 KiB */
+	const char *given = tfh_opt_str(options, TFH_OPT_RUN);
+
+	if (given[0] && (!given_dir(path, given) || !tfh_path_local(path)))
+		return false;
+	base_dir(path, sizeof(path), options, d->of_sagemaker);
+	return tfh_path_local(path);
 }
 
 /* What all processes of the launch, and no others, have in common; and a short name from it. */
@@ -156,7 +180,7 @@ static int open_named(struct tfh_rundir *d, const struct tfh_options *options)
 	char launch[256];
 	int err = -EEXIST;
 
-	base_dir(base, sizeof(base), options);
+	base_dir(base, sizeof(base), options, d->of_sagemaker);
 	launch_of(d, launch, sizeof(launch));
 	for (int i = 1; i <= TRIES && err == -EEXIST; i++) {
 		if (i == 1)
@@ -187,16 +211,8 @@ static int open_given(struct tfh_rundir *d, const char *given)
 	bool over;
 	int err, fd;
 
-	if (given[0] == '/') {
-		snprintf(d->path, sizeof(d->path), "%s", given);
-	} else {
-		size_t n;
-
-		if (!getcwd(d->path, sizeof(d->path)))
-			return -errno;
-		n = strlen(d->path);
-		snprintf(d->path + n, sizeof(d->path) - n, "/%s", given);
-	}
+	if (!given_dir(d->path, given))
+		return errno ? -errno : -ENAMETOOLONG;
 	launch_of(d, launch, sizeof(launch));
 	fd = enter(d);
 	if (fd < 0)

@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "base/redact.h"
 #include "base/runjson.h"
-#include "record/internal.h"
+#include "record/flusher.h"
 
 #define ARGS_BYTES 65536
 #define ARGS_MAX 4096
@@ -59,14 +59,36 @@ void tfh_command_line(char *text, size_t size)
 	text[len] = '\0';
 }
 
+/* Whole before any of it is written: a file system may let us wait, and the thread of the job that
+ * began the recording, and might change its environment, waits a second at most. */
+static int make_document(const char *launch, char **text, size_t *len)
+{
+	struct tfh_run_facts facts = {.launch = launch,
+				      .exe = tfh_p.exe,
+				      .argv = arguments(),
+				      .world = tfh_p.dir.rank.world};
+	FILE *out = open_memstream(text, len);
+	int err;
+
+	if (!out)
+		return -errno;
+	facts.no_env = __atomic_load_n(&tfh_f.start_waited, __ATOMIC_RELAXED);
+	err = tfh_runjson_print(out, &facts);
+	if (fclose(out) && !err)
+		err = -errno;
+	return err;
+}
+
 static int write_document(FILE *out, const char *launch)
 {
-	const struct tfh_run_facts facts = {.launch = launch,
-					    .exe = tfh_p.exe,
-					    .argv = arguments(),
-					    .world = tfh_p.dir.rank.world};
+	char *text = NULL;
+	size_t len = 0;
+	int err = make_document(launch, &text, &len);
 
-	return tfh_runjson_print(out, &facts);
+	if (!err && fwrite(text, 1, len, out) != len)
+		err = -errno;
+	free(text);
+	return err;
 }
 
 /* Growing a file beyond its limit raises SIGXFSZ, which kills; the flusher alone has it blocked. */

@@ -177,7 +177,6 @@ static bool ring_in_journal(struct tfh_self *self, bool large)
 	ring->records_off = (uint64_t)((uint8_t *)ring - j->base) + TFT_RING_HEADER;
 	ring_adopt(self, ring, (struct tfh_rec *)(j->base + ring->records_off),
 		   bytes / (uint32_t)sizeof(struct tfh_rec) - 1);
-	tfh_flusher_start();
 	return true;
 }
 

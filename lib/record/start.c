@@ -1,5 +1,9 @@
-/* From "kept in memory" to "recording": run directory, journal, flusher. One thread does it, inside
- * its first launch, copy, get-next or step. */
+/*
+ * From "kept in memory" to "recording": run directory, journal, flusher. One thread begins it, inside
+ * its first launch, copy, get-next or step: what needs the job's environment it does itself. What
+ * needs a file system that may never answer is the flusher's, and the thread waits for it a second
+ * at most. Where the file system is local it is not: on a busy machine a new thread comes late.
+ */
 #include "record/flusher.h"
 
 #include <errno.h>
@@ -137,26 +141,37 @@ static void describe_journal(void)
 	__atomic_store_n(&j->magic, TFT_JOURNAL_MAGIC, __ATOMIC_RELEASE);
 }
 
-/* 0; 1: not to be recorded; or -errno, told on stderr. */
-static int set_up(void)
+/* What is asked of the process itself. False: it is not to be recorded, told on stderr where that
+ * is for want of memory. */
+static bool look(void)
 {
-	static char what[PATH_MAX + 128]; /* the starter's stack may be 16 KiB */
-	int err;
+	char what[128];
 
 	tfh_f.first = triple(&tfh_p.first_pair);
 	who_am_i();
 	tfh_rank_detect(&tfh_p.dir.rank, &tfh_p.options);
 	if (!tfh_filter_program(&tfh_p) ||
 	    !tfh_ranks_match(tfh_opt_str(&tfh_p.options, TFH_OPT_RANKS), tfh_p.dir.rank.rank))
-		return 1;
+		return false;
+	tfh_p.dir.of_sagemaker = secure_getenv("SM_CURRENT_HOST") != NULL;
+	tfh_in_container();
 	if (tfh_tight_space()) {
 		snprintf(what, sizeof(what),
 			 "not recording: no memory for the rings under a limit of %llu MB",
 			 (unsigned long long)(tfh_tight_space() >> 20));
 		tfh_log_failure(what,
 				"raise the limit of address space (ulimit -v, ulimit -d) to 1 GB");
-		return -ENOMEM;
+		return false;
 	}
+	return true;
+}
+
+/* 0 or -errno, told on stderr. */
+static int set_up(void)
+{
+	static char what[PATH_MAX + 128]; /* where there is no flusher the stack may be 16 KiB */
+	int err;
+
 	err = tfh_rundir_open(&tfh_p.dir, &tfh_p);
 	if (err) {
 		snprintf(what, sizeof(what), "not recording: cannot write to %s: %s",
@@ -186,20 +201,20 @@ static int set_up(void)
 }
 
 /*
- * What is recorded meanwhile would lie in plain memory and die with the process, so other threads'
- * first copies and launches wait for the one that starts: 1 to 3 ms once, at most a second (a run
- * directory on a file system that hangs). Then they go on with their rings in memory.
+ * What is recorded meanwhile would lie in plain memory and die with the process, so the first copies
+ * and launches wait until there is a journal: 1 to 3 ms once, at most a second (a run directory on a
+ * file system that hangs). Then they go on with their rings in memory.
  */
-static void wait_for_starter(void)
+static void wait_for_journal(void)
 {
 	struct timespec second = {.tv_sec = 1};
 
 	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY &&
-	    !tfh_f.start_waited)
+	    !__atomic_load_n(&tfh_f.start_waited, __ATOMIC_RELAXED))
 		if (syscall(SYS_futex, &tfh_p.start_state, FUTEX_WAIT_PRIVATE, TFH_START_BUSY,
 			    &second, NULL, 0) &&
 		    errno == ETIMEDOUT)
-			tfh_f.start_waited = true;
+			__atomic_store_n(&tfh_f.start_waited, true, __ATOMIC_RELAXED);
 }
 
 static void end_start(uint32_t state)
@@ -208,39 +223,58 @@ static void end_start(uint32_t state)
 	syscall(SYS_futex, &tfh_p.start_state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-static void start(void)
+static void give_up(void)
 {
-	int status = set_up();
+	__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
+	end_start(TFH_START_FAILED);
+}
 
-	if (status) {
-		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
-		end_start(TFH_START_FAILED);
-		return;
+bool tfh_set_up(void)
+{
+	if (set_up()) {
+		give_up();
+		return false;
 	}
 	/* What was kept goes first, and from here on survives us. */
 	tfh_drain(true);
+	tfh_register_exit(TFH_EXIT_AFTER_START);
 	__atomic_store_n(&tfh_p.start_state, TFH_START_DONE, __ATOMIC_RELEASE);
 	__atomic_store_n(tfh_generation, tfh_p.generation | 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&tfh_mode, tfh_p.window_off || tfh_p.paused ? TFH_MODE_OFF : TFH_MODE_ON,
-			 __ATOMIC_RELEASE);
+			 __ATOMIC_SEQ_CST);
+	/* By a thread whose exec failed, too, and which meant the recording before: one of the two
+	 * sees the other. */
+	if (__atomic_load_n(&tfh_f.finish_asked, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
 	end_start(TFH_START_DONE);
-	tfh_register_exit(TFH_EXIT_AFTER_START);
-	tfh_gpu_begin();
-	tfh_flusher_start();
-	tfh_apart_hand_over();
+	return true;
 }
 
 void tfh_start(const struct tfh_steady *steady)
 {
 	uint32_t none = TFH_START_NOT;
+	bool local;
 
 	if (!__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-		wait_for_starter();
+		wait_for_journal();
 		return;
 	}
 	tfh_steady_long(steady);
-	start();
+	if (!look()) {
+		give_up();
+		return;
+	}
+	local = tfh_rundir_answers(&tfh_p.dir, &tfh_p.options);
+	if (!local && tfh_flusher_start(steady)) {
+		wait_for_journal();
+		tfh_gpu_begin();
+	} else if (tfh_set_up()) {
+		tfh_gpu_begin();
+		if (local)
+			tfh_flusher_start(steady);
+		tfh_apart_hand_over();
+	}
 }
 
 void tfh_gpu_first_record(void)

@@ -45,6 +45,10 @@ def setuid_copy(bench):
     subprocess.run(["install", "-m", "4755", BIN + "/ends", bench.tmp + "/one"], check=True)
 
 
+def linked_away(bench):
+    os.symlink(bench.tmp + "/away", bench.tmp + "/link")
+
+
 def faults(**how):
     return {"FAULTS": how["f"], "FAULTS_UNDER": how.get("under", "{run}")}
 
@@ -184,6 +188,13 @@ def failing_files():
             yield Case("%s at %s" % (word, what), many, rc=7, truth="part", preload="{hook}:{bin}/libfaults.so",
                        env=dict(faults(f=fault % number), container="yes", TFHOOK_MAX_SIZE="1M"),
                        say="|(" + PAUSED + "|not recording)", quick=word == "EIO" and what == "writing")
+    # A network file system whose server is gone, and one that answers late.
+    away = ["unshare", "-m", "{src}/tests/torture/away", "{tmp}/away"]
+    for what, where in (("there", {"TFHOOK_RUN": "{tmp}/away/run"}), ("there by a link", {"TFHOOK_RUN": "", "TFHOOK_DIR": "{tmp}/link/runs"})):
+        yield Case("a server that is gone, " + what, ["places", "long", "20", "2000"], rc=7, truth="part", wrap=away, env=where,
+                   needs=["/dev/fuse"], before=linked_away, quick=what == "there")
+    yield Case("mkdir answers after a while", ["places", "long", "90", "2000"], rc=7, preload="{hook}:{bin}/libfaults.so",
+               env=faults(f="mkdir:-1500:1:1"), wrap=["unshare", "-m", "/bin/sh", "-c", 'umount -l /proc && exec "$@"', "sh"])
     for what, fault in (("open", "open:-3000:1:1"), ("mkdir", "mkdir:-3000:1:1"), ("write", "write:-3000:3:1"),
                         ("every write", "write:-1500:1"), ("making room", "populate:-3000:1:1")):
         yield Case("%s hangs for seconds" % what, ["places", "long", "20", "2000"], rc=7, truth="part",

@@ -1,12 +1,18 @@
 /* What must hold: the journal lies in /dev/shm only outside containers and while it stays below
  * 1/32 of what is free there, else beside the output, and never on a file system whose pages a
- * store may wait for or that may fail later: then memory serves. A limit of file sizes is kept. */
+ * store may wait for or that may fail later: then memory serves. A limit of file sizes is kept. And
+ * nothing is asked of a file system that may not answer before it is known to be a local one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statfs.h>
+#include <unistd.h>
 
 #include "record/internal.h"
 
@@ -77,9 +83,44 @@ static void containers(void **state)
 		assert_int_equal(tfh_container_root(cases[i].mountinfo), cases[i].container);
 }
 
+/* Local is what the list of mounts says to be, links and names that are not there included. /proc is
+ * none, and stands for all others. */
+static void local_paths(void **state)
+{
+	static const char *const there[] = {"/proc", "/proc/self/fd", "/dev/shm/../../proc", "x",
+					    ""};
+	char dir[] = "/dev/shm/tfh-local-XXXXXX", path[PATH_MAX], link[64];
+	struct statfs fs;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(there) / sizeof(there[0]); i++) {
+		strcpy(path, there[i]);
+		assert_false(tfh_path_local(path));
+	}
+	if (statfs("/dev/shm", &fs) || fs.f_type != TMPFS || !mkdtemp(dir))
+		skip();
+	snprintf(path, sizeof(path), "%s/not/there", dir);
+	assert_true(tfh_path_local(path));
+	snprintf(link, sizeof(link), "%s/link", dir);
+	assert_int_equal(symlink("/proc/self", link), 0);
+	snprintf(path, sizeof(path), "%s/fd/run", link);
+	assert_false(tfh_path_local(path));
+	unlink(link);
+	assert_int_equal(symlink(".", link), 0);
+	snprintf(path, sizeof(path), "%s/link/run", link);
+	assert_true(tfh_path_local(path));
+	unlink(link);
+	assert_int_equal(symlink("link", link), 0); /* a circle */
+	snprintf(path, sizeof(path), "%s/run", link);
+	assert_false(tfh_path_local(path));
+	unlink(link);
+	rmdir(dir);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(containers)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(containers),
+					   cmocka_unit_test(local_paths)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,148 @@
+/*
+ * Is a directory on a file system of this machine? One over a network may not answer for as long as
+ * its server is away, and whoever asks it waits. So nothing is asked of a directory before the
+ * kernel's list of mounts has said what it is.
+ */
+#include "record/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/map.h"
+
+#define MOUNTS_BYTES (256u << 10) /* a longer list is not looked at */
+#define LINKS_MOST 16
+
+static const char *const local_types[] = {
+	"ext2", "ext3",	    "ext4",  "xfs",   "btrfs",	  "zfs",   "f2fs",   "jfs",    "bcachefs",
+	"vfat", "squashfs", "erofs", "tmpfs", "devtmpfs", "ramfs", "rootfs", "overlay"};
+
+/* Bytes of `path` that a mount point of the list covers, its last word excluded: 0 none. Blanks and
+ * the like stand there as octal numbers. */
+static size_t covers(const char *point, const char *path)
+{
+	size_t n = 0;
+
+	while (*point != ' ') {
+		char c = *point++;
+		if (c == '\\') {
+			c = (char)((point[0] - '0') << 6 | (point[1] - '0') << 3 |
+				   (point[2] - '0'));
+			point += 3;
+		}
+		if (path[n++] != c)
+			return 0;
+	}
+	return n == 1 || !path[n] || path[n] == '/' ? n : 0; /* 1: the root */
+}
+
+/* The type of the file system that the path is on, up to a blank; "" unknown. The last of several
+ * mounts at one place is the one that is seen. */
+static const char *type_of(const char *mounts, const char *path)
+{
+	const char *type = "";
+	size_t most = 0;
+
+	for (const char *line = mounts; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		const char *point = line, *end = line + strcspn(line, "\n"), *dash;
+		size_t n;
+
+		for (int field = 0; field < 4; field++) {
+			point += strcspn(point, " \n");
+			point += *point == ' ';
+		}
+		dash = memmem(point, (size_t)(end - point), " - ", 3);
+		n = dash ? covers(point, path) : 0;
+		if (n >= most && n) {
+			most = n;
+			type = dash + 3;
+		}
+	}
+	return type;
+}
+
+static bool is_local(const char *mounts, const char *path)
+{
+	const char *type = type_of(mounts, path);
+
+	for (size_t i = 0; i < sizeof(local_types) / sizeof(local_types[0]); i++) {
+		size_t n = strlen(local_types[i]);
+		if (!strncmp(type, local_types[i], n) && type[n] == ' ')
+			return true;
+	}
+	return false;
+}
+
+/* Puts the target of the link path[0..end) in its place. */
+static bool follow(char path[PATH_MAX], size_t end)
+{
+	static char target[PATH_MAX], rest[PATH_MAX]; /* on any stack */
+	size_t begin = end;
+	ssize_t n;
+
+	memcpy(rest, path + end, strlen(path + end) + 1);
+	path[end] = '\0';
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n <= 0)
+		return false;
+	target[n] = '\0';
+	while (*target != '/' && path[begin - 1] != '/')
+		begin--;
+	if (*target == '/')
+		begin = 0;
+	if (begin + (size_t)n + strlen(rest) >= PATH_MAX)
+		return false;
+	memcpy(path + begin, target, (size_t)n);
+	memcpy(path + begin + n, rest, strlen(rest) + 1);
+	return true;
+}
+
+/* From the root on, a name at a time: each is asked of a file system that is known. */
+static bool walk(const char *mounts, char path[PATH_MAX])
+{
+	size_t end = 0;
+	struct stat st;
+
+	for (int links = 0; links <= LINKS_MOST;) {
+		char next;
+		int gone;
+
+		if (strstr(path, "/..") || !is_local(mounts, "/"))
+			return false;
+		end += 1 + strcspn(path + end + 1, "/");
+		next = path[end];
+		path[end] = '\0';
+		if (!is_local(mounts, path))
+			return false;
+		gone = lstat(path, &st);
+		path[end] = next;
+		if (gone)
+			return true; /* what is to be made is made here */
+		if (S_ISLNK(st.st_mode)) {
+			if (!follow(path, end))
+				return false;
+			end = 0;
+			links++;
+		} else if (!next) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool tfh_path_local(char path[PATH_MAX])
+{
+	char *mounts = tfh_map(MOUNTS_BYTES);
+	bool local = false;
+
+	if (!mounts)
+		return false;
+	tfh_read_small("/proc/self/mountinfo", mounts, MOUNTS_BYTES);
+	if (path[0] == '/' && strlen(mounts) < MOUNTS_BYTES - 1)
+		local = walk(mounts, path);
+	munmap(mounts, MOUNTS_BYTES);
+	return local;
+}
