@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "hook/driver/note.h"
 #include "hook/within.h"
+#include "record/steady.h"
 
 typedef struct ncclComm *ncclComm_t;
 typedef struct {
@@ -155,6 +156,7 @@ static void *find_real(enum tfh_fn fn, const void *caller)
 {
 	unsigned row = fn - FIRST_FN;
 	void *found = __atomic_load_n(&real[row], __ATOMIC_ACQUIRE), *handle;
+	struct tfh_steady steady;
 
 	if (tfh_likely(found != NULL))
 		return found;
@@ -162,15 +164,18 @@ static void *find_real(enum tfh_fn fn, const void *caller)
 	if (found)
 		return found;
 	tfh_lookup_init();
+	/* A thread that is cancelled, or jumps away, would leave the loader's lock taken. */
+	tfh_steady_begin(&steady);
 	handle = dlopen("libnccl.so.2", RTLD_NOLOAD | RTLD_LAZY);
 	found = handle ? tfh_next_dlsym(handle, tfh_fn_table[fn].name) : NULL;
 	if (found) {
 		__atomic_store_n(&real[row], found, __ATOMIC_RELEASE);
-		return found;
+	} else {
+		dlerror(); /* our own failure must not be what the job reads */
+		found = tfh_without_us(tfh_fn_table[fn].name, caller);
+		__atomic_store_n(&other[row], found, __ATOMIC_RELEASE);
 	}
-	dlerror(); /* our own failure must not be what the job reads */
-	found = tfh_without_us(tfh_fn_table[fn].name, caller);
-	__atomic_store_n(&other[row], found, __ATOMIC_RELEASE);
+	tfh_steady_end(&steady);
 	return found;
 }
 

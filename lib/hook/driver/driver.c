@@ -8,6 +8,7 @@
 
 #include "hook/within.h"
 #include "record/record.h"
+#include "record/steady.h"
 
 void *tfh_real[TFH_FN_COUNT];
 
@@ -207,19 +208,27 @@ static bool others_answer(void)
 	return (void *)tfh_next_dlsym != libc.dlsym;
 }
 
-void *tfh_driver_symbol(const char *name)
+static void *ask_loader(void *handle, const char *name)
 {
-	void *handle = driver_handle();
-	void *found;
+	void *found = tfh_next_dlsym(handle, name);
 
-	if (!handle)
-		return NULL;
-	found = others_answer() ? NULL : exported(handle, name);
-	if (found)
-		return found;
-	found = tfh_next_dlsym(handle, name);
 	if (!found)
 		dlerror();
+	return found;
+}
+
+/* A thread that is cancelled, or jumps away, in the middle would leave the loader's lock taken. */
+void *tfh_driver_symbol(const char *name)
+{
+	struct tfh_steady steady;
+	void *handle, *found;
+
+	tfh_steady_begin(&steady);
+	handle = driver_handle();
+	found = handle && !others_answer() ? exported(handle, name) : NULL;
+	if (handle && !found)
+		found = ask_loader(handle, name);
+	tfh_steady_end(&steady);
 	return found;
 }
 

@@ -8,6 +8,7 @@
 #include "hook/tf/tf.h"
 
 #include "hook/driver/driver.h"
+#include "record/steady.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -82,11 +83,15 @@ static void *search_all(const char *symbol, const void *self)
 void *tfh_tf_lookup(const char *symbol, const void *self)
 {
 	int saved_errno = errno;
-	void *found = dlsym(RTLD_NEXT, symbol);
+	struct tfh_steady steady;
 
+	/* A thread that is cancelled, or jumps away, would leave the loader's lock taken. */
+	tfh_steady_begin(&steady);
+	void *found = dlsym(RTLD_NEXT, symbol);
 	if (!found || found == self)
 		found = search_all(symbol, self);
 	dlerror(); /* a failed lookup of ours must not be what the job reads */
+	tfh_steady_end(&steady);
 	errno = saved_errno;
 	return found;
 }
