@@ -229,7 +229,7 @@ static double encode(const char *path, const struct stream *s, uint32_t chunk, u
 	double spent = 0;
 
 	unlink(path);
-	if (tft_writer_create(path, &head, &w) < 0)
+	if (tft_writer_create(path, NULL, &head, &w) < 0)
 		die("create");
 	while ((n = next_batches(s, at, chunk, b))) {
 		stage(b, n);
