@@ -319,7 +319,6 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 	case TFH_L_EXEC:
 		charge(b, t0, t1, s->saves ? TFH_CAUSE_HOST_CHECKPOINT : TFH_CAUSE_HOST_LAUNCH,
 		       true);
-		b->a->saved |= s->saves;
 		break;
 	case TFH_L_INPUT:
 		charge(b, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, true);
@@ -337,7 +336,6 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 		break;
 	case TFH_L_MODULE:
 		charge(b, t0, t1, TFH_CAUSE_HOST_COMPILE, true);
-		b->a->compiled = true;
 		break;
 	case TFH_L_COPY:
 		charge_copy(b, s, t0, t1);
