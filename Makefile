@@ -106,6 +106,8 @@ OBJ_shared := $(call objects,shared,$(SRC_shared))
 OBJ_sim := $(call objects,sim,$(SRC_sim))
 OBJ_cupti := $(call objects,sim,$(SRC_cupti))
 OBJ_nccl := $(call objects,sim,$(SRC_nccl))
+OBJ_audit := $(call objects,job,$(wildcard lib/audit/*.c))
+OBJ_generations := $(patsubst %,$(B)/obj/sim/sim/cupti/generation.%.o,12 13)
 
 CORE_A := $(B)/lib/libtfh_core.a
 HOOK_SO := $(B)/lib/libtfhook.so
@@ -200,8 +202,8 @@ $(B)/obj/$1/%.o: lib/%.S $(B)/obj/$1/%.d $(call stamp,$1)
 endef
 $(foreach s,job core shared sim sched,$(eval $(call object-rules,$s)))
 
-$(B)/obj/job/hook/plain.o: FLAGS_job += -fno-builtin
-$(B)/tests/hook/plain: FLAGS_test += -fno-builtin
+$(B)/obj/job/hook/plain.o: private FLAGS_job += -fno-builtin
+$(B)/tests/hook/plain: private FLAGS_test += -fno-builtin
 
 # --- libraries and the command -----------------------------------------------------------------------------------
 $(GLIBC): $(B)/glibc/%: lib/glibc/2.17.abi scripts/gen-glibc
@@ -250,9 +252,9 @@ $(B)/lib/libtfhook-noexport.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/li
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(LINK_HOOK)
 
-$(B)/lib/libtfhook-audit.so: lib/audit/audit.c $(call stamp,job) $(OLD)
+$(B)/lib/libtfhook-audit.so: $(OBJ_audit) $(OLD)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(COMPILE_job) -MMD -MP -MF $@.d $(LDFLAGS) $(LD_SHARED) -o $@ $< $(LINKED) $(explain)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -o $@ $(OBJ_audit) $(LINKED) $(explain)
 
 $(B)/lib/libtfhook.map: scripts/gen-exports lib/base/cuda_api.def lib/base/nccl_api.def lib/base/tf_api.def
 	@mkdir -p $(@D)
@@ -293,7 +295,7 @@ $(B)/sim/future/libcuda.map: $(SIM_MAP)
 	@mkdir -p $(@D)
 	@cp $< $@
 
-$(B)/sim/old/libcuda.map: lib/sim/gpu/exports.def
+$(B)/sim/old/libcuda.map: lib/sim/gpu/entry/exports.def
 	@mkdir -p $(@D)
 	@awk -F'[(, )]+' 'BEGIN { printf "{ global: cu*; local: cuGetProcAddress_v2;" } \
 		$$1 == "SIM_EXPORT" && $$4 > 11080 { printf " %s;", $$2 } END { print " *; };" }' $< >$@
@@ -304,11 +306,16 @@ $(B)/sim/old/libcuda.so $(B)/sim/future/libcuda.so: %/libcuda.so: %/libcuda.so.1
 $(B)/sim/libcuda.so: $(B)/sim/libcuda.so.1
 	@ln -sf libcuda.so.1 $@
 
-# One library for each generation of CUPTI, of the same objects.
-$(addprefix $(B)/sim/libcupti.so.,12 13): $(B)/sim/libcupti.so.%: lib/sim/cupti/generation.c $(OBJ_cupti) $(call stamp,objects-cupti) $(call stamp,sim) $(B)/sim/libcupti.map $(OLD)
+# One library for each generation of CUPTI: the same objects, but for one number.
+$(OBJ_generations): $(B)/obj/sim/sim/cupti/generation.%.o: lib/sim/cupti/generation.c $(B)/obj/sim/sim/cupti/generation.%.d $(call stamp,sim)
+	$(call compile,CC,sim)
+
+$(foreach g,12 13,$(eval $(B)/obj/sim/sim/cupti/generation.$g.o: private FLAGS_sim += -DSIM_CUPTI_GENERATION=$g))
+
+$(addprefix $(B)/sim/libcupti.so.,12 13): $(B)/sim/libcupti.so.%: $(B)/obj/sim/sim/cupti/generation.%.o $(OBJ_cupti) $(call stamp,objects-cupti) $(B)/sim/libcupti.map $(OLD)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(COMPILE_sim) -MMD -MP -MF $@.d $(LDFLAGS) $(LD_SHARED) -DSIM_CUPTI_GENERATION=$* -Wl,-Bsymbolic \
-		-Wl,-soname,libcupti.so.$* -Wl,--version-script=$(B)/sim/libcupti.map -o $@ $< $(OBJ_cupti) $(LINKED) $(explain)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-Bsymbolic -Wl,-soname,libcupti.so.$* \
+		-Wl,--version-script=$(B)/sim/libcupti.map -o $@ $< $(OBJ_cupti) $(LINKED) $(explain)
 
 $(B)/sim/libcupti.map: Makefile
 	@mkdir -p $(@D)
@@ -538,8 +545,7 @@ help:
 	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 SIM=no'
 
 # What each object was made of. One that is missing has an empty rule, so that its object is made anew.
-HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_nccl) $(OBJ_standins) $(OBJ_sched))
+HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_generations) $(OBJ_nccl) $(OBJ_audit) $(OBJ_standins) $(OBJ_sched))
 $(HEADERS):
 -include $(wildcard $(HEADERS))
--include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(SCHEDULES) $(BENCH) $(BENCH_LIBS) $(AUDIT_SO) $(B)/tests/glibc/client \
-	$(filter $(B)/sim/libcupti.so.%,$(SIMULATORS))))
+-include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(SCHEDULES) $(BENCH) $(BENCH_LIBS) $(B)/tests/glibc/client))

@@ -19,7 +19,7 @@ struct row {
 static const struct row rows[] = {
 #define SIM_EXPORT(symbol, base, version, pt) {#symbol, #base, version, pt},
 #define SIM_ALIAS SIM_EXPORT
-#include "sim/gpu/exports.def"
+#include "sim/gpu/entry/exports.def"
 };
 
 static int look_up(const char *name, int version, uint64_t flags, void **fn, int *status)

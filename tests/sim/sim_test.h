@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/gpu/cuda_types.h"
+#include "sim/gpu/driver_types.h"
 
 static int failures;
 static void *driver;

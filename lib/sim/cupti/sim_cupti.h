@@ -1,6 +1,6 @@
 /*
- * Inner interface of the simulated CUPTI. Locks: the driver's (sim_mu), then `lock` of buffers.c;
- * a client's functions are called with neither.
+ * Inner interface of the simulated CUPTI. Locks: the driver's (sim_mu), then `lock` of
+ * client_buffers.c; a client's functions are called with neither.
  */
 #ifndef SIMCUPTI_INNER_H
 #define SIMCUPTI_INNER_H
@@ -45,7 +45,7 @@ enum sim_cupti_kind {
 
 enum { CBID_COUNT = 1024 };
 
-/* ---- the driver and the settings (driver.c) ---- */
+/* ---- the driver and the settings (driver_table.c) ---- */
 /* The driver's table; NULL when no simulated driver is there. */
 const struct sim_tools_table *sim_cupti_driver(void);
 /* Never NULL: all zero without a driver. */
@@ -63,7 +63,7 @@ bool sim_cupti_forked(void);
 int sim_cupti_cbid(const char *name);
 const char *sim_cupti_cbid_name(uint32_t id);
 
-/* ---- time (clock.c) ---- */
+/* ---- time (timestamps.c) ---- */
 /* The client's time of a moment of CLOCK_MONOTONIC, ns. */
 uint64_t sim_cupti_time(uint64_t mono);
 uint64_t sim_cupti_now(void);
@@ -72,7 +72,7 @@ void sim_cupti_clock_sample(void);
 /* Kernels have no times: a fault of real versions with a client's clock. */
 bool sim_cupti_clock_broken(void);
 
-/* ---- records (records.c) ---- */
+/* ---- records (layouts.c) ---- */
 /* What will become a record; the encoding is done when it goes into a client's buffer, because
  * that is when the real library converts times. */
 struct sim_record {
@@ -91,7 +91,7 @@ struct sim_record {
 size_t sim_record_size(enum sim_cupti_kind kind);
 void sim_record_encode(const struct sim_record *r, unsigned char *out);
 
-/* ---- buffers (buffers.c) ---- */
+/* ---- buffers (client_buffers.c) ---- */
 typedef void (*sim_requested_fn)(unsigned char **buffer, size_t *size, size_t *max_records);
 typedef void (*sim_completed_fn)(CUcontext ctx, uint32_t stream, unsigned char *buffer, size_t size,
 				 size_t valid);

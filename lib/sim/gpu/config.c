@@ -1,5 +1,5 @@
 /* Settings: defaults, then the file named by SIM_CONFIG, then SIM_<KEY> variables. */
-#include "sim/gpu/variant.h"
+#include "sim/gpu/entry/variant.h"
 
 #include <ctype.h>
 #include <stdarg.h>

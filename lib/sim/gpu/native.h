@@ -1,6 +1,6 @@
 /*
  * Kernels whose work is done by a function of another library, and which wait for those of other
- * ranks as rendezvous.c says: what the simulated NCCL asks cuGetExportTable for.
+ * ranks as engine/rendezvous.c says: what the simulated NCCL asks cuGetExportTable for.
  */
 #ifndef SIM_NATIVE_H
 #define SIM_NATIVE_H

@@ -25,7 +25,7 @@ static inline CUresult sim_cannot(const struct sim_call *c)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* ---- memory (memory.c) ---- */
+/* ---- memory (memory/allocate.c) ---- */
 enum sim_owner {
 	SIM_OWN_ALLOC,	/* cuMemFree, cuMemFreeHost */
 	SIM_OWN_CLIENT, /* registered host memory */
@@ -58,7 +58,7 @@ CUresult sim_host_pointer(struct sim_call *c, CUdeviceptr *out, void *p, unsigne
 CUresult sim_mem_info(struct sim_call *c, size_t *available, size_t *total);
 CUresult sim_mem_range(struct sim_call *c, CUdeviceptr *base, size_t *n, CUdeviceptr p);
 
-/* ---- files that other processes can map (share.c) ---- */
+/* ---- files that other processes can map (memory/memfd.c) ---- */
 struct sim_share {
 	uint32_t magic;
 	int32_t pid, fd, device;
@@ -78,21 +78,21 @@ CUresult sim_share_open(const struct sim_share *h, enum sim_share_kind kind, cha
 /* Makes the device memory that begins at p a shared file, in its place. Waits for its context. */
 CUresult sim_mem_share(const void *p, struct sim_share *h);
 
-/* ---- pools (pool.c) ---- */
+/* ---- pools (memory/pool.c) ---- */
 bool sim_pool_is(const struct sim_pool *p);
 unsigned sim_pool_handles(const struct sim_pool *p);
 /* n bytes of the pool were given back. */
 void sim_pool_return(struct sim_pool *p, size_t n);
 
-/* ---- managed memory (managed.c) ---- */
+/* ---- managed memory (memory/managed.c) ---- */
 void sim_managed_free(struct sim_managed *m);
 
-/* ---- virtual memory (vmm.c) ---- */
+/* ---- virtual memory (memory/vmm.c) ---- */
 unsigned sim_phys_handles(const struct sim_phys *f);
 /* Whether p lies in a reservation. Fast where there is none. */
 bool sim_vmm_reserved(const void *p);
 
-/* ---- copies (copy.c) ---- */
+/* ---- copies (memory/copy.c) ---- */
 struct sim_linear {
 	uintptr_t dst, src;
 	size_t n;
@@ -107,7 +107,7 @@ CUresult sim_copy_3d(struct sim_call *c, const CUDA_MEMCPY3D *p, CUstream h, boo
 CUresult sim_copy_classify(struct sim_work *w, struct sim_ctx *ctx);
 CUresult sim_copy_run(struct sim_call *c, CUstream h, struct sim_work *w, bool async);
 
-/* ---- arrays (array.c) ---- */
+/* ---- arrays (texture/array.c) ---- */
 struct sim_array {
 	int magic;
 	bool part; /* a level or a plane: lives with its parent */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "sim/gpu/cuda_types.h"
+#include "sim/gpu/driver_types.h"
 
 #define SIM_MAX_DEVICES 8
 #define SIM_NEVER UINT64_MAX
@@ -67,7 +67,7 @@ extern struct sim_config sim_cfg;
 /* Reads SIM_CONFIG and SIM_* once; later calls return at once. */
 void sim_config_load(void);
 
-/* ---- time (clock.c) ---- */
+/* ---- time (engine/sim_clock.c) ---- */
 /* CLOCK_MONOTONIC, whatever the setting `time` says. */
 static inline uint64_t sim_real_now(void)
 {
@@ -108,7 +108,7 @@ enum sim_engine_id {
 	SIM_ENG_HOST,
 	SIM_NENGINES,
 	SIM_ENG_NONE,
-	SIM_ENG_VALUE /* waits for and writes of values: polled, not queued (memop.c) */
+	SIM_ENG_VALUE /* waits for and writes of values: polled, not queued (engine/memop.c) */
 };
 
 enum sim_dir { SIM_H2D, SIM_D2H, SIM_D2D, SIM_P2P, SIM_H2H };
@@ -173,7 +173,7 @@ struct sim_ctx {
 	struct sim_stream legacy;
 	struct sim_stream *streams; /* all but legacy */
 	CUresult sticky;	    /* error of a kernel, returned by all later calls */
-	struct sim_green *green;    /* whose context this is (green.c) */
+	struct sim_green *green;    /* whose context this is (device/green.c) */
 	size_t limits[SIM_LIMITS];
 	unsigned peers; /* devices to which access is enabled */
 };
@@ -186,7 +186,7 @@ struct sim_event {
 	struct sim_capture *capture;
 	struct sim_node **nodes;
 	size_t nnodes;
-	struct sim_ipc_event *ipc; /* shared with other processes (ipc_event.h) */
+	struct sim_ipc_event *ipc; /* shared with other processes (stream/ipc_event.h) */
 };
 
 /* ---- work: what an operation or a graph node does ---- */
@@ -265,7 +265,7 @@ size_t sim_copy_bytes(const struct sim_copy *c);
 /* How long w takes on its engine, in ns; SIM_NEVER for the kernel that hangs. */
 uint64_t sim_work_ns(const struct sim_work *w);
 
-/* ---- one call of the interface (call.c) ---- */
+/* ---- one call of the interface (entry/enter.c) ---- */
 struct sim_call {
 	const char *name;
 	uint64_t no, t0;
@@ -287,7 +287,7 @@ CUresult sim_injected(const char *name);
 uint64_t sim_new_id(void);
 long sim_tid(void);
 
-/* ---- operations (engine.c); all need sim_mu unless said otherwise ---- */
+/* ---- operations (engine/engine.c); all need sim_mu unless said otherwise ---- */
 extern pthread_mutex_t sim_mu;
 struct sim_op {
 	unsigned refs;	/* under sim_mu */
@@ -321,14 +321,11 @@ void sim_engine_init(void);
  * operation of that engine may be committed then. */
 bool sim_engine_start(struct sim_device *dev, enum sim_engine_id id);
 void sim_perform(const struct sim_work *w);
-/* Stream memory operations (memop.c): a copy of *p, checked. */
-CUresult sim_values_from(struct sim_work *w, struct sim_ctx *ctx, const CUstreamBatchMemOpParams *p,
-			 unsigned n, bool first_version);
-/* Stream memory operations (memop.c): a copy of *p, checked. */
+/* Stream memory operations (engine/memop.c): a copy of *p, checked. */
 CUresult sim_values_from(struct sim_work *w, struct sim_ctx *ctx, const CUstreamBatchMemOpParams *p,
 			 unsigned n, bool first_version);
 
-/* ---- streams (stream.c) ---- */
+/* ---- streams (stream/stream.c) ---- */
 struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned flags, int prio);
 /* Current context of the calling thread, NULL if none. */
 struct sim_ctx *sim_ctx_current(void);
@@ -349,7 +346,7 @@ void sim_ctx_drain(struct sim_ctx *ctx);
 void sim_stream_init(struct sim_stream *s, struct sim_ctx *ctx, unsigned flags);
 void sim_streams_free(struct sim_ctx *ctx);
 
-/* ---- capture (graph/capture.c), with sim_mu but for the last ---- */
+/* ---- capture (graph/stream_capture.c), with sim_mu but for the last ---- */
 CUresult sim_capture_work(struct sim_stream *s, struct sim_work *w);
 CUresult sim_capture_record(struct sim_stream *s, struct sim_event *e, bool external);
 /* Returns true when the wait was handled by a capture, with its result in *r. */
@@ -365,8 +362,8 @@ extern unsigned sim_captures; /* under way */
 /* The same without sim_mu, for calls that are such by their name. */
 CUresult sim_capture_check(const char *name);
 
-/* ---- graphs (graph.c, more in graph.h) ---- */
-/* Attributes of streams and kernel nodes (attributes.c); NULL has none. */
+/* ---- graphs (graph/structure.c, more in graph.h) ---- */
+/* Attributes of streams and kernel nodes (graph/attributes.c); NULL has none. */
 struct sim_attributes;
 struct sim_attributes *sim_attributes_copy(const struct sim_attributes *a);
 struct sim_condition;
@@ -408,7 +405,7 @@ void sim_graph_free(struct sim_graph *g);
 CUresult sim_capture_alloc(struct sim_stream *s, struct sim_device *dev, size_t n,
 			   CUdeviceptr *out);
 CUresult sim_capture_graph(struct sim_stream *s, const struct sim_graph *g);
-/* Memory of a graph (graph/allocations.c), which is freed by being marked so: false when it was
+/* Memory of a graph (graph/graph_memory.c), which is freed by being marked so: false when it was
  * free. */
 bool sim_reserve_is(const void *p);
 bool sim_reserve_free(const void *p);
@@ -419,7 +416,7 @@ struct sim_node *sim_graph_add(struct sim_graph *g, int type, const struct sim_w
 			       struct sim_node *const *deps, size_t ndeps);
 void sim_graph_free(struct sim_graph *g);
 
-/* ---- memory (memory.c) ---- */
+/* ---- memory (memory/allocate.c) ---- */
 enum sim_mem { SIM_M_DEVICE, SIM_M_PINNED, SIM_M_MANAGED, SIM_M_REGISTERED };
 struct sim_range {
 	char *p;
@@ -445,7 +442,7 @@ CUresult sim_mem_static(struct sim_device *dev, size_t n, char **out);
 /* Releases an allocation of any kind at its first byte; without waiting for anything. */
 CUresult sim_mem_release(const void *p, bool host);
 
-/* ---- modules (module.c) ---- */
+/* ---- modules (kernel/module.c) ---- */
 struct sim_param {
 	unsigned off, size;
 	char *name; /* NULL if unknown */
@@ -485,18 +482,18 @@ struct sim_module {
 	struct sim_var *vars;
 	struct sim_ctx *ctx;
 };
-/* Reads kernels and variables out of PTX text; m->text is owned by m. (ptx/parse.c) */
+/* Reads kernels and variables out of PTX text; m->text is owned by m. (ptx/outline.c) */
 void sim_ptx_scan(struct sim_module *m);
-/* The same from a cubin's symbol table, as far as it is there. (image.c) */
+/* The same from a cubin's symbol table, as far as it is there. (kernel/image.c) */
 void sim_elf_scan(struct sim_module *m, const void *image);
 struct sim_func *sim_func_add(struct sim_module *m, const char *name, size_t len);
 struct sim_var *sim_var_add(struct sim_module *m, const char *name, size_t len, size_t size);
-/* Packs launch arguments by the kernel's layout. Takes from params or extra. (launch.c) */
+/* Packs launch arguments by the kernel's layout. Takes from params or extra. (kernel/launch.c) */
 CUresult sim_launch_set(struct sim_work *w, struct sim_ctx *ctx, const CUDA_KERNEL_NODE_PARAMS *p);
 CUresult sim_launch_run(struct sim_call *c, const CUDA_KERNEL_NODE_PARAMS *p, CUstream h);
-/* As cuEventRecord does. (event.c) */
+/* As cuEventRecord does. (stream/event.c) */
 CUresult sim_event_record(struct sim_call *c, CUevent e, CUstream h);
-/* Fills w from a 3D copy description; directions by memory types. (copy.c) */
+/* Fills w from a 3D copy description; directions by memory types. (memory/copy.c) */
 CUresult sim_copy_from_3d(struct sim_work *w, const CUDA_MEMCPY3D *p, struct sim_ctx *ctx);
 CUresult sim_set_fill(struct sim_work *w, CUdeviceptr dst, size_t pitch, unsigned value,
 		      unsigned elem, size_t width, size_t height, struct sim_ctx *ctx);
@@ -509,7 +506,7 @@ void sim_truth_call(const struct sim_call *c, uint64_t t1, CUresult r);
 void sim_truth_op(const struct sim_op *op);
 void sim_truth_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* ---- interpreter (ptx/decode.c, ptx/interpret.c) ---- */
+/* ---- interpreter (ptx/statements.c, ptx/interpret.c) ---- */
 /* Decodes once; returns NULL and says why in err when the kernel uses what is not known. */
 struct ptx_prog *ptx_decode(const struct sim_func *f, char *err, size_t nerr);
 void ptx_free(struct ptx_prog *p);

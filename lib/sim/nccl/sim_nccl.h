@@ -84,7 +84,7 @@ struct sim_task {
 	struct sim_task *next;
 };
 
-/* ---- the driver (driver.c) ---- */
+/* ---- the driver (driver_functions.c) ---- */
 struct sim_nccl_driver {
 	CUresult (*init)(unsigned);
 	CUresult (*get_current)(CUcontext *);

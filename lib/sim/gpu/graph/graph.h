@@ -14,7 +14,7 @@ static inline bool sim_node_is(const struct sim_node *n)
 	return n && n->magic == SIM_MAGIC_NODE;
 }
 
-/* ---- graph.c ---- */
+/* ---- structure.c ---- */
 /* With edge NULL: an ordinary dependency. False when it is there already with another one. */
 bool sim_node_depend(struct sim_node *n, struct sim_node *on, const CUgraphEdgeData *edge);
 /* A copy with all that hangs below; origin of each node is the id of the node copied. */
@@ -33,7 +33,7 @@ CUresult sim_node_work(struct sim_work *w, const CUgraphNodeParams *p, struct si
 /* The first version of the parameters is shorter. */
 void sim_node_kernel_v1(CUgraphNodeParams *out, const CUDA_KERNEL_NODE_PARAMS *p);
 
-/* ---- allocations.c ---- */
+/* ---- graph_memory.c ---- */
 /* Memory of allocation nodes stays at its address while a graph names it. */
 struct sim_reserve *sim_reserve_new(struct sim_device *dev, size_t n);
 void sim_reserve_ref(struct sim_reserve *r);

@@ -1,5 +1,5 @@
 /* Decodes PTX instructions and their operands. */
-#include "sim/gpu/ptx/decode.h"
+#include "sim/gpu/ptx/decoder.h"
 
 #include <ctype.h>
 #include <stdlib.h>

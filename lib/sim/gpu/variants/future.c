@@ -4,7 +4,7 @@
  * another name of cuEventDestroy_v2.
  */
 #include "sim/gpu/api.h"
-#include "sim/gpu/variant.h"
+#include "sim/gpu/entry/variant.h"
 
 enum { FUTURE = 14000 };
 

@@ -1,4 +1,4 @@
-/* What the two halves of the decoder share: statements (decode.c) and instructions
+/* What the two halves of the decoder share: statements (statements.c) and instructions
  * (instructions.c). */
 #ifndef SIM_PTX_DECODE_H
 #define SIM_PTX_DECODE_H

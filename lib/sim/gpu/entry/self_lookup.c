@@ -2,7 +2,7 @@
  * What some drivers do while they start: they look their own names up with dlsym on their own
  * handle, and call what they find. An interposer must not lose itself in that.
  */
-#include "sim/gpu/variant.h"
+#include "sim/gpu/entry/variant.h"
 
 #include <dlfcn.h>
 

@@ -1,5 +1,5 @@
 /* Occupancy: as limited by threads, blocks and shared memory; registers are never short. */
-#include "sim/gpu/context.h"
+#include "sim/gpu/device/context.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  * woke up, so that late wake-ups do not add up. In virtual time there are no such threads but
  * those of host functions (virtual.c).
  */
-#include "sim/gpu/engine.h"
+#include "sim/gpu/engine/engine.h"
 #include "sim/gpu/tools.h"
 
 #include <linux/futex.h>

@@ -1,5 +1,5 @@
 /* The driver as it is: another object with strong definitions of the same makes it a variant. */
-#include "sim/gpu/variant.h"
+#include "sim/gpu/entry/variant.h"
 
 __attribute__((weak)) int sim_variant_version = 13000;
 __attribute__((weak)) const struct sim_proc sim_variant_procs[] = {{0}};

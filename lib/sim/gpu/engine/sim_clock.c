@@ -3,7 +3,7 @@
  * its caller time or waits; then it goes on to the end of the next operation, so that a run takes
  * only the time of the real work and its times are exact. One clock for all threads of a process.
  */
-#include "sim/gpu/engine.h"
+#include "sim/gpu/engine/engine.h"
 
 uint64_t sim_now(void)
 {

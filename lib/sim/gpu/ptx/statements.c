@@ -1,5 +1,5 @@
 /* Decodes the body of a PTX kernel, statement by statement; refuses what it does not know. */
-#include "sim/gpu/ptx/decode.h"
+#include "sim/gpu/ptx/decoder.h"
 
 #include <ctype.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Events: record, wait, query, elapsed time. */
-#include "sim/gpu/ipc_event.h"
+#include "sim/gpu/stream/ipc_event.h"
 
 #include <stdlib.h>
 #include <string.h>

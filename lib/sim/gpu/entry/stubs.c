@@ -3,7 +3,7 @@
  * supported" and says so once in the truth log. The same table serves cuGetProcAddress, which
  * returns exactly the exported address of a variant.
  */
-#include "sim/gpu/stubs.h"
+#include "sim/gpu/entry/stubs.h"
 #include "sim/gpu/sim.h"
 
 static int unsupported(const char *name, bool *said)
@@ -25,13 +25,13 @@ static int unsupported(const char *name, bool *said)
 		static bool said;                                                                  \
 		return unsupported(#symbol, &said);                                                \
 	}
-#include "sim/gpu/exports.def"
+#include "sim/gpu/entry/exports.def"
 #undef SIM_EXPORT
 #undef SIM_ALIAS
 
 #define SIM_EXPORT(symbol, base, version, pt) {#symbol, #base, version, pt, (void *)symbol},
 #define SIM_ALIAS SIM_EXPORT
 const struct sim_proc sim_procs[] = {
-#include "sim/gpu/exports.def"
+#include "sim/gpu/entry/exports.def"
 };
 const int sim_nprocs = sizeof(sim_procs) / sizeof(sim_procs[0]);

@@ -1,5 +1,5 @@
 /* Contexts: primary and created ones, the stack of each thread, limits, peers. */
-#include "sim/gpu/context.h"
+#include "sim/gpu/device/context.h"
 
 #include <stdlib.h>
 #include <string.h>

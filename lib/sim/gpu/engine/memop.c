@@ -3,7 +3,7 @@
  * wait for may be written by anyone, so it is polled: by a thread, or by the virtual clock.
  */
 #include "sim/gpu/api.h"
-#include "sim/gpu/engine.h"
+#include "sim/gpu/engine/engine.h"
 
 #include <stdlib.h>
 #include <string.h>

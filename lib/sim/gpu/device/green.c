@@ -3,7 +3,7 @@
  * for, but all kernels still take the time that the settings give them. Also events of whole
  * contexts.
  */
-#include "sim/gpu/context.h"
+#include "sim/gpu/device/context.h"
 
 #include <stdlib.h>
 #include <string.h>

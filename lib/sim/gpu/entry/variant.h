@@ -3,14 +3,14 @@
 #define SIM_VARIANT_H
 
 #include "sim/gpu/sim.h"
-#include "sim/gpu/stubs.h"
+#include "sim/gpu/entry/stubs.h"
 
 /* What cuDriverGetVersion says where no setting does. */
 extern int sim_variant_version;
 /* Names beyond exports.def; ends with an entry without a base. */
 extern const struct sim_proc sim_variant_procs[];
 
-/* Looks the own names up, at start (self.c). */
+/* Looks the own names up, at start (self_lookup.c). */
 void sim_self_lookup(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* Modules, libraries, functions, the JIT linker. */
-#include "sim/gpu/texref.h"
+#include "sim/gpu/texture/texref.h"
 
 #include <ctype.h>
 #include <stdio.h>

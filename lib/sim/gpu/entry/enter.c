@@ -3,7 +3,7 @@
 #include "sim/gpu/api.h"
 #include "sim/gpu/native.h"
 #include "sim/gpu/tools.h"
-#include "sim/gpu/variant.h"
+#include "sim/gpu/entry/variant.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Devices: count, names, attributes, peers. */
-#include "sim/gpu/context.h"
+#include "sim/gpu/device/context.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * the last one that is over. A record writes the second in stream order, a stream that waits waits
  * for that value; so either process may record, and either may wait.
  */
-#include "sim/gpu/ipc_event.h"
+#include "sim/gpu/stream/ipc_event.h"
 
 #include <stdlib.h>
 #include <string.h>

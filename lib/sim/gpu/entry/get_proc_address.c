@@ -1,6 +1,6 @@
 /* cuGetProcAddress, both versions: rules as in the documentation of CUDA 13.0. */
 #include "sim/gpu/api.h"
-#include "sim/gpu/variant.h"
+#include "sim/gpu/entry/variant.h"
 
 #include <string.h>
 

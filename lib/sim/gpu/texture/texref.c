@@ -2,7 +2,7 @@
  * Texture and surface references, as programs of the first CUDA versions use them: named in the
  * module, or made by the client. They remember what was set; no kernel reads through them.
  */
-#include "sim/gpu/texref.h"
+#include "sim/gpu/texture/texref.h"
 
 #include <stdlib.h>
 #include <string.h>

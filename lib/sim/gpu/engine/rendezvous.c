@@ -7,7 +7,7 @@
  * all have begun their k-th kernel, and its k+2nd when all are through with it: two places are
  * enough.
  */
-#include "sim/gpu/engine.h"
+#include "sim/gpu/engine/engine.h"
 #include "sim/gpu/native.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  * and what waited for them begins. The bytes of an operation are moved at its end. The thread
  * that waits or pays does this, one thread at a time.
  */
-#include "sim/gpu/engine.h"
+#include "sim/gpu/engine/engine.h"
 
 #include <errno.h>
 
