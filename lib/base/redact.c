@@ -9,7 +9,7 @@
 
 #define TOLD_BYTES 65536 /* of a text; the rest is cut */
 
-enum kind {
+enum rule_kind {
 	RULE_SECRET,
 	RULE_ENDING,
 	RULE_MAYBE,
@@ -22,7 +22,7 @@ enum kind {
 };
 
 static const struct rule {
-	enum kind kind;
+	enum rule_kind kind;
 	const char *text;
 	size_t least;
 	const char *others;
@@ -41,24 +41,24 @@ static const struct rule {
 #define N_RULES (sizeof(rules) / sizeof(rules[0]))
 
 /* A part of a text that belongs to somebody else. */
-struct part {
+struct text_part {
 	const char *at;
 	size_t len;
 };
 
-static bool same(const struct part *p, const char *word)
+static bool same(const struct text_part *p, const char *word)
 {
 	return strlen(word) == p->len && !strncasecmp(p->at, word, p->len);
 }
 
-static bool ends(const struct part *p, const char *tail)
+static bool ends(const struct text_part *p, const char *tail)
 {
 	size_t n = strlen(tail);
 
 	return p->len >= n && !strncasecmp(p->at + p->len - n, tail, n);
 }
 
-static bool listed(enum kind kind, const struct part *word)
+static bool listed(enum rule_kind kind, const struct text_part *word)
 {
 	for (size_t i = 0; i < N_RULES; i++)
 		if (rules[i].kind == kind &&
@@ -82,7 +82,7 @@ static bool capital(char c)
 }
 
 /* "hfToken", "HF_TOKEN", "HFToken": "hf", "token" */
-static size_t words_of(const char *name, size_t len, struct part *words)
+static size_t words_of(const char *name, size_t len, struct text_part *words)
 {
 	size_t n = 0;
 
@@ -97,7 +97,7 @@ static size_t words_of(const char *name, size_t len, struct part *words)
 			i++;
 		}
 		if (i > begin)
-			words[n++] = (struct part){name + begin, i - begin};
+			words[n++] = (struct text_part){name + begin, i - begin};
 		else
 			i++;
 	}
@@ -107,7 +107,7 @@ static size_t words_of(const char *name, size_t len, struct part *words)
 /* Whether what stands behind this name is a secret. */
 static bool secret_name(const char *name, size_t len)
 {
-	struct part words[MOST_WORDS];
+	struct text_part words[MOST_WORDS];
 	size_t n = words_of(name, len, words);
 
 	if (n && listed(RULE_PLACE, &words[n - 1]))
@@ -131,7 +131,7 @@ static bool secret_name(const char *name, size_t len)
 static bool version_name(const char *name, size_t len)
 {
 	static const char *const versions[] = {"commit", "revision", "rev", "sha", "sha1", "hash"};
-	struct part words[MOST_WORDS];
+	struct text_part words[MOST_WORDS];
 	size_t n = words_of(name, len, words);
 
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
@@ -161,7 +161,7 @@ bool tfh_env_told(const char *name, size_t length)
 /* A text that is read from `at` on, and what may be told of it. */
 struct scan {
 	const char *begin, *at, *end;
-	struct part name; /* the last one before `at`: "--revision" */
+	struct text_part name; /* the last one before `at`: "--revision" */
 	char *out;
 	size_t n, size;
 	bool hidden; /* something was */
@@ -253,7 +253,7 @@ static const char *word_end(const char *p, const char *end)
 static bool scheme(const char *p, size_t len)
 {
 	static const char *const schemes[] = {"Bearer", "Basic", "Digest", "Token", "Negotiate"};
-	const struct part word = {p, len};
+	const struct text_part word = {p, len};
 
 	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
 		if (same(&word, schemes[i]))
@@ -365,7 +365,7 @@ static size_t looks_secret(const struct scan *s, const char *p)
 }
 
 /* "-pPASSWORD" of database clients, unless it is a number or plain word. */
-static bool short_password(const struct part *word)
+static bool short_password(const struct text_part *word)
 {
 	bool plain = true, number = true;
 
@@ -385,7 +385,7 @@ static void take_name(struct scan *s)
 
 	while (p < s->end && name_char(*p))
 		p++;
-	const struct part name = {s->at, (size_t)(p - s->at)};
+	const struct text_part name = {s->at, (size_t)(p - s->at)};
 	if (s->end - p > 3 && !memcmp(p, "://", 3)) {
 		bool web = name.len >= 4 && !strncasecmp(name.at, "http", 4);
 		const char *secret = password_of_url(p, s->end, web, &upto);
@@ -402,10 +402,10 @@ static void take_name(struct scan *s)
 	}
 	s->name = name;
 	const char *value = value_of(s, p);
-	const struct part bare = {skip(name.at, p, "-"), (size_t)(p - skip(name.at, p, "-"))};
+	const struct text_part bare = {skip(name.at, p, "-"), (size_t)(p - skip(name.at, p, "-"))};
 	if (!value || value == s->end) {
 		/* "Bearer x" without a header's name before it */
-		const struct part word = {name.at, name.len};
+		const struct text_part word = {name.at, name.len};
 		if (same(&word, "Bearer") && s->end - p > 8 && *p == ' ') {
 			tell(s, p + 1);
 			hide(s, word_end(p + 1, s->end));
@@ -440,7 +440,7 @@ static void read_text(struct scan *s)
 }
 
 /* `option`: the name, without dashes, whose value the text is; empty: none. */
-static const char *told(const char *text, const struct part *option)
+static const char *told(const char *text, const struct text_part *option)
 {
 	static char *out; /* the recorder comes here on any stack */
 	struct scan s = {.begin = text,
@@ -468,7 +468,7 @@ const char *tfh_told_text(char *const *argv, size_t i)
 {
 	const char *before = i ? argv[i - 1] : "";
 	size_t dashes = strspn(before, "-");
-	struct part option = {before + dashes, strlen(before) - dashes};
+	struct text_part option = {before + dashes, strlen(before) - dashes};
 
 	if (!dashes || strchr(before, '=') || !strncmp(argv[i], "--", 2))
 		option.len = 0;
@@ -477,7 +477,7 @@ const char *tfh_told_text(char *const *argv, size_t i)
 
 const char *tfh_told_entry(const char *entry)
 {
-	const struct part none = {entry, 0};
+	const struct text_part none = {entry, 0};
 
 	return told(entry, &none);
 }

@@ -20,7 +20,7 @@
 #include "base/proc.h"
 #include "cli/cli.h"
 #include "cli/run.h"
-#include "format/journal.h"
+#include "format/journal_view.h"
 #include "report/report.h"
 
 /* What each of the two children may take, beside what the first one has to write. */

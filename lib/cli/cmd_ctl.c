@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "cli/cli.h"
-#include "format/journal.h"
+#include "format/journal_view.h"
 
 /* GPU_ON and GPU_OFF are written as two words. */
 enum verb { STOP, START, FLUSH, GPU_ON, GPU_OFF, VERBS };
@@ -36,7 +36,7 @@ static bool wait_for_flush(const struct tft_view *view)
 	return done;
 }
 
-struct order {
+struct ctl_order {
 	enum verb verb;
 	uint32_t steps;
 	unsigned told, failed, late;
@@ -44,7 +44,7 @@ struct order {
 
 static void tell(void *arg, const struct tft_found *found)
 {
-	struct order *o = arg;
+	struct ctl_order *o = arg;
 	struct tfh_err err;
 
 	if (found->code || tft_view_life(found->view) != TFT_ALIVE)
@@ -79,7 +79,7 @@ static int parse_steps(const char *text, uint32_t *steps)
 }
 
 /* A run directory, or the number of a process. 0 or an exit code. */
-static int tell_target(const char *target, struct order *o)
+static int tell_target(const char *target, struct ctl_order *o)
 {
 	char dir[4096], *end;
 	struct stat st;
@@ -104,7 +104,7 @@ static int tell_target(const char *target, struct order *o)
 int tfh_cmd_ctl(const struct tfh_command_line *args)
 {
 	const char *limit = tfh_line_get(args, "steps");
-	struct order o = {0};
+	struct ctl_order o = {0};
 	char words[32];
 	int verb = 0;
 

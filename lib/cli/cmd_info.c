@@ -9,7 +9,7 @@
 #include "base/print.h"
 #include "cli/cli.h"
 #include "cli/files.h"
-#include "format/journal.h"
+#include "format/journal_view.h"
 #include "format/tft_read.h"
 #include "import/import.h"
 #include "model/model.h"

@@ -15,7 +15,7 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/run.h"
-#include "format/journal.h"
+#include "format/journal_view.h"
 #include "format/tft_read.h"
 #include "model/model.h"
 

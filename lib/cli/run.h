@@ -61,7 +61,7 @@ char *tfh_preload_value(const char *ours, const char *existing);
  * not understood, with what may stand there. Returns how many. */
 unsigned tfh_check_variables(void);
 
-/* ---- place.c: the run directory ---- */
+/* ---- run_directory.c: the run directory ---- */
 
 struct tfh_place {
 	char dir[4096]; /* absolute */

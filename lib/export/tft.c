@@ -235,7 +235,7 @@ static int add_events(struct export *x, struct tfh_err *err)
 
 /* ---- device ops ---- */
 
-struct tables {
+struct device_tables {
 	struct tft_gpu_row *gpu;
 	struct tft_drvr_row *drvr;
 	uint32_t n_gpu, n_drvr, correlation, call_correlation;
@@ -249,7 +249,7 @@ struct tables {
 	size_t payload_cap;
 };
 
-static int write_table(struct export *x, struct tables *t, uint32_t type,
+static int write_table(struct export *x, struct device_tables *t, uint32_t type,
 		       const struct tft_table *table, const void *rows, uint32_t n,
 		       const struct tft_table_extra *extra)
 {
@@ -266,7 +266,7 @@ static int write_table(struct export *x, struct tables *t, uint32_t type,
 			       (uint32_t)tft_table_pack(table, rows, n, extra, t->payload));
 }
 
-static int flush_tables(struct export *x, struct tables *t, const struct tft_gpu_span *span,
+static int flush_tables(struct export *x, struct device_tables *t, const struct tft_gpu_span *span,
 			uint32_t spans)
 {
 	/* The clock of the tables is the run's own, told at both ends. */
@@ -292,7 +292,7 @@ static int flush_tables(struct export *x, struct tables *t, const struct tft_gpu
 }
 
 /* Place of a text in the heap; offset 0 is the empty one. */
-static int heap_offset(struct tables *t, const char *name, uint32_t *offset)
+static int heap_offset(struct device_tables *t, const char *name, uint32_t *offset)
 {
 	size_t n = strlen(name) + 1;
 
@@ -335,7 +335,7 @@ static void copy_columns(const struct tfh_op *op, struct tft_gpu_row *g)
 	g->dst = op->dir == TFH_DIR_D2H || op->dir == TFH_DIR_H2H ? host : device;
 }
 
-static int add_op(struct export *x, struct tables *t, const struct tfh_op *op)
+static int add_op(struct export *x, struct device_tables *t, const struct tfh_op *op)
 {
 	struct tft_gpu_row *g = &t->gpu[t->n_gpu++];
 	uint32_t correlation = op->correlation;
@@ -371,7 +371,7 @@ static int add_op(struct export *x, struct tables *t, const struct tfh_op *op)
 	return heap_offset(t, op->name, &g->name);
 }
 
-static int write_ops(struct export *x, struct tables *t, struct tfh_err *err)
+static int write_ops(struct export *x, struct device_tables *t, struct tfh_err *err)
 {
 	struct tfh_gpu_info gpu;
 	struct tft_gpu_span *span;
@@ -405,7 +405,7 @@ static int write_ops(struct export *x, struct tables *t, struct tfh_err *err)
 
 static int add_ops(struct export *x, struct tfh_err *err)
 {
-	struct tables t = {.correlation = 1u << 31, .call_thread = UINT32_MAX};
+	struct device_tables t = {.correlation = 1u << 31, .call_thread = UINT32_MAX};
 	int rc = -ENOMEM;
 
 	t.gpu = calloc(BATCH, sizeof(*t.gpu));

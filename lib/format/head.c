@@ -5,13 +5,13 @@
 
 #include "format/tft_write.h"
 
-struct entry {
+struct head_value {
 	uint16_t tag;
 	uint16_t reserved;
 	uint32_t length; /* of the value; the next entry begins at the next multiple of 8 */
 };
 
-struct function {
+struct head_function {
 	uint16_t number;
 	uint8_t family, args, dir, props;
 	uint16_t name_length; /* the name follows, without NUL */
@@ -27,59 +27,59 @@ void tft_head_clear(struct tft_head *head)
 
 /* ---- packing ---- */
 
-struct output {
+struct head_output {
 	uint8_t *data;
 	size_t at, cap;
 };
 
 /* Appends `len` bytes if there is room; `at` grows in any case. */
-static void put(struct output *out, const void *data, size_t len)
+static void put(struct head_output *out, const void *data, size_t len)
 {
 	if (out->at + len <= out->cap && len)
 		memcpy(out->data + out->at, data, len);
 	out->at += len;
 }
 
-static void pad(struct output *out)
+static void pad(struct head_output *out)
 {
 	static const uint8_t zero[8];
 
 	put(out, zero, -out->at & 7);
 }
 
-static void put_entry(struct output *out, enum tft_tag tag, const void *value, size_t len)
+static void put_entry(struct head_output *out, enum tft_tag tag, const void *value, size_t len)
 {
-	struct entry e = {.tag = (uint16_t)tag, .length = (uint32_t)len};
+	struct head_value e = {.tag = (uint16_t)tag, .length = (uint32_t)len};
 
 	put(out, &e, sizeof(e));
 	put(out, value, len);
 	pad(out);
 }
 
-static void put_number(struct output *out, enum tft_tag tag, int64_t v)
+static void put_number(struct head_output *out, enum tft_tag tag, int64_t v)
 {
 	put_entry(out, tag, &v, sizeof(v));
 }
 
-static void put_text(struct output *out, enum tft_tag tag, const char *text)
+static void put_text(struct head_output *out, enum tft_tag tag, const char *text)
 {
 	if (text && *text)
 		put_entry(out, tag, text, strlen(text));
 }
 
-static void put_functions(struct output *out, const struct tfh_fn_info *fn, uint32_t n)
+static void put_functions(struct head_output *out, const struct tfh_fn_info *fn, uint32_t n)
 {
-	struct entry e = {.tag = TFT_TAG_FUNCTIONS};
+	struct head_value e = {.tag = TFT_TAG_FUNCTIONS};
 
 	for (uint32_t i = 0; i < n; i++)
 		if (fn[i].name && *fn[i].name)
-			e.length += (uint32_t)(sizeof(struct function) + strlen(fn[i].name));
+			e.length += (uint32_t)(sizeof(struct head_function) + strlen(fn[i].name));
 	put(out, &e, sizeof(e));
 	for (uint32_t i = 0; i < n; i++) {
 		if (!fn[i].name || !*fn[i].name)
 			continue;
-		struct function f = {(uint16_t)i, fn[i].family, fn[i].args,
-				     fn[i].dir,	  fn[i].props,	(uint16_t)strlen(fn[i].name)};
+		struct head_function f = {(uint16_t)i, fn[i].family, fn[i].args,
+					  fn[i].dir,   fn[i].props,  (uint16_t)strlen(fn[i].name)};
 		put(out, &f, sizeof(f));
 		put(out, fn[i].name, f.name_length);
 	}
@@ -88,7 +88,7 @@ static void put_functions(struct output *out, const struct tfh_fn_info *fn, uint
 
 size_t tft_head_pack(const struct tft_head *h, void *buf, size_t cap)
 {
-	struct output out = {buf, 0, cap};
+	struct head_output out = {buf, 0, cap};
 
 	put_number(&out, TFT_TAG_PID, h->pid);
 	put_number(&out, TFT_TAG_PPID, h->ppid);
@@ -116,7 +116,7 @@ size_t tft_head_pack(const struct tft_head *h, void *buf, size_t cap)
 
 static int get_functions(struct tft_head *h, struct tfh_arena *arena, const uint8_t *p, size_t len)
 {
-	struct function f;
+	struct head_function f;
 	uint32_t count = 0;
 
 	for (size_t at = 0; at < len; at += sizeof(f) + f.name_length) {
@@ -209,7 +209,7 @@ static void get_number(struct tft_head *h, uint16_t tag, int64_t v)
 	}
 }
 
-static int get_entry(struct tft_head *h, struct tfh_arena *arena, const struct entry *e,
+static int get_entry(struct tft_head *h, struct tfh_arena *arena, const struct head_value *e,
 		     const uint8_t *value)
 {
 	const char **text = text_field(h, e->tag);
@@ -232,7 +232,7 @@ static int get_entry(struct tft_head *h, struct tfh_arena *arena, const struct e
 int tft_head_unpack(struct tft_head *h, struct tfh_arena *arena, const void *data, size_t len)
 {
 	const uint8_t *p = data;
-	struct entry e;
+	struct head_value e;
 
 	tft_head_clear(h);
 	h->version = TFT_VERSION;

@@ -3,7 +3,7 @@
 #ifndef TFT_JOURNAL_COPY_H
 #define TFT_JOURNAL_COPY_H
 
-#include "format/journal.h"
+#include "format/journal_view.h"
 
 struct tft_ring_copy {
 	struct tft_ring ring;

@@ -2,7 +2,7 @@
 #ifndef TFT_JOURNAL_OPEN_H
 #define TFT_JOURNAL_OPEN_H
 
-#include "format/journal.h"
+#include "format/journal_view.h"
 
 /* The last part of `path`, looked up in `dir`, which becomes the view's (below 0: the -errno of
  * opening it). Other than tft_view_open it hands out a view with -EAGAIN, too. */

@@ -1,4 +1,4 @@
-#include "format/journal.h"
+#include "format/journal_view.h"
 
 #include <errno.h>
 #include <string.h>

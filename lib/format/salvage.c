@@ -3,7 +3,7 @@
  * before segments, in the direction in which records move, so that even a living process' record is
  * met at least once; numbers tell copies apart.
  */
-#include "format/journal.h"
+#include "format/journal_view.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -18,7 +18,7 @@
 #define RATIO_MOST 256u
 #define RATIO_FREE (64ull << 20) /* so much is unpacked in any case */
 
-struct block {
+struct file_block {
 	size_t n;
 	uint8_t data[BLOCK];
 };
@@ -41,7 +41,7 @@ struct tfh_bytes {
 	pthread_cond_t changed;
 	uint64_t made, read;
 	bool handed; /* the reader holds block `read` */
-	struct block *ring;
+	struct file_block *ring;
 };
 
 /* ---- making blocks ---- */
@@ -94,7 +94,7 @@ static bool next_member(struct tfh_bytes *b)
 	return inflateReset(&b->z) == Z_OK;
 }
 
-static bool inflate_block(struct tfh_bytes *b, struct block *to)
+static bool inflate_block(struct tfh_bytes *b, struct file_block *to)
 {
 	b->z.next_out = to->data;
 	b->z.avail_out = BLOCK;
@@ -119,7 +119,7 @@ static bool inflate_block(struct tfh_bytes *b, struct block *to)
 	return to->n > 0;
 }
 
-static bool fill(struct tfh_bytes *b, struct block *to)
+static bool fill(struct tfh_bytes *b, struct file_block *to)
 {
 	if (b->zipped)
 		return inflate_block(b, to);
@@ -263,7 +263,7 @@ int tfh_bytes_of(const void *data, size_t n, struct tfh_bytes **out, struct tfh_
 
 const uint8_t *tfh_bytes_next(struct tfh_bytes *b, size_t *n)
 {
-	struct block *block;
+	struct file_block *block;
 
 	if (!b->threaded) {
 		block = &b->ring[0];

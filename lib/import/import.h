@@ -33,14 +33,14 @@ int tfh_import_kineto_bytes(struct tfh_builder *b, const void *data, size_t n, c
 int tfh_import_xplane_bytes(struct tfh_builder *b, const void *data, size_t n, const char *path,
 			    struct tfh_err *err);
 
-/* calls.c: what a call of CUDA's runtime (or HIP's) or driver is about: the row of the driver
+/* foreign_names.c: what a call of CUDA's runtime (or HIP's) or driver is about: the row of the driver
  * function that does the same. NULL: nothing that the analysis knows. */
 const struct tfh_fn_info *tfh_import_call(const char *name);
 
-/* calls.c: the same of a runtime that is neither; only for names that are known to be calls. */
+/* foreign_names.c: the same of a runtime that is neither; only for names that are known to be calls. */
 const struct tfh_fn_info *tfh_import_other_call(const char *name);
 
-/* calls.c: reads what a copy's name tells ("Memcpy HtoD (Pageable -> Device)", "MemcpyH2D"). */
+/* foreign_names.c: reads what a copy's name tells ("Memcpy HtoD (Pageable -> Device)", "MemcpyH2D"). */
 void tfh_import_copy_name(const char *name, struct tfh_op *op);
 
 /* More threads of a process than any has are counted as one. */

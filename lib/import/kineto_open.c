@@ -10,7 +10,7 @@
 #include "base/hash.h"
 
 #include "import/kineto.h"
-#include "import/map.h"
+#include "import/key_table.h"
 
 /* Open at a time; what would be more is left out, with its end. */
 #define MOST 1000000u

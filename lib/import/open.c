@@ -14,9 +14,9 @@
 #define MAX_FILES 4096
 #define MAX_PIPED (4ull << 30) /* bytes of an XPlane trace out of a pipe */
 
-enum kind { OURS, KINETO, XPLANE, STREAM };
+enum trace_kind { OURS, KINETO, XPLANE, STREAM };
 
-struct list {
+struct trace_list {
 	char *path[MAX_FILES];
 	bool asked[MAX_FILES]; /* named by the caller, not found in a directory */
 	uint32_t n;
@@ -59,7 +59,7 @@ static size_t read_head(int fd, uint8_t *head, size_t cap)
 
 /* By the first bytes: JSON and gzip have their own, an XSpace begins with a plane (field 1, a
  * message). */
-static enum kind kind_of_bytes(const uint8_t *head, size_t n)
+static enum trace_kind kind_of_bytes(const uint8_t *head, size_t n)
 {
 	size_t i = n >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
 
@@ -83,10 +83,10 @@ static size_t head_of(const char *path, uint8_t *head, size_t cap)
 }
 
 /* Names tell most; a file without a telling name is told by its first bytes. */
-static enum kind kind_of(const char *path)
+static enum trace_kind kind_of(const char *path)
 {
 	uint8_t head[256];
-	enum kind kind;
+	enum trace_kind kind;
 
 	if (is_stream(path))
 		return STREAM;
@@ -141,7 +141,7 @@ const char *tfh_import_other(const char *path)
 		       : other_format(path, head, head_of(path, head, sizeof(head)));
 }
 
-static int add(struct list *l, const char *path, bool asked)
+static int add(struct trace_list *l, const char *path, bool asked)
 {
 	if (l->n == MAX_FILES)
 		return -E2BIG;
@@ -165,7 +165,7 @@ static bool foreign_name(const char *name)
 }
 
 /* Beside HOST.xplane.pb TensorFlow puts HOST.trace.json.gz, the same for a viewer. */
-static void leave_out_views(struct list *l, uint32_t first)
+static void leave_out_views(struct trace_list *l, uint32_t first)
 {
 	uint32_t kept = first;
 	bool xplane = false;
@@ -182,7 +182,7 @@ static void leave_out_views(struct list *l, uint32_t first)
 }
 
 /* -EEXIST: it is one of ours. */
-static int add_files(struct list *l, const char *dir)
+static int add_files(struct trace_list *l, const char *dir)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
@@ -208,7 +208,7 @@ static int add_files(struct list *l, const char *dir)
 
 /* TensorBoard's log directory: <dir>/plugins/profile/<session>/<host>.xplane.pb; sessions are named
  * by their time, the last is meant. */
-static int add_session(struct list *l, const char *dir)
+static int add_session(struct trace_list *l, const char *dir)
 {
 	char base[2048], newest[256] = "", path[4096];
 	DIR *d;
@@ -229,7 +229,7 @@ static int add_session(struct list *l, const char *dir)
 }
 
 /* A directory's foreign files, none if it is one of ours. */
-static int add_directory(struct list *l, const char *dir)
+static int add_directory(struct trace_list *l, const char *dir)
 {
 	uint32_t before = l->n;
 	int rc = add_files(l, dir);
@@ -243,7 +243,7 @@ static int add_directory(struct list *l, const char *dir)
 	return 0;
 }
 
-static void forget(struct list *l)
+static void forget(struct trace_list *l)
 {
 	while (l && l->n)
 		free(l->path[--l->n]);
@@ -252,7 +252,7 @@ static void forget(struct list *l)
 
 bool tfh_import_is_foreign(const char *path)
 {
-	struct list *l;
+	struct trace_list *l;
 	bool foreign;
 
 	if (!is_directory(path))
@@ -296,7 +296,7 @@ static int read_stream(struct tfh_builder *b, const char *path, struct tfh_err *
 	uint8_t *head = malloc(TFH_BYTES_HEAD), *data = NULL;
 	size_t n = fd >= 0 && head ? read_head(fd, head, TFH_BYTES_HEAD) : 0;
 	const char *name = strcmp(path, "-") ? path : "standard input";
-	enum kind kind = kind_of_bytes(head, n);
+	enum trace_kind kind = kind_of_bytes(head, n);
 	int rc = fd < 0 ? -errno : head ? 0 : -ENOMEM;
 
 	if (rc) {
@@ -349,7 +349,7 @@ static int leave_out(struct tfh_builder *b, uint32_t before, int rc, const struc
 
 /* All files into one run. One that was asked for must be sound; of those found in a directory, one.
  */
-static int read_files(const struct list *l, const char *name, struct tfh_run **out,
+static int read_files(const struct trace_list *l, const char *name, struct tfh_run **out,
 		      struct tfh_err *err)
 {
 	struct tfh_builder *b;
@@ -385,7 +385,7 @@ static int read_files(const struct list *l, const char *name, struct tfh_run **o
 
 int tfh_import_open(const char *const *paths, uint32_t n, struct tfh_run **out, struct tfh_err *err)
 {
-	struct list *l = calloc(1, sizeof(*l));
+	struct trace_list *l = calloc(1, sizeof(*l));
 	uint32_t ours = 0;
 	int rc = 0;
 

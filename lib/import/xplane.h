@@ -3,7 +3,7 @@
 #define TFH_IMPORT_XPLANE_H
 
 #include "import/import.h"
-#include "import/map.h"
+#include "import/key_table.h"
 #include "import/wire.h"
 
 #define TFH_XPLANE_NAME 2048

@@ -14,7 +14,7 @@ struct step {
 	int64_t group, t0, t1;
 };
 
-struct module { /* ran on a device */
+struct module_run { /* ran on a device */
 	uint64_t key;
 	int64_t t0, t1;
 };
@@ -31,7 +31,7 @@ struct tfh_xplane {
 	struct step *step;
 	uint32_t n_step, cap_step;
 	struct tfh_map by_group;
-	struct module *module;
+	struct module_run *module;
 	uint32_t n_module, cap_module;
 };
 
@@ -221,13 +221,13 @@ static int add_module(struct tfh_xplane *x, const struct tfh_xevent *e)
 
 	if (x->n_module == x->cap_module) {
 		uint32_t want = x->cap_module ? x->cap_module * 2 : 64;
-		struct module *v = realloc(x->module, want * sizeof(*v));
+		struct module_run *v = realloc(x->module, want * sizeof(*v));
 		if (!v)
 			return -ENOMEM;
 		x->module = v;
 		x->cap_module = want;
 	}
-	x->module[x->n_module++] = (struct module){tfh_hash_add(name, x->device), e->t0, e->t1};
+	x->module[x->n_module++] = (struct module_run){tfh_hash_add(name, x->device), e->t0, e->t1};
 	return 0;
 }
 

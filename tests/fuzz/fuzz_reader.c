@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "format/journal.h"
+#include "format/journal_view.h"
 #include "format/table.h"
 #include "format/tft_read.h"
 #include "fuzz.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "format/journal.h"
+#include "format/journal_view.h"
 
 int main(int argc, char **argv)
 {

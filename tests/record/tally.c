@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/fn.h"
-#include "format/journal.h"
+#include "format/journal_view.h"
 #include "format/tft_read.h"
 #include "format/tft_write.h"
 

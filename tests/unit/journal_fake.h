@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "format/journal.h"
+#include "format/journal_view.h"
 
 #define RINGS 2
 

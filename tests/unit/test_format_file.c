@@ -10,7 +10,7 @@
 
 #include "base/crc32c.h"
 #include "format/clocks.h"
-#include "format/journal.h"
+#include "format/journal_view.h"
 
 #define CHUNKS 40
 #define PER_CHUNK 200

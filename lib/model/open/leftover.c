@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/journal.h"
+#include "format/journal_view.h"
 
 #include "model/open/opening.h"
 

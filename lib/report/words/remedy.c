@@ -11,7 +11,7 @@ static const char slow_function[] = "a function that the input pipeline calls is
 
 /* Stages that cannot be helped like others of their cause: the first row whose word is in the
  * stage's type counts. */
-static const struct row {
+static const struct remedy_row {
 	enum tfh_cause cause;
 	const char *word;
 	struct tfh_remedy remedy;

@@ -6,8 +6,8 @@
  *	words.c		what is said, in which order; what a verdict rests on
  *	cause.c		what each cause means in this job
  *	remedy.c	what to do about it: tables
- *	place.c		where in the program the time goes
- *	notes.c		notes below a verdict
+ *	where.c		where in the program the time goes
+ *	remarks.c	notes below a verdict
  *	wording.c	where the sentences are put
  */
 #ifndef TFH_REPORT_WORDS_H
@@ -58,7 +58,7 @@ void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, con
 /* The factor at best without that part of the steps, NAN where the what-ifs have none. */
 double tfh_ceiling(const struct tfh_result *r, enum tfh_remove what);
 
-/* place.c: who makes the calls behind a cause of the host's; what to do about it where a trace
+/* where.c: who makes the calls behind a cause of the host's; what to do about it where a trace
  * tells of its functions. NULL where it is not known. */
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
@@ -71,7 +71,7 @@ void tfh_explain_also(struct tfh_wording *w);
 /* One op that is most of a computing that matters is worth a line whatever the class. */
 void tfh_explain_kernels(struct tfh_wording *w);
 
-/* notes.c: what the input pipeline could deliver; page faults; everything that is no part of the
+/* remarks.c: what the input pipeline could deliver; page faults; everything that is no part of the
  * verdict, in the order of the report. */
 void tfh_note_supply(struct tfh_wording *w);
 void tfh_note_faults(struct tfh_wording *w);

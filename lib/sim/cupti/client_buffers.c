@@ -12,17 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct sink {
+struct client_buffer {
 	unsigned char *p;
 	size_t size, used, max, n;
 	bool orphan; /* its thread is gone */
-	struct sink *next;
+	struct client_buffer *next;
 };
 
-struct parcel {
+struct full_buffer {
 	unsigned char *p;
 	size_t size, used, n;
-	struct parcel *next;
+	struct full_buffer *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,13 +33,13 @@ static sim_requested_fn requested;
 static sim_completed_fn completed;
 static struct sim_record *queue;
 static size_t queue_at, queue_n, queue_size;
-static struct sink common;
-static struct sink *sinks = &common;
-static struct parcel *parcels, **parcels_end = &parcels;
+static struct client_buffer common;
+static struct client_buffer *sinks = &common;
+static struct full_buffer *parcels, **parcels_end = &parcels;
 static size_t held, dropped;
 static unsigned delivering; /* threads that are in the client's `completed` */
 static pthread_key_t key;
-static __thread struct sink *mine;
+static __thread struct client_buffer *mine;
 static __thread bool in_client;
 
 /* ---- the worker ---- */
@@ -84,7 +84,7 @@ CUptiResult sim_attribute(int a, size_t *size, void *value, bool set)
 static void orphan(void *sink)
 {
 	pthread_mutex_lock(&lock);
-	((struct sink *)sink)->orphan = true;
+	((struct client_buffer *)sink)->orphan = true;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -175,10 +175,10 @@ static struct sim_record take(void)
 }
 
 /* With lock: what s holds goes to the client. */
-static void pack(struct sink *s)
+static void pack(struct client_buffer *s)
 {
-	struct parcel *p = malloc(sizeof(*p));
-	*p = (struct parcel){s->p, s->size, s->used, s->n, NULL};
+	struct full_buffer *p = malloc(sizeof(*p));
+	*p = (struct full_buffer){s->p, s->size, s->used, s->n, NULL};
 	*parcels_end = p;
 	parcels_end = &p->next;
 	s->p = NULL;
@@ -200,7 +200,7 @@ static void overhead(uint32_t what, uint64_t start, void (*add)(const struct sim
 /* With lock, which it releases while the client works. False: the client gave none. `told`: the
  * request itself leaves a record; one for the sake of such a record must not, or a client without
  * usable buffers would be asked for ever. */
-static bool request(struct sink *s, bool told)
+static bool request(struct client_buffer *s, bool told)
 {
 	enum { BUFFER_REQUEST = 7 << 16 };
 	unsigned char *p = NULL;
@@ -228,7 +228,7 @@ static bool request(struct sink *s, bool told)
 	return true;
 }
 
-static bool fits(const struct sink *s, size_t size)
+static bool fits(const struct client_buffer *s, size_t size)
 {
 	size_t limit = sim_cupti_config()->buffer_bytes;
 	if (!limit || limit > s->size)
@@ -237,7 +237,7 @@ static bool fits(const struct sink *s, size_t size)
 }
 
 /* With lock, which it may release meanwhile; s is used by this thread alone. */
-static void put(struct sink *s, const struct sim_record *r)
+static void put(struct client_buffer *s, const struct sim_record *r)
 {
 	size_t size = sim_record_size(r->kind);
 	if (s->p && !fits(s, size))
@@ -260,7 +260,7 @@ static void hand_over(void)
 {
 	pthread_mutex_lock(&lock);
 	for (;;) {
-		struct parcel *p = parcels;
+		struct full_buffer *p = parcels;
 		sim_completed_fn f = completed;
 		if (!p)
 			break;
@@ -343,8 +343,8 @@ static void flush_here(bool also_empty)
 	pthread_mutex_lock(&turn);
 	drain_queue();
 	pthread_mutex_lock(&lock);
-	for (struct sink **at = &sinks; *at;) {
-		struct sink *s = *at;
+	for (struct client_buffer **at = &sinks; *at;) {
+		struct client_buffer *s = *at;
 		if (s->p && (s->used || also_empty))
 			pack(s);
 		if (s->orphan && !s->p) {

@@ -118,16 +118,16 @@ static void record(const struct sim_tools_op *op)
 }
 
 /* Launches of graphs some of whose nodes are done. With the driver's lock. */
-struct span {
+struct graph_span {
 	uint32_t correlation;
 	uint64_t start, end;
-	struct span *next;
+	struct graph_span *next;
 };
-static struct span *spans;
+static struct graph_span *spans;
 
-static struct span **span_of(uint32_t correlation)
+static struct graph_span **span_of(uint32_t correlation)
 {
-	struct span **at = &spans;
+	struct graph_span **at = &spans;
 	while (*at && (*at)->correlation != correlation)
 		at = &(*at)->next;
 	return at;
@@ -135,10 +135,10 @@ static struct span **span_of(uint32_t correlation)
 
 static void widen(const struct sim_tools_op *op)
 {
-	struct span **at = span_of(op->correlation);
+	struct graph_span **at = span_of(op->correlation);
 	if (!*at) {
 		*at = malloc(sizeof(**at));
-		**at = (struct span){op->correlation, op->start, op->end, NULL};
+		**at = (struct graph_span){op->correlation, op->start, op->end, NULL};
 	}
 	if (op->start < (*at)->start)
 		(*at)->start = op->start;
@@ -148,7 +148,7 @@ static void widen(const struct sim_tools_op *op)
 
 static void finish(const struct sim_tools_op *op)
 {
-	struct span **at = span_of(op->correlation), *s = *at;
+	struct graph_span **at = span_of(op->correlation), *s = *at;
 	struct sim_tools_op whole = *op;
 	if (s) {
 		whole.start = s->start;

@@ -89,7 +89,7 @@ struct sync { /* CUpti_ActivitySynchronization (40), Synchronization2 */
 	uint32_t result, pad;
 };
 
-struct graph { /* CUpti_ActivityGraphTrace (48), GraphTrace2 */
+struct graph_record { /* CUpti_ActivityGraphTrace (48), GraphTrace2 */
 	uint32_t kind, correlation;
 	uint64_t start, end;
 	uint32_t device, graph, context, stream;
@@ -262,10 +262,10 @@ static void encode_set(const struct sim_record *r, struct set *s)
 	};
 }
 
-static void encode_graph(const struct sim_record *r, struct graph *g)
+static void encode_graph(const struct sim_record *r, struct graph_record *g)
 {
 	const struct sim_tools_op *op = &r->op;
-	*g = (struct graph){
+	*g = (struct graph_record){
 		.correlation = op->correlation,
 		.start = sim_cupti_time(op->start),
 		.end = sim_cupti_time(op->end),
@@ -289,7 +289,7 @@ void sim_record_encode(const struct sim_record *r, unsigned char *out)
 		struct api api;
 		struct overhead overhead;
 		struct sync sync;
-		struct graph graph;
+		struct graph_record graph;
 		struct external external;
 	} u;
 	uint32_t pid = sim_cupti_pid();

@@ -7,13 +7,13 @@
 
 typedef uint64_t (*clock_fn)(void);
 
-struct reading {
+struct clock_reading {
 	uint64_t mono, client;
 };
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static clock_fn client_clock;
-static struct reading first, newest;
+static struct clock_reading first, newest;
 static uint64_t base_mono;
 static int64_t base_distance;
 
@@ -52,13 +52,13 @@ void sim_cupti_clock_sample(void)
 	if (!f)
 		return;
 	/* The tightest of some readings: the thread may lose the processor in the middle of one. */
-	struct reading r = {0, 0};
+	struct clock_reading r = {0, 0};
 	for (uint64_t best = UINT64_MAX, n = 0; n < 8 && best > 2000; n++) {
 		uint64_t before = mono_now(), client = f(), width = mono_now() - before;
 		if (width >= best)
 			continue;
 		best = width;
-		r = (struct reading){before + width / 2, client};
+		r = (struct clock_reading){before + width / 2, client};
 	}
 	pthread_mutex_lock(&mu);
 	if (!first.mono)
@@ -74,7 +74,7 @@ uint64_t sim_cupti_time(uint64_t mono)
 	if (!__atomic_load_n(&client_clock, __ATOMIC_ACQUIRE))
 		return own(mono);
 	pthread_mutex_lock(&mu);
-	struct reading a = first, b = newest;
+	struct clock_reading a = first, b = newest;
 	pthread_mutex_unlock(&mu);
 	double slope = 1;
 	/* Over less, the noise of two readings would be stretched. */
@@ -105,7 +105,7 @@ CUPTI_API(cuptiActivityRegisterTimestampCallback, (clock_fn f), (f))
 	if (!f)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	pthread_mutex_lock(&mu);
-	first = newest = (struct reading){0, 0};
+	first = newest = (struct clock_reading){0, 0};
 	pthread_mutex_unlock(&mu);
 	__atomic_store_n(&client_clock, f, __ATOMIC_RELEASE);
 	sim_cupti_clock_sample();

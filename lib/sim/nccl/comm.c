@@ -21,15 +21,15 @@ enum { MAGIC = 0x6ccc, PAGE = 4096, HEAD = 65536 };
 #define REGION ((size_t)1 << 30)
 
 /* What a group of this thread has begun and not finished. */
-struct begun {
+struct comm_setup {
 	struct ncclComm *comm;
 	struct ncclComm *parent; /* of a split, whose comm comes later */
 	int color, key;
 	uint32_t call;
 	ncclComm_t *out;
-	struct begun *next;
+	struct comm_setup *next;
 };
-static __thread struct begun *inits;
+static __thread struct comm_setup *inits;
 
 bool sim_comm_valid(const struct ncclComm *c)
 {
@@ -208,7 +208,7 @@ static ncclResult_t complete(struct ncclComm *c)
 }
 
 /* A split's new communicator, once all ranks of the parent have said where they go. */
-static ncclResult_t resolve(struct begun *b)
+static ncclResult_t resolve(struct comm_setup *b)
 {
 	struct sim_shared *s = b->parent->shared;
 	char name[NAME_LEN + 32];
@@ -231,11 +231,11 @@ static ncclResult_t resolve(struct begun *b)
 ncclResult_t sim_inits_finish(void)
 {
 	ncclResult_t r = ncclSuccess;
-	for (struct begun *b = inits; b && !r; b = b->next)
+	for (struct comm_setup *b = inits; b && !r; b = b->next)
 		if (b->parent)
 			r = resolve(b);
 	while (inits) {
-		struct begun *b = inits;
+		struct comm_setup *b = inits;
 		if (!r && b->comm)
 			r = complete(b->comm);
 		*b->out = b->comm;
@@ -246,9 +246,9 @@ ncclResult_t sim_inits_finish(void)
 }
 
 /* Now, or at the end of the group. */
-static ncclResult_t later(const struct begun *b)
+static ncclResult_t later(const struct comm_setup *b)
 {
-	struct begun *copy = malloc(sizeof(*copy)), **at = &inits;
+	struct comm_setup *copy = malloc(sizeof(*copy)), **at = &inits;
 	*copy = *b;
 	while (*at)
 		at = &(*at)->next;
@@ -272,7 +272,7 @@ NCCL_API(ncclGetUniqueId, (ncclUniqueId * id), (id))
 NCCL_API(ncclCommInitRank, (ncclComm_t * out, int ranks, ncclUniqueId id, int rank),
 	 (out, ranks, id, rank))
 {
-	struct begun b = {.out = out};
+	struct comm_setup b = {.out = out};
 	if (!out || strncmp(id.bytes, "simnccl-", 8) || strnlen(id.bytes, NAME_LEN) >= NAME_LEN ||
 	    strchr(id.bytes, '/'))
 		return sim_nccl_error(NULL, ncclInvalidArgument, "not an id of this library");
@@ -303,13 +303,13 @@ NCCL_API(ncclCommInitAll, (ncclComm_t * out, int n, const int *devices), (out, n
 		return sim_nccl_error(NULL, ncclUnhandledCudaError, "no simulated driver");
 	d->get_current(&before);
 	for (int i = 0; i < n && !r; i++) {
-		struct begun b = {.out = &out[i]};
+		struct comm_setup b = {.out = &out[i]};
 		if (d->device_get(&device, devices ? devices[i] : i) || d->retain(&ctx, device) ||
 		    d->set_current(ctx))
 			r = sim_nccl_error(NULL, ncclUnhandledCudaError, "device of rank %d", i);
 		else
 			r = begin(&b.comm, id.bytes, n, i);
-		struct begun *copy = malloc(sizeof(*copy));
+		struct comm_setup *copy = malloc(sizeof(*copy));
 		*copy = b;
 		copy->next = inits;
 		inits = copy;
@@ -332,7 +332,7 @@ NCCL_API(ncclCommSplit, (ncclComm_t parent, int color, int key, ncclComm_t *out,
 	s->split[parent->rank].key[call & 1] = key;
 	__atomic_store_n(&s->split[parent->rank].calls, call, __ATOMIC_RELEASE);
 	changed(&s->split[parent->rank].calls);
-	return later(&(struct begun){
+	return later(&(struct comm_setup){
 		.parent = parent, .color = color, .key = key, .call = call, .out = out});
 }
 

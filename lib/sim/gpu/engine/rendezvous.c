@@ -24,7 +24,7 @@
 enum { GROUPS = 256, RANKS = 128, SLEEP_NS = 2000000 };
 enum { FREE, CLAIMED, READY };
 
-struct group {
+struct rendezvous_group {
 	uint32_t state, ranks;
 	uint64_t key;
 	uint32_t changes, aborted; /* changes: futex word */
@@ -35,7 +35,7 @@ struct group {
 };
 
 struct sim_meeting {
-	struct group *group;
+	struct rendezvous_group *group;
 	uint64_t nth, ns, deadline, start;
 	uint32_t ranks;
 	struct sim_ctx *ctx;
@@ -43,7 +43,7 @@ struct sim_meeting {
 	const char *args;
 };
 
-static struct group *groups;
+static struct rendezvous_group *groups;
 
 static void open_file(void)
 {
@@ -63,12 +63,12 @@ static void open_file(void)
 }
 
 /* The group's place; NULL when there are too many groups or it has another number of ranks. */
-static struct group *find(uint64_t key, uint32_t ranks)
+static struct rendezvous_group *find(uint64_t key, uint32_t ranks)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, open_file);
 	for (int i = 0; groups && i < GROUPS; i++) {
-		struct group *g = &groups[(key + (uint64_t)i) % GROUPS];
+		struct rendezvous_group *g = &groups[(key + (uint64_t)i) % GROUPS];
 		uint32_t state = FREE;
 		if (__atomic_compare_exchange_n(&g->state, &state, CLAIMED, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_ACQUIRE)) {
@@ -114,9 +114,9 @@ struct sim_meeting *sim_meeting_join(const struct sim_op *op)
 		return NULL;
 	memcpy(&p, op->work.launch.args, sizeof(p));
 	sim_body_fn body = body_of(op->work.launch.func);
-	struct group *g = NULL;
+	struct rendezvous_group *g = NULL;
 	if (p.ranks && p.ranks <= RANKS && p.rank < p.ranks)
-		g = body ? (struct group *)(uintptr_t)p.key : find(p.key, p.ranks);
+		g = body ? (struct rendezvous_group *)(uintptr_t)p.key : find(p.key, p.ranks);
 	if (!g) {
 		sim_truth_note("rendezvous of group %llu, rank %u of %u: not possible",
 			       (unsigned long long)p.key, p.rank, p.ranks);
@@ -181,7 +181,7 @@ void sim_meeting_sleep(const struct sim_meeting *m)
 
 static void native_abort(void *memory)
 {
-	struct group *g = memory;
+	struct rendezvous_group *g = memory;
 	__atomic_store_n(&g->aborted, 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&g->changes, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &g->changes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -196,7 +196,7 @@ const struct sim_native_table sim_native_table = {
 	.size = sizeof(sim_native_table),
 	.version = SIM_NATIVE_VERSION,
 	.config = &sim_cfg.nccl,
-	.group_bytes = sizeof(struct group),
+	.group_bytes = sizeof(struct rendezvous_group),
 	.set_body = native_set_body,
 	.abort = native_abort,
 	.injected = sim_injected,

@@ -179,14 +179,14 @@ static CUresult get_flags(struct sim_call *c, CUgraphExec e, unsigned long long 
 }
 
 /* ---- launch, with sim_mu ---- */
-struct run {
+struct graph_run {
 	uint64_t call, stream;
 	struct sim_exec *e;
 	struct sim_op **ops; /* in the order of their making */
 	size_t n, capacity;
 };
 
-static struct sim_op *operation(struct run *r, const struct sim_work *w, uint64_t node)
+static struct sim_op *operation(struct graph_run *r, const struct sim_work *w, uint64_t node)
 {
 	struct sim_op *op = sim_op_new(w, r->call, r->stream);
 	op->graph = r->e->id;
@@ -199,16 +199,17 @@ static struct sim_op *operation(struct run *r, const struct sim_work *w, uint64_
 	return op;
 }
 
-static struct sim_op *mark(struct run *r, uint64_t node)
+static struct sim_op *mark(struct graph_run *r, uint64_t node)
 {
 	struct sim_work w = {.kind = SIM_K_MARK, .engine = SIM_ENG_NONE, .dev = r->e->ctx->dev};
 	return operation(r, &w, node);
 }
 
-static void unroll(struct run *r, struct sim_graph *g, struct sim_op *first, struct sim_op *last);
+static void unroll(struct graph_run *r, struct sim_graph *g, struct sim_op *first,
+		   struct sim_op *last);
 
 /* The graphs below n: the first operation is returned, the last one put into *end. */
-static struct sim_op *below(struct run *r, struct sim_node *n, struct sim_op **end)
+static struct sim_op *below(struct graph_run *r, struct sim_node *n, struct sim_op **end)
 {
 	struct sim_op *begin = mark(r, n->number), *at = begin;
 	unsigned times = 1;
@@ -222,7 +223,7 @@ static struct sim_op *below(struct run *r, struct sim_node *n, struct sim_op **e
 	return begin;
 }
 
-static struct sim_op *single(struct run *r, struct sim_node *n)
+static struct sim_op *single(struct graph_run *r, struct sim_node *n)
 {
 	if (n->disabled)
 		return mark(r, n->number);
@@ -243,7 +244,8 @@ static struct sim_op *single(struct run *r, struct sim_node *n)
 	return op;
 }
 
-static void unroll(struct run *r, struct sim_graph *g, struct sim_op *first, struct sim_op *last)
+static void unroll(struct graph_run *r, struct sim_graph *g, struct sim_op *first,
+		   struct sim_op *last)
 {
 	struct sim_op **begin = calloc(g->n + 1, sizeof(struct sim_op *)),
 		      **end = calloc(g->n + 1, sizeof(struct sim_op *));
@@ -273,7 +275,7 @@ static void unroll(struct run *r, struct sim_graph *g, struct sim_op *first, str
 /* The launch is one entry of the stream's queue; its nodes hang between two marks. */
 static void submit(struct sim_call *c, struct sim_exec *e, struct sim_stream *s)
 {
-	struct run r = {.call = c->no, .stream = c->stream, .e = e};
+	struct graph_run r = {.call = c->no, .stream = c->stream, .e = e};
 	struct sim_op *first = mark(&r, 0);
 	sim_stream_order(s, first);
 	struct sim_op *last = mark(&r, 0);

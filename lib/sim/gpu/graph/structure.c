@@ -284,14 +284,14 @@ static CUresult remove_deps(struct sim_call *c, CUgraph g, const CUgraphNode *fr
 
 /* ---- reading ---- */
 /* What a listing fills: up to *n entries; only their number when nothing is to be filled. */
-struct list {
+struct edge_list {
 	CUgraphNode *from, *to;
 	CUgraphEdgeData *edges;
 	size_t *n, k;
 	bool lossy; /* an edge with data was asked for without it */
 };
 
-static void put(struct list *l, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *edge)
+static void put(struct edge_list *l, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *edge)
 {
 	static const CUgraphEdgeData none;
 	bool fill = (l->from || l->to) && l->k < *l->n;
@@ -307,7 +307,7 @@ static void put(struct list *l, CUgraphNode from, CUgraphNode to, const CUgraphE
 }
 
 /* Places beyond the last entry are cleared, as the real one does. */
-static CUresult done(struct list *l)
+static CUresult done(struct edge_list *l)
 {
 	if (l->from || l->to) {
 		for (size_t i = l->k; i < *l->n; i++) {
@@ -326,7 +326,7 @@ static CUresult done(struct list *l)
 static CUresult list_nodes(CUgraph g, CUgraphNode *out, size_t *n, bool roots)
 {
 	static const CUgraphEdgeData none;
-	struct list l = {.from = out, .n = n};
+	struct edge_list l = {.from = out, .n = n};
 	if (!sim_graph_is(g) || !n)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < g->n; i++)
@@ -350,7 +350,7 @@ static CUresult get_roots(struct sim_call *c, CUgraph g, CUgraphNode *out, size_
 static CUresult get_edges2(struct sim_call *c, CUgraph g, CUgraphNode *from, CUgraphNode *to,
 			   CUgraphEdgeData *edges, size_t *n)
 {
-	struct list l = {.from = from, .to = to, .edges = edges, .n = n};
+	struct edge_list l = {.from = from, .to = to, .edges = edges, .n = n};
 	(void)c;
 	if (!sim_graph_is(g) || !n || !from != !to)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -369,7 +369,7 @@ static CUresult get_edges(struct sim_call *c, CUgraph g, CUgraphNode *from, CUgr
 static CUresult get_deps2(struct sim_call *c, CUgraphNode n, CUgraphNode *out,
 			  CUgraphEdgeData *edges, size_t *count)
 {
-	struct list l = {.from = out, .edges = edges, .n = count};
+	struct edge_list l = {.from = out, .edges = edges, .n = count};
 	(void)c;
 	if (!sim_node_is(n) || !count)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -386,7 +386,7 @@ static CUresult get_deps(struct sim_call *c, CUgraphNode n, CUgraphNode *out, si
 static CUresult get_dependents2(struct sim_call *c, CUgraphNode n, CUgraphNode *out,
 				CUgraphEdgeData *edges, size_t *count)
 {
-	struct list l = {.from = out, .edges = edges, .n = count};
+	struct edge_list l = {.from = out, .edges = edges, .n = count};
 	(void)c;
 	if (!sim_node_is(n) || !count)
 		return CUDA_ERROR_INVALID_VALUE;

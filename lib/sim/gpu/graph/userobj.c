@@ -3,29 +3,29 @@
 
 #include <stdlib.h>
 
-struct object {
+struct user_object {
 	int magic;
 	void *arg;
 	CUhostFn destroy;
 	unsigned refs;
 };
 struct sim_user {
-	struct object *object;
+	struct user_object *object;
 	unsigned refs;
 	struct sim_user *next;
 };
 
-static bool is_object(const struct object *o)
+static bool is_object(const struct user_object *o)
 {
 	return o && o->magic == SIM_MAGIC_USER;
 }
 
-static void give(struct object *o, unsigned n)
+static void give(struct user_object *o, unsigned n)
 {
 	__atomic_add_fetch(&o->refs, n, __ATOMIC_RELAXED);
 }
 
-static void take(struct object *o, unsigned n)
+static void take(struct user_object *o, unsigned n)
 {
 	if (__atomic_sub_fetch(&o->refs, n, __ATOMIC_ACQ_REL))
 		return;
@@ -34,7 +34,7 @@ static void take(struct object *o, unsigned n)
 	free(o);
 }
 
-static void hold(struct sim_graph *g, struct object *o, unsigned n)
+static void hold(struct sim_graph *g, struct user_object *o, unsigned n)
 {
 	struct sim_user *u = malloc(sizeof(*u));
 	*u = (struct sim_user){o, n, g->users};
@@ -60,20 +60,20 @@ void sim_graph_users_free(struct sim_graph *g)
 	g->users = NULL;
 }
 
-static CUresult create(struct sim_call *c, struct object **out, void *arg, CUhostFn destroy,
+static CUresult create(struct sim_call *c, struct user_object **out, void *arg, CUhostFn destroy,
 		       unsigned refs, unsigned flags)
 {
 	enum { NO_DESTRUCTOR_SYNC = 1 };
 	(void)c;
 	if (!out || !destroy || !refs || flags != NO_DESTRUCTOR_SYNC)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct object *o = malloc(sizeof(*o));
-	*o = (struct object){SIM_MAGIC_USER, arg, destroy, refs};
+	struct user_object *o = malloc(sizeof(*o));
+	*o = (struct user_object){SIM_MAGIC_USER, arg, destroy, refs};
 	*out = o;
 	return CUDA_SUCCESS;
 }
 
-static CUresult retain(struct sim_call *c, struct object *o, unsigned n)
+static CUresult retain(struct sim_call *c, struct user_object *o, unsigned n)
 {
 	(void)c;
 	if (!is_object(o) || !n)
@@ -82,7 +82,7 @@ static CUresult retain(struct sim_call *c, struct object *o, unsigned n)
 	return CUDA_SUCCESS;
 }
 
-static CUresult release(struct sim_call *c, struct object *o, unsigned n)
+static CUresult release(struct sim_call *c, struct user_object *o, unsigned n)
 {
 	(void)c;
 	if (!is_object(o) || !n || n > o->refs)
@@ -91,7 +91,7 @@ static CUresult release(struct sim_call *c, struct object *o, unsigned n)
 	return CUDA_SUCCESS;
 }
 
-static CUresult graph_retain(struct sim_call *c, CUgraph g, struct object *o, unsigned n,
+static CUresult graph_retain(struct sim_call *c, CUgraph g, struct user_object *o, unsigned n,
 			     unsigned flags)
 {
 	enum { MOVE = 1 };
@@ -104,7 +104,7 @@ static CUresult graph_retain(struct sim_call *c, CUgraph g, struct object *o, un
 	return CUDA_SUCCESS;
 }
 
-static CUresult graph_release(struct sim_call *c, CUgraph g, struct object *o, unsigned n)
+static CUresult graph_release(struct sim_call *c, CUgraph g, struct user_object *o, unsigned n)
 {
 	(void)c;
 	if (!sim_graph_is(g) || !is_object(o) || !n)
@@ -120,11 +120,11 @@ static CUresult graph_release(struct sim_call *c, CUgraph g, struct object *o, u
 }
 
 SIM_API(cuUserObjectCreate, SIM_NEED_INIT, create,
-	(struct object * *out, void *arg, CUhostFn destroy, unsigned refs, unsigned flags),
+	(struct user_object * *out, void *arg, CUhostFn destroy, unsigned refs, unsigned flags),
 	(out, arg, destroy, refs, flags))
-SIM_API(cuUserObjectRetain, SIM_NEED_INIT, retain, (struct object * o, unsigned n), (o, n))
-SIM_API(cuUserObjectRelease, SIM_NEED_INIT, release, (struct object * o, unsigned n), (o, n))
+SIM_API(cuUserObjectRetain, SIM_NEED_INIT, retain, (struct user_object * o, unsigned n), (o, n))
+SIM_API(cuUserObjectRelease, SIM_NEED_INIT, release, (struct user_object * o, unsigned n), (o, n))
 SIM_API(cuGraphRetainUserObject, SIM_NEED_INIT, graph_retain,
-	(CUgraph g, struct object *o, unsigned n, unsigned flags), (g, o, n, flags))
+	(CUgraph g, struct user_object *o, unsigned n, unsigned flags), (g, o, n, flags))
 SIM_API(cuGraphReleaseUserObject, SIM_NEED_INIT, graph_release,
-	(CUgraph g, struct object *o, unsigned n), (g, o, n))
+	(CUgraph g, struct user_object *o, unsigned n), (g, o, n))

@@ -9,12 +9,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct slot {
+struct address_slot {
 	char *p, *end;
 	struct sim_range *r;
 };
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-static struct slot *table;
+static struct address_slot *table;
 static size_t nranges, capacity;
 
 /* Index of the first range that ends after p. */
@@ -62,7 +62,7 @@ static bool room_in_table(void)
 	if (nranges < capacity)
 		return true;
 	size_t n = capacity ? capacity * 2 : 64;
-	struct slot *t = realloc(table, n * sizeof(*t));
+	struct address_slot *t = realloc(table, n * sizeof(*t));
 	if (!t)
 		return false;
 	table = t;
@@ -84,7 +84,7 @@ static CUresult insert_locked(const struct sim_range *r)
 	}
 	*copy = *r;
 	memmove(table + i + 1, table + i, (nranges - i) * sizeof(*table));
-	table[i] = (struct slot){r->p, r->p + r->n, copy};
+	table[i] = (struct address_slot){r->p, r->p + r->n, copy};
 	nranges++;
 	if (r->charged)
 		r->dev->used += sim_pages(r->n);

@@ -15,13 +15,13 @@ typedef struct {
 	unsigned flags;
 } CUmemcpyAttributes;
 
-struct batch {
+struct copy_batch {
 	struct sim_work *w;
 	int *order; /* of each copy */
 	size_t n;
 };
 
-static CUresult batch_new(struct batch *b, size_t n)
+static CUresult batch_new(struct copy_batch *b, size_t n)
 {
 	b->n = n;
 	b->w = calloc(n, sizeof(*b->w));
@@ -29,7 +29,7 @@ static CUresult batch_new(struct batch *b, size_t n)
 	return b->w && b->order ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static void batch_free(struct batch *b)
+static void batch_free(struct copy_batch *b)
 {
 	free(b->w);
 	free(b->order);
@@ -49,7 +49,7 @@ static void take_source(struct sim_work *w)
 		memcpy(k->staged, k->src, n);
 }
 
-static CUresult batch_run(struct sim_call *c, struct batch *b, CUstream h)
+static CUresult batch_run(struct sim_call *c, struct copy_batch *b, CUstream h)
 {
 	uint64_t total = 0;
 	const char *dir = NULL;
@@ -95,7 +95,7 @@ static CUresult linear(struct sim_call *c, CUdeviceptr *dst, CUdeviceptr *src, s
 		       size_t n, CUmemcpyAttributes *a, size_t *first, size_t na, size_t *fail,
 		       CUstream h)
 {
-	struct batch b = {0};
+	struct copy_batch b = {0};
 	if (fail)
 		*fail = SIZE_MAX;
 	if (!dst || !src || !sizes || !n || legacy(c, h))
@@ -213,7 +213,7 @@ static CUresult describe(const CUDA_MEMCPY3D_BATCH_OP *p, CUDA_MEMCPY3D *out)
 static CUresult boxes(struct sim_call *c, size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail,
 		      unsigned long long flags, CUstream h)
 {
-	struct batch b = {0};
+	struct copy_batch b = {0};
 	if (fail)
 		*fail = SIZE_MAX;
 	if (!n || !ops || flags || legacy(c, h))

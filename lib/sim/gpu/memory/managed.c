@@ -187,7 +187,7 @@ static CUresult prefetch_v2(struct sim_call *c, CUdeviceptr d, size_t n, CUmemLo
 	return prefetch(c, d, n, &l, flags, h);
 }
 
-struct batch {
+struct prefetch_batch {
 	CUdeviceptr *d;
 	size_t *sizes, n;
 	CUmemLocation *locations; /* NULL: no prefetch */
@@ -196,7 +196,7 @@ struct batch {
 	bool discard;
 };
 
-static CUresult check_batch(const struct batch *b)
+static CUresult check_batch(const struct prefetch_batch *b)
 {
 	if (!b->d || !b->sizes || !b->n || b->flags)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -232,7 +232,7 @@ static CUresult discard(struct sim_call *c, CUdeviceptr d, size_t n)
 	return CUDA_SUCCESS;
 }
 
-static CUresult run_batch(struct sim_call *c, const struct batch *b, CUstream h)
+static CUresult run_batch(struct sim_call *c, const struct prefetch_batch *b, CUstream h)
 {
 	struct sim_stream *s;
 	CUresult r = check_batch(b);
@@ -260,7 +260,7 @@ static CUresult prefetch_batch(struct sim_call *c, CUdeviceptr *d, size_t *sizes
 			       CUmemLocation *l, size_t *first, size_t nl, uint64_t flags,
 			       CUstream h)
 {
-	struct batch b = {d, sizes, n, l, first, nl, flags, false};
+	struct prefetch_batch b = {d, sizes, n, l, first, nl, flags, false};
 	return l ? run_batch(c, &b, h) : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -268,14 +268,14 @@ static CUresult discard_prefetch_batch(struct sim_call *c, CUdeviceptr *d, size_
 				       CUmemLocation *l, size_t *first, size_t nl, uint64_t flags,
 				       CUstream h)
 {
-	struct batch b = {d, sizes, n, l, first, nl, flags, true};
+	struct prefetch_batch b = {d, sizes, n, l, first, nl, flags, true};
 	return l ? run_batch(c, &b, h) : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult discard_batch(struct sim_call *c, CUdeviceptr *d, size_t *sizes, size_t n,
 			      uint64_t flags, CUstream h)
 {
-	struct batch b = {d, sizes, n, NULL, NULL, 0, flags, true};
+	struct prefetch_batch b = {d, sizes, n, NULL, NULL, 0, flags, true};
 	return run_batch(c, &b, h);
 }
 

@@ -17,7 +17,7 @@ const struct ptx_table *ptx_lanes(void)
 	return &ptx_lanes_base;
 }
 
-struct run {
+struct ptx_run {
 	struct ptx_frame f;
 	const struct ptx_prog *prog;
 	const char *args;
@@ -68,7 +68,7 @@ bool ptx_check(struct ptx_frame *f, const uint64_t *addr, int64_t off, unsigned 
 }
 
 /* Shared addresses are offsets into the block's own part. */
-static bool check_shared(struct run *r, const struct ptx_ins *i)
+static bool check_shared(struct ptx_run *r, const struct ptx_ins *i)
 {
 	const uint64_t *a = r->f.reg[i->s[0]];
 	uint64_t size = (uint64_t)i->nvec * i->mem;
@@ -128,7 +128,7 @@ static unsigned count(const uint8_t *mask, unsigned n)
 }
 
 /* With place[] set for every lane: makes those at the lowest place active and returns it. */
-static uint32_t schedule(struct run *r)
+static uint32_t schedule(struct ptx_run *r)
 {
 	uint32_t lowest = NOWHERE;
 	unsigned n = r->f.n, on = 0;
@@ -145,14 +145,14 @@ static uint32_t schedule(struct run *r)
 	return lowest;
 }
 
-static void park(struct run *r, const uint8_t *mask, uint32_t at)
+static void park(struct ptx_run *r, const uint8_t *mask, uint32_t at)
 {
 	for (unsigned k = 0; k < r->f.n; k++)
 		if (!mask || mask[k])
 			r->place[k] = at;
 }
 
-static void memory(struct run *r, const struct ptx_ins *i, const uint8_t *mask)
+static void memory(struct ptx_run *r, const struct ptx_ins *i, const uint8_t *mask)
 {
 	r->f.mask = mask;
 	if (i->shared) {
@@ -170,7 +170,7 @@ static void memory(struct run *r, const struct ptx_ins *i, const uint8_t *mask)
 	i->fn(&r->f, i);
 }
 
-static void param(struct run *r, const struct ptx_ins *i)
+static void param(struct ptx_run *r, const struct ptx_ins *i)
 {
 	uint64_t bits = 0;
 	if ((size_t)i->off + i->mem > r->nargs) {
@@ -182,7 +182,7 @@ static void param(struct run *r, const struct ptx_ins *i)
 }
 
 /* Narrows the mask of active lanes (NULL: all) to those whose guard holds; false: to none. */
-static bool guarded(struct run *r, const struct ptx_ins *i, const uint8_t **mask)
+static bool guarded(struct ptx_run *r, const struct ptx_ins *i, const uint8_t **mask)
 {
 	struct ptx_frame *f = &r->f;
 
@@ -195,7 +195,7 @@ static bool guarded(struct run *r, const struct ptx_ins *i, const uint8_t **mask
 }
 
 /* Runs the lanes of one group to their ends. */
-static void group(struct run *r)
+static void group(struct ptx_run *r)
 {
 	struct ptx_frame *f = &r->f;
 	uint32_t pc = 0;
@@ -282,7 +282,7 @@ static char *take(char **at, size_t n)
 }
 
 /* Lays out registers and masks for cap lanes. */
-static bool lay_out(struct run *r, unsigned blocks, unsigned dyn_shared)
+static bool lay_out(struct ptx_run *r, unsigned blocks, unsigned dyn_shared)
 {
 	const struct ptx_prog *p = r->prog;
 	unsigned shared = (p->shared + dyn_shared + 15) & ~15u;
@@ -310,7 +310,7 @@ static bool lay_out(struct run *r, unsigned blocks, unsigned dyn_shared)
 }
 
 /* Thread numbers, the same in every group. */
-static void place_lanes(struct run *r, const unsigned *grid, const unsigned *block,
+static void place_lanes(struct ptx_run *r, const unsigned *grid, const unsigned *block,
 			unsigned threads)
 {
 	for (unsigned k = 0; k < r->cap; k++) {
@@ -326,7 +326,7 @@ static void place_lanes(struct run *r, const unsigned *grid, const unsigned *blo
 	}
 }
 
-static void place_blocks(struct run *r, const unsigned *grid, uint64_t first, unsigned threads)
+static void place_blocks(struct ptx_run *r, const unsigned *grid, uint64_t first, unsigned threads)
 {
 	uint32_t *x = r->f.reg[R_CTAID], *y = r->f.reg[R_CTAID + 1], *z = r->f.reg[R_CTAID + 2];
 	for (unsigned k = 0; k < r->f.n; k += threads) {
@@ -345,7 +345,8 @@ CUresult ptx_run(struct ptx_prog *p, const unsigned *grid, const unsigned *block
 	uint64_t each = threads >= LANES ? 1 : LANES / threads;
 	if (each > blocks)
 		each = blocks;
-	struct run r = {.prog = p, .args = args, .nargs = nargs, .cap = (unsigned)each * threads};
+	struct ptx_run r = {
+		.prog = p, .args = args, .nargs = nargs, .cap = (unsigned)each * threads};
 	if (!lay_out(&r, (unsigned)each, dyn_shared))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	place_lanes(&r, grid, block, threads);

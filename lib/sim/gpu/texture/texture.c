@@ -44,24 +44,24 @@ typedef struct {
 } CUDA_RESOURCE_VIEW_DESC;
 
 /* ---- objects: numbers that lead to descriptions ---- */
-struct object {
+struct texture_object {
 	bool used, surface, has_view;
 	CUDA_RESOURCE_DESC res;
 	CUDA_TEXTURE_DESC tex;
 	CUDA_RESOURCE_VIEW_DESC view;
 };
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
-static struct object *objects;
+static struct texture_object *objects;
 static size_t nobjects;
 
 /* With mu: the object of a number, or NULL. */
-static struct object *object_of(CUtexObject n, bool surface)
+static struct texture_object *object_of(CUtexObject n, bool surface)
 {
-	struct object *o = n && n <= nobjects ? &objects[n - 1] : NULL;
+	struct texture_object *o = n && n <= nobjects ? &objects[n - 1] : NULL;
 	return o && o->used && o->surface == surface ? o : NULL;
 }
 
-static CUresult put(CUtexObject *out, const struct object *o)
+static CUresult put(CUtexObject *out, const struct texture_object *o)
 {
 	CUresult r = CUDA_SUCCESS;
 	size_t i = 0;
@@ -70,7 +70,7 @@ static CUresult put(CUtexObject *out, const struct object *o)
 		i++;
 	if (i == nobjects) {
 		size_t n = nobjects ? nobjects * 2 : 16;
-		struct object *more = realloc(objects, n * sizeof(*more));
+		struct texture_object *more = realloc(objects, n * sizeof(*more));
 		if (more) {
 			memset(more + nobjects, 0, (n - nobjects) * sizeof(*more));
 			objects = more;
@@ -138,7 +138,7 @@ static CUresult tex_create(struct sim_call *c, CUtexObject *out, const CUDA_RESO
 		return r;
 	if (!out || !tex || (view && res->resType > RES_MIPMAP))
 		return CUDA_ERROR_INVALID_VALUE;
-	struct object o = {.res = *res, .tex = *tex, .has_view = view != NULL};
+	struct texture_object o = {.res = *res, .tex = *tex, .has_view = view != NULL};
 	if (view)
 		o.view = *view;
 	return put(out, &o);
@@ -150,14 +150,14 @@ static CUresult surf_create(struct sim_call *c, CUtexObject *out, const CUDA_RES
 	CUresult r = check(res);
 	if (r || !out || res->resType != RES_ARRAY)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct object o = {.surface = true, .res = *res};
+	struct texture_object o = {.surface = true, .res = *res};
 	return put(out, &o);
 }
 
 static CUresult destroy(CUtexObject n, bool surface)
 {
 	pthread_mutex_lock(&mu);
-	struct object *o = object_of(n, surface);
+	struct texture_object *o = object_of(n, surface);
 	if (o)
 		o->used = false;
 	pthread_mutex_unlock(&mu);
@@ -177,10 +177,10 @@ static CUresult surf_destroy(struct sim_call *c, CUtexObject n)
 }
 
 /* Copies the object, so that no lock is held while the client's memory is written. */
-static CUresult copy_of(CUtexObject n, bool surface, const void *out, struct object *copy)
+static CUresult copy_of(CUtexObject n, bool surface, const void *out, struct texture_object *copy)
 {
 	pthread_mutex_lock(&mu);
-	const struct object *o = object_of(n, surface);
+	const struct texture_object *o = object_of(n, surface);
 	if (o)
 		*copy = *o;
 	pthread_mutex_unlock(&mu);
@@ -189,7 +189,7 @@ static CUresult copy_of(CUtexObject n, bool surface, const void *out, struct obj
 
 static CUresult tex_resource(struct sim_call *c, CUDA_RESOURCE_DESC *out, CUtexObject n)
 {
-	struct object o;
+	struct texture_object o;
 	(void)c;
 	CUresult r = copy_of(n, false, out, &o);
 	if (!r)
@@ -199,7 +199,7 @@ static CUresult tex_resource(struct sim_call *c, CUDA_RESOURCE_DESC *out, CUtexO
 
 static CUresult tex_texture(struct sim_call *c, CUDA_TEXTURE_DESC *out, CUtexObject n)
 {
-	struct object o;
+	struct texture_object o;
 	(void)c;
 	CUresult r = copy_of(n, false, out, &o);
 	if (!r)
@@ -209,7 +209,7 @@ static CUresult tex_texture(struct sim_call *c, CUDA_TEXTURE_DESC *out, CUtexObj
 
 static CUresult tex_view(struct sim_call *c, CUDA_RESOURCE_VIEW_DESC *out, CUtexObject n)
 {
-	struct object o;
+	struct texture_object o;
 	(void)c;
 	CUresult r = copy_of(n, false, out, &o);
 	if (!r && !o.has_view)
@@ -221,7 +221,7 @@ static CUresult tex_view(struct sim_call *c, CUDA_RESOURCE_VIEW_DESC *out, CUtex
 
 static CUresult surf_resource(struct sim_call *c, CUDA_RESOURCE_DESC *out, CUtexObject n)
 {
-	struct object o;
+	struct texture_object o;
 	(void)c;
 	CUresult r = copy_of(n, true, out, &o);
 	if (!r)

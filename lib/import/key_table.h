@@ -1,7 +1,7 @@
 /* A table of 64-bit keys and values that only grows. Key 0 cannot be told from a free place and is
  * stored as 1: keys are hashes. */
-#ifndef TFH_IMPORT_MAP_H
-#define TFH_IMPORT_MAP_H
+#ifndef TFH_IMPORT_KEY_TABLE_H
+#define TFH_IMPORT_KEY_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * it is opened once, without following a link, and everything is asked of that descriptor; what is
  * parsed was copied first. Nothing here writes to a journal but tft_view_steer.
  */
-#ifndef TFT_JOURNAL_H
-#define TFT_JOURNAL_H
+#ifndef TFT_JOURNAL_VIEW_H
+#define TFT_JOURNAL_VIEW_H
 
 #include <stdbool.h>
 #include <sys/stat.h>
