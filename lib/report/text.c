@@ -10,115 +10,6 @@
 #include "model/symbols/kernel_name.h"
 #include "report/text_parts.h"
 
-#define WIDTH 80
-
-void tfh_tint(const struct tfh_page *page, enum tfh_tint tint)
-{
-	static const char *const codes[] = {"\033[0m",	  "\033[1m",	"\033[1;31m",
-					    "\033[1;33m", "\033[1;32m", "\033[2m"};
-
-	if (page->style.color)
-		tfh_put(codes[tint], page->out);
-}
-
-void tfh_tinted(const struct tfh_page *page, enum tfh_tint tint, const char *fmt, ...)
-{
-	va_list args;
-
-	tfh_tint(page, tint);
-	va_start(args, fmt);
-	tfh_vprint(page->out, fmt, args);
-	va_end(args);
-	tfh_tint(page, TFH_PLAIN);
-}
-
-void tfh_heading(const struct tfh_page *page, const char *fmt, ...)
-{
-	va_list args;
-
-	tfh_put("\n", page->out);
-	tfh_tint(page, TFH_BOLD);
-	va_start(args, fmt);
-	tfh_vprint(page->out, fmt, args);
-	va_end(args);
-	tfh_tint(page, TFH_PLAIN);
-	tfh_put("\n", page->out);
-}
-
-/* How much of a word goes onto a line of so many columns: all of it, or a stage's path up to "::".
- */
-static size_t part_of_word(const char *word, size_t len, size_t room)
-{
-	size_t fits = len;
-
-	if (tfh_columns(word, len) <= room)
-		return len;
-	for (size_t i = 0; i + 1 < len && tfh_columns(word, i + 2) <= room; i++)
-		if (word[i] == ':' && word[i + 1] == ':')
-			fits = i + 2;
-	return fits;
-}
-
-void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest, const char *text)
-{
-	bool begun = false;
-
-	while (*text) {
-		size_t len = strcspn(text, " ");
-		if (!strncmp(text + len, " %", 2)) /* "41 %" stays together */
-			len += 1 + strcspn(text + len + 1, " ");
-		if (begun && column + 1 + tfh_columns(text, len) > WIDTH) {
-			tfh_print(page->out, "\n%s", rest);
-			column = strlen(rest);
-			begun = false;
-		}
-		if (begun) {
-			tfh_put(" ", page->out);
-			column++;
-		}
-		size_t part = part_of_word(text, len, WIDTH > column ? WIDTH - column : 0);
-		tfh_print(page->out, "%.*s", (int)part, text);
-		column += tfh_columns(text, part);
-		text += part;
-		begun = true;
-		if (part < len) {
-			tfh_print(page->out, "\n%s", rest);
-			column = strlen(rest);
-			begun = false;
-		}
-		text += strspn(text, " ");
-	}
-	tfh_put("\n", page->out);
-}
-
-void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text)
-{
-	tfh_print(page->out, "%s", first);
-	tfh_wrap_from(page, strlen(first), rest, text);
-}
-
-const char *tfh_part_words(enum tfh_part part)
-{
-	switch (part) {
-	case TFH_PART_COMPUTE:
-		return "compute";
-	case TFH_PART_INPUT:
-		return "input wait";
-	case TFH_PART_TRANSFER:
-		return "copies";
-	case TFH_PART_COMMUNICATION:
-		return "communication";
-	case TFH_PART_LAUNCH:
-		return "launches";
-	case TFH_PART_HOST:
-		return "host code";
-	case TFH_PART_SYNC:
-		return "sync wait";
-	default:
-		return "unattributed";
-	}
-}
-
 /* ---- what was traced ---- */
 
 static const char *base_name(const char *path)
@@ -161,7 +52,7 @@ static void add_field(const struct tfh_page *page, size_t *column, const char *f
 {
 	size_t len = tfh_columns(field, strlen(field));
 
-	if (*column + 3 + len > WIDTH) {
+	if (*column + 3 + len > TFH_PAGE_COLUMNS) {
 		tfh_put("\n   ", page->out);
 		*column = 3;
 	} else {
@@ -369,11 +260,6 @@ static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
 			return &r->whatif[i];
 	}
 	return NULL;
-}
-
-double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w)
-{
-	return isnan(w->low_s) ? r->steps.median_s / w->ceiling_speedup : w->low_s;
 }
 
 static void gain_line(const struct tfh_result *r, char *out, size_t size)

@@ -1,4 +1,4 @@
-/* What the parts of the text report share: a page and how to write on it. */
+/* What the parts of the text report share: a page and how to write on it (page.c), and the parts. */
 #ifndef TFH_REPORT_TEXT_PARTS_H
 #define TFH_REPORT_TEXT_PARTS_H
 
@@ -11,6 +11,8 @@ struct tfh_page {
 	const struct tfh_result *r;
 	struct tfh_style style;
 };
+
+#define TFH_PAGE_COLUMNS 80
 
 enum tfh_tint { TFH_PLAIN, TFH_BOLD, TFH_RED, TFH_YELLOW, TFH_GREEN, TFH_DIM };
 
@@ -29,10 +31,8 @@ void tfh_heading(const struct tfh_page *page, const char *fmt, ...)
 void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text);
 void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest, const char *text);
 
-/* The words of a person for a part of a step's time. */
-const char *tfh_part_words(enum tfh_part part);
-
-/* Seconds of a step with all that a what-if removes gone and nothing else changed: the bound. */
+/* text_steps.c: seconds of a step with all that a what-if removes gone and nothing else changed:
+ * the bound. */
 double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w);
 
 /* text.c calls these in this order; each prints nothing when it has nothing to say. */

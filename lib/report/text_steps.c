@@ -5,6 +5,29 @@
 #include "base/print.h"
 #include "report/text_parts.h"
 
+/* A part of a step's time as a person would call it. */
+static const char *part_words(enum tfh_part part)
+{
+	switch (part) {
+	case TFH_PART_COMPUTE:
+		return "compute";
+	case TFH_PART_INPUT:
+		return "input wait";
+	case TFH_PART_TRANSFER:
+		return "copies";
+	case TFH_PART_COMMUNICATION:
+		return "communication";
+	case TFH_PART_LAUNCH:
+		return "launches";
+	case TFH_PART_HOST:
+		return "host code";
+	case TFH_PART_SYNC:
+		return "sync wait";
+	default:
+		return "unattributed";
+	}
+}
+
 /* Columns of the class table: parts that one person mends are one column. */
 static const struct {
 	const char *head;
@@ -229,7 +252,7 @@ void tfh_text_breakdown(const struct tfh_page *page)
 				most = p;
 		if (most < 0 || share[most] < 0.005)
 			break;
-		tfh_print(page->out, "  %-14s %9s %3d %%", tfh_part_words((enum tfh_part)most),
+		tfh_print(page->out, "  %-14s %9s %3d %%", part_words((enum tfh_part)most),
 			  tfh_fmt_time(time, r->breakdown[most].s_per_step), percent[most]);
 		bar(page, share[most]);
 		double under = hidden_of(r, (enum tfh_part)most);
@@ -248,7 +271,12 @@ static void removed_words(enum tfh_remove what, char *out, size_t size)
 	if (what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE)
 		snprintf(out, size, "nothing but compute");
 	else
-		snprintf(out, size, "no %s", tfh_part_words(tfh_remove_part(what)));
+		snprintf(out, size, "no %s", part_words(tfh_remove_part(what)));
+}
+
+double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w)
+{
+	return isnan(w->low_s) ? r->steps.median_s / w->ceiling_speedup : w->low_s;
 }
 
 /* Without device times there is no replay, only the bound: all of that time gone and nothing else
