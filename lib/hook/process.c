@@ -83,20 +83,6 @@ EXPORT _Noreturn void abort(void)
 	__builtin_trap();
 }
 
-/* An exec that is bound to fail (a search along PATH) is not worth an end and a new beginning.
- * Where nothing is recorded no system call is made: a sandbox may kill for it. */
-static void begin(const char *path)
-{
-	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
-	int saved = errno;
-
-	if (mode == TFH_MODE_COLD || mode == TFH_MODE_DEAD || tfh_confined(&tfh_self))
-		return;
-	if (!path || !access(path, X_OK))
-		tfh_exec_begin();
-	errno = saved;
-}
-
 static int failed(int result)
 {
 	tfh_exec_failed();
@@ -105,42 +91,42 @@ static int failed(int result)
 
 EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {
-	begin(path);
+	tfh_exec_begin(path);
 	return failed(real.execve ? real.execve(path, argv, env)
 				  : (int)syscall(SYS_execve, path, argv, env));
 }
 
 EXPORT int execv(const char *path, char *const argv[])
 {
-	begin(path);
+	tfh_exec_begin(path);
 	return failed(real.execv ? real.execv(path, argv)
 				 : (int)syscall(SYS_execve, path, argv, environ));
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
-	begin(NULL);
+	tfh_exec_begin(NULL);
 	errno = ENOSYS;
 	return failed(real.execvp ? real.execvp(file, argv) : -1);
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
 {
-	begin(NULL);
+	tfh_exec_begin(NULL);
 	errno = ENOSYS;
 	return failed(real.execvpe ? real.execvpe(file, argv, env) : -1);
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const env[])
 {
-	begin(NULL);
+	tfh_exec_begin(NULL);
 	errno = ENOSYS;
 	return failed(real.fexecve ? real.fexecve(fd, argv, env) : -1);
 }
 
 EXPORT int execveat(int dir, const char *path, char *const argv[], char *const env[], int flags)
 {
-	begin(NULL);
+	tfh_exec_begin(NULL);
 	return failed(real.execveat ? real.execveat(dir, path, argv, env, flags)
 				    : (int)syscall(SYS_execveat, dir, path, argv, env, flags));
 }

@@ -73,6 +73,7 @@ static void at_exit(void)
 	if (tfh_confined(&tfh_self))
 		return;
 	tfh_self_settle(&tfh_self);
+	tfh_start_wait(EXIT_NS / MS);
 	/* Then the flusher may be waiting for a lock that this very thread holds. */
 	bool inside = tfh_self.depth || tfh_self.guard;
 	uint64_t end = now() + (inside ? INSIDE_NS : EXIT_NS);
@@ -106,6 +107,7 @@ void tfh_finish(bool clean)
 	if (tfh_confined(&tfh_self))
 		return;
 	tfh_self_settle(&tfh_self);
+	tfh_start_wait(EXIT_NS / MS);
 	inside = tfh_self.depth;
 	tfh_finish_by(clean, TFH_MODE_DEAD, now() + (inside ? INSIDE_NS : EXIT_NS));
 }
@@ -114,5 +116,6 @@ void tfh_finish(bool clean)
  * recording had begun when they ran. */
 __attribute__((destructor)) static void on_unload(void)
 {
+	tfh_start_never();
 	tfh_finish(true);
 }

@@ -441,9 +441,13 @@ int tfh_flush_by(uint64_t end)
 
 int tfh_flush_now(unsigned ms)
 {
-	return tfh_confined(&tfh_self)
-		       ? -EAGAIN
-		       : tfh_flush_by((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC) + ms * 1000000ull);
+	uint64_t end;
+
+	if (tfh_confined(&tfh_self))
+		return -EAGAIN;
+	end = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC) + ms * 1000000ull;
+	tfh_start_wait(ms);
+	return tfh_flush_by(end);
 }
 
 void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)

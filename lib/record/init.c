@@ -186,14 +186,30 @@ static void after_fork(void)
 
 static uint32_t exec_closed; /* atomic: this process was closed for an exec */
 
-void tfh_exec_begin(void)
+/* Is there a recording to close? Where nothing is recorded no system call is made: a sandbox may
+ * kill for it. An exec that is bound to fail (a search along PATH) is not worth an end and a new
+ * beginning. */
+static bool exec_closes(const char *path)
 {
-	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
+	uint32_t mode;
 
-	if ((mode != TFH_MODE_ON && mode != TFH_MODE_OFF) || tfh_raw_getpid() != tfh_p.pid)
-		return;
-	tfh_finish(true);
-	__atomic_store_n(&exec_closed, tfh_flusher_closed(), __ATOMIC_RELEASE);
+	if (tfh_confined(&tfh_self))
+		return false;
+	tfh_start_wait(1000);
+	mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
+	return (mode == TFH_MODE_ON || mode == TFH_MODE_OFF) && tfh_raw_getpid() == tfh_p.pid &&
+	       (!path || !access(path, X_OK));
+}
+
+void tfh_exec_begin(const char *path)
+{
+	int saved = errno;
+
+	if (exec_closes(path)) {
+		tfh_finish(true);
+		__atomic_store_n(&exec_closed, tfh_flusher_closed(), __ATOMIC_RELEASE);
+	}
+	errno = saved;
 }
 
 /* The old journal stays mapped: other threads may be inside calls that end on its rings. */

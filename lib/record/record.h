@@ -504,9 +504,9 @@ void tfh_confine(void);
 void tfh_confine_end(void);
 
 /* What hooks of exec do: before the real call everything is written and closed as at an exit
- * (nothing happens in a vfork child); when the real call came back after all, recording begins anew
- * with the next trigger. */
-void tfh_exec_begin(void);
+ * (nothing happens in a vfork child, nor where `path` is no program; NULL: not known); when the
+ * real call came back after all, recording begins anew with the next trigger. */
+void tfh_exec_begin(const char *path);
 void tfh_exec_failed(void);
 
 #endif

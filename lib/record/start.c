@@ -19,6 +19,8 @@
 #include "record/runjson.h"
 #include "tfhook/version.h"
 
+#define START_MS 1000
+
 static uint64_t hz; /* atomic */
 static char boot_id[48];
 
@@ -205,16 +207,40 @@ static int set_up(void)
  * and launches wait until there is a journal: 1 to 3 ms once, at most a second (a run directory on a
  * file system that hangs). Then they go on with their rings in memory.
  */
-static void wait_for_journal(void)
+static void wait_for_journal(unsigned ms)
 {
-	struct timespec second = {.tv_sec = 1};
+	const struct timespec time = {ms / 1000, ms % 1000 * 1000000l};
 
 	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY &&
 	    !__atomic_load_n(&tfh_f.start_waited, __ATOMIC_RELAXED))
 		if (syscall(SYS_futex, &tfh_p.start_state, FUTEX_WAIT_PRIVATE, TFH_START_BUSY,
-			    &second, NULL, 0) &&
-		    errno == ETIMEDOUT)
+			    &time, NULL, 0) &&
+		    errno == ETIMEDOUT && ms >= START_MS)
 			__atomic_store_n(&tfh_f.start_waited, true, __ATOMIC_RELAXED);
+}
+
+void tfh_start_wait(unsigned ms)
+{
+	struct tfh_steady steady;
+	int saved = errno;
+
+	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_BUSY ||
+	    tfh_self.guard & ~TFH_GUARD_APPEND || tfh_raw_getpid() != tfh_p.pid)
+		return;
+	tfh_steady_begin(&steady); /* a signal would end the wait */
+	tfh_steady_long(&steady);
+	wait_for_journal(ms < START_MS ? ms : START_MS);
+	tfh_steady_end(&steady);
+	errno = saved;
+}
+
+void tfh_start_never(void)
+{
+	uint32_t none = TFH_START_NOT;
+
+	if (__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_FAILED, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
 }
 
 static void end_start(uint32_t state)
@@ -257,7 +283,7 @@ void tfh_start(const struct tfh_steady *steady)
 
 	if (!__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-		wait_for_journal();
+		wait_for_journal(START_MS);
 		return;
 	}
 	tfh_steady_long(steady);
@@ -267,7 +293,7 @@ void tfh_start(const struct tfh_steady *steady)
 	}
 	local = tfh_rundir_answers(&tfh_p.dir, &tfh_p.options);
 	if (!local && tfh_flusher_start(steady)) {
-		wait_for_journal();
+		wait_for_journal(START_MS);
 		tfh_gpu_begin();
 	} else if (tfh_set_up()) {
 		tfh_gpu_begin();

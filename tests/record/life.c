@@ -195,6 +195,48 @@ static int life_exit(void)
 	return 0;
 }
 
+static atomic_int about;
+
+static void *first_call(void *arg)
+{
+	(void)arg;
+	about = 1;
+	calls(1);
+	return NULL;
+}
+
+/* 40 processes that exit, or _exit, or exec, while their recording is just beginning by another
+ * thread, 0 to 2 ms after it began. */
+static int life_exit_first(void)
+{
+	int bad = 0;
+
+	for (int i = 0; i < 40; i++) {
+		int status = 1;
+		pid_t pid = fork();
+		pthread_t t;
+
+		if (!pid) {
+			pthread_create(&t, NULL, first_call, NULL);
+			while (!about)
+				;
+			usleep((useconds_t)(i * 50));
+			if (i % 3 == 1) {
+				tfh_finish(true); /* as the hook of _exit does */
+				_exit(0);
+			}
+			if (i % 3 == 2) {
+				tfh_exec_begin("/bin/true"); /* as the hook of execl */
+				execl("/bin/true", "true", NULL);
+			}
+			exit(0);
+		}
+		waitpid(pid, &status, 0);
+		bad |= status;
+	}
+	return bad;
+}
+
 static atomic_uint handled;
 
 static void handler(int sig)
@@ -376,11 +418,11 @@ int main(int argc, char **argv)
 		     {"rank_late", life_rank_late}, {"fork", life_fork},
 		     {"inside", life_fork_inside},  {"vfork", life_vfork},
 		     {"storm", life_storm},	    {"threads", life_threads},
-		     {"exit", life_exit},	    {"signal", life_signal},
-		     {"hang", life_hang},	    {"late", life_late},
-		     {"names", life_names},	    {"steps", life_steps},
-		     {"texts", life_texts},	    {"busy", life_busy},
-		     {"limit", life_limit}};
+		     {"exit", life_exit},	    {"exit_first", life_exit_first},
+		     {"signal", life_signal},	    {"hang", life_hang},
+		     {"late", life_late},	    {"names", life_names},
+		     {"steps", life_steps},	    {"texts", life_texts},
+		     {"busy", life_busy},	    {"limit", life_limit}};
 
 	if (argc > 2)
 		many = atoi(argv[2]);

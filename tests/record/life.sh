@@ -51,6 +51,12 @@ if [[ $forks ]]; then
 fi
 live exit
 ((rc == 0 && $(grep -c clean=1 <<<"$got") == 1)) || fail "exit beside recording threads"
+if [[ $forks ]]; then
+	live exit_first
+	((rc == 0 && $(grep -c clean=0 <<<"$got") == 0)) || fail "exit_first: exit code, clean ends"
+	[[ -z $(find "$TFHOOK_RUN" -name '*.journal*') ]] || fail "exit_first: journal left"
+	((files = $(wc -l <<<"$got"), files > 0 && $(sum call) + $(sum lost) <= files)) || fail "exit_first: a call each"
+fi
 live signal
 ((rc == 0 && $(sum call) + $(sum lost) == out)) || fail "signal: calls and losses together must be $out"
 live hang

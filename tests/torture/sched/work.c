@@ -185,7 +185,7 @@ static void exec_fails(void)
 		return;
 	work_sums->execs++;
 	i = cut_begin();
-	tfh_exec_begin();
+	tfh_exec_begin(NULL);
 	tfh_exec_failed();
 	/* Two at once: the later one's end counts for both. */
 	for (; i < w.cuts; i++)
