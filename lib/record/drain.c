@@ -194,8 +194,7 @@ static void maybe_free(struct tft_ring *ring, uint32_t slot)
 static uint32_t drain_all(bool force, bool *blocked)
 {
 	struct tfh_journal *j = &tfh_p.journal;
-	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
-	uint32_t moved = 0;
+	uint32_t n, moved = 0;
 
 	for (uint32_t i = 0; i < tfh_cold_count() && !*blocked; i++) {
 		struct tfh_rec *records;
@@ -207,6 +206,8 @@ static uint32_t drain_all(bool force, bool *blocked)
 		moved += drain_ring(ring, records, true, blocked);
 		tfh_cold_release(ring);
 	}
+	/* Read here: while we waited for a claim its thread may have moved all to a new slot. */
+	n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < n && !*blocked; i++) {
 		struct tft_ring *ring = tfh_journal_ring(j, i);
 

@@ -208,12 +208,15 @@ static void control(uint64_t bits, bool on)
 
 static void name(void)
 {
+	bool nested = tfh_self.guard != 0;
 	uint64_t begin;
 	struct tfh_self *self = tfh_enter(FN_OTHER, 0, &begin);
 	char text[64] = "name";
 
-	if (!self)
+	if (!self) {
+		refuse(!nested);
 		return;
+	}
 	w.names = true;
 	text[0] = (char)('a' + sched_random(4));
 	inside = true;
