@@ -164,7 +164,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all analyze demo check check-clients check-glibc check-gpu check-import check-invisible check-libraries check-wheels truth truth-pipelines truth-random tests bench fuzz fuzz-run soak torture install uninstall clean distclean format \
+.PHONY: all analyze demo check check-clients check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence truth truth-pipelines truth-random tests bench fuzz fuzz-run soak torture install uninstall clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -379,6 +379,10 @@ truth: all $(addprefix $(B)/tests/,truth/train truth/libtrain.so jobs/libslowrea
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/truth/run --seed '$(SEED)' --filter '$(T)' \
 		--pairs $(or $(PAIRS),5) $(if $(DOC),--doc $(DOC))
 
+# Jobs that wait for something no driver call tells of: the cause, and the line of Python. T=regex.
+evidence: all
+	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/evidence/run --filter '$(T)'
+
 # Jobs drawn at random against measured twins: N=20 jobs, SEED=n. Some seconds a job, more on a busy machine.
 truth-random: all $(addprefix $(B)/tests/,truth/train truth/libtrain.so)
 	$(Q)$(RUN_ENV) tests/truth/random_jobs -n $(or $(N),20) $(if $(SEED),--seed '$(SEED)')
@@ -525,6 +529,7 @@ help:
 	@echo 'make demo             trace a training job on the simulated GPU (DEMO=quick: without TensorFlow)'
 	@echo 'make check            all tests (T=pattern for some of them)'
 	@echo 'make check-clients    real programs on the simulated driver (T=NAME for one; 4 GB)'
+	@echo 'make evidence         jobs that wait for what no driver call tells of: cause and line (T=regex)'
 	@echo 'make truth            predictions against measured fixes (SEED=n T=regex PAIRS=5 DOC=file)'
 	@echo 'make truth-pipelines  tf.data pipelines drawn at random against measured twins (N=20 SEED=n)'
 	@echo 'make truth-random     jobs drawn at random against measured twins (N=20 SEED=n)'
