@@ -128,7 +128,7 @@ PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TF
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
-ALL_AREAS := record hook tf sim analyze import cli jobs clients truth fuzz torture
+ALL_AREAS := record hook python tf sim analyze import cli jobs clients truth fuzz torture
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
 # What the scenarios are run and read with.
 AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))
@@ -157,6 +157,8 @@ SRC_sched := $(filter-out $(addprefix lib/record/,apart.c place.c rundir.c runjs
 OBJ_sched := $(call objects,sched,$(SRC_sched))
 SCHED_C := $(wildcard tests/torture/sched/*.c)
 SCHEDULES := $(if $(filter torture,$(AREAS)),$(B)/tests/torture/schedules $(B)/tests/torture/ring)
+# The reader of Python's stacks as a library of its own, for interpreters to compare with.
+READER := $(if $(filter python,$(AREAS)),$(if $(SAN),,$(B)/tests/python/libreader.so))
 BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
 BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -167,7 +169,7 @@ REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/
 .PHONY: all analyze demo check check-clients check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence truth truth-pipelines truth-random tests bench fuzz fuzz-run soak torture install uninstall clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
-tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(if $(T),,$(BENCH) $(BENCH_LIBS))
+tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(if $(T),,$(BENCH) $(BENCH_LIBS))
 
 # --- a file that changes when a command line or a list of objects changes, so that what depends on it is remade --
 stamp = $(B)/flags/$1
@@ -350,6 +352,11 @@ $(B)/tests/torture/schedules: $(SCHED_C) $(OBJ_sched) $(CORE_A) $(call stamp,tes
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(COMPILE_test) -iquote tests/torture/sched $(LDFLAGS) -Wl,-z,muldefs -MMD -MP -MF $@.d -o $@ $(SCHED_C) $(OBJ_sched) \
 		$(CORE_A) $(ZLIB) $(LIBS)
+
+$(B)/tests/python/libreader.so: tests/python/reader/reader.c $(OBJ_job) $(call stamp,test) $(call stamp,objects-job)
+	@mkdir -p $(@D)
+	$(call say,TEST,$<)$(COMPILE_test) -fPIC -fvisibility=hidden -shared -Wl,-Bsymbolic $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< \
+		$(filter-out %/plain.o,$(OBJ_job)) $(LIBS)
 
 $(B)/tests/torture/ring: tests/torture/model/ring.c $(wildcard tests/torture/model/*.h) $(call stamp,test)
 	@mkdir -p $(@D)

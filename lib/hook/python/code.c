@@ -1,0 +1,104 @@
+#include "base/hash.h"
+#include "base/map.h"
+#include "hook/python/lines.h"
+#include "hook/python/python.h"
+
+/* Longer tables are cut: of 100,000 lines. */
+#define TABLE_MOST (1u << 20)
+/* Tables of this size are read faster than they are looked up. */
+#define TABLE_SMALL 192u
+#define LINES 4096u
+
+static inline __attribute__((always_inline)) bool text(const struct tfh_py_layout *at,
+						       uint64_t object, tfh_py_view view, void *how,
+						       struct tfh_py_text *out)
+{
+	const uint8_t *p = view(how, object, at->text_ascii);
+	uint32_t header, bytes;
+
+	if (!p || !tfh_py_text_extent(at, p, &header, &bytes) ||
+	    !(p = view(how, object, header + bytes)))
+		return false;
+	*out = tfh_py_text(at, p);
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool read_code(const struct tfh_py *py, uint64_t code,
+							    tfh_py_view view, void *how,
+							    struct tfh_py_code *out)
+{
+	const struct tfh_py_layout *at = &py->at;
+	const uint8_t *c = view(how, code, at->code_bytecode), *table;
+	uint64_t object, bytes;
+
+	if (!c || tfh_py_word(c + TFH_PY_OBJECT_TYPE) != py->code_type ||
+	    !text(at, tfh_py_word(c + at->code_file), view, how, &out->file) ||
+	    !text(at, tfh_py_word(c + at->code_name), view, how, &out->name))
+		return false;
+	out->first = tfh_py_int(c + at->code_first);
+	object = tfh_py_word(c + at->code_lines);
+	table = view(how, object, TFH_PY_BYTES_DATA);
+	bytes = table ? tfh_py_word(table + TFH_PY_BYTES_SIZE) : 0;
+	out->table_bytes = bytes < TABLE_MOST ? (uint32_t)bytes : TABLE_MOST;
+	table = view(how, object, TFH_PY_BYTES_DATA + out->table_bytes);
+	out->table = table ? table + TFH_PY_BYTES_DATA : NULL;
+	if (!table)
+		out->table_bytes = 0;
+	out->key = tfh_hash_add(tfh_hash_add(out->file.hash, out->name.hash),
+				(uint64_t)(uint32_t)out->first);
+	return true;
+}
+
+bool tfh_py_code(const struct tfh_py *py, uint64_t code, tfh_py_view view, void *how,
+		 struct tfh_py_code *out)
+{
+	return view == tfh_py_straight ? read_code(py, code, tfh_py_straight, NULL, out)
+				       : read_code(py, code, view, how, out);
+}
+
+/* Four sums side by side: 10 bytes a nanosecond. */
+static uint64_t table_hash(const uint8_t *p, uint32_t bytes)
+{
+	uint64_t sum[4] = {bytes, 1, 2, 3}, hash;
+
+	for (; bytes >= 32; p += 32, bytes -= 32)
+		for (int i = 0; i < 4; i++)
+			sum[i] = (sum[i] ^ tfh_py_word(p + 8 * i)) * 0x9e3779b97f4a7c15ull;
+	hash = tfh_hash_bytes(p, bytes);
+	for (int i = 0; i < 4; i++)
+		hash = tfh_hash_add(hash, sum[i]);
+	return hash;
+}
+
+/*
+ * Lines of large functions, of all threads: a word each, so that none needs a lock. The place and the upper 40 bits are
+ * of the whole table's hash and the instruction (code made anew at run time often differs in nothing else), the lower 24
+ * the line.
+ */
+static uint64_t *lines; /* mapped by the first that has such a function */
+#define LINE_BITS 24
+#define LINE_MASK ((1ull << LINE_BITS) - 1)
+
+int32_t tfh_py_line_at(const struct tfh_py *py, const struct tfh_py_code *code, int32_t at)
+{
+	enum tfh_py_lines kind = (enum tfh_py_lines)py->at.lines;
+	uint64_t key, known,
+		*slot = code->table_bytes > TABLE_SMALL
+				? tfh_map_once(&lines, LINES * sizeof(*lines))
+				: NULL;
+	int32_t line;
+
+	if (!slot)
+		return tfh_py_line(kind, code->table, code->table_bytes, code->first, at);
+	key = tfh_hash_add(tfh_hash_add(table_hash(code->table, code->table_bytes), (uint32_t)at),
+			   (uint32_t)code->first);
+	slot += key % LINES;
+	key &= ~LINE_MASK;
+	known = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	if ((known & ~LINE_MASK) == key)
+		return (int32_t)(known & LINE_MASK);
+	line = tfh_py_line(kind, code->table, code->table_bytes, code->first, at);
+	if (line >= 0 && (uint64_t)line < LINE_MASK)
+		__atomic_store_n(slot, key | (uint64_t)line, __ATOMIC_RELAXED);
+	return line;
+}

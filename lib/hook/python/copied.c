@@ -1,0 +1,138 @@
+#include <string.h>
+#include <sys/uio.h>
+
+#include "hook/python/python.h"
+
+#define PAGE 4096ull
+#define BATCH 64u
+/* Of one piece; longer ones are not fetched. */
+#define PIECE_MOST (32u << 10)
+
+void tfh_py_copies_begin(struct tfh_py_copies *c, int32_t pid)
+{
+	c->pid = pid;
+	c->n = c->used = 0;
+}
+
+static const uint8_t *find(const struct tfh_py_copies *c, uint64_t from, uint32_t bytes)
+{
+	for (uint32_t i = c->n; i-- > 0;) {
+		uint64_t into = from - c->copy[i].from;
+
+		if (into <= c->copy[i].bytes && bytes <= c->copy[i].bytes - into)
+			return c->data + c->copy[i].at + into;
+	}
+	return NULL;
+}
+
+/* Room for a copy, or false. */
+static bool take(struct tfh_py_copies *c, uint64_t from, uint32_t bytes)
+{
+	if (c->n == TFH_PY_COPIES || bytes > PIECE_MOST || bytes > TFH_PY_COPY_BYTES - c->used)
+		return false;
+	c->copy[c->n++] = (struct tfh_py_copy){from, bytes, c->used};
+	c->used += bytes;
+	return true;
+}
+
+/* The kernel ends at the first piece that it cannot read: that one is given up, and those after it are asked for
+ * again. */
+static void read_batch(struct tfh_py_copies *c, uint32_t first)
+{
+	while (first < c->n) {
+		struct iovec to[BATCH], at[BATCH];
+		uint32_t n = c->n - first;
+		ssize_t got;
+
+		for (uint32_t i = 0; i < n; i++) {
+			const struct tfh_py_copy *copy = &c->copy[first + i];
+
+			to[i] = (struct iovec){c->data + copy->at, copy->bytes};
+			at[i] = (struct iovec){(void *)(uintptr_t)copy->from, copy->bytes};
+		}
+		got = process_vm_readv(c->pid, to, n, at, n, 0);
+		for (; first < c->n && got >= (ssize_t)c->copy[first].bytes; first++)
+			got -= (ssize_t)c->copy[first].bytes;
+		if (first < c->n)
+			c->copy[first++].bytes = 0;
+	}
+}
+
+void tfh_py_fetch(struct tfh_py_copies *c, const struct tfh_py_piece *piece, uint32_t n)
+{
+	uint32_t first = c->n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!piece[i].from || find(c, piece[i].from, piece[i].bytes))
+			continue;
+		if (!take(c, piece[i].from, piece[i].bytes))
+			break;
+		if (c->n - first == BATCH) {
+			read_batch(c, first);
+			first = c->n;
+		}
+	}
+	read_batch(c, first);
+}
+
+/* With what shares its pages: a thread's frames lie side by side. */
+const uint8_t *tfh_py_copied(void *copies, uint64_t from, uint32_t bytes)
+{
+	struct tfh_py_copies *c = copies;
+	uint64_t begin = from & ~(PAGE - 1), end = (from + bytes + PAGE - 1) & ~(PAGE - 1);
+	const uint8_t *found = find(c, from, bytes);
+	struct tfh_py_piece piece = {begin, (uint32_t)(end - begin)};
+
+	if (found || bytes > PIECE_MOST || from + bytes < from)
+		return found;
+	tfh_py_fetch(c, &piece, 1);
+	return find(c, from, bytes);
+}
+
+/* Most texts and tables are no longer; of longer ones the view fetches the pages. */
+#define TEXT_GUESS 160u
+#define TABLE_GUESS 512u
+#define CODES_MOST 128u
+
+/* Distinct code objects of these frames. */
+static uint32_t distinct(const struct tfh_py_frame *frame, uint32_t n, uint32_t bytes,
+			 struct tfh_py_piece *code)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < n && found < CODES_MOST; i++) {
+		uint32_t k = 0;
+
+		while (k < found && code[k].from != frame[i].code)
+			k++;
+		if (k == found)
+			code[found++] = (struct tfh_py_piece){frame[i].code, bytes};
+	}
+	return found;
+}
+
+void tfh_py_fetch_codes(const struct tfh_py *py, struct tfh_py_copies *c,
+			const struct tfh_py_frame *frame, uint32_t n)
+{
+	const struct tfh_py_layout *at = &py->at;
+	struct tfh_py_piece code[CODES_MOST], of_code[3];
+
+	n = distinct(frame, n, at->code_bytecode, code);
+	tfh_py_fetch(c, code, n);
+	for (uint32_t i = 0, first = c->n; i <= n; i++) {
+		const uint8_t *p = i < n ? find(c, code[i].from, code[i].bytes) : NULL;
+
+		if (c->n - first > BATCH - 3 || i == n) {
+			read_batch(c, first);
+			first = c->n;
+		}
+		if (!p)
+			continue;
+		of_code[0] = (struct tfh_py_piece){tfh_py_word(p + at->code_file), TEXT_GUESS};
+		of_code[1] = (struct tfh_py_piece){tfh_py_word(p + at->code_name), TEXT_GUESS};
+		of_code[2] = (struct tfh_py_piece){tfh_py_word(p + at->code_lines), TABLE_GUESS};
+		for (int k = 0; k < 3; k++)
+			if (!find(c, of_code[k].from, of_code[k].bytes))
+				take(c, of_code[k].from, of_code[k].bytes);
+	}
+}

@@ -1,0 +1,57 @@
+#include "hook/python/python.h"
+
+/* Frames that the interpreter enters itself by, and what is no frame of Python's code, are passed over; so many at
+ * most, should they form a ring. */
+#define STEPS_MOST 20000u
+
+/* The lowest bits of a reference are tags from 3.14 on; no object's address has them. */
+#define TAGS 7ull
+
+static inline __attribute__((always_inline)) int32_t
+instruction(const struct tfh_py_layout *at, const uint8_t *frame, uint64_t code)
+{
+	if (at->instr == TFH_PY_POINTER)
+		return (int32_t)(tfh_py_word(frame + at->frame_instr) - (code + at->code_bytecode));
+	return tfh_py_int(frame + at->frame_instr) * (at->instr == TFH_PY_UNITS ? 2 : 1);
+}
+
+static inline __attribute__((always_inline)) uint32_t walk(const struct tfh_py *py, uint64_t state,
+							   tfh_py_view view, void *how,
+							   struct tfh_py_frame *out, uint32_t most)
+{
+	const struct tfh_py_layout *at = &py->at;
+	const uint8_t *p = view(how, state + at->state_frame, sizeof(uint64_t));
+	uint64_t frame = p ? tfh_py_word(p) : 0;
+	uint32_t n = 0;
+
+	if (frame && at->cframe_frame >= 0) {
+		p = view(how, frame + (uint64_t)at->cframe_frame, sizeof(uint64_t));
+		frame = p ? tfh_py_word(p) : 0;
+	}
+	for (uint32_t steps = 0; frame && n < most && steps < STEPS_MOST; steps++) {
+		const uint8_t *f = view(how, frame, at->frame_bytes);
+		uint64_t object;
+
+		if (!f)
+			break;
+		frame = tfh_py_word(f + at->frame_back);
+		if (at->frame_owner >= 0 && f[at->frame_owner] >= at->owner_shim)
+			continue;
+		object = tfh_py_word(f + at->frame_code) & ~TAGS;
+		/* Straight, it costs nothing to see that this is a code object. Of copies they come later, all at once. */
+		if (view == tfh_py_straight &&
+		    (!object ||
+		     tfh_py_word((const uint8_t *)object + TFH_PY_OBJECT_TYPE) != py->code_type))
+			continue;
+		out[n++] = (struct tfh_py_frame){object, instruction(at, f, object)};
+	}
+	return n;
+}
+
+uint32_t tfh_py_frames(const struct tfh_py *py, uint64_t state, tfh_py_view view, void *how,
+		       struct tfh_py_frame *frame, uint32_t most)
+{
+	/* Each its own copy of the loop: straight loads cost a tenth of calls through a pointer. */
+	return view == tfh_py_straight ? walk(py, state, tfh_py_straight, NULL, frame, most)
+				       : walk(py, state, view, how, frame, most);
+}

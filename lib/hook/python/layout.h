@@ -1,0 +1,58 @@
+/*
+ * Where CPython keeps what a stack is read from: bytes into its structures. These structures are private to the
+ * interpreter, and every minor version has its own; from 3.13 on the interpreter itself tells most of it, in a table at
+ * the beginning of _PyRuntime. Seen to be right on 3.8 to 3.15; other versions are refused (version.c).
+ */
+#ifndef TFH_HOOK_PYTHON_LAYOUT_H
+#define TFH_HOOK_PYTHON_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TFH_PY_FIRST 8
+#define TFH_PY_LAST 15
+
+/* What a frame says about the instruction that it is at. */
+enum tfh_py_instr {
+	TFH_PY_BYTES,	/* int: bytes into the bytecode */
+	TFH_PY_UNITS,	/* int: units of two bytes */
+	TFH_PY_POINTER, /* into the bytecode, which is the end of the code object */
+};
+
+/* How a code object tells the lines of its instructions (lines.c). */
+enum tfh_py_lines { TFH_PY_LNOTAB, TFH_PY_LINETABLE, TFH_PY_LOCATIONS };
+
+struct tfh_py_layout {
+	/* Thread state: the innermost frame, or (cframe_frame not negative) the structure that has it. */
+	uint16_t state_frame;
+	int16_t cframe_frame;
+	/* Frame. Those with an owner of own_shim or more are the interpreter's own entries; owner < 0: there are none. */
+	uint16_t frame_back, frame_code, frame_instr, frame_bytes;
+	int16_t frame_owner;
+	uint8_t owner_shim;
+	uint8_t instr; /* enum tfh_py_instr */
+	/* Code object; code_name is the qualified name from 3.11 on. */
+	uint16_t code_first, code_file, code_name, code_lines, code_bytecode;
+	uint8_t lines; /* enum tfh_py_lines */
+	/* str: the header of an ASCII one, of others. Its length and hash lie at 16 and 24, its state at 32. */
+	uint8_t text_ascii, text_wide;
+};
+
+/* The same in all of them. */
+#define TFH_PY_OBJECT_TYPE 8
+#define TFH_PY_BYTES_SIZE 16
+#define TFH_PY_BYTES_DATA 32
+#define TFH_PY_TEXT_LENGTH 16
+#define TFH_PY_TEXT_HASH 24
+#define TFH_PY_TEXT_STATE 32
+
+/* The layout of 3.`minor`, for which `runtime` is the interpreter's _PyRuntime. False: it is not known, or the
+ * interpreter's own table says something that cannot be. */
+bool tfh_py_layout(unsigned minor, const void *runtime, struct tfh_py_layout *out);
+
+/* From 3.13 on: does _PyRuntime begin with its table, and is it that of this version (as Py_Version)? */
+bool tfh_py_table_fits(const void *runtime, unsigned long version);
+/* A build without the GIL. */
+bool tfh_py_table_free_threaded(const void *runtime);
+
+#endif

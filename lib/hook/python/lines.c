@@ -1,0 +1,80 @@
+#include "hook/python/lines.h"
+
+/* 3.8 and 3.9: pairs of bytes of code and (signed) lines on; several pairs where either is too large for one. */
+static int32_t lnotab(const uint8_t *p, const uint8_t *end, int32_t line, int32_t at)
+{
+	for (int32_t address = 0; end - p >= 2; p += 2) {
+		address += p[0];
+		if (address > at)
+			break;
+		line += (int8_t)p[1];
+	}
+	return line;
+}
+
+/* 3.10: the same, but a line comes with the bytes it is of; -128 says that they have none. */
+static int32_t linetable(const uint8_t *p, const uint8_t *end, int32_t line, int32_t at)
+{
+	for (int32_t address = 0; end - p >= 2; p += 2) {
+		int8_t on = (int8_t)p[1];
+
+		address += p[0];
+		if (on != -128)
+			line += on;
+		if (address > at)
+			return on == -128 ? 0 : line;
+	}
+	return 0;
+}
+
+/* Six bits a byte, low bits first; bit 6 says that there are more. */
+static uint32_t number(const uint8_t **p, const uint8_t *end)
+{
+	uint32_t value = 0;
+
+	for (unsigned shift = 0; *p < end && shift < 32; shift += 6) {
+		uint8_t byte = *(*p)++;
+
+		value |= (uint32_t)(byte & 63) << shift;
+		if (!(byte & 64))
+			break;
+	}
+	return value;
+}
+
+/*
+ * From 3.11 on: entries that begin with a byte whose top bit is set, a kind and a count of units (2 bytes) of code.
+ * Kinds 13 and 14 have the lines on as a number whose lowest bit is the sign, 10 to 12 are 0 to 2 lines on, 15 is no
+ * line, the others stay in their line; what follows (columns) is passed over.
+ */
+static int32_t locations(const uint8_t *p, const uint8_t *end, int32_t line, int32_t at)
+{
+	for (int32_t address = 0; p < end;) {
+		unsigned kind = *p >> 3 & 15;
+
+		address += ((*p++ & 7) + 1) * 2;
+		if (kind == 13 || kind == 14) {
+			uint32_t on = number(&p, end);
+
+			line = (int32_t)((uint32_t)line + (on & 1 ? 0 - (on >> 1) : on >> 1));
+		} else if (kind >= 10 && kind <= 12) {
+			line += (int32_t)kind - 10;
+		}
+		if (address > at)
+			return kind == 15 ? 0 : line;
+		while (p < end && !(*p & 0x80))
+			p++;
+	}
+	return 0;
+}
+
+int32_t tfh_py_line(enum tfh_py_lines kind, const uint8_t *table, size_t bytes, int32_t first,
+		    int32_t at)
+{
+	if (at < 0)
+		return first;
+	if (kind == TFH_PY_LNOTAB)
+		return lnotab(table, table + bytes, first, at);
+	return kind == TFH_PY_LINETABLE ? linetable(table, table + bytes, first, at)
+					: locations(table, table + bytes, first, at);
+}

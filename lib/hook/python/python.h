@@ -1,0 +1,143 @@
+/*
+ * The Python frames of a thread, read out of CPython's own memory: function, file, line. Nothing is imported or executed,
+ * no lock is taken, nothing is allocated, and the interpreter is not asked to stop.
+ *
+ *	version.c	finds the interpreter in the process (on the flusher) and says what cannot be read
+ *	layout.c	where each version keeps things: the one table of offsets
+ *	frames.c	a thread's frames, innermost first
+ *	code.c		a code object: who it is, its texts; lines.c: its lines; text.c: strings
+ *	copied.c	memory read by the kernel: what another thread changes meanwhile, or another process
+ *	place.c		the calling thread's stack as a number, for records
+ *
+ * Whoever reads takes memory through a "view" (tfh_py_view): of the calling thread's own stack straight, since its own
+ * frames keep all of it alive; of anything else a copy.
+ */
+#ifndef TFH_HOOK_PYTHON_PYTHON_H
+#define TFH_HOOK_PYTHON_PYTHON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hook/python/layout.h"
+#include "hook/python/text.h"
+
+/* ---- version.c ---- */
+
+/* The interpreter of this process; constant once it was found. */
+struct tfh_py {
+	struct tfh_py_layout at;
+	unsigned minor;
+	const char *runtime; /* _PyRuntime */
+	uint64_t code_type;  /* address of PyCode_Type */
+	/* CPython's own; they need no lock and touch nothing but their own variables. */
+	void *(*state_of_thread)(void); /* the calling thread's, or NULL */
+	void *(*state_attached)(
+		void);		 /* who has the GIL; from 3.12 on the calling thread if it has */
+	int (*finalizing)(void); /* the interpreter is being taken down */
+	void *(*newest_interpreter)(void), *(*main_interpreter)(void);
+};
+
+/* NULL: no Python (yet), or none that can be read. Any thread. */
+const struct tfh_py *tfh_py(void);
+
+/* Looks for it where that has not been decided; takes the loader's lock: the flusher's, from time to time. */
+void tfh_py_look(void);
+
+/* Why the Python that is there is not read, one clause without a full stop; NULL: it is read, or there is none. */
+const char *tfh_py_refusal(void);
+
+/* ---- memory ---- */
+
+/* `bytes` bytes of memory from the address `from` on, to be read here; NULL: not to be had. `how` is the view's own. */
+typedef const uint8_t *(*tfh_py_view)(void *how, uint64_t from, uint32_t bytes);
+
+/* Straight; `how` is not used. */
+static inline const uint8_t *tfh_py_straight(void *how, uint64_t from, uint32_t bytes)
+{
+	(void)how;
+	(void)bytes;
+	/* Nothing of a process lies in the first page, or above the middle of the address space. */
+	return from - 4096 < (1ull << 47) - 4096 ? (const uint8_t *)from : NULL;
+}
+
+static inline uint64_t tfh_py_word(const uint8_t *at)
+{
+	uint64_t word;
+
+	__builtin_memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+static inline int32_t tfh_py_int(const uint8_t *at)
+{
+	int32_t value;
+
+	__builtin_memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+/* ---- frames.c ---- */
+
+struct tfh_py_frame {
+	uint64_t code; /* address of the code object */
+	int32_t at;    /* of the instruction: bytes into the bytecode, negative: not begun */
+};
+
+/* The frames of the thread with this state, the innermost first, `most` at most; returns how many. Where the memory
+ * cannot be had, those inside of that place. Of copied memory the code objects have not been seen yet: fetch them
+ * (tfh_py_fetch_codes); a frame of which tfh_py_code() says that it has none is to be left out. */
+uint32_t tfh_py_frames(const struct tfh_py *py, uint64_t state, tfh_py_view view, void *how,
+		       struct tfh_py_frame *frame, uint32_t most);
+
+/* ---- code.c ---- */
+
+struct tfh_py_code {
+	uint64_t key; /* of file, name and first line: the same for the same texts */
+	int32_t first;
+	struct tfh_py_text file, name; /* name: qualified from 3.11 on */
+	const uint8_t *table;	       /* of lines */
+	uint32_t table_bytes;
+};
+
+/* What a code object says; it stays readable as long as the view's memory. False: it is none. */
+bool tfh_py_code(const struct tfh_py *py, uint64_t code, tfh_py_view view, void *how,
+		 struct tfh_py_code *out);
+
+/* The line of an instruction, 0: none. */
+int32_t tfh_py_line_at(const struct tfh_py *py, const struct tfh_py_code *code, int32_t at);
+
+/* ---- copied.c ---- */
+
+/*
+ * Copies of memory, made by the kernel, which fails where there is none: for what may be freed or change while it is
+ * read, in this process or another. A view for them is tfh_py_copied(); what it has not got it fetches, a page or two
+ * at a time (a system call each), so fetch many at once where they are known (tfh_py_fetch). The copies are as old as
+ * their first use: begin anew for another look.
+ */
+#define TFH_PY_COPY_BYTES (192u << 10)
+#define TFH_PY_COPIES 512u
+
+struct tfh_py_copies {
+	int32_t pid;
+	uint32_t n, used;
+	struct tfh_py_copy {
+		uint64_t from;
+		uint32_t bytes, at; /* at: in `data` */
+	} copy[TFH_PY_COPIES];
+	uint8_t data[TFH_PY_COPY_BYTES];
+};
+
+void tfh_py_copies_begin(struct tfh_py_copies *c, int32_t pid);
+const uint8_t *tfh_py_copied(void *copies, uint64_t from, uint32_t bytes);
+struct tfh_py_piece {
+	uint64_t from;
+	uint32_t bytes;
+};
+/* Copies what it lacks of these with one system call per 64; pieces that are not there are left out. */
+void tfh_py_fetch(struct tfh_py_copies *c, const struct tfh_py_piece *piece, uint32_t n);
+/* The code objects of these frames, with texts and lines, in two rounds. */
+void tfh_py_fetch_codes(const struct tfh_py *py, struct tfh_py_copies *c,
+			const struct tfh_py_frame *frame, uint32_t n);
+
+#endif

@@ -1,0 +1,126 @@
+/*
+ * Python's door to lib/hook/python, for tests/python/frames.py: the calling thread's stack as text, one line a frame,
+ * "file TAB line TAB function", read straight or from copies.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hook/python/python.h"
+
+#define FRAMES 8192
+#define TEXT (1 << 20)
+#define NAME 600
+
+#define EXPORT __attribute__((visibility("default")))
+EXPORT const char *reader_why(void);
+EXPORT int reader_take(int copied);
+EXPORT const char *reader_text(void);
+EXPORT void reader_spin(int us, int copied);
+EXPORT double reader_cost(int copied, int times);
+
+static __thread struct room {
+	struct tfh_py_frame frame[FRAMES];
+	struct tfh_py_copies copies;
+	char text[TEXT];
+} * room;
+
+static const struct room *prepare(void)
+{
+	if (!room)
+		room = calloc(1, sizeof(*room));
+	return room;
+}
+
+/* "" : stacks can be read. */
+const char *reader_why(void)
+{
+	tfh_py_look();
+	return tfh_py() ? "" : tfh_py_refusal() ? tfh_py_refusal() : "there is no Python";
+}
+
+static uint32_t frames(const struct tfh_py *py, int copied)
+{
+	uint64_t state = (uint64_t)py->state_of_thread();
+	uint32_t n;
+
+	if (!state || (py->finalizing() && getpid() != gettid()))
+		return 0;
+	if (!copied)
+		return tfh_py_frames(py, state, tfh_py_straight, NULL, room->frame, FRAMES);
+	tfh_py_copies_begin(&room->copies, getpid());
+	n = tfh_py_frames(py, state, tfh_py_copied, &room->copies, room->frame, FRAMES);
+	tfh_py_fetch_codes(py, &room->copies, room->frame, n);
+	return n;
+}
+
+int reader_take(int copied)
+{
+	const struct tfh_py *py = tfh_py();
+	tfh_py_view view = copied ? tfh_py_copied : tfh_py_straight;
+	uint32_t n = prepare() ? frames(py, copied) : 0;
+	size_t at = 0;
+
+	room->text[0] = '\0';
+	for (uint32_t i = 0; i < n && at < TEXT - 3 * NAME; i++) {
+		char file[NAME], name[NAME];
+		struct tfh_py_code code;
+
+		if (!tfh_py_code(py, room->frame[i].code, view, &room->copies, &code)) {
+			at += (size_t)sprintf(room->text + at, "none\t0\tnone\n");
+			continue;
+		}
+		at += (size_t)sprintf(room->text + at, "%.*s\t%d\t%.*s\n",
+				      (int)tfh_py_utf8(&code.file, file, NAME), file,
+				      (int)tfh_py_line_at(py, &code, room->frame[i].at),
+				      (int)tfh_py_utf8(&code.name, name, NAME), name);
+	}
+	return (int)n;
+}
+
+const char *reader_text(void)
+{
+	return room ? room->text : "";
+}
+
+static double now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* One after another for some time. */
+void reader_spin(int us, int copied)
+{
+	double end = now(CLOCK_MONOTONIC) + us * 1e3;
+
+	while (now(CLOCK_MONOTONIC) < end)
+		reader_take(copied);
+}
+
+/* ns of processor time that a stack takes, names and lines included, without making text of them. */
+double reader_cost(int copied, int times)
+{
+	const struct tfh_py *py = tfh_py();
+	tfh_py_view view = copied ? tfh_py_copied : tfh_py_straight;
+	double begin;
+
+	if (!prepare())
+		return -1;
+	begin = now(CLOCK_THREAD_CPUTIME_ID);
+	for (int i = 0; i < times; i++) {
+		uint32_t n = frames(py, copied);
+
+		for (uint32_t k = 0; k < n; k++) {
+			struct tfh_py_code code;
+
+			if (tfh_py_code(py, room->frame[k].code, view, &room->copies, &code))
+				tfh_py_line_at(py, &code, room->frame[k].at);
+		}
+	}
+	return (now(CLOCK_THREAD_CPUTIME_ID) - begin) / times;
+}
