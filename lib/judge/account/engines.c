@@ -298,13 +298,20 @@ static void complete(struct tfh_device *d, const struct ends *e)
 	}
 }
 
+static bool launches(const struct tfh_accounts *accounts, size_t i)
+{
+	const struct tfh_window *w = &accounts->loops->window.v[i];
+
+	return tfh_launched_in(accounts->facts, w->t0, w->t1);
+}
+
 /* Ops of a window are all known if they were issued and ran while device times were taken. */
 static bool complete_ops(const struct tfh_device *d, size_t i)
 {
 	const struct tfh_window *w = &d->accounts->loops->window.v[i];
 	const struct tfh_dwin *x = &d->win.v[i];
 
-	return (x->ops || !d->accounts->use[i].launches) && !w->hole &&
+	return (x->ops || !launches(d->accounts, i)) && !w->hole &&
 	       in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->done);
 }
 
@@ -323,7 +330,7 @@ static void give_tiers(struct tfh_device *d)
 		if (adjacent(accounts, i))
 			known &= complete_ops(d, i - 1);
 		if (i + 1 < d->win.n && adjacent(accounts, i + 1))
-			known &= d->win.v[i + 1].ops || !accounts->use[i + 1].launches;
+			known &= d->win.v[i + 1].ops || !launches(accounts, i + 1);
 		d->win.v[i].tier = known ? tier : 'C';
 	}
 }

@@ -132,6 +132,11 @@ struct tfh_handles {
 	bool full; /* too many to keep: every handle counts as recorded */
 };
 
+/* Between the ends of two launches. */
+struct tfh_quiet {
+	int64_t t0, t1;
+};
+
 struct tfh_facts {
 	const struct tfh_feed *feed;
 	uint32_t process;
@@ -160,6 +165,9 @@ struct tfh_facts {
 	int64_t phase[TFH_PHASE_COUNT]; /* start-up, 0: not seen */
 	const char *loader;		/* a PyTorch DataLoader's get-next, NULL: none */
 	struct tfh_last_call last_launch[TFH_FACTS_LAST_LAUNCHES]; /* by stream */
+	int64_t launched;		/* end of the last launch, INT64_MIN / 2: none yet */
+	TFH_VEC(struct tfh_quiet) quiet; /* by time */
+	int64_t quiet_ns;		 /* all that are at least so long are in it */
 	struct tfh_heap_sum heap;
 	struct tfh_handles recorded;
 };
@@ -199,6 +207,9 @@ bool tfh_stage_is_loop_child(const struct tfh_facts *facts, uint32_t id);
 int64_t tfh_seen_ns(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 /* Where the first of them that reaches into [t0, t1) begins, INT64_MAX: none does. */
 int64_t tfh_given_up_from(const struct tfh_facts *facts, int64_t t0, int64_t t1);
+
+/* quiet.c: whether any launch ended behind t0 and up to t1; true, too, where that is not known. */
+bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 
 /* Seconds that the job's threads together were ready to run and had no processor, in each second;
  * 0 where too little of the run was sampled. */

@@ -193,6 +193,8 @@ static int add_driver(struct tfh_facts *facts, const struct tfh_event *ev,
 	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
 
 	facts->launches += launch;
+	if (launch && tfh_quiet_until(facts, ev->t1))
+		return -ENOMEM;
 	facts->syncs += p->family == TFH_FAM_SYNC;
 	facts->copies += p->family == TFH_FAM_COPY;
 	if (p->family == TFH_FAM_LAUNCH)
@@ -261,7 +263,7 @@ static int keep_long(struct tfh_facts *facts, const struct tfh_event *ev, struct
 
 /* By far the most frequent call, once its kind is known well enough. */
 static inline bool short_launch(struct tfh_facts *facts, const struct tfh_event *ev,
-				struct pending *q)
+				struct pending *q, int *rc)
 {
 	struct tfh_thread_use *use = &facts->thread[ev->thread];
 	int64_t ns = ev->t1 - ev->t0;
@@ -278,6 +280,7 @@ static inline bool short_launch(struct tfh_facts *facts, const struct tfh_event 
 	facts->last_launch[ev->stream % TFH_FACTS_LAST_LAUNCHES] =
 		(struct tfh_last_call){ev->stream, (uint32_t)ev->w[0], ev->t1};
 	q->launches++;
+	*rc = tfh_quiet_until(facts, ev->t1);
 	return true;
 }
 
@@ -444,15 +447,15 @@ static void put_in_order(struct tfh_facts *facts)
 static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q,
 		     struct tfh_heap *heap)
 {
-	int rc;
+	int rc = 0;
 
 	if (!facts->events++ || ev->t0 < facts->first)
 		facts->first = ev->t0;
 	if (ev->t1 > facts->last)
 		facts->last = ev->t1;
 	note_outermost(&facts->thread[ev->thread], ev);
-	if (short_launch(facts, ev, q))
-		return 0;
+	if (short_launch(facts, ev, q, &rc))
+		return rc;
 	facts->ranges += ev->kind == TFT_RANGE;
 	if (ev->kind == TFT_MARK) {
 		struct tfh_tick t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
@@ -488,8 +491,12 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 	facts->arena = arena;
 	facts->thread = calloc(feed->n_threads + 1, sizeof(*facts->thread));
 	facts->long_ns = TFH_LONG_FIRST_NS;
+	facts->launched = INT64_MIN / 2;
+	facts->quiet_ns = TFH_FACTS_QUIET_FIRST_NS;
 	rc = facts->thread && heap ? look_at_all(facts, heap, err)
 				   : tfh_err_set(err, -ENOMEM, "out of memory");
+	if (!rc && tfh_quiet_until(facts, INT64_MAX / 2))
+		rc = tfh_err_set(err, -ENOMEM, "out of memory");
 	if (!rc) {
 		facts->heap = *tfh_heap_end(heap);
 		facts->cpu_only = facts->launches == 0;
@@ -514,6 +521,7 @@ void tfh_facts_free(struct tfh_facts *facts)
 	tfh_big_free(facts->longs.v);
 	free(facts->token.v);
 	tfh_big_free(facts->late.v);
+	free(facts->quiet.v);
 	free(facts->stage.v);
 	free(facts->stage_of.v);
 	free(facts->recorded.v);

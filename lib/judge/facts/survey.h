@@ -9,6 +9,16 @@ int32_t tfh_stage_learn(struct tfh_facts *facts, uint32_t id);
 /* The same without keeping the id. */
 int32_t tfh_stage_place(struct tfh_facts *facts, uint32_t id);
 
+/* quiet.c: nothing was launched between facts->launched and t1; -ENOMEM. */
+int tfh_quiet_keep(struct tfh_facts *facts, int64_t t1);
+static inline int tfh_quiet_until(struct tfh_facts *facts, int64_t t1)
+{
+	int rc = t1 - facts->launched >= facts->quiet_ns ? tfh_quiet_keep(facts, t1) : 0;
+
+	facts->launched = t1;
+	return rc;
+}
+
 /* startup.c: the first time that something is there. */
 void tfh_startup_event(struct tfh_facts *facts, const struct tfh_event *ev);
 

@@ -1,0 +1,42 @@
+/*
+ * Stretches in which nothing was launched. Without an op in a window they tell whether the device had nothing to do or its times
+ * were lost. When they become many, the shorter ones are given up: of those it is not known.
+ */
+#include <errno.h>
+
+#include "judge/facts/survey.h"
+
+static void give_up_short(struct tfh_facts *facts)
+{
+	size_t n = 0;
+
+	facts->quiet_ns *= 2;
+	for (size_t i = 0; i < facts->quiet.n; i++)
+		if (facts->quiet.v[i].t1 - facts->quiet.v[i].t0 >= facts->quiet_ns)
+			facts->quiet.v[n++] = facts->quiet.v[i];
+	facts->quiet.n = n;
+}
+
+int tfh_quiet_keep(struct tfh_facts *facts, int64_t t1)
+{
+	struct tfh_quiet q = {facts->launched, t1};
+
+	if (facts->quiet.n >= TFH_FACTS_QUIET)
+		give_up_short(facts);
+	return TFH_PUSH(facts->quiet, q);
+}
+
+/* The last stretch that began at or before t0, if it lasts. */
+bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1)
+{
+	size_t lo = 0, hi = facts->quiet.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (facts->quiet.v[mid].t0 <= t0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return !lo || facts->quiet.v[lo - 1].t1 <= t1;
+}
