@@ -36,6 +36,7 @@ int tfh_find_accounts(struct tfh_accounts *accounts, tfh_sample_fn sample, void 
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	TFH_EACH (i, loops->window.n)
 		accounts->use[i].segment = loops->window.v[i].segment;
+	tfh_find_special(accounts);
 	tfh_find_stalls(accounts, false);
 	rc = tfh_attribute(accounts, err);
 	if (!rc)

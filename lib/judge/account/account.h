@@ -16,8 +16,6 @@ struct tfh_account {
 	int64_t cause[TFH_CAUSE_COUNT], tentative[TFH_CAUSE_COUNT];
 	int64_t compute, direct; /* direct: charged without inference about the device */
 	int64_t input_in_exec;	 /* group windows: input charged before x1 */
-	int64_t d2h_bytes;
-	bool compiled, saved;
 };
 
 /* What a stage of tf.data did in training steps, by its index in tfh_facts.stage. */
@@ -135,8 +133,6 @@ void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns);
 /* Everything tentative was compute (or the given transfer) if the device was busy, else what the
  * host did. */
 void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device);
-/* The account of the window around t, NULL outside. */
-struct tfh_account *tfh_account_at(struct tfh_ledger *l, int64_t t);
 int tfh_ledger_end(struct tfh_ledger *l);
 
 /* Closes the account of window i, judged over [from, to): its step, whether it stood still, and the
@@ -153,7 +149,10 @@ enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_
 /* Cause of the time that a copy of a direction (enum tfh_dir) takes. */
 enum tfh_cause tfh_copy_cause(unsigned dir, bool pageable);
 
-/* stall.c: steps that stood still */
+/* unusual.c: what a step was that is no usual one */
+/* Long steps that saved the model or loaded kernels, by the host's calls. */
+void tfh_find_special(struct tfh_accounts *accounts);
+/* Steps that stood still. */
 void tfh_find_stalls(struct tfh_accounts *accounts, bool device);
 /* Whether window i, which took ns and computed so long, stood still. */
 bool tfh_is_stall(const struct tfh_accounts *accounts, size_t i, int64_t ns, int64_t compute);

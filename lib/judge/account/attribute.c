@@ -157,10 +157,7 @@ static void waited(struct attr *a, int64_t t0, int64_t t1, uint64_t upto)
 static void seg_copy(struct attr *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
 	int64_t take = copy_estimate(a, p), from = t0;
-	struct tfh_account *acc = tfh_account_at(a->ledger, t0);
 
-	if (acc && p->dir == TFH_DIR_D2H)
-		acc->d2h_bytes += (int64_t)p->bytes;
 	if ((outstanding(a) || a->copy_ns) && t1 - t0 > take)
 		from = t1 - take;
 	if (from > t0 || outstanding(a))
@@ -281,7 +278,6 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 	struct attr *a = arg;
 	struct tfh_ledger *l = a->ledger;
 	bool hidden = a->since != 0;
-	struct tfh_account *acc;
 
 	switch (p ? p->label : TFH_L_GAP) {
 	case TFH_L_GAP:
@@ -291,8 +287,6 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 			seg_pause(a, t0, t1, hidden);
 		return;
 	case TFH_L_EXEC:
-		if (p->saves && (acc = tfh_account_at(l, t0)))
-			acc->saved = true;
 		if (p->saves)
 			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_CHECKPOINT, hidden, true);
 		else if (a->accounts->facts->cpu_only)
@@ -318,8 +312,6 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 		return;
 	case TFH_L_MODULE:
 		tfh_charge(l, t0, t1, TFH_CAUSE_HOST_COMPILE, hidden, true);
-		if ((acc = tfh_account_at(l, t0)))
-			acc->compiled = true;
 		return;
 	case TFH_L_COPY:
 		seg_copy(a, t0, t1, p);

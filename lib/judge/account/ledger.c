@@ -239,26 +239,16 @@ void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh
 		count(accounts, a, ns, w->steps);
 }
 
-/* Its window's account is complete. A long step that saved the model or loaded kernels is no usual
- * one. */
+/* Its window's account is complete. */
 static void finish(struct tfh_ledger *l, size_t at)
 {
-	struct tfh_accounts *accounts = l->accounts;
-	const struct tfh_window *w = &accounts->loops->window.v[at];
-	struct tfh_use *use = &accounts->use[at];
+	const struct tfh_window *w = &l->accounts->loops->window.v[at];
 	struct tfh_account *a = account(l, at);
 
-	if (use->segment == TFH_SEGMENT_TRAIN &&
-	    w->t1 - w->t0 > TFH_ACCOUNT_LONG_TIMES * accounts->loops->median * w->steps) {
-		if (a->saved)
-			use->segment = TFH_SEGMENT_CHECKPOINT;
-		else if (a->compiled)
-			use->segment = TFH_SEGMENT_COMPILE;
-	}
-	if (TFH_PUSH_BIG(accounts->step, ((struct tfh_step){.index = at})))
+	if (TFH_PUSH_BIG(l->accounts->step, ((struct tfh_step){.index = at})))
 		l->rc = -ENOMEM;
 	else
-		tfh_account_close(accounts, at, a, w->t0, w->t1, 'C');
+		tfh_account_close(l->accounts, at, a, w->t0, w->t1, 'C');
 	memset(a, 0, sizeof(*a));
 }
 
@@ -324,13 +314,6 @@ static bool next_part(struct tfh_ledger *l, int64_t *t0, int64_t t1, int64_t *a,
 static inline bool within(const struct tfh_ledger *l, int64_t t0, int64_t t1)
 {
 	return l->window && t0 < t1 && l->window->t0 <= t0 && t1 <= l->window->t1;
-}
-
-struct tfh_account *tfh_account_at(struct tfh_ledger *l, int64_t t)
-{
-	int64_t a, b, t0 = t;
-
-	return next_part(l, &t0, t + 1, &a, &b) ? l->account : NULL;
 }
 
 static inline void charge_part(struct tfh_ledger *l, int64_t a, int64_t b, enum tfh_cause cause,

@@ -132,6 +132,13 @@ struct tfh_handles {
 	bool full; /* too many to keep: every handle counts as recorded */
 };
 
+/* A call that makes a step another one than usual: loads kernels, or saves the model. */
+struct tfh_rare {
+	int64_t t0;
+	uint32_t thread;
+	bool saves;
+};
+
 /* Between the ends of two launches. */
 struct tfh_quiet {
 	int64_t t0, t1;
@@ -165,6 +172,7 @@ struct tfh_facts {
 	int64_t phase[TFH_PHASE_COUNT]; /* start-up, 0: not seen */
 	const char *loader;		/* a PyTorch DataLoader's get-next, NULL: none */
 	struct tfh_last_call last_launch[TFH_FACTS_LAST_LAUNCHES]; /* by stream */
+	TFH_VEC(struct tfh_rare) rare;	/* by end */
 	int64_t launched;		/* end of the last launch, INT64_MIN / 2: none yet */
 	TFH_VEC(struct tfh_quiet) quiet; /* by time */
 	int64_t quiet_ns;		 /* all that are at least so long are in it */

@@ -128,6 +128,8 @@ static int add_exec(struct tfh_facts *facts, const struct tfh_event *ev)
 	tag->ns += ev->t1 - ev->t0;
 	tag->thread = ev->thread;
 	facts->execs++;
+	if (tag->save && TFH_PUSH_BIG(facts->rare, ((struct tfh_rare){ev->t0, ev->thread, true})))
+		return -ENOMEM;
 	if (!facts->tick.n)
 		return 0;
 	for (size_t i = facts->tick.n; i-- > 0 && facts->tick.v[i].t1 >= ev->t0;) {
@@ -319,6 +321,9 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 		use->launches += p.family == TFH_FAM_LAUNCH || p.family == TFH_FAM_GRAPH_LAUNCH;
 		use->last = ev->t1;
 		rc = add_driver(facts, ev, &p, q);
+		if (!rc && p.label == TFH_L_MODULE)
+			rc = TFH_PUSH_BIG(facts->rare,
+					  ((struct tfh_rare){ev->t0, ev->thread, false}));
 		if (!rc && tfh_piece_records(&p))
 			rc = tfh_handles_add(&facts->recorded, p.handle);
 	}
@@ -521,6 +526,7 @@ void tfh_facts_free(struct tfh_facts *facts)
 	tfh_big_free(facts->longs.v);
 	free(facts->token.v);
 	tfh_big_free(facts->late.v);
+	tfh_big_free(facts->rare.v);
 	free(facts->quiet.v);
 	free(facts->stage.v);
 	free(facts->stage_of.v);

@@ -8,6 +8,32 @@
 
 #include "judge/account/device.h"
 
+static bool is_long(const struct tfh_accounts *accounts, size_t i)
+{
+	const struct tfh_window *w = &accounts->loops->window.v[i];
+
+	return w->segment == TFH_SEGMENT_TRAIN &&
+	       w->t1 - w->t0 > TFH_ACCOUNT_LONG_TIMES * accounts->loops->median * w->steps;
+}
+
+/* A long step that saved the model or loaded kernels is no usual one. */
+void tfh_find_special(struct tfh_accounts *accounts)
+{
+	size_t w = 0;
+
+	TFH_EACH (i, accounts->facts->rare.n) {
+		const struct tfh_rare *x = &accounts->facts->rare.v[i];
+		size_t at = tfh_window_of(accounts->loops, x->t0, w);
+		if (at == SIZE_MAX || !accounts->facts->thread[x->thread].drives)
+			continue;
+		w = at;
+		if (is_long(accounts, w) &&
+		    (x->saves || accounts->use[w].segment == TFH_SEGMENT_TRAIN))
+			accounts->use[w].segment =
+				x->saves ? TFH_SEGMENT_CHECKPOINT : TFH_SEGMENT_COMPILE;
+	}
+}
+
 /* Length of a training step by the device's windows, or the host's; 0: it does not count. */
 static int64_t length(const struct tfh_accounts *accounts, size_t i, bool device)
 {
