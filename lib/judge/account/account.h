@@ -19,9 +19,8 @@ struct tfh_account {
 };
 
 /* What a stage of tf.data did in training steps, by its index in tfh_facts.stage. */
-struct tfh_stage_time {
-	uint64_t calls;
-	int64_t total, self; /* ns */
+struct tfh_stage_account {
+	struct tfh_stage_time time;
 	int64_t waited; /* exposed input time during which a runner of its consumer was in it */
 	int64_t seen;	/* last moment counted into `waited` */
 };
@@ -63,7 +62,7 @@ struct tfh_accounts {
 	const struct tfh_cover *cover;	   /* NULL: nothing tells what threads did in pauses */
 	const struct tfh_matches *matches; /* collectives of all ranks, NULL */
 	struct tfh_use *use;		   /* by window */
-	struct tfh_stage_time *stage;	   /* by index of stage */
+	struct tfh_stage_account *stage;   /* by index of stage */
 	struct tfh_pauses *pauses;	   /* functions that the pauses were spent in, NULL */
 	int64_t stall_ns; /* a longer step stood still, if it hardly computed; 0: none did */
 	/* attribute */

@@ -50,25 +50,6 @@ static int count_kernel(struct tfh_accounts *accounts, const struct tfh_event *e
 	return 0;
 }
 
-static void count_stage(struct tfh_accounts *accounts, const struct tfh_event *ev,
-			const struct tfh_piece *p)
-{
-	int32_t at = tfh_stage_index(accounts->facts, p->stage);
-
-	if (at < 0)
-		return;
-	struct tfh_stage_time *s = &accounts->stage[at];
-	if (ev->kind == TFT_AGG) {
-		s->calls += ev->ctx;
-		s->total += (int64_t)ev->w[0];
-		s->self += (int64_t)ev->w[1];
-	} else {
-		s->calls++;
-		s->total += ev->t1 - ev->t0;
-		s->self += (int64_t)ev->w[2];
-	}
-}
-
 /* The training window that a call ended in; NULL: none. */
 static inline struct tfh_use *use_of(struct tfh_accounts *accounts, const struct tfh_event *ev)
 {
@@ -111,8 +92,9 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 		tfh_site_count(accounts->alloc_site, ev);
 	else if (p->label == TFH_L_MODULE)
 		tfh_site_count(accounts->load_site, ev);
-	if (p->passive)
-		count_stage(accounts, ev, p);
+	int32_t stage = p->passive ? tfh_stage_index(accounts->facts, p->stage) : -1;
+	if (stage >= 0)
+		tfh_stage_count(&accounts->stage[stage].time, ev);
 	else if (p->family == TFH_FAM_COPY)
 		return count_copy(accounts, ev, p);
 	else if (p->family == TFH_FAM_LAUNCH)

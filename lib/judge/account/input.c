@@ -82,7 +82,7 @@ static int32_t first_stage(const struct tfh_accounts *accounts)
 		best = accounts->facts->series.v[member].root;
 	}
 	for (size_t i = 0; best < 0 && i < accounts->facts->stage.n; i++)
-		if (accounts->stage[i].calls)
+		if (accounts->facts->stage.v[i].time.calls)
 			best = (int32_t)i;
 	return best;
 }
@@ -118,12 +118,19 @@ static bool on_device(const struct tfh_accounts *accounts, int32_t at, int depth
 	return found;
 }
 
+static const struct tfh_stage_time *time_of(const struct tfh_accounts *accounts, int32_t at,
+					    bool steps)
+{
+	return steps ? &accounts->stage[at].time : &accounts->facts->stage.v[at].time;
+}
+
 /* Among a synchronous stage and what it calls on the same thread: the one that takes longest; of an
- * asynchronous stage that is the waiting in it. `host`: in the program's own pipeline. */
+ * asynchronous stage that is the waiting in it. `host`: in the program's own pipeline, in training
+ * steps; else in any, in the whole run. */
 static int32_t slowest_below(const struct tfh_accounts *accounts, int32_t top, bool host)
 {
 	int32_t best = top;
-	int64_t most = accounts->stage[top].self;
+	int64_t most = time_of(accounts, top, host)->self;
 
 	for (size_t i = 0; i < accounts->facts->stage.n; i++) {
 		const struct tfh_stage_use *s = &accounts->facts->stage.v[i];
@@ -132,7 +139,8 @@ static int32_t slowest_below(const struct tfh_accounts *accounts, int32_t top, b
 			up = accounts->facts->stage.v[up].parent;
 		if (up != top || (int32_t)i == top)
 			continue;
-		int64_t cost = s->async ? accounts->stage[i].total : accounts->stage[i].self;
+		const struct tfh_stage_time *t = time_of(accounts, (int32_t)i, host);
+		int64_t cost = s->async ? t->total : t->self;
 		if (cost > most && !(host && on_device(accounts, (int32_t)i, 0))) {
 			most = cost;
 			best = (int32_t)i;

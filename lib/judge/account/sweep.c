@@ -145,7 +145,7 @@ static void wait_for_input(struct tfh_sweep *s, int64_t t0, int64_t t1)
 static void leave_stage(struct tfh_sweep *s, size_t i)
 {
 	const struct tfh_piece *p = &s->active[i];
-	struct tfh_stage_time *stage = &s->accounts->stage[p->stage];
+	struct tfh_stage_account *stage = &s->accounts->stage[p->stage];
 	int64_t from = s->waited_at_begin[i];
 
 	if (p->density >= 1 && from < stage->seen)

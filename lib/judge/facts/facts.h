@@ -88,6 +88,12 @@ struct tfh_thread_use {
 	int64_t cpu_running, cpu_wall; /* in pauses: had a processor, and how long they were */
 };
 
+/* What a stage did. */
+struct tfh_stage_time {
+	uint64_t calls;
+	int64_t total, self; /* ns */
+};
+
 /* Pipeline stage: all objects with the same place in the pipeline. */
 struct tfh_stage_use {
 	const char *prefix; /* without [n] */
@@ -95,6 +101,7 @@ struct tfh_stage_use {
 	int32_t parent;	    /* index, -1 root */
 	bool async;
 	uint32_t parallelism;
+	struct tfh_stage_time time; /* in the whole run */
 };
 
 /* Token of the launch sequence, for the launch-period clock. */
@@ -206,7 +213,9 @@ bool tfh_handles_has(const struct tfh_handles *h, uint64_t handle);
 /* piece.c: whether a call records an event, or writes a value that a stream may wait for. */
 bool tfh_piece_records(const struct tfh_piece *p);
 
-/* stage.c: index of a stage in facts->stage, -1 or -2: not known. */
+/* stage.c: counts one call of a stage, or their total. */
+void tfh_stage_count(struct tfh_stage_time *s, const struct tfh_event *ev);
+/* Index of a stage in facts->stage, -1 or -2: not known. */
 int32_t tfh_stage_index(const struct tfh_facts *facts, uint32_t id);
 /* In a dataset loop inside a graph: the stage that delivers the batch to the body. */
 bool tfh_stage_is_loop_child(const struct tfh_facts *facts, uint32_t id);

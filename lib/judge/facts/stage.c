@@ -178,3 +178,12 @@ bool tfh_stage_is_loop_child(const struct tfh_facts *facts, uint32_t id)
 			return false;
 	return true;
 }
+
+void tfh_stage_count(struct tfh_stage_time *s, const struct tfh_event *ev)
+{
+	bool total = ev->kind == TFT_AGG;
+
+	s->calls += total ? ev->ctx : 1;
+	s->total += total ? (int64_t)ev->w[0] : ev->t1 - ev->t0;
+	s->self += (int64_t)(total ? ev->w[1] : ev->w[2]);
+}

@@ -300,6 +300,8 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 		tfh_startup_event(facts, ev);
 	if (p.passive) {
 		int32_t stage = tfh_stage_learn(facts, p.stage);
+		if (stage >= 0)
+			tfh_stage_count(&facts->stage.v[stage].time, ev);
 		if (stage >= 0 && ev->kind == TFT_CALL && tfh_stage_is_loop_child(facts, p.stage))
 			rc = add_tick(facts, ev, true);
 	} else if (p.label == TFH_L_INPUT) {

@@ -121,7 +121,7 @@ int tfh_fill_input(const struct tfh_accounts *accounts, struct tfh_result *r)
 		return -ENOMEM;
 	for (size_t i = 0; i < accounts->facts->stage.n; i++) {
 		const struct tfh_stage_use *s = &accounts->facts->stage.v[i];
-		const struct tfh_stage_time *t = &accounts->stage[i];
+		const struct tfh_stage_time *t = &accounts->stage[i].time;
 		struct tfh_input_stage *o = &r->input[r->n_input];
 		if (!t->calls)
 			continue;
