@@ -22,6 +22,8 @@ static void test_checkpoint(void **state)
 	}
 	struct tfh_result *r = dg_judge(d);
 	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
+	/* What it fetched is no copy of training. */
+	assert_true(r->stages[TFH_STAGE_D2H].hidden_s < 1e-6);
 	bool seen = false;
 	for (uint32_t i = 0; i < r->n_segments; i++)
 		if (r->segments[i].kind == TFH_SEGMENT_CHECKPOINT) {

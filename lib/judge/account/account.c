@@ -1,4 +1,5 @@
-/* The third phase from its first pass to constant accounts. */
+/* The third phase: one pass over the host's calls, beside device ops where there are any, makes all
+ * accounts; they are constant for later phases. */
 #include <stdlib.h>
 
 #include "judge/account/device.h"
@@ -21,11 +22,33 @@ static void complete(struct tfh_accounts *accounts)
 	}
 }
 
-int tfh_find_accounts(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
-		      struct tfh_err *err)
+/* All windows: those with device times by the device's line, as the calls go by, the others by the
+ * host's. */
+static int judge_all(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
+		     struct tfh_err *err)
+{
+	const struct tfh_feed *f = accounts->facts->feed;
+	struct tfh_calls c = {.accounts = accounts, .line = tfh_host_line_new(accounts)};
+	int rc = c.line ? f->rewind(f->arg, accounts->facts->process, err)
+			: tfh_err_set(err, -ENOMEM, "out of memory");
+
+	if (!rc && accounts->timed)
+		rc = tfh_device_judge(accounts->device, &c, sample, arg, err);
+	while (!rc && tfh_calls_next(&c))
+		;
+	if (!rc)
+		rc = tfh_calls_error(&c, err);
+	if (!rc && (rc = tfh_host_line_end(c.line)))
+		tfh_err_set(err, rc, "out of memory");
+	tfh_host_line_free(c.line);
+	return rc;
+}
+
+/* What is known of the windows before their accounts. */
+static int prepare(struct tfh_accounts *accounts)
 {
 	const struct tfh_loops *loops = accounts->loops;
-	int rc;
+	int rc = 0;
 
 	accounts->guilty = -1;
 	accounts->input_cause = TFH_CAUSE_INPUT_UNKNOWN;
@@ -33,14 +56,27 @@ int tfh_find_accounts(struct tfh_accounts *accounts, tfh_sample_fn sample, void 
 	accounts->stage = calloc(accounts->facts->stage.n + 1, sizeof(*accounts->stage));
 	accounts->pauses = tfh_pauses_new(accounts->cover);
 	if (!accounts->use || !accounts->stage || (accounts->cover && !accounts->pauses))
-		return tfh_err_set(err, -ENOMEM, "out of memory");
-	TFH_EACH (i, loops->window.n)
+		return -ENOMEM;
+	for (size_t i = 0; i < loops->window.n && !rc; tfh_big_pass(++i)) {
 		accounts->use[i].segment = loops->window.v[i].segment;
+		accounts->use[i].tier = 'C';
+		rc = TFH_PUSH_BIG(accounts->step, ((struct tfh_step){.index = i}));
+	}
+	return rc;
+}
+
+int tfh_find_accounts(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
+		      struct tfh_err *err)
+{
+	int rc = prepare(accounts);
+
+	if (rc)
+		return tfh_err_set(err, rc, "out of memory");
 	tfh_find_special(accounts);
-	tfh_find_stalls(accounts, false);
-	rc = tfh_attribute(accounts, err);
+	rc = tfh_device_find(accounts, err);
+	tfh_find_stalls(accounts);
 	if (!rc)
-		rc = tfh_device_judge(accounts, sample, arg, err);
+		rc = judge_all(accounts, sample, arg, err);
 	if (!rc)
 		complete(accounts);
 	return rc;

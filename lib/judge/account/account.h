@@ -1,7 +1,7 @@
 /*
- * The third phase: where the time of each window went. Two sources tell: the host's line (calls and
- * pauses: attribute.c over sweep.c, accounts in ledger.c) and, where there are device times, the
- * device's (device.c and what it names).
+ * The third phase: where the time of each window went. A window has one account: with device times
+ * by the device's line (device.c and what it names), else by the host's (calls and pauses:
+ * attribute.c over sweep.c, accounts in ledger.c).
  */
 #ifndef TFH_JUDGE_ACCOUNT_H
 #define TFH_JUDGE_ACCOUNT_H
@@ -31,7 +31,8 @@ struct tfh_pauses;
 /* What became of a window. */
 struct tfh_use {
 	uint32_t launches;
-	uint8_t segment; /* enum tfh_segment: its window's, or what its account showed it to be */
+	uint8_t segment; /* enum tfh_segment: its window's, or what else it turned out to be */
+	char tier;	 /* 'A' 'B', 'C' without device times */
 };
 
 /* A backtrace, and the time spent in its calls. */
@@ -64,6 +65,7 @@ struct tfh_accounts {
 	struct tfh_use *use;		   /* by window */
 	struct tfh_stage_account *stage;   /* by index of stage */
 	struct tfh_pauses *pauses;	   /* functions that the pauses were spent in, NULL */
+	bool timed;	  /* there are training windows with device times: sums are of those */
 	int64_t stall_ns; /* a longer step stood still, if it hardly computed; 0: none did */
 	/* attribute */
 	TFH_VEC(struct tfh_step) step; /* by window, times of the whole window */
@@ -98,8 +100,14 @@ static inline bool tfh_window_counts(const struct tfh_accounts *accounts, size_t
 	return accounts->use[i].segment == TFH_SEGMENT_TRAIN && !w->hole && !w->cut;
 }
 
-/* attribute.c: pass 2 over the calls, from windows to accounts. */
-int tfh_attribute(struct tfh_accounts *accounts, struct tfh_err *err);
+/* attribute.c: the accounts of windows without device times, from the host's line. */
+struct tfh_host_line;
+struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts); /* NULL: no memory */
+/* Calls in order of their end. 0 or -ENOMEM. */
+int tfh_host_line_add(struct tfh_host_line *h, const struct tfh_event *ev);
+/* There are no more of them. */
+int tfh_host_line_end(struct tfh_host_line *h);
+void tfh_host_line_free(struct tfh_host_line *h);
 
 /* sweep.c: calls of several threads as one line of segments, handed to fn. */
 typedef void (*tfh_seg_fn)(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p);
@@ -117,7 +125,7 @@ bool tfh_sweep_pass(struct tfh_sweep *s, int64_t t0, int64_t t1, int64_t most, i
 void tfh_sweep_until(struct tfh_sweep *s, int64_t t);
 void tfh_sweep_free(struct tfh_sweep *s);
 
-/* ledger.c: the accounts of windows that are not closed yet */
+/* ledger.c: the accounts of windows of tier C that are not closed yet */
 struct tfh_ledger;
 struct tfh_ledger *tfh_ledger_new(struct tfh_accounts *accounts);
 void tfh_ledger_free(struct tfh_ledger *l);
@@ -137,7 +145,7 @@ int tfh_ledger_end(struct tfh_ledger *l);
 /* Closes the account of window i, judged over [from, to): its step, whether it stood still, and the
  * sums of all that count. */
 void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh_account *a,
-		       int64_t from, int64_t to, char tier);
+		       int64_t from, int64_t to);
 
 /* class.c: blocking time by class. */
 void tfh_blocking_of(const double part[TFH_PART_COUNT], double by_class[TFH_CLASS_COUNT]);
@@ -151,8 +159,10 @@ enum tfh_cause tfh_copy_cause(unsigned dir, bool pageable);
 /* unusual.c: what a step was that is no usual one */
 /* Long steps that saved the model or loaded kernels, by the host's calls. */
 void tfh_find_special(struct tfh_accounts *accounts);
-/* Steps that stood still. */
-void tfh_find_stalls(struct tfh_accounts *accounts, bool device);
+/* Of those with device times. */
+void tfh_find_checkpoints(struct tfh_accounts *accounts);
+/* How long a step is that stood still. */
+void tfh_find_stalls(struct tfh_accounts *accounts);
 /* Whether window i, which took ns and computed so long, stood still. */
 bool tfh_is_stall(const struct tfh_accounts *accounts, size_t i, int64_t ns, int64_t compute);
 
@@ -186,9 +196,8 @@ void tfh_pauses_free(struct tfh_pauses *p);
  * without what it calls but for libraries' functions. */
 void tfh_pauses_count(struct tfh_pauses *p, uint32_t thread, int64_t t0, int64_t t1,
 		      enum tfh_cause cause);
-/* What was charged since is of a window that counts, or not; all before is forgotten. */
+/* What was charged since is of a window that counts, or not. */
 void tfh_pauses_settle(struct tfh_pauses *p, bool counts);
-void tfh_pauses_restart(struct tfh_pauses *p);
 /* The functions with the largest parts. */
 struct tfh_pause_site {
 	const char *name;

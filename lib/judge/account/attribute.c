@@ -15,9 +15,11 @@
 
 #include "judge/account/account.h"
 
-struct attr {
+struct tfh_host_line {
 	struct tfh_accounts *accounts;
 	struct tfh_ledger *ledger;
+	struct tfh_sweep *sweep;
+	int64_t swept; /* the line goes so far */
 	/* device work: launches are numbered; those up to `done` have been waited for */
 	uint64_t launches, done;
 	struct {
@@ -60,17 +62,17 @@ static double bandwidth(const struct tfh_accounts *accounts, uint8_t dir, bool p
 	return pageable ? TFH_ACCOUNT_PAGEABLE_RATE : TFH_ACCOUNT_PINNED_RATE;
 }
 
-static int64_t copy_estimate(const struct attr *a, const struct tfh_piece *p)
+static int64_t copy_estimate(const struct tfh_host_line *a, const struct tfh_piece *p)
 {
 	return (int64_t)((double)p->bytes / bandwidth(a->accounts, p->dir, p->pageable, p->bytes));
 }
 
-static bool outstanding(const struct attr *a)
+static bool outstanding(const struct tfh_host_line *a)
 {
 	return a->launches > a->done;
 }
 
-static void drained(struct attr *a)
+static void drained(struct tfh_host_line *a)
 {
 	a->done = a->launches;
 	a->since = 0;
@@ -79,7 +81,7 @@ static void drained(struct attr *a)
 	a->copied = TFH_CAUSE_NONE;
 }
 
-static uint64_t *stream_last(struct attr *a, uint32_t stream)
+static uint64_t *stream_last(struct tfh_host_line *a, uint32_t stream)
 {
 	uint32_t i = stream % TFH_ACCOUNT_STREAMS;
 
@@ -91,7 +93,7 @@ static uint64_t *stream_last(struct attr *a, uint32_t stream)
 }
 
 /* Number of the last launch that this wait covers. */
-static uint64_t covered(struct attr *a, const struct tfh_piece *p)
+static uint64_t covered(struct tfh_host_line *a, const struct tfh_piece *p)
 {
 	uint64_t h = p->handle;
 
@@ -106,7 +108,7 @@ static uint64_t covered(struct attr *a, const struct tfh_piece *p)
  * Whether waits for so many launches found a busy device so far. One long wait after many short
  * ones is a thread that was woken late: the device keeps pace with such launches.
  */
-static bool usually_busy(struct attr *a, uint64_t launches, bool busy)
+static bool usually_busy(struct tfh_host_line *a, uint64_t launches, bool busy)
 {
 	size_t k = launches % TFH_ACCOUNT_WAIT_KINDS;
 	uint8_t was, seen;
@@ -123,7 +125,7 @@ static bool usually_busy(struct attr *a, uint64_t launches, bool busy)
 }
 
 /* [t0, t1) was spent waiting for the device to finish what `upto` covers. */
-static void waited(struct attr *a, int64_t t0, int64_t t1, uint64_t upto)
+static void waited(struct tfh_host_line *a, int64_t t0, int64_t t1, uint64_t upto)
 {
 	int64_t wait = t1 - t0, since = a->since ? a->since : t0, copies = a->copy_ns;
 	bool launched = upto > a->done;
@@ -154,7 +156,7 @@ static void waited(struct attr *a, int64_t t0, int64_t t1, uint64_t upto)
 		a->done = upto;
 }
 
-static void seg_copy(struct attr *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
+static void seg_copy(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
 	int64_t take = copy_estimate(a, p), from = t0;
 
@@ -166,7 +168,7 @@ static void seg_copy(struct attr *a, int64_t t0, int64_t t1, const struct tfh_pi
 	drained(a);
 }
 
-static inline void launched(struct attr *a, int64_t t1, uint32_t stream)
+static inline void launched(struct tfh_host_line *a, int64_t t1, uint32_t stream)
 {
 	if (!a->since)
 		a->since = t1;
@@ -174,7 +176,7 @@ static inline void launched(struct attr *a, int64_t t1, uint32_t stream)
 	*stream_last(a, stream) = a->launches;
 }
 
-static void seg_launch(struct attr *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
+static void seg_launch(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
 	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
 
@@ -206,7 +208,7 @@ static void seg_launch(struct attr *a, int64_t t0, int64_t t1, const struct tfh_
 	}
 }
 
-static void seg_sync(struct attr *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
+static void seg_sync(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
 	uint64_t upto = covered(a, p);
 
@@ -232,7 +234,7 @@ static enum tfh_cause other_cause(const struct tfh_piece *p, int64_t ns)
 }
 
 /* [t0, t1) without a call of a driving thread, of which a trace's ranges may tell. */
-static void charge_pause(struct attr *a, int64_t t0, int64_t t1, bool hidden)
+static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
 {
 	struct tfh_accounts *accounts = a->accounts;
 	enum tfh_covered by = TFH_COVERED_NOT;
@@ -247,15 +249,16 @@ static void charge_pause(struct attr *a, int64_t t0, int64_t t1, bool hidden)
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_COMMUNICATION_TRANSFER, false, true);
 	} else {
 		tfh_charge_gap(a->ledger, t0, t1, hidden, by == TFH_COVERED_CODE);
-		tfh_pauses_count(accounts->pauses, thread, t0, t1,
-				 by == TFH_COVERED_CODE ? TFH_CAUSE_HOST_PYTHON
-							: TFH_CAUSE_HOST_UNKNOWN);
+		if (!accounts->timed)
+			tfh_pauses_count(accounts->pauses, thread, t0, t1,
+					 by == TFH_COVERED_CODE ? TFH_CAUSE_HOST_PYTHON
+								: TFH_CAUSE_HOST_UNKNOWN);
 	}
 }
 
 /* The same, where other threads may have computed or exchanged data meanwhile: without a device
  * that is what the job did. */
-static void seg_pause(struct attr *a, int64_t t0, int64_t t1, bool hidden)
+static void seg_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
 {
 	enum tfh_covered by;
 	int64_t until;
@@ -275,7 +278,7 @@ static void seg_pause(struct attr *a, int64_t t0, int64_t t1, bool hidden)
 /* One segment of the flattened line. */
 static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
-	struct attr *a = arg;
+	struct tfh_host_line *a = arg;
 	struct tfh_ledger *l = a->ledger;
 	bool hidden = a->since != 0;
 
@@ -332,11 +335,12 @@ static inline bool plain_launch(const struct tfh_event *ev)
 }
 
 /* A short one, soon after the call before: all since then is launching. */
-static bool charge_launch(struct attr *a, struct tfh_sweep *s, const struct tfh_event *ev)
+static bool charge_launch(struct tfh_host_line *a, const struct tfh_event *ev)
 {
 	int64_t from;
 
-	if (ev->t1 - ev->t0 > TFH_GAP_NS || !tfh_sweep_pass(s, ev->t0, ev->t1, TFH_GAP_NS, &from))
+	if (ev->t1 - ev->t0 > TFH_GAP_NS ||
+	    !tfh_sweep_pass(a->sweep, ev->t0, ev->t1, TFH_GAP_NS, &from))
 		return false;
 	a->slow_launches <<= 1;
 	tfh_charge(a->ledger, from, ev->t1, TFH_CAUSE_HOST_LAUNCH, a->since != 0, true);
@@ -345,24 +349,24 @@ static bool charge_launch(struct attr *a, struct tfh_sweep *s, const struct tfh_
 	return true;
 }
 
-static int add_launch(struct attr *a, struct tfh_sweep *s, const struct tfh_event *ev)
+static int add_launch(struct tfh_host_line *a, const struct tfh_event *ev)
 {
 	struct tfh_accounts *accounts = a->accounts;
 	struct tfh_piece p;
 	int rc = tfh_count_launch(accounts, ev);
 
-	/* What is longer is known since the first pass. */
+	/* What is longer is known since the first look. */
 	if (rc || ev->t1 - ev->t0 >= accounts->facts->long_ns ||
 	    !accounts->facts->thread[ev->thread].drives)
 		return rc;
-	if (accounts->facts->one_line && !ev->depth && charge_launch(a, s, ev))
+	if (accounts->facts->one_line && !ev->depth && charge_launch(a, ev))
 		return 0;
 	tfh_event_label(ev, &p);
-	return accounts->facts->one_line && !ev->depth ? tfh_sweep_next(s, &p)
-						       : tfh_sweep_add(s, &p);
+	return accounts->facts->one_line && !ev->depth ? tfh_sweep_next(a->sweep, &p)
+						       : tfh_sweep_add(a->sweep, &p);
 }
 
-static int add_event(struct attr *a, struct tfh_sweep *s, const struct tfh_event *ev)
+static int add_event(struct tfh_host_line *a, const struct tfh_event *ev)
 {
 	struct tfh_accounts *accounts = a->accounts;
 	struct tfh_piece p;
@@ -372,45 +376,55 @@ static int add_event(struct attr *a, struct tfh_sweep *s, const struct tfh_event
 	if (tfh_count_event(accounts, ev, &p))
 		return -ENOMEM;
 	if (ev->t1 - ev->t0 >= accounts->facts->long_ns)
-		return 0; /* known since the first pass */
+		return 0; /* known since the first look */
 	if (!tfh_exec_piece(accounts->facts, ev, &p) || !tfh_line_piece(accounts->facts, &p))
 		return 0;
-	return accounts->facts->one_line && !ev->depth ? tfh_sweep_next(s, &p)
-						       : tfh_sweep_add(s, &p);
+	return accounts->facts->one_line && !ev->depth ? tfh_sweep_next(a->sweep, &p)
+						       : tfh_sweep_add(a->sweep, &p);
 }
 
-int tfh_attribute(struct tfh_accounts *accounts, struct tfh_err *err)
+struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts)
 {
-	const struct tfh_feed *f = accounts->facts->feed;
-	struct attr a = {
-		.accounts = accounts, .ledger = tfh_ledger_new(accounts), .copied = TFH_CAUSE_NONE};
-	struct tfh_sweep *s = tfh_sweep_new(accounts, segment, &a);
-	const struct tfh_event *ev;
-	struct tfh_event room;
-	int64_t swept = INT64_MIN;
-	size_t n = 0;
-	int rc = a.ledger && s ? 0 : -ENOMEM;
+	struct tfh_host_line *a = calloc(1, sizeof(*a));
 
-	if (!rc)
-		rc = f->rewind(f->arg, accounts->facts->process, err);
-	while (!rc && (ev = tfh_feed_look(f, &room))) {
-		if (ev->thread >= f->n_threads)
-			continue;
-		tfh_big_pass(++n);
-		rc = plain_launch(ev) ? add_launch(&a, s, ev) : add_event(&a, s, ev);
-		if (ev->t1 - accounts->facts->long_ns > swept + TFH_ACCOUNT_SWEEP_NS) {
-			swept = ev->t1 - accounts->facts->long_ns;
-			tfh_sweep_until(s, swept);
-		}
+	if (!a)
+		return NULL;
+	a->accounts = accounts;
+	a->copied = TFH_CAUSE_NONE;
+	a->swept = INT64_MIN;
+	a->ledger = tfh_ledger_new(accounts);
+	a->sweep = tfh_sweep_new(accounts, segment, a);
+	if (a->ledger && a->sweep)
+		return a;
+	tfh_host_line_free(a);
+	return NULL;
+}
+
+int tfh_host_line_add(struct tfh_host_line *a, const struct tfh_event *ev)
+{
+	int64_t known = ev->t1 - a->accounts->facts->long_ns;
+	int rc = plain_launch(ev) ? add_launch(a, ev) : add_event(a, ev);
+
+	if (known > a->swept + TFH_ACCOUNT_SWEEP_NS) {
+		a->swept = known;
+		tfh_sweep_until(a->sweep, known);
 	}
-	if (!rc)
-		rc = f->error(f->arg, err);
-	if (!rc) {
-		tfh_sweep_until(s, INT64_MAX);
-		rc = tfh_ledger_end(a.ledger);
-		tfh_pauses_settle(accounts->pauses, true);
-	}
-	tfh_sweep_free(s);
-	tfh_ledger_free(a.ledger);
-	return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory in the second pass") : rc;
+	return rc;
+}
+
+int tfh_host_line_end(struct tfh_host_line *a)
+{
+	tfh_sweep_until(a->sweep, INT64_MAX);
+	if (!a->accounts->timed)
+		tfh_pauses_settle(a->accounts->pauses, true);
+	return tfh_ledger_end(a->ledger);
+}
+
+void tfh_host_line_free(struct tfh_host_line *a)
+{
+	if (!a)
+		return;
+	tfh_sweep_free(a->sweep);
+	tfh_ledger_free(a->ledger);
+	free(a);
 }

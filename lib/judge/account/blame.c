@@ -556,7 +556,7 @@ void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a
 		if (o->t0 >= w->to)
 			break;
 		if (o->t0 > t) {
-			if (w->tier == 'A')
+			if (d->accounts->use[window].tier == 'A')
 				explain(&b, i, t, o->t0);
 			else
 				exposed(&b, i, t, o->t0);

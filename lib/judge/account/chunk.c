@@ -22,16 +22,15 @@ static bool call_wanted(const struct tfh_accounts *accounts, const struct tfh_pi
 	return tfh_stage_is_loop_child(accounts->facts, p->stage);
 }
 
-int tfh_chunk_start(struct tfh_device *d, struct tfh_err *err)
+int tfh_chunk_start(struct tfh_device *d, struct tfh_calls *calls, struct tfh_err *err)
 {
 	const struct tfh_feed *f = d->accounts->facts->feed;
-	int rc = f->rewind(f->arg, d->accounts->facts->process, err);
+	int rc = f->rewind_ops(f->arg, d->accounts->facts->process, err);
 
-	if (!rc)
-		rc = f->rewind_ops(f->arg, d->accounts->facts->process, err);
 	if (rc)
 		return rc;
-	d->next_ev = tfh_feed_look(f, &d->ev_room);
+	d->calls = calls;
+	d->next_ev = tfh_calls_next(calls);
 	d->next_op = tfh_feed_look_op(f, &d->op_room);
 	d->thread_seg = calloc(f->n_threads + 2, sizeof(*d->thread_seg));
 	d->behind = calloc(f->n_threads + 1, sizeof(*d->behind));
@@ -81,17 +80,6 @@ static int look_further(struct tfh_device *d, int64_t to)
 	return rc;
 }
 
-/* Time from which calls and ops are needed for window w0: what it waits for may have been issued a
- * window earlier. */
-static int64_t needed_from(const struct tfh_device *d, size_t w0)
-{
-	const struct tfh_window *w = d->accounts->loops->window.v;
-	size_t back = w0 && w[w0 - 1].t1 == w[w0].t0 ? w0 - 1 : w0;
-	int64_t t = w[back].t0;
-
-	return d->win.v[w0].from < t ? d->win.v[w0].from : t;
-}
-
 /* The run of a host function on the driver's thread, not the call that queued it. */
 static bool runs_host_function(const struct tfh_event *ev)
 {
@@ -117,19 +105,17 @@ static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t fr
 		p.passive = false;
 		p.label = TFH_L_INPUT;
 	}
-	d->full |= d->call.n + d->later.n >= TFH_ACCOUNT_CALLS;
-	return d->full ? 0 : keep_call(d, &p);
+	return keep_call(d, &p);
 }
 
 static int read_calls(struct tfh_device *d, int64_t from, int64_t to)
 {
 	const struct tfh_accounts *accounts = d->accounts;
-	const struct tfh_feed *f = accounts->facts->feed;
 	int rc = 0;
 
 	while (d->next_ev && d->next_ev->t1 <= to + TFH_LONG_NS && !rc) {
 		rc = add_call(d, d->next_ev, from);
-		d->next_ev = tfh_feed_look(f, &d->ev_room);
+		d->next_ev = tfh_calls_next(d->calls);
 	}
 	for (; d->next_long < accounts->facts->longs.n &&
 	       accounts->facts->longs.v[d->next_long].t0 <= to && !rc;
@@ -175,13 +161,14 @@ static int add_op(struct tfh_device *d, const struct tfh_op *o)
 	if (x.work == TFH_W_COMM)
 		x.shared = tfh_matches_shared(d->accounts->matches, d->accounts->facts->process,
 					      o->device, d->met[l->device]++);
+	if (tfh_busy_add(d, o, &x))
+		return -ENOMEM;
 	if (x.t1 < d->loaded) {
 		if (x.t1 > l->past_end)
 			l->past_end = x.t1;
 		return 0;
 	}
-	d->full |= d->op.n >= TFH_ACCOUNT_OPS;
-	return d->full ? 0 : TFH_PUSH(d->op, x);
+	return TFH_PUSH(d->op, x);
 }
 
 static int read_ops(struct tfh_device *d, int64_t to)
@@ -237,17 +224,13 @@ static int by_thread(const void *a, const void *b, void *arg)
 int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *err)
 {
 	const struct tfh_feed *f = d->accounts->facts->feed;
-	int64_t from = needed_from(d, w0), done = d->win.v[w1 - 1].done,
-		to = d->accounts->loops->window.v[w1 - 1].t1;
+	int64_t from = tfh_needed_from(d, w0), to = tfh_needed_until(d, w1);
 	int rc;
 
 	d->w0 = w0;
 	d->w1 = w1;
-	if (done > to)
-		to = done;
 	d->loaded = from;
 	d->until = to;
-	d->full = false;
 	forget(d, from);
 	rc = look_further(d, to);
 	if (!rc)
@@ -255,10 +238,18 @@ int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *e
 	if (!rc)
 		rc = read_calls(d, from, to);
 	if (!rc && !d->next_ev)
-		rc = f->error(f->arg, err);
+		rc = tfh_calls_error(d->calls, err);
 	if (!rc && !d->next_op)
 		rc = f->ops_error(f->arg, err);
 	if (!rc)
 		tfh_sort(d->call.v, d->call.n, sizeof(*d->call.v), by_thread, NULL);
 	return rc;
+}
+
+int tfh_chunk_end(struct tfh_device *d, struct tfh_err *err)
+{
+	d->loaded = INT64_MAX;
+	int rc = read_ops(d, INT64_MAX);
+
+	return rc ? rc : d->accounts->facts->feed->ops_error(d->accounts->facts->feed->arg, err);
 }

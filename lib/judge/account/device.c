@@ -1,84 +1,16 @@
-/* The course of pass 2 over device ops: which windows are judged together, and what comes of it. */
+/* Windows with device times: which ones, which are judged together, and what comes of it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "judge/account/device.h"
 
-/* What a usual step fetches from the device. */
-static float usual_fetch(const struct tfh_device *d)
-{
-	double *v = tfh_big_array(d->win.n, sizeof(*v)), m = 0;
-	size_t n = 0;
-
-	TFH_EACH (i, v ? d->win.n : 0)
-		if (d->accounts->use[i].segment == TFH_SEGMENT_TRAIN)
-			v[n++] = (double)d->win.v[i].fetched;
-	if (n)
-		m = tfh_select(v, n, n / 2);
-	tfh_big_free(v);
-	return (float)m;
-}
-
-static bool saves(const struct tfh_device *d, size_t i, float usual)
-{
-	float bytes = d->win.v[i].fetched;
-
-	return bytes > TFH_ACCOUNT_SAVED_TIMES * usual && bytes > TFH_ACCOUNT_SAVED_BYTES;
-}
-
-/* Of a step that stood still it may turn out that it waited for its checkpoint to be written. */
-static bool may_save(const struct tfh_use *u)
-{
-	return u->segment == TFH_SEGMENT_TRAIN || u->segment == TFH_SEGMENT_STALL;
-}
-
-/*
- * A long step that fetches many times what others do saves the model. What follows a window's last
- * op makes the next window long, as windows end with their computing: the name goes there, too for
- * what the host's calls alone told.
- */
-static void find_checkpoints(struct tfh_device *d)
-{
-	struct tfh_accounts *accounts = d->accounts;
-	float usual = usual_fetch(d);
-
-	for (size_t i = d->win.n; i-- > 0; tfh_big_pass(i)) {
-		struct tfh_use *use = &accounts->use[i];
-		uint8_t segment = use->segment;
-		if (may_save(use) && saves(d, i, usual))
-			segment = TFH_SEGMENT_CHECKPOINT;
-		if (d->win.v[i].tier == 'C' ||
-		    (segment != TFH_SEGMENT_CHECKPOINT && segment != TFH_SEGMENT_COMPILE))
-			continue;
-		size_t next =
-			i + 1 < d->win.n && d->win.v[i + 1].from == d->win.v[i].to ? i + 1 : i;
-		int64_t most = TFH_ACCOUNT_LONG_TIMES * accounts->loops->median *
-			       accounts->loops->window.v[i].steps;
-		bool here = d->win.v[i].to - d->win.v[i].from > most;
-		bool there = d->win.v[next].to - d->win.v[next].from > most;
-		use->segment = here ? segment : TFH_SEGMENT_TRAIN;
-		if (!here && there && may_save(&accounts->use[next]))
-			accounts->use[next].segment = segment;
-		accounts->step.v[i].segment = (int8_t)use->segment;
-		accounts->step.v[next].segment = (int8_t)accounts->use[next].segment;
-	}
-}
-
-/* Sums of the judged windows are those of tier A where there are any. */
-static void restart_sums(struct tfh_accounts *accounts)
-{
-	memset(accounts->cause_ns, 0, sizeof(accounts->cause_ns));
-	accounts->compute_ns = accounts->direct_ns = accounts->train_ns = 0;
-	accounts->judged_steps = 0;
-}
-
 static void close_window(struct tfh_device *d, size_t i, const struct tfh_account *a)
 {
 	const struct tfh_dwin *w = &d->win.v[i];
 
-	tfh_account_close(d->accounts, i, a, w->from, w->to, w->tier);
-	d->windows_a += w->tier == 'A';
-	d->windows_b += w->tier == 'B';
+	tfh_account_close(d->accounts, i, a, w->from, w->to);
+	d->windows_a += d->accounts->use[i].tier == 'A';
+	d->windows_b += d->accounts->use[i].tier == 'B';
 	if (tfh_window_counts(d->accounts, i))
 		d->lead += w->to - d->accounts->loops->window.v[i].t1;
 }
@@ -89,10 +21,11 @@ static size_t chunk_end(const struct tfh_device *d, size_t w0)
 	uint64_t ops = 0;
 	size_t i = w0;
 
-	while (i < d->win.n && i - w0 < TFH_ACCOUNT_CHUNK_WINDOWS && d->win.v[i].tier != 'C' &&
+	while (i < d->win.n && i - w0 < TFH_ACCOUNT_CHUNK_WINDOWS &&
+	       d->accounts->use[i].tier != 'C' &&
 	       (i == w0 || d->win.v[i].from == d->win.v[i - 1].to)) {
 		ops += d->win.v[i].ops;
-		if (i > w0 && ops > TFH_ACCOUNT_CHUNK_OPS)
+		if (i > w0 && (ops > TFH_ACCOUNT_CHUNK_OPS || !tfh_chunk_fits(d, w0, i + 1)))
 			break;
 		i++;
 	}
@@ -104,7 +37,7 @@ static size_t count_tier(const struct tfh_device *d, char tier)
 	size_t n = 0;
 
 	TFH_EACH (i, d->win.n)
-		n += d->win.v[i].tier == tier && tfh_window_counts(d->accounts, i);
+		n += d->accounts->use[i].tier == tier && tfh_window_counts(d->accounts, i);
 	return n;
 }
 
@@ -113,13 +46,6 @@ static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, tfh_sample_fn
 {
 	int rc = tfh_chunk_load(d, w0, w1, err);
 
-	for (size_t i = w0; i < w1 && !rc && d->full; i++)
-		d->win.v[i].tier = 'C';
-	if (!rc && d->full) {
-		d->op.n = d->call.n = d->later.n = 0;
-		d->horizon = INT64_MIN;
-		return 0;
-	}
 	if (!rc)
 		rc = tfh_host_time(d);
 	if (!rc)
@@ -135,13 +61,12 @@ static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, tfh_sample_fn
 	return !rc && sample ? sample(arg, d) : rc;
 }
 
-static int judge(struct tfh_device *d, tfh_sample_fn sample, void *arg, struct tfh_err *err)
+int tfh_device_judge(struct tfh_device *d, struct tfh_calls *calls, tfh_sample_fn sample, void *arg,
+		     struct tfh_err *err)
 {
 	size_t a = count_tier(d, 'A'), every = a / TFH_ACCOUNT_REPLAYED + 1, turn = 0;
-	int rc = tfh_chunk_start(d, err);
+	int rc = tfh_chunk_start(d, calls, err);
 
-	restart_sums(d->accounts);
-	tfh_pauses_restart(d->accounts->pauses);
 	d->async = tfh_input_async(d->accounts);
 	for (size_t w0 = 0, w1; w0 < d->win.n && !rc; w0 = w1) {
 		w1 = chunk_end(d, w0);
@@ -152,14 +77,16 @@ static int judge(struct tfh_device *d, tfh_sample_fn sample, void *arg, struct t
 			continue;
 		}
 		/* With few windows all are sampled, of many every n-th chunk. */
-		bool chosen = turn++ % every == 0 && d->win.v[w0].tier == 'A';
+		bool chosen = turn++ % every == 0 && d->accounts->use[w0].tier == 'A';
 		rc = judge_chunk(d, w0, w1, chosen ? sample : NULL, arg, err);
 	}
-	return rc;
+	if (!rc)
+		rc = tfh_chunk_end(d, err);
+	return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory while judging device times")
+			     : rc;
 }
 
-int tfh_device_judge(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
-		     struct tfh_err *err)
+int tfh_device_find(struct tfh_accounts *accounts, struct tfh_err *err)
 {
 	const struct tfh_feed *f = accounts->facts->feed;
 	struct tfh_device *d = calloc(1, sizeof(*d));
@@ -175,14 +102,14 @@ int tfh_device_judge(struct tfh_accounts *accounts, tfh_sample_fn sample, void *
 	if (d->gpu.source == TFH_GPU_NONE || !f->rewind_ops || !accounts->loops->window.n)
 		return 0;
 	rc = tfh_device_survey(d, err);
-	if (!rc)
-		find_checkpoints(d);
-	if (!rc && count_tier(d, 'A') + count_tier(d, 'B')) {
-		tfh_find_stalls(accounts, true);
-		rc = judge(d, sample, arg, err);
-	}
-	return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory while judging device times")
-			     : rc;
+	if (rc)
+		return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory at device times") : rc;
+	tfh_find_checkpoints(accounts);
+	accounts->timed = count_tier(d, 'A') + count_tier(d, 'B');
+	/* Those of warm-up and evaluations alone make no verdict. */
+	TFH_EACH (i, accounts->timed ? 0 : d->win.n)
+		accounts->use[i].tier = 'C';
+	return 0;
 }
 
 /* What most of the judged time was judged from. */

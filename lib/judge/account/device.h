@@ -1,8 +1,9 @@
 /*
- * Device times in the analysis (tiers A and B). Two passes over the ops of one process:
+ * Device times in the analysis (tiers A and B). Two looks at the ops of one process:
  *
- *	engines   pass 1: when each window's work was complete, engines' busy time, latencies
- *	device    pass 2: which windows are judged together, and what comes of it
+ *	engines   the first: when each window's work was complete, latencies
+ *	device    the second: which windows are judged together, and what comes of it
+ *	busy      engines' busy time, kernels, copies
  *	chunk     ops and host time of a few windows at a time, in memory
  *	depend    what each op had to wait for
  *	blame     every moment without computing is charged to what caused its end
@@ -29,7 +30,6 @@ struct tfh_dwin {
 			     device times, too; else to the cut of the host's windows */
 	uint32_t ops;
 	float fetched; /* bytes copied to the host */
-	char tier;     /* 'A' 'B', 'C' without device times */
 };
 
 /* Kernels that run side by side, as they come. */
@@ -154,13 +154,12 @@ struct tfh_device {
 	size_t first_op;	/* ops before it ended before the window */
 	size_t near_window;	/* of the op read last */
 	/* read ahead, NULL: none is left; and a place for feeds that have none */
+	struct tfh_calls *calls;
 	const struct tfh_op *next_op;
 	const struct tfh_event *next_ev;
 	struct tfh_op op_room;
-	struct tfh_event ev_room;
 	uint64_t met[TFH_ACCOUNT_DEVICES]; /* collectives read so far */
 	size_t next_long;
-	bool full;	/* too much for memory: the windows are not judged */
 	bool async;	/* the input is prepared by other threads */
 	int64_t own;	/* of every pause: the recorder's own time, 0 for others' traces */
 	int64_t loaded; /* host calls are complete from here */
@@ -171,10 +170,24 @@ struct tfh_device {
 	int64_t lead;	/* sum over judged windows */
 };
 
-/* device.c: judges the windows with device times anew. `sample` is called with some chunks of them
- * in memory, spread over the run; 0 or a negative errno ends it. */
+/* calls.c: the host's calls for all accounts, in order of their ends. */
+struct tfh_calls {
+	struct tfh_accounts *accounts;
+	struct tfh_host_line *line; /* has taken all calls read so far */
+	struct tfh_event room;
+	size_t n;
+	int rc;
+};
+/* The next call; good until the one after it is asked for. NULL at the end or on error. */
+const struct tfh_event *tfh_calls_next(struct tfh_calls *c);
+int tfh_calls_error(const struct tfh_calls *c, struct tfh_err *err);
+
+/* device.c: which windows have device times, where there are any. 0 or a negative errno. */
+int tfh_device_find(struct tfh_accounts *accounts, struct tfh_err *err);
+/* Judges those windows; reads `calls` on as far as that needs. `sample` is called with some chunks
+ * of them in memory, spread over the run; 0 or a negative errno ends it. */
 typedef int (*tfh_sample_fn)(void *arg, const struct tfh_device *d);
-int tfh_device_judge(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
+int tfh_device_judge(struct tfh_device *d, struct tfh_calls *calls, tfh_sample_fn sample, void *arg,
 		     struct tfh_err *err);
 /* Of what kind the computing is: too few blocks to fill the device, one kernel that is most of it
  * while there are others, or neither. */
@@ -186,12 +199,20 @@ void tfh_device_free(struct tfh_device *d);
 /* engines.c */
 int tfh_device_survey(struct tfh_device *d, struct tfh_err *err);
 uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op); /* TFH_NO: no memory */
-/* Window in which t lies, SIZE_MAX: none; `hint`: it may be that one or the next. */
-size_t tfh_window_of(const struct tfh_loops *loops, int64_t t, size_t hint);
+
+/* busy.c: an op of the second look, whose window, lane and kind of work x tells. -ENOMEM */
+int tfh_busy_add(struct tfh_device *d, const struct tfh_op *op, const struct tfh_dop *x);
+
+/* span.c: which calls and ops windows [w0, w1) need, as times, and whether they fit into memory. */
+int64_t tfh_needed_from(const struct tfh_device *d, size_t w0);
+int64_t tfh_needed_until(const struct tfh_device *d, size_t w1);
+bool tfh_chunk_fits(const struct tfh_device *d, size_t w0, size_t w1);
 
 /* chunk.c: loads windows [w0, w1) */
-int tfh_chunk_start(struct tfh_device *d, struct tfh_err *err);
+int tfh_chunk_start(struct tfh_device *d, struct tfh_calls *calls, struct tfh_err *err);
 int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *err);
+/* Counts the ops behind the last windows. */
+int tfh_chunk_end(struct tfh_device *d, struct tfh_err *err);
 
 /* hosttime.c: calls into segments, and who waited for whom */
 int tfh_host_time(struct tfh_device *d);
@@ -209,8 +230,8 @@ uint32_t tfh_function_before(const struct tfh_device *d, int64_t t);
 int tfh_blame_start(struct tfh_device *d);
 void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a);
 
-/* account.c: where the time of each window went, from facts, loops, cover and matches, which *job
- * names already. The caller frees what was found, also after an error. */
+/* account.c: where the time of each window went, from facts, loops, cover and matches, which *accounts names
+ * already. The caller frees what was found, also after an error. */
 int tfh_find_accounts(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
 		      struct tfh_err *err);
 void tfh_accounts_free(struct tfh_accounts *accounts);

@@ -1,7 +1,7 @@
 /*
- * Pass 1 over device ops: when the work of each window was complete, what engines were busy with,
- * how long the device takes from one op to the next. Completion-to-completion windows are those of
- * the Kineto TensorBoard plugin (device-adjusted ProfilerStep#); attribution by issue as in HTA.
+ * The first look at device ops: when the work of each window was complete, which windows have device times, how long the device
+ * takes from one op to the next. Completion-to-completion windows are those of the Kineto TensorBoard plugin (device-adjusted
+ * ProfilerStep#); attribution by issue as in HTA.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,65 +39,6 @@ uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op)
 	return TFH_PUSH(d->lane, l) ? TFH_NO : (uint32_t)d->lane.n - 1;
 }
 
-/* Window in which t lies: the last one that begins at or before t, SIZE_MAX if t is in none. */
-size_t tfh_window_of(const struct tfh_loops *loops, int64_t t, size_t hint)
-{
-	const struct tfh_window *w = loops->window.v;
-	size_t n = loops->window.n, lo = 0, hi = n;
-
-	if (hint < n && w[hint].t0 <= t && t < w[hint].t1)
-		return hint;
-	if (hint + 1 < n && w[hint + 1].t0 <= t && t < w[hint + 1].t1)
-		return hint + 1;
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (w[mid].t0 <= t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && t < w[lo - 1].t1 ? lo - 1 : SIZE_MAX;
-}
-
-static uint64_t blocks(uint64_t grid)
-{
-	uint64_t x = grid & 0xffffffffu, y = (grid >> 32) & 0xffff, z = grid >> 48;
-
-	return (x ? x : 1) * (y ? y : 1) * (z ? z : 1);
-}
-
-/* Place of a kernel's times, TFH_ACCOUNT_KERNELS where there are too many; SIZE_MAX: no memory. */
-static size_t find_kernel(struct tfh_device *d, const char *name)
-{
-	struct tfh_kernel_time k = {.name = name};
-	size_t i = 0;
-
-	while (i < d->kernel.n && strcmp(d->kernel.v[i].name, name) != 0)
-		i++;
-	if (i < d->kernel.n || i == TFH_ACCOUNT_KERNELS)
-		return i;
-	return TFH_PUSH(d->kernel, k) ? SIZE_MAX : i;
-}
-
-static int count_kernel(struct tfh_device *d, const struct tfh_op *op)
-{
-	struct tfh_near_kernel *near =
-		&d->near_kernel[tfh_hash_u64((uintptr_t)op->name) % TFH_ACCOUNT_NEAR_KERNELS];
-
-	if (near->name != op->name) {
-		near->at = find_kernel(d, op->name);
-		near->name = op->name;
-	}
-	if (near->at == SIZE_MAX)
-		return -ENOMEM;
-	if (near->at == TFH_ACCOUNT_KERNELS)
-		return 0;
-	d->kernel.v[near->at].calls++;
-	d->kernel.v[near->at].ns += op->t1 - op->t0;
-	tfh_hist_add(&d->kernel.v[near->at].hist, op->t1 - op->t0);
-	return 0;
-}
-
 /* Of an op on an idle stream: how long after its call began and ended it started. */
 static void count_start(struct tfh_device *d, const struct tfh_op *op)
 {
@@ -117,42 +58,23 @@ static void count_latency(struct tfh_device *d, struct tfh_lane *l, const struct
 		l->end = op->t1;
 }
 
-/* `begin`: when the op itself began; a collective that waits for others keeps no link busy. */
-static void count_busy(struct tfh_device *d, uint8_t device, uint8_t work, const struct tfh_op *op,
-		       int64_t begin)
-{
-	int64_t *end = &d->busy_end[device][work];
-	int64_t from = begin > *end ? begin : *end;
-
-	if (op->t1 > from) {
-		d->busy[device][work] += op->t1 - from;
-		*end = op->t1;
-	}
-}
-
-/* How many kernels a device runs at once. Ops come by start: those that run now have been seen. */
-static void count_side(struct tfh_side *s, int64_t t0, int64_t t1)
-{
-	int64_t first = t1;
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < s->n; i++)
-		if (s->end[i] > t0)
-			s->end[n++] = s->end[i];
-	if (n < TFH_ACCOUNT_SIDE)
-		s->end[n++] = t1;
-	for (uint32_t i = 0; i < n; i++)
-		first = s->end[i] < first ? s->end[i] : first;
-	s->n = n;
-	s->ns[n] += first - t0;
-}
-
 /* Completion times while ops go by: of each device's computing, of exchanges, of anything. */
 struct ends {
 	int64_t *compute[TFH_ACCOUNT_DEVICES], *comm, *any; /* [window] */
-	uint64_t met[TFH_ACCOUNT_DEVICES];		    /* collectives so far */
+	int64_t computing[TFH_ACCOUNT_DEVICES];		    /* time of it in training windows */
+	int64_t until[TFH_ACCOUNT_DEVICES];		    /* of that */
 	size_t at;
 };
+
+static void count_computing(struct ends *e, uint8_t device, const struct tfh_op *op)
+{
+	int64_t from = op->t0 > e->until[device] ? op->t0 : e->until[device];
+
+	if (op->t1 > from) {
+		e->computing[device] += op->t1 - from;
+		e->until[device] = op->t1;
+	}
+}
 
 static int64_t *new_ends(size_t n)
 {
@@ -192,10 +114,6 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	count_unissued(d, &d->lane.v[lane], op, work);
 	count_latency(d, &d->lane.v[lane], op);
 	uint8_t device = d->lane.v[lane].device;
-	int64_t shared = work == TFH_W_COMM
-				 ? tfh_matches_shared(accounts->matches, accounts->facts->process,
-						      op->device, e->met[device]++)
-				 : -1;
 	w = tfh_window_of(accounts->loops, issued, e->at);
 	if (w == SIZE_MAX)
 		return 0;
@@ -213,30 +131,9 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 					     : &e->any[w];
 	if (op->t1 > *end)
 		*end = op->t1;
-	if (accounts->use[w].segment != TFH_SEGMENT_TRAIN)
-		return 0;
-	bool waited = shared >= 0 && op->t1 - shared > op->t0;
-	count_busy(d, device, work, op, waited ? op->t1 - shared : op->t0);
-	if (op->kind == TFH_OP_COPY && op->dir < TFH_ACCOUNT_DIRS) {
-		d->copied[op->dir][op->pageable].bytes += op->bytes;
-		d->copied[op->dir][op->pageable].ns += op->t1 - op->t0;
-		if (op->bytes >= TFH_ACCOUNT_SMALL_COPY)
-			d->copied[op->dir][op->pageable].large_ns += op->t1 - op->t0;
-		else
-			d->copied[op->dir][op->pageable].small++;
-	}
-	if (work != TFH_W_COMPUTE)
-		return 0;
-	d->compute_ns += op->t1 - op->t0;
-	d->lane.v[lane].computed += op->t1 - op->t0;
-	count_side(&d->side[device], op->t0, op->t1);
-	/* Persistent kernels leave some processors to collectives on purpose. */
-	uint64_t few = d->gpu.processors ? (d->gpu.processors + TFH_ACCOUNT_FILLED_PART - 1) /
-						   TFH_ACCOUNT_FILLED_PART
-					 : TFH_ACCOUNT_FEW_BLOCKS;
-	if (op->grid && blocks(op->grid) < few)
-		d->underfilled += op->t1 - op->t0;
-	return count_kernel(d, op);
+	if (work == TFH_W_COMPUTE && accounts->use[w].segment == TFH_SEGMENT_TRAIN)
+		count_computing(e, device, op);
+	return 0;
 }
 
 static bool in_span(const struct tfh_gpu_info *g, int64_t t0, int64_t t1)
@@ -248,12 +145,12 @@ static bool in_span(const struct tfh_gpu_info *g, int64_t t0, int64_t t1)
 }
 
 /* The device that computes most holds the others up; one of many that idles does not matter. */
-static uint8_t critical_device(const struct tfh_device *d)
+static uint8_t critical_device(const struct tfh_device *d, const struct ends *e)
 {
 	uint32_t best = 0;
 
 	for (uint32_t i = 1; i < d->n_device; i++)
-		if (d->busy[i][TFH_W_COMPUTE] > d->busy[best][TFH_W_COMPUTE])
+		if (e->computing[i] > e->computing[best])
 			best = i;
 	return (uint8_t)best;
 }
@@ -283,7 +180,7 @@ static void complete(struct tfh_device *d, const struct ends *e)
 	const struct tfh_accounts *accounts = d->accounts;
 	int64_t c = INT64_MIN;
 
-	d->critical = critical_device(d);
+	d->critical = critical_device(d, e);
 	TFH_EACH (i, accounts->loops->window.n) {
 		const struct tfh_window *w = &accounts->loops->window.v[i];
 		struct tfh_dwin *x = &d->win.v[i];
@@ -318,7 +215,7 @@ static bool complete_ops(const struct tfh_device *d, size_t i)
 /* A window whose neighbours' ops were not seen may have lost its first or last ones. */
 static void give_tiers(struct tfh_device *d)
 {
-	const struct tfh_accounts *accounts = d->accounts;
+	struct tfh_accounts *accounts = d->accounts;
 	for (size_t i = 0; i < d->lane.n; i++)
 		d->unissued += d->lane.v[i].issued ? 0 : d->lane.v[i].early;
 	/* Where few ops can be joined with their calls, causes cannot be told. */
@@ -326,12 +223,12 @@ static void give_tiers(struct tfh_device *d)
 		d->gpu.dependencies && d->unissued * TFH_ACCOUNT_JOINED_PART <= d->ops ? 'A' : 'B';
 
 	TFH_EACH (i, d->win.n) {
-		bool known = complete_ops(d, i);
+		bool known = complete_ops(d, i) && tfh_chunk_fits(d, i, i + 1);
 		if (adjacent(accounts, i))
 			known &= complete_ops(d, i - 1);
 		if (i + 1 < d->win.n && adjacent(accounts, i + 1))
 			known &= d->win.v[i + 1].ops || !launches(accounts, i + 1);
-		d->win.v[i].tier = known ? tier : 'C';
+		accounts->use[i].tier = known ? tier : 'C';
 	}
 }
 
@@ -343,15 +240,16 @@ static void share_cuts(struct tfh_device *d)
 
 	for (size_t i = d->win.n; i-- > 1; tfh_big_pass(i)) {
 		struct tfh_dwin *a = &d->win.v[i - 1], *b = &d->win.v[i];
-		if (!adjacent(d->accounts, i) || (a->tier == 'C') == (b->tier == 'C'))
+		struct tfh_use *use = &d->accounts->use[i - 1];
+		if (!adjacent(d->accounts, i) || (use[0].tier == 'C') == (use[1].tier == 'C'))
 			continue;
-		if (b->tier != 'C') {
+		if (use[1].tier != 'C') {
 			b->from = w[i].t0;
 			b->to = b->to > b->from ? b->to : b->from;
 		} else if (w[i].t0 > a->from) {
 			a->to = w[i].t0;
 		} else {
-			a->tier = 'C';
+			use[0].tier = 'C';
 		}
 	}
 }
@@ -398,7 +296,7 @@ int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
 	int rc = e.comm && e.any ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = TFH_PUSH_BIG(d->win, (struct tfh_dwin){.tier = 'C'});
+		rc = TFH_PUSH_BIG(d->win, (struct tfh_dwin){0});
 	if (!rc)
 		rc = f->rewind_ops(f->arg, accounts->facts->process, err);
 	for (size_t i = 0; !rc && (op = tfh_feed_look_op(f, &room)); tfh_big_pass(++i))

@@ -15,12 +15,19 @@ struct gap {
 	bool code; /* known to be the program's */
 };
 
+/* A window without device times. */
+struct open_window {
+	size_t number;
+	struct tfh_account account;
+};
+
 struct tfh_ledger {
 	struct tfh_accounts *accounts;
-	struct tfh_account *ring;
+	struct open_window *ring;
 	size_t cap;			 /* of the ring, a power of two */
-	size_t first, cur;		 /* windows first..cur have accounts */
-	const struct tfh_window *window; /* number cur, NULL behind the last */
+	size_t first, cur;		 /* places first..cur of it are taken */
+	size_t number;			 /* of the window at cur */
+	const struct tfh_window *window; /* that one, NULL behind the last */
 	struct tfh_account *account;	 /* its */
 	bool unsettled;
 	TFH_VEC(struct gap) gap;  /* of window cur */
@@ -29,16 +36,21 @@ struct tfh_ledger {
 	int rc;
 };
 
-static struct tfh_account *account(struct tfh_ledger *l, size_t window)
+static struct open_window *place(struct tfh_ledger *l, size_t at)
 {
-	return &l->ring[window & (l->cap - 1)];
+	return &l->ring[at & (l->cap - 1)];
 }
 
+/* The next window without device times, from number `to` on, takes the place cur. */
 static void set_window(struct tfh_ledger *l, size_t to)
 {
-	l->cur = to;
-	l->window = to < l->accounts->loops->window.n ? &l->accounts->loops->window.v[to] : NULL;
-	l->account = account(l, to);
+	const struct tfh_accounts *accounts = l->accounts;
+
+	while (to < accounts->loops->window.n && accounts->use[to].tier != 'C')
+		tfh_big_pass(++to);
+	l->number = place(l, l->cur)->number = to;
+	l->window = to < accounts->loops->window.n ? &accounts->loops->window.v[to] : NULL;
+	l->account = &place(l, l->cur)->account;
 }
 
 struct tfh_ledger *tfh_ledger_new(struct tfh_accounts *accounts)
@@ -215,7 +227,7 @@ static void count(struct tfh_accounts *accounts, const struct tfh_account *a, in
 }
 
 void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh_account *a,
-		       int64_t from, int64_t to, char tier)
+		       int64_t from, int64_t to)
 {
 	const struct tfh_window *w = &accounts->loops->window.v[i];
 	struct tfh_step *s = &accounts->step.v[i];
@@ -225,7 +237,7 @@ void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh
 	parts_of(a, ns, part);
 	s->start_s = (double)from / 1e9;
 	s->dur_s = (double)ns / 1e9;
-	s->tier = tier;
+	s->tier = accounts->use[i].tier;
 	s->cls = (int8_t)(w->hole ? TFH_CLASS_UNCLASSIFIED : tfh_class_of(part, (double)ns));
 	s->cause = (int8_t)(w->hole ? TFH_CAUSE_NONE : tfh_largest_cause(a->cause, s->cls));
 	if (s->cls == TFH_CLASS_COMPUTE_BOUND && accounts->facts->cpu_only)
@@ -235,21 +247,18 @@ void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh
 	if (tfh_is_stall(accounts, i, ns, a->compute))
 		accounts->use[i].segment = TFH_SEGMENT_STALL;
 	s->segment = (int8_t)accounts->use[i].segment;
-	if (tfh_window_counts(accounts, i))
+	if (tfh_window_counts(accounts, i) && (!accounts->timed || s->tier != 'C'))
 		count(accounts, a, ns, w->steps);
 }
 
-/* Its window's account is complete. */
+/* The account at a place is complete. */
 static void finish(struct tfh_ledger *l, size_t at)
 {
-	const struct tfh_window *w = &l->accounts->loops->window.v[at];
-	struct tfh_account *a = account(l, at);
+	struct open_window *o = place(l, at);
+	const struct tfh_window *w = &l->accounts->loops->window.v[o->number];
 
-	if (TFH_PUSH_BIG(l->accounts->step, ((struct tfh_step){.index = at})))
-		l->rc = -ENOMEM;
-	else
-		tfh_account_close(l->accounts, at, a, w->t0, w->t1, 'C');
-	memset(a, 0, sizeof(*a));
+	tfh_account_close(l->accounts, o->number, &o->account, w->t0, w->t1);
+	memset(o, 0, sizeof(*o));
 }
 
 void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device)
@@ -266,9 +275,8 @@ void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device)
 			g->t1 = g->t0;
 		}
 	}
-	for (size_t w = l->first; w <= l->cur && w < l->accounts->loops->window.n && l->unsettled;
-	     w++) {
-		struct tfh_account *a = account(l, w);
+	for (size_t at = l->first; at <= l->cur && l->unsettled; at++) {
+		struct tfh_account *a = &place(l, at)->account;
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
 			if (!busy)
 				a->cause[c] += a->tentative[c];
@@ -287,7 +295,8 @@ static void next_window(struct tfh_ledger *l)
 {
 	judge_gaps(l);
 	judge_group(l);
-	set_window(l, l->cur + 1);
+	l->cur++;
+	set_window(l, l->number + 1);
 	if (l->cur - l->first >= l->cap - 1)
 		tfh_settle(l, false, TFH_CAUSE_NONE);
 	if (!l->unsettled)

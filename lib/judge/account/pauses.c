@@ -68,12 +68,6 @@ void tfh_pauses_settle(struct tfh_pauses *p, bool counts)
 		p->pending.n = 0;
 }
 
-void tfh_pauses_restart(struct tfh_pauses *p)
-{
-	for (int i = 0; p && i < 2; i++)
-		memset(p->site[i], 0, (p->cover->names + 1) * sizeof(**p->site));
-}
-
 uint32_t tfh_pauses_sites(const struct tfh_accounts *accounts, enum tfh_cause cause,
 			  struct tfh_pause_site out[TFH_CODE_FUNCTIONS])
 {

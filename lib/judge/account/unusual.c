@@ -1,8 +1,9 @@
 /*
- * Steps that stood still: the job was suspended, somebody looked at it in a debugger, a disk or the
- * network came back late, a function was traced that others did not call. One of them can be most
- * of a run's time and says nothing about any other step, so they are told, and counted apart. What
- * comes in turn is a cost of training and stays.
+ * Training steps that are no usual ones, which the calls, the device's windows and the lengths tell before there is any account:
+ * those that loaded kernels, saved the model, or stood still. The last kind: the job was suspended, somebody looked at it in a
+ * debugger, a disk or the network came back late, a function was traced that others did not call. One such step can be most of a
+ * run's time and says nothing about any other step, so they are told, and counted apart. What comes in turn is a cost of training
+ * and stays.
  */
 #include <stdlib.h>
 
@@ -34,17 +35,68 @@ void tfh_find_special(struct tfh_accounts *accounts)
 	}
 }
 
-/* Length of a training step by the device's windows, or the host's; 0: it does not count. */
-static int64_t length(const struct tfh_accounts *accounts, size_t i, bool device)
+/* What a usual step fetches from the device. */
+static float usual_fetch(const struct tfh_device *d)
+{
+	double *v = tfh_big_array(d->win.n, sizeof(*v)), m = 0;
+	size_t n = 0;
+
+	TFH_EACH (i, v ? d->win.n : 0)
+		if (d->accounts->use[i].segment == TFH_SEGMENT_TRAIN)
+			v[n++] = (double)d->win.v[i].fetched;
+	if (n)
+		m = tfh_select(v, n, n / 2);
+	tfh_big_free(v);
+	return (float)m;
+}
+
+static bool saves(const struct tfh_device *d, size_t i, float usual)
+{
+	float bytes = d->win.v[i].fetched;
+
+	return bytes > TFH_ACCOUNT_SAVED_TIMES * usual && bytes > TFH_ACCOUNT_SAVED_BYTES;
+}
+
+/*
+ * A long step that fetches many times what others do saves the model. What follows a window's last
+ * op makes the next window long, as windows end with their computing: the name goes there, too for
+ * what the host's calls alone told.
+ */
+void tfh_find_checkpoints(struct tfh_accounts *accounts)
+{
+	const struct tfh_device *d = accounts->device;
+	float usual = usual_fetch(d);
+
+	for (size_t i = d->win.n; i-- > 0; tfh_big_pass(i)) {
+		struct tfh_use *use = &accounts->use[i];
+		uint8_t segment = use->segment;
+		if (segment == TFH_SEGMENT_TRAIN && saves(d, i, usual))
+			segment = TFH_SEGMENT_CHECKPOINT;
+		if (use->tier == 'C' ||
+		    (segment != TFH_SEGMENT_CHECKPOINT && segment != TFH_SEGMENT_COMPILE))
+			continue;
+		size_t next =
+			i + 1 < d->win.n && d->win.v[i + 1].from == d->win.v[i].to ? i + 1 : i;
+		int64_t most = TFH_ACCOUNT_LONG_TIMES * accounts->loops->median *
+			       accounts->loops->window.v[i].steps;
+		bool here = d->win.v[i].to - d->win.v[i].from > most;
+		bool there = d->win.v[next].to - d->win.v[next].from > most;
+		use->segment = here ? segment : TFH_SEGMENT_TRAIN;
+		if (!here && there && accounts->use[next].segment == TFH_SEGMENT_TRAIN)
+			accounts->use[next].segment = segment;
+	}
+}
+
+/* Length of a training step by the device's windows where there are any, else by the host's; 0: it
+ * does not count. */
+static int64_t length(const struct tfh_accounts *accounts, size_t i)
 {
 	const struct tfh_window *w = &accounts->loops->window.v[i];
+	const struct tfh_dwin *d = accounts->timed ? &accounts->device->win.v[i] : NULL;
 
-	if (!tfh_window_counts(accounts, i))
+	if (!tfh_window_counts(accounts, i) || (d && accounts->use[i].tier == 'C'))
 		return 0;
-	if (!device)
-		return (w->t1 - w->t0) / (w->steps ? w->steps : 1);
-	const struct tfh_dwin *d = &accounts->device->win.v[i];
-	return d->tier == 'C' ? 0 : (d->to - d->from) / (w->steps ? w->steps : 1);
+	return (d ? d->to - d->from : w->t1 - w->t0) / (w->steps ? w->steps : 1);
 }
 
 /* Whether so long steps come in turn: two as far apart as the first is from the start, or more that
@@ -67,19 +119,14 @@ static bool in_turn(const size_t *at, size_t n)
 	return (double)near >= TFH_REGULAR_SHARE * (double)(n - 1);
 }
 
-/* Leaves in job->stall_ns what is too long for a step of this job. Of device windows (device), as
- * soon as these are known, what was found of the host's is forgotten. */
-void tfh_find_stalls(struct tfh_accounts *accounts, bool device)
+/* Leaves in accounts->stall_ns what is too long for a step of this job. */
+void tfh_find_stalls(struct tfh_accounts *accounts)
 {
 	double *v = tfh_big_array(accounts->loops->window.n, sizeof(*v));
 	size_t *at = tfh_big_array(accounts->loops->window.n, sizeof(*at)), n = 0, slow = 0;
 
 	TFH_EACH (i, v && at ? accounts->loops->window.n : 0) {
-		if (device && accounts->use[i].segment == TFH_SEGMENT_STALL) {
-			accounts->use[i].segment = TFH_SEGMENT_TRAIN;
-			accounts->step.v[i].segment = TFH_SEGMENT_TRAIN;
-		}
-		int64_t ns = length(accounts, i, device);
+		int64_t ns = length(accounts, i);
 		if (ns > 0)
 			v[n++] = (double)ns;
 	}
@@ -87,7 +134,7 @@ void tfh_find_stalls(struct tfh_accounts *accounts, bool device)
 	if (n)
 		accounts->stall_ns = TFH_ACCOUNT_STALL_TIMES * (int64_t)tfh_select(v, n, n / 2);
 	TFH_EACH (i, n ? accounts->loops->window.n : 0)
-		if (length(accounts, i, device) > accounts->stall_ns)
+		if (length(accounts, i) > accounts->stall_ns)
 			at[slow++] = i;
 	if (slow > TFH_ACCOUNT_STALLS && (double)slow > TFH_ACCOUNT_STALL_SHARE * (double)n)
 		accounts->stall_ns = 0;

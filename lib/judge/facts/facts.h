@@ -179,8 +179,10 @@ struct tfh_facts {
 	int64_t phase[TFH_PHASE_COUNT]; /* start-up, 0: not seen */
 	const char *loader;		/* a PyTorch DataLoader's get-next, NULL: none */
 	struct tfh_last_call last_launch[TFH_FACTS_LAST_LAUNCHES]; /* by stream */
-	TFH_VEC(struct tfh_rare) rare;	/* by end */
-	int64_t launched;		/* end of the last launch, INT64_MIN / 2: none yet */
+	TFH_VEC(struct tfh_rare) rare;				   /* by end */
+	uint64_t calls;			 /* of any line: not those of pipelines' stages */
+	TFH_VEC(int64_t) call_at;	 /* ends of every TFH_FACTS_CALLS_APART-th of them */
+	int64_t launched;		 /* end of the last launch, INT64_MIN / 2: none yet */
 	TFH_VEC(struct tfh_quiet) quiet; /* by time */
 	int64_t quiet_ns;		 /* all that are at least so long are in it */
 	struct tfh_heap_sum heap;
@@ -225,7 +227,9 @@ int64_t tfh_seen_ns(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 /* Where the first of them that reaches into [t0, t1) begins, INT64_MAX: none does. */
 int64_t tfh_given_up_from(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 
-/* quiet.c: whether any launch ended behind t0 and up to t1; true, too, where that is not known. */
+/* quiet.c: at most so many calls ended behind t0 and up to t1. */
+uint64_t tfh_calls_at_most(const struct tfh_facts *facts, int64_t t0, int64_t t1);
+/* Whether any launch ended behind t0 and up to t1; true, too, where that is not known. */
 bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 
 /* Seconds that the job's threads together were ready to run and had no processor, in each second;

@@ -40,3 +40,22 @@ bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1)
 	}
 	return !lo || facts->quiet.v[lo - 1].t1 <= t1;
 }
+
+static size_t counted_until(const struct tfh_facts *facts, int64_t t)
+{
+	size_t lo = 0, hi = facts->call_at.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (facts->call_at.v[mid] <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+uint64_t tfh_calls_at_most(const struct tfh_facts *facts, int64_t t0, int64_t t1)
+{
+	return (counted_until(facts, t1) - counted_until(facts, t0) + 1) * TFH_FACTS_CALLS_APART;
+}

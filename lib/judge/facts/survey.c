@@ -263,6 +263,11 @@ static int keep_long(struct tfh_facts *facts, const struct tfh_event *ev, struct
 	return TFH_PUSH_BIG(facts->longs, *p);
 }
 
+static inline int count_call(struct tfh_facts *facts, int64_t t1)
+{
+	return facts->calls++ % TFH_FACTS_CALLS_APART ? 0 : TFH_PUSH(facts->call_at, t1);
+}
+
 /* By far the most frequent call, once its kind is known well enough. */
 static inline bool short_launch(struct tfh_facts *facts, const struct tfh_event *ev,
 				struct pending *q, int *rc)
@@ -282,7 +287,7 @@ static inline bool short_launch(struct tfh_facts *facts, const struct tfh_event 
 	facts->last_launch[ev->stream % TFH_FACTS_LAST_LAUNCHES] =
 		(struct tfh_last_call){ev->stream, (uint32_t)ev->w[0], ev->t1};
 	q->launches++;
-	*rc = tfh_quiet_until(facts, ev->t1);
+	*rc = count_call(facts, ev->t1) || tfh_quiet_until(facts, ev->t1) ? -ENOMEM : 0;
 	return true;
 }
 
@@ -296,6 +301,8 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 	cpu_clock(use, ev);
 	if (!tfh_event_label(ev, &p))
 		return 0;
+	if (!p.passive && count_call(facts, ev->t1))
+		return -ENOMEM;
 	if (p.family == TFH_FAM_CONTEXT || p.family == TFH_FAM_MODULE)
 		tfh_startup_event(facts, ev);
 	if (p.passive) {
@@ -530,6 +537,7 @@ void tfh_facts_free(struct tfh_facts *facts)
 	tfh_big_free(facts->late.v);
 	tfh_big_free(facts->rare.v);
 	free(facts->quiet.v);
+	free(facts->call_at.v);
 	free(facts->stage.v);
 	free(facts->stage_of.v);
 	free(facts->recorded.v);

@@ -53,6 +53,9 @@ struct tfh_loops {
 int tfh_find_loops(const struct tfh_facts *facts, struct tfh_loops *out, struct tfh_err *err);
 void tfh_loops_free(struct tfh_loops *loops);
 
+/* window.c: the window in which t lies, SIZE_MAX: none; `hint`: it may be that one or the next. */
+size_t tfh_window_of(const struct tfh_loops *loops, int64_t t, size_t hint);
+
 /* Number of the group that a batch belongs to. */
 static inline uint32_t tfh_group_of(const struct tfh_loops *loops, const struct tfh_tick *t)
 {

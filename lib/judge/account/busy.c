@@ -1,0 +1,118 @@
+/* What the devices did in training windows: how long each engine was busy, kernels by name and side by side, copies. */
+#include <string.h>
+
+#include "base/hash.h"
+#include "judge/account/device.h"
+
+static uint64_t blocks(uint64_t grid)
+{
+	uint64_t x = grid & 0xffffffffu, y = (grid >> 32) & 0xffff, z = grid >> 48;
+
+	return (x ? x : 1) * (y ? y : 1) * (z ? z : 1);
+}
+
+/* Place of a kernel's times, TFH_ACCOUNT_KERNELS where there are too many; SIZE_MAX: no memory. */
+static size_t find_kernel(struct tfh_device *d, const char *name)
+{
+	struct tfh_kernel_time k = {.name = name};
+	size_t i = 0;
+
+	while (i < d->kernel.n && strcmp(d->kernel.v[i].name, name) != 0)
+		i++;
+	if (i < d->kernel.n || i == TFH_ACCOUNT_KERNELS)
+		return i;
+	return TFH_PUSH(d->kernel, k) ? SIZE_MAX : i;
+}
+
+static int count_kernel(struct tfh_device *d, const struct tfh_op *op)
+{
+	struct tfh_near_kernel *near =
+		&d->near_kernel[tfh_hash_u64((uintptr_t)op->name) % TFH_ACCOUNT_NEAR_KERNELS];
+
+	if (near->name != op->name) {
+		near->at = find_kernel(d, op->name);
+		near->name = op->name;
+	}
+	if (near->at == SIZE_MAX)
+		return -ENOMEM;
+	if (near->at == TFH_ACCOUNT_KERNELS)
+		return 0;
+	d->kernel.v[near->at].calls++;
+	d->kernel.v[near->at].ns += op->t1 - op->t0;
+	tfh_hist_add(&d->kernel.v[near->at].hist, op->t1 - op->t0);
+	return 0;
+}
+
+/* `begin`: when the op itself began; a collective that waits for others keeps no link busy. */
+static void count_busy(struct tfh_device *d, uint8_t device, uint8_t work, const struct tfh_op *op,
+		       int64_t begin)
+{
+	int64_t *end = &d->busy_end[device][work];
+	int64_t from = begin > *end ? begin : *end;
+
+	if (op->t1 > from) {
+		d->busy[device][work] += op->t1 - from;
+		*end = op->t1;
+	}
+}
+
+/* How many kernels a device runs at once. Ops come by start: those that run now have been seen. */
+static void count_side(struct tfh_side *s, int64_t t0, int64_t t1)
+{
+	int64_t first = t1;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->end[i] > t0)
+			s->end[n++] = s->end[i];
+	if (n < TFH_ACCOUNT_SIDE)
+		s->end[n++] = t1;
+	for (uint32_t i = 0; i < n; i++)
+		first = s->end[i] < first ? s->end[i] : first;
+	s->n = n;
+	s->ns[n] += first - t0;
+}
+
+/* What a window issued and runs behind its end lies in the next one: of a checkpoint that is the
+ * fetching. */
+static bool trains(const struct tfh_device *d, const struct tfh_dop *x)
+{
+	const struct tfh_use *use = d->accounts->use;
+	size_t w = x->window;
+
+	return use[w].segment == TFH_SEGMENT_TRAIN &&
+	       (x->t0 < d->win.v[w].to || w + 1 == d->win.n ||
+		use[w + 1].segment != TFH_SEGMENT_CHECKPOINT);
+}
+
+int tfh_busy_add(struct tfh_device *d, const struct tfh_op *op, const struct tfh_dop *x)
+{
+	struct tfh_lane *l = &d->lane.v[x->lane];
+	uint8_t device = x->device, work = x->work;
+	int64_t shared = x->shared;
+
+	if (x->window == TFH_NO || !trains(d, x))
+		return 0;
+	bool waited = shared >= 0 && op->t1 - shared > op->t0;
+	count_busy(d, device, work, op, waited ? op->t1 - shared : op->t0);
+	if (op->kind == TFH_OP_COPY && op->dir < TFH_ACCOUNT_DIRS) {
+		d->copied[op->dir][op->pageable].bytes += op->bytes;
+		d->copied[op->dir][op->pageable].ns += op->t1 - op->t0;
+		if (op->bytes >= TFH_ACCOUNT_SMALL_COPY)
+			d->copied[op->dir][op->pageable].large_ns += op->t1 - op->t0;
+		else
+			d->copied[op->dir][op->pageable].small++;
+	}
+	if (work != TFH_W_COMPUTE)
+		return 0;
+	d->compute_ns += op->t1 - op->t0;
+	l->computed += op->t1 - op->t0;
+	count_side(&d->side[device], op->t0, op->t1);
+	/* Persistent kernels leave some processors to collectives on purpose. */
+	uint64_t few = d->gpu.processors ? (d->gpu.processors + TFH_ACCOUNT_FILLED_PART - 1) /
+						   TFH_ACCOUNT_FILLED_PART
+					 : TFH_ACCOUNT_FEW_BLOCKS;
+	if (op->grid && blocks(op->grid) < few)
+		d->underfilled += op->t1 - op->t0;
+	return count_kernel(d, op);
+}

@@ -1,0 +1,24 @@
+/* The host's calls for all accounts, read once: the host's line takes each before anybody else sees it. */
+#include "judge/account/device.h"
+
+const struct tfh_event *tfh_calls_next(struct tfh_calls *c)
+{
+	const struct tfh_feed *f = c->accounts->facts->feed;
+	const struct tfh_event *ev;
+
+	do
+		ev = c->rc ? NULL : tfh_feed_look(f, &c->room);
+	while (ev && ev->thread >= f->n_threads);
+	tfh_big_pass(++c->n);
+	if (ev)
+		c->rc = tfh_host_line_add(c->line, ev);
+	return c->rc ? NULL : ev;
+}
+
+int tfh_calls_error(const struct tfh_calls *c, struct tfh_err *err)
+{
+	const struct tfh_feed *f = c->accounts->facts->feed;
+
+	return c->rc ? tfh_err_set(err, c->rc, "out of memory in the second pass")
+		     : f->error(f->arg, err);
+}

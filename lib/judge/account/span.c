@@ -1,0 +1,33 @@
+/* Which calls and ops windows with device times need in memory. */
+#include "judge/account/device.h"
+
+/* Time from which calls and ops are needed for window w0: what it waits for may have been issued a
+ * window earlier. */
+int64_t tfh_needed_from(const struct tfh_device *d, size_t w0)
+{
+	const struct tfh_window *w = d->accounts->loops->window.v;
+	size_t back = w0 && w[w0 - 1].t1 == w[w0].t0 ? w0 - 1 : w0;
+	int64_t t = w[back].t0;
+
+	return d->win.v[w0].from < t ? d->win.v[w0].from : t;
+}
+
+/* Until when windows before w1 issue ops, and run them. */
+int64_t tfh_needed_until(const struct tfh_device *d, size_t w1)
+{
+	int64_t t = d->accounts->loops->window.v[w1 - 1].t1, done = d->win.v[w1 - 1].done;
+
+	return done > t ? done : t;
+}
+
+/* The ops of the window before are there, too, and calls are read ahead by the longest that is not kept from the first look. */
+bool tfh_chunk_fits(const struct tfh_device *d, size_t w0, size_t w1)
+{
+	int64_t from = tfh_needed_from(d, w0), to = tfh_needed_until(d, w1) + TFH_LONG_NS;
+	uint64_t ops = 0;
+
+	for (size_t i = w0 ? w0 - 1 : 0; i < w1; i++)
+		ops += d->win.v[i].ops;
+	return ops <= TFH_ACCOUNT_OPS &&
+	       tfh_calls_at_most(d->accounts->facts, from, to) <= TFH_ACCOUNT_CALLS;
+}

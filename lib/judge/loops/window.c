@@ -1,0 +1,21 @@
+#include "judge/loops/loops.h"
+
+/* Window in which t lies: the last one that begins at or before t, SIZE_MAX if t is in none. */
+size_t tfh_window_of(const struct tfh_loops *loops, int64_t t, size_t hint)
+{
+	const struct tfh_window *w = loops->window.v;
+	size_t n = loops->window.n, lo = 0, hi = n;
+
+	if (hint < n && w[hint].t0 <= t && t < w[hint].t1)
+		return hint;
+	if (hint + 1 < n && w[hint + 1].t0 <= t && t < w[hint + 1].t1)
+		return hint + 1;
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (w[mid].t0 <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && t < w[lo - 1].t1 ? lo - 1 : SIZE_MAX;
+}
