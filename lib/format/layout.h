@@ -30,6 +30,34 @@ enum tft_kind {
 			    handle | extra | text bytes */
 	TFT_ALLOC = 9,	 /* like CALL of an allocation or free: words = bytes | address | flags */
 	TFT_GRAPH = 10,	 /* totals of one graph version: words per direction, see FORMAT.md */
+	TFT_LOOK = 11,	 /* what a thread was at, seen from outside; written by the flusher into its
+			  * own series: ctx = thread index, result = enum tft_look, stream = string that
+			  * names what it waits on, words = see FORMAT.md */
+};
+
+/* State of a thread that was looked at; values are in trace files: only append. */
+enum tft_look {
+	TFT_LOOK_RUNNING = 1, /* or ready to */
+	TFT_LOOK_GIL = 2,     /* waits for Python's global lock; so with all below */
+	TFT_LOOK_LOCK = 3,
+	TFT_LOOK_SLEEP = 4,
+	TFT_LOOK_READ = 5,  /* a file */
+	TFT_LOOK_WRITE = 6, /* a file, or until it is written through */
+	TFT_LOOK_NAMES = 7, /* opening, listing, renaming files */
+	TFT_LOOK_PIPE = 8,
+	TFT_LOOK_PIPE_FULL = 9,
+	TFT_LOOK_SOCKET = 10,
+	TFT_LOOK_SOCKET_FULL = 11,
+	TFT_LOOK_DEVICE = 12,
+	TFT_LOOK_CHILD = 13,
+	TFT_LOOK_POLL = 14,  /* one of several descriptors */
+	TFT_LOOK_EVENT = 15, /* eventfd, signal: another thread's doing */
+	TFT_LOOK_PAGE = 16,
+	TFT_LOOK_MEMORY = 17, /* changes mappings */
+	TFT_LOOK_OTHER = 18,
+	TFT_LOOK_TERMINAL = 19,
+	TFT_LOOK_TERMINAL_OUT = 20,
+	TFT_LOOK_COUNT
 };
 
 /* What a RANGE is of; values are in trace files: only append. */

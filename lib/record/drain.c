@@ -65,7 +65,7 @@ static bool staging_room(void)
 	return s->used < s->capacity && s->n_batches < TFT_STAGING_BATCHES;
 }
 
-static bool stage_own(const struct tfh_rec *records, uint32_t n)
+bool tfh_stage_own(const struct tfh_rec *records, uint32_t n)
 {
 	struct tft_staging *s = tfh_p.journal.staging;
 	struct tft_staged *b;
@@ -106,7 +106,7 @@ static bool stage_thread_name(const struct tft_ring *ring)
 	r[1].kind = TFT_EXT;
 	r[1].result = (uint16_t)len;
 	memcpy((char *)&r[1] + offsetof(struct tfh_rec, stream), ring->name, len);
-	return stage_own(r, len ? 2 : 1);
+	return tfh_stage_own(r, len ? 2 : 1);
 }
 
 /* Copies up to the end of the ring's memory or of staging. Returns the number of records. */
@@ -259,7 +259,7 @@ static void look_at(struct tft_ring *ring, uint64_t now, uint64_t long_ticks)
 		if (__atomic_load_n(&slot->fn, __ATOMIC_ACQUIRE) != fn ||
 		    __atomic_load_n(&slot->t_begin, __ATOMIC_RELAXED) != begin)
 			continue;
-		if (stage_own(&r, 1))
+		if (tfh_stage_own(&r, 1))
 			slot->seen = begin;
 	}
 }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "record/gpu.h"
+#include "record/looks.h"
 #include "record/stacks.h"
 #include "record/unseen.h"
 
@@ -66,12 +67,31 @@ static bool asked(void)
 	       __atomic_load_n(&tfh_f.finish_asked, __ATOMIC_SEQ_CST);
 }
 
-static void sleep_until_asked(uint64_t ns)
+/* True: that time is over, and nobody has asked. */
+static bool sleep_until_asked(uint64_t ns)
 {
+	bool over = false;
+
 	__atomic_store_n(&tfh_f.asleep, 1, __ATOMIC_SEQ_CST);
 	if (!asked())
-		futex_wait(&tfh_f.asleep, 1, ns);
+		over = futex_wait(&tfh_f.asleep, 1, ns);
 	__atomic_store_n(&tfh_f.asleep, 0, __ATOMIC_SEQ_CST);
+	return over;
+}
+
+/* Until the next round, or somebody asks; looks at threads meanwhile. */
+static void rest(uint64_t ns)
+{
+	uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), end = now + ns;
+
+	while (now < end) {
+		uint64_t look = tfh_looks_wait(now), most = end - now;
+
+		if (!sleep_until_asked(look < most ? look : most))
+			return;
+		now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+		tfh_looks_take(now);
+	}
 }
 
 /* Fullest ring in 64ths: how soon to look again. */
@@ -258,6 +278,7 @@ static void begin(void)
 	sleep_until_asked(2 * POLL_LEAST_NS);
 	tfh_take_clock();
 	tfh_stacks_open();
+	tfh_looks_begin();
 	if (!tfh_disk_check() && tfh_segment_ready())
 		tfh_log(1, "no trace file yet");
 }
@@ -335,7 +356,7 @@ static void *flusher_main(void *arg)
 		if (moved && fullest() >= 16)
 			continue;
 		if (!asked())
-			sleep_until_asked(counting ? POLL_LEAST_NS : tfh_f.poll_ns);
+			rest(counting ? POLL_LEAST_NS : tfh_f.poll_ns);
 	}
 	tfh_unseen_end();
 	tfh_apart_end(helper, alone);
@@ -498,6 +519,7 @@ void tfh_flusher_forget(void)
 	tfh_budget_forget();
 	tfh_live_forget();
 	tfh_sample_forget();
+	tfh_looks_forget();
 	tfh_gpu_forget();
 	tfh_stacks_forget();
 }

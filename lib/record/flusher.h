@@ -83,6 +83,8 @@ void tfh_look_open(uint64_t now_ns);
 /* One round of work; `force` moves every record, not only from rings that fill up. Returns records
  * moved. */
 uint32_t tfh_drain(bool force);
+/* Records of the flusher's own series, together or not at all: false, there is no room. */
+bool tfh_stage_own(const struct tfh_rec *records, uint32_t n);
 /* Writes what is staged. 0 or -errno (then it stays staged). */
 int tfh_seal(void);
 /* After a failed write: the file is cut back to its last whole chunk, and writing pauses. */

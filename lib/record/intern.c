@@ -266,6 +266,12 @@ uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text
 		    sizeof(REST) - 1);
 }
 
+uint32_t tfh_text_number(enum tft_name kind, const char *text, size_t len, uint64_t *hash)
+{
+	*hash = tfh_hash_bytes(text, len);
+	return id_of(sort_of[kind & 15], text_key(kind, *hash), (uint32_t)*hash);
+}
+
 uint64_t tfh_names_left_out(void)
 {
 	return __atomic_load_n(&unnamed, __ATOMIC_RELAXED);

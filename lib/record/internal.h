@@ -232,6 +232,8 @@ bool tfh_filter_program(const struct tfh_record_proc *p);
 /* ---- intern.c ---- */
 
 void tfh_intern_forget(void);
+/* Id of a text whose NAME the caller records, and its hash; 0: none is left. */
+uint32_t tfh_text_number(enum tft_name kind, const char *text, size_t len, uint64_t *hash);
 /* Uses of names that found no id of their own. */
 uint64_t tfh_names_left_out(void);
 void tfh_self_names_free(struct tfh_self *self);

@@ -1,5 +1,6 @@
 /* NOTE chunks: what a reader should know about the recording itself, as lines of key=value. */
 #include "record/flusher.h"
+#include "record/looks.h"
 #include "record/stacks.h"
 
 #include "base/map.h"
@@ -133,6 +134,8 @@ int tfh_notes_write(void)
 	add(text, "clock=%s\n", clock.source == TFH_CLOCK_MONOTONIC ? "monotonic" : "counter");
 	add(text, "clocksource=%s\nclock_trust=%d\n", clock.clocksource, (int)clock.trust);
 	add(text, "rank_source=%s\n", tfh_p.dir.rank.source ? tfh_p.dir.rank.source : "none");
+	if (tfh_looks_why())
+		add(text, "looks.why=%s\n", tfh_looks_why());
 	add_options(text);
 	add_unhooked(text);
 	add_unnamed(text);
@@ -165,6 +168,8 @@ int tfh_notes_last(void)
 		add(text, "end.live_lost=%llu\n", (unsigned long long)tfh_live_lost());
 	if (tfh_stacks_unplaced())
 		add(text, "stacks.unplaced=%u\n", tfh_stacks_unplaced());
+	if (tfh_looks_why())
+		add(text, "looks.why=%s\n", tfh_looks_why());
 	if (unhooked_written != unhooked_ready())
 		add_unhooked(text);
 	add_unnamed(text);

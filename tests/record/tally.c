@@ -11,8 +11,8 @@
 #include "format/tft_read.h"
 #include "format/tft_write.h"
 
-static const char *const kinds[] = {"",	     "call",	"agg",	"ext",	 "open", "mark",
-				    "range", "cputime", "name", "alloc", "graph"};
+static const char *const kinds[] = {"",	     "call",	"agg",	"ext",	 "open",  "mark",
+				    "range", "cputime", "name", "alloc", "graph", "look"};
 
 static int filter_trace(const struct dirent *e)
 {
@@ -37,8 +37,8 @@ static uint64_t calls_of(struct tft_reader *r, uint32_t chunk)
 
 static void tally(const char *path, const char *name)
 {
-	uint64_t count[11] = {0}, repeat = 0, lost = 0, notes = 0, samples = 0, digests = 0,
-		 clocks = 0, unnamed = 0, given_up = 0, dropped = 0;
+	uint64_t count[12] = {0}, look[TFT_LOOK_COUNT] = {0}, repeat = 0, lost = 0, notes = 0,
+		 samples = 0, digests = 0, clocks = 0, unnamed = 0, given_up = 0, dropped = 0;
 	struct tfh_err err = {0};
 	struct tft_reader *r;
 
@@ -80,15 +80,20 @@ static void tally(const char *path, const char *name)
 				if (rec.flags & TFT_F_REPEAT)
 					repeat++;
 				else
-					count[rec.kind < 11 ? rec.kind : 0]++;
+					count[rec.kind < 12 ? rec.kind : 0]++;
+				if (rec.kind == TFT_LOOK && rec.result < TFT_LOOK_COUNT)
+					look[rec.result] += rec.w[2];
 			}
 		}
 		tft_events_close(ev);
 	}
 	printf("%s", name);
-	for (int k = 1; k < 11; k++)
+	for (int k = 1; k < 12; k++)
 		if (count[k])
 			printf(" %s=%llu", kinds[k], (unsigned long long)count[k]);
+	for (int k = 1; k < TFT_LOOK_COUNT; k++)
+		if (look[k]) /* ns that a state was seen to take */
+			printf(" look.%d=%llu", k, (unsigned long long)look[k]);
 	printf(" repeat=%llu lost=%llu notes=%llu samples=%llu digests=%llu clocks=%llu clean=%d "
 	       "pid=%u rank=%d unnamed=%llu given_up=%llu dropped=%llu\n",
 	       (unsigned long long)repeat, (unsigned long long)lost, (unsigned long long)notes,

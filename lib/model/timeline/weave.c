@@ -318,7 +318,7 @@ static bool take_event(struct tfh_weave *m, struct tfh_model_series *s, struct t
 	e->t1 = s->t1;
 	e->number = s->number;
 	e->thread = s->thread;
-	if (ev->kind == TFT_OPEN) {
+	if (ev->kind == TFT_OPEN || ev->kind == TFT_LOOK) {
 		uint32_t caller = tfh_thread_at(&m->run->proc[s->process], ev->ctx);
 		e->thread = caller != UINT32_MAX ? caller : e->thread;
 	}

@@ -1,0 +1,19 @@
+/*
+ * Where Python's global lock lies: in `_PyRuntime`, which every CPython exports. What is bound at
+ * load is the interpreter that the program is or was linked with.
+ */
+#include <dlfcn.h>
+#include <link.h>
+
+#include "record/waiting.h"
+
+extern char _PyRuntime[] __attribute__((weak, visibility("default")));
+
+__attribute__((constructor)) static void on_load(void)
+{
+	Dl_info info;
+	const ElfW(Sym) *symbol = NULL;
+
+	if (_PyRuntime && dladdr1(_PyRuntime, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol)
+		tfh_waiting_python(_PyRuntime, symbol->st_size);
+}

@@ -1,0 +1,27 @@
+/*
+ * Looks: at random moments (10 ms apart on average) the flusher sees what the driving threads are
+ * at while they are outside of recorded calls, without stopping them. A look costs some 10 us; the
+ * mean grows so that all of them together stay under half a percent of a processor.
+ *
+ * The distances are those of a Poisson process, so that looks see the states of a thread in
+ * proportion to their time, whatever beat the job has.
+ */
+#ifndef TFH_RECORD_LOOKS_H
+#define TFH_RECORD_LOOKS_H
+
+#include <stdint.h>
+
+/* All on the flusher. */
+
+/* Once, before the first round. */
+void tfh_looks_begin(void);
+/* How long until the next look, ns; UINT64_MAX: there are none. */
+uint64_t tfh_looks_wait(uint64_t now_ns);
+/* Looks, if it is time. */
+void tfh_looks_take(uint64_t now_ns);
+/* Why there are none, NULL: there are. */
+const char *tfh_looks_why(void);
+/* Forked child, or a new recording of the same process. */
+void tfh_looks_forget(void);
+
+#endif

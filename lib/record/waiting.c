@@ -1,0 +1,289 @@
+#include "record/waiting.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+/* Of kernels newer than the headers that the build may have. */
+#define NR_IO_URING_ENTER 426
+#define NR_FUTEX_WAITV 449
+#define NO_CALL 0xffffu
+
+/* Where a system call says what it waits for. */
+enum how {
+	PLAIN, /* nowhere */
+	FUTEX, /* the address of the first argument */
+	FD,    /* the descriptor of the first argument */
+	POLL,  /* an array of struct pollfd */
+	SELECT
+};
+
+/* Calls that a thread may be long in. Of descriptors the state is that of a file; what the link
+ * says may make another of it. */
+static const struct row {
+	uint16_t call;
+	uint8_t state, how;
+} rows[] = {
+	{SYS_futex, TFT_LOOK_LOCK, FUTEX},
+	{NR_FUTEX_WAITV, TFT_LOOK_LOCK, PLAIN},
+	{SYS_semop, TFT_LOOK_LOCK, PLAIN},
+	{SYS_semtimedop, TFT_LOOK_LOCK, PLAIN},
+	{SYS_flock, TFT_LOOK_LOCK, PLAIN},
+	{SYS_fcntl, TFT_LOOK_LOCK, PLAIN},
+	{SYS_nanosleep, TFT_LOOK_SLEEP, PLAIN},
+	{SYS_clock_nanosleep, TFT_LOOK_SLEEP, PLAIN},
+	{SYS_read, TFT_LOOK_READ, FD},
+	{SYS_readv, TFT_LOOK_READ, FD},
+	{SYS_pread64, TFT_LOOK_READ, FD},
+	{SYS_preadv, TFT_LOOK_READ, FD},
+	{SYS_preadv2, TFT_LOOK_READ, FD},
+	{SYS_readahead, TFT_LOOK_READ, FD},
+	{SYS_io_getevents, TFT_LOOK_READ, PLAIN},
+	{NR_IO_URING_ENTER, TFT_LOOK_READ, PLAIN},
+	{SYS_copy_file_range, TFT_LOOK_READ, FD},
+	{SYS_write, TFT_LOOK_WRITE, FD},
+	{SYS_writev, TFT_LOOK_WRITE, FD},
+	{SYS_pwrite64, TFT_LOOK_WRITE, FD},
+	{SYS_pwritev, TFT_LOOK_WRITE, FD},
+	{SYS_pwritev2, TFT_LOOK_WRITE, FD},
+	{SYS_sendfile, TFT_LOOK_WRITE, FD},
+	{SYS_fsync, TFT_LOOK_WRITE, FD},
+	{SYS_fdatasync, TFT_LOOK_WRITE, FD},
+	{SYS_sync_file_range, TFT_LOOK_WRITE, FD},
+	{SYS_syncfs, TFT_LOOK_WRITE, FD},
+	{SYS_sync, TFT_LOOK_WRITE, PLAIN},
+	{SYS_msync, TFT_LOOK_WRITE, PLAIN},
+	{SYS_ftruncate, TFT_LOOK_WRITE, FD},
+	{SYS_fallocate, TFT_LOOK_WRITE, FD},
+	{SYS_open, TFT_LOOK_NAMES, PLAIN},
+	{SYS_openat, TFT_LOOK_NAMES, PLAIN},
+	{SYS_close, TFT_LOOK_NAMES, PLAIN},
+	{SYS_stat, TFT_LOOK_NAMES, PLAIN},
+	{SYS_lstat, TFT_LOOK_NAMES, PLAIN},
+	{SYS_newfstatat, TFT_LOOK_NAMES, PLAIN},
+	{SYS_statx, TFT_LOOK_NAMES, PLAIN},
+	{SYS_access, TFT_LOOK_NAMES, PLAIN},
+	{SYS_getdents, TFT_LOOK_NAMES, PLAIN},
+	{SYS_getdents64, TFT_LOOK_NAMES, PLAIN},
+	{SYS_rename, TFT_LOOK_NAMES, PLAIN},
+	{SYS_renameat, TFT_LOOK_NAMES, PLAIN},
+	{SYS_renameat2, TFT_LOOK_NAMES, PLAIN},
+	{SYS_unlink, TFT_LOOK_NAMES, PLAIN},
+	{SYS_unlinkat, TFT_LOOK_NAMES, PLAIN},
+	{SYS_mkdir, TFT_LOOK_NAMES, PLAIN},
+	{SYS_mkdirat, TFT_LOOK_NAMES, PLAIN},
+	{SYS_recvfrom, TFT_LOOK_SOCKET, PLAIN},
+	{SYS_recvmsg, TFT_LOOK_SOCKET, PLAIN},
+	{SYS_recvmmsg, TFT_LOOK_SOCKET, PLAIN},
+	{SYS_accept, TFT_LOOK_SOCKET, PLAIN},
+	{SYS_accept4, TFT_LOOK_SOCKET, PLAIN},
+	{SYS_connect, TFT_LOOK_SOCKET, PLAIN},
+	{SYS_sendto, TFT_LOOK_SOCKET_FULL, PLAIN},
+	{SYS_sendmsg, TFT_LOOK_SOCKET_FULL, PLAIN},
+	{SYS_sendmmsg, TFT_LOOK_SOCKET_FULL, PLAIN},
+	{SYS_msgrcv, TFT_LOOK_PIPE, PLAIN},
+	{SYS_mq_timedreceive, TFT_LOOK_PIPE, PLAIN},
+	{SYS_msgsnd, TFT_LOOK_PIPE_FULL, PLAIN},
+	{SYS_mq_timedsend, TFT_LOOK_PIPE_FULL, PLAIN},
+	{SYS_ioctl, TFT_LOOK_DEVICE, FD},
+	{SYS_wait4, TFT_LOOK_CHILD, PLAIN},
+	{SYS_waitid, TFT_LOOK_CHILD, PLAIN},
+	{SYS_vfork, TFT_LOOK_CHILD, PLAIN},
+	{SYS_poll, TFT_LOOK_POLL, POLL},
+	{SYS_ppoll, TFT_LOOK_POLL, POLL},
+	{SYS_select, TFT_LOOK_POLL, SELECT},
+	{SYS_pselect6, TFT_LOOK_POLL, SELECT},
+	{SYS_epoll_wait, TFT_LOOK_POLL, PLAIN},
+	{SYS_epoll_pwait, TFT_LOOK_POLL, PLAIN},
+	{SYS_pause, TFT_LOOK_EVENT, PLAIN},
+	{SYS_rt_sigsuspend, TFT_LOOK_EVENT, PLAIN},
+	{SYS_rt_sigtimedwait, TFT_LOOK_EVENT, PLAIN},
+	{SYS_mmap, TFT_LOOK_MEMORY, PLAIN},
+	{SYS_munmap, TFT_LOOK_MEMORY, PLAIN},
+	{SYS_mremap, TFT_LOOK_MEMORY, PLAIN},
+	{SYS_mprotect, TFT_LOOK_MEMORY, PLAIN},
+	{SYS_madvise, TFT_LOOK_MEMORY, PLAIN},
+	{SYS_brk, TFT_LOOK_MEMORY, PLAIN},
+};
+
+static const char *python;
+static size_t python_bytes;
+
+void tfh_waiting_python(const void *runtime, size_t bytes)
+{
+	python = runtime;
+	python_bytes = bytes;
+}
+
+static const struct row *row_of(uint16_t call)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].call == call)
+			return &rows[i];
+	return NULL;
+}
+
+void tfh_waiting_parse(const char *text, struct tfh_waiting *out, uint64_t arg[6])
+{
+	const struct row *row;
+	char *at;
+	long call = strtol(text, &at, 10);
+
+	*out = (struct tfh_waiting){.state = TFT_LOOK_RUNNING, .call = NO_CALL, .fd = -1};
+	memset(arg, 0, 6 * sizeof(*arg));
+	if (at == text) /* "running" */
+		return;
+	if (call < 0 || call >= NO_CALL) { /* stands still in no call: a page has to come */
+		out->state = TFT_LOOK_PAGE;
+		return;
+	}
+	for (int i = 0; i < 6; i++)
+		arg[i] = strtoull(at, &at, 16);
+	out->call = (uint16_t)call;
+	row = row_of(out->call);
+	out->state = row ? row->state : TFT_LOOK_OTHER;
+	if (row && row->how == FUTEX) {
+		out->what = arg[0];
+		if (arg[0] - (uintptr_t)python < python_bytes)
+			out->state = TFT_LOOK_GIL;
+	} else if (row && row->how == FD) {
+		out->fd = (int32_t)arg[0];
+	}
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+/* The end of a path tells more than its beginning. */
+static void take_name(struct tfh_waiting *out, const char *path)
+{
+	size_t len = strlen(path);
+
+	if (len >= sizeof(out->name))
+		path += len - sizeof(out->name) + 1;
+	snprintf(out->name, sizeof(out->name), "%s", path);
+}
+
+void tfh_waiting_link(const char *link, struct tfh_waiting *out)
+{
+	bool writes = out->state == TFT_LOOK_WRITE;
+
+	if (begins(link, "pipe:[")) {
+		out->state = writes ? TFT_LOOK_PIPE_FULL : TFT_LOOK_PIPE;
+		out->what = strtoull(link + strlen("pipe:["), NULL, 10);
+	} else if (begins(link, "socket:[")) {
+		out->state = writes ? TFT_LOOK_SOCKET_FULL : TFT_LOOK_SOCKET;
+		out->what = strtoull(link + strlen("socket:["), NULL, 10);
+	} else if (begins(link, "anon_inode:")) {
+		out->state = TFT_LOOK_EVENT;
+	} else if (begins(link, "/dev/pts/") || begins(link, "/dev/tty") ||
+		   begins(link, "/dev/console")) {
+		out->state = writes ? TFT_LOOK_TERMINAL_OUT : TFT_LOOK_TERMINAL;
+	} else if (begins(link, "/dev/") && !begins(link, "/dev/shm/")) {
+		out->state = TFT_LOOK_DEVICE;
+		take_name(out, link);
+	} else {
+		/* an ioctl on a file changes it or asks for something */
+		if (out->state == TFT_LOOK_DEVICE || out->state == TFT_LOOK_POLL)
+			out->state = TFT_LOOK_OTHER;
+		take_name(out, link);
+	}
+}
+
+/* The job's memory, which it may be giving back. */
+static bool copy(void *to, uint64_t from, size_t bytes)
+{
+	struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
+
+	return bytes && from &&
+	       syscall(SYS_process_vm_readv, getpid(), &here, 1ul, &there, 1ul, 0ul) == (long)bytes;
+}
+
+static int lowest(const uint8_t *set, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (set[i])
+			return (int)(i * 8) + __builtin_ctz(set[i]);
+	return -1;
+}
+
+/* Which of the descriptors it waits for: the first is taken for all. Waiting for none of them is
+ * sleeping. */
+static void take_polled(struct tfh_waiting *out, const uint64_t arg[6], enum how how)
+{
+	uint8_t set[128];
+	struct pollfd first;
+	size_t bytes;
+
+	if ((how == POLL && !arg[1]) || (how == SELECT && !arg[0])) {
+		out->state = TFT_LOOK_SLEEP;
+		return;
+	}
+	if (how == POLL && copy(&first, arg[0], sizeof(first))) {
+		out->fd = first.fd;
+		out->state = first.events & POLLIN ? TFT_LOOK_READ : TFT_LOOK_WRITE;
+	} else if (how == SELECT) {
+		bytes = (size_t)((uint32_t)arg[0] + 63) / 64 * 8;
+		bytes = bytes < sizeof(set) ? bytes : sizeof(set);
+		if (copy(set, arg[1], bytes) && (out->fd = lowest(set, bytes)) >= 0)
+			out->state = TFT_LOOK_READ;
+		else if (copy(set, arg[2], bytes) && (out->fd = lowest(set, bytes)) >= 0)
+			out->state = TFT_LOOK_WRITE;
+	}
+}
+
+static void follow(uint32_t tid, struct tfh_waiting *out)
+{
+	char path[64], link[1024];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/fd/%d", tid, out->fd);
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n <= 0) {
+		out->state = TFT_LOOK_OTHER;
+		return;
+	}
+	link[n] = '\0';
+	tfh_waiting_link(link, out);
+}
+
+int tfh_waiting_open(uint32_t tid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/syscall", tid);
+	fd = tfh_open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	return errno == ENOENT && access("/proc/self/task", F_OK) == 0 ? -ESRCH : -errno;
+}
+
+int tfh_waiting_look(int fd, uint32_t tid, struct tfh_waiting *out)
+{
+	const struct row *row;
+	char text[256];
+	uint64_t arg[6];
+	ssize_t n = tfh_pread(fd, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return n < 0 ? -errno : -ESRCH;
+	text[n] = '\0';
+	tfh_waiting_parse(text, out, arg);
+	row = row_of(out->call);
+	if (row && (row->how == POLL || row->how == SELECT))
+		take_polled(out, arg, row->how);
+	if (out->fd >= 0)
+		follow(tid, out);
+	return 0;
+}

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# What must hold: while a thread is between its calls, looks see what it waits for in about the shares that it counts
+# itself; they survive a kill; threads that end, children and programs that replace the process disturb neither the looks
+# nor the job; TFHOOK_LOOKS=0, and a kernel that does not tell, mean no looks, a note that says why, and nothing else.
+set -u
+looks=$TFH_BUILD/tests/record/looks tally=$TFH_BUILD/tests/record/tally
+status=0
+export TFHOOK_RUN=$TFH_TMP/run
+fail() {
+	echo "$*"
+	echo "${true:-}"
+	echo "${got:-}" | head -5
+	status=1
+}
+look() { # SECONDS HOW [ENV...]: $true, $got
+	rm -rf "$TFHOOK_RUN"
+	true=$(env "${@:3}" "$looks" "$1" "$2" 2>&1)
+	rc=$?
+	got=$([[ -d $TFHOOK_RUN ]] && "$tally" -s "$TFHOOK_RUN")
+}
+count() { grep -oE "\b$1=[0-9]+" <<<"$got" | awk -F= '{ n += $2 } END { print n + 0 }'; }
+
+# States: 2 the global lock, 3 a lock, 4 asleep, 8 a pipe, 10 a socket. Running (1) is left out: a busy machine lets threads
+# wait for a processor.
+look 1.5 ""
+((rc == 0)) || fail "exit code $rc"
+n=$(count look)
+if ((n >= 50)); then
+	for state in 2 3 4 8 10; do
+		awk -v state="$state" -v got="$got" '
+			$1 != 1 && $1 != 6 { sum += $2; if ($1 == state) mine = $2 }
+			END {
+				parts = split(got, word, /[ =\n]/)
+				for (i = 1; i < parts; i++)
+					if (word[i] ~ /^look\.[0-9]+$/) {
+						split(word[i], k, ".")
+						if (k[2] != 1 && k[2] != 6) all += word[i + 1]
+						if (k[2] == state) seen += word[i + 1]
+					}
+				d = seen / all - mine / sum
+				exit d > 0.2 || d < -0.2 || seen == 0
+			}' <<<"$true" || fail "state $state: what was seen is not what was done"
+	done
+fi
+((n > 0)) || fail "no looks at all"
+
+look 0.4 end
+((rc == 0 && $(count look) > 0 && $(count clean) == 1)) || fail "beside threads that end: $rc"
+if [[ ${TFH_SAN:-} != thread ]]; then
+	look 0.4 fork
+	((rc == 0 && $(count look) > 0)) || fail "beside children: $rc"
+fi
+look 0.3 exec
+((rc == 0 && $(wc -l <<<"$true") > 8 && $(count look) > 0)) || fail "a program that replaces itself: $rc"
+
+# Killed: what had been seen is there.
+rm -rf "$TFHOOK_RUN"
+"$looks" 20 >"$TFH_TMP/out" 2>&1 &
+job=$!
+sleep 0.5
+kill -KILL $job
+wait $job 2>"$TFH_TMP/killed"
+true="" got=$("$tally" -s "$TFHOOK_RUN")
+((n < 50 || $(count look) > 0)) || fail "killed: no looks are left"
+
+look 0.3 "" TFHOOK_LOOKS=0
+((rc == 0 && $(count look) == 0)) || fail "TFHOOK_LOOKS=0: there are looks"
+grep -aqs "looks.why=TFHOOK_LOOKS=0" <(for f in "$TFHOOK_RUN"/*.tft; do zstd -dcq "$f"; done) || fail "nothing says why"
+exit $status
