@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,6 +42,10 @@
 #define nanosleep sched_nanosleep
 #define clock_gettime sched_clock_gettime
 #define pthread_create sched_pthread_create
+/* What getpid says here may be another process' number. */
+#define process_vm_readv(pid, ...) ((void)(pid), process_vm_readv(getpid(), __VA_ARGS__))
+#define pthread_self() sched_self()
+#define pthread_detach(thread) ((void)(thread), pthread_detach((pthread_self)()))
 #define pthread_sigmask sched_sigmask
 #define pthread_key_create sched_pthread_key_create
 #define pthread_setname_np(thread, name) ((void)(thread), (void)(name))

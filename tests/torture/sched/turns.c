@@ -28,7 +28,7 @@ struct task {
 	uint64_t deadline;    /* 0: none */
 	bool timed_out, signals, joinable;
 	uint64_t priority;
-	pthread_t thread;
+	pthread_t thread, number;
 	void *(*run)(void *);
 	void *arg;
 };
@@ -39,6 +39,7 @@ void (*sched_exit_handler)(void), (*sched_fork_child)(void);
 pid_t sched_pid;
 
 static struct task tasks[TASKS];
+static pthread_t numbers;
 static uint32_t n_tasks;
 static bool active;
 static enum { NOBODY, JOINABLE, ALL } waits_for; /* the first task */
@@ -276,6 +277,7 @@ static int add_task(const pthread_attr_t *attr, pthread_t *thread, void *(*run)(
 	t->joinable = joinable;
 	t->priority = (1ull << 40) + sched_random(1 << 20);
 	t->state = READY;
+	t->number = ++numbers;
 	n_tasks++;
 	if (pthread_create(&t->thread, attr, task_main, t))
 		sched_failed("no thread to be had");
@@ -293,6 +295,11 @@ int sched_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*
 			 void *arg)
 {
 	return add_task(attr, thread, run, arg, false);
+}
+
+pthread_t sched_self(void)
+{
+	return me ? me->number : (pthread_self)();
 }
 
 /* The scheduler's key comes behind the recorder's, so that its destructor is the last of a round.
@@ -342,6 +349,7 @@ void sched_begin(uint64_t seed)
 	n_tasks = 1;
 	memset(&tasks[0], 0, sizeof(tasks[0]));
 	tasks[0].state = READY;
+	tasks[0].number = ++numbers;
 	tasks[0].priority = 1ull << 41;
 	me = &tasks[0];
 	waits_for = NOBODY;

@@ -62,6 +62,8 @@ int sched_clock_gettime(clockid_t id, struct timespec *ts);
 int sched_sigmask(int how, const sigset_t *set, sigset_t *old);
 int sched_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
 			 void *arg);
+/* Another number for each task: addresses that come back would make two runs of a seed differ. */
+pthread_t sched_self(void);
 int sched_pthread_key_create(pthread_key_t *key, void (*end)(void *));
 int sched_atfork(void (*before)(void), void (*parent)(void), void (*child)(void));
 int sched_atexit(void (*handler)(void));
