@@ -58,12 +58,22 @@ def ends():
     yield Case("ring full", ["ends", "plain", "3000000"], rc=7)
     yield Case("abort", ["ends", "abort", "1000"], rc=-6, quick=True)
     yield Case("segmentation fault", ["ends", "segv", "1000"], rc=-11, quick=True)
-    yield Case("quick_exit", ["ends", "quick", "1000"], rc=5, truth="killed")
-    yield Case("_exit", ["ends", "underscore", "1000"], rc=6, truth="killed", quick=True)
+    yield Case("quick_exit", ["ends", "quick", "1000"], rc=5)
+    yield Case("quick_exit with a handler", ["ends", "quickhandler", "1000"], rc=5, truth="part", least=1000)
+    yield Case("_exit", ["ends", "underscore", "1000"], rc=6, quick=True)
     yield Case("exit_group", ["ends", "raw", "1000"], rc=5, truth="killed")
     for number in (1, 2, 3, 9, 10, 13, 14, 15, 24, 31):
         yield Case("signal %d" % number, ["ends", "signal", "1000", str(number)], rc=-number, truth="killed", quick=number == 15)
     yield Case("handler that exits", ["ends", "handler", "1000"], rc=35, truth="part", least=1000, quick=True)
+    for how, what in enumerate(("exit", "_exit", "calls and exit")):
+        yield Case("%s in a handler inside a call" % what, ["ends", "inside", "1000", str(how)], rc=30, quick=how == 0)
+    yield Case("two exits at once", ["ends", "twice", "1000"], rc=9, quick=True)
+    yield Case("fork in an exit handler", ["ends", "forks", "1000", "0"], rc=7)
+    yield Case("fork in an exit handler after the end", ["ends", "forks", "1000", "1"], rc=7, truth="part", least=1000)
+    yield Case("exit in a destructor at dlclose", ["ends", "destructor", "1000", "{bin}/libctor.so", "1"], rc=11, quick=True)
+    yield Case("exit in a destructor at the end", ["ends", "destructor", "1000", "{bin}/libctor.so", "0"], rc=11, truth="part", least=1002)
+    yield Case("processor time used up", ["ends", "usesup", "1000", "0"], rc=-24, truth="killed", least=1000, timeout=300)
+    yield Case("a handler when it is used up", ["ends", "usesup", "1000", "1"], rc=44, truth="killed", least=1000, timeout=300)
     yield Case("main thread ends first", ["ends", "main", "1000"], rc=0, timeout=20, quick=True)
     yield Case("exit in a thread", ["ends", "thread", "2000"], rc=9, truth="part", least=2000)
     yield Case("calls after exit began", ["ends", "late", "1000"], rc=7, truth="part", least=1000, quick=True)
@@ -83,7 +93,9 @@ def forks():
     yield Case("vfork", ["forks", "vfork", "300"], rc=7)
     yield Case("posix_spawn", ["forks", "spawn", "300"], rc=7)
     yield Case("clone of a process", ["forks", "rawclone", "50"], rc=7, truth="killed")
+    yield Case("clone3 of a process", ["forks", "clone3", "50"], rc=7, truth="killed")
     yield Case("clone with shared memory", ["forks", "clonevm", "100"], rc=7)
+    yield Case("clone with shared memory and files", ["forks", "clonefiles", "100"], rc=7)
     yield Case("system", ["forks", "system", "50"], rc=7)
     yield Case("daemon", ["forks", "daemon", "1000", "{tmp}/said"], rc=7, truth="nothing")
 
@@ -111,6 +123,10 @@ def limits():
                    truth="part", say="|.*ulimit|not recording", least=0)
         yield Case("limit of %s, after" % kind, ["limits", "after", "1000", kind, value], rc=7, least=1000,
                    truth="part" if kind == "data" else "exact", say="|ulimit -v" if kind == "data" else None)
+    other = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] # root may exceed this one
+    yield Case("no more processes for a user, before", ["limits", "before", "1000", "nproc", "1"], rc=7, truth="part", wrap=other,
+               needs=["setpriv"], say="|.*ulimit -u")
+    yield Case("no more processes for a user, after", ["limits", "after", "1000", "nproc", "1"], rc=7, wrap=other, needs=["setpriv"])
     for value in ("0", "3", "6", "10"):
         yield Case("%s descriptors, before" % value, ["limits", "before", "1000", "nofile", value], truth="part",
                    say="|.*(ulimit -n|TFHOOK_DIR)")

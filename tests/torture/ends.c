@@ -3,6 +3,7 @@
 #include "job.h"
 
 #include <setjmp.h>
+#include <sys/resource.h>
 #include <ucontext.h>
 
 extern char **environ;
@@ -79,6 +80,118 @@ static void *last_worker(void *n)
 {
 	nap_ms(100);
 	return steps_thread(n);
+}
+
+static void leave_now(int signal)
+{
+	_exit(20 + signal);
+}
+
+static void step_and_leave(int signal)
+{
+	steps(10);
+	exit(20 + signal);
+}
+
+static int step_interrupted(int signal)
+{
+	__atomic_fetch_add(&mine->tried, 1, __ATOMIC_RELAXED);
+	copy(1, NULL, (size_t)signal);
+	return 0; /* it does not come back */
+}
+
+/* The handler runs inside a call of the driver's, which never returns. */
+static int inside_exits(int n, char **more)
+{
+	void (*const how[])(int) = {leave, leave_now, step_and_leave};
+
+	signal(SIGUSR1, how[atoi(more[0])]);
+	steps(n);
+	return step_interrupted(SIGUSR1);
+}
+
+/* And so, with the loader's lock held, where a library's destructor exits: see libctor.c. */
+static int destructor_exits(int n, char **more)
+{
+	void *lib;
+
+	steps(n);
+	setenv("TORTURE_EXIT", "1", 1);
+	lib = dlopen(more[0], RTLD_NOW | RTLD_LOCAL);
+	must(lib != NULL, "dlopen");
+	__atomic_fetch_add(&mine->tried, 4, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&mine->done, 4, __ATOMIC_RELAXED);
+	if (atoi(more[1]))
+		dlclose(lib);
+	return 7;
+}
+
+static pthread_barrier_t at_once;
+
+static void *exits_at_once(void *n)
+{
+	steps((long)(intptr_t)n);
+	pthread_barrier_wait(&at_once);
+	exit(9);
+}
+
+static int two_exits(int n, char **more)
+{
+	(void)more;
+	pthread_barrier_init(&at_once, NULL, 2);
+	spawn(exits_at_once, n);
+	exits_at_once((void *)(intptr_t)n);
+	return 7;
+}
+
+static void fork_steps(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		steps(20);
+		_exit(3);
+	}
+	printf("child %d\n", ended(child));
+}
+
+/* Of a handler that was registered before the recording began, which runs after its end, or behind
+ * that. */
+static int fork_at_exit(int n, char **more)
+{
+	if (atoi(more[0]))
+		atexit(fork_steps);
+	steps(n);
+	if (!atoi(more[0]))
+		atexit(fork_steps);
+	return 7;
+}
+
+static void ten_steps(void)
+{
+	steps(10);
+}
+
+static int quick_with_handler(int n, char **more)
+{
+	(void)more;
+	at_quick_exit(ten_steps);
+	steps(n);
+	quick_exit(5);
+}
+
+/* One second of processor time: the end, or a handler that exits. */
+static int uses_up(int n, char **more)
+{
+	const struct rlimit second = {1, 2};
+
+	if (atoi(more[0]))
+		signal(SIGXCPU, leave);
+	steps(n);
+	must(!setrlimit(RLIMIT_CPU, &second), "setrlimit");
+	for (;;)
+		step();
+	return 0;
 }
 
 /* The process ends when its last thread does, with status 0. */
@@ -283,6 +396,12 @@ int main(int argc, char **argv)
 					  {"stopped", stopped},
 					  {"coroutines", coroutines},
 					  {"jumps", jumps},
+					  {"inside", inside_exits},
+					  {"destructor", destructor_exits},
+					  {"twice", two_exits},
+					  {"forks", fork_at_exit},
+					  {"quickhandler", quick_with_handler},
+					  {"usesup", uses_up},
 					  {NULL, NULL}};
 
 	return choose(ways, argc, argv);

@@ -146,6 +146,32 @@ static int raw_clone(int n, char **more)
 	return 7;
 }
 
+/* The same by clone3 and with what a thread shares: descriptors, directory. */
+static int raw_clone3(int n, char **more)
+{
+	struct {
+		uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+	} how = {.flags = CLONE_FILES | CLONE_FS, .exit_signal = SIGCHLD};
+	int bad = 0;
+
+	(void)more;
+	steps(10);
+	for (int i = 0; i < n; i++) {
+		pid_t pid = (pid_t)syscall(SYS_clone3, &how, sizeof(how));
+
+		must(pid >= 0, "clone3");
+		if (!pid) {
+			count_as_new();
+			steps(5);
+			_exit(3);
+		}
+		bad += ended(pid) != 3;
+		step();
+	}
+	printf("bad %d\n", bad);
+	return 7;
+}
+
 static int shares_memory(void *arg)
 {
 	steps(5); /* in its parent's memory they are its parent's */
@@ -154,26 +180,38 @@ static int shares_memory(void *arg)
 
 /* A process that shares its parent's memory, as a vfork child does, beside a parent that goes on.
  */
-static int clone_vm(int n, char **more)
+static int clones_vm(int n, int flags)
 {
 	char *stack = mmap(NULL, 256 << 10, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	int bad = 0, status = 3;
 
-	(void)more;
 	must(stack != MAP_FAILED, "mmap");
 	steps(10);
 	for (int i = 0; i < n; i++) {
 		/* CLONE_SETTLS is left out: the child has its parent's thread pointer, so the
 		 * parent waits. */
-		pid_t pid = clone(shares_memory, stack + (256 << 10),
-				  CLONE_VM | CLONE_VFORK | SIGCHLD, &status);
+		pid_t pid = clone(shares_memory, stack + (256 << 10), CLONE_VM | flags | SIGCHLD,
+				  &status);
 
 		bad += ended(pid) != 3;
 		step();
 	}
 	printf("bad %d\n", bad);
 	return 7;
+}
+
+static int clone_vm(int n, char **more)
+{
+	(void)more;
+	return clones_vm(n, CLONE_VFORK);
+}
+
+/* The parent waits for its end, and not by CLONE_VFORK. */
+static int clone_vm_files(int n, char **more)
+{
+	(void)more;
+	return clones_vm(n, CLONE_FILES | CLONE_FS | CLONE_SIGHAND);
 }
 
 static int by_system(int n, char **more)
@@ -216,11 +254,13 @@ static int daemonised(int n, char **more)
 
 int main(int argc, char **argv)
 {
-	static const struct way ways[] = {{"one", one_after_another}, {"many", at_once},
-					  {"storm", storm},	      {"vfork", vforks},
-					  {"spawn", spawns},	      {"rawclone", raw_clone},
-					  {"clonevm", clone_vm},      {"system", by_system},
-					  {"daemon", daemonised},     {NULL, NULL}};
+	static const struct way ways[] = {
+		{"one", one_after_another}, {"many", at_once},
+		{"storm", storm},	    {"vfork", vforks},
+		{"spawn", spawns},	    {"rawclone", raw_clone},
+		{"clonevm", clone_vm},	    {"system", by_system},
+		{"clone3", raw_clone3},	    {"clonefiles", clone_vm_files},
+		{"daemon", daemonised},	    {NULL, NULL}};
 
 	return choose(ways, argc, argv);
 }

@@ -1,8 +1,9 @@
 /* A library whose constructor and destructor call the driver, through the two doors that libraries
- * use. */
+ * use; the destructor exits where TORTURE_EXIT says so. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <time.h>
 
 typedef int (*copy_fn)(uint64_t, const void *, size_t);
@@ -34,4 +35,6 @@ __attribute__((constructor)) static void opened(void)
 __attribute__((destructor)) static void closed(void)
 {
 	call();
+	if (getenv("TORTURE_EXIT"))
+		exit(11);
 }
