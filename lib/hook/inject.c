@@ -16,6 +16,7 @@
 #include "record/gpu.h"
 #include "record/record.h"
 #include "record/settings.h"
+#include "record/steady.h"
 #include "tfhook/tfhook.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -27,6 +28,8 @@ EXPORT int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t id));
 /* Within cuInit. Nothing is opened yet: recording begins when CUPTI asks for its first buffer. */
 int InitializeInjection(void)
 {
+	struct tfh_steady steady;
+
 	tfh_init();
 	if (tfh_mode == TFH_MODE_DEAD || tfh_setting(TFH_OPT_CUPTI) == TFH_CUPTI_OFF ||
 	    tfh_real[TFH_FN_cuInit]) /* preloaded, too: the hooks see to everything */
@@ -34,7 +37,9 @@ int InitializeInjection(void)
 	tfh_cupti_injected();
 	tfh_gpu_always();
 	tfh_guard_begin(&tfh_self);
+	tfh_steady_begin(&steady);
 	tfh_cupti_start();
+	tfh_steady_end(&steady);
 	tfh_guard_end(&tfh_self);
 	return 1;
 }

@@ -197,18 +197,22 @@ static void turn_on(void)
 void tfh_gpu_begin(void)
 {
 	static uint32_t lock TFH_LOCK_WORD;
+	struct tfh_steady steady;
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 
 	if (!source || g.dead || tfh_gpu_exiting() || !tfh_p.journal.head || storing() ||
 	    __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
 		return;
-	if (!tfh_lock_try(&lock))
-		return; /* the other thread of flusher and job does it */
-	tfh_unseen_begin();
-	if (!storing() && wanted(now_ns) && tfh_stack_left() >= LEAST_STACK)
-		turn_on();
-	tfh_unseen_end();
-	tfh_unlock(&lock);
+	tfh_steady_begin(&steady);
+	tfh_steady_long(&steady);
+	if (tfh_lock_try(&lock)) { /* else the other thread of flusher and job does it */
+		tfh_unseen_begin();
+		if (!storing() && wanted(now_ns) && tfh_stack_left() >= LEAST_STACK)
+			turn_on();
+		tfh_unseen_end();
+		tfh_unlock(&lock);
+	}
+	tfh_steady_end(&steady);
 }
 
 void tfh_gpu_always(void)

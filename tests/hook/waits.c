@@ -3,6 +3,8 @@
  *	join	a constructor, under the loader's lock, waits for a thread that asks
  *	both	a thread asks, and a constructor asks meanwhile
  *	fork	a process forks while a thread asks, and the child asks
+ *	first	a constructor waits for a thread that makes the process' first context and copy, with
+ *		which device times begin, and libcupti is loaded
  * Every answer must be there, and (hooked) be one of our wrappers.
  */
 #include <dlfcn.h>
@@ -29,6 +31,29 @@ static void ask(void)
 		printf("a call went wrong\n");
 		wrong = 1;
 	}
+}
+
+static int (*retain)(void **, int), (*set)(void *);
+static int (*copy)(unsigned long long, const void *, size_t);
+
+static void *first_copy(void *arg)
+{
+	unsigned long long address;
+	void *context;
+
+	if (retain(&context, 0) || set(context) || alloc(&address, 64) || copy(address, "", 1)) {
+		printf("a call went wrong\n");
+		wrong = 1;
+	}
+	return arg;
+}
+
+static void wait_for_first(void)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, first_copy, NULL);
+	pthread_join(t, NULL);
 }
 
 static int judge(void)
@@ -105,9 +130,16 @@ int main(int argc, char **argv)
 	get = (int (*)(const char *, void **, int, unsigned long long, int *))dlsym(
 		cuda, "cuGetProcAddress_v2");
 	alloc = (int (*)(unsigned long long *, size_t))dlsym(cuda, "cuMemAlloc_v2");
+	retain = (int (*)(void **, int))dlsym(cuda, "cuDevicePrimaryCtxRetain");
+	set = (int (*)(void *))dlsym(cuda, "cuCtxSetCurrent");
+	copy = (int (*)(unsigned long long, const void *, size_t))dlsym(cuda, "cuMemcpyHtoD_v2");
 	init(0);
 	if (!strcmp(argv[1], "join")) {
 		load(argv[2], wait_for_a_thread);
+		return judge();
+	}
+	if (!strcmp(argv[1], "first")) {
+		load(argv[2], wait_for_first);
 		return judge();
 	}
 	t = start();

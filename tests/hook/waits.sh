@@ -9,9 +9,12 @@ status=0
 mkdir "$TFH_TMP/driver"
 cp "$tests/libslowcuda.so" "$TFH_TMP/driver/libcuda.so.1"
 export TFHOOK_DIR=$TFH_TMP
-for case in join both fork; do
+for case in join both fork first; do
+	driver=$TFH_TMP/driver
+	[[ $case == first ]] && driver=$TFH_BUILD/sim
+	[[ -d $driver ]] || continue
 	for preload in '' "$TFH_BUILD/lib/libtfhook.so" "$TFH_BUILD/lib/libtfhook-noexport.so"; do
-		if ! LD_LIBRARY_PATH=$TFH_TMP/driver LD_PRELOAD=$preload "$tests/waits" $case "$tests/libconstructor.so" \
+		if ! TFHOOK_CUPTI=on LD_LIBRARY_PATH=$driver LD_PRELOAD=$preload "$tests/waits" $case "$tests/libconstructor.so" \
 			${preload:+hooked} >"$TFH_TMP/out" 2>&1; then
 			echo "FAILED: $case under '$preload'"
 			cat "$TFH_TMP/out"

@@ -108,7 +108,7 @@ static bool enable_kinds(void)
 static int turn_on(void)
 {
 	CUptiResult result;
-	int err = tfh_cupti_load();
+	int err = tfh_cupti_loaded();
 
 	if (err)
 		return err;
@@ -176,7 +176,7 @@ int tfh_cupti_start(void)
 		err = -EACCES;
 	if (!err && read_clock(&now))
 		tfh_rows_since(now);
-	__atomic_store_n(&state, err ? NEVER : ON, __ATOMIC_RELEASE);
+	__atomic_store_n(&state, err == -EAGAIN ? NOT : err ? NEVER : ON, __ATOMIC_RELEASE);
 	tfh_cupti_want(err ? 0 : wanted());
 	return err;
 }

@@ -88,6 +88,11 @@ bool tfh_cupti_known(void);
 /* True for an address inside a library called libcupti. */
 bool tfh_in_cupti(const void *address);
 
+/* load.c */
+/* tfh_cupti_load() once in a process, and not on a thread of the job, which waits for it a second at
+ * most, signals blocked by the caller. -EAGAIN: it is still under way. */
+int tfh_cupti_loaded(void);
+
 /* state.c */
 /* False in a forked child of the process that turned CUPTI on: it must not be called there. */
 bool tfh_cupti_here(void);

@@ -1,7 +1,7 @@
 /*
  * Which libcupti. One that the job has loaded is the job's choice; otherwise the one that belongs
  * to its CUDA runtime, wherever pip, conda, a toolkit or the system has put it. It is opened
- * RTLD_LOCAL, on a thread of the job or on the flusher, never at load.
+ * RTLD_LOCAL, never on a thread of the job that could go on without it (load.c), and never at load.
  */
 #include "hook/cupti/cupti.h"
 
@@ -21,6 +21,7 @@
 #include "hook/driver/driver.h"
 #include "record/gpu.h"
 #include "record/settings.h"
+#include "record/steady.h"
 
 void *tfh_cupti_real[TFH_CUPTI_FNS];
 
@@ -209,12 +210,18 @@ static bool try(const char *path, int flags)
 bool tfh_cupti_known(void)
 {
 	struct loaded l = {0};
+	struct tfh_steady steady;
+	bool known;
 
 	if (__atomic_load_n(&tfh_cupti_real[0], __ATOMIC_ACQUIRE))
 		return true;
+	/* A thread that is cancelled, or jumps away, would leave the loader's lock taken. */
+	tfh_steady_begin(&steady);
 	dl_iterate_phdr(look, &l);
 	tfh_lookup_init();
-	return l.cupti[0] && try(l.cupti, RTLD_NOLOAD);
+	known = l.cupti[0] && try(l.cupti, RTLD_NOLOAD);
+	tfh_steady_end(&steady);
+	return known;
 }
 
 /* ---- places ---- */
