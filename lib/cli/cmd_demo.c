@@ -50,12 +50,11 @@ static const struct scene scenes[] = {
 	 "csv",
 	 "train_csv.py",
 	 "The same kind of job, fed by a loader in plain Python that reads its CSV file\n"
-	 "again from the start for every batch. tfhook cannot see into Python: it should\n"
-	 "say that the host holds the GPU back, that the reason is unknown, and that no\n"
-	 "input pipeline was visible.",
+	 "again from the start for every batch. That is no input pipeline that tfhook\n"
+	 "knows: it should say that the program's own code holds the GPU back.",
 	 {"SIM_INTERP=1"},
 	 TFH_CLASS_HOST_BOUND,
-	 TFH_CAUSE_HOST_UNKNOWN},
+	 TFH_CAUSE_NONE},
 };
 #define SCENES (sizeof(scenes) / sizeof(scenes[0]))
 

@@ -247,6 +247,15 @@ struct tfh_code_time {
 	double s_per_step; /* of all functions */
 };
 
+/* What threads were seen to be at between their calls: enum tft_look, and a log or its like being
+ * written, which is no checkpoint. */
+#define TFH_SEEN_LOG TFT_LOOK_COUNT
+#define TFH_SEEN_COUNT (TFT_LOOK_COUNT + 1)
+struct tfh_seen_sum {
+	double part[TFH_SEEN_COUNT]; /* shares */
+	uint64_t looks;		     /* 0: nobody looked */
+};
+
 /* What else was found of a run, for the sentences of a report (report/words). Times are seconds of
  * a judged step unless they say otherwise; NAN: not known. */
 struct tfh_findings {
@@ -258,8 +267,9 @@ struct tfh_findings {
 	bool queued_functions; /* most of host.callback: functions that streams ran */
 	double cause_s[TFH_CAUSE_COUNT];
 	enum tfh_cause input_cause;
-	double graph_ran; /* share of executing for which the process had a processor */
-	double code_ran;  /* share of pauses between calls for which the thread had one */
+	double graph_ran;	  /* share of executing for which the process had a processor */
+	double code_ran;	  /* share of pauses between calls for which the thread had one */
+	struct tfh_seen_sum seen; /* in the judged steps */
 	struct tfh_call_site wait, alloc, load;
 	struct tfh_code_time python, other;	      /* of host.python; of other causes */
 	uint64_t windows, windows_timed, holed_steps; /* timed: with device times */

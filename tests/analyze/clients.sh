@@ -46,7 +46,7 @@ record launches --steps 30 --h2d 1e4 --launches 3000 --spin 0.5
 expect launches class=host-bound cause=host.launch "total=30 "
 
 record loader --steps 30 --h2d 1e4 --sleep 20 --spin 500
-expect loader class=host-bound cause=host.unknown "no input pipeline was visible" "total=30 "
+expect loader class=host-bound cause=host.sleep "total=30 "
 
 record fetch --steps 30 --h2d 1e4 --d2h 30e6 --copy sync --spin 300
 expect fetch class=transfer-bound cause=transfer.d2h

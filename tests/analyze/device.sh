@@ -55,8 +55,8 @@ expect kernels "--steps 40 --h2d 1e4 --spin 15000" tier=A class=compute-bound ca
 expect launches "--steps 30 --h2d 1e4 --launches 3000 --spin 0.5" tier=A class=host-bound cause=host.launch "total=30 "
 expect fetch "--steps 30 --h2d 1e4 --d2h 30e6 --copy sync --spin 300" tier=A class=transfer-bound cause=transfer.d2h
 # 5 ms of kernels remain of this step; the bounds are wide, as a timing proves nothing here.
-expect loader "--steps 40 --h2d 1e4 --sleep 12 --spin 5000" tier=A class=host-bound cause=host.unknown \
-	"no input pipeline was visible" "total=40 " "whatif remove=host step=0.00"
+expect loader "--steps 40 --h2d 1e4 --sleep 12 --spin 5000" tier=A class=host-bound cause=host.sleep \
+	"total=40 " "whatif remove=host step=0.00"
 
 # Hangs in the wait of its 20th step, and is killed: the report names the call, its stream and the kernel.
 run=$TFH_TMP/hang

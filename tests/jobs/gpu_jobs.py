@@ -19,7 +19,7 @@ SCENARIOS = [
     ("2,000 launches", ["--launches", "2000", "--kernel", "1", "--steps", "40"], ["--launches", "1", "--kernel", "2000"],
      "host-bound", "host.launch", None),
     ("slow map", ["--slow", "20"], [], "input-bound", "input.map", "Map"),
-    ("slow Python loader", ["--input", "python", "--slow", "20"], ["--input", "python"], "host-bound", "host.unknown", None),
+    ("slow Python loader", ["--input", "python", "--slow", "20"], ["--input", "python"], "host-bound", "host.sleep", None),
     # The twin is what is left without compute.
     ("long kernels", ["--kernel", "30000", "--steps", "40"], ["--kernel", "0"], "compute-bound", None, None),
 ]

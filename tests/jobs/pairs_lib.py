@@ -121,7 +121,7 @@ EXPECTED = {
     "slow_map": ("input-bound", ["input.map"], ["Map", "ParallelMap", "ParallelMapV2"]),
     "slow_generator": ("input-bound", ["input.generator"], ["Generator", "FlatMap"]),
     "slow_read": ("input-bound", ["input.read"], ["TFRecord", "TFRecordV2"]),
-    "callback": ("host-bound", ["host.callback", "host.python", "host.unknown"], None),
+    "callback": ("host-bound", ["host.callback", "host.python", "host.unknown", "host.code", "host.sleep"], None),
 }
 CLASS_OF = {name: name + "-bound" for name in ("input", "transfer", "compute", "host", "communication")}
 EPOCHS = 2  # of train_val

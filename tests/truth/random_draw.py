@@ -10,7 +10,7 @@ import random
 Word = collections.namedtuple("Word", "text kind zero cause")
 INPUT, TRANSFER, LAUNCH, HOST = "input", "transfer", "launch", "host"
 KINDS = (INPUT, TRANSFER, LAUNCH, HOST)
-OWN = ("host.callback", "host.python", "host.unknown")
+OWN = ("host.callback", "host.python", "host.unknown", "host.code", "host.sleep", "host.lock")
 LOADER = ("input.unknown", "input.generator")
 
 

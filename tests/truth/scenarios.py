@@ -40,7 +40,7 @@ INPUT, TRANSFER, COMPUTE = "input-bound", "transfer-bound", "compute-bound"
 HOST, COMMUNICATION = "host-bound", "communication-bound"
 NOTHING_ELSE = "everything-but-compute"
 # Causes of a host that does something of its own, when no pipeline is visible that tells what is between two batches.
-OWN = ("host.callback", "host.python", "host.unknown")
+OWN = ("host.callback", "host.python", "host.unknown", "host.code", "host.sleep", "host.lock")
 LOADER = ("input.unknown", "input.generator")
 
 # ---- the seven cases of the classic walk-through of the TensorFlow profiler ------------------------------------------

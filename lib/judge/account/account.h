@@ -109,6 +109,13 @@ int tfh_host_line_add(struct tfh_host_line *h, const struct tfh_event *ev);
 int tfh_host_line_end(struct tfh_host_line *h);
 void tfh_host_line_free(struct tfh_host_line *h);
 
+/* waits.c: what looks say that a thread did during [t0, t1) of a pause, as shares of causes.
+ * TFH_ANY_THREAD: of whichever driving thread there are some. `handed`: the time that it waited for
+ * another thread is not in it. `usual`: the cause that its place alone would give. False: nothing. */
+#define TFH_ANY_THREAD UINT32_MAX
+bool tfh_pause_causes(const struct tfh_facts *facts, uint32_t thread, int64_t t0, int64_t t1,
+		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT]);
+
 /* sweep.c: calls of several threads as one line of segments, handed to fn. */
 typedef void (*tfh_seg_fn)(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p);
 struct tfh_sweep;

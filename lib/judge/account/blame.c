@@ -191,13 +191,31 @@ static bool after_work(const struct tfh_device *d, int64_t t, size_t hint)
 	return w != SIZE_MAX && w >= first && w < d->w1 && t >= d->issued.v[w - first];
 }
 
-/* [t0, t1) of a pause of a thread that began at `from`: the program's own code between calls. */
+/* The same by what was seen of the thread, which is sure for many pauses together only. */
+static void charge_seen(struct blame *b, int64_t t0, int64_t t1,
+			const double share[TFH_CAUSE_COUNT])
+{
+	double part = 0;
+	int64_t at = t0, until;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		part += share[c];
+		until = t0 + (int64_t)(part * (double)(t1 - t0));
+		charge(b, at, until < t1 ? until : t1, c, true);
+		at = until > at ? until : at;
+	}
+	charge(b, at, t1, TFH_CAUSE_HOST_UNKNOWN, true); /* a rounding error */
+}
+
+/* [t0, t1) of a pause of a thread that began at `from`: the program's own code between calls.
+ * `handed`: another thread's part of it has been charged to that. */
 static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t t0, int64_t t1,
-			 int64_t end)
+			 int64_t end, bool handed)
 {
 	struct tfh_accounts *accounts = b->d->accounts;
 	enum tfh_cause cause = TFH_CAUSE_HOST_UNKNOWN;
 	enum tfh_covered by = TFH_COVERED_NOT;
+	double share[TFH_CAUSE_COUNT];
 
 	if (t1 <= t0)
 		return;
@@ -217,7 +235,11 @@ static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t
 			  accounts->facts->cpu_wall &&
 		  accounts->facts->cpu_wall))
 		cause = TFH_CAUSE_HOST_PYTHON;
-	charge(b, t0, t1, cause, true);
+	if (cause != TFH_CAUSE_HOST_LAUNCH && by == TFH_COVERED_NOT &&
+	    tfh_pause_causes(accounts->facts, thread, t0, t1, handed, cause, share))
+		charge_seen(b, t0, t1, share);
+	else
+		charge(b, t0, t1, cause, true);
 	if (cause != TFH_CAUSE_HOST_LAUNCH)
 		tfh_pauses_count(accounts->pauses, thread, t0, t1, cause);
 }
@@ -314,7 +336,7 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 		else if (s->launching)
 			charge(b, t0, t1, TFH_CAUSE_HOST_LAUNCH, true);
 		else
-			charge_pause(b, s->thread, s->t0, t0, t1, s->t1);
+			charge_pause(b, s->thread, s->t0, t0, t1, s->t1, false);
 		break;
 	case TFH_L_EXEC:
 		charge(b, t0, t1, s->saves ? TFH_CAUSE_HOST_CHECKPOINT : TFH_CAUSE_HOST_LAUNCH,
@@ -377,7 +399,7 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 		if (at == TFH_NO) { /* before this thread's first call */
 			at = tfh_last_call(d, hi, thread);
 			int64_t t = at == TFH_NO ? lo : max(lo, d->seg.v[at].t1);
-			charge_pause(b, thread, t, t, hi, hi);
+			charge_pause(b, thread, t, t, hi, hi, false);
 			if (at == TFH_NO || t == lo)
 				return;
 			thread = d->seg.v[at].thread;
@@ -391,7 +413,7 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 			if (hi > t && s->label == TFH_L_EXEC)
 				charge_seg(b, s, t, hi);
 			else if (hi > t)
-				charge_pause(b, thread, q->t1, t, hi, s->t1);
+				charge_pause(b, thread, q->t1, t, hi, s->t1, true);
 			hi = min(hi, t);
 			thread = q->thread;
 			at = s->from;
@@ -401,7 +423,7 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 		}
 		/* Behind this thread's last call. */
 		if (s->t1 < hi)
-			charge_pause(b, thread, s->t1, max(lo, s->t1), hi, hi);
+			charge_pause(b, thread, s->t1, max(lo, s->t1), hi, hi, false);
 		hi = min(hi, s->t1);
 		if (held_by(b, s, lo, hi))
 			return;

@@ -85,6 +85,7 @@ struct tfh_seg {
 	bool end;			     /* the last of its call */
 	bool copying;			     /* short pause between two copies */
 	bool launching;			     /* pause that is part of launching, though long */
+	bool feeding;			     /* pause that is mostly waiting for a batch */
 };
 
 /* A host function ran in a stream. */

@@ -441,6 +441,25 @@ static void mark_dispatch(struct tfh_device *d)
 	}
 }
 
+/* Longer pauses of which looks say that the thread mostly waited for a batch. */
+static void mark_feeding(struct tfh_device *d)
+{
+	const struct tfh_facts *facts = d->accounts->facts;
+	double share[TFH_CAUSE_COUNT];
+
+	for (size_t i = 0; i < d->seg.n && facts->looks; i++) {
+		struct tfh_seg *s = &d->seg.v[i];
+		double input = 0;
+		if (s->label != TFH_L_GAP || s->from != TFH_NO || s->t1 - s->t0 < TFH_GAP_NS ||
+		    !tfh_pause_causes(facts, s->thread, s->t0, s->t1, false, TFH_CAUSE_HOST_UNKNOWN,
+				      share))
+			continue;
+		for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+			input += tfh_cause_part(c) == TFH_PART_INPUT ? share[c] : 0;
+		s->feeding = input * 2 > 1;
+	}
+}
+
 /* How many of a thread's calls the windows in memory need: those that began in time, and the next
  * one, which ends the last pause. The rest, TFH_LONG_NS of calls read ahead, are for later windows:
  * with steps of 30 us that is a hundred times what these hold. */
@@ -489,5 +508,6 @@ int tfh_host_time(struct tfh_device *d)
 	for (uint32_t t = 0; t < n && !rc; t++)
 		rc = mark_disturbed(d, t);
 	mark_dispatch(d);
+	mark_feeding(d);
 	return rc;
 }

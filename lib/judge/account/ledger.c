@@ -156,21 +156,38 @@ static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g,
 		       : TFH_CAUSE_HOST_UNKNOWN;
 }
 
+static void judge_part(struct tfh_account *a, const struct gap *g, enum tfh_cause cause, int64_t ns)
+{
+	if (g->tentative) {
+		a->tentative[cause] += ns;
+	} else {
+		a->cause[cause] += ns;
+		a->direct += ns;
+	}
+}
+
+static void judge_gap(struct tfh_ledger *l, const struct gap *g, enum tfh_cause cause)
+{
+	int64_t left = g->t1 - g->t0, ns;
+	double share[TFH_CAUSE_COUNT];
+
+	if (!g->code &&
+	    tfh_pause_causes(l->accounts->facts, TFH_ANY_THREAD, g->t0, g->t1, false, cause, share))
+		for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+			ns = (int64_t)(share[c] * (double)(g->t1 - g->t0));
+			judge_part(l->account, g, c, ns);
+			left -= ns;
+			cause = share[c] > share[cause] ? (enum tfh_cause)c : cause;
+		}
+	judge_part(l->account, g, cause, left);
+}
+
 static void judge_gaps(struct tfh_ledger *l)
 {
-	struct tfh_account *a = l->account;
 	int64_t end = main_end(l);
 
-	for (size_t i = 0; i < l->gap.n; i++) {
-		const struct gap *g = &l->gap.v[i];
-		enum tfh_cause cause = gap_cause(l, g, end);
-		if (g->tentative) {
-			a->tentative[cause] += g->t1 - g->t0;
-		} else {
-			a->cause[cause] += g->t1 - g->t0;
-			a->direct += g->t1 - g->t0;
-		}
-	}
+	for (size_t i = 0; i < l->gap.n; i++)
+		judge_gap(l, &l->gap.v[i], gap_cause(l, &l->gap.v[i], end));
 	l->gap.n = 0;
 	l->work.n = 0;
 	l->small_work = 0;

@@ -8,6 +8,7 @@
 #define TFH_JUDGE_FACTS_H
 
 #include "base/arena.h"
+#include "judge/facts/looks.h"
 #include "judge/feed.h"
 #include "judge/numbers.h"
 #include "judge/result.h"
@@ -186,6 +187,7 @@ struct tfh_facts {
 	TFH_VEC(struct tfh_quiet) quiet; /* by time */
 	int64_t quiet_ns;		 /* all that are at least so long are in it */
 	struct tfh_heap_sum heap;
+	struct tfh_looks *looks; /* NULL: no thread was looked at */
 	struct tfh_handles recorded;
 };
 

@@ -458,11 +458,23 @@ static void put_in_order(struct tfh_facts *facts)
 			facts->series.v[facts->tick.v[i].series].last = i;
 }
 
+/* From the first look on. */
+static int note_look(struct tfh_facts *facts, const struct tfh_event *ev)
+{
+	if (!facts->looks && ev->kind == TFT_LOOK)
+		facts->looks = tfh_looks_new(facts->feed, facts->process);
+	return facts->looks ? tfh_looks_add(facts->looks, ev) : -ENOMEM;
+}
+
 static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q,
 		     struct tfh_heap *heap)
 {
 	int rc = 0;
 
+	if (facts->looks || ev->kind == TFT_LOOK)
+		rc = note_look(facts, ev);
+	if (rc || ev->kind == TFT_LOOK)
+		return rc;
 	if (!facts->events++ || ev->t0 < facts->first)
 		facts->first = ev->t0;
 	if (ev->t1 > facts->last)
@@ -515,6 +527,8 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 		facts->heap = *tfh_heap_end(heap);
 		facts->cpu_only = facts->launches == 0;
 		put_in_order(facts);
+		if (facts->looks)
+			tfh_looks_end(facts->looks);
 		choose_threads(facts);
 		facts->one_line = one_line(facts);
 		for (size_t i = 0; i < facts->series.n; i++)
@@ -541,4 +555,5 @@ void tfh_facts_free(struct tfh_facts *facts)
 	free(facts->stage.v);
 	free(facts->stage_of.v);
 	free(facts->recorded.v);
+	tfh_looks_free(facts->looks);
 }

@@ -50,6 +50,8 @@ static enum tfh_part part_of(const struct tfh_seg *s)
 	case TFH_L_GAP:
 		if (s->copying)
 			return TFH_PART_TRANSFER;
+		if (s->feeding)
+			return TFH_PART_INPUT;
 		return ns < TFH_GAP_NS || s->launching ? TFH_PART_LAUNCH : TFH_PART_HOST;
 	case TFH_L_INPUT:
 		return TFH_PART_INPUT;

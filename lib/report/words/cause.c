@@ -60,7 +60,14 @@ static void explain_input(struct tfh_wording *w)
 			     tfh_phrase_time(w, step), g ? "; the pipeline's slow stage is " : "",
 			     g ? g->name : "");
 	if (!g) {
-		advise(w, v->cause, w->text, NULL, TFH_REMOVE_INPUT);
+		if (!r->found.input_visible)
+			tfh_seen_line(w);
+		advise(w, v->cause, w->text,
+		       v->cause == TFH_CAUSE_INPUT_READ
+			       ? "read the next batches ahead, in other threads or processes, or "
+				 "keep the data in memory or on a faster disk"
+			       : NULL,
+		       TFH_REMOVE_INPUT);
 		return;
 	}
 	const char *line = stage_line(w, g);
@@ -180,6 +187,18 @@ static void explain_code(struct tfh_wording *w, const char *time)
 		 "the host holds every step up for %s, most of it by loading or compiling kernels"},
 		{TFH_CAUSE_HOST_CHECKPOINT, TFH_REMOVE_HOST,
 		 "saving checkpoints holds every step up for %s"},
+		{TFH_CAUSE_HOST_LOGGING, TFH_REMOVE_HOST,
+		 "writing logs holds every step up for %s"},
+		{TFH_CAUSE_HOST_GIL, TFH_REMOVE_HOST,
+		 "%s of every step the program waits for Python's global lock, which other threads "
+		 "of it hold"},
+		{TFH_CAUSE_HOST_LOCK, TFH_REMOVE_HOST,
+		 "%s of every step the program waits for another thread of its own"},
+		{TFH_CAUSE_HOST_SLEEP, TFH_REMOVE_HOST, "%s of every step the program sleeps"},
+		{TFH_CAUSE_HOST_WAIT, TFH_REMOVE_HOST,
+		 "%s of every step the program waits for another process or machine"},
+		{TFH_CAUSE_HOST_CODE, TFH_REMOVE_HOST,
+		 "the program's own code, which is no Python, holds every step up for %s"},
 		{TFH_CAUSE_NONE, TFH_REMOVE_HOST,
 		 "the program's own code holds every step up for %s while nothing else runs"},
 	};
@@ -262,7 +281,8 @@ static void explain_host(struct tfh_wording *w)
 	} else {
 		explain_code(w, time);
 	}
-	if (!isnan(r->found.code_ran))
+	tfh_seen_line(w);
+	if (!isnan(r->found.code_ran) && !r->found.seen.looks)
 		tfh_evidence(
 			w, tfh_phrase(w,
 				      "between calls its thread used the processor for %.0f %% of "

@@ -1,0 +1,84 @@
+/* What looks at threads say of their pauses, as causes. */
+#include <string.h>
+
+#include "judge/account/account.h"
+
+/* Waiting before a batch is copied to the device is waiting for it, as far as another thread,
+ * process or machine can be what makes it. */
+static const struct row {
+	enum tfh_cause cause, feeding;
+	bool plain; /* no evidence against what the place says */
+} rows[TFH_SEEN_COUNT] = {
+	[0] = {TFH_CAUSE_HOST_UNKNOWN, TFH_CAUSE_HOST_UNKNOWN, true},
+	[TFT_LOOK_RUNNING] = {TFH_CAUSE_HOST_PYTHON, TFH_CAUSE_HOST_PYTHON, true},
+	[TFT_LOOK_GIL] = {TFH_CAUSE_HOST_GIL, TFH_CAUSE_HOST_GIL, true},
+	[TFT_LOOK_LOCK] = {TFH_CAUSE_HOST_LOCK, TFH_CAUSE_INPUT_UNKNOWN, true},
+	[TFT_LOOK_SLEEP] = {TFH_CAUSE_HOST_SLEEP, TFH_CAUSE_HOST_SLEEP, true},
+	[TFT_LOOK_READ] = {TFH_CAUSE_INPUT_READ, TFH_CAUSE_INPUT_READ, false},
+	[TFT_LOOK_WRITE] = {TFH_CAUSE_HOST_CHECKPOINT, TFH_CAUSE_HOST_CHECKPOINT, false},
+	[TFT_LOOK_NAMES] = {TFH_CAUSE_INPUT_READ, TFH_CAUSE_INPUT_READ, false},
+	[TFT_LOOK_PIPE] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_INPUT_UNKNOWN, true},
+	[TFT_LOOK_PIPE_FULL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
+	[TFT_LOOK_SOCKET] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_INPUT_UNKNOWN, true},
+	[TFT_LOOK_SOCKET_FULL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
+	[TFT_LOOK_DEVICE] = {TFH_CAUSE_HOST_UNKNOWN, TFH_CAUSE_HOST_UNKNOWN, true},
+	[TFT_LOOK_CHILD] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
+	[TFT_LOOK_POLL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_INPUT_UNKNOWN, true},
+	[TFT_LOOK_EVENT] = {TFH_CAUSE_HOST_LOCK, TFH_CAUSE_INPUT_UNKNOWN, true},
+	[TFT_LOOK_PAGE] = {TFH_CAUSE_INPUT_READ, TFH_CAUSE_INPUT_READ, false},
+	[TFT_LOOK_MEMORY] = {TFH_CAUSE_HOST_PYTHON, TFH_CAUSE_HOST_PYTHON, true},
+	[TFT_LOOK_OTHER] = {TFH_CAUSE_HOST_UNKNOWN, TFH_CAUSE_HOST_UNKNOWN, true},
+	[TFT_LOOK_TERMINAL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
+	[TFT_LOOK_TERMINAL_OUT] = {TFH_CAUSE_HOST_LOGGING, TFH_CAUSE_HOST_LOGGING, false},
+	[TFH_SEEN_LOG] = {TFH_CAUSE_HOST_LOGGING, TFH_CAUSE_HOST_LOGGING, false},
+};
+
+static bool seen_of(const struct tfh_facts *facts, uint32_t thread, int64_t t0, int64_t t1,
+		    struct tfh_seen *out)
+{
+	if (thread != TFH_ANY_THREAD)
+		return tfh_looks_divide(facts->looks, thread, t0, t1, out);
+	for (uint32_t i = 0; i < facts->feed->n_threads; i++)
+		if (facts->thread[i].drives && tfh_looks_divide(facts->looks, i, t0, t1, out))
+			return true;
+	return false;
+}
+
+/* Whom the thread waited for is known, and that time is another's: the rest is its own. */
+static void take_own(struct tfh_seen *seen)
+{
+	double own = 0;
+
+	for (int i = 0; i < TFH_SEEN_COUNT; i++) {
+		enum tfh_cause cause = rows[i].cause;
+		if (cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_WAIT)
+			seen->part[i] = 0;
+		own += seen->part[i];
+	}
+	for (int i = 0; i < TFH_SEEN_COUNT && own > 0; i++)
+		seen->part[i] /= own;
+	if (own <= 0)
+		seen->part[TFT_LOOK_RUNNING] = 1;
+}
+
+bool tfh_pause_causes(const struct tfh_facts *facts, uint32_t thread, int64_t t0, int64_t t1,
+		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT])
+{
+	struct tfh_seen seen;
+
+	memset(share, 0, TFH_CAUSE_COUNT * sizeof(*share));
+	if (!facts->looks || !seen_of(facts, thread, t0, t1, &seen))
+		return false;
+	if (handed)
+		take_own(&seen);
+	for (int i = 0; i < TFH_SEEN_COUNT; i++) {
+		const struct row *row = &rows[i];
+		enum tfh_cause cause = seen.feeds && !facts->consumers ? row->feeding : row->cause;
+		if (cause == TFH_CAUSE_HOST_PYTHON && !tfh_looks_python(facts->looks))
+			cause = TFH_CAUSE_HOST_CODE;
+		if (usual == TFH_CAUSE_HOST_CALLBACK && row->plain)
+			cause = usual;
+		share[cause] += seen.part[i];
+	}
+	return true;
+}

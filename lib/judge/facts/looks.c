@@ -1,0 +1,415 @@
+#include "judge/facts/looks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "judge/numbers.h"
+#include "judge/vec.h"
+
+#define NO_GROUP UINT32_MAX
+
+/* Pauses of a kind. Looks count by the time that each stands for. */
+struct group {
+	uint64_t key;
+	uint32_t parent; /* a wider kind */
+	bool feeds;
+	uint32_t looks;
+	double seen[TFH_SEEN_COUNT];
+	double wall, asleep; /* of pauses whose processor time is known, ns */
+};
+
+struct pause {
+	int64_t t0, t1;
+	uint32_t group;
+};
+
+/* One look outside of calls. */
+struct look {
+	int64_t t;
+	float ns;
+	uint8_t state;
+};
+
+struct line {
+	int64_t end;	      /* of the last outermost call, 0: none yet */
+	int64_t cpu_t, cpu;   /* last reading of its processor clock */
+	int64_t asleep, wall; /* between the last two; wall 0: there are none */
+	uint16_t before;      /* kind of the last call */
+	/* looks since then */
+	uint32_t looks;
+	double seen[TFH_SEEN_COUNT];
+	/* a pause whose work behind it has not come yet */
+	struct pause open;
+	uint16_t after;
+	uint32_t open_looks;
+	double open_seen[TFH_SEEN_COUNT];
+	int64_t open_asleep, open_wall;
+	TFH_VEC(struct pause) pause; /* in order of time */
+};
+
+struct tfh_looks {
+	const struct tfh_feed *feed;
+	uint32_t process;
+	struct line *line; /* by thread */
+	struct group group[TFH_FACTS_LOOK_GROUPS];
+	TFH_VEC(struct look) look;
+	bool any, python;
+};
+
+struct tfh_looks *tfh_looks_new(const struct tfh_feed *feed, uint32_t process)
+{
+	struct tfh_looks *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->feed = feed;
+	l->process = process;
+	l->line = calloc(feed->n_threads + 1, sizeof(*l->line));
+	if (l->line)
+		return l;
+	free(l);
+	return NULL;
+}
+
+void tfh_looks_free(struct tfh_looks *l)
+{
+	if (!l)
+		return;
+	for (uint32_t i = 0; i < l->feed->n_threads; i++)
+		tfh_big_free(l->line[i].pause.v);
+	tfh_big_free(l->look.v);
+	free(l->line);
+	free(l);
+}
+
+/* ---- groups ---- */
+
+/* The group of a key, NO_GROUP: there is no room for another one. */
+static uint32_t group_of(struct tfh_looks *l, uint64_t key, uint32_t parent)
+{
+	uint32_t at = (uint32_t)(key % TFH_FACTS_LOOK_GROUPS);
+
+	key |= 1;
+	for (uint32_t i = 0; i < TFH_FACTS_LOOK_GROUPS / 4;
+	     i++, at = (at + 1) % TFH_FACTS_LOOK_GROUPS) {
+		struct group *g = &l->group[at];
+		if (!g->key) {
+			g->key = key;
+			g->parent = parent;
+		}
+		if (g->key == key)
+			return at;
+	}
+	return NO_GROUP;
+}
+
+static uint32_t length_class(int64_t ns)
+{
+	uint32_t n = 0;
+
+	for (; ns >= TFH_FACTS_LOOK_PAUSE_NS * TFH_FACTS_LOOK_LENGTHS; n++)
+		ns /= TFH_FACTS_LOOK_LENGTHS;
+	return n;
+}
+
+/* All pauses of a thread; those of about a length; those at a place of the program. */
+static uint32_t group_of_pause(struct tfh_looks *l, uint32_t thread, uint16_t before,
+			       uint16_t after, int64_t ns, bool feeds)
+{
+	uint64_t key = tfh_hash_u64(thread + 1);
+	uint32_t all = group_of(l, key, NO_GROUP);
+	uint64_t long_key = tfh_hash_add(key, length_class(ns) + 1);
+	uint32_t length = group_of(l, long_key, all);
+	uint64_t place_key =
+		tfh_hash_add(long_key, (uint64_t)before << 32 | (uint64_t)after << 8 | feeds);
+	uint32_t at = group_of(l, place_key, length);
+
+	if (at != NO_GROUP)
+		l->group[at].feeds = feeds;
+	return at == NO_GROUP ? length : at;
+}
+
+static void add_to(struct tfh_looks *l, uint32_t at, const double seen[TFH_SEEN_COUNT],
+		   uint32_t looks, int64_t wall, int64_t asleep)
+{
+	for (; at != NO_GROUP; at = l->group[at].parent) {
+		struct group *g = &l->group[at];
+		for (int i = 0; i < TFH_SEEN_COUNT; i++)
+			g->seen[i] += seen[i];
+		g->looks += looks;
+		g->wall += (double)wall;
+		g->asleep += (double)asleep;
+	}
+}
+
+/* ---- pauses ---- */
+
+static int close_pause(struct tfh_looks *l, uint32_t thread, bool feeds)
+{
+	struct line *s = &l->line[thread];
+
+	if (!s->open.t1)
+		return 0;
+	s->open.group =
+		group_of_pause(l, thread, s->open.group, s->after, s->open.t1 - s->open.t0, feeds);
+	add_to(l, s->open.group, s->open_seen, s->open_looks, s->open_wall, s->open_asleep);
+	int rc = TFH_PUSH_BIG(s->pause, s->open);
+	s->open = (struct pause){0};
+	return rc;
+}
+
+/* [s->end, t1) was a pause of that thread; it is open until the work behind it is known. */
+static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_event *ev,
+		      uint16_t after)
+{
+	struct line *s = &l->line[thread];
+	int64_t ns = ev->t0 - s->end;
+	int rc = close_pause(l, thread, false);
+
+	s->open = (struct pause){s->end, ev->t0, s->before};
+	s->after = after;
+	memcpy(s->open_seen, s->seen, sizeof(s->seen));
+	s->open_looks = s->looks;
+	/* A reading just before the call behind it is of the pause. */
+	bool known = s->wall && ev->t0 - s->cpu_t < TFH_GAP_NS;
+	s->open_wall = known ? ns : 0;
+	s->open_asleep = !known ? 0 : s->asleep < ns ? s->asleep : ns;
+	return rc;
+}
+
+static uint16_t kind_of(const struct tfh_event *ev)
+{
+	return (uint16_t)(ev->fn->family << 3 | (ev->dir & 7));
+}
+
+static bool is_work(uint8_t family)
+{
+	return family == TFH_FAM_COPY || family == TFH_FAM_LAUNCH ||
+	       family == TFH_FAM_GRAPH_LAUNCH || family == TFH_FAM_MEMSET ||
+	       family == TFH_FAM_SYNC || family == TFH_FAM_CONSUMER;
+}
+
+static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
+{
+	struct line *s = &l->line[ev->thread];
+	uint16_t kind = kind_of(ev);
+	int64_t ns = ev->t0 - s->end;
+	int rc = 0;
+
+	if (s->end && ns >= TFH_FACTS_LOOK_PAUSE_NS)
+		rc = open_pause(l, ev->thread, ev, kind);
+	else if (s->looks) /* of short pauses only the whole is known */
+		add_to(l, group_of(l, tfh_hash_u64(ev->thread + 1), NO_GROUP), s->seen, s->looks, 0,
+		       0);
+	if (!rc && s->open.t1 && is_work(ev->fn->family))
+		rc = close_pause(l, ev->thread,
+				 ev->fn->family == TFH_FAM_COPY && ev->dir == TFH_DIR_H2D);
+	if (s->looks) {
+		memset(s->seen, 0, sizeof(s->seen));
+		s->looks = 0;
+	}
+	s->end = ev->t1 > s->end ? ev->t1 : s->end;
+	s->before = kind;
+	return rc;
+}
+
+static void add_cpu(struct line *s, const struct tfh_event *ev)
+{
+	int64_t cpu = (int64_t)ev->w[0];
+
+	s->wall = s->cpu_t ? ev->t1 - s->cpu_t : 0;
+	s->asleep = s->wall > cpu - s->cpu ? s->wall - (cpu - s->cpu) : 0;
+	s->cpu_t = ev->t1;
+	s->cpu = cpu;
+}
+
+/* ---- looks ---- */
+
+/* Files that programs write lines to, by the end of their names. */
+static bool is_log(const char *path)
+{
+	static const char *const ends[] = {".log", ".txt", ".csv",  ".tsv", ".json", ".jsonl",
+					   ".out", ".err", ".html", ".md",  ".db",   ".wandb"};
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (n > strlen(ends[i]) && !strcmp(path + n - strlen(ends[i]), ends[i]))
+			return true;
+	return strstr(path, "tfevents") != NULL;
+}
+
+static uint8_t state_of(const struct tfh_looks *l, const struct tfh_event *ev)
+{
+	uint8_t state = ev->result < TFT_LOOK_COUNT ? (uint8_t)ev->result : 0;
+	int32_t fd = (int32_t)(ev->w[1] >> 32);
+
+	if (state == TFT_LOOK_TERMINAL_OUT || (state == TFT_LOOK_PIPE_FULL && (fd == 1 || fd == 2)))
+		return TFH_SEEN_LOG;
+	if (state != TFT_LOOK_WRITE)
+		return state;
+	if (fd == 1 || fd == 2 ||
+	    (ev->stream && is_log(l->feed->name(l->feed->arg, l->process, TFT_NAME_STRING,
+						ev->stream, NULL, NULL))))
+		return TFH_SEEN_LOG;
+	return state;
+}
+
+static int add_look(struct tfh_looks *l, const struct tfh_event *ev)
+{
+	struct line *s = &l->line[ev->thread];
+	struct look look = {ev->t1, (float)ev->w[2], state_of(l, ev)};
+
+	l->any = true;
+	l->python |= look.state == TFT_LOOK_GIL;
+	if (ev->w[1] >> 16 & 0xffff) /* inside a call */
+		return 0;
+	s->seen[look.state] += (double)look.ns;
+	s->looks++;
+	return TFH_PUSH_BIG(l->look, look);
+}
+
+int tfh_looks_add(struct tfh_looks *l, const struct tfh_event *ev)
+{
+	if (ev->thread >= l->feed->n_threads)
+		return 0;
+	if (ev->kind == TFT_LOOK)
+		return add_look(l, ev);
+	if (ev->kind == TFT_CPUTIME)
+		add_cpu(&l->line[ev->thread], ev);
+	else if (!ev->depth && (ev->kind == TFT_CALL || ev->kind == TFT_ALLOC))
+		return add_call(l, ev);
+	return 0;
+}
+
+void tfh_looks_end(struct tfh_looks *l)
+{
+	const char *exe = l->feed->processes[l->process].exe, *name;
+
+	for (uint32_t i = 0; i < l->feed->n_threads; i++)
+		close_pause(l, i, false);
+	name = exe ? strrchr(exe, '/') : NULL;
+	l->python |= exe && !strncmp(name ? name + 1 : exe, "python", strlen("python"));
+}
+
+bool tfh_looks_python(const struct tfh_looks *l)
+{
+	return l->python;
+}
+
+/* ---- shares ---- */
+
+/* Shares of the looks of a group, drawn towards those of the wider one: as if that had been seen a
+ * few times more. */
+static void shares(const struct tfh_looks *l, uint32_t at, double part[TFH_SEEN_COUNT])
+{
+	const struct group *g = &l->group[at];
+	double all = 0, more;
+
+	memset(part, 0, TFH_SEEN_COUNT * sizeof(*part));
+	if (g->parent != NO_GROUP)
+		shares(l, g->parent, part);
+	for (int i = 0; i < TFH_SEEN_COUNT; i++)
+		all += g->seen[i];
+	if (all <= 0)
+		return;
+	more = g->parent == NO_GROUP ? 0 : TFH_FACTS_LOOK_PRIOR * all / g->looks;
+	for (int i = 0; i < TFH_SEEN_COUNT; i++)
+		part[i] = (g->seen[i] + more * part[i]) / (all + more);
+}
+
+/* Waiting in a call that may take long; the others run, or are in the kernel for the thread. */
+static bool is_asleep(int state)
+{
+	return state > TFT_LOOK_RUNNING && state != TFT_LOOK_MEMORY;
+}
+
+/* How much of such pauses the thread was asleep, by its processor clock, negative: not known. A
+ * thread that is ready but has no processor is not, so looks bound it from above. */
+static double asleep_share(const struct tfh_looks *l, uint32_t at, const double *part)
+{
+	const struct group *g = &l->group[at];
+	double seen = 0, n = g->looks + TFH_FACTS_LOOK_PRIOR, most;
+
+	for (int i = 0; i < TFH_SEEN_COUNT; i++)
+		seen += is_asleep(i) ? part[i] : 0;
+	most = seen + 2 * sqrt((seen * (1 - seen) + 1 / n) / n);
+	while (at != NO_GROUP && l->group[at].wall <= 0)
+		at = l->group[at].parent;
+	if (at == NO_GROUP)
+		return seen;
+	double clock = l->group[at].asleep / l->group[at].wall;
+	return clock < most ? clock : most < 1 ? most : 1;
+}
+
+/* Looks divide what the thread was asleep for; what it ran is known. */
+static void divide(const struct tfh_looks *l, uint32_t at, double part[TFH_SEEN_COUNT])
+{
+	double asleep = 0, share;
+
+	shares(l, at, part);
+	share = asleep_share(l, at, part);
+	for (int i = 0; i < TFH_SEEN_COUNT; i++)
+		asleep += is_asleep(i) ? part[i] : 0;
+	for (int i = 0; i < TFH_SEEN_COUNT; i++)
+		part[i] = is_asleep(i) && asleep > 0 ? part[i] / asleep * share : 0;
+	part[asleep > 0 ? TFT_LOOK_RUNNING : 0] += asleep > 0 ? 1 - share : share;
+	if (asleep <= 0)
+		part[TFT_LOOK_RUNNING] = 1 - share;
+}
+
+/* The pause of a thread that [t0, t1) lies in, NULL: a short one. */
+static const struct pause *pause_at(const struct line *s, int64_t t0, int64_t t1)
+{
+	size_t lo = 0, hi = s->pause.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (s->pause.v[mid].t1 <= t0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < s->pause.n && s->pause.v[lo].t0 < t1 ? &s->pause.v[lo] : NULL;
+}
+
+bool tfh_looks_divide(const struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1,
+		      struct tfh_seen *out)
+{
+	const struct pause *p;
+	uint32_t at, top;
+
+	memset(out, 0, sizeof(*out));
+	if (!l || !l->any || thread >= l->feed->n_threads)
+		return false;
+	p = pause_at(&l->line[thread], t0, t1);
+	at = p ? p->group : group_of((struct tfh_looks *)l, tfh_hash_u64(thread + 1), NO_GROUP);
+	if (at == NO_GROUP)
+		return false;
+	for (top = at; l->group[top].parent != NO_GROUP;)
+		top = l->group[top].parent;
+	if (l->group[top].looks < TFH_FACTS_LOOK_LEAST)
+		return false;
+	out->feeds = p && l->group[at].feeds;
+	divide(l, at, out->part);
+	return true;
+}
+
+void tfh_looks_sum(const struct tfh_looks *l, int64_t t0, int64_t t1, struct tfh_seen_sum *out)
+{
+	double all = 0;
+
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; l && i < l->look.n; i++) {
+		const struct look *k = &l->look.v[i];
+		if (k->t < t0 || k->t >= t1)
+			continue;
+		out->part[k->state] += (double)k->ns;
+		all += (double)k->ns;
+		out->looks++;
+	}
+	for (int i = 0; i < TFH_SEEN_COUNT && all > 0; i++)
+		out->part[i] /= all;
+}

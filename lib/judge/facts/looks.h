@@ -1,0 +1,35 @@
+/*
+ * What looks say of pauses: the time of a thread between two of its calls. A look sees a thread at
+ * a random moment, and a pause is mostly shorter than the time between two looks; so pauses of a
+ * kind are taken together: those of a thread behind the same kind of call, before the same kind,
+ * and about as long. How long a pause was, its calls tell; how much of it the thread ran, the
+ * readings of its processor clock; looks divide what is left.
+ */
+#ifndef TFH_JUDGE_LOOKS_H
+#define TFH_JUDGE_LOOKS_H
+
+#include "judge/feed.h"
+
+/* How a pause divides. */
+struct tfh_seen {
+	double part[TFH_SEEN_COUNT]; /* by state; 0: nothing was seen; together 1 */
+	bool feeds; /* the first work behind it is a copy to the device: a batch, as a rule */
+};
+
+struct tfh_looks;
+/* NULL: no memory. */
+struct tfh_looks *tfh_looks_new(const struct tfh_feed *feed, uint32_t process);
+void tfh_looks_free(struct tfh_looks *l);
+/* Takes every event in order of their ends. 0 or -ENOMEM. */
+int tfh_looks_add(struct tfh_looks *l, const struct tfh_event *ev);
+/* All events have been taken. */
+void tfh_looks_end(struct tfh_looks *l);
+/* How [t0, t1) of a pause of a thread divides. False: too little was seen. */
+bool tfh_looks_divide(const struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1,
+		      struct tfh_seen *out);
+/* What was seen during [t0, t1). */
+void tfh_looks_sum(const struct tfh_looks *l, int64_t t0, int64_t t1, struct tfh_seen_sum *out);
+/* Does Python run in the process? */
+bool tfh_looks_python(const struct tfh_looks *l);
+
+#endif

@@ -1,0 +1,55 @@
+/* What looks at a thread have shown. */
+#include <math.h>
+
+#include "report/words/words.h"
+
+static const char *const what[TFH_SEEN_COUNT] = {
+	[TFT_LOOK_RUNNING] = "running",
+	[TFT_LOOK_GIL] = "waiting for Python's global lock",
+	[TFT_LOOK_LOCK] = "waiting for a lock",
+	[TFT_LOOK_SLEEP] = "asleep",
+	[TFT_LOOK_READ] = "reading a file",
+	[TFT_LOOK_WRITE] = "writing a file",
+	[TFT_LOOK_NAMES] = "opening files",
+	[TFT_LOOK_PIPE] = "waiting at a pipe",
+	[TFT_LOOK_PIPE_FULL] = "waiting at a full pipe",
+	[TFT_LOOK_SOCKET] = "waiting at a socket",
+	[TFT_LOOK_SOCKET_FULL] = "waiting at a full socket",
+	[TFT_LOOK_DEVICE] = "in a device's driver",
+	[TFT_LOOK_CHILD] = "waiting for a child process",
+	[TFT_LOOK_POLL] = "waiting at several descriptors",
+	[TFT_LOOK_EVENT] = "waiting for an event",
+	[TFT_LOOK_PAGE] = "waiting for a page of memory",
+	[TFT_LOOK_MEMORY] = "changing its memory map",
+	[TFT_LOOK_TERMINAL] = "reading the terminal",
+	[TFT_LOOK_TERMINAL_OUT] = "writing to the terminal",
+	[TFH_SEEN_LOG] = "writing a log",
+};
+
+void tfh_seen_line(struct tfh_wording *w)
+{
+	const struct tfh_seen_sum *seen = &w->r->found.seen;
+	const char *line = NULL;
+	bool told[TFH_SEEN_COUNT] = {false};
+
+	if (!seen->looks)
+		return;
+	for (int n = 0; n < TFH_REPORT_SEEN; n++) {
+		int most = 0;
+		for (int i = 1; i < TFH_SEEN_COUNT; i++)
+			if (!told[i] && what[i] && (!most || seen->part[i] > seen->part[most]))
+				most = i;
+		double p = seen->part[most];
+		if (!most || p < TFH_REPORT_NAMED_SHARE)
+			break;
+		told[most] = true;
+		/* two standard errors */
+		line = tfh_phrase(w, "%s%s%s %.0f %% +-%.0f", line ? line : "", line ? ", " : "",
+				  what[most], 100 * p,
+				  ceil(200 * sqrt((p * (1 - p) + 1.0 / (double)seen->looks) /
+						  (double)seen->looks)));
+	}
+	if (line)
+		tfh_evidence(w, tfh_phrase(w, "between its calls the thread was %s (%llu looks)",
+					   line, (unsigned long long)seen->looks));
+}

@@ -1,0 +1,165 @@
+/*
+ * What must hold: looks divide the time of pauses by what was seen in pauses of their kind, within
+ * what the processor clock says; waiting before a copy to the device is input, the same elsewhere is
+ * not; without looks nothing changes; what a look says never makes or loses time.
+ */
+#include "analyze_gen.h"
+
+static void look(struct gen *g, double t, enum tft_look state, uint32_t name, uint64_t fd)
+{
+	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
+
+	ev->kind = TFT_LOOK;
+	ev->result = (uint16_t)state;
+	ev->stream = name;
+	ev->w[1] = fd << 32;
+	ev->w[2] = 10000000;
+}
+
+static void clock_at(struct gen *g, double t, double cpu)
+{
+	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
+
+	ev->kind = TFT_CPUTIME;
+	ev->w[0] = (uint64_t)gen_ns(cpu);
+}
+
+/* What a step of 20 ms does before its copy and behind its launch: 10 ms each, of which the thread
+ * waits, then runs for `run`. */
+struct part {
+	enum tft_look state;
+	double run;
+	uint32_t name;
+};
+
+/* One look in every second pause, at places that cover it evenly. */
+static double seen_pause(struct gen *g, double t, struct part p, double *cpu, int *phase)
+{
+	double at = fmod(++*phase * 6.18, 10);
+
+	if (*phase / 2 % 2)
+		look(g, t + at, at < 10 - p.run ? p.state : TFT_LOOK_RUNNING, p.name, 0xffffffff);
+	*cpu += p.run;
+	clock_at(g, t + 10, *cpu);
+	return t + 10;
+}
+
+static struct tfh_result *judge(struct part before, struct part behind, bool looks)
+{
+	struct gen *g = gen_new();
+	double t = 100, cpu = 0;
+	int phase = 0;
+
+	g->name[TFT_NAME_STRING][7] = "/logs/train.log";
+	g->name[TFT_NAME_STRING][8] = "/ckpt/model.pt";
+	clock_at(g, t - 1, 0);
+	for (int i = 0; i < 200; i++) {
+		t = seen_pause(g, t, before, &cpu, &phase);
+		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t, t + 0.5, 1 << 20, false);
+		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 0.51, t + 0.52)->w[0] = 1;
+		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.53, t + 1);
+		cpu += 0.9;
+		clock_at(g, t + 1, cpu);
+		t = seen_pause(g, t + 1, behind, &cpu, &phase);
+		gen_call(g, 0, TFH_FN_cuLaunchKernel, t, t + 0.01)->w[0] = 2;
+		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.02, t + 0.2);
+		cpu += 0.2;
+		t += 0.2;
+	}
+	if (!looks) {
+		size_t n = 0;
+		for (size_t i = 0; i < g->n; i++)
+			if (g->ev[i].kind != TFT_LOOK)
+				g->ev[n++] = g->ev[i];
+		g->n = n;
+	}
+	return gen_judge(g);
+}
+
+static double ms(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return 1e3 * r->found.cause_s[cause];
+}
+
+static void about(double value, double expected, double off)
+{
+	if (!(value > expected - off && value < expected + off))
+		fail_msg("%g where %g was expected", value, expected);
+}
+
+static void closed(const struct tfh_result *r)
+{
+	double sum = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		sum += r->breakdown[p].share;
+	about(sum, 1, 1e-6);
+}
+
+static void test_shares(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge((struct part){TFT_LOOK_PIPE, 2, 0},
+				     (struct part){TFT_LOOK_SLEEP, 4, 0}, true);
+
+	about(ms(r, TFH_CAUSE_INPUT_UNKNOWN), 8, 0.6);
+	about(ms(r, TFH_CAUSE_HOST_SLEEP), 6, 0.6);
+	about(ms(r, TFH_CAUSE_HOST_PYTHON), 6, 1);
+	about(ms(r, TFH_CAUSE_HOST_UNKNOWN), 0, 0.3);
+	assert_true(r->found.seen.looks > 150);
+	closed(r);
+	tfh_result_free(r);
+}
+
+/* The same waits behind the batch's copy are no input. */
+static void test_elsewhere(void **state)
+{
+	(void)state;
+	struct tfh_result *r =
+		judge((struct part){TFT_LOOK_GIL, 5, 0}, (struct part){TFT_LOOK_PIPE, 5, 0}, true);
+
+	about(ms(r, TFH_CAUSE_HOST_GIL), 5, 0.6);
+	about(ms(r, TFH_CAUSE_HOST_WAIT), 5, 0.6);
+	about(ms(r, TFH_CAUSE_INPUT_UNKNOWN), 0, 0.1);
+	closed(r);
+	tfh_result_free(r);
+}
+
+static void test_files(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge((struct part){TFT_LOOK_READ, 1, 0},
+				     (struct part){TFT_LOOK_WRITE, 1, 8}, true);
+
+	about(ms(r, TFH_CAUSE_INPUT_READ), 9, 0.6);
+	about(ms(r, TFH_CAUSE_HOST_CHECKPOINT), 9, 0.6);
+	tfh_result_free(r);
+	r = judge((struct part){TFT_LOOK_LOCK, 1, 0}, (struct part){TFT_LOOK_WRITE, 1, 7}, true);
+	about(ms(r, TFH_CAUSE_INPUT_UNKNOWN), 9, 0.6);
+	about(ms(r, TFH_CAUSE_HOST_LOGGING), 9, 0.6);
+	closed(r);
+	tfh_result_free(r);
+}
+
+static void test_without(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge((struct part){TFT_LOOK_PIPE, 2, 0},
+				     (struct part){TFT_LOOK_SLEEP, 4, 0}, false);
+
+	about(ms(r, TFH_CAUSE_HOST_UNKNOWN), 20, 1);
+	assert_int_equal(r->found.seen.looks, 0);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_elsewhere),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_without),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
