@@ -13,7 +13,8 @@
 
 static uint8_t *cold_base; /* atomic: cold_most rings, touched as needed */
 static uint32_t cold_most = TFH_COLD_THREADS;
-static uint32_t cold_used; /* atomic; may count beyond the bound */
+static uint32_t cold_used;  /* atomic; may count beyond the bound */
+static uint32_t cold_first; /* those before are a recording's that is over */
 /* Of each ring's records while they are moved, by owner or flusher. */
 static uint32_t cold_lock[TFH_COLD_THREADS] TFH_LOCK_WORD;
 
@@ -58,12 +59,12 @@ uint32_t tfh_cold_count(void)
 {
 	uint32_t n = __atomic_load_n(&cold_used, __ATOMIC_ACQUIRE);
 
-	return n < cold_most ? n : cold_most;
+	return (n < cold_most ? n : cold_most) - cold_first;
 }
 
 struct tft_ring *tfh_cold_at(uint32_t i, struct tfh_rec **records)
 {
-	uint8_t *ring = cold_base + i * COLD_BYTES;
+	uint8_t *ring = cold_base + (cold_first + i) * COLD_BYTES;
 
 	*records = (struct tfh_rec *)(ring + TFT_RING_HEADER);
 	return (struct tft_ring *)ring;
@@ -97,6 +98,7 @@ void tfh_cold_forget(void)
 {
 	if (!cold_base)
 		return;
+	cold_first = 0;
 	for (uint32_t i = 0; i < tfh_cold_count(); i++)
 		madvise(cold_base + i * COLD_BYTES, COLD_BYTES, MADV_DONTNEED);
 	cold_used = 0;
@@ -105,6 +107,11 @@ void tfh_cold_forget(void)
 /* Threads may be inside calls that end on these rings, which must not be other threads' then. */
 void tfh_cold_renew(void)
 {
+	if (!cold_base)
+		return;
+	cold_first += tfh_cold_count();
+	if (cold_first <= cold_most / 2)
+		return;
 	__atomic_store_n(&cold_base, NULL, __ATOMIC_RELEASE);
-	cold_used = 0;
+	cold_used = cold_first = 0;
 }

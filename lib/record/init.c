@@ -158,7 +158,6 @@ static void forget_recording(void)
 	 * asked before sees by the generation that it is over. */
 	__atomic_store_n(&tfh_p.start_state, TFH_START_FAILED, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&tfh_p.generation, tfh_p.generation + 2, __ATOMIC_RELEASE);
-	tfh_cold_forget();
 	tfh_flusher_forget();
 	tfh_intern_forget();
 	*generation_page = tfh_p.generation;
@@ -176,6 +175,7 @@ static void after_fork(void)
 {
 	tfh_rings_forked();
 	tfh_journal_disown(&tfh_p.journal);
+	tfh_cold_forget();
 	forget_recording();
 	tfh_self_forked(&tfh_self);
 	if (tfh_mode == TFH_MODE_HOLD) /* the parent is leaving */
@@ -212,7 +212,7 @@ void tfh_exec_begin(const char *path)
 	errno = saved;
 }
 
-/* The old journal stays mapped: other threads may be inside calls that end on its rings. */
+/* Other threads may be inside calls that end on the rings of what is over: kept.c, cold.c. */
 static void begin_anew(void)
 {
 	if (!__atomic_exchange_n(&exec_closed, 0, __ATOMIC_ACQ_REL) || !tfh_flusher_closed())

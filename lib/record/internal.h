@@ -29,6 +29,7 @@
 #define TFH_COLD_RECORDS                                                                           \
 	4096u /* per thread: what happens before the first launch, module loads included */
 #define TFH_NEVER UINT64_MAX
+#define TFH_KEPT_NS 10000000000ull /* the memory of a recording that is over is kept so long */
 
 enum tfh_start_state {
 	TFH_START_NOT = 0,
@@ -113,7 +114,7 @@ bool tfh_cold_claim(const struct tft_ring *ring, bool wait);
 void tfh_cold_release(const struct tft_ring *ring);
 /* In a forked child: the parent's calls are not the child's. */
 void tfh_cold_forget(void);
-/* After an exec that failed: the memory stays mapped and is used no more. */
+/* After an exec that failed: what was used is used no more, and stays mapped. */
 void tfh_cold_renew(void);
 
 /* ---- journal.c / place.c ---- */
@@ -148,7 +149,7 @@ void tfh_slot_free(struct tfh_journal *j, uint32_t slot);
 void tfh_journal_unlink(struct tfh_journal *j);
 /* The flusher has the descriptor in a table of its own: it goes from the job's. */
 void tfh_journal_handed_over(struct tfh_journal *j);
-/* After the end of a recording that did not end the process: forgets the mapping, which stays. */
+/* After the end of a recording that did not end the process: forgets the mapping, which is kept.c's. */
 void tfh_journal_release(struct tfh_journal *j);
 /* Forked child: puts private zero pages where the parent's journal was, so that calls open across
  * the fork may end. */
@@ -161,6 +162,20 @@ static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uin
 
 	return off ? (struct tft_ring *)(j->base + off) : NULL;
 }
+
+/* ---- kept.c: the address space of journals ---- */
+
+/* A journal was mapped; the starter. */
+void tfh_kept_add(void *base, size_t size);
+/* The calling thread takes its first ring there; has left its last one, or one of another recording
+ * (NULL: had none). */
+void tfh_kept_enter(const struct tft_ring *ring);
+void tfh_kept_leave(const struct tft_ring *ring);
+/* Its recording is over, and no thread is taking a ring: its pages go, and when its threads have
+ * left, its addresses. */
+void tfh_kept_over(void *base, size_t size);
+/* Forked child: what the parent mapped is not there. */
+void tfh_kept_forget(void);
 
 /* ---- left.c ---- */
 

@@ -161,6 +161,7 @@ int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (j->slot_use == MAP_FAILED)
 		return -ENOMEM;
+	tfh_kept_add(j->base, j->size);
 	j->head = (struct tft_journal *)j->base;
 	j->slots = (struct tft_slot *)(j->base + slots_off);
 	j->staging = (struct tft_staging *)(j->base + staging_off);
@@ -289,12 +290,17 @@ void tfh_journal_handed_over(struct tfh_journal *j)
 
 void tfh_journal_release(struct tfh_journal *j)
 {
+	struct tfh_journal was = *j;
+
 	close_own(j);
 	memset(j, 0, sizeof(*j));
+	tfh_kept_over(was.base, was.size);
+	munmap(was.slot_use, TFT_JOURNAL_SLOTS);
 }
 
 void tfh_journal_disown(struct tfh_journal *j)
 {
+	tfh_kept_forget();
 	if (!j->base)
 		return;
 	/* DONTFORK left a hole. Nothing else can have been mapped there since: the child has one

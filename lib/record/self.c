@@ -133,7 +133,7 @@ static void empty_cold(struct tft_ring *old, const struct tft_ring *ring)
 static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_rec *records,
 		       uint32_t mask)
 {
-	struct tft_ring *old = tfh_own_ring(self) ? self->ring : NULL;
+	struct tft_ring *before = self->ring, *old = tfh_own_ring(self) ? before : NULL;
 	/* Not claimed: the flusher is moving the records itself. */
 	bool cold = old && tfh_ring_is_cold(old) && tfh_cold_claim(old, false);
 
@@ -155,6 +155,8 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 	}
 	if (cold)
 		copy_cold(old, self->records, ring, records);
+	if (!tfh_ring_is_cold(ring) && (!old || tfh_ring_is_cold(old)))
+		tfh_kept_enter(ring);
 	self->ring = ring;
 	self->records = records;
 	self->mask = mask;
@@ -164,6 +166,8 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 		empty_cold(old, ring);
 	if (old)
 		ring_retire(old);
+	else
+		tfh_kept_leave(before);
 }
 
 static bool ring_in_journal(struct tfh_self *self, bool large)
@@ -240,6 +244,7 @@ static void thread_end(void *arg)
 		tfh_agg_flush(self);
 		ring_retire(self->ring);
 	}
+	tfh_kept_leave(self->ring);
 	self->ring = NULL;
 	self->head = self->tail_cache = 0;
 	self->rearmed++;
@@ -360,9 +365,14 @@ static int prepare(struct tfh_self *self, enum tfh_fn fn, const struct tfh_stead
 
 	tfh_init();
 	err = tfh_process_check();
-	if (err)
+	if (err) {
+		if (err == -EAGAIN)
+			count_beyond();
 		return err;
+	}
 	err = taking_begin() ? begin_and_take(self, fn, steady) : -ECANCELED;
+	if (err == -EAGAIN)
+		count_beyond();
 	taking_end();
 	return err;
 }
@@ -409,8 +419,6 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 	tfh_unseen_begin();
 	err = prepare(self, fn, &steady);
 	tfh_unseen_end();
-	if (err == -EAGAIN)
-		count_beyond();
 	tfh_guard_end(self);
 	tfh_steady_end(&steady);
 	errno = saved;

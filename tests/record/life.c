@@ -237,6 +237,36 @@ static int life_exit_first(void)
 	return bad;
 }
 
+static long resident_pages(void)
+{
+	long all = 0, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	if (!f || fscanf(f, "%ld %ld", &all, &resident) != 2)
+		resident = 0;
+	if (f)
+		fclose(f);
+	return resident;
+}
+
+/* 20 execs that fail, each of which ends a recording whose memory is then given back. */
+static int life_execs(void)
+{
+	long before, grown;
+
+	calls(1);
+	before = resident_pages();
+	for (int i = 0; i < 20; i++) {
+		tfh_exec_begin(NULL);
+		tfh_exec_failed();
+		calls(1);
+	}
+	grown = (resident_pages() - before) * sysconf(_SC_PAGESIZE) >> 20;
+	if (grown > 40)
+		printf("%ld MB more\n", grown);
+	return 0;
+}
+
 static atomic_uint handled;
 
 static void handler(int sig)
@@ -419,10 +449,11 @@ int main(int argc, char **argv)
 		     {"inside", life_fork_inside},  {"vfork", life_vfork},
 		     {"storm", life_storm},	    {"threads", life_threads},
 		     {"exit", life_exit},	    {"exit_first", life_exit_first},
-		     {"signal", life_signal},	    {"hang", life_hang},
-		     {"late", life_late},	    {"names", life_names},
-		     {"steps", life_steps},	    {"texts", life_texts},
-		     {"busy", life_busy},	    {"limit", life_limit}};
+		     {"execs", life_execs},	    {"signal", life_signal},
+		     {"hang", life_hang},	    {"late", life_late},
+		     {"names", life_names},	    {"steps", life_steps},
+		     {"texts", life_texts},	    {"busy", life_busy},
+		     {"limit", life_limit}};
 
 	if (argc > 2)
 		many = atoi(argv[2]);

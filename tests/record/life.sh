@@ -43,6 +43,7 @@ expect warm 1 110
 expect vfork 1 20
 expect threads 1 $many
 expect late 1 8
+expect execs 21 21
 
 if [[ $forks ]]; then
 	live storm
