@@ -235,10 +235,10 @@ static void judge(const struct tfh_place *place, bool color)
 static void say_if_failed(int status)
 {
 	if (WIFSIGNALED(status))
-		tfh_say("the job was ended by signal %d (%s), perhaps before it came to that",
+		tfh_say("the job was ended by signal %d (%s), perhaps before it reached that point",
 			WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
-		tfh_say("the job failed with exit code %d, perhaps before it came to that",
+		tfh_say("the job failed with exit code %d, perhaps before it reached that point",
 			WEXITSTATUS(status));
 }
 
@@ -257,8 +257,7 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 	const char *enabled = getenv("TFHOOK");
 
 	if (access(place->dir, F_OK)) {
-		tfh_say("nothing is left of the recording: %s was removed while the job ran; name "
-			"a directory that lasts with -o or TFHOOK_DIR",
+		tfh_say("nothing is left of the recording: %s was removed while the job ran; name a permanent directory with -o or TFHOOK_DIR",
 			place->dir);
 		return;
 	}
@@ -268,7 +267,7 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 	}
 	if (is_full(place->dir)) {
 		tfh_say("nothing was recorded: the file system of %s is full (2 GiB or 5 %% stay "
-			"free); make room, or name another place with -o or TFHOOK_DIR",
+			"free); free some space, or name another directory with -o or TFHOOK_DIR",
 			place->dir);
 		return;
 	}
@@ -282,17 +281,14 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 	}
 	if (getenv("TFHOOK_ONLY") || getenv("TFHOOK_SKIP") || getenv("TFHOOK_RANKS") ||
 	    getenv("TFHOOK_WINDOW"))
-		tfh_say("nothing was recorded: TFHOOK_ONLY, _SKIP, _RANKS or _WINDOW left no "
-			"process or moment over, or none "
-			"copied to a GPU, computed on one or took a batch from tf.data");
+		tfh_say("nothing was recorded: TFHOOK_ONLY, _SKIP, _RANKS or _WINDOW excluded every process or moment, or no process copied to a GPU, computed on one or took a batch from tf.data");
 	else
 		tfh_say("nothing was recorded: no process of this job copied to a GPU, computed "
 			"on one or took a batch from tf.data that tfhook could see");
 	say_if_failed(status);
 	if (!audit)
-		tfh_say("a GPU library opened with RTLD_DEEPBIND (taichi does so) is seen with "
-			"`tfhook run --audit` only");
-	tfh_say("if it should have: `tfhook doctor %s` looks for what stands in the way; launchers "
+		tfh_say("a GPU library opened with RTLD_DEEPBIND (taichi does so) is only recorded with `tfhook run --audit`");
+	tfh_say("if it should have: `tfhook doctor %s` looks for the obstacle; launchers "
 		"that clear the "
 		"environment (sudo, env -i, ssh, containers) need the variables of `tfhook env`",
 		program->path);
@@ -327,8 +323,7 @@ static enum how tell(const struct tfh_place *place, const struct tfh_program *pr
 	}
 	enum how how = wait_for(pid, MOST_NS, &status);
 	if (how == LATE)
-		tfh_say("the verdict takes longer than a job should wait for it: tfhook report %s",
-			shown(place));
+		tfh_say("the verdict takes too long to wait for: tfhook report %s", shown(place));
 	else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT)
 		tfh_say("the verdict could not be made (signal %d); the recording is in %s",
 			WTERMSIG(status), place->dir);
@@ -357,9 +352,7 @@ bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *prog
 	if (how == DONE && !quiet)
 		how = tell(place, program, job, left, traces, color, audit);
 	else if (how == LATE && !quiet)
-		tfh_say("what killed processes left takes longer to save than a job should wait "
-			"for "
-			"it: tfhook report %s",
+		tfh_say("saving what killed processes left takes too long to wait for: tfhook report %s",
 			shown(place));
 	if (how == STOPPED && !quiet)
 		tfh_say("stopped by a signal; the verdict: tfhook report %s", shown(place));

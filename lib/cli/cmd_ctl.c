@@ -71,7 +71,7 @@ static int parse_steps(const char *text, uint32_t *steps)
 	errno = 0;
 	unsigned long n = strtoul(text, &end, 10);
 	if (errno || *end || end == text || *text == '-' || !n || n > UINT32_MAX) {
-		tfh_say("ctl: --steps needs a number from 1 on, not '%s'", text);
+		tfh_say("ctl: --steps needs a number of at least 1, not '%s'", text);
 		return -EINVAL;
 	}
 	*steps = (uint32_t)n;
@@ -90,13 +90,13 @@ static int tell_target(const char *target, struct ctl_order *o)
 		return 0;
 	}
 	if (*end || pid <= 0 || pid > INT32_MAX) {
-		tfh_say("ctl: '%s' is neither a run directory nor the number of a process", target);
+		tfh_say("ctl: '%s' is neither a run directory nor a process id", target);
 		return TFH_EXIT_USAGE;
 	}
 	int code = tft_journals_of_process((pid_t)pid, tell, o);
 	if (code != -EACCES && code != -EPERM)
 		return 0;
-	tfh_say("ctl: process %ld may not be looked into: %s; name its run directory", pid,
+	tfh_say("ctl: no permission to inspect process %ld: %s; name its run directory", pid,
 		strerror(-code));
 	return TFH_EXIT_GATE;
 }
@@ -123,16 +123,14 @@ int tfh_cmd_ctl(const struct tfh_command_line *args)
 	if (code)
 		return code;
 	if (!o.told && !o.failed) {
-		tfh_say("no process of %s records now on this host (it ended, runs on another "
+		tfh_say("no process of %s is recording on this host (it ended, runs on another "
 			"host, or has made no GPU or "
 			"tf.data call yet)",
 			args->operand[0]);
 		return TFH_EXIT_NOTHING;
 	}
 	tfh_say("%s: %u process%s%s", verbs[verb].name, o.told, o.told == 1 ? "" : "es",
-		o.late ? "; the writing is not finished after 4 s (is the disk full, or the "
-			 "process "
-			 "stopped?)"
+		o.late ? "; writing has not finished after 4 s (is the disk full, or the process stopped?)"
 		       : "");
 	return o.failed || o.late ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }

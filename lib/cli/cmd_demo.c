@@ -121,7 +121,7 @@ static int find_scripts(const char *name)
 			continue;
 		snprintf(part, sizeof(part), "demo/%s", scenes[i].script);
 		if (tfh_install_find(part, script)) {
-			tfh_say("%s is not there; build it (make) or install tfhook again (make "
+			tfh_say("%s does not exist; build it (make) or install tfhook again (make "
 				"install)",
 				script);
 			return -ENOENT;
@@ -137,7 +137,7 @@ static int prepare(struct demo *d, const struct tfh_command_line *args, const ch
 
 	d->self[n > 0 ? n : 0] = '\0';
 	if (tfh_install_find("sim/libcuda.so.1", d->driver_dir)) {
-		tfh_say("the simulated GPU %s is not there; build it (make) or install tfhook "
+		tfh_say("the simulated GPU %s does not exist; build it (make) or install tfhook "
 			"again (make install)",
 			d->driver_dir);
 		return -ENOENT;
@@ -268,7 +268,7 @@ static enum outcome play(const struct demo *d, const struct scene *s)
 	enum outcome outcome = play_once(d, s, "");
 	if (outcome != WRONG_CROWDED)
 		return outcome;
-	tfh_put("Other work took the processors meanwhile (see the note above). Once more:\n\n",
+	tfh_put("Other work used the CPUs meanwhile (see the note above). Trying once more:\n\n",
 		stdout);
 	return play_once(d, s, "-again");
 }

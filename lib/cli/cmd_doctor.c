@@ -33,10 +33,11 @@ static void check_recorder(struct tfh_doctor *d)
 	else if (code || !strstr(out, "libtfhook"))
 		tfh_finding(
 			d, TFH_BAD,
-			"the recorder %s does not get into a process (LD_PRELOAD is ignored here?)",
+			"the recorder %s is not loaded into processes (is LD_PRELOAD ignored here?)",
 			d->library.path);
 	else
-		tfh_finding(d, TFH_GOOD, "the recorder gets into processes: %s", d->library.path);
+		tfh_finding(d, TFH_GOOD, "the recorder is loaded into processes: %s",
+			    d->library.path);
 }
 
 static void check_places(struct tfh_doctor *d)
@@ -55,8 +56,7 @@ static void check_places(struct tfh_doctor *d)
 	else if (room < 0)
 		tfh_finding(
 			d, TFH_BAD,
-			"%s has %.1f GiB free; recording pauses below %.1f GiB: make room, or use "
-			"-o DIR",
+			"%s has %.1f GiB free; recording pauses below %.1f GiB: free some space, or use -o DIR",
 			dir, (double)((int64_t)least + room) / (1 << 30),
 			(double)least / (1 << 30));
 	else
@@ -67,7 +67,7 @@ static void check_places(struct tfh_doctor *d)
 	else if ((uint64_t)st.f_bavail * st.f_frsize / 32 < 16u << 20)
 		tfh_finding(
 			d, TFH_NOTE,
-			"/dev/shm has little room (%.0f MiB): journals go beside the recordings",
+			"/dev/shm has little space (%.0f MiB): journals go beside the recordings",
 			(double)st.f_bavail * (double)st.f_frsize / (1 << 20));
 	else
 		tfh_finding(d, TFH_GOOD, "/dev/shm: %.1f GiB free",
@@ -84,8 +84,8 @@ static void check_clock(struct tfh_doctor *d)
 	if (f)
 		fclose(f);
 	if (!strcmp(name, "tsc"))
-		tfh_finding(d, TFH_GOOD, "clock: the kernel trusts the processor's counter (%s)",
-			    name);
+		tfh_finding(d, TFH_GOOD,
+			    "clock: the kernel trusts the CPU's time stamp counter (%s)", name);
 	else
 		tfh_finding(d, TFH_NOTE,
 			    "clock: the kernel uses %s; recording a call may cost a little more",
@@ -143,12 +143,12 @@ static void report_symbols(struct tfh_doctor *d, const char *dir, const bool *fo
 		}
 	}
 	if (have == n)
-		tfh_finding(d, TFH_GOOD,
-			    "TensorFlow in %s: all %u functions to be hooked are there", dir, n);
+		tfh_finding(d, TFH_GOOD, "TensorFlow in %s: all %u functions to hook are present",
+			    dir, n);
 	else
 		tfh_finding(d, have ? TFH_NOTE : TFH_BAD,
-			    "TensorFlow in %s: %u of %u functions to be hooked; without: %s", dir,
-			    have, n, missing);
+			    "TensorFlow in %s: %u of %u functions to hook are present; missing: %s",
+			    dir, have, n, missing);
 }
 
 static void check_tensorflow(struct tfh_doctor *d, const char *python)
@@ -165,13 +165,13 @@ static void check_tensorflow(struct tfh_doctor *d, const char *python)
 			NULL};
 
 	if (tfh_capture(argv, NULL, 20, out, sizeof(out))) {
-		tfh_finding(d, TFH_NOTE, "%s cannot be asked for TensorFlow", python);
+		tfh_finding(d, TFH_NOTE, "%s cannot be checked for TensorFlow", python);
 		return;
 	}
 	out[strcspn(out, "\n")] = '\0';
 	if (!*out) {
 		tfh_finding(d, TFH_NOTE,
-			    "%s has no TensorFlow: input pipelines are seen in tf.data only",
+			    "%s has no TensorFlow: input pipelines are only seen in tf.data",
 			    python);
 		return;
 	}
@@ -217,8 +217,7 @@ static void check_audit(struct tfh_doctor *d)
 	else
 		tfh_finding(
 			d, TFH_GOOD,
-			"libraries opened with RTLD_DEEPBIND: seen with `tfhook run --audit`; by "
-			"dlmopen: never");
+			"libraries opened with RTLD_DEEPBIND are recorded with `tfhook run --audit`, those opened with dlmopen never");
 }
 
 /* ---- the command ---- */
@@ -261,7 +260,7 @@ int tfh_cmd_doctor(const struct tfh_command_line *args)
 	if (tfh_check_variables())
 		d.bad++;
 	tfh_print(stdout, "%s\n",
-		  d.bad ? "something stands in the way: see BAD and the messages above"
+		  d.bad ? "a job cannot be traced here: see BAD and the messages above"
 			: "a job can be traced here");
 	return d.bad ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }

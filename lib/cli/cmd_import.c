@@ -43,8 +43,8 @@ int tfh_cmd_import(const struct tfh_command_line *args)
 
 	if (!args->operands || !out) {
 		tfh_say("import: %s: tfhook import TRACE... -o OUT.tft",
-			args->operands ? "where to? name a file or directory with -o"
-				       : "of what? name a trace");
+			args->operands ? "no output: name a file or directory with -o"
+				       : "no input: name a trace");
 		return TFH_EXIT_USAGE;
 	}
 	for (int i = 0; i < args->operands; i++)
@@ -62,8 +62,7 @@ int tfh_cmd_import(const struct tfh_command_line *args)
 	if (!code)
 		code = write_processes(run, out, &err);
 	if (code == -EEXIST)
-		tfh_say("%s is there already, and nothing is overwritten: name another with -o",
-			out);
+		tfh_say("%s exists and is not overwritten: name another with -o", out);
 	else if (code)
 		tfh_say_why(&err, code);
 	tfh_run_close(run);

@@ -42,7 +42,7 @@ static void print_variable(int length, const char *name, const char *value)
 		  tfh_fmt_cut(shown, sizeof(shown), value, sizeof(shown)));
 	snprintf(entry, sizeof(entry), "%.*s=%s", length < 255 ? length : 255, name, value);
 	if (tfh_option_check(entry, sentence, sizeof(sentence)))
-		tfh_print(stdout, "   <- not understood, had no effect%s",
+		tfh_print(stdout, "   <- not valid, had no effect%s",
 			  sentence + strcspn(sentence, ";"));
 	if (tfh_option_unknown(entry)) {
 		const char *near = tfh_option_suggest(entry);
@@ -154,7 +154,7 @@ static void print_spans(const struct tfh_gpu_info *g)
 	tfh_print(stdout, "  known for %s in %u part%s%s\n", tfh_fmt_time(total, on), g->n_span,
 		  g->n_span == 1 ? "" : "s", whole ? "; of some graphs only whole launches" : "");
 	if (g->graphs && *g->graphs)
-		tfh_print(stdout, "  nodes of graphs were given up: %s\n", g->graphs);
+		tfh_print(stdout, "  graph nodes were no longer recorded: %s\n", g->graphs);
 }
 
 static void print_device_times(struct tfh_run *run)
@@ -182,11 +182,10 @@ static void print_device_times(struct tfh_run *run)
 				tfh_fmt_cut(library, sizeof(library), g.library, sizeof(library)));
 		if (g.overhead_ns)
 			tfh_print(stdout,
-				  "  CUPTI counts %s as its own work in the job's threads\n",
+				  "  CUPTI reports %s of its own work in the job's threads\n",
 				  tfh_fmt_time(ops, (double)g.overhead_ns * 1e-9));
 		if (g.source == TFH_GPU_CUPTI && !g.dependencies)
-			tfh_put("  without the job's calls (the recorder came with "
-				"CUDA_INJECTION64_PATH only): tier B\n",
+			tfh_put("  without the job's calls (the recorder was loaded by CUDA_INJECTION64_PATH only): tier B\n",
 				stdout);
 	}
 }
@@ -324,7 +323,7 @@ static void print_journal(void *arg, const struct tft_found *found)
 	(void)arg;
 	if (!found->code)
 		tfh_print(stdout,
-			  "%s\n  journal of process %u, which %s: what its files do not hold yet\n",
+			  "%s\n  journal of process %u, which %s: records not yet in its files\n",
 			  tft_view_path(found->view), tft_view_header(found->view)->pid,
 			  tft_view_life(found->view) == TFT_ALIVE ? "runs" : "is gone");
 }

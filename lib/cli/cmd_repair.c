@@ -35,7 +35,7 @@ static int say_saved(const char *path, int code, const struct tft_salvaged *save
 		return code == -EBUSY ? TFH_EXIT_OK : TFH_EXIT_UNREADABLE;
 	}
 	if (!*saved->path)
-		tfh_print(stdout, "%s: nothing in it that the trace files lack\n", path);
+		tfh_print(stdout, "%s: holds nothing that the trace files lack\n", path);
 	else
 		tfh_print(stdout,
 			  "%s: %llu events saved to %s, %llu unreadable, %u calls in flight\n",
@@ -120,8 +120,8 @@ static int repair_file(const char *path, const char *dir)
 	}
 	int code = tft_repair(path, out, &done, &err);
 	if (code == -ENOENT && access(path, F_OK)) {
-		tfh_print(stdout, "%s: gone meanwhile: deleted, or given up for TFHOOK_MAX_SIZE\n",
-			  path);
+		tfh_print(stdout,
+			  "%s: disappeared meanwhile: deleted, perhaps by TFHOOK_MAX_SIZE\n", path);
 		return TFH_EXIT_OK;
 	}
 	if (code) {
@@ -244,8 +244,9 @@ static int repair_operand(const struct tfh_command_line *args, char *path, const
 	}
 	tfh_files_free(&files);
 	if (out == own && !rmdir(out)) {
-		tfh_say(status == TFH_EXIT_OK ? "%s: neither trace files nor journals to repair"
-					      : "%s: nothing in it can be read, no result is made",
+		tfh_say(status == TFH_EXIT_OK
+				? "%s: neither trace files nor journals to repair"
+				: "%s: nothing in it can be read, so there is no result",
 			path);
 		return status == TFH_EXIT_OK ? TFH_EXIT_NOTHING : status;
 	}
@@ -288,13 +289,13 @@ static void take_left(void *arg, const struct tft_found *found)
 		return;
 	if (directory_gone(j)) {
 		tft_view_remove(found->view);
-		tfh_print(stdout, "%s: its run directory %s is gone: removed\n", path, j->run_dir);
+		tfh_print(stdout, "%s: its run directory %s no longer exists: removed\n", path,
+			  j->run_dir);
 	} else if (access(j->run_dir, F_OK)) {
-		tfh_print(stdout,
-			  "%s: kept: its run directory %s cannot be seen from here (a container's, "
-			  "or "
-			  "not mounted?); `tfhook repair %s -o DIR` saves it elsewhere\n",
-			  path, j->run_dir, path);
+		tfh_print(
+			stdout,
+			"%s: kept: its run directory %s is not visible from here (in a container, or not mounted?); `tfhook repair %s -o DIR` saves it elsewhere\n",
+			path, j->run_dir, path);
 	} else {
 		worst = save_view(found->view, NULL, TFT_SALVAGE_UNLINK);
 	}
@@ -388,7 +389,7 @@ int tfh_cmd_repair(const struct tfh_command_line *args)
 	if (tfh_line_get(args, "left") && !args->operands && !out)
 		return repair_left();
 	if (!args->operands) {
-		tfh_say("repair: of what? tfhook repair DIR|FILE... [-o DIR], or tfhook repair "
+		tfh_say("repair: no input: tfhook repair DIR|FILE... [-o DIR], or tfhook repair "
 			"--left");
 		return TFH_EXIT_USAGE;
 	}

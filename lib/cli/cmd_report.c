@@ -48,9 +48,9 @@ void tfh_say_left_out(const struct tfh_run *run)
 	uint32_t n = tfh_run_unreadable(run, &why);
 
 	for (uint32_t i = 0; i < n && i < 4; i++)
-		tfh_say("left out: %s", why[i]);
+		tfh_say("skipped: %s", why[i]);
 	if (n > 4)
-		tfh_say("left out: %u more files", n - 4);
+		tfh_say("skipped: %u more files", n - 4);
 }
 
 int tfh_cmd_report(const struct tfh_command_line *args)

@@ -85,7 +85,7 @@ static void troubles(const struct counts *c, char *out, size_t size)
 				      (unsigned long long)c->bad);
 	if (c->tail && !is_saved(c) && n < size)
 		n += (size_t)snprintf(out + n, size - n,
-				      ", cut off: %llu bytes after the last whole chunk",
+				      ", truncated: %llu bytes after the last whole chunk",
 				      (unsigned long long)c->tail);
 	else if (!c->clean && c->rest == TFH_REST_NONE && n < size)
 		n += (size_t)snprintf(out + n, size - n,
@@ -114,7 +114,7 @@ static bool tell_missing(const char *path)
 	int size = snprintf(before, sizeof(before), "%.*s%lu.tft", (int)at, path, n - 1);
 	if (size < 0 || (size_t)size >= sizeof(before) || !access(before, F_OK))
 		return false;
-	tfh_print(stdout, "%s: missing: deleted, or given up for TFHOOK_MAX_SIZE\n", before);
+	tfh_print(stdout, "%s: missing: deleted, perhaps by TFHOOK_MAX_SIZE\n", before);
 	return true;
 }
 
@@ -161,7 +161,7 @@ int tfh_cmd_verify(const struct tfh_command_line *args)
 		}
 		code = check_file(files.path[i], &c, &err);
 		if (code == -ENOENT) { /* while we looked at the others */
-			tfh_print(stdout, "%s: missing: deleted, or given up for TFHOOK_MAX_SIZE\n",
+			tfh_print(stdout, "%s: missing: deleted, perhaps by TFHOOK_MAX_SIZE\n",
 				  files.path[i]);
 			if (status == TFH_EXIT_OK)
 				status = TFH_EXIT_INCOMPLETE;
@@ -190,8 +190,7 @@ int tfh_cmd_verify(const struct tfh_command_line *args)
 	}
 	fflush(stdout);
 	if (mendable)
-		tfh_say("`tfhook report` uses what is whole; `tfhook repair %s` writes it to new "
-			"files",
+		tfh_say("`tfhook report` uses what is intact; `tfhook repair %s` copies it to new files",
 			files.dir);
 	tfh_files_free(&files);
 	return status;

@@ -11,21 +11,20 @@
 #define AUDIT                                                                                      \
 	{                                                                                          \
 		.name = "audit",                                                                   \
-		.help = "see GPU libraries opened with RTLD_DEEPBIND, too (taichi)"                \
+		.help = "also record GPU libraries opened with RTLD_DEEPBIND (taichi)"             \
 	}
 
 static const struct tfh_command cmd_run = {
 	.name = "run",
 	.operand_text = "[--] CMD [ARG...]",
-	.summary = "trace CMD and its children; a short verdict at the end",
-	.details = "Makes a directory tfhook-<exe>-<UTC>-<id>/ here, starts CMD with the recorder "
-		   "preloaded and "
-		   "waits. CMD's output, exit code and results stay its own; tfhook writes to "
-		   "stderr only. "
-		   "Settings of the recorder are TFHOOK_ variables: see `tfhook env`.\n\n"
-		   "Exit code: CMD's own; if CMD died of a signal, so does tfhook. Before CMD was "
-		   "started: "
-		   "125 tfhook cannot record, 126 CMD is not executable, 127 CMD is not found.",
+	.summary = "record CMD and its children, and print a short verdict",
+	.details = "Creates the directory tfhook-<exe>-<UTC>-<id>/ here, starts CMD with the "
+		   "recorder preloaded, and waits. CMD's output, exit code and results do not "
+		   "change; tfhook writes to stderr only. The recorder is configured by TFHOOK_ "
+		   "variables: see `tfhook env`.\n\n"
+		   "Exit code: CMD's own; if CMD died of a signal, so does tfhook. Before CMD "
+		   "starts: 125 tfhook cannot record, 126 CMD is not executable, 127 CMD is not "
+		   "found.",
 	.operands = TFH_OPERANDS_COMMAND,
 	.usage_exit = TFH_EXIT_TOOL,
 	.run = tfh_cmd_run,
@@ -37,10 +36,10 @@ static const struct tfh_command cmd_run = {
 			 .help = "write the recording to DIR, which must be new or empty"},
 			{.name = "quiet",
 			 .letter = 'q',
-			 .help = "say nothing, no verdict at the end"},
+			 .help = "print nothing, not even the verdict"},
 			{.name = "strict",
 			 .help = "do not start CMD if it cannot be recorded; exit 125 if nothing "
-				 "was"},
+				 "was recorded"},
 			AUDIT,
 			COLOR,
 		},
@@ -50,27 +49,26 @@ static const struct tfh_command cmd_report = {
 	.name = "report",
 	.operand_text = "[PATH...]",
 	.summary = "where each step's time goes, and what fixing it would gain",
-	.details = "PATH is a run directory or .tft files; without it, your newest run directory "
-		   "here. Traces of "
-		   "other profilers, too: PyTorch's Kineto JSON (.json, .json.gz) and TensorFlow's "
-		   "XPlane "
-		   "(.xplane.pb, or TensorBoard's log directory); several are the ranks of one "
-		   "job.\n\n"
-		   "Exit code: 0 fine, 2 usage, 3 unreadable, 4 incomplete (with --strict), 5 "
-		   "nothing to analyse.",
+	.details =
+		"PATH is a run directory or .tft files; the default is your newest run directory "
+		"here. Traces of other profilers can be read, too: PyTorch's Kineto JSON (.json, "
+		".json.gz) and TensorFlow's XPlane (.xplane.pb, or TensorBoard's log directory); "
+		"several are the ranks of one job.\n\n"
+		"Exit code: 0 fine, 2 usage, 3 unreadable, 4 incomplete (with --strict), 5 "
+		"nothing to analyse.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_report,
 	.flags =
 		{
 			{.name = "json",
-			 .help = "the whole report as JSON, schema tfhook.report/1"},
+			 .help = "print the whole report as JSON, schema tfhook.report/1"},
 			{.name = "steps",
-			 .help = "one line per step; with --json one JSON object per line"},
-			{.name = "csv", .help = "the steps as CSV"},
+			 .help = "print one line per step; with --json, one JSON object per line"},
+			{.name = "csv", .help = "print the steps as CSV"},
 			{.name = "wide",
 			 .letter = 'w',
-			 .help = "names in full, whatever the terminal's width"},
+			 .help = "print names in full, whatever the terminal's width"},
 			{.name = "strict", .help = "exit 4 if the recording is incomplete"},
 			COLOR,
 		},
@@ -79,7 +77,7 @@ static const struct tfh_command cmd_report = {
 static const struct tfh_command cmd_info = {
 	.name = "info",
 	.operand_text = "[PATH...]",
-	.summary = "what is in a recording: command, environment, files, holes",
+	.summary = "what is in a recording: command, environment, files, gaps",
 	.details = "",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
@@ -94,12 +92,10 @@ static const struct tfh_command cmd_info = {
 static const struct tfh_command cmd_import = {
 	.name = "import",
 	.operand_text = "TRACE... -o OUT.tft",
-	.summary = "a trace of PyTorch's or TensorFlow's profiler as a .tft file",
+	.summary = "convert a trace of PyTorch's or TensorFlow's profiler to .tft",
 	.details = "TRACE is Kineto JSON (.json, .json.gz), XPlane (.xplane.pb), or a directory of "
-		   "them (TensorBoard's "
-		   "log directory, too). Several are the ranks of one job: OUT is then a "
-		   "directory. report and info "
-		   "read such traces without this, too.",
+		   "them, such as TensorBoard's log directory. Several are the ranks of one job; "
+		   "OUT is then a directory. report and info also read such traces directly.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_import,
@@ -116,26 +112,24 @@ static const struct tfh_command cmd_verify = {
 	.name = "verify",
 	.operand_text = "[PATH...]",
 	.summary = "check every chunk's checksum and that each file ended cleanly",
-	.details = "Exit code: 0 whole, 3 unreadable, 4 incomplete (damaged chunks, a cut file, "
-		   "lost events).",
+	.details = "Exit code: 0 complete, 3 unreadable, 4 incomplete (damaged chunks, a truncated "
+		   "file, lost events).",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_verify,
 	.flags =
 		{
-			{.name = "quiet", .letter = 'q', .help = "say only what is wrong"},
+			{.name = "quiet", .letter = 'q', .help = "print only what is wrong"},
 		},
 };
 
 static const struct tfh_command cmd_repair = {
 	.name = "repair",
 	.operand_text = "PATH...",
-	.summary = "save what is whole of damaged files and left-over journals",
+	.summary = "recover the intact part of damaged files and left-over journals",
 	.details = "PATH is a run directory, a .tft file or a journal. The originals are never "
-		   "changed. "
-		   "Without -o the result is a new directory beside it, PATH.repaired (of a "
-		   "journal: one more "
-		   "file in the run directory that it names).",
+		   "changed. Without -o, the result is a new directory beside it, PATH.repaired; "
+		   "for a journal, one more file in the run directory that it names.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_repair,
@@ -144,24 +138,25 @@ static const struct tfh_command cmd_repair = {
 			{.name = "output",
 			 .letter = 'o',
 			 .arg = "DIR",
-			 .help = "directory for the result, made if need be"},
+			 .help = "directory for the result, created if it does not exist"},
 			{.name = "left",
-			 .help = "no PATH: what your killed processes (as root: everybody's) left "
-				 "in this machine's memory (/dev/shm) goes into their run "
-				 "directories, and the memory is free again"},
+			 .help = "without PATH: move what your killed processes (as root: "
+				 "everybody's) left in memory (/dev/shm) to their run directories, "
+				 "and free the memory"},
 		},
 };
 
 static const struct tfh_command cmd_ctl = {
 	.name = "ctl",
 	.operand_text = "DIR|PID start|stop|flush|gpu on|gpu off",
-	.summary = "steer the recording of a running job",
-	.details = "stop     keep no more calls (handles and memory are still noted, so start is "
-		   "cheap)\n"
-		   "start    go on recording\n"
-		   "flush    write now what is recorded so far: then `tfhook report DIR` sees it\n"
-		   "gpu on   record device times, whatever TFHOOK_CUPTI says\n"
-		   "gpu off  record none",
+	.summary = "control the recording of a running job",
+	.details =
+		"stop     record no more calls (handles and memory are still tracked, so start is "
+		"cheap)\n"
+		"start    resume recording\n"
+		"flush    write what is recorded so far, so that `tfhook report DIR` sees it\n"
+		"gpu on   record device times, whatever TFHOOK_CUPTI says\n"
+		"gpu off  record no device times",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_ctl,
@@ -176,8 +171,8 @@ static const struct tfh_command cmd_ctl = {
 static const struct tfh_command cmd_doctor = {
 	.name = "doctor",
 	.operand_text = "[CMD]",
-	.summary = "can this machine, and CMD, be traced? every check with its remedy",
-	.details = "Exit code: 0 if a job can be traced here, 1 if something stands in the way.",
+	.summary = "check whether this machine, and CMD, can be traced, with remedies",
+	.details = "Exit code: 0 if a job can be traced here, 1 if not.",
 	.operands = TFH_OPERANDS_COMMAND,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_doctor,
@@ -187,12 +182,12 @@ static const struct tfh_command cmd_doctor = {
 static const struct tfh_command cmd_demo = {
 	.name = "demo",
 	.operand_text = "[main|quick]",
-	.summary = "trace a real training job on the simulated GPU and judge it",
+	.summary = "trace a real training job on the simulated GPU and report on it",
 	.details = "main    tinygrad trains on the simulated GPU, fed by a tf.data pipeline with a "
 		   "slow map\n"
 		   "quick   the same without TensorFlow: copies ten times too large, then a slow "
 		   "loader\n\n"
-		   "Wants a python3 with tinygrad and numpy (main: tensorflow, too); `make demo` "
+		   "Needs a python3 with tinygrad and numpy (main: tensorflow, too); `make demo` "
 		   "prepares one.",
 	.operands = TFH_OPERANDS_WORDS,
 	.words = "main quick",
@@ -211,9 +206,9 @@ static const struct tfh_command cmd_demo = {
 static const struct tfh_command cmd_env = {
 	.name = "env",
 	.operand_text = "",
-	.summary = "print the variables for launchers that call the job themselves",
-	.details = "eval \"$(tfhook env)\" sets them in this shell. Below them, as comments, every "
-		   "setting.",
+	.summary = "print the variables for launchers that start the job themselves",
+	.details =
+		"eval \"$(tfhook env)\" sets them in this shell. All settings follow as comments.",
 	.operands = TFH_OPERANDS_NONE,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_env,
@@ -242,7 +237,7 @@ static const struct tfh_command cmd_completions = {
 static const struct tfh_command cmd_help = {
 	.name = "help",
 	.operand_text = "[COMMAND]",
-	.summary = "this text, or a command's own",
+	.summary = "print this text, or a command's help",
 	.details = "",
 	.operands = TFH_OPERANDS_WORDS,
 	.words = "",

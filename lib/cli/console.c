@@ -26,7 +26,7 @@ void tfh_say(const char *fmt, ...)
 void tfh_say_why(const struct tfh_err *err, int code)
 {
 	tfh_say("%s%s", *err->text ? err->text : strerror(-code),
-		code == -EACCES ? "; read it as the user that recorded it, or be given the right to"
+		code == -EACCES ? "; read it as the user that recorded it, or ask for permission"
 				: "");
 }
 

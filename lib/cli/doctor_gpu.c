@@ -113,9 +113,7 @@ static void check_permission(struct tfh_doctor *d)
 	if (admin == 1 && geteuid())
 		tfh_finding(
 			d, TFH_NOTE,
-			"device times: the kernel module keeps them for administrators; an "
-			"administrator sets NVreg_RestrictProfilingToAdminUsers=0 and reloads it "
-			"(without: verdicts from host calls, tier C)");
+			"device times: the kernel module restricts them to administrators; an administrator can set NVreg_RestrictProfilingToAdminUsers=0 and reload it (otherwise: verdicts from host calls, tier C)");
 	else if (admin >= 0)
 		tfh_finding(d, TFH_GOOD, "device times: allowed by the kernel module");
 }
@@ -157,13 +155,12 @@ static void check_driver(struct tfh_doctor *d, const char *python)
 			    "the GPU driver library (libcuda.so.1) crashed when asked for its "
 			    "version");
 	else if (!driver.there)
-		tfh_finding(
-			d, TFH_NOTE,
-			"no GPU driver (libcuda.so.1): only CPU jobs of TensorFlow can be "
-			"traced here; `tfhook demo` brings a simulated one. A job that looks for "
-			"a driver among its own symbols needs TFHOOK_EXPORTS=0");
+		tfh_finding(d, TFH_NOTE,
+			    "no GPU driver (libcuda.so.1): only CPU jobs of TensorFlow can be "
+			    "traced here; `tfhook demo` has a simulated one. A job that looks for "
+			    "a driver among its own symbols needs TFHOOK_EXPORTS=0");
 	else if (!driver.version)
-		tfh_finding(d, TFH_GOOD, "GPU driver: %s, tells no version", driver.path);
+		tfh_finding(d, TFH_GOOD, "GPU driver: %s, which reports no version", driver.path);
 	else
 		tfh_finding(d, TFH_GOOD, "GPU driver: %s, for CUDA %d.%d", driver.path,
 			    driver.version / 1000, driver.version % 1000 / 10);

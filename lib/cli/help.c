@@ -25,18 +25,17 @@ static void details(FILE *out, const char *text)
 
 void tfh_help_all(FILE *out, const struct tfh_command *const *all)
 {
-	tfh_put("tfhook: where does each training step's time go, what one thing holds it back,\n"
-		"and what would fixing that gain?\n\n"
+	tfh_put("tfhook: where does each training step's time go, what holds the job back,\n"
+		"and what would fixing it gain?\n\n"
 		"usage: tfhook COMMAND [FLAGS] ...\n\n"
-		"  tfhook run python3 train.py     trace a job; a verdict at its end\n"
-		"  tfhook report                   the whole report on the newest recording "
-		"here\n\n",
+		"  tfhook run python3 train.py     record a job; ends with a verdict\n"
+		"  tfhook report                   the whole report of the newest recording here\n\n",
 		out);
 	for (const struct tfh_command *const *c = all; *c; c++) {
 		tfh_print(out, "  %-12s ", (*c)->name);
 		tfh_print_wrapped(out, 15, 15, (*c)->summary);
 	}
-	tfh_put("\n`tfhook help COMMAND` tells more about one of them.\n", out);
+	tfh_put("\n`tfhook help COMMAND` describes one of them.\n", out);
 }
 
 void tfh_help_command(FILE *out, const struct tfh_command *command)
@@ -207,7 +206,7 @@ static const struct {
 int tfh_cmd_completions(const struct tfh_command_line *args)
 {
 	if (args->operands != 1) {
-		tfh_say("completions: for which shell? bash, zsh or fish");
+		tfh_say("completions: name a shell: bash, zsh or fish");
 		return TFH_EXIT_USAGE;
 	}
 	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)

@@ -122,7 +122,7 @@ int tfh_library_find(struct tfh_library *library, bool link, struct tfh_err *err
 	memset(library, 0, sizeof(*library));
 	if (tfh_install_find(name, library->path))
 		return tfh_err_set(err, -ENOENT,
-				   "the recorder %s is not there; build it (make) or install "
+				   "the recorder %s does not exist; build it (make) or install "
 				   "tfhook again (make install)",
 				   library->path);
 	int code = check_object(library->path, err);
@@ -139,10 +139,10 @@ int tfh_library_add_audit(struct tfh_library *library, bool link, struct tfh_err
 	char path[4096];
 
 	if (tfh_install_find("libtfhook-audit.so", path))
-		return tfh_err_set(err, -ENOENT,
-				   "%s, which --audit needs, is not there; build it (make) or "
-				   "install tfhook again (make install)",
-				   path);
+		return tfh_err_set(
+			err, -ENOENT,
+			"%s, which --audit needs, does not exist; build it (make) or install tfhook again (make install)",
+			path);
 	int code = check_object(path, err);
 	if (code)
 		return code;

@@ -117,7 +117,7 @@ static void check_elf(struct tfh_program *p, const char *path, const unsigned ch
 	const char *loader = loader_of(head, n);
 	if (h.e_machine != EM_X86_64)
 		set(p, TFH_PROGRAM_OTHER_CLASS,
-		    "%s is built for another processor, so it cannot be recorded: use this "
+		    "%s is built for another CPU architecture, so it cannot be recorded: use this "
 		    "machine's build",
 		    path);
 	else if (loader && strstr(loader, "/ld-musl"))
@@ -152,8 +152,7 @@ static void check_file(struct tfh_program *p, const char *path, int level)
 	if (stat(path, &st)) {
 		if (level)
 			set(p, TFH_PROGRAM_NOT_EXECUTABLE,
-			    "%s asks for the interpreter %s, which is not there: mend its first "
-			    "line",
+			    "%s asks for the interpreter %s, which does not exist: correct its first line",
 			    p->path, path);
 		else
 			set(p, TFH_PROGRAM_NOT_FOUND, "%s: %s", path, strerror(errno));
@@ -172,9 +171,7 @@ static void check_file(struct tfh_program *p, const char *path, int level)
 	}
 	if (gains_rights(path, &st)) {
 		set(p, TFH_PROGRAM_PRIVILEGED,
-		    "%s runs with its owner's rights (setuid, setgid or capabilities), and then "
-		    "the kernel drops "
-		    "LD_PRELOAD: trace the program that it starts instead (sudo tfhook run CMD, "
+		    "%s runs with its owner's rights (setuid, setgid or capabilities), so the kernel drops LD_PRELOAD: trace the program that it starts instead (sudo tfhook run CMD, "
 		    "not tfhook run sudo CMD)",
 		    path);
 		return;
@@ -195,14 +192,13 @@ void tfh_program_check(const char *name, struct tfh_program *p)
 		if (strchr(name, '/'))
 			set(p, TFH_PROGRAM_NOT_FOUND, "%s: no such file", name);
 		else
-			set(p, TFH_PROGRAM_NOT_FOUND, "no command '%s' along PATH%s", name,
-			    access(name, F_OK)
-				    ? ""
-				    : "; it is in this directory: ./ before it starts that");
+			set(p, TFH_PROGRAM_NOT_FOUND, "no command '%s' in PATH%s%s", name,
+			    access(name, F_OK) ? "" : "; it is in this directory: start it as ./",
+			    access(name, F_OK) ? "" : name);
 		return;
 	}
 	if (err == -EACCES && !strchr(name, '/')) {
-		set(p, TFH_PROGRAM_NOT_EXECUTABLE, "'%s' is along PATH, but not executable", name);
+		set(p, TFH_PROGRAM_NOT_EXECUTABLE, "'%s' is in PATH, but not executable", name);
 		return;
 	}
 	check_file(p, p->path, 0);

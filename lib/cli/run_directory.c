@@ -46,15 +46,15 @@ static void utc(char out[20], const char *form)
 
 static int cannot_make(const char *dir, int error, struct tfh_err *err)
 {
-	const char *remedy = "name another place: tfhook run -o DIR, or TFHOOK_DIR";
+	const char *remedy = "name another directory: tfhook run -o DIR, or TFHOOK_DIR";
 
 	if (error == ENOSPC || error == EDQUOT)
 		return tfh_err_set(err, -error,
-				   "no room for the recording in %s: %s; make room, or %s", dir,
+				   "no space for the recording in %s: %s; free some, or %s", dir,
 				   strerror(error), remedy);
 	if (error == ENOENT)
 		return tfh_err_set(err, -error,
-				   "cannot make %s: the directory above it is not there; %s", dir,
+				   "cannot create %s: its parent directory does not exist; %s", dir,
 				   remedy);
 	return tfh_err_set(err, -error, "cannot write the recording to %s: %s; %s", dir,
 			   strerror(error), remedy);
@@ -88,15 +88,15 @@ static int make_given(struct tfh_place *place, const char *output, struct tfh_er
 		return cannot_make(output, -code, err);
 	} else if (stat(output, &st) || !S_ISDIR(st.st_mode)) {
 		return tfh_err_set(err, -EEXIST,
-				   "%s is there and is no directory; name another with -o", output);
+				   "%s exists and is not a directory; name another with -o",
+				   output);
 	} else if (access(output, W_OK | X_OK)) {
 		return cannot_make(output, errno, err);
 	} else if (!is_empty(output)) {
-		return tfh_err_set(err, -EEXIST,
-				   "%s is there and not empty, and nothing is ever overwritten; "
-				   "name a new directory "
-				   "with -o, or leave -o away",
-				   output);
+		return tfh_err_set(
+			err, -EEXIST,
+			"%s exists and is not empty, and nothing is ever overwritten; name a new directory with -o, or omit -o",
+			output);
 	}
 	if (!realpath(output, place->dir))
 		return cannot_make(output, errno, err);
@@ -151,7 +151,7 @@ static void find_access(struct tfh_place *place)
 	int code = tfh_access_find(&place->access, g ? number : name);
 	if (!code)
 		return;
-	tfh_say("TFHOOK_GROUP=%s: %s; the recording is the owner's alone", name,
+	tfh_say("TFHOOK_GROUP=%s: %s; only the owner can read the recording", name,
 		code == -ENOENT ? "there is no such group" : "this user is not in that group");
 	unsetenv("TFHOOK_GROUP");
 }

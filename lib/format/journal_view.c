@@ -66,9 +66,7 @@ static int check_header(const struct tft_view *v, struct tfh_err *err)
 
 	if (j->magic == TFT_JOURNAL_SETUP_MAGIC ||
 	    (j->magic == 0 && v->st.st_size >= TFT_JOURNAL_HEADER))
-		return tfh_err_set(err, -EAGAIN,
-				   "%s: a journal that is still being set up, or was left so",
-				   v->path);
+		return tfh_err_set(err, -EAGAIN, "%s: a journal that is not fully set up", v->path);
 	if (j->magic != TFT_JOURNAL_MAGIC || v->st.st_size < TFT_JOURNAL_HEADER)
 		return tfh_err_set(err, -ENOMSG, "%s: not a tfhook journal", v->path);
 	if (j->version != TFT_JOURNAL_VERSION || j->header_bytes != TFT_JOURNAL_HEADER)
@@ -293,6 +291,6 @@ int tft_view_steer(const struct tft_view *v, uint32_t set, uint32_t clear, uint3
 			munmap(p, 4096);
 	}
 	if (code < 0)
-		tfh_err_set(err, code, "%s: cannot be steered: %s", v->path, strerror(-code));
+		tfh_err_set(err, code, "%s: cannot be controlled: %s", v->path, strerror(-code));
 	return code;
 }

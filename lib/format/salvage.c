@@ -462,7 +462,7 @@ static int may_salvage(const struct salvage *s, const char *path, struct tfh_err
 		return 0;
 	if (life == TFT_ALIVE)
 		return tfh_err_set(err, -EBUSY,
-				   "%s: process %u is still recording; `tfhook ctl` steers it",
+				   "%s: process %u is still recording; `tfhook ctl` controls it",
 				   path, j->pid);
 	gethostname(host, sizeof(host) - 1);
 	/* our host before its last boot: that process is dead */
@@ -521,8 +521,7 @@ static int run(struct salvage *s, const char *path, struct tfh_err *err)
 	if (!s->out_dir)
 		s->out_dir = s->run_dir;
 	if (s->flags & TFT_SALVAGE_SNAPSHOT && strcmp(s->out_dir, s->run_dir) == 0)
-		return tfh_err_set(err, -EINVAL,
-				   "%s: a snapshot belongs into a directory of its own", path);
+		return tfh_err_set(err, -EINVAL, "%s: a snapshot needs a separate directory", path);
 	load_head(s);
 	s->end_ticks = last_sign(s);
 	int code = hold_all(s);
@@ -555,9 +554,7 @@ int tft_salvage_view(struct tft_view *view, const char *out_dir, unsigned flags,
 		code = may_salvage(&s, path, err);
 	if (code == 0 && !(flags & TFT_SALVAGE_SNAPSHOT) && lock_salvage(view) < 0)
 		code = tfh_err_set(err, -EALREADY,
-				   "%s: is being salvaged by another process; try again when that "
-				   "is done",
-				   path);
+				   "%s: another process is salvaging it; try again later", path);
 	if (code == 0) {
 		code = tft_journal_copy(view, &s.copy);
 		if (code < 0)

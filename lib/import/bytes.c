@@ -107,7 +107,7 @@ static bool inflate_block(struct tfh_bytes *b, struct file_block *to)
 		if (rc == Z_STREAM_END)
 			b->stream_end = true;
 		else if (rc == Z_BUF_ERROR && b->whole)
-			return b->code ? false : fail(b, "the compressed file is cut off");
+			return b->code ? false : fail(b, "the compressed file is truncated");
 		else if (rc != Z_OK && rc != Z_BUF_ERROR)
 			return fail(b, "the compressed data is damaged");
 	}

@@ -323,9 +323,9 @@ static const char *other_format(const char *key)
 	static const struct {
 		const char *key, *what;
 	} all[] = {
-		{"rocprofiler-sdk-tool", " (rocprofv3's own: give PyTorch's or JAX's profile)"},
-		{"nodes", " (an execution graph without times: give the profiler's trace)"},
-		{"profiles", " (speedscope's: give the trace that it was made of)"},
+		{"rocprofiler-sdk-tool", " (rocprofv3's own: use PyTorch's or JAX's profile)"},
+		{"nodes", " (an execution graph without times: use the profiler's trace)"},
+		{"profiles", " (speedscope's: use the trace that it was made from)"},
 		{"stringTable", " (a sampling profiler's)"},
 	};
 
@@ -382,7 +382,7 @@ static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *pa
 			rc = tfh_scan_finish(s, path, err);
 		else
 			tfh_err_set(err, rc, "%s: %s", path,
-				    rc == -E2BIG ? "more events than can be held in memory"
+				    rc == -E2BIG ? "more events than fit in memory"
 						 : "out of memory");
 		if (!rc && !known)
 			rc = tfh_err_set(err, -ENOMSG, "%s: JSON, but no trace: no traceEvents%s",

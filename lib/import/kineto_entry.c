@@ -447,12 +447,9 @@ const char *tfh_kineto_nothing(const struct tfh_kineto *k)
 	for (uint32_t i = 0; i < k->labels; i++)
 		if (strstr(k->label[i].text, "/device:") || starts(k->label[i].text, "/host:") ||
 		    starts(k->label[i].text, "/job:"))
-			return "written by TensorFlow's or JAX's profiler for a viewer: give the "
-			       ".xplane.pb beside it";
+			return "written by TensorFlow's or JAX's profiler for a viewer: use the .xplane.pb beside it";
 	if (k->entries)
-		return "a trace without a single launch, op or kernel: the program did nothing "
-		       "while "
-		       "the profiler ran, or in a thread or process that it does not see";
+		return "a trace without a single launch, op or kernel: the program did nothing while the profiler ran, or worked in a thread or process that the profiler does not see";
 	return k->others ? "a trace without a single call, op or kernel: of Chrome's format, but "
 			   "not of PyTorch's profiler"
 			 : "a trace without a single call, op or kernel";

@@ -106,7 +106,7 @@ static const char *other_format(const char *path, const uint8_t *head, size_t n)
 		const char *bytes, *what;
 	} all[] = {
 		{"SQLite format 3",
-		 "an SQLite database, as nsys and rocprof export: not read; record the job with "
+		 "an SQLite database, as nsys and rocprof export: not supported; record the job with "
 		 "`tfhook run`, or with PyTorch's or TensorFlow's profiler"},
 		{"PK\3\4", "a zip archive: unpack it first"},
 		{"\x28\xb5\x2f\xfd", "compressed with zstd: zstd -dc FILE | tfhook report -"},
@@ -115,8 +115,7 @@ static const char *other_format(const char *path, const uint8_t *head, size_t n)
 		 "7zXZ",
 		 "compressed with xz: xz -dc FILE | tfhook report -"},
 		{"\x80\4\x95",
-		 "a pickle of Python's, such as PyTorch's memory snapshot: it holds no times; "
-		 "give the profiler's trace"},
+		 "a Python pickle, such as PyTorch's memory snapshot: it holds no times; use the profiler's trace"},
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
@@ -124,11 +123,11 @@ static const char *other_format(const char *path, const uint8_t *head, size_t n)
 			return all[i].what;
 	if (ends_with(path, ".nsys-rep") || ends_with(path, ".qdrep") ||
 	    ends_with(path, ".ncu-rep"))
-		return "a report of NVIDIA's Nsight: not read; record the job with `tfhook run`, "
+		return "a report of NVIDIA's Nsight: not supported; record the job with `tfhook run`, "
 		       "or "
 		       "with PyTorch's or TensorFlow's profiler";
 	if (ends_with(path, ".pftrace") || ends_with(path, ".perfetto-trace"))
-		return "a Perfetto trace: not read; give the profiler's own JSON or .xplane.pb";
+		return "a Perfetto trace: not supported; use the profiler's own JSON or .xplane.pb";
 	return NULL;
 }
 

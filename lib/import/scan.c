@@ -138,7 +138,7 @@ static void string(struct tfh_scan *s, bool keep)
 	for (;;) {
 		if (s->p == s->end && !refill(s)) {
 			s->text[s->length = 0] = '\0';
-			broken(s, "it ends within a text");
+			broken(s, "it ends within a string");
 			return;
 		}
 		const uint8_t *p = s->p;

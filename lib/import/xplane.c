@@ -336,12 +336,11 @@ int tfh_import_xplane_bytes(struct tfh_builder *b, const void *data, size_t n, c
 	if (rc == -ENOMSG)
 		tfh_err_set(err, rc, "%s: not an XPlane trace", path);
 	else if (rc == -EBADMSG)
-		tfh_err_set(err, rc, "%s: damaged or cut off: a length points beyond the end",
+		tfh_err_set(err, rc, "%s: damaged or truncated: a length points beyond the end",
 			    path);
 	else if (rc)
 		tfh_err_set(err, rc, "%s: %s", path,
-			    rc == -E2BIG ? "more events than can be held in memory"
-					 : "out of memory");
+			    rc == -E2BIG ? "more events than fit in memory" : "out of memory");
 	else if (!tfh_xplane_count(x))
 		rc = tfh_err_set(err, -ENODATA, "%s: a trace without a single event", path);
 	else if ((rc = tfh_xplane_end(x)))

@@ -295,7 +295,7 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 		return tfh_err_set(
 			err, -ENODATA,
 			"nothing to analyse: what is left of the recording holds no GPU or "
-			"TensorFlow call; its files are damaged or cut off, `tfhook verify` "
+			"TensorFlow call; its files are damaged or truncated; `tfhook verify` "
 			"says where");
 	if (top == UINT32_MAX)
 		return tfh_err_set(err, -ENODATA,

@@ -218,7 +218,7 @@ enum tfh_supply_basis {
 	TFH_SUPPLY_UNKNOWN,
 	TFH_SUPPLY_ON_REQUEST, /* it works only while it is asked */
 	TFH_SUPPLY_WAITED,     /* batches were waited for one after the other */
-	TFH_SUPPLY_BURSTS      /* bursts, each from an empty buffer to an empty one */
+	TFH_SUPPLY_BURSTS      /* bursts, each from one empty buffer to the next */
 };
 
 /* What the input pipeline could deliver; NAN: not known. */

@@ -243,8 +243,9 @@ static void find_access(struct tfh_rundir *d, const struct tfh_options *options)
 	snprintf(what, sizeof(what), "TFHOOK_GROUP=%.64s: %s", group,
 		 err == -ENOENT ? "there is no such group in /etc/group"
 				: "this user is not in that group");
-	tfh_log_failure(what, err == -ENOENT ? "give its number; the recording is the owner's alone"
-					     : "name another; the recording is the owner's alone");
+	tfh_log_failure(what, err == -ENOENT
+				      ? "give its number; only the owner can read the recording"
+				      : "name another; only the owner can read the recording");
 }
 
 int tfh_rundir_open(struct tfh_rundir *d, const struct tfh_record_proc *p)

@@ -150,7 +150,7 @@ static void end_line(const struct tfh_result *r, char *out, size_t size)
 		snprintf(out, size, "ENDED BY SIGNAL %d (%s)", r->end_code,
 			 name ? name : "unknown");
 	else if (r->end == TFH_END_KILLED)
-		snprintf(out, size, "ENDED WITHOUT A FAREWELL (killed, or the machine went down)");
+		snprintf(out, size, "ENDED ABRUPTLY (killed, or the machine went down)");
 	else if (r->end == TFH_END_RUNNING)
 		snprintf(out, size, "STILL RUNNING: this is what is written so far");
 	else if (r->end == TFH_END_EXIT && r->end_code)
@@ -171,11 +171,12 @@ static bool print_silent(const struct tfh_page *page, const char *first, const c
 		const struct tfh_rank *k = &r->rank[i];
 		if (!(k->silent_s >= TFH_REPORT_SILENT_S))
 			continue;
-		snprintf(line, sizeof(line),
-			 k->closed ? "rank %d had ended by itself %s before the last one stopped"
-				   : "rank %d stopped first: nothing was heard of it in the last "
-				     "%s, while others went on or waited",
-			 k->rank, tfh_fmt_time(time, k->silent_s));
+		snprintf(
+			line, sizeof(line),
+			k->closed
+				? "rank %d had exited %s before the last one stopped"
+				: "rank %d stopped first: it recorded nothing in the last %s, while others went on or waited",
+			k->rank, tfh_fmt_time(time, k->silent_s));
 		tfh_wrap(page, first, more, line);
 		n++;
 	}

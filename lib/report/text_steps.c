@@ -325,5 +325,6 @@ void tfh_text_whatif(const struct tfh_page *page)
 		vague |= isnan(w->step_s);
 	}
 	if (vague)
-		tfh_put("  -: the data do not bear one number, only a range or bound\n", page->out);
+		tfh_put("  -: the data supports only a range or bound, not one number\n",
+			page->out);
 }

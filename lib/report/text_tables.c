@@ -70,10 +70,10 @@ static void supply_line(const struct tfh_page *page)
 	tfh_fmt_time(period, s->period_s);
 	if (s->headroom >= 1.05)
 		snprintf(line, sizeof(line),
-			 "batches could come every %s, %s times as fast as the steps take them",
+			 "a batch could be ready every %s, %s times as fast as the steps need it",
 			 period, tfh_fmt_mean(times, s->headroom));
 	else
-		snprintf(line, sizeof(line), "batches can come every %s, no faster", period);
+		snprintf(line, sizeof(line), "a batch is ready every %s at best", period);
 	tfh_wrap(page, "  ", "    ", line);
 }
 
@@ -247,7 +247,7 @@ static const char *gpu_times_words(const char *how)
 	return "none, host calls only";
 }
 
-/* "; steps told apart by iterator get-next" */
+/* "; steps by iterator get-next" */
 static void step_clock_words(const struct tfh_steps *s, char *out, size_t size)
 {
 	const char *kind = tfh_step_clock_name(s->clock), *name = s->clock_name;
@@ -258,12 +258,12 @@ static void step_clock_words(const struct tfh_steps *s, char *out, size_t size)
 		return;
 	}
 	if (s->clock == TFH_STEP_CLOCK_MARK) {
-		snprintf(out, size, "; steps told apart by marks (%.80s)", name ? name : "");
+		snprintf(out, size, "; steps by marks (%.80s)", name ? name : "");
 		return;
 	}
 	/* The name may say the kind itself. */
 	bool both = name && *name && !strstr(name, kind);
-	snprintf(out, size, "; steps told apart by %s%s%.80s", both || !name || !*name ? kind : "",
+	snprintf(out, size, "; steps by %s%s%.80s", both || !name || !*name ? kind : "",
 		 both ? " " : "", name ? name : "");
 }
 
@@ -316,8 +316,7 @@ void tfh_text_data(const struct tfh_page *page)
 	if (q->unnamed)
 		tfh_print(
 			page->out,
-			"       names of ranges, ops or graphs had no room %s time%s and are shown "
-			"as one: use fewer different ones\n",
+			"       names of ranges, ops or graphs did not fit %s time%s and are shown as one: use fewer different names\n",
 			tfh_fmt_count(a, q->unnamed), q->unnamed == 1 ? "" : "s");
 	if (q->holes)
 		tfh_print(page->out,

@@ -46,5 +46,5 @@ ls blank/*.tft >/dev/null || fail 'not recorded through links'
 [[ -z $(ls tmp) ]] || fail 'the links are still there'
 rm "a b/lib/libtfhook-audit.so"
 expect 125 "a b/bin/tfhook" run --audit touch started
-says 'libtfhook-audit.so, which --audit needs, is not there'
+says 'libtfhook-audit.so, which --audit needs, does not exist'
 [[ ! -e started ]] || fail 'the job was started'

@@ -6,12 +6,12 @@ set -u
 
 mkdir empty
 expect 5 "$tfhook" ctl empty flush
-says 'no process of empty records now'
+says 'no process of empty is recording on this host'
 expect 2 "$tfhook" ctl nosuchthing flush
-says 'neither a run directory nor the number of a process'
+says 'neither a run directory nor a process id'
 expect 2 "$tfhook" ctl empty flush --steps 3
 expect 2 "$tfhook" ctl empty start --steps nought
-says "a number from 1 on, not 'nought'"
+says "a number of at least 1, not 'nought'"
 expect 2 "$tfhook" ctl empty explode
 
 LD_LIBRARY_PATH=$TFH_BUILD/sim "$tfhook" run -q -o rec "$job" --steps 100000 --h2d 1000 --spin 1000 >job.out 2>job.err &

@@ -18,11 +18,11 @@ expect 125 env TFH_PY=/bin/false "$installed/bin/tfhook" demo quick
 says 'needs a python3'
 mv "$installed/lib/tfhook/sim" elsewhere
 expect 125 "$installed/bin/tfhook" demo quick
-says 'the simulated GPU .*/lib/sim/libcuda.so.1 is not there; .*make install'
+says 'the simulated GPU .*/lib/sim/libcuda.so.1 does not exist; .*make install'
 mv elsewhere "$installed/lib/tfhook/sim"
 mv "$installed/share/tfhook/demo/train_csv.py" .
 expect 125 "$installed/bin/tfhook" demo quick
-says 'demo/train_csv.py is not there; .*make install'
+says 'demo/train_csv.py does not exist; .*make install'
 mv train_csv.py "$installed/share/tfhook/demo"
 [[ ${TFH_PY:-} ]] || { echo 'no python with tinygrad'; exit 77; }
 

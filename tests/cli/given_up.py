@@ -53,7 +53,7 @@ def check(marks, limit):
         assert end <= gone["start_s"] + 1e-6 or s["start_s"] >= gone["start_s"], s
     judged = sum(s["total_s"] for s in report["segments"])
     assert judged < report["run"]["wall_s"] - 0.9 * length, (judged, length)
-    assert any("given up" in text for text in report["remarks"]), report["remarks"]
+    assert any("were deleted" in text for text in report["remarks"]), report["remarks"]
     # Segments are many, and of one clock: nothing was there before the start.
     moments = [report["startup"][k] for k in ("driver_s", "context_s", "module_s", "step_s")]
     assert all(m is None or m >= 0 for m in moments), moments

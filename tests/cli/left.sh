@@ -86,8 +86,8 @@ everything
 expect 0 unshare -m bash inner "$tfhook" repair --left
 prints 'left: 3'
 prints 'tfhook.0.a.journal: [0-9]+ events saved to .*/left/p.*.1.tft'
-prints 'tfhook.0.gone.journal: its run directory .*/nowhere is gone: removed'
-prints 'tfhook.0.unseen.journal: kept: .*nowhere cannot be seen from here'
+prints 'tfhook.0.gone.journal: its run directory .*/nowhere no longer exists: removed'
+prints 'tfhook.0.unseen.journal: kept: .*nowhere is not visible from here'
 prints 'tfhook.65534.theirs.journal: [0-9]+ events saved to .*/theirs/p.theirs.1.0.tft'
 prints 'tfhook.65534.link.journal: .*cannot be created: Permission denied'
 prints 'tfhook.65534.lies.journal: .*cannot be created: Permission denied'

@@ -46,11 +46,11 @@ if [[ $(id -u) == 0 ]] && command -v setpriv >/dev/null; then
 	chmod 755 .
 fi
 expect 2 "$tfhook" import
-says 'import: of what\?'
+says 'import: no input'
 expect 2 "$tfhook" report ''
 says 'report: an empty name'
 expect 2 "$tfhook" import x.json
-says 'import: where to\?.*-o'
+says 'import: no output.*-o'
 
 # A text file.
 echo 'hello, this is a log' >log.txt
@@ -64,7 +64,7 @@ for file in log.txt text.tft; do
 done
 mkdir junk && cp log.txt junk/a.tft
 expect 3 "$tfhook" repair junk
-says 'junk: nothing in it can be read, no result is made'
+says 'junk: nothing in it can be read, so there is no result'
 [[ ! -e junk.repaired ]] || fail 'an empty result stays'
 
 # A job without any GPU or TensorFlow call leaves nothing; a run without steps says why there is no verdict.
@@ -142,7 +142,7 @@ says 'cannot make cut.repaired.*File exists.*-o'
 expect 0 "$tfhook" repair cut -o again
 [[ -f again/run.json ]] || fail 'run.json is missing'
 expect 2 "$tfhook" repair
-says 'of what\?'
+says 'no input'
 
 # A damaged byte in the middle: the chunk is left out and counted.
 cp -r rec bad
@@ -198,7 +198,7 @@ for ((i = 0; i < 100; i++)); do # timeout kills itself, too, and may be gone bef
 	sleep 0.05
 done
 expect 0 "$tfhook" info left
-prints 'journal of process [0-9]+, which is gone: what its files do not hold yet'
+prints 'journal of process [0-9]+, which is gone: records not yet in its files'
 expect 0 "$tfhook" repair left -o mended
 rm -rf left mended
 
@@ -229,7 +229,7 @@ said=no
 for ((size = 4000; size < 9000; size += 250)); do
 	rm -rf stump && cp -r rec stump && truncate -s $size stump/*.tft
 	"$tfhook" report stump >.out 2>.err && break # from here on there are steps
-	[[ $? != 5 ]] || grep -q 'missing: no repeating step' .out || { said=yes && says 'damaged or cut off'; }
+	[[ $? != 5 ]] || grep -q 'missing: no repeating step' .out || { said=yes && says 'damaged or truncated'; }
 done
 [[ $said == yes ]] || fail 'no file was cut to one without calls'
 

@@ -11,7 +11,7 @@ lines() { [[ $(grep -c '^tfhook: ' .err) == "$1" ]] || fail "$1 lines expected";
 # The verdict never comes: its files cannot be opened.
 expect 7 timeout -s KILL 60 env LD_LIBRARY_PATH="$TFH_BUILD/sim" LD_PRELOAD="$full" FULL_HANGS=1 \
 	"$tfhook" run -o slow sh -c '"$@"; exit 7' sh "${short[@]}"
-says 'the verdict takes longer than a job should wait for it: tfhook report slow'
+says 'the verdict takes too long to wait for: tfhook report slow'
 lines 2
 expect 0 "$tfhook" report slow
 prints '30 steps'
@@ -26,7 +26,7 @@ kill -TERM $pid
 wait $pid
 [[ $? == 7 ]] || fail 'SIGTERM: ends as the job did'
 kill $watch
-says 'stopped by a signal; the verdict: tfhook report ended|takes longer than a job should wait'
+says 'stopped by a signal; the verdict: tfhook report ended|takes too long to wait'
 
 # A process was killed, and another program holds the lock of those who save what it left.
 cat >holds.py <<'END'
@@ -55,7 +55,7 @@ END
 expect 7 timeout -s KILL 60 env LD_LIBRARY_PATH="$TFH_BUILD/sim" "$tfhook" run -o held python3 holds.py - "$job" --steps 100000 --h2d 1000 --spin 2000
 kill "$(cat holder)"
 journal=$(tail -1 .out)
-says 'what killed processes left takes longer to save than a job should wait for it: tfhook report held'
+says 'saving what killed processes left takes too long to wait for: tfhook report held'
 [[ -e $journal ]] || fail 'the journal is not there any more'
 expect 0 "$tfhook" report held
 prints 'steps'

@@ -7,7 +7,7 @@ set -u
 mkdir -p bare/bin junk/bin junk/lib "a b:c/bin" "a b:c/lib" tmp
 cp "$tfhook" bare/bin/ && cp "$tfhook" junk/bin/ && cp "$tfhook" "a b:c/bin/"
 expect 125 bare/bin/tfhook run touch started
-says 'the recorder .*libtfhook.so is not there; build it \(make\) or install'
+says 'the recorder .*libtfhook.so does not exist; build it \(make\) or install'
 echo junk >junk/lib/libtfhook.so
 expect 125 junk/bin/tfhook run touch started
 says 'not a shared library of this machine; build or install tfhook again'

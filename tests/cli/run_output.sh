@@ -11,15 +11,15 @@ says 'not empty, and nothing is ever overwritten.*-o'
 [[ $(ls taken) == file ]] || fail 'the existing directory was changed'
 echo x >afile
 expect 125 "$tfhook" run -o afile touch started
-says 'is no directory'
+says 'is not a directory'
 expect 125 "$tfhook" run -o no/such/dir touch started
-says 'the directory above it is not there'
+says 'its parent directory does not exist'
 expect 125 "$tfhook" run -o /sys/tfhook touch started
 says 'cannot write the recording to /sys/tfhook.*-o DIR'
 expect 125 env TFHOOK_DIR=/sys "$tfhook" run touch started
 says 'TFHOOK_DIR'
 expect 125 env LD_PRELOAD="$full" FULL_MKDIR=1 "$tfhook" run touch started
-says 'no room for the recording.*No space left.*-o DIR'
+says 'no space for the recording.*No space left.*-o DIR'
 [[ ! -e started ]] || fail 'the job was started'
 
 # run.json says the same of a job that `tfhook run` starts and of one that is only preloaded, which knows its program, too.
@@ -42,9 +42,9 @@ says 'tfhook doctor .*tfhook env'
 [[ -d empty && -z $(ls -A empty) ]] || fail 'not as empty as before'
 says_not 'the job'
 expect 3 "$tfhook" run sh -c 'exit 3'
-says 'the job failed with exit code 3, perhaps before it came to that'
+says 'the job failed with exit code 3, perhaps before it reached that point'
 expect_signal 11 "$tfhook" run sh -c 'kill -SEGV $$'
-says 'the job was ended by signal 11 .*, perhaps before it came to that'
+says 'the job was ended by signal 11 .*, perhaps before it reached that point'
 expect 0 "$tfhook" run true
 nothing_made
 expect 125 "$tfhook" run --strict true
@@ -101,5 +101,5 @@ group=$(id -gn)
 (umask 077; on_gpu env TFHOOK_GROUP="$group" "$tfhook" run -q -o ours "$job" --steps 3 --h2d 1000 --spin 10 >/dev/null)
 [[ $(stat -c %a ours) == 2750 && $(stat -c %a,%G ours/* | sort -u) == "640,$group" ]] || fail "$(ls -la ours)"
 expect 0 on_gpu env TFHOOK_GROUP=no-such-group "$tfhook" run -o nogroup "$job" --steps 3 --h2d 1000 --spin 10
-says 'TFHOOK_GROUP=no-such-group: there is no such group; the recording is the owner.s alone'
+says 'TFHOOK_GROUP=no-such-group: there is no such group; only the owner can read the recording'
 [[ $(stat -c %a nogroup) == 700 && -n $(ls nogroup/*.tft) ]] || fail "$(ls -la nogroup)"

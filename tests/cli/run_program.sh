@@ -12,12 +12,12 @@ expect 125 "$tfhook" run -o
 says '-o needs a value'
 
 expect 127 "$tfhook" run nosuchcommand
-says "no command 'nosuchcommand' along PATH"
+says "no command 'nosuchcommand' in PATH"
 expect 127 "$tfhook" run ./nosuchfile
 says 'nosuchfile: no such file'
 echo 'echo hi' >script.py
 expect 127 "$tfhook" run script.py
-says 'in this directory: ./'
+says 'in this directory: start it as ./script.py'
 expect 126 "$tfhook" run ./script.py
 says 'not executable: chmod \+x.*python3'
 expect 126 "$tfhook" run "$TFH_TMP"

@@ -73,7 +73,7 @@ expect 0 env CLICOLOR_FORCE=1 NO_COLOR=1 "$tfhook" report rec
 got=0
 "$tfhook" doctor true >.out 2>.err || got=$?
 [[ $got == 0 || $got == 1 ]] || fail "doctor: $got"
-prints 'the recorder gets into processes'
+prints 'the recorder is loaded into processes'
 prints 'true can be recorded'
 expect 1 env LD_PRELOAD="$TFH_BUILD/tests/cli/libfull.so" FULL_FREE_MB=100 FULL_NO_SHM=1 "$tfhook" doctor
 prints 'BAD .*recording pauses below'
@@ -103,4 +103,4 @@ expect 0 env TFHOOK_STACKS=foo TFHOOK_RANKS=two TFHOOK_RUN="$PWD/odd" LD_PRELOAD
 	LD_LIBRARY_PATH="$TFH_BUILD/sim" "$job" --steps 3
 [[ ! -s .err ]] || fail 'the library speaks of settings'
 expect 0 "$tfhook" info odd
-prints 'TFHOOK_STACKS=foo   <- not understood, had no effect; it takes off, slow'
+prints 'TFHOOK_STACKS=foo   <- not valid, had no effect; it takes off, slow'

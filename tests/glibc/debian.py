@@ -65,7 +65,7 @@ def job(root):
     report = within(root, f"/{PLACE}/bin/tfhook report {work}/tfhook-run")
     check(report.returncode in (0, 5) and "0 dropped" in report.stdout, "report", report)
     doctor = within(root, f"/{PLACE}/bin/tfhook doctor")
-    check("ok    the recorder gets into processes" in doctor.stdout, "doctor", doctor)
+    check("ok    the recorder is loaded into processes" in doctor.stdout, "doctor", doctor)
     return counts["calls"]
 
 

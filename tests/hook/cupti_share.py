@@ -94,7 +94,7 @@ def graphs():
     check(not [op for op in whole if in_spans({"spans": [s for s in info["spans"] if s[2]]}, op["t0"], op["t1"])],
           "whole launches in a span with nodes", info)
     check(all(op["call"] >= 0 for op in whole), "calls of whole launches")
-    check("of some graphs only whole launches" in told(run) and "as its own work" in told(run), "info", told(run))
+    check("of some graphs only whole launches" in told(run) and "of its own work" in told(run), "info", told(run))
 
 
 for what in (policies, finalized, clocked, graphs):

@@ -49,12 +49,12 @@ code, out, err = run("report", "--json", TMP + "/job")
 assert code == 0, (code, err)
 r = json.loads(out)
 assert [x["rank"] for x in r["ranks"]] == [0, 1] and r["world"]["seen"] == 2 and r["world"]["ranks"] == 4, r["world"]
-assert err.count("left out: ") == 2 and "a.json: it ends" in err and "d.json: No such file" in err, err
+assert err.count("skipped: ") == 2 and "a.json: it ends" in err and "d.json: No such file" in err, err
 assert (r["quality"]["files"], r["quality"]["files_complete"]) == (4, 2), r["quality"]
 dump = subprocess.check_output([BUILD + "/tests/import/dump", TMP + "/job"]).decode()
 assert "cut_3" not in dump and "op of rank 3" not in dump and "gemm_0" in dump and "op of rank 1" in dump
 code, _, err = run("import", TMP + "/job", "-o", TMP + "/imported")
-assert code == 0 and err.count("left out: ") == 2 and len(os.listdir(TMP + "/imported")) == 2, (code, err)
+assert code == 0 and err.count("skipped: ") == 2 and len(os.listdir(TMP + "/imported")) == 2, (code, err)
 code, _, err = run("report", "--strict", TMP + "/job")
 assert code == 4, (code, err)
 code, _, err = run("report", TMP + "/job/a.json", TMP + "/job/b.pt.trace.json")

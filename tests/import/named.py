@@ -122,11 +122,11 @@ def main():
             load["dur"] += load["ts"] - BASE - 100
             load["ts"] = BASE + 100
         d = t.report(case)
-        said = [x for x in d["remarks"] if "from before the trace for" in x]
+        said = [x for x in d["remarks"] if "work from before the trace" in x]
         assert d["steps"]["clock"] is None and d["steps"]["count"] == 1, (case, d["steps"])
         assert bool(said) == (case == "busy"), (case, d["remarks"])
         if said:
-            assert "for 50 ms: not counted" in said[0], said
+            assert "for 50 ms with work from before the trace: not counted" in said[0], said
             assert d["verdict"]["class"] == "compute-bound", d["verdict"]
             assert abs(d["steps"]["median_s"] - 0.0381) < 2e-4, d["steps"]
         else:

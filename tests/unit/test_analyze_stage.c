@@ -74,7 +74,7 @@ static void test_functions(void **state)
 	expect_advice("Map", TFH_CAUSE_INPUT_MAP, "num_parallel_calls");
 	expect_advice("Scan", TFH_CAUSE_INPUT_MAP, "needs no state");
 	expect_advice("Filter", TFH_CAUSE_INPUT_MAP, "before it");
-	expect_advice("FlatMap", TFH_CAUSE_INPUT_MAP, "in place of flat_map()");
+	expect_advice("FlatMap", TFH_CAUSE_INPUT_MAP, "instead of flat_map()");
 	expect_advice("GroupByWindow", TFH_CAUSE_INPUT_MAP, "num_parallel_calls");
 	expect_advice("CSV", TFH_CAUSE_INPUT_READ, "interleave");
 }

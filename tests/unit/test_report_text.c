@@ -182,9 +182,9 @@ static void silent_rank_is_named(void **state)
 	char *text = fixture_print(print_text, &r);
 	assert_non_null(strstr(text,
 			       "THE JOB FAILED: exit code 1\n"
-			       "  rank 4 stopped first: nothing was heard of it in the last 1.50 "
+			       "  rank 4 stopped first: it recorded nothing in the last 1.50 "
 			       "s, while others\n    went on or waited\n"
-			       "  rank 5 had ended by itself 2.00 s before the last one stopped\n"
+			       "  rank 5 had exited 2.00 s before the last one stopped\n"
 			       "  in flight: cuCtxSynchronize stream 7 of rank 3 on thread 4711"));
 	lines_fit(text);
 	free(text);

@@ -419,9 +419,9 @@ int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, str
 	if (!n) {
 		if (!tfh_run_newest(newest, sizeof(newest))) {
 			tfh_run_close(run);
-			return tfh_err_set(err, -ENODATA,
-					   "no run directory of yours here; name one, or make one: "
-					   "tfhook run CMD...");
+			return tfh_err_set(
+				err, -ENODATA,
+				"no run directory of yours here; name one, or record one: tfhook run CMD...");
 		}
 		paths = &found;
 		n = 1;

@@ -179,28 +179,26 @@ static void explain_code(struct tfh_wording *w, const char *time)
 		const char *what;
 	} row[] = {
 		{TFH_CAUSE_HOST_SYNC, TFH_REMOVE_SYNC,
-		 "%s of every step the program waits for a device that has nothing to do"},
+		 "%s of every step the program waits for a device that is idle"},
 		{TFH_CAUSE_HOST_ALLOC, TFH_REMOVE_HOST,
-		 "the host holds every step up for %s, most of it by allocating and freeing device "
-		 "memory"},
+		 "the host delays every step by %s, mostly by allocating and freeing device memory"},
 		{TFH_CAUSE_HOST_COMPILE, TFH_REMOVE_HOST,
-		 "the host holds every step up for %s, most of it by loading or compiling kernels"},
+		 "the host delays every step by %s, mostly by loading or compiling kernels"},
 		{TFH_CAUSE_HOST_CHECKPOINT, TFH_REMOVE_HOST,
-		 "saving checkpoints holds every step up for %s"},
-		{TFH_CAUSE_HOST_LOGGING, TFH_REMOVE_HOST,
-		 "writing logs holds every step up for %s"},
+		 "saving checkpoints delays every step by %s"},
+		{TFH_CAUSE_HOST_LOGGING, TFH_REMOVE_HOST, "writing logs delays every step by %s"},
 		{TFH_CAUSE_HOST_GIL, TFH_REMOVE_HOST,
-		 "%s of every step the program waits for Python's global lock, which other threads "
-		 "of it hold"},
+		 "%s of every step the program waits for Python's global lock, which its other "
+		 "threads hold"},
 		{TFH_CAUSE_HOST_LOCK, TFH_REMOVE_HOST,
-		 "%s of every step the program waits for another thread of its own"},
+		 "%s of every step the program waits for another of its threads"},
 		{TFH_CAUSE_HOST_SLEEP, TFH_REMOVE_HOST, "%s of every step the program sleeps"},
 		{TFH_CAUSE_HOST_WAIT, TFH_REMOVE_HOST,
 		 "%s of every step the program waits for another process or machine"},
 		{TFH_CAUSE_HOST_CODE, TFH_REMOVE_HOST,
-		 "the program's own code, which is no Python, holds every step up for %s"},
+		 "the program's own native code delays every step by %s"},
 		{TFH_CAUSE_NONE, TFH_REMOVE_HOST,
-		 "the program's own code holds every step up for %s while nothing else runs"},
+		 "the program's own code delays every step by %s while nothing else runs"},
 	};
 	enum tfh_cause cause = r->verdict.cause;
 	size_t i = 0;
@@ -244,8 +242,7 @@ static void explain_callbacks(struct tfh_wording *w, const char *time)
 		w,
 		queued ? "%s of every step the device waits for functions of the program that it "
 			 "queued in streams (cuLaunchHostFunc)"
-		       : "%s of every step pass between the step's work and the asking for the "
-			 "next batch: callbacks, metrics, logging",
+		       : "%s of every step are spent between the step's work and the request for the next batch: callbacks, metrics, logging",
 		time);
 	advise(w, TFH_CAUSE_HOST_CALLBACK, w->text,
 	       queued ? "make them shorter, or let nothing in the stream wait for them" : NULL,
@@ -269,11 +266,10 @@ static void explain_host(struct tfh_wording *w)
 		explain_callbacks(w, time);
 	} else if (v->cause == TFH_CAUSE_HOST_UNKNOWN &&
 		   w->r->found.graph_ran < TFH_GRAPH_WAITS_SHARE) {
-		w->text =
-			tfh_phrase(w,
-				   "the step's graph waits instead of computing: while it "
-				   "executes, the process has a processor for %.0f %% of the time",
-				   100 * w->r->found.graph_ran);
+		w->text = tfh_phrase(w,
+				     "the step's graph waits instead of computing: while it "
+				     "executes, the process has a CPU for %.0f %% of the time",
+				     100 * w->r->found.graph_ran);
 		tfh_advise(w, "something in the graph waits", w->text,
 			   "look for Python functions (numpy_function, py_function) and file "
 			   "accesses in the step",
@@ -283,11 +279,10 @@ static void explain_host(struct tfh_wording *w)
 	}
 	tfh_seen_line(w);
 	if (!isnan(r->found.code_ran) && !r->found.seen.looks)
-		tfh_evidence(
-			w, tfh_phrase(w,
-				      "between calls its thread used the processor for %.0f %% of "
-				      "the time, and slept or waited for the rest",
-				      100 * r->found.code_ran));
+		tfh_evidence(w, tfh_phrase(w,
+					   "between calls its thread used a CPU for %.0f %% of "
+					   "the time, and slept or waited for the rest",
+					   100 * r->found.code_ran));
 }
 
 /* ---- other ranks, and computing ---- */
@@ -300,7 +295,7 @@ static void explain_communication(struct tfh_wording *w)
 	w->text = tfh_phrase(w,
 			     v->cause == TFH_CAUSE_COMMUNICATION_JITTER
 				     ? "every step waits %s for other ranks to join its collectives"
-				     : "the exchange between ranks holds every step up for %s",
+				     : "the exchange between ranks delays every step by %s",
 			     tfh_phrase_time(w, per_step(r, TFH_PART_COMMUNICATION)));
 	advise(w, v->cause, w->text, NULL, TFH_REMOVE_COMMUNICATION);
 }
@@ -315,20 +310,19 @@ static void explain_compute(struct tfh_wording *w)
 					    : few		 ? TFH_CAUSE_COMPUTE_UNDERFILLED
 								 : TFH_CAUSE_COMPUTE_DENSE);
 
-	w->text = tfh_phrase(w,
-			     w->r->found.cpu_only ? "executing the graph takes %.0f %% of the step"
-			     : few ? "the device is busy for %.0f %% of the step, most of it "
-				     "with kernels that have blocks for less than half of its "
-				     "processors: most of it is idle meanwhile"
-				   : "the device is busy for %.0f %% of the step",
-			     busy);
+	w->text = tfh_phrase(
+		w,
+		w->r->found.cpu_only ? "executing the graph takes %.0f %% of the step"
+		: few		     ? "the device is busy for %.0f %% of the step, mostly with kernels that have blocks for less than half of its multiprocessors, so most of it is idle meanwhile"
+				     : "the device is busy for %.0f %% of the step",
+		busy);
 	/* A dominant op gets a line of its own. */
 	if (v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP)
-		tfh_advise(w, m.finding,
-			   few ? "most of the computing is in kernels with blocks for less than "
-				 "half of the device's processors"
-			       : w->text,
-			   m.todo, NAN);
+		tfh_advise(
+			w, m.finding,
+			few ? "most of the computing is in kernels with blocks for less than half of the device's multiprocessors"
+			    : w->text,
+			m.todo, NAN);
 }
 
 static const char *kernel_share(struct tfh_wording *w)

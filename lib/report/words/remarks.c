@@ -8,7 +8,7 @@
 void tfh_note_supply(struct tfh_wording *w)
 {
 	const struct tfh_supply *s = &w->r->supply;
-	const char *why = "the pipeline works only while it is asked";
+	const char *why = "the pipeline only works while a batch is requested";
 
 	if (!(s->headroom > TFH_REPORT_HEADROOM))
 		return;
@@ -16,7 +16,7 @@ void tfh_note_supply(struct tfh_wording *w)
 		why = tfh_phrase(w, "%" PRIu64 " batches were waited for one after the other",
 				 s->seen);
 	else if (s->basis == TFH_SUPPLY_BURSTS)
-		why = tfh_phrase(w, "%" PRIu64 " bursts, each from an empty buffer to an empty one",
+		why = tfh_phrase(w, "%" PRIu64 " bursts, each from one empty buffer to the next",
 				 s->seen);
 	tfh_remark(w, tfh_phrase(w,
 				 "a batch takes %.2f ms to make (%s): the input pipeline could "
@@ -30,14 +30,14 @@ void tfh_note_faults(struct tfh_wording *w)
 
 	if (!(r->found.fault.pages > 0))
 		return;
-	tfh_remark(w,
-		   tfh_phrase(w,
-			      "in a step of %.3g ms the job takes %.0f pages of memory anew from "
-			      "the kernel and gives them back, at least %.2g ms of processor time: "
-			      "glibc keeps them with MALLOC_TOP_PAD_=64000000 in the environment, "
-			      "or use another allocator",
-			      r->steps.total_s / (double)r->steps.count * 1e3, r->found.fault.pages,
-			      r->found.fault.cost_s * 1e3));
+	tfh_remark(
+		w,
+		tfh_phrase(
+			w,
+			"in a step of %.3g ms the job takes %.0f pages of memory from the kernel again and gives them back, at least %.2g ms of CPU time: glibc keeps them with MALLOC_TOP_PAD_=64000000 in the environment, "
+			"or use another allocator",
+			r->steps.total_s / (double)r->steps.count * 1e3, r->found.fault.pages,
+			r->found.fault.cost_s * 1e3));
 }
 
 static void stalls(struct tfh_wording *w)
@@ -80,11 +80,12 @@ static void patterns(struct tfh_wording *w)
 	const struct tfh_pattern *p = &w->r->pattern;
 
 	if (p->per_update > 1)
-		tfh_remark(w, tfh_phrase(w,
-					 "every %u batches the launches come again: gradients of "
-					 "several batches are gathered for one update, or steps "
-					 "take turns",
-					 p->per_update));
+		tfh_remark(
+			w,
+			tfh_phrase(
+				w,
+				"the launches repeat every %u batches: gradients of several batches are accumulated, or kinds of steps alternate",
+				p->per_update));
 	else if (p->n_kind > 1)
 		tfh_remark(w, tfh_phrase(w,
 					 "steps are of %u kinds: %" PRIu64
@@ -101,11 +102,13 @@ static void patterns(struct tfh_wording *w)
 					 "micro-steps",
 					 p->inner));
 	if (p->recompiles)
-		tfh_remark(w, tfh_phrase(w,
-					 "%" PRIu64 " module(s) were loaded or compiled after "
-					 "start-up, %.1f ms in all: new shapes or functions traced "
-					 "anew",
-					 p->recompiles, 1e3 * p->recompile_s));
+		tfh_remark(
+			w,
+			tfh_phrase(
+				w,
+				"%" PRIu64 " module(s) were loaded or compiled after "
+				"start-up, %.1f ms in all: new shapes, or functions traced again",
+				p->recompiles, 1e3 * p->recompile_s));
 }
 
 static void alike_loops(struct tfh_wording *w)
@@ -113,10 +116,12 @@ static void alike_loops(struct tfh_wording *w)
 	const struct tfh_result *r = w->r;
 
 	if (r->found.alike_loops && r->steps.clock == TFH_STEP_CLOCK_ITERATOR)
-		tfh_remark(w, tfh_phrase(w,
-					 "%u loops of as many batches feed functions of the same "
-					 "name: models trained in turn, judged together",
-					 r->found.alike_loops));
+		tfh_remark(
+			w,
+			tfh_phrase(
+				w,
+				"%u loops with equally many batches feed functions of the same name: models trained one after the other, judged together",
+				r->found.alike_loops));
 }
 
 static void given_up(struct tfh_wording *w, const struct tfh_given_up *g)
@@ -126,10 +131,12 @@ static void given_up(struct tfh_wording *w, const struct tfh_given_up *g)
 	if (g->steps)
 		snprintf(steps, sizeof(steps), ": %s%" PRIu64 " steps of %.2f ms on average",
 			 g->estimated ? "about " : "", g->steps, 1e3 * g->mean_s);
-	tfh_remark(w, tfh_phrase(w,
-				 "records of %.1f s, from %.1f s on, were given up to keep to "
-				 "TFHOOK_MAX_SIZE%s; they are not among the steps judged",
-				 g->end_s - g->start_s, g->start_s, steps));
+	tfh_remark(
+		w,
+		tfh_phrase(
+			w,
+			"records of %.1f s, from %.1f s on, were deleted to keep to TFHOOK_MAX_SIZE%s; they are not among the steps judged",
+			g->end_s - g->start_s, g->start_s, steps));
 }
 
 /* Processes that may be ranks of one job which wait for each other, and only one is judged. */
@@ -138,11 +145,12 @@ static void unjudged(struct tfh_wording *w)
 	const struct tfh_findings *found = &w->r->found;
 
 	if (found->unjudged)
-		tfh_remark(w, tfh_phrase(w,
-					 "this is process %u, and %u more did about as much: not "
-					 "known to be ranks of one job, they are not judged; "
-					 "TFHOOK_RANK, or variables of a launcher, would tell",
-					 found->pid, found->unjudged));
+		tfh_remark(
+			w,
+			tfh_phrase(
+				w,
+				"this is process %u, and %u more did about as much. They are not known to be ranks of one job and are not judged; set TFHOOK_RANK or a launcher's variables",
+				found->pid, found->unjudged));
 }
 
 /* Requests for device memory that failed. */

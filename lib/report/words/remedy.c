@@ -27,7 +27,7 @@ static const struct remedy_row {
 	  "map(..., num_parallel_calls=tf.data.AUTOTUNE)"}},
 	{TFH_CAUSE_INPUT_MAP,
 	 "FlatMap",
-	 {slow_function, "interleave(..., num_parallel_calls=tf.data.AUTOTUNE) in place of "
+	 {slow_function, "interleave(..., num_parallel_calls=tf.data.AUTOTUNE) instead of "
 			 "flat_map(), which makes one data set after the other"}},
 	{TFH_CAUSE_INPUT_MAP,
 	 "GroupBy",
@@ -50,10 +50,10 @@ static const struct {
 	  "read several files at once (interleave with num_parallel_calls), or cache()"}},
 	{TFH_CAUSE_INPUT_DECODE,
 	 {"decoding the records is too slow",
-	  "parse a whole batch in one call (tf.io.parse_example behind batch), several at once "
+	  "parse a whole batch in one call (tf.io.parse_example after batch), several at once "
 	  "(num_parallel_calls), or store the data decoded"}},
 	{TFH_CAUSE_INPUT_MAP,
-	 {slow_map, "map(..., num_parallel_calls=tf.data.AUTOTUNE), or cache() behind it"}},
+	 {slow_map, "map(..., num_parallel_calls=tf.data.AUTOTUNE), or cache() after it"}},
 	{TFH_CAUSE_INPUT_GENERATOR,
 	 {"a Python generator feeds the pipeline and cannot keep up",
 	  "generate in several processes, or write the data to TFRecord files once"}},
@@ -81,10 +81,10 @@ static const struct {
 	  "copy asynchronously from pinned memory, one batch ahead; copy smaller types"}},
 	{TFH_CAUSE_TRANSFER_H2D_PINNED,
 	 {"copies are not hidden behind computing",
-	  "copy on a stream of its own, one batch ahead; copy less"}},
+	  "copy on a separate stream, one batch ahead; copy less"}},
 	{TFH_CAUSE_TRANSFER_D2H,
 	 {"results are copied back while the device waits",
-	  "copy to pinned memory on a stream of its own while the next step computes; copy less, "
+	  "copy to pinned memory on a separate stream while the next step computes; copy less, "
 	  "or "
 	  "every n-th step only"}},
 	{TFH_CAUSE_TRANSFER_D2D,
@@ -92,18 +92,17 @@ static const struct {
 	  "work in place, keep one memory layout, and do not fill what is overwritten anyway"}},
 	{TFH_CAUSE_TRANSFER_P2P,
 	 {"copies between devices are not hidden behind computing",
-	  "copy on a stream of its own while the devices compute, or keep data where it is used"}},
+	  "copy on a separate stream while the devices compute, or keep data where it is used"}},
 	{TFH_CAUSE_TRANSFER_SMALL_COPIES,
-	 {"very many small copies", "gather them in one buffer and copy that"}},
+	 {"very many small copies", "collect them in one buffer and copy that"}},
 	{TFH_CAUSE_TRANSFER_MANAGED,
 	 {"managed memory moves between host and device",
 	  "prefetch it a step ahead (cudaMemPrefetchAsync), or use device memory and copies"}},
 	{TFH_CAUSE_TRANSFER_FALLBACK,
-	 {"an op of the step runs on the processor",
-	  "take an op or a type that the device has a kernel for, or move it into the input "
-	  "pipeline"}},
+	 {"an op of the step runs on the CPU",
+	  "use an op or a type that the device has a kernel for, or move it into the input pipeline"}},
 	{TFH_CAUSE_COMPUTE_DENSE,
-	 {"computing is what the steps consist of",
+	 {"computing takes nearly all of the step",
 	  "faster kernels (lower precision, XLA or torch.compile), or more devices; the rest costs "
 	  "next to nothing here"}},
 	{TFH_CAUSE_COMPUTE_UNDERFILLED,
@@ -112,9 +111,8 @@ static const struct {
 	 {"one op is most of the computing",
 	  "look for a cheaper form of it, another layout, or a fused kernel"}},
 	{TFH_CAUSE_COMPUTE_CPU,
-	 {"the step computes on the processor",
-	  "if a GPU should do it, see that the framework finds one "
-	  "(tf.config.list_physical_devices); else cheaper ops or more processors"}},
+	 {"the step computes on the CPU",
+	  "if a GPU should do it, check that the framework finds one (tf.config.list_physical_devices); otherwise cheaper ops or more CPUs"}},
 	{TFH_CAUSE_HOST_LAUNCH,
 	 {"many small launches",
 	  "capture the step in a graph, fuse kernels, or use larger batches"}},
@@ -122,9 +120,9 @@ static const struct {
 	 {"the program waits for the device too often",
 	  "read results (.item(), .numpy(), synchronize) every n-th step only"}},
 	{TFH_CAUSE_HOST_CALLBACK,
-	 {"callbacks hold the training loop up", "run them every n-th step, or in a thread"}},
+	 {"callbacks delay the training loop", "run them every n-th step, or in a thread"}},
 	{TFH_CAUSE_HOST_CHECKPOINT,
-	 {"checkpoints hold the training loop up",
+	 {"checkpoints delay the training loop",
 	  "save less often, or in a thread while training goes on"}},
 	{TFH_CAUSE_HOST_LOGGING,
 	 {"writing logs holds the training loop up",
@@ -157,8 +155,8 @@ static const struct {
 	  "overlap the exchange with the backward pass, exchange less often or in fewer, larger "
 	  "pieces"}},
 	{TFH_CAUSE_COMMUNICATION_JITTER,
-	 {"some ranks come late to the collectives",
-	  "look at the rank that waits least: what holds it up holds all up"}},
+	 {"some ranks arrive late at the collectives",
+	  "look at the rank that waits least: what delays it delays all"}},
 	{TFH_CAUSE_NONE,
 	 {"the device waits for the program's own code",
 	  "see what that thread does (py-spy top --pid PID, perf top -p PID), and do it less "

@@ -51,16 +51,15 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 	    (cause != TFH_CAUSE_HOST_PYTHON && cause != TFH_CAUSE_HOST_UNKNOWN))
 		return NULL;
 	if (code->n && worth_naming(w, code->function[0].s_per_step, cause))
-		return tfh_phrase(w,
-				  cause == TFH_CAUSE_HOST_PYTHON
-					  ? "make %s faster, or do it less often, in another "
-					    "thread or process, or while the device computes"
-					  : "see what %s waits for or makes ready, and do it less "
-					    "often, beforehand, or while the device computes",
-				  code->function[0].name);
+		return tfh_phrase(
+			w,
+			cause == TFH_CAUSE_HOST_PYTHON
+				? "make %s faster, or do it less often, in another "
+				  "thread or process, or while the device computes"
+				: "see what %s waits for or prepares, and do it less often, beforehand, or while the device computes",
+			code->function[0].name);
 	if (code->s_per_step * TFH_REPORT_CODE_PART >= w->r->found.cause_s[cause])
-		return "do less of it, or in another thread or process, or while the device "
-		       "computes; of the functions in the trace none has a tenth of it";
+		return "do less of it, or do it in another thread or process, or while the device computes; no function in the trace has a tenth of it";
 	return "record once more with the functions of Python (with_stack=True, or the Python "
 	       "tracer) to see what that thread does, and do it less often, in another thread, or "
 	       "while the device computes";

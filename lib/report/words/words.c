@@ -10,11 +10,12 @@ static void remark_crowd(struct tfh_wording *w)
 	const struct tfh_quality *q = &w->r->quality;
 
 	if (q->crowded)
-		tfh_remark(w, tfh_phrase(w,
-					 "in every second the job's threads together waited %s for "
-					 "a processor: other work on this machine, or too few "
-					 "processors, distorts these times",
-					 tfh_phrase_time(w, q->run_delay_share)));
+		tfh_remark(
+			w,
+			tfh_phrase(
+				w,
+				"in every second the job's threads together waited %s for a CPU: other work on this machine, or too few CPUs, distorts these times",
+				tfh_phrase_time(w, q->run_delay_share)));
 }
 
 /* No class: why, and what would give one. */
@@ -34,10 +35,10 @@ static void explain_none(struct tfh_wording *w)
 		w->missing = tfh_phrase(
 			w, "%" PRIu64 " of %" PRIu64 " step%s holes in the recording", holed,
 			r->steps.count, r->steps.count == 1 ? " touches" : "s touch");
-		w->missing_do = "if records were dropped, raise TFHOOK_RING_TOTAL; if files are "
-				"missing, bring them back";
+		w->missing_do =
+			"if records were dropped, raise TFHOOK_RING_TOTAL; if files are missing, restore them";
 	} else if (isnan(r->breakdown[TFH_PART_UNATTRIBUTED].share)) {
-		w->missing = "no step ran to its end after the start-up";
+		w->missing = "no step was completed after start-up";
 	} else {
 		w->missing = tfh_phrase(w, "%.0f %% of the step's time could not be attributed",
 					100 * r->breakdown[TFH_PART_UNATTRIBUTED].share);
@@ -58,12 +59,13 @@ static void explain_waits(struct tfh_wording *w)
 
 	if (r->found.device_times) {
 		if (r->steps.count)
-			tfh_remark(w, "there are device times, but for no step that is judged they "
-				      "are complete: what the device did is concluded from waits");
+			tfh_remark(
+				w,
+				"device times are incomplete for every judged step: what the device did is inferred from waits");
 		return;
 	}
 	tfh_remark(w, why && *why ? tfh_phrase(w, "no device times: %s", why)
-				  : "no device times: what the device did is concluded from waits");
+				  : "no device times: what the device did is inferred from waits");
 }
 
 /* What the verdict rests on, and what is missing. */
@@ -75,10 +77,11 @@ static void explain_base(struct tfh_wording *w)
 	if (r->verdict.tier == 'C' && found->cpu_only)
 		return;
 	if (r->quality.graphs)
-		tfh_remark(w, tfh_phrase(w,
-					 "graphs: only whole launches were timed from some moment "
-					 "on: %s",
-					 r->quality.graphs));
+		tfh_remark(
+			w,
+			tfh_phrase(w,
+				   "from some moment on, only whole graph launches were timed: %s",
+				   r->quality.graphs));
 	if (r->verdict.tier == 'C') {
 		explain_waits(w);
 		return;
@@ -88,18 +91,23 @@ static void explain_base(struct tfh_wording *w)
 					   found->windows_timed, found->windows));
 	if (found->lead_s > TFH_REPORT_LEAD_SHARE * r->steps.median_s &&
 	    found->lead_s > TFH_REPORT_LEAD_S)
-		tfh_evidence(w, tfh_phrase(w,
-					   "the host is %s ahead of the device at the end of a "
-					   "step: what it does meanwhile costs nothing",
-					   tfh_phrase_time(w, found->lead_s)));
+		tfh_evidence(
+			w,
+			tfh_phrase(
+				w,
+				"the host is %s ahead of the device at the end of a step: its work up to there is hidden",
+				tfh_phrase_time(w, found->lead_s)));
 	if (found->before_s > 0)
-		tfh_remark(w, tfh_phrase(w,
-					 "the device was busy with work from before the trace for "
-					 "%s: not counted",
-					 tfh_phrase_time(w, found->before_s)));
+		tfh_remark(
+			w,
+			tfh_phrase(
+				w,
+				"the device was busy for %s with work from before the trace: not counted",
+				tfh_phrase_time(w, found->before_s)));
 	if (r->verdict.tier == 'B')
-		tfh_remark(w, "the device's ops could not be joined with the calls that issued "
-			      "them: what waited for what is not known");
+		tfh_remark(
+			w,
+			"the calls that issued the device's ops are not known: nor is what waited for what");
 	if (found->lost_ops)
 		tfh_remark(w, tfh_phrase(w, "the driver's profiler lost %" PRIu64 " op%s",
 					 found->lost_ops, found->lost_ops == 1 ? "" : "s"));
@@ -165,10 +173,10 @@ static void explain_straggler(struct tfh_wording *w)
 		if (k->process != r->process || !k->straggler)
 			continue;
 		double mine = k->breakdown[TFH_PART_COMPUTE], usual = r->found.others_compute_s;
-		const char *line = tfh_phrase(w,
-					      "this is rank %d of %u: it comes to the exchanges "
-					      "%.3g ms after the first, and all others wait for it",
-					      k->rank, r->n_rank, k->late_s * 1e3);
+		const char *line = tfh_phrase(
+			w,
+			"this is rank %d of %u: it arrives at the exchanges %.3g ms after the first, and all others wait for it",
+			k->rank, r->n_rank, k->late_s * 1e3);
 		if (mine - usual > k->late_s / TFH_REPORT_LATE_PART)
 			line = tfh_phrase(w,
 					  "%s; it computes %.3g ms of every step, the others %.3g "
