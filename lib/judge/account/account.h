@@ -1,7 +1,7 @@
 /*
  * The third phase: where the time of each window went. A window has one account: with device times
  * by the device's line (device.c and what it names), else by the host's (calls and pauses:
- * attribute.c over sweep.c, accounts in ledger.c).
+ * host_line.c over sweep.c, accounts in ledger.c).
  */
 #ifndef TFH_JUDGE_ACCOUNT_H
 #define TFH_JUDGE_ACCOUNT_H
@@ -9,14 +9,19 @@
 #include "judge/facts/cover.h"
 #include "judge/loops/loops.h"
 
-/* Where a window's time went. Causes carry all but compute and the unattributed rest. What was done
- * while the device had work is tentative until the next wait tells whether the device was busy all
- * the time. */
+/* Where a window's time went. Causes carry all but compute and the unattributed rest. */
 struct tfh_account {
-	int64_t cause[TFH_CAUSE_COUNT], tentative[TFH_CAUSE_COUNT];
+	int64_t cause[TFH_CAUSE_COUNT];
 	int64_t compute, direct; /* direct: charged without inference about the device */
-	int64_t input_in_exec;	 /* group windows: input charged before x1 */
 };
+
+/* Charges ns to a cause, TFH_CAUSE_NONE: compute. All that is in an account comes in here. */
+static inline void tfh_account_add(struct tfh_account *a, int64_t ns, enum tfh_cause cause,
+				   bool direct)
+{
+	*(cause == TFH_CAUSE_NONE ? &a->compute : &a->cause[cause]) += ns;
+	a->direct += direct ? ns : 0;
+}
 
 /* What a stage of tf.data did in training steps, by its index in tfh_facts.stage. */
 struct tfh_stage_account {
@@ -67,7 +72,7 @@ struct tfh_accounts {
 	struct tfh_pauses *pauses;	   /* functions that the pauses were spent in, NULL */
 	bool timed;	  /* there are training windows with device times: sums are of those */
 	int64_t stall_ns; /* a longer step stood still, if it hardly computed; 0: none did */
-	/* attribute */
+	/* what the pass over calls and ops makes */
 	TFH_VEC(struct tfh_step) step; /* by window, times of the whole window */
 	int64_t cause_ns[TFH_CAUSE_COUNT], compute_ns, direct_ns,
 		train_ns; /* sums of judged windows */
@@ -100,7 +105,7 @@ static inline bool tfh_window_counts(const struct tfh_accounts *accounts, size_t
 	return accounts->use[i].segment == TFH_SEGMENT_TRAIN && !w->hole && !w->cut;
 }
 
-/* attribute.c: the accounts of windows without device times, from the host's line. */
+/* host_line.c: the accounts of windows without device times, from the host's line. */
 struct tfh_host_line;
 struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts); /* NULL: no memory */
 /* Calls in order of their end. 0 or -ENOMEM. */

@@ -54,13 +54,8 @@ static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int
 
 static void charge(struct blame *b, int64_t t0, int64_t t1, enum tfh_cause cause, bool direct)
 {
-	if (t1 <= t0)
-		return;
-	if (cause == TFH_CAUSE_NONE)
-		b->a->compute += t1 - t0;
-	else
-		b->a->cause[cause] += t1 - t0;
-	b->a->direct += direct ? t1 - t0 : 0;
+	if (t1 > t0)
+		tfh_account_add(b->a, t1 - t0, cause, direct);
 }
 
 static enum tfh_cause cause_of_work(const struct tfh_dop *o)

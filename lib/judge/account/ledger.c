@@ -1,7 +1,6 @@
 /*
- * The accounts of the windows under way. Every nanosecond of a window is charged once: to compute,
- * to a cause, or it stays unattributed. What the host did while the device had work to do is kept
- * tentative until a wait tells.
+ * The accounts of windows without device times that are under way. Every nanosecond of a window is
+ * charged once: to compute, to a cause, or it stays unattributed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,10 +14,13 @@ struct gap {
 	bool code; /* known to be the program's */
 };
 
-/* A window without device times. */
+/* A window without device times. What the host did while the device had work is no part of the
+ * account until the next wait tells whether the device was busy all the time. */
 struct open_window {
 	size_t number;
 	struct tfh_account account;
+	int64_t tentative[TFH_CAUSE_COUNT];
+	int64_t input_in_exec; /* group windows: input charged before x1 */
 };
 
 struct tfh_ledger {
@@ -28,7 +30,7 @@ struct tfh_ledger {
 	size_t first, cur;		 /* places first..cur of it are taken */
 	size_t number;			 /* of the window at cur */
 	const struct tfh_window *window; /* that one, NULL behind the last */
-	struct tfh_account *account;	 /* its */
+	struct open_window *at;		 /* its place */
 	bool unsettled;
 	TFH_VEC(struct gap) gap;  /* of window cur */
 	TFH_VEC(struct gap) work; /* t1 and length (in t0) of main-line work in window cur */
@@ -48,9 +50,9 @@ static void set_window(struct tfh_ledger *l, size_t to)
 
 	while (to < accounts->loops->window.n && accounts->use[to].tier != 'C')
 		tfh_big_pass(++to);
-	l->number = place(l, l->cur)->number = to;
+	l->at = place(l, l->cur);
+	l->number = l->at->number = to;
 	l->window = to < accounts->loops->window.n ? &accounts->loops->window.v[to] : NULL;
-	l->account = &place(l, l->cur)->account;
 }
 
 struct tfh_ledger *tfh_ledger_new(struct tfh_accounts *accounts)
@@ -156,14 +158,12 @@ static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g,
 		       : TFH_CAUSE_HOST_UNKNOWN;
 }
 
-static void judge_part(struct tfh_account *a, const struct gap *g, enum tfh_cause cause, int64_t ns)
+static void judge_part(struct open_window *o, const struct gap *g, enum tfh_cause cause, int64_t ns)
 {
-	if (g->tentative) {
-		a->tentative[cause] += ns;
-	} else {
-		a->cause[cause] += ns;
-		a->direct += ns;
-	}
+	if (g->tentative)
+		o->tentative[cause] += ns;
+	else
+		tfh_account_add(&o->account, ns, cause, true);
 }
 
 static void judge_gap(struct tfh_ledger *l, const struct gap *g, enum tfh_cause cause)
@@ -175,11 +175,11 @@ static void judge_gap(struct tfh_ledger *l, const struct gap *g, enum tfh_cause 
 	    tfh_pause_causes(l->accounts->facts, TFH_ANY_THREAD, g->t0, g->t1, false, cause, share))
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
 			ns = (int64_t)(share[c] * (double)(g->t1 - g->t0));
-			judge_part(l->account, g, c, ns);
+			judge_part(l->at, g, c, ns);
 			left -= ns;
 			cause = share[c] > share[cause] ? (enum tfh_cause)c : cause;
 		}
-	judge_part(l->account, g, cause, left);
+	judge_part(l->at, g, cause, left);
 }
 
 static void judge_gaps(struct tfh_ledger *l)
@@ -201,7 +201,7 @@ static void judge_gaps(struct tfh_ledger *l)
  */
 static void judge_group(struct tfh_ledger *l)
 {
-	struct tfh_account *a = l->account;
+	struct open_window *o = l->at;
 	const struct tfh_window *w = l->window;
 	int64_t tail = w->x1 - w->last, between = w->last - w->t0 - w->gets;
 
@@ -211,10 +211,10 @@ static void judge_group(struct tfh_ledger *l)
 	int64_t exposed = w->x1 - w->t0 - w->steps * tail;
 	if (exposed < 0)
 		exposed = 0;
-	if (exposed > a->input_in_exec)
-		exposed = a->input_in_exec;
-	a->cause[TFH_CAUSE_INPUT_UNKNOWN] -= a->input_in_exec - exposed;
-	a->compute += a->input_in_exec - exposed;
+	if (exposed > o->input_in_exec)
+		exposed = o->input_in_exec;
+	tfh_account_add(&o->account, exposed - o->input_in_exec, TFH_CAUSE_INPUT_UNKNOWN, false);
+	tfh_account_add(&o->account, o->input_in_exec - exposed, TFH_CAUSE_NONE, false);
 }
 
 /* The parts of a window of `ns`, in ns, with what is left of it unattributed. */
@@ -282,25 +282,17 @@ void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device)
 {
 	for (size_t i = 0; i < l->gap.n; i++) {
 		struct gap *g = &l->gap.v[i];
-		if (!g->tentative)
-			continue;
-		g->tentative = false;
-		if (busy) {
-			struct tfh_account *a = l->account;
-			*(device == TFH_CAUSE_NONE ? &a->compute : &a->cause[device]) +=
-				g->t1 - g->t0;
+		if (g->tentative && busy) {
+			tfh_account_add(&l->at->account, g->t1 - g->t0, device, false);
 			g->t1 = g->t0;
 		}
+		g->tentative = false;
 	}
 	for (size_t at = l->first; at <= l->cur && l->unsettled; at++) {
-		struct tfh_account *a = &place(l, at)->account;
+		struct open_window *o = place(l, at);
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
-			if (!busy)
-				a->cause[c] += a->tentative[c];
-			else
-				*(device == TFH_CAUSE_NONE ? &a->compute : &a->cause[device]) +=
-					a->tentative[c];
-			a->tentative[c] = 0;
+			tfh_account_add(&o->account, o->tentative[c], busy ? device : c, false);
+			o->tentative[c] = 0;
 		}
 	}
 	l->unsettled = false;
@@ -345,19 +337,15 @@ static inline bool within(const struct tfh_ledger *l, int64_t t0, int64_t t1)
 static inline void charge_part(struct tfh_ledger *l, int64_t a, int64_t b, enum tfh_cause cause,
 			       bool tentative, bool direct)
 {
-	struct tfh_account *acc = l->account;
 	const struct tfh_window *w = l->window;
 
-	if (cause == TFH_CAUSE_NONE)
-		acc->compute += b - a;
-	else if (tentative)
-		acc->tentative[cause] += b - a;
+	if (cause != TFH_CAUSE_NONE && tentative)
+		l->at->tentative[cause] += b - a;
 	else
-		acc->cause[cause] += b - a;
-	acc->direct += direct && !tentative ? b - a : 0;
+		tfh_account_add(&l->at->account, b - a, cause, direct && !tentative);
 	l->unsettled |= tentative;
 	if (cause == TFH_CAUSE_INPUT_UNKNOWN && !tentative && w->group && a < w->x1)
-		acc->input_in_exec += (b < w->x1 ? b : w->x1) - a;
+		l->at->input_in_exec += (b < w->x1 ? b : w->x1) - a;
 }
 
 void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative,

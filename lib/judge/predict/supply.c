@@ -53,7 +53,7 @@ static int gather(const struct tfh_accounts *accounts, struct gets *g)
 	return gap ? rc : -ENOMEM;
 }
 
-/* How often the machine stood still (stall.c): so many of the far gaps are no batch's time. With
+/* How often the machine stood still (unusual.c): so many of the far gaps are no batch's time. With
  * device times a step is not the time from batch to batch, so the gaps are looked for by length. */
 static size_t pauses(const struct tfh_accounts *accounts)
 {

@@ -1,13 +1,14 @@
 /*
- * Pass 2: what the driving thread did, moment by moment, becomes causes. Without device times (tier
- *C) the device is seen only through the calls that wait for it:
+ * The host's line: what the driving threads did, moment by moment, becomes causes. Without device times (tier C) the device is
+ * seen only through the calls that wait for it:
  *
- *	a wait with launches outstanding	the device computed; if the wait is long against
- *what the host did since the first of them, it was busy all that time and hid it a wait after
- *copies only		transfer a blocking copy				transfer for bytes /
- *best bandwidth seen for that size; the rest, if launches were outstanding, was waiting for them a
- *long launch behind a deep queue	the queue was full: the device computed get-next, pauses,
- *other calls		what they are, unless hidden as above
+ * a wait with launches outstanding   the device computed; if the wait is long against what the host did since the first of them,
+ *                                    it was busy all that time and hid it
+ * a wait after copies only           transfer
+ * a blocking copy                    transfer for bytes / best bandwidth seen for that size; the rest, if launches were
+ *                                    outstanding, was waiting for them
+ * a long launch behind a deep queue  the queue was full: the device computed
+ * get-next, pauses, other calls      what they are, unless hidden as above
  */
 #include <errno.h>
 #include <stdlib.h>
