@@ -12,7 +12,6 @@
 #include "base/print.h"
 #include "cli/cli.h"
 #include "model/model.h"
-#include "model/ops/ops.h"
 
 /* The first line comes after so long, the others this far apart. */
 #define FIRST_MS 1000
@@ -28,19 +27,14 @@ struct tfh_progress {
 	struct timespec begin;
 };
 
-/* Every process that may be judged is read once for the facts and once for the accounts; with device
- * times once more to find out which call issued which op, and once more beside the ops. */
-static double calls_to_read(struct tfh_run *run)
+/* Every process that may be judged is read once for the facts and once for the accounts. */
+static double calls_to_read(const struct tfh_run *run)
 {
 	const struct tfh_process *p;
 	double calls = 0;
 
-	for (uint32_t i = 0, n = tfh_run_processes(run, &p); i < n; i++) {
-		struct tfh_gpu_info gpu;
-		tfh_run_gpu(run, i, &gpu);
-		if (p[i].has_gpu || p[i].has_tf)
-			calls += (double)p[i].events * (gpu.source == TFH_GPU_NONE ? 2 : 4);
-	}
+	for (uint32_t i = 0, n = tfh_run_processes(run, &p); i < n; i++)
+		calls += p[i].has_gpu || p[i].has_tf ? 2 * (double)p[i].events : 0;
 	return calls;
 }
 

@@ -9,6 +9,8 @@ struct source {
 	struct tfh_run *run;
 	struct tfh_merge *merge;
 	struct tfh_ops *ops;
+	struct tfh_ops *join; /* of the pass under way; of each process its first one */
+	uint32_t joined;      /* the process it was of, UINT32_MAX: none yet */
 	struct tfh_feed *feed;
 };
 
@@ -17,8 +19,14 @@ static int rewind_run(void *arg, uint32_t process, struct tfh_err *err)
 	struct source *s = arg;
 
 	tfh_merge_close(s->merge);
+	tfh_ops_close(s->join);
 	s->merge = NULL;
-	return tfh_merge_open(s->run, process, &s->merge, err);
+	s->join = NULL;
+	int rc = tfh_merge_open(s->run, process, &s->merge, err);
+	if (!rc && s->joined != process)
+		s->join = tfh_ops_join(s->merge, s->run, process);
+	s->joined = process;
+	return rc;
 }
 
 static bool next_event(void *arg, struct tfh_event *ev)
@@ -177,7 +185,7 @@ static int digests_of(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_ar
 
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
 {
-	struct source s = {.run = run};
+	struct source s = {.run = run, .joined = UINT32_MAX};
 	struct tfh_feed feed = {.arg = &s,
 				.rewind = rewind_run,
 				.next = next_event,
@@ -203,6 +211,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 	feed.n_stretches = tfh_run_stretches(run, &feed.stretches);
 	rc = tfh_analyze_feed(&feed, out, err);
 	tfh_merge_close(s.merge);
+	tfh_ops_close(s.join);
 	tfh_ops_close(s.ops);
 	if (rc)
 		return rc;

@@ -112,6 +112,10 @@ bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev);
 /* The same without a copy: good until the one after it is asked for; NULL at the end or on error.
  */
 const struct tfh_event *tfh_merge_look(struct tfh_merge *m);
+/* `fn` sees each block of events before it is handed out, and NULL behind the last one. */
+struct tfh_block;
+void tfh_merge_tap(struct tfh_merge *m, void (*fn)(void *arg, const struct tfh_block *b),
+		   void *arg);
 int tfh_merge_error(const struct tfh_merge *m, struct tfh_err *err);
 void tfh_merge_close(struct tfh_merge *m);
 

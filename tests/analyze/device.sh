@@ -50,7 +50,7 @@ expect() { # name, arguments of the client, what must be said ...
 }
 
 expect copies "--steps 40 --h2d 30e6 --spin 300" tier=A class=transfer-bound cause=transfer.h2d-pageable "total=40 " \
-	"whatif remove=transfer"
+	"whatif remove=transfer" decoded=2.0
 expect kernels "--steps 40 --h2d 1e4 --spin 15000" tier=A class=compute-bound cause=compute.underfilled "total=40 "
 expect launches "--steps 30 --h2d 1e4 --launches 3000 --spin 0.5" tier=A class=host-bound cause=host.launch "total=30 "
 expect fetch "--steps 30 --h2d 1e4 --d2h 30e6 --copy sync --spin 300" tier=A class=transfer-bound cause=transfer.d2h

@@ -61,6 +61,17 @@ static void print_words(const struct tfh_wording *w)
 		printf("remark %s\n", w->remark[i]);
 }
 
+/* How often the calls of the run were decoded. */
+static double decoded(const struct tfh_run *run)
+{
+	const struct tfh_process *p;
+	double calls = 0;
+
+	for (uint32_t i = 0, n = tfh_run_processes(run, &p); i < n; i++)
+		calls += (double)p[i].events;
+	return (double)tfh_run_unpacked(run) / calls;
+}
+
 int main(int argc, char **argv)
 {
 	bool steps = argc > 2 && !strcmp(argv[1], "--steps");
@@ -81,7 +92,7 @@ int main(int argc, char **argv)
 	printf("class=%s cause=%s share=%.3f confidence=%s tier=%c steps=%llu total=%llu "
 	       "warmup=%llu unclassified=%llu "
 	       "median=%.6f clock=%s per_execution=%.1f events=%llu dropped=%llu end=%s/%d "
-	       "text=%s\n",
+	       "decoded=%.1f text=%s\n",
 	       tfh_class_name(r->verdict.cls),
 	       r->verdict.cause >= 0 ? tfh_cause_name(r->verdict.cause) : "-", r->verdict.share,
 	       tfh_confidence_name(r->verdict.confidence), r->verdict.tier,
@@ -91,7 +102,7 @@ int main(int argc, char **argv)
 	       r->steps.clock >= 0 ? tfh_step_clock_name(r->steps.clock) : "none",
 	       r->steps.per_execution, (unsigned long long)r->quality.events,
 	       (unsigned long long)r->quality.dropped, r->end >= 0 ? tfh_end_name(r->end) : "?",
-	       r->end_code, words.text);
+	       r->end_code, decoded(run), words.text);
 	print_more(r);
 	print_words(&words);
 	for (uint64_t i = 0; steps && i < r->n_step; i++)

@@ -44,19 +44,22 @@ static struct party *party_of(struct tfh_matches *m, uint32_t process, uint32_t 
 	return TFH_PUSH(m->party, p) ? NULL : &m->party.v[m->party.n - 1];
 }
 
-/* The process' own calls say what each of its kernels belongs to. */
-static int name_sets(struct tfh_matches *m, const struct tfh_feed *f, uint32_t process,
-		     struct tfh_err *err)
+/* What the process' own calls say. */
+static int read_calls(struct tfh_collectives *c, const struct tfh_feed *f, uint32_t process,
+		      struct tfh_err *err)
 {
-	struct tfh_collectives *c = tfh_collectives_new();
 	struct tfh_event ev;
-	int rc = c ? f->rewind(f->arg, process, err) : -ENOMEM;
+	int rc = f->rewind(f->arg, process, err);
 
 	while (!rc && f->next(f->arg, &ev))
 		rc = tfh_collectives_add(c, &ev);
-	if (!rc)
-		rc = f->error(f->arg, err);
-	for (size_t i = 0; i < m->party.n && !rc; i++) {
+	return rc ? rc : f->error(f->arg, err);
+}
+
+/* What each of its kernels belongs to by them. */
+static void name_sets(struct tfh_matches *m, struct tfh_collectives *c, uint32_t process)
+{
+	for (size_t i = 0; i < m->party.n; i++) {
 		struct party *p = &m->party.v[i];
 		uint64_t last = 0, nth = 0;
 		for (size_t k = 0; k < p->at.n && p->process == process; k++) {
@@ -69,8 +72,25 @@ static int name_sets(struct tfh_matches *m, const struct tfh_feed *f, uint32_t p
 			x->shared = -1;
 		}
 	}
-	tfh_collectives_free(c);
-	return rc;
+}
+
+static int read_ops(struct tfh_matches *m, const struct tfh_feed *f, uint32_t process,
+		    struct tfh_err *err)
+{
+	struct tfh_op op;
+	int rc = f->rewind_ops(f->arg, process, err);
+
+	while (!rc && f->next_op(f->arg, &op)) {
+		if (tfh_work_of(&op) != TFH_W_COMM)
+			continue;
+		struct party *p = party_of(m, process, op.device);
+		if (!p)
+			rc = -ENOMEM;
+		else if (p->at.n < TFH_FACTS_COLLECTIVES)
+			rc = TFH_PUSH_BIG(p->at,
+					  (struct collective){op.t0, op.t1, op.issue0, op.thread});
+	}
+	return rc ? rc : f->ops_error(f->arg, err);
 }
 
 /* Collectives of one device of one process have no counterpart. */
@@ -82,35 +102,25 @@ static bool can_match(const struct tfh_feed *f, uint32_t process, bool alone)
 		return false;
 	if (f->gpu)
 		f->gpu(f->arg, process, &gpu);
+	if (f->gpu && gpu.source == TFH_GPU_NONE)
+		return false;
 	return !gpu.devices || (gpu.collectives && !(alone && gpu.devices == 1));
 }
 
 int tfh_matches_add(struct tfh_matches *m, const struct tfh_feed *f, uint32_t process, bool alone,
 		    struct tfh_err *err)
 {
-	struct tfh_op op;
-	bool any = false;
-	int rc;
-
 	if (!can_match(f, process, alone))
 		return 0;
-	rc = f->rewind_ops(f->arg, process, err);
-	if (rc)
-		return rc == -ENODATA ? 0 : rc;
-	while (!rc && f->next_op(f->arg, &op)) {
-		if (tfh_work_of(&op) != TFH_W_COMM)
-			continue;
-		struct party *p = party_of(m, process, op.device);
-		if (!p)
-			rc = -ENOMEM;
-		else if (p->at.n < TFH_FACTS_COLLECTIVES)
-			rc = TFH_PUSH_BIG(p->at,
-					  (struct collective){op.t0, op.t1, op.issue0, op.thread});
-		any = true;
-	}
+	struct tfh_collectives *c = tfh_collectives_new();
+	/* Calls first: while they go by for the first time, ops find theirs. */
+	int rc = c ? read_calls(c, f, process, err) : -ENOMEM;
 	if (!rc)
-		rc = f->ops_error(f->arg, err);
-	return rc || !any ? rc : name_sets(m, f, process, err);
+		rc = read_ops(m, f, process, err);
+	if (!rc)
+		name_sets(m, c, process);
+	tfh_collectives_free(c);
+	return rc == -ENODATA ? 0 : rc;
 }
 
 /* ---- by their calls ---- */

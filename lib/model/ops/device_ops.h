@@ -46,7 +46,8 @@ struct tfh_gpu {
 	struct tfh_texts texts;
 	/* NULL: no pass over the ops has come to its end, or one is using it */
 	struct tfh_issued *issued;
-	uint32_t issued_threads; /* so many had names when they were joined */
+	/* so many had names when they were joined, UINT32_MAX: all that were needed */
+	uint32_t issued_threads;
 };
 /* NULL: out of memory. */
 struct tfh_gpu *tfh_gpu_of(struct tfh_run *run, uint32_t process);
@@ -172,9 +173,14 @@ void tfh_by_order_begin(struct tfh_by_order *r, int64_t t);
 /* ---- issue.c ---- */
 
 struct tfh_join;
-/* `drvr`: NULL where no calls were recorded by CUPTI: then the order of calls has to do. */
-int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drvr,
+/* `drvr`: NULL where no calls were recorded by CUPTI: then the order of calls has to do. `fed`: it
+ * reads no host records itself. */
+int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drvr, bool fed,
 		  struct tfh_join **out);
+/* The next of them, NULL: there are no more. */
+void tfh_join_feed(struct tfh_join *j, const struct tfh_block *b);
+/* Nothing was told, as that needs more of them: to be asked again. */
+bool tfh_join_waits(const struct tfh_join *j);
 /* Ops in order of their start, before their calls are asked for: as many as are taken (false: no
  * more just now). With CUPTI's records of calls none need be. */
 bool tfh_join_takes(const struct tfh_join *j);
@@ -183,6 +189,8 @@ int tfh_join_add(struct tfh_join *j, const struct tfh_op *op);
 bool tfh_join_next(struct tfh_join *j, struct tfh_op *op, struct tfh_issue *out, bool *known);
 /* The call that issued an op; false: not known. Ops come in order of their start. */
 bool tfh_join_find(struct tfh_join *j, const struct tfh_op *op, struct tfh_issue *out);
+/* CUPTI told of a call before its thread had a name: who knows all names may find more. */
+bool tfh_join_late(const struct tfh_join *j);
 int tfh_join_error(const struct tfh_join *j);
 void tfh_join_close(struct tfh_join *j);
 

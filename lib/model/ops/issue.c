@@ -12,19 +12,13 @@
 
 #include "base/hash.h"
 
-#include "model/ops/device_ops.h"
+#include "model/ops/issue.h"
 
 #define ISSUES (1u << 18)
 #define QUEUE 8192u
 #define LANES 4096u /* threads with calls; more share */
 /* The two clocks disagree by less. */
 #define TOLERANCE_NS 5000
-/* A call is on record this much after the op it waited for, mostly. */
-#define WAIT_NS 100000000
-/* A device that did nothing for so long had nothing to do: a launch takes some microseconds. So had
- * one that did nothing when a wait for it ended. */
-#define IDLE_NS 1000000
-#define WAITS 1024u
 
 struct call {
 	int64_t t0, t1;
@@ -52,38 +46,6 @@ struct slot {
 	uint32_t state;
 	uint32_t lane; /* WAITING */
 	struct tfh_issue issue;
-};
-
-struct tfh_join {
-	struct tfh_run *run;
-	uint32_t process;
-	struct tfh_rows *drvr;
-	struct tfh_weave *weave; /* NULL: there are no host records */
-	struct tfh_block *block;
-	uint32_t at;
-	int64_t now; /* every call that ended before is in a queue; INT64_MAX at the end */
-	bool last_block;
-	struct slot *slot;   /* by correlation, modulo ISSUES */
-	struct lane *lane;   /* open-addressed by id */
-	uint32_t *thread_id; /* by index of the thread in the process: low half of pthread_self() */
-	struct lane **lane_by_thread; /* likewise; NULL: to be looked up */
-	struct lane *record_lane;     /* of the driver record before, which was of record_tid */
-	uint32_t record_tid;
-	struct {
-		uint32_t tid, id;
-	} * alias;		   /* by tid, modulo LANES */
-	struct tfh_by_order *rank; /* without records of calls */
-	int64_t last;		   /* end of the ops taken so far */
-	int64_t resync;		   /* a loss ends here; INT64_MIN: none has to be got over */
-	uint32_t span;		   /* next one to come */
-	bool early;		   /* calls were made before there were device times */
-	int64_t *wait;		   /* ends of the last WAITS waits for the device, a ring */
-	uint32_t n_wait;
-	struct tfh_names names;
-	struct tfh_arena arena;
-	struct tfh_name_part *part;
-	uint32_t hole; /* next one to come */
-	int err;
 };
 
 /* Room for one more, to be filled in at once (a copy of what was just written waits for that to be
@@ -153,7 +115,7 @@ static bool issues(const struct tfh_event *ev)
 }
 
 /* What an op and its call have in common. */
-static uint32_t key_of(uint8_t family, const char *name, uint64_t bytes)
+uint32_t tfh_join_key(uint8_t family, const char *name, uint64_t bytes)
 {
 	uint64_t h = family;
 
@@ -172,7 +134,7 @@ static const char *function_name(const struct tfh_join *j, uint64_t id)
 }
 
 /* When device times begin. */
-static int64_t first_span(const struct tfh_join *j)
+int64_t tfh_join_begin(const struct tfh_join *j)
 {
 	const struct tfh_gpu *g = j->run->proc[j->process].gpu;
 
@@ -194,7 +156,7 @@ static int take_event(struct tfh_join *j, const struct tfh_entry *e, const struc
 {
 	j->now = e->t1;
 	if (j->wait && ev->fn->family == TFH_FAM_SYNC && !(ev->flags & TFT_F_FAILED))
-		j->wait[j->n_wait++ % WAITS] = e->t1;
+		j->wait[j->n_wait++ % TFH_JOIN_WAITS] = e->t1;
 	if (!issues(ev))
 		return 0;
 	if (j->drvr) {
@@ -213,9 +175,10 @@ static int take_event(struct tfh_join *j, const struct tfh_entry *e, const struc
 	if (ev->flags & (TFT_F_FAILED | TFT_F_CAPTURED) || ev->fn->family == TFH_FAM_MANAGED)
 		return 0;
 	struct tfh_issue issue = {e->t0, e->t1, e->thread, e->number};
-	j->early |= e->t0 < first_span(j);
+	j->early |= e->t0 < tfh_join_begin(j);
 	return tfh_by_order_call(
-		j->rank, key_of(ev->fn->family, function_name(j, (uint32_t)ev->w[0]), ev->w[0]),
+		j->rank,
+		tfh_join_key(ev->fn->family, function_name(j, (uint32_t)ev->w[0]), ev->w[0]),
 		&issue, ev->stream);
 }
 
@@ -263,24 +226,37 @@ static int take_name(struct tfh_join *j, uint32_t thread, const struct tfh_rec *
 	return tfh_names_add(&j->arena, &j->names, rec, part);
 }
 
-/* Reads host records on to the end of the block; false: there are none left. */
-static bool read_on(struct tfh_join *j)
+static void take_block(struct tfh_join *j, const struct tfh_block *b)
 {
 	uint32_t note = 0;
 
+	for (uint32_t i = 0; i < b->n && !j->err; i++) {
+		const struct tfh_entry *e = &b->entry[i];
+		j->err =
+			e->ev ? take_event(j, e, e->ev) : take_name(j, e->thread, &b->note[note++]);
+	}
+}
+
+void tfh_join_feed(struct tfh_join *j, const struct tfh_block *b)
+{
+	j->waits = false;
+	j->last_block = !b;
+	if (b)
+		take_block(j, b);
+}
+
+/* Reads host records on to the end of the block; false: there are none left, or none just now. */
+bool tfh_join_read_on(struct tfh_join *j)
+{
+	j->waits = j->fed && !j->last_block && !j->err;
+	if (j->waits)
+		return false;
 	if (j->last_block || !j->weave || j->err) {
 		j->now = INT64_MAX;
 		return false;
 	}
 	j->last_block = !tfh_weave_fill(j->weave, j->block);
-	for (uint32_t i = 0; i < j->block->n && !j->err; i++) {
-		const struct tfh_entry *e = &j->block->entry[i];
-		if (e->ev) {
-			j->err = take_event(j, e, e->ev);
-		} else {
-			j->err = take_name(j, e->thread, &j->block->note[note++]);
-		}
-	}
+	take_block(j, j->block);
 	if (j->last_block) {
 		j->now = INT64_MAX;
 		if (!j->err)
@@ -318,6 +294,7 @@ static void settle_one(struct tfh_join *j, struct lane *l)
 		if (issue.call != UINT64_MAX)
 			pop(&l->calls);
 	}
+	j->late |= l->thread == UINT32_MAX;
 	if (s->correlation == r->thread && s->state == WAITING) {
 		s->issue = issue;
 		s->state = KNOWN;
@@ -343,9 +320,12 @@ static void settle(struct tfh_join *j, uint32_t correlation)
 		/* The call after it must be there, too, to be compared with; and its own may end
 		 * late, when the thread lost its processor between the two. */
 		if ((j->now <= end + 2 * TOLERANCE_NS ||
-		     (j->now <= end + WAIT_NS && last_end(&l->calls) < end - TOLERANCE_NS)) &&
-		    read_on(j))
+		     (j->now <= end + TFH_JOIN_WAIT_NS &&
+		      last_end(&l->calls) < end - TOLERANCE_NS)) &&
+		    tfh_join_read_on(j))
 			continue;
+		if (j->waits)
+			return;
 		settle_one(j, l);
 	}
 }
@@ -374,6 +354,8 @@ static void read_records(struct tfh_join *j, int64_t t)
 		struct slot *s = slot_of(j, correlation);
 		if (l->records.n == QUEUE) {
 			settle(j, queue_at(&l->records, 0)->thread);
+			if (j->waits)
+				return;
 			l = lane_of_record(j, tid);
 		}
 		s->correlation = correlation;
@@ -395,6 +377,8 @@ static bool find_record(struct tfh_join *j, const struct tfh_op *op, struct tfh_
 	struct slot *s = slot_of(j, op->correlation);
 
 	read_records(j, op->t0 + TOLERANCE_NS);
+	if (j->waits)
+		return false;
 	if (s->correlation != op->correlation || s->state == EMPTY)
 		return false;
 	if (s->state == WAITING)
@@ -403,104 +387,21 @@ static bool find_record(struct tfh_join *j, const struct tfh_op *op, struct tfh_
 	return s->state == KNOWN;
 }
 
-/* ---- by rank ---- */
-
-static uint32_t kind_of(const struct tfh_op *op)
-{
-	static const uint8_t family[] = {[TFH_OP_KERNEL] = TFH_FAM_LAUNCH,
-					 [TFH_OP_COPY] = TFH_FAM_COPY,
-					 [TFH_OP_MEMSET] = TFH_FAM_MEMSET,
-					 [TFH_OP_SYNC] = 0,
-					 [TFH_OP_GRAPH] = TFH_FAM_GRAPH_LAUNCH};
-	bool node = op->graph || op->node, known = op->kind < sizeof(family);
-
-	return key_of(node    ? TFH_FAM_GRAPH_LAUNCH
-		      : known ? family[op->kind]
-			      : 0,
-		      op->name, op->bytes);
-}
-
-static void pass_hole(struct tfh_join *j, int64_t end)
-{
-	tfh_by_order_silence(j->rank);
-	j->resync = end > j->resync ? end : j->resync;
-	j->last = end > j->last ? end : j->last;
-}
-
-/* All that the device had been given by the time `last` had run before t, when it did something
- * again. */
-static bool was_idle(const struct tfh_join *j, int64_t t)
-{
-	if (t - j->last > IDLE_NS)
-		return true;
-	for (uint32_t i = 0; i < j->n_wait && i < WAITS; i++)
-		if (j->wait[i] >= j->last && j->wait[i] < t)
-			return true;
-	return false;
-}
-
-/* Ops were lost, or not recorded for a while: what the device has been given cannot be told from
- * what was lost, until it has run all of it. */
-static void pass_holes(struct tfh_join *j, const struct tfh_op *op)
-{
-	const struct tfh_run *run = j->run;
-	const struct tfh_gpu *g = run->proc[j->process].gpu;
-
-	if (j->early && j->last == INT64_MIN)
-		pass_hole(j, first_span(j));
-	for (; j->hole < run->n_hole; j->hole++) {
-		const struct tfh_hole *h = &run->hole[j->hole];
-		if (h->process != j->process)
-			continue;
-		if (h->t0 > op->t0)
-			break;
-		pass_hole(j, h->t1);
-	}
-	for (; g && j->span + 1 < g->n_span && g->span[j->span].t1 <= op->t0; j->span++)
-		if (g->span[j->span + 1].t0 - g->span[j->span].t1 > IDLE_NS)
-			pass_hole(j, g->span[j->span + 1].t0);
-	if (j->resync != INT64_MIN && op->t0 > j->resync && was_idle(j, op->t0)) {
-		tfh_by_order_begin(j->rank, j->last);
-		j->resync = INT64_MIN;
-	}
-	if (op->t1 > j->last)
-		j->last = op->t1;
-}
-
-bool tfh_join_takes(const struct tfh_join *j)
-{
-	return j->rank && !tfh_by_order_full(j->rank);
-}
-
-int tfh_join_add(struct tfh_join *j, const struct tfh_op *op)
-{
-	return tfh_by_order_add(j->rank, kind_of(op), op);
-}
-
-bool tfh_join_next(struct tfh_join *j, struct tfh_op *op, struct tfh_issue *out, bool *known)
-{
-	const struct tfh_op *first = j->err ? NULL : tfh_by_order_first(j->rank);
-	int64_t until;
-
-	if (!first)
-		return false;
-	while (j->now <= first->t1 + WAIT_NS && read_on(j))
-		;
-	pass_holes(j, first);
-	while (!j->err && tfh_by_order_needs(j->rank, &until)) {
-		while (j->now <= until && read_on(j))
-			;
-		tfh_by_order_settle(j->rank, j->now);
-	}
-	*known = tfh_by_order_take(j->rank, op, out);
-	return true;
-}
-
 /* ---- both ---- */
 
 bool tfh_join_find(struct tfh_join *j, const struct tfh_op *op, struct tfh_issue *out)
 {
 	return !j->err && find_record(j, op, out);
+}
+
+bool tfh_join_late(const struct tfh_join *j)
+{
+	return j->late;
+}
+
+bool tfh_join_waits(const struct tfh_join *j)
+{
+	return j->waits;
 }
 
 int tfh_join_error(const struct tfh_join *j)
@@ -534,11 +435,11 @@ static bool one_thread(const struct tfh_model_proc *p)
 	return n < 2;
 }
 
-int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drvr,
+int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drvr, bool fed,
 		  struct tfh_join **out)
 {
 	struct tfh_join *j = calloc(1, sizeof(*j));
-	bool host = shadow->proc[process].pub.has_gpu;
+	bool host = shadow->proc[process].pub.has_gpu && !fed;
 	int rc = j ? 0 : -ENOMEM;
 
 	*out = NULL;
@@ -547,6 +448,7 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 	j->run = shadow;
 	j->process = process;
 	j->drvr = drvr;
+	j->fed = fed;
 	j->now = j->last = j->resync = INT64_MIN;
 	tfh_arena_init(&j->arena, 0);
 	j->slot = calloc(ISSUES, sizeof(*j->slot));
@@ -559,7 +461,7 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 	if (!j->slot || !j->lane || !j->alias || !j->thread_id || !j->lane_by_thread || !j->part ||
 	    (host && !j->block))
 		rc = -ENOMEM;
-	j->wait = drvr ? NULL : calloc(WAITS, sizeof(*j->wait));
+	j->wait = drvr ? NULL : calloc(TFH_JOIN_WAITS, sizeof(*j->wait));
 	if (!rc && !drvr)
 		rc = j->wait ? tfh_by_order_open(one_thread(&shadow->proc[process]), &j->rank)
 			     : -ENOMEM;
@@ -572,7 +474,8 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 	for (uint32_t i = 0; i < LANES; i++)
 		j->lane[i].thread = UINT32_MAX;
 	known_threads(j);
-	read_on(j); /* the first threads' names are there */
+	if (!fed)
+		tfh_join_read_on(j); /* the first threads' names are there */
 	*out = j;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "model/symbols/kernel_name.h"
 
 #define KNOWN 256
+#define ALL_THREADS UINT32_MAX
 
 struct tfh_ops {
 	struct tfh_run *run, *shadow;
@@ -26,6 +27,8 @@ struct tfh_ops {
 	struct tfh_err err;
 	struct tfh_op op; /* the one handed out last */
 	bool end;
+	bool fed;	/* as tfh_joiner */
+	uint32_t holes; /* that were known at its beginning */
 };
 
 /* Numbers of CUpti_ActivityMemcpyKind. */
@@ -145,11 +148,16 @@ static bool next_row(struct tfh_ops *o, struct tfh_op *op, struct tfh_issue *iss
 	if (!row)
 		return false;
 	fill(o, row, op);
-	tfh_rows_take(o->gpus);
 	if (o->join) {
 		*known = tfh_join_find(o->join, op, issue);
-		return true;
+		if (tfh_join_waits(o->join)) {
+			o->number--;
+			return false;
+		}
 	}
+	tfh_rows_take(o->gpus);
+	if (o->join)
+		return true;
 	rc = tfh_issued_next(o->issued, issue, known);
 	if (rc)
 		tfh_err_set(&o->err, rc, "%s", strerror(-rc));
@@ -183,6 +191,12 @@ static bool next_joined(struct tfh_ops *o, struct tfh_op *op)
 /* All ops have been there: what is known of them now. */
 static void conclude(struct tfh_ops *o, struct tfh_gpu *g)
 {
+	/* While calls go by for the first time a thread's name, or a hole, may be told too late: then a
+	 * later pass joins anew, as it knows them. */
+	if (o->fed && (tfh_join_late(o->join) || o->run->n_hole != o->holes))
+		return;
+	if (o->fed)
+		g->issued_threads = ALL_THREADS;
 	g->unissued = o->unissued;
 	if (!o->issued || g->issued || (o->join && !tfh_issued_rewind(o->issued)))
 		return;
@@ -196,6 +210,8 @@ static const struct tfh_op *next_recorded(struct tfh_ops *o)
 		return NULL;
 	if (next_joined(o, &o->op))
 		return &o->op;
+	if (o->join && tfh_join_waits(o->join))
+		return NULL;
 	o->end = true;
 	if (!o->err.code)
 		conclude(o, o->run->proc[o->process].gpu);
@@ -247,7 +263,8 @@ static int open_join(struct tfh_ops *o, struct tfh_gpu *g)
 
 	o->issued = g->issued;
 	g->issued = NULL;
-	if (o->issued && g->issued_threads == threads && tfh_issued_rewind(o->issued))
+	if (o->issued && (g->issued_threads == threads || g->issued_threads == ALL_THREADS) &&
+	    tfh_issued_rewind(o->issued))
 		return 0;
 	tfh_issued_free(o->issued);
 	o->issued = tfh_issued_new();
@@ -256,7 +273,7 @@ static int open_join(struct tfh_ops *o, struct tfh_gpu *g)
 		o->drvr = tfh_rows_open(o->shadow, g, false);
 	if (g->n_drvr && !o->drvr)
 		return -ENOMEM;
-	return tfh_join_open(o->shadow, o->process, o->drvr, &o->join);
+	return tfh_join_open(o->fed ? o->run : o->shadow, o->process, o->drvr, o->fed, &o->join);
 }
 
 static int open_recorded(struct tfh_ops *o, struct tfh_err *err)
@@ -272,17 +289,26 @@ static int open_recorded(struct tfh_ops *o, struct tfh_err *err)
 	return o->gpus ? open_join(o, g) : -ENOMEM;
 }
 
-int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, struct tfh_err *err)
+static struct tfh_ops *new_ops(struct tfh_run *run, uint32_t process)
 {
 	struct tfh_ops *o = calloc(1, sizeof(*o));
+
+	if (o) {
+		o->run = run;
+		o->process = process;
+	}
+	return o;
+}
+
+int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, struct tfh_err *err)
+{
+	struct tfh_ops *o = new_ops(run, process);
 	struct tfh_err why = {0};
 	int rc = 0;
 
 	*out = NULL;
 	if (!o)
 		return tfh_err_set(err, -ENOMEM, "out of memory");
-	o->run = run;
-	o->process = process;
 	if (!run->built)
 		rc = process < run->n_proc ? open_recorded(o, &why) : -EINVAL;
 	if (rc) {
@@ -291,6 +317,34 @@ int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, st
 	}
 	*out = o;
 	return 0;
+}
+
+/* Ops that can be told by now. */
+static void join_on(void *arg, const struct tfh_block *b)
+{
+	struct tfh_ops *o = arg;
+
+	tfh_join_feed(o->join, b);
+	while (next_recorded(o))
+		;
+}
+
+struct tfh_ops *tfh_ops_join(struct tfh_merge *m, struct tfh_run *run, uint32_t process)
+{
+	struct tfh_gpu *g = run->built ? NULL : tfh_gpu_of(run, process);
+	struct tfh_ops *o = g && g->n_gpus && !g->issued ? new_ops(run, process) : NULL;
+	struct tfh_err err;
+
+	if (!o)
+		return NULL;
+	o->fed = true;
+	o->holes = run->n_hole;
+	if (open_recorded(o, &err)) { /* whoever asks for ops hears of it */
+		tfh_ops_close(o);
+		return NULL;
+	}
+	tfh_merge_tap(m, join_on, o);
+	return o;
 }
 
 void tfh_ops_close(struct tfh_ops *o)

@@ -74,5 +74,8 @@ bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op);
 const struct tfh_op *tfh_ops_look(struct tfh_ops *o);
 int tfh_ops_error(const struct tfh_ops *o, struct tfh_err *err);
 void tfh_ops_close(struct tfh_ops *o);
+/* Finds the ops' calls while the events of a process go by for the first time, so that later passes
+ * over its ops need to read no calls. To be closed after the merge; NULL: there is nothing to do. */
+struct tfh_ops *tfh_ops_join(struct tfh_merge *m, struct tfh_run *run, uint32_t process);
 
 #endif

@@ -13,6 +13,8 @@ struct tfh_merge {
 	const struct tfh_entry *entry, *end; /* of it: the next one */
 	uint32_t at_note;
 	bool last; /* there is no block behind this one */
+	void (*tap)(void *arg, const struct tfh_block *b);
+	void *tap_arg;
 	/* of a run that was built in memory: the next event of each process */
 	uint32_t process;
 	uint64_t *next;
@@ -78,15 +80,27 @@ int tfh_merge_error(const struct tfh_merge *m, struct tfh_err *err)
 /* False: there is no further block. */
 static bool next_block(struct tfh_merge *m)
 {
-	if (m->last || m->err.code)
+	if (m->last && m->tap && !m->err.code)
+		m->tap(m->tap_arg, NULL);
+	if (m->last || m->err.code) {
+		m->tap = NULL;
 		return false;
+	}
 	m->last = !tfh_weave_fill(m->weave, m->block);
 	if (m->last)
 		m->err = *tfh_weave_error(m->weave);
 	m->entry = m->block->entry;
 	m->end = m->entry + m->block->n;
 	m->at_note = 0;
+	if (m->tap && !m->err.code)
+		m->tap(m->tap_arg, m->block);
 	return !m->err.code;
+}
+
+void tfh_merge_tap(struct tfh_merge *m, void (*fn)(void *arg, const struct tfh_block *b), void *arg)
+{
+	m->tap = fn;
+	m->tap_arg = arg;
 }
 
 static void enter_name(struct tfh_merge *m, uint32_t thread)
