@@ -3,14 +3,12 @@
  * All of it in child processes, so that nothing that happens here can touch the job's exit status,
  * and for a bounded time: whoever waits for the job must not wait for us.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -127,24 +125,20 @@ static enum how wait_for(pid_t pid, int64_t limit, int *status)
 
 /* ---- what the job's processes left ---- */
 
-/* Bytes that journals of this user take in a directory. */
-static int64_t journal_bytes(const char *dir)
+static void add_bytes(void *arg, const struct tft_found *found)
 {
-	DIR *d = opendir(dir);
-	struct dirent *e;
-	struct stat st;
+	int64_t *sum = arg;
+
+	if (!found->code && !found->copy)
+		*sum += (int64_t)tft_view_stat(found->view)->st_blocks * 512;
+}
+
+/* Bytes that journals of this job take, and nobody else's: others may have left a lot of them. */
+static int64_t journal_bytes(const struct tfh_place *place)
+{
 	int64_t sum = 0;
 
-	while (d && (e = readdir(d))) {
-		size_t n = strlen(e->d_name);
-
-		if (n > 8 && !strcmp(e->d_name + n - 8, ".journal") &&
-		    !fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
-		    S_ISREG(st.st_mode) && st.st_uid == geteuid())
-			sum += (int64_t)st.st_blocks * 512;
-	}
-	if (d)
-		closedir(d);
+	tft_journals_of(place->dir, add_bytes, &sum);
 	return sum;
 }
 
@@ -333,7 +327,7 @@ static enum how tell(const struct tfh_place *place, const struct tfh_program *pr
 bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *program, int job,
 		   bool quiet, bool color, bool audit)
 {
-	int64_t bytes = journal_bytes(place->dir) + journal_bytes("/dev/shm");
+	int64_t bytes = journal_bytes(place);
 	int left = 0;
 
 	forget_signals();
