@@ -450,7 +450,8 @@ fuzz:
 	$(Q)$(MAKE) --no-print-directory CC=clang SAN=address O=$(O)-fuzz CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' fuzz-run
 fuzz-run: $(FUZZ)
 	$(Q)for f in $(FUZZ); do mkdir -p $$f.corpus; seeds=tests/fuzz/seeds/$$(basename $$f); \
-		[ -d $$seeds ] || seeds=; $$f -max_total_time=$(FUZZ_SECONDS) $(FUZZ_BOUNDS) $$f.corpus $$seeds || exit 1; done
+		[ -d $$seeds ] || seeds=; tests/fuzz/dictionary $$(basename $$f) > $$f.dict; \
+		$$f -dict=$$f.dict -max_total_time=$(FUZZ_SECONDS) $(FUZZ_BOUNDS) $$f.corpus $$seeds || exit 1; done
 $(FUZZ): $(B)/%: %.c $(FUZZ_PARTS) $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$<)$(COMPILE_test) -fsanitize=fuzzer $(LDFLAGS) -o $@ $< $(FUZZ_PARTS) $(CORE_A) $(ZLIB) $(LIBS)
