@@ -5,6 +5,7 @@
 #include "judge/result.h"
 #include "cli/cli.h"
 #include "import/import.h"
+#include "report/machine.h"
 #include "report/report.h"
 
 static bool incomplete(const struct tfh_quality *q)
@@ -23,6 +24,10 @@ static int print(const struct tfh_command_line *args, const struct tfh_result *r
 
 	if (tfh_line_get(args, "csv")) {
 		tfh_report_steps_csv(stdout, r);
+		return 0;
+	}
+	if (tfh_line_get(args, "machine") && !json) {
+		tfh_report_machine_text(stdout, r, style.utf8);
 		return 0;
 	}
 	if (steps && json)

@@ -66,6 +66,8 @@ static const struct tfh_command cmd_report = {
 			{.name = "steps",
 			 .help = "print one line per step; with --json, one JSON object per line"},
 			{.name = "csv", .help = "print the steps as CSV"},
+			{.name = "machine",
+			 .help = "print what processors, memory, disks and network did"},
 			{.name = "wide",
 			 .letter = 'w',
 			 .help = "print names in full, whatever the terminal's width"},

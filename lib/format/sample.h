@@ -35,6 +35,7 @@ enum {
 	TFT_SAMPLE_SYSTEM = 2, /* run_ns: of cpu_ns, in the kernel; delay_ns: ns that a page fault
 				  takes here at least, measured once */
 	TFT_SAMPLE_MEMORY = 3, /* run_ns: bytes resident; delay_ns: bytes of a page */
+	/* From 4 on: two values of the machine, a row of base/meters.def each. */
 };
 
 #endif

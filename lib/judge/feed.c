@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "judge/verdict/verdict.h"
 #include "judge/feed.h"
 #include "model/symbols/backtraces.h"
 
@@ -220,5 +221,6 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 	count_world(*out, feed.processes, feed.n_processes);
 	add_quality(*out, run, feed.processes, feed.n_processes);
 	find_silent(*out, feed.processes);
+	tfh_find_machine(run, *out);
 	return 0;
 }

@@ -256,6 +256,17 @@ struct tfh_seen_sum {
 	uint64_t looks;		     /* 0: nobody looked */
 };
 
+/* What of the machine is worth a sentence, mean of the whole run; 0: nothing. */
+struct tfh_machine_findings {
+	double processors;  /* of the machine, NAN: not read */
+	double limit;	    /* processors that the container may use, 0: all */
+	double busy, steal; /* processors */
+	double throttled; /* the container had used up its limit: share, added up over processors */
+	double io;	  /* share of the time: nothing went on for disks */
+	double memory;	  /* share of the time: something waited for memory */
+	double swap;	  /* bytes a second */
+};
+
 /* What else was found of a run, for the sentences of a report (report/words). Times are seconds of
  * a judged step unless they say otherwise; NAN: not known. */
 struct tfh_findings {
@@ -290,8 +301,9 @@ struct tfh_findings {
 	struct {
 		double pages, cost_s; /* pages 0: too few to tell */
 	} fault;		      /* memory taken anew from the kernel */
-	double others_compute_s;      /* median of the other ranks */
-	uint32_t pid, unjudged;	      /* other processes that did about as much and are no ranks */
+	struct tfh_machine_findings machine;
+	double others_compute_s; /* median of the other ranks */
+	uint32_t pid, unjudged;	 /* other processes that did about as much and are no ranks */
 };
 
 struct tfh_result {

@@ -94,6 +94,16 @@ uint32_t tfh_run_samples(const struct tfh_run *run, uint32_t process, const stru
 	return run->proc[process].n_sample;
 }
 
+uint32_t tfh_run_meters(const struct tfh_run *run, uint32_t process,
+			const struct tfh_meter_line **out)
+{
+	*out = NULL;
+	if (process >= run->n_proc)
+		return 0;
+	*out = run->proc[process].meter;
+	return run->proc[process].n_meter;
+}
+
 const char *tfh_run_name(const struct tfh_run *run, uint32_t process, enum tft_name kind,
 			 uint32_t id, uint64_t *handle, uint64_t *extra)
 {

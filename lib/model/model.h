@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/fn.h"
+#include "base/meters.h"
 #include "base/vocabulary.h"
 #include "format/layout.h"
 #include "format/sketch.h"
@@ -173,6 +174,24 @@ struct tfh_sample {
 	double system_s; /* of cpu_s, in the kernel */
 	uint64_t resident_bytes, page_bytes;
 };
+/*
+ * One value of a meter of the machine (base/meters.def) over the time of a recording: the mean by
+ * time, least and greatest reading, and means of equal parts of the time from t0 on (NAN: no
+ * reading). In the table's unit; rates are a second's.
+ */
+#define TFH_METER_POINTS 256u
+struct tfh_meter_line {
+	enum tfh_meter meter;
+	uint32_t value; /* 0 or 1: the first or second of the row */
+	double mean, least, most, last, time_s;
+	int64_t t0, width_ns;
+	float *point; /* [n], n at most TFH_METER_POINTS */
+	uint32_t n, cap;
+};
+/* Of a process, in the table's order; what was not read is not there. The run's own. */
+uint32_t tfh_run_meters(const struct tfh_run *run, uint32_t process,
+			const struct tfh_meter_line **out);
+
 uint32_t tfh_run_samples(const struct tfh_run *run, uint32_t process,
 			 const struct tfh_sample **out);
 

@@ -71,8 +71,11 @@ struct tfh_model_proc {
 	struct tfh_sample *sample;
 	uint32_t n_sample, cap_sample;
 	uint64_t sample_cpu, sample_delay, sample_read, sample_write, sample_faults, sample_system;
-	struct tfh_gpu *gpu;	 /* device times; NULL until somebody asks */
-	struct tfh_sites *sites; /* backtraces; NULL until somebody asks */
+	struct tfh_meter_line *meter;
+	uint32_t n_meter, cap_meter;
+	struct tfh_meter_before *meter_before; /* NULL until there is a reading */
+	struct tfh_gpu *gpu;		       /* device times; NULL until somebody asks */
+	struct tfh_sites *sites;	       /* backtraces; NULL until somebody asks */
 };
 
 struct tfh_built; /* built/built.c: events and ops of a run that was built in memory */

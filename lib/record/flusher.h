@@ -128,6 +128,10 @@ void tfh_sample(void);
 int tfh_sample_write(void);
 void tfh_sample_forget(void);
 
+/* machine.c: readings of the machine's meters, at most TFH_METER_COUNT; 0 between two readings */
+struct tft_sample_thread;
+uint32_t tfh_machine_read(struct tft_sample_thread *out);
+
 /* notes.c: what is worth knowing about the recording itself, as NOTE chunks of "key=value" lines */
 int tfh_notes_write(void);
 /* Names of functions that have been looked up since and are not recorded. */

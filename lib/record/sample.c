@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/meters.h"
 #include "format/sample.h"
 
 #define THREADS_MAX 256u
@@ -119,7 +120,7 @@ static uint32_t sample_memory(struct tft_sample_thread *out)
 
 void tfh_sample(void)
 {
-	struct tft_sample_thread threads[THREADS_MAX + EXTRAS];
+	struct tft_sample_thread threads[THREADS_MAX + EXTRAS + TFH_METER_COUNT];
 	struct tft_sample s = {.ticks = tfh_ticks()};
 	uint32_t bytes;
 	char text[512];
@@ -127,6 +128,7 @@ void tfh_sample(void)
 
 	s.threads = sample_threads(threads);
 	s.threads += sample_memory(threads + s.threads);
+	s.threads += tfh_machine_read(threads + s.threads);
 	s.cpu_ns = (uint64_t)tfh_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	s.flusher_ns = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	s.cpus = sched_getaffinity(0, sizeof(cpus), &cpus) ? 0 : (uint32_t)CPU_COUNT(&cpus);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "report/machine.h"
 #include "report/report.h"
 
 static const char *const source_names[] = {"tft", "kineto", "xplane"};
@@ -542,6 +543,8 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words)
 	write_quality(&j, &r->quality);
 	write_xprof(&j, r);
 	write_memory(&j, r);
+	tfh_json_key(&j, "machine");
+	tfh_report_machine_json(&j, r);
 	write_ranks(&j, r);
 	tfh_json_end(&j);
 	return tfh_json_finish(&j);

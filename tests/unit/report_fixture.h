@@ -63,6 +63,15 @@ enum tfh_source tfh_run_source(const struct tfh_run *run)
 	return TFH_SRC_TFT;
 }
 
+uint32_t tfh_run_meters(const struct tfh_run *run, uint32_t process,
+			const struct tfh_meter_line **out)
+{
+	(void)run;
+	(void)process;
+	*out = NULL;
+	return 0;
+}
+
 uint32_t tfh_run_threads(const struct tfh_run *run, const struct tfh_thread_info **out)
 {
 	(void)run;

@@ -75,7 +75,9 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 			len -= sizeof(t);
 			if (t.thread == TFT_SAMPLE_NO_THREAD)
 				add_memory(p, &out, &t);
-			else
+			if (t.thread == TFT_SAMPLE_NO_THREAD && tfh_run_add_reading(p, out.t, &t))
+				return -ENOMEM;
+			if (t.thread != TFT_SAMPLE_NO_THREAD)
 				delay += t.delay_ns != UINT64_MAX ? t.delay_ns : 0;
 		}
 		if (tfh_room_for((void **)&p->sample, &p->cap_sample, p->n_sample,

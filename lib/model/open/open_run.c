@@ -394,8 +394,10 @@ static int finish_open(struct tfh_run *run, const struct tfh_meta *meta)
 	run->process = calloc(run->n_proc + 1, sizeof(*run->process));
 	if (!run->process)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < run->n_proc; i++)
+	for (uint32_t i = 0; i < run->n_proc; i++) {
+		tfh_run_sort_meters(&run->proc[i]);
 		run->process[i] = run->proc[i].pub;
+	}
 	return rc;
 }
 
@@ -463,6 +465,7 @@ void tfh_run_close(struct tfh_run *run)
 		free(run->proc[i].digest);
 		tfh_threads_free(&run->proc[i]);
 		free(run->proc[i].sample);
+		tfh_run_free_meters(&run->proc[i]);
 		tfh_gpu_free(run->proc[i].gpu);
 		tfh_sites_free(run->proc[i].sites);
 	}

@@ -17,6 +17,13 @@ void tfh_run_add_journals(struct tfh_run *run, const char *dir);
 /* extras.c: holes, machine samples, notes and calls in flight of one file. 0 or -ENOMEM. */
 int tfh_run_read_notes(struct tfh_run *run, uint32_t file);
 
+/* machine.c: an entry of a sample that says something of the machine (others are ignored), in order of
+ * time; 0 or -ENOMEM. When all are there they are sorted as the table has them. */
+struct tft_sample_thread;
+int tfh_run_add_reading(struct tfh_model_proc *p, int64_t t, const struct tft_sample_thread *entry);
+void tfh_run_sort_meters(struct tfh_model_proc *p);
+void tfh_run_free_meters(struct tfh_model_proc *p);
+
 /* missing.c: files that are not there, and the holes that they leave; clocks are set. 0 or -ENOMEM.
  */
 int tfh_run_find_missing(struct tfh_run *run);

@@ -24,6 +24,43 @@ void tfh_note_supply(struct tfh_wording *w)
 				 1e3 * s->period_s, why, s->headroom));
 }
 
+static const char *percent(struct tfh_wording *w, double share)
+{
+	return tfh_phrase(w, "%.0f %%", share * 100);
+}
+
+void tfh_note_machine(struct tfh_wording *w)
+{
+	const struct tfh_machine_findings *m = &w->r->found.machine;
+
+	if (m->busy > 0)
+		tfh_remark(w, tfh_phrase(w,
+					 "the machine's processors were busy, %.3g of %.0f on "
+					 "average: more threads or loader workers will not help",
+					 m->busy, m->processors));
+	if (m->throttled > 0)
+		tfh_remark(w, tfh_phrase(w,
+					 "the container had used up its limit of %.3g processors "
+					 "for %s of the time (added up over its processors): raise "
+					 "the limit, or run fewer threads",
+					 m->limit, percent(w, m->throttled)));
+	if (m->steal > 0)
+		tfh_remark(w, tfh_phrase(w,
+					 "the hypervisor gave %.3g of this machine's %.0f "
+					 "processors to others",
+					 m->steal, m->processors));
+	if (m->io > 0)
+		tfh_remark(w, tfh_phrase(w,
+					 "%s of the time everything that could run waited for a "
+					 "disk: report --machine tells how much it read and wrote",
+					 percent(w, m->io)));
+	if (m->memory > 0 || m->swap > 0)
+		tfh_remark(w, tfh_phrase(w,
+					 "memory was short: %s of the time something waited for "
+					 "it, %.3g MB/s went to or from swap",
+					 percent(w, m->memory), m->swap / 1e6));
+}
+
 void tfh_note_faults(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;

@@ -78,6 +78,7 @@ void tfh_explain_kernels(struct tfh_wording *w);
 /* remarks.c: what the input pipeline could deliver; page faults; everything that is no part of the
  * verdict, in the order of the report. */
 void tfh_note_supply(struct tfh_wording *w);
+void tfh_note_machine(struct tfh_wording *w);
 void tfh_note_faults(struct tfh_wording *w);
 void tfh_note_steps(struct tfh_wording *w);
 

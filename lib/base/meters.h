@@ -1,0 +1,27 @@
+/* Meters of the machine: the table of meters.def. */
+#ifndef TFH_METERS_H
+#define TFH_METERS_H
+
+#include <stdint.h>
+
+enum tfh_meter_kind { TFH_METER_RATE, TFH_METER_LEVEL };
+
+enum tfh_meter {
+#define METER(id, ...) TFH_METER_##id,
+#include "base/meters.def"
+#undef METER
+	TFH_METER_COUNT
+};
+
+struct tfh_meter_spec {
+	uint32_t number;
+	enum tfh_meter_kind kind;
+	struct {
+		const char *name, *unit;
+		double scale;
+	} value[2];
+};
+
+extern const struct tfh_meter_spec tfh_meters[TFH_METER_COUNT];
+
+#endif

@@ -1,0 +1,289 @@
+/*
+ * Once a second: what the machine and the container do, from /proc and /sys. What cannot be read is
+ * left out. /proc/stat of a large machine takes the kernel a millisecond, so readings come further
+ * apart where they are dear.
+ */
+#include "record/flusher.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/meters.h"
+#include "format/sample.h"
+
+#define TEXT_BYTES (32u << 10)
+#define GROUP_BYTES 512u
+#define COST_SHARE 2000u /* of a processor: readings take at most 1 / 2000 */
+#define SECTOR_BYTES 512u
+#define UNLIMITED_BYTES (1ull << 60) /* cgroup v1 says "no limit" with a number beyond this */
+
+struct readings {
+	struct tft_sample_thread *out;
+	uint32_t n;
+};
+
+static char *text;		   /* [TEXT_BYTES] */
+static char group[2][GROUP_BYTES]; /* folders of the container's processor and memory accounts */
+static bool group_v1;
+static uint64_t next_ns;
+
+static void put(struct readings *r, enum tfh_meter meter, uint64_t first, uint64_t second)
+{
+	if (first != UINT64_MAX || second != UINT64_MAX)
+		r->out[r->n++] = (struct tft_sample_thread){
+			TFT_SAMPLE_NO_THREAD, tfh_meters[meter].number, first, second};
+}
+
+/* The number behind `key` at the start of a line of `text`; all ones: there is none. */
+static uint64_t number_of(const char *key)
+{
+	size_t n = strlen(key);
+
+	for (const char *at = text; at && *at; at = strchr(at, '\n'), at += at != NULL)
+		if (!strncmp(at, key, n))
+			return strtoull(at + n, NULL, 10);
+	return UINT64_MAX;
+}
+
+static uint64_t scaled(uint64_t value, uint64_t by)
+{
+	return value == UINT64_MAX ? value : value * by;
+}
+
+static bool read_file(const char *folder, const char *name)
+{
+	char path[GROUP_BYTES + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	tfh_read_small(path, text, TEXT_BYTES);
+	return text[0] != '\0';
+}
+
+/* "cpu  user nice system idle iowait irq softirq steal ...", in ticks; time of guests is in user. */
+static void read_processors(struct readings *r)
+{
+	uint64_t v[8] = {0}, tick = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
+	char *at = text + 4;
+
+	if (!read_file("/proc", "stat") || strncmp(text, "cpu ", 4))
+		return;
+	for (int i = 0; i < 8; i++)
+		v[i] = strtoull(at, &at, 10) * tick;
+	put(r, TFH_METER_CPU, v[0] + v[1] + v[2] + v[5] + v[6], v[7]);
+	put(r, TFH_METER_CPU_WAIT, v[4], v[2]);
+}
+
+/* Lines "some avg10=... total=US" and "full ..."; `full` is not there for processors on old kernels. */
+static void read_pressure(struct readings *r, enum tfh_meter meter, const char *folder,
+			  const char *name)
+{
+	uint64_t us[2] = {UINT64_MAX, UINT64_MAX};
+	const char *at;
+
+	if (!read_file(folder, name))
+		return;
+	for (int i = 0; i < 2; i++) {
+		at = strstr(text, i ? "full " : "some ");
+		at = at ? strstr(at, "total=") : NULL;
+		us[i] = at ? scaled(strtoull(at + 6, NULL, 10), 1000) : UINT64_MAX;
+	}
+	put(r, meter, us[0], us[1]);
+}
+
+static void read_memory(struct readings *r)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (read_file("/proc", "meminfo"))
+		put(r, TFH_METER_MEMORY, scaled(number_of("MemAvailable:"), 1024),
+		    scaled(number_of("MemTotal:"), 1024));
+	if (read_file("/proc", "vmstat"))
+		put(r, TFH_METER_SWAP, scaled(number_of("pswpin "), page),
+		    scaled(number_of("pswpout "), page));
+}
+
+/*
+ * "major minor name reads merged sectors ms writes merged sectors ms now ms_busy ms_waiting": sums over
+ * disks. Partitions follow their disk and begin with its name; what is made of other disks (dm, md,
+ * loop) would count twice.
+ */
+static void read_disks(struct readings *r)
+{
+	static const char *const made[] = {"loop", "ram", "zram", "dm-", "md", "sr", "fd"};
+	uint64_t bytes_read = 0, written = 0, busy = 0, waiting = 0;
+	char disk[32] = "", name[32], *line, *rest;
+	bool any = false;
+
+	if (!read_file("/proc", "diskstats"))
+		return;
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		unsigned long long v[11];
+		bool skip = false;
+		if (sscanf(line,
+			   "%*u %*u %31s %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu",
+			   name, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7], &v[8],
+			   &v[9], &v[10]) != 12)
+			continue;
+		for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)
+			skip |= !strncmp(name, made[i], strlen(made[i]));
+		if (skip || (disk[0] && !strncmp(name, disk, strlen(disk))))
+			continue;
+		snprintf(disk, sizeof(disk), "%s", name);
+		bytes_read += v[2] * SECTOR_BYTES;
+		written += v[6] * SECTOR_BYTES;
+		busy += v[9] * 1000000;
+		waiting += v[10] * 1000000;
+		any = true;
+	}
+	if (any) {
+		put(r, TFH_METER_DISK, bytes_read, written);
+		put(r, TFH_METER_DISK_BUSY, busy, waiting);
+	}
+}
+
+/* "name: bytes packets errs drop fifo frame compressed multicast bytes ..." of this namespace. */
+static void read_network(struct readings *r)
+{
+	uint64_t received = 0, sent = 0;
+	char *line, *rest;
+	bool any = false;
+
+	if (!read_file("/proc/self/net", "dev"))
+		return;
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		unsigned long long in, out;
+		char *at = strchr(line, ':');
+		line += strspn(line, " ");
+		if (!at || !strncmp(line, "lo:", 3) ||
+		    sscanf(at + 1, "%llu %*u %*u %*u %*u %*u %*u %*u %llu", &in, &out) != 2)
+			continue;
+		received += in;
+		sent += out;
+		any = true;
+	}
+	if (any)
+		put(r, TFH_METER_NETWORK, received, sent);
+}
+
+/* The folder of the account `controller` ("" version 2) by a line "N:controllers:/path" of
+ * /proc/self/cgroup. In a namespace of its own a container sees itself as the root. */
+static bool find_group(char *folder, const char *root, const char *controller)
+{
+	char path[GROUP_BYTES];
+	char *line, *rest;
+
+	if (!read_file("/proc/self", "cgroup"))
+		return false;
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		char *names = strchr(line, ':'), *place = names ? strchr(names + 1, ':') : NULL;
+		if (!place)
+			continue;
+		*place++ = '\0';
+		if (*controller ? !strstr(names + 1, controller) : names[1] != '\0')
+			continue;
+		snprintf(folder, GROUP_BYTES, "%s%s", root, strcmp(place, "/") ? place : "");
+		snprintf(path, sizeof(path), "%.*s", (int)sizeof(path) - 1, folder);
+		if (access(path, X_OK)) /* the path is one of the host's */
+			snprintf(folder, GROUP_BYTES, "%s", root);
+		return true;
+	}
+	return false;
+}
+
+static void find_groups(void)
+{
+	group_v1 = access("/sys/fs/cgroup/cgroup.controllers", F_OK) != 0;
+	if (!group_v1) {
+		if (find_group(group[0], "/sys/fs/cgroup", ""))
+			memcpy(group[1], group[0], GROUP_BYTES);
+	} else {
+		find_group(group[0], "/sys/fs/cgroup/cpu", "cpu");
+		find_group(group[1], "/sys/fs/cgroup/memory", "memory");
+	}
+}
+
+/* Processors that the container's limit comes to, in units of 1e-9; all ones: no limit. */
+static uint64_t processor_limit(void)
+{
+	long long quota = -1, period = 0;
+
+	if (!group_v1) {
+		if (!read_file(group[0], "cpu.max") ||
+		    sscanf(text, "%lld %lld", &quota, &period) != 2)
+			return UINT64_MAX;
+	} else {
+		if (read_file(group[0], "cpu.cfs_quota_us"))
+			quota = strtoll(text, NULL, 10);
+		if (read_file(group[0], "cpu.cfs_period_us"))
+			period = strtoll(text, NULL, 10);
+	}
+	if (quota <= 0 || period <= 0)
+		return UINT64_MAX;
+	return (uint64_t)((double)quota * 1e9 / (double)period);
+}
+
+static uint64_t limit_in(const char *name)
+{
+	uint64_t bytes = read_file(group[1], name) && text[0] >= '0' && text[0] <= '9'
+				 ? strtoull(text, NULL, 10)
+				 : UINT64_MAX;
+
+	return bytes < UNLIMITED_BYTES ? bytes : UINT64_MAX;
+}
+
+static void read_container(struct readings *r)
+{
+	uint64_t bytes;
+
+	put(r, TFH_METER_CPU_COUNT, (uint64_t)get_nprocs(),
+	    group[0][0] ? processor_limit() : UINT64_MAX);
+	if (group[0][0] && read_file(group[0], "cpu.stat"))
+		put(r, TFH_METER_THROTTLED,
+		    group_v1 ? number_of("throttled_time ")
+			     : scaled(number_of("throttled_usec "), 1000),
+		    number_of("nr_throttled "));
+	if (!group[1][0])
+		return;
+	bytes = limit_in(group_v1 ? "memory.usage_in_bytes" : "memory.current");
+	if (bytes != UINT64_MAX)
+		put(r, TFH_METER_OWN_BYTES, bytes,
+		    limit_in(group_v1 ? "memory.limit_in_bytes" : "memory.max"));
+	if (group_v1)
+		return;
+	read_pressure(r, TFH_METER_OWN_CPU, group[0], "cpu.pressure");
+	read_pressure(r, TFH_METER_OWN_MEMORY, group[0], "memory.pressure");
+	read_pressure(r, TFH_METER_OWN_IO, group[0], "io.pressure");
+}
+
+uint32_t tfh_machine_read(struct tft_sample_thread *out)
+{
+	struct readings r = {.out = out};
+	uint64_t begin = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+	uint64_t cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct rusage usage;
+
+	if (begin < next_ns)
+		return 0;
+	if (!text) {
+		if (!tfh_memory(&text, TEXT_BYTES, "what the machine does"))
+			return 0;
+		find_groups();
+	}
+	if (!getrusage(RUSAGE_SELF, &usage))
+		put(&r, TFH_METER_SWITCHES, (uint64_t)usage.ru_nvcsw, (uint64_t)usage.ru_nivcsw);
+	read_processors(&r);
+	read_pressure(&r, TFH_METER_CPU_PRESSURE, "/proc/pressure", "cpu");
+	read_pressure(&r, TFH_METER_MEMORY_PRESSURE, "/proc/pressure", "memory");
+	read_pressure(&r, TFH_METER_IO_PRESSURE, "/proc/pressure", "io");
+	read_memory(&r);
+	read_disks(&r);
+	read_network(&r);
+	read_container(&r);
+	cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	next_ns = begin + cpu * COST_SHARE;
+	return r.n;
+}

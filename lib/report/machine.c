@@ -1,0 +1,97 @@
+/* The machine's meters: a table as text, lines over time as JSON. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/print.h"
+#include "report/format.h"
+#include "report/machine.h"
+
+#define DRAWN 17u /* columns of a line over time */
+
+/* A value in its unit: bytes scaled, shares in percent. */
+static const char *value(char out[TFH_TEXT], const char *unit, double v)
+{
+	if (!strcmp(unit, "bytes"))
+		return tfh_fmt_bytes(out, v);
+	if (!strcmp(unit, "bytes/s"))
+		return tfh_fmt_rate(out, v);
+	if (!strcmp(unit, "share"))
+		return tfh_fmt_share(out, v);
+	return tfh_fmt_mean(out, v);
+}
+
+/* Eight heights of the whole range, from 0. */
+static void draw(FILE *out, const struct tfh_meter_line *l, bool utf8)
+{
+	static const char *const height[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char plain[] = " .:-=+*#@";
+
+	for (uint32_t i = 0; i < DRAWN && l->n; i++) {
+		uint32_t from = i * l->n / DRAWN, to = (i + 1) * l->n / DRAWN;
+		double most = NAN;
+		for (uint32_t k = from; k < to || k == from; k++)
+			most = fmax(most, l->point[k]);
+		/* a fraction above nothing is to be seen */
+		int at = l->most > 0 && most > 0 ? (int)ceil(8 * fmin(most / l->most, 1)) : 0;
+		if (utf8)
+			tfh_print(out, "%s", height[at]);
+		else
+			tfh_print(out, "%c", plain[at]);
+	}
+}
+
+void tfh_report_machine_text(FILE *out, const struct tfh_result *r, bool utf8)
+{
+	const struct tfh_meter_line *l;
+	uint32_t n = tfh_run_meters(r->run, r->process, &l);
+	char mean[TFH_TEXT], most[TFH_TEXT];
+
+	if (!n) {
+		tfh_print(out,
+			  "nothing of the machine was recorded: it is read once a second, from "
+			  "the second second on\n");
+		return;
+	}
+	tfh_print(out, "%-30s %9s %9s  %-*s %s\n", "THE MACHINE, ONCE A SECOND", "mean", "most",
+		  (int)DRAWN, "over time", "unit");
+	for (; n--; l++) {
+		const char *unit = tfh_meters[l->meter].value[l->value].unit;
+		if (l->most <= 0)
+			continue;
+		bool scaled = !strncmp(unit, "bytes", 5) || !strcmp(unit, "share");
+		tfh_print(out, "%-30s %9s %9s  ", tfh_meters[l->meter].value[l->value].name,
+			  value(mean, unit, l->mean), value(most, unit, l->most));
+		draw(out, l, utf8);
+		tfh_print(out, "%s%s\n", scaled ? "" : " ", scaled ? "" : unit);
+	}
+}
+
+static void write_line(struct tfh_json *j, const struct tfh_meter_line *l)
+{
+	tfh_json_object(j);
+	tfh_json_kstr(j, "name", tfh_meters[l->meter].value[l->value].name);
+	tfh_json_kstr(j, "unit", tfh_meters[l->meter].value[l->value].unit);
+	tfh_json_kf64(j, "mean", l->mean);
+	tfh_json_kf64(j, "least", l->least);
+	tfh_json_kf64(j, "most", l->most);
+	tfh_json_kf64(j, "start_s", (double)l->t0 / 1e9);
+	tfh_json_kf64(j, "width_s", (double)l->width_ns / 1e9);
+	tfh_json_key(j, "line");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < l->n; i++)
+		tfh_json_f64(j, l->point[i]);
+	tfh_json_end(j);
+	tfh_json_end(j);
+}
+
+void tfh_report_machine_json(struct tfh_json *j, const struct tfh_result *r)
+{
+	const struct tfh_meter_line *l;
+	uint32_t n = tfh_run_meters(r->run, r->process, &l);
+
+	tfh_json_array(j);
+	for (; n--; l++)
+		write_line(j, l);
+	tfh_json_end(j);
+}

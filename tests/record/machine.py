@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""A recording holds what the machine did meanwhile: processors and memory as /proc tells them, forced and voluntary
+switches, network and disks that only grow, in JSON with lines over time and as a table of 80 columns; a recording that
+ended within the first second says that it has none."""
+import json
+import os
+import subprocess
+import sys
+
+BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
+TOOL = os.path.join(BUILD, "bin", "tfhook")
+JOB = "import sys; sys.path.insert(0, sys.argv[1]); import device, time; d = device.Device(); until = time.time() + %s\n" \
+      "while time.time() < until: d.up(); d.train(2); d.down()"
+
+
+def record(name, seconds):
+    env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"))
+    folder = os.path.join(TMP, name)
+    subprocess.run([TOOL, "run", "-q", "-o", folder, "--", sys.executable, "-c", JOB % seconds, os.path.join(SRC, "tests", "jobs")],
+                   env=env, stdin=subprocess.DEVNULL, check=True)
+    return folder
+
+
+def report(folder, *flags):
+    return subprocess.run([TOOL, "report", *flags, folder], capture_output=True, text=True, check=True).stdout
+
+
+if os.environ.get("TFH_SAN") or not os.path.exists(os.path.join(BUILD, "sim", "libcuda.so.1")):
+    sys.exit(77)
+folder = record("four", 4.2)
+meters = {m["name"]: m for m in json.loads(report(folder, "--json"))["machine"]}
+cpus = os.sysconf("SC_NPROCESSORS_ONLN")
+total = next(int(line.split()[1]) * 1024 for line in open("/proc/meminfo") if line.startswith("MemTotal:"))
+assert meters["cpu.count"]["mean"] == cpus, meters["cpu.count"]
+assert meters["memory.total"]["mean"] == total, (meters["memory.total"], total)
+assert 0 < meters["cpu.busy"]["mean"] <= cpus * 1.1, meters["cpu.busy"]
+assert 0 < meters["memory.available"]["least"] <= meters["memory.available"]["most"] <= total
+assert meters["process.switches.voluntary"]["mean"] > 0
+for m in meters.values():
+    assert m["least"] <= m["mean"] * (1 + 1e-9) and m["mean"] <= m["most"] * (1 + 1e-9), m
+    assert m["line"] and m["width_s"] > 0, m
+    assert m["unit"] != "share" or m["least"] >= 0, m
+table = report(folder, "--machine").splitlines()
+assert any(line.startswith("cpu.busy ") for line in table), table
+assert all(len(line) <= 80 for line in table), table
+folder = record("short", 0.1)
+assert json.loads(report(folder, "--json"))["machine"] == []
+assert "nothing of the machine was recorded" in report(folder, "--machine")
