@@ -73,11 +73,11 @@ static void at_exit(void)
 	if (tfh_confined(&tfh_self))
 		return;
 	tfh_self_settle(&tfh_self);
-	tfh_start_wait(EXIT_NS / MS);
 	/* Then the flusher may be waiting for a lock that this very thread holds. */
 	bool inside = tfh_self.depth || tfh_self.guard;
 	uint64_t end = now() + (inside ? INSIDE_NS : EXIT_NS);
 
+	tfh_start_wait(inside ? INSIDE_NS / MS : EXIT_NS / MS);
 	if (!tfh_recording()) /* in a forked child the parent's handlers run, too */
 		return;
 	if (tfh_flusher_closed()) {
@@ -102,14 +102,15 @@ void tfh_register_exit(enum tfh_exit_after after)
 
 void tfh_finish(bool clean)
 {
-	bool inside;
+	uint64_t ns, end;
 
 	if (tfh_confined(&tfh_self))
 		return;
 	tfh_self_settle(&tfh_self);
-	tfh_start_wait(EXIT_NS / MS);
-	inside = tfh_self.depth;
-	tfh_finish_by(clean, TFH_MODE_DEAD, now() + (inside ? INSIDE_NS : EXIT_NS));
+	ns = tfh_self.depth ? INSIDE_NS : EXIT_NS;
+	end = now() + ns;
+	tfh_start_wait((unsigned)(ns / MS));
+	tfh_finish_by(clean, TFH_MODE_DEAD, end);
 }
 
 /* Runs after the job's own destructors and exit handlers; there is something left to do where no

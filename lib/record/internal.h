@@ -205,8 +205,8 @@ bool tfh_counter_refused(void);
 /* Begins COLD -> ON, OFF or DEAD, which is the end of it or comes within a second, mostly; in a
  * steady stretch of the caller's. */
 void tfh_start(const struct tfh_steady *steady);
-/* At an end of the process: waits `ms`, a second at most, for a recording that another thread is
- * just beginning. Without that its journal would be left with nobody to close it. */
+/* At an end of the process: waits `ms` at most, and only once, for a recording that another thread
+ * is just beginning. Without that its journal would be left with nobody to close it. */
 void tfh_start_wait(unsigned ms);
 /* The process is about to be gone: nothing begins any more. */
 void tfh_start_never(void);

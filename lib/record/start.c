@@ -229,7 +229,7 @@ void tfh_start_wait(unsigned ms)
 		return;
 	tfh_steady_begin(&steady); /* a signal would end the wait */
 	tfh_steady_long(&steady);
-	wait_for_journal(ms < START_MS ? ms : START_MS);
+	wait_for_journal(ms);
 	tfh_steady_end(&steady);
 	errno = saved;
 }

@@ -127,13 +127,15 @@ static int life_vfork(void)
 	return status;
 }
 
-static atomic_int stop;
+static atomic_int stop, about;
 
 static void *worker(void *arg)
 {
 	(void)arg;
-	while (!stop)
+	while (!stop) {
 		calls(1);
+		about = 1;
+	}
 	return NULL;
 }
 
@@ -191,11 +193,11 @@ static int life_exit(void)
 
 	for (int i = 0; i < 4; i++)
 		pthread_create(&t, NULL, worker, NULL);
+	while (!about)
+		usleep(1000);
 	usleep(100000);
 	return 0;
 }
-
-static atomic_int about;
 
 static void *first_call(void *arg)
 {
