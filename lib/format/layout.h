@@ -309,6 +309,8 @@ enum tft_type {
 	TFT_RANG = TFT_TYPE('R', 'A', 'N', 'G'), /* ranges from NVTX */
 	TFT_BTRC = TFT_TYPE('B', 'T', 'R', 'C'), /* backtraces */
 	TFT_MODS = TFT_TYPE('M', 'O', 'D', 'S'), /* loaded modules */
+	TFT_PYCO = TFT_TYPE('P', 'Y', 'C', 'O'), /* functions of Python */
+	TFT_PYFR = TFT_TYPE('P', 'Y', 'F', 'R'), /* their calls: places of backtraces */
 };
 
 /*

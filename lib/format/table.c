@@ -46,6 +46,19 @@ static const struct tft_table_column btrc_columns[] = {
 	COLUMN(tft_btrc_row, 1, stack, 4, TFT_DELTA),
 	COLUMN(tft_btrc_row, 2, index, 2, TFT_RAW),
 	COLUMN(tft_btrc_row, 3, address, 8, TFT_RAW),
+	COLUMN(tft_btrc_row, 4, place, 4, TFT_RAW),
+};
+static const struct tft_table_column pyco_columns[] = {
+	COLUMN(tft_pyco_row, 1, code, 4, TFT_DELTA),
+	COLUMN(tft_pyco_row, 2, file, 4, TFT_RAW),
+	COLUMN(tft_pyco_row, 3, name, 4, TFT_RAW),
+	COLUMN(tft_pyco_row, 4, first, 4, TFT_RAW),
+};
+static const struct tft_table_column pyfr_columns[] = {
+	COLUMN(tft_pyfr_row, 1, place, 4, TFT_DELTA),
+	COLUMN(tft_pyfr_row, 2, caller, 4, TFT_DELTA),
+	COLUMN(tft_pyfr_row, 3, code, 4, TFT_RAW),
+	COLUMN(tft_pyfr_row, 4, line, 4, TFT_RAW),
 };
 static const struct tft_table_column mods_columns[] = {
 	COLUMN(tft_mods_row, 1, start, 8, TFT_RAW),    COLUMN(tft_mods_row, 2, end, 8, TFT_RAW),
@@ -57,6 +70,8 @@ static const struct tft_table_column mods_columns[] = {
 const struct tft_table tft_gpus = {gpu_columns, COUNT(gpu_columns), sizeof(struct tft_gpu_row)};
 const struct tft_table tft_drvr = {drvr_columns, COUNT(drvr_columns), sizeof(struct tft_drvr_row)};
 const struct tft_table tft_btrc = {btrc_columns, COUNT(btrc_columns), sizeof(struct tft_btrc_row)};
+const struct tft_table tft_pyco = {pyco_columns, COUNT(pyco_columns), sizeof(struct tft_pyco_row)};
+const struct tft_table tft_pyfr = {pyfr_columns, COUNT(pyfr_columns), sizeof(struct tft_pyfr_row)};
 const struct tft_table tft_mods = {mods_columns, COUNT(mods_columns), sizeof(struct tft_mods_row)};
 
 static uint64_t field(const uint8_t *row, const struct tft_table_column *c)

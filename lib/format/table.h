@@ -91,8 +91,21 @@ struct tft_btrc_row {
 	uint64_t address; /* the return address */
 	uint32_t stack;	  /* as in a record's `stack` */
 	uint16_t index;	  /* 0 = innermost */
+	uint32_t place;	  /* of Python's frames, in the row of the innermost frame; 0 */
 };
 extern const struct tft_table tft_btrc;
+
+/* PYCO: one function of Python. */
+struct tft_pyco_row {
+	uint32_t code, file, name, first; /* file, name: offsets in the heap; first: line */
+};
+extern const struct tft_table tft_pyco;
+
+/* PYFR: one place in Python code. */
+struct tft_pyfr_row {
+	uint32_t place, caller, code, line;
+};
+extern const struct tft_table tft_pyfr;
 
 /* MODS: one executable range of a file. */
 struct tft_mods_row {

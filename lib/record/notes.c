@@ -1,6 +1,7 @@
 /* NOTE chunks: what a reader should know about the recording itself, as lines of key=value. */
 #include "record/flusher.h"
 #include "record/looks.h"
+#include "record/pyplaces.h"
 #include "record/stacks.h"
 
 #include "base/map.h"
@@ -166,6 +167,8 @@ int tfh_notes_last(void)
 	    (long long)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	if (tfh_live_lost())
 		add(text, "end.live_lost=%llu\n", (unsigned long long)tfh_live_lost());
+	if (tfh_places_unplaced())
+		add(text, "python.unplaced=%u\n", tfh_places_unplaced());
 	if (tfh_stacks_unplaced())
 		add(text, "stacks.unplaced=%u\n", tfh_stacks_unplaced());
 	if (tfh_looks_why())

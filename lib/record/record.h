@@ -151,6 +151,9 @@ struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n);
 void tfh_exit_wait(enum tfh_fn fn);
 /* Publishes a CPUTIME record stamped `now`. */
 void tfh_cputime(struct tfh_self *self, uint64_t now);
+/* The same at the end of a pause between hooked calls, with where it was. Returns the ticks after it, when the call that
+ * ends the pause begins. */
+uint64_t tfh_pause_over(struct tfh_self *self, uint64_t now);
 
 /* 200 us in ticks; UINT64_MAX until the clock's pace is known (then no CPUTIME records). */
 extern uint64_t tfh_long_ticks;
@@ -209,11 +212,11 @@ static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_f
 	uint64_t now = tfh_ticks();
 	uint32_t depth = self->depth;
 
-	*begin = now;
 	if (depth && tfh_unlikely(tfh_doubtful(self, depth - 1, place.at)))
 		depth = tfh_drop_left(self, place.at);
 	if (tfh_unlikely(depth == 0 && now - self->last_end > tfh_peek(&tfh_long_ticks)))
-		tfh_cputime(self, now);
+		now = tfh_pause_over(self, now);
+	*begin = now;
 	self->depth = depth + 1;
 	if (tfh_likely(depth < TFH_OPEN_MOST))
 		self->room->place[depth] = place;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "record/flusher.h"
+#include "record/stacks.h"
 #include "record/unseen.h"
 
 __thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
@@ -458,7 +459,7 @@ struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
 
 /* 181 ns a reading, so only around gaps and long calls. A reading that finds no room is no loss of
  * a call. */
-void tfh_cputime(struct tfh_self *self, uint64_t now)
+static void cputime(struct tfh_self *self, uint64_t now, uint32_t stack)
 {
 	struct tfh_rec *rec;
 	int saved = errno;
@@ -470,7 +471,19 @@ void tfh_cputime(struct tfh_self *self, uint64_t now)
 	if (!rec)
 		return;
 	tfh_fill(self, rec, 0, 0, TFT_CPUTIME, now, now);
+	rec->stack = stack;
 	rec->w[0] = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	tfh_publish(self, 1);
 	errno = saved;
+}
+
+void tfh_cputime(struct tfh_self *self, uint64_t now)
+{
+	cputime(self, now, 0);
+}
+
+uint64_t tfh_pause_over(struct tfh_self *self, uint64_t now)
+{
+	cputime(self, now, tfh_stack_of_pause(self));
+	return tfh_ticks();
 }

@@ -18,6 +18,7 @@
 #include "format/table.h"
 #include "record/flusher.h"
 #include "record/modules.h"
+#include "record/pyplaces.h"
 
 /* Programs have some hundred places that call the driver; what does not fit is counted. */
 #define STACKS 8192u
@@ -27,9 +28,11 @@
 #define STACK_NEED_PAGES 5
 
 struct stack {
-	uint64_t hash; /* atomic; 0: free */
-	uint32_t n;    /* atomic: frames, once they are there */
+	uint64_t hash;	/* atomic; 0: free */
+	uint16_t n;	/* frames */
+	uint16_t ready; /* atomic: they are there */
 	uint32_t written;
+	uint32_t place; /* of Python's frames */
 	uint64_t frame[TFH_STACK_FRAMES];
 };
 
@@ -37,7 +40,7 @@ struct stack {
 struct stacks {
 	struct stack stack[STACKS];
 	struct tft_btrc_row row[CHUNK_STACKS * TFH_STACK_FRAMES];
-	uint8_t payload[CHUNK_STACKS * TFH_STACK_FRAMES * 16 + 4096];
+	uint8_t payload[CHUNK_STACKS * TFH_STACK_FRAMES * sizeof(struct tft_btrc_row) + 4096];
 };
 
 uint64_t tfh_stack_ticks = TFH_NEVER;
@@ -51,7 +54,7 @@ static uint32_t unplaced;   /* atomic: backtraces that found no place */
 static uint32_t made;	    /* atomic: places filled */
 static uint32_t put;	    /* filled ones that the segment has */
 static pid_t owner;
-static const char *by;
+static const char *by; /* NULL: nothing walks the stacks, they are only Python's */
 static bool said;
 
 void tfh_stacks_attach(const struct tfh_stack_source *s)
@@ -95,10 +98,10 @@ static bool stack_left(const struct tfh_self *self)
 	return n == STACK_NEED_PAGES || (n < 0 && (errno == EPERM || errno == ENOSYS));
 }
 
-/* Number of the place of these frames, a new one if need be. */
-static uint32_t place_of(void *const *frame, uint32_t n)
+/* Number of the backtrace of these frames and Python's, a new one if need be. */
+static uint32_t number_of(void *const *frame, uint32_t n, uint32_t place)
 {
-	uint64_t hash = tfh_hash_bytes(frame, n * sizeof(*frame)) | 1;
+	uint64_t hash = tfh_hash_add(tfh_hash_bytes(frame, n * sizeof(*frame)), place) | 1;
 
 	for (uint32_t i = 0; i < STACKS; i++) {
 		uint32_t at = (uint32_t)(hash >> 1) + i;
@@ -110,7 +113,9 @@ static uint32_t place_of(void *const *frame, uint32_t n)
 			if (__atomic_compare_exchange_n(&s->hash, &has, hash, false,
 							__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 				memcpy(s->frame, frame, n * sizeof(*frame));
-				__atomic_store_n(&s->n, n, __ATOMIC_RELEASE);
+				s->n = (uint16_t)n;
+				s->place = place;
+				__atomic_store_n(&s->ready, 1, __ATOMIC_RELEASE);
 				__atomic_fetch_add(&made, 1, __ATOMIC_RELEASE);
 				return at + 1;
 			}
@@ -124,15 +129,12 @@ static uint32_t place_of(void *const *frame, uint32_t n)
 	return 0;
 }
 
-uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks)
+static uint32_t walked(struct tfh_self *self, uint32_t place)
 {
 	void *frame[TFH_STACK_FRAMES];
 	struct tfh_steady steady;
 	int saved = errno, n = 0;
 
-	/* A call inside our own code, or an unwinder that comes back here. */
-	if (!wanted(fn, ticks) || self->guard)
-		return 0;
 	tfh_steady_begin(&steady);
 	tfh_guard_begin(self);
 	if (stack_left(self))
@@ -140,7 +142,29 @@ uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks)
 	tfh_guard_end(self);
 	tfh_steady_end(&steady);
 	errno = saved;
-	return n > 0 ? place_of(frame, (uint32_t)n) : 0;
+	return n > 0 || place ? number_of(frame, n > 0 ? (uint32_t)n : 0, place) : 0;
+}
+
+uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks)
+{
+	uint32_t place;
+
+	/* A call inside our own code, or an unwinder that comes back here. */
+	if (!wanted(fn, ticks) || self->guard)
+		return 0;
+	place = tfh_place_here(self);
+	if (!by)
+		return place ? number_of(NULL, 0, place) : 0;
+	return walked(self, place);
+}
+
+uint32_t tfh_stack_of_pause(struct tfh_self *self)
+{
+	uint32_t place = __atomic_load_n(&table, __ATOMIC_ACQUIRE) && !self->guard
+				 ? tfh_place_here(self)
+				 : 0;
+
+	return place ? number_of(NULL, 0, place) : 0;
 }
 
 uint32_t tfh_stacks_unplaced(void)
@@ -164,15 +188,17 @@ void tfh_stacks_open(void)
 		return;
 	err = source->open(&by);
 	if (err) {
-		tfh_log(1, "no backtraces: %s", strerror(-err));
-		return;
+		by = NULL;
+		tfh_log(1, "no backtraces of machine code: %s", strerror(-err));
 	}
 	map = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED)
 		return;
-	table = map;
 	owner = tfh_p.pid;
+	/* release: who sees the table may use it */
+	__atomic_store_n(&table, map, __ATOMIC_RELEASE);
+	tfh_places_open();
 	slow_ticks = (uint64_t)((double)rule.least_ns * (double)tfh_tick_hz() / 1e9);
 	/* release: who sees the limit sees the table */
 	__atomic_store_n(&tfh_stack_ticks, rule.copies ? 0 : slow_ticks, __ATOMIC_RELEASE);
@@ -180,14 +206,14 @@ void tfh_stacks_open(void)
 
 static uint32_t rows_of(const struct stack *s, uint32_t id, struct tft_btrc_row *row)
 {
-	uint32_t n = __atomic_load_n(&s->n, __ATOMIC_ACQUIRE);
-
-	for (uint32_t i = 0; i < n; i++) {
+	row[0] = (struct tft_btrc_row){.stack = id};
+	for (uint32_t i = 0; i < s->n; i++) {
 		row[i] = (struct tft_btrc_row){
 			.address = s->frame[i], .stack = id, .index = (uint16_t)i};
 		tfh_modules_use(s->frame[i]);
 	}
-	return n;
+	row[0].place = s->place;
+	return s->n ? s->n : 1;
 }
 
 static int put_chunk(uint32_t from, uint32_t to, uint32_t n, uint64_t now)
@@ -208,10 +234,15 @@ static int put_chunk(uint32_t from, uint32_t to, uint32_t n, uint64_t now)
 static int say(void)
 {
 	char text[80];
-	int n = snprintf(text, sizeof(text), "stacks.by=%s\n", by);
+	int n = snprintf(text, sizeof(text), "stacks.by=%s\n", by ? by : "nothing");
 
 	said = true;
 	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text, (uint32_t)n);
+}
+
+static bool waiting(void)
+{
+	return table && (put != __atomic_load_n(&made, __ATOMIC_ACQUIRE) || tfh_places_waiting());
 }
 
 int tfh_stacks_put(void)
@@ -220,12 +251,14 @@ int tfh_stacks_put(void)
 	uint32_t from = 0, stacks = 0, n = 0;
 	int err = 0;
 
-	if (!table || put == __atomic_load_n(&made, __ATOMIC_ACQUIRE))
+	if (!waiting())
 		return 0;
+	/* Before what cites them: what a killed process leaves is whole. */
+	err = tfh_places_put(now);
 	tfh_modules_look(now);
 	for (uint32_t i = 0; i < STACKS && !err; i++) {
 		struct stack *s = &table->stack[i];
-		if (s->written != 2 && __atomic_load_n(&s->n, __ATOMIC_ACQUIRE)) {
+		if (s->written != 2 && __atomic_load_n(&s->ready, __ATOMIC_ACQUIRE)) {
 			n += rows_of(s, i + 1, table->row + n);
 			s->written = 1;
 			stacks++;
@@ -246,8 +279,8 @@ void tfh_stacks_write(void)
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 	int err;
 
-	if (!table || put == __atomic_load_n(&made, __ATOMIC_ACQUIRE) ||
-	    (tfh_f.pause_until_ns && now_ns < tfh_f.pause_until_ns))
+	tfh_places_look();
+	if (!waiting() || (tfh_f.pause_until_ns && now_ns < tfh_f.pause_until_ns))
 		return;
 	err = tfh_disk_check();
 	if (!err)
@@ -266,12 +299,19 @@ void tfh_stacks_new_segment(void)
 		if (table->stack[i].written)
 			table->stack[i].written = 0;
 	tfh_modules_new_segment();
+	tfh_places_new_segment();
 }
 
-/* In a forked child another thread of the parent may hold a lock of the unwinder's for ever. */
+/* In a forked child another thread of the parent may hold a lock of the unwinder's for ever, and may have been about to
+ * fill a place: Python's frames alone are read, into empty tables. */
 void tfh_stacks_forget(void)
 {
-	if (table && owner != tfh_p.pid)
-		__atomic_store_n(&tfh_stack_ticks, TFH_NEVER, __ATOMIC_RELEASE);
+	if (table && owner != tfh_p.pid) {
+		by = NULL;
+		owner = tfh_p.pid;
+		madvise(table, sizeof(*table), MADV_DONTNEED);
+		used = made = unplaced = 0;
+		tfh_places_forget();
+	}
 	tfh_stacks_new_segment();
 }

@@ -35,6 +35,9 @@ extern uint64_t tfh_stack_ticks;
  * Keeps errno. */
 uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks);
 
+/* The same at the end of a pause outside of hooked calls: Python's frames alone, which cost a microsecond or two. */
+uint32_t tfh_stack_of_pause(struct tfh_self *self);
+
 /* ---- for flush.c and its neighbours, on the flusher ---- */
 
 void tfh_stacks_open(void);

@@ -87,6 +87,8 @@ static int make_stacks(struct tft_writer *w)
 		 .loaded = 1ull << 50,
 		 .unloaded = (1ull << 50) + 1,
 		 .path = 1}};
+	static const struct tft_pyco_row code[] = {{1, 1, 8, 40}, {2, 1, 0, 1}};
+	static const struct tft_pyfr_row place[] = {{1, 0, 2, 90}, {2, 1, 1, 41}, {9, 1, 0, 0}};
 	static const char heap[] = "\0/lib/a\0c0ffee";
 	const struct tft_table_extra texts = {.heap = heap, .heap_bytes = sizeof(heap)}, none = {0};
 	static unsigned char out[1 << 16];
@@ -94,7 +96,13 @@ static int make_stacks(struct tft_writer *w)
 	for (uint32_t i = 0; i < 500; i++)
 		frame[i] = (struct tft_btrc_row){.address = 0x7f0000000000 + rnd() % 9000,
 						 .stack = 1 + i / 30,
+						 .place = i % 30 ? 0 : 1 + i / 60,
 						 .index = (uint16_t)(i % 30)};
+	if (tft_write_chunk(w, TFT_PYCO, out,
+			    (uint32_t)tft_table_pack(&tft_pyco, code, 2, &texts, out)) ||
+	    tft_write_chunk(w, TFT_PYFR, out,
+			    (uint32_t)tft_table_pack(&tft_pyfr, place, 3, &none, out)))
+		return -1;
 	if (tft_write_chunk_at(w, TFT_BTRC, out,
 			       (uint32_t)tft_table_pack(&tft_btrc, frame, 500, &none, out), 9, 9))
 		return -1;
@@ -160,6 +168,8 @@ static const struct tft_table *table_of(uint32_t type)
 	       : type == TFT_DRVR ? &tft_drvr
 	       : type == TFT_BTRC ? &tft_btrc
 	       : type == TFT_MODS ? &tft_mods
+	       : type == TFT_PYCO ? &tft_pyco
+	       : type == TFT_PYFR ? &tft_pyfr
 				  : NULL;
 }
 
@@ -179,6 +189,7 @@ static void dump_table(const struct tft_table *t, const void *data, size_t len)
 			memcpy(&value, rows + i * t->row_bytes + t->column[c].offset,
 			       t->column[c].size);
 			if ((t == &tft_gpus && t->column[c].id == 8) ||
+			    (t == &tft_pyco && (t->column[c].id == 2 || t->column[c].id == 3)) ||
 			    (t == &tft_mods && (t->column[c].id == 4 || t->column[c].id == 5)))
 				printf("%s ", tft_table_text(&v, (uint32_t)value));
 			else

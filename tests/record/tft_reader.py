@@ -119,12 +119,16 @@ def events(payload, runs):
 GPUS = {1: 8, 2: 8, 3: 4, 4: 1, 5: 4, 6: 4, 7: 1, 8: 4, 9: 8, 10: 1, 11: 1, 12: 1, 13: 8, 14: 8, 15: 2, 16: 4, 19: 4,
         20: 8, 21: 4}
 DRVR = {1: 8, 2: 8, 3: 4, 4: 4, 5: 4, 6: 4, 7: 1}
-BTRC = {1: 4, 2: 2, 3: 8}
+BTRC = {1: 4, 2: 2, 3: 8, 4: 4}
 MODS = {1: 8, 2: 8, 3: 8, 4: 4, 5: 4, 6: 8, 7: 8}
-TABLES = {"GPUS": (GPUS, (8,)), "DRVR": (DRVR, ()), "BTRC": (BTRC, ()), "MODS": (MODS, (4, 5))}
+PYCO = {1: 4, 2: 4, 3: 4, 4: 4}
+PYFR = {1: 4, 2: 4, 3: 4, 4: 4}
+TABLES = {"GPUS": (GPUS, (8,)), "DRVR": (DRVR, ()), "BTRC": (BTRC, ()), "MODS": (MODS, (4, 5)), "PYCO": (PYCO, (2, 3)),
+          "PYFR": (PYFR, ())}
 
 
-def table(payload, widths, texts):
+def table_rows(payload, widths, texts):
+    """Each row as a list of its columns, then what else there is, as strings."""
     n_sections, n_rows = struct.unpack_from("<II", payload)
     at = 8 + 16 * n_sections
     columns, heap, tail = {}, b"", []
@@ -147,11 +151,16 @@ def table(payload, widths, texts):
             columns[number] = [v & (1 << 8 * widths[number]) - 1 for v in values]
     for text in texts:
         if text in columns:
-            columns[text] = [heap[v:heap.index(0, v)].decode() if v else "" for v in columns[text]]
+            columns[text] = [heap[v:heap.index(0, v)].decode("utf8", "surrogateescape") if v else "" for v in columns[text]]
     absent = {c: "" if c in texts else 0 for c in widths}
     for k in range(n_rows):
-        yield " ".join(str(columns[c][k] if c in columns else absent[c]) for c in widths) + " "
+        yield [columns[c][k] if c in columns else absent[c] for c in widths]
     yield from tail
+
+
+def table(payload, widths, texts):
+    for row in table_rows(payload, widths, texts):
+        yield row if isinstance(row, str) else " ".join(map(str, row)) + " "
 
 
 def chunks(data):
@@ -182,4 +191,5 @@ def main(path):
                 print(line)
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -39,11 +39,12 @@ static void make(const char *path)
 		{.start = 0x7000, .end = 0x8000, .path = PYTHON},
 		{.start = 0x9000, .end = 0xa000, .path = C},
 		{.start = 0xb000, .end = 0xc000, .path = LIBC}};
-	static const struct tft_btrc_row early[] = {{0x5010, 1, 0}, {0x1010, 1, 1}, {0x9010, 1, 2}};
-	static const struct tft_btrc_row late[] = {{0x1010, 2, 0}, {0x7010, 2, 1}, {0x7020, 2, 2},
-						   {0x2001, 2, 3}, {0x5010, 3, 0}, {0x1010, 1, 1},
-						   {0x1010, 5, 0}, {0x7010, 5, 1}, {0xb010, 5, 2},
-						   {0xb020, 5, 3}, {0xb010, 6, 0}};
+	static const struct tft_btrc_row early[] = {
+		{0x5010, 1, 0, 0}, {0x1010, 1, 1, 0}, {0x9010, 1, 2, 0}};
+	static const struct tft_btrc_row late[] = {
+		{0x1010, 2, 0, 0}, {0x7010, 2, 1, 0}, {0x7020, 2, 2, 0}, {0x2001, 2, 3, 0},
+		{0x5010, 3, 0, 0}, {0x1010, 1, 1, 0}, {0x1010, 5, 0, 0}, {0x7010, 5, 1, 0},
+		{0xb010, 5, 2, 0}, {0xb020, 5, 3, 0}, {0xb010, 6, 0, 0}};
 	struct tft_head head = {.rank = -1,
 				.world = -1,
 				.host = "h",

@@ -1,21 +1,19 @@
-"""Every kind of Python code, each with checks that the stack read from outside is the interpreter's own. Its argument is
-the reader's library (tests/python/reader)."""
+"""Every kind of Python code, with checks all over it that a stack read from outside is the interpreter's own.
+
+usage: everything.py READER     the reader's library (tests/python/reader)
+       everything.py driver LOG   copies to a device, each of a length of its own; LOG: length to stack, as JSON
+"""
 import asyncio
 import ctypes
 import functools
 import gc
+import itertools
+import json
 import random
 import sys
 import threading
 
-# Called without the GIL, and with it.
-WITHOUT, WITH = ctypes.CDLL(sys.argv[1]), ctypes.PyDLL(sys.argv[1])
-WITH.reader_text.restype = WITH.reader_why.restype = ctypes.c_char_p
-if WITH.reader_why():
-    sys.exit(WITH.reader_why().decode())
 lock = threading.RLock()
-right = wrong = 0
-take, copied = None, 0
 
 
 def own_stack():
@@ -23,29 +21,78 @@ def own_stack():
     frame, out = sys._getframe(1), []
     while frame:
         code = frame.f_code
-        name = getattr(code, "co_qualname", code.co_name)
-        out.append((code.co_filename.encode("utf8", "surrogateescape"), frame.f_lineno or 0, name.encode()))
+        out.append([code.co_filename, frame.f_lineno or 0, getattr(code, "co_qualname", code.co_name)])
         frame = frame.f_back
     return out
 
 
-def compare(what, own, read):
-    global right, wrong
-    lines = [line.split(b"\t") for line in read.splitlines()]
-    read = [(file, int(line), name) for file, line, name in lines]
-    with lock:
-        if own == read:
-            right += 1
-            return
-        wrong += 1
-        if wrong < 6:
-            first = next((pair for pair in zip(own, read) if pair[0] != pair[1]), None)
-            print("wrong:", what, len(own), "frames, read", len(read), first)
+class Reader:
+    def __init__(self, path):
+        # Called without the GIL, and with it.
+        self.libraries = ctypes.CDLL(path), ctypes.PyDLL(path)
+        self.get = self.libraries[1].reader_text
+        self.get.restype = self.libraries[1].reader_why.restype = ctypes.c_char_p
+        self.right = self.wrong = 0
+        if self.libraries[1].reader_why():
+            sys.exit(self.libraries[1].reader_why().decode())
+
+    def modes(self):
+        for copied in (0, 1):
+            for library in self.libraries:
+                self.take, self.copied = library.reader_take, copied
+                yield 100 if copied else 4000
+
+    def check(self, what):
+        own, read = own_stack(), (self.take(self.copied), self.get())[1]
+        lines = [line.split("\t") for line in read.decode("utf8", "surrogateescape").splitlines()]
+        read = [[file, int(line), name] for file, line, name in lines]
+        with lock:
+            if own == read:
+                self.right += 1
+                return
+            self.wrong += 1
+            if self.wrong < 6:
+                first = next((pair for pair in zip(own, read) if pair[0] != pair[1]), None)
+                print("wrong:", what, len(own), "frames, read", len(read), first)
+
+    def end(self):
+        print(sys.version.split()[0], self.right, "right,", self.wrong, "wrong")
+        sys.exit(self.wrong != 0)
 
 
-def check(what):
-    own, read = own_stack(), (take(copied), WITH.reader_text())[1]
-    compare(what, own, read)
+class Driver:
+    def __init__(self, log):
+        self.libraries = ctypes.CDLL("libcuda.so.1"), ctypes.PyDLL("libcuda.so.1")
+        self.log, self.stacks, self.number = log, {}, itertools.count(1)
+        self.context, self.memory, self.host = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.create_string_buffer(1 << 16)
+        cuda = self.libraries[0]
+        assert cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(ctypes.byref(self.context), 0) == 0
+        assert cuda.cuCtxSetCurrent(self.context) == 0
+        assert cuda.cuMemAlloc_v2(ctypes.byref(self.memory), ctypes.c_size_t(1 << 16)) == 0
+
+    def modes(self):
+        for library in self.libraries:
+            self.copy, self.current = library.cuMemcpyHtoD_v2, library.cuCtxSetCurrent
+            # What the recorder needs until it has begun.
+            for _ in range(200):
+                self.copy(self.memory, self.host, ctypes.c_size_t(1 << 16))
+                threading.Event().wait(0.001)
+            yield 300
+
+    def check(self, what):
+        number = next(self.number)
+        self.current(self.context)
+        own, done = own_stack(), self.copy(self.memory, self.host, ctypes.c_size_t(number))
+        assert done == 0, (what, done)
+        self.stacks[number] = own
+
+    def end(self):
+        with open(self.log, "w", encoding="utf8", errors="surrogateescape") as f:
+            json.dump(self.stacks, f)
+
+
+subject = Driver(sys.argv[2]) if sys.argv[1] == "driver" else Reader(sys.argv[1])
+check = subject.check
 
 
 def recurse(n):
@@ -215,8 +262,7 @@ def everything():
     watched()
 
 
-for take, copied, depth in (
-        (WITHOUT.reader_take, 0, 4000), (WITH.reader_take, 0, 800), (WITHOUT.reader_take, 1, 100), (WITH.reader_take, 1, 100)):
+for depth in subject.modes():
     sys.setrecursionlimit(6000)
     recurse(depth)
     threads = [threading.Thread(target=everything) for _ in range(6)]
@@ -225,5 +271,4 @@ for take, copied, depth in (
     everything()
     for thread in threads:
         thread.join()
-print(sys.version.split()[0], right, "right,", wrong, "wrong")
-sys.exit(wrong != 0)
+subject.end()

@@ -1,0 +1,154 @@
+/*
+ * The calling thread's stack as a place (record/pyplaces.h).
+ *
+ * Read straight, at 1 to 2 us, while nothing can take the memory of its frames away: the thread holds the GIL, or is the
+ * main one, which is the one that takes the interpreter down, and is not in a signal handler, which may have come while
+ * the interpreter was entering or leaving a frame. Else from copies made by the kernel, at some 15 us: threads that gave
+ * the GIL away may lose their state at any moment when the process ends.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "hook/python/python.h"
+#include "record/internal.h"
+#include "record/lock.h"
+#include "record/pyplaces.h"
+
+/* Kept of a deeper stack: the innermost. */
+#define FRAMES 256
+
+#define FIRST_PER_THREAD 12 /* from 3.12 on "attached" is asked of the calling thread */
+
+struct reading {
+	const struct tfh_py *py;
+	uint64_t state;
+	tfh_py_view view;
+	void *how;
+};
+
+/* Does the kernel keep a signal back, as it does in the handler of one? */
+static bool signals_blocked(void)
+{
+	sigset_t set, none;
+
+	sigemptyset(&none);
+	return pthread_sigmask(SIG_BLOCK, NULL, &set) || memcmp(&set, &none, NSIG / 8);
+}
+
+/* The thread's state, and whether it may be read straight. 0: the thread runs no Python, or none that can be read. */
+static uint64_t state_of(const struct tfh_py *py, const struct tfh_self *self, bool *straight)
+{
+	void *state = py->state_of_thread(), *attached = state ? py->state_attached() : NULL;
+	bool main = self->ring->tid == (uint32_t)tfh_p.pid;
+	bool holds = py->minor >= FIRST_PER_THREAD ? attached != NULL : attached == state;
+
+	if (!state || (!holds && !main && py->finalizing()))
+		return 0;
+	if (py->minor >= FIRST_PER_THREAD && attached)
+		state = attached;
+	/* Up to 3.11 a thread has only one state that it can be asked for, whichever interpreter it is in. */
+	if (py->minor < FIRST_PER_THREAD && py->newest_interpreter() != py->main_interpreter())
+		return 0;
+	*straight = (holds || main) && !signals_blocked();
+	return (uint64_t)state;
+}
+
+/* Once for each function, which needs the 1.5 KB of stack for its texts. */
+static uint32_t __attribute__((noinline)) new_number(const struct tfh_py_code *code)
+{
+	char file[TFH_PLACE_FILE], name[TFH_PLACE_NAME];
+
+	return tfh_place_code_new(
+		code->key, &(struct tfh_place_texts){
+				   .file = file,
+				   .name = name,
+				   .file_bytes = tfh_py_utf8(&code->file, file, sizeof(file)),
+				   .name_bytes = tfh_py_utf8(&code->name, name, sizeof(name)),
+				   .first = (uint32_t)code->first,
+			   });
+}
+
+static uint32_t place_of(const struct reading *r, const struct tfh_py_frame *frame, uint32_t n)
+{
+	uint32_t place = 0;
+
+	while (n--) {
+		struct tfh_py_code code;
+		uint32_t number;
+
+		if (!tfh_py_code(r->py, frame[n].code, r->view, r->how, &code))
+			continue;
+		number = tfh_place_code(code.key);
+		place = tfh_place_frame(place, number ? number : new_number(&code),
+					(uint32_t)tfh_py_line_at(r->py, &code, frame[n].at));
+		if (!place)
+			break; /* the table is full: a part would be taken for the whole */
+	}
+	return place;
+}
+
+static uint32_t __attribute__((noinline)) read_stack(const struct reading *r)
+{
+	struct tfh_py_frame frame[FRAMES];
+	uint32_t n = tfh_py_frames(r->py, r->state, r->view, r->how, frame, FRAMES);
+
+	if (r->how)
+		tfh_py_fetch_codes(r->py, r->how, frame, n);
+	return place_of(r, frame, n);
+}
+
+/* So many threads at a time, 200 KB each by use; whoever comes meanwhile goes without. */
+#define ROOMS 8
+
+static uint32_t read_copied(struct reading *r)
+{
+	static uint32_t lock[ROOMS] TFH_LOCK_WORD;
+	static struct tfh_py_copies *copies;
+	struct tfh_steady steady;
+	uint32_t place = 0, i = 0;
+
+	tfh_steady_begin(&steady);
+	if (tfh_memory(&copies, ROOMS * sizeof(*copies),
+		       "lines of Python in threads without the GIL")) {
+		while (i < ROOMS && !tfh_lock_try(&lock[i]))
+			i++;
+	} else {
+		i = ROOMS;
+	}
+	if (i < ROOMS) {
+		tfh_py_copies_begin(&copies[i], tfh_p.pid);
+		r->view = tfh_py_copied;
+		r->how = &copies[i];
+		place = read_stack(r);
+		tfh_unlock(&lock[i]);
+	}
+	tfh_steady_end(&steady);
+	return place;
+}
+
+static uint32_t here(const struct tfh_self *self)
+{
+	const struct tfh_py *py = tfh_py();
+	struct reading r = {.py = py, .view = tfh_py_straight};
+	bool straight = false;
+	uint32_t place = 0;
+	int saved = errno;
+
+	if (!py || tfh_confined(self) || !(r.state = state_of(py, self, &straight)))
+		return 0;
+	place = straight ? read_stack(&r) : read_copied(&r);
+	/* Copied while the interpreter went down: of a stack that is no more. */
+	if (!straight && py->finalizing())
+		place = 0;
+	errno = saved;
+	return place;
+}
+
+__attribute__((constructor)) static void attach(void)
+{
+	static const struct tfh_place_source source = {tfh_py_look, tfh_py_refusal, here};
+
+	tfh_places_attach(&source);
+}

@@ -1,0 +1,61 @@
+/*
+ * Places in Python code: who called whom from which line, as a tree. A place is a frame (a code object and a line) and
+ * the place that called it, so stacks that begin alike share their beginning, however deep they are. The calling threads
+ * add to it without a lock (hook/python/place.c), the flusher writes it (PYCO, PYFR).
+ */
+#ifndef TFH_RECORD_PYPLACES_H
+#define TFH_RECORD_PYPLACES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/record.h"
+
+/* Bytes kept of a file's and a function's name. */
+#define TFH_PLACE_FILE 1023u
+#define TFH_PLACE_NAME 511u
+
+/* What reads a thread's own stack: hook/python/place.c. */
+struct tfh_place_source {
+	/* On the flusher, from time to time: is there an interpreter now? */
+	void (*look)(void);
+	/* Why the one that is there is not read, NULL. */
+	const char *(*refusal)(void);
+	/* The calling thread's place, 0: none. No lock of the job's, no malloc. */
+	uint32_t (*here)(const struct tfh_self *self);
+};
+
+/* Once, at load. */
+void tfh_places_attach(const struct tfh_place_source *source);
+
+/* The calling thread's place, 0: it runs no Python, or none is wanted. */
+uint32_t tfh_place_here(const struct tfh_self *self);
+
+/* ---- for the source ---- */
+
+/* Number of the code with this key (a hash of its texts), 0: it has none yet. */
+uint32_t tfh_place_code(uint64_t key);
+/* Gives it one; texts are UTF-8. 0: the table is full. */
+struct tfh_place_texts {
+	const char *file, *name;
+	uint32_t file_bytes, name_bytes, first; /* first: line */
+};
+uint32_t tfh_place_code_new(uint64_t key, const struct tfh_place_texts *texts);
+/* The place of a frame; `caller` 0: the outermost one. 0: the table is full. */
+uint32_t tfh_place_frame(uint32_t caller, uint32_t code, uint32_t line);
+
+/* ---- for stacks.c, on the flusher ---- */
+
+/* Makes the tables where places are wanted. */
+void tfh_places_open(void);
+/* Writes what is new. 0 or -errno. */
+int tfh_places_put(uint64_t now);
+bool tfh_places_waiting(void);
+void tfh_places_look(void);
+/* Frames and codes that found a table full. */
+uint32_t tfh_places_unplaced(void);
+void tfh_places_new_segment(void);
+/* In a forked child: of the parent's nothing is kept. */
+void tfh_places_forget(void);
+
+#endif
