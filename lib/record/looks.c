@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "record/flusher.h"
+#include "record/places.h"
 #include "record/waiting.h"
 
 #define MEAN_NS 10000000ull
@@ -246,6 +247,7 @@ static void keep(const struct driver *d, uint64_t t, const struct tfh_waiting *w
 		.depth = fn != 0,
 		.stream = name_id(w->name),
 		.ctx = d->thread,
+		.stack = tfh_place_there(d->ring->tid),
 		.w = {w->what, w->call | (uint64_t)fn << 16 | (uint64_t)(uint32_t)w->fd << 32, ns}};
 
 	tfh_stage_own(&r, 1);

@@ -65,6 +65,15 @@ uint32_t tfh_place_here(const struct tfh_self *self)
 	return __atomic_load_n(&table, __ATOMIC_ACQUIRE) ? source->here(self) : 0;
 }
 
+/* Calls have a quarter of the places for themselves. */
+uint32_t tfh_place_there(uint32_t tid)
+{
+	return table && __atomic_load_n(&frames, __ATOMIC_RELAXED) < FRAMES / 4 * 3 &&
+			       __atomic_load_n(&codes, __ATOMIC_RELAXED) < CODES / 4 * 3
+		       ? source->there(tid)
+		       : 0;
+}
+
 static uint32_t full(void)
 {
 	__atomic_fetch_add(&unplaced, 1, __ATOMIC_RELAXED);

@@ -23,6 +23,8 @@ struct tfh_place_source {
 	const char *(*refusal)(void);
 	/* The calling thread's place, 0: none. No lock of the job's, no malloc. */
 	uint32_t (*here)(const struct tfh_self *self);
+	/* Another thread's, on the flusher; 0: not known. */
+	uint32_t (*there)(uint32_t tid);
 };
 
 /* Once, at load. */
@@ -44,8 +46,10 @@ uint32_t tfh_place_code_new(uint64_t key, const struct tfh_place_texts *texts);
 /* The place of a frame; `caller` 0: the outermost one. 0: the table is full. */
 uint32_t tfh_place_frame(uint32_t caller, uint32_t code, uint32_t line);
 
-/* ---- for stacks.c, on the flusher ---- */
+/* ---- for stacks.c and looks.c, on the flusher ---- */
 
+/* Another thread's place, 0: it is not known, or looks have taken their part of the tables. */
+uint32_t tfh_place_there(uint32_t tid);
 /* Makes the tables where places are wanted. */
 void tfh_places_open(void);
 /* Writes what is new. 0 or -errno. */

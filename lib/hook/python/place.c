@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "hook/python/python.h"
+#include "hook/python/there.h"
 #include "record/internal.h"
 #include "record/lock.h"
 #include "record/pyplaces.h"
@@ -70,7 +70,8 @@ static uint32_t __attribute__((noinline)) new_number(const struct tfh_py_code *c
 			   });
 }
 
-static uint32_t place_of(const struct reading *r, const struct tfh_py_frame *frame, uint32_t n)
+uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
+			 const struct tfh_py_frame *frame, uint32_t n)
 {
 	uint32_t place = 0;
 
@@ -78,11 +79,11 @@ static uint32_t place_of(const struct reading *r, const struct tfh_py_frame *fra
 		struct tfh_py_code code;
 		uint32_t number;
 
-		if (!tfh_py_code(r->py, frame[n].code, r->view, r->how, &code))
+		if (!tfh_py_code(py, frame[n].code, view, how, &code))
 			continue;
 		number = tfh_place_code(code.key);
 		place = tfh_place_frame(place, number ? number : new_number(&code),
-					(uint32_t)tfh_py_line_at(r->py, &code, frame[n].at));
+					(uint32_t)tfh_py_line_at(py, &code, frame[n].at));
 		if (!place)
 			break; /* the table is full: a part would be taken for the whole */
 	}
@@ -96,7 +97,7 @@ static uint32_t __attribute__((noinline)) read_stack(const struct reading *r)
 
 	if (r->how)
 		tfh_py_fetch_codes(r->py, r->how, frame, n);
-	return place_of(r, frame, n);
+	return tfh_py_place_of(r->py, r->view, r->how, frame, n);
 }
 
 /* So many threads at a time, 200 KB each by use; whoever comes meanwhile goes without. */
@@ -138,6 +139,7 @@ static uint32_t here(const struct tfh_self *self)
 
 	if (!py || tfh_confined(self) || !(r.state = state_of(py, self, &straight)))
 		return 0;
+	tfh_py_note_state(self->ring->tid, r.state);
 	place = straight ? read_stack(&r) : read_copied(&r);
 	/* Copied while the interpreter went down: of a stack that is no more. */
 	if (!straight && py->finalizing())
@@ -148,7 +150,8 @@ static uint32_t here(const struct tfh_self *self)
 
 __attribute__((constructor)) static void attach(void)
 {
-	static const struct tfh_place_source source = {tfh_py_look, tfh_py_refusal, here};
+	static const struct tfh_place_source source = {tfh_py_look, tfh_py_refusal, here,
+						       tfh_py_there};
 
 	tfh_places_attach(&source);
 }

@@ -1,0 +1,17 @@
+/* The stacks of other threads of the process (there.c). */
+#ifndef TFH_HOOK_PYTHON_THERE_H
+#define TFH_HOOK_PYTHON_THERE_H
+
+#include "hook/python/python.h"
+#include "record/internal.h"
+
+/* The calling thread's state lies there. Costs two loads where that is known. */
+void tfh_py_note_state(uint32_t tid, uint64_t state);
+/* Place of another thread, 0: it is not known. On the flusher. */
+uint32_t tfh_py_there(uint32_t tid);
+
+/* place.c: the place of these frames, the innermost first. */
+uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
+			 const struct tfh_py_frame *frame, uint32_t n);
+
+#endif
