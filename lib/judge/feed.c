@@ -178,6 +178,13 @@ static const char *site_of(void *arg, uint32_t process, uint32_t stack)
 	return tfh_run_site(s->run, process, stack);
 }
 
+static uint32_t place_of(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+			 uint32_t most)
+{
+	struct source *s = arg;
+	return tfh_run_place(s->run, process, place, frame, most);
+}
+
 static int digests_of(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_arg)
 {
 	struct source *s = arg;
@@ -195,6 +202,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 				.name = name_of,
 				.samples = samples_of,
 				.site = site_of,
+				.place = place_of,
 				.digests = digests_of,
 				.rewind_ops = rewind_ops,
 				.next_op = next_op,

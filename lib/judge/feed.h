@@ -9,6 +9,7 @@
 #include "judge/result.h"
 #include "model/model.h"
 #include "model/ops/ops.h"
+#include "model/symbols/pylines.h"
 
 struct tfh_feed {
 	void *arg;
@@ -37,6 +38,9 @@ struct tfh_feed {
 	void (*gpu)(void *arg, uint32_t process, struct tfh_gpu_info *out);
 	/* As tfh_run_site; NULL: no call sites are known. */
 	const char *(*site)(void *arg, uint32_t process, uint32_t stack);
+	/* As tfh_run_place; NULL: no lines are known. */
+	uint32_t (*place)(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+			  uint32_t most);
 	/* Machine samples of a process, as tfh_run_samples; NULL: there are none. */
 	uint32_t (*samples)(void *arg, uint32_t process, const struct tfh_sample **out);
 	const struct tfh_process *processes;

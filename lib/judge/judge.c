@@ -179,6 +179,9 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	tfh_find_periodic(r);
 	tfh_find_patterns(accounts, r);
 	tfh_find_rest(accounts, r);
+	rc = tfh_find_lines(accounts, r);
+	if (rc)
+		return rc;
 	tfh_fill_startup(accounts, r);
 	rc = tfh_fill_given_up(accounts, r);
 	if (rc)

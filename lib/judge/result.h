@@ -267,6 +267,23 @@ struct tfh_machine_findings {
 	double swap;	  /* bytes a second */
 };
 
+/* A line of Python that threads were seen at between their calls. */
+struct tfh_seen_line {
+	const char *file, *function; /* NULL: none is known */
+	uint32_t line;
+	double s_per_step, off_s; /* off: two standard errors */
+	double of_s;		  /* of so much of the verdict's cause */
+	uint64_t looks;
+};
+
+/* The calls that led there, as a tree: a node's time is its children's and its own. */
+struct tfh_seen_node {
+	const char *file, *function;
+	uint32_t line, parent; /* parent: index, its own: none */
+	double s_per_step, own_s;
+	uint64_t looks;
+};
+
 /* What else was found of a run, for the sentences of a report (report/words). Times are seconds of
  * a judged step unless they say otherwise; NAN: not known. */
 struct tfh_findings {
@@ -278,9 +295,12 @@ struct tfh_findings {
 	bool queued_functions; /* most of host.callback: functions that streams ran */
 	double cause_s[TFH_CAUSE_COUNT];
 	enum tfh_cause input_cause;
-	double graph_ran;	  /* share of executing for which the process had a processor */
-	double code_ran;	  /* share of pauses between calls for which the thread had one */
-	struct tfh_seen_sum seen; /* in the judged steps */
+	double graph_ran;	    /* share of executing for which the process had a processor */
+	double code_ran;	    /* share of pauses between calls for which the thread had one */
+	struct tfh_seen_sum seen;   /* in the judged steps */
+	struct tfh_seen_line line;  /* where most of the verdict's cause is */
+	struct tfh_seen_node *node; /* a parent before its children */
+	uint32_t n_node;
 	struct tfh_call_site wait, alloc, load;
 	struct tfh_code_time python, other;	      /* of host.python; of other causes */
 	uint64_t windows, windows_timed, holed_steps; /* timed: with device times */

@@ -76,6 +76,7 @@ struct tfh_model_proc {
 	struct tfh_meter_before *meter_before; /* NULL until there is a reading */
 	struct tfh_gpu *gpu;		       /* device times; NULL until somebody asks */
 	struct tfh_sites *sites;	       /* backtraces; NULL until somebody asks */
+	struct tfh_places *places;	       /* lines of Python, likewise */
 };
 
 struct tfh_built; /* built/built.c: events and ops of a run that was built in memory */

@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 #include "record/flusher.h"
-#include "record/places.h"
+#include "record/pyplaces.h"
 #include "record/waiting.h"
 
 #define MEAN_NS 10000000ull

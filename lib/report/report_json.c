@@ -104,6 +104,23 @@ const struct tfh_last_launch *tfh_report_last(const struct tfh_result *r,
 	return r->n_last && !open->handle ? &r->last[0] : NULL;
 }
 
+static void write_place(struct tfh_json *j, const struct tfh_seen_line *l)
+{
+	tfh_json_key(j, "place");
+	if (!l->file) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_kstr(j, "file", l->file);
+	tfh_json_ku64(j, "line", l->line);
+	tfh_json_kstr(j, "function", l->function);
+	tfh_json_kf64(j, "s_per_step", l->s_per_step);
+	tfh_json_kf64(j, "off_s", l->off_s);
+	tfh_json_ku64(j, "looks", l->looks);
+	tfh_json_end(j);
+}
+
 static void write_verdict(struct tfh_json *j, const struct tfh_wording *w)
 {
 	const struct tfh_verdict *v = &w->r->verdict;
@@ -127,6 +144,7 @@ static void write_verdict(struct tfh_json *j, const struct tfh_wording *w)
 	for (uint32_t i = 0; i < w->n_evidence; i++)
 		tfh_json_str(j, w->evidence[i]);
 	tfh_json_end(j);
+	write_place(j, &w->r->found.line);
 	tfh_json_kstr(j, "missing", w->missing);
 	tfh_json_kstr(j, "missing_do", w->missing_do);
 	tfh_json_end(j);

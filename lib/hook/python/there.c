@@ -11,7 +11,7 @@
 
 #include "base/map.h"
 #include "hook/python/there.h"
-#include "record/places.h"
+#include "record/pyplaces.h"
 
 #define FRAMES 256
 #define THREADS 256u /* by the low bits of their number: those that share them take turns */

@@ -61,6 +61,15 @@ static void take_own(struct tfh_seen *seen)
 		seen->part[TFT_LOOK_RUNNING] = 1;
 }
 
+enum tfh_cause tfh_state_cause(const struct tfh_facts *facts, int state, bool feeds)
+{
+	enum tfh_cause cause = feeds && !facts->consumers ? rows[state].feeding : rows[state].cause;
+
+	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_looks_python(facts->looks)
+		       ? TFH_CAUSE_HOST_CODE
+		       : cause;
+}
+
 bool tfh_pause_causes(const struct tfh_facts *facts, uint32_t thread, int64_t t0, int64_t t1,
 		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT])
 {
@@ -72,13 +81,8 @@ bool tfh_pause_causes(const struct tfh_facts *facts, uint32_t thread, int64_t t0
 	if (handed)
 		take_own(&seen);
 	for (int i = 0; i < TFH_SEEN_COUNT; i++) {
-		const struct row *row = &rows[i];
-		enum tfh_cause cause = seen.feeds && !facts->consumers ? row->feeding : row->cause;
-		if (cause == TFH_CAUSE_HOST_PYTHON && !tfh_looks_python(facts->looks))
-			cause = TFH_CAUSE_HOST_CODE;
-		if (usual == TFH_CAUSE_HOST_CALLBACK && row->plain)
-			cause = usual;
-		share[cause] += seen.part[i];
+		bool place_tells = usual == TFH_CAUSE_HOST_CALLBACK && rows[i].plain;
+		share[place_tells ? usual : tfh_state_cause(facts, i, seen.feeds)] += seen.part[i];
 	}
 	return true;
 }

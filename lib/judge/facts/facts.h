@@ -8,7 +8,7 @@
 #define TFH_JUDGE_FACTS_H
 
 #include "base/arena.h"
-#include "judge/facts/looks.h"
+#include "judge/facts/look_shares.h"
 #include "judge/feed.h"
 #include "judge/numbers.h"
 #include "judge/result.h"

@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 
+#include "model/symbols/pylines.h"
 #include "model/open/opening.h"
 
 /* ---- what the chunks' headers tell ---- */
@@ -468,6 +469,7 @@ void tfh_run_close(struct tfh_run *run)
 		tfh_run_free_meters(&run->proc[i]);
 		tfh_gpu_free(run->proc[i].gpu);
 		tfh_sites_free(run->proc[i].sites);
+		tfh_places_free(run->proc[i].places);
 	}
 	tfh_built_free(run->built);
 	if (run->temp_dir)

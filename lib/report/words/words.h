@@ -6,7 +6,7 @@
  *	words.c		what is said, in which order; what a verdict rests on
  *	cause.c		what each cause means in this job
  *	remedy.c	what to do about it: tables
- *	seen.c		what looks at the thread have shown
+ *	look_lines.c	what looks at the thread have shown
  *	where.c		where in the program the time goes
  *	remarks.c	notes below a verdict
  *	wording.c	where the sentences are put
@@ -64,7 +64,7 @@ double tfh_ceiling(const struct tfh_result *r, enum tfh_remove what);
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
 
-/* seen.c: what the thread was seen to be at between its calls, as a line of evidence. */
+/* look_lines.c: what the thread was seen to be at between its calls, as a line of evidence. */
 void tfh_seen_line(struct tfh_wording *w);
 
 /* cause.c: the sentence, the evidence and the advice of a class that has a cause; false for the

@@ -1,5 +1,6 @@
 /* What looks at a thread have shown. */
 #include <math.h>
+#include <string.h>
 
 #include "report/words/words.h"
 
@@ -26,6 +27,25 @@ static const char *const what[TFH_SEEN_COUNT] = {
 	[TFH_SEEN_LOG] = "writing a log",
 };
 
+static const char *file_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The line where most of it is, with two standard errors. */
+static void place_line(struct tfh_wording *w)
+{
+	const struct tfh_seen_line *l = &w->r->found.line;
+
+	if (l->file && l->s_per_step >= TFH_REPORT_NAMED_SHARE * l->of_s)
+		tfh_evidence(
+			w, tfh_phrase(w, "%s, %s:%u: %s of %s, +-%s", l->function, file_of(l->file),
+				      l->line, tfh_phrase_time(w, l->s_per_step),
+				      tfh_phrase_time(w, l->of_s), tfh_phrase_time(w, l->off_s)));
+}
+
 void tfh_seen_line(struct tfh_wording *w)
 {
 	const struct tfh_seen_sum *seen = &w->r->found.seen;
@@ -34,6 +54,7 @@ void tfh_seen_line(struct tfh_wording *w)
 
 	if (!seen->looks)
 		return;
+	place_line(w);
 	for (int n = 0; n < TFH_REPORT_SEEN; n++) {
 		int most = 0;
 		for (int i = 1; i < TFH_SEEN_COUNT; i++)

@@ -5,8 +5,8 @@
  * and about as long. How long a pause was, its calls tell; how much of it the thread ran, the
  * readings of its processor clock; looks divide what is left.
  */
-#ifndef TFH_JUDGE_LOOKS_H
-#define TFH_JUDGE_LOOKS_H
+#ifndef TFH_JUDGE_LOOK_SHARES_H
+#define TFH_JUDGE_LOOK_SHARES_H
 
 #include "judge/feed.h"
 
@@ -27,6 +27,16 @@ void tfh_looks_end(struct tfh_looks *l);
 /* How [t0, t1) of a pause of a thread divides. False: too little was seen. */
 bool tfh_looks_divide(const struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1,
 		      struct tfh_seen *out);
+/* The looks outside of calls, in order of time. */
+struct tfh_seen_look {
+	int64_t t;
+	double ns;	/* of the thread's time that it stands for */
+	uint32_t place; /* in Python code, 0: not known */
+	uint8_t state;
+	bool feeds; /* as above */
+};
+size_t tfh_looks_count(const struct tfh_looks *l);
+struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i);
 /* What was seen during [t0, t1). */
 void tfh_looks_sum(const struct tfh_looks *l, int64_t t0, int64_t t1, struct tfh_seen_sum *out);
 /* Does Python run in the process? */

@@ -1,4 +1,4 @@
-#include "judge/facts/looks.h"
+#include "judge/facts/look_shares.h"
 
 #include <errno.h>
 #include <math.h>
@@ -30,6 +30,9 @@ struct pause {
 struct look {
 	int64_t t;
 	float ns;
+	uint32_t group; /* NO_GROUP: of a short pause, or not closed yet */
+	uint32_t place;
+	uint16_t thread;
 	uint8_t state;
 };
 
@@ -156,6 +159,9 @@ static int close_pause(struct tfh_looks *l, uint32_t thread, bool feeds)
 	s->open.group =
 		group_of_pause(l, thread, s->open.group, s->after, s->open.t1 - s->open.t0, feeds);
 	add_to(l, s->open.group, s->open_seen, s->open_looks, s->open_wall, s->open_asleep);
+	for (size_t i = l->look.n; i-- > 0 && l->look.v[i].t >= s->open.t0;)
+		if (l->look.v[i].thread == thread && l->look.v[i].t < s->open.t1)
+			l->look.v[i].group = s->open.group;
 	int rc = TFH_PUSH_BIG(s->pause, s->open);
 	s->open = (struct pause){0};
 	return rc;
@@ -260,7 +266,8 @@ static uint8_t state_of(const struct tfh_looks *l, const struct tfh_event *ev)
 static int add_look(struct tfh_looks *l, const struct tfh_event *ev)
 {
 	struct line *s = &l->line[ev->thread];
-	struct look look = {ev->t1, (float)ev->w[2], state_of(l, ev)};
+	struct look look = {ev->t1,    (float)ev->w[2],	     NO_GROUP,
+			    ev->stack, (uint16_t)ev->thread, state_of(l, ev)};
 
 	l->any = true;
 	l->python |= look.state == TFT_LOOK_GIL;
@@ -395,6 +402,22 @@ bool tfh_looks_divide(const struct tfh_looks *l, uint32_t thread, int64_t t0, in
 	out->feeds = p && l->group[at].feeds;
 	divide(l, at, out->part);
 	return true;
+}
+
+size_t tfh_looks_count(const struct tfh_looks *l)
+{
+	return l ? l->look.n : 0;
+}
+
+struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i)
+{
+	const struct look *k = &l->look.v[i];
+
+	return (struct tfh_seen_look){.t = k->t,
+				      .ns = (double)k->ns,
+				      .place = k->place,
+				      .state = k->state,
+				      .feeds = k->group != NO_GROUP && l->group[k->group].feeds};
 }
 
 void tfh_looks_sum(const struct tfh_looks *l, int64_t t0, int64_t t1, struct tfh_seen_sum *out)

@@ -1,0 +1,175 @@
+/*
+ * Lines of Python that the driving threads were seen at between their calls: the one where most of
+ * the verdict's cause is, and all of them as a tree of calls.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/verdict/verdict.h"
+
+struct lead {
+	struct tfh_model_line line;
+	double ns;
+	uint64_t looks;
+};
+
+struct lines {
+	const struct tfh_accounts *accounts;
+	struct tfh_result *r;
+	TFH_VEC(struct lead) lead;
+	TFH_VEC(struct tfh_seen_node) node;
+	double cause_ns; /* of all looks of the cause, with a line or without */
+	uint64_t cause_looks;
+};
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || !strcmp(a, b);
+}
+
+static int add_lead(struct lines *x, const struct tfh_model_line *line, double ns)
+{
+	for (size_t i = 0; i < x->lead.n; i++) {
+		struct lead *l = &x->lead.v[i];
+		if (l->line.line == line->line && same(l->line.file, line->file) &&
+		    same(l->line.function, line->function)) {
+			l->ns += ns;
+			l->looks++;
+			return 0;
+		}
+	}
+	if (x->lead.n == TFH_VERDICT_LINES)
+		return 0;
+	return TFH_PUSH(x->lead, ((struct lead){*line, ns, 1}));
+}
+
+/* The node of that line below another one; UINT32_MAX: there is no more room. */
+static uint32_t node_of(struct lines *x, uint32_t parent, const struct tfh_model_line *line)
+{
+	struct tfh_seen_node node = {.file = line->file,
+				     .function = line->function,
+				     .line = line->line,
+				     .parent = parent};
+
+	for (size_t i = 0; i < x->node.n; i++) {
+		const struct tfh_seen_node *n = &x->node.v[i];
+		bool top = n->parent == i;
+		if (n->line == line->line &&
+		    (parent == UINT32_MAX ? top : !top && n->parent == parent) &&
+		    same(n->file, line->file) && same(n->function, line->function))
+			return (uint32_t)i;
+	}
+	if (parent == UINT32_MAX)
+		node.parent = (uint32_t)x->node.n;
+	if (x->node.n == TFH_VERDICT_NODES || TFH_PUSH(x->node, node))
+		return UINT32_MAX;
+	return (uint32_t)x->node.n - 1;
+}
+
+static void add_nodes(struct lines *x, const struct tfh_model_line *frame, uint32_t n, double ns)
+{
+	uint32_t at = UINT32_MAX;
+
+	for (uint32_t i = n; i-- > 0;) {
+		uint32_t next = node_of(x, at, &frame[i]);
+		if (next == UINT32_MAX)
+			break;
+		at = next;
+		x->node.v[at].s_per_step += ns;
+		x->node.v[at].looks++;
+	}
+	if (at != UINT32_MAX)
+		x->node.v[at].own_s += ns;
+}
+
+static int add_look(struct lines *x, const struct tfh_seen_look *k)
+{
+	const struct tfh_facts *facts = x->accounts->facts;
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	enum tfh_cause cause = x->r->verdict.cause;
+	bool counts = cause == TFH_CAUSE_HOST_CALLBACK ||
+		      tfh_state_cause(facts, k->state, k->feeds) == cause;
+	uint32_t n = facts->feed->place && k->place
+			     ? facts->feed->place(facts->feed->arg, facts->process, k->place, frame,
+						  TFH_VERDICT_FRAMES)
+			     : 0;
+
+	x->cause_ns += counts ? k->ns : 0;
+	x->cause_looks += counts;
+	if (!n)
+		return 0;
+	add_nodes(x, frame, n, k->ns);
+	return counts ? add_lead(x, &frame[tfh_place_lead(frame, n)], k->ns) : 0;
+}
+
+/* The line that most looks saw, and what share of the cause that is. */
+static void choose(struct lines *x)
+{
+	struct tfh_seen_line *out = &x->r->found.line;
+	const struct lead *best = NULL;
+	double n = (double)x->cause_looks, share;
+
+	for (size_t i = 0; i < x->lead.n; i++)
+		if (!best || x->lead.v[i].ns > best->ns)
+			best = &x->lead.v[i];
+	if (!best || best->looks < TFH_VERDICT_LINE_LOOKS)
+		return;
+	share = best->ns / x->cause_ns;
+	out->file = best->line.file;
+	out->function = best->line.function;
+	out->line = best->line.line;
+	out->looks = best->looks;
+	out->of_s = x->r->found.cause_s[x->r->verdict.cause];
+	out->s_per_step = share * out->of_s;
+	out->off_s = 2 * sqrt((share * (1 - share) + 1 / n) / n) * out->of_s;
+}
+
+static int keep_nodes(struct lines *x)
+{
+	double steps = (double)x->accounts->judged_steps * 1e9;
+	size_t n = x->node.n;
+
+	if (!n)
+		return 0;
+	x->r->found.node = tfh_arena_array(x->accounts->facts->arena, n, sizeof(*x->node.v));
+	if (!x->r->found.node)
+		return -ENOMEM;
+	memcpy(x->r->found.node, x->node.v, n * sizeof(*x->node.v));
+	x->r->found.n_node = (uint32_t)n;
+	for (size_t i = 0; i < n; i++) {
+		x->r->found.node[i].s_per_step /= steps;
+		x->r->found.node[i].own_s /= steps;
+	}
+	return 0;
+}
+
+/* The window that t lies in counts; looks come in order of time. */
+static bool in_step(const struct tfh_accounts *accounts, int64_t t, size_t *window)
+{
+	while (*window < accounts->loops->window.n && accounts->loops->window.v[*window].t1 <= t)
+		++*window;
+	return *window < accounts->loops->window.n && accounts->loops->window.v[*window].t0 <= t &&
+	       tfh_window_counts(accounts, *window);
+}
+
+int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	const struct tfh_looks *looks = accounts->facts->looks;
+	struct lines x = {.accounts = accounts, .r = r};
+	size_t window = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < tfh_looks_count(looks) && !rc; i++) {
+		struct tfh_seen_look k = tfh_looks_at(looks, i);
+		if (in_step(accounts, k.t, &window))
+			rc = add_look(&x, &k);
+	}
+	if (!rc && r->verdict.cause != TFH_CAUSE_NONE && x.cause_ns > 0)
+		choose(&x);
+	if (!rc && accounts->judged_steps)
+		rc = keep_nodes(&x);
+	free(x.lead.v);
+	free(x.node.v);
+	return rc;
+}

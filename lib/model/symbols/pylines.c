@@ -1,0 +1,164 @@
+#include "model/symbols/pylines.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/table.h"
+#include "model/opened.h"
+
+#define NUMBERS_MOST (1u << 16) /* of codes and of places: a recorder's tables are smaller */
+#define DEEPEST 4096u		/* a ring of callers, which no recorder makes, ends */
+
+struct code {
+	const char *file, *name;
+};
+
+struct place {
+	uint32_t caller, code, line;
+};
+
+struct tfh_places {
+	struct code *code; /* by number; a segment repeats what others had */
+	struct place *place;
+	uint32_t codes, places;
+};
+
+/* Room for number i. */
+static int make_room(void **v, uint32_t *n, uint32_t i, size_t size)
+{
+	uint32_t want = *n ? *n : 256;
+	char *grown;
+
+	if (i < *n)
+		return 0;
+	if (i >= NUMBERS_MOST)
+		return -EINVAL;
+	while (want <= i)
+		want *= 2;
+	grown = realloc(*v, want * size);
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + *n * size, 0, (want - *n) * size);
+	*v = grown;
+	*n = want;
+	return 0;
+}
+
+static int take_codes(struct tfh_run *run, struct tfh_places *p, const struct tft_table_view *v)
+{
+	struct tft_pyco_row *rows = calloc(v->rows + 1, sizeof(*rows));
+	int rc = rows ? tft_table_rows(v, &tft_pyco, rows) : -ENOMEM;
+
+	for (uint32_t i = 0; i < v->rows && !rc; i++) {
+		rc = make_room((void **)&p->code, &p->codes, rows[i].code, sizeof(*p->code));
+		if (rc == -EINVAL || (!rc && p->code[rows[i].code].file)) {
+			rc = 0;
+			continue;
+		}
+		if (rc)
+			break;
+		struct code *c = &p->code[rows[i].code];
+		c->file = tfh_arena_strdup(&run->arena, tft_table_text(v, rows[i].file));
+		c->name = tfh_arena_strdup(&run->arena, tft_table_text(v, rows[i].name));
+		rc = c->file && c->name ? 0 : -ENOMEM;
+	}
+	free(rows);
+	return rc;
+}
+
+static int take_places(struct tfh_places *p, const struct tft_table_view *v)
+{
+	struct tft_pyfr_row *rows = calloc(v->rows + 1, sizeof(*rows));
+	int rc = rows ? tft_table_rows(v, &tft_pyfr, rows) : -ENOMEM;
+
+	for (uint32_t i = 0; i < v->rows && !rc; i++) {
+		rc = make_room((void **)&p->place, &p->places, rows[i].place, sizeof(*p->place));
+		if (!rc)
+			p->place[rows[i].place] =
+				(struct place){rows[i].caller, rows[i].code, rows[i].line};
+		rc = rc == -EINVAL ? 0 : rc;
+	}
+	free(rows);
+	return rc;
+}
+
+static int read_file(struct tfh_run *run, struct tfh_places *p, struct tft_reader *r)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < tft_chunk_count(r) && !rc; i++) {
+		uint32_t type = tft_chunk(r, i)->type;
+		struct tft_table_view v;
+		struct tfh_err err;
+		const void *data;
+		size_t len;
+
+		if ((type != TFT_PYCO && type != TFT_PYFR) ||
+		    tft_chunk_payload(r, i, &data, &len, &err) || tft_table_open(&v, data, len))
+			continue; /* damaged: these lines are not known */
+		rc = type == TFT_PYCO ? take_codes(run, p, &v) : take_places(p, &v);
+	}
+	return rc;
+}
+
+/* NULL: out of memory, or nothing there. */
+static struct tfh_places *places_of(struct tfh_run *run, uint32_t process)
+{
+	struct tfh_places *p;
+	int rc = 0;
+
+	if (run->built || process >= run->n_proc)
+		return NULL;
+	p = run->proc[process].places;
+	if (p || !(p = calloc(1, sizeof(*p))))
+		return p;
+	for (uint32_t f = 0; f < run->n_file && !rc; f++)
+		if (run->file[f].process == process)
+			rc = read_file(run, p, run->file[f].reader);
+	run->proc[process].places = p;
+	return p;
+}
+
+void tfh_places_free(struct tfh_places *p)
+{
+	if (!p)
+		return;
+	free(p->code);
+	free(p->place);
+	free(p);
+}
+
+uint32_t tfh_run_place(struct tfh_run *run, uint32_t process, uint32_t place,
+		       struct tfh_model_line *frame, uint32_t most)
+{
+	const struct tfh_places *p = place ? places_of(run, process) : NULL;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; p && place && place < p->places && n < most && i < DEEPEST; i++) {
+		const struct place *at = &p->place[place];
+		const struct code *c = at->code && at->code < p->codes ? &p->code[at->code] : NULL;
+		if (c && c->file)
+			frame[n++] = (struct tfh_model_line){c->file, c->name, at->line};
+		place = at->caller;
+	}
+	return n;
+}
+
+/* Installed packages, the standard library (".../lib/python3.11/...") and what is built in
+ * ("<frozen importlib._bootstrap>"). A program's own "<string>" counts as its own. */
+static bool is_library(const char *file)
+{
+	const char *lib = strstr(file, "/lib/python");
+
+	return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/") ||
+	       (lib && strchr(lib + strlen("/lib/python"), '/')) || !strncmp(file, "<frozen", 7);
+}
+
+uint32_t tfh_place_lead(const struct tfh_model_line *frame, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!is_library(frame[i].file))
+			return i;
+	return 0;
+}
