@@ -13,7 +13,8 @@
 
 #define MEAN_NS 10000000ull
 #define MEAN_MOST_NS 1000000000ull
-#define SHARE 250u	     /* of the time between two looks, one part is theirs: 0.4 % */
+#define SHARE 250u /* of the time between two looks, one part is theirs: 0.4 % */
+#define COST_TIMES 4u
 #define OPEN_NS 100000000ull /* calls that are open for so long are looked into */
 #define CHOOSE_NS 100000000ull
 #define DRIVERS 64u /* threads that are chosen from */
@@ -121,6 +122,7 @@ void tfh_looks_begin(void)
 	tfh_close(fd);
 	looks.confined = confined();
 	looks.mean_ns = MEAN_NS;
+	looks.cost_ns = MEAN_NS / SHARE;
 	looks.random = tfh_ticks() ^ (uint64_t)tfh_p.pid << 40;
 	looks.random = looks.random ? looks.random : 1;
 	plan((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
@@ -333,7 +335,9 @@ static void pace(uint64_t cost)
 {
 	uint64_t least = MEAN_NS;
 
-	looks.cost_ns = looks.cost_ns ? looks.cost_ns + cost / 16 - looks.cost_ns / 16 : cost;
+	/* One look that was far dearer, as the first ones are, does not keep the next away for long. */
+	cost = cost < COST_TIMES * looks.cost_ns ? cost : COST_TIMES * looks.cost_ns;
+	looks.cost_ns += cost / 16 - looks.cost_ns / 16;
 	if (looks.cost_ns * SHARE > least)
 		least = looks.cost_ns * SHARE;
 	if (least > MEAN_MOST_NS)
