@@ -7,7 +7,7 @@
  *	frames.c	a thread's frames, innermost first
  *	code.c		a code object: who it is, its texts; lines.c: its lines; text.c: strings
  *	copied.c	memory read by the kernel: what another thread changes meanwhile, or another process
- *	place.c		the calling thread's stack as a number, for records
+ *	place.c		the calling thread's stack as a number, for records; there.c: another thread's; interned.c: how
  *
  * Whoever reads takes memory through a "view" (tfh_py_view): of the calling thread's own stack straight, since its own
  * frames keep all of it alive; of anything else a copy.

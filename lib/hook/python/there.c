@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "hook/python/interned.h"
 #include "hook/python/there.h"
 #include "record/pyplaces.h"
 

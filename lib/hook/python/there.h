@@ -10,8 +10,4 @@ void tfh_py_note_state(uint32_t tid, uint64_t state);
 /* Place of another thread, 0: it is not known. On the flusher. */
 uint32_t tfh_py_there(uint32_t tid);
 
-/* place.c: the place of these frames, the innermost first. */
-uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
-			 const struct tfh_py_frame *frame, uint32_t n);
-
 #endif

@@ -1,0 +1,38 @@
+/* Frames as places (record/pyplaces.h). */
+#include "hook/python/interned.h"
+#include "record/pyplaces.h"
+
+/* Once for each function, which needs the 1.5 KB of stack for its texts. */
+static uint32_t __attribute__((noinline)) new_number(const struct tfh_py_code *code)
+{
+	char file[TFH_PLACE_FILE], name[TFH_PLACE_NAME];
+
+	return tfh_place_code_new(
+		code->key, &(struct tfh_place_texts){
+				   .file = file,
+				   .name = name,
+				   .file_bytes = tfh_py_utf8(&code->file, file, sizeof(file)),
+				   .name_bytes = tfh_py_utf8(&code->name, name, sizeof(name)),
+				   .first = (uint32_t)code->first,
+			   });
+}
+
+uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
+			 const struct tfh_py_frame *frame, uint32_t n)
+{
+	uint32_t place = 0;
+
+	while (n--) {
+		struct tfh_py_code code;
+		uint32_t number;
+
+		if (!tfh_py_code(py, frame[n].code, view, how, &code))
+			continue;
+		number = tfh_place_code(code.key);
+		place = tfh_place_frame(place, number ? number : new_number(&code),
+					(uint32_t)tfh_py_line_at(py, &code, frame[n].at));
+		if (!place)
+			break; /* the table is full: a part would be taken for the whole */
+	}
+	return place;
+}

@@ -1,0 +1,11 @@
+/* Frames as numbers: places of the process' tables. */
+#ifndef TFH_HOOK_PYTHON_INTERNED_H
+#define TFH_HOOK_PYTHON_INTERNED_H
+
+#include "hook/python/python.h"
+
+/* The place of these frames, the innermost first; 0: the tables are full, or none of them has code. */
+uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
+			 const struct tfh_py_frame *frame, uint32_t n);
+
+#endif
