@@ -39,11 +39,15 @@ static inline int64_t gen_ns(double ms)
 	return (int64_t)llround(ms * 1e6);
 }
 
+/* How often the events of the trace made last were read. */
+static unsigned gen_passes;
+
 static inline int gen_rewind(void *arg, uint32_t process, struct tfh_err *err)
 {
 	(void)process;
 	(void)err;
 	((struct gen *)arg)->at = 0;
+	gen_passes++;
 	return 0;
 }
 
@@ -81,6 +85,7 @@ static inline struct gen *gen_new(void)
 {
 	struct gen *g = calloc(1, sizeof(*g));
 
+	gen_passes = 0;
 	g->process.host = "h";
 	g->process.exe = "python3";
 	g->process.pid = GEN_PID;

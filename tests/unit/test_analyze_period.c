@@ -1,5 +1,6 @@
 /* Jobs that tell nothing but their driver calls, in all the shapes that training has: the number of
- * steps is the job's own, evaluations are no steps, and the median step is right within 2 %. */
+ * steps is the job's own, evaluations are no steps, and the median step is right within 2 %. Their
+ * events are read twice, once for the facts and once for the accounts. */
 #include <inttypes.h>
 
 #include "analyze_gen.h"
@@ -99,6 +100,7 @@ static struct tfh_result *judge(struct job *j, uint64_t steps, double ms)
 		print_error("%" PRIu64 " steps of %.3f ms\n", r->steps.total,
 			    r->steps.median_s * 1e3);
 	assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_PERIOD);
+	assert_int_equal(gen_passes, 2);
 	assert_int_equal(r->steps.total, steps);
 	assert_true(ms <= 0 || fabs(r->steps.median_s * 1e3 - ms) <= 0.02 * ms);
 	gen_closed(r);
@@ -403,6 +405,27 @@ static void test_turns_and_checkpoints(void **state)
 	tfh_result_free(r);
 }
 
+/* Without get-next and marks the function executed most is the clock, found without a look of its
+ * own at the calls. */
+static void test_executed(void **state)
+{
+	(void)state;
+	struct gen *g = gen_new();
+
+	g->name[TFT_NAME_OP][1] = "__inference_train_12";
+	g->name[TFT_NAME_OP][2] = "__inference_metric_7";
+	for (int i = 0; i < 40; i++) {
+		gen_exec(g, 1, i * 10, i * 10 + 8);
+		gen_exec(g, 2, i * 10 + 8.5, i * 10 + 9);
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_EXEC);
+	assert_int_equal(r->steps.total, 40);
+	assert_int_equal(gen_passes, 2);
+	gen_closed(r);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +442,7 @@ int main(void)
 		cmocka_unit_test(test_no_steps),
 		cmocka_unit_test(test_three),
 		cmocka_unit_test(test_turns_and_checkpoints),
+		cmocka_unit_test(test_executed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,6 +140,12 @@ struct tfh_handles {
 	bool full; /* too many to keep: every handle counts as recorded */
 };
 
+/* A function was executed, by a call that nothing encloses. */
+struct tfh_exec {
+	int64_t t0, t1;
+	uint32_t name; /* of the op */
+};
+
 /* A call that makes a step another one than usual: loads kernels, or saves the model. */
 struct tfh_rare {
 	int64_t t0;
@@ -180,6 +186,7 @@ struct tfh_facts {
 	int64_t phase[TFH_PHASE_COUNT]; /* start-up, 0: not seen */
 	const char *loader;		/* a PyTorch DataLoader's get-next, NULL: none */
 	struct tfh_last_call last_launch[TFH_FACTS_LAST_LAUNCHES]; /* by stream */
+	TFH_VEC(struct tfh_exec) exec;				   /* by end */
 	TFH_VEC(struct tfh_rare) rare;				   /* by end */
 	uint64_t calls;			 /* of any line: not those of pipelines' stages */
 	TFH_VEC(int64_t) call_at;	 /* ends of every TFH_FACTS_CALLS_APART-th of them */

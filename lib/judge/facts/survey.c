@@ -128,6 +128,9 @@ static int add_exec(struct tfh_facts *facts, const struct tfh_event *ev)
 	tag->ns += ev->t1 - ev->t0;
 	tag->thread = ev->thread;
 	facts->execs++;
+	if (tag->function &&
+	    TFH_PUSH_BIG(facts->exec, ((struct tfh_exec){ev->t0, ev->t1, tag->name})))
+		return -ENOMEM;
 	if (tag->save && TFH_PUSH_BIG(facts->rare, ((struct tfh_rare){ev->t0, ev->thread, true})))
 		return -ENOMEM;
 	if (!facts->tick.n)
@@ -549,6 +552,7 @@ void tfh_facts_free(struct tfh_facts *facts)
 	tfh_big_free(facts->longs.v);
 	free(facts->token.v);
 	tfh_big_free(facts->late.v);
+	tfh_big_free(facts->exec.v);
 	tfh_big_free(facts->rare.v);
 	free(facts->quiet.v);
 	free(facts->call_at.v);

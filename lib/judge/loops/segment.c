@@ -204,14 +204,12 @@ static void from_marks(struct build *b)
 	}
 }
 
-/* Function executed most: a pass of its own, as only now is it known which. Its calls become marks.
- */
-static int find_exec(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
+/* The function executed most: its calls become marks. */
+static int find_exec(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	const struct tfh_feed *f = facts->feed;
 	const struct tfh_tag *best = NULL;
-	struct tfh_event ev;
-	int rc;
+	int rc = 0;
 
 	for (size_t i = 0; i < facts->tag.n; i++)
 		if (facts->tag.v[i].function && facts->tag.v[i].count >= TFH_LOOPS_FEWEST_EXECS &&
@@ -220,15 +218,13 @@ static int find_exec(const struct tfh_facts *facts, struct tfh_loops *loops, str
 	if (!best)
 		return 0;
 	loops->exec_name = best->name;
-	rc = f->rewind(f->arg, facts->process, err);
-	while (!rc && f->next(f->arg, &ev)) {
-		struct tfh_tick m = {.t0 = ev.t0, .t1 = ev.t1};
-		if ((ev.fn->family == TFH_FAM_EXECUTE || ev.fn->family == TFH_FAM_SESSION) &&
-		    ev.kind == TFT_CALL && ev.depth == 0 && (uint32_t)ev.w[0] == best->name)
-			rc = TFH_PUSH_BIG(loops->mark, m);
-	}
 	loops->clock_name = f->name(f->arg, facts->process, TFT_NAME_OP, best->name, NULL, NULL);
-	return rc ? rc : f->error(f->arg, err);
+	for (size_t i = 0; i < facts->exec.n && !rc; tfh_big_pass(++i))
+		if (facts->exec.v[i].name == best->name)
+			rc = TFH_PUSH_BIG(loops->mark,
+					  ((struct tfh_tick){.t0 = facts->exec.v[i].t0,
+							     .t1 = facts->exec.v[i].t1}));
+	return rc;
 }
 
 static int64_t step_ns(const struct tfh_window *w)
@@ -441,7 +437,7 @@ static int own_marks(const struct tfh_facts *facts, struct tfh_loops *loops)
 /* The beats of something that repeats, where neither marks nor an iterator tell. */
 static int find_beats(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
-	int rc = find_exec(facts, loops, err);
+	int rc = find_exec(facts, loops);
 
 	if (rc || loops->mark.n) {
 		loops->clock = TFH_STEP_CLOCK_EXEC;
