@@ -6,12 +6,15 @@ const struct tfh_event *tfh_calls_next(struct tfh_calls *c)
 	const struct tfh_feed *f = c->accounts->facts->feed;
 	const struct tfh_event *ev;
 
+	if (c->rc)
+		return NULL;
 	do
-		ev = c->rc ? NULL : tfh_feed_look(f, &c->room);
+		ev = tfh_feed_look(f, &c->room);
 	while (ev && ev->thread >= f->n_threads);
+	if (!ev)
+		return NULL;
 	tfh_big_pass(++c->n);
-	if (ev)
-		c->rc = tfh_host_line_add(c->line, ev);
+	c->rc = tfh_host_line_add(c->line, ev);
 	return c->rc ? NULL : ev;
 }
 

@@ -249,7 +249,9 @@ int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *e
 int tfh_chunk_end(struct tfh_device *d, struct tfh_err *err)
 {
 	d->loaded = INT64_MAX;
-	int rc = read_ops(d, INT64_MAX);
+	int rc = read_ops(d, d->last);
 
-	return rc ? rc : d->accounts->facts->feed->ops_error(d->accounts->facts->feed->arg, err);
+	if (rc || d->next_op)
+		return rc;
+	return d->accounts->facts->feed->ops_error(d->accounts->facts->feed->arg, err);
 }

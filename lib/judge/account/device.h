@@ -128,6 +128,7 @@ struct tfh_device {
 	struct tfh_side side[TFH_ACCOUNT_DEVICES]; /* of training windows */
 	int64_t underfilled, compute_ns;	   /* of kernels with too few blocks; of all */
 	uint64_t ops, unissued;
+	int64_t last; /* start of the last op that a window issued */
 	struct {
 		uint64_t bytes, small; /* small: number of those under TFH_ACCOUNT_SMALL_COPY */
 		int64_t ns, large_ns;

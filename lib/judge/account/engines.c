@@ -118,6 +118,7 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	if (w == SIZE_MAX)
 		return 0;
 	e->at = w;
+	d->last = op->t0;
 	d->win.v[w].ops++;
 	if (op->kind == TFH_OP_COPY && op->dir == TFH_DIR_D2H)
 		d->win.v[w].fetched += (float)op->bytes;

@@ -188,8 +188,7 @@ struct tfh_facts {
 	struct tfh_last_call last_launch[TFH_FACTS_LAST_LAUNCHES]; /* by stream */
 	TFH_VEC(struct tfh_exec) exec;				   /* by end */
 	TFH_VEC(struct tfh_rare) rare;				   /* by end */
-	uint64_t calls;			 /* of any line: not those of pipelines' stages */
-	TFH_VEC(int64_t) call_at;	 /* ends of every TFH_FACTS_CALLS_APART-th of them */
+	TFH_VEC(int64_t) call_at;	 /* ends of every TFH_FACTS_CALLS_APART-th event */
 	int64_t launched;		 /* end of the last launch, INT64_MIN / 2: none yet */
 	TFH_VEC(struct tfh_quiet) quiet; /* by time */
 	int64_t quiet_ns;		 /* all that are at least so long are in it */

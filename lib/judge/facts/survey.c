@@ -266,11 +266,6 @@ static int keep_long(struct tfh_facts *facts, const struct tfh_event *ev, struct
 	return TFH_PUSH_BIG(facts->longs, *p);
 }
 
-static inline int count_call(struct tfh_facts *facts, int64_t t1)
-{
-	return facts->calls++ % TFH_FACTS_CALLS_APART ? 0 : TFH_PUSH(facts->call_at, t1);
-}
-
 /* By far the most frequent call, once its kind is known well enough. */
 static inline bool short_launch(struct tfh_facts *facts, const struct tfh_event *ev,
 				struct pending *q, int *rc)
@@ -290,7 +285,7 @@ static inline bool short_launch(struct tfh_facts *facts, const struct tfh_event 
 	facts->last_launch[ev->stream % TFH_FACTS_LAST_LAUNCHES] =
 		(struct tfh_last_call){ev->stream, (uint32_t)ev->w[0], ev->t1};
 	q->launches++;
-	*rc = count_call(facts, ev->t1) || tfh_quiet_until(facts, ev->t1) ? -ENOMEM : 0;
+	*rc = tfh_quiet_until(facts, ev->t1);
 	return true;
 }
 
@@ -304,8 +299,6 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 	cpu_clock(use, ev);
 	if (!tfh_event_label(ev, &p))
 		return 0;
-	if (!p.passive && count_call(facts, ev->t1))
-		return -ENOMEM;
 	if (p.family == TFH_FAM_CONTEXT || p.family == TFH_FAM_MODULE)
 		tfh_startup_event(facts, ev);
 	if (p.passive) {
@@ -478,7 +471,9 @@ static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct
 		rc = note_look(facts, ev);
 	if (rc || ev->kind == TFT_LOOK)
 		return rc;
-	if (!facts->events++ || ev->t0 < facts->first)
+	if (facts->events++ % TFH_FACTS_CALLS_APART == 0 && TFH_PUSH(facts->call_at, ev->t1))
+		return -ENOMEM;
+	if (facts->events == 1 || ev->t0 < facts->first)
 		facts->first = ev->t0;
 	if (ev->t1 > facts->last)
 		facts->last = ev->t1;
