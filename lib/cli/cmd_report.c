@@ -36,6 +36,14 @@ static int print(const struct tfh_command_line *args, const struct tfh_result *r
 		tfh_report_steps_text(stdout, r);
 		return 0;
 	}
+	if (tfh_line_get(args, "folded")) {
+		tfh_report_where_folded(stdout, r);
+		return 0;
+	}
+	if (tfh_line_get(args, "where")) {
+		tfh_report_where_text(stdout, r, &style);
+		return 0;
+	}
 	struct tfh_wording words;
 	int rc = 0;
 	tfh_wording_make(&words, r);

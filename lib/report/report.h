@@ -34,6 +34,11 @@ void tfh_report_steps_text(FILE *out, const struct tfh_result *r);
 void tfh_report_steps_csv(FILE *out, const struct tfh_result *r);
 int tfh_report_steps_json(FILE *out, const struct tfh_result *r);
 
+/* Lines of Python that the threads were seen at between their calls: a tree by time; folded stacks
+ * ("outer;inner microseconds a step") for flame graphs. */
+void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style);
+void tfh_report_where_folded(FILE *out, const struct tfh_result *r);
+
 /* The rank of a process, -1: none, or there is only one. */
 int32_t tfh_report_rank(const struct tfh_result *r, uint32_t process);
 

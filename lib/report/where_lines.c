@@ -1,0 +1,113 @@
+/* Lines of Python that the job's threads were seen at between their calls: as a tree, and as folded
+ * stacks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/print.h"
+#include "report/format.h"
+#include "report/report.h"
+
+static const char *file_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+struct tree {
+	const struct tfh_seen_node *node;
+	uint32_t n;
+	double least_s;
+	bool wide;
+};
+
+static bool is_child(const struct tree *t, uint32_t i, uint32_t parent)
+{
+	return parent == UINT32_MAX ? t->node[i].parent == i
+				    : t->node[i].parent == parent && i != parent;
+}
+
+/* The child with most time below `most`, and behind the node `last` among equal ones; UINT32_MAX:
+ * there is no more. */
+static uint32_t next_child(const struct tree *t, uint32_t parent, uint32_t last)
+{
+	uint32_t best = UINT32_MAX;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		double s = t->node[i].s_per_step;
+		if (!is_child(t, i, parent) || s < t->least_s)
+			continue;
+		if (last != UINT32_MAX &&
+		    (s > t->node[last].s_per_step || (s >= t->node[last].s_per_step && i <= last)))
+			continue;
+		if (best == UINT32_MAX || s > t->node[best].s_per_step)
+			best = i;
+	}
+	return best;
+}
+
+static void print_below(FILE *out, const struct tree *t, uint32_t parent, int depth)
+{
+	for (uint32_t i = next_child(t, parent, UINT32_MAX); i != UINT32_MAX;
+	     i = next_child(t, parent, i)) {
+		const struct tfh_seen_node *n = &t->node[i];
+		char time[TFH_TEXT];
+		tfh_print(out, "%9s  %*s%s  %s:%u\n", tfh_fmt_time(time, n->s_per_step), depth, "",
+			  n->function, t->wide ? n->file : file_of(n->file), n->line);
+		print_below(out, t, i, depth + 1);
+	}
+}
+
+void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style)
+{
+	struct tree t = {.node = r->found.node, .n = r->found.n_node, .wide = style->wide};
+	uint64_t looks = 0;
+
+	for (uint32_t i = 0; i < t.n; i++)
+		if (t.node[i].parent == i) {
+			looks += t.node[i].looks;
+			t.least_s += TFH_REPORT_TREE_SHARE * t.node[i].s_per_step;
+		}
+	if (!t.n) {
+		tfh_put("no line of Python was seen between the job's calls\n", out);
+		return;
+	}
+	tfh_print(out,
+		  "PER STEP  LINE THAT THE JOB'S THREADS WERE SEEN AT BETWEEN THEIR CALLS (%llu "
+		  "looks)\n",
+		  (unsigned long long)looks);
+	print_below(out, &t, UINT32_MAX, 0);
+}
+
+/* What divides frames, or a stack from its count, cannot be part of a name. */
+static void put_frame(FILE *out, const struct tfh_seen_node *n)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "%s_(%s:%u)", n->function, file_of(n->file), n->line);
+	for (char *c = name; *c; c++)
+		if (*c == ';' || *c == ' ')
+			*c = '_';
+	tfh_print(out, "%s", name);
+}
+
+static void put_stack(FILE *out, const struct tree *t, uint32_t i)
+{
+	if (t->node[i].parent != i) {
+		put_stack(out, t, t->node[i].parent);
+		tfh_put(";", out);
+	}
+	put_frame(out, &t->node[i]);
+}
+
+void tfh_report_where_folded(FILE *out, const struct tfh_result *r)
+{
+	const struct tree t = {.node = r->found.node, .n = r->found.n_node};
+
+	for (uint32_t i = 0; i < t.n; i++) {
+		if (t.node[i].own_s * 1e6 < 0.5)
+			continue;
+		put_stack(out, &t, i);
+		tfh_print(out, " %.0f\n", t.node[i].own_s * 1e6);
+	}
+}
