@@ -22,10 +22,11 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 /* Whatever the type says: every payload is tried as a table. */
 static void read_table(const void *data, size_t len)
 {
-	const struct tft_table *const tables[] = {&tft_gpus, &tft_drvr, &tft_btrc, &tft_mods};
+	const struct tft_table *const tables[] = {&tft_gpus, &tft_drvr, &tft_btrc,
+						  &tft_mods, &tft_pyco, &tft_pyfr};
 	struct tft_table_view v;
 
-	for (int i = 0; i < 4 && !tft_table_open(&v, data, len); i++) {
+	for (int i = 0; i < 6 && !tft_table_open(&v, data, len); i++) {
 		void *rows = malloc((size_t)v.rows * tables[i]->row_bytes + 1);
 		tft_table_rows(&v, tables[i], rows);
 		tft_table_text(&v, (uint32_t)len);

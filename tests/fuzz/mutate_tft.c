@@ -267,9 +267,9 @@ static void mutate_header(struct file *f, struct part *p)
 
 static void mutate_type(struct file *f, struct part *p)
 {
-	static const uint32_t all[] = {TFT_HEAD, TFT_EVNT, TFT_NAMC, TFT_CLKS, TFT_LOSS,
-				       TFT_INDX, TFT_NOTE, TFT_DGST, TFT_SAMP, TFT_GPUS,
-				       TFT_DRVR, TFT_RANG, TFT_BTRC, TFT_MODS};
+	static const uint32_t all[] = {TFT_HEAD, TFT_EVNT, TFT_NAMC, TFT_CLKS, TFT_LOSS, TFT_INDX,
+				       TFT_NOTE, TFT_DGST, TFT_SAMP, TFT_GPUS, TFT_DRVR, TFT_RANG,
+				       TFT_BTRC, TFT_MODS, TFT_PYCO, TFT_PYFR};
 
 	memcpy(p->header + offsetof(struct tft_chunk_head, type),
 	       &all[draw(f, sizeof(all) / sizeof(*all))], 4);
@@ -472,6 +472,8 @@ static void mutate_part(struct file *f, struct part *p)
 	case TFT_DRVR:
 	case TFT_BTRC:
 	case TFT_MODS:
+	case TFT_PYCO:
+	case TFT_PYFR:
 		if (draw(f, 5)) {
 			mutate_section(f, p);
 			return;
