@@ -140,6 +140,8 @@ AREAS += $(if $(filter torture,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),t
 AREAS += $(if $(filter check-invisible,$(MAKECMDGOALS)),invisible)
 # The clients' tests compare with the programs of the hook's tests.
 AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
+# An odd program is recorded among the tests of Python.
+AREAS += $(if $(filter python,$(AREAS)),$(filter-out $(AREAS),hook))
 # What check-glibc reads recordings with.
 AREAS += $(if $(filter check-glibc,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
 # The hook's tests record programs of the simulator's, and the command's a client of the jobs'.

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/print.h"
+#include "base/python.h"
 #include "cli/capture.h"
 #include "cli/cli.h"
 #include "cli/doctor.h"
@@ -183,6 +185,39 @@ static void check_tensorflow(struct tfh_doctor *d, const char *python)
 	report_symbols(d, out, found);
 }
 
+/* Whether this interpreter's stacks can be read. */
+static void check_lines(struct tfh_doctor *d, const char *python)
+{
+	char out[256] = "", make[32] = "";
+	char *argv[] = {(char *)python, "-c",
+			"import sys, sysconfig as s; print(sys.implementation.name, '%d %d %d' % "
+			"sys.version_info[:3], int(bool(s.get_config_var('Py_GIL_DISABLED'))))",
+			NULL};
+	unsigned major, minor, micro, free_threaded;
+
+	if (tfh_capture(argv, NULL, 20, out, sizeof(out)) ||
+	    sscanf(out, "%31s %u %u %u %u", make, &major, &minor, &micro, &free_threaded) != 5)
+		tfh_finding(
+			d, TFH_NOTE,
+			"%s does not tell its version: whether lines of Python will be seen is not known",
+			python);
+	else if (strcmp(make, "cpython") || major != 3 || minor < TFH_PY_FIRST ||
+		 minor > TFH_PY_LAST)
+		tfh_finding(
+			d, TFH_NOTE,
+			"lines of Python will not be seen: %s is %s %u.%u, and CPython 3.%d to 3.%d can be read",
+			python, make, major, minor, TFH_PY_FIRST, TFH_PY_LAST);
+	else if (free_threaded)
+		tfh_finding(
+			d, TFH_NOTE,
+			"lines of Python will not be seen: %s is a build without the GIL (free-threaded); use the "
+			"ordinary build of %u.%u",
+			python, major, minor);
+	else
+		tfh_finding(d, TFH_GOOD, "lines of Python %u.%u.%u will be seen", major, minor,
+			    micro);
+}
+
 /* Packages of Python that need more than the preload. */
 static void check_packages(struct tfh_doctor *d, const char *python)
 {
@@ -251,6 +286,7 @@ int tfh_cmd_doctor(const struct tfh_command_line *args)
 	const char *python = command && is_python(command) ? command : "python3";
 	tfh_doctor_gpu(&d, python);
 	check_tensorflow(&d, python);
+	check_lines(&d, python);
 	check_packages(&d, python);
 	check_audit(&d);
 	if (command)

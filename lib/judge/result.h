@@ -80,6 +80,7 @@ struct tfh_transfer {
 	double calls_per_step, bytes_per_step, bytes_per_s;
 	uint64_t blocking_calls, calls;
 	const char *where; /* call site, "" unknown */
+	uint32_t stack;	   /* the same as frames (tfh_run_stack, tfh_run_python) */
 };
 
 struct tfh_quality {
@@ -235,6 +236,7 @@ struct tfh_supply {
  * known. */
 struct tfh_call_site {
 	const char *fn, *where;
+	uint32_t stack; /* the same as frames (tfh_run_stack, tfh_run_python) */
 };
 
 /* Functions of the program that pauses were spent in, by the ranges of an imported trace. */
@@ -302,11 +304,13 @@ struct tfh_findings {
 	struct tfh_seen_node *node; /* a parent before its children */
 	uint32_t n_node;
 	struct tfh_call_site wait, alloc, load;
+	struct tfh_call_site pause;		      /* where pauses between calls end; no fn */
 	struct tfh_code_time python, other;	      /* of host.python; of other causes */
 	uint64_t windows, windows_timed, holed_steps; /* timed: with device times */
 	double lead_s;	 /* how far the host is ahead of the device at a step's end */
 	double before_s; /* in all: the device was busy with work from before the trace */
 	const char *no_device_times; /* why there are none, NULL */
+	const char *no_python;	     /* why Python's lines are missing, NULL */
 	uint64_t lost_ops;
 	uint32_t alike_loops; /* of functions of the same name, judged together; 0: one */
 	struct {

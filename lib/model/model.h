@@ -39,6 +39,8 @@ struct tfh_process {
 	int64_t heard_ns;	   /* when it was last known to live: not before last_ns */
 	uint64_t events, dropped, bad_chunks, tail_bytes;
 	uint64_t unnamed; /* uses of names that found no id of their own */
+	const char *
+		no_python; /* why its Python stacks were not read, NULL: they were, or it had none */
 	bool clean_end, live;
 	bool by_monotonic;	   /* times are CLOCK_MONOTONIC, as no counter could be trusted */
 	bool has_gpu, has_tf;	   /* any driver call, any TensorFlow call */

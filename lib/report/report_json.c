@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "report/json_places.h"
 #include "report/machine.h"
 #include "report/report.h"
 
@@ -375,6 +376,7 @@ static void write_tables(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_ku64(j, "calls", t->calls);
 		tfh_json_ku64(j, "blocking_calls", t->blocking_calls);
 		tfh_json_kstr(j, "where", t->where && *t->where ? t->where : NULL);
+		tfh_json_frames(j, r, t->stack);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
@@ -557,6 +559,7 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words)
 	write_startup(&j, r);
 	write_input(&j, r);
 	write_tables(&j, r);
+	tfh_json_places(&j, r);
 	write_advice(&j, words);
 	write_quality(&j, &r->quality);
 	write_xprof(&j, r);

@@ -28,7 +28,9 @@ def check(value, rule, at="$"):
              "oneOf", "minimum", "maximum", "pattern", "propertyNames", "additionalProperties", "maxItems"}
     assert set(rule) <= known, (at, set(rule) - known)
     if "$ref" in rule:
+        assert set(rule) <= {"$ref", "description"}, (at, rule)
         check(value, SCHEMA["$defs"][rule["$ref"].split("/")[-1]], at)
+        return
     if "oneOf" in rule:
         fits = 0
         for option in rule["oneOf"]:

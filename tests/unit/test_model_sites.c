@@ -1,5 +1,6 @@
 /* A backtrace names the module that lay there when it was written, whatever came to lie there
- * later; the line for people leaves out how a call got to the driver. */
+ * later; the line for people leaves out how a call got to the driver. Where Python's frames are known, it names the
+ * innermost of the program's own and the library's function that it called, and a file that contradicts itself ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,6 +29,48 @@ static void put(struct tft_writer *w, uint32_t type, const struct tft_table *t, 
 	size_t len = tft_table_pack(t, rows, n, &extra, out);
 
 	assert_int_equal(tft_write_chunk_at(w, type, out, (uint32_t)len, time, time), 0);
+}
+
+static const char py_heap[] =
+	"\0/home/u/train.py\0/opt/lib/python3.11/site-packages/torch/_tensor.py\0/usr/lib/python3.11/queue.py\0"
+	"/home/u/data/__init__.py\0<frozen runpy>\0step\0Tensor.item\0get\0make\0<module>\0run";
+
+static uint32_t text(const char *of)
+{
+	const void *at = memmem(py_heap, sizeof(py_heap), of, strlen(of) + 1);
+
+	assert_non_null(at);
+	return (uint32_t)((const char *)at - py_heap);
+}
+
+static void put_python(struct tft_writer *w)
+{
+	enum { STEP = 1, ITEM, GET, MAKE, RUN };
+	const struct tft_pyco_row code[] = {
+		{STEP, text("/home/u/train.py"), text("step"), 40},
+		{ITEM, text("/opt/lib/python3.11/site-packages/torch/_tensor.py"),
+		 text("Tensor.item"), 80},
+		{GET, text("/usr/lib/python3.11/queue.py"), text("get"), 150},
+		{MAKE, text("/home/u/data/__init__.py"), text("make"), 1},
+		{RUN, text("<frozen runpy>"), text("run"), 60}};
+	/* 5 and 6 call each other; 7's caller was lost, 8's code not kept. */
+	const struct tft_pyfr_row place[] = {{1, 0, RUN, 61},	{2, 1, STEP, 42}, {3, 2, ITEM, 89},
+					     {4, 2, MAKE, 7},	{5, 6, STEP, 1},  {6, 5, STEP, 2},
+					     {7, 70, GET, 171}, {8, 2, 0, 0}};
+	const struct tft_btrc_row stack[] = {{0, 11, 0, 3}, {0x1010, 12, 0, 2}, {0x7010, 12, 1, 0},
+					     {0, 13, 0, 4}, {0, 14, 0, 5},	{0, 15, 0, 7},
+					     {0, 16, 0, 8}, {0, 17, 0, 99}};
+	const struct tft_table_extra extra = {.heap = py_heap, .heap_bytes = sizeof(py_heap)},
+				     none = {0};
+	static uint8_t out[1 << 16];
+
+	assert_int_equal(tft_write_chunk(w, TFT_PYCO, out,
+					 (uint32_t)tft_table_pack(&tft_pyco, code, 5, &extra, out)),
+			 0);
+	assert_int_equal(tft_write_chunk(w, TFT_PYFR, out,
+					 (uint32_t)tft_table_pack(&tft_pyfr, place, 8, &none, out)),
+			 0);
+	put(w, TFT_BTRC, &tft_btrc, stack, 8, 60);
 }
 
 static void make(const char *path)
@@ -68,7 +111,30 @@ static void make(const char *path)
 	put(w, TFT_BTRC, &tft_btrc, early, 3, 40);
 	put(w, TFT_BTRC, &tft_btrc, late, 11, 60);
 	put(w, TFT_MODS, &tft_mods, module, 6, 60);
+	put_python(w);
 	assert_int_equal(tft_writer_finish(w, true), 0);
+}
+
+static void look_at_python(struct tfh_run *run)
+{
+	struct tfh_model_line frame[8];
+
+	assert_string_equal(tfh_run_site(run, 0, 11),
+			    "train.py:42 step > torch/_tensor.py:89 Tensor.item");
+	assert_int_equal(tfh_run_python(run, 0, 11, frame, 8), 3);
+	assert_string_equal(frame[1].file, "/home/u/train.py");
+	assert_int_equal(frame[1].line, 42);
+	assert_true(frame[0].library && !frame[1].library && frame[2].library);
+	assert_int_equal(tfh_run_python(run, 0, 11, frame, 1), 1);
+	/* Machine code beside it is known, too. */
+	assert_string_equal(tfh_run_site(run, 0, 12), "train.py:42 step");
+	assert_string_equal(tfh_run_site(run, 0, 13), "data/__init__.py:7 make");
+	assert_int_equal(tfh_run_python(run, 0, 14, frame, 8), 8);
+	assert_string_equal(tfh_run_site(run, 0, 15), "queue.py:171 get");
+	/* A function that was not kept is passed over. */
+	assert_string_equal(tfh_run_site(run, 0, 16), "train.py:42 step");
+	assert_string_equal(tfh_run_site(run, 0, 17), "");
+	assert_int_equal(tfh_run_python(run, 0, 1, frame, 8), 0);
 }
 
 static void test_modules(void **state)
@@ -104,6 +170,7 @@ static void test_modules(void **state)
 	assert_string_equal(tfh_run_site(run, 0, 4), "");
 	assert_string_equal(tfh_run_site(run, 7, 1), "");
 	assert_ptr_equal(tfh_run_site(run, 0, 2), tfh_run_site(run, 0, 2));
+	look_at_python(run);
 	tfh_run_close(run);
 	unlink(path);
 	rmdir(dir);

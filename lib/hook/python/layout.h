@@ -9,8 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TFH_PY_FIRST 8
-#define TFH_PY_LAST 15
+#include "base/python.h"
 
 /* What a frame says about the instruction that it is at. */
 enum tfh_py_instr {

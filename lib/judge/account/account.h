@@ -80,7 +80,7 @@ struct tfh_accounts {
 	TFH_VEC(struct tfh_kernel_use) kernel;
 	uint32_t kernel_at[TFH_ACCOUNT_KERNEL_BUCKETS]; /* by function: the last one, from 1 */
 	struct tfh_site_use wait_site[TFH_ACCOUNT_SITES], alloc_site[TFH_ACCOUNT_SITES],
-		load_site[TFH_ACCOUNT_SITES];
+		load_site[TFH_ACCOUNT_SITES], pause_site[TFH_ACCOUNT_SITES];
 	uint64_t graph_launches;
 	size_t counted;	       /* window of the event counted last */
 	uint64_t train_steps;  /* in windows of segment TRAIN */
@@ -197,6 +197,8 @@ int tfh_count_launch(struct tfh_accounts *accounts, const struct tfh_event *ev);
 
 /* sites.c: backtraces by the time of their calls */
 void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev);
+/* A pause of a thread that drives has ended; its length as times of *ev. */
+void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev);
 /* The one that took longest. */
 const struct tfh_site_use *tfh_site_most(const struct tfh_site_use *site);
 /* "" where it is not known. */

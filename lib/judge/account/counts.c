@@ -64,6 +64,12 @@ static inline struct tfh_use *use_of(struct tfh_accounts *accounts, const struct
 		       : &accounts->use[accounts->counted];
 }
 
+void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev)
+{
+	if (use_of(accounts, ev))
+		tfh_site_count(accounts->pause_site, ev);
+}
+
 int tfh_count_launch(struct tfh_accounts *accounts, const struct tfh_event *ev)
 {
 	struct tfh_use *use = use_of(accounts, ev);

@@ -20,7 +20,8 @@ struct tfh_host_line {
 	struct tfh_accounts *accounts;
 	struct tfh_ledger *ledger;
 	struct tfh_sweep *sweep;
-	int64_t swept; /* the line goes so far */
+	int64_t swept;	   /* the line goes so far */
+	int64_t *last_end; /* by thread: of its last call */
 	/* device work: launches are numbered; those up to `done` have been waited for */
 	uint64_t launches, done;
 	struct {
@@ -395,16 +396,32 @@ struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts)
 	a->swept = INT64_MIN;
 	a->ledger = tfh_ledger_new(accounts);
 	a->sweep = tfh_sweep_new(accounts, segment, a);
-	if (a->ledger && a->sweep)
+	a->last_end = calloc(accounts->facts->feed->n_threads + 1, sizeof(*a->last_end));
+	if (a->ledger && a->sweep && a->last_end)
 		return a;
 	tfh_host_line_free(a);
 	return NULL;
+}
+
+/* The reading of a thread's CPU clock at a pause's end says where that was; the call before began it. */
+static void add_pause(struct tfh_host_line *a, const struct tfh_event *ev)
+{
+	struct tfh_event pause = *ev;
+
+	pause.t0 = a->last_end[ev->thread];
+	if (ev->stack && pause.t0 && a->accounts->facts->thread[ev->thread].drives)
+		tfh_count_pause(a->accounts, &pause);
 }
 
 int tfh_host_line_add(struct tfh_host_line *a, const struct tfh_event *ev)
 {
 	int64_t known = ev->t1 - a->accounts->facts->long_ns;
 	int rc = plain_launch(ev) ? add_launch(a, ev) : add_event(a, ev);
+
+	if (ev->kind == TFT_CPUTIME)
+		add_pause(a, ev);
+	else
+		a->last_end[ev->thread] = ev->t1;
 
 	if (known > a->swept + TFH_ACCOUNT_SWEEP_NS) {
 		a->swept = known;
@@ -427,5 +444,6 @@ void tfh_host_line_free(struct tfh_host_line *a)
 		return;
 	tfh_sweep_free(a->sweep);
 	tfh_ledger_free(a->ledger);
+	free(a->last_end);
 	free(a);
 }

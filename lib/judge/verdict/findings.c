@@ -83,9 +83,9 @@ static struct tfh_call_site call_site(const struct tfh_accounts *accounts,
 	const char *where = tfh_site_text(accounts, site);
 	const struct tfh_site_use *most = tfh_site_most(site);
 
-	return (struct tfh_call_site){*where ? most->fn->name : "",
-				      *where ? tfh_arena_text(accounts->facts->arena, "%s", where)
-					     : ""};
+	return (struct tfh_call_site){
+		*where ? most->fn->name : "",
+		*where ? tfh_arena_text(accounts->facts->arena, "%s", where) : "", most->stack};
 }
 
 static void code_time(const struct tfh_accounts *accounts, enum tfh_cause cause, double steps,
@@ -142,6 +142,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	out->wait = call_site(accounts, accounts->wait_site);
 	out->alloc = call_site(accounts, accounts->alloc_site);
 	out->load = call_site(accounts, accounts->load_site);
+	out->pause = call_site(accounts, accounts->pause_site);
 	code_time(accounts, TFH_CAUSE_HOST_PYTHON, steps, &out->python);
 	code_time(accounts, TFH_CAUSE_HOST_UNKNOWN, steps, &out->other);
 	out->windows = accounts->loops->window.n;
@@ -150,6 +151,9 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 		    accounts->loops->window.v[i].hole)
 			out->holed_steps += accounts->loops->window.v[i].steps;
 	out->alike_loops = accounts->loops->alike_loops;
+	out->no_python = facts->process < facts->feed->n_processes
+				 ? facts->feed->processes[facts->process].no_python
+				 : NULL;
 	out->others_compute_s = NAN;
 	find_device(accounts, steps, out);
 	find_stalls(r);

@@ -53,6 +53,7 @@ int tfh_fill_tables(const struct tfh_accounts *accounts, struct tfh_result *r)
 		t->blocking_calls = u->blocking;
 		t->calls = u->calls;
 		t->where = tfh_site_text(accounts, u->site);
+		t->stack = tfh_site_most(u->site)->stack;
 	}
 	for (size_t i = 0; i < accounts->kernel.n; i++) {
 		struct tfh_kernel *k = &r->kernels[r->n_kernels++];

@@ -143,11 +143,19 @@ static void take_unnamed(struct tfh_run *run, uint32_t file, uint64_t n)
 		p->unnamed = n;
 }
 
+static int take_no_python(struct tfh_run *run, uint32_t file, const char *why, size_t n)
+{
+	struct tfh_process *p = &run->proc[run->file[file].process].pub;
+
+	p->no_python = tfh_arena_strndup(&run->arena, why, n);
+	return p->no_python ? 0 : -ENOMEM;
+}
+
 /* Lines of key=value. */
 static int add_note(struct tfh_run *run, uint32_t file, const char *text, size_t len)
 {
 	static const char key[] = "unhooked=", source[] = "source=", last[] = "last=",
-			  unnamed[] = "unnamed=";
+			  unnamed[] = "unnamed=", python[] = "python.why=";
 	int rc = 0;
 
 	while (len && !rc) {
@@ -162,6 +170,9 @@ static int add_note(struct tfh_run *run, uint32_t file, const char *text, size_t
 		if (n > sizeof(unnamed) - 1 && !memcmp(text, unnamed, sizeof(unnamed) - 1))
 			take_unnamed(run, file,
 				     number(text + sizeof(unnamed) - 1, n - (sizeof(unnamed) - 1)));
+		if (n > sizeof(python) - 1 && !memcmp(text, python, sizeof(python) - 1))
+			rc = take_no_python(run, file, text + sizeof(python) - 1,
+					    n - (sizeof(python) - 1));
 		n += eol != NULL;
 		text += n;
 		len -= n;

@@ -7,14 +7,16 @@
 
 #include "format/table.h"
 #include "model/opened.h"
+#include "model/symbols/pylines.h"
 #include "model/symbols/symbols.h"
 
 #define SITE_FRAMES 3
 #define STACK_FRAMES 64
+#define PYTHON_FRAMES 256
 #define NAME_MOST 96 /* of one function in a line: template arguments can fill a page */
 
 struct row {
-	uint32_t stack;
+	uint32_t stack, place;
 	uint16_t index;
 	uint64_t address, t; /* t: of the chunk, ticks */
 };
@@ -58,8 +60,8 @@ static int take_stacks(struct tfh_sites *s, const struct tft_table_view *v, uint
 		if (tfh_room_for((void **)&s->row, &s->cap_row, s->n_row, sizeof(*s->row)))
 			rc = -ENOMEM;
 		else
-			s->row[s->n_row++] =
-				(struct row){rows[i].stack, rows[i].index, rows[i].address, t};
+			s->row[s->n_row++] = (struct row){rows[i].stack, rows[i].place,
+							  rows[i].index, rows[i].address, t};
 	}
 	free(rows);
 	return rc;
@@ -193,11 +195,10 @@ static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct row *r
 	return out->function ? 0 : -ENOMEM;
 }
 
-uint32_t tfh_run_stack(struct tfh_run *run, uint32_t process, uint32_t stack,
-		       struct tfh_model_frame *frame, uint32_t most)
+/* The first row of a backtrace, or where it would stand. */
+static uint32_t row_of(const struct tfh_sites *s, uint32_t stack)
 {
-	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
-	uint32_t low = 0, high = s ? s->n_row : 0, n = 0;
+	uint32_t low = 0, high = s->n_row;
 
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
@@ -206,9 +207,29 @@ uint32_t tfh_run_stack(struct tfh_run *run, uint32_t process, uint32_t stack,
 		else
 			high = mid;
 	}
+	return low;
+}
+
+uint32_t tfh_run_python(struct tfh_run *run, uint32_t process, uint32_t stack,
+			struct tfh_model_line *frame, uint32_t most)
+{
+	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
+	uint32_t at = s ? row_of(s, stack) : 0;
+
+	return s && at < s->n_row && s->row[at].stack == stack
+		       ? tfh_run_place(run, process, s->row[at].place, frame, most)
+		       : 0;
+}
+
+uint32_t tfh_run_stack(struct tfh_run *run, uint32_t process, uint32_t stack,
+		       struct tfh_model_frame *frame, uint32_t most)
+{
+	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
+	uint32_t low = s ? row_of(s, stack) : 0, n = 0;
+
 	for (; s && low < s->n_row && s->row[low].stack == stack && n < most; low++) {
-		if (s->row[low].index < n)
-			continue; /* repeated by a later segment */
+		if (s->row[low].index < n || !s->row[low].address)
+			continue; /* repeated by a later segment; only Python's frames are known */
 		if (resolve(run, s, &s->row[low], &frame[n]))
 			break;
 		n++;
@@ -310,26 +331,39 @@ static void describe(const struct tfh_model_frame *f, uint32_t n, char *out, siz
 		if (!strcmp(f[i].function, "main"))
 			break;
 	}
-	for (char *c = out; *c; c++) /* names come out of files */
+}
+
+/* False: nothing is known. */
+static bool describe_site(struct tfh_run *run, uint32_t process, uint32_t stack, char *line,
+			  size_t size)
+{
+	struct tfh_model_line python[PYTHON_FRAMES];
+	struct tfh_model_frame frame[STACK_FRAMES];
+	uint32_t n = tfh_run_python(run, process, stack, python, PYTHON_FRAMES);
+
+	if (n) {
+		tfh_place_text(python, n, line, size);
+	} else {
+		n = tfh_run_stack(run, process, stack, frame, STACK_FRAMES);
+		describe(frame, n, line, size);
+	}
+	for (char *c = line; *c; c++) /* names come out of files */
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
+	return n > 0;
 }
 
 const char *tfh_run_site(struct tfh_run *run, uint32_t process, uint32_t stack)
 {
 	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
-	struct tfh_model_frame frame[STACK_FRAMES];
 	char line[(NAME_MOST + 300) * SITE_FRAMES];
 	const char *text;
-	uint32_t n;
 
 	for (uint32_t i = 0; s && i < s->n_site; i++)
 		if (s->site[i].stack == stack)
 			return s->site[i].text;
-	n = s ? tfh_run_stack(run, process, stack, frame, STACK_FRAMES) : 0;
-	if (!n)
+	if (!s || !describe_site(run, process, stack, line, sizeof(line)))
 		return "";
-	describe(frame, n, line, sizeof(line));
 	text = tfh_arena_strdup(&run->arena, line);
 	if (!text)
 		return "";

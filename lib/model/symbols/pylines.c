@@ -8,10 +8,12 @@
 #include "model/opened.h"
 
 #define NUMBERS_MOST (1u << 16) /* of codes and of places: a recorder's tables are smaller */
+#define NAME_MOST 96		/* bytes of a function in a line */
 #define DEEPEST 4096u		/* a ring of callers, which no recorder makes, ends */
 
 struct code {
 	const char *file, *name;
+	bool library;
 };
 
 struct place {
@@ -45,6 +47,34 @@ static int make_room(void **v, uint32_t *n, uint32_t i, size_t size)
 	return 0;
 }
 
+/* Behind the last place where `with` stands, NULL: nowhere. */
+static const char *behind(const char *path, const char *with)
+{
+	const char *found = NULL;
+
+	for (const char *at = path; (at = strstr(at, with)); at++)
+		found = at + strlen(with);
+	return found;
+}
+
+/* The part of a path that names an installed package's module, or the standard library's; NULL: it is neither. */
+static const char *in_library(const char *path)
+{
+	static const char *const packages[] = {"/site-packages/", "/dist-packages/"};
+	static const char *const standard[] = {"/lib/python3", "/lib64/python3"};
+	const char *found;
+
+	if (!strncmp(path, "<frozen ", 8))
+		return path;
+	for (size_t i = 0; i < sizeof(packages) / sizeof(*packages); i++)
+		if ((found = behind(path, packages[i])))
+			return found;
+	for (size_t i = 0; i < sizeof(standard) / sizeof(*standard); i++)
+		if ((found = behind(path, standard[i])) && (found = strchr(found, '/')))
+			return found + 1;
+	return NULL;
+}
+
 static int take_codes(struct tfh_run *run, struct tfh_places *p, const struct tft_table_view *v)
 {
 	struct tft_pyco_row *rows = calloc(v->rows + 1, sizeof(*rows));
@@ -61,6 +91,7 @@ static int take_codes(struct tfh_run *run, struct tfh_places *p, const struct tf
 		struct code *c = &p->code[rows[i].code];
 		c->file = tfh_arena_strdup(&run->arena, tft_table_text(v, rows[i].file));
 		c->name = tfh_arena_strdup(&run->arena, tft_table_text(v, rows[i].name));
+		c->library = c->file && in_library(c->file);
 		rc = c->file && c->name ? 0 : -ENOMEM;
 	}
 	free(rows);
@@ -139,26 +170,59 @@ uint32_t tfh_run_place(struct tfh_run *run, uint32_t process, uint32_t place,
 		const struct place *at = &p->place[place];
 		const struct code *c = at->code && at->code < p->codes ? &p->code[at->code] : NULL;
 		if (c && c->file)
-			frame[n++] = (struct tfh_model_line){c->file, c->name, at->line};
+			frame[n++] =
+				(struct tfh_model_line){c->file, c->name, at->line, c->library};
 		place = at->caller;
 	}
 	return n;
 }
 
-/* Installed packages, the standard library (".../lib/python3.11/...") and what is built in
- * ("<frozen importlib._bootstrap>"). A program's own "<string>" counts as its own. */
-static bool is_library(const char *file)
-{
-	const char *lib = strstr(file, "/lib/python");
-
-	return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/") ||
-	       (lib && strchr(lib + strlen("/lib/python"), '/')) || !strncmp(file, "<frozen", 7);
-}
-
 uint32_t tfh_place_lead(const struct tfh_model_line *frame, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (!is_library(frame[i].file))
+		if (!frame[i].library)
 			return i;
 	return 0;
+}
+
+/* The file as a person calls it: a module's path below its package, else the name, with its folder where many have that
+ * one. */
+static const char *short_file(const char *path)
+{
+	const char *name = in_library(path), *slash = strrchr(path, '/');
+
+	if (name)
+		return name;
+	if (!slash)
+		return path;
+	if (strncmp(slash, "/__", 3))
+		return slash + 1;
+	while (slash > path && slash[-1] != '/')
+		slash--;
+	return slash;
+}
+
+static size_t add(char *out, size_t size, const char *before, const struct tfh_model_line *f)
+{
+	int n;
+
+	if (f->line)
+		n = snprintf(out, size, "%s%.200s:%u %.*s", before, short_file(f->file), f->line,
+			     NAME_MOST, f->function);
+	else
+		n = snprintf(out, size, "%s%.200s %.*s", before, short_file(f->file), NAME_MOST,
+			     f->function);
+	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
+}
+
+size_t tfh_place_text(const struct tfh_model_line *frame, uint32_t n, char *out, size_t size)
+{
+	uint32_t own = n ? tfh_place_lead(frame, n) : 0;
+	size_t at;
+
+	*out = '\0';
+	at = n ? add(out, size, "", &frame[own]) : 0;
+	if (own)
+		at += add(out + at, size - at, " > ", &frame[own - 1]);
+	return at;
 }

@@ -227,4 +227,6 @@ void tfh_note_steps(struct tfh_wording *w)
 	for (uint32_t i = 0; i < w->r->n_given_up; i++)
 		given_up(w, &w->r->given_up[i]);
 	unjudged(w);
+	if (w->r->found.no_python)
+		tfh_remark(w, tfh_phrase(w, "no lines of Python: %s", w->r->found.no_python));
 }

@@ -25,6 +25,10 @@ static const char *pause_line(struct tfh_wording *w, enum tfh_cause cause)
 				  ms < 999 ? "%s%s%.3g ms of it in %s" : "%s%s%.0f ms of it in %s",
 				  line ? line : "", line ? ", " : "", ms, code->function[i].name);
 	}
+	/* Looks into pauses tell more than where they end. */
+	if (!line && cause != TFH_CAUSE_HOST_CALLBACK && !w->r->found.line.file &&
+	    w->r->found.pause.where && *w->r->found.pause.where)
+		return tfh_phrase(w, "most of it ends at %s", w->r->found.pause.where);
 	return line;
 }
 

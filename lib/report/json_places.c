@@ -1,0 +1,64 @@
+#include "report/json_places.h"
+
+#include "model/symbols/backtraces.h"
+
+#define PYTHON_FRAMES 256
+#define NATIVE_FRAMES 64
+
+void tfh_json_frames(struct tfh_json *j, const struct tfh_result *r, uint32_t stack)
+{
+	struct tfh_model_line python[PYTHON_FRAMES];
+	struct tfh_model_frame native[NATIVE_FRAMES];
+	uint32_t n_python =
+		r->run ? tfh_run_python(r->run, r->process, stack, python, PYTHON_FRAMES) : 0;
+	uint32_t n_native =
+		r->run ? tfh_run_stack(r->run, r->process, stack, native, NATIVE_FRAMES) : 0;
+
+	tfh_json_key(j, "python");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < n_python; i++) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "file", python[i].file);
+		tfh_json_ku64(j, "line", python[i].line);
+		tfh_json_kstr(j, "function", python[i].function);
+		tfh_json_kbool(j, "library", python[i].library);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_key(j, "native");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < n_native; i++) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "function", *native[i].function ? native[i].function : NULL);
+		tfh_json_kstr(j, "module", native[i].module);
+		tfh_json_ku64(j, "offset", native[i].offset);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
+void tfh_json_places(struct tfh_json *j, const struct tfh_result *r)
+{
+	const struct {
+		const char *of;
+		const struct tfh_call_site *site;
+	} place[] = {{"wait", &r->found.wait},
+		     {"allocation", &r->found.alloc},
+		     {"load", &r->found.load},
+		     {"pause", &r->found.pause}};
+
+	tfh_json_key(j, "places");
+	tfh_json_array(j);
+	for (size_t i = 0; i < sizeof(place) / sizeof(*place); i++) {
+		const struct tfh_call_site *site = place[i].site;
+		if (!site->where || !*site->where)
+			continue;
+		tfh_json_object(j);
+		tfh_json_kstr(j, "of", place[i].of);
+		tfh_json_kstr(j, "fn", *site->fn ? site->fn : NULL);
+		tfh_json_kstr(j, "where", site->where);
+		tfh_json_frames(j, r, site->stack);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
