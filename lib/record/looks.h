@@ -21,6 +21,8 @@ uint64_t tfh_looks_wait(uint64_t now_ns);
 void tfh_looks_take(uint64_t now_ns);
 /* Why there are none, NULL: there are. */
 const char *tfh_looks_why(void);
+/* Why they have no lines of Python, NULL: nothing keeps them from it. */
+const char *tfh_looks_why_no_lines(void);
 /* Forked child, or a new recording of the same process. */
 void tfh_looks_forget(void);
 

@@ -137,6 +137,8 @@ int tfh_notes_write(void)
 	add(text, "rank_source=%s\n", tfh_p.dir.rank.source ? tfh_p.dir.rank.source : "none");
 	if (tfh_looks_why())
 		add(text, "looks.why=%s\n", tfh_looks_why());
+	if (tfh_looks_why_no_lines())
+		add(text, "looks.lines=%s\n", tfh_looks_why_no_lines());
 	add_options(text);
 	add_unhooked(text);
 	add_unnamed(text);
