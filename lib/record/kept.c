@@ -81,9 +81,9 @@ void tfh_kept_over(void *base, size_t size)
 
 	reclaim(now);
 	/* Empty pages in its place: the file's memory goes, and nobody misses an address. */
-	mmap(base, size, PROT_READ | PROT_WRITE,
-	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-	if (k)
+	if (mmap(base, size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED &&
+	    k)
 		k->since = now;
 }
 
