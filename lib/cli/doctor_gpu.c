@@ -13,17 +13,17 @@
 #include "cli/doctor.h"
 
 /* What a child found out. */
-struct look {
+struct library_look {
 	int there;
 	int version;	 /* as the library counts: 13010 is 13.1; 0 untold */
 	char path[4096]; /* of the library */
 };
 
 /* Driver libraries start threads and open devices: only ever in a child. False if it crashed. */
-static bool in_child(void (*look)(struct look *), struct look *out)
+static bool in_child(void (*look)(struct library_look *), struct library_look *out)
 {
-	struct look *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct library_look *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+					   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status = -1;
 
 	memset(out, 0, sizeof(*out));
@@ -42,7 +42,7 @@ static bool in_child(void (*look)(struct look *), struct look *out)
 	return pid > 0 && WIFEXITED(status);
 }
 
-static void where(struct look *l, void *symbol)
+static void where(struct library_look *l, void *symbol)
 {
 	Dl_info info;
 
@@ -50,7 +50,7 @@ static void where(struct look *l, void *symbol)
 		snprintf(l->path, sizeof(l->path), "%s", info.dli_fname);
 }
 
-static void look_at_driver(struct look *l)
+static void look_at_driver(struct library_look *l)
 {
 	const char *given = getenv("TFHOOK_CUDA_LIB");
 	void *lib = dlopen(given && *given ? given : "libcuda.so.1", RTLD_NOW);
@@ -66,7 +66,7 @@ static void look_at_driver(struct look *l)
 
 static const char *one_cupti; /* the only library to look at, or NULL: where the loader looks */
 
-static void look_at_cupti(struct look *l)
+static void look_at_cupti(struct library_look *l)
 {
 	static const char *const names[] = {"libcupti.so", "libcupti.so.13", "libcupti.so.12"};
 	void *lib = one_cupti ? dlopen(one_cupti, RTLD_NOW) : NULL;
@@ -118,11 +118,11 @@ static void check_permission(struct tfh_doctor *d)
 		tfh_finding(d, TFH_GOOD, "device times: allowed by the kernel module");
 }
 
-static void check_cupti(struct tfh_doctor *d, const struct look *driver, const char *python)
+static void check_cupti(struct tfh_doctor *d, const struct library_look *driver, const char *python)
 {
 	const char *given = getenv("TFHOOK_CUPTI_LIB");
 	char path[8192];
-	struct look cupti;
+	struct library_look cupti;
 	bool fine;
 
 	one_cupti = given && *given ? given : NULL;
@@ -148,7 +148,7 @@ static void check_cupti(struct tfh_doctor *d, const struct look *driver, const c
 
 static void check_driver(struct tfh_doctor *d, const char *python)
 {
-	struct look driver;
+	struct library_look driver;
 
 	if (!in_child(look_at_driver, &driver))
 		tfh_finding(d, TFH_NOTE,

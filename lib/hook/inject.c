@@ -88,7 +88,7 @@ struct attributes {
 	const void *message;
 };
 /* What a handle of a domain or of a registered string points at. */
-struct text {
+struct injected_text {
 	char text[256];
 };
 
@@ -104,7 +104,7 @@ static void narrow(char *out, size_t size, const wchar_t *in)
 }
 
 /* "domain: message" in buf. */
-static const char *name_of(const struct text *domain, const struct attributes *a,
+static const char *name_of(const struct injected_text *domain, const struct attributes *a,
 			   char buf[NAME_MOST])
 {
 	char wide[256];
@@ -115,7 +115,7 @@ static const char *name_of(const struct text *domain, const struct attributes *a
 		if (a->message_type == 1)
 			message = a->message;
 		else if (a->message_type == 3)
-			message = ((const struct text *)a->message)->text;
+			message = ((const struct injected_text *)a->message)->text;
 		else if (a->message_type == 2) {
 			narrow(wide, sizeof(wide), a->message);
 			message = wide;
@@ -151,7 +151,7 @@ static int push_ex(const struct attributes *a)
 	return push(name_of(NULL, a, buf));
 }
 
-static int domain_push(const struct text *domain, const struct attributes *a)
+static int domain_push(const struct injected_text *domain, const struct attributes *a)
 {
 	char buf[NAME_MOST];
 	return push(name_of(domain, a, buf));
@@ -165,7 +165,7 @@ static int pop(void)
 	return --level;
 }
 
-static int domain_pop(const struct text *domain)
+static int domain_pop(const struct injected_text *domain)
 {
 	(void)domain;
 	return pop();
@@ -219,7 +219,7 @@ static uint64_t start_ex(const struct attributes *a)
 	return start(name_of(NULL, a, buf));
 }
 
-static uint64_t domain_start(const struct text *domain, const struct attributes *a)
+static uint64_t domain_start(const struct injected_text *domain, const struct attributes *a)
 {
 	char buf[NAME_MOST];
 	return start(name_of(domain, a, buf));
@@ -239,48 +239,48 @@ static void end(uint64_t id)
 	}
 }
 
-static void domain_end(const struct text *domain, uint64_t id)
+static void domain_end(const struct injected_text *domain, uint64_t id)
 {
 	(void)domain;
 	end(id);
 }
 
-static struct text *keep(const char *name)
+static struct injected_text *keep(const char *name)
 {
-	struct text *t = calloc(1, sizeof(*t));
+	struct injected_text *t = calloc(1, sizeof(*t));
 
 	if (t)
 		snprintf(t->text, sizeof(t->text), "%s", name ? name : "");
 	return t;
 }
 
-static struct text *keep_w(const wchar_t *name)
+static struct injected_text *keep_w(const wchar_t *name)
 {
-	struct text *t = calloc(1, sizeof(*t));
+	struct injected_text *t = calloc(1, sizeof(*t));
 
 	if (t)
 		narrow(t->text, sizeof(t->text), name);
 	return t;
 }
 
-static struct text *register_a(const struct text *domain, const char *name)
+static struct injected_text *register_a(const struct injected_text *domain, const char *name)
 {
 	(void)domain;
 	return keep(name);
 }
 
-static struct text *register_w(const struct text *domain, const wchar_t *name)
+static struct injected_text *register_w(const struct injected_text *domain, const wchar_t *name)
 {
 	(void)domain;
 	return keep_w(name);
 }
 
-struct entry {
+struct injected {
 	unsigned id;
 	void *fn;
 };
 
-static void fill(const struct callbacks *c, uint32_t module, const struct entry *entries,
+static void fill(const struct callbacks *c, uint32_t module, const struct injected *entries,
 		 unsigned n)
 {
 	void ***table = NULL;
@@ -295,12 +295,12 @@ static void fill(const struct callbacks *c, uint32_t module, const struct entry 
 
 int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t id))
 {
-	static const struct entry core[] = {
+	static const struct injected core[] = {
 		{CORE_START_EX, (void *)start_ex}, {CORE_START_A, (void *)start_a},
 		{CORE_START_W, (void *)start_w},   {CORE_END, (void *)end},
 		{CORE_PUSH_EX, (void *)push_ex},   {CORE_PUSH_A, (void *)push_a},
 		{CORE_PUSH_W, (void *)push_w},	   {CORE_POP, (void *)pop}};
-	static const struct entry core2[] = {
+	static const struct injected core2[] = {
 		{CORE2_START_EX, (void *)domain_start}, {CORE2_END, (void *)domain_end},
 		{CORE2_PUSH_EX, (void *)domain_push},	{CORE2_POP, (void *)domain_pop},
 		{CORE2_REGISTER_A, (void *)register_a}, {CORE2_REGISTER_W, (void *)register_w},

@@ -141,7 +141,7 @@ int tfh_run_note_damage(struct tfh_run *run, uint32_t process, struct tfh_chunk 
 			const struct tfh_lost *lost);
 /* Notes a file that is left out; 0 or -ENOMEM. */
 int tfh_run_leave_out(struct tfh_run *run, const char *why);
-/* timeline/names.c */
+/* timeline/id_names.c */
 /* A NAME record: remembers it, and prepares `part` for the EXT records that follow. */
 int tfh_names_add(struct tfh_arena *arena, struct tfh_names *names, const struct tfh_rec *rec,
 		  struct tfh_name_part *part);

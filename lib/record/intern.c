@@ -18,7 +18,7 @@
 #define IDS_MAX (1u << 17)
 #define NAMED_BYTES (IDS_MAX / 8)
 
-struct entry {
+struct interned {
 	uint64_t key;	/* atomic; 0 free */
 	uint64_t value; /* atomic; id << 32 | low half of the text's hash; 0 while being set */
 };
@@ -35,8 +35,8 @@ static uint64_t unnamed;      /* atomic: uses of names that found no id */
 
 uint32_t tfh_handle_generation = 1;
 
-static struct entry *table; /* atomic */
-static uint32_t last_id;    /* atomic */
+static struct interned *table; /* atomic */
+static uint32_t last_id;       /* atomic */
 
 /* May the sort have one more? */
 static bool room_for(enum sort sort)
@@ -47,10 +47,10 @@ static bool room_for(enum sort sort)
 
 /* The entry of a key, made if `make`; NULL if there is none. The mixed key is a bijection of the
  * caller's. */
-static struct entry *find(uint64_t key, bool make)
+static struct interned *find(uint64_t key, bool make)
 {
-	struct entry *t = make ? tfh_map_once(&table, TABLE_SLOTS * sizeof(*t))
-			       : __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+	struct interned *t = make ? tfh_map_once(&table, TABLE_SLOTS * sizeof(*t))
+				  : __atomic_load_n(&table, __ATOMIC_ACQUIRE);
 	uint64_t mixed = tfh_hash_u64(key);
 	uint32_t i = (uint32_t)mixed & (TABLE_SLOTS - 1);
 
@@ -78,7 +78,7 @@ static struct entry *find(uint64_t key, bool make)
 /* Id of a key with this text; a new text gets a new id. 0: none is left for it. */
 static uint32_t id_of(enum sort sort, uint64_t key, uint32_t text_hash)
 {
-	struct entry *e = find(key, room_for(sort));
+	struct interned *e = find(key, room_for(sort));
 	uint64_t have;
 
 	if (!e)
@@ -220,7 +220,7 @@ uint32_t tfh_handle_new(struct tfh_self *self, enum tft_name kind, uint64_t hand
 uint32_t tfh_handle_find(struct tfh_self *self, enum tft_name kind, uint64_t handle)
 {
 	uint64_t key = tfh_handle_key(kind, handle);
-	struct entry *e;
+	struct interned *e;
 	uint32_t id;
 
 	renew(self);

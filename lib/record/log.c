@@ -94,14 +94,14 @@ static void write_line(int fd, const char *line, size_t len)
 	tfh_xfsz_restore(&x);
 }
 
-struct line {
+struct log_line {
 	const char *text;
 	size_t len;
 };
 
 static void put_line(void *arg)
 {
-	const struct line *l = arg;
+	const struct log_line *l = arg;
 
 	write_line(STDERR_FILENO, l->text, l->len);
 }
@@ -109,7 +109,7 @@ static void put_line(void *arg)
 /* The flusher has no standard error of its own. */
 static void to_stderr(const char *text, size_t len)
 {
-	struct line l = {text, len};
+	struct log_line l = {text, len};
 
 	tfh_among_job(put_line, &l);
 }

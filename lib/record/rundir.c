@@ -19,7 +19,7 @@
 
 #include "base/fd.h"
 #include "base/runjson.h"
-#include "record/runjson.h"
+#include "record/runjson_write.h"
 
 #define TRIES 100
 

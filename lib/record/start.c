@@ -16,7 +16,7 @@
 
 #include "base/rules.h"
 #include "record/gpu.h"
-#include "record/runjson.h"
+#include "record/runjson_write.h"
 #include "tfhook/version.h"
 
 #define START_MS 1000

@@ -18,7 +18,7 @@
 #define NO_CALL 0xffffu
 
 /* Where a system call says what it waits for. */
-enum how {
+enum wait_kind {
 	PLAIN, /* nowhere */
 	FUTEX, /* the address of the first argument */
 	FD,    /* the descriptor of the first argument */
@@ -28,7 +28,7 @@ enum how {
 
 /* Calls that a thread may be long in. Of descriptors the state is that of a file; what the link
  * says may make another of it. */
-static const struct row {
+static const struct waiting_row {
 	uint16_t call;
 	uint8_t state, how;
 } rows[] = {
@@ -123,7 +123,7 @@ void tfh_waiting_python(const void *runtime, size_t bytes)
 	python_bytes = bytes;
 }
 
-static const struct row *row_of(uint16_t call)
+static const struct waiting_row *row_of(uint16_t call)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].call == call)
@@ -133,7 +133,7 @@ static const struct row *row_of(uint16_t call)
 
 void tfh_waiting_parse(const char *text, struct tfh_waiting *out, uint64_t arg[6])
 {
-	const struct row *row;
+	const struct waiting_row *row;
 	char *at;
 	long call = strtol(text, &at, 10);
 
@@ -219,7 +219,7 @@ static int lowest(const uint8_t *set, size_t bytes)
 
 /* Which of the descriptors it waits for: the first is taken for all. Waiting for none of them is
  * sleeping. */
-static void take_polled(struct tfh_waiting *out, const uint64_t arg[6], enum how how)
+static void take_polled(struct tfh_waiting *out, const uint64_t arg[6], enum wait_kind how)
 {
 	uint8_t set[128];
 	struct pollfd first;
@@ -271,7 +271,7 @@ int tfh_waiting_open(uint32_t tid)
 
 int tfh_waiting_look(int fd, uint32_t tid, struct tfh_waiting *out)
 {
-	const struct row *row;
+	const struct waiting_row *row;
 	char text[256];
 	uint64_t arg[6];
 	ssize_t n = tfh_pread(fd, text, sizeof(text) - 1, 0);

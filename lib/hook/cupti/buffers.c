@@ -26,7 +26,7 @@ enum owner {
 	FULL	 /* the flusher's */
 };
 
-static struct slot {
+static struct buffer_slot {
 	uint8_t *buffer; /* of a FOREIGN one: the job's */
 	uint32_t owner;	 /* atomic, enum owner */
 	uint32_t round;
@@ -38,14 +38,14 @@ static struct slot {
 static uint32_t unread;	 /* atomic: FULL ones */
 static uint64_t tickets; /* atomic */
 
-static bool claim(struct slot *s, uint32_t from)
+static bool claim(struct buffer_slot *s, uint32_t from)
 {
 	return __atomic_load_n(&s->owner, __ATOMIC_RELAXED) == from &&
 	       __atomic_compare_exchange_n(&s->owner, &from, CLAIMED, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_RELAXED);
 }
 
-static void hand_to(struct slot *s, uint32_t owner)
+static void hand_to(struct buffer_slot *s, uint32_t owner)
 {
 	__atomic_store_n(&s->owner, owner, __ATOMIC_RELEASE);
 }
@@ -58,7 +58,7 @@ static uint8_t *memory(void)
 }
 
 /* A claimed slot with an empty buffer; NULL: all are in use, or there is no memory. */
-static struct slot *empty(void)
+static struct buffer_slot *empty(void)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
 		if (claim(&slots[i], FREE))
@@ -77,7 +77,7 @@ static struct slot *empty(void)
 
 void tfh_buffers_requested(uint8_t **buffer, size_t *size, size_t *most)
 {
-	struct slot *s = empty();
+	struct buffer_slot *s = empty();
 
 	tfh_cupti_first_buffer();
 	*most = 0; /* as many records as fit */
@@ -95,7 +95,7 @@ void tfh_buffers_requested(uint8_t **buffer, size_t *size, size_t *most)
 		*size = 0;
 }
 
-static struct slot *slot_of(const uint8_t *buffer, uint32_t owner)
+static struct buffer_slot *slot_of(const uint8_t *buffer, uint32_t owner)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
 		if (slots[i].buffer == buffer &&
@@ -106,7 +106,7 @@ static struct slot *slot_of(const uint8_t *buffer, uint32_t owner)
 
 const uint8_t *tfh_buffers_ours(const uint8_t *buffer, uint32_t *round)
 {
-	const struct slot *s = slot_of(buffer, CUPTI);
+	const struct buffer_slot *s = slot_of(buffer, CUPTI);
 
 	if (s)
 		*round = s->round;
@@ -130,7 +130,7 @@ static void lose(uint8_t *buffer, size_t valid)
 		tfh_gpu_lost(count_records(buffer, valid));
 }
 
-static void queue(struct slot *s, size_t valid)
+static void queue(struct buffer_slot *s, size_t valid)
 {
 	s->valid = valid;
 	s->ticket = __atomic_fetch_add(&tickets, 1, __ATOMIC_RELAXED);
@@ -158,7 +158,7 @@ static void count_dropped(CUcontext ctx, uint32_t stream)
 void tfh_buffers_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size,
 			   size_t valid)
 {
-	struct slot *s = slot_of(buffer, CUPTI);
+	struct buffer_slot *s = slot_of(buffer, CUPTI);
 
 	(void)size;
 	count_dropped(ctx, stream);
@@ -196,7 +196,7 @@ static void copy_in(uint8_t *buffer, size_t valid)
 
 	/* A buffer of the job's may be larger than ours: in pieces of whole records. */
 	while (valid) {
-		struct slot *s = may_queue() ? empty() : NULL;
+		struct buffer_slot *s = may_queue() ? empty() : NULL;
 		size_t piece = valid;
 
 		if (!s) {
@@ -223,7 +223,7 @@ static void copy_in(uint8_t *buffer, size_t valid)
 
 void tfh_buffers_foreign_back(uint8_t *buffer, size_t valid)
 {
-	struct slot *s = slot_of(buffer, FOREIGN);
+	struct buffer_slot *s = slot_of(buffer, FOREIGN);
 
 	if (s && claim(s, FOREIGN)) {
 		s->buffer = NULL;
@@ -243,9 +243,9 @@ bool tfh_buffers_foreign(void)
 	return false;
 }
 
-static struct slot *first_full(void)
+static struct buffer_slot *first_full(void)
 {
-	struct slot *first = NULL;
+	struct buffer_slot *first = NULL;
 
 	for (unsigned i = 0; i < SLOTS; i++)
 		if (__atomic_load_n(&slots[i].owner, __ATOMIC_ACQUIRE) == FULL &&
@@ -256,7 +256,7 @@ static struct slot *first_full(void)
 
 void tfh_buffers_collect(void (*take)(uint8_t *buffer, size_t valid))
 {
-	struct slot *s;
+	struct buffer_slot *s;
 
 	while (__atomic_load_n(&unread, __ATOMIC_RELAXED) && (s = first_full())) {
 		take(s->buffer, s->valid);

@@ -33,8 +33,8 @@ static const uint16_t calls[][2] = {
 static const uint8_t kinds[] = {TFH_ACT_CONCURRENT_KERNEL, TFH_ACT_MEMCPY, TFH_ACT_MEMCPY2,
 				TFH_ACT_MEMSET, TFH_ACT_OVERHEAD};
 
-enum state { NOT, BUSY, ON, RESTING, NEVER };
-static uint32_t state;	  /* atomic, enum state */
+enum cupti_state { NOT, BUSY, ON, RESTING, NEVER };
+static uint32_t state;	  /* atomic, enum cupti_state */
 static bool graphs_whole; /* GRAPH_TRACE is on */
 
 static uint64_t wanted(void)

@@ -226,12 +226,12 @@ bool tfh_cupti_known(void)
 
 /* ---- places ---- */
 
-struct search {
+struct cupti_search {
 	uint32_t major[3]; /* in order of preference, 0 ends */
 	bool found;
 };
 
-static void try_in(struct search *s, const char *dir, const char *below)
+static void try_in(struct cupti_search *s, const char *dir, const char *below)
 {
 	for (int i = 0; i < 3 && s->major[i] && !s->found; i++) {
 		char path[PATH_MAX + 128];
@@ -292,7 +292,7 @@ static int look_for_runtime(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-static void try_python(struct search *s)
+static void try_python(struct cupti_search *s)
 {
 	struct paths p = {.n = 0};
 
@@ -303,7 +303,7 @@ static void try_python(struct search *s)
 	}
 }
 
-static void try_runtime(struct search *s)
+static void try_runtime(struct cupti_search *s)
 {
 	static const char *const below[] = {"", "../../cuda_cupti/lib", "../../cu13/lib",
 					    "../extras/CUPTI/lib64", "../../../extras/CUPTI/lib64"};
@@ -315,7 +315,7 @@ static void try_runtime(struct search *s)
 			try_in(s, p.dir[i], below[k]);
 }
 
-static void try_toolkit(struct search *s, const char *root)
+static void try_toolkit(struct cupti_search *s, const char *root)
 {
 	if (!root || !*root || s->found)
 		return;
@@ -323,7 +323,7 @@ static void try_toolkit(struct search *s, const char *root)
 	try_in(s, root, "/lib64");
 }
 
-static void try_system(struct search *s)
+static void try_system(struct cupti_search *s)
 {
 	glob_t g;
 
@@ -347,7 +347,7 @@ static void try_system(struct search *s)
 	}
 }
 
-static void prefer(struct search *s, uint32_t runtime, uint32_t driver)
+static void prefer(struct cupti_search *s, uint32_t runtime, uint32_t driver)
 {
 	unsigned n = 0;
 
@@ -362,7 +362,7 @@ int tfh_cupti_load(void)
 {
 	const char *given = tfh_setting_text(TFH_OPT_CUPTI_LIB);
 	struct loaded l = {0};
-	struct search s = {.found = false};
+	struct cupti_search s = {.found = false};
 	uint32_t driver = driver_major();
 
 	if (handle) {

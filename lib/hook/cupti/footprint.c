@@ -20,7 +20,7 @@
 uint32_t tfh_memory_due;
 
 enum { NOBODY, ASKING, THERE };
-static struct reading {
+static struct memory_reading {
 	int device;
 	size_t free;
 	uint64_t taken, changes, unknown; /* tfh_memory_calls, just before */
@@ -28,7 +28,7 @@ static struct reading {
 static uint32_t turn;			  /* atomic */
 
 static struct device {
-	struct reading last;
+	struct memory_reading last;
 	bool seen, quiet; /* quiet: no call of unknown size in the interval before */
 	uint32_t rises;
 	uint64_t grown;
@@ -41,7 +41,7 @@ void tfh_memory_look(void)
 	tfh_ask_CTX_DEVICE ask_device = TFH_ASK(CTX_DEVICE);
 	tfh_ask_CAPTURE_MODE exchange = TFH_ASK(CAPTURE_MODE);
 	uint32_t nobody = NOBODY;
-	struct reading r = {0};
+	struct memory_reading r = {0};
 	size_t total;
 	int mode = 2; /* relaxed: forbids nothing */
 
@@ -62,12 +62,12 @@ void tfh_memory_look(void)
 }
 
 /* By how much free memory fell since the last answer, less what the job allocated; negative: it rose. */
-static int64_t fallen(const struct reading *before, const struct reading *now)
+static int64_t fallen(const struct memory_reading *before, const struct memory_reading *now)
 {
 	return (int64_t)(before->free - now->free) - (int64_t)(now->taken - before->taken);
 }
 
-static void judge(struct device *d, const struct reading *now)
+static void judge(struct device *d, const struct memory_reading *now)
 {
 	bool quiet = d->seen && now->unknown == d->last.unknown;
 

@@ -44,11 +44,11 @@ static uint16_t u16(const uint8_t *p, unsigned at)
 }
 
 /* The offsets of what all device ops have. */
-struct place {
+struct column_places {
 	uint8_t start, device, ctx, stream, correlation, node, graph;
 };
 
-static void common(const uint8_t *r, const struct place *p, struct tft_gpu_row *row)
+static void common(const uint8_t *r, const struct column_places *p, struct tft_gpu_row *row)
 {
 	row->start = u64(r, p->start);
 	row->end = u64(r, p->start + 8u);
@@ -62,7 +62,7 @@ static void common(const uint8_t *r, const struct place *p, struct tft_gpu_row *
 
 static void kernel(const uint8_t *r, struct tft_gpu_row *row)
 {
-	static const struct place places = {16, 40, 44, 48, 92, 144, 156};
+	static const struct column_places places = {16, 40, 44, 48, 92, 144, 156};
 
 	common(r, &places, row);
 	row->kind = 1;
@@ -76,8 +76,8 @@ static void kernel(const uint8_t *r, struct tft_gpu_row *row)
 
 static void copy(const uint8_t *r, struct tft_gpu_row *row, bool peer)
 {
-	static const struct place here = {16, 32, 36, 40, 44, 64, 72},
-				  between = {16, 32, 36, 40, 60, 72, 80};
+	static const struct column_places here = {16, 32, 36, 40, 44, 64, 72},
+					  between = {16, 32, 36, 40, 60, 72, 80};
 
 	common(r, peer ? &between : &here, row);
 	if (tfh_cupti_version() < COPY_GRAPH_SINCE)
@@ -91,7 +91,7 @@ static void copy(const uint8_t *r, struct tft_gpu_row *row, bool peer)
 
 static void set(const uint8_t *r, struct tft_gpu_row *row)
 {
-	static const struct place places = {16, 32, 36, 40, 44, 64, 72};
+	static const struct column_places places = {16, 32, 36, 40, 44, 64, 72};
 
 	common(r, &places, row);
 	if (tfh_cupti_version() < COPY_GRAPH_SINCE)
@@ -103,7 +103,7 @@ static void set(const uint8_t *r, struct tft_gpu_row *row)
 
 static void graph(const uint8_t *r, struct tft_gpu_row *row)
 {
-	static const struct place places = {8, 24, 32, 36, 4, 0, 28};
+	static const struct column_places places = {8, 24, 32, 36, 4, 0, 28};
 
 	common(r, &places, row);
 	row->kind = 5;
@@ -141,7 +141,7 @@ bool tfh_row_of_record(const uint8_t *r, struct tft_gpu_row *row, const char **n
 #define PENDING 65536u
 #define FORGET_NS 30000000000ull
 #define FORGET_NODES_NS 1000000000ull /* of a graph launch: after its last node so far */
-static struct pending {
+static struct pending_call {
 	uint32_t correlation;
 	bool op; /* it came */
 	bool graph;

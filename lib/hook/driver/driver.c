@@ -376,7 +376,7 @@ void *tfh_ask(enum tfh_ask which)
  * object that has one. TensorFlow's wheel defines the driver's names and is opened RTLD_LOCAL, so
  * that dlsym would not find them from here.
  */
-struct search {
+struct symbol_search {
 	const char *name;
 	uintptr_t address; /* the object that holds it is looked at; 0: all but ours */
 	void *found;
@@ -384,7 +384,7 @@ struct search {
 
 static int find_definition(struct dl_phdr_info *info, size_t size, void *data)
 {
-	struct search *search = data;
+	struct symbol_search *search = data;
 	bool wanted =
 		search->address ? holds(info, search->address) : !holds(info, (uintptr_t)&tfh_real);
 
@@ -396,7 +396,7 @@ static int find_definition(struct dl_phdr_info *info, size_t size, void *data)
 
 void *tfh_without_us(const char *name, const void *caller)
 {
-	struct search search = {name, (uintptr_t)caller, NULL};
+	struct symbol_search search = {name, (uintptr_t)caller, NULL};
 
 	tfh_each_object(find_definition, &search);
 	search.address = 0;

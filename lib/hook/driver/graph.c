@@ -24,7 +24,7 @@ struct node {
 	uint64_t bytes; /* of a copy */
 	uint32_t inner; /* nodes of the child graph */
 	uint8_t type;
-	uint8_t way; /* of a copy: index of struct totals.bytes, or WAY_NONE */
+	uint8_t way; /* of a copy: index of struct graph_totals.bytes, or WAY_NONE */
 	bool off;    /* switched off in the executable */
 };
 
@@ -34,7 +34,7 @@ struct nodes {
 	uint32_t incomplete; /* 1: some node could not be read */
 };
 
-struct totals {
+struct graph_totals {
 	uint64_t bytes[3]; /* H2D, D2H, within devices */
 	struct tft_ext_graph nodes;
 };
@@ -42,7 +42,7 @@ struct totals {
 struct graph {
 	uint64_t exec;	  /* atomic; 0: never used, as are those behind it */
 	uint32_t version; /* 0: not known */
-	struct totals totals;
+	struct graph_totals totals;
 	struct nodes nodes;
 };
 
@@ -252,7 +252,7 @@ static void read_nodes(struct nodes *list, CUgraph graph, int depth)
 
 /* ---- totals and their records ---- */
 
-static void add_node(struct totals *sum, const struct node *node)
+static void add_node(struct graph_totals *sum, const struct node *node)
 {
 	if (node->off)
 		return;
@@ -276,7 +276,7 @@ static void add_node(struct totals *sum, const struct node *node)
 }
 
 static void publish(struct tfh_self *self, uint16_t fn, CUgraphExec exec, uint32_t version,
-		    const struct totals *t)
+		    const struct graph_totals *t)
 {
 	uint32_t id = tfh_handle_known(self, TFT_NAME_GRAPH, U64(exec));
 
@@ -300,7 +300,7 @@ static void publish(struct tfh_self *self, uint16_t fn, CUgraphExec exec, uint32
 
 /* Counts the nodes anew. True: the totals are others than before, and have a version of their own.
  */
-static bool recount(struct graph *g, struct totals *sum)
+static bool recount(struct graph *g, struct graph_totals *sum)
 {
 	memset(sum, 0, sizeof(*sum));
 	for (uint32_t i = 0; i < g->nodes.n; i++)
@@ -315,7 +315,7 @@ static bool recount(struct graph *g, struct totals *sum)
 
 static void finish_change(struct tfh_self *self, uint16_t fn, struct graph *g)
 {
-	struct totals sum;
+	struct graph_totals sum;
 	bool changed = recount(g, &sum);
 	uint32_t version = g->version;
 	CUgraphExec exec = (CUgraphExec)(uintptr_t)g->exec;

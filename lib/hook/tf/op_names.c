@@ -23,13 +23,14 @@ static struct {
 	int looked;
 } api;
 
-struct cached {
+struct cached_name {
 	uint64_t hash;
 	uint32_t journal;
 	uint32_t id;
 };
 
-_Static_assert(CACHE * sizeof(struct cached) <= sizeof(((struct tfh_room *)0)->op_names), "room");
+_Static_assert(CACHE * sizeof(struct cached_name) <= sizeof(((struct tfh_room *)0)->op_names),
+	       "room");
 
 /* TFE_OpGetName wants one, and the call's own is not ours to touch. A thread that ends leaves its
  * 16 bytes. */
@@ -51,7 +52,8 @@ static inline bool ready(void)
 }
 
 /* The id of a text; kept in the cache unless its name found no room in the ring. */
-static uint32_t intern(struct tfh_self *self, struct cached *c, const char *text, size_t length)
+static uint32_t intern(struct tfh_self *self, struct cached_name *c, const char *text,
+		       size_t length)
 {
 	uint64_t lost = self->ring->dropped;
 	uint32_t id = tfh_text_id(self, TFT_NAME_OP, text, length);
@@ -61,12 +63,12 @@ static uint32_t intern(struct tfh_self *self, struct cached *c, const char *text
 	return id;
 }
 
-static inline struct cached *slot_of(struct tfh_self *self, uint64_t hash)
+static inline struct cached_name *slot_of(struct tfh_self *self, uint64_t hash)
 {
-	struct cached *c = (struct cached *)self->room->op_names + hash % CACHE;
+	struct cached_name *c = (struct cached_name *)self->room->op_names + hash % CACHE;
 
 	if (c->hash != hash || c->journal != self->generation)
-		*c = (struct cached){.hash = hash, .journal = self->generation};
+		*c = (struct cached_name){.hash = hash, .journal = self->generation};
 	return c;
 }
 
@@ -80,7 +82,7 @@ uint32_t tfh_tf_op_name(struct tfh_self *self, const uint64_t *arg)
 	if (!text)
 		return 0;
 	size_t length = strnlen(text, NAME_MAX_);
-	struct cached *c = slot_of(self, tfh_hash_bytes(text, length));
+	struct cached_name *c = slot_of(self, tfh_hash_bytes(text, length));
 	return tfh_likely(c->id) ? c->id : intern(self, c, text, length);
 }
 
@@ -121,7 +123,7 @@ uint32_t tfh_tf_session_name(struct tfh_self *self, const uint64_t *arg, const u
 		hash = tfh_hash_add(hash, (uint64_t)(uintptr_t)targets[i]);
 	for (int i = 0; i < output_count && i < FETCHES; i++)
 		hash = tfh_hash_add(hash, (uint64_t)(uintptr_t)outputs[i].operation);
-	struct cached *c = slot_of(self, hash);
+	struct cached_name *c = slot_of(self, hash);
 	if (c->id)
 		return c->id;
 	for (int i = 0; i < target_count && i < FETCHES; i++)

@@ -22,14 +22,14 @@
 /* A training job has some 300 objects loaded, with 40 to 130 bytes of path each. */
 #define NAME_BYTES (256 * 1024)
 
-struct names {
+struct resolved_names {
 	size_t used;
 	char text[NAME_BYTES]; /* paths, each with its NUL */
 };
 
 static int collect(struct dl_phdr_info *info, size_t size, void *data)
 {
-	struct names *names = data;
+	struct resolved_names *names = data;
 	size_t length = info->dlpi_name ? strlen(info->dlpi_name) : 0;
 
 	(void)size;
@@ -42,7 +42,7 @@ static int collect(struct dl_phdr_info *info, size_t size, void *data)
 
 /* TensorFlow's own objects are asked first: a lookup in each of the others costs some microseconds.
  */
-static void *search(const struct names *names, bool tensorflow, const char *symbol,
+static void *search(const struct resolved_names *names, bool tensorflow, const char *symbol,
 		    const void *self)
 {
 	for (size_t at = 0; at < names->used; at += strlen(names->text + at) + 1) {
@@ -66,8 +66,8 @@ static void *search(const struct names *names, bool tensorflow, const char *symb
  * one waits for somebody who waits for the loader. */
 static void *search_all(const char *symbol, const void *self)
 {
-	struct names *names = mmap(NULL, sizeof(*names), PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct resolved_names *names = mmap(NULL, sizeof(*names), PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void *found;
 
 	if (names == MAP_FAILED)

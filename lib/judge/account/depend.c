@@ -12,7 +12,7 @@
 #include "judge/account/device.h"
 
 /* Ordering calls and issues, in order of time. */
-struct order {
+struct event_order {
 	int64_t t;
 	uint64_t handle; /* of the event; DRAIN: lane of the stream that is waited for */
 	uint32_t index;	 /* of the op, the stream's lane, or the host's time */
@@ -28,7 +28,7 @@ struct event {
 
 struct pairing {
 	struct tfh_device *d;
-	TFH_VEC(struct order) order;
+	TFH_VEC(struct event_order) order;
 	size_t records;
 	struct event *event; /* open addressing */
 	size_t events;	     /* places, a power of two */
@@ -78,7 +78,7 @@ static int join(struct tfh_device *d)
 static int by_time(const void *a, const void *b, void *arg)
 {
 	(void)arg;
-	const struct order *x = a, *y = b;
+	const struct event_order *x = a, *y = b;
 
 	if (x->t != y->t)
 		return x->t < y->t ? -1 : 1;
@@ -92,7 +92,7 @@ static int gather(struct pairing *p)
 
 	for (size_t i = 0; i < d->call.n && !rc; i++) {
 		const struct tfh_piece *c = &d->call.v[i];
-		struct order o = {.t = c->t0};
+		struct event_order o = {.t = c->t0};
 		bool record = tfh_piece_records(c);
 		bool polled = c->family == TFH_FAM_QUERY && !c->failed;
 		bool waits = c->family == TFH_FAM_SYNC || polled;
@@ -109,7 +109,7 @@ static int gather(struct pairing *p)
 			rc = TFH_PUSH(p->order, o);
 	}
 	for (uint32_t i = 0; i < d->op.n && !rc; i++) {
-		struct order o = {.t = d->op.v[i].issue0, .index = i, .what = ISSUE};
+		struct event_order o = {.t = d->op.v[i].issue0, .index = i, .what = ISSUE};
 		if (o.t > INT64_MIN)
 			rc = TFH_PUSH(p->order, o);
 	}
@@ -163,7 +163,7 @@ static void pair(struct pairing *p)
 		d->lane.v[i].outside = false;
 	}
 	for (size_t i = 0; i < p->order.n; i++) {
-		const struct order *o = &p->order.v[i];
+		const struct event_order *o = &p->order.v[i];
 		struct event *e;
 		struct tfh_lane *l;
 		switch (o->what) {

@@ -210,7 +210,7 @@ int64_t tfh_needed_from(const struct tfh_device *d, size_t w0);
 int64_t tfh_needed_until(const struct tfh_device *d, size_t w1);
 bool tfh_chunk_fits(const struct tfh_device *d, size_t w0, size_t w1);
 
-/* chunk.c: loads windows [w0, w1) */
+/* window_chunk.c: loads windows [w0, w1) */
 int tfh_chunk_start(struct tfh_device *d, struct tfh_calls *calls, struct tfh_err *err);
 int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *err);
 /* Counts the ops behind the last windows. */

@@ -161,7 +161,7 @@ static uint32_t handed_by(const struct tfh_device *d, const struct tfh_seg *s, b
 
 /* A place of the program where a thread pauses: behind which call, before which, and what another
  * thread did meanwhile. */
-struct place {
+struct pause_place {
 	uint64_t key;
 	uint32_t sure, doubted;
 	/* Of pauses one after the other: how often the rest behind the other's call changed less
@@ -176,15 +176,15 @@ static uint64_t what_call(uint64_t key, const struct tfh_seg *s)
 					 (uint64_t)s->family << 8 | (uint64_t)s->dir);
 }
 
-static struct place *place_of(struct place *all, const struct tfh_device *d,
-			      const struct tfh_seg *s, uint32_t q)
+static struct pause_place *place_of(struct pause_place *all, const struct tfh_device *d,
+				    const struct tfh_seg *s, uint32_t q)
 {
 	uint64_t key = what_call(1, &d->seg.v[q]);
 
 	key = s > d->seg.v ? what_call(key, s - 1) : key;
 	key = (s + 1 < d->seg.v + d->seg.n ? what_call(key, s + 1) : key) | 1;
 	for (uint64_t i = 0; i < TFH_ACCOUNT_PLACES; i++) {
-		struct place *p = &all[(key / 2 + i) % TFH_ACCOUNT_PLACES];
+		struct pause_place *p = &all[(key / 2 + i) % TFH_ACCOUNT_PLACES];
 		if (!p->key)
 			p->key = key;
 		if (p->key == key)
@@ -198,7 +198,7 @@ static int64_t change(int64_t a, int64_t b)
 	return a > b ? a - b : b - a;
 }
 
-static void count_place(struct place *p, const struct tfh_device *d, const struct tfh_seg *s,
+static void count_place(struct pause_place *p, const struct tfh_device *d, const struct tfh_seg *s,
 			uint32_t q, bool sure)
 {
 	int64_t before = d->seg.v[q].t1 - s->t0, rest = s->t1 - d->seg.v[q].t1;
@@ -215,7 +215,7 @@ static void count_place(struct place *p, const struct tfh_device *d, const struc
 	p->doubted += !sure;
 }
 
-static bool handed_over_at(const struct place *p)
+static bool handed_over_at(const struct pause_place *p)
 {
 	return p->sure > p->doubted || (p->follows >= TFH_ACCOUNT_FOLLOWS &&
 					p->follows > TFH_ACCOUNT_FOLLOWS_TIMES * p->differs);
@@ -229,14 +229,14 @@ static bool handed_over_at(const struct place *p)
  */
 static void hand_over(struct tfh_device *d)
 {
-	struct place all[TFH_ACCOUNT_PLACES] = {0};
+	struct pause_place all[TFH_ACCOUNT_PLACES] = {0};
 	bool sure;
 
 	for (int turn = 0; turn < 2; turn++)
 		for (size_t i = 0; i < d->seg.n; i++) {
 			struct tfh_seg *s = &d->seg.v[i];
 			uint32_t q = handed_by(d, s, &sure);
-			struct place *p = q == TFH_NO ? NULL : place_of(all, d, s, q);
+			struct pause_place *p = q == TFH_NO ? NULL : place_of(all, d, s, q);
 			if (!turn && p)
 				count_place(p, d, s, q, sure);
 			if (turn && (sure || (p && handed_over_at(p))))

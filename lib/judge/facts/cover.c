@@ -17,7 +17,7 @@
 /* NOTED: only the program's own name for it is known */
 enum kind { NOTHING, NOTED, ISSUES, OWN, WAITS, EXCHANGES, KINDS };
 
-struct call {
+struct cover_call {
 	int64_t t0, t1;
 	uint32_t thread;
 	bool launch;
@@ -33,9 +33,9 @@ struct range {
 struct maker {
 	const struct tfh_facts *facts;
 	struct tfh_cover *cover;
-	TFH_VEC(struct call) call;
+	TFH_VEC(struct cover_call) call;
 	TFH_VEC(struct range) range;
-	TFH_VEC(struct call) pause;
+	TFH_VEC(struct cover_call) pause;
 	uint8_t *known; /* by name: enum tfh_frame */
 	int64_t least;	/* shorter ranges are not kept */
 };
@@ -70,7 +70,7 @@ static int by_place(const void *a, const void *b, void *arg)
 
 static int by_begin(const void *a, const void *b, void *arg)
 {
-	const struct call *x = a, *y = b;
+	const struct cover_call *x = a, *y = b;
 
 	(void)arg;
 	if (x->thread != y->thread)
@@ -104,9 +104,9 @@ static int add_event(struct maker *m, const struct tfh_event *ev)
 	}
 	if (!tfh_event_label(ev, &p) || p.passive)
 		return 0;
-	struct call x = {p.t0, p.t1, p.thread,
-			 p.family == TFH_FAM_LAUNCH || p.family == TFH_FAM_GRAPH_LAUNCH ||
-				 p.family == TFH_FAM_COPY || p.family == TFH_FAM_MEMSET};
+	struct cover_call x = {p.t0, p.t1, p.thread,
+			       p.family == TFH_FAM_LAUNCH || p.family == TFH_FAM_GRAPH_LAUNCH ||
+				       p.family == TFH_FAM_COPY || p.family == TFH_FAM_MEMSET};
 	if (m->facts->cpu_only && p.label == TFH_L_EXEC) {
 		struct tfh_cover_part e = {p.t0, p.t1, 0, 0, OWN};
 		if (TFH_PUSH(m->cover->line, e))
@@ -124,19 +124,19 @@ static int find_pauses(struct maker *m, uint32_t threads)
 	for (uint32_t t = 0; t < threads && !rc; t++) {
 		int64_t end = INT64_MIN / 2;
 		for (; i < m->call.n && m->call.v[i].thread == t && !rc; i++) {
-			const struct call *x = &m->call.v[i];
+			const struct cover_call *x = &m->call.v[i];
 			if (x->t0 - end >= TFH_GAP_NS)
-				rc = TFH_PUSH(m->pause, (struct call){end, x->t0, t, false});
+				rc = TFH_PUSH(m->pause, (struct cover_call){end, x->t0, t, false});
 			end = x->t1 > end ? x->t1 : end;
 		}
 		if (!rc)
-			rc = TFH_PUSH(m->pause, (struct call){end, INT64_MAX, t, false});
+			rc = TFH_PUSH(m->pause, (struct cover_call){end, INT64_MAX, t, false});
 	}
 	return rc;
 }
 
 /* The first of v that ends after t on that thread or comes later. */
-static size_t after(const struct call *v, size_t n, uint32_t thread, int64_t t)
+static size_t after(const struct cover_call *v, size_t n, uint32_t thread, int64_t t)
 {
 	size_t lo = 0, hi = n;
 

@@ -43,7 +43,7 @@ enum tfh_covered tfh_covered_line(const struct tfh_cover *c, int64_t t0, int64_t
 /* The first of a thread's parts that ends after t; tfh_cover.first[thread + 1]: none. */
 size_t tfh_cover_at(const struct tfh_cover *c, uint32_t thread, int64_t t);
 
-/* frames.c: what a function's name tells */
+/* python_names.c: what a function's name tells */
 enum tfh_frame { TFH_FRAME_NEW, TFH_FRAME_USER, TFH_FRAME_LIBRARY, TFH_FRAME_WAITS };
 enum tfh_frame tfh_frame_of(const char *name);
 

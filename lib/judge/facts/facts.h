@@ -217,7 +217,7 @@ bool tfh_line_piece(const struct tfh_facts *facts, struct tfh_piece *p);
 /* What a device op keeps busy; TFH_W_COUNT: nothing. */
 uint8_t tfh_work_of(const struct tfh_op *op);
 
-/* handles.c; -ENOMEM */
+/* handle_set.c; -ENOMEM */
 int tfh_handles_add(struct tfh_handles *h, uint64_t handle);
 bool tfh_handles_has(const struct tfh_handles *h, uint64_t handle);
 /* piece.c: whether a call records an event, or writes a value that a stream may wait for. */

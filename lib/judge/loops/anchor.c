@@ -106,13 +106,13 @@ static bool alike(const struct finder *f, const struct tfh_lap *a, const struct 
 /* ---- regularity ---- */
 
 /* Sums over the region in which stretches come again. */
-struct region {
+struct launch_region {
 	double good, all, since; /* since: from the last good one on */
 	int64_t from, to;
 	size_t n;
 };
 
-static void region_add(struct region *r, const struct tfh_lap *s, bool good)
+static void region_add(struct launch_region *r, const struct tfh_lap *s, bool good)
 {
 	double w = s->launches;
 
@@ -128,7 +128,7 @@ static void region_add(struct region *r, const struct tfh_lap *s, bool good)
 	}
 }
 
-static struct score score_of(const struct finder *f, const struct region *r)
+static struct score score_of(const struct finder *f, const struct launch_region *r)
 {
 	double all = f->launches ? (double)f->launches : 1;
 	struct score s = {.n = r->n, .ns = r->to - r->from};
@@ -142,7 +142,7 @@ static struct score score_of(const struct finder *f, const struct region *r)
 /* Each stretch like the one before or the one behind it. */
 static struct score in_a_row(const struct finder *f)
 {
-	struct region like = {0}, same = {0};
+	struct launch_region like = {0}, same = {0};
 	const struct tfh_lap *last = NULL;
 	bool l = false, s = false;
 
@@ -177,7 +177,7 @@ static uint64_t content(const struct tfh_lap *s, bool exact)
 static struct score after(const struct finder *f, size_t m, bool exact)
 {
 	size_t n = f->n < TFH_LOOPS_TURN_STRETCHES ? f->n : TFH_LOOPS_TURN_STRETCHES;
-	struct region r = {0};
+	struct launch_region r = {0};
 	uint64_t tail = 0;
 
 	for (size_t i = 0; i + m < n; i++)
@@ -194,7 +194,7 @@ static struct score after(const struct finder *f, size_t m, bool exact)
 /* Random kinds of steps: each the same as one of those just before. */
 static struct score recent(const struct finder *f)
 {
-	struct region r = {0};
+	struct launch_region r = {0};
 
 	for (size_t i = 0; i < f->n; i++) {
 		bool good = false;
@@ -359,13 +359,13 @@ static void try_graphs(struct finder *f)
 	offer(f, &a, &s);
 }
 
-struct kind {
+struct anchor_kind {
 	uint64_t hash, count;
 	uint32_t what;
 	bool wait;
 };
 
-static void count_kinds(const struct tfh_facts *facts, struct kind *table)
+static void count_kinds(const struct tfh_facts *facts, struct anchor_kind *table)
 {
 	for (size_t i = 0; i < facts->token.n; i++) {
 		const struct tfh_token *t = &facts->token.v[i];
@@ -375,19 +375,19 @@ static void count_kinds(const struct tfh_facts *facts, struct kind *table)
 				(t->family == TFH_FAM_COPY && t->dir != TFH_DIR_D2H)))
 			continue;
 		for (uint64_t at = hash, n = 0; n < TFH_LOOPS_KIND_PROBES; at++, n++) {
-			struct kind *k = &table[at % TFH_LOOPS_ANCHOR_KINDS];
+			struct anchor_kind *k = &table[at % TFH_LOOPS_ANCHOR_KINDS];
 			if (k->count && (k->hash != hash || k->wait == kernel))
 				continue;
-			*k = (struct kind){hash, k->count + 1, t->what, !kernel};
+			*k = (struct anchor_kind){hash, k->count + 1, t->what, !kernel};
 			break;
 		}
 	}
 }
 
 /* The most frequent one that was not taken yet. */
-static struct kind *next_kind(struct kind *table, bool wait)
+static struct anchor_kind *next_kind(struct anchor_kind *table, bool wait)
 {
-	struct kind *best = NULL;
+	struct anchor_kind *best = NULL;
 
 	for (size_t i = 0; i < TFH_LOOPS_ANCHOR_KINDS; i++)
 		if (table[i].wait == wait && table[i].count >= TFH_LOOPS_FEWEST_STEPS &&
@@ -398,12 +398,12 @@ static struct kind *next_kind(struct kind *table, bool wait)
 
 /* The kernel between whose launches most is the same every time: a step's own, rather than one that
  * each layer launches. Of several like that the one that comes first. */
-static void try_kernels(struct finder *f, struct kind *table)
+static void try_kernels(struct finder *f, struct anchor_kind *table)
 {
 	struct tfh_anchor best = {0};
 	struct score top = {0};
 	uint32_t first = 0;
-	struct kind *k;
+	struct anchor_kind *k;
 
 	for (int n = 0; n < TFH_LOOPS_KERNELS_TRIED && (k = next_kind(table, false)); n++) {
 		struct tfh_anchor a = {.kind = TFH_ANCHOR_KERNEL, .turn = 1, .what = k->what};
@@ -527,7 +527,7 @@ bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int 
 	size_t most =
 		facts->token.n + 1 < TFH_LOOPS_STRETCHES ? facts->token.n + 1 : TFH_LOOPS_STRETCHES;
 	struct finder f = {.facts = facts, .v = malloc(most * sizeof(*f.v))};
-	struct kind *table = calloc(TFH_LOOPS_ANCHOR_KINDS, sizeof(*table)), *k;
+	struct anchor_kind *table = calloc(TFH_LOOPS_ANCHOR_KINDS, sizeof(*table)), *k;
 
 	*rc = f.v && table ? 0 : -ENOMEM;
 	if (!*rc && facts->token.n && facts->launches) {

@@ -10,19 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/loops/clock.h"
+#include "judge/loops/step_clock.h"
 #include "judge/stats.h"
 
 static const char update[] = "Optimizer.step#";
 
-struct named {
+struct named_range {
 	int64_t t0, t1;
 	uint32_t name, thread;
 	bool holds; /* two marks or more */
 };
 
 struct found {
-	TFH_VEC(struct named) range;
+	TFH_VEC(struct named_range) range;
 	TFH_VEC(uint8_t) kind; /* by name: enum name_kind */
 	int64_t first_launch;
 	bool updates; /* optimizers' steps are looked for, nothing else */
@@ -60,7 +60,8 @@ static size_t stem(const char *s)
 	return strcspn(s, "0123456789[(#");
 }
 
-static bool alike(const struct tfh_facts *facts, const struct named *a, const struct named *b)
+static bool alike(const struct tfh_facts *facts, const struct named_range *a,
+		  const struct named_range *b)
 {
 	const char *x = text_of(facts, a->name), *y = text_of(facts, b->name);
 	size_t n = stem(x);
@@ -86,7 +87,7 @@ static size_t mark_at(const struct tfh_loops *loops, int64_t t)
 static int add(const struct tfh_facts *facts, struct tfh_loops *loops, struct found *f,
 	       const struct tfh_event *ev)
 {
-	struct named r = {ev->t0, ev->t1, (uint32_t)ev->w[0], ev->thread, false};
+	struct named_range r = {ev->t0, ev->t1, (uint32_t)ev->w[0], ev->thread, false};
 
 	if (ev->kind == TFT_CALL && ev->t0 < f->first_launch &&
 	    (ev->fn->family == TFH_FAM_LAUNCH || ev->fn->family == TFH_FAM_GRAPH_LAUNCH))
@@ -108,7 +109,7 @@ static int add(const struct tfh_facts *facts, struct tfh_loops *loops, struct fo
 
 static int by_begin(const void *a, const void *b, void *arg)
 {
-	const struct named *x = a, *y = b;
+	const struct named_range *x = a, *y = b;
 
 	(void)arg;
 	if (x->t0 != y->t0)
@@ -173,7 +174,7 @@ static size_t outermost(const struct tfh_facts *facts, const struct found *f)
 	size_t best = SIZE_MAX;
 
 	for (size_t i = 0; i < f->range.n; i++) {
-		const struct named *r = &f->range.v[i];
+		const struct named_range *r = &f->range.v[i];
 		int64_t ns = 0;
 		if (!r->holds || r->t0 < end)
 			continue;
@@ -197,7 +198,7 @@ static size_t inside(const struct tfh_loops *loops, const struct found *f)
 	size_t n = 0, next = 0;
 
 	for (size_t i = 0; i < f->range.n; i++) {
-		const struct named *r = &f->range.v[i];
+		const struct named_range *r = &f->range.v[i];
 		if (!r->holds)
 			continue;
 		size_t a = mark_at(loops, r->t0), b = mark_at(loops, r->t1) - 1;
@@ -220,7 +221,7 @@ static int take(const struct tfh_facts *facts, struct tfh_loops *loops, const st
 	if (best == SIZE_MAX)
 		return 0;
 	for (size_t i = 0; i < f->range.n && !rc; i++) {
-		const struct named *r = &f->range.v[i];
+		const struct named_range *r = &f->range.v[i];
 		if (r->t0 < end || !alike(facts, r, &f->range.v[best]))
 			continue;
 		end = r->t1;

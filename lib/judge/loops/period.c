@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "judge/loops/anchor.h"
-#include "judge/loops/clock.h"
+#include "judge/loops/step_clock.h"
 
 /* Stretches become steps. */
 struct marker {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/loops/clock.h"
+#include "judge/loops/step_clock.h"
 #include "judge/stats.h"
 
 /* The window being built. */

@@ -13,7 +13,7 @@
 
 #include "judge/predict/predict.h"
 
-struct node {
+struct heap_node {
 	int64_t key;
 	uint32_t index;
 	bool op;
@@ -253,7 +253,7 @@ static void leave_together(struct replay *r, uint32_t i)
 
 static int by_seg_end(const void *a, const void *b, void *arg)
 {
-	const struct node *x = a, *y = b;
+	const struct heap_node *x = a, *y = b;
 
 	(void)arg;
 	return x->key != y->key ? (x->key < y->key ? -1 : 1)
@@ -261,20 +261,21 @@ static int by_seg_end(const void *a, const void *b, void *arg)
 }
 
 /* Segments by end and ops by start, merged; segments first. */
-static struct node *order(const struct tfh_device *d)
+static struct heap_node *order(const struct tfh_device *d)
 {
 	size_t n = d->seg.n, m = d->op.n, at = 0, i = 0, k = 0;
-	struct node *seg = malloc((n + 1) * sizeof(*seg)), *v = malloc((n + m + 1) * sizeof(*v));
+	struct heap_node *seg = malloc((n + 1) * sizeof(*seg)),
+			 *v = malloc((n + m + 1) * sizeof(*v));
 
 	for (; seg && i < n; i++)
-		seg[i] = (struct node){d->seg.v[i].t1, (uint32_t)i, false};
+		seg[i] = (struct heap_node){d->seg.v[i].t1, (uint32_t)i, false};
 	if (seg && v) {
 		tfh_sort(seg, n, sizeof(*seg), by_seg_end, NULL);
 		for (i = 0; i < n || k < m;)
 			if (k == m || (i < n && seg[i].key <= d->op.v[k].t0))
 				v[at++] = seg[i++];
 			else
-				v[at++] = (struct node){d->op.v[k].t0, (uint32_t)k, true}, k++;
+				v[at++] = (struct heap_node){d->op.v[k].t0, (uint32_t)k, true}, k++;
 	} else {
 		free(v);
 		v = NULL;
@@ -283,7 +284,7 @@ static struct node *order(const struct tfh_device *d)
 	return v;
 }
 
-static void run(struct replay *r, const struct node *v)
+static void run(struct replay *r, const struct heap_node *v)
 {
 	const struct tfh_device *d = r->d;
 	size_t n = d->seg.n + d->op.n;
@@ -361,7 +362,7 @@ static int add_up(const struct tfh_device *d, const int64_t *c, struct tfh_repla
 static int replay(struct tfh_samples *all, const struct tfh_device *d)
 {
 	struct replay r = {.d = d, .slept = d->wake.n >= TFH_PREDICT_WAKES};
-	struct node *v = order(d);
+	struct heap_node *v = order(d);
 	int64_t *c = malloc((d->w1 - d->w0 + 2) * sizeof(*c));
 	int rc = -ENOMEM;
 

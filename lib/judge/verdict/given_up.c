@@ -16,7 +16,7 @@ struct mean {
 	uint64_t steps;
 };
 
-struct call {
+struct dropped_call {
 	const struct tfh_fn_info *fn;
 	uint64_t count;
 	int64_t ns;
@@ -31,7 +31,7 @@ struct tally {
 	int64_t first, last; /* tick */
 	double by_launches;
 	TFH_VEC(struct mean) mean;
-	TFH_VEC(struct call) call;
+	TFH_VEC(struct dropped_call) call;
 };
 
 /* Whether batches of this iterator are the training loop's. One that was not met elsewhere is, if
@@ -85,7 +85,7 @@ static int add_calls(struct tally *t, const struct tfh_digest *d)
 		size_t at = 0;
 		while (at < t->call.n && t->call.v[at].fn != d->fn[i].fn)
 			at++;
-		if (at == t->call.n && TFH_PUSH(t->call, (struct call){.fn = d->fn[i].fn}))
+		if (at == t->call.n && TFH_PUSH(t->call, (struct dropped_call){.fn = d->fn[i].fn}))
 			return -ENOMEM;
 		t->call.v[at].count += d->fn[i].count;
 		t->call.v[at].ns += d->fn[i].ns;
@@ -131,7 +131,7 @@ static int by_length(const void *a, const void *b)
 
 static int by_count(const void *a, const void *b)
 {
-	const struct call *x = a, *y = b;
+	const struct dropped_call *x = a, *y = b;
 	return x->count > y->count ? -1 : x->count < y->count;
 }
 

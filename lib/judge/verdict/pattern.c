@@ -10,7 +10,7 @@
 
 #include "judge/verdict/verdict.h"
 
-struct entry {
+struct launch_count {
 	uint32_t launches;
 	double s;
 };
@@ -25,20 +25,20 @@ static int by_count(const void *a, const void *b)
 }
 
 /* Training windows in order of time. */
-static size_t gather(const struct tfh_accounts *accounts, struct entry *v)
+static size_t gather(const struct tfh_accounts *accounts, struct launch_count *v)
 {
 	size_t n = 0;
 
 	TFH_EACH (i, accounts->step.n)
 		if (tfh_window_counts(accounts, i))
-			v[n++] = (struct entry){accounts->use[i].launches,
-						accounts->step.v[i].dur_s};
+			v[n++] = (struct launch_count){accounts->use[i].launches,
+						       accounts->step.v[i].dur_s};
 	return n;
 }
 
 /* All numbers that a share of TFH_VERDICT_KIND_SHARE of the entries can have: each place is lost to
  * as many others as it had itself (Misra and Gries' frequent items). */
-static size_t frequent(const struct entry *v, size_t n, struct entry *most)
+static size_t frequent(const struct launch_count *v, size_t n, struct launch_count *most)
 {
 	size_t used = 0;
 
@@ -53,7 +53,7 @@ static size_t frequent(const struct entry *v, size_t n, struct entry *most)
 		if (at < TFH_VERDICT_KIND_PLACES) {
 			most[at].s++;
 		} else if (empty < TFH_VERDICT_KIND_PLACES) {
-			most[empty] = (struct entry){v[i].launches, 1};
+			most[empty] = (struct launch_count){v[i].launches, 1};
 		} else {
 			for (at = 0; at < TFH_VERDICT_KIND_PLACES; at++)
 				most[at].s--;
@@ -65,7 +65,7 @@ static size_t frequent(const struct entry *v, size_t n, struct entry *most)
 	return used;
 }
 
-static void measure_kind(struct tfh_kind *k, const struct entry *v, size_t n, double *room)
+static void measure_kind(struct tfh_kind *k, const struct launch_count *v, size_t n, double *room)
 {
 	double s = 0, total = 0;
 
@@ -81,9 +81,9 @@ static void measure_kind(struct tfh_kind *k, const struct entry *v, size_t n, do
 	k->time_share = total > 0 ? fmin(1, s / total) : NAN;
 }
 
-static void find_kinds(struct tfh_pattern *p, const struct entry *v, size_t n)
+static void find_kinds(struct tfh_pattern *p, const struct launch_count *v, size_t n)
 {
-	struct entry most[TFH_VERDICT_KIND_PLACES] = {{0}};
+	struct launch_count most[TFH_VERDICT_KIND_PLACES] = {{0}};
 	double *room = tfh_big_array(n, sizeof(*room));
 	size_t m = room ? frequent(v, n, most) : 0;
 
@@ -103,21 +103,21 @@ static void find_kinds(struct tfh_pattern *p, const struct entry *v, size_t n)
 }
 
 /* All of them, as a checkpoint is a batch, too: but what it launches tells nothing. */
-static size_t gather_all(const struct tfh_accounts *accounts, struct entry *v)
+static size_t gather_all(const struct tfh_accounts *accounts, struct launch_count *v)
 {
 	size_t n = 0;
 
 	TFH_EACH (i, accounts->step.n) {
 		const struct tfh_window *w = &accounts->loops->window.v[i];
 		if (w->segment != TFH_SEGMENT_EVAL)
-			v[n++] = (struct entry){accounts->use[i].launches,
-						tfh_window_counts(accounts, i)};
+			v[n++] = (struct launch_count){accounts->use[i].launches,
+						       tfh_window_counts(accounts, i)};
 	}
 	return n;
 }
 
 /* Of the steps, those that launch as much as the one m later does. */
-static double as_later(const struct entry *v, size_t n, size_t m)
+static double as_later(const struct launch_count *v, size_t n, size_t m)
 {
 	size_t same = 0, all = 0;
 
@@ -131,7 +131,7 @@ static double as_later(const struct entry *v, size_t n, size_t m)
 
 /* The least number of steps after which the numbers of launches come again; 1: they do not, or they
  * hardly change at all (a model that is made larger once). */
-static uint32_t turn_of(const struct entry *v, size_t n)
+static uint32_t turn_of(const struct launch_count *v, size_t n)
 {
 	double once = n > 1 ? as_later(v, n, 1) : 1;
 
@@ -202,7 +202,7 @@ static uint32_t inner_of(const struct tfh_accounts *accounts)
 void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct tfh_pattern *p = &r->pattern;
-	struct entry *v = tfh_big_array(accounts->loops->window.n, sizeof(*v));
+	struct launch_count *v = tfh_big_array(accounts->loops->window.n, sizeof(*v));
 	size_t n = v ? gather(accounts, v) : 0;
 
 	p->per_update = p->inner = 1;

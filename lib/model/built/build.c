@@ -12,13 +12,13 @@
 #define UNIX_2001 1000000000000000000ll /* ns; no machine runs for 31 years */
 
 /* Texts that were given before: open addressing, never emptied. */
-struct entry {
+struct built_text {
 	uint64_t hash; /* 0: free */
 	const void *what;
 	uint32_t id;
 };
 struct table {
-	struct entry *v;
+	struct built_text *v;
 	uint32_t n, size;
 };
 
@@ -31,7 +31,7 @@ struct tfh_builder {
 	struct table fns;
 };
 
-static struct entry *find(struct table *t, uint64_t hash)
+static struct built_text *find(struct table *t, uint64_t hash)
 {
 	uint32_t i = (uint32_t)hash & (t->size - 1);
 
@@ -42,7 +42,7 @@ static struct entry *find(struct table *t, uint64_t hash)
 
 /* The entry of a hash, new if `hash` is 0 in it. 64 bits of hash stand for the text: two of a
  * million texts collide once in 10^7 runs. NULL: no memory. */
-static struct entry *enter(struct table *t, uint64_t hash)
+static struct built_text *enter(struct table *t, uint64_t hash)
 {
 	hash += !hash;
 	if (t->n * 4 >= t->size * 3) {
@@ -58,7 +58,7 @@ static struct entry *enter(struct table *t, uint64_t hash)
 				*find(t, old.v[i].hash) = old.v[i];
 		free(old.v);
 	}
-	struct entry *e = find(t, hash);
+	struct built_text *e = find(t, hash);
 	if (!e->hash) {
 		e->hash = hash;
 		e->what = NULL;
@@ -215,7 +215,7 @@ int64_t tfh_build_name(struct tfh_builder *b, uint32_t process, enum tft_name ki
 		return 0;
 	uint64_t serial = b->run->built->proc[process].serial;
 	uint64_t key = tfh_hash_add(tfh_hash_str(text), serial << 8 | (uint64_t)kind);
-	struct entry *e = enter(&b->names, key);
+	struct built_text *e = enter(&b->names, key);
 
 	if (!e)
 		return -ENOMEM;
@@ -244,7 +244,7 @@ const char *tfh_build_text(struct tfh_builder *b, uint32_t process, enum tft_nam
 const struct tfh_fn_info *tfh_build_fn(struct tfh_builder *b, const char *name,
 				       const struct tfh_fn_info *like)
 {
-	struct entry *e = enter(&b->fns, tfh_hash_str(name));
+	struct built_text *e = enter(&b->fns, tfh_hash_str(name));
 	struct tfh_fn_info *row;
 
 	if (!e || e->what)
@@ -287,7 +287,7 @@ int tfh_build_event(struct tfh_builder *b, const struct tfh_event *ev, uint32_t 
 int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op)
 {
 	struct tfh_built_proc *p = &b->run->built->proc[op->process];
-	struct entry *e;
+	struct built_text *e;
 	struct tfh_op *to;
 
 	if (tfh_room_for((void **)&p->op, &p->cap_op, p->n_op, sizeof(*p->op)))

@@ -11,22 +11,22 @@
 #define THREADS 64u /* threads that group calls; one per device is usual */
 
 /* Kernels that were launched on `thread` from t0 to t1 are this collective's. */
-struct call {
+struct collective_call {
 	uint32_t thread;
 	int64_t t0, t1;
 	uint64_t id;
 };
 
-struct group {
+struct nccl_group {
 	uint32_t thread, depth;
 	bool any; /* collectives in it */
 	uint64_t id;
 };
 
 struct tfh_collectives {
-	struct call *call;
+	struct collective_call *call;
 	uint32_t n, cap;
-	struct group group[THREADS];
+	struct nccl_group group[THREADS];
 	uint32_t n_group;
 	bool sorted;
 };
@@ -43,14 +43,14 @@ void tfh_collectives_free(struct tfh_collectives *c)
 	free(c);
 }
 
-static struct group *group_of(struct tfh_collectives *c, uint32_t thread)
+static struct nccl_group *group_of(struct tfh_collectives *c, uint32_t thread)
 {
 	for (uint32_t i = 0; i < c->n_group; i++)
 		if (c->group[i].thread == thread)
 			return &c->group[i];
 	if (c->n_group == THREADS)
 		return NULL;
-	c->group[c->n_group] = (struct group){.thread = thread};
+	c->group[c->n_group] = (struct nccl_group){.thread = thread};
 	return &c->group[c->n_group++];
 }
 
@@ -60,13 +60,13 @@ static int keep(struct tfh_collectives *c, const struct tfh_event *ev, uint64_t 
 		return 0;
 	if (tfh_room_for((void **)&c->call, &c->cap, c->n, sizeof(*c->call)))
 		return -ENOMEM;
-	c->call[c->n++] = (struct call){ev->thread, ev->t0, ev->t1, id};
+	c->call[c->n++] = (struct collective_call){ev->thread, ev->t0, ev->t1, id};
 	c->sorted = false;
 	return 0;
 }
 
 /* The end of the outermost group launches what the group holds. */
-static int end_group(struct tfh_collectives *c, const struct tfh_event *ev, struct group *g)
+static int end_group(struct tfh_collectives *c, const struct tfh_event *ev, struct nccl_group *g)
 {
 	if (!g || !g->depth || --g->depth || !g->any)
 		return 0;
@@ -77,7 +77,7 @@ static int end_group(struct tfh_collectives *c, const struct tfh_event *ev, stru
 int tfh_collectives_add(struct tfh_collectives *c, const struct tfh_event *ev)
 {
 	const char *name = ev->fn->name;
-	struct group *g;
+	struct nccl_group *g;
 
 	if (ev->fn->family != TFH_FAM_COMMUNICATION || ev->kind != TFT_CALL)
 		return 0;
@@ -101,7 +101,7 @@ int tfh_collectives_add(struct tfh_collectives *c, const struct tfh_event *ev)
 
 static int by_begin(const void *a, const void *b)
 {
-	const struct call *x = a, *y = b;
+	const struct collective_call *x = a, *y = b;
 
 	if (x->thread != y->thread)
 		return x->thread < y->thread ? -1 : 1;
@@ -117,7 +117,7 @@ uint64_t tfh_collective_at(struct tfh_collectives *c, uint32_t thread, int64_t i
 	c->sorted = true;
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
-		const struct call *x = &c->call[mid];
+		const struct collective_call *x = &c->call[mid];
 		if (x->thread < thread || (x->thread == thread && x->t0 <= issued))
 			low = mid + 1;
 		else

@@ -29,8 +29,8 @@ struct kind {
 	int64_t unsure; /* until calls are told up to here, some that are owed have not come */
 };
 
-enum state { EMPTY, WAITING, KNOWN, NONE };
-struct slot {
+enum order_state { EMPTY, WAITING, KNOWN, NONE };
+struct order_slot {
 	uint32_t number;
 	uint8_t state;
 	bool copy; /* or memset: the call may wait for its end */
@@ -49,7 +49,7 @@ struct tfh_by_order {
 	uint32_t *of;	   /* kind of each */
 	uint32_t first, n;
 	struct kind *kind;
-	struct slot *slot;
+	struct order_slot *slot;
 	struct tfh_streams streams;
 	int64_t begin; /* calls before are not known */
 	bool silent;   /* nor is any until the next beginning */
@@ -163,17 +163,17 @@ bool tfh_by_order_full(const struct tfh_by_order *r)
 int tfh_by_order_add(struct tfh_by_order *r, uint32_t kind, const struct tfh_op *op)
 {
 	uint32_t at = (r->first + r->n++) % HELD;
-	struct slot *s = &r->slot[op->correlation % ISSUES];
+	struct order_slot *s = &r->slot[op->correlation % ISSUES];
 
 	r->op[at] = *op;
 	r->of[at] = kind % KINDS;
 	if (s->state != EMPTY && s->number == op->correlation)
 		return 0; /* another node of the same launch */
-	*s = (struct slot){.number = op->correlation,
-			   .state = WAITING,
-			   .copy = op->kind == TFH_OP_COPY || op->kind == TFH_OP_MEMSET,
-			   .node = op->graph || op->node,
-			   .op = {op->t0, op->t1, op->stream}};
+	*s = (struct order_slot){.number = op->correlation,
+				 .state = WAITING,
+				 .copy = op->kind == TFH_OP_COPY || op->kind == TFH_OP_MEMSET,
+				 .node = op->graph || op->node,
+				 .op = {op->t0, op->t1, op->stream}};
 	return push(&r->kind[kind % KINDS], op->correlation);
 }
 
@@ -187,7 +187,7 @@ static const struct tfh_issue *neighbour(const struct tfh_by_order *r, uint32_t 
 					 uint32_t step)
 {
 	for (uint32_t i = 1; i <= NEAR; i++) {
-		const struct slot *s = &r->slot[(number + i * step) % ISSUES];
+		const struct order_slot *s = &r->slot[(number + i * step) % ISSUES];
 		if (s->state == KNOWN && s->number == number + i * step)
 			return &s->issue;
 	}
@@ -197,12 +197,12 @@ static const struct tfh_issue *neighbour(const struct tfh_by_order *r, uint32_t 
 /* ---- numbers and calls ---- */
 
 /* Calls must have been told up to then for that of a number to be among them. */
-static int64_t told_by(const struct slot *s)
+static int64_t told_by(const struct order_slot *s)
 {
 	return (s->copy ? s->op.t1 : s->op.t0) + WAIT_NS;
 }
 
-static bool is_told(const struct tfh_by_order *r, const struct kind *k, const struct slot *s,
+static bool is_told(const struct tfh_by_order *r, const struct kind *k, const struct order_slot *s,
 		    int64_t now)
 {
 	/* Another thread's first launch of the kind would have to last that long. */
@@ -213,7 +213,7 @@ static bool is_told(const struct tfh_by_order *r, const struct kind *k, const st
 static void settle(struct tfh_by_order *r, struct kind *k, int64_t now)
 {
 	uint32_t number = pop(k), stream;
-	struct slot *s = &r->slot[number % ISSUES];
+	struct order_slot *s = &r->slot[number % ISSUES];
 	struct tfh_sought q;
 	struct tfh_made c;
 
@@ -252,7 +252,7 @@ bool tfh_by_order_needs(const struct tfh_by_order *r, int64_t *now)
 {
 	const struct tfh_op *op = &r->op[r->first];
 	const struct kind *k = kind_of_first(r);
-	const struct slot *s = &r->slot[op->correlation % ISSUES];
+	const struct order_slot *s = &r->slot[op->correlation % ISSUES];
 
 	if (s->number != op->correlation || s->state != WAITING || !k->n_heap)
 		return false;
@@ -271,7 +271,7 @@ void tfh_by_order_settle(struct tfh_by_order *r, int64_t now)
 
 bool tfh_by_order_take(struct tfh_by_order *r, struct tfh_op *op, struct tfh_issue *issue)
 {
-	const struct slot *s;
+	const struct order_slot *s;
 
 	*op = r->op[r->first];
 	r->first = (r->first + 1) % HELD;

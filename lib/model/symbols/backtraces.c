@@ -15,13 +15,13 @@
 #define PYTHON_FRAMES 256
 #define NAME_MOST 96 /* of one function in a line: template arguments can fill a page */
 
-struct row {
+struct frame_row {
 	uint32_t stack, place;
 	uint16_t index;
 	uint64_t address, t; /* t: of the chunk, ticks */
 };
 
-struct module {
+struct traced_module {
 	struct tft_mods_row row;
 	const char *path, *build_id, *file;
 	struct tfh_symbols *symbols;
@@ -35,9 +35,9 @@ struct site {
 };
 
 struct tfh_sites {
-	struct row *row;
+	struct frame_row *row;
 	uint32_t n_row, cap_row;
-	struct module *module;
+	struct traced_module *module;
 	uint32_t n_module, cap_module;
 	struct site *site; /* asked for so far */
 	uint32_t n_site, cap_site;
@@ -60,8 +60,8 @@ static int take_stacks(struct tfh_sites *s, const struct tft_table_view *v, uint
 		if (tfh_room_for((void **)&s->row, &s->cap_row, s->n_row, sizeof(*s->row)))
 			rc = -ENOMEM;
 		else
-			s->row[s->n_row++] = (struct row){rows[i].stack, rows[i].place,
-							  rows[i].index, rows[i].address, t};
+			s->row[s->n_row++] = (struct frame_row){rows[i].stack, rows[i].place,
+								rows[i].index, rows[i].address, t};
 	}
 	free(rows);
 	return rc;
@@ -74,7 +74,7 @@ static int take_modules(struct tfh_run *run, struct tfh_sites *s, const struct t
 	int rc = rows ? tft_table_rows(v, &tft_mods, rows) : -ENOMEM;
 
 	for (uint32_t i = 0; i < v->rows && !rc; i++) {
-		struct module m = {.row = rows[i], .trusted = trusted};
+		struct traced_module m = {.row = rows[i], .trusted = trusted};
 		m.path = tfh_arena_strdup(&run->arena, tft_table_text(v, rows[i].path));
 		m.build_id = tfh_arena_strdup(&run->arena, tft_table_text(v, rows[i].build_id));
 		if (!m.path || !m.build_id ||
@@ -93,7 +93,7 @@ static int take_modules(struct tfh_run *run, struct tfh_sites *s, const struct t
 /* A later segment repeats what an earlier one had: the earlier one is nearer to the calls. */
 static int by_stack(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct frame_row *x = a, *y = b;
 
 	if (x->stack != y->stack)
 		return x->stack < y->stack ? -1 : 1;
@@ -158,9 +158,9 @@ void tfh_sites_free(struct tfh_sites *s)
 /* ---- answering ---- */
 
 /* The module that held an address when its backtrace was written. */
-static struct module *module_at(struct tfh_sites *s, uint64_t address, uint64_t t)
+static struct traced_module *module_at(struct tfh_sites *s, uint64_t address, uint64_t t)
 {
-	struct module *found = NULL;
+	struct traced_module *found = NULL;
 
 	for (uint32_t i = 0; i < s->n_module; i++) {
 		const struct tft_mods_row *m = &s->module[i].row;
@@ -171,11 +171,11 @@ static struct module *module_at(struct tfh_sites *s, uint64_t address, uint64_t 
 	return found;
 }
 
-static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct row *row,
+static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct frame_row *row,
 		   struct tfh_model_frame *out)
 {
 	uint64_t call = row->address - 1; /* a return address may lie behind its function */
-	struct module *m = module_at(s, call, row->t);
+	struct traced_module *m = module_at(s, call, row->t);
 	char name[1024];
 
 	*out = (struct tfh_model_frame){"", "", row->address, row->address};

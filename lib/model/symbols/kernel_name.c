@@ -212,12 +212,12 @@ static void take_apart(struct pieces *p, const char *name)
 
 /* ---- shorter and shorter ---- */
 
-struct line {
+struct name_line {
 	char *out;
 	size_t len, width; /* len > width: it did not fit */
 };
 
-static void put(struct line *l, const char *text, size_t len)
+static void put(struct name_line *l, const char *text, size_t len)
 {
 	if (l->len + len <= l->width) {
 		memcpy(l->out + l->len, text, len);
@@ -226,13 +226,13 @@ static void put(struct line *l, const char *text, size_t len)
 	l->len += len;
 }
 
-static void put_word(struct line *l, const struct word *w)
+static void put_word(struct name_line *l, const struct word *w)
 {
 	put(l, w->at, w->len);
 }
 
 /* The middle left out where w has more than `width` columns. */
-static void put_cut(struct line *l, const struct word *w, size_t width)
+static void put_cut(struct name_line *l, const struct word *w, size_t width)
 {
 	if (w->len <= width || width < 4) {
 		put(l, w->at, w->len < width ? w->len : width);
@@ -245,7 +245,7 @@ static void put_cut(struct line *l, const struct word *w, size_t width)
 }
 
 /* Template arguments without namespaces and blanks that are not needed. */
-static void put_args(struct line *l, const struct word *args)
+static void put_args(struct name_line *l, const struct word *args)
 {
 	const char *at = args->at, *end = at + args->len;
 
@@ -266,7 +266,7 @@ static void put_args(struct line *l, const struct word *args)
 	}
 }
 
-static bool plain(struct line *l, const struct pieces *p, bool space)
+static bool plain(struct name_line *l, const struct pieces *p, bool space)
 {
 	l->len = 0;
 	if (space)
@@ -281,7 +281,7 @@ static bool plain(struct line *l, const struct pieces *p, bool space)
 }
 
 /* The last n telling words; none: "<...>". */
-static bool with_words(struct line *l, const struct pieces *p, bool space, size_t n)
+static bool with_words(struct name_line *l, const struct pieces *p, bool space, size_t n)
 {
 	l->len = 0;
 	if (space)
@@ -299,7 +299,7 @@ static bool with_words(struct line *l, const struct pieces *p, bool space, size_
 
 /* What tells most, when nothing fits: the function cut, with its last telling word; or that word
  * alone. */
-static void cut_all(struct line *l, const struct pieces *p)
+static void cut_all(struct name_line *l, const struct pieces *p)
 {
 	const struct word *last = p->n_telling ? &p->telling[p->n_telling - 1] : NULL;
 
@@ -319,7 +319,7 @@ static void cut_all(struct line *l, const struct pieces *p)
 	put(l, ">", 1);
 }
 
-static void shorten(struct line *l, const struct pieces *p)
+static void shorten(struct name_line *l, const struct pieces *p)
 {
 	if (plain(l, p, true))
 		return;
@@ -341,7 +341,7 @@ static void shorten(struct line *l, const struct pieces *p)
 const char *tfh_kernel_short(char out[TFH_KERNEL_NAME], const char *name, size_t width)
 {
 	struct pieces p;
-	struct line l = {out, 0, width < TFH_KERNEL_NAME ? width : TFH_KERNEL_NAME - 1};
+	struct name_line l = {out, 0, width < TFH_KERNEL_NAME ? width : TFH_KERNEL_NAME - 1};
 
 	out[0] = '\0';
 	take_apart(&p, name);
@@ -365,7 +365,7 @@ static bool next_word(const char **at, const char *end, struct word *w)
 
 /* Appends "..512..7": the words of p's arguments where another name's differ, as many as fit, but
  * not the one that is shown anyway. */
-static void put_difference(struct line *l, const struct pieces *p, const struct pieces *other,
+static void put_difference(struct name_line *l, const struct pieces *p, const struct pieces *other,
 			   const struct word *shown)
 {
 	const char *a = p->args.at, *a_end = a + p->args.len;
@@ -389,7 +389,7 @@ static void tell_apart(char *out, size_t width, const struct pieces *p, const st
 {
 	const struct word *last = p->n_telling ? &p->telling[p->n_telling - 1] : NULL;
 	char detail[TFH_KERNEL_NAME] = "";
-	struct line d = {detail, 0, width / 2}, l = {out, 0, width};
+	struct name_line d = {detail, 0, width / 2}, l = {out, 0, width};
 
 	put_difference(&d, p, other, last);
 	if (!d.len)

@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 
-#include "judge/loops/clock.h"
+#include "judge/loops/step_clock.h"
 #include "judge/stats.h"
 
 /* The function that got most time after this iterator's batches; its text without the number at its

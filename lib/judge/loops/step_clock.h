@@ -1,10 +1,10 @@
 /* What the parts of this phase hand to each other; nobody else includes this. */
-#ifndef TFH_JUDGE_CLOCK_H
-#define TFH_JUDGE_CLOCK_H
+#ifndef TFH_JUDGE_STEP_CLOCK_H
+#define TFH_JUDGE_STEP_CLOCK_H
 
 #include "judge/loops/loops.h"
 
-/* clock.c: iterators into groups, choice of the training group. 0 or -ENOMEM. */
+/* step_clock.c: iterators into groups, choice of the training group. 0 or -ENOMEM. */
 int tfh_choose_iterator(const struct tfh_facts *facts, struct tfh_loops *loops);
 /* loops->mark in order of their begin. */
 void tfh_sort_marks(struct tfh_loops *loops);

@@ -1,4 +1,4 @@
-#include "record/runjson.h"
+#include "record/runjson_write.h"
 
 #include <errno.h>
 #include <fcntl.h>

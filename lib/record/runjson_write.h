@@ -1,6 +1,6 @@
 /* run.json of a process that no `tfhook run` started (base/runjson.h). */
-#ifndef TFH_RECORD_RUNJSON_H
-#define TFH_RECORD_RUNJSON_H
+#ifndef TFH_RECORD_RUNJSON_WRITE_H
+#define TFH_RECORD_RUNJSON_WRITE_H
 
 #include <stddef.h>
 
