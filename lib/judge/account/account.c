@@ -34,10 +34,10 @@ static int judge_all(struct tfh_accounts *accounts, tfh_sample_fn sample, void *
 
 	if (!rc && accounts->timed)
 		rc = tfh_device_judge(accounts->device, &c, sample, arg, err);
-	while (!rc && tfh_calls_next(&c))
-		;
-	if (!rc)
+	if (!rc) {
+		c.rc = tfh_host_line_read(c.line);
 		rc = tfh_calls_error(&c, err);
+	}
 	if (!rc && (rc = tfh_host_line_end(c.line)))
 		tfh_err_set(err, rc, "out of memory");
 	tfh_host_line_free(c.line);

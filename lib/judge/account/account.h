@@ -110,6 +110,8 @@ struct tfh_host_line;
 struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts); /* NULL: no memory */
 /* Calls in order of their end. 0 or -ENOMEM. */
 int tfh_host_line_add(struct tfh_host_line *h, const struct tfh_event *ev);
+/* All that are left of the feed's: a call for each of them takes a tenth of a report's time. */
+int tfh_host_line_read(struct tfh_host_line *h);
 /* There are no more of them. */
 int tfh_host_line_end(struct tfh_host_line *h);
 void tfh_host_line_free(struct tfh_host_line *h);

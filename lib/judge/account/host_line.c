@@ -413,7 +413,7 @@ static void add_pause(struct tfh_host_line *a, const struct tfh_event *ev)
 		tfh_count_pause(a->accounts, &pause);
 }
 
-int tfh_host_line_add(struct tfh_host_line *a, const struct tfh_event *ev)
+static inline int take(struct tfh_host_line *a, const struct tfh_event *ev)
 {
 	int64_t known = ev->t1 - a->accounts->facts->long_ns;
 	int rc = plain_launch(ev) ? add_launch(a, ev) : add_event(a, ev);
@@ -426,6 +426,26 @@ int tfh_host_line_add(struct tfh_host_line *a, const struct tfh_event *ev)
 	if (known > a->swept + TFH_ACCOUNT_SWEEP_NS) {
 		a->swept = known;
 		tfh_sweep_until(a->sweep, known);
+	}
+	return rc;
+}
+
+int tfh_host_line_add(struct tfh_host_line *a, const struct tfh_event *ev)
+{
+	return take(a, ev);
+}
+
+int tfh_host_line_read(struct tfh_host_line *a)
+{
+	const struct tfh_feed *f = a->accounts->facts->feed;
+	const struct tfh_event *ev;
+	struct tfh_event room;
+	size_t n = 0;
+	int rc = 0;
+
+	while (!rc && (ev = tfh_feed_look(f, &room))) {
+		tfh_big_pass(++n);
+		rc = ev->thread < f->n_threads ? take(a, ev) : 0;
 	}
 	return rc;
 }
