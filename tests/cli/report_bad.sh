@@ -245,7 +245,7 @@ wait
 if ls copied/*.journal >/dev/null 2>&1; then
 	expect 0 "$tfhook" report copied
 	prints 'steps'
-	prints 'WITHOUT A FAREWELL'
+	prints 'ENDED ABRUPTLY'
 	ls copied/*.journal >/dev/null || fail 'a report took the journal away'
 	# It is saved like one that lies where it was; a file that its process had only opened is no damage.
 	for file in copied/*.0.tft; do : >"$file"; done
