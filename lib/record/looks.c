@@ -37,7 +37,7 @@ struct driver {
 static struct {
 	bool off;
 	char why[128], why_no_lines[128]; /* "": there are some */
-	uint64_t next_ns, mean_ns, cost_ns, random, chosen_ns, checked_ns;
+	uint64_t next_ns, mean_ns, cost_ns, random, chosen_ns;
 	uint32_t confined; /* by how many filters of system calls the flusher is */
 	struct driver driver[DRIVERS];
 	uint32_t drivers;
@@ -222,7 +222,7 @@ static uint32_t name_id(const char *text)
 {
 	struct tfh_rec r[1 + (TFH_WAITING_NAME + TFT_EXT_BYTES - 1) / TFT_EXT_BYTES];
 	size_t len = strlen(text);
-	uint64_t hash;
+	uint64_t hash = 0;
 	uint32_t id = len ? tfh_text_number(TFT_NAME_STRING, text, len, &hash) : 0;
 	uint32_t parts = (uint32_t)((len + TFT_EXT_BYTES - 1) / TFT_EXT_BYTES), i;
 
@@ -369,15 +369,6 @@ static void pace(uint64_t cost)
 					: MEAN_NS;
 }
 
-static void every_second(uint64_t now_ns)
-{
-	if (now_ns - looks.checked_ns < SECOND_NS)
-		return;
-	looks.checked_ns = now_ns;
-	if (confined() != looks.confined)
-		stop("the job has filtered its system calls");
-}
-
 void tfh_looks_take(uint64_t now_ns)
 {
 	uint64_t before;
@@ -385,8 +376,10 @@ void tfh_looks_take(uint64_t now_ns)
 	if (looks.off || !looks.mean_ns || now_ns < looks.next_ns)
 		return;
 	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_ON && tfh_tick_hz()) {
-		every_second(now_ns);
 		before = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		/* Before each look: a filter that ends the process must not meet it. */
+		if (confined() != looks.confined)
+			stop("the job has filtered its system calls");
 		if (now_ns - looks.chosen_ns > CHOOSE_NS) {
 			looks.chosen_ns = now_ns;
 			choose();

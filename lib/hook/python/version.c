@@ -147,14 +147,15 @@ static int collect(struct dl_phdr_info *info, size_t size, void *data)
 	struct search *s = data;
 	const char *slash = strrchr(info->dlpi_name, '/'),
 		   *file = slash ? slash + 1 : info->dlpi_name;
+	size_t bytes = strlen(info->dlpi_name) + 1;
 
 	(void)size;
 	s->changes = info->dlpi_adds + info->dlpi_subs;
 	if (s->changes == s->known)
 		return 1;
 	if ((!*file || !strncmp(file, "libpython3", 10)) && s->n < PATHS &&
-	    strlen(info->dlpi_name) < PATH_MAX)
-		strcpy(s->path[s->n++], info->dlpi_name);
+	    bytes <= PATH_MAX)
+		memcpy(s->path[s->n++], info->dlpi_name, bytes);
 	return 0;
 }
 
