@@ -255,6 +255,7 @@ struct tfh_code_time {
 #define TFH_SEEN_COUNT (TFT_LOOK_COUNT + 1)
 struct tfh_seen_sum {
 	double part[TFH_SEEN_COUNT]; /* shares */
+	double ns;		     /* of the thread's time that they stand for */
 	uint64_t looks;		     /* 0: nobody looked */
 };
 

@@ -36,7 +36,7 @@ def look(name):
         return
     text, told = run(TOOL, "report", folder), run(TOOL, "report", "--json", folder)
     for line in (text.stdout + done.stderr).splitlines():
-        check("%s: %s" % (name, line), len(line) <= 80 and not re.search(r"\b(nan|inf)\b|-\d+(\.\d+)? (ms|us|s|%)", line))
+        check("%s: %s" % (name, line), len(line) <= 80 and not re.search(r"\b(nan|inf)\b|(?<!\+)-\d+(\.\d+)? (ms|us|s|%)", line))
     report = json.loads(told.stdout)
     steps = report["steps"]["count"] + report["steps"]["warmup"] + sum(
         s["count"] for s in report["segments"] if s["kind"] not in ("startup", "warmup", "train", "eval"))

@@ -422,17 +422,20 @@ struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i)
 
 void tfh_looks_sum(const struct tfh_looks *l, int64_t t0, int64_t t1, struct tfh_seen_sum *out)
 {
-	double all = 0;
+	size_t lo = 0, hi = l ? l->look.n : 0;
 
-	memset(out, 0, sizeof(*out));
-	for (size_t i = 0; l && i < l->look.n; i++) {
-		const struct look *k = &l->look.v[i];
-		if (k->t < t0 || k->t >= t1)
-			continue;
-		out->part[k->state] += (double)k->ns;
-		all += (double)k->ns;
-		out->looks++;
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (l->look.v[mid].t < t0)
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
-	for (int i = 0; i < TFH_SEEN_COUNT && all > 0; i++)
-		out->part[i] /= all;
+	for (; l && lo < l->look.n && l->look.v[lo].t < t1; lo++) {
+		double ns = (double)l->look.v[lo].ns;
+		out->looks++;
+		out->ns += ns;
+		for (int k = 0; k < TFH_SEEN_COUNT; k++)
+			out->part[k] += ((k == l->look.v[lo].state) - out->part[k]) * ns / out->ns;
+	}
 }

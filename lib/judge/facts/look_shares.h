@@ -37,7 +37,7 @@ struct tfh_seen_look {
 };
 size_t tfh_looks_count(const struct tfh_looks *l);
 struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i);
-/* What was seen during [t0, t1). */
+/* Adds what was seen during [t0, t1). */
 void tfh_looks_sum(const struct tfh_looks *l, int64_t t0, int64_t t1, struct tfh_seen_sum *out);
 /* Does Python run in the process? */
 bool tfh_looks_python(const struct tfh_looks *l);

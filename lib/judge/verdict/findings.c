@@ -135,10 +135,10 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	out->graph_ran = accounts->compute_ran;
 	out->code_ran =
 		facts->cpu_wall > 0 ? (double)facts->cpu_running / (double)facts->cpu_wall : NAN;
-	if (facts->looks && accounts->loops->window.n)
-		tfh_looks_sum(facts->looks, accounts->loops->window.v[0].t0,
-			      accounts->loops->window.v[accounts->loops->window.n - 1].t1,
-			      &out->seen);
+	TFH_EACH (i, accounts->loops->window.n)
+		if (accounts->use[i].segment == TFH_SEGMENT_TRAIN)
+			tfh_looks_sum(facts->looks, accounts->loops->window.v[i].t0,
+				      accounts->loops->window.v[i].t1, &out->seen);
 	out->wait = call_site(accounts, accounts->wait_site);
 	out->alloc = call_site(accounts, accounts->alloc_site);
 	out->load = call_site(accounts, accounts->load_site);

@@ -35,19 +35,19 @@ void tfh_note_machine(struct tfh_wording *w)
 
 	if (m->busy > 0)
 		tfh_remark(w, tfh_phrase(w,
-					 "the machine's processors were busy, %.3g of %.0f on "
+					 "the machine's CPUs were busy, %.3g of %.0f on "
 					 "average: more threads or loader workers will not help",
 					 m->busy, m->processors));
 	if (m->throttled > 0)
 		tfh_remark(w, tfh_phrase(w,
-					 "the container had used up its limit of %.3g processors "
-					 "for %s of the time (added up over its processors): raise "
+					 "the container had used up its limit of %.3g CPUs "
+					 "for %s of the time (added up over its CPUs): raise "
 					 "the limit, or run fewer threads",
 					 m->limit, percent(w, m->throttled)));
 	if (m->steal > 0)
 		tfh_remark(w, tfh_phrase(w,
-					 "the hypervisor gave %.3g of this machine's %.0f "
-					 "processors to others",
+					 "the hypervisor gave %.3g of this machine's %.0f CPUs "
+					 "to others",
 					 m->steal, m->processors));
 	if (m->io > 0)
 		tfh_remark(w, tfh_phrase(w,
