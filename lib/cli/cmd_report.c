@@ -5,7 +5,7 @@
 #include "judge/result.h"
 #include "cli/cli.h"
 #include "import/import.h"
-#include "report/machine.h"
+#include "report/machine_table.h"
 #include "report/report.h"
 
 static bool incomplete(const struct tfh_quality *q)

@@ -1,7 +1,7 @@
 /*
  * Places in Python code: who called whom from which line, as a tree. A place is a frame (a code object and a line) and
  * the place that called it, so stacks that begin alike share their beginning, however deep they are. The calling threads
- * add to it without a lock (hook/python/place.c), the flusher writes it (PYCO, PYFR).
+ * add to it without a lock (hook/python/py_place.c), the flusher writes it (PYCO, PYFR).
  */
 #ifndef TFH_RECORD_PYPLACES_H
 #define TFH_RECORD_PYPLACES_H
@@ -15,7 +15,7 @@
 #define TFH_PLACE_FILE 1023u
 #define TFH_PLACE_NAME 511u
 
-/* What reads a thread's own stack: hook/python/place.c. */
+/* What reads a thread's own stack: hook/python/py_place.c. */
 struct tfh_place_source {
 	/* On the flusher, from time to time: is there an interpreter now? */
 	void (*look)(void);

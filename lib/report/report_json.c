@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "report/json_places.h"
-#include "report/machine.h"
+#include "report/machine_table.h"
 #include "report/report.h"
 
 static const char *const source_names[] = {"tft", "kineto", "xplane"};

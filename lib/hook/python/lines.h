@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hook/python/layout.h"
+#include "hook/python/offsets.h"
 
 /* `at`: bytes into the bytecode, negative: not begun. `table` has `bytes` bytes and may be damaged; `first` is the
  * code's first line. 0: the instruction belongs to no line. */

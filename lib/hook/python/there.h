@@ -2,7 +2,7 @@
 #ifndef TFH_HOOK_PYTHON_THERE_H
 #define TFH_HOOK_PYTHON_THERE_H
 
-#include "hook/python/python.h"
+#include "hook/python/frames.h"
 #include "record/internal.h"
 
 /* The calling thread's state lies there. Costs two loads where that is known. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "hook/driver/driver.h"
-#include "hook/python/python.h"
+#include "hook/python/frames.h"
 #include "record/internal.h"
 
 static struct tfh_py found;
@@ -153,8 +153,7 @@ static int collect(struct dl_phdr_info *info, size_t size, void *data)
 	s->changes = info->dlpi_adds + info->dlpi_subs;
 	if (s->changes == s->known)
 		return 1;
-	if ((!*file || !strncmp(file, "libpython3", 10)) && s->n < PATHS &&
-	    bytes <= PATH_MAX)
+	if ((!*file || !strncmp(file, "libpython3", 10)) && s->n < PATHS && bytes <= PATH_MAX)
 		memcpy(s->path[s->n++], info->dlpi_name, bytes);
 	return 0;
 }

@@ -28,7 +28,7 @@ static int judge_all(struct tfh_accounts *accounts, tfh_sample_fn sample, void *
 		     struct tfh_err *err)
 {
 	const struct tfh_feed *f = accounts->facts->feed;
-	struct tfh_calls c = {.accounts = accounts, .line = tfh_host_line_new(accounts)};
+	struct tfh_call_feed c = {.accounts = accounts, .line = tfh_host_line_new(accounts)};
 	int rc = c.line ? f->rewind(f->arg, accounts->facts->process, err)
 			: tfh_err_set(err, -ENOMEM, "out of memory");
 
@@ -36,7 +36,7 @@ static int judge_all(struct tfh_accounts *accounts, tfh_sample_fn sample, void *
 		rc = tfh_device_judge(accounts->device, &c, sample, arg, err);
 	if (!rc) {
 		c.rc = tfh_host_line_read(c.line);
-		rc = tfh_calls_error(&c, err);
+		rc = tfh_call_feed_error(&c, err);
 	}
 	if (!rc && (rc = tfh_host_line_end(c.line)))
 		tfh_err_set(err, rc, "out of memory");

@@ -1,7 +1,7 @@
 /* The host's calls for all accounts, read once: the host's line takes each before anybody else sees it. */
 #include "judge/account/device.h"
 
-const struct tfh_event *tfh_calls_next(struct tfh_calls *c)
+const struct tfh_event *tfh_call_feed_next(struct tfh_call_feed *c)
 {
 	const struct tfh_feed *f = c->accounts->facts->feed;
 	const struct tfh_event *ev;
@@ -18,7 +18,7 @@ const struct tfh_event *tfh_calls_next(struct tfh_calls *c)
 	return c->rc ? NULL : ev;
 }
 
-int tfh_calls_error(const struct tfh_calls *c, struct tfh_err *err)
+int tfh_call_feed_error(const struct tfh_call_feed *c, struct tfh_err *err)
 {
 	const struct tfh_feed *f = c->accounts->facts->feed;
 

@@ -61,8 +61,8 @@ static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, tfh_sample_fn
 	return !rc && sample ? sample(arg, d) : rc;
 }
 
-int tfh_device_judge(struct tfh_device *d, struct tfh_calls *calls, tfh_sample_fn sample, void *arg,
-		     struct tfh_err *err)
+int tfh_device_judge(struct tfh_device *d, struct tfh_call_feed *calls, tfh_sample_fn sample,
+		     void *arg, struct tfh_err *err)
 {
 	size_t a = count_tier(d, 'A'), every = a / TFH_ACCOUNT_REPLAYED + 1, turn = 0;
 	int rc = tfh_chunk_start(d, calls, err);

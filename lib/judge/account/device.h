@@ -156,7 +156,7 @@ struct tfh_device {
 	size_t first_op;	/* ops before it ended before the window */
 	size_t near_window;	/* of the op read last */
 	/* read ahead, NULL: none is left; and a place for feeds that have none */
-	struct tfh_calls *calls;
+	struct tfh_call_feed *calls;
 	const struct tfh_op *next_op;
 	const struct tfh_event *next_ev;
 	struct tfh_op op_room;
@@ -173,7 +173,7 @@ struct tfh_device {
 };
 
 /* calls.c: the host's calls for all accounts, in order of their ends. */
-struct tfh_calls {
+struct tfh_call_feed {
 	struct tfh_accounts *accounts;
 	struct tfh_host_line *line; /* has taken all calls read so far */
 	struct tfh_event room;
@@ -181,16 +181,16 @@ struct tfh_calls {
 	int rc;
 };
 /* The next call; good until the one after it is asked for. NULL at the end or on error. */
-const struct tfh_event *tfh_calls_next(struct tfh_calls *c);
-int tfh_calls_error(const struct tfh_calls *c, struct tfh_err *err);
+const struct tfh_event *tfh_call_feed_next(struct tfh_call_feed *c);
+int tfh_call_feed_error(const struct tfh_call_feed *c, struct tfh_err *err);
 
 /* device.c: which windows have device times, where there are any. 0 or a negative errno. */
 int tfh_device_find(struct tfh_accounts *accounts, struct tfh_err *err);
 /* Judges those windows; reads `calls` on as far as that needs. `sample` is called with some chunks
  * of them in memory, spread over the run; 0 or a negative errno ends it. */
 typedef int (*tfh_sample_fn)(void *arg, const struct tfh_device *d);
-int tfh_device_judge(struct tfh_device *d, struct tfh_calls *calls, tfh_sample_fn sample, void *arg,
-		     struct tfh_err *err);
+int tfh_device_judge(struct tfh_device *d, struct tfh_call_feed *calls, tfh_sample_fn sample,
+		     void *arg, struct tfh_err *err);
 /* Of what kind the computing is: too few blocks to fill the device, one kernel that is most of it
  * while there are others, or neither. */
 enum tfh_cause tfh_compute_cause(const struct tfh_device *d);
@@ -211,7 +211,7 @@ int64_t tfh_needed_until(const struct tfh_device *d, size_t w1);
 bool tfh_chunk_fits(const struct tfh_device *d, size_t w0, size_t w1);
 
 /* window_chunk.c: loads windows [w0, w1) */
-int tfh_chunk_start(struct tfh_device *d, struct tfh_calls *calls, struct tfh_err *err);
+int tfh_chunk_start(struct tfh_device *d, struct tfh_call_feed *calls, struct tfh_err *err);
 int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *err);
 /* Counts the ops behind the last windows. */
 int tfh_chunk_end(struct tfh_device *d, struct tfh_err *err);

@@ -22,7 +22,7 @@ static bool call_wanted(const struct tfh_accounts *accounts, const struct tfh_pi
 	return tfh_stage_is_loop_child(accounts->facts, p->stage);
 }
 
-int tfh_chunk_start(struct tfh_device *d, struct tfh_calls *calls, struct tfh_err *err)
+int tfh_chunk_start(struct tfh_device *d, struct tfh_call_feed *calls, struct tfh_err *err)
 {
 	const struct tfh_feed *f = d->accounts->facts->feed;
 	int rc = f->rewind_ops(f->arg, d->accounts->facts->process, err);
@@ -30,7 +30,7 @@ int tfh_chunk_start(struct tfh_device *d, struct tfh_calls *calls, struct tfh_er
 	if (rc)
 		return rc;
 	d->calls = calls;
-	d->next_ev = tfh_calls_next(calls);
+	d->next_ev = tfh_call_feed_next(calls);
 	d->next_op = tfh_feed_look_op(f, &d->op_room);
 	d->thread_seg = calloc(f->n_threads + 2, sizeof(*d->thread_seg));
 	d->behind = calloc(f->n_threads + 1, sizeof(*d->behind));
@@ -115,7 +115,7 @@ static int read_calls(struct tfh_device *d, int64_t from, int64_t to)
 
 	while (d->next_ev && d->next_ev->t1 <= to + TFH_LONG_NS && !rc) {
 		rc = add_call(d, d->next_ev, from);
-		d->next_ev = tfh_calls_next(d->calls);
+		d->next_ev = tfh_call_feed_next(d->calls);
 	}
 	for (; d->next_long < accounts->facts->longs.n &&
 	       accounts->facts->longs.v[d->next_long].t0 <= to && !rc;
@@ -238,7 +238,7 @@ int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *e
 	if (!rc)
 		rc = read_calls(d, from, to);
 	if (!rc && !d->next_ev)
-		rc = tfh_calls_error(d->calls, err);
+		rc = tfh_call_feed_error(d->calls, err);
 	if (!rc && !d->next_op)
 		rc = f->ops_error(f->arg, err);
 	if (!rc)

@@ -15,7 +15,7 @@ int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r);
  * half speaks against the replay: it may not know all that waits for the first. -ENOMEM. */
 int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r);
 
-/* machine.c: what samples say of the whole run */
+/* machine_findings.c: what samples say of the whole run */
 void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r);
 
 /* findings.c: what belongs to no table. After steps, segments and accounts are final. */

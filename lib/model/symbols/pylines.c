@@ -11,7 +11,7 @@
 #define NAME_MOST 96		/* bytes of a function in a line */
 #define DEEPEST 4096u		/* a ring of callers, which no recorder makes, ends */
 
-struct code {
+struct py_function {
 	const char *file, *name;
 	bool library;
 };
@@ -21,7 +21,7 @@ struct place {
 };
 
 struct tfh_places {
-	struct code *code; /* by number; a segment repeats what others had */
+	struct py_function *code; /* by number; a segment repeats what others had */
 	struct place *place;
 	uint32_t codes, places;
 };
@@ -88,7 +88,7 @@ static int take_codes(struct tfh_run *run, struct tfh_places *p, const struct tf
 		}
 		if (rc)
 			break;
-		struct code *c = &p->code[rows[i].code];
+		struct py_function *c = &p->code[rows[i].code];
 		c->file = tfh_arena_strdup(&run->arena, tft_table_text(v, rows[i].file));
 		c->name = tfh_arena_strdup(&run->arena, tft_table_text(v, rows[i].name));
 		c->library = c->file && in_library(c->file);
@@ -168,7 +168,8 @@ uint32_t tfh_run_place(struct tfh_run *run, uint32_t process, uint32_t place,
 
 	for (uint32_t i = 0; p && place && place < p->places && n < most && i < DEEPEST; i++) {
 		const struct place *at = &p->place[place];
-		const struct code *c = at->code && at->code < p->codes ? &p->code[at->code] : NULL;
+		const struct py_function *c =
+			at->code && at->code < p->codes ? &p->code[at->code] : NULL;
 		if (c && c->file)
 			frame[n++] =
 				(struct tfh_model_line){c->file, c->name, at->line, c->library};

@@ -25,7 +25,7 @@ bool tfh_series_look(struct tfh_model_series *s)
 	s->at = 0;
 	s->n = tft_next_many(&s->cursor, t, s->room);
 	for (uint32_t i = 0; i < s->n; i++) {
-		struct tfh_seen *x = &s->seen[i];
+		struct tfh_timed_record *x = &s->seen[i];
 		x->ticks = t[i];
 		x->t1 = tfh_series_ns(s, t[i].t_end);
 		x->t0 = tfh_series_ns(s, t[i].t_begin);

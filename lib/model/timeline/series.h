@@ -49,7 +49,7 @@ struct tfh_model_side {
 };
 
 /* A record whose times have been read. */
-struct tfh_seen {
+struct tfh_timed_record {
 	struct tft_times ticks;
 	int64_t t0, t1;
 };
@@ -70,7 +70,7 @@ struct tfh_model_series {
 	struct tfh_stencil *stencil; /* the chunk's */
 	struct tft_cursor cursor;
 	uint32_t room;
-	struct tfh_seen seen[];
+	struct tfh_timed_record seen[];
 };
 
 void tfh_new_line(const struct tfh_model_series *s, uint64_t block);
@@ -99,7 +99,7 @@ static inline bool tfh_series_next(struct tfh_model_series *s)
 	s->number++;
 	if (++s->at >= s->n && !tfh_series_look(s))
 		return false;
-	const struct tfh_seen *x = &s->seen[s->at];
+	const struct tfh_timed_record *x = &s->seen[s->at];
 	s->t1 = x->t1;
 	s->plain = s->stencil[x->ticks.shape].plain;
 	if (!s->plain)

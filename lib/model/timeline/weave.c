@@ -280,7 +280,7 @@ static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t 
 {
 	struct tfh_entry *e = &b->entry[b->n];
 	const struct tfh_entry *full = b->entry + TFH_BLOCK_EVENTS;
-	const struct tfh_seen *x = &s->seen[s->at], *end = s->seen + s->n;
+	const struct tfh_timed_record *x = &s->seen[s->at], *end = s->seen + s->n;
 	struct tfh_stencil *v = s->stencil;
 	uint64_t number = s->number;
 	bool known = s->thread != UINT32_MAX;

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hook/python/python.h"
+#include "hook/python/frames.h"
 
 #define FRAMES 8192
 #define TEXT (1 << 20)

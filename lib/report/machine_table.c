@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/print.h"
 #include "report/format.h"
-#include "report/machine.h"
+#include "report/machine_table.h"
 
 #define DRAWN 17u /* columns of a line over time */
 

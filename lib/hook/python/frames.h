@@ -3,24 +3,24 @@
  * no lock is taken, nothing is allocated, and the interpreter is not asked to stop.
  *
  *	version.c	finds the interpreter in the process (on the flusher) and says what cannot be read
- *	layout.c	where each version keeps things: the one table of offsets
+ *	offsets.c	where each version keeps things: the one table of offsets
  *	frames.c	a thread's frames, innermost first
- *	code.c		a code object: who it is, its texts; lines.c: its lines; text.c: strings
+ *	code.c		a code object: who it is, its texts; lines.c: its lines; py_text.c: strings
  *	copied.c	memory read by the kernel: what another thread changes meanwhile, or another process
- *	place.c		the calling thread's stack as a number, for records; there.c: another thread's; interned.c: how
+ *	py_place.c		the calling thread's stack as a number, for records; there.c: another thread's; interned.c: how
  *
  * Whoever reads takes memory through a "view" (tfh_py_view): of the calling thread's own stack straight, since its own
  * frames keep all of it alive; of anything else a copy.
  */
-#ifndef TFH_HOOK_PYTHON_PYTHON_H
-#define TFH_HOOK_PYTHON_PYTHON_H
+#ifndef TFH_HOOK_PYTHON_FRAMES_H
+#define TFH_HOOK_PYTHON_FRAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hook/python/layout.h"
-#include "hook/python/text.h"
+#include "hook/python/offsets.h"
+#include "hook/python/py_text.h"
 
 /* ---- version.c ---- */
 

@@ -1,4 +1,4 @@
-#include "hook/python/layout.h"
+#include "hook/python/offsets.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* What the machine did beside the job (base/meters.def), by readings once a second. */
-#ifndef TFH_REPORT_MACHINE_H
-#define TFH_REPORT_MACHINE_H
+#ifndef TFH_REPORT_MACHINE_TABLE_H
+#define TFH_REPORT_MACHINE_TABLE_H
 
 #include <stdbool.h>
 #include <stdio.h>
