@@ -16,6 +16,7 @@
 #define MEAN_MOST_NS 1000000000ull
 #define SHARE 250u /* of the time between two looks, one part is theirs: 0.4 % */
 #define COST_TIMES 4u
+#define FIRST_NS 20000000ull /* of a processor, once: a run of two seconds gets some 200 looks */
 #define OPEN_NS 100000000ull /* calls that are open for so long are looked into */
 #define CHOOSE_NS 100000000ull
 #define DRIVERS 64u /* threads that are chosen from */
@@ -37,7 +38,7 @@ struct driver {
 static struct {
 	bool off;
 	char why[128], why_no_lines[128]; /* "": there are some */
-	uint64_t next_ns, mean_ns, cost_ns, random, chosen_ns;
+	uint64_t next_ns, mean_ns, cost_ns, spent_ns, random, chosen_ns;
 	uint32_t confined; /* by how many filters of system calls the flusher is */
 	struct driver driver[DRIVERS];
 	uint32_t drivers;
@@ -356,7 +357,8 @@ static void pace(uint64_t cost)
 	/* One look that was far dearer, as the first ones are, does not keep the next away for long. */
 	cost = cost < COST_TIMES * looks.cost_ns ? cost : COST_TIMES * looks.cost_ns;
 	looks.cost_ns += cost / 16 - looks.cost_ns / 16;
-	if (looks.cost_ns * SHARE > least)
+	looks.spent_ns += cost;
+	if (looks.spent_ns > FIRST_NS && looks.cost_ns * SHARE > least)
 		least = looks.cost_ns * SHARE;
 	if (least > MEAN_MOST_NS)
 		least = MEAN_MOST_NS;
