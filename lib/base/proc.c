@@ -45,6 +45,16 @@ void tfh_read_small(const char *path, char *text, size_t size)
 	read_small(AT_FDCWD, path, 0, text, size);
 }
 
+uint64_t tfh_number_of_line(const char *text, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (const char *at = text; at && *at; at = strchr(at, '\n'), at += at != NULL)
+		if (!strncmp(at, key, n))
+			return strtoull(at + n, NULL, 10);
+	return UINT64_MAX;
+}
+
 int tfh_read_small_at(int at, const char *name, char *text, size_t size)
 {
 	return read_small(at, name, O_NOFOLLOW, text, size);

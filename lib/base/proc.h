@@ -15,6 +15,9 @@ void tfh_read_small(const char *path, char *text, size_t size);
  * regular file. */
 int tfh_read_small_at(int at, const char *name, char *text, size_t size);
 
+/* The number behind `key` ("MemTotal:") at the start of a line; UINT64_MAX: there is no such line. */
+uint64_t tfh_number_of_line(const char *text, const char *key);
+
 /*
  * Moves a descriptor to a number that programs come to last: just below the soft limit, at most
  * 1,024, since every fork copies a table as long as the highest number. Shells and scripts name

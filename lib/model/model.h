@@ -185,7 +185,7 @@ struct tfh_sample {
 struct tfh_meter_line {
 	enum tfh_meter meter;
 	uint32_t value; /* 0 or 1: the first or second of the row */
-	double mean, least, most, last, time_s;
+	double mean, least, most, time_s;
 	int64_t t0, width_ns;
 	float *point; /* [n], n at most TFH_METER_POINTS */
 	uint32_t n, cap;

@@ -77,15 +77,14 @@ static void plan(uint64_t now_ns)
 static uint32_t confined(void)
 {
 	char path[64], text[4096];
-	const char *mode, *filters;
+	uint64_t mode, filters;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%ld/status", syscall(SYS_gettid));
 	tfh_read_small(path, text, sizeof(text));
-	mode = strstr(text, "\nSeccomp:\t");
-	filters = strstr(text, "\nSeccomp_filters:\t");
-	return (mode ? (uint32_t)mode[strlen("\nSeccomp:\t")] << 16 : 0) +
-	       (filters ? (uint32_t)strtoul(filters + strlen("\nSeccomp_filters:\t"), NULL, 10)
-			: 0);
+	mode = tfh_number_of_line(text, "Seccomp:");
+	filters = tfh_number_of_line(text, "Seccomp_filters:");
+	return (mode < UINT16_MAX ? (uint32_t)mode << 16 : 0) +
+	       (filters < UINT16_MAX ? (uint32_t)filters : 0);
 }
 
 static void stop(const char *why)

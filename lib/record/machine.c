@@ -38,17 +38,6 @@ static void put(struct readings *r, enum tfh_meter meter, uint64_t first, uint64
 			TFT_SAMPLE_NO_THREAD, tfh_meters[meter].number, first, second};
 }
 
-/* The number behind `key` at the start of a line of `text`; all ones: there is none. */
-static uint64_t number_of(const char *key)
-{
-	size_t n = strlen(key);
-
-	for (const char *at = text; at && *at; at = strchr(at, '\n'), at += at != NULL)
-		if (!strncmp(at, key, n))
-			return strtoull(at + n, NULL, 10);
-	return UINT64_MAX;
-}
-
 static uint64_t scaled(uint64_t value, uint64_t by)
 {
 	return value == UINT64_MAX ? value : value * by;
@@ -99,11 +88,11 @@ static void read_memory(struct readings *r)
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
 	if (read_file("/proc", "meminfo"))
-		put(r, TFH_METER_MEMORY, scaled(number_of("MemAvailable:"), 1024),
-		    scaled(number_of("MemTotal:"), 1024));
+		put(r, TFH_METER_MEMORY, scaled(tfh_number_of_line(text, "MemAvailable:"), 1024),
+		    scaled(tfh_number_of_line(text, "MemTotal:"), 1024));
 	if (read_file("/proc", "vmstat"))
-		put(r, TFH_METER_SWAP, scaled(number_of("pswpin "), page),
-		    scaled(number_of("pswpout "), page));
+		put(r, TFH_METER_SWAP, scaled(tfh_number_of_line(text, "pswpin "), page),
+		    scaled(tfh_number_of_line(text, "pswpout "), page));
 }
 
 /*
@@ -173,7 +162,6 @@ static void read_network(struct readings *r)
  * /proc/self/cgroup. In a namespace of its own a container sees itself as the root. */
 static bool find_group(char *folder, const char *root, const char *controller)
 {
-	char path[GROUP_BYTES];
 	char *line, *rest;
 
 	if (!read_file("/proc/self", "cgroup"))
@@ -186,8 +174,7 @@ static bool find_group(char *folder, const char *root, const char *controller)
 		if (*controller ? !strstr(names + 1, controller) : names[1] != '\0')
 			continue;
 		snprintf(folder, GROUP_BYTES, "%s%s", root, strcmp(place, "/") ? place : "");
-		snprintf(path, sizeof(path), "%.*s", (int)sizeof(path) - 1, folder);
-		if (access(path, X_OK)) /* the path is one of the host's */
+		if (access(folder, X_OK)) /* the path is one of the host's */
 			snprintf(folder, GROUP_BYTES, "%s", root);
 		return true;
 	}
@@ -243,9 +230,9 @@ static void read_container(struct readings *r)
 	    group[0][0] ? processor_limit() : UINT64_MAX);
 	if (group[0][0] && read_file(group[0], "cpu.stat"))
 		put(r, TFH_METER_THROTTLED,
-		    group_v1 ? number_of("throttled_time ")
-			     : scaled(number_of("throttled_usec "), 1000),
-		    number_of("nr_throttled "));
+		    group_v1 ? tfh_number_of_line(text, "throttled_time ")
+			     : scaled(tfh_number_of_line(text, "throttled_usec "), 1000),
+		    tfh_number_of_line(text, "nr_throttled "));
 	if (!group[1][0])
 		return;
 	bytes = limit_in(group_v1 ? "memory.usage_in_bytes" : "memory.current");

@@ -21,13 +21,6 @@
 static uint8_t *buffer; /* [BUFFER_BYTES] */
 static uint32_t used;
 
-static uint64_t number_after(const char *text, const char *key)
-{
-	const char *at = strstr(text, key);
-
-	return at ? strtoull(at + strlen(key), NULL, 10) : UINT64_MAX;
-}
-
 /* Run time and run delay, or false: there is no such thread any more. */
 static bool thread_times(uint32_t tid, struct tft_sample_thread *t)
 {
@@ -133,8 +126,8 @@ void tfh_sample(void)
 	s.flusher_ns = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	s.cpus = sched_getaffinity(0, sizeof(cpus), &cpus) ? 0 : (uint32_t)CPU_COUNT(&cpus);
 	tfh_read_small("/proc/self/io", text, sizeof(text));
-	s.read_bytes = number_after(text, "\nread_bytes: ");
-	s.write_bytes = number_after(text, "\nwrite_bytes: ");
+	s.read_bytes = tfh_number_of_line(text, "read_bytes: ");
+	s.write_bytes = tfh_number_of_line(text, "write_bytes: ");
 	bytes = (uint32_t)(sizeof(s) + s.threads * sizeof(threads[0]));
 	if (used + bytes > BUFFER_BYTES) /* writing is paused */
 		return;

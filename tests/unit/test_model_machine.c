@@ -55,7 +55,7 @@ static void rates_and_levels(void **state)
 	read_meter(&p, SECOND, TFH_METER_MEMORY, 1, 5000);
 	read_meter(&p, 2 * SECOND, TFH_METER_MEMORY, 3000, 5000);
 	assert_float_equal(line(&p, TFH_METER_MEMORY, 0)->mean, 3000, 1e-9);
-	assert_float_equal(line(&p, TFH_METER_MEMORY, 1)->last, 5000, 1e-9);
+	assert_float_equal(line(&p, TFH_METER_MEMORY, 1)->mean, 5000, 1e-9);
 	tfh_run_sort_meters(&p);
 	for (uint32_t i = 1; i < p.n_meter; i++)
 		assert_true(p.meter[i - 1].meter <= p.meter[i].meter);

@@ -79,7 +79,6 @@ static int add(struct tfh_meter_line *l, int64_t t0, int64_t t1, double v)
 	l->mean += (v - l->mean) * s / l->time_s;
 	l->least = fmin(l->least, v);
 	l->most = fmax(l->most, v);
-	l->last = v;
 	return 0;
 }
 
