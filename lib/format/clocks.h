@@ -18,7 +18,8 @@ struct tft_clocks {
 /* Adds n triples as they lie in a CLKS payload. 0 or -ENOMEM. */
 int tft_clocks_add(struct tft_clocks *c, const void *triples, uint32_t n);
 
-/* Sorts and removes what does not ascend. Call once, before converting. */
+/* Sorts, and removes what does not ascend and what is closer than 10 ms to its neighbour. Call once,
+ * before converting. */
 void tft_clocks_finish(struct tft_clocks *c);
 void tft_clocks_free(struct tft_clocks *c);
 

@@ -493,6 +493,34 @@ static void test_clocks(void **state)
 	assert_int_equal(tft_clocks_monotonic(&c, 123), 123);
 }
 
+/* Triples that lie microseconds apart, the second 10 ns off, say nothing of the rate: times beyond them are as good as
+ * others, at both ends of a file and in its middle. */
+static void test_close_clocks(void **state)
+{
+	static const uint64_t at_us[] = {0, 2, 28000, 72000, 72003, 100000, 100003};
+	struct tft_clocks c = {.tick_hz = 1000000000};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(at_us) / sizeof(*at_us); i++) {
+		uint64_t ns = at_us[i] * 1000;
+		struct tft_clock_triple t = {ns * 2, ns + (i & 1) * 10, ns};
+		assert_int_equal(tft_clocks_add(&c, &t, 1), 0);
+	}
+	tft_clocks_finish(&c);
+	for (uint64_t ns = 0; ns < 125000000; ns += 1000000)
+		assert_in_range(tft_clocks_monotonic(&c, ns * 2), ns, ns + 50);
+	tft_clocks_free(&c);
+	/* All of a short file: the first and the last give the rate. */
+	for (uint32_t i = 0; i < 4; i++) {
+		struct tft_clock_triple t = {i * 2000000, i * 1000000 + (i & 1) * 100, 0};
+		assert_int_equal(tft_clocks_add(&c, &t, 1), 0);
+	}
+	tft_clocks_finish(&c);
+	assert_int_equal(c.n, 2);
+	assert_in_range(tft_clocks_monotonic(&c, 5000000), 2500000, 2500100);
+	tft_clocks_free(&c);
+}
+
 /* The smallest file of format 1.0 in the tree: readers of all times must read it. */
 static void test_golden(void **state)
 {
@@ -551,8 +579,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_lies),	   cmocka_unit_test(test_hostile_payload),
 		cmocka_unit_test(test_foreign),	   cmocka_unit_test(test_head),
 		cmocka_unit_test(test_again),	   cmocka_unit_test(test_rewind_and_digest),
-		cmocka_unit_test(test_clocks),	   cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_holes),
+		cmocka_unit_test(test_clocks),	   cmocka_unit_test(test_close_clocks),
+		cmocka_unit_test(test_golden),	   cmocka_unit_test(test_holes),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "golden") == 0)
