@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A thread's Python stack, read out of the interpreter's memory, is the one that Python itself tells: in recursion,
 generators, coroutines, comprehensions, classes, exceptions, finalizers, traced and profiled code, code made at run time
-under names of all widths, in seven threads at once, with and without the GIL, straight and from copies; on every
-interpreter of this machine."""
+under names of all widths, with frames that lie far apart in memory, in seven threads at once, with and without the GIL,
+straight and from copies; on every interpreter of this machine."""
 import os
 import subprocess
 import sys

@@ -12,6 +12,7 @@ void tfh_py_copies_begin(struct tfh_py_copies *c, int32_t pid)
 {
 	c->pid = pid;
 	c->n = c->used = 0;
+	c->full = false;
 }
 
 static const uint8_t *find(const struct tfh_py_copies *c, uint64_t from, uint32_t bytes)
@@ -28,7 +29,9 @@ static const uint8_t *find(const struct tfh_py_copies *c, uint64_t from, uint32_
 /* Room for a copy, or false. */
 static bool take(struct tfh_py_copies *c, uint64_t from, uint32_t bytes)
 {
-	if (c->n == TFH_PY_COPIES || bytes > PIECE_MOST || bytes > TFH_PY_COPY_BYTES - c->used)
+	if (c->n == TFH_PY_COPIES || bytes > TFH_PY_COPY_BYTES - c->used)
+		c->full = true;
+	if (c->full || bytes > PIECE_MOST)
 		return false;
 	c->copy[c->n++] = (struct tfh_py_copy){from, bytes, c->used};
 	c->used += bytes;
@@ -66,7 +69,7 @@ void tfh_py_fetch(struct tfh_py_copies *c, const struct tfh_py_piece *piece, uin
 		if (!piece[i].from || find(c, piece[i].from, piece[i].bytes))
 			continue;
 		if (!take(c, piece[i].from, piece[i].bytes))
-			break;
+			continue;
 		if (c->n - first == BATCH) {
 			read_batch(c, first);
 			first = c->n;
@@ -85,6 +88,8 @@ const uint8_t *tfh_py_copied(void *copies, uint64_t from, uint32_t bytes)
 
 	if (found || bytes > PIECE_MOST || from + bytes < from)
 		return found;
+	if (c->used >= TFH_PY_PAGES_BYTES)
+		piece = (struct tfh_py_piece){from, bytes};
 	tfh_py_fetch(c, &piece, 1);
 	return find(c, from, bytes);
 }

@@ -112,15 +112,19 @@ int32_t tfh_py_line_at(const struct tfh_py *py, const struct tfh_py_code *code, 
 /*
  * Copies of memory, made by the kernel, which fails where there is none: for what may be freed or change while it is
  * read, in this process or another. A view for them is tfh_py_copied(); what it has not got it fetches, a page or two
- * at a time (a system call each), so fetch many at once where they are known (tfh_py_fetch). The copies are as old as
- * their first use: begin anew for another look.
+ * at a time (a system call each), so fetch many at once where they are known (tfh_py_fetch). Of frames that lie far
+ * apart (those of generators do, and up to 3.10 all) pages would take 4 KB each: once TFH_PY_PAGES_BYTES are used, only
+ * what is asked for is fetched. The rest has room for the 256 frames that are kept, 112 bytes each, and as many
+ * functions with texts and lines, 1 KB each. The copies are as old as their first use: begin anew for another look.
  */
-#define TFH_PY_COPY_BYTES (192u << 10)
-#define TFH_PY_COPIES 512u
+#define TFH_PY_COPY_BYTES (512u << 10)
+#define TFH_PY_PAGES_BYTES (128u << 10)
+#define TFH_PY_COPIES 2048u
 
 struct tfh_py_copies {
 	int32_t pid;
 	uint32_t n, used;
+	bool full; /* something found no room: what was read is not the whole */
 	struct tfh_py_copy {
 		uint64_t from;
 		uint32_t bytes, at; /* at: in `data` */

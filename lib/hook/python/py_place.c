@@ -66,7 +66,7 @@ static uint32_t __attribute__((noinline)) read_stack(const struct reading *r)
 	return tfh_py_place_of(r->py, r->view, r->how, frame, n);
 }
 
-/* So many threads at a time, 200 KB each by use; whoever comes meanwhile goes without. */
+/* So many threads at a time, 550 KB each at most, as much as is used; whoever comes meanwhile goes without. */
 #define ROOMS 8
 
 static uint32_t read_copied(struct reading *r)
@@ -89,6 +89,7 @@ static uint32_t read_copied(struct reading *r)
 		r->view = tfh_py_copied;
 		r->how = &copies[i];
 		place = read_stack(r);
+		place = copies[i].full ? 0 : place;
 		tfh_unlock(&lock[i]);
 	}
 	tfh_steady_end(&steady);

@@ -80,5 +80,6 @@ uint32_t tfh_py_there(uint32_t tid)
 	if (!same)
 		return 0;
 	tfh_py_fetch_codes(py, &w->copies[0], &w->frame[0][n[0] - same], same);
-	return tfh_py_place_of(py, tfh_py_copied, &w->copies[0], &w->frame[0][n[0] - same], same);
+	same = tfh_py_place_of(py, tfh_py_copied, &w->copies[0], &w->frame[0][n[0] - same], same);
+	return w->copies[0].full || w->copies[1].full ? 0 : same;
 }

@@ -131,6 +131,29 @@ async def gathered():
         check("async for")
 
 
+def scattered(n):
+    """A stack whose frames lie far apart: generators made among many others, each resumed by the next."""
+    def link(inner):
+        yield
+        if inner is None:
+            check("scattered")
+        else:
+            next(inner, None)
+
+    def made(inner):
+        one = link(inner)
+        next(one)
+        return one
+
+    last, between = None, []
+    for _ in range(n):
+        last = made(last)
+        between += [made(None) for _ in range(20)]
+    next(last, None)
+    for one in between:
+        one.close()
+
+
 class Special:
     def __del__(self):
         check("finalizer")
@@ -235,6 +258,7 @@ def watched():
 def everything():
     recurse(0)
     recurse(50)
+    scattered(100)
     for _ in generator(3):
         check("for")
     list(delegating(3))
