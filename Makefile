@@ -100,6 +100,7 @@ SRC_shared := $(call sources,base format)
 SRC_sim := $(call sources,base sim/gpu)
 SRC_cupti := $(filter-out lib/sim/cupti/generation.c,$(call sources,sim/cupti))
 SRC_nccl := $(call sources,sim/nccl)
+SRC_nvml := $(call sources,sim/nvml)
 OBJ_job := $(call objects,job,$(SRC_job))
 OBJ_core := $(call objects,core,$(SRC_core))
 OBJ_main := $(call objects,core,$(SRC_main))
@@ -107,6 +108,7 @@ OBJ_shared := $(call objects,shared,$(SRC_shared))
 OBJ_sim := $(call objects,sim,$(SRC_sim))
 OBJ_cupti := $(call objects,sim,$(SRC_cupti))
 OBJ_nccl := $(call objects,sim,$(SRC_nccl))
+OBJ_nvml := $(call objects,sim,$(SRC_nvml))
 OBJ_audit := $(call objects,job,$(wildcard lib/audit/*.c))
 OBJ_generations := $(patsubst %,$(B)/obj/sim/sim/cupti/generation.%.o,12 13)
 
@@ -122,7 +124,8 @@ TFT := $(B)/lib/libtft.a $(B)/lib/libtft.so
 TFHOOK := $(B)/bin/tfhook
 # The test bed, which the demo needs, too; SIM=no leaves it out.
 SIMULATORS := $(if $(filter no,$(SIM)),,$(foreach d,sim sim/old sim/future,$(B)/$d/libcuda.so.1 $(B)/$d/libcuda.so) \
-	$(addprefix $(B)/sim/libcupti.so,.13 .12) $(B)/sim/libcupti.so $(B)/sim/libnccl.so.2)
+	$(addprefix $(B)/sim/libcupti.so,.13 .12) $(B)/sim/libcupti.so $(B)/sim/libnccl.so.2 \
+	$(foreach d,sim sim/old,$(B)/$d/libnvidia-ml.so.1))
 # The demo's scripts, where an installed command has them.
 SHARE := $(B)/share/tfhook
 PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIMULATORS) $(LIB_LINKS)
@@ -191,6 +194,7 @@ $(foreach s,job core shared sim sched test testcc,$(eval $(call stamp-rule,$s,$$
 $(foreach s,job core shared sim sched,$(eval $(call stamp-rule,objects-$s,$$(OBJ_$s) $$(LDFLAGS))))
 $(eval $(call stamp-rule,objects-cupti,$$(OBJ_cupti) $$(LDFLAGS)))
 $(eval $(call stamp-rule,objects-nccl,$$(OBJ_nccl) $$(LDFLAGS)))
+$(eval $(call stamp-rule,objects-nvml,$$(OBJ_nvml) $$(LDFLAGS)))
 
 # An object is as old as the beginning of its compilation: who saves a header meanwhile gets it made anew, where its end
 # would have passed for newer than what it was not made of. It depends on its list of headers, so that without one it is
@@ -333,6 +337,17 @@ $(B)/sim/libnccl.so.2: $(OBJ_nccl) $(call stamp,objects-nccl) $(B)/sim/libnccl.m
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-Bsymbolic -Wl,-soname,libnccl.so.2 \
 		-Wl,--version-script=$(B)/sim/libnccl.map -o $@ $(OBJ_nccl) $(LINKED) $(explain)
+
+$(B)/sim/libnvidia-ml.so.1 $(B)/sim/old/libnvidia-ml.so.1: %/libnvidia-ml.so.1: $(OBJ_nvml) $(call stamp,objects-nvml) %/libnvidia-ml.map $(OLD)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-Bsymbolic -Wl,-soname,libnvidia-ml.so.1 \
+		-Wl,--version-script=$*/libnvidia-ml.map -o $@ $(OBJ_nvml) $(LINKED) $(explain)
+
+# The older one is of the time before events had instances, fields could be asked for and reasons were renamed.
+$(B)/sim/libnvidia-ml.map $(B)/sim/old/libnvidia-ml.map: Makefile
+	@mkdir -p $(@D)
+	@printf '{ global: nvml*; local: %s *; };\n' \
+		'$(if $(findstring /old/,$@),nvmlEventSetWait_v2; nvmlDeviceGetFieldValues; nvmlDeviceGetCurrentClocksEventReasons;)' >$@
 
 $(B)/sim/libnccl.map: Makefile
 	@printf '{ global: nccl*; local: *; };\n' >$@
@@ -492,7 +507,7 @@ compile_commands.json:
 	$(Q)scripts/gen-compile-commands \
 		$(foreach f,$(SRC_core) $(SRC_main),'$f' '$(COMPILE_core)') \
 		$(foreach f,$(call sources,hook) $(wildcard lib/audit/*.c lib/glibc/*.c),'$f' '$(COMPILE_job)') \
-		$(foreach f,$(call sources,sim/gpu) $(wildcard lib/sim/gpu/variants/*.c) $(SRC_cupti) $(SRC_nccl),'$f' '$(COMPILE_sim)') \
+		$(foreach f,$(call sources,sim/gpu) $(wildcard lib/sim/gpu/variants/*.c) $(SRC_cupti) $(SRC_nccl) $(SRC_nvml),'$f' '$(COMPILE_sim)') \
 		$(foreach f,$(wildcard tests/unit/*.c) $(AREA_C),'$f' '$(COMPILE_test)') >$@
 
 # --- install -----------------------------------------------------------------------------------------------------
@@ -561,7 +576,7 @@ help:
 	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 SIM=no'
 
 # What each object was made of. One that is missing has an empty rule, so that its object is made anew.
-HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_generations) $(OBJ_nccl) $(OBJ_audit) $(OBJ_standins) $(OBJ_sched))
+HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_generations) $(OBJ_nccl) $(OBJ_nvml) $(OBJ_audit) $(OBJ_standins) $(OBJ_sched))
 $(HEADERS):
 -include $(wildcard $(HEADERS))
 -include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(SCHEDULES) $(BENCH) $(BENCH_LIBS) $(B)/tests/glibc/client))

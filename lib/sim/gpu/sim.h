@@ -45,6 +45,13 @@ struct sim_cupti_config {
 	bool last_wins, forced_incomplete, empty_buffers, worker, fork_hang;
 };
 
+struct sim_nvml_config {
+	double lowered_power, lowered_heat; /* share of the readings */
+	int xid;			    /* number; 0: none comes */
+	uint64_t delay_ns;		    /* of each call */
+	char *hang;			    /* function that never returns, NULL: none */
+};
+
 struct sim_config {
 	int devices, driver_version, cc_major, cc_minor, queue_depth;
 	double h2d_gbps, d2h_gbps, d2d_gbps, p2p_gbps, pageable_factor;
@@ -61,6 +68,7 @@ struct sim_config {
 	int nfails;
 	struct sim_cupti_config cupti;
 	struct sim_nccl_config nccl;
+	struct sim_nvml_config nvml;
 	char error[256]; /* empty: settings are good */
 };
 extern struct sim_config sim_cfg;
@@ -140,6 +148,7 @@ struct sim_device {
 	int primary_refs;
 	unsigned primary_flags;
 	size_t used;
+	uint64_t kernel_ns, copy_ns, received, sent; /* of all operations that are done; atomic */
 	struct sim_pool *pool, *current_pool;
 };
 extern struct sim_device sim_dev[SIM_MAX_DEVICES];

@@ -189,6 +189,20 @@ static uint64_t now(void)
 	return sim_now();
 }
 
+static bool counters(int device, struct sim_tools_counters *out, uint64_t *total_memory)
+{
+	if (!sim_is_device(device))
+		return false;
+	const struct sim_device *d = &sim_dev[device];
+	*out = (struct sim_tools_counters){__atomic_load_n(&d->kernel_ns, __ATOMIC_RELAXED),
+					   __atomic_load_n(&d->copy_ns, __ATOMIC_RELAXED),
+					   __atomic_load_n(&d->received, __ATOMIC_RELAXED),
+					   __atomic_load_n(&d->sent, __ATOMIC_RELAXED),
+					   __atomic_load_n(&d->used, __ATOMIC_RELAXED)};
+	*total_memory = sim_cfg.total_memory;
+	return true;
+}
+
 static enum sim_state state(void)
 {
 	return sim_state;
@@ -198,6 +212,7 @@ const struct sim_tools_table sim_tools_table = {
 	.size = sizeof(sim_tools_table),
 	.version = SIM_TOOLS_VERSION,
 	.config = &sim_cfg.cupti,
+	.nvml = &sim_cfg.nvml,
 	.attach = attach,
 	.take_memory = take_memory,
 	.take_pending = take_pending,
@@ -209,5 +224,6 @@ const struct sim_tools_table sim_tools_table = {
 	.exec_id = sim_exec_id,
 	.node_id = node_id,
 	.state = state,
+	.counters = counters,
 	.now = now,
 };

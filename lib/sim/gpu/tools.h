@@ -74,10 +74,16 @@ struct sim_tools_client {
 	void (*done)(const struct sim_tools_op *op);
 };
 
+/* Of a device, since the process began. */
+struct sim_tools_counters {
+	uint64_t kernel_ns, copy_ns, received, sent, memory;
+};
+
 struct sim_tools_table {
 	size_t size;
 	int version;
 	const struct sim_cupti_config *config;
+	const struct sim_nvml_config *nvml;
 	/* The client stays attached until attach(NULL); calls under way may still reach the old
 	 * one. */
 	void (*attach)(const struct sim_tools_client *client);
@@ -95,6 +101,8 @@ struct sim_tools_table {
 	uint32_t (*exec_id)(CUgraphExec e);
 	uint64_t (*node_id)(CUgraphNode n);
 	enum sim_state (*state)(void);
+	/* False: there is no such device. */
+	bool (*counters)(int device, struct sim_tools_counters *out, uint64_t *total_memory);
 	uint64_t (*now)(void); /* the clock of all these times */
 };
 extern const struct sim_tools_table sim_tools_table;

@@ -195,6 +195,29 @@ static void memory_effect(const struct sim_work *w)
 
 /* Operations without an engine finish in the same breath. Iterative: chains of events can be
  * long. */
+static void count(uint64_t *sum, uint64_t n)
+{
+	__atomic_fetch_add(sum, n, __ATOMIC_RELAXED);
+}
+
+/* What the management library tells of a device. */
+static void account(const struct sim_op *op)
+{
+	const struct sim_work *w = &op->work;
+	uint64_t ns = op->end - op->start;
+	if (!w->dev)
+		return;
+	if (w->kind == SIM_K_KERNEL)
+		count(&w->dev->kernel_ns, ns);
+	if (w->kind != SIM_K_COPY)
+		return;
+	count(&w->dev->copy_ns, ns);
+	if (w->copy.dir == SIM_H2D)
+		count(&w->dev->received, sim_copy_bytes(&w->copy));
+	if (w->copy.dir == SIM_D2H)
+		count(&w->dev->sent, sim_copy_bytes(&w->copy));
+}
+
 void sim_op_complete(struct sim_op *op)
 {
 	struct sim_op *todo = op;
@@ -203,6 +226,7 @@ void sim_op_complete(struct sim_op *op)
 		struct sim_op *o = todo;
 		todo = o->qnext;
 		memory_effect(&o->work);
+		account(o);
 		if (sim_truth_on)
 			sim_truth_op(o);
 		if (o->tool)
