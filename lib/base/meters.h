@@ -4,6 +4,10 @@
 
 #include <stdint.h>
 
+#define TFH_METER_DEVICES 16 /* ordinals that readers know */
+#define TFH_METER_OF_DEVICE                                                                        \
+	64 /* numbers from here on are of a device, whose ordinal is in the upper half */
+
 enum tfh_meter_kind { TFH_METER_RATE, TFH_METER_LEVEL };
 
 enum tfh_meter {

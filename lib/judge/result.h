@@ -268,6 +268,16 @@ struct tfh_machine_findings {
 	double io;	  /* share of the time: nothing went on for disks */
 	double memory;	  /* share of the time: something waited for memory */
 	double swap;	  /* bytes a second */
+	struct tfh_gpu_findings {
+		int lowered_device; /* the one whose clock was lowered most */
+		double lowered
+			[4]; /* share of the readings: for power, heat, a setting, other reasons */
+		double power, limit;   /* W, its mean and its limit; NAN: not read */
+		int xid_device;	       /* the one with most errors that the driver reported */
+		double xids, last_xid; /* how many; the number of the last one */
+		int ecc_device;	       /* the one with most errors that ECC did not correct */
+		double ecc;
+	} gpu;
 };
 
 /* A line of Python that threads were seen at between their calls. */

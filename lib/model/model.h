@@ -185,6 +185,7 @@ struct tfh_sample {
 struct tfh_meter_line {
 	enum tfh_meter meter;
 	uint32_t value; /* 0 or 1: the first or second of the row */
+	int device;	/* ordinal in the process, -1: of the machine */
 	double mean, least, most, time_s;
 	int64_t t0, width_ns;
 	float *point; /* [n], n at most TFH_METER_POINTS */

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/nvml_thread.h"
 #include "record/flusher.h"
 #include "record/unseen.h"
 
@@ -76,8 +77,10 @@ static void *helper_main(void *arg)
 	munmap(arg, sizeof(h));
 	pthread_join(h.flusher, NULL);
 	tfh_unseen_end();
-	if (h.last)
+	if (h.last) {
 		pthread_sigmask(SIG_SETMASK, &h.signals, NULL);
+		tfh_devices_last();
+	}
 	return NULL;
 }
 
@@ -171,8 +174,10 @@ void tfh_apart_end(struct tfh_helper *h, bool last)
 		return;
 	}
 	pthread_detach(pthread_self());
-	if (last)
+	if (last) {
 		pthread_sigmask(SIG_SETMASK, &tfh_f.signals, NULL);
+		tfh_devices_last();
+	}
 }
 
 void tfh_apart_hand_over(void)

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/nvml_thread.h"
 #include "record/flusher.h"
 #include "record/gpu.h"
 
@@ -80,6 +81,7 @@ static void at_exit(void)
 	tfh_start_wait(inside ? INSIDE_NS / MS : EXIT_NS / MS);
 	if (!tfh_recording()) /* in a forked child the parent's handlers run, too */
 		return;
+	tfh_devices_hold(); /* for good: the library's destructors come next */
 	if (tfh_flusher_closed()) {
 		if (__atomic_load_n(&tfh_mode, __ATOMIC_RELAXED) == TFH_MODE_HOLD)
 			hold(now() + HOLD_NS); /* the driver's comes next */

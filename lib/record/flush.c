@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/nvml_thread.h"
 #include "record/gpu.h"
 #include "record/looks.h"
 #include "record/stacks.h"
@@ -295,7 +296,7 @@ static bool leave_alone(uint64_t now_ns)
 	if (now_ns - tfh_f.alone_ns < ALONE_NS)
 		return false;
 	tfh_f.alone_ns = now_ns;
-	if (!tfh_last_threads(tfh_f.helper_thread ? 2 : 1))
+	if (!tfh_last_threads((tfh_f.helper_thread ? 2 : 1) + tfh_devices_threads()))
 		return false;
 	if (tfh_gpu_exit()) {
 		__atomic_add_fetch(&tfh_f.flush_asked, 1, __ATOMIC_SEQ_CST);

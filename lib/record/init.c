@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record/nvml_thread.h"
 #include "record/flusher.h"
 #include "record/gpu.h"
 #include "record/lock.h"
@@ -98,7 +99,7 @@ void tfh_init(void)
 	tfh_p.pid = tfh_raw_getpid();
 	read_settings();
 	if (tfh_mode != TFH_MODE_DEAD)
-		pthread_atfork(NULL, NULL, atfork_child);
+		pthread_atfork(tfh_devices_hold, tfh_devices_go_on, atfork_child);
 	__atomic_store_n(&init_state, 2, __ATOMIC_RELEASE);
 	errno = saved;
 }
@@ -174,6 +175,7 @@ static void forget_recording(void)
 static void after_fork(void)
 {
 	tfh_rings_forked();
+	tfh_devices_forked();
 	tfh_journal_disown(&tfh_p.journal);
 	tfh_cold_forget();
 	forget_recording();

@@ -11,6 +11,7 @@
 
 #include "base/meters.h"
 #include "format/sample.h"
+#include "record/nvml_thread.h"
 
 #define THREADS_MAX 256u
 #define EXTRAS 3u
@@ -113,7 +114,8 @@ static uint32_t sample_memory(struct tft_sample_thread *out)
 
 void tfh_sample(void)
 {
-	struct tft_sample_thread threads[THREADS_MAX + EXTRAS + TFH_METER_COUNT];
+	struct tft_sample_thread threads[THREADS_MAX + EXTRAS + TFH_METER_COUNT +
+					 TFH_DEVICES_MOST * TFH_DEVICE_ENTRIES];
 	struct tft_sample s = {.ticks = tfh_ticks()};
 	uint32_t bytes;
 	char text[512];
@@ -122,6 +124,7 @@ void tfh_sample(void)
 	s.threads = sample_threads(threads);
 	s.threads += sample_memory(threads + s.threads);
 	s.threads += tfh_machine_read(threads + s.threads);
+	s.threads += tfh_devices_take(threads + s.threads);
 	s.cpu_ns = (uint64_t)tfh_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	s.flusher_ns = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	s.cpus = sched_getaffinity(0, sizeof(cpus), &cpus) ? 0 : (uint32_t)CPU_COUNT(&cpus);

@@ -41,11 +41,22 @@ static void draw(FILE *out, const struct tfh_meter_line *l, bool utf8)
 	}
 }
 
+/* With the number of the device: gpu0.clock. */
+static const char *name_of(char out[TFH_TEXT], const struct tfh_meter_line *l)
+{
+	const char *name = tfh_meters[l->meter].value[l->value].name;
+
+	if (l->device < 0)
+		return name;
+	snprintf(out, TFH_TEXT, "gpu%d%s", l->device, name + strlen("gpu"));
+	return out;
+}
+
 void tfh_report_machine_text(FILE *out, const struct tfh_result *r, bool utf8)
 {
 	const struct tfh_meter_line *l;
 	uint32_t n = tfh_run_meters(r->run, r->process, &l);
-	char mean[TFH_TEXT], most[TFH_TEXT];
+	char name[TFH_TEXT], mean[TFH_TEXT], most[TFH_TEXT];
 
 	if (!n) {
 		tfh_print(out,
@@ -60,8 +71,8 @@ void tfh_report_machine_text(FILE *out, const struct tfh_result *r, bool utf8)
 		if (l->most <= 0)
 			continue;
 		bool scaled = !strncmp(unit, "bytes", 5) || !strcmp(unit, "share");
-		tfh_print(out, "%-30s %9s %9s  ", tfh_meters[l->meter].value[l->value].name,
-			  value(mean, unit, l->mean), value(most, unit, l->most));
+		tfh_print(out, "%-30s %9s %9s  ", name_of(name, l), value(mean, unit, l->mean),
+			  value(most, unit, l->most));
 		draw(out, l, utf8);
 		tfh_print(out, "%s%s\n", scaled ? "" : " ", scaled ? "" : unit);
 	}
@@ -71,6 +82,8 @@ static void write_line(struct tfh_json *j, const struct tfh_meter_line *l)
 {
 	tfh_json_object(j);
 	tfh_json_kstr(j, "name", tfh_meters[l->meter].value[l->value].name);
+	if (l->device >= 0)
+		tfh_json_ki64(j, "device", l->device);
 	tfh_json_kstr(j, "unit", tfh_meters[l->meter].value[l->value].unit);
 	tfh_json_kf64(j, "mean", l->mean);
 	tfh_json_kf64(j, "least", l->least);

@@ -1,6 +1,7 @@
 /* Readings of the machine become lines of at most 256 points: rates are growth by time, levels are what
  * they are; the mean is by time, however unevenly readings come; a counter that goes back, a number that
- * is not there and entries that nobody knows say nothing; absurd times do no harm. */
+ * is not there and entries that nobody knows say nothing; devices have lines of their own; absurd times do
+ * no harm. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,6 +63,32 @@ static void rates_and_levels(void **state)
 	tfh_run_free_meters(&p);
 }
 
+/* Rows of devices are apart from each other, behind those of the machine. */
+static void devices(void **state)
+{
+	struct tfh_model_proc p = {0};
+	(void)state;
+
+	for (uint32_t device = 0; device < TFH_METER_DEVICES + 2; device++)
+		for (int64_t s = 1; s <= 2; s++) {
+			struct tft_sample_thread e = {TFT_SAMPLE_NO_THREAD,
+						      tfh_meters[TFH_METER_GPU_POWER].number |
+							      device << 16,
+						      1000 * device, UINT64_MAX};
+			assert_int_equal(tfh_run_add_reading(&p, s * SECOND, &e), 0);
+		}
+	read_meter(&p, SECOND, TFH_METER_MEMORY, 1, 5000);
+	read_meter(&p, 2 * SECOND, TFH_METER_MEMORY, 1, 5000);
+	tfh_run_sort_meters(&p);
+	assert_int_equal(p.n_meter, 2 + TFH_METER_DEVICES);
+	assert_int_equal(p.meter[0].device, -1);
+	for (int i = 0; i < TFH_METER_DEVICES; i++) {
+		assert_int_equal(p.meter[2 + i].device, i);
+		assert_float_equal(p.meter[2 + i].mean, i, 1e-6);
+	}
+	tfh_run_free_meters(&p);
+}
+
 static void long_runs(void **state)
 {
 	struct tfh_model_proc p = {0};
@@ -100,6 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rates_and_levels),
+		cmocka_unit_test(devices),
 		cmocka_unit_test(long_runs),
 		cmocka_unit_test(odd_files),
 	};

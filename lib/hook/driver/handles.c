@@ -6,6 +6,7 @@
 
 #include "hook/cupti/cupti.h"
 #include "base/map.h"
+#include "record/nvml_thread.h"
 #include "record/lock.h"
 
 #include <string.h>
@@ -31,6 +32,7 @@ uint32_t tfh_context_of(struct tfh_self *self, CUcontext context)
 		device = -1;
 	id = tfh_handle_new(self, TFT_NAME_CONTEXT, U64(context), (uint64_t)(int64_t)device, NULL,
 			    0);
+	tfh_devices_used(device);
 	tfh_cupti_context();
 	return id;
 }

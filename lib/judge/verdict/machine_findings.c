@@ -1,25 +1,89 @@
 /* What the machine and the container say of the whole run: enough of it to be worth a sentence. */
 #include <math.h>
+#include <string.h>
 
 #include "judge/verdict/verdict.h"
 
-/* The mean of a row's first or second value, NAN: not read, or for too short a time. */
-static double mean_of(const struct tfh_run *run, uint32_t process, enum tfh_meter meter,
-		      uint32_t value)
+/* The line of a row's first or second value, of the machine or of a device; NULL: not read. */
+static const struct tfh_meter_line *line_of(const struct tfh_run *run, uint32_t process, int device,
+					    enum tfh_meter meter, uint32_t value)
 {
 	const struct tfh_meter_line *l;
 	uint32_t n = tfh_run_meters(run, process, &l);
 
 	for (; n--; l++)
-		if (l->meter == meter && l->value == value)
-			return l->time_s < TFH_FACTS_LEAST_SAMPLED_S ? NAN : l->mean;
-	return NAN;
+		if (l->meter == meter && l->value == value && l->device == device)
+			return l;
+	return NULL;
+}
+
+/* The mean of a row's first or second value, NAN: not read, or for too short a time. */
+static double mean_of(const struct tfh_run *run, uint32_t process, enum tfh_meter meter,
+		      uint32_t value)
+{
+	const struct tfh_meter_line *l = line_of(run, process, -1, meter, value);
+
+	return l && l->time_s >= TFH_FACTS_LEAST_SAMPLED_S ? l->mean : NAN;
 }
 
 /* Not less than `least`, else 0: nothing is said of it. */
 static double from(double least, double value)
 {
 	return value >= least ? value : 0;
+}
+
+static double device_mean(const struct tfh_run *run, uint32_t process, int device,
+			  enum tfh_meter meter, uint32_t value)
+{
+	const struct tfh_meter_line *l = line_of(run, process, device, meter, value);
+
+	return l ? l->mean : NAN;
+}
+
+static void find_lowered(const struct tfh_run *run, uint32_t p, int device,
+			 struct tfh_gpu_findings *g)
+{
+	double by[4], most = 0, before = 0;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		enum tfh_meter meter = i < 2 ? TFH_METER_GPU_LOWERED : TFH_METER_GPU_LOWERED_ELSE;
+		by[i] = from(TFH_VERDICT_GPU_LOWERED, device_mean(run, p, device, meter, i % 2));
+		most = fmax(most, by[i]);
+		before = fmax(before, g->lowered[i]);
+	}
+	if (most <= before)
+		return;
+	g->lowered_device = device;
+	memcpy(g->lowered, by, sizeof(by));
+	g->power = device_mean(run, p, device, TFH_METER_GPU_POWER, 0);
+	g->limit = device_mean(run, p, device, TFH_METER_GPU_POWER, 1);
+}
+
+static void find_errors(const struct tfh_run *run, uint32_t p, int device,
+			struct tfh_gpu_findings *g)
+{
+	const struct tfh_meter_line *events = line_of(run, p, device, TFH_METER_GPU_XID, 0);
+	const struct tfh_meter_line *last = line_of(run, p, device, TFH_METER_GPU_XID, 1);
+	const struct tfh_meter_line *ecc = line_of(run, p, device, TFH_METER_GPU_ECC, 1);
+
+	if (events && last && events->most > g->xids) {
+		g->xid_device = device;
+		g->xids = events->most;
+		g->last_xid = last->most;
+	}
+	if (ecc && ecc->mean * ecc->time_s > g->ecc) {
+		g->ecc_device = device;
+		g->ecc = ecc->mean * ecc->time_s;
+	}
+}
+
+static void find_devices(const struct tfh_run *run, uint32_t p, struct tfh_gpu_findings *g)
+{
+	*g = (struct tfh_gpu_findings){.power = NAN, .limit = NAN};
+	for (int device = 0; device < TFH_METER_DEVICES; device++) {
+		find_lowered(run, p, device, g);
+		find_errors(run, p, device, g);
+	}
 }
 
 void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r)
@@ -42,4 +106,5 @@ void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r)
 						      mean_of(run, p, TFH_METER_OWN_MEMORY, 0)));
 	m->swap = from(TFH_VERDICT_MACHINE_SWAP,
 		       mean_of(run, p, TFH_METER_SWAP, 0) + mean_of(run, p, TFH_METER_SWAP, 1));
+	find_devices(run, p, &m->gpu);
 }

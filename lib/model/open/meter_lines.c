@@ -17,27 +17,39 @@ struct tfh_meter_before {
 	bool seen;
 };
 
-static int find_meter(uint32_t number)
+/* The row and the device of an entry; -1: nobody knows it. */
+static int find_meter(uint32_t number, int *device)
 {
+	*device = -1;
+	if ((number & 0xFFFF) >= TFH_METER_OF_DEVICE) {
+		*device = (int)(number >> 16);
+		number &= 0xFFFF;
+	}
+	if (*device >= TFH_METER_DEVICES)
+		return -1;
 	for (int i = 0; i < TFH_METER_COUNT; i++)
 		if (tfh_meters[i].number == number)
 			return i;
 	return -1;
 }
 
-static struct tfh_meter_line *line_of(struct tfh_model_proc *p, enum tfh_meter meter,
+static struct tfh_meter_line *line_of(struct tfh_model_proc *p, enum tfh_meter meter, int device,
 				      uint32_t value)
 {
 	struct tfh_meter_line *l;
 
 	for (uint32_t i = 0; i < p->n_meter; i++)
-		if (p->meter[i].meter == meter && p->meter[i].value == value)
+		if (p->meter[i].meter == meter && p->meter[i].device == device &&
+		    p->meter[i].value == value)
 			return &p->meter[i];
 	if (tfh_room_for((void **)&p->meter, &p->cap_meter, p->n_meter, sizeof(*p->meter)))
 		return NULL;
 	l = &p->meter[p->n_meter++];
-	*l = (struct tfh_meter_line){
-		.meter = meter, .value = value, .least = INFINITY, .most = -INFINITY};
+	*l = (struct tfh_meter_line){.meter = meter,
+				     .value = value,
+				     .device = device,
+				     .least = INFINITY,
+				     .most = -INFINITY};
 	return l;
 }
 
@@ -84,15 +96,17 @@ static int add(struct tfh_meter_line *l, int64_t t0, int64_t t1, double v)
 
 int tfh_run_add_reading(struct tfh_model_proc *p, int64_t t, const struct tft_sample_thread *entry)
 {
-	int meter = find_meter(entry->tid), rc = 0;
+	int device, meter = find_meter(entry->tid, &device), rc = 0;
 	uint64_t now[2] = {entry->run_ns, entry->delay_ns};
 	struct tfh_meter_before *before;
 
 	if (meter < 0)
 		return 0;
-	if (!p->meter_before && !(p->meter_before = calloc(TFH_METER_COUNT, sizeof(*before))))
+	if (!p->meter_before &&
+	    !(p->meter_before =
+		      calloc((size_t)TFH_METER_COUNT * (TFH_METER_DEVICES + 1), sizeof(*before))))
 		return -ENOMEM;
-	before = &p->meter_before[meter];
+	before = &p->meter_before[meter + TFH_METER_COUNT * (device + 1)];
 	for (uint32_t i = 0; i < 2 && !rc && before->seen && t > before->t; i++) {
 		double v = (double)now[i] * tfh_meters[meter].value[i].scale;
 		struct tfh_meter_line *l;
@@ -105,7 +119,7 @@ int tfh_run_add_reading(struct tfh_model_proc *p, int64_t t, const struct tft_sa
 			v = (double)(now[i] - before->value[i]) * tfh_meters[meter].value[i].scale /
 			    (((double)t - (double)before->t) / 1e9);
 		}
-		l = line_of(p, (enum tfh_meter)meter, i);
+		l = line_of(p, (enum tfh_meter)meter, device, i);
 		rc = l ? add(l, before->t, t, v) : -ENOMEM;
 	}
 	if (t > before->t || !before->seen)
@@ -117,6 +131,8 @@ static int by_table(const void *a, const void *b)
 {
 	const struct tfh_meter_line *x = a, *y = b;
 
+	if (x->device != y->device)
+		return (x->device > y->device) - (x->device < y->device);
 	return x->meter != y->meter ? (x->meter > y->meter) - (x->meter < y->meter)
 				    : (x->value > y->value) - (x->value < y->value);
 }

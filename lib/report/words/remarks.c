@@ -61,6 +61,56 @@ void tfh_note_machine(struct tfh_wording *w)
 					 percent(w, m->memory), m->swap / 1e6));
 }
 
+/* Only where a faster clock would end the step sooner. */
+static void note_lowered(struct tfh_wording *w, const struct tfh_gpu_findings *g)
+{
+	static const char *const why[][2] = {
+		{"for power",
+		 "raise its power limit, or let it do less work of low precision at once"},
+		{"for heat", "see to its cooling"},
+		{"because somebody set it", "nvidia-smi -rgc and -rac take that back"},
+		{"by the board", "nvidia-smi -q -d PERFORMANCE tells why"}};
+
+	if (w->r->verdict.cls != TFH_CLASS_COMPUTE_BOUND)
+		return;
+	for (int i = 0; i < 4; i++) {
+		const char *drawn = "";
+		if (!(g->lowered[i] > 0))
+			continue;
+		if (!i && g->power > 0 && g->limit > 0)
+			drawn = tfh_phrase(w, ", %.0f of %.0f W were drawn", g->power, g->limit);
+		tfh_remark(
+			w,
+			tfh_phrase(
+				w,
+				"the clock of GPU %d was lowered %s in %s of the readings, one a second%s: %s",
+				g->lowered_device, why[i][0], percent(w, g->lowered[i]), drawn,
+				why[i][1]));
+	}
+}
+
+static void note_errors(struct tfh_wording *w, const struct tfh_gpu_findings *g)
+{
+	if (g->xids > 0)
+		tfh_remark(w,
+			   tfh_phrase(w,
+				      "the driver reported %.0f %s on GPU %d, Xid %.0f the last: "
+				      "NVIDIA's list of Xid errors tells what it means",
+				      g->xids, g->xids > 1 ? "errors" : "error", g->xid_device,
+				      g->last_xid));
+	if (g->ecc > 0)
+		tfh_remark(w, tfh_phrase(w,
+					 "the memory of GPU %d had %.0f errors that ECC could not "
+					 "correct: its results are not to be trusted",
+					 g->ecc_device, g->ecc));
+}
+
+void tfh_note_devices(struct tfh_wording *w)
+{
+	note_lowered(w, &w->r->found.machine.gpu);
+	note_errors(w, &w->r->found.machine.gpu);
+}
+
 void tfh_note_faults(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;

@@ -196,6 +196,7 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	explain_class(w);
 	remark_crowd(w);
 	tfh_note_machine(w);
+	tfh_note_devices(w);
 	tfh_note_faults(w);
 	explain_base(w);
 	if (r->jitter_s > TFH_REPORT_JITTER_SHARE * r->steps.median_s &&

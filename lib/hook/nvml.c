@@ -1,0 +1,296 @@
+/*
+ * NVML: what the devices that the job uses do. Opened on the thread of record/nvml_thread.h once the job has a context, so
+ * that nothing is woken that the job has not; asked for those devices only, by their place on the bus (nvmlInit_v2
+ * begins no device by itself). Never shut down nor unloaded: a shutdown frees what a call under way still reads, and
+ * the driver keeps addresses of the library. Not asked: nvmlDeviceGetPcieThroughput, which takes 20 ms a direction.
+ */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "base/meters.h"
+#include "hook/driver/driver.h"
+#include "record/nvml_thread.h"
+
+/* ---- what is used of nvml.h; its numbers and layouts do not change ---- */
+
+typedef struct nvml_device_handle *nvml_device;
+typedef struct nvml_events_handle *nvml_events;
+
+struct nvml_field {
+	uint32_t id, scope;
+	int64_t time_us, latency_us;
+	uint32_t type, result;
+	uint64_t value; /* of types of 32 bits the lower half */
+};
+
+struct nvml_event {
+	nvml_device device;
+	uint64_t type, data;
+	uint32_t instance[2];
+};
+
+enum { NVML_NOT_SUPPORTED = 3, NVML_NO_PERMISSION = 4, NVML_GPU_IS_LOST = 15, NVML_ABSENT = 999 };
+enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2 };
+enum { NVML_SLOWDOWN = 1, NVML_XID = 8 };
+enum { NVML_ULONG = 2, NVML_ULONGLONG = 3 };
+enum {
+	NVML_BY_POWER = 0x4 | 0x80,
+	NVML_BY_HEAT = 0x20 | 0x40,
+	NVML_BY_SETTING = 0x2,
+	NVML_BY_OTHER = 0x8 | 0x10
+};
+
+/* X(id, name, name before it was renamed or NULL, parameters) */
+#define NVML_LIST(X)                                                                               \
+	X(INIT, "nvmlInit_v2", NULL, (void))                                                       \
+	X(BY_BUS, "nvmlDeviceGetHandleByPciBusId_v2", NULL, (const char *, nvml_device *))         \
+	X(BUSY, "nvmlDeviceGetUtilizationRates", NULL, (nvml_device, uint32_t *))                  \
+	X(MEMORY, "nvmlDeviceGetMemoryInfo", NULL, (nvml_device, uint64_t *))                      \
+	X(CLOCK, "nvmlDeviceGetClockInfo", NULL, (nvml_device, int, uint32_t *))                   \
+	X(MAX_CLOCK, "nvmlDeviceGetMaxClockInfo", NULL, (nvml_device, int, uint32_t *))            \
+	X(REASONS, "nvmlDeviceGetCurrentClocksEventReasons",                                       \
+	  "nvmlDeviceGetCurrentClocksThrottleReasons", (nvml_device, uint64_t *))                  \
+	X(POWER, "nvmlDeviceGetPowerUsage", NULL, (nvml_device, uint32_t *))                       \
+	X(POWER_LIMIT, "nvmlDeviceGetEnforcedPowerLimit", NULL, (nvml_device, uint32_t *))         \
+	X(HEAT, "nvmlDeviceGetTemperature", NULL, (nvml_device, int, uint32_t *))                  \
+	X(HEAT_LIMIT, "nvmlDeviceGetTemperatureThreshold", NULL, (nvml_device, int, uint32_t *))   \
+	X(FIELDS, "nvmlDeviceGetFieldValues", NULL, (nvml_device, int, struct nvml_field *))       \
+	X(EVENTS, "nvmlEventSetCreate", NULL, (nvml_events *))                                     \
+	X(REGISTER, "nvmlDeviceRegisterEvents", NULL, (nvml_device, uint64_t, nvml_events))        \
+	X(WAIT, "nvmlEventSetWait_v2", "nvmlEventSetWait",                                         \
+	  (nvml_events, struct nvml_event *, uint32_t))
+
+enum {
+#define X(id, name, before, parameters) NVML_##id,
+	NVML_LIST(X)
+#undef X
+		NVML_FUNCTIONS
+};
+#define X(id, name, before, parameters) typedef int(*nvml_##id) parameters;
+NVML_LIST(X)
+#undef X
+
+static void *function[NVML_FUNCTIONS];
+static nvml_events events;
+
+static struct nvml_state {
+	nvml_device handle;
+	bool tried;
+	uint32_t refused;  /* bit per function: it does not have that */
+	uint32_t most[3];  /* clocks, by NVML_CLOCK_*; 0: not known */
+	uint32_t slowdown; /* degrees; 0: not known */
+	uint64_t xids, last_xid;
+} device[TFH_DEVICES_MOST];
+
+static int left(int result)
+{
+	tfh_devices_leave();
+	return result;
+}
+
+#define CALL(id, ...)                                                                              \
+	(function[NVML_##id] && tfh_devices_enter()                                                \
+		 ? left(((nvml_##id)function[NVML_##id])(__VA_ARGS__))                             \
+		 : NVML_ABSENT)
+
+/* What a device lacks it is not asked for again. */
+static bool got(struct nvml_state *d, int id, int result)
+{
+	if (result == NVML_NOT_SUPPORTED || result == NVML_NO_PERMISSION || result == NVML_ABSENT)
+		d->refused |= 1u << id;
+	if (result == NVML_GPU_IS_LOST)
+		d->handle = NULL;
+	return !result;
+}
+
+#define ASK(d, id, ...)                                                                            \
+	((d)->handle && !((d)->refused & 1u << NVML_##id) &&                                       \
+	 got(d, NVML_##id, CALL(id, (d)->handle, __VA_ARGS__)))
+
+/* ---- opening ---- */
+
+static void *open_library(void)
+{
+	void *library;
+
+	if (!tfh_devices_enter())
+		return NULL;
+	library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!library)
+		dlerror();
+	tfh_devices_leave();
+	return library;
+}
+
+static bool ready(void)
+{
+	static const char *const name[][2] = {
+#define X(id, name, before, parameters) {name, before},
+		NVML_LIST(X)
+#undef X
+	};
+	static bool tried, fine;
+	void *library;
+
+	if (tried)
+		return fine;
+	tried = true;
+	library = open_library();
+	tfh_lookup_init();
+	for (int i = 0; library && i < NVML_FUNCTIONS; i++)
+		for (int k = 0; k < 2 && name[i][k] && !function[i]; k++)
+			if (!(function[i] = tfh_next_dlsym(library, name[i][k])))
+				dlerror();
+	fine = !CALL(INIT);
+	if (fine && CALL(EVENTS, &events))
+		events = NULL;
+	return fine;
+}
+
+static void open_device(struct nvml_state *d, int ordinal)
+{
+	CUresult (*ask)(char *, int, int) =
+		(CUresult(*)(char *, int, int))tfh_driver_symbol("cuDeviceGetPCIBusId");
+	char bus[32] = "";
+
+	d->tried = true;
+	if (!ask || !tfh_devices_enter())
+		return;
+	if (left((int)ask(bus, sizeof(bus), ordinal)) || CALL(BY_BUS, bus, &d->handle)) {
+		d->handle = NULL;
+		return;
+	}
+	for (int type = NVML_CLOCK_SM; type <= NVML_CLOCK_MEMORY; type++)
+		if (!ASK(d, MAX_CLOCK, type, &d->most[type]))
+			d->most[type] = 0;
+	if (!ASK(d, HEAT_LIMIT, NVML_SLOWDOWN, &d->slowdown))
+		d->slowdown = 0;
+	if (events && d->handle)
+		CALL(REGISTER, d->handle, NVML_XID, events);
+}
+
+/* ---- reading ---- */
+
+struct nvml_rows {
+	struct tft_sample_thread *at;
+	uint32_t ordinal;
+};
+
+static void put(struct nvml_rows *r, enum tfh_meter meter, uint64_t first, uint64_t second)
+{
+	if (first != UINT64_MAX || second != UINT64_MAX)
+		*r->at++ = (struct tft_sample_thread){TFT_SAMPLE_NO_THREAD,
+						      tfh_meters[meter].number | r->ordinal << 16,
+						      first, second};
+}
+
+static uint64_t known(uint32_t value)
+{
+	return value ? value : UINT64_MAX;
+}
+
+static void read_clocks(struct nvml_state *d, struct nvml_rows *r)
+{
+	static const enum tfh_meter meter[] = {[NVML_CLOCK_SM] = TFH_METER_GPU_CLOCK,
+					       [NVML_CLOCK_MEMORY] = TFH_METER_GPU_MEMORY_CLOCK};
+	uint64_t why;
+	uint32_t mhz;
+
+	for (int type = NVML_CLOCK_SM; type <= NVML_CLOCK_MEMORY; type++)
+		if (ASK(d, CLOCK, type, &mhz))
+			put(r, meter[type], mhz, known(d->most[type]));
+	if (!ASK(d, REASONS, &why))
+		return;
+	put(r, TFH_METER_GPU_LOWERED, !!(why & NVML_BY_POWER), !!(why & NVML_BY_HEAT));
+	/* A slowdown of the board for power or heat has a bit of its own beside. */
+	if (why & (NVML_BY_POWER | NVML_BY_HEAT))
+		why &= ~(uint64_t)NVML_BY_OTHER;
+	put(r, TFH_METER_GPU_LOWERED_ELSE, !!(why & NVML_BY_SETTING), !!(why & NVML_BY_OTHER));
+}
+
+static void read_power(struct nvml_state *d, struct nvml_rows *r)
+{
+	uint32_t value, limit;
+
+	if (ASK(d, POWER, &value))
+		put(r, TFH_METER_GPU_POWER, value,
+		    ASK(d, POWER_LIMIT, &limit) ? limit : UINT64_MAX);
+	if (ASK(d, HEAT, 0, &value))
+		put(r, TFH_METER_GPU_HEAT, value, known(d->slowdown));
+}
+
+/* A counter of 32 bits may pass its end more than once a second: it tells nothing. */
+static uint64_t counter(const struct nvml_field *f)
+{
+	return !f->result && (f->type == NVML_ULONG || f->type == NVML_ULONGLONG) ? f->value
+										  : UINT64_MAX;
+}
+
+static void read_counters(struct nvml_state *d, struct nvml_rows *r)
+{
+	/* Single and double bit errors since the driver was loaded; PCIe; NVLink, all links. */
+	struct nvml_field f[] = {{.id = 198},
+				 {.id = 197},
+				 {.id = 139, .scope = UINT32_MAX},
+				 {.id = 138, .scope = UINT32_MAX},
+				 {.id = 3},
+				 {.id = 4}};
+
+	for (size_t i = 0; i < sizeof(f) / sizeof(f[0]); i++)
+		f[i].result = NVML_ABSENT;
+	if (!ASK(d, FIELDS, sizeof(f) / sizeof(f[0]), f))
+		return;
+	put(r, TFH_METER_GPU_PCIE, counter(&f[0]), counter(&f[1]));
+	put(r, TFH_METER_GPU_NVLINK, counter(&f[2]), counter(&f[3]));
+	put(r, TFH_METER_GPU_ECC, counter(&f[4]), counter(&f[5]));
+}
+
+/* What has come since the last look, without waiting. */
+static void take_events(void)
+{
+	struct nvml_event e = {0};
+
+	for (int i = 0; events && i < 64 && !CALL(WAIT, events, &e, 0); i++)
+		for (uint32_t k = 0; e.type == NVML_XID && k < TFH_DEVICES_MOST; k++)
+			if (device[k].handle && device[k].handle == e.device) {
+				device[k].xids++;
+				device[k].last_xid = e.data;
+			}
+}
+
+static void read_device(struct nvml_state *d, struct nvml_rows *r)
+{
+	uint32_t busy[2];
+	uint64_t bytes[3]; /* total, free, used */
+
+	if (ASK(d, BUSY, busy))
+		put(r, TFH_METER_GPU_BUSY, busy[0], busy[1]);
+	if (ASK(d, MEMORY, bytes))
+		put(r, TFH_METER_GPU_MEMORY, bytes[2], bytes[0]);
+	read_clocks(d, r);
+	read_power(d, r);
+	read_counters(d, r);
+	if (d->xids)
+		put(r, TFH_METER_GPU_XID, d->xids, d->last_xid);
+}
+
+static uint32_t read_devices(uint32_t mask, struct tft_sample_thread *out)
+{
+	struct nvml_rows r = {out, 0};
+
+	if (!ready())
+		return 0;
+	for (uint32_t i = 0; i < TFH_DEVICES_MOST; i++)
+		if (mask & 1u << i && !device[i].tried)
+			open_device(&device[i], (int)i);
+	take_events();
+	for (r.ordinal = 0; r.ordinal < TFH_DEVICES_MOST; r.ordinal++)
+		if (device[r.ordinal].handle)
+			read_device(&device[r.ordinal], &r);
+	return (uint32_t)(r.at - out);
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+	tfh_devices_attach(read_devices);
+}
