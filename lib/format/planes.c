@@ -32,30 +32,62 @@ void tft_planes_u64(uint8_t *restrict out, const uint64_t *restrict v, uint32_t 
 /* The same byte n times: most planes of a device's columns. */
 static bool even(const uint8_t *plane, uint32_t n)
 {
-	return !memcmp(plane, plane + 1, n - 1);
+	return n < 2 || !memcmp(plane, plane + 1, n - 1);
 }
 
-bool tft_planes_join_u64(uint64_t *restrict out, const uint8_t *restrict in, uint32_t n,
-			 uint32_t planes, uint64_t *same)
+/* One pass over `out`, whatever the number of planes. */
+static void join(uint64_t *restrict out, const uint8_t *const plane[8], const uint32_t shift[8],
+		 uint32_t planes, uint64_t rest, uint32_t n)
 {
-	bool begun = false;
+	const uint8_t *restrict a = plane[0], *restrict b = plane[1], *restrict c = plane[2];
+	const uint32_t s = shift[0], t = shift[1], u = shift[2];
 
-	*same = 0;
-	for (uint32_t p = 0; p < planes; p++)
-		if (even(in + (size_t)p * n, n))
-			*same |= (uint64_t)in[(size_t)p * n] << 8 * p;
-	for (uint32_t p = 0; p < planes; p++, in += n) {
-		if (even(in, n))
-			continue;
-		if (begun)
-			for (uint32_t i = 0; i < n; i++)
-				out[i] |= (uint64_t)in[i] << 8 * p;
-		else
-			for (uint32_t i = 0; i < n; i++)
-				out[i] = *same | (uint64_t)in[i] << 8 * p;
-		begun = true;
+	switch (planes) {
+	case 0:
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = rest;
+		return;
+	case 1:
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = rest | (uint64_t)a[i] << s;
+		return;
+	case 2:
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = rest | (uint64_t)a[i] << s | (uint64_t)b[i] << t;
+		return;
+	default:
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = rest | (uint64_t)a[i] << s | (uint64_t)b[i] << t |
+				 (uint64_t)c[i] << u;
 	}
-	return begun;
+	for (uint32_t p = 3; p < planes; p++)
+		for (uint32_t i = 0; i < n; i++)
+			out[i] |= (uint64_t)plane[p][i] << shift[p];
+}
+
+/* The first of a column of distances is a whole value: its high planes are even behind it. */
+bool tft_planes_join_u64(uint64_t *out, const uint8_t *in, uint32_t n, uint32_t planes,
+			 uint64_t *same)
+{
+	const uint8_t *plane[8] = {in, in, in};
+	uint32_t shift[8] = {0}, k = 0;
+	uint64_t rest = 0, first = tft_plane_get(in, n, planes, 0);
+
+	for (uint32_t p = 0; p < planes; p++) {
+		const uint8_t *x = in + (size_t)p * n;
+		if (even(x + 1, n - 1)) {
+			rest |= (uint64_t)x[n - 1] << 8 * p;
+		} else {
+			plane[k] = x;
+			shift[k++] = 8 * p;
+		}
+	}
+	*same = rest;
+	if (!k && first == rest)
+		return false;
+	join(out, plane, shift, k, rest, n);
+	out[0] = first;
+	return true;
 }
 
 void tft_planes_some_u32(uint32_t *restrict out, const uint8_t *restrict in, uint32_t count,

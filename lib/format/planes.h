@@ -10,11 +10,6 @@ void tft_planes_u16(uint8_t *out, const uint16_t *v, uint32_t n, uint32_t planes
 void tft_planes_u32(uint8_t *out, const uint32_t *v, uint32_t n, uint32_t planes);
 void tft_planes_u64(uint8_t *out, const uint64_t *v, uint32_t n, uint32_t planes);
 
-/* Reads n > 0 values of `planes` planes. False: all are `*same`, and nothing was written; else that
- * is what they have in common. */
-bool tft_planes_join_u64(uint64_t *out, const uint8_t *in, uint32_t n, uint32_t planes,
-			 uint64_t *same);
-
 /* Reads n values of 1 to 4 planes from the one that `in` points at; a plane has `count` of them. */
 void tft_planes_some_u32(uint32_t *out, const uint8_t *in, uint32_t count, uint32_t planes,
 			 uint32_t n);
@@ -28,6 +23,10 @@ static inline uint64_t tft_plane_get(const uint8_t *data, uint32_t n, uint32_t p
 		v |= (uint64_t)data[(uint64_t)p * n + i] << 8 * p;
 	return v;
 }
+
+/* Reads n > 0 values of at most 8 planes. False: all are `*same`, and nothing was written. */
+bool tft_planes_join_u64(uint64_t *out, const uint8_t *in, uint32_t n, uint32_t planes,
+			 uint64_t *same);
 
 /*
  * How many planes (1..max) hold all but about one in 1,024 of the values; the rest become escapes,

@@ -346,15 +346,10 @@ static inline __attribute__((always_inline)) void add_spans(uint64_t *out, const
 		out[i] += tft_unzigzag(tft_plane_get(data, n, planes, i));
 }
 
-/* Ends as distances: `out` holds the starts when their own column has been read. */
+/* Adds ends that are written as distances to the starts in `out`. */
 static void take_ends(const struct tft_table_view *v, const struct tft_section *s,
 		      const uint8_t *data, uint64_t *out)
 {
-	uint64_t same;
-
-	if (!tft_table_values(v, TFT_GPUS_START, out, &same))
-		for (uint32_t i = 0; i < v->rows; i++)
-			out[i] = same;
 	switch (s->planes) {
 	case 1:
 		add_spans(out, data, v->rows, 1);
@@ -367,6 +362,16 @@ static void take_ends(const struct tft_table_view *v, const struct tft_section *
 	}
 }
 
+/* The whole column, also where all its values are the same. */
+static void whole_column(const struct tft_table_view *v, uint8_t id, uint64_t *out)
+{
+	uint64_t same;
+
+	if (!tft_table_values(v, id, out, &same))
+		for (uint32_t i = 0; i < v->rows; i++)
+			out[i] = same;
+}
+
 bool tft_table_values(const struct tft_table_view *v, uint8_t id, uint64_t *out, uint64_t *same)
 {
 	struct tft_section s;
@@ -377,6 +382,7 @@ bool tft_table_values(const struct tft_table_view *v, uint8_t id, uint64_t *out,
 	if (!v->rows || !find_column(v, id, &s, &data))
 		return false;
 	if (s.transform == TFT_FROM_START && id != TFT_GPUS_START) {
+		whole_column(v, TFT_GPUS_START, out);
 		take_ends(v, &s, data, out);
 		return true;
 	}
@@ -390,6 +396,20 @@ bool tft_table_values(const struct tft_table_view *v, uint8_t id, uint64_t *out,
 		for (uint32_t i = 0; i < v->rows; i++)
 			out[i] = sum += tft_unzigzag(out[i]);
 	return true;
+}
+
+void tft_table_times(const struct tft_table_view *v, uint64_t *start, uint64_t *end)
+{
+	struct tft_section s;
+	const uint8_t *data;
+
+	whole_column(v, TFT_GPUS_START, start);
+	if (!find_column(v, TFT_GPUS_END, &s, &data) || s.transform != TFT_FROM_START) {
+		whole_column(v, TFT_GPUS_END, end);
+		return;
+	}
+	memcpy(end, start, v->rows * sizeof(*end));
+	take_ends(v, &s, data, end);
 }
 
 const char *tft_table_text(const struct tft_table_view *v, uint32_t offset)

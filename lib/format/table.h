@@ -162,6 +162,8 @@ int tft_table_rows(const struct tft_table_view *v, const struct tft_table *t, vo
 /* One column alone: true, its v->rows values are in `out`; false, all of them are `*same` (0 where
  * there is no such column) and `out` is as it was. A value may be wider than the field of a row. */
 bool tft_table_values(const struct tft_table_view *v, uint8_t id, uint64_t *out, uint64_t *same);
+/* Columns 1 and 2, both of v->rows values: when rows begin and end. */
+void tft_table_times(const struct tft_table_view *v, uint64_t *start, uint64_t *end);
 /* Never NULL. */
 const char *tft_table_text(const struct tft_table_view *v, uint32_t offset);
 struct tft_table_pair tft_table_pair_at(const struct tft_table_view *v, uint32_t i);

@@ -82,6 +82,15 @@ static void assert_columns(const struct tft_table_view *v, const struct tft_tabl
 	}
 	assert_false(tft_table_values(v, 99, values, &same));
 	assert_int_equal(same, 0);
+	if (t != &tft_gpus && t != &tft_drvr)
+		return;
+	uint64_t ends[N];
+	tft_table_times(v, values, ends);
+	for (uint32_t i = 0; i < v->rows; i++) {
+		const char *row = (const char *)rows + (size_t)i * t->row_bytes;
+		assert_memory_equal(&values[i], row + t->column[0].offset, sizeof(*values));
+		assert_memory_equal(&ends[i], row + t->column[1].offset, sizeof(*ends));
+	}
 }
 
 static void test_gpus(void **unused)
@@ -168,6 +177,34 @@ static void test_ends(void **unused)
 	}
 }
 
+/* Few rows, with all kinds of planes: none that differs, only in the first row, several. */
+static void test_few(void **unused)
+{
+	(void)unused;
+	for (uint32_t n = 1; n <= 5; n++)
+		for (uint32_t kind = 0; kind < 40; kind++) {
+			struct tft_gpu_row in[5] = {{0}}, out[5];
+			struct tft_table_view v;
+			size_t len;
+			for (uint32_t i = 0; i < n; i++) {
+				in[i].start = kind % 4 == 0   ? 0
+					      : kind % 4 == 1 ? 7 + i * 3ull
+							      : any() >> kind;
+				in[i].end =
+					kind % 3 ? in[i].start + kind * (i == 1) : any() >> kind;
+				in[i].grid = i ? kind / 8 : any();
+				in[i].bytes = i % 2 ? any() >> kind : 1ull << 40;
+				in[i].node = kind % 5 ? 5 * i : 0;
+			}
+			void *payload = make(&tft_gpus, in, n, &extra, &len);
+			assert_int_equal(tft_table_open(&v, payload, len), 0);
+			assert_int_equal(tft_table_rows(&v, &tft_gpus, out), 0);
+			assert_memory_equal(in, out, n * sizeof(*in));
+			assert_columns(&v, &tft_gpus, out);
+			free(payload);
+		}
+}
+
 /* Spans and clock readings come without rows, too. */
 static void test_empty(void **unused)
 {
@@ -213,6 +250,10 @@ static void test_damage(void **unused)
 			assert_non_null(values);
 			for (uint32_t c = 0; c < tft_gpus.columns; c++)
 				tft_table_values(&v, tft_gpus.column[c].id, values, &same);
+			uint64_t *ends = calloc(v.rows + 1, sizeof(*ends));
+			assert_non_null(ends);
+			tft_table_times(&v, values, ends);
+			free(ends);
 			free(values);
 			for (uint32_t r = 0; r < v.rows; r++)
 				assert_true(strlen(tft_table_text(&v, rows[r].name)) < len);
@@ -226,9 +267,9 @@ static void test_damage(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gpus),   cmocka_unit_test(test_drvr),
-		cmocka_unit_test(test_ends),   cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_few),   cmocka_unit_test(test_gpus),
+		cmocka_unit_test(test_drvr),  cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_empty), cmocka_unit_test(test_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

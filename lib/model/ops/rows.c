@@ -253,16 +253,11 @@ static int take_names(struct tfh_rows *r, struct open_table *o, const struct tft
 	return 0;
 }
 
-static int64_t *take_times(struct tfh_axis *axis, const struct tft_table_view *v, uint8_t column,
-			   uint64_t *values)
+static int64_t *run_times(struct tfh_axis *axis, uint64_t *values, uint32_t n)
 {
 	int64_t *t = (int64_t *)values;
-	uint64_t same;
 
-	if (!tft_table_values(v, column, values, &same))
-		for (uint32_t i = 0; i < v->rows; i++)
-			values[i] = same;
-	for (uint32_t i = 0; i < v->rows; i++)
+	for (uint32_t i = 0; i < n; i++)
 		t[i] = tfh_axis_ns(axis, values[i]);
 	return t;
 }
@@ -273,8 +268,9 @@ static int fill(struct tfh_rows *r, struct open_table *o, struct tfh_axis *axis,
 	const uint8_t *column = r->gpus ? gpus_column : drvr_column;
 	uint64_t *free_at = o->memory;
 
-	o->t0 = take_times(axis, v, TFT_GPUS_START, free_at);
-	o->t1 = take_times(axis, v, TFT_GPUS_END, free_at += o->n);
+	tft_table_times(v, free_at, free_at + o->n);
+	o->t0 = run_times(axis, free_at, o->n);
+	o->t1 = run_times(axis, free_at += o->n, o->n);
 	for (uint32_t i = 0; i < o->n; i++)
 		o->t1[i] = o->t1[i] < o->t0[i] ? o->t0[i] : o->t1[i];
 	sort_rows(o, (uint32_t *)(free_at += o->n));
