@@ -77,6 +77,16 @@ static int rewind_ops(void *arg, uint32_t process, struct tfh_err *err)
 	return tfh_ops_open(s->run, process, &s->ops, err);
 }
 
+static int rewind_brief(void *arg, uint32_t process, struct tfh_err *err)
+{
+	struct source *s = arg;
+	int rc = rewind_ops(arg, process, err);
+
+	if (!rc)
+		tfh_ops_brief(s->ops);
+	return rc;
+}
+
 static bool next_op(void *arg, struct tfh_op *op)
 {
 	struct source *s = arg;
@@ -205,6 +215,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 				.place = place_of,
 				.digests = digests_of,
 				.rewind_ops = rewind_ops,
+				.rewind_brief = rewind_brief,
 				.next_op = next_op,
 				.look_op = look_op,
 				.ops_error = ops_error,

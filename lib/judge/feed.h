@@ -32,6 +32,8 @@ struct tfh_feed {
 	/* Device ops of one process in order of their start, as tfh_ops_*; all NULL: there are
 	 * none. An op's `name` lives as long as the feed. */
 	int (*rewind_ops)(void *arg, uint32_t process, struct tfh_err *err);
+	/* The same, where ops need tell no more than tfh_ops_brief() says; NULL: rewind_ops(). */
+	int (*rewind_brief)(void *arg, uint32_t process, struct tfh_err *err);
 	bool (*next_op)(void *arg, struct tfh_op *op);
 	const struct tfh_op *(*look_op)(void *arg); /* to next_op() as look() is to next() */
 	int (*ops_error)(void *arg, struct tfh_err *err);
@@ -68,6 +70,12 @@ static inline const struct tfh_op *tfh_feed_look_op(const struct tfh_feed *f, st
 	if (f->look_op)
 		return f->look_op(f->arg);
 	return f->next_op(f->arg, room) ? room : NULL;
+}
+
+static inline int tfh_feed_rewind_brief(const struct tfh_feed *f, uint32_t process,
+					struct tfh_err *err)
+{
+	return (f->rewind_brief ? f->rewind_brief : f->rewind_ops)(f->arg, process, err);
 }
 
 /* Judges one process of a feed; the caller adds what only the run knows (end, quality). As

@@ -1,5 +1,5 @@
-/* Calls of ops are read as they were written, as often as one likes, few or more than fit into
- * memory; where there is no room for them, that is said. */
+/* Ops in short and their calls are read as they were written, as often as one likes, few or more than fit into memory, on few
+ * streams or more than have numbers; where there is no room for them, that is said. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,12 +29,43 @@ static bool call_of(uint32_t i, struct tfh_issue *c)
 	return i % 7 != 3;
 }
 
+/* The i-th op; one in a thousand starts far away or lasts long, and most are where the one before was. */
+static struct tfh_op op_of(uint32_t i)
+{
+	uint64_t h = tfh_hash_u64(~(uint64_t)i), place = i % 5 ? 1 : h % (i > 5000 ? 400 : 4);
+	struct tfh_op op = {.t0 = (int64_t)i * 700 + (int64_t)(h % 300),
+			    .device = place % 3,
+			    .ctx = (uint32_t)place / 2,
+			    .stream = (uint32_t)place * 0x1000001u};
+
+	op.t1 = op.t0 + (i % 1000 == 77 ? (int64_t)(h >> 2) : (int64_t)(h >> 50));
+	op.kind = i % 997 ? (uint8_t)(i % 13 ? 1 : 1 + h % 5) : (uint8_t)h;
+	if (op.kind == TFH_OP_COPY) {
+		op.dir = (uint8_t)(h >> 8) % 7;
+		op.pageable = h >> 16 & 1;
+		op.bytes = h >> (h & 63);
+	}
+	op.communication = h >> 17 & 1;
+	op.managed = h >> 18 & 1;
+	return op;
+}
+
+static void same_op(const struct tfh_op *a, const struct tfh_op *b)
+{
+	assert_true(a->t0 == b->t0 && a->t1 == b->t1 && a->bytes == b->bytes);
+	assert_true(a->device == b->device && a->ctx == b->ctx && a->stream == b->stream);
+	assert_true(a->kind == b->kind && a->dir == b->dir && a->pageable == b->pageable);
+	assert_true(a->communication == b->communication && a->managed == b->managed);
+}
+
 static void write_all(struct tfh_issued *s, uint32_t n)
 {
 	struct tfh_issue c;
 
-	for (uint32_t i = 0; i < n; i++)
-		tfh_issued_add(s, call_of(i, &c) ? &c : NULL);
+	for (uint32_t i = 0; i < n; i++) {
+		struct tfh_op op = op_of(i);
+		tfh_issued_add(s, &op, call_of(i, &c) ? &c : NULL);
+	}
 }
 
 static void check(uint32_t n)
@@ -48,18 +79,23 @@ static void check(uint32_t n)
 	for (uint32_t turn = 0; turn < 3; turn++) {
 		/* The second reader stops in the middle. */
 		uint32_t upto = turn == 1 ? n / 2 : n;
+		struct tfh_op op = {0};
 		assert_true(tfh_issued_rewind(s));
 		for (uint32_t i = 0; i < upto; i++) {
+			struct tfh_op wanted_op = op_of(i);
 			bool wanted = call_of(i, &want);
-			assert_int_equal(tfh_issued_next(s, &got, &known), 0);
+			assert_false(tfh_issued_end(s));
+			assert_int_equal(tfh_issued_next(s, &op, &got, &known), 0);
+			same_op(&op, &wanted_op);
 			assert_int_equal(known, wanted);
 			if (!known)
 				continue;
 			assert_true(got.t0 == want.t0 && got.t1 == want.t1);
 			assert_true(got.thread == want.thread && got.call == want.call);
 		}
+		assert_int_equal(tfh_issued_end(s), upto == n);
 		if (upto == n)
-			assert_int_not_equal(tfh_issued_next(s, &got, &known), 0);
+			assert_int_not_equal(tfh_issued_next(s, &op, &got, &known), 0);
 	}
 	tfh_issued_free(s);
 }

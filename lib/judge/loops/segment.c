@@ -385,7 +385,7 @@ static int find_lead_in(const struct tfh_facts *facts, struct tfh_loops *loops, 
 		least = most > TFH_LOOPS_LEAD_NS ? most : TFH_LOOPS_LEAD_NS;
 	const struct tfh_op *op;
 	struct tfh_op room;
-	int rc = f->rewind_ops ? f->rewind_ops(f->arg, facts->process, err) : 0;
+	int rc = f->rewind_ops ? tfh_feed_rewind_brief(f, facts->process, err) : 0;
 
 	while (!rc && f->rewind_ops && end - t0 <= most && (op = tfh_feed_look_op(f, &room))) {
 		if (op->t0 - end > least && op->t0 < t1 && op->issue0 > INT64_MIN &&

@@ -133,18 +133,21 @@ struct tfh_issue {
 	uint64_t call;
 };
 
-/* ---- issued.c: which calls issued the ops, from one pass to the next ---- */
+/* ---- issued.c: ops in short and which calls issued them, from one pass to the next ---- */
 
 struct tfh_issued;
 /* NULL: out of memory. */
 struct tfh_issued *tfh_issued_new(void);
 void tfh_issued_free(struct tfh_issued *s);
-/* The call of the next op, NULL: not known. */
-void tfh_issued_add(struct tfh_issued *s, const struct tfh_issue *issue);
+/* The next op and its call, NULL: not known. */
+void tfh_issued_add(struct tfh_issued *s, const struct tfh_op *op, const struct tfh_issue *issue);
+/* Whether all have been read. */
+bool tfh_issued_end(const struct tfh_issued *s);
 /* To the first op. False: there was no room for all of them. */
 bool tfh_issued_rewind(struct tfh_issued *s);
-/* The next op's call, as it was added. 0 or -errno. */
-int tfh_issued_next(struct tfh_issued *s, struct tfh_issue *out, bool *known);
+/* The next op and its call, as they were added: of the op what tfh_ops_brief() says. `op` is zero before the first one, and
+ * as it was left before the others. 0 or -errno. */
+int tfh_issued_next(struct tfh_issued *s, struct tfh_op *op, struct tfh_issue *out, bool *known);
 
 /* ---- issue_by_order.c: ops and calls in the order of CUPTI's numbers ---- */
 

@@ -1,9 +1,9 @@
 /*
- * Which calls issued the ops of a process, as the first pass over them found out: the later ones
- * need neither CUPTI's records of calls nor the host's. Times are written as distances to those of
- * the op before, about six bytes an op: a little of it in memory, what is more in a temporary file
- * without a name. How long the numbers are stands before them, so that reading them takes no guess
- * of the processor's. Where there is no room for it, every pass joins anew.
+ * The ops of a process in short, each with the call that issued it, as the first pass over them found out: the later ones
+ * need neither CUPTI's records of calls nor the host's, and the first look of the accounts needs no rows either. Times are
+ * written as distances to those of the op before, about eleven bytes an op: a little of it in memory, what is more in a
+ * temporary file without a name. How long the numbers are stands before them, so that reading them takes no guess of the
+ * processor's. Where there is no room for it, every pass joins anew.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -16,11 +16,17 @@
 #include "model/ops/device_ops.h"
 
 #define IN_MEMORY (256u << 10)
-/* Of one op: a byte, a thread, and three numbers of at most eight bytes; the last one is read and
- * written as eight. */
-#define OP_BYTES 40
+/* Of one op at most: two bytes, its place and what it is, how many bytes it copied, a thread, and five numbers; the last one
+ * is read and written as eight. */
+#define OP_BYTES 80
 /* A descriptor each, as long as the run is open. */
 #define MOST_FILES 64
+/* Devices and streams of ops that have a number of one byte. */
+#define MANY_PLACES 255u
+
+struct op_place {
+	uint32_t device, ctx, stream;
+};
 
 struct tfh_issued {
 	uint8_t *v; /* of the written: the newest; of the read: v + at is next */
@@ -29,6 +35,12 @@ struct tfh_issued {
 	uint64_t filed, read;
 	bool lost;
 	struct tfh_issue last;
+	/* Of the op before: when it began, what it was, and where. */
+	int64_t t0;
+	uint16_t what;
+	uint8_t at_place;
+	struct op_place place[MANY_PLACES]; /* the first of them that ops had */
+	uint32_t places;
 };
 
 static _Atomic uint32_t files;
@@ -95,7 +107,8 @@ static bool make_room(struct tfh_issued *s)
 	return true;
 }
 
-/* What stands before the numbers of an op. */
+/* What stands before the numbers of an op, and before those of its call: bits, and where the codes of lengths begin. */
+enum { OTHER_PLACE = 1, OTHER_KIND = 2, BYTES = 4, OP_T0 = 3, OP_NS = 5 };
 enum { KNOWN = 1, OTHER_THREAD = 2, NS = 2, T0 = 4, CALL = 6 };
 
 /* A number has 1 << code bytes. */
@@ -110,12 +123,12 @@ static inline uint8_t *put(uint8_t *p, uint64_t x, unsigned code)
 	return p + (1u << code);
 }
 
-static inline uint64_t get(struct tfh_issued *s, unsigned code)
+static inline uint64_t get(const uint8_t **p, unsigned code)
 {
 	uint64_t x;
 
-	memcpy(&x, s->v + s->at, sizeof(x));
-	s->at += 1u << code;
+	memcpy(&x, *p, sizeof(x));
+	*p += 1u << code;
 	return x & UINT64_MAX >> (64 - (8u << code));
 }
 
@@ -130,32 +143,126 @@ static int64_t plus(int64_t a, uint64_t zigzag)
 	return (int64_t)((uint64_t)a + tft_unzigzag(zigzag));
 }
 
-void tfh_issued_add(struct tfh_issued *s, const struct tfh_issue *issue)
+/* What an op is, of which its first look asks. */
+static uint16_t what_is(const struct tfh_op *op)
+{
+	return (uint16_t)(op->kind | op->dir << 8 | op->communication << 12 | op->pageable << 13 |
+			  op->managed << 14);
+}
+
+static void say_what(struct tfh_op *op, uint16_t what)
+{
+	op->kind = (uint8_t)what;
+	op->dir = what >> 8 & 15;
+	op->communication = what >> 12 & 1;
+	op->pageable = what >> 13 & 1;
+	op->managed = what >> 14 & 1;
+}
+
+static bool is_at(const struct op_place *p, const struct tfh_op *op)
+{
+	return p->stream == op->stream && p->ctx == op->ctx && p->device == op->device;
+}
+
+/* Number of an op's place; MANY_PLACES: it has none. */
+static uint8_t place_of(struct tfh_issued *s, const struct tfh_op *op)
+{
+	uint32_t i = 0;
+
+	if (s->at_place < s->places && is_at(&s->place[s->at_place], op))
+		return s->at_place;
+	while (i < s->places && !is_at(&s->place[i], op))
+		i++;
+	return (uint8_t)i;
+}
+
+/* The first op at a place tells it; from then on its number does. */
+static uint8_t *put_place(struct tfh_issued *s, uint8_t *p, uint8_t number, const struct tfh_op *op)
+{
+	struct op_place at = {op->device, op->ctx, op->stream};
+
+	*p++ = number;
+	s->at_place = number;
+	if (number < s->places)
+		return p;
+	if (number < MANY_PLACES)
+		s->place[s->places++] = at;
+	memcpy(p, &at, sizeof(at));
+	return p + sizeof(at);
+}
+
+static const uint8_t *get_place(struct tfh_issued *s, const uint8_t *p, struct tfh_op *op)
+{
+	struct op_place at;
+
+	s->at_place = *p++;
+	if (s->at_place < s->places) {
+		at = s->place[s->at_place];
+	} else {
+		memcpy(&at, p, sizeof(at));
+		p += sizeof(at);
+		if (s->at_place < MANY_PLACES)
+			s->place[s->places++] = at;
+	}
+	op->device = at.device;
+	op->ctx = at.ctx;
+	op->stream = at.stream;
+	return p;
+}
+
+/* The op itself; its first byte is at `head`. */
+static uint8_t *put_op(struct tfh_issued *s, uint8_t *head, uint8_t *p, const struct tfh_op *op)
+{
+	uint64_t t0 = (uint64_t)less(op->t0, s->t0), ns = (uint64_t)less(op->t1, op->t0);
+	uint8_t number = place_of(s, op);
+	uint16_t what = what_is(op);
+	bool other = number != s->at_place || number >= s->places;
+	bool copy = op->kind == TFH_OP_COPY;
+
+	*head = (uint8_t)(other * OTHER_PLACE | (what != s->what) * OTHER_KIND | copy * BYTES |
+			  code_of(t0) << OP_T0 | code_of(ns) << OP_NS);
+	if (other)
+		p = put_place(s, p, number, op);
+	if (what != s->what)
+		p = put(p, what, 1);
+	if (copy)
+		p = put(p, op->bytes, 3);
+	p = put(p, t0, code_of(t0));
+	s->t0 = op->t0;
+	s->what = what;
+	return put(p, ns, code_of(ns));
+}
+
+static uint8_t *put_call(struct tfh_issued *s, uint8_t *head, uint8_t *p,
+			 const struct tfh_issue *issue)
+{
+	bool other = issue->thread != s->last.thread;
+	uint64_t ns = tft_zigzag((uint64_t)less(issue->t1, issue->t0));
+	uint64_t t0 = tft_zigzag((uint64_t)less(issue->t0, s->last.t0));
+	uint64_t call = tft_zigzag(issue->call - s->last.call);
+
+	*head = (uint8_t)(KNOWN | other * OTHER_THREAD | code_of(ns) << NS | code_of(t0) << T0 |
+			  code_of(call) << CALL);
+	if (other)
+		p = put(p, issue->thread, 2);
+	p = put(p, ns, code_of(ns));
+	p = put(p, t0, code_of(t0));
+	s->last = *issue;
+	return put(p, call, code_of(call));
+}
+
+void tfh_issued_add(struct tfh_issued *s, const struct tfh_op *op, const struct tfh_issue *issue)
 {
 	if (!s || s->lost)
 		return;
 	s->lost = s->cap - s->n < OP_BYTES && !make_room(s);
 	if (s->lost)
 		return;
-	uint8_t *p = s->v + s->n;
-	if (!issue) {
-		*p = 0;
-		s->n++;
-		return;
-	}
-	bool other = issue->thread != s->last.thread;
-	uint64_t ns = tft_zigzag((uint64_t)less(issue->t1, issue->t0));
-	uint64_t t0 = tft_zigzag((uint64_t)less(issue->t0, s->last.t0));
-	uint64_t call = tft_zigzag(issue->call - s->last.call);
-	*p++ = (uint8_t)(KNOWN | other * OTHER_THREAD | code_of(ns) << NS | code_of(t0) << T0 |
-			 code_of(call) << CALL);
-	if (other)
-		p = put(p, issue->thread, 2);
-	p = put(p, ns, code_of(ns));
-	p = put(p, t0, code_of(t0));
-	p = put(p, call, code_of(call));
+	uint8_t *head = s->v + s->n, *p = put_op(s, head, head + 2, op);
+	head[1] = 0;
+	if (issue)
+		p = put_call(s, head + 1, p, issue);
 	s->n = (size_t)(p - s->v);
-	s->last = *issue;
 }
 
 bool tfh_issued_rewind(struct tfh_issued *s)
@@ -163,6 +270,10 @@ bool tfh_issued_rewind(struct tfh_issued *s)
 	if (s->fd >= 0 && !s->read && !s->lost)
 		s->lost = !write_out(s);
 	s->last = (struct tfh_issue){0};
+	s->t0 = 0;
+	s->what = 0;
+	s->at_place = 0;
+	s->places = 0;
 	s->at = s->read = 0;
 	if (s->fd >= 0)
 		s->n = 0;
@@ -187,7 +298,37 @@ static int read_on(struct tfh_issued *s)
 	return 0;
 }
 
-int tfh_issued_next(struct tfh_issued *s, struct tfh_issue *out, bool *known)
+/* What it shares with the op before is left as it was. */
+static const uint8_t *get_op(struct tfh_issued *s, unsigned head, const uint8_t *p,
+			     struct tfh_op *op)
+{
+	if (head & OTHER_PLACE)
+		p = get_place(s, p, op);
+	if (head & OTHER_KIND)
+		say_what(op, (uint16_t)get(&p, 1));
+	op->bytes = head & BYTES ? get(&p, 3) : 0;
+	op->t0 = s->t0 = (int64_t)((uint64_t)s->t0 + get(&p, head >> OP_T0 & 3));
+	op->t1 = (int64_t)((uint64_t)op->t0 + get(&p, head >> OP_NS & 3));
+	return p;
+}
+
+static const uint8_t *get_call(struct tfh_issued *s, unsigned head, const uint8_t *p,
+			       struct tfh_issue *out)
+{
+	if (head & OTHER_THREAD)
+		s->last.thread = (uint32_t)get(&p, 2);
+	uint64_t ns = get(&p, head >> NS & 3);
+	int64_t t0 = plus(s->last.t0, get(&p, head >> T0 & 3));
+	uint64_t call = s->last.call + tft_unzigzag(get(&p, head >> CALL & 3));
+	/* One by one: a copy of the whole in pieces of 16 bytes waits for the stores before it. */
+	out->t0 = s->last.t0 = t0;
+	out->t1 = plus(t0, ns);
+	out->thread = s->last.thread;
+	out->call = s->last.call = call;
+	return p;
+}
+
+int tfh_issued_next(struct tfh_issued *s, struct tfh_op *op, struct tfh_issue *out, bool *known)
 {
 	int rc = 0;
 
@@ -195,19 +336,15 @@ int tfh_issued_next(struct tfh_issued *s, struct tfh_issue *out, bool *known)
 		rc = read_on(s);
 	if (rc || s->at == s->n)
 		return rc ? rc : -EIO;
-	unsigned head = s->v[s->at++];
-	*known = head & KNOWN;
-	if (!*known)
-		return 0;
-	if (head & OTHER_THREAD)
-		s->last.thread = (uint32_t)get(s, 2);
-	uint64_t ns = get(s, head >> NS & 3);
-	int64_t t0 = plus(s->last.t0, get(s, head >> T0 & 3));
-	uint64_t call = s->last.call + tft_unzigzag(get(s, head >> CALL & 3));
-	/* One by one: a copy of the whole in pieces of 16 bytes waits for the stores before it. */
-	out->t0 = s->last.t0 = t0;
-	out->t1 = plus(t0, ns);
-	out->thread = s->last.thread;
-	out->call = s->last.call = call;
+	const uint8_t *head = s->v + s->at, *p = get_op(s, head[0], head + 2, op);
+	*known = head[1] & KNOWN;
+	if (*known)
+		p = get_call(s, head[1], p, out);
+	s->at = (size_t)(p - s->v);
 	return 0;
+}
+
+bool tfh_issued_end(const struct tfh_issued *s)
+{
+	return s->at == s->n && s->read == s->filed;
 }

@@ -25,7 +25,9 @@ struct tfh_ops {
 		bool communicates;
 	} known[KNOWN];
 	struct tfh_err err;
-	struct tfh_op op; /* the one handed out last */
+	struct tfh_op op;   /* the one handed out last */
+	struct tfh_op seen; /* the same in short, as an earlier pass kept it */
+	bool brief;	    /* `seen` is handed out */
 	bool end;
 	bool fed;	/* as tfh_joiner */
 	uint32_t holes; /* that were known at its beginning */
@@ -102,9 +104,6 @@ static void fill(struct tfh_ops *o, const struct tfh_row *row, struct tfh_op *op
 	op->correlation = (uint32_t)tfh_cell(row, TFH_CELL_CORRELATION);
 	op->graph = (uint32_t)tfh_cell(row, TFH_CELL_GRAPH);
 	op->node = tfh_cell(row, TFH_CELL_NODE);
-	op->issue0 = op->issue1 = INT64_MIN;
-	op->thread = UINT32_MAX;
-	op->call = UINT64_MAX;
 	if (kind == TFH_OP_COPY) {
 		op->dir = direction((uint8_t)tfh_cell(row, TFH_CELL_FLAGS));
 		op->pageable = (op->dir == TFH_DIR_H2D &&
@@ -158,10 +157,20 @@ static bool next_row(struct tfh_ops *o, struct tfh_op *op, struct tfh_issue *iss
 	tfh_rows_take(o->gpus);
 	if (o->join)
 		return true;
-	rc = tfh_issued_next(o->issued, issue, known);
+	rc = tfh_issued_next(o->issued, &o->seen, issue, known);
 	if (rc)
 		tfh_err_set(&o->err, rc, "%s", strerror(-rc));
 	return !rc;
+}
+
+static void give_call(struct tfh_ops *o, struct tfh_op *op, const struct tfh_issue *issue,
+		      bool known)
+{
+	op->issue0 = known ? issue->t0 : INT64_MIN;
+	op->issue1 = known ? issue->t1 : INT64_MIN;
+	op->thread = known ? issue->thread : UINT32_MAX;
+	op->call = known ? issue->call : UINT64_MAX;
+	o->unissued += op->issue0 == INT64_MIN;
 }
 
 static bool next_joined(struct tfh_ops *o, struct tfh_op *op)
@@ -177,14 +186,25 @@ static bool next_joined(struct tfh_ops *o, struct tfh_op *op)
 	if (o->err.code || !there)
 		return false;
 	if (o->join)
-		tfh_issued_add(o->issued, known ? &issue : NULL);
-	if (known) {
-		op->issue0 = issue.t0;
-		op->issue1 = issue.t1;
-		op->thread = issue.thread;
-		op->call = issue.call;
+		tfh_issued_add(o->issued, op, known ? &issue : NULL);
+	give_call(o, op, &issue, known);
+	return true;
+}
+
+/* Of what an earlier pass kept. */
+static bool next_brief(struct tfh_ops *o)
+{
+	struct tfh_issue issue;
+	bool known;
+
+	if (tfh_issued_end(o->issued))
+		return false;
+	int rc = tfh_issued_next(o->issued, &o->seen, &issue, &known);
+	if (rc) {
+		tfh_err_set(&o->err, rc, "%s", strerror(-rc));
+		return false;
 	}
-	o->unissued += op->issue0 == INT64_MIN;
+	give_call(o, &o->seen, &issue, known);
 	return true;
 }
 
@@ -208,8 +228,8 @@ static const struct tfh_op *next_recorded(struct tfh_ops *o)
 {
 	if (!o->gpus || o->end)
 		return NULL;
-	if (next_joined(o, &o->op))
-		return &o->op;
+	if (o->brief ? next_brief(o) : next_joined(o, &o->op))
+		return o->brief ? &o->seen : &o->op;
 	if (o->join && tfh_join_waits(o->join))
 		return NULL;
 	o->end = true;
@@ -236,6 +256,13 @@ bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op)
 	if (next)
 		*op = *next;
 	return next != NULL;
+}
+
+void tfh_ops_brief(struct tfh_ops *o)
+{
+	o->brief = !o->run->built && o->gpus && !o->join;
+	o->seen.process = o->process;
+	o->seen.name = "";
 }
 
 int tfh_ops_error(const struct tfh_ops *o, struct tfh_err *err)
@@ -347,10 +374,23 @@ struct tfh_ops *tfh_ops_join(struct tfh_merge *m, struct tfh_run *run, uint32_t 
 	return o;
 }
 
+/* A reader that stopped on the way has not spoilt what it read. */
+static void keep_issued(struct tfh_ops *o)
+{
+	struct tfh_gpu *g =
+		o->issued && !o->join && !o->err.code ? o->run->proc[o->process].gpu : NULL;
+
+	if (!g || g->issued)
+		return;
+	g->issued = o->issued;
+	o->issued = NULL;
+}
+
 void tfh_ops_close(struct tfh_ops *o)
 {
 	if (!o)
 		return;
+	keep_issued(o);
 	tfh_issued_free(o->issued);
 	tfh_join_close(o->join);
 	tfh_rows_close(o->gpus);

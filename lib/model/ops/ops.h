@@ -72,6 +72,9 @@ bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op);
 /* The same without a copy: good until the one after it is asked for; NULL at the end or on error.
  */
 const struct tfh_op *tfh_ops_look(struct tfh_ops *o);
+/* From the first op on: where all ops have been read before, each tells only when and where it ran, `kind`, `dir`, `pageable`,
+ * `communication`, `managed`, a copy's `bytes`, and when its call was. Saves most of the reading. */
+void tfh_ops_brief(struct tfh_ops *o);
 int tfh_ops_error(const struct tfh_ops *o, struct tfh_err *err);
 void tfh_ops_close(struct tfh_ops *o);
 /* Finds the ops' calls while the events of a process go by for the first time, so that later passes
