@@ -28,6 +28,11 @@ struct tfh_in_flight {
 	const char *detail; /* "stream 7", bytes, stage name, or "" */
 	uint64_t handle;    /* of a wait: the stream or event that is waited for, 0 all */
 	uint32_t process;
+	int64_t begin_ns;
+	/* The last time that its thread was looked at inside of it; look_ns 0: nobody did. */
+	int64_t look_ns;
+	uint32_t place; /* in Python code (tfh_run_place), 0: not known */
+	uint16_t state; /* enum tft_look */
 };
 
 struct tfh_process {

@@ -160,6 +160,17 @@ uint64_t tfh_looks_wait(uint64_t now_ns)
 
 /* ---- which threads ---- */
 
+static bool tells(uint16_t fn)
+{
+	return fn && fn < TFH_FN_COUNT && tfh_fn_table[fn].family != TFH_FAM_STAGE;
+}
+
+/* Is its outermost call, which may be its first, such a one? */
+static bool opens(const struct tft_ring *ring)
+{
+	return tells(__atomic_load_n(&ring->open[0].fn, __ATOMIC_ACQUIRE));
+}
+
 /* Do the thread's last calls say that it drives the device or asks for batches? A pipeline's own
  * threads do neither. What its owner overwrites meanwhile is a call of its, too. */
 static bool drives(const struct tft_ring *ring)
@@ -168,14 +179,12 @@ static bool drives(const struct tft_ring *ring)
 		(const struct tfh_rec *)(tfh_p.journal.base + ring->records_off);
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
-	if ((pid_t)ring->tid == tfh_p.pid)
+	if ((pid_t)ring->tid == tfh_p.pid || opens(ring))
 		return true;
 	for (uint64_t n = 1; n <= BACK && n <= head - ring->first; n++) {
 		const struct tfh_rec *r = &records[(head - n) & ring->mask];
-		uint16_t fn = tfh_peek(&r->fn);
 
-		if (tfh_peek(&r->kind) == TFT_CALL && fn < TFH_FN_COUNT &&
-		    tfh_fn_table[fn].family != TFH_FAM_STAGE)
+		if (tfh_peek(&r->kind) == TFT_CALL && tells(tfh_peek(&r->fn)))
 			return true;
 	}
 	return false;
@@ -267,7 +276,7 @@ static void keep(const struct driver *d, uint64_t t, const struct tfh_waiting *w
 		.depth = fn != 0,
 		.stream = name_id(w->name),
 		.ctx = d->thread,
-		.stack = *looks.why_no_lines ? 0 : tfh_place_there(d->ring->tid),
+		.stack = *looks.why_no_lines ? 0 : tfh_place_there(d->ring->tid, d->ring->pthread),
 		.w = {w->what, w->call | (uint64_t)fn << 16 | (uint64_t)(uint32_t)w->fd << 32, ns}};
 
 	tfh_stage_own(&r, 1);

@@ -66,11 +66,11 @@ uint32_t tfh_place_here(const struct tfh_self *self)
 }
 
 /* Calls have a quarter of the places for themselves. */
-uint32_t tfh_place_there(uint32_t tid)
+uint32_t tfh_place_there(uint32_t tid, uint64_t pthread)
 {
 	return table && __atomic_load_n(&frames, __ATOMIC_RELAXED) < FRAMES / 4 * 3 &&
 			       __atomic_load_n(&codes, __ATOMIC_RELAXED) < CODES / 4 * 3
-		       ? source->there(tid)
+		       ? source->there(tid, pthread)
 		       : 0;
 }
 

@@ -23,8 +23,8 @@ struct tfh_place_source {
 	const char *(*refusal)(void);
 	/* The calling thread's place, 0: none. No lock of the job's, no malloc. */
 	uint32_t (*here)(const struct tfh_self *self);
-	/* Another thread's, on the flusher; 0: not known. */
-	uint32_t (*there)(uint32_t tid);
+	/* Another thread's (pthread: its pthread_self()), on the flusher; 0: not known. */
+	uint32_t (*there)(uint32_t tid, uint64_t pthread);
 };
 
 /* Once, at load. */
@@ -49,7 +49,7 @@ uint32_t tfh_place_frame(uint32_t caller, uint32_t code, uint32_t line);
 /* ---- for stacks.c and looks.c, on the flusher ---- */
 
 /* Another thread's place, 0: it is not known, or looks have taken their part of the tables. */
-uint32_t tfh_place_there(uint32_t tid);
+uint32_t tfh_place_there(uint32_t tid, uint64_t pthread);
 /* Makes the tables where places are wanted. */
 void tfh_places_open(void);
 /* Writes what is new. 0 or -errno. */

@@ -1,9 +1,39 @@
 #include "report/json_places.h"
 
 #include "model/symbols/backtraces.h"
+#include "report/words/words.h"
 
 #define PYTHON_FRAMES 256
 #define NATIVE_FRAMES 64
+
+static void write_python(struct tfh_json *j, const struct tfh_model_line *frame, uint32_t n)
+{
+	tfh_json_key(j, "python");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < n; i++) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "file", frame[i].file);
+		tfh_json_ku64(j, "line", frame[i].line);
+		tfh_json_kstr(j, "function", frame[i].function);
+		tfh_json_kbool(j, "library", frame[i].library);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
+void tfh_json_open_place(struct tfh_json *j, const struct tfh_result *r,
+			 const struct tfh_in_flight *open)
+{
+	struct tfh_model_line frame[PYTHON_FRAMES];
+	uint32_t n = tfh_run_place(r->run, open->process, open->place, frame, PYTHON_FRAMES);
+	const char *state = open->look_ns ? tfh_state_words(open->state) : "";
+	char where[512];
+
+	tfh_place_text(frame, n, where, sizeof(where));
+	tfh_json_kstr(j, "where", *where ? where : NULL);
+	tfh_json_kstr(j, "state", *state ? state : NULL);
+	write_python(j, frame, n);
+}
 
 void tfh_json_frames(struct tfh_json *j, const struct tfh_result *r, uint32_t stack)
 {
@@ -14,17 +44,7 @@ void tfh_json_frames(struct tfh_json *j, const struct tfh_result *r, uint32_t st
 	uint32_t n_native =
 		r->run ? tfh_run_stack(r->run, r->process, stack, native, NATIVE_FRAMES) : 0;
 
-	tfh_json_key(j, "python");
-	tfh_json_array(j);
-	for (uint32_t i = 0; i < n_python; i++) {
-		tfh_json_object(j);
-		tfh_json_kstr(j, "file", python[i].file);
-		tfh_json_ku64(j, "line", python[i].line);
-		tfh_json_kstr(j, "function", python[i].function);
-		tfh_json_kbool(j, "library", python[i].library);
-		tfh_json_end(j);
-	}
-	tfh_json_end(j);
+	write_python(j, python, n_python);
 	tfh_json_key(j, "native");
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < n_native; i++) {

@@ -80,6 +80,7 @@ static void write_end(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_kstr(j, "detail", open[i].detail);
 		const struct tfh_last_launch *last = tfh_report_last(r, &open[i]);
 		tfh_json_kstr(j, "last_kernel", last ? last->kernel : NULL);
+		tfh_json_open_place(j, r, &open[i]);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);

@@ -8,6 +8,7 @@
 #include "base/clean.h"
 #include "base/print.h"
 #include "model/symbols/kernel_name.h"
+#include "model/symbols/pylines.h"
 #include "report/text_parts.h"
 
 /* ---- what was traced ---- */
@@ -94,6 +95,8 @@ static void print_title(const struct tfh_page *page)
 
 /* ---- how it ended, when not by itself ---- */
 
+#define OPEN_FRAMES 256 /* of Python */
+
 /* ", for 12.3 s"; of a call that had just begun when the recording ends no time is known. */
 static const char *open_for(char out[TFH_TEXT + 8], double seconds)
 {
@@ -138,6 +141,35 @@ static void in_flight_line(const struct tfh_result *r, const struct tfh_in_fligh
 			 detail ? open->detail : "", who, open_for(since, open->open_s));
 	if (last && n > 0 && (size_t)n < size)
 		snprintf(out + n, size - (size_t)n, "; last kernel %s", kernel);
+}
+
+/* "at train.py:142 step > torch/cuda/__init__.py:40 synchronize, waiting for a lock"; "" nobody looked. */
+static void open_place(const struct tfh_result *r, const struct tfh_in_flight *open, char *out,
+		       size_t size)
+{
+	struct tfh_model_line frame[OPEN_FRAMES];
+	char where[400];
+	const char *state = open->look_ns ? tfh_state_words(open->state) : "";
+
+	tfh_place_text(frame, tfh_run_place(r->run, open->process, open->place, frame, OPEN_FRAMES),
+		       where, sizeof(where));
+	snprintf(out, size, "%s%s%s%s",
+		 *where	  ? "at "
+		 : *state ? "its thread is "
+			  : "",
+		 where, *where && *state ? ", " : "", state);
+}
+
+static void print_in_flight(const struct tfh_page *page, const struct tfh_in_flight *open,
+			    bool place, const char *first, const char *more)
+{
+	char line[512];
+
+	in_flight_line(page->r, open, line, sizeof(line));
+	tfh_wrap(page, first, more, line);
+	open_place(page->r, open, line, sizeof(line));
+	if (*line && place)
+		tfh_wrap(page, more, more, line);
 }
 
 /* How the job ended, "" when there is nothing to say about it. */
@@ -197,8 +229,8 @@ static void print_end(const struct tfh_page *page)
 	tfh_put("\n", page->out);
 	print_silent(page, "  ", "    ");
 	for (uint32_t i = 0; i < n && i < 4; i++) {
-		in_flight_line(page->r, &open[i], line, sizeof(line));
-		tfh_wrap(page, "  ", "    ", line);
+		bool within = i && open[i].thread == open[i - 1].thread;
+		print_in_flight(page, &open[i], !within, "  ", "    ");
 	}
 	if (n > 4)
 		tfh_print(page->out, "  ... %u more call%s in flight\n", n - 4, n == 5 ? "" : "s");
@@ -343,10 +375,8 @@ void tfh_report_verdict(FILE *out, const struct tfh_wording *words, const struct
 		tfh_put("\n", out);
 	}
 	snprintf(first, sizeof(first), "%s  ", prefix);
-	if (*line && !print_silent(&page, first, first) && tfh_run_in_flight(r->run, &open)) {
-		in_flight_line(r, &open[0], line, sizeof(line));
-		tfh_wrap(&page, first, first, line);
-	}
+	if (*line && !print_silent(&page, first, first) && tfh_run_in_flight(r->run, &open))
+		print_in_flight(&page, &open[0], true, first, first);
 	headline(&page, name, sizeof(name), rest, sizeof(rest));
 	tfh_print(out, "%s", prefix);
 	tfh_tinted(&page, class_tint(r->verdict.cls), "%s", name);

@@ -24,6 +24,10 @@
 
 /* ---- version.c ---- */
 
+/* From this minor version on "attached" is asked of the calling thread; before, several interpreters cannot be told
+ * apart by a thread. */
+#define TFH_PY_PER_THREAD 12
+
 /* The interpreter of this process; constant once it was found. */
 struct tfh_py {
 	struct tfh_py_layout at;

@@ -3,34 +3,36 @@
 #include <string.h>
 
 /*
- * Columns as the fields of struct tfh_py_layout: state_frame, cframe_frame | frame_back, frame_code, frame_instr,
+ * Columns as the fields of struct tfh_py_layout: threads | state_thread, state_frame, cframe_frame | frame_back, frame_code, frame_instr,
  * frame_bytes, frame_owner, owner_shim, instr | code_first, code_file, code_name, code_lines, code_bytecode, lines |
  * text_ascii, text_wide. Up to 3.10 the bytecode lies elsewhere, and code_bytecode is where what is needed ends.
  */
 static const struct tfh_py_layout fixed[] = {
 	/* clang-format off */
-	[8]  = {24, -1,  24, 32, 104, 112, -1, 0, TFH_PY_BYTES,    40, 104, 112, 120, 152, TFH_PY_LNOTAB,    48, 72},
-	[9]  = {24, -1,  24, 32, 104, 112, -1, 0, TFH_PY_BYTES,    40, 104, 112, 120, 152, TFH_PY_LNOTAB,    48, 72},
-	[10] = {24, -1,  24, 32,  96, 104, -1, 0, TFH_PY_UNITS,    40, 104, 112, 120, 152, TFH_PY_LINETABLE, 48, 72},
-	[11] = {56,  8,  48, 32,  56,  72, 69, 3, TFH_PY_POINTER,  72, 112, 128, 136, 184, TFH_PY_LOCATIONS, 48, 72},
-	[12] = {56,  0,   8,  0,  56,  72, 70, 3, TFH_PY_POINTER,  68, 112, 128, 136, 192, TFH_PY_LOCATIONS, 40, 56},
+	[8]  = { 8, 176, 24, -1,  24, 32, 104, 112, -1, 0, TFH_PY_BYTES,    40, 104, 112, 120, 152, TFH_PY_LNOTAB,    48, 72},
+	[9]  = { 8, 176, 24, -1,  24, 32, 104, 112, -1, 0, TFH_PY_BYTES,    40, 104, 112, 120, 152, TFH_PY_LNOTAB,    48, 72},
+	[10] = { 8, 176, 24, -1,  24, 32,  96, 104, -1, 0, TFH_PY_UNITS,    40, 104, 112, 120, 152, TFH_PY_LINETABLE, 48, 72},
+	[11] = {16, 152, 56,  8,  48, 32,  56,  72, 69, 3, TFH_PY_POINTER,  72, 112, 128, 136, 184, TFH_PY_LOCATIONS, 48, 72},
+	[12] = {72, 136, 56,  0,   8,  0,  56,  72, 70, 3, TFH_PY_POINTER,  68, 112, 128, 136, 192, TFH_PY_LOCATIONS, 40, 56},
 	/* clang-format on */
 };
 
 /* Where the table of _PyRuntime has a field: a count of 8 bytes from its beginning. */
 struct told {
-	uint8_t state_frame, frame_bytes, frame_back, frame_code, frame_instr, frame_owner;
+	uint8_t threads, state_thread, state_frame, frame_bytes, frame_back, frame_code,
+		frame_instr, frame_owner;
 	uint8_t code_first, code_file, code_name, code_lines, code_bytecode;
 	uint8_t object_type, bytes_size, bytes_data, text_state, text_length, text_ascii;
 };
 static const struct told told[] = {
-	[13] = {23, 28, 29, 30, 31, 33, 39, 35, 37, 38, 43, 45, 65, 66, 68, 69, 70},
-	[14] = {26, 31, 32, 33, 34, 36, 44, 40, 42, 43, 48, 51, 75, 76, 78, 79, 80},
-	[15] = {26, 39, 40, 41, 42, 44, 52, 48, 50, 51, 56, 59, 87, 88, 90, 91, 92},
+	[13] = {9, 24, 23, 28, 29, 30, 31, 33, 39, 35, 37, 38, 43, 45, 65, 66, 68, 69, 70},
+	[14] = {9, 27, 26, 31, 32, 33, 34, 36, 44, 40, 42, 43, 48, 51, 75, 76, 78, 79, 80},
+	[15] = {9, 30, 26, 39, 40, 41, 42, 44, 52, 48, 50, 51, 56, 59, 87, 88, 90, 91, 92},
 };
 #define TOLD_FIRST 13
 #define COOKIE "xdebugpy"
-#define OFFSET_MOST 1024 /* of anything in these structures */
+#define OFFSET_MOST 1024   /* of anything in these structures but an interpreter, */
+#define THREADS_MOST 65536 /* which has this one */
 
 bool tfh_py_table_fits(const void *runtime, unsigned long version)
 {
@@ -50,7 +52,7 @@ static bool read_told(const struct told *t, const uint64_t *table, struct tfh_py
 	const uint8_t *place = (const uint8_t *)t;
 
 	for (unsigned i = 0; i < sizeof(*t); i++)
-		if (table[place[i]] > OFFSET_MOST)
+		if (table[place[i]] > (&place[i] == &t->threads ? THREADS_MOST - 1 : OFFSET_MOST))
 			return false;
 	if (table[t->object_type] != TFH_PY_OBJECT_TYPE ||
 	    table[t->bytes_size] != TFH_PY_BYTES_SIZE ||
@@ -59,7 +61,9 @@ static bool read_told(const struct told *t, const uint64_t *table, struct tfh_py
 	    table[t->text_length] != TFH_PY_TEXT_LENGTH || table[t->text_ascii] != 40 ||
 	    table[t->frame_owner] >= table[t->frame_bytes])
 		return false;
-	*out = (struct tfh_py_layout){.state_frame = (uint16_t)table[t->state_frame],
+	*out = (struct tfh_py_layout){.threads = (uint16_t)table[t->threads],
+				      .state_thread = (uint16_t)table[t->state_thread],
+				      .state_frame = (uint16_t)table[t->state_frame],
 				      .cframe_frame = -1,
 				      .frame_back = (uint16_t)table[t->frame_back],
 				      .frame_code = (uint16_t)table[t->frame_code],

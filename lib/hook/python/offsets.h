@@ -22,8 +22,11 @@ enum tfh_py_instr {
 enum tfh_py_lines { TFH_PY_LNOTAB, TFH_PY_LINETABLE, TFH_PY_LOCATIONS };
 
 struct tfh_py_layout {
-	/* Thread state: the innermost frame, or (cframe_frame not negative) the structure that has it. */
-	uint16_t state_frame;
+	/* Interpreter: the newest of its threads' states, which form a list. */
+	uint16_t threads;
+	/* Thread state: whose it is (pthread_self()); the innermost frame, or (cframe_frame not negative) the structure
+	 * that has it. */
+	uint16_t state_thread, state_frame;
 	int16_t cframe_frame;
 	/* Frame. Those with an owner of own_shim or more are the interpreter's own entries; owner < 0: there are none. */
 	uint16_t frame_back, frame_code, frame_instr, frame_bytes;
@@ -39,6 +42,7 @@ struct tfh_py_layout {
 
 /* The same in all of them. */
 #define TFH_PY_OBJECT_TYPE 8
+#define TFH_PY_STATE_NEXT 8
 #define TFH_PY_BYTES_SIZE 16
 #define TFH_PY_BYTES_DATA 32
 #define TFH_PY_TEXT_LENGTH 16

@@ -20,8 +20,6 @@
 /* Kept of a deeper stack: the innermost. */
 #define FRAMES 256
 
-#define FIRST_PER_THREAD 12 /* from 3.12 on "attached" is asked of the calling thread */
-
 struct reading {
 	const struct tfh_py *py;
 	uint64_t state;
@@ -43,14 +41,14 @@ static uint64_t state_of(const struct tfh_py *py, const struct tfh_self *self, b
 {
 	void *state = py->state_of_thread(), *attached = state ? py->state_attached() : NULL;
 	bool main = self->ring->tid == (uint32_t)tfh_p.pid;
-	bool holds = py->minor >= FIRST_PER_THREAD ? attached != NULL : attached == state;
+	bool holds = py->minor >= TFH_PY_PER_THREAD ? attached != NULL : attached == state;
 
 	if (!state || (!holds && !main && py->finalizing()))
 		return 0;
-	if (py->minor >= FIRST_PER_THREAD && attached)
+	if (py->minor >= TFH_PY_PER_THREAD && attached)
 		state = attached;
 	/* Up to 3.11 a thread has only one state that it can be asked for, whichever interpreter it is in. */
-	if (py->minor < FIRST_PER_THREAD && py->newest_interpreter() != py->main_interpreter())
+	if (py->minor < TFH_PY_PER_THREAD && py->newest_interpreter() != py->main_interpreter())
 		return 0;
 	*straight = (holds || main) && !signals_blocked();
 	return (uint64_t)state;

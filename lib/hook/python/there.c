@@ -4,8 +4,9 @@
  * agree altogether would be of the moments when nothing changes (true shares of 40 % came out as 1 to 8 %). Of the first
  * frame that differs the function is known where that is the same: it is at another instruction.
  *
- * Where a thread's state lies it says itself when it takes a place of its own. Afterwards the state may be gone: what is
- * copied then is no stack, as its code objects are none.
+ * Where a thread's state lies it says itself when it takes a place of its own; of one that has not yet (its first call
+ * is still under way), the interpreter's list is searched. A state tells whose it is: the memory of one that is gone may
+ * be another thread's by then.
  */
 #include <string.h>
 
@@ -45,10 +46,10 @@ static uint64_t state_of(uint32_t tid)
 }
 
 /* The flusher's. */
-struct walks {
+static struct walks {
 	struct tfh_py_copies copies[2];
 	struct tfh_py_frame frame[2][FRAMES];
-};
+} * walks;
 
 /* How many of the outer frames of both are the same, n and m of them, the innermost first. */
 static uint32_t common(const struct walks *w, uint32_t n, uint32_t m)
@@ -63,23 +64,65 @@ static uint32_t common(const struct walks *w, uint32_t n, uint32_t m)
 	return k;
 }
 
-uint32_t tfh_py_there(uint32_t tid)
+#define STATES_MOST 1024u
+
+static bool is_of(const struct tfh_py *py, struct tfh_py_copies *c, uint64_t state,
+		  uint64_t pthread)
 {
-	static struct walks *w;
+	const uint8_t *p =
+		state ? tfh_py_copied(c, state + py->at.state_thread, sizeof(uint64_t)) : NULL;
+
+	return p && tfh_py_word(p) == pthread;
+}
+
+/* In the list of the interpreter, which changes meanwhile; 0: it is not there. */
+static uint64_t search(const struct tfh_py *py, struct tfh_py_copies *c, uint64_t pthread)
+{
+	uint64_t at = (uint64_t)(uintptr_t)py->main_interpreter();
+	uint32_t offset = py->at.threads;
+
+	/* As in py_place.c: of these states nothing tells which one a thread is in. */
+	if (py->minor < TFH_PY_PER_THREAD && py->newest_interpreter() != py->main_interpreter())
+		return 0;
+	for (uint32_t i = 0; at && i < STATES_MOST; i++, offset = TFH_PY_STATE_NEXT) {
+		const uint8_t *p = tfh_py_copied(c, at + offset, sizeof(uint64_t));
+
+		at = p ? tfh_py_word(p) : 0;
+		if (is_of(py, c, at, pthread))
+			return at;
+	}
+	return 0;
+}
+
+/* The frames of a walk over copies of their own; 0: there are none, or more than are kept. */
+static uint32_t walk(const struct tfh_py *py, uint64_t *state, uint64_t pthread, int i)
+{
+	struct tfh_py_copies *c = &walks->copies[i];
+	uint32_t n;
+
+	tfh_py_copies_begin(c, tfh_p.pid);
+	if (!is_of(py, c, *state, pthread) && !(*state = search(py, c, pthread)))
+		return 0;
+	n = tfh_py_frames(py, *state, tfh_py_copied, c, walks->frame[i], FRAMES);
+	return n < FRAMES ? n : 0;
+}
+
+uint32_t tfh_py_there(uint32_t tid, uint64_t pthread)
+{
 	const struct tfh_py *py = tfh_py();
 	uint64_t state = py ? state_of(tid) : 0;
-	uint32_t n[2], same;
+	struct tfh_py_copies *c;
+	uint32_t n, same;
 
-	if (!state || py->finalizing() || !tfh_map_once(&w, sizeof(*w)))
+	if (!py || py->finalizing() || !tfh_map_once(&walks, sizeof(*walks)))
 		return 0;
-	for (int i = 0; i < 2; i++) {
-		tfh_py_copies_begin(&w->copies[i], tfh_p.pid);
-		n[i] = tfh_py_frames(py, state, tfh_py_copied, &w->copies[i], w->frame[i], FRAMES);
-	}
-	same = n[0] < FRAMES && n[1] < FRAMES ? common(w, n[0], n[1]) : 0;
+	c = &walks->copies[0];
+	n = walk(py, &state, pthread, 0);
+	same = common(walks, n, walk(py, &state, pthread, 1));
 	if (!same)
 		return 0;
-	tfh_py_fetch_codes(py, &w->copies[0], &w->frame[0][n[0] - same], same);
-	same = tfh_py_place_of(py, tfh_py_copied, &w->copies[0], &w->frame[0][n[0] - same], same);
-	return w->copies[0].full || w->copies[1].full ? 0 : same;
+	tfh_py_note_state(tid, state);
+	tfh_py_fetch_codes(py, c, &walks->frame[0][n - same], same);
+	same = tfh_py_place_of(py, tfh_py_copied, c, &walks->frame[0][n - same], same);
+	return c->full || walks->copies[1].full ? 0 : same;
 }

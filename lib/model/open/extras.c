@@ -205,7 +205,10 @@ static int add_open_call(struct tfh_run *run, uint32_t file, const struct tfh_re
 	int64_t until = tfh_run_ns(run, file, rec->t_end);
 	if (until > p->pub.heard_ns)
 		p->pub.heard_ns = until;
-	f->open_s = (double)(until - tfh_run_ns(run, file, rec->t_begin)) / 1e9;
+	f->begin_ns = tfh_run_ns(run, file, rec->t_begin);
+	f->look_ns = 0;
+	f->place = f->state = 0;
+	f->open_s = (double)(until - f->begin_ns) / 1e9;
 	f->detail = tfh_arena_strdup(&run->arena, detail);
 	return f->detail ? 0 : -ENOMEM;
 }

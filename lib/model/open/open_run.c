@@ -389,6 +389,8 @@ static int finish_open(struct tfh_run *run, const struct tfh_meta *meta)
 	for (uint32_t f = 0; f < run->n_file && !rc; f++)
 		rc = tfh_run_read_notes(run, f);
 	if (!rc)
+		rc = tfh_run_look_at_flight(run);
+	if (!rc)
 		rc = tfh_run_find_missing(run);
 	if (!rc)
 		rc = use_meta(run, meta);

@@ -17,6 +17,10 @@ void tfh_run_add_journals(struct tfh_run *run, const char *dir);
 /* extras.c: holes, machine samples, notes and calls in flight of one file. 0 or -ENOMEM. */
 int tfh_run_read_notes(struct tfh_run *run, uint32_t file);
 
+/* open_looks.c: what the threads of calls in flight were seen at; all notes are read, and chunks are in
+ * order. 0 or -ENOMEM. */
+int tfh_run_look_at_flight(struct tfh_run *run);
+
 /* meter_lines.c: an entry of a sample that says something of the machine (others are ignored), in order of
  * time; 0 or -ENOMEM. When all are there they are sorted as the table has them. */
 struct tft_sample_thread;

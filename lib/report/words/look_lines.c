@@ -27,6 +27,11 @@ static const char *const what[TFH_SEEN_COUNT] = {
 	[TFH_SEEN_LOG] = "writing a log",
 };
 
+const char *tfh_state_words(int state)
+{
+	return state > 0 && state < TFH_SEEN_COUNT && what[state] ? what[state] : "";
+}
+
 static const char *file_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -64,7 +64,9 @@ double tfh_ceiling(const struct tfh_result *r, enum tfh_remove what);
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
 
-/* look_lines.c: what the thread was seen to be at between its calls, as a line of evidence. */
+/* look_lines.c: "waiting for a lock", of a state that looks see; "" it says nothing. */
+const char *tfh_state_words(int state);
+/* What the thread was seen to be at between its calls, as a line of evidence. */
 void tfh_seen_line(struct tfh_wording *w);
 
 /* cause.c: the sentence, the evidence and the advice of a class that has a cause; false for the
