@@ -334,7 +334,10 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 			charge_pause(b, s->thread, s->t0, t0, t1, s->t1, false);
 		break;
 	case TFH_L_EXEC:
-		charge(b, t0, t1, s->saves ? TFH_CAUSE_HOST_CHECKPOINT : TFH_CAUSE_HOST_LAUNCH,
+		charge(b, t0, t1,
+		       s->saves	  ? TFH_CAUSE_HOST_CHECKPOINT
+		       : s->makes ? TFH_CAUSE_HOST_COMPILE
+				  : TFH_CAUSE_HOST_LAUNCH,
 		       true);
 		break;
 	case TFH_L_INPUT:

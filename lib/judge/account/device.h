@@ -78,14 +78,14 @@ struct tfh_seg {
 	uint32_t from; /* pauses: time of another thread that this one waited for, TFH_NO: own */
 	uint32_t op;   /* waits: the op that ended it, TFH_NO none */
 	uint8_t label, family, dir;
-	bool pageable, failed, saves, async; /* async: get-next fed by another thread */
-	bool full, spin;		     /* launch into a full queue; polling */
-	bool value;			     /* fetch of a value that had to be computed first */
-	bool fallback;			     /* between a fetch and the copy back of its result */
-	bool end;			     /* the last of its call */
-	bool copying;			     /* short pause between two copies */
-	bool launching;			     /* pause that is part of launching, though long */
-	bool feeding;			     /* pause that is mostly waiting for a batch */
+	bool pageable, failed, saves, makes, async; /* async: get-next fed by another thread */
+	bool full, spin;			    /* launch into a full queue; polling */
+	bool value;	/* fetch of a value that had to be computed first */
+	bool fallback;	/* between a fetch and the copy back of its result */
+	bool end;	/* the last of its call */
+	bool copying;	/* short pause between two copies */
+	bool launching; /* pause that is part of launching, though long */
+	bool feeding;	/* pause that is mostly waiting for a batch */
 };
 
 /* A host function ran in a stream. */

@@ -24,6 +24,7 @@ static int add(struct tfh_device *d, int64_t t0, int64_t t1, const struct tfh_pi
 		s.pageable = p->pageable;
 		s.failed = p->failed;
 		s.saves = p->saves;
+		s.makes = p->makes;
 		s.stream = p->stream;
 		s.handle = p->handle;
 		s.bytes = p->bytes;

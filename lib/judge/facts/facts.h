@@ -39,6 +39,7 @@ struct tfh_piece {
 	uint8_t family, dir;
 	bool pageable, passive, failed;
 	bool saves;	 /* a checkpoint */
+	bool makes;	 /* the first execution of a retraced function: it is compiled */
 	bool writes;	 /* a value that a stream may wait for, at address `handle` */
 	float density;	 /* passive: share of [t0, t1) spent in the stage */
 	uint64_t number; /* order of arrival, to keep the sort stable */
@@ -72,6 +73,13 @@ struct tfh_series {
 struct tfh_tag {
 	uint32_t name;
 	bool function, getnext, save;
+	bool batches; /* takes them itself */
+	/* One of many of its name: made anew for each shape or value. Calls of all of them, and
+	 * what the name is but for its number. */
+	bool retraced;
+	uint64_t base, all_count;
+	int64_t all_ns;
+	int64_t first; /* begin of the first execution */
 	uint64_t count;
 	int64_t ns;
 	uint32_t thread;
@@ -216,6 +224,9 @@ bool tfh_line_piece(const struct tfh_facts *facts, struct tfh_piece *p);
 
 /* What a device op keeps busy; TFH_W_COUNT: nothing. */
 uint8_t tfh_work_of(const struct tfh_op *op);
+
+/* retraced.c: -ENOMEM */
+int tfh_find_retraced(struct tfh_facts *facts);
 
 /* handle_set.c; -ENOMEM */
 int tfh_handles_add(struct tfh_handles *h, uint64_t handle);

@@ -124,7 +124,7 @@ static int add_exec(struct tfh_facts *facts, const struct tfh_event *ev)
 		return -ENOMEM;
 	if (ev->fn->family == TFH_FAM_SESSION)
 		tag->function = true;
-	tag->count++;
+	tag->first = tag->count++ ? tag->first : ev->t0;
 	tag->ns += ev->t1 - ev->t0;
 	tag->thread = ev->thread;
 	facts->execs++;
@@ -141,6 +141,7 @@ static int add_exec(struct tfh_facts *facts, const struct tfh_event *ev)
 			continue;
 		t->x0 = ev->t0;
 		t->x1 = ev->t1;
+		tag->batches = true;
 		if (t->end)
 			continue;
 		struct tfh_series *in = &facts->series.v[t->series];
@@ -525,6 +526,8 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 		facts->heap = *tfh_heap_end(heap);
 		facts->cpu_only = facts->launches == 0;
 		put_in_order(facts);
+		if (tfh_find_retraced(facts))
+			rc = tfh_err_set(err, -ENOMEM, "out of memory");
 		if (facts->looks)
 			tfh_looks_end(facts->looks);
 		choose_threads(facts);

@@ -204,6 +204,24 @@ static void from_marks(struct build *b)
 	}
 }
 
+/* How often a function was executed, and for how long; of one that is compiled again and again all
+ * that have its name. */
+static uint64_t exec_count(const struct tfh_tag *tag)
+{
+	return tag->retraced ? tag->all_count : tag->count;
+}
+
+static int64_t exec_ns(const struct tfh_tag *tag)
+{
+	return tag->retraced ? tag->all_ns : tag->ns;
+}
+
+static bool same_exec(const struct tfh_facts *facts, uint32_t name, const struct tfh_tag *best)
+{
+	return name == best->name || (best->retraced && name < facts->tag_of.n &&
+				      facts->tag.v[facts->tag_of.v[name]].base == best->base);
+}
+
 /* The function executed most: its calls become marks. */
 static int find_exec(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
@@ -212,15 +230,16 @@ static int find_exec(const struct tfh_facts *facts, struct tfh_loops *loops)
 	int rc = 0;
 
 	for (size_t i = 0; i < facts->tag.n; i++)
-		if (facts->tag.v[i].function && facts->tag.v[i].count >= TFH_LOOPS_FEWEST_EXECS &&
-		    (!best || facts->tag.v[i].ns > best->ns))
+		if (facts->tag.v[i].function &&
+		    exec_count(&facts->tag.v[i]) >= TFH_LOOPS_FEWEST_EXECS &&
+		    (!best || exec_ns(&facts->tag.v[i]) > exec_ns(best)))
 			best = &facts->tag.v[i];
 	if (!best)
 		return 0;
 	loops->exec_name = best->name;
 	loops->clock_name = f->name(f->arg, facts->process, TFT_NAME_OP, best->name, NULL, NULL);
 	for (size_t i = 0; i < facts->exec.n && !rc; tfh_big_pass(++i))
-		if (facts->exec.v[i].name == best->name)
+		if (same_exec(facts, facts->exec.v[i].name, best))
 			rc = TFH_PUSH_BIG(loops->mark,
 					  ((struct tfh_tick){.t0 = facts->exec.v[i].t0,
 							     .t1 = facts->exec.v[i].t1}));

@@ -159,8 +159,9 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 		int64_t q = r->seg[s->from], own = s->t1 - d->seg.v[s->from].t1;
 		if (q == INT64_MIN)
 			return begin + ns;
-		part = own < TFH_GAP_NS || s->launching || s->label == TFH_L_EXEC ? TFH_PART_LAUNCH
-										  : TFH_PART_HOST;
+		part = own < TFH_GAP_NS || s->launching || (s->label == TFH_L_EXEC && !s->makes)
+			       ? TFH_PART_LAUNCH
+			       : TFH_PART_HOST;
 		return max(begin, q) + (removed(r, part) ? 0 : scaled(r, own));
 	}
 	if (s->spin)

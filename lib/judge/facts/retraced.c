@@ -1,0 +1,90 @@
+/* Functions that are traced and compiled again and again: many of one name, each with a number of its own behind it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "judge/facts/facts.h"
+
+struct tag_name {
+	uint64_t hash; /* of the name without its number */
+	uint32_t tag;
+};
+
+/* __inference_train_step_1234: without what comes last */
+static uint64_t base_of(const char *name)
+{
+	size_t n = strlen(name);
+
+	while (n && name[n - 1] >= '0' && name[n - 1] <= '9')
+		n--;
+	return tfh_hash_bytes(name, n);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+	const struct tag_name *x = a, *y = b;
+
+	return x->hash != y->hash ? (x->hash < y->hash ? -1 : 1)
+				  : (x->tag > y->tag) - (x->tag < y->tag);
+}
+
+/* A long call was kept before it was known that its function is one of many. */
+static void mark_long(struct tfh_facts *facts, const struct tfh_tag *tag)
+{
+	size_t lo = 0, hi = facts->longs.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (facts->longs.v[mid].t0 < tag->first)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < facts->longs.n && facts->longs.v[lo].t0 == tag->first; lo++)
+		facts->longs.v[lo].makes |= facts->longs.v[lo].label == TFH_L_EXEC && !tag->batches;
+}
+
+/* n tags of one name. */
+static void mark(struct tfh_facts *facts, const struct tag_name *v, size_t n)
+{
+	uint64_t count = 0;
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		count += facts->tag.v[v[i].tag].count;
+		ns += facts->tag.v[v[i].tag].ns;
+	}
+	for (size_t i = 0; i < n && n >= TFH_FACTS_RETRACED; i++) {
+		struct tfh_tag *tag = &facts->tag.v[v[i].tag];
+		tag->retraced = true;
+		tag->base = v[i].hash;
+		tag->all_count = count;
+		tag->all_ns = ns;
+		mark_long(facts, tag);
+	}
+}
+
+int tfh_find_retraced(struct tfh_facts *facts)
+{
+	const struct tfh_feed *f = facts->feed;
+	struct tag_name *v = calloc(facts->tag.n + 1, sizeof(*v));
+	size_t n = 0;
+
+	if (!v)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < facts->tag.n && !f->imported; i++)
+		if (facts->tag.v[i].function)
+			v[n++] = (struct tag_name){
+				base_of(f->name(f->arg, facts->process, TFT_NAME_OP,
+						facts->tag.v[i].name, NULL, NULL)),
+				i};
+	qsort(v, n, sizeof(*v), by_hash);
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i; end < n && v[end].hash == v[i].hash;)
+			end++;
+		mark(facts, v + i, end - i);
+	}
+	free(v);
+	return 0;
+}
