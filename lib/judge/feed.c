@@ -195,6 +195,13 @@ static uint32_t place_of(void *arg, uint32_t process, uint32_t place, struct tfh
 	return tfh_run_place(s->run, process, place, frame, most);
 }
 
+static uint32_t lines_of(void *arg, uint32_t process, uint32_t stack, struct tfh_model_line *frame,
+			 uint32_t most)
+{
+	struct source *s = arg;
+	return tfh_run_python(s->run, process, stack, frame, most);
+}
+
 static int digests_of(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_arg)
 {
 	struct source *s = arg;
@@ -213,6 +220,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 				.samples = samples_of,
 				.site = site_of,
 				.place = place_of,
+				.lines = lines_of,
 				.digests = digests_of,
 				.rewind_ops = rewind_ops,
 				.rewind_brief = rewind_brief,

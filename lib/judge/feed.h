@@ -43,6 +43,9 @@ struct tfh_feed {
 	/* As tfh_run_place; NULL: no lines are known. */
 	uint32_t (*place)(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 			  uint32_t most);
+	/* As tfh_run_python; NULL: likewise. */
+	uint32_t (*lines)(void *arg, uint32_t process, uint32_t stack, struct tfh_model_line *frame,
+			  uint32_t most);
 	/* Machine samples of a process, as tfh_run_samples; NULL: there are none. */
 	uint32_t (*samples)(void *arg, uint32_t process, const struct tfh_sample **out);
 	const struct tfh_process *processes;

@@ -284,6 +284,8 @@ struct tfh_machine_findings {
 struct tfh_seen_line {
 	const char *file, *function; /* NULL: none is known */
 	uint32_t line;
+	const char *callee, *callee_file; /* of a library, which it mostly calls; NULL: none */
+	uint32_t callee_line;
 	double s_per_step, off_s; /* off: two standard errors */
 	double of_s;		  /* of so much of the verdict's cause */
 	uint64_t looks;

@@ -120,6 +120,16 @@ static void write_place(struct tfh_json *j, const struct tfh_seen_line *l)
 	tfh_json_kf64(j, "s_per_step", l->s_per_step);
 	tfh_json_kf64(j, "off_s", l->off_s);
 	tfh_json_ku64(j, "looks", l->looks);
+	tfh_json_key(j, "calls");
+	if (l->callee) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "file", l->callee_file);
+		tfh_json_ku64(j, "line", l->callee_line);
+		tfh_json_kstr(j, "function", l->callee);
+		tfh_json_end(j);
+	} else {
+		tfh_json_null(j);
+	}
 	tfh_json_end(j);
 }
 

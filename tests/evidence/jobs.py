@@ -44,9 +44,9 @@ LOADED = ["input.*", "host.python"]  # the main thread makes its batch itself: b
 JOBS = {}
 
 
-def job(*causes):
+def job(*causes, env="main"):
     def put(function):
-        JOBS[function.__name__.rstrip("_")] = (list(causes), function)
+        JOBS[function.__name__.rstrip("_")] = {"causes": list(causes), "env": env, "function": function}
         return function
     return put
 
@@ -520,10 +520,11 @@ def main():
     p.add_argument("--list", action="store_true")
     a = p.parse_args()
     if a.list:
-        print(json.dumps({name: {"causes": causes, "lines": lines_of(f)} for name, (causes, f) in JOBS.items()}))
+        print(json.dumps({name: {"causes": j["causes"], "env": j["env"], "file": os.path.basename(inspect.getsourcefile(j["function"])),
+                                 "lines": lines_of(j["function"])} for name, j in JOBS.items()}))
         return
     spent, d, since = Spent(), Device(), time.perf_counter()
-    JOBS[a.name][1](d, a.steps, spent)
+    JOBS[a.name]["function"](d, a.steps, spent)
     print(json.dumps({"steps": a.steps, "spent_s": spent.total, "wall_s": time.perf_counter() - since}), flush=True)
 
 

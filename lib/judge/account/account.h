@@ -120,8 +120,8 @@ void tfh_host_line_free(struct tfh_host_line *h);
  * TFH_ANY_THREAD: of whichever driving thread there are some. `handed`: the time that it waited for
  * another thread is not in it. `usual`: the cause that its place alone would give. False: nothing. */
 #define TFH_ANY_THREAD UINT32_MAX
-/* Cause of the time of one state. */
-enum tfh_cause tfh_state_cause(const struct tfh_facts *facts, int state, bool feeds);
+/* Cause of the time of one look. */
+enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds);
 bool tfh_pause_causes(const struct tfh_facts *facts, uint32_t thread, int64_t t0, int64_t t1,
 		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT]);
 

@@ -11,7 +11,7 @@ static const struct row {
 } rows[TFH_SEEN_COUNT] = {
 	[0] = {TFH_CAUSE_HOST_UNKNOWN, TFH_CAUSE_HOST_UNKNOWN, true},
 	[TFT_LOOK_RUNNING] = {TFH_CAUSE_HOST_PYTHON, TFH_CAUSE_HOST_PYTHON, true},
-	[TFT_LOOK_GIL] = {TFH_CAUSE_HOST_GIL, TFH_CAUSE_HOST_GIL, true},
+	[TFT_LOOK_GIL] = {TFH_CAUSE_HOST_GIL, TFH_CAUSE_HOST_GIL, false},
 	[TFT_LOOK_LOCK] = {TFH_CAUSE_HOST_LOCK, TFH_CAUSE_INPUT_UNKNOWN, true},
 	[TFT_LOOK_SLEEP] = {TFH_CAUSE_HOST_SLEEP, TFH_CAUSE_HOST_SLEEP, true},
 	[TFT_LOOK_READ] = {TFH_CAUSE_INPUT_READ, TFH_CAUSE_INPUT_READ, false},
@@ -44,30 +44,48 @@ static bool seen_of(const struct tfh_facts *facts, uint32_t thread, int64_t t0, 
 	return false;
 }
 
+static enum tfh_cause cause_at(int at)
+{
+	return at < TFH_SEEN_COUNT ? rows[at].cause : tfh_role_cause(tfh_at_role(at));
+}
+
 /* Whom the thread waited for is known, and that time is another's: the rest is its own. */
 static void take_own(struct tfh_seen *seen)
 {
 	double own = 0;
 
-	for (int i = 0; i < TFH_SEEN_COUNT; i++) {
-		enum tfh_cause cause = rows[i].cause;
+	for (int i = 0; i < TFH_AT_COUNT; i++) {
+		enum tfh_cause cause = cause_at(i);
 		if (cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_WAIT)
 			seen->part[i] = 0;
 		own += seen->part[i];
 	}
-	for (int i = 0; i < TFH_SEEN_COUNT && own > 0; i++)
+	for (int i = 0; i < TFH_AT_COUNT && own > 0; i++)
 		seen->part[i] /= own;
 	if (own <= 0)
 		seen->part[TFT_LOOK_RUNNING] = 1;
 }
 
-enum tfh_cause tfh_state_cause(const struct tfh_facts *facts, int state, bool feeds)
+enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 {
-	enum tfh_cause cause = feeds && !facts->consumers ? rows[state].feeding : rows[state].cause;
+	bool loads = feeds && !facts->consumers && at < TFH_SEEN_COUNT;
+	enum tfh_cause cause = loads ? rows[at].feeding : cause_at(at);
 
+	/* A queue of the program's own beside a pipeline that delivers its batches. */
+	if (facts->consumers && tfh_at_role(at) == TFH_ROLE_QUEUE)
+		cause = TFH_CAUSE_HOST_LOCK;
 	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_looks_python(facts->looks)
 		       ? TFH_CAUSE_HOST_CODE
 		       : cause;
+}
+
+static bool is_plain(int at)
+{
+	enum tfh_role role = tfh_at_role(at);
+
+	return at < TFH_SEEN_COUNT
+		       ? rows[at].plain
+		       : role == TFH_ROLE_LOCK || role == TFH_ROLE_WAIT || role == TFH_ROLE_QUEUE;
 }
 
 bool tfh_pause_causes(const struct tfh_facts *facts, uint32_t thread, int64_t t0, int64_t t1,
@@ -80,9 +98,9 @@ bool tfh_pause_causes(const struct tfh_facts *facts, uint32_t thread, int64_t t0
 		return false;
 	if (handed)
 		take_own(&seen);
-	for (int i = 0; i < TFH_SEEN_COUNT; i++) {
-		bool place_tells = usual == TFH_CAUSE_HOST_CALLBACK && rows[i].plain;
-		share[place_tells ? usual : tfh_state_cause(facts, i, seen.feeds)] += seen.part[i];
+	for (int i = 0; i < TFH_AT_COUNT; i++) {
+		bool place_tells = usual == TFH_CAUSE_HOST_CALLBACK && is_plain(i);
+		share[place_tells ? usual : tfh_look_cause(facts, i, seen.feeds)] += seen.part[i];
 	}
 	return true;
 }

@@ -17,7 +17,7 @@ struct group {
 	uint32_t parent; /* a wider kind */
 	bool feeds;
 	uint32_t looks;
-	double seen[TFH_SEEN_COUNT];
+	double seen[TFH_AT_COUNT];
 	double wall, asleep; /* of pauses whose processor time is known, ns */
 };
 
@@ -33,22 +33,21 @@ struct look {
 	uint32_t group; /* NO_GROUP: of a short pause, or not closed yet */
 	uint32_t place;
 	uint16_t thread;
-	uint8_t state;
+	uint8_t state, at;
 };
 
 struct line {
 	int64_t end;	      /* of the last outermost call, 0: none yet */
 	int64_t cpu_t, cpu;   /* last reading of its processor clock */
 	int64_t asleep, wall; /* between the last two; wall 0: there are none */
+	uint32_t stack;	      /* of the last reading */
 	uint16_t before;      /* kind of the last call */
-	/* looks since then */
-	uint32_t looks;
-	double seen[TFH_SEEN_COUNT];
+	uint32_t looks;	      /* since then */
 	/* a pause whose work behind it has not come yet */
 	struct pause open;
 	uint16_t after;
 	uint32_t open_looks;
-	double open_seen[TFH_SEEN_COUNT];
+	double open_seen[TFH_AT_COUNT];
 	int64_t open_asleep, open_wall;
 	TFH_VEC(struct pause) pause; /* in order of time */
 };
@@ -59,6 +58,7 @@ struct tfh_looks {
 	struct line *line; /* by thread */
 	struct group group[TFH_FACTS_LOOK_GROUPS];
 	TFH_VEC(struct look) look;
+	TFH_VEC(uint8_t) role; /* by place and order; UINT8_MAX: not looked up */
 	bool any, python;
 };
 
@@ -84,6 +84,7 @@ void tfh_looks_free(struct tfh_looks *l)
 	for (uint32_t i = 0; i < l->feed->n_threads; i++)
 		tfh_big_free(l->line[i].pause.v);
 	tfh_big_free(l->look.v);
+	free(l->role.v);
 	free(l->line);
 	free(l);
 }
@@ -135,16 +136,118 @@ static uint32_t group_of_pause(struct tfh_looks *l, uint32_t thread, uint16_t be
 	return at == NO_GROUP ? length : at;
 }
 
-static void add_to(struct tfh_looks *l, uint32_t at, const double seen[TFH_SEEN_COUNT],
+static void add_to(struct tfh_looks *l, uint32_t at, const double seen[TFH_AT_COUNT],
 		   uint32_t looks, int64_t wall, int64_t asleep)
 {
 	for (; at != NO_GROUP; at = l->group[at].parent) {
 		struct group *g = &l->group[at];
-		for (int i = 0; i < TFH_SEEN_COUNT; i++)
+		for (int i = 0; i < TFH_AT_COUNT; i++)
 			g->seen[i] += seen[i];
 		g->looks += looks;
 		g->wall += (double)wall;
 		g->asleep += (double)asleep;
+	}
+}
+
+/* ---- what a thread was at ---- */
+
+/* Waiting in a call that may take long; the others run, or are in the kernel for the thread. */
+static bool is_asleep(int at)
+{
+	if (at >= TFH_SEEN_COUNT)
+		return (at - TFH_SEEN_COUNT) % 2;
+	return at > TFT_LOOK_RUNNING && at != TFT_LOOK_MEMORY;
+}
+
+/* The call that a thread came to at the end of a pause. */
+struct coming {
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t n;
+	uint16_t before, after; /* kinds of calls */
+};
+
+static bool launches(uint16_t kind)
+{
+	return kind >> 3 == TFH_FAM_LAUNCH || kind >> 3 == TFH_FAM_GRAPH_LAUNCH;
+}
+
+/* In a library's code, below the same line of the program as the call behind the pause. */
+static bool same_line(const struct tfh_model_line *seen, uint32_t n, const struct coming *to)
+{
+	uint32_t a = n ? tfh_place_lead(seen, n) : 0,
+		 b = to->n ? tfh_place_lead(to->frame, to->n) : 0;
+
+	return n && to->n && seen[0].library && seen[a].line == to->frame[b].line &&
+	       !strcmp(seen[a].file, to->frame[b].file);
+}
+
+/* Where no library's function tells what a thread does, that may do which calls it is between. */
+static enum tfh_role role_between(int state, enum tfh_order order, bool dispatch,
+				  const struct coming *to)
+{
+	switch (state) {
+	case TFT_LOOK_RUNNING:
+		if (to->after >> 3 == TFH_FAM_MODULE) /* what is loaded was just made */
+			return TFH_ROLE_COMPILE;
+		return launches(to->before) && launches(to->after) && dispatch ? TFH_ROLE_LAUNCH
+									       : TFH_ROLE_NONE;
+	case TFT_LOOK_LOCK:
+	case TFT_LOOK_EVENT:
+		return order == TFH_ORDER_BEHIND ? TFH_ROLE_LOCK : TFH_ROLE_NONE;
+	case TFT_LOOK_PIPE:
+	case TFT_LOOK_SOCKET:
+	case TFT_LOOK_POLL:
+		return order == TFH_ORDER_BEHIND ? TFH_ROLE_WAIT : TFH_ROLE_NONE;
+	case TFT_LOOK_NAMES:
+		return order == TFH_ORDER_BEHIND ? TFH_ROLE_SAVE : TFH_ROLE_NONE;
+	default:
+		return TFH_ROLE_NONE;
+	}
+}
+
+/* The role of a place's functions, which are looked up once. */
+static enum tfh_role role_at(struct tfh_looks *l, uint32_t place, enum tfh_order order,
+			     const struct tfh_model_line *frame, uint32_t n)
+{
+	size_t i = (size_t)place * TFH_ORDERS + order;
+
+	while (l->role.n <= i)
+		if (TFH_PUSH(l->role, UINT8_MAX))
+			return tfh_place_role(frame, n, order);
+	if (l->role.v[i] == UINT8_MAX)
+		l->role.v[i] = (uint8_t)tfh_place_role(frame, n, order);
+	return l->role.v[i];
+}
+
+/* What the thread was at. Waiting for Python's lock is that wherever it waits. */
+static void place_look(struct tfh_looks *l, struct look *k, const struct coming *to)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES] = {0};
+	const struct tfh_feed *f = l->feed;
+	uint32_t n = f->place && k->place && k->place < TFH_FACTS_LOOK_PLACES
+			     ? f->place(f->arg, l->process, k->place, frame, TFH_VERDICT_FRAMES)
+			     : 0;
+	enum tfh_order order = tfh_order_of(frame, n, to->frame, to->n);
+	enum tfh_role role = n ? role_at(l, k->place, order, frame, n) : TFH_ROLE_NONE;
+
+	if (role == TFH_ROLE_NONE || (role == TFH_ROLE_QUEUE && !is_asleep(k->state)))
+		role = role_between(k->state, order, same_line(frame, n, to), to);
+	k->at = role == TFH_ROLE_NONE || k->state == TFT_LOOK_GIL
+			? k->state
+			: (uint8_t)TFH_AT(role, is_asleep(k->state));
+}
+
+/* The looks at a thread since t0, now that it is known what call came behind them. */
+static void place_looks(struct tfh_looks *l, uint32_t thread, int64_t t0, const struct coming *to,
+			double seen[TFH_AT_COUNT])
+{
+	memset(seen, 0, TFH_AT_COUNT * sizeof(*seen));
+	for (size_t i = l->look.n; i-- > 0 && l->look.v[i].t >= t0;) {
+		struct look *k = &l->look.v[i];
+		if (k->thread != thread)
+			continue;
+		place_look(l, k, to);
+		seen[k->at] += (double)k->ns;
 	}
 }
 
@@ -174,13 +277,20 @@ static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_eve
 	struct line *s = &l->line[thread];
 	int64_t ns = ev->t0 - s->end;
 	int rc = close_pause(l, thread, false);
+	/* A reading just before the call behind it is of the pause. */
+	bool read = s->cpu_t && ev->t0 - s->cpu_t < TFH_GAP_NS, known = read && s->wall;
 
 	s->open = (struct pause){s->end, ev->t0, s->before};
 	s->after = after;
-	memcpy(s->open_seen, s->seen, sizeof(s->seen));
 	s->open_looks = s->looks;
-	/* A reading just before the call behind it is of the pause. */
-	bool known = s->wall && ev->t0 - s->cpu_t < TFH_GAP_NS;
+	memset(s->open_seen, 0, sizeof(s->open_seen));
+	if (s->looks) {
+		struct coming to = {.before = s->before, .after = after};
+		if (read && s->stack && l->feed->lines)
+			to.n = l->feed->lines(l->feed->arg, l->process, s->stack, to.frame,
+					      TFH_VERDICT_FRAMES);
+		place_looks(l, thread, s->end, &to, s->open_seen);
+	}
 	s->open_wall = known ? ns : 0;
 	s->open_asleep = !known ? 0 : s->asleep < ns ? s->asleep : ns;
 	return rc;
@@ -198,6 +308,16 @@ static bool is_work(uint8_t family)
 	       family == TFH_FAM_SYNC || family == TFH_FAM_CONSUMER;
 }
 
+static void add_short(struct tfh_looks *l, uint32_t thread, uint16_t after)
+{
+	struct line *s = &l->line[thread];
+	const struct coming to = {.before = s->before, .after = after};
+	double seen[TFH_AT_COUNT];
+
+	place_looks(l, thread, s->end, &to, seen);
+	add_to(l, group_of(l, tfh_hash_u64(thread + 1), NO_GROUP), seen, s->looks, 0, 0);
+}
+
 static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
 {
 	struct line *s = &l->line[ev->thread];
@@ -208,15 +328,11 @@ static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
 	if (s->end && ns >= TFH_FACTS_LOOK_PAUSE_NS)
 		rc = open_pause(l, ev->thread, ev, kind);
 	else if (s->looks) /* of short pauses only the whole is known */
-		add_to(l, group_of(l, tfh_hash_u64(ev->thread + 1), NO_GROUP), s->seen, s->looks, 0,
-		       0);
+		add_short(l, ev->thread, kind);
 	if (!rc && s->open.t1 && is_work(ev->fn->family))
 		rc = close_pause(l, ev->thread,
 				 ev->fn->family == TFH_FAM_COPY && ev->dir == TFH_DIR_H2D);
-	if (s->looks) {
-		memset(s->seen, 0, sizeof(s->seen));
-		s->looks = 0;
-	}
+	s->looks = 0;
 	s->end = ev->t1 > s->end ? ev->t1 : s->end;
 	s->before = kind;
 	return rc;
@@ -230,6 +346,7 @@ static void add_cpu(struct line *s, const struct tfh_event *ev)
 	s->asleep = s->wall > cpu - s->cpu ? s->wall - (cpu - s->cpu) : 0;
 	s->cpu_t = ev->t1;
 	s->cpu = cpu;
+	s->stack = ev->stack;
 }
 
 /* ---- looks ---- */
@@ -266,14 +383,14 @@ static uint8_t state_of(const struct tfh_looks *l, const struct tfh_event *ev)
 static int add_look(struct tfh_looks *l, const struct tfh_event *ev)
 {
 	struct line *s = &l->line[ev->thread];
-	struct look look = {ev->t1,    (float)ev->w[2],	     NO_GROUP,
-			    ev->stack, (uint16_t)ev->thread, state_of(l, ev)};
+	uint8_t state = state_of(l, ev);
+	struct look look = {
+		ev->t1, (float)ev->w[2], NO_GROUP, ev->stack, (uint16_t)ev->thread, state, state};
 
 	l->any = true;
 	l->python |= look.state == TFT_LOOK_GIL;
 	if (ev->w[1] >> 16 & 0xffff) /* inside a call */
 		return 0;
-	s->seen[look.state] += (double)look.ns;
 	s->looks++;
 	return TFH_PUSH_BIG(l->look, look);
 }
@@ -310,27 +427,21 @@ bool tfh_looks_python(const struct tfh_looks *l)
 
 /* Shares of the looks of a group, drawn towards those of the wider one: as if that had been seen a
  * few times more. */
-static void shares(const struct tfh_looks *l, uint32_t at, double part[TFH_SEEN_COUNT])
+static void shares(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_COUNT])
 {
 	const struct group *g = &l->group[at];
 	double all = 0, more;
 
-	memset(part, 0, TFH_SEEN_COUNT * sizeof(*part));
+	memset(part, 0, TFH_AT_COUNT * sizeof(*part));
 	if (g->parent != NO_GROUP)
 		shares(l, g->parent, part);
-	for (int i = 0; i < TFH_SEEN_COUNT; i++)
+	for (int i = 0; i < TFH_AT_COUNT; i++)
 		all += g->seen[i];
 	if (all <= 0)
 		return;
 	more = g->parent == NO_GROUP ? 0 : TFH_FACTS_LOOK_PRIOR * all / g->looks;
-	for (int i = 0; i < TFH_SEEN_COUNT; i++)
+	for (int i = 0; i < TFH_AT_COUNT; i++)
 		part[i] = (g->seen[i] + more * part[i]) / (all + more);
-}
-
-/* Waiting in a call that may take long; the others run, or are in the kernel for the thread. */
-static bool is_asleep(int state)
-{
-	return state > TFT_LOOK_RUNNING && state != TFT_LOOK_MEMORY;
 }
 
 /* How much of such pauses the thread was asleep, by its processor clock, negative: not known. A
@@ -340,7 +451,7 @@ static double asleep_share(const struct tfh_looks *l, uint32_t at, const double 
 	const struct group *g = &l->group[at];
 	double seen = 0, n = g->looks + TFH_FACTS_LOOK_PRIOR, most;
 
-	for (int i = 0; i < TFH_SEEN_COUNT; i++)
+	for (int i = 0; i < TFH_AT_COUNT; i++)
 		seen += is_asleep(i) ? part[i] : 0;
 	most = seen + 2 * sqrt((seen * (1 - seen) + 1 / n) / n);
 	while (at != NO_GROUP && l->group[at].wall <= 0)
@@ -351,20 +462,22 @@ static double asleep_share(const struct tfh_looks *l, uint32_t at, const double 
 	return clock < most ? clock : most < 1 ? most : 1;
 }
 
-/* Looks divide what the thread was asleep for; what it ran is known. */
-static void divide(const struct tfh_looks *l, uint32_t at, double part[TFH_SEEN_COUNT])
+/* How much of a pause the thread was asleep, its clock tells; looks divide that, and the rest. */
+static void divide(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_COUNT])
 {
-	double asleep = 0, share;
+	double seen[2] = {0}, share[2];
 
 	shares(l, at, part);
-	share = asleep_share(l, at, part);
-	for (int i = 0; i < TFH_SEEN_COUNT; i++)
-		asleep += is_asleep(i) ? part[i] : 0;
-	for (int i = 0; i < TFH_SEEN_COUNT; i++)
-		part[i] = is_asleep(i) && asleep > 0 ? part[i] / asleep * share : 0;
-	part[asleep > 0 ? TFT_LOOK_RUNNING : 0] += asleep > 0 ? 1 - share : share;
-	if (asleep <= 0)
-		part[TFT_LOOK_RUNNING] = 1 - share;
+	share[1] = asleep_share(l, at, part);
+	share[0] = 1 - share[1];
+	for (int i = 1; i < TFH_AT_COUNT; i++)
+		seen[is_asleep(i)] += part[i];
+	part[0] = seen[1] > 0 ? 0 : share[1];
+	for (int i = 1; i < TFH_AT_COUNT; i++)
+		part[i] = seen[is_asleep(i)] > 0
+				  ? part[i] / seen[is_asleep(i)] * share[is_asleep(i)]
+				  : 0;
+	part[TFT_LOOK_RUNNING] += seen[0] > 0 ? 0 : share[0];
 }
 
 /* The pause of a thread that [t0, t1) lies in, NULL: a short one. */
@@ -416,7 +529,7 @@ struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i)
 	return (struct tfh_seen_look){.t = k->t,
 				      .ns = (double)k->ns,
 				      .place = k->place,
-				      .state = k->state,
+				      .at = k->at,
 				      .feeds = k->group != NO_GROUP && l->group[k->group].feeds};
 }
 

@@ -8,11 +8,19 @@
 #ifndef TFH_JUDGE_LOOK_SHARES_H
 #define TFH_JUDGE_LOOK_SHARES_H
 
-#include "judge/feed.h"
+#include "judge/facts/place_role.h"
+
+/* What a thread was at: a state; or, where its place tells more, a role, running or asleep. */
+#define TFH_AT_COUNT (TFH_SEEN_COUNT + 2 * TFH_ROLE_COUNT)
+#define TFH_AT(role, asleep) (TFH_SEEN_COUNT + 2 * (role) + (asleep))
+static inline enum tfh_role tfh_at_role(int at)
+{
+	return at < TFH_SEEN_COUNT ? TFH_ROLE_NONE : (enum tfh_role)((at - TFH_SEEN_COUNT) / 2);
+}
 
 /* How a pause divides. */
 struct tfh_seen {
-	double part[TFH_SEEN_COUNT]; /* by state; 0: nothing was seen; together 1 */
+	double part[TFH_AT_COUNT]; /* by what the thread was at; 0: nothing was seen; together 1 */
 	bool feeds; /* the first work behind it is a copy to the device: a batch, as a rule */
 };
 
@@ -32,7 +40,7 @@ struct tfh_seen_look {
 	int64_t t;
 	double ns;	/* of the thread's time that it stands for */
 	uint32_t place; /* in Python code, 0: not known */
-	uint8_t state;
+	uint8_t at;
 	bool feeds; /* as above */
 };
 size_t tfh_looks_count(const struct tfh_looks *l);

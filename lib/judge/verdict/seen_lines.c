@@ -2,6 +2,7 @@
  * Lines of Python that the driving threads were seen at between their calls: the one where most of
  * the verdict's cause is, and all of them as a tree of calls.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 
 struct lead {
 	struct tfh_model_line line;
-	double ns;
+	struct tfh_model_line callee; /* the function that most looks saw it call, by votes */
+	double votes, ns;
 	uint64_t looks;
 };
 
@@ -28,20 +30,41 @@ static bool same(const char *a, const char *b)
 	return a == b || !strcmp(a, b);
 }
 
-static int add_lead(struct lines *x, const struct tfh_model_line *line, double ns)
+static bool same_line(const struct tfh_model_line *a, const struct tfh_model_line *b)
 {
-	for (size_t i = 0; i < x->lead.n; i++) {
-		struct lead *l = &x->lead.v[i];
-		if (l->line.line == line->line && same(l->line.file, line->file) &&
-		    same(l->line.function, line->function)) {
-			l->ns += ns;
-			l->looks++;
+	return a->line == b->line && same(a->file, b->file) && same(a->function, b->function);
+}
+
+/* Who has more than half of all votes wins. */
+static void vote(struct lead *l, const struct tfh_model_line *callee, double ns)
+{
+	l->votes += same_line(&l->callee, callee) ? ns : -ns;
+	if (l->votes >= 0)
+		return;
+	l->callee = *callee;
+	l->votes = -l->votes;
+}
+
+/* frame[at] is the line, frame[at - 1] what it called. */
+static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_t at, double ns)
+{
+	static const struct tfh_model_line none = {"", "", 0, false};
+	struct lead *l = NULL;
+
+	for (size_t i = 0; i < x->lead.n && !l; i++)
+		if (same_line(&x->lead.v[i].line, &frame[at]))
+			l = &x->lead.v[i];
+	if (!l) {
+		if (x->lead.n == TFH_VERDICT_LINES)
 			return 0;
-		}
+		if (TFH_PUSH(x->lead, ((struct lead){.line = frame[at], .callee = none})))
+			return -ENOMEM;
+		l = &x->lead.v[x->lead.n - 1];
 	}
-	if (x->lead.n == TFH_VERDICT_LINES)
-		return 0;
-	return TFH_PUSH(x->lead, ((struct lead){*line, ns, 1}));
+	l->ns += ns;
+	l->looks++;
+	vote(l, at ? &frame[at - 1] : &none, ns);
+	return 0;
 }
 
 /* The node of that line below another one; UINT32_MAX: there is no more room. */
@@ -88,8 +111,8 @@ static int add_look(struct lines *x, const struct tfh_seen_look *k)
 	const struct tfh_facts *facts = x->accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	enum tfh_cause cause = x->r->verdict.cause;
-	bool counts = cause == TFH_CAUSE_HOST_CALLBACK ||
-		      tfh_state_cause(facts, k->state, k->feeds) == cause;
+	bool counts =
+		cause == TFH_CAUSE_HOST_CALLBACK || tfh_look_cause(facts, k->at, k->feeds) == cause;
 	uint32_t n = facts->feed->place && k->place
 			     ? facts->feed->place(facts->feed->arg, facts->process, k->place, frame,
 						  TFH_VERDICT_FRAMES)
@@ -100,7 +123,7 @@ static int add_look(struct lines *x, const struct tfh_seen_look *k)
 	if (!n)
 		return 0;
 	add_nodes(x, frame, n, k->ns);
-	return counts ? add_lead(x, &frame[tfh_place_lead(frame, n)], k->ns) : 0;
+	return counts ? add_lead(x, frame, tfh_role_lead(frame, n, tfh_at_role(k->at)), k->ns) : 0;
 }
 
 /* The line that most looks saw, and what share of the cause that is. */
@@ -120,6 +143,11 @@ static void choose(struct lines *x)
 	out->function = best->line.function;
 	out->line = best->line.line;
 	out->looks = best->looks;
+	if (best->callee.library) {
+		out->callee = best->callee.function;
+		out->callee_file = best->callee.file;
+		out->callee_line = best->callee.line;
+	}
 	out->of_s = x->r->found.cause_s[x->r->verdict.cause];
 	out->s_per_step = share * out->of_s;
 	out->off_s = 2 * sqrt((share * (1 - share) + 1 / n) / n) * out->of_s;

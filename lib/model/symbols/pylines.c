@@ -186,9 +186,7 @@ uint32_t tfh_place_lead(const struct tfh_model_line *frame, uint32_t n)
 	return 0;
 }
 
-/* The file as a person calls it: a module's path below its package, else the name, with its folder where many have that
- * one. */
-static const char *short_file(const char *path)
+const char *tfh_short_file(const char *path)
 {
 	const char *name = in_library(path), *slash = strrchr(path, '/');
 
@@ -208,10 +206,10 @@ static size_t add(char *out, size_t size, const char *before, const struct tfh_m
 	int n;
 
 	if (f->line)
-		n = snprintf(out, size, "%s%.200s:%u %.*s", before, short_file(f->file), f->line,
-			     NAME_MOST, f->function);
+		n = snprintf(out, size, "%s%.200s:%u %.*s", before, tfh_short_file(f->file),
+			     f->line, NAME_MOST, f->function);
 	else
-		n = snprintf(out, size, "%s%.200s %.*s", before, short_file(f->file), NAME_MOST,
+		n = snprintf(out, size, "%s%.200s %.*s", before, tfh_short_file(f->file), NAME_MOST,
 			     f->function);
 	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
 }

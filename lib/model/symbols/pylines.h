@@ -19,6 +19,10 @@ uint32_t tfh_run_place(struct tfh_run *run, uint32_t process, uint32_t place,
  * installed package; where all are, the innermost. n at least 1. */
 uint32_t tfh_place_lead(const struct tfh_model_line *frame, uint32_t n);
 
+/* The file as a person calls it: a module's path below its package, else the name, with its folder where many have that
+ * one. */
+const char *tfh_short_file(const char *path);
+
 /* For people: "train.py:142 step", and the library's function that it called: "train.py:142 step >
  * torch/_tensor.py:89 Tensor.item". Returns the length. */
 size_t tfh_place_text(const struct tfh_model_line *frame, uint32_t n, char *out, size_t size);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/symbols/pylines.h"
 #include "report/words/words.h"
 
 static const char *const what[TFH_SEEN_COUNT] = {
@@ -39,16 +40,32 @@ static const char *file_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+const char *tfh_function_of(struct tfh_wording *w, const char *name)
+{
+	static const char inner[] = ".<locals>.";
+	const char *at = name, *before = name;
+
+	for (const char *next; (next = strstr(at, inner)); at = next + strlen(inner))
+		before = at;
+	return *at == '<' && before != at
+		       ? tfh_phrase(w, "%.*s", (int)(at - strlen(inner) - before), before)
+		       : at;
+}
+
 /* The line where most of it is, with two standard errors. */
 static void place_line(struct tfh_wording *w)
 {
 	const struct tfh_seen_line *l = &w->r->found.line;
 
-	if (l->file && l->s_per_step >= TFH_REPORT_NAMED_SHARE * l->of_s)
-		tfh_evidence(
-			w, tfh_phrase(w, "%s, %s:%u: %s of %s, +-%s", l->function, file_of(l->file),
-				      l->line, tfh_phrase_time(w, l->s_per_step),
-				      tfh_phrase_time(w, l->of_s), tfh_phrase_time(w, l->off_s)));
+	if (!l->file || l->s_per_step < TFH_REPORT_NAMED_SHARE * l->of_s)
+		return;
+	const char *called = l->callee ? tfh_phrase(w, ", in %s (%s:%u)", l->callee,
+						    tfh_short_file(l->callee_file), l->callee_line)
+				       : "";
+	tfh_evidence(w,
+		     tfh_phrase(w, "%s, %s:%u: %s of %s, +-%s%s", tfh_function_of(w, l->function),
+				file_of(l->file), l->line, tfh_phrase_time(w, l->s_per_step),
+				tfh_phrase_time(w, l->of_s), tfh_phrase_time(w, l->off_s), called));
 }
 
 void tfh_seen_line(struct tfh_wording *w)

@@ -55,7 +55,8 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 		return tfh_phrase(w,
 				  "make line %u in %.40s faster, or do it less often, in another "
 				  "thread or process, or while the device computes",
-				  w->r->found.line.line, w->r->found.line.function);
+				  w->r->found.line.line,
+				  tfh_function_of(w, w->r->found.line.function));
 	if (!w->r->found.imported ||
 	    (cause != TFH_CAUSE_HOST_PYTHON && cause != TFH_CAUSE_HOST_UNKNOWN))
 		return NULL;

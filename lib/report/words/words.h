@@ -68,6 +68,9 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
 const char *tfh_state_words(int state);
 /* What the thread was seen to be at between its calls, as a line of evidence. */
 void tfh_seen_line(struct tfh_wording *w);
+/* Of a function within another one its own name; of what has none (a lambda, a list's comprehension)
+ * that of the one around it. */
+const char *tfh_function_of(struct tfh_wording *w, const char *name);
 
 /* cause.c: the sentence, the evidence and the advice of a class that has a cause; false for the
  * others. */

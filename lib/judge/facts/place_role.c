@@ -1,0 +1,103 @@
+#include "judge/facts/place_role.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+enum when { ANY, NOT_BEFORE, BEFORE };
+
+static const struct {
+	enum tfh_cause cause;
+	bool whole;
+} roles[TFH_ROLE_COUNT] = {
+	[TFH_ROLE_NONE] = {TFH_CAUSE_HOST_UNKNOWN, false},
+#define ROLE(id, cause, whole) [TFH_ROLE_##id] = {TFH_CAUSE_##cause, whole},
+#include "judge/facts/places.def"
+#undef ROLE
+};
+
+static const struct place_row {
+	const char *file, *function; /* file NULL: of the program's own */
+	enum tfh_role role;
+	enum when when;
+} rows[] = {
+#define IN(file, function, role, when) {file, function, TFH_ROLE_##role, when},
+#define OWN(function, role, when) {NULL, function, TFH_ROLE_##role, when},
+#include "judge/facts/places.def"
+#undef IN
+#undef OWN
+};
+
+enum tfh_cause tfh_role_cause(enum tfh_role role)
+{
+	return roles[role].cause;
+}
+
+static bool same_function(const struct tfh_model_line *a, const struct tfh_model_line *b)
+{
+	return !strcmp(a->function, b->function) && !strcmp(a->file, b->file);
+}
+
+enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
+			    const struct tfh_model_line *call, uint32_t n_call)
+{
+	while (n_seen && n_call) {
+		const struct tfh_model_line *a = &seen[--n_seen], *b = &call[--n_call];
+		if (!same_function(a, b))
+			return TFH_ORDER_UNKNOWN;
+		if (a->line != b->line)
+			return a->line < b->line ? TFH_ORDER_BEFORE : TFH_ORDER_BEHIND;
+	}
+	return TFH_ORDER_UNKNOWN;
+}
+
+static bool in_time(enum when when, enum tfh_order order)
+{
+	return when == ANY || (when == BEFORE) == (order == TFH_ORDER_BEFORE);
+}
+
+static const char *last_part(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot ? dot + 1 : name;
+}
+
+static enum tfh_role role_of_frame(const struct tfh_model_line *frame, enum tfh_order order)
+{
+	const char *name = last_part(frame->function);
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct place_row *r = &rows[i];
+		if (frame->library == (r->file != NULL) && in_time(r->when, order) &&
+		    (!r->file || strstr(frame->file, r->file)) && !fnmatch(r->function, name, 0))
+			return r->role;
+	}
+	return TFH_ROLE_NONE;
+}
+
+enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order)
+{
+	enum tfh_role weak = TFH_ROLE_NONE; /* a loader's queue is the loader's */
+	bool inside = true;		    /* of what the program's innermost function calls */
+
+	for (uint32_t i = 0; i < n; i++) {
+		enum tfh_role role = role_of_frame(&frame[i], order);
+		bool own = !frame[i].library, tells = inside || roles[role].whole;
+		if (role != TFH_ROLE_NONE && tells && (own || role == TFH_ROLE_QUEUE))
+			weak = weak == TFH_ROLE_NONE ? role : weak;
+		else if (role != TFH_ROLE_NONE && tells)
+			return role;
+		inside = inside && !own;
+	}
+	return weak;
+}
+
+uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role)
+{
+	uint32_t from = 0;
+
+	for (uint32_t i = 0; i < n && role == TFH_ROLE_COMPILE; i++)
+		if (role_of_frame(&frame[i], TFH_ORDER_UNKNOWN) == role)
+			from = i;
+	return n > from ? from + tfh_place_lead(frame + from, n - from) : 0;
+}

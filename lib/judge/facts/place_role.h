@@ -1,0 +1,35 @@
+/*
+ * What a thread does, by its lines of Python (places.def): reading, saving, compiling; and where in
+ * the loop's body that is, before the step's first call or behind it.
+ */
+#ifndef TFH_JUDGE_PLACE_ROLE_H
+#define TFH_JUDGE_PLACE_ROLE_H
+
+#include "judge/feed.h"
+
+enum tfh_role {
+	TFH_ROLE_NONE,
+#define ROLE(id, cause, whole) TFH_ROLE_##id,
+#include "judge/facts/places.def"
+#undef ROLE
+	TFH_ROLE_COUNT
+};
+
+enum tfh_cause tfh_role_cause(enum tfh_role role);
+
+/* Where a line of a loop's body lies. */
+enum tfh_order { TFH_ORDER_UNKNOWN, TFH_ORDER_BEFORE, TFH_ORDER_BEHIND, TFH_ORDERS };
+/* The order of two stacks' frames, innermost first, by the lines of the innermost function that
+ * both are in: where a thread was seen, and the call that it came to. What stands above that call
+ * comes before it, what stands below it comes behind the call of the round before. */
+enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
+			    const struct tfh_model_line *call, uint32_t n_call);
+
+/* By the frames, innermost first. */
+enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order);
+
+/* The frame that people look for (tfh_place_lead); of compiling the one that called for it, not a
+ * function that is compiled. */
+uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role);
+
+#endif

@@ -1,0 +1,206 @@
+/*
+ * What must hold: functions of Python tell what a thread does by the innermost frame that has a row, the program's own
+ * functions count only where a compiler or loader called them, and a line's place in the loop's body tells whether it
+ * comes before the step; a pause is charged to what its looks' lines say, waiting behind the step is no input, and waiting
+ * for Python's lock stays that. The first execution of a function of many of one name is compiling.
+ */
+#include "analyze_gen.h"
+
+#include "judge/facts/place_role.h"
+
+#define LIB "/v/lib/python3.11/site-packages"
+#define STD "/usr/lib/python3.11"
+#define COUNT(array) (uint32_t)(sizeof(array) / sizeof(*(array)))
+
+static const struct tfh_model_line loop_call = {"/job/train.py", "main", 20, false};
+
+static void test_roles(void **state)
+{
+	(void)state;
+	const struct tfh_model_line load[] = {
+		{STD "/zipfile.py", "ZipExtFile.read", 9, true},
+		{LIB "/numpy/lib/_npyio_impl.py", "NpzFile.__getitem__", 8, true},
+		{"/job/train.py", "batch", 12, false},
+		{"/job/train.py", "main", 19, false}};
+	const struct tfh_model_line traced[] = {
+		{LIB "/tensorflow/python/ops/math_ops.py", "matmul", 5, true},
+		{"/tmp/__autograph_generated_file1.py", "tf__step", 23, false},
+		{LIB "/tensorflow/python/framework/func_graph.py", "func_graph_from_py_func", 5,
+		 true},
+		{"/job/train.py", "main", 20, false}};
+	const struct tfh_model_line queued[] = {{STD "/threading.py", "Condition.wait", 5, true},
+						{STD "/queue.py", "Queue.get", 6, true},
+						{LIB "/torch/utils/data/dataloader.py",
+						 "_MultiProcessingDataLoaderIter._try_get_data", 7,
+						 true},
+						{"/job/train.py", "main", 19, false}};
+	const struct tfh_model_line saves[] = {
+		{"/job/train.py", "Trainer.save_checkpoint", 50, false},
+		{"/job/train.py", "main", 22, false}};
+	const struct tfh_model_line callback[] = {
+		{"/job/train.py", "score", 50, false},
+		{STD "/logging/__init__.py", "Logger.info", 5, true},
+		{"/job/train.py", "main", 22, false}};
+
+	assert_int_equal(tfh_place_role(load, COUNT(load), TFH_ORDER_UNKNOWN), TFH_ROLE_READ);
+	assert_int_equal(tfh_place_role(load + 2, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
+	assert_int_equal(tfh_place_role(traced, COUNT(traced), TFH_ORDER_UNKNOWN),
+			 TFH_ROLE_COMPILE);
+	assert_int_equal(tfh_role_lead(traced, COUNT(traced), TFH_ROLE_COMPILE), 3);
+	assert_int_equal(tfh_role_lead(traced, COUNT(traced), TFH_ROLE_NONE), 1);
+	assert_int_equal(tfh_place_role(queued, COUNT(queued), TFH_ORDER_UNKNOWN), TFH_ROLE_LOADER);
+	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_QUEUE);
+	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_BEHIND), TFH_ROLE_SAVE);
+	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_BEFORE), TFH_ROLE_NONE);
+	assert_int_equal(tfh_place_role(callback, COUNT(callback), TFH_ORDER_BEHIND),
+			 TFH_ROLE_NONE);
+}
+
+static void test_order(void **state)
+{
+	(void)state;
+	const struct tfh_model_line call[] = {{"/job/train.py", "step", 70, false}, loop_call};
+	struct tfh_model_line seen[] = {{STD "/queue.py", "Queue.get", 6, true}, loop_call};
+
+	seen[1].line = 19;
+	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_BEFORE);
+	seen[1].line = 21;
+	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_BEHIND);
+	seen[1].line = 20; /* the same statement, another function in it */
+	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_UNKNOWN);
+	assert_int_equal(tfh_order_of(seen, 2, call, 0), TFH_ORDER_UNKNOWN);
+	seen[1].function = "other";
+	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_UNKNOWN);
+}
+
+/* Place 1 is where looks see the thread, backtrace 2 where its pause ends. */
+static struct tfh_model_line seen_at[2];
+static uint32_t seen_n;
+
+static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		       uint32_t most)
+{
+	(void)arg;
+	(void)process;
+	uint32_t n = place == 1 ? seen_n : place == 2 ? 1 : 0;
+
+	n = n < most ? n : most;
+	for (uint32_t i = 0; i < n; i++)
+		frame[i] = place == 1 ? seen_at[i] : loop_call;
+	return n;
+}
+
+/* 200 steps of 11 ms: 10 ms of a pause in one state, then a copy to the device and a wait for a kernel. */
+static struct tfh_result *judge(enum tft_look state, double run)
+{
+	struct gen *g = gen_new();
+	double t = 100, cpu = 0;
+
+	g->feed.place = places;
+	g->feed.lines = places;
+	for (int i = 0; i < 200; i++) {
+		struct tfh_event *ev =
+			gen_call(g, 0, TFH_FN_NONE, t + fmod(i * 6.18, 10), t + fmod(i * 6.18, 10));
+		ev->kind = TFT_LOOK;
+		ev->result = (uint16_t)state;
+		ev->stack = 1;
+		ev->w[1] = 0xffffffffull << 32;
+		ev->w[2] = 10000000;
+		cpu += run;
+		ev = gen_call(g, 0, TFH_FN_NONE, t + 10, t + 10);
+		ev->kind = TFT_CPUTIME;
+		ev->stack = 2;
+		ev->w[0] = (uint64_t)gen_ns(cpu);
+		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t + 10, t + 10.5, 1 << 20, false);
+		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 10.51, t + 10.52)->w[0] = 1;
+		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 10.53, t + 11);
+		cpu += 0.9;
+		ev = gen_call(g, 0, TFH_FN_NONE, t + 11, t + 11);
+		ev->kind = TFT_CPUTIME;
+		ev->w[0] = (uint64_t)gen_ns(cpu);
+		t += 11;
+	}
+	return gen_judge(g);
+}
+
+static void is(enum tft_look state, double run, enum tfh_cause cause)
+{
+	struct tfh_result *r = judge(state, run);
+
+	if (r->verdict.cause != cause)
+		fail_msg("%s where %s was expected", tfh_cause_name(r->verdict.cause),
+			 tfh_cause_name(cause));
+	if (!(1e3 * r->found.cause_s[cause] > 9))
+		fail_msg("%g ms", 1e3 * r->found.cause_s[cause]);
+	tfh_result_free(r);
+}
+
+static void see(const char *file, const char *function, uint32_t line)
+{
+	seen_at[0] = (struct tfh_model_line){file, function, 5, true};
+	seen_at[1] = loop_call;
+	seen_at[1].line = line;
+	seen_n = 2;
+}
+
+static void test_causes(void **state)
+{
+	(void)state;
+	see(STD "/json/decoder.py", "JSONDecoder.decode", 19);
+	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_INPUT_DECODE);
+	see(LIB "/torch/serialization.py", "save", 21);
+	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_CHECKPOINT);
+	is(TFT_LOOK_GIL, 0, TFH_CAUSE_HOST_GIL);
+	see(LIB "/wandb/sdk/wandb_run.py", "Run.log", 21);
+	is(TFT_LOOK_SOCKET, 0, TFH_CAUSE_HOST_LOGGING);
+	see(STD "/http/client.py", "HTTPConnection.getresponse", 19);
+	is(TFT_LOOK_SOCKET, 0, TFH_CAUSE_INPUT_UNKNOWN);
+	see(STD "/http/client.py", "HTTPConnection.getresponse", 21);
+	is(TFT_LOOK_SOCKET, 0, TFH_CAUSE_HOST_WAIT);
+	see(STD "/threading.py", "Lock.acquire", 21);
+	is(TFT_LOOK_LOCK, 0, TFH_CAUSE_HOST_LOCK);
+	see("/job/other.py", "thing", 21);
+	seen_at[0].library = false;
+	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
+}
+
+/* Each step executes a function; `names` of them in turn, each after the first takes as long. */
+static double compiled_ms(int names)
+{
+	struct gen *g = gen_new();
+	static char text[60][40];
+
+	for (int i = 0; i < 60; i++) {
+		snprintf(text[i], sizeof(text[i]), "__inference_train_step_%d", 100 + 7 * i);
+		g->name[TFT_NAME_OP][1 + i] = text[i];
+	}
+	g->name[TFT_NAME_OP][61] = "AddV2";
+	for (int i = 0; i < 60; i++) {
+		gen_exec(g, 61, 100 + 10 * i, 100.5 + 10 * i);
+		gen_exec(g, (uint32_t)(1 + i % names), 101 + 10 * i, 109 + 10 * i);
+	}
+	struct tfh_result *r = gen_judge(g);
+	double ms = 1e3 * r->found.cause_s[TFH_CAUSE_HOST_COMPILE];
+	tfh_result_free(r);
+	return ms;
+}
+
+static void test_retraced(void **state)
+{
+	(void)state;
+	assert_true(compiled_ms(2) == 0);
+	assert_true(compiled_ms(1) == 0);
+	assert_true(compiled_ms(60) > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_roles),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_retraced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
