@@ -23,7 +23,7 @@ static bool is_member(gid_t group)
 	return member;
 }
 
-/* The third field of the line that begins with `name`: lines may be longer than any buffer. */
+/* The third field of the line that begins with `name`. Lines may be longer than any buffer. */
 static bool look_up(const char *name, gid_t *group)
 {
 	char line[512], *end;
@@ -68,7 +68,8 @@ struct tfh_access tfh_access_like(const struct stat *st)
 	return (struct tfh_access){.shared = st->st_mode & S_IRGRP, .group = st->st_gid};
 }
 
-/* Where a group cannot be had after all (a user namespace), its bits would be another group's. */
+/* If the group cannot be set (in a user namespace), its permission bits would apply to another
+ * group. */
 static int hand_over(int fd, const struct tfh_access *a, mode_t alone, mode_t shared)
 {
 	struct stat st;
@@ -78,13 +79,13 @@ static int hand_over(int fd, const struct tfh_access *a, mode_t alone, mode_t sh
 		mode = shared;
 	if (tfh_fstat(fd, &st))
 		return -errno;
-	/* File systems without modes refuse. */
+	/* File systems without permissions refuse with EPERM. */
 	if ((st.st_mode & 07777) != mode && fchmod(fd, mode) && errno != EPERM)
 		return -errno;
 	return 0;
 }
 
-/* A umask may take the owner's own rights away, too; then this descriptor is all one gets. */
+/* The umask may remove even the owner's rights; then this descriptor is the only access left. */
 static void allow_owner(const char *path)
 {
 	int fd = tfh_open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

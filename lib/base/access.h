@@ -1,7 +1,7 @@
 /*
- * Who may read a recording, and how its files and directories are made: the owner's alone, or a
- * group's, too, whatever the umask is. All below descriptors, so that what was checked is what is
- * used afterwards, also where others may write to the directory above.
+ * Access rights of a recording: readable by its owner alone, or also by one group, whatever the
+ * umask is. Everything works relative to descriptors, so that the file checked is the file used,
+ * even where other users may write to the parent directory.
  */
 #ifndef TFH_BASE_ACCESS_H
 #define TFH_BASE_ACCESS_H
@@ -16,24 +16,25 @@ struct tfh_access {
 };
 
 /*
- * `group` is a number, or a name of /etc/group: asking other sources may wait for a network. "" is
- * the owner alone. -ENOENT: there is no such group, -EPERM: the process is not in it; then the
- * owner's alone, too.
+ * `group` is a number or a name from /etc/group (other sources could wait for a network); "" means
+ * the owner alone. Returns -ENOENT if there is no such group and -EPERM if the process is not a
+ * member; *a is then the owner alone.
  */
 int tfh_access_find(struct tfh_access *a, const char *group);
 
-/* As those of a file or directory that is there already, and no wider. */
+/* The same rights as an existing file or directory, and no wider. */
 struct tfh_access tfh_access_like(const struct stat *st);
 
-/* A new directory or file, never one that is there (-EEXIST). Returns 0 or the file's descriptor
- * (close-on-exec, to be written), or -errno. */
+/* Create a directory or file; one that exists is an error (-EEXIST). Return 0 or the file's
+ * descriptor (close-on-exec, writable), or -errno. */
 int tfh_make_dir(const char *path, const struct tfh_access *a);
 int tfh_make_file(int at, const char *name, const struct tfh_access *a);
 
 /*
- * Opens a directory that nobody else can have put there: no link, and owned by this user, by root,
- * or by whom files belong to that this user makes in it (network file systems change owners).
- * Descriptor, or -errno: -ENOTDIR also for a link, -EPERM for a directory of another user's.
+ * Opens a directory that no other user can have placed there: not a symbolic link, and owned by
+ * this user, by root, or by the owner that files created in it get (network file systems map
+ * owners). Returns a descriptor or -errno: -ENOTDIR also for a link, -EPERM for another user's
+ * directory.
  */
 int tfh_open_own_dir(const char *path);
 

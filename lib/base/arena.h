@@ -1,8 +1,7 @@
-/* Bump allocator with a cap: many small objects that live and die together.
+/* Bump allocator with a limit, for many small objects that are freed together.
  *
- * Not for several threads at once. Memory is zeroed. A reader of a hostile file gives the cap, so
- * that no file can make it take more.
- */
+ * Not thread-safe. Memory is zeroed. A reader of untrusted files sets the limit, so that no file
+ * can make it allocate more. */
 #ifndef TFH_BASE_ARENA_H
 #define TFH_BASE_ARENA_H
 
@@ -21,24 +20,24 @@ struct tfh_arena {
 /* Starts an empty arena; cap 0 means no limit. Allocates nothing yet. */
 void tfh_arena_init(struct tfh_arena *arena, size_t cap);
 
-/* size zeroed bytes, aligned to 16. NULL when the cap is reached or memory is out. Valid until
- * clear or free. */
+/* `size` zeroed bytes, aligned to 16; NULL at the limit or out of memory. Valid until
+ * tfh_arena_free(). */
 void *tfh_arena_alloc(struct tfh_arena *arena, size_t size);
 
 /* Array of count objects; NULL also when count * size overflows. */
 void *tfh_arena_array(struct tfh_arena *arena, size_t count, size_t size);
 
-/* Copy of length bytes of text, ended with NUL. */
+/* Copies text and appends a NUL. */
 char *tfh_arena_strndup(struct tfh_arena *arena, const char *text, size_t length);
 char *tfh_arena_strdup(struct tfh_arena *arena, const char *text);
 
-/* printf into the arena, at most 1,023 characters; "" without memory. Lives as long as the arena. */
+/* printf into the arena, at most 1,023 characters; "" when out of memory. */
 const char *tfh_arena_text(struct tfh_arena *arena, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 const char *tfh_arena_vtext(struct tfh_arena *arena, const char *fmt, va_list args)
 	__attribute__((format(printf, 2, 0)));
 
-/* Gives back everything. The arena may be used again. */
+/* Frees everything. The arena may be used again. */
 void tfh_arena_free(struct tfh_arena *arena);
 
 #endif

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Ranges of characters that are not shown as they are (Unicode 15: Cc, Cf, Zl, Zp, variation
- * selectors and the letters without ink). */
+/* Ranges of characters that are escaped (Unicode 15: Cc, Cf, Zl, Zp, variation selectors and
+ * letters without a glyph). */
 static const struct {
 	uint32_t first, last;
 } hidden[] = {

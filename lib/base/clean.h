@@ -1,11 +1,10 @@
-/* Foreign text, which is text that tfhook did not write itself (names in traces, file names,
- * arguments, variables), made fit for a terminal: one line, in which nothing drives the terminal,
- * nothing is invisible and nothing turns the direction of what follows.
+/* Makes untrusted text safe for a terminal. Untrusted is any text that tfhook did not write itself:
+ * names in traces, file names, arguments, variables. The result is one line without control
+ * sequences, invisible characters or changes of direction.
  *
- * A control character, a character that shows nothing (zero width, bidi, tags, fillers) and a byte
- * that is not UTF-8 are written as what they are: "\n", "\x1b", "\u202e", "\xff". No function here
- * allocates or locks.
- */
+ * Control characters, invisible characters (zero width, bidi, tags, fillers) and bytes that are not
+ * UTF-8 are written as escapes: "\n", "\x1b", "\u202e", "\xff". No function here allocates or
+ * locks. */
 #ifndef TFH_BASE_CLEAN_H
 #define TFH_BASE_CLEAN_H
 
@@ -13,28 +12,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the character at text, of which `left` bytes are there; 0 when it is not UTF-8 (Unicode
- * 15, table 3-7: no overlong form, no surrogate, nothing above U+10FFFF). `c`, if not NULL, gets
- * the character. */
+/* Length in bytes of the character at text, of which `left` bytes are readable; 0 if it is not
+ * UTF-8 (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF). `c`, if
+ * not NULL, receives the character. */
 size_t tfh_utf8(const char *text, size_t left, uint32_t *c);
 
-/* Whether a character may be shown as it is. */
+/* Whether a character may be printed unescaped. */
 bool tfh_shown(uint32_t c);
 
-/* One character as it is shown. */
+/* One character as printed, escaped if necessary. */
 struct tfh_glyph {
 	char text[12];
 	uint8_t len, columns;
 };
 
-/* Takes the first character (or bad byte) of text, `left` > 0; returns how many bytes it took. */
+/* Converts the first character (or invalid byte) of text; `left` > 0. Returns the number of bytes
+ * consumed. */
 size_t tfh_glyph(const char *text, size_t left, struct tfh_glyph *g);
 
-/* Columns that text takes when it is shown. */
+/* Columns that text takes when printed. */
 size_t tfh_columns(const char *text, size_t len);
 
-/* Text as it is shown into `out` of `size` > 0 bytes, cut at a character's end; returns its length.
- * Cleaning twice changes nothing more. */
+/* Writes cleaned text to `out` of `size` > 0 bytes, cut at a character boundary; returns its
+ * length. Idempotent. */
 size_t tfh_clean(char *out, size_t size, const char *text, size_t len);
 
 #endif

@@ -33,9 +33,8 @@ static void read_clocksource(char *text, size_t size)
 
 enum tfh_clock_trust tfh_clock_judge(bool invariant, const char *clocksource)
 {
-	/* The processor's word alone is not enough: the kernel has seen counters differ between
-	 * sockets, and then does not use them.
-	 */
+	/* The processor's flag is not enough: where the kernel saw counters differ between sockets,
+	 * it does not use them. */
 	if (!invariant)
 		return TFH_TRUST_NONE;
 	if (!strcmp(clocksource, "tsc"))
@@ -55,12 +54,13 @@ static void clock_decide(struct tfh_clock_info *info)
 	info->source = info->trust ? TFH_CLOCK_TSC : TFH_CLOCK_MONOTONIC;
 }
 
-/* Nobody waits for another thread's reading: each makes its own, and the first one decides. */
+/* No thread waits for another one's reading: each takes its own, and the first to finish decides.
+ */
 void tfh_clock_init(struct tfh_clock_info *info)
 {
 	static struct tfh_clock_info kept;
 	static uint32_t decided; /* atomic: 0 none, else 1 + enum tfh_clock_source */
-	static uint32_t there;	 /* atomic: `kept` is written */
+	static uint32_t there;	 /* atomic: `kept` is valid */
 	struct tfh_clock_info mine;
 	uint32_t source = 0;
 	int saved = errno;
@@ -97,7 +97,7 @@ void tfh_clock_read_pair(struct tfh_clock_pair *pair)
 			pair->bracket = t2 - t0;
 			pair->ticks = t0 + (t1 - t0) / 2;
 			pair->mono_ns = mono;
-			/* Some 20 ns later than the other two: far below what REALTIME is worth
+			/* About 20 ns later than the other two, far below the accuracy of REALTIME
 			 * between hosts. */
 			pair->real_ns = real;
 		}

@@ -1,10 +1,9 @@
-/* The clock of all records: the time-stamp counter where it can be trusted, CLOCK_MONOTONIC in ns
- * where not.
+/* The clock of all records: the time-stamp counter where it is reliable, else CLOCK_MONOTONIC in
+ * ns.
  *
- * A tick has no fixed length. Bracketed readings of (ticks, MONOTONIC, REALTIME), taken now and
- * then, are stored beside the records and tell the length afterwards; nothing is calibrated by
- * waiting.
- */
+ * The length of a tick is not fixed. Bracketed readings of (ticks, MONOTONIC, REALTIME) are stored
+ * beside the records from time to time and give the length afterwards, so nothing has to be
+ * calibrated by waiting. */
 #ifndef TFH_BASE_CLOCK_H
 #define TFH_BASE_CLOCK_H
 
@@ -25,8 +24,8 @@ enum tfh_clock_source {
 
 enum tfh_clock_trust {
 	TFH_TRUST_NONE = 0,
-	/* A guest's kernel uses another clock made from the same counter: the pairs in the file
-	 * show afterwards whether it kept its pace (tft_clock_health). */
+	/* The guest's kernel uses another clock derived from the same counter. The pairs in the
+	 * file show afterwards whether the counter kept its rate (tft_clock_health). */
 	TFH_TRUST_PROVISIONAL = 1,
 	TFH_TRUST_FULL = 2,
 };
@@ -34,8 +33,8 @@ enum tfh_clock_trust {
 struct tfh_clock_info {
 	enum tfh_clock_source source;
 	enum tfh_clock_trust trust;
-	bool invariant;	      /* the processor says that its counter never changes pace */
-	char clocksource[32]; /* the kernel's own choice, "" when it cannot be read */
+	bool invariant;	      /* the processor reports a counter of constant rate */
+	char clocksource[32]; /* the kernel's choice, "" if unreadable */
 };
 
 /* One bracketed reading. */
@@ -46,10 +45,10 @@ struct tfh_clock_pair {
 	uint64_t bracket; /* width of the bracket in ticks: the reading's uncertainty */
 };
 
-#define TFH_CLOCK_TRIES 32 /* 1.7 us a pair; the best of 32 lies within 10 ns */
+#define TFH_CLOCK_TRIES 32 /* 1.7 us for a pair; the best of 32 is within 10 ns */
 
 #pragma GCC visibility push(hidden)
-extern uint8_t tfh_clock_counter; /* read the counter? */
+extern uint8_t tfh_clock_counter; /* whether ticks come from the TSC */
 #pragma GCC visibility pop
 
 static inline int64_t tfh_clock_ns(clockid_t id)
@@ -60,8 +59,8 @@ static inline int64_t tfh_clock_ns(clockid_t id)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Now, in ticks. No fence: 7.7 ns, where lfence adds 5; the calls measured are longer than any
- * reordering. */
+/* Now, in ticks. Without a fence: 7.7 ns, where lfence adds 5. The measured calls are longer than
+ * any reordering. */
 static inline uint64_t tfh_ticks(void)
 {
 	if (__builtin_expect(tfh_clock_counter, 1))
@@ -69,20 +68,19 @@ static inline uint64_t tfh_ticks(void)
 	return (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Decides once per process which clock is used and fills *info if not NULL. Until it is called
- * ticks are CLOCK_MONOTONIC, so it must come before the first record. Reads one file of /sys; safe
- * to call again, also from several threads.
- */
+/* Chooses the clock once per process and fills *info if not NULL. Must run before the first record,
+ * since ticks are CLOCK_MONOTONIC until then. Reads one file in /sys. May be called again, also
+ * from several threads. */
 void tfh_clock_init(struct tfh_clock_info *info);
 
-/* The decision of tfh_clock_init() on given facts: may a counter be used under this kernel clock
- * source? */
+/* The decision of tfh_clock_init() as a pure function: may the counter be used with this kernel
+ * clock source? */
 enum tfh_clock_trust tfh_clock_judge(bool invariant, const char *clocksource);
 
-/* Takes the best of TFH_CLOCK_TRIES bracketed readings, about 2 us. */
+/* Takes the best of TFH_CLOCK_TRIES bracketed readings; about 2 us. */
 void tfh_clock_read_pair(struct tfh_clock_pair *pair);
 
-/* Length of a tick in ns between two pairs; 0 when no tick passed. */
+/* Length of a tick in ns between two pairs; 0 if no tick passed. */
 double tfh_clock_ns_per_tick(const struct tfh_clock_pair *a, const struct tfh_clock_pair *b);
 
 #endif

@@ -2,9 +2,8 @@
 
 #include <string.h>
 
-/* CRC of each byte value. Constant rather than filled at start-up: a preloaded library may be
- * called before its constructors have run.
- */
+/* CRC of each byte value. A constant, since a preloaded library may be called before its
+ * constructors have run. */
 /* clang-format off */
 static const uint32_t crc_table[256] = {
 	0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4, 0xc79a971f, 0x35f1141c, 0x26a1e7e8, 0xd4ca64eb,
@@ -52,7 +51,7 @@ uint32_t tfh_crc32c_table(uint32_t crc, const void *data, size_t size)
 	return ~crc;
 }
 
-/* Eight bytes an instruction with a latency of three cycles: about 7 GB/s, well above what a
+/* Eight bytes per instruction with a latency of three cycles: about 7 GB/s, well above what a
  * flusher writes. */
 __attribute__((target("sse4.2"))) static uint32_t crc_sse42(uint32_t crc, const void *data,
 							    size_t size)

@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CRC of size bytes, going on from crc; start with 0. Uses the processor's instruction where there
- * is one. */
+/* CRC of `size` bytes, continuing from crc; start with 0. Uses the processor's instruction if
+ * available. */
 uint32_t tfh_crc32c(uint32_t crc, const void *data, size_t size);
 
-/* The same from a table, on any processor. */
+/* The same from a table, for any processor. */
 uint32_t tfh_crc32c_table(uint32_t crc, const void *data, size_t size);
 
 #endif

@@ -1,8 +1,7 @@
-/* Error text beside a negative errno: the number tells the program, the text tells the person.
+/* An error message beside a negative errno: the code is for the program, the text for the user.
  *
- * A function that can fail in a way worth explaining takes a `struct tfh_err *` (which may be
- * NULL), fills it and returns the negative errno.
- */
+ * A function whose failure needs an explanation takes a `struct tfh_err *` (may be NULL), fills it
+ * and returns the negative errno. */
 #ifndef TFH_BASE_ERR_H
 #define TFH_BASE_ERR_H
 
@@ -12,11 +11,11 @@
 #define TFH_ERR_TEXT 512
 
 struct tfh_err {
-	int code; /* negative errno, 0 when nothing failed */
+	int code; /* negative errno, 0: no error */
 	char text[TFH_ERR_TEXT];
 };
 
-/* Fills *err (if not NULL) with a printf text, cut when too long. Returns code, so that `return
+/* Formats a message into *err (if not NULL), truncated if too long. Returns code, for `return
  * tfh_err_set(...)`. */
 __attribute__((format(printf, 3, 4))) static inline int tfh_err_set(struct tfh_err *err, int code,
 								    const char *fmt, ...)

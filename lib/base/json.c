@@ -27,7 +27,7 @@ static void new_line(struct tfh_json *json)
 		fprintf(json->out, "\n%*s", json->depth * json->indent, "");
 }
 
-/* Comma and line break before the next element of the innermost level. */
+/* Writes the comma and line break before the next element of the innermost level. */
 static void separate(struct tfh_json *json)
 {
 	if (json->level[json->depth - 1].any)
@@ -36,7 +36,7 @@ static void separate(struct tfh_json *json)
 	new_line(json);
 }
 
-/* To be called before every value; false when none may stand here. */
+/* To be called before every value; false if no value is allowed here. */
 static bool value(struct tfh_json *json)
 {
 	if (json->error)
@@ -97,7 +97,7 @@ void tfh_json_end(struct tfh_json *json)
 	putc(json->level[json->depth].array ? ']' : '}', json->out);
 }
 
-/* Short escape of a character, 0 if it has none. */
+/* Short escape of a character, 0 if there is none. */
 static char short_escape(unsigned char c)
 {
 	switch (c) {
@@ -119,7 +119,7 @@ static char short_escape(unsigned char c)
 	}
 }
 
-/* A character that a string of JSON may not hold, or that a terminal must not get. */
+/* Escapes a character that JSON strings must not contain or a terminal must not receive. */
 static void write_escape(FILE *out, uint32_t c)
 {
 	char brief = c < 0x80 ? short_escape((unsigned char)c) : 0;
@@ -132,10 +132,10 @@ static void write_escape(FILE *out, uint32_t c)
 		fprintf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 | (c & 0x3ff));
 }
 
-/* With its quotes. */
+/* With quotes. */
 static void write_string(FILE *out, const char *text, size_t length)
 {
-	size_t plain = 0; /* bytes since the last escape, written in one go */
+	size_t plain = 0; /* bytes since the last escape, written at once */
 
 	putc('"', out);
 	while (plain < length) {
@@ -267,13 +267,13 @@ int tfh_json_finish(struct tfh_json *json)
 
 size_t tfh_json_format_double(char text[32], double number)
 {
-	/* 15 digits are always kept by a double, 17 always tell it from its neighbours. */
+	/* A double keeps any 15 digits; 17 digits distinguish it from its neighbours. */
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(text, 32, "%.*g", digits, number);
 		if (strtod(text, NULL) == number)
 			break;
 	}
-	/* The locale may have another decimal point, also one of several bytes. */
+	/* The locale's decimal point may differ and have several bytes. */
 	char *to = text;
 	for (const char *from = text; *from; from++) {
 		if (strchr("0123456789+-e", *from))

@@ -1,9 +1,9 @@
-/* Streaming JSON writer: no tree, no allocation, commas and escapes by itself.
+/* Streaming JSON writer without a tree or allocation. It inserts commas and escapes.
  *
- * Text comes from traces and may be anything: bytes that are not UTF-8 become U+FFFD, so that what
- * is written is always valid JSON; what base/clean.h hides from terminals is written as an escape.
- *Numbers come back as they were: 64-bit integers whole, doubles with the fewest digits that read
- *back to the same value; NaN and infinities become null, which means "not measured".
+ * Text from traces may contain anything. Bytes that are not UTF-8 become U+FFFD, so that the output
+ * is always valid JSON, and characters that base/clean.h hides from terminals are escaped. Numbers
+ * survive a round trip: 64-bit integers exactly, doubles with the fewest digits that read back to
+ * the same value. NaN and infinities become null, which means "not measured".
  *
  *	struct tfh_json j;
  *	tfh_json_init(&j, stdout, 2);
@@ -13,8 +13,7 @@
  *	tfh_json_end(&j);
  *	if (tfh_json_finish(&j)) ...
  *
- * Mistakes in the order of calls (a value without its key, an end too many) are kept as -EINVAL for
- * finish().
+ * Calls in a wrong order (a value without a key, a surplus end) are reported by finish() as -EINVAL.
  */
 #ifndef TFH_BASE_JSON_H
 #define TFH_BASE_JSON_H
@@ -28,18 +27,18 @@
 
 struct tfh_json {
 	FILE *out;
-	int indent;	/* blanks per level; 0 = all on one line */
+	int indent;	/* spaces per level; 0: everything on one line */
 	int depth;	/* open objects and arrays */
 	int error;	/* first negative errno */
-	bool after_key; /* a key was written, its value not yet */
+	bool after_key; /* a key was written, but not yet its value */
 	bool root_done;
 	struct {
 		bool array;
-		bool any; /* something is in it already */
+		bool any; /* it has elements already */
 	} level[TFH_JSON_DEPTH];
 };
 
-/* Starts one document on out (not owned). */
+/* Starts a document on `out` (not owned). */
 void tfh_json_init(struct tfh_json *json, FILE *out, int indent);
 
 /* Opens an object or array as the next value; end() closes the innermost. */
@@ -58,7 +57,7 @@ void tfh_json_f64(struct tfh_json *json, double value);
 void tfh_json_bool(struct tfh_json *json, bool value);
 void tfh_json_null(struct tfh_json *json);
 
-/* Key and value at once. */
+/* Key and value in one call. */
 void tfh_json_kstr(struct tfh_json *json, const char *key, const char *text);
 void tfh_json_ku64(struct tfh_json *json, const char *key, uint64_t value);
 void tfh_json_ki64(struct tfh_json *json, const char *key, int64_t value);
@@ -66,12 +65,11 @@ void tfh_json_kf64(struct tfh_json *json, const char *key, double value);
 void tfh_json_kbool(struct tfh_json *json, const char *key, bool value);
 void tfh_json_knull(struct tfh_json *json, const char *key);
 
-/* Ends the document with a newline. Returns 0, -EINVAL when it is not complete or calls came in a
- * wrong order, or -EIO when out failed. init() starts the next one (JSON lines).
- */
+/* Ends the document with a newline. Returns 0, -EINVAL for an incomplete document or calls in a
+ * wrong order, or -EIO if `out` failed. init() starts the next document (JSON lines). */
 int tfh_json_finish(struct tfh_json *json);
 
-/* Shortest decimal text of a finite value that reads back the same; returns its length. */
+/* Shortest decimal text that reads back to the same finite value; returns its length. */
 size_t tfh_json_format_double(char text[32], double value);
 
 #endif

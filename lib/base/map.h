@@ -1,17 +1,17 @@
 /*
- * Zeroed memory in mappings of their own. A static array of a library that is loaded into every
- * program is part of each one's address space, which may be limited, whether it is used or not.
+ * Zeroed memory in mappings of its own. A static array of a preloaded library would count against
+ * every process' address space limit, used or not.
  */
 #ifndef TFH_BASE_MAP_H
 #define TFH_BASE_MAP_H
 
 #include <stddef.h>
 
-/* Pages come with use; to be given back by munmap, if at all. NULL: refused. */
+/* Pages are allocated on first use; free with munmap, if at all. NULL on failure. */
 void *tfh_map(size_t bytes);
 
-/* What the pointer at `place` points at, mapped by whichever thread comes first; it stays. NULL:
- * refused, and asked for again by the next. */
+/* Maps the memory behind the pointer at `place` once, whichever thread comes first; it is never
+ * freed. NULL on failure, and the next caller tries again. */
 void *tfh_map_once(void *place, size_t bytes);
 
 #endif

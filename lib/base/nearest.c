@@ -14,7 +14,7 @@ static int least(int a, int b)
 int tfh_edit_distance(const char *a, const char *b)
 {
 	size_t n = strnlen(a, LONGEST), m = strnlen(b, LONGEST);
-	int rows[3][LONGEST + 1]; /* the last two rows and the one being made */
+	int rows[3][LONGEST + 1]; /* the last two rows and the current one */
 
 	for (size_t j = 0; j <= m; j++)
 		rows[0][j] = (int)j;

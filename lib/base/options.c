@@ -34,7 +34,7 @@ static int parse_bool(const char *text, int64_t *value)
 	return -EINVAL;
 }
 
-/* Decimal digits at *p into *value; moves *p behind them. */
+/* Parses decimal digits at *p and advances *p past them. */
 static int parse_digits(const char **p, int64_t *value)
 {
 	const char *start = *p;
@@ -96,7 +96,7 @@ int tfh_parse_size(const char *text, int64_t *bytes)
 	return 0;
 }
 
-/* Index of text among choices such as "auto|on|off". */
+/* Index of text in a list such as "auto|on|off". */
 static int parse_choice(const char *choices, const char *text, int64_t *value)
 {
 	size_t length = strlen(text);
@@ -127,7 +127,7 @@ static int parse_number(const struct tfh_option_spec *spec, const char *text, in
 	return error;
 }
 
-/* Of a text with a language of its own, but for patterns: compiling one allocates. */
+/* Checks strings with a syntax of their own, except patterns: compiling one allocates. */
 static int check_text(const struct tfh_option_spec *spec, const char *text)
 {
 	struct tfh_stack_rule rule;
@@ -185,7 +185,7 @@ int tfh_options_set(struct tfh_options *options, enum tfh_option id, const char 
 	return error;
 }
 
-/* Number of the option called name (up to length bytes of it), -1 if there is none. */
+/* Number of the option called name (`length` bytes), or -1. */
 static int find_option(const char *name, size_t length)
 {
 	for (int id = 0; id < TFH_OPT_COUNT; id++) {
@@ -229,7 +229,7 @@ bool tfh_option_unknown(const char *entry)
 	return !strncmp(entry, "TFHOOK_", 7) && find_option(entry, strcspn(entry, "=")) < 0;
 }
 
-/* What may stand in the setting. */
+/* Describes the valid values. */
 static void describe(const struct tfh_option_spec *spec, char *text, size_t size)
 {
 	const char *language = strstr(spec->help, ": ");
@@ -312,7 +312,7 @@ const char *tfh_option_suggest(const char *entry)
 
 	if (length < 7 || length - 7 >= sizeof(name))
 		return NULL;
-	/* The common beginning would make every name look near. */
+	/* The common prefix would make every name look similar. */
 	memcpy(name, entry + 7, length - 7);
 	name[length - 7] = '\0';
 	for (int id = 0; id < TFH_OPT_COUNT; id++)

@@ -39,7 +39,7 @@ static void pad(struct sink *s, size_t columns)
 		add(s, " ", 1);
 }
 
-/* One "%-14.3f". */
+/* One conversion such as "%-14.3f". */
 struct spec {
 	char flags[8];
 	int width, precision; /* precision < 0: none */
@@ -66,7 +66,7 @@ static void add_clean(struct sink *s, const struct spec *p, const char *text)
 	pad(s, left ? fill : 0);
 }
 
-/* A va_list that functions can go on with where it is an array, and where it is not. */
+/* A va_list that can be passed on by pointer, whether or not it is an array type. */
 struct arguments {
 	va_list list;
 };
@@ -94,7 +94,7 @@ static struct spec parse(const char **fmt, struct arguments *a)
 	*fmt += n;
 	if (**fmt == '*' || (**fmt >= '1' && **fmt <= '9'))
 		p.width = number(fmt, a);
-	if (p.width < 0) { /* as printf has it */
+	if (p.width < 0) { /* as in printf */
 		p.width = -p.width;
 		memcpy(p.flags, "-", 2);
 	}
@@ -112,7 +112,7 @@ static struct spec parse(const char **fmt, struct arguments *a)
 	return p;
 }
 
-/* 1.7e308 with all its digits has 309, and nobody asks for more than a few behind the point. */
+/* 1.7e308 has 309 digits; nobody asks for more than a few decimals. */
 #define LONGEST_NUMBER 512
 
 static void add_number(struct sink *s, const struct spec *p, struct arguments *a)

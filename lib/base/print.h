@@ -1,21 +1,21 @@
-/* The only way of text to a terminal (scripts/check-output sees to it; JSON has base/json.h).
+/* The only way to print text to a terminal; scripts/check-output enforces it. JSON goes through
+ * base/json.h.
  *
- * A format is ours and is printed as it is; each %s and %c in it may be anybody's and is printed as
- * base/clean.h shows it, so that no name in a trace, no path and no option's value can drive the
- * terminal, begin a line or turn its direction.
- */
+ * The format string is trusted. Each %s and %c may be untrusted and is printed through
+ * base/clean.h, so that no name in a trace, no path and no option can control the terminal, start a
+ * line or change the text's direction. */
 #ifndef TFH_BASE_PRINT_H
 #define TFH_BASE_PRINT_H
 
 #include <stdarg.h>
 #include <stdio.h>
 
-/* As fprintf (without %n, %m and wide characters), but %s is cleaned and padded by columns; a
- * precision counts bytes. Up to 4 KiB reach the stream as one piece. */
+/* Like fprintf (without %n, %m and wide characters), but %s is cleaned and padded by columns; a
+ * precision counts bytes. Up to 4 KiB are written at once. */
 void tfh_print(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void tfh_vprint(FILE *out, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* As fputs: for what stands in the source. */
+/* Like fputs, for text from the source code. */
 void tfh_put(const char *ours, FILE *out);
 
 #endif

@@ -84,7 +84,7 @@ uint64_t tfh_process_start(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	tfh_read_small(path, text, sizeof(text));
-	at = strrchr(text, ')'); /* the name before may contain anything */
+	at = strrchr(text, ')'); /* the name before it may contain anything */
 	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at + 1, NULL, 10) : 0;
@@ -112,12 +112,12 @@ uint64_t tfh_namespace(const char *name)
 	return stat(path, &st) ? 0 : st.st_ino;
 }
 
-/* Below the stack the kernel leaves at least that free of mappings, whatever the limit is. */
+/* The kernel keeps at least this gap below the stack free of mappings, whatever the limit is. */
 #define STACK_GAP (128ul << 20)
 
 size_t tfh_main_stack_left(const void *here)
 {
-	/* The program's name lies at its top. */
+	/* The program's name lies at the top of the stack. */
 	uintptr_t end = getauxval(AT_EXECFN), at = (uintptr_t)here;
 	size_t most = STACK_GAP;
 	struct rlimit limit;

@@ -1,4 +1,5 @@
-/* The minor versions of CPython 3 whose stacks can be read; hook/python/offsets.c has a row of each. */
+/* The minor versions of CPython 3 whose stacks can be read; each has a row in
+ * hook/python/offsets.c. */
 #ifndef TFH_BASE_PYTHON_H
 #define TFH_BASE_PYTHON_H
 

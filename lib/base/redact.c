@@ -7,7 +7,7 @@
 
 #include "base/map.h"
 
-#define TOLD_BYTES 65536 /* of a text; the rest is cut */
+#define TEXT_BYTES 65536 /* of a text; the rest is cut off */
 
 enum rule_kind {
 	RULE_SECRET,
@@ -18,7 +18,7 @@ enum rule_kind {
 	RULE_PLACE,
 	RULE_USER,
 	RULE_SHAPE,
-	RULE_TOLD
+	RULE_RECORDED
 };
 
 static const struct rule {
@@ -35,12 +35,12 @@ static const struct rule {
 #define PLACE(word) {RULE_PLACE, word, 0, ""},
 #define USER(name) {RULE_USER, name, 0, ""},
 #define SHAPE(prefix, least, others) {RULE_SHAPE, prefix, least, others},
-#define TOLD(name) {RULE_TOLD, name, 0, ""},
+#define RECORDED(name) {RULE_RECORDED, name, 0, ""},
 #include "base/redact.def"
 };
 #define N_RULES (sizeof(rules) / sizeof(rules[0]))
 
-/* A part of a text that belongs to somebody else. */
+/* A substring. */
 struct text_part {
 	const char *at;
 	size_t len;
@@ -104,7 +104,7 @@ static size_t words_of(const char *name, size_t len, struct text_part *words)
 	return n;
 }
 
-/* Whether what stands behind this name is a secret. */
+/* Whether the value behind this name is a secret. */
 static bool secret_name(const char *name, size_t len)
 {
 	struct text_part words[MOST_WORDS];
@@ -127,7 +127,7 @@ static bool secret_name(const char *name, size_t len)
 	return false;
 }
 
-/* Names whose 40 hexadecimal digits are a version and no key. */
+/* Names whose 40 hexadecimal digits are a version, not a key. */
 static bool version_name(const char *name, size_t len)
 {
 	static const char *const versions[] = {"commit", "revision", "rev", "sha", "sha1", "hash"};
@@ -140,13 +140,13 @@ static bool version_name(const char *name, size_t len)
 	return false;
 }
 
-bool tfh_env_told(const char *name, size_t length)
+bool tfh_env_recorded(const char *name, size_t length)
 {
 	if (secret_name(name, length))
 		return false;
 	for (size_t i = 0; i < N_RULES; i++) {
 		size_t n = strlen(rules[i].text);
-		if (rules[i].kind != RULE_TOLD)
+		if (rules[i].kind != RULE_RECORDED)
 			continue;
 		bool prefix = rules[i].text[n - 1] == '*';
 		if (prefix ? length >= n - 1 && !strncmp(name, rules[i].text, n - 1)
@@ -158,13 +158,13 @@ bool tfh_env_told(const char *name, size_t length)
 
 /* ---- texts ---- */
 
-/* A text that is read from `at` on, and what may be told of it. */
+/* A text read from `at` on, and its redacted copy. */
 struct scan {
 	const char *begin, *at, *end;
-	struct text_part name; /* the last one before `at`: "--revision" */
+	struct text_part name; /* the last name before `at`: "--revision" */
 	char *out;
 	size_t n, size;
-	bool hidden; /* something was */
+	bool hidden; /* something was redacted */
 };
 
 static void tell(struct scan *s, const char *upto)
@@ -226,7 +226,7 @@ static const char *closed(const char *p, const char *end)
 	return end;
 }
 
-/* Whether a comma ends a value: something with a name of its own follows, or nothing. */
+/* Whether a comma at p ends the value: a further name follows, or nothing. */
 static bool next_begins(const char *p, const char *end)
 {
 	p = skip(p, end, " \t\"'");
@@ -277,8 +277,8 @@ static const char *value_end(const char *p, const char *end)
 	return stop;
 }
 
-/* Where the value behind a name that ends at p begins: "=x", ": x", "\": x", for options " x";
- * NULL: none. */
+/* Start of the value behind a name that ends at p: "=x", ": x", "\": x", or " x" for options; NULL:
+ * none. */
 static const char *value_of(const struct scan *s, const char *p)
 {
 	const char *after = skip(p, s->end, "\\\"'");
@@ -308,8 +308,8 @@ static const char *password_of(const char *p, const char *end)
 	return colon && colon + 1 < stop && !ids && colon[1] != '/' ? colon + 1 : NULL;
 }
 
-/* "https://user:password@host", at the "://": what is hidden is told by its begin, its end by
- * *upto. */
+/* "https://user:password@host", at the "://". Returns where the password begins; *upto is its end.
+ */
 static const char *password_of_url(const char *p, const char *end, bool web, const char **upto)
 {
 	const char *from = p + 3, *stop = from, *at = NULL;
@@ -333,7 +333,7 @@ static size_t run_of(const char *p, const char *end, const char *others)
 	return n;
 }
 
-/* Length of the secret that p begins with, by its looks; 0: none. */
+/* Length of the secret at p, recognised by its form; 0: none. */
 static size_t looks_secret(const struct scan *s, const char *p)
 {
 	static const char pem[] = "-----BEGIN ", pem_end[] = "-----END ";
@@ -364,7 +364,7 @@ static size_t looks_secret(const struct scan *s, const char *p)
 	return hex == 40 && alone && !version_name(s->name.at, s->name.len) ? hex : 0;
 }
 
-/* "-pPASSWORD" of database clients, unless it is a number or plain word. */
+/* "-pPASSWORD" of database clients, unless it is a number or a plain word. */
 static bool short_password(const struct text_part *word)
 {
 	bool plain = true, number = true;
@@ -378,7 +378,7 @@ static bool short_password(const struct text_part *word)
 	return !plain && !number;
 }
 
-/* A name at `at`, and what stands behind it. */
+/* A name at `at`, and its value. */
 static void take_name(struct scan *s)
 {
 	const char *p = s->at, *upto;
@@ -440,15 +440,15 @@ static void read_text(struct scan *s)
 }
 
 /* `option`: the name, without dashes, whose value the text is; empty: none. */
-static const char *told(const char *text, const struct text_part *option)
+static const char *redact(const char *text, const struct text_part *option)
 {
-	static char *out; /* the recorder comes here on any stack */
+	static char *out; /* the recorder calls this on stacks of any size */
 	struct scan s = {.begin = text,
 			 .at = text,
 			 .end = text + strlen(text),
 			 .name = *option,
-			 .out = tfh_map_once(&out, TOLD_BYTES),
-			 .size = TOLD_BYTES - 1};
+			 .out = tfh_map_once(&out, TEXT_BYTES),
+			 .size = TEXT_BYTES - 1};
 	if (!s.out)
 		return "";
 	const char *password = listed(RULE_USER, option) ? password_of(s.at, s.end) : NULL;
@@ -464,7 +464,7 @@ static const char *told(const char *text, const struct text_part *option)
 	return s.hidden ? out : text;
 }
 
-const char *tfh_told_text(char *const *argv, size_t i)
+const char *tfh_redact_arg(char *const *argv, size_t i)
 {
 	const char *before = i ? argv[i - 1] : "";
 	size_t dashes = strspn(before, "-");
@@ -472,12 +472,12 @@ const char *tfh_told_text(char *const *argv, size_t i)
 
 	if (!dashes || strchr(before, '=') || !strncmp(argv[i], "--", 2))
 		option.len = 0;
-	return told(argv[i], &option);
+	return redact(argv[i], &option);
 }
 
-const char *tfh_told_entry(const char *entry)
+const char *tfh_redact_entry(const char *entry)
 {
 	const struct text_part none = {entry, 0};
 
-	return told(entry, &none);
+	return redact(entry, &none);
 }

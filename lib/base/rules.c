@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOW_NS 1000000ull /* of "slow" alone, and under `tfhook run`: 0.3 us of at least 1 ms */
+#define SLOW_NS 1000000ull /* for "slow" and `tfhook run`: 0.3 us of at least 1 ms */
 #define PATTERN_NODES 65536u
 #define LONGEST_S 1e9 /* 32 years; keeps nanoseconds within 64 bits */
 
 /* ---- parts ---- */
 
-/* Digits at *text; moves *text behind them. */
+/* Parses digits at *text and advances *text past them. */
 static int number(const char **text, uint64_t *value)
 {
 	char *end;
@@ -21,14 +21,14 @@ static int number(const char **text, uint64_t *value)
 		return -EINVAL;
 	*value = strtoull(*text, &end, 10);
 	*text = end;
-	return *value == UINT64_MAX ? -EINVAL : 0; /* too large, too */
+	return *value == UINT64_MAX ? -EINVAL : 0; /* overflow */
 }
 
-/* "30s", "500ms", "2m" or plain seconds at *text; moves *text behind it. */
+/* Parses "30s", "500ms", "2m" or plain seconds at *text and advances *text past it. */
 static int duration(const char **text, uint64_t *ns)
 {
 	static const struct {
-		const char *name; /* longer ones before those that begin them */
+		const char *name; /* longer names before their prefixes */
 		double ns;
 	} units[] = {{"ns", 1},	  {"us", 1e3},	 {"ms", 1e6}, {"s", 1e9},
 		     {"m", 60e9}, {"h", 3600e9}, {"", 1e9}};
@@ -75,7 +75,7 @@ static int match_share(const char *text, uint64_t me)
 	if (number(&text, &a) || *text++ != '/' || number(&text, &b) || *text || !a || a > b ||
 	    b > UINT32_MAX)
 		return -EINVAL;
-	/* Rank r is taken when the share, counted up from rank 0, reaches another whole at r. */
+	/* Rank r is selected if the share, summed from rank 0, reaches another integer at r. */
 	return me % b * a % b < a;
 }
 
@@ -167,7 +167,7 @@ int tfh_stack_rule_parse(const char *text, bool run, struct tfh_stack_rule *r)
 
 /* ---- TFHOOK_ONLY, TFHOOK_SKIP ---- */
 
-/* The C library writes a repeated part out: "a+" as "aa*", "a{9}" as nine. */
+/* glibc expands repetitions: "a+" becomes "aa*", "a{9}" nine copies. */
 bool tfh_pattern_bounded(const char *text)
 {
 	uint64_t nodes = strlen(text) + 1;

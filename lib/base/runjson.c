@@ -28,7 +28,7 @@ void tfh_launch_id(char *text, size_t size)
 	pid_t leader = getpgrp();
 	uint64_t start = tfh_process_start(leader);
 
-	if (!start) { /* it ended, or lives in another pid namespace */
+	if (!start) { /* it ended, or belongs to another pid namespace */
 		leader = getpid();
 		start = tfh_process_start(leader);
 	}
@@ -42,7 +42,7 @@ static void write_command(struct tfh_json *j, char *const *argv)
 	tfh_json_key(j, "command");
 	tfh_json_array(j);
 	for (size_t i = 0; argv[i]; i++)
-		tfh_json_str(j, tfh_told_text(argv, i));
+		tfh_json_str(j, tfh_redact_arg(argv, i));
 	tfh_json_end(j);
 }
 
@@ -54,11 +54,11 @@ static void write_environment(struct tfh_json *j)
 		size_t len = strcspn(*entry, "=");
 		char name[256];
 
-		if (!len || !(*entry)[len] || len >= sizeof(name) || !tfh_env_told(*entry, len))
+		if (!len || !(*entry)[len] || len >= sizeof(name) || !tfh_env_recorded(*entry, len))
 			continue;
 		memcpy(name, *entry, len);
 		name[len] = '\0';
-		tfh_json_kstr(j, name, tfh_told_entry(*entry) + len + 1);
+		tfh_json_kstr(j, name, tfh_redact_entry(*entry) + len + 1);
 	}
 	tfh_json_end(j);
 }

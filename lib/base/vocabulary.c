@@ -8,7 +8,7 @@ static const char *name_of(const char *const *names, int count, int x)
 	return x >= 0 && x < count ? names[x] : NULL;
 }
 
-/* One list, behind its table of names. */
+/* Lookup functions of one list and its table of names. */
 #define LIST(type, PREFIX)                                                                         \
 	const char *tfh_##type##_name(enum tfh_##type x)                                           \
 	{                                                                                          \

@@ -1,8 +1,7 @@
-/* Numbers and names of vocabulary.def: what verdicts, breakdowns and reports are made of.
+/* Numbers and names of vocabulary.def, which verdicts, breakdowns and reports use.
  *
- * Every list has _NONE (-1) for "there is none" and _COUNT. Names go out in JSON and reports as
- * they stand; NULL is the name of _NONE.
- */
+ * Every enum has _NONE (-1) and _COUNT. The names appear in JSON and reports as they are; the name
+ * of _NONE is NULL. */
 #ifndef TFH_BASE_VOCABULARY_H
 #define TFH_BASE_VOCABULARY_H
 
@@ -78,7 +77,7 @@ enum tfh_end {
 	TFH_END_COUNT
 };
 
-/* Name of a member, NULL for one that is none. */
+/* Name of a member, NULL if it is none. */
 const char *tfh_class_name(enum tfh_class x);
 const char *tfh_part_name(enum tfh_part x);
 const char *tfh_cause_name(enum tfh_cause x);
@@ -89,17 +88,17 @@ const char *tfh_step_clock_name(enum tfh_step_clock x);
 const char *tfh_confidence_name(enum tfh_confidence x);
 const char *tfh_end_name(enum tfh_end x);
 
-/* Member of that name, _NONE if there is none such (or name is NULL). */
+/* Member of that name, _NONE if there is none (or name is NULL). */
 enum tfh_end tfh_end_find(const char *name);
 
-/* The class that a cause speaks for, and the part of a step's time where it shows. */
+/* The class that a cause indicates, and the part of a step's time where it appears. */
 enum tfh_class tfh_cause_class(enum tfh_cause cause);
 enum tfh_part tfh_cause_part(enum tfh_cause cause);
 
-/* The class whose blocking time a part belongs to. */
+/* The class that a part's blocking time counts for. */
 enum tfh_class tfh_part_class(enum tfh_part part);
 
-/* The part that a what-if takes away; TFH_PART_COUNT means all but compute. */
+/* The part that a what-if removes; TFH_PART_COUNT: everything but compute. */
 enum tfh_part tfh_remove_part(enum tfh_remove what);
 
 #endif

@@ -49,7 +49,8 @@ static void tell(void *arg, const struct tft_found *found)
 
 	if (found->code || tft_view_life(found->view) != TFT_ALIVE)
 		return;
-	if (tft_view_steer(found->view, verbs[o->verb].set, verbs[o->verb].clear, o->steps, &err)) {
+	if (tft_view_set_control(found->view, verbs[o->verb].set, verbs[o->verb].clear, o->steps,
+				 &err)) {
 		tfh_say("process %u: %s", tft_view_header(found->view)->pid, err.text);
 		o->failed++;
 		return;

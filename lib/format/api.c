@@ -1,4 +1,4 @@
-/* The public read API over the internal one. */
+/* The public read API on top of the internal one. */
 #include "tfhook/tft.h"
 
 #include <errno.h>
@@ -10,10 +10,10 @@
 
 struct tft_file {
 	struct tft_reader *reader;
-	struct tft_events *events; /* of the chunk being read */
+	struct tft_events *events; /* of the current chunk */
 	struct tft_cursor cursor;
-	uint32_t chunk; /* to be opened next */
-	uint32_t run;	/* to be started next */
+	uint32_t chunk; /* next to open */
+	uint32_t run;	/* next to start */
 	struct tft_run current;
 };
 
@@ -47,7 +47,7 @@ void tft_file_rewind(struct tft_file *f)
 	memset(&f->cursor, 0, sizeof(f->cursor));
 }
 
-/* Opens the next event chunk that can be read. 1, 0 = none left, -errno. */
+/* Opens the next readable event chunk. Returns 1, 0 if none is left, or -errno. */
 static int next_chunk(struct tft_file *f)
 {
 	tft_events_close(f->events);

@@ -11,9 +11,9 @@
 
 #include <zstd.h>
 
-#define PEEK 4096u	  /* one small read takes a whole header but for those of many threads */
-#define SCAN (256u << 10) /* looking for the next chunk behind damage */
-/* So much of a file is searched in all: seconds of work, and sixty of the largest chunks. */
+#define PEEK 4096u	  /* one small read covers every header but those with many threads */
+#define SCAN (256u << 10) /* step of the search for the next chunk after damage */
+/* Limit of that search per file: seconds of work, and sixty chunks of the largest size. */
 #define SCAN_MOST (4ull << 30)
 
 int tft_pread(int fd, void *buf, size_t len, uint64_t offset)
@@ -37,8 +37,8 @@ int tft_pread(int fd, void *buf, size_t len, uint64_t offset)
 
 /* ---- one header ---- */
 
-/* Could a header begin with these bytes of struct tft_chunk_head? Then its length is believable,
- * too. */
+/* Whether these bytes of struct tft_chunk_head could begin a header. If so, its length is
+ * plausible, too. */
 static bool plausible(const struct tft_chunk_head *h)
 {
 	return h->zstd_magic == TFT_ZSTD_SKIPPABLE && h->magic == TFT_MAGIC &&
@@ -92,8 +92,8 @@ static uint64_t place_end(const struct tft_place *p)
 	return p->info.offset + p->header_bytes + p->info.packed_bytes;
 }
 
-/* Reads and checks the header at offset. 0, 1 = whole but the payload is cut, -EBADMSG, -EPROTO,
- * -EIO..., -ENOMEM. */
+/* Reads and checks the header at offset. Returns 0, 1 (complete, but the payload is cut off),
+ * -EBADMSG, -EPROTO, -ENOMEM or another -errno. */
 static int read_place(int fd, uint64_t size, uint64_t offset, struct tft_place *place)
 {
 	uint8_t peek[PEEK], *header = peek, *large = NULL;
@@ -149,7 +149,8 @@ static bool read_footer(int fd, uint64_t size, struct tft_footer *f)
 	       f->index_offset < size;
 }
 
-/* Takes the chunks from the entries if these tile the file from 0 to the index without a gap. */
+/* Takes the chunks from the index entries if these cover the file from 0 to the index without gaps.
+ */
 static int take_entries(struct tft_places *places, const uint8_t *raw, uint64_t n,
 			uint64_t index_offset)
 {
@@ -179,7 +180,7 @@ static int take_entries(struct tft_places *places, const uint8_t *raw, uint64_t 
 	return at == index_offset ? 0 : -EBADMSG;
 }
 
-/* 0: the index was used. -EBADMSG: walk. */
+/* Returns 0 if the index was used, -EBADMSG if the headers must be walked. */
 static int from_index(int fd, uint64_t size, const struct tft_footer *footer,
 		      struct tft_places *places)
 {
@@ -214,8 +215,8 @@ static int from_index(int fd, uint64_t size, const struct tft_footer *footer,
 
 /* ---- walk ---- */
 
-/* Where data begins at or behind `from`, `size` if nowhere. A file may be nearly all hole, and no
- * header begins in one; a file system that knows of no holes calls everything data. */
+/* Start of the next data at or after `from`, `size` if none. A file may be mostly a hole, where no
+ * header can begin; file systems without holes report everything as data. */
 static uint64_t next_data(int fd, uint64_t size, uint64_t from)
 {
 	off_t at = tfh_lseek(fd, (off_t)from, SEEK_DATA);
@@ -225,8 +226,8 @@ static uint64_t next_data(int fd, uint64_t size, uint64_t from)
 	return (uint64_t)at < size ? (uint64_t)at : size;
 }
 
-/* Next offset at or behind `from` where a valid header lies; `size` if there is none, or none
- * within the `left` bytes that may still be searched. */
+/* Offset of the next valid header at or after `from`; `size` if there is none within the `left`
+ * bytes that may still be searched. */
 static int next_header(int fd, uint64_t size, uint64_t from, uint64_t *left, uint64_t *found)
 {
 	uint8_t *buf = malloc(SCAN);
@@ -262,7 +263,7 @@ static int next_header(int fd, uint64_t size, uint64_t from, uint64_t *left, uin
 			err = 0;
 		if (err < 0)
 			break;
-		from += len - 11; /* a magic may lie across two reads */
+		from += len - 11; /* a magic may span two reads */
 		*left -= *found == size ? len : 0;
 	}
 	free(buf);
@@ -285,7 +286,7 @@ static int walk(int fd, uint64_t size, struct tft_places *places)
 		}
 		if (err < 0 && err != -EBADMSG)
 			return err;
-		/* damaged, or cut off: is there more behind it? */
+		/* Damaged or cut off: are there chunks after it? */
 		uint64_t next;
 		err = next_header(fd, size, at + 1, &left, &next);
 		if (err < 0)
@@ -316,7 +317,7 @@ int tft_places_find(int fd, uint64_t size, struct tft_places *places)
 	}
 	int err = walk(fd, end, places);
 	if (err == 0 && places->closed && places->tail) {
-		/* what lies before a sound footer is damage, not a cut */
+		/* What precedes a valid footer is damaged, not cut off. */
 		places->bad++;
 		places->tail = 0;
 	}

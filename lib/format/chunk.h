@@ -4,7 +4,7 @@
 
 #include "format/tft_read.h"
 
-/* Where a chunk is and what its header says. */
+/* A chunk's position and header fields. */
 struct tft_place {
 	struct tft_chunk_info info;
 	uint32_t header_bytes;
@@ -14,20 +14,20 @@ struct tft_place {
 struct tft_places {
 	struct tft_place *v;
 	uint32_t n, cap;
-	uint64_t bad;  /* damaged stretches stepped over */
-	uint64_t tail; /* bytes after the last whole chunk */
+	uint64_t bad;  /* damaged regions skipped */
+	uint64_t tail; /* bytes after the last complete chunk */
 	bool closed, clean;
 };
 
-/* All of them, from the index or by walking the headers. 0, -ENOMEM, -EIO..., -EPROTO (newer
- * format). */
+/* All chunks, from the index or by walking the headers. Returns 0, -ENOMEM, -EPROTO (newer format)
+ * or another -errno. */
 int tft_places_find(int fd, uint64_t size, struct tft_places *places);
 
-/* Reads exactly len bytes. 0, -EBADMSG at the file's end, or -errno. */
+/* Reads exactly len bytes. Returns 0, -EBADMSG at the end of the file, or -errno. */
 int tft_pread(int fd, void *buf, size_t len, uint64_t offset);
 
-/* Is this a whole, undamaged chunk header? 0, -EBADMSG, -EPROTO. `len` bytes are there, the header
- * may say fewer. */
+/* Checks for a complete, undamaged chunk header; `len` bytes are readable, the header may be
+ * shorter. Returns 0, -EBADMSG or -EPROTO. */
 int tft_header_check(const uint8_t *header, size_t len);
 
 #endif

@@ -57,7 +57,7 @@ void tft_clocks_finish(struct tft_clocks *c)
 		return;
 	qsort(c->t, c->n, sizeof(*c->t), by_ticks);
 	for (uint32_t i = 0; i < c->n; i++) {
-		/* MONOTONIC never goes back: a triple that says so is damaged */
+		/* MONOTONIC never goes back: such a triple is damaged. */
 		if (kept && (c->t[i].ticks == c->t[kept - 1].ticks ||
 			     c->t[i].monotonic_ns < c->t[kept - 1].monotonic_ns))
 			continue;
@@ -81,8 +81,8 @@ static uint64_t scale(uint64_t delta, uint64_t num, uint64_t den)
 	return den ? (uint64_t)((__uint128_t)delta * num / den) : 0;
 }
 
-/* First of the two neighbouring triples to convert with; the outermost pairs serve what lies
- * outside. */
+/* The first of the two neighbouring triples to convert with; times outside use the outermost pair.
+ */
 static uint32_t segment_of(const struct tft_clocks *c, uint64_t ticks)
 {
 	uint32_t low = 0, high = c->n - 1;
@@ -98,8 +98,8 @@ static uint32_t segment_of(const struct tft_clocks *c, uint64_t ticks)
 }
 
 /*
- * `at` at triple a, advancing by `ns` in the ticks from a to b. The two are passed apart so that a
- * REALTIME that was set back in between still gives a line.
+ * `at` at triple a, advancing by `ns` over the ticks from a to b. Passed separately, so that a
+ * REALTIME set back in between still gives a line.
  */
 static uint64_t on_line(uint64_t ticks, uint64_t from, uint64_t length, uint64_t at, int64_t ns)
 {
@@ -156,7 +156,7 @@ void tft_clocks_health(const struct tft_clocks *c, struct tft_clock_health *h)
 			h->realtime_step_ns = step;
 		if (i + 1 == c->n)
 			break;
-		/* where the neighbours' line would put this triple */
+		/* where the line through the neighbours puts this triple */
 		uint64_t line = on_line(b->ticks, a->ticks, b[1].ticks - a->ticks, a->monotonic_ns,
 					(int64_t)(b[1].monotonic_ns - a->monotonic_ns));
 		int64_t residual = (int64_t)(b->monotonic_ns - line);

@@ -1,4 +1,4 @@
-/* Ticks to nanoseconds through the (ticks, MONOTONIC, REALTIME) triples of a file. */
+/* Converts ticks to nanoseconds with the (ticks, MONOTONIC, REALTIME) triples of a file. */
 #ifndef TFT_CLOCKS_H
 #define TFT_CLOCKS_H
 
@@ -8,25 +8,25 @@
 struct tft_clocks {
 	struct tft_clock_triple *t; /* ascending ticks */
 	uint32_t n, cap;
-	uint64_t tick_hz; /* from HEAD: used while there is only one triple */
+	uint64_t tick_hz; /* from HEAD; used while there is only one triple */
 	bool ticks_are_ns;
 };
 
-/* More triples than this (18 hours at one a second) are thinned out: every second one goes. */
+/* Beyond this many triples (18 hours at one per second), every second one is dropped. */
 #define TFT_CLOCKS_MAX 65536u
 
-/* Adds n triples as they lie in a CLKS payload. 0 or -ENOMEM. */
+/* Adds n triples as stored in a CLKS payload. 0 or -ENOMEM. */
 int tft_clocks_add(struct tft_clocks *c, const void *triples, uint32_t n);
 
-/* Sorts, and removes what does not ascend and what is closer than 10 ms to its neighbour. Call once,
- * before converting. */
+/* Sorts the triples and drops those that do not ascend or are closer than 10 ms to their neighbour.
+ * Call once, before converting. */
 void tft_clocks_finish(struct tft_clocks *c);
 void tft_clocks_free(struct tft_clocks *c);
 
 uint64_t tft_clocks_monotonic(const struct tft_clocks *c, uint64_t ticks);
 uint64_t tft_clocks_realtime(const struct tft_clocks *c, uint64_t ticks);
 
-/* What the triples say about the tick itself. */
+/* Measures the tick rate and its irregularities. */
 void tft_clocks_health(const struct tft_clocks *c, struct tft_clock_health *health);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "format/planes.h"
 
-/* Stands in for planes that are not stored, so that reading a time needs no branch. */
+/* Replaces planes that are not stored, so that reading a time needs no branch. */
 static uint8_t no_plane[TFT_MAX_EVENTS];
 
 static int grow(void *pointer, size_t *cap, size_t bytes)
@@ -203,7 +203,7 @@ static int parse_sections(struct tft_events *ev, size_t size)
 	return ev->n_shapes && ev->id[0] && ev->gap.data && ev->span.data ? 0 : -EBADMSG;
 }
 
-/* Per class, the columns of its mask must exist. */
+/* Every column of a class mask must exist. */
 static bool classes_sound(const struct tft_events *ev)
 {
 	for (uint32_t i = 0; i < TFT_MAX_CLASSES; i++) {
@@ -217,8 +217,8 @@ static bool classes_sound(const struct tft_events *ev)
 }
 
 /*
- * Walks all shape ids once: checks them, and finds where each run starts in each column. That the
- * columns are long enough is checked here too, so that cursors need not.
+ * Walks all shape ids once: validates them and finds each run's start in each column. It also
+ * checks that the columns are long enough, so cursors need not.
  */
 static int find_starts(struct tft_events *ev)
 {

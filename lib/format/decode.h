@@ -1,5 +1,5 @@
-/* From an EVNT chunk to runs and records. Everything in a payload is distrusted: after
- * tft_events_parse returned 0 no cursor can leave its bounds. */
+/* Decodes EVNT chunks into runs and records. Payloads are untrusted: once tft_events_parse() has
+ * returned 0, no cursor can leave its bounds. */
 #ifndef TFT_DECODE_H
 #define TFT_DECODE_H
 
@@ -18,8 +18,8 @@ struct tft_events {
 	uint32_t events, n_runs, n_shapes, n_columns;
 	struct tft_run *runs;
 	uint64_t *t_base;	/* per run */
-	uint32_t *run_column;	/* per run: where it starts in each column, then in the text */
-	struct tfh_rec *shapes; /* records with the fields of the shape; seq = class */
+	uint32_t *run_column;	/* per run: its start in each column, then in the text */
+	struct tfh_rec *shapes; /* records with the fields of the shape; seq is the class */
 	uint8_t class_mask[TFT_MAX_CLASSES];
 	uint8_t class_column[TFT_MAX_CLASSES];
 	struct tft_column columns[TFT_MAX_COLUMNS];
@@ -33,17 +33,17 @@ struct tft_events {
 	size_t payload_cap, shapes_cap, runs_cap, run_column_cap;
 };
 
-/* Reads the run table of a chunk header and the unpacked payload in ev->payload. 0, -EBADMSG,
- * -ENOMEM. */
+/* Parses the run table in a chunk header and the decompressed payload in ev->payload. Returns 0,
+ * -EBADMSG or -ENOMEM. */
 int tft_events_parse(struct tft_events *ev, const uint8_t *header, size_t header_bytes,
 		     size_t payload_bytes);
 
-/* Makes room in ev->payload. 0 or -ENOMEM. */
+/* Allocates ev->payload for at least `bytes` bytes. 0 or -ENOMEM. */
 int tft_events_reserve(struct tft_events *ev, size_t bytes);
 
 void tft_events_free(struct tft_events *ev);
 
-/* ---- records in two parts: most of them are a shape and two times ---- */
+/* ---- decoding in two steps: most records are a shape and two times ---- */
 
 struct tft_times {
 	uint64_t t_begin, t_end;
@@ -55,14 +55,14 @@ static inline uint32_t tft_shape_of(const struct tft_events *ev, uint32_t event)
 	return ev->id[0][event] | (uint32_t)ev->id[1][event] << 8;
 }
 
-/* Whether records of a shape are nothing but it, their times and their number. */
+/* Whether a record of this shape has no fields besides the shape, its times and its number. */
 static inline bool tft_shape_is_whole(const struct tft_events *ev, uint32_t shape)
 {
 	return !ev->class_mask[ev->shapes[shape].seq];
 }
 
-/* Value of an escape: the list is sorted by index. A list without it means a lie; the escape itself
- * is as good. */
+/* Looks an escape up in its list, which is sorted by index. A missing entry means a corrupt file;
+ * `otherwise` is then as good as any value. */
 uint64_t tft_find_big(const uint8_t *list, uint32_t n, uint32_t value_bytes, uint32_t index,
 		      uint64_t otherwise);
 
@@ -92,8 +92,8 @@ static inline uint64_t tft_time_get(const struct tft_column *c, uint32_t i)
 	return v;
 }
 
-/* Times and shape of the next record; false at the run's end. tft_complete() has to follow before
- * the next one, unless the shape is whole. */
+/* Times and shape of the next record; false at the end of the run. tft_complete() must follow
+ * before the next call, unless tft_shape_is_whole(). */
 static inline bool tft_next_times(struct tft_cursor *c, struct tft_times *t)
 {
 	const struct tft_events *ev = c->ev;
@@ -111,12 +111,13 @@ static inline bool tft_next_times(struct tft_cursor *c, struct tft_times *t)
 	return true;
 }
 
-/* Times and shapes of the records that come next, at most TFT_MANY; how many, 0 at the run's end.
- * tft_complete() has to follow for each whose shape is not whole, in their order. */
+/* Times and shapes of up to `max` <= TFT_MANY following records; returns their number, 0 at the end
+ * of the run. tft_complete() must follow for each whose shape is not whole, in order. */
 #define TFT_MANY 64u
 uint32_t tft_next_many(struct tft_cursor *c, struct tft_times *t, uint32_t max);
 
-/* The whole record of these times: the event-th of its chunk, the number-th of its thread. */
+/* Builds the whole record from its times. `event` is its index in the chunk, `number` its number in
+ * the thread. */
 void tft_complete(struct tft_cursor *c, const struct tft_times *t, uint32_t event, uint64_t number,
 		  struct tfh_rec *rec);
 

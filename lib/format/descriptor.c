@@ -59,7 +59,7 @@ static void make_room(void)
 		close_now(all.oldest);
 }
 
-/* Of the file itself, or of one that is open already. */
+/* Opens the file itself, or duplicates an open descriptor. */
 static int open_now(struct tft_descriptor *d, int of)
 {
 	make_room();

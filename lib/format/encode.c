@@ -12,8 +12,8 @@
 #include "format/shapes.h"
 #include "format/sketch_build.h"
 
-/* zstd keeps one Huffman table per block: a block per plane saves 8 %. Smaller planes share one,
- * since a block costs its table. */
+/* zstd keeps one Huffman table per block; a block per plane saves 8 %. Smaller planes share a
+ * block, which costs its table. */
 #define MIN_BLOCK 2048u
 #define MAX_SECTIONS (8u + 2 * TFT_MAX_COLUMNS)
 #define MAX_CUTS 1024u
@@ -33,13 +33,13 @@ struct tft_encoder {
 	struct tft_sketch_build sketch;
 	ZSTD_CCtx *zstd;
 	struct tft_batch *sorted;
-	uint32_t *gap, *span; /* cut to 32 bits; larger ones also in the lists */
+	uint32_t *gap, *span; /* cut to 32 bits; larger ones are also in the lists */
 	uint16_t *ids;
 	struct bigs gap_big, span_big, value_big;
 	struct big *seq;
 	uint32_t n_seq;
 	struct tft_loose *values; /* column after column */
-	uint64_t *work;		  /* one column as it is stored */
+	uint64_t *work;		  /* one column as stored */
 	/* payload under construction */
 	struct tft_section section[MAX_SECTIONS];
 	uint32_t sections, events;
@@ -85,8 +85,8 @@ struct tft_encoder *tft_encoder_new(const struct tfh_fn_info *fn, uint32_t fn_co
 	}
 	ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_checksumFlag, 1);
 #if ZSTD_VERSION_NUMBER >= 10504
-	/* the payload stays where it is: zstd need not copy it (older ones forbid input that grows)
-	 */
+	/* The payload stays in place, so zstd need not copy it (older releases forbid input that
+	 * grows). */
 	ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_stableInBuffer, 1);
 #endif
 	if (tft_encoder_level(e, level) < 0) {
@@ -209,7 +209,7 @@ static int by_thread_and_number(const void *pa, const void *pb)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* Sorted copy of the batches without empty ones. Returns their number or -errno. */
+/* Copies the non-empty batches, sorted. Returns their number or -errno. */
 static long sort_batches(struct tft_encoder *e, const struct tft_batch *batches, uint32_t n)
 {
 	uint64_t records = 0;
@@ -239,7 +239,7 @@ static uint32_t cut32(struct bigs *list, uint64_t v, uint32_t event)
 	return UINT32_MAX;
 }
 
-/* Adds the records of one batch; `last` is the end time of the record before in the same run. */
+/* Adds the records of one batch; `last` is the end time of the previous record in the run. */
 static uint64_t add_batch(struct tft_encoder *e, const struct tft_batch *batch, uint64_t last,
 			  struct tft_chunk_head *head)
 {
@@ -325,7 +325,7 @@ static void add_bigs(struct tft_encoder *e, enum tft_section_id id, uint32_t arg
 			*out++ = (uint8_t)(p < 4 ? v[i].event >> 8 * p : v[i].value >> 8 * (p - 4));
 }
 
-/* Times: 1 to 4 planes. What does not fit the planes joins the list of what did not fit 32 bits. */
+/* Times take 1 to 4 planes. Values beyond the planes join the list of those beyond 32 bits. */
 static void add_times(struct tft_encoder *e, enum tft_section_id id, enum tft_section_id big_id,
 		      uint32_t *v, struct bigs *list)
 {
@@ -334,7 +334,7 @@ static void add_times(struct tft_encoder *e, enum tft_section_id id, enum tft_se
 	uint32_t escape = (uint32_t)tft_plane_escape(planes);
 
 	if (planes < 4) {
-		/* the list must stay in order of events: merge what is new from behind */
+		/* the list must stay in event order: merge the new entries from the end */
 		uint32_t extra = 0, at;
 		for (uint32_t i = 0; i < n; i++)
 			extra += v[i] >= escape && v[i] != UINT32_MAX;
@@ -368,8 +368,7 @@ static void add_dictionary(struct tft_encoder *e)
 	}
 	out = add_section(e, TFT_SEC_SHAPE, 0, TFT_SHAPE_BYTES, TFT_RAW, s->n,
 			  s->n * TFT_SHAPE_BYTES);
-	/* bytes of the key in the order class, fixed, stream, ctx, stack, words; seq holds the
-	 * class */
+	/* Key bytes in the order class, fixed, stream, ctx, stack, words; seq holds the class. */
 	for (uint32_t p = 0; p < TFT_SHAPE_BYTES; p++) {
 		uint32_t at = p == 0 ? 8 : p <= 8 ? p - 1 : p + 3;
 		for (uint32_t i = 0; i < s->n; i++)
@@ -382,7 +381,7 @@ static uint64_t cost_of(uint64_t v)
 	return 64 - (uint64_t)__builtin_clzll(v | 1);
 }
 
-/* Puts what is stored of the values into e->work. */
+/* Writes the values' stored form to e->work. */
 static enum tft_transform transform_column(struct tft_encoder *e, const struct tft_loose *v,
 					   uint32_t n)
 {
@@ -446,8 +445,7 @@ static void add_columns(struct tft_encoder *e)
 		       s->text, (size_t)s->n_text * TFT_EXT_BYTES);
 }
 
-/* Puts directory and data together and notes where blocks should end. Returns the number of cuts.
- */
+/* Joins directory and sections, and lists where blocks should end. Returns the number of cuts. */
 static uint32_t lay_out(struct tft_encoder *e, size_t directory, uint32_t *cuts, uint32_t max)
 {
 	struct tft_events_head head = {e->sections, e->events};
@@ -491,7 +489,7 @@ int tft_encode_events(struct tft_encoder *e, const struct tft_batch *batches, ui
 	add_batches(e, (uint32_t)kept, head, runs);
 	tft_shapes_learn(&e->shapes);
 
-	/* sections are built behind the longest possible directory, which then closes up */
+	/* Sections were built behind the longest possible directory, which now closes up. */
 	e->raw_size = directory;
 	add_dictionary(e);
 	tft_planes_u16(add_section(e, TFT_SEC_IDS, 0, e->shapes.n > 256 ? 2 : 1, TFT_RAW, e->events,

@@ -1,4 +1,4 @@
-/* The HEAD payload: tagged values (FORMAT.md, part 2.4). */
+/* The HEAD payload: tagged values (FORMAT.md, section 2.4). */
 #ifndef TFT_HEAD_H
 #define TFT_HEAD_H
 
@@ -33,8 +33,8 @@ enum tft_tag {
 /* Sets every field to "unknown". */
 void tft_head_clear(struct tft_head *head);
 
-/* Reads a payload; strings and the function table are copied into `arena`. 0, -EBADMSG, -ENOMEM
- * (arena's cap). */
+/* Parses a payload; strings and the function table are copied into `arena`. Returns 0, -EBADMSG or
+ * -ENOMEM (at the arena's limit). */
 int tft_head_unpack(struct tft_head *head, struct tfh_arena *arena, const void *data, size_t len);
 
 #endif

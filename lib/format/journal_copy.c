@@ -14,10 +14,10 @@ struct copying {
 	const struct tft_view *v;
 	struct tft_journal_copy *c;
 	uint64_t pages;	  /* of the file, at most MAX_PAGES */
-	uint8_t *claimed; /* a bit for each page that a ring owns */
+	uint8_t *claimed; /* a bit per page that a ring owns */
 };
 
-/* A page belongs to one ring at most, so that what is copied is never more than the file. */
+/* A page belongs to at most one ring, so that the copy is never larger than the file. */
 static bool claim(struct copying *s, uint64_t offset, uint64_t bytes)
 {
 	uint64_t first = offset / PAGE, n = (bytes + PAGE - 1) / PAGE;
@@ -32,8 +32,8 @@ static bool claim(struct copying *s, uint64_t offset, uint64_t bytes)
 	return true;
 }
 
-/* A field that its owner may be storing: read as a whole only if it reads the same twice. What is
- * read after it is read later. */
+/* Reads a field that the owner may be storing: it is complete once two reads agree. Later reads are
+ * ordered after it. */
 static int read_word(const struct tft_view *v, void *to, size_t bytes, uint64_t offset)
 {
 	uint64_t a = 0, b = 0;
@@ -59,7 +59,7 @@ static bool all_hole(const struct tft_view *v, uint64_t offset, uint64_t bytes)
 	return data < 0 ? errno == ENXIO : (uint64_t)data >= offset + bytes;
 }
 
-/* Records first..first+n of a ring whose records were found to lie in the file. */
+/* Records first..first+n of a ring, which are known to lie in the file. */
 static int read_records(const struct tft_view *v, const struct tft_ring *ring, uint64_t first,
 			uint32_t n, struct tfh_rec *to)
 {
@@ -77,7 +77,7 @@ static int read_ends(const struct tft_view *v, uint64_t at, struct tft_ring *rin
 {
 	int code = 0;
 
-	/* a living flusher may move the tail between the two */
+	/* A running flusher may move the tail in between. */
 	for (int i = 0; i < TRIES && code == 0; i++) {
 		code = read_word(v, &ring->tail, 8, at + offsetof(struct tft_ring, tail));
 		if (code == 0)
@@ -106,8 +106,8 @@ static int fill_ring(const struct tft_view *v, uint64_t at, struct tft_ring_copy
 		return -ENOMEM;
 	code = read_records(v, &r->ring, r->first, r->n, r->records);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	/* a living flusher has moved on: what it took may be overwritten here and is met again
-	 * behind it */
+	/* A running flusher has moved on: what it took may be overwritten here, and is found in
+	 * staging or a segment. */
 	if (code == 0)
 		code = read_word(v, &tail, 8, at + offsetof(struct tft_ring, tail));
 	if (code == 0 && tail != r->ring.tail) {
@@ -126,7 +126,7 @@ static void free_ring(struct tft_ring_copy *r)
 	free(r);
 }
 
-/* 0, -EBADMSG (such a ring is left out) or -ENOMEM. */
+/* Returns 0, -EBADMSG (the ring is left out) or -ENOMEM. */
 static int copy_ring(struct copying *s, uint64_t at)
 {
 	struct tft_ring_copy *r = calloc(1, sizeof(*r));
@@ -182,7 +182,7 @@ static int copy_rings(struct copying *s)
 
 /* ---- staging ---- */
 
-/* Batches that lie in the area and together are no more than it. */
+/* Batches that lie in the area and together fit in it. */
 static int copy_batches(const struct tft_view *v, const struct tft_staging *st,
 			struct tft_journal_copy *c)
 {
@@ -235,7 +235,7 @@ static int copy_staging(const struct tft_view *v, struct tft_journal_copy *c)
 	if (code == 0)
 		code = read_word(v, &now, 4, at + offsetof(struct tft_staging, epoch));
 	free(st);
-	/* reset under our eyes: everything that was here is in a segment now */
+	/* Reset during the read: everything that was here is in a segment now. */
 	if (code < 0 || now != epoch)
 		c->n_batches = 0;
 	c->torn += code == -EBADMSG;
@@ -244,8 +244,8 @@ static int copy_staging(const struct tft_view *v, struct tft_journal_copy *c)
 
 /* ---- the whole ---- */
 
-/* What was constant when the view was made must still be so. */
-static bool same_face(const struct tft_journal *a, const struct tft_journal *b)
+/* Fields that were constant when the view was opened must be unchanged. */
+static bool same_header(const struct tft_journal *a, const struct tft_journal *b)
 {
 	return a->magic == b->magic && a->version == b->version && a->slots_off == b->slots_off &&
 	       a->head_off == b->head_off && a->staging_off == b->staging_off && a->pid == b->pid &&
@@ -278,9 +278,9 @@ int tft_journal_copy(const struct tft_view *v, struct tft_journal_copy *c)
 	if (s.pages > MAX_PAGES)
 		s.pages = MAX_PAGES;
 	int code = tft_view_read(v, j, sizeof(*j), 0);
-	if (code == 0 && !same_face(j, before))
+	if (code == 0 && !same_header(j, before))
 		code = -EBADMSG;
-	/* its texts were given their end when the view was made */
+	/* Its strings were NUL-terminated when the view was opened. */
 	memcpy(j->boot_id, before->boot_id, sizeof(*j) - offsetof(struct tft_journal, boot_id));
 	if (code == 0)
 		code = copy_head(v, c);

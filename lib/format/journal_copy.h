@@ -1,5 +1,5 @@
-/* What a journal holds, in memory of one's own: whatever becomes of the file afterwards, what was
- * checked is what is read. */
+/* A private copy of a journal, so that what was checked is what is read, whatever happens to the
+ * file. */
 #ifndef TFT_JOURNAL_COPY_H
 #define TFT_JOURNAL_COPY_H
 
@@ -7,7 +7,7 @@
 
 struct tft_ring_copy {
 	struct tft_ring ring;
-	struct tfh_rec *records; /* published, and in no staging yet when they were copied */
+	struct tfh_rec *records; /* published, and not yet in staging when copied */
 	uint64_t first;		 /* number of the first */
 	uint32_t n;
 };
@@ -18,20 +18,20 @@ struct tft_journal_copy {
 	size_t head_bytes;
 	struct tft_ring_copy **ring; /* in use or retired */
 	uint32_t n_rings;
-	struct tfh_rec *staged;	  /* the batches' records, one after the other */
+	struct tfh_rec *staged;	  /* the batches' records in sequence */
 	struct tft_staged *batch; /* offset: in `staged` */
 	uint32_t n_batches;
-	uint64_t torn; /* rings and batches whose place or number contradicts the rest */
+	uint64_t torn; /* rings and batches whose position or number contradicts the rest */
 };
 
-/* Rings first, then staging: in the direction in which records move, so that even a living process'
- * record is met at least once, there or in a segment that is looked at later. At most the file's
- * size in memory, holes not counted. 0, -ENOMEM, -EBADMSG (it changes its face while it is read) or
- * another -errno; to be freed in either case. */
+/* Copies rings first, then staging: the direction in which records move, so that each record of a
+ * running process is found at least once, here or in a segment that is read later. Takes at most
+ * the file's size in memory, holes not counted. Returns 0, -ENOMEM, -EBADMSG (its constant fields
+ * change while it is read) or another -errno. Free it in either case. */
 int tft_journal_copy(const struct tft_view *v, struct tft_journal_copy *c);
 void tft_journal_copy_free(struct tft_journal_copy *c);
 
-/* The newest whole clock triple. */
+/* The newest complete clock triple. */
 struct tft_clock_triple tft_journal_clock(const struct tft_journal *j);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where journals lie, and whose are taken for whose. */
+/* Finds journals, and decides which belong to whom. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -59,8 +59,8 @@ static void beside(void *arg, const struct tft_found *found)
 	l->fn(l->arg, &f);
 }
 
-/* In a place where everybody may write, a journal is believed only of those who could write to the
- * run directory itself. */
+/* In /dev/shm, where everybody may write, only journals of users who could write to the run
+ * directory itself are trusted. */
 static void in_shm(void *arg, const struct tft_found *found)
 {
 	const struct looking *l = arg;
@@ -87,7 +87,7 @@ void tft_journals_of(const char *dir, tft_found_fn fn, void *arg)
 
 struct process {
 	pid_t pid;
-	uint32_t number; /* in its own namespace, which is what it writes down of itself */
+	uint32_t number; /* in its own namespace, as in its journal */
 	uint64_t start;
 	unsigned uid[4]; /* real, effective, saved, of files */
 };
@@ -110,8 +110,7 @@ static bool look_up(pid_t pid, struct process *p)
 	return true;
 }
 
-/* A process may map what it likes: its journal is its user's, and says that it is of this process.
- */
+/* A process may map any file. Its journal belongs to its user and names this process. */
 static bool is_of(const struct tft_view *v, const struct process *p)
 {
 	const struct tft_journal *j = tft_view_header(v);
@@ -123,7 +122,7 @@ static bool is_of(const struct tft_view *v, const struct process *p)
 	return known && j->pid == p->number && j->process_start == p->start;
 }
 
-/* A path as the process sees it, which may have a root of its own. */
+/* A path as the process sees it, which may have its own root. */
 static void look_at_mapped(const struct process *p, const char *mapped, tft_found_fn fn, void *arg)
 {
 	struct tft_found found = {0};
@@ -153,7 +152,7 @@ int tft_journals_of_process(pid_t pid, tft_found_fn fn, void *arg)
 		const char *mapped = strchr(line, '/');
 		line[strcspn(line, "\n")] = '\0';
 		if (!mapped || !ends_in_journal(mapped) || !strcmp(mapped, last))
-			continue; /* one mapping may be several lines */
+			continue; /* one mapping may have several lines */
 		snprintf(last, sizeof(last), "%s", mapped);
 		look_at_mapped(&p, mapped, fn, arg);
 	}

@@ -1,8 +1,8 @@
 /*
- * Byte layout of a journal: one file per recording process that holds every ring, the staging area
- * of the flusher and what a stranger needs to judge them. Mapped shared by the owner, so its pages
- * survive the owner's SIGKILL. Rings, open-call slots and AGG slots are in format/layout.h.
- *Normative text: format/FORMAT.md, part 3.
+ * Byte layout of a journal: one file per recording process with its rings, the flusher's staging area and
+ * what another process needs to interpret them. The owner maps it shared, so its pages survive a SIGKILL of
+ * the owner. Rings, open-call slots and AGG slots are in format/layout.h. Normative text: format/FORMAT.md,
+ * section 3.
  *
  *	0		struct tft_journal (TFT_JOURNAL_HEADER bytes)
  *	slots_off	TFT_JOURNAL_SLOTS x struct tft_slot
@@ -10,8 +10,7 @@
  *	staging_off	struct tft_staging, then its records at staging.records_off
  *	...		ring slots, appended while the process runs: header page, then records
  *
- * Every part starts at a multiple of 4096. The file only grows. tft_journal_plan() gives the
- * offsets.
+ * Every part starts at a multiple of 4096. The file only grows. tft_journal_plan() computes the offsets.
  */
 #ifndef TFT_JOURNAL_LAYOUT_H
 #define TFT_JOURNAL_LAYOUT_H
@@ -24,25 +23,25 @@
 #define TFT_JOURNAL_HEAD_CAP (256u << 10)
 #define TFT_RING_HEADER 4096u
 #define TFT_RING_SMALL (64u << 10) /* bytes of records of a new thread's ring: 1,024 records */
-#define TFT_RING_LARGE (1u << 20)  /* after the first time past half full: 16,384 records */
+#define TFT_RING_LARGE (1u << 20)  /* once it has been over half full: 16,384 records */
 #define TFT_STAGING_RECORDS 65536u
 #define TFT_STAGING_BATCHES 8192u
 
-/* tft_journal.flags; set before state becomes RUNNING, constant afterwards. */
+/* tft_journal.flags; set before the state becomes RUNNING, constant afterwards. */
 enum {
 	TFT_JF_TICKS_ARE_NS = 1, /* ticks are CLOCK_MONOTONIC nanoseconds */
-	TFT_JF_LOCKED = 2, /* the owner holds a write lock on byte 0 while it lives: of its open
-			      file description (F_OFD_SETLK), or POSIX (F_SETLK) */
+	TFT_JF_LOCKED = 2, /* the owner holds a write lock on byte 0 while it lives: F_OFD_SETLK,
+			    * or POSIX F_SETLK */
 	TFT_JF_IN_DEV_SHM = 4,
 };
 
 enum tft_journal_state {
-	TFT_JOURNAL_SETUP = 0, /* being filled in: nothing to salvage */
+	TFT_JOURNAL_SETUP = 0, /* being initialised: nothing to salvage */
 	TFT_JOURNAL_RUNNING = 1,
-	TFT_JOURNAL_FINISHED = 2, /* everything was written; the owner unlinks next */
+	TFT_JOURNAL_FINISHED = 2, /* everything was written; the owner removes it next */
 };
 
-/* One moment on the three clocks. */
+/* One instant on the three clocks. */
 struct tft_clock_triple {
 	uint64_t ticks, monotonic_ns, realtime_ns;
 };
@@ -58,18 +57,18 @@ struct tft_journal {
 	uint64_t staging_off;
 	uint32_t pid;
 	uint32_t ppid;
-	uint64_t process_start; /* field 22 of /proc/self/stat: clock ticks after boot; tells a
-				   reused pid */
+	uint64_t process_start; /* field 22 of /proc/self/stat: clock ticks after boot;
+				 * distinguishes a reused pid */
 	uint32_t flags;		/* TFT_JF_* */
 	int32_t rank;		/* -1 = none */
 	/* line 1: constant after set-up */
 	uint64_t tick_hz;	       /* estimate, 0 = unknown */
 	struct tft_clock_triple start; /* when recording began */
 	uint64_t reserved0[4];
-	/* line 2: written by others than the owner */
+	/* line 2: written by other processes */
 	uint64_t control; /* TFT_CTL_*; atomic read-modify-write */
 	uint64_t reserved1;
-	/* calls of threads that found no ring; like dropped, drop_* of a ring */
+	/* calls of threads without a ring; as dropped, drop_* of a ring */
 	uint64_t beyond, beyond_first, beyond_last;
 	uint64_t beyond_seen, beyond_writing, beyond_mark;
 	/* line 3: the flusher's progress; each field one atomic store */
@@ -84,9 +83,10 @@ struct tft_journal {
 	uint64_t events_written;
 	uint64_t bytes_written;
 	uint64_t dropped;   /* cumulative, all causes */
-	uint64_t paused_ns; /* CLOCK_MONOTONIC since when writing is paused (disk full), 0 = not */
+	uint64_t paused_ns; /* CLOCK_MONOTONIC since which writing is paused (disk full); 0: it
+			     * is not */
 	/* line 4 */
-	struct tft_clock_triple clock[2]; /* two places in turn, so that one is always whole */
+	struct tft_clock_triple clock[2]; /* used alternately, so that one is always complete */
 	uint64_t flusher_cpu_ns;
 	uint64_t steps; /* step marks or consumer get-next calls seen so far: for `tfhook top` */
 	/* strings: constant after set-up, NUL-terminated */
@@ -96,7 +96,7 @@ struct tft_journal {
 	char run_dir[4096]; /* absolute path of the run directory */
 	char prefix[256];   /* segment n is "<run_dir>/<prefix>.<n>.tft", n decimal without leading
 			       zeros */
-	/* where the owner lives, constant after set-up; 0 = not known */
+	/* the owner's namespaces and root, constant after set-up; 0 = unknown */
 	uint64_t pid_ns, mnt_ns; /* numbers of its namespaces */
 	uint64_t root_dev, root_ino;
 };
@@ -108,34 +108,34 @@ static_assert(offsetof(struct tft_journal, clock) == 256, "journal");
 static_assert(offsetof(struct tft_journal, boot_id) == 320, "journal");
 static_assert(sizeof(struct tft_journal) <= TFT_JOURNAL_HEADER, "journal");
 
-/* Where a ring header lies; its own records_off tells where the records are. Written before
- * slot_count covers it. */
+/* Position of a ring header, whose records_off locates the records. Written before slot_count
+ * includes it. */
 struct tft_slot {
 	uint64_t ring_off;
 	uint64_t bytes; /* of header page and records together */
 };
 
 /*
- * Staging area. The flusher copies records out of a ring, then appends (or lengthens) a batch, and
- * only then moves the ring's tail; after the chunk's write(2) returned it sets n_batches and used
- * to 0. So a record is always in a ring, in staging or in a chunk, maybe in two of them; its number
- * (thread, first + i) tells copies apart.
+ * Staging area. The flusher copies records out of a ring, then appends (or extends) a batch, and
+ * only then advances the ring's tail. When the chunk's write(2) has returned, it sets n_batches and
+ * used to 0. So a record is always in a ring, in staging or in a chunk, perhaps in two of them; its
+ * number (thread, first + i) identifies duplicates.
  */
 struct tft_staged {
 	uint64_t first; /* number of the first record in its thread */
 	uint32_t thread;
 	uint32_t tid;
 	uint32_t offset; /* in records, from records_off */
-	uint32_t count;	 /* release store when a batch is lengthened */
+	uint32_t count;	 /* release store when a batch is extended */
 };
 static_assert(sizeof(struct tft_staged) == 24, "journal");
 
 struct tft_staging {
 	uint64_t records_off; /* from the start of the journal */
 	uint32_t capacity;    /* in records */
-	uint32_t epoch; /* +1 (release) right before n_batches and used go back to 0: a live look
-			   was torn */
-	uint32_t n_batches; /* release: batches that are whole */
+	uint32_t epoch;	    /* +1 (release) right before n_batches and used are reset: a concurrent
+			 * read was torn */
+	uint32_t n_batches; /* release: complete batches */
 	uint32_t used;	    /* records in use: where the next batch begins */
 	uint64_t reserved1[5];
 	struct tft_staged batch[TFT_STAGING_BATCHES];
@@ -147,8 +147,8 @@ static inline uint64_t tft_page_up(uint64_t n)
 	return (n + 4095) & ~4095ull;
 }
 
-/* Offsets of the fixed parts of a new journal; returns where ring slots begin (the size of a
- * journal without rings). */
+/* Computes the offsets of a new journal's fixed parts; returns where ring slots begin (the size of
+ * a journal without rings). */
 static inline uint64_t tft_journal_plan(uint64_t *slots_off, uint64_t *head_off,
 					uint64_t *staging_off, uint64_t *staging_records_off)
 {

@@ -16,12 +16,11 @@
 #include "format/chunk.h"
 #include "format/journal_open.h"
 
-/* Where locks do not work, a heartbeat older than this means death; the owner beats once a second.
- */
+/* Where locks do not work, an older heartbeat means death; the owner updates it once a second. */
 #define HEARTBEAT_LIMIT_NS 10000000000ull
 
 struct tft_view {
-	int dir, fd; /* dir: what the name is looked up in */
+	int dir, fd; /* dir: where the name is looked up */
 	bool writable;
 	char *path;
 	const char *name; /* in path */
@@ -31,8 +30,8 @@ struct tft_view {
 
 /* ---- opening ---- */
 
-/* A link is not followed, a FIFO not waited for. What may be written is opened so, for the lock of
- * a salvage and the control word. */
+/* Does not follow a link or wait for a FIFO. Opened for writing where allowed, for the lock of a
+ * salvage and the control word. */
 static int open_file(struct tft_view *v)
 {
 	const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -175,7 +174,7 @@ int tft_view_fd(const struct tft_view *v)
 
 /* ---- is the owner alive? ---- */
 
-/* A lock of either kind on byte 0; a process' own is seen, too. */
+/* Detects either kind of lock on byte 0, including this process' own. */
 static bool locked(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
@@ -199,8 +198,7 @@ enum tft_life tft_view_life(const struct tft_view *v)
 		return TFT_ELSEWHERE;
 	if (j->flags & TFT_JF_LOCKED)
 		return locked(v->fd) ? TFT_ALIVE : TFT_DEAD;
-	/* the number of a process of another namespace means nothing here, but its heart can be
-	 * heard */
+	/* Process numbers of another namespace mean nothing here, but the heartbeat does. */
 	if ((!j->pid_ns || j->pid_ns == pids) &&
 	    tfh_process_start((pid_t)j->pid) == j->process_start)
 		return TFT_ALIVE;
@@ -229,7 +227,7 @@ bool tft_view_sweep(const struct tft_view *v)
 	uint64_t magic = 0;
 	struct stat st;
 
-	/* A young one without a lock may be about to take it. */
+	/* A young journal without a lock may be about to be locked. */
 	if (fstat(v->fd, &st) || st.st_uid != geteuid() || st.st_nlink != 1 || locked(v->fd) ||
 	    time(NULL) - st.st_mtime <= (time_t)(HEARTBEAT_LIMIT_NS / 1000000000))
 		return false;
@@ -247,7 +245,7 @@ static void on_bus(int signal)
 	siglongjmp(cut_off, 1);
 }
 
-/* The file's owner may cut it off under the mapping: a signal, which becomes an error here. */
+/* The file's owner may truncate it under the mapping; the signal becomes an error here. */
 static int change_word(uint64_t *word, uint32_t set, uint32_t clear, uint32_t upper)
 {
 	struct sigaction action = {.sa_handler = on_bus}, before;
@@ -270,8 +268,8 @@ static int change_word(uint64_t *word, uint32_t set, uint32_t clear, uint32_t up
 	return code;
 }
 
-int tft_view_steer(const struct tft_view *v, uint32_t set, uint32_t clear, uint32_t upper,
-		   struct tfh_err *err)
+int tft_view_set_control(const struct tft_view *v, uint32_t set, uint32_t clear, uint32_t upper,
+			 struct tfh_err *err)
 {
 	struct stat st;
 	int code = v->writable ? 0 : -EACCES;

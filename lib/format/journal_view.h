@@ -1,8 +1,8 @@
 /*
- * Journals seen from outside: of a running process (`tfhook ctl`) or left over by a dead one
- * (salvage). The owner's side is in record/. Anybody may have made the file and may be changing it:
- * it is opened once, without following a link, and everything is asked of that descriptor; what is
- * parsed was copied first. Nothing here writes to a journal but tft_view_steer.
+ * Journals of other processes: of a running one (`tfhook ctl`) or left by a dead one (salvage). The
+ * owner's side is in record/. Anybody may have created the file and may be changing it. So it is
+ * opened once, without following a link, everything is read through that descriptor, and data is
+ * copied before it is parsed. Only tft_view_set_control() writes to a journal.
  */
 #ifndef TFT_JOURNAL_VIEW_H
 #define TFT_JOURNAL_VIEW_H
@@ -19,22 +19,22 @@ struct tft_view;
 enum tft_life {
 	TFT_ALIVE = 0,
 	TFT_DEAD = 1,
-	TFT_ELSEWHERE = 2, /* another host or boot: nobody here can tell */
+	TFT_ELSEWHERE = 2, /* another host or boot: cannot be determined here */
 };
 
-/* Opens a journal and copies its header. -ENOMSG: not a journal; -EPROTO: of another version;
- * -EAGAIN: still being set up; -ELOOP: a symbolic link. */
+/* Opens a journal and copies its header. Errors: -ENOMSG not a journal; -EPROTO another version;
+ * -EAGAIN still being set up; -ELOOP a symbolic link. */
 int tft_view_open(const char *path, struct tft_view **out, struct tfh_err *err);
 void tft_view_close(struct tft_view *v);
 
-/* The header as it was when the view was opened; its texts end with NUL. */
+/* The header as of opening; its strings are NUL-terminated. */
 const struct tft_journal *tft_view_header(const struct tft_view *v);
 const char *tft_view_path(const struct tft_view *v);
-/* The file as it was when the view was opened: whose it is. */
+/* The file's status as of opening, with its owner. */
 const struct stat *tft_view_stat(const struct tft_view *v);
-/* Reads exactly `len` bytes. 0, -EBADMSG when the file ends before, or -errno. */
+/* Reads exactly `len` bytes. Returns 0, -EBADMSG if the file ends before, or -errno. */
 int tft_view_read(const struct tft_view *v, void *to, size_t len, uint64_t offset);
-/* Size of the file now; its descriptor, which stays the view's. */
+/* The file's current size; its descriptor, owned by the view. */
 uint64_t tft_view_size(const struct tft_view *v);
 int tft_view_fd(const struct tft_view *v);
 
@@ -42,60 +42,62 @@ int tft_view_fd(const struct tft_view *v);
  * not work. */
 enum tft_life tft_view_life(const struct tft_view *v);
 
-/* Clears and sets bits of the control word, atomically; `upper` replaces bits 32..63 when not 0.
- * -EACCES, -EBADMSG (cut off meanwhile), -EMLINK (the file has more than one name), ... */
-int tft_view_steer(const struct tft_view *v, uint32_t set, uint32_t clear, uint32_t upper,
-		   struct tfh_err *err);
+/* Atomically clears and sets bits of the control word; `upper` replaces bits 32..63 if not 0.
+ * Errors: -EACCES, -EBADMSG (truncated meanwhile), -EMLINK (the file has more than one name) and
+ * others. */
+int tft_view_set_control(const struct tft_view *v, uint32_t set, uint32_t clear, uint32_t upper,
+			 struct tfh_err *err);
 
-/* Removes the journal's name, if that still means this file. 0 or -errno. */
+/* Removes the journal's name if it still refers to this file. Returns 0 or -errno. */
 int tft_view_remove(const struct tft_view *v);
 
 /* ---- finding them ---- */
 
 struct tft_found {
 	struct tft_view *view; /* closed after the call */
-	int code;	       /* 0, or -EAGAIN: still being set up, or left so */
-	bool copy;	       /* it lies in the directory and names another: copied or moved */
+	int code;	       /* 0, or -EAGAIN: set-up in progress, or interrupted */
+	bool copy;	       /* it was copied or moved here: it names another directory */
 };
 typedef void (*tft_found_fn)(void *arg, const struct tft_found *found);
 
-/* Every journal in a directory, whoever's it is. */
+/* Every journal in a directory, of any user. */
 void tft_journals_in(const char *place, tft_found_fn fn, void *arg);
 
-/* The journals of a run directory (absolute path): all that lie in it, copies among them, and those
- * in /dev/shm that name it and belong to this user, to root or to the directory's owner. */
+/* The journals of a run directory (absolute path): all in it, including copies, and those in
+ * /dev/shm that name it and belong to this user, to root or to the directory's owner. */
 void tft_journals_of(const char *dir, tft_found_fn fn, void *arg);
 
-/* The journal that a process has mapped and that says so of itself. 0, or -errno of looking into
- * the process. */
+/* The journal that a process has mapped and that names this process. Returns 0, or the -errno of
+ * inspecting the process. */
 int tft_journals_of_process(pid_t pid, tft_found_fn fn, void *arg);
 
-/* Removes a journal of this user's whose set-up was cut short by a kill: its first bytes say so,
- * and nothing was recorded in it yet. True if it did. */
+/* Removes this user's journal if its set-up was cut short by a kill: its first bytes show that
+ * nothing was recorded in it. Returns whether it did. */
 bool tft_view_sweep(const struct tft_view *v);
 
 enum {
 	TFT_SALVAGE_SNAPSHOT =
-		1, /* also of a living process: what is there now, without its open calls' end */
+		1, /* also of a running process: the present content, with its calls still open */
 	TFT_SALVAGE_UNLINK = 2, /* remove the journal after everything was written */
 	TFT_SALVAGE_BESIDE =
-		4, /* a copy: the run directory is where it lies, and no process is its own */
+		4, /* a copy: the run directory is the directory it is in, and it has no process */
 };
 
 struct tft_salvaged {
 	uint64_t records; /* written to the new segment */
-	uint64_t known;	  /* were in the process' segments already */
+	uint64_t known;	  /* already in the process' segments */
 	uint64_t torn;	  /* unreadable */
-	uint32_t open;	  /* calls that were in flight */
-	char path[4400];  /* of the new segment; "" when nothing was missing */
+	uint32_t open;	  /* calls in progress */
+	char path[4400];  /* of the new segment; "" if nothing was missing */
 };
 
 /*
- * Writes what a journal holds and the segments of its process do not as one more segment in
- * `out_dir` (NULL: the run directory that the journal names, refused for a snapshot and for another
- * user's journal; segments are looked for in both). Only one's own journal is removed. The journal
- * and existing segments are never changed. 0, -EBUSY (the process lives), -EALREADY (another
- * process salvages it; all calls together wait 5 s for that), -EPERM, or another -errno.
+ * Writes what a journal holds, and the segments of its process do not, as one more segment in
+ * `out_dir`. NULL: the run directory that the journal names, which is refused for a snapshot and
+ * for another user's journal. Segments are searched in both. Only the user's own journal is
+ * removed. The journal and existing segments are never modified. Returns 0, -EBUSY (the process
+ * lives), -EALREADY (another process is salvaging it; all calls together wait 5 s for that),
+ * -EPERM, or another -errno.
  */
 int tft_salvage_view(struct tft_view *view, const char *out_dir, unsigned flags,
 		     struct tft_salvaged *result, struct tfh_err *err);
@@ -106,11 +108,11 @@ int tft_salvage(const char *journal, const char *out_dir, unsigned flags,
 struct tft_repaired {
 	uint32_t chunks; /* copied */
 	uint64_t bad;	 /* left out */
-	uint64_t tail;	 /* bytes cut off behind the last whole chunk */
+	uint64_t tail;	 /* bytes cut off after the last complete chunk */
 };
 
-/* Copies every whole chunk of a trace file to a new file (O_EXCL, as widely readable as the other)
- * and gives it an index. 0 or -errno. */
+/* Copies every complete chunk of a trace file to a new file (O_EXCL, with the same access rights)
+ * and adds an index. Returns 0 or -errno. */
 int tft_repair(const char *path_in, const char *path_out, struct tft_repaired *result,
 	       struct tfh_err *err);
 

@@ -1,5 +1,5 @@
 /*
- * Byte layout shared by the library (rings, journal) and by every reader. Normative text:
+ * Byte layout shared by the library (rings, journal) and every reader. Normative text:
  * format/FORMAT.md.
  *
  * Little endian. Times are clock ticks of the recording machine; CLKS chunks relate them to
@@ -17,32 +17,35 @@
 /* Values are in trace files: only append. */
 enum tft_kind {
 	TFT_CALL = 1, /* one finished host call */
-	TFT_AGG = 2, /* n short stage calls of one thread: stream=stage, ctx=n, words = total | self
-			| max ticks */
-	TFT_EXT = 3, /* continuation bytes of the record before it */
-	TFT_OPEN = 4,  /* call that has been running for 100 ms or longer; t_end = time of the look;
-			* written by the  flusher into its own series: stream = innermost stage, ctx
-			* =  thread index of the  caller, words = argument | tid of the caller | 0 */
-	TFT_MARK = 5,  /* user mark: step begin..end; words = step number | name id | 0 */
-	TFT_RANGE = 6, /* user range: words = name id | enum tft_range | 0, depth = nesting */
+	TFT_AGG = 2,  /* n short stage calls of one thread: stream=stage, ctx=n, words = total |
+		      * self | max ticks */
+	TFT_EXT = 3,  /* continuation bytes of the preceding record */
+	/* call running for 100 ms or longer; t_end = when it was seen; written by the flusher into
+	 * its own series: stream = innermost stage, ctx = thread index of the caller, words =
+	 * argument | tid of the caller | 0 */
+	TFT_OPEN = 4,
+	TFT_MARK = 5,	 /* user mark: step begin..end; words = step number | name id | 0 */
+	TFT_RANGE = 6,	 /* user range: words = name id | enum tft_range | 0, depth = nesting */
 	TFT_CPUTIME = 7, /* thread CPU clock at t_end: words = ns | 0 | 0 */
-	TFT_NAME = 8,	 /* handle gets an id and a text: fn = enum tft_name, stream = id, words =
-			    handle | extra | text bytes */
-	TFT_ALLOC = 9,	 /* like CALL of an allocation or free: words = bytes | address | flags */
+	TFT_NAME = 8,	 /* names a handle: fn = enum tft_name, stream = id, words = handle |
+			  * extra | text bytes */
+	TFT_ALLOC = 9,	 /* like CALL, of an allocation or free: words = bytes | address | flags */
 	TFT_GRAPH = 10,	 /* totals of one graph version: words per direction, see FORMAT.md */
-	TFT_LOOK = 11,	 /* what a thread was at, seen from outside; written by the flusher into its
-			  * own series: ctx = thread index, result = enum tft_look, stream = string that
-			  * names what it waits on, words = see FORMAT.md */
+	/* sampled state of a thread; written by the flusher into its own series: ctx = thread
+	 * index, result = enum tft_look, stream = string naming what it waits for, words = see
+	 * FORMAT.md */
+	TFT_LOOK = 11,
 };
 
-/* State of a thread that was looked at; values are in trace files: only append. */
+/* Sampled state of a thread. Values are in trace files: only append. */
 enum tft_look {
-	TFT_LOOK_RUNNING = 1, /* or ready to */
-	TFT_LOOK_GIL = 2,     /* waits for Python's global lock; so with all below */
+	TFT_LOOK_RUNNING = 1, /* or runnable */
+	TFT_LOOK_GIL = 2,     /* waits for Python's global interpreter lock; all below are waits,
+			       * too */
 	TFT_LOOK_LOCK = 3,
 	TFT_LOOK_SLEEP = 4,
 	TFT_LOOK_READ = 5,  /* a file */
-	TFT_LOOK_WRITE = 6, /* a file, or until it is written through */
+	TFT_LOOK_WRITE = 6, /* a file, or for fsync */
 	TFT_LOOK_NAMES = 7, /* opening, listing, renaming files */
 	TFT_LOOK_PIPE = 8,
 	TFT_LOOK_PIPE_FULL = 9,
@@ -51,7 +54,7 @@ enum tft_look {
 	TFT_LOOK_DEVICE = 12,
 	TFT_LOOK_CHILD = 13,
 	TFT_LOOK_POLL = 14,  /* one of several descriptors */
-	TFT_LOOK_EVENT = 15, /* eventfd, signal: another thread's doing */
+	TFT_LOOK_EVENT = 15, /* eventfd, signal: for another thread */
 	TFT_LOOK_PAGE = 16,
 	TFT_LOOK_MEMORY = 17, /* changes mappings */
 	TFT_LOOK_OTHER = 18,
@@ -60,13 +63,13 @@ enum tft_look {
 	TFT_LOOK_COUNT
 };
 
-/* What a RANGE is of; values are in trace files: only append. */
+/* What a RANGE marks. Values are in trace files: only append. */
 enum tft_range {
-	TFT_RANGE_NOTE = 0,	   /* the program's own mark, or nothing is known */
+	TFT_RANGE_NOTE = 0,	   /* the program's own mark, or unknown */
 	TFT_RANGE_OP = 1,	   /* a framework's op on the host */
 	TFT_RANGE_PYTHON = 2,	   /* a function of Python */
-	TFT_RANGE_EXCHANGE = 3,	   /* data goes to other ranks, by the host */
-	TFT_RANGE_EXCHANGE_OP = 4, /* an op that asks for that, or does it, as the job has it */
+	TFT_RANGE_EXCHANGE = 3,	   /* data sent to other ranks, by the host */
+	TFT_RANGE_EXCHANGE_OP = 4, /* an op that requests or performs this, as the job names it */
 };
 
 /* What a NAME record names (its `fn` field). Values are in trace files: only append. */
@@ -87,10 +90,10 @@ enum tft_name {
 /* tfh_rec.flags */
 enum {
 	TFT_F_EXT = 1,	     /* EXT records of the same thread follow immediately */
-	TFT_F_CAPTURED = 2,  /* recorded into a stream capture: moved nothing */
-	TFT_F_REPEAT = 4,    /* state repeated at the head of a segment, not a new event */
-	TFT_F_PTDS = 8,	     /* stream 0 is the thread's own default stream */
-	TFT_F_OPTIONAL = 16, /* get-next answered "end of sequence" where known */
+	TFT_F_CAPTURED = 2,  /* recorded into a stream capture: nothing was moved */
+	TFT_F_REPEAT = 4,    /* state repeated at the start of a segment, not a new event */
+	TFT_F_PTDS = 8,	     /* stream 0 is the thread's default stream */
+	TFT_F_OPTIONAL = 16, /* get-next returned "end of sequence", where known */
 	TFT_F_FAILED = 32,   /* result is an error (result holds the code, truncated to 16 bits) */
 };
 
@@ -101,9 +104,9 @@ struct tfh_rec {
 	uint8_t kind;	 /* enum tft_kind */
 	uint8_t flags;	 /* TFT_F_* */
 	uint16_t result; /* CUresult; EXT: bytes of text still to come, this part included */
-	uint8_t depth;	 /* hooked calls open on this thread around this one */
+	uint8_t depth;	 /* hooked calls of this thread that enclose this one */
 	uint8_t flags2;
-	uint32_t seq;	 /* low 32 bits of the thread's record number: a check */
+	uint32_t seq;	 /* low 32 bits of the thread's record number, as a check */
 	uint32_t stream; /* stream id, or stage id */
 	uint32_t ctx;
 	uint32_t stack; /* backtrace id, 0 = none */
@@ -122,7 +125,7 @@ static_assert(offsetof(struct tfh_rec, ctx) == 32, "on disk");
 static_assert(offsetof(struct tfh_rec, stack) == 36, "on disk");
 static_assert(offsetof(struct tfh_rec, w) == 40, "on disk");
 
-/* Run-table thread of OPEN records that a salvage wrote. Thread 0 is the flusher's own series. */
+/* Run-table thread of OPEN records written by a salvage. Thread 0 is the flusher's own series. */
 #define TFT_THREAD_SALVAGE 0xffffffffu
 
 /* An EXT record carries 36 bytes of its parent's text or arguments in stream..w[2]
@@ -151,22 +154,22 @@ static inline uint64_t tft_launch_w2(uint32_t bx, uint32_t by, uint32_t bz, uint
 enum {
 	TFT_LAUNCH_COOPERATIVE = 1,
 	TFT_LAUNCH_CLUSTER = 2,	     /* cluster dimensions were given */
-	TFT_LAUNCH_PROGRAMMATIC = 4, /* may begin before the kernel before it has ended */
+	TFT_LAUNCH_PROGRAMMATIC = 4, /* may start before the previous kernel has ended */
 };
 
-/* What the EXT record of a copy (one part, TFT_EXT_BYTES) says beyond bytes | dst | src. */
+/* What the EXT record of a copy (one part, TFT_EXT_BYTES) adds to bytes | dst | src. */
 enum tft_ext_form {
 	TFT_EXT_2D = 1,
 	TFT_EXT_3D = 2,
 	TFT_EXT_PEER = 3,
 	TFT_EXT_PEER_3D = 4,
 	TFT_EXT_BATCH = 5, /* words of the record: total bytes, dst and src of the first pair */
-	TFT_EXT_SIDES = 6, /* of an imported trace: no addresses, only the types of both sides, and
-			      contexts that differ for a copy between devices */
+	TFT_EXT_SIDES = 6, /* of an imported trace: no addresses, only the types of both sides,
+			    * and contexts that differ for a copy between devices */
 };
-/* A batch lists its first pairs behind its struct tft_ext_copy. What lies beyond is in the total
- * only. */
-#define TFT_EXT_PAIRS 63 /* 43 parts with nothing left over */
+/* A batch lists its first pairs after its struct tft_ext_copy. Further pairs are only in the total.
+ */
+#define TFT_EXT_PAIRS 63 /* 43 full parts */
 struct tft_ext_pair {
 	uint32_t dst[2], src[2]; /* low, high */
 	uint32_t bytes[2];	 /* 56 bits, then the types of dst and src, 4 bits each */
@@ -175,20 +178,19 @@ enum tft_side { TFT_SIDE_HOST = 1, TFT_SIDE_DEVICE = 2, TFT_SIDE_PINNED = 5 };
 struct tft_ext_copy {
 	uint8_t form;		    /* enum tft_ext_form */
 	uint8_t src_type, dst_type; /* 1 host, 2 device, 3 array, 4 unified, 5 page-locked host
-				       (only TFT_EXT_SIDES); 0 = not told */
+				     * (only TFT_EXT_SIDES); 0 = unknown */
 	uint8_t reserved;
 	uint32_t src_ctx, dst_ctx; /* context ids of a peer copy */
 	uint32_t count;		   /* depth of a 3D copy, pairs of a batch */
-	uint32_t width[2];	   /* bytes in a row: low, high */
+	uint32_t width[2];	   /* bytes per row: low, high */
 	uint32_t height;
-	uint32_t src_pitch, dst_pitch; /* bytes from row to row, 0 = none */
+	uint32_t src_pitch, dst_pitch; /* bytes between rows, 0 = none */
 };
 static_assert(sizeof(struct tft_ext_copy) == TFT_EXT_BYTES, "on disk");
 static_assert(sizeof(struct tft_ext_pair) == 24, "on disk");
 
-/* A GRAPH record: stream = id of the executable graph, ctx = version, words = bytes H2D | D2H |
- * within devices that one launch moves; its EXT holds counts of nodes, those of child graphs
- * included. */
+/* A GRAPH record: stream = id of the executable graph, ctx = version, words = bytes that one launch
+ * moves H2D | D2H | within devices. Its EXT holds node counts, including child graphs. */
 struct tft_ext_graph {
 	uint32_t kernels, copies, memsets, hosts, children;
 	uint32_t conditionals; /* their bodies run an unknown number of times and are not counted */
@@ -205,14 +207,14 @@ static_assert(sizeof(struct tft_ext_graph) == TFT_EXT_BYTES, "on disk");
 #define TFT_OPEN_SLOTS 16
 #define TFT_AGG_SLOTS 64
 
-/* One call in progress; fn == 0: free. Written by the owner before the real call. */
+/* One call in progress; fn == 0: free. Written by the thread before the real call. */
 struct tft_open_slot {
 	uint64_t t_begin;
 	uint64_t arg;
 	uint32_t stage; /* innermost stage id, 0 = none */
 	uint16_t fn;
 	uint16_t pad;
-	uint64_t seen; /* flusher's: t_begin for which an OPEN record was written */
+	uint64_t seen; /* flusher's: t_begin of the call whose OPEN record was written */
 };
 static_assert(sizeof(struct tft_open_slot) == 32, "journal");
 
@@ -220,7 +222,7 @@ static_assert(sizeof(struct tft_open_slot) == 32, "journal");
 struct tft_agg_slot {
 	uint32_t stage;
 	uint32_t n;
-	uint64_t t_first; /* begin of the first call counted */
+	uint64_t t_first; /* begin of the first counted call */
 	uint64_t t_last;  /* end of the last */
 	uint64_t total;
 	uint64_t self;
@@ -228,15 +230,15 @@ struct tft_agg_slot {
 };
 static_assert(sizeof(struct tft_agg_slot) == 48, "journal");
 
-/* Ring header page (4096 bytes); the records follow in their own pages. Record number n lies at n &
- * mask. */
+/* Ring header page (4096 bytes); the records follow in pages of their own. Record number n is at n
+ * & mask. */
 struct tft_ring {
 	/* line 0: constant after set-up */
 	uint64_t records_off; /* from the start of the journal */
-	uint64_t first;	      /* number of the first record this ring ever held */
+	uint64_t first;	      /* number of the first record that this ring held */
 	uint32_t mask;	      /* records - 1 */
 	uint32_t tid;
-	uint32_t thread; /* thread index, unique in the process' life */
+	uint32_t thread; /* thread index, unique during the process' life */
 	uint32_t state;	 /* enum tft_ring_state */
 	uint64_t t_created;
 	uint64_t pthread; /* pthread_self() of the thread: CUPTI names threads by its low half */
@@ -244,14 +246,14 @@ struct tft_ring {
 	/* line 1: producer */
 	uint64_t head;	     /* number of the next record; release store */
 	uint64_t dropped;    /* records lost because the ring was full */
-	uint64_t drop_first; /* ticks of first and last loss since the flusher looked */
+	uint64_t drop_first; /* ticks of the first and last loss since the flusher's last visit */
 	uint64_t drop_last;
 	uint8_t pad1[32];
 	/* line 2: flusher */
-	uint64_t tail;	       /* number of the oldest record not yet moved to staging */
-	uint64_t drop_seen;    /* losses written */
-	uint64_t drop_writing; /* ... with the LOSS chunk that begins at drop_mark; drop_seen
-				  follows when it is there */
+	uint64_t tail;	       /* number of the oldest record not yet in staging */
+	uint64_t drop_seen;    /* losses already written */
+	uint64_t drop_writing; /* ... by the LOSS chunk that begins at drop_mark; drop_seen
+			        * follows when it is complete */
 	uint64_t drop_mark;    /* tft_loss_mark() */
 	uint8_t pad2[32];
 	char name[64]; /* thread name, NUL-terminated */
@@ -262,7 +264,7 @@ static_assert(offsetof(struct tft_ring, head) == 64, "journal");
 static_assert(offsetof(struct tft_ring, tail) == 128, "journal");
 static_assert(sizeof(struct tft_ring) <= 4096, "journal");
 
-/* A place in the segments of a process: marks grow in the order of writing. */
+/* A position in the segments of a process. Marks grow in writing order. */
 static inline uint64_t tft_loss_mark(uint32_t segment, uint64_t offset)
 {
 	return ((uint64_t)segment + 1) << 40 | offset;
@@ -274,14 +276,14 @@ enum tft_ring_state {
 	TFT_RING_RETIRED = 2, /* the thread ended or moved to a larger ring; drained, then FREE */
 };
 
-/* Control word of the journal, set by `tfhook ctl`, obeyed by the flusher within 100 ms. Bit set.
- */
+/* Control word of the journal, set by `tfhook ctl`, applied by the flusher within 100 ms. A bit
+ * set. */
 enum {
 	TFT_CTL_STOP = 1,   /* no calls recorded (ALWAYS functions still are) */
 	TFT_CTL_FLUSH = 2,  /* seal and write now; the flusher clears it */
-	TFT_CTL_GPU_ON = 4, /* reserved: device times on request */
+	TFT_CTL_GPU_ON = 4, /* seal and write now; cleared by the flusher */
 	TFT_CTL_GPU_OFF = 8,
-	/* bits 32..63: steps after which a start or gpu-on ends by itself, 0 = no limit */
+	/* bits 32..63: steps after which a start or gpu-on ends, 0 = no limit */
 };
 
 /* ---- chunks of a trace file ---- */
@@ -289,7 +291,7 @@ enum {
 #define TFT_MAGIC 0x43544654u /* "TFTC" */
 #define TFT_VERSION 1
 #define TFT_MAX_EVENTS 65536u
-#define TFT_MAX_CHUNK (64u << 20) /* bytes, packed or unpacked; a reader refuses larger ones */
+#define TFT_MAX_CHUNK (64u << 20) /* bytes, compressed or not; a reader rejects larger ones */
 #define TFT_MAX_HEADER (4u << 20)
 
 #define TFT_TYPE(a, b, c, d)                                                                       \
@@ -297,26 +299,28 @@ enum {
 enum tft_type {
 	TFT_HEAD = TFT_TYPE('H', 'E', 'A', 'D'), /* who, where, function table: tagged values */
 	TFT_EVNT = TFT_TYPE('E', 'V', 'N', 'T'), /* records of all threads of the process */
-	TFT_NAMC = TFT_TYPE('N', 'A', 'M', 'E'), /* live tables repeated at a segment's head */
+	TFT_NAMC = TFT_TYPE('N', 'A', 'M', 'E'), /* live tables, repeated at the start of a
+						  * segment */
 	TFT_CLKS = TFT_TYPE('C', 'L', 'K', 'S'), /* (ticks, MONOTONIC, REALTIME) triples */
 	TFT_LOSS = TFT_TYPE('L', 'O', 'S', 'S'), /* thread, count, first and last time, cause */
-	TFT_INDX = TFT_TYPE('I', 'N', 'D', 'X'), /* at a clean end: where every chunk lies */
+	TFT_INDX = TFT_TYPE('I', 'N', 'D', 'X'), /* at a clean end: position of every chunk */
 	TFT_NOTE = TFT_TYPE('N', 'O', 'T', 'E'), /* text about the recording itself */
-	TFT_DGST = TFT_TYPE('D', 'G', 'S', 'T'), /* sketches of chunks whose events were given up */
-	TFT_SAMP = TFT_TYPE('S', 'A', 'M', 'P'), /* machine samples, one a second */
+	TFT_DGST = TFT_TYPE('D', 'G', 'S', 'T'), /* sketches of chunks whose events were
+						  * discarded */
+	TFT_SAMP = TFT_TYPE('S', 'A', 'M', 'P'), /* machine samples, one per second */
 	TFT_GPUS = TFT_TYPE('G', 'P', 'U', 'S'), /* device ops; columns fixed in FORMAT.md */
 	TFT_DRVR = TFT_TYPE('D', 'R', 'V', 'R'), /* CUPTI driver records */
 	TFT_RANG = TFT_TYPE('R', 'A', 'N', 'G'), /* ranges from NVTX */
 	TFT_BTRC = TFT_TYPE('B', 'T', 'R', 'C'), /* backtraces */
 	TFT_MODS = TFT_TYPE('M', 'O', 'D', 'S'), /* loaded modules */
-	TFT_PYCO = TFT_TYPE('P', 'Y', 'C', 'O'), /* functions of Python */
-	TFT_PYFR = TFT_TYPE('P', 'Y', 'F', 'R'), /* their calls: places of backtraces */
+	TFT_PYCO = TFT_TYPE('P', 'Y', 'C', 'O'), /* Python functions */
+	TFT_PYFR = TFT_TYPE('P', 'Y', 'F', 'R'), /* Python call sites: places of backtraces */
 };
 
 /*
- * A chunk: one zstd skippable frame that holds struct tft_chunk_head, the run table and the packed
- * sketch, then one ordinary zstd frame (absent when packed_bytes is 0). Two checksums, so that a
- * first pass may trust headers it read with one small pread each.
+ * A chunk is one zstd skippable frame with struct tft_chunk_head, the run table and the packed
+ * sketch, then one ordinary zstd frame (absent if packed_bytes is 0). The header has a checksum of
+ * its own, so that a first pass can read headers alone, with one small pread each.
  */
 #define TFT_ZSTD_SKIPPABLE 0x184d2a54u
 
@@ -330,12 +334,12 @@ struct tft_chunk_head {
 	uint32_t type;	       /* enum tft_type */
 	uint16_t version;      /* major version of the format */
 	uint16_t flags;	       /* TFT_CHUNK_* */
-	uint32_t fixed_bytes;  /* where the run table begins: sizeof(struct tft_chunk_head) in
-				  version 1.0 */
+	uint32_t fixed_bytes;  /* offset of the run table: sizeof(struct tft_chunk_head) in
+			        * version 1.0 */
 	uint64_t packed_bytes; /* of the ordinary frame */
-	uint64_t raw_bytes;    /* what it unpacks to */
-	uint64_t t_first; /* ticks: smallest and largest t_end of the events; of other chunks 0 or a
-			     time */
+	uint64_t raw_bytes;    /* its decompressed size */
+	uint64_t t_first; /* ticks: smallest and largest t_end of the events; for other chunks 0
+			   * or a time */
 	uint64_t t_last;
 	uint64_t dropped; /* records lost by this process so far */
 	uint64_t number;  /* of the chunk in its file, from 0 */
@@ -349,14 +353,14 @@ static_assert(offsetof(struct tft_chunk_head, packed_bytes) == 32, "on disk");
 static_assert(offsetof(struct tft_chunk_head, events) == 80, "on disk");
 
 enum {
-	TFT_CHUNK_MUST = 1, /* a reader that does not know this type must refuse the file */
+	TFT_CHUNK_MUST = 1, /* a reader that does not know this type must reject the file */
 };
 
 /* One entry of the run table: consecutive records of one thread. */
 struct tft_chunk_run {
 	uint32_t thread, tid;
 	uint64_t first;	 /* number of the run's first record in its thread */
-	uint64_t t_base; /* t_begin of that record: where the time columns start */
+	uint64_t t_base; /* t_begin of that record: base of the time columns */
 	uint32_t count;
 	uint32_t reserved;
 };
@@ -372,18 +376,18 @@ struct tft_index_entry {
 };
 static_assert(sizeof(struct tft_index_entry) == 64, "on disk");
 
-/* The last 32 bytes of a file that was closed: a skippable frame of its own. */
+/* The last 32 bytes of a file that was closed, a skippable frame of its own. */
 struct tft_footer {
 	uint32_t zstd_magic, zstd_length; /* TFT_ZSTD_SKIPPABLE, 24 */
 	uint64_t index_offset;		  /* of the INDX chunk */
 	uint64_t reserved;
 	uint16_t version, flags; /* TFT_FOOTER_* */
-	uint32_t crc;		 /* CRC-32C of the 28 bytes before; a footer is known by it */
+	uint32_t crc;		 /* CRC-32C of the preceding 28 bytes, which identifies a footer */
 };
 static_assert(sizeof(struct tft_footer) == 32, "on disk");
 
 enum {
-	TFT_FOOTER_CLEAN = 1, /* the process ended regularly with this segment */
+	TFT_FOOTER_CLEAN = 1, /* the process ended normally with this segment */
 };
 
 #endif

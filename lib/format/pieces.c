@@ -64,7 +64,7 @@ void tft_pieces_normalise(struct tft_pieces *s)
 	s->n = kept;
 }
 
-/* First piece that ends behind `number` of this thread or belongs to a later thread. */
+/* First piece that ends after `number` of this thread, or belongs to a later thread. */
 static uint32_t find(const struct tft_pieces *s, uint32_t thread, uint64_t number)
 {
 	uint32_t low = 0, high = s->n;
@@ -80,7 +80,7 @@ static uint32_t find(const struct tft_pieces *s, uint32_t thread, uint64_t numbe
 	return low;
 }
 
-int tft_pieces_meet(const struct tft_pieces *s, uint32_t thread, uint64_t first, uint32_t count)
+int tft_pieces_overlap(const struct tft_pieces *s, uint32_t thread, uint64_t first, uint32_t count)
 {
 	uint32_t i = find(s, thread, first);
 

@@ -1,5 +1,5 @@
-/* Sets of record ranges: what a journal holds, minus what the segments hold. Not for others than
- * salvage. */
+/* Sets of record ranges: what a journal holds, minus what the segments hold. Internal to salvage.
+ */
 #ifndef TFT_PIECES_H
 #define TFT_PIECES_H
 
@@ -10,7 +10,7 @@ struct tft_piece {
 	uint64_t first;
 	uint32_t thread, tid;
 	uint32_t count;
-	const struct tfh_rec *records; /* NULL: only the numbers matter */
+	const struct tfh_rec *records; /* NULL: only the numbers are known */
 };
 
 struct tft_pieces {
@@ -18,17 +18,17 @@ struct tft_pieces {
 	uint32_t n, cap;
 };
 
-/* 0 or -ENOMEM. An empty piece is not added. */
+/* 0 or -ENOMEM. Empty pieces are ignored. */
 int tft_pieces_add(struct tft_pieces *s, struct tft_piece p);
 void tft_pieces_free(struct tft_pieces *s);
 
-/* Sorts by (thread, first) and cuts overlaps, so that every number is there once. */
+/* Sorts by (thread, first) and removes overlaps, so that every number occurs once. */
 void tft_pieces_normalise(struct tft_pieces *s);
 
-/* Does a normalised set hold any number of this range? */
-int tft_pieces_meet(const struct tft_pieces *s, uint32_t thread, uint64_t first, uint32_t count);
+/* Whether a normalised set contains any number of this range. */
+int tft_pieces_overlap(const struct tft_pieces *s, uint32_t thread, uint64_t first, uint32_t count);
 
-/* Adds to `out` what `a` holds and `b` does not (both normalised). 0 or -ENOMEM. */
+/* Adds the records in `a` that are not in `b` (both normalised) to `out`. 0 or -ENOMEM. */
 int tft_pieces_minus(const struct tft_pieces *a, const struct tft_pieces *b,
 		     struct tft_pieces *out);
 

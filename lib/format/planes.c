@@ -29,7 +29,7 @@ void tft_planes_u64(uint8_t *restrict out, const uint64_t *restrict v, uint32_t 
 			out[i] = (uint8_t)(v[i] >> 8 * p);
 }
 
-/* The same byte n times: most planes of a device's columns. */
+/* Whether all n bytes are equal, as in most planes of device columns. */
 static bool even(const uint8_t *plane, uint32_t n)
 {
 	return n < 2 || !memcmp(plane, plane + 1, n - 1);

@@ -10,7 +10,7 @@ void tft_planes_u16(uint8_t *out, const uint16_t *v, uint32_t n, uint32_t planes
 void tft_planes_u32(uint8_t *out, const uint32_t *v, uint32_t n, uint32_t planes);
 void tft_planes_u64(uint8_t *out, const uint64_t *v, uint32_t n, uint32_t planes);
 
-/* Reads n values of 1 to 4 planes from the one that `in` points at; a plane has `count` of them. */
+/* Reads n values of 1 to 4 planes, starting at `in`; each plane holds `count` values. */
 void tft_planes_some_u32(uint32_t *out, const uint8_t *in, uint32_t count, uint32_t planes,
 			 uint32_t n);
 
@@ -29,13 +29,13 @@ bool tft_planes_join_u64(uint64_t *out, const uint8_t *in, uint32_t n, uint32_t 
 			 uint64_t *same);
 
 /*
- * How many planes (1..max) hold all but about one in 1,024 of the values; the rest become escapes,
- * written as the largest value of that width and listed apart.
+ * Number of planes (1..max) that hold all but about one in 1,024 of the values. The rest become
+ * escapes, written as the largest value of that width and listed separately.
  */
 uint32_t tft_planes_width_u32(const uint32_t *v, uint32_t n, uint32_t max);
 uint32_t tft_planes_width_u64(const uint64_t *v, uint32_t n);
 
-/* The largest value that `planes` bytes hold: the escape. */
+/* The largest value that `planes` bytes hold, which is the escape. */
 static inline uint64_t tft_plane_escape(uint32_t planes)
 {
 	return planes >= 8 ? UINT64_MAX : (1ull << 8 * planes) - 1;

@@ -19,8 +19,8 @@
 #include "format/sketch_build.h"
 
 #define HEAD_ARENA (16u << 20)
-/* What all payloads of a file may unpack to: many times what records do (5 to 50 times), so that a
- * small file cannot ask for hours. */
+/* Limit on the decompressed size of all payloads of a file: many times the ratio of records (5 to
+ * 50), so that a small file cannot cause hours of work. */
 #define RAW_FREE (1ull << 30)
 #define RAW_RATIO 512u
 
@@ -36,26 +36,26 @@ struct tft_reader {
 	struct tft_head head;
 	struct tfh_arena arena;
 	struct tft_clocks clocks, joint; /* joint: of all segments of the process */
-	const struct tft_clocks *clock;	 /* that ticks are converted with */
+	const struct tft_clocks *clock;	 /* in use for conversion */
 	struct buffer packed, payload;
 	struct tft_sketch sketch;
 	struct tft_run *runs;
 	uint32_t runs_cap;
 };
 
-/* What is large and needed for a moment only is shared by all readers, which may be thousands: one
- * of each for every thread that reads at the same time. */
+/* Large buffers that are needed briefly are shared by all readers, of which there may be thousands:
+ * one of each per thread that reads at the same time. */
 #define IDLE 4
 
 static struct {
 	pthread_mutex_t lock;
 	ZSTD_DCtx *zstd[IDLE];
-	struct tft_events *events[IDLE]; /* closed, their buffers still warm */
+	struct tft_events *events[IDLE]; /* closed, with warm buffers */
 	uint32_t n_zstd, n_events;
 } idle = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The packed bytes were checked before: the frame's own checksum over the unpacked ones, which is
- * for other tools, costs as much as a fifth of the unpacking and tells nothing new. */
+/* The packed bytes were checked before. The frame's own checksum over the unpacked ones, which is
+ * for other tools, costs a fifth of decompression and adds nothing. */
 static ZSTD_DCtx *new_zstd(void)
 {
 	ZSTD_DCtx *z = ZSTD_createDCtx();
@@ -132,7 +132,7 @@ static int failed(const struct tft_reader *r, int code, struct tfh_err *err)
 	return tfh_err_set(err, code, "%s: reading failed: %s", r->path, strerror(-code));
 }
 
-/* Reads header, and payload when `whole`, into r->packed and checks their checksums. */
+/* Reads the header, and the payload if `whole`, into r->packed and verifies their checksums. */
 static int load(struct tft_reader *r, struct tft_place *p, bool whole, struct tfh_err *err)
 {
 	struct tft_chunk_head h;
@@ -151,7 +151,7 @@ static int load(struct tft_reader *r, struct tft_place *p, bool whole, struct tf
 	if (code < 0 || tft_header_check(r->packed.data, p->header_bytes) < 0)
 		return damaged(r, p, err);
 	memcpy(&h, r->packed.data, sizeof(h));
-	/* an index may say otherwise */
+	/* the index may differ */
 	if (h.zstd_length + 8ull != p->header_bytes || h.packed_bytes != p->info.packed_bytes ||
 	    h.raw_bytes != p->info.raw_bytes || h.type != p->info.type ||
 	    h.events != p->info.events)
@@ -162,7 +162,7 @@ static int load(struct tft_reader *r, struct tft_place *p, bool whole, struct tf
 	return 0;
 }
 
-/* Unpacks the payload that load() read. */
+/* Decompresses the payload that load() read. */
 static int unpack(struct tft_reader *r, struct tft_place *p, void *out, struct tfh_err *err)
 {
 	const uint8_t *frame = r->packed.data + p->header_bytes;
@@ -170,7 +170,7 @@ static int unpack(struct tft_reader *r, struct tft_place *p, void *out, struct t
 
 	if (raw == 0)
 		return 0;
-	/* the frame says how large it is: no surprise beyond what was allocated */
+	/* The frame declares its size, so nothing exceeds what was allocated. */
 	if (ZSTD_getFrameContentSize(frame, p->info.packed_bytes) != raw)
 		return damaged(r, p, err);
 	ZSTD_DCtx *zstd = borrow_zstd();
@@ -334,8 +334,7 @@ static int load_head(struct tft_reader *r, struct tfh_err *err)
 		if (code != -EBADMSG)
 			return failed(r, code, err);
 	}
-	/* without HEAD records can still be read, only nobody knows what their functions are called
-	 */
+	/* Without HEAD, records are still readable, but their functions have no names. */
 	tft_head_clear(&r->head);
 	r->head.version = TFT_VERSION;
 	return 0;
@@ -363,7 +362,7 @@ static int load_clocks(struct tft_reader *r, struct tfh_err *err)
 	return 0;
 }
 
-/* No whole chunk was found: says why. */
+/* No complete chunk was found: explains why. */
 static int foreign(const struct tft_reader *r, int fd, uint64_t size, struct tfh_err *err)
 {
 	struct tft_chunk_head h = {0};
@@ -450,7 +449,7 @@ static int find_chunks(struct tft_reader *r, struct tfh_err *err)
 	return code;
 }
 
-/* The file of `path`, or of another reader. */
+/* Opens the file at `path`, or the one of another reader. */
 static int open_as(const char *path, struct tft_reader *of, struct tft_reader **out,
 		   struct tfh_err *err)
 {

@@ -1,7 +1,7 @@
 /*
- * What a journal still holds becomes one more segment. Rings are read before staging and staging
- * before segments, in the direction in which records move, so that even a living process' record is
- * met at least once; numbers tell copies apart.
+ * Writes what a journal still holds as one more segment. Rings are read before staging and staging
+ * before segments, the direction in which records move, so that each record of a running process is
+ * found at least once; numbers identify duplicates.
  */
 #include "format/journal_view.h"
 
@@ -22,17 +22,17 @@
 
 #define NOTE_BEGIN "salvaged.journal="
 #define LOCK_NAP_MS 20
-#define LOCK_MOST_MS 5000 /* a salvage takes less than one second, on a busy machine a few */
+#define LOCK_MOST_MS 5000 /* a salvage takes under one second, on a busy machine a few */
 
 struct salvage {
 	struct tft_view *view;
 	struct tft_journal_copy copy;
-	const char *out_dir, *run_dir, *prefix; /* of the journal: copies that end */
+	const char *out_dir, *run_dir, *prefix; /* of the journal: NUL-terminated copies */
 	unsigned flags;
 	bool done_before;   /* an earlier salvage wrote open calls and losses */
 	uint64_t last_loss; /* mark of the newest LOSS chunk in the segments */
 	uint32_t next_segment;
-	uint64_t end_ticks; /* when the process was last known to live */
+	uint64_t end_ticks; /* when the process was last known to be alive */
 	struct tft_pieces held, known, missing;
 	struct tfh_rec **copies; /* what the pieces point into */
 	uint32_t n_copies, copies_cap;
@@ -59,7 +59,7 @@ static struct tfh_rec *new_copy(struct salvage *s, uint64_t records)
 	return copy;
 }
 
-/* Adds copied records but those whose own number contradicts their place. */
+/* Adds copied records, except those whose own number contradicts their position. */
 static int hold(struct salvage *s, struct tft_piece p)
 {
 	uint32_t start = 0;
@@ -99,7 +99,7 @@ static int hold_batch(struct salvage *s, const struct tft_staged *b)
 					  .records = s->copy.staged + b->offset});
 }
 
-/* Sums of short calls that were not published yet: records with the numbers that come next. */
+/* Totals of short calls not yet published become records with the next numbers. */
 static int hold_sums(struct salvage *s, const struct tft_ring *ring)
 {
 	uint64_t number = ring->head;
@@ -161,7 +161,7 @@ static int hold_in_flight(struct salvage *s)
 		const struct tft_ring *ring = &s->copy.ring[i]->ring;
 		if (ring->state != TFT_RING_ACTIVE)
 			continue;
-		/* sums of a living thread will be published by itself */
+		/* a running thread will publish its totals itself */
 		if (!(s->flags & TFT_SALVAGE_SNAPSHOT))
 			code = hold_sums(s, ring);
 		hold_open(s, ring, open, &n);
@@ -189,7 +189,8 @@ static int hold_all(struct salvage *s)
 
 /* ---- what the segments hold ---- */
 
-/* Numbers of a chunk that the journal holds too; the chunk counts only if it can be read. */
+/* Record numbers of a chunk that the journal also holds. The chunk counts only if it is readable.
+ */
 static int know_chunk(struct salvage *s, struct tft_reader *r, uint32_t chunk)
 {
 	const struct tft_run *runs;
@@ -200,11 +201,11 @@ static int know_chunk(struct salvage *s, struct tft_reader *r, uint32_t chunk)
 	if (tft_chunk_runs(r, chunk, &runs, &n, NULL) < 0)
 		return 0;
 	for (uint32_t i = 0; i < n; i++)
-		met += (uint32_t)tft_pieces_meet(&s->held, runs[i].thread, runs[i].first,
-						 runs[i].count);
+		met += (uint32_t)tft_pieces_overlap(&s->held, runs[i].thread, runs[i].first,
+						    runs[i].count);
 	if (!met || tft_chunk_raw(r, chunk, true, &data, &len, NULL) < 0)
 		return 0;
-	/* the run table lies in memory of its own */
+	/* the run table has its own memory */
 	for (uint32_t i = 0; i < n; i++) {
 		struct tft_piece p = {runs[i].first, runs[i].thread, runs[i].tid, runs[i].count,
 				      NULL};
@@ -214,8 +215,8 @@ static int know_chunk(struct salvage *s, struct tft_reader *r, uint32_t chunk)
 	return 0;
 }
 
-/* A file's name tells only where to look: a process of a container that was started anew has the
- * host and number of the one before it, which may have died as well. */
+/* A file's name only says where to look: a process of a restarted container has the host and pid of
+ * its predecessor, which may have died as well. */
 static bool same_process(const struct tft_head *a, const struct tft_head *b)
 {
 	return a->pid == b->pid && a->journal_start == b->journal_start &&
@@ -228,7 +229,7 @@ static int know_segment(struct salvage *s, const char *path, uint32_t number)
 	struct tft_reader *r;
 	int code = 0;
 
-	/* a segment that cannot be read holds nothing that is known */
+	/* an unreadable segment holds nothing */
 	if (tft_open(path, &r, NULL) < 0)
 		return 0;
 	if (!same_process(tft_head(r), &s->head)) {
@@ -301,7 +302,7 @@ static void load_head(struct salvage *s)
 	s->head.journal_start = j->process_start;
 }
 
-/* Ticks of the last sign of life: the heartbeat, or now for a snapshot. */
+/* Ticks of the last sign of life: the heartbeat, or the current time for a snapshot. */
 static uint64_t last_sign(const struct salvage *s)
 {
 	const struct tft_journal *j = &s->copy.header;
@@ -319,8 +320,8 @@ static uint64_t last_sign(const struct salvage *s)
 	return clock.ticks + (uint64_t)((__uint128_t)(beat - clock.monotonic_ns) * hz / 1000000000);
 }
 
-/* Losses that are written: killed between the write of a LOSS chunk and the note of it, the chunk
- * itself tells. */
+/* Losses already written. After a kill between writing a LOSS chunk and noting it, the chunk itself
+ * is the evidence. */
 static uint64_t losses_seen(const struct salvage *s, uint64_t seen, uint64_t writing, uint64_t mark)
 {
 	return writing > seen && mark <= s->last_loss ? writing : seen;
@@ -439,7 +440,7 @@ static int write_segment(struct salvage *s, const char *journal, struct tfh_err 
 
 /* ---- the whole ---- */
 
-/* Into the directory that a journal names only its owner's own are written. */
+/* In the directory that a journal names, only the user's own journals are written. */
 static int may_write(const struct salvage *s, const char *path, struct tfh_err *err)
 {
 	uid_t owner = tft_view_stat(s->view)->st_uid;
@@ -465,20 +466,20 @@ static int may_salvage(const struct salvage *s, const char *path, struct tfh_err
 				   "%s: process %u is still recording; `tfhook ctl` controls it",
 				   path, j->pid);
 	gethostname(host, sizeof(host) - 1);
-	/* our host before its last boot: that process is dead */
+	/* this host before its last boot: that process is dead */
 	if (strncmp(host, j->host, sizeof(j->host) - 1) == 0)
 		return 0;
 	return tfh_err_set(err, -EXDEV, "%s: belongs to host %.64s; run `tfhook repair` there",
 			   path, j->host);
 }
 
-/* Two salvages at once would both write a segment: byte 1 of the journal is theirs to lock until
- * the view is closed, and the second waits. A journal that may only be read can only be salvaged,
- * never removed: no harm without a lock. */
+/* Two concurrent salvages would both write a segment. So a salvage locks byte 1 of the journal
+ * until the view is closed, and the second one waits. A read-only journal can be salvaged but not
+ * removed, so it needs no lock. */
 static int lock_salvage(const struct tft_view *v)
 {
 	const struct timespec nap = {0, LOCK_NAP_MS * 1000000};
-	static int waited_ms; /* in all: somebody may hold many */
+	static int waited_ms; /* in all, since somebody may hold many locks */
 
 	for (;;) {
 		struct flock lock = {.l_type = F_WRLCK, .l_start = 1, .l_len = 1};
@@ -494,7 +495,7 @@ static int lock_salvage(const struct tft_view *v)
 	}
 }
 
-/* It becomes part of a file name, and that is shown. */
+/* The name becomes part of a file name, which is displayed. */
 static bool plain_name(const char *name)
 {
 	if (!*name || *name == '.')

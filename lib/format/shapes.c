@@ -6,23 +6,23 @@
 
 #include "base/hash.h"
 
-/* Loose values a record can have; EXT text is 36 bytes. */
+/* Most loose values; EXT text is 36 bytes. */
 #define MAX_LOOSE (TFT_MAX_EVENTS * TFT_FIELDS)
 
-/* A class that makes this many shapes in one chunk, and a new one with every fourth event, keeps
- * its widest fields out of the dictionary from the next chunk on. Cheaper not before: a step of a
- * large network has 1,000 to 3,000 different launches that come again in the next step. */
+/* A class that makes this many shapes in one chunk, with a new one for every fourth event, keeps
+ * its widest fields out of the dictionary from the next chunk on. Lower limits do not pay: a step
+ * of a large network has 1,000 to 3,000 different launches that recur in the next step. */
 #define LEARN_FRESH 1024u
-/* The same within a chunk, when the dictionary is about to fill up. */
+/* The same within a chunk, when the dictionary is nearly full. */
 #define LEARN_NOW 3072u
-/* Bits set of 256 that mean about 250 different values (linear counting: -256 ln(1 - 160/256)). */
+/* 160 of 256 bits set mean about 250 different values (linear counting: -256 ln(1 - 160/256)). */
 #define MANY_BITS 160u
-/* ... and about 32: such a field goes back. */
+/* 30 of 256 bits mean about 32 values; such a field returns to the dictionary. */
 #define FEW_BITS 30u
 
 enum {
 	CLASS_PLAIN = 0, /* every field in the dictionary */
-	CLASS_ALL = 1,	 /* no field in the dictionary: what is left when that is full */
+	CLASS_ALL = 1,	 /* no field in the dictionary: the fallback when it is full */
 	CLASS_TEXT = 2,
 	CLASS_FIRST_FREE = 3,
 };
@@ -37,7 +37,7 @@ static uint8_t bit(enum tft_field f)
 	return (uint8_t)(1u << f);
 }
 
-/* What is known before the first record: counters, times and addresses. */
+/* Initial knowledge: counters, times and addresses stay out of the dictionary. */
 static void teach(struct tft_shapes *s, const struct tfh_fn_info *fn, uint32_t fn_count)
 {
 	for (uint32_t i = 0; i < 1024; i++) {
@@ -63,7 +63,7 @@ int tft_shapes_init(struct tft_shapes *s, const struct tfh_fn_info *fn, uint32_t
 	s->next = calloc(TFT_CONTEXTS, sizeof(*s->next));
 	s->table = calloc(TFT_SHAPE_TABLE, sizeof(*s->table));
 	s->touched = malloc(TFT_CLASS_SLOTS * sizeof(*s->touched));
-	/* large ones cost address space only until a chunk needs them */
+	/* Large arrays cost only address space until a chunk needs them. */
 	s->loose = malloc(MAX_LOOSE * sizeof(*s->loose));
 	s->text = malloc((size_t)TFT_MAX_EVENTS * TFT_EXT_BYTES);
 	s->slots = calloc(TFT_CLASS_SLOTS, sizeof(*s->slots));
@@ -91,7 +91,7 @@ void tft_shapes_free(struct tft_shapes *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* Opens a class with this mask; CLASS_PLAIN when there is no column left for it. */
+/* Creates a class with this mask; CLASS_PLAIN if there is no column left for it. */
 static uint8_t new_class(struct tft_shapes *s, uint8_t mask, uint32_t slot)
 {
 	uint32_t columns = (uint32_t)__builtin_popcount(mask & TFT_MASK_ALL);
@@ -163,7 +163,7 @@ static uint64_t field(const struct tfh_rec *r, uint32_t f)
 	}
 }
 
-/* Adds the fields that the class keeps out of its shapes. */
+/* Stores the fields that the class keeps out of its shapes. */
 static void add_loose(struct tft_shapes *s, const struct tfh_rec *r, uint32_t class, uint32_t run)
 {
 	uint32_t mask = s->class_mask[class];
@@ -184,7 +184,8 @@ static void add_loose(struct tft_shapes *s, const struct tfh_rec *r, uint32_t cl
 	}
 }
 
-/* Bytes 16..63 of the record with class for seq and the fields outside the dictionary zero. */
+/* Bytes 16..63 of the record with the class in place of seq and zeros for fields outside the
+ * dictionary. */
 static void make_key(uint64_t key[TFT_SHAPE_WORDS], const struct tfh_rec *r, uint32_t mask,
 		     uint32_t class)
 {
@@ -207,7 +208,7 @@ static void make_key(uint64_t key[TFT_SHAPE_WORDS], const struct tfh_rec *r, uin
 	memcpy(key, (const char *)&k + TFT_SHAPE_OFFSET, sizeof(uint64_t) * TFT_SHAPE_WORDS);
 }
 
-/* Three registers of 16 bytes hold a key. */
+/* A key fits three 16-byte registers. */
 typedef uint64_t pair __attribute__((vector_size(16)));
 
 static inline pair load(const void *p)
@@ -225,10 +226,11 @@ static inline bool same(const uint64_t a[TFT_SHAPE_WORDS], const uint64_t b[TFT_
 	return (d[0] | d[1]) == 0;
 }
 
-/* Is this a shape of CLASS_PLAIN with the record's fields? Without building the record's key. */
+/* Whether this is a shape of CLASS_PLAIN with the record's fields, without building the record's
+ * key. */
 static inline bool same_plain(const uint64_t key[TFT_SHAPE_WORDS], const struct tfh_rec *r)
 {
-	/* the class, 0, lies where the record has seq: the low half of the second word */
+	/* The class, 0, is where the record has seq: the low half of the second word. */
 	const pair no_seq = {~0ull, ~0xffffffffull};
 	const char *p = (const char *)r + TFT_SHAPE_OFFSET;
 	pair d = (load(key) ^ (load(p) & no_seq)) | (load(key + 2) ^ load(p + 16)) |
@@ -239,8 +241,7 @@ static inline bool same_plain(const uint64_t key[TFT_SHAPE_WORDS], const struct 
 
 static uint32_t hash_key(const uint64_t k[TFT_SHAPE_WORDS])
 {
-	/* sum of products of 64-bit halves: three multiplications that do not wait for each other
-	 */
+	/* Sum of products of 64-bit halves: three independent multiplications. */
 	__uint128_t a =
 		(__uint128_t)(k[0] ^ 0x9e3779b97f4a7c15ull) * (k[1] ^ 0xbf58476d1ce4e5b9ull);
 	__uint128_t b =
@@ -253,7 +254,7 @@ static uint32_t hash_key(const uint64_t k[TFT_SHAPE_WORDS])
 	return (uint32_t)(h ^ h >> 32);
 }
 
-/* Remembers which values a new shape of the class brought. */
+/* Counts the values in a new shape of the class. */
 static void note_fresh(struct tft_shapes *s, struct tft_class *c,
 		       const uint64_t key[TFT_SHAPE_WORDS])
 {
@@ -278,8 +279,7 @@ static uint32_t bits_set(const uint64_t set[TFT_DISTINCT_BITS / 64])
 	return n;
 }
 
-/* Fields of the class that had many values, or else the one that had most; 0 if nothing stands out.
- */
+/* Fields of the class with many values, or else the one with most; 0 if none stands out. */
 static uint8_t wide_fields(const struct tft_shapes *s, const struct tft_class *c)
 {
 	uint8_t mask = 0, widest = 0;
@@ -301,7 +301,7 @@ static uint8_t wide_fields(const struct tft_shapes *s, const struct tft_class *c
 	return mask ? mask : widest;
 }
 
-/* A mask of TFT_MASK_ALL would be CLASS_ALL's, which keeps even fn: never by learning. */
+/* Learning never produces TFT_MASK_ALL: that is CLASS_ALL's, which keeps even fn out. */
 static void learn_class(const struct tft_shapes *s, struct tft_class *c)
 {
 	if (!(c->mask & TFT_MASK_TEXT))
@@ -317,7 +317,7 @@ static uint32_t add_shape(struct tft_shapes *s, const uint64_t key[TFT_SHAPE_WOR
 	return id;
 }
 
-/* Finds the key; sets *place to where it is or belongs. */
+/* Looks up the key; *place is its slot, or the free one where it belongs. */
 static uint32_t find(const struct tft_shapes *s, const uint64_t key[TFT_SHAPE_WORDS],
 		     uint32_t *place)
 {
@@ -344,7 +344,7 @@ static uint32_t add_slow(struct tft_shapes *s, struct tft_class *c, uint64_t key
 		if (id != CLASS_PLAIN)
 			c->id = id;
 	}
-	/* the last shape is kept for CLASS_ALL */
+	/* the last shape is reserved for CLASS_ALL */
 	if (s->n >= TFT_MAX_SHAPES - 1) {
 		*class = CLASS_ALL;
 		make_key(key, r, TFT_MASK_ALL, CLASS_ALL);
@@ -355,8 +355,8 @@ static uint32_t add_slow(struct tft_shapes *s, struct tft_class *c, uint64_t key
 	return add_shape(s, key, place);
 }
 
-/* A kernel comes several times in a step, each time before another one: two shapes tell what comes
- * next, one does not (11 % of guesses right on a step of 640 launches of 180 kernels). */
+/* A kernel occurs several times in a step, each time before a different one. Two shapes predict the
+ * next; one does not (11 % correct on a step of 640 launches of 180 kernels). */
 static inline void advance(struct tft_shapes *s, uint32_t id)
 {
 	s->context = (s->last * 0x9e5u ^ id) & (TFT_CONTEXTS - 1);

@@ -92,7 +92,7 @@ static void add_clock(struct tft_sketch_build *b, const struct tfh_rec *r, uint3
 	*thread = b->thread;
 }
 
-/* Bandwidth of a copy that returns only when it is done. */
+/* Bandwidth of a copy that returns only when complete. */
 static void add_copy(struct tft_sketch_build *b, const struct tfh_rec *r, uint8_t dir)
 {
 	struct tft_sketch *s = &b->sketch;
@@ -272,7 +272,7 @@ static uint64_t get(struct input *in)
 	return 0;
 }
 
-/* A count of entries; each takes at least one byte, so a larger one is a lie. */
+/* A count of entries; each takes at least one byte, so a larger count is invalid. */
 static uint32_t get_count(struct input *in, uint32_t cap)
 {
 	uint64_t n = get(in);

@@ -1,7 +1,7 @@
 /*
- * What the flusher says about a chunk in its header, so that a first pass over the headers alone
- * can choose the step clock. Computed by the encoder, read by the analyser; survives in DGST chunks
- * when the events are given up.
+ * Summary of a chunk in its header, so that a pass over the headers alone can choose the step
+ * clock. Computed by the encoder, read by the analysis; kept in DGST chunks when the events are
+ * discarded.
  */
 #ifndef TFT_SKETCH_H
 #define TFT_SKETCH_H
@@ -26,14 +26,14 @@ struct tft_sketch_stage {
 	uint64_t total, self;
 };
 
-/* A series of calls that could be the step clock: one (thread-independent) key per iterator, op
- * name or mark. */
+/* A series of calls that could be the step clock, one key per iterator, op name or mark, over all
+ * threads. */
 struct tft_sketch_clock {
 	uint16_t fn;
 	uint16_t pad;
 	uint32_t key; /* iterator id, op name id, ... */
 	uint32_t count;
-	uint32_t threads;	  /* how many threads issued it in this chunk */
+	uint32_t threads;	  /* threads that issued it in this chunk */
 	uint64_t t_first, t_last; /* end times */
 	uint64_t ticks;		  /* sum of durations */
 };
@@ -49,9 +49,9 @@ struct tft_sketch_bin {
 
 struct tft_sketch {
 	uint32_t n_fn, n_stage, n_clock, n_bin;
-	uint32_t overflow; /* entries that found no place */
+	uint32_t overflow; /* entries that did not fit */
 	uint32_t pad;
-	uint64_t launch_hash; /* order-sensitive hash over function ids of launches */
+	uint64_t launch_hash; /* order-sensitive hash of the launched function ids */
 	uint64_t launches;
 	struct tft_sketch_fn fn[TFT_SKETCH_FNS];
 	struct tft_sketch_stage stage[TFT_SKETCH_STAGES];

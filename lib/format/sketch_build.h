@@ -1,4 +1,5 @@
-/* Sketches while they are built (encoder) and packed (chunk header, FORMAT.md part 2.2). */
+/* Sketches under construction (encoder) and in packed form (chunk header, FORMAT.md section 2.2).
+ */
 #ifndef TFT_SKETCH_BUILD_H
 #define TFT_SKETCH_BUILD_H
 
@@ -14,7 +15,7 @@ struct tft_sketch_build {
 	struct tft_sketch sketch;
 	const struct tfh_fn_info *fn;
 	uint32_t fn_count;
-	uint32_t thread; /* of the run being read, + 1 */
+	uint32_t thread; /* of the current run, + 1 */
 	uint32_t fn_calls[TFT_SKETCH_FN_SLOTS];
 	uint64_t fn_ticks[TFT_SKETCH_FN_SLOTS];
 	uint16_t stage_at[1024]; /* open addressing: index + 1 */
@@ -22,24 +23,24 @@ struct tft_sketch_build {
 	uint32_t clock_thread[TFT_SKETCH_CLOCKS]; /* last thread that issued it, + 1 */
 };
 
-/* Starts empty. `fn` must live as long as the builder. */
+/* Starts empty. `fn` must outlive the builder. */
 void tft_sketch_init(struct tft_sketch_build *b, const struct tfh_fn_info *fn, uint32_t fn_count);
 void tft_sketch_reset(struct tft_sketch_build *b);
 
-/* Counts one record of the thread given by tft_sketch_thread. */
+/* Counts one record of the thread set by tft_sketch_thread(). */
 void tft_sketch_thread(struct tft_sketch_build *b, uint32_t thread);
 void tft_sketch_add(struct tft_sketch_build *b, const struct tfh_rec *r);
 
 /* Completes b->sketch. */
 const struct tft_sketch *tft_sketch_done(struct tft_sketch_build *b);
 
-/* Most bytes a packed sketch takes. */
+/* Largest packed size in bytes. */
 #define TFT_SKETCH_MAX 32768u
 
 /* Packs into `out` (TFT_SKETCH_MAX bytes); returns the length. */
 size_t tft_sketch_pack(const struct tft_sketch *s, uint8_t *out);
 
-/* Unpacks; an empty sketch from 0 bytes. 0 or -EBADMSG (then *s is empty). */
+/* Unpacks; 0 bytes are an empty sketch. Returns 0 or -EBADMSG (then *s is empty). */
 int tft_sketch_unpack(struct tft_sketch *s, const uint8_t *in, size_t len);
 
 #endif

@@ -94,7 +94,7 @@ size_t tft_table_bound(const struct tft_table *t, uint32_t n, const struct tft_t
 	return bytes + e->heap_bytes + e->pairs * sizeof(*e->pair) + e->spans * sizeof(*e->span);
 }
 
-/* A value as it is written; the start is the first column. */
+/* A value as stored; the start is the first column. */
 static uint64_t coded(const struct tft_table *t, const struct tft_table_column *c,
 		      const uint8_t *row, uint64_t v, uint64_t before)
 {
@@ -119,7 +119,7 @@ static uint8_t planes_of(const struct tft_table *t, const struct tft_table_colum
 	}
 	for (; values && all; all >>= 8)
 		planes++;
-	/* Ends that are all at their starts are not 0. */
+	/* Ends equal to their starts are not 0. */
 	return planes || !values ? planes : 1;
 }
 
@@ -247,7 +247,7 @@ int tft_table_open(struct tft_table_view *v, const void *payload, size_t len)
 	return 0;
 }
 
-/* Rows [from, to) of one column; `before`: the value of the row in front of them. Inlined for each
+/* Rows [from, to) of one column; `before` is the value of the preceding row. Inlined for each
  * number of planes. */
 static inline __attribute__((always_inline)) uint64_t
 take_planes(const struct tft_table *t, const struct tft_table_column *c,
@@ -295,7 +295,7 @@ static uint64_t take_column(const struct tft_table *t, const struct tft_table_co
 	}
 }
 
-/* So many rows at a time are filled column by column: they stay in the first-level cache. */
+/* Rows filled column by column at a time: they stay in the L1 cache. */
 #define ROWS_AT_ONCE 128u
 
 int tft_table_rows(const struct tft_table_view *v, const struct tft_table *t, void *rows)
@@ -346,7 +346,7 @@ static inline __attribute__((always_inline)) void add_spans(uint64_t *out, const
 		out[i] += tft_unzigzag(tft_plane_get(data, n, planes, i));
 }
 
-/* Adds ends that are written as distances to the starts in `out`. */
+/* Adds ends, stored as distances to the starts in `out`. */
 static void take_ends(const struct tft_table_view *v, const struct tft_section *s,
 		      const uint8_t *data, uint64_t *out)
 {

@@ -1,6 +1,6 @@
 /*
- * Tables of numbers as chunk payloads (FORMAT.md 2.8): rows in memory are structs, on disk each
- * field is a column of byte planes. Encoder and decoder share one description of each table.
+ * Tables of numbers as chunk payloads (FORMAT.md, section 2.8). Rows are structs in memory; on disk
+ * each field is a column of byte planes. Encoder and decoder share one description of each table.
  */
 #ifndef TFT_TABLE_H
 #define TFT_TABLE_H
@@ -13,21 +13,21 @@
 #define TFT_TABLE_ROWS_MAX (1u << 16)
 #define TFT_TABLE_SECTIONS_MAX 64u
 
-/* Sections that are no columns. */
+/* Sections that are not columns. */
 enum {
 	TFT_SEC_SPANS = 253, /* of GPUS: when device times were on */
 	TFT_SEC_HEAP = 254,
 	TFT_SEC_PAIRS = 255,
 };
 
-/* Transform of an end: its distance to the row's start (column 1). How long things take varies less
- * than what passes between them. */
+/* Transform of an end time: its distance to the row's start (column 1). Durations vary less than
+ * the gaps between ends. */
 #define TFT_FROM_START 3
 
 /* Column `id`: the field of `size` bytes at `offset` of a row. */
 struct tft_table_column {
 	uint8_t id;
-	uint8_t width; /* bytes on disk at most */
+	uint8_t width; /* largest width on disk in bytes */
 	uint8_t transform;
 	uint8_t size;
 	uint16_t offset;
@@ -91,11 +91,11 @@ struct tft_btrc_row {
 	uint64_t address; /* the return address */
 	uint32_t stack;	  /* as in a record's `stack` */
 	uint16_t index;	  /* 0 = innermost */
-	uint32_t place;	  /* of Python's frames, in the row of the innermost frame; 0 */
+	uint32_t place;	  /* Python place, in the row of the innermost frame; else 0 */
 };
 extern const struct tft_table tft_btrc;
 
-/* PYCO: one function of Python. */
+/* PYCO: one Python function. */
 struct tft_pyco_row {
 	uint32_t code, file, name, first; /* file, name: offsets in the heap; first: line */
 };
@@ -110,28 +110,29 @@ extern const struct tft_table tft_pyfr;
 /* MODS: one executable range of a file. */
 struct tft_mods_row {
 	uint64_t start, end, offset; /* offset: of `start` in the file */
-	uint64_t loaded, unloaded;   /* ticks of the looks before it came and when it was gone; 0 */
+	uint64_t loaded, unloaded;   /* ticks of the scan before it appeared and of the one that
+				      * missed it; else 0 */
 	uint32_t path, build_id;     /* offsets in the heap */
 };
 extern const struct tft_table tft_mods;
 
-/* A reading of the table's clock. */
+/* One reading of the table's clock. */
 struct tft_table_pair {
 	uint64_t ticks, ns;
 };
 static_assert(sizeof(struct tft_table_pair) == 16, "on disk");
 
 /* Device times were on from `first` to `last` (ticks), and every op of that time is in this chunk
- * or another one. */
+ * or another. */
 struct tft_gpu_span {
 	uint64_t first, last;
 	uint64_t flags; /* TFT_GPU_SPAN_* */
 };
 static_assert(sizeof(struct tft_gpu_span) == 24, "on disk");
-#define TFT_GPU_SPAN_NODES 1u /* the nodes of graphs, not only whole launches */
+#define TFT_GPU_SPAN_NODES 1u /* also the nodes of graphs, not only launches */
 
 struct tft_table_extra {
-	const void *heap; /* texts, each ended by a NUL */
+	const void *heap; /* texts, each NUL-terminated */
 	uint32_t heap_bytes;
 	const struct tft_table_pair *pair;
 	uint32_t pairs;
@@ -141,26 +142,26 @@ struct tft_table_extra {
 
 /* Largest payload of a table of n rows. */
 size_t tft_table_bound(const struct tft_table *t, uint32_t n, const struct tft_table_extra *extra);
-/* Length of the payload written to `out`, which has room for tft_table_bound(). A column that is 0
- * in all rows is left out. */
+/* Writes the payload to `out`, which has tft_table_bound() bytes, and returns its length. Columns
+ * that are 0 in all rows are left out. */
 size_t tft_table_pack(const struct tft_table *t, const void *rows, uint32_t n,
 		      const struct tft_table_extra *extra, void *out);
 
-/* A payload that was looked through: every section lies inside it. Points into the payload. */
+/* A validated payload: every section lies inside it. Points into the payload. */
 struct tft_table_view {
 	const uint8_t *data;
 	uint32_t rows, sections;
-	const char *heap; /* ends with a NUL; "" if there is none */
+	const char *heap; /* NUL-terminated; "" if there is none */
 	uint32_t heap_bytes;
 	const uint8_t *pair, *span;
 	uint32_t pairs, spans;
 };
 /* 0 or -EBADMSG. */
 int tft_table_open(struct tft_table_view *v, const void *payload, size_t len);
-/* All rows, v->rows of t->row_bytes; what the payload has no column for is 0. 0 or -EBADMSG. */
+/* All rows, v->rows of t->row_bytes; missing columns are 0. Returns 0 or -EBADMSG. */
 int tft_table_rows(const struct tft_table_view *v, const struct tft_table *t, void *rows);
-/* One column alone: true, its v->rows values are in `out`; false, all of them are `*same` (0 where
- * there is no such column) and `out` is as it was. A value may be wider than the field of a row. */
+/* One column. Returns true with its v->rows values in `out`, or false if all equal `*same` (0 for a
+ * missing column), with `out` unchanged. Values may be wider than the row's field. */
 bool tft_table_values(const struct tft_table_view *v, uint8_t id, uint64_t *out, uint64_t *same);
 /* Columns 1 and 2, both of v->rows values: when rows begin and end. */
 void tft_table_times(const struct tft_table_view *v, uint64_t *start, uint64_t *end);

@@ -1,8 +1,8 @@
 /*
- * Reading trace files and left-over journals. Readers distrust files: every length is bounded by
- * the bytes left and by the caps in layout.h before anything is allocated. All functions return 0
- * or -errno (-EBADMSG corrupt, -EPROTO newer major version, -ENOMSG not a trace file) and fill
- * `err` with one line that names the remedy.
+ * Reading trace files and left-over journals. Files are untrusted: every length is checked against
+ * the bytes left and the limits in layout.h before anything is allocated. All functions return 0 or
+ * -errno (-EBADMSG corrupt, -EPROTO newer major version, -ENOMSG not a trace file) and fill `err`
+ * with one line that names the remedy.
  */
 #ifndef TFT_READ_H
 #define TFT_READ_H
@@ -18,21 +18,21 @@
 
 struct tft_reader;
 
-/* What HEAD says; strings belong to the reader. Unknown numbers are -1, unknown strings "". */
+/* Contents of HEAD; strings belong to the reader. Unknown numbers are -1, unknown strings "". */
 struct tft_head {
 	uint32_t version;
 	uint32_t pid, ppid;
 	int32_t rank, world, local_rank;
 	uint32_t segment; /* 0.. within the process */
 	const char *host, *exe, *command, *boot_id, *tfhook_version, *job;
-	uint64_t start_realtime_ns; /* process recording start */
+	uint64_t start_realtime_ns; /* start of the process' recording */
 	uint64_t start_ticks;
-	uint64_t tick_hz;  /* estimate; CLKS is the truth */
+	uint64_t tick_hz;  /* estimate; CLKS is exact */
 	bool ticks_are_ns; /* clock_gettime fallback */
 	uint32_t fn_count;
 	const struct tfh_fn_info *fn; /* by fn number of this file */
-	const char *journal_path;     /* where the journal lives while the process runs */
-	uint64_t journal_start;	      /* start time of the process, to tell a reused pid */
+	const char *journal_path;     /* of the journal while the process runs */
+	uint64_t journal_start;	      /* start time of the process, distinguishes a reused pid */
 };
 
 struct tft_chunk_info {
@@ -42,29 +42,28 @@ struct tft_chunk_info {
 	uint64_t raw_bytes, packed_bytes;
 	uint64_t t_first, t_last; /* ticks; smallest and largest t_end in the chunk */
 	uint64_t dropped;	  /* cumulative in this process */
-	bool crc_ok; /* false once reading the chunk found it damaged; tft_verify reads them all */
+	bool crc_ok; /* false once reading the chunk found damage; tft_verify reads all */
 };
 
 int tft_open(const char *path, struct tft_reader **out, struct tfh_err *err);
-/* A second reader of an open one's file, whatever has become of its name since. */
+/* A second reader of the same file, even if it was renamed or removed since. */
 int tft_open_again(struct tft_reader *of, struct tft_reader **out, struct tfh_err *err);
 void tft_close(struct tft_reader *r);
 const struct tft_head *tft_head(const struct tft_reader *r);
-uid_t tft_owner(const struct tft_reader *r); /* whose file it is */
+uid_t tft_owner(const struct tft_reader *r); /* the file's owner */
 uint32_t tft_chunk_count(const struct tft_reader *r);
 const struct tft_chunk_info *tft_chunk(const struct tft_reader *r, uint32_t i);
-bool tft_clean_end(const struct tft_reader *r); /* footer present, and the process ended regularly
-						   with this segment */
+bool tft_clean_end(const struct tft_reader *r); /* footer present, and the process ended normally
+						 * with this segment */
 bool tft_closed(const struct tft_reader *r);	/* footer present: the segment was finished */
-uint64_t tft_bad_chunks(const struct tft_reader *r); /* skipped because of damage */
-uint64_t tft_tail_bytes(const struct tft_reader *r); /* bytes after the last whole chunk */
+uint64_t tft_bad_chunks(const struct tft_reader *r); /* skipped as damaged */
+uint64_t tft_tail_bytes(const struct tft_reader *r); /* bytes after the last complete chunk */
 
-/* Reads every chunk and checks its checksum; returns how many are damaged (all in all) or -errno.
- */
+/* Reads every chunk and checks its checksum. Returns the number of damaged chunks or -errno. */
 long tft_verify(struct tft_reader *r, struct tfh_err *err);
 
-/* Sketch of an EVNT chunk (from its header, nothing is decoded) or of a DGST chunk (which stands
- * for one given-up EVNT chunk: same events, times, run table). Owned by the reader until the next
+/* Sketch of an EVNT chunk (from its header, without decoding) or of a DGST chunk, which replaces
+ * one discarded EVNT chunk: same events, times and run table. Owned by the reader until the next
  * call. */
 int tft_chunk_sketch(struct tft_reader *r, uint32_t i, const struct tft_sketch **out,
 		     struct tfh_err *err);
@@ -73,21 +72,22 @@ int tft_chunk_sketch(struct tft_reader *r, uint32_t i, const struct tft_sketch *
 int tft_chunk_payload(struct tft_reader *r, uint32_t i, const void **data, size_t *len,
 		      struct tfh_err *err);
 
-/* ticks -> nanoseconds of CLOCK_MONOTONIC / CLOCK_REALTIME by piecewise-linear CLKS. */
+/* Converts ticks to ns of CLOCK_MONOTONIC or CLOCK_REALTIME, piecewise linear between CLKS triples.
+ */
 uint64_t tft_monotonic_ns(const struct tft_reader *r, uint64_t ticks);
 uint64_t tft_realtime_ns(const struct tft_reader *r, uint64_t ticks);
-/* Segments of one process, whose ticks are of one counter: from now on each converts them by what
- * all of them say of the clock. They are closed together. 0 or -ENOMEM. */
+/* Makes the segments of one process, whose ticks come from one counter, convert with the clock
+ * triples of all. They are closed together. 0 or -ENOMEM. */
 int tft_clocks_join(struct tft_reader *const *r, uint32_t n);
 
-/* How well the ticks of this file behave. A residual of many microseconds means a suspended machine
+/* Quality of the file's tick counter. A residual of many microseconds indicates a suspended machine
  * or a bad counter. */
 struct tft_clock_health {
 	uint32_t triples;
 	double tick_hz; /* measured between the first and the last triple; 0 with fewer than two */
 	int64_t residual_ns; /* largest distance of a triple from the line through its neighbours
-				(MONOTONIC) */
-	uint64_t residual_ticks;  /* where that was */
+			      * (MONOTONIC) */
+	uint64_t residual_ticks;  /* where that occurred */
 	int64_t realtime_step_ns; /* largest change of REALTIME - MONOTONIC between two triples */
 };
 void tft_clock_health(const struct tft_reader *r, struct tft_clock_health *health);
@@ -101,33 +101,33 @@ struct tft_run {
 	uint32_t start; /* index of its first record in the chunk */
 };
 
-/* Run table of an EVNT or DGST chunk from its header alone; owned by the reader until the next
+/* Run table of an EVNT or DGST chunk, from its header alone; owned by the reader until the next
  * call. */
 int tft_chunk_runs(struct tft_reader *r, uint32_t i, const struct tft_run **runs, uint32_t *n,
 		   struct tfh_err *err);
 
-/* Events of one chunk: runs of consecutive records of one thread, each in t_end order of its
- * thread. */
+/* Events of one chunk: runs of consecutive records of one thread, each ordered by t_end. */
 struct tft_events;
 int tft_events_open(struct tft_reader *r, uint32_t chunk, struct tft_events **out,
 		    struct tfh_err *err);
 void tft_events_close(struct tft_events *ev);
-/* Order-0 entropy in bytes, summed over every stored byte plane of the chunk: what no coding
- * without context beats. */
+/* Order-0 entropy in bytes, summed over all stored byte planes of the chunk: the limit of any
+ * context-free coding. */
 double tft_entropy_bytes(const struct tft_events *ev);
 uint32_t tft_run_count(const struct tft_events *ev);
 const struct tft_run *tft_run(const struct tft_events *ev, uint32_t i);
 
 #define TFT_MAX_COLUMNS 64u
 
-/* Sequential cursor over one run; tft_next writes one record and returns true, false at the run's
- * end. */
+/* Sequential cursor over one run. tft_next() fills one record and returns true, or returns false at
+ * the end of the run. */
 struct tft_cursor {
 	const struct tft_events *ev;
 	uint32_t pos, end;
-	uint64_t t;	 /* end time of the last record handed out, for delta decoding */
+	uint64_t t;	 /* end time of the previous record, for delta decoding */
 	uint64_t number; /* of the record at pos, in its thread */
-	uint32_t text;	 /* place in the text section, and in each column with the value before */
+	uint32_t text;	 /* position in the text section; `column` and `previous`: position and
+			  * last value in each column */
 	uint32_t column[TFT_MAX_COLUMNS];
 	uint64_t previous[TFT_MAX_COLUMNS];
 };

@@ -17,9 +17,9 @@
 
 struct tft_writer {
 	int fd;
-	dev_t dev; /* which file fd was opened for */
+	dev_t dev; /* identifies the file that fd was opened for */
 	ino_t ino;
-	uint64_t size; /* up to the end of the last whole chunk */
+	uint64_t size; /* up to the end of the last complete chunk */
 	uint64_t chunks;
 	struct tft_encoder *encoder;
 	const struct tfh_fn_info *fn;
@@ -63,8 +63,8 @@ static int write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* Room for one more index entry, before the chunk is written: a written chunk is never missing from
- * the index. */
+/* Reserves an index entry before the chunk is written, so that no written chunk is missing from the
+ * index. */
 static int reserve_entry(struct tft_writer *w)
 {
 	if (w->n_index < w->index_cap)
@@ -201,7 +201,7 @@ int tft_write_digest(struct tft_writer *w, struct tft_reader *from)
 
 /* ---- life ---- */
 
-/* Takes the descriptor over, also on failure. */
+/* Takes ownership of the descriptor, also on failure. */
 static int writer_new(int fd, const struct tfh_fn_info *fn, uint32_t fn_count,
 		      struct tft_writer **out)
 {
@@ -300,7 +300,7 @@ int tft_writer_rewind(struct tft_writer *w)
 
 void tft_writer_abandon(struct tft_writer *w)
 {
-	/* The memory stays: a lock of the heap may be held for ever in the child. */
+	/* The memory is not freed: another thread may have held the heap's lock at the fork. */
 	if (fd_is_ours(w))
 		tfh_close(w->fd);
 }
@@ -327,7 +327,7 @@ int tft_writer_finish(struct tft_writer *w, bool clean)
 	int err = write_index(w, clean);
 
 	if (err < 0) {
-		/* a file without index is whole, half an index is not */
+		/* a file without an index is valid, one with half an index is not */
 		w->size = chunks_end;
 		tft_writer_rewind(w);
 	}

@@ -1,4 +1,4 @@
-/* Parts of the writer that copying needs: repair. Not for others. */
+/* Parts of the writer for copying chunks: repair. */
 #ifndef TFT_WRITER_H
 #define TFT_WRITER_H
 
@@ -6,7 +6,7 @@
 
 #include "format/tft_write.h"
 
-/* A new file without HEAD, for chunks that are there already. */
+/* A new file without HEAD, for existing chunks. */
 int tft_writer_create_bare(const char *path, const struct tfh_access *access,
 			   struct tft_writer **out);
 

@@ -49,7 +49,7 @@ void tfh_command_line(char *text, size_t size)
 	size_t len = 0;
 
 	for (size_t i = 0; argv[i]; i++) {
-		const char *word = tfh_told_text(argv, i);
+		const char *word = tfh_redact_arg(argv, i);
 
 		if (len && len + 1 < size)
 			text[len++] = ' ';

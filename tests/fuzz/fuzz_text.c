@@ -59,9 +59,9 @@ static void redacted(char *text)
 		argv[n++] = p;
 	argv[n] = NULL;
 	for (size_t i = 0; i < n; i++) {
-		tfh_told_text(argv, i);
-		tfh_told_entry(argv[i]);
-		tfh_env_told(argv[i], strcspn(argv[i], "="));
+		tfh_redact_arg(argv, i);
+		tfh_redact_entry(argv[i]);
+		tfh_env_recorded(argv[i], strcspn(argv[i], "="));
 	}
 }
 

@@ -13,8 +13,8 @@ int main(int argc, char **argv)
 	if (argc != 5)
 		return 2;
 	if (tft_view_open(argv[1], &view, &err) ||
-	    tft_view_steer(view, (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]),
-			   (uint32_t)atoi(argv[4]), &err)) {
+	    tft_view_set_control(view, (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]),
+				 (uint32_t)atoi(argv[4]), &err)) {
 		puts(err.text);
 		return 1;
 	}

@@ -130,7 +130,7 @@ static void arguments(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *argv[] = {(char *)"x", (char *)cases[i].before, (char *)cases[i].text, NULL};
 		const char *want = cases[i].told ? cases[i].told : cases[i].text;
-		const char *got = tfh_told_text(argv, 2);
+		const char *got = tfh_redact_arg(argv, 2);
 		if (strcmp(got, want))
 			print_error("%s %s: %s, not %s\n", cases[i].before, cases[i].text, got,
 				    want);
@@ -182,12 +182,12 @@ static void environment(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
-		assert_true(tfh_env_told(told[i], strlen(told[i])));
+		assert_true(tfh_env_recorded(told[i], strlen(told[i])));
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		assert_false(tfh_env_told(kept[i], strlen(kept[i])));
-	assert_string_equal(tfh_told_entry("TF_CONFIG={\"token\": \"x\", \"n\": 1}"),
+		assert_false(tfh_env_recorded(kept[i], strlen(kept[i])));
+	assert_string_equal(tfh_redact_entry("TF_CONFIG={\"token\": \"x\", \"n\": 1}"),
 			    "TF_CONFIG={\"token\": " R ", \"n\": 1}");
-	assert_string_equal(tfh_told_entry("XLA_FLAGS=--a --b=https://u:p@h"),
+	assert_string_equal(tfh_redact_entry("XLA_FLAGS=--a --b=https://u:p@h"),
 			    "XLA_FLAGS=--a --b=https://u:" R "@h");
 }
 
@@ -212,11 +212,11 @@ static void any_text(void **state)
 		snprintf(middle, sizeof(middle), forms[form], "XPLANTEDX");
 		snprintf(whole, sizeof(whole), "%s %s", middle, noise);
 		char *argv[] = {(char *)"x", whole, NULL};
-		const char *told = tfh_told_text(argv, 1);
+		const char *told = tfh_redact_arg(argv, 1);
 		assert_null(strstr(told, "PLANTED"));
 		/* Noise alone: no crash, and a text no longer than it may get. */
 		char *alone[] = {(char *)"x", noise, NULL};
-		assert_true(strlen(tfh_told_text(alone, 1)) < 24 * sizeof(R));
+		assert_true(strlen(tfh_redact_arg(alone, 1)) < 24 * sizeof(R));
 	}
 }
 

@@ -255,7 +255,7 @@ static void test_refused(void **state)
 	assert_int_equal(unlink(name), 0);
 	assert_int_equal(link(path, name), 0);
 	assert_int_equal(tft_view_open(name, &v, &err), 0);
-	assert_int_equal(tft_view_steer(v, TFT_CTL_STOP, 0, 0, &err), -EMLINK);
+	assert_int_equal(tft_view_set_control(v, TFT_CTL_STOP, 0, 0, &err), -EMLINK);
 	assert_int_equal(f.j->control, 0);
 	tft_view_close(v);
 	assert_int_equal(unlink(name), 0);
@@ -316,7 +316,7 @@ static void test_changing(void **state)
 			clear_dir();
 			tft_salvage(path, NULL, 0, &got, NULL);
 			if (!tft_view_open(path, &v, NULL)) {
-				tft_view_steer(v, 0, TFT_CTL_STOP, 0, NULL);
+				tft_view_set_control(v, 0, TFT_CTL_STOP, 0, NULL);
 				tft_view_close(v);
 			}
 		}

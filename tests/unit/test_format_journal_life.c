@@ -79,9 +79,9 @@ static void test_life(void **state)
 	assert_int_equal(tft_salvage(path, other, TFT_SALVAGE_SNAPSHOT, &got, &err), 0);
 	assert_int_equal(got.records, 10);
 	unlink(got.path);
-	assert_int_equal(tft_view_steer(v, TFT_CTL_STOP | TFT_CTL_FLUSH, 0, 20, &err), 0);
+	assert_int_equal(tft_view_set_control(v, TFT_CTL_STOP | TFT_CTL_FLUSH, 0, 20, &err), 0);
 	assert_int_equal(f.j->control, 20ull << 32 | TFT_CTL_STOP | TFT_CTL_FLUSH);
-	assert_int_equal(tft_view_steer(v, 0, TFT_CTL_STOP, 0, &err), 0);
+	assert_int_equal(tft_view_set_control(v, 0, TFT_CTL_STOP, 0, &err), 0);
 	assert_int_equal(f.j->control, 20ull << 32 | TFT_CTL_FLUSH);
 	end_life(pid, end);
 	assert_int_equal(tft_view_life(v), TFT_DEAD);
