@@ -1,13 +1,13 @@
 /*
- * libtfhook-audit.so, for LD_AUDIT beside the preload: sends those to the hooks whom no preload
- * reaches. A library opened with RTLD_DEEPBIND finds libc's dlsym and the driver's own functions
- * before ours; the dynamic linker tells an auditor of each such binding and lets it answer.
+ * libtfhook-audit.so, for LD_AUDIT beside the preload: applies the hooks where the preload cannot.
+ * A library opened with RTLD_DEEPBIND finds libc's dlsym and the driver's functions before
+ * tfhook's; the dynamic linker reports each such binding to an auditor and lets it answer.
  *
- * An auditor lives in a namespace of its own with a libc of its own, so nothing is recorded here:
- * the only thing done is to ask the preloaded libtfhook.so what a binding to the driver is to be.
- * Bindings before the program starts are left alone: the preload is not yet ready, and needs no
- * help then. So are those in namespaces of dlmopen: the driver there is another copy, with a state
- * of its own, which our hooks do not call.
+ * An auditor lives in a namespace of its own with its own libc, so nothing is recorded here. It
+ * only asks the preloaded libtfhook.so how to resolve a binding to the driver. Bindings before the
+ * program starts are left alone: the preload is not ready then and needs no help. So are those in
+ * namespaces of dlmopen: the driver there is another copy with its own state, which the hooks do
+ * not call.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -18,7 +18,7 @@
 
 typedef void *(*route)(const char *name, void *found);
 
-static const char *recorder; /* its path; NULL when it is not preloaded */
+static const char *recorder; /* its path; NULL if it is not preloaded */
 static route ask;
 
 static bool begins(const char *text, const char *prefix)
@@ -26,7 +26,7 @@ static bool begins(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* Addresses in a dynamic section are those in memory, but where the loader could not write. */
+/* Addresses in a dynamic section are absolute, except where the loader could not write. */
 static const char *strings_of(const struct link_map *map)
 {
 	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
@@ -53,9 +53,9 @@ EXPORT unsigned la_version(unsigned version)
 }
 
 /*
- * Whose bindings la_symbind64 is told of. All lookups by dlsym in an object with LA_FLG_BINDTO are
- * told; LA_FLG_BINDFROM makes each call of an object to another one dearer (that is how glibc does
- * it), so only those have it that are linked to the driver. The cookie says whether to redirect.
+ * Selects the objects whose bindings are reported to la_symbind64. With LA_FLG_BINDTO, all dlsym
+ * lookups in an object are. With LA_FLG_BINDFROM, glibc makes each call from an object to another
+ * one slower, so only objects linked to the driver get it. The cookie says whether to redirect.
  */
 EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 {

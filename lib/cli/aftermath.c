@@ -1,7 +1,7 @@
 /*
- * When the job is over: what its processes left in journals goes to files, and the verdict is made.
- * All of it in child processes, so that nothing that happens here can touch the job's exit status,
- * and for a bounded time: whoever waits for the job must not wait for us.
+ * After the job: salvages the journals its processes left, and prints the verdict. This runs in
+ * child processes, so that it cannot affect the job's exit status, and for a bounded time, since
+ * somebody may be waiting for the job.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,13 +21,13 @@
 #include "format/journal_view.h"
 #include "report/report.h"
 
-/* What each of the two children may take, beside what the first one has to write. */
+/* Limit for each of the two children, besides what the first has to write. */
 #define MOST_NS 2000000000ll
-/* Time without a processor does not count, up to that many times the limit. */
+/* Time without a processor does not count, up to this multiple of the limit. */
 #define STARVED 5
-/* A disk that is slower than this keeps nobody waiting. */
+/* A slower disk does not extend the limit further. */
 #define WRITES_PER_S (16 << 20)
-/* Records on their way to a file, when somebody wants us to end. */
+/* Time for records already on their way to a file when this process is told to end. */
 #define GRACE_NS 500000000ll
 
 /* ---- a child with a limit ---- */
@@ -42,7 +42,7 @@ static int64_t now_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* How long the child was ready to run and had no processor. */
+/* How long the child was runnable without a processor. */
 static int64_t starved_ns(pid_t pid)
 {
 	char path[64], text[128];
@@ -63,7 +63,7 @@ static void enders(sigset_t *set)
 	sigaddset(set, SIGQUIT);
 }
 
-/* Those of the job's own end have done their work: a scheduler signals the whole group. */
+/* Signals handled for the job no longer matter; a scheduler signals the whole group. */
 static void forget_signals(void)
 {
 	const struct timespec none = {0, 0};
@@ -82,7 +82,7 @@ static void prepare_child(void)
 	sigemptyset(&none);
 	for (int sig = 1; sig < 32; sig++)
 		signal(sig, SIG_DFL);
-	/* Sent to the whole group; this process' parent says what becomes of it. */
+	/* The signal goes to the whole group; this process' parent decides. */
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -116,14 +116,14 @@ static enum how wait_for(pid_t pid, int64_t limit, int *status)
 		}
 	}
 	kill(pid, SIGKILL);
-	/* One that hangs in the kernel is left to it. */
+	/* A child that hangs in the kernel is left to it. */
 	for (int i = 0; i < 50 && waitpid(pid, status, WNOHANG) != pid; i++)
 		nanosleep(&(struct timespec){0, 2000000}, NULL);
 	*status = 0;
 	return how;
 }
 
-/* ---- what the job's processes left ---- */
+/* ---- salvage ---- */
 
 static void add_bytes(void *arg, const struct tft_found *found)
 {
@@ -133,7 +133,7 @@ static void add_bytes(void *arg, const struct tft_found *found)
 		*sum += (int64_t)tft_view_stat(found->view)->st_blocks * 512;
 }
 
-/* Bytes that journals of this job take, and nobody else's: others may have left a lot of them. */
+/* Bytes in this job's journals only: other jobs may have left many. */
 static int64_t journal_bytes(const struct tfh_place *place)
 {
 	int64_t sum = 0;
@@ -142,15 +142,15 @@ static int64_t journal_bytes(const struct tfh_place *place)
 	return sum;
 }
 
-/* What salvage() returns as a child's exit code. */
+/* Results of salvage() as a child's exit code. */
 #define LOST 1
-#define LIVE 2 /* from here on the number of processes that still record */
+#define LIVE 2 /* from here on the number of processes still recording */
 #define LIVE_MOST 60
 
 struct left {
 	unsigned live, lost;
-	/* Where a whole group was killed, some may take longer to die than the job's first
-	 * process: half a second in all, for those that still live. */
+	/* When a whole group is killed, some processes may outlive the job's first one: wait half a
+	 * second in all for them. */
 	unsigned patience;
 };
 
@@ -161,7 +161,7 @@ static void save(void *arg, const struct tft_found *found)
 	struct tft_salvaged saved;
 	struct tfh_err err = {0};
 
-	if (found->code || found->copy) /* not of this job */
+	if (found->code || found->copy) /* of another job */
 		return;
 	int code = tft_salvage_view(found->view, NULL, TFT_SALVAGE_UNLINK, &saved, &err);
 	for (; code == -EBUSY && left->patience; left->patience--) {
@@ -187,9 +187,9 @@ static int salvage(const struct tfh_place *place)
 	return (left.lost ? LOST : 0) + LIVE * (int)(left.live < LIVE_MOST ? left.live : LIVE_MOST);
 }
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
-/* A directory right here can be named without its path. */
+/* A directory directly below the working directory is shown without its path. */
 static const char *shown(const struct tfh_place *place)
 {
 	char here[4096];
@@ -225,7 +225,7 @@ static void judge(const struct tfh_place *place, bool color)
 		tfh_say("the whole report: tfhook report %s", shown(place));
 }
 
-/* A job that failed early is the likeliest reason of all. */
+/* A job that failed early is the most likely reason. */
 static void say_if_failed(int status)
 {
 	if (WIFSIGNALED(status))
@@ -288,11 +288,11 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 		program->path);
 }
 
-/* ---- the whole ---- */
+/* ---- both steps ---- */
 
-/* The verdict, or why there is none; in a child. */
-static enum how tell(const struct tfh_place *place, const struct tfh_program *program, int job,
-		     int left, bool traces, bool color, bool audit)
+/* Prints the verdict, or why there is none; runs in a child. */
+static enum how print_verdict(const struct tfh_place *place, const struct tfh_program *program,
+			      int job, int left, bool traces, bool color, bool audit)
 {
 	unsigned live = (unsigned)left / LIVE;
 	int status = 0;
@@ -344,7 +344,7 @@ bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *prog
 	left = WIFEXITED(left) ? WEXITSTATUS(left) : LOST;
 	bool traces = tfh_place_traces(place->dir) > 0;
 	if (how == DONE && !quiet)
-		how = tell(place, program, job, left, traces, color, audit);
+		how = print_verdict(place, program, job, left, traces, color, audit);
 	else if (how == LATE && !quiet)
 		tfh_say("saving what killed processes left takes too long to wait for: tfhook report %s",
 			shown(place));

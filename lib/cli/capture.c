@@ -58,8 +58,8 @@ int tfh_capture(char *const *argv, const char *preload, unsigned seconds, char *
 			kill(pid, SIGKILL);
 			break;
 		}
-		/* What does not fit is read all the same, so that the program does not wait for us.
-		 */
+		/* Output beyond the buffer is read and discarded, so that the program does not
+		 * block. */
 		ssize_t n = used + 1 < size ? read(pipes[0], out + used, size - 1 - used)
 					    : read(pipes[0], rest, sizeof(rest));
 		if (n <= 0)

@@ -1,4 +1,4 @@
-/* From argv to a subcommand. */
+/* Dispatches argv to a subcommand. */
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -9,9 +9,8 @@
 #include "cli/cli.h"
 
 /*
- * LD_PRELOAD without our own library; other entries keep their order. Returns whether there was
- * one. The command must not be traced itself: it maps journals and may run in the middle of
- * somebody's job.
+ * Removes tfhook's library from LD_PRELOAD; other entries keep their order. Returns whether it was
+ * there. The command must not be traced: it maps journals and may run in the middle of a job.
  */
 static bool strip_own_preload(char *out, size_t size)
 {
@@ -91,12 +90,13 @@ static int dispatch(int argc, char **argv)
 }
 
 /*
- * Where descriptors 0 to 2 are closed (services do that), a recording's file must not get one of
- * these numbers: messages would go into it. A job started from here finds them closed as they were.
+ * If descriptors 0 to 2 are closed (as services do), a recording's file must not get one of these
+ * numbers, or messages would be written into it. A job started from here finds them closed as
+ * before.
  */
 static void fill_descriptors(void)
 {
-	/* The wrong way round: writing fails as it would have. */
+	/* Opened in the opposite direction, so that using them fails as before. */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 &&
 		    open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC) < 0)

@@ -1,6 +1,6 @@
 /*
- * The `tfhook` command: one file per subcommand (cmd_<name>.c), one table of them (commands.c). The
- * table feeds parsing, help and the shells' completions, so a flag is written down once.
+ * The `tfhook` command: one file per subcommand (cmd_<name>.c), one table of them (commands.c). Parsing, help and
+ * shell completions use the table, so a flag is written down once.
  */
 #ifndef TFH_CLI_H
 #define TFH_CLI_H
@@ -11,20 +11,21 @@
 
 #include "base/err.h"
 
-/* Exit codes of the analysis commands. `run` gives the job's own, or one of the last three. */
+/* Exit codes of the analysis commands. `run` returns the job's exit code, or one of the last three.
+ */
 enum tfh_exit {
 	TFH_EXIT_OK = 0,
-	TFH_EXIT_GATE = 1, /* a check that was asked for failed */
+	TFH_EXIT_GATE = 1, /* a requested check failed */
 	TFH_EXIT_USAGE = 2,
 	TFH_EXIT_UNREADABLE = 3,
 	TFH_EXIT_INCOMPLETE = 4,
 	TFH_EXIT_NOTHING = 5, /* nothing to analyse */
-	TFH_EXIT_TOOL = 125,  /* run: tfhook itself failed, the job was not started */
+	TFH_EXIT_TOOL = 125,  /* run: tfhook failed, the job was not started */
 	TFH_EXIT_NOT_EXECUTABLE = 126,
 	TFH_EXIT_NOT_FOUND = 127,
 };
 
-/* What stands after the flags; completions offer accordingly. */
+/* Operands after the flags; completions depend on it. */
 enum tfh_operands {
 	TFH_OPERANDS_NONE,
 	TFH_OPERANDS_TRACES,
@@ -36,7 +37,7 @@ struct tfh_flag {
 	const char *name;    /* long form, without dashes */
 	char letter;	     /* short form, 0 = none */
 	const char *arg;     /* NULL: a switch; else the value's name in the help */
-	const char *choices; /* legal values, separated by spaces; NULL = any */
+	const char *choices; /* valid values, separated by spaces; NULL = any */
 	const char *help;
 };
 
@@ -50,33 +51,33 @@ struct tfh_command {
 	const char *summary;	  /* one line */
 	const char *details;	  /* further lines of the help, "" = none */
 	enum tfh_operands operands;
-	const char *words; /* TFH_OPERANDS_WORDS: the first operand's legal values */
+	const char *words; /* TFH_OPERANDS_WORDS: valid values of the first operand */
 	int usage_exit;	   /* exit code of a usage error */
 	int (*run)(const struct tfh_command_line *args);
 	struct tfh_flag flags[TFH_MAX_FLAGS]; /* ends at the first without a name */
 };
 
-/* A parsed command line; everything borrowed from argv. */
+/* A parsed command line, borrowed from argv. */
 struct tfh_command_line {
 	const struct tfh_command *command;
-	const struct tfh_command *const *all; /* there are, NULL-terminated: for help */
-	const char *value[TFH_MAX_FLAGS]; /* by index in flags; "" for a switch that was given */
-	char **operand;			  /* NULL-terminated */
+	const struct tfh_command *const *all; /* every command, NULL-terminated: for help */
+	const char *value[TFH_MAX_FLAGS];     /* by index in flags; "" for a switch */
+	char **operand;			      /* NULL-terminated */
 	int operands;
-	bool dashes; /* "--" stood before the operands */
+	bool dashes; /* "--" preceded the operands */
 };
 
 /* ---- commands.c ---- */
 extern const struct tfh_command *const tfh_commands[];
 
 /* ---- parse.c ---- */
-/* NULL: none has that name. */
+/* NULL if there is none of that name. */
 const struct tfh_command *tfh_command_find(const struct tfh_command *const *all, const char *name);
-/* Sorts argv[1..] into flags and operands, or says what is wrong on stderr and returns -EINVAL. A
- * command whose operands are a command line ends its flags at the first operand. `args->operand` is
- * argv itself, rearranged. */
+/* Sorts argv[1..] into flags and operands, or reports the error on stderr and returns -EINVAL. For
+ * a command whose operands are a command line, the flags end at the first operand. `args->operand`
+ * is argv itself, rearranged. */
 int tfh_line_parse(const struct tfh_command *command, char **argv, struct tfh_command_line *args);
-/* Value of a flag, "" for a switch, NULL if it was not given. */
+/* Value of a flag, "" for a switch, NULL if not given. */
 const char *tfh_line_get(const struct tfh_command_line *args, const char *name);
 
 /* ---- help.c ---- */
@@ -84,35 +85,36 @@ void tfh_help_all(FILE *out, const struct tfh_command *const *all);
 void tfh_help_command(FILE *out, const struct tfh_command *command);
 
 /* ---- console.c ---- */
-/* Prints text from `column` on, broken before column 80, further lines at `indent`. */
+/* Prints text from `column` on, wrapped before column 80, with further lines indented by `indent`.
+ */
 void tfh_print_wrapped(FILE *out, size_t column, size_t indent, const char *text);
-/* One line on stderr, "tfhook: " before it. */
+/* Prints one line on stderr, prefixed with "tfhook: ". */
 __attribute__((format(printf, 1, 2))) void tfh_say(const char *fmt, ...);
-/* Why reading or judging failed (`code` is a negative errno), with the remedy where files may not
- * be read. */
+/* Reports why reading or judging failed (`code` is a negative errno); if files are unreadable, with
+ * the remedy. */
 void tfh_say_why(const struct tfh_err *err, int code);
-/* The same without the path that a line begins with anyway. */
+/* The same message, without the path that the line starts with. */
 const char *tfh_reason(const struct tfh_err *err, int code, const char *path);
-/* Files of a directory that could not be read beside those that could. */
+/* Reports files of a directory that could not be read beside readable ones. */
 struct tfh_run;
 void tfh_say_left_out(const struct tfh_run *run);
-/* Whether to colour `out`, from --color=auto|always|never, NO_COLOR, CLICOLOR_FORCE, TERM. */
+/* Whether to colour `out`: from --color=auto|always|never, NO_COLOR, CLICOLOR_FORCE, TERM. */
 bool tfh_use_color(const char *flag, FILE *out);
-/* Whether the locale can show more than ASCII. */
+/* Whether the locale supports more than ASCII. */
 bool tfh_use_utf8(void);
-/* progress.c: shows on a terminal how much of a run was read while it is judged; NULL: nothing will
- * be shown. Both ends in the same thread. */
+/* progress.c: shows on a terminal how much of a run has been read; NULL if nothing will be shown.
+ * Start and stop in the same thread. */
 struct tfh_progress;
 struct tfh_progress *tfh_progress_start(struct tfh_run *run);
 void tfh_progress_stop(struct tfh_progress *p);
 
-/* Exit code for a negative errno of the readers and of the analysis. */
+/* Exit code for a negative errno of readers and analysis. */
 int tfh_exit_code(int error);
 
 /* ---- install.c ---- */
-/* Where a part of the installation lies ("libtfhook.so", "sim/libcuda.so.1", "demo/main.py"),
- * looked for relative to the running command: in the build tree and below PREFIX. 0 or -ENOENT;
- * then `path` names the first place tried. */
+/* Finds a part of the installation ("libtfhook.so", "sim/libcuda.so.1", "demo/main.py") relative to
+ * the running command: in the build tree and below PREFIX. Returns 0 or -ENOENT, with the first
+ * path tried in `path`. */
 int tfh_install_find(const char *part, char path[4096]);
 
 /* ---- commands ---- */
@@ -130,7 +132,7 @@ int tfh_cmd_completions(const struct tfh_command_line *args);
 int tfh_cmd_help(const struct tfh_command_line *args);
 int tfh_cmd_version(const struct tfh_command_line *args);
 
-/* The whole command: argv as main got it. Returns the exit status. */
+/* The whole command, with main's argv. Returns the exit status. */
 int tfh_cli(int argc, char **argv);
 
 #endif

@@ -1,4 +1,4 @@
-/* `tfhook ctl`: steers running jobs through the control word of their journals. */
+/* `tfhook ctl`: controls running jobs through the control word of their journals. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "format/journal_view.h"
 
-/* GPU_ON and GPU_OFF are written as two words. */
+/* GPU_ON and GPU_OFF are two words on the command line. */
 enum verb { STOP, START, FLUSH, GPU_ON, GPU_OFF, VERBS };
 static const struct {
 	const char *name;
@@ -19,7 +19,7 @@ static const struct {
 		  {"gpu on", TFT_CTL_GPU_ON, TFT_CTL_GPU_OFF},
 		  {"gpu off", TFT_CTL_GPU_OFF, TFT_CTL_GPU_ON}};
 
-/* The flusher clears the bit when the chunk is written; it looks every 100 ms. */
+/* The flusher clears the bit when the chunk is written; it checks every 100 ms. */
 static bool wait_for_flush(const struct tft_view *view)
 {
 	const struct timespec nap = {0, 20000000};
@@ -42,7 +42,7 @@ struct ctl_order {
 	unsigned told, failed, late;
 };
 
-static void tell(void *arg, const struct tft_found *found)
+static void control(void *arg, const struct tft_found *found)
 {
 	struct ctl_order *o = arg;
 	struct tfh_err err;
@@ -79,22 +79,22 @@ static int parse_steps(const char *text, uint32_t *steps)
 	return 0;
 }
 
-/* A run directory, or the number of a process. 0 or an exit code. */
-static int tell_target(const char *target, struct ctl_order *o)
+/* A run directory, or a pid. Returns 0 or an exit code. */
+static int control_target(const char *target, struct ctl_order *o)
 {
 	char dir[4096], *end;
 	struct stat st;
 	long pid = strtol(target, &end, 10);
 
 	if (!stat(target, &st) && S_ISDIR(st.st_mode) && realpath(target, dir)) {
-		tft_journals_of(dir, tell, o);
+		tft_journals_of(dir, control, o);
 		return 0;
 	}
 	if (*end || pid <= 0 || pid > INT32_MAX) {
 		tfh_say("ctl: '%s' is neither a run directory nor a process id", target);
 		return TFH_EXIT_USAGE;
 	}
-	int code = tft_journals_of_process((pid_t)pid, tell, o);
+	int code = tft_journals_of_process((pid_t)pid, control, o);
 	if (code != -EACCES && code != -EPERM)
 		return 0;
 	tfh_say("ctl: no permission to inspect process %ld: %s; name its run directory", pid,
@@ -120,7 +120,7 @@ int tfh_cmd_ctl(const struct tfh_command_line *args)
 	if (limit && parse_steps(limit, &o.steps))
 		return TFH_EXIT_USAGE;
 	o.verb = (enum verb)verb;
-	int code = tell_target(args->operand[0], &o);
+	int code = control_target(args->operand[0], &o);
 	if (code)
 		return code;
 	if (!o.told && !o.failed) {

@@ -1,6 +1,6 @@
 /*
- * `tfhook demo`: real training jobs on the simulated GPU, traced and judged; each verdict is
- * checked against what was built into the job. Exit code 1 if one is wrong.
+ * `tfhook demo`: traces and judges real training jobs on the simulated GPU, and compares each
+ * verdict with the defect built into the job. Exit code 1 if one is wrong.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "report/report.h"
 
 struct scene {
-	const char *demo;   /* that it belongs to */
+	const char *demo;   /* the demo it belongs to */
 	const char *name;   /* of its recording */
 	const char *script; /* below demo/ */
 	const char *story;
@@ -66,7 +66,7 @@ struct demo {
 	bool color;
 };
 
-/* ---- what it needs ---- */
+/* ---- requirements ---- */
 
 static bool has_packages(char *python, bool tensorflow)
 {
@@ -83,8 +83,8 @@ static bool has_packages(char *python, bool tensorflow)
 	return !tfh_capture(argv, NULL, 60, out, sizeof(out));
 }
 
-/* The one named by TFH_PY; else python3; else what `make demo` prepared in the source tree, if this
- * command was built there. */
+/* The interpreter named by TFH_PY; else python3; else the one `make demo` prepared, if this command
+ * was built in the source tree. */
 static int find_python(struct demo *d, bool tensorflow)
 {
 	static const char *const prepared[] = {"quick", "main"};
@@ -111,7 +111,7 @@ static int find_python(struct demo *d, bool tensorflow)
 	return -ENOENT;
 }
 
-/* Looked at before the first job runs, which takes a while. */
+/* Checked before the first job runs, which takes a while. */
 static int find_scripts(const char *name)
 {
 	char part[64], script[4096];
@@ -175,15 +175,15 @@ static void set_variables(const struct demo *d, const struct scene *s)
 	setenv("DEV", "CUDA:PTX", 1);
 	setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
 	setenv("TF_ENABLE_ONEDNN_OPTS", "0", 0);
-	/* tinygrad keeps compiled kernels in a cache below the home directory; the demo leaves
-	 * nothing there. */
+	/* tinygrad caches compiled kernels below the home directory; the demo must not leave
+	 * anything there. */
 	setenv("CACHELEVEL", "0", 0);
 	for (size_t i = 0; i < sizeof(s->variables) / sizeof(s->variables[0]) && s->variables[i];
 	     i++)
 		putenv((char *)s->variables[i]);
 }
 
-/* `tfhook run` in a process of its own, as anybody would type it. Returns its exit code. */
+/* Runs `tfhook run` in a process of its own, as a user would. Returns its exit code. */
 static int run_job(const struct demo *d, const struct scene *s, const char *dir, const char *script)
 {
 	int status;
@@ -260,7 +260,7 @@ static enum outcome play_once(const struct demo *d, const struct scene *s, const
 	return judge(d, s, dir);
 }
 
-/* Where other work takes the processors, something else may truly hold the job back: once more. */
+/* Other load can really slow the job down, so a wrong verdict gets a second try. */
 static enum outcome play(const struct demo *d, const struct scene *s)
 {
 	tfh_put(s->story, stdout);

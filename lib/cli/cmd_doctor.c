@@ -1,4 +1,4 @@
-/* `tfhook doctor`: can this machine, and a given command, be traced? Each check with what it found
+/* `tfhook doctor`: can this machine, and a given command, be traced? Each check prints its result
  * and the remedy. */
 #include <errno.h>
 #include <fcntl.h>
@@ -105,7 +105,7 @@ static const struct {
 };
 #define TF_SYMBOLS (sizeof(tf_symbols) / sizeof(tf_symbols[0]))
 
-/* Marks the symbols whose names stand in the file's string table. */
+/* Marks the symbols whose names occur in the file's string table. */
 static void search_file(const char *path, bool *found)
 {
 	struct stat st;
@@ -132,7 +132,7 @@ static void report_symbols(struct tfh_doctor *d, const char *dir, const bool *fo
 	unsigned n = 0, have = 0;
 
 	for (size_t i = 0; i < TF_SYMBOLS; i++) {
-		/* The entry for loaders of one's own is no part of TensorFlow. */
+		/* The symbol for custom loaders is not part of TensorFlow. */
 		if (!*tf_symbols[i].symbol ||
 		    !strcmp(tf_symbols[i].symbol, "tf_data_iterator_get_next"))
 			continue;
@@ -185,7 +185,7 @@ static void check_tensorflow(struct tfh_doctor *d, const char *python)
 	report_symbols(d, out, found);
 }
 
-/* Whether this interpreter's stacks can be read. */
+/* Checks whether this interpreter's stacks can be read. */
 static void check_lines(struct tfh_doctor *d, const char *python)
 {
 	char out[256] = "", make[32] = "";
@@ -218,7 +218,7 @@ static void check_lines(struct tfh_doctor *d, const char *python)
 			    micro);
 }
 
-/* Packages of Python that need more than the preload. */
+/* Checks for Python packages that need more than the preload. */
 static void check_packages(struct tfh_doctor *d, const char *python)
 {
 	static const struct {

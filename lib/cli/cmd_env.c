@@ -1,4 +1,4 @@
-/* `tfhook env`: the variables for launchers that `tfhook run` cannot stand before. */
+/* `tfhook env`: prints the variables, for launchers that cannot be started through `tfhook run`. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/run.h"
 
-/* In single quotes, for a shell to read back. */
+/* In single quotes, for a shell. */
 static void print_quoted(const char *text)
 {
 	tfh_put("'", stdout);
@@ -19,7 +19,7 @@ static void print_quoted(const char *text)
 	tfh_put("'", stdout);
 }
 
-/* What cannot be printed as it is would be another path when it is read back. */
+/* Text that cannot be printed unchanged would name another path when read back. */
 static bool printable(const char *name, const char *value)
 {
 	for (uint32_t c; *value; value += tfh_utf8(value, strlen(value), NULL))
@@ -41,14 +41,15 @@ static void print_settings(void)
 			width = (int)strlen(tfh_option_specs[i].name);
 	for (int i = 0; i < TFH_OPT_COUNT; i++) {
 		const struct tfh_option_spec *s = &tfh_option_specs[i];
-		bool shown = *s->fallback && strcmp(s->fallback, "-1"); /* -1: not known */
+		bool shown = *s->fallback && strcmp(s->fallback, "-1"); /* -1: unknown */
 
 		tfh_print(stdout, "#   %-*s  %s%s%s%s\n", width, s->name, s->help,
 			  shown ? " [" : "", shown ? s->fallback : "", shown ? "]" : "");
 	}
 }
 
-/* "export NAME=value" with what the variable holds already; false: it cannot be told. */
+/* Prints "export NAME=value" with the variable's existing value; false if that cannot be printed.
+ */
 static bool print_export(const char *name, const char *ours)
 {
 	char *value = tfh_preload_value(ours, getenv(name));

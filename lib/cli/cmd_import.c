@@ -1,4 +1,4 @@
-/* `tfhook import`: another tool's trace as trace files of our own. */
+/* `tfhook import`: converts another tool's trace to .tft files. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "export/tft.h"
 #include "import/import.h"
 
-/* One process: the file named. More: a directory of that name, a file for each. */
+/* One process: the named file. Several: a directory of that name with a file for each. */
 static int write_processes(struct tfh_run *run, const char *out, struct tfh_err *err)
 {
 	const struct tfh_access owner_alone = {0};

@@ -1,4 +1,4 @@
-/* `tfhook info`: what a recording consists of. */
+/* `tfhook info`: lists the contents of a recording. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 #include "model/ops/ops.h"
 #include "report/format.h"
 
-/* ---- run.json: shown as it stands, one value a line ---- */
+/* ---- run.json: shown as it is, one value per line ---- */
 
-/* Copies a JSON string's text without its quotes and escapes of quotes; escapes of characters that
- * show nothing stay. */
+/* Copies a JSON string without its quotes and escaped quotes; escapes of invisible characters stay.
+ */
 static void unquote(const char *json, char *out, size_t size)
 {
 	size_t n = 0;
@@ -52,7 +52,7 @@ static void print_variable(int length, const char *name, const char *value)
 	tfh_put("\n", stdout);
 }
 
-/* The "env" object of run.json, which tfhook itself wrote with one member a line. */
+/* The "env" object of run.json, written by tfhook with one member per line. */
 static void print_environment(const char *dir)
 {
 	FILE *f = tfh_open_facts(dir, "run.json");
@@ -223,7 +223,7 @@ static void print_run(const struct tfh_run *run)
 	print_end(run);
 }
 
-/* What another tool recorded. */
+/* Shows which tool recorded an imported trace. */
 static void print_source(struct tfh_run *run)
 {
 	static const char *const tool[] = {
@@ -317,7 +317,7 @@ static void print_file(const struct tfh_files *files, const char *path, bool chu
 	tft_close(r);
 }
 
-/* What is not in the files yet, of processes that run or were killed. */
+/* Data not yet in files, of processes that run or were killed. */
 static void print_journal(void *arg, const struct tft_found *found)
 {
 	(void)arg;

@@ -1,4 +1,4 @@
-/* `tfhook repair`: what is whole of damaged files and of left-over journals, in new files. */
+/* `tfhook repair`: copies the intact parts of damaged files and left-over journals to new files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -26,7 +26,7 @@ static bool is_journal(const char *path)
 	return len > 8 && !strcmp(path + len - 8, ".journal");
 }
 
-/* What tft_salvage answered, in words. */
+/* Reports a result of tft_salvage. */
 static int say_saved(const char *path, int code, const struct tft_salvaged *saved,
 		     const struct tfh_err *err)
 {
@@ -44,7 +44,7 @@ static int say_saved(const char *path, int code, const struct tft_salvaged *save
 	return TFH_EXIT_OK;
 }
 
-/* Results are as widely readable as what they are made from. */
+/* Results are as widely readable as their source. */
 static struct tfh_access access_like(const char *path)
 {
 	struct tfh_access access = {0};
@@ -55,7 +55,7 @@ static struct tfh_access access_like(const char *path)
 	return access;
 }
 
-/* A directory for results of `from`, unless it is there. 0 or -errno. */
+/* Creates a directory for results of `from`, unless it exists. Returns 0 or -errno. */
 static int make_results(const char *out, const char *from, bool new)
 {
 	struct tfh_access access = access_like(from);
@@ -99,8 +99,8 @@ static bool is_whole(const char *path)
 	return whole;
 }
 
-/* A whole file is linked, which costs no space; across file systems it is copied as a damaged one
- * is. */
+/* An intact file is linked, which takes no space; across file systems it is copied like a damaged
+ * one. */
 static int repair_file(const char *path, const char *dir)
 {
 	const char *base = strrchr(path, '/');
@@ -133,7 +133,7 @@ static int repair_file(const char *path, const char *dir)
 	return TFH_EXIT_OK;
 }
 
-/* An empty file stands for its number: without it those behind it would seem to miss one. */
+/* An empty file keeps its number: without it, a file would seem to be missing. */
 static void keep_numbers(const struct tfh_files *files, const char *dir)
 {
 	char out[8192];
@@ -166,7 +166,7 @@ static void save_found(void *arg, const struct tft_found *found)
 	s->status = code > s->status ? code : s->status;
 }
 
-/* The journals of a run directory, wherever they lie. */
+/* The journals of a run directory, wherever they are. */
 static int repair_journals(const char *dir, const char *out)
 {
 	struct saving s = {out, TFH_EXIT_OK};
@@ -177,7 +177,7 @@ static int repair_journals(const char *dir, const char *out)
 	return s.status;
 }
 
-/* What tells a report about the run as a whole. */
+/* Copies what a report needs to know about the run. */
 static void copy_facts(const char *dir, const char *out)
 {
 	static const char *const names[] = {"run.json", "end.json"};
@@ -203,7 +203,7 @@ static void copy_facts(const char *dir, const char *out)
 	}
 }
 
-/* One operand that is no journal, into `out` or a new directory beside it. */
+/* Repairs one operand that is not a journal into `out` or a new directory beside it. */
 static int repair_operand(const struct tfh_command_line *args, char *path, const char *out)
 {
 	char *one[] = {path, NULL}, own[4128];
@@ -255,9 +255,9 @@ static int repair_operand(const struct tfh_command_line *args, char *path, const
 	return status;
 }
 
-/* ---- what is left in /dev/shm ---- */
+/* ---- journals left in /dev/shm ---- */
 
-/* Its run directory was deleted: it is not there, and the process saw the same files as we do. */
+/* Whether its run directory was deleted, judged only if the process saw the same file system. */
 static bool directory_gone(const struct tft_journal *j)
 {
 	struct stat root;
@@ -272,7 +272,7 @@ static bool is_left(const struct tft_view *view)
 	return !strncmp(tft_view_path(view), "/dev/shm/tfhook.", 16);
 }
 
-/* One of the user's own journals. */
+/* Repairs one of the user's own journals. */
 static void take_left(void *arg, const struct tft_found *found)
 {
 	const struct tft_journal *j = tft_view_header(found->view);
@@ -339,8 +339,8 @@ static void note_owner(void *arg, const struct tft_found *found)
 
 #define USER_SECONDS 60
 
-/* As that user, who alone decides where such a journal's directory leads: nothing is written there
- * with root's rights, and a directory that never answers costs a minute. */
+/* Runs as that user, who decides where such a journal's directory leads: root's rights write
+ * nothing there, and a directory that does not respond costs a minute. */
 static int take_as(uid_t uid, gid_t gid)
 {
 	int status;

@@ -1,4 +1,4 @@
-/* `tfhook report`: reads a recording, judges it, prints the result in the form asked for. */
+/* `tfhook report`: reads a recording, judges it, prints the result in the requested form. */
 #include <errno.h>
 #include <string.h>
 
@@ -93,12 +93,12 @@ int tfh_cmd_report(const struct tfh_command_line *args)
 	}
 	code = print(args, result);
 	if (code && ferror(stdout)) {
-		status = TFH_EXIT_UNREADABLE; /* said where all output ends */
+		status = TFH_EXIT_UNREADABLE; /* reported when all output ends */
 	} else if (code) {
 		tfh_say("cannot write the report: %s", strerror(-code));
 		status = TFH_EXIT_UNREADABLE;
 	} else if (!result->steps.total) {
-		status = TFH_EXIT_NOTHING; /* the report itself says what is missing */
+		status = TFH_EXIT_NOTHING; /* the report says what is missing */
 	} else if (tfh_line_get(args, "strict") && incomplete(&result->quality)) {
 		tfh_say("the recording is incomplete (--strict); `tfhook verify` says where");
 		status = TFH_EXIT_INCOMPLETE;

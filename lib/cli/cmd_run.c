@@ -1,7 +1,7 @@
 /*
- * `tfhook run`: starts a job with the recorder in it and waits. The job keeps its process group,
- * terminal, output and exit status; whatever goes wrong with the recording is said on stderr and
- * changes none of them.
+ * `tfhook run`: starts a job with the recorder and waits for it. The job keeps its process group,
+ * terminal, output and exit status. Problems with the recording are reported on stderr and change
+ * none of these.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,12 +28,12 @@ static int64_t now_ns(void)
 /* ---- what the job inherits ---- */
 
 struct signals {
-	sigset_t mask;		/* as the job gets it */
-	struct sigaction child; /* SIGCHLD, likewise */
-	struct sigaction pipe;	/* and SIGPIPE */
+	sigset_t mask;		/* as the job inherits it */
+	struct sigaction child; /* SIGCHLD, as inherited */
+	struct sigaction pipe;	/* SIGPIPE, as inherited */
 };
 
-/* The signals that `run` passes on. Blocked while the job runs and taken with sigwaitinfo. */
+/* Signals that `run` forwards to the job. Blocked while it runs and received with sigwaitinfo. */
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 static void block_signals(struct signals *before)
@@ -45,7 +45,7 @@ static void block_signals(struct signals *before)
 	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
 		sigaddset(&set, passed_on[i]);
 	sigaddset(&set, SIGCHLD);
-	/* With SIGCHLD ignored, the kernel would forget how the job ended. */
+	/* With SIGCHLD ignored, the kernel would discard the job's status. */
 	sigaction(SIGCHLD, &normal, &before->child);
 	sigprocmask(SIG_BLOCK, &set, &before->mask);
 }
@@ -65,7 +65,7 @@ static int set_variables(const struct tfh_place *place, const struct tfh_library
 	int err =
 		!preload || setenv("LD_PRELOAD", preload, 1) || setenv("TFHOOK_RUN", place->dir, 1);
 
-	/* Names of ranges, where the job has any; another tool keeps its place. */
+	/* Records NVTX ranges if the job has any, unless another tool already uses the variable. */
 	if (!getenv("NVTX_INJECTION64_PATH"))
 		err |= setenv("NVTX_INJECTION64_PATH", library->preload, 1);
 	if (*library->audit)
@@ -100,7 +100,7 @@ static pid_t start(char *const *argv, const struct tfh_place *place,
 			execvp(argv[0], argv);
 			code = -errno;
 		}
-		/* Only reached on failure: the number goes to the parent, which prints it. */
+		/* Reached only on failure: the errno goes to the parent, which prints it. */
 		ssize_t n = write(gate[1], &code, sizeof(code));
 		_exit(n == sizeof(code) ? TFH_EXIT_TOOL : TFH_EXIT_NOT_EXECUTABLE);
 	}
@@ -115,8 +115,8 @@ static pid_t start(char *const *argv, const struct tfh_place *place,
 }
 
 /*
- * Waits for the job. A signal that somebody sent to this process goes on to the job; one from the
- * terminal (the kernel is its sender) has reached the whole process group already.
+ * Waits for the job. A signal sent to this process is forwarded to the job; one from the terminal
+ * (sent by the kernel) has already reached the whole process group.
  */
 static int wait_for(pid_t pid)
 {
@@ -138,8 +138,7 @@ static int wait_for(pid_t pid)
 	}
 }
 
-/* Ends as the job did: the same code, or death of the same signal (without a core file of our own).
- */
+/* Ends as the job did: with the same code, or by the same signal (without a core file). */
 static int end_like(int status, const struct signals *before)
 {
 	if (!WIFSIGNALED(status))
@@ -159,7 +158,7 @@ static int end_like(int status, const struct signals *before)
 	return 128 + sig;
 }
 
-/* ---- before it ---- */
+/* ---- before the job ---- */
 
 static void warn_about_room(const struct tfh_place *place)
 {
@@ -173,7 +172,7 @@ static void warn_about_room(const struct tfh_place *place)
 			(double)((int64_t)least + room) / (1 << 30), (double)least / (1 << 30));
 }
 
-/* 0, or the exit code with which `run` gives up. */
+/* Returns 0, or the exit code if the program cannot be started. */
 static int check_program(const struct tfh_command_line *args, struct tfh_program *program,
 			 bool strict)
 {
@@ -211,7 +210,7 @@ int tfh_cmd_run(const struct tfh_command_line *args)
 	struct tfh_err err;
 	struct signals before;
 
-	/* A message of ours that nobody reads must not cost the job. */
+	/* A message that cannot be written must not end the job. */
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &before.pipe);
 	int code = check_program(args, &program, strict);
 	if (code)

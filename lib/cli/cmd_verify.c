@@ -1,4 +1,5 @@
-/* `tfhook verify`: every chunk's checksums, every event chunk decoded, a clean end. */
+/* `tfhook verify`: checks the checksums of every chunk, decodes every event chunk, and checks for a
+ * clean end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,10 @@
 struct counts {
 	uint64_t chunks, events, bad, tail, dropped, torn;
 	bool closed, clean, salvaged;
-	enum tfh_rest rest; /* asked for when the process did not end with this file */
+	enum tfh_rest rest; /* determined if the process did not finish this file */
 };
 
-/* Decoding checks what the checksum does not: that the columns hold as many records as the header
+/* Decoding checks what the checksum cannot: that the columns hold as many records as the header
  * says. */
 static int check_events(struct tft_reader *r, uint32_t chunk, uint64_t *events)
 {
@@ -66,15 +67,15 @@ static int check_file(const char *path, struct counts *c, struct tfh_err *err)
 	return 0;
 }
 
-/* Whether the rest of a file that was not closed stands in a salvaged one: rings and staging hold
- * all that its last bytes may lack. */
+/* Whether a file that was not closed continues in a salvaged one. Rings and staging hold everything
+ * its end may lack. */
 static bool is_saved(const struct counts *c)
 {
 	return (c->closed || !c->salvaged) &&
 	       (c->rest == TFH_REST_SALVAGED || c->rest == TFH_REST_TORN);
 }
 
-/* What is wrong, as words; "" when nothing is. */
+/* Describes the problems; "" if there are none. */
 static void troubles(const struct counts *c, char *out, size_t size)
 {
 	size_t n = 0;
@@ -100,8 +101,8 @@ static void troubles(const struct counts *c, char *out, size_t size)
 			 (unsigned long long)c->dropped);
 }
 
-/* Says which file of a process, before this one, is not there: they are numbered from 0. */
-static bool tell_missing(const char *path)
+/* Reports a missing earlier file of a process: files are numbered from 0. */
+static bool report_missing(const char *path)
 {
 	size_t len = strlen(path), dot = len > 4 ? len - 4 : 0, at = dot;
 	char before[4096];
@@ -118,8 +119,8 @@ static bool tell_missing(const char *path)
 	return true;
 }
 
-/* A file without a byte: nothing is wrong where a salvaged one follows. */
-static int tell_empty(const struct tfh_files *files, const char *path, bool quiet)
+/* An empty file is no problem if a salvaged one follows. */
+static int report_empty(const struct tfh_files *files, const char *path, bool quiet)
 {
 	enum tfh_rest rest = tfh_files_rest(files, path);
 	bool saved = rest == TFH_REST_SALVAGED || rest == TFH_REST_TORN;
@@ -151,16 +152,16 @@ int tfh_cmd_verify(const struct tfh_command_line *args)
 	for (size_t i = 0; i < files.n; i++) {
 		struct counts c;
 		char wrong[256];
-		if (tell_missing(files.path[i]) && status == TFH_EXIT_OK)
+		if (report_missing(files.path[i]) && status == TFH_EXIT_OK)
 			status = TFH_EXIT_INCOMPLETE;
 		if (tfh_file_empty(files.path[i])) {
-			code = tell_empty(&files, files.path[i], quiet);
+			code = report_empty(&files, files.path[i], quiet);
 			if (status == TFH_EXIT_OK)
 				status = code;
 			continue;
 		}
 		code = check_file(files.path[i], &c, &err);
-		if (code == -ENOENT) { /* while we looked at the others */
+		if (code == -ENOENT) { /* while the others were checked */
 			tfh_print(stdout, "%s: missing: deleted, perhaps by TFHOOK_MAX_SIZE\n",
 				  files.path[i]);
 			if (status == TFH_EXIT_OK)

@@ -1,4 +1,4 @@
-/* Talking to the person: stderr lines, colour, width. */
+/* Messages on stderr, colour, width. */
 #include <errno.h>
 #include <langinfo.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@ void tfh_say(const char *fmt, ...)
 	char form[1024];
 	va_list args;
 
-	/* One write for the line: the job's processes share this terminal. */
+	/* One write per line, since the job's processes share this terminal. */
 	snprintf(form, sizeof(form), "tfhook: %s\n", fmt);
 	va_start(args, fmt);
 	tfh_vprint(stderr, form, args);

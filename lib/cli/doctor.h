@@ -1,4 +1,4 @@
-/* What the checks of `tfhook doctor` share. */
+/* Shared by the checks of `tfhook doctor`. */
 #ifndef TFH_CLI_DOCTOR_H
 #define TFH_CLI_DOCTOR_H
 
@@ -14,12 +14,13 @@ struct tfh_doctor {
 	struct tfh_library library;
 };
 
-/* Prints a line; BAD ones are counted. */
+/* Prints a line, and counts it if BAD. */
 void tfh_finding(struct tfh_doctor *d, enum tfh_outcome o, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The GPU driver, CUPTI and the permission to use it, ranges, and programs that need a recorder
- * without driver names. `python` is asked for its packages. */
+/* Checks the GPU driver, CUPTI and the permission to use it, ranges, and programs that need the
+ * recorder without exported driver names. `python` is the interpreter whose packages are checked.
+ */
 void tfh_doctor_gpu(struct tfh_doctor *d, const char *python);
 
 #endif

@@ -1,4 +1,4 @@
-/* What `tfhook doctor` says of the GPU driver and of device times. */
+/* The checks of `tfhook doctor` for the GPU driver and device times. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
@@ -12,14 +12,15 @@
 #include "cli/capture.h"
 #include "cli/doctor.h"
 
-/* What a child found out. */
+/* A child's findings. */
 struct library_look {
 	int there;
-	int version;	 /* as the library counts: 13010 is 13.1; 0 untold */
+	int version;	 /* as the library counts: 13010 is 13.1; 0 = unknown */
 	char path[4096]; /* of the library */
 };
 
-/* Driver libraries start threads and open devices: only ever in a child. False if it crashed. */
+/* Driver libraries start threads and open devices, so they are loaded only in a child. False if it
+ * crashed. */
 static bool in_child(void (*look)(struct library_look *), struct library_look *out)
 {
 	struct library_look *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -64,7 +65,7 @@ static void look_at_driver(struct library_look *l)
 		l->version = 0;
 }
 
-static const char *one_cupti; /* the only library to look at, or NULL: where the loader looks */
+static const char *one_cupti; /* the only library to check, or NULL: the loader's choice */
 
 static void look_at_cupti(struct library_look *l)
 {
@@ -83,7 +84,7 @@ static void look_at_cupti(struct library_look *l)
 		l->version = (int)version;
 }
 
-/* Where pip keeps it: the first of the packages' directories that has one. */
+/* pip's copy: the first of the package directories that has one. */
 static bool cupti_of(const char *python, char *out, size_t size)
 {
 	char *argv[] = {(char *)python, "-c",
@@ -99,7 +100,7 @@ static bool cupti_of(const char *python, char *out, size_t size)
 	return *out != '\0';
 }
 
-/* NVIDIA's kernel module keeps profiling for administrators unless told otherwise. */
+/* NVIDIA's kernel module reserves profiling for administrators by default. */
 static void check_permission(struct tfh_doctor *d)
 {
 	FILE *f = fopen("/proc/driver/nvidia/params", "re");
@@ -168,7 +169,7 @@ static void check_driver(struct tfh_doctor *d, const char *python)
 		check_cupti(d, &driver, python);
 }
 
-/* Call sites need an unwinder; ranges of the program need the one place of NVTX. */
+/* Call sites need an unwinder; ranges need NVTX's single injection slot. */
 static void check_extras(struct tfh_doctor *d)
 {
 	const char *nvtx = getenv("NVTX_INJECTION64_PATH");

@@ -1,4 +1,4 @@
-/* The trace files that operands stand for. */
+/* The trace files that operands select. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -120,8 +120,8 @@ bool tfh_is_salvaged(struct tft_reader *r, uint64_t *torn)
 	return false;
 }
 
-/* "dir/p.host.4711.0.tft" is file 0 of the process that the part before it names; -1: no such name.
- */
+/* "dir/p.host.4711.0.tft" is file 0 of the process identified by the preceding part; -1 for another
+ * form of name. */
 static long number_of(const char *path, size_t *prefix)
 {
 	size_t len = strlen(path);

@@ -1,4 +1,4 @@
-/* The trace files that operands stand for: for commands that look at files, not at runs. */
+/* The trace files that operands select, for commands that work on files, not on runs. */
 #ifndef TFH_CLI_FILES_H
 #define TFH_CLI_FILES_H
 
@@ -9,30 +9,31 @@
 struct tfh_files {
 	char **path;
 	size_t n;
-	char dir[4096]; /* the first operand, or the directory that stands for none */
+	char dir[4096]; /* the first operand, or the default directory */
 };
 
-/* The .tft files of the operands' directories, files as they are; without operands the newest run
- * directory here. 0 or -errno, -ENODATA when there are none. Free in either case. */
+/* The .tft files in the operands' directories, and operands that are files; without operands those of the newest run
+ * directory in the working directory. Returns 0 or -errno, -ENODATA if there are none. Free in either case. */
 int tfh_files_find(struct tfh_files *files, const struct tfh_command_line *args,
 		   struct tfh_err *err);
 void tfh_files_free(struct tfh_files *files);
 
-/* How a file that its process did not end regularly goes on in the files beside it. */
+/* How a file that its process did not finish continues in other files. */
 enum tfh_rest {
-	TFH_REST_NONE,	   /* not at all */
-	TFH_REST_NEXT,	   /* a later file of the same process: this one was full */
-	TFH_REST_SALVAGED, /* what its process still held when it died was salvaged, all of it */
-	TFH_REST_TORN,	   /* the same, but some records could not be read */
+	TFH_REST_NONE,	   /* it does not */
+	TFH_REST_NEXT,	   /* in a later file of the same process: this one was full */
+	TFH_REST_SALVAGED, /* in a salvaged file, completely */
+	TFH_REST_TORN,	   /* in a salvaged file, but some records were unreadable */
 };
 enum tfh_rest tfh_files_rest(const struct tfh_files *files, const char *path);
 
-/* Has no byte: its process was killed, or the disk full, before the first write to it. */
+/* Whether the file is empty: its process was killed, or the disk was full, before the first write.
+ */
 bool tfh_file_empty(const char *path);
 
 struct tft_reader;
-/* Whether the file was written by the salvage of a dead process; `torn` gets how many records could
- * not be read. */
+/* Whether the file was written by salvaging a dead process; `torn` receives the number of
+ * unreadable records. */
 bool tfh_is_salvaged(struct tft_reader *r, uint64_t *torn);
 
 #endif

@@ -1,4 +1,4 @@
-/* Help and completion scripts, both written from the table of commands. */
+/* Help and completion scripts, both generated from the table of commands. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "tfhook/version.h"
 
-/* Paragraphs; a line "name   what it is" hangs below what it is. */
+/* Prints paragraphs; in a line "name   text", the text has a hanging indent. */
 static void details(FILE *out, const char *text)
 {
 	char line[1024];
@@ -108,7 +108,7 @@ static void bash_completions(FILE *out, const struct tfh_command *const *all)
 		out);
 }
 
-/* In single quotes of both zsh and fish; brackets and colons mean something to _arguments. */
+/* Single-quoted for both zsh and fish; brackets and colons are special to _arguments. */
 static void quoted(FILE *out, const char *text, const char *escaped)
 {
 	for (; *text; text++) {
@@ -218,7 +218,7 @@ int tfh_cmd_completions(const struct tfh_command_line *args)
 	return TFH_EXIT_USAGE;
 }
 
-/* What other tools have, and somebody may look for here. */
+/* Options and commands of other tools that somebody may try here. */
 static const struct {
 	const char *name, *instead;
 } absent[] = {

@@ -1,4 +1,4 @@
-/* Finding the parts of the installation from where the command itself lies. */
+/* Finds the parts of the installation relative to the command. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 
-/* Relative to the folder above the command's; %s is the part. The first two serve the build tree,
+/* Relative to the folder above the command's; %s is the part. The first two are the build tree's,
  * whose share/tfhook is a link to scripts/. */
 static const char *const places[] = {
 	"lib/%s",

@@ -1,4 +1,4 @@
-/* The recorder: finding it, seeing that the loader will take it, and the variables that bring it
+/* Finds the recorder, checks that the loader can load it, and builds the variables that load it
  * into a job. */
 #include <dlfcn.h>
 #include <elf.h>
@@ -17,8 +17,8 @@ extern char **environ;
 
 #define OWN_FOLDER "lib/x86_64-linux-gnu"
 
-/* The loader prints an error in every process for a file that it cannot load, and the job runs on
- * untraced: so look before. */
+/* For a file that it cannot load, the loader prints an error in every process and runs the job
+ * untraced. So check before. */
 static int check_object(const char *path, struct tfh_err *err)
 {
 	Elf64_Ehdr h;
@@ -71,10 +71,10 @@ static int make_link(struct tfh_library *library, const char *path, char out[409
 }
 
 /*
- * Links to the recorder in folders beside it, one for each name that distributions give to $LIB.
- * glibc's loader fills that in. musl's does not and passes over a file that is not there, but it
- * ends a program for a library that it cannot relocate: so a job's children that use musl run
- * unrecorded. True: each name leads to the recorder, and so does what the loader here makes of it.
+ * Whether the folders beside the recorder have links to it under each name that distributions use
+ * for $LIB. glibc's loader expands $LIB. musl's does not, and ignores a file that does not exist,
+ * but it ends a program for a library that it cannot relocate; so children of a job that use musl
+ * run unrecorded. True if each name, and the loader's own expansion here, leads to the recorder.
  */
 static bool has_folders(const char *dir, const char *name)
 {
@@ -88,7 +88,7 @@ static bool has_folders(const char *dir, const char *name)
 		snprintf(path, sizeof(path), "%s/%s/%s", dir, folders[i], name);
 		all = !stat(path, &st) && st.st_dev == own.st_dev && st.st_ino == own.st_ino;
 	}
-	/* The auditor lies there, too, and does nothing when it is opened. */
+	/* The auditor is in the same place, and does nothing when opened. */
 	snprintf(path, sizeof(path), "%s/$LIB/libtfhook-audit.so", dir);
 	void *tried = all ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
 	if (tried)
@@ -174,7 +174,7 @@ char *tfh_preload_value(const char *ours, const char *existing)
 		return strdup(ours);
 	for (const char *p = existing; (p = strstr(p, ours)); p++)
 		if ((p == existing || strchr(" :", p[-1])) && strchr(" :", p[strlen(ours)]))
-			return strdup(existing); /* a launcher set it already */
+			return strdup(existing); /* a launcher has already set it */
 	return asprintf(&value, "%s:%s", ours, existing) < 0 ? NULL : value;
 }
 

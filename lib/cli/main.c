@@ -1,4 +1,4 @@
-/* Entry of the `tfhook` command; everything else is in the library of the tests, too. */
+/* Entry point of the `tfhook` command; everything else is in a library that the tests use, too. */
 #include "cli/cli.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* Command lines: flags by the subcommand's own table. No abbreviations, they would break scripts
- * later. */
+/* Parses command lines by the subcommand's table of flags. No abbreviations: new flags would break
+ * scripts that use them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static int set_flag(struct tfh_command_line *args, size_t i, const char *value)
 	return 0;
 }
 
-/* --name, --name=value, --name value. Moves *argv over a value that was taken. */
+/* --name, --name=value, --name value. Advances *argv past a separate value. */
 static int long_flag(struct tfh_command_line *args, char ***argv)
 {
 	const struct tfh_command *command = args->command;

@@ -1,4 +1,4 @@
-/* Looking at a program before it is started: can the loader bring the recorder into it? */
+/* Inspects a program before it is started: can the loader load the recorder into it? */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ set(struct tfh_program *p, enum tfh_program_state state, const char *fmt, ...)
 	va_end(args);
 }
 
-/* Finds `name` along PATH as execvp does. 0, or -EACCES when only unusable files were found, or
+/* Finds `name` along PATH as execvp does. Returns 0, -EACCES if there are only unusable files, or
  * -ENOENT. */
 static int find_in_path(const char *name, char path[4096])
 {
@@ -65,7 +65,7 @@ static ssize_t read_head(const char *path, unsigned char *head)
 	return n;
 }
 
-/* The interpreter that a script's first line names, or false. */
+/* The interpreter in a script's first line, or false. */
 static bool script_interpreter(const unsigned char *head, ssize_t n, char path[4096])
 {
 	if (n < 3 || memcmp(head, "#!", 2))
@@ -79,7 +79,7 @@ static bool script_interpreter(const unsigned char *head, ssize_t n, char path[4
 	return end > i;
 }
 
-/* The loader that an ELF image asks for: "" if none, NULL if that stands beyond the first page. */
+/* The loader that an ELF image names: "" if none, NULL if the name is beyond the first page. */
 static const char *loader_of(const unsigned char *head, size_t n)
 {
 	Elf64_Ehdr h;
@@ -133,7 +133,7 @@ static void check_elf(struct tfh_program *p, const char *path, const unsigned ch
 		    path);
 }
 
-/* The kernel drops LD_PRELOAD when a program gains rights from its file. */
+/* The kernel ignores LD_PRELOAD when a program gains rights from its file. */
 static bool gains_rights(const char *path, const struct stat *st)
 {
 	if ((st->st_mode & S_ISUID) && st->st_uid != geteuid())

@@ -1,7 +1,7 @@
 /*
- * A line on the terminal while a long recording is judged: how much of it was read, how fast, how
- * long it will take. Made by a thread of its own from a counter of the run, so that the analysis
- * does not know of it. Nothing is written where stderr is no terminal, nor in the first second.
+ * A line on the terminal while a long recording is judged: how much has been read, how fast, and
+ * the time left. A separate thread prints it from a counter of the run, so the analysis is
+ * unaffected. Nothing is printed if stderr is not a terminal, or in the first second.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,13 +13,13 @@
 #include "cli/cli.h"
 #include "model/model.h"
 
-/* The first line comes after so long, the others this far apart. */
+/* Delay of the first line, and interval of the others. */
 #define FIRST_MS 1000
 #define EVERY_MS 250
 
 struct tfh_progress {
 	const struct tfh_run *run;
-	double total; /* calls to be read, over all passes */
+	double total; /* calls to read, over all passes */
 	bool shown, stop;
 	pthread_t thread;
 	pthread_mutex_t lock;

@@ -1,4 +1,4 @@
-/* Parts of `tfhook run`, shared with `doctor` and `env`. */
+/* Parts of `tfhook run` that `doctor` and `env` share. */
 #ifndef TFH_CLI_RUN_H
 #define TFH_CLI_RUN_H
 
@@ -9,90 +9,90 @@
 #include "base/access.h"
 #include "base/err.h"
 
-/* ---- program.c: can this program be recorded? ---- */
+/* ---- program.c: can a program be recorded? ---- */
 
 enum tfh_program_state {
 	TFH_PROGRAM_OK,
 	TFH_PROGRAM_NOT_FOUND,
 	TFH_PROGRAM_NOT_EXECUTABLE,
-	/* It runs, but the loader will not take the recorder along: */
+	/* It runs, but the loader will not load the recorder: */
 	TFH_PROGRAM_STATIC,
 	TFH_PROGRAM_PRIVILEGED, /* setuid, setgid or file capabilities */
-	/* The recorder must not be brought to it at all: */
+	/* The recorder must not be loaded into it: */
 	TFH_PROGRAM_OTHER_CLASS, /* 32 bits, or another processor */
-	TFH_PROGRAM_OTHER_LIBC,	 /* musl, whose loader ends the program for what glibc alone has */
+	TFH_PROGRAM_OTHER_LIBC,	 /* musl: its loader ends the program for symbols that only glibc
+				  * has */
 };
 
 struct tfh_program {
-	char path[4096]; /* as execvp will find it */
+	char path[4096]; /* the path that execvp will find */
 	enum tfh_program_state state;
 	char why[768]; /* one line with the remedy, "" when OK */
 };
 
-/* Looks at what execvp(name) would start; of a script at its interpreter. Starts nothing. */
+/* Inspects what execvp(name) would start, for a script its interpreter. Starts nothing. */
 void tfh_program_check(const char *name, struct tfh_program *program);
 
-/* ---- library.c: the recorder and the variables that bring it into a job ---- */
+/* ---- library.c: the recorder and the variables that load it into a job ---- */
 
 struct tfh_library {
 	char path[4096]; /* of the file */
 	char preload
 		[4096]; /* what LD_PRELOAD takes: path with $LIB in it where the installation has
 				links for that; or a link without blanks and colons */
-	char link_dir[4096]; /* private directory of the links, "" = none; tfh_library_release
-				removes it */
-	char audit[4096];    /* what LD_AUDIT takes, "" = not asked for */
+	char link_dir[4096]; /* private directory of the links, "" = none; removed by
+			      * tfh_library_release */
+	char audit[4096];    /* value for LD_AUDIT, "" = not requested */
 };
 
-/* Finds the recorder (for TFHOOK_EXPORTS=0 its twin without exported driver names) and checks that
- * the loader will take it. With `link` a path that LD_PRELOAD cannot express gets a link in a
- * private directory. 0 or -errno. */
+/* Finds the recorder (for TFHOOK_EXPORTS=0 the variant without exported driver names) and checks
+ * that the loader can load it. With `link`, a path that LD_PRELOAD cannot express gets a link in a
+ * private directory. Returns 0 or -errno. */
 int tfh_library_find(struct tfh_library *library, bool link, struct tfh_err *err);
-/* The auditor that leads libraries opened with RTLD_DEEPBIND to the recorder, into library->audit;
- * after tfh_library_find with the same `link`. 0 or -errno. */
+/* Finds the auditor, which applies the hooks to libraries opened with RTLD_DEEPBIND, and sets
+ * library->audit. Call after tfh_library_find() with the same `link`. Returns 0 or -errno. */
 int tfh_library_add_audit(struct tfh_library *library, bool link, struct tfh_err *err);
 void tfh_library_release(struct tfh_library *library);
 
-/* Value for LD_PRELOAD or LD_AUDIT: ours before what is there already. Malloced; NULL without
- * memory. */
+/* Value for LD_PRELOAD or LD_AUDIT: `ours` before the existing entries. To be freed; NULL when out
+ * of memory. */
 char *tfh_preload_value(const char *ours, const char *existing);
 
-/* Says every TFHOOK_ variable that no setting has, with the nearest name, and every value that is
- * not understood, with what may stand there. Returns how many. */
+/* Reports every TFHOOK_ variable that is not a setting, with the nearest name, and every invalid
+ * value, with the valid ones. Returns their number. */
 unsigned tfh_check_variables(void);
 
 /* ---- run_directory.c: the run directory ---- */
 
 struct tfh_place {
 	char dir[4096]; /* absolute */
-	bool made;	/* by us: removed again when it stays empty */
-	int fd;		/* of it, whatever its name stands for meanwhile */
+	bool made;	/* created by tfhook: removed again if it stays empty */
+	int fd;		/* open directory, whatever happens to its name */
 	struct tfh_access access;
 };
 
-/* Makes the run directory: `output`, or a name of its own below TFHOOK_DIR or "."; for the group of
- * TFHOOK_GROUP, which becomes a number for the job. 0 or -errno. */
+/* Creates the run directory: `output`, or a generated name below TFHOOK_DIR or ".". Its group is
+ * TFHOOK_GROUP, which the job gets as a number. Returns 0 or -errno. */
 int tfh_place_make(struct tfh_place *place, const char *output, const char *program,
 		   struct tfh_err *err);
-/* Bytes that may still be written to the file system of `dir` before recording pauses; negative:
- * that many too few. `floor` gets what stays free: the larger of 2 GiB and 5 %. */
+/* Bytes that can be written to the file system of `dir` before recording pauses; negative: bytes
+ * missing. `floor` receives the space that stays free: the larger of 2 GiB and 5 %. */
 int64_t tfh_place_room(const char *dir, uint64_t *floor);
 /* Number of trace files in it, journals included. */
 unsigned tfh_place_traces(const char *dir);
-/* Removes what tfhook itself put there if nothing was recorded, and the directory if that leaves it
- * empty. */
+/* If nothing was recorded, removes what tfhook put there, and the directory if it is then empty. */
 void tfh_place_remove_unused(const struct tfh_place *place);
 
-/* run.json before the job, end.json after it. 0 or -errno; -EEXIST: another `tfhook run` has the
- * directory. */
+/* Write run.json before the job and end.json after it. Return 0 or -errno; -EEXIST: another `tfhook
+ * run` uses the directory. */
 int tfh_place_write_run(const struct tfh_place *place, char *const *argv);
 int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int wait_status, int64_t start_ns,
 			int64_t end_ns);
 
-/* ---- aftermath.c: when the job is over ---- */
+/* ---- aftermath.c: after the job ---- */
 
 /* Salvages what the job's processes left, then prints the short verdict or why there is none.
- * `job`: the wait status of the job; `audit`: it had the auditor. Never fails: trouble is said on
+ * `job`: the job's wait status; `audit`: it ran with the auditor. Never fails; problems go to
  * stderr. Returns whether anything was recorded. */
 bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *program, int job,
 		   bool quiet, bool color, bool audit);

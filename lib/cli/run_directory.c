@@ -1,4 +1,4 @@
-/* The run directory: its name, its making, run.json and end.json, and its removal when it stayed
+/* The run directory: its name and creation, run.json and end.json, and its removal if it stayed
  * empty. */
 #include <dirent.h>
 #include <errno.h>
@@ -20,8 +20,7 @@
 #include "cli/cli.h"
 #include "cli/run.h"
 
-/* Name of the program as a part of a file name: 40 letters at most, nothing that a shell would see.
- */
+/* The program's name as part of a file name: at most 40 characters, none special to a shell. */
 static void plain_name(const char *program, char out[41])
 {
 	const char *base = strrchr(program, '/');
@@ -74,7 +73,7 @@ static bool is_empty(const char *dir)
 	return d && empty;
 }
 
-/* -o DIR: a new directory, or one that is there and empty. */
+/* -o DIR: a new directory, or an existing empty one. */
 static int make_given(struct tfh_place *place, const char *output, struct tfh_err *err)
 {
 	struct stat st;
@@ -135,7 +134,7 @@ static int make_named(struct tfh_place *place, const char *program, struct tfh_e
 	return cannot_make(base, EEXIST, err);
 }
 
-/* The job gets the group as a number: it must not ask a network for it. */
+/* The job gets the group as a number, so that it need not ask a network for it. */
 static void find_access(struct tfh_place *place)
 {
 	const char *name = getenv("TFHOOK_GROUP");
@@ -219,7 +218,7 @@ void tfh_place_remove_unused(const struct tfh_place *place)
 
 /* ---- run.json, end.json ---- */
 
-/* A file of the run directory, made anew; never one that is there. */
+/* Creates a file of the run directory; an existing one is an error. */
 static int create(const struct tfh_place *place, const char *name, FILE **out)
 {
 	int fd = tfh_make_file(place->fd, name, &place->access);

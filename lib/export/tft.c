@@ -1,7 +1,6 @@
 /*
- * Events become records, ops become rows of GPUS, and what an op and its call have in common a row
- * of DRVR, as if CUPTI had told it. Ticks are nanoseconds. Names come first, in a series of their
- * own.
+ * Events become records, ops rows of GPUS, and the link between an op and its call a row of DRVR,
+ * as CUPTI would report it. Ticks are nanoseconds. Names come first, in a series of their own.
  */
 #include "export/tft.h"
 
@@ -16,11 +15,11 @@
 #include "tfhook/version.h"
 #include "model/ops/ops.h"
 
-/* The run's start in ticks: no tick of the file is 0. */
+/* The run's start in ticks, so that no tick in the file is 0. */
 #define START 1000000000ull
 #define BATCH 32768u
 #define MAX_FNS 4096u
-#define NAMES_THREAD 0u /* threads of the run come after it */
+#define NAMES_THREAD 0u /* threads of the run follow */
 
 struct export
 {
@@ -28,13 +27,13 @@ struct export
 	uint32_t process;
 	struct tft_writer *w;
 	const struct tfh_fn_info *fn[MAX_FNS];
-	struct tfh_fn_info row[MAX_FNS + 1]; /* as HEAD has them */
+	struct tfh_fn_info row[MAX_FNS + 1]; /* as in HEAD */
 	uint32_t n_fn;
 	int64_t last;	 /* end of the last event */
 	uint64_t *count; /* records written, by thread of the run; [n_threads]: names */
 	uint32_t n_threads;
 	const struct tfh_thread_info *thread;
-	/* records that wait to be written, in order; the thread of each */
+	/* pending records, in order, and the thread of each */
 	struct tfh_rec *rec, *sorted;
 	uint32_t *of;
 	uint32_t n;
@@ -47,7 +46,7 @@ static uint64_t ticks(int64_t ns)
 
 /* ---- functions ---- */
 
-/* Number of a function's row, 0 unless it is in the table. */
+/* Number of a function's row, 0 if it is not in the table. */
 static uint16_t fn_number(const struct export *x, const struct tfh_fn_info *fn)
 {
 	for (uint32_t i = 0; i < x->n_fn; i++)
@@ -56,7 +55,7 @@ static uint16_t fn_number(const struct export *x, const struct tfh_fn_info *fn)
 	return 0;
 }
 
-/* Which functions there are, and when the last call ends. */
+/* Collects the functions, and the end of the last call. */
 static int look(struct export *x, struct tfh_err *err)
 {
 	const struct tfh_fn_info *before = NULL;
@@ -82,7 +81,7 @@ static int look(struct export *x, struct tfh_err *err)
 
 /* ---- records ---- */
 
-/* Writes what waits: thread by thread, each thread's in their order. */
+/* Writes the pending records thread by thread, in order. */
 static int flush(struct export *x)
 {
 	struct tft_batch *batch = calloc(x->n_threads + 2, sizeof(*batch));
@@ -174,7 +173,7 @@ static int add_names(struct export *x)
 	return rc ? rc : flush(x);
 }
 
-/* What addresses would tell of a copy. */
+/* The sides of a copy, which addresses would have given. */
 static void add_copy_sides(struct export *x, const struct tfh_event *ev, struct tfh_rec *of)
 {
 	struct tft_ext_copy ext = {.form = TFT_EXT_SIDES};
@@ -269,7 +268,7 @@ static int write_table(struct export *x, struct device_tables *t, uint32_t type,
 static int flush_tables(struct export *x, struct device_tables *t, const struct tft_gpu_span *span,
 			uint32_t spans)
 {
-	/* The clock of the tables is the run's own, told at both ends. */
+	/* The tables' clock is the run's own, with a pair at both ends. */
 	const struct tft_table_pair pair[] = {{START, START},
 					      {ticks(x->last) + START, ticks(x->last) + START}};
 	struct tft_table_extra extra = {.heap = t->heap,
@@ -291,7 +290,7 @@ static int flush_tables(struct export *x, struct device_tables *t, const struct 
 	return rc;
 }
 
-/* Place of a text in the heap; offset 0 is the empty one. */
+/* Offset of a text in the heap; offset 0 is the empty text. */
 static int heap_offset(struct device_tables *t, const char *name, uint32_t *offset)
 {
 	size_t n = strlen(name) + 1;
@@ -320,7 +319,7 @@ static int heap_offset(struct device_tables *t, const char *name, uint32_t *offs
 	return 0;
 }
 
-/* Numbers of CUPTI: CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind. */
+/* CUPTI's numbers: CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind. */
 static void copy_columns(const struct tfh_op *op, struct tft_gpu_row *g)
 {
 	static const uint8_t kind[] = {[TFH_DIR_H2D] = 1,
@@ -342,7 +341,7 @@ static int add_op(struct export *x, struct device_tables *t, const struct tfh_op
 	bool known = op->thread != UINT32_MAX;
 	bool same = known && t->call == op->call && t->call_thread == op->thread;
 
-	/* An op that was joined by its place in a stream gets a number for that. */
+	/* An op joined by its position in a stream gets a correlation number for that. */
 	if (!correlation && known)
 		correlation = same ? t->call_correlation : ++t->correlation;
 	*g = (struct tft_gpu_row){.start = ticks(op->t0),

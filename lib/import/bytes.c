@@ -13,10 +13,10 @@
 
 #define BLOCK (256u << 10)
 #define BLOCKS 8
-/* No trace packs better: 10 to 40 times are usual, gzip itself ends at 1,030. What does is not read
- * to its end. */
+/* Traces compress 10 to 40 times, gzip at most 1,030 times. A file beyond this ratio is not read to
+ * its end. */
 #define RATIO_MOST 256u
-#define RATIO_FREE (64ull << 20) /* so much is unpacked in any case */
+#define RATIO_FREE (64ull << 20) /* always decompressed */
 
 struct file_block {
 	size_t n;
@@ -25,16 +25,16 @@ struct file_block {
 
 struct tfh_bytes {
 	int fd;
-	const uint8_t *from; /* in memory: what is left of it */
+	const uint8_t *from; /* in memory: the remaining bytes */
 	size_t left;
 	bool zipped, whole, stream_end; /* whole: no more input; stream_end: a gzip member ended */
 	z_stream z;
 	uint8_t in[TFH_BYTES_HEAD];
-	size_t head, headed;	   /* the first bytes, in `in`; given out */
-	uint64_t packed, unpacked; /* bytes that were unpacked so far, and to how many */
+	size_t head, headed;	   /* the first bytes, in `in`; those handed out */
+	uint64_t packed, unpacked; /* bytes in and out of decompression so far */
 	int code;		   /* why the blocks ended */
 	const char *why;
-	/* between the threads; `made` and `read` count blocks */
+	/* shared by the threads; `made` and `read` count blocks */
 	bool threaded, stop, end;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -46,7 +46,7 @@ struct tfh_bytes {
 
 /* ---- making blocks ---- */
 
-/* Input bytes into `to`; 0 at the end. */
+/* Reads input into `to`; 0 at the end. */
 static size_t take(struct tfh_bytes *b, uint8_t *to, size_t cap)
 {
 	ssize_t n;
@@ -83,7 +83,7 @@ static void more_input(struct tfh_bytes *b)
 	b->whole = !b->z.avail_in;
 }
 
-/* Members of a gzip file follow each other; what is no member at the end is padding. */
+/* Members of a gzip file follow each other; trailing bytes that are not a member are padding. */
 static bool next_member(struct tfh_bytes *b)
 {
 	if (!b->z.avail_in && !b->whole)
@@ -160,7 +160,7 @@ static void *read_ahead(void *arg)
 
 /* ---- opening ---- */
 
-/* A gzip file is known by its first two bytes. */
+/* gzip is recognised by its first two bytes. */
 static int begin(struct tfh_bytes *b, const void *head, size_t n, struct tfh_err *err)
 {
 	if (n)
@@ -183,7 +183,7 @@ static int begin(struct tfh_bytes *b, const void *head, size_t n, struct tfh_err
 	return tfh_err_set(err, -ENOMEM, "out of memory");
 }
 
-/* Of a descriptor `data` is what was read of it before. */
+/* `data`: bytes already read from a descriptor. */
 static int open_bytes(int fd, const void *data, size_t n, struct tfh_bytes **out,
 		      struct tfh_err *err)
 {

@@ -1,10 +1,11 @@
-/* Names in foreign traces, and what they are about. */
+/* Names in foreign traces and their meaning. */
 #include <string.h>
 
 #include "import/import.h"
 
-/* CUDA's runtime in terms of its driver; HIP's names are the same behind "hip". By prefix: suffixes
- * (_v2, _ptsz, _v11020) do not change what is done. The first that fits counts. */
+/* CUDA runtime calls and the equivalent driver functions; HIP's names are the same after "hip".
+ * Matched by prefix, the first match counts: suffixes (_v2, _ptsz, _v11020) do not change the
+ * meaning. */
 static const struct {
 	const char *prefix; /* after "cuda" */
 	enum tfh_fn fn;
@@ -64,8 +65,8 @@ static const struct {
 	{"ProfilerSt", TFH_FN_cuProfilerStart},
 };
 
-/* Runtimes that put their own prefixes: Intel's (urEnqueueKernelLaunch, piextUSMEnqueueMemcpy,
- * zeCommandListAppendLaunchKernel), Meta's. By what the name holds, the first that fits counts. */
+/* Runtimes with other prefixes: Intel's (urEnqueueKernelLaunch, piextUSMEnqueueMemcpy,
+ * zeCommandListAppendLaunchKernel), Meta's. Matched by substring, the first match counts. */
 static const struct {
 	const char *part;
 	enum tfh_fn fn;
@@ -94,7 +95,7 @@ static const struct {
 	{"MemFree", TFH_FN_cuMemFree_v2},
 };
 
-/* Copies and sets of memory: the form with Async is the one that only queues. */
+/* Memory copies and sets; the Async forms only queue. */
 static const struct tfh_fn_info *memory_call(const char *rest)
 {
 	bool async = strstr(rest, "Async") != NULL;

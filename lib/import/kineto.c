@@ -1,7 +1,7 @@
 /*
- * PyTorch's profiler writes Chrome's trace format: an object with `traceEvents`, or a bare list of
- * them. What it calls things has changed over the years; here the text becomes entries with
- * numbers, in kineto_entry.c they get their meaning.
+ * PyTorch's profiler writes Chrome's trace format: an object with `traceEvents`, or a plain list of
+ * events. Names have changed over the years. Here the text becomes entries with numbers;
+ * kineto_entry.c interprets them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "import/kineto.h"
 
-/* Categories of every age (2020: Operator, Runtime, Kernel; since 2022: cpu_op, cuda_runtime,
+/* Categories of all versions (2020: Operator, Runtime, Kernel; since 2022: cpu_op, cuda_runtime,
  * kernel), and of the first profiler, which had none but named its arrows. */
 static uint8_t category_of(const char *text)
 {
@@ -54,7 +54,7 @@ static uint8_t category_of(const char *text)
 	return TFH_KINETO_OTHER;
 }
 
-/* The profiler before Kineto (until 2021) had no categories, but two processes. */
+/* The profiler before Kineto (until 2021) had two processes instead of categories. */
 static uint8_t home_of(const char *pid)
 {
 	return !strcmp(pid, "CPU functions")	? TFH_KINETO_HOST
@@ -71,7 +71,7 @@ static uint8_t category_at_home(const struct tfh_kineto_entry *e)
 						: TFH_KINETO_KERNEL;
 }
 
-/* What a unit of Meta's accelerator did: events are its own book-keeping. */
+/* Categories of Meta's accelerator units; "events" are its own bookkeeping. */
 static uint8_t category_of_unit(const char *name)
 {
 	return !strncmp(name, "event_", 6) ? TFH_KINETO_OTHER
@@ -89,7 +89,7 @@ static void copy_text(char *to, size_t cap, const struct tfh_scan *s)
 	to[n] = '\0';
 }
 
-/* "25738", 25738, "stream 7", "GPU 0": the number at the end, if there is one. */
+/* "25738", 25738, "stream 7", "GPU 0": the trailing number, if any. */
 static int64_t trailing_number(const char *text, bool *other)
 {
 	const char *p = text + strlen(text);
@@ -317,7 +317,7 @@ static void devices(struct tfh_scan *s, struct tfh_kineto_facts *facts)
 	}
 }
 
-/* What a file with this key is, to be said where it is no trace; NULL: nothing tells. */
+/* What kind of file a key indicates, for the error message; NULL: unknown. */
 static const char *other_format(const char *key)
 {
 	static const struct {

@@ -1,5 +1,5 @@
-/* Between the two halves of the Kineto importer: what one entry of `traceEvents` says, and what the
- * file as a whole has told so far. */
+/* Between the two halves of the Kineto importer: the contents of one `traceEvents` entry, and of
+ * the rest of the file. */
 #ifndef TFH_IMPORT_KINETO_H
 #define TFH_IMPORT_KINETO_H
 
@@ -8,12 +8,13 @@
 
 #define TFH_KINETO_NAME 8192
 
-/* One entry; numbers that are not told are -1. */
+/* One entry; missing numbers are -1. */
 struct tfh_kineto_entry {
-	char phase;	  /* X complete, B and E its ends, M metadata, s and f ends of an arrow */
+	char phase;	  /* X complete, B and E its two ends, M metadata, s and f ends of an
+			   * arrow */
 	uint8_t category; /* enum tfh_kineto_category */
-	bool named_pid;	  /* `pid` was a text that is no number */
-	uint8_t home;	  /* enum tfh_kineto_category that the text stands for */
+	bool named_pid;	  /* `pid` was a text without a number */
+	uint8_t home;	  /* enum tfh_kineto_category that this text means */
 	int64_t ts, dur;  /* ns */
 	int64_t pid, tid, id;
 	int64_t correlation, stream, device, context, bytes, graph, node, wait_record, wait_stream;
@@ -27,7 +28,7 @@ enum tfh_kineto_category {
 	TFH_KINETO_HOST, /* an annotation, or (until 2022) an op */
 	TFH_KINETO_OP,
 	TFH_KINETO_PYTHON,
-	TFH_KINETO_UNIT, /* a kernel or a copy: the name tells */
+	TFH_KINETO_UNIT, /* a kernel or a copy, depending on the name */
 	TFH_KINETO_CALL, /* CUDA's runtime or driver */
 	TFH_KINETO_KERNEL,
 	TFH_KINETO_COPY,
@@ -36,28 +37,30 @@ enum tfh_kineto_category {
 	TFH_KINETO_ARROW, /* from a call to its op */
 };
 
-/* kineto_open.c: entries that tell a begin and an end */
+/* kineto_open.c: entries that mark a begin and an end */
 struct tfh_kineto_open;
 struct tfh_kineto_open *tfh_kineto_open_new(void); /* NULL: out of memory */
 void tfh_kineto_open_free(struct tfh_kineto_open *o);
-/* A begin or an end, within the bounds of time. 1: *e is the whole of it now; 0, or -ENOMEM. */
+/* A begin or an end, with its time already bounded. Returns 1 with *e completed, 0 if it is still
+ * open, or -ENOMEM. */
 int tfh_kineto_pair(struct tfh_kineto_open *o, struct tfh_kineto_entry *e);
 
 struct tfh_kineto;
 
 /* kineto_entry.c */
 struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b);
-/* Takes an entry, and bounds its times. 0, -ENOMEM, or -E2BIG: more than fits into memory. */
+/* Adds an entry and bounds its times. Returns 0, -ENOMEM, or -E2BIG if it does not fit into memory.
+ */
 int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e);
-uint64_t tfh_kineto_count(const struct tfh_kineto *k); /* entries that were of use */
-/* Where there are none: what the file may be. */
+uint64_t tfh_kineto_count(const struct tfh_kineto *k); /* entries used so far */
+/* If there were none: what the file may be. */
 const char *tfh_kineto_nothing(const struct tfh_kineto *k);
-/* What stood beside traceEvents. */
+/* Contents of the file besides traceEvents. */
 struct tfh_kineto_facts {
 	int64_t rank, world;	 /* -1 none */
-	int64_t base_ns;	 /* of all times */
+	int64_t base_ns;	 /* added to all times */
 	const char *other;	 /* what the file may be instead */
-	uint32_t processors[64]; /* multiprocessors by device, 0 not told */
+	uint32_t processors[64]; /* multiprocessors by device, 0 = unknown */
 };
 int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts);
 void tfh_kineto_free(struct tfh_kineto *k);

@@ -1,8 +1,8 @@
 /*
- * What an entry of a Kineto trace means: a call of the runtime, an op on the device, a step, a
- * batch of the DataLoader, or something else that the host did. Calls and ops know each other by
- * their correlation number; files without it have arrows between them (same thread and time at
- * either end); with neither, the builder goes by the order in the stream.
+ * Interprets an entry of a Kineto trace: a call of the runtime, a device op, a step, a DataLoader
+ * batch, or other host work. Calls and ops are matched by correlation number; in files without it
+ * by arrows between them (same thread and time at each end); with neither, the builder uses the
+ * order in the stream.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 #define MAX_ENTRIES 40000000u	       /* about 5 GB */
 #define MAX_TIME 8000000000000000000ll /* ns, in the year 2223 */
-#define MAX_LENGTH (1ll << 47)	       /* ns, 39 hours: sums of lengths stay within 64 bits */
+#define MAX_LENGTH (1ll << 47)	       /* ns, 39 hours: sums of durations fit 64 bits */
 #define MAX_LABELS 64
 
 struct late_call { /* what it waited for, or which op it issued, is known at the end */
@@ -30,7 +30,7 @@ struct late_op {
 	uint64_t anchor;
 };
 struct wait {
-	int64_t record; /* correlation of the cudaEventRecord waited for */
+	int64_t record; /* correlation of the cudaEventRecord that was waited for */
 	uint32_t stream, on;
 };
 
@@ -38,23 +38,23 @@ struct tfh_kineto {
 	struct tfh_builder *b;
 	struct tfh_kineto_open *open;
 	uint32_t process;	 /* once there is an entry */
-	uint64_t entries, count; /* count: without waits and what is no call of the analysis */
+	uint64_t entries, count; /* count: without waits and unknown calls */
 	struct tfh_map thread;	 /* tid -> index + 1 */
 	int64_t last_thread;
 	uint32_t threads;
-	uint64_t others;      /* entries of no use */
-	struct tfh_map fn;    /* hash of a call's name -> row, 1: none that is known */
+	uint64_t others;      /* unused entries */
+	struct tfh_map fn;    /* hash of a call's name -> row, 1: unknown */
 	struct tfh_map arrow; /* either end of an arrow -> id */
 	struct tfh_map wait;  /* correlation of a wait -> index in `waits` + 1 */
 	struct late_call *call;
 	struct late_op *op;
 	struct wait *waits;
 	uint32_t n_call, cap_call, n_op, cap_op, n_waits, cap_waits;
-	int64_t host_pid, device; /* -1 not seen */
+	int64_t host_pid, device; /* -1: not seen */
 	bool gpu;		  /* a call that issues ops, or an op */
-	int64_t last_begin;	  /* of what the program did: an op, a range, a launch, a wait */
+	int64_t last_begin;	  /* of the program's ops, ranges, launches and waits */
 	int64_t last_end;	  /* of its ops and ranges */
-	int64_t stop;		  /* of the profiler, as far as it tells */
+	int64_t stop;		  /* of the profiler, where recorded */
 	struct {
 		int64_t pid;
 		char text[64];
@@ -137,7 +137,7 @@ static int64_t thread_of(struct tfh_kineto *k, int64_t tid)
 	return t;
 }
 
-/* Where an arrow ends: the same thread (or stream) at the same time. */
+/* The end of an arrow: the same thread (or stream) at the same time. */
 static uint64_t anchor_of(const struct tfh_kineto_entry *e)
 {
 	uint64_t h = tfh_hash_add(tfh_hash_u64((uint64_t)e->pid), (uint64_t)e->tid);
@@ -173,8 +173,8 @@ static int name_word(struct tfh_kineto *k, enum tft_name kind, const char *text,
 	return id < 0 ? (int)id : 0;
 }
 
-/* What a range is of. Until 2022 annotations were of the same category as ops; those have a
- * namespace, or are the backward form of one. */
+/* The kind of a range. Until 2022 annotations had the category of ops; ops have a namespace or are
+ * the backward form of one. */
 static enum tft_range range_of(const struct tfh_kineto_entry *e)
 {
 	static const char *const exchange[] = {"gloo:", "mpi:", "ucc:"};
@@ -194,7 +194,7 @@ static enum tft_range range_of(const struct tfh_kineto_entry *e)
 	return at && !strpbrk(e->name, " #.(") ? TFT_RANGE_OP : TFT_RANGE_NOTE;
 }
 
-/* Steps are marked by the profiler's schedule, batches by the DataLoader itself. */
+/* Steps are marked by the profiler's schedule, batches by the DataLoader. */
 static int add_host(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
 	static const char step[] = "ProfilerStep#";
@@ -226,7 +226,7 @@ static int add_host(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 	return rc ? rc : tfh_build_event(k->b, &ev, 0);
 }
 
-/* The row of a call by its name; *fn NULL: not one that the analysis knows. */
+/* Row of a call by its name; *fn is NULL if the analysis does not know it. */
 static int fn_of(struct tfh_kineto *k, const char *name, const struct tfh_fn_info **fn)
 {
 	uint64_t *known = tfh_map_put(&k->fn, tfh_hash_str(name), NULL);
@@ -271,7 +271,7 @@ static int add_call(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 	late.ev.kind = TFT_CALL;
 	late.ev.dir = fn->dir;
 	late.correlation = e->correlation > 0 ? (uint32_t)e->correlation : 0;
-	/* The recording of an event is known by its own number to whoever waits for it. */
+	/* An event's recording is identified by its own number when it is waited for. */
 	if (fn->family == TFH_FAM_EVENT)
 		late.ev.w[0] = late.correlation;
 	bool waits = fn->family == TFH_FAM_EVENT || fn->family == TFH_FAM_STREAM_WAIT ||
@@ -286,8 +286,8 @@ static int add_call(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 
 /* ---- the device ---- */
 
-/* Numbers of streams are those of a context: on a second device they begin anew, and get the
- * device's number above theirs. */
+/* Stream numbers belong to a context and start again on each device, so the device's number goes
+ * above them. */
 static uint32_t stream_of(struct tfh_kineto *k, const struct tfh_kineto_entry *e, int64_t device)
 {
 	int64_t stream = e->stream >= 0 ? e->stream : e->tid;
@@ -331,7 +331,7 @@ static int add_op(struct tfh_kineto *k, const struct tfh_kineto_entry *e, uint8_
 		return tfh_build_op(k->b, op);
 	op->name = "";
 	if (kind == TFH_OP_KERNEL) {
-		/* It may wait for an arrow for long; the builder's copy of the text lasts. */
+		/* It may wait long for its arrow; the builder's copy of the text stays valid. */
 		int64_t id = tfh_build_name(k->b, k->process, TFT_NAME_FUNCTION, e->name);
 		if (id < 0)
 			return -ENOMEM;
@@ -343,7 +343,7 @@ static int add_op(struct tfh_kineto *k, const struct tfh_kineto_entry *e, uint8_
 	return 0;
 }
 
-/* What a wait waited for: told beside the device's ops, under the number of the host's call. */
+/* What a wait waited for: recorded among the device's ops, under the number of the host's call. */
 static int add_wait(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
 	struct wait w = {.record = e->wait_record,
@@ -419,7 +419,7 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 		return 0;
 	}
 	if (e->dur > MAX_LENGTH)
-		return 0; /* a time that nothing has */
+		return 0; /* an impossible time */
 	if (e->dur < 0)
 		e->dur = 0;
 	if (!k->entries++) {
@@ -441,7 +441,7 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 	return add_op(k, e, op_kind[e->category]);
 }
 
-/* Why there is nothing in a file. */
+/* Why a file contains nothing. */
 const char *tfh_kineto_nothing(const struct tfh_kineto *k)
 {
 	for (uint32_t i = 0; i < k->labels; i++)
@@ -457,7 +457,7 @@ const char *tfh_kineto_nothing(const struct tfh_kineto *k)
 
 /* ---- the end of the file ---- */
 
-/* PyTorch's profiler waits for the device when it stops: the last that a trace holds. */
+/* PyTorch's profiler waits for the device when it stops: the last event of a trace. */
 static bool profilers_own(const struct tfh_kineto *k, const struct tfh_event *ev)
 {
 	static const char whole[] = "Synchronize";
@@ -479,7 +479,7 @@ static int late_calls(struct tfh_kineto *k)
 		struct late_call *c = &k->call[i];
 		const uint64_t *id = tfh_map_get(&k->arrow, c->anchor), *index = NULL;
 		if (!k->gpu && c->ev.fn->family == TFH_FAM_SYNC && !profilers_own(k, &c->ev))
-			continue; /* for a device that was never given anything */
+			continue; /* for a device without any ops */
 		if (profilers_own(k, &c->ev)) {
 			k->stop = c->ev.t0;
 			continue;

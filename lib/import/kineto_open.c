@@ -1,6 +1,6 @@
 /*
- * Chrome's format may tell the begin and the end of something by an entry each, B and E: the end is
- * that of what began last on its thread. Exporters write a thread's in the order of time.
+ * Chrome's format may mark begin and end by an entry each, B and E. An end belongs to the last
+ * begin on its thread. Exporters write a thread's entries in time order.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -12,14 +12,14 @@
 #include "import/kineto.h"
 #include "import/key_table.h"
 
-/* Open at a time; what would be more is left out, with its end. */
+/* Most entries open at a time; further ones are left out with their ends. */
 #define MOST 1000000u
 
-/* A begun entry as far as the end of its name. */
+/* A begun entry, up to the end of its name. */
 struct begun {
 	struct begun *below; /* on the same thread */
 	size_t bytes;
-	uint64_t left_out; /* begun above it */
+	uint64_t left_out; /* left-out entries above it */
 	char entry[];
 };
 
@@ -66,7 +66,7 @@ static int begin(struct tfh_kineto_open *o, const struct tfh_kineto_entry *e, ui
 	return 0;
 }
 
-/* Arguments may stand with either half. */
+/* Either half may have the arguments. */
 static void take(int64_t *to, int64_t end)
 {
 	*to = end >= 0 ? end : *to;

@@ -1,4 +1,4 @@
-/* Which of the paths given are traces of other tools, and what kind each is. */
+/* Finds which of the given paths are traces of other tools, and of what kind. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "import/import.h"
 
 #define MAX_FILES 4096
-#define MAX_PIPED (4ull << 30) /* bytes of an XPlane trace out of a pipe */
+#define MAX_PIPED (4ull << 30) /* of an XPlane trace from a pipe */
 
 enum trace_kind { OURS, KINETO, XPLANE, STREAM };
 
@@ -36,7 +36,7 @@ static bool is_directory(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* What can be read but once: a pipe, a terminal, "-". */
+/* A file that can be read only once: a pipe, a terminal, "-". */
 static bool is_stream(const char *path)
 {
 	struct stat st;
@@ -57,7 +57,7 @@ static size_t read_head(int fd, uint8_t *head, size_t cap)
 	return n;
 }
 
-/* By the first bytes: JSON and gzip have their own, an XSpace begins with a plane (field 1, a
+/* Kind by the first bytes: JSON and gzip are unambiguous, an XSpace starts with a plane (field 1, a
  * message). */
 static enum trace_kind kind_of_bytes(const uint8_t *head, size_t n)
 {
@@ -82,7 +82,7 @@ static size_t head_of(const char *path, uint8_t *head, size_t cap)
 	return n;
 }
 
-/* Names tell most; a file without a telling name is told by its first bytes. */
+/* Most files are recognised by name, others by their first bytes. */
 static enum trace_kind kind_of(const char *path)
 {
 	uint8_t head[256];
@@ -99,7 +99,7 @@ static enum trace_kind kind_of(const char *path)
 											 : kind;
 }
 
-/* What a file is that is neither a trace that can be read nor one of ours; NULL: nothing tells. */
+/* What a file is that is neither a readable trace nor tfhook's own; NULL: unknown. */
 static const char *other_format(const char *path, const uint8_t *head, size_t n)
 {
 	static const struct {
@@ -156,14 +156,14 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Files of a directory by their names: a run directory of our own holds *.tft or journals. */
+/* Recognises a directory's files by name: a run directory has *.tft files or journals. */
 static bool foreign_name(const char *name)
 {
 	return ends_with(name, ".xplane.pb") || ends_with(name, ".json.gz") ||
 	       (ends_with(name, ".json") && strcmp(name, "run.json") && strcmp(name, "end.json"));
 }
 
-/* Beside HOST.xplane.pb TensorFlow puts HOST.trace.json.gz, the same for a viewer. */
+/* TensorFlow writes HOST.trace.json.gz beside HOST.xplane.pb, the same data for a viewer. */
 static void leave_out_views(struct trace_list *l, uint32_t first)
 {
 	uint32_t kept = first;
@@ -180,7 +180,7 @@ static void leave_out_views(struct trace_list *l, uint32_t first)
 	l->n = kept;
 }
 
-/* -EEXIST: it is one of ours. */
+/* -EEXIST: it is a run directory. */
 static int add_files(struct trace_list *l, const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -205,8 +205,8 @@ static int add_files(struct trace_list *l, const char *dir)
 	return rc;
 }
 
-/* TensorBoard's log directory: <dir>/plugins/profile/<session>/<host>.xplane.pb; sessions are named
- * by their time, the last is meant. */
+/* TensorBoard's log directory: <dir>/plugins/profile/<session>/<host>.xplane.pb. Sessions are named
+ * by time; the last one is used. */
 static int add_session(struct trace_list *l, const char *dir)
 {
 	char base[2048], newest[256] = "", path[4096];
@@ -227,7 +227,7 @@ static int add_session(struct trace_list *l, const char *dir)
 	return add_files(l, path);
 }
 
-/* A directory's foreign files, none if it is one of ours. */
+/* A directory's foreign files; none if it is a run directory. */
 static int add_directory(struct trace_list *l, const char *dir)
 {
 	uint32_t before = l->n;
@@ -262,7 +262,7 @@ bool tfh_import_is_foreign(const char *path)
 	return foreign;
 }
 
-/* All that a pipe still gives, behind what was read of it. */
+/* Reads the rest of a pipe, after the bytes already read. */
 static int slurp(int fd, const uint8_t *head, size_t n, uint8_t **data, size_t *size)
 {
 	size_t cap = 1u << 20;
@@ -322,7 +322,7 @@ static int read_stream(struct tfh_builder *b, const char *path, struct tfh_err *
 	return rc;
 }
 
-/* A pipe is read if it was asked for; one that lies in a directory may never have a writer. */
+/* A pipe is read only if the user named it; one found in a directory may never have a writer. */
 static int read_file(struct tfh_builder *b, const char *path, bool asked, struct tfh_err *err)
 {
 	switch (kind_of(path)) {
@@ -336,8 +336,8 @@ static int read_file(struct tfh_builder *b, const char *path, bool asked, struct
 	}
 }
 
-/* A file found in a directory: another one's fault is noted, and nothing of it is kept. What is no
- * trace at all is passed over. */
+/* A file found in a directory: an error in it is noted, and none of it is used. A file that is not
+ * a trace is ignored. */
 static int leave_out(struct tfh_builder *b, uint32_t before, int rc, const struct tfh_err *why)
 {
 	if (rc == -ENOMEM || rc == -E2BIG)
@@ -346,8 +346,8 @@ static int leave_out(struct tfh_builder *b, uint32_t before, int rc, const struc
 	return rc == -ENOMSG || rc == -ENODATA ? 0 : tfh_build_leave_out(b, why->text);
 }
 
-/* All files into one run. One that was asked for must be sound; of those found in a directory, one.
- */
+/* All files into one run. A file that the user named must be valid; of those found in a directory,
+ * at least one. */
 static int read_files(const struct trace_list *l, const char *name, struct tfh_run **out,
 		      struct tfh_err *err)
 {
@@ -366,7 +366,8 @@ static int read_files(const struct trace_list *l, const char *name, struct tfh_r
 		if (!rc || l->asked[i])
 			continue;
 		if (!first.code || first.code == -ENOMSG || first.code == -ENODATA)
-			first = why; /* a damaged trace says more than what is none */
+			first = why; /* a damaged trace is a better message than a file of
+				      * another kind */
 		rc = leave_out(b, before, rc, &why);
 	}
 	if (!rc && !good) {
@@ -403,7 +404,7 @@ int tfh_import_open(const char *const *paths, uint32_t n, struct tfh_run **out, 
 		ours += !rc && l->n == before;
 	}
 	if (rc == -ENOMSG)
-		; /* said */
+		; /* already reported */
 	else if (rc)
 		tfh_err_set(err, rc, "%s",
 			    rc == -E2BIG ? "more than 4096 traces at once" : "out of memory");

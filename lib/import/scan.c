@@ -25,7 +25,7 @@ static bool refill(struct tfh_scan *s)
 	if (!s->p)
 		return false;
 	s->end += n;
-	/* What editors of another system put before a text of UTF-8. */
+	/* A byte order mark that some editors write. */
 	if (!s->before && n >= 3 && !memcmp(s->p, "\xef\xbb\xbf", 3))
 		s->p += 3;
 	return s->p < s->end;
@@ -85,7 +85,7 @@ static void add_code(struct tfh_scan *s, uint32_t c)
 	add(s, u, n);
 }
 
-/* Four hexadecimal digits; what is none counts as 0. */
+/* Four hexadecimal digits; other characters count as 0. */
 static uint32_t hex4(struct tfh_scan *s)
 {
 	uint32_t v = 0;
@@ -115,7 +115,7 @@ static void escape(struct tfh_scan *s)
 		return;
 	}
 	uint32_t code = hex4(s);
-	/* A pair of surrogates is one character; a lone one is replaced. */
+	/* A surrogate pair is one character; a lone surrogate is replaced. */
 	if (code >= 0xd800 && code < 0xdc00 && s->end - s->p >= 6 && s->p[0] == '\\' &&
 	    s->p[1] == 'u') {
 		s->p += 2;
@@ -127,12 +127,13 @@ static void escape(struct tfh_scan *s)
 	add_code(s, code >= 0xd800 && code < 0xe000 ? 0xfffd : code ? code : 0xfffd);
 }
 
-/* After the opening quote. `keep`: into s->text. The next quote is looked for once, not behind
- * every backslash before it. */
+/* After the opening quote. `keep`: copy into s->text. The next quote is searched once, not after
+ * every backslash. */
 static void string(struct tfh_scan *s, bool keep)
 {
 	const uint8_t *quote = NULL;
-	uint64_t block = UINT64_MAX; /* the one that `quote` lies in, by its place in the file */
+	uint64_t block = UINT64_MAX; /* the block that contains `quote`, by its offset in the
+				      * file */
 
 	s->length = 0;
 	for (;;) {
@@ -164,7 +165,7 @@ static void string(struct tfh_scan *s, bool keep)
 	}
 }
 
-/* A number or a word: all up to the next structural byte. */
+/* A number or word: everything up to the next structural byte. */
 static void word(struct tfh_scan *s)
 {
 	s->length = 0;

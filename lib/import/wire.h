@@ -1,6 +1,6 @@
 /*
- * Protocol buffers as bytes: fields one after another, every length checked against what is left.
- * Enough to read messages whose field numbers are known; nothing is allocated.
+ * Protocol buffers as bytes: a sequence of fields, every length checked against the bytes left.
+ * Enough to read messages with known field numbers; allocates nothing.
  */
 #ifndef TFH_IMPORT_WIRE_H
 #define TFH_IMPORT_WIRE_H
@@ -11,7 +11,7 @@
 
 struct tfh_wire {
 	const uint8_t *p, *end;
-	bool bad; /* something did not fit; the message ends there */
+	bool bad; /* a length or varint was invalid; the message ends there */
 };
 
 struct tfh_field {
@@ -41,7 +41,7 @@ static inline uint64_t tfh_wire_varint(struct tfh_wire *w)
 	return 0;
 }
 
-/* The next field; false: the message is over, or bad. */
+/* The next field; false at the end of the message, or if it is invalid. */
 static inline bool tfh_wire_next(struct tfh_wire *w, struct tfh_field *f)
 {
 	uint64_t key, length;

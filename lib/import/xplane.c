@@ -1,8 +1,8 @@
 /*
- * TensorFlow's and JAX's profiler writes one XSpace per worker: planes (the host, each device),
- * lines in them (threads, streams, lines derived from others), events in those, with names and
- * statistics by number. Here the bytes become events with names; xplane_event.c knows what they
- * mean. Field numbers: tsl/profiler/protobuf/xplane.proto.
+ * TensorFlow's and JAX's profiler writes one XSpace per worker. It contains planes (the host, each
+ * device), these contain lines (threads, streams, derived lines), and these contain events whose
+ * names and stats are numbers. Here the bytes become events with names; xplane_event.c interprets
+ * them. Field numbers: tsl/profiler/protobuf/xplane.proto.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,13 +19,13 @@
 #define MAX_FILE (8ll << 30)
 #define MAX_NS 8000000000000000000ll
 
-/* One plane: its tables by number, as places in the file. */
+/* One plane: its tables by number, as offsets into the file. */
 struct plane {
 	char name[256];
-	struct tfh_map events, stats; /* metadata number -> where its name lies */
+	struct tfh_map events, stats; /* metadata number -> offset of its name */
 	struct tfh_map known;	      /* stat number -> enum tfh_xstat */
 	bool tpu;
-	const uint8_t *base; /* of the offsets */
+	const uint8_t *base; /* for the offsets */
 };
 
 static void copy_text(char *to, size_t cap, struct tfh_wire w)
@@ -49,8 +49,8 @@ static struct tfh_wire text_field(struct tfh_wire w, uint32_t number)
 	return (struct tfh_wire){0};
 }
 
-/* A map's entry: key 1, message 2, which repeats the key as its field 1 and has the name as
- * field 2. Kept is where the name lies. */
+/* A map entry: key 1, message 2, which repeats the key as field 1 and has the name as field 2.
+ * Stores the name's offset. */
 static int add_metadata(struct tfh_map *map, const uint8_t *base, struct tfh_wire entry)
 {
 	struct tfh_field f, inner;
@@ -116,7 +116,7 @@ static uint8_t stat_of(struct plane *p, uint64_t number)
 	return (uint8_t)(*known - 1);
 }
 
-/* "$$5" and the like: the digits. */
+/* The digits of "$$5" and the like. */
 static int64_t digits(struct tfh_wire w)
 {
 	int64_t v = -1;
@@ -141,7 +141,7 @@ static void add_stat(struct plane *p, struct tfh_wire stat, struct tfh_xevent *e
 			number = (int64_t)f.value;
 		else if (f.number == 5 || f.number == 6)
 			text = f.bytes;
-		else if (f.number == 7) /* the text is the name of a stat */
+		else if (f.number == 7) /* the value is a reference to a stat's name */
 			text = name_of(&p->stats, p->base, f.value);
 	}
 	switch (what) {
@@ -201,7 +201,7 @@ static int event(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64
 	return tfh_xplane_event(x, e);
 }
 
-/* A TPU has no streams: a line of what its cores do, and one of what goes on beside them. */
+/* A TPU has no streams but a line of its cores' work and one of what runs beside it. */
 static bool tpu_stream(const char *name, int64_t *id)
 {
 	*id = !strcmp(name, "Async XLA Ops") ? 2 : 1;
@@ -245,7 +245,7 @@ static int line(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64_
 	return rc;
 }
 
-/* The device's number; -1 the host; -2 a plane that tells nothing about either. */
+/* The device's number; -1: the host; -2: neither. */
 static int64_t device_of(const char *name)
 {
 	static const char gpu[] = "/device:GPU:", tpu[] = "/device:TPU:";
@@ -266,7 +266,7 @@ static int plane(struct tfh_xplane *x, struct tfh_wire w, struct tfh_xevent *e)
 	int64_t device;
 	int rc = 0;
 
-	/* Names and numbers stand behind the lines that use them. */
+	/* Names and numbers may follow the lines that use them. */
 	while (!rc && tfh_wire_next(&w, &f)) {
 		if (f.number == 2)
 			copy_text(p.name, sizeof(p.name), f.bytes);
@@ -295,8 +295,8 @@ static int plane(struct tfh_xplane *x, struct tfh_wire w, struct tfh_xevent *e)
 	return rc;
 }
 
-/* The host's name, and whether this is an XSpace at all: planes with names, and nothing that such a
- * message does not have. 0, -ENOMSG, or -EBADMSG: it begins like one. */
+/* The host's name, and whether this is an XSpace: planes with names and no unknown fields. Returns
+ * 0, -ENOMSG, or -EBADMSG if it starts like one. */
 static int look(struct tfh_wire w, char *host, size_t cap)
 {
 	struct tfh_field f;
@@ -350,7 +350,7 @@ int tfh_import_xplane_bytes(struct tfh_builder *b, const void *data, size_t n, c
 	return rc;
 }
 
-/* The whole file; read, not mapped, so that a file that shrinks meanwhile does no harm. */
+/* The whole file; read, not mapped, so that a concurrently truncated file does no harm. */
 static int read_all(const char *path, uint8_t **data, size_t *n, struct tfh_err *err)
 {
 	int fd = tfh_open_regular(path, err);

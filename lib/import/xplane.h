@@ -1,4 +1,4 @@
-/* Between the two halves of the XPlane importer: what stands in a plane, and what it means. */
+/* Between the two halves of the XPlane importer: the contents of a plane, and their meaning. */
 #ifndef TFH_IMPORT_XPLANE_H
 #define TFH_IMPORT_XPLANE_H
 
@@ -8,7 +8,7 @@
 
 #define TFH_XPLANE_NAME 2048
 
-/* What an event's stats may say; by the names that TensorFlow and JAX have given them. */
+/* Stats of an event, by the names that TensorFlow and JAX have used. */
 enum tfh_xstat {
 	TFH_XSTAT_OTHER,
 	TFH_XSTAT_CORRELATION,
@@ -24,12 +24,12 @@ enum tfh_xstat {
 	TFH_XSTAT_COUNT
 };
 
-/* One event with its names looked up. Texts are not NUL-terminated in the file; these are. */
+/* One event with resolved names. The texts are NUL-terminated here, unlike in the file. */
 struct tfh_xevent {
 	int64_t t0, t1; /* ns */
 	char name[TFH_XPLANE_NAME];
-	char kernel[512], copy[512], memset[512]; /* the stats of that name, "" none */
-	int64_t number[TFH_XSTAT_COUNT];	  /* -1: not told */
+	char kernel[512], copy[512], memset[512]; /* the stats of these names, "" = none */
+	int64_t number[TFH_XSTAT_COUNT];	  /* -1: missing */
 };
 
 enum tfh_xline { TFH_XLINE_HOST, TFH_XLINE_STREAM, TFH_XLINE_STEPS, TFH_XLINE_MODULES };
@@ -38,7 +38,7 @@ struct tfh_xplane; /* of one process */
 
 struct tfh_xplane *tfh_xplane_new(struct tfh_builder *b, const char *host);
 void tfh_xplane_free(struct tfh_xplane *x);
-/* A line that events belong to from now on: a thread of the host, or a stream of a device. */
+/* Starts a line for the following events: a host thread or a device stream. */
 int tfh_xplane_line(struct tfh_xplane *x, enum tfh_xline what, const char *name, int64_t id,
 		    uint32_t device);
 void tfh_xplane_processors(struct tfh_xplane *x, uint32_t n);

@@ -1,4 +1,4 @@
-/* What an event of an XPlane trace means. */
+/* Interprets the events of an XPlane trace. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +23,10 @@ struct tfh_xplane {
 	struct tfh_builder *b;
 	uint32_t process;
 	uint64_t count, threads;
-	/* the line */
+	/* the current line */
 	enum tfh_xline what;
 	uint32_t thread, device, stream;
-	/* steps: marked by the program, else as the profiler found them on the devices */
+	/* steps: marked by the program, else found by the profiler on the devices */
 	uint64_t marked;
 	struct step *step;
 	uint32_t n_step, cap_step;
@@ -98,7 +98,7 @@ static bool starts(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-/* The number behind "key:" in a text of details; 0 if it is not there. */
+/* The number after "key:" in a details text; 0 if missing. */
 static uint64_t detail(const char *text, const char *key)
 {
 	size_t n = strlen(key);
@@ -120,7 +120,7 @@ static void detail3(const char *text, const char *key, uint32_t v[3])
 	}
 }
 
-/* "%all-reduce.12 = f32[...] ..." of a TPU's line. */
+/* "%all-reduce.12 = f32[...] ..." in a TPU's line. */
 static bool xla_collective(const char *name)
 {
 	static const char *const all[] = {
@@ -193,7 +193,7 @@ static int push_step(struct tfh_xplane *x, struct step s)
 	return 0;
 }
 
-/* A step on one of several devices: the longest stands for it, as in XProf. */
+/* A step that ran on several devices: the longest counts, as in XProf. */
 static int add_step(struct tfh_xplane *x, const struct tfh_xevent *e)
 {
 	struct step s = {.group = e->number[TFH_XSTAT_GROUP], .t0 = e->t0, .t1 = e->t1};
@@ -231,8 +231,8 @@ static int add_module(struct tfh_xplane *x, const struct tfh_xevent *e)
 	return 0;
 }
 
-/* The program that takes most of a device's time makes the steps, if nothing else does and it ran
- * three times: a training loop runs one program again and again. */
+/* If nothing else marks steps: the program with the most device time, if it ran three times. A
+ * training loop runs one program again and again. */
 static int steps_of_modules(struct tfh_xplane *x)
 {
 	struct tfh_map index = {0};
@@ -280,7 +280,7 @@ static int name_word(struct tfh_xplane *x, enum tft_name kind, const char *text,
 	return id < 0 ? (int)id : 0;
 }
 
-/* A call of the driver: named so, or after the kernel or copy that it issued. */
+/* A driver call: named as one, or after the kernel or copy that it issued. */
 static const struct tfh_fn_info *driver_call(const struct tfh_xevent *e)
 {
 	const struct tfh_fn_info *fn = tfh_import_call(e->name);
@@ -345,8 +345,8 @@ static int tensorflow_call(struct tfh_xplane *x, const struct tfh_xevent *e, str
 	return 0;
 }
 
-/* The Python tracer's functions begin with a dollar; what has a namespace is the framework's own,
- * as is the call of a compiled function. */
+/* The Python tracer's functions start with a dollar; names with a namespace are the framework's, as
+ * is the call of a compiled function. */
 static enum tft_range range_of(const char *name)
 {
 	if (*name == '$')
@@ -368,7 +368,7 @@ static int add_host(struct tfh_xplane *x, const struct tfh_xevent *e)
 	int rc = 0;
 
 	if (e->t0 == e->t1 || !*e->name)
-		return 0; /* a moment, such as an allocation that was counted */
+		return 0; /* an instant, such as a counted allocation */
 	ev.fn = driver_call(e);
 	if (ev.fn) {
 		ev.dir = ev.fn->dir;

@@ -6,7 +6,7 @@
 
 #include "base/clean.h"
 
-/* Value below 1000 (after rounding) with three significant digits. */
+/* A value below 1000 (after rounding) with three significant digits. */
 static void digits(char *out, size_t size, double value, const char *unit)
 {
 	int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
@@ -157,7 +157,7 @@ void tfh_percents(const double *share, size_t n, int *percent)
 const char *tfh_fmt_cut(char *out, size_t size, const char *text, size_t width)
 {
 	size_t left = strlen(text), columns = tfh_columns(text, left), at = 0, column = 0;
-	/* Two dots stand for the middle: columns [head, tail) are left out. */
+	/* Two dots replace the middle: columns [head, tail) are left out. */
 	size_t head = columns, tail = columns;
 	bool dots = false;
 	struct tfh_glyph g;

@@ -7,9 +7,9 @@
 #include "report/format.h"
 #include "report/machine_table.h"
 
-#define DRAWN 17u /* columns of a line over time */
+#define DRAWN 17u /* columns of the course over time */
 
-/* A value in its unit: bytes scaled, shares in percent. */
+/* A value with its unit: bytes scaled, shares in percent. */
 static const char *value(char out[TFH_TEXT], const char *unit, double v)
 {
 	if (!strcmp(unit, "bytes"))
@@ -21,7 +21,7 @@ static const char *value(char out[TFH_TEXT], const char *unit, double v)
 	return tfh_fmt_mean(out, v);
 }
 
-/* Eight heights of the whole range, from 0. */
+/* Eight heights from 0 to the maximum. */
 static void draw(FILE *out, const struct tfh_meter_line *l, bool utf8)
 {
 	static const char *const height[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -32,7 +32,7 @@ static void draw(FILE *out, const struct tfh_meter_line *l, bool utf8)
 		double most = NAN;
 		for (uint32_t k = from; k < to || k == from; k++)
 			most = fmax(most, l->point[k]);
-		/* a fraction above nothing is to be seen */
+		/* anything above 0 must be visible */
 		int at = l->most > 0 && most > 0 ? (int)ceil(8 * fmin(most / l->most, 1)) : 0;
 		if (utf8)
 			tfh_print(out, "%s", height[at]);

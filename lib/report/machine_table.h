@@ -1,4 +1,4 @@
-/* What the machine did beside the job (base/meters.def), by readings once a second. */
+/* Machine meters (base/meters.def) beside the job, read once a second. */
 #ifndef TFH_REPORT_MACHINE_TABLE_H
 #define TFH_REPORT_MACHINE_TABLE_H
 
@@ -9,10 +9,11 @@
 
 struct tfh_json;
 
-/* A table of 80 columns: mean and greatest reading of each meter, and its line over time. What stayed 0 is left out. */
+/* A table of 80 columns: mean and maximum of each meter, and its course over time. Meters that
+ * stayed 0 are omitted. */
 void tfh_report_machine_text(FILE *out, const struct tfh_result *r, bool utf8);
 
-/* An array, empty where nothing was recorded. */
+/* An array, empty if nothing was recorded. */
 void tfh_report_machine_json(struct tfh_json *j, const struct tfh_result *r);
 
 #endif

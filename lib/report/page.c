@@ -39,8 +39,7 @@ void tfh_heading(const struct tfh_page *page, const char *fmt, ...)
 	tfh_put("\n", page->out);
 }
 
-/* How much of a word goes onto a line of so many columns: all of it, or a stage's path up to "::".
- */
+/* How much of a word fits on a line of `room` columns: all of it, or a stage's path up to "::". */
 static size_t part_of_word(const char *word, size_t len, size_t room)
 {
 	size_t fits = len;

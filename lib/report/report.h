@@ -1,7 +1,7 @@
 /*
- * A result (judge/result.h) and its sentences (report/words/words.h) as text, as JSON (schema
- * tfhook.report/1), and step by step. All write to a stream that they do not own; errors of the
- * stream are found there afterwards.
+ * Prints a result (judge/result.h) and its sentences (report/words/words.h) as text, as JSON
+ * (schema tfhook.report/1), and step by step. The stream belongs to the caller, who checks it for
+ * errors afterwards.
  */
 #ifndef TFH_REPORT_H
 #define TFH_REPORT_H
@@ -13,20 +13,20 @@
 #include "report/words/words.h"
 
 struct tfh_style {
-	bool color; /* never alone: what is coloured also says it in words */
+	bool color; /* never the only sign: coloured text also says it */
 	bool utf8;  /* bars of block characters */
 	bool wide;  /* names in full */
 };
 
-/* The report for people; the first screen fits 80 columns. */
+/* The report as text; the first screen fits 80 columns. */
 void tfh_report_text(FILE *out, const struct tfh_wording *words, const struct tfh_style *style);
 
-/* Two to five lines, each with `prefix` before it: verdict, evidence, gain; before them how the job
- * ended and what was in flight, if it did not end well. */
+/* Two to five lines, each starting with `prefix`: verdict, evidence, gain. If the job did not end
+ * well, first how it ended and which calls were in flight. */
 void tfh_report_verdict(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
 			const char *prefix);
 
-/* One document of schema tfhook.report/1. 0 or -errno. */
+/* One document of schema tfhook.report/1. Returns 0 or -errno. */
 int tfh_report_json(FILE *out, const struct tfh_wording *words);
 
 /* One line per step. */
@@ -34,16 +34,16 @@ void tfh_report_steps_text(FILE *out, const struct tfh_result *r);
 void tfh_report_steps_csv(FILE *out, const struct tfh_result *r);
 int tfh_report_steps_json(FILE *out, const struct tfh_result *r);
 
-/* Lines of Python that the threads were seen at between their calls: a tree by time; folded stacks
- * ("outer;inner microseconds a step") for flame graphs. */
+/* Python lines sampled between the threads' calls: as a tree by time, and as folded stacks
+ * ("outer;inner microseconds per step") for flame graphs. */
 void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style);
 void tfh_report_where_folded(FILE *out, const struct tfh_result *r);
 
-/* The rank of a process, -1: none, or there is only one. */
+/* The rank of a process; -1 if it has none or there is only one. */
 int32_t tfh_report_rank(const struct tfh_result *r, uint32_t process);
 
-/* What a call in flight may wait for: of a wait for a stream, that stream's last kernel. NULL
- * unknown. */
+/* What a call in flight may be waiting for: if it waits for a stream, that stream's last kernel.
+ * NULL if unknown. */
 const struct tfh_last_launch *tfh_report_last(const struct tfh_result *r,
 					      const struct tfh_in_flight *open);
 

@@ -269,7 +269,7 @@ static void write_segments(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
-/* Stretches of which only the sketches are left. */
+/* Intervals of which only the sketches are left. */
 static void write_given_up(struct tfh_json *j, const struct tfh_result *r)
 {
 	tfh_json_key(j, "given_up");
@@ -300,7 +300,7 @@ static void write_given_up(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
-/* Moments of the start, and what was loaded or compiled after it. */
+/* Times during startup, and modules loaded or compiled after it. */
 static void write_startup(struct tfh_json *j, const struct tfh_result *r)
 {
 	static const char *const name[TFH_PHASE_COUNT] = {
@@ -441,7 +441,7 @@ static void write_quality(struct tfh_json *j, const struct tfh_quality *q)
 	tfh_json_end(j);
 }
 
-/* As XProf's overview page would have it. */
+/* Shares by the rules of XProf's overview page. */
 static void write_xprof(struct tfh_json *j, const struct tfh_result *r)
 {
 	static const char *const name[TFH_XPROF_COUNT] = {[TFH_XPROF_COMPUTE] = "compute",
@@ -511,7 +511,7 @@ static void write_memory(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
-/* Where there are several ranks: each in short. */
+/* A summary of each rank, if there are several. */
 static void write_ranks(struct tfh_json *j, const struct tfh_result *r)
 {
 	tfh_json_key(j, "ranks");

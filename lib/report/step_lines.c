@@ -15,8 +15,7 @@ static int32_t rank_of(const struct tfh_result *r)
 	return r->process < n ? processes[r->process].rank : -1;
 }
 
-/* To the nanosecond: the float behind it has no more, and its further digits would only look like
- * some. */
+/* Rounded to the nanosecond: the value is a float, whose further digits would be noise. */
 static double to_ns(double seconds)
 {
 	return round(seconds * 1e9) / 1e9;

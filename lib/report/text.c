@@ -28,7 +28,7 @@ static bool is_interpreter(const char *program)
 	       !strcmp(base, "sh") || !strcmp(base, "bash");
 }
 
-/* What the job is called: its script or module, else its program. Owned by the run. */
+/* The job's name: its script or module, else its program. Owned by the run. */
 static const char *job_name(const struct tfh_run *run)
 {
 	const char *const *argv;
@@ -48,7 +48,7 @@ static const char *job_name(const struct tfh_run *run)
 	return base_name(argv[0]);
 }
 
-/* Adds a field after three blanks, on a new line where it would pass the 80th column. */
+/* Adds a field after three spaces, or on a new line if it would pass column 80. */
 static void add_field(const struct tfh_page *page, size_t *column, const char *field)
 {
 	size_t len = tfh_columns(field, strlen(field));
@@ -93,11 +93,11 @@ static void print_title(const struct tfh_page *page)
 	tfh_put("\n", page->out);
 }
 
-/* ---- how it ended, when not by itself ---- */
+/* ---- how it ended, if not normally ---- */
 
 #define OPEN_FRAMES 256 /* of Python */
 
-/* ", for 12.3 s"; of a call that had just begun when the recording ends no time is known. */
+/* ", for 12.3 s"; unknown for a call that had just started when the recording ended. */
 static const char *open_for(char out[TFH_TEXT + 8], double seconds)
 {
 	char time[TFH_TEXT];
@@ -143,7 +143,7 @@ static void in_flight_line(const struct tfh_result *r, const struct tfh_in_fligh
 		snprintf(out + n, size - (size_t)n, "; last kernel %s", kernel);
 }
 
-/* "at train.py:142 step > torch/cuda/__init__.py:40 synchronize, waiting for a lock"; "" nobody looked. */
+/* "at train.py:142 step > torch/cuda/__init__.py:40 synchronize, waiting for a lock"; "" without samples. */
 static void open_place(const struct tfh_result *r, const struct tfh_in_flight *open, char *out,
 		       size_t size)
 {
@@ -172,7 +172,7 @@ static void print_in_flight(const struct tfh_page *page, const struct tfh_in_fli
 		tfh_wrap(page, more, more, line);
 }
 
-/* How the job ended, "" when there is nothing to say about it. */
+/* How the job ended, "" if it ended normally. */
 static void end_line(const struct tfh_result *r, char *out, size_t size)
 {
 	const char *name = r->end == TFH_END_SIGNAL ? sigdescr_np(r->end_code) : NULL;
@@ -191,8 +191,8 @@ static void end_line(const struct tfh_result *r, char *out, size_t size)
 
 #define MOST_SILENT 4
 
-/* Which ranks were silent first: the others mostly wait for them, and what they were doing is no
- * cause. Whether there was any. */
+/* The ranks that fell silent first. The others mostly wait for them, and their open calls are not
+ * the cause. Returns whether there were any. */
 static bool print_silent(const struct tfh_page *page, const char *first, const char *more)
 {
 	const struct tfh_result *r = page->r;
@@ -281,7 +281,7 @@ static void also_line(const struct tfh_verdict *v, char *out, size_t size)
 		snprintf(out + n, size - n, ", at least half as much");
 }
 
-/* The gain of removing what the verdict names. */
+/* The what-if that removes what the verdict names. */
 static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
 {
 	for (uint32_t i = 0; i < r->n_whatif; i++) {

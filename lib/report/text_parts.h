@@ -1,4 +1,5 @@
-/* What the parts of the text report share: a page and how to write on it (page.c), and the parts. */
+/* Shared by the parts of the text report: a page and functions to write on it (page.c), and the
+ * parts. */
 #ifndef TFH_REPORT_TEXT_PARTS_H
 #define TFH_REPORT_TEXT_PARTS_H
 
@@ -16,26 +17,25 @@ struct tfh_page {
 
 enum tfh_tint { TFH_PLAIN, TFH_BOLD, TFH_RED, TFH_YELLOW, TFH_GREEN, TFH_DIM };
 
-/* Begins a tint, on a page with colour; TFH_PLAIN ends any. */
+/* Starts a tint on a page with colour; TFH_PLAIN ends any. */
 void tfh_tint(const struct tfh_page *page, enum tfh_tint tint);
 
-/* As tfh_print, in a tint; the heading of a part in bold, on a line of its own after an empty one.
- */
+/* Like tfh_print, in a tint. A heading is bold, on a line of its own after an empty one. */
 void tfh_tinted(const struct tfh_page *page, enum tfh_tint tint, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void tfh_heading(const struct tfh_page *page, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Breaks text into lines of at most 80 columns, `first` before the first and `rest` before the
- * others. wrap_from goes on where so many columns of the first line are written already. */
+/* Wraps text at 80 columns, with `first` before the first line and `rest` before the others.
+ * tfh_wrap_from() continues a line of which `column` columns are already written. */
 void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text);
 void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest, const char *text);
 
-/* text_steps.c: seconds of a step with all that a what-if removes gone and nothing else changed:
- * the bound. */
+/* text_steps.c: the lower bound of a step in seconds: all that a what-if removes is gone, nothing
+ * else changes. */
 double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w);
 
-/* text.c calls these in this order; each prints nothing when it has nothing to say. */
+/* text.c calls these in this order; each prints nothing if it has no data. */
 void tfh_text_classes(const struct tfh_page *page);
 void tfh_text_breakdown(const struct tfh_page *page);
 void tfh_text_whatif(const struct tfh_page *page);

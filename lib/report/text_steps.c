@@ -5,7 +5,7 @@
 #include "base/print.h"
 #include "report/text_parts.h"
 
-/* A part of a step's time as a person would call it. */
+/* Name of a part of a step's time. */
 static const char *part_words(enum tfh_part part)
 {
 	switch (part) {
@@ -28,7 +28,7 @@ static const char *part_words(enum tfh_part part)
 	}
 }
 
-/* Columns of the class table: parts that one person mends are one column. */
+/* Columns of the class table; parts with a common remedy share a column. */
 static const struct {
 	const char *head;
 	unsigned parts; /* bit set */
@@ -63,7 +63,7 @@ static bool column_shown(const struct tfh_steps *s, size_t c)
 	return false;
 }
 
-/* Room for "100%". */
+/* Width of "100%". */
 static int column_width(size_t c)
 {
 	int n = (int)strlen(columns[c].head);
@@ -100,7 +100,7 @@ static void segment_rows(const struct tfh_page *page)
 		char count[TFH_TEXT], total[TFH_TEXT], every[TFH_TEXT];
 		if (s->kind == TFH_SEGMENT_TRAIN || (!s->count && !(s->total_s > 0)))
 			continue;
-		/* what comes before the first step of a trace that begins with it */
+		/* what precedes the first step, in a trace that starts with it */
 		if (s->kind == TFH_SEGMENT_STARTUP &&
 		    s->total_s < 1e-12 * (double)tfh_run_wall_ns(r->run))
 			continue;
@@ -116,7 +116,7 @@ static void segment_rows(const struct tfh_page *page)
 	}
 }
 
-/* A start of seconds in its parts, and modules that were loaded once training had begun. */
+/* Parts of a startup that took seconds, and modules loaded once training had begun. */
 static void startup_lines(const struct tfh_page *page)
 {
 	static const char *const name[TFH_PHASE_COUNT] = {
@@ -181,7 +181,7 @@ static void bar(const struct tfh_page *page, double share)
 		tfh_print(page->out, "%s", page->style.utf8 ? "\u2588" : "#");
 }
 
-/* What went on at the same time as something else and so cost nothing. */
+/* Time that overlapped something else and so cost nothing. */
 static double hidden_of(const struct tfh_result *r, enum tfh_part part)
 {
 	const struct tfh_job_stage *s = r->stages;
@@ -200,7 +200,7 @@ static double hidden_of(const struct tfh_result *r, enum tfh_part part)
 	}
 }
 
-/* The same step by the rules of XProf's overview page, for those who compare. */
+/* The same step by the rules of XProf's overview page, for comparison. */
 static void xprof_line(const struct tfh_page *page)
 {
 	static const char *const name[TFH_XPROF_COUNT] = {[TFH_XPROF_COMPUTE] = "device compute",
@@ -279,8 +279,8 @@ double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w)
 	return isnan(w->low_s) ? r->steps.median_s / w->ceiling_speedup : w->low_s;
 }
 
-/* Without device times there is no replay, only the bound: all of that time gone and nothing else
- * changed. */
+/* Without device times there is no replay, only the bound: all of that time is gone and nothing
+ * else changes. */
 static void bounds_only(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;

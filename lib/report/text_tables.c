@@ -1,4 +1,4 @@
-/* Text report: the pipeline, kernels, transfers, advice, and how good the data is. */
+/* Text report: the pipeline, kernels, transfers, advice, and the quality of the data. */
 #include <math.h>
 #include <string.h>
 
@@ -8,8 +8,7 @@
 
 #define ROWS 6
 #define NAME_COLUMNS 34
-#define RATE_BYTES                                                                                 \
-	4096 /* copies that are smaller on average show no rate, only how long one takes */
+#define RATE_BYTES 4096 /* for copies smaller on average, a duration is shown and no rate */
 
 static size_t name_columns(const struct tfh_page *page)
 {
@@ -59,7 +58,7 @@ void tfh_text_ranks(const struct tfh_page *page)
 
 /* ---- input ---- */
 
-/* What the pipeline could deliver, where something tells it. */
+/* What the pipeline could deliver, if known. */
 static void supply_line(const struct tfh_page *page)
 {
 	const struct tfh_supply *s = &page->r->supply;
@@ -93,8 +92,8 @@ void tfh_text_input(const struct tfh_page *page)
 		if (!isnan(s->capacity_per_s))
 			snprintf(capacity, sizeof(capacity), "%s/s",
 				 tfh_fmt_mean(rate, s->capacity_per_s));
-		/* An asynchronous stage shows only how long it was waited for, which is somebody
-		 * else's doing unless it is the slow one. */
+		/* An asynchronous stage shows only how long others waited for it, which is not its
+		 * own fault unless it is the slow one. */
 		tfh_fmt_time(self, s->self_s_per_step);
 		if (s->async && !s->guilty)
 			snprintf(self, sizeof(self), "-");
@@ -116,7 +115,7 @@ void tfh_text_input(const struct tfh_page *page)
 
 /* ---- kernels and transfers ---- */
 
-/* Columns of a kernel's name: what the numbers leave. */
+/* Columns of a kernel's name: the rest of the line. */
 #define TIMED_NAME 42
 #define UNTIMED_NAME 66
 
@@ -139,7 +138,7 @@ static void kernel_row(const struct tfh_page *page, const struct tfh_kernel *k, 
 	tfh_put("\n", page->out);
 }
 
-/* In the wide form names come last, as they are, and may be of any length. */
+/* In the wide form names come last, unshortened. */
 static void kernel_rows(const struct tfh_page *page, uint32_t n, bool timed)
 {
 	char brief[ROWS][TFH_KERNEL_NAME];
@@ -236,7 +235,7 @@ void tfh_text_advice(const struct tfh_page *page)
 	}
 }
 
-/* ---- how good the data is ---- */
+/* ---- quality of the data ---- */
 
 static const char *gpu_times_words(const char *how)
 {
@@ -261,7 +260,7 @@ static void step_clock_words(const struct tfh_steps *s, char *out, size_t size)
 		snprintf(out, size, "; steps by marks (%.80s)", name ? name : "");
 		return;
 	}
-	/* The name may say the kind itself. */
+	/* The name may already contain the kind. */
 	bool both = name && *name && !strstr(name, kind);
 	snprintf(out, size, "; steps by %s%s%.80s", both || !name || !*name ? kind : "",
 		 both ? " " : "", name ? name : "");
