@@ -93,7 +93,7 @@ explain = || { echo 'tfhook needs no glibc newer than 2.17: what is undefined ab
 
 # --- sources and products ----------------------------------------------------------------------------------------
 # A sanitizer of ours is to see what is copied.
-SRC_job := $(filter-out $(if $(SAN),lib/hook/plain.c),$(call sources,base format record hook))
+SRC_job := $(filter-out $(if $(SAN),lib/hook/string_functions.c),$(call sources,base format record hook))
 SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format record model import judge report export cli))
 SRC_main := lib/cli/main.c
 SRC_shared := $(call sources,base format)
@@ -211,8 +211,8 @@ $(B)/obj/$1/%.o: lib/%.S $(B)/obj/$1/%.d $(call stamp,$1)
 endef
 $(foreach s,job core shared sim sched,$(eval $(call object-rules,$s)))
 
-$(B)/obj/job/hook/plain.o: private FLAGS_job += -fno-builtin
-$(B)/tests/hook/plain: private FLAGS_test += -fno-builtin
+$(B)/obj/job/hook/string_functions.o: private FLAGS_job += -fno-builtin
+$(B)/tests/hook/string_functions: private FLAGS_test += -fno-builtin
 
 # --- libraries and the command -----------------------------------------------------------------------------------
 $(GLIBC): $(B)/glibc/%: lib/glibc/2.17.abi scripts/gen-glibc
@@ -374,7 +374,7 @@ $(B)/tests/torture/schedules: $(SCHED_C) $(OBJ_sched) $(CORE_A) $(call stamp,tes
 $(B)/tests/python/libreader.so: tests/python/reader/reader.c $(OBJ_job) $(call stamp,test) $(call stamp,objects-job)
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)$(COMPILE_test) -fPIC -fvisibility=hidden -shared -Wl,-Bsymbolic $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< \
-		$(filter-out %/plain.o,$(OBJ_job)) $(LIBS)
+		$(filter-out %/string_functions.o,$(OBJ_job)) $(LIBS)
 
 $(B)/tests/torture/ring: tests/torture/model/ring.c $(wildcard tests/torture/model/*.h) $(call stamp,test)
 	@mkdir -p $(@D)

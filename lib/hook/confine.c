@@ -1,5 +1,5 @@
-/* prctl, by which a thread gives up the time stamp counter (record/confined.c); all else passes.
- * The same by seccomp(2) or syscall(2) goes unseen. */
+/* Intercepts prctl, by which a thread disables its time stamp counter (record/confined.c). The same
+ * through seccomp(2) or syscall(2) is not seen. */
 #include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ __attribute__((visibility("default"))) int prctl(int option, ...)
 	va_end(more);
 	confines = (option == PR_SET_SECCOMP && arg[0] == SECCOMP_MODE_STRICT) ||
 		   (option == PR_SET_TSC && arg[0] == PR_TSC_SIGSEGV);
-	if (confines) /* before: after it there is no time to be had */
+	if (confines) /* before the call: afterwards no time can be read */
 		tfh_confine();
 	result = real ? real(option, arg[0], arg[1], arg[2], arg[3])
 		      : (int)syscall(SYS_prctl, option, arg[0], arg[1], arg[2], arg[3]);

@@ -1,6 +1,6 @@
 /*
- * Where Python's global lock lies: in `_PyRuntime`, which every CPython exports. What is bound at
- * load is the interpreter that the program is or was linked with.
+ * Finds Python's global interpreter lock in `_PyRuntime`, which every CPython exports. The symbol
+ * bound at load time is that of the interpreter that the program is or was linked with.
  */
 #include <dlfcn.h>
 #include <link.h>

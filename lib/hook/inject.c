@@ -1,8 +1,8 @@
 /*
- * Two ways in that others offer: the driver loads the library that CUDA_INJECTION64_PATH names
- * inside cuInit, and every library with NVTX in it opens the one of NVTX_INJECTION64_PATH. The
- * first serves where LD_PRELOAD is taken away: there are device times and CUPTI's word on host
- * calls then, and no more. The second gives the names of ranges.
+ * Two ways to be loaded without LD_PRELOAD. The driver loads the library in CUDA_INJECTION64_PATH
+ * inside cuInit, and every library that uses NVTX opens the one in NVTX_INJECTION64_PATH. The first
+ * serves where LD_PRELOAD is removed; it gives only device times and CUPTI's records of host calls.
+ * The second gives the names of ranges.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -25,14 +25,15 @@
 EXPORT int InitializeInjection(void);
 EXPORT int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t id));
 
-/* Within cuInit. Nothing is opened yet: recording begins when CUPTI asks for its first buffer. */
+/* Called within cuInit. Opens nothing yet: recording starts when CUPTI requests its first buffer.
+ */
 int InitializeInjection(void)
 {
 	struct tfh_steady steady;
 
 	tfh_init();
 	if (tfh_mode == TFH_MODE_DEAD || tfh_setting(TFH_OPT_CUPTI) == TFH_CUPTI_OFF ||
-	    tfh_real[TFH_FN_cuInit]) /* preloaded, too: the hooks see to everything */
+	    tfh_real[TFH_FN_cuInit]) /* preloaded as well: the hooks do everything */
 		return 1;
 	tfh_cupti_injected();
 	tfh_gpu_always();
@@ -46,7 +47,7 @@ int InitializeInjection(void)
 
 /* ---- NVTX ---- */
 
-/* As in its headers, which are header-only code of whoever uses it. */
+/* As in NVTX's headers, which are compiled into their users. */
 enum { ETID_CALLBACKS = 1, MODULE_CORE = 1, MODULE_CORE2 = 5 };
 enum {
 	CORE_MARK_EX = 1,
@@ -87,7 +88,7 @@ struct attributes {
 	int32_t padding;
 	const void *message;
 };
-/* What a handle of a domain or of a registered string points at. */
+/* Target of a domain handle or of a registered string. */
 struct injected_text {
 	char text[256];
 };
@@ -103,7 +104,7 @@ static void narrow(char *out, size_t size, const wchar_t *in)
 	out[n] = '\0';
 }
 
-/* "domain: message" in buf. */
+/* Writes "domain: message" to buf. */
 static const char *name_of(const struct injected_text *domain, const struct attributes *a,
 			   char buf[NAME_MOST])
 {
@@ -177,7 +178,7 @@ static struct open_range {
 	uint64_t id; /* atomic: 0 free, 1 being filled in */
 	uint64_t begin;
 	char name[256];
-} * open_ranges; /* atomic: [OPEN_RANGES], made for the first */
+} * open_ranges; /* atomic: [OPEN_RANGES], allocated for the first range */
 
 static uint64_t start(const char *name)
 {

@@ -1,4 +1,4 @@
-/* The lookup door: what dlsym.S asks before it jumps to the real dlsym or dlvsym. */
+/* The dlsym hook: decides what dlsym.S returns instead of the real dlsym's or dlvsym's result. */
 #include "hook/driver/driver.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 #include "record/record.h"
 
 #pragma GCC visibility push(hidden)
-/* Our own, which dlsym need not be from here. */
+/* This library's own export, to which `dlsym` need not be bound here. */
 void *tfh_dlsym(void *handle, const char *name);
 void *tfh_dlvsym(void *handle, const char *name, const char *version);
 void *tfh_filter_dlsym(void *handle, const char *name, const void *caller);
@@ -23,13 +23,13 @@ static bool cupti_name(const char *name)
 	return !strncmp(name, "cupti", 5);
 }
 
-/* A name that somebody here may have to do with. */
+/* Whether a hook may exist for the name. */
 static bool our_name(const char *name)
 {
 	return tfh_driver_name(name) || cupti_name(name) || tfh_nccl_name(name);
 }
 
-/* What to answer instead of `found`. */
+/* The answer in place of `found`. */
 static void *routed(const char *name, void *found, const void *caller)
 {
 	if (cupti_name(name)) {
@@ -49,17 +49,17 @@ static void *routed(const char *name, void *found, const void *caller)
 	}
 	if (tfh_is_hook(found) || tfh_in_vendor(caller))
 		return found;
-	/* A second preload that answers for the driver is what `real` then holds, and the hook
+	/* A second preload that replaces the driver's functions is then in `real`, and the hook
 	 * calls it. */
 	if (found == tfh_real_find(fn))
 		return tfh_hook_of(fn);
 	if (tfh_in_driver(found))
-		tfh_unhooked(name); /* a second driver */
+		tfh_unhooked(name); /* of a second driver */
 	return found;
 }
 
-/* For the audit library (lib/audit), which sees bindings that pass a preload by: what the driver's
- * function `found` is to be for a program that asked for `name`. */
+/* For the audit library (lib/audit), which sees bindings that bypass a preload: what a program that
+ * asked for `name` gets instead of the driver's function `found`. */
 __attribute__((visibility("default"))) void *tfhook_route(const char *name, void *found);
 
 void *tfhook_route(const char *name, void *found)
@@ -68,13 +68,14 @@ void *tfhook_route(const char *name, void *found)
 	return our_name(name) ? routed(name, found, NULL) : found;
 }
 
-/* Our own lookups and those of a preload that answers for the driver may come back here. */
+/* Lookups by tfhook itself, and by a preload that replaces the driver's functions, may re-enter
+ * here. */
 static __thread tfh_within looking __attribute__((tls_model("initial-exec")));
 
 static bool concerns_us(void *handle, const char *name)
 {
 	tfh_lookup_init();
-	/* RTLD_DEFAULT and RTLD_NEXT are about the caller's scope; our exports come first in the
+	/* RTLD_DEFAULT and RTLD_NEXT refer to the caller's scope; tfhook's exports precede in the
 	 * global one. */
 	return name && our_name(name) && handle != RTLD_DEFAULT && handle != RTLD_NEXT &&
 	       !tfh_is_within(looking, TFH_HERE);
@@ -87,7 +88,7 @@ void *tfh_filter_dlsym(void *handle, const char *name, const void *caller)
 
 	if (tfh_unlikely(concerns_us(handle, name))) {
 		looking = TFH_HERE;
-		/* NULL: the jump that follows repeats the lookup, and the job reads its own error.
+		/* NULL: the jump that follows repeats the lookup, so the job reads its own error.
 		 */
 		found = tfh_next_dlsym(handle, name);
 		if (found)
@@ -104,8 +105,8 @@ void *tfh_filter_dlvsym(void *handle, const char *name, const char *version, con
 	void *found = NULL;
 
 	tfh_lookup_init();
-	/* A preload in front of us that asks for the next dlsym by version means us, but glibc
-	 * passes over names without a version then. */
+	/* A preload before this one that looks up the next dlsym by version means this one, but
+	 * glibc then ignores names without a version. */
 	if (tfh_unlikely(name && handle == RTLD_NEXT && name[0] == 'd') &&
 	    tfh_loaded_before_us(caller)) {
 		if (!strcmp(name, "dlsym"))

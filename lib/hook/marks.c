@@ -1,8 +1,9 @@
 /*
- * Marks set by the job itself: the exported side of include/tfhook/tfhook.h.
+ * Marks set by the job: the exported functions of include/tfhook/tfhook.h.
  *
- * A step or range is no open call while it lasts: the calls inside keep the depth that they have
- * without marks, and the record is written at its end with the begin time kept here.
+ * A step or range does not count as an open call: calls inside keep the depth that they have
+ * without marks. The record is written at the end of the step or range, with the begin time stored
+ * here.
  */
 #include <string.h>
 
@@ -10,11 +11,11 @@
 #include "record/record.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define RANGES 64 /* nesting of one thread */
+#define RANGES 64 /* nesting per thread */
 #define NAME_BYTES 255
 
 struct mark {
-	uint64_t begin; /* ticks; 0 = not begun, or begun while recording was off */
+	uint64_t begin; /* ticks; 0: not begun, or begun while recording was off */
 	uint32_t name;
 	uint32_t journal;
 };
@@ -22,12 +23,12 @@ struct mark {
 static __thread struct {
 	struct mark step; /* between step_begin and step_end */
 	struct mark tick; /* since the last tfhook_step */
-	uint32_t ranges;  /* open, those beyond RANGES included */
+	uint32_t ranges;  /* open ones, including those beyond RANGES */
 } marks __attribute__((tls_model("initial-exec")));
 
 _Static_assert(RANGES * sizeof(struct mark) <= sizeof(((struct tfh_room *)0)->ranges), "room");
 
-/* The open range of that level; NULL while the thread records nothing. */
+/* The open range at that level; NULL while the thread is not recorded. */
 static struct mark *range_at(uint32_t level)
 {
 	struct tfh_room *room = tfh_self.room;
@@ -35,7 +36,7 @@ static struct mark *range_at(uint32_t level)
 	return room && level < RANGES ? (struct mark *)room->ranges + level : NULL;
 }
 
-static uint64_t steps; /* ended so far, all threads */
+static uint64_t steps; /* ended so far, in all threads */
 
 EXPORT void tfhook_step_begin(const char *name);
 EXPORT void tfhook_step_end(void);
@@ -47,8 +48,8 @@ EXPORT void tfhook_resume(void);
 EXPORT int tfhook_flush(unsigned milliseconds);
 EXPORT int tfhook_active(void);
 
-/* Notes the time. A range's function number: steps are counted by the recorder while it is off,
- * once, at their end. */
+/* Notes the time. Uses a range's function number: while recording is off, steps are counted once,
+ * at their end. */
 static struct mark begin(const char *name)
 {
 	struct mark mark = {0};
@@ -66,8 +67,8 @@ static struct mark begin(const char *name)
 	return mark;
 }
 
-/* Begin times and name ids outlive the step from calls kept in memory to recording, but not a fork.
- */
+/* Begin times and name ids stay valid from calls kept in memory to recording, but not across a
+ * fork. */
 static inline bool usable(const struct tfh_self *self, const struct mark *mark)
 {
 	return mark->begin && (mark->journal ^ self->generation) <= 1;
@@ -126,7 +127,7 @@ void tfhook_range_push(const char *name)
 
 	if (level < RANGES)
 		opened = begin(name ? name : "");
-	range = range_at(level); /* the first one makes the room */
+	range = range_at(level); /* the first one allocates */
 	if (range)
 		*range = opened;
 }

@@ -57,7 +57,7 @@ static uint64_t key_of(const void *handle)
 	return c ? c->key : 0;
 }
 
-/* A handle may come back with another communicator behind it. */
+/* A handle may be reused for another communicator. */
 static void add(void *handle, uint64_t key)
 {
 	struct comm *c = handle ? find(handle) : NULL;
@@ -83,7 +83,7 @@ static void drop(const void *handle)
 		__atomic_store_n(&c->handle, FREED, __ATOMIC_RELEASE);
 }
 
-/* ---- after the call; call->self is NULL while nothing is recorded ---- */
+/* ---- after the call; call->self is NULL while recording is off ---- */
 
 static uint64_t bytes_of(size_t count, int datatype)
 {
@@ -99,7 +99,8 @@ static void words(const struct tfh_call *call, CUstream stream, uint64_t a, uint
 		tfh_words(call, stream, a, b, c);
 }
 
-/* Counted whether recording or not, or ranks that record at other times would not match. */
+/* Counted also while not recording; otherwise ranks that record at different times would not match.
+ */
 static void note_transfer(const struct tfh_call *call, size_t count, int datatype, int peer,
 			  ncclComm_t comm, CUstream stream, bool message)
 {
@@ -132,7 +133,7 @@ static void note_all_made(const struct tfh_call *call, ncclComm_t *out, int n)
 	words(call, NULL, U64(out && n > 0 ? *out : NULL), key, (uint64_t)n << 32);
 }
 
-/* All ranks split their communicator at the same time; those of one colour stay together. */
+/* All ranks split a communicator together; those of one colour stay together. */
 static void note_split(const struct tfh_call *call, ncclComm_t comm, int color, ncclComm_t *out)
 {
 	struct comm *c = comm ? find(comm) : NULL;
@@ -147,8 +148,8 @@ static void note_split(const struct tfh_call *call, ncclComm_t comm, int color, 
 /* ---- real functions ---- */
 
 static void *real[ROWS];
-/* Another object may define the name: TensorFlow's wheels have functions that open NCCL at the first
- * call and look the name up; that answer is then the real one. */
+/* Another object may define the name: TensorFlow's wheels have functions that open NCCL at the
+ * first call and look the name up. What they find is then the real function. */
 static void *other[ROWS];
 static __thread tfh_within inside __attribute__((tls_model("initial-exec")));
 
@@ -164,14 +165,14 @@ static void *find_real(enum tfh_fn fn, const void *caller)
 	if (found)
 		return found;
 	tfh_lookup_init();
-	/* A thread that is cancelled, or jumps away, would leave the loader's lock taken. */
+	/* Cancellation or a longjmp in the middle would leave the loader's lock held. */
 	tfh_steady_begin(&steady);
 	handle = dlopen("libnccl.so.2", RTLD_NOLOAD | RTLD_LAZY);
 	found = handle ? tfh_next_dlsym(handle, tfh_fn_table[fn].name) : NULL;
 	if (found) {
 		__atomic_store_n(&real[row], found, __ATOMIC_RELEASE);
 	} else {
-		dlerror(); /* our own failure must not be what the job reads */
+		dlerror(); /* the job must not see this failure */
 		found = tfh_without_us(tfh_fn_table[fn].name, caller);
 		__atomic_store_n(&other[row], found, __ATOMIC_RELEASE);
 	}
@@ -192,7 +193,7 @@ static void *find_real(enum tfh_fn fn, const void *caller)
 #define COMM(comm) words(&call, NULL, U64(comm), key_of(comm), 0)
 #define COMM_GONE(comm) (COMM(comm), drop(comm))
 
-/* NCCL calls some of its own exported functions: what happens inside a call is part of it. */
+/* NCCL calls some of its own exported functions; such calls are part of the outer one. */
 #define NCCL_FN(name, args, properties, params, argv, open_arg, note)                              \
 	int hook_##name params;                                                                    \
 	int hook_##name params                                                                     \
@@ -239,8 +240,8 @@ void *tfh_nccl_hook(const char *name, void *found)
 			continue;
 		if (found == hooks[row])
 			return found;
-		/* The first one to be looked up is the one; the calls of another one could not be
-		 * told from its. */
+		/* The first one found is used; calls of a second NCCL could not be distinguished
+		 * from its calls. */
 		if (__atomic_compare_exchange_n(&real[row], &none, found, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_ACQUIRE) ||
 		    none == found)

@@ -1,4 +1,4 @@
-/* NCCL's calls as the hooks see them. */
+/* Interception of NCCL. */
 #ifndef TFH_HOOK_NCCL_H
 #define TFH_HOOK_NCCL_H
 
@@ -10,8 +10,8 @@ static inline bool tfh_nccl_name(const char *name)
 	return !strncmp(name, "nccl", 4);
 }
 
-/* What a program that looked `name` up and found `found` is to call: our wrapper, NULL if it is
- * none of ours. */
+/* What a program that looked up `name` and found `found` gets: our wrapper, NULL if there is none.
+ */
 void *tfh_nccl_hook(const char *name, void *found);
 
 #endif

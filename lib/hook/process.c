@@ -1,11 +1,11 @@
 /*
- * Ways out of a process that run no destructor: _exit and its kin, exec, abort. Each gives the
- * recorder a moment (2 s at most) and then does what it was called for. A vfork child runs in its
- * parent's memory: there they do nothing of their own. posix_spawn needs no wrapper: its child
- * never runs code of this process, and the parent goes on.
+ * Exits from a process that run no destructor: _exit and its variants, exec, abort. Each gives the
+ * recorder a moment (at most 2 s), then calls the real function. A vfork child runs in its parent's
+ * memory, so there they do nothing else. posix_spawn needs no wrapper: its child never runs code of
+ * this process, and the parent goes on.
  *
- * The real functions are resolved at load, since a vfork child or a signal handler must not look
- * symbols up.
+ * The real functions are resolved at load time, since a vfork child or a signal handler must not
+ * look symbols up.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -74,7 +74,7 @@ EXPORT _Noreturn void quick_exit(int status)
 	_exit(status);
 }
 
-/* The journal stays: what was in flight is part of the story. */
+/* The journal is kept: it shows which calls were in flight. */
 EXPORT _Noreturn void abort(void)
 {
 	tfh_flush_now(FLUSH_MS);

@@ -23,5 +23,5 @@ done
 # The library has its own; what it does not have is taken from whoever owns it.
 wrong=$(nm -D -u "$TFH_BUILD/lib/libtfhook.so" | grep -oE ' (mem[a-z]+|str(n?cmp|n?len|r?chr|c?spn|str|ncpy|n?casecmp|cpy|cat))\b' | tr '\n' ' ')
 [[ -z $wrong ]] || { echo "libtfhook.so takes from others:$wrong"; status=1; }
-"$tests/plain" || status=1
+"$tests/string_functions" || status=1
 exit $status

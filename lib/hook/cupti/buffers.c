@@ -1,7 +1,6 @@
 /*
- * Buffers: given to CUPTI by threads of the job, filled by it, given back on any thread, read by
- * the flusher. A table of slots, each with one word that says whose it is; nobody waits for
- * anybody.
+ * Activity buffers: given to CUPTI by threads of the job, filled by it, returned on any thread,
+ * read by the flusher. A table of slots, each with an atomic owner; no thread waits for another.
  */
 #include "hook/cupti/cupti.h"
 
@@ -11,8 +10,8 @@
 #include "base/clock.h"
 #include "record/gpu.h"
 
-/* 4,800 kernel records a buffer. When this many have come back unread the flusher cannot keep up,
- * and what comes is counted and dropped: 64 MB at most, beside what CUPTI holds. */
+/* A buffer holds 4,800 kernel records. When this many are unread, the flusher cannot keep up, and
+ * further records are counted and dropped: at most 64 MB, besides what CUPTI holds. */
 #define BUFFER_BYTES (1u << 20)
 #define SLOTS 256u
 #define UNREAD_MOST 64u
@@ -22,8 +21,8 @@ enum owner {
 	CLAIMED, /* being changed by the thread that claimed it */
 	FREE,	 /* zeroed */
 	CUPTI,	 /* CUPTI's since `since` */
-	FOREIGN, /* stands for a buffer of the job's profiler that CUPTI holds */
-	FULL	 /* the flusher's */
+	FOREIGN, /* represents a buffer of the job's profiler that CUPTI holds */
+	FULL	 /* to be read by the flusher */
 };
 
 static struct buffer_slot {
@@ -31,7 +30,7 @@ static struct buffer_slot {
 	uint32_t owner;	 /* atomic, enum owner */
 	uint32_t round;
 	uint64_t since;
-	uint64_t ticket; /* order in which they came back */
+	uint64_t ticket; /* order in which they were returned */
 	size_t valid;
 } slots[SLOTS];
 
@@ -57,7 +56,7 @@ static uint8_t *memory(void)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/* A claimed slot with an empty buffer; NULL: all are in use, or there is no memory. */
+/* A claimed slot with an empty buffer; NULL if all are in use or memory is out. */
 static struct buffer_slot *empty(void)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
@@ -89,7 +88,7 @@ void tfh_buffers_requested(uint8_t **buffer, size_t *size, size_t *most)
 		hand_to(s, CUPTI);
 		return;
 	}
-	/* Before 12.9 CUPTI takes no "none" for an answer. What comes in this one is lost. */
+	/* Before 12.9, CUPTI does not accept "no buffer". Records in this one are lost. */
 	*buffer = tfh_cupti_version() < 27 ? memory() : NULL;
 	if (!*buffer)
 		*size = 0;
@@ -113,7 +112,7 @@ const uint8_t *tfh_buffers_ours(const uint8_t *buffer, uint32_t *round)
 	return s ? buffer : NULL;
 }
 
-/* Records in a buffer that nobody will read. */
+/* Counts the records of a buffer that will not be read. */
 static uint64_t count_records(uint8_t *buffer, size_t valid)
 {
 	uint8_t *record = NULL;
@@ -162,7 +161,7 @@ void tfh_buffers_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size
 
 	(void)size;
 	count_dropped(ctx, stream);
-	if (!s) { /* one that had no slot */
+	if (!s) { /* one without a slot */
 		if (buffer) {
 			lose(buffer, valid);
 			munmap(buffer, BUFFER_BYTES);
@@ -194,7 +193,7 @@ static void copy_in(uint8_t *buffer, size_t valid)
 {
 	uint8_t *record = NULL;
 
-	/* A buffer of the job's may be larger than ours: in pieces of whole records. */
+	/* A buffer of the job may be larger than ours: copied in pieces of whole records. */
 	while (valid) {
 		struct buffer_slot *s = may_queue() ? empty() : NULL;
 		size_t piece = valid;
@@ -209,7 +208,7 @@ static void copy_in(uint8_t *buffer, size_t valid)
 			while (!TFH_CUPTI(NEXT_RECORD)(buffer, valid, &record) &&
 			       (size_t)(record - buffer) <= BUFFER_BYTES)
 				piece = (size_t)(record - buffer);
-			if (!piece) { /* one record larger than that: none is */
+			if (!piece) { /* a record larger than that, which does not exist */
 				hand_to(s, FREE);
 				return;
 			}
@@ -272,7 +271,7 @@ uint64_t tfh_buffers_oldest(uint64_t now)
 
 	for (unsigned i = 0; i < SLOTS; i++) {
 		uint32_t owner = __atomic_load_n(&slots[i].owner, __ATOMIC_ACQUIRE);
-		/* One that comes back now is not read yet. */
+		/* One that is returned now is not read yet. */
 		if (owner != NONE && owner != FREE && slots[i].since < oldest)
 			oldest = slots[i].since;
 	}
@@ -284,7 +283,7 @@ void tfh_buffers_forget(void)
 	for (unsigned i = 0; i < SLOTS; i++) {
 		if (!claim(&slots[i], CUPTI) && !claim(&slots[i], FOREIGN))
 			continue;
-		/* CUPTI may still write to it: the memory is given up. */
+		/* CUPTI may still write to it, so the memory is leaked. */
 		slots[i].buffer = NULL;
 		hand_to(&slots[i], NONE);
 	}

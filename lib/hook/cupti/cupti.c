@@ -1,8 +1,8 @@
 /*
- * Device times from CUPTI's activity records: turned on once, in the thread that makes the first
- * recorded call in a context, or on the flusher; flushed by the flusher every second, and by force
- * in the exit handler that runs before the driver's own. CUPTI is never finalized by us, and kinds
- * are not disabled before 13.0U1, where that could deadlock (NVIDIA 5350647).
+ * Device times from CUPTI's activity records. CUPTI is turned on once, in the thread that makes the
+ * first recorded call in a context or on the flusher, and flushed by the flusher every second, with
+ * a forced flush in the exit handler that runs before the driver's. We never finalize CUPTI, and
+ * disable kinds only from 13.0U1 on: before, that could deadlock (NVIDIA 5350647).
  */
 #include "hook/cupti/cupti.h"
 
@@ -17,11 +17,11 @@
 #define DISABLE_FROM 130001u /* 13.0U1 */
 
 enum { ATTR_POOL_LIMIT = 2, ATTR_ZEROED_OUT = 5 };
-/* Of 3.2 MB device memory each: 250 are CUPTI's own limit, and would take 800 MB from the job. */
+/* 3.2 MB of device memory each: CUPTI's own limit of 250 would take 800 MB from the job. */
 #define POOL_LIMIT 32u
 
-/* Numbers of cupti_driver_cbid.h, which never change: launches, copies, memsets and graph launches,
- * in all forms. Ranges, last included. */
+/* Numbers of cupti_driver_cbid.h, which are stable: launches, copies, memsets and graph launches in
+ * all variants. Inclusive ranges. */
 static const uint16_t calls[][2] = {
 	{43, 43},   {45, 45},	{47, 47},   {49, 49},	{51, 51},   {53, 58},	{60, 60},
 	{62, 62},   {64, 64},	{66, 69},   {71, 71},	{73, 73},   {75, 75},	{77, 77},
@@ -70,8 +70,8 @@ static void set_attributes(void)
 		return;
 	set(ATTR_POOL_LIMIT, &size, &limit);
 	size = sizeof(zeroed);
-	/* Buffers are zeroed by the flusher, not by CUPTI in a thread of the job. A release that
-	 * does not know the attribute goes on doing it. */
+	/* The flusher zeroes buffers, not CUPTI in a thread of the job. A release that does not
+	 * know the attribute still does. */
 	set(ATTR_ZEROED_OUT, &size, &zeroed);
 }
 
@@ -115,7 +115,7 @@ static int turn_on(void)
 	tfh_cupti_claim();
 	set_attributes();
 	result = TFH_CUPTI(REGISTER)(tfh_share_requested, tfh_share_completed);
-	/* A CUPTI that takes the first one's only may have them from the job's profiler. */
+	/* A CUPTI that accepts only the first client's callbacks may have the job's profiler's. */
 	if (result && !tfh_cupti_registered()) {
 		refused(result, "our buffers");
 		return -EBUSY;
@@ -136,8 +136,7 @@ static bool rested(void)
 	return tfh_cupti_version() >= DISABLE_FROM || tfh_profiler_round();
 }
 
-/* Not on the flusher, which has none: a profiler that listens to calls would hear of the question.
- */
+/* Not on the flusher, which has no context: a profiler that traces calls would see the query. */
 static bool context_here(void)
 {
 	tfh_ask_CTX_CURRENT ask = tfh_on_flusher() ? NULL : TFH_ASK(CTX_CURRENT);
@@ -206,8 +205,8 @@ static void rest(void)
 
 static bool flush(bool last)
 {
-	/* A profiler at work flushes by itself. It may be Python, and its memory be gone by the
-	 * time of exit handlers: CUPTI would write to it. */
+	/* An active profiler flushes by itself. It may be Python whose memory is gone when exit
+	 * handlers run, and CUPTI would write to it. */
 	if (tfh_profiler_works() || (last && tfh_buffers_foreign()))
 		return false;
 	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ON && tfh_cupti_here() &&
@@ -225,8 +224,8 @@ static bool whole_from_now_on(void)
 	return true;
 }
 
-/* Records of every node of large graphs may cost more than what they tell: the job's time, and
- * device memory. */
+/* Records of every node of large graphs may cost more time and device memory than they are worth.
+ */
 static void watch_nodes(uint64_t now_ns)
 {
 	static uint64_t nodes_before, ns_before;
@@ -274,7 +273,7 @@ static void collect(void)
 
 static uint64_t complete_until(uint64_t now)
 {
-	/* What runs longer than that is told by its call, where there are records of calls. */
+	/* An op that runs longer is represented by its call, if calls are recorded. */
 	uint64_t least = now - tfh_peek(&tfh_long_ticks) * (TFH_CUPTI(DRIVER_API) ? 500 : 5000);
 	uint64_t held = tfh_buffers_oldest(now), pending = tfh_rows_pending(now);
 

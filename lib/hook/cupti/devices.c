@@ -1,4 +1,4 @@
-/* The job has a context: device times may begin, and what its devices are is told. */
+/* The job has a context: device times may begin, and its devices are recorded. */
 #include "hook/cupti/cupti.h"
 
 #include "hook/driver/driver.h"
@@ -6,8 +6,8 @@
 
 static uint32_t has_context; /* atomic */
 
-/* How much there is to fill: the largest device's multiprocessors, the smallest one's memory. With
- * CUPTI and without; these questions make no context. */
+/* Capacity: the largest device's multiprocessors, the smallest one's memory. Recorded with and
+ * without CUPTI; these queries create no context. */
 void tfh_cupti_tell_devices(void)
 {
 	static uint32_t told;

@@ -1,7 +1,7 @@
 /*
- * Which libcupti. One that the job has loaded is the job's choice; otherwise the one that belongs
- * to its CUDA runtime, wherever pip, conda, a toolkit or the system has put it. It is opened
- * RTLD_LOCAL, never on a thread of the job that could go on without it (load.c), and never at load.
+ * Finds libcupti: the one that the job has loaded, else the one that belongs to its CUDA runtime,
+ * wherever pip, conda, a toolkit or the system installed it. It is opened RTLD_LOCAL, never on a
+ * thread of the job that could go on without it (load.c), and never when tfhook is loaded.
  */
 #include "hook/cupti/cupti.h"
 
@@ -141,8 +141,8 @@ static bool take_functions(void *from)
 	return true;
 }
 
-/* The loader waits for ever on a pipe, and dies of SIGBUS in a library that was cut off by a full
- * disk or an interrupted installation. Without a slash it is the loader's to find. */
+/* The loader blocks on a FIFO, and gets SIGBUS from a library truncated by a full disk or an
+ * interrupted installation. A name without a slash is left to the loader's search. */
 static bool whole(const char *path)
 {
 	int fd = strchr(path, '/') ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
@@ -166,7 +166,7 @@ static bool whole(const char *path)
 	return fine;
 }
 
-/* A search path that ends with a slash makes two of one. */
+/* Collapses double slashes, from search paths that end with one. */
 static void copy_path(char *out, size_t size, const char *path)
 {
 	size_t n = 0;
@@ -177,7 +177,7 @@ static void copy_path(char *out, size_t size, const char *path)
 	out[n] = '\0';
 }
 
-/* Takes a library if it is one that the driver can serve. */
+/* Uses a library if the driver supports its release. */
 static bool try(const char *path, int flags)
 {
 	void *opened = flags & RTLD_NOLOAD || whole(path)
@@ -200,7 +200,7 @@ static bool try(const char *path, int flags)
 	}
 	version = v;
 	path = dlinfo(opened, RTLD_DI_LINKMAP, &map) ? path : map->l_name;
-	/* Whoever closes it once too often does not take it from under us. */
+	/* So that a surplus dlclose by the job does not unload it. */
 	dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
 	copy_path(library, sizeof(library), path);
 	handle = opened;
@@ -215,7 +215,7 @@ bool tfh_cupti_known(void)
 
 	if (__atomic_load_n(&tfh_cupti_real[0], __ATOMIC_ACQUIRE))
 		return true;
-	/* A thread that is cancelled, or jumps away, would leave the loader's lock taken. */
+	/* Cancellation or a longjmp in the middle would leave the loader's lock held. */
 	tfh_steady_begin(&steady);
 	dl_iterate_phdr(look, &l);
 	tfh_lookup_init();
@@ -248,7 +248,7 @@ static void try_in(struct cupti_search *s, const char *dir, const char *below)
 	}
 }
 
-/* Directories of libraries that come with CUDA, or of a Python that has them. */
+/* Directories of libraries that come with CUDA, or of a Python installation. */
 struct paths {
 	char dir[16][PATH_MAX];
 	unsigned n;

@@ -15,7 +15,7 @@
 #include "record/settings.h"
 
 #define DEVICES 32u
-#define RISES 3u /* seconds with growth, at least */
+#define RISES 3u /* seconds of growth, at least */
 
 uint32_t tfh_memory_due;
 
@@ -24,18 +24,20 @@ static struct memory_reading {
 	int device;
 	size_t free;
 	uint64_t taken, changes, unknown; /* tfh_memory_calls, just before */
-} answer;				  /* of whoever made `turn` ASKING, then of the flusher */
+} answer;				  /* owned by the thread that set `turn` to ASKING, then
+					   * by the flusher */
 static uint32_t turn;			  /* atomic */
 
 static struct device {
 	struct memory_reading last;
-	bool seen, quiet; /* quiet: no call of unknown size in the interval before */
+	bool seen, quiet; /* quiet: no call of unknown size in the previous interval */
 	uint32_t rises;
 	uint64_t grown;
 } devices[DEVICES];
 
-/* On a thread of the job, right after its launch. Does nothing while any thread captures a stream. */
-void tfh_memory_look(void)
+/* Called on a thread of the job, right after its launch. Does nothing while any thread captures a
+ * stream. */
+void tfh_memory_query(void)
 {
 	tfh_ask_MEMORY ask = TFH_ASK(MEMORY);
 	tfh_ask_CTX_DEVICE ask_device = TFH_ASK(CTX_DEVICE);
@@ -61,7 +63,8 @@ void tfh_memory_look(void)
 	__atomic_store_n(&turn, told ? THERE : NOBODY, __ATOMIC_RELEASE);
 }
 
-/* By how much free memory fell since the last answer, less what the job allocated; negative: it rose. */
+/* Decrease of free memory since the last reading, less what the job allocated; negative: it rose.
+ */
 static int64_t fallen(const struct memory_reading *before, const struct memory_reading *now)
 {
 	return (int64_t)(before->free - now->free) - (int64_t)(now->taken - before->taken);

@@ -1,7 +1,7 @@
 /*
- * The first load of libcupti on a thread of its own. It takes the loader's lock, which a thread of
- * the job may hold for as long as a library's constructor waits for another thread; where that one
- * made its first launch, and loaded libcupti itself, neither would ever go on.
+ * Loads libcupti on a thread of its own. That takes the loader's lock, which a thread of the job
+ * may hold while a library's constructor waits for another thread. If that other thread loaded
+ * libcupti itself at its first launch, both would wait forever.
  */
 #include "hook/cupti/cupti.h"
 
@@ -19,11 +19,12 @@
 #include "record/record.h"
 #include "record/unseen.h"
 
-#define STACK_BYTES (2u << 20) /* as the flusher's */
+#define STACK_BYTES (2u << 20) /* like the flusher's */
 #define WAIT_SECONDS 1
 
 enum { NOT, LOADING, DONE };
-/* Atomic, futex. Among the locks because a forked child, which lacks that thread, begins anew. */
+/* Atomic, futex. Listed with the locks, because a forked child lacks that thread and starts again.
+ */
 static uint32_t state TFH_LOCK_WORD;
 static int result;
 
@@ -36,7 +37,7 @@ static void load(void)
 
 static void *load_main(void *arg)
 {
-	tfh_self.guard = 1; /* nothing that runs here is the job's */
+	tfh_self.guard = 1; /* nothing that runs here belongs to the job */
 	tfh_self.guard_at = UINT64_MAX;
 	tfh_unseen_begin();
 	pthread_setname_np(pthread_self(), "tfhook-load");
@@ -70,7 +71,7 @@ int tfh_cupti_loaded(void)
 
 	if (__atomic_compare_exchange_n(&state, &was, LOADING, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
-		/* Injected there is nobody yet who would come by later. */
+		/* After injection, nothing runs later that could retry. */
 		if (tfh_on_flusher() || tfh_cupti_is_injected() || !make_thread())
 			load();
 		else

@@ -1,4 +1,4 @@
-/* What a profiler inside the job has asked of CUPTI, as the hooks of share.c saw it. */
+/* What a profiler inside the job has requested from CUPTI, as seen by the hooks of share.c. */
 #include "hook/cupti/cupti.h"
 
 struct tfh_profiler tfh_profiler;

@@ -1,6 +1,6 @@
 /*
- * Records to rows. Offsets are those that the record types of CUPTI 11 to 13 have in common; how
- * long a record is only CUPTI knows.
+ * Converts records to rows. Offsets are those that the record types of CUPTI 11 to 13 share; only
+ * CUPTI knows a record's length.
  */
 #include "hook/cupti/cupti.h"
 
@@ -11,7 +11,7 @@
 #include "record/gpu.h"
 #include "record/record.h"
 
-/* CUPTI's version numbers: earlier releases have another record's bytes there. */
+/* CUPTI's version numbers; earlier releases have other fields there. */
 #define COPY_GRAPH_SINCE 14u /* 11.1: Memcpy4, MemcpyPtoP3, Memset3 */
 #define CHANNEL_SINCE 17u    /* 11.6: Kernel7 */
 
@@ -43,7 +43,7 @@ static uint16_t u16(const uint8_t *p, unsigned at)
 	return v;
 }
 
-/* The offsets of what all device ops have. */
+/* Offsets of the fields of all device ops. */
 struct column_places {
 	uint8_t start, device, ctx, stream, correlation, node, graph;
 };
@@ -135,25 +135,25 @@ bool tfh_row_of_record(const uint8_t *r, struct tft_gpu_row *row, const char **n
 	}
 }
 
-/* Calls whose op has not come, and ops whose call has not, by correlation number: CUPTI hands both
- * over in any order. A call that never has an op (a copy of nothing) is forgotten after a while, or
- * when its place is needed. */
+/* Calls whose op has not arrived, and ops whose call has not, by correlation number: CUPTI delivers
+ * both in any order. A call without an op (a copy of 0 bytes) is forgotten after a while, or when
+ * its slot is needed. */
 #define PENDING 65536u
 #define FORGET_NS 30000000000ull
-#define FORGET_NODES_NS 1000000000ull /* of a graph launch: after its last node so far */
+#define FORGET_NODES_NS 1000000000ull /* for a graph launch: since its last node */
 static struct pending_call {
 	uint32_t correlation;
-	bool op; /* it came */
+	bool op; /* it arrived */
 	bool graph;
 	uint64_t start;
-} * pending; /* [PENDING], made for the first buffer of records */
+} * pending; /* [PENDING], allocated for the first buffer */
 static uint32_t n_pending;
-/* Records are wanted since then, by their own clock: a call under way may be on record without its
- * op. Atomic. */
+/* Time from which records are wanted, by the records' clock: a call in progress then may have a
+ * record but no op. Atomic. */
 static uint64_t since;
 #define UNDER_WAY_NS 60000000000ull
 
-/* More nodes of a graph may follow. */
+/* Further nodes of a graph may follow. */
 static void op_came(uint32_t correlation, uint64_t end, bool graph)
 {
 	uint32_t at = correlation % PENDING;
@@ -213,8 +213,8 @@ void tfh_rows_forget(void)
 	n_pending = 0;
 }
 
-/* How long a call took, to 16 ns: it only has to be told from others, our own record has its times,
- * and the last four bits are noise that costs half a byte a call in the file. */
+/* Duration of a call, rounded to 16 ns. It only has to identify the call, since our own record has
+ * its times; the last four bits are noise that costs half a byte per call in the file. */
 static uint64_t call_time(uint64_t ns)
 {
 	return (ns + 8) & ~15ull;
@@ -253,12 +253,12 @@ static void one(const uint8_t *r)
 		return;
 	}
 	if (!tfh_row_of_record(r, &row, &name))
-		return; /* a kind that the job's profiler asked for */
+		return; /* a kind that the job's profiler enabled */
 	op_came(row.correlation, row.end, row.node != 0);
 	counts.ops++;
 	counts.nodes += row.node != 0;
-	/* An op cut off by the forced flush has no end; one without device memory, or under some
-	 * releases' fault with another's clock, has no times at all. */
+	/* An op truncated by the forced flush has no end. One without device memory, or with
+	 * another op's clock by a fault of some releases, has no times. */
 	if (!row.start || row.end < row.start) {
 		counts.untimed++;
 		tfh_gpu_lost(1);

@@ -1,15 +1,14 @@
 /*
- * A profiler inside the job (kineto, XLA's, TensorFlow's) uses CUPTI, too, and CUPTI before 13.3
- * serves one client: the last one that registers callbacks gets every record. So the names with
- * which it would do that are ours (exported, and answered by dlsym):
+ * A profiler inside the job (Kineto, XLA's, TensorFlow's) uses CUPTI, too, and CUPTI before 13.3
+ * serves one client: the last one that registers callbacks gets every record. So the functions for
+ * that are hooked (exported, and returned by dlsym):
  *
- * - tee: CUPTI only ever knows our callbacks. While the job's profiler has kinds enabled, buffers
- *   are the profiler's own, and what is in them is copied before it gets them; what is still in
- *   buffers of ours is copied into some of the profiler's. Records of kinds that it did not ask for
- *   are among them.
- *   The profiler's own functions are called on threads of the job, never on ours (owed.c).
- * - own: the profiler is told that another one is there.
- * - off: there are no device times while it has kinds enabled; those that are on end.
+ * - tee: CUPTI only knows our callbacks. While the job's profiler has kinds enabled, the buffers
+ *   are the profiler's, and their records are copied before it gets them; records still in our
+ *   buffers are copied into some of the profiler's. They include kinds that it did not enable. The
+ *   profiler's functions run on threads of the job, never on ours (deferred.c).
+ * - own: the profiler is told that another client exists.
+ * - off: there are no device times while it has kinds enabled; a current span of device times ends.
  */
 #include "hook/cupti/cupti.h"
 
@@ -24,7 +23,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define RECORDS_AT_A_TIME (64u << 10)
 
-enum policy { TEE, OWN, OFF }; /* the choices of TFHOOK_CUPTI_SHARE in their order */
+enum policy { TEE, OWN, OFF }; /* the choices of TFHOOK_CUPTI_SHARE, in order */
 
 static enum policy policy(void)
 {
@@ -51,7 +50,7 @@ static size_t whole(uint8_t *at, size_t valid, size_t room)
 	return fits;
 }
 
-/* Records that began in a buffer of ours, into buffers of the job's profiler. */
+/* Copies records that were delivered in a buffer of ours into buffers of the job's profiler. */
 static void pass_on(CUcontext ctx, uint32_t stream, uint8_t *from, size_t valid)
 {
 	tfh_cupti_requested requested = __atomic_load_n(&tfh_profiler.requested, __ATOMIC_ACQUIRE);
@@ -74,8 +73,8 @@ static void pass_on(CUcontext ctx, uint32_t stream, uint8_t *from, size_t valid)
 	}
 }
 
-/* On a thread of the job. */
-static void pay(const struct tfh_owed *o)
+/* Called on a thread of the job. */
+static void deliver(const struct tfh_deferred *o)
 {
 	tfh_cupti_completed completed = __atomic_load_n(&tfh_profiler.completed, __ATOMIC_ACQUIRE);
 
@@ -85,18 +84,18 @@ static void pay(const struct tfh_owed *o)
 		completed(o->ctx, o->stream, o->buffer, o->size, o->valid);
 }
 
-/* The profiler gets it now, or, where that would be on the flusher, later. */
-static void give(const struct tfh_owed *o, bool copied)
+/* Delivers to the profiler now or, if this is the flusher, later. */
+static void give(const struct tfh_deferred *o, bool copied)
 {
 	uint8_t *record = NULL;
 	size_t lost = 0;
 
 	if (!tfh_on_flusher()) {
-		struct tfh_owed now = *o;
+		struct tfh_deferred now = *o;
 
 		now.copied = copied;
-		pay(&now);
-	} else if (!tfh_owed_keep(o, copied)) {
+		deliver(&now);
+	} else if (!tfh_deferred_add(o, copied)) {
 		while (!TFH_CUPTI(NEXT_RECORD)(o->buffer, o->valid, &record))
 			lost++;
 		__atomic_fetch_add(&tfh_profiler.dropped, lost, __ATOMIC_RELAXED);
@@ -107,7 +106,7 @@ void tfh_share_requested(uint8_t **buffer, size_t *size, size_t *most)
 {
 	tfh_cupti_requested requested = __atomic_load_n(&tfh_profiler.requested, __ATOMIC_ACQUIRE);
 
-	tfh_owed_pay(pay);
+	tfh_deferred_deliver(deliver);
 	if (!requested || !tfh_profiler_works() || tfh_on_flusher()) {
 		tfh_buffers_requested(buffer, size, most);
 		return;
@@ -122,13 +121,13 @@ void tfh_share_requested(uint8_t **buffer, size_t *size, size_t *most)
 void tfh_share_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	tfh_cupti_completed completed = __atomic_load_n(&tfh_profiler.completed, __ATOMIC_ACQUIRE);
-	struct tfh_owed what = {
+	struct tfh_deferred what = {
 		.ctx = ctx, .stream = stream, .buffer = buffer, .size = size, .valid = valid};
 	uint32_t round = 0;
 
-	tfh_owed_pay(pay);
+	tfh_deferred_deliver(deliver);
 	if (tfh_buffers_ours(buffer, &round)) {
-		/* The profiler worked at some time while CUPTI had the buffer. */
+		/* The profiler was active at some time while CUPTI had the buffer. */
 		if (valid && completed && (tfh_profiler_works() || round != tfh_profiler_round()))
 			give(&what, true);
 		tfh_buffers_completed(ctx, stream, buffer, size, valid);
@@ -140,10 +139,11 @@ void tfh_share_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t
 	}
 }
 
-/* ---- the names ---- */
+/* ---- the hooked functions ---- */
 
-/* The real function behind an exported name: that of the job's libcupti, else whom the caller would
- * have reached without us (TensorFlow carries functions of these names that load the library). */
+/* The real function behind an exported name: that of the job's libcupti, else the definition that
+ * the caller would bind to without tfhook (TensorFlow has functions of these names that load the
+ * library). */
 static void *behind(enum tfh_cupti_fn fn, const char *name, const void *caller)
 {
 	return tfh_cupti_known() ? tfh_cupti_real[fn] : tfh_without_us(name, caller);
@@ -152,8 +152,8 @@ static void *behind(enum tfh_cupti_fn fn, const char *name, const void *caller)
 #define REAL(id, name) ((tfh_cupti_##id)behind(TFH_CUPTI_##id, name, __builtin_return_address(0)))
 #define CUPTI_NOT_INITIALIZED 15
 
-/* Ours are CUPTI's callbacks. Even when we give way: it may still hold buffers of ours, and the
- * job's profiler would take them for its own. */
+/* CUPTI has our callbacks. Checked even if device times are left to the profiler: CUPTI may still
+ * hold buffers of ours, which the job's profiler would take for its own. */
 static bool shared(void)
 {
 	return (policy() != OFF || tfh_cupti_registered()) &&
@@ -172,7 +172,7 @@ static CUptiResult hook_register(tfh_cupti_requested requested, tfh_cupti_comple
 
 	if (!real)
 		return CUPTI_NOT_INITIALIZED;
-	if (!tfh_cupti_known()) /* through TensorFlow's own function, and from there back to us */
+	if (!tfh_cupti_known()) /* through TensorFlow's function, which calls us again */
 		return real(requested, completed);
 	if (shared() && policy() == OWN && tfh_cupti_wants(TFH_ACT_CONCURRENT_KERNEL))
 		return TFH_CUPTI_MULTIPLE_SUBSCRIBERS;
@@ -203,14 +203,15 @@ static CUptiResult hook_enable(int kind)
 		return real(kind);
 	if (shared() && policy() == OWN && tfh_cupti_wants(TFH_ACT_CONCURRENT_KERNEL))
 		return TFH_CUPTI_MULTIPLE_SUBSCRIBERS;
-	/* What ran before is not the profiler's: it comes back while the buffers are ours alone. */
+	/* Earlier ops are not the profiler's: they are flushed while all buffers are ours. */
 	if (shared() && !__atomic_load_n(&tfh_profiler.count, __ATOMIC_ACQUIRE) &&
 	    tfh_cupti_wants(TFH_ACT_CONCURRENT_KERNEL)) {
 		tfh_guard_begin(&tfh_self);
 		TFH_CUPTI(FLUSH_ALL)(0);
 		tfh_guard_end(&tfh_self);
 	}
-	/* Before the first record comes, so that none of it goes into a buffer of ours. */
+	/* Before the first record arrives, so that none of its records goes into a buffer of ours.
+	 */
 	if (!__atomic_exchange_n(&tfh_profiler.kinds[kind], 1, __ATOMIC_ACQ_REL) &&
 	    __atomic_fetch_add(&tfh_profiler.count, 1, __ATOMIC_ACQ_REL) == 0)
 		__atomic_fetch_add(&tfh_profiler.rounds, 1, __ATOMIC_ACQ_REL);
@@ -233,15 +234,15 @@ static CUptiResult hook_disable(int kind)
 	return shared() && tfh_cupti_wants(kind) ? TFH_CUPTI_OK : real(kind);
 }
 
-/* Whoever flushes has everything afterwards. */
+/* A caller of flush has all records afterwards. */
 static CUptiResult hook_flush(uint32_t flags)
 {
 	tfh_cupti_FLUSH_ALL real = REAL(FLUSH_ALL, "cuptiActivityFlushAll");
 	CUptiResult result;
 
-	tfh_owed_pay(pay);
+	tfh_deferred_deliver(deliver);
 	result = real ? real(flags) : CUPTI_NOT_INITIALIZED;
-	tfh_owed_pay(pay); /* what the flusher had got meanwhile */
+	tfh_deferred_deliver(deliver); /* buffers that the flusher received meanwhile */
 	return result;
 }
 
@@ -250,7 +251,7 @@ static CUptiResult hook_finalize(void)
 	tfh_cupti_FINALIZE real = REAL(FINALIZE, "cuptiFinalize");
 	CUptiResult result;
 
-	tfh_owed_pay(pay);
+	tfh_deferred_deliver(deliver);
 	result = real ? real() : CUPTI_NOT_INITIALIZED;
 
 	if (!result && tfh_cupti_known()) {
@@ -309,7 +310,7 @@ void *tfh_share_hook(const char *name, void *found)
 		     {"cuptiActivityRegisterTimestampCallback", (void *)hook_clock,
 		      TFH_CUPTI_CLOCK_CALLBACK}};
 
-	/* A second libcupti in the process has its own buffers, and none of our hooks. */
+	/* A second libcupti in the process has buffers of its own, without our hooks. */
 	for (unsigned i = 0; i < sizeof(hooks) / sizeof(*hooks); i++)
 		if (!strcmp(hooks[i].name, name))
 			return tfh_in_cupti(found) && tfh_cupti_known() &&

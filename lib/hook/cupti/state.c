@@ -1,4 +1,5 @@
-/* What everybody around CUPTI asks about it: whose process it is, whose callbacks it has, what is wanted of it. */
+/* Shared state of CUPTI's use: the process it belongs to, whose callbacks are registered, which
+ * kinds are wanted. */
 #include "hook/cupti/cupti.h"
 
 #include <pthread.h>
@@ -7,7 +8,7 @@
 
 #include "record/gpu.h"
 
-static pid_t owner;	    /* the process that turned CUPTI on; 0: none has */
+static pid_t owner;	    /* the process that turned CUPTI on; 0: none */
 static uint32_t registered; /* atomic */
 static uint32_t gone;	    /* atomic: somebody finalized CUPTI */
 static uint64_t wanted;	    /* atomic: a bit for each kind */
@@ -77,7 +78,7 @@ static void *begin_recording(void *arg)
 	return NULL;
 }
 
-/* In one of CUPTI's callbacks, where neither files are opened nor CUPTI is called. */
+/* Called in a CUPTI callback, where files must not be opened and CUPTI must not be called. */
 void tfh_cupti_first_buffer(void)
 {
 	static uint32_t seen;

@@ -36,27 +36,27 @@ typedef void *CUdevResourceDesc;
 typedef void (*CUhostFn)(void *user);
 typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *user);
 
-/* The results that tfhook itself looks at or gives. */
+/* Results that tfhook checks or returns. */
 enum {
 	TFH_CUDA_SUCCESS = 0,
 	TFH_CUDA_SHARED_OBJECT_INIT_FAILED =
-		303, /* what a program gets whose driver cannot be loaded */
+		303, /* returned to a program whose driver cannot be loaded */
 	TFH_CUDA_NOT_SUPPORTED = 801,
 	TFH_CUDA_CAPTURE_INVALIDATED = 901,
 	TFH_CUDA_CAPTURE_UNJOINED = 904,
 };
 
-/* Stream handles with a meaning of their own. */
+/* Stream handles with a special meaning. */
 #define TFH_STREAM_LEGACY ((CUstream)1)
 #define TFH_STREAM_PER_THREAD ((CUstream)2)
 
 enum { TFH_MEMORY_HOST = 1, TFH_MEMORY_DEVICE = 2, TFH_MEMORY_ARRAY = 3, TFH_MEMORY_UNIFIED = 4 };
 
 enum {
-	TFH_GPA_PER_THREAD = 2, /* flag of cuGetProcAddress: give the _ptsz or _ptds form */
+	TFH_GPA_PER_THREAD = 2, /* flag of cuGetProcAddress: return the _ptsz or _ptds variant */
 };
 
-enum { TFH_LOCATION_DEVICE = 1 }; /* others are the host, in one place or another */
+enum { TFH_LOCATION_DEVICE = 1 }; /* all others are on the host */
 
 typedef struct {
 	int type;
@@ -104,7 +104,7 @@ typedef struct {
 		word pitch, height;                                                                \
 	}
 
-/* Flat: a nested end would be padded. */
+/* Flat, since a nested struct would be padded. */
 typedef struct {
 	unsigned src_x, src_y;
 	int src_type;
@@ -217,7 +217,7 @@ typedef struct {
 	void *user;
 } CUDA_HOST_NODE_PARAMS;
 
-/* The kinds of nodes that the hooks look into. */
+/* Node types that the hooks inspect. */
 typedef struct {
 	int type;
 	int reserved[3];

@@ -12,10 +12,10 @@
 
 void *tfh_real[TFH_FN_COUNT];
 
-/* ---- libc's own dlvsym, without calling dlvsym: the name is ours ---- */
+/* ---- libc's own dlvsym, without calling dlvsym: tfhook defines that name ---- */
 
-/* libc's dynamic tables as the loader left them: addresses, except in objects it could not write
- * to. */
+/* libc's dynamic tables as the loader left them: absolute addresses, except in objects it could not
+ * write to. */
 struct tables {
 	ElfW(Addr) base;
 	const ElfW(Sym) * symbols;
@@ -42,9 +42,9 @@ static void read_tables(struct tables *t, ElfW(Addr) base, const ElfW(Dyn) * dyn
 	}
 }
 
-/* First defined function of that name, whatever its version: all versions of dlsym and dlvsym are
- * one function. A variable of that name is passed over: some libraries keep pointers to the
- * driver's functions under their names. */
+/* The first defined function of that name in any version: all versions of dlsym and dlvsym are one
+ * function. Variables are ignored: some libraries store pointers to the driver's functions under
+ * their names. */
 static void *table_lookup(const struct tables *t, const char *name)
 {
 	if (!t->symbols || !t->strings || !t->gnu_hash)
@@ -75,8 +75,8 @@ static const char *file_of(const char *path)
 	return slash ? slash + 1 : path ? path : "";
 }
 
-/* Only the loader has touched this list: dl_iterate_phdr may be a sanitizer's, which is not ready
- * to be called when the first dlsym of the process is its own. */
+/* Only the loader modifies this list. dl_iterate_phdr may be a sanitizer's, which cannot be called
+ * yet if the process' first dlsym is its own. */
 #pragma weak _r_debug
 
 static int (*objects)(int (*)(struct dl_phdr_info *, size_t, void *), void *) = dl_iterate_phdr;
@@ -100,7 +100,7 @@ static void *defined_in(const struct dl_phdr_info *info, const char *name)
 	return NULL;
 }
 
-/* libc's own functions, whoever else defines them. */
+/* libc's own functions, whatever else defines these names. */
 static struct libc {
 	void *dlsym, *dlvsym, *dl_iterate_phdr;
 } libc;
@@ -135,7 +135,7 @@ void tfh_lookup_init(void)
 		find_in_libc(&libc, m->l_name, m->l_addr, m->l_ld);
 	if (libc.dl_iterate_phdr)
 		objects = libc.dl_iterate_phdr;
-	/* Without a version: with one, glibc passes over what another preload defines without. */
+	/* Without a version: with one, glibc ignores another preload's unversioned definition. */
 	void *(*look)(void *, const char *) = (void *(*)(void *, const char *))libc.dlsym;
 	next[0] = look(RTLD_NEXT, "dlsym");
 	next[1] = look(RTLD_NEXT, "dlvsym");
@@ -143,7 +143,7 @@ void tfh_lookup_init(void)
 		&tfh_next_dlvsym,
 		(void *(*)(void *, const char *, const char *))(next[1] ? next[1] : libc.dlvsym),
 		__ATOMIC_RELEASE);
-	/* Last, because it says that both are there. */
+	/* Stored last, since it marks both as valid. */
 	__atomic_store_n(&tfh_next_dlsym,
 			 (void *(*)(void *, const char *))(next[0] ? next[0] : libc.dlsym),
 			 __ATOMIC_RELEASE);
@@ -168,10 +168,10 @@ static const char *driver_path(void)
 }
 
 /*
- * The driver's handle, NULL while no driver is loaded. It is kept open from then on.
+ * The driver's handle, kept open from then on; NULL while no driver is loaded.
  *
- * The first one takes the loader's lock. Later questions must not: a library's constructor, which
- * runs under that lock, may wait for a thread that calls the driver.
+ * The first call takes the loader's lock. Later ones must not: a library's constructor, which runs
+ * under that lock, may wait for a thread that calls the driver.
  */
 static void *driver_handle(void)
 {
@@ -183,14 +183,14 @@ static void *driver_handle(void)
 	tfh_lookup_init();
 	found = dlopen(driver_path(), RTLD_NOLOAD | RTLD_LAZY);
 	if (!found) {
-		dlerror(); /* our own failure must not be what the job reads */
+		dlerror(); /* the job must not see this failure */
 		return NULL;
 	}
 	__atomic_store_n(&handle, found, __ATOMIC_RELEASE);
 	return found;
 }
 
-/* What the driver's own object exports, without the loader. */
+/* Looks up an export of the driver's own object without the loader. */
 static void *exported(void *handle, const char *name)
 {
 	struct link_map *map;
@@ -202,7 +202,7 @@ static void *exported(void *handle, const char *name)
 	return table_lookup(&t, name);
 }
 
-/* Another preload may answer for the driver. */
+/* Another preload may replace the driver's functions. */
 static bool others_answer(void)
 {
 	return (void *)tfh_next_dlsym != libc.dlsym;
@@ -217,7 +217,7 @@ static void *ask_loader(void *handle, const char *name)
 	return found;
 }
 
-/* A thread that is cancelled, or jumps away, in the middle would leave the loader's lock taken. */
+/* Cancellation or a longjmp in the middle would leave the loader's lock held. */
 void *tfh_driver_symbol(const char *name)
 {
 	struct tfh_steady steady;
@@ -244,7 +244,7 @@ static bool holds(const struct dl_phdr_info *info, uintptr_t address)
 
 struct owner {
 	uintptr_t address;
-	const char *file; /* NULL: no object found; "": the program itself */
+	const char *file; /* NULL: no object found; "": the program */
 };
 
 static int find_owner(struct dl_phdr_info *info, size_t size, void *data)
@@ -266,7 +266,7 @@ static const char *file_holding(const void *address)
 
 struct order {
 	uintptr_t address;
-	bool first; /* the address' object was loaded before ours */
+	bool first; /* the address' object precedes ours */
 };
 
 static int find_order(struct dl_phdr_info *info, size_t size, void *data)
@@ -312,7 +312,7 @@ bool tfh_in_vendor(const void *address)
 
 /* ---- real functions ---- */
 
-/* The linker's names for the begin and the end of our own object. */
+/* The linker's symbols for the bounds of this library. */
 #pragma GCC visibility push(hidden)
 extern const char __ehdr_start[], _end[];
 #pragma GCC visibility pop
@@ -326,7 +326,7 @@ static bool is_ours(const void *address)
 static void *keep_real(enum tfh_fn fn, void *found)
 {
 	if (is_ours(found))
-		found = NULL; /* a handle whose search leads back to us */
+		found = NULL; /* a handle whose search leads back to this library */
 	if (found)
 		__atomic_store_n(&tfh_real[fn], found, __ATOMIC_RELEASE);
 	return found;
@@ -359,7 +359,7 @@ void *tfh_ask(enum tfh_ask which)
 #undef X
 	};
 	static void *known[TFH_ASK_COUNT];
-	static char absent; /* its address stands for "asked, has none" */
+	static char absent; /* its address means: looked up, missing */
 	void *found = __atomic_load_n(&known[which], __ATOMIC_ACQUIRE);
 
 	if (!found) {
@@ -374,11 +374,11 @@ void *tfh_ask(enum tfh_ask which)
 /*
  * The definition that the caller would bind to: that of its own object, else of the first other
  * object that has one. TensorFlow's wheel defines the driver's names and is opened RTLD_LOCAL, so
- * that dlsym would not find them from here.
+ * dlsym would not find them from here.
  */
 struct symbol_search {
 	const char *name;
-	uintptr_t address; /* the object that holds it is looked at; 0: all but ours */
+	uintptr_t address; /* the object that contains it; 0: all but this library */
 	void *found;
 };
 
@@ -406,9 +406,9 @@ void *tfh_without_us(const char *name, const void *caller)
 }
 
 /*
- * Calls that this thread has forwarded while no driver was loaded: the function that received one may
- * look the same name up and reach our wrapper again. Outermost first; entries at or below the place of
- * a new call belong to calls that have been left.
+ * Calls that this thread has forwarded while no driver was loaded. The function that received one
+ * may look the same name up and reach our wrapper again. Outermost first; entries at or below the
+ * stack address of a new call have ended.
  */
 #define FORWARDS 8
 static __thread struct {

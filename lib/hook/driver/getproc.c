@@ -1,10 +1,10 @@
 /*
- * The third door: cuGetProcAddress. Everything that CUDA's own runtime does goes through it.
+ * The hook of cuGetProcAddress, through which the CUDA runtime finds every driver function.
  *
- * The real call is made first; then the pointer it returned decides, never the name: only the
- * driver knows which version of a name answers a request. The table of its pointers comes from our
- * own questions to the real driver, by dlsym and by cuGetProcAddress, since the two need not give
- * the same address.
+ * The real function is called first, and the pointer that it returns decides, not the name: only
+ * the driver knows which version of a name answers a request. The table of its pointers is built by
+ * querying the real driver through dlsym and through cuGetProcAddress, since the two may return
+ * different addresses.
  */
 #include "hook/driver/driver.h"
 
@@ -21,7 +21,7 @@
 #undef CUDA_FN
 #pragma GCC visibility pop
 
-/* The hidden names: an exported one may be bound to another object that defines it too. */
+/* Hidden names, since an exported one may be bound to another object's definition. */
 static void *const hooks[TFH_FN_COUNT] = {
 #define CUDA_FN(name, ...) [TFH_FN_##name] = (void *)hook_##name,
 #include "base/cuda_api.def"
@@ -41,7 +41,7 @@ bool tfh_is_hook(const void *address)
 	return false;
 }
 
-/* ---- what the driver answers ---- */
+/* ---- the driver's answers ---- */
 
 typedef CUresult (*getproc_v1)(const char *, void **, int, uint64_t);
 typedef CUresult (*getproc_v2)(const char *, void **, int, uint64_t, void *);
@@ -51,19 +51,19 @@ struct route {
 	enum tfh_fn fn;
 };
 
-/* Each row once as exported and once by cuGetProcAddress. */
+/* Each row once as exported and once as returned by cuGetProcAddress. */
 struct routes {
 	unsigned count;
 	struct route route[2 * TFH_FN_COUNT];
 };
 
 /*
- * Whoever finds no table makes one, and the first to be ready is kept: nobody waits for a thread
- * that may itself wait for the loader, or be missing in a forked child.
+ * A thread that finds no table builds one, and the first one complete is kept. No thread waits for
+ * another, which might wait for the loader, or be missing in a forked child.
  */
 static struct routes *known; /* atomic */
 
-/* A call within is the driver's own, inside our questions. */
+/* A call inside this one is the driver's own, caused by our queries. */
 static __thread tfh_within making __attribute__((tls_model("initial-exec")));
 
 static const uint16_t version_of[TFH_FN_COUNT] = {
@@ -106,8 +106,8 @@ static enum tfh_fn route_of(const struct routes *r, const void *real, const char
 		enum tfh_fn fn = r->route[i].fn;
 		if (r->route[i].real != real)
 			continue;
-		/* Drivers give some names one address: the name that was asked for is then ours
-		 * too. */
+		/* Drivers give some names one address: the requested name is then hooked as well.
+		 */
 		if (tfh_same_base(tfh_fn_table[fn].name, symbol))
 			return fn;
 		if (!any)
@@ -125,8 +125,8 @@ static bool routed(const struct routes *r, const void *real)
 }
 
 /*
- * The exported addresses come first and stand: only they tell the version for certain. What
- * cuGetProcAddress gives beyond them belongs to the row whose version was asked for.
+ * Exported addresses come first and take precedence: only their version is certain. An additional
+ * address from cuGetProcAddress belongs to the row whose version was requested.
  */
 static void build_routes(struct routes *r)
 {
@@ -149,7 +149,7 @@ static void build_routes(struct routes *r)
 	}
 }
 
-/* NULL inside our own questions, or without memory. */
+/* NULL within our own queries, or when out of memory. */
 static const struct routes *routes(void)
 {
 	struct routes *found = __atomic_load_n(&known, __ATOMIC_ACQUIRE), *none = NULL;
@@ -173,28 +173,27 @@ static const struct routes *routes(void)
 	return none;
 }
 
-/* Replaces a pointer that the driver has just answered by our wrapper's, where it has one. */
+/* Replaces a pointer returned by the driver with our wrapper, if there is one. */
 static void route(const char *symbol, void **answer, const void *caller)
 {
 	void *real = answer ? *answer : NULL;
 	const struct routes *r;
 
-	/* Behind another preload's dlsym the driver may find our wrappers for its own names, and
-	 * answer with them. */
+	/* Behind another preload's dlsym, the driver may find and return our own wrappers. */
 	if (!real || !symbol || !tfh_driver_name(symbol) || tfh_is_hook(real) || !(r = routes()) ||
 	    tfh_in_vendor(caller))
 		return;
 	enum tfh_fn fn = route_of(r, real, symbol);
 	bool left = tfh_left_alone(symbol, true);
-	/* A name left alone may share its address with a hooked one that does the same, such as
-	 * failing. */
+	/* A function in cuda_left.def may share its address with a hooked one that does the same,
+	 * such as failing. */
 	if (fn && !(left && !tfh_same_base(tfh_fn_table[fn].name, symbol)))
 		*answer = tfh_hook_of(fn);
 	else if (!left)
 		tfh_unhooked(symbol);
 }
 
-/* ---- the door itself ---- */
+/* ---- the hook ---- */
 
 CUresult hook_cuGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags)
 {

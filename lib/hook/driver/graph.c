@@ -1,10 +1,10 @@
 /*
- * Executable graphs: how many kernels and bytes one launch stands for.
+ * Executable graphs: the kernels and bytes of one launch.
  *
- * The nodes of the graph that an executable is made from are read once, at instantiation or update,
- * and kept, so that a node which is changed or switched off in the executable afterwards can be
- * counted anew without the driver: it does not tell what an executable's nodes are now. A launch
- * cites the graph and its version; the totals of a version are in a GRAPH record.
+ * The nodes of the graph from which an executable is made are read at instantiation or update, and
+ * kept: the driver does not report an executable's current nodes, so after a node is changed or
+ * disabled the totals are recomputed from this copy. A launch refers to the graph and its version;
+ * a GRAPH record has the totals of that version.
  */
 #include "hook/driver/note.h"
 
@@ -16,16 +16,16 @@
 /* Frameworks keep tens of graphs at a time, vLLM some hundreds. */
 #define SLOTS 4096u
 #define PROBES 64u
-#define GONE 1u /* in place of the handle: a graph was here, and may be behind */
+#define GONE 1u /* marks a removed entry: probing continues behind it */
 
-/* A node; those of a child graph follow the node that holds it. */
+/* A node; nodes of a child graph follow their parent node. */
 struct node {
 	uint64_t handle;
 	uint64_t bytes; /* of a copy */
 	uint32_t inner; /* nodes of the child graph */
 	uint8_t type;
 	uint8_t way; /* of a copy: index of struct graph_totals.bytes, or WAY_NONE */
-	bool off;    /* switched off in the executable */
+	bool off;    /* disabled in the executable */
 };
 
 struct nodes {
@@ -40,17 +40,18 @@ struct graph_totals {
 };
 
 struct graph {
-	uint64_t exec;	  /* atomic; 0: never used, as are those behind it */
-	uint32_t version; /* 0: not known */
+	uint64_t exec;	  /* atomic; 0: never used, which ends probing */
+	uint32_t version; /* 0: unknown */
 	struct graph_totals totals;
 	struct nodes nodes;
 };
 
 static struct graph *graphs;
-static uint32_t versions;	    /* told so far: a handle may come back with another graph */
+static uint32_t versions;	    /* last version number: a handle may be reused for another
+				     * graph */
 static uint32_t lock TFH_LOCK_WORD; /* one writer at a time */
 
-/* Where `exec` is, or NULL. *room, if asked for: where it could be put, or NULL. */
+/* Entry of `exec`, or NULL. *room, if not NULL: a free entry for it, or NULL. */
 static struct graph *look(CUgraphExec exec, struct graph **room)
 {
 	struct graph *t = __atomic_load_n(&graphs, __ATOMIC_ACQUIRE), *first = NULL;
@@ -75,7 +76,7 @@ static struct graph *find(CUgraphExec exec)
 	return look(exec, NULL);
 }
 
-/* Under the lock: the graph's place, a new one if need be; NULL: there is no room. */
+/* With the lock held: the graph's entry, created if needed; NULL if the table is full. */
 static struct graph *place_of(CUgraphExec exec)
 {
 	struct graph *room = NULL, *g;
@@ -96,7 +97,7 @@ static struct graph *place_of(CUgraphExec exec)
 	return g;
 }
 
-/* Under the lock. Places that nobody has to look behind are free as those never used. */
+/* With the lock held. Removed entries that no probe passes become free again. */
 static void leave_place(struct graph *g)
 {
 	uint32_t at = (uint32_t)(g - graphs);
@@ -130,12 +131,12 @@ enum {
 };
 #define CHILD_DEPTH 8
 
-/* Not malloc: the job's allocator may be in any state here. */
+/* Not malloc'ed: the job's allocator may be in any state here. */
 static void release(struct nodes *list)
 {
 	struct nodes old = *list;
 
-	memset(list, 0, sizeof(*list)); /* first: a child may be forked in between */
+	memset(list, 0, sizeof(*list)); /* first: a fork may happen in between */
 	if (old.v)
 		munmap(old.v, old.cap * sizeof(*old.v));
 }
@@ -163,7 +164,7 @@ static bool on_host(int type, CUdeviceptr address)
 
 	if (type != TFH_MEMORY_UNIFIED)
 		return type == TFH_MEMORY_HOST;
-	/* CU_POINTER_ATTRIBUTE_MEMORY_TYPE; memory that the driver does not know is the host's */
+	/* CU_POINTER_ATTRIBUTE_MEMORY_TYPE; memory unknown to the driver is host memory */
 	return !ask || ask(&kind, 2, address) || kind == TFH_MEMORY_HOST;
 }
 
@@ -237,7 +238,7 @@ static void read_graph(struct nodes *list, CUgraph graph, int depth)
 		munmap(handle, size);
 }
 
-/* Our questions must not break a capture elsewhere. */
+/* Our queries must not invalidate a capture on another thread. */
 static void read_nodes(struct nodes *list, CUgraph graph, int depth)
 {
 	tfh_ask_CAPTURE_MODE exchange = TFH_ASK(CAPTURE_MODE);
@@ -298,8 +299,7 @@ static void publish(struct tfh_self *self, uint16_t fn, CUgraphExec exec, uint32
 	tfh_publish(self, 2);
 }
 
-/* Counts the nodes anew. True: the totals are others than before, and have a version of their own.
- */
+/* Recomputes the totals. True if they changed and got a new version. */
 static bool recount(struct graph *g, struct graph_totals *sum)
 {
 	memset(sum, 0, sizeof(*sum));
@@ -325,7 +325,7 @@ static void finish_change(struct tfh_self *self, uint16_t fn, struct graph *g)
 		publish(self, fn, exec, version, &sum);
 }
 
-/* After an update the program still names nodes as it did at instantiation. */
+/* After an update the program still names nodes as at instantiation. */
 static void keep_handles(const struct nodes *before, struct nodes *after)
 {
 	bool same = before->n == after->n;
@@ -349,7 +349,7 @@ void tfh_graph_totals(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgr
 	if (!g) {
 		if (locked)
 			tfh_unlock(&lock);
-		release(&list); /* no version: not known */
+		release(&list); /* no version: unknown */
 		return;
 	}
 	if (update)
@@ -373,9 +373,10 @@ void tfh_graph_gone(CUgraphExec exec)
 	tfh_unlock(&lock);
 }
 
-/* ---- changes in an executable ---- */
+/* ---- changes of an executable graph ---- */
 
-/* Its graph and the node, locked; NULL, not locked, if there is nothing to change. */
+/* The executable's entry and the node, with the lock held; NULL, without the lock, if there is
+ * nothing to change. */
 static struct graph *begin_node(CUgraphExec exec, CUgraphNode handle, struct node **node)
 {
 	struct graph *g = find(exec);
@@ -395,7 +396,7 @@ static struct graph *begin_node(CUgraphExec exec, CUgraphNode handle, struct nod
 		if (g->nodes.v[i].handle == U64(handle))
 			*node = &g->nodes.v[i];
 	if (!*node)
-		g->nodes.incomplete = 1; /* of a graph that we have not seen */
+		g->nodes.incomplete = 1; /* of a graph not seen here */
 	return g;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Ids of contexts, streams and functions. All of this runs once per handle and thread; launches and
- * copies afterwards find the id in the thread's cache (record/record.h).
+ * Ids of contexts, streams and functions. This runs once per handle and thread; later launches and
+ * copies find the id in the thread's cache (record/record.h).
  */
 #include "hook/driver/note.h"
 
@@ -26,7 +26,7 @@ uint32_t tfh_context_of(struct tfh_self *self, CUcontext context)
 
 	if (id || !context)
 		return id;
-	/* Only the current context can be asked for its device in every driver version. */
+	/* In all driver versions, only the current context can be asked for its device. */
 	if (!ask_current || ask_current(&current) || current != context || !ask_device ||
 	    ask_device(&device))
 		device = -1;
@@ -54,25 +54,25 @@ void tfh_stream_made(struct tfh_self *self, CUstream stream)
 	tfh_handle_new(self, TFT_NAME_STREAM, U64(stream), self->ctx, NULL, 0);
 }
 
-/* A stream first seen here: made on another thread, before recording, or by a way that no hook
- * sees. */
+/* A stream first seen here: created on another thread, before recording, or by an unhooked
+ * function. */
 uint32_t tfh_stream_id(struct tfh_self *self, CUstream stream)
 {
 	tfh_ask_STREAM_CTX ask = TFH_ASK(STREAM_CTX);
 	CUcontext context = NULL;
 	uint32_t ctx = self->ctx;
 
-	/* A question about a capturing stream could break the capture. */
+	/* A query about a capturing stream could invalidate the capture. */
 	if (ask && !__atomic_load_n(&tfh_captures, __ATOMIC_RELAXED) && !ask(stream, &context) &&
 	    context)
 		ctx = tfh_context_of(self, context);
 	return tfh_handle_new(self, TFT_NAME_STREAM, U64(stream), ctx, NULL, 0);
 }
 
-/* ---- functions: their names, as the program looked them up ---- */
+/* ---- names by which functions were looked up ---- */
 
-/* Frameworks load some thousands of kernels. Names lie one after the other in one mapping that
- * grows by use. */
+/* Frameworks load some thousands of kernels. Names are stored in sequence in one mapping, whose
+ * pages are allocated on use. */
 #define SLOTS 16384u
 #define NAME_BYTES (4u << 20)
 
@@ -126,7 +126,7 @@ void tfh_function_found(struct tfh_self *self, void *function, void *owner, cons
 {
 	size_t length = strnlen(name, 8191);
 
-	tfh_memory_unknown(); /* it may be loaded now, or its module was */
+	tfh_memory_unknown(); /* it, or its module, may be loaded now */
 	if (tfh_handle_known(self, TFT_NAME_FUNCTION, U64(function)))
 		return;
 	keep_name(U64(function), U64(owner), name, length);

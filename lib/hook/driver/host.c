@@ -1,14 +1,14 @@
 /*
- * Host functions that the driver calls for a stream or a graph: how long they really run, and on
- * which thread.
+ * Host functions that the driver calls for a stream or a graph: their real run time and thread.
  *
- * The driver is given our function and a box with the program's. What the program can read back
- * (cuGraphHostNodeGetParams, cuGraphNodeGetParams) is put right, whether recording or not; only
- * cuGraphDebugDotPrint with all details shows our address. A box is given back before its function
- * runs, once; those of graphs and captured streams, which may run any number of times in any copy
- * of the graph, stay until the process ends. When there are none left, functions run untimed.
+ * The driver gets our function and a box with the program's function and argument. Structs that the
+ * program reads back (cuGraphHostNodeGetParams, cuGraphNodeGetParams) are restored, whether
+ * recording or not; only cuGraphDebugDotPrint with all details shows our address. A box is freed
+ * once, before its function runs. Boxes of graphs and captured streams, which may run any number of
+ * times in any copy of the graph, are kept until the process ends. When no box is free, functions
+ * run untimed.
  *
- * A host function must not call the driver, so nothing here asks it on the driver's thread.
+ * A host function must not call the driver, so nothing here does so on the driver's thread.
  */
 #include "hook/driver/note.h"
 
@@ -26,7 +26,7 @@
 
 /* ---- boxes ---- */
 
-#define BOXES 65536u /* 3 MiB, by use */
+#define BOXES 65536u /* 3 MiB, allocated on use */
 #define NODE_HOST 3  /* CUgraphNodeType */
 
 struct box {
@@ -40,7 +40,7 @@ struct box {
 
 static struct box *boxes;
 static uint32_t used, free_list;
-static uint32_t lock TFH_LOCK_WORD; /* whoever cannot have it runs its function untimed */
+static uint32_t lock TFH_LOCK_WORD; /* without the lock, a function runs untimed */
 
 static struct box *map(void)
 {
@@ -71,7 +71,7 @@ static struct box *take_box(void)
 static void give_back(struct box *box)
 {
 	if (!tfh_lock(&lock))
-		return; /* lost: 40 bytes */
+		return; /* leaked: 40 bytes */
 	box->next = free_list;
 	free_list = (uint32_t)(box - boxes) + 1;
 	tfh_unlock(&lock);
@@ -126,7 +126,7 @@ static void run_callback(CUstream stream, CUresult status, void *given)
 
 /* ---- functions in a stream ---- */
 
-/* Into a graph, for all that can be known; the legacy stream cannot be captured. */
+/* Whether the box may end up in a graph; the legacy stream cannot be captured. */
 static bool stays(CUstream stream, bool per_thread, uint32_t id)
 {
 	tfh_ask_CAPTURING ask = TFH_ASK(CAPTURING);
@@ -135,7 +135,7 @@ static bool stays(CUstream stream, bool per_thread, uint32_t id)
 	if ((!stream && !per_thread) || stream == TFH_STREAM_LEGACY)
 		return false;
 	if (!id && U64(stream) > U64(TFH_STREAM_PER_THREAD))
-		return true; /* perhaps no stream at all: the driver is not asked about it */
+		return true; /* perhaps not a stream: the driver is not asked about it */
 	return !ask || ask(stream ? stream : TFH_STREAM_PER_THREAD, &status) || status;
 }
 
@@ -232,7 +232,7 @@ static void unbox(CUDA_HOST_NODE_PARAMS *params)
 	*params = (CUDA_HOST_NODE_PARAMS){(CUhostFn)(uintptr_t)box->function, box->user};
 }
 
-/* Recorded: an executable is changed. */
+/* Recorded, since it changes an executable graph. */
 CUresult record_cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
 					     const CUDA_HOST_NODE_PARAMS *nodeParams)
 {
@@ -280,8 +280,8 @@ CUresult record_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNo
 }
 
 /*
- * Not recorded: graphs are read when they are instantiated. Without a driver `real` is somebody
- * else's function, which comes through our doors again.
+ * Not recorded: graphs are read when they are instantiated. Without a driver, `real` is another
+ * object's function, which may call our hooks again.
  */
 #define BY_HAND(name, params, argv, type, given, boxes_it, after)                                  \
 	CUresult hook_##name params                                                                \

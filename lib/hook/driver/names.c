@@ -1,4 +1,5 @@
-/* Names of the driver's functions: which are hooked, which are left alone, and what their endings mean. */
+/* Names of driver functions: which are hooked, which are deliberately not, and the meaning of
+ * suffixes. */
 #include "hook/driver/driver.h"
 
 #include <string.h>
@@ -11,8 +12,7 @@ static const char *const left[] = {
 
 enum tfh_fn tfh_fn_find(const char *name)
 {
-	/* Under a microsecond, at a program's start only: a sorted copy would not be worth its
-	 * start-up. */
+	/* Under a microsecond, and only at program start: not worth sorting. */
 	for (unsigned fn = 1; fn < TFH_FN_COUNT; fn++)
 		if (tfh_fn_table[fn].name[2] == name[2] && !strcmp(tfh_fn_table[fn].name, name))
 			return (enum tfh_fn)fn;

@@ -1,9 +1,9 @@
-/* Notes of calls whose details need more than three words, or that change what the hooks know. */
+/* Records of calls that need more than three words, or that change the hooks' state. */
 #include "hook/driver/note.h"
 
 #include <string.h>
 
-/* Appends the EXT records of a copy that tfh_close reserved room for, and publishes all. */
+/* Appends the EXT records of a copy, reserved by tfh_close(), and publishes all. */
 static void publish_copy(const struct tfh_call *call, struct tfh_rec *rec, const void *details,
 			 uint32_t length)
 {
@@ -46,7 +46,7 @@ void tfh_note_peer(const struct tfh_call *call, uint64_t bytes, uint64_t dst, ui
 	close_copy(call, stream, bytes, dst, src, &details);
 }
 
-/* A pitched copy of any version. */
+/* A pitched copy, of any API version. */
 struct shape {
 	uint64_t width, height, depth, src_pitch, dst_pitch;
 	uint64_t src, dst;
@@ -82,7 +82,7 @@ static uint64_t address_of(int type, const void *host, uint64_t device, CUarray 
 
 #define END(end) address_of((end).type, (end).host, (end).device, (end).array)
 
-/* What a failed call was given may be anything: only its result is kept. */
+/* Arguments of a failed call may be invalid: only its result is recorded. */
 static bool failed(const struct tfh_call *call, const void *copy, CUstream stream)
 {
 	if (call->result == TFH_CUDA_SUCCESS && copy)
@@ -91,7 +91,7 @@ static bool failed(const struct tfh_call *call, const void *copy, CUstream strea
 	return true;
 }
 
-/* The fields that the structs of all versions but the oldest have in common. */
+/* Fields common to the structs of all versions but the oldest. */
 #define SHAPE(copy, rows, src_context, dst_context, how)                                           \
 	{                                                                                          \
 		.width = (copy)->width, .height = (copy)->height, .depth = (rows),                 \
@@ -159,7 +159,7 @@ struct batch {
 	uint64_t total, dst, src; /* of all; of the first pair */
 };
 
-/* Types are as in struct tft_ext_copy, 0 = the address tells. */
+/* Types as in struct tft_ext_copy, 0 = given by the address. */
 static void add_pair(struct batch *b, uint64_t dst, unsigned dst_type, uint64_t src,
 		     unsigned src_type, uint64_t bytes)
 {
@@ -220,7 +220,7 @@ static unsigned operand_type(const tfh_copy_operand *o)
 	return o->type == 2 ? TFH_MEMORY_ARRAY : 0;
 }
 
-/* Bytes of operations between arrays are elements: the size of an element is not told here. */
+/* Sizes of operations between arrays are in elements, whose size is unknown here. */
 void tfh_note_3d_batch(const struct tfh_call *call, size_t count, const CUDA_MEMCPY3D_BATCH_OP *ops,
 		       CUstream stream)
 {
@@ -252,7 +252,7 @@ void tfh_note_decompress(const struct tfh_call *call, size_t count,
 	close_batch(call, &b, stream);
 }
 
-/* places[k] holds from the first[k]-th range on. */
+/* places[k] applies from range number first[k] on. */
 void tfh_note_prefetch_batch(const struct tfh_call *call, size_t count, const CUdeviceptr *address,
 			     const size_t *bytes, const CUmemLocation *places, const size_t *first,
 			     size_t n_places, CUstream stream)
@@ -274,7 +274,7 @@ void tfh_note_prefetch_batch(const struct tfh_call *call, size_t count, const CU
 
 /* ---- memory ---- */
 
-/* 0 for block-compressed and video formats: how much they take is the driver's affair. */
+/* 0 for block-compressed and video formats, whose size the driver decides. */
 uint64_t tfh_array_bytes(uint64_t width, uint64_t height, uint64_t depth, int format,
 			 unsigned channels, unsigned levels)
 {
@@ -303,11 +303,11 @@ uint64_t tfh_range_bytes(CUdeviceptr address)
 	return ask && !ask(&base, &size, address) ? base + size - address : 0;
 }
 
-/* ---- what changes the hooks' own knowledge ---- */
+/* ---- changes of the hooks' state ---- */
 
 void tfh_note_initialised(const struct tfh_call *call, unsigned flags)
 {
-	/* Registered now, our exit handler runs before the one that the driver registered in this
+	/* Registered now, our exit handler runs before the driver's, which was registered in this
 	 * call. */
 	if (call->result == TFH_CUDA_SUCCESS)
 		tfh_register_exit(TFH_EXIT_AFTER_DRIVER);
@@ -355,14 +355,14 @@ void tfh_note_capture_end(const struct tfh_call *call, CUstream stream, CUgraph 
 {
 	CUgraph graph = call->result == TFH_CUDA_SUCCESS && out ? *out : NULL;
 
-	/* These two failures end the capture as well. */
+	/* These two failures end the capture, too. */
 	if (call->result == TFH_CUDA_SUCCESS || call->result == TFH_CUDA_CAPTURE_INVALIDATED ||
 	    call->result == TFH_CUDA_CAPTURE_UNJOINED)
 		tfh_capture_ended();
 	tfh_words(call, stream, U64(stream), U64(graph), 0);
 }
 
-/* The totals are read after the call was closed: what we ask the driver is not the job's time. */
+/* The totals are read after the call has ended, since our driver queries are not the job's time. */
 static void close_graph(const struct tfh_call *call, CUgraphExec exec, CUgraph graph, bool update)
 {
 	struct tfh_self *self = call->self;
@@ -385,7 +385,7 @@ void tfh_note_graph_updated(const struct tfh_call *call, CUgraphExec exec, CUgra
 	close_graph(call, exec, call->result == TFH_CUDA_SUCCESS ? graph : NULL, true);
 }
 
-/* The words of a call that changes a node of an executable graph. True: it succeeded. */
+/* Records a call that changes a node of an executable graph. True if it succeeded. */
 static bool close_node(const struct tfh_call *call, CUgraphExec exec, CUgraphNode node,
 		       const void *given)
 {

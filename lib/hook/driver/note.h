@@ -1,10 +1,11 @@
 /*
- * What the wrappers of base/cuda_api.def store after the real call: the macros of its last column.
+ * What the wrappers of base/cuda_api.def record after the real call: the macros of the table's last
+ * column.
  *
- * The functions behind them are inlined with constant fn, kind and properties, so that a copy or a
- * launch costs a few stores. Whatever is rare (a handle seen for the first time, extents, batches,
- * graphs) lies in note.c, handles.c and graph.c. Out-parameters are read after success only, and
- * only if the program gave any.
+ * The functions behind the macros are inlined with constant fn, kind and properties, so that a copy
+ * or a launch costs a few stores. Rare work (a handle seen for the first time, extents, batches,
+ * graphs) is in note.c, handles.c and graph.c. Output parameters are read only after success, and
+ * only if the program passed them.
  */
 #ifndef TFH_HOOK_NOTE_H
 #define TFH_HOOK_NOTE_H
@@ -13,7 +14,7 @@
 #include "record/record.h"
 #include "record/stacks.h"
 
-/* A finished call, known at compile time but for self and result. */
+/* A completed call; known at compile time except self and result. */
 struct tfh_call {
 	struct tfh_self *self;
 	uint64_t begin; /* ticks */
@@ -24,27 +25,27 @@ struct tfh_call {
 };
 
 #pragma GCC visibility push(hidden)
-extern uint32_t tfh_captures; /* stream captures begun and not ended, in the whole process */
+extern uint32_t tfh_captures; /* stream captures in progress in the process */
 #pragma GCC visibility pop
 
-/* handles.c. Ids of a context, stream or function that this thread has not named yet; may publish
- * NAME records. */
+/* handles.c. Ids of a context, stream or function not yet named by this thread; may publish NAME
+ * records. */
 uint32_t tfh_context_id(struct tfh_self *self);
 uint32_t tfh_stream_id(struct tfh_self *self, CUstream stream);
 uint32_t tfh_function_id(struct tfh_self *self, CUfunction function);
 /* Id of any context handle; 0 for NULL. */
 uint32_t tfh_context_of(struct tfh_self *self, CUcontext context);
-/* A lookup by name succeeded: the name is kept for every thread. */
+/* A lookup by name succeeded: stores the name for all threads. */
 void tfh_function_found(struct tfh_self *self, void *function, void *owner, const char *name);
-/* The name that a function or kernel was looked up by, NULL if it was not; *owner is its module or
- * library. */
+/* The name by which a function or kernel was looked up, or NULL; *owner is its module or library.
+ */
 const char *tfh_function_name(void *function, uint64_t *owner);
-/* Module or library `owner` is gone, and its functions with it. */
+/* Module or library `owner` was unloaded, and its functions with it. */
 void tfh_functions_gone(void *owner);
-/* A stream was made by the calling thread in its current context. */
+/* The calling thread created a stream in its current context. */
 void tfh_stream_made(struct tfh_self *self, CUstream stream);
 
-/* handles.c. True if the stream records instead of running. Asked only while some capture is open.
+/* handles.c. True if the stream is being captured. Called only while some capture is in progress.
  */
 bool tfh_captured(CUstream stream, bool per_thread);
 void tfh_capture_begun(void);
@@ -52,14 +53,13 @@ void tfh_capture_ended(void);
 
 /* graph.c. Version and kernel nodes of an executable graph as words 1 and 2 of a GRAPH call. */
 void tfh_graph_words(CUgraphExec exec, uint64_t word[2]);
-/* A graph was instantiated (or, update, renewed) from `graph`: publishes its NAME and GRAPH
- * records.
- */
+/* A graph was instantiated from `graph` (or, with `update`, updated): publishes its NAME and GRAPH
+ * records. */
 void tfh_graph_totals(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraph graph,
 		      bool update);
 void tfh_graph_gone(CUgraphExec exec);
-/* A node of the executable was changed: a GRAPH record with a new version where the totals differ.
- */
+/* A node of the executable graph changed: publishes a GRAPH record with a new version if the totals
+ * differ. */
 void tfh_graph_copy_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraphNode node,
 			    const CUDA_MEMCPY3D *copy);
 void tfh_graph_child_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraphNode node,
@@ -69,24 +69,24 @@ void tfh_graph_node_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec
 void tfh_graph_node_switched(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraphNode node,
 			     bool on);
 
-/* The job's calls that take or give device memory, for cupti/footprint.c, which watches how much is
- * left: bytes asked for, calls in all, and those that do not tell how much. */
+/* Counts of the job's calls that allocate or free device memory, for cupti/footprint.c, which
+ * watches free memory: bytes allocated, all calls, and calls of unknown size. */
 struct tfh_memory_calls {
 	uint64_t taken, changes, unknown; /* atomic */
 };
 #pragma GCC visibility push(hidden)
 extern struct tfh_memory_calls tfh_memory_calls;
-extern uint32_t
-	tfh_memory_due; /* cupti/footprint.c; atomic: the next graph launch is to ask what is left */
+extern uint32_t tfh_memory_due; /* cupti/footprint.c; atomic: the next graph launch is to query free
+			 * memory */
 #pragma GCC visibility pop
-void tfh_memory_look(void);
+void tfh_memory_query(void);
 
 static inline void tfh_memory_unknown(void)
 {
 	__atomic_fetch_add(&tfh_memory_calls.unknown, 1, __ATOMIC_RELAXED);
 }
 
-/* Closes the call and reserves n records, the first filled; NULL without room. */
+/* Ends the call and reserves n records, with the first one filled; NULL if the ring is full. */
 static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const struct tfh_call *call,
 								       CUstream stream, uint32_t n)
 {
@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const str
 
 	if (tfh_unlikely(!t_end))
 		return NULL;
-	/* contexts can be switched unseen by private tables: look again now and then */
+	/* private tables can switch contexts unseen: query it again after long calls */
 	if (tfh_unlikely(t_end - t_begin > tfh_peek(&tfh_long_ticks)))
 		self->ctx = 0;
 	if (tfh_unlikely(t_end - t_begin >= tfh_peek(&tfh_stack_ticks)))
@@ -107,8 +107,8 @@ static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const str
 		self->ctx = tfh_context_id(self);
 	if ((uintptr_t)stream > (uintptr_t)TFH_STREAM_PER_THREAD) {
 		id = tfh_handle_known(self, TFT_NAME_STREAM, (uint64_t)(uintptr_t)stream);
-		/* A call may have failed because the handle is none: the driver is not asked about
-		 * it. */
+		/* A call may have failed because the handle is invalid, so the driver is not asked
+		 * about it. */
 		if (tfh_unlikely(!id) && call->result == TFH_CUDA_SUCCESS)
 			id = tfh_stream_id(self, stream);
 	} else if (stream == TFH_STREAM_PER_THREAD || (!stream && call->props & TFH_FN_PTDS)) {
@@ -130,7 +130,7 @@ static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const str
 	return rec;
 }
 
-/* The usual note: three words. */
+/* The usual case: three words. */
 static inline __attribute__((always_inline)) void
 tfh_words(const struct tfh_call *call, CUstream stream, uint64_t a, uint64_t b, uint64_t c)
 {
@@ -185,7 +185,7 @@ tfh_launch_ex(const struct tfh_call *call, const CUlaunchConfig *config, CUfunct
 	tfh_launch(call, function, config->grid, config->block, config->shared, config->stream, w0);
 }
 
-/* The same kernel and shape on every device: told by the first. */
+/* The same kernel and shape on every device, described by the first. */
 static inline void tfh_launch_devices(const struct tfh_call *call, const CUDA_LAUNCH_PARAMS *list,
 				      unsigned count)
 {
@@ -196,7 +196,7 @@ static inline void tfh_launch_devices(const struct tfh_call *call, const CUDA_LA
 		tfh_words(call, NULL, 0, 0, 0);
 }
 
-/* Where a prefetch goes: a device, or all ones for the host. */
+/* Target of a prefetch: a device, or all ones for the host. */
 static inline uint64_t tfh_place(CUmemLocation location)
 {
 	return location.type == TFH_LOCATION_DEVICE ? (uint64_t)(unsigned)location.id : UINT64_MAX;
@@ -211,7 +211,7 @@ tfh_graph_launch(const struct tfh_call *call, CUgraphExec exec, CUstream stream)
 	tfh_words(call, stream, (uint64_t)(uintptr_t)exec, word[0], word[1]);
 	if (tfh_unlikely(__atomic_load_n(&tfh_memory_due, __ATOMIC_RELAXED)) &&
 	    call->result == TFH_CUDA_SUCCESS)
-		tfh_memory_look();
+		tfh_memory_query();
 }
 
 /* note.c: calls with details in an EXT record. */
@@ -231,10 +231,11 @@ void tfh_note_decompress(const struct tfh_call *call, size_t count,
 void tfh_note_prefetch_batch(const struct tfh_call *call, size_t count, const CUdeviceptr *address,
 			     const size_t *bytes, const CUmemLocation *places, const size_t *first,
 			     size_t n_places, CUstream stream);
-/* Bytes of an array or of the levels of a mipmapped one; 0 if the format does not tell. */
+/* Bytes of an array, or of the levels of a mipmapped one; 0 if the format does not determine them.
+ */
 uint64_t tfh_array_bytes(uint64_t width, uint64_t height, uint64_t depth, int format,
 			 unsigned channels, unsigned levels);
-/* Bytes of the driver's range from `address` on; 0 if it knows none. */
+/* Bytes of the driver's allocation from `address` on; 0 if there is none. */
 uint64_t tfh_range_bytes(CUdeviceptr address);
 void tfh_note_initialised(const struct tfh_call *call, unsigned flags);
 void tfh_note_function(const struct tfh_call *call, void **out, void *owner, const char *name);

@@ -1,6 +1,6 @@
 /*
- * Behind the entries of entry.S: two functions for each row of base/cuda_api.def. first_*() finds
- * the real function, record_*() (host.c has some) calls it and notes what happened.
+ * Targets of the entries in entry.S: two functions for each row of base/cuda_api.def. first_*()
+ * finds the real function; record_*() (some are in host.c) calls it and records the call.
  */
 #include "hook/driver/note.h"
 
@@ -49,14 +49,14 @@
 		return result;                                                                     \
 	}
 
-/* first_*() is reached by a jump, so that this is still the program's return address. */
+/* first_*() is reached by a jump, so this is the program's return address. */
 #define CALLER __builtin_return_address(0)
 
 #pragma GCC visibility push(hidden)
 #include "base/cuda_api.def"
 #pragma GCC visibility pop
 
-/* entry.S has its own copies. */
+/* entry.S has copies of these. */
 _Static_assert(TFH_FN_SYNC_COPY == 1 && TFH_FN_PTDS == 2 && TFH_FN_TRIGGER == 4 &&
 		       TFH_FN_ALWAYS == 8,
 	       "entry.S");

@@ -1,10 +1,10 @@
 /*
- * What happens around a wrapped TensorFlow call: nesting, self time, what is recorded and what is
- * only counted.
+ * The logic around a wrapped TensorFlow call: nesting, self time, what is recorded and what is only
+ * counted.
  *
- * One batch gives one record of the consumer: IteratorResource::GetNext inside a DoCompute only
- * says which iterator it was. In a dataset loop inside a tf.function the consumer is a stage, whose
- * records then carry an iterator id, too. Stages run up to a million times a second before `batch`,
+ * One batch gives one record, of the consumer: IteratorResource::GetNext inside a DoCompute only
+ * identifies the iterator. In a dataset loop inside a tf.function the consumer is a stage, whose
+ * records then carry an iterator id, too. Stages before `batch` run up to a million times a second,
  * so their short calls are counted per thread and stage.
  */
 #include "hook/tf/tf.h"
@@ -14,19 +14,18 @@
 #include <errno.h>
 
 #define TLS __attribute__((tls_model("initial-exec")))
-#define LOADERS 64 /* first arguments of tf_data_iterator_get_next that are told apart */
-#define NEST                                                                                       \
-	64 /* calls nested deeper on one thread are not recorded; a long pipeline has 30 stages */
+#define LOADERS 64 /* distinct first arguments of tf_data_iterator_get_next */
+#define NEST 64	   /* deeper calls are not recorded; a long pipeline has 30 stages */
 
-/* The thread's open calls, outermost first. Kept here and not in the frames alone, because a
- * longjmp leaves frames behind whose memory is soon something else. */
+/* The thread's open calls, outermost first. Stored here, since longjmp abandons frames whose memory
+ * is then reused. */
 static __thread struct {
 	uint32_t count;
 	struct tfh_tf_frame *open[NEST];
 } calls TLS;
 
-/* What an open call learns from those inside it. Not in its frame either: a coroutine may end, or
- * go on elsewhere, with the frame. */
+/* What an open call learns from calls inside it. Not in its frame either: with a coroutine, the
+ * frame may end or continue elsewhere. */
 struct sum {
 	uint64_t children; /* ticks spent in wrapped calls directly inside */
 	uint64_t iterator; /* consumer: its IteratorResource */
@@ -49,7 +48,7 @@ static const uint16_t fn_of[TFH_TF_HOOKS] = {
 
 /* ---- frames ---- */
 
-/* NULL while the thread records nothing. */
+/* NULL while the thread is not recorded. */
 static inline struct sum *sum_at(uint32_t level)
 {
 	struct tfh_room *room = tfh_self.room;
@@ -57,7 +56,7 @@ static inline struct sum *sum_at(uint32_t level)
 	return room && level < NEST ? (struct sum *)room->tf_calls + level : NULL;
 }
 
-/* The call around the one at `level`. */
+/* The call that encloses the one at `level`. */
 static inline struct sum *outer_of(uint32_t level)
 {
 	return level ? sum_at(level - 1) : NULL;
@@ -68,7 +67,7 @@ static inline uint64_t mark_of(const struct tfh_tf_frame *frame)
 	return (uint64_t)(uintptr_t)frame * 0x9e3779b97f4a7c15;
 }
 
-/* Frames at or below the new one's place on the stack are dead: a longjmp went past them. */
+/* Frames at or below the new one's stack address were abandoned by a longjmp. */
 static void drop_dead(const struct tfh_tf_frame *frame)
 {
 	while (calls.count && calls.open[calls.count - 1] <= frame)
@@ -99,7 +98,7 @@ static void track(struct tfh_tf_frame *frame)
 		*sum = (struct sum){.row = frame->row};
 }
 
-/* True: the frame is still the thread's; then it is taken from the list. */
+/* Removes the frame from the list; false if it is not there any more. */
 static bool untrack(struct tfh_tf_frame *frame)
 {
 	const struct sum *sum = sum_at(frame->level);
@@ -146,8 +145,7 @@ static inline void enter_stage(struct tfh_self *self, struct tfh_tf_frame *frame
 	announce(self, frame->stage, frame->stage);
 }
 
-/* Argument words on the stack: above the frame lie the caller's rbp and the return address, then
- * they. */
+/* Argument words on the stack: they follow the frame, the caller's rbp and the return address. */
 static inline const uint64_t *stack_of(const struct tfh_tf_frame *frame)
 {
 	return (const uint64_t *)((const char *)frame + TFH_TF_FRAME) + 2;
@@ -200,8 +198,8 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 
 /* ---- leave ---- */
 
-/* The iterator's id: which IteratorResource, on which pipeline. A resource's address comes back
- * with the next epoch's iterator, but its root stage does not. */
+/* The iterator's id, from its IteratorResource and its pipeline. The next epoch's iterator may
+ * reuse the resource's address, but not the root stage. */
 static uint32_t iterator_id(struct tfh_self *self, const struct tfh_tf_frame *frame)
 {
 	static uint32_t loaders;
@@ -212,7 +210,7 @@ static uint32_t iterator_id(struct tfh_self *self, const struct tfh_tf_frame *fr
 
 	if (!id && handle) {
 		int saved_errno = errno;
-		/* A loader's own first argument may be anything, a batch number for one. */
+		/* A custom loader's first argument may be anything, such as a batch number. */
 		if (frame->row == TFH_ROW_user_getnext &&
 		    __atomic_fetch_add(&loaders, 1, __ATOMIC_RELAXED) >= LOADERS)
 			handle = 1;
@@ -239,7 +237,7 @@ static void publish(struct tfh_self *self, const struct tfh_tf_frame *frame, uin
 	tfh_publish(self, 1);
 }
 
-/* bool *end_of_sequence is the last argument of a stage's get-next; it is virtual, so the caller
+/* bool *end_of_sequence is the last argument of a stage's get-next, which is virtual, so the caller
  * did pass it. */
 static inline bool said_end(const struct tfh_tf_frame *frame)
 {
@@ -251,7 +249,7 @@ static inline bool said_end(const struct tfh_tf_frame *frame)
 static inline void leave_stage(struct tfh_self *self, struct tfh_tf_frame *frame, struct sum *outer,
 			       bool failed)
 {
-	/* named before the end is taken: a thread's records are in the order of their ends */
+	/* named before the end time is read, since records are ordered by their ends */
 	uint64_t iterator = frame->place == TFH_PLACE_LOOP_SOURCE ? iterator_id(self, frame) : 0;
 	uint64_t end = tfh_leave_quiet(self, frame->begin);
 	uint64_t total = end - frame->begin;
@@ -305,7 +303,7 @@ static void leave_other(struct tfh_self *self, struct tfh_tf_frame *frame, struc
 	publish(self, frame, end, w, failed);
 }
 
-/* A resource inside a consumer: what it learnt is the consumer's. */
+/* Passes what a resource inside a consumer learned on to the consumer. */
 static void pass_on(const struct tfh_tf_frame *frame, struct sum *outer)
 {
 	if (tfh_tf_this >= 0)
@@ -332,7 +330,7 @@ static void finish(struct tfh_tf_frame *frame, bool failed)
 		frame->outer_stage = self->stage;
 	}
 	if (tfh_unlikely(frame->begin < self->since))
-		return; /* a child forked inside the call */
+		return; /* in a child forked inside the call */
 	if (tfh_likely(frame->row == TFH_ROW_tf_stage_getnext))
 		leave_stage(self, frame, outer, failed);
 	else
@@ -355,7 +353,7 @@ void *tfh_tf_destroyed(void *object)
 	return real;
 }
 
-/* The open call whose wrapper has its stack pointer there: below its frame lie copied arguments. */
+/* The open call whose wrapper has that stack pointer; copied arguments lie below its frame. */
 static struct tfh_tf_frame *frame_at(uintptr_t stack)
 {
 	for (uint32_t i = calls.count; i-- > 0;)
@@ -365,11 +363,11 @@ static struct tfh_tf_frame *frame_at(uintptr_t stack)
 }
 
 /*
- * Personality routine of the wrappers' frames (Itanium C++ ABI, exception handling, 2.5.2). It has
- * nothing to catch and no landing pad: when the stack is being unwound (phase 2, also pthread_exit)
- * it closes the call and lets the unwinder go on. Which one is at hand only the unwinder tells (its
- * "CFA" is the frame's stack pointer): the thread's top frame may have been left by a longjmp and
- * be something else by now.
+ * Personality routine of the wrappers' frames (Itanium C++ ABI, exception handling, 2.5.2). It
+ * catches nothing and has no landing pad. While the stack is unwound (phase 2, also in
+ * pthread_exit) it ends the call and lets the unwinder continue. Only the unwinder knows the
+ * current frame (its "CFA" is the frame's stack pointer): the thread's top frame may have been
+ * abandoned by a longjmp and overwritten.
  */
 int tfh_tf_personality(int version, int actions, uint64_t class, void *exception, void *context);
 int tfh_tf_personality(int version, int actions, uint64_t class, void *exception, void *context)

@@ -1,8 +1,8 @@
 /*
- * Names of eager calls and session runs, through TensorFlow's own C interface.
+ * Names of eager calls and session runs, through TensorFlow's C API.
  *
- * An eager job executes tens of thousands of small ops a second, so the id of a name is cached per
- * thread by the hash of the text: the op objects themselves are reused for other ops.
+ * An eager job executes tens of thousands of small ops a second, so name ids are cached per thread
+ * by the hash of the text; the op objects are reused for other ops.
  */
 #include "hook/tf/tf.h"
 
@@ -12,9 +12,9 @@
 
 #include "base/hash.h"
 
-#define CACHE 128     /* distinct ops of a training step: tens to a hundred */
-#define NAME_MAX_ 255 /* longest name kept */
-#define FETCHES 4     /* fetched and run operations that a session run's name lists */
+#define CACHE 128     /* a training step has tens to a hundred distinct ops */
+#define NAME_MAX_ 255 /* longest stored name */
+#define FETCHES 4     /* operations in a session run's name */
 
 static struct {
 	const char *(*op_name)(void *op, void *status); /* TFE_OpGetName */
@@ -32,8 +32,8 @@ struct cached_name {
 _Static_assert(CACHE * sizeof(struct cached_name) <= sizeof(((struct tfh_room *)0)->op_names),
 	       "room");
 
-/* TFE_OpGetName wants one, and the call's own is not ours to touch. A thread that ends leaves its
- * 16 bytes. */
+/* TFE_OpGetName needs a status, and the call's own must not be touched. A thread that ends leaks
+ * its 16 bytes. */
 static __thread void *own_status __attribute__((tls_model("initial-exec")));
 
 static void look_up(void)
@@ -51,7 +51,7 @@ static inline bool ready(void)
 	return api.op_name && api.new_status;
 }
 
-/* The id of a text; kept in the cache unless its name found no room in the ring. */
+/* The id of a text, cached unless the ring had no room for its NAME record. */
 static uint32_t intern(struct tfh_self *self, struct cached_name *c, const char *text,
 		       size_t length)
 {
@@ -86,7 +86,7 @@ uint32_t tfh_tf_op_name(struct tfh_self *self, const uint64_t *arg)
 	return tfh_likely(c->id) ? c->id : intern(self, c, text, length);
 }
 
-/* TF_Output of TensorFlow's C interface. */
+/* TF_Output of TensorFlow's C API. */
 struct output {
 	const void *operation;
 	int index;
@@ -103,8 +103,8 @@ static size_t append(char *text, size_t used, const void *operation)
 
 /*
  * TF_SessionRun(session, options, inputs, input_values, ninputs, outputs | output_values, noutputs,
- * targets, ntargets, metadata, status): the operations run and fetched, first ones, are what tells
- * a training step from an evaluation.
+ * targets, ntargets, metadata, status): the first operations run and fetched distinguish a training
+ * step from an evaluation.
  */
 uint32_t tfh_tf_session_name(struct tfh_self *self, const uint64_t *arg, const uint64_t *stack)
 {

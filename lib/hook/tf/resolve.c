@@ -1,9 +1,9 @@
 /*
  * Finds the real functions behind the wrappers.
  *
- * Python opens TensorFlow with RTLD_LOCAL, so dlsym(RTLD_NEXT) does not see it: every loaded object
- * is asked in the loader's order. dl_iterate_phdr only collects the names, because its callback
- * runs under a lock that dlopen takes in the other order.
+ * Python opens TensorFlow with RTLD_LOCAL, so dlsym(RTLD_NEXT) does not find it: every loaded
+ * object is tried in the loader's order. dl_iterate_phdr only collects the names, because its
+ * callback runs under a lock that dlopen takes in the other order.
  */
 #include "hook/tf/tf.h"
 
@@ -24,7 +24,7 @@
 
 struct resolved_names {
 	size_t used;
-	char text[NAME_BYTES]; /* paths, each with its NUL */
+	char text[NAME_BYTES]; /* paths, NUL-terminated */
 };
 
 static int collect(struct dl_phdr_info *info, size_t size, void *data)
@@ -40,7 +40,7 @@ static int collect(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-/* TensorFlow's own objects are asked first: a lookup in each of the others costs some microseconds.
+/* TensorFlow's own objects are tried first: a lookup in each of the others costs some microseconds.
  */
 static void *search(const struct resolved_names *names, bool tensorflow, const char *symbol,
 		    const void *self)
@@ -56,14 +56,15 @@ static void *search(const struct resolved_names *names, bool tensorflow, const c
 			continue;
 		void *found = dlsym(handle, symbol);
 		if (found && found != self)
-			return found; /* the handle stays open: what we call must not be unloaded */
+			return found; /* the handle stays open, so that the function cannot be
+				       * unloaded */
 		dlclose(handle);
 	}
 	return NULL;
 }
 
-/* The list is too large for a worker thread's stack, and each thread has its own: whoever shares
- * one waits for somebody who waits for the loader. */
+/* The list is too large for a worker thread's stack. Each thread allocates its own: threads that
+ * share one would wait for each other, and for the loader. */
 static void *search_all(const char *symbol, const void *self)
 {
 	struct resolved_names *names = mmap(NULL, sizeof(*names), PROT_READ | PROT_WRITE,
@@ -85,12 +86,12 @@ void *tfh_tf_lookup(const char *symbol, const void *self)
 	int saved_errno = errno;
 	struct tfh_steady steady;
 
-	/* A thread that is cancelled, or jumps away, would leave the loader's lock taken. */
+	/* Cancellation or a longjmp in the middle would leave the loader's lock held. */
 	tfh_steady_begin(&steady);
 	void *found = dlsym(RTLD_NEXT, symbol);
 	if (!found || found == self)
 		found = search_all(symbol, self);
-	dlerror(); /* a failed lookup of ours must not be what the job reads */
+	dlerror(); /* the job must not see this failure */
 	tfh_steady_end(&steady);
 	errno = saved_errno;
 	return found;

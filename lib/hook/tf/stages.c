@@ -1,11 +1,11 @@
 /*
- * Which stage of which pipeline an iterator object is.
+ * Maps iterator objects to stages of pipelines.
  *
- * Objects are told apart by the id that TensorFlow itself gives them (a hash of prefix and
- * address). Where in the object this id, its parent's and the prefix string lie differs by release,
- * so the places are found once per process: BuildTraceMeName of the first object prints all three,
- * and its first words are searched for them. Afterwards a stage that was seen costs one compare,
- * and a new object of a known place costs one hash of its prefix.
+ * Objects are identified by the id that TensorFlow gives them (a hash of prefix and address). The
+ * offsets of this id, of the parent's id and of the prefix string differ between releases, so they
+ * are found once per process: BuildTraceMeName of the first object prints all three, and the
+ * object's first words are searched for them. After that, a known stage costs one compare, and a
+ * new object at a known place one hash of its prefix.
  */
 #include "hook/tf/tf.h"
 
@@ -16,23 +16,22 @@
 #include "base/hash.h"
 #include "record/lock.h"
 
-#define CACHE 64      /* stages a thread meets at a time; a large pipeline has 30 */
-#define OBJECTS 16384 /* live iterator objects; parallel interleaves hold hundreds */
-#define STAGES 4096   /* places in pipelines, a new set with every iterator made */
-#define TEXT 512      /* bytes of a stage's name that are kept: shapes and types can be long */
-#define PREFIX 4096   /* longest prefix believed */
-#define WORDS 40      /* of an object that are searched; a DatasetBaseIterator has more */
-#define SLOTS 64      /* of a vtable that are searched for get-next */
-#define TRIES 256     /* probes before we give up on names */
-#define MANY_IDS                                                                                   \
-	65536 /* half of what the recorder can tell apart: a job may make an iterator per step */
+#define CACHE 64       /* stages in use by a thread; a large pipeline has 30 */
+#define OBJECTS 16384  /* live iterator objects; parallel interleaves hold hundreds */
+#define STAGES 4096    /* places in pipelines, a new set for every iterator */
+#define TEXT 512       /* stored bytes of a stage's name: shapes and types can be long */
+#define PREFIX 4096    /* longest plausible prefix */
+#define WORDS 40       /* searched words of an object; a DatasetBaseIterator has more */
+#define SLOTS 64       /* searched slots of a vtable */
+#define TRIES 256      /* probes before a stage stays unnamed */
+#define MANY_IDS 65536 /* half of the recorder's ids: a job may make an iterator per step */
 
 int tfh_tf_this = -1;
 
 struct stage {
 	uint64_t key;	 /* place in its pipeline; 0 = free */
 	uint32_t parent; /* index of the stage that it feeds, from 1; 0 = none */
-	uint32_t root;	 /* index of the pipeline's last stage; goes when that goes */
+	uint32_t root;	 /* index of the pipeline's last stage; removed together with it */
 	uint32_t id;	 /* as recorded in `journal` */
 	uint32_t journal;
 	uint32_t length;
@@ -46,20 +45,20 @@ struct object {
 	bool root;
 };
 
-/* Made for the first object. */
+/* Allocated for the first object. */
 static struct {
 	struct object object[OBJECTS];
 	struct stage stage[STAGES];
 	uint32_t stage_slot[2 * STAGES]; /* hash of stages: index + 1 */
 } * tables;
 static uint32_t object_count;
-static uint64_t roots;	  /* iterators made so far: makes the key of each root new */
-static uint32_t made = 1; /* generation: changes when a root goes */
-static bool crowded;	  /* the process has had so many ids that new pipelines share them */
-/* Who cannot have the tables soon does without a name this time. */
+static uint64_t roots;	  /* iterators so far: makes each root's key unique */
+static uint32_t made = 1; /* generation: changes when a root is removed */
+static bool crowded;	  /* the process has used so many ids that new pipelines share them */
+/* A thread that cannot get the tables soon goes without a name this time. */
 static uint32_t lock TFH_LOCK_WORD;
 
-/* Word index in the object, -1 unknown. */
+/* Word index in the object, -1: unknown. */
 static int id_word = -1, parent_word = -1, prefix_word = -1;
 
 struct cached {
@@ -79,7 +78,8 @@ static struct cached *cached_at(struct tfh_self *self, const void *object)
 
 /* ---- the object ---- */
 
-/* Its vtable names our get-next: every stage's slot is relocated against the exported symbol. */
+/* Its vtable refers to our get-next: every stage's slot is relocated against the exported symbol.
+ */
 static bool is_iterator(uint64_t address, const void *own)
 {
 	uint64_t table, slots[SLOTS];
@@ -121,7 +121,7 @@ static inline uint64_t key_of(const void *object)
 	return at >= 0 ? word(object, at) : (uint64_t)(uintptr_t)object;
 }
 
-/* The value after `name` ("id=", "parent_id=") in a trace name; 0 if absent. */
+/* The number after `name` ("id=", "parent_id=") in a trace name; 0 if absent. */
 static uint64_t number_in(const char *text, const char *name)
 {
 	for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
@@ -131,8 +131,8 @@ static uint64_t number_in(const char *text, const char *name)
 	return 0;
 }
 
-/* Finds where the object keeps what its trace name says. The order of the last two stores does not
- * matter. */
+/* Finds the offsets of what the trace name shows. The order of the last two stores does not matter.
+ */
 static void learn(const void *object, const char *text)
 {
 	uint64_t words[WORDS], id = number_in(text, "id="), parent = number_in(text, "parent_id=");
@@ -153,8 +153,8 @@ static void learn(const void *object, const char *text)
 	}
 }
 
-/* Hash of a prefix without the numbers in brackets: "Interleave[3]::TFRecord" is one place for
- * every 3. */
+/* Hash of a prefix without the numbers in brackets: all "Interleave[3]::TFRecord" are one place,
+ * whatever the number. */
 static uint64_t hash_prefix(const char *text, size_t length)
 {
 	uint64_t hash = length ? 1 : 0;
@@ -172,9 +172,9 @@ static uint64_t hash_prefix(const char *text, size_t length)
 }
 
 /*
- * TensorFlow's own name of the object, as its profiler would show it. The function returns a
- * std::string of libstdc++'s present layout {pointer, length, 16 bytes}: "B5cxx11" in the symbol
- * says so (2.9 and later).
+ * TensorFlow's name of the object, as its profiler would show it. The function returns a
+ * std::string of libstdc++'s current layout {pointer, length, 16 bytes}, as "B5cxx11" in the symbol
+ * indicates (2.9 and later).
  */
 static size_t trace_name(const void *object, char *out, size_t size)
 {
@@ -207,7 +207,7 @@ static size_t trace_name(const void *object, char *out, size_t size)
 
 /* ---- tables, under the lock ---- */
 
-/* Where the object with this key is, or the free place for it. */
+/* Slot of the object with this key, or the free slot for it. */
 static uint32_t object_slot(uint64_t key)
 {
 	uint32_t i = (uint32_t)tfh_hash_u64(key) % OBJECTS;
@@ -284,7 +284,7 @@ static uint32_t stage_add(uint64_t key, uint32_t slot, uint32_t parent, const ch
 	return tables->stage_slot[slot] = i + 1;
 }
 
-/* Forgets the stages of a pipeline that is gone: a job may make an iterator per step. */
+/* Removes the stages of a destroyed pipeline: a job may make an iterator per step. */
 static void stages_remove(uint32_t root)
 {
 	uint32_t slot;
@@ -292,7 +292,7 @@ static void stages_remove(uint32_t root)
 	memset(tables->stage_slot, 0, sizeof(tables->stage_slot));
 	for (uint32_t i = 0; i < STAGES; i++) {
 		if (tables->stage[i].key && tables->stage[i].root == root) {
-			tables->stage[i].key = 0; /* first: a child may be forked in between */
+			tables->stage[i].key = 0; /* first: a fork may happen in between */
 			free(tables->stage[i].text);
 		}
 		if (tables->stage[i].key) {
@@ -302,8 +302,8 @@ static void stages_remove(uint32_t root)
 	}
 }
 
-/* Takes "id=N," and "parent_id=N," out of a trace name: they differ with every object and the
- * record has better ones. */
+/* Removes "id=N," and "parent_id=N," from a trace name: they differ with every object, and the
+ * record has better ids. */
 static size_t without_ids(char *text)
 {
 	static const char *const fields[] = {",parent_id=", ",id=", "#id="};
@@ -319,12 +319,12 @@ static size_t without_ids(char *text)
 	return strlen(text);
 }
 
-/* What an object says of itself: prefix and parent. */
+/* Prefix and parent, read from an object. */
 struct identity {
 	const char *prefix;
 	size_t length;
 	uint64_t parent;
-	char text[TEXT]; /* its trace name, "" if it was not asked for */
+	char text[TEXT]; /* its trace name, "" if not requested */
 };
 
 static bool identify(const void *object, struct identity *who)
@@ -408,7 +408,7 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 			parent = tables->stage[stage.parent - 1];
 	}
 	tfh_unlock(&lock);
-	if (index) { /* the object lives, so its pipeline and these texts do */
+	if (index) { /* while the object lives, its pipeline and these texts do */
 		uint64_t lost = self->ring->dropped;
 		id = tfh_handle_new(self, TFT_NAME_STAGE, stage.key,
 				    (parent.journal ^ self->generation) <= 1 ? parent.id : 0,
@@ -417,7 +417,8 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 		tables->stage[index - 1].journal = self->generation;
 		if (id > MANY_IDS)
 			crowded = true;
-		if (id && self->ring->dropped == lost) /* else the name found no room: try again */
+		if (id && self->ring->dropped == lost) /* else there was no room for the name:
+						        * try again */
 			*cached_at(self, object) = (struct cached){object,
 								   key_of(object),
 								   generation,
@@ -455,8 +456,8 @@ void tfh_tf_stage_gone(const void *object)
 		return;
 	uint32_t at = object_slot(key_of(object));
 	if (tables->object[at].key) {
-		/* A new iterator at the same address would have the same id and pass for this one.
-		 */
+		/* A new iterator at the same address would have the same id and be taken for this
+		 * one. */
 		if (tables->object[at].root) {
 			__atomic_fetch_add(&made, 1, __ATOMIC_RELEASE);
 			stages_remove(tables->object[at].stage);

@@ -1,10 +1,10 @@
 /*
- * TensorFlow hooks: what the assembly wrappers, the call logic and the stage tables share.
+ * TensorFlow hooks: shared by the assembly wrappers, the call logic and the stage tables.
  *
- * A wrapper (wrappers.S) keeps every argument and result register as it is, because the same
- * mangled name returns its Status through a hidden pointer in one TensorFlow release and in
- * registers in another. It lays a frame on its own stack and calls tfh_tf_enter and tfh_tf_leave
- * around the real function.
+ * A wrapper (wrappers.S) preserves every argument and result register, because the same mangled
+ * name returns its Status through a hidden pointer in one TensorFlow release and in registers in
+ * another. It builds a frame on its own stack and calls tfh_tf_enter and tfh_tf_leave around the
+ * real function.
  */
 #ifndef TFH_HOOK_TF_H
 #define TFH_HOOK_TF_H
@@ -31,70 +31,68 @@ enum tfh_tf_row {
 
 /* One wrapped call in progress, on the wrapper's stack. The first eight words are the wrapper's. */
 struct tfh_tf_frame {
-	uint64_t arg[6];       /* rdi rsi rdx rcx r8 r9 as the caller passed them: to be read, never
-				  changed */
+	uint64_t arg[6];       /* rdi rsi rdx rcx r8 r9 as passed by the caller; read-only */
 	uint64_t kept[2];      /* rax and rdx of the real function */
 	struct tfh_self *self; /* NULL: not recorded */
-	uint64_t mark;	   /* tells a live frame from one that a longjmp left behind; 0: unknown to
-			      the thread */
-	uint64_t begin;	   /* ticks */
-	uint64_t children; /* ticks spent in wrapped calls directly inside */
-	uint64_t iterator; /* consumer: its IteratorResource; execute: id of the name */
-	uint32_t stage;	   /* stage: its id; consumer: the root stage's id */
-	uint32_t outer_stage; /* tfh_self.stage before */
+	uint64_t mark;	       /* distinguishes a live frame from one abandoned by longjmp; 0: the
+			    * thread does not know it */
+	uint64_t begin;	       /* ticks */
+	uint64_t children;     /* ticks spent in wrapped calls directly inside */
+	uint64_t iterator;     /* consumer: its IteratorResource; execute: id of the name */
+	uint32_t stage;	       /* stage: its id; consumer: the root stage's id */
+	uint32_t outer_stage;  /* previous tfh_self.stage */
 	uint16_t row;
-	uint16_t level; /* wrapped calls open on this thread around this one */
+	uint16_t level; /* wrapped calls of this thread that enclose this one */
 	uint8_t place;	/* stages: enum tfh_tf_place */
-	bool end;	/* the iterator said that it has no more elements */
+	bool end;	/* the iterator reported its end */
 };
 _Static_assert(sizeof(struct tfh_tf_frame) <= TFH_TF_FRAME, "the wrapper's frame");
 _Static_assert(offsetof(struct tfh_tf_frame, kept) == 48, "wrappers.S");
 
 /* ---- wrappers.S ---- */
 
-/* Addresses of our own exported wrappers, by row; the destructor's comes last. */
+/* Our exported wrappers, by row; the destructor's comes last. */
 extern void *const tfh_tf_wrapper[TFH_TF_HOOKS + 1];
 
 /* ---- call.c, called by the wrappers ---- */
 
-/* Begins a call; returns the real function, or NULL when no loaded object defines it. */
+/* Begins a call; returns the real function, or NULL if no loaded object defines it. */
 void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame);
 /* Ends it. */
 void tfh_tf_leave(struct tfh_tf_frame *frame);
-/* Real ~DatasetBaseIterator, after our tables forgot `object`. */
+/* The real ~DatasetBaseIterator, after `object` was removed from our tables. */
 void *tfh_tf_destroyed(void *object);
 
 /* ---- resolve.c ---- */
 
 /*
- * The definition of `symbol` that the job would have used without us: the next one in global scope,
- * else the first in any loaded object (Python loads TensorFlow locally, so RTLD_NEXT does not see
- * it). Never `self`. NULL if none. Takes the loader's lock and may allocate: once per symbol only.
- * errno is kept.
+ * The definition of `symbol` that the job would use without tfhook: the next one in global scope,
+ * else the first in any loaded object (Python loads TensorFlow locally, so RTLD_NEXT does not find
+ * it). Never `self`; NULL if there is none. Takes the loader's lock and may allocate, so only once
+ * per symbol. Preserves errno.
  */
 void *tfh_tf_lookup(const char *symbol, const void *self);
 /* The real functions behind the wrappers, by row; NULL until looked up. Read by the wrappers. */
 extern void *tfh_tf_real[TFH_TF_HOOKS + 1];
-/* Looks one up and keeps it there; `own`: our wrapper of it. */
+/* Looks one up and stores it there; `own`: our wrapper of it. */
 void *tfh_tf_resolve(unsigned row, const void *own);
-/* Reads memory that may not be there; returns the bytes read. Never faults. errno is kept. */
+/* Reads memory that may be unmapped; returns the bytes read. Never faults. Preserves errno. */
 size_t tfh_tf_peek(const void *address, void *out, size_t size);
 
 /* ---- stages.c ---- */
 
 /*
  * Which argument of a C++ member function that returns a Status is `this`: 0 (Status in registers),
- * 1 (behind the hidden result pointer), or -1 (not yet known). Learned from `frame`, the frame of a
- * stage's get-next, whose wrapper is `own`.
+ * 1 (after the hidden result pointer), or -1 (not yet known). Learned from `frame`, a call of a
+ * stage's get-next whose wrapper is `own`.
  */
 int tfh_tf_this_index(const struct tfh_tf_frame *frame, const void *own);
-extern int tfh_tf_this; /* the answer, -1 unknown */
+extern int tfh_tf_this; /* the result, -1: unknown */
 
 /*
- * Where a stage lies, as far as recording goes. `for x in dataset` inside a tf.function becomes a
- * ReduceDatasetOp over a Scan stage that runs the loop's body, often on a thread of its own below a
- * Prefetch. So the child of that Scan is what the training loop waits for, as IteratorGetNext is
- * elsewhere.
+ * A stage's role. `for x in dataset` inside a tf.function becomes a ReduceDatasetOp over a Scan
+ * stage that runs the loop's body, often on a thread of its own below a Prefetch. The training loop
+ * then waits for that Scan's child, where it otherwise waits for IteratorGetNext.
  */
 enum tfh_tf_place {
 	TFH_PLACE_PIPELINE = 0,
@@ -102,20 +100,19 @@ enum tfh_tf_place {
 	TFH_PLACE_LOOP_SOURCE = 2, /* its child: each call is the get-next of one step */
 };
 
-/* A stage as the calls need it. Part of a thread's cache: copy what must last. */
+/* A stage as calls need it. Part of a thread's cache: copy what must last. */
 struct tfh_tf_stage {
 	uint32_t id;
 	uint8_t place;
 };
 
 /*
- * The stage that `object` (a live DatasetBaseIterator) is, named on first sight. Objects of one
- * place in one pipeline that come and go (the inner iterators of an interleave) share an id; the
- * root of every new iterator gets a new one, and so do all stages below it. 3 ns for a stage that
- * the thread has seen.
+ * The stage of `object`, a live DatasetBaseIterator, named when first seen. Short-lived objects at
+ * one place in a pipeline (the inner iterators of an interleave) share an id. The root of every new
+ * iterator gets a new id, and so do all stages below it. 3 ns for a stage that the thread has seen.
  */
 struct tfh_tf_stage tfh_tf_stage(struct tfh_self *self, const void *object);
-/* The stage that stands for all that cannot be named. */
+/* The stage that represents everything without a name. */
 struct tfh_tf_stage tfh_tf_stage_unnamed(struct tfh_self *self);
 void tfh_tf_stage_gone(const void *object);
 

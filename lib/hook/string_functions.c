@@ -1,13 +1,13 @@
 /*
- * The C library's functions of memory and strings, for the whole of libtfhook.so and hidden in it:
- * the linker binds our calls, the compiler's and zstd's to these.
+ * The C library's memory and string functions for all of libtfhook.so, hidden in it: the linker
+ * binds our calls, the compiler's and zstd's to these.
  *
- * Whoever defines such a name in the job (a sanitizer's runtime, a preload) may not be ready when
- * we are first called, inside its own dlsym; and a sanitizer of threads that saw what we copy would
- * report the rings, whose order it cannot know, to the job.
+ * Another definition in the job (a sanitizer's runtime, a preload) may not be ready when tfhook is
+ * first called, inside its own dlsym; and a thread sanitizer that saw these copies would report the
+ * rings, whose synchronisation it cannot know, to the job.
  *
- * Compiled with -fno-builtin; KEEP makes loops that a compiler does not take for a call of the
- * function that they are.
+ * Compiled with -fno-builtin; KEEP prevents compilers from replacing a loop by a call of the
+ * function that it implements.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #include <strings.h>
 
 #define KEEP __asm__ volatile("" ::: "memory")
-/* From here on the processor's own loop is as fast. */
+/* From this length on the processor's own loop is as fast. */
 #define LONG 512
 
 struct sixteen {
@@ -24,7 +24,7 @@ struct sixteen {
 typedef uint64_t eight __attribute__((aligned(1), may_alias));
 typedef uint32_t four __attribute__((aligned(1), may_alias));
 
-/* Less than 17 bytes, which may overlap: all are read before any is written. */
+/* Less than 17 bytes, possibly overlapping: everything is read before anything is written. */
 static void copy_short(char *to, const char *from, size_t n)
 {
 	if (n >= 8) {
@@ -52,7 +52,8 @@ void *memmove(void *target, const void *source, size_t n)
 
 	if (n <= 16) {
 		copy_short(to, from, n);
-	} else if ((uintptr_t)to - (uintptr_t)from >= n) { /* forward does not overtake itself */
+	} else if ((uintptr_t)to - (uintptr_t)from >= n) { /* a forward copy does not overwrite
+							    * its source */
 		end = *(const struct sixteen *)(from + n - 16);
 		for (i = 0; i < n - 16; i += 16) {
 			*(struct sixteen *)(to + i) = *(const struct sixteen *)(from + i);
@@ -61,7 +62,7 @@ void *memmove(void *target, const void *source, size_t n)
 		*(struct sixteen *)(to + n - 16) = end;
 	} else {
 		end = *(const struct sixteen *)from;
-		for (i = n - 16; i < n; i -= 16) { /* until it passes below 0 */
+		for (i = n - 16; i < n; i -= 16) { /* until it wraps below 0 */
 			*(struct sixteen *)(to + i) = *(const struct sixteen *)(from + i);
 			KEEP;
 		}
@@ -177,7 +178,7 @@ int strcmp(const char *a, const char *b)
 	return compare(a, b, SIZE_MAX, NULL);
 }
 
-/* As in the C locale: the names compared are ours. */
+/* As in the C locale: only our own names are compared. */
 int strncasecmp(const char *a, const char *b, size_t n)
 {
 	return compare(a, b, n, lower);

@@ -32,7 +32,7 @@ size_t strlen(const char *);
 char *strchr(const char *, int);
 int strncmp(const char *, const char *, size_t);
 int memcmp(const void *, const void *, size_t);
-#include "hook/plain.c"
+#include "hook/string_functions.c"
 #undef memcpy
 #undef memmove
 #undef memset

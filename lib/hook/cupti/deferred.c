@@ -1,8 +1,8 @@
 /*
- * What the job's profiler is owed. Its functions are called on threads of the job only: they may be
- * Python, whose interpreter ends before the process does, and a thread of ours that enters it then
- * ends the process. So what CUPTI gives back while the flusher flushes is kept here, and handed
- * over on the next thread of the job that comes by in a callback, or that flushes.
+ * Buffers waiting for delivery to the job's profiler. Its callbacks run only on threads of the job:
+ * they may be Python, whose interpreter ends before the process, and a thread of ours entering it
+ * then would end the process. So what CUPTI returns while the flusher flushes is kept here, and
+ * delivered on the next thread of the job that runs a callback or flushes.
  */
 #include "hook/cupti/cupti.h"
 
@@ -11,11 +11,11 @@
 
 #include "record/gpu.h"
 
-#define MOST (64u << 20) /* of copies; what comes beyond is counted as dropped */
+#define MOST (64u << 20) /* of copies; more are counted as dropped */
 
 struct parcel {
 	struct parcel *next;
-	struct tfh_owed what;
+	struct tfh_deferred what;
 	size_t mapped;
 	uint8_t copy[];
 };
@@ -23,7 +23,7 @@ struct parcel {
 static struct parcel *newest; /* atomic: pushed by the flusher, taken as a whole by others */
 static size_t held;	      /* atomic: bytes of all copies */
 
-bool tfh_owed_keep(const struct tfh_owed *what, bool copied)
+bool tfh_deferred_add(const struct tfh_deferred *what, bool copied)
 {
 	size_t copy = copied ? what->valid : 0, mapped = sizeof(struct parcel) + copy;
 	struct parcel *p;
@@ -48,7 +48,7 @@ bool tfh_owed_keep(const struct tfh_owed *what, bool copied)
 	return true;
 }
 
-void tfh_owed_pay(void (*pay)(const struct tfh_owed *what))
+void tfh_deferred_deliver(void (*deliver)(const struct tfh_deferred *what))
 {
 	struct parcel *list, *oldest = NULL, *next;
 
@@ -62,7 +62,7 @@ void tfh_owed_pay(void (*pay)(const struct tfh_owed *what))
 	}
 	for (; oldest; oldest = next) {
 		next = oldest->next;
-		pay(&oldest->what);
+		deliver(&oldest->what);
 		if (oldest->what.copied)
 			__atomic_fetch_sub(&held, oldest->what.valid, __ATOMIC_RELAXED);
 		munmap(oldest, oldest->mapped);
