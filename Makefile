@@ -161,7 +161,7 @@ AREA_PROGS := $(patsubst %,$(B)/%,$(basename $(filter-out $(call is_lib,$(AREA_C
 # what its harness makes of memory.
 SRC_sched := $(filter-out $(addprefix lib/record/,apart.c place.c rundir.c runjson_write.c segments.c),$(call sources,record))
 OBJ_sched := $(call objects,sched,$(SRC_sched))
-SCHED_C := $(wildcard tests/torture/sched/*.c)
+OBJ_harness := $(patsubst tests/torture/sched/%.c,$(B)/obj/harness/%.o,$(wildcard tests/torture/sched/*.c))
 SCHEDULES := $(if $(filter torture,$(AREAS)),$(B)/tests/torture/schedules $(B)/tests/torture/ring)
 # The reader of Python's stacks as a library of its own, for interpreters to compare with.
 READER := $(if $(filter python,$(AREAS)),$(if $(SAN),,$(B)/tests/python/libreader.so))
@@ -189,9 +189,10 @@ COMPILE_shared = $(CC) $(CPPFLAGS) $(FLAGS_shared) $(CFLAGS)
 COMPILE_sim = $(CC) $(CPPFLAGS) $(FLAGS_sim) $(CFLAGS)
 COMPILE_sched = $(CC) $(CPPFLAGS) $(FLAGS_sched) $(CFLAGS)
 COMPILE_test = $(CC) $(CPPFLAGS) $(FLAGS_test) $(CFLAGS)
+COMPILE_harness = $(COMPILE_test) -iquote tests/torture/sched
 COMPILE_testcc = $(CXX) $(CPPFLAGS) $(FLAGS_testcc) $(CXXFLAGS)
 $(foreach s,job core shared sim sched test testcc,$(eval $(call stamp-rule,$s,$$(COMPILE_$s))))
-$(foreach s,job core shared sim sched,$(eval $(call stamp-rule,objects-$s,$$(OBJ_$s) $$(LDFLAGS))))
+$(foreach s,job core shared sim sched harness,$(eval $(call stamp-rule,objects-$s,$$(OBJ_$s) $$(LDFLAGS))))
 $(eval $(call stamp-rule,objects-cupti,$$(OBJ_cupti) $$(LDFLAGS)))
 $(eval $(call stamp-rule,objects-nccl,$$(OBJ_nccl) $$(LDFLAGS)))
 $(eval $(call stamp-rule,objects-nvml,$$(OBJ_nvml) $$(LDFLAGS)))
@@ -365,11 +366,13 @@ $(filter $(basename $(AREA_CC:%=$(B)/%)),$(AREA_PROGS)): $(B)/%: %.cc $(CORE_A) 
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)$(COMPILE_testcc) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(ZLIB) $(LIBS)
 
+$(B)/obj/harness/%.o: tests/torture/sched/%.c $(B)/obj/harness/%.d $(call stamp,test)
+	$(call compile,CC,harness)
+
 # muldefs: the harness' own functions stand in for those of the archive.
-$(B)/tests/torture/schedules: $(SCHED_C) $(OBJ_sched) $(CORE_A) $(call stamp,test) $(call stamp,objects-sched)
+$(B)/tests/torture/schedules: $(OBJ_harness) $(OBJ_sched) $(CORE_A) $(call stamp,test) $(call stamp,objects-sched) $(call stamp,objects-harness)
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(COMPILE_test) -iquote tests/torture/sched $(LDFLAGS) -Wl,-z,muldefs -MMD -MP -MF $@.d -o $@ $(SCHED_C) $(OBJ_sched) \
-		$(CORE_A) $(ZLIB) $(LIBS)
+	$(call say,TEST,$@)$(COMPILE_test) $(LDFLAGS) -Wl,-z,muldefs -o $@ $(OBJ_harness) $(OBJ_sched) $(CORE_A) $(ZLIB) $(LIBS)
 
 $(B)/tests/python/libreader.so: tests/python/reader/reader.c $(OBJ_job) $(call stamp,test) $(call stamp,objects-job)
 	@mkdir -p $(@D)
@@ -470,7 +473,7 @@ fuzz-run: $(FUZZ)
 	$(Q)for f in $(FUZZ); do mkdir -p $$f.corpus; seeds=tests/fuzz/seeds/$$(basename $$f); \
 		[ -d $$seeds ] || seeds=; tests/fuzz/dictionary $$(basename $$f) > $$f.dict; \
 		$$f -dict=$$f.dict -max_total_time=$(FUZZ_SECONDS) $(FUZZ_BOUNDS) $$f.corpus $$seeds || exit 1; done
-$(FUZZ): $(B)/%: %.c $(FUZZ_PARTS) $(CORE_A) $(call stamp,test)
+$(FUZZ): $(B)/%: %.c $(FUZZ_PARTS) tests/fuzz/fuzz.h $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$<)$(COMPILE_test) -fsanitize=fuzzer $(LDFLAGS) -o $@ $< $(FUZZ_PARTS) $(CORE_A) $(ZLIB) $(LIBS)
 $(REPLAY): $(B)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(FUZZ_PARTS) tests/fuzz/fuzz.h $(CORE_A) $(call stamp,test)
@@ -576,7 +579,7 @@ help:
 	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 SIM=no'
 
 # What each object was made of. One that is missing has an empty rule, so that its object is made anew.
-HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_generations) $(OBJ_nccl) $(OBJ_nvml) $(OBJ_audit) $(OBJ_standins) $(OBJ_sched))
+HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_generations) $(OBJ_nccl) $(OBJ_nvml) $(OBJ_audit) $(OBJ_standins) $(OBJ_sched) $(OBJ_harness))
 $(HEADERS):
 -include $(wildcard $(HEADERS))
--include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(SCHEDULES) $(BENCH) $(BENCH_LIBS) $(B)/tests/glibc/client))
+-include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(filter %/ring,$(SCHEDULES)) $(BENCH) $(BENCH_LIBS) $(B)/tests/glibc/client))
