@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/options.h"
+#include "base/priced.h"
 #include "base/print.h"
 #include "cli/cli.h"
 #include "cli/files.h"
@@ -138,6 +139,28 @@ static void print_processes(const struct tfh_run *run)
 			  yes(p[i].has_gpu), yes(p[i].has_tf),
 			  p[i].live ? "runs" : yes(p[i].clean_end),
 			  tfh_fmt_cut(host, sizeof(host), p[i].host ? p[i].host : "?", 64));
+	}
+}
+
+/* What the processes ran with. */
+static void print_software(const struct tfh_run *run)
+{
+	const struct tfh_process *p;
+	uint32_t n = tfh_run_processes(run, &p);
+
+	for (uint32_t i = 0; i < n; i++) {
+		char path[4096];
+		if (p[i].n_software || p[i].priced)
+			tfh_print(stdout, "\nSOFTWARE of process %u\n", p[i].pid);
+		for (uint32_t k = 0; k < p[i].n_software; k++)
+			tfh_print(stdout, "  %-14.64s %-12.64s %s\n", p[i].software[k].name,
+				  p[i].software[k].version,
+				  tfh_fmt_cut(path, sizeof(path), p[i].software[k].path,
+					      sizeof(path)));
+		for (uint32_t k = 0; k < tfh_priced_count; k++)
+			if (p[i].priced >> k & 1)
+				tfh_print(stdout, "  %s=%s   <- %s\n", tfh_priced[k].variable,
+					  tfh_priced[k].value, tfh_priced[k].sentence);
 	}
 }
 
@@ -353,6 +376,7 @@ int tfh_cmd_info(const struct tfh_command_line *args)
 	print_source(run);
 	print_environment(tfh_run_path(run));
 	print_processes(run);
+	print_software(run);
 	print_device_times(run);
 	print_unhooked(run);
 	bool built = tfh_run_is_built(run);

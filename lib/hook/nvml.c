@@ -10,6 +10,7 @@
 #include "base/meters.h"
 #include "hook/driver/driver.h"
 #include "record/nvml_thread.h"
+#include "record/settings.h"
 
 /* ---- what is used of nvml.h; its numbers and layouts do not change ---- */
 
@@ -135,7 +136,7 @@ static bool ready(void)
 	if (tried)
 		return fine;
 	tried = true;
-	library = open_library();
+	library = tfh_setting(TFH_OPT_NVML) ? open_library() : NULL;
 	tfh_lookup_init();
 	for (int i = 0; library && i < NVML_FUNCTIONS; i++)
 		for (int k = 0; k < 2 && name[i][k] && !function[i]; k++)

@@ -35,6 +35,13 @@ struct tfh_in_flight {
 	uint16_t state; /* enum tft_look */
 };
 
+/* A library that a process had loaded. */
+struct tfh_software {
+	const char *name, *version, *path; /* version: "?" where nothing told it */
+};
+
+#define TFH_SOFTWARE_MOST 64u /* of a process; more is no recorder's */
+
 struct tfh_process {
 	const char *host, *exe;
 	uint32_t pid, ppid;
@@ -46,6 +53,9 @@ struct tfh_process {
 	uint64_t unnamed; /* uses of names that found no id of their own */
 	const char *
 		no_python; /* why its Python stacks were not read, NULL: they were, or it had none */
+	const struct tfh_software *software; /* [n_software] */
+	uint32_t n_software;
+	uint64_t priced; /* rows of base/priced.def that applied to it, as bits */
 	bool clean_end, live;
 	bool by_monotonic;	   /* times are CLOCK_MONOTONIC, as no counter could be trusted */
 	bool has_gpu, has_tf;	   /* any driver call, any TensorFlow call */

@@ -1,10 +1,12 @@
 /* NOTE chunks: what a reader should know about the recording itself, as lines of key=value. */
 #include "record/flusher.h"
 #include "record/looks.h"
+#include "record/nvml_thread.h"
 #include "record/pyplaces.h"
 #include "record/stacks.h"
 
 #include "base/map.h"
+#include "base/priced.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -79,6 +81,27 @@ static void add_options(struct text *t)
 	}
 }
 
+static void add_priced(struct text *t)
+{
+	for (uint32_t i = 0; i < tfh_priced_count; i++)
+		if (tfh_p.priced >> i & 1)
+			add(t, "priced=%s=%s\n", tfh_priced[i].variable, tfh_priced[i].value);
+}
+
+static size_t software_written;
+
+/* The text only grows: libraries are hardly ever unloaded. */
+static bool software_new(void)
+{
+	return strlen(tfh_devices_software()) != software_written;
+}
+
+static void add_software(struct text *t)
+{
+	software_written = strlen(tfh_devices_software());
+	add(t, "%s", tfh_devices_software());
+}
+
 static uint32_t unhooked_ready(void)
 {
 	uint32_t n = __atomic_load_n(&unhooked_count, __ATOMIC_ACQUIRE), ready = 0;
@@ -140,6 +163,8 @@ int tfh_notes_write(void)
 	if (tfh_looks_why_no_lines())
 		add(text, "looks.lines=%s\n", tfh_looks_why_no_lines());
 	add_options(text);
+	add_priced(text);
+	add_software(text);
 	add_unhooked(text);
 	add_unnamed(text);
 	return write_text();
@@ -149,12 +174,14 @@ int tfh_notes_more(void)
 {
 	bool first_unnamed = !unnamed_written && tfh_names_left_out();
 
-	if (unhooked_written == unhooked_ready() && !first_unnamed)
+	if (unhooked_written == unhooked_ready() && !first_unnamed && !software_new())
 		return 0;
 	if (!begin_text())
 		return -ENOMEM;
 	add_unhooked(text);
 	add_unnamed(text);
+	if (software_new())
+		add_software(text);
 	return write_text();
 }
 
@@ -178,5 +205,7 @@ int tfh_notes_last(void)
 	if (unhooked_written != unhooked_ready())
 		add_unhooked(text);
 	add_unnamed(text);
+	if (software_new())
+		add_software(text);
 	return write_text();
 }

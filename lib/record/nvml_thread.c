@@ -12,12 +12,13 @@
 #include <unistd.h>
 
 #include "record/flusher.h"
-#include "record/settings.h"
+#include "record/software.h"
 #include "record/unseen.h"
 
 #define STACK_BYTES (2u << 20) /* as the flusher's: a stranger's code runs on it */
 #define ENTRIES (TFH_DEVICES_MOST * TFH_DEVICE_ENTRIES)
 #define COST_SHARE 2000u /* of a processor: readings take at most 1 / 2000 */
+#define SOFTWARE_BYTES (16u << 10)
 #define HOLD_NS 20000000
 #define HOLD_NAPS 10 /* counted: by another preload the clock may stand still */
 #define HUNG_NS 200000000ull
@@ -34,8 +35,10 @@ static uint64_t inside; /* atomic: CLOCK_MONOTONIC ns at which the call under wa
 static pthread_t thread;
 static struct {
 	uint64_t next_ns;
-	uint32_t n;
+	uint32_t n, rounds;
 	struct tft_sample_thread entry[ENTRIES];
+	char software[SOFTWARE_BYTES];
+	char taken[SOFTWARE_BYTES]; /* the flusher's */
 } * reading;
 
 static uint64_t now_ns(void)
@@ -129,13 +132,17 @@ static void *serve(void *arg)
 	tfh_unseen_begin();
 	pthread_setname_np(pthread_self(), "tfhook-device");
 	while ((turn = __atomic_load_n(&state, __ATOMIC_ACQUIRE)) != END) {
-		uint32_t asked = ASKED;
+		uint32_t asked = ASKED, round;
 		uint64_t cpu;
 
 		if (turn != ASKED) {
 			wait_on(&state, turn, NULL);
 			continue;
 		}
+		/* Libraries come as they are needed: in rounds 1, 4, 16, 64, ..., some ms each. */
+		round = ++reading->rounds;
+		if (!(round & (round - 1)) && round & 0x55555555)
+			tfh_software_read(reading->software, sizeof(reading->software));
 		cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		reading->n = reader(__atomic_load_n(&used, __ATOMIC_RELAXED), reading->entry);
 		cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
@@ -167,10 +174,10 @@ static uint32_t start(void)
 {
 	int err = 1;
 
-	if (!tfh_setting(TFH_OPT_NVML) ||
-	    !tfh_memory(&reading, sizeof(*reading), "what the devices do"))
+	if (!tfh_memory(&reading, sizeof(*reading), "what the devices do"))
 		return REFUSED;
-	reading->next_ns = 0;
+	reading->next_ns = reading->rounds = 0;
+	reading->software[0] = reading->taken[0] = '\0';
 	__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
 	tfh_among_job(make_thread, &err);
 	return err ? REFUSED : IDLE;
@@ -185,6 +192,7 @@ uint32_t tfh_devices_take(struct tft_sample_thread *out)
 	if (turn == READY) {
 		n = reading->n;
 		memcpy(out, reading->entry, n * sizeof(*out));
+		memcpy(reading->taken, reading->software, sizeof(reading->taken));
 	}
 	if (turn != IDLE && turn != READY)
 		return n;
@@ -193,6 +201,11 @@ uint32_t tfh_devices_take(struct tft_sample_thread *out)
 	if (turn == ASKED)
 		wake(&state);
 	return n;
+}
+
+const char *tfh_devices_software(void)
+{
+	return reading ? reading->taken : "";
 }
 
 unsigned tfh_devices_threads(void)

@@ -1,8 +1,9 @@
 /*
- * What the devices that the job uses do, once a second: clocks, power, errors. The calls are a stranger's and may take
- * tens of milliseconds, or never return, so they have a thread of their own that nobody waits for: the flusher takes
- * what is ready and asks for more. The calls need locks and descriptors that the job may share (it may load the same
- * library), so the thread is outside of them while the job forks or exits, if that can be had within 20 ms.
+ * What the devices that the job uses do, once a second: clocks, power, errors; and some times in a run which software it has
+ * loaded. The calls are a stranger's, and directories may lie on a network: both may take tens of milliseconds, or never
+ * return, so they have a thread of their own that nobody waits for. The flusher takes what is ready and asks for more.
+ * The calls need locks and descriptors that the job may share (it may load the same library), so the thread is outside of
+ * them while the job forks or exits, if that can be had within 20 ms.
  */
 #ifndef TFH_RECORD_NVML_THREAD_H
 #define TFH_RECORD_NVML_THREAD_H
@@ -38,6 +39,8 @@ void tfh_devices_forked(void);
 uint32_t tfh_devices_take(struct tft_sample_thread *out);
 /* 1 while there is such a thread. */
 unsigned tfh_devices_threads(void);
+/* Flusher: lines for a NOTE about the job's software, as last taken; "" while there are none. */
+const char *tfh_devices_software(void);
 /* On the process' last thread but that one: it ends as well. Where it cannot, inside a call, this ends the process, as
  * the C library does when the last thread has ended. */
 void tfh_devices_last(void);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/priced.h"
 #include "base/rules.h"
 #include "record/gpu.h"
 #include "record/runjson_write.h"
@@ -155,6 +156,7 @@ static bool look(void)
 	if (!tfh_filter_program(&tfh_p) ||
 	    !tfh_ranks_match(tfh_opt_str(&tfh_p.options, TFH_OPT_RANKS), tfh_p.dir.rank.rank))
 		return false;
+	tfh_p.priced = tfh_priced_here();
 	tfh_p.dir.of_sagemaker = secure_getenv("SM_CURRENT_HOST") != NULL;
 	tfh_in_container();
 	if (tfh_tight_space()) {

@@ -1,9 +1,10 @@
-/* The machine's meters: a table as text, lines over time as JSON. */
+/* The machine's meters: a table as text, lines over time as JSON; software and settings. */
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/print.h"
+#include "base/priced.h"
 #include "report/format.h"
 #include "report/machine_table.h"
 
@@ -106,5 +107,35 @@ void tfh_report_machine_json(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_array(j);
 	for (; n--; l++)
 		write_line(j, l);
+	tfh_json_end(j);
+}
+
+/* What the critical process ran with. */
+void tfh_report_software_json(struct tfh_json *j, const struct tfh_result *r)
+{
+	const struct tfh_process *p;
+	bool any = tfh_run_processes(r->run, &p) > r->process;
+
+	tfh_json_key(j, "software");
+	tfh_json_array(j);
+	for (uint32_t i = 0; any && i < p[r->process].n_software; i++) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "name", p[r->process].software[i].name);
+		tfh_json_kstr(j, "version", p[r->process].software[i].version);
+		tfh_json_kstr(j, "path", p[r->process].software[i].path);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_key(j, "settings");
+	tfh_json_array(j);
+	for (uint32_t i = 0; any && i < tfh_priced_count; i++) {
+		if (!(p[r->process].priced >> i & 1))
+			continue;
+		tfh_json_object(j);
+		tfh_json_kstr(j, "variable", tfh_priced[i].variable);
+		tfh_json_kstr(j, "value", tfh_priced[i].value);
+		tfh_json_kstr(j, "cost", tfh_priced[i].sentence);
+		tfh_json_end(j);
+	}
 	tfh_json_end(j);
 }

@@ -554,6 +554,7 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words)
 	tfh_json_object(&j);
 	tfh_json_kstr(&j, "schema", "tfhook.report/1");
 	write_run(&j, r);
+	tfh_report_software_json(&j, r);
 	tfh_json_key(&j, "world");
 	tfh_json_object(&j);
 	tfh_json_ku64(&j, "ranks", r->ranks);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/priced.h"
 #include "format/sample.h"
 #include "format/tft_write.h"
 
@@ -92,8 +93,9 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 	return 0;
 }
 
-static int add_unhooked(struct tfh_run *run, const char *name, size_t n)
+static int add_unhooked(struct tfh_run *run, uint32_t file, const char *name, size_t n)
 {
+	(void)file;
 	for (uint32_t i = 0; i < run->n_unhooked; i++)
 		if (strlen(run->unhooked[i]) == n && !memcmp(run->unhooked[i], name, n))
 			return 0;
@@ -117,30 +119,35 @@ static uint64_t number(const char *text, size_t n)
 }
 
 /* An imported trace says whose it was, and when its last op ended. */
-static void take_last(struct tfh_run *run, uint32_t file, const char *text, size_t n)
+static int take_last(struct tfh_run *run, uint32_t file, const char *text, size_t n)
 {
 	struct tfh_process *p = &run->proc[run->file[file].process].pub;
 	int64_t last = tfh_run_ns(run, file, number(text, n));
 
 	if (last > p->last_ns)
 		p->last_ns = last;
+	return 0;
 }
 
-static void take_source(struct tfh_run *run, const char *name, size_t n)
+static int take_source(struct tfh_run *run, uint32_t file, const char *name, size_t n)
 {
+	(void)file;
 	if (n == 6 && !memcmp(name, "kineto", 6))
 		run->source = TFH_SRC_KINETO;
 	else if (n == 6 && !memcmp(name, "xplane", 6))
 		run->source = TFH_SRC_XPLANE;
+	return 0;
 }
 
 /* Counted up through a process' files. */
-static void take_unnamed(struct tfh_run *run, uint32_t file, uint64_t n)
+static int take_unnamed(struct tfh_run *run, uint32_t file, const char *text, size_t len)
 {
+	uint64_t n = number(text, len);
 	struct tfh_process *p = &run->proc[run->file[file].process].pub;
 
 	if (n > p->unnamed)
 		p->unnamed = n;
+	return 0;
 }
 
 static int take_no_python(struct tfh_run *run, uint32_t file, const char *why, size_t n)
@@ -151,28 +158,58 @@ static int take_no_python(struct tfh_run *run, uint32_t file, const char *why, s
 	return p->no_python ? 0 : -ENOMEM;
 }
 
+static int take_priced(struct tfh_run *run, uint32_t file, const char *text, size_t n)
+{
+	int row = tfh_priced_find(text, n);
+
+	if (row >= 0)
+		run->proc[run->file[file].process].pub.priced |= 1ull << row;
+	return 0;
+}
+
+/* Name, version and path with tabs between; what is told later of a path is newer. */
+static int take_software(struct tfh_run *run, uint32_t file, const char *text, size_t n)
+{
+	struct tfh_process *p = &run->proc[run->file[file].process].pub;
+	struct tfh_software *all = (struct tfh_software *)p->software;
+	char *line = tfh_arena_strndup(&run->arena, text, n), *rest;
+	uint32_t i = 0;
+
+	if (!all)
+		p->software = all = tfh_arena_array(&run->arena, TFH_SOFTWARE_MOST, sizeof(*all));
+	if (!all || !line)
+		return -ENOMEM;
+	struct tfh_software found = {strtok_r(line, "\t", &rest), strtok_r(NULL, "\t", &rest),
+				     strtok_r(NULL, "\t", &rest)};
+	while (found.path && i < p->n_software && strcmp(all[i].path, found.path))
+		i++;
+	if (!found.path || i == TFH_SOFTWARE_MOST)
+		return 0;
+	p->n_software += i == p->n_software;
+	all[i] = found;
+	return 0;
+}
+
 /* Lines of key=value. */
 static int add_note(struct tfh_run *run, uint32_t file, const char *text, size_t len)
 {
-	static const char key[] = "unhooked=", source[] = "source=", last[] = "last=",
-			  unnamed[] = "unnamed=", python[] = "python.why=";
+	static const struct {
+		const char *key;
+		int (*take)(struct tfh_run *run, uint32_t file, const char *text, size_t n);
+	} notes[] = {{"unhooked=", add_unhooked},    {"source=", take_source},
+		     {"last=", take_last},	     {"unnamed=", take_unnamed},
+		     {"software=", take_software},   {"priced=", take_priced},
+		     {"python.why=", take_no_python}};
 	int rc = 0;
 
 	while (len && !rc) {
 		const char *eol = memchr(text, '\n', len);
 		size_t n = eol ? (size_t)(eol - text) : len;
-		if (n > sizeof(key) - 1 && !memcmp(text, key, sizeof(key) - 1))
-			rc = add_unhooked(run, text + sizeof(key) - 1, n - (sizeof(key) - 1));
-		if (n > sizeof(source) - 1 && !memcmp(text, source, sizeof(source) - 1))
-			take_source(run, text + sizeof(source) - 1, n - (sizeof(source) - 1));
-		if (n > sizeof(last) - 1 && !memcmp(text, last, sizeof(last) - 1))
-			take_last(run, file, text + sizeof(last) - 1, n - (sizeof(last) - 1));
-		if (n > sizeof(unnamed) - 1 && !memcmp(text, unnamed, sizeof(unnamed) - 1))
-			take_unnamed(run, file,
-				     number(text + sizeof(unnamed) - 1, n - (sizeof(unnamed) - 1)));
-		if (n > sizeof(python) - 1 && !memcmp(text, python, sizeof(python) - 1))
-			rc = take_no_python(run, file, text + sizeof(python) - 1,
-					    n - (sizeof(python) - 1));
+		for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]) && !rc; i++) {
+			size_t k = strlen(notes[i].key);
+			if (n > k && !memcmp(text, notes[i].key, k))
+				rc = notes[i].take(run, file, text + k, n - k);
+		}
 		n += eol != NULL;
 		text += n;
 		len -= n;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/priced.h"
 #include "report/words/words.h"
 
 void tfh_note_supply(struct tfh_wording *w)
@@ -109,6 +110,21 @@ void tfh_note_devices(struct tfh_wording *w)
 {
 	note_lowered(w, &w->r->found.machine.gpu);
 	note_errors(w, &w->r->found.machine.gpu);
+}
+
+/* Those that may have to do with the verdict. */
+void tfh_note_priced(struct tfh_wording *w)
+{
+	const struct tfh_process *p;
+	uint64_t set =
+		tfh_run_processes(w->r->run, &p) > w->r->process ? p[w->r->process].priced : 0;
+
+	for (uint32_t i = 0; i < tfh_priced_count && w->r->verdict.cls != TFH_CLASS_NONE; i++) {
+		const struct tfh_priced *row = &tfh_priced[i];
+		if (set >> i & 1 && row->classes >> w->r->verdict.cls & 1)
+			tfh_remark(w, tfh_phrase(w, row->part ? "%s with %s: %s" : "%s=%s: %s",
+						 row->variable, row->value, row->sentence));
+	}
 }
 
 void tfh_note_faults(struct tfh_wording *w)

@@ -197,6 +197,7 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	remark_crowd(w);
 	tfh_note_machine(w);
 	tfh_note_devices(w);
+	tfh_note_priced(w);
 	tfh_note_faults(w);
 	explain_base(w);
 	if (r->jitter_s > TFH_REPORT_JITTER_SHARE * r->steps.median_s &&

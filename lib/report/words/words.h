@@ -85,6 +85,7 @@ void tfh_explain_kernels(struct tfh_wording *w);
 void tfh_note_supply(struct tfh_wording *w);
 void tfh_note_machine(struct tfh_wording *w);
 void tfh_note_devices(struct tfh_wording *w);
+void tfh_note_priced(struct tfh_wording *w);
 void tfh_note_faults(struct tfh_wording *w);
 void tfh_note_steps(struct tfh_wording *w);
 
