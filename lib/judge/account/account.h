@@ -133,10 +133,11 @@ int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p);
 /* The same where it is known that nothing that comes later begins before the end of this piece;
  * mostly it is handed on at once. */
 int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p);
-/* Where nothing else is open or waiting, and the call [t0, t1) begins less than `most` behind what
- * was handed out last, at *from: the call and the pause before it are passed over, for the caller
- * to charge. Otherwise as tfh_sweep_next. */
-bool tfh_sweep_pass(struct tfh_sweep *s, int64_t t0, int64_t t1, int64_t most, int64_t *from);
+/* What was handed out last ended at *at. Where nothing is open or waiting then, calls that follow each other may be passed over,
+ * for the caller to charge: as long as they end at or before what is returned; INT64_MIN: not now. */
+int64_t tfh_sweep_passable(const struct tfh_sweep *s, int64_t *at);
+/* That was done up to `to`. */
+void tfh_sweep_pass(struct tfh_sweep *s, int64_t to);
 /* Everything that begins before t has been added. */
 void tfh_sweep_until(struct tfh_sweep *s, int64_t t);
 void tfh_sweep_free(struct tfh_sweep *s);
@@ -156,6 +157,8 @@ void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns);
 /* Everything tentative was compute (or the given transfer) if the device was busy, else what the
  * host did. */
 void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device);
+/* Up to when what begins at t is of the same window, or of none (*open: of one); INT64_MIN: nobody has looked yet. */
+int64_t tfh_ledger_until(const struct tfh_ledger *l, int64_t t, bool *open);
 int tfh_ledger_end(struct tfh_ledger *l);
 
 /* Closes the account of window i, judged over [from, to): its step, whether it stood still, and the
@@ -196,6 +199,11 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 		    const struct tfh_piece *p);
 /* The same of a kernel's launch that is not captured. */
 int tfh_count_launch(struct tfh_accounts *accounts, const struct tfh_event *ev);
+/* The training window of calls that end behind t and up to *until; NULL: they are of none. */
+struct tfh_use *tfh_count_window(struct tfh_accounts *accounts, int64_t t, int64_t *until);
+/* Such a launch of that window. */
+int tfh_count_launch_of(struct tfh_accounts *accounts, struct tfh_use *use,
+			const struct tfh_event *ev);
 
 /* sites.c: backtraces by the time of their calls */
 void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev);

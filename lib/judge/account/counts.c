@@ -70,14 +70,31 @@ void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev)
 		tfh_site_count(accounts->pause_site, ev);
 }
 
+int tfh_count_launch_of(struct tfh_accounts *accounts, struct tfh_use *use,
+			const struct tfh_event *ev)
+{
+	use->launches++;
+	return count_kernel(accounts, ev);
+}
+
 int tfh_count_launch(struct tfh_accounts *accounts, const struct tfh_event *ev)
 {
 	struct tfh_use *use = use_of(accounts, ev);
 
-	if (!use)
-		return 0;
-	use->launches++;
-	return count_kernel(accounts, ev);
+	return use ? tfh_count_launch_of(accounts, use, ev) : 0;
+}
+
+struct tfh_use *tfh_count_window(struct tfh_accounts *accounts, int64_t t, int64_t *until)
+{
+	const struct tfh_event last = {.t1 = t};
+	struct tfh_use *use = use_of(accounts, &last);
+
+	*until = INT64_MAX;
+	if (accounts->counted == accounts->loops->window.n)
+		return NULL;
+	const struct tfh_window *w = &accounts->loops->window.v[accounts->counted];
+	*until = t < w->t0 ? w->t0 - 1 : w->t1;
+	return use;
 }
 
 int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,

@@ -22,6 +22,14 @@ struct tfh_host_line {
 	struct tfh_sweep *sweep;
 	int64_t swept;	   /* the line goes so far */
 	int64_t *last_end; /* by thread: of its last call */
+	/* Short launches in a row, of one window and charged at once: all from `from` to `to` is launching. The next one is
+	 * of them if it ends at or before `until`. */
+	struct {
+		int64_t from, to, until;
+		struct tfh_use *use; /* window that they are counted in, NULL */
+		uint32_t thread;
+		bool charged; /* their time is of a window without device times */
+	} row;
 	/* device work: launches are numbered; those up to `done` have been waited for */
 	uint64_t launches, done;
 	struct {
@@ -338,19 +346,56 @@ static inline bool plain_launch(const struct tfh_event *ev)
 	       !(ev->flags & TFT_F_CAPTURED);
 }
 
-/* A short one, soon after the call before: all since then is launching. */
-static bool charge_launch(struct tfh_host_line *a, const struct tfh_event *ev)
+/* What is longer is known since the first look. */
+static bool is_short(const struct tfh_host_line *a, const struct tfh_event *ev)
 {
-	int64_t from;
+	int64_t ns = ev->t1 - ev->t0;
 
-	if (ev->t1 - ev->t0 > TFH_GAP_NS ||
-	    !tfh_sweep_pass(a->sweep, ev->t0, ev->t1, TFH_GAP_NS, &from))
-		return false;
+	return ns > 0 && ns <= TFH_GAP_NS && ns < a->accounts->facts->long_ns;
+}
+
+/* Whether a launch goes on with the row. */
+static inline bool in_row(const struct tfh_host_line *a, const struct tfh_event *ev)
+{
+	return ev->t1 <= a->row.until && ev->t0 >= a->row.to && ev->t0 - a->row.to < TFH_GAP_NS &&
+	       ev->thread == a->row.thread && !ev->depth && is_short(a, ev);
+}
+
+static int add_to_row(struct tfh_host_line *a, const struct tfh_event *ev)
+{
+	a->row.to = ev->t1;
 	a->slow_launches <<= 1;
-	tfh_charge(a->ledger, from, ev->t1, TFH_CAUSE_HOST_LAUNCH, a->since != 0, true);
 	launched(a, ev->t1, ev->stream);
-	tfh_note_work(a->ledger, ev->t1, ev->t1 - ev->t0);
-	return true;
+	if (a->row.charged)
+		tfh_note_work(a->ledger, ev->t1, ev->t1 - ev->t0);
+	return a->row.use ? tfh_count_launch_of(a->accounts, a->row.use, ev) : 0;
+}
+
+/* A launch was taken as any call: those that follow it may begin a row. Not while the device has nothing to do: the first one
+ * then hides nothing. */
+static void begin_row(struct tfh_host_line *a, uint32_t thread)
+{
+	int64_t at, until = tfh_sweep_passable(a->sweep, &at), upto;
+
+	if (until == INT64_MIN || !a->since)
+		return;
+	a->row.thread = thread;
+	a->row.from = a->row.to = at;
+	a->row.until = tfh_ledger_until(a->ledger, at, &a->row.charged);
+	a->row.use = tfh_count_window(a->accounts, at, &upto);
+	upto = upto < until ? upto : until;
+	a->row.until = upto < a->row.until ? upto : a->row.until;
+}
+
+static inline void end_row(struct tfh_host_line *a)
+{
+	if (a->row.to > a->row.from) {
+		tfh_charge(a->ledger, a->row.from, a->row.to, TFH_CAUSE_HOST_LAUNCH, true, true);
+		tfh_sweep_pass(a->sweep, a->row.to);
+		a->last_end[a->row.thread] = a->row.to;
+	}
+	a->row.from = a->row.to;
+	a->row.until = INT64_MIN;
 }
 
 static int add_launch(struct tfh_host_line *a, const struct tfh_event *ev)
@@ -359,15 +404,15 @@ static int add_launch(struct tfh_host_line *a, const struct tfh_event *ev)
 	struct tfh_piece p;
 	int rc = tfh_count_launch(accounts, ev);
 
-	/* What is longer is known since the first look. */
 	if (rc || ev->t1 - ev->t0 >= accounts->facts->long_ns ||
 	    !accounts->facts->thread[ev->thread].drives)
 		return rc;
-	if (accounts->facts->one_line && !ev->depth && charge_launch(a, ev))
-		return 0;
 	tfh_event_label(ev, &p);
-	return accounts->facts->one_line && !ev->depth ? tfh_sweep_next(a->sweep, &p)
-						       : tfh_sweep_add(a->sweep, &p);
+	if (!accounts->facts->one_line || ev->depth)
+		return tfh_sweep_add(a->sweep, &p);
+	rc = tfh_sweep_next(a->sweep, &p);
+	begin_row(a, ev->thread);
+	return rc;
 }
 
 static int add_event(struct tfh_host_line *a, const struct tfh_event *ev)
@@ -395,7 +440,7 @@ struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts)
 		return NULL;
 	a->accounts = accounts;
 	a->copied = TFH_CAUSE_NONE;
-	a->swept = INT64_MIN;
+	a->swept = a->row.until = INT64_MIN;
 	a->ledger = tfh_ledger_new(accounts);
 	a->sweep = tfh_sweep_new(accounts, segment, a);
 	a->last_end = calloc(accounts->facts->feed->n_threads + 1, sizeof(*a->last_end));
@@ -418,7 +463,12 @@ static void add_pause(struct tfh_host_line *a, const struct tfh_event *ev)
 static inline int take(struct tfh_host_line *a, const struct tfh_event *ev)
 {
 	int64_t known = ev->t1 - a->accounts->facts->long_ns;
-	int rc = plain_launch(ev) ? add_launch(a, ev) : add_event(a, ev);
+	bool plain = plain_launch(ev);
+
+	if (plain && in_row(a, ev))
+		return add_to_row(a, ev);
+	end_row(a);
+	int rc = plain ? add_launch(a, ev) : add_event(a, ev);
 
 	if (ev->kind == TFT_CPUTIME)
 		add_pause(a, ev);
@@ -454,6 +504,7 @@ int tfh_host_line_read(struct tfh_host_line *a)
 
 int tfh_host_line_end(struct tfh_host_line *a)
 {
+	end_row(a);
 	tfh_sweep_until(a->sweep, INT64_MAX);
 	if (!a->accounts->timed)
 		tfh_pauses_settle(a->accounts->pauses, true);

@@ -33,8 +33,8 @@ struct tfh_ledger {
 	struct open_window *at;		 /* its place */
 	bool unsettled;
 	TFH_VEC(struct gap) gap;  /* of window cur */
-	TFH_VEC(struct gap) work; /* t1 and length (in t0) of main-line work in window cur */
-	int64_t small_work;	  /* of it: what is no main work */
+	TFH_VEC(struct gap) work; /* t1 and length (in t0) of what may be main work in window cur */
+	int64_t all_work;	  /* with what cannot be */
 	int rc;
 };
 
@@ -87,12 +87,10 @@ void tfh_ledger_free(struct tfh_ledger *l)
  * callbacks, metrics and logging. Small ops among them do not move it. */
 static int64_t main_end(const struct tfh_ledger *l)
 {
-	int64_t all = l->small_work, end = INT64_MIN;
+	int64_t end = INT64_MIN;
 
 	for (size_t i = 0; i < l->work.n; i++)
-		all += l->work.v[i].t0;
-	for (size_t i = 0; i < l->work.n; i++)
-		if (l->work.v[i].t0 * TFH_ACCOUNT_MAIN_PART >= all && l->work.v[i].t1 > end)
+		if (l->work.v[i].t0 * TFH_ACCOUNT_MAIN_PART >= l->all_work && l->work.v[i].t1 > end)
 			end = l->work.v[i].t1;
 	return end;
 }
@@ -100,16 +98,11 @@ static int64_t main_end(const struct tfh_ledger *l)
 /* What will be main work has a tenth of all, which only grows: at most ten of them can still be. */
 static void keep_main_work(struct tfh_ledger *l)
 {
-	int64_t all = l->small_work;
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->work.n; i++)
-		all += l->work.v[i].t0;
-	for (size_t i = 0; i < l->work.n; i++)
-		if (l->work.v[i].t0 * TFH_ACCOUNT_MAIN_PART >= all)
+		if (l->work.v[i].t0 * TFH_ACCOUNT_MAIN_PART >= l->all_work)
 			l->work.v[n++] = l->work.v[i];
-		else
-			l->small_work += l->work.v[i].t0;
 	l->work.n = n;
 }
 
@@ -190,7 +183,7 @@ static void judge_gaps(struct tfh_ledger *l)
 		judge_gap(l, &l->gap.v[i], gap_cause(l, &l->gap.v[i], end));
 	l->gap.n = 0;
 	l->work.n = 0;
-	l->small_work = 0;
+	l->all_work = 0;
 }
 
 /*
@@ -361,6 +354,16 @@ void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cau
 		charge_part(l, a, b, cause, tentative, direct);
 }
 
+int64_t tfh_ledger_until(const struct tfh_ledger *l, int64_t t, bool *open)
+{
+	*open = l->window && t >= l->window->t0;
+	if (!l->window)
+		return INT64_MAX;
+	if (!*open)
+		return l->window->t0;
+	return t < l->window->t1 ? l->window->t1 : INT64_MIN;
+}
+
 void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative, bool code)
 {
 	int64_t a, b;
@@ -380,6 +383,9 @@ void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns)
 	struct gap g = {ns, t1, false, false};
 
 	if (!l->window || t1 > l->window->t1 || t1 <= l->window->t0)
+		return;
+	l->all_work += ns;
+	if (ns * TFH_ACCOUNT_MAIN_PART < l->all_work)
 		return;
 	if (l->work.n >= TFH_ACCOUNT_PARTS)
 		keep_main_work(l);

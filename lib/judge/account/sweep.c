@@ -209,18 +209,19 @@ static bool alone(const struct tfh_sweep *s, const struct tfh_piece *p, int64_t 
 	return !s->n_active && !p->passive && s->head < s->end && p->t1 <= p[1].t0 && p[1].t0 < t;
 }
 
-bool tfh_sweep_pass(struct tfh_sweep *s, int64_t t0, int64_t t1, int64_t most, int64_t *from)
+int64_t tfh_sweep_passable(const struct tfh_sweep *s, int64_t *at)
 {
-	const struct tfh_accounts *accounts = s->accounts;
-	bool longer = s->next_long < accounts->facts->longs.n &&
-		      accounts->facts->longs.v[s->next_long].t0 < t1;
+	const struct tfh_facts *facts = s->accounts->facts;
 
-	if (s->head < s->end || longer || s->n_active || s->has_last || s->cur == INT64_MIN ||
-	    t0 < s->cur || t0 - s->cur >= most || t1 <= t0)
-		return false;
-	*from = s->cur;
-	s->cur = t1;
-	return true;
+	*at = s->cur;
+	if (s->head < s->end || s->n_active || s->has_last || s->cur == INT64_MIN)
+		return INT64_MIN;
+	return s->next_long < facts->longs.n ? facts->longs.v[s->next_long].t0 : INT64_MAX;
+}
+
+void tfh_sweep_pass(struct tfh_sweep *s, int64_t to)
+{
+	s->cur = to;
 }
 
 int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p)
