@@ -25,6 +25,8 @@ struct score {
 
 struct finder {
 	const struct tfh_facts *facts;
+	struct tfh_anchor at; /* where `v` is cut */
+	bool is_cut;
 	struct tfh_lap *v;
 	size_t n;
 	uint64_t launches; /* of all tokens that were cut */
@@ -59,6 +61,10 @@ static void cut(struct finder *f, const struct tfh_anchor *a)
 	struct tfh_cutter c = {.facts = f->facts, .anchor = a};
 	size_t i;
 
+	if (f->is_cut && a->kind == f->at.kind && a->what == f->at.what && a->hash == f->at.hash)
+		return;
+	f->is_cut = true;
+	f->at = *a;
 	f->n = 0;
 	f->launches = 0;
 	for (i = 0; i < f->facts->token.n && f->n < TFH_LOOPS_STRETCHES; i++) {

@@ -44,8 +44,8 @@ struct tfh_cutter {
 	const struct tfh_anchor *anchor;
 	struct tfh_lap now;
 	bool open;
-	int64_t waited; /* end of the last wait */
-	uint32_t n;	/* tokens seen */
+	bool bare;  /* nobody asks for the stretches' contents */
+	uint32_t n; /* tokens seen */
 };
 
 bool tfh_is_launch(const struct tfh_token *t);

@@ -45,8 +45,8 @@ static void add(struct tfh_cutter *c, const struct tfh_token *t)
 	struct tfh_lap *s = &c->now;
 	bool graph = t->family == TFH_FAM_GRAPH_LAUNCH;
 
-	if (c->anchor->kind != TFH_ANCHOR_UPLOAD || !is_wait(t))
-		s->exact += tfh_hash_u64(t->hash);
+	if (!c->bare && (c->anchor->kind != TFH_ANCHOR_UPLOAD || !is_wait(t)))
+		s->exact += t->hash;
 	if (!tfh_is_launch(t))
 		return;
 	if (!s->launches && c->anchor->kind == TFH_ANCHOR_WAIT && !c->open) {
@@ -54,7 +54,8 @@ static void add(struct tfh_cutter *c, const struct tfh_token *t)
 		s->t0 = t->t0;
 	}
 	s->launches += graph ? TFH_LOOPS_GRAPH_LAUNCHES : 1;
-	s->rough += tfh_hash_u64(graph ? 1 : ((uint64_t)t->what << 8) + 2);
+	if (!c->bare)
+		s->rough += tfh_hash_u64(graph ? 1 : ((uint64_t)t->what << 8) + 2);
 }
 
 static void begin(struct tfh_cutter *c, const struct tfh_token *t)

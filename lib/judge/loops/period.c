@@ -101,7 +101,7 @@ static int mark_all(const struct tfh_facts *facts, struct tfh_loops *loops,
 static bool one_kind(const struct tfh_facts *facts, const struct tfh_anchor *a, uint64_t *hash,
 		     int64_t *begin)
 {
-	struct tfh_cutter c = {.facts = facts, .anchor = a};
+	struct tfh_cutter c = {.facts = facts, .anchor = a, .bare = true};
 	struct tfh_lap s;
 	size_t laps = 0, calls = 0;
 
