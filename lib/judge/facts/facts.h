@@ -213,7 +213,9 @@ void tfh_facts_free(struct tfh_facts *facts);
 
 /* piece.c: one call for the time line; false: none of interest. */
 bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p);
-/* What a driver call is in the sequence of launches, copies and waits; false: not in it. */
+/* A launch in the sequence of launches, copies and waits. */
+void tfh_launch_token(const struct tfh_event *ev, struct tfh_token *t);
+/* What a driver call is in that sequence; false: not in it. */
 bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct tfh_token *t);
 /* Calls that execute ops: only outermost ones count (false for others); a get-next run eagerly is
  * input. */

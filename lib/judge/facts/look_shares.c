@@ -408,6 +408,13 @@ int tfh_looks_add(struct tfh_looks *l, const struct tfh_event *ev)
 	return 0;
 }
 
+void tfh_looks_went_on(struct tfh_looks *l, uint32_t thread, int64_t t1)
+{
+	struct line *s = &l->line[thread];
+
+	s->end = t1 > s->end ? t1 : s->end;
+}
+
 void tfh_looks_end(struct tfh_looks *l)
 {
 	const char *exe = l->feed->processes[l->process].exe, *name;

@@ -30,6 +30,8 @@ struct tfh_looks *tfh_looks_new(const struct tfh_feed *feed, uint32_t process);
 void tfh_looks_free(struct tfh_looks *l);
 /* Takes every event in order of their ends. 0 or -ENOMEM. */
 int tfh_looks_add(struct tfh_looks *l, const struct tfh_event *ev);
+/* Instead of outermost calls of the kind of the one that a thread made last, without a pause between: when they ended. */
+void tfh_looks_went_on(struct tfh_looks *l, uint32_t thread, int64_t t1);
 /* All events have been taken. */
 void tfh_looks_end(struct tfh_looks *l);
 /* How [t0, t1) of a pause of a thread divides. False: too little was seen. */

@@ -64,25 +64,41 @@ bool tfh_piece_records(const struct tfh_piece *p)
 	return p->handle && (p->family == TFH_FAM_EVENT || p->writes);
 }
 
+static uint8_t token_thread(uint32_t thread)
+{
+	return thread < TFH_FACTS_TOKEN_THREADS ? (uint8_t)thread : TFH_FACTS_TOKEN_THREADS;
+}
+
+void tfh_launch_token(const struct tfh_event *ev, struct tfh_token *t)
+{
+	*t = (struct tfh_token){
+		.t0 = ev->t0,
+		.t1 = ev->t1,
+		.dir = ev->dir,
+		.family = ev->fn->family,
+		.thread = token_thread(ev->thread),
+		.what = (uint32_t)ev->w[0],
+		.hash = tfh_hash_add(ev->fn->family,
+				     tfh_hash_add(ev->w[0] & 0xffffffffu, ev->w[1]))};
+}
+
 bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct tfh_token *t)
 {
 	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
 
-	if (!launch && p->family != TFH_FAM_SYNC && p->family != TFH_FAM_COPY)
+	if (launch) {
+		tfh_launch_token(ev, t);
+		return true;
+	}
+	if (p->family != TFH_FAM_SYNC && p->family != TFH_FAM_COPY)
 		return false;
 	*t = (struct tfh_token){.t0 = p->t0,
 				.t1 = p->t1,
 				.dir = p->dir,
 				.family = p->family,
-				.what = (uint32_t)p->bytes};
-	t->thread =
-		p->thread < TFH_FACTS_TOKEN_THREADS ? (uint8_t)p->thread : TFH_FACTS_TOKEN_THREADS;
-	if (launch)
-		t->what = (uint32_t)ev->w[0];
-	else if (p->bytes > UINT32_MAX)
-		t->what = UINT32_MAX;
-	t->hash = tfh_hash_add(p->family, launch ? tfh_hash_add(ev->w[0] & 0xffffffffu, ev->w[1])
-						 : tfh_hash_str(ev->fn->name));
+				.what = p->bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)p->bytes,
+				.thread = token_thread(p->thread),
+				.hash = tfh_hash_add(p->family, tfh_hash_str(ev->fn->name))};
 	if (p->family == TFH_FAM_COPY)
 		t->hash = tfh_hash_add(t->hash, ev->w[0]);
 	return true;

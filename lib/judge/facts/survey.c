@@ -12,149 +12,6 @@
 #include "judge/facts/survey.h"
 #include "judge/stats.h"
 
-static bool starts(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
-/* NULL: out of memory */
-static struct tfh_tag *tag_of(struct tfh_facts *facts, uint32_t name)
-{
-	struct tfh_tag t = {.name = name};
-	const char *s;
-
-	if (name >= TFH_FACTS_NAMES)
-		name = 0;
-	while (facts->tag_of.n <= name)
-		if (TFH_PUSH(facts->tag_of, -1))
-			return NULL;
-	if (facts->tag_of.v[name] >= 0)
-		return &facts->tag.v[facts->tag_of.v[name]];
-	s = name ? facts->feed->name(facts->feed->arg, facts->process, TFT_NAME_OP, name, NULL,
-				     NULL)
-		 : "";
-	t.function =
-		starts(s, "__inference_") || starts(s, "__forward_") || starts(s, "__backward_");
-	t.getnext = starts(s, "IteratorGetNext");
-	t.save = starts(s, "SaveV2") || starts(s, "MergeV2Checkpoints");
-	if (TFH_PUSH(facts->tag, t))
-		return NULL;
-	facts->tag_of.v[name] = (int32_t)facts->tag.n - 1;
-	return &facts->tag.v[facts->tag.n - 1];
-}
-
-static uint32_t series_of(struct tfh_facts *facts, uint32_t iterator, uint32_t stage, bool loop)
-{
-	struct tfh_series s = {.iterator = iterator, .stage = stage, .loop = loop};
-	uint32_t *at = &facts->series_at[iterator % TFH_FACTS_SERIES_BUCKETS];
-
-	for (uint32_t i = *at; i--; i = facts->series.v[i].before) {
-		struct tfh_series *old = &facts->series.v[i];
-		if (old->iterator == iterator && old->loop == loop &&
-		    (old->stage == stage || !old->stage || !stage)) {
-			if (!old->stage)
-				old->stage = stage;
-			return i;
-		}
-	}
-	s.before = *at;
-	if (TFH_PUSH_BIG(facts->series, s))
-		return 0;
-	*at = (uint32_t)facts->series.n;
-	return *at - 1;
-}
-
-/* One get-next of a consumer. The wrappers nest (kernel around iterator resource): the outermost
- * call counts, and its inner twin, which ended just before, gives way. */
-static int add_tick(struct tfh_facts *facts, const struct tfh_event *ev, bool loop)
-{
-	struct tfh_tick t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
-	uint32_t iterator = loop ? 0 : (uint32_t)ev->w[0], stage = (uint32_t)ev->w[1];
-
-	t.end = ev->flags & TFT_F_OPTIONAL;
-	if (loop && !stage)
-		stage = ev->stream;
-	for (size_t i = facts->tick.n;
-	     i-- > 0 && i + TFH_FACTS_NESTED_GETS > facts->tick.n && !loop;) {
-		struct tfh_tick *old = &facts->tick.v[i];
-		if (old->thread != t.thread)
-			continue;
-		if (old->t0 < t.t0)
-			break;
-		if (!iterator)
-			iterator = facts->series.v[old->series].iterator;
-		if (!stage)
-			stage = facts->series.v[old->series].stage;
-		t.end |= old->end;
-		facts->series.v[old->series].count--;
-		memmove(old, old + 1, (facts->tick.n - i - 1) * sizeof(*old));
-		facts->tick.n--;
-	}
-	t.series = series_of(facts, iterator, stage, loop);
-	if (TFH_PUSH_BIG(facts->tick, t) || !facts->series.n)
-		return -ENOMEM;
-	facts->series.v[t.series].count++;
-	return 0;
-}
-
-static void tag_series(struct tfh_series *s, uint32_t name, int64_t ns)
-{
-	size_t least = 0;
-
-	for (size_t i = 0; i < TFH_FACTS_SERIES_TAGS; i++) {
-		if (s->tag[i].name == name && s->tag[i].ns) {
-			s->tag[i].ns += ns;
-			return;
-		}
-		if (s->tag[i].ns < s->tag[least].ns)
-			least = i;
-	}
-	if (s->tag[least].ns < ns) {
-		s->tag[least].name = name;
-		s->tag[least].ns = ns;
-	}
-}
-
-/* A call that executed an op or a graph: what follows a batch tells what the batch was for. */
-static int add_exec(struct tfh_facts *facts, const struct tfh_event *ev)
-{
-	struct tfh_tag *tag = tag_of(facts, (uint32_t)ev->w[0]);
-
-	if (!tag)
-		return -ENOMEM;
-	if (ev->fn->family == TFH_FAM_SESSION)
-		tag->function = true;
-	tag->first = tag->count++ ? tag->first : ev->t0;
-	tag->ns += ev->t1 - ev->t0;
-	tag->thread = ev->thread;
-	facts->execs++;
-	if (tag->function &&
-	    TFH_PUSH_BIG(facts->exec, ((struct tfh_exec){ev->t0, ev->t1, tag->name})))
-		return -ENOMEM;
-	if (tag->save && TFH_PUSH_BIG(facts->rare, ((struct tfh_rare){ev->t0, ev->thread, true})))
-		return -ENOMEM;
-	if (!facts->tick.n)
-		return 0;
-	for (size_t i = facts->tick.n; i-- > 0 && facts->tick.v[i].t1 >= ev->t0;) {
-		struct tfh_tick *t = &facts->tick.v[i];
-		if (t->t0 < ev->t0 || tag->getnext)
-			continue;
-		t->x0 = ev->t0;
-		t->x1 = ev->t1;
-		tag->batches = true;
-		if (t->end)
-			continue;
-		struct tfh_series *in = &facts->series.v[t->series];
-		in->execs += in->exec_at != ev->t0 || !in->execs;
-		in->exec_at = ev->t0;
-		in->contained++;
-	}
-	struct tfh_series *s = &facts->series.v[facts->tick.v[facts->tick.n - 1].series];
-	if (!tag->getnext && tag->function)
-		tag_series(s, tag->name, ev->t1 - ev->t0);
-	return 0;
-}
-
 /* Device work handed over since the last wait, for bandwidths of copies that were waited for alone.
  */
 struct pending {
@@ -267,27 +124,81 @@ static int keep_long(struct tfh_facts *facts, const struct tfh_event *ev, struct
 	return TFH_PUSH_BIG(facts->longs, *p);
 }
 
-/* By far the most frequent call, once its kind is known well enough. */
-static inline bool short_launch(struct tfh_facts *facts, const struct tfh_event *ev,
-				struct pending *q, int *rc)
+/* A launch that is not captured, by far the most frequent call. */
+static inline bool plain_launch(const struct tfh_event *ev)
 {
-	struct tfh_thread_use *use = &facts->thread[ev->thread];
-	int64_t ns = ev->t1 - ev->t0;
+	return ev->fn->family == TFH_FAM_LAUNCH && ev->kind == TFT_CALL &&
+	       !(ev->flags & TFT_F_CAPTURED);
+}
 
-	if (ev->fn->family != TFH_FAM_LAUNCH || ev->kind != TFT_CALL || ns >= facts->long_ns ||
-	    (ev->flags & TFT_F_CAPTURED) || facts->token.n < TFH_FACTS_TOKENS || use->cpu_open)
-		return false;
-	use->driver++;
-	use->driver_ns += ns;
-	use->launches++;
-	use->last = ev->t1;
-	facts->launches++;
-	facts->late_launch = true;
+static inline int add_launch(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q)
+{
+	struct tfh_token t;
+
+	q->launches++;
 	facts->last_launch[ev->stream % TFH_FACTS_LAST_LAUNCHES] =
 		(struct tfh_last_call){ev->stream, (uint32_t)ev->w[0], ev->t1};
-	q->launches++;
-	*rc = tfh_quiet_until(facts, ev->t1);
-	return true;
+	if (tfh_quiet_until(facts, ev->t1))
+		return -ENOMEM;
+	if (facts->token.n >= TFH_FACTS_TOKENS) {
+		facts->late_launch = true;
+		return 0;
+	}
+	tfh_launch_token(ev, &t);
+	return TFH_PUSH(facts->token, t);
+}
+
+/* Short launches of a thread, each soon after the one before: what of them does not depend on their order is entered when the
+ * row ends. */
+struct launch_row {
+	int64_t to, ns;
+	uint64_t n;
+	uint32_t thread;
+};
+
+static inline bool in_row(const struct tfh_facts *facts, const struct launch_row *r,
+			  const struct tfh_event *ev)
+{
+	return r->n && ev->thread == r->thread && !ev->depth && ev->t0 >= r->to &&
+	       ev->t0 - r->to < TFH_FACTS_LOOK_PAUSE_NS && ev->t1 - ev->t0 < facts->long_ns &&
+	       ev->t1 >= ev->t0;
+}
+
+/* The first one has been taken as any call. */
+static void begin_row(struct tfh_facts *facts, struct launch_row *r, const struct tfh_event *ev)
+{
+	*r = (struct launch_row){.to = ev->t1,
+				 .n = !ev->depth && !facts->thread[ev->thread].cpu_open,
+				 .thread = ev->thread};
+}
+
+static inline int add_to_row(struct tfh_facts *facts, struct launch_row *r,
+			     const struct tfh_event *ev, struct pending *q)
+{
+	r->to = ev->t1;
+	r->ns += ev->t1 - ev->t0;
+	r->n++;
+	if (facts->events++ % TFH_FACTS_CALLS_APART == 0 && TFH_PUSH(facts->call_at, ev->t1))
+		return -ENOMEM;
+	return add_launch(facts, ev, q);
+}
+
+static void end_row(struct tfh_facts *facts, struct launch_row *r)
+{
+	struct tfh_thread_use *use = &facts->thread[r->thread];
+	uint64_t n = r->n ? r->n - 1 : 0; /* the first one is entered */
+
+	r->n = 0;
+	if (!n)
+		return;
+	use->driver += n;
+	use->driver_ns += r->ns;
+	use->launches += n;
+	use->last = use->outermost = r->to;
+	facts->launches += n;
+	facts->last = r->to > facts->last ? r->to : facts->last;
+	if (facts->looks)
+		tfh_looks_went_on(facts->looks, r->thread, r->to);
 }
 
 static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q)
@@ -307,19 +218,19 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 		if (stage >= 0)
 			tfh_stage_count(&facts->stage.v[stage].time, ev);
 		if (stage >= 0 && ev->kind == TFT_CALL && tfh_stage_is_loop_child(facts, p.stage))
-			rc = add_tick(facts, ev, true);
+			rc = tfh_batch_event(facts, ev, true);
 	} else if (p.label == TFH_L_INPUT) {
 		facts->consumers++;
 		use->gets++;
 		if (ev->fn->name != facts->loader && strstr(ev->fn->name, "DataLoader"))
 			facts->loader = ev->fn->name;
-		rc = add_tick(facts, ev, false);
+		rc = tfh_batch_event(facts, ev, false);
 	} else if (p.label == TFH_L_EXEC) {
 		if (ev->depth == 0) {
 			use->execs++;
 			use->exec_ns += ns;
 			use->last = ev->t1;
-			rc = add_exec(facts, ev);
+			rc = tfh_exec_event(facts, ev);
 		}
 	} else {
 		use->driver++;
@@ -479,8 +390,6 @@ static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct
 	if (ev->t1 > facts->last)
 		facts->last = ev->t1;
 	note_outermost(&facts->thread[ev->thread], ev);
-	if (short_launch(facts, ev, q, &rc))
-		return rc;
 	facts->ranges += ev->kind == TFT_RANGE;
 	if (ev->kind == TFT_MARK) {
 		struct tfh_tick t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
@@ -497,10 +406,21 @@ static int look_at_all(struct tfh_facts *facts, struct tfh_heap *heap, struct tf
 	const struct tfh_event *ev;
 	struct tfh_event room;
 	struct pending q = {0};
+	struct launch_row row = {0};
 	int rc = f->rewind(f->arg, facts->process, err);
 
-	while (!rc && (ev = tfh_feed_look(f, &room)))
+	while (!rc && (ev = tfh_feed_look(f, &room))) {
+		bool launch = plain_launch(ev);
+		if (launch && in_row(facts, &row, ev)) {
+			rc = add_to_row(facts, &row, ev, &q);
+			continue;
+		}
+		end_row(facts, &row);
 		rc = ev->thread < f->n_threads ? add_event(facts, ev, &q, heap) : 0;
+		if (launch && ev->thread < f->n_threads)
+			begin_row(facts, &row, ev);
+	}
+	end_row(facts, &row);
 	return rc ? tfh_err_set(err, rc, "out of memory in the first pass") : f->error(f->arg, err);
 }
 

@@ -9,6 +9,11 @@ int32_t tfh_stage_learn(struct tfh_facts *facts, uint32_t id);
 /* The same without keeping the id. */
 int32_t tfh_stage_place(struct tfh_facts *facts, uint32_t id);
 
+/* batches.c: one get-next of a consumer, or (`loop`) of a dataset loop inside a graph; a call that executed an op or a graph.
+ * 0 or -ENOMEM. */
+int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool loop);
+int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev);
+
 /* quiet.c: nothing was launched between facts->launched and t1; -ENOMEM. */
 int tfh_quiet_keep(struct tfh_facts *facts, int64_t t1);
 static inline int tfh_quiet_until(struct tfh_facts *facts, int64_t t1)

@@ -1,0 +1,149 @@
+/* Batches that the loops asked for, by iterator, and what was executed around and between them: candidates for the step's
+ * clock. */
+#include <errno.h>
+#include <string.h>
+
+#include "judge/facts/survey.h"
+
+static bool starts(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+/* NULL: out of memory */
+static struct tfh_tag *tag_of(struct tfh_facts *facts, uint32_t name)
+{
+	struct tfh_tag t = {.name = name};
+	const char *s;
+
+	if (name >= TFH_FACTS_NAMES)
+		name = 0;
+	while (facts->tag_of.n <= name)
+		if (TFH_PUSH(facts->tag_of, -1))
+			return NULL;
+	if (facts->tag_of.v[name] >= 0)
+		return &facts->tag.v[facts->tag_of.v[name]];
+	s = name ? facts->feed->name(facts->feed->arg, facts->process, TFT_NAME_OP, name, NULL,
+				     NULL)
+		 : "";
+	t.function =
+		starts(s, "__inference_") || starts(s, "__forward_") || starts(s, "__backward_");
+	t.getnext = starts(s, "IteratorGetNext");
+	t.save = starts(s, "SaveV2") || starts(s, "MergeV2Checkpoints");
+	if (TFH_PUSH(facts->tag, t))
+		return NULL;
+	facts->tag_of.v[name] = (int32_t)facts->tag.n - 1;
+	return &facts->tag.v[facts->tag.n - 1];
+}
+
+static uint32_t series_of(struct tfh_facts *facts, uint32_t iterator, uint32_t stage, bool loop)
+{
+	struct tfh_series s = {.iterator = iterator, .stage = stage, .loop = loop};
+	uint32_t *at = &facts->series_at[iterator % TFH_FACTS_SERIES_BUCKETS];
+
+	for (uint32_t i = *at; i--; i = facts->series.v[i].before) {
+		struct tfh_series *old = &facts->series.v[i];
+		if (old->iterator == iterator && old->loop == loop &&
+		    (old->stage == stage || !old->stage || !stage)) {
+			if (!old->stage)
+				old->stage = stage;
+			return i;
+		}
+	}
+	s.before = *at;
+	if (TFH_PUSH_BIG(facts->series, s))
+		return 0;
+	*at = (uint32_t)facts->series.n;
+	return *at - 1;
+}
+
+/* The wrappers nest (kernel around iterator resource): the outermost
+ * call counts, and its inner twin, which ended just before, gives way. */
+int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool loop)
+{
+	struct tfh_tick t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
+	uint32_t iterator = loop ? 0 : (uint32_t)ev->w[0], stage = (uint32_t)ev->w[1];
+
+	t.end = ev->flags & TFT_F_OPTIONAL;
+	if (loop && !stage)
+		stage = ev->stream;
+	for (size_t i = facts->tick.n;
+	     i-- > 0 && i + TFH_FACTS_NESTED_GETS > facts->tick.n && !loop;) {
+		struct tfh_tick *old = &facts->tick.v[i];
+		if (old->thread != t.thread)
+			continue;
+		if (old->t0 < t.t0)
+			break;
+		if (!iterator)
+			iterator = facts->series.v[old->series].iterator;
+		if (!stage)
+			stage = facts->series.v[old->series].stage;
+		t.end |= old->end;
+		facts->series.v[old->series].count--;
+		memmove(old, old + 1, (facts->tick.n - i - 1) * sizeof(*old));
+		facts->tick.n--;
+	}
+	t.series = series_of(facts, iterator, stage, loop);
+	if (TFH_PUSH_BIG(facts->tick, t) || !facts->series.n)
+		return -ENOMEM;
+	facts->series.v[t.series].count++;
+	return 0;
+}
+
+static void tag_series(struct tfh_series *s, uint32_t name, int64_t ns)
+{
+	size_t least = 0;
+
+	for (size_t i = 0; i < TFH_FACTS_SERIES_TAGS; i++) {
+		if (s->tag[i].name == name && s->tag[i].ns) {
+			s->tag[i].ns += ns;
+			return;
+		}
+		if (s->tag[i].ns < s->tag[least].ns)
+			least = i;
+	}
+	if (s->tag[least].ns < ns) {
+		s->tag[least].name = name;
+		s->tag[least].ns = ns;
+	}
+}
+
+/* What follows a batch tells what the batch was for. */
+int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
+{
+	struct tfh_tag *tag = tag_of(facts, (uint32_t)ev->w[0]);
+
+	if (!tag)
+		return -ENOMEM;
+	if (ev->fn->family == TFH_FAM_SESSION)
+		tag->function = true;
+	tag->first = tag->count++ ? tag->first : ev->t0;
+	tag->ns += ev->t1 - ev->t0;
+	tag->thread = ev->thread;
+	facts->execs++;
+	if (tag->function &&
+	    TFH_PUSH_BIG(facts->exec, ((struct tfh_exec){ev->t0, ev->t1, tag->name})))
+		return -ENOMEM;
+	if (tag->save && TFH_PUSH_BIG(facts->rare, ((struct tfh_rare){ev->t0, ev->thread, true})))
+		return -ENOMEM;
+	if (!facts->tick.n)
+		return 0;
+	for (size_t i = facts->tick.n; i-- > 0 && facts->tick.v[i].t1 >= ev->t0;) {
+		struct tfh_tick *t = &facts->tick.v[i];
+		if (t->t0 < ev->t0 || tag->getnext)
+			continue;
+		t->x0 = ev->t0;
+		t->x1 = ev->t1;
+		tag->batches = true;
+		if (t->end)
+			continue;
+		struct tfh_series *in = &facts->series.v[t->series];
+		in->execs += in->exec_at != ev->t0 || !in->execs;
+		in->exec_at = ev->t0;
+		in->contained++;
+	}
+	struct tfh_series *s = &facts->series.v[facts->tick.v[facts->tick.n - 1].series];
+	if (!tag->getnext && tag->function)
+		tag_series(s, tag->name, ev->t1 - ev->t0);
+	return 0;
+}
