@@ -115,7 +115,7 @@ static const char *gpu_times(const struct tfh_accounts *accounts)
 
 static void fill_quality(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	double waited = tfh_crowd(accounts->facts);
+	double waited = tfh_processor_wait(accounts->facts);
 
 	r->quality.events = accounts->facts->events;
 	r->quality.gpu_times = gpu_times(accounts);
@@ -125,8 +125,8 @@ static void fill_quality(const struct tfh_accounts *accounts, struct tfh_result 
 	r->quality.overhead_share =
 		accounts->facts->last > accounts->facts->first
 			? (double)accounts->facts->events * TFH_HOOK_NS /
-				  (double)tfh_seen_ns(accounts->facts, accounts->facts->first,
-						      accounts->facts->last)
+				  (double)tfh_recorded_ns(accounts->facts, accounts->facts->first,
+							  accounts->facts->last)
 			: NAN;
 	r->quality.clock_residual_s = NAN;
 	/* The machine's own samples tell it; none, or hardly any, tell nothing. */
@@ -183,7 +183,7 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	if (rc)
 		return rc;
 	tfh_fill_startup(accounts, r);
-	rc = tfh_fill_given_up(accounts, r);
+	rc = tfh_fill_discarded(accounts, r);
 	if (rc)
 		return rc;
 	fill_quality(accounts, r);

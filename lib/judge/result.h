@@ -189,18 +189,18 @@ struct tfh_kind {
 
 /* A stretch whose records were given up to save room: what the sketches of its chunks tell. None of
  * it is among the steps. */
-struct tfh_given_up_call {
+struct tfh_discarded_call {
 	const char *fn;
 	uint64_t count;
 	double total_s;
 };
-struct tfh_given_up {
+struct tfh_discarded {
 	double start_s, end_s;
 	uint64_t events, launches;
 	uint64_t steps;
-	bool estimated;			/* steps by the number of launches, not by the step clock */
-	double mean_s, median_s;	/* of a step; median of the chunks' means; NAN unknown */
-	struct tfh_given_up_call *call; /* by count */
+	bool estimated;		 /* steps by the number of launches, not by the step clock */
+	double mean_s, median_s; /* of a step; median of the chunks' means; NAN unknown */
+	struct tfh_discarded_call *call; /* by count */
 	uint32_t n_call;
 };
 
@@ -374,8 +374,8 @@ struct tfh_result {
 	uint32_t n_transfers;
 	struct tfh_findings found;
 	struct tfh_quality quality;
-	struct tfh_given_up *given_up;
-	uint32_t n_given_up;
+	struct tfh_discarded *discarded;
+	uint32_t n_discarded;
 	struct tfh_step *step;
 	uint64_t n_step;
 	double jitter_s;		 /* per step, of communication: waiting for other ranks */

@@ -10,7 +10,7 @@
 
 #include "record/nvml_thread.h"
 #include "record/flusher.h"
-#include "record/unseen.h"
+#include "record/sanitizer.h"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -70,13 +70,13 @@ static void *helper_main(void *arg)
 
 	tfh_self.guard = 1; /* nothing that runs here is the job's */
 	tfh_self.guard_at = UINT64_MAX;
-	tfh_unseen_begin();
+	tfh_sanitizer_ignore_begin();
 	pthread_setname_np(pthread_self(), "tfhook-helper");
 	serve(arg);
 	memcpy(&h, arg, sizeof(h));
 	munmap(arg, sizeof(h));
 	pthread_join(h.flusher, NULL);
-	tfh_unseen_end();
+	tfh_sanitizer_ignore_end();
 	if (h.last) {
 		pthread_sigmask(SIG_SETMASK, &h.signals, NULL);
 		tfh_devices_last();

@@ -22,7 +22,7 @@
 #include "record/gpu.h"
 #include "record/looks.h"
 #include "record/stacks.h"
-#include "record/unseen.h"
+#include "record/sanitizer.h"
 
 #define POLL_LEAST_NS 5000000ull
 #define POLL_MOST_NS 100000000ull
@@ -324,12 +324,12 @@ static void *flusher_main(void *arg)
 	(void)arg;
 	tfh_self.guard = 1; /* nothing that runs here is the job's */
 	tfh_self.guard_at = UINT64_MAX;
-	tfh_unseen_begin();
+	tfh_sanitizer_ignore_begin();
 	__atomic_store_n(&tfh_f.pthread, (uint64_t)pthread_self(), __ATOMIC_RELAXED);
 	pthread_setname_np(pthread_self(), "tfhook-flush");
 	if (sets_up && !tfh_set_up()) {
 		__atomic_store_n(&tfh_f.pthread, 0, __ATOMIC_RELAXED); /* another's some time */
-		tfh_unseen_end();
+		tfh_sanitizer_ignore_end();
 		pthread_detach(pthread_self());
 		return NULL;
 	}
@@ -359,7 +359,7 @@ static void *flusher_main(void *arg)
 		if (!asked())
 			rest(counting ? POLL_LEAST_NS : tfh_f.poll_ns);
 	}
-	tfh_unseen_end();
+	tfh_sanitizer_ignore_end();
 	tfh_apart_end(helper, alone);
 	return NULL;
 }

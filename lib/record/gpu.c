@@ -16,7 +16,7 @@
 #include "base/proc.h"
 #include "record/flusher.h"
 #include "record/lock.h"
-#include "record/unseen.h"
+#include "record/sanitizer.h"
 
 #define ROWS 8192u
 #define HEAP_BYTES (256u << 10)
@@ -206,10 +206,10 @@ void tfh_gpu_begin(void)
 	tfh_steady_begin(&steady);
 	tfh_steady_long(&steady);
 	if (tfh_lock_try(&lock)) { /* else the other thread of flusher and job does it */
-		tfh_unseen_begin();
+		tfh_sanitizer_ignore_begin();
 		if (!storing() && wanted(now_ns) && tfh_stack_left() >= LEAST_STACK)
 			turn_on();
-		tfh_unseen_end();
+		tfh_sanitizer_ignore_end();
 		tfh_unlock(&lock);
 	}
 	tfh_steady_end(&steady);

@@ -102,7 +102,7 @@ extern struct tfh_record_proc tfh_p;
 
 pid_t tfh_raw_getpid(void);
 
-/* ---- cold.c: before the first trigger ---- */
+/* ---- early_calls.c: before the first trigger ---- */
 
 /* The calling thread's ring in plain memory, or NULL when the bound is reached. */
 struct tft_ring *tfh_cold_ring(struct tfh_rec **records);
@@ -150,7 +150,7 @@ void tfh_slot_free(struct tfh_journal *j, uint32_t slot);
 void tfh_journal_unlink(struct tfh_journal *j);
 /* The flusher has the descriptor in a table of its own: it goes from the job's. */
 void tfh_journal_handed_over(struct tfh_journal *j);
-/* After the end of a recording that did not end the process: forgets the mapping, which is kept.c's. */
+/* After the end of a recording that did not end the process: forgets the mapping, which is journal_maps.c's. */
 void tfh_journal_release(struct tfh_journal *j);
 /* Forked child: puts private zero pages where the parent's journal was, so that calls open across
  * the fork may end. */
@@ -164,7 +164,7 @@ static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uin
 	return off ? (struct tft_ring *)(j->base + off) : NULL;
 }
 
-/* ---- kept.c: the address space of journals ---- */
+/* ---- journal_maps.c: the address space of journals ---- */
 
 /* A journal was mapped; the starter. */
 void tfh_kept_add(void *base, size_t size);
@@ -178,7 +178,7 @@ void tfh_kept_over(void *base, size_t size);
 /* Forked child: what the parent mapped is not there. */
 void tfh_kept_forget(void);
 
-/* ---- left.c ---- */
+/* ---- abandoned.c ---- */
 
 /* As tfh_self_settle, seen from the place `at` on the stack. */
 void tfh_settle_at(struct tfh_self *self, uint64_t at);

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* GIVEN_UP: held by somebody for whom another thread has waited in vain. */
-enum { FREE, HELD, AWAITED, GIVEN_UP };
+/* ABANDONED: held by somebody for whom another thread has waited in vain. */
+enum { FREE, HELD, AWAITED, ABANDONED };
 
 /* Some 2 us: what a holder that runs still needs. */
 #define SPINS 64
@@ -40,7 +40,7 @@ static bool wait_for(uint32_t *word)
 	const struct timespec time = {0, WAIT_NS};
 	uint32_t was = HELD;
 
-	for (int i = 0; i < WAITS && was != GIVEN_UP; i++) {
+	for (int i = 0; i < WAITS && was != ABANDONED; i++) {
 		was = HELD;
 		__atomic_compare_exchange_n(word, &was, AWAITED, false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED);
@@ -50,7 +50,7 @@ static bool wait_for(uint32_t *word)
 			return true;
 	}
 	was = AWAITED;
-	__atomic_compare_exchange_n(word, &was, GIVEN_UP, false, __ATOMIC_RELAXED,
+	__atomic_compare_exchange_n(word, &was, ABANDONED, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
 	return false;
 }
@@ -63,7 +63,7 @@ bool tfh_lock(uint32_t *word)
 	for (int i = 0; i < SPINS; i++) {
 		if (take(word, HELD))
 			return true;
-		if (__atomic_load_n(word, __ATOMIC_RELAXED) == GIVEN_UP)
+		if (__atomic_load_n(word, __ATOMIC_RELAXED) == ABANDONED)
 			return false;
 		__builtin_ia32_pause();
 	}

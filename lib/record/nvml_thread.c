@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "record/flusher.h"
+#include "record/sanitizer.h"
 #include "record/software.h"
-#include "record/unseen.h"
 
 #define STACK_BYTES (2u << 20) /* as the flusher's: a stranger's code runs on it */
 #define ENTRIES (TFH_DEVICES_MOST * TFH_DEVICE_ENTRIES)
@@ -129,7 +129,7 @@ static void *serve(void *arg)
 
 	tfh_self.guard = 1; /* nothing that runs here is the job's */
 	tfh_self.guard_at = UINT64_MAX;
-	tfh_unseen_begin();
+	tfh_sanitizer_ignore_begin();
 	pthread_setname_np(pthread_self(), "tfhook-device");
 	while ((turn = __atomic_load_n(&state, __ATOMIC_ACQUIRE)) != END) {
 		uint32_t asked = ASKED, round;
@@ -151,7 +151,7 @@ static void *serve(void *arg)
 		__atomic_compare_exchange_n(&state, &asked, READY, false, __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED);
 	}
-	tfh_unseen_end();
+	tfh_sanitizer_ignore_end();
 	return arg;
 }
 

@@ -11,7 +11,7 @@
 
 #include "record/flusher.h"
 #include "record/stacks.h"
-#include "record/unseen.h"
+#include "record/sanitizer.h"
 
 __thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
 uint64_t tfh_long_ticks = TFH_NEVER;
@@ -417,9 +417,9 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 	}
 	tfh_steady_begin(&steady);
 	tfh_guard_begin(self);
-	tfh_unseen_begin();
+	tfh_sanitizer_ignore_begin();
 	err = prepare(self, fn, &steady);
-	tfh_unseen_end();
+	tfh_sanitizer_ignore_end();
 	tfh_guard_end(self);
 	tfh_steady_end(&steady);
 	errno = saved;

@@ -270,12 +270,12 @@ static void write_segments(struct tfh_json *j, const struct tfh_result *r)
 }
 
 /* Intervals of which only the sketches are left. */
-static void write_given_up(struct tfh_json *j, const struct tfh_result *r)
+static void write_discarded(struct tfh_json *j, const struct tfh_result *r)
 {
 	tfh_json_key(j, "given_up");
 	tfh_json_array(j);
-	for (uint32_t i = 0; i < r->n_given_up; i++) {
-		const struct tfh_given_up *g = &r->given_up[i];
+	for (uint32_t i = 0; i < r->n_discarded; i++) {
+		const struct tfh_discarded *g = &r->discarded[i];
 		tfh_json_object(j);
 		tfh_json_kf64(j, "start_s", g->start_s);
 		tfh_json_kf64(j, "end_s", g->end_s);
@@ -567,7 +567,7 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words)
 	write_parts(&j, r);
 	write_whatif(&j, r);
 	write_segments(&j, r);
-	write_given_up(&j, r);
+	write_discarded(&j, r);
 	write_startup(&j, r);
 	write_input(&j, r);
 	write_tables(&j, r);

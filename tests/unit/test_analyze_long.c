@@ -211,13 +211,13 @@ static void test_given_up(void **state)
 	for (uint32_t i = 0; i < r->n_segments; i++)
 		all += r->segments[i].total_s;
 	assert_true(all < 1.3);
-	assert_int_equal(r->n_given_up, 1);
-	assert_int_equal(r->given_up[0].steps, 10000);
-	assert_false(r->given_up[0].estimated);
-	assert_true(fabs(r->given_up[0].mean_s - 0.010) < 1e-5);
-	assert_true(fabs(r->given_up[0].median_s - 0.010) < 1e-5);
-	assert_int_equal(r->given_up[0].n_call, 1);
-	assert_int_equal(r->given_up[0].call[0].count, 10000);
+	assert_int_equal(r->n_discarded, 1);
+	assert_int_equal(r->discarded[0].steps, 10000);
+	assert_false(r->discarded[0].estimated);
+	assert_true(fabs(r->discarded[0].mean_s - 0.010) < 1e-5);
+	assert_true(fabs(r->discarded[0].median_s - 0.010) < 1e-5);
+	assert_int_equal(r->discarded[0].n_call, 1);
+	assert_int_equal(r->discarded[0].call[0].count, 10000);
 	tfh_result_free(r);
 }
 

@@ -17,7 +17,7 @@
 #include "record/gpu.h"
 #include "record/lock.h"
 #include "record/record.h"
-#include "record/unseen.h"
+#include "record/sanitizer.h"
 
 #define STACK_BYTES (2u << 20) /* like the flusher's */
 #define WAIT_SECONDS 1
@@ -39,10 +39,10 @@ static void *load_main(void *arg)
 {
 	tfh_self.guard = 1; /* nothing that runs here belongs to the job */
 	tfh_self.guard_at = UINT64_MAX;
-	tfh_unseen_begin();
+	tfh_sanitizer_ignore_begin();
 	pthread_setname_np(pthread_self(), "tfhook-load");
 	load();
-	tfh_unseen_end();
+	tfh_sanitizer_ignore_end();
 	return arg;
 }
 

@@ -243,10 +243,10 @@ int32_t tfh_stage_index(const struct tfh_facts *facts, uint32_t id);
 /* In a dataset loop inside a graph: the stage that delivers the batch to the body. */
 bool tfh_stage_is_loop_child(const struct tfh_facts *facts, uint32_t id);
 
-/* seen.c: how much of [t0, t1) lies outside of stretches whose records were given up. */
-int64_t tfh_seen_ns(const struct tfh_facts *facts, int64_t t0, int64_t t1);
+/* recorded.c: how much of [t0, t1) lies outside of stretches whose records were given up. */
+int64_t tfh_recorded_ns(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 /* Where the first of them that reaches into [t0, t1) begins, INT64_MAX: none does. */
-int64_t tfh_given_up_from(const struct tfh_facts *facts, int64_t t0, int64_t t1);
+int64_t tfh_discarded_from(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 
 /* quiet.c: at most so many calls ended behind t0 and up to t1. */
 uint64_t tfh_calls_at_most(const struct tfh_facts *facts, int64_t t0, int64_t t1);
@@ -255,6 +255,6 @@ bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 
 /* Seconds that the job's threads together were ready to run and had no processor, in each second;
  * 0 where too little of the run was sampled. */
-double tfh_crowd(const struct tfh_facts *facts);
+double tfh_processor_wait(const struct tfh_facts *facts);
 
 #endif

@@ -35,7 +35,7 @@ static void close_window(struct build *b, int64_t t, bool cut)
 		return;
 	b->open = false;
 	/* What follows is not known for a while: the step ends there, as far as it is seen. */
-	int64_t gone = tfh_given_up_from(b->facts, b->w.t0, t);
+	int64_t gone = tfh_discarded_from(b->facts, b->w.t0, t);
 	cut |= gone < t;
 	t = gone < t ? gone : t;
 	b->w.t1 = t > b->w.t0 ? t : b->w.t0;
@@ -148,7 +148,7 @@ static void from_iterator(struct build *b)
 		if (eval) {
 			close_window(b, begin_of(t), true);
 			loops->segment_ns[TFH_SEGMENT_EVAL] +=
-				tfh_seen_ns(facts, eval, begin_of(t));
+				tfh_recorded_ns(facts, eval, begin_of(t));
 			eval = 0;
 		}
 		if (t->end) {
@@ -161,7 +161,7 @@ static void from_iterator(struct build *b)
 		if (series != UINT32_MAX && t->series != series) {
 			close_window(b, begin_of(t), true);
 			note_segment(loops, TFH_SEGMENT_WARMUP,
-				     tfh_seen_ns(facts, idle ? idle : begin_of(t), t->t1), 1);
+				     tfh_recorded_ns(facts, idle ? idle : begin_of(t), t->t1), 1);
 		}
 		close_window(b, t->t1, false);
 		series = t->series;
@@ -171,8 +171,8 @@ static void from_iterator(struct build *b)
 			take_group(b, &i);
 	}
 	if (eval)
-		loops->segment_ns[TFH_SEGMENT_EVAL] +=
-			tfh_seen_ns(facts, eval, idle > facts->last_work ? idle : facts->last_work);
+		loops->segment_ns[TFH_SEGMENT_EVAL] += tfh_recorded_ns(
+			facts, eval, idle > facts->last_work ? idle : facts->last_work);
 	close_window(b, facts->last_work, true);
 }
 
@@ -187,7 +187,7 @@ static void from_marks(struct build *b)
 		/* A step before an evaluation has not waited for another batch. */
 		close_window(b, m->t0, m->eval && !eval && !loops->mark_ends);
 		if (eval && !m->eval)
-			loops->segment_ns[TFH_SEGMENT_EVAL] += tfh_seen_ns(facts, eval, m->t0);
+			loops->segment_ns[TFH_SEGMENT_EVAL] += tfh_recorded_ns(facts, eval, m->t0);
 		loops->segment_n[TFH_SEGMENT_EVAL] += m->eval && !eval;
 		eval = !m->eval ? 0 : eval ? eval : m->t0;
 		open_window(b, m->t0, m->eval ? TFH_SEGMENT_EVAL : TFH_SEGMENT_TRAIN);
@@ -200,7 +200,7 @@ static void from_marks(struct build *b)
 		close_window(b, whole ? m->t1 : facts->last_work, !whole);
 		if (eval)
 			loops->segment_ns[TFH_SEGMENT_EVAL] +=
-				tfh_seen_ns(facts, eval, whole ? m->t1 : facts->last_work);
+				tfh_recorded_ns(facts, eval, whole ? m->t1 : facts->last_work);
 	}
 }
 

@@ -193,7 +193,7 @@ static void measure(const struct tfh_facts *facts, struct tfh_loops *loops)
 		g->count++;
 		g->runs += number != before;
 		before = number;
-		int64_t ns = next > t->t1 ? tfh_seen_ns(facts, t->t1, next) : 0;
+		int64_t ns = next > t->t1 ? tfh_recorded_ns(facts, t->t1, next) : 0;
 		g->owned_ns += ns;
 		g->longest = ns > g->longest ? ns : g->longest;
 		g->inner += s->last != i;

@@ -76,8 +76,8 @@ static double starved(const struct tfh_accounts *accounts, const struct gets *g,
 		if (j - i < TFH_PREDICT_WAITED_BATCHES)
 			continue;
 		for (size_t k = i + 1; k < j; tfh_big_pass(++k)) {
-			double gap = (double)tfh_seen_ns(accounts->facts, g->v.v[k - 1].t1,
-							 g->v.v[k].t1);
+			double gap = (double)tfh_recorded_ns(accounts->facts, g->v.v[k - 1].t1,
+							     g->v.v[k].t1);
 			if (gap > TFH_PREDICT_PAUSE_STEPS * g->usual && far) {
 				far--;
 				continue;

@@ -332,7 +332,8 @@ static void give_verdict(const struct tfh_accounts *accounts, struct tfh_result 
 	v->confidence = confidence(accounts, v, t, &r->steps);
 	/* Waiting for processors may be half of what blocks, or more. */
 	if (blocks(v->cls) && v->confidence == TFH_CONFIDENCE_HIGH &&
-	    TFH_VERDICT_CROWD_PART * tfh_crowd(accounts->facts) * t->total >= by_class[v->cls])
+	    TFH_VERDICT_PROCESSOR_WAIT_PART * tfh_processor_wait(accounts->facts) * t->total >=
+		    by_class[v->cls])
 		v->confidence = TFH_CONFIDENCE_MEDIUM;
 	if (blocks(v->cls) &&
 	    by_class[v->cls] <= TFH_VERDICT_ERRORS * standard_error(accounts, v->cls))

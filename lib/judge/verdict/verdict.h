@@ -29,8 +29,8 @@ void tfh_find_periodic(struct tfh_result *r);
 /* pattern.c: steps of several kinds, micro-steps */
 void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r);
 
-/* given_up.c: stretches whose records were given up */
-int tfh_fill_given_up(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* discarded.c: stretches whose records were given up */
+int tfh_fill_discarded(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* tables.c: copies, kernels, pipeline stages, start-up, what each stream was given last */
 int tfh_fill_tables(const struct tfh_accounts *accounts, struct tfh_result *r);

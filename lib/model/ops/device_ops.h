@@ -10,7 +10,7 @@
 
 #include "format/table.h"
 #include "model/opened.h"
-#include "model/timeline/weave.h"
+#include "model/timeline/interleave.h"
 
 /* One GPUS or DRVR chunk. */
 struct tfh_table_chunk {
@@ -52,7 +52,7 @@ struct tfh_gpu {
 /* NULL: out of memory. */
 struct tfh_gpu *tfh_gpu_of(struct tfh_run *run, uint32_t process);
 /* A copy of a run that reads the files of one process through readers of its own, so that a pass
- * over events may be under way meanwhile. Only what weave.c touches. */
+ * over events may be under way meanwhile. Only what interleave.c touches. */
 struct tfh_run *tfh_shadow(struct tfh_run *run, uint32_t process, struct tfh_err *err);
 void tfh_shadow_free(struct tfh_run *shadow, uint32_t process);
 

@@ -251,16 +251,16 @@ bool tfh_join_read_on(struct tfh_join *j)
 	j->waits = j->fed && !j->last_block && !j->err;
 	if (j->waits)
 		return false;
-	if (j->last_block || !j->weave || j->err) {
+	if (j->last_block || !j->interleave || j->err) {
 		j->now = INT64_MAX;
 		return false;
 	}
-	j->last_block = !tfh_weave_fill(j->weave, j->block);
+	j->last_block = !tfh_interleave_fill(j->interleave, j->block);
 	take_block(j, j->block);
 	if (j->last_block) {
 		j->now = INT64_MAX;
 		if (!j->err)
-			j->err = tfh_weave_error(j->weave)->code;
+			j->err = tfh_interleave_error(j->interleave)->code;
 	}
 	return true;
 }
@@ -466,7 +466,7 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 		rc = j->wait ? tfh_by_order_open(one_thread(&shadow->proc[process]), &j->rank)
 			     : -ENOMEM;
 	if (!rc && host)
-		rc = tfh_weave_open(shadow, process, false, &j->weave);
+		rc = tfh_interleave_open(shadow, process, false, &j->interleave);
 	if (rc) {
 		tfh_join_close(j);
 		return rc;
@@ -490,7 +490,7 @@ void tfh_join_close(struct tfh_join *j)
 	}
 	tfh_by_order_close(j->rank);
 	free(j->wait);
-	tfh_weave_close(j->weave);
+	tfh_interleave_close(j->interleave);
 	tfh_names_free(&j->names);
 	tfh_arena_free(&j->arena);
 	free(j->slot);

@@ -15,7 +15,8 @@ struct tfh_join {
 	struct tfh_run *run;
 	uint32_t process;
 	struct tfh_rows *drvr;
-	struct tfh_weave *weave; /* NULL: there are no host records, or somebody else reads them */
+	struct tfh_interleave
+		*interleave; /* NULL: there are no host records, or somebody else reads them */
 	struct tfh_block *block;
 	int64_t now; /* every call that ended before is in a queue; INT64_MAX at the end */
 	bool last_block;

@@ -2,11 +2,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/timeline/weave.h"
+#include "model/timeline/interleave.h"
 
 struct tfh_merge {
 	struct tfh_run *run;
-	struct tfh_weave *weave;
+	struct tfh_interleave *interleave;
 	struct tfh_name_part **part; /* by process and thread */
 	struct tfh_err err;
 	struct tfh_block *block;
@@ -42,7 +42,8 @@ int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out
 	}
 	m->part = calloc(run->n_proc + 1, sizeof(*m->part));
 	m->block = malloc(sizeof(*m->block));
-	rc = m->part && m->block ? tfh_weave_open(run, process, true, &m->weave) : -ENOMEM;
+	rc = m->part && m->block ? tfh_interleave_open(run, process, true, &m->interleave)
+				 : -ENOMEM;
 	for (uint32_t i = 0; i < run->n_proc && !rc; i++) {
 		if (process != UINT32_MAX && process != i)
 			continue;
@@ -66,7 +67,7 @@ void tfh_merge_close(struct tfh_merge *m)
 	free(m->part);
 	free(m->next);
 	free(m->block);
-	tfh_weave_close(m->weave);
+	tfh_interleave_close(m->interleave);
 	free(m);
 }
 
@@ -86,9 +87,9 @@ static bool next_block(struct tfh_merge *m)
 		m->tap = NULL;
 		return false;
 	}
-	m->last = !tfh_weave_fill(m->weave, m->block);
+	m->last = !tfh_interleave_fill(m->interleave, m->block);
 	if (m->last)
-		m->err = *tfh_weave_error(m->weave);
+		m->err = *tfh_interleave_error(m->interleave);
 	m->entry = m->block->entry;
 	m->end = m->entry + m->block->n;
 	m->at_note = 0;

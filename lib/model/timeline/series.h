@@ -1,12 +1,12 @@
 /* One run of a chunk on its way into the time line: its records come in order of their ends, a few
- * dozen of them read ahead. weave.c puts those of all series in order. */
+ * dozen of them read ahead. interleave.c puts those of all series in order. */
 #ifndef TFH_MODEL_SERIES_H
 #define TFH_MODEL_SERIES_H
 
 #include "format/decode.h"
 
 #include "model/ahead.h"
-#include "model/timeline/weave.h"
+#include "model/timeline/interleave.h"
 
 /* Ticks are turned into nanoseconds by straight lines over blocks of about 20 ms at 3 GHz, between
  * points of the file's own clock table: the same for every record, and cheap. */

@@ -227,7 +227,7 @@ static void alike_loops(struct tfh_wording *w)
 				r->found.alike_loops));
 }
 
-static void given_up(struct tfh_wording *w, const struct tfh_given_up *g)
+static void discarded(struct tfh_wording *w, const struct tfh_discarded *g)
 {
 	char steps[128] = "";
 
@@ -290,8 +290,8 @@ void tfh_note_steps(struct tfh_wording *w)
 	slow_in_turn(w);
 	patterns(w);
 	alike_loops(w);
-	for (uint32_t i = 0; i < w->r->n_given_up; i++)
-		given_up(w, &w->r->given_up[i]);
+	for (uint32_t i = 0; i < w->r->n_discarded; i++)
+		discarded(w, &w->r->discarded[i]);
 	unjudged(w);
 	if (w->r->found.no_python)
 		tfh_remark(w, tfh_phrase(w, "no lines of Python: %s", w->r->found.no_python));

@@ -1,4 +1,4 @@
-#include "record/unseen.h"
+#include "record/sanitizer.h"
 
 #include <stddef.h>
 
@@ -11,7 +11,7 @@ RUNTIME void AnnotateIgnoreWritesEnd(const char *file, int line);
 RUNTIME void __msan_scoped_disable_interceptor_checks(void);
 RUNTIME void __msan_scoped_enable_interceptor_checks(void);
 
-void tfh_unseen_begin(void)
+void tfh_sanitizer_ignore_begin(void)
 {
 	if (AnnotateIgnoreReadsBegin && AnnotateIgnoreReadsEnd)
 		AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
@@ -21,7 +21,7 @@ void tfh_unseen_begin(void)
 		__msan_scoped_disable_interceptor_checks();
 }
 
-void tfh_unseen_end(void)
+void tfh_sanitizer_ignore_end(void)
 {
 	if (AnnotateIgnoreReadsBegin && AnnotateIgnoreReadsEnd)
 		AnnotateIgnoreReadsEnd(__FILE__, __LINE__);

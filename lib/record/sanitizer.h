@@ -4,11 +4,11 @@
  * give, and memory that we have filled, to the job and end it with its own exit code. What lies
  * between begin and end is not looked at. Nothing, without such a runtime.
  */
-#ifndef TFH_RECORD_UNSEEN_H
-#define TFH_RECORD_UNSEEN_H
+#ifndef TFH_RECORD_SANITIZER_H
+#define TFH_RECORD_SANITIZER_H
 
 /* Of the calling thread, nested; each begin needs its end before the thread ends. */
-void tfh_unseen_begin(void);
-void tfh_unseen_end(void);
+void tfh_sanitizer_ignore_begin(void);
+void tfh_sanitizer_ignore_end(void);
 
 #endif

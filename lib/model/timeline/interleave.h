@@ -1,7 +1,7 @@
-/* The inside of a merge: weave.c puts the records of all series in order, a block at a time;
+/* The inside of a merge: interleave.c puts the records of all series in order, a block at a time;
  * merge.c hands the events out. */
-#ifndef TFH_MODEL_WEAVE_H
-#define TFH_MODEL_WEAVE_H
+#ifndef TFH_MODEL_INTERLEAVE_H
+#define TFH_MODEL_INTERLEAVE_H
 
 #include <string.h>
 
@@ -27,15 +27,16 @@ struct tfh_block {
 	uint32_t note_process[TFH_BLOCK_NOTES];
 };
 
-struct tfh_weave;
+struct tfh_interleave;
 /* `first`: not of a shadow. Then a thread may unpack chunks meanwhile, when they are of one
  * process, and damage is noted in the run. 0 or -ENOMEM. */
-int tfh_weave_open(struct tfh_run *run, uint32_t process, bool first, struct tfh_weave **out);
-void tfh_weave_close(struct tfh_weave *m);
+int tfh_interleave_open(struct tfh_run *run, uint32_t process, bool first,
+			struct tfh_interleave **out);
+void tfh_interleave_close(struct tfh_interleave *m);
 /* Fills a block; what it held before may be gone. False: it is the last one. Touches nothing of the
  * run but its files and what says of damage. */
-bool tfh_weave_fill(struct tfh_weave *m, struct tfh_block *b);
+bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b);
 /* What ended it early, code 0 if nothing. */
-const struct tfh_err *tfh_weave_error(const struct tfh_weave *m);
+const struct tfh_err *tfh_interleave_error(const struct tfh_interleave *m);
 
 #endif

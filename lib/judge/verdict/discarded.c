@@ -150,7 +150,7 @@ static double median(struct mean *v, size_t n)
 	return v[n - 1].s;
 }
 
-static int fill(struct tally *t, const struct tfh_accounts *accounts, struct tfh_given_up *g)
+static int fill(struct tally *t, const struct tfh_accounts *accounts, struct tfh_discarded *g)
 {
 	const struct tfh_stretch *s = t->stretch;
 	double length = (double)(s->t1 - s->t0) / 1e9;
@@ -167,12 +167,12 @@ static int fill(struct tally *t, const struct tfh_accounts *accounts, struct tfh
 	g->median_s = median(t->mean.v, t->mean.n);
 	if (t->call.n)
 		qsort(t->call.v, t->call.n, sizeof(*t->call.v), by_count);
-	g->call = tfh_arena_array(accounts->facts->arena, TFH_VERDICT_GIVEN_UP_CALLS,
+	g->call = tfh_arena_array(accounts->facts->arena, TFH_VERDICT_DISCARDED_CALLS,
 				  sizeof(*g->call));
 	if (!g->call)
 		return -ENOMEM;
-	for (size_t i = 0; i < t->call.n && i < TFH_VERDICT_GIVEN_UP_CALLS; i++)
-		g->call[g->n_call++] = (struct tfh_given_up_call){
+	for (size_t i = 0; i < t->call.n && i < TFH_VERDICT_DISCARDED_CALLS; i++)
+		g->call[g->n_call++] = (struct tfh_discarded_call){
 			t->call.v[i].fn->name, t->call.v[i].count, (double)t->call.v[i].ns / 1e9};
 	return 0;
 }
@@ -187,21 +187,22 @@ static double launches_per_step(const struct tfh_accounts *accounts)
 	return accounts->train_steps ? (double)n / (double)accounts->train_steps : 0;
 }
 
-int tfh_fill_given_up(const struct tfh_accounts *accounts, struct tfh_result *r)
+int tfh_fill_discarded(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_feed *f = accounts->facts->feed;
 	int rc = 0;
 
 	if (!f->n_stretches || !f->digests)
 		return 0;
-	r->given_up = tfh_arena_array(accounts->facts->arena, f->n_stretches, sizeof(*r->given_up));
-	if (!r->given_up)
+	r->discarded =
+		tfh_arena_array(accounts->facts->arena, f->n_stretches, sizeof(*r->discarded));
+	if (!r->discarded)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < f->n_stretches && !rc; i++) {
 		struct tally t = {.accounts = accounts,
 				  .stretch = &f->stretches[i],
 				  .per_step = launches_per_step(accounts)};
-		struct tfh_given_up *g = &r->given_up[r->n_given_up];
+		struct tfh_discarded *g = &r->discarded[r->n_discarded];
 		if (t.stretch->process != accounts->facts->process)
 			continue;
 		rc = f->digests(f->arg, accounts->facts->process, add_digest, &t);
@@ -211,7 +212,7 @@ int tfh_fill_given_up(const struct tfh_accounts *accounts, struct tfh_result *r)
 		free(t.call.v);
 		if (rc)
 			break;
-		r->n_given_up++;
+		r->n_discarded++;
 	}
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* What the machine did to the job, by samples of once a second. */
 #include "judge/facts/facts.h"
 
-double tfh_crowd(const struct tfh_facts *facts)
+double tfh_processor_wait(const struct tfh_facts *facts)
 {
 	const struct tfh_sample *s = NULL;
 	uint32_t n = facts->feed->samples

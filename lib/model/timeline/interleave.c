@@ -16,16 +16,16 @@
 
 #include "model/timeline/series.h"
 
-struct tfh_weave {
+struct tfh_interleave {
 	struct tfh_run *run;
 	uint32_t begin, end;	     /* processes */
 	struct tfh_model_side *side; /* by process */
 	struct tfh_model_series **heap;
 	uint32_t n, cap;
-	int64_t due;			       /* before it no chunk needs to be opened */
-	struct tfh_stencils *given_up, *spare; /* given up: the block may still point into them */
-	struct tfh_unpack *unpack;	       /* of one process */
-	bool notes;			       /* damage: the run is not a shadow of one */
+	int64_t due;			      /* before it no chunk needs to be opened */
+	struct tfh_stencils *retired, *spare; /* retired: the block may still point into them */
+	struct tfh_unpack *unpack;	      /* of one process */
+	bool notes;			      /* damage: the run is not a shadow of one */
 	struct tfh_err err;
 };
 
@@ -38,7 +38,7 @@ static bool before(const struct tfh_model_series *a, const struct tfh_model_seri
 	return a->number < b->number;
 }
 
-static void sift_down(struct tfh_weave *m)
+static void sift_down(struct tfh_interleave *m)
 {
 	struct tfh_model_series *x = m->heap[0];
 	uint32_t i = 0, c;
@@ -53,7 +53,7 @@ static void sift_down(struct tfh_weave *m)
 	m->heap[i] = x;
 }
 
-static int push(struct tfh_weave *m, struct tfh_model_series *x)
+static int push(struct tfh_interleave *m, struct tfh_model_series *x)
 {
 	uint32_t i = m->n;
 
@@ -74,32 +74,32 @@ static void free_stencils(struct tfh_stencils *t)
 }
 
 /* The block is filled anew: nobody reads any more what it pointed to. */
-static void take_back(struct tfh_weave *m)
+static void take_back(struct tfh_interleave *m)
 {
-	for (struct tfh_stencils *t; (t = m->given_up);) {
-		m->given_up = t->next;
+	for (struct tfh_stencils *t; (t = m->retired);) {
+		m->retired = t->next;
 		t->next = m->spare;
 		m->spare = t;
 	}
 }
 
-static void end_chunk(struct tfh_weave *m, struct tfh_open_chunk *o)
+static void end_chunk(struct tfh_interleave *m, struct tfh_open_chunk *o)
 {
 	if (--o->runs)
 		return;
 	tft_events_close(o->events);
-	o->stencils->next = m->given_up;
-	m->given_up = o->stencils;
+	o->stencils->next = m->retired;
+	m->retired = o->stencils;
 	free(o);
 }
 
-static void end_series(struct tfh_weave *m, struct tfh_model_series *s)
+static void end_series(struct tfh_interleave *m, struct tfh_model_series *s)
 {
 	end_chunk(m, s->chunk);
 	free(s);
 }
 
-static int open_chunk(struct tfh_weave *m, uint32_t process, struct tfh_chunk *c)
+static int open_chunk(struct tfh_interleave *m, uint32_t process, struct tfh_chunk *c)
 {
 	struct tfh_lost lost = {0, false};
 	struct tft_events *events;
@@ -144,7 +144,7 @@ static int open_chunk(struct tfh_weave *m, uint32_t process, struct tfh_chunk *c
 }
 
 /* Opens every chunk that could hold the next event. */
-static int open_due(struct tfh_weave *m)
+static int open_due(struct tfh_interleave *m)
 {
 	struct tfh_run *run = m->run;
 
@@ -167,9 +167,10 @@ static int open_due(struct tfh_weave *m)
 	return 0;
 }
 
-int tfh_weave_open(struct tfh_run *run, uint32_t process, bool first, struct tfh_weave **out)
+int tfh_interleave_open(struct tfh_run *run, uint32_t process, bool first,
+			struct tfh_interleave **out)
 {
-	struct tfh_weave *m = calloc(1, sizeof(*m));
+	struct tfh_interleave *m = calloc(1, sizeof(*m));
 
 	*out = NULL;
 	if (m)
@@ -188,20 +189,20 @@ int tfh_weave_open(struct tfh_run *run, uint32_t process, bool first, struct tfh
 		m->side[i].next_number = calloc(n, sizeof(*m->side[i].next_number));
 		m->side[i].naming = calloc(n, 1);
 		if (!m->side[i].next_number || !m->side[i].naming) {
-			tfh_weave_close(m);
+			tfh_interleave_close(m);
 			return -ENOMEM;
 		}
 	}
 	m->notes = first;
 	if (first && m->end - m->begin == 1 && tfh_unpack_open(run, m->begin, &m->unpack)) {
-		tfh_weave_close(m);
+		tfh_interleave_close(m);
 		return -ENOMEM;
 	}
 	*out = m;
 	return 0;
 }
 
-void tfh_weave_close(struct tfh_weave *m)
+void tfh_interleave_close(struct tfh_interleave *m)
 {
 	if (!m)
 		return;
@@ -213,7 +214,7 @@ void tfh_weave_close(struct tfh_weave *m)
 		tfh_memory_free(&m->side[i].memory);
 	}
 	tfh_unpack_close(m->unpack);
-	free_stencils(m->given_up);
+	free_stencils(m->retired);
 	free_stencils(m->spare);
 	free(m->side);
 	free(m->heap);
@@ -304,7 +305,7 @@ static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t 
 }
 
 /* A call or anything else that is not a name. True: the series goes on. */
-static bool take_event(struct tfh_weave *m, struct tfh_model_series *s, struct tfh_block *b)
+static bool take_event(struct tfh_interleave *m, struct tfh_model_series *s, struct tfh_block *b)
 {
 	struct tfh_entry *e = &b->entry[b->n];
 	struct tfh_event *ev = &b->own[b->n];
@@ -344,7 +345,7 @@ static bool take_event(struct tfh_weave *m, struct tfh_model_series *s, struct t
 
 /* Takes the next record of a series, and of plain ones those behind it that end before `limit`.
  * True: the series goes on. */
-static inline bool take(struct tfh_weave *m, struct tfh_model_series *s, struct tfh_block *b,
+static inline bool take(struct tfh_interleave *m, struct tfh_model_series *s, struct tfh_block *b,
 			int64_t limit)
 {
 	if (s->next_number) {
@@ -363,7 +364,7 @@ static inline bool take(struct tfh_weave *m, struct tfh_model_series *s, struct 
 	return tfh_series_next(s);
 }
 
-bool tfh_weave_fill(struct tfh_weave *m, struct tfh_block *b)
+bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b)
 {
 	b->n = b->n_notes = 0;
 	take_back(m);
@@ -396,7 +397,7 @@ bool tfh_weave_fill(struct tfh_weave *m, struct tfh_block *b)
 	return !m->err.code;
 }
 
-const struct tfh_err *tfh_weave_error(const struct tfh_weave *m)
+const struct tfh_err *tfh_interleave_error(const struct tfh_interleave *m)
 {
 	return &m->err;
 }

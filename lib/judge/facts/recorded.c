@@ -1,7 +1,7 @@
 /* What of the run was recorded, where records were given up to keep the recording small. */
 #include "judge/facts/facts.h"
 
-int64_t tfh_seen_ns(const struct tfh_facts *facts, int64_t t0, int64_t t1)
+int64_t tfh_recorded_ns(const struct tfh_facts *facts, int64_t t0, int64_t t1)
 {
 	const struct tfh_feed *f = facts->feed;
 	int64_t ns = t1 - t0;
@@ -16,7 +16,7 @@ int64_t tfh_seen_ns(const struct tfh_facts *facts, int64_t t0, int64_t t1)
 	return ns > 0 || t1 < t0 ? ns : 0;
 }
 
-int64_t tfh_given_up_from(const struct tfh_facts *facts, int64_t t0, int64_t t1)
+int64_t tfh_discarded_from(const struct tfh_facts *facts, int64_t t0, int64_t t1)
 {
 	const struct tfh_feed *f = facts->feed;
 
