@@ -1,9 +1,9 @@
 /*
- * From records to the client's buffers. Records of the device wait in a queue that engines may add
- * to at any time; whoever comes along without locks moves them into a buffer of the client (at the
- * end of a call, in a flush, in our own thread). Records of calls go straight into a buffer of
- * their thread. Full buffers go back to the client; the others with a flush. Every record is handed
- * over once or counted as dropped.
+ * Delivers records to the client's buffers. Device records wait in a queue to which engines may add
+ * at any time; the next thread without locks moves them into a client's buffer (at the end of a
+ * call, in a flush, in our own thread). Records of calls go directly into their thread's buffer.
+ * Full buffers are returned to the client at once, the others with a flush. Every record is
+ * delivered once or counted as dropped.
  */
 #include "sim/cupti/sim_cupti.h"
 
@@ -15,7 +15,7 @@
 struct client_buffer {
 	unsigned char *p;
 	size_t size, used, max, n;
-	bool orphan; /* its thread is gone */
+	bool orphan; /* its thread has ended */
 	struct client_buffer *next;
 };
 
@@ -26,8 +26,8 @@ struct full_buffer {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Held by the one who moves records out of the queue, also while the client is asked for a
- * buffer. Taken before `lock`. */
+/* Held while moving records out of the queue, also while the client is asked for a buffer. Taken
+ * before `lock`. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static sim_requested_fn requested;
 static sim_completed_fn completed;
@@ -37,7 +37,7 @@ static struct client_buffer common;
 static struct client_buffer *sinks = &common;
 static struct full_buffer *parcels, **parcels_end = &parcels;
 static size_t held, dropped;
-static unsigned delivering; /* threads that are in the client's `completed` */
+static unsigned delivering; /* threads inside the client's `completed` */
 static pthread_key_t key;
 static __thread struct client_buffer *mine;
 static __thread bool in_client;
@@ -111,7 +111,7 @@ CUptiResult sim_buffers_register(sim_requested_fn r, sim_completed_fn c)
 	return result;
 }
 
-/* With lock: may another record be kept? */
+/* With lock: whether another record may be stored. */
 static bool admit(void)
 {
 	int limit = sim_cupti_config()->drop_after;
@@ -123,7 +123,7 @@ static bool admit(void)
 	return true;
 }
 
-/* With lock: a record could not be kept after all. */
+/* With lock: a record could not be stored. */
 static void lose(void)
 {
 	held--;
@@ -174,7 +174,7 @@ static struct sim_record take(void)
 	return out;
 }
 
-/* With lock: what s holds goes to the client. */
+/* With lock: sends the contents of s to the client. */
 static void pack(struct client_buffer *s)
 {
 	struct full_buffer *p = malloc(sizeof(*p));
@@ -197,9 +197,9 @@ static void overhead(uint32_t what, uint64_t start, void (*add)(const struct sim
 	add(&r);
 }
 
-/* With lock, which it releases while the client works. False: the client gave none. `told`: the
- * request itself leaves a record; one for the sake of such a record must not, or a client without
- * usable buffers would be asked for ever. */
+/* Requests a buffer. With lock, which it releases while the client runs. False if the client gave
+ * none. `told`: the request itself leaves a record; a request on behalf of such a record must not,
+ * or a client without usable buffers would be asked forever. */
 static bool request(struct client_buffer *s, bool told)
 {
 	enum { BUFFER_REQUEST = 7 << 16 };
@@ -236,7 +236,7 @@ static bool fits(const struct client_buffer *s, size_t size)
 	return s->used + size <= limit && (!s->max || s->n < s->max);
 }
 
-/* With lock, which it may release meanwhile; s is used by this thread alone. */
+/* With lock, which it may release meanwhile; only this thread uses s. */
 static void put(struct client_buffer *s, const struct sim_record *r)
 {
 	size_t size = sim_record_size(r->kind);
@@ -428,7 +428,7 @@ void sim_buffers_flush(bool also_empty)
 	pthread_mutex_unlock(&lock);
 	if (!there)
 		flush_here(also_empty);
-	/* What another thread has begun to hand over belongs to the flush. */
+	/* Deliveries started by other threads belong to the flush. */
 	pthread_mutex_lock(&lock);
 	while (delivering)
 		pthread_cond_wait(&answered, &lock);

@@ -1,4 +1,4 @@
-/* What the driver reports, as records: calls, synchronisations, operations, graph launches. */
+/* Converts the driver's events to records: calls, synchronisations, operations, graph launches. */
 #include "sim/cupti/sim_cupti.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void leave(struct sim_tools_call *c)
 	sim_buffers_pump();
 }
 
-/* Records hold the name's address: it stays. With the driver's lock. */
+/* Records hold the name's address, so it must stay valid. With the driver's lock. */
 static const char *keep_name(const char *name)
 {
 	static char **slots;

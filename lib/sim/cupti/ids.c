@@ -1,4 +1,4 @@
-/* Ids of objects, as they stand in records; and what is not there. */
+/* Ids of objects in records, and functions that are not supported. */
 #include "sim/cupti/sim_cupti.h"
 
 CUPTI_API(cuptiGetContextId, (CUcontext ctx, uint32_t *id), (ctx, id))
@@ -85,7 +85,7 @@ CUPTI_API(cuptiDeviceVirtualizationMode, (CUdevice d, int *mode), (d, mode))
 	return CUPTI_SUCCESS;
 }
 
-/* Switches without an effect here: what they would add to records stays 0. */
+/* Switches without an effect here: the fields they would fill stay 0. */
 #define ACCEPTED(name)                                                                             \
 	CUPTI_API(name, (uint8_t on), (on))                                                        \
 	{                                                                                          \
@@ -98,7 +98,7 @@ ACCEPTED(cuptiActivityEnableDeviceGraph)
 ACCEPTED(cuptiActivityEnableAllSyncRecords)
 ACCEPTED(cuptiActivityEnableCudaEventDeviceTimestamps)
 
-/* What a client may look up and does without. */
+/* Functions that a client may look up and can do without. */
 #define NOT_SUPPORTED(name)                                                                        \
 	CUPTI_API(name, (void), ())                                                                \
 	{                                                                                          \

@@ -1,6 +1,6 @@
 /*
- * Inner interface of the simulated CUPTI. Locks: the driver's (sim_mu), then `lock` of
- * client_buffers.c; a client's functions are called with neither.
+ * Internal interface of the simulated CUPTI. Lock order: the driver's (sim_mu), then `lock` of
+ * client_buffers.c. A client's functions are called with neither held.
  */
 #ifndef SIMCUPTI_INNER_H
 #define SIMCUPTI_INNER_H
@@ -46,17 +46,17 @@ enum sim_cupti_kind {
 enum { CBID_COUNT = 1024 };
 
 /* ---- the driver and the settings (driver_table.c) ---- */
-/* The driver's table; NULL when no simulated driver is there. */
+/* The driver's table; NULL if there is no simulated driver. */
 const struct sim_tools_table *sim_cupti_driver(void);
 /* Never NULL: all zero without a driver. */
 const struct sim_cupti_config *sim_cupti_config(void);
 /* Version of the interface: the setting, else that of this library. */
 uint32_t sim_cupti_version(void);
 CUptiResult sim_cupti_begin(const char *name);
-/* Attaches to the driver; CUPTI_ERROR_UNKNOWN when there is none, as the real library says. */
+/* Attaches to the driver; CUPTI_ERROR_UNKNOWN if there is none, like the real library. */
 CUptiResult sim_cupti_attach(void);
 void sim_cupti_detach(void);
-/* Of the process that attached, 0: none has. There are records in it only. */
+/* Pid of the process that attached, 0: none. Only that process has records. */
 uint32_t sim_cupti_pid(void);
 /* True in a child of the process that attached. */
 bool sim_cupti_forked(void);
@@ -64,17 +64,17 @@ int sim_cupti_cbid(const char *name);
 const char *sim_cupti_cbid_name(uint32_t id);
 
 /* ---- time (timestamps.c) ---- */
-/* The client's time of a moment of CLOCK_MONOTONIC, ns. */
+/* A time of CLOCK_MONOTONIC as the client's time, ns. */
 uint64_t sim_cupti_time(uint64_t mono);
 uint64_t sim_cupti_now(void);
-/* Notes how the client's clock stands, if it has one: the basis of sim_cupti_time. */
+/* Takes a reading of the client's clock, if it has one, for sim_cupti_time(). */
 void sim_cupti_clock_sample(void);
-/* Kernels have no times: a fault of real versions with a client's clock. */
+/* Kernels have no times: a fault of real versions when the client has a clock. */
 bool sim_cupti_clock_broken(void);
 
 /* ---- records (layouts.c) ---- */
-/* What will become a record; the encoding is done when it goes into a client's buffer, because
- * that is when the real library converts times. */
+/* Data of a future record. It is encoded when it goes into a client's buffer, because the real
+ * library converts times then. */
 struct sim_record {
 	enum sim_cupti_kind kind;
 	union {
@@ -87,7 +87,7 @@ struct sim_record {
 		} host;
 	};
 };
-/* Bytes of a record of this kind in this version; 0 when there is no such record. */
+/* Size of a record of this kind in this version; 0 if there is none. */
 size_t sim_record_size(enum sim_cupti_kind kind);
 void sim_record_encode(const struct sim_record *r, unsigned char *out);
 
@@ -96,15 +96,15 @@ typedef void (*sim_requested_fn)(unsigned char **buffer, size_t *size, size_t *m
 typedef void (*sim_completed_fn)(CUcontext ctx, uint32_t stream, unsigned char *buffer, size_t size,
 				 size_t valid);
 CUptiResult sim_buffers_register(sim_requested_fn requested, sim_completed_fn completed);
-/* Any thread, any lock of the driver: queues r for the common buffer. */
+/* Queues r for the shared buffer. Any thread, with any lock of the driver held. */
 void sim_buffers_add(const struct sim_record *r);
-/* Without locks: puts r into the calling thread's buffer. */
+/* Puts r into the calling thread's buffer. No locks held. */
 void sim_buffers_add_mine(const struct sim_record *r);
-/* Without locks: moves what is queued into the client's buffers and hands over full ones. */
+/* Moves queued records into the client's buffers and delivers full ones. No locks held. */
 void sim_buffers_pump(void);
-/* Hands over everything. */
+/* Delivers everything. */
 void sim_buffers_flush(bool also_empty);
-/* Full buffers go to the client every so many ms, from a thread of ours; 0 ends that. */
+/* Delivers full buffers every `ms` ms from a thread of ours; 0 stops that. */
 CUptiResult sim_buffers_period(uint32_t ms);
 size_t sim_buffers_dropped(void);
 CUptiResult sim_attribute(int attribute, size_t *size, void *value, bool set);

@@ -1,7 +1,7 @@
 /*
- * Time. Without a clock of the client, CUPTI's time is CLOCK_REALTIME, moved by the settings: the
- * distance to CLOCK_MONOTONIC is taken once, so that a test can compute it. With one, moments of
- * the device are converted along the line through the first and the newest reading of it.
+ * Time. Without a client's clock, CUPTI's time is CLOCK_REALTIME, shifted by the settings: the
+ * offset to CLOCK_MONOTONIC is taken once, so that a test can compute it. With one, device times
+ * are converted along the line through the first and the newest reading.
  */
 #include "sim/cupti/sim_cupti.h"
 
@@ -17,7 +17,7 @@ static struct clock_reading first, newest;
 static uint64_t base_mono;
 static int64_t base_distance;
 
-/* Without a driver nothing else has times, so any clock will do. */
+/* Without a driver nothing has times, so any clock will do. */
 static uint64_t mono_now(void)
 {
 	const struct sim_tools_table *driver = sim_cupti_driver();
@@ -51,7 +51,7 @@ void sim_cupti_clock_sample(void)
 	clock_fn f = __atomic_load_n(&client_clock, __ATOMIC_ACQUIRE);
 	if (!f)
 		return;
-	/* The tightest of some readings: the thread may lose the processor in the middle of one. */
+	/* The tightest of several readings: the thread may be preempted in the middle of one. */
 	struct clock_reading r = {0, 0};
 	for (uint64_t best = UINT64_MAX, n = 0; n < 8 && best > 2000; n++) {
 		uint64_t before = mono_now(), client = f(), width = mono_now() - before;
@@ -77,7 +77,7 @@ uint64_t sim_cupti_time(uint64_t mono)
 	struct clock_reading a = first, b = newest;
 	pthread_mutex_unlock(&mu);
 	double slope = 1;
-	/* Over less, the noise of two readings would be stretched. */
+	/* Over a shorter distance, the noise of two readings would be amplified. */
 	if (b.mono - a.mono > 1000000)
 		slope = (double)(b.client - a.client) / (double)(b.mono - a.mono);
 	return (uint64_t)((int64_t)b.client +

@@ -288,8 +288,7 @@ static void store(const struct where *w, size_t k, char *v)
 	}
 }
 
-/* Changes of single letters that make b of a, where two swapped ones count as one; more than left
- * are not looked for. */
+/* Edit distance of b from a, with a swap of neighbours as one change; searched up to `left`. */
 static int distance(const char *a, const char *b, int left)
 {
 	while (*a && *a == *b) {
@@ -316,7 +315,7 @@ static int distance(const char *a, const char *b, int left)
 	return 1 + best;
 }
 
-/* The setting that somebody may have meant. */
+/* Spelling suggestion for a setting. */
 static const char *nearest(const char *word)
 {
 	enum { MOST = 2 };
@@ -414,7 +413,7 @@ static void read_environment(void)
 	}
 }
 
-/* Others may own a SIM_ variable; one that is nearly ours is a mistake. */
+/* Other programs may own a SIM_ variable; one that resembles ours is a typing error. */
 static void check_environment(void)
 {
 	for (char **e = environ; *e; e++) {

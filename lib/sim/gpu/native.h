@@ -1,6 +1,6 @@
 /*
  * Kernels whose work is done by a function of another library, and which wait for those of other
- * ranks as engine/rendezvous.c says: what the simulated NCCL asks cuGetExportTable for.
+ * ranks (engine/rendezvous.c). The simulated NCCL gets this table from cuGetExportTable.
  */
 #ifndef SIM_NATIVE_H
 #define SIM_NATIVE_H
@@ -15,7 +15,7 @@ struct sim_native_table {
 	size_t size;
 	int version;
 	const struct sim_nccl_config *config;
-	/* Zeroed memory of this size, shared by all ranks, is a group. */
+	/* A group is zeroed memory of this size, shared by all ranks. */
 	size_t group_bytes;
 	/*
 	 * f, whose first parameters are (u64 group's address, u32 rank, u32 ranks, u64 ns), becomes

@@ -1,6 +1,6 @@
 /*
- * Inner interface of memory and of the objects made of it, and the types of the driver interface
- * that only they need (binary compatible with the real ones).
+ * Internal interface of memory and of objects made of it, with the driver's types that only they
+ * need (binary compatible with the real ones).
  */
 #ifndef SIM_OBJECTS_H
 #define SIM_OBJECTS_H
@@ -18,7 +18,7 @@ static inline bool sim_is_device(CUdevice d)
 	return d >= 0 && d < sim_cfg.devices;
 }
 
-/* Answer of a call that is known but that the simulator cannot do; leaves a note. */
+/* Result of a call that the simulator knows but cannot perform; leaves a note. */
 static inline CUresult sim_cannot(const struct sim_call *c)
 {
 	sim_truth_note("not supported: %s", c->name);
@@ -31,24 +31,24 @@ enum sim_owner {
 	SIM_OWN_CLIENT, /* registered host memory */
 	SIM_OWN_VMM,	/* cuMemUnmap */
 	SIM_OWN_IPC,	/* cuIpcCloseMemHandle */
-	SIM_OWN_OBJECT	/* array or module: not the client's to free */
+	SIM_OWN_OBJECT	/* array or module: not freed by the client */
 };
 enum { SIM_READ = 1, SIM_READ_WRITE = 3 };
 
-/* Puts *r into the table; CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED where it overlaps another. */
+/* Inserts *r into the table; CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED if it overlaps another. */
 CUresult sim_mem_insert(const struct sim_range *r);
-/* Memory of a device that is in use without an address: CUDA_ERROR_OUT_OF_MEMORY. */
+/* Charges device memory that has no address: CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_mem_charge(struct sim_device *dev, size_t n);
 void sim_mem_uncharge(struct sim_device *dev, size_t n);
-/* Takes the range out that begins at p and has this owner; it stays mapped. */
+/* Removes the range that starts at p and has this owner; it stays mapped. */
 bool sim_mem_remove(const void *p, enum sim_owner owner, struct sim_range *out);
 /* Runs fn on the range that holds p, with the table locked. */
 bool sim_mem_change(const void *p, void (*fn)(struct sim_range *, void *), void *arg);
 /* Allocates n bytes as *want says; low: in the first 2 GiB, for pointers of 32 bits. */
 CUresult sim_mem_new(struct sim_call *c, const struct sim_range *want, size_t n, bool low,
 		     char **out);
-/* Checks that the device may use [p, p + n): CUDA_ERROR_INVALID_VALUE beyond the allocation's
- * end or without access. Memory that the driver does not know is pageable host memory: fine. */
+/* Checks that the device may use [p, p + n): CUDA_ERROR_INVALID_VALUE beyond the end of the
+ * allocation or without access. Unknown memory is pageable host memory, which is valid. */
 CUresult sim_mem_check(const void *p, size_t n, bool write);
 CUresult sim_mem_free(struct sim_call *c, CUdeviceptr p);
 CUresult sim_mem_pitch(struct sim_call *c, CUdeviceptr *out, size_t *pitch, size_t w, size_t h,
@@ -66,22 +66,22 @@ struct sim_share {
 	uint32_t kind, flags;
 };
 enum sim_share_kind { SIM_SHARE_MEMORY = 1, SIM_SHARE_PHYS, SIM_SHARE_POOL, SIM_SHARE_EVENT };
-/* A new file of n zero bytes with a trailing page that says what it is; -1: no more files. */
+/* A new file of n zero bytes with a trailing page that describes it; -1 if files run out. */
 int sim_share_file(size_t n, const struct sim_share *about);
-/* Reads that trailing page back: false when fd is not such a file. */
+/* Reads that trailing page; false if fd is not such a file. */
 bool sim_share_read(int fd, struct sim_share *about);
 /* Fills *h so that another process can open fd; it must stay open here. */
 void sim_share_export(int fd, struct sim_share *h);
-/* Opens what *h describes, maps its bytes: CUDA_ERROR_INVALID_HANDLE when that is no such thing,
- * CUDA_ERROR_MAP_FAILED when it is gone. */
+/* Opens and maps what *h describes: CUDA_ERROR_INVALID_HANDLE if it is something else,
+ * CUDA_ERROR_MAP_FAILED if it is gone. */
 CUresult sim_share_open(const struct sim_share *h, enum sim_share_kind kind, char **out);
-/* Makes the device memory that begins at p a shared file, in its place. Waits for its context. */
+/* Replaces the device memory that starts at p with a shared file. Waits for its context. */
 CUresult sim_mem_share(const void *p, struct sim_share *h);
 
 /* ---- pools (memory/pool.c) ---- */
 bool sim_pool_is(const struct sim_pool *p);
 unsigned sim_pool_handles(const struct sim_pool *p);
-/* n bytes of the pool were given back. */
+/* n bytes of the pool were freed. */
 void sim_pool_return(struct sim_pool *p, size_t n);
 
 /* ---- managed memory (memory/managed.c) ---- */
@@ -98,19 +98,19 @@ struct sim_linear {
 	size_t n;
 	CUstream stream;
 	bool async;
-	int want; /* enum sim_dir, or -1 when the call's name does not say it */
+	int want; /* enum sim_dir, or -1 if the function's name does not determine it */
 };
 CUresult sim_linear_copy(struct sim_call *c, const struct sim_linear *l);
 CUresult sim_copy_2d(struct sim_call *c, const CUDA_MEMCPY2D *p, CUstream h, bool async);
 CUresult sim_copy_3d(struct sim_call *c, const CUDA_MEMCPY3D *p, CUstream h, bool async);
-/* The steps of a copy, for batches: what it is, then its run. */
+/* The steps of a copy, for batches: classify, then run. */
 CUresult sim_copy_classify(struct sim_work *w, struct sim_ctx *ctx);
 CUresult sim_copy_run(struct sim_call *c, CUstream h, struct sim_work *w, bool async);
 
 /* ---- arrays (texture/array.c) ---- */
 struct sim_array {
 	int magic;
-	bool part; /* a level or a plane: lives with its parent */
+	bool part; /* a level or a plane: freed with its parent */
 	size_t width, height, depth;
 	int format;
 	unsigned channels, flags, elem; /* elem: bytes of an element */
@@ -131,7 +131,7 @@ enum {
 };
 bool sim_array_is(const void *a);
 bool sim_mipmap_is(const void *a);
-/* Bytes of one channel of a format, 0 if there is no such. */
+/* Bytes of one channel of a format, 0 if the format is unknown. */
 unsigned sim_format_bytes(int format);
 
 typedef struct {

@@ -1,7 +1,7 @@
 /*
- * Inner interface of the simulated driver. One process-wide lock (sim_mu) guards the graph of
- * pending operations; memory, modules and the truth log have locks of their own, which are taken
- * inside sim_mu or alone, never around it.
+ * Internal interface of the simulated driver. One process-wide lock (sim_mu) guards the graph of
+ * pending operations. Memory, modules and the truth log have locks of their own, taken inside
+ * sim_mu or alone, never around it.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -30,14 +30,14 @@ struct sim_fail {
 	int code;
 };
 
-/* What the simulated NCCL asks for through native.h. */
+/* Settings that the simulated NCCL reads through native.h. */
 struct sim_nccl_config {
 	double gbps;
 	uint64_t latency_ns;
 	char *dir;
 };
 
-/* What the simulated CUPTI asks for through tools.h. */
+/* Settings that the simulated CUPTI reads through tools.h. */
 struct sim_cupti_config {
 	int version, subscribers, drop_after, shuffle, zero_times;
 	size_t buffer_bytes, node_bytes;
@@ -76,7 +76,7 @@ extern struct sim_config sim_cfg;
 void sim_config_load(void);
 
 /* ---- time (engine/sim_clock.c) ---- */
-/* CLOCK_MONOTONIC, whatever the setting `time` says. */
+/* CLOCK_MONOTONIC, whatever the setting `time`. */
 static inline uint64_t sim_real_now(void)
 {
 	struct timespec t;
@@ -85,11 +85,11 @@ static inline uint64_t sim_real_now(void)
 }
 /* The clock of the simulation: the real one, or the virtual one of this process. */
 uint64_t sim_now(void);
-/* The three below need sim_mu not held. Virtual time: they move the clock. */
+/* These three need sim_mu not held. In virtual time they advance the clock. */
 void sim_sleep_until(uint64_t ns);
-/* Burns CPU for ns: what a call costs its caller. */
+/* Burns CPU for ns, the cost of a call to its caller. */
 void sim_host_cost(uint64_t ns);
-/* At the start of a query: what is over by now is done. */
+/* At the start of a query: completes what is over by now. */
 void sim_poll_cost(void);
 
 /* ---- objects ---- */
@@ -125,10 +125,10 @@ enum { SIM_MAX_SLOTS = 32 };
 
 struct sim_op;
 struct sim_meeting;
-/* What an engine can do at one time. */
+/* One operation at a time runs in a slot of an engine. */
 struct sim_slot {
 	bool busy;
-	uint64_t free; /* when its last operation ended */
+	uint64_t free; /* end of its last operation */
 	/* virtual time only */
 	struct sim_op *op;
 	struct sim_meeting *meeting;
@@ -164,9 +164,9 @@ struct sim_stream {
 	struct sim_ctx *ctx;
 	struct sim_op *tail; /* holds a reference */
 	unsigned pending;
-	bool dead; /* destroyed, but work is pending */
+	bool dead; /* destroyed, but with pending work */
 	struct sim_capture *capture;
-	struct sim_node **cap_deps; /* nodes that the next captured one depends on */
+	struct sim_node **cap_deps; /* dependencies of the next captured node */
 	CUgraphEdgeData *cap_edges;
 	size_t ncap_deps;
 	struct sim_attributes *attributes;
@@ -182,7 +182,7 @@ struct sim_ctx {
 	struct sim_stream legacy;
 	struct sim_stream *streams; /* all but legacy */
 	CUresult sticky;	    /* error of a kernel, returned by all later calls */
-	struct sim_green *green;    /* whose context this is (device/green.c) */
+	struct sim_green *green;    /* the green context this belongs to (device/green.c) */
 	size_t limits[SIM_LIMITS];
 	unsigned peers; /* devices to which access is enabled */
 };
@@ -198,7 +198,7 @@ struct sim_event {
 	struct sim_ipc_event *ipc; /* shared with other processes (stream/ipc_event.h) */
 };
 
-/* ---- work: what an operation or a graph node does ---- */
+/* ---- work: of an operation or a graph node ---- */
 enum sim_kind {
 	SIM_K_KERNEL,
 	SIM_K_COPY,
@@ -217,7 +217,7 @@ struct sim_copy {
 	size_t width, height, depth, dpitch, dslice, spitch, sslice;
 	enum sim_dir dir;
 	bool pageable;
-	char *staged; /* source bytes taken at call time, freed after the copy */
+	char *staged; /* source bytes read at call time, freed after the copy */
 };
 
 struct sim_launch {
@@ -234,7 +234,7 @@ struct sim_set {
 	unsigned value, elem;
 };
 
-/* Stream memory operations, one after the other. */
+/* Stream memory operations, in sequence. */
 struct sim_value {
 	int what; /* CUstreamBatchMemOpType */
 	unsigned flags;
@@ -267,11 +267,11 @@ struct sim_work {
 	};
 };
 
-/* Copies w with its owned buffers / frees them. */
+/* Copies w with its owned buffers, or frees them. */
 struct sim_work sim_work_dup(const struct sim_work *w);
 void sim_work_release(struct sim_work *w);
 size_t sim_copy_bytes(const struct sim_copy *c);
-/* How long w takes on its engine, in ns; SIM_NEVER for the kernel that hangs. */
+/* Duration of w on its engine in ns; SIM_NEVER for the kernel that hangs. */
 uint64_t sim_work_ns(const struct sim_work *w);
 
 /* ---- one call of the interface (entry/enter.c) ---- */
@@ -279,11 +279,11 @@ struct sim_call {
 	const char *name;
 	uint64_t no, t0;
 	bool per_thread; /* the _ptsz/_ptds variant */
-	/* what the truth log says beside name, times and result */
+	/* for the truth log, besides name, times and result */
 	uint64_t bytes, stream;
 	const char *dir, *host, *kernel;
 	bool captured;
-	struct sim_tools_call *tool; /* while a tracing library listens (tools.h) */
+	struct sim_tools_call *tool; /* while a tracing library is attached (tools.h) */
 };
 enum sim_need { SIM_NEED_NONE, SIM_NEED_INIT, SIM_NEED_CTX };
 enum sim_state { SIM_FRESH, SIM_READY, SIM_FORKED, SIM_EXITED };
@@ -291,7 +291,7 @@ extern enum sim_state sim_state;
 extern __thread bool sim_in_callback;
 CUresult sim_enter(struct sim_call *c, const char *name, enum sim_need need, bool per_thread);
 CUresult sim_leave(struct sim_call *c, CUresult r);
-/* The error of the setting `fail` for this call of name, or 0. */
+/* The error that the setting `fail` injects into this call of name, or 0. */
 CUresult sim_injected(const char *name);
 uint64_t sim_new_id(void);
 long sim_tid(void);
@@ -301,13 +301,13 @@ extern pthread_mutex_t sim_mu;
 struct sim_op {
 	unsigned refs;	/* under sim_mu */
 	uint32_t done;	/* futex word */
-	unsigned ndeps; /* not yet done; 1 is held by the submitter while it adds others */
+	unsigned ndeps; /* not yet done; the submitter holds 1 while it adds others */
 	struct sim_op **succ;
 	unsigned nsucc, csucc;
 	uint64_t ready, start, end; /* ns */
 	uint64_t call, stream_id;
 	int prio;		   /* of its stream: lower numbers go first */
-	struct sim_stream *stream; /* whose pending count it is in, or NULL */
+	struct sim_stream *stream; /* the stream that counts it as pending, or NULL */
 	struct sim_op *qnext;
 	uint32_t graph; /* executable graph that it belongs to, or 0 */
 	uint64_t node;	/* of that graph; SIM_NODE_ALL at its end */
@@ -316,18 +316,18 @@ struct sim_op {
 };
 struct sim_op *sim_op_new(const struct sim_work *w, uint64_t call, uint64_t stream_id);
 void sim_op_depend(struct sim_op *op, struct sim_op *on);
-/* Gives up the submitter's hold; the operation runs as soon as its dependencies are done. */
+/* Releases the submitter's hold; the operation runs once its dependencies are done. */
 void sim_op_commit(struct sim_op *op);
 void sim_op_ref(struct sim_op *op);
 void sim_op_unref(struct sim_op *op);
-/* Without sim_mu: waits for op and gives up the caller's reference; NULL is done. */
+/* Waits for op and drops the caller's reference; NULL counts as done. Without sim_mu. */
 void sim_op_wait(struct sim_op *op);
 bool sim_op_done(const struct sim_op *op);
-/* With sim_mu, which it may release meanwhile: waits until the stream's launch queue has room. */
+/* Waits until the stream's launch queue has space. With sim_mu, which it may release meanwhile. */
 void sim_wait_room(struct sim_stream *s);
 void sim_engine_init(void);
-/* With sim_mu: starts the engine's thread unless it runs. False when there can be no thread; no
- * operation of that engine may be committed then. */
+/* Starts the engine's thread unless it runs. False on failure; then no operation of that engine may
+ * be committed. With sim_mu. */
 bool sim_engine_start(struct sim_device *dev, enum sim_engine_id id);
 void sim_perform(const struct sim_work *w);
 /* Stream memory operations (engine/memop.c): a copy of *p, checked. */
@@ -338,18 +338,18 @@ CUresult sim_values_from(struct sim_work *w, struct sim_ctx *ctx, const CUstream
 struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned flags, int prio);
 /* Current context of the calling thread, NULL if none. */
 struct sim_ctx *sim_ctx_current(void);
-/* The stream that h means. Calls with a stream of their own need no current context (drjit makes
- * such calls on real devices); a default stream without one is an error, as is a failed context. */
+/* The stream of handle h. Calls with an explicit stream need no current context (drjit makes such
+ * calls on real devices); a default stream without one is an error, as is a failed context. */
 CUresult sim_stream_get(struct sim_call *c, CUstream h, struct sim_stream **out);
-/* Puts work w (taken over, on failure too) into stream s in order. *out, if asked for, gets a
- * reference to the operation, NULL when the call was captured into a graph. */
+/* Submits work w (ownership is taken, also on failure) to stream s in order. *out, if not NULL,
+ * gets a reference to the operation, or NULL if the call was captured into a graph. */
 CUresult sim_submit(struct sim_call *c, struct sim_stream *s, struct sim_work *w,
 		    struct sim_op **out);
-/* With sim_mu: makes op the next in s, by the rules of legacy and blocking streams. */
+/* Makes op the next one in s, by the rules of legacy and blocking streams. With sim_mu. */
 void sim_stream_order(struct sim_stream *s, struct sim_op *op);
-/* With sim_mu: one operation of s is done; frees s when it was destroyed and this was the last. */
+/* One operation of s is done; frees s if it was destroyed and this was the last. With sim_mu. */
 void sim_stream_leave(struct sim_stream *s);
-/* Waits for all work of s (legacy: of all blocking streams too). */
+/* Waits for all work of s (legacy: also of all blocking streams). */
 void sim_stream_drain(struct sim_stream *s);
 void sim_ctx_drain(struct sim_ctx *ctx);
 void sim_stream_init(struct sim_stream *s, struct sim_ctx *ctx, unsigned flags);
@@ -358,17 +358,17 @@ void sim_streams_free(struct sim_ctx *ctx);
 /* ---- capture (graph/stream_capture.c), with sim_mu but for the last ---- */
 CUresult sim_capture_work(struct sim_stream *s, struct sim_work *w);
 CUresult sim_capture_record(struct sim_stream *s, struct sim_event *e, bool external);
-/* Returns true when the wait was handled by a capture, with its result in *r. */
+/* True if a capture handled the wait, with the result in *r. */
 bool sim_capture_wait(struct sim_stream *s, struct sim_event *e, bool external, CUresult *r);
-/* An operation that no capture allows (sync, query) invalidates it: returns the error or 0. */
+/* An operation that no capture allows (sync, query) invalidates it. Returns the error or 0. */
 CUresult sim_capture_forbid(struct sim_stream *s);
 /* The stream is destroyed. */
 void sim_capture_leave(struct sim_stream *s);
-/* Calls that may wait for the device invalidate the captures that forbid them to this thread:
- * returns the error or 0. */
+/* Calls that may wait for the device invalidate the captures that forbid this to the calling
+ * thread. Returns the error or 0. */
 CUresult sim_capture_unsafe(void);
-extern unsigned sim_captures; /* under way */
-/* The same without sim_mu, for calls that are such by their name. */
+extern unsigned sim_captures; /* in progress */
+/* The same without sim_mu, for calls identified by name. */
 CUresult sim_capture_check(const char *name);
 
 /* ---- graphs (graph/structure.c, more in graph.h) ---- */
@@ -379,7 +379,7 @@ struct sim_condition;
 struct sim_node {
 	int magic, type;
 	struct sim_graph *graph;
-	size_t index;	     /* in the graph, for good */
+	size_t index;	     /* in the graph; never changes */
 	uint64_t id, origin; /* origin: id of the node that this one is a copy of, or 0 */
 	struct sim_work work;
 	struct sim_node **deps;
@@ -401,12 +401,12 @@ struct sim_graph {
 	uint32_t id;
 	struct sim_node **nodes; /* NULL where one was destroyed */
 	size_t n;
-	struct sim_node *owner; /* the node that this graph is below, or NULL */
-	struct sim_user *users; /* objects that live as long as the graph */
-	unsigned conditions;	/* handles made for it that no node uses yet */
+	struct sim_node *owner; /* the node that contains this graph, or NULL */
+	struct sim_user *users; /* objects kept alive by the graph */
+	unsigned conditions;	/* handles created for it that no node uses yet */
 };
 struct sim_graph *sim_graph_new(void);
-/* Takes w over; copies deps. */
+/* Takes ownership of w; copies deps. */
 struct sim_node *sim_graph_add(struct sim_graph *g, int type, const struct sim_work *w,
 			       struct sim_node *const *deps, size_t ndeps);
 void sim_graph_free(struct sim_graph *g);
@@ -414,13 +414,12 @@ void sim_graph_free(struct sim_graph *g);
 CUresult sim_capture_alloc(struct sim_stream *s, struct sim_device *dev, size_t n,
 			   CUdeviceptr *out);
 CUresult sim_capture_graph(struct sim_stream *s, const struct sim_graph *g);
-/* Memory of a graph (graph/graph_memory.c), which is freed by being marked so: false when it was
- * free. */
+/* Memory of a graph (graph/graph_memory.c), freed by being marked; false if it was free. */
 bool sim_reserve_is(const void *p);
 bool sim_reserve_free(const void *p);
 /* Id of an executable graph, 0 if it is none. */
 uint32_t sim_exec_id(CUgraphExec e);
-/* Takes w over; copies deps. */
+/* Takes ownership of w; copies deps. */
 struct sim_node *sim_graph_add(struct sim_graph *g, int type, const struct sim_work *w,
 			       struct sim_node *const *deps, size_t ndeps);
 void sim_graph_free(struct sim_graph *g);
@@ -437,18 +436,18 @@ struct sim_range {
 	uint64_t id;
 	struct sim_pool *pool;
 	unsigned access;	     /* of the device: 0 none, 1 read, 3 read and write */
-	int owner;		     /* enum sim_owner of objects.h: which calls give it back */
+	int owner;		     /* enum sim_owner in objects.h: which calls free it */
 	bool charged;		     /* counts as used memory of dev */
-	bool freeing;		     /* its stream-ordered free is on the way */
+	bool freeing;		     /* its stream-ordered free is pending */
 	int fd;			     /* the file that other processes map, or -1 */
 	struct sim_phys *phys;	     /* what cuMemMap mapped here */
-	struct sim_managed *managed; /* advice and places of managed memory */
+	struct sim_managed *managed; /* advice and location of managed memory */
 };
-/* Finds the allocation that holds p; copies it to *out. */
+/* Finds the allocation that contains p; copies it to *out. */
 bool sim_mem_find(const void *p, struct sim_range *out);
 /* Device memory for a module variable. */
 CUresult sim_mem_static(struct sim_device *dev, size_t n, char **out);
-/* Releases an allocation of any kind at its first byte; without waiting for anything. */
+/* Frees an allocation of any kind by its first byte, without waiting. */
 CUresult sim_mem_release(const void *p, bool host);
 
 /* ---- modules (kernel/module.c) ---- */
@@ -485,7 +484,7 @@ struct sim_var {
 };
 struct sim_module {
 	int magic;
-	bool opaque; /* names unknown: any is accepted */
+	bool opaque; /* names unknown: any name is accepted */
 	char *text;
 	struct sim_func *funcs;
 	struct sim_var *vars;
@@ -493,14 +492,14 @@ struct sim_module {
 };
 /* Reads kernels and variables out of PTX text; m->text is owned by m. (ptx/outline.c) */
 void sim_ptx_scan(struct sim_module *m);
-/* The same from a cubin's symbol table, as far as it is there. (kernel/image.c) */
+/* The same from a cubin's symbol table, as far as present. (kernel/image.c) */
 void sim_elf_scan(struct sim_module *m, const void *image);
 struct sim_func *sim_func_add(struct sim_module *m, const char *name, size_t len);
 struct sim_var *sim_var_add(struct sim_module *m, const char *name, size_t len, size_t size);
-/* Packs launch arguments by the kernel's layout. Takes from params or extra. (kernel/launch.c) */
+/* Packs launch arguments from params or extra in the kernel's layout. (kernel/launch.c) */
 CUresult sim_launch_set(struct sim_work *w, struct sim_ctx *ctx, const CUDA_KERNEL_NODE_PARAMS *p);
 CUresult sim_launch_run(struct sim_call *c, const CUDA_KERNEL_NODE_PARAMS *p, CUstream h);
-/* As cuEventRecord does. (stream/event.c) */
+/* Like cuEventRecord. (stream/event.c) */
 CUresult sim_event_record(struct sim_call *c, CUevent e, CUstream h);
 /* Fills w from a 3D copy description; directions by memory types. (memory/copy.c) */
 CUresult sim_copy_from_3d(struct sim_work *w, const CUDA_MEMCPY3D *p, struct sim_ctx *ctx);
@@ -516,7 +515,7 @@ void sim_truth_op(const struct sim_op *op);
 void sim_truth_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- interpreter (ptx/statements.c, ptx/interpret.c) ---- */
-/* Decodes once; returns NULL and says why in err when the kernel uses what is not known. */
+/* Decodes once; returns NULL with the reason in err if the kernel uses something unknown. */
 struct ptx_prog *ptx_decode(const struct sim_func *f, char *err, size_t nerr);
 void ptx_free(struct ptx_prog *p);
 /* Runs all blocks; CUDA_ERROR_ILLEGAL_ADDRESS on a wild access, CUDA_ERROR_OUT_OF_MEMORY. */

@@ -1,4 +1,4 @@
-/* Feeds a tracing library: see tools.h. */
+/* Serves a tracing library; see tools.h. */
 #include "sim/gpu/tools.h"
 
 #include "sim/gpu/objects.h"
@@ -149,7 +149,7 @@ static void take_pending(void (*each)(const struct sim_tools_op *op))
 
 static void take_memory(uint32_t device, size_t bytes)
 {
-	(void)sim_mem_charge(&sim_dev[device], bytes); /* none left: nothing goes */
+	(void)sim_mem_charge(&sim_dev[device], bytes); /* none left: nothing is taken */
 }
 
 static uint32_t context_id(CUcontext ctx)

@@ -1,7 +1,7 @@
 /*
- * What the simulated driver tells a tracing library: every call, every operation that an engine
- * has finished. NVIDIA's library gets this through tables that the driver does not document; ours
- * asks cuGetExportTable for the table below. One client at a time.
+ * Events of the simulated driver for a tracing library: every call, and every operation that an
+ * engine has completed. NVIDIA's library uses undocumented tables of the driver for this; the
+ * simulated one gets the table below from cuGetExportTable. One client at a time.
  */
 #ifndef SIM_TOOLS_H
 #define SIM_TOOLS_H
@@ -12,7 +12,7 @@ enum { SIM_TOOLS_VERSION = 1 };
 /* The bytes of the name under which cuGetExportTable has the table. */
 #define SIM_TOOLS_UUID "simgpu-tools-001"
 
-/* Node of the entry that stands for a whole graph launch. */
+/* Node of the entry for a whole graph launch. */
 #define SIM_NODE_ALL UINT64_MAX
 
 enum sim_tools_kind { SIM_TOOLS_KERNEL, SIM_TOOLS_COPY, SIM_TOOLS_MEMSET, SIM_TOOLS_GRAPH };
@@ -25,7 +25,8 @@ enum sim_tools_mem {
 	SIM_TOOLS_MANAGED = 5
 };
 
-/* Times are CLOCK_MONOTONIC ns; of an operation under way, end is 0, and start until it runs. */
+/* Times are CLOCK_MONOTONIC ns; for an operation in progress end is 0, and so is start until it
+ * runs. */
 struct sim_tools_op {
 	enum sim_tools_kind kind;
 	uint32_t device, context, stream;
@@ -67,7 +68,7 @@ struct sim_tools_call {
 	int id;
 };
 
-/* done is called with the driver's lock held: it may not call the driver. */
+/* `done` is called with the driver's lock held, so it must not call the driver. */
 struct sim_tools_client {
 	void (*enter)(struct sim_tools_call *c);
 	void (*leave)(struct sim_tools_call *c);
@@ -84,16 +85,16 @@ struct sim_tools_table {
 	int version;
 	const struct sim_cupti_config *config;
 	const struct sim_nvml_config *nvml;
-	/* The client stays attached until attach(NULL); calls under way may still reach the old
-	 * one. */
+	/* The client stays attached until attach(NULL); calls in progress may still reach the
+	 * previous client. */
 	void (*attach)(const struct sim_tools_client *client);
-	/* Device memory goes for good. With the driver's lock held. */
+	/* Takes device memory permanently. With the driver's lock held. */
 	void (*take_memory)(uint32_t device, size_t bytes);
-	/* Hands over every operation under way, once; it is not reported when done. */
+	/* Passes on every pending operation, once; it is not reported when done. */
 	void (*take_pending)(void (*each)(const struct sim_tools_op *op));
-	/* The error that the setting `fail` has for this call of name, or 0. */
+	/* The error that the setting `fail` injects into this call of name, or 0. */
 	CUresult (*injected)(const char *name);
-	/* Ids as in the operations; 0 when the handle is not one. */
+	/* Ids as in the operations; 0 if the handle is invalid. */
 	uint32_t (*context_id)(CUcontext ctx);
 	uint32_t (*device_of)(CUcontext ctx);
 	uint32_t (*stream_id)(CUcontext ctx, CUstream s, bool per_thread);
@@ -101,7 +102,7 @@ struct sim_tools_table {
 	uint32_t (*exec_id)(CUgraphExec e);
 	uint64_t (*node_id)(CUgraphNode n);
 	enum sim_state (*state)(void);
-	/* False: there is no such device. */
+	/* False if there is no such device. */
 	bool (*counters)(int device, struct sim_tools_counters *out, uint64_t *total_memory);
 	uint64_t (*now)(void); /* the clock of all these times */
 };

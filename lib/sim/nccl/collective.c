@@ -1,4 +1,4 @@
-/* The operations: checks, how long they take, their launch. */
+/* The operations: argument checks, duration, launch. */
 #include "sim/nccl/sim_nccl.h"
 
 /* Bytes that cross the slowest link of a ring, for `bytes` of the caller's count. */
@@ -42,7 +42,7 @@ static void place(const struct sim_task *t, struct sim_args *a)
 	bool sends = t->coll == C_SEND;
 	a->group = (uintptr_t)sim_group_between(c, sends ? c->rank : t->peer,
 						sends ? t->peer : c->rank);
-	/* Nobody waits for a message to itself. */
+	/* A message to oneself waits for nobody. */
 	a->ranks = t->peer == c->rank ? 1 : 2;
 	a->rank = a->ranks == 2 && !sends;
 }

@@ -1,7 +1,7 @@
 /*
- * Communicators. The ranks, in one process or several of a host, share a file: its start, then
- * the places where kernels meet, then room for data, of which only what is used takes memory.
- * A communicator's memory stays until the process ends: kernels may still be pending.
+ * Communicators. The ranks, in one process or several on a host, share a file: a header, the
+ * rendezvous entries of the kernels, then data regions, of which only what is used takes memory. A
+ * communicator's memory stays until the process ends, since kernels may be pending.
  */
 #include "sim/nccl/sim_nccl.h"
 
@@ -124,7 +124,7 @@ static void changed(uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Until *word is at least n; false when the communicator was aborted. */
+/* Waits until *word is at least n; false if the communicator was aborted. */
 static bool wait_for(struct sim_shared *s, uint32_t *word, uint32_t n)
 {
 	struct timespec t = {0, 10000000};
@@ -167,7 +167,7 @@ static ncclResult_t open_shared(struct ncclComm *c)
 	return ncclSuccess;
 }
 
-/* A communicator of the current context that has told the others of itself. */
+/* A communicator in the current context that has announced itself to the others. */
 static ncclResult_t begin(struct ncclComm **out, const char *name, int ranks, int rank)
 {
 	const struct sim_nccl_driver *d = sim_nccl_driver();
@@ -207,7 +207,7 @@ static ncclResult_t complete(struct ncclComm *c)
 	return ncclSuccess;
 }
 
-/* A split's new communicator, once all ranks of the parent have said where they go. */
+/* A split's new communicator, once all ranks of the parent have announced their colours. */
 static ncclResult_t resolve(struct comm_setup *b)
 {
 	struct sim_shared *s = b->parent->shared;
@@ -349,7 +349,7 @@ NCCL_API(ncclCommDestroy, (ncclComm_t c), (c))
 	return ncclSuccess;
 }
 
-/* Ends the kernels of all ranks, and whoever waits for this one. */
+/* Ends the kernels of all ranks, and wakes waiting threads. */
 NCCL_API(ncclCommAbort, (ncclComm_t c), (c))
 {
 	const struct sim_nccl_driver *d = sim_nccl_driver();

@@ -1,7 +1,6 @@
 /*
- * Groups of calls: collectives are launched in the order of the calls, then messages in one order
- * for all ranks, (sender, receiver), so that kernels of one stream never wait for one another in a
- * circle.
+ * Groups of calls: collectives are launched in call order, then messages in one order for all
+ * ranks, (sender, receiver), so that kernels of one stream never wait for each other in a cycle.
  */
 #include "sim/nccl/sim_nccl.h"
 

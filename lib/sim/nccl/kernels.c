@@ -1,8 +1,8 @@
 /*
- * The kernels: their names, as NCCL 2.19 and newer have them; what they do. A kernel puts its
- * rank's data into the shared file when it starts, and takes what it needs from there when all
- * ranks have started. The k-th use of a place is in the twin that k's lowest bit names: data of
- * k+2 is written only when all are through with k (see rendezvous.c).
+ * The kernels: their names, as in NCCL 2.19 and newer, and their work. A kernel copies its rank's
+ * data into the shared file when it starts, and reads what it needs when all ranks have started.
+ * The k-th use of a region is in the twin selected by k's lowest bit: data number k+2 is written
+ * only when all have finished k (see rendezvous.c).
  */
 #include "sim/nccl/sim_nccl.h"
 
@@ -12,7 +12,7 @@
 
 static const char *const coll_names[C_COUNT] = {
 	"AllReduce", "Reduce", "ReduceScatter", "AllGather", "Broadcast", "SendRecv", "SendRecv"};
-/* Sums do not care for signs, and NCCL has no kernels of its own for them. */
+/* Sums do not depend on signedness, and NCCL has no separate kernels for it. */
 static const char *const type_names[T_COUNT] = {"u8",  "u8",  "u32", "u32", "u64",
 						"u64", "f16", "f32", "f64", "bf16"};
 
@@ -84,7 +84,7 @@ ncclResult_t sim_kernel_get(struct ncclComm *c, const struct sim_task *t, CUfunc
 	return ncclSuccess;
 }
 
-/* With the communicator's lock: data of `bytes` at p goes into region i, or comes from it. */
+/* With the communicator's lock: copies `bytes` at p into region i, or from it. */
 static void copy(struct ncclComm *c, size_t i, void *p, size_t bytes, bool in)
 {
 	char *m = bytes ? sim_region_map(c, i, bytes) : NULL;

@@ -1,4 +1,4 @@
-/* Inner interface of the simulated NCCL. */
+/* Internal interface of the simulated NCCL. */
 #ifndef SIMNCCL_INNER_H
 #define SIMNCCL_INNER_H
 
@@ -36,7 +36,7 @@ typedef struct {
 
 typedef struct ncclComm *ncclComm_t;
 
-/* The start of the file that the ranks share. All fields are zero in a new file. */
+/* The start of the file shared by the ranks. A new file is zeroed. */
 struct sim_shared {
 	uint32_t ranks, joined, aborted;
 	struct {
@@ -70,7 +70,7 @@ struct ncclComm {
 	char error[200];
 };
 
-/* One operation, as the caller asked for it. */
+/* One operation, with the caller's arguments. */
 struct sim_task {
 	struct ncclComm *comm;
 	enum sim_coll coll;
@@ -103,12 +103,12 @@ struct sim_nccl_driver {
 /* NULL when there is no simulated driver. */
 const struct sim_nccl_driver *sim_nccl_driver(void);
 ncclResult_t sim_nccl_begin(const char *name);
-/* Notes what went wrong for ncclGetLastError, of comm if it is there; returns r. */
+/* Stores an error for ncclGetLastError, of comm if not NULL; returns r. */
 ncclResult_t sim_nccl_error(struct ncclComm *comm, ncclResult_t r, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #define NCCL_EXPORTED __attribute__((visibility("default")))
-/* As CUPTI_API of the simulated CUPTI: the setting `fail` applies to each exported function. */
+/* Like CUPTI_API of the simulated CUPTI: the setting `fail` applies to each exported function. */
 #define NCCL_API(name, params, args)                                                               \
 	static ncclResult_t do_##name params;                                                      \
 	NCCL_EXPORTED ncclResult_t name params;                                                    \
@@ -124,13 +124,13 @@ bool sim_comm_valid(const struct ncclComm *c);
 /* Index of a region: of a rank's data, or of what src sends to dst. */
 size_t sim_region_of(const struct ncclComm *c, int rank, bool odd);
 size_t sim_region_between(const struct ncclComm *c, int src, int dst, bool odd);
-/* Makes room for the data of region i and its twin in the file. */
+/* Reserves space for the data of region i and its twin in the file. */
 ncclResult_t sim_region_reserve(struct ncclComm *c, size_t i, size_t bytes);
-/* Maps the first bytes of region i; NULL when that fails. */
+/* Maps the first bytes of region i; NULL on failure. */
 char *sim_region_map(struct ncclComm *c, size_t i, size_t bytes);
 void *sim_group_all(const struct ncclComm *c);
 void *sim_group_between(const struct ncclComm *c, int src, int dst);
-/* What was begun inside a group by this thread. */
+/* Completes the initialisations that this thread started inside a group. */
 ncclResult_t sim_inits_finish(void);
 
 /* ---- operations (collective.c, kernels.c, reduce.c) ---- */
@@ -146,7 +146,7 @@ void sim_reduce(void *out, const void *const *sources, int ranks, size_t n, enum
 bool sim_group_open(void);
 ncclResult_t sim_task_add(const struct sim_task *t);
 
-/* What a kernel gets. */
+/* Arguments of a kernel. */
 struct sim_args {
 	uint64_t group;
 	uint32_t rank, ranks;

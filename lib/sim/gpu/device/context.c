@@ -109,7 +109,7 @@ void sim_ctx_end(struct sim_ctx *ctx)
 	sim_streams_free(ctx);
 	if (sim_ctx_current() == ctx)
 		depth--;
-	ctx->magic = 0; /* the memory stays: other threads may still name it */
+	ctx->magic = 0; /* the memory stays: other threads may still refer to it */
 }
 
 static CUresult destroy(struct sim_call *c, CUcontext ctx)

@@ -1,4 +1,4 @@
-/* What other files need of contexts (context.c). */
+/* Contexts (context.c). */
 #ifndef SIM_CONTEXT_H
 #define SIM_CONTEXT_H
 
@@ -7,12 +7,12 @@
 enum { SIM_MULTIPROCESSORS = 108, SIM_SHARED_PER_SM = 167936, SIM_THREADS_PER_SM = 2048 };
 
 struct sim_ctx *sim_ctx_new(struct sim_device *dev, unsigned flags);
-/* Waits for its work, frees its streams; the memory of ctx stays. */
+/* Waits for its work and frees its streams; ctx itself is not freed. */
 void sim_ctx_end(struct sim_ctx *ctx);
-/* NULL means the current context; NULL is returned when there is no such. */
+/* NULL means the current context; returns NULL if there is none. */
 struct sim_ctx *sim_ctx_or_current(CUcontext ctx);
 struct sim_ctx *sim_primary_retain(struct sim_device *dev);
-/* False when it is not retained. */
+/* False if it is not retained. */
 bool sim_primary_release(struct sim_device *dev);
 
 #endif

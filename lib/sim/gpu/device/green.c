@@ -1,7 +1,6 @@
 /*
- * Green contexts: contexts of their own with a share of the multiprocessors. The share is answered
- * for, but all kernels still take the time that the settings give them. Also events of whole
- * contexts.
+ * Green contexts: contexts with a share of the multiprocessors. The share is reported, but kernels
+ * still take the time given by the settings. Also events of whole contexts.
  */
 #include "sim/gpu/device/context.h"
 
@@ -10,7 +9,7 @@
 
 enum { TYPE_SM = 1, DEFAULT_STREAM = 1, IGNORE_COSCHEDULING = 1, MAX_CLUSTER = 2 };
 
-/* What the padding holds: whose resource it is, and of which split. */
+/* Contents of the padding: the owner of the resource, and the split it came from. */
 typedef struct {
 	int type;
 	int device;
@@ -120,7 +119,7 @@ static CUresult split(struct sim_call *c, CUdevResource *out, unsigned *n, const
 	return CUDA_SUCCESS;
 }
 
-/* Descriptors stay to the end of the process: no call takes one back. */
+/* Descriptors live until the process ends: no call frees one. */
 static CUresult generate(struct sim_call *c, struct desc **out, const CUdevResource *r, unsigned n)
 {
 	(void)c;
@@ -228,7 +227,7 @@ static CUresult stream_green(struct sim_call *c, CUstream h, CUgreenCtx *out)
 
 /* ---- events of contexts ---- */
 
-/* With sim_mu: true, and the captures are invalid, when a stream of ctx captures. */
+/* With sim_mu: true, with the captures invalidated, if a stream of ctx captures. */
 static bool captures(struct sim_ctx *ctx)
 {
 	bool any = false;
@@ -277,7 +276,7 @@ static CUresult record(struct sim_call *c, struct sim_ctx *ctx, CUevent e)
 	return r;
 }
 
-/* With sim_mu: what comes next in s waits for `on`. */
+/* With sim_mu: the next operation in s waits for `on`. */
 static void hold(const struct sim_call *c, struct sim_stream *s, struct sim_op *on)
 {
 	struct sim_op *op = mark_new(c, s->ctx);

@@ -1,11 +1,10 @@
 /*
- * Operations and the engines that run them. An operation is a node of a graph: it is ready when
- * all that it depends on is done, then waits in the queue of its engine, first in first out but
- * for streams of higher priority. An engine has a thread for each thing that it can do at a time,
- * which does the work, then sleeps until the operation's time is over. Times are a schedule: an
- * operation starts when it is ready and its engine free, whatever the moment at which the thread
- * woke up, so that late wake-ups do not add up. In virtual time there are no such threads but
- * those of host functions (virtual.c).
+ * Operations and the engines that run them. An operation is a node of a graph: it is ready when all
+ * its dependencies are done, then waits in its engine's queue, first in first out except for
+ * streams of higher priority. An engine has one thread per slot, which does the work, then sleeps
+ * until the operation's time is over. Times are a schedule: an operation starts when it is ready
+ * and its engine free, regardless of when the thread woke up, so late wake-ups do not add up. In
+ * virtual time only host functions have such threads (virtual.c).
  */
 #include "sim/gpu/engine/engine.h"
 #include "sim/gpu/tools.h"
@@ -167,7 +166,7 @@ static void enqueue(struct sim_op *op)
 	}
 }
 
-/* Starts an operation that is ready. True when it is over at once. */
+/* Starts a ready operation. True if it is over at once. */
 static bool begin(struct sim_op *op)
 {
 	switch (op->work.engine) {
@@ -200,7 +199,7 @@ static void count(uint64_t *sum, uint64_t n)
 	__atomic_fetch_add(sum, n, __ATOMIC_RELAXED);
 }
 
-/* What the management library tells of a device. */
+/* Updates the device's counters for the management library. */
 static void account(const struct sim_op *op)
 {
 	const struct sim_work *w = &op->work;
@@ -308,7 +307,7 @@ static void hang(void)
 		pause();
 }
 
-/* Without sim_mu: does the work of op, which began at op->start, and returns when it is over. */
+/* Performs op, which began at op->start, and returns when it is over. Without sim_mu. */
 static void run_real(struct sim_op *op)
 {
 	struct sim_meeting *meeting = sim_meeting_join(op);

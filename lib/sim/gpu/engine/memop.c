@@ -1,6 +1,6 @@
 /*
- * Stream memory operations: a stream writes a value, or waits until memory holds one. What they
- * wait for may be written by anyone, so it is polled: by a thread, or by the virtual clock.
+ * Stream memory operations: a stream writes a value, or waits until memory holds one. Anyone may
+ * write that memory, so it is polled: by a thread, or by the virtual clock.
  */
 #include "sim/gpu/api.h"
 #include "sim/gpu/engine/engine.h"
@@ -57,7 +57,7 @@ bool sim_values_try(struct sim_values *s)
 		const struct sim_value *v = &s->v[s->at];
 		void *p = (void *)(uintptr_t)v->address;
 		struct sim_range r;
-		/* The client may have taken the memory away meanwhile. */
+		/* The client may have freed the memory meanwhile. */
 		if (v->what == FLUSH || v->what == BARRIER || !sim_mem_find(p, &r))
 			continue;
 		if (is_wait(v->what) && !holds(v))
@@ -89,7 +89,7 @@ bool sim_values_poll(void)
 		*at = op->qnext;
 		op->end = sim_now() > op->start ? sim_now() : op->start;
 		sim_op_complete(op);
-		at = &waiting; /* a write may have let others go */
+		at = &waiting; /* a write may have released others */
 	}
 	return waiting != NULL;
 }

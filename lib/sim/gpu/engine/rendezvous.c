@@ -1,11 +1,10 @@
 /*
- * Kernels that wait for one another, as those of a collective operation do: `rendezvous*` with
- * the parameters (u64 group, u32 rank, u32 ranks, u64 ns). The k-th such kernel of a rank runs
- * from its own start until ns after the start of the last of the k-th kernels of all ranks. They
- * meet in a file that the processes share, or, when another library gave them a body (native.h),
- * in memory of its own, whose address is then the group. A rank writes its k+1st start only when
- * all have begun their k-th kernel, and its k+2nd when all are through with it: two places are
- * enough.
+ * Kernels that wait for each other, like those of a collective: `rendezvous*` with the parameters
+ * (u64 group, u32 rank, u32 ranks, u64 ns). A rank's k-th such kernel runs from its own start until
+ * ns after the last start of the k-th kernels of all ranks. They meet in a file shared by the
+ * processes or, if another library gave them a body (native.h), in that library's memory, whose
+ * address is then the group. A rank writes its start number k+1 only when all have begun their k-th
+ * kernel, and number k+2 when all have finished it, so two entries are enough.
  */
 #include "sim/gpu/engine/engine.h"
 #include "sim/gpu/native.h"
@@ -62,7 +61,7 @@ static void open_file(void)
 		close(fd);
 }
 
-/* The group's place; NULL when there are too many groups or it has another number of ranks. */
+/* The group's entry; NULL if there are too many groups or it has another number of ranks. */
 static struct rendezvous_group *find(uint64_t key, uint32_t ranks)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,7 +1,7 @@
 /*
- * Time: the real clock, or a virtual one. The virtual clock stands still but where a call costs
- * its caller time or waits; then it goes on to the end of the next operation, so that a run takes
- * only the time of the real work and its times are exact. One clock for all threads of a process.
+ * Time: the real clock, or a virtual one. The virtual clock advances only where a call costs time
+ * or waits: to the end of the next operation. So a run takes only the time of the real work, and
+ * its times are exact. One clock for all threads of a process.
  */
 #include "sim/gpu/engine/engine.h"
 

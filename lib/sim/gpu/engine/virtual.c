@@ -1,8 +1,8 @@
 /*
- * Virtual time: a simulation by events. What an engine runs has an end that is known at its start;
- * whenever the clock goes on, operations end in the order of their ends, each at its own moment,
- * and what waited for them begins. The bytes of an operation are moved at its end. The thread
- * that waits or pays does this, one thread at a time.
+ * Virtual time: a discrete-event simulation. An operation's end is known at its start. Whenever the
+ * clock advances, operations end in the order of their ends, each at its own time, and their
+ * dependents begin. An operation's bytes are moved at its end. The thread that waits or pays does
+ * this, one thread at a time.
  */
 #include "sim/gpu/engine/engine.h"
 
@@ -11,12 +11,12 @@
 /* Never 0, which would mean "not logged". */
 static uint64_t clock_ns = 1000000000u;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool busy;      /* a thread does an operation's work */
+static bool busy;      /* a thread performs an operation */
 static unsigned hosts; /* host functions that are queued or run */
 
 enum {
-	PATIENCE_MS = 50, /* how long a host function may keep the clock from going on */
-	POLL_US = 100	  /* while something outside of the clock's reach is awaited */
+	PATIENCE_MS = 50, /* how long a host function may hold the clock */
+	POLL_US = 100	  /* while waiting for something outside the simulation */
 };
 
 uint64_t sim_virtual_now(void)
@@ -73,7 +73,7 @@ static struct sim_slot *next_end(struct sim_engine **engine, bool *outside)
 	return first;
 }
 
-/* Lets the first operation end that does so until then. */
+/* Ends the first operation that is over by `until`. */
 static bool step(uint64_t until, bool *outside)
 {
 	struct sim_engine *e = NULL;
@@ -107,8 +107,8 @@ static bool pause_until_change(uint64_t us)
 	return pthread_cond_timedwait(&changed, &sim_mu, &t) != ETIMEDOUT;
 }
 
-/* Host functions take no time on this clock: it waits until they are over, but not for ever, as
- * such a function may itself wait for the thread that waits here. */
+/* Host functions take no virtual time: the clock waits for them, but not forever, since one may
+ * itself wait for the thread that waits here. */
 static void let_hosts_end(void)
 {
 	while (hosts && pause_until_change(PATIENCE_MS * 1000))

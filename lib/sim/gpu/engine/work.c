@@ -1,4 +1,4 @@
-/* What operations do and how long they take: copies, memsets, kernels, host functions. */
+/* Effect and duration of operations: copies, memsets, kernels, host functions. */
 #include "sim/gpu/sim.h"
 
 #include <fnmatch.h>
@@ -48,7 +48,7 @@ static uint64_t copy_ns(const struct sim_copy *c)
 	return sim_cfg.copy_latency_ns + (uint64_t)((double)sim_copy_bytes(c) / rate);
 }
 
-/* By the first rule that fits; a rule without a grid is looked up once per kernel. */
+/* By the first matching rule; a rule without a grid is looked up once per kernel. */
 static bool by_rule(struct sim_func *f, const unsigned *grid, uint64_t *ns)
 {
 	int found = __atomic_load_n(&f->rule, __ATOMIC_RELAXED);
@@ -126,8 +126,8 @@ static bool known(const void *p)
 	return sim_mem_find(p, &r);
 }
 
-/* Device memory may have been freed since the call, without waiting for this. A device reports it
- * as a fault; touching it here would end the process. */
+/* Device memory may have been freed since the call. A device would report a fault; touching it here
+ * would end the process. */
 static bool gone(const struct sim_work *w)
 {
 	const struct sim_copy *c = &w->copy;

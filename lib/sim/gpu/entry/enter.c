@@ -1,5 +1,4 @@
-/* What every call does at its start and end; start-up, fork and exit of the driver; time helpers.
- */
+/* Common start and end of every call; start-up, fork and exit of the driver; time helpers. */
 #include "sim/gpu/api.h"
 #include "sim/gpu/native.h"
 #include "sim/gpu/tools.h"
@@ -107,7 +106,7 @@ static void at_exit(void)
 	sim_truth_close();
 }
 
-/* The engines' threads run code of this library: it stays when a client closes it. */
+/* The engines' threads run code of this library, so it stays loaded after dlclose. */
 static void stay(void)
 {
 	Dl_info self;

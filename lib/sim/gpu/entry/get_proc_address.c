@@ -6,7 +6,7 @@
 
 enum { FLAG_LEGACY = 1, FLAG_PER_THREAD = 2 };
 
-/* All names one after the other, NULL at the end. */
+/* All names in sequence, NULL at the end. */
 static const struct sim_proc *entry(int i)
 {
 	const struct sim_proc *p =
@@ -14,8 +14,8 @@ static const struct sim_proc *entry(int i)
 	return p->base ? p : NULL;
 }
 
-/* Newest variant not above version; below the first one, the oldest unless strict: some clients
- * ask with a version older than the introduction. */
+/* The newest variant not above version. Below the first one: the oldest, unless strict, since some
+ * clients ask with a version older than the function. */
 static void *choose(const char *name, int version, bool per_thread, int *status)
 {
 	const struct sim_proc *best = NULL, *oldest = NULL;

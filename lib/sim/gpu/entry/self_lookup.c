@@ -1,6 +1,6 @@
 /*
- * What some drivers do while they start: they look their own names up with dlsym on their own
- * handle, and call what they find. An interposer must not lose itself in that.
+ * Some drivers look up their own names at start with dlsym on their own handle, and call what they
+ * find. An interposer must not recurse in that case.
  */
 #include "sim/gpu/entry/variant.h"
 

@@ -1,7 +1,7 @@
 /*
- * Every name of the driver that no other file implements, as a weak definition: it answers "not
- * supported" and says so once in the truth log. The same table serves cuGetProcAddress, which
- * returns exactly the exported address of a variant.
+ * Weak definitions of every driver function that no other file implements: they return "not
+ * supported" and note it once in the truth log. cuGetProcAddress uses the same table, so it returns
+ * exactly the exported address of a variant.
  */
 #include "sim/gpu/entry/stubs.h"
 #include "sim/gpu/sim.h"

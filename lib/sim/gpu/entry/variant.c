@@ -1,4 +1,5 @@
-/* The driver as it is: another object with strong definitions of the same makes it a variant. */
+/* The standard driver; another object with strong definitions of the same symbols makes it a
+ * variant. */
 #include "sim/gpu/entry/variant.h"
 
 __attribute__((weak)) int sim_variant_version = 13000;

@@ -1,5 +1,5 @@
-/* Attributes of kernel nodes and streams: kept and given back; priority is the only one that has
- * an effect (on streams). */
+/* Attributes of kernel nodes and streams: stored and returned; only the priority of streams has an
+ * effect. */
 #include "sim/gpu/graph/graph.h"
 
 #include <stdlib.h>

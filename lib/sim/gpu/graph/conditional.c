@@ -1,7 +1,7 @@
 /*
- * Conditional nodes. A real kernel may set the condition while the graph runs; kernels here do
- * not, so that the handle's default value decides, or the setting `condition`, and the setting
- * `while_count` says how often the body of a loop runs.
+ * Conditional nodes. A real kernel may set the condition while the graph runs. Kernels here do not,
+ * so the handle's default value decides, or the setting `condition`; `while_count` is the number of
+ * iterations of a loop's body.
  */
 #include "sim/gpu/graph/graph.h"
 
@@ -16,7 +16,8 @@ static CUresult create(struct sim_call *c, uint64_t *out, CUgraph g, CUcontext c
 	(void)ctx;
 	if (!out || !sim_graph_is(g) || flags > ASSIGN_DEFAULT)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct sim_condition *k = calloc(1, sizeof(*k)); /* lives on: copies of graphs name it */
+	struct sim_condition *k = calloc(1, sizeof(*k)); /* never freed: copies of graphs refer
+							  * to it */
 	k->magic = SIM_MAGIC_CONDITION;
 	k->graph = g;
 	k->value = value;

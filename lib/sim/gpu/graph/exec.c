@@ -26,8 +26,7 @@ struct sim_node *sim_exec_find(CUgraphExec e, CUgraphNode n, int type)
 }
 
 /* ---- instantiate ---- */
-/* A node that is on a cycle, or NULL. Takes away the nodes that wait for nothing until none is
- * left. */
+/* A node on a cycle, or NULL. Removes nodes without pending dependencies until none is left. */
 static struct sim_node *cycle(const struct sim_graph *g)
 {
 	size_t *waits = calloc(g->n + 1, sizeof(*waits)), left = 0;
@@ -83,7 +82,7 @@ static int check(const struct sim_graph *g, unsigned long long flags, CUgraphNod
 	return OK;
 }
 
-/* Numbers the nodes below from *next on, and marks those that nothing waits for. */
+/* Numbers the nodes below, starting at *next, and marks leaves. */
 static void prepare(struct sim_graph *g, uint32_t *next)
 {
 	for (size_t i = 0; i < g->n; i++) {
@@ -182,7 +181,7 @@ static CUresult get_flags(struct sim_call *c, CUgraphExec e, unsigned long long 
 struct graph_run {
 	uint64_t call, stream;
 	struct sim_exec *e;
-	struct sim_op **ops; /* in the order of their making */
+	struct sim_op **ops; /* in creation order */
 	size_t n, capacity;
 };
 
@@ -208,7 +207,7 @@ static struct sim_op *mark(struct graph_run *r, uint64_t node)
 static void unroll(struct graph_run *r, struct sim_graph *g, struct sim_op *first,
 		   struct sim_op *last);
 
-/* The graphs below n: the first operation is returned, the last one put into *end. */
+/* Launches the graphs below n: returns the first operation, and the last one in *end. */
 static struct sim_op *below(struct graph_run *r, struct sim_node *n, struct sim_op **end)
 {
 	struct sim_op *begin = mark(r, n->number), *at = begin;
@@ -272,7 +271,7 @@ static void unroll(struct graph_run *r, struct sim_graph *g, struct sim_op *firs
 	free(end);
 }
 
-/* The launch is one entry of the stream's queue; its nodes hang between two marks. */
+/* The launch is one entry in the stream's queue; its nodes run between two markers. */
 static void submit(struct sim_call *c, struct sim_exec *e, struct sim_stream *s)
 {
 	struct graph_run r = {.call = c->no, .stream = c->stream, .e = e};
@@ -295,7 +294,7 @@ static void submit(struct sim_call *c, struct sim_exec *e, struct sim_stream *s)
 	free(r.ops);
 }
 
-/* Can this be launched? */
+/* Whether this can be launched. */
 static CUresult ready(const struct sim_graph *g, unsigned long long flags)
 {
 	for (size_t i = 0; i < g->n; i++) {
@@ -377,7 +376,7 @@ enum {
 	FUNCTION_CHANGED = 7
 };
 
-/* Whether node k of the executable graph can become as n is. */
+/* Whether node k of the executable graph can be updated to n. */
 static int compare_node(const struct sim_node *k, const struct sim_node *n)
 {
 	if (k->type != n->type)

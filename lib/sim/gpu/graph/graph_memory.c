@@ -1,7 +1,7 @@
 /*
- * Memory of graphs. An allocation node gets its address when it is made; the bytes behind stay in
- * place, whether they count as allocated or not, so that every launch finds them there. They go
- * when cuDeviceGraphMemTrim is called after the last graph with the node is gone.
+ * Memory of graphs. An allocation node gets its address when it is created. The pages stay mapped,
+ * whether they count as allocated or not, so that every launch finds them. cuDeviceGraphMemTrim
+ * frees them once the last graph with the node is destroyed.
  */
 #include "sim/gpu/graph/graph.h"
 
@@ -136,7 +136,7 @@ static CUresult get_attribute(struct sim_call *c, CUdevice d, int what, void *v)
 	return CUDA_SUCCESS;
 }
 
-/* The high marks can be set back to now. */
+/* The high-water marks can be reset to the current values. */
 static CUresult set_attribute(struct sim_call *c, CUdevice d, int what, void *v)
 {
 	(void)c;

@@ -1,4 +1,4 @@
-/* How nodes of all types come into a graph. */
+/* Adds nodes of all types to a graph. */
 #include "sim/gpu/graph/graph.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static CUresult kernel_work(struct sim_work *w, const CUDA_KERNEL_NODE_PARAMS *p
 			    struct sim_ctx *ctx)
 {
 	CUDA_KERNEL_NODE_PARAMS q = *p;
-	if (!q.func) { /* a CUkernel; here the two are one */
+	if (!q.func) { /* a CUkernel, which is the same here */
 		q.func = q.kern;
 		ctx = q.ctx ? q.ctx : ctx;
 	}
@@ -97,7 +97,7 @@ static CUresult alloc_work(struct sim_work *w, CUDA_MEM_ALLOC_NODE_PARAMS *p, st
 	return CUDA_SUCCESS;
 }
 
-/* A graph with memory of its own, or with conditions, can only be moved below a node. */
+/* A graph with memory of its own or with conditions can only be moved below a node, not copied. */
 static CUresult child_fits(const struct sim_graph *child, const struct sim_graph *g, bool move)
 {
 	if (!sim_graph_is(child) || child == g || child->owner)
@@ -195,7 +195,7 @@ static CUresult add_any(struct sim_call *c, CUgraphNode *out, CUgraph g, const C
 	return add_any2(c, out, g, deps, NULL, ndeps, p);
 }
 
-/* One function per type: its parameters become those of the general one. */
+/* One function per type: its parameters are converted to the generic ones. */
 #define ADDER(name, params, setup)                                                                 \
 	static CUresult name(struct sim_call *c, CUgraphNode *out, CUgraph g,                      \
 			     const CUgraphNode *deps, size_t ndeps, params)                        \

@@ -1,4 +1,4 @@
-/* Reading and changing the parameters of nodes, of graphs and of executable graphs alike. */
+/* Reads and changes parameters of nodes, in graphs and executable graphs. */
 #include "sim/gpu/graph/graph.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static CUresult get_kernel2(struct sim_call *c, CUgraphNode n, CUDA_KERNEL_NODE_
 	return CUDA_SUCCESS;
 }
 
-/* Fills the part that the first version has. */
+/* Fills the fields of the first version. */
 static CUresult get_kernel(struct sim_call *c, CUgraphNode n, CUDA_KERNEL_NODE_PARAMS *p)
 {
 	CUDA_KERNEL_NODE_PARAMS q;
@@ -142,7 +142,7 @@ static CUresult get_free(struct sim_call *c, CUgraphNode n, CUdeviceptr *out)
 	return CUDA_SUCCESS;
 }
 
-/* The array stays the node's own, as long as its parameters are not changed. */
+/* The array belongs to the node until its parameters are changed. */
 static CUresult get_memop(struct sim_call *c, CUgraphNode n, CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
 {
 	(void)c;
@@ -163,7 +163,7 @@ static CUresult get_memop(struct sim_call *c, CUgraphNode n, CUDA_BATCH_MEM_OP_N
 }
 
 /* ---- changing ---- */
-/* n gets the work that p describes; what runs already keeps its own copy. */
+/* Gives n the work described by p; running work has its own copy. */
 static CUresult change(struct sim_node *n, const CUgraphNodeParams *p)
 {
 	struct sim_work w;
@@ -184,8 +184,8 @@ static CUresult change(struct sim_node *n, const CUgraphNodeParams *p)
 	return CUDA_SUCCESS;
 }
 
-/* The graph below a child graph node: nodes stay themselves, so that it must have the same shape.
- */
+/* Updates the graph of a child graph node: nodes keep their identity, so it must have the same
+ * shape. */
 static CUresult change_graph(struct sim_node *n, const struct sim_graph *g)
 {
 	CUgraphExecUpdateResultInfo info;

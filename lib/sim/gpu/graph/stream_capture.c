@@ -6,17 +6,17 @@
 
 enum { GLOBAL, THREAD_LOCAL, RELAXED };
 
-/* Never freed: events may name a capture that is over. */
+/* Never freed: events may refer to a finished capture. */
 struct sim_capture {
 	struct sim_graph *graph;
 	struct sim_stream *origin;
-	struct sim_stream **streams; /* all that take part, the origin first */
+	struct sim_stream **streams; /* all participating streams, the origin first */
 	size_t nstreams;
 	uint64_t id;
 	int mode;
 	long tid;
 	bool invalid, over, to_graph;
-	struct sim_capture *next; /* in the list of those under way */
+	struct sim_capture *next; /* in the list of captures in progress */
 };
 
 unsigned sim_captures;
@@ -143,7 +143,7 @@ CUresult sim_capture_record(struct sim_stream *s, struct sim_event *e, bool exte
 	return CUDA_SUCCESS;
 }
 
-/* Another stream waits for an event of a capture: it takes part from now on. */
+/* Another stream waits for an event of a capture, and joins it. */
 static CUresult wait_inside(struct sim_stream *s, struct sim_event *e)
 {
 	struct sim_capture *k = e->capture;
@@ -200,7 +200,7 @@ CUresult sim_capture_forbid(struct sim_stream *s)
 	return CUDA_SUCCESS;
 }
 
-/* Leaves the list of those under way; its streams are free again. */
+/* Removes it from the list of captures in progress and releases its streams. */
 static void finish(struct sim_capture *k)
 {
 	struct sim_capture **at = &active;
@@ -234,7 +234,7 @@ void sim_capture_leave(struct sim_stream *s)
 		finish(k); /* nobody can end it any more */
 }
 
-/* Does k forbid unsafe calls to this thread? */
+/* Whether k forbids unsafe calls to this thread. */
 static bool forbids(const struct sim_capture *k)
 {
 	if (exchange_mode == RELAXED)
@@ -256,7 +256,7 @@ CUresult sim_capture_unsafe(void)
 	return r;
 }
 
-/* Calls that may wait for the device, whatever their arguments are. */
+/* Calls that may wait for the device, whatever their arguments. */
 static const char *const unsafe[] = {
 	"cuArray3DCreate",     "cuArray3DCreate_v2", "cuArrayCreate",	    "cuArrayCreate_v2",
 	"cuArrayDestroy",      "cuCtxSynchronize",   "cuCtxSynchronize_v2", "cuMemAlloc",
@@ -331,7 +331,7 @@ static CUresult begin_to(struct sim_call *c, CUstream h, CUgraph g, const CUgrap
 			       : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Marks the nodes that are before the ends of s, and those ends. */
+/* Marks the nodes that precede the ends of s, and those ends. */
 static bool *before(const struct sim_stream *s, const struct sim_graph *g)
 {
 	bool *seen = calloc(g->n + 1, sizeof(*seen));
@@ -356,7 +356,7 @@ static bool *before(const struct sim_stream *s, const struct sim_graph *g)
 	return seen;
 }
 
-/* Does all that takes part end in the origin? */
+/* Whether all joined streams end in the origin. */
 static bool joined(const struct sim_capture *k)
 {
 	bool *seen = before(k->origin, k->graph), all = true;
@@ -400,7 +400,7 @@ static CUresult end(struct sim_call *c, CUstream h, CUgraph *out)
 	return r;
 }
 
-/* Whether a question about the legacy stream has no answer. */
+/* Whether a query of the legacy stream is ambiguous. */
 static bool captured_around(const struct sim_ctx *ctx)
 {
 	for (const struct sim_stream *o = ctx->streams; o; o = o->next)

@@ -1,4 +1,4 @@
-/* Graphs: nodes, their dependencies, copies. Nodes are made in nodes.c, run in exec.c. */
+/* Graphs: nodes, dependencies, copies. Nodes are created in nodes.c and run in exec.c. */
 #include "sim/gpu/graph/graph.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void forget(struct sim_node *n, size_t i)
 	memmove(n->edges + i, n->edges + i + 1, (n->ndeps - i) * sizeof(*n->edges));
 }
 
-/* Room for one more; n is NULL for the place of a node that was destroyed in what is copied. */
+/* Appends n; NULL keeps the index of a destroyed node of the copied graph. */
 static void append(struct sim_graph *g, struct sim_node *n)
 {
 	if (!(g->n & (g->n + 1))) /* full at each power of two less one */
@@ -177,7 +177,7 @@ static CUresult create(struct sim_call *c, CUgraph *out, unsigned flags)
 	return CUDA_SUCCESS;
 }
 
-/* Graphs below a node go with it. */
+/* Destroys a graph, with those below its nodes. */
 static CUresult destroy(struct sim_call *c, CUgraph g)
 {
 	(void)c;
@@ -283,12 +283,12 @@ static CUresult remove_deps(struct sim_call *c, CUgraph g, const CUgraphNode *fr
 }
 
 /* ---- reading ---- */
-/* What a listing fills: up to *n entries; only their number when nothing is to be filled. */
+/* Output of a listing: up to *n entries, or only their number. */
 struct edge_list {
 	CUgraphNode *from, *to;
 	CUgraphEdgeData *edges;
 	size_t *n, k;
-	bool lossy; /* an edge with data was asked for without it */
+	bool lossy; /* an edge with data was requested without it */
 };
 
 static void put(struct edge_list *l, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *edge)
@@ -306,7 +306,7 @@ static void put(struct edge_list *l, CUgraphNode from, CUgraphNode to, const CUg
 	l->k++;
 }
 
-/* Places beyond the last entry are cleared, as the real one does. */
+/* Entries beyond the last are cleared, as by the real driver. */
 static CUresult done(struct edge_list *l)
 {
 	if (l->from || l->to) {

@@ -1,4 +1,4 @@
-/* Objects of the client that live as long as a graph: a count and a function for the end. */
+/* Client objects with a graph's lifetime: a reference count and a destructor. */
 #include "sim/gpu/graph/graph.h"
 
 #include <stdlib.h>

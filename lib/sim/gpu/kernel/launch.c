@@ -61,7 +61,7 @@ CUresult sim_launch_set(struct sim_work *w, struct sim_ctx *ctx, const CUDA_KERN
 	return CUDA_SUCCESS;
 }
 
-/* What lazy loading leaves to the first launch. */
+/* Loading that lazy mode defers to the first launch. */
 static void load_now(struct sim_func *f)
 {
 	if (!__atomic_exchange_n(&f->loaded, true, __ATOMIC_RELAXED))
@@ -117,7 +117,7 @@ static CUresult check_cluster(const CUlaunchConfig *k, const unsigned *dim)
 						      : CUDA_SUCCESS;
 }
 
-/* Attributes are checked; only events have an effect: they are recorded after the kernel. */
+/* Attributes are validated; only events have an effect: they are recorded after the kernel. */
 static CUresult check_attributes(const CUlaunchConfig *k)
 {
 	CUresult r = k->numAttrs && !k->attrs ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;

@@ -1,5 +1,5 @@
-/* Launches of the first CUDA versions: shape and parameters are set on the kernel beforehand; and
- * the cooperative launch on several devices. */
+/* Launches of the first CUDA versions, with shape and parameters set on the kernel before, and the
+ * cooperative launch on several devices. */
 #include "sim/gpu/api.h"
 
 #include <stdlib.h>

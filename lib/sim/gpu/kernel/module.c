@@ -152,7 +152,7 @@ static CUresult unload(struct sim_call *c, CUmodule m)
 	(void)c;
 	if (!is_module(m))
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (!m->ctx) { /* loaded without a context: its kernels may run anywhere, so it stays */
+	if (!m->ctx) { /* loaded without a context: its kernels may run in any context, so it is not freed */
 		m->magic = 0;
 		return CUDA_SUCCESS;
 	}
@@ -260,7 +260,7 @@ static CUresult get_global(struct sim_call *c, CUdeviceptr *p, size_t *n, CUmodu
 	return find_var(p, n, m, name, false);
 }
 
-/* The pointer has 32 bits: a variable that has its place already may be out of reach. */
+/* The pointer has 32 bits: an already allocated variable may be out of reach. */
 static CUresult get_global_v1(struct sim_call *c, uint32_t *p, unsigned *n, CUmodule m,
 			      const char *name)
 {
@@ -285,7 +285,7 @@ static CUresult get_managed(struct sim_call *c, CUdeviceptr *p, size_t *n, CUlib
 	return get_global(c, p, n, m, name);
 }
 
-/* No image that can be loaded has host code. */
+/* No loadable image has host code. */
 static CUresult unified_function(struct sim_call *c, void **out, CUlibrary m, const char *name)
 {
 	(void)c;

@@ -1,4 +1,4 @@
-/* Occupancy: as limited by threads, blocks and shared memory; registers are never short. */
+/* Occupancy, limited by threads, blocks and shared memory; registers are unlimited. */
 #include "sim/gpu/device/context.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ static CUresult blocks(struct sim_call *c, int *n, CUfunction f, int block, size
 	return blocks_flags(c, n, f, block, shared, 0);
 }
 
-/* The block size with the most threads at a time; the largest of several. */
+/* The block size with the most resident threads; the largest of several. */
 static CUresult best_block_flags(struct sim_call *c, int *grid, int *block, CUfunction f,
 				 CUoccupancyB2DSize fn, size_t shared, int limit, unsigned flags)
 {

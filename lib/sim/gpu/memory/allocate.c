@@ -1,6 +1,6 @@
 /*
- * Memory: host memory that stands for device, pinned and managed memory. A sorted table of
- * addresses leads to the descriptions, so that a lookup is a binary search over 24 bytes an entry.
+ * Memory: host memory represents device, pinned and managed memory. A sorted table of addresses
+ * refers to the descriptions, so a lookup is a binary search over entries of 24 bytes.
  */
 #include "sim/gpu/objects.h"
 
@@ -116,7 +116,7 @@ CUresult sim_mem_insert(const struct sim_range *r)
 	return result;
 }
 
-/* Takes out the range that begins at p and that fits() accepts. */
+/* Removes the range that starts at p and is accepted by fits(). */
 static bool take(const void *p, bool (*fits)(const struct sim_range *, int), int arg,
 		 struct sim_range *out)
 {
@@ -166,8 +166,8 @@ CUresult sim_mem_release(const void *p, bool host)
 	return CUDA_SUCCESS;
 }
 
-/* Mappings may stand side by side, and a copy may span them; other allocations end where they
- * end, up to the page. Host memory is the client's affair. */
+/* Mappings may be adjacent, and a copy may span them; other allocations end at their last page.
+ * Host memory is not checked. */
 static CUresult check_locked(const char *p, const char *end, unsigned access)
 {
 	for (;;) {
@@ -411,7 +411,7 @@ CUresult sim_mem_range(struct sim_call *c, CUdeviceptr *base, size_t *n, CUdevic
 	return CUDA_SUCCESS;
 }
 
-/* ---- for pointers of 32 bits ---- */
+/* ---- 32-bit pointers ---- */
 static CUresult mem_alloc_v1(struct sim_call *c, uint32_t *out, unsigned n)
 {
 	CUdeviceptr p = 0;

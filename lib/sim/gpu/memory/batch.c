@@ -1,6 +1,6 @@
 /*
- * Batches of copies: one call, one operation for each copy. The call's line in the truth log has
- * the sum of the bytes, and a direction only if all copies have the same.
+ * Batches of copies: one call, one operation per copy. The call's line in the truth log has the
+ * total bytes, and a direction only if all copies share it.
  */
 #include "sim/gpu/objects.h"
 
@@ -90,7 +90,7 @@ static CUresult check_attributes(const CUmemcpyAttributes *a, const size_t *firs
 	return CUDA_SUCCESS;
 }
 
-/* fail, if asked for, gets the number of the copy that is wrong, or SIZE_MAX. */
+/* fail, if not NULL, receives the number of the invalid copy, or SIZE_MAX. */
 static CUresult linear(struct sim_call *c, CUdeviceptr *dst, CUdeviceptr *src, size_t *sizes,
 		       size_t n, CUmemcpyAttributes *a, size_t *first, size_t na, size_t *fail,
 		       CUstream h)
@@ -154,7 +154,7 @@ typedef struct {
 	unsigned flags;
 } CUDA_MEMCPY3D_BATCH_OP;
 
-/* Bytes of an element: the array's, or 1; 0 for no valid operand. */
+/* Bytes of an element: the array's, or 1; 0 for an invalid operand. */
 static size_t element(const CUmemcpy3DOperand *o)
 {
 	if (o->type == OPERAND_POINTER)

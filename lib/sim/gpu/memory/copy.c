@@ -1,8 +1,8 @@
 /*
- * Copies. What blocks the caller follows the synchronisation rules of the driver documentation:
+ * Copies. Blocking follows the synchronisation rules of the driver documentation:
  *   host memory   synchronous call                  asynchronous call
  *   H2D pageable  waits for the stream, then        staged; waits for the copy if it is larger
- *                 as the asynchronous call          than the staging buffer
+ *                 like the asynchronous call        than the staging buffer
  *   H2D pinned    waits for the copy                returns at once
  *   D2H pageable  waits for the copy                waits for the copy
  *   D2H pinned    waits for the copy                returns at once
@@ -20,13 +20,13 @@ static bool on_host(bool known, const struct sim_range *r)
 	return !known || r->kind == SIM_M_PINNED || r->kind == SIM_M_REGISTERED;
 }
 
-/* Bytes from the first to behind the last one of a side with this pitch and slice. */
+/* Bytes from the start to the end of a side with this pitch and slice. */
 static size_t span(const struct sim_copy *k, size_t pitch, size_t slice)
 {
 	return (k->depth - 1) * slice + (k->height - 1) * pitch + k->width;
 }
 
-/* Sets direction, engine and pageable of w->copy from what its pointers are. */
+/* Sets direction, engine and pageable of w->copy according to its pointers. */
 CUresult sim_copy_classify(struct sim_work *w, struct sim_ctx *ctx)
 {
 	const struct sim_copy *k = &w->copy;
@@ -110,8 +110,8 @@ CUresult sim_linear_copy(struct sim_call *c, const struct sim_linear *l)
 		return r;
 	enum sim_dir d = w.copy.dir == SIM_P2P ? SIM_D2D : w.copy.dir;
 	if (l->n && l->want >= 0 && (int)d != l->want) {
-		/* Device calls accept mapped host memory; what they name as device must be known.
-		 */
+		/* Device calls accept mapped host memory; addresses passed as device memory must be
+		 * known. */
 		struct sim_range range;
 		bool ok = (l->want == SIM_D2H || sim_mem_find((void *)l->dst, &range)) &&
 			  (l->want == SIM_H2D || sim_mem_find((void *)l->src, &range));
@@ -182,7 +182,7 @@ static CUresult peer_async(struct sim_call *c, CUdeviceptr d, CUcontext dc, CUde
 	return dc && sc ? linear(c, d, s, n, h, true, SIM_D2D) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-/* One side of a 3D copy: where it begins, and its strides. */
+/* One side of a 3D copy: start and strides. */
 struct side {
 	int type;
 	char *base;
@@ -190,7 +190,7 @@ struct side {
 	size_t x, y, z, lod, pitch, rows, slice;
 };
 
-/* Strides of an array are its own; the copied box must lie inside. */
+/* Arrays have strides of their own; the copied box must lie inside. */
 static CUresult place_in_array(struct side *s, const CUDA_MEMCPY3D *p)
 {
 	struct sim_array *a = s->array;
@@ -316,7 +316,7 @@ static CUresult copy_3d_async(struct sim_call *c, const CUDA_MEMCPY3D *p, CUstre
 	return sim_copy_3d(c, p, h, true);
 }
 
-/* The contexts must be there; where the bytes are says the rest. */
+/* The contexts must be valid; the memory determines the rest. */
 static CUresult peer_3d(struct sim_call *c, const CUDA_MEMCPY3D *p, CUstream h, bool async)
 {
 	if (!p)
@@ -366,7 +366,7 @@ SIM_API_PT(cuMemcpy3DPeer, _ptds, SIM_NEED_CTX, copy_3d_peer, (const CUDA_MEMCPY
 SIM_API_PT(cuMemcpy3DPeerAsync, _ptsz, SIM_NEED_INIT, copy_3d_peer_async,
 	   (const CUDA_MEMCPY3D *p, CUstream h), (p, h))
 
-/* The forms of the first CUDA versions, with pointers and sizes of 32 bits. */
+/* Variants of the first CUDA versions, with 32-bit pointers and sizes. */
 SIM_API(cuMemcpyHtoD, SIM_NEED_CTX, htod, (uint32_t d, const void *s, unsigned n), (d, s, n))
 SIM_API(cuMemcpyDtoH, SIM_NEED_CTX, dtoh, (void *d, uint32_t s, unsigned n), (d, s, n))
 SIM_API(cuMemcpyDtoD, SIM_NEED_CTX, dtod, (uint32_t d, uint32_t s, unsigned n), (d, s, n))

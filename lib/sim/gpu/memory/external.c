@@ -1,7 +1,7 @@
 /*
- * External memory: a file descriptor that this driver exported, of this process or another, can
- * be imported and mapped. Other descriptors are refused; so are semaphores, as there is nobody
- * who could export one.
+ * External memory: a file descriptor exported by this driver, in this or another process, can be
+ * imported and mapped. Other descriptors are rejected, and so are semaphores, which nothing can
+ * export.
  */
 #include "sim/gpu/objects.h"
 
@@ -42,7 +42,7 @@ static bool is(const struct sim_external *e)
 	return e && e->magic == SIM_MAGIC_EXTERNAL;
 }
 
-/* The descriptor is the driver's from now on. */
+/* Takes ownership of the descriptor. */
 static CUresult import(struct sim_call *c, CUexternalMemory *out,
 		       const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *d)
 {

@@ -1,4 +1,4 @@
-/* Sets of memory: one row or several, elements of one, two or four bytes. */
+/* Memory sets: one row or several, elements of one, two or four bytes. */
 #include "sim/gpu/objects.h"
 
 #include <string.h>

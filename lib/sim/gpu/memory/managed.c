@@ -1,7 +1,7 @@
 /*
- * Managed memory: where its pages are, what was advised about them, prefetches. That a kernel or
- * the host touches a page cannot be seen, so pages are where the last prefetch brought them; at
- * first on the host. A prefetch takes the time of a copy of the pages that are elsewhere.
+ * Managed memory: location of its pages, advice, prefetches. Accesses by kernels or the host cannot
+ * be observed, so pages are where the last prefetch moved them, at first on the host. A prefetch
+ * takes the time of copying the pages that are elsewhere.
  */
 #include "sim/gpu/objects.h"
 
@@ -91,7 +91,7 @@ static CUresult place_of(const CUmemLocation *l, int *place)
 	}
 }
 
-/* The first interface names the processor by -1. */
+/* The first interface calls the processor -1. */
 static CUmemLocation of_device(CUdevice d)
 {
 	return (CUmemLocation){d == -1 ? SIM_LOC_HOST : SIM_LOC_DEVICE, d};
@@ -112,8 +112,8 @@ static size_t move(const struct pages *g, int from, int to)
 	return n;
 }
 
-/* The engine's work of bringing so many bytes from one place to another. A copy onto itself moves
- * nothing and takes its time. */
+/* Engine work that represents moving so many bytes. A copy onto itself moves nothing and takes its
+ * time. */
 static CUresult transfer(struct sim_call *c, struct sim_stream *s, const struct pages *g, size_t n,
 			 int from, int to)
 {
@@ -331,7 +331,7 @@ static CUresult advise_v2(struct sim_call *c, CUdeviceptr d, size_t n, int advic
 	return advise(c, d, n, advice, &l);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 enum {
 	READ_MOSTLY = 1,
 	PREFERRED,
@@ -343,7 +343,7 @@ enum {
 	LAST_PREFETCH_ID
 };
 
-/* What all pages have in common, otherwise PLACE_NONE. */
+/* The value common to all pages, otherwise PLACE_NONE. */
 static int common(const struct pages *g, bool preferred)
 {
 	int first = preferred ? g->p[0].preferred : g->p[0].prefetched;
@@ -424,7 +424,7 @@ static CUresult get_attributes(struct sim_call *c, void **out, const size_t *siz
 	return r;
 }
 
-/* Whom managed memory is attached to changes nothing that can be seen here. */
+/* The attachment of managed memory has no observable effect here. */
 static CUresult attach(struct sim_call *c, CUstream h, CUdeviceptr d, size_t n, unsigned flags)
 {
 	enum { GLOBAL = 1, HOST = 2, SINGLE = 4 };

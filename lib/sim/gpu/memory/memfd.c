@@ -1,8 +1,8 @@
 /*
- * Memory as files without names, which other processes open by way of /proc/PID/fd: nothing stays
- * behind when a process dies. Behind the bytes of such a file stands a page that says what it is.
- * Device memory becomes such a file only when somebody asks for a handle, because a process may
- * have far more allocations than open files.
+ * Memory as unnamed files, which other processes open through /proc/PID/fd: nothing remains when a
+ * process dies. A page after the contents of such a file describes it. Device memory becomes such a
+ * file only when a handle is requested, because a process may have far more allocations than open
+ * files.
  */
 #include "sim/gpu/objects.h"
 
@@ -78,7 +78,7 @@ static bool idle(const struct sim_ctx *ctx)
 	return true;
 }
 
-/* Leaves sim_mu locked, with nothing under way in ctx unless others submit without pause. */
+/* Leaves sim_mu locked, with nothing pending in ctx unless others submit continuously. */
 static void settle(struct sim_ctx *ctx)
 {
 	enum { TRIES = 100 };
@@ -92,7 +92,7 @@ static void settle(struct sim_ctx *ctx)
 	}
 }
 
-/* Pages that were never written stay holes of the file. */
+/* Pages that were never written stay holes in the file. */
 static void copy_pages(char *to, const char *from, size_t n)
 {
 	static const char zero[SIM_PAGE];
@@ -106,7 +106,7 @@ static void set_fd(struct sim_range *r, void *fd)
 	r->fd = *(int *)fd;
 }
 
-/* With sim_mu: puts a file with the same bytes where r is. */
+/* With sim_mu: replaces r with a file of the same contents. */
 static CUresult replace(const struct sim_range *r)
 {
 	size_t n = sim_pages(r->n);

@@ -25,13 +25,13 @@ enum {
 	A_LAST = 21
 };
 
-/* What a pointer's memory can be exported as. */
+/* Handle types that a pointer's memory can be exported as. */
 static unsigned handle_types(const struct sim_range *r)
 {
 	return r->phys ? sim_phys_handles(r->phys) : r->pool ? sim_pool_handles(r->pool) : 0;
 }
 
-/* r is NULL for memory that the driver does not know: the values for that case. */
+/* r is NULL for memory that the driver does not know, which has its own values. */
 static CUresult attribute(void *v, int what, CUdeviceptr p, const struct sim_range *r)
 {
 	bool host = r && (r->kind == SIM_M_PINNED || r->kind == SIM_M_REGISTERED);

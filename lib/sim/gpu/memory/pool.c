@@ -1,7 +1,7 @@
 /*
- * Pools: device memory in stream order. An allocation is there at once; a free takes place when
- * its stream comes to it, and an allocation that finds no memory waits for such frees. A pool
- * keeps nothing back, so what it reserves is what is used of it.
+ * Pools: stream-ordered device memory. An allocation exists at once; a free happens when its stream
+ * reaches it, and an allocation that finds no memory waits for such frees. A pool caches nothing,
+ * so it reserves what is used.
  */
 #include "sim/gpu/objects.h"
 
@@ -139,7 +139,7 @@ static CUresult alloc_async(struct sim_call *c, CUdeviceptr *out, size_t n, CUst
 	return alloc_from(c, out, n, NULL, h);
 }
 
-/* Marks r as on its way out, unless it is already or is not the client's to free. */
+/* Marks r as being freed, unless it already is or the client does not own it. */
 static void mark_freeing(struct sim_range *r, void *arg)
 {
 	CUdeviceptr *d = arg;
@@ -205,7 +205,7 @@ static CUresult set_pool(struct sim_call *c, CUdevice d, CUmemoryPool pool)
 	return r;
 }
 
-/* Pools by location: those of devices only. */
+/* Pools by location: only those of devices. */
 static CUresult at_location(const CUmemLocation *l, int type)
 {
 	enum { PINNED = 1 };
@@ -342,7 +342,7 @@ static CUresult set_access(struct sim_call *c, CUmemoryPool p, const CUmemAccess
 			return CUDA_ERROR_INVALID_VALUE;
 		if (!sim_is_device(d[i].location.id))
 			return CUDA_ERROR_INVALID_DEVICE;
-		/* Its own device keeps its access. */
+		/* The pool's own device keeps its access. */
 		if (&sim_dev[d[i].location.id] == p->dev && d[i].flags != SIM_READ_WRITE)
 			return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -363,7 +363,7 @@ static CUresult get_access(struct sim_call *c, unsigned *out, CUmemoryPool p,
 	return CUDA_SUCCESS;
 }
 
-/* ---- between processes: the pool as a file, each of its allocations as data ---- */
+/* ---- between processes: the pool is a file, each of its allocations data ---- */
 static CUresult export_pool(struct sim_call *c, int *out, CUmemoryPool p, int type, uint64_t flags)
 {
 	(void)c;

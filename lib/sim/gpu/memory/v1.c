@@ -1,7 +1,7 @@
 /*
- * Calls of the first CUDA versions, with device pointers and sizes of 32 bits. Memory of
- * cuMemAlloc lies in the first 2 GiB, so that its pointers are whole; sizes that do not fit are
- * the largest that does. Those of plain copies and sets stand beside their wider forms.
+ * Functions of the first CUDA versions, with 32-bit device pointers and sizes. cuMemAlloc's memory
+ * is in the first 2 GiB, so that pointers fit; sizes that do not fit are clamped. Plain copies and
+ * sets are beside their newer variants.
  */
 #include "sim/gpu/objects.h"
 

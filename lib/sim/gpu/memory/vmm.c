@@ -1,7 +1,7 @@
 /*
- * Virtual memory: reserved addresses, physical memory without an address, and what is mapped
- * where. Physical memory is a shared mapping, of a file when it can be exported, and mapping it
- * makes a second view of the same pages.
+ * Virtual memory management: reserved addresses, physical memory without an address, and mappings.
+ * Physical memory is a shared mapping, of a file if it can be exported; mapping it creates a second
+ * view of the same pages.
  */
 #include "sim/gpu/objects.h"
 
@@ -78,7 +78,7 @@ unsigned sim_phys_handles(const struct sim_phys *f)
 /* ---- addresses ---- */
 static char *reserve_at(char *hint, size_t n, size_t align)
 {
-	/* The kernel aligns to pages only: take more, give the ends back. */
+	/* The kernel aligns to pages only: reserve more and release the ends. */
 	char *p = mmap(hint, n + align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		       0);
 	if (p == MAP_FAILED)
@@ -139,7 +139,7 @@ static CUresult address_free(struct sim_call *c, CUdeviceptr d, size_t n)
 	return CUDA_SUCCESS;
 }
 
-/* With mu: the reservation that holds [p, p + n). */
+/* With mu: the reservation that contains [p, p + n). */
 static struct reservation *holding(const char *p, size_t n)
 {
 	struct reservation *r = reservations;
@@ -175,7 +175,7 @@ static CUresult granularity(struct sim_call *c, size_t *out, const CUmemAllocati
 	return r;
 }
 
-/* Maps its pages and makes it known; f->fd says from where. Takes f over. */
+/* Maps its pages and registers it; f->fd is the source. Takes ownership of f. */
 static CUresult phys_add(struct sim_phys *f, CUmemGenericAllocationHandle *out)
 {
 	f->base = mmap(NULL, f->n, PROT_READ | PROT_WRITE,
@@ -243,7 +243,7 @@ static struct sim_phys *phys_of(CUmemGenericAllocationHandle h)
 	return f && f->handles ? f : NULL;
 }
 
-/* With mu: frees f when nothing refers to it. */
+/* With mu: frees f if nothing refers to it. */
 static void phys_drop(struct sim_phys *f)
 {
 	if (f->handles || f->maps)
@@ -289,7 +289,7 @@ static CUresult properties(struct sim_call *c, CUmemAllocationProp *out,
 
 /* ---- mappings ---- */
 
-/* With mu: makes [p, p + n) of r a view of f. */
+/* With mu: maps f at [p, p + n) in r. */
 static CUresult map_in(struct reservation *r, char *p, size_t n, size_t off, struct sim_phys *f)
 {
 	struct mapping **at = &r->maps;
@@ -338,7 +338,7 @@ static CUresult map(struct sim_call *c, CUdeviceptr d, size_t n, size_t off,
 	return result;
 }
 
-/* With mu: the first of the mappings that together are exactly [p, p + n). */
+/* With mu: the first of the mappings that together cover exactly [p, p + n). */
 static struct mapping **exactly(const char *p, size_t n)
 {
 	struct reservation *r = holding(p, n);
@@ -396,7 +396,7 @@ static CUresult check_access(const CUmemAccessDesc *d, size_t n)
 	return CUDA_SUCCESS;
 }
 
-/* Host access goes with memory of the host. */
+/* Host access is possible for host memory only. */
 static CUresult locations_fit(const struct mapping *m, const CUmemAccessDesc *d, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

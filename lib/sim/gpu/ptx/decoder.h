@@ -1,4 +1,4 @@
-/* What the two halves of the decoder share: statements (statements.c) and instructions
+/* Shared by the two halves of the decoder: statements (statements.c) and instructions
  * (instructions.c). */
 #ifndef SIM_PTX_DECODE_H
 #define SIM_PTX_DECODE_H
@@ -39,14 +39,14 @@ struct ptx_statement {
 
 #define PTX_GROW(array, n) ((array) = realloc((array), ((n) + 1) * sizeof(*(array))))
 
-/* Says once why the kernel is not interpreted; always false. */
+/* Reports once why the kernel is not interpreted; always false. */
 bool ptx_refuse(struct ptx_decoder *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 uint32_t ptx_new_reg(struct ptx_decoder *d, uint8_t width);
 /* Bytes of a register: 8-bit values live in 16 bits. */
 uint8_t ptx_reg_bytes(enum ptx_type t);
 bool ptx_find_reg(struct ptx_decoder *d, const char *name, uint32_t *reg);
 struct ptx_ins *ptx_emit(struct ptx_decoder *d, enum ptx_kind kind);
-/* Emits what the statement means. */
+/* Emits code for the statement. */
 bool ptx_instruction(struct ptx_decoder *d, struct ptx_statement *s);
 
 #endif

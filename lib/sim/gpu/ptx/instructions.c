@@ -156,7 +156,7 @@ static bool has(const struct ptx_statement *s, const char *part)
 	return false;
 }
 
-/* Operands of an instruction, its destination among them. */
+/* Number of operands of an instruction, including its destination. */
 static int operands(enum ptx_op op)
 {
 	switch (op) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lanes of a group, if blocks are smaller: enough to hide decoding, few enough for the cache. */
+/* Lanes of a group of small blocks: enough to amortise decoding, few enough for the cache. */
 enum { LANES = 128, ALIGN = 64, EXITED = -1 };
 #define NOWHERE UINT32_MAX
 
@@ -24,7 +24,7 @@ struct ptx_run {
 	size_t nargs;
 	unsigned cap;		/* lanes for which registers have room */
 	uint8_t *active, *gate; /* masks */
-	uint32_t *place;	/* where a lane that waits goes on, NOWHERE if it has returned */
+	uint32_t *place;	/* where a waiting lane continues, NOWHERE if it has returned */
 	void *scratch;
 	bool full;	  /* all lanes active */
 	uint32_t waiting; /* lowest place of a waiting lane */
@@ -67,7 +67,7 @@ bool ptx_check(struct ptx_frame *f, const uint64_t *addr, int64_t off, unsigned 
 	return true;
 }
 
-/* Shared addresses are offsets into the block's own part. */
+/* Shared addresses are offsets into the block's own memory. */
 static bool check_shared(struct ptx_run *r, const struct ptx_ins *i)
 {
 	const uint64_t *a = r->f.reg[i->s[0]];
@@ -127,7 +127,7 @@ static unsigned count(const uint8_t *mask, unsigned n)
 	return c;
 }
 
-/* With place[] set for every lane: makes those at the lowest place active and returns it. */
+/* With place[] set for every lane: activates the lanes at the lowest position and returns it. */
 static uint32_t schedule(struct ptx_run *r)
 {
 	uint32_t lowest = NOWHERE;
@@ -160,7 +160,7 @@ static void memory(struct ptx_run *r, const struct ptx_ins *i, const uint8_t *ma
 			r->f.wild = true;
 			return;
 		}
-		/* The range check of the access itself is about global memory. */
+		/* The access' own range check is for global memory. */
 		r->f.lo = 0;
 		r->f.hi = UINT64_MAX;
 		i->fn(&r->f, i);
@@ -181,7 +181,7 @@ static void param(struct ptx_run *r, const struct ptx_ins *i)
 	fill(r->f.dst, bits, i->width, r->f.n);
 }
 
-/* Narrows the mask of active lanes (NULL: all) to those whose guard holds; false: to none. */
+/* Narrows the mask of active lanes (NULL: all) to those whose guard holds; false if none. */
 static bool guarded(struct ptx_run *r, const struct ptx_ins *i, const uint8_t **mask)
 {
 	struct ptx_frame *f = &r->f;
@@ -194,7 +194,7 @@ static bool guarded(struct ptx_run *r, const struct ptx_ins *i, const uint8_t **
 	return on != 0;
 }
 
-/* Runs the lanes of one group to their ends. */
+/* Runs the lanes of one group until all have returned. */
 static void group(struct ptx_run *r)
 {
 	struct ptx_frame *f = &r->f;
@@ -256,7 +256,7 @@ static void group(struct ptx_run *r)
 	}
 }
 
-/* One piece of memory per engine thread, grown as needed. */
+/* One workspace per engine thread, grown as needed. */
 static void *workspace(size_t n)
 {
 	static __thread char *mem;

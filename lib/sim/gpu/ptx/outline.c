@@ -50,8 +50,8 @@ static unsigned type_size(const char *p)
 }
 
 /*
- * Reads "[.align N] .type name[count]" after a state space. Gives the name and the size in bytes;
- * count may be missing. Other directives (.ptr .global .align 4) are passed over.
+ * Reads "[.align N] .type name[count]" after a state space. Returns the name and the size in bytes;
+ * count may be missing. Other directives (.ptr .global .align 4) are skipped.
  */
 static const char *declaration(const char *p, const char **name, size_t *nname, size_t *size,
 			       unsigned *align)

@@ -1,8 +1,8 @@
 /*
- * Inner form of the PTX interpreter. All threads of some blocks ("lanes") run together: a register
- * is an array with one value per lane and each instruction one loop over the lanes, so that its
- * decoding costs little and the compiler can use vector instructions. Lanes that branch apart wait
- * at their own place; those with the lowest place go on until they meet.
+ * Internal representation of the PTX interpreter. All threads ("lanes") of some blocks run
+ * together: a register is an array with one value per lane, and each instruction is one loop over
+ * the lanes, so decoding costs little and the compiler can vectorise. Diverging lanes wait at their
+ * own positions; those at the lowest position run until they reconverge.
  */
 #ifndef SIM_PTX_H
 #define SIM_PTX_H

@@ -1,4 +1,4 @@
-/* Decodes the body of a PTX kernel, statement by statement; refuses what it does not know. */
+/* Decodes the body of a PTX kernel statement by statement; rejects what it does not know. */
 #include "sim/gpu/ptx/decoder.h"
 
 #include <ctype.h>

@@ -108,7 +108,7 @@ static CUresult wait_event(struct sim_call *c, CUstream h, CUevent e, unsigned f
 	return r || c->captured || !e->ipc ? r : sim_ipc_event_wait(c, s, e);
 }
 
-/* Whether the host may look at e now. */
+/* Whether the host may query e now. */
 static CUresult look(CUevent e)
 {
 	if (!is_event(e))

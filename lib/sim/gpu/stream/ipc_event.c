@@ -1,7 +1,7 @@
 /*
- * Events between processes. Their state is a shared page: the number of the last record, and of
- * the last one that is over. A record writes the second in stream order, a stream that waits waits
- * for that value; so either process may record, and either may wait.
+ * Events between processes. Their state is a shared page with the number of the last record and of
+ * the last completed one. A record writes the latter in stream order, and a waiting stream waits
+ * for that value; so any process may record or wait.
  */
 #include "sim/gpu/stream/ipc_event.h"
 
@@ -17,7 +17,7 @@ struct sim_ipc_event {
 	int fd; /* the exporter's, else -1 */
 };
 
-/* The page is known memory, so that operations on values may touch it. */
+/* The page is registered memory, so that memory operations may access it. */
 static CUresult attach(struct sim_event *e, char *page, int fd)
 {
 	struct sim_range r = {.p = page,

@@ -1,6 +1,6 @@
 /*
- * Arrays and mipmapped arrays: device memory with a shape, rows side by side. Copies with one
- * array side in bytes are for arrays of one dimension.
+ * Arrays and mipmapped arrays: device memory with a shape, rows in sequence. Copies with one array
+ * side in bytes are for one-dimensional arrays.
  */
 #include "sim/gpu/objects.h"
 
@@ -215,7 +215,7 @@ static unsigned levels_of(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	return n;
 }
 
-/* The levels lie one behind the other in the memory of the first. */
+/* The levels follow each other in the memory of the first. */
 static CUresult create_mipmap(struct sim_call *c, CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *d,
 			      unsigned n)
 {
@@ -279,9 +279,9 @@ static CUresult get_level(struct sim_call *c, CUarray *out, CUarray m, unsigned 
 	return CUDA_SUCCESS;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
-/* No array is made of planes, none is sparse, all have their memory: each question is wrong. */
+/* No array has planes or is sparse, and all are backed by memory, so each query is an error. */
 static CUresult get_plane(struct sim_call *c, CUarray *out, CUarray a, unsigned plane)
 {
 	(void)c;
@@ -306,7 +306,7 @@ static CUresult requirements(struct sim_call *c, void *out, CUarray a, CUdevice 
 
 /* ---- copies ---- */
 
-/* The memory at byte off of a one-dimensional array; 0 when [off, off + n) is not inside. */
+/* The memory at byte off of a one-dimensional array; 0 if [off, off + n) is not inside. */
 static uintptr_t inside(CUarray a, size_t off, size_t n)
 {
 	if (!sim_array_is(a) || a->height || a->depth || off > a->pitch || n > a->pitch - off)

@@ -1,6 +1,6 @@
 /*
- * Tensor maps: descriptions of 128 bytes that the client passes to kernels. Those of the
- * simulator hold the address first and the other arguments behind it; no kernel reads them.
+ * Tensor maps: descriptors of 128 bytes that the client passes to kernels. Here they hold the
+ * address and then the other arguments; no kernel reads them.
  */
 #include "sim/gpu/objects.h"
 

@@ -1,6 +1,6 @@
 /*
- * Texture and surface references, as programs of the first CUDA versions use them: named in the
- * module, or made by the client. They remember what was set; no kernel reads through them.
+ * Texture and surface references of the first CUDA versions: named in the module, or created by the
+ * client. Settings are stored; no kernel reads through them.
  */
 #include "sim/gpu/texture/texref.h"
 
@@ -133,7 +133,7 @@ static CUresult destroy(struct sim_call *c, CUtexref t)
 	return CUDA_SUCCESS;
 }
 
-/* ---- what it refers to ---- */
+/* ---- the referenced memory ---- */
 static CUresult set_array(struct sim_call *c, CUtexref t, CUarray a, unsigned flags)
 {
 	enum { OVERRIDE_FORMAT = 1 };

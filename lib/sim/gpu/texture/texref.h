@@ -4,7 +4,7 @@
 
 #include "sim/gpu/objects.h"
 
-/* The references of a module go with it. */
+/* Drops a module's references. */
 void sim_texrefs_drop(const struct sim_module *m);
 
 #endif

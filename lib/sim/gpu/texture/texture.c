@@ -1,6 +1,4 @@
-/*
- * Texture and surface objects: checked and remembered; no kernel reads through them.
- */
+/* Texture and surface objects: validated and stored; no kernel reads through them. */
 #include "sim/gpu/objects.h"
 
 #include <stdlib.h>
@@ -43,7 +41,7 @@ typedef struct {
 	unsigned firstMipmapLevel, lastMipmapLevel, firstLayer, lastLayer, reserved[16];
 } CUDA_RESOURCE_VIEW_DESC;
 
-/* ---- objects: numbers that lead to descriptions ---- */
+/* ---- objects: numbers with descriptions ---- */
 struct texture_object {
 	bool used, surface, has_view;
 	CUDA_RESOURCE_DESC res;

@@ -1,7 +1,6 @@
 /*
- * A driver that is newer than every header: names that nobody knows, new versions of functions
- * that everybody uses, and two names for one function. The Makefile also makes cuEventDestroy
- * another name of cuEventDestroy_v2.
+ * A driver newer than every header: unknown names, new versions of common functions, and two names
+ * for one function. The Makefile also makes cuEventDestroy an alias of cuEventDestroy_v2.
  */
 #include "sim/gpu/api.h"
 #include "sim/gpu/entry/variant.h"
@@ -34,7 +33,7 @@ static CUresult create(struct sim_call *c, CUevent *out, unsigned flags, int pri
 }
 
 SIM_API(cuFutureOperation, SIM_NEED_INIT, operation, (int *out), (out))
-/* gcc warns of an alias without its target's attributes, clang (14) does not know them. */
+/* gcc warns about an alias without its target's attributes, which clang 14 does not know. */
 #if __has_attribute(copy)
 #define SAME(name) alias(#name), copy(name)
 #else
