@@ -180,13 +180,32 @@ static void test_full_queue(void **state)
 	tfh_result_free(r);
 }
 
+/* A process that makes a context and runs nothing on the device computes what it executes. */
+static void test_unused_device(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->g->name[TFT_NAME_OP][1] = "__inference_train_step_7";
+	for (int i = 0; i < 100; i++) {
+		dg_call(d, 0, TFH_FN_TFE_Execute, 8)->w[0] = 1;
+		dg_code(d, 0, 0.2);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->verdict.cls, TFH_CLASS_COMPUTE_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_COMPUTE_CPU);
+	assert_int_equal(r->verdict.tier, 'C');
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_input),	       cmocka_unit_test(test_input_half_hidden),
-		cmocka_unit_test(test_hidden_input),   cmocka_unit_test(test_pageable),
-		cmocka_unit_test(test_pinned_in_line), cmocka_unit_test(test_launches),
-		cmocka_unit_test(test_callback),       cmocka_unit_test(test_full_queue),
+		cmocka_unit_test(test_unused_device),	  cmocka_unit_test(test_input),
+		cmocka_unit_test(test_input_half_hidden), cmocka_unit_test(test_hidden_input),
+		cmocka_unit_test(test_pageable),	  cmocka_unit_test(test_pinned_in_line),
+		cmocka_unit_test(test_launches),	  cmocka_unit_test(test_callback),
+		cmocka_unit_test(test_full_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

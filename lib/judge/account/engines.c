@@ -217,6 +217,10 @@ static bool complete_ops(const struct tfh_device *d, size_t i)
 static void give_tiers(struct tfh_device *d)
 {
 	struct tfh_accounts *accounts = d->accounts;
+
+	/* A context that is made and never used: what the job executes, it computes itself. */
+	if (accounts->facts->cpu_only && !d->ops)
+		return;
 	for (size_t i = 0; i < d->lane.n; i++)
 		d->unissued += d->lane.v[i].issued ? 0 : d->lane.v[i].early;
 	/* Where few ops can be joined with their calls, causes cannot be told. */
