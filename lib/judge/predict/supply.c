@@ -178,6 +178,11 @@ void tfh_find_supply(const struct tfh_accounts *accounts, struct tfh_result *r)
 	struct gets g = {0};
 
 	*s = (struct tfh_supply){.period_s = NAN, .headroom = NAN};
+	/* Whoever holds Python's lock makes the batches, as a rule, and is as slow as the loop that
+	 * wants the lock, too, lets it be. */
+	if ((double)accounts->cause_ns[TFH_CAUSE_HOST_GIL] >
+	    TFH_BLOCKING_SHARE * (double)accounts->train_ns)
+		return;
 	/* What an executing call fetches in one go comes when the graph asks, not the loop. */
 	if (accounts->loops->clock == TFH_STEP_CLOCK_ITERATOR && !accounts->loops->grouped &&
 	    accounts->loops->window.n && !gather(accounts, &g) &&
