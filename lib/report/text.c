@@ -245,13 +245,26 @@ static enum tfh_tint class_tint(enum tfh_class cls)
 	return cls == TFH_CLASS_UNCLASSIFIED ? TFH_YELLOW : TFH_RED;
 }
 
+/* The part of the time that the cause is one of: what the gain below is about. NAN: the class has no other one. */
+static double part_share(const struct tfh_result *r)
+{
+	const struct tfh_verdict *v = &r->verdict;
+	enum tfh_part part = v->cause == TFH_CAUSE_NONE ? TFH_PART_NONE : tfh_cause_part(v->cause);
+
+	if (part >= TFH_PART_COUNT || v->cls != TFH_CLASS_HOST_BOUND ||
+	    v->share - r->breakdown[part].share < TFH_REPORT_PART_OFF)
+		return NAN;
+	return r->breakdown[part].share;
+}
+
 /* "INPUT-BOUND (high)   input.map   41 % of training time" */
 static void headline(const struct tfh_page *page, char *plain, size_t size, char *rest,
 		     size_t rest_size)
 {
 	const struct tfh_verdict *v = &page->r->verdict;
 	const char *name = tfh_class_name(v->cls), *cause = tfh_cause_name(v->cause);
-	char share[TFH_TEXT];
+	char share[TFH_TEXT], whole[TFH_TEXT];
+	double part = part_share(page->r);
 	size_t n = 0;
 
 	for (; name[n] && n + 1 < size; n++)
@@ -263,22 +276,39 @@ static void headline(const struct tfh_page *page, char *plain, size_t size, char
 		n += (size_t)snprintf(rest, rest_size, " (%s)", tfh_confidence_name(v->confidence));
 	if (cause && n < rest_size)
 		n += (size_t)snprintf(rest + n, rest_size - n, "   %s", cause);
-	if (!isnan(v->share) && v->cls != TFH_CLASS_BALANCED && v->cls != TFH_CLASS_UNCLASSIFIED &&
-	    n < rest_size)
+	if (isnan(v->share) || v->cls == TFH_CLASS_BALANCED || v->cls == TFH_CLASS_UNCLASSIFIED ||
+	    n >= rest_size)
+		return;
+	if (part > 0)
+		snprintf(rest + n, rest_size - n, "   %s of training time (host in all: %s)",
+			 tfh_fmt_share(share, part), tfh_fmt_share(whole, v->share));
+	else
 		snprintf(rest + n, rest_size - n, "   %s of training time",
 			 tfh_fmt_share(share, v->share));
 }
 
-static void also_line(const struct tfh_verdict *v, char *out, size_t size)
+static double class_share(const struct tfh_result *r, enum tfh_class cls)
 {
+	double share = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		share += tfh_part_class(p) == cls ? r->breakdown[p].share : 0;
+	return share;
+}
+
+static void also_line(const struct tfh_result *r, char *out, size_t size)
+{
+	const struct tfh_verdict *v = &r->verdict;
+	char share[TFH_TEXT];
 	size_t n = 0;
 
 	out[0] = '\0';
 	for (uint32_t i = 0; i < v->n_also && n < size; i++)
-		n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : "also ",
-				      tfh_class_name(v->also[i]));
+		n += (size_t)snprintf(out + n, size - n, "%s%s, %s", i ? "; " : "also ",
+				      tfh_class_name(v->also[i]),
+				      tfh_fmt_share(share, class_share(r, v->also[i])));
 	if (n && n < size)
-		snprintf(out + n, size - n, ", at least half as much");
+		snprintf(out + n, size - n, " of training time");
 }
 
 /* The what-if that removes what the verdict names. */
@@ -328,7 +358,7 @@ static void print_verdict(const struct tfh_page *page)
 		tfh_wrap(page, "  ", "    ", w->text);
 	for (uint32_t i = 0; i < w->n_evidence; i++)
 		tfh_wrap(page, "  ", "    ", w->evidence[i]);
-	also_line(v, also, sizeof(also));
+	also_line(page->r, also, sizeof(also));
 	if (*also)
 		tfh_wrap(page, "  ", "    ", also);
 	gain_line(page->r, gain, sizeof(gain));

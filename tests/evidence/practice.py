@@ -456,17 +456,6 @@ def gil_of_loader_thread(d, steps, spent):
 
 # ---- the device's calls ----
 
-@job("transfer.d2h", "host.sync", "transfer.small-copies")
-def values_each_layer(d, steps, spent):
-    import ctypes
-    for i in range(steps):
-        d.up()
-        with spent:
-            for k in range(40):
-                d.run(0.01, "forward")
-                d.call("cuMemcpyDtoH_v2", d.host, d.memory, ctypes.c_size_t(4))
-
-
 @job("transfer.h2d-*")
 def constants_each_step(d, steps, spent):
     import ctypes

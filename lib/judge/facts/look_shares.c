@@ -16,6 +16,7 @@ struct group {
 	uint64_t key;
 	uint32_t parent; /* a wider kind */
 	bool feeds;
+	bool brief; /* pauses too short for a processor time of their own */
 	uint32_t looks;
 	double seen[TFH_AT_COUNT];
 	double wall, asleep; /* of pauses whose processor time is known, ns */
@@ -136,6 +137,17 @@ static uint32_t group_of_pause(struct tfh_looks *l, uint32_t thread, uint16_t be
 	return at == NO_GROUP ? length : at;
 }
 
+/* All short pauses of a thread. */
+static uint32_t group_of_brief(struct tfh_looks *l, uint32_t thread)
+{
+	uint64_t key = tfh_hash_u64(thread + 1);
+	uint32_t at = group_of(l, tfh_hash_add(key, 0), group_of(l, key, NO_GROUP));
+
+	if (at != NO_GROUP)
+		l->group[at].brief = true;
+	return at;
+}
+
 static void add_to(struct tfh_looks *l, uint32_t at, const double seen[TFH_AT_COUNT],
 		   uint32_t looks, int64_t wall, int64_t asleep)
 {
@@ -164,6 +176,7 @@ struct coming {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	uint32_t n;
 	uint16_t before, after; /* kinds of calls */
+	bool soon;		/* the pause is short */
 };
 
 static bool launches(uint16_t kind)
@@ -231,7 +244,7 @@ static void place_look(struct tfh_looks *l, struct look *k, const struct coming 
 	enum tfh_role role = n ? role_at(l, k->place, order, frame, n) : TFH_ROLE_NONE;
 
 	if (role == TFH_ROLE_NONE || (role == TFH_ROLE_QUEUE && !is_asleep(k->state)))
-		role = role_between(k->state, order, same_line(frame, n, to), to);
+		role = role_between(k->state, order, to->soon || same_line(frame, n, to), to);
 	k->at = role == TFH_ROLE_NONE || k->state == TFT_LOOK_GIL
 			? k->state
 			: (uint8_t)TFH_AT(role, is_asleep(k->state));
@@ -311,11 +324,11 @@ static bool is_work(uint8_t family)
 static void add_short(struct tfh_looks *l, uint32_t thread, uint16_t after)
 {
 	struct line *s = &l->line[thread];
-	const struct coming to = {.before = s->before, .after = after};
+	const struct coming to = {.before = s->before, .after = after, .soon = true};
 	double seen[TFH_AT_COUNT];
 
 	place_looks(l, thread, s->end, &to, seen);
-	add_to(l, group_of(l, tfh_hash_u64(thread + 1), NO_GROUP), seen, s->looks, 0, 0);
+	add_to(l, group_of_brief(l, thread), seen, s->looks, 0, 0);
 }
 
 static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
@@ -327,7 +340,7 @@ static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
 
 	if (s->end && ns >= TFH_FACTS_LOOK_PAUSE_NS)
 		rc = open_pause(l, ev->thread, ev, kind);
-	else if (s->looks) /* of short pauses only the whole is known */
+	else if (s->looks)
 		add_short(l, ev->thread, kind);
 	if (!rc && s->open.t1 && is_work(ev->fn->family))
 		rc = close_pause(l, ev->thread,
@@ -461,6 +474,8 @@ static double asleep_share(const struct tfh_looks *l, uint32_t at, const double 
 	for (int i = 0; i < TFH_AT_COUNT; i++)
 		seen += is_asleep(i) ? part[i] : 0;
 	most = seen + 2 * sqrt((seen * (1 - seen) + 1 / n) / n);
+	if (g->brief)
+		return seen;
 	while (at != NO_GROUP && l->group[at].wall <= 0)
 		at = l->group[at].parent;
 	if (at == NO_GROUP)
@@ -512,7 +527,7 @@ bool tfh_looks_divide(const struct tfh_looks *l, uint32_t thread, int64_t t0, in
 	if (!l || !l->any || thread >= l->feed->n_threads)
 		return false;
 	p = pause_at(&l->line[thread], t0, t1);
-	at = p ? p->group : group_of((struct tfh_looks *)l, tfh_hash_u64(thread + 1), NO_GROUP);
+	at = p ? p->group : group_of_brief((struct tfh_looks *)l, thread);
 	if (at == NO_GROUP)
 		return false;
 	for (top = at; l->group[top].parent != NO_GROUP;)
@@ -536,26 +551,22 @@ struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i)
 	return (struct tfh_seen_look){.t = k->t,
 				      .ns = (double)k->ns,
 				      .place = k->place,
+				      .thread = k->thread,
+				      .state = k->state,
 				      .at = k->at,
 				      .feeds = k->group != NO_GROUP && l->group[k->group].feeds};
 }
 
-void tfh_looks_sum(const struct tfh_looks *l, int64_t t0, int64_t t1, struct tfh_seen_sum *out)
+size_t tfh_looks_from(const struct tfh_looks *l, int64_t t)
 {
-	size_t lo = 0, hi = l ? l->look.n : 0;
+	size_t lo = 0, hi = tfh_looks_count(l);
 
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
-		if (l->look.v[mid].t < t0)
+		if (l->look.v[mid].t < t)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (; l && lo < l->look.n && l->look.v[lo].t < t1; lo++) {
-		double ns = (double)l->look.v[lo].ns;
-		out->looks++;
-		out->ns += ns;
-		for (int k = 0; k < TFH_SEEN_COUNT; k++)
-			out->part[k] += ((k == l->look.v[lo].state) - out->part[k]) * ns / out->ns;
-	}
+	return lo;
 }

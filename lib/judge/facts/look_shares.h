@@ -42,13 +42,14 @@ struct tfh_seen_look {
 	int64_t t;
 	double ns;	/* of the thread's time that it stands for */
 	uint32_t place; /* in Python code, 0: not known */
-	uint8_t at;
+	uint16_t thread;
+	uint8_t state, at;
 	bool feeds; /* as above */
 };
 size_t tfh_looks_count(const struct tfh_looks *l);
 struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i);
-/* Adds what was seen during [t0, t1). */
-void tfh_looks_sum(const struct tfh_looks *l, int64_t t0, int64_t t1, struct tfh_seen_sum *out);
+/* The first of them at or behind t. */
+size_t tfh_looks_from(const struct tfh_looks *l, int64_t t);
 /* Does Python run in the process? */
 bool tfh_looks_python(const struct tfh_looks *l);
 

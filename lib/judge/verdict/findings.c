@@ -118,6 +118,23 @@ static void find_device(const struct tfh_accounts *accounts, double steps, struc
 		d->called * TFH_VERDICT_QUEUED_PART > accounts->cause_ns[TFH_CAUSE_HOST_CALLBACK];
 }
 
+/* What was seen of the driving threads during [t0, t1). */
+static void sum_looks(const struct tfh_facts *facts, int64_t t0, int64_t t1,
+		      struct tfh_seen_sum *out)
+{
+	for (size_t i = tfh_looks_from(facts->looks, t0); i < tfh_looks_count(facts->looks); i++) {
+		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+		if (k.t >= t1)
+			return;
+		if (!facts->thread[k.thread].drives)
+			continue;
+		out->looks++;
+		out->ns += k.ns;
+		for (int s = 0; s < TFH_SEEN_COUNT; s++)
+			out->part[s] += ((s == k.state) - out->part[s]) * k.ns / out->ns;
+	}
+}
+
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_facts *facts = accounts->facts;
@@ -137,8 +154,8 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 		facts->cpu_wall > 0 ? (double)facts->cpu_running / (double)facts->cpu_wall : NAN;
 	TFH_EACH (i, accounts->loops->window.n)
 		if (accounts->use[i].segment == TFH_SEGMENT_TRAIN)
-			tfh_looks_sum(facts->looks, accounts->loops->window.v[i].t0,
-				      accounts->loops->window.v[i].t1, &out->seen);
+			sum_looks(facts, accounts->loops->window.v[i].t0,
+				  accounts->loops->window.v[i].t1, &out->seen);
 	out->wait = call_site(accounts, accounts->wait_site);
 	out->alloc = call_site(accounts, accounts->alloc_site);
 	out->load = call_site(accounts, accounts->load_site);

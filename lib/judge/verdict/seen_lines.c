@@ -190,7 +190,7 @@ int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 
 	for (size_t i = 0; i < tfh_looks_count(looks) && !rc; i++) {
 		struct tfh_seen_look k = tfh_looks_at(looks, i);
-		if (in_step(accounts, k.t, &window))
+		if (in_step(accounts, k.t, &window) && accounts->facts->thread[k.thread].drives)
 			rc = add_look(&x, &k);
 	}
 	if (!rc && r->verdict.cause != TFH_CAUSE_NONE && x.cause_ns > 0)
