@@ -49,6 +49,12 @@ static const char *const segment_names[] = {
 #undef SEGMENT
 };
 LIST(segment, SEGMENT)
+static const char *const branch_names[] = {
+#define BRANCH(id, name) name,
+#include "base/vocabulary.def"
+#undef BRANCH
+};
+LIST(branch, BRANCH)
 
 static const char *const remove_names[] = {
 #define REMOVE(id, name, breakdown) name,

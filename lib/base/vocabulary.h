@@ -45,6 +45,14 @@ enum tfh_segment {
 	TFH_SEGMENT_COUNT
 };
 
+enum tfh_branch {
+	TFH_BRANCH_NONE = -1,
+#define BRANCH(id, name) TFH_BRANCH_##id,
+#include "base/vocabulary.def"
+#undef BRANCH
+	TFH_BRANCH_COUNT
+};
+
 enum tfh_remove {
 	TFH_REMOVE_NONE = -1,
 #define REMOVE(id, name, breakdown) TFH_REMOVE_##id,
@@ -83,6 +91,7 @@ const char *tfh_part_name(enum tfh_part x);
 const char *tfh_cause_name(enum tfh_cause x);
 const char *tfh_stage_name(enum tfh_stage x);
 const char *tfh_segment_name(enum tfh_segment x);
+const char *tfh_branch_name(enum tfh_branch x);
 const char *tfh_remove_name(enum tfh_remove x);
 const char *tfh_step_clock_name(enum tfh_step_clock x);
 const char *tfh_confidence_name(enum tfh_confidence x);

@@ -229,6 +229,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 				.ops_error = ops_error,
 				.gpu = gpu_of,
 				.wall_ns = tfh_run_wall_ns(run),
+				.end_ns = tfh_run_end_ns(run),
 				.imported = tfh_run_source(run) != TFH_SRC_TFT};
 	int rc;
 

@@ -54,8 +54,8 @@ struct tfh_feed {
 	uint32_t n_threads;
 	const struct tfh_hole *holes;
 	uint32_t n_holes;
-	int64_t wall_ns;
-	bool imported; /* another profiler's trace */
+	int64_t wall_ns, end_ns; /* as tfh_run_wall_ns and tfh_run_end_ns */
+	bool imported;		 /* another profiler's trace */
 };
 
 /* The next event, in `room` where the feed has no other place for it; NULL at the end. */

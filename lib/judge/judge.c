@@ -172,6 +172,8 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 		r->heap.capacity = memory * (accounts->device->n_device + one);
 	}
 	tfh_fill_last(accounts, r);
+	r->tree = accounts->loops->tree;
+	r->n_tree = accounts->loops->n_tree;
 	fill_segments(accounts, r);
 	fill_stages(accounts, r);
 	if (tfh_tier(accounts) != 'C')

@@ -60,6 +60,17 @@ struct tfh_segment_sum {
 	double total_s, every_steps;
 };
 
+/* A part of the run's tree. The parts of one parent do not overlap, and together they are all of it. */
+struct tfh_part_of_run {
+	enum tfh_branch role;
+	uint32_t parent;  /* index, before its own; the root's is its own */
+	const char *name; /* of what is executed, "" unknown */
+	uint64_t count;	  /* rounds of a loop; else how often there was such a part */
+	uint64_t runs;	  /* loops: how often they were entered */
+	double begin_s;	  /* of the first, since the run's start */
+	double wall_s;	  /* of all */
+};
+
 struct tfh_input_stage {
 	const char *name;   /* ParallelMapV2 */
 	const char *prefix; /* Iterator::Root::Prefetch::ParallelMapV2 */
@@ -364,6 +375,8 @@ struct tfh_result {
 	struct tfh_job_stage stages[TFH_STAGE_COUNT]; /* raw-input .. storage */
 	struct tfh_whatif whatif[TFH_REMOVE_COUNT];
 	uint32_t n_whatif;
+	struct tfh_part_of_run *tree; /* a parent before its parts; the run itself first */
+	uint32_t n_tree;
 	struct tfh_segment_sum segments[TFH_SEGMENT_COUNT];
 	uint32_t n_segments;
 	struct tfh_input_stage *input;

@@ -42,6 +42,11 @@ int64_t tfh_run_wall_ns(const struct tfh_run *run)
 	return run->wall;
 }
 
+int64_t tfh_run_end_ns(const struct tfh_run *run)
+{
+	return run->end_ns;
+}
+
 enum tfh_end tfh_run_end(const struct tfh_run *run, int *code_or_signal)
 {
 	if (code_or_signal)

@@ -48,6 +48,7 @@ struct tfh_process {
 	int32_t rank;		   /* -1: none */
 	int32_t world;		   /* ranks of the job, -1: not known */
 	int64_t start_ns, last_ns; /* first and last event */
+	int64_t born_ns;	   /* when the process began; start_ns where that is not known */
 	int64_t heard_ns;	   /* when it was last known to live: not before last_ns */
 	uint64_t events, dropped, bad_chunks, tail_bytes;
 	uint64_t unnamed; /* uses of names that found no id of their own */
@@ -104,6 +105,8 @@ uint32_t tfh_run_command(const struct tfh_run *run, const char *const **argv);
 const char *tfh_run_host(const struct tfh_run *run);
 int64_t tfh_run_start_realtime_ns(const struct tfh_run *run);
 int64_t tfh_run_wall_ns(const struct tfh_run *run);
+/* When the run ended on the axis of its events: no earlier than its last event. */
+int64_t tfh_run_end_ns(const struct tfh_run *run);
 /* Calls unpacked so far, over all passes; for another thread that watches. 0 for an imported trace. */
 uint64_t tfh_run_unpacked(const struct tfh_run *run);
 /* How the run ended, TFH_END_NONE if nothing tells. */

@@ -108,7 +108,7 @@ struct tfh_run {
 	const char **argv;
 	uint32_t argc;
 	const char *host;
-	int64_t start_realtime, wall;
+	int64_t start_realtime, wall, end_ns;
 	enum tfh_end end;
 	int end_number;
 	char *temp_dir;

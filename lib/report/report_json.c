@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "report/json_places.h"
+#include "report/run_tree.h"
 #include "report/machine_table.h"
 #include "report/report.h"
 
@@ -566,6 +567,7 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words)
 	write_steps(&j, r);
 	write_parts(&j, r);
 	write_whatif(&j, r);
+	tfh_json_tree(&j, r);
 	write_segments(&j, r);
 	write_discarded(&j, r);
 	write_startup(&j, r);

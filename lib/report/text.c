@@ -379,6 +379,7 @@ void tfh_report_text(FILE *out, const struct tfh_wording *words, const struct tf
 	print_title(&page);
 	print_end(&page);
 	print_verdict(&page);
+	tfh_text_tree(&page);
 	tfh_text_classes(&page);
 	tfh_text_breakdown(&page);
 	tfh_text_whatif(&page);

@@ -36,6 +36,7 @@ void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest,
 double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w);
 
 /* text.c calls these in this order; each prints nothing if it has no data. */
+void tfh_text_tree(const struct tfh_page *page);
 void tfh_text_classes(const struct tfh_page *page);
 void tfh_text_breakdown(const struct tfh_page *page);
 void tfh_text_whatif(const struct tfh_page *page);

@@ -45,8 +45,10 @@ struct tfh_loops {
 	TFH_VEC(struct tfh_window) window; /* tiles what is judged, in order */
 	int64_t segment_ns[TFH_SEGMENT_COUNT];
 	uint32_t segment_n[TFH_SEGMENT_COUNT];
-	int64_t lead_in; /* of the whole trace as one step: not its own work */
-	int64_t median;	 /* of a step */
+	int64_t lead_in;	      /* of the whole trace as one step: not its own work */
+	int64_t median;		      /* of a step */
+	struct tfh_part_of_run *tree; /* the arena's; struct tfh_result says what it is */
+	uint32_t n_tree;
 };
 
 /* segment.c: finds clock and windows. The caller frees what was found, also after an error. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "judge/loops/step_clock.h"
+#include "judge/loops/tree.h"
 #include "judge/stats.h"
 
 /* The window being built. */
@@ -533,7 +534,8 @@ int tfh_find_loops(const struct tfh_facts *facts, struct tfh_loops *loops, struc
 	trim(loops);
 	warm_up(facts, loops);
 	mark_holes(facts, loops);
-	return 0;
+	rc = tfh_find_tree(facts, loops);
+	return rc ? tfh_err_set(err, rc, "out of memory") : 0;
 }
 
 void tfh_loops_free(struct tfh_loops *loops)

@@ -542,6 +542,7 @@ static int finish_process(struct tfh_builder *b, uint32_t i, int64_t start)
 	run->proc[i].pub.events = p->n_ev;
 	if (run->proc[i].pub.last_ns > run->wall)
 		run->wall = run->proc[i].pub.last_ns;
+	run->end_ns = run->wall;
 	return rc;
 }
 

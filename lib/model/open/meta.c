@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -151,6 +152,16 @@ static void command(struct tfh_arena *arena, const char *p, struct tfh_meta *met
 	}
 }
 
+/* "2026-11-22T17:27:48.564Z" in ns since 1970, 0: that is no time. */
+static int64_t utc(const char *text)
+{
+	struct tm tm = {0};
+	const char *end = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+	double fraction = end && *end == '.' ? strtod(end, NULL) : 0;
+
+	return end ? (int64_t)timegm(&tm) * 1000000000 + (int64_t)(fraction * 1e9) : 0;
+}
+
 void tfh_meta_read(struct tfh_arena *arena, const char *dir, struct tfh_meta *meta)
 {
 	const char *run = slurp(arena, dir, "run.json"), *end = slurp(arena, dir, "end.json");
@@ -163,6 +174,8 @@ void tfh_meta_read(struct tfh_arena *arena, const char *dir, struct tfh_meta *me
 		command(arena, value(run, "command"), meta);
 		p = value(run, "host");
 		meta->host = p ? string(arena, &p) : NULL;
+		p = value(run, "start_utc");
+		meta->start_ns = utc(p ? string(arena, &p) : NULL);
 	}
 	if (end) {
 		p = value(end, "how");

@@ -190,6 +190,19 @@ static int by_first(const void *a, const void *b)
 	return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
 }
 
+#define TICK_NS 10000000 /* of times in /proc/PID/stat */
+
+/* From the start that /proc told: hundredths of a second since boot; none in a converted trace. A machine that has slept counts
+ * them on while MONOTONIC stands, so a start behind the first event says nothing. */
+static int64_t born(const struct tfh_model_proc *p)
+{
+	bool known = p->process_start && p->process_start < INT64_MAX / TICK_NS &&
+		     p->boot != tfh_hash_str("");
+	int64_t born = known ? (int64_t)p->process_start * TICK_NS + p->shift : INT64_MAX;
+
+	return born < p->pub.start_ns ? born : p->pub.start_ns;
+}
+
 static void order_chunks(struct tfh_run *run)
 {
 	for (uint32_t i = 0; i < run->n_proc; i++) {
@@ -207,6 +220,7 @@ static void order_chunks(struct tfh_run *run)
 			p->pub.heard_ns = p->pub.last_ns;
 		if (p->pub.start_ns == INT64_MAX)
 			p->pub.start_ns = 0;
+		p->pub.born_ns = born(p);
 		if (p->n_chunk)
 			qsort(p->chunk, p->n_chunk, sizeof(*p->chunk), by_first);
 	}
@@ -357,6 +371,11 @@ static int use_meta(struct tfh_run *run, const struct tfh_meta *meta)
 	run->wall = meta->wall_s > 0 ? (int64_t)(meta->wall_s * 1e9) : last;
 	if (run->wall < last)
 		run->wall = last;
+	run->end_ns = run->wall;
+	if (meta->wall_s > 0 && meta->start_ns && run->start_realtime)
+		run->end_ns -= run->start_realtime - meta->start_ns;
+	if (run->end_ns < last)
+		run->end_ns = last;
 	run->host = meta->host ? meta->host : run->n_proc ? run->proc[0].pub.host : "";
 	run->end = meta->has_end		? meta->end
 		   : run->source != TFH_SRC_TFT ? TFH_END_NONE /* the other tool does not tell */

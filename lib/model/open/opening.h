@@ -42,7 +42,8 @@ struct tfh_meta {
 	const char *host;
 	enum tfh_end end;
 	int number;
-	double wall_s; /* 0: not known */
+	double wall_s;	  /* 0: not known */
+	int64_t start_ns; /* of the command, since 1970; 0: not known */
 	bool has_run, has_end;
 };
 void tfh_meta_read(struct tfh_arena *arena, const char *dir, struct tfh_meta *meta);

@@ -1,0 +1,209 @@
+#include "judge/loops/beats.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "judge/loops/fold.h"
+
+/* What lies open: the next of each source, and the beat that has not ended. */
+struct reader {
+	const struct tfh_facts *facts;
+	const struct tfh_loops *loops;
+	tfh_beat_fn fn;
+	void *arg;
+	uint8_t thread; /* the main one, as tokens name it */
+	size_t token, late, tick, exec, mark, rare;
+	int64_t inside; /* end of the function that runs */
+	struct tfh_node beat;
+	uint64_t same; /* the beat's key, before its launches are known */
+};
+
+static uint64_t drives(const struct tfh_thread_use *u)
+{
+	return u->launches + u->execs + u->gets + u->driver;
+}
+
+/* The thread with most of the driving calls; the process's first one, if it has a tenth of them. */
+static uint8_t main_thread(const struct tfh_facts *facts)
+{
+	const struct tfh_feed *f = facts->feed;
+	uint64_t all = 0, most = 0;
+	uint32_t best = 0;
+
+	for (uint32_t i = 0; i < f->n_threads; i++)
+		all += facts->thread[i].drives ? drives(&facts->thread[i]) : 0;
+	for (uint32_t i = 0; i < f->n_threads; i++) {
+		const struct tfh_thread_use *u = &facts->thread[i];
+		bool first = f->threads[i].process == facts->process &&
+			     f->threads[i].tid == f->processes[facts->process].pid;
+		if (!u->drives || drives(u) < most)
+			continue;
+		best = i;
+		most = first && drives(u) * TFH_LOOPS_MAIN_PART >= all ? UINT64_MAX : drives(u);
+	}
+	return best < TFH_FACTS_TOKEN_THREADS ? (uint8_t)best : TFH_FACTS_TOKEN_THREADS;
+}
+
+static int end_beat(struct reader *r, int64_t t)
+{
+	struct tfh_node *b = &r->beat;
+
+	if (!r->same)
+		return 0;
+	b->ns = t > b->t0 ? t - b->t0 : 0;
+	b->key = b->kind == TFH_BEAT_BURST ? tfh_hash_add(r->same, b->ops) : r->same;
+	r->same = 0;
+	return r->fn(r->arg, b);
+}
+
+static uint64_t key_of(uint8_t kind, uint64_t what)
+{
+	return tfh_hash_add(kind, what) | 1;
+}
+
+/* How much a beat is the beginning of a step: what the program says, then what feeds the step. */
+static uint8_t rank_of(uint8_t kind, uint64_t what)
+{
+	static const uint8_t rank[TFH_BEAT_COUNT] = {
+		[TFH_BEAT_WAIT] = 1,  [TFH_BEAT_COPY] = 2,     [TFH_BEAT_BURST] = 3,
+		[TFH_BEAT_GRAPH] = 4, [TFH_BEAT_FUNCTION] = 6, [TFH_BEAT_BATCH] = 7,
+		[TFH_BEAT_MARK] = 8};
+
+	return kind == TFH_BEAT_COPY && what >> 8 == TFH_DIR_H2D ? 5 : rank[kind];
+}
+
+/* A beat of that kind begins at t, or goes on if the same one is open and may. */
+static int beat(struct reader *r, uint8_t kind, uint64_t what, int64_t t, bool goes_on)
+{
+	uint64_t key = key_of(kind, what);
+	int rc;
+
+	if (goes_on && r->same == key)
+		return 0;
+	t = t > r->beat.t0 ? t : r->beat.t0;
+	rc = end_beat(r, t);
+	r->beat = (struct tfh_node){
+		.t0 = t, .n = 1, .kind = kind, .what = (uint32_t)what, .rank = rank_of(kind, what)};
+	r->same = key;
+	return rc;
+}
+
+static bool launches(const struct tfh_token *t)
+{
+	return t->family == TFH_FAM_LAUNCH || t->family == TFH_FAM_GRAPH_LAUNCH;
+}
+
+static int take_token(struct reader *r, const struct tfh_token *t)
+{
+	uint64_t size = t->what ? 64 - (uint64_t)__builtin_clzll(t->what) : 0;
+	int rc = 0;
+
+	if (t->t0 >= r->inside && t->thread != r->thread)
+		return 0;
+	if (t->t0 >= r->inside) {
+		if (launches(t))
+			rc = beat(r, t->family == TFH_FAM_LAUNCH ? TFH_BEAT_BURST : TFH_BEAT_GRAPH,
+				  0, t->t0, true);
+		else if (t->family == TFH_FAM_COPY)
+			rc = beat(r, TFH_BEAT_COPY, (uint64_t)t->dir << 8 | size, t->t0, true);
+		else
+			rc = beat(r, TFH_BEAT_WAIT, 0, t->t0, true);
+	}
+	if (launches(t)) {
+		r->beat.launches++;
+		r->beat.ops |= 1ull << (t->hash & 63);
+	}
+	return rc;
+}
+
+/* A function's name without its number: another tracing of it is the same. */
+static uint64_t stem_hash(const char *name)
+{
+	size_t n = strlen(name);
+
+	while (n && (isdigit((unsigned char)name[n - 1]) || name[n - 1] == '_'))
+		n--;
+	return tfh_hash_bytes(name, n);
+}
+
+static int take_exec(struct reader *r, const struct tfh_exec *x)
+{
+	const struct tfh_feed *f = r->facts->feed;
+	const char *name;
+	int rc;
+
+	if (x->t0 < r->inside)
+		return 0;
+	name = f->name(f->arg, r->facts->process, TFT_NAME_OP, x->name, NULL, NULL);
+	rc = beat(r, TFH_BEAT_FUNCTION, stem_hash(name), x->t0, false);
+	r->beat.what = x->name;
+	r->inside = x->t1;
+	return rc;
+}
+
+static int take_tick(struct reader *r, const struct tfh_tick *t)
+{
+	uint32_t group = tfh_group_of(r->loops, t);
+
+	if (t->t0 < r->inside)
+		return 0;
+	return beat(r, t->end ? TFH_BEAT_END : TFH_BEAT_BATCH, group, t->t0, false);
+}
+
+/* Begin of the next of each source, INT64_MAX: there is none. */
+static int64_t next_token(const struct reader *r)
+{
+	const struct tfh_facts *f = r->facts;
+
+	return r->token < f->token.n ? f->token.v[r->token].t0
+	       : r->late < f->late.n ? f->late.v[r->late].t0
+				     : INT64_MAX;
+}
+
+/* Takes the earliest of all sources; 1: there was one. */
+static int take_next(struct reader *r)
+{
+	const struct tfh_facts *f = r->facts;
+	int64_t token = next_token(r);
+	int64_t tick = r->tick < f->tick.n ? f->tick.v[r->tick].t0 : INT64_MAX;
+	int64_t exec = r->exec < f->exec.n ? f->exec.v[r->exec].t0 : INT64_MAX;
+	int64_t mark = r->mark < f->mark.n ? f->mark.v[r->mark].t0 : INT64_MAX;
+	int64_t rare = r->rare < f->rare.n ? f->rare.v[r->rare].t0 : INT64_MAX;
+	int64_t driver = token < rare ? token : rare;
+	int64_t above = tick < mark ? tick : mark;
+	int rc;
+
+	above = above < exec ? above : exec;
+	if (above == INT64_MAX && driver == INT64_MAX)
+		return 0;
+	if (mark <= above && above <= driver)
+		rc = beat(r, TFH_BEAT_MARK, f->mark.v[r->mark++].eval, mark, false);
+	else if (exec <= above && above <= driver)
+		rc = take_exec(r, &f->exec.v[r->exec++]);
+	else if (above <= driver)
+		rc = take_tick(r, &f->tick.v[r->tick++]);
+	else if (rare < token)
+		rc = f->rare.v[r->rare++].saves ? beat(r, TFH_BEAT_SAVE, 0, rare, true) : 0;
+	else
+		rc = take_token(r, r->token < f->token.n ? &f->token.v[r->token++]
+							 : &f->late.v[r->late++]);
+	return rc ? rc : 1;
+}
+
+int tfh_beats(const struct tfh_facts *facts, const struct tfh_loops *loops, tfh_beat_fn fn,
+	      void *arg)
+{
+	struct reader r = {.facts = facts,
+			   .loops = loops,
+			   .fn = fn,
+			   .arg = arg,
+			   .thread = main_thread(facts),
+			   .inside = INT64_MIN,
+			   .beat.t0 = INT64_MIN};
+	int rc = 1;
+
+	for (size_t i = 0; rc > 0; tfh_big_pass(++i))
+		rc = take_next(&r);
+	return rc ? rc : end_beat(&r, facts->last_work);
+}

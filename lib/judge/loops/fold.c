@@ -1,0 +1,268 @@
+/*
+ * Beats go onto a stack. Whenever its last p items equal the p before, both become one loop of two
+ * rounds; if they equal the body of a loop right below them, that has one round more. The smallest
+ * p wins, and what was folded may fold again with what lies below it. Each beat costs one look over
+ * TFH_LOOPS_BODY keys.
+ */
+#include "judge/loops/fold.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "judge/numbers.h"
+
+static const uint64_t loop_salt = 0x6c6f6f70,
+		      base = 0x9e3779b97f4a7c15; /* odd: of the rolling hash */
+
+struct tfh_fold {
+	struct tfh_node *v; /* [TFH_LOOPS_UNFOLDED + 1] */
+	uint64_t *key;	    /* of each; apart, so that looking for equal ones is quick */
+	uint64_t *sum;	    /* rolling hash of the keys up to and with each */
+	uint32_t n;
+	uint64_t power[TFH_LOOPS_BODY + 1];
+};
+
+struct tfh_fold *tfh_fold_new(void)
+{
+	struct tfh_fold *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->v = malloc((TFH_LOOPS_UNFOLDED + 1) * sizeof(*f->v));
+	f->key = malloc((TFH_LOOPS_UNFOLDED + 1) * sizeof(*f->key));
+	f->sum = malloc((TFH_LOOPS_UNFOLDED + 1) * sizeof(*f->sum));
+	if (!f->v || !f->key || !f->sum) {
+		tfh_fold_free(f);
+		return NULL;
+	}
+	f->power[0] = 1;
+	for (uint32_t i = 1; i <= TFH_LOOPS_BODY; i++)
+		f->power[i] = f->power[i - 1] * base;
+	return f;
+}
+
+void tfh_node_clear(struct tfh_node *node)
+{
+	for (uint32_t i = 0; i < node->n_body; i++)
+		tfh_node_clear(&node->body[i]);
+	free(node->body);
+	node->body = NULL;
+	node->n_body = 0;
+}
+
+void tfh_fold_free(struct tfh_fold *f)
+{
+	if (!f)
+		return;
+	for (uint32_t i = 0; i < f->n; i++)
+		tfh_node_clear(&f->v[i]);
+	free(f->v);
+	free(f->key);
+	free(f->sum);
+	free(f);
+}
+
+/* Adds b, which is the same, to a; b holds nothing afterwards. */
+static void merge(struct tfh_node *a, struct tfh_node *b)
+{
+	a->ns += b->ns;
+	a->first_ns += b->first_ns;
+	a->n += b->n;
+	a->runs += b->runs;
+	a->launches += b->launches;
+	a->ops |= b->ops;
+	for (uint32_t i = 0; i < a->n_body; i++)
+		merge(&a->body[i], &b->body[i]);
+	free(b->body);
+	b->body = NULL;
+	b->n_body = 0;
+}
+
+static void put(struct tfh_fold *f, const struct tfh_node *item)
+{
+	uint32_t i = f->n++;
+
+	f->v[i] = *item;
+	f->key[i] = item->key;
+	f->sum[i] = (i ? f->sum[i - 1] * base : 0) + item->key;
+}
+
+/* Hash of the p keys that end before item `end`. */
+static uint64_t hash_of(const struct tfh_fold *f, uint32_t end, uint32_t p)
+{
+	uint64_t before = end > p ? f->sum[end - p - 1] : 0;
+
+	return f->sum[end - 1] - before * f->power[p];
+}
+
+static int64_t time_of(const struct tfh_node *v, uint32_t n)
+{
+	int64_t ns = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		ns += v[i].ns;
+	return ns;
+}
+
+/* The last p items are one more round of the loop below them. */
+static void one_more(struct tfh_fold *f, uint32_t p)
+{
+	struct tfh_node *loop = &f->v[f->n - p - 1], *item = loop + 1;
+
+	loop->n++;
+	loop->ns += time_of(item, p);
+	for (uint32_t i = 0; i < p; i++) {
+		loop->launches += item[i].launches;
+		loop->ops |= item[i].ops;
+		merge(&loop->body[i], &item[i]);
+	}
+	f->n -= p;
+}
+
+/* The last p items are like the p before: a loop of two rounds. */
+static int new_loop(struct tfh_fold *f, uint32_t p)
+{
+	struct tfh_node *a = &f->v[f->n - 2 * p], *b = a + p;
+	struct tfh_node loop = {.t0 = a->t0, .n = 2, .runs = 1, .n_body = p};
+
+	loop.body = malloc(p * sizeof(*loop.body));
+	if (!loop.body)
+		return -ENOMEM;
+	loop.first_ns = time_of(a, p);
+	loop.ns = loop.first_ns + time_of(b, p);
+	loop.key = loop_salt;
+	for (uint32_t i = 0; i < p; i++) {
+		loop.body[i] = a[i];
+		merge(&loop.body[i], &b[i]);
+		loop.key = tfh_hash_add(loop.key, a[i].key);
+		loop.launches += loop.body[i].launches;
+		loop.ops |= loop.body[i].ops;
+	}
+	f->n -= 2 * p;
+	put(f, &loop);
+	return 0;
+}
+
+/* Two runs of the same loop with nothing between them are one. */
+static void join_loops(struct tfh_fold *f)
+{
+	struct tfh_node *a = &f->v[f->n - 2], *b = a + 1;
+	int64_t first_ns = a->first_ns;
+	uint64_t runs = a->runs;
+
+	merge(a, b);
+	a->first_ns = first_ns;
+	a->runs = runs;
+	f->n--;
+}
+
+/* A round may begin with any of its beats, and all of them come again: the one of highest rank begins
+ * it, so that the same loop is the same each time. Where there are loops in it, it begins where it
+ * did first. */
+static bool begins(const struct tfh_fold *f, uint32_t at, uint32_t p)
+{
+	uint32_t best = at;
+
+	for (uint32_t i = at; i < at + p; i++) {
+		const struct tfh_node *v = &f->v[i];
+		if (v->body)
+			return true;
+		if (v->rank > f->v[best].rank ||
+		    (v->rank == f->v[best].rank && v->key > f->v[best].key))
+			best = i;
+	}
+	return f->key[best] == f->key[at];
+}
+
+/* Folds the end of the stack once; 1: it did, 0: nothing to fold. */
+static int fold_once(struct tfh_fold *f)
+{
+	uint32_t n = f->n, most = n - 1 < TFH_LOOPS_BODY ? n - 1 : TFH_LOOPS_BODY;
+	uint64_t last = f->key[n - 1];
+
+	for (uint32_t p = 1; p <= most; p++) {
+		const struct tfh_node *below = &f->v[n - p - 1];
+		if (below->n_body == p && below->body[p - 1].key == last) {
+			uint32_t i = 0;
+			while (i < p && below->body[i].key == f->key[n - p + i])
+				i++;
+			if (i == p) {
+				one_more(f, p);
+				return 1;
+			}
+		}
+		if (f->key[n - 1 - p] != last || 2 * p > n ||
+		    hash_of(f, n, p) != hash_of(f, n - p, p) || !begins(f, n - 2 * p, p))
+			continue;
+		if (p == 1 && below->body) {
+			join_loops(f);
+			return 1;
+		}
+		int rc = new_loop(f, p);
+		return rc ? rc : 1;
+	}
+	return 0;
+}
+
+/* Adds b, which is not the same, to a: what they are is no longer known. */
+static void blur(struct tfh_node *a, struct tfh_node *b)
+{
+	tfh_node_clear(a);
+	tfh_node_clear(b);
+	a->key = tfh_hash_add(a->key, b->key);
+	a->kind = 0;
+	a->n = 1;
+	a->runs = 0;
+	a->ns += b->ns;
+	a->launches += b->launches;
+	a->ops |= b->ops;
+}
+
+/* Too much that nothing folds: neighbours that are no loops are added up, and the older half as a
+ * whole if that is not enough. */
+static void make_room(struct tfh_fold *f)
+{
+	uint32_t n = f->n, whole = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		whole += f->v[i].body != NULL;
+	whole = whole > TFH_LOOPS_UNFOLDED / 4 ? n / 2 : 0;
+	f->n = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct tfh_node item = f->v[i];
+		struct tfh_node *last = f->n ? &f->v[f->n - 1] : NULL;
+		bool apart = item.body || i + TFH_LOOPS_BODY >= n || !last || last->body;
+		if (last && (!apart || i < whole))
+			blur(last, &item);
+		else
+			put(f, &item);
+	}
+}
+
+int tfh_fold_add(struct tfh_fold *f, const struct tfh_node *beat)
+{
+	int rc = 1;
+
+	if (f->n == TFH_LOOPS_UNFOLDED)
+		make_room(f);
+	put(f, beat);
+	while (rc > 0 && f->n > 1)
+		rc = fold_once(f);
+	return rc < 0 ? rc : 0;
+}
+
+void tfh_fold_end(struct tfh_fold *f, struct tfh_node *root)
+{
+	*root = (struct tfh_node){.n = 1, .runs = 1, .body = f->v, .n_body = f->n};
+	for (uint32_t i = 0; i < f->n; i++) {
+		root->ns += f->v[i].ns;
+		root->launches += f->v[i].launches;
+		root->ops |= f->v[i].ops;
+	}
+	root->t0 = f->n ? f->v[0].t0 : 0;
+	f->v = NULL;
+	f->n = 0;
+	tfh_fold_free(f);
+}

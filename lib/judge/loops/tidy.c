@@ -1,0 +1,303 @@
+/*
+ * Folding takes beats literally: a round that also writes a log splits its loop, and the last epoch,
+ * which something cut short, stands beside the others. Here such rounds are counted with their loop.
+ * Innermost loops come first; no time is lost or counted twice.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/loops/beats.h"
+#include "judge/loops/fold.h"
+
+/* The program says by it what goes on; launches, copies and waits are only what it takes. */
+static bool is_strong(const struct tfh_node *v)
+{
+	return !v->body && v->kind >= TFH_BEAT_BATCH;
+}
+
+static bool has(const struct tfh_node *loop, uint64_t key)
+{
+	for (uint32_t i = 0; i < loop->n_body; i++)
+		if (loop->body[i].key == key)
+			return true;
+	return false;
+}
+
+bool tfh_node_is_leaf(const struct tfh_node *v)
+{
+	for (uint32_t i = 0; i < v->n_body; i++)
+		if (v->body[i].body)
+			return false;
+	return v->body != NULL;
+}
+
+/* How many of n beats a loop's body has, too. */
+static uint32_t in_common(const struct tfh_node *loop, const struct tfh_node *v, uint32_t n)
+{
+	uint32_t common = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		common += has(loop, v[i].key);
+	return common;
+}
+
+/* Two leaf loops of the same steps: the program says the same of both, or most beats are the same. */
+bool tfh_nodes_alike(const struct tfh_node *a, const struct tfh_node *b)
+{
+	uint32_t strong = 0, same = 0, common;
+
+	if (!tfh_node_is_leaf(a) || !tfh_node_is_leaf(b))
+		return a->body && a->key == b->key;
+	common = in_common(a, b->body, b->n_body);
+	for (uint32_t i = 0; i < b->n_body; i++) {
+		strong += is_strong(&b->body[i]);
+		same += is_strong(&b->body[i]) && has(a, b->body[i].key);
+	}
+	for (uint32_t i = 0; i < a->n_body; i++) {
+		strong += is_strong(&a->body[i]);
+		same += is_strong(&a->body[i]) && has(b, a->body[i].key);
+	}
+	if (strong)
+		return same == strong;
+	return common >= TFH_LOOPS_ROUND_SHARE * (a->n_body + b->n_body - common);
+}
+
+/* Adds the time and what ran in it, and what of the beats the loop has, too. */
+static void take_in(struct tfh_node *loop, struct tfh_node *v)
+{
+	loop->ns += v->ns;
+	loop->launches += v->launches;
+	loop->ops |= v->ops;
+	for (uint32_t i = 0; i < loop->n_body; i++) {
+		struct tfh_node *b = &loop->body[i];
+		if (b->key != v->key || b->body)
+			continue;
+		b->n += v->n;
+		b->ns += v->ns;
+		break;
+	}
+	tfh_node_clear(v);
+}
+
+static void take_in_loop(struct tfh_node *loop, struct tfh_node *v, bool goes_on)
+{
+	loop->n += v->n;
+	loop->ns += v->ns;
+	loop->launches += v->launches;
+	loop->ops |= v->ops;
+	if (!goes_on) {
+		loop->runs += v->runs;
+		loop->first_ns += v->first_ns;
+	}
+	for (uint32_t i = 0; i < v->n_body; i++)
+		for (uint32_t j = 0; j < loop->n_body; j++)
+			if (loop->body[j].key == v->body[i].key) {
+				loop->body[j].n += v->body[i].n;
+				loop->body[j].ns += v->body[i].ns;
+				break;
+			}
+	tfh_node_clear(v);
+}
+
+static void remove_items(struct tfh_node *list, uint32_t at, uint32_t n)
+{
+	memmove(&list->body[at], &list->body[at + n],
+		(list->n_body - at - n) * sizeof(*list->body));
+	list->n_body -= n;
+}
+
+/* Where the round ends that begins at item `at`: before the next beginning, before a loop, and before
+ * anything that the program calls something else. */
+static uint32_t round_end(const struct tfh_node *list, uint32_t at, const struct tfh_node *loop)
+{
+	uint32_t i = at + 1;
+
+	while (i < list->n_body && !list->body[i].body && list->body[i].key != list->body[at].key &&
+	       (!is_strong(&list->body[i]) || has(loop, list->body[i].key)))
+		i++;
+	return i;
+}
+
+/* Whether items from `at` on begin like a round of the loop, and are most of one. */
+static bool is_round(const struct tfh_node *list, uint32_t at, const struct tfh_node *loop,
+		     uint32_t *end)
+{
+	const struct tfh_node *v = &list->body[at];
+
+	if (v->body || v->key != loop->body[0].key)
+		return false;
+	*end = round_end(list, at, loop);
+	uint32_t n = *end - at, common = in_common(loop, v, n);
+	return is_strong(v) || common >= TFH_LOOPS_ROUND_SHARE * (n + loop->n_body - common);
+}
+
+static double usual(const struct tfh_node *loop)
+{
+	return (double)loop->ns / (double)loop->n;
+}
+
+/* Where loop i goes on: the first item behind it that is no launch, copy or wait of its own, if what
+ * lies between takes no longer than a round or two. */
+static uint32_t goes_on_at(const struct tfh_node *list, uint32_t i)
+{
+	const struct tfh_node *loop = &list->body[i];
+	uint32_t at = i + 1, end;
+	double between = 0, round = usual(loop);
+
+	while (at < list->n_body && !list->body[at].body && !is_strong(&list->body[at]) &&
+	       !is_round(list, at, loop, &end))
+		between += (double)list->body[at++].ns;
+	if (at < list->n_body && list->body[at].body && usual(&list->body[at]) > round)
+		round = usual(&list->body[at]);
+	return between <= TFH_LOOPS_BETWEEN_ROUNDS * round ? at : list->n_body;
+}
+
+/* The rounds behind loop i, and the same loop where it goes on behind them. */
+static void take_following(struct tfh_node *list, uint32_t i)
+{
+	for (uint32_t at, end; (at = goes_on_at(list, i)) < list->n_body;) {
+		struct tfh_node *loop = &list->body[i], *next = &list->body[at];
+		bool same = next->body && tfh_nodes_alike(loop, next);
+		if (!same && !is_round(list, at, loop, &end))
+			return;
+		end = same ? at + 1 : end;
+		if (!same)
+			loop->n += next->n;
+		for (uint32_t k = i + 1; k < end; k++) {
+			if (same && k == at)
+				take_in_loop(loop, next, true);
+			else
+				take_in(loop, &list->body[k]);
+		}
+		remove_items(list, i + 1, end - i - 1);
+	}
+}
+
+/* Rounds before loop i that nothing folded, as it was the first times that they were made. */
+static uint32_t take_leading(struct tfh_node *list, uint32_t i)
+{
+	uint32_t first = i, end;
+
+	while (first > 0) {
+		uint32_t at = first - 1;
+		while (at > 0 && !list->body[at].body &&
+		       list->body[at].key != list->body[i].body[0].key)
+			at--;
+		if (!is_round(list, at, &list->body[i], &end) || end != first)
+			break;
+		struct tfh_node *loop = &list->body[i];
+		loop->t0 = list->body[at].t0;
+		loop->first_ns = 0;
+		for (uint32_t k = at; k < end; k++) {
+			loop->first_ns += list->body[k].ns;
+			take_in(loop, &list->body[k]);
+		}
+		loop->n += list->body[at].n;
+		first = at;
+	}
+	remove_items(list, first, i - first);
+	return first;
+}
+
+/* What stands behind a loop of loops and begins like its body is a last round that something ended. */
+static void take_partial(struct tfh_node *list, uint32_t i)
+{
+	struct tfh_node *loop = &list->body[i];
+	uint32_t k = 0;
+
+	while (k < loop->n_body && i + 1 + k < list->n_body &&
+	       (loop->body[k].key == loop[1 + k].key ||
+		tfh_nodes_alike(&loop->body[k], &loop[1 + k]))) {
+		struct tfh_node *item = &loop[1 + k], *to = &loop->body[k];
+		loop->ns += item->ns;
+		loop->launches += item->launches;
+		loop->ops |= item->ops;
+		if (item->body) {
+			take_in_loop(to, item, false);
+		} else {
+			to->n += item->n;
+			to->ns += item->ns;
+			to->launches += item->launches;
+		}
+		k++;
+	}
+	loop->n += k > 0;
+	remove_items(list, i + 1, k);
+}
+
+/* A first run that the loop's first round goes on with: it differed from the others, or began somewhere
+ * else. */
+static uint32_t take_begun(struct tfh_node *list, uint32_t i)
+{
+	struct tfh_node *loop = &list->body[i];
+	uint32_t at = i;
+
+	while (at > 0 && !list->body[at - 1].body && !is_strong(&list->body[at - 1]))
+		at--;
+	for (uint32_t k = 0; at > 0 && k < loop->n_body; k++) {
+		struct tfh_node *begun = &list->body[at - 1];
+		if (!tfh_node_is_leaf(begun) || !tfh_nodes_alike(&loop->body[k], begun))
+			continue;
+		loop->t0 = begun->t0;
+		loop->ns += begun->ns;
+		loop->launches += begun->launches;
+		loop->ops |= begun->ops;
+		take_in_loop(&loop->body[k], begun, true);
+		remove_items(list, at - 1, 1);
+		return i - 1;
+	}
+	return i;
+}
+
+/* A loop that is little else than another one: that is what it is, with something besides now and
+ * then. What launches besides may be an update of the steps inside, so that stays. */
+static void unwrap(struct tfh_node *loop)
+{
+	struct tfh_node *inner = NULL;
+	int64_t rest = 0;
+
+	for (uint32_t i = 0; i < loop->n_body; i++) {
+		struct tfh_node *v = &loop->body[i];
+		if ((v->body && inner) || is_strong(v) || (!v->body && v->launches))
+			return;
+		if (v->body)
+			inner = v;
+		else
+			rest += v->ns;
+	}
+	if (!inner || !tfh_node_is_leaf(inner) ||
+	    (double)rest > TFH_LOOPS_BESIDES_SHARE * (double)loop->ns)
+		return;
+	struct tfh_node kept = *inner;
+	inner->body = NULL;
+	inner->n_body = 0;
+	kept.t0 = loop->t0;
+	kept.ns = loop->ns;
+	kept.launches = loop->launches;
+	kept.ops = loop->ops;
+	kept.first_ns = kept.first_ns / (int64_t)kept.runs * (int64_t)loop->runs;
+	kept.runs = loop->runs;
+	tfh_node_clear(loop);
+	*loop = kept;
+}
+
+void tfh_fold_tidy(struct tfh_node *list)
+{
+	for (uint32_t i = 0; i < list->n_body; i++)
+		if (list->body[i].body) {
+			tfh_fold_tidy(&list->body[i]);
+			unwrap(&list->body[i]);
+		}
+	for (uint32_t i = 0; i < list->n_body; i++) {
+		if (!tfh_node_is_leaf(&list->body[i]))
+			continue;
+		i = take_leading(list, i);
+		take_following(list, i);
+	}
+	for (uint32_t i = 0; i < list->n_body; i++) {
+		if (!list->body[i].body || tfh_node_is_leaf(&list->body[i]))
+			continue;
+		i = take_begun(list, i);
+		take_partial(list, i);
+	}
+}

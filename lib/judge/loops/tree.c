@@ -1,0 +1,299 @@
+#include "judge/loops/tree.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "judge/loops/beats.h"
+#include "judge/loops/fold.h"
+
+struct run_tree {
+	const struct tfh_facts *facts;
+	const struct tfh_loops *loops;
+	struct tfh_part_of_run part[TFH_LOOPS_PARTS];
+	uint32_t n;
+	int64_t least; /* ns: loops that take less are not told apart */
+	bool full;
+};
+
+static uint32_t add(struct run_tree *t, enum tfh_branch role, uint32_t parent, int64_t t0,
+		    int64_t ns)
+{
+	struct tfh_part_of_run *p = &t->part[t->n];
+
+	*p = (struct tfh_part_of_run){.role = role,
+				      .parent = parent,
+				      .name = "",
+				      .count = 1,
+				      .runs = 1,
+				      .begin_s = (double)t0 * 1e-9,
+				      .wall_s = (double)ns * 1e-9};
+	return t->n++;
+}
+
+/* Time that belongs to a parent and to none of its loops: one part of each role. */
+static void add_to(struct run_tree *t, enum tfh_branch role, uint32_t parent, int64_t t0,
+		   int64_t ns, uint64_t count)
+{
+	for (uint32_t i = parent + 1; i < t->n; i++)
+		if (t->part[i].parent == parent && t->part[i].role == role) {
+			t->part[i].wall_s += (double)ns * 1e-9;
+			t->part[i].count += count;
+			return;
+		}
+	if (t->n < TFH_LOOPS_PARTS - 1)
+		t->part[add(t, role, parent, t0, ns)].count = count;
+	else
+		t->full = true;
+}
+
+/* ---- what a loop does ---- */
+
+static const char *exec_name(const struct run_tree *t, uint32_t name)
+{
+	const struct tfh_feed *f = t->facts->feed;
+	const char *s = f->name(f->arg, t->facts->process, TFT_NAME_OP, name, NULL, NULL);
+
+	return s ? s : "";
+}
+
+static enum tfh_branch role_of_name(const char *name)
+{
+	static const struct {
+		const char *word;
+		enum tfh_branch role;
+	} of[] = {{"train", TFH_BRANCH_TRAIN},
+		  {"eval", TFH_BRANCH_EVALUATE},
+		  {"valid", TFH_BRANCH_EVALUATE},
+		  {"test", TFH_BRANCH_EVALUATE},
+		  {"predict", TFH_BRANCH_PREDICT}};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
+		if (strstr(name, of[i].word))
+			return of[i].role;
+	return TFH_BRANCH_STEP;
+}
+
+/* What the program says of a leaf loop's steps: by a mark, by the name of what it executes, by the
+ * iterator that feeds them. */
+static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loop)
+{
+	enum tfh_branch role = TFH_BRANCH_STEP;
+
+	for (uint32_t i = 0; i < loop->n_body && role == TFH_BRANCH_STEP; i++) {
+		const struct tfh_node *v = &loop->body[i];
+		if (v->kind == TFH_BEAT_FUNCTION)
+			role = role_of_name(exec_name(t, v->what));
+		else if (v->kind == TFH_BEAT_MARK && v->what)
+			role = TFH_BRANCH_EVALUATE;
+		else if (v->kind == TFH_BEAT_BATCH && (int32_t)v->what != t->loops->train_group &&
+			 t->loops->train_group >= 0)
+			role = TFH_BRANCH_EVALUATE;
+	}
+	return role;
+}
+
+/* a launches all that b does, and more: the way back and the update. */
+static bool does_more(const struct tfh_node *a, const struct tfh_node *b)
+{
+	return b->launches && !(b->ops & ~a->ops) && a->ops != b->ops &&
+	       a->launches * b->n > b->launches * a->n;
+}
+
+static enum tfh_branch role_of(const struct run_tree *t, const struct tfh_node *parent,
+			       const struct tfh_node *loop)
+{
+	enum tfh_branch role = said(t, loop);
+
+	for (uint32_t i = 0; i < parent->n_body && role == TFH_BRANCH_STEP; i++) {
+		const struct tfh_node *other = &parent->body[i];
+		if (!tfh_node_is_leaf(other) || tfh_nodes_alike(other, loop))
+			continue;
+		if (said(t, other) == TFH_BRANCH_EVALUATE || does_more(loop, other))
+			role = TFH_BRANCH_TRAIN;
+		else if (said(t, other) == TFH_BRANCH_TRAIN || does_more(other, loop))
+			role = TFH_BRANCH_EVALUATE;
+	}
+	return role;
+}
+
+/* A function's name as its author wrote it: "__inference_train_step_129" is train_step. */
+static const char *name_of(struct run_tree *t, const struct tfh_node *loop)
+{
+	static const char inference[] = "__inference_";
+
+	for (uint32_t i = 0; i < loop->n_body; i++) {
+		if (loop->body[i].kind != TFH_BEAT_FUNCTION)
+			continue;
+		const char *s = exec_name(t, loop->body[i].what);
+		if (!strncmp(s, inference, sizeof(inference) - 1))
+			s += sizeof(inference) - 1;
+		size_t n = strlen(s);
+		while (n && s[n - 1] >= '0' && s[n - 1] <= '9')
+			n--;
+		n -= n && s[n - 1] == '_' && s[n];
+		return tfh_arena_text(t->facts->arena, "%.*s", (int)n, s);
+	}
+	return "";
+}
+
+/* ---- parts ---- */
+
+static bool trains(const struct run_tree *t, const struct tfh_node *loop)
+{
+	for (uint32_t i = 0; i < loop->n_body; i++) {
+		const struct tfh_node *v = &loop->body[i];
+		if (v->body &&
+		    (tfh_node_is_leaf(v) ? role_of(t, loop, v) == TFH_BRANCH_TRAIN : trains(t, v)))
+			return true;
+	}
+	return false;
+}
+
+static enum tfh_branch role_in(const struct run_tree *t, const struct tfh_node *parent,
+			       const struct tfh_node *loop)
+{
+	if (tfh_node_is_leaf(loop))
+		return role_of(t, parent, loop);
+	return trains(t, loop) ? TFH_BRANCH_EPOCH : TFH_BRANCH_LOOP;
+}
+
+/* What first rounds take longer than the others. */
+static int64_t first_longer(const struct tfh_node *loop)
+{
+	int64_t longer;
+
+	if (loop->n <= loop->runs)
+		return 0;
+	longer = loop->first_ns - (loop->ns - loop->first_ns) / (int64_t)(loop->n - loop->runs) *
+					  (int64_t)loop->runs;
+	return longer > 0 ? longer : 0;
+}
+
+/* Steps of a loop: a call may execute several. */
+static uint64_t rounds(const struct run_tree *t, const struct tfh_node *loop)
+{
+	bool function = false;
+
+	for (uint32_t i = 0; i < loop->n_body; i++)
+		function |= loop->body[i].kind == TFH_BEAT_FUNCTION;
+	if (!t->loops->grouped || !function || !tfh_node_is_leaf(loop))
+		return loop->n;
+	return (uint64_t)llround((double)loop->n * t->loops->per_execution);
+}
+
+static void add_parts(struct run_tree *t, const struct tfh_node *node, uint32_t parent,
+		      enum tfh_branch rest);
+
+static void add_loop(struct run_tree *t, const struct tfh_node *parent, const struct tfh_node *loop,
+		     uint32_t at)
+{
+	bool leaf = tfh_node_is_leaf(loop);
+	int64_t longer = leaf ? first_longer(loop) : 0;
+	uint32_t i;
+
+	longer = longer >= t->least ? longer : 0;
+	i = add(t, role_in(t, parent, loop), at, loop->t0, loop->ns - longer);
+	t->part[i].count = rounds(t, loop);
+	t->part[i].runs = loop->runs;
+	t->part[i].name = leaf ? name_of(t, loop) : "";
+	if (longer)
+		add_to(t, TFH_BRANCH_FIRST, at, loop->t0, longer, loop->runs);
+	if (!leaf)
+		add_parts(t, loop, i, TFH_BRANCH_BETWEEN);
+}
+
+/* The loop that came before and is the same, among n items; n: none. */
+static uint32_t same_before(const struct tfh_node *node, uint32_t n)
+{
+	uint32_t i = 0;
+
+	while (i < n && !(node->body[i].body && tfh_nodes_alike(&node->body[i], &node->body[n])))
+		i++;
+	return i;
+}
+
+/* Loops of a parent that are the same are one part, however often they come. `rest`: what comes before
+ * the first loop. */
+static void add_parts(struct run_tree *t, const struct tfh_node *node, uint32_t parent,
+		      enum tfh_branch rest)
+{
+	for (uint32_t i = 0; i < node->n_body; i++) {
+		const struct tfh_node *v = &node->body[i];
+		struct tfh_node sum = *v;
+
+		if (v->kind == TFH_BEAT_SAVE) {
+			add_to(t, TFH_BRANCH_CHECKPOINT, parent, v->t0, v->ns, v->n);
+			continue;
+		}
+		if (!v->body || t->n + 4 > TFH_LOOPS_PARTS) {
+			add_to(t, rest, parent, v->t0, v->ns, v->n);
+			continue;
+		}
+		if (same_before(node, i) < i)
+			continue;
+		for (uint32_t k = i + 1; k < node->n_body; k++) {
+			const struct tfh_node *more = &node->body[k];
+			if (!more->body || !tfh_nodes_alike(v, more))
+				continue;
+			sum.n += more->n;
+			sum.ns += more->ns;
+			sum.runs += more->runs;
+			sum.first_ns += more->first_ns;
+			sum.launches += more->launches;
+		}
+		if (sum.ns < t->least) {
+			add_to(t, rest, parent, v->t0, sum.ns, 1);
+			continue;
+		}
+		add_loop(t, node, &sum, parent);
+		rest = TFH_BRANCH_BETWEEN;
+	}
+}
+
+static int add_beat(void *fold, const struct tfh_node *beat)
+{
+	return tfh_fold_add(fold, beat);
+}
+
+static int keep(struct run_tree *t, struct tfh_loops *loops)
+{
+	size_t size = t->n * sizeof(*t->part);
+
+	loops->tree = tfh_arena_array(t->facts->arena, t->n, sizeof(*t->part));
+	if (!loops->tree)
+		return -ENOMEM;
+	memcpy(loops->tree, t->part, size);
+	loops->n_tree = t->n;
+	return 0;
+}
+
+int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
+{
+	const struct tfh_feed *f = facts->feed;
+	int64_t born = f->processes[facts->process].born_ns, end = f->end_ns;
+	struct run_tree t = {.facts = facts, .loops = loops};
+	struct tfh_fold *fold = tfh_fold_new();
+	struct tfh_node root;
+	int rc = fold ? tfh_beats(facts, loops, add_beat, fold) : -ENOMEM;
+
+	if (rc) {
+		tfh_fold_free(fold);
+		return rc;
+	}
+	tfh_fold_end(fold, &root);
+	tfh_fold_tidy(&root);
+	if (!root.n_body)
+		root.t0 = facts->last_work > facts->first ? facts->last_work : facts->first;
+	born = born < facts->first ? born : facts->first;
+	end = end > root.t0 + root.ns ? end : root.t0 + root.ns;
+	t.least = (end - born) / TFH_LOOPS_LEAST_PART;
+	add(&t, TFH_BRANCH_RUN, 0, born, end - born);
+	add(&t, TFH_BRANCH_BEFORE, 0, born, facts->first - born);
+	add(&t, TFH_BRANCH_STARTUP, 0, facts->first, root.t0 - facts->first);
+	add_parts(&t, &root, 0, TFH_BRANCH_STARTUP);
+	add(&t, TFH_BRANCH_AFTER, 0, root.t0 + root.ns, end - root.t0 - root.ns);
+	rc = keep(&t, loops);
+	tfh_node_clear(&root);
+	return rc;
+}

@@ -1,0 +1,11 @@
+/* The run as a tree: what comes before the first call, loops and what they hold, what comes after the
+ * last call. */
+#ifndef TFH_JUDGE_TREE_H
+#define TFH_JUDGE_TREE_H
+
+#include "judge/loops/loops.h"
+
+/* Fills loops->tree from the beats of the main thread. 0 or -ENOMEM. */
+int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops);
+
+#endif

@@ -1,0 +1,119 @@
+/* The run's tree: lines of text, nested objects of JSON. */
+#include "report/run_tree.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/print.h"
+#include "report/text_parts.h"
+
+/* One and several of a part; %s is their number. */
+static const struct {
+	const char *one, *many;
+} words[TFH_BRANCH_COUNT] = {
+	[TFH_BRANCH_BEFORE] = {"before the first call", NULL},
+	[TFH_BRANCH_STARTUP] = {"start-up", NULL},
+	[TFH_BRANCH_EPOCH] = {"one epoch", "%s epochs"},
+	[TFH_BRANCH_LOOP] = {"one round of a loop", "%s rounds of a loop"},
+	[TFH_BRANCH_TRAIN] = {"one training step", "%s training steps"},
+	[TFH_BRANCH_EVALUATE] = {"one evaluation step", "%s evaluation steps"},
+	[TFH_BRANCH_PREDICT] = {"one prediction step", "%s prediction steps"},
+	[TFH_BRANCH_STEP] = {"one step", "%s steps"},
+	[TFH_BRANCH_FIRST] = {"first step, beyond the usual", "first steps, beyond the usual"},
+	[TFH_BRANCH_CHECKPOINT] = {"checkpoint", "checkpoints"},
+	[TFH_BRANCH_BETWEEN] = {"between loops", NULL},
+	[TFH_BRANCH_AFTER] = {"after the last call", NULL},
+};
+
+static bool is_loop(const struct tfh_part_of_run *p)
+{
+	return p->role >= TFH_BRANCH_EPOCH && p->role <= TFH_BRANCH_STEP;
+}
+
+static void label(char *out, size_t size, const struct tfh_part_of_run *p)
+{
+	const char *many = words[p->role].many;
+	char count[TFH_TEXT];
+
+	tfh_fmt_count(count, p->count);
+	if (p->count == 1 || !many)
+		snprintf(out, size, "%s", words[p->role].one);
+	else if (is_loop(p))
+		snprintf(out, size, "%s %s", count, many + strlen("%s "));
+	else
+		snprintf(out, size, "%s", many);
+}
+
+/* "88.0 ms each   train_step", as far as the line has room */
+static void note(char *out, size_t size, const struct tfh_part_of_run *p)
+{
+	char each[TFH_TEXT], name[48];
+	int n = 0;
+
+	out[0] = '\0';
+	if (!is_loop(p) || p->count < 2)
+		return;
+	n = snprintf(out, size, "   %s each", tfh_fmt_time(each, p->wall_s / (double)p->count));
+	if (*p->name && n > 0 && (size_t)n < size)
+		snprintf(out + n, size - (size_t)n, "   %s",
+			 tfh_fmt_cut(name, sizeof(name), p->name, 16));
+}
+
+static uint32_t depth_of(const struct tfh_result *r, uint32_t i)
+{
+	uint32_t depth = 0;
+
+	for (; r->tree[i].parent != i; i = r->tree[i].parent)
+		depth++;
+	return depth;
+}
+
+void tfh_text_tree(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+	char text[64], time[TFH_TEXT], more[96];
+
+	if (!r->n_tree || !(r->tree[0].wall_s > 0))
+		return;
+	tfh_heading(page, "WHERE THE RUN WENT (%s)", tfh_fmt_time(time, r->tree[0].wall_s));
+	for (uint32_t i = 1; i < r->n_tree; i++) {
+		const struct tfh_part_of_run *p = &r->tree[i];
+		double share = p->wall_s / r->tree[0].wall_s;
+		int indent = (int)(2 * depth_of(r, i));
+		if (share < TFH_REPORT_RUN_SHARE || indent > 12)
+			continue;
+		label(text, sizeof(text), p);
+		note(more, sizeof(more), p);
+		tfh_print(page->out, "%*s%-*s %8s %3.0f %%%s\n", indent, "", 36 - indent, text,
+			  tfh_fmt_time(time, p->wall_s), share * 100, more);
+	}
+}
+
+static void write_part(struct tfh_json *j, const struct tfh_result *r, uint32_t at)
+{
+	const struct tfh_part_of_run *p = &r->tree[at];
+
+	tfh_json_object(j);
+	tfh_json_kstr(j, "kind", tfh_branch_name(p->role));
+	tfh_json_kstr(j, "name", *p->name ? p->name : NULL);
+	tfh_json_ku64(j, "count", p->count);
+	tfh_json_ku64(j, "runs", p->runs);
+	tfh_json_kf64(j, "begin_s", p->begin_s);
+	tfh_json_kf64(j, "wall_s", p->wall_s);
+	tfh_json_kf64(j, "share", r->tree[0].wall_s > 0 ? p->wall_s / r->tree[0].wall_s : NAN);
+	tfh_json_key(j, "parts");
+	tfh_json_array(j);
+	for (uint32_t i = at + 1; i < r->n_tree; i++)
+		if (r->tree[i].parent == at)
+			write_part(j, r, i);
+	tfh_json_end(j);
+	tfh_json_end(j);
+}
+
+void tfh_json_tree(struct tfh_json *j, const struct tfh_result *r)
+{
+	if (!r->n_tree)
+		return;
+	tfh_json_key(j, "tree");
+	write_part(j, r, 0);
+}
