@@ -25,6 +25,11 @@ struct replay {
 	double host;		  /* factor of the host's own work */
 	int64_t *seg, *op0, *op1; /* new times: ends of segments; starts and ends of ops */
 	int64_t *lane;		  /* end of what was before the windows */
+	uint8_t *part;		  /* of segments: what they are, enum tfh_part */
+	uint32_t parts;		  /* a bit for each that a segment or an op is */
+	int64_t *same; /* completions of a replay that removed nothing, once there was one */
+	bool has_same;
+	uint64_t same_woken;
 	int64_t wake;	/* what a thread usually takes to go on after what it waited for */
 	bool slept;	/* that was seen of threads that slept meanwhile */
 	uint64_t woken; /* waits that sleep only now, where it was not */
@@ -80,11 +85,16 @@ static bool removed(const struct replay *r, enum tfh_part part)
 	return tfh_remove_part(r->what) == part;
 }
 
+static enum tfh_part part_of_op(const struct tfh_dop *o)
+{
+	return o->work == TFH_W_COMPUTE ? TFH_PART_COMPUTE
+	       : o->work == TFH_W_COMM	? TFH_PART_COMMUNICATION
+					: TFH_PART_TRANSFER;
+}
+
 static bool op_removed(const struct replay *r, const struct tfh_dop *o)
 {
-	if (o->work == TFH_W_COMPUTE)
-		return false;
-	return removed(r, o->work == TFH_W_COMM ? TFH_PART_COMMUNICATION : TFH_PART_TRANSFER);
+	return o->work != TFH_W_COMPUTE && removed(r, part_of_op(o));
 }
 
 /* New end of what came before segment i on its thread; its recorded begin where nothing did. */
@@ -152,7 +162,7 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 	const struct tfh_device *d = r->d;
 	const struct tfh_seg *s = &d->seg.v[i];
 	int64_t begin = begins(r, i), ns = s->t1 - s->t0;
-	enum tfh_part part = part_of(s);
+	enum tfh_part part = r->part[i];
 	bool gone = removed(r, part);
 
 	if (s->from != TFH_NO) {
@@ -360,11 +370,52 @@ static int add_up(const struct tfh_device *d, const int64_t *c, struct tfh_repla
 	return rc;
 }
 
+static void find_parts(struct replay *r)
+{
+	const struct tfh_device *d = r->d;
+
+	for (size_t i = 0; i < d->seg.n; i++) {
+		r->part[i] = (uint8_t)part_of(&d->seg.v[i]);
+		r->parts |= 1u << r->part[i];
+	}
+	for (size_t i = 0; i < d->op.n; i++)
+		r->parts |= 1u << part_of_op(&d->op.v[i]);
+}
+
+/* Whether nothing in memory is of the class that is removed: such replays are all the same. What launching and the program's
+ * own code cost is looked for in other places, too. */
+static bool removes_nothing(const struct replay *r)
+{
+	if (r->what == TFH_REMOVE_COUNT || r->what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE ||
+	    r->host != 1)
+		return false;
+	enum tfh_part part = tfh_remove_part(r->what);
+	return part != TFH_PART_LAUNCH && part != TFH_PART_HOST && !(r->parts >> part & 1);
+}
+
+/* New completion of each window in memory. */
+static const int64_t *time_anew(struct replay *r, const struct heap_node *v, int64_t *c)
+{
+	bool nothing = removes_nothing(r);
+
+	if (nothing && r->has_same) {
+		r->woken = r->same_woken;
+		return r->same;
+	}
+	r->woken = 0;
+	run(r, v);
+	completions(r, nothing ? r->same : c);
+	if (nothing)
+		r->same_woken = r->woken;
+	r->has_same |= nothing;
+	return nothing ? r->same : c;
+}
+
 static int replay(struct tfh_samples *all, const struct tfh_device *d)
 {
 	struct replay r = {.d = d, .slept = d->wake.n >= TFH_PREDICT_WAKES};
 	struct heap_node *v = order(d);
-	int64_t *c = malloc((d->w1 - d->w0 + 2) * sizeof(*c));
+	int64_t *c = malloc(2 * (d->w1 - d->w0 + 2) * sizeof(*c));
 	int rc = -ENOMEM;
 
 	r.wake = (int64_t)tfh_hist_quantile(r.slept ? &d->wake : &d->after, 0.5);
@@ -373,17 +424,18 @@ static int replay(struct tfh_samples *all, const struct tfh_device *d)
 	r.op0 = malloc((d->op.n + 1) * sizeof(*r.op0));
 	r.op1 = malloc((d->op.n + 1) * sizeof(*r.op1));
 	r.lane = malloc((d->lane.n + 1) * sizeof(*r.lane));
-	if (v && c && r.seg && r.op0 && r.op1 && r.lane) {
+	r.part = malloc(d->seg.n + 1);
+	if (v && c && r.seg && r.op0 && r.op1 && r.lane && r.part) {
 		rc = 0;
+		r.same = c + (d->w1 - d->w0 + 2);
+		find_parts(&r);
 		for (int what = 0; what <= TFH_REMOVE_COUNT + 1 && !rc; what++) {
 			r.what = what <= TFH_REMOVE_COUNT ? what : TFH_REMOVE_INPUT;
 			r.host = what <= TFH_REMOVE_COUNT ? 1 : TFH_PREDICT_CROWDING;
-			r.woken = 0;
-			run(&r, v);
-			completions(&r, c);
+			const int64_t *done = time_anew(&r, v, c);
 			all->replay[what].woken += r.woken;
 			all->replay[what].windows += d->w1 - (d->w0 ? d->w0 - 1 : 0);
-			rc = add_up(d, c, &all->replay[what]);
+			rc = add_up(d, done, &all->replay[what]);
 		}
 	}
 	free(v);
@@ -392,6 +444,7 @@ static int replay(struct tfh_samples *all, const struct tfh_device *d)
 	free(r.op0);
 	free(r.op1);
 	free(r.lane);
+	free(r.part);
 	return rc;
 }
 
