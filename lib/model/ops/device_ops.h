@@ -120,7 +120,9 @@ static inline uint64_t tfh_cell(const struct tfh_row *r, enum tfh_cell c)
 	return v ? v[r->at] : r->cells->same[c];
 }
 
-struct tfh_rows *tfh_rows_open(struct tfh_run *shadow, struct tfh_gpu *g, bool gpus);
+/* `reading`: held by whoever reads a chunk of the shadow, so that a thread may; NULL: others read it, too, and do not know. */
+struct tfh_rows *tfh_rows_open(struct tfh_run *shadow, struct tfh_gpu *g, bool gpus,
+			       pthread_mutex_t *reading);
 /* The next row, NULL at the end; stays the next one until tfh_rows_take. */
 const struct tfh_row *tfh_rows_peek(struct tfh_rows *r);
 void tfh_rows_take(struct tfh_rows *r);

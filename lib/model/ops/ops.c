@@ -17,7 +17,8 @@ struct tfh_ops {
 	uint64_t number;
 	uint64_t unissued;
 	struct tfh_rows *gpus, *drvr;
-	struct tfh_join *join; /* NULL: what an earlier pass found out is read */
+	pthread_mutex_t reading; /* of the shadow's chunks */
+	struct tfh_join *join;	 /* NULL: what an earlier pass found out is read */
 	struct tfh_issued *issued;
 	/* what names of kernels said last; equal texts are one address here (rows.c) */
 	struct {
@@ -297,7 +298,7 @@ static int open_join(struct tfh_ops *o, struct tfh_gpu *g)
 	o->issued = tfh_issued_new();
 	g->issued_threads = threads;
 	if (g->n_drvr)
-		o->drvr = tfh_rows_open(o->shadow, g, false);
+		o->drvr = tfh_rows_open(o->shadow, g, false, o->fed ? &o->reading : NULL);
 	if (g->n_drvr && !o->drvr)
 		return -ENOMEM;
 	return tfh_join_open(o->fed ? o->run : o->shadow, o->process, o->drvr, o->fed, &o->join);
@@ -312,8 +313,12 @@ static int open_recorded(struct tfh_ops *o, struct tfh_err *err)
 	o->shadow = g ? tfh_shadow(o->run, o->process, err) : NULL;
 	if (!o->shadow)
 		return g ? err->code : -ENOMEM;
-	o->gpus = tfh_rows_open(o->shadow, g, true);
-	return o->gpus ? open_join(o, g) : -ENOMEM;
+	int rc = open_join(o, g);
+	if (rc)
+		return rc;
+	/* A join that is not fed reads the host's chunks of the shadow. */
+	o->gpus = tfh_rows_open(o->shadow, g, true, o->join && !o->fed ? NULL : &o->reading);
+	return o->gpus ? 0 : -ENOMEM;
 }
 
 static struct tfh_ops *new_ops(struct tfh_run *run, uint32_t process)
@@ -323,6 +328,7 @@ static struct tfh_ops *new_ops(struct tfh_run *run, uint32_t process)
 	if (o) {
 		o->run = run;
 		o->process = process;
+		pthread_mutex_init(&o->reading, NULL);
 	}
 	return o;
 }
@@ -397,5 +403,6 @@ void tfh_ops_close(struct tfh_ops *o)
 	tfh_rows_close(o->drvr);
 	if (o->shadow)
 		tfh_shadow_free(o->shadow, o->process);
+	pthread_mutex_destroy(&o->reading);
 	free(o);
 }

@@ -1,8 +1,10 @@
-/* Rows of many chunks in order of their start. Chunks overlap little, so few are open at a time. */
+/* Rows of many chunks in order of their start. Chunks overlap little, so few are open at a time. They are decoded ahead by a
+ * thread. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/ahead.h"
 #include "model/ops/device_ops.h"
 
 /* ---- the clock of a table ---- */
@@ -136,16 +138,30 @@ struct open_table {
 	struct tfh_cells cells;
 };
 
+/* Chunks that are decoded ahead. */
+#define ROWS_AHEAD 2u
+
+/* A chunk that was read; `table` is NULL where it is damaged or empty. */
+struct read_chunk {
+	struct open_table *table;
+	int err;
+};
+
 struct tfh_rows {
 	struct tfh_run *run;
 	bool gpus;
 	const struct tfh_table_chunk *chunk;
 	uint32_t n, next;
+	struct tfh_ahead ahead;
+	struct read_chunk ring[ROWS_AHEAD];
+	uint32_t made;
+	pthread_mutex_t *reading; /* whoever reads a chunk; NULL: there is no thread */
 	struct open_table **open; /* a heap: none starts before its parent, (i - 1) / 2 */
 	uint32_t n_open, cap_open;
 	struct open_table *best; /* open[0], once its row is shown */
 	struct open_table *spare;
-	struct tfh_row row; /* of best */
+	pthread_mutex_t spares; /* whoever changes it */
+	struct tfh_row row;	/* of best */
 	struct tfh_texts *texts;
 	int err;
 };
@@ -153,11 +169,20 @@ struct tfh_rows {
 /* So many arrays of 8 bytes per row: two of times, names, order, and the cells. */
 #define ARRAYS (TFH_CELLS + 4)
 
+/* The spare one, for another. */
+static struct open_table *swap_spare(struct tfh_rows *r, struct open_table *o)
+{
+	pthread_mutex_lock(&r->spares);
+	struct open_table *old = r->spare;
+	r->spare = o;
+	pthread_mutex_unlock(&r->spares);
+	return old;
+}
+
 static struct open_table *new_table(struct tfh_rows *r, uint32_t rows)
 {
-	struct open_table *o = r->spare;
+	struct open_table *o = swap_spare(r, NULL);
 
-	r->spare = NULL;
 	if (!o && !(o = calloc(1, sizeof(*o))))
 		return NULL;
 	if (o->cap < rows) {
@@ -321,31 +346,62 @@ static void settle(struct tfh_rows *r, struct open_table *o)
 	r->open[i] = o;
 }
 
-static int open_chunk(struct tfh_rows *r, const struct tfh_table_chunk *c)
+/* Of a damaged or empty chunk *out stays NULL. */
+static int make_table(struct tfh_rows *r, const struct tfh_table_chunk *c, struct open_table **out)
 {
 	struct tft_table_view v;
-	struct open_table *o;
 	struct tfh_axis axis;
 	struct tfh_err err;
 	const void *data;
 	size_t len;
-	int rc;
 
+	*out = NULL;
 	if (tft_chunk_payload(r->run->file[c->file].reader, c->chunk, &data, &len, &err) ||
 	    tft_table_open(&v, data, len) || !v.rows)
 		return 0;
-	if (tfh_room_for((void **)&r->open, &r->cap_open, r->n_open, sizeof(struct open_table *)) ||
-	    tfh_axis_make(&axis, r->run, c->file, &v))
+	if (tfh_axis_make(&axis, r->run, c->file, &v))
 		return -ENOMEM;
-	o = new_table(r, v.rows);
-	rc = o ? fill(r, o, &axis, &v) : -ENOMEM;
+	struct open_table *o = new_table(r, v.rows);
+	int rc = o ? fill(r, o, &axis, &v) : -ENOMEM;
 	tfh_axis_free(&axis);
 	if (rc) {
 		free_table(o);
 		return rc;
 	}
 	o->number = (uint32_t)(c - r->chunk);
-	add_open(r, o);
+	*out = o;
+	return 0;
+}
+
+static bool read_ahead(void *arg, void *block)
+{
+	struct tfh_rows *r = arg;
+	struct read_chunk *x = &r->ring[r->made % r->ahead.n];
+
+	if (r->reading)
+		pthread_mutex_lock(r->reading);
+	x->err = make_table(r, &r->chunk[r->made++], &x->table);
+	if (r->reading)
+		pthread_mutex_unlock(r->reading);
+	*(struct read_chunk **)block = x;
+	return r->made < r->n;
+}
+
+static int open_next(struct tfh_rows *r)
+{
+	/* Few are read before a thread has started. */
+	uint32_t ahead = r->reading && r->n > 2 ? ROWS_AHEAD : 1;
+
+	if (!r->next++ &&
+	    tfh_ahead_start(&r->ahead, read_ahead, r, ahead, sizeof(struct read_chunk *)))
+		return -ENOMEM;
+	if (tfh_room_for((void **)&r->open, &r->cap_open, r->n_open, sizeof(struct open_table *)))
+		return -ENOMEM;
+	struct read_chunk **x = tfh_ahead_next(&r->ahead);
+	if (!x || !(*x)->table)
+		return x ? (*x)->err : 0;
+	add_open(r, (*x)->table);
+	(*x)->table = NULL;
 	return 0;
 }
 
@@ -370,7 +426,7 @@ const struct tfh_row *tfh_rows_peek(struct tfh_rows *r)
 		}
 		if (r->next == r->n || (r->best && r->chunk[r->next].first > r->row.t0))
 			return r->best ? &r->row : NULL;
-		r->err = open_chunk(r, &r->chunk[r->next++]);
+		r->err = open_next(r);
 		r->best = NULL;
 	}
 	return NULL;
@@ -393,21 +449,23 @@ void tfh_rows_take(struct tfh_rows *r)
 	r->best = NULL;
 	if (--r->n_open)
 		settle(r, r->open[r->n_open]);
-	free_table(r->spare);
-	r->spare = o;
+	free_table(swap_spare(r, o));
 }
 
-struct tfh_rows *tfh_rows_open(struct tfh_run *shadow, struct tfh_gpu *g, bool gpus)
+struct tfh_rows *tfh_rows_open(struct tfh_run *shadow, struct tfh_gpu *g, bool gpus,
+			       pthread_mutex_t *reading)
 {
 	struct tfh_rows *r = calloc(1, sizeof(*r));
 
-	if (r) {
-		r->run = shadow;
-		r->gpus = gpus;
-		r->chunk = gpus ? g->gpus : g->drvr;
-		r->n = gpus ? g->n_gpus : g->n_drvr;
-		r->texts = &g->texts;
-	}
+	if (!r)
+		return NULL;
+	r->run = shadow;
+	r->gpus = gpus;
+	r->chunk = gpus ? g->gpus : g->drvr;
+	r->n = gpus ? g->n_gpus : g->n_drvr;
+	r->texts = &g->texts;
+	r->reading = reading;
+	pthread_mutex_init(&r->spares, NULL);
 	return r;
 }
 
@@ -420,9 +478,13 @@ void tfh_rows_close(struct tfh_rows *r)
 {
 	if (!r)
 		return;
+	tfh_ahead_stop(&r->ahead);
+	for (uint32_t i = 0; i < ROWS_AHEAD; i++)
+		free_table(r->ring[i].table);
 	for (uint32_t i = 0; i < r->n_open; i++)
 		free_table(r->open[i]);
 	free_table(r->spare);
 	free(r->open);
+	pthread_mutex_destroy(&r->spares);
 	free(r);
 }
