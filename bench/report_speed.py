@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Speed and memory of a full `tfhook report` (bar: 30 M events/s on 2 cores, 256 MB) on launch-heavy recordings, with
-host calls alone and with device times."""
+"""Speed and memory of a full `tfhook report` on launch-heavy recordings, with host calls alone and with device times, beside
+decoding the same chunks on one core (bars: 1.5 and 6 times as long, 256 MB), and of a report on a small run (bar: 50 ms)."""
 import os
 import shutil
 import statistics
@@ -12,39 +12,52 @@ import time
 STEPS, LAUNCHES, RUNS = 2000, 2000, 5
 
 
-def measure(tool, job, where, env, cupti, steps):
-    out = os.path.join(where, cupti)
+def run(argv):
+    """Wall seconds, processor seconds and KiB of one run."""
+    begin = time.monotonic()
+    child = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    if status:
+        sys.exit(f"{argv[0]} ended with {status}")
+    return time.monotonic() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss
+
+
+def measure(build, where, env, cupti, steps):
+    tool, job, decode = (os.path.join(build, p) for p in ("bin/tfhook", "tests/jobs/client_loop", "bench/decode"))
+    out = os.path.join(where, f"{cupti}.{steps}")
     subprocess.run([tool, "run", "-q", "-o", out, "--", job, "--launches", str(LAUNCHES), "--steps", str(steps), "--spin", "0"],
                    env=dict(env, TFHOOK_CUPTI=cupti), check=True, stdout=subprocess.DEVNULL)
     info = subprocess.run([tool, "report", "--json", out], capture_output=True, text=True, check=True).stdout
     events = int(info.split('"events":')[1].split(",")[0])
-    size = sum(os.path.getsize(os.path.join(out, f)) for f in os.listdir(out) if f.endswith(".tft"))
-    times, cpu, memory = [], [], 0
+    files = [os.path.join(out, f) for f in os.listdir(out) if f.endswith(".tft")]
+    size = sum(os.path.getsize(f) for f in files)
+    times, cpu, memory, alone = [], [], 0, []
     for _ in range(RUNS):
-        begin = time.monotonic()
-        child = subprocess.Popen([tool, "report", "--json", out], stdout=subprocess.DEVNULL)
-        _, status, used = os.wait4(child.pid, 0)
-        times.append(time.monotonic() - begin)
-        if status:
-            sys.exit(f"report ended with {status}")
-        cpu.append(used.ru_utime + used.ru_stime)
-        memory = max(memory, used.ru_maxrss)
+        alone.append(float(subprocess.run([decode, *files], capture_output=True, text=True, check=True).stdout.split()[2]))
+        took, used, most = run([tool, "report", "--json", out])
+        times.append(took)
+        cpu.append(used)
+        memory = max(memory, most)
     print(f"device times {cupti}: {events} calls, {size / events:.2f} bytes each on disk")
-    print(f"report: {events / statistics.median(times) / 1e6:.1f} M calls/s (median of {RUNS}, {events / max(times) / 1e6:.1f} to "
-          f"{events / min(times) / 1e6:.1f}), {statistics.median(cpu) / events * 1e9:.0f} ns of processor time each, "
-          f"at most {memory / 1024:.0f} MiB")
+    print(f"report: {statistics.median(times) * 1e3:.0f} ms ({min(times) * 1e3:.0f} to {max(times) * 1e3:.0f}), median of {RUNS}; "
+          f"{events / statistics.median(times) / 1e6:.1f} M calls/s, "
+          f"{statistics.median(cpu) / events * 1e9:.0f} ns of processor time each, at most {memory / 1024:.0f} MiB")
+    if steps < STEPS:
+        return
+    ratio = [t / a for t, a in zip(times, alone)]
+    print(f"decoding alone: {statistics.median(alone) * 1e3:.0f} ms; the report takes {statistics.median(ratio):.2f} times as long "
+          f"({min(ratio):.2f} to {max(ratio):.2f})")
 
 
 def main():
     build = os.environ["TFH_BUILD"]
-    tool, job = os.path.join(build, "bin", "tfhook"), os.path.join(build, "tests", "jobs", "client_loop")
-    if not os.path.exists(job):
-        sys.exit(f"no {job}: make tests")
+    if not os.path.exists(os.path.join(build, "tests", "jobs", "client_loop")):
+        sys.exit("no tests/jobs/client_loop: make tests")
     where = tempfile.mkdtemp(prefix="tfhook-bench-")
     env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(build, "sim"), SIM_LAUNCH_COST="0ns", SIM_KERNEL_DEFAULT="100ns")
     try:
-        measure(tool, job, where, env, "off", STEPS)
-        measure(tool, job, where, env, "on", STEPS)
+        for cupti, steps in (("off", STEPS), ("on", STEPS), ("off", 2), ("on", 2)):
+            measure(build, where, env, cupti, steps)
     finally:
         shutil.rmtree(where)
 
