@@ -350,6 +350,7 @@ struct tfh_findings {
 		double pages, cost_s; /* pages 0: too few to tell */
 	} fault;		      /* memory taken anew from the kernel */
 	struct tfh_machine_findings machine;
+	uint64_t priced; /* settings that cost time: rows of base/priced.def, as bits */
 	double others_compute_s; /* median of the other ranks */
 	uint32_t pid, unjudged;	 /* other processes that did about as much and are no ranks */
 };

@@ -89,6 +89,7 @@ static void find_devices(const struct tfh_run *run, uint32_t p, struct tfh_gpu_f
 void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r)
 {
 	uint32_t p = r->process;
+	const struct tfh_process *processes;
 	struct tfh_machine_findings *m = &r->found.machine;
 	double busy = mean_of(run, p, TFH_METER_CPU, 0), steal = mean_of(run, p, TFH_METER_CPU, 1);
 	double count = mean_of(run, p, TFH_METER_CPU_COUNT, 0);
@@ -107,4 +108,6 @@ void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r)
 	m->swap = from(TFH_VERDICT_MACHINE_SWAP,
 		       mean_of(run, p, TFH_METER_SWAP, 0) + mean_of(run, p, TFH_METER_SWAP, 1));
 	find_devices(run, p, &m->gpu);
+	if (tfh_run_processes(run, &processes) > p)
+		r->found.priced = processes[p].priced;
 }

@@ -115,9 +115,7 @@ void tfh_note_devices(struct tfh_wording *w)
 /* Those that may have to do with the verdict. */
 void tfh_note_priced(struct tfh_wording *w)
 {
-	const struct tfh_process *p;
-	uint64_t set =
-		tfh_run_processes(w->r->run, &p) > w->r->process ? p[w->r->process].priced : 0;
+	uint64_t set = w->r->found.priced;
 
 	for (uint32_t i = 0; i < tfh_priced_count && w->r->verdict.cls != TFH_CLASS_NONE; i++) {
 		const struct tfh_priced *row = &tfh_priced[i];
