@@ -13,6 +13,7 @@
 #include "base/vocabulary.h"
 #include "judge/numbers.h"
 #include "model/model.h"
+#include "model/symbols/kernel_family.h"
 
 struct tfh_verdict {
 	enum tfh_class cls;
@@ -82,6 +83,13 @@ struct tfh_input_stage {
 struct tfh_kernel {
 	const char *name;
 	double calls_per_step, median_s, s_per_step, share_of_busy;
+};
+
+/* What kernels of one kind take together. */
+struct tfh_family_time {
+	enum tfh_kernel_family family;
+	uint32_t kernels; /* names */
+	double s_per_step, share_of_busy;
 };
 
 struct tfh_transfer {
@@ -350,7 +358,7 @@ struct tfh_findings {
 		double pages, cost_s; /* pages 0: too few to tell */
 	} fault;		      /* memory taken anew from the kernel */
 	struct tfh_machine_findings machine;
-	uint64_t priced; /* settings that cost time: rows of base/priced.def, as bits */
+	uint64_t priced;	 /* settings that cost time: rows of base/priced.def, as bits */
 	double others_compute_s; /* median of the other ranks */
 	uint32_t pid, unjudged;	 /* other processes that did about as much and are no ranks */
 };
@@ -384,6 +392,9 @@ struct tfh_result {
 	uint32_t n_input;
 	struct tfh_kernel *kernels;
 	uint32_t n_kernels;
+	struct tfh_family_time
+		families[TFH_FAMILY_COUNT]; /* the most time first; none without device times */
+	uint32_t n_families;
 	struct tfh_transfer *transfers;
 	uint32_t n_transfers;
 	struct tfh_findings found;

@@ -367,6 +367,18 @@ static void write_tables(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_kf64(j, "median_s", k->median_s);
 		tfh_json_kf64(j, "s_per_step", k->s_per_step);
 		tfh_json_kf64(j, "share_of_busy", k->share_of_busy);
+		tfh_json_kstr(j, "family", tfh_family_name(tfh_kernel_family(k->name)));
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_key(j, "families");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < r->n_families; i++) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "family", tfh_family_name(r->families[i].family));
+		tfh_json_ku64(j, "kernels", r->families[i].kernels);
+		tfh_json_kf64(j, "s_per_step", r->families[i].s_per_step);
+		tfh_json_kf64(j, "share_of_busy", r->families[i].share_of_busy);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);

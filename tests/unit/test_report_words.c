@@ -1,6 +1,6 @@
 /* What a report says of a verdict: every cause has a sentence with its figure and something to do
  * about it, times change their unit where the tables do, and no kernel is said to matter while
- * computing does not. */
+ * computing does not; of what kinds the kernels are is told where computing is the verdict. */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -175,12 +175,53 @@ static void test_copies_of_cause(void **state)
 	}
 }
 
+/* The kinds of a compute-bound run's kernels are told with their shares, small ones not; the largest for which something
+ * can be done get advice, a run of unknown kernels gets none. */
+static void test_kinds_of_kernels(void **state)
+{
+	(void)state;
+	struct words w;
+
+	begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
+	w.r.families[0] = (struct tfh_family_time){TFH_FAMILY_ATTENTION, 2, 4e-3, 0.4};
+	w.r.families[1] = (struct tfh_family_time){TFH_FAMILY_LAYOUT, 1, 3.8e-3, 0.38};
+	w.r.families[2] = (struct tfh_family_time){TFH_FAMILY_MATMUL_PLAIN, 9, 1.9e-3, 0.19};
+	w.r.families[3] = (struct tfh_family_time){TFH_FAMILY_SORT, 1, 3e-4, 0.03};
+	w.r.n_families = 4;
+	tfh_explain_cause(&w.said);
+	assert_int_equal(w.said.n_evidence, 1);
+	assert_string_equal(
+		w.said.evidence[0],
+		"of the computing 40 % is attention, 38 % is changes of layout, 19 % is "
+		"matrix products without tensor cores");
+	assert_int_equal(w.said.n_advice, 2);
+	assert_string_equal(w.said.advice[0].evidence,
+			    "changes of layout: 38 % of the computing, 3.80 ms per step");
+	tfh_wording_free(&w.said);
+	begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
+	w.r.families[0] = (struct tfh_family_time){TFH_FAMILY_OTHER, 2, 1e-2, 1};
+	w.r.n_families = 1;
+	tfh_explain_cause(&w.said);
+	assert_int_equal(w.said.n_evidence, 0);
+	assert_int_equal(w.said.n_advice, 1);
+	tfh_wording_free(&w.said);
+	for (int f = 0; f < TFH_FAMILY_COUNT; f++) {
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
+		w.r.families[0] = (struct tfh_family_time){f, 2, 1e-2, 0.9};
+		w.r.n_families = 1;
+		tfh_explain_cause(&w.said);
+		for (uint32_t i = 0; i < w.said.n_advice; i++)
+			assert_true(strlen(w.said.advice[i].todo) <= 160);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_cause),	    cmocka_unit_test(test_own_advice),
 		cmocka_unit_test(test_kernel_that_matters), cmocka_unit_test(test_times),
-		cmocka_unit_test(test_copies_of_cause),
+		cmocka_unit_test(test_copies_of_cause),	    cmocka_unit_test(test_kinds_of_kernels),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -314,6 +314,33 @@ static int by_time(const void *a, const void *b)
 	return x->s_per_step > y->s_per_step ? -1 : x->s_per_step < y->s_per_step;
 }
 
+static int by_family_time(const void *a, const void *b)
+{
+	const struct tfh_family_time *x = a, *y = b;
+
+	return x->s_per_step > y->s_per_step ? -1 : x->s_per_step < y->s_per_step;
+}
+
+/* Whatever has no name of its own is of no kind, either. */
+static void fill_families(struct tfh_result *r)
+{
+	struct tfh_family_time all[TFH_FAMILY_COUNT] = {0};
+
+	for (uint32_t i = 0; i < r->n_kernels; i++) {
+		struct tfh_family_time *f = &all[tfh_kernel_family(r->kernels[i].name)];
+		f->kernels++;
+		f->s_per_step += r->kernels[i].s_per_step;
+		f->share_of_busy += r->kernels[i].share_of_busy;
+	}
+	r->n_families = 0;
+	for (int i = 0; i < TFH_FAMILY_COUNT; i++) {
+		all[i].family = (enum tfh_kernel_family)i;
+		if (all[i].kernels)
+			r->families[r->n_families++] = all[i];
+	}
+	qsort(r->families, r->n_families, sizeof(*r->families), by_family_time);
+}
+
 int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r)
 {
 	const struct tfh_accounts *accounts = d->accounts;
@@ -343,5 +370,6 @@ int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r)
 		};
 	}
 	qsort(r->kernels, r->n_kernels, sizeof(*r->kernels), by_time);
+	fill_families(r);
 	return 0;
 }

@@ -316,6 +316,7 @@ static void explain_compute(struct tfh_wording *w)
 		: few		     ? "the device is busy for %.0f %% of the step, mostly with kernels that have blocks for less than half of its multiprocessors, so most of it is idle meanwhile"
 				     : "the device is busy for %.0f %% of the step",
 		busy);
+	tfh_explain_families(w);
 	/* A dominant op gets a line of its own. */
 	if (v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP)
 		tfh_advise(

@@ -72,6 +72,9 @@ void tfh_seen_line(struct tfh_wording *w);
  * that of the one around it. */
 const char *tfh_function_of(struct tfh_wording *w, const char *name);
 
+/* families.c: of which kinds of kernels the computing consists; advice about those that take much. */
+void tfh_explain_families(struct tfh_wording *w);
+
 /* cause.c: the sentence, the evidence and the advice of a class that has a cause; false for the
  * others. */
 bool tfh_explain_cause(struct tfh_wording *w);
