@@ -11,6 +11,7 @@
 #include "record/flusher.h"
 #include "record/pyplaces.h"
 #include "record/waiting.h"
+#include "record/workers.h"
 
 #define MEAN_NS 10000000ull
 #define MEAN_MOST_NS 1000000000ull
@@ -38,7 +39,7 @@ struct driver {
 static struct {
 	bool off;
 	char why[128], why_no_lines[128]; /* "": there are some */
-	uint64_t next_ns, mean_ns, cost_ns, spent_ns, random, chosen_ns;
+	uint64_t next_ns, mean_ns, cost_ns, spent_ns, random, chosen_ns, workers_ns;
 	uint32_t confined; /* by how many filters of system calls the flusher is */
 	struct driver driver[DRIVERS];
 	uint32_t drivers;
@@ -126,7 +127,7 @@ void tfh_looks_begin(void)
 		stop("descriptors of the recorder's own need Linux 5.14");
 		return;
 	}
-	fd = tfh_waiting_open((uint32_t)syscall(SYS_gettid));
+	fd = tfh_waiting_open(0, (uint32_t)syscall(SYS_gettid));
 	if (fd < 0) {
 		refused(fd);
 		return;
@@ -224,6 +225,16 @@ static void choose(void)
 			tfh_close(old[i].fd);
 }
 
+static void choose_workers(void)
+{
+	uint32_t tid[DRIVERS + 1] = {(uint32_t)tfh_p.pid}, n = 1;
+
+	for (uint32_t i = 0; i < looks.drivers; i++)
+		if (looks.driver[i].ring->tid != tid[0])
+			tid[n++] = looks.driver[i].ring->tid;
+	tfh_workers_choose(tid, n);
+}
+
 /* ---- one look ---- */
 
 /* Id of the name, which is recorded first; 0: there is none left, or no room for it. */
@@ -309,8 +320,8 @@ static uint64_t stands_for(struct driver *d, uint64_t head)
 static int ask(struct driver *d, struct tfh_waiting *w)
 {
 	if (d->fd < 0)
-		d->fd = tfh_waiting_open(d->ring->tid);
-	return d->fd < 0 ? d->fd : tfh_waiting_look(d->fd, d->ring->tid, w);
+		d->fd = tfh_waiting_open(0, d->ring->tid);
+	return d->fd < 0 ? d->fd : tfh_waiting_look(d->fd, 0, d->ring->tid, w);
 }
 
 /* ns: how much of the thread's time a look stands for, other things equal. */
@@ -394,8 +405,14 @@ void tfh_looks_take(uint64_t now_ns)
 			looks.chosen_ns = now_ns;
 			choose();
 		}
-		if (!looks.off)
+		if (now_ns - looks.workers_ns > SECOND_NS) {
+			looks.workers_ns = now_ns;
+			choose_workers();
+		}
+		if (!looks.off) {
 			look_at_some();
+			tfh_workers_look(draw(), looks.mean_ns);
+		}
 		/* Going to sleep and waking up take as much again. */
 		pace(2 * ((uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before));
 	}
@@ -405,4 +422,5 @@ void tfh_looks_take(uint64_t now_ns)
 void tfh_looks_forget(void)
 {
 	memset(&looks, 0, sizeof(looks));
+	tfh_workers_forget();
 }

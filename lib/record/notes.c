@@ -4,6 +4,7 @@
 #include "record/nvml_thread.h"
 #include "record/pyplaces.h"
 #include "record/stacks.h"
+#include "record/workers.h"
 
 #include "base/map.h"
 #include "base/priced.h"
@@ -202,6 +203,8 @@ int tfh_notes_last(void)
 		add(text, "stacks.unplaced=%u\n", tfh_stacks_unplaced());
 	if (tfh_looks_why())
 		add(text, "looks.why=%s\n", tfh_looks_why());
+	if (tfh_workers_why())
+		add(text, "looks.children=%s\n", tfh_workers_why());
 	if (unhooked_written != unhooked_ready())
 		add_unhooked(text);
 	add_unnamed(text);

@@ -66,12 +66,20 @@ uint32_t tfh_place_here(const struct tfh_self *self)
 }
 
 /* Calls have a quarter of the places for themselves. */
-uint32_t tfh_place_there(uint32_t tid, uint64_t pthread)
+static bool has_room(void)
 {
 	return table && __atomic_load_n(&frames, __ATOMIC_RELAXED) < FRAMES / 4 * 3 &&
-			       __atomic_load_n(&codes, __ATOMIC_RELAXED) < CODES / 4 * 3
-		       ? source->there(tid, pthread)
-		       : 0;
+	       __atomic_load_n(&codes, __ATOMIC_RELAXED) < CODES / 4 * 3;
+}
+
+uint32_t tfh_place_there(uint32_t tid, uint64_t pthread)
+{
+	return has_room() ? source->there(tid, pthread) : 0;
+}
+
+uint32_t tfh_place_child(struct tfh_place_child *c)
+{
+	return has_room() ? source->child(c) : 0;
 }
 
 static uint32_t full(void)

@@ -15,6 +15,15 @@
 #define TFH_PLACE_FILE 1023u
 #define TFH_PLACE_NAME 511u
 
+/* A child process whose main thread's stack is read; the rest is the source's own. All 0 but pid: a new one. */
+struct tfh_place_child {
+	int32_t pid;
+	uint8_t known; /* 1: where its interpreter lies is; 2: it has none that can be read */
+	bool own_seed; /* its strings have other hashes */
+	int64_t shift; /* of its interpreter against this process' */
+	uint64_t interpreter; /* address of its state */
+};
+
 /* What reads a thread's own stack: hook/python/py_place.c. */
 struct tfh_place_source {
 	/* On the flusher, from time to time: is there an interpreter now? */
@@ -25,6 +34,8 @@ struct tfh_place_source {
 	uint32_t (*here)(const struct tfh_self *self);
 	/* Another thread's (pthread: its pthread_self()), on the flusher; 0: not known. */
 	uint32_t (*there)(uint32_t tid, uint64_t pthread);
+	/* The main thread's of a child process; on the flusher, as above. */
+	uint32_t (*child)(struct tfh_place_child *c);
 };
 
 /* Once, at load. */
@@ -50,6 +61,7 @@ uint32_t tfh_place_frame(uint32_t caller, uint32_t code, uint32_t line);
 
 /* Another thread's place, 0: it is not known, or looks have taken their part of the tables. */
 uint32_t tfh_place_there(uint32_t tid, uint64_t pthread);
+uint32_t tfh_place_child(struct tfh_place_child *c);
 /* Makes the tables where places are wanted. */
 void tfh_places_open(void);
 /* Writes what is new. 0 or -errno. */

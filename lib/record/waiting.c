@@ -201,12 +201,13 @@ void tfh_waiting_link(const char *link, struct tfh_waiting *out)
 }
 
 /* The job's memory, which it may be giving back. */
-static bool copy(void *to, uint64_t from, size_t bytes)
+static bool copy(int32_t pid, void *to, uint64_t from, size_t bytes)
 {
 	struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
 
 	return bytes && from &&
-	       syscall(SYS_process_vm_readv, getpid(), &here, 1ul, &there, 1ul, 0ul) == (long)bytes;
+	       syscall(SYS_process_vm_readv, pid ? pid : getpid(), &here, 1ul, &there, 1ul, 0ul) ==
+		       (long)bytes;
 }
 
 static int lowest(const uint8_t *set, size_t bytes)
@@ -219,7 +220,8 @@ static int lowest(const uint8_t *set, size_t bytes)
 
 /* Which of the descriptors it waits for: the first is taken for all. Waiting for none of them is
  * sleeping. */
-static void take_polled(struct tfh_waiting *out, const uint64_t arg[6], enum wait_kind how)
+static void take_polled(struct tfh_waiting *out, int32_t pid, const uint64_t arg[6],
+			enum wait_kind how)
 {
 	uint8_t set[128];
 	struct pollfd first;
@@ -229,25 +231,33 @@ static void take_polled(struct tfh_waiting *out, const uint64_t arg[6], enum wai
 		out->state = TFT_LOOK_SLEEP;
 		return;
 	}
-	if (how == POLL && copy(&first, arg[0], sizeof(first))) {
+	if (how == POLL && copy(pid, &first, arg[0], sizeof(first))) {
 		out->fd = first.fd;
 		out->state = first.events & POLLIN ? TFT_LOOK_READ : TFT_LOOK_WRITE;
 	} else if (how == SELECT) {
 		bytes = (size_t)((uint32_t)arg[0] + 63) / 64 * 8;
 		bytes = bytes < sizeof(set) ? bytes : sizeof(set);
-		if (copy(set, arg[1], bytes) && (out->fd = lowest(set, bytes)) >= 0)
+		if (copy(pid, set, arg[1], bytes) && (out->fd = lowest(set, bytes)) >= 0)
 			out->state = TFT_LOOK_READ;
-		else if (copy(set, arg[2], bytes) && (out->fd = lowest(set, bytes)) >= 0)
+		else if (copy(pid, set, arg[2], bytes) && (out->fd = lowest(set, bytes)) >= 0)
 			out->state = TFT_LOOK_WRITE;
 	}
 }
 
-static void follow(uint32_t tid, struct tfh_waiting *out)
+/* "/proc/PID/task/TID/" */
+static int folder(char path[64], int32_t pid, uint32_t tid)
+{
+	return pid ? snprintf(path, 64, "/proc/%d/task/%u/", pid, tid)
+		   : snprintf(path, 64, "/proc/self/task/%u/", tid);
+}
+
+static void follow(int32_t pid, uint32_t tid, struct tfh_waiting *out)
 {
 	char path[64], link[1024];
+	int at = folder(path, pid, tid);
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%u/fd/%d", tid, out->fd);
+	snprintf(path + at, sizeof(path) - (size_t)at, "fd/%d", out->fd);
 	n = readlink(path, link, sizeof(link) - 1);
 	if (n <= 0) {
 		out->state = TFT_LOOK_OTHER;
@@ -257,19 +267,19 @@ static void follow(uint32_t tid, struct tfh_waiting *out)
 	tfh_waiting_link(link, out);
 }
 
-int tfh_waiting_open(uint32_t tid)
+int tfh_waiting_open(int32_t pid, uint32_t tid)
 {
 	char path[64];
-	int fd;
+	int at = folder(path, pid, tid), fd;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%u/syscall", tid);
+	snprintf(path + at, sizeof(path) - (size_t)at, "syscall");
 	fd = tfh_open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
 	return errno == ENOENT && access("/proc/self/task", F_OK) == 0 ? -ESRCH : -errno;
 }
 
-int tfh_waiting_look(int fd, uint32_t tid, struct tfh_waiting *out)
+int tfh_waiting_look(int fd, int32_t pid, uint32_t tid, struct tfh_waiting *out)
 {
 	const struct waiting_row *row;
 	char text[256];
@@ -282,8 +292,8 @@ int tfh_waiting_look(int fd, uint32_t tid, struct tfh_waiting *out)
 	tfh_waiting_parse(text, out, arg);
 	row = row_of(out->call);
 	if (row && (row->how == POLL || row->how == SELECT))
-		take_polled(out, arg, row->how);
+		take_polled(out, pid, arg, row->how);
 	if (out->fd >= 0)
-		follow(tid, out);
+		follow(pid, tid, out);
 	return 0;
 }

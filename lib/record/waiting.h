@@ -22,11 +22,11 @@ struct tfh_waiting {
 
 /* Where Python's global lock lies. Once, at load. */
 void tfh_waiting_python(const void *runtime, size_t bytes);
-/* A descriptor to look at a thread by, to be closed; -ESRCH: there is no such thread any more; or
- * why the kernel does not tell: -EACCES, -EPERM, -ENOENT. */
-int tfh_waiting_open(uint32_t tid);
+/* A descriptor to look at a thread of a process (0: this one) by, to be closed; -ESRCH: there is no such thread any
+ * more; or why the kernel does not tell: -EACCES, -EPERM, -ENOENT. */
+int tfh_waiting_open(int32_t pid, uint32_t tid);
 /* 0, -ESRCH or as above. */
-int tfh_waiting_look(int fd, uint32_t tid, struct tfh_waiting *out);
+int tfh_waiting_look(int fd, int32_t pid, uint32_t tid, struct tfh_waiting *out);
 
 /* ---- for tests ---- */
 

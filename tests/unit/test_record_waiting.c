@@ -116,12 +116,12 @@ static void test_live(void **state)
 	assert_int_equal(pthread_create(&t, NULL, reads, &l), 0);
 	while (!__atomic_load_n(&l.tid, __ATOMIC_ACQUIRE))
 		nanosleep(&nap, NULL);
-	fd = tfh_waiting_open(l.tid);
+	fd = tfh_waiting_open(0, l.tid);
 	if (fd == -EACCES || fd == -ENOENT)
 		skip(); /* a kernel or sandbox that does not tell */
 	assert_true(fd >= 0);
 	for (int i = 0; i < 500 && w.state != TFT_LOOK_PIPE; i++) {
-		assert_int_equal(tfh_waiting_look(fd, l.tid, &w), 0);
+		assert_int_equal(tfh_waiting_look(fd, 0, l.tid, &w), 0);
 		nanosleep(&nap, NULL);
 	}
 	assert_int_equal(w.state, TFT_LOOK_PIPE);
@@ -129,7 +129,7 @@ static void test_live(void **state)
 	assert_int_equal(write(l.pipe_fd[1], "x", 1), 1);
 	pthread_join(t, &read_one);
 	assert_ptr_equal(read_one, &l);
-	assert_int_equal(tfh_waiting_look(fd, l.tid, &w), -ESRCH);
+	assert_int_equal(tfh_waiting_look(fd, 0, l.tid, &w), -ESRCH);
 	tfh_close(fd);
 }
 

@@ -9,10 +9,10 @@
 #define TABLE_SMALL 192u
 #define LINES 4096u
 
-static inline __attribute__((always_inline)) bool text(const struct tfh_py_layout *at,
-						       uint64_t object, tfh_py_view view, void *how,
-						       struct tfh_py_text *out)
+static inline __attribute__((always_inline)) bool
+text(const struct tfh_py *py, uint64_t object, tfh_py_view view, void *how, struct tfh_py_text *out)
 {
+	const struct tfh_py_layout *at = &py->at;
 	const uint8_t *p = view(how, object, at->text_ascii);
 	uint32_t header, bytes;
 
@@ -20,6 +20,8 @@ static inline __attribute__((always_inline)) bool text(const struct tfh_py_layou
 	    !(p = view(how, object, header + bytes)))
 		return false;
 	*out = tfh_py_text(at, p);
+	if (py->own_seed)
+		out->hash = tfh_hash_bytes(out->data, bytes);
 	return true;
 }
 
@@ -32,8 +34,8 @@ static inline __attribute__((always_inline)) bool read_code(const struct tfh_py 
 	uint64_t object, bytes;
 
 	if (!c || tfh_py_word(c + TFH_PY_OBJECT_TYPE) != py->code_type ||
-	    !text(at, tfh_py_word(c + at->code_file), view, how, &out->file) ||
-	    !text(at, tfh_py_word(c + at->code_name), view, how, &out->name))
+	    !text(py, tfh_py_word(c + at->code_file), view, how, &out->file) ||
+	    !text(py, tfh_py_word(c + at->code_name), view, how, &out->name))
 		return false;
 	out->first = tfh_py_int(c + at->code_first);
 	object = tfh_py_word(c + at->code_lines);

@@ -7,7 +7,8 @@
  *	frames.c	a thread's frames, innermost first
  *	code.c		a code object: who it is, its texts; lines.c: its lines; py_text.c: strings
  *	copied.c	memory read by the kernel: what another thread changes meanwhile, or another process
- *	py_place.c		the calling thread's stack as a number, for records; there.c: another thread's; interned.c: how
+ *	py_place.c		the calling thread's stack as a number, for records; there.c: another thread's; child.c:
+ *			that of a child process; interned.c: how
  *
  * Whoever reads takes memory through a "view" (tfh_py_view): of the calling thread's own stack straight, since its own
  * frames keep all of it alive; of anything else a copy.
@@ -34,6 +35,7 @@ struct tfh_py {
 	unsigned minor;
 	const char *runtime; /* _PyRuntime */
 	uint64_t code_type;  /* address of PyCode_Type */
+	bool own_seed; /* another process', whose strings have other hashes: contents are hashed */
 	/* CPython's own; they need no lock and touch nothing but their own variables. */
 	void *(*state_of_thread)(void); /* the calling thread's, or NULL */
 	void *(*state_attached)(

@@ -66,63 +66,82 @@ static uint32_t common(const struct walks *w, uint32_t n, uint32_t m)
 
 #define STATES_MOST 1024u
 
-static bool is_of(const struct tfh_py *py, struct tfh_py_copies *c, uint64_t state,
-		  uint64_t pthread)
+/* Is it the state of the thread that is looked for? */
+static bool is_of(const struct tfh_py_target *t, struct tfh_py_copies *c)
 {
 	const uint8_t *p =
-		state ? tfh_py_copied(c, state + py->at.state_thread, sizeof(uint64_t)) : NULL;
+		t->state && t->pthread
+			? tfh_py_copied(c, t->state + t->py->at.state_thread, sizeof(uint64_t))
+			: NULL;
 
-	return p && tfh_py_word(p) == pthread;
+	return p && tfh_py_word(p) == t->pthread;
 }
 
-/* In the list of the interpreter, which changes meanwhile; 0: it is not there. */
-static uint64_t search(const struct tfh_py *py, struct tfh_py_copies *c, uint64_t pthread)
+/* In the list of the interpreter, the newest first, which changes meanwhile. */
+static bool search(struct tfh_py_target *t, struct tfh_py_copies *c)
 {
-	uint64_t at = (uint64_t)(uintptr_t)py->main_interpreter();
-	uint32_t offset = py->at.threads;
+	uint64_t at = t->interpreter;
+	uint32_t offset = t->py->at.threads;
 
-	/* As in py_place.c: of these states nothing tells which one a thread is in. */
-	if (py->minor < TFH_PY_PER_THREAD && py->newest_interpreter() != py->main_interpreter())
-		return 0;
 	for (uint32_t i = 0; at && i < STATES_MOST; i++, offset = TFH_PY_STATE_NEXT) {
 		const uint8_t *p = tfh_py_copied(c, at + offset, sizeof(uint64_t));
 
 		at = p ? tfh_py_word(p) : 0;
-		if (is_of(py, c, at, pthread))
-			return at;
+		t->state = at ? at : t->state;
+		if (is_of(t, c))
+			return true;
 	}
-	return 0;
+	return !t->pthread && t->state;
 }
 
 /* The frames of a walk over copies of their own; 0: there are none, or more than are kept. */
-static uint32_t walk(const struct tfh_py *py, uint64_t *state, uint64_t pthread, int i)
+static uint32_t walk(struct tfh_py_target *t, int i)
 {
 	struct tfh_py_copies *c = &walks->copies[i];
 	uint32_t n;
 
-	tfh_py_copies_begin(c, tfh_p.pid);
-	if (!is_of(py, c, *state, pthread) && !(*state = search(py, c, pthread)))
+	tfh_py_copies_begin(c, t->pid);
+	if (!is_of(t, c) && !search(t, c))
 		return 0;
-	n = tfh_py_frames(py, *state, tfh_py_copied, c, walks->frame[i], FRAMES);
+	n = tfh_py_frames(t->py, t->state, tfh_py_copied, c, walks->frame[i], FRAMES);
 	return n < FRAMES ? n : 0;
+}
+
+uint32_t tfh_py_look_at(struct tfh_py_target *t)
+{
+	struct tfh_py_copies *c;
+	uint32_t n, same;
+
+	if (!tfh_map_once(&walks, sizeof(*walks)))
+		return 0;
+	c = &walks->copies[0];
+	n = walk(t, 0);
+	same = common(walks, n, walk(t, 1));
+	if (!same)
+		return 0;
+	tfh_py_fetch_codes(t->py, c, &walks->frame[0][n - same], same);
+	same = tfh_py_place_of(t->py, tfh_py_copied, c, &walks->frame[0][n - same], same);
+	return c->full || walks->copies[1].full ? 0 : same;
+}
+
+/* As in py_place.c: of the states of several interpreters nothing tells which one a thread is in. */
+static bool several(const struct tfh_py *py)
+{
+	return py->minor < TFH_PY_PER_THREAD && py->newest_interpreter() != py->main_interpreter();
 }
 
 uint32_t tfh_py_there(uint32_t tid, uint64_t pthread)
 {
 	const struct tfh_py *py = tfh_py();
-	uint64_t state = py ? state_of(tid) : 0;
-	struct tfh_py_copies *c;
-	uint32_t n, same;
+	struct tfh_py_target t = {.py = py, .pid = tfh_p.pid, .pthread = pthread};
+	uint32_t place;
 
-	if (!py || py->finalizing() || !tfh_map_once(&walks, sizeof(*walks)))
+	if (!py || py->finalizing() || several(py))
 		return 0;
-	c = &walks->copies[0];
-	n = walk(py, &state, pthread, 0);
-	same = common(walks, n, walk(py, &state, pthread, 1));
-	if (!same)
-		return 0;
-	tfh_py_note_state(tid, state);
-	tfh_py_fetch_codes(py, c, &walks->frame[0][n - same], same);
-	same = tfh_py_place_of(py, tfh_py_copied, c, &walks->frame[0][n - same], same);
-	return c->full || walks->copies[1].full ? 0 : same;
+	t.interpreter = (uint64_t)(uintptr_t)py->main_interpreter();
+	t.state = state_of(tid);
+	place = tfh_py_look_at(&t);
+	if (place)
+		tfh_py_note_state(tid, t.state);
+	return place;
 }

@@ -1,0 +1,154 @@
+/*
+ * The main thread's stack of a child process: one that was forked has its parent's interpreter at the same addresses;
+ * one that was started anew has the same files, loaded elsewhere. Its main thread is the one with the oldest state: the
+ * thread that forked, as CPython clears away the others, or the one that began it.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/fd.h"
+#include "hook/python/there.h"
+
+/* Seen at 32 to 936 bytes from the beginning. */
+#define MAIN_MOST 1024u
+#define LINE_MOST 1024u
+
+/* Where _PyRuntime has the address of the main interpreter's state, UINT32_MAX: nowhere. */
+static uint32_t main_offset(const struct tfh_py *py)
+{
+	uint64_t interpreter = (uint64_t)(uintptr_t)py->main_interpreter();
+
+	for (uint32_t i = 0; interpreter && i < MAIN_MOST; i += sizeof(uint64_t))
+		if (tfh_py_word((const uint8_t *)py->runtime + i) == interpreter)
+			return i;
+	return UINT32_MAX;
+}
+
+static uint64_t word_of(int32_t pid, uint64_t from)
+{
+	uint64_t word = 0;
+	struct iovec here = {&word, sizeof(word)}, there = {(void *)(uintptr_t)from, sizeof(word)};
+
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) == sizeof(word) ? word : 0;
+}
+
+/* ---- where a file is loaded ---- */
+
+struct loaded {
+	uint64_t base;
+	uint64_t device, inode; /* 0: not known yet */
+};
+
+/* "7f00-7f80 r--p 00000000 fe:01 4711   /usr/lib/..." True: this is the line that was looked for. */
+static bool take_line(char *line, struct loaded *l)
+{
+	char *at, *end;
+	uint64_t from = strtoull(line, &at, 16), offset, device, inode;
+
+	if (*at != '-')
+		return false;
+	strtoull(at + 1, &at, 16);
+	at += strspn(at, " ");
+	at += strcspn(at, " ");
+	offset = strtoull(at, &at, 16);
+	device = strtoull(at, &end, 16) << 32;
+	device |= *end == ':' ? strtoull(end + 1, &end, 16) : 0;
+	inode = strtoull(end, &end, 10);
+	if (!l->inode && from == l->base) {
+		l->device = device;
+		l->inode = inode;
+		return true;
+	}
+	if (!l->inode || inode != l->inode || device != l->device || offset)
+		return false;
+	l->base = from;
+	return true;
+}
+
+/* By its base in this process (pid 0) its file becomes known; by its file its base in another one. */
+static bool find_loaded(int32_t pid, struct loaded *l)
+{
+	char path[64], text[4096];
+	size_t have = 0;
+	bool found = false;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), pid ? "/proc/%d/maps" : "/proc/self/maps", pid);
+	fd = tfh_open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && !found && (n = tfh_read(fd, text + have, sizeof(text) - 1 - have)) > 0) {
+		char *line = text, *eol;
+
+		have += (size_t)n;
+		text[have] = '\0';
+		for (; !found && (eol = strchr(line, '\n')); line = eol + 1)
+			found = take_line(line, l);
+		have -= (size_t)(line - text);
+		memmove(text, line, have);
+		if (have >= LINE_MOST) /* a path of this length is not ours */
+			have = 0;
+	}
+	if (fd >= 0)
+		tfh_close(fd);
+	return found;
+}
+
+static bool find_shift(const struct tfh_py *py, int32_t pid, int64_t *shift)
+{
+	static struct loaded here;
+	struct loaded there;
+	Dl_info info;
+
+	if (!here.inode) {
+		if (!dladdr(py->runtime, &info))
+			return false;
+		here.base = (uint64_t)(uintptr_t)info.dli_fbase;
+		if (!find_loaded(0, &here) || !here.inode)
+			return false;
+	}
+	there = here;
+	if (!find_loaded(pid, &there))
+		return false;
+	*shift = (int64_t)(there.base - here.base);
+	return true;
+}
+
+/* ---- the child ---- */
+
+static bool find_interpreter(const struct tfh_py *py, struct tfh_place_child *c)
+{
+	uint32_t offset = main_offset(py);
+	uint64_t at = (uint64_t)(uintptr_t)py->runtime + offset;
+
+	if (offset == UINT32_MAX)
+		return false;
+	c->interpreter = word_of(c->pid, at);
+	if (c->interpreter && c->interpreter == (uint64_t)(uintptr_t)py->main_interpreter())
+		return true;
+	c->own_seed = true;
+	if (!find_shift(py, c->pid, &c->shift))
+		return false;
+	c->interpreter = word_of(c->pid, at + (uint64_t)c->shift);
+	return c->interpreter;
+}
+
+uint32_t tfh_py_child(struct tfh_place_child *c)
+{
+	const struct tfh_py *py = tfh_py();
+	struct tfh_py of_child;
+
+	if (!py || py->finalizing())
+		return 0;
+	if (!c->known)
+		c->known = find_interpreter(py, c) ? 1 : 2;
+	if (c->known != 1)
+		return 0;
+	of_child = *py;
+	of_child.code_type += (uint64_t)c->shift;
+	of_child.own_seed = c->own_seed;
+	return tfh_py_look_at(&(struct tfh_py_target){
+		.py = &of_child, .pid = c->pid, .interpreter = c->interpreter});
+}
