@@ -182,6 +182,8 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	tfh_find_patterns(accounts, r);
 	tfh_find_rest(accounts, r);
 	rc = tfh_find_lines(accounts, r);
+	if (!rc)
+		rc = tfh_find_workers(accounts, r);
 	if (rc)
 		return rc;
 	tfh_fill_startup(accounts, r);

@@ -318,6 +318,20 @@ struct tfh_seen_node {
 	uint64_t looks;
 };
 
+/* Child processes that make batches, as they were seen in the judged steps. */
+struct tfh_seen_workers {
+	uint32_t processes; /* that were seen at work; 0: none */
+	uint64_t looks;
+	double busy; /* share of their time that they were not waiting for work */
+	struct {
+		const char *file, *function; /* NULL: none is known */
+		uint32_t line;
+		double share, off;  /* of the time that they were busy; off: two standard errors */
+	} line;			    /* where they are most */
+	struct tfh_seen_node *node; /* times: of all of them together */
+	uint32_t n_node;
+};
+
 /* What else was found of a run, for the sentences of a report (report/words). Times are seconds of
  * a judged step unless they say otherwise; NAN: not known. */
 struct tfh_findings {
@@ -335,6 +349,7 @@ struct tfh_findings {
 	struct tfh_seen_line line;  /* where most of the verdict's cause is */
 	struct tfh_seen_node *node; /* a parent before its children */
 	uint32_t n_node;
+	struct tfh_seen_workers workers;
 	struct tfh_call_site wait, alloc, load;
 	struct tfh_call_site pause;		      /* where pauses between calls end; no fn */
 	struct tfh_code_time python, other;	      /* of host.python; of other causes */

@@ -28,22 +28,27 @@ static struct {
 
 /* ---- which ---- */
 
+static void refused(const char *file, int err)
+{
+	if (*workers.why || err == -ESRCH || err == -ENOENT) /* it has ended */
+		return;
+	snprintf(workers.why, sizeof(workers.why), "/proc/PID/%s: %s", file, strerror(-err));
+	tfh_log(1, "no looks at child processes: %s", workers.why);
+}
+
 static bool same_program(int32_t pid)
 {
 	struct stat here, there;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return !stat("/proc/self/exe", &here) && !stat(path, &there) &&
-	       here.st_ino == there.st_ino && here.st_dev == there.st_dev;
-}
-
-static void refused(int err)
-{
-	if (*workers.why)
-		return;
-	snprintf(workers.why, sizeof(workers.why), "/proc/PID/syscall: %s", strerror(-err));
-	tfh_log(1, "no looks at child processes: %s", workers.why);
+	if (stat("/proc/self/exe", &here))
+		return false;
+	if (stat(path, &there)) {
+		refused("exe", -errno);
+		return false;
+	}
+	return here.st_ino == there.st_ino && here.st_dev == there.st_dev;
 }
 
 static void take(struct worker *w)
@@ -51,8 +56,8 @@ static void take(struct worker *w)
 	w->fd = tfh_waiting_open(w->child.pid, (uint32_t)w->child.pid);
 	if (w->fd >= 0)
 		workers.n++;
-	else if (w->fd != -ESRCH)
-		refused(w->fd);
+	else
+		refused("syscall", w->fd);
 }
 
 /* Those of `old` that are still there keep what is known of them. */
@@ -112,13 +117,17 @@ void tfh_workers_look(uint64_t random, uint64_t ns)
 	struct tfh_waiting seen, after;
 	struct tfh_rec r = {.kind = TFT_CHILD};
 	int32_t pid;
+	int err;
 
 	if (!w)
 		return;
 	pid = w->child.pid;
 	r.t_begin = r.t_end = tfh_ticks();
-	if (tfh_waiting_look(w->fd, pid, (uint32_t)pid, &seen))
-		return; /* it has ended; the next choice sees that */
+	err = tfh_waiting_look(w->fd, pid, (uint32_t)pid, &seen);
+	if (err) { /* it has ended, as a rule; the next choice sees that */
+		refused("syscall", err);
+		return;
+	}
 	r.result = (uint16_t)seen.state;
 	r.ctx = (uint32_t)pid;
 	r.stack = tfh_place_child(&w->child);

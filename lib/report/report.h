@@ -35,7 +35,8 @@ void tfh_report_steps_csv(FILE *out, const struct tfh_result *r);
 int tfh_report_steps_json(FILE *out, const struct tfh_result *r);
 
 /* Python lines sampled between the threads' calls: as a tree by time, and as folded stacks
- * ("outer;inner microseconds per step") for flame graphs. */
+ * ("outer;inner microseconds per step") for flame graphs. Worker processes come behind the
+ * job's own threads, folded below "(workers)". */
 void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style);
 void tfh_report_where_folded(FILE *out, const struct tfh_result *r);
 

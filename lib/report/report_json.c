@@ -134,6 +134,32 @@ static void write_place(struct tfh_json *j, const struct tfh_seen_line *l)
 	tfh_json_end(j);
 }
 
+static void write_workers(struct tfh_json *j, const struct tfh_seen_workers *w)
+{
+	tfh_json_key(j, "workers");
+	if (!w->processes) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_ku64(j, "processes", w->processes);
+	tfh_json_kf64(j, "busy", w->busy);
+	tfh_json_ku64(j, "looks", w->looks);
+	tfh_json_key(j, "place");
+	if (w->line.file) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "file", w->line.file);
+		tfh_json_ku64(j, "line", w->line.line);
+		tfh_json_kstr(j, "function", w->line.function);
+		tfh_json_kf64(j, "share", w->line.share);
+		tfh_json_kf64(j, "off", w->line.off);
+		tfh_json_end(j);
+	} else {
+		tfh_json_null(j);
+	}
+	tfh_json_end(j);
+}
+
 static void write_verdict(struct tfh_json *j, const struct tfh_wording *w)
 {
 	const struct tfh_verdict *v = &w->r->verdict;
@@ -158,6 +184,7 @@ static void write_verdict(struct tfh_json *j, const struct tfh_wording *w)
 		tfh_json_str(j, w->evidence[i]);
 	tfh_json_end(j);
 	write_place(j, &w->r->found.line);
+	write_workers(j, &w->r->found.workers);
 	tfh_json_kstr(j, "missing", w->missing);
 	tfh_json_kstr(j, "missing_do", w->missing_do);
 	tfh_json_end(j);

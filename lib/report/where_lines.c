@@ -58,9 +58,8 @@ static void print_below(FILE *out, const struct tree *t, uint32_t parent, int de
 	}
 }
 
-void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style)
+static void print_tree(FILE *out, struct tree t, const char *title)
 {
-	struct tree t = {.node = r->found.node, .n = r->found.n_node, .wide = style->wide};
 	uint64_t looks = 0;
 
 	for (uint32_t i = 0; i < t.n; i++)
@@ -68,15 +67,24 @@ void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct t
 			looks += t.node[i].looks;
 			t.least_s += TFH_REPORT_TREE_SHARE * t.node[i].s_per_step;
 		}
-	if (!t.n) {
-		tfh_put("no line of Python was seen between the job's calls\n", out);
-		return;
-	}
-	tfh_print(out,
-		  "PER STEP  LINE THAT THE JOB'S THREADS WERE SEEN AT BETWEEN THEIR CALLS (%llu "
-		  "looks)\n",
-		  (unsigned long long)looks);
+	tfh_print(out, "PER STEP  %s (%llu looks)\n", title, (unsigned long long)looks);
 	print_below(out, &t, UINT32_MAX, 0);
+}
+
+void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style)
+{
+	const struct tfh_seen_workers *w = &r->found.workers;
+
+	if (r->found.n_node)
+		print_tree(out, (struct tree){r->found.node, r->found.n_node, 0, style->wide},
+			   "LINE THAT THE JOB'S THREADS WERE SEEN AT BETWEEN THEIR CALLS");
+	else
+		tfh_put("no line of Python was seen between the job's calls\n", out);
+	if (w->n_node) {
+		tfh_put("\n", out);
+		print_tree(out, (struct tree){w->node, w->n_node, 0, style->wide},
+			   "LINE THAT ITS WORKER PROCESSES WERE BUSY WITH, ALL TOGETHER");
+	}
 }
 
 /* What divides frames, or a stack from its count, cannot be part of a name. */
@@ -100,14 +108,22 @@ static void put_stack(FILE *out, const struct tree *t, uint32_t i)
 	put_frame(out, &t->node[i]);
 }
 
+static void fold(FILE *out, const struct tree *t, const char *before)
+{
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (t->node[i].own_s * 1e6 < 0.5)
+			continue;
+		tfh_put(before, out);
+		put_stack(out, t, i);
+		tfh_print(out, " %.0f\n", t->node[i].own_s * 1e6);
+	}
+}
+
 void tfh_report_where_folded(FILE *out, const struct tfh_result *r)
 {
-	const struct tree t = {.node = r->found.node, .n = r->found.n_node};
+	const struct tree own = {.node = r->found.node, .n = r->found.n_node};
+	const struct tree workers = {.node = r->found.workers.node, .n = r->found.workers.n_node};
 
-	for (uint32_t i = 0; i < t.n; i++) {
-		if (t.node[i].own_s * 1e6 < 0.5)
-			continue;
-		put_stack(out, &t, i);
-		tfh_print(out, " %.0f\n", t.node[i].own_s * 1e6);
-	}
+	fold(out, &own, "");
+	fold(out, &workers, "(workers);");
 }

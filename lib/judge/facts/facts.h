@@ -166,6 +166,14 @@ struct tfh_quiet {
 	int64_t t0, t1;
 };
 
+/* The main thread of a child process, as it was seen. */
+struct tfh_child_look {
+	int64_t t;
+	double ns; /* of its time that the look stands for */
+	uint32_t pid, place;
+	uint8_t state; /* enum tft_look */
+};
+
 struct tfh_facts {
 	const struct tfh_feed *feed;
 	uint32_t process;
@@ -201,7 +209,8 @@ struct tfh_facts {
 	TFH_VEC(struct tfh_quiet) quiet; /* by time */
 	int64_t quiet_ns;		 /* all that are at least so long are in it */
 	struct tfh_heap_sum heap;
-	struct tfh_looks *looks; /* NULL: no thread was looked at */
+	struct tfh_looks *looks;	      /* NULL: no thread was looked at */
+	TFH_VEC(struct tfh_child_look) child; /* looks at child processes, in order of time */
 	struct tfh_handles recorded;
 };
 

@@ -374,11 +374,27 @@ static int note_look(struct tfh_facts *facts, const struct tfh_event *ev)
 	return facts->looks ? tfh_looks_add(facts->looks, ev) : -ENOMEM;
 }
 
+/* One that records for itself is no worker. */
+static int note_child(struct tfh_facts *facts, const struct tfh_event *ev)
+{
+	const struct tfh_feed *feed = facts->feed;
+	struct tfh_child_look look = {
+		.t = ev->t1, .ns = (double)ev->w[2], .pid = ev->ctx, .place = ev->stack};
+
+	for (uint32_t i = 0; i < feed->n_processes; i++)
+		if (feed->processes[i].pid == ev->ctx)
+			return 0;
+	look.state = ev->result < TFT_LOOK_COUNT ? (uint8_t)ev->result : 0;
+	return TFH_PUSH_BIG(facts->child, look);
+}
+
 static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q,
 		     struct tfh_heap *heap)
 {
 	int rc = 0;
 
+	if (ev->kind == TFT_CHILD)
+		return note_child(facts, ev);
 	if (facts->looks || ev->kind == TFT_LOOK)
 		rc = note_look(facts, ev);
 	if (rc || ev->kind == TFT_LOOK)
@@ -478,4 +494,5 @@ void tfh_facts_free(struct tfh_facts *facts)
 	free(facts->stage_of.v);
 	free(facts->recorded.v);
 	tfh_looks_free(facts->looks);
+	tfh_big_free(facts->child.v);
 }

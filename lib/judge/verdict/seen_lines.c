@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/verdict/verdict.h"
+#include "judge/verdict/line_tree.h"
 
 struct lead {
 	struct tfh_model_line line;
@@ -20,25 +20,15 @@ struct lines {
 	const struct tfh_accounts *accounts;
 	struct tfh_result *r;
 	TFH_VEC(struct lead) lead;
-	TFH_VEC(struct tfh_seen_node) node;
+	struct tfh_line_tree tree;
 	double cause_ns; /* of all looks of the cause, with a line or without */
 	uint64_t cause_looks;
 };
 
-static bool same(const char *a, const char *b)
-{
-	return a == b || !strcmp(a, b);
-}
-
-static bool same_line(const struct tfh_model_line *a, const struct tfh_model_line *b)
-{
-	return a->line == b->line && same(a->file, b->file) && same(a->function, b->function);
-}
-
 /* Who has more than half of all votes wins. */
 static void vote(struct lead *l, const struct tfh_model_line *callee, double ns)
 {
-	l->votes += same_line(&l->callee, callee) ? ns : -ns;
+	l->votes += tfh_same_line(&l->callee, callee) ? ns : -ns;
 	if (l->votes >= 0)
 		return;
 	l->callee = *callee;
@@ -52,7 +42,7 @@ static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_
 	struct lead *l = NULL;
 
 	for (size_t i = 0; i < x->lead.n && !l; i++)
-		if (same_line(&x->lead.v[i].line, &frame[at]))
+		if (tfh_same_line(&x->lead.v[i].line, &frame[at]))
 			l = &x->lead.v[i];
 	if (!l) {
 		if (x->lead.n == TFH_VERDICT_LINES)
@@ -65,45 +55,6 @@ static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_
 	l->looks++;
 	vote(l, at ? &frame[at - 1] : &none, ns);
 	return 0;
-}
-
-/* The node of that line below another one; UINT32_MAX: there is no more room. */
-static uint32_t node_of(struct lines *x, uint32_t parent, const struct tfh_model_line *line)
-{
-	struct tfh_seen_node node = {.file = line->file,
-				     .function = line->function,
-				     .line = line->line,
-				     .parent = parent};
-
-	for (size_t i = 0; i < x->node.n; i++) {
-		const struct tfh_seen_node *n = &x->node.v[i];
-		bool top = n->parent == i;
-		if (n->line == line->line &&
-		    (parent == UINT32_MAX ? top : !top && n->parent == parent) &&
-		    same(n->file, line->file) && same(n->function, line->function))
-			return (uint32_t)i;
-	}
-	if (parent == UINT32_MAX)
-		node.parent = (uint32_t)x->node.n;
-	if (x->node.n == TFH_VERDICT_NODES || TFH_PUSH(x->node, node))
-		return UINT32_MAX;
-	return (uint32_t)x->node.n - 1;
-}
-
-static void add_nodes(struct lines *x, const struct tfh_model_line *frame, uint32_t n, double ns)
-{
-	uint32_t at = UINT32_MAX;
-
-	for (uint32_t i = n; i-- > 0;) {
-		uint32_t next = node_of(x, at, &frame[i]);
-		if (next == UINT32_MAX)
-			break;
-		at = next;
-		x->node.v[at].s_per_step += ns;
-		x->node.v[at].looks++;
-	}
-	if (at != UINT32_MAX)
-		x->node.v[at].own_s += ns;
 }
 
 static int add_look(struct lines *x, const struct tfh_seen_look *k)
@@ -122,7 +73,7 @@ static int add_look(struct lines *x, const struct tfh_seen_look *k)
 	x->cause_looks += counts;
 	if (!n)
 		return 0;
-	add_nodes(x, frame, n, k->ns);
+	tfh_tree_add(&x->tree, frame, n, k->ns);
 	return counts ? add_lead(x, frame, tfh_role_lead(frame, n, tfh_at_role(k->at)), k->ns) : 0;
 }
 
@@ -153,34 +104,6 @@ static void choose(struct lines *x)
 	out->off_s = 2 * sqrt((share * (1 - share) + 1 / n) / n) * out->of_s;
 }
 
-static int keep_nodes(struct lines *x)
-{
-	double steps = (double)x->accounts->judged_steps * 1e9;
-	size_t n = x->node.n;
-
-	if (!n)
-		return 0;
-	x->r->found.node = tfh_arena_array(x->accounts->facts->arena, n, sizeof(*x->node.v));
-	if (!x->r->found.node)
-		return -ENOMEM;
-	memcpy(x->r->found.node, x->node.v, n * sizeof(*x->node.v));
-	x->r->found.n_node = (uint32_t)n;
-	for (size_t i = 0; i < n; i++) {
-		x->r->found.node[i].s_per_step /= steps;
-		x->r->found.node[i].own_s /= steps;
-	}
-	return 0;
-}
-
-/* The window that t lies in counts; looks come in order of time. */
-static bool in_step(const struct tfh_accounts *accounts, int64_t t, size_t *window)
-{
-	while (*window < accounts->loops->window.n && accounts->loops->window.v[*window].t1 <= t)
-		++*window;
-	return *window < accounts->loops->window.n && accounts->loops->window.v[*window].t0 <= t &&
-	       tfh_window_counts(accounts, *window);
-}
-
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_looks *looks = accounts->facts->looks;
@@ -190,14 +113,15 @@ int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 
 	for (size_t i = 0; i < tfh_looks_count(looks) && !rc; i++) {
 		struct tfh_seen_look k = tfh_looks_at(looks, i);
-		if (in_step(accounts, k.t, &window) && accounts->facts->thread[k.thread].drives)
+		if (tfh_judged_at(accounts, k.t, &window) &&
+		    accounts->facts->thread[k.thread].drives)
 			rc = add_look(&x, &k);
 	}
 	if (!rc && r->verdict.cause != TFH_CAUSE_NONE && x.cause_ns > 0)
 		choose(&x);
 	if (!rc && accounts->judged_steps)
-		rc = keep_nodes(&x);
+		rc = tfh_tree_keep(&x.tree, accounts, &r->found.node, &r->found.n_node);
 	free(x.lead.v);
-	free(x.node.v);
+	free(x.tree.node.v);
 	return rc;
 }

@@ -323,6 +323,8 @@ static bool take_event(struct tfh_interleave *m, struct tfh_model_series *s, str
 		uint32_t caller = tfh_thread_at(&m->run->proc[s->process], ev->ctx);
 		e->thread = caller != UINT32_MAX ? caller : e->thread;
 	}
+	if (ev->kind == TFT_CHILD) /* of no thread of the process: the first one carries it */
+		e->thread = tfh_thread_at(&m->run->proc[s->process], 1);
 	side->naming[s->index] = 0;
 	if ((ev->fn->family == TFH_FAM_ALLOC || ev->fn->family == TFH_FAM_FREE) &&
 	    tfh_memory_event(&side->memory, ev->fn, &s->rec))

@@ -68,6 +68,24 @@ static void place_line(struct tfh_wording *w)
 				tfh_phrase_time(w, l->of_s), tfh_phrase_time(w, l->off_s), called));
 }
 
+/* Whoever waits for a batch waits for the processes that make it. */
+static void workers_line(struct tfh_wording *w)
+{
+	const struct tfh_seen_workers *k = &w->r->found.workers;
+	enum tfh_cause cause = w->r->verdict.cause;
+
+	if (!k->processes || cause == TFH_CAUSE_NONE || tfh_cause_part(cause) != TFH_PART_INPUT)
+		return;
+	const char *who = tfh_phrase(w, "%u worker process%s, busy %.0f %% of the time",
+				     k->processes, k->processes == 1 ? "" : "es", 100 * k->busy);
+	tfh_evidence(w, k->line.file ? tfh_phrase(w, "%s: %.0f %% of that in %s, %s:%u, +-%.0f",
+						  who, 100 * k->line.share,
+						  tfh_function_of(w, k->line.function),
+						  file_of(k->line.file), k->line.line,
+						  ceil(100 * k->line.off))
+				     : who);
+}
+
 void tfh_seen_line(struct tfh_wording *w)
 {
 	const struct tfh_seen_sum *seen = &w->r->found.seen;
@@ -77,6 +95,7 @@ void tfh_seen_line(struct tfh_wording *w)
 	if (!seen->looks)
 		return;
 	place_line(w);
+	workers_line(w);
 	for (int n = 0; n < TFH_REPORT_SEEN; n++) {
 		int most = 0;
 		for (int i = 1; i < TFH_SEEN_COUNT; i++)

@@ -1,0 +1,23 @@
+/* Lines of Python that were seen, as a tree of calls. */
+#ifndef TFH_JUDGE_LINE_TREE_H
+#define TFH_JUDGE_LINE_TREE_H
+
+#include "judge/verdict/verdict.h"
+
+struct tfh_line_tree {
+	TFH_VEC(struct tfh_seen_node)
+	node; /* the caller frees it; times in ns until they are kept */
+};
+
+bool tfh_same_line(const struct tfh_model_line *a, const struct tfh_model_line *b);
+/* A stack, the innermost frame first, that was seen for some time. */
+void tfh_tree_add(struct tfh_line_tree *tree, const struct tfh_model_line *frame, uint32_t n,
+		  double ns);
+/* Copies it to the result, by judged step. 0 or -ENOMEM. */
+int tfh_tree_keep(const struct tfh_line_tree *tree, const struct tfh_accounts *accounts,
+		  struct tfh_seen_node **node, uint32_t *n);
+
+/* Is t in a step that counts? *window goes on from call to call, as times do; it begins with 0. */
+bool tfh_judged_at(const struct tfh_accounts *accounts, int64_t t, size_t *window);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * Child processes that make batches: how busy they are, and with which line of Python. What a worker was forked with (its
+ * parent's own lines) ends where multiprocessing begins it. One that waits, and has no line of the program's below that,
+ * waits for work or until its result is taken.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/verdict/line_tree.h"
+
+struct lead {
+	struct tfh_model_line line;
+	double ns;
+	uint64_t looks;
+};
+
+struct process {
+	uint32_t pid;
+	double ns, busy_ns;
+};
+
+struct workers {
+	const struct tfh_accounts *accounts;
+	struct tfh_seen_workers *out;
+	TFH_VEC(struct lead) lead;
+	TFH_VEC(struct process) process;
+	struct tfh_line_tree tree;
+	double busy_ns;
+	uint64_t busy;
+};
+
+static bool begins_worker(const struct tfh_model_line *f)
+{
+	static const char file[] = "multiprocessing/process.py";
+	size_t n = strlen(f->file), m = strlen(f->function), k = strlen("_bootstrap");
+
+	return n >= sizeof(file) - 1 && !strcmp(f->file + n - (sizeof(file) - 1), file) && m >= k &&
+	       !strcmp(f->function + m - k, "_bootstrap");
+}
+
+/* How many of the frames are the worker's own work; *program: one of them is of a file of the program's. What
+ * multiprocessing runs beside workers (a tracker, a fork server) begins with code in no file. */
+static uint32_t own_frames(const struct tfh_model_line *frame, uint32_t n, bool *program)
+{
+	uint32_t own = 0;
+
+	*program = false;
+	for (; own < n && !begins_worker(&frame[own]); own++)
+		*program |= !frame[own].library && *frame[own].file != '<'; /* "<string>" */
+	return own;
+}
+
+/* Where a process waits for work, or until its result is taken. */
+static bool waits(uint8_t state)
+{
+	return state != TFT_LOOK_RUNNING && state != TFT_LOOK_READ && state != TFT_LOOK_WRITE &&
+	       state != TFT_LOOK_NAMES && state != TFT_LOOK_PAGE && state != TFT_LOOK_MEMORY;
+}
+
+static struct process *process_of(struct workers *w, uint32_t pid)
+{
+	for (size_t i = 0; i < w->process.n; i++)
+		if (w->process.v[i].pid == pid)
+			return &w->process.v[i];
+	if (w->process.n == TFH_VERDICT_WORKERS ||
+	    TFH_PUSH(w->process, ((struct process){.pid = pid})))
+		return NULL;
+	return &w->process.v[w->process.n - 1];
+}
+
+static int add_lead(struct workers *w, const struct tfh_model_line *line, double ns)
+{
+	struct lead *l = NULL;
+
+	for (size_t i = 0; i < w->lead.n && !l; i++)
+		if (tfh_same_line(&w->lead.v[i].line, line))
+			l = &w->lead.v[i];
+	if (!l) {
+		if (w->lead.n == TFH_VERDICT_LINES)
+			return 0;
+		if (TFH_PUSH(w->lead, ((struct lead){.line = *line})))
+			return -ENOMEM;
+		l = &w->lead.v[w->lead.n - 1];
+	}
+	l->ns += ns;
+	l->looks++;
+	return 0;
+}
+
+static int add_look(struct workers *w, const struct tfh_child_look *k)
+{
+	const struct tfh_feed *feed = w->accounts->facts->feed;
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	bool program = false;
+	uint32_t n = feed->place && k->place ? feed->place(feed->arg, w->accounts->facts->process,
+							   k->place, frame, TFH_VERDICT_FRAMES)
+					     : 0;
+	uint32_t own = own_frames(frame, n, &program);
+	struct process *p = own ? process_of(w, k->pid) : NULL;
+
+	if (!p)
+		return 0;
+	p->ns += k->ns;
+	w->out->looks++;
+	if (waits(k->state) && !program)
+		return 0;
+	p->busy_ns += k->ns;
+	w->busy++;
+	w->busy_ns += k->ns;
+	tfh_tree_add(&w->tree, frame, own, k->ns);
+	return add_lead(w, &frame[tfh_place_lead(frame, own)], k->ns);
+}
+
+static void choose(struct workers *w)
+{
+	const struct lead *best = NULL;
+	double all = 0, n = (double)w->busy, share;
+
+	for (size_t i = 0; i < w->process.n; i++) {
+		w->out->processes += w->process.v[i].busy_ns > 0;
+		all += w->process.v[i].busy_ns > 0 ? w->process.v[i].ns : 0;
+	}
+	w->out->busy = all > 0 ? w->busy_ns / all : 0;
+	for (size_t i = 0; i < w->lead.n; i++)
+		if (!best || w->lead.v[i].ns > best->ns)
+			best = &w->lead.v[i];
+	if (!best || best->looks < TFH_VERDICT_LINE_LOOKS)
+		return;
+	share = best->ns / w->busy_ns;
+	w->out->line.file = best->line.file;
+	w->out->line.function = best->line.function;
+	w->out->line.line = best->line.line;
+	w->out->line.share = share;
+	w->out->line.off = 2 * sqrt((share * (1 - share) + 1 / n) / n);
+}
+
+int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	struct workers w = {.accounts = accounts, .out = &r->found.workers};
+	size_t window = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < facts->child.n && !rc; i++)
+		if (tfh_judged_at(accounts, facts->child.v[i].t, &window))
+			rc = add_look(&w, &facts->child.v[i]);
+	choose(&w);
+	if (!rc && accounts->judged_steps)
+		rc = tfh_tree_keep(&w.tree, accounts, &w.out->node, &w.out->n_node);
+	free(w.lead.v);
+	free(w.process.v);
+	free(w.tree.node.v);
+	return rc;
+}

@@ -1,0 +1,56 @@
+"""Batches come from a pool of worker processes, which sleep in one function and compute in another. The last line of
+output is JSON: seconds that the workers spent in each.
+
+usage: workers.py fork|spawn|forkserver SECONDS [hidden]    hidden: the workers may not be read by others
+"""
+import ctypes
+import json
+import multiprocessing
+import os
+import sys
+import time
+
+PR_SET_DUMPABLE = 4
+
+
+def hide():
+    if len(sys.argv) > 3 and ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0):
+        sys.exit("prctl")
+
+
+def augment():
+    end = time.perf_counter() + 0.012
+    while time.perf_counter() < end: pass  # noqa: E701
+
+
+def decode():
+    time.sleep(0.004)
+
+
+def item(_):
+    spent, since = {}, time.perf_counter()
+    for part in decode, augment:
+        part()
+        now = time.perf_counter()
+        spent[part.__name__], since = now - since, now
+    return spent
+
+
+def main():
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "jobs"))
+    from device import Device
+    d, total = Device(), {}
+    end = time.perf_counter() + float(sys.argv[2])
+    with multiprocessing.get_context(sys.argv[1]).Pool(2, hide) as pool:
+        while time.perf_counter() < end:
+            for spent in pool.imap(item, range(16)):
+                d.up()
+                d.train(1)
+                d.down()
+                for part in spent:
+                    total[part] = total.get(part, 0) + spent[part]
+    print(json.dumps(total))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""What must hold: where a job waits for worker processes that make its batches, forked, started anew or by a fork server, the
+report names the line of Python that they spend their time in, in about the shares that they count themselves; workers that
+may not be read are no harm, and a note says so."""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, here)
+import interpreters  # noqa: E402
+
+if os.environ.get("TFH_SAN"):
+    sys.exit(77)
+build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
+tfhook, job = f"{build}/bin/tfhook", f"{here}/jobs/workers.py"
+SECONDS = sys.argv[1] if len(sys.argv) > 1 else "1.3"
+OFF, ENOUGH = 0.25, 25  # of a share, wide: a busy machine's clock is no evidence; looks
+with open(job) as f:
+    LINE = next(i for i, line in enumerate(f, 1) if "perf_counter() < end: pass" in line)
+failures = 0
+
+
+def check(condition, *what):
+    global failures
+    if not condition:
+        failures += 1
+        print("FAIL", *what)
+
+
+def run(name, *command):
+    directory = f"{tmp}/{name}"
+    done = subprocess.run([*command[:-1], tfhook, "run", "-q", "-o", directory, "--", *command[-1]], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, env={**os.environ, "LD_LIBRARY_PATH": f"{build}/sim"})
+    check(done.returncode == 0, name, done.stdout)
+
+    def report(*flags):
+        return subprocess.run([tfhook, "report", *flags, directory], stdout=subprocess.PIPE, text=True).stdout
+
+    return done.stdout, json.loads(report("--json"))["verdict"], report("--folded"), report("--color", "never")
+
+
+def right(name, out, verdict, folded, text):
+    workers = verdict["workers"]
+    print(name, verdict["cause"], workers)
+    if not workers or workers["looks"] < ENOUGH:
+        print("too few looks on this machine")
+        return
+    check(workers["processes"] == 2 and workers["busy"] > 0.5, workers)
+    place = workers["place"]
+    check(place["function"] == "augment" and place["line"] == LINE, place)
+    check(not verdict["cause"].startswith("input.") or "2 worker processes, busy" in text, text[:800])
+    spent, seen = json.loads(out.splitlines()[-1]), {}
+    for line in folded.splitlines():
+        stack, us = line.rsplit(" ", 1)
+        part = next((p.split("_(")[0] for p in stack.split(";") if p.split("_(")[0] in spent), None)
+        if stack.startswith("(workers);") and part:
+            seen[part] = seen.get(part, 0) + int(us)
+    for part in spent:
+        off = seen.get(part, 0) / sum(seen.values()) - spent[part] / sum(spent.values())
+        check(abs(off) < OFF, name, part, off)
+
+
+found = interpreters.every()
+JOBS = [("fork", [found[0][1], job, "fork", SECONDS]), ("spawn", [found[-1][1], job, "spawn", SECONDS]),
+        ("forkserver", [sys.executable, job, "forkserver", SECONDS]),
+        ("hidden", "setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace", "--",
+         [sys.executable, job, "fork", "0.7", "hidden"])]
+if os.getuid() or subprocess.run([*JOBS[-1][1:-1], "true"], stderr=subprocess.DEVNULL).returncode:
+    JOBS[-1] = ("hidden", JOBS[-1][-1])  # without the right to read all processes anyway
+for name, *command in JOBS:
+    told = run(name, *command)
+    if name != "hidden":
+        right(name, *told)
+        continue
+    check(told[1]["workers"] is None, told[1]["workers"])
+    notes = b"".join(subprocess.run(["zstd", "-dcq", f], stdout=subprocess.PIPE).stdout for f in glob.glob(f"{tmp}/hidden/*.tft"))
+    check(b"looks.children=/proc/PID/" in notes, "no note")
+sys.exit(bool(failures))
