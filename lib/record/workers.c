@@ -97,7 +97,7 @@ static void add_children(int32_t pid, uint32_t tid, struct worker *old, uint32_t
 
 void tfh_workers_choose(const uint32_t *tid, uint32_t n)
 {
-	static struct worker old[WORKERS];
+	struct worker old[WORKERS];
 	uint32_t n_old = workers.n;
 
 	memcpy(old, workers.worker, sizeof(old));

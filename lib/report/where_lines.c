@@ -113,7 +113,7 @@ static void fold(FILE *out, const struct tree *t, const char *before)
 	for (uint32_t i = 0; i < t->n; i++) {
 		if (t->node[i].own_s * 1e6 < 0.5)
 			continue;
-		tfh_put(before, out);
+		tfh_print(out, "%s", before);
 		put_stack(out, t, i);
 		tfh_print(out, " %.0f\n", t->node[i].own_s * 1e6);
 	}

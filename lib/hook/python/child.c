@@ -37,13 +37,13 @@ static uint64_t word_of(int32_t pid, uint64_t from)
 
 /* ---- where a file is loaded ---- */
 
-struct loaded {
+struct module_base {
 	uint64_t base;
 	uint64_t device, inode; /* 0: not known yet */
 };
 
 /* "7f00-7f80 r--p 00000000 fe:01 4711   /usr/lib/..." True: this is the line that was looked for. */
-static bool take_line(char *line, struct loaded *l)
+static bool take_line(char *line, struct module_base *l)
 {
 	char *at, *end;
 	uint64_t from = strtoull(line, &at, 16), offset, device, inode;
@@ -69,7 +69,7 @@ static bool take_line(char *line, struct loaded *l)
 }
 
 /* By its base in this process (pid 0) its file becomes known; by its file its base in another one. */
-static bool find_loaded(int32_t pid, struct loaded *l)
+static bool find_loaded(int32_t pid, struct module_base *l)
 {
 	char path[64], text[4096];
 	size_t have = 0;
@@ -98,8 +98,8 @@ static bool find_loaded(int32_t pid, struct loaded *l)
 
 static bool find_shift(const struct tfh_py *py, int32_t pid, int64_t *shift)
 {
-	static struct loaded here;
-	struct loaded there;
+	static struct module_base here;
+	struct module_base there;
 	Dl_info info;
 
 	if (!here.inode) {

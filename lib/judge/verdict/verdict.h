@@ -21,7 +21,7 @@ void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r);
 /* findings.c: what belongs to no table. After steps, segments and accounts are final. */
 /* seen_lines.c: lines of Python. 0 or -ENOMEM. */
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* workers.c: lines of child processes that make batches. 0 or -ENOMEM. */
+/* worker_lines.c: lines of child processes that make batches. 0 or -ENOMEM. */
 int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r);
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r);
 

@@ -10,13 +10,13 @@
 
 #include "judge/verdict/line_tree.h"
 
-struct lead {
+struct worker_line {
 	struct tfh_model_line line;
 	double ns;
 	uint64_t looks;
 };
 
-struct process {
+struct worker_time {
 	uint32_t pid;
 	double ns, busy_ns;
 };
@@ -24,8 +24,8 @@ struct process {
 struct workers {
 	const struct tfh_accounts *accounts;
 	struct tfh_seen_workers *out;
-	TFH_VEC(struct lead) lead;
-	TFH_VEC(struct process) process;
+	TFH_VEC(struct worker_line) lead;
+	TFH_VEC(struct worker_time) process;
 	struct tfh_line_tree tree;
 	double busy_ns;
 	uint64_t busy;
@@ -59,20 +59,20 @@ static bool waits(uint8_t state)
 	       state != TFT_LOOK_NAMES && state != TFT_LOOK_PAGE && state != TFT_LOOK_MEMORY;
 }
 
-static struct process *process_of(struct workers *w, uint32_t pid)
+static struct worker_time *process_of(struct workers *w, uint32_t pid)
 {
 	for (size_t i = 0; i < w->process.n; i++)
 		if (w->process.v[i].pid == pid)
 			return &w->process.v[i];
 	if (w->process.n == TFH_VERDICT_WORKERS ||
-	    TFH_PUSH(w->process, ((struct process){.pid = pid})))
+	    TFH_PUSH(w->process, ((struct worker_time){.pid = pid})))
 		return NULL;
 	return &w->process.v[w->process.n - 1];
 }
 
 static int add_lead(struct workers *w, const struct tfh_model_line *line, double ns)
 {
-	struct lead *l = NULL;
+	struct worker_line *l = NULL;
 
 	for (size_t i = 0; i < w->lead.n && !l; i++)
 		if (tfh_same_line(&w->lead.v[i].line, line))
@@ -80,7 +80,7 @@ static int add_lead(struct workers *w, const struct tfh_model_line *line, double
 	if (!l) {
 		if (w->lead.n == TFH_VERDICT_LINES)
 			return 0;
-		if (TFH_PUSH(w->lead, ((struct lead){.line = *line})))
+		if (TFH_PUSH(w->lead, ((struct worker_line){.line = *line})))
 			return -ENOMEM;
 		l = &w->lead.v[w->lead.n - 1];
 	}
@@ -98,7 +98,7 @@ static int add_look(struct workers *w, const struct tfh_child_look *k)
 							   k->place, frame, TFH_VERDICT_FRAMES)
 					     : 0;
 	uint32_t own = own_frames(frame, n, &program);
-	struct process *p = own ? process_of(w, k->pid) : NULL;
+	struct worker_time *p = own ? process_of(w, k->pid) : NULL;
 
 	if (!p)
 		return 0;
@@ -115,7 +115,7 @@ static int add_look(struct workers *w, const struct tfh_child_look *k)
 
 static void choose(struct workers *w)
 {
-	const struct lead *best = NULL;
+	const struct worker_line *best = NULL;
 	double all = 0, n = (double)w->busy, share;
 
 	for (size_t i = 0; i < w->process.n; i++) {
