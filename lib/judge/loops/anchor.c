@@ -480,14 +480,20 @@ static uint32_t shared(const struct finder *f, const struct tfh_lap *a, const st
 	return n;
 }
 
+/* Whether runs of both follow each other, epoch after epoch. */
+static bool in_turn(const struct sort *e, const struct sort *train)
+{
+	return e->runs > 1 && train->runs > 1;
+}
+
 /* The way there without the way back and the update: mostly functions that the steps just before it
- * launch, too, but not a third of theirs. In runs, and of less time: what a run spends most of its
- * time on is what it is for. */
+ * launch, too, but not a third of theirs. In runs. What does not come in turn with training takes
+ * less time than it: what a run spends most of its time on is what it is for. */
 static bool evaluates(const struct finder *f, const struct sort *e, const struct sort *train)
 {
 	const struct tfh_lap *a = &f->v[e->first], *b = &f->v[train->first];
 
-	return e->runs * TFH_LOOPS_EVAL_RUN <= e->n && e->ns < train->ns &&
+	return e->runs * TFH_LOOPS_EVAL_RUN <= e->n && (e->ns < train->ns || in_turn(e, train)) &&
 	       a->launches < b->launches &&
 	       (double)shared(f, b, a) >= TFH_LOOPS_EVAL_KNOWN_SHARE * a->launches &&
 	       (double)shared(f, a, b) <= TFH_LOOPS_EVAL_TRAIN_SHARE * b->launches;
@@ -521,7 +527,7 @@ static void find_evaluation(struct finder *f)
 		const struct sort *train = before(f, v, n, &v[i]);
 		if (!train || !evaluates(f, &v[i], train))
 			continue;
-		eval += v[i].ns;
+		eval += in_turn(&v[i], train) ? 0 : v[i].ns;
 		f->best.eval[f->best.n_eval++] = v[i].rough;
 	}
 	if (eval * TFH_LOOPS_EVAL_MOST_PART > all)

@@ -96,7 +96,7 @@ static bool launches(const struct tfh_token *t)
 
 static int take_token(struct reader *r, const struct tfh_token *t)
 {
-	uint64_t size = t->what ? 64 - (uint64_t)__builtin_clzll(t->what) : 0;
+	uint64_t large = t->what >= TFH_LOOPS_COPY_BYTES; /* batches differ in size, numbers do not */
 	int rc = 0;
 
 	if (t->t0 >= r->inside && t->thread != r->thread)
@@ -106,7 +106,7 @@ static int take_token(struct reader *r, const struct tfh_token *t)
 			rc = beat(r, t->family == TFH_FAM_LAUNCH ? TFH_BEAT_BURST : TFH_BEAT_GRAPH,
 				  0, t->t0, true);
 		else if (t->family == TFH_FAM_COPY)
-			rc = beat(r, TFH_BEAT_COPY, (uint64_t)t->dir << 8 | size, t->t0, true);
+			rc = beat(r, TFH_BEAT_COPY, (uint64_t)t->dir << 8 | large, t->t0, true);
 		else
 			rc = beat(r, TFH_BEAT_WAIT, 0, t->t0, true);
 	}

@@ -106,19 +106,42 @@ static int64_t time_of(const struct tfh_node *v, uint32_t n)
 	return ns;
 }
 
-/* The last p items are one more round of the loop below them. */
-static void one_more(struct tfh_fold *f, uint32_t p)
+static bool is_body(const struct tfh_node *loop, const struct tfh_node *item, uint32_t p)
 {
-	struct tfh_node *loop = &f->v[f->n - p - 1], *item = loop + 1;
+	uint32_t i = 0;
 
-	loop->n++;
-	loop->ns += time_of(item, p);
+	if (loop->n_body != p)
+		return false;
+	while (i < p && loop->body[i].key == item[i].key)
+		i++;
+	return i == p;
+}
+
+/* The last p items are one more round of the loop below them, or of the loop that ends its body: an
+ * outer loop shows before the last run of the loop in it is over. False: they are neither. */
+static bool one_more(struct tfh_fold *f, uint32_t p)
+{
+	struct tfh_node *loop = &f->v[f->n - p - 1], *item = loop + 1, *inner = loop;
+	struct tfh_node more = {.ns = time_of(item, p)};
+
+	while (inner->body && !is_body(inner, item, p))
+		inner = &inner->body[inner->n_body - 1];
+	if (!inner->body)
+		return false;
 	for (uint32_t i = 0; i < p; i++) {
-		loop->launches += item[i].launches;
-		loop->ops |= item[i].ops;
-		merge(&loop->body[i], &item[i]);
+		more.launches += item[i].launches;
+		more.ops |= item[i].ops;
+		merge(&inner->body[i], &item[i]);
 	}
+	inner->n++;
 	f->n -= p;
+	for (;; loop = &loop->body[loop->n_body - 1]) {
+		loop->ns += more.ns;
+		loop->launches += more.launches;
+		loop->ops |= more.ops;
+		if (loop == inner)
+			return true;
+	}
 }
 
 /* The last p items are like the p before: a loop of two rounds. */
@@ -184,15 +207,8 @@ static int fold_once(struct tfh_fold *f)
 
 	for (uint32_t p = 1; p <= most; p++) {
 		const struct tfh_node *below = &f->v[n - p - 1];
-		if (below->n_body == p && below->body[p - 1].key == last) {
-			uint32_t i = 0;
-			while (i < p && below->body[i].key == f->key[n - p + i])
-				i++;
-			if (i == p) {
-				one_more(f, p);
-				return 1;
-			}
-		}
+		if (below->body && one_more(f, p))
+			return 1;
 		if (f->key[n - 1 - p] != last || 2 * p > n ||
 		    hash_of(f, n, p) != hash_of(f, n - p, p) || !begins(f, n - 2 * p, p))
 			continue;

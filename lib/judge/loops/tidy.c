@@ -15,10 +15,17 @@ static bool is_strong(const struct tfh_node *v)
 	return !v->body && v->kind >= TFH_BEAT_BATCH;
 }
 
-static bool has(const struct tfh_node *loop, uint64_t key)
+/* The same, but for the size of a copy: the last batch of an epoch may be a small one. */
+static bool like(const struct tfh_node *a, const struct tfh_node *b)
+{
+	return a->key == b->key || (!a->body && !b->body && a->kind == TFH_BEAT_COPY &&
+				    b->kind == TFH_BEAT_COPY && a->what >> 8 == b->what >> 8);
+}
+
+static bool has(const struct tfh_node *loop, const struct tfh_node *beat)
 {
 	for (uint32_t i = 0; i < loop->n_body; i++)
-		if (loop->body[i].key == key)
+		if (like(&loop->body[i], beat))
 			return true;
 	return false;
 }
@@ -37,7 +44,7 @@ static uint32_t in_common(const struct tfh_node *loop, const struct tfh_node *v,
 	uint32_t common = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		common += has(loop, v[i].key);
+		common += has(loop, &v[i]);
 	return common;
 }
 
@@ -51,11 +58,11 @@ bool tfh_nodes_alike(const struct tfh_node *a, const struct tfh_node *b)
 	common = in_common(a, b->body, b->n_body);
 	for (uint32_t i = 0; i < b->n_body; i++) {
 		strong += is_strong(&b->body[i]);
-		same += is_strong(&b->body[i]) && has(a, b->body[i].key);
+		same += is_strong(&b->body[i]) && has(a, &b->body[i]);
 	}
 	for (uint32_t i = 0; i < a->n_body; i++) {
 		strong += is_strong(&a->body[i]);
-		same += is_strong(&a->body[i]) && has(b, a->body[i].key);
+		same += is_strong(&a->body[i]) && has(b, &a->body[i]);
 	}
 	if (strong)
 		return same == strong;
@@ -112,8 +119,8 @@ static uint32_t round_end(const struct tfh_node *list, uint32_t at, const struct
 {
 	uint32_t i = at + 1;
 
-	while (i < list->n_body && !list->body[i].body && list->body[i].key != list->body[at].key &&
-	       (!is_strong(&list->body[i]) || has(loop, list->body[i].key)))
+	while (i < list->n_body && !list->body[i].body && !like(&list->body[i], &list->body[at]) &&
+	       (!is_strong(&list->body[i]) || has(loop, &list->body[i])))
 		i++;
 	return i;
 }
@@ -124,7 +131,7 @@ static bool is_round(const struct tfh_node *list, uint32_t at, const struct tfh_
 {
 	const struct tfh_node *v = &list->body[at];
 
-	if (v->body || v->key != loop->body[0].key)
+	if (v->body || !like(v, &loop->body[0]))
 		return false;
 	*end = round_end(list, at, loop);
 	uint32_t n = *end - at, common = in_common(loop, v, n);
@@ -181,7 +188,7 @@ static uint32_t take_leading(struct tfh_node *list, uint32_t i)
 	while (first > 0) {
 		uint32_t at = first - 1;
 		while (at > 0 && !list->body[at].body &&
-		       list->body[at].key != list->body[i].body[0].key)
+		       !like(&list->body[at], &list->body[i].body[0]))
 			at--;
 		if (!is_round(list, at, &list->body[i], &end) || end != first)
 			break;
