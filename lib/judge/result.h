@@ -63,7 +63,7 @@ struct tfh_segment_sum {
 
 /* A part of the run's tree. The parts of one parent do not overlap, and together they are all of it. */
 struct tfh_part_of_run {
-	enum tfh_branch role;
+	enum tfh_branch kind;
 	uint32_t parent;  /* index, before its own; the root's is its own */
 	const char *name; /* of what is executed, "" unknown */
 	uint64_t count;	  /* rounds of a loop; else how often there was such a part */

@@ -27,17 +27,17 @@ static const struct {
 
 static bool is_loop(const struct tfh_part_of_run *p)
 {
-	return p->role >= TFH_BRANCH_EPOCH && p->role <= TFH_BRANCH_STEP;
+	return p->kind >= TFH_BRANCH_EPOCH && p->kind <= TFH_BRANCH_STEP;
 }
 
 static void label(char *out, size_t size, const struct tfh_part_of_run *p)
 {
-	const char *many = words[p->role].many;
+	const char *many = words[p->kind].many;
 	char count[TFH_TEXT];
 
 	tfh_fmt_count(count, p->count);
 	if (p->count == 1 || !many)
-		snprintf(out, size, "%s", words[p->role].one);
+		snprintf(out, size, "%s", words[p->kind].one);
 	else if (is_loop(p))
 		snprintf(out, size, "%s %s", count, many + strlen("%s "));
 	else
@@ -94,7 +94,7 @@ static void write_part(struct tfh_json *j, const struct tfh_result *r, uint32_t 
 	const struct tfh_part_of_run *p = &r->tree[at];
 
 	tfh_json_object(j);
-	tfh_json_kstr(j, "kind", tfh_branch_name(p->role));
+	tfh_json_kstr(j, "kind", tfh_branch_name(p->kind));
 	tfh_json_kstr(j, "name", *p->name ? p->name : NULL);
 	tfh_json_ku64(j, "count", p->count);
 	tfh_json_ku64(j, "runs", p->runs);

@@ -190,6 +190,7 @@ static void end_line(const struct tfh_result *r, char *out, size_t size)
 }
 
 #define MOST_SILENT 4
+#define BRIEF_REMARKS 2
 
 /* The ranks that fell silent first. The others mostly wait for them, and their open calls are not
  * the cause. Returns whether there were any. */
@@ -419,6 +420,6 @@ void tfh_report_verdict(FILE *out, const struct tfh_wording *words, const struct
 		tfh_wrap(&page, first, first, line);
 	if (words->missing)
 		tfh_wrap(&page, first, first, words->missing);
-	else if (words->n_remark)
-		tfh_wrap(&page, first, first, words->remark[0]);
+	for (uint32_t i = 0; !words->missing && i < words->n_remark && i < BRIEF_REMARKS; i++)
+		tfh_wrap(&page, first, first, words->remark[i]);
 }

@@ -96,7 +96,8 @@ static bool launches(const struct tfh_token *t)
 
 static int take_token(struct reader *r, const struct tfh_token *t)
 {
-	uint64_t large = t->what >= TFH_LOOPS_COPY_BYTES; /* batches differ in size, numbers do not */
+	uint64_t large =
+		t->what >= TFH_LOOPS_COPY_BYTES; /* batches differ in size, numbers do not */
 	int rc = 0;
 
 	if (t->t0 >= r->inside && t->thread != r->thread)

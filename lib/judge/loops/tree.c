@@ -16,12 +16,12 @@ struct run_tree {
 	bool full;
 };
 
-static uint32_t add(struct run_tree *t, enum tfh_branch role, uint32_t parent, int64_t t0,
+static uint32_t add(struct run_tree *t, enum tfh_branch kind, uint32_t parent, int64_t t0,
 		    int64_t ns)
 {
 	struct tfh_part_of_run *p = &t->part[t->n];
 
-	*p = (struct tfh_part_of_run){.role = role,
+	*p = (struct tfh_part_of_run){.kind = kind,
 				      .parent = parent,
 				      .name = "",
 				      .count = 1,
@@ -32,17 +32,17 @@ static uint32_t add(struct run_tree *t, enum tfh_branch role, uint32_t parent, i
 }
 
 /* Time that belongs to a parent and to none of its loops: one part of each role. */
-static void add_to(struct run_tree *t, enum tfh_branch role, uint32_t parent, int64_t t0,
+static void add_to(struct run_tree *t, enum tfh_branch kind, uint32_t parent, int64_t t0,
 		   int64_t ns, uint64_t count)
 {
 	for (uint32_t i = parent + 1; i < t->n; i++)
-		if (t->part[i].parent == parent && t->part[i].role == role) {
+		if (t->part[i].parent == parent && t->part[i].kind == kind) {
 			t->part[i].wall_s += (double)ns * 1e-9;
 			t->part[i].count += count;
 			return;
 		}
 	if (t->n < TFH_LOOPS_PARTS - 1)
-		t->part[add(t, role, parent, t0, ns)].count = count;
+		t->part[add(t, kind, parent, t0, ns)].count = count;
 	else
 		t->full = true;
 }

@@ -194,6 +194,7 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	w->text = "";
 	tfh_note_supply(w);
 	explain_class(w);
+	tfh_note_run(w);
 	remark_crowd(w);
 	tfh_note_machine(w);
 	tfh_note_devices(w);

@@ -8,6 +8,7 @@
  *	remedy.c	what to do about it: tables
  *	look_lines.c	what looks at the thread have shown
  *	where.c		where in the program the time goes
+ *	run_time.c	what the steps are of the whole run
  *	remarks.c	notes below a verdict
  *	wording.c	where the sentences are put
  */
@@ -85,6 +86,8 @@ void tfh_explain_kernels(struct tfh_wording *w);
 
 /* remarks.c: what the input pipeline could deliver; page faults; everything that is no part of the
  * verdict, in the order of the report. */
+/* run_time.c: whether most of the run was something else than its steps. */
+void tfh_note_run(struct tfh_wording *w);
 void tfh_note_supply(struct tfh_wording *w);
 void tfh_note_machine(struct tfh_wording *w);
 void tfh_note_devices(struct tfh_wording *w);
