@@ -543,10 +543,11 @@ bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int 
 
 	*rc = f.v && table ? 0 : -ENOMEM;
 	if (!*rc && facts->token.n && facts->launches) {
-		count_kinds(facts, table);
 		try_uploads(&f);
 		if (!good(&f))
 			try_waits(&f, 0);
+		if (!good(&f))
+			count_kinds(facts, table);
 		for (int n = 0;
 		     n < TFH_LOOPS_WAITS_TRIED && !good(&f) && (k = next_kind(table, true)); n++) {
 			k->count = 0;

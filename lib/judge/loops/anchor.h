@@ -48,7 +48,11 @@ struct tfh_cutter {
 	uint32_t n; /* tokens seen */
 };
 
-bool tfh_is_launch(const struct tfh_token *t);
+static inline bool tfh_is_launch(const struct tfh_token *t)
+{
+	return t->family == TFH_FAM_LAUNCH || t->family == TFH_FAM_GRAPH_LAUNCH;
+}
+
 /* Takes the next token; true: a stretch is whole, in *out. */
 bool tfh_cut(struct tfh_cutter *c, const struct tfh_token *t, struct tfh_lap *out);
 /* What lies behind the last anchor that begins a stretch; false: nothing. */

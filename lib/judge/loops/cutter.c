@@ -5,11 +5,6 @@
 
 #include "judge/loops/anchor.h"
 
-bool tfh_is_launch(const struct tfh_token *t)
-{
-	return t->family == TFH_FAM_LAUNCH || t->family == TFH_FAM_GRAPH_LAUNCH;
-}
-
 static bool is_wait(const struct tfh_token *t)
 {
 	return t->family == TFH_FAM_SYNC || (t->family == TFH_FAM_COPY && t->dir == TFH_DIR_D2H);

@@ -103,22 +103,23 @@ static bool one_kind(const struct tfh_facts *facts, const struct tfh_anchor *a, 
 {
 	struct tfh_cutter c = {.facts = facts, .anchor = a, .bare = true};
 	struct tfh_lap s;
+	const struct tfh_token *t = facts->token.v;
 	size_t laps = 0, calls = 0;
 
 	*hash = *begin = 0;
 	for (size_t i = 0; i < facts->token.n; i++) {
-		if (!tfh_cut(&c, &facts->token.v[i], &s))
-			continue;
-		uint64_t h = facts->token.v[a->kind == TFH_ANCHOR_WAIT ? s.to : s.from].hash;
-		if (!laps++) {
+		bool whole = tfh_cut(&c, &t[i], &s);
+		uint64_t h = whole ? t[a->kind == TFH_ANCHOR_WAIT ? s.to : s.from].hash : 0;
+		if (whole && !laps++) {
 			*hash = h;
 			*begin = s.t0;
+			for (size_t k = 0; k < i; k++) /* until now it was not known */
+				calls += t[k].hash == h;
 		}
-		if (h != *hash || s.launches <= a->few)
+		if (whole && (h != *hash || s.launches <= a->few))
 			return false;
+		calls += laps && t[i].hash == *hash;
 	}
-	for (size_t i = 0; i < facts->token.n; i++)
-		calls += facts->token.v[i].hash == *hash;
 	return calls == laps || (a->kind != TFH_ANCHOR_WAIT && calls == laps + 1);
 }
 
