@@ -154,6 +154,10 @@ void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cau
 void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative, bool code);
 /* Work of the step's main line ended at t1; ns: how much of it. */
 void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns);
+/* The same in two parts, for work that lies in the current window: how much there was, to be added to; and that of the new may be
+ * main work, as it is a tenth of all (TFH_ACCOUNT_MAIN_PART). */
+int64_t *tfh_ledger_work(struct tfh_ledger *l);
+void tfh_note_large(struct tfh_ledger *l, int64_t t1, int64_t ns);
 /* Everything tentative was compute (or the given transfer) if the device was busy, else what the
  * host did. */
 void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device);

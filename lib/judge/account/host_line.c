@@ -27,8 +27,8 @@ struct tfh_host_line {
 	struct {
 		int64_t from, to, until;
 		struct tfh_use *use; /* window that they are counted in, NULL */
+		int64_t *work; /* of the window that their time is charged to, NULL: of none */
 		uint32_t thread;
-		bool charged; /* their time is of a window without device times */
 	} row;
 	/* device work: launches are numbered; those up to `done` have been waited for */
 	uint64_t launches, done;
@@ -361,13 +361,18 @@ static inline bool in_row(const struct tfh_host_line *a, const struct tfh_event 
 	       ev->thread == a->row.thread && !ev->depth && is_short(a, ev);
 }
 
-static int add_to_row(struct tfh_host_line *a, const struct tfh_event *ev)
+static inline int add_to_row(struct tfh_host_line *a, const struct tfh_event *ev)
 {
+	int64_t ns = ev->t1 - ev->t0;
+
 	a->row.to = ev->t1;
 	a->slow_launches <<= 1;
 	launched(a, ev->t1, ev->stream);
-	if (a->row.charged)
-		tfh_note_work(a->ledger, ev->t1, ev->t1 - ev->t0);
+	if (a->row.work) {
+		*a->row.work += ns;
+		if (ns * TFH_ACCOUNT_MAIN_PART >= *a->row.work)
+			tfh_note_large(a->ledger, ev->t1, ns);
+	}
 	return a->row.use ? tfh_count_launch_of(a->accounts, a->row.use, ev) : 0;
 }
 
@@ -376,12 +381,14 @@ static int add_to_row(struct tfh_host_line *a, const struct tfh_event *ev)
 static void begin_row(struct tfh_host_line *a, uint32_t thread)
 {
 	int64_t at, until = tfh_sweep_passable(a->sweep, &at), upto;
+	bool charged;
 
 	if (until == INT64_MIN || !a->since)
 		return;
 	a->row.thread = thread;
 	a->row.from = a->row.to = at;
-	a->row.until = tfh_ledger_until(a->ledger, at, &a->row.charged);
+	a->row.until = tfh_ledger_until(a->ledger, at, &charged);
+	a->row.work = charged ? tfh_ledger_work(a->ledger) : NULL;
 	a->row.use = tfh_count_window(a->accounts, at, &upto);
 	upto = upto < until ? upto : until;
 	a->row.until = upto < a->row.until ? upto : a->row.until;
@@ -460,16 +467,13 @@ static void add_pause(struct tfh_host_line *a, const struct tfh_event *ev)
 		tfh_count_pause(a->accounts, &pause);
 }
 
-static inline int take(struct tfh_host_line *a, const struct tfh_event *ev)
+static __attribute__((noinline)) int take_any(struct tfh_host_line *a, const struct tfh_event *ev,
+					      bool plain)
 {
 	int64_t known = ev->t1 - a->accounts->facts->long_ns;
-	bool plain = plain_launch(ev);
 
-	if (plain && in_row(a, ev))
-		return add_to_row(a, ev);
 	end_row(a);
 	int rc = plain ? add_launch(a, ev) : add_event(a, ev);
-
 	if (ev->kind == TFT_CPUTIME)
 		add_pause(a, ev);
 	else
@@ -480,6 +484,13 @@ static inline int take(struct tfh_host_line *a, const struct tfh_event *ev)
 		tfh_sweep_until(a->sweep, known);
 	}
 	return rc;
+}
+
+static inline int take(struct tfh_host_line *a, const struct tfh_event *ev)
+{
+	bool plain = plain_launch(ev);
+
+	return plain && in_row(a, ev) ? add_to_row(a, ev) : take_any(a, ev, plain);
 }
 
 int tfh_host_line_add(struct tfh_host_line *a, const struct tfh_event *ev)

@@ -378,19 +378,28 @@ void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative
 	}
 }
 
-void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns)
+void tfh_note_large(struct tfh_ledger *l, int64_t t1, int64_t ns)
 {
 	struct gap g = {ns, t1, false, false};
 
-	if (!l->window || t1 > l->window->t1 || t1 <= l->window->t0)
-		return;
-	l->all_work += ns;
-	if (ns * TFH_ACCOUNT_MAIN_PART < l->all_work)
-		return;
 	if (l->work.n >= TFH_ACCOUNT_PARTS)
 		keep_main_work(l);
 	if (TFH_PUSH(l->work, g))
 		l->rc = -ENOMEM;
+}
+
+int64_t *tfh_ledger_work(struct tfh_ledger *l)
+{
+	return &l->all_work;
+}
+
+void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns)
+{
+	if (!l->window || t1 > l->window->t1 || t1 <= l->window->t0)
+		return;
+	l->all_work += ns;
+	if (ns * TFH_ACCOUNT_MAIN_PART >= l->all_work)
+		tfh_note_large(l, t1, ns);
 }
 
 int tfh_ledger_end(struct tfh_ledger *l)
