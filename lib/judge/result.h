@@ -332,6 +332,12 @@ struct tfh_seen_workers {
 	uint32_t n_node;
 };
 
+/* A function that is compiled again for other shapes or values. */
+struct tfh_retraced {
+	const char *name;
+	uint64_t variants, calls; /* of the whole run; variants 0: there is none */
+};
+
 /* What else was found of a run, for the sentences of a report (report/words). Times are seconds of
  * a judged step unless they say otherwise; NAN: not known. */
 struct tfh_findings {
@@ -342,6 +348,8 @@ struct tfh_findings {
 	bool mixed_copies;     /* waits for queued copies and kernels together take 5 % */
 	bool queued_functions; /* most of host.callback: functions that streams ran */
 	double cause_s[TFH_CAUSE_COUNT];
+	struct tfh_retraced retraced;
+	double kernel_share; /* of the processor time; 0: usual */
 	enum tfh_cause input_cause;
 	double graph_ran;	    /* share of executing for which the process had a processor */
 	double code_ran;	    /* share of pauses between calls for which the thread had one */

@@ -46,8 +46,13 @@ static void test_roles(void **state)
 	assert_int_equal(tfh_place_role(load + 2, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(traced, COUNT(traced), TFH_ORDER_UNKNOWN),
 			 TFH_ROLE_COMPILE);
-	assert_int_equal(tfh_role_lead(traced, COUNT(traced), TFH_ROLE_COMPILE), 3);
-	assert_int_equal(tfh_role_lead(traced, COUNT(traced), TFH_ROLE_NONE), 1);
+	uint32_t callee;
+	assert_int_equal(tfh_role_lead(traced, COUNT(traced), TFH_ROLE_COMPILE, &callee), 3);
+	assert_int_equal(callee, 2);
+	assert_int_equal(tfh_role_lead(traced, COUNT(traced), TFH_ROLE_NONE, &callee), 1);
+	assert_int_equal(callee, 0);
+	assert_int_equal(tfh_role_lead(saves, COUNT(saves), TFH_ROLE_SAVE, &callee), 0);
+	assert_int_equal(callee, COUNT(saves));
 	assert_int_equal(tfh_place_role(queued, COUNT(queued), TFH_ORDER_UNKNOWN), TFH_ROLE_LOADER);
 	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_QUEUE);
 	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_BEHIND), TFH_ROLE_SAVE);
@@ -90,6 +95,26 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	return n;
 }
 
+static struct tfh_sample sample[40];
+
+static uint32_t samples(void *arg, uint32_t process, const struct tfh_sample **out)
+{
+	(void)arg;
+	(void)process;
+	*out = sample;
+	return sizeof(sample) / sizeof(*sample);
+}
+
+/* Samples of a process that has so much of its time in the kernel. */
+static void in_kernel(double share)
+{
+	for (int i = 0; i < 40; i++)
+		sample[i] = (struct tfh_sample){.t = gen_ns(100 * i),
+						.cpu_s = 0.09,
+						.system_s = 0.09 * share,
+						.write_bytes = 4096};
+}
+
 /* 200 steps of 11 ms: 10 ms of a pause in one state, then a copy to the device and a wait for a kernel. */
 static struct tfh_result *judge(enum tft_look state, double run)
 {
@@ -98,6 +123,7 @@ static struct tfh_result *judge(enum tft_look state, double run)
 
 	g->feed.place = places;
 	g->feed.lines = places;
+	g->feed.samples = samples;
 	for (int i = 0; i < 200; i++) {
 		struct tfh_event *ev =
 			gen_call(g, 0, TFH_FN_NONE, t + fmod(i * 6.18, 10), t + fmod(i * 6.18, 10));
@@ -111,10 +137,15 @@ static struct tfh_result *judge(enum tft_look state, double run)
 		ev->kind = TFT_CPUTIME;
 		ev->stack = 2;
 		ev->w[0] = (uint64_t)gen_ns(cpu);
-		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t + 10, t + 10.5, 1 << 20, false);
+		/* a call that waits is told behind the reading at its end */
+		cpu += 0.1;
+		ev = gen_call(g, 0, TFH_FN_NONE, t + 10.5, t + 10.5);
+		ev->kind = TFT_CPUTIME;
+		ev->w[0] = (uint64_t)gen_ns(cpu);
+		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t + 10.01, t + 10.5, 1 << 20, false);
 		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 10.51, t + 10.52)->w[0] = 1;
 		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 10.53, t + 11);
-		cpu += 0.9;
+		cpu += 0.8;
 		ev = gen_call(g, 0, TFH_FN_NONE, t + 11, t + 11);
 		ev->kind = TFT_CPUTIME;
 		ev->w[0] = (uint64_t)gen_ns(cpu);
@@ -164,6 +195,19 @@ static void test_causes(void **state)
 	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
 }
 
+/* Reading a file that the kernel has in memory is running for who looks. */
+static void test_kernel_time(void **state)
+{
+	(void)state;
+	see("/job/other.py", "thing", 19);
+	in_kernel(0.8);
+	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_INPUT_READ);
+	seen_at[1].line = 21;
+	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_CHECKPOINT);
+	in_kernel(0.1);
+	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
+}
+
 /* Each step executes a function; `names` of them in turn, each after the first takes as long. */
 static double compiled_ms(int names)
 {
@@ -196,9 +240,8 @@ static void test_retraced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_roles),	 cmocka_unit_test(test_order),
+		cmocka_unit_test(test_causes),	 cmocka_unit_test(test_kernel_time),
 		cmocka_unit_test(test_retraced),
 	};
 

@@ -442,7 +442,7 @@ static void mark_dispatch(struct tfh_device *d)
 	}
 }
 
-/* Longer pauses of which looks say that the thread mostly waited for a batch. */
+/* Longer pauses of which looks say that the thread mostly waited for a batch, or launched. */
 static void mark_feeding(struct tfh_device *d)
 {
 	const struct tfh_facts *facts = d->accounts->facts;
@@ -458,6 +458,7 @@ static void mark_feeding(struct tfh_device *d)
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++)
 			input += tfh_cause_part(c) == TFH_PART_INPUT ? share[c] : 0;
 		s->feeding = input * 2 > 1;
+		s->launching |= share[TFH_CAUSE_HOST_LAUNCH] * 2 > 1;
 	}
 }
 

@@ -71,6 +71,11 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 	bool loads = feeds && !facts->consumers && at < TFH_SEEN_COUNT;
 	enum tfh_cause cause = loads ? rows[at].feeding : cause_at(at);
 
+	if (facts->much_kernel)
+		cause = tfh_at_role(at) == TFH_ROLE_FIRST ? TFH_CAUSE_INPUT_READ
+			: tfh_at_role(at) == TFH_ROLE_LATER && facts->written
+				? TFH_CAUSE_HOST_CHECKPOINT
+				: cause;
 	/* A queue of the program's own beside a pipeline that delivers its batches. */
 	if (facts->consumers && tfh_at_role(at) == TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_LOCK;
@@ -79,13 +84,21 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 		       : cause;
 }
 
-static bool is_plain(int at)
+static bool is_plain(const struct tfh_facts *facts, int at)
 {
-	enum tfh_role role = tfh_at_role(at);
-
-	return at < TFH_SEEN_COUNT
-		       ? rows[at].plain
-		       : role == TFH_ROLE_LOCK || role == TFH_ROLE_WAIT || role == TFH_ROLE_QUEUE;
+	if (at < TFH_SEEN_COUNT)
+		return rows[at].plain;
+	switch (tfh_at_role(at)) {
+	case TFH_ROLE_FIRST:
+	case TFH_ROLE_LATER:
+		return !facts->much_kernel;
+	case TFH_ROLE_LOCK:
+	case TFH_ROLE_WAIT:
+	case TFH_ROLE_QUEUE:
+		return true;
+	default:
+		return false;
+	}
 }
 
 bool tfh_pause_causes(const struct tfh_facts *facts, uint32_t thread, int64_t t0, int64_t t1,
@@ -99,7 +112,7 @@ bool tfh_pause_causes(const struct tfh_facts *facts, uint32_t thread, int64_t t0
 	if (handed)
 		take_own(&seen);
 	for (int i = 0; i < TFH_AT_COUNT; i++) {
-		bool place_tells = usual == TFH_CAUSE_HOST_CALLBACK && is_plain(i);
+		bool place_tells = usual == TFH_CAUSE_HOST_CALLBACK && is_plain(facts, i);
 		share[place_tells ? usual : tfh_look_cause(facts, i, seen.feeds)] += seen.part[i];
 	}
 	return true;

@@ -209,6 +209,9 @@ struct tfh_facts {
 	TFH_VEC(struct tfh_quiet) quiet; /* by time */
 	int64_t quiet_ns;		 /* all that are at least so long are in it */
 	struct tfh_heap_sum heap;
+	double kernel_share; /* of the process's processor time after its start, page faults apart */
+	bool much_kernel;    /* it is so much that files are read or written */
+	uint64_t written;    /* bytes, to files, meanwhile */
 	struct tfh_looks *looks;	      /* NULL: no thread was looked at */
 	TFH_VEC(struct tfh_child_look) child; /* looks at child processes, in order of time */
 	struct tfh_handles recorded;
@@ -235,6 +238,9 @@ bool tfh_line_piece(const struct tfh_facts *facts, struct tfh_piece *p);
 
 /* What a device op keeps busy; TFH_W_COUNT: nothing. */
 uint8_t tfh_work_of(const struct tfh_op *op);
+
+/* kernel_time.c: after the calls are known */
+void tfh_find_kernel_time(struct tfh_facts *facts);
 
 /* retraced.c: -ENOMEM */
 int tfh_find_retraced(struct tfh_facts *facts);

@@ -37,13 +37,19 @@ struct look {
 	uint8_t state, at;
 };
 
+/* Of a thread's processor clock. */
+struct cpu_reading {
+	int64_t t, cpu;	      /* t 0: none */
+	int64_t asleep, wall; /* since the one before it; wall 0: there is none */
+	uint32_t stack;
+};
+
 struct line {
-	int64_t end;	      /* of the last outermost call, 0: none yet */
-	int64_t cpu_t, cpu;   /* last reading of its processor clock */
-	int64_t asleep, wall; /* between the last two; wall 0: there are none */
-	uint32_t stack;	      /* of the last reading */
-	uint16_t before;      /* kind of the last call */
-	uint32_t looks;	      /* since then */
+	int64_t end; /* of the last outermost call, 0: none yet */
+	/* A call that waits has a reading at its end, too, which is told before the call. */
+	struct cpu_reading last, before_last;
+	uint16_t before; /* kind of the last call */
+	uint32_t looks;	 /* since then */
 	/* a pause whose work behind it has not come yet */
 	struct pause open;
 	uint16_t after;
@@ -202,8 +208,11 @@ static enum tfh_role role_between(int state, enum tfh_order order, bool dispatch
 	case TFT_LOOK_RUNNING:
 		if (to->after >> 3 == TFH_FAM_MODULE) /* what is loaded was just made */
 			return TFH_ROLE_COMPILE;
-		return launches(to->before) && launches(to->after) && dispatch ? TFH_ROLE_LAUNCH
-									       : TFH_ROLE_NONE;
+		if (launches(to->before) && launches(to->after) && dispatch)
+			return TFH_ROLE_LAUNCH;
+		return order == TFH_ORDER_BEFORE   ? TFH_ROLE_FIRST
+		       : order == TFH_ORDER_BEHIND ? TFH_ROLE_LATER
+						   : TFH_ROLE_NONE;
 	case TFT_LOOK_LOCK:
 	case TFT_LOOK_EVENT:
 		return order == TFH_ORDER_BEHIND ? TFH_ROLE_LOCK : TFH_ROLE_NONE;
@@ -291,7 +300,8 @@ static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_eve
 	int64_t ns = ev->t0 - s->end;
 	int rc = close_pause(l, thread, false);
 	/* A reading just before the call behind it is of the pause. */
-	bool read = s->cpu_t && ev->t0 - s->cpu_t < TFH_GAP_NS, known = read && s->wall;
+	const struct cpu_reading *r = s->last.t <= ev->t0 ? &s->last : &s->before_last;
+	bool read = r->t && r->t <= ev->t0 && ev->t0 - r->t < TFH_GAP_NS, known = read && r->wall;
 
 	s->open = (struct pause){s->end, ev->t0, s->before};
 	s->after = after;
@@ -299,13 +309,13 @@ static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_eve
 	memset(s->open_seen, 0, sizeof(s->open_seen));
 	if (s->looks) {
 		struct coming to = {.before = s->before, .after = after};
-		if (read && s->stack && l->feed->lines)
-			to.n = l->feed->lines(l->feed->arg, l->process, s->stack, to.frame,
+		if (read && r->stack && l->feed->lines)
+			to.n = l->feed->lines(l->feed->arg, l->process, r->stack, to.frame,
 					      TFH_VERDICT_FRAMES);
 		place_looks(l, thread, s->end, &to, s->open_seen);
 	}
 	s->open_wall = known ? ns : 0;
-	s->open_asleep = !known ? 0 : s->asleep < ns ? s->asleep : ns;
+	s->open_asleep = !known ? 0 : r->asleep < ns ? r->asleep : ns;
 	return rc;
 }
 
@@ -353,13 +363,13 @@ static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
 
 static void add_cpu(struct line *s, const struct tfh_event *ev)
 {
-	int64_t cpu = (int64_t)ev->w[0];
+	const struct cpu_reading *old = &s->last;
+	struct cpu_reading r = {.t = ev->t1, .cpu = (int64_t)ev->w[0], .stack = ev->stack};
 
-	s->wall = s->cpu_t ? ev->t1 - s->cpu_t : 0;
-	s->asleep = s->wall > cpu - s->cpu ? s->wall - (cpu - s->cpu) : 0;
-	s->cpu_t = ev->t1;
-	s->cpu = cpu;
-	s->stack = ev->stack;
+	r.wall = old->t ? r.t - old->t : 0;
+	r.asleep = r.wall > r.cpu - old->cpu ? r.wall - (r.cpu - old->cpu) : 0;
+	s->before_last = s->last;
+	s->last = r;
 }
 
 /* ---- looks ---- */

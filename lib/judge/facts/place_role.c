@@ -92,12 +92,15 @@ enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enu
 	return weak;
 }
 
-uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role)
+uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role,
+		       uint32_t *callee)
 {
-	uint32_t from = 0;
+	uint32_t from = 0, lead;
 
 	for (uint32_t i = 0; i < n && role == TFH_ROLE_COMPILE; i++)
 		if (role_of_frame(&frame[i], TFH_ORDER_UNKNOWN) == role)
 			from = i;
-	return n > from ? from + tfh_place_lead(frame + from, n - from) : 0;
+	lead = n > from ? from + tfh_place_lead(frame + from, n - from) : 0;
+	*callee = from ? from : lead ? lead - 1 : n;
+	return lead;
 }

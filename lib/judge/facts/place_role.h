@@ -29,7 +29,9 @@ enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order);
 
 /* The frame that people look for (tfh_place_lead); of compiling the one that called for it, not a
- * function that is compiled. */
-uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role);
+ * function that is compiled. *callee: the one that it called, of compiling the compiler's outermost
+ * function; n: none. */
+uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role,
+		       uint32_t *callee);
 
 #endif

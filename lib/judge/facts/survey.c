@@ -467,6 +467,7 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 		if (facts->looks)
 			tfh_looks_end(facts->looks);
 		choose_threads(facts);
+		tfh_find_kernel_time(facts);
 		facts->one_line = one_line(facts);
 		for (size_t i = 0; i < facts->series.n; i++)
 			facts->series.v[i].root = tfh_stage_place(facts, facts->series.v[i].stage);

@@ -67,6 +67,8 @@ static enum tfh_part part_of(const struct tfh_seg *s)
 	case TFH_L_ALLOC:
 	case TFH_L_MODULE:
 		return TFH_PART_HOST;
+	case TFH_L_EXEC:
+		return s->makes ? TFH_PART_HOST : TFH_PART_LAUNCH;
 	case TFH_L_OTHER:
 		if (s->family == TFH_FAM_MANAGED)
 			return TFH_PART_TRANSFER;

@@ -118,6 +118,37 @@ static void find_device(const struct tfh_accounts *accounts, double steps, struc
 		d->called * TFH_VERDICT_QUEUED_PART > accounts->cause_ns[TFH_CAUSE_HOST_CALLBACK];
 }
 
+/* "__inference_train_step_1234" is the program's train_step. */
+static const char *plain_name(const struct tfh_facts *facts, uint32_t name)
+{
+	const char *s =
+		facts->feed->name(facts->feed->arg, facts->process, TFT_NAME_OP, name, NULL, NULL);
+	size_t n;
+
+	if (!strncmp(s, "__", 2) && strchr(s + 2, '_'))
+		s = strchr(s + 2, '_') + 1;
+	n = strlen(s);
+	while (n && ((s[n - 1] >= '0' && s[n - 1] <= '9') || s[n - 1] == '_'))
+		n--;
+	return tfh_arena_text(facts->arena, "%.*s", (int)n, s);
+}
+
+/* The one that takes longest. */
+static void find_retraced(const struct tfh_facts *facts, struct tfh_retraced *out)
+{
+	const struct tfh_tag *best = NULL;
+
+	for (size_t i = 0; i < facts->tag.n; i++)
+		if (facts->tag.v[i].retraced && (!best || facts->tag.v[i].all_ns > best->all_ns))
+			best = &facts->tag.v[i];
+	if (!best)
+		return;
+	out->name = plain_name(facts, best->name);
+	out->calls = best->all_count;
+	for (size_t i = 0; i < facts->tag.n; i++)
+		out->variants += facts->tag.v[i].retraced && facts->tag.v[i].base == best->base;
+}
+
 /* What was seen of the driving threads during [t0, t1). */
 static void sum_looks(const struct tfh_facts *facts, int64_t t0, int64_t t1,
 		      struct tfh_seen_sum *out)
@@ -156,6 +187,8 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 		if (accounts->use[i].segment == TFH_SEGMENT_TRAIN)
 			sum_looks(facts, accounts->loops->window.v[i].t0,
 				  accounts->loops->window.v[i].t1, &out->seen);
+	out->kernel_share = facts->much_kernel ? facts->kernel_share : 0;
+	find_retraced(facts, &out->retraced);
 	out->wait = call_site(accounts, accounts->wait_site);
 	out->alloc = call_site(accounts, accounts->alloc_site);
 	out->load = call_site(accounts, accounts->load_site);

@@ -35,10 +35,12 @@ static void vote(struct lead *l, const struct tfh_model_line *callee, double ns)
 	l->votes = -l->votes;
 }
 
-/* frame[at] is the line, frame[at - 1] what it called. */
-static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_t at, double ns)
+/* Of the stack's lines the one that people look for, and what it called. */
+static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_t n,
+		    const struct tfh_seen_look *k)
 {
 	static const struct tfh_model_line none = {"", "", 0, false};
+	uint32_t callee, at = tfh_role_lead(frame, n, tfh_at_role(k->at), &callee);
 	struct lead *l = NULL;
 
 	for (size_t i = 0; i < x->lead.n && !l; i++)
@@ -51,9 +53,9 @@ static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_
 			return -ENOMEM;
 		l = &x->lead.v[x->lead.n - 1];
 	}
-	l->ns += ns;
+	l->ns += k->ns;
 	l->looks++;
-	vote(l, at ? &frame[at - 1] : &none, ns);
+	vote(l, callee < n ? &frame[callee] : &none, k->ns);
 	return 0;
 }
 
@@ -74,7 +76,7 @@ static int add_look(struct lines *x, const struct tfh_seen_look *k)
 	if (!n)
 		return 0;
 	tfh_tree_add(&x->tree, frame, n, k->ns);
-	return counts ? add_lead(x, frame, tfh_role_lead(frame, n, tfh_at_role(k->at)), k->ns) : 0;
+	return counts ? add_lead(x, frame, n, k) : 0;
 }
 
 /* The line that most looks saw, and what share of the cause that is. */
