@@ -276,7 +276,9 @@ static void removed_words(enum tfh_remove what, char *out, size_t size)
 
 double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w)
 {
-	return isnan(w->low_s) ? r->steps.median_s / w->ceiling_speedup : w->low_s;
+	double mean = r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1);
+
+	return (isnan(w->low_s) ? r->steps.median_s : mean) / w->ceiling_speedup;
 }
 
 /* Without device times there is no replay, only the bound: all of that time is gone and nothing

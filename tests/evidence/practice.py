@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 
-from jobs import DEVICE_MS, MS, busy, job, main, server, step, worker
+from jobs import DEVICE_MS, LOADED, MS, busy, job, main, server, step, worker
 
 
 def here():
@@ -42,7 +42,7 @@ def npz_loader(d, steps, spent):
             step(d)
 
 
-@job("input.*")
+@job(*LOADED)
 def csv_loader(d, steps, spent):
     with here() as folder:
         path = os.path.join(folder, "train.csv")
@@ -181,7 +181,7 @@ def rate_limited_store(d, steps, spent):
         step(d)
 
 
-@job("input.*")
+@job(*LOADED)
 def refill_of_shuffle(d, steps, spent):
     """Half of the time goes at the beginnings of epochs."""
     samples = [str(i) for i in range(60000)]
@@ -417,23 +417,6 @@ def tinygrad_without_jit(d, steps, spent):
 
 
 # ---- the interpreter ----
-
-@job("host.gil", "input.map")
-def gil_of_py_function(d, steps, spent):
-    import numpy as np
-    import tensorflow as tf
-
-    def decode(i):
-        x = 0
-        for k in range(30000):
-            x += k * int(i)
-        return np.float32(x)
-    ds = tf.data.Dataset.range(steps).map(lambda i: tf.numpy_function(decode, [i], tf.float32), num_parallel_calls=4).prefetch(8)
-    for x in ds:
-        with spent:
-            step(d)
-            busy(1)
-
 
 @job("host.gil")
 def gil_of_loader_thread(d, steps, spent):

@@ -62,12 +62,8 @@ static void explain_input(struct tfh_wording *w)
 	if (!g) {
 		if (!r->found.input_visible)
 			tfh_seen_line(w);
-		advise(w, v->cause, w->text,
-		       v->cause == TFH_CAUSE_INPUT_READ
-			       ? "read the next batches ahead, in other threads or processes, or "
-				 "keep the data in memory or on a faster disk"
-			       : NULL,
-		       TFH_REMOVE_INPUT);
+		struct tfh_remedy m = tfh_plain_remedy(v->cause);
+		tfh_advise(w, m.finding, w->text, m.todo, tfh_ceiling(r, TFH_REMOVE_INPUT));
 		return;
 	}
 	const char *line = stage_line(w, g);
@@ -169,6 +165,22 @@ static void explain_transfer(struct tfh_wording *w)
 
 /* ---- the host ---- */
 
+/* Functions that are made anew: which, how often, and why. Returns what to do about it; NULL: there are none. */
+static const char *explain_retraced(struct tfh_wording *w)
+{
+	const struct tfh_retraced *x = &w->r->found.retraced;
+
+	if (!x->variants)
+		return NULL;
+	tfh_evidence(w, tfh_phrase(w,
+				   "%s was traced anew for %" PRIu64 " of %" PRIu64
+				   " calls: another shape, or another Python value, of an argument "
+				   "makes another function",
+				   x->name, x->variants, x->calls));
+	return "pass numbers as tensors, keep shapes the same (pad the last batch, or drop it), or "
+	       "give tf.function an input_signature with None for what changes";
+}
+
 /* The causes of the program's own making. */
 static void explain_code(struct tfh_wording *w, const char *time)
 {
@@ -210,6 +222,8 @@ static void explain_code(struct tfh_wording *w, const char *time)
 	if (line)
 		tfh_evidence(w, line);
 	const char *todo = tfh_place_advice(w, cause);
+	if (cause == TFH_CAUSE_HOST_COMPILE)
+		todo = explain_retraced(w);
 	/* A loader in plain code is then all that there may be of an input pipeline. */
 	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !w->r->found.input_visible)
 		todo = "see what it does (py-spy top --pid PID, perf top -p PID): load batches "

@@ -111,6 +111,14 @@ void tfh_seen_line(struct tfh_wording *w)
 				  ceil(200 * sqrt((p * (1 - p) + 1.0 / (double)seen->looks) /
 						  (double)seen->looks)));
 	}
+	if (w->r->found.kernel_share > 0 && (w->r->verdict.cause == TFH_CAUSE_INPUT_READ ||
+					     w->r->verdict.cause == TFH_CAUSE_HOST_CHECKPOINT))
+		tfh_evidence(
+			w,
+			tfh_phrase(
+				w,
+				"%.0f %% of the job's CPU time is in the kernel: reading and writing files",
+				100 * w->r->found.kernel_share));
 	if (line)
 		tfh_evidence(w, tfh_phrase(w, "between its calls the thread was %s (%llu looks)",
 					   line, (unsigned long long)seen->looks));

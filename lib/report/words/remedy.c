@@ -173,6 +173,33 @@ struct tfh_remedy tfh_remedy_of(enum tfh_cause cause)
 	return of_cause[i].remedy;
 }
 
+struct tfh_remedy tfh_plain_remedy(enum tfh_cause cause)
+{
+	static const struct {
+		enum tfh_cause cause;
+		struct tfh_remedy remedy;
+	} plain[] = {
+		{TFH_CAUSE_INPUT_READ,
+		 {"reading the data is too slow",
+		  "read the next batches ahead, in other threads or processes, or keep the data in "
+		  "memory or on a faster disk"}},
+		{TFH_CAUSE_INPUT_DECODE,
+		 {"decoding the data is too slow",
+		  "decode the next batches ahead, in other processes, or store the data decoded"}},
+		{TFH_CAUSE_INPUT_MAP,
+		 {"transforming the data is too slow",
+		  "transform the next batches ahead, in other processes, or on the device"}},
+		{TFH_CAUSE_INPUT_BATCH,
+		 {"assembling batches is too slow",
+		  "assemble the next batches ahead, in other processes, from arrays rather than lists"}},
+	};
+
+	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
+		if (plain[i].cause == cause)
+			return plain[i].remedy;
+	return tfh_remedy_of(cause);
+}
+
 struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause)
 {
 	/* One call at a time is not parallel, however asynchronous. */
