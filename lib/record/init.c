@@ -64,6 +64,7 @@ static void atfork_child(void)
 	tfh_p.pid = tfh_raw_getpid();
 	tfh_p.paused = 0; /* also where nothing was called yet */
 	tfh_locks_forked();
+	tfh_devices_forked();
 	if (generation_page)
 		after_fork();
 }
@@ -120,6 +121,7 @@ static int adopt(pid_t pid)
 		return -ECHILD;
 	tfh_p.paused = 0;
 	tfh_locks_forked();
+	tfh_devices_forked();
 	after_fork();
 	tfh_self.guard++; /* this is our own code, whose end is still to come */
 	__atomic_store_n(&tfh_p.pid, pid, __ATOMIC_RELEASE);
@@ -175,7 +177,6 @@ static void forget_recording(void)
 static void after_fork(void)
 {
 	tfh_rings_forked();
-	tfh_devices_forked();
 	tfh_journal_disown(&tfh_p.journal);
 	tfh_cold_forget();
 	forget_recording();

@@ -60,6 +60,7 @@ FORKS = ("nvml = ctypes.CDLL('libnvidia-ml.so.1')\nuntil = time.time() + 3\nwhil
 jobs = {
     "busy": start("busy", TRAIN % ("", 5.2, 20) + END, SIM_DEVICES="3", SIM_NVML_LOWERED_POWER="0.6", SIM_NVML_XID="79"),
     "idle": start("idle", TRAIN % ("", 5.2, "0.01); time.sleep(0.02") + END, SIM_NVML_LOWERED_POWER="0.6"),
+    "child": start("child", "import os, sys\np = os.fork()\nif p: sys.exit(os.waitstatus_to_exitcode(os.waitpid(p, 0)[1]))\n" + TRAIN % ("", 5.2, 5) + END),
     "older": start("older", TRAIN % ("", 5.2, 5) + END, os.path.join(SIM, "old") + ":" + SIM, SIM_NVML_LOWERED_HEAT="0.6"),
     "refused": start("refused", TRAIN % ("", 5.2, 5) + END,
                      SIM_FAIL="nvmlDeviceGetTemperature:*:3; nvmlDeviceGetFieldValues:*:999; nvmlDeviceGetPowerUsage:*:3"),
@@ -108,5 +109,6 @@ assert older["gpu.clock.lowered.heat"]["mean"] > 0.3, older
 missing = {n for n in ROWS if n.startswith(("gpu.pcie", "gpu.ecc", "gpu.temperature", "gpu.power"))}
 assert set(meters(folder["refused"])) == ROWS - missing, set(meters(folder["refused"])) ^ (ROWS - missing)
 assert set(meters(folder["forks"])) == ROWS
+assert set(meters(folder["child"])) == ROWS, "a child that was forked before the first call"
 for name in ("no device", "off"):
     assert not meters(folder[name]), name
