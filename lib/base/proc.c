@@ -103,6 +103,19 @@ bool tfh_last_threads(unsigned n)
 	return at && !strncmp(state, ") Z", 3) && strtoul(at + 1, NULL, 10) == n + 1;
 }
 
+uint32_t tfh_call_filters(void)
+{
+	char path[64], text[4096];
+	uint64_t mode, filters;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%ld/status", syscall(SYS_gettid));
+	tfh_read_small(path, text, sizeof(text));
+	mode = tfh_number_of_line(text, "Seccomp:");
+	filters = tfh_number_of_line(text, "Seccomp_filters:");
+	return (mode < UINT16_MAX ? (uint32_t)mode << 16 : 0) +
+	       (filters < UINT16_MAX ? (uint32_t)filters : 0);
+}
+
 uint64_t tfh_namespace(const char *name)
 {
 	char path[64];

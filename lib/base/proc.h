@@ -33,6 +33,9 @@ uint64_t tfh_process_start(pid_t pid);
 /* True if the main thread has ended (pthread_exit) and only `n` threads are left, which are the
  * caller's own. */
 bool tfh_last_threads(unsigned n);
+/* The filters of system calls that the calling thread is under, as a number that changes with them. One that the job sets on
+ * all its threads may answer what we ask of the kernel with the job's end. */
+uint32_t tfh_call_filters(void);
 
 /* Number of one of this process' namespaces ("pid", "mnt", ...); 0 if unknown. */
 uint64_t tfh_namespace(const char *name);

@@ -73,21 +73,6 @@ static void plan(uint64_t now_ns)
 	looks.next_ns = now_ns + (uint64_t)((unsigned __int128)looks.mean_ns * exponential() >> 32);
 }
 
-/* The filters of system calls that this thread is under: one that the job sets on all its threads
- * may answer what looks ask with the job's end. */
-static uint32_t confined(void)
-{
-	char path[64], text[4096];
-	uint64_t mode, filters;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%ld/status", syscall(SYS_gettid));
-	tfh_read_small(path, text, sizeof(text));
-	mode = tfh_number_of_line(text, "Seccomp:");
-	filters = tfh_number_of_line(text, "Seccomp_filters:");
-	return (mode < UINT16_MAX ? (uint32_t)mode << 16 : 0) +
-	       (filters < UINT16_MAX ? (uint32_t)filters : 0);
-}
-
 static void stop(const char *why)
 {
 	looks.off = true;
@@ -134,7 +119,7 @@ void tfh_looks_begin(void)
 	}
 	tfh_close(fd);
 	look_at_own_memory();
-	looks.confined = confined();
+	looks.confined = tfh_call_filters();
 	looks.mean_ns = MEAN_NS;
 	looks.cost_ns = MEAN_NS / SHARE;
 	looks.random = tfh_ticks() ^ (uint64_t)tfh_p.pid << 40;
@@ -399,7 +384,7 @@ void tfh_looks_take(uint64_t now_ns)
 	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_ON && tfh_tick_hz()) {
 		before = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		/* Before each look: a filter that ends the process must not meet it. */
-		if (confined() != looks.confined)
+		if (tfh_call_filters() != looks.confined)
 			stop("the job has filtered its system calls");
 		if (now_ns - looks.chosen_ns > CHOOSE_NS) {
 			looks.chosen_ns = now_ns;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What NVML tells of the devices that the job uses is in the recording, and of no others: clocks, why they were lowered,
-power, memory, PCIe traffic, errors; a clock that was lowered is a remark where the job waits for its kernels and none
+power, memory, PCIe traffic, errors; from the moment on at which the job sets a filter of system calls no more; a clock that was lowered is a remark where the job waits for its kernels and none
 where it does not. A function or a field that is not there costs its rows and nothing else; without a library, switched
 off, or before there is a context, nothing is opened. A call that never returns changes neither the job's output nor
 its exit status, nor when it ends: at an exit, at an exec, after the main thread has left; a child that is forked while a
@@ -57,10 +57,16 @@ LAST = os.path.join(BUILD, "tests", "record", "ends_last")
 OPENED = "maps = open('/proc/self/maps').read()\nassert ('libnvidia-ml' in maps) == %s, maps\n"
 FORKS = ("nvml = ctypes.CDLL('libnvidia-ml.so.1')\nuntil = time.time() + 3\nwhile time.time() < until:\n d.up(); d.down(); time.sleep(0.01); p = os.fork()\n"
          " if not p:\n  import signal; signal.alarm(3); nvml.nvmlInit_v2(); os._exit(0)\n assert os.waitpid(p, 0)[1] == 0\n")
+# A filter of system calls on all threads that refuses one that nobody makes.
+FILTER = ("import struct; libc = ctypes.CDLL(None, use_errno=True)\n"
+          "code = b''.join(struct.pack('HBBI', *i) for i in ((0x20, 0, 0, 0), (0x15, 0, 1, 163), (6, 0, 0, 0x50001), (6, 0, 0, 0x7fff0000)))\n"
+          "buffer = ctypes.create_string_buffer(code); program = struct.pack('HxxxxxxQ', 4, ctypes.addressof(buffer))\n"
+          "assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.syscall(317, 1, 1, program) == 0\n")
 jobs = {
     "busy": start("busy", TRAIN % ("", 5.2, 20) + END, SIM_DEVICES="3", SIM_NVML_LOWERED_POWER="0.6", SIM_NVML_XID="79"),
     "idle": start("idle", TRAIN % ("", 5.2, "0.01); time.sleep(0.02") + END, SIM_NVML_LOWERED_POWER="0.6"),
     "child": start("child", "import os, sys\np = os.fork()\nif p: sys.exit(os.waitstatus_to_exitcode(os.waitpid(p, 0)[1]))\n" + TRAIN % ("", 5.2, 5) + END),
+    "filter": start("filter", TRAIN % ("", 2.5, 5) + FILTER + TRAIN[len(BEGIN):].replace("d = device.Device(%s); ", "") % (4, 5) + END),
     "older": start("older", TRAIN % ("", 5.2, 5) + END, os.path.join(SIM, "old") + ":" + SIM, SIM_NVML_LOWERED_HEAT="0.6"),
     "refused": start("refused", TRAIN % ("", 5.2, 5) + END,
                      SIM_FAIL="nvmlDeviceGetTemperature:*:3; nvmlDeviceGetFieldValues:*:999; nvmlDeviceGetPowerUsage:*:3"),
@@ -109,6 +115,8 @@ assert older["gpu.clock.lowered.heat"]["mean"] > 0.3, older
 missing = {n for n in ROWS if n.startswith(("gpu.pcie", "gpu.ecc", "gpu.temperature", "gpu.power"))}
 assert set(meters(folder["refused"])) == ROWS - missing, set(meters(folder["refused"])) ^ (ROWS - missing)
 assert set(meters(folder["forks"])) == ROWS
+everything = {m["name"]: len(m["line"]) for m in json.loads(report(folder["filter"], "--json"))["machine"]}
+assert everything.get("gpu.busy", 0) <= everything["cpu.busy"] - 2, ("the devices are let alone once the job has a filter", everything)
 assert set(meters(folder["child"])) == ROWS, "a child that was forked before the first call"
 for name in ("no device", "off"):
     assert not meters(folder[name]), name
