@@ -7,12 +7,26 @@
 /* The lowest bits of a reference are tags from 3.14 on; no object's address has them. */
 #define TAGS 7ull
 
+#define SHIM_FIRST 12
+
 static inline __attribute__((always_inline)) int32_t
 instruction(const struct tfh_py_layout *at, const uint8_t *frame, uint64_t code)
 {
 	if (at->instr == TFH_PY_POINTER)
 		return (int32_t)(tfh_py_word(frame + at->frame_instr) - (code + at->code_bytecode));
 	return tfh_py_int(frame + at->frame_instr) * (at->instr == TFH_PY_UNITS ? 2 : 1);
+}
+
+/*
+ * Is this frame, behind which there is none, where the thread began? Else the thread left a frame while it was followed.
+ * From 3.12 on a thread begins with a frame that the interpreter enters itself by; a generator's that has just stopped has
+ * none behind it, either. Up to 3.10 frames that nobody uses, and has a reference to, form a list by the same field.
+ */
+static inline bool begins(const struct tfh_py *py, const uint8_t *frame)
+{
+	if (py->at.frame_owner < 0)
+		return tfh_py_word(frame) != 0;
+	return py->minor < SHIM_FIRST || frame[py->at.frame_owner] >= py->at.owner_shim;
 }
 
 static inline __attribute__((always_inline)) uint32_t walk(const struct tfh_py *py, uint64_t state,
@@ -33,8 +47,10 @@ static inline __attribute__((always_inline)) uint32_t walk(const struct tfh_py *
 		uint64_t object;
 
 		if (!f)
-			break;
+			return 0;
 		frame = tfh_py_word(f + at->frame_back);
+		if (!frame && view != tfh_py_straight && !begins(py, f))
+			return 0;
 		if (at->frame_owner >= 0 && f[at->frame_owner] >= at->owner_shim)
 			continue;
 		object = tfh_py_word(f + at->frame_code) & ~TAGS;

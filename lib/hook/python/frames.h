@@ -90,9 +90,9 @@ struct tfh_py_frame {
 	int32_t at;    /* of the instruction: bytes into the bytecode, negative: not begun */
 };
 
-/* The frames of the thread with this state, the innermost first, `most` at most; returns how many. Where the memory
- * cannot be had, those inside of that place. Of copied memory the code objects have not been seen yet: fetch them
- * (tfh_py_fetch_codes); a frame of which tfh_py_code() says that it has none is to be left out. */
+/* The frames of the thread with this state, the innermost first, `most` at most; returns how many, 0 where the memory
+ * cannot be had, or shows that the thread went on meanwhile. Of copied memory the code objects have not been seen yet:
+ * fetch them (tfh_py_fetch_codes); a frame of which tfh_py_code() says that it has none is to be left out. */
 uint32_t tfh_py_frames(const struct tfh_py *py, uint64_t state, tfh_py_view view, void *how,
 		       struct tfh_py_frame *frame, uint32_t most);
 

@@ -107,21 +107,31 @@ static uint32_t walk(struct tfh_py_target *t, int i)
 	return n < FRAMES ? n : 0;
 }
 
-uint32_t tfh_py_look_at(struct tfh_py_target *t)
+uint32_t tfh_py_look_frames(struct tfh_py_target *t, const struct tfh_py_frame **frame,
+			    struct tfh_py_copies **copies)
 {
-	struct tfh_py_copies *c;
 	uint32_t n, same;
 
 	if (!tfh_map_once(&walks, sizeof(*walks)))
 		return 0;
-	c = &walks->copies[0];
+	*copies = &walks->copies[0];
 	n = walk(t, 0);
 	same = common(walks, n, walk(t, 1));
-	if (!same)
+	*frame = &walks->frame[0][n - same];
+	tfh_py_fetch_codes(t->py, *copies, *frame, same);
+	return walks->copies[0].full || walks->copies[1].full ? 0 : same;
+}
+
+uint32_t tfh_py_look_at(struct tfh_py_target *t)
+{
+	const struct tfh_py_frame *frame;
+	struct tfh_py_copies *copies;
+	uint32_t n = tfh_py_look_frames(t, &frame, &copies), place;
+
+	if (!n)
 		return 0;
-	tfh_py_fetch_codes(t->py, c, &walks->frame[0][n - same], same);
-	same = tfh_py_place_of(t->py, tfh_py_copied, c, &walks->frame[0][n - same], same);
-	return c->full || walks->copies[1].full ? 0 : same;
+	place = tfh_py_place_of(t->py, tfh_py_copied, copies, frame, n);
+	return copies->full ? 0 : place;
 }
 
 /* As in py_place.c: of the states of several interpreters nothing tells which one a thread is in. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "hook/python/frames.h"
+#include "hook/python/there.h"
 
 #define FRAMES 8192
 #define TEXT (1 << 20)
@@ -20,6 +21,7 @@ EXPORT int reader_take(int copied);
 EXPORT const char *reader_text(void);
 EXPORT void reader_spin(int us, int copied);
 EXPORT double reader_cost(int copied, int times);
+EXPORT int reader_watch(unsigned long pthread, int times, int out);
 
 static __thread struct room {
 	struct tfh_py_frame frame[FRAMES];
@@ -123,4 +125,41 @@ double reader_cost(int copied, int times)
 		}
 	}
 	return (now(CLOCK_THREAD_CPUTIME_ID) - begin) / times;
+}
+
+/* Looks at another thread so many times, up to 0.2 ms apart, as the recorder does; writes each stack as a line, frames
+ * "file TAB line TAB function TAB", the innermost first. Returns how many stacks it saw. */
+int reader_watch(unsigned long pthread, int times, int out)
+{
+	const struct tfh_py *py = tfh_py();
+	struct tfh_py_target t = {.py = py, .pid = getpid(), .pthread = pthread};
+	int seen = 0;
+
+	if (!prepare())
+		return -1;
+	t.interpreter = (uint64_t)(uintptr_t)py->main_interpreter();
+	for (int k = 0; k < times; k++) {
+		const struct tfh_py_frame *frame = NULL;
+		struct tfh_py_copies *copies = NULL;
+		uint32_t n = tfh_py_look_frames(&t, &frame, &copies);
+		size_t at = 0;
+
+		for (uint32_t i = 0; i < n && at < TEXT - 3 * NAME; i++) {
+			char file[NAME], name[NAME];
+			struct tfh_py_code code;
+
+			if (!tfh_py_code(py, frame[i].code, tfh_py_copied, copies, &code))
+				continue; /* as tfh_py_place_of does */
+			at += (size_t)sprintf(room->text + at, "%.*s\t%d\t%.*s\t",
+					      (int)tfh_py_utf8(&code.file, file, NAME), file,
+					      (int)tfh_py_line_at(py, &code, frame[i].at),
+					      (int)tfh_py_utf8(&code.name, name, NAME), name);
+		}
+		if (at) {
+			room->text[at] = '\n';
+			seen += write(out, room->text, at + 1) > 0;
+		}
+		usleep((unsigned)rand() % 200);
+	}
+	return seen;
 }

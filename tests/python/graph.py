@@ -1,0 +1,24 @@
+#!/usr/bin/env python3
+"""What must hold: a stack that a look at a running thread sees is one that the program can have had: every frame was called
+from the line that the next outer one is at, out to the thread's beginning; of a program whose call graph is known."""
+import os
+import subprocess
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, here)
+import interpreters  # noqa: E402
+
+if os.environ.get("TFH_SAN"):
+    sys.exit(77)
+LOOKS = sys.argv[1] if len(sys.argv) > 1 else "2000"
+library = os.environ["TFH_BUILD"] + "/tests/python/libreader.so"
+found, failures = interpreters.every(), 0
+for version, python in (found if len(sys.argv) > 1 else dict.fromkeys([found[0], found[len(found) // 2], found[-1]])):
+    done = subprocess.run([python, f"{here}/jobs/callgraph.py", library, LOOKS, os.environ["TFH_TMP"] + "/stacks"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
+    print(done.stdout.strip())
+    if done.returncode or ", 0 impossible" not in done.stdout or ", 0 in the graph" in done.stdout:
+        failures += 1
+        print("FAIL", done.returncode)
+sys.exit(bool(failures))
