@@ -141,6 +141,8 @@ static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct 
 {
 	const struct tfh_hole *holes;
 	const char *const *left_out;
+	const struct tfh_sample *sample;
+	uint32_t n_samples;
 	struct tfh_quality *q = &r->quality;
 	struct tfh_gpu_info gpu;
 
@@ -157,7 +159,10 @@ static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct 
 		q->files += p[i].segments + p[i].segments_missing;
 		q->files_complete += p[i].bad_chunks || p[i].tail_bytes ? 0 : p[i].segments;
 	}
+	n_samples = tfh_run_samples(run, r->process, &sample);
 	tfh_run_gpu(run, r->process, &gpu);
+	for (uint32_t i = 0; i < n_samples && tfh_run_wall_ns(run) > 0; i++)
+		q->overhead_share += sample[i].flusher_s * 1e9 / (double)tfh_run_wall_ns(run);
 	if (tfh_run_wall_ns(run) > 0)
 		q->overhead_share += (double)gpu.overhead_ns / (double)tfh_run_wall_ns(run);
 	q->clock_residual_s = (double)p[r->process].clock_residual_ns / 1e9;

@@ -185,6 +185,7 @@ int tfh_run_digests(struct tfh_run *run, uint32_t process, tfh_digest_cb cb, voi
 struct tfh_sample {
 	int64_t t;
 	double cpu_s;	    /* process CPU seconds since the last sample */
+	double flusher_s;   /* of cpu_s, the recorder's own thread's: looks, and writing the file */
 	double run_delay_s; /* sum over recorded threads since the last sample */
 	uint32_t cpus;	    /* CPUs the process may use */
 	uint64_t read_bytes, write_bytes;

@@ -70,7 +70,8 @@ struct tfh_model_proc {
 	uint32_t next;	   /* process whose identity hashes alike, +1 (add_file.c) */
 	struct tfh_sample *sample;
 	uint32_t n_sample, cap_sample;
-	uint64_t sample_cpu, sample_delay, sample_read, sample_write, sample_faults, sample_system;
+	uint64_t sample_cpu, sample_flusher, sample_delay, sample_read, sample_write, sample_faults,
+		sample_system;
 	struct tfh_meter_line *meter;
 	uint32_t n_meter, cap_meter;
 	struct tfh_meter_before *meter_before; /* NULL until there is a reading */

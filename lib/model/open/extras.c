@@ -85,6 +85,7 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 				 sizeof(*p->sample)))
 			return -ENOMEM;
 		out.cpu_s = (double)since(s.cpu_ns, &p->sample_cpu) / 1e9;
+		out.flusher_s = (double)since(s.flusher_ns, &p->sample_flusher) / 1e9;
 		out.run_delay_s = (double)since(delay, &p->sample_delay) / 1e9;
 		out.read_bytes = since(s.read_bytes, &p->sample_read);
 		out.write_bytes = since(s.write_bytes, &p->sample_write);
