@@ -22,6 +22,7 @@ struct heap_node {
 struct replay {
 	const struct tfh_device *d;
 	enum tfh_remove what;	  /* TFH_REMOVE_COUNT: nothing */
+	uint32_t gone;		  /* a bit for each part that it removes */
 	double host;		  /* factor of the host's own work */
 	int64_t *seg, *op0, *op1; /* new times: ends of segments; starts and ends of ops */
 	int64_t *lane;		  /* end of what was before the windows */
@@ -78,13 +79,17 @@ static enum tfh_part part_of(const struct tfh_seg *s)
 	}
 }
 
+static uint32_t parts_of(enum tfh_remove what)
+{
+	if (what == TFH_REMOVE_COUNT)
+		return 0;
+	return what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE ? ~(1u << TFH_PART_COMPUTE)
+							 : 1u << tfh_remove_part(what);
+}
+
 static bool removed(const struct replay *r, enum tfh_part part)
 {
-	if (r->what == TFH_REMOVE_COUNT)
-		return false;
-	if (r->what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE)
-		return part != TFH_PART_COMPUTE;
-	return tfh_remove_part(r->what) == part;
+	return r->gone >> part & 1;
 }
 
 static enum tfh_part part_of_op(const struct tfh_dop *o)
@@ -433,6 +438,7 @@ static int replay(struct tfh_samples *all, const struct tfh_device *d)
 		find_parts(&r);
 		for (int what = 0; what <= TFH_REMOVE_COUNT + 1 && !rc; what++) {
 			r.what = what <= TFH_REMOVE_COUNT ? what : TFH_REMOVE_INPUT;
+			r.gone = parts_of(r.what);
 			r.host = what <= TFH_REMOVE_COUNT ? 1 : TFH_PREDICT_CROWDING;
 			const int64_t *done = time_anew(&r, v, c);
 			all->replay[what].woken += r.woken;
