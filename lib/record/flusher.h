@@ -1,7 +1,6 @@
 /*
- * The flusher thread and what belongs to it alone. Everything here runs on that thread; in its
- * place where there is none to have, on the thread that starts, and at an exit without a flusher thread on the one that
- * exits.
+ * The flusher thread and its own data. Everything here runs on that thread; without one, on the
+ * thread that starts the recording, and at an exit on the one that exits.
  */
 #ifndef TFH_RECORD_FLUSHER_H
 #define TFH_RECORD_FLUSHER_H
@@ -21,24 +20,24 @@ struct tfh_segments {
 	uint32_t first, oldest_middle;
 	bool any;
 	uint64_t closed_bytes; /* of all closed segments still there */
-	uint64_t opened_bytes; /* of the open one when nothing had happened in it yet */
+	uint64_t opened_bytes; /* of the open one, before anything happened in it */
 	char name[300];	       /* of the open one */
 };
 
 struct tfh_flusher {
 	/* requests; atomic */
 	uint64_t pthread;	  /* of the flusher, 0: not yet */
-	sigset_t signals;	  /* those that the thread blocked which made it */
+	sigset_t signals;	  /* those blocked in the thread that created it */
 	uint32_t thread;	  /* 0 none, 1 being made, 2 running, 3 could not be made */
 	uint32_t asleep;	  /* futex */
 	uint32_t flush_asked;	  /* counts up */
 	uint32_t flush_done;	  /* futex; counts up to flush_asked */
 	uint32_t finish_asked;	  /* 0, 1 unclean, 2 clean */
 	uint32_t finish_done;	  /* futex */
-	uint32_t gave_up;	  /* somebody waited for that in vain: nobody waits again */
-	uint64_t foreign_ns;	  /* it is inside CUPTI since then; 0: it is not */
-	bool start_waited;	  /* atomic: somebody waited a whole second for the journal */
-	uint32_t late_state;	  /* atomic: 0 none, 1 being filled in, 2 there, 3 taken over */
+	uint32_t gave_up;	  /* a wait for that timed out: nobody waits again */
+	uint64_t foreign_ns;	  /* inside CUPTI since then; 0: it is not */
+	bool start_waited;	  /* atomic: a thread waited a whole second for the journal */
+	uint32_t late_state;	  /* atomic: 0 none, 1 being filled in, 2 valid, 3 applied */
 	struct tfh_job_rank late; /* a rank that became known after the start */
 	/* the flusher's own */
 	uint64_t *expected; /* [thread] number of the next record to stage */
@@ -47,7 +46,7 @@ struct tfh_flusher {
 	uint64_t sealed_ns, second_ns, open_look_ns;
 	uint64_t pause_until_ns, paused_since_ns;
 	bool pause_told;
-	uint64_t marks_on, consumers_on; /* steps recorded: marks count if there are any */
+	uint64_t marks_on, consumers_on; /* recorded steps; marks count if there are any */
 	uint64_t step_limit;		 /* steps_on at which a --steps countdown ends, 0 = none */
 	uint64_t poll_ns, alone_ns;
 	struct tft_clock_triple clocks[TFH_CLOCKS_MAX];
@@ -56,61 +55,61 @@ struct tfh_flusher {
 	struct tfh_segments seg;
 	struct tfh_rule_window window;
 	uint32_t apart;		/* atomic, futex: enum in apart.c */
-	uint64_t helper_thread; /* atomic: pthread_self() of the helper, 0: there is none */
+	uint64_t helper_thread; /* atomic: pthread_self() of the helper, 0: none */
 	struct tfh_helper *helper;
 };
 extern struct tfh_flusher tfh_f;
 
-/* Starts the thread, which begins with tfh_set_up() where that was not done. False: there is none to have, told on stderr. */
+/* Starts the thread, which begins with tfh_set_up() if that has not run. False on failure, reported
+ * on stderr. */
 bool tfh_flusher_start(const struct tfh_steady *steady);
-/* Run directory and journal: the recording begins, and whoever waits for it goes on. False: it does
- * not, told on stderr. */
+/* Creates run directory and journal: recording starts, and threads waiting for it continue. False
+ * on failure, reported on stderr. */
 bool tfh_set_up(void);
-/* Wakes it if it sleeps. Any thread; a system call only then. */
+/* Wakes it if it sleeps; a system call only then. Thread-safe. */
 void tfh_flusher_wake(void);
-/* Forked child, or after a failed exec: a new recording may begin. */
+/* In a forked child, or after a failed exec: a new recording may start. */
 void tfh_flusher_forget(void);
-/* Everything was written and closed. */
+/* Whether everything was written and closed. */
 bool tfh_flusher_closed(void);
-/* tfh_flush_now and tfh_finish with a moment of CLOCK_MONOTONIC up to which they wait. `mode`: of
- * the calls that come later. */
+/* tfh_flush_now() and tfh_finish() with a deadline of CLOCK_MONOTONIC. `mode`: for later calls. */
 int tfh_flush_by(uint64_t end);
 void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end);
-/* This process is being recorded. */
+/* Whether this process is being recorded. */
 bool tfh_recording(void);
-/* A call that never returns to its thread is shown after 100 ms. */
+/* Writes OPEN records of calls that have been running for 100 ms. */
 void tfh_look_open(uint64_t now_ns);
-/* One round of work; `force` moves every record, not only from rings that fill up. Returns records
- * moved. */
+/* One round of work; `force` moves every record, not only from rings that fill up. Returns the
+ * number of records moved. */
 uint32_t tfh_drain(bool force);
-/* Records of the flusher's own series, together or not at all: false, there is no room. */
+/* Stages records of the flusher's own series, all or none; false if there is no space. */
 bool tfh_stage_own(const struct tfh_rec *records, uint32_t n);
 /* Writes what is staged. 0 or -errno (then it stays staged). */
 int tfh_seal(void);
-/* After a failed write: the file is cut back to its last whole chunk, and writing pauses. */
+/* After a failed write: truncates the file to its last complete chunk and pauses writing. */
 void tfh_write_failed(int err, uint64_t now_ns);
 void tfh_take_clock(void);
-/* Readings not yet in the file go there; the segment is open. */
+/* Writes clock readings not yet in the file; needs an open segment. */
 int tfh_clocks_put(void);
 
 /* segments.c: 0 or -errno */
 int tfh_segment_ready(void);
 int tfh_segment_close(bool clean);
 int tfh_segment_rotate_if_full(void);
-/* Gives up middle segments that this process has beyond its share; were there any? */
+/* Deletes middle segments beyond this process' share; returns whether there were any. */
 bool tfh_segments_shrink(void);
-/* HEAD says something else from now on: what comes goes into another segment. */
+/* HEAD has changed: further records go into another segment. */
 void tfh_segment_renew(void);
 
 /* budget.c */
 
-/* Largest chunk: 65,536 records hardly pack to more than their raw size. */
+/* Largest chunk: 65,536 records rarely compress to more than their raw size. */
 #define TFH_CHUNK_BYTES (TFT_MAX_EVENTS * sizeof(struct tfh_rec))
-/* May one more be written? -ENOSPC: the file system would have less free than the larger of 2 GiB
- * and 5 %; -EDQUOT: the same of this user's or group's quota; -EOVERFLOW: the run directory
- * has its TFHOOK_RUN_SIZE. */
+/* Whether one more chunk may be written. -ENOSPC: the file system would have less free than the
+ * larger of 2 GiB and 5 %; -EDQUOT: the same for this user's or group's quota; -EOVERFLOW: the run
+ * directory has reached TFHOOK_RUN_SIZE. */
 int tfh_disk_check(void);
-/* What a segment may grow to, and all of this process in `limit`. */
+/* Size limit of a segment, and of all of this process in `limit`. */
 uint64_t tfh_budget_segment(uint64_t *limit);
 void tfh_budget_forget(void);
 
@@ -119,7 +118,8 @@ void tfh_control_poll(uint64_t now_ns);
 void tfh_window_setup(void);
 void tfh_window_begin(void);
 uint64_t tfh_steps_seen(void);
-/* Does recording end after a number of steps? Then records are looked at as soon as they come. */
+/* Whether recording ends after a number of steps, so that records must be examined as soon as they
+ * arrive. */
 bool tfh_counting_steps(void);
 void tfh_count_steps(const struct tfh_rec *rec, uint32_t n);
 
@@ -132,9 +132,9 @@ void tfh_sample_forget(void);
 struct tft_sample_thread;
 uint32_t tfh_machine_read(struct tft_sample_thread *out);
 
-/* notes.c: what is worth knowing about the recording itself, as NOTE chunks of "key=value" lines */
+/* notes.c: facts about the recording itself, as NOTE chunks of "key=value" lines */
 int tfh_notes_write(void);
-/* Names of functions that have been looked up since and are not recorded. */
+/* Names of unhooked functions that have been looked up since. */
 int tfh_notes_more(void);
 int tfh_notes_last(void);
 

@@ -1,6 +1,6 @@
 /*
- * Device times: from whoever has them (hook/cupti/cupti.c) to the trace file. Rows are collected
- * and written by the flusher; job threads only fill buffers of CUPTI's.
+ * Writes device times to the trace file, from whoever provides them (hook/cupti/cupti.h). The
+ * flusher collects and writes the rows; job threads only fill CUPTI's buffers.
  */
 #ifndef TFH_RECORD_GPU_H
 #define TFH_RECORD_GPU_H
@@ -10,106 +10,104 @@
 
 #include "format/table.h"
 
-/* What brings the rows. `start` may come from a thread of the job, the rest from the
- * flusher. */
+/* The provider of rows. `start` may be called on a thread of the job, the rest on the flusher. */
 struct tfh_gpu_source {
-	/* Sees to it that records come; cheap when they do. 0, -EAGAIN: not yet possible (no
-	 * context), else never in this process, and tfh_gpu_why() says why. */
+	/* Makes sure that records arrive; cheap once they do. Returns 0, -EAGAIN if not yet
+	 * possible (no context), or another error: never in this process, with the reason in
+	 * tfh_gpu_why(). */
 	int (*start)(void);
 	/* Records are not wanted for a while. */
 	void (*rest)(void);
-	/* Hands over what is complete; `last`: the process ends, what is not will never be. False:
-	 * that is not all. */
+	/* Delivers what is complete; `last`: the process ends, so nothing more will be. False if
+	 * something is left. */
 	bool (*flush)(bool last);
-	/* Once a second, after a flush: looks whether what it does is still the right thing. */
+	/* Called once a second, after a flush: checks whether its settings are still right. */
 	void (*second)(uint64_t now_ns);
-	/* Adds rows of all buffers handed over. */
+	/* Adds the rows of all delivered buffers. */
 	void (*collect)(void);
-	/* Somebody else has what brings the records, and is given way to. */
+	/* The job uses the provider itself, and has precedence. */
 	bool (*yields)(void);
-	/* Ticks up to which every op has been handed over; `now` when there is nothing left. */
+	/* Ticks up to which every op has been delivered; `now` if none is pending. */
 	uint64_t (*complete_until)(uint64_t now);
-	/* The clock of the rows; false: it cannot be read. */
+	/* Reads the rows' clock; false on failure. */
 	bool (*clock)(uint64_t *ns);
 };
 
-/* Once, at load. */
+/* Called once, at load. */
 void tfh_gpu_attach(const struct tfh_gpu_source *source);
 
-/* Are device times to be kept just now? Read by CUPTI's callbacks, to whom ON and KEEPING are the
- * same: a part is about to begin. */
+/* Whether device times are wanted now. Read by CUPTI's callbacks, which treat ON and KEEPING alike:
+ * a window is about to start. */
 enum { TFH_GPU_OFF, TFH_GPU_KEEPING, TFH_GPU_ON };
 extern uint32_t tfh_gpu_storing __attribute__((visibility("hidden")));
 
-/* The process has made its first context, or recording has just begun, on this thread: device times
- * begin here if they are wanted. */
+/* The process has created its first context, or recording has just started, on this thread. Starts
+ * device times if wanted. */
 void tfh_gpu_begin(void);
-/* Injected by the driver: there are no calls that begin a recording, and no steps. */
+/* Injected by the driver: there are neither calls that start a recording nor steps. */
 void tfh_gpu_always(void);
-/* CUPTI has its first record, and nothing is being recorded yet. Not in a callback of CUPTI's. */
+/* CUPTI has its first record, and recording has not started. Not called in a CUPTI callback. */
 void tfh_gpu_first_record(void);
-/* The exit handler that runs before the driver's: the next flush (tfh_flush_by) may call CUPTI, and
- * is the last that does. False: there is no need for one. */
+/* Called in the exit handler that runs before the driver's: the next flush (tfh_flush_by) may call
+ * CUPTI, for the last time. False if there is no need. */
 bool tfh_gpu_exit(void);
-/* CUPTI is not called any more. */
+/* CUPTI must not be called any more. */
 void tfh_gpu_close(void);
 bool tfh_gpu_exiting(void);
 
-/* Is the calling thread the one that writes the recording? The job's functions are not called
- * there. */
+/* Whether the calling thread writes the recording. The job's functions are not called there. */
 bool tfh_on_flusher(void);
 
-/* For collect: the next row to be filled in, NULL when there is no room (then it is counted). */
+/* For collect: the next row to fill, NULL (counted) if there is no space. */
 struct tft_gpu_row *tfh_gpu_row(void);
 struct tft_drvr_row *tfh_gpu_drvr(void);
-/* Place of a text in the heap of the chunk; call it after tfh_gpu_row(). */
+/* Offset of a text in the chunk's heap; call after tfh_gpu_row(). */
 uint32_t tfh_gpu_text(const char *text);
-/* A time of the rows' clock in ticks, good to some microseconds. */
+/* Converts a time of the rows' clock to ticks, accurate to some microseconds. */
 uint64_t tfh_gpu_ticks(uint64_t ns);
-/* Ops that were lost since the last call, any thread. */
+/* Counts lost ops. Thread-safe. */
 void tfh_gpu_lost(uint64_t n);
-/* The rows' clock is another one from now on. */
+/* The rows' clock changes now. */
 void tfh_gpu_new_clock(void);
-/* From now on nothing is recorded, up to tfh_gpu_resumed(): the one that brings records was taken
- * down. Any thread. */
+/* The provider was shut down: nothing is recorded until tfh_gpu_resumed(). Thread-safe. */
 void tfh_gpu_cut(void);
-/* Flusher. */
+/* Called on the flusher. */
 void tfh_gpu_resumed(void);
-/* What bringing the records has cost the job so far, as told by who brings them. Flusher. */
+/* Overhead of the provider so far, as it reports it. Called on the flusher. */
 void tfh_gpu_overhead(uint64_t ns);
-/* Whole graph launches take the place of their nodes from now on. */
+/* From now on whole graph launches are recorded instead of their nodes. */
 void tfh_gpu_no_nodes(void);
-/* The reason why there are no device times: a sentence. Kept when it is the first. Any thread. */
+/* Sets the reason for missing device times, a sentence; the first one is kept. Thread-safe. */
 void tfh_gpu_why(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* A fact for the NOTE chunk: "key=value". Flusher, or before there is one. */
+/* A fact for the NOTE chunk: "key=value". Called on the flusher, or before there is one. */
 void tfh_gpu_fact(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* ---- gpu_foreign.c: what calls CUPTI. On the flusher another thread makes the call ---- */
+/* ---- gpu_foreign.c: calls of CUPTI, which another thread makes for the flusher ---- */
 
 int tfh_foreign_start(const struct tfh_gpu_source *source);
 void tfh_foreign_rest(const struct tfh_gpu_source *source);
 bool tfh_foreign_flush(const struct tfh_gpu_source *source, bool last);
 void tfh_foreign_second(const struct tfh_gpu_source *source, uint64_t now_ns);
-/* The narrowest of some bracketed readings of the rows' clock; false: it cannot be read. */
+/* The narrowest of several bracketed readings of the rows' clock; false on failure. */
 bool tfh_foreign_clock(const struct tfh_gpu_source *source, struct tft_table_pair *best);
 
-/* ---- for flush.c and its neighbours, on the flusher ---- */
+/* ---- for flush.c and its neighbours, called on the flusher ---- */
 
 void tfh_gpu_poll(uint64_t now_ns);
 void tfh_gpu_second(uint64_t now_ns);
-/* Collects and writes all there is. `last`: the recording ends. */
+/* Collects and writes everything. `last`: the recording ends. */
 void tfh_gpu_write(bool last);
 /* Steps are being counted for the end of a window. */
 bool tfh_gpu_counting(void);
-/* Forked child, or a new recording of the same process. */
+/* In a forked child, or for a new recording of the same process. */
 void tfh_gpu_forget(void);
-/* gpu_notes.c: writes what is not said yet; all of it is. */
+/* gpu_notes.c: writes new facts; returns 0 once all are written. */
 int tfh_gpu_put_notes(void);
 bool tfh_gpu_said(void);
 void tfh_gpu_forget_notes(void);
-/* A new segment: what was said once is said again. */
+/* For a new segment, which repeats all facts. */
 void tfh_gpu_new_segment(void);
-/* Takes --steps of the control word if it belongs to device times. */
+/* Takes --steps of the control word if it is meant for device times. */
 bool tfh_gpu_take_steps(uint64_t steps);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * What the files of record/ share and nobody else sees: the process' recording state, the journal,
- * the flusher.
+ * Shared by the files of record/ and private to them: the process' recording state, the journal, the flusher.
  *
- * Who may do what:
+ * Who may change what:
  *	job threads	their own ring, slot allocation, the global handle table, requests
  *	the flusher	staging, trace files, live tables, loss accounts: all of flusher.h
  *	one starter	COLD -> ON, while start_state is TFH_START_BUSY
@@ -29,7 +28,7 @@
 #define TFH_COLD_RECORDS                                                                           \
 	4096u /* per thread: what happens before the first launch, module loads included */
 #define TFH_NEVER UINT64_MAX
-#define TFH_KEPT_NS 10000000000ull /* the memory of a recording that is over is kept so long */
+#define TFH_KEPT_NS 10000000000ull /* a finished recording's memory is kept this long */
 
 enum tfh_start_state {
 	TFH_START_NOT = 0,
@@ -38,7 +37,7 @@ enum tfh_start_state {
 	TFH_START_FAILED = 3,
 };
 
-/* Our mapping of the journal. Slots are appended by job threads, without a lock. */
+/* The mapping of the journal. Job threads append slots without a lock. */
 struct tfh_journal {
 	struct tft_journal *head;
 	struct tft_slot *slots;
@@ -46,22 +45,22 @@ struct tfh_journal {
 	struct tfh_rec *staged;
 	uint8_t *base;
 	size_t size;	   /* mapped */
-	uint64_t next;	   /* atomic: pages used << 16 | slots reserved */
+	uint64_t next;	   /* atomic: used pages << 16 | reserved slots */
 	uint8_t *slot_use; /* [TFT_JOURNAL_SLOTS] atomic, enum in journal.c */
-	int fd;		   /* in the table of the flusher, if it has one (apart.h) */
-	uint32_t in_table; /* atomic: the job's table has it */
+	int fd;		   /* in the flusher's table, if it has one (apart.h) */
+	uint32_t in_table; /* atomic: also in the job's table */
 	dev_t dev;
 	ino_t ino;
-	bool populates; /* room for rings is made through the mapping */
+	bool populates; /* space for rings is allocated through the mapping */
 	bool anonymous;
 	bool beside;	     /* in the run directory */
 	char path[PATH_MAX]; /* "" when anonymous */
 };
 
-/* Rank and world as the launcher's variables tell; -1 = none. */
+/* Rank and world size from the launcher's variables; -1 = none. */
 struct tfh_job_rank {
 	int32_t rank, world, local_rank;
-	char job[128];	  /* "" = no launcher told one */
+	char job[128];	  /* "" = set by no launcher */
 	char restart[16]; /* restart count of an elastic launcher, "" = none */
 	const char *source;
 };
@@ -71,8 +70,8 @@ struct tfh_rundir {
 	char prefix[256]; /* r<rank>.<host>.<pid> */
 	char job[160];	  /* identity of the launch */
 	struct tfh_access access;
-	bool of_sagemaker; /* which keeps only one directory of a job */
-	const char *why; /* tfh_rundir_open failed for another reason than its errno's; else NULL */
+	bool of_sagemaker; /* it keeps only one directory of a job */
+	const char *why; /* reason why tfh_rundir_open failed if not its errno; else NULL */
 	struct tfh_job_rank rank;
 };
 
@@ -94,8 +93,8 @@ struct tfh_record_proc {
 				  count them */
 	uint32_t steps_off;    /* atomic: steps seen while recording was off */
 	uint32_t window_off;   /* recording waits for its window */
-	uint64_t window_first, window_last; /* steps window, 0 = none */
-	uint32_t paused;		    /* atomic: pauses by the job itself less its resumes */
+	uint64_t window_first, window_last; /* window of steps, 0 = none */
+	uint32_t paused;		    /* atomic: pauses by the job less its resumes */
 };
 
 extern struct tfh_record_proc tfh_p;
@@ -104,29 +103,29 @@ pid_t tfh_raw_getpid(void);
 
 /* ---- early_calls.c: before the first trigger ---- */
 
-/* The calling thread's ring in plain memory, or NULL when the bound is reached. */
+/* The calling thread's ring in plain memory, or NULL at the limit. */
 struct tft_ring *tfh_cold_ring(struct tfh_rec **records);
 uint32_t tfh_cold_count(void);
 struct tft_ring *tfh_cold_at(uint32_t i, struct tfh_rec **records);
 bool tfh_ring_is_cold(const struct tft_ring *ring);
-/* Who claims a cold ring may move its records: its thread into the journal's ring, or the flusher
- * into staging. `wait`: 10 ms at most for the other one. */
+/* The claimant of an early ring may move its records: its thread into the journal's ring, or the
+ * flusher into staging. `wait`: at most 10 ms for the other one. */
 bool tfh_cold_claim(const struct tft_ring *ring, bool wait);
 void tfh_cold_release(const struct tft_ring *ring);
-/* In a forked child: the parent's calls are not the child's. */
+/* In a forked child: the parent's calls do not belong to it. */
 void tfh_cold_forget(void);
-/* After an exec that failed: what was used is used no more, and stays mapped. */
+/* After a failed exec: used memory is not used again, and stays mapped. */
 void tfh_cold_renew(void);
 
 /* ---- journal.c / place.c ---- */
 
-/* A limit of address space or data under which the recorder takes none: what it maps would fail the
- * job's own requests. Bytes; 0 = there is none such. */
+/* A limit of address space or data so low that the recorder must not map memory, which would make
+ * the job's own requests fail. Bytes; 0 = none. */
 uint64_t tfh_tight_space(void);
-/* Creates and maps the journal in the first place that the rules allow; falls back to anonymous
- * memory. 0 or -errno. */
+/* Creates and maps the journal at the first suitable place; falls back to anonymous memory. Returns
+ * 0 or -errno. */
 int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t ring_total);
-/* What decides where a journal may lie; types as statfs tells them, 0 = there is none. */
+/* Facts that decide where a journal may be; types as from statfs, 0 = none. */
 struct tfh_site {
 	bool container;
 	uint64_t file_limit; /* largest file this process may write */
@@ -135,25 +134,26 @@ struct tfh_site {
 };
 enum tfh_place { TFH_PLACE_MEMORY, TFH_PLACE_SHM, TFH_PLACE_BESIDE };
 enum tfh_place tfh_place_choose(const struct tfh_site *site, uint64_t bytes);
-/* Of Docker, Kubernetes, podman, LXC, Apptainer, enroot and their like; the second by the text of
- * /proc/self/mountinfo. */
+/* In Docker, Kubernetes, podman, LXC, Apptainer, enroot and the like; the second one uses the text
+ * of /proc/self/mountinfo. */
 bool tfh_in_container(void);
 bool tfh_container_root(const char *mountinfo);
-/* Opens a file for the journal; fills path and place flags. fd or -errno (then anonymous memory
- * serves). */
+/* Opens a file for the journal; fills path and place flags. Returns a descriptor or -errno (then
+ * anonymous memory is used). */
 int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, char *path, size_t size,
 		      uint32_t *flags);
-/* A zeroed ring of small or large size whose header page is in state FREE, or NULL at the cap. */
+/* A zeroed ring of small or large size in state FREE, or NULL at the limit. */
 struct tft_ring *tfh_slot_alloc(struct tfh_journal *j, bool large);
-/* Flusher: a drained ring may serve another thread. */
+/* Called on the flusher: a drained ring may be reused by another thread. */
 void tfh_slot_free(struct tfh_journal *j, uint32_t slot);
 void tfh_journal_unlink(struct tfh_journal *j);
-/* The flusher has the descriptor in a table of its own: it goes from the job's. */
+/* The flusher has the descriptor in its own table, so it is closed in the job's. */
 void tfh_journal_handed_over(struct tfh_journal *j);
-/* After the end of a recording that did not end the process: forgets the mapping, which is journal_maps.c's. */
+/* After the end of a recording that did not end the process: drops the mapping, which then belongs
+ * to journal_maps.c. */
 void tfh_journal_release(struct tfh_journal *j);
-/* Forked child: puts private zero pages where the parent's journal was, so that calls open across
- * the fork may end. */
+/* In a forked child: maps private zero pages over the parent's journal, so that calls open across
+ * the fork can end. */
 void tfh_journal_disown(struct tfh_journal *j);
 
 static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uint32_t slot)
@@ -166,103 +166,103 @@ static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uin
 
 /* ---- journal_maps.c: the address space of journals ---- */
 
-/* A journal was mapped; the starter. */
+/* A journal was mapped. Called by the starter. */
 void tfh_kept_add(void *base, size_t size);
-/* The calling thread takes its first ring there; has left its last one, or one of another recording
- * (NULL: had none). */
+/* The calling thread takes its first ring in a journal, or has left its last one or one of another
+ * recording (NULL: had none). */
 void tfh_kept_enter(const struct tft_ring *ring);
 void tfh_kept_leave(const struct tft_ring *ring);
-/* Its recording is over, and no thread is taking a ring: its pages go, and when its threads have
- * left, its addresses. */
+/* The recording is over and no thread is taking a ring: frees the pages, and the addresses once all
+ * threads have left. */
 void tfh_kept_over(void *base, size_t size);
-/* Forked child: what the parent mapped is not there. */
+/* In a forked child: the parent's mappings do not exist. */
 void tfh_kept_forget(void);
 
 /* ---- abandoned.c ---- */
 
-/* As tfh_self_settle, seen from the place `at` on the stack. */
+/* Like tfh_self_settle(), as seen from stack address `at`. */
 void tfh_settle_at(struct tfh_self *self, uint64_t at);
 
 /* ---- self.c ---- */
 
-/* Forked child: what the surviving thread still points at belongs to the parent. */
+/* In a forked child: what the surviving thread points at belongs to the parent. */
 void tfh_self_forked(struct tfh_self *self);
 
-/* After mode DEAD: no thread is taking a ring, or will before the mode is another one, so the
- * journal may be forgotten. */
+/* In mode DEAD: waits until no thread is taking a ring, nor will while the mode lasts, so that the
+ * journal may be dropped. */
 bool tfh_rings_quiet(void);
-/* Forked child: nobody is. */
+/* In a forked child: no thread is. */
 void tfh_rings_forked(void);
 
 /* ---- confined.c ---- */
 
 /* Counts a call of a thread that may read no clock. */
 void tfh_confined_call(struct tfh_self *self);
-/* Has the calling thread lost the clock in a way that was not seen, as by its parent? */
+/* Whether the calling thread lost the clock unobserved, for example in its parent. */
 bool tfh_counter_refused(void);
 
 /* ---- init.c / start.c ---- */
 
-/* Begins COLD -> ON, OFF or DEAD, which is the end of it or comes within a second, mostly; in a
- * steady stretch of the caller's. */
+/* Changes COLD to ON, OFF or DEAD, mostly within a second. The caller has called
+ * tfh_steady_begin(). */
 void tfh_start(const struct tfh_steady *steady);
-/* At an end of the process: waits `ms` at most, and only once, for a recording that another thread
- * is just beginning. Without that its journal would be left with nobody to close it. */
+/* At the end of the process: waits once, at most `ms`, for a recording that another thread is just
+ * starting, whose journal would otherwise be left open. */
 void tfh_start_wait(unsigned ms);
-/* The process is about to be gone: nothing begins any more. */
+/* The process is about to end: no recording may start. */
 void tfh_start_never(void);
-/* 0: this process may record (a forked child has its own state now). -EAGAIN: another thread is
- * just preparing it. -ECHILD: a vfork child, which must not touch anything. */
+/* Returns 0 if this process may record (a forked child has its own state now). -EAGAIN: another
+ * thread is preparing it. -ECHILD: a vfork child, which must not touch anything. */
 int tfh_process_check(void);
-/* HEAD payload for segment n; strings live in tfh_p. */
+/* HEAD payload of segment n; its strings are in tfh_p. */
 void tfh_head_fill(struct tft_head *head, uint32_t segment);
-/* The journal's copy of it, and its rank. */
+/* Updates the journal's copy of HEAD, and its rank. */
 void tfh_head_copy(void);
-/* Ticks per second as far as known, 0 = not yet. */
+/* Ticks per second, 0 = not yet known. */
 uint64_t tfh_tick_hz(void);
 void tfh_set_tick_hz(const struct tft_clock_triple *a, const struct tft_clock_triple *b);
 
 /* ---- rundir.c, rank.c ---- */
 
 void tfh_rank_detect(struct tfh_job_rank *rank, const struct tfh_options *options);
-/* Makes or joins the run directory. 0 or -errno with dir->path naming the culprit. */
+/* Creates or joins the run directory. Returns 0 or -errno, with the failing path in dir->path. */
 int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_record_proc *p);
-/* A descriptor of it for the moment, to be closed: a kept one the job may close and use itself.
- * Anew it is checked whose the directory is. -errno. */
+/* A temporary descriptor of it, to be closed: the job could close or use a permanent one. Checks
+ * the directory's owner again. -errno on failure. */
 int tfh_rundir_fd(const struct tfh_rundir *dir);
 
-/* Will what the recording opens answer, as far as can be told without asking it? */
+/* Whether the files that recording opens will respond, as far as can be known without touching
+ * them. */
 bool tfh_rundir_answers(const struct tfh_rundir *dir, const struct tfh_options *options);
 
 /* ---- local.c ---- */
 
-/* Absolute, of a directory that need not be there: is it on a file system of this machine? Links in
- * it are resolved on the way. */
+/* Whether the directory `path` (absolute, may not exist) is on a local file system. Resolves its
+ * links. */
 bool tfh_path_local(char path[PATH_MAX]);
 
 /* ---- filter.c ---- */
 
-/* TFHOOK_ONLY, TFHOOK_SKIP: is this program to be recorded? */
+/* TFHOOK_ONLY, TFHOOK_SKIP: whether this program is to be recorded. */
 bool tfh_filter_program(const struct tfh_record_proc *p);
 
 /* ---- intern.c ---- */
 
 void tfh_intern_forget(void);
-/* Id of a text whose NAME the caller records, and its hash; 0: none is left. */
+/* Id and hash of a text whose NAME the caller records; 0 if ids have run out. */
 uint32_t tfh_text_number(enum tft_name kind, const char *text, size_t len, uint64_t *hash);
-/* Uses of names that found no id of their own. */
+/* Uses of names that got no id. */
 uint64_t tfh_names_left_out(void);
 void tfh_self_names_free(struct tfh_self *self);
 
 /* ---- log.c ---- */
 
-/* To TFHOOK_LOG (or stderr when TFHOOK_VERBOSE is set and no log is); nothing otherwise. */
+/* Writes to TFHOOK_LOG, else to stderr if TFHOOK_VERBOSE is set; otherwise nothing. */
 __attribute__((format(printf, 2, 3))) void tfh_log(int level, const char *fmt, ...);
 
 /*
- * Between these two a write beyond RLIMIT_FSIZE on a thread of the job is an error alone: the
- * SIGXFSZ that comes with it, to the thread that writes, would be the job's end. One that was
- * pending before stays so.
+ * Between these two, a write beyond RLIMIT_FSIZE on a thread of the job only fails: the SIGXFSZ
+ * that the writing thread also gets would end the job. One that was pending before stays pending.
  */
 struct tfh_xfsz {
 	sigset_t old;

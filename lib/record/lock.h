@@ -1,11 +1,11 @@
 /*
- * The only lock of what is loaded into a job. It is held for microseconds, its holder calls nothing
- * of the job's or the driver's, and whoever wants it goes on without it when it cannot be had soon:
- * a signal handler inside the holder, a debugger at the holder, a forked child must not be a
- * hang. What was to be written then is lost, and the caller says so where that can be seen.
+ * The only lock in code loaded into a job. It is held for microseconds, its holder calls nothing of
+ * the job's or the driver's, and a thread that cannot get it soon goes on without it: a signal
+ * handler inside the holder, a debugger or a fork must not cause a hang. What was to be written is
+ * then lost, and the caller reports this where possible.
  *
- * All words lie in one section, which the fork handler empties in the child: it has one thread, and
- * that one holds none. scripts/check-waits refuses locks and waits of other kinds.
+ * All lock words are in one section, which the fork handler clears in the child: its only thread
+ * holds none. scripts/check-waits rejects other kinds of locks and waits.
  */
 #ifndef TFH_RECORD_LOCK_H
 #define TFH_RECORD_LOCK_H
@@ -17,17 +17,17 @@
 #define TFH_LOCK_WORD __attribute__((section("tfh_locks")))
 
 /*
- * True: the caller holds it. Waits 10 ms at most, as long as a holder may be kept from a processor
- * by others, and only once for one holder: from then on nobody waits for that one. errno is kept.
+ * Returns true if the caller holds the lock. Waits at most 10 ms, as long as a holder may be
+ * preempted, and only once per holder: after that nobody waits for it again. Preserves errno.
  */
 bool tfh_lock(uint32_t *word);
 
-/* The same without waiting, for what the other thread does as well. */
+/* The same without waiting, for work that the other thread does as well. */
 bool tfh_lock_try(uint32_t *word);
 
 void tfh_unlock(uint32_t *word);
 
-/* In a forked child: all are free. */
+/* In a forked child: releases all. */
 void tfh_locks_forked(void);
 
 #endif

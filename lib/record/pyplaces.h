@@ -1,7 +1,7 @@
 /*
- * Places in Python code: who called whom from which line, as a tree. A place is a frame (a code object and a line) and
- * the place that called it, so stacks that begin alike share their beginning, however deep they are. The calling threads
- * add to it without a lock (hook/python/py_place.c), the flusher writes it (PYCO, PYFR).
+ * Places in Python code, as a tree of calls. A place is a frame (a code object and a line) and its
+ * calling place, so stacks with the same outer frames share them, however deep they are. Calling
+ * threads add to it without a lock (hook/python/py_place.c); the flusher writes it (PYCO, PYFR).
  */
 #ifndef TFH_RECORD_PYPLACES_H
 #define TFH_RECORD_PYPLACES_H
@@ -11,7 +11,7 @@
 
 #include "record/record.h"
 
-/* Bytes kept of a file's and a function's name. */
+/* Stored bytes of a file's and a function's name. */
 #define TFH_PLACE_FILE 1023u
 #define TFH_PLACE_NAME 511u
 
@@ -24,54 +24,55 @@ struct tfh_place_child {
 	uint64_t interpreter; /* address of its state */
 };
 
-/* What reads a thread's own stack: hook/python/py_place.c. */
+/* Reads stacks: hook/python/py_place.c. */
 struct tfh_place_source {
-	/* On the flusher, from time to time: is there an interpreter now? */
+	/* Called on the flusher from time to time: looks for an interpreter. */
 	void (*look)(void);
-	/* Why the one that is there is not read, NULL. */
+	/* Why the existing one is not read, or NULL. */
 	const char *(*refusal)(void);
-	/* The calling thread's place, 0: none. No lock of the job's, no malloc. */
+	/* The calling thread's place, 0: none. Without locks of the job or malloc. */
 	uint32_t (*here)(const struct tfh_self *self);
-	/* Another thread's (pthread: its pthread_self()), on the flusher; 0: not known. */
+	/* Another thread's place (pthread: its pthread_self()); called on the flusher. 0: unknown.
+	 */
 	uint32_t (*there)(uint32_t tid, uint64_t pthread);
 	/* The main thread's of a child process; on the flusher, as above. */
 	uint32_t (*child)(struct tfh_place_child *c);
 };
 
-/* Once, at load. */
+/* Called once, at load. */
 void tfh_places_attach(const struct tfh_place_source *source);
 
-/* The calling thread's place, 0: it runs no Python, or none is wanted. */
+/* The calling thread's place, 0: it runs no Python, or places are not wanted. */
 uint32_t tfh_place_here(const struct tfh_self *self);
 
 /* ---- for the source ---- */
 
-/* Number of the code with this key (a hash of its texts), 0: it has none yet. */
+/* Number of the code with this key (a hash of its texts), 0: none yet. */
 uint32_t tfh_place_code(uint64_t key);
-/* Gives it one; texts are UTF-8. 0: the table is full. */
+/* Adds it; texts are UTF-8. Returns 0 if the table is full. */
 struct tfh_place_texts {
 	const char *file, *name;
 	uint32_t file_bytes, name_bytes, first; /* first: line */
 };
 uint32_t tfh_place_code_new(uint64_t key, const struct tfh_place_texts *texts);
-/* The place of a frame; `caller` 0: the outermost one. 0: the table is full. */
+/* The place of a frame; `caller` 0: the outermost frame. Returns 0 if the table is full. */
 uint32_t tfh_place_frame(uint32_t caller, uint32_t code, uint32_t line);
 
-/* ---- for stacks.c and looks.c, on the flusher ---- */
+/* ---- for stacks.c and looks.c, called on the flusher ---- */
 
-/* Another thread's place, 0: it is not known, or looks have taken their part of the tables. */
+/* Another thread's place, 0: unknown, or looks have used their part of the tables. */
 uint32_t tfh_place_there(uint32_t tid, uint64_t pthread);
 uint32_t tfh_place_child(struct tfh_place_child *c);
-/* Makes the tables where places are wanted. */
+/* Creates the tables if places are wanted. */
 void tfh_places_open(void);
-/* Writes what is new. 0 or -errno. */
+/* Writes new entries. 0 or -errno. */
 int tfh_places_put(uint64_t now);
 bool tfh_places_waiting(void);
 void tfh_places_look(void);
-/* Frames and codes that found a table full. */
+/* Frames and codes that did not fit. */
 uint32_t tfh_places_unplaced(void);
 void tfh_places_new_segment(void);
-/* In a forked child: of the parent's nothing is kept. */
+/* In a forked child: drops the parent's entries. */
 void tfh_places_forget(void);
 
 #endif

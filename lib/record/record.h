@@ -1,6 +1,5 @@
 /*
- * What a hook calls. One producer per thread, no lock, no allocation, no system call on the fast
- * path.
+ * The interface for hooks. One producer per thread; no lock, allocation or system call on the fast path.
  *
  *	uint64_t begin;
  *	struct tfh_self *self = tfh_enter(TFH_FN_x, argument, &begin);
@@ -15,16 +14,15 @@
  *	}
  *	return r;
  *
- * errno is left as the real call left it.
+ * errno stays as the real call left it.
  *
- * A call may be left without tfh_leave: by longjmp, cancellation, an exception, or because its
- * stack is a coroutine's that never runs again. What the thread then still holds open is told by
- * the stack when it enters another call, flushes or exits: a call is taken for left whose frame is
- * not above that of the new one, or whose frame no longer holds its return address (looked at for
- * the driver's calls only, which hardly ever have others inside). Where stacks are switched this
- * may take a live call for left, and what is kept here may be another call's: so a call is known by
- * its begin time, which its own frame keeps, and leaving it closes what was opened inside it and
- * nothing else.
+ * A call may end without tfh_leave: by longjmp, cancellation, an exception, or on a coroutine's stack
+ * that never runs again. Such abandoned calls are found from the stack when the thread enters another
+ * call, flushes or exits: a call counts as abandoned if its frame is not above that of the new one, or
+ * no longer holds its return address (checked for driver calls only, which rarely contain others).
+ * Where stacks are switched, this may take a live call for abandoned, and state kept here may belong to
+ * another call. So a call is identified by its begin time, which is kept in its own frame, and leaving
+ * it closes only what was opened inside it.
  */
 #ifndef TFH_RECORD_H
 #define TFH_RECORD_H
@@ -40,10 +38,11 @@
 #define tfh_likely(x) __builtin_expect(!!(x), 1)
 #define tfh_unlikely(x) __builtin_expect(!!(x), 0)
 
-/* Left to itself the compiler puts the path of every call out of line: 8 ns. */
+/* Otherwise the compiler moves the path of every call out of line: 8 ns. */
 #define tfh_hot inline __attribute__((always_inline))
 
-/* Plain loads and stores to the processor; they say that another thread may be at the same word. */
+/* Plain loads and stores for the processor; they mark a word that another thread may access at the
+ * same time. */
 #define tfh_peek(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define tfh_poke(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
@@ -61,8 +60,9 @@ enum tfh_mode {
 #pragma GCC visibility push(hidden)
 extern uint32_t tfh_mode;
 
-/* tfh_self.guard: the low bits count our own code on this thread, the highest says that a record
- * is being filled, the next that the thread may read no clock and make no system call. */
+/* tfh_self.guard: the low bits count our own code on this thread; the highest bit means that a
+ * record is being filled, the next one that the thread must read no clock and make no system call.
+ */
 #define TFH_GUARD_APPEND 0x80000000u
 #define TFH_GUARD_CONFINED 0x40000000u
 
@@ -71,15 +71,15 @@ extern uint32_t tfh_mode;
 	      stages */
 #define TFH_OPEN_MOST (TFT_OPEN_SLOTS + TFH_DEEP_SLOTS)
 
-/* The frame of an open call: a return address lies right below `at`; 0: not looked at. */
+/* Frame of an open call: its return address is right below `at`; 0: not checked. */
 struct tfh_record_frame {
 	uint64_t at, back;
 };
 
 /*
- * What a thread needs beside struct tfh_self, mapped with its first ring and there as long as it
- * has one. Static TLS is taken from the stack of every thread of the job, and where LD_AUDIT is set
- * the loader has 1.7 KB of it for all preloads: a library that wants more keeps the program from
+ * Per-thread state besides struct tfh_self, mapped with the thread's first ring and kept as long as
+ * it has one. Static TLS is taken from the stack of every thread of the job, and with LD_AUDIT set
+ * the loader has 1.7 KB of it for all preloads: a library that needs more keeps the program from
  * starting.
  */
 struct tfh_room {
@@ -87,12 +87,12 @@ struct tfh_room {
 	struct tfh_record_frame place[TFH_OPEN_MOST];
 	/* handle ^ kind -> id; direct mapped; emptied with handle_generation */
 	uint64_t handle_cache[64][2];
-	/* The hooks' own, zero at first; their layout is theirs. */
+	/* Used by the hooks, zero at first; record/ does not know the layout. */
 	uint64_t ranges[128], op_names[256], stages[256], tf_calls[192];
 };
 
 /* The calling thread's side of its ring. One static-TLS object per thread, initial-exec (4 ns
- * cheaper than general-dynamic, and it never takes the loader's lock). */
+ * cheaper than general-dynamic, and never takes the loader's lock). */
 struct tfh_self {
 	struct tft_ring *ring; /* NULL until the thread's first record */
 	struct tfh_rec *records;
@@ -103,59 +103,59 @@ struct tfh_self {
 	uint32_t generation;		 /* of the journal this ring belongs to (fork) */
 	uint32_t depth;			 /* hooked calls open on this thread */
 	uint32_t guard;			 /* TFH_GUARD_APPEND and a count of our own code */
-	uint64_t guard_at;		 /* where on the stack our own code began */
+	uint64_t guard_at;		 /* stack address where our own code began */
 	struct tfh_record_frame filling; /* with TFH_GUARD_APPEND: whose record is being filled */
-	uint64_t since; /* ticks: calls that began earlier are those of a parent process */
+	uint64_t since; /* ticks: earlier calls belong to a parent process */
 	uint32_t stage; /* innermost open stage id, for open slots */
 	uint32_t ctx;	/* current context id as last seen by the CUDA hooks, 0 = unknown */
-	uint32_t handle_generation; /* room->handle_cache is good while this is
-				       tfh_handle_generation */
-	uint32_t rearmed;	    /* how often the thread came back after its destructor ran */
+	uint32_t handle_generation; /* room->handle_cache is valid while this equals
+				     * tfh_handle_generation */
+	uint32_t rearmed;	    /* how often the thread recorded again after its destructor
+				     * ran */
 	uint32_t in_agg;	    /* entries in use in the ring's AGG table */
 	uint64_t agg_since;	    /* begin of the oldest of them */
-	uint64_t retry;	 /* ticks before which no larger or first ring is asked for again */
-	uint64_t *named; /* bit per id: this thread has published its NAME; mapped at first use */
-	struct tfh_room *room; /* not NULL while `ring` is not */
+	uint64_t retry;	 /* ticks before which no larger or first ring is requested again */
+	uint64_t *named; /* bit per id: this thread has published its NAME; mapped on first use */
+	struct tfh_room *room; /* not NULL while `ring` is not NULL */
 };
 extern __thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
 
-/* Journal generation; a fork changes it (wipe-on-fork page), so an inherited ring is never written.
+/* Journal generation. A fork changes it (wipe-on-fork page), so an inherited ring is never written.
  */
 extern uint32_t *tfh_generation;
 
-/* Does the thread's ring belong to this process? The two generations of a process are 2k (calls
+/* Whether the thread's ring belongs to this process. The two generations of a process are 2k (calls
  * kept in memory) and 2k + 1 (recording); a forked child reads 0 until it has its own. */
 static inline bool tfh_own_ring(const struct tfh_self *self)
 {
 	return self->ring && (self->generation ^ tfh_peek(tfh_peek(&tfh_generation))) <= 1;
 }
 
-/* Slow paths (record/self.c): set up the process or thread, or say no. */
+/* Slow path (record/self.c): sets up the process or thread, or refuses. */
 struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_frame place,
 				uint64_t *begin);
-/* Closes the calls that were left without a word, as seen from `place`; returns those still open.
- */
+/* Closes abandoned calls, as seen from `place`; returns the number still open. */
 uint32_t tfh_drop_left(struct tfh_self *self, uint64_t place);
-/* The same for all that the calling thread holds, our own code that was left included. */
+/* The same for everything the calling thread holds, including abandoned code of ours. */
 void tfh_self_settle(struct tfh_self *self);
-/* Opens a call once more that a signal handler has come in between. */
+/* Opens a call once more after a signal handler interrupted it. */
 void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth,
 		     struct tfh_record_frame place, struct tft_open_slot call);
 /* Leaves a call that is not the innermost one of the open slots. False: it is not to be recorded.
  */
 bool tfh_leave_odd(struct tfh_self *self, uint64_t begin);
-/* A call that began on another thread, which may have ended. NULL: not to be recorded. */
+/* For a call that began on another thread, which may have ended. NULL: not to be recorded. */
 struct tfh_self *tfh_back_elsewhere(enum tfh_fn fn, uint64_t begin);
 struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n);
-/* exit.c: in mode HOLD, before the real call; returns at once for what is not the driver's. */
+/* exit.c: in mode HOLD, before the real call; returns at once for functions outside the driver. */
 void tfh_exit_wait(enum tfh_fn fn);
 /* Publishes a CPUTIME record stamped `now`. */
 void tfh_cputime(struct tfh_self *self, uint64_t now);
-/* The same at the end of a pause between hooked calls, with where it was. Returns the ticks after it, when the call that
- * ends the pause begins. */
+/* The same at the end of a pause between hooked calls, with the place of the pause. Returns the
+ * ticks after it, when the call that ends the pause begins. */
 uint64_t tfh_pause_over(struct tfh_self *self, uint64_t now);
 
-/* 200 us in ticks; UINT64_MAX until the clock's pace is known (then no CPUTIME records). */
+/* 200 us in ticks; UINT64_MAX until the tick rate is known (then no CPUTIME records). */
 extern uint64_t tfh_long_ticks;
 #pragma GCC visibility pop
 
@@ -165,7 +165,7 @@ static tfh_hot uint64_t tfh_stack(void)
 	return (uint64_t)(uintptr_t)__builtin_dwarf_cfa();
 }
 
-/* The calling thread's; compilers take &tfh_self for the same all through a function, in which a
+/* The calling thread's tfh_self. Compilers cache &tfh_self for a whole function, in which a
  * coroutine may have moved to another thread. */
 static tfh_hot struct tfh_self *tfh_here(void)
 {
@@ -178,13 +178,13 @@ static tfh_hot struct tfh_self *tfh_here(void)
 	return self;
 }
 
-/* Nothing of ours may run on the thread but what counts its calls. */
+/* Nothing of ours may run on the thread except counting its calls. */
 static inline bool tfh_confined(const struct tfh_self *self)
 {
 	return self->guard & TFH_GUARD_CONFINED;
 }
 
-/* Around our own code: hooked calls that it makes are not the job's. */
+/* Around our own code, whose hooked calls are not the job's. */
 static inline void tfh_guard_begin(struct tfh_self *self)
 {
 	if (!(self->guard & ~TFH_GUARD_APPEND))
@@ -197,15 +197,15 @@ static inline void tfh_guard_end(struct tfh_self *self)
 	self->guard--;
 }
 
-/* May the innermost open call have been left? Nothing calls the driver inside a driver call but
- * what is worth a closer look. */
+/* Whether the innermost open call may have been abandoned. Almost nothing calls the driver inside a
+ * driver call. */
 static tfh_hot bool tfh_doubtful(const struct tfh_self *self, uint32_t d, uint64_t at)
 {
 	return d >= TFH_OPEN_MOST || self->room->place[d].at <= at || self->room->place[d].back ||
 	       (d < TFT_OPEN_SLOTS && !tfh_peek(&self->ring->open[d].fn));
 }
 
-/* The part of tfh_enter that writes; the checks were made. */
+/* The part of tfh_enter() that writes, after all checks. */
 static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
 					       struct tfh_record_frame place, uint64_t *begin)
 {
@@ -227,11 +227,11 @@ static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_f
 		tfh_poke(&slot->t_begin, now);
 		tfh_poke(&slot->arg, arg);
 		tfh_poke(&slot->stage, self->stage);
-		/* release: pairs with the acquire load of fn in the flusher's look for open calls
+		/* release: pairs with the acquire load of fn when the flusher scans for open calls
 		 */
 		__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
-		/* A signal handler in the middle may have moved the ring, or taken a call that is
-		 * not shown yet for one that was left. */
+		/* A signal handler in between may have moved the ring, or taken this call, not
+		 * visible yet, for abandoned. */
 		if (tfh_unlikely(tfh_peek(&self->ring) != ring ||
 				 tfh_peek(&self->depth) != depth + 1))
 			tfh_enter_again(
@@ -243,7 +243,7 @@ static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_f
 	return self;
 }
 
-/* tfh_enter for a call whose frame is not the caller's. */
+/* tfh_enter() for a call whose frame is not the caller's. */
 static tfh_hot struct tfh_self *tfh_enter_at(enum tfh_fn fn, uint64_t arg,
 					     struct tfh_record_frame place, uint64_t *begin)
 {
@@ -256,7 +256,7 @@ static tfh_hot struct tfh_self *tfh_enter_at(enum tfh_fn fn, uint64_t arg,
 
 		if (mode == TFH_MODE_DEAD)
 			return NULL;
-		/* Steps are counted while off, so that a window of steps can begin. */
+		/* Steps are counted while recording is off, so that a window of steps can start. */
 		if (mode == TFH_MODE_OFF && !(info->props & TFH_FN_ALWAYS) &&
 		    info->family < TFH_FAM_CONSUMER)
 			return NULL;
@@ -269,9 +269,9 @@ static tfh_hot struct tfh_self *tfh_enter_at(enum tfh_fn fn, uint64_t arg,
 }
 
 /*
- * Announces a call that is about to run. `arg` is shown as the argument of the call if the process
- * dies or hangs in it (bytes, stream id, iterator id, ...). `begin`, in ticks, is for tfh_leave.
- * NULL: do not record this call.
+ * Announces a call. `arg` is shown as its argument if the process dies or hangs in it (bytes,
+ * stream id, iterator id, ...). `begin`, in ticks, is for tfh_leave(). NULL: do not record this
+ * call.
  */
 static tfh_hot struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg, uint64_t *begin)
 {
@@ -281,23 +281,23 @@ static tfh_hot struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg, uint64_t
 			    begin);
 }
 
-/* After the real call: the thread it came back on, mostly the one that entered. NULL: the call is
+/* After the real call: the thread it returned on, usually the one that entered. NULL: the call is
  * not to be recorded. */
 static tfh_hot struct tfh_self *tfh_back(struct tfh_self *self, enum tfh_fn fn, uint64_t begin)
 {
 	return tfh_likely(self == tfh_here()) ? self : tfh_back_elsewhere(fn, begin);
 }
 
-/* Room for n consecutive records, or NULL with the loss counted. Not published yet. */
+/* Whether the ring has space for n consecutive records; if not, the loss is counted. */
 static tfh_hot bool tfh_room(struct tfh_self *self, uint32_t n)
 {
 	return self->head + n - self->tail_cache <= (uint64_t)self->mask + 1;
 }
 
 /*
- * Every successful reservation must be published. Between the two the thread must not reserve
- * anything else (handles are named before tfh_leave); a second, longer reservation of the same
- * place is fine.
+ * Reserves n records; every successful reservation must be published. In between, the thread must
+ * not reserve anything else (handles are named before tfh_leave), except a second, longer
+ * reservation at the same position.
  */
 static tfh_hot struct tfh_rec *tfh_reserve(struct tfh_self *self, uint32_t n)
 {
@@ -305,12 +305,12 @@ static tfh_hot struct tfh_rec *tfh_reserve(struct tfh_self *self, uint32_t n)
 					       (uint64_t)(uintptr_t)__builtin_return_address(0)};
 
 	self->filling = frame;
-	/* The compiler keeps the order; a signal handler on this thread then sees the guard before
+	/* The compiler keeps this order, so a signal handler on this thread sees the guard before
 	 * the record. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	self->guard |= TFH_GUARD_APPEND;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (tfh_unlikely(self->filling.at != frame.at)) /* a handler came between */
+	if (tfh_unlikely(self->filling.at != frame.at)) /* a handler ran in between */
 		self->filling = frame;
 	if (tfh_unlikely(!tfh_room(self, n) ||
 			 (self->head - self->tail_cache) * 2 >
@@ -319,13 +319,13 @@ static tfh_hot struct tfh_rec *tfh_reserve(struct tfh_self *self, uint32_t n)
 	return &self->records[self->head & self->mask];
 }
 
-/* The i-th of the reserved records (they may wrap around the ring's end). */
+/* The i-th reserved record (they may wrap around the end of the ring). */
 static tfh_hot struct tfh_rec *tfh_reserved(struct tfh_self *self, uint32_t i)
 {
 	return &self->records[(self->head + i) & self->mask];
 }
 
-/* Makes n reserved records visible to the flusher and to a post-mortem reader. */
+/* Makes n reserved records visible to the flusher and to post-mortem readers. */
 static tfh_hot void tfh_publish(struct tfh_self *self, uint32_t n)
 {
 	self->head += n;
@@ -335,7 +335,7 @@ static tfh_hot void tfh_publish(struct tfh_self *self, uint32_t n)
 	self->guard &= ~TFH_GUARD_APPEND;
 }
 
-/* Fills everything but words, stream, ctx and result of a reserved record. */
+/* Fills a reserved record, except words, stream, ctx and result. */
 static tfh_hot void tfh_fill(struct tfh_self *self, struct tfh_rec *rec, uint32_t i, uint16_t fn,
 			     uint8_t kind, uint64_t t_begin, uint64_t t_end)
 {
@@ -354,8 +354,8 @@ static tfh_hot void tfh_fill(struct tfh_self *self, struct tfh_rec *rec, uint32_
 	rec->w[0] = rec->w[1] = rec->w[2] = 0;
 }
 
-/* Time of a record that belongs to what the thread is at: the records of a thread are in the order
- * of their ends, and the call that was just left is published with its end, after what names its
+/* Time for a record about what the thread is doing: a thread's records are ordered by their ends,
+ * and the call that was just left is published with its end, after the records that name its
  * handles. */
 static inline uint64_t tfh_record_time(const struct tfh_self *self)
 {
@@ -367,8 +367,8 @@ static inline uint64_t tfh_record_time(const struct tfh_self *self)
 	return begin > self->last_end ? begin : self->last_end;
 }
 
-/* Closes the call that began at `begin` without a record (aggregated calls). Returns its end time
- * in ticks; 0: it is none of this process, and not to be recorded. */
+/* Closes the call that began at `begin` without a record (aggregated calls). Returns its end in
+ * ticks, or 0 if it belongs to another process and must not be recorded. */
 static tfh_hot uint64_t tfh_leave_quiet(struct tfh_self *self, uint64_t begin)
 {
 	uint64_t now = tfh_ticks();
@@ -376,7 +376,7 @@ static tfh_hot uint64_t tfh_leave_quiet(struct tfh_self *self, uint64_t begin)
 
 	if (tfh_likely(depth < TFT_OPEN_SLOTS && self->ring->open[depth].t_begin == begin)) {
 		self->depth = depth;
-		/* A signal handler of this thread may have moved the ring since. */
+		/* A signal handler of this thread may have moved the ring. */
 		__atomic_store_n(&tfh_peek(&self->ring)->open[depth].fn, 0, __ATOMIC_RELEASE);
 	} else if (!tfh_leave_odd(self, begin)) {
 		return 0;
@@ -388,9 +388,9 @@ static tfh_hot uint64_t tfh_leave_quiet(struct tfh_self *self, uint64_t begin)
 }
 
 /*
- * Closes the call that began at `begin` and hands out its record with times, fn, kind, depth and
- * ctx filled; the caller adds words, stream, flags and result, then publishes. NULL: no room (loss
- * counted), or a call that is not recorded.
+ * Closes the call that began at `begin` and returns its record with times, fn, kind, depth and ctx
+ * filled. The caller adds words, stream, flags and result, then publishes. NULL: no space (counted
+ * as lost), or a call that is not recorded.
  */
 static tfh_hot struct tfh_rec *tfh_leave(struct tfh_self *self, uint64_t begin, enum tfh_fn fn,
 					 enum tft_kind kind)
@@ -406,17 +406,17 @@ static tfh_hot struct tfh_rec *tfh_leave(struct tfh_self *self, uint64_t begin, 
 /* ---- handles ---- */
 
 /*
- * Handles get small ids; a NAME record tells what the id stands for. All of these may publish
+ * Handles get small ids; a NAME record describes each id. All of these functions may publish
  * records: call them between tfh_enter and tfh_leave (or before), never while a record is reserved.
  *
- * Id (>0) of a handle, writing its NAME record from this thread before the first use here. `text`
- * may be NULL; `extra` as described at enum tft_name. Returns the id also when the NAME record
- * found no room (it is tried again next time); 0 when all ids for its sort are taken (intern.c).
+ * Returns the id (>0) of a handle, and writes its NAME record before the first use by this thread.
+ * `text` may be NULL; `extra` as described at enum tft_name. Returns the id even if the NAME record
+ * did not fit (it is tried again next time); 0 if all ids of its kind are in use (intern.c).
  */
 uint32_t tfh_handle_new(struct tfh_self *self, enum tft_name kind, uint64_t handle, uint64_t extra,
 			const char *text, size_t len);
 
-/* Slow half of tfh_handle_known: the id if this thread has published its NAME, else 0. */
+/* Slow path of tfh_handle_known(): the id if this thread has published its NAME, else 0. */
 uint32_t tfh_handle_find(struct tfh_self *self, enum tft_name kind, uint64_t handle);
 
 #pragma GCC visibility push(hidden)
@@ -433,7 +433,7 @@ static tfh_hot uint64_t *tfh_handle_slot(struct tfh_self *self, uint64_t key)
 	return self->room->handle_cache[(key ^ key >> 10 ^ key >> 20) & 63];
 }
 
-/* Id of a handle this thread has named before, 0 if it has not: then call tfh_handle_new with its
+/* Id of a handle that this thread has named before, else 0: then call tfh_handle_new() with its
  * text. */
 static tfh_hot uint32_t tfh_handle_known(struct tfh_self *self, enum tft_name kind, uint64_t handle)
 {
@@ -446,18 +446,18 @@ static tfh_hot uint32_t tfh_handle_known(struct tfh_self *self, enum tft_name ki
 	return tfh_handle_find(self, kind, handle);
 }
 
-/* A handle ended (destroyed, unloaded): every thread names it anew if its value comes back. */
+/* A handle was destroyed or unloaded: every thread names it again if its value is reused. */
 void tfh_handles_forget(void);
 
-/* Id of a text (op name, mark name); same rules. */
+/* Id of a text (op name, mark name), by the same rules. */
 uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text, size_t len);
 
 /* ---- aggregation ---- */
 
 /*
  * Counts one short stage call instead of recording it. AGG records are published when the table is
- * full, when the oldest entry is 10 ms old, or when tfh_agg_flush is called (a long or a consumer
- * call ends on this thread).
+ * full, when the oldest entry is 10 ms old, or by tfh_agg_flush() (when a long or a consumer call
+ * ends on this thread).
  */
 void tfh_agg_add(struct tfh_self *self, uint32_t stage, uint64_t t_begin, uint64_t t_end,
 		 uint64_t self_ticks);
@@ -469,46 +469,46 @@ void tfh_agg_flush(struct tfh_self *self);
 void tfh_init(void);
 
 /*
- * Has the recording closed by an exit handler; once per `after`. Handlers run in the reverse order
- * of their registration. After a successful cuInit: ours then precedes the driver's own. After the
- * start: it precedes the destructors of other preloads, whose functions (write, fstat,
- * clock_gettime) ours may go through, and which have let go of what they need then.
+ * Registers an exit handler that closes the recording; once per `after`. Handlers run in reverse
+ * order of registration. After a successful cuInit, ours precedes the driver's. After the start, it
+ * precedes the destructors of other preloads, whose functions (write, fstat, clock_gettime) ours
+ * may call while they still work.
  */
 enum tfh_exit_after { TFH_EXIT_AFTER_DRIVER, TFH_EXIT_AFTER_START, TFH_EXIT_AFTERS };
 void tfh_register_exit(enum tfh_exit_after after);
 
-/* Drains every ring of this process to its file and writes index and footer; `clean` = the process
- * ends regularly. Waits at most 2 s, 1 s inside a recorded call (a signal handler), and only once.
- * Safe to call more than once. */
+/* Drains every ring of this process to its file and writes index and footer; `clean`: the process
+ * ends normally. Waits at most 2 s, 1 s inside a recorded call (a signal handler), and only once.
+ * May be called more than once. */
 void tfh_finish(bool clean);
 
-/* Seals and writes what is recorded so far; waits at most `ms` milliseconds. 0 or -errno. */
+/* Seals and writes everything recorded so far; waits at most `ms` milliseconds. 0 or -errno. */
 int tfh_flush_now(unsigned ms);
 
-/* Names that the driver answered but no hook covers: counted, written to the NOTE chunk and
+/* A function that the driver has and no hook covers: counted, written to the NOTE chunk and
  * run.json. */
 void tfh_unhooked(const char *name);
 
-/* Pause and resume by the job itself (marks header). */
+/* Pause and resume by the job (marks header). */
 void tfh_pause(void);
 void tfh_resume(void);
 
-/* As tfh_map_once of base/map.h, for what most jobs never need; a refusal is told as one line:
- * `what` is not recorded. Any thread. */
+/* Like tfh_map_once() in base/map.h, for memory that most jobs never need; on failure prints one
+ * line: `what` is not recorded. Thread-safe. */
 void *tfh_memory(void *place, size_t bytes, const char *what);
 
-/* A short line on stderr (signal-safe, errno kept), at most once per process for failures that cost
- * the trace. */
+/* Prints a short line on stderr, at most once per process, for failures that cost the trace.
+ * Signal-safe; preserves errno. */
 void tfh_log_failure(const char *what, const char *remedy);
 
-/* The calling thread is about to lose the clock: its calls pass from here on, and are counted as
- * not recorded. Until the end, when it has the clock after all. */
+/* The calling thread is about to lose the clock: from here on its calls pass through and are
+ * counted as not recorded, until tfh_confine_end() if it has the clock after all. */
 void tfh_confine(void);
 void tfh_confine_end(void);
 
-/* What hooks of exec do: before the real call everything is written and closed as at an exit
- * (nothing happens in a vfork child, nor where `path` is no program; NULL: not known); when the
- * real call came back after all, recording begins anew with the next trigger. */
+/* For hooks of exec. Before the real call everything is written and closed as at an exit (but not
+ * in a vfork child, or if `path` is not a program; NULL: unknown). If the real call returned,
+ * recording starts again with the next trigger. */
 void tfh_exec_begin(const char *path);
 void tfh_exec_failed(void);
 

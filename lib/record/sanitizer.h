@@ -1,13 +1,13 @@
 /*
- * A sanitizer built into the job (of threads: TSan; of memory: MSan) sees what libc does for us,
- * but not our own stores, which are not instrumented: it would report the order that our atomics
- * give, and memory that we have filled, to the job and end it with its own exit code. What lies
- * between begin and end is not looked at. Nothing, without such a runtime.
+ * Makes a sanitizer in the job (TSan, MSan) ignore tfhook's code. It sees libc's accesses on our
+ * behalf but not our own stores, which are not instrumented. So it would report our atomics as
+ * races and memory that we have filled as uninitialised, and end the job with its own exit code.
+ * Accesses between begin and end are ignored. No effect without such a runtime.
  */
 #ifndef TFH_RECORD_SANITIZER_H
 #define TFH_RECORD_SANITIZER_H
 
-/* Of the calling thread, nested; each begin needs its end before the thread ends. */
+/* For the calling thread, nestable; each begin needs its end before the thread ends. */
 void tfh_sanitizer_ignore_begin(void);
 void tfh_sanitizer_ignore_end(void);
 

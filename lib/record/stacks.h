@@ -1,7 +1,7 @@
 /*
- * Call sites: backtraces of the calls that hurt, taken by the calling thread after the real call
- * has returned. Each distinct one is kept once and has a number, which its records cite; the
- * flusher writes them (BTRC) with the modules that their addresses lie in (MODS).
+ * Call sites: backtraces of expensive calls, taken by the calling thread after the real call has
+ * returned. Each distinct backtrace is stored once under a number that records refer to. The
+ * flusher writes them (BTRC) with the modules of their addresses (MODS).
  */
 #ifndef TFH_RECORD_STACKS_H
 #define TFH_RECORD_STACKS_H
@@ -11,45 +11,46 @@
 
 #include "record/record.h"
 
-/* Return addresses kept of one backtrace, the innermost. */
+/* Stored return addresses of one backtrace, the innermost. */
 #define TFH_STACK_FRAMES 48
 
-/* What walks a stack: hook/unwind.c. */
+/* Walks stacks: hook/unwind.c. */
 struct tfh_stack_source {
-	/* On the flusher, once: finds what it needs, its name to *by. 0 or -errno. */
+	/* Called once, on the flusher: finds the unwinder, with its name in *by. 0 or -errno. */
 	int (*open)(const char **by);
-	/* Return addresses of the calling thread, the innermost first; how many. No lock of the
-	 * job's, no malloc. */
+	/* Return addresses of the calling thread, innermost first; returns their number. Without
+	 * locks of the job or malloc. */
 	int (*walk)(void **frame, int most);
 };
 
-/* Once, at load. */
+/* Called once, at load. */
 void tfh_stacks_attach(const struct tfh_stack_source *source);
 
 #pragma GCC visibility push(hidden)
-/* Calls that took fewer ticks have no backtrace; UINT64_MAX: none has. */
+/* Calls shorter than this get no backtrace; UINT64_MAX: none does. */
 extern uint64_t tfh_stack_ticks;
 #pragma GCC visibility pop
 
-/* Number of the calling thread's backtrace, 0: none is wanted of this call, or none can be had.
- * Keeps errno. */
+/* Number of the calling thread's backtrace, 0: not wanted for this call, or not available.
+ * Preserves errno. */
 uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks);
 
-/* The same at the end of a pause outside of hooked calls: Python's frames alone, which cost a microsecond or two. */
+/* The same at the end of a pause outside hooked calls: only Python frames, which take a microsecond
+ * or two. */
 uint32_t tfh_stack_of_pause(struct tfh_self *self);
 
-/* ---- for flush.c and its neighbours, on the flusher ---- */
+/* ---- for flush.c and its neighbours, called on the flusher ---- */
 
 void tfh_stacks_open(void);
-/* Writes what is new. 0 or -errno. */
+/* Writes new backtraces. 0 or -errno. */
 int tfh_stacks_put(void);
-/* The same at any time: looks whether writing has paused, and says so when it fails. */
+/* The same at any time: checks whether writing is paused, and reports a failure. */
 void tfh_stacks_write(void);
-/* Backtraces that found the table full. */
+/* Backtraces that did not fit. */
 uint32_t tfh_stacks_unplaced(void);
-/* A new segment: it gets all that there is. */
+/* A new segment gets all existing ones. */
 void tfh_stacks_new_segment(void);
-/* Forked child, or a new recording of the same process. */
+/* In a forked child, or for a new recording of the same process. */
 void tfh_stacks_forget(void);
 
 #endif

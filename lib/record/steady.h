@@ -1,8 +1,8 @@
 /*
- * A stretch of our own code on a thread of the job that has to come to its end: a handler of the
- * job's that leaves it by siglongjmp, or a cancellation, would leave a recording that never begins,
- * a lock that stays taken, a ring that is nobody's. They wait, and calls that handlers make are
- * then recorded as any others.
+ * Protects a section of our own code on a thread of the job that must complete. A signal handler
+ * that leaves it by siglongjmp, or a cancellation, would leave a recording that never starts, a
+ * lock that stays held, or a ring without an owner. So signals and cancellation wait, and calls
+ * that handlers make are then recorded as usual.
  */
 #ifndef TFH_RECORD_STEADY_H
 #define TFH_RECORD_STEADY_H
@@ -13,14 +13,14 @@
 struct tfh_steady {
 	sigset_t old;
 	bool blocked;
-	int cancel; /* state to go back to */
+	int cancel; /* state to restore */
 };
 
-/* For some 10 us, up to 10 ms where memory is short: all signals of the calling thread wait, but
+/* For some 10 us, up to 10 ms if memory is short: blocks all signals of the calling thread, except
  * those that its own code raises (a sandbox answers system calls with SIGSYS). */
 void tfh_steady_begin(struct tfh_steady *s);
-/* For longer from here on (files are opened, maybe on a file system that hangs): signals without a
- * handler come through, which end or stop the process as they would without us. */
+/* For a longer section (opening files, perhaps on a file system that hangs): lets signals without a
+ * handler through, which end or stop the process as usual. */
 void tfh_steady_long(const struct tfh_steady *s);
 void tfh_steady_end(const struct tfh_steady *s);
 
