@@ -1,0 +1,226 @@
+/* Whole runs of TensorFlow on the CPU, made up: several models, epochs, evaluations, checkpoints, an end in
+ * the middle of a step, holes. The steps counted, the phases and the verdict are those that the trace was
+ * made from. */
+#include "tf_loops.h"
+
+/* Four models trained one after the other, each through a function of its own, and an evaluation of
+ * so many batches behind each: all of their steps are training, and those of the evaluations none.
+ */
+static struct tfh_result *sweep(int test)
+{
+	static const char *const name[] = {"__inference_one_step_10", "__inference_one_step_20",
+					   "__inference_one_step_30", "__inference_one_step_40",
+					   "__inference_one_step_50", "__inference_one_step_60",
+					   "__inference_one_step_70", "__inference_one_step_80"};
+	struct gen *g = tf();
+	double t = 100;
+
+	for (uint32_t loop = 0; loop < 8; loop++) {
+		bool eval = loop % 2;
+		g->name[TFT_NAME_OP][OP_SAVE + 1 + loop] = name[loop];
+		for (int i = 0; i < (eval ? test : 30); i++, t += eval ? 7.5 : 10) {
+			gen_get(g, 0, 1 + loop, ROOT, t, t + 6);
+			gen_exec(g, OP_GET, t, t + 6);
+			gen_exec(g, OP_SAVE + 1 + loop, t + 6.01, t + (eval ? 7.5 : 10));
+		}
+		gen_get(g, 0, 1 + loop, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		gen_exec(g, OP_GET, t, t + 0.03);
+		t += eval ? 3000 : 300; /* another model is made */
+	}
+	return gen_judge(g);
+}
+
+static void test_sweep(void **state)
+{
+	(void)state;
+	static const int test[] = {0, 8, 30};
+
+	for (int i = 0; i < 3; i++) {
+		struct tfh_result *r = sweep(test[i]);
+		gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+		assert_non_null(gen_remark(r, "4 loops with equally many batches"));
+		assert_int_equal(r->steps.total, 120);
+		assert_true(fabs(r->steps.median_s - 0.01) < 2e-4);
+		tfh_result_free(r);
+	}
+}
+
+/* Two batches are looked at to build the model, which takes long; then it is trained. What follows
+ * a batch that is an iterator's last is not the loop's own time. */
+static void test_build(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (uint32_t i = 0; i < 2; i++, t += i < 2 ? 50 : 20000) {
+		gen_get(g, 0, 40 + i, EVAL_ROOT, t, t + 5);
+		gen_exec(g, OP_GET, t, t + 5);
+	}
+	for (int i = 0; i < 60; i++)
+		t = eager_step(g, t, 2, 10, 0);
+	end_of_data(g, t);
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 60);
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		assert_int_not_equal(r->segments[i].kind, TFH_SEGMENT_EVAL);
+	tfh_result_free(r);
+}
+
+/* Two replicas, each with a thread and an iterator of its own, of which now one and now the other
+ * is a few batches ahead: neither evaluates. */
+static void test_replicas(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (uint32_t i = 0; i < 120; i++, t += 10) {
+		uint32_t replica = i / 3 % 2; /* three of one, three of the other */
+		gen_get(g, 1 + replica, 70 + replica, ROOT, t, t + 0.1);
+		if (i % 2)
+			gen_exec(g, OP_TRAIN, t + 0.5, t + 9);
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 60);
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		assert_int_not_equal(r->segments[i].kind, TFH_SEGMENT_EVAL);
+	tfh_result_free(r);
+}
+
+/* Two epochs with a new iterator each, an evaluation behind each: the training steps are counted
+ * and judged, the evaluation's are not. */
+static void test_epochs_and_eval(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (uint32_t epoch = 0; epoch < 2; epoch++) {
+		for (int i = 0; i < 40; i++, t += 10) {
+			gen_get(g, 0, 1 + epoch, ROOT, t, t + 6);
+			gen_exec(g, OP_GET, t, t + 6);
+			gen_exec(g, OP_TRAIN, t + 6.01, t + 10);
+		}
+		gen_get(g, 0, 1 + epoch, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		gen_exec(g, OP_GET, t, t + 0.03);
+		t += 300; /* the evaluation is set up */
+		for (int i = 0; i < 10; i++, t += 12) {
+			gen_get(g, 0, 10 + epoch, EVAL_ROOT, t, t + 0.1);
+			gen_exec(g, OP_GET, t, t + 0.1);
+			gen_exec(g, OP_TEST, t + 0.11, t + 12);
+		}
+		gen_get(g, 0, 10 + epoch, EVAL_ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		t += 50;
+	}
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	assert_int_equal(r->steps.total, 80);
+	gen_part(r, TFH_PART_INPUT, 6);
+	uint32_t evals = 0, eval_steps = 0;
+	for (uint64_t i = 0; i < r->n_step; i++)
+		eval_steps += r->step[i].segment == TFH_SEGMENT_EVAL;
+	assert_int_equal(eval_steps, 20);
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		if (r->segments[i].kind == TFH_SEGMENT_EVAL)
+			evals = r->segments[i].count;
+	assert_int_equal(evals, 2);
+	tfh_result_free(r);
+}
+
+/* Every 20th step writes a checkpoint: a phase of its own, not part of what a step is judged by. */
+static void test_checkpoint(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (int i = 1; i <= 80; i++) {
+		t = eager_step(g, t, 0.2, 10, 0);
+		if (i % 20 == 10) {
+			gen_exec(g, OP_SAVE, t, t + 150);
+			t += 151;
+		}
+	}
+	end_of_data(g, t);
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	assert_int_equal(r->steps.total, 80);
+	uint32_t saves = 0;
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		if (r->segments[i].kind == TFH_SEGMENT_CHECKPOINT)
+			saves = r->segments[i].count;
+	assert_int_equal(saves, 4);
+	tfh_result_free(r);
+}
+
+/* Killed in the middle of a step: the batch was taken, so the step counts. */
+static void test_cut_off(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (int i = 0; i < 30; i++)
+		t = eager_step(g, t, 4, 6, 0);
+	gen_get(g, 0, 1, ROOT, t, t + 4);
+	gen_exec(g, OP_GET, t, t + 4);
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 31);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	tfh_result_free(r);
+}
+
+/* Steps that a hole touches are unclassified; with most of them so, there is no verdict but a
+ * reason. */
+static void test_holes(void **state)
+{
+	(void)state;
+	for (int wide = 0; wide < 2; wide++) {
+		struct gen *g = tf();
+		double t = 100;
+		for (int i = 0; i < 50; i++)
+			t = eager_step(g, t, 10, 5, 0);
+		end_of_data(g, t);
+		g->n_hole = 1;
+		g->hole[0] = (struct tfh_hole){.thread = 0,
+					       .t0 = gen_ns(wide ? 110 : 401),
+					       .t1 = gen_ns(wide ? 860 : 402)};
+		struct tfh_result *r = gen_judge(g);
+		assert_int_equal(r->steps.total, 50);
+		if (wide) {
+			assert_int_equal(r->verdict.cls, TFH_CLASS_UNCLASSIFIED);
+			assert_non_null(gen_says(r, "holes in the recording"));
+		} else {
+			assert_int_equal(r->steps.unclassified, 1);
+			gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+		}
+		tfh_result_free(r);
+	}
+}
+
+/* Six steps are judged on those that are whole and not the first, and never with high confidence.
+ */
+static void test_few_steps(void **state)
+{
+	(void)state;
+	struct tfh_result *r = eager(6, 20, 5, 0);
+
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	assert_int_equal(r->steps.total, 6);
+	assert_int_equal(r->steps.count, 4);
+	assert_int_equal(r->verdict.confidence, TFH_CONFIDENCE_MEDIUM);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sweep),	   cmocka_unit_test(test_build),
+		cmocka_unit_test(test_replicas),   cmocka_unit_test(test_epochs_and_eval),
+		cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_cut_off),
+		cmocka_unit_test(test_holes),	   cmocka_unit_test(test_few_steps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
