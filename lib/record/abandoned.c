@@ -151,8 +151,8 @@ static void close_elsewhere(uint64_t begin)
 	struct tfh_rec *records;
 	uint32_t n;
 
-	for (uint32_t i = 0; i < tfh_cold_count(); i++)
-		close_slot(tfh_cold_at(i, &records), begin);
+	for (uint32_t i = 0; i < tfh_early_count(); i++)
+		close_slot(tfh_early_at(i, &records), begin);
 	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
 		return;
 	n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);

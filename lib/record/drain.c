@@ -196,15 +196,15 @@ static uint32_t drain_all(bool force, bool *blocked)
 	struct tfh_journal *j = &tfh_p.journal;
 	uint32_t n, moved = 0;
 
-	for (uint32_t i = 0; i < tfh_cold_count() && !*blocked; i++) {
+	for (uint32_t i = 0; i < tfh_early_count() && !*blocked; i++) {
 		struct tfh_rec *records;
-		struct tft_ring *ring = tfh_cold_at(i, &records);
+		struct tft_ring *ring = tfh_early_at(i, &records);
 
 		/* At an end this may be the last time that anybody looks. */
-		if (!tfh_cold_claim(ring, force))
+		if (!tfh_early_claim(ring, force))
 			continue;
 		moved += drain_ring(ring, records, true, blocked);
-		tfh_cold_release(ring);
+		tfh_early_release(ring);
 	}
 	/* Read here: while we waited for a claim its thread may have moved all to a new slot. */
 	n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);

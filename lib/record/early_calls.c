@@ -40,7 +40,7 @@ static uint8_t *cold_map(void)
 	return none;
 }
 
-struct tft_ring *tfh_cold_ring(struct tfh_rec **records)
+struct tft_ring *tfh_early_ring(struct tfh_rec **records)
 {
 	uint8_t *base = cold_map();
 	uint32_t i;
@@ -55,14 +55,14 @@ struct tft_ring *tfh_cold_ring(struct tfh_rec **records)
 	return (struct tft_ring *)base;
 }
 
-uint32_t tfh_cold_count(void)
+uint32_t tfh_early_count(void)
 {
 	uint32_t n = __atomic_load_n(&cold_used, __ATOMIC_ACQUIRE);
 
 	return (n < cold_most ? n : cold_most) - cold_first;
 }
 
-struct tft_ring *tfh_cold_at(uint32_t i, struct tfh_rec **records)
+struct tft_ring *tfh_early_at(uint32_t i, struct tfh_rec **records)
 {
 	uint8_t *ring = cold_base + (cold_first + i) * COLD_BYTES;
 
@@ -83,33 +83,33 @@ static uint32_t *lock_of(const struct tft_ring *ring)
 	return &cold_lock[(size_t)((const uint8_t *)ring - cold_base) / COLD_BYTES];
 }
 
-bool tfh_cold_claim(const struct tft_ring *ring, bool wait)
+bool tfh_early_claim(const struct tft_ring *ring, bool wait)
 {
 	return wait ? tfh_lock(lock_of(ring)) : tfh_lock_try(lock_of(ring));
 }
 
-void tfh_cold_release(const struct tft_ring *ring)
+void tfh_early_release(const struct tft_ring *ring)
 {
 	tfh_unlock(lock_of(ring));
 }
 
 /* A call open across the fork still writes into the old ring, so the memory stays and is wiped. */
-void tfh_cold_forget(void)
+void tfh_early_forget(void)
 {
 	if (!cold_base)
 		return;
 	cold_first = 0;
-	for (uint32_t i = 0; i < tfh_cold_count(); i++)
+	for (uint32_t i = 0; i < tfh_early_count(); i++)
 		madvise(cold_base + i * COLD_BYTES, COLD_BYTES, MADV_DONTNEED);
 	cold_used = 0;
 }
 
 /* Threads may be inside calls that end on these rings, which must not be other threads' then. */
-void tfh_cold_renew(void)
+void tfh_early_renew(void)
 {
 	if (!cold_base)
 		return;
-	cold_first += tfh_cold_count();
+	cold_first += tfh_early_count();
 	if (cold_first <= cold_most / 2)
 		return;
 	__atomic_store_n(&cold_base, NULL, __ATOMIC_RELEASE);

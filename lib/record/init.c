@@ -178,7 +178,7 @@ static void after_fork(void)
 {
 	tfh_rings_forked();
 	tfh_journal_disown(&tfh_p.journal);
-	tfh_cold_forget();
+	tfh_early_forget();
 	forget_recording();
 	tfh_self_forked(&tfh_self);
 	if (tfh_mode == TFH_MODE_HOLD) /* the parent is leaving */
@@ -225,7 +225,7 @@ static void begin_anew(void)
 		return;
 	}
 	tfh_journal_release(&tfh_p.journal);
-	tfh_cold_renew();
+	tfh_early_renew();
 	forget_recording();
 	__atomic_store_n(&tfh_mode, TFH_MODE_COLD, __ATOMIC_RELEASE);
 }

@@ -71,7 +71,7 @@ struct tfh_rundir {
 	char job[160];	  /* identity of the launch */
 	struct tfh_access access;
 	bool of_sagemaker; /* it keeps only one directory of a job */
-	const char *why; /* reason why tfh_rundir_open failed if not its errno; else NULL */
+	const char *why;   /* reason why tfh_rundir_open failed if not its errno; else NULL */
 	struct tfh_job_rank rank;
 };
 
@@ -104,18 +104,18 @@ pid_t tfh_raw_getpid(void);
 /* ---- early_calls.c: before the first trigger ---- */
 
 /* The calling thread's ring in plain memory, or NULL at the limit. */
-struct tft_ring *tfh_cold_ring(struct tfh_rec **records);
-uint32_t tfh_cold_count(void);
-struct tft_ring *tfh_cold_at(uint32_t i, struct tfh_rec **records);
+struct tft_ring *tfh_early_ring(struct tfh_rec **records);
+uint32_t tfh_early_count(void);
+struct tft_ring *tfh_early_at(uint32_t i, struct tfh_rec **records);
 bool tfh_ring_is_cold(const struct tft_ring *ring);
 /* The claimant of an early ring may move its records: its thread into the journal's ring, or the
  * flusher into staging. `wait`: at most 10 ms for the other one. */
-bool tfh_cold_claim(const struct tft_ring *ring, bool wait);
-void tfh_cold_release(const struct tft_ring *ring);
+bool tfh_early_claim(const struct tft_ring *ring, bool wait);
+void tfh_early_release(const struct tft_ring *ring);
 /* In a forked child: the parent's calls do not belong to it. */
-void tfh_cold_forget(void);
+void tfh_early_forget(void);
 /* After a failed exec: used memory is not used again, and stays mapped. */
-void tfh_cold_renew(void);
+void tfh_early_renew(void);
 
 /* ---- journal.c / place.c ---- */
 
@@ -167,16 +167,16 @@ static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uin
 /* ---- journal_maps.c: the address space of journals ---- */
 
 /* A journal was mapped. Called by the starter. */
-void tfh_kept_add(void *base, size_t size);
+void tfh_journal_map_add(void *base, size_t size);
 /* The calling thread takes its first ring in a journal, or has left its last one or one of another
  * recording (NULL: had none). */
-void tfh_kept_enter(const struct tft_ring *ring);
-void tfh_kept_leave(const struct tft_ring *ring);
+void tfh_journal_map_enter(const struct tft_ring *ring);
+void tfh_journal_map_leave(const struct tft_ring *ring);
 /* The recording is over and no thread is taking a ring: frees the pages, and the addresses once all
  * threads have left. */
-void tfh_kept_over(void *base, size_t size);
+void tfh_journal_map_over(void *base, size_t size);
 /* In a forked child: the parent's mappings do not exist. */
-void tfh_kept_forget(void);
+void tfh_journal_map_forget(void);
 
 /* ---- abandoned.c ---- */
 

@@ -161,7 +161,7 @@ int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (j->slot_use == MAP_FAILED)
 		return -ENOMEM;
-	tfh_kept_add(j->base, j->size);
+	tfh_journal_map_add(j->base, j->size);
 	j->head = (struct tft_journal *)j->base;
 	j->slots = (struct tft_slot *)(j->base + slots_off);
 	j->staging = (struct tft_staging *)(j->base + staging_off);
@@ -294,13 +294,13 @@ void tfh_journal_release(struct tfh_journal *j)
 
 	close_own(j);
 	memset(j, 0, sizeof(*j));
-	tfh_kept_over(was.base, was.size);
+	tfh_journal_map_over(was.base, was.size);
 	munmap(was.slot_use, TFT_JOURNAL_SLOTS);
 }
 
 void tfh_journal_disown(struct tfh_journal *j)
 {
-	tfh_kept_forget();
+	tfh_journal_map_forget();
 	if (!j->base)
 		return;
 	/* DONTFORK left a hole. Nothing else can have been mapped there since: the child has one

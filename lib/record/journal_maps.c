@@ -29,7 +29,7 @@ static struct kept *kept_of(const void *place)
 	return NULL;
 }
 
-void tfh_kept_add(void *base, size_t size)
+void tfh_journal_map_add(void *base, size_t size)
 {
 	for (int i = 0; i < KEPT; i++)
 		if (!__atomic_load_n(&kept[i].base, __ATOMIC_RELAXED)) {
@@ -41,7 +41,7 @@ void tfh_kept_add(void *base, size_t size)
 		}
 }
 
-void tfh_kept_enter(const struct tft_ring *ring)
+void tfh_journal_map_enter(const struct tft_ring *ring)
 {
 	struct kept *k = kept_of(ring);
 
@@ -49,7 +49,7 @@ void tfh_kept_enter(const struct tft_ring *ring)
 		__atomic_fetch_add(&k->threads, 1, __ATOMIC_RELAXED);
 }
 
-void tfh_kept_leave(const struct tft_ring *ring)
+void tfh_journal_map_leave(const struct tft_ring *ring)
 {
 	struct kept *k = ring ? kept_of(ring) : NULL;
 
@@ -74,7 +74,7 @@ static void reclaim(uint64_t now)
 	}
 }
 
-void tfh_kept_over(void *base, size_t size)
+void tfh_journal_map_over(void *base, size_t size)
 {
 	uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 	struct kept *k = kept_of(base);
@@ -87,7 +87,7 @@ void tfh_kept_over(void *base, size_t size)
 		k->since = now;
 }
 
-void tfh_kept_forget(void)
+void tfh_journal_map_forget(void)
 {
 	for (int i = 0; i < KEPT; i++)
 		__atomic_store_n(&kept[i].base, NULL, __ATOMIC_RELAXED);

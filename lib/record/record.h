@@ -105,9 +105,9 @@ struct tfh_self {
 	uint32_t guard;			 /* TFH_GUARD_APPEND and a count of our own code */
 	uint64_t guard_at;		 /* stack address where our own code began */
 	struct tfh_record_frame filling; /* with TFH_GUARD_APPEND: whose record is being filled */
-	uint64_t since; /* ticks: earlier calls belong to a parent process */
-	uint32_t stage; /* innermost open stage id, for open slots */
-	uint32_t ctx;	/* current context id as last seen by the CUDA hooks, 0 = unknown */
+	uint64_t since;			 /* ticks: earlier calls belong to a parent process */
+	uint32_t stage;			 /* innermost open stage id, for open slots */
+	uint32_t ctx; /* current context id as last seen by the CUDA hooks, 0 = unknown */
 	uint32_t handle_generation; /* room->handle_cache is valid while this equals
 				     * tfh_handle_generation */
 	uint32_t rearmed;	    /* how often the thread recorded again after its destructor

@@ -96,17 +96,17 @@ static void collect_losses(void)
 		add_loss(NULL, beyond - j->head->beyond_seen, 0, TFT_LOSS_THREAD,
 			 __atomic_exchange_n(&j->head->beyond_first, 0, __ATOMIC_RELAXED),
 			 __atomic_load_n(&j->head->beyond_last, __ATOMIC_RELAXED));
-	for (uint32_t i = 0; i < tfh_cold_count(); i++) {
+	for (uint32_t i = 0; i < tfh_early_count(); i++) {
 		struct tfh_rec *records;
-		struct tft_ring *ring = tfh_cold_at(i, &records);
+		struct tft_ring *ring = tfh_early_at(i, &records);
 
 		/* Claimed until settled: its thread takes its counts along when it moves. */
-		if (ring->dropped != ring->drop_seen && tfh_cold_claim(ring, false)) {
+		if (ring->dropped != ring->drop_seen && tfh_early_claim(ring, false)) {
 			uint32_t n_before = losses.n;
 
 			ring_loss(ring);
 			if (losses.n == n_before)
-				tfh_cold_release(ring);
+				tfh_early_release(ring);
 		}
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -131,7 +131,7 @@ static void release_cold(void)
 {
 	for (uint32_t i = 0; i < losses.n; i++)
 		if (losses.of[i].ring && tfh_ring_is_cold(losses.of[i].ring))
-			tfh_cold_release(losses.of[i].ring);
+			tfh_early_release(losses.of[i].ring);
 }
 
 /* Where the LOSS chunk will lie, so that a kill right after its write does not count it twice. */

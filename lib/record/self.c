@@ -126,7 +126,7 @@ static void empty_cold(struct tft_ring *old, const struct tft_ring *ring)
 	if (ring->head - old->tail <= ring->mask + 1ull)
 		old->tail = ring->head;
 	old->drop_seen = old->dropped;
-	tfh_cold_release(old);
+	tfh_early_release(old);
 }
 
 /* Fills the header of a fresh ring and makes it the thread's own; open calls and running totals
@@ -136,7 +136,7 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 {
 	struct tft_ring *before = self->ring, *old = tfh_own_ring(self) ? before : NULL;
 	/* Not claimed: the flusher is moving the records itself. */
-	bool cold = old && tfh_ring_is_cold(old) && tfh_cold_claim(old, false);
+	bool cold = old && tfh_ring_is_cold(old) && tfh_early_claim(old, false);
 
 	ring->mask = mask;
 	ring->tid = old ? old->tid : (uint32_t)syscall(SYS_gettid);
@@ -157,7 +157,7 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 	if (cold)
 		copy_cold(old, self->records, ring, records);
 	if (!tfh_ring_is_cold(ring) && (!old || tfh_ring_is_cold(old)))
-		tfh_kept_enter(ring);
+		tfh_journal_map_enter(ring);
 	self->ring = ring;
 	self->records = records;
 	self->mask = mask;
@@ -168,7 +168,7 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 	if (old)
 		ring_retire(old);
 	else
-		tfh_kept_leave(before);
+		tfh_journal_map_leave(before);
 }
 
 static bool ring_in_journal(struct tfh_self *self, bool large)
@@ -200,7 +200,7 @@ static bool ring_grow(struct tfh_self *self)
 static bool ring_in_memory(struct tfh_self *self)
 {
 	struct tfh_rec *records;
-	struct tft_ring *ring = tfh_cold_ring(&records);
+	struct tft_ring *ring = tfh_early_ring(&records);
 
 	if (!ring)
 		return false;
@@ -245,7 +245,7 @@ static void thread_end(void *arg)
 		tfh_agg_flush(self);
 		ring_retire(self->ring);
 	}
-	tfh_kept_leave(self->ring);
+	tfh_journal_map_leave(self->ring);
 	self->ring = NULL;
 	self->head = self->tail_cache = 0;
 	self->rearmed++;
