@@ -11,22 +11,22 @@
 
 #include <stddef.h>
 
-/* As realloc, of an array of `had` bytes; new bytes are not set. NULL: out of memory, `old` stays
- * as it is. Only memory from here may be given, or NULL. */
+/* Like realloc, for an array of `had` bytes; new bytes are not initialised. NULL when out of
+ * memory, with `old` unchanged. `old` must be from here, or NULL. */
 void *tfh_big_resize(void *old, size_t had, size_t bytes);
-/* n zeroed elements; NULL: out of memory. */
+/* n zeroed elements; NULL when out of memory. */
 void *tfh_big_array(size_t n, size_t size);
 void tfh_big_free(void *p);
 
-/* An unlinked temporary file in the arrays' directory; -1: none can be made. */
+/* An unlinked temporary file in the arrays' directory; -1 on failure. */
 int tfh_big_file(void);
 
-/* Gives back the pages of arrays in files until they are touched again. */
+/* Releases the pages of arrays in files until they are accessed again. */
 void tfh_big_trim(void);
-/* Bytes of all arrays in files. */
+/* Total bytes of arrays in files. */
 size_t tfh_big_filed(void);
 
-/* Room for one more element than n. 0 or -ENOMEM. */
+/* Ensures capacity for n + 1 elements. 0 or -ENOMEM. */
 int tfh_big_grow(void **v, size_t *cap, size_t n, size_t size);
 
 /* Called for each element by a loop over long arrays. */

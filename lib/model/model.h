@@ -1,7 +1,7 @@
 /*
- * A run as the analyser sees it: processes, threads, names, and one merged time line of host calls
- * (and, where there are any, device ops), whatever the source. Times are nanoseconds since the
- * run's start unless said otherwise.
+ * A run as the analysis sees it, whatever the source: processes, threads, names, and one merged
+ * time line of host calls (and device ops, if any). Times are nanoseconds since the run's start
+ * unless noted.
  */
 #ifndef TFH_MODEL_H
 #define TFH_MODEL_H
@@ -26,42 +26,42 @@ struct tfh_in_flight {
 	uint32_t thread; /* index in tfh_run_thread */
 	double open_s;
 	const char *detail; /* "stream 7", bytes, stage name, or "" */
-	uint64_t handle;    /* of a wait: the stream or event that is waited for, 0 all */
+	uint64_t handle;    /* of a wait: the stream or event waited for, 0: all */
 	uint32_t process;
 	int64_t begin_ns;
-	/* The last time that its thread was looked at inside of it; look_ns 0: nobody did. */
+	/* The last sample of its thread during this call; look_ns 0: none. */
 	int64_t look_ns;
-	uint32_t place; /* in Python code (tfh_run_place), 0: not known */
+	uint32_t place; /* in Python code (tfh_run_place), 0: unknown */
 	uint16_t state; /* enum tft_look */
 };
 
 /* A library that a process had loaded. */
 struct tfh_software {
-	const char *name, *version, *path; /* version: "?" where nothing told it */
+	const char *name, *version, *path; /* version: "?" if unknown */
 };
 
-#define TFH_SOFTWARE_MOST 64u /* of a process; more is no recorder's */
+#define TFH_SOFTWARE_MOST 64u /* per process; no recorder writes more */
 
 struct tfh_process {
 	const char *host, *exe;
 	uint32_t pid, ppid;
 	int32_t rank;		   /* -1: none */
-	int32_t world;		   /* ranks of the job, -1: not known */
+	int32_t world;		   /* ranks of the job, -1: unknown */
 	int64_t start_ns, last_ns; /* first and last event */
-	int64_t born_ns;	   /* when the process began; start_ns where that is not known */
-	int64_t heard_ns;	   /* when it was last known to live: not before last_ns */
+	int64_t born_ns;	   /* start of the process; start_ns if unknown */
+	int64_t heard_ns;	   /* last sign of life: not before last_ns */
 	uint64_t events, dropped, bad_chunks, tail_bytes;
-	uint64_t unnamed; /* uses of names that found no id of their own */
-	const char *
-		no_python; /* why its Python stacks were not read, NULL: they were, or it had none */
+	uint64_t unnamed;      /* uses of names that got no id */
+	const char *no_python; /* why its Python stacks were not read, NULL: they were, or it had
+			    * none */
 	const struct tfh_software *software; /* [n_software] */
 	uint32_t n_software;
 	uint64_t priced; /* rows of base/priced.def that applied to it, as bits */
 	bool clean_end, live;
-	bool by_monotonic;	   /* times are CLOCK_MONOTONIC, as no counter could be trusted */
+	bool by_monotonic;	   /* times are CLOCK_MONOTONIC, since no counter was reliable */
 	bool has_gpu, has_tf;	   /* any driver call, any TensorFlow call */
 	uint32_t segments;	   /* files */
-	uint32_t segments_missing; /* at least so many more there were, by their numbers */
+	uint32_t segments_missing; /* at least this many more existed, by their numbers */
 	uint64_t clock_residual_ns;
 };
 
@@ -85,39 +85,38 @@ struct tfh_event {
 	uint64_t number; /* record number in its thread */
 };
 
-/* The newest run directory (tfhook-*) of this user's below "."; others' are read when they are
- * named. False: there is none. */
+/* The newest run directory (tfhook-*) of this user below "."; those of others are read only if
+ * named. False if there is none. */
 bool tfh_run_newest(char *out, size_t cap);
 
-/* Opens run directories, .tft files, or (later) foreign traces; with none, the newest run directory
+/* Opens run directories, .tft files, or foreign traces; without paths, the newest run directory
  * below ".". Left-over journals of ended processes on this host are read too (never modified). */
 int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, struct tfh_err *err);
 void tfh_run_close(struct tfh_run *run);
 
 enum tfh_source tfh_run_source(const struct tfh_run *run);
-/* Whether it was built in memory (model/built/build.h): there are no .tft files. */
+/* Whether the run was built in memory (model/built/build.h), without .tft files. */
 bool tfh_run_is_built(const struct tfh_run *run);
 const char *tfh_run_path(const struct tfh_run *run);
-/* Opens run.json or end.json of a run directory for reading; NULL where there is no such regular
- * file. The caller closes it. */
+/* Opens run.json or end.json of a run directory for reading; NULL if there is no such regular file.
+ * The caller closes it. */
 FILE *tfh_open_facts(const char *dir, const char *name);
 uint32_t tfh_run_command(const struct tfh_run *run, const char *const **argv);
 const char *tfh_run_host(const struct tfh_run *run);
 int64_t tfh_run_start_realtime_ns(const struct tfh_run *run);
 int64_t tfh_run_wall_ns(const struct tfh_run *run);
-/* When the run ended on the axis of its events: no earlier than its last event. */
+/* The end of the run on its events' axis: not before its last event. */
 int64_t tfh_run_end_ns(const struct tfh_run *run);
-/* Calls unpacked so far, over all passes; for another thread that watches. 0 for an imported trace. */
+/* Calls decoded so far, over all passes; may be read by another thread. 0 for an imported trace. */
 uint64_t tfh_run_unpacked(const struct tfh_run *run);
-/* How the run ended, TFH_END_NONE if nothing tells. */
+/* How the run ended, TFH_END_NONE if unknown. */
 enum tfh_end tfh_run_end(const struct tfh_run *run, int *code_or_signal);
 uint32_t tfh_run_in_flight(const struct tfh_run *run, const struct tfh_in_flight **out);
 uint32_t tfh_run_processes(const struct tfh_run *run, const struct tfh_process **out);
 uint32_t tfh_run_threads(const struct tfh_run *run, const struct tfh_thread_info **out);
 uint32_t tfh_run_unhooked(const struct tfh_run *run, const char *const **names);
-/* Files found in a directory that could not be read, each with its reason in a line; the others
- * were.
- */
+/* Files in a directory that could not be read, each with its reason in one line; the others were
+ * read. */
 uint32_t tfh_run_unreadable(const struct tfh_run *run, const char *const **why);
 
 /* Text of a NAME by (process, kind, id); "" if unknown. `extra` may be NULL. */
@@ -130,18 +129,18 @@ struct tfh_merge;
 int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out,
 		   struct tfh_err *err);
 bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev);
-/* The same without a copy: good until the one after it is asked for; NULL at the end or on error.
- */
+/* The same without a copy: valid until the call after the next; NULL at the end or on error. */
 const struct tfh_event *tfh_merge_look(struct tfh_merge *m);
-/* `fn` sees each block of events before it is handed out, and NULL behind the last one. */
+/* `fn` receives each block of events before its events are returned, and NULL after the last one.
+ */
 struct tfh_block;
 void tfh_merge_tap(struct tfh_merge *m, void (*fn)(void *arg, const struct tfh_block *b),
 		   void *arg);
 int tfh_merge_error(const struct tfh_merge *m, struct tfh_err *err);
 void tfh_merge_close(struct tfh_merge *m);
 
-/* Holes: intervals in which records of a process are known to be missing. That a chunk is damaged
- * shows when a pass has come to it: those that a pass finds are among them when it ends. */
+/* Holes: intervals in which records of a process are missing. Damaged chunks are found during a
+ * pass, and are included when it ends. */
 struct tfh_hole {
 	uint32_t process, thread;
 	int64_t t0, t1;
@@ -149,8 +148,8 @@ struct tfh_hole {
 };
 uint32_t tfh_run_holes(const struct tfh_run *run, const struct tfh_hole **out);
 
-/* Stretches whose records were given up for TFHOOK_MAX_SIZE; in order of time per process. Nothing
- * is known to be idle there. */
+/* Intervals whose records were discarded for TFHOOK_MAX_SIZE, in time order per process. They must
+ * not be taken as idle. */
 struct tfh_stretch {
 	uint32_t process;
 	int64_t t0, t1;
@@ -158,13 +157,13 @@ struct tfh_stretch {
 };
 uint32_t tfh_run_stretches(const struct tfh_run *run, const struct tfh_stretch **out);
 
-/* What is left of one chunk of such a stretch: its sketch, in times of the run. */
+/* The sketch of one chunk in such an interval, in run times. */
 struct tfh_digest_fn {
 	const struct tfh_fn_info *fn;
 	uint64_t count;
 	int64_t ns; /* sum */
 };
-struct tfh_digest_clock { /* calls of one kind that could be the step clock; key: as in FORMAT.md */
+struct tfh_digest_clock { /* calls of one kind that could be the step clock; key as in FORMAT.md */
 	const struct tfh_fn_info *fn;
 	uint32_t key;
 	uint64_t count;
@@ -177,11 +176,12 @@ struct tfh_digest {
 	struct tfh_digest_fn fn[TFT_SKETCH_FNS];
 	struct tfh_digest_clock clock[TFT_SKETCH_CLOCKS];
 };
-/* All of a process, in order of time; a callback's -errno ends it. Nothing is decoded. */
+/* All of a process, in time order; a negative errno from the callback ends it. Nothing is decoded.
+ */
 typedef int (*tfh_digest_cb)(void *arg, const struct tfh_digest *d);
 int tfh_run_digests(struct tfh_run *run, uint32_t process, tfh_digest_cb cb, void *arg);
 
-/* One machine sample a second (SAMP). */
+/* One machine sample per second (SAMP). */
 struct tfh_sample {
 	int64_t t;
 	double cpu_s;	    /* process CPU seconds since the last sample */
@@ -191,26 +191,26 @@ struct tfh_sample {
 	uint64_t read_bytes, write_bytes;
 	/* All 0: not recorded. */
 	uint64_t faults; /* page faults without reading from disk, since the last sample */
-	double fault_s;	 /* what one takes on this machine at least */
+	double fault_s;	 /* least duration of one on this machine */
 	double system_s; /* of cpu_s, in the kernel */
 	uint64_t resident_bytes, page_bytes;
 };
 /*
- * One value of a meter of the machine (base/meters.def) over the time of a recording: the mean by
- * time, least and greatest reading, and means of equal parts of the time from t0 on (NAN: no
- * reading). In the table's unit; rates are a second's.
+ * One value of a machine meter (base/meters.def) over a recording: time-weighted mean, smallest and
+ * largest reading, and the means of equal intervals from t0 on (NAN: no reading). In the table's
+ * unit; rates are per second.
  */
 #define TFH_METER_POINTS 256u
 struct tfh_meter_line {
 	enum tfh_meter meter;
 	uint32_t value; /* 0 or 1: the first or second of the row */
-	int device;	/* ordinal in the process, -1: of the machine */
+	int device;	/* ordinal in the process, -1: the machine's */
 	double mean, least, most, time_s;
 	int64_t t0, width_ns;
 	float *point; /* [n], n at most TFH_METER_POINTS */
 	uint32_t n, cap;
 };
-/* Of a process, in the table's order; what was not read is not there. The run's own. */
+/* Meters of a process in table order, without those that were not read. Owned by the run. */
 uint32_t tfh_run_meters(const struct tfh_run *run, uint32_t process,
 			const struct tfh_meter_line **out);
 

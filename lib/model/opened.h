@@ -1,13 +1,13 @@
 /*
- * The inside of an opened run.
+ * Internals of an opened run.
  *
- * - open/: files, processes, what is missing, left-over journals, run.json and end.json
- * - getters.c: what a run is asked for; opened.c: what all the others need of it
- * - timeline/: the host calls of all threads in one order, with names and what addresses are
+ * - open/: files, processes, missing files, left-over journals, run.json and end.json
+ * - getters.c: queries of a run; opened.c: shared helpers
+ * - timeline/: the host calls of all threads in one order, with names and the kind of addresses
  * - ops/: device ops, each with the call that issued it (device_ops.h)
  * - symbols/: backtraces as functions, names of kernels
- * - built/: a run out of another tool's trace, all of it in memory
- * - ahead.c: what a thread makes ahead; big.c: arrays as long as a run
+ * - built/: a run made from another tool's trace, entirely in memory
+ * - ahead.c: blocks prepared by a thread; big.c: arrays as long as a run
  */
 #ifndef TFH_MODEL_OPENED_H
 #define TFH_MODEL_OPENED_H
@@ -29,7 +29,7 @@ struct tfh_names {
 	uint32_t n[TFH_MODEL_NAME_KINDS];
 };
 
-/* A text that still misses parts: NAME record seen, its EXT records follow on the same thread. */
+/* An incomplete text: its NAME record was read, and its EXT records follow on the same thread. */
 struct tfh_name_part {
 	char *text;
 	uint32_t want, have;
@@ -40,7 +40,7 @@ struct tfh_chunk {
 	uint32_t file, chunk;
 	uint64_t t_first, t_last; /* ticks */
 	int64_t first_ns;	  /* t_first on the axis of the run */
-	bool damaged;		  /* and noted as such */
+	bool damaged;		  /* and already noted */
 };
 
 struct tfh_file {
@@ -59,15 +59,15 @@ struct tfh_model_proc {
 	int64_t shift; /* run time = MONOTONIC ns + shift */
 	struct tfh_chunk *chunk;
 	uint32_t n_chunk, cap_chunk;
-	struct tfh_chunk *digest; /* chunks whose records were given up */
+	struct tfh_chunk *digest; /* chunks whose records were discarded */
 	uint32_t n_digest, cap_digest;
 	struct tfh_names names;
-	uint32_t name_count[TFH_MODEL_NAME_KINDS]; /* of a built run: ids given */
-	/* By index in the process: pages of the index in the run +1, NULL where there is no
-	 * thread. An index may be a million, in a file of 300 bytes, too. */
+	uint32_t name_count[TFH_MODEL_NAME_KINDS]; /* of a built run: ids in use */
+	/* Index in the run +1, in pages by index in the process; NULL where there is no thread. An
+	 * index may be a million even in a file of 300 bytes. */
 	uint32_t **thread_page;
 	uint32_t n_thread; /* one more than the greatest index */
-	uint32_t next;	   /* process whose identity hashes alike, +1 (add_file.c) */
+	uint32_t next;	   /* next process with the same identity hash, +1 (add_file.c) */
 	struct tfh_sample *sample;
 	uint32_t n_sample, cap_sample;
 	uint64_t sample_cpu, sample_flusher, sample_delay, sample_read, sample_write, sample_faults,
@@ -75,9 +75,9 @@ struct tfh_model_proc {
 	struct tfh_meter_line *meter;
 	uint32_t n_meter, cap_meter;
 	struct tfh_meter_before *meter_before; /* NULL until there is a reading */
-	struct tfh_gpu *gpu;		       /* device times; NULL until somebody asks */
-	struct tfh_sites *sites;	       /* backtraces; NULL until somebody asks */
-	struct tfh_places *places;	       /* lines of Python, likewise */
+	struct tfh_gpu *gpu;		       /* device times; NULL until requested */
+	struct tfh_sites *sites;	       /* backtraces; NULL until requested */
+	struct tfh_places *places;	       /* Python lines, likewise */
 };
 
 struct tfh_built; /* built/built.c: events and ops of a run that was built in memory */
@@ -90,7 +90,7 @@ struct tfh_run {
 	struct tfh_file *file;
 	uint32_t n_file, cap_file;
 	struct tfh_model_proc *proc;
-	struct tfh_process *process; /* what is shown; filled when all is known */
+	struct tfh_process *process; /* the public view; filled when complete */
 	uint32_t n_proc, cap_proc;
 	uint32_t *bucket; /* by hash of their identity: the newest process, +1 */
 	uint32_t n_bucket;
@@ -113,37 +113,36 @@ struct tfh_run {
 	enum tfh_end end;
 	int end_number;
 	char *temp_dir;
-	/* Calls unpacked, over all passes, by any thread; a copy of the run counts into the same. */
+	/* Calls decoded, over all passes, by any thread; copies of the run share the counter. */
 	uint64_t *unpacked;
 };
 
 /* ---- opened.c ---- */
 
-/* Makes room for one more element of an array; 0 or -ENOMEM. */
+/* Ensures capacity for one more element. 0 or -ENOMEM. */
 int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size);
-/* Ticks of a file on the axis of the run. */
+/* Converts a file's ticks to run time. */
 int64_t tfh_run_ns(const struct tfh_run *run, uint32_t file, uint64_t ticks);
 
-/* Of a process' thread, by its index in the process: its index in the run, UINT32_MAX when nothing
- * is known of it. */
+/* Index in the run of a process' thread, by its index in the process; UINT32_MAX if unknown. */
 uint32_t tfh_thread_at(const struct tfh_model_proc *p, uint32_t index);
-/* Makes it known. 0 or -ENOMEM */
+/* Adds it. 0 or -ENOMEM. */
 int tfh_thread_put(struct tfh_model_proc *p, uint32_t index, uint32_t in_run);
 void tfh_threads_free(struct tfh_model_proc *p);
 
-/* What a chunk holds that cannot be unpacked, by its header, which is sound. */
+/* Contents of a chunk that cannot be decoded, from its intact header. */
 struct tfh_lost {
 	uint64_t records; /* of the job's own threads */
-	bool repeats;	  /* others, some of which may be as old as the process */
+	bool repeats;	  /* others, some perhaps as old as the process */
 };
 void tfh_chunk_lost(const struct tfh_run *run, const struct tfh_chunk *c, struct tfh_lost *lost);
-/* It is a hole from now on. 0 or -ENOMEM */
+/* Makes it a hole. 0 or -ENOMEM. */
 int tfh_run_note_damage(struct tfh_run *run, uint32_t process, struct tfh_chunk *c,
 			const struct tfh_lost *lost);
-/* Notes a file that is left out; 0 or -ENOMEM. */
+/* Notes a file that is left out. 0 or -ENOMEM. */
 int tfh_run_leave_out(struct tfh_run *run, const char *why);
 /* timeline/id_names.c */
-/* A NAME record: remembers it, and prepares `part` for the EXT records that follow. */
+/* Stores a NAME record, and prepares `part` for the EXT records that follow. */
 int tfh_names_add(struct tfh_arena *arena, struct tfh_names *names, const struct tfh_rec *rec,
 		  struct tfh_name_part *part);
 void tfh_names_part(struct tfh_name_part *part, const struct tfh_rec *ext);
@@ -155,8 +154,7 @@ void tfh_gpu_free(struct tfh_gpu *gpu);
 /* symbols/backtraces.c */
 void tfh_sites_free(struct tfh_sites *sites);
 
-/* built/built.c: what merge.c and ops.c hand out of a run that has `built`; NULL: there are no
- * more. */
+/* built/built.c: data for merge.c and ops.c of a run that has `built`; NULL at the end. */
 const struct tfh_event *tfh_built_event(const struct tfh_run *run, uint32_t process, uint64_t i);
 const struct tfh_op *tfh_built_op(const struct tfh_run *run, uint32_t process, uint64_t i);
 void tfh_built_gpu(const struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out);
@@ -173,7 +171,8 @@ int tfh_memory_event(struct tfh_memory *m, const struct tfh_fn_info *fn, const s
 void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn,
 		     const struct tfh_rec *rec, const struct tft_ext_copy *ext, uint8_t *dir,
 		     bool *pageable);
-/* Of a batch: the direction of most of its listed bytes, and whether most of those are pageable. */
+/* For a batch: the direction of most of its listed bytes, and whether most of those are pageable.
+ */
 void tfh_memory_batch(const struct tfh_memory *m, const struct tft_ext_pair *pair, uint32_t n,
 		      uint8_t *dir, bool *pageable);
 void tfh_memory_free(struct tfh_memory *m);

@@ -10,16 +10,16 @@
 
 struct tfh_builder;
 
-/* 0 or -ENOMEM. `path` is what tfh_run_path() will say. */
+/* 0 or -ENOMEM. `path` is the later result of tfh_run_path(). */
 int tfh_build_new(enum tfh_source source, const char *path, struct tfh_builder **out);
-void tfh_build_free(struct tfh_builder *b); /* gives up what was built */
+void tfh_build_free(struct tfh_builder *b); /* discards what was built */
 
-/* What the source turned out to be. */
+/* Changes the source's kind once it is known. */
 void tfh_build_source(struct tfh_builder *b, enum tfh_source source);
-/* Processes so far; tfh_build_undo forgets the later ones, with all that belongs to them. */
+/* Processes so far; tfh_build_undo() drops the later ones with their data. */
 uint32_t tfh_build_processes(const struct tfh_builder *b);
 void tfh_build_undo(struct tfh_builder *b, uint32_t processes);
-/* As tfh_run_leave_out. */
+/* Like tfh_run_leave_out(). */
 int tfh_build_leave_out(struct tfh_builder *b, const char *why);
 
 /* Each returns the index, or -ENOMEM. Text is copied. */
@@ -27,41 +27,41 @@ int64_t tfh_build_process(struct tfh_builder *b, const char *host, const char *e
 			  int32_t rank);
 int64_t tfh_build_thread(struct tfh_builder *b, uint32_t process, uint32_t tid, const char *name);
 void tfh_build_thread_name(struct tfh_builder *b, uint32_t thread, const char *name);
-/* The id of a text among names of its kind, the same for the same text. */
+/* The id of a text among names of its kind; equal texts have equal ids. */
 int64_t tfh_build_name(struct tfh_builder *b, uint32_t process, enum tft_name kind,
 		       const char *text);
-/* Its text, "" if there is none; as long as the run. */
+/* Its text, "" if there is none; valid as long as the run. */
 const char *tfh_build_text(struct tfh_builder *b, uint32_t process, enum tft_name kind,
 			   uint32_t id);
-/* The row of a function of this name, kept by the run: all but the name is as in `like` (a row of
- * the table base/fn.h, or made for the purpose). NULL: no memory. */
+/* The row of a function of this name, owned by the run and otherwise a copy of `like` (a row of
+ * base/fn.h's table or another one). NULL when out of memory. */
 const struct tfh_fn_info *tfh_build_fn(struct tfh_builder *b, const char *name,
 				       const struct tfh_fn_info *like);
 
-/* Moves all times of a process: its clock was another one. */
+/* Shifts all times of a process whose clock differed. */
 void tfh_build_shift(struct tfh_builder *b, uint32_t process, int64_t ns);
-/* Who a process was may become known late. 0 or -ENOMEM. */
+/* For an identity that becomes known late. 0 or -ENOMEM. */
 int tfh_build_identity(struct tfh_builder *b, uint32_t process, const char *exe, uint32_t pid,
 		       int32_t rank, int32_t world);
 
-/* In any order; times are ns on the source's own axis, the run begins at the earliest. Times of
- * after 2001 in Unix time are taken as such. The op's
- * `name` is copied once per text; thread and call of an op may be left unknown when `correlation`
- * is that of an event added with one. 0 or -ENOMEM. */
+/* Events may come in any order. Times are ns on the source's own axis; the run begins at the
+ * earliest. Times that are after 2001 in Unix time are taken as Unix time. The op's `name` is
+ * copied once per text. Thread and call of an op may be unknown if `correlation` is that of an
+ * event. 0 or -ENOMEM. */
 int tfh_build_event(struct tfh_builder *b, const struct tfh_event *ev, uint32_t correlation);
 int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op);
-/* A process without a device: its outermost ranges that are ops (w[1]) become executing
- * calls, as TensorFlow's are. 0 or -ENOMEM. */
+/* For a process without a device: its outermost op ranges (w[1]) become executing calls, like
+ * TensorFlow's. 0 or -ENOMEM. */
 int tfh_build_host_only(struct tfh_builder *b, uint32_t process);
-/* What the source recorded after t is its own: ranges end there. */
+/* What the source recorded after t is its own work: ranges end there. */
 void tfh_build_cut_ranges(struct tfh_builder *b, uint32_t process, int64_t t);
-/* The part of the time for which device times are complete; without one: all of the process' time.
- */
+/* The interval for which device times are complete; without one, all of the process' time. */
 int tfh_build_span(struct tfh_builder *b, uint32_t process, int64_t t0, int64_t t1);
 /* Multiprocessors of the largest device. */
 void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n);
 
-/* Sorts, joins ops to their calls by correlation, numbers. Takes the builder over on success. */
+/* Sorts, joins ops with their calls by correlation, and numbers. Takes ownership of the builder on
+ * success. */
 int tfh_build_run(struct tfh_builder *b, struct tfh_run **out, struct tfh_err *err);
 
 #endif

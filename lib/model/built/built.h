@@ -1,4 +1,4 @@
-/* A run that was built in memory: what build.c fills, join.c puts in order, built.c hands out. */
+/* A run that was built in memory: filled by build.c, sorted by join.c, read by built.c. */
 #ifndef TFH_MODEL_BUILT_H
 #define TFH_MODEL_BUILT_H
 
@@ -13,7 +13,8 @@ struct tfh_built_proc {
 	uint32_t n_op, cap_op;
 	struct tfh_gpu_span *span;
 	uint32_t n_span, cap_span;
-	uint64_t unissued, early; /* ops without their call; of those, queued before all calls */
+	uint64_t unissued, early; /* ops without a call, and those of them queued before all
+				   * calls */
 	uint32_t processors;
 	int64_t shift;
 	uint32_t serial; /* of the process in its builder */
@@ -24,12 +25,13 @@ struct tfh_built {
 	uint32_t cap_proc;
 };
 
-/* Frees what a process holds, and empties it. */
+/* Frees a process' data and clears it. */
 void tfh_built_clear(struct tfh_built_proc *p);
 
-/* join.c. 0 or -ENOMEM. Both bring one process' events or ops in order and number them. */
+/* join.c. Both sort and number one process' events or ops. 0 or -ENOMEM. */
 int tfh_order_events(struct tfh_built_proc *p, uint32_t n_threads);
-/* After tfh_order_events: finds the call of each op, and tells the call what the op moved. */
+/* After tfh_order_events(): finds the call of each op, and copies the op's bytes and direction to
+ * it. */
 int tfh_join_ops(struct tfh_built_proc *p);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The inside of device ops: device_times.c finds the chunks of a process and when device times were
- * on; rows.c brings rows of all chunks in order of their start; name_table.c keeps names; issue.c
- * finds the host call of each; ops.c hands them out.
+ * Internals of device ops: device_times.c finds a process' chunks and when device times were on;
+ * rows.c returns the rows of all chunks by start time; name_table.c stores names; issue.c finds
+ * each op's host call; ops.c returns the ops.
  */
 #ifndef TFH_MODEL_DEVICE_OPS_H
 #define TFH_MODEL_DEVICE_OPS_H
@@ -15,22 +15,22 @@
 /* One GPUS or DRVR chunk. */
 struct tfh_table_chunk {
 	uint32_t file, chunk;
-	int64_t first;		 /* no row begins before: ns of the run */
-	uint32_t segment;	 /* which copies of a file have in common */
-	uint64_t t_last, packed; /* and of the chunk itself: as its header says */
+	int64_t first;		 /* no row starts before: ns of the run */
+	uint32_t segment;	 /* shared by copies of a file */
+	uint64_t t_last, packed; /* from the chunk's header; also shared */
 };
 
-/* Names of kernels, each once: equal texts have one address, in all passes. */
+/* Names of kernels: equal texts have one address, in all passes. */
 struct tfh_texts {
 	pthread_mutex_t lock;
 	struct tfh_arena arena;
 	const char **v; /* open-addressed */
 	uint32_t n, cap;
 };
-/* NULL: out of memory. */
+/* NULL when out of memory. */
 const char *tfh_texts_keep(struct tfh_texts *t, const char *text);
 
-/* What device_times.c found; made at the first question, kept by the process. */
+/* Result of device_times.c; made on the first request, owned by the process. */
 struct tfh_gpu {
 	struct tfh_table_chunk *gpus, *drvr; /* by first */
 	uint32_t n_gpus, n_drvr, cap_gpus, cap_drvr;
@@ -42,35 +42,35 @@ struct tfh_gpu {
 	uint64_t overhead_ns;
 	const char *why, *library, *graphs;
 	uint32_t devices; /* that ran ops */
-	bool collectives; /* kernels that wait for other devices are among them */
+	bool collectives; /* some kernels wait for other devices */
 	struct tfh_texts texts;
-	/* NULL: no pass over the ops has come to its end, or one is using it */
+	/* NULL until a pass over the ops has completed, or while one uses it */
 	struct tfh_issued *issued;
-	/* so many had names when they were joined, UINT32_MAX: all that were needed */
+	/* threads that had names at the join, UINT32_MAX: all needed ones */
 	uint32_t issued_threads;
 };
-/* NULL: out of memory. */
+/* NULL when out of memory. */
 struct tfh_gpu *tfh_gpu_of(struct tfh_run *run, uint32_t process);
-/* A copy of a run that reads the files of one process through readers of its own, so that a pass
- * over events may be under way meanwhile. Only what interleave.c touches. */
+/* A copy of a run with its own readers of one process' files, so that a pass over events may run at
+ * the same time. Has only what interleave.c uses. */
 struct tfh_run *tfh_shadow(struct tfh_run *run, uint32_t process, struct tfh_err *err);
 void tfh_shadow_free(struct tfh_run *shadow, uint32_t process);
 
 /* ---- rows.c ---- */
 
-/* The table's clock on the axis of the run, piecewise linear. */
+/* The table's clock in run time, piecewise linear. */
 struct tfh_axis {
 	int64_t *table, *run; /* by run time */
 	uint32_t n;
 	bool steady; /* by table time, too: the clock was never set back */
-	/* of the readings that were needed last: their line, and for which times it is right */
+	/* the last used segment and the times for which it is valid */
 	int64_t from, to, base, base_run;
 	double rate;
 };
 int tfh_axis_make(struct tfh_axis *a, const struct tfh_run *run, uint32_t file,
 		  const struct tft_table_view *v);
 int64_t tfh_axis_look(struct tfh_axis *a, uint64_t ns);
-/* Most times come one after the other and lie between the same two readings. */
+/* Consecutive times usually lie between the same two readings. */
 static inline int64_t tfh_axis_ns(struct tfh_axis *a, uint64_t ns)
 {
 	int64_t t = (int64_t)ns;
@@ -79,10 +79,10 @@ static inline int64_t tfh_axis_ns(struct tfh_axis *a, uint64_t ns)
 					 : tfh_axis_look(a, ns);
 }
 void tfh_axis_free(struct tfh_axis *a);
-/* Between readings i and i + 1 somebody set the clock. */
+/* Whether the clock was set between readings i and i + 1. */
 bool tfh_axis_step(const struct tfh_axis *a, uint32_t i);
 
-/* Columns of a GPUS or DRVR chunk as the join and the ops want them. */
+/* Columns of a GPUS or DRVR chunk that the join and the ops use. */
 enum tfh_cell {
 	TFH_CELL_CORRELATION, /* of both */
 	TFH_CELL_TID,	      /* of DRVR */
@@ -123,7 +123,7 @@ static inline uint64_t tfh_cell(const struct tfh_row *r, enum tfh_cell c)
 /* `reading`: held by whoever reads a chunk of the shadow, so that a thread may; NULL: others read it, too, and do not know. */
 struct tfh_rows *tfh_rows_open(struct tfh_run *shadow, struct tfh_gpu *g, bool gpus,
 			       pthread_mutex_t *reading);
-/* The next row, NULL at the end; stays the next one until tfh_rows_take. */
+/* The next row, NULL at the end; repeated until tfh_rows_take(). */
 const struct tfh_row *tfh_rows_peek(struct tfh_rows *r);
 void tfh_rows_take(struct tfh_rows *r);
 int tfh_rows_error(const struct tfh_rows *r);
@@ -135,17 +135,17 @@ struct tfh_issue {
 	uint64_t call;
 };
 
-/* ---- issued.c: ops in short and which calls issued them, from one pass to the next ---- */
+/* ---- issued.c: compact ops and their calls, kept between passes ---- */
 
 struct tfh_issued;
-/* NULL: out of memory. */
+/* NULL when out of memory. */
 struct tfh_issued *tfh_issued_new(void);
 void tfh_issued_free(struct tfh_issued *s);
-/* The next op and its call, NULL: not known. */
+/* Adds the next op and its call, NULL: unknown. */
 void tfh_issued_add(struct tfh_issued *s, const struct tfh_op *op, const struct tfh_issue *issue);
 /* Whether all have been read. */
 bool tfh_issued_end(const struct tfh_issued *s);
-/* To the first op. False: there was no room for all of them. */
+/* Returns to the first op. False if not all were stored. */
 bool tfh_issued_rewind(struct tfh_issued *s);
 /* The next op and its call, as they were added: of the op what tfh_ops_brief() says. `op` is zero before the first one, and
  * as it was left before the others. 0 or -errno. */
@@ -157,44 +157,44 @@ struct tfh_by_order;
 /* `alone`: one thread made all calls. 0 or -ENOMEM. */
 int tfh_by_order_open(bool alone, struct tfh_by_order **out);
 void tfh_by_order_close(struct tfh_by_order *r);
-/* A call that issues something, as it comes. 0 or -ENOMEM. */
+/* Adds an issuing call, in arrival order. 0 or -ENOMEM. */
 int tfh_by_order_call(struct tfh_by_order *r, uint32_t kind, const struct tfh_issue *issue,
 		      uint32_t stream);
-/* An op, as it comes; not when full. */
+/* Adds an op, in arrival order, unless full. */
 bool tfh_by_order_full(const struct tfh_by_order *r);
 int tfh_by_order_add(struct tfh_by_order *r, uint32_t kind, const struct tfh_op *op);
-/* The one that is next; NULL: none is left. */
+/* The next op; NULL if none is left. */
 const struct tfh_op *tfh_by_order_first(const struct tfh_by_order *r);
-/* Whether something is to be settled before the next op is taken, and up to when calls should have
- * been told before: they have up to `now`. */
+/* Whether more must be known before the next op can be taken, and up to which time calls must be
+ * read; they are up to `now`. */
 bool tfh_by_order_needs(const struct tfh_by_order *r, int64_t *until);
 void tfh_by_order_settle(struct tfh_by_order *r, int64_t now);
-/* The next op, and its call; false: not known. */
+/* Takes the next op and its call; false: unknown. */
 bool tfh_by_order_take(struct tfh_by_order *r, struct tfh_op *op, struct tfh_issue *issue);
-/* Something was lost: ops get no calls, until those of calls before t have all run. */
+/* Records were lost: ops get no calls until those of calls before t have all run. */
 void tfh_by_order_silence(struct tfh_by_order *r);
 void tfh_by_order_begin(struct tfh_by_order *r, int64_t t);
 
 /* ---- issue.c ---- */
 
 struct tfh_join;
-/* `drvr`: NULL where no calls were recorded by CUPTI: then the order of calls has to do. `fed`: it
- * reads no host records itself. */
+/* `drvr`: NULL if CUPTI recorded no calls, so that their order must do. `fed`: the caller supplies
+ * host records. */
 int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drvr, bool fed,
 		  struct tfh_join **out);
-/* The next of them, NULL: there are no more. */
+/* Supplies the next block; NULL: no more. */
 void tfh_join_feed(struct tfh_join *j, const struct tfh_block *b);
-/* Nothing was told, as that needs more of them: to be asked again. */
+/* Nothing was returned because more blocks are needed: try again. */
 bool tfh_join_waits(const struct tfh_join *j);
-/* Ops in order of their start, before their calls are asked for: as many as are taken (false: no
- * more just now). With CUPTI's records of calls none need be. */
+/* Whether ops may be added, in order of their start, before their calls are requested. Not
+ * necessary with CUPTI's call records. */
 bool tfh_join_takes(const struct tfh_join *j);
 int tfh_join_add(struct tfh_join *j, const struct tfh_op *op);
-/* The next op that was added, and whether its call is known; false: none is left. */
+/* The next added op, and whether its call is known; false if none is left. */
 bool tfh_join_next(struct tfh_join *j, struct tfh_op *op, struct tfh_issue *out, bool *known);
-/* The call that issued an op; false: not known. Ops come in order of their start. */
+/* The call that issued an op; false: unknown. Ops come in order of their start. */
 bool tfh_join_find(struct tfh_join *j, const struct tfh_op *op, struct tfh_issue *out);
-/* CUPTI told of a call before its thread had a name: who knows all names may find more. */
+/* CUPTI reported a call before its thread had a name: a later pass may find more calls. */
 bool tfh_join_late(const struct tfh_join *j);
 int tfh_join_error(const struct tfh_join *j);
 void tfh_join_close(struct tfh_join *j);

@@ -1,7 +1,7 @@
 /*
- * Device ops as the analysis sees them, whatever recorded them: kernels, copies, memsets (and,
- * where nothing finer was recorded, whole graph launches), each with the host call that issued it.
- * Times are nanoseconds since the run's start, as those of host events.
+ * Device ops as the analysis sees them, whatever recorded them: kernels, copies, memsets (and whole
+ * graph launches if nothing finer was recorded), each with its issuing host call. Times are
+ * nanoseconds since the run's start, like those of host events.
  */
 #ifndef TFH_MODEL_OPS_H
 #define TFH_MODEL_OPS_H
@@ -31,8 +31,8 @@ struct tfh_op {
 	uint32_t correlation;
 	uint32_t graph; /* 0: not a graph's node */
 	uint64_t node;
-	/* The host call that issued it: graph nodes inherit the graph launch. Where no call is
-	 * known (a drop, a recording that began later), issue0 = issue1 = INT64_MIN. */
+	/* The issuing host call; graph nodes have that of the graph launch. If unknown (lost, or
+	 * recorded only later), issue0 = issue1 = INT64_MIN. */
 	int64_t issue0, issue1;
 	uint32_t thread; /* index in tfh_run_threads, UINT32_MAX unknown */
 	uint64_t call;	 /* record number in that thread, UINT64_MAX unknown */
@@ -41,7 +41,8 @@ struct tfh_op {
 /* Where device times come from. */
 enum tfh_gpu_times { TFH_GPU_NONE, TFH_GPU_CUPTI, TFH_GPU_IMPORTED };
 
-/* What is known of a process' device times: only within spans is the absence of an op idleness. */
+/* Facts about a process' device times. Only within spans does the absence of an op mean idleness.
+ */
 struct tfh_gpu_span {
 	int64_t t0, t1;
 	bool nodes; /* graphs' nodes were recorded, not only whole launches */
@@ -50,18 +51,18 @@ struct tfh_gpu_info {
 	enum tfh_gpu_times source;
 	const struct tfh_gpu_span *span; /* in order, not overlapping */
 	uint32_t n_span;
-	uint64_t ops, dropped; /* dropped: said lost by CUPTI */
-	uint64_t unissued;     /* ops whose issuing call is not known */
-	uint64_t early;	       /* of those: queued before the first call that was recorded */
-	bool dependencies;     /* streams, events and issuing calls are there: tier A is possible */
-	uint32_t devices;      /* that ran ops, 0 not known */
-	bool collectives;      /* some may wait for other devices; of use where devices is known */
+	uint64_t ops, dropped; /* dropped: reported lost by CUPTI */
+	uint64_t unissued;     /* ops whose issuing call is unknown */
+	uint64_t early;	       /* of those: queued before the first recorded call */
+	bool dependencies;     /* streams, events and issuing calls are known: tier A is possible */
+	uint32_t devices;      /* that ran ops, 0: unknown */
+	bool collectives;      /* some may wait for other devices; valid if devices is known */
 	uint64_t memory;       /* bytes of the smallest device, 0 unknown */
 	uint32_t processors;   /* multiprocessors of the largest device, 0 unknown */
-	uint64_t overhead_ns;  /* what CUPTI counts as its own cost, 0 unknown */
-	const char *why;       /* source none: the reason, in a sentence for the report, or "" */
-	const char *library;   /* the CUPTI that told them, "" unknown */
-	const char *graphs;    /* why nodes of graphs were given up, "" they were not */
+	uint64_t overhead_ns;  /* CUPTI's own overhead as it reports it, 0 unknown */
+	const char *why;       /* source none: the reason, a sentence for the report, or "" */
+	const char *library;   /* the CUPTI that recorded them, "" unknown */
+	const char *graphs;    /* why nodes of graphs were not recorded, "" if they were */
 };
 void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out);
 
@@ -69,16 +70,16 @@ void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out
 struct tfh_ops;
 int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, struct tfh_err *err);
 bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op);
-/* The same without a copy: good until the one after it is asked for; NULL at the end or on error.
- */
+/* The same without a copy: valid until the call after the next; NULL at the end or on error. */
 const struct tfh_op *tfh_ops_look(struct tfh_ops *o);
-/* From the first op on: where all ops have been read before, each tells only when and where it ran, `kind`, `dir`, `pageable`,
- * `communication`, `managed`, a copy's `bytes`, and when its call was. Saves most of the reading. */
+/* From the first op on. If all ops have been read before, each then has only its times and place,
+ * `kind`, `dir`, `pageable`, `communication`, `managed`, a copy's `bytes`, and the time of its
+ * call. Saves most of the reading. */
 void tfh_ops_brief(struct tfh_ops *o);
 int tfh_ops_error(const struct tfh_ops *o, struct tfh_err *err);
 void tfh_ops_close(struct tfh_ops *o);
-/* Finds the ops' calls while the events of a process go by for the first time, so that later passes
- * over its ops need to read no calls. To be closed after the merge; NULL: there is nothing to do. */
+/* Finds the ops' calls during the first pass over a process' events, so that later passes need to
+ * read no calls. Close it after the merge; NULL if there is nothing to do. */
 struct tfh_ops *tfh_ops_join(struct tfh_merge *m, struct tfh_run *run, uint32_t process);
 
 #endif

@@ -1,17 +1,16 @@
-/* Names of C++ functions as the Itanium ABI writes them ("_ZN2at6native4fillIfEEvPT_"), read back.
+/* Demangles C++ names of the Itanium ABI ("_ZN2at6native4fillIfEEvPT_").
  *
- * The work is bounded: a short name can stand for one of gigabytes, so that the C++ library's own
- * function takes minutes and all memory for it. What would become longer than the caller's room, or
- * holds what kernels' names do not hold (most expressions), is not read.
- */
+ * The work is bounded: a short name can expand to gigabytes, for which the C++ library's function
+ * takes minutes and all memory. Names that would exceed the caller's buffer, or contain what kernel
+ * names do not (most expressions), are rejected. */
 #ifndef TFH_MODEL_DEMANGLE_H
 #define TFH_MODEL_DEMANGLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The function's name with its template arguments, without what it takes and returns, as c++filt
- * writes them. False, and `out` untouched, when the name is not read. */
+/* The function's name with its template arguments, without parameters and result, as c++filt prints
+ * it. False, with `out` unchanged, if the name is rejected. */
 bool tfh_demangle(const char *name, char *out, size_t size);
 
 #endif

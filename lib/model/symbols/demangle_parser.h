@@ -1,6 +1,6 @@
 /*
- * What the reader of mangled names (demangle.c) stands on: the place in the name, texts in an arena
- * of bounded size, what was read before, parts of names that hold no others. Nobody else includes this.
+ * Base of the demangler (demangle.c): the position in the name, texts in an arena of bounded size,
+ * substitutions, and leaf parts of names. Private to it.
  */
 #ifndef TFH_MODEL_DEMANGLE_PARSER_H
 #define TFH_MODEL_DEMANGLE_PARSER_H
@@ -8,13 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ARENA (1u << 20) /* bytes of text in all: what bounds time and memory */
-#define LONGEST 8192u	 /* of a mangled name, and of every text on the way */
+#define ARENA (1u << 20) /* bytes of text in all, which bounds time and memory */
+#define LONGEST 8192u	 /* of a mangled name, and of every intermediate text */
 #define DEEPEST 96
 #define SUBSTITUTIONS 512
 #define PARAMETERS 64
 
-/* A type's text stands before and behind what is declared with it: "int (" ") [3]". */
+/* A type's text surrounds what is declared with it: "int (" ") [3]". */
 enum tfh_dm_shape { TFH_DM_PLAIN, TFH_DM_FUNCTION, TFH_DM_ARRAY };
 
 struct tfh_dm_text {
@@ -27,17 +27,18 @@ struct tfh_dm_parser {
 	char *arena;
 	size_t used;
 	bool failed;
-	int depth, lambda; /* within so many lambdas' parameters */
+	int depth, lambda; /* enclosing lambdas' parameter lists */
 	struct tfh_dm_text sub[SUBSTITUTIONS];
 	unsigned subs;
-	struct tfh_dm_text arg[PARAMETERS]; /* template arguments of the function that is read */
+	struct tfh_dm_text arg[PARAMETERS]; /* template arguments of the current function */
 	unsigned args;
-	bool templated;		/* the name read last ends with template arguments */
-	bool unreturning;	/* it is a constructor, destructor or conversion */
+	bool templated;		/* the last name ends with template arguments */
+	bool unreturning;	/* it is a constructor, destructor or conversion, without a
+				 * result type */
 	const char *qualifiers; /* of the member function: " const" */
 };
 
-/* demangle_parser.c: all texts live in the arena; after a failure they are "". */
+/* demangle_parser.c: all texts are in the arena; after a failure they are "". */
 const char *tfh_dm_fail(struct tfh_dm_parser *p);
 char *tfh_dm_room(struct tfh_dm_parser *p, size_t len);
 const char *tfh_dm_join3(struct tfh_dm_parser *p, const char *a, const char *b, const char *c);
@@ -56,7 +57,7 @@ void tfh_dm_remember_name(struct tfh_dm_parser *p, const char *text);
 const char *tfh_dm_flat(struct tfh_dm_parser *p, struct tfh_dm_text t);
 
 const char *tfh_dm_source_name(struct tfh_dm_parser *p);
-/* A class' own name, of which its constructors are called. */
+/* The last component of a class' name, which its constructors have. */
 const char *tfh_dm_last_part(struct tfh_dm_parser *p, const char *scope);
 struct tfh_dm_text tfh_dm_template_parameter(struct tfh_dm_parser *p);
 struct tfh_dm_text tfh_dm_substitution(struct tfh_dm_parser *p);

@@ -1,5 +1,5 @@
-/* The inside of a merge: interleave.c puts the records of all series in order, a block at a time;
- * merge.c hands the events out. */
+/* Internals of a merge: interleave.c puts the records of all series in order, a block at a time;
+ * merge.c returns the events. */
 #ifndef TFH_MODEL_INTERLEAVE_H
 #define TFH_MODEL_INTERLEAVE_H
 
@@ -10,7 +10,7 @@
 #define TFH_BLOCK_EVENTS 512
 #define TFH_BLOCK_NOTES 64
 
-/* One event: what it has alone, and the rest of it, which events of one shape share. */
+/* One event: its own fields, and those shared by events of one shape. */
 struct tfh_entry {
 	int64_t t0, t1;
 	uint64_t number;
@@ -28,15 +28,15 @@ struct tfh_block {
 };
 
 struct tfh_interleave;
-/* `first`: not of a shadow. Then a thread may unpack chunks meanwhile, when they are of one
+/* `first`: not for a shadow run. Then a thread may decode chunks meanwhile if they belong to one
  * process, and damage is noted in the run. 0 or -ENOMEM. */
 int tfh_interleave_open(struct tfh_run *run, uint32_t process, bool first,
 			struct tfh_interleave **out);
 void tfh_interleave_close(struct tfh_interleave *m);
-/* Fills a block; what it held before may be gone. False: it is the last one. Touches nothing of the
- * run but its files and what says of damage. */
+/* Fills a block, overwriting its contents. False for the last one. Uses only the run's files and
+ * its record of damage. */
 bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b);
-/* What ended it early, code 0 if nothing. */
+/* The error that ended it early, code 0 if none. */
 const struct tfh_err *tfh_interleave_error(const struct tfh_interleave *m);
 
 #endif

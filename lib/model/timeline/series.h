@@ -1,5 +1,5 @@
-/* One run of a chunk on its way into the time line: its records come in order of their ends, a few
- * dozen of them read ahead. interleave.c puts those of all series in order. */
+/* One run of a chunk on its way into the time line: its records in order of their ends, a few dozen
+ * decoded ahead. interleave.c merges all series. */
 #ifndef TFH_MODEL_SERIES_H
 #define TFH_MODEL_SERIES_H
 
@@ -8,8 +8,8 @@
 #include "model/ahead.h"
 #include "model/timeline/interleave.h"
 
-/* Ticks are turned into nanoseconds by straight lines over blocks of about 20 ms at 3 GHz, between
- * points of the file's own clock table: the same for every record, and cheap. */
+/* Ticks are converted by straight lines over blocks of about 20 ms at 3 GHz, between points of the
+ * file's clock table: cheap, and the same for every record. */
 #define TFH_LINE_BITS 26
 
 struct tfh_tick_line {
@@ -20,11 +20,11 @@ struct tfh_tick_line {
 
 #define TFH_NO_LINE UINT64_MAX
 
-/* What events of one shape share, made once per chunk: most of a launch-heavy recording is a few
- * hundred shapes. */
+/* Fields shared by the events of one shape, made once per chunk: most of a launch-heavy recording
+ * has a few hundred shapes. */
 struct tfh_stencil {
 	struct tfh_event ev;
-	bool plain; /* the event is nothing but this, its times, number and thread */
+	bool plain; /* the event has nothing besides this, its times, number and thread */
 };
 
 struct tfh_stencils {
@@ -39,11 +39,11 @@ struct tfh_open_chunk {
 	uint32_t runs; /* that have records left */
 };
 
-/* What is kept per process during a pass. */
+/* State of a process during a pass. */
 struct tfh_model_side {
 	uint32_t next_chunk;
-	uint64_t *next_number; /* by thread: first record that has not been seen */
-	uint8_t *naming;       /* by thread: a name's text may go on */
+	uint64_t *next_number; /* by thread: number of the first record not yet seen */
+	uint8_t *naming;       /* by thread: a name's text may continue */
 	struct tfh_memory memory;
 	struct tfh_tick_line line;
 };
@@ -58,12 +58,12 @@ struct tfh_model_series {
 	int64_t t1; /* of the next record */
 	uint64_t number;
 	uint32_t at, n;		  /* of `seen`: the next record, and how many there are */
-	bool plain;		  /* its shape's stencil is all the rest of it */
-	struct tfh_rec rec;	  /* the whole of it, unless it is plain */
+	bool plain;		  /* its shape's stencil has all other fields */
+	struct tfh_rec rec;	  /* complete, unless it is plain */
 	uint32_t thread, process; /* of the run */
 	uint32_t index;		  /* of the thread in the process */
 	const struct tfh_file *file;
-	uint64_t *next_number; /* NULL: numbered anew in every file */
+	uint64_t *next_number; /* NULL: numbers restart in every file */
 	struct tfh_model_side *side;
 	int64_t shift;
 	struct tfh_open_chunk *chunk;
@@ -84,16 +84,16 @@ static inline int64_t tfh_series_ns(const struct tfh_model_series *s, uint64_t t
 	return l->ns + (int64_t)((double)(int32_t)(ticks & ((1u << TFH_LINE_BITS) - 1)) * l->rate);
 }
 
-/* NULL: out of memory. Stands before its first record. */
+/* Starts before its first record. NULL when out of memory. */
 struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_side *side,
 					uint32_t process, uint32_t file,
 					struct tfh_open_chunk *chunk, uint32_t number);
-/* The next record, where none is left of those that were read ahead. False: that was the last. */
+/* Decodes further records when none is left. False: that was the last. */
 bool tfh_series_look(struct tfh_model_series *s);
-/* The whole of the next record, which is not plain. */
+/* Completes the next record, which is not plain. */
 void tfh_series_complete(struct tfh_model_series *s);
 
-/* To the next record; false at the end. */
+/* Advances to the next record; false at the end. */
 static inline bool tfh_series_next(struct tfh_model_series *s)
 {
 	s->number++;
@@ -109,7 +109,7 @@ static inline bool tfh_series_next(struct tfh_model_series *s)
 
 const struct tfh_fn_info *tfh_series_fn(const struct tfh_file *f, uint32_t fn);
 
-/* All of an event that its record tells, but times, number and thread. */
+/* Fills an event from its record, except times, number and thread. */
 static inline void tfh_series_event(struct tfh_event *ev, const struct tfh_rec *rec,
 				    const struct tfh_fn_info *fn, uint32_t process)
 {
@@ -127,20 +127,20 @@ static inline void tfh_series_event(struct tfh_event *ev, const struct tfh_rec *
 	ev->pageable = false;
 }
 
-/* Of the shapes of a chunk, in the memory of `t` if that is enough; NULL: out of memory. */
+/* For the shapes of a chunk, reusing the memory of `t` if possible; NULL when out of memory. */
 struct tfh_stencils *tfh_stencils_make(struct tfh_stencils *t, const struct tfh_file *f,
 				       const struct tft_events *events);
 
-/* Chunks of one process, decompressed ahead by a thread. What that thread hands over is little larger
- * than the chunk on disk; finished events are ten times as large, and moving them between cores costs
+/* Chunks of one process, decompressed ahead by a thread. The handed-over data is little larger than
+ * the chunk on disk; finished events are ten times as large, and moving them between cores costs
  * more than building them. */
 struct tfh_unpack;
 /* 0 or -ENOMEM. */
 int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **out);
 void tfh_unpack_close(struct tfh_unpack *u);
-/* The next chunk; NULL: it is damaged, and holds that, or there is no memory for it (*rc). */
+/* The next chunk; NULL if it is damaged (*lost is its contents) or memory is out (*rc). */
 struct tft_events *tfh_unpack_next(struct tfh_unpack *u, int *rc, struct tfh_lost *lost);
-/* A chunk at once, likewise. */
+/* One chunk immediately, likewise. */
 struct tft_events *tfh_unpack_one(struct tfh_run *run, const struct tfh_chunk *c, int *rc,
 				  struct tfh_lost *lost);
 
