@@ -10,7 +10,7 @@
 
 #include "record/nvml_thread.h"
 #include "record/flusher.h"
-#include "record/sanitizer.h"
+#include "record/thread.h"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -19,7 +19,6 @@
 #define CLOSE_RANGE_UNSHARE 2u
 #endif
 
-#define STACK_BYTES (2u << 20) /* as the flusher's: CUPTI is a stranger's code */
 #define DECIDE_NS 100000000
 #define DECIDE_NAPS 10
 
@@ -68,15 +67,12 @@ static void *helper_main(void *arg)
 {
 	struct tfh_helper h;
 
-	tfh_self.guard = 1; /* nothing that runs here is the job's */
-	tfh_self.guard_at = UINT64_MAX;
-	tfh_sanitizer_ignore_begin();
-	pthread_setname_np(pthread_self(), "tfhook-helper");
+	tfh_thread_begin("tfhook-helper");
 	serve(arg);
 	memcpy(&h, arg, sizeof(h));
 	munmap(arg, sizeof(h));
 	pthread_join(h.flusher, NULL);
-	tfh_sanitizer_ignore_end();
+	tfh_thread_end();
 	if (h.last) {
 		pthread_sigmask(SIG_SETMASK, &h.signals, NULL);
 		tfh_devices_last();
@@ -90,7 +86,6 @@ static struct tfh_helper *make_helper(void)
 {
 	struct tfh_helper *h =
 		mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	pthread_attr_t attr;
 	pthread_t thread;
 	int err;
 
@@ -98,15 +93,12 @@ static struct tfh_helper *make_helper(void)
 		return NULL;
 	h->flusher = pthread_self();
 	h->signals = tfh_f.signals;
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	err = pthread_create(&thread, &attr, helper_main, h); /* with all signals blocked */
-	pthread_attr_destroy(&attr);
+	err = tfh_thread_start(&thread, helper_main, h);
 	if (err) {
 		munmap(h, sizeof(*h));
 		return NULL;
 	}
+	pthread_detach(thread);
 	__atomic_store_n(&tfh_f.helper_thread, (uint64_t)thread, __ATOMIC_RELAXED);
 	return h;
 }

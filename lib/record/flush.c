@@ -22,7 +22,7 @@
 #include "record/gpu.h"
 #include "record/looks.h"
 #include "record/stacks.h"
-#include "record/sanitizer.h"
+#include "record/thread.h"
 
 #define POLL_LEAST_NS 5000000ull
 #define POLL_MOST_NS 100000000ull
@@ -31,7 +31,6 @@
 #define STUCK_NS 100000000ull
 #define LOOK_NS 20000000ull
 #define ALONE_NS 100000000ull
-#define STACK_BYTES (2u << 20) /* static TLS of all libraries of a big job is taken from it */
 
 struct tfh_flusher tfh_f;
 
@@ -322,14 +321,11 @@ static void *flusher_main(void *arg)
 	bool alone = false;
 
 	(void)arg;
-	tfh_self.guard = 1; /* nothing that runs here is the job's */
-	tfh_self.guard_at = UINT64_MAX;
-	tfh_sanitizer_ignore_begin();
+	tfh_thread_begin("tfhook-flush");
 	__atomic_store_n(&tfh_f.pthread, (uint64_t)pthread_self(), __ATOMIC_RELAXED);
-	pthread_setname_np(pthread_self(), "tfhook-flush");
 	if (sets_up && !tfh_set_up()) {
 		__atomic_store_n(&tfh_f.pthread, 0, __ATOMIC_RELAXED); /* another's some time */
-		tfh_sanitizer_ignore_end();
+		tfh_thread_end();
 		pthread_detach(pthread_self());
 		return NULL;
 	}
@@ -359,33 +355,20 @@ static void *flusher_main(void *arg)
 		if (!asked())
 			rest(counting ? POLL_LEAST_NS : tfh_f.poll_ns);
 	}
-	tfh_sanitizer_ignore_end();
+	tfh_thread_end();
 	tfh_apart_end(helper, alone);
 	return NULL;
 }
 
-static int make_thread(const struct tfh_steady *steady)
+bool tfh_flusher_start(const struct tfh_steady *steady)
 {
-	sigset_t all, old;
-	pthread_attr_t attr;
 	pthread_t thread;
 	int err;
 
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	tfh_f.signals = steady->blocked ? steady->old : old;
-	err = pthread_create(&thread, &attr, flusher_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return err;
-}
-
-bool tfh_flusher_start(const struct tfh_steady *steady)
-{
-	int err = make_thread(steady);
-
+	tfh_f.signals = steady->old;
+	if (!steady->blocked)
+		pthread_sigmask(SIG_BLOCK, NULL, &tfh_f.signals);
+	err = tfh_thread_start(&thread, flusher_main, NULL);
 	if (err)
 		tfh_log_failure("the recording thread could not be started",
 				"raise the limit of processes (ulimit -u); only the last records "

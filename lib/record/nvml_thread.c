@@ -12,10 +12,9 @@
 #include <unistd.h>
 
 #include "record/flusher.h"
-#include "record/sanitizer.h"
 #include "record/software.h"
+#include "record/thread.h"
 
-#define STACK_BYTES (2u << 20) /* as the flusher's: a stranger's code runs on it */
 #define ENTRIES (TFH_DEVICES_MOST * TFH_DEVICE_ENTRIES)
 #define COST_SHARE 2000u /* of a processor: readings take at most 1 / 2000 */
 #define SOFTWARE_BYTES (16u << 10)
@@ -127,10 +126,7 @@ static void *serve(void *arg)
 {
 	uint32_t turn;
 
-	tfh_self.guard = 1; /* nothing that runs here is the job's */
-	tfh_self.guard_at = UINT64_MAX;
-	tfh_sanitizer_ignore_begin();
-	pthread_setname_np(pthread_self(), "tfhook-device");
+	tfh_thread_begin("tfhook-device");
 	while ((turn = __atomic_load_n(&state, __ATOMIC_ACQUIRE)) != END) {
 		uint32_t asked = ASKED, round;
 		uint64_t cpu;
@@ -151,23 +147,14 @@ static void *serve(void *arg)
 		__atomic_compare_exchange_n(&state, &asked, READY, false, __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED);
 	}
-	tfh_sanitizer_ignore_end();
+	tfh_thread_end();
 	return arg;
 }
 
 /* Among the job's descriptors: the library may be the job's, too, and then has its own there. */
 static void make_thread(void *arg)
 {
-	sigset_t all, old;
-	pthread_attr_t attr;
-
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	*(int *)arg = pthread_create(&thread, &attr, serve, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
+	*(int *)arg = tfh_thread_start(&thread, serve, NULL);
 }
 
 static uint32_t start(void)

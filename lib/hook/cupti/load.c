@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,9 +16,8 @@
 #include "record/gpu.h"
 #include "record/lock.h"
 #include "record/record.h"
-#include "record/sanitizer.h"
+#include "record/thread.h"
 
-#define STACK_BYTES (2u << 20) /* like the flusher's */
 #define WAIT_SECONDS 1
 
 enum { NOT, LOADING, DONE };
@@ -37,31 +35,20 @@ static void load(void)
 
 static void *load_main(void *arg)
 {
-	tfh_self.guard = 1; /* nothing that runs here belongs to the job */
-	tfh_self.guard_at = UINT64_MAX;
-	tfh_sanitizer_ignore_begin();
-	pthread_setname_np(pthread_self(), "tfhook-load");
+	tfh_thread_begin("tfhook-load");
 	load();
-	tfh_sanitizer_ignore_end();
+	tfh_thread_end();
 	return arg;
 }
 
 static bool make_thread(void)
 {
-	sigset_t all, old;
-	pthread_attr_t attr;
 	pthread_t thread;
-	int err;
 
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, &attr, load_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return !err;
+	if (tfh_thread_start(&thread, load_main, NULL))
+		return false;
+	pthread_detach(thread);
+	return true;
 }
 
 int tfh_cupti_loaded(void)

@@ -3,10 +3,10 @@
 #include "hook/cupti/cupti.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "record/gpu.h"
+#include "record/thread.h"
 
 static pid_t owner;	    /* the process that turned CUPTI on; 0: none */
 static uint32_t registered; /* atomic */
@@ -82,14 +82,10 @@ static void *begin_recording(void *arg)
 void tfh_cupti_first_buffer(void)
 {
 	static uint32_t seen;
-	sigset_t all, old;
 	pthread_t thread;
 
 	if (!injected || __atomic_exchange_n(&seen, 1, __ATOMIC_ACQ_REL))
 		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (!pthread_create(&thread, NULL, begin_recording, NULL))
+	if (!tfh_thread_start(&thread, begin_recording, NULL))
 		pthread_detach(thread);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
