@@ -162,6 +162,16 @@ static uint64_t node_of(const struct sim_tools_op *op)
 	return op->graph ? op->node : 0;
 }
 
+/* Fields that the records of several kinds of ops have. */
+#define OP_FIELDS(op)                                                                              \
+	.device = (op)->device, .context = (op)->context, .stream = (op)->stream,                  \
+	.correlation = (op)->correlation, .node = node_of(op), .graph = (op)->graph,               \
+	.channel = channel_of(op)
+#define OP_TIMES(op) .start = sim_cupti_time((op)->start), .end = sim_cupti_time((op)->end)
+#define COPY_FIELDS(op)                                                                            \
+	.copy_kind = copy_kinds[(op)->copy.dir], .src = (uint8_t)(op)->copy.src,                   \
+	.dst = (uint8_t)(op)->copy.dst, .flags = (op)->async, .bytes = (op)->copy.bytes
+
 static void encode_kernel(const struct sim_record *r, struct kernel *k)
 {
 	const struct sim_tools_op *op = &r->op;
@@ -170,16 +180,10 @@ static void encode_kernel(const struct sim_record *r, struct kernel *k)
 		.registers = 32,
 		.start = broken ? 0 : sim_cupti_time(op->start),
 		.end = broken ? 0 : sim_cupti_time(op->end),
-		.device = op->device,
-		.context = op->context,
-		.stream = op->stream,
+		OP_FIELDS(op),
 		.dynamic_shared = (int32_t)op->kernel.shared,
-		.correlation = op->correlation,
 		.grid_id = op->correlation,
 		.name = op->kernel.name,
-		.node = node_of(op),
-		.graph = op->graph,
-		.channel = channel_of(op),
 		.channel_type = 1,
 	};
 	k->completed = k->end;
@@ -196,22 +200,7 @@ static void encode_copy(const struct sim_record *r, struct copy *c)
 {
 	const struct sim_tools_op *op = &r->op;
 	*c = (struct copy){
-		.copy_kind = copy_kinds[op->copy.dir],
-		.src = (uint8_t)op->copy.src,
-		.dst = (uint8_t)op->copy.dst,
-		.flags = op->async,
-		.bytes = op->copy.bytes,
-		.start = sim_cupti_time(op->start),
-		.end = sim_cupti_time(op->end),
-		.device = op->device,
-		.context = op->context,
-		.stream = op->stream,
-		.correlation = op->correlation,
-		.node = node_of(op),
-		.graph = op->graph,
-		.channel = channel_of(op),
-		.channel_type = 2,
-		.count = 1,
+		COPY_FIELDS(op), OP_TIMES(op), OP_FIELDS(op), .channel_type = 2, .count = 1,
 	};
 }
 
@@ -219,24 +208,13 @@ static void encode_peer(const struct sim_record *r, struct peer *p)
 {
 	const struct sim_tools_op *op = &r->op;
 	*p = (struct peer){
-		.copy_kind = copy_kinds[op->copy.dir],
-		.src = (uint8_t)op->copy.src,
-		.dst = (uint8_t)op->copy.dst,
-		.flags = op->async,
-		.bytes = op->copy.bytes,
-		.start = sim_cupti_time(op->start),
-		.end = sim_cupti_time(op->end),
-		.device = op->device,
-		.context = op->context,
-		.stream = op->stream,
+		COPY_FIELDS(op),
+		OP_TIMES(op),
+		OP_FIELDS(op),
 		.src_device = op->copy.src_device,
 		.src_context = op->context,
 		.dst_device = op->copy.dst_device,
 		.dst_context = op->context,
-		.correlation = op->correlation,
-		.node = node_of(op),
-		.graph = op->graph,
-		.channel = channel_of(op),
 		.channel_type = 2,
 	};
 }
@@ -247,17 +225,10 @@ static void encode_set(const struct sim_record *r, struct set *s)
 	*s = (struct set){
 		.value = op->set.value,
 		.bytes = op->set.bytes,
-		.start = sim_cupti_time(op->start),
-		.end = sim_cupti_time(op->end),
-		.device = op->device,
-		.context = op->context,
-		.stream = op->stream,
-		.correlation = op->correlation,
+		OP_TIMES(op),
+		OP_FIELDS(op),
 		.flags = op->async,
 		.memory = (uint16_t)op->set.mem,
-		.node = node_of(op),
-		.graph = op->graph,
-		.channel = channel_of(op),
 		.channel_type = 1,
 	};
 }

@@ -93,6 +93,15 @@ unsigned sim_phys_handles(const struct sim_phys *f);
 bool sim_vmm_reserved(const void *p);
 
 /* ---- copies (memory/copy.c) ---- */
+/* Fields that descriptions of 2D and 3D copies of every version have, for an initializer. */
+#define SIM_COPY_FIELDS(p)                                                                         \
+	.srcXInBytes = (p)->srcXInBytes, .srcY = (p)->srcY, .srcMemoryType = (p)->srcMemoryType,   \
+	.srcHost = (p)->srcHost, .srcDevice = (p)->srcDevice, .srcArray = (p)->srcArray,           \
+	.srcPitch = (p)->srcPitch, .dstXInBytes = (p)->dstXInBytes, .dstY = (p)->dstY,             \
+	.dstMemoryType = (p)->dstMemoryType, .dstHost = (p)->dstHost, .dstDevice = (p)->dstDevice, \
+	.dstArray = (p)->dstArray, .dstPitch = (p)->dstPitch, .WidthInBytes = (p)->WidthInBytes,   \
+	.Height = (p)->Height
+
 struct sim_linear {
 	uintptr_t dst, src;
 	size_t n;

@@ -276,23 +276,7 @@ CUresult sim_copy_2d(struct sim_call *c, const CUDA_MEMCPY2D *p, CUstream h, boo
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUDA_MEMCPY3D q = {.srcXInBytes = p->srcXInBytes,
-			   .srcY = p->srcY,
-			   .srcMemoryType = p->srcMemoryType,
-			   .srcHost = p->srcHost,
-			   .srcDevice = p->srcDevice,
-			   .srcArray = p->srcArray,
-			   .srcPitch = p->srcPitch,
-			   .dstXInBytes = p->dstXInBytes,
-			   .dstY = p->dstY,
-			   .dstMemoryType = p->dstMemoryType,
-			   .dstHost = p->dstHost,
-			   .dstDevice = p->dstDevice,
-			   .dstArray = p->dstArray,
-			   .dstPitch = p->dstPitch,
-			   .WidthInBytes = p->WidthInBytes,
-			   .Height = p->Height,
-			   .Depth = 1};
+	CUDA_MEMCPY3D q = {SIM_COPY_FIELDS(p), .Depth = 1};
 	return sim_copy_3d(c, &q, h, async);
 }
 

@@ -91,22 +91,7 @@ static CUresult run_2d(struct sim_call *c, const CUDA_MEMCPY2D_v1 *p, CUstream h
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUDA_MEMCPY2D q = {.srcXInBytes = p->srcXInBytes,
-			   .srcY = p->srcY,
-			   .srcMemoryType = p->srcMemoryType,
-			   .srcHost = p->srcHost,
-			   .srcDevice = p->srcDevice,
-			   .srcArray = p->srcArray,
-			   .srcPitch = p->srcPitch,
-			   .dstXInBytes = p->dstXInBytes,
-			   .dstY = p->dstY,
-			   .dstMemoryType = p->dstMemoryType,
-			   .dstHost = p->dstHost,
-			   .dstDevice = p->dstDevice,
-			   .dstArray = p->dstArray,
-			   .dstPitch = p->dstPitch,
-			   .WidthInBytes = p->WidthInBytes,
-			   .Height = p->Height};
+	CUDA_MEMCPY2D q = {SIM_COPY_FIELDS(p)};
 	return sim_copy_2d(c, &q, h, async);
 }
 
@@ -140,29 +125,9 @@ static CUresult run_3d(struct sim_call *c, const CUDA_MEMCPY3D_v1 *p, CUstream h
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUDA_MEMCPY3D q = {.srcXInBytes = p->srcXInBytes,
-			   .srcY = p->srcY,
-			   .srcZ = p->srcZ,
-			   .srcLOD = p->srcLOD,
-			   .srcMemoryType = p->srcMemoryType,
-			   .srcHost = p->srcHost,
-			   .srcDevice = p->srcDevice,
-			   .srcArray = p->srcArray,
-			   .srcPitch = p->srcPitch,
-			   .srcHeight = p->srcHeight,
-			   .dstXInBytes = p->dstXInBytes,
-			   .dstY = p->dstY,
-			   .dstZ = p->dstZ,
-			   .dstLOD = p->dstLOD,
-			   .dstMemoryType = p->dstMemoryType,
-			   .dstHost = p->dstHost,
-			   .dstDevice = p->dstDevice,
-			   .dstArray = p->dstArray,
-			   .dstPitch = p->dstPitch,
-			   .dstHeight = p->dstHeight,
-			   .WidthInBytes = p->WidthInBytes,
-			   .Height = p->Height,
-			   .Depth = p->Depth};
+	CUDA_MEMCPY3D q = {SIM_COPY_FIELDS(p),	      .srcZ = p->srcZ,	.srcLOD = p->srcLOD,
+			   .srcHeight = p->srcHeight, .dstZ = p->dstZ,	.dstLOD = p->dstLOD,
+			   .dstHeight = p->dstHeight, .Depth = p->Depth};
 	return sim_copy_3d(c, &q, h, async);
 }
 
