@@ -566,17 +566,3 @@ struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i)
 				      .at = k->at,
 				      .feeds = k->group != NO_GROUP && l->group[k->group].feeds};
 }
-
-size_t tfh_looks_from(const struct tfh_looks *l, int64_t t)
-{
-	size_t lo = 0, hi = tfh_looks_count(l);
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (l->look.v[mid].t < t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}

@@ -48,8 +48,6 @@ struct tfh_seen_look {
 };
 size_t tfh_looks_count(const struct tfh_looks *l);
 struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i);
-/* The first of them at or behind t. */
-size_t tfh_looks_from(const struct tfh_looks *l, int64_t t);
 /* Does Python run in the process? */
 bool tfh_looks_python(const struct tfh_looks *l);
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "judge/verdict/line_tree.h"
 #include "judge/verdict/verdict.h"
 
 struct fault_sums {
@@ -149,15 +150,15 @@ static void find_retraced(const struct tfh_facts *facts, struct tfh_retraced *ou
 		out->variants += facts->tag.v[i].retraced && facts->tag.v[i].base == best->base;
 }
 
-/* What was seen of the driving threads during [t0, t1). */
-static void sum_looks(const struct tfh_facts *facts, int64_t t0, int64_t t1,
-		      struct tfh_seen_sum *out)
+/* What was seen of the driving threads in the judged steps. */
+static void sum_looks(const struct tfh_accounts *accounts, struct tfh_seen_sum *out)
 {
-	for (size_t i = tfh_looks_from(facts->looks, t0); i < tfh_looks_count(facts->looks); i++) {
+	const struct tfh_facts *facts = accounts->facts;
+	size_t window = 0;
+
+	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
 		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
-		if (k.t >= t1)
-			return;
-		if (!facts->thread[k.thread].drives)
+		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives)
 			continue;
 		out->looks++;
 		out->ns += k.ns;
@@ -183,10 +184,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	out->graph_ran = accounts->compute_ran;
 	out->code_ran =
 		facts->cpu_wall > 0 ? (double)facts->cpu_running / (double)facts->cpu_wall : NAN;
-	TFH_EACH (i, accounts->loops->window.n)
-		if (accounts->use[i].segment == TFH_SEGMENT_TRAIN)
-			sum_looks(facts, accounts->loops->window.v[i].t0,
-				  accounts->loops->window.v[i].t1, &out->seen);
+	sum_looks(accounts, &out->seen);
 	out->kernel_share = facts->much_kernel ? facts->kernel_share : 0;
 	find_retraced(facts, &out->retraced);
 	out->wait = call_site(accounts, accounts->wait_site);
