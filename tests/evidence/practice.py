@@ -34,7 +34,7 @@ def npz_loader(d, steps, spent):
     import numpy as np
     with here() as folder:
         for i in range(8):
-            np.savez_compressed(os.path.join(folder, "%d.npz" % i), x=np.random.default_rng(i).integers(0, 9, 200000))
+            np.savez_compressed(os.path.join(folder, "%d.npz" % i), x=np.random.default_rng(i).integers(0, 9, 600000))
         for i in range(steps):
             with spent:
                 with np.load(os.path.join(folder, "%d.npz" % (i % 8))) as z:
@@ -278,7 +278,7 @@ def logging_module(d, steps, spent):
         for i in range(steps):
             step(d)
             with spent:
-                for k in range(300):
+                for k in range(600):
                     log.info("step %d layer %d norm %f", i, k, k * 0.5)  # here
 
 

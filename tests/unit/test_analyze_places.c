@@ -106,13 +106,13 @@ static uint32_t samples(void *arg, uint32_t process, const struct tfh_sample **o
 }
 
 /* Samples of a process that has so much of its time in the kernel. */
-static void in_kernel(double share)
+static void in_kernel(double share, uint64_t written)
 {
 	for (int i = 0; i < 40; i++)
 		sample[i] = (struct tfh_sample){.t = gen_ns(100 * i),
 						.cpu_s = 0.09,
 						.system_s = 0.09 * share,
-						.write_bytes = 4096};
+						.write_bytes = written};
 }
 
 /* 200 steps of 11 ms: 10 ms of a pause in one state, then a copy to the device and a wait for a kernel. */
@@ -200,11 +200,13 @@ static void test_kernel_time(void **state)
 {
 	(void)state;
 	see("/job/other.py", "thing", 19);
-	in_kernel(0.8);
+	in_kernel(0.8, 50000000);
 	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_INPUT_READ);
 	seen_at[1].line = 21;
 	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_CHECKPOINT);
-	in_kernel(0.1);
+	in_kernel(0.8, 4096);
+	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_LOGGING);
+	in_kernel(0.1, 4096);
 	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
 }
 

@@ -71,11 +71,11 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 	bool loads = feeds && !facts->consumers && at < TFH_SEEN_COUNT;
 	enum tfh_cause cause = loads ? rows[at].feeding : cause_at(at);
 
-	if (facts->much_kernel)
-		cause = tfh_at_role(at) == TFH_ROLE_FIRST ? TFH_CAUSE_INPUT_READ
-			: tfh_at_role(at) == TFH_ROLE_LATER && facts->written
-				? TFH_CAUSE_HOST_CHECKPOINT
-				: cause;
+	if (facts->much_kernel && tfh_at_role(at) == TFH_ROLE_FIRST)
+		cause = TFH_CAUSE_INPUT_READ;
+	else if (facts->much_kernel && tfh_at_role(at) == TFH_ROLE_LATER && facts->writes)
+		cause = facts->writes == TFH_WRITES_BYTES ? TFH_CAUSE_HOST_CHECKPOINT
+							  : TFH_CAUSE_HOST_LOGGING;
 	/* A queue of the program's own beside a pipeline that delivers its batches. */
 	if (facts->consumers && tfh_at_role(at) == TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_LOCK;

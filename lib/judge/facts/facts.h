@@ -211,7 +211,9 @@ struct tfh_facts {
 	struct tfh_heap_sum heap;
 	double kernel_share; /* of the process's processor time after its start, page faults apart */
 	bool much_kernel;    /* it is so much that files are read or written */
-	uint64_t written;    /* bytes, to files, meanwhile */
+	/* What is written to files meanwhile: nothing, so much that copying it is what takes the
+	 * time, or so little that the calls are: lines of a log. */
+	enum { TFH_WRITES_NOTHING, TFH_WRITES_BYTES, TFH_WRITES_LINES } writes;
 	struct tfh_looks *looks;	      /* NULL: no thread was looked at */
 	TFH_VEC(struct tfh_child_look) child; /* looks at child processes, in order of time */
 	struct tfh_handles recorded;

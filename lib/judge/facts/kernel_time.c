@@ -10,6 +10,7 @@ void tfh_find_kernel_time(struct tfh_facts *facts)
 	const struct tfh_sample *s = NULL;
 	uint32_t n = f->samples ? f->samples(f->arg, facts->process, &s) : 0;
 	double cpu = 0, kernel = 0, wall = 0;
+	uint64_t written = 0;
 	int64_t from = 0;
 
 	for (int i = 0; i < TFH_PHASE_COUNT; i++)
@@ -20,9 +21,12 @@ void tfh_find_kernel_time(struct tfh_facts *facts)
 		wall += (double)(s[i].t - s[i - 1].t) / 1e9;
 		cpu += s[i].cpu_s;
 		kernel += s[i].system_s - (double)s[i].faults * s[i].fault_s;
-		facts->written += s[i].write_bytes;
+		written += s[i].write_bytes;
 	}
 	facts->much_kernel =
 		kernel > TFH_BLOCKING_SHARE * wall && kernel > TFH_FACTS_KERNEL_SHARE * cpu;
+	if (written)
+		facts->writes = (double)written > TFH_FACTS_WRITE_RATE * kernel ? TFH_WRITES_BYTES
+										: TFH_WRITES_LINES;
 	facts->kernel_share = cpu > 0 ? kernel / cpu : 0;
 }

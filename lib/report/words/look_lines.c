@@ -112,7 +112,8 @@ void tfh_seen_line(struct tfh_wording *w)
 						  (double)seen->looks)));
 	}
 	if (w->r->found.kernel_share > 0 && (w->r->verdict.cause == TFH_CAUSE_INPUT_READ ||
-					     w->r->verdict.cause == TFH_CAUSE_HOST_CHECKPOINT))
+					     w->r->verdict.cause == TFH_CAUSE_HOST_CHECKPOINT ||
+					     w->r->verdict.cause == TFH_CAUSE_HOST_LOGGING))
 		tfh_evidence(
 			w,
 			tfh_phrase(
