@@ -1,7 +1,6 @@
 /*
- * What the analysis reads: one process' events in order of end time, as often as it wants, and the
- * names in them. A run (tfh_feed_of_run) is one such source; tests bring others, made of events
- * with known answers.
+ * Input of the analysis: one process' events in order of end time, as often as needed, and names. A
+ * run (tfh_feed_of_run) is one source; tests provide others, with events of known answers.
  */
 #ifndef TFH_ANALYZE_FEED_H
 #define TFH_ANALYZE_FEED_H
@@ -17,36 +16,36 @@ struct tfh_feed {
 	int (*rewind)(void *arg, uint32_t process, struct tfh_err *err);
 	/* Next event in order of end time; false at the end or on error. */
 	bool (*next)(void *arg, struct tfh_event *ev);
-	/* The same without a copy: good until the one after it is asked for. NULL: there is only
-	 * next(). */
+	/* The same without a copy: valid until the call after the next. NULL: only next() exists.
+	 */
 	const struct tfh_event *(*look)(void *arg);
-	/* After next() said false: 0, or the -errno that ended the pass early. */
+	/* After next() returned false: 0, or the -errno that ended the pass early. */
 	int (*error)(void *arg, struct tfh_err *err);
-	/* As tfh_run_stretches and tfh_run_digests; NULL: no records were given up. */
+	/* Like tfh_run_stretches() and tfh_run_digests(); NULL: no records were discarded. */
 	const struct tfh_stretch *stretches;
 	uint32_t n_stretches;
 	int (*digests)(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_arg);
-	/* As tfh_run_name. */
+	/* Like tfh_run_name(). */
 	const char *(*name)(void *arg, uint32_t process, enum tft_name kind, uint32_t id,
 			    uint64_t *handle, uint64_t *extra);
-	/* Device ops of one process in order of their start, as tfh_ops_*; all NULL: there are
+	/* Device ops of one process in order of their start, like tfh_ops_*; all NULL if there are
 	 * none. An op's `name` lives as long as the feed. */
 	int (*rewind_ops)(void *arg, uint32_t process, struct tfh_err *err);
-	/* The same, where ops need tell no more than tfh_ops_brief() says; NULL: rewind_ops(). */
+	/* The same if the fields of tfh_ops_brief() are enough; NULL: use rewind_ops(). */
 	int (*rewind_brief)(void *arg, uint32_t process, struct tfh_err *err);
 	bool (*next_op)(void *arg, struct tfh_op *op);
-	const struct tfh_op *(*look_op)(void *arg); /* to next_op() as look() is to next() */
+	const struct tfh_op *(*look_op)(void *arg); /* to next_op() what look() is to next() */
 	int (*ops_error)(void *arg, struct tfh_err *err);
 	void (*gpu)(void *arg, uint32_t process, struct tfh_gpu_info *out);
-	/* As tfh_run_site; NULL: no call sites are known. */
+	/* Like tfh_run_site(); NULL: call sites are unknown. */
 	const char *(*site)(void *arg, uint32_t process, uint32_t stack);
-	/* As tfh_run_place; NULL: no lines are known. */
+	/* Like tfh_run_place(); NULL: lines are unknown. */
 	uint32_t (*place)(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 			  uint32_t most);
-	/* As tfh_run_python; NULL: likewise. */
+	/* Like tfh_run_python(); NULL: likewise. */
 	uint32_t (*lines)(void *arg, uint32_t process, uint32_t stack, struct tfh_model_line *frame,
 			  uint32_t most);
-	/* Machine samples of a process, as tfh_run_samples; NULL: there are none. */
+	/* Machine samples of a process, like tfh_run_samples(); NULL: there are none. */
 	uint32_t (*samples)(void *arg, uint32_t process, const struct tfh_sample **out);
 	const struct tfh_process *processes;
 	uint32_t n_processes;
@@ -54,11 +53,11 @@ struct tfh_feed {
 	uint32_t n_threads;
 	const struct tfh_hole *holes;
 	uint32_t n_holes;
-	int64_t wall_ns, end_ns; /* as tfh_run_wall_ns and tfh_run_end_ns */
+	int64_t wall_ns, end_ns; /* like tfh_run_wall_ns and tfh_run_end_ns */
 	bool imported;		 /* another profiler's trace */
 };
 
-/* The next event, in `room` where the feed has no other place for it; NULL at the end. */
+/* The next event, stored in `room` if the feed has no storage for it; NULL at the end. */
 static inline const struct tfh_event *tfh_feed_look(const struct tfh_feed *f,
 						    struct tfh_event *room)
 {
@@ -81,8 +80,8 @@ static inline int tfh_feed_rewind_brief(const struct tfh_feed *f, uint32_t proce
 	return (f->rewind_brief ? f->rewind_brief : f->rewind_ops)(f->arg, process, err);
 }
 
-/* Judges one process of a feed; the caller adds what only the run knows (end, quality). As
- * tfh_analyze. */
+/* Judges one process of a feed, like tfh_analyze(); the caller adds what only the run knows (end,
+ * quality). */
 int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The numbers by which the judge decides (numbers.def) and the most that it keeps (limits.def): a
- * constant TFH_<name> for each row. Whole numbers have type int and can be the sizes of arrays.
+ * The numbers that decide (numbers.def) and the limits on memory (limits.def): a constant
+ * TFH_<name> for each row. Whole numbers have type int and can be array sizes.
  */
 #ifndef TFH_JUDGE_NUMBERS_H
 #define TFH_JUDGE_NUMBERS_H

@@ -1,20 +1,20 @@
-/* What the parts of the survey hand to each other; nobody else includes this. */
+/* Private interface between the parts of the survey. */
 #ifndef TFH_JUDGE_SURVEY_H
 #define TFH_JUDGE_SURVEY_H
 
 #include "judge/facts/facts.h"
 
-/* stage.c: as tfh_stage_index, looking the name up the first time. */
+/* stage.c: like tfh_stage_index(), looking the name up on first use. */
 int32_t tfh_stage_learn(struct tfh_facts *facts, uint32_t id);
-/* The same without keeping the id. */
+/* The same without caching the id. */
 int32_t tfh_stage_place(struct tfh_facts *facts, uint32_t id);
 
-/* batches.c: one get-next of a consumer, or (`loop`) of a dataset loop inside a graph; a call that executed an op or a graph.
- * 0 or -ENOMEM. */
+/* batches.c: one get-next of a consumer, or (`loop`) of a dataset loop inside a graph; a call that
+ * executed an op or a graph. 0 or -ENOMEM. */
 int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool loop);
 int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev);
 
-/* quiet.c: nothing was launched between facts->launched and t1; -ENOMEM. */
+/* quiet.c: nothing was launched between facts->launched and t1. Returns 0 or -ENOMEM. */
 int tfh_quiet_keep(struct tfh_facts *facts, int64_t t1);
 static inline int tfh_quiet_until(struct tfh_facts *facts, int64_t t1)
 {
@@ -24,7 +24,7 @@ static inline int tfh_quiet_until(struct tfh_facts *facts, int64_t t1)
 	return rc;
 }
 
-/* startup.c: the first time that something is there. */
+/* startup.c: the first occurrence of each phase. */
 void tfh_startup_event(struct tfh_facts *facts, const struct tfh_event *ev);
 
 /* heap.c: device memory; wall: length of the run */

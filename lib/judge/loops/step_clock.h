@@ -1,25 +1,25 @@
-/* What the parts of this phase hand to each other; nobody else includes this. */
+/* Private interface between the parts of this phase. */
 #ifndef TFH_JUDGE_STEP_CLOCK_H
 #define TFH_JUDGE_STEP_CLOCK_H
 
 #include "judge/loops/loops.h"
 
-/* step_clock.c: iterators into groups, choice of the training group. 0 or -ENOMEM. */
+/* step_clock.c: groups iterators and chooses the training group. 0 or -ENOMEM. */
 int tfh_choose_iterator(const struct tfh_facts *facts, struct tfh_loops *loops);
-/* loops->mark in order of their begin. */
+/* Sorts loops->mark by begin. */
 void tfh_sort_marks(struct tfh_loops *loops);
-/* As many batches, but for a few. */
+/* Whether both have about the same number of batches. */
 bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b);
 
-/* period.c: leaves in loops->mark one entry per step, as if the job had marked them; none: nothing
- * repeats. 0 or a negative errno. */
+/* period.c: fills loops->mark with one entry per step, as if the job had marked them; none if
+ * nothing repeats. 0 or a negative errno. */
 int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
 
-/* named.c: steps of an imported trace by its ranges; 0 or a negative errno. Leaves in loops->mark
- * the steps that PyTorch's optimizer ends, if there are three or more. */
+/* named.c: finds the steps of an imported trace by its ranges. Fills loops->mark with the steps
+ * that PyTorch's optimizer ends, if there are at least three. 0 or a negative errno. */
 int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
-/* Looks whether the period in loops->mark is one of steps; if not, puts the calls that it lies in
- * in its place, or nothing, and loops->clock accordingly. */
+/* Checks whether the period in loops->mark is one of steps; if not, replaces it with the enclosing
+ * calls, or nothing, and sets loops->clock. */
 int tfh_check_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
 
 #endif
