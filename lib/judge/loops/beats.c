@@ -128,17 +128,29 @@ static uint64_t stem_hash(const char *name)
 	return tfh_hash_bytes(name, n);
 }
 
+/* The group of the batch that a function takes by itself, counted from 1; 0: none. Keras gives the
+ * function that trains and the one that tests the same name. */
+static uint32_t fed_by(const struct reader *r, const struct tfh_exec *x)
+{
+	const struct tfh_facts *f = r->facts;
+	bool own = r->tick < f->tick.n && f->tick.v[r->tick].x0 == x->t0;
+
+	return own ? 1 + tfh_group_of(r->loops, &f->tick.v[r->tick]) : 0;
+}
+
 static int take_exec(struct reader *r, const struct tfh_exec *x)
 {
 	const struct tfh_feed *f = r->facts->feed;
 	const char *name;
+	uint32_t feeds = fed_by(r, x);
 	int rc;
 
 	if (x->t0 < r->inside)
 		return 0;
 	name = f->name(f->arg, r->facts->process, TFT_NAME_OP, x->name, NULL, NULL);
-	rc = beat(r, TFH_BEAT_FUNCTION, stem_hash(name), x->t0, false);
+	rc = beat(r, TFH_BEAT_FUNCTION, tfh_hash_add(stem_hash(name), feeds), x->t0, false);
 	r->beat.what = x->name;
+	r->beat.feeds = feeds;
 	r->inside = x->t1;
 	return rc;
 }
@@ -146,10 +158,13 @@ static int take_exec(struct reader *r, const struct tfh_exec *x)
 static int take_tick(struct reader *r, const struct tfh_tick *t)
 {
 	uint32_t group = tfh_group_of(r->loops, t);
+	int rc;
 
 	if (t->t0 < r->inside)
 		return 0;
-	return beat(r, t->end ? TFH_BEAT_END : TFH_BEAT_BATCH, group, t->t0, false);
+	rc = beat(r, t->end ? TFH_BEAT_END : TFH_BEAT_BATCH, group, t->t0, false);
+	r->beat.feeds = t->end ? 0 : group + 1;
+	return rc;
 }
 
 /* Begin of the next of each source, INT64_MAX: there is none. */

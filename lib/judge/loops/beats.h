@@ -13,9 +13,9 @@ enum tfh_beat {
 	TFH_BEAT_GRAPH,	   /* launches of graphs in a row */
 	TFH_BEAT_COPY,	   /* copies in a row; what: enum tfh_dir */
 	TFH_BEAT_WAIT,	   /* waits in a row */
-	TFH_BEAT_BATCH,	   /* a batch; what: group of iterators */
+	TFH_BEAT_BATCH,	   /* a batch; feeds: its group of iterators, from 1 */
 	TFH_BEAT_END,	   /* an iterator has no more */
-	TFH_BEAT_FUNCTION, /* what: the name */
+	TFH_BEAT_FUNCTION, /* what: the name; feeds: the group that it takes its batch from, 0: none */
 	TFH_BEAT_MARK,	   /* what: 1 if it begins no training */
 	TFH_BEAT_SAVE,	   /* a checkpoint is written */
 	TFH_BEAT_COUNT

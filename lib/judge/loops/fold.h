@@ -19,7 +19,7 @@ struct tfh_node {
 	uint64_t n;	       /* beats; rounds of a loop */
 	uint64_t runs;	       /* loops: how often it was entered */
 	uint64_t launches;     /* in all */
-	uint32_t what;	       /* for the caller */
+	uint32_t what, feeds;  /* for the caller */
 	uint8_t kind;	       /* for the caller; a loop's is 0 */
 	uint8_t rank;	       /* beats: the highest of a round begins it */
 	struct tfh_node *body; /* a loop's, in order; NULL: no loop */

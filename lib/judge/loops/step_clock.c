@@ -343,6 +343,38 @@ static void join_sweep(const struct tfh_facts *facts, struct tfh_loops *loops)
 	measure(facts, loops);
 }
 
+/* Whether each of a group's iterators is used up before the next thing begins: those of replicas take
+ * turns. */
+static bool in_one_go(const struct tfh_facts *facts, const struct tfh_loops *loops, uint32_t group)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < facts->series.n; i++)
+		n += loops->group_of[i] == group;
+	return loops->group.v[group].runs <= n;
+}
+
+/* Iterators of other pipelines whose batches go to the very function that trains: cache() reads from
+ * memory what its first epoch has read from files. */
+static void join_function(const struct tfh_facts *facts, struct tfh_loops *loops)
+{
+	uint32_t train = (uint32_t)loops->train_group, trained, name;
+	bool joined = false;
+
+	tag_text(facts, &facts->series.v[loops->group.v[train].series], &trained);
+	for (uint32_t k = 0; trained && k < loops->group.n; k++) {
+		tag_text(facts, &facts->series.v[loops->group.v[k].series], &name);
+		if (k == train || name != trained || !in_one_go(facts, loops, k))
+			continue;
+		for (size_t i = 0; i < facts->series.n; i++)
+			if (loops->group_of[i] == k)
+				loops->group_of[i] = train;
+		joined = true;
+	}
+	if (joined)
+		measure(facts, loops);
+}
+
 int tfh_choose_iterator(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	loops->train_group = -1;
@@ -356,8 +388,10 @@ int tfh_choose_iterator(const struct tfh_facts *facts, struct tfh_loops *loops)
 	split_by_turns(facts, loops);
 	measure(facts, loops);
 	loops->train_group = choose(loops);
-	if (loops->train_group >= 0)
+	if (loops->train_group >= 0) {
 		join_sweep(facts, loops);
+		join_function(facts, loops);
+	}
 	return 0;
 }
 

@@ -86,8 +86,8 @@ static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loo
 			role = role_of_name(exec_name(t, v->what));
 		else if (v->kind == TFH_BEAT_MARK && v->what)
 			role = TFH_BRANCH_EVALUATE;
-		else if (v->kind == TFH_BEAT_BATCH && (int32_t)v->what != t->loops->train_group &&
-			 t->loops->train_group >= 0)
+		if (role == TFH_BRANCH_STEP && v->feeds && t->loops->train_group >= 0 &&
+		    (int32_t)v->feeds - 1 != t->loops->train_group)
 			role = TFH_BRANCH_EVALUATE;
 	}
 	return role;
