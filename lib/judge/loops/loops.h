@@ -14,7 +14,8 @@ struct tfh_group {
 	int64_t owned_ns; /* time from its batches to the next batch of any group */
 	int64_t wait_ns;
 	uint64_t inner; /* batches with another of their iterator behind them */
-	int64_t inner_ns, longest;
+	int64_t inner_ns, longest, longest_inner;
+	size_t first;	 /* batch, among the ticks */
 	uint32_t series; /* a member */
 	const char *tag; /* function text, "" eager */
 };

@@ -160,12 +160,12 @@ static void split_by_turns(const struct tfh_facts *facts, struct tfh_loops *loop
 }
 
 /* The time behind a batch is its loop's own, but not that behind the last one of an iterator: the
- * program may do anything there, such as making another model. Where iterators have but one batch,
- * the longest time is left out. What is left out counts as a usual batch. */
+ * program may do anything there, such as making another model. The longest time is left out, too:
+ * the first batch waits until its function is traced. What is left out counts as a usual batch. */
 static void own(struct tfh_group *g)
 {
-	int64_t ns = g->inner ? g->inner_ns : g->owned_ns - g->longest;
-	uint64_t n = g->inner ? g->inner : g->count - 1;
+	int64_t ns = g->inner > 1 ? g->inner_ns - g->longest_inner : g->owned_ns - g->longest;
+	uint64_t n = g->inner > 1 ? g->inner - 1 : g->count - 1;
 
 	if (g->count > 1)
 		g->owned_ns = (int64_t)((double)ns / (double)n * (double)g->count);
@@ -178,7 +178,7 @@ static void measure(const struct tfh_facts *facts, struct tfh_loops *loops)
 	for (size_t i = 0; i < loops->group.n; i++) {
 		struct tfh_group *g = &loops->group.v[i];
 		g->count = g->runs = g->inner = 0;
-		g->owned_ns = g->wait_ns = g->inner_ns = g->longest = 0;
+		g->owned_ns = g->wait_ns = g->inner_ns = g->longest = g->longest_inner = 0;
 	}
 	TFH_EACH (i, facts->tick.n) {
 		const struct tfh_tick *t = &facts->tick.v[i];
@@ -190,14 +190,17 @@ static void measure(const struct tfh_facts *facts, struct tfh_loops *loops)
 		g->wait_ns += t->t1 - t->t0;
 		if (t->end)
 			continue;
-		g->count++;
+		g->first = g->count++ ? g->first : i;
 		g->runs += number != before;
 		before = number;
 		int64_t ns = next > t->t1 ? tfh_recorded_ns(facts, t->t1, next) : 0;
 		g->owned_ns += ns;
 		g->longest = ns > g->longest ? ns : g->longest;
-		g->inner += s->last != i;
-		g->inner_ns += s->last != i ? ns : 0;
+		if (s->last == i)
+			continue;
+		g->inner++;
+		g->inner_ns += ns;
+		g->longest_inner = ns > g->longest_inner ? ns : g->longest_inner;
 	}
 	for (size_t i = 0; i < loops->group.n; i++)
 		own(&loops->group.v[i]);
@@ -224,6 +227,26 @@ static double score(const struct tfh_group *g)
 	return x;
 }
 
+static bool same_name(const struct tfh_group *a, const struct tfh_group *b)
+{
+	size_t n = base_length(a->tag);
+
+	return n && n == base_length(b->tag) && !memcmp(a->tag, b->tag, n);
+}
+
+/* Of functions of the same name (Keras' for training, testing and predicting), one that comes first and
+ * has no fewer batches trains, even if the other's steps take longer: a validation follows an epoch. */
+static int32_t trains_first(const struct tfh_loops *loops, int32_t best)
+{
+	const struct tfh_group *v = loops->group.v;
+
+	for (int32_t i = 0; i < (int32_t)loops->group.n; i++)
+		if (v[i].count >= v[best].count && v[i].first < v[best].first &&
+		    same_name(&v[i], &v[best]))
+			best = i;
+	return best;
+}
+
 static int32_t choose(const struct tfh_loops *loops)
 {
 	int32_t at = -1;
@@ -236,7 +259,7 @@ static int32_t choose(const struct tfh_loops *loops)
 			at = (int32_t)i;
 		}
 	}
-	return at;
+	return at < 0 ? at : trains_first(loops, at);
 }
 
 /* A loop that may train another model of a sweep: over a pipeline like the training loop's, into a
