@@ -134,6 +134,20 @@ static void fill_quality(const struct tfh_accounts *accounts, struct tfh_result 
 	r->quality.crowded = waited > TFH_CROWDED_SHARE;
 }
 
+/* What each prediction would save of the run, if all its steps gained as the judged ones would. */
+static void fill_saved(struct tfh_result *r)
+{
+	double mean = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		mean += r->breakdown[p].s_per_step;
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		struct tfh_whatif *w = &r->whatif[i];
+		double without = isnan(w->step_s) ? mean / w->ceiling_speedup : w->step_s;
+		w->saved_s = fmax((mean - without) * (double)r->steps.total, 0);
+	}
+}
+
 /* After the passes: everything that the result says. */
 static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *samples,
 		    struct tfh_result *r)
@@ -160,6 +174,7 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 		if (rc)
 			return rc;
 	}
+	fill_saved(r);
 	r->jitter_s = accounts->judged_steps
 			      ? (double)accounts->cause_ns[TFH_CAUSE_COMMUNICATION_JITTER] / 1e9 /
 					(double)accounts->judged_steps

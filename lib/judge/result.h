@@ -53,6 +53,7 @@ struct tfh_job_stage {
 struct tfh_whatif {
 	enum tfh_remove remove;
 	double step_s, low_s, high_s, floor_s, speedup, ceiling_speedup;
+	double saved_s; /* of the run, by step_s or, where that is not known, at best */
 };
 
 struct tfh_segment_sum {

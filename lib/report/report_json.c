@@ -276,6 +276,7 @@ static void write_whatif(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_kf64(j, "floor_s", w->floor_s);
 		tfh_json_kf64(j, "speedup", w->speedup);
 		tfh_json_kf64(j, "ceiling_speedup", w->ceiling_speedup);
+		tfh_json_kf64(j, "run_saved_s", w->saved_s);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
