@@ -264,7 +264,7 @@ static void headline(const struct tfh_page *page, char *plain, size_t size, char
 {
 	const struct tfh_verdict *v = &page->r->verdict;
 	const char *name = tfh_class_name(v->cls), *cause = tfh_cause_name(v->cause);
-	char share[TFH_TEXT], whole[TFH_TEXT];
+	char share[TFH_TEXT];
 	double part = part_share(page->r);
 	size_t n = 0;
 
@@ -280,12 +280,8 @@ static void headline(const struct tfh_page *page, char *plain, size_t size, char
 	if (isnan(v->share) || v->cls == TFH_CLASS_BALANCED || v->cls == TFH_CLASS_UNCLASSIFIED ||
 	    n >= rest_size)
 		return;
-	if (part > 0)
-		snprintf(rest + n, rest_size - n, "   %s of training time (host in all: %s)",
-			 tfh_fmt_share(share, part), tfh_fmt_share(whole, v->share));
-	else
-		snprintf(rest + n, rest_size - n, "   %s of training time",
-			 tfh_fmt_share(share, v->share));
+	snprintf(rest + n, rest_size - n, "   %s of training time",
+		 tfh_fmt_share(share, part > 0 ? part : v->share));
 }
 
 static double class_share(const struct tfh_result *r, enum tfh_class cls)
@@ -364,7 +360,7 @@ static void print_verdict(const struct tfh_page *page)
 {
 	const struct tfh_verdict *v = &page->r->verdict;
 	const struct tfh_wording *w = page->words;
-	char name[32], rest[160], gain[192], also[160];
+	char name[32], rest[160], gain[192], also[160], share[TFH_TEXT];
 
 	headline(page, name, sizeof(name), rest, sizeof(rest));
 	tfh_put("\n", page->out);
@@ -374,6 +370,9 @@ static void print_verdict(const struct tfh_page *page)
 		tfh_wrap(page, "  ", "    ", w->text);
 	for (uint32_t i = 0; i < w->n_evidence; i++)
 		tfh_wrap(page, "  ", "    ", w->evidence[i]);
+	if (part_share(page->r) > 0)
+		tfh_print(page->out, "  host in all: %s of training time\n",
+			  tfh_fmt_share(share, v->share));
 	also_line(page->r, also, sizeof(also));
 	if (*also)
 		tfh_wrap(page, "  ", "    ", also);

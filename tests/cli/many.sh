@@ -4,7 +4,8 @@
 set -u
 . "$TFH_SRC/tests/cli/lib.sh"
 
-expect 0 on_gpu "$tfhook" run -q -o rec "$job" --steps 100 --h2d 1000 --spin 100
+# It sleeps in every step, so that there are looks at it.
+expect 0 on_gpu "$tfhook" run -q -o rec "$job" --steps 100 --h2d 1000 --spin 100 --sleep 5
 mkdir copies
 for ((i = 0; i < 120; i++)); do cp rec/*.0.tft copies/p.a.$i.0.tft; done
 what() { "$TFH_PY" -c 'import json, sys

@@ -345,6 +345,18 @@ static bool take_event(struct tfh_interleave *m, struct tfh_model_series *s, str
 	return more;
 }
 
+/* A look that a copy of the file holds, too: such records are numbered anew in every file, but copies
+ * of one come one after the other. */
+static bool looked_before(struct tfh_model_series *s)
+{
+	struct tfh_model_side *side = s->side;
+	bool before = side->looked == s->rec.t_begin && side->looked_at == s->rec.ctx;
+
+	side->looked = s->rec.t_begin;
+	side->looked_at = s->rec.ctx;
+	return before;
+}
+
 /* Takes the next record of a series, and of plain ones those behind it that end before `limit`.
  * True: the series goes on. */
 static inline bool take(struct tfh_interleave *m, struct tfh_model_series *s, struct tfh_block *b,
@@ -357,6 +369,8 @@ static inline bool take(struct tfh_interleave *m, struct tfh_model_series *s, st
 	}
 	if (__builtin_expect(s->plain, 1))
 		return take_plain(s, b, limit);
+	if ((s->rec.kind == TFT_LOOK || s->rec.kind == TFT_CHILD) && looked_before(s))
+		return tfh_series_next(s);
 	if (s->rec.kind != TFT_NAME && s->rec.kind != TFT_EXT)
 		return take_event(m, s, b);
 	if (s->rec.kind == TFT_NAME)

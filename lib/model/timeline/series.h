@@ -43,7 +43,9 @@ struct tfh_open_chunk {
 struct tfh_model_side {
 	uint32_t next_chunk;
 	uint64_t *next_number; /* by thread: number of the first record not yet seen */
-	uint8_t *naming;       /* by thread: a name's text may continue */
+	uint64_t looked;       /* when the last look was taken, ticks; its thread */
+	uint32_t looked_at;
+	uint8_t *naming; /* by thread: a name's text may continue */
 	struct tfh_memory memory;
 	struct tfh_tick_line line;
 };
