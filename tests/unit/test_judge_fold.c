@@ -157,6 +157,37 @@ static void test_noise(void **state)
 	}
 }
 
+/* What an enemy may write: loops without end that are all different, each with odd rounds around it. It takes time by its
+ * length, not by the square of it. */
+static void test_many_loops(void **state)
+{
+	struct tfh_fold *f = tfh_fold_new();
+	struct tfh_node root;
+	uint64_t launches = 0;
+	int64_t now = 0;
+	const uint32_t n = 20000;
+
+	(void)state;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < 7; k++) {
+			uint64_t what = k < 6 ? i * 2 + k % 2 : UINT32_MAX - i;
+			struct tfh_node beat = {.key = tfh_hash_u64(what + 1),
+						.n = 1,
+						.launches = 1,
+						.t0 = now,
+						.ns = 10,
+						.rank = k < 6 && k % 2 == 0};
+			now += 10;
+			assert_int_equal(tfh_fold_add(f, &beat), 0);
+		}
+	tfh_fold_end(f, &root);
+	assert_int_equal(root.n_body, 2 * n);
+	tfh_fold_tidy(&root);
+	assert_int_equal(sum(&root, &launches), now);
+	assert_int_equal(launches, n * 7);
+	tfh_node_clear(&root);
+}
+
 /* The longest body that is found, and one beat more. */
 static void test_long_body(void **state)
 {
@@ -180,9 +211,8 @@ static void test_long_body(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_loops),
-		cmocka_unit_test(test_odd_rounds),
-		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_loops),	  cmocka_unit_test(test_odd_rounds),
+		cmocka_unit_test(test_noise),	  cmocka_unit_test(test_many_loops),
 		cmocka_unit_test(test_long_body),
 	};
 

@@ -106,13 +106,6 @@ static void take_in_loop(struct tfh_node *loop, struct tfh_node *v, bool goes_on
 	tfh_node_clear(v);
 }
 
-static void remove_items(struct tfh_node *list, uint32_t at, uint32_t n)
-{
-	memmove(&list->body[at], &list->body[at + n],
-		(list->n_body - at - n) * sizeof(*list->body));
-	list->n_body -= n;
-}
-
 /* Where the round ends that begins at item `at`: before the next beginning, before a loop, and before
  * anything that the program calls something else. */
 static uint32_t round_end(const struct tfh_node *list, uint32_t at, const struct tfh_node *loop)
@@ -143,13 +136,12 @@ static double usual(const struct tfh_node *loop)
 	return (double)loop->ns / (double)loop->n;
 }
 
-/* Where loop i goes on: the first item behind it that is no launch, copy or wait of its own, if what
- * lies between takes no longer than a round or two. */
-static uint32_t goes_on_at(const struct tfh_node *list, uint32_t i)
+/* Where the loop goes on, from item `at` on: the first that is no launch, copy or wait of its own, if what
+ * lies before it takes no longer than a round or two. */
+static uint32_t goes_on_at(const struct tfh_node *list, const struct tfh_node *loop, uint32_t at)
 {
-	const struct tfh_node *loop = &list->body[i];
-	uint32_t at = i + 1, end;
 	double between = 0, round = usual(loop);
+	uint32_t end;
 
 	while (at < list->n_body && !list->body[at].body && !is_strong(&list->body[at]) &&
 	       !is_round(list, at, loop, &end))
@@ -159,63 +151,63 @@ static uint32_t goes_on_at(const struct tfh_node *list, uint32_t i)
 	return between <= TFH_LOOPS_BETWEEN_ROUNDS * round ? at : list->n_body;
 }
 
-/* The rounds behind loop i, and the same loop where it goes on behind them. */
-static void take_following(struct tfh_node *list, uint32_t i)
+/* The rounds from item `from` on, and the same loop where it goes on behind them. Returns the first item
+ * that is not the loop's. */
+static uint32_t take_following(struct tfh_node *list, struct tfh_node *loop, uint32_t from)
 {
-	for (uint32_t at, end; (at = goes_on_at(list, i)) < list->n_body;) {
-		struct tfh_node *loop = &list->body[i], *next = &list->body[at];
+	for (uint32_t at, end; (at = goes_on_at(list, loop, from)) < list->n_body; from = end) {
+		struct tfh_node *next = &list->body[at];
 		bool same = next->body && tfh_nodes_alike(loop, next);
 		if (!same && !is_round(list, at, loop, &end))
-			return;
+			break;
 		end = same ? at + 1 : end;
 		if (!same)
 			loop->n += next->n;
-		for (uint32_t k = i + 1; k < end; k++) {
+		for (uint32_t k = from; k < end; k++) {
 			if (same && k == at)
 				take_in_loop(loop, next, true);
 			else
 				take_in(loop, &list->body[k]);
 		}
-		remove_items(list, i + 1, end - i - 1);
 	}
+	return from;
 }
 
-/* Rounds before loop i that nothing folded, as it was the first times that they were made. */
+/* Rounds before loop i that nothing folded, as it was the first times that they were made. Returns where
+ * the loop then begins. */
 static uint32_t take_leading(struct tfh_node *list, uint32_t i)
 {
+	struct tfh_node *loop = &list->body[i];
 	uint32_t first = i, end;
 
 	while (first > 0) {
 		uint32_t at = first - 1;
-		while (at > 0 && !list->body[at].body &&
-		       !like(&list->body[at], &list->body[i].body[0]))
+		while (at > 0 && !list->body[at].body && !like(&list->body[at], &loop->body[0]))
 			at--;
-		if (!is_round(list, at, &list->body[i], &end) || end != first)
+		if (!is_round(list, at, loop, &end) || end != first)
 			break;
-		struct tfh_node *loop = &list->body[i];
 		loop->t0 = list->body[at].t0;
 		loop->first_ns = 0;
+		loop->n += list->body[at].n;
 		for (uint32_t k = at; k < end; k++) {
 			loop->first_ns += list->body[k].ns;
 			take_in(loop, &list->body[k]);
 		}
-		loop->n += list->body[at].n;
 		first = at;
 	}
-	remove_items(list, first, i - first);
 	return first;
 }
 
-/* What stands behind a loop of loops and begins like its body is a last round that something ended. */
-static void take_partial(struct tfh_node *list, uint32_t i)
+/* What stands behind a loop of loops, from item `from` on, and begins like its body is a last round that
+ * something ended. Returns the first item that is not. */
+static uint32_t take_partial(struct tfh_node *list, struct tfh_node *loop, uint32_t from)
 {
-	struct tfh_node *loop = &list->body[i];
 	uint32_t k = 0;
 
-	while (k < loop->n_body && i + 1 + k < list->n_body &&
-	       (loop->body[k].key == loop[1 + k].key ||
-		tfh_nodes_alike(&loop->body[k], &loop[1 + k]))) {
-		struct tfh_node *item = &loop[1 + k], *to = &loop->body[k];
+	for (; k < loop->n_body && from + k < list->n_body; k++) {
+		struct tfh_node *item = &list->body[from + k], *to = &loop->body[k];
+		if (to->key != item->key && !tfh_nodes_alike(to, item))
+			break;
 		loop->ns += item->ns;
 		loop->launches += item->launches;
 		loop->ops |= item->ops;
@@ -226,14 +218,13 @@ static void take_partial(struct tfh_node *list, uint32_t i)
 			to->ns += item->ns;
 			to->launches += item->launches;
 		}
-		k++;
 	}
 	loop->n += k > 0;
-	remove_items(list, i + 1, k);
+	return from + k;
 }
 
-/* A first run that the loop's first round goes on with: it differed from the others, or began somewhere
- * else. */
+/* A first run that the first round of loop i goes on with: it differed from the others, or began
+ * somewhere else. Returns where the loop then stands. */
 static uint32_t take_begun(struct tfh_node *list, uint32_t i)
 {
 	struct tfh_node *loop = &list->body[i];
@@ -250,7 +241,7 @@ static uint32_t take_begun(struct tfh_node *list, uint32_t i)
 		loop->launches += begun->launches;
 		loop->ops |= begun->ops;
 		take_in_loop(&loop->body[k], begun, true);
-		remove_items(list, at - 1, 1);
+		memmove(begun, begun + 1, (i - at + 1) * sizeof(*begun));
 		return i - 1;
 	}
 	return i;
@@ -288,6 +279,39 @@ static void unwrap(struct tfh_node *loop)
 	*loop = kept;
 }
 
+/* Goes through a list once: what is kept moves down to where the items before have left room. */
+static void tidy_leaves(struct tfh_node *list)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < list->n_body; kept++) {
+		struct tfh_node item = list->body[i++];
+		list->body[kept] = item;
+		if (!tfh_node_is_leaf(&item))
+			continue;
+		uint32_t first = take_leading(list, kept);
+		item = list->body[kept];
+		kept = first;
+		list->body[kept] = item;
+		i = take_following(list, &list->body[kept], i);
+	}
+	list->n_body = kept;
+}
+
+static void tidy_loops_of_loops(struct tfh_node *list)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < list->n_body; kept++) {
+		list->body[kept] = list->body[i++];
+		if (!list->body[kept].body || tfh_node_is_leaf(&list->body[kept]))
+			continue;
+		kept = take_begun(list, kept);
+		i = take_partial(list, &list->body[kept], i);
+	}
+	list->n_body = kept;
+}
+
 void tfh_fold_tidy(struct tfh_node *list)
 {
 	for (uint32_t i = 0; i < list->n_body; i++)
@@ -295,16 +319,6 @@ void tfh_fold_tidy(struct tfh_node *list)
 			tfh_fold_tidy(&list->body[i]);
 			unwrap(&list->body[i]);
 		}
-	for (uint32_t i = 0; i < list->n_body; i++) {
-		if (!tfh_node_is_leaf(&list->body[i]))
-			continue;
-		i = take_leading(list, i);
-		take_following(list, i);
-	}
-	for (uint32_t i = 0; i < list->n_body; i++) {
-		if (!list->body[i].body || tfh_node_is_leaf(&list->body[i]))
-			continue;
-		i = take_begun(list, i);
-		take_partial(list, i);
-	}
+	tidy_leaves(list);
+	tidy_loops_of_loops(list);
 }

@@ -13,7 +13,6 @@ struct run_tree {
 	struct tfh_part_of_run part[TFH_LOOPS_PARTS];
 	uint32_t n;
 	int64_t least; /* ns: loops that take less are not told apart */
-	bool full;
 };
 
 static uint32_t add(struct run_tree *t, enum tfh_branch kind, uint32_t parent, int64_t t0,
@@ -31,20 +30,27 @@ static uint32_t add(struct run_tree *t, enum tfh_branch kind, uint32_t parent, i
 	return t->n++;
 }
 
-/* Time that belongs to a parent and to none of its loops: one part of each role. */
+/* Time that belongs to a parent and to none of its loops: one part of each kind. Where there is no room for
+ * another part, it goes to the parent's last one. */
 static void add_to(struct run_tree *t, enum tfh_branch kind, uint32_t parent, int64_t t0,
 		   int64_t ns, uint64_t count)
 {
-	for (uint32_t i = parent + 1; i < t->n; i++)
-		if (t->part[i].parent == parent && t->part[i].kind == kind) {
+	uint32_t last = parent;
+
+	for (uint32_t i = parent + 1; i < t->n; i++) {
+		if (t->part[i].parent != parent)
+			continue;
+		last = i;
+		if (t->part[i].kind == kind) {
 			t->part[i].wall_s += (double)ns * 1e-9;
 			t->part[i].count += count;
 			return;
 		}
+	}
 	if (t->n < TFH_LOOPS_PARTS - 1)
 		t->part[add(t, kind, parent, t0, ns)].count = count;
-	else
-		t->full = true;
+	else if (last > parent)
+		t->part[last].wall_s += (double)ns * 1e-9;
 }
 
 /* ---- what a loop does ---- */
@@ -203,52 +209,71 @@ static void add_loop(struct run_tree *t, const struct tfh_node *parent, const st
 		add_parts(t, loop, i, TFH_BRANCH_BETWEEN);
 }
 
-/* The loop that came before and is the same, among n items; n: none. */
-static uint32_t same_before(const struct tfh_node *node, uint32_t n)
-{
-	uint32_t i = 0;
+/* The steps of a parent, one entry for all that are the same. */
+struct same {
+	struct tfh_node sum; /* shares the body with the first */
+	uint32_t first;
+};
 
-	while (i < n && !(node->body[i].body && tfh_nodes_alike(&node->body[i], &node->body[n])))
-		i++;
-	return i;
+/* Returns how many there are. *left: time of those for which there was no room. */
+static uint32_t gather(const struct tfh_node *node, struct same *v, int64_t *left)
+{
+	uint32_t n = 0;
+
+	*left = 0;
+	for (uint32_t i = 0; i < node->n_body; i++) {
+		const struct tfh_node *more = &node->body[i];
+		uint32_t k = 0;
+		if (!tfh_node_is_leaf(more))
+			continue;
+		while (k < n && !tfh_nodes_alike(&v[k].sum, more))
+			k++;
+		if (k == TFH_LOOPS_PARTS) {
+			*left += more->ns;
+		} else if (k == n) {
+			v[n++] = (struct same){*more, i};
+		} else {
+			v[k].sum.n += more->n;
+			v[k].sum.ns += more->ns;
+			v[k].sum.runs += more->runs;
+			v[k].sum.first_ns += more->first_ns;
+			v[k].sum.launches += more->launches;
+		}
+	}
+	return n;
 }
 
-/* Loops of a parent that are the same are one part, however often they come. `rest`: what comes before
+static void add_part(struct run_tree *t, const struct tfh_node *node, const struct tfh_node *v,
+		     uint32_t parent, enum tfh_branch *rest)
+{
+	if (v->kind == TFH_BEAT_SAVE) {
+		add_to(t, TFH_BRANCH_CHECKPOINT, parent, v->t0, v->ns, v->n);
+	} else if (!v->body || v->ns < t->least || t->n >= TFH_LOOPS_PARTS / 2) {
+		add_to(t, *rest, parent, v->t0, v->ns, v->body ? 1 : v->n);
+	} else {
+		add_loop(t, node, v, parent);
+		*rest = TFH_BRANCH_BETWEEN;
+	}
+}
+
+/* Steps of a parent that are the same are one part, however often they come. `rest`: what comes before
  * the first loop. */
 static void add_parts(struct run_tree *t, const struct tfh_node *node, uint32_t parent,
 		      enum tfh_branch rest)
 {
+	struct same same[TFH_LOOPS_PARTS];
+	int64_t left;
+	uint32_t n = gather(node, same, &left), k = 0;
+
 	for (uint32_t i = 0; i < node->n_body; i++) {
 		const struct tfh_node *v = &node->body[i];
-		struct tfh_node sum = *v;
-
-		if (v->kind == TFH_BEAT_SAVE) {
-			add_to(t, TFH_BRANCH_CHECKPOINT, parent, v->t0, v->ns, v->n);
-			continue;
-		}
-		if (!v->body || t->n + 4 > TFH_LOOPS_PARTS) {
-			add_to(t, rest, parent, v->t0, v->ns, v->n);
-			continue;
-		}
-		if (same_before(node, i) < i)
-			continue;
-		for (uint32_t k = i + 1; k < node->n_body; k++) {
-			const struct tfh_node *more = &node->body[k];
-			if (!more->body || !tfh_nodes_alike(v, more))
-				continue;
-			sum.n += more->n;
-			sum.ns += more->ns;
-			sum.runs += more->runs;
-			sum.first_ns += more->first_ns;
-			sum.launches += more->launches;
-		}
-		if (sum.ns < t->least) {
-			add_to(t, rest, parent, v->t0, sum.ns, 1);
-			continue;
-		}
-		add_loop(t, node, &sum, parent);
-		rest = TFH_BRANCH_BETWEEN;
+		if (!tfh_node_is_leaf(v))
+			add_part(t, node, v, parent, &rest);
+		else if (k < n && same[k].first == i)
+			add_part(t, node, &same[k++].sum, parent, &rest);
 	}
+	if (left)
+		add_to(t, rest, parent, node->t0, left, 1);
 }
 
 static int add_beat(void *fold, const struct tfh_node *beat)
