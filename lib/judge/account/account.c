@@ -72,6 +72,7 @@ int tfh_find_accounts(struct tfh_accounts *accounts, tfh_sample_fn sample, void 
 
 	if (rc)
 		return tfh_err_set(err, rc, "out of memory");
+	accounts->compiles = tfh_steps_compile(accounts);
 	tfh_find_special(accounts);
 	rc = tfh_device_find(accounts, err);
 	tfh_find_stalls(accounts);

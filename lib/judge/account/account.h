@@ -71,6 +71,7 @@ struct tfh_accounts {
 	struct tfh_stage_account *stage;   /* by index of stage */
 	struct tfh_pauses *pauses;	   /* functions that the pauses were spent in, NULL */
 	bool timed;	  /* there are training windows with device times: sums are of those */
+	bool compiles;	  /* looks in training windows saw it */
 	int64_t stall_ns; /* a longer step stood still, if it hardly computed; 0: none did */
 	/* what the pass over calls and ops makes */
 	TFH_VEC(struct tfh_step) step; /* by window, times of the whole window */
@@ -120,9 +121,11 @@ void tfh_host_line_free(struct tfh_host_line *h);
  * TFH_ANY_THREAD: of whichever driving thread there are some. `handed`: the time that it waited for
  * another thread is not in it. `usual`: the cause that its place alone would give. False: nothing. */
 #define TFH_ANY_THREAD UINT32_MAX
+/* Whether looks saw a training step compile. */
+bool tfh_steps_compile(const struct tfh_accounts *accounts);
 /* Cause of the time of one look. */
 enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds);
-bool tfh_pause_causes(const struct tfh_facts *facts, uint32_t thread, int64_t t0, int64_t t1,
+bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int64_t t0, int64_t t1,
 		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT]);
 
 /* sweep.c: calls of several threads as one line of segments, handed to fn. */

@@ -231,7 +231,7 @@ static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t
 		  accounts->facts->cpu_wall))
 		cause = TFH_CAUSE_HOST_PYTHON;
 	if (cause != TFH_CAUSE_HOST_LAUNCH && by == TFH_COVERED_NOT &&
-	    tfh_pause_causes(accounts->facts, thread, t0, t1, handed, cause, share))
+	    tfh_pause_causes(accounts, thread, t0, t1, handed, cause, share))
 		charge_seen(b, t0, t1, share);
 	else
 		charge(b, t0, t1, cause, true);

@@ -452,8 +452,8 @@ static void mark_feeding(struct tfh_device *d)
 		struct tfh_seg *s = &d->seg.v[i];
 		double input = 0;
 		if (s->label != TFH_L_GAP || s->from != TFH_NO || s->t1 - s->t0 < TFH_GAP_NS ||
-		    !tfh_pause_causes(facts, s->thread, s->t0, s->t1, false, TFH_CAUSE_HOST_UNKNOWN,
-				      share))
+		    !tfh_pause_causes(d->accounts, s->thread, s->t0, s->t1, false,
+				      TFH_CAUSE_HOST_UNKNOWN, share))
 			continue;
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++)
 			input += tfh_cause_part(c) == TFH_PART_INPUT ? share[c] : 0;

@@ -165,7 +165,7 @@ static void judge_gap(struct tfh_ledger *l, const struct gap *g, enum tfh_cause 
 	double share[TFH_CAUSE_COUNT];
 
 	if (!g->code &&
-	    tfh_pause_causes(l->accounts->facts, TFH_ANY_THREAD, g->t0, g->t1, false, cause, share))
+	    tfh_pause_causes(l->accounts, TFH_ANY_THREAD, g->t0, g->t1, false, cause, share))
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
 			ns = (int64_t)(share[c] * (double)(g->t1 - g->t0));
 			judge_part(l->at, g, c, ns);

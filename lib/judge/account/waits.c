@@ -101,13 +101,48 @@ static bool is_plain(const struct tfh_facts *facts, int at)
 	}
 }
 
-bool tfh_pause_causes(const struct tfh_facts *facts, uint32_t thread, int64_t t0, int64_t t1,
+bool tfh_steps_compile(const struct tfh_accounts *accounts)
+{
+	const struct tfh_loops *loops = accounts->loops;
+	size_t at = SIZE_MAX;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < tfh_looks_count(accounts->facts->looks); i++) {
+		struct tfh_seen_look k = tfh_looks_at(accounts->facts->looks, i);
+		if (tfh_at_role(k.at) != TFH_ROLE_COMPILE)
+			continue;
+		at = tfh_window_of(loops, k.t, at);
+		n += at != SIZE_MAX && loops->window.v[at].segment == TFH_SEGMENT_TRAIN;
+	}
+	return n >= TFH_ACCOUNT_COMPILING_LOOKS;
+}
+
+/* Short pauses are taken together wherever they are in the run. Compiling that was seen at its beginning
+ * only, and not in a training step, is none of the steps' time. False: there was hardly anything else. */
+static bool leave_compiling(struct tfh_seen *seen)
+{
+	double compiling = 0;
+
+	for (int i = TFH_SEEN_COUNT; i < TFH_AT_COUNT; i++)
+		if (tfh_at_role(i) == TFH_ROLE_COMPILE) {
+			compiling += seen->part[i];
+			seen->part[i] = 0;
+		}
+	for (int i = 0; i < TFH_AT_COUNT && compiling < 1; i++)
+		seen->part[i] /= 1 - compiling;
+	return compiling < TFH_ACCOUNT_MOSTLY;
+}
+
+bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int64_t t0, int64_t t1,
 		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT])
 {
+	const struct tfh_facts *facts = accounts->facts;
 	struct tfh_seen seen;
 
 	memset(share, 0, TFH_CAUSE_COUNT * sizeof(*share));
 	if (!facts->looks || !seen_of(facts, thread, t0, t1, &seen))
+		return false;
+	if (!accounts->compiles && !leave_compiling(&seen))
 		return false;
 	if (handed)
 		take_own(&seen);
