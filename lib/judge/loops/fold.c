@@ -67,12 +67,10 @@ void tfh_fold_free(struct tfh_fold *f)
 /* Adds b, which is the same, to a; b holds nothing afterwards. */
 static void merge(struct tfh_node *a, struct tfh_node *b)
 {
-	a->ns += b->ns;
+	tfh_node_add(a, b);
 	a->first_ns += b->first_ns;
 	a->n += b->n;
 	a->runs += b->runs;
-	a->launches += b->launches;
-	a->ops |= b->ops;
 	for (uint32_t i = 0; i < a->n_body; i++)
 		merge(&a->body[i], &b->body[i]);
 	free(b->body);
@@ -97,15 +95,6 @@ static uint64_t hash_of(const struct tfh_fold *f, uint32_t end, uint32_t p)
 	return f->sum[end - 1] - before * f->power[p];
 }
 
-static int64_t time_of(const struct tfh_node *v, uint32_t n)
-{
-	int64_t ns = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		ns += v[i].ns;
-	return ns;
-}
-
 static bool is_body(const struct tfh_node *loop, const struct tfh_node *item, uint32_t p)
 {
 	uint32_t i = 0;
@@ -122,23 +111,20 @@ static bool is_body(const struct tfh_node *loop, const struct tfh_node *item, ui
 static bool one_more(struct tfh_fold *f, uint32_t p)
 {
 	struct tfh_node *loop = &f->v[f->n - p - 1], *item = loop + 1, *inner = loop;
-	struct tfh_node more = {.ns = time_of(item, p)};
+	struct tfh_node more = {0};
 
 	while (inner->body && !is_body(inner, item, p))
 		inner = &inner->body[inner->n_body - 1];
 	if (!inner->body)
 		return false;
 	for (uint32_t i = 0; i < p; i++) {
-		more.launches += item[i].launches;
-		more.ops |= item[i].ops;
+		tfh_node_add(&more, &item[i]);
 		merge(&inner->body[i], &item[i]);
 	}
 	inner->n++;
 	f->n -= p;
 	for (;; loop = &loop->body[loop->n_body - 1]) {
-		loop->ns += more.ns;
-		loop->launches += more.launches;
-		loop->ops |= more.ops;
+		tfh_node_add(loop, &more);
 		if (loop == inner)
 			return true;
 	}
@@ -153,15 +139,13 @@ static int new_loop(struct tfh_fold *f, uint32_t p)
 	loop.body = malloc(p * sizeof(*loop.body));
 	if (!loop.body)
 		return -ENOMEM;
-	loop.first_ns = time_of(a, p);
-	loop.ns = loop.first_ns + time_of(b, p);
 	loop.key = loop_salt;
 	for (uint32_t i = 0; i < p; i++) {
 		loop.body[i] = a[i];
-		merge(&loop.body[i], &b[i]);
+		loop.first_ns += a[i].ns;
 		loop.key = tfh_hash_add(loop.key, a[i].key);
-		loop.launches += loop.body[i].launches;
-		loop.ops |= loop.body[i].ops;
+		merge(&loop.body[i], &b[i]);
+		tfh_node_add(&loop, &loop.body[i]);
 	}
 	f->n -= 2 * p;
 	put(f, &loop);
@@ -231,9 +215,7 @@ static void blur(struct tfh_node *a, struct tfh_node *b)
 	a->kind = 0;
 	a->n = 1;
 	a->runs = 0;
-	a->ns += b->ns;
-	a->launches += b->launches;
-	a->ops |= b->ops;
+	tfh_node_add(a, b);
 }
 
 /* Too much that nothing folds: neighbours that are no loops are added up, and the older half as a
@@ -272,11 +254,8 @@ int tfh_fold_add(struct tfh_fold *f, const struct tfh_node *beat)
 void tfh_fold_end(struct tfh_fold *f, struct tfh_node *root)
 {
 	*root = (struct tfh_node){.n = 1, .runs = 1, .body = f->v, .n_body = f->n};
-	for (uint32_t i = 0; i < f->n; i++) {
-		root->ns += f->v[i].ns;
-		root->launches += f->v[i].launches;
-		root->ops |= f->v[i].ops;
-	}
+	for (uint32_t i = 0; i < f->n; i++)
+		tfh_node_add(root, &f->v[i]);
 	root->t0 = f->n ? f->v[0].t0 : 0;
 	f->v = NULL;
 	f->n = 0;

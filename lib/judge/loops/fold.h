@@ -37,6 +37,13 @@ void tfh_fold_end(struct tfh_fold *f, struct tfh_node *root);
 void tfh_fold_free(struct tfh_fold *f);
 /* tidy.c: counts the rounds that are not quite like the others with their loop. */
 void tfh_fold_tidy(struct tfh_node *root);
+/* Adds the time of b and what it launches to a. */
+static inline void tfh_node_add(struct tfh_node *a, const struct tfh_node *b)
+{
+	a->ns += b->ns;
+	a->launches += b->launches;
+	a->ops |= b->ops;
+}
 /* Whether two loops, neither of which holds another one, are of the same steps; or loops with the same
  * body. */
 bool tfh_nodes_alike(const struct tfh_node *a, const struct tfh_node *b);

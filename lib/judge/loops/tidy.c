@@ -72,9 +72,7 @@ bool tfh_nodes_alike(const struct tfh_node *a, const struct tfh_node *b)
 /* Adds the time and what ran in it, and what of the beats the loop has, too. */
 static void take_in(struct tfh_node *loop, struct tfh_node *v)
 {
-	loop->ns += v->ns;
-	loop->launches += v->launches;
-	loop->ops |= v->ops;
+	tfh_node_add(loop, v);
 	for (uint32_t i = 0; i < loop->n_body; i++) {
 		struct tfh_node *b = &loop->body[i];
 		if (b->key != v->key || b->body)
@@ -89,9 +87,7 @@ static void take_in(struct tfh_node *loop, struct tfh_node *v)
 static void take_in_loop(struct tfh_node *loop, struct tfh_node *v, bool goes_on)
 {
 	loop->n += v->n;
-	loop->ns += v->ns;
-	loop->launches += v->launches;
-	loop->ops |= v->ops;
+	tfh_node_add(loop, v);
 	if (!goes_on) {
 		loop->runs += v->runs;
 		loop->first_ns += v->first_ns;
@@ -208,15 +204,12 @@ static uint32_t take_partial(struct tfh_node *list, struct tfh_node *loop, uint3
 		struct tfh_node *item = &list->body[from + k], *to = &loop->body[k];
 		if (to->key != item->key && !tfh_nodes_alike(to, item))
 			break;
-		loop->ns += item->ns;
-		loop->launches += item->launches;
-		loop->ops |= item->ops;
+		tfh_node_add(loop, item);
 		if (item->body) {
 			take_in_loop(to, item, false);
 		} else {
 			to->n += item->n;
-			to->ns += item->ns;
-			to->launches += item->launches;
+			tfh_node_add(to, item);
 		}
 	}
 	loop->n += k > 0;
@@ -237,9 +230,7 @@ static uint32_t take_begun(struct tfh_node *list, uint32_t i)
 		if (!tfh_node_is_leaf(begun) || !tfh_nodes_alike(&loop->body[k], begun))
 			continue;
 		loop->t0 = begun->t0;
-		loop->ns += begun->ns;
-		loop->launches += begun->launches;
-		loop->ops |= begun->ops;
+		tfh_node_add(loop, begun);
 		take_in_loop(&loop->body[k], begun, true);
 		memmove(begun, begun + 1, (i - at + 1) * sizeof(*begun));
 		return i - 1;

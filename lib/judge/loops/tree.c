@@ -233,11 +233,10 @@ static uint32_t gather(const struct tfh_node *node, struct same *v, int64_t *lef
 		} else if (k == n) {
 			v[n++] = (struct same){*more, i};
 		} else {
+			tfh_node_add(&v[k].sum, more);
 			v[k].sum.n += more->n;
-			v[k].sum.ns += more->ns;
 			v[k].sum.runs += more->runs;
 			v[k].sum.first_ns += more->first_ns;
-			v[k].sum.launches += more->launches;
 		}
 	}
 	return n;
