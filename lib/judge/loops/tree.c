@@ -309,6 +309,9 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	tfh_fold_tidy(&root);
 	if (!root.n_body)
 		root.t0 = facts->last_work > facts->first ? facts->last_work : facts->first;
+	/* No process is older than its run; /proc tells a start to 10 ms only. */
+	if (end < f->wall_ns && born < end - f->wall_ns)
+		born = end - f->wall_ns;
 	born = born < facts->first ? born : facts->first;
 	end = end > root.t0 + root.ns ? end : root.t0 + root.ns;
 	t.least = (end - born) / TFH_LOOPS_LEAST_PART;
