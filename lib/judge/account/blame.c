@@ -392,8 +392,11 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 {
 	const struct tfh_device *d = b->d;
 	uint32_t at = tfh_seg_at(d, thread, hi);
+	/* Back from call to call, each at most twice: calls of a hostile trace that end as they begin, at the
+	 * same time on several threads, lead in a circle. */
+	size_t left = 2 * d->seg.n + 2;
 
-	while (hi > lo) {
+	for (; hi > lo && left; left--) {
 		if (at == TFH_NO) { /* before this thread's first call */
 			at = tfh_last_call(d, hi, thread);
 			int64_t t = at == TFH_NO ? lo : max(lo, d->seg.v[at].t1);
@@ -429,6 +432,8 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 		hi = min(hi, s->t0);
 		at = at > d->thread_seg[thread] ? at - 1 : TFH_NO;
 	}
+	if (hi > lo)
+		charge(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 }
 
 /* Op k, whose launch is to blame for its start at hi, held up [lo, hi). */
