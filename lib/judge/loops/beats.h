@@ -11,7 +11,7 @@ enum tfh_beat {
 	TFH_BEAT_NONE,	   /* several things */
 	TFH_BEAT_BURST,	   /* launches in a row */
 	TFH_BEAT_GRAPH,	   /* launches of graphs in a row */
-	TFH_BEAT_COPY,	   /* copies in a row; what: enum tfh_dir */
+	TFH_BEAT_COPY,	   /* copies in a row; what: direction << 8, + 1 if they carry data */
 	TFH_BEAT_WAIT,	   /* waits in a row */
 	TFH_BEAT_BATCH,	   /* a batch; feeds: its group of iterators, from 1 */
 	TFH_BEAT_END,	   /* an iterator has no more */

@@ -1,6 +1,7 @@
 /*
  * Beats go onto a stack. Whenever its last p items equal the p before, both become one loop of two
- * rounds; if they equal the body of a loop right below them, that has one round more. The smallest
+ * rounds; if they equal the body of the loop below them, or of the loop that ends its body, that has
+ * one round more. The smallest
  * p wins, and what was folded may fold again with what lies below it. Each beat costs one look over
  * TFH_LOOPS_BODY keys.
  */
