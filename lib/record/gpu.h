@@ -46,8 +46,9 @@ extern uint32_t tfh_gpu_storing __attribute__((visibility("hidden")));
 void tfh_gpu_begin(void);
 /* Injected by the driver: there are neither calls that start a recording nor steps. */
 void tfh_gpu_always(void);
-/* CUPTI has its first record, and recording has not started. Not called in a CUPTI callback. */
-void tfh_gpu_first_record(void);
+/* CUPTI has its first record, and recording has not started: a thread of ours begins it, as no files
+ * may be opened in a CUPTI callback. Once in a process; its exit waits for that. */
+void tfh_start_aside(void);
 /* Called in the exit handler that runs before the driver's: the next flush (tfh_flush_by) may call
  * CUPTI, for the last time. False if there is no need. */
 bool tfh_gpu_exit(void);

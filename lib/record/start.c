@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,12 +19,15 @@
 #include "base/rules.h"
 #include "record/gpu.h"
 #include "record/runjson_write.h"
+#include "record/thread.h"
 #include "tfhook/version.h"
 
 #define START_MS 1000
 
 static uint64_t hz; /* atomic */
 static char boot_id[48];
+/* Atomic: the process in which a thread of ours begins the recording; 0: none. */
+static uint32_t aside;
 
 uint64_t tfh_tick_hz(void)
 {
@@ -204,6 +208,17 @@ static int set_up(void)
 	return 0;
 }
 
+/* A time that was not enough once is not waited for again. */
+static void wait_while(uint32_t *word, uint32_t value, unsigned ms)
+{
+	const struct timespec time = {ms / 1000, ms % 1000 * 1000000l};
+
+	if (!__atomic_load_n(&tfh_f.start_waited, __ATOMIC_RELAXED) &&
+	    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &time, NULL, 0) &&
+	    errno == ETIMEDOUT && ms >= START_MS)
+		__atomic_store_n(&tfh_f.start_waited, true, __ATOMIC_RELAXED);
+}
+
 /*
  * What is recorded meanwhile would lie in plain memory and die with the process, so the first copies
  * and launches wait until there is a journal: 1 to 3 ms once, at most a second (a run directory on a
@@ -211,27 +226,27 @@ static int set_up(void)
  */
 static void wait_for_journal(unsigned ms)
 {
-	const struct timespec time = {ms / 1000, ms % 1000 * 1000000l};
-
-	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY &&
-	    !__atomic_load_n(&tfh_f.start_waited, __ATOMIC_RELAXED))
-		if (syscall(SYS_futex, &tfh_p.start_state, FUTEX_WAIT_PRIVATE, TFH_START_BUSY,
-			    &time, NULL, 0) &&
-		    errno == ETIMEDOUT && ms >= START_MS)
-			__atomic_store_n(&tfh_f.start_waited, true, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY)
+		wait_while(&tfh_p.start_state, TFH_START_BUSY, ms);
 }
 
 void tfh_start_wait(unsigned ms)
 {
+	uint32_t begins = __atomic_load_n(&aside, __ATOMIC_ACQUIRE);
 	struct tfh_steady steady;
 	int saved = errno;
 
-	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_BUSY ||
+	/* Where nothing is recorded no system call is made. */
+	if ((!begins && __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_BUSY) ||
 	    tfh_self.guard & ~TFH_GUARD_APPEND || tfh_raw_getpid() != tfh_p.pid)
 		return;
 	tfh_steady_begin(&steady); /* a signal would end the wait */
 	tfh_steady_long(&steady);
-	wait_for_journal(ms);
+	/* To its end, not only to the journal: device times and the flusher come after it. */
+	if (begins == (uint32_t)tfh_p.pid)
+		wait_while(&aside, begins, ms);
+	else
+		wait_for_journal(ms);
 	tfh_steady_end(&steady);
 	errno = saved;
 }
@@ -245,10 +260,15 @@ void tfh_start_never(void)
 		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
 }
 
+static void set_and_wake(uint32_t *word, uint32_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
 static void end_start(uint32_t state)
 {
-	__atomic_store_n(&tfh_p.start_state, state, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &tfh_p.start_state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	set_and_wake(&tfh_p.start_state, state);
 }
 
 static void give_up(void)
@@ -305,7 +325,7 @@ void tfh_start(const struct tfh_steady *steady)
 	}
 }
 
-void tfh_gpu_first_record(void)
+static void *begin_aside(void *arg)
 {
 	struct tfh_steady steady;
 
@@ -315,4 +335,18 @@ void tfh_gpu_first_record(void)
 		tfh_start(&steady);
 	tfh_guard_end(&tfh_self);
 	tfh_steady_end(&steady);
+	set_and_wake(&aside, 0);
+	return arg;
+}
+
+void tfh_start_aside(void)
+{
+	pthread_t thread;
+
+	tfh_register_exit(TFH_EXIT_AFTER_DRIVER);
+	__atomic_store_n(&aside, (uint32_t)tfh_raw_getpid(), __ATOMIC_RELEASE);
+	if (tfh_thread_start(&thread, begin_aside, NULL))
+		__atomic_store_n(&aside, 0, __ATOMIC_RELEASE);
+	else
+		pthread_detach(thread);
 }

@@ -79,6 +79,12 @@ def injected():
     check(all(op["issue1"] > op["issue0"] > -1e9 for op in ops), "injected: calls", ops[:2])
     out = subprocess.run([f"{build}/bin/tfhook", "info", run], stdout=subprocess.PIPE, text=True).stdout
     check("tier B" in out, "injected: info", out)
+    # A job that is over before its recording has begun waits for that.
+    for i in range(8):
+        run, truth, job = start(f"brief{i}", INJECT, "1", preload=False, CUDA_INJECTION64_PATH=f"{build}/lib/libtfhook.so")
+        check(job.wait() == 0, "brief ended with", job.returncode)
+        ops, info = read(run)
+        check(len(ops) == len(read_truth(truth)[0]) == 1, "brief", len(ops), info)
     # Preloaded and injected at once: the preload sees to everything.
     ops, info, truth, calls = record("both", INJECT, "20", CUDA_INJECTION64_PATH=f"{build}/lib/libtfhook.so")
     compare("both", ops, info, truth, calls)

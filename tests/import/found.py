@@ -90,7 +90,6 @@ for name, data, words in (("x.sqlite", b"SQLite format 3\0", "nsys"), ("x.nsys-r
         code, _, err = run(*args)
         assert code == 3 and words in err and name in err and err.count("\n") == 1, (name, err)
     assert not os.path.exists(TMP + "/out.tft")
-sys.exit(0)
 
 # A pipe that lies in a directory is not waited for; one that is named is read.
 put("piped/a.json", trace(0))
@@ -101,3 +100,4 @@ assert out.returncode == 0 and json.loads(out.stdout)["world"]["seen"] == 1, out
 out = subprocess.run("cat %s/piped/a.json >%s/piped/b.json & exec %s report --json %s/piped/b.json" % (TMP, TMP, TFHOOK, TMP), shell=True,
                      capture_output=True, timeout=60)
 assert out.returncode == 0 and json.loads(out.stdout)["world"]["seen"] == 1, out
+sys.exit(0)

@@ -2,11 +2,9 @@
  * kinds are wanted. */
 #include "hook/cupti/cupti.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include "record/gpu.h"
-#include "record/thread.h"
 
 static pid_t owner;	    /* the process that turned CUPTI on; 0: none */
 static uint32_t registered; /* atomic */
@@ -71,21 +69,10 @@ bool tfh_cupti_is_injected(void)
 	return injected;
 }
 
-static void *begin_recording(void *arg)
-{
-	(void)arg;
-	tfh_gpu_first_record();
-	return NULL;
-}
-
-/* Called in a CUPTI callback, where files must not be opened and CUPTI must not be called. */
 void tfh_cupti_first_buffer(void)
 {
 	static uint32_t seen;
-	pthread_t thread;
 
-	if (!injected || __atomic_exchange_n(&seen, 1, __ATOMIC_ACQ_REL))
-		return;
-	if (!tfh_thread_start(&thread, begin_recording, NULL))
-		pthread_detach(thread);
+	if (injected && !__atomic_exchange_n(&seen, 1, __ATOMIC_ACQ_REL))
+		tfh_start_aside();
 }
