@@ -42,3 +42,35 @@ expect 0 "$tfhook" ctl "$pid" flush
 [[ $(($(events) - stopped)) -gt 100 ]] || fail "not recording again: $stopped, then $(events)"
 expect 0 "$tfhook" report rec
 prints 'STILL RUNNING'
+
+# As root: what a process has mapped is controlled if it is a journal of its own user's which names it, and nothing else.
+[[ $(id -u) == 0 ]] || exit 0
+journal=$(find rec /dev/shm -name '*.journal' -user 0 2>/dev/null | head -1)
+cat >maps.py <<'PY'
+import mmap, os, struct, sys, time
+base, kept = bytearray(open(sys.argv[1], "rb").read(16384)), []
+start = int(open("/proc/self/stat").read().rsplit(")", 1)[1].split()[19])
+for name, uid, pid in (("roots", 0, 1), ("others", 12345, os.getpid()), ("another", 65534, 1), ("own", 65534, os.getpid())):
+    struct.pack_into("<I", base, 40, pid)
+    struct.pack_into("<QI", base, 48, start, 0)  # no locks: alive by its heartbeat
+    struct.pack_into("<Q", base, 128, 0)
+    struct.pack_into("<Q", base, 200, time.monotonic_ns())
+    with open(name + ".journal", "w+b") as f:
+        f.write(base)
+        f.flush()
+        os.fchown(f.fileno(), uid, uid)
+        kept.append(mmap.mmap(f.fileno(), 4096))
+os.setresuid(65534, 65534, 65534)
+print("there", flush=True)
+time.sleep(60)
+PY
+"$TFH_PY" maps.py "$journal" >there &
+maps=$!
+for _ in $(seq 200); do [[ -s there ]] && break; sleep 0.05; done
+expect 0 "$tfhook" ctl $maps stop
+says 'stop: 1 process$'
+kill $maps
+for name in roots others another own; do
+	word=$(od -An -tu8 -j128 -N8 $name.journal | tr -d ' ')
+	[[ $word == 0 && $name != own || $word != 0 && $name == own ]] || fail "$name.journal: $word"
+done

@@ -278,6 +278,33 @@ static void test_refused(void **state)
 	munmap(f.map, f.size);
 }
 
+/* What was checked is what is written to, whatever its name stands for by then. */
+static void test_replaced(void **state)
+{
+	char victim[8300];
+	struct tfh_err err;
+	struct tft_view *v;
+	struct fake f;
+	uint64_t word;
+
+	(void)state;
+	clear_dir();
+	make_journal(&f);
+	snprintf(victim, sizeof(victim), "%s/victim", dir);
+	int fd = open(victim, O_RDWR | O_CREAT, 0600);
+	assert_int_equal(pwrite(fd, f.map, 8192, 0), 8192);
+	assert_int_equal(tft_view_open(path, &v, &err), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink(victim, path), 0);
+	assert_int_equal(tft_view_set_control(v, TFT_CTL_STOP, 0, 0, &err), -EMLINK);
+	assert_int_equal(pread(fd, &word, 8, offsetof(struct tft_journal, control)), 8);
+	assert_int_equal(word, 0);
+	tft_view_close(v);
+	assert_int_equal(tft_view_open(path, &v, &err), -ELOOP);
+	close(fd);
+	munmap(f.map, f.size);
+}
+
 /* A journal whose numbers change, or which is cut off, while it is read: what was checked is what
  * is used, and the end is an error or a segment, not a signal. */
 static void test_changing(void **state)
@@ -361,6 +388,7 @@ int main(void)
 		cmocka_unit_test(test_without_segments_or_head),
 		cmocka_unit_test(test_same_name_other_process),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_replaced),
 		cmocka_unit_test(test_changing),
 		cmocka_unit_test(test_hostile),
 	};
