@@ -100,6 +100,7 @@ static const struct {
 	const char *text, *symbol;
 } tf_symbols[] = {
 #define TF_FN(id, text, family, args, props, symbol, stack) {text, symbol},
+#define TORCH_FN(...)
 #include "base/tf_api.def"
 #undef TF_FN
 };

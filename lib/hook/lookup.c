@@ -7,6 +7,7 @@
 
 #include "hook/cupti/cupti.h"
 #include "hook/nccl.h"
+#include "hook/torch/torch.h"
 #include "hook/within.h"
 #include "record/record.h"
 
@@ -81,11 +82,19 @@ static bool concerns_us(void *handle, const char *name)
 	       !tfh_is_within(looking, TFH_HERE);
 }
 
+/* Python asks for this of every module, and torch's own comes with its libraries. */
+static bool python_module(const char *name)
+{
+	return name && name[0] == 'P' && !strncmp(name, "PyInit_", strlen("PyInit_"));
+}
+
 void *tfh_filter_dlsym(void *handle, const char *name, const void *caller)
 {
 	int saved_errno = errno;
 	void *found = NULL;
 
+	if (tfh_unlikely(python_module(name)))
+		tfh_torch_look();
 	if (tfh_unlikely(concerns_us(handle, name))) {
 		looking = TFH_HERE;
 		/* NULL: the jump that follows repeats the lookup, so the job reads its own error.

@@ -177,17 +177,13 @@ static int name_word(struct tfh_kineto *k, enum tft_name kind, const char *text,
  * the backward form of one. */
 static enum tft_range range_of(const struct tfh_kineto_entry *e)
 {
-	static const char *const exchange[] = {"gloo:", "mpi:", "ucc:"};
-	static const char *const asks[] = {"c10d::", "nccl:", "record_param_comms"};
-
 	if (e->category == TFH_KINETO_PYTHON)
 		return TFT_RANGE_PYTHON;
-	for (size_t i = 0; i < sizeof(exchange) / sizeof(*exchange); i++)
-		if (starts(e->name, exchange[i]))
-			return TFT_RANGE_EXCHANGE;
-	for (size_t i = 0; i < sizeof(asks) / sizeof(*asks); i++)
-		if (starts(e->name, asks[i]))
-			return TFT_RANGE_EXCHANGE_OP;
+#define EXCHANGE_NAME(start, kind)                                                                 \
+	if (starts(e->name, start))                                                                \
+		return TFT_RANGE_##kind;
+#include "base/exchange_names.def"
+#undef EXCHANGE_NAME
 	if (e->category == TFH_KINETO_OP || strstr(e->name, "::"))
 		return TFT_RANGE_OP;
 	const char *at = strstr(e->name, "Backward");

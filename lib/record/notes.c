@@ -47,6 +47,13 @@ void tfh_unhooked(const char *name)
 	__atomic_store_n(&unhooked[n].ready, 1, __ATOMIC_RELEASE);
 }
 
+static const char *torch, *torch_written; /* the first: atomic */
+
+void tfh_note_torch(const char *what)
+{
+	__atomic_store_n(&torch, what, __ATOMIC_RELEASE);
+}
+
 struct text {
 	char buf[32 << 10];
 	size_t len;
@@ -133,6 +140,18 @@ static void add_unnamed(struct text *t)
 		add(t, "unnamed=%llu\n", (unsigned long long)unnamed_written);
 }
 
+static bool torch_new(void)
+{
+	return __atomic_load_n(&torch, __ATOMIC_ACQUIRE) != torch_written;
+}
+
+static void add_torch(struct text *t)
+{
+	torch_written = __atomic_load_n(&torch, __ATOMIC_ACQUIRE);
+	if (torch_written)
+		add(t, "torch=%s\n", torch_written);
+}
+
 static struct text *text; /* only the flusher writes notes */
 
 static bool begin_text(void)
@@ -166,6 +185,7 @@ int tfh_notes_write(void)
 	add_options(text);
 	add_priced(text);
 	add_software(text);
+	add_torch(text);
 	add_unhooked(text);
 	add_unnamed(text);
 	return write_text();
@@ -175,7 +195,8 @@ int tfh_notes_more(void)
 {
 	bool first_unnamed = !unnamed_written && tfh_names_left_out();
 
-	if (unhooked_written == unhooked_ready() && !first_unnamed && !software_new())
+	if (unhooked_written == unhooked_ready() && !first_unnamed && !software_new() &&
+	    !torch_new())
 		return 0;
 	if (!begin_text())
 		return -ENOMEM;
@@ -183,6 +204,8 @@ int tfh_notes_more(void)
 	add_unnamed(text);
 	if (software_new())
 		add_software(text);
+	if (torch_new())
+		add_torch(text);
 	return write_text();
 }
 

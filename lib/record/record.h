@@ -489,6 +489,9 @@ int tfh_flush_now(unsigned ms);
  * run.json. */
 void tfh_unhooked(const char *name);
 
+/* What became of PyTorch's ranges, for the NOTE chunk; `what` must last. Thread-safe. */
+void tfh_note_torch(const char *what);
+
 /* Pause and resume by the job (marks header). */
 void tfh_pause(void);
 void tfh_resume(void);

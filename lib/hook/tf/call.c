@@ -10,6 +10,7 @@
 #include "hook/tf/tf.h"
 
 #include "hook/driver/driver.h"
+#include "hook/torch/torch.h"
 
 #include <errno.h>
 
@@ -44,6 +45,7 @@ static const uint16_t fn_of[TFH_TF_HOOKS] = {
 	[TFH_ROW_TFE_Execute] = TFH_FN_TFE_Execute,
 	[TFH_ROW_TF_SessionRun] = TFH_FN_TF_SessionRun,
 	[TFH_ROW_user_getnext] = TFH_FN_user_getnext,
+	[TFH_ROW_torch_backward] = TFH_FN_torch_backward,
 };
 
 /* ---- frames ---- */
@@ -151,6 +153,14 @@ static inline const uint64_t *stack_of(const struct tfh_tf_frame *frame)
 	return (const uint64_t *)((const char *)frame + TFH_TF_FRAME) + 2;
 }
 
+/* False: not to be recorded. Where no module of Python's was looked up since torch was loaded, it is asked for its ranges
+ * here. */
+static bool begin_backward(void)
+{
+	tfh_torch_look();
+	return tfh_torch_wanted();
+}
+
 void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 {
 	void *real = __atomic_load_n(&tfh_tf_real[row], __ATOMIC_ACQUIRE);
@@ -166,6 +176,8 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 		drop_dead(frame);
 	frame->level = (uint16_t)calls.count;
 	if (tfh_unlikely(!real || calls.count == NEST))
+		return real;
+	if (row == TFH_ROW_torch_backward && !begin_backward())
 		return real;
 	frame->children = frame->iterator = 0;
 	frame->stage = 0;
@@ -191,6 +203,9 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 		announce(self, frame->iterator, self->stage);
 	} else if (row == TFH_ROW_TF_SessionRun) {
 		frame->iterator = tfh_tf_session_name(self, frame->arg, stack_of(frame));
+		announce(self, frame->iterator, self->stage);
+	} else if (row == TFH_ROW_torch_backward) {
+		frame->iterator = tfh_torch_backward_name(self);
 		announce(self, frame->iterator, self->stage);
 	}
 	return real;

@@ -1,0 +1,230 @@
+"""Training jobs of PyTorch's on the processor, each with a defect that its twin (--fixed) lacks.
+
+usage: torch_jobs.py JOB [--fixed] [--steps N] [--workers N] [--start fork|spawn] [...]
+
+Prints one line of JSON: what the job counted itself (optimizer steps, batches, backward passes), seconds of its training
+loop and of what it waited in the loader by its own clock, a hash of losses and weights, and the line of the defect (the
+one that ends in "# SLOW:" and its name).
+"""
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+import zlib
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+SIZE, CLASSES = 256, 10
+PACKED = zlib.compress(bytes(range(256)) * 4096, 9)
+HERE = os.path.abspath(__file__)
+
+
+def sample(i):
+    g = torch.Generator().manual_seed(i)
+    return torch.randn(SIZE, generator=g), torch.tensor(i % CLASSES)
+
+
+class Plain(Dataset):
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return sample(i)
+
+
+class Decodes(Plain):
+    def __getitem__(self, i):
+        zlib.decompress(PACKED)  # SLOW: decode
+        return sample(i)
+
+
+class Sleeps(Plain):
+    def __getitem__(self, i):
+        time.sleep(0.001)  # SLOW: sleep
+        return sample(i)
+
+
+class Python(Plain):
+    def __getitem__(self, i):
+        total = 0
+        for k in range(15000):
+            total += k * i  # SLOW: python
+        return sample(i)
+
+
+class Reads(Plain):
+    path = os.path.join(tempfile.gettempdir(), "tfhook-torch-job-data")
+
+    def __init__(self, n):
+        super().__init__(n)
+        if not os.path.exists(self.path):
+            with open("%s.%d" % (self.path, os.getpid()), "wb") as f:
+                f.write(os.urandom(4 << 20))
+            os.rename(f.name, self.path)
+
+    def __getitem__(self, i):
+        fd = os.open(self.path, os.O_RDONLY)
+        os.read(fd, 4 << 20)  # SLOW: disk
+        os.close(fd)
+        return sample(i)
+
+
+class Stream(IterableDataset):
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        info = torch.utils.data.get_worker_info()
+        first, step = (info.id, info.num_workers) if info else (0, 1)
+        for i in range(first, self.n, step):
+            yield sample(i)
+
+
+def slow_collate(samples):
+    time.sleep(0.015)  # SLOW: collate
+    return torch.utils.data.default_collate(samples)
+
+
+def net(width):
+    return nn.Sequential(nn.Linear(SIZE, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, CLASSES))
+
+
+# name: (data set, collate function, samples a batch, hidden width)
+JOBS = {
+    "plain": (Plain, None, 16, 512), "decode": (Decodes, None, 16, 512), "sleep": (Sleeps, None, 16, 512),
+    "python": (Python, None, 16, 512), "disk": (Reads, None, 16, 512), "collate": (Plain, slow_collate, 16, 512),
+    "compute": (Plain, None, 64, 1024), "stream": (Stream, None, 16, 512), "workers": (Sleeps, None, 16, 512),
+    "log": (Plain, None, 16, 512), "save": (Plain, None, 16, 512), "pause": (Plain, None, 16, 512),
+    "gil": (Plain, None, 16, 512), "item": (Plain, None, 16, 512),
+}
+
+
+def spin(stop):
+    n = 0
+    while not stop.is_set():
+        for _ in range(100000):
+            n += 1  # SLOW: gil
+
+
+class Job:
+    def __init__(self, a):
+        self.a, self.steps, self.batches, self.passes, self.waited = a, 0, 0, 0, 0.0
+        self.hash = hashlib.sha256()
+        self.log = tempfile.TemporaryFile("w") if a.job == "log" else None
+        data, collate, batch, width = JOBS[a.job]
+        if a.fixed and a.job in ("decode", "sleep", "python", "disk", "collate"):
+            data, collate = Plain, None
+        workers = a.workers if not (a.fixed and a.job == "workers") else 4
+        more = dict(multiprocessing_context=a.start, persistent_workers=a.persistent) if workers else {}
+        self.loader = DataLoader(data(a.steps * a.accumulate * batch // a.epochs), batch_size=batch, num_workers=workers,
+                                 collate_fn=collate, pin_memory=a.pin, **more)
+        self.test = DataLoader(Plain(batch * 4), batch_size=batch) if a.evaluate else None
+        self.model = net(width)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
+        if a.ddp:
+            self.model = nn.parallel.DistributedDataParallel(self.model)
+
+    def train_step(self, x, y):
+        with torch.autocast("cpu", torch.bfloat16) if self.a.amp else contextlib.nullcontext():
+            loss = nn.functional.cross_entropy(self.model(x), y)
+        loss.backward()
+        self.passes += 1
+        if self.passes % self.a.accumulate == 0:
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+            self.steps += 1
+            self.after(loss)
+        return loss
+
+    def after(self, loss):
+        if self.a.fixed:
+            return
+        if self.log:
+            for _ in range(40):
+                print(self.steps, loss.item(), file=self.log, flush=True)  # SLOW: log
+            os.fsync(self.log.fileno())
+        elif self.a.job == "save" and self.steps % 10 == 0:
+            torch.save(self.model.state_dict(), os.path.join(tempfile.gettempdir(), "%d.pt" % os.getpid()))  # SLOW: save
+        elif self.a.job == "pause":
+            time.sleep(0.01)  # SLOW: pause
+        elif self.a.job == "item":
+            loss.item()
+
+    def epoch(self):
+        it, losses = iter(self.loader), []
+        while True:
+            t = time.perf_counter()
+            batch = next(it, None)
+            self.waited += time.perf_counter() - t
+            if batch is None:
+                break
+            self.batches += 1
+            losses.append(self.train_step(*batch).detach())
+        self.hash.update(torch.stack(losses).float().numpy().tobytes())
+        with torch.no_grad():
+            for x, y in self.test or ():
+                self.model(x)
+
+    def run(self):
+        stop = threading.Event()
+        if self.a.job == "gil" and not self.a.fixed:
+            threading.Thread(target=spin, args=(stop,), daemon=True).start()
+        t = time.perf_counter()
+        for _ in range(self.a.epochs):
+            self.epoch()
+        t = time.perf_counter() - t
+        stop.set()
+        for p in self.model.parameters():
+            self.hash.update(p.detach().numpy().tobytes())
+        return t
+
+
+def line_of(name):
+    with open(HERE) as f:
+        for number, line in enumerate(f, 1):
+            if line.rstrip().endswith("# SLOW: " + name):
+                return number
+    return None
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("job", choices=JOBS)
+    p.add_argument("--steps", type=int, default=60)
+    p.add_argument("--epochs", type=int, default=1)
+    p.add_argument("--accumulate", type=int, default=1)
+    p.add_argument("--workers", type=int, default=0)
+    p.add_argument("--start", default="fork")
+    for name in ("fixed", "persistent", "pin", "amp", "evaluate", "ddp", "profile"):
+        p.add_argument("--" + name, action="store_true")
+    a = p.parse_args()
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    if a.ddp:
+        torch.distributed.init_process_group("gloo")
+    job = Job(a)
+    beside = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) if a.profile else contextlib.nullcontext()
+    with beside:
+        seconds = job.run()
+    name = "sleep" if a.job == "workers" else a.job
+    told = {"steps": job.steps, "batches": job.batches, "backward": job.passes, "seconds": seconds,
+            "waited": job.waited, "hash": job.hash.hexdigest(), "line": line_of(name), "torch": torch.__version__}
+    if a.profile:
+        told["keys"] = {e.key: e.count for e in beside.key_averages()}
+    if a.ddp:
+        torch.distributed.destroy_process_group()
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
