@@ -132,10 +132,12 @@ PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TF
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
-ALL_AREAS := record hook python tf sim analyze import cli jobs clients truth fuzz torture
+ALL_AREAS := record hook python tf frameworks sim analyze import cli jobs clients truth fuzz torture
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
 # What the scenarios are run and read with.
 AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))
+# Recordings are read with a program of the TensorFlow tests'.
+AREAS += $(if $(filter frameworks,$(AREAS)),$(filter-out $(AREAS),tf))
 # What check-gpu reads recordings with, and a client.
 AREAS += $(if $(filter check-gpu,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook jobs))
 # The tortured jobs' traces are counted with the recorder's tests.

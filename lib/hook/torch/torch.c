@@ -51,9 +51,9 @@ static struct torch_range {
 	uint64_t range; /* atomic: address of torch's object; 0: free */
 	uint64_t begin; /* ticks; 0: not recorded */
 	uint32_t name, generation;
-	uint16_t fn; /* of a get-next; 0: a range */
+	uint16_t fn;  /* of a get-next; 0: a range */
 	uint8_t kind; /* enum tft_range */
-} * open; /* atomic: [OPEN] */
+} * open;	      /* atomic: [OPEN] */
 
 static struct torch_range *slot(const struct torch_range *of, uint64_t range, uint32_t probe)
 {
@@ -142,17 +142,16 @@ static void begin(struct torch_range *r, const char *name)
 static void end(const struct torch_range *r)
 {
 	enum tfh_fn fn = r->fn ? r->fn : TFH_FN_mark_range;
+	struct tfh_self *self;
 	struct tfh_rec *rec;
 	uint64_t now;
-	struct tfh_self *self = tfh_enter(fn, r->name, &now);
 
+	/* In a child that was forked inside the range, it is its parent's. */
+	if (!r->begin || (r->generation ^ tfh_peek(tfh_peek(&tfh_generation))) > 1)
+		return;
+	self = tfh_enter(fn, r->name, &now);
 	if (!self)
 		return;
-	/* Not one that began before a fork. */
-	if (!r->begin || (r->generation ^ self->generation) > 1) {
-		tfh_leave_quiet(self, now);
-		return;
-	}
 	rec = tfh_leave(self, now, fn, r->fn ? TFT_CALL : TFT_RANGE);
 	if (!rec)
 		return;
