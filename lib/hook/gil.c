@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include "record/waiting.h"
+#include "look/waiting.h"
 
 extern char _PyRuntime[] __attribute__((weak, visibility("default")));
 

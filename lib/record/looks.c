@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "record/flusher.h"
 #include "record/pyplaces.h"
-#include "record/waiting.h"
+#include "look/waiting.h"
 #include "record/workers.h"
 
 #define MEAN_NS 10000000ull

@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "record/flusher.h"
 #include "record/pyplaces.h"
-#include "record/waiting.h"
+#include "look/waiting.h"
 
 #define WORKERS 64u
 #define TRIES 10u /* a program that has just begun has no interpreter yet */

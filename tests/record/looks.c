@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "record/record.h"
-#include "record/waiting.h"
+#include "look/waiting.h"
 
 static struct {
 	uint32_t before, gil, after;

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "record/waiting.h"
+#include "look/waiting.h"
 
 static enum tft_look state_of(const char *text)
 {

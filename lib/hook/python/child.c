@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "hook/python/there.h"
+#include "hook/python/version.h"
 
 /* Seen at 32 to 936 bytes from the beginning. */
 #define MAIN_MOST 1024u

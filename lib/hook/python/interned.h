@@ -2,7 +2,7 @@
 #ifndef TFH_HOOK_PYTHON_INTERNED_H
 #define TFH_HOOK_PYTHON_INTERNED_H
 
-#include "hook/python/frames.h"
+#include "look/frames.h"
 
 /* The place of these frames, the innermost first; 0: the tables are full, or none of them has code. */
 uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,

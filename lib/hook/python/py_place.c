@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "hook/python/interned.h"
 #include "hook/python/there.h"
+#include "hook/python/version.h"
 #include "record/internal.h"
 #include "record/lock.h"
 #include "record/pyplaces.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "hook/driver/driver.h"
-#include "hook/python/frames.h"
+#include "hook/python/version.h"
 #include "record/internal.h"
 
 static struct tfh_py found;

@@ -8,8 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hook/python/frames.h"
+#include "look/frames.h"
 #include "hook/python/there.h"
+#include "hook/python/version.h"
 
 #define FRAMES 8192
 #define TEXT (1 << 20)

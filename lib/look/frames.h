@@ -2,34 +2,31 @@
  * The Python frames of a thread, read out of CPython's own memory: function, file, line. Nothing is imported or executed,
  * no lock is taken, nothing is allocated, and the interpreter is not asked to stop.
  *
- *	version.c	finds the interpreter in the process (on the flusher) and says what cannot be read
  *	offsets.c	where each version keeps things: the one table of offsets
  *	frames.c	a thread's frames, innermost first
  *	code.c		a code object: who it is, its texts; lines.c: its lines; py_text.c: strings
  *	copied.c	memory read by the kernel: what another thread changes meanwhile, or another process
- *	py_place.c		the calling thread's stack as a number, for records; there.c: another thread's; child.c:
- *			that of a child process; interned.c: how
+ *	walks.c		the frames of a thread that goes on meanwhile
+ *	outside.c	the interpreter of another process, found in its files
  *
  * Whoever reads takes memory through a "view" (tfh_py_view): of the calling thread's own stack straight, since its own
  * frames keep all of it alive; of anything else a copy.
  */
-#ifndef TFH_HOOK_PYTHON_FRAMES_H
-#define TFH_HOOK_PYTHON_FRAMES_H
+#ifndef TFH_LOOK_FRAMES_H
+#define TFH_LOOK_FRAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hook/python/offsets.h"
-#include "hook/python/py_text.h"
-
-/* ---- version.c ---- */
+#include "look/offsets.h"
+#include "look/py_text.h"
 
 /* From this minor version on "attached" is asked of the calling thread; before, several interpreters cannot be told
  * apart by a thread. */
 #define TFH_PY_PER_THREAD 12
 
-/* The interpreter of this process; constant once it was found. */
+/* An interpreter. The functions are those of this process (hook/python/version.c); NULL of another one's. */
 struct tfh_py {
 	struct tfh_py_layout at;
 	unsigned minor;
@@ -43,15 +40,6 @@ struct tfh_py {
 	int (*finalizing)(void); /* the interpreter is being taken down */
 	void *(*newest_interpreter)(void), *(*main_interpreter)(void);
 };
-
-/* NULL: no Python (yet), or none that can be read. Any thread. */
-const struct tfh_py *tfh_py(void);
-
-/* Looks for it where that has not been decided; takes the loader's lock: the flusher's, from time to time. */
-void tfh_py_look(void);
-
-/* Why the Python that is there is not read, one clause without a full stop; NULL: it is read, or there is none. */
-const char *tfh_py_refusal(void);
 
 /* ---- memory ---- */
 

@@ -1,7 +1,7 @@
 #include "base/hash.h"
 #include "base/map.h"
-#include "hook/python/lines.h"
-#include "hook/python/frames.h"
+#include "look/lines.h"
+#include "look/frames.h"
 
 /* Longer tables are cut: of 100,000 lines. */
 #define TABLE_MOST (1u << 20)

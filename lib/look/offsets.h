@@ -3,8 +3,8 @@
  * interpreter, and every minor version has its own; from 3.13 on the interpreter itself tells most of it, in a table at
  * the beginning of _PyRuntime. Seen to be right on 3.8 to 3.15; other versions are refused (version.c).
  */
-#ifndef TFH_HOOK_PYTHON_OFFSETS_H
-#define TFH_HOOK_PYTHON_OFFSETS_H
+#ifndef TFH_LOOK_OFFSETS_H
+#define TFH_LOOK_OFFSETS_H
 
 #include <stdbool.h>
 #include <stdint.h>

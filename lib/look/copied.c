@@ -1,7 +1,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "hook/python/frames.h"
+#include "look/frames.h"
 
 #define PAGE 4096ull
 #define BATCH 64u

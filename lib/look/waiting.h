@@ -2,8 +2,8 @@
  * What a thread of this process waits for, read from /proc/self/task/TID/syscall without stopping
  * it (3 to 8 us). The kernel tells which system call it is in, and its arguments.
  */
-#ifndef TFH_RECORD_WAITING_H
-#define TFH_RECORD_WAITING_H
+#ifndef TFH_LOOK_WAITING_H
+#define TFH_LOOK_WAITING_H
 
 #include <stddef.h>
 #include <stdint.h>

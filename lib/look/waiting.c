@@ -1,4 +1,4 @@
-#include "record/waiting.h"
+#include "look/waiting.h"
 
 #include <errno.h>
 #include <poll.h>

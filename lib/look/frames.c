@@ -1,4 +1,4 @@
-#include "hook/python/frames.h"
+#include "look/frames.h"
 
 /* Frames that the interpreter enters itself by, and what is no frame of Python's code, are passed over; so many at
  * most, should they form a ring. */

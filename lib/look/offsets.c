@@ -1,4 +1,4 @@
-#include "hook/python/offsets.h"
+#include "look/offsets.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* Python's strings. */
-#ifndef TFH_HOOK_PYTHON_PY_TEXT_H
-#define TFH_HOOK_PYTHON_PY_TEXT_H
+#ifndef TFH_LOOK_PY_TEXT_H
+#define TFH_LOOK_PY_TEXT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hook/python/offsets.h"
+#include "look/offsets.h"
 
 /* The characters of a str, in memory that can be read. */
 struct tfh_py_text {

@@ -1,4 +1,4 @@
-#include "hook/python/lines.h"
+#include "look/lines.h"
 
 /* 3.8 and 3.9: pairs of bytes of code and (signed) lines on; several pairs where either is too large for one. */
 static int32_t lnotab(const uint8_t *p, const uint8_t *end, int32_t line, int32_t at)

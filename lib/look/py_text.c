@@ -1,4 +1,4 @@
-#include "hook/python/py_text.h"
+#include "look/py_text.h"
 
 #include <string.h>
 

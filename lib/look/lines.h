@@ -1,11 +1,11 @@
 /* The line of an instruction, from the tables of CPython's code objects. */
-#ifndef TFH_HOOK_PYTHON_LINES_H
-#define TFH_HOOK_PYTHON_LINES_H
+#ifndef TFH_LOOK_LINES_H
+#define TFH_LOOK_LINES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hook/python/offsets.h"
+#include "look/offsets.h"
 
 /* `at`: bytes into the bytecode, negative: not begun. `table` has `bytes` bytes and may be damaged; `first` is the
  * code's first line. 0: the instruction belongs to no line. */

@@ -1,0 +1,82 @@
+#include "look/walks.h"
+
+#include "base/map.h"
+
+#define FRAMES 256
+
+/* The one thread's that looks. */
+static struct walks {
+	struct tfh_py_copies copies[2];
+	struct tfh_py_frame frame[2][FRAMES];
+} * walks;
+
+/* How many of the outer frames of both are the same, n and m of them, the innermost first. */
+static uint32_t common(const struct walks *w, uint32_t n, uint32_t m)
+{
+	uint32_t k = 0;
+
+	while (k < n && k < m && w->frame[0][n - 1 - k].code == w->frame[1][m - 1 - k].code &&
+	       w->frame[0][n - 1 - k].at == w->frame[1][m - 1 - k].at)
+		k++;
+	if (k < n && k < m && w->frame[0][n - 1 - k].code == w->frame[1][m - 1 - k].code)
+		k++;
+	return k;
+}
+
+#define STATES_MOST 1024u
+
+/* Is it the state of the thread that is looked for? */
+static bool is_of(const struct tfh_py_target *t, struct tfh_py_copies *c)
+{
+	const uint8_t *p =
+		t->state && t->pthread
+			? tfh_py_copied(c, t->state + t->py->at.state_thread, sizeof(uint64_t))
+			: NULL;
+
+	return p && tfh_py_word(p) == t->pthread;
+}
+
+/* In the list of the interpreter, the newest first, which changes meanwhile. */
+static bool search(struct tfh_py_target *t, struct tfh_py_copies *c)
+{
+	uint64_t at = t->interpreter;
+	uint32_t offset = t->py->at.threads;
+
+	for (uint32_t i = 0; at && i < STATES_MOST; i++, offset = TFH_PY_STATE_NEXT) {
+		const uint8_t *p = tfh_py_copied(c, at + offset, sizeof(uint64_t));
+
+		at = p ? tfh_py_word(p) : 0;
+		t->state = at ? at : t->state;
+		if (is_of(t, c))
+			return true;
+	}
+	return !t->pthread && t->state;
+}
+
+/* The frames of a walk over copies of their own; 0: there are none, or more than are kept. */
+static uint32_t walk(struct tfh_py_target *t, int i)
+{
+	struct tfh_py_copies *c = &walks->copies[i];
+	uint32_t n;
+
+	tfh_py_copies_begin(c, t->pid);
+	if (!is_of(t, c) && !search(t, c))
+		return 0;
+	n = tfh_py_frames(t->py, t->state, tfh_py_copied, c, walks->frame[i], FRAMES);
+	return n < FRAMES ? n : 0;
+}
+
+uint32_t tfh_py_look_frames(struct tfh_py_target *t, const struct tfh_py_frame **frame,
+			    struct tfh_py_copies **copies)
+{
+	uint32_t n, same;
+
+	if (!tfh_map_once(&walks, sizeof(*walks)))
+		return 0;
+	*copies = &walks->copies[0];
+	n = walk(t, 0);
+	same = common(walks, n, walk(t, 1));
+	*frame = &walks->frame[0][n - same];
+	tfh_py_fetch_codes(t->py, *copies, *frame, same);
+	return walks->copies[0].full || walks->copies[1].full ? 0 : same;
+}
