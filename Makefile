@@ -93,7 +93,8 @@ explain = || { echo 'tfhook needs no glibc newer than 2.17: what is undefined ab
 
 # --- sources and products ----------------------------------------------------------------------------------------
 # A sanitizer of ours is to see what is copied.
-SRC_job := $(filter-out $(if $(SAN),lib/hook/string_functions.c),$(call sources,base format look record hook))
+# Other processes' interpreters are the command's matter.
+SRC_job := $(filter-out lib/look/outside.c $(if $(SAN),lib/hook/string_functions.c),$(call sources,base format look record hook))
 SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format look record model import judge report export cli))
 SRC_main := lib/cli/main.c
 SRC_shared := $(call sources,base format)

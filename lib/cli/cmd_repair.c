@@ -180,9 +180,9 @@ static int repair_journals(const char *dir, const char *out)
 /* Copies what a report needs to know about the run. */
 static void copy_facts(const char *dir, const char *out)
 {
-	static const char *const names[] = {"run.json", "end.json"};
+	static const char *const names[] = {"run.json", "end.json", "start.json"};
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		char to[8192], text[65536];
 		struct stat st;
 		snprintf(to, sizeof(to), "%s/%s", out, names[i]);

@@ -16,6 +16,7 @@
 #include "base/options.h"
 #include "cli/cli.h"
 #include "cli/run.h"
+#include "cli/start_looks.h"
 
 static int64_t now_ns(void)
 {
@@ -115,10 +116,10 @@ static pid_t start(char *const *argv, const struct tfh_place *place,
 }
 
 /*
- * Waits for the job. A signal sent to this process is forwarded to the job; one from the terminal
- * (sent by the kernel) has already reached the whole process group.
+ * Waits for the job, and looks at it until it records. A signal sent to this process is forwarded to
+ * the job; one from the terminal (sent by the kernel) has already reached the whole process group.
  */
-static int wait_for(pid_t pid)
+static int wait_for(pid_t pid, struct tfh_start_looks *looks)
 {
 	sigset_t set;
 	int status;
@@ -132,7 +133,10 @@ static int wait_for(pid_t pid)
 		pid_t ended = waitpid(pid, &status, WNOHANG);
 		if (ended == pid)
 			return status;
-		int sig = sigwaitinfo(&set, &info);
+		tfh_start_looks_take(looks);
+		int64_t ns = tfh_start_looks_wait(looks);
+		struct timespec nap = {ns / 1000000000, ns % 1000000000};
+		int sig = ns < 0 ? sigwaitinfo(&set, &info) : sigtimedwait(&set, &info, &nap);
 		if (sig > 0 && sig != SIGCHLD && info.si_code != SI_KERNEL)
 			kill(pid, sig);
 	}
@@ -243,7 +247,10 @@ int tfh_cmd_run(const struct tfh_command_line *args)
 	 */
 	bool preload = program.state < TFH_PROGRAM_OTHER_CLASS;
 	pid_t pid = start(args->operand, &place, preload ? &library : NULL, &before);
-	int status = pid > 0 ? wait_for(pid) : 0;
+	struct tfh_start_looks *looks =
+		pid > 0 && preload ? tfh_start_looks_new(&place, pid) : NULL;
+	int status = pid > 0 ? wait_for(pid, looks) : 0;
+	tfh_start_looks_end(looks);
 	if (pid > 0)
 		tfh_place_write_end(&place, pid, status, started, now_ns());
 	tfh_library_release(&library);

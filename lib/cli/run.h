@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/access.h"
@@ -83,6 +84,8 @@ unsigned tfh_place_traces(const char *dir);
 /* If nothing was recorded, removes what tfhook put there, and the directory if it is then empty. */
 void tfh_place_remove_unused(const struct tfh_place *place);
 
+/* Creates a file of the run directory, to be closed by the caller; an existing one is an error. 0 or -errno. */
+int tfh_place_create(const struct tfh_place *place, const char *name, FILE **out);
 /* Write run.json before the job and end.json after it. Return 0 or -errno; -EEXIST: another `tfhook
  * run` uses the directory. */
 int tfh_place_write_run(const struct tfh_place *place, char *const *argv);

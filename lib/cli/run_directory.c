@@ -207,10 +207,10 @@ unsigned tfh_place_traces(const char *dir)
 
 void tfh_place_remove_unused(const struct tfh_place *place)
 {
-	static const char *const own[] = {"run.json", "end.json"};
+	static const char *const own[] = {"run.json", "end.json", "start.json"};
 
 	if (!tfh_place_traces(place->dir))
-		for (size_t i = 0; i < 2; i++)
+		for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 			unlinkat(place->fd, own[i], 0);
 	if (place->made)
 		rmdir(place->dir);
@@ -218,8 +218,7 @@ void tfh_place_remove_unused(const struct tfh_place *place)
 
 /* ---- run.json, end.json ---- */
 
-/* Creates a file of the run directory; an existing one is an error. */
-static int create(const struct tfh_place *place, const char *name, FILE **out)
+int tfh_place_create(const struct tfh_place *place, const char *name, FILE **out)
 {
 	int fd = tfh_make_file(place->fd, name, &place->access);
 
@@ -237,7 +236,7 @@ int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int status, in
 	struct tfh_json j;
 	char when[32];
 	FILE *out;
-	int err = create(place, "end.json", &out);
+	int err = tfh_place_create(place, "end.json", &out);
 
 	if (err)
 		return err;
@@ -265,7 +264,7 @@ int tfh_place_write_run(const struct tfh_place *place, char *const *argv)
 	char launch[128];
 	const struct tfh_run_facts facts = {.launch = launch, .argv = argv, .world = -1};
 	FILE *out;
-	int err = create(place, "run.json", &out);
+	int err = tfh_place_create(place, "run.json", &out);
 
 	tfh_launch_id(launch, sizeof(launch));
 	if (err)

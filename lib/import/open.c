@@ -160,7 +160,8 @@ static int by_text(const void *a, const void *b)
 static bool foreign_name(const char *name)
 {
 	return ends_with(name, ".xplane.pb") || ends_with(name, ".json.gz") ||
-	       (ends_with(name, ".json") && strcmp(name, "run.json") && strcmp(name, "end.json"));
+	       (ends_with(name, ".json") && strcmp(name, "run.json") && strcmp(name, "end.json") &&
+		strcmp(name, "start.json"));
 }
 
 /* TensorFlow writes HOST.trace.json.gz beside HOST.xplane.pb, the same data for a viewer. */

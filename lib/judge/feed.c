@@ -207,6 +207,12 @@ static uint32_t lines_of(void *arg, uint32_t process, uint32_t stack, struct tfh
 	return tfh_run_python(s->run, process, stack, frame, most);
 }
 
+static const struct tfh_start *start_of(void *arg, uint32_t process)
+{
+	struct source *s = arg;
+	return tfh_run_start(s->run, process);
+}
+
 static int digests_of(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_arg)
 {
 	struct source *s = arg;
@@ -226,6 +232,7 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 				.site = site_of,
 				.place = place_of,
 				.lines = lines_of,
+				.start = start_of,
 				.digests = digests_of,
 				.rewind_ops = rewind_ops,
 				.rewind_brief = rewind_brief,

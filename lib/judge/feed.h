@@ -8,6 +8,7 @@
 #include "judge/result.h"
 #include "model/model.h"
 #include "model/ops/ops.h"
+#include "model/start.h"
 #include "model/symbols/pylines.h"
 
 struct tfh_feed {
@@ -45,6 +46,8 @@ struct tfh_feed {
 	/* Like tfh_run_python(); NULL: likewise. */
 	uint32_t (*lines)(void *arg, uint32_t process, uint32_t stack, struct tfh_model_line *frame,
 			  uint32_t most);
+	/* Like tfh_run_start(); NULL: nobody looked before the recording. */
+	const struct tfh_start *(*start)(void *arg, uint32_t process);
 	/* Machine samples of a process, like tfh_run_samples(); NULL: there are none. */
 	uint32_t (*samples)(void *arg, uint32_t process, const struct tfh_sample **out);
 	const struct tfh_process *processes;

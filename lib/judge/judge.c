@@ -199,6 +199,8 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	rc = tfh_find_lines(accounts, r);
 	if (!rc)
 		rc = tfh_find_workers(accounts, r);
+	if (!rc)
+		rc = tfh_find_start(accounts, r);
 	if (rc)
 		return rc;
 	tfh_fill_startup(accounts, r);

@@ -339,6 +339,29 @@ struct tfh_retraced {
 	uint64_t variants, calls; /* of the whole run; variants 0: there is none */
 };
 
+/* A line of Python that the main thread was seen at before the first step. */
+struct tfh_start_line {
+	const char *file, *function;
+	uint32_t line;
+	const char *
+		imports; /* the module that it imports, "" of unknown name; NULL: it imports none */
+	double share;	 /* of the part's wall time */
+	uint64_t looks;
+};
+
+/* What was seen of a part of the run before its first step: before the first call, or start-up. */
+struct tfh_seen_start {
+	enum tfh_branch kind;
+	double wall_s;
+	uint64_t looks;
+	double state
+		[TFT_LOOK_COUNT]; /* shares of the part's wall time; less than 1 where nobody looked */
+	struct tfh_start_line line[TFH_VERDICT_START_LINES]; /* the largest shares first */
+	uint32_t n_line;
+	const char
+		*why; /* why looks have no lines, or there are none; NULL: nothing kept them away */
+};
+
 /* What else was found of a run, for the sentences of a report (report/words). Times are seconds of
  * a judged step unless they say otherwise; NAN: not known. */
 struct tfh_findings {
@@ -359,6 +382,7 @@ struct tfh_findings {
 	struct tfh_seen_node *node; /* a parent before its children */
 	uint32_t n_node;
 	struct tfh_seen_workers workers;
+	struct tfh_seen_start start[2]; /* kind TFH_BRANCH_NONE: there is no such part */
 	struct tfh_call_site wait, alloc, load;
 	struct tfh_call_site pause;		      /* where pauses between calls end; no fn */
 	struct tfh_code_time python, other;	      /* of host.python; of other causes */

@@ -30,20 +30,16 @@ static const struct told told[] = {
 	[15] = {9, 30, 26, 39, 40, 41, 42, 44, 52, 48, 50, 51, 56, 59, 87, 88, 90, 91, 92},
 };
 #define TOLD_FIRST 13
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
 #define COOKIE "xdebugpy"
 #define OFFSET_MOST 1024   /* of anything in these structures but an interpreter, */
 #define THREADS_MOST 65536 /* which has this one */
 
-bool tfh_py_table_fits(const void *runtime, unsigned long version)
+/* Does _PyRuntime begin with its table, and is it that of this version? */
+static bool table_fits(const uint64_t *table, unsigned long version)
 {
-	const uint64_t *table = runtime;
-
-	return !memcmp(runtime, COOKIE, sizeof(COOKIE) - 1) && table[1] == version;
-}
-
-bool tfh_py_table_free_threaded(const void *runtime)
-{
-	return ((const uint64_t *)runtime)[2] != 0;
+	return !memcmp(table, COOKIE, sizeof(COOKIE) - 1) && table[1] == version;
 }
 
 /* What the others have in common is compared, so that a table of another order is noticed. */
@@ -83,12 +79,24 @@ static bool read_told(const struct told *t, const uint64_t *table, struct tfh_py
 	return true;
 }
 
-bool tfh_py_layout(unsigned minor, const void *runtime, struct tfh_py_layout *out)
+const char *tfh_py_unreadable(unsigned minor, unsigned long version, const void *runtime,
+			      struct tfh_py_layout *out)
 {
+	static const char other[] =
+		"the interpreter's table of its own layout is not the one of its version";
+	static const char unknown[] = "this version of Python is not known (3." TEXT(
+		TFH_PY_FIRST) " to 3." TEXT(TFH_PY_LAST) " are)";
+	const uint64_t *table = runtime;
+
 	if (minor < TFH_PY_FIRST || minor > TFH_PY_LAST)
-		return false;
-	if (minor >= TOLD_FIRST)
-		return read_told(&told[minor], runtime, out);
-	*out = fixed[minor];
-	return true;
+		return unknown;
+	if (minor < TOLD_FIRST) {
+		*out = fixed[minor];
+		return NULL;
+	}
+	if (!table_fits(table, version))
+		return other;
+	if (table[2])
+		return "it is a build without the GIL (free-threaded), whose stacks may change while they are read";
+	return read_told(&told[minor], table, out) ? NULL : other;
 }

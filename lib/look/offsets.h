@@ -49,13 +49,12 @@ struct tfh_py_layout {
 #define TFH_PY_TEXT_HASH 24
 #define TFH_PY_TEXT_STATE 32
 
-/* The layout of 3.`minor`, for which `runtime` is the interpreter's _PyRuntime. False: it is not known, or the
- * interpreter's own table says something that cannot be. */
-bool tfh_py_layout(unsigned minor, const void *runtime, struct tfh_py_layout *out);
+/* Bytes of _PyRuntime that tell the layout, and where the interpreters are. */
+#define TFH_PY_RUNTIME_BYTES 1024
 
-/* From 3.13 on: does _PyRuntime begin with its table, and is it that of this version (as Py_Version)? */
-bool tfh_py_table_fits(const void *runtime, unsigned long version);
-/* A build without the GIL. */
-bool tfh_py_table_free_threaded(const void *runtime);
+/* Why the stacks of a CPython 3.`minor` (0: none that is known) cannot be read; NULL: they can, and *out is its layout.
+ * `version`: as Py_Version, 0 up to 3.10. `runtime`: the beginning of its _PyRuntime, or a copy. */
+const char *tfh_py_unreadable(unsigned minor, unsigned long version, const void *runtime,
+			      struct tfh_py_layout *out);
 
 #endif

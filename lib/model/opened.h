@@ -1,7 +1,7 @@
 /*
  * Internals of an opened run.
  *
- * - open/: files, processes, missing files, left-over journals, run.json and end.json
+ * - open/: files, processes, missing files, left-over journals, run.json, end.json and start.json
  * - getters.c: queries of a run; opened.c: shared helpers
  * - timeline/: the host calls of all threads in one order, with names and the kind of addresses
  * - ops/: device ops, each with the call that issued it (device_ops.h)
@@ -16,6 +16,7 @@
 #include "format/tft_read.h"
 #include "model/model.h"
 #include "model/ops/ops.h"
+#include "model/start.h"
 
 #define TFH_MODEL_NAME_KINDS 16
 
@@ -78,6 +79,7 @@ struct tfh_model_proc {
 	struct tfh_gpu *gpu;		       /* device times; NULL until requested */
 	struct tfh_sites *sites;	       /* backtraces; NULL until requested */
 	struct tfh_places *places;	       /* Python lines, likewise */
+	struct tfh_start start;		       /* the arena's */
 };
 
 struct tfh_built; /* built/built.c: events and ops of a run that was built in memory */

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "report/json_memory.h"
 #include "report/json_places.h"
+#include "report/json_start.h"
 #include "report/run_tree.h"
 #include "report/machine_table.h"
 #include "report/report.h"
@@ -560,6 +561,7 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words)
 	write_parts(&j, r);
 	write_whatif(&j, r);
 	tfh_json_tree(&j, r);
+	tfh_json_start(&j, r);
 	write_segments(&j, r);
 	write_discarded(&j, r);
 	write_startup(&j, r);

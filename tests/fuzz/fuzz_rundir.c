@@ -38,6 +38,7 @@ static const char *const names[] = {
 	"plugins/profile/2026_01_02/host.xplane.pb",
 	"plugins/profile/2026_01_02/host.trace.json.gz",
 	"p.host.1.00.tft",
+	"start.json",
 };
 #define NAMES (sizeof(names) / sizeof(*names))
 

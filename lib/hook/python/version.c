@@ -91,25 +91,11 @@ static bool read_version(const struct names *n, unsigned *minor)
 
 /* ---- deciding ---- */
 
-#define TABLE_FROM 13 /* the first minor version whose _PyRuntime tells its layout */
-
 static const char *judge(const struct names *n, struct tfh_py *py)
 {
-	static char other[80];
-
-	if (!read_version(n, &py->minor) || py->minor < TFH_PY_FIRST || py->minor > TFH_PY_LAST) {
-		snprintf(other, sizeof(other),
-			 "this version of Python is not known (3.%d to 3.%d are)", TFH_PY_FIRST,
-			 TFH_PY_LAST);
-		return other;
-	}
-	if (py->minor >= TABLE_FROM && n->version && !tfh_py_table_fits(n->runtime, *n->version))
-		return "the interpreter's table of its own layout is not the one of its version";
-	if (py->minor >= TABLE_FROM && tfh_py_table_free_threaded(n->runtime))
-		return "it is a build without the GIL (free-threaded), whose stacks may change while they are read";
-	if (!tfh_py_layout(py->minor, n->runtime, &py->at))
-		return "the interpreter's table of its own layout is not the one of its version";
-	return NULL;
+	if (!read_version(n, &py->minor))
+		py->minor = 0;
+	return tfh_py_unreadable(py->minor, n->version ? *n->version : 0, n->runtime, &py->at);
 }
 
 static void take(const struct names *n)

@@ -23,6 +23,8 @@ void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r);
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* worker_lines.c: lines of child processes that make batches. 0 or -ENOMEM. */
 int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* start_lines.c: what was seen before the first step; r->tree is there. 0 or -ENOMEM. */
+int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* periodic.c: steps that are slow in turn */

@@ -31,7 +31,7 @@ FILE *tfh_open_facts(const char *dir, const char *name)
 	return f;
 }
 
-static char *slurp(struct tfh_arena *arena, const char *dir, const char *name)
+char *tfh_facts_text(struct tfh_arena *arena, const char *dir, const char *name)
 {
 	FILE *f = tfh_open_facts(dir, name);
 	char *text = NULL;
@@ -45,7 +45,7 @@ static char *slurp(struct tfh_arena *arena, const char *dir, const char *name)
 	return text;
 }
 
-static const char *blanks(const char *p)
+const char *tfh_facts_blanks(const char *p)
 {
 	return p + strspn(p, " \t\r\n");
 }
@@ -77,8 +77,7 @@ static size_t string_room(const char *s)
 	return (size_t)(p - s) + 4;
 }
 
-/* Reads a string at *p (a quote) and steps behind it; NULL if it is none. */
-static char *string(struct tfh_arena *arena, const char **p)
+char *tfh_facts_string(struct tfh_arena *arena, const char **p)
 {
 	const char *s = *p;
 	size_t n = 0;
@@ -109,8 +108,7 @@ static char *string(struct tfh_arena *arena, const char **p)
 	return out;
 }
 
-/* Value of a key of the outermost object, NULL if it has none. */
-static const char *value(const char *text, const char *key)
+const char *tfh_facts_value(const char *text, const char *key)
 {
 	size_t n = strlen(key);
 	int depth = 0;
@@ -128,10 +126,10 @@ static const char *value(const char *text, const char *key)
 				p++;
 		if (!*p)
 			return NULL;
-		const char *after = blanks(p + 1);
+		const char *after = tfh_facts_blanks(p + 1);
 		if (depth == 1 && *after == ':' && (size_t)(p - begin) == n &&
 		    !memcmp(begin, key, n))
-			return blanks(after + 1);
+			return tfh_facts_blanks(after + 1);
 	}
 	return NULL;
 }
@@ -141,14 +139,14 @@ static void command(struct tfh_arena *arena, const char *p, struct tfh_meta *met
 	if (!p || *p != '[')
 		return;
 	meta->argv = tfh_arena_array(arena, MAX_ARGS, sizeof(*meta->argv));
-	for (p = blanks(p + 1); meta->argv && *p == '"' && meta->argc < MAX_ARGS;) {
-		const char *s = string(arena, &p);
+	for (p = tfh_facts_blanks(p + 1); meta->argv && *p == '"' && meta->argc < MAX_ARGS;) {
+		const char *s = tfh_facts_string(arena, &p);
 		if (!s)
 			return;
 		meta->argv[meta->argc++] = s;
-		p = blanks(p);
+		p = tfh_facts_blanks(p);
 		if (*p == ',')
-			p = blanks(p + 1);
+			p = tfh_facts_blanks(p + 1);
 	}
 }
 
@@ -164,27 +162,28 @@ static int64_t utc(const char *text)
 
 void tfh_meta_read(struct tfh_arena *arena, const char *dir, struct tfh_meta *meta)
 {
-	const char *run = slurp(arena, dir, "run.json"), *end = slurp(arena, dir, "end.json");
+	const char *run = tfh_facts_text(arena, dir, "run.json"),
+		   *end = tfh_facts_text(arena, dir, "end.json");
 	const char *p;
 
 	memset(meta, 0, sizeof(*meta));
 	meta->end = TFH_END_NONE;
 	if (run) {
 		meta->has_run = true;
-		command(arena, value(run, "command"), meta);
-		p = value(run, "host");
-		meta->host = p ? string(arena, &p) : NULL;
-		p = value(run, "start_utc");
-		meta->start_ns = utc(p ? string(arena, &p) : NULL);
+		command(arena, tfh_facts_value(run, "command"), meta);
+		p = tfh_facts_value(run, "host");
+		meta->host = p ? tfh_facts_string(arena, &p) : NULL;
+		p = tfh_facts_value(run, "start_utc");
+		meta->start_ns = utc(p ? tfh_facts_string(arena, &p) : NULL);
 	}
 	if (end) {
-		p = value(end, "how");
-		const char *how = p ? string(arena, &p) : NULL;
+		p = tfh_facts_value(end, "how");
+		const char *how = p ? tfh_facts_string(arena, &p) : NULL;
 		meta->has_end = how != NULL;
 		meta->end = tfh_end_find(how);
-		p = value(end, meta->end == TFH_END_SIGNAL ? "signal" : "code");
+		p = tfh_facts_value(end, meta->end == TFH_END_SIGNAL ? "signal" : "code");
 		meta->number = p ? atoi(p) : 0;
-		p = value(end, "wall_s");
+		p = tfh_facts_value(end, "wall_s");
 		meta->wall_s = p ? strtod(p, NULL) : 0;
 	}
 }

@@ -324,6 +324,18 @@ bool tfh_run_newest(char *out, size_t cap)
 	return found;
 }
 
+/* The run directory that a path names, or that a file is in. */
+static void directory_of(const char *path, char out[4096])
+{
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		snprintf(out, 4096, "%s", path);
+	else
+		snprintf(out, 4096, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+}
+
 static int add_path(struct tfh_run *run, const char *path, struct tfh_meta *meta,
 		    struct tfh_err *err)
 {
@@ -331,15 +343,11 @@ static int add_path(struct tfh_run *run, const char *path, struct tfh_meta *meta
 
 	if (stat(path, &st))
 		return tfh_err_set(err, -errno, "%s: %s", path, strerror(errno));
-	if (S_ISDIR(st.st_mode)) {
-		tfh_meta_read(&run->arena, path, meta);
-		return add_directory(run, path, err);
-	}
 	char dir[4096];
-	const char *slash = strrchr(path, '/');
-	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+	directory_of(path, dir);
 	tfh_meta_read(&run->arena, dir, meta);
-	return tfh_run_add_file(run, path, false, err);
+	return S_ISDIR(st.st_mode) ? add_directory(run, path, err)
+				   : tfh_run_add_file(run, path, false, err);
 }
 
 /* ---- the whole ---- */
@@ -460,8 +468,16 @@ int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, str
 	if (!rc && !run->n_file)
 		rc = tfh_err_set(err, -ENODATA, "%s: no trace files (*.tft) in it",
 				 run->path ? run->path : "");
-	if (!rc && (rc = finish_open(run, &meta)))
-		tfh_err_set(err, rc, "%s: %s", paths[0], strerror(-rc));
+	if (!rc) {
+		rc = finish_open(run, &meta);
+		for (uint32_t i = 0; i < n && !rc; i++) {
+			char dir[4096];
+			directory_of(paths[i], dir);
+			rc = tfh_run_read_start(run, dir);
+		}
+		if (rc)
+			tfh_err_set(err, rc, "%s: %s", paths[0], strerror(-rc));
+	}
 	if (rc) {
 		tfh_run_close(run);
 		return rc;

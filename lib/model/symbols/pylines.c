@@ -75,6 +75,11 @@ static const char *in_library(const char *path)
 	return NULL;
 }
 
+bool tfh_file_of_library(const char *path)
+{
+	return in_library(path);
+}
+
 static int take_codes(struct tfh_run *run, struct tfh_places *p, const struct tft_table_view *v)
 {
 	struct tft_pyco_row *rows = calloc(v->rows + 1, sizeof(*rows));

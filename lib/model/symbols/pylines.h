@@ -20,6 +20,8 @@ uint32_t tfh_run_place(struct tfh_run *run, uint32_t process, uint32_t place,
  * packages, or else the innermost. n is at least 1. */
 uint32_t tfh_place_lead(const struct tfh_model_line *frame, uint32_t n);
 
+/* Whether a file is the standard library's or an installed package's. */
+bool tfh_file_of_library(const char *path);
 /* A short form of a file's path: below its package for a module, else the file name, with its
  * folder if the name is common. */
 const char *tfh_short_file(const char *path);

@@ -195,6 +195,7 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	tfh_note_supply(w);
 	explain_class(w);
 	tfh_note_run(w);
+	tfh_note_start(w);
 	remark_crowd(w);
 	tfh_note_machine(w);
 	tfh_note_devices(w);

@@ -9,6 +9,7 @@
  *	look_lines.c	what looks at the thread have shown
  *	where.c		where in the program the time goes
  *	run_time.c	what the steps are of the whole run
+ *	start_words.c	what there was before the first step
  *	remarks.c	notes below a verdict
  *	wording.c	where the sentences are put
  */
@@ -88,6 +89,10 @@ void tfh_explain_kernels(struct tfh_wording *w);
  * verdict, in the order of the report. */
 /* run_time.c: whether most of the run was something else than its steps. */
 void tfh_note_run(struct tfh_wording *w);
+/* start_words.c: what there was before the first step, where that is much of the run. */
+void tfh_note_start(struct tfh_wording *w);
+/* "tensorflow": the name of a module, or of the package that it is in, by its file. */
+const char *tfh_module_of(struct tfh_wording *w, const char *file);
 void tfh_note_supply(struct tfh_wording *w);
 void tfh_note_machine(struct tfh_wording *w);
 void tfh_note_devices(struct tfh_wording *w);

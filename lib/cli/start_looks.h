@@ -1,0 +1,23 @@
+/*
+ * Looks at the job from outside until it records. A process has no thread of the recorder's before its first recorded call,
+ * and what comes before that (imports, reading data) may take long. So `tfhook run`, which only waits for the job, samples
+ * what the main threads of its processes do, at random moments, and leaves it in start.json (format/FORMAT.md, 5). Nothing of
+ * the job is stopped or changed; it takes at most half a percent of a processor, and less the longer it lasts.
+ */
+#ifndef TFH_CLI_START_LOOKS_H
+#define TFH_CLI_START_LOOKS_H
+
+#include "cli/run.h"
+
+struct tfh_start_looks;
+
+/* For the job that begins with process `pid`. NULL: no looks are wanted, or no memory. `place` must stay. */
+struct tfh_start_looks *tfh_start_looks_new(const struct tfh_place *place, pid_t pid);
+/* How long until the next look, ns; negative: there are none any more. */
+int64_t tfh_start_looks_wait(const struct tfh_start_looks *s);
+/* Takes a look, if it is time. */
+void tfh_start_looks_take(struct tfh_start_looks *s);
+/* The job has ended: writes what has not been written yet, and frees. */
+void tfh_start_looks_end(struct tfh_start_looks *s);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * What the main thread did before the first step: before the first recorded call, as `tfhook run` saw it from outside, and in
+ * start-up, as that or the process itself saw it. A line of the program's that imports a module leads with everything that the
+ * module does: "importing tensorflow (train.py:3)". A line's share is of the part's wall time, so that what nobody saw counts
+ * for none.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/verdict/line_tree.h"
+
+struct start_lead {
+	struct tfh_model_line line;
+	bool importing;
+	const char *imports; /* file of the module that most looks saw, by votes; NULL: not seen */
+	double votes, ns;
+	uint64_t looks;
+};
+
+struct start_part {
+	const struct tfh_accounts *accounts;
+	struct tfh_seen_start *out;
+	int64_t t0, t1;
+	TFH_VEC(struct start_lead) lead;
+};
+
+static bool is_module(const struct tfh_model_line *f)
+{
+	return !strcmp(f->function, "<module>");
+}
+
+/* The interpreter's own machinery begins with it. */
+static bool is_frozen(const struct tfh_model_line *f)
+{
+	return !strncmp(f->file, "<frozen ", 8);
+}
+
+/* The innermost frame of the program's own, else the outermost one that is in a file. What the interpreter does by itself before
+ * it runs the program begins with its site module, and leads with that. */
+static uint32_t lead_of(const struct tfh_model_line *frame, uint32_t n)
+{
+	uint32_t own = tfh_place_lead(frame, n), at = n - 1;
+
+	if (!strcmp(frame[at].file, "<frozen site>"))
+		return at;
+	if (!frame[own].library)
+		return own;
+	while (at && is_frozen(&frame[at]))
+		at--;
+	return at;
+}
+
+/* Does the line import something? *file: the outermost module that is being imported, as far as it was seen. */
+static bool imports(const struct tfh_model_line *frame, uint32_t lead, const char **file)
+{
+	bool found = false;
+
+	*file = NULL;
+	for (uint32_t i = lead; i-- > 0 && !*file;) {
+		if (is_module(&frame[i]) && !is_frozen(&frame[i]))
+			*file = frame[i].file;
+		else if (strncmp(frame[i].file, "<frozen importlib", 17) &&
+			 !strstr(frame[i].file, "/importlib/"))
+			break; /* a function that imports is a library's, not a line of the program's */
+		found = true;
+	}
+	return found;
+}
+
+/* A line may import several. Who has more than half of all votes wins. */
+static void vote(struct start_lead *l, const char *file, double ns)
+{
+	l->votes += !l->imports || !strcmp(l->imports, file) ? ns : -ns;
+	if (!l->imports || l->votes < 0) {
+		l->imports = file;
+		l->votes = l->votes < 0 ? -l->votes : l->votes;
+	}
+}
+
+static int add_stack(struct start_part *p, const struct tfh_model_line *frame, uint32_t n,
+		     double ns)
+{
+	uint32_t at = lead_of(frame, n);
+	const char *file;
+	bool importing = imports(frame, at, &file);
+	struct start_lead *l = NULL;
+
+	for (size_t i = 0; i < p->lead.n && !l; i++)
+		if (p->lead.v[i].importing == importing &&
+		    tfh_same_line(&p->lead.v[i].line, &frame[at]))
+			l = &p->lead.v[i];
+	if (!l) {
+		if (p->lead.n == TFH_VERDICT_LINES)
+			return 0;
+		if (TFH_PUSH(p->lead,
+			     ((struct start_lead){.line = frame[at], .importing = importing})))
+			return -ENOMEM;
+		l = &p->lead.v[p->lead.n - 1];
+	}
+	if (file)
+		vote(l, file, ns);
+	l->ns += ns;
+	l->looks++;
+	return 0;
+}
+
+static void add_state(struct start_part *p, uint8_t state, double ns)
+{
+	p->out->looks++;
+	p->out->state[state] += ns / (double)(p->t1 - p->t0);
+}
+
+static bool is_in(const struct start_part *p, const struct tfh_start_look *k)
+{
+	return k->t >= p->t0 && k->t < p->t1;
+}
+
+/* What looks from outside stand for is how far they are apart on average; a busy machine delays them. Together they are the time in
+ * which they were taken. */
+static double scale_of(const struct start_part *p, const struct tfh_start *s)
+{
+	int64_t last = s->n ? s->look[s->n - 1].t : p->t0;
+	double ns = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		ns += is_in(p, &s->look[i]) ? s->look[i].ns : 0;
+	last = last < p->t1 ? last : p->t1;
+	return ns > 0 ? (double)(last - p->t0) / ns : 0;
+}
+
+static int add_outside(struct start_part *p, const struct tfh_start *s)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	double scale = scale_of(p, s);
+	int rc = 0;
+
+	for (uint32_t i = 0; i < s->n && !rc; i++) {
+		uint32_t n = tfh_start_frames(s, s->look[i].place, frame, TFH_VERDICT_FRAMES);
+		if (!is_in(p, &s->look[i]))
+			continue;
+		add_state(p, s->look[i].state, s->look[i].ns * scale);
+		rc = n ? add_stack(p, frame, n, s->look[i].ns * scale) : 0;
+	}
+	return rc;
+}
+
+/* After the last look from outside. */
+static int add_own(struct start_part *p, int64_t from)
+{
+	const struct tfh_facts *facts = p->accounts->facts;
+	const struct tfh_feed *feed = facts->feed;
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t main = feed->processes[facts->process].pid;
+	int rc = 0;
+
+	for (size_t i = 0; i < tfh_looks_count(facts->looks) && !rc; i++) {
+		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+		uint32_t n = feed->place && k.place
+				     ? feed->place(feed->arg, facts->process, k.place, frame,
+						   TFH_VERDICT_FRAMES)
+				     : 0;
+		if (k.t >= p->t1)
+			break;
+		if (k.t <= from || k.t < p->t0 || feed->threads[k.thread].tid != main)
+			continue;
+		add_state(p, k.state, k.ns);
+		rc = n ? add_stack(p, frame, n, k.ns) : 0;
+	}
+	return rc;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct start_lead *x = a, *y = b;
+
+	return x->ns > y->ns ? -1 : x->ns < y->ns;
+}
+
+static void keep_lines(struct start_part *p)
+{
+	struct tfh_seen_start *out = p->out;
+
+	if (p->lead.n)
+		qsort(p->lead.v, p->lead.n, sizeof(*p->lead.v), by_time);
+	for (size_t i = 0; i < p->lead.n && i < TFH_VERDICT_START_LINES; i++) {
+		const struct start_lead *l = &p->lead.v[i];
+		out->line[out->n_line++] = (struct tfh_start_line){
+			.file = l->line.file,
+			.function = l->line.function,
+			.line = l->line.line,
+			.imports = !l->importing ? NULL
+				   : l->imports	 ? l->imports
+						 : "",
+			.share = l->ns / (double)(p->t1 - p->t0),
+			.looks = l->looks,
+		};
+	}
+}
+
+static int find_part(const struct tfh_accounts *accounts, const struct tfh_part_of_run *part,
+		     struct tfh_seen_start *out)
+{
+	const struct tfh_feed *feed = accounts->facts->feed;
+	const struct tfh_start *s =
+		feed->start ? feed->start(feed->arg, accounts->facts->process) : NULL;
+	struct start_part p = {.accounts = accounts,
+			       .out = out,
+			       .t0 = (int64_t)(part->begin_s * 1e9),
+			       .t1 = (int64_t)((part->begin_s + part->wall_s) * 1e9)};
+	int rc = 0;
+
+	*out = (struct tfh_seen_start){.kind = part->kind, .wall_s = part->wall_s};
+	if (p.t1 <= p.t0)
+		return 0;
+	if (s) {
+		out->why = s->why;
+		rc = add_outside(&p, s);
+	}
+	if (!rc)
+		rc = add_own(&p, s && s->n ? s->look[s->n - 1].t : INT64_MIN);
+	keep_lines(&p);
+	free(p.lead.v);
+	return rc;
+}
+
+int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	int rc = 0;
+
+	for (int i = 0; i < 2; i++)
+		r->found.start[i].kind = TFH_BRANCH_NONE;
+	for (uint32_t i = 1; i < r->n_tree && !rc; i++)
+		if (!r->tree[i].parent && r->tree[i].kind == TFH_BRANCH_BEFORE)
+			rc = find_part(accounts, &r->tree[i], &r->found.start[0]);
+		else if (!r->tree[i].parent && r->tree[i].kind == TFH_BRANCH_STARTUP)
+			rc = find_part(accounts, &r->tree[i], &r->found.start[1]);
+	return rc;
+}

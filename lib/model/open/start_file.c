@@ -1,0 +1,194 @@
+/* start.json (format/FORMAT.md, 5). What it says of others than the run's processes is passed over; a file that is not as it
+ * should be ends where it is not. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/open/opening.h"
+
+#define FUNCTIONS 2048u
+#define PLACES 8192u
+
+struct start_reading {
+	struct tfh_run *run;
+	const struct tfh_start_place *place;
+	const struct tfh_start_function *function;
+	uint32_t n_place, n_function;
+};
+
+/* At the beginning of an array's next element, *p behind it or the bracket before it; false: there is none. */
+static bool element(const char **p)
+{
+	*p = tfh_facts_blanks(*p);
+	if (**p != '[' && **p != ',')
+		return false;
+	*p = tfh_facts_blanks(*p + 1);
+	return **p && **p != ']';
+}
+
+/* n numbers in brackets; *p: behind them. */
+static bool numbers(const char **p, uint64_t *to, unsigned n)
+{
+	if (**p != '[')
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		char *end;
+		if (!element(p) || **p == '-')
+			return false;
+		to[i] = strtoull(*p, &end, 10);
+		if (end == *p)
+			return false;
+		*p = end;
+	}
+	*p = tfh_facts_blanks(*p);
+	return *(*p)++ == ']';
+}
+
+static int read_functions(struct start_reading *r, const char *p)
+{
+	struct tfh_start_function *f = tfh_arena_array(&r->run->arena, FUNCTIONS, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	r->function = f;
+	while (p && r->n_function < FUNCTIONS && element(&p) && *p == '[') {
+		const char *file, *name;
+		if (!element(&p) || !(file = tfh_facts_string(&r->run->arena, &p)) ||
+		    !element(&p) || !(name = tfh_facts_string(&r->run->arena, &p)))
+			break;
+		p = tfh_facts_blanks(p);
+		if (*p++ != ']')
+			break;
+		f[r->n_function++] =
+			(struct tfh_start_function){file, name, tfh_file_of_library(file)};
+	}
+	return 0;
+}
+
+static int read_places(struct start_reading *r, const char *p)
+{
+	struct tfh_start_place *place = tfh_arena_array(&r->run->arena, PLACES, sizeof(*place));
+	uint64_t n[3];
+
+	if (!place)
+		return -ENOMEM;
+	r->place = place;
+	while (p && r->n_place < PLACES && element(&p) && numbers(&p, n, 3)) {
+		if (n[0] > r->n_place || !n[1] || n[1] > r->n_function || n[2] > INT32_MAX)
+			break;
+		place[r->n_place++] =
+			(struct tfh_start_place){(uint32_t)n[0], (uint32_t)n[1], (uint32_t)n[2]};
+	}
+	return 0;
+}
+
+static int read_looks(struct start_reading *r, const char *p, struct tfh_model_proc *proc)
+{
+	size_t room = p ? strlen(p) / strlen("[0,0,0,0]") + 1 : 1;
+	struct tfh_start_look *look = tfh_arena_array(&r->run->arena, room, sizeof(*look));
+	uint64_t n[4];
+	uint32_t i = 0;
+
+	if (!look)
+		return -ENOMEM;
+	while (p && i < room && element(&p) && numbers(&p, n, 4)) {
+		if (n[0] > INT64_MAX / 2000 || n[1] >= TFT_LOOK_COUNT || n[2] > r->n_place ||
+		    n[3] > UINT32_MAX)
+			break;
+		look[i++] = (struct tfh_start_look){.t = proc->pub.born_ns + (int64_t)n[0] * 1000,
+						    .ns = (double)n[3] * 1000,
+						    .place = (uint32_t)n[2],
+						    .state = (uint8_t)n[1]};
+	}
+	proc->start.look = look;
+	proc->start.n = i;
+	return 0;
+}
+
+static struct tfh_model_proc *process_of(const struct start_reading *r, const char *object)
+{
+	const char *pid = tfh_facts_value(object, "pid"), *start = tfh_facts_value(object, "start");
+	uint64_t number = pid ? strtoull(pid, NULL, 10) : 0;
+	uint64_t began = start ? strtoull(start, NULL, 10) : 0;
+
+	for (uint32_t i = 0; i < r->run->n_proc; i++)
+		if (r->run->proc[i].pub.pid == number && r->run->proc[i].process_start == began)
+			return &r->run->proc[i];
+	return NULL;
+}
+
+/* The end of the object at p, which is none of its texts' braces. */
+static const char *object_end(const char *p)
+{
+	int depth = 0;
+
+	for (; *p; p++) {
+		if (*p == '"') {
+			for (p++; *p && *p != '"'; p++)
+				p += *p == '\\' && p[1];
+			if (!*p)
+				break;
+		}
+		depth += (*p == '{') - (*p == '}');
+		if (!depth)
+			return p + 1;
+	}
+	return NULL;
+}
+
+static int read_process(struct start_reading *r, const char *object)
+{
+	struct tfh_model_proc *proc = process_of(r, object);
+	const char *why = tfh_facts_value(object, "why");
+
+	if (!proc || proc->start.n)
+		return 0;
+	proc->start = (struct tfh_start){.place = r->place,
+					 .function = r->function,
+					 .n_place = r->n_place,
+					 .n_function = r->n_function};
+	if (why && *why == '"')
+		proc->start.why = tfh_facts_string(&r->run->arena, &why);
+	return read_looks(r, tfh_facts_value(object, "looks"), proc);
+}
+
+int tfh_run_read_start(struct tfh_run *run, const char *dir)
+{
+	const char *text = tfh_facts_text(&run->arena, dir, "start.json"), *p, *end;
+	struct start_reading r = {.run = run};
+	const char *format = text ? tfh_facts_value(text, "format") : NULL;
+	int rc;
+
+	if (!format || strncmp(format, "\"tfhook.start/1\"", 16))
+		return 0;
+	rc = read_functions(&r, tfh_facts_value(text, "functions"));
+	if (!rc)
+		rc = read_places(&r, tfh_facts_value(text, "places"));
+	p = tfh_facts_value(text, "processes");
+	while (!rc && p && element(&p) && *p == '{' && (end = object_end(p))) {
+		char *object = tfh_arena_strndup(&run->arena, p, (size_t)(end - p));
+		rc = object ? read_process(&r, object) : -ENOMEM;
+		p = end;
+	}
+	return rc;
+}
+
+const struct tfh_start *tfh_run_start(const struct tfh_run *run, uint32_t process)
+{
+	static const struct tfh_start none;
+
+	return process < run->n_proc ? &run->proc[process].start : &none;
+}
+
+uint32_t tfh_start_frames(const struct tfh_start *s, uint32_t place, struct tfh_model_line *frame,
+			  uint32_t most)
+{
+	uint32_t n = 0;
+
+	for (; place && n < most; place = s->place[place - 1].caller) {
+		const struct tfh_start_place *at = &s->place[place - 1];
+		const struct tfh_start_function *f = &s->function[at->function - 1];
+		frame[n++] = (struct tfh_model_line){f->file, f->name, at->line, f->library};
+	}
+	return n;
+}

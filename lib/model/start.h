@@ -1,0 +1,38 @@
+/* What `tfhook run` saw of a process from outside before it recorded (format/FORMAT.md, 5). */
+#ifndef TFH_MODEL_START_H
+#define TFH_MODEL_START_H
+
+#include "model/symbols/pylines.h"
+
+struct tfh_start_look {
+	int64_t t;	/* run time */
+	double ns;	/* of the main thread's time that it stands for */
+	uint32_t place; /* tfh_start_place(), 0: not known */
+	uint8_t state;	/* enum tft_look */
+};
+
+struct tfh_start_place {
+	uint32_t caller, function, line; /* numbers from 1, 0: none; a caller is earlier */
+};
+
+struct tfh_start_function {
+	const char *file, *name;
+	bool library;
+};
+
+/* Of one process; functions and places are shared by those of a run. n 0: nothing was seen. */
+struct tfh_start {
+	const struct tfh_start_look *look; /* in order of time */
+	uint32_t n;
+	const char *why; /* why it has no places, NULL: nothing kept them away */
+	const struct tfh_start_place *place;
+	const struct tfh_start_function *function;
+	uint32_t n_place, n_function;
+};
+
+const struct tfh_start *tfh_run_start(const struct tfh_run *run, uint32_t process);
+/* The frames of a place, innermost first; returns their number, 0: unknown. */
+uint32_t tfh_start_frames(const struct tfh_start *s, uint32_t place, struct tfh_model_line *frame,
+			  uint32_t most);
+
+#endif

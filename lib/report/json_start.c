@@ -1,0 +1,43 @@
+#include "report/json_start.h"
+
+#include "report/words/words.h"
+
+static void write_part(struct tfh_json *j, const struct tfh_seen_start *s)
+{
+	tfh_json_object(j);
+	tfh_json_kstr(j, "part", tfh_branch_name(s->kind));
+	tfh_json_kf64(j, "wall_s", s->wall_s);
+	tfh_json_ku64(j, "looks", s->looks);
+	tfh_json_kstr(j, "why", s->why);
+	tfh_json_key(j, "states");
+	tfh_json_object(j);
+	for (int i = 0; i < TFT_LOOK_COUNT; i++)
+		if (s->state[i] > 0 && *tfh_state_words(i))
+			tfh_json_kf64(j, tfh_state_words(i), s->state[i]);
+	tfh_json_end(j);
+	tfh_json_key(j, "lines");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < s->n_line; i++) {
+		const struct tfh_start_line *l = &s->line[i];
+		tfh_json_object(j);
+		tfh_json_kstr(j, "file", l->file);
+		tfh_json_ku64(j, "line", l->line);
+		tfh_json_kstr(j, "function", l->function);
+		tfh_json_kstr(j, "imports", l->imports);
+		tfh_json_kf64(j, "share", l->share);
+		tfh_json_ku64(j, "looks", l->looks);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_end(j);
+}
+
+void tfh_json_start(struct tfh_json *j, const struct tfh_result *r)
+{
+	tfh_json_key(j, "start");
+	tfh_json_array(j);
+	for (int i = 0; i < 2; i++)
+		if (r->found.start[i].kind != TFH_BRANCH_NONE)
+			write_part(j, &r->found.start[i]);
+	tfh_json_end(j);
+}

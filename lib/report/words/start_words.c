@@ -1,0 +1,80 @@
+/* What the main thread did before the first step: before the first recorded call, and in start-up. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/symbols/pylines.h"
+#include "report/words/words.h"
+
+/* "tensorflow" of ".../site-packages/tensorflow/__init__.py", "slow" of ".../slow.py" */
+const char *tfh_module_of(struct tfh_wording *w, const char *file)
+{
+	const char *name = tfh_short_file(file);
+	int n = (int)strcspn(name, "/");
+
+	if (!name[n] && n > 3 && !strcmp(name + n - 3, ".py"))
+		n -= 3;
+	return tfh_phrase(w, "%.*s", n, name);
+}
+
+/* "71 % importing tensorflow (train.py:3)", "12 % in load (data.py:88)" */
+static const char *one_line(struct tfh_wording *w, const struct tfh_start_line *l)
+{
+	const char *at = tfh_phrase(w, "%s:%u", tfh_short_file(l->file), l->line);
+
+	if (!strcmp(l->file, "<frozen site>"))
+		return tfh_phrase(w, "%.0f %% starting the interpreter", l->share * 100);
+	if (l->imports)
+		return tfh_phrase(w, "%.0f %% importing %s (%s)", l->share * 100,
+				  *l->imports ? tfh_module_of(w, l->imports) : "something", at);
+	if (!strcmp(l->function, "<module>"))
+		return tfh_phrase(w, "%.0f %% at %s", l->share * 100, at);
+	return tfh_phrase(w, "%.0f %% in %s (%s)", l->share * 100, tfh_function_of(w, l->function),
+			  at);
+}
+
+static const char *lines(struct tfh_wording *w, const struct tfh_seen_start *s)
+{
+	const char *all = "";
+
+	for (uint32_t i = 0; i < s->n_line; i++)
+		if (s->line[i].share >= TFH_REPORT_NAMED_SHARE &&
+		    s->line[i].looks >= TFH_VERDICT_LINE_LOOKS)
+			all = tfh_phrase(w, "%s%s%s", all, *all ? ", " : "",
+					 one_line(w, &s->line[i]));
+	return all;
+}
+
+static const char *states(struct tfh_wording *w, const struct tfh_seen_start *s)
+{
+	const char *all = "";
+
+	for (int i = 0; i < TFT_LOOK_COUNT; i++)
+		if (s->state[i] >= TFH_REPORT_NAMED_SHARE && *tfh_state_words(i))
+			all = tfh_phrase(w, "%s%s%.0f %% %s", all, *all ? ", " : "",
+					 s->state[i] * 100, tfh_state_words(i));
+	return all;
+}
+
+void tfh_note_start(struct tfh_wording *w)
+{
+	double wall = w->r->n_tree ? w->r->tree[0].wall_s : 0;
+
+	for (int i = 0; i < 2; i++) {
+		const struct tfh_seen_start *s = &w->r->found.start[i];
+		const char *part =
+			s->kind == TFH_BRANCH_BEFORE ? "before the first call" : "start-up";
+		const char *what = "";
+		if (s->kind == TFH_BRANCH_NONE || s->wall_s < TFH_REPORT_OTHER_SHARE * wall)
+			continue;
+		if (s->looks >= TFH_VERDICT_LINE_LOOKS)
+			what = lines(w, s);
+		if (s->looks >= TFH_VERDICT_LINE_LOOKS && !*what)
+			what = states(w, s);
+		if (*what)
+			tfh_remark(w, tfh_phrase(w, "%s (%s): %s", part,
+						 tfh_phrase_time(w, s->wall_s), what));
+		if (s->why && s->kind == TFH_BRANCH_BEFORE)
+			tfh_remark(w, tfh_phrase(w, "%s (%s) no lines of Python were seen: %s",
+						 part, tfh_phrase_time(w, s->wall_s), s->why));
+	}
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""What a job does before its first recorded call is seen by `tfhook run` from outside: the report names the lines of Python, with
+the module that one imports, in about the shares that the job counts itself; through a shell that starts it, too. A program
+without Python has what it waited for; a process that may not be read has a note that says so; nothing is left behind where
+nothing is recorded, and a damaged start.json is no harm."""
+import json
+import os
+import subprocess
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, here)
+import interpreters  # noqa: E402
+
+if os.environ.get("TFH_SAN"):
+    sys.exit(77)
+build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
+tfhook, job = f"{build}/bin/tfhook", f"{here}/jobs/imports.py"
+SECONDS = 1
+OFF, ENOUGH = 0.25, 20  # of a share, wide: a busy machine's clock is no evidence; looks
+failures = 0
+package = f"{tmp}/lib/python3/site-packages/heavy"
+os.makedirs(package)
+with open(f"{package}/__init__.py", "w") as f:
+    f.write("from heavy import core\n")
+with open(f"{package}/core.py", "w") as f:
+    f.write("import os, time\nend = time.monotonic() + 2 * float(os.environ['IMPORT_SECONDS'])\n"
+            "while time.monotonic() < end:\n    sum(range(100))\n")
+
+
+def check(condition, *what):
+    global failures
+    if not condition:
+        failures += 1
+        print("FAIL", *what)
+
+
+def line_of(text):
+    with open(job) as f:
+        return next(i for i, line in enumerate(f, 1) if text in line)
+
+
+def run(name, *command, before=(), code=0):
+    """What the job printed, the report as JSON and as one line of text."""
+    directory = f"{tmp}/{name}"
+    done = subprocess.run([*before, tfhook, "run", "-q", "-o", directory, "--", *command], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, env={**os.environ, "LD_LIBRARY_PATH": f"{build}/sim"}, timeout=100)
+    check(done.returncode == code, name, done.returncode, done.stderr)
+
+    def report(*flags):
+        return subprocess.run([tfhook, "report", *flags, directory], stdout=subprocess.PIPE, text=True).stdout
+
+    text = report("--color", "never")
+    return done.stdout, json.loads(report("--json") or "{}"), " ".join(text.split())
+
+
+def right(name, out, told, text):
+    before = told["start"][0]
+    spent, wall = json.loads(out.splitlines()[-1]), before["wall_s"]
+    print(name, round(wall, 2), before["looks"], [(x["line"], round(x["share"], 2)) for x in before["lines"][:3]], spent)
+    check(before["part"] == "before" and before["why"] is None, name, before)
+    if before["looks"] < ENOUGH:
+        print("too few looks on this machine")
+        return
+    for part, line, imports in (("heavy", line_of("import heavy"), f"{package}/__init__.py"), ("vocabulary", line_of("# read"), None)):
+        seen = [x for x in before["lines"] if os.path.basename(x["file"]) == "imports.py" and x["line"] == line]
+        check(seen and seen[0]["imports"] == imports, name, part, before["lines"])
+        check(seen and abs(seen[0]["share"] - spent[part] / wall) < OFF, name, part, seen, spent[part] / wall)
+    check("importing heavy (imports.py:%d)" % line_of("import heavy") in text, name, text[:900])
+    check("in vocabulary (imports.py:%d)" % line_of("# read") in text, name, text[:900])
+
+
+found = interpreters.every()
+for version, python in dict.fromkeys([found[0], found[len(found) // 2], found[-1]]):
+    right(version, *run(version, python, job, tmp, str(SECONDS)))
+python = found[-1][1]
+right("shell", *run("shell", "sh", "-c", "sleep 0.1; true | \"$@\" && true", "sh", python, job, tmp, str(SECONDS)))
+
+out, told, text = run("native", f"{build}/tests/jobs/client_loop")
+check(told["start"] and not told["start"][0]["lines"], "native", told["start"])
+
+NO_TRACE = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace", "--"]
+if os.getuid() or subprocess.run([*NO_TRACE, "true"], stderr=subprocess.DEVNULL).returncode:
+    NO_TRACE = []  # without the right to read all processes anyway
+HIDDEN = "import ctypes, runpy, sys; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')"
+out, told, text = run("hidden", python, "-c", HIDDEN, job, tmp, "0.4", before=NO_TRACE)
+check(told["start"][0]["why"] and "no lines of Python were seen: " in text, "hidden", told["start"], text[:900])
+print("hidden:", told["start"][0]["why"])
+
+run("nothing", python, "-c", "import time; time.sleep(0.3)")
+check(not os.path.exists(f"{tmp}/nothing"), "nothing was recorded, and", os.listdir(tmp))
+
+with open(f"{tmp}/shell/start.json") as f:
+    whole = f.read()
+for i, broken in enumerate(("", "{", "[]", whole[:len(whole) // 2], whole.replace("[1,", "[9999,"), whole.replace('"looks"', '"x"'), whole * 2)):
+    with open(f"{tmp}/shell/start.json", "w") as f:
+        f.write(broken)
+    done = subprocess.run([tfhook, "report", f"{tmp}/shell"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    check(done.returncode == 0, "damaged", i, done.returncode, done.stderr)
+sys.exit(bool(failures))
