@@ -168,6 +168,7 @@ struct tfh_memory {
 	struct tfh_span *v; /* by address */
 	uint32_t n, cap;
 };
+/* Takes in a call that allocates or frees; calls come in order of their ends. 0 or -ENOMEM. */
 int tfh_memory_event(struct tfh_memory *m, const struct tfh_fn_info *fn, const struct tfh_rec *rec);
 /* Direction and pageability of a copy; ext may be NULL. */
 void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn,

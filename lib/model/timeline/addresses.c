@@ -10,6 +10,7 @@
 
 struct tfh_span {
 	uint64_t begin, end;
+	uint64_t since; /* end of the call that allocated it, on the recording's clock */
 	enum tfh_place_kind kind;
 };
 
@@ -54,25 +55,28 @@ static uint32_t find(const struct tfh_memory *m, uint64_t address)
 	return lo;
 }
 
-static void drop(struct tfh_memory *m, uint64_t begin, uint64_t end)
+/* Removes the spans that overlap the range and were there at that time. */
+static void drop(struct tfh_memory *m, uint64_t begin, uint64_t end, uint64_t time)
 {
-	uint32_t a = find(m, begin), b = a;
+	uint32_t to = find(m, begin), i = to;
 
-	while (b < m->n && m->v[b].begin < end)
-		b++;
-	if (a == b)
+	for (; i < m->n && m->v[i].begin < end; i++)
+		if (m->v[i].since > time)
+			m->v[to++] = m->v[i];
+	if (to == i)
 		return; /* and there may be no array at all yet */
-	memmove(m->v + a, m->v + b, (m->n - b) * sizeof(*m->v));
-	m->n -= b - a;
+	memmove(m->v + to, m->v + i, (m->n - i) * sizeof(*m->v));
+	m->n -= i - to;
 }
 
-static int put(struct tfh_memory *m, uint64_t begin, uint64_t bytes, enum tfh_place_kind kind)
+static int put(struct tfh_memory *m, const struct tfh_rec *rec, enum tfh_place_kind kind)
 {
-	struct tfh_span span = {begin, begin + (bytes ? bytes : 1), kind};
+	uint64_t begin = rec->w[1], bytes = rec->w[0];
+	struct tfh_span span = {begin, begin + (bytes ? bytes : 1), rec->t_end, kind};
 
 	if (span.end <= begin)
 		return 0;
-	drop(m, begin, span.end);
+	drop(m, begin, span.end, UINT64_MAX);
 	if (tfh_room_for((void **)&m->v, &m->cap, m->n, sizeof(*m->v)))
 		return -ENOMEM;
 	uint32_t at = find(m, begin);
@@ -89,14 +93,18 @@ int tfh_memory_event(struct tfh_memory *m, const struct tfh_fn_info *fn, const s
 	if (rec->result || !address)
 		return 0;
 	if (fn->family == TFH_FAM_FREE) {
-		/* Bytes are told where a range is unmapped, which may be several mappings. */
-		drop(m, address, address + (rec->w[0] ? rec->w[0] : 1));
+		/*
+		 * Bytes are told where a range is unmapped, which may be several mappings. Events come by their
+		 * end: before this call returned, another thread may have been given the address again. What
+		 * it frees was allocated before it began.
+		 */
+		drop(m, address, address + (rec->w[0] ? rec->w[0] : 1), rec->t_begin);
 		return 0;
 	}
 	enum tfh_place_kind kind = fn->family == TFH_FAM_ALLOC && fn->args == TFH_ARGS_ALLOC
 					   ? kind_of(fn->name)
 					   : TFH_PLACE_UNKNOWN;
-	return kind == TFH_PLACE_UNKNOWN ? 0 : put(m, address, rec->w[0], kind);
+	return kind == TFH_PLACE_UNKNOWN ? 0 : put(m, rec, kind);
 }
 
 static enum tfh_place_kind memory_at(const struct tfh_memory *m, uint64_t address)
