@@ -106,6 +106,13 @@ static void erase(char *text, const char *what)
 		memmove(at, at + len, strlen(at + len) + 1);
 }
 
+/* Numba puts version, options and types of a function into such tags, each longer than its name. */
+static void erase_abi_tags(char *text)
+{
+	for (char *tag = text, *end; (tag = strstr(tag, "[abi:")) && (end = strchr(tag, ']'));)
+		memmove(tag, end + 1, strlen(end + 1) + 1);
+}
+
 /* Cuts "(int, float*)" off the end; false if there is none. */
 static bool cut_parameters(char *text)
 {
@@ -199,6 +206,7 @@ static void take_apart(struct pieces *p, const char *name)
 	if (!tfh_demangle(name, p->text, LONGEST))
 		snprintf(p->text, LONGEST, "%s", name);
 	erase(p->text, "(anonymous namespace)::");
+	erase_abi_tags(p->text);
 	bool cut = cut_parameters(p->text);
 	/* A template's name has the type that it returns before it. */
 	for (char *c = p->text; (cut || !strncmp(p->text, "void ", 5)) && *c; c++) {
