@@ -37,6 +37,12 @@ static void test_roles(void **state)
 	const struct tfh_model_line saves[] = {
 		{"/job/train.py", "Trainer.save_checkpoint", 50, false},
 		{"/job/train.py", "main", 22, false}};
+	/* Keras calls its layers through this, compiled or not. */
+	const struct tfh_model_line eager[] = {
+		{LIB "/tensorflow/python/ops/math_ops.py", "matmul", 5, true},
+		{LIB "/tensorflow/python/autograph/impl/api.py",
+		 "call_with_unspecified_conversion_status.<locals>.wrapper", 596, true},
+		{"/job/train.py", "main", 20, false}};
 	const struct tfh_model_line callback[] = {
 		{"/job/train.py", "score", 50, false},
 		{STD "/logging/__init__.py", "Logger.info", 5, true},
@@ -46,6 +52,7 @@ static void test_roles(void **state)
 	assert_int_equal(tfh_place_role(load + 2, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(traced, COUNT(traced), TFH_ORDER_UNKNOWN),
 			 TFH_ROLE_COMPILE);
+	assert_int_equal(tfh_place_role(eager, COUNT(eager), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
 	uint32_t callee;
 	assert_int_equal(tfh_role_lead(traced, COUNT(traced), TFH_ROLE_COMPILE, &callee), 3);
 	assert_int_equal(callee, 2);
