@@ -30,7 +30,7 @@ def run(name):
 
 bad = 0
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
-    names = ("fit_with_validation", "fit_cached", "own_loop")
+    names = ("fit_with_validation", "fit_with_long_validation", "fit_cached", "own_loop")
     for name, (truth, found, steps) in zip(names, pool.map(run, names)):
         if found != truth or steps != truth.get("train", truth.get("step")):
             bad += 1

@@ -28,9 +28,14 @@ def fit_with_validation():  # Keras gives the function that trains and the one t
     return dict(train=120, evaluate=60, epoch=3)
 
 
+def fit_with_long_validation():  # which has more batches than training
+    model().fit(data(320), validation_data=data(1600), epochs=3, verbose=0)
+    return dict(train=60, evaluate=300, epoch=3)
+
+
 def fit_cached():  # the first epoch has another pipeline than the others
     model().fit(data(480, 0.001), epochs=4, verbose=0)
-    return dict(step=120)
+    return dict(step=120, epoch=4)
 
 
 def own_loop():

@@ -1,10 +1,17 @@
 #include "judge/loops/beats.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "judge/loops/fold.h"
+
+/* The iterator that a group's last batch came from, counted from 1, and whether it said that it has no more. */
+struct beat_source {
+	uint32_t series;
+	bool ended;
+};
 
 /* What lies open: the next of each source, and the beat that has not ended. */
 struct reader {
@@ -16,7 +23,8 @@ struct reader {
 	size_t token, late, tick, exec, mark, rare;
 	int64_t inside; /* end of the function that runs */
 	struct tfh_node beat;
-	uint64_t same; /* the beat's key, before its launches are known */
+	uint64_t same;		    /* the beat's key, before its launches are known */
+	struct beat_source *source; /* [groups] */
 };
 
 static uint64_t drives(const struct tfh_thread_use *u)
@@ -128,27 +136,46 @@ static uint64_t stem_hash(const char *name)
 	return tfh_hash_bytes(name, n);
 }
 
-/* The group of the batch that a function takes by itself, counted from 1; 0: none. Keras gives the
- * function that trains and the one that tests the same name. */
-static uint32_t fed_by(const struct reader *r, const struct tfh_exec *x)
+/* The get-next that a function makes by itself, NULL: none. */
+static const struct tfh_tick *own_tick(const struct reader *r, const struct tfh_exec *x)
 {
 	const struct tfh_facts *f = r->facts;
 	bool own = r->tick < f->tick.n && f->tick.v[r->tick].x0 == x->t0;
 
-	return own ? 1 + tfh_group_of(r->loops, &f->tick.v[r->tick]) : 0;
+	return own ? &f->tick.v[r->tick] : NULL;
+}
+
+/* The end of an iterator that was never asked for more than it has: where the number of batches is known, Keras' epochs only
+ * begin with a new one. */
+static int end_silently(struct reader *r, const struct tfh_tick *t, uint32_t group)
+{
+	struct beat_source *last = &r->source[group];
+	bool silent = last->series && last->series != t->series + 1 && !last->ended;
+
+	*last = (struct beat_source){t->series + 1, t->end};
+	return silent ? beat(r, TFH_BEAT_END, group, t->t0, false) : 0;
 }
 
 static int take_exec(struct reader *r, const struct tfh_exec *x)
 {
 	const struct tfh_feed *f = r->facts->feed;
+	const struct tfh_tick *tick = own_tick(r, x);
+	/* Keras gives the function that trains and the one that tests the same name. */
+	uint32_t feeds = tick ? 1 + tfh_group_of(r->loops, tick) : 0;
 	const char *name;
-	uint32_t feeds = fed_by(r, x);
-	int rc;
+	int rc = 0;
 
 	if (x->t0 < r->inside)
 		return 0;
+	if (tick)
+		rc = end_silently(r, tick, feeds - 1);
+	if (tick && tick->end) { /* or they end with a function that finds no batch */
+		r->inside = x->t1;
+		return rc ? rc : beat(r, TFH_BEAT_END, feeds - 1, x->t0, false);
+	}
 	name = f->name(f->arg, r->facts->process, TFT_NAME_OP, x->name, NULL, NULL);
-	rc = beat(r, TFH_BEAT_FUNCTION, tfh_hash_add(stem_hash(name), feeds), x->t0, false);
+	if (!rc)
+		rc = beat(r, TFH_BEAT_FUNCTION, tfh_hash_add(stem_hash(name), feeds), x->t0, false);
 	r->beat.what = x->name;
 	r->beat.feeds = feeds;
 	r->inside = x->t1;
@@ -162,7 +189,9 @@ static int take_tick(struct reader *r, const struct tfh_tick *t)
 
 	if (t->t0 < r->inside)
 		return 0;
-	rc = beat(r, t->end ? TFH_BEAT_END : TFH_BEAT_BATCH, group, t->t0, false);
+	rc = end_silently(r, t, group);
+	if (!rc)
+		rc = beat(r, t->end ? TFH_BEAT_END : TFH_BEAT_BATCH, group, t->t0, false);
 	r->beat.feeds = t->end ? 0 : group + 1;
 	return rc;
 }
@@ -216,10 +245,12 @@ int tfh_beats(const struct tfh_facts *facts, const struct tfh_loops *loops, tfh_
 			   .arg = arg,
 			   .thread = main_thread(facts),
 			   .inside = INT64_MIN,
-			   .beat.t0 = INT64_MIN};
-	int rc = 1;
+			   .beat.t0 = INT64_MIN,
+			   .source = tfh_big_array(loops->group.n + 1, sizeof(*r.source))};
+	int rc = r.source ? 1 : -ENOMEM;
 
 	for (size_t i = 0; rc > 0; tfh_big_pass(++i))
 		rc = take_next(&r);
+	tfh_big_free(r.source);
 	return rc ? rc : end_beat(&r, facts->last_work);
 }

@@ -234,15 +234,24 @@ static bool same_name(const struct tfh_group *a, const struct tfh_group *b)
 	return n && n == base_length(b->tag) && !memcmp(a->tag, b->tag, n);
 }
 
-/* Of functions of the same name (Keras' for training, testing and predicting), one that comes first and
- * has no fewer batches trains, even if the other's steps take longer: a validation follows an epoch. */
+/* A validation follows an epoch: two loops that take turns are training and validation in that order, however long each is,
+ * and one that also comes before all others tries whether validation works. Without turns, the first of two trains unless it
+ * has fewer batches. */
+static bool trains_before(const struct tfh_group *a, const struct tfh_group *b)
+{
+	if (b->runs > 1 && (a->runs == b->runs || a->runs + 1 == b->runs))
+		return (a->first < b->first) == (a->runs == b->runs);
+	return a->first < b->first && a->count >= b->count;
+}
+
+/* Of functions of the same name (Keras' for training, testing and predicting) the one that trains, even if another one's steps
+ * take longer. */
 static int32_t trains_first(const struct tfh_loops *loops, int32_t best)
 {
 	const struct tfh_group *v = loops->group.v;
 
 	for (int32_t i = 0; i < (int32_t)loops->group.n; i++)
-		if (v[i].count >= v[best].count && v[i].first < v[best].first &&
-		    same_name(&v[i], &v[best]))
+		if (i != best && same_name(&v[i], &v[best]) && trains_before(&v[i], &v[best]))
 			best = i;
 	return best;
 }

@@ -145,12 +145,24 @@ static const char *name_of(struct run_tree *t, const struct tfh_node *loop)
 
 /* ---- parts ---- */
 
-static bool trains(const struct run_tree *t, const struct tfh_node *loop)
+static bool ends_iterator(const struct tfh_node *loop)
 {
+	for (uint32_t i = 0; i < loop->n_body; i++)
+		if (loop->body[i].kind == TFH_BEAT_END)
+			return true;
+	return false;
+}
+
+/* Each round trains, or goes once through the batches of an iterator for something that does not only evaluate. */
+static bool is_epoch(const struct run_tree *t, const struct tfh_node *loop)
+{
+	enum tfh_branch least = ends_iterator(loop) ? TFH_BRANCH_STEP : TFH_BRANCH_TRAIN;
+
 	for (uint32_t i = 0; i < loop->n_body; i++) {
 		const struct tfh_node *v = &loop->body[i];
-		if (v->body &&
-		    (tfh_node_is_leaf(v) ? role_of(t, loop, v) == TFH_BRANCH_TRAIN : trains(t, v)))
+		enum tfh_branch role = tfh_node_is_leaf(v) ? role_of(t, loop, v) : TFH_BRANCH_LOOP;
+		if (role == TFH_BRANCH_TRAIN || role == least ||
+		    (v->body && !tfh_node_is_leaf(v) && is_epoch(t, v)))
 			return true;
 	}
 	return false;
@@ -161,7 +173,7 @@ static enum tfh_branch role_in(const struct run_tree *t, const struct tfh_node *
 {
 	if (tfh_node_is_leaf(loop))
 		return role_of(t, parent, loop);
-	return trains(t, loop) ? TFH_BRANCH_EPOCH : TFH_BRANCH_LOOP;
+	return is_epoch(t, loop) ? TFH_BRANCH_EPOCH : TFH_BRANCH_LOOP;
 }
 
 /* What first rounds take longer than the others. */
