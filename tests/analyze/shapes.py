@@ -28,6 +28,7 @@ SHAPES = {
     "warm_compile": ("60 step", 60),
     "loss_fetch": ("90 step", 90),
     "ahead": ("120 step", 120),
+    "recompiled": ("40 step", 40),
 }
 LOOPS = ("epoch", "loop", "train", "evaluate", "predict", "step")
 

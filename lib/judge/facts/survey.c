@@ -462,7 +462,7 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 		facts->heap = *tfh_heap_end(heap);
 		facts->cpu_only = facts->launches == 0;
 		put_in_order(facts);
-		if (tfh_find_retraced(facts))
+		if (tfh_find_retraced(facts) || tfh_find_remade(facts))
 			rc = tfh_err_set(err, -ENOMEM, "out of memory");
 		if (facts->looks)
 			tfh_looks_end(facts->looks);

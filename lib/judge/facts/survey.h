@@ -24,6 +24,10 @@ static inline int tfh_quiet_until(struct tfh_facts *facts, int64_t t1)
 	return rc;
 }
 
+/* remade.c: launches of kernels that are compiled again and again become launches of the first of them, if no launch is
+ * missing among the tokens. 0 or -ENOMEM. */
+int tfh_find_remade(struct tfh_facts *facts);
+
 /* startup.c: the first occurrence of each phase. */
 void tfh_startup_event(struct tfh_facts *facts, const struct tfh_event *ev);
 
