@@ -189,7 +189,14 @@ int main(int argc, char **argv)
 
 	argv += killed;
 	argc -= killed;
-	if (argc < 3 || (fd = open(argv[1], O_RDONLY)) < 0 || fstat(fd, &st))
+	if (argc < 3)
+		return 2;
+	fd = open(argv[1], O_RDONLY);
+	if (killed && (fd < 0 ? errno == ENOENT : !fstat(fd, &st) && !st.st_size)) {
+		printf("read 0 lost 0: killed before its first record\n");
+		return 0;
+	}
+	if (fd < 0 || fstat(fd, &st))
 		return 2;
 	threads = (unsigned)((size_t)st.st_size / sizeof(*c));
 	c = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);

@@ -1,5 +1,6 @@
 """One case of the torture: a job runs without the preload and with it; exit status and output must be the same, and what
 was recorded must be what the job counted in a page that it shares with nobody but us (tests/torture/job.h)."""
+import glob
 import mmap
 import os
 import re
@@ -91,11 +92,28 @@ def default_signals():
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
+def lives(group):
+    """Is a process of it neither gone nor a zombie, which nobody may reap?"""
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path) as f:
+                state, _, of = f.read().rsplit(")", 1)[1].split()[:3]
+        except OSError:
+            continue
+        if int(of) == group and state not in "ZX":
+            return True
+    return False
+
+
 def end_group(process):
+    """A killed process has closed its pipes some time before it is gone, and with it the recorder's own descriptors."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
-        pass
+        return
+    end = time.monotonic() + 5
+    while process.returncode is not None and lives(process.pid) and time.monotonic() < end:
+        time.sleep(0.005)
 
 
 class Bench:
