@@ -28,6 +28,7 @@ static void test_bytes(void **state)
 
 	(void)state;
 	assert_true(tfh_hash_str("abc") == tfh_hash_bytes("abc", 3));
+	assert_true(tfh_hash_bytes(NULL, 0) == tfh_hash_bytes("", 0));
 	assert_true(tfh_hash_str("abc") != tfh_hash_str("abd"));
 	assert_true(tfh_hash_str("12345678abcdefgh") != tfh_hash_str("abcdefgh12345678"));
 	for (size_t a = 0; a < sizeof(zeros); a++)
