@@ -203,7 +203,8 @@ static const char *shown(const struct tfh_place *place)
 static void judge(const struct tfh_place *place, bool color)
 {
 	const char *paths[] = {place->dir};
-	struct tfh_style style = {.color = color, .utf8 = tfh_use_utf8()};
+	struct tfh_style style = {
+		.color = color, .utf8 = tfh_use_utf8(), .columns = tfh_use_columns(stderr)};
 	struct tfh_result *result = NULL;
 	struct tfh_run *run = NULL;
 	struct tfh_err err = {0};

@@ -41,7 +41,7 @@ struct tfh_flag {
 	const char *help;
 };
 
-#define TFH_MAX_FLAGS 12
+#define TFH_MAX_FLAGS 20
 
 struct tfh_command_line;
 
@@ -102,6 +102,8 @@ void tfh_say_left_out(const struct tfh_run *run);
 bool tfh_use_color(const char *flag, FILE *out);
 /* Whether the locale supports more than ASCII. */
 bool tfh_use_utf8(void);
+/* Columns of a line of `out`: of its terminal, else of COLUMNS; 80 where neither says. */
+unsigned tfh_use_columns(FILE *out);
 /* progress.c: shows on a terminal how much of a run has been read; NULL if nothing will be shown.
  * Start and stop in the same thread. */
 struct tfh_progress;

@@ -230,7 +230,7 @@ static enum outcome judge(const struct demo *d, const struct scene *s, const cha
 		return NO_VERDICT;
 	}
 	tfh_wording_make(&words, result);
-	tfh_report_text(stdout, &words, &style);
+	tfh_report_screen(stdout, &words, &style);
 	tfh_wording_free(&words);
 	bool right = is_right(s, &result->verdict);
 	const char *cause = tfh_cause_name(result->verdict.cause);

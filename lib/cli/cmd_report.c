@@ -1,11 +1,12 @@
 /* `tfhook report`: reads a recording, judges it, prints the result in the requested form. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "judge/result.h"
 #include "cli/cli.h"
 #include "import/import.h"
-#include "report/machine_table.h"
 #include "report/report.h"
 
 static bool incomplete(const struct tfh_quality *q)
@@ -13,46 +14,85 @@ static bool incomplete(const struct tfh_quality *q)
 	return !q->clean_end || q->dropped || q->holes || q->files_complete < q->files;
 }
 
-static int print(const struct tfh_command_line *args, const struct tfh_result *r)
+/* All parts that were asked for by name, each behind an empty line. */
+static bool print_sections(const struct tfh_command_line *args, const struct tfh_wording *words,
+			   const struct tfh_style *style)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < tfh_section_count; i++) {
+		if (!tfh_line_get(args, tfh_sections[i].name))
+			continue;
+		if (any)
+			tfh_put("\n", stdout);
+		tfh_report_section(stdout, words, style, &tfh_sections[i]);
+		any = true;
+	}
+	return any;
+}
+
+static int print_words(const struct tfh_command_line *args, const struct tfh_result *r)
 {
 	struct tfh_style style = {
 		.color = tfh_use_color(tfh_line_get(args, "color"), stdout),
 		.utf8 = tfh_use_utf8(),
 		.wide = tfh_line_get(args, "wide"),
+		.columns = tfh_use_columns(stdout),
 	};
-	bool json = tfh_line_get(args, "json"), steps = tfh_line_get(args, "steps");
-
-	if (tfh_line_get(args, "csv")) {
-		tfh_report_steps_csv(stdout, r);
-		return 0;
-	}
-	if (tfh_line_get(args, "machine") && !json) {
-		tfh_report_machine_text(stdout, r, style.utf8);
-		return 0;
-	}
-	if (steps && json)
-		return tfh_report_steps_json(stdout, r);
-	if (steps) {
-		tfh_report_steps_text(stdout, r);
-		return 0;
-	}
-	if (tfh_line_get(args, "folded")) {
-		tfh_report_where_folded(stdout, r);
-		return 0;
-	}
-	if (tfh_line_get(args, "where")) {
-		tfh_report_where_text(stdout, r, &style);
-		return 0;
-	}
+	bool json = tfh_line_get(args, "json");
 	struct tfh_wording words;
 	int rc = 0;
+
 	tfh_wording_make(&words, r);
 	if (json)
 		rc = tfh_report_json(stdout, &words);
-	else
+	else if (print_sections(args, &words, &style))
+		;
+	else if (tfh_line_get(args, "all") || style.wide)
 		tfh_report_text(stdout, &words, &style);
+	else
+		tfh_report_screen(stdout, &words, &style);
 	tfh_wording_free(&words);
 	return rc;
+}
+
+/* Step N of --step; NULL with a message: there is none. */
+static const struct tfh_step *step_asked_for(const char *text, const struct tfh_result *r)
+{
+	char *end;
+	unsigned long long index = strtoull(text, &end, 10);
+	const struct tfh_step *step = *end || !*text ? NULL : tfh_report_step(r, index);
+
+	if (!step && r->n_step)
+		tfh_say("report: there is no step %s; the steps are %llu to %llu", text,
+			(unsigned long long)r->step[0].index,
+			(unsigned long long)r->step[r->n_step - 1].index);
+	else if (!step)
+		tfh_say("report: there is no step %s: none was found", text);
+	return step;
+}
+
+static int print(const struct tfh_command_line *args, const struct tfh_result *r)
+{
+	bool json = tfh_line_get(args, "json");
+	const char *step = tfh_line_get(args, "step");
+	const struct tfh_step *one;
+
+	if (tfh_line_get(args, "csv"))
+		tfh_report_steps_csv(stdout, r);
+	else if (step && !(one = step_asked_for(step, r)))
+		return -EINVAL;
+	else if (step)
+		tfh_report_step_text(stdout, r, one);
+	else if (tfh_line_get(args, "steps") && json)
+		return tfh_report_steps_json(stdout, r);
+	else if (tfh_line_get(args, "steps"))
+		tfh_report_steps_text(stdout, r);
+	else if (tfh_line_get(args, "folded"))
+		tfh_report_where_folded(stdout, r);
+	else
+		return print_words(args, r);
+	return 0;
 }
 
 void tfh_say_left_out(const struct tfh_run *run)
@@ -94,6 +134,8 @@ int tfh_cmd_report(const struct tfh_command_line *args)
 	code = print(args, result);
 	if (code && ferror(stdout)) {
 		status = TFH_EXIT_UNREADABLE; /* reported when all output ends */
+	} else if (code == -EINVAL) {
+		status = TFH_EXIT_USAGE; /* said already */
 	} else if (code) {
 		tfh_say("cannot write the report: %s", strerror(-code));
 		status = TFH_EXIT_UNREADABLE;

@@ -50,6 +50,9 @@ static const struct tfh_command cmd_report = {
 	.operand_text = "[PATH...]",
 	.summary = "where each step's time goes, and what fixing it would gain",
 	.details =
+		"Prints at most one screen: the verdict, what is to blame, what to do next, how "
+		"sure that is. Everything else is behind --all, or in a part of its own, such as "
+		"--kernels; several may be given.\n\n"
 		"PATH is a run directory or .tft files; the default is your newest run directory "
 		"here. Traces of other profilers can be read, too: PyTorch's Kineto JSON (.json, "
 		".json.gz) and TensorFlow's XPlane (.xplane.pb, or TensorBoard's log directory); "
@@ -61,17 +64,25 @@ static const struct tfh_command cmd_report = {
 	.run = tfh_cmd_report,
 	.flags =
 		{
-			{.name = "json",
-			 .help = "print the whole report as JSON, schema tfhook.report/1"},
-			{.name = "steps",
-			 .help = "print one line per step; with --json, one JSON object per line"},
-			{.name = "csv", .help = "print the steps as CSV"},
-			{.name = "machine",
-			 .help = "print what processors, memory, disks and network did"},
+			{.name = "all",
+			 .help = "print the whole report, not only its first screen"},
+			{.name = "kernels", .help = "print all kernels by the time they take"},
+			{.name = "transfers", .help = "print all copies by the bytes they move"},
+			{.name = "input", .help = "print the stages of the input pipeline"},
 			{.name = "where",
 			 .help = "print the lines of Python that steps wait or work at, as a tree"},
 			{.name = "folded",
 			 .help = "print the same as folded stacks, for flame graphs"},
+			{.name = "memory", .help = "print the device memory in use over the run"},
+			{.name = "ranks", .help = "print one line per rank"},
+			{.name = "machine",
+			 .help = "print what processors, memory, disks and network did"},
+			{.name = "steps",
+			 .help = "print one line per step; with --json, one JSON object per line"},
+			{.name = "step", .arg = "N", .help = "print where step N went"},
+			{.name = "csv", .help = "print the steps as CSV"},
+			{.name = "json",
+			 .help = "print the whole report as JSON, schema tfhook.report/1"},
 			{.name = "wide",
 			 .letter = 'w',
 			 .help = "print names in full, whatever the terminal's width"},

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clean.h"
@@ -62,9 +63,27 @@ bool tfh_use_color(const char *flag, FILE *out)
 	return isatty(fileno(out)) && term && *term && strcmp(term, "dumb");
 }
 
+#define WIDTH 80
+
 bool tfh_use_utf8(void)
 {
 	return !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
+
+#define NARROWEST 40
+#define WIDEST 120 /* longer lines are hard to read */
+
+unsigned tfh_use_columns(FILE *out)
+{
+	const char *told = getenv("COLUMNS");
+	struct winsize size = {0};
+	long columns = told ? strtol(told, NULL, 10) : 0;
+
+	if (isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)
+		columns = size.ws_col;
+	if (columns <= 0)
+		return WIDTH;
+	return columns < NARROWEST ? NARROWEST : columns > WIDEST ? WIDEST : (unsigned)columns;
 }
 
 int tfh_exit_code(int error)
@@ -80,8 +99,6 @@ int tfh_exit_code(int error)
 		return TFH_EXIT_UNREADABLE;
 	}
 }
-
-#define WIDTH 80
 
 void tfh_print_wrapped(FILE *out, size_t column, size_t indent, const char *text)
 {

@@ -1,6 +1,7 @@
-/* Writing on the page of the text report: colours, headings, lines of at most 80 columns. */
+/* Writing on the page of the text report: colours, headings, lines no longer than the page is wide. */
 #include "report/text_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clean.h"
@@ -52,41 +53,130 @@ static size_t part_of_word(const char *word, size_t len, size_t room)
 	return fits;
 }
 
-void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest, const char *text)
+/* Of a word longer than a line what has room there, one character at least. */
+static size_t as_fits(const char *word, size_t len, size_t room)
 {
+	struct tfh_glyph g;
+	size_t fits = 0, columns = 0;
+
+	while (fits < len) {
+		size_t n = tfh_glyph(word + fits, len - fits, &g);
+		columns += g.columns;
+		if (fits && columns > room)
+			break;
+		fits += n;
+	}
+	return fits;
+}
+
+size_t tfh_page_columns(const struct tfh_page *page)
+{
+	return page->style.columns ? page->style.columns : TFH_PAGE_COLUMNS;
+}
+
+/* The next word of a text, with what stays on its line: "41 %", "2.88 ms". */
+static size_t word_length(const char *text)
+{
+	static const char *const units[] = {"%", "ns", "us", "ms", "s", "B", "kB", "MB", "GB"};
+	size_t len = strcspn(text, " ");
+
+	if (!len || text[len] != ' ' || !strchr("0123456789", text[len - 1]))
+		return len;
+	size_t next = strcspn(text + len + 1, " ,;)");
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strlen(units[i]) == next && !strncmp(text + len + 1, units[i], next))
+			return len + 1 + strcspn(text + len + 1, " ");
+	return len;
+}
+
+/* Words of a text on lines that begin with `rest`, of which the first has `column` columns already. Of
+ * more than `lines` (0: all are written) the last one ends with dots. */
+static void wrap(const struct tfh_page *page, size_t column, const char *rest, const char *text,
+		 size_t lines)
+{
+	const size_t columns = tfh_page_columns(page);
 	bool begun = false;
 
 	while (*text) {
-		size_t len = strcspn(text, " ");
-		if (!strncmp(text + len, " %", 2)) /* "41 %" stays together */
-			len += 1 + strcspn(text + len + 1, " ");
-		if (begun && column + 1 + tfh_columns(text, len) > TFH_PAGE_COLUMNS) {
+		size_t len = word_length(text);
+		bool whole =
+			lines != 1 || column + begun + tfh_columns(text, strlen(text)) <= columns;
+		size_t edge = columns - (whole ? 0 : strlen(" ..")), from = column + begun;
+		if (begun && from + tfh_columns(text, len) > edge) {
+			if (lines == 1)
+				break;
 			tfh_print(page->out, "\n%s", rest);
 			column = strlen(rest);
 			begun = false;
+			lines -= lines > 0;
+			continue;
 		}
-		if (begun) {
+		if (begun)
 			tfh_put(" ", page->out);
-			column++;
-		}
-		size_t part = part_of_word(
-			text, len, TFH_PAGE_COLUMNS > column ? TFH_PAGE_COLUMNS - column : 0);
+		size_t room = edge > from ? edge - from : 0;
+		size_t part = part_of_word(text, len, room);
+		if (lines)
+			part = as_fits(text, part, room);
 		tfh_print(page->out, "%.*s", (int)part, text);
-		column += tfh_columns(text, part);
+		column = from + tfh_columns(text, part);
 		text += part;
 		begun = true;
-		if (part < len) {
+		if (part < len) { /* goes on in the next line */
+			if (lines == 1)
+				break;
 			tfh_print(page->out, "\n%s", rest);
 			column = strlen(rest);
 			begun = false;
+			lines -= lines > 0;
 		}
 		text += strspn(text, " ");
 	}
-	tfh_put("\n", page->out);
+	tfh_print(page->out, "%s\n", *text ? " .." : "");
+}
+
+void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest, const char *text)
+{
+	wrap(page, column, rest, text, 0);
 }
 
 void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text)
 {
 	tfh_print(page->out, "%s", first);
-	tfh_wrap_from(page, strlen(first), rest, text);
+	wrap(page, strlen(first), rest, text, 0);
+}
+
+void tfh_wrap_most(const struct tfh_page *page, size_t column, const char *rest, const char *text)
+{
+	wrap(page, column, rest, text, page->style.lines);
+}
+
+void tfh_row(const struct tfh_page *page, const char *label, const char *text)
+{
+	char first[32];
+
+	snprintf(first, sizeof(first), "  %-8s ", label);
+	tfh_print(page->out, "%s", first);
+	tfh_wrap_most(page, strlen(first), "           ", text);
+}
+
+char *tfh_in_memory(const struct tfh_page *page,
+		    void (*print)(const struct tfh_page *page, const void *arg), const void *arg)
+{
+	struct tfh_page copy = *page;
+	char *text = NULL;
+	size_t size;
+
+	copy.out = open_memstream(&text, &size);
+	if (!copy.out)
+		return NULL;
+	print(&copy, arg);
+	if (!fclose(copy.out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+void tfh_pass_on(const struct tfh_page *page, const char *printed)
+{
+	tfh_put(printed, page->out);
 }

@@ -12,22 +12,48 @@
 #include "judge/result.h"
 #include "report/words/words.h"
 
+struct tfh_page;
+
 struct tfh_style {
-	bool color; /* never the only sign: coloured text also says it */
-	bool utf8;  /* bars of block characters */
-	bool wide;  /* names in full */
+	bool color;	  /* never the only sign: coloured text also says it */
+	bool utf8;	  /* bars of block characters */
+	bool wide;	  /* names in full */
+	bool every;	  /* tables with all their rows */
+	unsigned columns; /* of a line, 0: 80 */
+	unsigned lines;	  /* of a row of the first screen, 0: as many as it takes */
 };
 
-/* The report as text; the first screen fits 80 columns. */
+/* The first screen: verdict, what is to blame, what to do next, how sure that is; at most
+ * TFH_SCREEN_LINES lines of 80 columns or more (on narrower ones it takes what it takes). */
+#define TFH_SCREEN_LINES 23 /* and the prompt behind them */
+void tfh_report_screen(FILE *out, const struct tfh_wording *words, const struct tfh_style *style);
+
+/* The whole report. */
 void tfh_report_text(FILE *out, const struct tfh_wording *words, const struct tfh_style *style);
 
-/* Two to five lines, each starting with `prefix`: verdict, evidence, gain. If the job did not end
- * well, first how it ended and which calls were in flight. */
+/* The parts of the whole report that can be asked for by name: all rows of one, or what says that there is nothing
+ * to show. */
+struct tfh_section {
+	const char *name; /* of the option */
+	const char *none;
+	void (*print)(const struct tfh_page *page);
+};
+extern const struct tfh_section tfh_sections[];
+extern const size_t tfh_section_count;
+void tfh_report_section(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
+			const struct tfh_section *section);
+
+/* The head of the first screen, each line starting with `prefix`: how the job ended if not well, verdict, gain,
+ * what to do first. */
 void tfh_report_verdict(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
 			const char *prefix);
 
 /* One document of schema tfhook.report/1. Returns 0 or -errno. */
 int tfh_report_json(FILE *out, const struct tfh_wording *words);
+
+/* The step of that number, NULL: there is none; where it went, beside a usual one. */
+const struct tfh_step *tfh_report_step(const struct tfh_result *r, uint64_t index);
+void tfh_report_step_text(FILE *out, const struct tfh_result *r, const struct tfh_step *step);
 
 /* One line per step. */
 void tfh_report_steps_text(FILE *out, const struct tfh_result *r);

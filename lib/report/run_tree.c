@@ -7,23 +7,29 @@
 #include "base/print.h"
 #include "report/text_parts.h"
 
-/* One and several of a part; %s is their number. */
+/* One and several of a part; %s is their number. All of them together, in short. */
 static const struct {
-	const char *one, *many;
+	const char *one, *many, *all;
 } words[TFH_BRANCH_COUNT] = {
-	[TFH_BRANCH_BEFORE] = {"before the first call", NULL},
-	[TFH_BRANCH_STARTUP] = {"start-up", NULL},
-	[TFH_BRANCH_EPOCH] = {"one epoch", "%s epochs"},
-	[TFH_BRANCH_LOOP] = {"one round of a loop", "%s rounds of a loop"},
-	[TFH_BRANCH_TRAIN] = {"one training step", "%s training steps"},
-	[TFH_BRANCH_EVALUATE] = {"one evaluation step", "%s evaluation steps"},
-	[TFH_BRANCH_PREDICT] = {"one prediction step", "%s prediction steps"},
-	[TFH_BRANCH_STEP] = {"one step", "%s steps"},
-	[TFH_BRANCH_FIRST] = {"first step, beyond the usual", "first steps, beyond the usual"},
-	[TFH_BRANCH_CHECKPOINT] = {"checkpoint", "checkpoints"},
-	[TFH_BRANCH_BETWEEN] = {"between loops", NULL},
-	[TFH_BRANCH_AFTER] = {"after the last call", NULL},
+	[TFH_BRANCH_BEFORE] = {"before the first call", NULL, "before 1st call"},
+	[TFH_BRANCH_STARTUP] = {"start-up", NULL, "start-up"},
+	[TFH_BRANCH_EPOCH] = {"one epoch", "%s epochs", "epochs"},
+	[TFH_BRANCH_LOOP] = {"one round of a loop", "%s rounds of a loop", "loops"},
+	[TFH_BRANCH_TRAIN] = {"one training step", "%s training steps", "training"},
+	[TFH_BRANCH_EVALUATE] = {"one evaluation step", "%s evaluation steps", "evaluation"},
+	[TFH_BRANCH_PREDICT] = {"one prediction step", "%s prediction steps", "prediction"},
+	[TFH_BRANCH_STEP] = {"one step", "%s steps", "steps"},
+	[TFH_BRANCH_FIRST] = {"first step, beyond the usual", "first steps, beyond the usual",
+			      "longer 1st step"},
+	[TFH_BRANCH_CHECKPOINT] = {"checkpoint", "checkpoints", "checkpoints"},
+	[TFH_BRANCH_BETWEEN] = {"between loops", NULL, "between loops"},
+	[TFH_BRANCH_AFTER] = {"after the last call", NULL, "after last call"},
 };
+
+const char *tfh_branch_words(enum tfh_branch kind)
+{
+	return words[kind].all ? words[kind].all : "";
+}
 
 static bool is_loop(const struct tfh_part_of_run *p)
 {

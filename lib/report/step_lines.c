@@ -5,7 +5,7 @@
 #include "base/print.h"
 #include "report/format.h"
 #include "model/big.h"
-#include "report/report.h"
+#include "report/text_parts.h"
 
 static int32_t rank_of(const struct tfh_result *r)
 {
@@ -19,6 +19,14 @@ static int32_t rank_of(const struct tfh_result *r)
 static double to_ns(double seconds)
 {
 	return round(seconds * 1e9) / 1e9;
+}
+
+const struct tfh_step *tfh_report_step(const struct tfh_result *r, uint64_t index)
+{
+	TFH_EACH (i, r->n_step)
+		if (r->step[i].index == index)
+			return &r->step[i];
+	return NULL;
 }
 
 static const char *word(const char *name)
@@ -38,6 +46,29 @@ void tfh_report_steps_text(FILE *out, const struct tfh_result *r)
 			  word(tfh_segment_name((enum tfh_segment)(int8_t)s->segment)),
 			  word(tfh_class_name((enum tfh_class)(int8_t)s->cls)),
 			  word(tfh_cause_name((enum tfh_cause)(int8_t)s->cause)));
+	}
+}
+
+void tfh_report_step_text(FILE *out, const struct tfh_result *r, const struct tfh_step *s)
+{
+	char start[TFH_TEXT], dur[TFH_TEXT], mean[TFH_TEXT], usual[TFH_TEXT];
+
+	tfh_print(out, "step %llu   %s, %s after the start   %s   %s %s\n\n",
+		  (unsigned long long)s->index, tfh_fmt_time(dur, s->dur_s),
+		  tfh_fmt_time(start, s->start_s),
+		  word(tfh_segment_name((enum tfh_segment)s->segment)),
+		  word(tfh_class_name((enum tfh_class)s->cls)),
+		  word(tfh_cause_name((enum tfh_cause)s->cause)));
+	tfh_print(out, "%-16s %9s        %14s\n", "WHERE IT WENT", "", "usual step");
+	for (int p = 0; p < TFH_PART_COUNT; p++) {
+		double share = (double)s->breakdown[p] / s->dur_s;
+		if (!(share >= 0.005) && !(r->breakdown[p].share >= 0.005))
+			continue;
+		tfh_print(out, "  %-14s %9s %3.0f %%  %14s %3.0f %%\n",
+			  tfh_part_words((enum tfh_part)p),
+			  tfh_fmt_time(mean, (double)s->breakdown[p]), 100 * share,
+			  tfh_fmt_time(usual, r->breakdown[p].s_per_step),
+			  isnan(r->breakdown[p].share) ? 0 : 100 * r->breakdown[p].share);
 	}
 }
 

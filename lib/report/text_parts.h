@@ -26,16 +26,38 @@ void tfh_tinted(const struct tfh_page *page, enum tfh_tint tint, const char *fmt
 void tfh_heading(const struct tfh_page *page, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Wraps text at 80 columns, with `first` before the first line and `rest` before the others.
- * tfh_wrap_from() continues a line of which `column` columns are already written. */
+/* How wide the page is. */
+size_t tfh_page_columns(const struct tfh_page *page);
+
+/* Wraps text at the page's width, with `first` before the first line and `rest` before the others.
+ * tfh_wrap_from() continues a line of which `column` columns are already written; tfh_wrap_most() does so in as
+ * many lines as the style allows a row, the last of which ends with dots where there would be more. */
 void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text);
 void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest, const char *text);
+void tfh_wrap_most(const struct tfh_page *page, size_t column, const char *rest, const char *text);
+/* What a function prints on this page, in memory that the caller frees; NULL: there is none. tfh_pass_on() writes it,
+ * or a line of it. */
+char *tfh_in_memory(const struct tfh_page *page,
+		    void (*print)(const struct tfh_page *page, const void *arg), const void *arg);
+void tfh_pass_on(const struct tfh_page *page, const char *printed);
 
-/* text_steps.c: the lower bound of a step in seconds: all that a what-if removes is gone, nothing
- * else changes. */
+/* A row of the first screen: a label and its text. */
+void tfh_row(const struct tfh_page *page, const char *label, const char *text);
+
+/* text_steps.c: the name of a part of a step's time; the lower bound of a step in seconds: all that a
+ * what-if removes is gone, nothing else changes. */
+const char *tfh_part_words(enum tfh_part part);
 double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w);
+/* run_tree.c: the name of all parts of the run of a kind, of at most 15 columns. */
+const char *tfh_branch_words(enum tfh_branch kind);
+/* text_verdict.c: a step on average; what the run took, NAN where the trace is only a piece of one. */
+double tfh_step_s(const struct tfh_result *r);
+double tfh_run_s(const struct tfh_result *r);
 
-/* text.c calls these in this order; each prints nothing if it has no data. */
+/* The whole report calls these in this order; each prints nothing if it has no data. */
+void tfh_text_title(const struct tfh_page *page);
+void tfh_text_end(const struct tfh_page *page);
+void tfh_text_verdict(const struct tfh_page *page);
 void tfh_text_tree(const struct tfh_page *page);
 void tfh_text_classes(const struct tfh_page *page);
 void tfh_text_breakdown(const struct tfh_page *page);
@@ -44,7 +66,18 @@ void tfh_text_ranks(const struct tfh_page *page);
 void tfh_text_input(const struct tfh_page *page);
 void tfh_text_kernels(const struct tfh_page *page);
 void tfh_text_transfers(const struct tfh_page *page);
+void tfh_text_memory(const struct tfh_page *page);
 void tfh_text_advice(const struct tfh_page *page);
 void tfh_text_data(const struct tfh_page *page);
+
+/* The first screen: the same things in few rows. */
+void tfh_screen_end(const struct tfh_page *page);
+void tfh_screen_verdict(const struct tfh_page *page);
+/* screen_times.c: where the run went beside where a step goes, in so many rows each. */
+void tfh_screen_times(const struct tfh_page *page, size_t rows);
+/* screen_next.c: so many things to do next, each with what the run would become; of the first `told` also how. */
+void tfh_screen_next(const struct tfh_page *page, size_t items, size_t told);
+/* screen_sure.c: what the result rests on. */
+void tfh_screen_sure(const struct tfh_page *page);
 
 #endif

@@ -5,8 +5,7 @@
 #include "base/print.h"
 #include "report/text_parts.h"
 
-/* Name of a part of a step's time. */
-static const char *part_words(enum tfh_part part)
+const char *tfh_part_words(enum tfh_part part)
 {
 	switch (part) {
 	case TFH_PART_COMPUTE:
@@ -252,7 +251,7 @@ void tfh_text_breakdown(const struct tfh_page *page)
 				most = p;
 		if (most < 0 || share[most] < 0.005)
 			break;
-		tfh_print(page->out, "  %-14s %9s %3d %%", part_words((enum tfh_part)most),
+		tfh_print(page->out, "  %-14s %9s %3d %%", tfh_part_words((enum tfh_part)most),
 			  tfh_fmt_time(time, r->breakdown[most].s_per_step), percent[most]);
 		bar(page, share[most]);
 		double under = hidden_of(r, (enum tfh_part)most);
@@ -271,7 +270,7 @@ static void removed_words(enum tfh_remove what, char *out, size_t size)
 	if (what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE)
 		snprintf(out, size, "nothing but compute");
 	else
-		snprintf(out, size, "no %s", part_words(tfh_remove_part(what)));
+		snprintf(out, size, "no %s", tfh_part_words(tfh_remove_part(what)));
 }
 
 double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w)

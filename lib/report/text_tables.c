@@ -1,5 +1,6 @@
 /* Text report: the pipeline, kernels, transfers, advice, and the quality of the data. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/print.h"
@@ -17,13 +18,14 @@ static size_t name_columns(const struct tfh_page *page)
 
 static uint32_t rows(const struct tfh_page *page, uint32_t n)
 {
-	return page->style.wide || n <= ROWS ? n : ROWS;
+	return page->style.wide || page->style.every || n <= ROWS ? n : ROWS;
 }
 
-static void more(const struct tfh_page *page, uint32_t n)
+static void more(const struct tfh_page *page, uint32_t n, const char *section)
 {
 	if (rows(page, n) < n)
-		tfh_print(page->out, "  ... %u more: tfhook report -w\n", n - rows(page, n));
+		tfh_print(page->out, "  ... %u more: tfhook report --%s\n", n - rows(page, n),
+			  section);
 }
 
 /* ---- ranks ---- */
@@ -50,7 +52,7 @@ void tfh_text_ranks(const struct tfh_page *page)
 			: k->process == r->process ? " <-"
 						   : "");
 	}
-	more(page, r->n_rank);
+	more(page, r->n_rank, "ranks");
 	tfh_put("  waits: for other ranks, per step; late: behind the first at a collective, on\n"
 		"  average; <- the rank that this report is about\n",
 		page->out);
@@ -107,7 +109,7 @@ void tfh_text_input(const struct tfh_page *page)
 		tfh_put("\n", page->out);
 		guilty |= s->guilty;
 	}
-	more(page, r->n_input);
+	more(page, r->n_input, "input");
 	if (guilty)
 		tfh_put("  <- the stage that the others wait for\n", page->out);
 	supply_line(page);
@@ -141,15 +143,17 @@ static void kernel_row(const struct tfh_page *page, const struct tfh_kernel *k, 
 /* In the wide form names come last, unshortened. */
 static void kernel_rows(const struct tfh_page *page, uint32_t n, bool timed)
 {
-	char brief[ROWS][TFH_KERNEL_NAME];
-	const char *names[ROWS];
+	char(*brief)[TFH_KERNEL_NAME] = calloc(n, sizeof(*brief));
+	const char **names = calloc(n, sizeof(*names));
 
-	for (uint32_t i = 0; i < n && i < ROWS; i++)
+	for (uint32_t i = 0; i < n && names; i++)
 		names[i] = page->r->kernels[i].name;
-	if (!page->style.wide)
+	if (!page->style.wide && brief && names)
 		tfh_kernel_shorts(brief, names, n, timed ? TIMED_NAME : UNTIMED_NAME);
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n && brief; i++)
 		kernel_row(page, &page->r->kernels[i], page->style.wide ? NULL : brief[i], timed);
+	free(brief);
+	free(names);
 }
 
 void tfh_text_kernels(const struct tfh_page *page)
@@ -174,7 +178,7 @@ void tfh_text_kernels(const struct tfh_page *page)
 	tfh_tint(page, TFH_PLAIN);
 	tfh_put("\n", page->out);
 	kernel_rows(page, rows(page, r->n_kernels), timed);
-	more(page, r->n_kernels);
+	more(page, r->n_kernels, "kernels");
 }
 
 static const char *const dir_words[] = {"?", "H2D", "D2H", "D2D", "H2H", "P2P", "?"};
@@ -205,7 +209,7 @@ void tfh_text_transfers(const struct tfh_page *page)
 		if (t->where && *t->where)
 			tfh_wrap(page, "       ", "         ", t->where);
 	}
-	more(page, r->n_transfers);
+	more(page, r->n_transfers, "transfers");
 	tfh_put("  blocks: calls that return only when the copy is done, however long it takes\n",
 		page->out);
 }

@@ -67,7 +67,7 @@ pid=$!
 sleep 2
 kill -9 $pid
 wait $pid 2>/dev/null
-"$TFH_BUILD/bin/tfhook" report "$run" >"$run.txt" 2>&1
+"$TFH_BUILD/bin/tfhook" report --all "$run" >"$run.txt" 2>&1
 grep -q "in flight: cuStreamSynchronize stream [0-9]* .*" "$run.txt" && tr '\n' ' ' <"$run.txt" | grep -q "last  *kernel  *spin" || {
 	echo "hang:"
 	cat "$run.txt"

@@ -103,7 +103,7 @@ for kind, name, count in (("before", "before", 1), ("epoch", "epochs", 4), ("tra
         more = 2 if kind == "after" else off
         check(-off < took - spent[name] < more, kind, "took", spent[name], "found", took)
         check(count is None or parts[0]["count"] == count, kind, "came", count, "times, found", parts[0]["count"])
-text = subprocess.run([f"{build}/bin/tfhook", "report", run], stdout=subprocess.PIPE, text=True, check=True).stdout
+text = subprocess.run([f"{build}/bin/tfhook", "report", "--all", run], stdout=subprocess.PIPE, text=True, check=True).stdout
 for line in ("WHERE THE RUN WENT", "before the first call", "4 epochs", "107 training steps", "60 evaluation steps", "after the last call"):
     check(line in text, "not in the text:", line)
 if bad:

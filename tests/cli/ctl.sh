@@ -40,7 +40,7 @@ expect 0 "$tfhook" ctl "$pid" start
 sleep 0.5
 expect 0 "$tfhook" ctl "$pid" flush
 [[ $(($(events) - stopped)) -gt 100 ]] || fail "not recording again: $stopped, then $(events)"
-expect 0 "$tfhook" report rec
+expect 0 "$tfhook" report --all rec
 prints 'STILL RUNNING'
 
 # As root: what a process has mapped is controlled if it is a journal of its own user's which names it, and nothing else.

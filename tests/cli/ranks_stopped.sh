@@ -22,5 +22,5 @@ field() { awk -v rank="$1" -v key="\"$2\":" '/"ranks": \[/ { on = 1 }
 [[ $(field 0 silent_s) == 0 ]] || fail "rank 0 was silent for $(field 0 silent_s)"
 awk -v a="$(field 1 silent_s)" 'BEGIN { exit !(a > 2 && a < 60) }' || fail "rank 1 was silent for $(field 1 silent_s)"
 [[ $(field 0 closed) == false && $(field 1 closed) == false && $(field 2 closed) == true ]] || fail 'who ended by itself'
-expect 0 "$tfhook" report rec
+expect 0 "$tfhook" report --all rec
 prints 'rank 1 stopped first|rank 2 had ended by itself'

@@ -71,7 +71,7 @@ says 'junk: nothing in it can be read, so there is no result'
 expect 0 "$tfhook" run -o none true
 [[ ! -e none ]] || fail 'an unused directory stays'
 expect 0 on_gpu "$tfhook" run -o short "$job" --steps 1 --h2d 1000 --spin 10
-expect 5 "$tfhook" report short
+expect 5 "$tfhook" report --all short
 prints 'missing: no repeating step'
 prints 'to get a verdict: '
 
@@ -100,7 +100,7 @@ expect 0 "$tfhook" info --chunks rec
 prints ' EVNT '
 # Without device times the report tells why.
 expect 0 env TFHOOK_CUPTI=off LD_LIBRARY_PATH="$TFH_BUILD/sim" "$tfhook" run -q -o untimed "$job" --steps 40 --h2d 100000 --spin 2000
-expect 0 "$tfhook" report untimed
+expect 0 "$tfhook" report --all untimed
 prints 'no device times: .*TFHOOK_CUPTI=off'
 
 # Output that cannot be written is a failure of every command; run.json and end.json may be anything.
@@ -126,7 +126,7 @@ cp -r rec cut
 size=$(stat -c %s "$file")
 truncate -s $((size - 200)) cut/*.tft
 sum=$(sha256sum cut/*.tft)
-expect 0 "$tfhook" report cut
+expect 0 "$tfhook" report --all cut
 expect 4 "$tfhook" report --strict cut
 says 'incomplete.*tfhook verify'
 expect 4 "$tfhook" verify cut
@@ -135,7 +135,7 @@ says 'tfhook repair cut'
 expect 0 "$tfhook" repair cut
 says 'the result is in cut.repaired'
 [[ $(sha256sum cut/*.tft) == "$sum" ]] || fail 'repair changed the original'
-expect 0 "$tfhook" report cut.repaired
+expect 0 "$tfhook" report --all cut.repaired
 cp .out first
 expect 2 "$tfhook" repair cut
 says 'cannot make cut.repaired.*File exists.*-o'
@@ -228,7 +228,7 @@ done
 said=no
 for ((size = 4000; size < 9000; size += 250)); do
 	rm -rf stump && cp -r rec stump && truncate -s $size stump/*.tft
-	"$tfhook" report stump >.out 2>.err && break # from here on there are steps
+	"$tfhook" report --all stump >.out 2>.err && break # from here on there are steps
 	[[ $? != 5 ]] || grep -q 'missing: no repeating step' .out || { said=yes && says 'damaged or truncated'; }
 done
 [[ $said == yes ]] || fail 'no file was cut to one without calls'
@@ -243,7 +243,7 @@ sleep 1
 cp -r away copied
 wait
 if ls copied/*.journal >/dev/null 2>&1; then
-	expect 0 "$tfhook" report copied
+	expect 0 "$tfhook" report --all copied
 	prints 'steps'
 	prints 'ENDED ABRUPTLY'
 	ls copied/*.journal >/dev/null || fail 'a report took the journal away'

@@ -60,7 +60,7 @@ touch atrace.tft
 # Colour: not into a pipe, on demand, never against NO_COLOR.
 expect 0 on_gpu "$tfhook" run -q -o rec "$job" --steps 40 --h2d 100000 --spin 2000
 esc=$(printf '\033')
-expect 0 "$tfhook" report rec
+expect 0 "$tfhook" report --all rec
 ! grep -q "$esc" .out || fail 'coloured into a file'
 [[ $(LC_ALL=C wc -L <.out) -le 80 ]] || fail "wider than 80 columns: $(awk 'length > 80' .out)"
 expect 0 "$tfhook" report --color=always rec

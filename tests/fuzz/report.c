@@ -210,6 +210,13 @@ static void print(const struct tfh_result *r, int form)
 	case 4:
 		tfh_report_verdict(out, &words, &style, "tfhook: ");
 		break;
+	case 9:
+		tfh_report_screen(out, &words, &style);
+		break;
+	case 10:
+		for (size_t i = 0; i < tfh_section_count; i++)
+			tfh_report_section(out, &words, &style, &tfh_sections[i]);
+		break;
 	case 5:
 		tfh_report_steps_text(out, r);
 		break;
@@ -247,7 +254,7 @@ void tfh_fuzz_report(struct tfh_run *run)
 	int rc = tfh_analyze(run, &result, &err);
 	if (rc && rc != -ENOMEM)
 		tfh_fuzz_refused(&err);
-	for (int form = 0; !rc && form < 9; form++)
+	for (int form = 0; !rc && form < 11; form++)
 		print(result, form);
 	if (!rc)
 		tfh_result_free(result);

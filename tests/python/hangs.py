@@ -52,7 +52,7 @@ def hang(name, *command, **env):
     os.kill(pid, signal.SIGKILL)
     run.wait()
     dead = stuck(directory)
-    text = subprocess.run([tfhook, "report", "--color", "never", directory], stdout=subprocess.PIPE, text=True).stdout
+    text = subprocess.run([tfhook, "report", "--all", "--color", "never", directory], stdout=subprocess.PIPE, text=True).stdout
     print(name, [(c["where"], c["state"], round(c["open_s"], 1)) for c in (alive, dead) if c])
     check(alive and dead, name, "no call in flight", alive, dead)
     return [c for c in (alive, dead) if c], " ".join(text.split())

@@ -38,7 +38,7 @@ def report(name, python, **env):
     done = subprocess.run([tfhook, "run", "-q", "-o", directory, "--", python, train, packages], env=env,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
     check(done.returncode == 0, name, done.stdout)
-    text = subprocess.run([tfhook, "report", "--color", "never", directory], stdout=subprocess.PIPE, text=True).stdout
+    text = subprocess.run([tfhook, "report", "--all", "--color", "never", directory], stdout=subprocess.PIPE, text=True).stdout
     js = subprocess.run([tfhook, "report", "--json", directory], stdout=subprocess.PIPE, text=True).stdout
     return json.loads(js), text
 
@@ -70,7 +70,7 @@ directory = f"{tmp}/other"
 done = subprocess.run([tfhook, "run", "-q", "-o", directory, "--", f"{build}/tests/hook/stacks"], stdout=subprocess.PIPE,
                       stderr=subprocess.STDOUT, text=True, env={**os.environ, "LD_PRELOAD": other, "SIM_H2D_GBPS": "2",
                                                                 "LD_LIBRARY_PATH": f"{build}/sim"})
-text = subprocess.run([tfhook, "report", "--color", "never", directory], stdout=subprocess.PIPE, text=True).stdout
+text = subprocess.run([tfhook, "report", "--all", "--color", "never", directory], stdout=subprocess.PIPE, text=True).stdout
 check(done.returncode == 0 and "upload_batch" in text, done.stdout, text)
 check("no lines of Python: this version of Python is not known (3.8 to 3.15 are)" in " ".join(text.split()), text)
 doctor = subprocess.run([tfhook, "doctor", found[-1][1]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout

@@ -39,7 +39,7 @@ def run(name, *command):
     def report(*flags):
         return subprocess.run([tfhook, "report", *flags, directory], stdout=subprocess.PIPE, text=True).stdout
 
-    return done.stdout, json.loads(report("--json"))["verdict"], report("--folded"), report("--color", "never")
+    return done.stdout, json.loads(report("--json"))["verdict"], report("--folded"), report("--all", "--color", "never")
 
 
 def right(name, out, verdict, folded, text):

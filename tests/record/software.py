@@ -59,8 +59,8 @@ assert applies == {("CUDA_LAUNCH_BLOCKING", "1"), ("NVIDIA_TF32_OVERRIDE", "0"),
                    ("XLA_FLAGS", "--xla_gpu_deterministic_ops=true")}, applies
 info = report(compute, "info")
 assert "cuDNN          9.1.0.70" in info and "CUDA_LAUNCH_BLOCKING=1   <- every launch waits" in info, info
-text = report(compute, "report")
+text = report(compute, "report", "--all")
 assert "CUDA_LAUNCH_BLOCKING=1: " in text and "NVIDIA_TF32_OVERRIDE=0: " in text and "XLA_FLAGS with --xla_gpu_det" in text, text
 assert "OMP_NUM_THREADS" not in text and "NCCL_P2P" not in text, text
-text = report(host, "report")
+text = report(host, "report", "--all")
 assert "CUDA_LAUNCH_BLOCKING=1: " in text and "OMP_NUM_THREADS=1: " in text and "TF32" not in text, text

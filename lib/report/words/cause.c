@@ -13,7 +13,7 @@ static void advise(struct tfh_wording *w, enum tfh_cause cause, const char *why,
 {
 	struct tfh_remedy m = tfh_remedy_of(cause);
 
-	tfh_advise(w, m.finding, why, todo ? todo : m.todo, tfh_ceiling(w->r, remove));
+	tfh_advise(w, m.finding, why, todo ? todo : m.todo, remove);
 }
 
 static double per_step(const struct tfh_result *r, enum tfh_part p)
@@ -34,7 +34,7 @@ static void advise_stage(struct tfh_wording *w, const struct tfh_input_stage *g,
 {
 	struct tfh_remedy m = tfh_stage_remedy(g, cause);
 
-	tfh_advise(w, m.finding, why, m.todo, tfh_ceiling(w->r, TFH_REMOVE_INPUT));
+	tfh_advise(w, m.finding, why, m.todo, TFH_REMOVE_INPUT);
 }
 
 /* An asynchronous stage works on threads of its own: what is measured is the waiting for it. */
@@ -55,25 +55,24 @@ static void explain_input(struct tfh_wording *w)
 	double step = r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1);
 	bool prefetch = false;
 
-	w->text = tfh_phrase(w, "every step waits %s of %s for its batch%s%s",
+	w->text = tfh_phrase(w, "every step waits %s of %s for its batch",
 			     tfh_phrase_time(w, per_step(r, TFH_PART_INPUT)),
-			     tfh_phrase_time(w, step), g ? "; the pipeline's slow stage is " : "",
-			     g ? g->name : "");
+			     tfh_phrase_time(w, step));
 	if (!g) {
 		if (!r->found.input_visible)
 			tfh_seen_line(w);
 		struct tfh_remedy m = tfh_plain_remedy(v->cause);
-		tfh_advise(w, m.finding, w->text, m.todo, tfh_ceiling(r, TFH_REMOVE_INPUT));
+		tfh_advise(w, m.finding, w->text, m.todo, TFH_REMOVE_INPUT);
 		return;
 	}
 	const char *line = stage_line(w, g);
-	tfh_evidence(w, line);
+	tfh_evidence(w, TFH_TELLS_STAGE, line);
 	advise_stage(w, g, v->cause, line);
 	for (uint32_t i = 0; i < r->n_input; i++)
 		prefetch |= strstr(r->input[i].name, "Prefetch") != NULL;
 	if (!prefetch)
 		tfh_advise(w, "the pipeline does not prefetch", "no Prefetch stage was seen",
-			   "end the pipeline with prefetch(tf.data.AUTOTUNE)", NAN);
+			   "end the pipeline with prefetch(tf.data.AUTOTUNE)", TFH_REMOVE_NONE);
 }
 
 void tfh_explain_also(struct tfh_wording *w)
@@ -154,11 +153,14 @@ static void explain_transfer(struct tfh_wording *w)
 			     tfh_phrase_time(w, per_step(r, TFH_PART_TRANSFER)));
 	const char *line = t ? copies_line(w, t, few) : w->text;
 	if (t)
-		tfh_evidence(w, line);
+		tfh_evidence(w, TFH_TELLS_COPIES, line);
+	if (t && t->where && *t->where)
+		tfh_evidence(w, TFH_TELLS_LINE,
+			     tfh_phrase(w, "%s called from %s", t->fn, t->where));
 	if (v->cause == TFH_CAUSE_TRANSFER_D2H && few)
 		tfh_advise(w, "the host waits for small results", line,
 			   "read results (.item(), .numpy()) every n-th step only",
-			   tfh_ceiling(w->r, TFH_REMOVE_TRANSFER));
+			   TFH_REMOVE_TRANSFER);
 	else
 		advise(w, v->cause, line, NULL, TFH_REMOVE_TRANSFER);
 }
@@ -172,11 +174,12 @@ static const char *explain_retraced(struct tfh_wording *w)
 
 	if (!x->variants)
 		return NULL;
-	tfh_evidence(w, tfh_phrase(w,
-				   "%s was traced anew for %" PRIu64 " of %" PRIu64
-				   " calls: another shape, or another Python value, of an argument "
-				   "makes another function",
-				   x->name, x->variants, x->calls));
+	tfh_evidence(w, TFH_TELLS_WHY,
+		     tfh_phrase(w,
+				"%s was traced anew for %" PRIu64 " of %" PRIu64
+				" calls: another shape, or another Python value, of an argument "
+				"makes another function",
+				x->name, x->variants, x->calls));
 	return "pass numbers as tensors, keep shapes the same (pad the last batch, or drop it), or "
 	       "give tf.function an input_signature with None for what changes";
 }
@@ -220,7 +223,7 @@ static void explain_code(struct tfh_wording *w, const char *time)
 	w->text = tfh_phrase(w, row[i].what, time);
 	const char *line = tfh_place_line(w, cause);
 	if (line)
-		tfh_evidence(w, line);
+		tfh_evidence(w, TFH_TELLS_LINE, line);
 	const char *todo = tfh_place_advice(w, cause);
 	if (cause == TFH_CAUSE_HOST_COMPILE)
 		todo = explain_retraced(w);
@@ -287,16 +290,17 @@ static void explain_host(struct tfh_wording *w)
 		tfh_advise(w, "something in the graph waits", w->text,
 			   "look for Python functions (numpy_function, py_function) and file "
 			   "accesses in the step",
-			   tfh_ceiling(w->r, TFH_REMOVE_HOST));
+			   TFH_REMOVE_HOST);
 	} else {
 		explain_code(w, time);
 	}
 	tfh_seen_line(w);
 	if (!isnan(r->found.code_ran) && !r->found.seen.looks)
-		tfh_evidence(w, tfh_phrase(w,
-					   "between calls its thread used a CPU for %.0f %% of "
-					   "the time, and slept or waited for the rest",
-					   100 * r->found.code_ran));
+		tfh_evidence(w, TFH_TELLS_WHY,
+			     tfh_phrase(w,
+					"between calls its thread used a CPU for %.0f %% of "
+					"the time, and slept or waited for the rest",
+					100 * r->found.code_ran));
 }
 
 /* ---- other ranks, and computing ---- */
@@ -337,7 +341,7 @@ static void explain_compute(struct tfh_wording *w)
 			w, m.finding,
 			few ? "most of the computing is in kernels with blocks for less than half of the device's multiprocessors"
 			    : w->text,
-			m.todo, NAN);
+			m.todo, TFH_REMOVE_NONE);
 }
 
 static const char *kernel_share(struct tfh_wording *w)
@@ -354,15 +358,22 @@ static const char *kernel_share(struct tfh_wording *w)
 void tfh_explain_kernels(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	if (r->verdict.tier == 'C' || r->n_kernels < 2 ||
-	    !(r->kernels[0].share_of_busy > TFH_REPORT_KERNEL_SHARE) ||
-	    r->kernels[0].share_of_busy * r->breakdown[TFH_PART_COMPUTE].share < TFH_BLOCKING_SHARE)
+	bool blamed = r->verdict.cls == TFH_CLASS_COMPUTE_BOUND;
+
+	if (r->verdict.tier == 'C' || !r->n_kernels || !(r->kernels[0].share_of_busy > 0))
+		return;
+	bool most = r->n_kernels > 1 && r->kernels[0].share_of_busy > TFH_REPORT_KERNEL_SHARE &&
+		    r->kernels[0].share_of_busy * r->breakdown[TFH_PART_COMPUTE].share >=
+			    TFH_BLOCKING_SHARE;
+	if (!most && !blamed)
 		return;
 	struct tfh_remedy m = tfh_remedy_of(TFH_CAUSE_COMPUTE_DOMINANT_OP);
 	const char *line = kernel_share(w);
 
-	tfh_evidence(w, line);
-	tfh_advise(w, m.finding, line, m.todo, NAN);
+	tfh_evidence(w, blamed ? TFH_TELLS_KERNEL : TFH_TELLS_MORE, line);
+	if (!most)
+		return;
+	tfh_advise(w, m.finding, line, m.todo, TFH_REMOVE_NONE);
 }
 
 bool tfh_explain_cause(struct tfh_wording *w)

@@ -54,7 +54,7 @@ void tfh_explain_families(struct tfh_wording *w)
 	}
 	if (!n || (n == 1 && r->families[0].family == TFH_FAMILY_OTHER))
 		return;
-	tfh_evidence(w, list);
+	tfh_evidence(w, TFH_TELLS_WHY, list);
 	for (uint32_t i = 0; i < n && advised < TFH_REPORT_FAMILIES_ADVISED; i++) {
 		const struct tfh_family_time *f = &r->families[i];
 		const char *finding = NULL, *todo = todo_of(f->family, &finding);
@@ -64,7 +64,7 @@ void tfh_explain_families(struct tfh_wording *w)
 			   tfh_phrase(w, "%s: %.0f %% of the computing, %s per step",
 				      tfh_family_words(f->family), 100 * f->share_of_busy,
 				      tfh_phrase_time(w, f->s_per_step)),
-			   todo, NAN);
+			   todo, TFH_REMOVE_NONE);
 		advised++;
 	}
 }

@@ -52,20 +52,21 @@ const char *tfh_function_of(struct tfh_wording *w, const char *name)
 		       : at;
 }
 
-/* The line where most of it is, with two standard errors. */
-static void place_line(struct tfh_wording *w)
+/* The line where most of it is, with two standard errors. False: none is known. */
+static bool place_line(struct tfh_wording *w)
 {
 	const struct tfh_seen_line *l = &w->r->found.line;
 
 	if (!l->file || l->s_per_step < TFH_REPORT_NAMED_SHARE * l->of_s)
-		return;
+		return false;
 	const char *called = l->callee ? tfh_phrase(w, ", in %s (%s:%u)", l->callee,
 						    tfh_short_file(l->callee_file), l->callee_line)
 				       : "";
-	tfh_evidence(w,
+	tfh_evidence(w, TFH_TELLS_LINE,
 		     tfh_phrase(w, "%s, %s:%u: %s of %s, +-%s%s", tfh_function_of(w, l->function),
 				file_of(l->file), l->line, tfh_phrase_time(w, l->s_per_step),
 				tfh_phrase_time(w, l->of_s), tfh_phrase_time(w, l->off_s), called));
+	return true;
 }
 
 /* Whoever waits for a batch waits for the processes that make it. */
@@ -78,12 +79,13 @@ static void workers_line(struct tfh_wording *w)
 		return;
 	const char *who = tfh_phrase(w, "%u worker process%s, busy %.0f %% of the time",
 				     k->processes, k->processes == 1 ? "" : "es", 100 * k->busy);
-	tfh_evidence(w, k->line.file ? tfh_phrase(w, "%s: %.0f %% of that in %s, %s:%u, +-%.0f",
-						  who, 100 * k->line.share,
-						  tfh_function_of(w, k->line.function),
-						  file_of(k->line.file), k->line.line,
-						  ceil(100 * k->line.off))
-				     : who);
+	tfh_evidence(w, TFH_TELLS_LINE,
+		     k->line.file
+			     ? tfh_phrase(w, "%s: %.0f %% of that in %s, %s:%u, +-%.0f", who,
+					  100 * k->line.share, tfh_function_of(w, k->line.function),
+					  file_of(k->line.file), k->line.line,
+					  ceil(100 * k->line.off))
+			     : who);
 }
 
 void tfh_seen_line(struct tfh_wording *w)
@@ -94,7 +96,7 @@ void tfh_seen_line(struct tfh_wording *w)
 
 	if (!seen->looks)
 		return;
-	place_line(w);
+	bool placed = place_line(w);
 	workers_line(w);
 	for (int n = 0; n < TFH_REPORT_SEEN; n++) {
 		int most = 0;
@@ -115,12 +117,13 @@ void tfh_seen_line(struct tfh_wording *w)
 					     w->r->verdict.cause == TFH_CAUSE_HOST_CHECKPOINT ||
 					     w->r->verdict.cause == TFH_CAUSE_HOST_LOGGING))
 		tfh_evidence(
-			w,
+			w, TFH_TELLS_WHY,
 			tfh_phrase(
 				w,
 				"%.0f %% of the job's CPU time is in the kernel: reading and writing files",
 				100 * w->r->found.kernel_share));
 	if (line)
-		tfh_evidence(w, tfh_phrase(w, "between its calls the thread was %s (%llu looks)",
-					   line, (unsigned long long)seen->looks));
+		tfh_evidence(w, placed ? TFH_TELLS_MORE : TFH_TELLS_WHY,
+			     tfh_phrase(w, "between its calls the thread was %s (%llu looks)", line,
+					(unsigned long long)seen->looks));
 }

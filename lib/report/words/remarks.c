@@ -276,9 +276,10 @@ static void memory(struct tfh_wording *w)
 		h->failed, h->failed == 1 ? "" : "s", (double)f->at.t / 1e9, f->at.fn,
 		(double)f->at.bytes / 1e6, (double)f->in_use / 1e6, last);
 	tfh_remark(w, text);
-	tfh_advise(w, "device memory ran out", text,
-		   "smaller batches, or free what is kept between steps; see `memory` in --json",
-		   NAN);
+	tfh_advise(
+		w, "device memory ran out", text,
+		"smaller batches, or free what is kept between steps; see `tfhook report --memory`",
+		TFH_REMOVE_NONE);
 }
 
 void tfh_note_steps(struct tfh_wording *w)

@@ -4,7 +4,7 @@
 #include "report/words/words.h"
 
 /* Seconds of all parts of a kind. */
-static double spent(const struct tfh_result *r, enum tfh_branch kind)
+double tfh_spent(const struct tfh_result *r, enum tfh_branch kind)
 {
 	double s = 0;
 
@@ -25,7 +25,7 @@ static const char *part(struct tfh_wording *w, enum tfh_branch kind)
 		[TFH_BRANCH_BETWEEN] = "between loops",
 		[TFH_BRANCH_AFTER] = "after the last call",
 	};
-	double share = spent(w->r, kind) / w->r->tree[0].wall_s;
+	double share = tfh_spent(w->r, kind) / w->r->tree[0].wall_s;
 
 	if (!where[kind] || share < TFH_REPORT_OTHER_SHARE)
 		return NULL;
@@ -49,8 +49,9 @@ void tfh_note_run(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
 	double wall = r->n_tree ? r->tree[0].wall_s : 0;
-	double train = spent(r, TFH_BRANCH_TRAIN), steps = train + spent(r, TFH_BRANCH_STEP);
-	double evaluation = spent(r, TFH_BRANCH_EVALUATE);
+	double train = tfh_spent(r, TFH_BRANCH_TRAIN),
+	       steps = train + tfh_spent(r, TFH_BRANCH_STEP);
+	double evaluation = tfh_spent(r, TFH_BRANCH_EVALUATE);
 
 	if (!(wall > 0) || !(steps > 0))
 		return;

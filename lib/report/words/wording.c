@@ -26,10 +26,12 @@ const char *tfh_phrase_time(struct tfh_wording *w, double s)
 			   : tfh_phrase(w, "%.0f us", s * 1e6);
 }
 
-void tfh_evidence(struct tfh_wording *w, const char *line)
+void tfh_evidence(struct tfh_wording *w, enum tfh_tells tells, const char *line)
 {
-	if (w->n_evidence < sizeof(w->evidence) / sizeof(w->evidence[0]))
-		w->evidence[w->n_evidence++] = line;
+	if (w->n_evidence >= sizeof(w->evidence) / sizeof(w->evidence[0]))
+		return;
+	w->tells[w->n_evidence] = tells;
+	w->evidence[w->n_evidence++] = line;
 }
 
 void tfh_remark(struct tfh_wording *w, const char *text)
@@ -38,19 +40,32 @@ void tfh_remark(struct tfh_wording *w, const char *text)
 		w->remark[w->n_remark++] = text;
 }
 
-void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
-		double gain)
+static void add_advice(struct tfh_wording *w, struct tfh_advice advice)
 {
 	if (w->n_advice < sizeof(w->advice) / sizeof(w->advice[0]))
-		w->advice[w->n_advice++] = (struct tfh_advice){finding, why, todo, gain};
+		w->advice[w->n_advice++] = advice;
 }
 
-double tfh_ceiling(const struct tfh_result *r, enum tfh_remove what)
+void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
+		enum tfh_remove remove)
 {
-	for (uint32_t i = 0; i < r->n_whatif; i++)
-		if (r->whatif[i].remove == what)
-			return r->whatif[i].ceiling_speedup;
-	return NAN;
+	const struct tfh_result *r = w->r;
+	struct tfh_advice advice = {finding, why, todo, NAN, NAN, false};
+
+	for (uint32_t i = 0; i < r->n_whatif && remove != TFH_REMOVE_NONE; i++) {
+		const struct tfh_whatif *what = &r->whatif[i];
+		if (what->remove != remove)
+			continue;
+		advice.gain = what->ceiling_speedup;
+		advice.saved_s = what->saved_s;
+		advice.at_best = isnan(what->step_s);
+	}
+	add_advice(w, advice);
+}
+
+void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo, double saved_s)
+{
+	add_advice(w, (struct tfh_advice){finding, NULL, todo, NAN, saved_s, true});
 }
 
 void tfh_wording_free(struct tfh_wording *w)

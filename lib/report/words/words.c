@@ -87,12 +87,13 @@ static void explain_base(struct tfh_wording *w)
 		return;
 	}
 	if (found->windows_timed < found->windows)
-		tfh_evidence(w, tfh_phrase(w, "device times cover %" PRIu64 " of %" PRIu64 " steps",
-					   found->windows_timed, found->windows));
+		tfh_evidence(w, TFH_TELLS_MORE,
+			     tfh_phrase(w, "device times cover %" PRIu64 " of %" PRIu64 " steps",
+					found->windows_timed, found->windows));
 	if (found->lead_s > TFH_REPORT_LEAD_SHARE * r->steps.median_s &&
 	    found->lead_s > TFH_REPORT_LEAD_S)
 		tfh_evidence(
-			w,
+			w, TFH_TELLS_MORE,
 			tfh_phrase(
 				w,
 				"the host is %s ahead of the device at the end of a step: its work up to there is hidden",
@@ -138,7 +139,7 @@ static void explain_class(struct tfh_wording *w)
 	enum tfh_class cls = r->verdict.cls;
 
 	if (cls != TFH_CLASS_NONE && cls != TFH_CLASS_UNCLASSIFIED)
-		tfh_evidence(w,
+		tfh_evidence(w, TFH_TELLS_MORE,
 			     tfh_phrase(w, "%u of %" PRIu64 " step%s %s, %.0f %% of training time",
 					r->steps.classes[cls].count, r->steps.count,
 					r->steps.count == 1 ? " is" : "s are", tfh_class_name(cls),
@@ -182,8 +183,25 @@ static void explain_straggler(struct tfh_wording *w)
 					  "%s; it computes %.3g ms of every step, the others %.3g "
 					  "ms",
 					  line, mine * 1e3, usual * 1e3);
-		tfh_evidence(w, line);
+		tfh_evidence(w, TFH_TELLS_RANK, line);
 	}
+}
+
+/* A cause that is in the program's own code, of which no line was seen. */
+static void explain_no_line(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	enum tfh_class cls = r->verdict.cls;
+
+	if (cls != TFH_CLASS_HOST_BOUND && cls != TFH_CLASS_INPUT_BOUND)
+		return;
+	for (uint32_t i = 0; i < w->n_evidence; i++)
+		if (w->tells[i] == TFH_TELLS_LINE || w->tells[i] == TFH_TELLS_STAGE)
+			return;
+	w->no_line = r->found.no_python ? tfh_phrase(w, "not known: %s", r->found.no_python)
+		     : r->found.imported
+			     ? "not known: the trace names no function there (with_stack=True)"
+			     : "not known: no line of Python was seen there";
 }
 
 void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
@@ -194,8 +212,6 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	w->text = "";
 	tfh_note_supply(w);
 	explain_class(w);
-	tfh_note_run(w);
-	tfh_note_start(w);
 	remark_crowd(w);
 	tfh_note_machine(w);
 	tfh_note_devices(w);
@@ -204,8 +220,13 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	explain_base(w);
 	if (r->jitter_s > TFH_REPORT_JITTER_SHARE * r->steps.median_s &&
 	    r->verdict.cause != TFH_CAUSE_COMMUNICATION_JITTER)
-		tfh_evidence(w, tfh_phrase(w, "%s of every step it waits for other ranks",
-					   tfh_phrase_time(w, r->jitter_s)));
+		tfh_evidence(w, TFH_TELLS_WHY,
+			     tfh_phrase(w, "%s of every step it waits for other ranks",
+					tfh_phrase_time(w, r->jitter_s)));
 	tfh_note_steps(w);
+	tfh_note_run(w);
+	tfh_note_start(w);
 	explain_straggler(w);
+	explain_no_line(w);
+	tfh_advise_rest(w);
 }

@@ -10,6 +10,7 @@
  *	where.c		where in the program the time goes
  *	run_time.c	what the steps are of the whole run
  *	start_words.c	what there was before the first step
+ *	next.c		what else would gain, besides what the verdict names
  *	remarks.c	notes below a verdict
  *	wording.c	where the sentences are put
  */
@@ -21,7 +22,20 @@
 
 struct tfh_advice {
 	const char *finding, *evidence, *todo;
-	double gain; /* up to this speed-up factor; NAN unknown */
+	double gain;	/* up to this speed-up factor of the steps; NAN unknown */
+	double saved_s; /* of the run; NAN unknown */
+	bool at_best;	/* saved_s is a bound */
+};
+
+/* What a line of evidence tells: what is to blame, why, or more than the first screen has room for. */
+enum tfh_tells {
+	TFH_TELLS_MORE,
+	TFH_TELLS_WHY,
+	TFH_TELLS_STAGE,
+	TFH_TELLS_LINE,
+	TFH_TELLS_COPIES,
+	TFH_TELLS_KERNEL,
+	TFH_TELLS_RANK
 };
 
 struct tfh_wording {
@@ -30,9 +44,12 @@ struct tfh_wording {
 	const char *text;	/* one sentence, the verdict */
 	/* further lines, "in 2,098 of 2,130 steps ..." */
 	const char *evidence[TFH_REPORT_EVIDENCE];
+	enum tfh_tells tells[TFH_REPORT_EVIDENCE];
 	uint32_t n_evidence;
 	const char *missing;	/* why no class is given, or NULL */
 	const char *missing_do; /* what would give one */
+	const char
+		*no_line; /* why no line of the program is named where one is to blame, or NULL */
 	struct tfh_advice advice[TFH_REPORT_ADVICE];
 	uint32_t n_advice;
 	const char *remark[TFH_REPORT_REMARKS]; /* "no input pipeline was visible", ... */
@@ -52,14 +69,14 @@ const char *tfh_phrase(struct tfh_wording *w, const char *fmt, ...)
 /* Seconds in a sentence: "5.41 s", "19 ms", "2.05 ms", "454 us". */
 const char *tfh_phrase_time(struct tfh_wording *w, double s);
 /* A line below the verdict's sentence; a note; left out where there is no place for it. */
-void tfh_evidence(struct tfh_wording *w, const char *line);
+void tfh_evidence(struct tfh_wording *w, enum tfh_tells tells, const char *line);
 void tfh_remark(struct tfh_wording *w, const char *text);
-/* An entry of the advice: what was found, the line that shows it, what to do. gain: the factor at
- * best, NAN unknown. Left out after the last place. */
+/* An entry of the advice: what was found, the line that shows it, what to do, what that removes from the steps
+ * (TFH_REMOVE_NONE: it is not known what that gains). Left out after the last place. */
 void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
-		double gain);
-/* The factor at best without that part of the steps, NAN where the what-ifs have none. */
-double tfh_ceiling(const struct tfh_result *r, enum tfh_remove what);
+		enum tfh_remove remove);
+/* The same of a part of the run besides its steps, all of which could be saved at best. */
+void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo, double saved_s);
 
 /* where.c: who makes the calls behind a cause of the host's; what to do about it where a trace
  * tells of its functions. NULL where it is not known. */
@@ -87,12 +104,15 @@ void tfh_explain_kernels(struct tfh_wording *w);
 
 /* remarks.c: what the input pipeline could deliver; page faults; everything that is no part of the
  * verdict, in the order of the report. */
-/* run_time.c: whether most of the run was something else than its steps. */
+/* run_time.c: seconds of the run's parts of a kind; whether most of the run was something else than its steps. */
+double tfh_spent(const struct tfh_result *r, enum tfh_branch kind);
 void tfh_note_run(struct tfh_wording *w);
 /* start_words.c: what there was before the first step, where that is much of the run. */
 void tfh_note_start(struct tfh_wording *w);
 /* "tensorflow": the name of a module, or of the package that it is in, by its file. */
 const char *tfh_module_of(struct tfh_wording *w, const char *file);
+/* next.c: advice about what else blocks the steps, and about what the run does besides them. */
+void tfh_advise_rest(struct tfh_wording *w);
 void tfh_note_supply(struct tfh_wording *w);
 void tfh_note_machine(struct tfh_wording *w);
 void tfh_note_devices(struct tfh_wording *w);

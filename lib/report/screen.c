@@ -1,0 +1,111 @@
+/*
+ * The first screen: title, how the job ended if not well, verdict, where the time went, what to do next, how
+ * sure that is. It is set in the largest of a few forms that fits the screen, from all rows of everything down
+ * to one row of each.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/print.h"
+#include "report/text_parts.h"
+
+/* Forms, the richest first: notes below the verdict, rows of the tables, things to do next, of how many of them also
+ * how, lines of a row, and what ends the screen. */
+static const struct form {
+	size_t notes, times, next, told;
+	unsigned lines;
+	bool foot;
+} forms[] = {
+	{3, 6, 3, 3, 2, true},	{2, 6, 3, 3, 2, true},	{1, 6, 3, 3, 2, true},
+	{1, 5, 3, 3, 2, true},	{0, 5, 3, 3, 2, true},	{0, 5, 3, 2, 2, true},
+	{0, 5, 3, 1, 2, true},	{0, 4, 3, 1, 2, true},	{0, 4, 2, 1, 2, true},
+	{0, 4, 1, 1, 2, true},	{0, 3, 1, 1, 2, true},	{0, 3, 1, 1, 1, true},
+	{0, 3, 1, 1, 1, false}, {0, 0, 1, 1, 1, false},
+};
+#define FORMS (sizeof(forms) / sizeof(forms[0]))
+
+static void foot(const struct tfh_page *page)
+{
+	tfh_put("why: tfhook why   all: tfhook report --all\n", page->out);
+}
+
+static void notes(const struct tfh_page *page, size_t most)
+{
+	const struct tfh_wording *w = page->words;
+
+	for (uint32_t i = 0; i < w->n_remark && i < most; i++)
+		tfh_row(page, "note", w->remark[i]);
+}
+
+static void set(const struct tfh_page *page, const void *arg)
+{
+	const struct form *form = arg;
+
+	tfh_text_title(page);
+	tfh_screen_end(page);
+	tfh_screen_verdict(page);
+	notes(page, form->notes);
+	if (form->times)
+		tfh_screen_times(page, form->times);
+	tfh_screen_next(page, form->next, form->told);
+	tfh_screen_sure(page);
+	if (form->foot)
+		foot(page);
+}
+
+static size_t lines_of(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+void tfh_report_screen(FILE *out, const struct tfh_wording *words, const struct tfh_style *style)
+{
+	struct tfh_page page = {out, words, words->r, *style};
+	bool narrow = tfh_page_columns(&page) < TFH_PAGE_COLUMNS;
+
+	for (size_t i = 0; i < FORMS; i++) {
+		page.style.lines = narrow ? 0 : forms[i].lines;
+		char *text = tfh_in_memory(&page, set, &forms[i]);
+		bool fits =
+			text && (lines_of(text) <= TFH_SCREEN_LINES || i + 1 == FORMS || narrow);
+		if (fits)
+			tfh_pass_on(&page, text);
+		free(text);
+		if (fits || !text)
+			return;
+	}
+}
+
+static void head(const struct tfh_page *page, const void *arg)
+{
+	const struct form *form = arg;
+
+	tfh_screen_end(page);
+	tfh_screen_verdict(page);
+	notes(page, form->notes);
+	tfh_screen_next(page, form->next, form->told);
+}
+
+void tfh_report_verdict(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
+			const char *prefix)
+{
+	static const struct form form = {.notes = 2, .next = 1, .told = 1, .lines = 2};
+	struct tfh_page page = {out, words, words->r, *style};
+
+	page.style.columns = (unsigned)(tfh_page_columns(&page) - strlen(prefix));
+	page.style.lines = form.lines;
+	char *text = tfh_in_memory(&page, head, &form);
+	for (char *at = text, *end; at && (end = strchr(at, '\n')); at = end + 1) {
+		*end = '\0';
+		if (!*at)
+			continue;
+		tfh_print(out, "%s", prefix);
+		tfh_pass_on(&page, at);
+		tfh_put("\n", out);
+	}
+	free(text);
+}

@@ -1,0 +1,114 @@
+/* The first screen: what to do next, each with what the run would become by that alone. */
+#include <math.h>
+#include <string.h>
+
+#include "base/clean.h"
+#include "base/print.h"
+#include "report/text_parts.h"
+
+#define INDENT "    "
+
+/* "at best 4.09 s 1.26x": what the run would take, or where there is only a piece of one the step; "" unknown. */
+static void becomes(const struct tfh_result *r, const struct tfh_advice *a, char *out, size_t size)
+{
+	double whole = tfh_run_s(r), saved = a->saved_s;
+	char time[TFH_TEXT], factor[TFH_TEXT];
+
+	out[0] = '\0';
+	if (isnan(whole)) {
+		whole = r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1);
+		saved /= (double)(r->steps.total ? r->steps.total : 1);
+	}
+	if (!(whole > saved) || !(saved >= TFH_REPORT_RUN_SHARE * whole))
+		return;
+	snprintf(out, size, "%s%s %s", a->at_best ? "at best " : "",
+		 tfh_fmt_time(time, whole - saved),
+		 tfh_fmt_factor(factor, whole / (whole - saved)));
+}
+
+static bool has_gain(const struct tfh_result *r, const struct tfh_advice *a)
+{
+	char gain[80];
+
+	becomes(r, a, gain, sizeof(gain));
+	return *gain;
+}
+
+/* The verdict's own, then those that are known to gain something. Returns how many. */
+static size_t in_order(const struct tfh_page *page, const struct tfh_advice **order)
+{
+	const struct tfh_wording *w = page->words;
+	size_t n = 0;
+
+	for (int known = 1; known >= 0; known--)
+		for (uint32_t i = 0; i < w->n_advice; i++)
+			if ((!i || has_gain(page->r, &w->advice[i])) == known)
+				order[n++] = &w->advice[i];
+	return n;
+}
+
+/* What stands at a line's end must not be far from what it is about. */
+static size_t last_column(const struct tfh_page *page)
+{
+	size_t columns = tfh_page_columns(page);
+
+	return columns < TFH_PAGE_COLUMNS ? columns : TFH_PAGE_COLUMNS;
+}
+
+static void heading(const struct tfh_page *page, bool gains)
+{
+	static const char left[] = "DO NEXT";
+	const char *right = !gains			? ""
+			    : isnan(tfh_run_s(page->r)) ? "alone a step becomes"
+							: "alone the run becomes";
+	size_t columns = last_column(page);
+
+	tfh_heading(page, "%s%*s", left, *right ? (int)(columns - strlen(left)) : 0, right);
+}
+
+/* The finding, and at the line's end what it gains; on the next lines how. */
+static void item(const struct tfh_page *page, size_t number, const struct tfh_advice *a, bool how)
+{
+	size_t columns = last_column(page), width;
+	char first[16], gain[80], line[512];
+
+	becomes(page->r, a, gain, sizeof(gain));
+	snprintf(first, sizeof(first), "  %zu ", number);
+	width = columns - strlen(first) - (*gain ? strlen(gain) + 2 : 0);
+	if (*gain && tfh_columns(a->finding, strlen(a->finding)) <= width) {
+		tfh_print(page->out, "%s%s%*s\n", first, a->finding,
+			  (int)(columns - strlen(first) -
+				tfh_columns(a->finding, strlen(a->finding))),
+			  gain);
+	} else {
+		snprintf(line, sizeof(line), "%s%s%s", a->finding, *gain ? ": " : "", gain);
+		tfh_print(page->out, "%s", first);
+		tfh_wrap_most(page, strlen(first), INDENT, line);
+	}
+	if (!how || !a->todo || !*a->todo)
+		return;
+	tfh_print(page->out, INDENT);
+	tfh_wrap_most(page, strlen(INDENT), INDENT, a->todo);
+}
+
+void tfh_screen_next(const struct tfh_page *page, size_t items, size_t told)
+{
+	const struct tfh_wording *w = page->words;
+	const struct tfh_advice *order[TFH_REPORT_ADVICE];
+	size_t n = in_order(page, order);
+	bool gains = false;
+
+	if (w->missing_do) {
+		heading(page, false);
+		tfh_put("  1 ", page->out);
+		tfh_wrap_most(page, strlen(INDENT), INDENT, w->missing_do);
+		return;
+	}
+	n = n < items ? n : items;
+	for (size_t i = 0; i < n; i++)
+		gains |= has_gain(page->r, order[i]);
+	if (n)
+		heading(page, gains);
+	for (size_t i = 0; i < n; i++)
+		item(page, i + 1, order[i], i < told);
+}

@@ -1,0 +1,101 @@
+/* The first screen: what the result rests on. */
+#include <math.h>
+#include <string.h>
+
+#include "base/print.h"
+#include "report/text_parts.h"
+
+struct sentence {
+	char text[600];
+	size_t n;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct sentence *s, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	if (s->n && s->n < sizeof(s->text))
+		s->n += (size_t)snprintf(s->text + s->n, sizeof(s->text) - s->n, "; ");
+	if (s->n >= sizeof(s->text))
+		return;
+	va_start(args, fmt);
+	n = vsnprintf(s->text + s->n, sizeof(s->text) - s->n, fmt, args);
+	va_end(args);
+	s->n += n > 0 ? (size_t)n : 0;
+}
+
+static void say_steps(struct sentence *s, const struct tfh_result *r)
+{
+	enum tfh_class cls = r->verdict.cls;
+	char a[TFH_TEXT], b[TFH_TEXT];
+
+	if (!r->steps.count) {
+		say(s, "no step could be judged");
+		return;
+	}
+	if (cls == TFH_CLASS_NONE)
+		return;
+	const struct tfh_class_count *k = &r->steps.classes[cls];
+	say(s, "%s of %s step%s agree", tfh_fmt_count(a, k->count),
+	    tfh_fmt_count(b, r->steps.count), r->steps.count == 1 ? "" : "s");
+	if (k->count < r->steps.count)
+		s->n += (size_t)snprintf(s->text + s->n, sizeof(s->text) - s->n,
+					 ", %s of training time", tfh_fmt_share(a, k->time_share));
+}
+
+static void say_times(struct sentence *s, const struct tfh_result *r)
+{
+	const struct tfh_findings *f = &r->found;
+	char a[TFH_TEXT];
+
+	if (r->verdict.tier != 'C' && f->windows_timed < f->windows)
+		say(s, "device times of %s of them (tier %c)", tfh_fmt_count(a, f->windows_timed),
+		    r->verdict.tier);
+	else if (r->verdict.tier != 'C')
+		say(s, "device times of all (tier %c)", r->verdict.tier);
+	else if (f->cpu_only)
+		say(s, "no device was used (tier C)");
+	else if (f->device_times && r->steps.count)
+		say(s, "device times of no step (tier C)");
+	else if (f->no_device_times && *f->no_device_times)
+		say(s, "no device times (tier C), %s", f->no_device_times);
+	else if (!f->device_times)
+		say(s, "no device times (tier C)");
+}
+
+static void say_records(struct sentence *s, const struct tfh_result *r)
+{
+	const struct tfh_quality *q = &r->quality;
+	char a[TFH_TEXT], b[TFH_TEXT];
+
+	say(s, "%s of %s records lost", tfh_fmt_count(a, q->dropped),
+	    tfh_fmt_count(b, q->events + q->dropped));
+	if (q->files_complete < q->files)
+		say(s, "%u of %u files complete", q->files_complete, q->files);
+	if (q->holes)
+		say(s, "records missing in %u place%s", q->holes, q->holes == 1 ? "" : "s");
+	if (r->ranks_seen < r->ranks)
+		say(s, "%u of %u ranks recorded", r->ranks_seen, r->ranks);
+}
+
+void tfh_screen_sure(const struct tfh_page *page)
+{
+	const struct tfh_quality *q = &page->r->quality;
+	struct sentence s = {.n = 0};
+	char share[TFH_TEXT];
+
+	say_steps(&s, page->r);
+	say_times(&s, page->r);
+	say_records(&s, page->r);
+	if (!isnan(q->unattributed_share) && page->r->steps.count)
+		say(&s, "%s of a step unattributed", tfh_fmt_share(share, q->unattributed_share));
+	if (q->crowded)
+		say(&s, "other work on this machine distorts the times");
+	if (!isnan(q->overhead_share))
+		say(&s, "recording cost %s", tfh_fmt_share(share, q->overhead_share));
+	tfh_put("\n", page->out);
+	tfh_tinted(page, TFH_BOLD, "SURE");
+	tfh_put("   ", page->out);
+	tfh_wrap_most(page, strlen("SURE   "), "       ", s.text);
+}

@@ -1,0 +1,168 @@
+/* The first screen: where the run went, beside where a step goes. The rows of each add up to all of it. */
+#include <math.h>
+#include <string.h>
+
+#include "base/print.h"
+#include "report/text_parts.h"
+
+#define COLUMNS 40 /* of a table, with what parts it from the next */
+#define ROWS 16
+
+struct times {
+	struct {
+		const char *name;
+		double seconds;
+		int percent;
+	} row[ROWS];
+	size_t n;
+	double all_s;
+	char title[48];
+	int name, bar; /* columns */
+};
+
+static void add_row(struct times *t, const char *name, double seconds)
+{
+	if (seconds > 0 && t->n < ROWS) {
+		t->row[t->n].name = name;
+		t->row[t->n++].seconds = seconds;
+	}
+}
+
+static double left_over(const struct times *t)
+{
+	double left = t->all_s;
+
+	for (size_t i = 0; i < t->n; i++)
+		left -= t->row[i].seconds;
+	return left;
+}
+
+static size_t least_row(const struct times *t)
+{
+	size_t least = 0;
+
+	for (size_t i = 1; i < t->n; i++)
+		if (t->row[i].seconds < t->row[least].seconds)
+			least = i;
+	return least;
+}
+
+/* Leaves at most so many rows: the smallest become one, "other". */
+static void close_up(struct times *t, size_t rows)
+{
+	const double shown = 0.005 * t->all_s; /* less would be 0 % */
+	double share[ROWS];
+	int percent[ROWS];
+
+	while (t->n && (t->n > rows || (t->n == rows && left_over(t) >= shown) ||
+			t->row[least_row(t)].seconds < shown)) {
+		size_t least = least_row(t);
+		t->n--;
+		memmove(&t->row[least], &t->row[least + 1], (t->n - least) * sizeof(t->row[0]));
+	}
+	if (left_over(t) >= shown)
+		add_row(t, "other", left_over(t));
+	for (size_t i = 0; i < t->n; i++)
+		share[i] = t->row[i].seconds / t->all_s;
+	tfh_percents(share, t->n, percent);
+	for (size_t i = 0; i < t->n; i++)
+		t->row[i].percent = percent[i];
+	while (t->n && !t->row[t->n - 1].percent)
+		t->n--;
+}
+
+/* Parts of the run that have no parts, by what they are. */
+static void run_times(const struct tfh_result *r, struct times *t, size_t rows)
+{
+	double seconds[TFH_BRANCH_COUNT] = {0};
+	char all[TFH_TEXT];
+
+	*t = (struct times){.name = 15, .bar = 6};
+	if (!r->n_tree || !(r->tree[0].wall_s > 0))
+		return;
+	t->all_s = r->tree[0].wall_s;
+	snprintf(t->title, sizeof(t->title), "WHERE THE RUN WENT (%s)",
+		 tfh_fmt_time(all, t->all_s));
+	for (uint32_t i = 1; i < r->n_tree; i++)
+		if (i + 1 == r->n_tree || r->tree[i + 1].parent != i)
+			seconds[r->tree[i].kind] += r->tree[i].wall_s;
+	for (int k = 0; k < TFH_BRANCH_COUNT; k++)
+		add_row(t, tfh_branch_words((enum tfh_branch)k), seconds[k]);
+	/* Where the steps were found by other signs than the tree, it says nothing. */
+	if (r->steps.count && !(seconds[TFH_BRANCH_TRAIN] + seconds[TFH_BRANCH_STEP] > 0))
+		t->n = 0;
+	else
+		close_up(t, rows);
+}
+
+static void step_times(const struct tfh_result *r, struct times *t, size_t rows)
+{
+	char mean[TFH_TEXT];
+	bool told[TFH_PART_COUNT] = {false};
+
+	*t = (struct times){.name = 13, .bar = 8};
+	t->all_s = tfh_step_s(r);
+	snprintf(t->title, sizeof(t->title), "WHERE A STEP GOES (%s on average)",
+		 tfh_fmt_time(mean, t->all_s));
+	for (int n = 0; n < TFH_PART_COUNT; n++) {
+		int most = -1;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			if (!told[p] && !isnan(r->breakdown[p].share) &&
+			    (most < 0 || r->breakdown[p].share > r->breakdown[most].share))
+				most = p;
+		if (most < 0)
+			break;
+		told[most] = true;
+		add_row(t, tfh_part_words((enum tfh_part)most), r->breakdown[most].s_per_step);
+	}
+	close_up(t, rows);
+}
+
+/* Row i of a table, padded to its width where another one follows. */
+static void print_row(const struct tfh_page *page, const struct times *t, size_t i, bool padded)
+{
+	char time[TFH_TEXT];
+	int bar = 0, column;
+
+	if (i >= t->n) {
+		tfh_print(page->out, "%*s", padded ? COLUMNS : 0, "");
+		return;
+	}
+	bar = (int)lround(t->row[i].seconds / t->all_s * t->bar);
+	tfh_print(page->out, "  %-*s %8s %3d %%%s", t->name, t->row[i].name,
+		  tfh_fmt_time(time, t->row[i].seconds), t->row[i].percent, bar ? "  " : "");
+	for (int k = 0; k < bar; k++)
+		tfh_print(page->out, "%s", page->style.utf8 ? "\u2588" : "#");
+	column = 2 + t->name + 1 + 8 + 1 + 5 + (bar ? 2 + bar : 0);
+	tfh_print(page->out, "%*s", padded && column < COLUMNS ? COLUMNS - column : 0, "");
+}
+
+static void print_one(const struct tfh_page *page, const struct times *t)
+{
+	if (!t->n)
+		return;
+	tfh_heading(page, "%s", t->title);
+	for (size_t i = 0; i < t->n; i++) {
+		print_row(page, t, i, false);
+		tfh_put("\n", page->out);
+	}
+}
+
+void tfh_screen_times(const struct tfh_page *page, size_t rows)
+{
+	struct times run, step;
+
+	run_times(page->r, &run, rows);
+	step_times(page->r, &step, rows);
+	if (!run.n || !step.n || tfh_page_columns(page) < 2 * COLUMNS) {
+		print_one(page, &run);
+		print_one(page, &step);
+		return;
+	}
+	tfh_heading(page, "%-*s%s", COLUMNS, run.title, step.title);
+	for (size_t i = 0; i < run.n || i < step.n; i++) {
+		print_row(page, &run, i, i < step.n);
+		print_row(page, &step, i, false);
+		tfh_put("\n", page->out);
+	}
+}

@@ -1,0 +1,107 @@
+/* The first line of a report: the job, its ranks, steps and run time, how it ended, when it was. */
+#include <string.h>
+#include <time.h>
+
+#include "base/clean.h"
+#include "base/print.h"
+#include "report/text_parts.h"
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static bool is_interpreter(const char *program)
+{
+	const char *base = base_name(program);
+
+	return !strncmp(base, "python", 6) || !strncmp(base, "pypy", 4) || !strcmp(base, "env") ||
+	       !strcmp(base, "sh") || !strcmp(base, "bash");
+}
+
+/* The job's name: its script or module, else its program. Owned by the run. */
+static const char *job_name(const struct tfh_run *run)
+{
+	const char *const *argv;
+	uint32_t argc = tfh_run_command(run, &argv);
+
+	if (!argc)
+		return tfh_run_is_built(run) ? base_name(tfh_run_path(run)) : "(unknown command)";
+	for (uint32_t i = 0; i < argc && is_interpreter(argv[0]); i++) {
+		size_t len = strlen(argv[i]);
+		if (len > 3 && !strcmp(argv[i] + len - 3, ".py"))
+			return base_name(argv[i]);
+		if (i && !strcmp(argv[i], "-m") && i + 1 < argc)
+			return argv[i + 1];
+		if (i && !strcmp(argv[i], "-c"))
+			break;
+	}
+	return base_name(argv[0]);
+}
+
+/* Adds a field after three spaces, or on a new line if it would pass the last column. */
+static void add_field(const struct tfh_page *page, size_t *column, const char *field)
+{
+	size_t len = tfh_columns(field, strlen(field));
+
+	if (*column + 3 + len > tfh_page_columns(page)) {
+		tfh_put("\n   ", page->out);
+		*column = 3;
+	} else {
+		tfh_put("   ", page->out);
+		*column += 3;
+	}
+	tfh_print(page->out, "%s", field);
+	*column += len;
+}
+
+/* "exit 0", "signal 11", "killed"; of another profiler's trace whose it is. */
+static const char *end_words(const struct tfh_result *r, char *out, size_t size)
+{
+	static const char *const source[] = {[TFH_SRC_TFT] = "",
+					     [TFH_SRC_KINETO] = "PyTorch's trace",
+					     [TFH_SRC_XPLANE] = "XProf's trace"};
+
+	out[0] = '\0';
+	if (r->end == TFH_END_EXIT)
+		snprintf(out, size, "exit %d", r->end_code);
+	else if (r->end == TFH_END_SIGNAL)
+		snprintf(out, size, "signal %d", r->end_code);
+	else if (r->end == TFH_END_NONE)
+		snprintf(out, size, "%s", source[tfh_run_source(r->run)]);
+	else
+		snprintf(out, size, "%s", r->end == TFH_END_RUNNING ? "still running" : "killed");
+	return out;
+}
+
+void tfh_text_title(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+	char name[128], field[96], a[TFH_TEXT];
+	time_t start = (time_t)(tfh_run_start_realtime_ns(r->run) / 1000000000);
+	struct tm tm;
+	size_t column;
+
+	tfh_fmt_cut(name, sizeof(name), job_name(r->run), 36);
+	tfh_tinted(page, TFH_BOLD, "%s", name);
+	column = tfh_columns(name, strlen(name));
+	if (r->ranks > 1 || r->hosts > 1) {
+		snprintf(field, sizeof(field), "%u ranks, %u host%s", r->ranks, r->hosts,
+			 r->hosts == 1 ? "" : "s");
+		add_field(page, &column, field);
+	}
+	snprintf(field, sizeof(field), "%s step%s", tfh_fmt_count(a, r->steps.total),
+		 r->steps.total == 1 ? "" : "s");
+	add_field(page, &column, field);
+	add_field(page, &column, tfh_fmt_time(a, (double)tfh_run_wall_ns(r->run) * 1e-9));
+	if (*end_words(r, field, sizeof(field)))
+		add_field(page, &column, field);
+	if (start > 0) {
+		gmtime_r(&start, &tm);
+		strftime(field, sizeof(field), "%Y-%m-%d", &tm);
+		add_field(page, &column, field);
+	}
+	tfh_put("\n", page->out);
+}

@@ -1,0 +1,269 @@
+/* The verdict: class, cause, share and what removing it gains; in full, and as rows of the first screen. */
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/print.h"
+#include "report/text_parts.h"
+
+static enum tfh_tint class_tint(enum tfh_class cls)
+{
+	if (cls == TFH_CLASS_COMPUTE_BOUND || cls == TFH_CLASS_BALANCED)
+		return TFH_GREEN;
+	return cls == TFH_CLASS_UNCLASSIFIED ? TFH_YELLOW : TFH_RED;
+}
+
+/* The part of the time that the cause is one of: what the gain below is about. NAN: the class has no other one. */
+static double part_share(const struct tfh_result *r)
+{
+	const struct tfh_verdict *v = &r->verdict;
+	enum tfh_part part = v->cause == TFH_CAUSE_NONE ? TFH_PART_NONE : tfh_cause_part(v->cause);
+
+	if (part >= TFH_PART_COUNT || v->cls != TFH_CLASS_HOST_BOUND ||
+	    v->share - r->breakdown[part].share < TFH_REPORT_PART_OFF)
+		return NAN;
+	return r->breakdown[part].share;
+}
+
+/* "INPUT-BOUND (high)   input.map   41 % of training time" */
+static void print_headline(const struct tfh_page *page)
+{
+	const struct tfh_verdict *v = &page->r->verdict;
+	const char *name = tfh_class_name(v->cls), *cause = tfh_cause_name(v->cause);
+	char upper[32], share[TFH_TEXT];
+	double part = part_share(page->r);
+	size_t n = 0;
+
+	for (; name[n] && n + 1 < sizeof(upper); n++)
+		upper[n] = (char)toupper((unsigned char)name[n]);
+	upper[n] = '\0';
+	tfh_put("\n", page->out);
+	tfh_tinted(page, class_tint(v->cls), "%s", upper);
+	if (v->cls != TFH_CLASS_UNCLASSIFIED)
+		tfh_print(page->out, " (%s)", tfh_confidence_name(v->confidence));
+	if (cause)
+		tfh_print(page->out, "   %s", cause);
+	if (!isnan(v->share) && v->cls != TFH_CLASS_BALANCED && v->cls != TFH_CLASS_UNCLASSIFIED)
+		tfh_print(page->out, "   %s of training time",
+			  tfh_fmt_share(share, part > 0 ? part : v->share));
+	tfh_put("\n", page->out);
+}
+
+static double class_share(const struct tfh_result *r, enum tfh_class cls)
+{
+	double share = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		share += tfh_part_class(p) == cls ? r->breakdown[p].share : 0;
+	return share;
+}
+
+/* "transfer-bound, 30 % of training time" */
+static void also_line(const struct tfh_result *r, char *out, size_t size)
+{
+	const struct tfh_verdict *v = &r->verdict;
+	char share[TFH_TEXT];
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (uint32_t i = 0; i < v->n_also && n < size; i++)
+		n += (size_t)snprintf(out + n, size - n, "%s%s, %s", i ? "; " : "",
+				      tfh_class_name(v->also[i]),
+				      tfh_fmt_share(share, class_share(r, v->also[i])));
+	if (n && n < size)
+		snprintf(out + n, size - n, " of training time");
+}
+
+/* ---- what it gains ---- */
+
+/* The what-if that removes what the verdict names. */
+static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
+{
+	enum tfh_part blamed = r->verdict.cause == TFH_CAUSE_NONE
+				       ? TFH_PART_NONE
+				       : tfh_cause_part(r->verdict.cause);
+
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		if (blamed != TFH_PART_NONE && tfh_remove_part(r->whatif[i].remove) == blamed)
+			return &r->whatif[i];
+	return NULL;
+}
+
+double tfh_step_s(const struct tfh_result *r)
+{
+	double mean = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		mean += isnan(r->breakdown[p].share) ? 0 : r->breakdown[p].s_per_step;
+	return mean;
+}
+
+double tfh_run_s(const struct tfh_result *r)
+{
+	return r->n_tree && r->end != TFH_END_NONE ? r->tree[0].wall_s : NAN;
+}
+
+/* ", which saves 3.12 s of the run" */
+static const char *saving(const struct tfh_result *r, const struct tfh_whatif *w,
+			  char out[TFH_TEXT + 40])
+{
+	char time[TFH_TEXT];
+	double wall = r->n_tree ? r->tree[0].wall_s : 0;
+
+	out[0] = '\0';
+	if (wall > 0 && w->saved_s >= TFH_REPORT_RUN_SHARE * wall)
+		snprintf(out, TFH_TEXT + 40, ", which saves %s%s of the run",
+			 isnan(w->step_s) ? "at most " : "", tfh_fmt_time(time, w->saved_s));
+	return out;
+}
+
+static void gain_line(const struct tfh_result *r, char *out, size_t size)
+{
+	const struct tfh_whatif *w = whatif_of(r);
+	char step[TFH_TEXT], factor[TFH_TEXT], range[TFH_RANGE], saved[TFH_TEXT + 40];
+
+	out[0] = '\0';
+	if (!w)
+		return;
+	saving(r, w, saved);
+	if (!isnan(w->step_s))
+		snprintf(out, size, "without it %s per step (%s%s%s faster)%s",
+			 tfh_fmt_time(step, w->step_s),
+			 isnan(w->low_s) ? "" : tfh_fmt_times(range, w->low_s, w->high_s),
+			 isnan(w->low_s) ? "" : "; ", tfh_fmt_factor(factor, w->speedup), saved);
+	else if (!isnan(w->ceiling_speedup))
+		snprintf(out, size, "without it at best %s per step (%s)%s",
+			 tfh_fmt_time(step, tfh_least_step(r, w)),
+			 tfh_fmt_factor(factor, w->ceiling_speedup), saved);
+}
+
+void tfh_text_verdict(const struct tfh_page *page)
+{
+	const struct tfh_wording *w = page->words;
+	char gain[192], also[160], share[TFH_TEXT];
+
+	print_headline(page);
+	if (w->text && *w->text)
+		tfh_wrap(page, "  ", "    ", w->text);
+	for (uint32_t i = 0; i < w->n_evidence; i++)
+		tfh_wrap(page, "  ", "    ", w->evidence[i]);
+	if (part_share(page->r) > 0)
+		tfh_print(page->out, "  host in all: %s of training time\n",
+			  tfh_fmt_share(share, page->r->verdict.share));
+	also_line(page->r, also, sizeof(also));
+	if (*also)
+		tfh_wrap(page, "  also ", "    ", also);
+	gain_line(page->r, gain, sizeof(gain));
+	if (*gain)
+		tfh_wrap(page, "  ", "    ", gain);
+	if (w->missing)
+		tfh_wrap(page, "  missing: ", "    ", w->missing);
+	if (w->missing_do)
+		tfh_wrap(page, "  to get a verdict: ", "    ", w->missing_do);
+	for (uint32_t i = 0; i < w->n_remark; i++)
+		tfh_wrap(page, "  note: ", "    ", w->remark[i]);
+}
+
+/* ---- on the first screen ---- */
+
+/* "20.9 -> 2.88 ms", "1.46 s -> 381 ms" */
+static const char *change(char out[TFH_RANGE], double from, double to, bool point)
+{
+	char a[TFH_TEXT], b[TFH_TEXT];
+	const char *a_unit = strchr(tfh_fmt_time(a, from), ' ');
+	const char *b_unit = strchr(tfh_fmt_time(b, to), ' ');
+	bool same = a_unit && b_unit && !strcmp(a_unit, b_unit);
+
+	snprintf(out, TFH_RANGE, "%.*s -> %s%s", same ? (int)(a_unit - a) : (int)strlen(a), a,
+		 point ? "" : "at best ", b);
+	return out;
+}
+
+/* "step 20.9 -> 2.88 ms (2.77 to 3.14 ms), 7.24x; run 5.17 -> 4.09 s" */
+static void gain_row(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+	const struct tfh_whatif *w = whatif_of(r);
+	char line[320], both[TFH_RANGE], factor[TFH_TEXT], range[TFH_RANGE];
+	double wall = tfh_run_s(r);
+	size_t n;
+
+	if (!w || isnan(w->ceiling_speedup))
+		return;
+	bool point = !isnan(w->step_s);
+	n = (size_t)snprintf(
+		line, sizeof(line), "step %s",
+		change(both, tfh_step_s(r), point ? w->step_s : tfh_least_step(r, w), point));
+	if (point && !isnan(w->low_s))
+		n += (size_t)snprintf(line + n, sizeof(line) - n, " (%s)",
+				      tfh_fmt_times(range, w->low_s, w->high_s));
+	n += (size_t)snprintf(line + n, sizeof(line) - n, ", %s",
+			      tfh_fmt_factor(factor, point ? w->speedup : w->ceiling_speedup));
+	if (wall > 0 && w->saved_s >= TFH_REPORT_RUN_SHARE * wall)
+		snprintf(line + n, sizeof(line) - n, "; run %s",
+			 change(both, wall, wall - w->saved_s, point));
+	tfh_row(page, "gain", line);
+}
+
+/* Where nothing but computing takes long, that is all there is to gain. */
+static void little_to_gain(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+	double share = r->breakdown[TFH_PART_COMPUTE].share;
+	char line[160], factor[TFH_TEXT];
+
+	if (!(share > 0))
+		return;
+	snprintf(line, sizeof(line), "at most %s without changing what %s computes",
+		 tfh_fmt_factor(factor, 1 / share), r->found.cpu_only ? "the step" : "the device");
+	tfh_row(page, "gain", line);
+}
+
+/* Lines of evidence of one kind, with its label. */
+static void evidence_rows(const struct tfh_page *page, enum tfh_tells tells, const char *label)
+{
+	const struct tfh_wording *w = page->words;
+
+	for (uint32_t i = 0; i < w->n_evidence; i++)
+		if (w->tells[i] == tells)
+			tfh_row(page, label, w->evidence[i]);
+}
+
+static void blame_rows(const struct tfh_page *page)
+{
+	static const struct {
+		enum tfh_tells tells;
+		const char *label;
+	} rows[] = {{TFH_TELLS_RANK, "rank"},
+		    {TFH_TELLS_STAGE, "stage"},
+		    {TFH_TELLS_LINE, "line"},
+		    {TFH_TELLS_COPIES, "copies"},
+		    {TFH_TELLS_KERNEL, "kernel"}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		evidence_rows(page, rows[i].tells, rows[i].label);
+	if (page->words->no_line)
+		tfh_row(page, "line", page->words->no_line);
+}
+
+void tfh_screen_verdict(const struct tfh_page *page)
+{
+	const struct tfh_wording *w = page->words;
+	enum tfh_class cls = page->r->verdict.cls;
+	char also[160];
+
+	print_headline(page);
+	blame_rows(page);
+	if (w->missing)
+		tfh_row(page, "missing", w->missing);
+	else if (w->text && *w->text)
+		tfh_row(page, "why", w->text);
+	evidence_rows(page, TFH_TELLS_WHY, w->missing ? "why" : "");
+	also_line(page->r, also, sizeof(also));
+	if (*also)
+		tfh_row(page, "also", also);
+	if (cls == TFH_CLASS_COMPUTE_BOUND || cls == TFH_CLASS_BALANCED)
+		little_to_gain(page);
+	else
+		gain_row(page);
+}

@@ -1,0 +1,113 @@
+/* What else would gain, besides what the verdict names: other parts of the steps, and what the run does
+ * besides its steps. The largest first. */
+#include <math.h>
+
+#include "report/words/remedy.h"
+#include "report/words/words.h"
+
+/* What the run does besides its steps, and what can be done about it. */
+static const struct {
+	enum tfh_branch kind;
+	const char *what, *todo;
+} besides[] = {
+	{TFH_BRANCH_BEFORE, "before the first call",
+	 "imports, building the model, opening data: do less of it, or side by side"},
+	{TFH_BRANCH_STARTUP, "start-up",
+	 "cache what is compiled and loaded; `tfhook report --all` tells how far it was when"},
+	{TFH_BRANCH_EVALUATE, "evaluation", "evaluate less often, or on fewer batches"},
+	{TFH_BRANCH_PREDICT, "prediction", "predict less often, or for fewer batches"},
+	{TFH_BRANCH_FIRST, "first steps, beyond the usual",
+	 "cache what is compiled, and keep shapes the same"},
+	{TFH_BRANCH_CHECKPOINT, "checkpoints",
+	 "save less often, or in a thread while training goes on"},
+	{TFH_BRANCH_BETWEEN, "between loops",
+	 "make pipelines and functions once, before the loops"},
+	{TFH_BRANCH_AFTER, "after the last call",
+	 "see what the job still does then: saving, uploading, clean-up"},
+};
+#define BESIDES (sizeof(besides) / sizeof(besides[0]))
+
+/* A candidate: a what-if, or a row of besides. */
+struct next {
+	const struct tfh_whatif *whatif;
+	size_t row;
+	double saved_s;
+};
+
+static enum tfh_cause largest_cause(const struct tfh_result *r, enum tfh_part part)
+{
+	enum tfh_cause most = TFH_CAUSE_NONE;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		if (tfh_cause_part(c) == part && r->found.cause_s[c] > 0 &&
+		    (most == TFH_CAUSE_NONE || r->found.cause_s[c] > r->found.cause_s[most]))
+			most = c;
+	return most;
+}
+
+/* A part of the steps that blocks enough to be a class, and which no advice is about yet. */
+static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *w)
+{
+	enum tfh_part part = tfh_remove_part(w->remove);
+	enum tfh_cause blamed = r->verdict.cause;
+
+	if (w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE || !(w->saved_s > 0) ||
+	    !(r->breakdown[part].share >= TFH_BLOCKING_SHARE))
+		return false;
+	for (uint32_t i = 0; i < r->verdict.n_also && r->n_input && r->input[0].guilty; i++)
+		if (part == TFH_PART_INPUT && r->verdict.also[i] == TFH_CLASS_INPUT_BOUND)
+			return false;
+	return blamed == TFH_CAUSE_NONE || tfh_cause_part(blamed) != part;
+}
+
+static size_t candidates(const struct tfh_result *r, struct next *next)
+{
+	double wall = r->n_tree ? r->tree[0].wall_s : 0;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		if (worth_removing(r, &r->whatif[i]))
+			next[n++] = (struct next){&r->whatif[i], 0, r->whatif[i].saved_s};
+	/* One that was killed, or another profiler's trace, is not the whole run. */
+	for (size_t i = 0; i < BESIDES && r->end == TFH_END_EXIT && r->steps.count; i++) {
+		double s = tfh_spent(r, besides[i].kind);
+		if (wall > 0 && s >= TFH_REPORT_OTHER_SHARE * wall)
+			next[n++] = (struct next){NULL, i, s};
+	}
+	return n;
+}
+
+static void advise(struct tfh_wording *w, const struct next *next)
+{
+	const struct tfh_result *r = w->r;
+
+	if (next->whatif) {
+		enum tfh_part part = tfh_remove_part(next->whatif->remove);
+		struct tfh_remedy m = tfh_remedy_of(largest_cause(r, part));
+		tfh_advise(w, m.finding,
+			   tfh_phrase(w, "%s of every step",
+				      tfh_phrase_time(w, r->breakdown[part].s_per_step)),
+			   m.todo, next->whatif->remove);
+		return;
+	}
+	tfh_advise_run(w,
+		       tfh_phrase(w, "%s: %s, %.0f %% of the run", besides[next->row].what,
+				  tfh_phrase_time(w, next->saved_s),
+				  100 * next->saved_s / r->tree[0].wall_s),
+		       besides[next->row].todo, next->saved_s);
+}
+
+void tfh_advise_rest(struct tfh_wording *w)
+{
+	struct next next[TFH_REMOVE_COUNT + BESIDES];
+	size_t n = candidates(w->r, next);
+
+	for (size_t left = n; left; left--) {
+		size_t most = 0;
+		for (size_t i = 1; i < n; i++)
+			if (next[i].saved_s > next[most].saved_s)
+				most = i;
+		advise(w, &next[most]);
+		next[most].saved_s = -1;
+	}
+}
