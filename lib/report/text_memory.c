@@ -47,17 +47,20 @@ static void failures(const struct tfh_page *page)
 void tfh_text_memory(const struct tfh_page *page)
 {
 	const struct tfh_heap_sum *h = &page->r->heap;
-	char peak[TFH_TEXT], all[TFH_TEXT], at[TFH_TEXT], end[TFH_TEXT], n[TFH_TEXT];
+	char peak[TFH_TEXT], all[TFH_TEXT + 8] = "", at[TFH_TEXT], end[TFH_TEXT], n[TFH_TEXT],
+					    line[240];
 
 	if (!h->allocations && !h->failed)
 		return;
-	tfh_heading(page, "DEVICE MEMORY");
-	tfh_print(page->out, "  at most %s", tfh_fmt_bytes(peak, (double)h->peak));
 	if (h->capacity)
-		tfh_print(page->out, " of %s", tfh_fmt_bytes(all, (double)h->capacity));
-	tfh_print(page->out, ", %s after the start; %s at the end; %s allocations\n",
-		  tfh_fmt_time(at, (double)h->peak_t * 1e-9), tfh_fmt_bytes(end, (double)h->in_use),
-		  tfh_fmt_count(n, h->allocations));
+		snprintf(all, sizeof(all), " of %s", tfh_fmt_bytes(n, (double)h->capacity));
+	snprintf(line, sizeof(line),
+		 "at most %s%s, %s after the start; %s at the end; %s allocation%s",
+		 tfh_fmt_bytes(peak, (double)h->peak), all,
+		 tfh_fmt_time(at, (double)h->peak_t * 1e-9), tfh_fmt_bytes(end, (double)h->in_use),
+		 tfh_fmt_count(n, h->allocations), h->allocations == 1 ? "" : "s");
+	tfh_heading(page, "DEVICE MEMORY");
+	tfh_wrap(page, "  ", "    ", line);
 	if (h->drawn)
 		course(page);
 	failures(page);

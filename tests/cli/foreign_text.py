@@ -50,8 +50,9 @@ def tfhook(*args, codes=(0,), env=None, evil=True):
 
 def read(path, codes=(0,)):
     """Every way to look at a recording."""
-    tfhook("report", "--color=never", path, codes=codes)
-    for part in ("--all", "--wide", "--kernels", "--transfers", "--input", "--ranks", "--memory", "--where", "--step=1"):
+    tfhook("report", "--color=never", path, codes=codes, evil=False)
+    tfhook("report", "--color=never", "--all", path, codes=codes)
+    for part in ("--wide", "--kernels", "--transfers", "--input", "--ranks", "--memory", "--where", "--step=1"):
         tfhook("report", "--color=never", part, path, codes=codes + (2,), evil=False)
     whole = json.loads(tfhook("report", "--json", path, codes=codes))
     for line in tfhook("report", "--json", "--steps", path, codes=codes, evil=False).splitlines():
