@@ -180,3 +180,12 @@ void tfh_pass_on(const struct tfh_page *page, const char *printed)
 {
 	tfh_put(printed, page->out);
 }
+
+void tfh_field(const struct tfh_page *page, size_t *column, const char *field)
+{
+	size_t len = tfh_columns(field, strlen(field));
+	bool fits = *column + 3 + len <= tfh_page_columns(page);
+
+	tfh_print(page->out, fits ? "   %s" : "\n   %s", field);
+	*column = (fits ? *column : 0) + 3 + len;
+}

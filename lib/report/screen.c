@@ -26,7 +26,11 @@ static const struct form {
 
 static void foot(const struct tfh_page *page)
 {
-	tfh_put("why: tfhook why   all: tfhook report --all\n", page->out);
+	size_t column = strlen("why: tfhook why");
+
+	tfh_put("why: tfhook why", page->out);
+	tfh_field(page, &column, "all: tfhook report --all");
+	tfh_put("\n", page->out);
 }
 
 static void notes(const struct tfh_page *page, size_t most)

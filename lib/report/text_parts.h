@@ -35,6 +35,9 @@ size_t tfh_page_columns(const struct tfh_page *page);
 void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text);
 void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest, const char *text);
 void tfh_wrap_most(const struct tfh_page *page, size_t column, const char *rest, const char *text);
+/* Adds a field after three spaces, or on a new line if it would pass the last column. */
+void tfh_field(const struct tfh_page *page, size_t *column, const char *field);
+
 /* What a function prints on this page, in memory that the caller frees; NULL: there is none. tfh_pass_on() writes it,
  * or a line of it. */
 char *tfh_in_memory(const struct tfh_page *page,

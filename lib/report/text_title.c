@@ -41,22 +41,6 @@ static const char *job_name(const struct tfh_run *run)
 	return base_name(argv[0]);
 }
 
-/* Adds a field after three spaces, or on a new line if it would pass the last column. */
-static void add_field(const struct tfh_page *page, size_t *column, const char *field)
-{
-	size_t len = tfh_columns(field, strlen(field));
-
-	if (*column + 3 + len > tfh_page_columns(page)) {
-		tfh_put("\n   ", page->out);
-		*column = 3;
-	} else {
-		tfh_put("   ", page->out);
-		*column += 3;
-	}
-	tfh_print(page->out, "%s", field);
-	*column += len;
-}
-
 /* "exit 0", "signal 11", "killed"; of another profiler's trace whose it is. */
 static const char *end_words(const struct tfh_result *r, char *out, size_t size)
 {
@@ -90,18 +74,18 @@ void tfh_text_title(const struct tfh_page *page)
 	if (r->ranks > 1 || r->hosts > 1) {
 		snprintf(field, sizeof(field), "%u ranks, %u host%s", r->ranks, r->hosts,
 			 r->hosts == 1 ? "" : "s");
-		add_field(page, &column, field);
+		tfh_field(page, &column, field);
 	}
 	snprintf(field, sizeof(field), "%s step%s", tfh_fmt_count(a, r->steps.total),
 		 r->steps.total == 1 ? "" : "s");
-	add_field(page, &column, field);
-	add_field(page, &column, tfh_fmt_time(a, (double)tfh_run_wall_ns(r->run) * 1e-9));
+	tfh_field(page, &column, field);
+	tfh_field(page, &column, tfh_fmt_time(a, (double)tfh_run_wall_ns(r->run) * 1e-9));
 	if (*end_words(r, field, sizeof(field)))
-		add_field(page, &column, field);
+		tfh_field(page, &column, field);
 	if (start > 0) {
 		gmtime_r(&start, &tm);
 		strftime(field, sizeof(field), "%Y-%m-%d", &tm);
-		add_field(page, &column, field);
+		tfh_field(page, &column, field);
 	}
 	tfh_put("\n", page->out);
 }

@@ -30,22 +30,27 @@ static void print_headline(const struct tfh_page *page)
 {
 	const struct tfh_verdict *v = &page->r->verdict;
 	const char *name = tfh_class_name(v->cls), *cause = tfh_cause_name(v->cause);
-	char upper[32], share[TFH_TEXT];
+	bool judged = v->cls != TFH_CLASS_UNCLASSIFIED;
+	char upper[32], sure[32] = "", share[TFH_TEXT], of[TFH_TEXT + 24];
 	double part = part_share(page->r);
 	size_t n = 0;
 
 	for (; name[n] && n + 1 < sizeof(upper); n++)
 		upper[n] = (char)toupper((unsigned char)name[n]);
 	upper[n] = '\0';
+	if (judged)
+		snprintf(sure, sizeof(sure), " (%s)", tfh_confidence_name(v->confidence));
 	tfh_put("\n", page->out);
 	tfh_tinted(page, class_tint(v->cls), "%s", upper);
-	if (v->cls != TFH_CLASS_UNCLASSIFIED)
-		tfh_print(page->out, " (%s)", tfh_confidence_name(v->confidence));
+	tfh_print(page->out, "%s", sure);
+	n += strlen(sure);
 	if (cause)
-		tfh_print(page->out, "   %s", cause);
-	if (!isnan(v->share) && v->cls != TFH_CLASS_BALANCED && v->cls != TFH_CLASS_UNCLASSIFIED)
-		tfh_print(page->out, "   %s of training time",
-			  tfh_fmt_share(share, part > 0 ? part : v->share));
+		tfh_field(page, &n, cause);
+	if (!isnan(v->share) && v->cls != TFH_CLASS_BALANCED && judged) {
+		snprintf(of, sizeof(of), "%s of training time",
+			 tfh_fmt_share(share, part > 0 ? part : v->share));
+		tfh_field(page, &n, of);
+	}
 	tfh_put("\n", page->out);
 }
 
