@@ -1,5 +1,7 @@
 #include "look/frames.h"
 
+extern inline const uint8_t *tfh_py_straight(void *how, uint64_t from, uint32_t bytes);
+
 /* Frames that the interpreter enters itself by, and what is no frame of Python's code, are passed over; so many at
  * most, should they form a ring. */
 #define STEPS_MOST 20000u

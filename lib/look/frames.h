@@ -46,8 +46,8 @@ struct tfh_py {
 /* `bytes` bytes of memory from the address `from` on, to be read here; NULL: not to be had. `how` is the view's own. */
 typedef const uint8_t *(*tfh_py_view)(void *how, uint64_t from, uint32_t bytes);
 
-/* Straight; `how` is not used. */
-static inline const uint8_t *tfh_py_straight(void *how, uint64_t from, uint32_t bytes)
+/* Straight; `how` is not used. One function in all files, which tell by its address how they read: frames.c has it. */
+inline const uint8_t *tfh_py_straight(void *how, uint64_t from, uint32_t bytes)
 {
 	(void)how;
 	(void)bytes;
@@ -97,6 +97,10 @@ struct tfh_py_code {
 /* What a code object says; it stays readable as long as the view's memory. False: it is none. */
 bool tfh_py_code(const struct tfh_py *py, uint64_t code, tfh_py_view view, void *how,
 		 struct tfh_py_code *out);
+
+/* Tells apart what a frame's code object says of its instruction (texts, first line, table of lines), and what was `before` it; of
+ * straight memory only, where the frame is. 0: it has to be read (tfh_py_code). A fifth of what reading takes. */
+uint64_t tfh_py_mark(const struct tfh_py *py, const struct tfh_py_frame *frame, uint64_t before);
 
 /* The line of an instruction, 0: none. */
 int32_t tfh_py_line_at(const struct tfh_py *py, const struct tfh_py_code *code, int32_t at);

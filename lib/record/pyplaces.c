@@ -13,6 +13,7 @@
 #define CODE_SLOTS 8192u
 #define FRAMES 24576u
 #define FRAME_SLOTS 32768u
+#define KNOWN 16384u
 #define TEXT_BYTES (2u << 20)
 #define CODE_ROWS 256u
 #define FRAME_ROWS 4096u
@@ -36,6 +37,7 @@ struct frame {
 /* In a mapping of its own; pages come with use. */
 struct places {
 	uint64_t code_slot[CODE_SLOTS], frame_slot[FRAME_SLOTS]; /* atomic; 0: free */
+	uint64_t known[KNOWN]; /* atomic; marks, newer ones in the place of older ones */
 	struct code code[CODES];
 	struct frame frame[FRAMES];
 	char text[TEXT_BYTES];
@@ -177,6 +179,19 @@ uint32_t tfh_place_frame(uint32_t caller, uint32_t code, uint32_t line)
 	f->line = line;
 	__atomic_store_n(&f->ready, 1, __ATOMIC_RELEASE);
 	return enter(table->frame_slot, FRAME_SLOTS, key, number);
+}
+
+uint32_t tfh_place_known(uint64_t mark)
+{
+	uint64_t has = __atomic_load_n(&table->known[mark % KNOWN], __ATOMIC_RELAXED);
+
+	return (has ^ mark) <= NUMBER_MASK ? (uint32_t)(has & NUMBER_MASK) : 0;
+}
+
+void tfh_place_keep(uint64_t mark, uint32_t place)
+{
+	__atomic_store_n(&table->known[mark % KNOWN], (mark & ~NUMBER_MASK) | place,
+			 __ATOMIC_RELAXED);
 }
 
 uint32_t tfh_places_unplaced(void)

@@ -58,6 +58,11 @@ uint32_t tfh_place_code_new(uint64_t key, const struct tfh_place_texts *texts);
 /* The place of a frame; `caller` 0: the outermost frame. Returns 0 if the table is full. */
 uint32_t tfh_place_frame(uint32_t caller, uint32_t code, uint32_t line);
 
+/* The place that was kept under this mark (a hash of the calling place and of all that the frame tells), 0: none. So that a frame that
+ * was met before costs one probe. */
+uint32_t tfh_place_known(uint64_t mark);
+void tfh_place_keep(uint64_t mark, uint32_t place);
+
 /* ---- for stacks.c and looks.c, called on the flusher ---- */
 
 /* Another thread's place, 0: unknown, or looks have used their part of the tables. */

@@ -17,20 +17,38 @@ static uint32_t __attribute__((noinline)) new_number(const struct tfh_py_code *c
 			   });
 }
 
+static uint32_t read_place(const struct tfh_py *py, tfh_py_view view, void *how,
+			   const struct tfh_py_frame *frame, uint32_t caller, bool *none)
+{
+	struct tfh_py_code code;
+	uint32_t number;
+
+	*none = !tfh_py_code(py, frame->code, view, how, &code);
+	if (*none)
+		return 0;
+	number = tfh_place_code(code.key);
+	return tfh_place_frame(caller, number ? number : new_number(&code),
+			       (uint32_t)tfh_py_line_at(py, &code, frame->at));
+}
+
 uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
 			 const struct tfh_py_frame *frame, uint32_t n)
 {
 	uint32_t place = 0;
 
 	while (n--) {
-		struct tfh_py_code code;
-		uint32_t number;
+		uint64_t mark = view == tfh_py_straight ? tfh_py_mark(py, &frame[n], place) : 0;
+		uint32_t known = mark ? tfh_place_known(mark) : 0;
+		bool none = false;
 
-		if (!tfh_py_code(py, frame[n].code, view, how, &code))
-			continue;
-		number = tfh_place_code(code.key);
-		place = tfh_place_frame(place, number ? number : new_number(&code),
-					(uint32_t)tfh_py_line_at(py, &code, frame[n].at));
+		if (!known) {
+			known = read_place(py, view, how, &frame[n], place, &none);
+			if (none)
+				continue;
+			if (mark && known)
+				tfh_place_keep(mark, known);
+		}
+		place = known;
 		if (!place)
 			break; /* the table is full: a part would be taken for the whole */
 	}

@@ -1,7 +1,7 @@
 /*
  * The calling thread's stack as a place (record/pyplaces.h).
  *
- * Read straight, at 1 to 2 us, while nothing can take the memory of its frames away: the thread holds the GIL, or is the
+ * Read straight, at about 1 us, while nothing can take the memory of its frames away: the thread holds the GIL, or is the
  * main one, which is the one that takes the interpreter down, and is not in a signal handler, which may have come while
  * the interpreter was entering or leaving a frame. Else from copies made by the kernel, at some 15 us: threads that gave
  * the GIL away may lose their state at any moment when the process ends.
