@@ -57,6 +57,7 @@ struct tfh_start_looks {
 	bool lines, done;
 	int64_t next_ns, choose_ns;
 	uint64_t mean_ns, cost_ns, spent_ns, random;
+	uint64_t late_ns; /* this look: a busy job holds it up, and an idle one does not */
 	struct start_process process[PROCESSES];
 	uint32_t n_process;
 	uint32_t n;
@@ -283,6 +284,7 @@ static uint32_t place_of(struct tfh_start_looks *s, struct start_process *p)
 static void look_at(struct tfh_start_looks *s, struct start_process *p, uint32_t of)
 {
 	int64_t since = now_ns() - (int64_t)(p->start * TICK_NS);
+	uint64_t weight = (s->mean_ns + s->late_ns) * of / 1000;
 	struct tfh_waiting seen, after;
 	uint32_t place;
 	int err = tfh_waiting_look(p->fd, p->pid, (uint32_t)p->pid, &seen);
@@ -301,7 +303,7 @@ static void look_at(struct tfh_start_looks *s, struct start_process *p, uint32_t
 		.us = since > 0 ? (uint64_t)since / 1000 : 0,
 		.process = (uint32_t)(p - s->process),
 		.place = place,
-		.weight_us = (uint32_t)(s->mean_ns * of / 1000),
+		.weight_us = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX,
 		.state = seen.state,
 	};
 }
@@ -419,6 +421,7 @@ void tfh_start_looks_take(struct tfh_start_looks *s)
 
 	if (!s || s->done || now < s->next_ns)
 		return;
+	s->late_ns = (uint64_t)(now - s->next_ns);
 	choose_if_time(s, now);
 	if (s->done)
 		return;

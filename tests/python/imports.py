@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What a job does before its first recorded call is seen by `tfhook run` from outside: the report names the lines of Python, with
 the module that one imports, in about the shares that the job counts itself; through a shell that starts it, too. A program
-without Python has what it waited for; a process that may not be read has a note that says so; nothing is left behind where
-nothing is recorded, and a damaged start.json is no harm."""
+without Python has what it waited for; other users' processes may be hidden (hidepid); a process that may not be read has a note
+that says so; nothing is left behind where nothing is recorded, and a damaged start.json is no harm."""
 import json
 import os
 import subprocess
@@ -17,7 +17,7 @@ if os.environ.get("TFH_SAN"):
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 tfhook, job = f"{build}/bin/tfhook", f"{here}/jobs/imports.py"
 SECONDS = 1
-OFF, ENOUGH = 0.25, 20  # of a share, wide: a busy machine's clock is no evidence; looks
+OFF, ENOUGH = 0.3, 20  # of a share, wide: a busy machine's clock is no evidence; looks
 failures = 0
 package = f"{tmp}/lib/python3/site-packages/heavy"
 os.makedirs(package)
@@ -86,6 +86,10 @@ HIDDEN = "import ctypes, runpy, sys; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); sys
 out, told, text = run("hidden", python, "-c", HIDDEN, job, tmp, "0.4", before=NO_TRACE)
 check(told["start"][0]["why"] and "no lines of Python were seen: " in text, "hidden", told["start"], text[:900])
 print("hidden:", told["start"][0]["why"])
+
+UNSEEN = ["unshare", "-m", "-p", "-f", "--mount-proc", "sh", "-c", 'mount -o remount,hidepid=2 /proc && exec "$@"', "sh", *NO_TRACE]
+if NO_TRACE and not subprocess.run([*UNSEEN, "true"], stderr=subprocess.DEVNULL).returncode:
+    right("hidepid", *run("hidepid", python, job, tmp, str(SECONDS), before=UNSEEN))
 
 run("nothing", python, "-c", "import time; time.sleep(0.3)")
 check(not os.path.exists(f"{tmp}/nothing"), "nothing was recorded, and", os.listdir(tmp))
