@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/proc.h"
 #include "base/vocabulary.h"
 
 enum {
@@ -41,12 +42,26 @@ static bool applies(const struct tfh_priced *row, const char *value)
 	return false;
 }
 
+/* Under intel_pstate and amd-pstate a governor is only a hint to the processor, which raises its clock by itself. */
+static const char *governor(char value[32])
+{
+#define CPUFREQ "/sys/devices/system/cpu/cpu0/cpufreq/"
+	tfh_read_small(CPUFREQ "scaling_driver", value, 32);
+	if (!strncmp(value, "intel_pstate", 12) || !strncmp(value, "amd-pstate", 10))
+		return NULL;
+	tfh_read_small(CPUFREQ "scaling_governor", value, 32);
+	value[strcspn(value, "\n")] = '\0';
+	return *value ? value : NULL;
+}
+
 uint64_t tfh_priced_here(void)
 {
 	uint64_t found = 0;
+	char text[32];
 
 	for (uint32_t i = 0; i < ROWS; i++) {
-		const char *value = getenv(tfh_priced[i].variable);
+		bool machine = !strcmp(tfh_priced[i].variable, "cpu.governor");
+		const char *value = machine ? governor(text) : getenv(tfh_priced[i].variable);
 		if (value && applies(&tfh_priced[i], value))
 			found |= 1ull << i;
 	}
