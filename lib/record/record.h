@@ -99,6 +99,7 @@ struct tfh_self {
 	uint64_t head;	     /* private copy of ring->head */
 	uint64_t tail_cache; /* last seen ring->tail */
 	uint64_t last_end;   /* t_end of the last hooked call, for CPUTIME after a gap */
+	uint64_t placed;     /* the same when a short call last got Python's frames (stacks.c) */
 	uint32_t mask;
 	uint32_t generation;		 /* of the journal this ring belongs to (fork) */
 	uint32_t depth;			 /* hooked calls open on this thread */

@@ -26,6 +26,10 @@
 #define CHUNK_STACKS 256u
 /* libunwind takes 11 KiB of a stack when it meets a function for the first time, libgcc 8. */
 #define STACK_NEED_PAGES 5
+/* Many calls that are not slow add up. Of those that take so long, one every few milliseconds gets Python's frames: at most
+ * 4 us in 5 ms. */
+#define SHORT_NS 20000u
+#define SHORT_APART_NS 5000000u
 
 struct stack {
 	uint64_t hash;	/* atomic; 0: free */
@@ -48,11 +52,13 @@ uint64_t tfh_stack_ticks = TFH_NEVER;
 static const struct tfh_stack_source *source;
 static struct stacks *table;
 static struct tfh_stack_rule rule;
-static uint64_t slow_ticks; /* of rule.least_ns */
-static uint32_t used;	    /* atomic: places claimed */
-static uint32_t unplaced;   /* atomic: backtraces that found no place */
-static uint32_t made;	    /* atomic: places filled */
-static uint32_t put;	    /* filled ones that the segment has */
+static uint64_t slow_ticks;  /* of rule.least_ns */
+static uint64_t short_ticks; /* of SHORT_NS, unless slow calls are shorter */
+static uint64_t short_apart; /* of SHORT_APART_NS */
+static uint32_t used;	     /* atomic: places claimed */
+static uint32_t unplaced;    /* atomic: backtraces that found no place */
+static uint32_t made;	     /* atomic: places filled */
+static uint32_t put;	     /* filled ones that the segment has */
 static pid_t owner;
 static const char *by; /* NULL: nothing walks the stacks, they are only Python's */
 static bool said;
@@ -145,13 +151,26 @@ static uint32_t walked(struct tfh_self *self, uint32_t place)
 	return n > 0 || place ? number_of(frame, n > 0 ? (uint32_t)n : 0, place) : 0;
 }
 
+/* Of a call that has just ended. */
+static uint32_t sampled(struct tfh_self *self)
+{
+	uint32_t place;
+
+	if (self->last_end - self->placed < short_apart)
+		return 0;
+	self->placed = self->last_end;
+	place = tfh_place_here(self);
+	return place ? number_of(NULL, 0, place) : 0;
+}
+
 uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks)
 {
 	uint32_t place;
 
-	/* A call inside our own code, or an unwinder that comes back here. */
-	if (!wanted(fn, ticks) || self->guard)
+	if (self->guard) /* a call inside our own code, or an unwinder that comes back here */
 		return 0;
+	if (!wanted(fn, ticks))
+		return ticks >= short_ticks ? sampled(self) : 0;
 	place = tfh_place_here(self);
 	if (!by)
 		return place ? number_of(NULL, 0, place) : 0;
@@ -200,8 +219,11 @@ void tfh_stacks_open(void)
 	__atomic_store_n(&table, map, __ATOMIC_RELEASE);
 	tfh_places_open();
 	slow_ticks = (uint64_t)((double)rule.least_ns * (double)tfh_tick_hz() / 1e9);
+	short_ticks = (uint64_t)((double)SHORT_NS * (double)tfh_tick_hz() / 1e9);
+	short_ticks = short_ticks < slow_ticks ? short_ticks : slow_ticks;
+	short_apart = (uint64_t)((double)SHORT_APART_NS * (double)tfh_tick_hz() / 1e9);
 	/* release: who sees the limit sees the table */
-	__atomic_store_n(&tfh_stack_ticks, rule.copies ? 0 : slow_ticks, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_stack_ticks, rule.copies ? 0 : short_ticks, __ATOMIC_RELEASE);
 }
 
 static uint32_t rows_of(const struct stack *s, uint32_t id, struct tft_btrc_row *row)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The report names lines of Python: of copies, by the innermost line of the program's own and the library's function that it
-called; of pauses, where they end; the JSON has the whole stacks, as its schema says. Without them (TFHOOK_PYTHON=0), or
+called; of pauses, where they end; of calls that are short but many, too; the JSON has the whole stacks, as its schema says. Without them (TFHOOK_PYTHON=0), or
 where the interpreter may not be read, the rest of the report is the same. The doctor says what will be seen."""
 import json
 import os
@@ -62,6 +62,13 @@ for version, python in dict.fromkeys([found[0], found[-1]]):
     pause = [p for p in js["places"] if p["of"] == "pause"]
     check(pause and pause[0]["where"] == UP, js["places"])
     print(version, where)
+directory, job = f"{tmp}/allocates", f"{here}/jobs/allocates.py"
+subprocess.run([tfhook, "run", "-q", "-o", directory, "--", sys.executable, job, f"{src}/tests/jobs"], check=True,
+               env={**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "SIM_ALLOC_COST": "200us"})
+js = json.loads(subprocess.run([tfhook, "report", "--json", directory], stdout=subprocess.PIPE, text=True).stdout)
+with open(job) as f:
+    line = next(i for i, text in enumerate(f, 1) if text.rstrip().endswith("# allocate"))
+check(any(p["of"] == "allocation" and p["where"] in (f"allocates.py:{line} scratch", f"allocates.py:{line + 1} scratch") for p in js["places"]), js["places"])
 off, _ = report("off", sys.executable, TFHOOK_PYTHON="0")
 check(all("train.py" not in (t["where"] or "") and t["python"] == [] for t in off["transfers"]), off["transfers"])
 check(not [p for p in off["places"] if p["of"] == "pause"], off["places"])
