@@ -122,6 +122,7 @@ int tfh_install_find(const char *part, char path[4096]);
 /* ---- commands ---- */
 int tfh_cmd_run(const struct tfh_command_line *args);
 int tfh_cmd_report(const struct tfh_command_line *args);
+int tfh_cmd_why(const struct tfh_command_line *args);
 int tfh_cmd_info(const struct tfh_command_line *args);
 int tfh_cmd_import(const struct tfh_command_line *args);
 int tfh_cmd_verify(const struct tfh_command_line *args);

@@ -91,6 +91,27 @@ static const struct tfh_command cmd_report = {
 		},
 };
 
+static const struct tfh_command cmd_why = {
+	.name = "why",
+	.operand_text = "[STEP|TOPIC] [PATH...]",
+	.summary = "what a step waited for, as a chain with times; how a figure came about",
+	.details =
+		"STEP is a step's number, as in `tfhook report --steps`; without it the step is a median "
+		"one. Every moment of it is charged to what caused its end: computing, a call of the "
+		"program, a pause, a copy. TOPIC is gain, verdict, tier, or a cause such as "
+		"input.map: what that figure of the report was made of. PATH is as in `tfhook "
+		"report`.\n\n"
+		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 no such step.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_why,
+	.flags =
+		{
+			{.name = "all", .help = "print every link by itself, however short"},
+			COLOR,
+		},
+};
+
 static const struct tfh_command cmd_info = {
 	.name = "info",
 	.operand_text = "[PATH...]",
@@ -275,7 +296,7 @@ static const struct tfh_command cmd_version = {
 };
 
 const struct tfh_command *const tfh_commands[] = {
-	&cmd_run,	  &cmd_report, &cmd_ctl,     &cmd_info, &cmd_import,
-	&cmd_verify,	  &cmd_repair, &cmd_doctor,  &cmd_demo, &cmd_env,
-	&cmd_completions, &cmd_help,   &cmd_version, NULL,
+	&cmd_run,    &cmd_report,      &cmd_why,    &cmd_ctl,	  &cmd_info,
+	&cmd_import, &cmd_verify,      &cmd_repair, &cmd_doctor,  &cmd_demo,
+	&cmd_env,    &cmd_completions, &cmd_help,   &cmd_version, NULL,
 };

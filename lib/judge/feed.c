@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "judge/verdict/verdict.h"
+#include "judge/chain.h"
 #include "judge/feed.h"
 #include "model/symbols/backtraces.h"
 
@@ -221,6 +222,12 @@ static int digests_of(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_ar
 
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
 {
+	return tfh_analyze_step(run, NULL, out, err);
+}
+
+int tfh_analyze_step(struct tfh_run *run, struct tfh_chain *chain, struct tfh_result **out,
+		     struct tfh_err *err)
+{
 	struct source s = {.run = run, .joined = UINT32_MAX};
 	struct tfh_feed feed = {.arg = &s,
 				.rewind = rewind_run,
@@ -242,7 +249,8 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 				.gpu = gpu_of,
 				.wall_ns = tfh_run_wall_ns(run),
 				.end_ns = tfh_run_end_ns(run),
-				.imported = tfh_run_source(run) != TFH_SRC_TFT};
+				.imported = tfh_run_source(run) != TFH_SRC_TFT,
+				.chain = chain};
 	int rc;
 
 	s.feed = &feed;
@@ -251,6 +259,10 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 	feed.n_holes = tfh_run_holes(run, &feed.holes);
 	feed.n_stretches = tfh_run_stretches(run, &feed.stretches);
 	rc = tfh_analyze_feed(&feed, out, err);
+	if (!rc && chain && (rc = tfh_chain_finish(chain, &feed, err))) {
+		tfh_result_free(*out);
+		*out = NULL;
+	}
 	tfh_merge_close(s.merge);
 	tfh_ops_close(s.join);
 	tfh_ops_close(s.ops);

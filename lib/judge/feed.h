@@ -11,6 +11,8 @@
 #include "model/start.h"
 #include "model/symbols/pylines.h"
 
+struct tfh_chain;
+
 struct tfh_feed {
 	void *arg;
 	/* Starts a pass over the events of one process. 0 or -errno. */
@@ -58,6 +60,7 @@ struct tfh_feed {
 	uint32_t n_holes;
 	int64_t wall_ns, end_ns; /* like tfh_run_wall_ns and tfh_run_end_ns */
 	bool imported;		 /* another profiler's trace */
+	struct tfh_chain *chain; /* to be filled for one step (chain.h), NULL: none is asked for */
 };
 
 /* The next event, stored in `room` if the feed has no storage for it; NULL at the end. */

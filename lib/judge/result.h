@@ -457,6 +457,10 @@ struct tfh_result {
 
 /* Judges a run. 0, or -ENODATA with `err` saying what is missing (exit code 5), or -errno. */
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err);
+/* The same, and what one step waited for (judge/chain.h). */
+struct tfh_chain;
+int tfh_analyze_step(struct tfh_run *run, struct tfh_chain *chain, struct tfh_result **out,
+		     struct tfh_err *err);
 void tfh_result_free(struct tfh_result *r);
 
 #endif

@@ -55,6 +55,18 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words);
 const struct tfh_step *tfh_report_step(const struct tfh_result *r, uint64_t index);
 void tfh_report_step_text(FILE *out, const struct tfh_result *r, const struct tfh_step *step);
 
+/* A step of the verdict's class that takes as long as the median, NULL: there is none. */
+const struct tfh_step *tfh_report_median_step(const struct tfh_result *r);
+/* What a step waited for, as a chain with times; style->every: without putting short links together. 0 or -ENOMEM. */
+struct tfh_chain;
+int tfh_report_chain(FILE *out, const struct tfh_result *r, const struct tfh_step *step,
+		     const struct tfh_chain *chain, const struct tfh_style *style);
+
+/* Whether tfh_report_why() knows a topic: gain, verdict, tier, a cause; how that figure came about. */
+bool tfh_report_topic(const char *name);
+void tfh_report_why(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
+		    const char *topic);
+
 /* One line per step. */
 void tfh_report_steps_text(FILE *out, const struct tfh_result *r);
 void tfh_report_steps_csv(FILE *out, const struct tfh_result *r);

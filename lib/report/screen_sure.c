@@ -86,12 +86,12 @@ void tfh_screen_sure(const struct tfh_page *page)
 	char share[TFH_TEXT];
 
 	say_steps(&s, page->r);
+	if (q->crowded)
+		say(&s, "other work on this machine distorts the times");
 	say_times(&s, page->r);
 	say_records(&s, page->r);
 	if (!isnan(q->unattributed_share) && page->r->steps.count)
 		say(&s, "%s of a step unattributed", tfh_fmt_share(share, q->unattributed_share));
-	if (q->crowded)
-		say(&s, "other work on this machine distorts the times");
 	if (!isnan(q->overhead_share))
 		say(&s, "recording cost %s", tfh_fmt_share(share, q->overhead_share));
 	tfh_put("\n", page->out);

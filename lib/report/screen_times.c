@@ -75,13 +75,16 @@ static void close_up(struct times *t, size_t rows)
 static void run_times(const struct tfh_result *r, struct times *t, size_t rows)
 {
 	double seconds[TFH_BRANCH_COUNT] = {0};
-	char all[TFH_TEXT];
+	char all[TFH_TEXT], of[24] = "";
 
 	*t = (struct times){.name = 15, .bar = 6};
 	if (!r->n_tree || !(r->tree[0].wall_s > 0))
 		return;
 	t->all_s = r->tree[0].wall_s;
-	snprintf(t->title, sizeof(t->title), "WHERE THE RUN WENT (%s)",
+	int32_t rank = tfh_report_rank(r, r->process);
+	if (rank >= 0)
+		snprintf(of, sizeof(of), "rank %d: ", rank);
+	snprintf(t->title, sizeof(t->title), "WHERE THE RUN WENT (%s%s)", of,
 		 tfh_fmt_time(all, t->all_s));
 	for (uint32_t i = 1; i < r->n_tree; i++)
 		if (i + 1 == r->n_tree || r->tree[i + 1].parent != i)

@@ -29,6 +29,23 @@ const struct tfh_step *tfh_report_step(const struct tfh_result *r, uint64_t inde
 	return NULL;
 }
 
+const struct tfh_step *tfh_report_median_step(const struct tfh_result *r)
+{
+	const struct tfh_step *best = NULL;
+
+	TFH_EACH (i, r->n_step) {
+		const struct tfh_step *s = &r->step[i];
+		bool alike = s->cls == (int8_t)r->verdict.cls;
+		bool was = best && best->cls == (int8_t)r->verdict.cls;
+		if (s->segment != (int8_t)TFH_SEGMENT_TRAIN || (was && !alike))
+			continue;
+		if (!best || alike != was ||
+		    fabs(s->dur_s - r->steps.median_s) < fabs(best->dur_s - r->steps.median_s))
+			best = s;
+	}
+	return best;
+}
+
 static const char *word(const char *name)
 {
 	return name ? name : "-";

@@ -105,7 +105,9 @@ double tfh_step_s(const struct tfh_result *r)
 
 double tfh_run_s(const struct tfh_result *r)
 {
-	return r->n_tree && r->end != TFH_END_NONE ? r->tree[0].wall_s : NAN;
+	double wall = (double)tfh_run_wall_ns(r->run) * 1e-9;
+
+	return wall > 0 && r->end != TFH_END_NONE ? wall : NAN;
 }
 
 /* ", which saves 3.12 s of the run" */

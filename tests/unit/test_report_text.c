@@ -258,6 +258,101 @@ static void short_verdict(void **state)
 	free(text);
 }
 
+static void print_screen(FILE *out, const struct tfh_result *r)
+{
+	struct tfh_wording words = fixture_words(r);
+	struct tfh_style style = {0};
+
+	tfh_report_screen(out, &words, &style);
+}
+
+/* All there may be to say at once, in sentences that no screen has room for. */
+static void print_crowded(FILE *out, const struct tfh_result *r)
+{
+	static const char longer[] =
+		"a sentence that goes on and on, about a_function_whose_name_alone_is_longer_than_a_line_of_"
+		"eighty_columns_could_ever_be_without_a_blank and what it does, how often, and why, and so on";
+	struct tfh_wording words = fixture_words(r);
+	struct tfh_style style = {0};
+
+	words.text = longer;
+	for (uint32_t i = 0; i < TFH_REPORT_EVIDENCE; i++) {
+		words.evidence[i] = longer;
+		words.tells[i] = i < 2 ? TFH_TELLS_WHY : TFH_TELLS_LINE;
+	}
+	words.n_evidence = TFH_REPORT_EVIDENCE;
+	for (uint32_t i = 0; i < TFH_REPORT_ADVICE; i++)
+		words.advice[i] = (struct tfh_advice){longer, longer, longer, 2, 20, true};
+	words.n_advice = TFH_REPORT_ADVICE;
+	for (uint32_t i = 0; i < TFH_REPORT_REMARKS; i++)
+		words.remark[i] = longer;
+	words.n_remark = TFH_REPORT_REMARKS;
+	tfh_report_screen(out, &words, &style);
+}
+
+static void one_screen(const char *text)
+{
+	size_t lines = 0;
+
+	for (const char *p = text; (p = strchr(p, '\n')); p++)
+		lines++;
+	if (lines > TFH_SCREEN_LINES)
+		fail_msg("%zu lines:\n%s", lines, text);
+	lines_fit(text);
+}
+
+/* The first screen is one, whatever there is to say: its head, the tables and what it rests on are always on it. */
+static void screen_is_one(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	struct tfh_rank rank[2] = {{.rank = 3, .process = 0, .host = "a"},
+				   {.rank = 4, .process = 1, .host = "a", .silent_s = 1.5}};
+	char *text = fixture_print(print_screen, &r);
+
+	one_screen(text);
+	assert_non_null(strstr(text, "\nINPUT-BOUND (high)   input.map   41 % of training time\n"));
+	assert_non_null(strstr(text, "  gain     step 174 -> 102 ms (95.0 to 110 ms), 1.70x"));
+	assert_non_null(strstr(text, "WHERE A STEP GOES (174 ms on average)\n"
+				     "  compute        79.0 ms  45 %  ####\n"));
+	assert_non_null(
+		strstr(text, "\nSURE   2,098 of 2,130 steps agree, 98 % of training time; "));
+	free(text);
+	text = fixture_print(print_crowded, &r);
+	one_screen(text);
+	assert_non_null(strstr(text, " ..\n"));
+	free(text);
+	r.rank = rank;
+	r.n_rank = 2;
+	r.end = TFH_END_SIGNAL;
+	r.end_code = 11;
+	fixture_in_flight = 1;
+	text = fixture_print(print_crowded, &r);
+	one_screen(text);
+	assert_non_null(
+		strstr(text, "ENDED BY SIGNAL 11 (Segmentation fault)\n  rank     rank 4 stopped"));
+	assert_non_null(strstr(text, "\nINPUT-BOUND (high)"));
+	assert_non_null(strstr(text, "\nSURE   2,098 of 2,130"));
+	fixture_in_flight = 0;
+	free(text);
+}
+
+/* Where nothing blocks, that is the verdict, and what there is to gain is little. */
+static void balanced_screen(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+
+	r.verdict.cls = TFH_CLASS_BALANCED;
+	r.verdict.cause = TFH_CAUSE_NONE;
+	char *text = fixture_print(print_screen, &r);
+	one_screen(text);
+	assert_non_null(strstr(text, "\nBALANCED (high)\n"));
+	assert_non_null(strstr(
+		text, "  gain     at most 2.20x without changing what the device computes\n"));
+	free(text);
+}
+
 /* A result with nothing in it prints without a crash and without tables. */
 static void empty_result(void **state)
 {
@@ -285,6 +380,7 @@ int main(void)
 		cmocka_unit_test(ranks_have_lines),    cmocka_unit_test(silent_rank_is_named),
 		cmocka_unit_test(in_flight_is_shown),  cmocka_unit_test(no_verdict),
 		cmocka_unit_test(short_verdict),       cmocka_unit_test(empty_result),
+		cmocka_unit_test(screen_is_one),       cmocka_unit_test(balanced_screen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

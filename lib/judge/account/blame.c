@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "judge/account/device.h"
+#include "judge/chain.h"
 
 struct blame {
 	struct tfh_device *d;
@@ -54,8 +55,13 @@ static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int
 
 static void charge(struct blame *b, int64_t t0, int64_t t1, enum tfh_cause cause, bool direct)
 {
+	const struct tfh_facts *facts = b->d->accounts->facts;
+	struct tfh_chain *chain = tfh_chain_of(facts->feed, facts->process, b->window);
+
 	if (t1 > t0)
 		tfh_account_add(b->a, t1 - t0, cause, direct);
+	if (chain)
+		tfh_chain_add(chain, &(struct tfh_link){.t0 = t0, .t1 = t1, .cause = cause});
 }
 
 static enum tfh_cause cause_of_work(const struct tfh_dop *o)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "judge/account/account.h"
+#include "judge/chain.h"
 
 struct gap {
 	int64_t t0, t1;
@@ -175,9 +176,31 @@ static void judge_gap(struct tfh_ledger *l, const struct gap *g, enum tfh_cause 
 	judge_part(l->at, g, cause, left);
 }
 
+/* The chain of the window that the ledger is at, NULL: nobody asked for it. */
+static struct tfh_chain *chain_here(const struct tfh_ledger *l)
+{
+	return tfh_chain_of(l->accounts->facts->feed, l->accounts->facts->process, l->number);
+}
+
+/* The pauses in it, by what they alone tell. */
+static void judge_links(const struct tfh_ledger *l, struct tfh_chain *c, int64_t end)
+{
+	for (size_t i = 0; i < c->link.n; i++) {
+		struct tfh_link *k = &c->link.v[i];
+		struct gap g = {k->t0, k->t1, k->tentative, k->cause == TFH_CAUSE_HOST_PYTHON};
+		if (k->pause)
+			k->cause = gap_cause(l, &g, end);
+		k->pause = false;
+	}
+}
+
 static void judge_gaps(struct tfh_ledger *l)
 {
 	int64_t end = main_end(l);
+	struct tfh_chain *chain = chain_here(l);
+
+	if (chain)
+		judge_links(l, chain, end);
 
 	for (size_t i = 0; i < l->gap.n; i++)
 		judge_gap(l, &l->gap.v[i], gap_cause(l, &l->gap.v[i], end));
@@ -273,6 +296,10 @@ static void finish(struct tfh_ledger *l, size_t at)
 
 void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device)
 {
+	struct tfh_chain *chain = l->accounts->facts->feed->chain;
+
+	if (chain && chain->process == l->accounts->facts->process)
+		tfh_chain_settle(chain, busy, device);
 	for (size_t i = 0; i < l->gap.n; i++) {
 		struct gap *g = &l->gap.v[i];
 		if (g->tentative && busy) {
@@ -331,7 +358,14 @@ static inline void charge_part(struct tfh_ledger *l, int64_t a, int64_t b, enum 
 			       bool tentative, bool direct)
 {
 	const struct tfh_window *w = l->window;
+	struct tfh_chain *chain = chain_here(l);
 
+	if (chain)
+		tfh_chain_add(chain, &(struct tfh_link){.t0 = a,
+							.t1 = b,
+							.cause = cause,
+							.tentative = tentative &&
+								     cause != TFH_CAUSE_NONE});
 	if (cause != TFH_CAUSE_NONE && tentative)
 		l->at->tentative[cause] += b - a;
 	else
@@ -370,6 +404,15 @@ void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative
 
 	while (next_part(l, &t0, t1, &a, &b)) {
 		struct gap g = {a, b, tentative, code};
+		struct tfh_chain *chain = chain_here(l);
+		if (chain)
+			tfh_chain_add(chain,
+				      &(struct tfh_link){.t0 = a,
+							 .t1 = b,
+							 .cause = code ? TFH_CAUSE_HOST_PYTHON
+								       : TFH_CAUSE_HOST_UNKNOWN,
+							 .tentative = tentative,
+							 .pause = true});
 		l->unsettled |= tentative;
 		if (l->gap.n >= TFH_ACCOUNT_PARTS)
 			join_gaps(l);

@@ -1,0 +1,120 @@
+/* `tfhook why`: what one step waited for, as a chain with times; or how a figure of the report came about. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "import/import.h"
+#include "judge/chain.h"
+#include "judge/result.h"
+#include "report/report.h"
+
+/* The first operand, where it is a step's number or a topic and no file. */
+struct question {
+	const char *topic; /* NULL: a step */
+	bool numbered;
+	uint64_t step;
+};
+
+static bool is_number(const char *text)
+{
+	size_t n = strspn(text, "0123456789");
+
+	return n && !text[n] && n < 19;
+}
+
+static int take_question(const struct tfh_command_line *args, struct question *q)
+{
+	const char *first = args->operands ? args->operand[0] : NULL;
+
+	*q = (struct question){.topic = NULL};
+	if (!first || !access(first, F_OK))
+		return 0;
+	if (is_number(first)) {
+		q->numbered = true;
+		q->step = strtoull(first, NULL, 10);
+		return 1;
+	}
+	q->topic = tfh_report_topic(first) ? first : NULL;
+	return q->topic != NULL;
+}
+
+static int analyse(struct tfh_run *run, struct tfh_chain *chain, struct tfh_result **result,
+		   struct tfh_err *err)
+{
+	struct tfh_progress *progress = tfh_progress_start(run);
+	int code = tfh_analyze_step(run, chain, result, err);
+
+	tfh_progress_stop(progress);
+	return code;
+}
+
+/* The analysis knows its steps only afterwards, so it runs again for the chain of one. */
+static int print_step(struct tfh_run *run, const struct tfh_result *r, const struct tfh_step *step,
+		      const struct tfh_style *style, struct tfh_err *err)
+{
+	struct tfh_result *again = NULL;
+	struct tfh_chain chain;
+
+	tfh_chain_init(&chain, r->process, step->index);
+	int code = analyse(run, &chain, &again, err);
+	if (!code && !(code = tfh_report_chain(stdout, r, step, &chain, style)))
+		code = 0;
+	tfh_result_free(again);
+	tfh_chain_free(&chain);
+	return code;
+}
+
+static int answer(struct tfh_run *run, const struct tfh_result *r, const struct question *q,
+		  const struct tfh_style *style, struct tfh_err *err)
+{
+	const struct tfh_step *step =
+		q->numbered ? tfh_report_step(r, q->step) : tfh_report_median_step(r);
+
+	if (q->topic) {
+		struct tfh_wording words;
+		tfh_wording_make(&words, r);
+		tfh_report_why(stdout, &words, style, q->topic);
+		tfh_wording_free(&words);
+		return 0;
+	}
+	if (!step && q->numbered && r->n_step)
+		return tfh_err_set(
+			err, -EINVAL, "why: there is no step %llu; the steps are %llu to %llu",
+			(unsigned long long)q->step, (unsigned long long)r->step[0].index,
+			(unsigned long long)r->step[r->n_step - 1].index);
+	if (!step)
+		return tfh_err_set(err, -ENODATA,
+				   "why: no step was found; `tfhook report` says what is missing");
+	return print_step(run, r, step, style, err);
+}
+
+int tfh_cmd_why(const struct tfh_command_line *args)
+{
+	struct tfh_style style = {
+		.color = tfh_use_color(tfh_line_get(args, "color"), stdout),
+		.utf8 = tfh_use_utf8(),
+		.every = tfh_line_get(args, "all"),
+		.columns = tfh_use_columns(stdout),
+	};
+	struct tfh_result *result = NULL;
+	struct tfh_run *run = NULL;
+	struct tfh_err err = {0};
+	struct question q;
+	int taken = take_question(args, &q);
+
+	int code = tfh_import_open((const char *const *)args->operand + taken,
+				   (uint32_t)(args->operands - taken), &run, &err);
+	if (!code)
+		code = analyse(run, NULL, &result, &err);
+	if (!code)
+		code = answer(run, result, &q, &style, &err);
+	if (code)
+		tfh_say_why(&err, code);
+	tfh_result_free(result);
+	tfh_run_close(run);
+	return code ? tfh_exit_code(code) : TFH_EXIT_OK;
+}

@@ -1,0 +1,165 @@
+/* How a figure of the report came about: the gain, the verdict, the tier, a class or a cause, in this run's figures. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/print.h"
+#include "report/text_parts.h"
+#include "report/words/remedy.h"
+
+static void line(const struct tfh_page *page, const char *label, const char *text)
+{
+	tfh_row(page, label, text);
+}
+
+/* ---- gain ---- */
+
+static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
+{
+	const struct tfh_result *r = page->r;
+	enum tfh_part part = tfh_remove_part(w->remove);
+	char text[320], a[TFH_TEXT], b[TFH_TEXT], c[TFH_TEXT], n[TFH_TEXT], range[TFH_RANGE];
+
+	tfh_heading(page, "WITHOUT %s",
+		    part < TFH_PART_COUNT ? tfh_part_words(part) : "anything but compute");
+	if (part < TFH_PART_COUNT) {
+		snprintf(text, sizeof(text), "%s of a step of %s, on average of %s steps",
+			 tfh_fmt_time(a, r->breakdown[part].s_per_step),
+			 tfh_fmt_time(b, tfh_step_s(r)), tfh_fmt_count(n, r->steps.count));
+		line(page, "now", text);
+	}
+	if (!isnan(w->step_s)) {
+		snprintf(
+			text, sizeof(text),
+			"%s a step: recorded steps timed anew without what is charged to it, and everything else as it was; %s is as far as that may be off",
+			tfh_fmt_time(a, w->step_s),
+			isnan(w->low_s) ? TFH_NOT_MEASURED
+					: tfh_fmt_times(range, w->low_s, w->high_s));
+		line(page, "then", text);
+	} else {
+		line(page, "then",
+		     "not predicted: without device times, or where steps vary too much, there is only the bound");
+	}
+	if (!isnan(w->ceiling_speedup)) {
+		snprintf(text, sizeof(text),
+			 "%s a step, %s: all of that time gone, nothing else changed",
+			 tfh_fmt_time(a, tfh_least_step(r, w)),
+			 tfh_fmt_factor(b, w->ceiling_speedup));
+		line(page, "at best", text);
+	}
+	if (w->saved_s > 0) {
+		snprintf(text, sizeof(text), "%s of %s, if all %s steps gain as much",
+			 tfh_fmt_time(a, w->saved_s),
+			 tfh_fmt_time(c, (double)tfh_run_wall_ns(r->run) * 1e-9),
+			 tfh_fmt_count(n, r->steps.total));
+		line(page, "run", text);
+	}
+}
+
+static void why_gain(const struct tfh_page *page)
+{
+	if (!page->r->n_whatif)
+		tfh_put("nothing was predicted: no part but compute takes enough of a step\n",
+			page->out);
+	for (uint32_t i = 0; i < page->r->n_whatif; i++)
+		why_whatif(page, &page->r->whatif[i]);
+}
+
+/* ---- verdict ---- */
+
+static void why_verdict(const struct tfh_page *page)
+{
+	tfh_text_verdict(page);
+	tfh_text_breakdown(page);
+	tfh_text_classes(page);
+	tfh_put("\na class is a kind of time that blocks 5 % of a step or more; the one that blocks most names it\n",
+		page->out);
+}
+
+static void why_tier(const struct tfh_page *page)
+{
+	static const struct {
+		char tier;
+		const char *text;
+	} tiers[] = {
+		{'A',
+		 "device times, and which call issued each op: causes by what each idle moment waited for"},
+		{'B',
+		 "device times without the calls that issued the ops: causes by what ran at the same time"},
+		{'C', "no device times: causes by what the host waited for; gains are bounds"}};
+
+	for (size_t i = 0; i < sizeof(tiers) / sizeof(tiers[0]); i++)
+		if (tiers[i].tier == page->r->verdict.tier) {
+			char label[8];
+			snprintf(label, sizeof(label), "tier %c", tiers[i].tier);
+			line(page, label, tiers[i].text);
+		}
+	tfh_text_data(page);
+}
+
+/* ---- a cause ---- */
+
+static void why_cause(const struct tfh_page *page, enum tfh_cause cause)
+{
+	const struct tfh_result *r = page->r;
+	struct tfh_remedy m = tfh_remedy_of(cause);
+	double s = r->found.cause_s[cause];
+	char text[160], a[TFH_TEXT], b[TFH_TEXT];
+
+	line(page, "is", m.finding);
+	snprintf(text, sizeof(text), "%s of a step, %s", tfh_fmt_time(a, s),
+		 tfh_fmt_share(b, s / tfh_step_s(r)));
+	line(page, "here", s > 0 ? text : "nothing of a step");
+	line(page, "do", m.todo);
+}
+
+/* ---- the table ---- */
+
+static const struct topic {
+	const char *name;
+	void (*print)(const struct tfh_page *page);
+} topics[] = {{"gain", why_gain},
+	      {"verdict", why_verdict},
+	      {"class", why_verdict},
+	      {"sure", why_tier},
+	      {"tier", why_tier}};
+#define TOPICS (sizeof(topics) / sizeof(topics[0]))
+
+static enum tfh_cause cause_of(const char *name)
+{
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		if (!strcmp(tfh_cause_name(c), name))
+			return (enum tfh_cause)c;
+	return TFH_CAUSE_NONE;
+}
+
+bool tfh_report_topic(const char *name)
+{
+	for (size_t i = 0; i < TOPICS; i++)
+		if (!strcmp(topics[i].name, name))
+			return true;
+	return cause_of(name) != TFH_CAUSE_NONE;
+}
+
+static void print_topic(const struct tfh_page *page, const void *arg)
+{
+	const char *name = arg;
+
+	for (size_t i = 0; i < TOPICS; i++)
+		if (!strcmp(topics[i].name, name)) {
+			topics[i].print(page);
+			return;
+		}
+	why_cause(page, cause_of(name));
+}
+
+void tfh_report_why(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
+		    const char *topic)
+{
+	struct tfh_page page = {out, words, words->r, *style};
+	char *text = tfh_in_memory(&page, print_topic, topic);
+
+	if (text)
+		tfh_pass_on(&page, text + (*text == '\n'));
+	free(text);
+}
