@@ -118,7 +118,8 @@ static uint32_t number_of(void *const *frame, uint32_t n, uint32_t place)
 				break;
 			if (__atomic_compare_exchange_n(&s->hash, &has, hash, false,
 							__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-				memcpy(s->frame, frame, n * sizeof(*frame));
+				if (n)
+					memcpy(s->frame, frame, n * sizeof(*frame));
 				s->n = (uint16_t)n;
 				s->place = place;
 				__atomic_store_n(&s->ready, 1, __ATOMIC_RELEASE);
