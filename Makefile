@@ -162,7 +162,7 @@ AREA_LIBS := $(patsubst %,$(B)/%.so,$(basename $(call is_lib,$(AREA_C) $(AREA_CC
 AREA_PROGS := $(patsubst %,$(B)/%,$(basename $(filter-out $(call is_lib,$(AREA_C) $(AREA_CC)),$(AREA_C) $(AREA_CC))))
 # The schedule fuzzer: the recorder compiled with points at which threads change (tests/torture/sched/points.h), without
 # what its harness makes of memory.
-SRC_sched := $(filter-out $(addprefix lib/record/,apart.c place.c rundir.c runjson_write.c segments.c),$(call sources,record))
+SRC_sched := $(filter-out $(addprefix lib/record/,process/apart.c run/place.c run/rundir.c run/runjson_write.c write/segments.c),$(call sources,record))
 OBJ_sched := $(call objects,sched,$(SRC_sched))
 OBJ_harness := $(patsubst tests/torture/sched/%.c,$(B)/obj/harness/%.o,$(wildcard tests/torture/sched/*.c))
 SCHEDULES := $(if $(filter torture,$(AREAS)),$(B)/tests/torture/schedules $(B)/tests/torture/ring)

@@ -78,7 +78,7 @@ static uint64_t draw(struct tfh_start_looks *s)
 	return s->random;
 }
 
-/* Looks are those of a Poisson process, as the recorder's own (record/looks.h). */
+/* Looks are those of a Poisson process, as the recorder's own (record/watch/looks.h). */
 static void plan(struct tfh_start_looks *s)
 {
 	double u = (double)((draw(s) >> 11) + 1) / 9007199254740993.0;

@@ -1,4 +1,4 @@
-/* Intercepts prctl, by which a thread disables its time stamp counter (record/confined.c). The same
+/* Intercepts prctl, by which a thread disables its time stamp counter (record/ring/confined.c). The same
  * through seccomp(2) or syscall(2) is not seen. */
 #include <dlfcn.h>
 #include <linux/seccomp.h>

@@ -13,10 +13,10 @@
 
 #include "hook/cupti/cupti.h"
 #include "hook/driver/driver.h"
-#include "record/gpu.h"
+#include "record/gpu/gpu.h"
 #include "record/record.h"
-#include "record/settings.h"
-#include "record/steady.h"
+#include "record/process/settings.h"
+#include "record/process/steady.h"
 #include "tfhook/tfhook.h"
 
 #define EXPORT __attribute__((visibility("default")))

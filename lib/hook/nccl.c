@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "hook/driver/note.h"
 #include "hook/within.h"
-#include "record/steady.h"
+#include "record/process/steady.h"
 
 typedef struct ncclComm *ncclComm_t;
 typedef struct {

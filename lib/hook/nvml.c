@@ -1,5 +1,5 @@
 /*
- * NVML: what the devices that the job uses do. Opened on the thread of record/nvml_thread.h once the job has a context, so
+ * NVML: what the devices that the job uses do. Opened on the thread of record/watch/nvml_thread.h once the job has a context, so
  * that nothing is woken that the job has not; asked for those devices only, by their place on the bus (nvmlInit_v2
  * begins no device by itself). Never shut down nor unloaded: a shutdown frees what a call under way still reads, and
  * the driver keeps addresses of the library. Not asked: nvmlDeviceGetPcieThroughput, which takes 20 ms a direction.
@@ -9,8 +9,8 @@
 
 #include "base/meters.h"
 #include "hook/driver/driver.h"
-#include "record/nvml_thread.h"
-#include "record/settings.h"
+#include "record/watch/nvml_thread.h"
+#include "record/process/settings.h"
 
 /* ---- what is used of nvml.h; its numbers and layouts do not change ---- */
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "hook/driver/driver.h"
-#include "record/stacks.h"
+#include "record/stacks/stacks.h"
 
 typedef int (*trace_fn)(int (*)(void *, void *), void *);
 

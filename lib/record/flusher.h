@@ -7,9 +7,9 @@
 
 #include "format/tft_write.h"
 #include "base/rules.h"
-#include "record/apart.h"
+#include "record/process/apart.h"
 #include "record/internal.h"
-#include "record/live.h"
+#include "record/write/live.h"
 
 #define TFH_SEGMENT_BYTES (256ull << 20)
 #define TFH_CLOCKS_MAX 128

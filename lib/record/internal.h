@@ -21,7 +21,7 @@
 #include "format/journal_layout.h"
 #include "format/tft_read.h"
 #include "record/record.h"
-#include "record/steady.h"
+#include "record/process/steady.h"
 
 #define TFH_PAGE 4096ul
 #define TFH_COLD_THREADS 64

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "record/lock.h"
+#include "record/process/lock.h"
 
 static uint32_t word TFH_LOCK_WORD;
 static long shared, kept_out;

@@ -13,7 +13,7 @@
 
 #include "format/tft_read.h"
 #include "record/flusher.h"
-#include "record/gpu.h"
+#include "record/gpu/gpu.h"
 
 #define THREADS 8
 #define EACH 4 /* as many as there is room for */

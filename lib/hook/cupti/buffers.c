@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
-#include "record/gpu.h"
+#include "record/gpu/gpu.h"
 
 /* A buffer holds 4,800 kernel records. When this many are unread, the flusher cannot keep up, and
  * further records are counted and dropped: at most 64 MB, besides what CUPTI holds. */

@@ -9,9 +9,9 @@
 #include <errno.h>
 
 #include "hook/driver/driver.h"
-#include "record/gpu.h"
+#include "record/gpu/gpu.h"
 #include "record/record.h"
-#include "record/settings.h"
+#include "record/process/settings.h"
 
 #define FLUSH_FORCED 1u
 #define DISABLE_FROM 130001u /* 13.0U1 */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "record/gpu.h"
+#include "record/gpu/gpu.h"
 
 #define MOST (64u << 20) /* of copies; more are counted as dropped */
 

@@ -2,7 +2,7 @@
 #include "hook/cupti/cupti.h"
 
 #include "hook/driver/driver.h"
-#include "record/gpu.h"
+#include "record/gpu/gpu.h"
 
 static uint32_t has_context; /* atomic */
 

@@ -19,9 +19,9 @@
 
 #include "base/options.h"
 #include "hook/driver/driver.h"
-#include "record/gpu.h"
-#include "record/settings.h"
-#include "record/steady.h"
+#include "record/gpu/gpu.h"
+#include "record/process/settings.h"
+#include "record/process/steady.h"
 
 void *tfh_cupti_real[TFH_CUPTI_FNS];
 

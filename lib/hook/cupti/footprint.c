@@ -11,8 +11,8 @@
 #include "hook/cupti/cupti.h"
 
 #include "hook/driver/note.h"
-#include "record/gpu.h"
-#include "record/settings.h"
+#include "record/gpu/gpu.h"
+#include "record/process/settings.h"
 
 #define DEVICES 32u
 #define RISES 3u /* seconds of growth, at least */

@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/gpu.h"
-#include "record/lock.h"
+#include "record/gpu/gpu.h"
+#include "record/process/lock.h"
 #include "record/record.h"
-#include "record/thread.h"
+#include "record/process/thread.h"
 
 #define WAIT_SECONDS 1
 

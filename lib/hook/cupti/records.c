@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "format/layout.h"
-#include "record/gpu.h"
+#include "record/gpu/gpu.h"
 #include "record/record.h"
 
 /* CUPTI's version numbers; earlier releases have other fields there. */

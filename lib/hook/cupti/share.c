@@ -16,9 +16,9 @@
 #include <string.h>
 
 #include "hook/driver/driver.h"
-#include "record/gpu.h"
+#include "record/gpu/gpu.h"
 #include "record/record.h"
-#include "record/settings.h"
+#include "record/process/settings.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define RECORDS_AT_A_TIME (64u << 10)

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "record/gpu.h"
+#include "record/gpu/gpu.h"
 
 static pid_t owner;	    /* the process that turned CUPTI on; 0: none */
 static uint32_t registered; /* atomic */

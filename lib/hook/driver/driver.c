@@ -8,7 +8,7 @@
 
 #include "hook/within.h"
 #include "record/record.h"
-#include "record/steady.h"
+#include "record/process/steady.h"
 
 void *tfh_real[TFH_FN_COUNT];
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "record/lock.h"
+#include "record/process/lock.h"
 
 /* Frameworks keep tens of graphs at a time, vLLM some hundreds. */
 #define SLOTS 4096u

@@ -6,8 +6,8 @@
 
 #include "hook/cupti/cupti.h"
 #include "base/map.h"
-#include "record/nvml_thread.h"
-#include "record/lock.h"
+#include "record/watch/nvml_thread.h"
+#include "record/process/lock.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
 
 #include <sys/mman.h>
 
-#include "record/lock.h"
+#include "record/process/lock.h"
 
 #pragma GCC visibility push(hidden)
 #define CUDA_FN(name, family, args, dir, props, version, params, ...)                              \

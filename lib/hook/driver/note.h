@@ -12,7 +12,7 @@
 
 #include "hook/driver/driver.h"
 #include "record/record.h"
-#include "record/stacks.h"
+#include "record/stacks/stacks.h"
 
 /* A completed call; known at compile time except self and result. */
 struct tfh_call {

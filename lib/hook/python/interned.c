@@ -1,6 +1,6 @@
-/* Frames as places (record/pyplaces.h). */
+/* Frames as places (record/stacks/pyplaces.h). */
 #include "hook/python/interned.h"
-#include "record/pyplaces.h"
+#include "record/stacks/pyplaces.h"
 
 /* Once for each function, which needs the 1.5 KB of stack for its texts. */
 static uint32_t __attribute__((noinline)) new_number(const struct tfh_py_code *code)

@@ -1,5 +1,5 @@
 /*
- * The calling thread's stack as a place (record/pyplaces.h).
+ * The calling thread's stack as a place (record/stacks/pyplaces.h).
  *
  * Read straight, at about 1 us, while nothing can take the memory of its frames away: the thread holds the GIL, or is the
  * main one, which is the one that takes the interpreter down, and is not in a signal handler, which may have come while
@@ -15,8 +15,8 @@
 #include "hook/python/there.h"
 #include "hook/python/version.h"
 #include "record/internal.h"
-#include "record/lock.h"
-#include "record/pyplaces.h"
+#include "record/process/lock.h"
+#include "record/stacks/pyplaces.h"
 
 /* Kept of a deeper stack: the innermost. */
 #define FRAMES 256

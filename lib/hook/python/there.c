@@ -8,7 +8,7 @@
 #include "hook/python/interned.h"
 #include "hook/python/there.h"
 #include "hook/python/version.h"
-#include "record/pyplaces.h"
+#include "record/stacks/pyplaces.h"
 
 #define THREADS 256u /* by the low bits of their number: those that share them take turns */
 

@@ -4,7 +4,7 @@
 
 #include "look/walks.h"
 #include "record/internal.h"
-#include "record/pyplaces.h"
+#include "record/stacks/pyplaces.h"
 
 /* The calling thread's state lies there. Costs two loads where that is known. */
 void tfh_py_note_state(uint32_t tid, uint64_t state);

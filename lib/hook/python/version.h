@@ -1,5 +1,5 @@
 /*
- * Which Python is in the process (version.c), and the stacks of its threads as places for records (record/pyplaces.h):
+ * Which Python is in the process (version.c), and the stacks of its threads as places for records (record/stacks/pyplaces.h):
  * py_place.c the calling thread's, there.c another thread's, child.c that of a child process; interned.c: how.
  */
 #ifndef TFH_HOOK_PYTHON_VERSION_H

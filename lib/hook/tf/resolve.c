@@ -8,7 +8,7 @@
 #include "hook/tf/tf.h"
 
 #include "hook/driver/driver.h"
-#include "record/steady.h"
+#include "record/process/steady.h"
 
 #include <dlfcn.h>
 #include <errno.h>

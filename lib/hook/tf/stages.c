@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "record/lock.h"
+#include "record/process/lock.h"
 
 #define CACHE 64       /* stages in use by a thread; a large pipeline has 30 */
 #define OBJECTS 16384  /* live iterator objects; parallel interleaves hold hundreds */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "hook/driver/driver.h"
-#include "record/settings.h"
-#include "record/steady.h"
+#include "record/process/settings.h"
+#include "record/process/steady.h"
 
 /* ---- torch's side (ATen/record_function.h), the same from 1.12 on ---- */
 

@@ -8,7 +8,7 @@
 #include "base/proc.h"
 #include "format/tft_write.h"
 #include "record/flusher.h"
-#include "record/runjson_write.h"
+#include "record/run/runjson_write.h"
 
 uint8_t tfh_clock_counter;
 static struct tft_writer {

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 
 #include "record/flusher.h"
-#include "record/gpu.h"
+#include "record/gpu/gpu.h"
 
 #define WORKERS 8u
 #define RECORDS 1024u

@@ -1,0 +1,547 @@
+/*
+ * Device times, the flusher's side: when they are wanted (setting, control word, windows of steps),
+ * rows of CUPTI's records, and GPUS and DRVR chunks out of them.
+ *
+ * Memory is bounded: rows for one chunk of each table, then the chunk is written or, while writing
+ * is paused, rows are counted as lost.
+ */
+#include "record/gpu/gpu.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/proc.h"
+#include "record/flusher.h"
+#include "record/process/lock.h"
+#include "record/process/sanitizer.h"
+
+#define ROWS 8192u
+#define HEAP_BYTES (256u << 10)
+#define TEXTS 1024u /* hash of texts in the heap, by address */
+#define PAIRS 128u
+/* Of the calling thread: finding libcupti takes 80 KiB, and CUPTI is a stranger's code. A job's
+ * thread may have 16 KiB in all, or run on a stack of its own making; then the flusher, which has
+ * enough, begins within 100 ms. */
+#define LEAST_STACK (256u << 10)
+#define GO_OFF_NS (3 * SECOND_NS)
+#define SECOND_NS 1000000000ull
+
+/* Windows of TFHOOK_CUPTI=window: steps 10 to 29 of every 1,000, so that the first one is past the
+ * warm-up; without steps seconds 3 and 4 of every 100. */
+enum { WINDOW_EVERY = 1000, WINDOW_FIRST = 10, WINDOW_STEPS = 20 };
+#define WINDOW_EVERY_NS (100 * SECOND_NS)
+#define WINDOW_FIRST_NS (3 * SECOND_NS)
+#define WINDOW_NS (2 * SECOND_NS)
+
+uint32_t tfh_gpu_storing;
+
+static const struct tfh_gpu_source *source;
+
+/* In a mapping of their own, made when the first row comes. */
+struct rows {
+	struct tft_gpu_row gpu[ROWS];
+	struct tft_drvr_row drvr[ROWS];
+	char heap[HEAP_BYTES];
+	struct {
+		const char *text;
+		uint32_t at;
+	} text[TEXTS];
+};
+
+static struct {
+	struct rows *rows;
+	uint8_t *payload;
+	size_t payload_bytes;
+	uint32_t gpus, drvrs, heap;
+	struct tft_table_pair pair[PAIRS];
+	uint32_t pairs;
+	uint64_t end;	     /* device times are wanted up to here; 0: there is no end yet */
+	uint64_t end_ns;     /* when that was */
+	uint64_t span_last;  /* up to there every op is written; the next span begins there */
+	uint64_t exit_ticks; /* the last flush ended then; 0: not yet */
+	uint64_t step_limit;
+	uint64_t ops_written, lost_written;
+	bool no_nodes, dead, closed;
+} g; /* the flusher's; of turn_on() until tfh_gpu_storing says that it is done */
+
+static bool always;	   /* setting auto means on */
+static uint64_t lost;	   /* atomic */
+static uint32_t new_clock; /* atomic */
+static uint64_t cut;	   /* atomic: ticks; 0: no */
+
+/* How the process leaves: FLUSHING, CUPTI may be asked for the last time, the driver's exit handler
+ * is still to come; CLOSED, it is not called any more. */
+enum { LIVE, FLUSHING, CLOSED };
+static uint32_t exiting; /* atomic */
+
+void tfh_gpu_attach(const struct tfh_gpu_source *s)
+{
+	source = s;
+}
+
+bool tfh_gpu_exiting(void)
+{
+	return __atomic_load_n(&exiting, __ATOMIC_ACQUIRE);
+}
+
+void tfh_gpu_lost(uint64_t n)
+{
+	__atomic_fetch_add(&lost, n, __ATOMIC_RELAXED);
+}
+
+void tfh_gpu_new_clock(void)
+{
+	__atomic_store_n(&new_clock, 1, __ATOMIC_RELEASE);
+}
+
+void tfh_gpu_cut(void)
+{
+	__atomic_store_n(&cut, tfh_ticks(), __ATOMIC_RELEASE);
+}
+
+void tfh_gpu_resumed(void)
+{
+	g.span_last = tfh_ticks();
+	__atomic_store_n(&cut, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- when ---- */
+
+static bool storing(void)
+{
+	/* acquire: who sees it on sees the rest of turn_on() */
+	return __atomic_load_n(&tfh_gpu_storing, __ATOMIC_ACQUIRE) == TFH_GPU_ON;
+}
+
+static enum tfh_option_cupti setting(void)
+{
+	int64_t value = tfh_opt_int(&tfh_p.options, TFH_OPT_CUPTI);
+
+	if (value != TFH_CUPTI_AUTO)
+		return (enum tfh_option_cupti)value;
+	if (always)
+		return TFH_CUPTI_ON;
+	return *tfh_opt_str(&tfh_p.options, TFH_OPT_RUN) ? TFH_CUPTI_ON : TFH_CUPTI_WINDOW;
+}
+
+static bool in_window(uint64_t now_ns)
+{
+	uint64_t steps = tfh_steps_seen();
+	uint64_t since = now_ns - tfh_f.first.monotonic_ns;
+
+	if (steps)
+		return steps % WINDOW_EVERY - WINDOW_FIRST < WINDOW_STEPS;
+	return since % WINDOW_EVERY_NS - WINDOW_FIRST_NS < WINDOW_NS;
+}
+
+static bool wanted(uint64_t now_ns)
+{
+	uint64_t control = __atomic_load_n(&tfh_p.journal.head->control, __ATOMIC_ACQUIRE);
+	enum tfh_option_cupti how = setting();
+
+	if (control & TFT_CTL_GPU_OFF ||
+	    __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) != TFH_MODE_ON || source->yields())
+		return false;
+	return control & TFT_CTL_GPU_ON || how == TFH_CUPTI_ON ||
+	       (how == TFH_CUPTI_WINDOW && in_window(now_ns));
+}
+
+bool tfh_gpu_take_steps(uint64_t steps)
+{
+	if (!(__atomic_load_n(&tfh_p.journal.head->control, __ATOMIC_ACQUIRE) & TFT_CTL_GPU_ON))
+		return false;
+	g.step_limit = tfh_steps_seen() + steps;
+	return true;
+}
+
+bool tfh_gpu_counting(void)
+{
+	return g.step_limit || (setting() == TFH_CUPTI_WINDOW && source && !g.dead &&
+				(storing() || tfh_steps_seen() < WINDOW_FIRST + WINDOW_STEPS));
+}
+
+static void add_pair(void)
+{
+	struct tft_table_pair p;
+
+	if (!tfh_foreign_clock(source, &p))
+		return;
+	if (g.pairs == PAIRS) /* no rows for two minutes, or none could be written */
+		memmove(g.pair, g.pair + 1, --g.pairs * sizeof(*g.pair));
+	g.pair[g.pairs++] = p;
+}
+
+/* On the flusher or on the thread of the job that comes first. */
+static void turn_on(void)
+{
+	int err;
+
+	tfh_guard_begin(&tfh_self); /* what CUPTI calls is not the job's */
+	err = tfh_foreign_start(source);
+	tfh_guard_end(&tfh_self);
+	if (err) {
+		g.dead |= err != -EAGAIN;
+		return;
+	}
+	g.pairs = 0;
+	add_pair();
+	/* Buffers are kept before the span begins: an op that runs in it may come back at once. */
+	__atomic_store_n(&tfh_gpu_storing, TFH_GPU_KEEPING, __ATOMIC_SEQ_CST);
+	g.span_last = tfh_ticks();
+	__atomic_store_n(&tfh_gpu_storing, TFH_GPU_ON, __ATOMIC_RELEASE);
+}
+
+void tfh_gpu_begin(void)
+{
+	static uint32_t lock TFH_LOCK_WORD;
+	struct tfh_steady steady;
+	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+
+	if (!source || g.dead || tfh_gpu_exiting() || !tfh_p.journal.head || storing() ||
+	    __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
+		return;
+	tfh_steady_begin(&steady);
+	tfh_steady_long(&steady);
+	if (tfh_lock_try(&lock)) { /* else the other thread of flusher and job does it */
+		tfh_sanitizer_ignore_begin();
+		if (!storing() && wanted(now_ns) && tfh_stack_left() >= LEAST_STACK)
+			turn_on();
+		tfh_sanitizer_ignore_end();
+		tfh_unlock(&lock);
+	}
+	tfh_steady_end(&steady);
+}
+
+void tfh_gpu_always(void)
+{
+	always = true;
+}
+
+bool tfh_gpu_exit(void)
+{
+	uint32_t live = LIVE;
+
+	return source && storing() &&
+	       __atomic_compare_exchange_n(&exiting, &live, FLUSHING, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
+void tfh_gpu_close(void)
+{
+	__atomic_store_n(&exiting, CLOSED, __ATOMIC_RELEASE);
+}
+
+/* ---- rows ---- */
+
+static void write_gpus(uint64_t until);
+
+static bool have_rows(void)
+{
+	void *map;
+
+	if (g.rows)
+		return true;
+	g.payload_bytes = ROWS * 128u + HEAP_BYTES + (64u << 10);
+	map = mmap(NULL, sizeof(*g.rows) + g.payload_bytes, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED)
+		return false;
+	g.rows = map;
+	g.payload = (uint8_t *)(g.rows + 1);
+	return true;
+}
+
+struct tft_gpu_row *tfh_gpu_row(void)
+{
+	/* 4 KiB is the longest name taken. */
+	if (g.rows && (g.gpus == ROWS || g.heap + 4096 > HEAP_BYTES))
+		write_gpus(0);
+	if (!have_rows() || g.gpus == ROWS || g.heap + 4096 > HEAP_BYTES) {
+		tfh_gpu_lost(1);
+		return NULL;
+	}
+	memset(&g.rows->gpu[g.gpus], 0, sizeof(*g.rows->gpu));
+	return &g.rows->gpu[g.gpus++];
+}
+
+struct tft_drvr_row *tfh_gpu_drvr(void)
+{
+	if (g.rows && g.drvrs == ROWS)
+		write_gpus(0);
+	if (!have_rows() || g.drvrs == ROWS)
+		return NULL; /* an op without its call is no lost op */
+	memset(&g.rows->drvr[g.drvrs], 0, sizeof(*g.rows->drvr));
+	return &g.rows->drvr[g.drvrs++];
+}
+
+uint32_t tfh_gpu_text(const char *text)
+{
+	size_t len = strnlen(text, 4000);
+	uint32_t slot = (uint32_t)(((uintptr_t)text >> 3) * 0x9e3779b1u) % TEXTS;
+
+	/* CUPTI hands out one address per name, but another name may come to lie there later. */
+	if (g.rows->text[slot].text == text && g.heap &&
+	    !strncmp(g.rows->heap + g.rows->text[slot].at, text, len) &&
+	    !g.rows->heap[g.rows->text[slot].at + len])
+		return g.rows->text[slot].at;
+	if (!g.heap)
+		g.heap = 1; /* offset 0 is the empty text */
+	g.rows->text[slot].text = text;
+	g.rows->text[slot].at = g.heap;
+	memcpy(g.rows->heap + g.heap, text, len);
+	g.rows->heap[g.heap + len] = '\0';
+	g.heap += (uint32_t)len + 1;
+	return g.rows->text[slot].at;
+}
+
+/* ---- writing ---- */
+
+uint64_t tfh_gpu_ticks(uint64_t ns)
+{
+	const struct tft_table_pair *p = g.pairs ? &g.pair[g.pairs - 1] : NULL;
+	double hz = (double)tfh_tick_hz();
+
+	if (!p || hz <= 0)
+		return 0;
+	return p->ticks + (uint64_t)(int64_t)((double)(int64_t)(ns - p->ns) * hz * 1e-9);
+}
+
+static int put(uint32_t type, const struct tft_table *t, const void *rows, uint32_t n,
+	       const struct tft_table_extra *extra, uint64_t first, uint64_t last)
+{
+	int err = tft_table_bound(t, n, extra) <= g.payload_bytes ? 0 : -E2BIG;
+	size_t len;
+
+	if (err)
+		return err;
+	len = tft_table_pack(t, rows, n, extra, g.payload);
+	return tft_write_chunk_at(tfh_f.seg.writer, type, g.payload, (uint32_t)len, first, last);
+}
+
+static int put_gpus(const struct tft_gpu_span *span)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+	struct tft_table_extra extra = {.heap = g.rows->heap,
+					.heap_bytes = g.heap,
+					.pair = g.pair,
+					.pairs = g.pairs,
+					.span = span,
+					.spans = span->last > span->first};
+
+	for (uint32_t i = 0; i < g.gpus; i++) {
+		const struct tft_gpu_row *r = &g.rows->gpu[i];
+		first = r->start < first ? r->start : first;
+		last = r->end > last ? r->end : last;
+	}
+	return put(TFT_GPUS, &tft_gpus, g.rows->gpu, g.gpus, &extra,
+		   g.gpus ? tfh_gpu_ticks(first) : span->first,
+		   g.gpus ? tfh_gpu_ticks(last) : span->last);
+}
+
+static int put_drvr(void)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+	struct tft_table_extra extra = {.pair = g.pair, .pairs = g.pairs};
+
+	for (uint32_t i = 0; i < g.drvrs; i++) {
+		const struct tft_drvr_row *r = &g.rows->drvr[i];
+		first = r->start < first ? r->start : first;
+		last = r->end > last ? r->end : last;
+	}
+	return g.drvrs ? put(TFT_DRVR, &tft_drvr, g.rows->drvr, g.drvrs, &extra,
+			     tfh_gpu_ticks(first), tfh_gpu_ticks(last))
+		       : 0;
+}
+
+static int put_lost(uint64_t first)
+{
+	uint64_t n = __atomic_load_n(&lost, __ATOMIC_RELAXED) - g.lost_written;
+	struct tft_loss loss = {.thread = UINT32_MAX,
+				.cause = TFT_LOSS_CUPTI,
+				.count = n,
+				.t_first = first,
+				.t_last = tfh_ticks()};
+	int err = n ? tft_write_loss(tfh_f.seg.writer, &loss, 1, tfh_p.journal.head->dropped) : 0;
+
+	if (!err)
+		g.lost_written += n;
+	return err;
+}
+
+/* Everything of one look into one place of the file; a failure leaves the rows for the next try. */
+static int put_all(uint64_t until)
+{
+	struct tft_gpu_span span = {g.span_last, until, g.no_nodes ? 0 : TFT_GPU_SPAN_NODES};
+	uint64_t before = g.span_last;
+	int err = tfh_segment_ready();
+
+	/* Chunks of events may follow half a minute later, or never: who is killed leaves them to
+	 * another file. Without a reading of the clocks in this one, its ticks cannot be told apart
+	 * from that one's. */
+	if (!err)
+		err = tfh_clocks_put();
+	if (!err)
+		err = tfh_gpu_put_notes();
+	/* DRVR first: who reads an op then has its call. */
+	if (!err && g.drvrs && !(err = put_drvr()))
+		g.drvrs = 0;
+	if (!err && (g.gpus || span.last > span.first) && have_rows()) {
+		err = put_gpus(&span);
+		if (!err) {
+			g.ops_written += g.gpus;
+			g.gpus = g.heap = 0;
+			memset(g.rows->text, 0, sizeof(g.rows->text));
+			if (span.last > span.first)
+				g.span_last = span.last;
+		}
+	}
+	if (!err)
+		err = put_lost(before);
+	return err;
+}
+
+/* Ops that are still to come were issued after what is complete. */
+static void forget_pairs(void)
+{
+	uint32_t n = 0;
+
+	while (n + 2 < g.pairs && g.pair[n + 1].ticks <= g.span_last)
+		n++;
+	g.pairs -= n;
+	memmove(g.pair, g.pair + n, g.pairs * sizeof(*g.pair));
+}
+
+/* `until`: what the span of the chunk reaches to, 0 for none. */
+static void write_gpus(uint64_t until)
+{
+	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+	int err;
+
+	if (tfh_f.pause_until_ns && now_ns < tfh_f.pause_until_ns)
+		return;
+	err = tfh_disk_check();
+	if (!err)
+		err = put_all(until);
+	if (err)
+		tfh_write_failed(err, now_ns);
+	if (err)
+		return;
+	forget_pairs();
+	tfh_segment_rotate_if_full();
+}
+
+/* ---- the flusher's rounds ---- */
+
+static void turn_off(void)
+{
+	__atomic_store_n(&tfh_gpu_storing, TFH_GPU_OFF, __ATOMIC_RELEASE);
+	tfh_foreign_rest(source);
+	g.pairs = 0;
+}
+
+/* All that can be had now, and up to when it is complete. */
+static void take(void)
+{
+	uint64_t now = tfh_ticks(), until, gap;
+	uint32_t phase = __atomic_load_n(&exiting, __ATOMIC_ACQUIRE);
+
+	if (phase == LIVE)
+		tfh_foreign_flush(source, false);
+	else if (phase == FLUSHING && !g.exit_ticks && tfh_foreign_flush(source, true))
+		g.exit_ticks = tfh_ticks();
+	if (phase != CLOSED)
+		add_pair();
+	source->collect();
+	until = g.exit_ticks ? g.exit_ticks : source->complete_until(now);
+	if (g.end && (int64_t)(until - g.end) > 0)
+		until = g.end;
+	gap = __atomic_load_n(&cut, __ATOMIC_ACQUIRE);
+	if (gap && (int64_t)(until - gap) > 0)
+		until = gap;
+	write_gpus((int64_t)(until - g.span_last) > 0 ? until : 0);
+}
+
+/* What was under way at the end is waited for, a while. */
+static void go_off(uint64_t now_ns)
+{
+	if (!g.end) {
+		g.end = tfh_ticks();
+		g.end_ns = now_ns;
+	}
+	take();
+	if (g.span_last == g.end || now_ns - g.end_ns > GO_OFF_NS) {
+		turn_off();
+		g.end = 0;
+	}
+}
+
+void tfh_gpu_poll(uint64_t now_ns)
+{
+	uint64_t *control = &tfh_p.journal.head->control;
+
+	if (!source)
+		return;
+	if (g.step_limit && tfh_steps_seen() >= g.step_limit) {
+		g.step_limit = 0;
+		__atomic_and_fetch(control, ~(uint64_t)TFT_CTL_GPU_ON, __ATOMIC_ACQ_REL);
+	}
+	if (!storing()) {
+		if (wanted(now_ns))
+			tfh_gpu_begin();
+	} else if (wanted(now_ns) || tfh_gpu_exiting()) {
+		g.end = 0;
+		source->collect();
+	} else {
+		go_off(now_ns);
+	}
+}
+
+void tfh_gpu_second(uint64_t now_ns)
+{
+	if (!source || !storing() || g.closed)
+		return;
+	if (__atomic_exchange_n(&new_clock, 0, __ATOMIC_ACQ_REL)) {
+		source->collect();
+		write_gpus(0);
+		g.pairs = 0;
+		g.span_last = tfh_ticks(); /* what was under way has no clock */
+	}
+	take();
+	if (tfh_gpu_exiting())
+		return;
+	tfh_foreign_second(source, now_ns);
+}
+
+void tfh_gpu_write(bool last)
+{
+	if (!source || g.closed)
+		return;
+	if (setting() == TFH_CUPTI_OFF)
+		tfh_gpu_why("switched off by TFHOOK_CUPTI=off");
+	if (storing())
+		take();
+	else if (g.gpus || g.drvrs || !tfh_gpu_said())
+		write_gpus(0);
+	g.closed = last;
+	if (last)
+		__atomic_store_n(&tfh_gpu_storing, TFH_GPU_OFF, __ATOMIC_RELEASE);
+}
+
+void tfh_gpu_no_nodes(void)
+{
+	g.no_nodes = true;
+}
+
+void tfh_gpu_forget(void)
+{
+	if (g.rows)
+		munmap(g.rows, sizeof(*g.rows) + g.payload_bytes);
+	memset(&g, 0, sizeof(g));
+	tfh_gpu_storing = TFH_GPU_OFF;
+	lost = cut = 0;
+	new_clock = exiting = 0;
+	tfh_gpu_forget_notes();
+}

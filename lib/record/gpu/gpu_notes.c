@@ -1,0 +1,125 @@
+/* What is said of device times beside the rows: facts, the reason why there are none, what they
+ * cost. */
+#include "record/gpu/gpu.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "record/flusher.h"
+
+static uint32_t why_state; /* atomic: 0 none, 1 being written, 2 there */
+static char why[512];
+#define FACTS 32
+#define FACT_BYTES 256
+/* A place for each, so that threads of the job and the flusher need not wait for each other. */
+static struct {
+	uint32_t ready; /* atomic */
+	char text[FACT_BYTES];
+} fact[FACTS];
+static uint32_t facts; /* atomic: places taken, may count beyond them */
+static uint32_t facts_said;
+static uint64_t overhead_ns, overhead_said;
+static bool said; /* in this segment */
+
+void tfh_gpu_overhead(uint64_t ns)
+{
+	overhead_ns = ns;
+}
+
+void tfh_gpu_why(const char *fmt, ...)
+{
+	uint32_t none = 0;
+	va_list args;
+
+	if (!__atomic_compare_exchange_n(&why_state, &none, 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	__atomic_store_n(&why_state, 2, __ATOMIC_RELEASE);
+	tfh_log(1, "no device times: %s", why);
+}
+
+void tfh_gpu_fact(const char *fmt, ...)
+{
+	uint32_t i = __atomic_fetch_add(&facts, 1, __ATOMIC_RELAXED);
+	va_list args;
+
+	if (i >= FACTS)
+		return;
+	va_start(args, fmt);
+	vsnprintf(fact[i].text, FACT_BYTES, fmt, args);
+	va_end(args);
+	__atomic_store_n(&fact[i].ready, 1, __ATOMIC_RELEASE);
+}
+
+static uint32_t facts_ready(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < FACTS; i++)
+		n += __atomic_load_n(&fact[i].ready, __ATOMIC_ACQUIRE);
+	return n;
+}
+
+/* Returns how many. */
+static uint32_t put_facts(char *text, size_t size, size_t *len)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < FACTS; i++)
+		if (__atomic_load_n(&fact[i].ready, __ATOMIC_ACQUIRE)) {
+			*len += (size_t)snprintf(text + *len, size - *len, "%s\n", fact[i].text);
+			n++;
+		}
+	return n;
+}
+
+int tfh_gpu_put_notes(void)
+{
+	static char text[FACTS * (FACT_BYTES + 1) + sizeof(why) + 128]; /* the flusher's */
+	uint32_t n;
+	size_t len = 0;
+	/* Rarely, and yet not far from the truth in the file of a job that is killed. */
+	bool costs = overhead_ns > overhead_said + overhead_said / 4 ||
+		     (tfh_gpu_exiting() && overhead_ns > overhead_said);
+	int err;
+
+	if (said && facts_said == facts_ready() && !costs)
+		return 0;
+	n = put_facts(text, sizeof(text), &len);
+	if (!n && __atomic_load_n(&why_state, __ATOMIC_ACQUIRE) != 2)
+		return 0;
+	if (__atomic_load_n(&why_state, __ATOMIC_ACQUIRE) == 2)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "gpu.why=%s\n", why);
+	if (overhead_ns)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "gpu.overhead_ns=%llu\n",
+					(unsigned long long)overhead_ns);
+	err = tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text, (uint32_t)len);
+	said = !err;
+	if (!err)
+		overhead_said = overhead_ns;
+	facts_said = n;
+	return err;
+}
+
+bool tfh_gpu_said(void)
+{
+	return said;
+}
+
+void tfh_gpu_new_segment(void)
+{
+	said = false;
+}
+
+void tfh_gpu_forget_notes(void)
+{
+	why_state = facts = facts_said = 0;
+	for (uint32_t i = 0; i < FACTS; i++)
+		fact[i].ready = 0;
+	overhead_ns = overhead_said = 0;
+	said = false;
+}

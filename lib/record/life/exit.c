@@ -1,0 +1,124 @@
+/*
+ * The end of a process: what exit handlers do, how long they may take, and how the job's other
+ * threads are kept from noticing.
+ *
+ * All is written before the driver's own exit handler, and not in our destructor. CUPTI is flushed
+ * by the flusher, so that a CUPTI that hangs delays the end by a known time; what is not written
+ * then is in the journal, but for the last second's device times.
+ */
+#include "record/internal.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/watch/nvml_thread.h"
+#include "record/flusher.h"
+#include "record/gpu/gpu.h"
+
+#define MS 1000000ull
+#define EXIT_NS (2000 * MS)
+/* A signal handler that exits may have left a call of the driver's in the middle. */
+#define INSIDE_NS (1000 * MS)
+#define HOLD_NS (50 * MS)
+
+static uint64_t held_until; /* atomic: CLOCK_MONOTONIC */
+static uint64_t leaving;    /* atomic: the thread that exits */
+
+static uint64_t now(void)
+{
+	return (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+}
+
+/*
+ * Between the driver's exit handler and the end of the process other threads' calls fail, and a job
+ * may then complain, or exit with another status. Without us this takes some 20 us, and the thread
+ * that exits has just begun its share of the processor; our work makes it longer and puts it at
+ * the end of that share. So other threads wait at the driver's door from here until the end, and
+ * never longer than this.
+ */
+static void hold(uint64_t end)
+{
+	__atomic_store_n(&leaving, (uint64_t)pthread_self(), __ATOMIC_RELAXED);
+	__atomic_store_n(&held_until, end, __ATOMIC_RELEASE);
+}
+
+void tfh_exit_wait(enum tfh_fn fn)
+{
+	static uint32_t word;
+	uint64_t until, t, waited = 0;
+	int saved = errno;
+
+	if (tfh_self.depth || tfh_fn_table[fn].family >= TFH_FAM_CONSUMER ||
+	    __atomic_load_n(&leaving, __ATOMIC_RELAXED) == (uint64_t)pthread_self())
+		return;
+	/* The clock may stand still, by another preload. */
+	while ((until = __atomic_load_n(&held_until, __ATOMIC_ACQUIRE)) > (t = now()) &&
+	       waited < EXIT_NS + HOLD_NS) {
+		uint64_t ns = until - t < 5 * MS ? until - t : 5 * MS;
+		struct timespec ts = {.tv_nsec = (long)ns};
+
+		if (syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0) &&
+		    errno == ETIMEDOUT)
+			waited += ns;
+	}
+	errno = saved;
+}
+
+static void at_exit(void)
+{
+	if (tfh_confined(&tfh_self))
+		return;
+	tfh_self_settle(&tfh_self);
+	/* Then the flusher may be waiting for a lock that this very thread holds. */
+	bool inside = tfh_self.depth || tfh_self.guard;
+	uint64_t end = now() + (inside ? INSIDE_NS : EXIT_NS);
+
+	tfh_start_wait(inside ? INSIDE_NS / MS : EXIT_NS / MS);
+	if (!tfh_recording()) /* in a forked child the parent's handlers run, too */
+		return;
+	tfh_devices_hold(); /* for good: the library's destructors come next */
+	if (tfh_flusher_closed()) {
+		if (__atomic_load_n(&tfh_mode, __ATOMIC_RELAXED) == TFH_MODE_HOLD)
+			hold(now() + HOLD_NS); /* the driver's comes next */
+		return;
+	}
+	if (!inside && tfh_gpu_exit())
+		tfh_flush_by(end);
+	hold(end);
+	tfh_finish_by(true, TFH_MODE_HOLD, end);
+	hold(now() + HOLD_NS);
+}
+
+void tfh_register_exit(enum tfh_exit_after after)
+{
+	static uint32_t done[TFH_EXIT_AFTERS];
+
+	if (!__atomic_exchange_n(&done[after], 1, __ATOMIC_RELAXED))
+		atexit(at_exit);
+}
+
+void tfh_finish(bool clean)
+{
+	uint64_t ns, end;
+
+	if (tfh_confined(&tfh_self))
+		return;
+	tfh_self_settle(&tfh_self);
+	ns = tfh_self.depth ? INSIDE_NS : EXIT_NS;
+	end = now() + ns;
+	tfh_start_wait((unsigned)(ns / MS));
+	tfh_finish_by(clean, TFH_MODE_DEAD, end);
+}
+
+/* Runs after the job's own destructors and exit handlers; there is something left to do where no
+ * recording had begun when they ran. */
+__attribute__((destructor)) static void on_unload(void)
+{
+	tfh_start_never();
+	tfh_finish(true);
+}

@@ -1,0 +1,185 @@
+#include "record/process/apart.h"
+
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/watch/nvml_thread.h"
+#include "record/flusher.h"
+#include "record/process/thread.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE 2u
+#endif
+
+#define DECIDE_NS 100000000
+#define DECIDE_NAPS 10
+
+enum { UNDECIDED, APART, TOGETHER };
+enum { ASKED = 1, DONE, END };
+
+static void wake(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void wait_while(uint32_t *word, uint32_t value)
+{
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+bool tfh_is_apart(void)
+{
+	return __atomic_load_n(&tfh_f.apart, __ATOMIC_ACQUIRE) == APART;
+}
+
+/* ---- the helper ---- */
+
+static void pass_turn(struct tfh_helper *h, uint32_t to)
+{
+	__atomic_store_n(&h->turn, to, __ATOMIC_RELEASE);
+	wake(&h->turn);
+}
+
+static void serve(struct tfh_helper *h)
+{
+	uint32_t turn;
+
+	while ((turn = __atomic_load_n(&h->turn, __ATOMIC_ACQUIRE)) != END) {
+		if (turn != ASKED) {
+			wait_while(&h->turn, turn);
+			continue;
+		}
+		h->call(h->arg);
+		pass_turn(h, DONE);
+	}
+}
+
+static void *helper_main(void *arg)
+{
+	struct tfh_helper h;
+
+	tfh_thread_begin("tfhook-helper");
+	serve(arg);
+	memcpy(&h, arg, sizeof(h));
+	munmap(arg, sizeof(h));
+	pthread_join(h.flusher, NULL);
+	tfh_thread_end();
+	if (h.last) {
+		pthread_sigmask(SIG_SETMASK, &h.signals, NULL);
+		tfh_devices_last();
+	}
+	return NULL;
+}
+
+/* Its memory is neither the flusher's stack nor tfh_f: they may serve others before it has ended.
+ */
+static struct tfh_helper *make_helper(void)
+{
+	struct tfh_helper *h =
+		mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t thread;
+	int err;
+
+	if (h == MAP_FAILED)
+		return NULL;
+	h->flusher = pthread_self();
+	h->signals = tfh_f.signals;
+	err = tfh_thread_start(&thread, helper_main, h);
+	if (err) {
+		munmap(h, sizeof(*h));
+		return NULL;
+	}
+	pthread_detach(thread);
+	__atomic_store_n(&tfh_f.helper_thread, (uint64_t)thread, __ATOMIC_RELAXED);
+	return h;
+}
+
+void tfh_among_job(void (*call)(void *), void *arg)
+{
+	struct tfh_helper *h = tfh_f.helper;
+
+	/* Of another thread it may be gone. */
+	if (!tfh_is_apart() ||
+	    __atomic_load_n(&tfh_f.pthread, __ATOMIC_RELAXED) != (uint64_t)pthread_self()) {
+		call(arg);
+		return;
+	}
+	h->call = call;
+	h->arg = arg;
+	pass_turn(h, ASKED);
+	wait_while(&h->turn, ASKED);
+}
+
+bool tfh_on_helper(void)
+{
+	return __atomic_load_n(&tfh_f.helper_thread, __ATOMIC_RELAXED) == (uint64_t)pthread_self();
+}
+
+/* ---- leaving the job's table ---- */
+
+/* For a moment the kernel makes a copy, as for a fork: closing that one is no matter to the job's
+ * files, nor to its locks, which belong to its own table. */
+static bool leave(int keep)
+{
+	if (keep < 0)
+		return !syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE);
+	if (syscall(SYS_close_range, (unsigned)keep + 1, ~0u, CLOSE_RANGE_UNSHARE))
+		return false;
+	if (keep > 0)
+		syscall(SYS_close_range, 0u, (unsigned)keep - 1, 0u);
+	return true;
+}
+
+struct tfh_helper *tfh_apart_begin(void)
+{
+	const struct tfh_journal *j = &tfh_p.journal;
+	bool able = j->anonymous || j->populates;
+	struct tfh_helper *h = able ? make_helper() : NULL;
+
+	tfh_f.helper = h;
+	able = h && leave(j->anonymous ? -1 : j->fd);
+	__atomic_store_n(&tfh_f.apart, able ? APART : TOGETHER, __ATOMIC_RELEASE);
+	wake(&tfh_f.apart);
+	return h;
+}
+
+void tfh_apart_over(void)
+{
+	__atomic_store_n(&tfh_f.apart, TOGETHER, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_f.helper_thread, 0, __ATOMIC_RELAXED);
+}
+
+void tfh_apart_end(struct tfh_helper *h, bool last)
+{
+	if (h) {
+		h->last = last;
+		pass_turn(h, END);
+		return;
+	}
+	pthread_detach(pthread_self());
+	if (last) {
+		pthread_sigmask(SIG_SETMASK, &tfh_f.signals, NULL);
+		tfh_devices_last();
+	}
+}
+
+void tfh_apart_hand_over(void)
+{
+	const struct timespec nap = {0, DECIDE_NS / DECIDE_NAPS};
+
+	if (tfh_p.journal.anonymous || !tfh_p.journal.populates)
+		return;
+	for (int i = 0; i < DECIDE_NAPS && !__atomic_load_n(&tfh_f.apart, __ATOMIC_ACQUIRE); i++)
+		syscall(SYS_futex, &tfh_f.apart, FUTEX_WAIT_PRIVATE, UNDECIDED, &nap, NULL, 0);
+	if (tfh_is_apart())
+		tfh_journal_handed_over(&tfh_p.journal);
+}

@@ -1,0 +1,269 @@
+/*
+ * The run directory: where all processes of one launch put their files without talking to each
+ * other. Made by `tfhook run` (TFHOOK_RUN), or here under a name that follows from the launch.
+ * Nothing is ever overwritten.
+ *
+ * Long buffers are static: one thread comes here, and where there is no flusher its stack may be
+ * 16 KiB.
+ */
+#include "record/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/runjson.h"
+#include "record/run/runjson_write.h"
+
+#define TRIES 100
+
+/*
+ * Makes the directories above the run directory. A link on the way must be of this user or of root:
+ * in a directory where everybody may write, another user's would lead the recording elsewhere.
+ */
+static int make_above(const char *path)
+{
+	static char part[PATH_MAX];
+	size_t len = strlen(path);
+	struct stat st;
+
+	if (len >= sizeof(part))
+		return -ENAMETOOLONG;
+	memcpy(part, path, len + 1);
+	for (size_t i = 1; i < len; i++) {
+		if (part[i] != '/')
+			continue;
+		part[i] = '\0';
+		if (mkdir(part, 0777) && errno != EEXIST)
+			return -errno;
+		if (!lstat(part, &st) && S_ISLNK(st.st_mode) && st.st_uid != geteuid() &&
+		    st.st_uid != 0)
+			return -EPERM;
+		part[i] = '/';
+	}
+	return 0;
+}
+
+static void base_dir(char *path, size_t size, const struct tfh_options *options, bool of_sagemaker)
+{
+	const char *dir = tfh_opt_str(options, TFH_OPT_DIR);
+
+	if (!dir[0] && of_sagemaker)
+		dir = "/opt/ml/output/data/tfhook";
+	if (dir[0] == '/') {
+		snprintf(path, size, "%s", dir);
+		return;
+	}
+	if (!getcwd(path, size))
+		snprintf(path, size, ".");
+	if (dir[0]) {
+		size_t n = strlen(path);
+
+		snprintf(path + n, size - n, "/%s", dir);
+	}
+}
+
+static bool given_dir(char path[PATH_MAX], const char *given)
+{
+	size_t n = 0;
+
+	if (given[0] != '/') {
+		if (!getcwd(path, PATH_MAX))
+			return false;
+		n = strlen(path);
+		path[n++] = '/';
+	}
+	return n + strlen(given) < PATH_MAX && strcpy(path + n, given);
+}
+
+bool tfh_rundir_answers(const struct tfh_rundir *d, const struct tfh_options *options)
+{
+	static char path[PATH_MAX]; /* the starter's stack may be 16 KiB */
+	const char *given = tfh_opt_str(options, TFH_OPT_RUN);
+
+	if (given[0] && (!given_dir(path, given) || !tfh_path_local(path)))
+		return false;
+	base_dir(path, sizeof(path), options, d->of_sagemaker);
+	return tfh_path_local(path);
+}
+
+/* What all processes of the launch, and no others, have in common; and a short name from it. */
+static void launch_of(struct tfh_rundir *d, char *launch, size_t size)
+{
+	const struct tfh_job_rank *r = &d->rank;
+
+	if (r->job[0]) {
+		snprintf(d->job, sizeof(d->job), "%s%s%s", r->job, r->restart[0] ? "." : "",
+			 r->restart);
+		snprintf(launch, size, "%s", d->job);
+		return;
+	}
+	tfh_launch_id(launch, size);
+	snprintf(d->job, sizeof(d->job), "%.*s", (int)strcspn(launch, "@"), launch);
+}
+
+/* 1: ours, 0: of another launch, -ENOENT: no run.json yet. */
+static int whose(int dir, const char *launch)
+{
+	static char text[16384];
+	char key[320];
+	int err = tfh_read_small_at(dir, "run.json", text, sizeof(text));
+
+	if (err)
+		return err == -ENOENT ? err : 0;
+	snprintf(key, sizeof(key), "\"launch\": \"%s\"", launch);
+	return strstr(text, key) != NULL;
+}
+
+/* Has a directory where run.json is this launch's, if it had none: 1 ours, 0 not, or -errno. */
+static int claim(int dir, const char *launch)
+{
+	int ours = whose(dir, launch), err;
+
+	if (ours != -ENOENT)
+		return ours;
+	err = tfh_runjson_write(dir, launch);
+	return err && err != -EEXIST ? err : whose(dir, launch);
+}
+
+int tfh_rundir_fd(const struct tfh_rundir *d)
+{
+	return tfh_open_own_dir(d->path);
+}
+
+/* Makes d->path or takes what is there. Its descriptor, or -errno. */
+static int enter(struct tfh_rundir *d)
+{
+	int err = make_above(d->path), fd;
+
+	if (err == -EPERM)
+		d->why = "a link on the way to it is another user's";
+	if (!err)
+		err = tfh_make_dir(d->path, &d->access);
+	if (err && err != -EEXIST)
+		return err;
+	fd = tfh_rundir_fd(d);
+	if (fd == -EPERM)
+		d->why = "it is another user's";
+	if (fd >= 0 && faccessat(fd, ".", W_OK | X_OK, 0)) {
+		err = -errno;
+		tfh_close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/* 0; -EEXIST: it is another launch's, or another user put something there. */
+static int join(struct tfh_rundir *d, const char *launch)
+{
+	int fd = enter(d), ours;
+	struct stat st;
+
+	if ((fd == -EPERM || fd == -EACCES || fd == -ENOTDIR) && !lstat(d->path, &st))
+		return -EEXIST;
+	if (fd < 0)
+		return fd;
+	ours = claim(fd, launch);
+	tfh_close(fd);
+	return ours == 0 ? -EEXIST : ours < 0 ? ours : 0;
+}
+
+static int open_named(struct tfh_rundir *d, const struct tfh_options *options)
+{
+	static char base[PATH_MAX - 320];
+	char launch[256];
+	int err = -EEXIST;
+
+	base_dir(base, sizeof(base), options, d->of_sagemaker);
+	launch_of(d, launch, sizeof(launch));
+	for (int i = 1; i <= TRIES && err == -EEXIST; i++) {
+		if (i == 1)
+			snprintf(d->path, sizeof(d->path), "%s/tfhook-%s", base, d->job);
+		else
+			snprintf(d->path, sizeof(d->path), "%s/tfhook-%s.%d", base, d->job, i);
+		err = join(d, launch);
+	}
+	return err;
+}
+
+/* Has the launch that the directory was made for come to its end? Of its process group, whoever
+ * comes late belongs to it still. */
+static bool is_over(int dir)
+{
+	char group[128];
+	struct stat st;
+
+	tfh_launch_id(group, sizeof(group));
+	return !fstatat(dir, "end.json", &st, AT_SYMLINK_NOFOLLOW) && whose(dir, group) != 1;
+}
+
+/* The directory of `tfhook run`: joined without asking, it was given to us. 1: long ago, and what
+ * still names it (a shell, a daemon) is no part of that launch. */
+static int open_given(struct tfh_rundir *d, const char *given)
+{
+	char launch[256];
+	bool over;
+	int err, fd;
+
+	if (!given_dir(d->path, given))
+		return errno ? -errno : -ENAMETOOLONG;
+	launch_of(d, launch, sizeof(launch));
+	fd = enter(d);
+	if (fd < 0)
+		return fd;
+	over = is_over(fd);
+	err = over ? 0 : claim(fd, launch);
+	tfh_close(fd);
+	return err < 0 ? err : over;
+}
+
+static void make_prefix(struct tfh_rundir *d)
+{
+	if (d->rank.rank >= 0)
+		snprintf(d->prefix, sizeof(d->prefix), "r%d.%s.%d", d->rank.rank, tfh_p.host,
+			 (int)tfh_p.pid);
+	else
+		snprintf(d->prefix, sizeof(d->prefix), "p.%s.%d", tfh_p.host, (int)tfh_p.pid);
+}
+
+static void find_access(struct tfh_rundir *d, const struct tfh_options *options)
+{
+	static char what[256];
+	const char *group = tfh_opt_str(options, TFH_OPT_GROUP);
+	int err = tfh_access_find(&d->access, group);
+
+	if (!err)
+		return;
+	snprintf(what, sizeof(what), "TFHOOK_GROUP=%.64s: %s", group,
+		 err == -ENOENT ? "there is no such group in /etc/group"
+				: "this user is not in that group");
+	tfh_log_failure(what, err == -ENOENT
+				      ? "give its number; only the owner can read the recording"
+				      : "name another; only the owner can read the recording");
+}
+
+int tfh_rundir_open(struct tfh_rundir *d, const struct tfh_record_proc *p)
+{
+	const char *given = tfh_opt_str(&p->options, TFH_OPT_RUN);
+	int err = 1;
+
+	find_access(d, &p->options);
+	if (given[0])
+		err = open_given(d, given);
+	if (err == 1) {
+		if (given[0])
+			tfh_log(1,
+				"TFHOOK_RUN=%s is of a run that has ended: this one gets a "
+				"directory of its own",
+				given);
+		err = open_named(d, &p->options);
+	}
+	make_prefix(d);
+	return err;
+}

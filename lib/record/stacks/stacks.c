@@ -1,0 +1,340 @@
+/*
+ * The table of backtraces. Job threads add to it without a lock: a place is claimed by its hash,
+ * then filled. The flusher writes what is full; what a killed process has not written is gone, at
+ * most the new ones of the last second.
+ */
+#include "record/stacks/stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/proc.h"
+#include "base/rules.h"
+#include "format/table.h"
+#include "record/flusher.h"
+#include "record/stacks/modules.h"
+#include "record/stacks/pyplaces.h"
+
+/* Programs have some hundred places that call the driver; what does not fit is counted. */
+#define STACKS 8192u
+#define STACKS_MOST (STACKS / 4 * 3)
+#define CHUNK_STACKS 256u
+/* libunwind takes 11 KiB of a stack when it meets a function for the first time, libgcc 8. */
+#define STACK_NEED_PAGES 5
+/* Many calls that are not slow add up. Of those that take so long, one every few milliseconds gets Python's frames: at most
+ * 4 us in 5 ms. */
+#define SHORT_NS 20000u
+#define SHORT_APART_NS 5000000u
+
+struct stack {
+	uint64_t hash;	/* atomic; 0: free */
+	uint16_t n;	/* frames */
+	uint16_t ready; /* atomic: they are there */
+	uint32_t written;
+	uint32_t place; /* of Python's frames */
+	uint64_t frame[TFH_STACK_FRAMES];
+};
+
+/* In a mapping of its own; pages come with use. */
+struct stacks {
+	struct stack stack[STACKS];
+	struct tft_btrc_row row[CHUNK_STACKS * TFH_STACK_FRAMES];
+	uint8_t payload[CHUNK_STACKS * TFH_STACK_FRAMES * sizeof(struct tft_btrc_row) + 4096];
+};
+
+uint64_t tfh_stack_ticks = TFH_NEVER;
+
+static const struct tfh_stack_source *source;
+static struct stacks *table;
+static struct tfh_stack_rule rule;
+static uint64_t slow_ticks;  /* of rule.least_ns */
+static uint64_t short_ticks; /* of SHORT_NS, unless slow calls are shorter */
+static uint64_t short_apart; /* of SHORT_APART_NS */
+static uint32_t used;	     /* atomic: places claimed */
+static uint32_t unplaced;    /* atomic: backtraces that found no place */
+static uint32_t made;	     /* atomic: places filled */
+static uint32_t put;	     /* filled ones that the segment has */
+static pid_t owner;
+static const char *by; /* NULL: nothing walks the stacks, they are only Python's */
+static bool said;
+
+void tfh_stacks_attach(const struct tfh_stack_source *s)
+{
+	source = s;
+}
+
+/* ---- in the job's threads ---- */
+
+static bool wanted(uint16_t fn, uint64_t ticks)
+{
+	uint8_t family = tfh_fn_table[fn].family;
+
+	if (ticks >= slow_ticks)
+		return true;
+	if (family == TFH_FAM_COPY || family == TFH_FAM_SYNC)
+		return rule.copies;
+	return rule.launches && (family == TFH_FAM_LAUNCH || family == TFH_FAM_GRAPH_LAUNCH);
+}
+
+/*
+ * Some programs give their threads hardly more stack than they need. The main thread's grows; of
+ * others the pages below are tried. Where that is not allowed (seccomp) the driver's own need,
+ * which is larger, has to be the proof.
+ */
+static bool stack_left(const struct tfh_self *self)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	struct iovec to[STACK_NEED_PAGES], from[STACK_NEED_PAGES];
+	char byte[STACK_NEED_PAGES];
+	ssize_t n;
+
+	if (self->ring->tid == (uint32_t)owner &&
+	    tfh_main_stack_left((void *)here) > (STACK_NEED_PAGES + 1) * TFH_PAGE)
+		return true;
+	for (unsigned i = 0; i < STACK_NEED_PAGES; i++) {
+		to[i] = (struct iovec){&byte[i], 1};
+		from[i] = (struct iovec){(void *)(here - (i + 1) * TFH_PAGE), 1};
+	}
+	n = process_vm_readv(owner, to, STACK_NEED_PAGES, from, STACK_NEED_PAGES, 0);
+	return n == STACK_NEED_PAGES || (n < 0 && (errno == EPERM || errno == ENOSYS));
+}
+
+/* Number of the backtrace of these frames and Python's, a new one if need be. */
+static uint32_t number_of(void *const *frame, uint32_t n, uint32_t place)
+{
+	uint64_t hash = tfh_hash_add(tfh_hash_bytes(frame, n * sizeof(*frame)), place) | 1;
+
+	for (uint32_t i = 0; i < STACKS; i++) {
+		uint32_t at = (uint32_t)(hash >> 1) + i;
+		struct stack *s = &table->stack[at %= STACKS];
+		uint64_t has = __atomic_load_n(&s->hash, __ATOMIC_ACQUIRE);
+		if (!has) {
+			if (__atomic_fetch_add(&used, 1, __ATOMIC_RELAXED) >= STACKS_MOST)
+				break;
+			if (__atomic_compare_exchange_n(&s->hash, &has, hash, false,
+							__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+				if (n)
+					memcpy(s->frame, frame, n * sizeof(*frame));
+				s->n = (uint16_t)n;
+				s->place = place;
+				__atomic_store_n(&s->ready, 1, __ATOMIC_RELEASE);
+				__atomic_fetch_add(&made, 1, __ATOMIC_RELEASE);
+				return at + 1;
+			}
+			__atomic_fetch_sub(&used, 1, __ATOMIC_RELAXED);
+		}
+		if (has == hash)
+			return at + 1;
+	}
+	__atomic_fetch_sub(&used, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&unplaced, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static uint32_t walked(struct tfh_self *self, uint32_t place)
+{
+	void *frame[TFH_STACK_FRAMES];
+	struct tfh_steady steady;
+	int saved = errno, n = 0;
+
+	tfh_steady_begin(&steady);
+	tfh_guard_begin(self);
+	if (stack_left(self))
+		n = source->walk(frame, TFH_STACK_FRAMES);
+	tfh_guard_end(self);
+	tfh_steady_end(&steady);
+	errno = saved;
+	return n > 0 || place ? number_of(frame, n > 0 ? (uint32_t)n : 0, place) : 0;
+}
+
+/* Of a call that has just ended. */
+static uint32_t sampled(struct tfh_self *self)
+{
+	uint32_t place;
+
+	if (self->last_end - self->placed < short_apart)
+		return 0;
+	self->placed = self->last_end;
+	place = tfh_place_here(self);
+	return place ? number_of(NULL, 0, place) : 0;
+}
+
+uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks)
+{
+	uint32_t place;
+
+	if (self->guard) /* a call inside our own code, or an unwinder that comes back here */
+		return 0;
+	if (!wanted(fn, ticks))
+		return ticks >= short_ticks ? sampled(self) : 0;
+	place = tfh_place_here(self);
+	if (!by)
+		return place ? number_of(NULL, 0, place) : 0;
+	return walked(self, place);
+}
+
+uint32_t tfh_stack_of_pause(struct tfh_self *self)
+{
+	uint32_t place = __atomic_load_n(&table, __ATOMIC_ACQUIRE) && !self->guard
+				 ? tfh_place_here(self)
+				 : 0;
+
+	return place ? number_of(NULL, 0, place) : 0;
+}
+
+uint32_t tfh_stacks_unplaced(void)
+{
+	return __atomic_load_n(&unplaced, __ATOMIC_RELAXED);
+}
+
+/* ---- the flusher ---- */
+
+void tfh_stacks_open(void)
+{
+	const char *text = tfh_opt_str(&tfh_p.options, TFH_OPT_STACKS);
+	bool run = *tfh_opt_str(&tfh_p.options, TFH_OPT_RUN) != '\0';
+	void *map;
+	int err;
+
+	if (!source || table)
+		return;
+	tfh_stack_rule_parse(text, run, &rule);
+	if (rule.least_ns == UINT64_MAX)
+		return;
+	err = source->open(&by);
+	if (err) {
+		by = NULL;
+		tfh_log(1, "no backtraces of machine code: %s", strerror(-err));
+	}
+	map = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (map == MAP_FAILED)
+		return;
+	owner = tfh_p.pid;
+	/* release: who sees the table may use it */
+	__atomic_store_n(&table, map, __ATOMIC_RELEASE);
+	tfh_places_open();
+	slow_ticks = (uint64_t)((double)rule.least_ns * (double)tfh_tick_hz() / 1e9);
+	short_ticks = (uint64_t)((double)SHORT_NS * (double)tfh_tick_hz() / 1e9);
+	short_ticks = short_ticks < slow_ticks ? short_ticks : slow_ticks;
+	short_apart = (uint64_t)((double)SHORT_APART_NS * (double)tfh_tick_hz() / 1e9);
+	/* release: who sees the limit sees the table */
+	__atomic_store_n(&tfh_stack_ticks, rule.copies ? 0 : short_ticks, __ATOMIC_RELEASE);
+}
+
+static uint32_t rows_of(const struct stack *s, uint32_t id, struct tft_btrc_row *row)
+{
+	row[0] = (struct tft_btrc_row){.stack = id};
+	for (uint32_t i = 0; i < s->n; i++) {
+		row[i] = (struct tft_btrc_row){
+			.address = s->frame[i], .stack = id, .index = (uint16_t)i};
+		tfh_modules_use(s->frame[i]);
+	}
+	row[0].place = s->place;
+	return s->n ? s->n : 1;
+}
+
+static int put_chunk(uint32_t from, uint32_t to, uint32_t n, uint64_t now)
+{
+	static const struct tft_table_extra none;
+	size_t len = tft_table_pack(&tft_btrc, table->row, n, &none, table->payload);
+	int err = tft_write_chunk_at(tfh_f.seg.writer, TFT_BTRC, table->payload, (uint32_t)len, now,
+				     now);
+
+	for (uint32_t i = from; i < to && !err; i++)
+		if (table->stack[i].written == 1) {
+			table->stack[i].written = 2;
+			put++;
+		}
+	return err;
+}
+
+static int say(void)
+{
+	char text[80];
+	int n = snprintf(text, sizeof(text), "stacks.by=%s\n", by ? by : "nothing");
+
+	said = true;
+	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text, (uint32_t)n);
+}
+
+static bool waiting(void)
+{
+	return table && (put != __atomic_load_n(&made, __ATOMIC_ACQUIRE) || tfh_places_waiting());
+}
+
+int tfh_stacks_put(void)
+{
+	uint64_t now = tfh_ticks();
+	uint32_t from = 0, stacks = 0, n = 0;
+	int err = 0;
+
+	if (!waiting())
+		return 0;
+	/* Before what cites them: what a killed process leaves is whole. */
+	err = tfh_places_put(now);
+	tfh_modules_look(now);
+	for (uint32_t i = 0; i < STACKS && !err; i++) {
+		struct stack *s = &table->stack[i];
+		if (s->written != 2 && __atomic_load_n(&s->ready, __ATOMIC_ACQUIRE)) {
+			n += rows_of(s, i + 1, table->row + n);
+			s->written = 1;
+			stacks++;
+		}
+		if (stacks == CHUNK_STACKS || (stacks && i + 1 == STACKS)) {
+			err = put_chunk(from, i + 1, n, now);
+			from = i + 1;
+			stacks = n = 0;
+		}
+	}
+	if (!err)
+		err = tfh_modules_put(now);
+	return err || said ? err : say();
+}
+
+void tfh_stacks_write(void)
+{
+	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+	int err;
+
+	tfh_places_look();
+	if (!waiting() || (tfh_f.pause_until_ns && now_ns < tfh_f.pause_until_ns))
+		return;
+	err = tfh_disk_check();
+	if (!err)
+		err = tfh_segment_ready();
+	if (!err)
+		err = tfh_stacks_put();
+	if (err)
+		tfh_write_failed(err, now_ns);
+}
+
+void tfh_stacks_new_segment(void)
+{
+	put = 0;
+	said = false;
+	for (uint32_t i = 0; table && i < STACKS; i++)
+		if (table->stack[i].written)
+			table->stack[i].written = 0;
+	tfh_modules_new_segment();
+	tfh_places_new_segment();
+}
+
+/* In a forked child another thread of the parent may hold a lock of the unwinder's for ever, and may have been about to
+ * fill a place: Python's frames alone are read, into empty tables. */
+void tfh_stacks_forget(void)
+{
+	if (table && owner != tfh_p.pid) {
+		by = NULL;
+		owner = tfh_p.pid;
+		madvise(table, sizeof(*table), MADV_DONTNEED);
+		used = made = unplaced = 0;
+		tfh_places_forget();
+	}
+	tfh_stacks_new_segment();
+}

@@ -1,0 +1,411 @@
+#include "record/watch/looks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "record/flusher.h"
+#include "record/stacks/pyplaces.h"
+#include "look/waiting.h"
+#include "record/watch/workers.h"
+
+#define MEAN_NS 10000000ull
+#define MEAN_MOST_NS 1000000000ull
+#define SHARE 250u /* of the time between two looks, one part is theirs: 0.4 % */
+#define COST_TIMES 4u
+#define FIRST_NS 20000000ull /* of a processor, once: a run of two seconds gets some 200 looks */
+#define OPEN_NS 100000000ull /* calls that are open for so long are looked into */
+#define CHOOSE_NS 100000000ull
+#define DRIVERS 64u /* threads that are chosen from */
+#define AT_ONCE 4u
+#define SAME 100u /* looks at a thread that does nothing else; then they get rarer */
+#define BACK 16u  /* records that tell whether a thread drives */
+#define NAMES 256u
+#define SECOND_NS 1000000000ull
+
+/* A thread that may be looked at. */
+struct driver {
+	struct tft_ring *ring;
+	uint32_t thread; /* of the ring when it was chosen: rings serve others later */
+	uint64_t head;	 /* of the ring at the last look */
+	uint32_t same;	 /* looks since it changed */
+	int fd;		 /* -1: not opened yet */
+};
+
+static struct {
+	bool off;
+	char why[128], why_no_lines[128]; /* "": there are some */
+	uint64_t next_ns, mean_ns, cost_ns, spent_ns, random, chosen_ns, workers_ns;
+	uint32_t confined; /* by how many filters of system calls the flusher is */
+	struct driver driver[DRIVERS];
+	uint32_t drivers;
+	uint64_t name[NAMES]; /* hashes of texts whose names are recorded */
+} looks;
+
+static uint64_t draw(void)
+{
+	looks.random ^= looks.random << 13;
+	looks.random ^= looks.random >> 7;
+	looks.random ^= looks.random << 17;
+	return looks.random;
+}
+
+/*
+ * -ln(u) of a u in (0, 1), at most 8; 2^-32 fixed point. ln(u) = ln(2) * log2(u), and log2 of a
+ * mantissa 1 + m is m + 0.3436 m (1 - m) to 0.9 %: there is no libm in a job's library.
+ */
+static uint64_t exponential(void)
+{
+	uint64_t u = draw() | 1;
+	int zeros = __builtin_clzll(u);
+	double m = (double)(u << zeros) / 9223372036854775808.0 - 1;
+	double e = 0.6931472 * (zeros + 1 - (m + 0.3436 * m * (1 - m)));
+
+	return (uint64_t)((e < 8 ? e : 8) * 4294967296.0);
+}
+
+static void plan(uint64_t now_ns)
+{
+	looks.next_ns = now_ns + (uint64_t)((unsigned __int128)looks.mean_ns * exponential() >> 32);
+}
+
+static void stop(const char *why)
+{
+	looks.off = true;
+	snprintf(looks.why, sizeof(looks.why), "%s", why);
+	tfh_log(1, "no looks at threads: %s", why);
+}
+
+static void refused(int err)
+{
+	char why[128];
+
+	snprintf(why, sizeof(why), "/proc/self/task/TID/syscall: %s", strerror(-err));
+	stop(why);
+}
+
+/* Stacks of other threads are read from copies, which a sandbox may refuse. */
+static void look_at_own_memory(void)
+{
+	uint64_t from = 1, to = 0;
+	struct iovec here = {&to, sizeof(to)}, there = {&from, sizeof(from)};
+
+	if (process_vm_readv(tfh_p.pid, &here, 1, &there, 1, 0) != (ssize_t)sizeof(to))
+		snprintf(looks.why_no_lines, sizeof(looks.why_no_lines), "process_vm_readv: %s",
+			 strerror(errno));
+}
+
+void tfh_looks_begin(void)
+{
+	int fd;
+
+	if (!tfh_opt_bool(&tfh_p.options, TFH_OPT_LOOKS)) {
+		stop("TFHOOK_LOOKS=0");
+		return;
+	}
+	/* Files that stay open would take numbers that the job counts on. */
+	if (!tfh_is_apart()) {
+		stop("descriptors of the recorder's own need Linux 5.14");
+		return;
+	}
+	fd = tfh_waiting_open(0, (uint32_t)syscall(SYS_gettid));
+	if (fd < 0) {
+		refused(fd);
+		return;
+	}
+	tfh_close(fd);
+	look_at_own_memory();
+	looks.confined = tfh_call_filters();
+	looks.mean_ns = MEAN_NS;
+	looks.cost_ns = MEAN_NS / SHARE;
+	looks.random = tfh_ticks() ^ (uint64_t)tfh_p.pid << 40;
+	looks.random = looks.random ? looks.random : 1;
+	plan((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
+}
+
+const char *tfh_looks_why(void)
+{
+	return looks.off ? looks.why : NULL;
+}
+
+const char *tfh_looks_why_no_lines(void)
+{
+	return *looks.why_no_lines ? looks.why_no_lines : NULL;
+}
+
+uint64_t tfh_looks_wait(uint64_t now_ns)
+{
+	if (looks.off || !looks.mean_ns)
+		return UINT64_MAX;
+	return looks.next_ns > now_ns ? looks.next_ns - now_ns : 0;
+}
+
+/* ---- which threads ---- */
+
+static bool tells(uint16_t fn)
+{
+	return fn && fn < TFH_FN_COUNT && tfh_fn_table[fn].family != TFH_FAM_STAGE;
+}
+
+/* Is its outermost call, which may be its first, such a one? */
+static bool opens(const struct tft_ring *ring)
+{
+	return tells(__atomic_load_n(&ring->open[0].fn, __ATOMIC_ACQUIRE));
+}
+
+/* Do the thread's last calls say that it drives the device or asks for batches? A pipeline's own
+ * threads do neither. What its owner overwrites meanwhile is a call of its, too. */
+static bool drives(const struct tft_ring *ring)
+{
+	const struct tfh_rec *records =
+		(const struct tfh_rec *)(tfh_p.journal.base + ring->records_off);
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+
+	if ((pid_t)ring->tid == tfh_p.pid || opens(ring))
+		return true;
+	for (uint64_t n = 1; n <= BACK && n <= head - ring->first; n++) {
+		const struct tfh_rec *r = &records[(head - n) & ring->mask];
+
+		if (tfh_peek(&r->kind) == TFT_CALL && tells(tfh_peek(&r->fn)))
+			return true;
+	}
+	return false;
+}
+
+static struct driver *known(struct driver *of, uint32_t n, const struct tft_ring *ring)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (of[i].ring == ring && of[i].thread == ring->thread)
+			return &of[i];
+	return NULL;
+}
+
+static void choose(void)
+{
+	struct tfh_journal *j = &tfh_p.journal;
+	uint32_t slots = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE), n = 0;
+	struct driver old[DRIVERS];
+	uint32_t n_old = looks.drivers;
+
+	memcpy(old, looks.driver, sizeof(old));
+	for (uint32_t i = 0; i < slots && n < DRIVERS; i++) {
+		struct tft_ring *ring = tfh_journal_ring(j, i);
+		struct driver *was;
+
+		if (!ring || __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) != TFT_RING_ACTIVE ||
+		    !drives(ring))
+			continue;
+		was = known(old, n_old, ring);
+		looks.driver[n++] = was ? *was : (struct driver){ring, ring->thread, 0, 0, -1};
+		if (was)
+			was->fd = -1;
+	}
+	looks.drivers = n;
+	for (uint32_t i = 0; i < n_old; i++)
+		if (old[i].fd >= 0)
+			tfh_close(old[i].fd);
+}
+
+static void choose_workers(void)
+{
+	uint32_t tid[DRIVERS + 1] = {(uint32_t)tfh_p.pid}, n = 1;
+
+	for (uint32_t i = 0; i < looks.drivers; i++)
+		if (looks.driver[i].ring->tid != tid[0])
+			tid[n++] = looks.driver[i].ring->tid;
+	tfh_workers_choose(tid, n);
+}
+
+/* ---- one look ---- */
+
+/* Id of the name, which is recorded first; 0: there is none left, or no room for it. */
+static uint32_t name_id(const char *text)
+{
+	struct tfh_rec r[1 + (TFH_WAITING_NAME + TFT_EXT_BYTES - 1) / TFT_EXT_BYTES];
+	size_t len = strlen(text);
+	uint64_t hash = 0;
+	uint32_t id = len ? tfh_text_number(TFT_NAME_STRING, text, len, &hash) : 0;
+	uint32_t parts = (uint32_t)((len + TFT_EXT_BYTES - 1) / TFT_EXT_BYTES), i;
+
+	if (!id)
+		return 0;
+	for (i = 0; i < NAMES && looks.name[i] && looks.name[i] != hash;)
+		i++;
+	if (i == NAMES || looks.name[i] == hash)
+		return i == NAMES ? 0 : id;
+	memset(r, 0, sizeof(r));
+	for (uint32_t k = 0; k <= parts; k++)
+		r[k].t_begin = r[k].t_end = tfh_ticks();
+	r[0].fn = TFT_NAME_STRING;
+	r[0].kind = TFT_NAME;
+	r[0].flags = TFT_F_EXT;
+	r[0].stream = id;
+	r[0].w[0] = hash;
+	r[0].w[2] = len;
+	for (uint32_t k = 0; k < parts; k++) {
+		size_t at = (size_t)k * TFT_EXT_BYTES, left = len - at;
+
+		r[1 + k].fn = (uint16_t)k;
+		r[1 + k].kind = TFT_EXT;
+		r[1 + k].result = (uint16_t)left;
+		memcpy((char *)&r[1 + k] + offsetof(struct tfh_rec, stream), text + at,
+		       left < TFT_EXT_BYTES ? left : TFT_EXT_BYTES);
+	}
+	if (!tfh_stage_own(r, 1 + parts))
+		return 0;
+	looks.name[i] = hash;
+	return id;
+}
+
+static void keep(const struct driver *d, uint64_t t, const struct tfh_waiting *w, uint16_t fn,
+		 uint64_t ns)
+{
+	const struct tfh_rec r = {
+		.t_begin = t,
+		.t_end = t,
+		.kind = TFT_LOOK,
+		.result = (uint16_t)w->state,
+		.depth = fn != 0,
+		.stream = name_id(w->name),
+		.ctx = d->thread,
+		.stack = *looks.why_no_lines ? 0 : tfh_place_there(d->ring->tid, d->ring->pthread),
+		.w = {w->what, w->call | (uint64_t)fn << 16 | (uint64_t)(uint32_t)w->fd << 32, ns}};
+
+	tfh_stage_own(&r, 1);
+}
+
+/* The innermost call that the thread is in, 0: none. *since: when the outermost began. */
+static uint16_t open_call(const struct tft_ring *ring, uint64_t *since)
+{
+	uint16_t fn = __atomic_load_n(&ring->open[0].fn, __ATOMIC_ACQUIRE), inner = fn;
+
+	*since = tfh_peek(&ring->open[0].t_begin);
+	for (uint32_t i = 1; i < TFT_OPEN_SLOTS && inner; i++) {
+		inner = tfh_peek(&ring->open[i].fn);
+		fn = inner ? inner : fn;
+	}
+	return fn;
+}
+
+/* A thread that does the same for long is looked at less and less often, and each look stands for
+ * more. Returns for how many, 0: not this time. */
+static uint64_t stands_for(struct driver *d, uint64_t head)
+{
+	d->same = head == d->head ? d->same + 1 : 0;
+	d->head = head;
+	if (d->same < SAME)
+		return 1;
+	return draw() % d->same < SAME ? d->same / SAME : 0;
+}
+
+static int ask(struct driver *d, struct tfh_waiting *w)
+{
+	if (d->fd < 0)
+		d->fd = tfh_waiting_open(0, d->ring->tid);
+	return d->fd < 0 ? d->fd : tfh_waiting_look(d->fd, 0, d->ring->tid, w);
+}
+
+/* ns: how much of the thread's time a look stands for, other things equal. */
+static void look_at(struct driver *d, uint64_t ns)
+{
+	struct tft_ring *ring = d->ring;
+	struct tfh_waiting w;
+	uint64_t head, since, other, t, times;
+	uint16_t fn;
+	int err;
+
+	if (__atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) != TFT_RING_ACTIVE ||
+	    ring->thread != d->thread)
+		return;
+	head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	fn = open_call(ring, &since);
+	t = tfh_ticks();
+	if (fn && t - since < tfh_tick_hz() / (SECOND_NS / OPEN_NS))
+		return;
+	times = stands_for(d, head);
+	if (!times)
+		return;
+	err = ask(d, &w);
+	if (err == -ESRCH) /* it has ended */
+		return;
+	if (err) {
+		refused(err);
+		return;
+	}
+	/* It went on meanwhile: what was seen belongs to what it does now. */
+	if (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) != head || open_call(ring, &other) != fn)
+		w = (struct tfh_waiting){.state = TFT_LOOK_RUNNING, .call = UINT16_MAX, .fd = -1};
+	keep(d, t, &w, fn, ns * times);
+}
+
+static void look_at_some(void)
+{
+	uint32_t n = looks.drivers, once = n < AT_ONCE ? n : AT_ONCE;
+	uint32_t first = n > AT_ONCE ? (uint32_t)(draw() % n) : 0;
+
+	for (uint32_t i = 0; i < once && !looks.off; i++)
+		look_at(&looks.driver[(first + i) % n], looks.mean_ns * n / once);
+}
+
+/* ---- when ---- */
+
+/* What this thread has used since the last look, where nothing but looking lay between. */
+static void pace(uint64_t cost)
+{
+	uint64_t least = MEAN_NS;
+
+	/* One look that was far dearer, as the first ones are, does not keep the next away for long. */
+	cost = cost < COST_TIMES * looks.cost_ns ? cost : COST_TIMES * looks.cost_ns;
+	looks.cost_ns += cost / 16 - looks.cost_ns / 16;
+	looks.spent_ns += cost;
+	if (looks.spent_ns > FIRST_NS && looks.cost_ns * SHARE > least)
+		least = looks.cost_ns * SHARE;
+	if (least > MEAN_MOST_NS)
+		least = MEAN_MOST_NS;
+	/* In steps, so that records differ in nothing else. */
+	while (looks.mean_ns < least)
+		looks.mean_ns += looks.mean_ns / 4;
+	while (looks.mean_ns > MEAN_NS && looks.mean_ns - looks.mean_ns / 4 > least)
+		looks.mean_ns = looks.mean_ns - looks.mean_ns / 4 > MEAN_NS
+					? looks.mean_ns - looks.mean_ns / 4
+					: MEAN_NS;
+}
+
+void tfh_looks_take(uint64_t now_ns)
+{
+	uint64_t before;
+
+	if (looks.off || !looks.mean_ns || now_ns < looks.next_ns)
+		return;
+	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_ON && tfh_tick_hz()) {
+		before = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		/* Before each look: a filter that ends the process must not meet it. */
+		if (tfh_call_filters() != looks.confined)
+			stop("the job has filtered its system calls");
+		if (now_ns - looks.chosen_ns > CHOOSE_NS) {
+			looks.chosen_ns = now_ns;
+			choose();
+		}
+		if (now_ns - looks.workers_ns > SECOND_NS) {
+			looks.workers_ns = now_ns;
+			choose_workers();
+		}
+		if (!looks.off) {
+			look_at_some();
+			tfh_workers_look(draw(), looks.mean_ns);
+		}
+		/* Going to sleep and waking up take as much again. */
+		pace(2 * ((uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before));
+	}
+	plan((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
+}
+
+void tfh_looks_forget(void)
+{
+	memset(&looks, 0, sizeof(looks));
+	tfh_workers_forget();
+}

@@ -1,0 +1,151 @@
+#include "record/watch/workers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "record/flusher.h"
+#include "record/stacks/pyplaces.h"
+#include "look/waiting.h"
+
+#define WORKERS 64u
+#define TRIES 10u /* a program that has just begun has no interpreter yet */
+
+struct worker {
+	struct tfh_place_child child;
+	int fd; /* tells also whether the process still lives */
+	uint32_t tries;
+};
+
+static struct {
+	struct worker worker[WORKERS];
+	uint32_t n;
+	char why[128];
+} workers;
+
+/* ---- which ---- */
+
+static void refused(const char *file, int err)
+{
+	if (*workers.why || err == -ESRCH || err == -ENOENT) /* it has ended */
+		return;
+	snprintf(workers.why, sizeof(workers.why), "/proc/PID/%s: %s", file, strerror(-err));
+	tfh_log(1, "no looks at child processes: %s", workers.why);
+}
+
+static bool same_program(int32_t pid)
+{
+	struct stat here, there;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	if (stat("/proc/self/exe", &here))
+		return false;
+	if (stat(path, &there)) {
+		refused("exe", -errno);
+		return false;
+	}
+	return here.st_ino == there.st_ino && here.st_dev == there.st_dev;
+}
+
+static void take(struct worker *w)
+{
+	w->fd = tfh_waiting_open(w->child.pid, (uint32_t)w->child.pid);
+	if (w->fd >= 0)
+		workers.n++;
+	else
+		refused("syscall", w->fd);
+}
+
+/* Those of `old` that are still there keep what is known of them. */
+static void add_child(int32_t pid, struct worker *old, uint32_t n_old)
+{
+	struct worker *w = &workers.worker[workers.n];
+
+	for (uint32_t i = 0; i < n_old; i++)
+		if (old[i].fd >= 0 && old[i].child.pid == pid) {
+			*w = old[i];
+			if (w->child.known == 2 && w->tries++ < TRIES)
+				w->child.known = 0;
+			old[i].fd = -1;
+			workers.n++;
+			return;
+		}
+	*w = (struct worker){.child.pid = pid};
+	if (same_program(pid))
+		take(w);
+}
+
+/* The children of a thread, and, once, theirs. */
+static void add_children(int32_t pid, uint32_t tid, struct worker *old, uint32_t n_old)
+{
+	char path[64], text[1024], *at = text, *end;
+	uint32_t first = workers.n;
+	long child;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%u/children", pid, tid);
+	tfh_read_small(path, text, sizeof(text));
+	for (; workers.n < WORKERS && (child = strtol(at, &end, 10)) > 0 && *end == ' '; at = end)
+		add_child((int32_t)child, old, n_old);
+	for (uint32_t i = first, last = workers.n; pid == tfh_p.pid && i < last; i++)
+		add_children(workers.worker[i].child.pid, (uint32_t)workers.worker[i].child.pid,
+			     old, n_old);
+}
+
+void tfh_workers_choose(const uint32_t *tid, uint32_t n)
+{
+	struct worker old[WORKERS];
+	uint32_t n_old = workers.n;
+
+	memcpy(old, workers.worker, sizeof(old));
+	workers.n = 0;
+	for (uint32_t i = 0; i < n; i++)
+		add_children(tfh_p.pid, tid[i], old, n_old);
+	for (uint32_t i = 0; i < n_old; i++)
+		if (old[i].fd >= 0)
+			tfh_close(old[i].fd);
+}
+
+/* ---- one look ---- */
+
+void tfh_workers_look(uint64_t random, uint64_t ns)
+{
+	struct worker *w = workers.n ? &workers.worker[random % workers.n] : NULL;
+	struct tfh_waiting seen, after;
+	struct tfh_rec r = {.kind = TFT_CHILD};
+	int32_t pid;
+	int err;
+
+	if (!w)
+		return;
+	pid = w->child.pid;
+	r.t_begin = r.t_end = tfh_ticks();
+	err = tfh_waiting_look(w->fd, pid, (uint32_t)pid, &seen);
+	if (err) { /* it has ended, as a rule; the next choice sees that */
+		refused("syscall", err);
+		return;
+	}
+	r.result = (uint16_t)seen.state;
+	r.ctx = (uint32_t)pid;
+	r.stack = tfh_place_child(&w->child);
+	/* Still the same process: its number may have become another one's. */
+	if (tfh_waiting_look(w->fd, pid, (uint32_t)pid, &after))
+		return;
+	r.w[0] = seen.what;
+	r.w[1] = seen.call | (uint64_t)(uint32_t)seen.fd << 32;
+	r.w[2] = ns * workers.n;
+	tfh_stage_own(&r, 1);
+}
+
+const char *tfh_workers_why(void)
+{
+	return *workers.why ? workers.why : NULL;
+}
+
+void tfh_workers_forget(void)
+{
+	memset(&workers, 0, sizeof(workers));
+}

@@ -1,0 +1,321 @@
+/* From the staging area to the trace file: chunks, losses, clock readings; and what happens when
+ * the disk is full. */
+#include "record/flusher.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "record/stacks/stacks.h"
+
+#define PAUSE_NS 30000000000ull
+#define LOSSES_MAX 256u
+
+void tfh_take_clock(void)
+{
+	struct tfh_clock_pair pair;
+	struct tft_clock_triple t;
+	struct tft_journal *head = tfh_p.journal.head;
+
+	tfh_clock_read_pair(&pair);
+	t.ticks = pair.ticks;
+	t.monotonic_ns = (uint64_t)pair.mono_ns;
+	t.realtime_ns = (uint64_t)pair.real_ns;
+	head->clock[head->clock_n & 1] = t;
+	__atomic_store_n(&head->clock_n, head->clock_n + 1, __ATOMIC_RELEASE);
+	if (tfh_f.n_clocks == TFH_CLOCKS_MAX) /* writing is paused: every other one is enough */
+		for (tfh_f.n_clocks = 0; tfh_f.n_clocks < TFH_CLOCKS_MAX / 2; tfh_f.n_clocks++)
+			tfh_f.clocks[tfh_f.n_clocks] = tfh_f.clocks[tfh_f.n_clocks * 2];
+	tfh_f.clocks[tfh_f.n_clocks++] = t;
+	tfh_set_tick_hz(&tfh_f.first, &t);
+}
+
+int tfh_clocks_put(void)
+{
+	int err = tfh_f.n_clocks ? tft_write_clocks(tfh_f.seg.writer, tfh_f.clocks, tfh_f.n_clocks)
+				 : 0;
+
+	if (!err)
+		tfh_f.n_clocks = 0;
+	return err;
+}
+
+/* Losses not yet written; the rings' counters are settled by settle_losses() once they are. */
+struct losses {
+	struct tft_loss loss[LOSSES_MAX];
+	struct {
+		struct tft_ring *ring;
+		uint64_t seen;
+	} of[LOSSES_MAX];
+	uint64_t beyond;
+	uint32_t n;
+};
+static struct losses losses;
+
+static void add_loss(struct tft_ring *ring, uint64_t count, uint32_t thread, uint32_t cause,
+		     uint64_t first, uint64_t last)
+{
+	struct tft_loss *l = &losses.loss[losses.n];
+
+	*l = (struct tft_loss){
+		.thread = thread, .cause = cause, .count = count, .t_first = first, .t_last = last};
+	losses.of[losses.n].ring = ring;
+	losses.of[losses.n].seen = ring ? ring->drop_seen + count : 0;
+	losses.n++;
+}
+
+static void ring_loss(struct tft_ring *ring)
+{
+	uint64_t dropped, last;
+
+	if (losses.n == LOSSES_MAX ||
+	    __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == TFT_RING_FREE)
+		return;
+	/* acquire: pairs with the release store that follows the bracket */
+	dropped = __atomic_load_n(&ring->dropped, __ATOMIC_ACQUIRE);
+	if (dropped == ring->drop_seen)
+		return;
+	last = __atomic_load_n(&ring->drop_last, __ATOMIC_RELAXED);
+	add_loss(ring, dropped - ring->drop_seen, ring->thread,
+		 tfh_f.paused_since_ns ? TFT_LOSS_DISK : TFT_LOSS_RING,
+		 __atomic_load_n(&ring->drop_first, __ATOMIC_RELAXED),
+		 last ? last : tfh_ticks()); /* 0: the thread has no clock (confined.c) */
+}
+
+static void collect_losses(void)
+{
+	struct tfh_journal *j = &tfh_p.journal;
+	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
+	uint64_t early = __atomic_exchange_n(&tfh_p.beyond_early, 0, __ATOMIC_RELAXED);
+	uint64_t beyond = __atomic_add_fetch(&j->head->beyond, early, __ATOMIC_ACQUIRE);
+
+	losses.n = 0;
+	losses.beyond = beyond;
+	if (beyond != j->head->beyond_seen)
+		add_loss(NULL, beyond - j->head->beyond_seen, 0, TFT_LOSS_THREAD,
+			 __atomic_exchange_n(&j->head->beyond_first, 0, __ATOMIC_RELAXED),
+			 __atomic_load_n(&j->head->beyond_last, __ATOMIC_RELAXED));
+	for (uint32_t i = 0; i < tfh_early_count(); i++) {
+		struct tfh_rec *records;
+		struct tft_ring *ring = tfh_early_at(i, &records);
+
+		/* Claimed until settled: its thread takes its counts along when it moves. */
+		if (ring->dropped != ring->drop_seen && tfh_early_claim(ring, false)) {
+			uint32_t n_before = losses.n;
+
+			ring_loss(ring);
+			if (losses.n == n_before)
+				tfh_early_release(ring);
+		}
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct tft_ring *ring = tfh_journal_ring(j, i);
+
+		if (ring)
+			ring_loss(ring);
+	}
+}
+
+static uint64_t losses_sum(void)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < losses.n; i++)
+		sum += losses.loss[i].count;
+	return sum;
+}
+
+/* Also after a failure to write, then without settling. */
+static void release_cold(void)
+{
+	for (uint32_t i = 0; i < losses.n; i++)
+		if (losses.of[i].ring && tfh_ring_is_cold(losses.of[i].ring))
+			tfh_early_release(losses.of[i].ring);
+}
+
+/* Where the LOSS chunk will lie, so that a kill right after its write does not count it twice. */
+static void announce_losses(void)
+{
+	uint64_t mark =
+		tft_loss_mark(tfh_p.journal.head->segment, tft_writer_bytes(tfh_f.seg.writer));
+
+	tfh_p.journal.head->beyond_mark = mark;
+	__atomic_store_n(&tfh_p.journal.head->beyond_writing, losses.beyond, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < losses.n; i++) {
+		if (!losses.of[i].ring)
+			continue;
+		losses.of[i].ring->drop_mark = mark;
+		__atomic_store_n(&losses.of[i].ring->drop_writing, losses.of[i].seen,
+				 __ATOMIC_RELEASE);
+	}
+}
+
+static void settle_losses(void)
+{
+	for (uint32_t i = 0; i < losses.n; i++)
+		if (losses.of[i].ring)
+			__atomic_store_n(&losses.of[i].ring->drop_seen, losses.of[i].seen,
+					 __ATOMIC_RELEASE);
+	release_cold();
+	tfh_p.journal.head->beyond_seen = losses.beyond;
+	tfh_p.journal.head->dropped += losses_sum();
+	losses.n = 0;
+}
+
+static const char *reason_of(int err)
+{
+	switch (err) {
+	case -ENOSPC:
+		return "less than 2 GiB or 5 % of the file system would stay free";
+	case -EDQUOT:
+		return "little would stay of this user's or group's disk quota";
+	case -EOVERFLOW:
+		return "the processes of this run have written what they may on this host";
+	default:
+		return strerror(-err);
+	}
+}
+
+static const char *remedy_of(int err)
+{
+	switch (err) {
+	case -EOVERFLOW:
+		return "raise TFHOOK_RUN_SIZE";
+	case -ENOSPC:
+	case -EDQUOT:
+		return "free some space or set TFHOOK_DIR to another file system";
+	case -ENOMEM:
+		return "raise the limit of address space (ulimit -v)";
+	case -EMFILE:
+		return "raise the limit of open files (ulimit -n)";
+	default:
+		return "set TFHOOK_DIR to a directory that lasts as long as the job";
+	}
+}
+
+/* Stops writing for half a minute. The rings go on until they are full; then losses are counted. */
+static void pause_writing(int err, uint64_t now_ns)
+{
+	tfh_f.pause_until_ns = now_ns + PAUSE_NS;
+	if (!tfh_f.paused_since_ns) {
+		tfh_f.paused_since_ns = now_ns;
+		__atomic_store_n(&tfh_p.journal.head->paused_ns, now_ns, __ATOMIC_RELAXED);
+	}
+	if (!tfh_f.pause_told) {
+		char what[PATH_MAX + 100], remedy[128];
+
+		tfh_f.pause_told = true;
+		snprintf(what, sizeof(what), "recording to %s paused: %s", tfh_p.dir.path,
+			 reason_of(err));
+		snprintf(remedy, sizeof(remedy), "%s; it is tried again every 30 s",
+			 remedy_of(err));
+		tfh_log_failure(what, remedy);
+	}
+	tfh_log(1, "writing paused: %s", strerror(-err));
+}
+
+static void resume_writing(void)
+{
+	if (!tfh_f.paused_since_ns)
+		return;
+	tfh_f.paused_since_ns = tfh_f.pause_until_ns = 0;
+	__atomic_store_n(&tfh_p.journal.head->paused_ns, 0, __ATOMIC_RELAXED);
+	tfh_log(1, "writing again");
+}
+
+static int write_staged(uint64_t dropped)
+{
+	static struct tft_batch *batches;
+	struct tft_staging *s = tfh_p.journal.staging;
+	uint32_t n = s->n_batches;
+	uint64_t before = tft_writer_bytes(tfh_f.seg.writer);
+	int err;
+
+	if (!tfh_map_once(&batches, TFT_STAGING_BATCHES * sizeof(*batches)))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tft_staged *b = &s->batch[i];
+
+		batches[i] = (struct tft_batch){.records = &tfh_p.journal.staged[b->offset],
+						.count = b->count,
+						.thread = b->thread,
+						.tid = b->tid,
+						.first = b->first};
+	}
+	err = tft_write_events(tfh_f.seg.writer, batches, n, dropped);
+	if (err)
+		return err;
+	tfh_p.journal.head->events_written += s->used;
+	tfh_p.journal.head->bytes_written += tft_writer_bytes(tfh_f.seg.writer) - before;
+	/* The write has returned: the copies here have done their work. */
+	__atomic_store_n(&s->epoch, s->epoch + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->n_batches, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int write_all(void)
+{
+	struct tft_staging *s = tfh_p.journal.staging;
+	struct tft_journal *head = tfh_p.journal.head;
+	uint64_t dropped = head->dropped + losses_sum();
+	int err = tfh_segment_ready();
+
+	if (err)
+		return err;
+	if (s->n_batches) {
+		err = write_staged(dropped);
+		if (err)
+			return err;
+	}
+	if (losses.n) {
+		announce_losses();
+		err = tft_write_loss(tfh_f.seg.writer, losses.loss, losses.n, dropped);
+		if (err)
+			return err;
+		settle_losses();
+	}
+	err = tfh_clocks_put();
+	if (!err)
+		err = tfh_notes_more();
+	if (!err)
+		err = tfh_stacks_put();
+	return err ? err : tfh_sample_write();
+}
+
+void tfh_write_failed(int err, uint64_t now_ns)
+{
+	if (tfh_f.seg.writer && tft_writer_rewind(tfh_f.seg.writer) == -EBADF) {
+		/* The job closed all descriptors, as daemons do: the next round opens another
+		 * segment. */
+		tft_writer_abandon(tfh_f.seg.writer);
+		tfh_f.seg.writer = NULL;
+		return;
+	}
+	pause_writing(err, now_ns);
+}
+
+int tfh_seal(void)
+{
+	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+	int err;
+
+	if (tfh_f.pause_until_ns && now_ns < tfh_f.pause_until_ns)
+		return -EAGAIN;
+	tfh_f.sealed_ns = now_ns;
+	collect_losses();
+	if (!tfh_p.journal.staging->n_batches && !losses.n)
+		return 0;
+	tfh_take_clock();
+	err = tfh_disk_check();
+	if (!err)
+		err = write_all();
+	if (err) {
+		release_cold();
+		tfh_write_failed(err, now_ns);
+		return err;
+	}
+	resume_writing();
+	return tfh_segment_rotate_if_full();
+}

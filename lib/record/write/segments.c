@@ -1,0 +1,222 @@
+/* Trace files of this process, one after the other. */
+#include "record/flusher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "format/tft_read.h"
+#include "record/gpu/gpu.h"
+#include "record/stacks/stacks.h"
+
+static void segment_name(char *name, size_t size, uint32_t n)
+{
+	snprintf(name, size, "%.*s.%u.tft", (int)sizeof(tfh_p.dir.prefix), tfh_p.dir.prefix, n);
+}
+
+/* Removes a segment of this process; returns how many bytes it had. */
+static uint64_t remove_segment(const char *name)
+{
+	int dir = tfh_rundir_fd(&tfh_p.dir);
+	struct stat st = {0};
+
+	if (dir < 0)
+		return 0;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || unlinkat(dir, name, 0))
+		st.st_size = 0;
+	tfh_close(dir);
+	return (uint64_t)st.st_size;
+}
+
+static int make_segment(void)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+	int dir = tfh_rundir_fd(&tfh_p.dir), fd, err;
+	struct tft_head head;
+
+	if (dir < 0)
+		return dir;
+	segment_name(s->name, sizeof(s->name), s->next);
+	fd = tfh_make_file(dir, s->name, &tfh_p.dir.access);
+	if (fd >= 0) {
+		tfh_head_fill(&head, s->next);
+		err = tft_writer_on(tfh_raise_fd(fd), &head, &s->writer);
+		if (err)
+			unlinkat(dir, s->name, 0);
+	} else {
+		err = fd;
+	}
+	tfh_close(dir);
+	return err;
+}
+
+/* What is alive in the job, so that this segment can be read alone. */
+static int repeat_live(void)
+{
+	size_t bytes = TFT_MAX_EVENTS * sizeof(struct tfh_rec);
+	struct tfh_rec *r =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t at = 0;
+	uint32_t n;
+	int err = 0;
+
+	if (r == MAP_FAILED)
+		return -ENOMEM;
+	while (!err && (n = tfh_live_copy(&at, r, TFT_MAX_EVENTS)) > 0) {
+		struct tft_batch batch = {.records = r, .count = n, .first = tfh_f.own_number};
+
+		for (uint32_t i = 0; i < n; i++)
+			r[i].seq = (uint32_t)(tfh_f.own_number + i);
+		tfh_f.own_number += n;
+		err = tft_write_events(tfh_f.seg.writer, &batch, 1, tfh_p.journal.head->dropped);
+	}
+	munmap(r, bytes);
+	return err;
+}
+
+int tfh_segment_ready(void)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+	struct tft_journal *journal = tfh_p.journal.head;
+	int err = -EEXIST;
+
+	if (s->writer)
+		return 0;
+	/* An earlier process of the same number, or this one before a failed exec, may have left
+	 * segments. */
+	for (int i = 0; err == -EEXIST && i < 10000; i++) {
+		err = make_segment();
+		if (err == -EEXIST)
+			s->next++;
+	}
+	if (err) {
+		s->writer = NULL;
+		return err;
+	}
+	if (!s->any)
+		s->first = s->oldest_middle = s->next;
+	s->any = true;
+	__atomic_store_n(&journal->segment, s->next, __ATOMIC_RELAXED);
+	__atomic_store_n(&journal->segments, journal->segments + 1, __ATOMIC_RELEASE);
+	s->next++;
+	tft_writer_level(s->writer, (int)tfh_opt_int(&tfh_p.options, TFH_OPT_LEVEL));
+	if (!tfh_f.n_clocks)
+		tfh_take_clock();
+	tfh_gpu_new_segment();
+	tfh_stacks_new_segment();
+	err = journal->segments > 1 ? repeat_live() : tfh_notes_write();
+	s->opened_bytes = tft_writer_bytes(s->writer);
+	return err;
+}
+
+void tfh_segment_renew(void)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+
+	if (!s->writer)
+		return;
+	if (tft_writer_bytes(s->writer) != s->opened_bytes) {
+		tfh_segment_close(false);
+		return;
+	}
+	tft_writer_abandon(s->writer);
+	s->writer = NULL;
+	if (!remove_segment(s->name))
+		return;
+	s->next--;
+	s->any = s->next != s->first;
+	tfh_p.journal.head->segments--;
+}
+
+int tfh_segment_close(bool clean)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+	int err;
+
+	if (!s->writer)
+		return 0;
+	s->closed_bytes += tft_writer_bytes(s->writer);
+	err = tft_writer_finish(s->writer, clean);
+	s->writer = NULL;
+	return err;
+}
+
+static int keep_sketches(const char *path)
+{
+	struct tft_reader *r;
+	struct tfh_err text;
+	int err;
+
+	if (tft_open(path, &r, &text))
+		return 0; /* unreadable: nothing to keep */
+	err = tft_write_digest(tfh_f.seg.writer, r);
+	tft_close(r);
+	return err;
+}
+
+/* The sketches of a segment's event chunks go into the open one; then the file goes. */
+static int give_up(uint32_t n)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+	char name[300], path[PATH_MAX + 300];
+	uint64_t bytes;
+	int err;
+
+	segment_name(name, sizeof(name), n);
+	snprintf(path, sizeof(path), "%s/%s", tfh_p.dir.path, name);
+	if (access(path, F_OK))
+		return 0;
+	err = keep_sketches(path);
+	if (err)
+		return err;
+	bytes = remove_segment(name);
+	s->closed_bytes -= s->closed_bytes < bytes ? s->closed_bytes : bytes;
+	tfh_log(1, "segment %u given up for TFHOOK_MAX_SIZE or TFHOOK_RUN_SIZE", n);
+	return 0;
+}
+
+/* The open segment may grow to `most`; the first and the one that was closed last stay. */
+static int keep_to(uint64_t limit, uint64_t most)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+	int err = 0;
+
+	while (!err && s->closed_bytes + most > limit && s->oldest_middle + 2 < s->next) {
+		if (s->oldest_middle != s->first)
+			err = give_up(s->oldest_middle);
+		if (!err)
+			s->oldest_middle++;
+	}
+	return err;
+}
+
+int tfh_segment_rotate_if_full(void)
+{
+	struct tfh_segments *s = &tfh_f.seg;
+	uint64_t limit, most = tfh_budget_segment(&limit);
+	struct rlimit files;
+	int err = 0;
+
+	if (!getrlimit(RLIMIT_FSIZE, &files) && files.rlim_cur / 2 < most)
+		most = files.rlim_cur / 2;
+	if (!s->writer || tft_writer_bytes(s->writer) + TFH_CHUNK_BYTES / 4 < most)
+		return 0;
+	tfh_segment_close(false);
+	err = tfh_segment_ready();
+	return err ? err : keep_to(limit, most);
+}
+
+bool tfh_segments_shrink(void)
+{
+	uint64_t limit, most = tfh_budget_segment(&limit), before = tfh_f.seg.closed_bytes;
+
+	if (tfh_f.seg.writer)
+		keep_to(limit, most);
+	return tfh_f.seg.closed_bytes != before;
+}
