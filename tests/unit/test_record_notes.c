@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "format/tft_read.h"
-#include "record/flusher.h"
+#include "format/tft_write.h"
 #include "record/gpu/gpu.h"
 
 #define THREADS 8
@@ -62,20 +62,21 @@ static void test_all_are_written(void **state)
 			.version = TFT_VERSION, .host = "h", .exe = "", .command = ""};
 		unsigned n[THREADS * EACH] = {0};
 		pthread_t thread[THREADS];
+		struct tft_writer *w;
 
 		assert_true(mkdtemp(path) != NULL);
 		char file[64];
 		snprintf(file, sizeof(file), "%s/a.tft", path);
-		assert_int_equal(tft_writer_create(file, NULL, &head, &tfh_f.seg.writer), 0);
+		assert_int_equal(tft_writer_create(file, NULL, &head, &w), 0);
 		tfh_gpu_forget_notes();
 		pthread_barrier_init(&together, NULL, THREADS);
 		for (intptr_t i = 0; i < THREADS; i++)
 			assert_int_equal(pthread_create(&thread[i], NULL, tell, (void *)i), 0);
 		for (int i = 0; i < THREADS; i++)
 			pthread_join(thread[i], NULL);
-		assert_int_equal(tfh_gpu_put_notes(), 0);
-		assert_int_equal(tfh_gpu_put_notes(), 0);
-		assert_int_equal(tft_writer_finish(tfh_f.seg.writer, true), 0);
+		assert_int_equal(tfh_gpu_put_notes(w, 0, false), 0);
+		assert_int_equal(tfh_gpu_put_notes(w, 0, false), 0);
+		assert_int_equal(tft_writer_finish(w, true), 0);
 		count(file, n);
 		for (int i = 0; i < THREADS * EACH; i++)
 			assert_int_equal(n[i], 1);

@@ -14,7 +14,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "record/internal.h"
+#include "record/run/place.h"
 
 #define GIB (1ull << 30)
 #define BYTES (72ull << 20)

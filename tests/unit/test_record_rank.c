@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "record/internal.h"
+#include "record/run/rundir.h"
 
 static struct tfh_job_rank detect(char *const *env)
 {

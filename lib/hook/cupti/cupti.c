@@ -10,6 +10,7 @@
 
 #include "hook/driver/driver.h"
 #include "record/gpu/gpu.h"
+#include "record/process/apart.h"
 #include "record/record.h"
 #include "record/process/settings.h"
 

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "record/gpu/gpu.h"
+#include "record/process/apart.h"
 
 #define MOST (64u << 20) /* of copies; more are counted as dropped */
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "record/gpu/gpu.h"
+#include "record/process/apart.h"
 #include "record/process/lock.h"
 #include "record/record.h"
 #include "record/process/thread.h"

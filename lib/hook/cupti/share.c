@@ -17,6 +17,7 @@
 
 #include "hook/driver/driver.h"
 #include "record/gpu/gpu.h"
+#include "record/process/apart.h"
 #include "record/record.h"
 #include "record/process/settings.h"
 

@@ -14,7 +14,8 @@
 #include "hook/python/interned.h"
 #include "hook/python/there.h"
 #include "hook/python/version.h"
-#include "record/internal.h"
+#include "record/process/recorder.h"
+#include "record/process/steady.h"
 #include "record/process/lock.h"
 #include "record/stacks/pyplaces.h"
 

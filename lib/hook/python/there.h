@@ -3,7 +3,7 @@
 #define TFH_HOOK_PYTHON_THERE_H
 
 #include "look/walks.h"
-#include "record/internal.h"
+#include "record/process/recorder.h"
 #include "record/stacks/pyplaces.h"
 
 /* The calling thread's state lies there. Costs two loads where that is known. */

@@ -10,7 +10,8 @@
 
 #include "hook/driver/driver.h"
 #include "hook/python/version.h"
-#include "record/internal.h"
+#include "record/process/log.h"
+#include "record/process/recorder.h"
 
 static struct tfh_py found;
 static const struct tfh_py *here; /* atomic: &found, once it is */

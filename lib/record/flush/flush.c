@@ -6,78 +6,39 @@
  * by pthread_exit. When the flusher is the last, it closes the recording, takes signals again and
  * ends, and the C library calls exit as it would have done for the job's last thread.
  */
-#include "record/flusher.h"
+#include "record/flush/flusher.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "record/watch/nvml_thread.h"
 #include "record/gpu/gpu.h"
-#include "record/watch/looks.h"
-#include "record/stacks/stacks.h"
+#include "record/process/apart.h"
+#include "record/process/log.h"
+#include "record/process/requests.h"
 #include "record/process/thread.h"
+#include "record/ring/journal.h"
+#include "record/ring/staging.h"
+#include "record/ring/switch.h"
+#include "record/run/rundir.h"
+#include "record/stacks/stacks.h"
+#include "record/watch/looks.h"
+#include "record/watch/nvml_thread.h"
+#include "record/watch/samples.h"
+#include "record/write/live.h"
+#include "record/write/write.h"
 
 #define POLL_LEAST_NS 5000000ull
 #define POLL_MOST_NS 100000000ull
 #define SECOND_NS 1000000000ull
-#define SEAL_NS (30 * SECOND_NS)
-#define STUCK_NS 100000000ull
-#define LOOK_NS 20000000ull
 #define ALONE_NS 100000000ull
 
-struct tfh_flusher tfh_f;
-
-/* True: that time is over. */
-static bool futex_wait(uint32_t *word, uint32_t value, uint64_t ns)
-{
-	struct timespec ts = {.tv_sec = (time_t)(ns / SECOND_NS),
-			      .tv_nsec = (long)(ns % SECOND_NS)};
-
-	return syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &ts, NULL, 0) &&
-	       errno == ETIMEDOUT;
-}
-
-static void futex_wake(uint32_t *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
-void tfh_flusher_wake(void)
-{
-	int saved = errno;
-
-	/* acq_rel: one waker wins, and the flusher sees what was stored before */
-	if (__atomic_load_n(&tfh_f.asleep, __ATOMIC_SEQ_CST) &&
-	    __atomic_exchange_n(&tfh_f.asleep, 0, __ATOMIC_ACQ_REL))
-		futex_wake(&tfh_f.asleep);
-	errno = saved;
-}
-
-static bool asked(void)
-{
-	return __atomic_load_n(&tfh_f.flush_asked, __ATOMIC_SEQ_CST) !=
-		       __atomic_load_n(&tfh_f.flush_done, __ATOMIC_RELAXED) ||
-	       __atomic_load_n(&tfh_f.finish_asked, __ATOMIC_SEQ_CST);
-}
-
-/* True: that time is over, and nobody has asked. */
-static bool sleep_until_asked(uint64_t ns)
-{
-	bool over = false;
-
-	__atomic_store_n(&tfh_f.asleep, 1, __ATOMIC_SEQ_CST);
-	if (!asked())
-		over = futex_wait(&tfh_f.asleep, 1, ns);
-	__atomic_store_n(&tfh_f.asleep, 0, __ATOMIC_SEQ_CST);
-	return over;
-}
+static struct {
+	uint64_t poll_ns, alone_ns, second_ns;
+	uint32_t late_state;	  /* atomic: 0 none, 1 being filled in, 2 valid, 3 applied */
+	struct tfh_job_rank late; /* a rank that became known after the start */
+} f;
 
 /* Until the next round, or somebody asks; looks at threads meanwhile. */
 static void rest(uint64_t ns)
@@ -87,7 +48,7 @@ static void rest(uint64_t ns)
 	while (now < end) {
 		uint64_t look = tfh_looks_wait(now), most = end - now;
 
-		if (!sleep_until_asked(look < most ? look : most))
+		if (!tfh_flusher_sleep(look < most ? look : most))
 			return;
 		now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 		tfh_looks_take(now);
@@ -97,7 +58,7 @@ static void rest(uint64_t ns)
 /* Fullest ring in 64ths: how soon to look again. */
 static uint32_t fullest(void)
 {
-	struct tfh_journal *j = &tfh_p.journal;
+	struct tfh_journal *j = &tfh_j;
 	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE), most = 0, retired = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -122,18 +83,18 @@ static uint32_t fullest(void)
 static void adapt_poll(uint32_t full)
 {
 	if (full >= 16)
-		tfh_f.poll_ns /= 2;
+		f.poll_ns /= 2;
 	else if (full <= 8)
-		tfh_f.poll_ns += tfh_f.poll_ns / 2;
-	if (tfh_f.poll_ns < POLL_LEAST_NS)
-		tfh_f.poll_ns = POLL_LEAST_NS;
-	if (tfh_f.poll_ns > POLL_MOST_NS)
-		tfh_f.poll_ns = POLL_MOST_NS;
+		f.poll_ns += f.poll_ns / 2;
+	if (f.poll_ns < POLL_LEAST_NS)
+		f.poll_ns = POLL_LEAST_NS;
+	if (f.poll_ns > POLL_MOST_NS)
+		f.poll_ns = POLL_MOST_NS;
 }
 
 static void heartbeat(uint64_t now_ns)
 {
-	struct tft_journal *head = tfh_p.journal.head;
+	struct tft_journal *head = tfh_j.head;
 
 	__atomic_store_n(&head->heartbeat_ns, now_ns, __ATOMIC_RELAXED);
 	head->flusher_cpu_ns = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -142,25 +103,22 @@ static void heartbeat(uint64_t now_ns)
 
 static void every_second(uint64_t now_ns)
 {
-	if (now_ns - tfh_f.second_ns < SECOND_NS)
+	if (now_ns - f.second_ns < SECOND_NS)
 		return;
-	tfh_f.second_ns = now_ns;
+	f.second_ns = now_ns;
 	tfh_take_clock();
 	tfh_sample();
 	heartbeat(now_ns);
 	tfh_gpu_second(now_ns);
-	tfh_stacks_write();
+	tfh_seal_stacks();
 }
 
 static void seal_if_due(uint64_t now_ns)
 {
-	uint64_t age = tfh_p.journal.anonymous ? SECOND_NS : SEAL_NS;
-
-	if (now_ns - tfh_f.sealed_ns < age)
+	if (!tfh_seal_due(now_ns))
 		return;
 	tfh_drain(true);
 	tfh_seal();
-	tfh_f.sealed_ns = now_ns;
 }
 
 /*
@@ -168,50 +126,51 @@ static void seal_if_due(uint64_t now_ns)
  * the job look again, at a flush and at the end; the flusher must not, since the job may be
  * changing its environment meanwhile.
  */
-static void look_for_rank(void)
+void tfh_look_for_rank(void)
 {
 	uint32_t none = 0;
 
-	if (!__atomic_compare_exchange_n(&tfh_f.late_state, &none, 1, false, __ATOMIC_ACQ_REL,
+	if (!__atomic_compare_exchange_n(&f.late_state, &none, 1, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return;
-	if (tfh_p.dir.rank.rank < 0)
-		tfh_rank_detect(&tfh_f.late, &tfh_p.options);
+	if (tfh_p.rank.rank < 0)
+		tfh_rank_detect(&f.late, &tfh_p.options);
 	else
-		tfh_f.late.rank = -1;
+		f.late.rank = -1;
 	/* release: the flusher that sees 2 sees the rank */
-	__atomic_store_n(&tfh_f.late_state, tfh_f.late.rank < 0 ? 0 : 2, __ATOMIC_RELEASE);
+	__atomic_store_n(&f.late_state, f.late.rank < 0 ? 0 : 2, __ATOMIC_RELEASE);
 }
 
 static void take_rank(void)
 {
-	struct tfh_job_rank *rank = &tfh_p.dir.rank;
+	struct tfh_job_rank *rank = &tfh_p.rank;
 
-	if (__atomic_load_n(&tfh_f.late_state, __ATOMIC_ACQUIRE) != 2)
+	if (__atomic_load_n(&f.late_state, __ATOMIC_ACQUIRE) != 2)
 		return;
-	rank->rank = tfh_f.late.rank;
-	rank->world = tfh_f.late.world;
-	rank->local_rank = tfh_f.late.local_rank;
-	rank->source = tfh_f.late.source;
+	rank->rank = f.late.rank;
+	rank->world = f.late.world;
+	rank->local_rank = f.late.local_rank;
+	rank->source = f.late.source;
 	tfh_head_copy();
 	tfh_segment_renew();
-	__atomic_store_n(&tfh_f.late_state, 3, __ATOMIC_RELAXED);
+	__atomic_store_n(&f.late_state, 3, __ATOMIC_RELAXED);
 }
 
 static void answer_flush(void)
 {
-	uint32_t want = __atomic_load_n(&tfh_f.flush_asked, __ATOMIC_ACQUIRE);
+	struct tfh_requests *r = &tfh_requests;
+	uint32_t want = __atomic_load_n(&r->flush_asked, __ATOMIC_ACQUIRE);
 
-	if (want == tfh_f.flush_done)
+	if (want == r->flush_done)
 		return;
 	take_rank();
 	tfh_drain(true);
 	tfh_seal();
 	tfh_gpu_write(false);
-	tfh_stacks_write();
+	tfh_seal_stacks();
 	heartbeat((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
-	__atomic_store_n(&tfh_f.flush_done, want, __ATOMIC_RELEASE);
-	futex_wake(&tfh_f.flush_done);
+	__atomic_store_n(&r->flush_done, want, __ATOMIC_RELEASE);
+	tfh_futex_wake(&r->flush_done);
 }
 
 static void close_all(bool clean)
@@ -221,49 +180,45 @@ static void close_all(bool clean)
 	take_rank();
 	tfh_drain(true);
 	tfh_look_open((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
-	tfh_f.pause_until_ns = 0; /* one more try */
+	tfh_write_retry();
 	tfh_take_clock();
 	err = tfh_seal();
 	if (err == -EBADF) /* the job closed our descriptor: another segment */
 		err = tfh_seal();
 	tfh_gpu_write(true);
-	tfh_stacks_write();
+	tfh_seal_stacks();
 	if (!err)
 		err = tfh_segment_ready();
 	if (!err) {
-		tfh_notes_last();
+		tfh_notes_last(tfh_seg.writer);
 		err = tfh_segment_close(clean);
 	}
 	/* With anything unwritten the journal is the only copy: it stays. */
 	if (!err)
-		tfh_journal_unlink(&tfh_p.journal);
+		tfh_journal_unlink(&tfh_j);
 	tfh_log(1, "closed: %llu events, %llu dropped, status %d",
-		(unsigned long long)tfh_p.journal.head->events_written,
-		(unsigned long long)tfh_p.journal.head->dropped, err);
+		(unsigned long long)tfh_j.head->events_written,
+		(unsigned long long)tfh_j.head->dropped, err);
 }
 
-/* True: all is closed, and tfh_f may already serve the next recording. */
+/* True: all is closed, and the requests may already be those of the next recording. */
 static bool answer_finish(void)
 {
-	uint32_t how = __atomic_load_n(&tfh_f.finish_asked, __ATOMIC_ACQUIRE);
+	struct tfh_requests *r = &tfh_requests;
+	uint32_t how = __atomic_load_n(&r->finish_asked, __ATOMIC_ACQUIRE);
 
 	if (!how)
 		return false;
 	close_all(how == 2);
 	tfh_apart_over();
-	__atomic_store_n(&tfh_f.finish_done, 1, __ATOMIC_SEQ_CST);
-	futex_wake(&tfh_f.finish_done);
+	__atomic_store_n(&r->finish_done, 1, __ATOMIC_SEQ_CST);
+	tfh_futex_wake(&r->finish_done);
 	/* A flush that was asked for meanwhile has nothing to wait for; one that comes later sees
 	 * that all is closed. */
-	__atomic_store_n(&tfh_f.flush_done, __atomic_load_n(&tfh_f.flush_asked, __ATOMIC_SEQ_CST),
+	__atomic_store_n(&r->flush_done, __atomic_load_n(&r->flush_asked, __ATOMIC_SEQ_CST),
 			 __ATOMIC_RELEASE);
-	futex_wake(&tfh_f.flush_done);
+	tfh_futex_wake(&r->flush_done);
 	return true;
-}
-
-bool tfh_flusher_closed(void)
-{
-	return __atomic_load_n(&tfh_f.finish_done, __ATOMIC_ACQUIRE);
 }
 
 /* First round: a few ms after the start the pace of the clock is known to some 10 ppm, and HEAD can
@@ -272,10 +227,11 @@ static void begin(void)
 {
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 
-	tfh_f.poll_ns = POLL_LEAST_NS;
-	tfh_f.sealed_ns = tfh_f.second_ns = now_ns;
+	f.poll_ns = POLL_LEAST_NS;
+	f.second_ns = now_ns;
+	tfh_seal_due(now_ns); /* from now on */
 	heartbeat(now_ns);
-	sleep_until_asked(2 * POLL_LEAST_NS);
+	tfh_flusher_sleep(2 * POLL_LEAST_NS);
 	tfh_take_clock();
 	tfh_stacks_open();
 	tfh_looks_begin();
@@ -283,27 +239,21 @@ static void begin(void)
 		tfh_log(1, "no trace file yet");
 }
 
-bool tfh_on_flusher(void)
-{
-	return __atomic_load_n(&tfh_f.pthread, __ATOMIC_RELAXED) == (uint64_t)pthread_self() ||
-	       tfh_on_helper();
-}
-
 /* The process is the flusher's alone: true, and everything is closed. */
 static bool leave_alone(uint64_t now_ns)
 {
-	if (now_ns - tfh_f.alone_ns < ALONE_NS)
+	if (now_ns - f.alone_ns < ALONE_NS)
 		return false;
-	tfh_f.alone_ns = now_ns;
-	if (!tfh_last_threads((tfh_f.helper_thread ? 2 : 1) + tfh_devices_threads()))
+	f.alone_ns = now_ns;
+	if (!tfh_last_threads(tfh_apart_threads() + tfh_devices_threads()))
 		return false;
 	if (tfh_gpu_exit()) {
-		__atomic_add_fetch(&tfh_f.flush_asked, 1, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&tfh_requests.flush_asked, 1, __ATOMIC_SEQ_CST);
 		answer_flush();
 	}
 	tfh_gpu_close();
 	__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
-	__atomic_store_n(&tfh_f.finish_asked, 2, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&tfh_requests.finish_asked, 2, __ATOMIC_SEQ_CST);
 	return true;
 }
 
@@ -311,8 +261,10 @@ static void hand_over(void *arg)
 {
 	(void)arg;
 	if (tfh_is_apart())
-		tfh_journal_handed_over(&tfh_p.journal);
+		tfh_journal_handed_over(&tfh_j);
 }
+
+static bool (*set_up)(void);
 
 static void *flusher_main(void *arg)
 {
@@ -320,16 +272,16 @@ static void *flusher_main(void *arg)
 	struct tfh_helper *helper;
 	bool alone = false;
 
-	(void)arg;
 	tfh_thread_begin("tfhook-flush");
-	__atomic_store_n(&tfh_f.pthread, (uint64_t)pthread_self(), __ATOMIC_RELAXED);
-	if (sets_up && !tfh_set_up()) {
-		__atomic_store_n(&tfh_f.pthread, 0, __ATOMIC_RELAXED); /* another's some time */
+	tfh_flusher_is(pthread_self());
+	if (sets_up && !set_up()) {
+		tfh_flusher_is(0); /* the number will be another thread's */
 		tfh_thread_end();
 		pthread_detach(pthread_self());
 		return NULL;
 	}
-	helper = tfh_apart_begin();
+	helper = tfh_apart_begin(tfh_j.anonymous || tfh_j.populates,
+				 tfh_j.anonymous ? -1 : tfh_j.fd);
 	if (sets_up)
 		tfh_among_job(hand_over, NULL);
 	begin();
@@ -352,154 +304,53 @@ static void *flusher_main(void *arg)
 		/* A quarter of the fullest ring came in while this round ran: go on at once. */
 		if (moved && fullest() >= 16)
 			continue;
-		if (!asked())
-			rest(counting ? POLL_LEAST_NS : tfh_f.poll_ns);
+		if (!tfh_flusher_asked())
+			rest(counting ? POLL_LEAST_NS : f.poll_ns);
 	}
 	tfh_thread_end();
-	tfh_apart_end(helper, alone);
-	return NULL;
+	tfh_apart_end(helper, alone ? tfh_devices_last : NULL);
+	return arg;
 }
 
-bool tfh_flusher_start(const struct tfh_steady *steady)
+bool tfh_flusher_start(const struct tfh_steady *steady, bool (*first)(void))
 {
+	sigset_t signals = steady->old;
 	pthread_t thread;
 	int err;
 
-	tfh_f.signals = steady->old;
 	if (!steady->blocked)
-		pthread_sigmask(SIG_BLOCK, NULL, &tfh_f.signals);
+		pthread_sigmask(SIG_BLOCK, NULL, &signals);
+	tfh_apart_signals(&signals);
+	set_up = first;
 	err = tfh_thread_start(&thread, flusher_main, NULL);
 	if (err)
 		tfh_log_failure("the recording thread could not be started",
 				"raise the limit of processes (ulimit -u); only the last records "
 				"of each thread "
 				"will be in the trace");
-	__atomic_store_n(&tfh_f.thread, err ? 3 : 2, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_requests.flusher, err ? TFH_FLUSHER_FAILED : TFH_FLUSHER_MADE,
+			 __ATOMIC_RELEASE);
 	return !err;
 }
 
-/* The flusher waits inside CUPTI, and the calling thread, whose signal handler leaves a call of the
- * driver's, may have what it waits for. */
-static bool stuck(uint64_t now)
+void tfh_finish_here(void)
 {
-	uint64_t since = __atomic_load_n(&tfh_f.foreign_ns, __ATOMIC_RELAXED);
-
-	return tfh_self.depth && since && now > since + STUCK_NS;
-}
-
-/* Is the recording that had this generation over, and its memory another one's? */
-static bool is_over(uint32_t generation)
-{
-	return __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE) != generation;
-}
-
-/* Waits until *word is no longer `old`, or all is closed. Another preload may let the clock stand
- * still, so what the kernel let pass counts as well. */
-static bool wait_for(uint32_t *word, uint32_t old, uint64_t end, uint32_t generation)
-{
-	uint64_t begun = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), waited = 0;
-
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old && !tfh_flusher_closed() &&
-	       !is_over(generation)) {
-		uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), most;
-
-		if (now >= end || waited >= end - begun || stuck(now))
-			return false;
-		most = end - now > LOOK_NS ? LOOK_NS : end - now;
-		if (futex_wait(word, old, most))
-			waited += most;
-	}
-	return true;
-}
-
-bool tfh_recording(void)
-{
-	/* In this order: a job that records nothing makes no system call of ours, which a sandbox
-	 * may answer with a signal. */
-	return __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_DONE &&
-	       tfh_raw_getpid() == tfh_p.pid;
-}
-
-int tfh_flush_by(uint64_t end)
-{
-	int saved = errno, err = 0;
-	uint32_t ticket, done, generation = __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE);
-
-	tfh_self_settle(&tfh_self);
-	if (!tfh_recording() || tfh_self.guard & ~TFH_GUARD_APPEND)
-		return -EAGAIN;
-	if (__atomic_load_n(&tfh_f.thread, __ATOMIC_ACQUIRE) != 2)
-		return -EAGAIN;
-	look_for_rank();
-	ticket = __atomic_add_fetch(&tfh_f.flush_asked, 1, __ATOMIC_SEQ_CST);
-	tfh_flusher_wake();
-	while (!err) {
-		done = __atomic_load_n(&tfh_f.flush_done, __ATOMIC_ACQUIRE);
-		if ((int32_t)(done - ticket) >= 0 || tfh_flusher_closed() || is_over(generation))
-			break;
-		if (!wait_for(&tfh_f.flush_done, done, end, generation))
-			err = -ETIMEDOUT;
-	}
-	errno = saved;
-	return err;
-}
-
-int tfh_flush_now(unsigned ms)
-{
-	uint64_t end;
-
-	if (tfh_confined(&tfh_self))
-		return -EAGAIN;
-	end = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC) + ms * 1000000ull;
-	tfh_start_wait(ms);
-	return tfh_flush_by(end);
-}
-
-void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
-{
-	struct tfh_self *self = &tfh_self;
-	bool first;
-	uint32_t none = 0, generation = __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE);
-	int saved = errno;
-
-	tfh_self_settle(self);
-	if (!tfh_recording() || self->guard & ~TFH_GUARD_APPEND || tfh_flusher_closed() ||
-	    __atomic_load_n(&tfh_f.gave_up, __ATOMIC_RELAXED))
-		return;
-	tfh_guard_begin(self);
-	if (tfh_own_ring(self) && !(self->guard & TFH_GUARD_APPEND))
-		tfh_agg_flush(self);
-	look_for_rank();
-	tfh_gpu_close();
-	/* Calls that come later (other threads, the driver's own exit handlers) pass through. */
-	__atomic_store_n(&tfh_mode, mode, __ATOMIC_RELEASE);
-	first = __atomic_compare_exchange_n(&tfh_f.finish_asked, &none, clean ? 2 : 1, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-	/* Once more: after an exec that failed another recording may just begin (tfh_set_up). */
-	__atomic_store_n(&tfh_mode, mode, __ATOMIC_SEQ_CST);
-	if (first && __atomic_load_n(&tfh_f.thread, __ATOMIC_ACQUIRE) == 3) {
-		struct tfh_xfsz x;
-
-		tfh_xfsz_block(&x);
-		answer_finish(); /* there is no flusher: this thread does it */
-		tfh_xfsz_restore(&x);
-	} else {
-		tfh_flusher_wake();
-		if (!wait_for(&tfh_f.finish_done, 0, end, generation))
-			__atomic_store_n(&tfh_f.gave_up, 1, __ATOMIC_RELAXED);
-	}
-	tfh_guard_end(self);
-	errno = saved;
+	answer_finish();
 }
 
 void tfh_flusher_forget(void)
 {
-	/* A parent process goes on writing to it, maybe in a table that the child does not have. */
-	if (tfh_f.seg.writer && !tfh_is_apart())
-		tft_writer_abandon(tfh_f.seg.writer);
-	if (tfh_f.expected)
-		munmap(tfh_f.expected, tfh_f.expected_cap * sizeof(uint64_t));
-	memset(&tfh_f, 0, sizeof(tfh_f));
+	tfh_segments_forget();
+	tfh_apart_forget();
+	memset(&tfh_requests, 0, sizeof(tfh_requests));
+	memset(&f, 0, sizeof(f));
+	tfh_drain_forget();
+	tfh_look_open_forget();
+	tfh_control_forget();
+	tfh_steps_forget();
+	tfh_staging_forget();
+	tfh_clocks_forget();
+	tfh_seal_forget();
 	tfh_budget_forget();
 	tfh_live_forget();
 	tfh_sample_forget();

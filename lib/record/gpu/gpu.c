@@ -14,9 +14,12 @@
 #include <sys/mman.h>
 
 #include "base/proc.h"
-#include "record/flusher.h"
 #include "record/process/lock.h"
 #include "record/process/sanitizer.h"
+#include "record/process/steady.h"
+#include "record/ring/journal.h"
+#include "record/ring/switch.h"
+#include "record/write/write.h"
 
 #define ROWS 8192u
 #define HEAP_BYTES (256u << 10)
@@ -130,7 +133,7 @@ static enum tfh_option_cupti setting(void)
 static bool in_window(uint64_t now_ns)
 {
 	uint64_t steps = tfh_steps_seen();
-	uint64_t since = now_ns - tfh_f.first.monotonic_ns;
+	uint64_t since = now_ns - tfh_p.first.monotonic_ns;
 
 	if (steps)
 		return steps % WINDOW_EVERY - WINDOW_FIRST < WINDOW_STEPS;
@@ -139,7 +142,7 @@ static bool in_window(uint64_t now_ns)
 
 static bool wanted(uint64_t now_ns)
 {
-	uint64_t control = __atomic_load_n(&tfh_p.journal.head->control, __ATOMIC_ACQUIRE);
+	uint64_t control = __atomic_load_n(&tfh_j.head->control, __ATOMIC_ACQUIRE);
 	enum tfh_option_cupti how = setting();
 
 	if (control & TFT_CTL_GPU_OFF ||
@@ -151,7 +154,7 @@ static bool wanted(uint64_t now_ns)
 
 bool tfh_gpu_take_steps(uint64_t steps)
 {
-	if (!(__atomic_load_n(&tfh_p.journal.head->control, __ATOMIC_ACQUIRE) & TFT_CTL_GPU_ON))
+	if (!(__atomic_load_n(&tfh_j.head->control, __ATOMIC_ACQUIRE) & TFT_CTL_GPU_ON))
 		return false;
 	g.step_limit = tfh_steps_seen() + steps;
 	return true;
@@ -200,7 +203,7 @@ void tfh_gpu_begin(void)
 	struct tfh_steady steady;
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 
-	if (!source || g.dead || tfh_gpu_exiting() || !tfh_p.journal.head || storing() ||
+	if (!source || g.dead || tfh_gpu_exiting() || !tfh_j.head || storing() ||
 	    __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
 		return;
 	tfh_steady_begin(&steady);
@@ -318,7 +321,7 @@ static int put(uint32_t type, const struct tft_table *t, const void *rows, uint3
 	if (err)
 		return err;
 	len = tft_table_pack(t, rows, n, extra, g.payload);
-	return tft_write_chunk_at(tfh_f.seg.writer, type, g.payload, (uint32_t)len, first, last);
+	return tft_write_chunk_at(tfh_seg.writer, type, g.payload, (uint32_t)len, first, last);
 }
 
 static int put_gpus(const struct tft_gpu_span *span)
@@ -364,7 +367,7 @@ static int put_lost(uint64_t first)
 				.count = n,
 				.t_first = first,
 				.t_last = tfh_ticks()};
-	int err = n ? tft_write_loss(tfh_f.seg.writer, &loss, 1, tfh_p.journal.head->dropped) : 0;
+	int err = n ? tft_write_loss(tfh_seg.writer, &loss, 1, tfh_j.head->dropped) : 0;
 
 	if (!err)
 		g.lost_written += n;
@@ -382,9 +385,9 @@ static int put_all(uint64_t until)
 	 * another file. Without a reading of the clocks in this one, its ticks cannot be told apart
 	 * from that one's. */
 	if (!err)
-		err = tfh_clocks_put();
+		err = tfh_clocks_put(tfh_seg.writer);
 	if (!err)
-		err = tfh_gpu_put_notes();
+		err = tfh_gpu_put_notes(tfh_seg.writer, tfh_seg.opened, tfh_gpu_exiting());
 	/* DRVR first: who reads an op then has its call. */
 	if (!err && g.drvrs && !(err = put_drvr()))
 		g.drvrs = 0;
@@ -420,7 +423,7 @@ static void write_gpus(uint64_t until)
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 	int err;
 
-	if (tfh_f.pause_until_ns && now_ns < tfh_f.pause_until_ns)
+	if (tfh_write_paused(now_ns))
 		return;
 	err = tfh_disk_check();
 	if (!err)
@@ -480,7 +483,7 @@ static void go_off(uint64_t now_ns)
 
 void tfh_gpu_poll(uint64_t now_ns)
 {
-	uint64_t *control = &tfh_p.journal.head->control;
+	uint64_t *control = &tfh_j.head->control;
 
 	if (!source)
 		return;
@@ -523,7 +526,7 @@ void tfh_gpu_write(bool last)
 		tfh_gpu_why("switched off by TFHOOK_CUPTI=off");
 	if (storing())
 		take();
-	else if (g.gpus || g.drvrs || !tfh_gpu_said())
+	else if (g.gpus || g.drvrs || !tfh_gpu_said(tfh_seg.opened))
 		write_gpus(0);
 	g.closed = last;
 	if (last)

@@ -56,9 +56,6 @@ bool tfh_gpu_exit(void);
 void tfh_gpu_close(void);
 bool tfh_gpu_exiting(void);
 
-/* Whether the calling thread writes the recording. The job's functions are not called there. */
-bool tfh_on_flusher(void);
-
 /* For collect: the next row to fill, NULL (counted) if there is no space. */
 struct tft_gpu_row *tfh_gpu_row(void);
 struct tft_drvr_row *tfh_gpu_drvr(void);
@@ -92,7 +89,9 @@ void tfh_foreign_second(const struct tfh_gpu_source *source, uint64_t now_ns);
 /* The narrowest of several bracketed readings of the rows' clock; false on failure. */
 bool tfh_foreign_clock(const struct tfh_gpu_source *source, struct tft_table_pair *best);
 
-/* ---- for flush.c and its neighbours, called on the flusher ---- */
+/* ---- called on the flusher; a segment is known by how many were opened before it ---- */
+
+struct tft_writer;
 
 void tfh_gpu_poll(uint64_t now_ns);
 void tfh_gpu_second(uint64_t now_ns);
@@ -102,12 +101,11 @@ void tfh_gpu_write(bool last);
 bool tfh_gpu_counting(void);
 /* In a forked child, or for a new recording of the same process. */
 void tfh_gpu_forget(void);
-/* gpu_notes.c: writes new facts; returns 0 once all are written. */
-int tfh_gpu_put_notes(void);
-bool tfh_gpu_said(void);
+/* gpu_notes.c: writes new facts, and all of them to a new segment; returns 0 once all are written. `last`: nothing more
+ * will be. */
+int tfh_gpu_put_notes(struct tft_writer *w, uint32_t segment, bool last);
+bool tfh_gpu_said(uint32_t segment);
 void tfh_gpu_forget_notes(void);
-/* For a new segment, which repeats all facts. */
-void tfh_gpu_new_segment(void);
 /* Takes --steps of the control word if it is meant for device times. */
 bool tfh_gpu_take_steps(uint64_t steps);
 

@@ -1,7 +1,9 @@
 /* Calls into CUPTI and the driver. They use descriptors of the job, so on the flusher they are made
  * by its helper (apart.h); who waits for the flusher sees that it is there, perhaps for good. */
-#include "record/flusher.h"
 #include "record/gpu/gpu.h"
+#include "record/process/apart.h"
+#include "record/process/recorder.h"
+#include "record/process/requests.h"
 
 #define PAIR_TRIES 16
 
@@ -10,11 +12,11 @@ static void foreign(void (*call)(void *), void *arg)
 	bool flusher = tfh_on_flusher();
 
 	if (flusher)
-		__atomic_store_n(&tfh_f.foreign_ns, (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC),
+		__atomic_store_n(&tfh_requests.foreign_ns, (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC),
 				 __ATOMIC_RELAXED);
 	tfh_among_job(call, arg);
 	if (flusher)
-		__atomic_store_n(&tfh_f.foreign_ns, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&tfh_requests.foreign_ns, 0, __ATOMIC_RELAXED);
 }
 
 struct ask {

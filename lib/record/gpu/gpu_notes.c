@@ -2,11 +2,14 @@
  * cost. */
 #include "record/gpu/gpu.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "record/flusher.h"
+#include "base/map.h"
+#include "format/tft_write.h"
+#include "record/process/log.h"
 
 static uint32_t why_state; /* atomic: 0 none, 1 being written, 2 there */
 static char why[512];
@@ -20,7 +23,8 @@ static struct {
 static uint32_t facts; /* atomic: places taken, may count beyond them */
 static uint32_t facts_said;
 static uint64_t overhead_ns, overhead_said;
-static bool said; /* in this segment */
+static bool said; /* in segment `of_segment` */
+static uint32_t of_segment;
 
 void tfh_gpu_overhead(uint64_t ns)
 {
@@ -77,42 +81,43 @@ static uint32_t put_facts(char *text, size_t size, size_t *len)
 	return n;
 }
 
-int tfh_gpu_put_notes(void)
+bool tfh_gpu_said(uint32_t segment)
 {
-	static char text[FACTS * (FACT_BYTES + 1) + sizeof(why) + 128]; /* the flusher's */
+	if (segment != of_segment)
+		said = false;
+	of_segment = segment;
+	return said;
+}
+
+int tfh_gpu_put_notes(struct tft_writer *w, uint32_t segment, bool last)
+{
+	const size_t size = FACTS * (FACT_BYTES + 1) + sizeof(why) + 128;
+	static char *text; /* the flusher's */
 	uint32_t n;
 	size_t len = 0;
 	/* Rarely, and yet not far from the truth in the file of a job that is killed. */
 	bool costs = overhead_ns > overhead_said + overhead_said / 4 ||
-		     (tfh_gpu_exiting() && overhead_ns > overhead_said);
+		     (last && overhead_ns > overhead_said);
 	int err;
 
-	if (said && facts_said == facts_ready() && !costs)
+	if (tfh_gpu_said(segment) && facts_said == facts_ready() && !costs)
 		return 0;
-	n = put_facts(text, sizeof(text), &len);
-	if (!n && __atomic_load_n(&why_state, __ATOMIC_ACQUIRE) != 2)
+	if (!facts_ready() && __atomic_load_n(&why_state, __ATOMIC_ACQUIRE) != 2)
 		return 0;
+	if (!tfh_map_once(&text, size))
+		return -ENOMEM;
+	n = put_facts(text, size, &len);
 	if (__atomic_load_n(&why_state, __ATOMIC_ACQUIRE) == 2)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "gpu.why=%s\n", why);
+		len += (size_t)snprintf(text + len, size - len, "gpu.why=%s\n", why);
 	if (overhead_ns)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "gpu.overhead_ns=%llu\n",
+		len += (size_t)snprintf(text + len, size - len, "gpu.overhead_ns=%llu\n",
 					(unsigned long long)overhead_ns);
-	err = tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text, (uint32_t)len);
+	err = tft_write_chunk(w, TFT_NOTE, text, (uint32_t)len);
 	said = !err;
 	if (!err)
 		overhead_said = overhead_ns;
 	facts_said = n;
 	return err;
-}
-
-bool tfh_gpu_said(void)
-{
-	return said;
-}
-
-void tfh_gpu_new_segment(void)
-{
-	said = false;
 }
 
 void tfh_gpu_forget_notes(void)

@@ -6,8 +6,6 @@
  * by the flusher, so that a CUPTI that hangs delays the end by a known time; what is not written
  * then is in the journal, but for the last second's device times.
  */
-#include "record/internal.h"
-
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -16,9 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/watch/nvml_thread.h"
-#include "record/flusher.h"
 #include "record/gpu/gpu.h"
+#include "record/life/life.h"
+#include "record/process/requests.h"
+#include "record/watch/nvml_thread.h"
 
 #define MS 1000000ull
 #define EXIT_NS (2000 * MS)

@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/watch/nvml_thread.h"
-#include "record/flusher.h"
 #include "record/process/thread.h"
 
 #ifndef SYS_close_range
@@ -25,6 +23,14 @@
 enum { UNDECIDED, APART, TOGETHER };
 enum { ASKED = 1, DONE, END };
 
+static struct {
+	uint32_t how;		/* atomic, futex: UNDECIDED, APART, TOGETHER */
+	uint64_t flusher;	/* atomic: its pthread_self(), 0: not yet */
+	uint64_t helper_thread; /* atomic: the helper's, 0: none */
+	struct tfh_helper *helper;
+	sigset_t signals; /* of the job */
+} apart;
+
 static void wake(uint32_t *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
@@ -38,7 +44,37 @@ static void wait_while(uint32_t *word, uint32_t value)
 
 bool tfh_is_apart(void)
 {
-	return __atomic_load_n(&tfh_f.apart, __ATOMIC_ACQUIRE) == APART;
+	return __atomic_load_n(&apart.how, __ATOMIC_ACQUIRE) == APART;
+}
+
+void tfh_apart_signals(const sigset_t *job)
+{
+	apart.signals = *job;
+}
+
+void tfh_flusher_is(pthread_t thread)
+{
+	__atomic_store_n(&apart.flusher, (uint64_t)thread, __ATOMIC_RELAXED);
+}
+
+static bool is_self(const uint64_t *thread)
+{
+	return __atomic_load_n(thread, __ATOMIC_RELAXED) == (uint64_t)pthread_self();
+}
+
+bool tfh_on_flusher(void)
+{
+	return is_self(&apart.flusher) || is_self(&apart.helper_thread);
+}
+
+unsigned tfh_apart_threads(void)
+{
+	return __atomic_load_n(&apart.helper_thread, __ATOMIC_RELAXED) ? 2 : 1;
+}
+
+void tfh_apart_forget(void)
+{
+	memset(&apart, 0, sizeof(apart));
 }
 
 /* ---- the helper ---- */
@@ -75,12 +111,12 @@ static void *helper_main(void *arg)
 	tfh_thread_end();
 	if (h.last) {
 		pthread_sigmask(SIG_SETMASK, &h.signals, NULL);
-		tfh_devices_last();
+		h.last();
 	}
 	return NULL;
 }
 
-/* Its memory is neither the flusher's stack nor tfh_f: they may serve others before it has ended.
+/* Its memory is neither the flusher's stack nor `apart`: they may serve others before it has ended.
  */
 static struct tfh_helper *make_helper(void)
 {
@@ -92,24 +128,23 @@ static struct tfh_helper *make_helper(void)
 	if (h == MAP_FAILED)
 		return NULL;
 	h->flusher = pthread_self();
-	h->signals = tfh_f.signals;
+	h->signals = apart.signals;
 	err = tfh_thread_start(&thread, helper_main, h);
 	if (err) {
 		munmap(h, sizeof(*h));
 		return NULL;
 	}
 	pthread_detach(thread);
-	__atomic_store_n(&tfh_f.helper_thread, (uint64_t)thread, __ATOMIC_RELAXED);
+	__atomic_store_n(&apart.helper_thread, (uint64_t)thread, __ATOMIC_RELAXED);
 	return h;
 }
 
 void tfh_among_job(void (*call)(void *), void *arg)
 {
-	struct tfh_helper *h = tfh_f.helper;
+	struct tfh_helper *h = apart.helper;
 
 	/* Of another thread it may be gone. */
-	if (!tfh_is_apart() ||
-	    __atomic_load_n(&tfh_f.pthread, __ATOMIC_RELAXED) != (uint64_t)pthread_self()) {
+	if (!tfh_is_apart() || !is_self(&apart.flusher)) {
 		call(arg);
 		return;
 	}
@@ -117,11 +152,6 @@ void tfh_among_job(void (*call)(void *), void *arg)
 	h->arg = arg;
 	pass_turn(h, ASKED);
 	wait_while(&h->turn, ASKED);
-}
-
-bool tfh_on_helper(void)
-{
-	return __atomic_load_n(&tfh_f.helper_thread, __ATOMIC_RELAXED) == (uint64_t)pthread_self();
 }
 
 /* ---- leaving the job's table ---- */
@@ -139,26 +169,24 @@ static bool leave(int keep)
 	return true;
 }
 
-struct tfh_helper *tfh_apart_begin(void)
+struct tfh_helper *tfh_apart_begin(bool able, int keep)
 {
-	const struct tfh_journal *j = &tfh_p.journal;
-	bool able = j->anonymous || j->populates;
 	struct tfh_helper *h = able ? make_helper() : NULL;
 
-	tfh_f.helper = h;
-	able = h && leave(j->anonymous ? -1 : j->fd);
-	__atomic_store_n(&tfh_f.apart, able ? APART : TOGETHER, __ATOMIC_RELEASE);
-	wake(&tfh_f.apart);
+	apart.helper = h;
+	able = h && leave(keep);
+	__atomic_store_n(&apart.how, able ? APART : TOGETHER, __ATOMIC_RELEASE);
+	wake(&apart.how);
 	return h;
 }
 
 void tfh_apart_over(void)
 {
-	__atomic_store_n(&tfh_f.apart, TOGETHER, __ATOMIC_RELEASE);
-	__atomic_store_n(&tfh_f.helper_thread, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&apart.how, TOGETHER, __ATOMIC_RELEASE);
+	__atomic_store_n(&apart.helper_thread, 0, __ATOMIC_RELAXED);
 }
 
-void tfh_apart_end(struct tfh_helper *h, bool last)
+void tfh_apart_end(struct tfh_helper *h, void (*last)(void))
 {
 	if (h) {
 		h->last = last;
@@ -167,19 +195,16 @@ void tfh_apart_end(struct tfh_helper *h, bool last)
 	}
 	pthread_detach(pthread_self());
 	if (last) {
-		pthread_sigmask(SIG_SETMASK, &tfh_f.signals, NULL);
-		tfh_devices_last();
+		pthread_sigmask(SIG_SETMASK, &apart.signals, NULL);
+		last();
 	}
 }
 
-void tfh_apart_hand_over(void)
+bool tfh_apart_decided(void)
 {
 	const struct timespec nap = {0, DECIDE_NS / DECIDE_NAPS};
 
-	if (tfh_p.journal.anonymous || !tfh_p.journal.populates)
-		return;
-	for (int i = 0; i < DECIDE_NAPS && !__atomic_load_n(&tfh_f.apart, __ATOMIC_ACQUIRE); i++)
-		syscall(SYS_futex, &tfh_f.apart, FUTEX_WAIT_PRIVATE, UNDECIDED, &nap, NULL, 0);
-	if (tfh_is_apart())
-		tfh_journal_handed_over(&tfh_p.journal);
+	for (int i = 0; i < DECIDE_NAPS && !__atomic_load_n(&apart.how, __ATOMIC_ACQUIRE); i++)
+		syscall(SYS_futex, &apart.how, FUTEX_WAIT_PRIVATE, UNDECIDED, &nap, NULL, 0);
+	return tfh_is_apart();
 }

@@ -23,25 +23,35 @@
 
 struct tfh_helper {
 	pthread_t flusher;
-	sigset_t signals; /* of the job */
-	bool last;	  /* the process ends with it */
-	uint32_t turn;	  /* atomic, futex: whose turn it is, the helper's or the flusher's; enum
+	sigset_t signals;   /* of the job */
+	void (*last)(void); /* not NULL: the process ends with it, which calls this */
+	uint32_t turn;	    /* atomic, futex: whose turn it is, the helper's or the flusher's; enum
 			   * in apart.c */
 	void (*call)(void *);
 	void *arg;
 };
 
-/* Called on the flusher before it opens anything: leaves the job's table and takes the journal's
- * descriptor along. NULL if there is no helper and the table is the job's. */
-struct tfh_helper *tfh_apart_begin(void);
+/* Called by the starting thread: the signals that the job's last thread takes again. */
+void tfh_apart_signals(const sigset_t *job);
+/* `thread` is the flusher; 0: there is none any more. */
+void tfh_flusher_is(pthread_t thread);
+/* Whether the calling thread writes the recording. The job's functions are not called there. */
+bool tfh_on_flusher(void);
+/* Called on the flusher before it opens anything: if `able`, leaves the job's table and takes descriptor `keep` along
+ * (-1: none). NULL if there is no helper and the table is the job's. */
+struct tfh_helper *tfh_apart_begin(bool able, int keep);
+/* The flusher and its helper, if it has one. */
+unsigned tfh_apart_threads(void);
 /* The recording is over: nothing may use the flusher's table any more, which disappears with it. */
 void tfh_apart_over(void);
-/* Called on the flusher, which ends right after, as does its helper. `last`: they are the process'
- * last threads, and whichever ends last restores the job's signals. */
-void tfh_apart_end(struct tfh_helper *helper, bool last);
-/* Called by the starting thread: once the flusher has the journal's descriptor, it is closed in the
- * job's table. Waits for that at most 100 ms. */
-void tfh_apart_hand_over(void);
+/* Called on the flusher, which ends right after, as does its helper. `last`, if not NULL: they are the process' last
+ * threads; whichever ends last restores the job's signals and calls it. */
+void tfh_apart_end(struct tfh_helper *helper, void (*last)(void));
+/* Called by the starting thread: waits at most 100 ms for the flusher to begin. True: it has a table of its own, and its
+ * files may be closed in the job's. */
+bool tfh_apart_decided(void);
+/* In a forked child, or after a failed exec: a new flusher may begin. */
+void tfh_apart_forget(void);
 /* Whether the flusher has a table of its own. Thread-safe. */
 bool tfh_is_apart(void);
 
@@ -51,7 +61,5 @@ bool tfh_is_apart(void);
  * other thread the call is made at once.
  */
 void tfh_among_job(void (*call)(void *), void *arg);
-/* Whether this thread is the helper. */
-bool tfh_on_helper(void);
 
 #endif

@@ -1,6 +1,4 @@
-/* Messages of the library itself. Safe in signal handlers and atfork handlers: no lock, no
- * allocation; errno is kept. */
-#include "record/internal.h"
+#include "record/process/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +14,7 @@
 #include "base/clean.h"
 #include "base/fd.h"
 #include "record/process/apart.h"
+#include "record/process/recorder.h"
 
 #define LOG_LINES_MAX 1000 /* a broken machine must not fill a disk */
 
@@ -121,7 +120,7 @@ static void refuse(const char *path)
 	static const char what[] = "tfhook: TFHOOK_LOG is no file or terminal: ",
 			  remedy[] = "; name a file that need not exist\n";
 
-	if (tfh_p.dir.rank.rank > 0 || __atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+	if (tfh_p.rank.rank > 0 || __atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
 		return;
 	to_stderr(what, sizeof(what) - 1);
 	to_stderr(path, strlen(path));
@@ -196,7 +195,7 @@ void tfh_log_failure(const char *what, const char *remedy)
 	size_t n;
 
 	/* Once per job: rank 0 speaks, or whoever has no rank. */
-	if (tfh_p.dir.rank.rank <= 0 && !__atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED)) {
+	if (tfh_p.rank.rank <= 0 && !__atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED)) {
 		snprintf(text, sizeof(text), "tfhook: %s; %s", what, remedy);
 		n = tfh_clean(line, sizeof(line) - 1, text, strlen(text));
 		line[n++] = '\n';

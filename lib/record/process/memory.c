@@ -1,5 +1,7 @@
+#include <stdio.h>
+
 #include "base/map.h"
-#include "record/internal.h"
+#include "record/record.h"
 
 void *tfh_memory(void *place, size_t bytes, const char *what)
 {

@@ -1,10 +1,13 @@
 /* Calls that are left without a return, and those that come back on another thread: record.h says
  * how they are known. */
-#include "record/internal.h"
+#include "record/ring/rings.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <sys/uio.h>
+
+#include "record/process/steady.h"
+#include "record/ring/journal.h"
 
 /* The frame's memory may be gone, with a coroutine's stack. Unknown (a sandbox) is yes. */
 static bool holds(const struct tfh_record_frame *place)
@@ -145,9 +148,9 @@ bool tfh_leave_odd(struct tfh_self *self, uint64_t begin)
 	return n || (self->ring && begin >= self->since);
 }
 
-static void close_elsewhere(uint64_t begin)
+void tfh_close_elsewhere(uint64_t begin)
 {
-	const struct tfh_journal *j = &tfh_p.journal;
+	const struct tfh_journal *j = &tfh_j;
 	struct tfh_rec *records;
 	uint32_t n;
 
@@ -158,23 +161,4 @@ static void close_elsewhere(uint64_t begin)
 	n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < n; i++)
 		close_slot(tfh_journal_ring(j, i), begin);
-}
-
-struct tfh_self *tfh_back_elsewhere(enum tfh_fn fn, uint64_t begin)
-{
-	struct tfh_self *self;
-	int saved = errno;
-	uint64_t now;
-
-	close_elsewhere(begin);
-	self = tfh_enter_slow(fn, 0, (struct tfh_record_frame){tfh_stack(), 0}, &now);
-	errno = saved;
-	if (!self)
-		return NULL;
-	if (self->depth > TFT_OPEN_SLOTS || begin < self->since) {
-		tfh_leave_quiet(self, now);
-		return NULL;
-	}
-	tfh_poke(&self->ring->open[self->depth - 1].t_begin, begin);
-	return self;
 }

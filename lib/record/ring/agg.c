@@ -1,6 +1,6 @@
 /* Short stage calls, 10^5 to 10^6 a second before `batch`: counted in the ring's AGG table,
  * published now and then. */
-#include "record/internal.h"
+#include "record/process/recorder.h"
 
 /* Open addressing over the 64 entries of the ring header, where a post-mortem reader finds them. */
 static struct tft_agg_slot *slot_of(struct tft_ring *ring, uint32_t stage)

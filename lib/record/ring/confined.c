@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <sys/prctl.h>
 
-#include "record/internal.h"
+#include "record/ring/rings.h"
 
 void tfh_confine(void)
 {

@@ -3,7 +3,7 @@
  * calls (cuInit, module loads, allocations) are kept in plain memory. They become the beginning of
  * the trace if recording starts, and vanish with the process if it does not.
  */
-#include "record/internal.h"
+#include "record/ring/journal.h"
 
 #include <sys/mman.h>
 

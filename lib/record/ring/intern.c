@@ -6,7 +6,7 @@
  * share of the ids, so that kernels and streams find one after days. Texts beyond theirs have one
  * name together, and how often that was is told.
  */
-#include "record/internal.h"
+#include "record/ring/rings.h"
 
 #include <string.h>
 #include <sys/mman.h>

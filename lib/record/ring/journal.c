@@ -1,5 +1,5 @@
 /* The journal's memory: creation, ring slots, end. Where it lies is decided in place.c. */
-#include "record/flusher.h"
+#include "record/ring/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,9 +7,14 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "record/process/requests.h"
+#include "record/run/place.h"
+
+struct tfh_journal tfh_j;
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -270,7 +275,7 @@ void tfh_journal_unlink(struct tfh_journal *j)
 	if (j->head)
 		__atomic_store_n(&j->head->state, TFT_JOURNAL_FINISHED, __ATOMIC_RELEASE);
 	if (j->path[0])
-		unlink_own(j, &tfh_p.dir);
+		unlink_own(j, &tfh_dir);
 }
 
 static void close_own(struct tfh_journal *j)

@@ -3,7 +3,7 @@
  * threads may be inside calls that began on its rings, and end on them, so its addresses stay
  * usable until each of those threads has another ring or has ended. What lay there goes at once.
  */
-#include "record/internal.h"
+#include "record/ring/journal.h"
 
 #include <sys/mman.h>
 

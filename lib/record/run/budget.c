@@ -3,7 +3,7 @@
  * of a run may take on this host together. Nobody asks the others: each counts the files in the
  * run directory, rarely enough that it costs nothing, and keeps to its share.
  */
-#include "record/flusher.h"
+#include "record/run/rundir.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "record/run/place.h"
 
 #ifndef SYS_quotactl_fd
 #define SYS_quotactl_fd 443
@@ -86,7 +87,7 @@ static int quotas_check(void)
 
 	if (budget.no_quota)
 		return 0;
-	dir = tfh_rundir_fd(&tfh_p.dir);
+	dir = tfh_rundir_fd(&tfh_dir);
 	if (dir < 0)
 		return 0;
 	user = quota_check(dir, USRQUOTA, (int)geteuid());
@@ -108,13 +109,6 @@ static uint64_t run_size(void)
 	return budget.run;
 }
 
-static uint64_t own_bytes(void)
-{
-	const struct tfh_segments *s = &tfh_f.seg;
-
-	return s->closed_bytes + (s->writer ? tft_writer_bytes(s->writer) : 0);
-}
-
 /* p.<host>.<pid>.<n>.tft or r<rank>.<host>...: a file of this host? */
 static bool of_this_host(const char *name)
 {
@@ -126,9 +120,9 @@ static bool of_this_host(const char *name)
 
 static bool of_this_process(const char *name)
 {
-	size_t n = strlen(tfh_p.dir.prefix);
+	size_t n = strlen(tfh_dir.prefix);
 
-	return !strncmp(name, tfh_p.dir.prefix, n) && name[n] == '.';
+	return !strncmp(name, tfh_dir.prefix, n) && name[n] == '.';
 }
 
 static bool is_first_segment(const char *name)
@@ -138,15 +132,15 @@ static bool is_first_segment(const char *name)
 	return n > 6 && !strcmp(name + n - 6, ".0.tft");
 }
 
-static void count(void)
+static void count(uint64_t own)
 {
-	int dir = tfh_rundir_fd(&tfh_p.dir);
+	int dir = tfh_rundir_fd(&tfh_dir);
 	DIR *d = dir >= 0 ? fdopendir(dir) : NULL;
 	struct dirent *e;
 	struct stat st;
 
 	budget.bytes = budget.others = budget.processes = 0;
-	budget.own = own_bytes();
+	budget.own = own;
 	while (d && (e = readdir(d))) {
 		if (!of_this_host(e->d_name) ||
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW))
@@ -166,11 +160,11 @@ static void count(void)
 
 /* Counts, and sees how fast the others write. What was there at the first count, by processes that
  * may have ended, tells nothing of that. */
-static void count_again(uint64_t now)
+static void count_again(uint64_t now, uint64_t own)
 {
 	uint64_t before = budget.others, since = now - budget.counted_ns;
 
-	count();
+	count(own);
 	if (!budget.counted_ns)
 		budget.pace = 0;
 	else if (since >= COUNT_NS)
@@ -184,39 +178,38 @@ static void count_again(uint64_t now)
 
 /* Bytes of the run on this host, as far as known: the others are taken to go on as they did between
  * the last two counts. */
-static uint64_t run_bytes(void)
+static uint64_t run_bytes(uint64_t own)
 {
-	uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), own = own_bytes();
+	uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 
 	if (now >= budget.next_ns)
-		count_again(now);
+		count_again(now, own);
 	return budget.bytes + (own > budget.own ? own - budget.own : 0) +
 	       (uint64_t)(budget.pace * (double)(now - budget.counted_ns));
 }
 
-uint64_t tfh_budget_segment(uint64_t *limit)
+uint64_t tfh_budget_segment(uint64_t own, uint64_t *limit)
 {
-	uint64_t run = run_size(), share, most;
+	uint64_t run = run_size(), share;
 
 	*limit = (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_MAX_SIZE);
-	if (run_bytes() > run / 2) {
+	if (run_bytes(own) > run / 2) {
 		share = run / (budget.processes < SHARE_LEAST ? budget.processes : SHARE_LEAST);
 		if (*limit > share)
 			*limit = share;
 	}
 	/* Small ones, so that first, newest and something between fit a share, too. */
-	most = run / SHARE_LEAST < *limit / 4 ? run / SHARE_LEAST : *limit / 4;
-	return most < TFH_SEGMENT_BYTES ? most : TFH_SEGMENT_BYTES;
+	return run / SHARE_LEAST < *limit / 4 ? run / SHARE_LEAST : *limit / 4;
 }
 
 /* ---- all of it ---- */
 
-int tfh_disk_check(void)
+int tfh_budget_check(uint64_t own)
 {
 	struct statvfs fs;
 	int err;
 
-	if (statvfs(tfh_p.dir.path, &fs))
+	if (statvfs(tfh_dir.path, &fs))
 		return -errno;
 	if ((uint64_t)fs.f_bavail * fs.f_frsize <
 	    keep_of((uint64_t)fs.f_blocks * fs.f_frsize) + TFH_CHUNK_BYTES)
@@ -224,7 +217,10 @@ int tfh_disk_check(void)
 	err = quotas_check();
 	if (err)
 		return err;
-	if (run_bytes() > run_size() && tfh_segments_shrink())
-		budget.next_ns = 0;
-	return run_bytes() > run_size() ? -EOVERFLOW : 0;
+	return run_bytes(own) > run_size() ? -EOVERFLOW : 0;
+}
+
+void tfh_budget_freed(void)
+{
+	budget.next_ns = 0;
 }

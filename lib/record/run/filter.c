@@ -1,5 +1,5 @@
 /* Which programs are recorded: TFHOOK_ONLY, TFHOOK_SKIP. */
-#include "record/internal.h"
+#include "record/run/rundir.h"
 
 #include <regex.h>
 

@@ -3,7 +3,7 @@
  * its server is away, and whoever asks it waits. So nothing is asked of a directory before the
  * kernel's list of mounts has said what it is.
  */
-#include "record/internal.h"
+#include "record/run/rundir.h"
 
 #include <stdlib.h>
 #include <string.h>

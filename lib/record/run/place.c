@@ -8,10 +8,11 @@
  * can wait for the file system's commit during a checkpoint's fsync: 15 to 27 us at p99.99), else
  * beside the output. Never btrfs, zfs, FUSE or a network: then plain memory.
  */
-#include "record/internal.h"
+#include "record/run/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "format/journal_layout.h"
 
 #define SHM "/dev/shm"
 #define SHM_SHARE 32

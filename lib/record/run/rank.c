@@ -3,7 +3,7 @@
  * names: torchrun (pytorch torch/distributed/run.py), Horovod, Open MPI, MPICH and Intel, Slurm
  * (after them: under `srun torchrun` SLURM_PROCID is the node's task), TF_CONFIG, Kubernetes.
  */
-#include "record/internal.h"
+#include "record/run/rundir.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * Long buffers are static: one thread comes here, and where there is no flusher its stack may be
  * 16 KiB.
  */
-#include "record/internal.h"
+#include "record/run/rundir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +19,12 @@
 
 #include "base/fd.h"
 #include "base/runjson.h"
+#include "record/process/log.h"
 #include "record/run/runjson_write.h"
 
 #define TRIES 100
+
+struct tfh_rundir tfh_dir;
 
 /*
  * Makes the directories above the run directory. A link on the way must be of this user or of root:
@@ -96,7 +99,7 @@ bool tfh_rundir_answers(const struct tfh_rundir *d, const struct tfh_options *op
 /* What all processes of the launch, and no others, have in common; and a short name from it. */
 static void launch_of(struct tfh_rundir *d, char *launch, size_t size)
 {
-	const struct tfh_job_rank *r = &d->rank;
+	const struct tfh_job_rank *r = &tfh_p.rank;
 
 	if (r->job[0]) {
 		snprintf(d->job, sizeof(d->job), "%s%s%s", r->job, r->restart[0] ? "." : "",
@@ -122,13 +125,13 @@ static int whose(int dir, const char *launch)
 }
 
 /* Has a directory where run.json is this launch's, if it had none: 1 ours, 0 not, or -errno. */
-static int claim(int dir, const char *launch)
+static int claim(const struct tfh_rundir *d, int dir, const char *launch)
 {
 	int ours = whose(dir, launch), err;
 
 	if (ours != -ENOENT)
 		return ours;
-	err = tfh_runjson_write(dir, launch);
+	err = tfh_runjson_write(dir, launch, &d->access);
 	return err && err != -EEXIST ? err : whose(dir, launch);
 }
 
@@ -169,7 +172,7 @@ static int join(struct tfh_rundir *d, const char *launch)
 		return -EEXIST;
 	if (fd < 0)
 		return fd;
-	ours = claim(fd, launch);
+	ours = claim(d, fd, launch);
 	tfh_close(fd);
 	return ours == 0 ? -EEXIST : ours < 0 ? ours : 0;
 }
@@ -218,15 +221,15 @@ static int open_given(struct tfh_rundir *d, const char *given)
 	if (fd < 0)
 		return fd;
 	over = is_over(fd);
-	err = over ? 0 : claim(fd, launch);
+	err = over ? 0 : claim(d, fd, launch);
 	tfh_close(fd);
 	return err < 0 ? err : over;
 }
 
 static void make_prefix(struct tfh_rundir *d)
 {
-	if (d->rank.rank >= 0)
-		snprintf(d->prefix, sizeof(d->prefix), "r%d.%s.%d", d->rank.rank, tfh_p.host,
+	if (tfh_p.rank.rank >= 0)
+		snprintf(d->prefix, sizeof(d->prefix), "r%d.%s.%d", tfh_p.rank.rank, tfh_p.host,
 			 (int)tfh_p.pid);
 	else
 		snprintf(d->prefix, sizeof(d->prefix), "p.%s.%d", tfh_p.host, (int)tfh_p.pid);

@@ -13,7 +13,8 @@
 #include "base/map.h"
 #include "base/redact.h"
 #include "base/runjson.h"
-#include "record/flusher.h"
+#include "record/process/requests.h"
+#include "record/process/recorder.h"
 
 #define ARGS_BYTES 65536
 #define ARGS_MAX 4096
@@ -63,16 +64,14 @@ void tfh_command_line(char *text, size_t size)
  * began the recording, and might change its environment, waits a second at most. */
 static int make_document(const char *launch, char **text, size_t *len)
 {
-	struct tfh_run_facts facts = {.launch = launch,
-				      .exe = tfh_p.exe,
-				      .argv = arguments(),
-				      .world = tfh_p.dir.rank.world};
+	struct tfh_run_facts facts = {
+		.launch = launch, .exe = tfh_p.exe, .argv = arguments(), .world = tfh_p.rank.world};
 	FILE *out = open_memstream(text, len);
 	int err;
 
 	if (!out)
 		return -errno;
-	facts.no_env = __atomic_load_n(&tfh_f.start_waited, __ATOMIC_RELAXED);
+	facts.no_env = __atomic_load_n(&tfh_requests.start_waited, __ATOMIC_RELAXED);
 	err = tfh_runjson_print(out, &facts);
 	if (fclose(out) && !err)
 		err = -errno;
@@ -112,7 +111,7 @@ static int put_in_place(int dir, const char *temp)
 	return err;
 }
 
-int tfh_runjson_write(int dir, const char *launch)
+int tfh_runjson_write(int dir, const char *launch, const struct tfh_access *access)
 {
 	char temp[128];
 	FILE *out;
@@ -121,7 +120,7 @@ int tfh_runjson_write(int dir, const char *launch)
 	if (too_large())
 		return -EFBIG;
 	snprintf(temp, sizeof(temp), ".run.json.%s.%d", tfh_p.host, (int)tfh_p.pid);
-	fd = tfh_make_file(dir, temp, &tfh_p.dir.access);
+	fd = tfh_make_file(dir, temp, access);
 	if (fd < 0)
 		return fd;
 	out = fdopen(fd, "w");

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "format/table.h"
-#include "record/flusher.h"
+#include "format/tft_write.h"
+#include "record/process/recorder.h"
 
 #define MODULES 1024u
 #define PATHS_BYTES (256u << 10)
@@ -177,7 +178,7 @@ static const char *full_path(const char *path, char buf[PATH_MAX])
 	return *path == '/' ? path : realpath(path, buf) ? buf : path;
 }
 
-int tfh_modules_put(uint64_t now)
+int tfh_modules_put(struct tft_writer *w, uint64_t now)
 {
 	struct tft_table_extra extra = {0};
 	char buf[PATH_MAX];
@@ -200,7 +201,7 @@ int tfh_modules_put(uint64_t now)
 		return 0;
 	extra.heap = t->heap;
 	extra.heap_bytes = bytes;
-	err = tft_write_chunk_at(tfh_f.seg.writer, TFT_MODS, t->payload,
+	err = tft_write_chunk_at(w, TFT_MODS, t->payload,
 				 (uint32_t)tft_table_pack(&tft_mods, t->row, n, &extra, t->payload),
 				 now, now);
 	for (uint32_t i = 0; i < n_modules && !err; i++)

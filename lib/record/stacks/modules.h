@@ -8,8 +8,9 @@
 void tfh_modules_look(uint64_t now);
 /* Marks the module that contains an address as to be written. */
 void tfh_modules_use(uint64_t address);
+struct tft_writer;
 /* Writes modules in use that this segment lacks. 0 or -errno. */
-int tfh_modules_put(uint64_t now);
+int tfh_modules_put(struct tft_writer *w, uint64_t now);
 void tfh_modules_new_segment(void);
 
 #endif

@@ -6,7 +6,8 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "format/table.h"
-#include "record/flusher.h"
+#include "format/tft_write.h"
+#include "record/process/recorder.h"
 
 /* A program of 100,000 lines has some 5,000 functions; of them some hundred are met. What does not fit is counted. */
 #define CODES 6144u
@@ -238,13 +239,13 @@ static uint32_t add_text(uint32_t *bytes, const char *text)
 	return at;
 }
 
-static int put_rows(uint32_t type, const struct tft_table *t, const void *rows, uint32_t n,
-		    uint32_t heap_bytes, uint64_t now)
+static int put_rows(struct tft_writer *w, uint32_t type, const struct tft_table *t,
+		    const void *rows, uint32_t n, uint32_t heap_bytes, uint64_t now)
 {
 	const struct tft_table_extra extra = {.heap = table->heap, .heap_bytes = heap_bytes};
 	size_t len = tft_table_pack(t, rows, n, &extra, table->payload);
 
-	return tft_write_chunk_at(tfh_f.seg.writer, type, table->payload, (uint32_t)len, now, now);
+	return tft_write_chunk_at(w, type, table->payload, (uint32_t)len, now, now);
 }
 
 /* As many codes as go into a chunk; one that is being filled, and those after it, have time. */
@@ -282,31 +283,31 @@ static uint32_t frame_rows(void)
 	return n;
 }
 
-static int write_codes(uint64_t now)
+static int write_codes(struct tft_writer *w, uint64_t now)
 {
 	uint32_t n, heap_bytes;
 	int err = 0;
 
 	while (!err && (n = code_rows(&heap_bytes))) {
-		err = put_rows(TFT_PYCO, &tft_pyco, table->code_row, n, heap_bytes, now);
+		err = put_rows(w, TFT_PYCO, &tft_pyco, table->code_row, n, heap_bytes, now);
 		put_codes += err ? 0 : n;
 	}
 	return err;
 }
 
-static int write_frames(uint64_t now)
+static int write_frames(struct tft_writer *w, uint64_t now)
 {
 	uint32_t n;
 	int err = 0;
 
 	while (!err && (n = frame_rows())) {
-		err = put_rows(TFT_PYFR, &tft_pyfr, table->frame_row, n, 0, now);
+		err = put_rows(w, TFT_PYFR, &tft_pyfr, table->frame_row, n, 0, now);
 		put_frames += err ? 0 : n;
 	}
 	return err;
 }
 
-static int say(void)
+static int say(struct tft_writer *w)
 {
 	const char *why = source->refusal();
 	char text[256];
@@ -315,19 +316,19 @@ static int say(void)
 	if (said || !why)
 		return 0;
 	said = true;
-	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text, (uint32_t)n);
+	return tft_write_chunk(w, TFT_NOTE, text, (uint32_t)n);
 }
 
-int tfh_places_put(uint64_t now)
+int tfh_places_put(struct tft_writer *w, uint64_t now)
 {
 	int err;
 
 	if (!tfh_places_waiting())
 		return 0;
-	err = write_codes(now);
+	err = write_codes(w, now);
 	if (!err)
-		err = write_frames(now);
-	return err ? err : say();
+		err = write_frames(w, now);
+	return err ? err : say(w);
 }
 
 void tfh_places_new_segment(void)

@@ -63,15 +63,16 @@ uint32_t tfh_place_frame(uint32_t caller, uint32_t code, uint32_t line);
 uint32_t tfh_place_known(uint64_t mark);
 void tfh_place_keep(uint64_t mark, uint32_t place);
 
-/* ---- for stacks.c and looks.c, called on the flusher ---- */
+/* ---- called on the flusher ---- */
 
 /* Another thread's place, 0: unknown, or looks have used their part of the tables. */
 uint32_t tfh_place_there(uint32_t tid, uint64_t pthread);
 uint32_t tfh_place_child(struct tfh_place_child *c);
 /* Creates the tables if places are wanted. */
 void tfh_places_open(void);
+struct tft_writer;
 /* Writes new entries. 0 or -errno. */
-int tfh_places_put(uint64_t now);
+int tfh_places_put(struct tft_writer *w, uint64_t now);
 bool tfh_places_waiting(void);
 void tfh_places_look(void);
 /* Frames and codes that did not fit. */

@@ -16,7 +16,10 @@
 #include "base/proc.h"
 #include "base/rules.h"
 #include "format/table.h"
-#include "record/flusher.h"
+#include "format/tft_write.h"
+#include "record/process/log.h"
+#include "record/process/recorder.h"
+#include "record/process/steady.h"
 #include "record/stacks/modules.h"
 #include "record/stacks/pyplaces.h"
 
@@ -59,6 +62,7 @@ static uint32_t used;	     /* atomic: places claimed */
 static uint32_t unplaced;    /* atomic: backtraces that found no place */
 static uint32_t made;	     /* atomic: places filled */
 static uint32_t put;	     /* filled ones that the segment has */
+static uint32_t of_segment;  /* which one that is */
 static pid_t owner;
 static const char *by; /* NULL: nothing walks the stacks, they are only Python's */
 static bool said;
@@ -239,12 +243,11 @@ static uint32_t rows_of(const struct stack *s, uint32_t id, struct tft_btrc_row 
 	return s->n ? s->n : 1;
 }
 
-static int put_chunk(uint32_t from, uint32_t to, uint32_t n, uint64_t now)
+static int put_chunk(struct tft_writer *w, uint32_t from, uint32_t to, uint32_t n, uint64_t now)
 {
 	static const struct tft_table_extra none;
 	size_t len = tft_table_pack(&tft_btrc, table->row, n, &none, table->payload);
-	int err = tft_write_chunk_at(tfh_f.seg.writer, TFT_BTRC, table->payload, (uint32_t)len, now,
-				     now);
+	int err = tft_write_chunk_at(w, TFT_BTRC, table->payload, (uint32_t)len, now, now);
 
 	for (uint32_t i = from; i < to && !err; i++)
 		if (table->stack[i].written == 1) {
@@ -254,30 +257,44 @@ static int put_chunk(uint32_t from, uint32_t to, uint32_t n, uint64_t now)
 	return err;
 }
 
-static int say(void)
+static int say(struct tft_writer *w)
 {
 	char text[80];
 	int n = snprintf(text, sizeof(text), "stacks.by=%s\n", by ? by : "nothing");
 
 	said = true;
-	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text, (uint32_t)n);
+	return tft_write_chunk(w, TFT_NOTE, text, (uint32_t)n);
 }
 
-static bool waiting(void)
+static void new_segment(void)
 {
+	put = 0;
+	said = false;
+	for (uint32_t i = 0; table && i < STACKS; i++)
+		if (table->stack[i].written)
+			table->stack[i].written = 0;
+	tfh_modules_new_segment();
+	tfh_places_new_segment();
+}
+
+bool tfh_stacks_waiting(uint32_t segment)
+{
+	if (segment != of_segment)
+		new_segment();
+	of_segment = segment;
 	return table && (put != __atomic_load_n(&made, __ATOMIC_ACQUIRE) || tfh_places_waiting());
 }
 
-int tfh_stacks_put(void)
+int tfh_stacks_put(struct tft_writer *w, uint32_t segment)
 {
 	uint64_t now = tfh_ticks();
 	uint32_t from = 0, stacks = 0, n = 0;
 	int err = 0;
 
-	if (!waiting())
+	if (!tfh_stacks_waiting(segment))
 		return 0;
 	/* Before what cites them: what a killed process leaves is whole. */
-	err = tfh_places_put(now);
+	err = tfh_places_put(w, now);
 	tfh_modules_look(now);
 	for (uint32_t i = 0; i < STACKS && !err; i++) {
 		struct stack *s = &table->stack[i];
@@ -287,42 +304,14 @@ int tfh_stacks_put(void)
 			stacks++;
 		}
 		if (stacks == CHUNK_STACKS || (stacks && i + 1 == STACKS)) {
-			err = put_chunk(from, i + 1, n, now);
+			err = put_chunk(w, from, i + 1, n, now);
 			from = i + 1;
 			stacks = n = 0;
 		}
 	}
 	if (!err)
-		err = tfh_modules_put(now);
-	return err || said ? err : say();
-}
-
-void tfh_stacks_write(void)
-{
-	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
-	int err;
-
-	tfh_places_look();
-	if (!waiting() || (tfh_f.pause_until_ns && now_ns < tfh_f.pause_until_ns))
-		return;
-	err = tfh_disk_check();
-	if (!err)
-		err = tfh_segment_ready();
-	if (!err)
-		err = tfh_stacks_put();
-	if (err)
-		tfh_write_failed(err, now_ns);
-}
-
-void tfh_stacks_new_segment(void)
-{
-	put = 0;
-	said = false;
-	for (uint32_t i = 0; table && i < STACKS; i++)
-		if (table->stack[i].written)
-			table->stack[i].written = 0;
-	tfh_modules_new_segment();
-	tfh_places_new_segment();
+		err = tfh_modules_put(w, now);
+	return err || said ? err : say(w);
 }
 
 /* In a forked child another thread of the parent may hold a lock of the unwinder's for ever, and may have been about to
@@ -336,5 +325,5 @@ void tfh_stacks_forget(void)
 		used = made = unplaced = 0;
 		tfh_places_forget();
 	}
-	tfh_stacks_new_segment();
+	new_segment();
 }

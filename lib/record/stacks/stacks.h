@@ -39,17 +39,16 @@ uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks);
  * or two. */
 uint32_t tfh_stack_of_pause(struct tfh_self *self);
 
-/* ---- for flush.c and its neighbours, called on the flusher ---- */
+/* ---- called on the flusher; `segment`: its number, since a new one gets all existing backtraces ---- */
 
+struct tft_writer;
 void tfh_stacks_open(void);
-/* Writes new backtraces. 0 or -errno. */
-int tfh_stacks_put(void);
-/* The same at any time: checks whether writing is paused, and reports a failure. */
-void tfh_stacks_write(void);
+/* Whether there are some that the segment lacks. */
+bool tfh_stacks_waiting(uint32_t segment);
+/* Writes them. 0 or -errno. */
+int tfh_stacks_put(struct tft_writer *w, uint32_t segment);
 /* Backtraces that did not fit. */
 uint32_t tfh_stacks_unplaced(void);
-/* A new segment gets all existing ones. */
-void tfh_stacks_new_segment(void);
 /* In a forked child, or for a new recording of the same process. */
 void tfh_stacks_forget(void);
 

@@ -8,7 +8,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "record/flusher.h"
+#include "record/process/apart.h"
+#include "record/process/log.h"
+#include "record/ring/journal.h"
+#include "record/ring/rings.h"
+#include "record/ring/staging.h"
 #include "record/stacks/pyplaces.h"
 #include "look/waiting.h"
 #include "record/watch/workers.h"
@@ -161,8 +165,7 @@ static bool opens(const struct tft_ring *ring)
  * threads do neither. What its owner overwrites meanwhile is a call of its, too. */
 static bool drives(const struct tft_ring *ring)
 {
-	const struct tfh_rec *records =
-		(const struct tfh_rec *)(tfh_p.journal.base + ring->records_off);
+	const struct tfh_rec *records = (const struct tfh_rec *)(tfh_j.base + ring->records_off);
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
 	if ((pid_t)ring->tid == tfh_p.pid || opens(ring))
@@ -186,7 +189,7 @@ static struct driver *known(struct driver *of, uint32_t n, const struct tft_ring
 
 static void choose(void)
 {
-	struct tfh_journal *j = &tfh_p.journal;
+	struct tfh_journal *j = &tfh_j;
 	uint32_t slots = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE), n = 0;
 	struct driver old[DRIVERS];
 	uint32_t n_old = looks.drivers;

@@ -3,7 +3,7 @@
  * left out. /proc/stat of a large machine takes the kernel a millisecond, so readings come further
  * apart where they are dear.
  */
-#include "record/flusher.h"
+#include "record/watch/samples.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 
 #include "base/meters.h"
 #include "format/sample.h"
+#include "record/process/recorder.h"
 
 #define TEXT_BYTES (32u << 10)
 #define GROUP_BYTES 512u

@@ -11,9 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/flusher.h"
-#include "record/watch/software.h"
+#include "base/clock.h"
+#include "base/proc.h"
+#include "record/process/apart.h"
 #include "record/process/thread.h"
+#include "record/record.h"
+#include "record/watch/software.h"
 
 #define ENTRIES (TFH_DEVICES_MOST * TFH_DEVICE_ENTRIES)
 #define COST_SHARE 2000u /* of a processor: readings take at most 1 / 2000 */
@@ -122,6 +125,15 @@ void tfh_devices_forked(void)
 
 /* ---- the thread ---- */
 
+/* A directory may be slow, too: as for calls, nobody waits for it. */
+static void read_software(void)
+{
+	if (!tfh_devices_enter())
+		return;
+	tfh_software_read(reading->software, sizeof(reading->software));
+	tfh_devices_leave();
+}
+
 static void *serve(void *arg)
 {
 	uint32_t turn;
@@ -138,7 +150,7 @@ static void *serve(void *arg)
 		/* Libraries come as they are needed: in rounds 1, 4, 16, 64, ..., some ms each. */
 		round = ++reading->rounds;
 		if (!(round & (round - 1)) && round & 0x55555555)
-			tfh_software_read(reading->software, sizeof(reading->software));
+			read_software();
 		cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		reading->n = reader(__atomic_load_n(&used, __ATOMIC_RELAXED), reading->entry);
 		cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;

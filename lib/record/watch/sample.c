@@ -1,5 +1,5 @@
 /* Once a second: how much of the machine the job got. */
-#include "record/flusher.h"
+#include "record/watch/samples.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -11,6 +11,8 @@
 
 #include "base/meters.h"
 #include "format/sample.h"
+#include "format/tft_write.h"
+#include "record/ring/journal.h"
 #include "record/watch/nvml_thread.h"
 
 #define THREADS_MAX 256u
@@ -40,7 +42,7 @@ static bool thread_times(uint32_t tid, struct tft_sample_thread *t)
 
 static uint32_t sample_threads(struct tft_sample_thread *out)
 {
-	struct tfh_journal *j = &tfh_p.journal;
+	struct tfh_journal *j = &tfh_j;
 	uint32_t slots = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE), n = 0;
 
 	for (uint32_t i = 0; i < slots && n < THREADS_MAX; i++) {
@@ -141,12 +143,12 @@ void tfh_sample(void)
 	used += bytes;
 }
 
-int tfh_sample_write(void)
+int tfh_sample_write(struct tft_writer *w)
 {
 	int err = 0;
 
 	if (used)
-		err = tft_write_chunk(tfh_f.seg.writer, TFT_SAMP, buffer, used);
+		err = tft_write_chunk(w, TFT_SAMP, buffer, used);
 	if (!err)
 		used = 0;
 	return err;

@@ -4,12 +4,12 @@
 #include <dirent.h>
 #include <limits.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
-#include "record/watch/nvml_thread.h"
 
 #define VERSION_BYTES 64
 
@@ -134,12 +134,11 @@ void tfh_software_read(char *out, size_t size)
 	size_t n = 0;
 
 	*out = '\0';
-	if (!tfh_map_once(&found, (ROWS + 1) * sizeof(*found)) || !tfh_devices_enter())
+	if (!tfh_map_once(&found, (ROWS + 1) * sizeof(*found)))
 		return;
 	memset(found, 0, ROWS * sizeof(*found));
 	dl_iterate_phdr(look, NULL);
 	find_versions();
-	tfh_devices_leave();
 	for (size_t i = 0; i < ROWS && n < size; i++) {
 		found[i].path[strcspn(found[i].path, "\n")] = '\0';
 		if (found[i].path[0])

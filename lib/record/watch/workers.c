@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "record/flusher.h"
+#include "record/process/log.h"
+#include "record/process/recorder.h"
+#include "record/ring/staging.h"
 #include "record/stacks/pyplaces.h"
 #include "look/waiting.h"
 

@@ -1,10 +1,14 @@
 /* NOTE chunks: what a reader should know about the recording itself, as lines of key=value. */
-#include "record/flusher.h"
+#include "record/write/write.h"
+
+#include "record/ring/journal.h"
+#include "record/ring/rings.h"
 #include "record/watch/looks.h"
 #include "record/watch/nvml_thread.h"
 #include "record/stacks/pyplaces.h"
 #include "record/stacks/stacks.h"
 #include "record/watch/workers.h"
+#include "record/write/live.h"
 
 #include "base/map.h"
 #include "base/priced.h"
@@ -162,22 +166,22 @@ static bool begin_text(void)
 	return true;
 }
 
-static int write_text(void)
+static int write_text(struct tft_writer *w)
 {
-	return tft_write_chunk(tfh_f.seg.writer, TFT_NOTE, text->buf, (uint32_t)text->len);
+	return tft_write_chunk(w, TFT_NOTE, text->buf, (uint32_t)text->len);
 }
 
-int tfh_notes_write(void)
+int tfh_notes_write(struct tft_writer *w)
 {
 	struct tfh_clock_info clock;
 
 	tfh_clock_init(&clock);
 	if (!begin_text())
 		return -ENOMEM;
-	add(text, "journal=%s\n", tfh_p.journal.anonymous ? "memory" : tfh_p.journal.path);
+	add(text, "journal=%s\n", tfh_j.anonymous ? "memory" : tfh_j.path);
 	add(text, "clock=%s\n", clock.source == TFH_CLOCK_MONOTONIC ? "monotonic" : "counter");
 	add(text, "clocksource=%s\nclock_trust=%d\n", clock.clocksource, (int)clock.trust);
-	add(text, "rank_source=%s\n", tfh_p.dir.rank.source ? tfh_p.dir.rank.source : "none");
+	add(text, "rank_source=%s\n", tfh_p.rank.source ? tfh_p.rank.source : "none");
 	if (tfh_looks_why())
 		add(text, "looks.why=%s\n", tfh_looks_why());
 	if (tfh_looks_why_no_lines())
@@ -188,10 +192,10 @@ int tfh_notes_write(void)
 	add_torch(text);
 	add_unhooked(text);
 	add_unnamed(text);
-	return write_text();
+	return write_text(w);
 }
 
-int tfh_notes_more(void)
+int tfh_notes_more(struct tft_writer *w)
 {
 	bool first_unnamed = !unnamed_written && tfh_names_left_out();
 
@@ -206,12 +210,12 @@ int tfh_notes_more(void)
 		add_software(text);
 	if (torch_new())
 		add_torch(text);
-	return write_text();
+	return write_text(w);
 }
 
-int tfh_notes_last(void)
+int tfh_notes_last(struct tft_writer *w)
 {
-	const struct tft_journal *head = tfh_p.journal.head;
+	const struct tft_journal *head = tfh_j.head;
 
 	if (!begin_text())
 		return -ENOMEM;
@@ -233,5 +237,5 @@ int tfh_notes_last(void)
 	add_unnamed(text);
 	if (software_new())
 		add_software(text);
-	return write_text();
+	return write_text(w);
 }

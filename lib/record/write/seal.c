@@ -1,45 +1,29 @@
-/* From the staging area to the trace file: chunks, losses, clock readings; and what happens when
- * the disk is full. */
-#include "record/flusher.h"
+/* From the staging area to the trace file: chunks and losses; and what happens when the disk is full. */
+#include "record/write/write.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/map.h"
+#include "record/process/log.h"
+#include "record/ring/journal.h"
+#include "record/run/rundir.h"
+#include "record/stacks/pyplaces.h"
 #include "record/stacks/stacks.h"
+#include "record/watch/samples.h"
+#include "record/write/live.h"
 
 #define PAUSE_NS 30000000000ull
 #define LOSSES_MAX 256u
+#define SEAL_NS 30000000000ull
+#define SEAL_MEMORY_NS 1000000000ull /* what lies in plain memory dies with the process */
 
-void tfh_take_clock(void)
-{
-	struct tfh_clock_pair pair;
-	struct tft_clock_triple t;
-	struct tft_journal *head = tfh_p.journal.head;
-
-	tfh_clock_read_pair(&pair);
-	t.ticks = pair.ticks;
-	t.monotonic_ns = (uint64_t)pair.mono_ns;
-	t.realtime_ns = (uint64_t)pair.real_ns;
-	head->clock[head->clock_n & 1] = t;
-	__atomic_store_n(&head->clock_n, head->clock_n + 1, __ATOMIC_RELEASE);
-	if (tfh_f.n_clocks == TFH_CLOCKS_MAX) /* writing is paused: every other one is enough */
-		for (tfh_f.n_clocks = 0; tfh_f.n_clocks < TFH_CLOCKS_MAX / 2; tfh_f.n_clocks++)
-			tfh_f.clocks[tfh_f.n_clocks] = tfh_f.clocks[tfh_f.n_clocks * 2];
-	tfh_f.clocks[tfh_f.n_clocks++] = t;
-	tfh_set_tick_hz(&tfh_f.first, &t);
-}
-
-int tfh_clocks_put(void)
-{
-	int err = tfh_f.n_clocks ? tft_write_clocks(tfh_f.seg.writer, tfh_f.clocks, tfh_f.n_clocks)
-				 : 0;
-
-	if (!err)
-		tfh_f.n_clocks = 0;
-	return err;
-}
+static struct {
+	uint64_t pause_until_ns, paused_since_ns; /* 0: not paused */
+	bool pause_told;
+	uint64_t sealed_ns;
+} f;
 
 /* Losses not yet written; the rings' counters are settled by settle_losses() once they are. */
 struct losses {
@@ -78,14 +62,14 @@ static void ring_loss(struct tft_ring *ring)
 		return;
 	last = __atomic_load_n(&ring->drop_last, __ATOMIC_RELAXED);
 	add_loss(ring, dropped - ring->drop_seen, ring->thread,
-		 tfh_f.paused_since_ns ? TFT_LOSS_DISK : TFT_LOSS_RING,
+		 f.paused_since_ns ? TFT_LOSS_DISK : TFT_LOSS_RING,
 		 __atomic_load_n(&ring->drop_first, __ATOMIC_RELAXED),
 		 last ? last : tfh_ticks()); /* 0: the thread has no clock (confined.c) */
 }
 
 static void collect_losses(void)
 {
-	struct tfh_journal *j = &tfh_p.journal;
+	struct tfh_journal *j = &tfh_j;
 	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
 	uint64_t early = __atomic_exchange_n(&tfh_p.beyond_early, 0, __ATOMIC_RELAXED);
 	uint64_t beyond = __atomic_add_fetch(&j->head->beyond, early, __ATOMIC_ACQUIRE);
@@ -137,11 +121,10 @@ static void release_cold(void)
 /* Where the LOSS chunk will lie, so that a kill right after its write does not count it twice. */
 static void announce_losses(void)
 {
-	uint64_t mark =
-		tft_loss_mark(tfh_p.journal.head->segment, tft_writer_bytes(tfh_f.seg.writer));
+	uint64_t mark = tft_loss_mark(tfh_j.head->segment, tft_writer_bytes(tfh_seg.writer));
 
-	tfh_p.journal.head->beyond_mark = mark;
-	__atomic_store_n(&tfh_p.journal.head->beyond_writing, losses.beyond, __ATOMIC_RELEASE);
+	tfh_j.head->beyond_mark = mark;
+	__atomic_store_n(&tfh_j.head->beyond_writing, losses.beyond, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < losses.n; i++) {
 		if (!losses.of[i].ring)
 			continue;
@@ -158,8 +141,8 @@ static void settle_losses(void)
 			__atomic_store_n(&losses.of[i].ring->drop_seen, losses.of[i].seen,
 					 __ATOMIC_RELEASE);
 	release_cold();
-	tfh_p.journal.head->beyond_seen = losses.beyond;
-	tfh_p.journal.head->dropped += losses_sum();
+	tfh_j.head->beyond_seen = losses.beyond;
+	tfh_j.head->dropped += losses_sum();
 	losses.n = 0;
 }
 
@@ -197,16 +180,16 @@ static const char *remedy_of(int err)
 /* Stops writing for half a minute. The rings go on until they are full; then losses are counted. */
 static void pause_writing(int err, uint64_t now_ns)
 {
-	tfh_f.pause_until_ns = now_ns + PAUSE_NS;
-	if (!tfh_f.paused_since_ns) {
-		tfh_f.paused_since_ns = now_ns;
-		__atomic_store_n(&tfh_p.journal.head->paused_ns, now_ns, __ATOMIC_RELAXED);
+	f.pause_until_ns = now_ns + PAUSE_NS;
+	if (!f.paused_since_ns) {
+		f.paused_since_ns = now_ns;
+		__atomic_store_n(&tfh_j.head->paused_ns, now_ns, __ATOMIC_RELAXED);
 	}
-	if (!tfh_f.pause_told) {
+	if (!f.pause_told) {
 		char what[PATH_MAX + 100], remedy[128];
 
-		tfh_f.pause_told = true;
-		snprintf(what, sizeof(what), "recording to %s paused: %s", tfh_p.dir.path,
+		f.pause_told = true;
+		snprintf(what, sizeof(what), "recording to %s paused: %s", tfh_dir.path,
 			 reason_of(err));
 		snprintf(remedy, sizeof(remedy), "%s; it is tried again every 30 s",
 			 remedy_of(err));
@@ -217,19 +200,19 @@ static void pause_writing(int err, uint64_t now_ns)
 
 static void resume_writing(void)
 {
-	if (!tfh_f.paused_since_ns)
+	if (!f.paused_since_ns)
 		return;
-	tfh_f.paused_since_ns = tfh_f.pause_until_ns = 0;
-	__atomic_store_n(&tfh_p.journal.head->paused_ns, 0, __ATOMIC_RELAXED);
+	f.paused_since_ns = f.pause_until_ns = 0;
+	__atomic_store_n(&tfh_j.head->paused_ns, 0, __ATOMIC_RELAXED);
 	tfh_log(1, "writing again");
 }
 
 static int write_staged(uint64_t dropped)
 {
 	static struct tft_batch *batches;
-	struct tft_staging *s = tfh_p.journal.staging;
+	struct tft_staging *s = tfh_j.staging;
 	uint32_t n = s->n_batches;
-	uint64_t before = tft_writer_bytes(tfh_f.seg.writer);
+	uint64_t before = tft_writer_bytes(tfh_seg.writer);
 	int err;
 
 	if (!tfh_map_once(&batches, TFT_STAGING_BATCHES * sizeof(*batches)))
@@ -237,17 +220,19 @@ static int write_staged(uint64_t dropped)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tft_staged *b = &s->batch[i];
 
-		batches[i] = (struct tft_batch){.records = &tfh_p.journal.staged[b->offset],
+		batches[i] = (struct tft_batch){.records = &tfh_j.staged[b->offset],
 						.count = b->count,
 						.thread = b->thread,
 						.tid = b->tid,
 						.first = b->first};
 	}
-	err = tft_write_events(tfh_f.seg.writer, batches, n, dropped);
+	err = tft_write_events(tfh_seg.writer, batches, n, dropped);
 	if (err)
 		return err;
-	tfh_p.journal.head->events_written += s->used;
-	tfh_p.journal.head->bytes_written += tft_writer_bytes(tfh_f.seg.writer) - before;
+	for (uint32_t i = 0; i < n; i++)
+		tfh_live_see(batches[i].thread, batches[i].records, batches[i].count);
+	tfh_j.head->events_written += s->used;
+	tfh_j.head->bytes_written += tft_writer_bytes(tfh_seg.writer) - before;
 	/* The write has returned: the copies here have done their work. */
 	__atomic_store_n(&s->epoch, s->epoch + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->n_batches, 0, __ATOMIC_RELEASE);
@@ -257,8 +242,8 @@ static int write_staged(uint64_t dropped)
 
 static int write_all(void)
 {
-	struct tft_staging *s = tfh_p.journal.staging;
-	struct tft_journal *head = tfh_p.journal.head;
+	struct tft_staging *s = tfh_j.staging;
+	struct tft_journal *head = tfh_j.head;
 	uint64_t dropped = head->dropped + losses_sum();
 	int err = tfh_segment_ready();
 
@@ -271,29 +256,47 @@ static int write_all(void)
 	}
 	if (losses.n) {
 		announce_losses();
-		err = tft_write_loss(tfh_f.seg.writer, losses.loss, losses.n, dropped);
+		err = tft_write_loss(tfh_seg.writer, losses.loss, losses.n, dropped);
 		if (err)
 			return err;
 		settle_losses();
 	}
-	err = tfh_clocks_put();
+	err = tfh_clocks_put(tfh_seg.writer);
 	if (!err)
-		err = tfh_notes_more();
+		err = tfh_notes_more(tfh_seg.writer);
 	if (!err)
-		err = tfh_stacks_put();
-	return err ? err : tfh_sample_write();
+		err = tfh_stacks_put(tfh_seg.writer, tfh_seg.opened);
+	return err ? err : tfh_sample_write(tfh_seg.writer);
 }
 
 void tfh_write_failed(int err, uint64_t now_ns)
 {
-	if (tfh_f.seg.writer && tft_writer_rewind(tfh_f.seg.writer) == -EBADF) {
+	if (tfh_seg.writer && tft_writer_rewind(tfh_seg.writer) == -EBADF) {
 		/* The job closed all descriptors, as daemons do: the next round opens another
 		 * segment. */
-		tft_writer_abandon(tfh_f.seg.writer);
-		tfh_f.seg.writer = NULL;
+		tft_writer_abandon(tfh_seg.writer);
+		tfh_seg.writer = NULL;
 		return;
 	}
 	pause_writing(err, now_ns);
+}
+
+bool tfh_write_paused(uint64_t now_ns)
+{
+	return f.pause_until_ns && now_ns < f.pause_until_ns;
+}
+
+void tfh_write_retry(void)
+{
+	f.pause_until_ns = 0;
+}
+
+bool tfh_seal_due(uint64_t now_ns)
+{
+	if (now_ns - f.sealed_ns < (tfh_j.anonymous ? SEAL_MEMORY_NS : SEAL_NS))
+		return false;
+	f.sealed_ns = now_ns;
+	return true;
 }
 
 int tfh_seal(void)
@@ -301,11 +304,11 @@ int tfh_seal(void)
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 	int err;
 
-	if (tfh_f.pause_until_ns && now_ns < tfh_f.pause_until_ns)
+	if (tfh_write_paused(now_ns))
 		return -EAGAIN;
-	tfh_f.sealed_ns = now_ns;
+	f.sealed_ns = now_ns;
 	collect_losses();
-	if (!tfh_p.journal.staging->n_batches && !losses.n)
+	if (!tfh_j.staging->n_batches && !losses.n)
 		return 0;
 	tfh_take_clock();
 	err = tfh_disk_check();
@@ -318,4 +321,26 @@ int tfh_seal(void)
 	}
 	resume_writing();
 	return tfh_segment_rotate_if_full();
+}
+
+void tfh_seal_stacks(void)
+{
+	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+	int err;
+
+	tfh_places_look();
+	if (!tfh_stacks_waiting(tfh_seg.opened) || tfh_write_paused(now_ns))
+		return;
+	err = tfh_disk_check();
+	if (!err)
+		err = tfh_segment_ready();
+	if (!err)
+		err = tfh_stacks_put(tfh_seg.writer, tfh_seg.opened);
+	if (err)
+		tfh_write_failed(err, now_ns);
+}
+
+void tfh_seal_forget(void)
+{
+	memset(&f, 0, sizeof(f));
 }

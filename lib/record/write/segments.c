@@ -1,5 +1,5 @@
 /* Trace files of this process, one after the other. */
-#include "record/flusher.h"
+#include "record/write/write.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,18 +12,26 @@
 
 #include "base/fd.h"
 #include "format/tft_read.h"
-#include "record/gpu/gpu.h"
-#include "record/stacks/stacks.h"
+#include "record/process/apart.h"
+#include "record/process/log.h"
+#include "record/ring/journal.h"
+#include "record/ring/staging.h"
+#include "record/run/rundir.h"
+#include "record/write/live.h"
+
+#define SEGMENT_BYTES (256ull << 20)
+
+struct tfh_segments tfh_seg;
 
 static void segment_name(char *name, size_t size, uint32_t n)
 {
-	snprintf(name, size, "%.*s.%u.tft", (int)sizeof(tfh_p.dir.prefix), tfh_p.dir.prefix, n);
+	snprintf(name, size, "%.*s.%u.tft", (int)sizeof(tfh_dir.prefix), tfh_dir.prefix, n);
 }
 
 /* Removes a segment of this process; returns how many bytes it had. */
 static uint64_t remove_segment(const char *name)
 {
-	int dir = tfh_rundir_fd(&tfh_p.dir);
+	int dir = tfh_rundir_fd(&tfh_dir);
 	struct stat st = {0};
 
 	if (dir < 0)
@@ -36,14 +44,14 @@ static uint64_t remove_segment(const char *name)
 
 static int make_segment(void)
 {
-	struct tfh_segments *s = &tfh_f.seg;
-	int dir = tfh_rundir_fd(&tfh_p.dir), fd, err;
+	struct tfh_segments *s = &tfh_seg;
+	int dir = tfh_rundir_fd(&tfh_dir), fd, err;
 	struct tft_head head;
 
 	if (dir < 0)
 		return dir;
 	segment_name(s->name, sizeof(s->name), s->next);
-	fd = tfh_make_file(dir, s->name, &tfh_p.dir.access);
+	fd = tfh_make_file(dir, s->name, &tfh_dir.access);
 	if (fd >= 0) {
 		tfh_head_fill(&head, s->next);
 		err = tft_writer_on(tfh_raise_fd(fd), &head, &s->writer);
@@ -69,12 +77,11 @@ static int repeat_live(void)
 	if (r == MAP_FAILED)
 		return -ENOMEM;
 	while (!err && (n = tfh_live_copy(&at, r, TFT_MAX_EVENTS)) > 0) {
-		struct tft_batch batch = {.records = r, .count = n, .first = tfh_f.own_number};
+		struct tft_batch batch = {.records = r, .count = n, .first = tfh_own_numbers(n)};
 
 		for (uint32_t i = 0; i < n; i++)
-			r[i].seq = (uint32_t)(tfh_f.own_number + i);
-		tfh_f.own_number += n;
-		err = tft_write_events(tfh_f.seg.writer, &batch, 1, tfh_p.journal.head->dropped);
+			r[i].seq = (uint32_t)(batch.first + i);
+		err = tft_write_events(tfh_seg.writer, &batch, 1, tfh_j.head->dropped);
 	}
 	munmap(r, bytes);
 	return err;
@@ -82,8 +89,8 @@ static int repeat_live(void)
 
 int tfh_segment_ready(void)
 {
-	struct tfh_segments *s = &tfh_f.seg;
-	struct tft_journal *journal = tfh_p.journal.head;
+	struct tfh_segments *s = &tfh_seg;
+	struct tft_journal *journal = tfh_j.head;
 	int err = -EEXIST;
 
 	if (s->writer)
@@ -106,18 +113,17 @@ int tfh_segment_ready(void)
 	__atomic_store_n(&journal->segments, journal->segments + 1, __ATOMIC_RELEASE);
 	s->next++;
 	tft_writer_level(s->writer, (int)tfh_opt_int(&tfh_p.options, TFH_OPT_LEVEL));
-	if (!tfh_f.n_clocks)
+	if (!tfh_clocks_waiting())
 		tfh_take_clock();
-	tfh_gpu_new_segment();
-	tfh_stacks_new_segment();
-	err = journal->segments > 1 ? repeat_live() : tfh_notes_write();
+	s->opened++;
+	err = journal->segments > 1 ? repeat_live() : tfh_notes_write(s->writer);
 	s->opened_bytes = tft_writer_bytes(s->writer);
 	return err;
 }
 
 void tfh_segment_renew(void)
 {
-	struct tfh_segments *s = &tfh_f.seg;
+	struct tfh_segments *s = &tfh_seg;
 
 	if (!s->writer)
 		return;
@@ -131,12 +137,12 @@ void tfh_segment_renew(void)
 		return;
 	s->next--;
 	s->any = s->next != s->first;
-	tfh_p.journal.head->segments--;
+	tfh_j.head->segments--;
 }
 
 int tfh_segment_close(bool clean)
 {
-	struct tfh_segments *s = &tfh_f.seg;
+	struct tfh_segments *s = &tfh_seg;
 	int err;
 
 	if (!s->writer)
@@ -155,7 +161,7 @@ static int keep_sketches(const char *path)
 
 	if (tft_open(path, &r, &text))
 		return 0; /* unreadable: nothing to keep */
-	err = tft_write_digest(tfh_f.seg.writer, r);
+	err = tft_write_digest(tfh_seg.writer, r);
 	tft_close(r);
 	return err;
 }
@@ -163,13 +169,13 @@ static int keep_sketches(const char *path)
 /* The sketches of a segment's event chunks go into the open one; then the file goes. */
 static int give_up(uint32_t n)
 {
-	struct tfh_segments *s = &tfh_f.seg;
+	struct tfh_segments *s = &tfh_seg;
 	char name[300], path[PATH_MAX + 300];
 	uint64_t bytes;
 	int err;
 
 	segment_name(name, sizeof(name), n);
-	snprintf(path, sizeof(path), "%s/%s", tfh_p.dir.path, name);
+	snprintf(path, sizeof(path), "%s/%s", tfh_dir.path, name);
 	if (access(path, F_OK))
 		return 0;
 	err = keep_sketches(path);
@@ -184,7 +190,7 @@ static int give_up(uint32_t n)
 /* The open segment may grow to `most`; the first and the one that was closed last stay. */
 static int keep_to(uint64_t limit, uint64_t most)
 {
-	struct tfh_segments *s = &tfh_f.seg;
+	struct tfh_segments *s = &tfh_seg;
 	int err = 0;
 
 	while (!err && s->closed_bytes + most > limit && s->oldest_middle + 2 < s->next) {
@@ -196,10 +202,23 @@ static int keep_to(uint64_t limit, uint64_t most)
 	return err;
 }
 
+static uint64_t own_bytes(void)
+{
+	return tfh_seg.closed_bytes + (tfh_seg.writer ? tft_writer_bytes(tfh_seg.writer) : 0);
+}
+
+/* Size limit of a segment, and of all of this process in `limit`. */
+static uint64_t size_limit(uint64_t *limit)
+{
+	uint64_t most = tfh_budget_segment(own_bytes(), limit);
+
+	return most < SEGMENT_BYTES ? most : SEGMENT_BYTES;
+}
+
 int tfh_segment_rotate_if_full(void)
 {
-	struct tfh_segments *s = &tfh_f.seg;
-	uint64_t limit, most = tfh_budget_segment(&limit);
+	struct tfh_segments *s = &tfh_seg;
+	uint64_t limit, most = size_limit(&limit);
 	struct rlimit files;
 	int err = 0;
 
@@ -212,11 +231,30 @@ int tfh_segment_rotate_if_full(void)
 	return err ? err : keep_to(limit, most);
 }
 
-bool tfh_segments_shrink(void)
+/* Deletes middle segments beyond this process' share; returns whether there were any. */
+static bool shrink(void)
 {
-	uint64_t limit, most = tfh_budget_segment(&limit), before = tfh_f.seg.closed_bytes;
+	uint64_t limit, most = size_limit(&limit), before = tfh_seg.closed_bytes;
 
-	if (tfh_f.seg.writer)
+	if (tfh_seg.writer)
 		keep_to(limit, most);
-	return tfh_f.seg.closed_bytes != before;
+	return tfh_seg.closed_bytes != before;
+}
+
+int tfh_disk_check(void)
+{
+	int err = tfh_budget_check(own_bytes());
+
+	if (err != -EOVERFLOW || !shrink())
+		return err;
+	tfh_budget_freed();
+	return tfh_budget_check(own_bytes());
+}
+
+void tfh_segments_forget(void)
+{
+	/* A parent process goes on writing to it, maybe in a table that the child does not have. */
+	if (tfh_seg.writer && !tfh_is_apart())
+		tft_writer_abandon(tfh_seg.writer);
+	memset(&tfh_seg, 0, sizeof(tfh_seg));
 }

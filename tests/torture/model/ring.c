@@ -14,18 +14,19 @@
  *reader meet no record that is not whole; and after a regular end all are in the file. Modelled are
  *
  *	publish		record.h tfh_fill, tfh_publish	record's words, then head (release)
- *	room		self.c tfh_reserve_slow		tail (acquire)
- *	growth, end	self.c ring_adopt, ring_retire	state (release)
- *	drain		drain.c drain_ring, stage_some	state, head (acquire); copy, batch's count
- *(release), tail (release) order		drain.c expected_of, tfh_drain	the older ring of a
- *thread first; another round if that was not so free, reuse	drain.c maybe_free, journal.c
- *slot_reuse	state, then use (release); use (acquire) write		seal.c write_staged
- *file, then epoch, then count (release) reader		salvage.c hold_staging
- *count (acquire), records
+ *	room		self.c tfh_reserve_slow			tail (acquire)
+ *	growth, end	self.c ring_adopt, tfh_ring_retire	state (release)
+ *	drain		drain.c drain_ring, staging.c		state, head (acquire); copy, batch's count (release), tail (release)
+ *			tfh_stage_ring
+ *	order		drain.c expected_of, tfh_drain		the older ring of a thread first; another round if that was not so
+ *	free, reuse	drain.c maybe_free, journal.c		state, then use (release); use (acquire)
+ *			slot_reuse
+ *	write		seal.c write_staged			file, then epoch, then count (release)
+ *	reader		salvage.c hold_staging			count (acquire), records
  *
  * Then each mutation of the protocol must be found. What no model here shows is a load that is done
- *after a later store (Arm may); "tail before the copy" stands for what a relaxed store of tail
- *would allow then. Exit status 1 if not.
+ * after a later store (Arm may); "tail before the copy" stands for what a relaxed store of tail
+ * would allow then. Exit status 1 if not.
  */
 #include <pthread.h>
 #include <stdbool.h>

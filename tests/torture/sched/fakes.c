@@ -7,8 +7,11 @@
 
 #include "base/proc.h"
 #include "format/tft_write.h"
-#include "record/flusher.h"
+#include "record/process/apart.h"
+#include "record/ring/journal.h"
+#include "record/run/place.h"
 #include "record/run/runjson_write.h"
+#include "record/write/write.h"
 
 uint8_t tfh_clock_counter;
 static struct tft_writer {
@@ -73,23 +76,52 @@ size_t tfh_stack_left(void)
 
 /* ---- descriptors: there are none ---- */
 
-struct tfh_helper *tfh_apart_begin(void)
+static uint64_t flusher;
+
+struct tfh_helper *tfh_apart_begin(bool able, int keep)
 {
+	(void)able, (void)keep;
 	return NULL;
+}
+
+void tfh_apart_signals(const sigset_t *job)
+{
+	(void)job;
+}
+
+void tfh_apart_forget(void)
+{
+	flusher = 0;
+}
+
+void tfh_flusher_is(pthread_t thread)
+{
+	__atomic_store_n(&flusher, (uint64_t)thread, __ATOMIC_RELAXED);
+}
+
+bool tfh_on_flusher(void)
+{
+	return __atomic_load_n(&flusher, __ATOMIC_RELAXED) == (uint64_t)pthread_self();
+}
+
+unsigned tfh_apart_threads(void)
+{
+	return 1;
 }
 
 void tfh_apart_over(void)
 {
 }
 
-void tfh_apart_end(struct tfh_helper *helper, bool last)
+void tfh_apart_end(struct tfh_helper *helper, void (*last)(void))
 {
 	(void)helper, (void)last;
 	pthread_detach(pthread_self());
 }
 
-void tfh_apart_hand_over(void)
+bool tfh_apart_decided(void)
 {
+	return false;
 }
 
 bool tfh_is_apart(void)
@@ -102,12 +134,10 @@ void tfh_among_job(void (*call)(void *), void *arg)
 	call(arg);
 }
 
-bool tfh_on_helper(void)
-{
-	return false;
-}
-
 /* ---- segments ---- */
+
+struct tfh_segments tfh_seg;
+struct tfh_rundir tfh_dir;
 
 int tfh_disk_check(void)
 {
@@ -116,14 +146,14 @@ int tfh_disk_check(void)
 
 int tfh_segment_ready(void)
 {
-	tfh_f.seg.writer = &writer;
+	tfh_seg.writer = &writer;
 	return 0;
 }
 
 int tfh_segment_close(bool clean)
 {
 	(void)clean;
-	tfh_f.seg.writer = NULL;
+	tfh_seg.writer = NULL;
 	return 0;
 }
 
@@ -134,6 +164,11 @@ int tfh_segment_rotate_if_full(void)
 
 void tfh_segment_renew(void)
 {
+}
+
+void tfh_segments_forget(void)
+{
+	tfh_seg.writer = NULL;
 }
 
 /* ---- the writer ---- */

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/internal.h"
+#include "record/process/recorder.h"
 
 #define BATCH 5000 /* schedules of one process: what it maps and keeps is bounded by them */
 #define BAD_MOST 1000

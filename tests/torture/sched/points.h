@@ -55,7 +55,7 @@
 #define munmap sched_munmap
 #define madvise sched_madvise
 
-#include "record/internal.h"
+#include "record/ring/journal.h"
 
 #undef TFT_RING_SMALL
 #define TFT_RING_SMALL 4096u /* 64 records */

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "record/flusher.h"
 #include "record/gpu/gpu.h"
+#include "record/ring/journal.h"
 
 #define WORKERS 8u
 #define RECORDS 1024u
@@ -195,7 +195,7 @@ static void exec_fails(void)
 
 static void control(uint64_t bits, bool on)
 {
-	struct tft_journal *j = tfh_recording() ? tfh_p.journal.head : NULL;
+	struct tft_journal *j = tfh_recording() ? tfh_j.head : NULL;
 
 	if (!j)
 		return;

@@ -1,0 +1,42 @@
+/*
+ * The flusher thread. Everything here runs on that thread; without one, on the thread that starts the recording, and at an
+ * exit on the one that exits.
+ */
+#ifndef TFH_RECORD_FLUSHER_H
+#define TFH_RECORD_FLUSHER_H
+
+#include "record/process/recorder.h"
+#include "record/process/steady.h"
+
+/* Starts the thread. `set_up` creates run directory and journal, if that is not done yet: false, and the thread ends at
+ * once. Returns false on failure, reported on stderr. */
+bool tfh_flusher_start(const struct tfh_steady *steady, bool (*set_up)(void));
+/* In a forked child, or after a failed exec: a new recording may start. */
+void tfh_flusher_forget(void);
+/* Called by threads of the job, which may read its environment: a rank that became known after the start. */
+void tfh_look_for_rank(void);
+/* Closes the recording on the calling thread, where there is no flusher. */
+void tfh_finish_here(void);
+
+/* ---- drain.c ---- */
+
+/* One round of work; `force` moves every record, not only from rings that fill up. Returns the
+ * number of records moved. */
+uint32_t tfh_drain(bool force);
+void tfh_drain_forget(void);
+
+/* ---- open_calls.c ---- */
+
+/* Writes OPEN records of calls that have been running for 100 ms. */
+void tfh_look_open(uint64_t now_ns);
+void tfh_look_open_forget(void);
+
+/* ---- control.c ---- */
+
+void tfh_control_poll(uint64_t now_ns);
+/* Whether recording ends after a number of steps, so that records must be examined as soon as they
+ * arrive. */
+bool tfh_counting_steps(void);
+void tfh_control_forget(void);
+
+#endif

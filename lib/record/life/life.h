@@ -1,0 +1,44 @@
+/* Begin and end of a recording in a process. */
+#ifndef TFH_RECORD_LIFE_H
+#define TFH_RECORD_LIFE_H
+
+#include "record/process/recorder.h"
+#include "record/process/steady.h"
+
+/* ---- init.c ---- */
+
+/* Returns 0 if this process may record (a forked child has its own state now). -EAGAIN: another
+ * thread is preparing it. -ECHILD: a vfork child, which must not touch anything. */
+int tfh_process_check(void);
+/* Forgets one recording; options, identity and what the job asked for stay. */
+void tfh_forget_recording(void);
+
+/* ---- start.c ---- */
+
+/* Changes COLD to ON, OFF or DEAD, mostly within a second. The caller has called
+ * tfh_steady_begin(). */
+void tfh_start(const struct tfh_steady *steady);
+
+/* ---- start_wait.c ---- */
+
+#define TFH_START_MS 1000
+
+/* At the end of the process: waits once, at most `ms`, for a recording that another thread is just
+ * starting, whose journal would otherwise be left open. */
+void tfh_start_wait(unsigned ms);
+/* In a first copy or launch: waits at most `ms` for the journal. */
+void tfh_wait_for_journal(unsigned ms);
+/* Sets the state and wakes who waits. */
+void tfh_start_ended(uint32_t state);
+/* A thread of ours begins the recording in process `pid`; 0: it is done. */
+void tfh_aside(uint32_t pid);
+/* The process is about to end: no recording may start. */
+void tfh_start_never(void);
+
+/* ---- finish.c: tfh_flush_now() and tfh_finish() with a deadline of CLOCK_MONOTONIC, ns ---- */
+
+int tfh_flush_by(uint64_t end);
+/* `mode`: for later calls. */
+void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end);
+
+#endif

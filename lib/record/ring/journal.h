@@ -1,0 +1,96 @@
+/*
+ * The journal: a shared mapping with all rings, staging and counters, from which a killed job's records are salvaged. Job threads
+ * append slots to it without a lock.
+ */
+#ifndef TFH_RECORD_JOURNAL_H
+#define TFH_RECORD_JOURNAL_H
+
+#include "format/journal_layout.h"
+#include "record/process/recorder.h"
+#include "record/run/rundir.h"
+
+#define TFH_COLD_THREADS 64
+#define TFH_COLD_RECORDS                                                                           \
+	4096u /* per thread: what happens before the first launch, module loads included */
+#define TFH_KEPT_NS 10000000000ull /* a finished recording's memory is kept this long */
+
+struct tfh_journal {
+	struct tft_journal *head;
+	struct tft_slot *slots;
+	struct tft_staging *staging;
+	struct tfh_rec *staged;
+	uint8_t *base;
+	size_t size;	   /* mapped */
+	uint64_t next;	   /* atomic: used pages << 16 | reserved slots */
+	uint8_t *slot_use; /* [TFT_JOURNAL_SLOTS] atomic, enum in journal.c */
+	int fd;		   /* in the flusher's table, if it has one (apart.h) */
+	uint32_t in_table; /* atomic: also in the job's table */
+	dev_t dev;
+	ino_t ino;
+	bool populates; /* space for rings is allocated through the mapping */
+	bool anonymous;
+	bool beside;	     /* in the run directory */
+	char path[PATH_MAX]; /* "" when anonymous */
+};
+
+extern struct tfh_journal tfh_j;
+
+/* A limit of address space or data so low that the recorder must not map memory, which would make
+ * the job's own requests fail. Bytes; 0 = none. */
+uint64_t tfh_tight_space(void);
+/* Creates and maps the journal at the first suitable place; falls back to anonymous memory. Returns
+ * 0 or -errno. */
+int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t ring_total);
+/* A zeroed ring of small or large size in state FREE, or NULL at the limit. */
+struct tft_ring *tfh_slot_alloc(struct tfh_journal *j, bool large);
+/* Called on the flusher: a drained ring may be reused by another thread. */
+void tfh_slot_free(struct tfh_journal *j, uint32_t slot);
+void tfh_journal_unlink(struct tfh_journal *j);
+/* The flusher has the descriptor in its own table, so it is closed in the job's. */
+void tfh_journal_handed_over(struct tfh_journal *j);
+/* After the end of a recording that did not end the process: drops the mapping, which then belongs
+ * to journal_maps.c. */
+void tfh_journal_release(struct tfh_journal *j);
+/* In a forked child: maps private zero pages over the parent's journal, so that calls open across
+ * the fork can end. */
+void tfh_journal_disown(struct tfh_journal *j);
+
+static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uint32_t slot)
+{
+	/* acquire: pairs with the release store of an allocating thread */
+	uint64_t off = __atomic_load_n(&j->slots[slot].ring_off, __ATOMIC_ACQUIRE);
+
+	return off ? (struct tft_ring *)(j->base + off) : NULL;
+}
+
+/* ---- journal_maps.c: the address space of journals ---- */
+
+/* A journal was mapped. Called by the starter. */
+void tfh_journal_map_add(void *base, size_t size);
+/* The calling thread takes its first ring in a journal, or has left its last one or one of another
+ * recording (NULL: had none). */
+void tfh_journal_map_enter(const struct tft_ring *ring);
+void tfh_journal_map_leave(const struct tft_ring *ring);
+/* The recording is over and no thread is taking a ring: frees the pages, and the addresses once all
+ * threads have left. */
+void tfh_journal_map_over(void *base, size_t size);
+/* In a forked child: the parent's mappings do not exist. */
+void tfh_journal_map_forget(void);
+
+/* ---- early_calls.c: before the first trigger ---- */
+
+/* The calling thread's ring in plain memory, or NULL at the limit. */
+struct tft_ring *tfh_early_ring(struct tfh_rec **records);
+uint32_t tfh_early_count(void);
+struct tft_ring *tfh_early_at(uint32_t i, struct tfh_rec **records);
+bool tfh_ring_is_cold(const struct tft_ring *ring);
+/* The claimant of an early ring may move its records: its thread into the journal's ring, or the
+ * flusher into staging. `wait`: at most 10 ms for the other one. */
+bool tfh_early_claim(const struct tft_ring *ring, bool wait);
+void tfh_early_release(const struct tft_ring *ring);
+/* In a forked child: the parent's calls do not belong to it. */
+void tfh_early_forget(void);
+/* After a failed exec: used memory is not used again, and stays mapped. */
+void tfh_early_renew(void);
+
+#endif

@@ -1,0 +1,27 @@
+/* Whether hooked calls are recorded now, and the count of steps that this may depend on. */
+#ifndef TFH_RECORD_SWITCH_H
+#define TFH_RECORD_SWITCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tfh_rec;
+
+/* ON unless somebody wants OFF. Any thread, also signal handlers. */
+void tfh_mode_update(void);
+
+/* Reads TFHOOK_WINDOW, before the mode is first set. */
+void tfh_window_setup(void);
+void tfh_window_begin(void);
+/* Called on the flusher: begins and ends a window of time, ends one of steps. */
+void tfh_window_poll(uint64_t now_ns);
+/* Whether a window of steps is open, so that records must be examined as soon as they arrive. */
+bool tfh_window_counting(void);
+
+/* Steps so far, recorded or not. */
+uint64_t tfh_steps_seen(void);
+/* Called on the flusher, for all records. */
+void tfh_count_steps(const struct tfh_rec *records, uint32_t n);
+void tfh_steps_forget(void);
+
+#endif

@@ -1,0 +1,25 @@
+/* Where the journal may lie. */
+#ifndef TFH_RECORD_PLACE_H
+#define TFH_RECORD_PLACE_H
+
+#include "record/run/rundir.h"
+
+/* Facts that decide where a journal may be; types as from statfs, 0 = none. */
+struct tfh_site {
+	bool container;
+	uint64_t file_limit; /* largest file this process may write */
+	uint64_t shm_type, shm_free;
+	uint64_t dir_type;
+};
+enum tfh_place { TFH_PLACE_MEMORY, TFH_PLACE_SHM, TFH_PLACE_BESIDE };
+enum tfh_place tfh_place_choose(const struct tfh_site *site, uint64_t bytes);
+/* In Docker, Kubernetes, podman, LXC, Apptainer, enroot and the like; the second one uses the text
+ * of /proc/self/mountinfo. */
+bool tfh_in_container(void);
+bool tfh_container_root(const char *mountinfo);
+/* Opens a file for the journal; fills path and place flags. Returns a descriptor or -errno (then
+ * anonymous memory is used). */
+int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, char *path, size_t size,
+		      uint32_t *flags);
+
+#endif

@@ -1,0 +1,19 @@
+/* Once a second: how much of the machine the job got. All on the flusher. */
+#ifndef TFH_RECORD_SAMPLES_H
+#define TFH_RECORD_SAMPLES_H
+
+#include <stdint.h>
+
+struct tft_sample_thread;
+struct tft_writer;
+
+/* sample.c: takes one, which is written with the next chunk. */
+void tfh_sample(void);
+/* 0 or -errno (then they stay). */
+int tfh_sample_write(struct tft_writer *w);
+void tfh_sample_forget(void);
+
+/* machine.c: readings of the machine's meters, at most TFH_METER_COUNT; 0 between two readings */
+uint32_t tfh_machine_read(struct tft_sample_thread *out);
+
+#endif
