@@ -152,7 +152,7 @@ AREAS += $(if $(filter python,$(AREAS)),$(filter-out $(AREAS),hook))
 # What check-glibc reads recordings with.
 AREAS += $(if $(filter check-glibc,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
 # The hook's tests record programs of the simulator's, and the command's and Python's a client of the jobs'.
-AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim))
+AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim jobs))
 AREAS += $(if $(filter cli python,$(AREAS)),$(filter-out $(AREAS),jobs))
 UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))
 AREA_C := $(filter-out tests/fuzz/%,$(wildcard $(AREAS:%=tests/%/*.c)))
