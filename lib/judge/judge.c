@@ -144,7 +144,8 @@ static void fill_saved(struct tfh_result *r)
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		struct tfh_whatif *w = &r->whatif[i];
 		double without = isnan(w->step_s) ? mean / w->ceiling_speedup : w->step_s;
-		w->saved_s = fmax((mean - without) * (double)r->steps.total, 0);
+		w->saved_s =
+			isnan(without) ? NAN : fmax((mean - without) * (double)r->steps.total, 0);
 	}
 }
 
@@ -175,6 +176,7 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 			return rc;
 	}
 	fill_saved(r);
+	tfh_find_recurring(accounts, r);
 	r->jitter_s = accounts->judged_steps
 			      ? (double)accounts->cause_ns[TFH_CAUSE_COMMUNICATION_JITTER] / 1e9 /
 					(double)accounts->judged_steps

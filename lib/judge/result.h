@@ -25,6 +25,16 @@ struct tfh_verdict {
 	char tier; /* 'A' 'B' 'C' */
 };
 
+/* What comes again and again in a run: its steps (kind TRAIN), evaluations, checkpoints, what lies between loops. */
+struct tfh_recurring {
+	enum tfh_segment kind;
+	uint64_t count;
+	double total_s;	  /* of a checkpoint or a compilation what it takes beyond a usual step */
+	double blocked_s; /* of it: of its class */
+	enum tfh_class cls;
+	enum tfh_cause cause;
+};
+
 struct tfh_class_count {
 	uint32_t count;
 	double time_share;
@@ -426,7 +436,12 @@ struct tfh_result {
 	struct tfh_heap_sum heap;      /* allocations 0: none was seen */
 	struct tfh_rank *rank;	       /* by rank; NULL where there is one */
 	uint32_t n_rank;
-	struct tfh_verdict verdict;
+	/* Of all that recurs. It is the steps' unless something else costs more. */
+	struct tfh_verdict verdict, steady;
+	struct tfh_recurring recurring[TFH_SEGMENT_COUNT]; /* the most blocking first */
+	uint32_t n_recurring;
+	uint32_t lead;	 /* of these, from 1: what the verdict is about where it is not the steps */
+	double recurs_s; /* all of them together */
 	struct tfh_steps steps;
 	struct tfh_share breakdown[TFH_PART_COUNT];   /* of a training step, on average */
 	struct tfh_job_stage stages[TFH_STAGE_COUNT]; /* raw-input .. storage */

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "report/json_memory.h"
+#include "report/json_recurs.h"
 #include "report/json_places.h"
 #include "report/json_start.h"
 #include "report/run_tree.h"
@@ -557,6 +558,7 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words)
 	tfh_json_end(&j);
 	write_end(&j, r);
 	write_verdict(&j, words);
+	tfh_json_recurs(&j, r);
 	write_steps(&j, r);
 	write_parts(&j, r);
 	write_whatif(&j, r);

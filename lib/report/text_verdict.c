@@ -19,7 +19,7 @@ static double part_share(const struct tfh_result *r)
 	const struct tfh_verdict *v = &r->verdict;
 	enum tfh_part part = v->cause == TFH_CAUSE_NONE ? TFH_PART_NONE : tfh_cause_part(v->cause);
 
-	if (part >= TFH_PART_COUNT || v->cls != TFH_CLASS_HOST_BOUND ||
+	if (r->lead || part >= TFH_PART_COUNT || v->cls != TFH_CLASS_HOST_BOUND ||
 	    v->share - r->breakdown[part].share < TFH_REPORT_PART_OFF)
 		return NAN;
 	return r->breakdown[part].share;
@@ -47,7 +47,8 @@ static void print_headline(const struct tfh_page *page)
 	if (cause)
 		tfh_field(page, &n, cause);
 	if (!isnan(v->share) && v->cls != TFH_CLASS_BALANCED && judged) {
-		snprintf(of, sizeof(of), "%s of training time",
+		snprintf(of, sizeof(of),
+			 page->r->lead ? "%s of all that recurs" : "%s of training time",
 			 tfh_fmt_share(share, part > 0 ? part : v->share));
 		tfh_field(page, &n, of);
 	}
@@ -88,7 +89,7 @@ static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
 				       ? TFH_PART_NONE
 				       : tfh_cause_part(r->verdict.cause);
 
-	for (uint32_t i = 0; i < r->n_whatif; i++)
+	for (uint32_t i = 0; !r->lead && i < r->n_whatif; i++)
 		if (blamed != TFH_PART_NONE && tfh_remove_part(r->whatif[i].remove) == blamed)
 			return &r->whatif[i];
 	return NULL;

@@ -57,6 +57,25 @@ def gan():                    # alternating generator and discriminator
         up(10000); k("gen"); k("disc"); k("update"); sync()
         up(10000); k("disc"); k("back"); k("update"); sync()
     return dict(train=60)
+def critics():                # two rounds of the critic for each of the generator
+    for i in range(50):
+        for _ in range(2): up(20000); k("disc"); k("back", 0.2); sync()
+        up(20000); k("gen"); k("disc"); k("update", 0.2); sync()
+    return dict(train=50)
+def gathered():               # four batches an update, which follows the last without a wait; two epochs
+    for e in range(2):
+        for i in range(24):
+            for _ in range(4): up(40000); k("encode", 0.2); k("forward"); k("back")
+            k("norm", 0.1); k("update", 0.2); down(4)
+        down(1 << 20); time.sleep(0.05)
+    return dict(train=48, micro=192)
+def sampled():                # each tenth step is followed by a look at what the model makes, which takes long
+    for i in range(120):
+        train()
+        if i % 10 == 9:
+            for _ in range(12): k("decode", 2)
+            sync()
+    return dict(train=120)
 def rollout():                # 16 acts, then an update of 4 minibatches
     for i in range(12):
         for _ in range(16): up(400); k("act", 0.1); down(64); time.sleep(0.0005)

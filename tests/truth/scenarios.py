@@ -23,6 +23,7 @@ FIELDS = dict(
     segments={},       # segments that must be found, and how many (None: any)
     told={},           # other fields of the report, by path, and what they must be
     remark="",         # regular expression that a note in the report must fit
+    besides="",        # cause of what recurs beside the steps and may take longer than they do: theirs must be right all the same
     every=0, special="",  # every so many steps are of another class
     others={},         # class of other ranks
     tier="A",
@@ -184,7 +185,7 @@ add("logging", "every n-th step metrics are fetched and written down", cls=COMPU
     remove=None, why="removing host code also removes the short pauses of the other steps", every="{every}", special=HOST,
     remark="every .*step", draw=dict(k=(8.0, 10.0), ms=(8.0, 12.0), every=(30, 40)),
     job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync d2h:256:pageable:sync@{every} busy:{ms}@{every}!'", twin="")
-add("checkpoint", "every n-th step results are fetched and written", cls=COMPUTE, steps=150,
+add("checkpoint", "every n-th step results are fetched and written", cls=COMPUTE, steps=150, besides="host.checkpoint",
     remove=None, why="checkpoints are no training steps: nothing of them is in a step's time", gpu=True,
     segments={"checkpoint": "{n//every}"}, draw=dict(k=(6.0, 8.0), mb=(40.0, 60.0), every=(20, 30)),
     job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync d2h:{mb*1e6:.0f}:pageable:sync@{every}! write:{mb*1e6:.0f}@{every}!'",
@@ -195,7 +196,7 @@ add("allocations", "memory is allocated and freed in every step", cls=HOST, caus
 add("allocation-retries", "an allocation fails, memory is given back, it is asked for again", cls=HOST, causes=["host.alloc"],
     remove="host", env={"SIM_ALLOC_COST": "2ms", "SIM_TOTAL_MEMORY_MB": "1024"}, draw=dict(k=(5.0, 8.0), mb=(600, 800)),
     job="{n} 'h2d:1e4:pinned retry:{mb*1000000}! k:{k} sync'", twin="{n} 'h2d:1e4:pinned k:{k} sync'")
-add("recompiles", "a module is loaded again every n-th step", cls=COMPUTE, steps=150, env={"SIM_MODULE_LOAD": "60ms"},
+add("recompiles", "a module is loaded again every n-th step", cls=COMPUTE, steps=150, besides="host.compile", env={"SIM_MODULE_LOAD": "60ms"},
     remove=None, why="such steps are compile segments: nothing of them is in a step's time",
     segments={"compile": "{n//every}"}, draw=dict(k=(6.0, 9.0), every=(20, 30)),
     job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} lag:1 module@{every}!'", twin="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} lag:1'")

@@ -245,6 +245,8 @@ def check(run):
     s, report, wrong = run.scenario, run.report, []
     verdict, steps = report["verdict"], []
     classes = [s.cls] + (list(s.also) if s.also else [])
+    if s.besides and verdict["cause"] == s.besides:  # on a slow disk it takes longer than all steps
+        verdict = dict(verdict, **report["steady"])
     if verdict["class"] not in classes:
         wrong.append("verdict %s %s" % (verdict["class"], verdict["cause"]))
     elif s.causes and verdict["class"] == s.cls and verdict["cause"] not in s.causes:

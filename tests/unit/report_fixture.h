@@ -228,7 +228,7 @@ static struct tfh_result fixture(void)
 	r.ranks = r.ranks_seen = 8;
 	r.hosts = 2;
 	r.end = TFH_END_EXIT;
-	r.verdict = (struct tfh_verdict){
+	r.steady = r.verdict = (struct tfh_verdict){
 		.cls = TFH_CLASS_INPUT_BOUND,
 		.cause = TFH_CAUSE_INPUT_MAP,
 		.share = 0.411,

@@ -310,8 +310,8 @@ static void test_evaluation(void **state)
 	}
 }
 
-/* Two updates of one network, one of the other: they are one step of the three, but of four
- * batches whose gradients are gathered each is a step. */
+/* Two updates of one network, one of the other: they are one step of the three, and four
+ * batches whose gradients are gathered are one, too. */
 static void test_in_turn(void **state)
 {
 	(void)state;
@@ -343,8 +343,8 @@ static void test_in_turn(void **state)
 			fetch(&j, 4);
 		}
 	}
-	struct tfh_result *r = judge(&j, 80, 0);
-	assert_int_equal(r->pattern.per_update, 4);
+	struct tfh_result *r = judge(&j, 20, 0);
+	assert_int_equal(r->pattern.inner, 4);
 	assert_int_equal(evaluations(r), 0);
 	tfh_result_free(r);
 }

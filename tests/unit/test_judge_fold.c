@@ -32,7 +32,7 @@ static void add(struct tfh_fold *f, char letter, int64_t *now)
 
 static void fold(const char *text, struct tfh_node *root)
 {
-	struct tfh_fold *f = tfh_fold_new();
+	struct tfh_fold *f = tfh_fold_new(true);
 	int64_t now = 0;
 
 	assert_non_null(f);
@@ -139,7 +139,7 @@ static void test_noise(void **state)
 {
 	(void)state;
 	for (uint32_t letters = 2; letters <= 26; letters += 6) {
-		struct tfh_fold *f = tfh_fold_new();
+		struct tfh_fold *f = tfh_fold_new(true);
 		struct tfh_node root;
 		uint64_t launches = 0, seed = letters;
 		int64_t now = 0;
@@ -161,7 +161,7 @@ static void test_noise(void **state)
  * length, not by the square of it. */
 static void test_many_loops(void **state)
 {
-	struct tfh_fold *f = tfh_fold_new();
+	struct tfh_fold *f = tfh_fold_new(true);
 	struct tfh_node root;
 	uint64_t launches = 0;
 	int64_t now = 0;
@@ -193,7 +193,7 @@ static void test_long_body(void **state)
 {
 	(void)state;
 	for (uint32_t length = TFH_LOOPS_BODY; length <= TFH_LOOPS_BODY + 1; length++) {
-		struct tfh_fold *f = tfh_fold_new();
+		struct tfh_fold *f = tfh_fold_new(true);
 		struct tfh_node root;
 		for (uint32_t i = 0; i < 4 * length; i++) {
 			struct tfh_node beat = {.key = tfh_hash_u64(i % length + 1),

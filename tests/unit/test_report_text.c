@@ -228,11 +228,11 @@ static void no_verdict(void **state)
 	(void)state;
 	struct tfh_result r = fixture();
 
-	r.verdict = (struct tfh_verdict){.cls = TFH_CLASS_UNCLASSIFIED,
-					 .cause = TFH_CAUSE_NONE,
-					 .share = NAN,
-					 .confidence = TFH_CONFIDENCE_NONE,
-					 .tier = 'C'};
+	r.steady = r.verdict = (struct tfh_verdict){.cls = TFH_CLASS_UNCLASSIFIED,
+						    .cause = TFH_CAUSE_NONE,
+						    .share = NAN,
+						    .confidence = TFH_CONFIDENCE_NONE,
+						    .tier = 'C'};
 	r.n_whatif = 0;
 	char *text = fixture_print(print_missing, &r);
 	assert_non_null(strstr(text, "\nUNCLASSIFIED\n  missing: only 3 steps were recorded\n"
@@ -362,6 +362,7 @@ static void empty_result(void **state)
 	memset(&r, 0, sizeof(r));
 	r.verdict.cls = TFH_CLASS_UNCLASSIFIED;
 	r.verdict.cause = TFH_CAUSE_NONE;
+	r.steady = r.verdict;
 	r.verdict.share = NAN;
 	r.verdict.tier = 'C';
 	r.end = TFH_END_NONE;

@@ -29,9 +29,9 @@ static void begin(struct words *w, enum tfh_class cls, enum tfh_cause cause)
 	w->r.found.graph_ran = w->r.found.code_ran = NAN;
 	w->r.found.cpu_only = cause == TFH_CAUSE_COMPUTE_CPU;
 	w->r.steps.total_s = 1;
-	w->r.verdict.cls = cls;
-	w->r.verdict.cause = cause;
-	w->r.verdict.tier = 'A';
+	w->r.steady.cls = cls;
+	w->r.steady.cause = cause;
+	w->r.steady.tier = 'A';
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		w->r.breakdown[p] = (struct tfh_share){.s_per_step = 2e-3, .share = 0.2};
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)

@@ -33,6 +33,14 @@ struct tfh_stage_account {
 struct tfh_matches;
 struct tfh_pauses;
 
+/* Windows of one kind that are no usual steps. */
+struct tfh_others {
+	struct tfh_account sum;
+	int64_t ns, longest;
+	uint64_t n, late; /* late: in the second half of all windows */
+	uint64_t steps;
+};
+
 /* What became of a window. */
 struct tfh_use {
 	uint32_t launches;
@@ -77,6 +85,7 @@ struct tfh_accounts {
 	TFH_VEC(struct tfh_step) step; /* by window, times of the whole window */
 	int64_t cause_ns[TFH_CAUSE_COUNT], compute_ns, direct_ns,
 		train_ns; /* sums of judged windows */
+	struct tfh_others other[TFH_SEGMENT_COUNT];
 	TFH_VEC(struct tfh_copy_use) copy;
 	TFH_VEC(struct tfh_kernel_use) kernel;
 	uint32_t kernel_at[TFH_ACCOUNT_KERNEL_BUCKETS]; /* by function: the last one, from 1 */

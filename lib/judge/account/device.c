@@ -9,8 +9,10 @@ static void close_window(struct tfh_device *d, size_t i, const struct tfh_accoun
 	const struct tfh_dwin *w = &d->win.v[i];
 
 	tfh_account_close(d->accounts, i, a, w->from, w->to);
-	d->windows_a += d->accounts->use[i].tier == 'A';
-	d->windows_b += d->accounts->use[i].tier == 'B';
+	if (d->accounts->loops->window.v[i].steps) {
+		d->windows_a += d->accounts->use[i].tier == 'A';
+		d->windows_b += d->accounts->use[i].tier == 'B';
+	}
 	if (tfh_window_counts(d->accounts, i))
 		d->lead += w->to - d->accounts->loops->window.v[i].t1;
 }

@@ -173,7 +173,9 @@ static int32_t starved_by(const struct tfh_accounts *accounts, int32_t at)
 
 void tfh_input_judge(struct tfh_accounts *accounts)
 {
-	int64_t waited = accounts->cause_ns[TFH_CAUSE_INPUT_UNKNOWN];
+	const struct tfh_others *between = &accounts->other[TFH_SEGMENT_BETWEEN];
+	int64_t steps = accounts->cause_ns[TFH_CAUSE_INPUT_UNKNOWN];
+	int64_t waited = steps + between->sum.cause[TFH_CAUSE_INPUT_UNKNOWN];
 	int32_t at = first_stage(accounts);
 
 	accounts->guilty = -1;
@@ -203,8 +205,9 @@ void tfh_input_judge(struct tfh_accounts *accounts)
 	if (!waited)
 		return;
 	/* Below what could make a class, no stage is worth blaming. */
-	if (at >= 0 && (double)waited >= TFH_BLOCKING_SHARE * (double)accounts->train_ns)
+	if (at >= 0 &&
+	    (double)waited >= TFH_BLOCKING_SHARE * (double)(accounts->train_ns + between->ns))
 		accounts->guilty = at;
 	accounts->cause_ns[TFH_CAUSE_INPUT_UNKNOWN] = 0;
-	accounts->cause_ns[accounts->input_cause] += waited;
+	accounts->cause_ns[accounts->input_cause] += steps;
 }

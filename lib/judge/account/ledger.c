@@ -259,6 +259,21 @@ static void count(struct tfh_accounts *accounts, const struct tfh_account *a, in
 	accounts->judged_steps += steps;
 }
 
+static void count_other(struct tfh_accounts *accounts, size_t i, const struct tfh_account *a,
+			int64_t ns)
+{
+	struct tfh_others *o = &accounts->other[accounts->use[i].segment];
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		o->sum.cause[c] += a->cause[c];
+	o->sum.compute += a->compute;
+	o->ns += ns;
+	o->longest = ns > o->longest ? ns : o->longest;
+	o->n++;
+	o->late += i >= accounts->loops->window.n / 2;
+	o->steps += accounts->loops->window.v[i].steps;
+}
+
 void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh_account *a,
 		       int64_t from, int64_t to)
 {
@@ -282,6 +297,8 @@ void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh
 	s->segment = (int8_t)accounts->use[i].segment;
 	if (tfh_window_counts(accounts, i) && (!accounts->timed || s->tier != 'C'))
 		count(accounts, a, ns, w->steps);
+	else if (accounts->use[i].segment != TFH_SEGMENT_TRAIN)
+		count_other(accounts, i, a, ns);
 }
 
 /* The account at a place is complete. */

@@ -135,7 +135,7 @@ static void wait_for_input(struct tfh_sweep *s, int64_t t0, int64_t t1)
 	     i < accounts->loops->window.n && accounts->loops->window.v[i].t0 < t1; i++) {
 		const struct tfh_window *w = &accounts->loops->window.v[i];
 		int64_t a = w->t0 > t0 ? w->t0 : t0, b = w->t1 < t1 ? w->t1 : t1;
-		if (w->segment == TFH_SEGMENT_TRAIN && b > a)
+		if ((w->segment == TFH_SEGMENT_TRAIN || !w->steps) && b > a)
 			s->waited += b - a;
 	}
 }

@@ -185,9 +185,13 @@ struct coming {
 	bool soon;		/* the pause is short */
 };
 
+/* Of TFE_Execute, in the place of a copy's direction: a single op, not a function of many. */
+enum { EAGER = 1 };
+
 static bool launches(uint16_t kind)
 {
-	return kind >> 3 == TFH_FAM_LAUNCH || kind >> 3 == TFH_FAM_GRAPH_LAUNCH;
+	return kind >> 3 == TFH_FAM_LAUNCH || kind >> 3 == TFH_FAM_GRAPH_LAUNCH ||
+	       kind == (TFH_FAM_EXECUTE << 3 | EAGER);
 }
 
 /* In a library's code, below the same line of the program as the call behind the pause. */
@@ -319,9 +323,19 @@ static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_eve
 	return rc;
 }
 
-static uint16_t kind_of(const struct tfh_event *ev)
+static bool is_eager(const struct tfh_looks *l, const struct tfh_event *ev)
 {
-	return (uint16_t)(ev->fn->family << 3 | (ev->dir & 7));
+	const char *op = l->feed->name(l->feed->arg, l->process, TFT_NAME_OP, (uint32_t)ev->w[0],
+				       NULL, NULL);
+
+	return op && *op && strncmp(op, "__", 2) != 0 && strncmp(op, "Iterator", 8) != 0;
+}
+
+static uint16_t kind_of(const struct tfh_looks *l, const struct tfh_event *ev)
+{
+	uint16_t more = ev->fn->family == TFH_FAM_EXECUTE ? is_eager(l, ev) * EAGER : ev->dir & 7;
+
+	return (uint16_t)(ev->fn->family << 3 | more);
 }
 
 static bool is_work(uint8_t family)
@@ -344,7 +358,7 @@ static void add_short(struct tfh_looks *l, uint32_t thread, uint16_t after)
 static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
 {
 	struct line *s = &l->line[ev->thread];
-	uint16_t kind = kind_of(ev);
+	uint16_t kind = kind_of(l, ev);
 	int64_t ns = ev->t0 - s->end;
 	int rc = 0;
 

@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "judge/numbers.h"
+#include "judge/vec.h"
 
 static const uint64_t loop_salt = 0x6c6f6f70,
 		      base = 0x9e3779b97f4a7c15; /* odd: of the rolling hash */
@@ -22,15 +23,17 @@ struct tfh_fold {
 	uint64_t *key;	    /* of each; apart, so that looking for equal ones is quick */
 	uint64_t *sum;	    /* rolling hash of the keys up to and with each */
 	uint32_t n;
+	bool begins; /* those of rounds are kept */
 	uint64_t power[TFH_LOOPS_BODY + 1];
 };
 
-struct tfh_fold *tfh_fold_new(void)
+struct tfh_fold *tfh_fold_new(bool begins)
 {
 	struct tfh_fold *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
+	f->begins = begins;
 	f->v = malloc((TFH_LOOPS_UNFOLDED + 1) * sizeof(*f->v));
 	f->key = malloc((TFH_LOOPS_UNFOLDED + 1) * sizeof(*f->key));
 	f->sum = malloc((TFH_LOOPS_UNFOLDED + 1) * sizeof(*f->sum));
@@ -49,8 +52,32 @@ void tfh_node_clear(struct tfh_node *node)
 	for (uint32_t i = 0; i < node->n_body; i++)
 		tfh_node_clear(&node->body[i]);
 	free(node->body);
+	free(node->begin);
+	node->begin = NULL;
+	node->n_begin = node->room = 0;
 	node->body = NULL;
 	node->n_body = 0;
+}
+
+/* Without memory none is known. */
+void tfh_node_begin(struct tfh_node *loop, int64_t t)
+{
+	if (!loop->n_begin)
+		return;
+	if (loop->n_begin == loop->room &&
+	    tfh_vec_grow((void **)&loop->begin, &loop->room, loop->n_begin, sizeof(t)))
+		loop->n_begin = 0;
+	else
+		loop->begin[loop->n_begin++] = t;
+}
+
+void tfh_node_take_begins(struct tfh_node *loop, struct tfh_node *from)
+{
+	for (size_t i = 0; i < from->n_begin; i++)
+		tfh_node_begin(loop, from->begin[i]);
+	free(from->begin);
+	from->begin = NULL;
+	from->n_begin = from->room = 0;
 }
 
 void tfh_fold_free(struct tfh_fold *f)
@@ -72,6 +99,7 @@ static void merge(struct tfh_node *a, struct tfh_node *b)
 	a->first_ns += b->first_ns;
 	a->n += b->n;
 	a->runs += b->runs;
+	tfh_node_take_begins(a, b);
 	for (uint32_t i = 0; i < a->n_body; i++)
 		merge(&a->body[i], &b->body[i]);
 	free(b->body);
@@ -118,6 +146,7 @@ static bool one_more(struct tfh_fold *f, uint32_t p)
 		inner = &inner->body[inner->n_body - 1];
 	if (!inner->body)
 		return false;
+	tfh_node_begin(inner, item->t0);
 	for (uint32_t i = 0; i < p; i++) {
 		tfh_node_add(&more, &item[i]);
 		merge(&inner->body[i], &item[i]);
@@ -140,6 +169,10 @@ static int new_loop(struct tfh_fold *f, uint32_t p)
 	loop.body = malloc(p * sizeof(*loop.body));
 	if (!loop.body)
 		return -ENOMEM;
+	if (f->begins && !tfh_vec_grow((void **)&loop.begin, &loop.room, 0, sizeof(*loop.begin))) {
+		loop.begin[loop.n_begin++] = a->t0;
+		tfh_node_begin(&loop, b->t0);
+	}
 	loop.key = loop_salt;
 	for (uint32_t i = 0; i < p; i++) {
 		loop.body[i] = a[i];

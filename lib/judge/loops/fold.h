@@ -7,6 +7,7 @@
 #define TFH_JUDGE_FOLD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A beat, several of them at the same place of a loop's body, or a loop. Times are ns. */
@@ -24,12 +25,15 @@ struct tfh_node {
 	uint8_t rank;	       /* beats: the highest of a round begins it */
 	struct tfh_node *body; /* a loop's, in order; NULL: no loop */
 	uint32_t n_body;
+	/* Loops: when each round began, in any order; none where nobody asked, or there was no memory. */
+	int64_t *begin;
+	size_t n_begin, room;
 };
 
 struct tfh_fold;
 
-/* NULL: out of memory. */
-struct tfh_fold *tfh_fold_new(void);
+/* begins: rounds of loops are to be told one by one. NULL: out of memory. */
+struct tfh_fold *tfh_fold_new(bool begins);
 /* Appends one beat; its key must not be 0. 0 or -ENOMEM. */
 int tfh_fold_add(struct tfh_fold *f, const struct tfh_node *beat);
 /* What was added, folded, as the body of `root`; frees the folder. */
@@ -44,6 +48,9 @@ static inline void tfh_node_add(struct tfh_node *a, const struct tfh_node *b)
 	a->launches += b->launches;
 	a->ops |= b->ops;
 }
+/* Another round of a loop began at t; that of another loop are this one's. */
+void tfh_node_begin(struct tfh_node *loop, int64_t t);
+void tfh_node_take_begins(struct tfh_node *loop, struct tfh_node *from);
 /* Whether two loops, neither of which holds another one, are of the same steps; or loops with the same
  * body. */
 bool tfh_nodes_alike(const struct tfh_node *a, const struct tfh_node *b);

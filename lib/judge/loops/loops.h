@@ -44,6 +44,7 @@ struct tfh_loops {
 	TFH_VEC(struct tfh_tick) mark; /* beats of the clock, where it is none of the iterators */
 	bool mark_ends;		       /* they end with the step */
 	TFH_VEC(struct tfh_window) window; /* tiles what is judged, in order */
+	uint32_t micro; /* parts of a step that the clock took for steps; 0: none */
 	int64_t segment_ns[TFH_SEGMENT_COUNT];
 	uint32_t segment_n[TFH_SEGMENT_COUNT];
 	int64_t lead_in;	      /* of the whole trace as one step: not its own work */

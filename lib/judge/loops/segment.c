@@ -129,12 +129,22 @@ static void eval_tick(struct build *b, const struct tfh_tick *t, int64_t *eval, 
 	b->must = t->x1;
 }
 
+/* Iterators that deliver one batch each, as a call that predicts one example makes them: that call is the step, and goes on until
+ * the next. */
+static bool single(const struct tfh_loops *loops)
+{
+	const struct tfh_group *g = &loops->group.v[loops->train_group];
+
+	return 2 * g->inner < g->count;
+}
+
 static void from_iterator(struct build *b)
 {
 	const struct tfh_facts *facts = b->facts;
 	struct tfh_loops *loops = b->loops;
 	uint32_t series = UINT32_MAX;
 	int64_t eval = 0, idle = 0;
+	bool one = single(loops);
 
 	for (size_t i = 0; i < facts->tick.n; tfh_big_pass(++i)) {
 		const struct tfh_tick *t = &facts->tick.v[i];
@@ -153,17 +163,15 @@ static void from_iterator(struct build *b)
 			eval = 0;
 		}
 		if (t->end) {
-			close_window(b, t->t1, true);
+			if (!one)
+				close_window(b, t->t1, true);
 			idle = t->t1;
 			continue;
 		}
 		/* A new iterator is a new epoch: its first batch is waited for before its first
 		 * step. */
-		if (series != UINT32_MAX && t->series != series) {
+		if (series != UINT32_MAX && t->series != series && !one)
 			close_window(b, begin_of(t), true);
-			note_segment(loops, TFH_SEGMENT_WARMUP,
-				     tfh_recorded_ns(facts, idle ? idle : begin_of(t), t->t1), 1);
-		}
 		close_window(b, t->t1, false);
 		series = t->series;
 		open_window(b, t->t1, TFH_SEGMENT_TRAIN);
@@ -281,6 +289,35 @@ static void trim(struct tfh_loops *loops)
 		int64_t t1 = w->t0 + usual;
 		w->t1 = must > t1 && must < w->t1 ? must : t1;
 	}
+}
+
+/* What lies between two windows becomes one of its own, without a step: what the job does between its
+ * loops has an account, too. */
+static int fill_between(const struct tfh_facts *facts, struct tfh_loops *loops)
+{
+	const struct tfh_window *old = loops->window.v;
+	struct tfh_loops filled = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < loops->window.n && !rc; tfh_big_pass(++i)) {
+		int64_t from = i ? old[i - 1].t1 : old[i].t0;
+		bool apart = old[i].t0 - from > TFH_GAP_NS &&
+			     tfh_discarded_from(facts, from, old[i].t0) >= old[i].t0;
+		if (apart) {
+			note_segment(loops, TFH_SEGMENT_BETWEEN, old[i].t0 - from, 1);
+			rc = TFH_PUSH_BIG(filled.window,
+					  ((struct tfh_window){.t0 = from,
+							       .t1 = old[i].t0,
+							       .last = old[i].t0,
+							       .segment = TFH_SEGMENT_BETWEEN}));
+		}
+		rc = rc ? rc : TFH_PUSH_BIG(filled.window, old[i]);
+	}
+	tfh_big_free(loops->window.v);
+	loops->window.v = filled.window.v;
+	loops->window.n = filled.window.n;
+	loops->window.cap = filled.window.cap;
+	return rc;
 }
 
 /* Steady is from the first step on that is within half of the median, but no more than a tenth of
@@ -528,13 +565,16 @@ int tfh_find_loops(const struct tfh_facts *facts, struct tfh_loops *loops, struc
 	rc = choose_clock(&b, err);
 	if (rc)
 		return tfh_err_set(err, rc, "cannot find the steps: %s", strerror(-rc));
+	rc = tfh_find_tree(facts, loops);
+	if (rc)
+		return tfh_err_set(err, rc, "out of memory");
 	loops->median = median_step(loops, false);
 	if (!loops->median)
 		loops->median = median_step(loops, true);
 	trim(loops);
 	warm_up(facts, loops);
+	rc = fill_between(facts, loops);
 	mark_holes(facts, loops);
-	rc = tfh_find_tree(facts, loops);
 	return rc ? tfh_err_set(err, rc, "out of memory") : 0;
 }
 

@@ -88,6 +88,7 @@ static void take_in_loop(struct tfh_node *loop, struct tfh_node *v, bool goes_on
 {
 	loop->n += v->n;
 	tfh_node_add(loop, v);
+	tfh_node_take_begins(loop, v);
 	if (!goes_on) {
 		loop->runs += v->runs;
 		loop->first_ns += v->first_ns;
@@ -157,8 +158,10 @@ static uint32_t take_following(struct tfh_node *list, struct tfh_node *loop, uin
 		if (!same && !is_round(list, at, loop, &end))
 			break;
 		end = same ? at + 1 : end;
-		if (!same)
+		if (!same) {
 			loop->n += next->n;
+			tfh_node_begin(loop, next->t0);
+		}
 		for (uint32_t k = from; k < end; k++) {
 			if (same && k == at)
 				take_in_loop(loop, next, true);
@@ -183,6 +186,7 @@ static uint32_t take_leading(struct tfh_node *list, uint32_t i)
 		if (!is_round(list, at, loop, &end) || end != first)
 			break;
 		loop->t0 = list->body[at].t0;
+		tfh_node_begin(loop, loop->t0);
 		loop->first_ns = 0;
 		loop->n += list->body[at].n;
 		for (uint32_t k = at; k < end; k++) {
@@ -200,6 +204,8 @@ static uint32_t take_partial(struct tfh_node *list, struct tfh_node *loop, uint3
 {
 	uint32_t k = 0;
 
+	int64_t t0 = from < list->n_body ? list->body[from].t0 : 0;
+
 	for (; k < loop->n_body && from + k < list->n_body; k++) {
 		struct tfh_node *item = &list->body[from + k], *to = &loop->body[k];
 		if (to->key != item->key && !tfh_nodes_alike(to, item))
@@ -213,6 +219,8 @@ static uint32_t take_partial(struct tfh_node *list, struct tfh_node *loop, uint3
 		}
 	}
 	loop->n += k > 0;
+	if (k)
+		tfh_node_begin(loop, t0);
 	return from + k;
 }
 
@@ -260,6 +268,8 @@ static void unwrap(struct tfh_node *loop)
 	struct tfh_node kept = *inner;
 	inner->body = NULL;
 	inner->n_body = 0;
+	inner->begin = NULL;
+	inner->n_begin = inner->room = 0;
 	kept.t0 = loop->t0;
 	kept.ns = loop->ns;
 	kept.launches = loop->launches;

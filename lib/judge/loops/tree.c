@@ -6,6 +6,7 @@
 
 #include "judge/loops/beats.h"
 #include "judge/loops/fold.h"
+#include "judge/loops/unit.h"
 
 struct run_tree {
 	const struct tfh_facts *facts;
@@ -309,7 +310,7 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	const struct tfh_feed *f = facts->feed;
 	int64_t born = f->processes[facts->process].born_ns, end = f->end_ns;
 	struct run_tree t = {.facts = facts, .loops = loops};
-	struct tfh_fold *fold = tfh_fold_new();
+	struct tfh_fold *fold = tfh_fold_new(tfh_counts_units(facts, loops));
 	struct tfh_node root;
 	int rc = fold ? tfh_beats(facts, loops, add_beat, fold) : -ENOMEM;
 
@@ -319,6 +320,11 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	}
 	tfh_fold_end(fold, &root);
 	tfh_fold_tidy(&root);
+	rc = tfh_find_units(facts, loops, &root);
+	if (rc) {
+		tfh_node_clear(&root);
+		return rc;
+	}
 	if (!root.n_body)
 		root.t0 = facts->last_work > facts->first ? facts->last_work : facts->first;
 	/* No process is older than its run; /proc tells a start to 10 ms only. */

@@ -317,7 +317,7 @@ static enum tfh_cause cause_of(const struct tfh_accounts *accounts, enum tfh_cla
 static void give_verdict(const struct tfh_accounts *accounts, struct tfh_result *r,
 			 const struct totals *t)
 {
-	struct tfh_verdict *v = &r->verdict;
+	struct tfh_verdict *v = &r->steady;
 	double by_class[TFH_CLASS_COUNT];
 
 	v->tier = tfh_tier(accounts);
@@ -399,7 +399,7 @@ static int turn_steps(const struct tfh_accounts *accounts, struct tfh_result *r,
 
 int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	struct tfh_verdict *v = &r->verdict;
+	struct tfh_verdict *v = &r->steady;
 	double part[TFH_PART_COUNT], by_class[TFH_CLASS_COUNT], step = 0;
 	enum tfh_class from = v->cls, to = TFH_CLASS_NONE;
 	bool some, none;

@@ -193,7 +193,8 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	out->pause = call_site(accounts, accounts->pause_site);
 	code_time(accounts, TFH_CAUSE_HOST_PYTHON, steps, &out->python);
 	code_time(accounts, TFH_CAUSE_HOST_UNKNOWN, steps, &out->other);
-	out->windows = accounts->loops->window.n;
+	TFH_EACH (i, accounts->loops->window.n)
+		out->windows += accounts->loops->window.v[i].steps > 0;
 	TFH_EACH (i, accounts->loops->window.n)
 		if (accounts->use[i].segment == TFH_SEGMENT_TRAIN &&
 		    accounts->loops->window.v[i].hole)

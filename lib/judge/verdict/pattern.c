@@ -109,7 +109,7 @@ static size_t gather_all(const struct tfh_accounts *accounts, struct launch_coun
 
 	TFH_EACH (i, accounts->step.n) {
 		const struct tfh_window *w = &accounts->loops->window.v[i];
-		if (w->segment != TFH_SEGMENT_EVAL)
+		if (w->segment != TFH_SEGMENT_EVAL && w->steps)
 			v[n++] = (struct launch_count){accounts->use[i].launches,
 						       tfh_window_counts(accounts, i)};
 	}
@@ -213,6 +213,10 @@ void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r
 		n = v ? gather_all(accounts, v) : 0;
 		p->per_update = turn_of(v, n);
 		p->inner = inner_of(accounts);
+	}
+	if (accounts->loops->micro > 1) {
+		p->inner = accounts->loops->micro;
+		p->per_update = 1;
 	}
 	tfh_big_free(v);
 }

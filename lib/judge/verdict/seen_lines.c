@@ -21,7 +21,8 @@ struct lines {
 	struct tfh_result *r;
 	TFH_VEC(struct lead) lead;
 	struct tfh_line_tree tree;
-	double cause_ns; /* of all looks of the cause, with a line or without */
+	enum tfh_segment kind; /* the windows that the verdict is about; NONE: the judged steps */
+	double cause_ns;       /* of all looks of the cause, with a line or without */
 	uint64_t cause_looks;
 };
 
@@ -59,24 +60,26 @@ static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_
 	return 0;
 }
 
-static int add_look(struct lines *x, const struct tfh_seen_look *k)
+/* judged: in a judged step; about: where the verdict's cause is looked for. */
+static int add_look(struct lines *x, const struct tfh_seen_look *k, bool judged, bool about)
 {
 	const struct tfh_facts *facts = x->accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	enum tfh_cause cause = x->r->verdict.cause;
-	bool counts =
-		cause == TFH_CAUSE_HOST_CALLBACK || tfh_look_cause(facts, k->at, k->feeds) == cause;
+	bool counts = x->kind != TFH_SEGMENT_NONE || cause == TFH_CAUSE_HOST_CALLBACK ||
+		      tfh_look_cause(facts, k->at, k->feeds) == cause;
 	uint32_t n = facts->feed->place && k->place
 			     ? facts->feed->place(facts->feed->arg, facts->process, k->place, frame,
 						  TFH_VERDICT_FRAMES)
 			     : 0;
 
-	x->cause_ns += counts ? k->ns : 0;
-	x->cause_looks += counts;
+	x->cause_ns += counts && about ? k->ns : 0;
+	x->cause_looks += counts && about;
 	if (!n)
 		return 0;
-	tfh_tree_add(&x->tree, frame, n, k->ns);
-	return counts ? add_lead(x, frame, n, k) : 0;
+	if (judged)
+		tfh_tree_add(&x->tree, frame, n, k->ns);
+	return counts && about ? add_lead(x, frame, n, k) : 0;
 }
 
 /* The line that most looks saw, and what share of the cause that is. */
@@ -101,7 +104,9 @@ static void choose(struct lines *x)
 		out->callee_file = best->callee.file;
 		out->callee_line = best->callee.line;
 	}
-	out->of_s = x->r->found.cause_s[x->r->verdict.cause];
+	out->of_s = x->kind == TFH_SEGMENT_NONE
+			    ? x->r->found.cause_s[x->r->verdict.cause]
+			    : x->r->recurring[x->r->lead - 1].blocked_s / (double)x->r->steps.total;
 	out->s_per_step = share * out->of_s;
 	out->off_s = 2 * sqrt((share * (1 - share) + 1 / n) / n) * out->of_s;
 }
@@ -109,15 +114,21 @@ static void choose(struct lines *x)
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_looks *looks = accounts->facts->looks;
-	struct lines x = {.accounts = accounts, .r = r};
+	struct lines x = {.accounts = accounts,
+			  .r = r,
+			  .kind = r->lead ? r->recurring[r->lead - 1].kind : TFH_SEGMENT_NONE};
 	size_t window = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < tfh_looks_count(looks) && !rc; i++) {
 		struct tfh_seen_look k = tfh_looks_at(looks, i);
-		if (tfh_judged_at(accounts, k.t, &window) &&
-		    accounts->facts->thread[k.thread].drives)
-			rc = add_look(&x, &k);
+		bool judged = tfh_judged_at(accounts, k.t, &window);
+		bool about = x.kind == TFH_SEGMENT_NONE
+				     ? judged
+				     : window < accounts->step.n &&
+					       accounts->use[window].segment == x.kind;
+		if ((judged || about) && accounts->facts->thread[k.thread].drives)
+			rc = add_look(&x, &k, judged, about);
 	}
 	if (!rc && r->verdict.cause != TFH_CAUSE_NONE && x.cause_ns > 0)
 		choose(&x);

@@ -165,7 +165,7 @@ void tfh_fill_startup(const struct tfh_accounts *accounts, struct tfh_result *r)
 			first(phase, TFH_PHASE_BATCH, facts->tick.v[i].t1);
 	TFH_EACH (i, accounts->loops->window.n) {
 		const struct tfh_window *w = &accounts->loops->window.v[i];
-		if (w->segment == TFH_SEGMENT_EVAL)
+		if (w->segment == TFH_SEGMENT_EVAL || !w->steps)
 			continue;
 		first(phase, TFH_PHASE_STEP, w->t1);
 		if (tfh_window_counts(accounts, i)) {

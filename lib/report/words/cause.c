@@ -50,7 +50,7 @@ static const char *stage_line(struct tfh_wording *w, const struct tfh_input_stag
 static void explain_input(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	const struct tfh_verdict *v = &r->verdict;
+	const struct tfh_verdict *v = &r->steady;
 	const struct tfh_input_stage *g = guilty(r);
 	double step = r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1);
 	bool prefetch = false;
@@ -80,8 +80,8 @@ void tfh_explain_also(struct tfh_wording *w)
 	const struct tfh_result *r = w->r;
 	const struct tfh_input_stage *g = guilty(r);
 
-	for (uint32_t i = 0; g && i < r->verdict.n_also; i++)
-		if (r->verdict.also[i] == TFH_CLASS_INPUT_BOUND)
+	for (uint32_t i = 0; g && i < r->steady.n_also; i++)
+		if (r->steady.also[i] == TFH_CLASS_INPUT_BOUND)
 			advise_stage(w, g, w->r->found.input_cause, stage_line(w, g));
 }
 
@@ -141,7 +141,7 @@ static const char *copies_line(struct tfh_wording *w, const struct tfh_transfer 
 static void explain_transfer(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	const struct tfh_verdict *v = &r->verdict;
+	const struct tfh_verdict *v = &r->steady;
 	const struct tfh_transfer *t = copies_of(r, v->cause);
 	bool few = t && t->bytes_per_step < TFH_VALUE_BYTES * t->calls_per_step;
 
@@ -215,7 +215,7 @@ static void explain_code(struct tfh_wording *w, const char *time)
 		{TFH_CAUSE_NONE, TFH_REMOVE_HOST,
 		 "the program's own code delays every step by %s while nothing else runs"},
 	};
-	enum tfh_cause cause = r->verdict.cause;
+	enum tfh_cause cause = r->steady.cause;
 	size_t i = 0;
 
 	while (row[i].cause != TFH_CAUSE_NONE && row[i].cause != cause)
@@ -269,7 +269,7 @@ static void explain_callbacks(struct tfh_wording *w, const char *time)
 static void explain_host(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	const struct tfh_verdict *v = &r->verdict;
+	const struct tfh_verdict *v = &r->steady;
 	double all = per_step(r, TFH_PART_LAUNCH) + per_step(r, TFH_PART_HOST) +
 		     per_step(r, TFH_PART_SYNC);
 	double own = v->cause >= 0 ? r->found.cause_s[v->cause] : NAN;
@@ -308,7 +308,7 @@ static void explain_host(struct tfh_wording *w)
 static void explain_communication(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	const struct tfh_verdict *v = &r->verdict;
+	const struct tfh_verdict *v = &r->steady;
 
 	w->text = tfh_phrase(w,
 			     v->cause == TFH_CAUSE_COMMUNICATION_JITTER
@@ -321,7 +321,7 @@ static void explain_communication(struct tfh_wording *w)
 static void explain_compute(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	const struct tfh_verdict *v = &r->verdict;
+	const struct tfh_verdict *v = &r->steady;
 	double busy = 100 * r->breakdown[TFH_PART_COMPUTE].share;
 	bool few = v->cause == TFH_CAUSE_COMPUTE_UNDERFILLED;
 	struct tfh_remedy m = tfh_remedy_of(w->r->found.cpu_only ? TFH_CAUSE_COMPUTE_CPU
@@ -358,9 +358,9 @@ static const char *kernel_share(struct tfh_wording *w)
 void tfh_explain_kernels(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	bool blamed = r->verdict.cls == TFH_CLASS_COMPUTE_BOUND;
+	bool blamed = r->steady.cls == TFH_CLASS_COMPUTE_BOUND;
 
-	if (r->verdict.tier == 'C' || !r->n_kernels || !(r->kernels[0].share_of_busy > 0))
+	if (r->steady.tier == 'C' || !r->n_kernels || !(r->kernels[0].share_of_busy > 0))
 		return;
 	bool most = r->n_kernels > 1 && r->kernels[0].share_of_busy > TFH_REPORT_KERNEL_SHARE &&
 		    r->kernels[0].share_of_busy * r->breakdown[TFH_PART_COMPUTE].share >=
@@ -379,7 +379,7 @@ void tfh_explain_kernels(struct tfh_wording *w)
 bool tfh_explain_cause(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	switch (r->verdict.cls) {
+	switch (r->steady.cls) {
 	case TFH_CLASS_INPUT_BOUND:
 		explain_input(w);
 		return true;

@@ -52,28 +52,35 @@ const char *tfh_function_of(struct tfh_wording *w, const char *name)
 		       : at;
 }
 
-/* The line where most of it is, with two standard errors. False: none is known. */
-static bool place_line(struct tfh_wording *w)
+const char *tfh_verdict_line(struct tfh_wording *w)
 {
 	const struct tfh_seen_line *l = &w->r->found.line;
 
 	if (!l->file || l->s_per_step < TFH_REPORT_NAMED_SHARE * l->of_s)
-		return false;
+		return NULL;
 	const char *called = l->callee ? tfh_phrase(w, ", in %s (%s:%u)", l->callee,
 						    tfh_short_file(l->callee_file), l->callee_line)
 				       : "";
-	tfh_evidence(w, TFH_TELLS_LINE,
-		     tfh_phrase(w, "%s, %s:%u: %s of %s, +-%s%s", tfh_function_of(w, l->function),
-				file_of(l->file), l->line, tfh_phrase_time(w, l->s_per_step),
-				tfh_phrase_time(w, l->of_s), tfh_phrase_time(w, l->off_s), called));
-	return true;
+	return tfh_phrase(w, "%s, %s:%u: %s of %s, +-%s%s", tfh_function_of(w, l->function),
+			  file_of(l->file), l->line, tfh_phrase_time(w, l->s_per_step),
+			  tfh_phrase_time(w, l->of_s), tfh_phrase_time(w, l->off_s), called);
+}
+
+/* Of the steps, where the verdict is about them. False: none is known. */
+static bool place_line(struct tfh_wording *w)
+{
+	const char *line = w->r->lead ? NULL : tfh_verdict_line(w);
+
+	if (line)
+		tfh_evidence(w, TFH_TELLS_LINE, line);
+	return line != NULL;
 }
 
 /* Whoever waits for a batch waits for the processes that make it. */
 static void workers_line(struct tfh_wording *w)
 {
 	const struct tfh_seen_workers *k = &w->r->found.workers;
-	enum tfh_cause cause = w->r->verdict.cause;
+	enum tfh_cause cause = w->r->steady.cause;
 
 	if (!k->processes || cause == TFH_CAUSE_NONE || tfh_cause_part(cause) != TFH_PART_INPUT)
 		return;
@@ -113,9 +120,9 @@ void tfh_seen_line(struct tfh_wording *w)
 				  ceil(200 * sqrt((p * (1 - p) + 1.0 / (double)seen->looks) /
 						  (double)seen->looks)));
 	}
-	if (w->r->found.kernel_share > 0 && (w->r->verdict.cause == TFH_CAUSE_INPUT_READ ||
-					     w->r->verdict.cause == TFH_CAUSE_HOST_CHECKPOINT ||
-					     w->r->verdict.cause == TFH_CAUSE_HOST_LOGGING))
+	if (w->r->found.kernel_share > 0 && (w->r->steady.cause == TFH_CAUSE_INPUT_READ ||
+					     w->r->steady.cause == TFH_CAUSE_HOST_CHECKPOINT ||
+					     w->r->steady.cause == TFH_CAUSE_HOST_LOGGING))
 		tfh_evidence(
 			w, TFH_TELLS_WHY,
 			tfh_phrase(

@@ -49,13 +49,13 @@ static enum tfh_cause largest_cause(const struct tfh_result *r, enum tfh_part pa
 static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *w)
 {
 	enum tfh_part part = tfh_remove_part(w->remove);
-	enum tfh_cause blamed = r->verdict.cause;
+	enum tfh_cause blamed = r->steady.cause;
 
 	if (w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE || !(w->saved_s > 0) ||
 	    !(r->breakdown[part].share >= TFH_BLOCKING_SHARE))
 		return false;
-	for (uint32_t i = 0; i < r->verdict.n_also && r->n_input && r->input[0].guilty; i++)
-		if (part == TFH_PART_INPUT && r->verdict.also[i] == TFH_CLASS_INPUT_BOUND)
+	for (uint32_t i = 0; i < r->steady.n_also && r->n_input && r->input[0].guilty; i++)
+		if (part == TFH_PART_INPUT && r->steady.also[i] == TFH_CLASS_INPUT_BOUND)
 			return false;
 	return blamed == TFH_CAUSE_NONE || tfh_cause_part(blamed) != part;
 }

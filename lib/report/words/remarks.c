@@ -72,7 +72,7 @@ static void note_lowered(struct tfh_wording *w, const struct tfh_gpu_findings *g
 		{"because somebody set it", "nvidia-smi -rgc and -rac take that back"},
 		{"by the board", "nvidia-smi -q -d PERFORMANCE tells why"}};
 
-	if (w->r->verdict.cls != TFH_CLASS_COMPUTE_BOUND)
+	if (w->r->steady.cls != TFH_CLASS_COMPUTE_BOUND)
 		return;
 	for (int i = 0; i < 4; i++) {
 		const char *drawn = "";
@@ -117,9 +117,9 @@ void tfh_note_priced(struct tfh_wording *w)
 {
 	uint64_t set = w->r->found.priced;
 
-	for (uint32_t i = 0; i < tfh_priced_count && w->r->verdict.cls != TFH_CLASS_NONE; i++) {
+	for (uint32_t i = 0; i < tfh_priced_count && w->r->steady.cls != TFH_CLASS_NONE; i++) {
 		const struct tfh_priced *row = &tfh_priced[i];
-		if (set >> i & 1 && row->classes >> w->r->verdict.cls & 1)
+		if (set >> i & 1 && row->classes >> w->r->steady.cls & 1)
 			tfh_remark(w, tfh_phrase(w, row->part ? "%s with %s: %s" : "%s=%s: %s",
 						 row->variable, row->value, row->sentence));
 	}

@@ -49,18 +49,10 @@ void tfh_note_run(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
 	double wall = r->n_tree ? r->tree[0].wall_s : 0;
-	double train = tfh_spent(r, TFH_BRANCH_TRAIN),
-	       steps = train + tfh_spent(r, TFH_BRANCH_STEP);
-	double evaluation = tfh_spent(r, TFH_BRANCH_EVALUATE);
+	double steps = tfh_spent(r, TFH_BRANCH_TRAIN) + tfh_spent(r, TFH_BRANCH_STEP);
 
 	if (!(wall > 0) || !(steps > 0))
 		return;
-	if (train > 0 && evaluation > train)
-		tfh_remark(w, tfh_phrase(w,
-					 "evaluation takes %.1f times as long as training: %s of "
-					 "this run against %s; the verdict is about training",
-					 evaluation / train, tfh_phrase_time(w, evaluation),
-					 tfh_phrase_time(w, train)));
 	/* One that was killed or still runs has not seen most of its steps. */
 	if (r->end == TFH_END_EXIT && steps < TFH_REPORT_RUN_PART * wall)
 		tfh_remark(w, tfh_phrase(w, "these steps are %.0f %% of the run's %s%s",

@@ -43,7 +43,7 @@ static void explain_none(struct tfh_wording *w)
 		w->missing = tfh_phrase(w, "%.0f %% of the step's time could not be attributed",
 					100 * r->breakdown[TFH_PART_UNATTRIBUTED].share);
 		w->missing_do =
-			r->verdict.tier == 'C'
+			r->steady.tier == 'C'
 				? "device times are needed for this job"
 				: "what the device's ops waited for was not recorded: record whole "
 				  "steps, with graphs' kernels and stream events";
@@ -74,7 +74,7 @@ static void explain_base(struct tfh_wording *w)
 	const struct tfh_result *r = w->r;
 	const struct tfh_findings *found = &r->found;
 
-	if (r->verdict.tier == 'C' && found->cpu_only)
+	if (r->steady.tier == 'C' && found->cpu_only)
 		return;
 	if (r->quality.graphs)
 		tfh_remark(
@@ -82,7 +82,7 @@ static void explain_base(struct tfh_wording *w)
 			tfh_phrase(w,
 				   "from some moment on, only whole graph launches were timed: %s",
 				   r->quality.graphs));
-	if (r->verdict.tier == 'C') {
+	if (r->steady.tier == 'C') {
 		explain_waits(w);
 		return;
 	}
@@ -105,7 +105,7 @@ static void explain_base(struct tfh_wording *w)
 				w,
 				"the device was busy for %s with work from before the trace: not counted",
 				tfh_phrase_time(w, found->before_s)));
-	if (r->verdict.tier == 'B')
+	if (r->steady.tier == 'B')
 		tfh_remark(
 			w,
 			"the calls that issued the device's ops are not known: nor is what waited for what");
@@ -120,7 +120,7 @@ static void moderate(struct tfh_wording *w)
 	static const char every[] = "every step";
 	const struct tfh_result *r = w->r;
 	const char *old = w->text, *at = strstr(old, every);
-	enum tfh_class cls = r->verdict.cls;
+	enum tfh_class cls = r->steady.cls;
 
 	if (cls == TFH_CLASS_NONE || !at ||
 	    TFH_REPORT_EVERY_PART * (uint64_t)r->steps.classes[cls].count >= r->steps.count)
@@ -136,7 +136,7 @@ static void moderate(struct tfh_wording *w)
 static void explain_class(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	enum tfh_class cls = r->verdict.cls;
+	enum tfh_class cls = r->steady.cls;
 
 	if (cls != TFH_CLASS_NONE && cls != TFH_CLASS_UNCLASSIFIED)
 		tfh_evidence(w, TFH_TELLS_MORE,
@@ -156,9 +156,9 @@ static void explain_class(struct tfh_wording *w)
 	tfh_explain_also(w);
 	tfh_explain_kernels(w);
 	if (!r->found.input_visible && cls == TFH_CLASS_HOST_BOUND &&
-	    r->verdict.cause == TFH_CAUSE_HOST_UNKNOWN)
+	    r->steady.cause == TFH_CAUSE_HOST_UNKNOWN)
 		tfh_remark(w, "no input pipeline was visible");
-	if (r->verdict.tier == 'C' && r->found.mixed_copies)
+	if (r->steady.tier == 'C' && r->found.mixed_copies)
 		tfh_remark(w, "queued copies were waited for together with kernels: their share is "
 			      "an estimate from the best bandwidth seen");
 }
@@ -191,7 +191,7 @@ static void explain_straggler(struct tfh_wording *w)
 static void explain_no_line(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	enum tfh_class cls = r->verdict.cls;
+	enum tfh_class cls = r->steady.cls;
 
 	if (cls != TFH_CLASS_HOST_BOUND && cls != TFH_CLASS_INPUT_BOUND)
 		return;
@@ -219,7 +219,7 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	tfh_note_faults(w);
 	explain_base(w);
 	if (r->jitter_s > TFH_REPORT_JITTER_SHARE * r->steps.median_s &&
-	    r->verdict.cause != TFH_CAUSE_COMMUNICATION_JITTER)
+	    r->steady.cause != TFH_CAUSE_COMMUNICATION_JITTER)
 		tfh_evidence(w, TFH_TELLS_WHY,
 			     tfh_phrase(w, "%s of every step it waits for other ranks",
 					tfh_phrase_time(w, r->jitter_s)));
@@ -229,4 +229,5 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	explain_straggler(w);
 	explain_no_line(w);
 	tfh_advise_rest(w);
+	tfh_explain_lead(w);
 }

@@ -10,6 +10,7 @@
  *	where.c		where in the program the time goes
  *	run_time.c	what the steps are of the whole run
  *	start_words.c	what there was before the first step
+ *	recurs.c	what recurs besides the steps, where that is the verdict
  *	next.c		what else would gain, besides what the verdict names
  *	remarks.c	notes below a verdict
  *	wording.c	where the sentences are put
@@ -85,6 +86,8 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
 
 /* look_lines.c: "waiting for a lock", of a state that looks see; "" it says nothing. */
 const char *tfh_state_words(int state);
+/* The line of the program where most of the verdict's cause is, with two standard errors; NULL: none is known. */
+const char *tfh_verdict_line(struct tfh_wording *w);
 /* What the thread was seen to be at between its calls, as a line of evidence. */
 void tfh_seen_line(struct tfh_wording *w);
 /* Of a function within another one its own name; of what has none (a lambda, a list's comprehension)
@@ -104,6 +107,8 @@ void tfh_explain_kernels(struct tfh_wording *w);
 
 /* remarks.c: what the input pipeline could deliver; page faults; everything that is no part of the
  * verdict, in the order of the report. */
+/* recurs.c: where something else than the steps holds the run up most: that first, and the steps behind it. */
+void tfh_explain_lead(struct tfh_wording *w);
 /* run_time.c: seconds of the run's parts of a kind; whether most of the run was something else than its steps. */
 double tfh_spent(const struct tfh_result *r, enum tfh_branch kind);
 void tfh_note_run(struct tfh_wording *w);

@@ -1,0 +1,230 @@
+#include "judge/loops/unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/loops/beats.h"
+
+struct units {
+	const struct tfh_facts *facts;
+	const struct tfh_loops *loops;
+	const struct tfh_node *first; /* leaf loop */
+	uint64_t rounds, launches;    /* of leaf loops like that */
+	bool others;		      /* there are leaf loops of another kind */
+	bool fed;		      /* data is copied to the device in each of those rounds */
+	bool fed_outside;	      /* or in a round of a loop around them */
+	bool accumulates;	      /* they are rounds of several inner ones and an update */
+	uint64_t all_launches;
+	TFH_VEC(int64_t) begin;
+	int rc;
+};
+
+bool tfh_counts_units(const struct tfh_facts *facts, const struct tfh_loops *loops)
+{
+	/* Of longer runs the launches are not all in the sequence. */
+	return loops->window.n > 1 && loops->clock != TFH_STEP_CLOCK_MARK && !loops->grouped &&
+	       !facts->feed->imported && !facts->late.n && !facts->late_launch && !facts->late_lost;
+}
+
+static void take(struct units *u, const struct tfh_node *loop)
+{
+	u->rounds += loop->n;
+	u->launches += loop->launches;
+	for (size_t i = 0; i < loop->n_begin && !u->rc; i++)
+		u->rc = TFH_PUSH(u->begin, loop->begin[i]);
+}
+
+static bool feeds(const struct tfh_node *v)
+{
+	return v->kind == TFH_BEAT_BATCH ||
+	       (v->kind == TFH_BEAT_COPY && v->what == (TFH_DIR_H2D << 8 | 1));
+}
+
+static bool is_fed(const struct tfh_node *loop)
+{
+	for (uint32_t i = 0; i < loop->n_body; i++)
+		if (feeds(&loop->body[i]))
+			return true;
+	return false;
+}
+
+static void take_leaves(struct units *u, const struct tfh_node *node)
+{
+	u->fed_outside |= node->n > 1 && is_fed(node);
+	for (uint32_t i = 0; i < node->n_body; i++) {
+		const struct tfh_node *v = &node->body[i];
+		if (!tfh_node_is_leaf(v)) {
+			take_leaves(u, v);
+		} else if (v->launches) {
+			u->first = u->first ? u->first : v;
+			u->others |= !tfh_nodes_alike(u->first, v);
+			u->fed = (u->fed || v == u->first) && is_fed(v);
+			take(u, v);
+		}
+	}
+}
+
+/* A function whose name says that it ends what others have gathered. */
+static bool updates(const struct units *u, const struct tfh_node *v)
+{
+	static const char *const words[] = {"apply", "update", "optim"};
+	const struct tfh_feed *f = u->facts->feed;
+	const char *name = f->name(f->arg, u->facts->process, TFT_NAME_OP, v->what, NULL, NULL);
+
+	for (size_t i = 0; name && i < sizeof(words) / sizeof(*words); i++)
+		if (strcasestr(name, words[i]))
+			return true;
+	return false;
+}
+
+/*
+ * A loop whose rounds are a fixed number of inner rounds, fewer than there are outer ones, and then an update: what is launched
+ * besides is not launched inside, and is no more than a round, by launches or by time. The last inner round may be part of it, as
+ * no wait parts them.
+ */
+static bool accumulates(const struct units *u, const struct tfh_node *loop)
+{
+	const struct tfh_node *inner = NULL;
+	uint64_t ops = 0, fed = 0, launches = 0; /* a batch may be copied, too: fed once */
+	int64_t rest = 0;
+	bool update = false;
+
+	for (uint32_t i = 0; i < loop->n_body; i++) {
+		const struct tfh_node *v = &loop->body[i];
+		if (v->body && (inner || !tfh_node_is_leaf(v)))
+			return false;
+		if (v->body) {
+			inner = v;
+			continue;
+		}
+		rest += v->ns;
+		ops |= v->ops;
+		launches += v->launches;
+		fed = feeds(v) && v->n > fed ? v->n : fed;
+		update |= v->kind == TFH_BEAT_FUNCTION && updates(u, v);
+	}
+	if (!inner || inner->n % loop->n || inner->n > loop->n * loop->n || fed > loop->n)
+		return false;
+	update |= (ops & ~inner->ops) && (!fed || !(inner->ops & ~ops));
+	double rounds = (double)loop->n * (fed ? 2 : 1) / (double)inner->n;
+	return update && ((double)launches <= rounds * (double)inner->launches ||
+			  (double)rest <= rounds * (double)inner->ns);
+}
+
+static void take_accumulated(struct units *u, const struct tfh_node *node)
+{
+	for (uint32_t i = 0; i < node->n_body; i++) {
+		const struct tfh_node *v = &node->body[i];
+		if (v->body && accumulates(u, v))
+			take(u, v);
+		else if (v->body)
+			take_accumulated(u, v);
+	}
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The window that begins nearest to t. */
+static size_t nearest(const struct tfh_loops *loops, int64_t t, size_t from)
+{
+	while (from + 1 < loops->window.n &&
+	       llabs(loops->window.v[from + 1].t0 - t) <= llabs(loops->window.v[from].t0 - t))
+		from++;
+	return from;
+}
+
+/* A window and the one behind it, which it goes on with. */
+static bool joins(const struct tfh_window *a, const struct tfh_window *b)
+{
+	return a->t1 == b->t0 && a->segment == TFH_SEGMENT_TRAIN && b->segment == TFH_SEGMENT_TRAIN;
+}
+
+static void join_windows(const struct units *u, struct tfh_loops *loops)
+{
+	struct tfh_window *w = loops->window.v;
+	size_t at = 0, kept = 0, begin = 0;
+
+	for (size_t i = 0; i < loops->window.n; i++) {
+		bool begins = false;
+		for (; at < u->begin.n && nearest(loops, u->begin.v[at], begin) == i; at++)
+			begins = true;
+		begin = i;
+		if (i && !begins && joins(&w[kept - 1], &w[i])) {
+			w[kept - 1].t1 = w[i].t1;
+			w[kept - 1].cut = w[i].cut;
+			w[kept - 1].last = w[i].last;
+		} else {
+			w[kept++] = w[i];
+		}
+	}
+	loops->micro = (uint32_t)llround((double)loops->window.n / (double)kept);
+	loops->window.n = kept;
+}
+
+/* Only what is no more than half as many as the windows: a few more or less are not another unit; nor is a handful of long rounds,
+ * which are epochs. */
+static bool fewer(const struct units *u)
+{
+	bool all = u->accumulates ||
+		   (double)u->launches >= (1 - TFH_LOOPS_BESIDES_SHARE) * (double)u->all_launches;
+
+	return all && u->begin.n == u->rounds && 2 * u->rounds <= u->loops->window.n &&
+	       u->loops->window.n <= u->rounds * u->rounds;
+}
+
+/* Twice as many, each fed by a copy of its own and nothing around them by another: what comes after every n-th of them was taken for
+ * the period. */
+static bool more(const struct units *u)
+{
+	return u->begin.n == u->rounds && u->rounds >= 2 * u->loops->window.n && u->fed &&
+	       !u->fed_outside;
+}
+
+static int part_windows(const struct units *u, struct tfh_loops *loops)
+{
+	int rc = 0;
+
+	loops->window.n = 0;
+	for (size_t i = 0; i < u->begin.n && !rc; i++) {
+		bool last = i + 1 == u->begin.n;
+		int64_t t1 = last ? u->facts->last_work : u->begin.v[i + 1];
+		rc = TFH_PUSH_BIG(loops->window, ((struct tfh_window){.t0 = u->begin.v[i],
+								      .t1 = t1,
+								      .steps = 1,
+								      .segment = TFH_SEGMENT_TRAIN,
+								      .cut = last,
+								      .last = t1}));
+	}
+	return rc;
+}
+
+int tfh_find_units(const struct tfh_facts *facts, struct tfh_loops *loops,
+		   const struct tfh_node *root)
+{
+	struct units u = {.facts = facts, .loops = loops, .accumulates = true};
+
+	if (!tfh_counts_units(facts, loops))
+		return 0;
+	take_accumulated(&u, root);
+	if (!fewer(&u) && loops->clock == TFH_STEP_CLOCK_PERIOD) {
+		free(u.begin.v);
+		u = (struct units){.facts = facts, .loops = loops, .all_launches = root->launches};
+		take_leaves(&u, root);
+		if (u.others)
+			u.rounds = 0;
+	}
+	if (!u.rc && u.begin.n)
+		qsort(u.begin.v, u.begin.n, sizeof(*u.begin.v), by_time);
+	if (!u.rc && fewer(&u))
+		join_windows(&u, loops);
+	else if (!u.rc && more(&u))
+		u.rc = part_windows(&u, loops);
+	free(u.begin.v);
+	return u.rc;
+}

@@ -1,0 +1,17 @@
+/*
+ * What one step is for those who count them. The step clock may find parts of it: the two models that a step trains in turn, or
+ * the batches whose gradients are gathered before one update. The run's tree tells.
+ */
+#ifndef TFH_JUDGE_UNIT_H
+#define TFH_JUDGE_UNIT_H
+
+#include "judge/loops/fold.h"
+#include "judge/loops/loops.h"
+
+/* Whether the tree has to tell when each round of its loops began. */
+bool tfh_counts_units(const struct tfh_facts *facts, const struct tfh_loops *loops);
+/* Joins the windows that are parts of one step. 0 or -ENOMEM. */
+int tfh_find_units(const struct tfh_facts *facts, struct tfh_loops *loops,
+		   const struct tfh_node *root);
+
+#endif

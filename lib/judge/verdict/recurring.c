@@ -1,0 +1,173 @@
+/*
+ * What a run does again and again, of which its steady steps may be the smaller part: evaluations, checkpoints, kernels made for
+ * new shapes, the beginnings of epochs. The verdict is of all that together: of the steps, unless another part holds the run up
+ * for longer.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/verdict/verdict.h"
+
+/* One kind, in seconds of the run. */
+struct recurring_sum {
+	double cause[TFH_CAUSE_COUNT], compute, total;
+	uint64_t count;
+};
+
+static double class_s(const struct recurring_sum *p, enum tfh_class cls)
+{
+	double s = 0;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		s += tfh_cause_class(c) == cls ? p->cause[c] : 0;
+	return s;
+}
+
+static void scale(struct recurring_sum *p, double by)
+{
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		p->cause[c] *= by;
+	p->compute *= by;
+	p->total *= by;
+}
+
+static enum tfh_class class_of(const struct recurring_sum *p)
+{
+	double part[TFH_PART_COUNT] = {[TFH_PART_COMPUTE] = p->compute}, known = p->compute;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		part[tfh_cause_part(c)] += p->cause[c];
+		known += p->cause[c];
+	}
+	part[TFH_PART_UNATTRIBUTED] = fmax(p->total - known, 0);
+	return tfh_class_of(part, p->total);
+}
+
+static enum tfh_cause cause_of(const struct recurring_sum *p, enum tfh_class cls)
+{
+	enum tfh_cause best = TFH_CAUSE_NONE;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		if (tfh_cause_class(c) == cls && p->cause[c] > (best < 0 ? 0 : p->cause[best]))
+			best = c;
+	return best;
+}
+
+/* All training steps, as the judged ones are. */
+static struct recurring_sum of_steps(const struct tfh_accounts *accounts)
+{
+	struct recurring_sum p = {.compute = (double)accounts->compute_ns / 1e9,
+				  .total = (double)accounts->train_ns / 1e9,
+				  .count = accounts->train_steps};
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		p.cause[c] = (double)accounts->cause_ns[c] / 1e9;
+	scale(&p, (double)accounts->train_steps / (double)accounts->judged_steps);
+	return p;
+}
+
+static enum tfh_cause made_by(enum tfh_segment kind)
+{
+	return kind == TFH_SEGMENT_CHECKPOINT ? TFH_CAUSE_HOST_CHECKPOINT
+	       : kind == TFH_SEGMENT_COMPILE  ? TFH_CAUSE_HOST_COMPILE
+					      : TFH_CAUSE_NONE;
+}
+
+/* Windows of one kind; false: they do not recur. A single one that takes more than all others together did not come again, and what
+ * ended in the first half of the run will not come any more. A step with a checkpoint takes longer for that alone. */
+static bool of_others(const struct tfh_accounts *accounts, enum tfh_segment kind, double step_s,
+		      struct recurring_sum *p)
+{
+	const struct tfh_others *o = &accounts->other[kind];
+	double all = (double)o->ns / 1e9, usual = step_s * (double)o->steps;
+	enum tfh_cause cause = made_by(kind);
+	int64_t rest = o->ns - o->longest;
+
+	if (o->n < TFH_VERDICT_RECURS || !o->late)
+		return false;
+	*p = (struct recurring_sum){
+		.compute = (double)o->sum.compute / 1e9, .total = all, .count = o->n};
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		int to = c == TFH_CAUSE_INPUT_UNKNOWN ? (int)accounts->input_cause : c;
+		p->cause[to] += (double)o->sum.cause[c] / 1e9;
+	}
+	if (cause != TFH_CAUSE_NONE) {
+		*p = (struct recurring_sum){.total = fmax(all - usual, 0), .count = o->n};
+		p->cause[cause] = p->total;
+	}
+	if (o->longest > TFH_VERDICT_ONCE_TIMES * rest)
+		scale(p, (double)rest / (double)o->ns);
+	return p->total > 0;
+}
+
+static bool blocks(enum tfh_class cls)
+{
+	return cls != TFH_CLASS_NONE && cls != TFH_CLASS_COMPUTE_BOUND &&
+	       cls != TFH_CLASS_BALANCED && cls != TFH_CLASS_UNCLASSIFIED;
+}
+
+static int by_blocked(const void *a, const void *b)
+{
+	const struct tfh_recurring *x = a, *y = b;
+
+	return x->blocked_s > y->blocked_s ? -1 : x->blocked_s < y->blocked_s;
+}
+
+static void keep(struct tfh_result *r, enum tfh_segment kind, const struct recurring_sum *p)
+{
+	struct tfh_recurring *x = &r->recurring[r->n_recurring++];
+
+	*x = (struct tfh_recurring){.kind = kind, .count = p->count, .total_s = p->total};
+	x->cls = kind == TFH_SEGMENT_TRAIN ? r->steady.cls : class_of(p);
+	x->cause = kind == TFH_SEGMENT_TRAIN ? r->steady.cause : cause_of(p, x->cls);
+	x->blocked_s = blocks(x->cls) ? class_s(p, x->cls) : 0;
+	r->recurs_s += p->total;
+}
+
+/* What takes most of the time speaks for all: the steps with what they are bound by, be it computing, or another part with what
+ * holds it up, if that is known. That the program does something unknown between its loops is no cause, and the tree tells how
+ * long it takes. steps_s: of which the steps' verdict speaks. */
+static void choose(struct tfh_result *r, double steps_s)
+{
+	const struct tfh_recurring *x = &r->recurring[0];
+
+	if (x->kind == TFH_SEGMENT_TRAIN || x->cause == TFH_CAUSE_HOST_UNKNOWN || !blocks(x->cls) ||
+	    x->blocked_s <= steps_s || x->blocked_s < TFH_VERDICT_FEW_STEPS_SHARE * r->recurs_s)
+		return;
+	r->lead = 1;
+	r->verdict = (struct tfh_verdict){.cls = x->cls,
+					  .cause = x->cause,
+					  .share = x->blocked_s / r->recurs_s,
+					  .tier = r->steady.tier,
+					  .confidence = TFH_CONFIDENCE_HIGH};
+	if (x->count < TFH_VERDICT_STEADY_STEPS)
+		r->verdict.confidence = TFH_CONFIDENCE_MEDIUM;
+	for (uint32_t i = 1; i < r->n_recurring; i++)
+		if (r->recurring[i].kind == TFH_SEGMENT_TRAIN && r->steady.cls != x->cls &&
+		    r->recurring[i].blocked_s * TFH_VERDICT_ALSO_PART >= x->blocked_s)
+			r->verdict.also[r->verdict.n_also++] = r->steady.cls;
+}
+
+void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	static const enum tfh_segment kinds[] = {TFH_SEGMENT_EVAL, TFH_SEGMENT_CHECKPOINT,
+						 TFH_SEGMENT_COMPILE, TFH_SEGMENT_BETWEEN};
+	struct recurring_sum p;
+	double steps_s;
+	double step_s = accounts->judged_steps
+				? (double)accounts->train_ns / 1e9 / (double)accounts->judged_steps
+				: 0;
+
+	r->verdict = r->steady;
+	if (!accounts->judged_steps)
+		return;
+	p = of_steps(accounts);
+	keep(r, TFH_SEGMENT_TRAIN, &p);
+	steps_s = blocks(r->steady.cls) ? class_s(&p, r->steady.cls) : p.compute;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (of_others(accounts, kinds[i], step_s, &p))
+			keep(r, kinds[i], &p);
+	qsort(r->recurring, r->n_recurring, sizeof(*r->recurring), by_blocked);
+	choose(r, steps_s);
+}

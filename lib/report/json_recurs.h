@@ -1,0 +1,11 @@
+/* What recurs in a run, and what its steps are bound by, in JSON. */
+#ifndef TFH_REPORT_JSON_RECURS_H
+#define TFH_REPORT_JSON_RECURS_H
+
+#include "base/json.h"
+#include "judge/result.h"
+
+/* The fields "steady" and "recurs". */
+void tfh_json_recurs(struct tfh_json *j, const struct tfh_result *r);
+
+#endif

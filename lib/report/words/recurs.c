@@ -1,0 +1,145 @@
+/* The verdict where something else than the steps holds the run up most. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/words/remedy.h"
+#include "report/words/words.h"
+
+/* What it is, how often it came, and how long it took each time. */
+static const char *what(struct tfh_wording *w, const struct tfh_recurring *x)
+{
+	const struct tfh_retraced *f = &w->r->found.retraced;
+	const char *each = tfh_phrase_time(w, x->total_s / (double)x->count);
+	const char *share =
+		tfh_phrase(w, "%.0f %% of all that recurs", 100 * x->total_s / w->r->recurs_s);
+
+	switch (x->kind) {
+	case TFH_SEGMENT_CHECKPOINT:
+		return tfh_phrase(w, "checkpoints take %s: %" PRIu64 " of %s each", share, x->count,
+				  each);
+	case TFH_SEGMENT_COMPILE:
+		return tfh_phrase(w,
+				  "compiling or loading kernels takes %s: %" PRIu64 " of %" PRIu64
+				  " steps do it, and take %s longer%s",
+				  share, x->count, w->r->steps.total, each,
+				  f->variants ? "" : "; new shapes, or functions traced again");
+	case TFH_SEGMENT_EVAL:
+		return tfh_phrase(w, "evaluation takes %s, %s in all, and is %s: %s of it are that",
+				  share, tfh_phrase_time(w, x->total_s), tfh_class_name(x->cls),
+				  tfh_phrase_time(w, x->blocked_s));
+	default:
+		return tfh_phrase(
+			w,
+			"what lies between loops, as the beginnings of epochs, takes %s: %" PRIu64
+			" times %s, most of it %s",
+			share, x->count, each,
+			x->cls == TFH_CLASS_INPUT_BOUND ? "waiting for the first batch"
+			: tfh_cause_name(x->cause)	? tfh_cause_name(x->cause)
+							: tfh_class_name(x->cls));
+	}
+}
+
+/* In front of all others. */
+static void first_line(struct tfh_wording *w, enum tfh_tells tells, const char *line)
+{
+	uint32_t n = w->n_evidence < TFH_REPORT_EVIDENCE ? w->n_evidence++ : w->n_evidence - 1;
+
+	memmove(w->evidence + 1, w->evidence, n * sizeof(*w->evidence));
+	memmove(w->tells + 1, w->tells, n * sizeof(*w->tells));
+	w->tells[0] = tells;
+	w->evidence[0] = line;
+}
+
+static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
+{
+	uint32_t n = w->n_advice < TFH_REPORT_ADVICE ? w->n_advice++ : w->n_advice - 1;
+	struct tfh_remedy m = tfh_remedy_of(x->cause);
+
+	memmove(w->advice + 1, w->advice, n * sizeof(*w->advice));
+	w->advice[0] = (struct tfh_advice){.finding = m.finding,
+					   .evidence = w->text,
+					   .todo = m.todo,
+					   .gain = NAN,
+					   .saved_s = x->blocked_s,
+					   .at_best = true};
+}
+
+/* The sentence so far is about the steps: another one goes before it. */
+static void put_first(struct tfh_wording *w, const char *text)
+{
+	const char *cause = tfh_cause_name(w->r->steady.cause);
+
+	first_line(w, TFH_TELLS_WHY,
+		   tfh_phrase(w, "the steps themselves: %s%s%s; %s",
+			      tfh_class_name(w->r->steady.cls), cause ? ", " : "",
+			      cause ? cause : "", w->text));
+	w->text = text;
+}
+
+/* Evaluation that takes longer than what it evaluates, whatever it is bound by. */
+static const char *longer_evaluation(struct tfh_wording *w)
+{
+	double train = tfh_spent(w->r, TFH_BRANCH_TRAIN);
+	double evaluation = tfh_spent(w->r, TFH_BRANCH_EVALUATE);
+
+	if (!(train > 0) || evaluation <= train)
+		return NULL;
+	return tfh_phrase(
+		w, "evaluation takes %.1f times as long as training: %s of this run against %s",
+		evaluation / train, tfh_phrase_time(w, evaluation), tfh_phrase_time(w, train));
+}
+
+/* Of a run that ended by itself: what came before its usual steps and will not come again. */
+static const char *mostly_once(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	double wall = r->n_tree ? r->tree[0].wall_s : 0;
+	double once = tfh_spent(r, TFH_BRANCH_STARTUP) + tfh_spent(r, TFH_BRANCH_FIRST);
+
+	if (r->end != TFH_END_EXIT || !(once > TFH_REPORT_RUN_PART * wall))
+		return NULL;
+	return tfh_phrase(
+		w,
+		"start-up and what first steps take longer than others are %s of the run's %s: "
+		"loading, tracing and compiling, which happen once",
+		tfh_phrase_time(w, once), tfh_phrase_time(w, wall));
+}
+
+/* What costs much beside the steps, where they are the verdict. */
+static void besides(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+
+	for (uint32_t i = 0; i < r->n_recurring; i++)
+		if (r->recurring[i].kind != TFH_SEGMENT_TRAIN &&
+		    r->recurring[i].blocked_s > TFH_BLOCKING_SHARE * r->recurs_s)
+			tfh_remark(w, what(w, &r->recurring[i]));
+}
+
+void tfh_explain_lead(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const struct tfh_recurring *x = r->lead ? &r->recurring[r->lead - 1] : NULL;
+	const char *longer = longer_evaluation(w), *once = mostly_once(w), *place;
+
+	if (!*w->text || r->steady.cls == TFH_CLASS_NONE)
+		return;
+	if (!x && (once || longer)) {
+		put_first(w, once ? once : longer);
+		return;
+	}
+	if (!x) {
+		besides(w);
+		return;
+	}
+	put_first(w, what(w, x));
+	if ((place = tfh_verdict_line(w)))
+		first_line(w, TFH_TELLS_LINE, tfh_phrase(w, "%s, of an average step", place));
+	first_line(w, TFH_TELLS_WHY,
+		   tfh_phrase(w, "without it the run would be %s shorter",
+			      tfh_phrase_time(w, x->blocked_s)));
+	if (longer)
+		first_line(w, TFH_TELLS_WHY, longer);
+	first_advice(w, x);
+}
