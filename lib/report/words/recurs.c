@@ -134,6 +134,7 @@ void tfh_explain_lead(struct tfh_wording *w)
 		return;
 	}
 	put_first(w, what(w, x));
+	w->no_line = NULL; /* of the steps, of which the verdict is not */
 	if ((place = tfh_verdict_line(w)))
 		first_line(w, TFH_TELLS_LINE, tfh_phrase(w, "%s, of an average step", place));
 	first_line(w, TFH_TELLS_WHY,
