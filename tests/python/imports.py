@@ -50,7 +50,7 @@ def run(name, *command, before=(), code=0):
     def report(*flags):
         return subprocess.run([tfhook, "report", *flags, directory], stdout=subprocess.PIPE, text=True).stdout
 
-    text = report("--color", "never")
+    text = report("--color", "never", "-w", "--all")
     return done.stdout, json.loads(report("--json") or "{}"), " ".join(text.split())
 
 

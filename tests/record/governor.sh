@@ -12,7 +12,7 @@ told() { # DRIVER GOVERNOR: a host-bound job under these
 		cd /sys/devices/system/cpu/cpu0/cpufreq && echo "$1" >scaling_driver && echo "$2" >scaling_governor && cd "$TFH_TMP" &&
 		LD_LIBRARY_PATH=$TFH_BUILD/sim "$TFH_BUILD/bin/tfhook" run -q -o rec -- "$TFH_BUILD/tests/jobs/client_loop" --sleep 4 --steps 100' \
 		told "$1" "$2" >out 2>&1 || { cat out; exit 1; }
-	"$TFH_BUILD/bin/tfhook" report rec >text
+	"$TFH_BUILD/bin/tfhook" report --all -w rec >text
 	"$TFH_BUILD/bin/tfhook" report --json rec | grep -c '"cpu.governor"'
 }
 

@@ -80,6 +80,7 @@ static size_t candidates(const struct tfh_result *r, struct next *next)
 static void advise(struct tfh_wording *w, const struct next *next)
 {
 	const struct tfh_result *r = w->r;
+	const char *seen;
 
 	if (next->whatif) {
 		enum tfh_part part = tfh_remove_part(next->whatif->remove);
@@ -90,11 +91,14 @@ static void advise(struct tfh_wording *w, const struct next *next)
 			   m.todo, next->whatif->remove);
 		return;
 	}
+	seen = tfh_start_seen(w, besides[next->row].kind);
 	tfh_advise_run(w,
 		       tfh_phrase(w, "%s: %s, %.0f %% of the run", besides[next->row].what,
 				  tfh_phrase_time(w, next->saved_s),
 				  100 * next->saved_s / r->tree[0].wall_s),
-		       besides[next->row].todo, next->saved_s);
+		       *seen ? tfh_phrase(w, "%s: do less of it, or side by side", seen)
+			     : besides[next->row].todo,
+		       next->saved_s);
 }
 
 void tfh_advise_rest(struct tfh_wording *w)

@@ -55,6 +55,22 @@ static const char *states(struct tfh_wording *w, const struct tfh_seen_start *s)
 	return all;
 }
 
+/* Lines, or without them states; "": too little was seen. */
+static const char *seen(struct tfh_wording *w, const struct tfh_seen_start *s)
+{
+	const char *what = s->looks >= TFH_VERDICT_LINE_LOOKS ? lines(w, s) : "";
+
+	return s->looks >= TFH_VERDICT_LINE_LOOKS && !*what ? states(w, s) : what;
+}
+
+const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part)
+{
+	for (int i = 0; i < 2; i++)
+		if (w->r->found.start[i].kind == part)
+			return seen(w, &w->r->found.start[i]);
+	return "";
+}
+
 void tfh_note_start(struct tfh_wording *w)
 {
 	double wall = w->r->n_tree ? w->r->tree[0].wall_s : 0;
@@ -63,13 +79,10 @@ void tfh_note_start(struct tfh_wording *w)
 		const struct tfh_seen_start *s = &w->r->found.start[i];
 		const char *part =
 			s->kind == TFH_BRANCH_BEFORE ? "before the first call" : "start-up";
-		const char *what = "";
+		const char *what;
 		if (s->kind == TFH_BRANCH_NONE || s->wall_s < TFH_REPORT_OTHER_SHARE * wall)
 			continue;
-		if (s->looks >= TFH_VERDICT_LINE_LOOKS)
-			what = lines(w, s);
-		if (s->looks >= TFH_VERDICT_LINE_LOOKS && !*what)
-			what = states(w, s);
+		what = seen(w, s);
 		if (*what)
 			tfh_remark(w, tfh_phrase(w, "%s (%s): %s", part,
 						 tfh_phrase_time(w, s->wall_s), what));

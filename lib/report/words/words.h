@@ -114,6 +114,8 @@ double tfh_spent(const struct tfh_result *r, enum tfh_branch kind);
 void tfh_note_run(struct tfh_wording *w);
 /* start_words.c: what there was before the first step, where that is much of the run. */
 void tfh_note_start(struct tfh_wording *w);
+/* "71 % importing tensorflow (train.py:3), ..." of one of these parts, "": nothing was seen of it. */
+const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part);
 /* "tensorflow": the name of a module, or of the package that it is in, by its file. */
 const char *tfh_module_of(struct tfh_wording *w, const char *file);
 /* next.c: advice about what else blocks the steps, and about what the run does besides them. */
