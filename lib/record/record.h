@@ -132,7 +132,7 @@ static inline bool tfh_own_ring(const struct tfh_self *self)
 	return self->ring && (self->generation ^ tfh_peek(tfh_peek(&tfh_generation))) <= 1;
 }
 
-/* Slow path (record/ring/self.c): sets up the process or thread, or refuses. */
+/* Slow path (record/life/first_call.c): sets up the process or thread, or refuses. */
 struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_frame place,
 				uint64_t *begin);
 /* Closes abandoned calls, as seen from `place`; returns the number still open. */

@@ -1,5 +1,5 @@
-/* Calls into CUPTI and the driver. They use descriptors of the job, so on the flusher they are made
- * by its helper (apart.h); who waits for the flusher sees that it is there, perhaps for good. */
+/* Calls into CUPTI and the driver. They use descriptors of the job, so on the flusher its helper makes
+ * them (apart.h). One may never return: a thread that waits for the flusher can see that it is in one. */
 #include "record/gpu/gpu.h"
 #include "record/process/apart.h"
 #include "record/process/recorder.h"

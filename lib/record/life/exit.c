@@ -37,7 +37,7 @@ static uint64_t now(void)
  * Between the driver's exit handler and the end of the process other threads' calls fail, and a job
  * may then complain, or exit with another status. Without us this takes some 20 us, and the thread
  * that exits has just begun its share of the processor; our work makes it longer and puts it at
- * the end of that share. So other threads wait at the driver's door from here until the end, and
+ * the end of that share. So other threads wait before their next driver call from here until the end, and
  * never longer than this.
  */
 static void hold(uint64_t end)

@@ -101,7 +101,7 @@ void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 	__atomic_store_n(&tfh_mode, mode, __ATOMIC_RELEASE);
 	first = __atomic_compare_exchange_n(&r->finish_asked, &none, clean ? 2 : 1, false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-	/* Once more: after an exec that failed another recording may just begin (tfh_set_up). */
+	/* Once more: after an exec that failed another recording may just begin (start.c). */
 	__atomic_store_n(&tfh_mode, mode, __ATOMIC_SEQ_CST);
 	if (first && __atomic_load_n(&r->flusher, __ATOMIC_ACQUIRE) == TFH_FLUSHER_FAILED) {
 		struct tfh_xfsz x;

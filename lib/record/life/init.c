@@ -1,5 +1,5 @@
 /*
- * Life of the recorder in a process: load, first hooked call, start of recording, fork, exit.
+ * Load, and fork.
  *
  * At load nothing happens but reading the environment and registering the fork handler. Hooked
  * calls may come before our constructor (other libraries' constructors): whoever comes first
@@ -88,7 +88,7 @@ __attribute__((constructor)) static void on_load(void)
 	tfh_init();
 }
 
-/* A child that no fork handler saw made. Its other threads pass through until it is done. */
+/* A child that was made without fork handlers (a clone system call). Its other threads pass through until this is done. */
 static int adopt(pid_t pid)
 {
 	static pid_t adopted; /* atomic */

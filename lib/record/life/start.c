@@ -2,7 +2,7 @@
  * From "kept in memory" to "recording": run directory, journal, flusher. One thread begins it, inside
  * its first launch, copy, get-next or step: what needs the job's environment it does itself. What
  * needs a file system that may never answer is the flusher's, and the thread waits for it a second
- * at most. Where the file system is local it is not: on a busy machine a new thread comes late.
+ * at most. On a local file system it does that itself, too: on a busy machine a new thread starts late.
  */
 
 #include <pthread.h>

@@ -81,7 +81,7 @@ void tfh_xfsz_restore(const struct tfh_xfsz *x)
 	pthread_sigmask(SIG_SETMASK, &x->old, NULL);
 }
 
-/* A line that finds no room is lost and not the job's end. */
+/* A line beyond the limit of file size is lost; it must not end the job. */
 static void write_line(int fd, const char *line, size_t len)
 {
 	struct tfh_xfsz x;

@@ -1,7 +1,7 @@
 /*
  * Threads that may read no clock: strict seccomp takes the time stamp counter along with the system
- * calls, and prctl(PR_SET_TSC) the counter alone; clock_gettime needs it, too. A reading would be
- * the end of a job that fares well without us, so such a thread's calls pass, counted and no more.
+ * calls, and prctl(PR_SET_TSC) the counter alone; clock_gettime needs it, too. A reading would kill a
+ * job that runs well without us, so the calls of such a thread are only counted.
  */
 #include <errno.h>
 #include <sys/prctl.h>

@@ -1,7 +1,7 @@
 /*
- * Before the first copy, launch, get-next or step a process is none of our business: its earlier
- * calls (cuInit, module loads, allocations) are kept in plain memory. They become the beginning of
- * the trace if recording starts, and vanish with the process if it does not.
+ * Most processes that load CUDA never train. So calls before the first copy, launch, get-next or step
+ * (cuInit, module loads, allocations) are kept in plain memory: they become the beginning of the trace if
+ * recording starts, and vanish with the process if it does not.
  */
 #include "record/ring/journal.h"
 

@@ -3,8 +3,8 @@
  * small cache and a bit per id that says "this thread has published its NAME".
  *
  * Texts, stages and graphs may be made up without end (a range for each iteration); each sort has a
- * share of the ids, so that kernels and streams find one after days. Texts beyond theirs have one
- * name together, and how often that was is told.
+ * share of the ids, so that kernels and streams still get one after days. Texts beyond their share get
+ * one common name, and the number of such uses is recorded.
  */
 #include "record/ring/rings.h"
 
@@ -38,7 +38,7 @@ uint32_t tfh_handle_generation = 1;
 static struct interned *table; /* atomic */
 static uint32_t last_id;       /* atomic */
 
-/* May the sort have one more? */
+/* Whether a sort has an id left. */
 static bool room_for(enum sort sort)
 {
 	return __atomic_load_n(&taken[sort], __ATOMIC_RELAXED) < most[sort] &&

@@ -80,7 +80,7 @@ void tfh_journal_map_over(void *base, size_t size)
 	struct kept *k = kept_of(base);
 
 	reclaim(now);
-	/* Empty pages in its place: the file's memory goes, and nobody misses an address. */
+	/* Empty pages in its place: the file's memory is freed, and the addresses stay valid. */
 	if (mmap(base, size, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED &&
 	    k)

@@ -1,7 +1,7 @@
 /*
  * How much may be written: what stays free of the file system and of quotas, and what all processes
- * of a run may take on this host together. Nobody asks the others: each counts the files in the
- * run directory, rarely enough that it costs nothing, and keeps to its share.
+ * of a run may take on this host together. The processes do not communicate: each counts the files in
+ * the run directory, rarely enough to cost nothing, and keeps to its share.
  */
 #include "record/run/rundir.h"
 
@@ -79,8 +79,8 @@ static int quota_check(int dir, int type, int id)
 	return q.dqb_curspace + keep + TFH_CHUNK_BYTES > limit ? -EDQUOT : 1;
 }
 
-/* Asked in vain once, it is not asked again: a sandbox that the job enters later may know no such
- * call. */
+/* If there is none at the first look, it is not asked for again: a sandbox that the job enters later may
+ * kill for this call. */
 static int quotas_check(void)
 {
 	int dir, user, group, saved = errno;

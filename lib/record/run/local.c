@@ -1,7 +1,6 @@
 /*
- * Is a directory on a file system of this machine? One over a network may not answer for as long as
- * its server is away, and whoever asks it waits. So nothing is asked of a directory before the
- * kernel's list of mounts has said what it is.
+ * Whether a directory is on a local file system. A call on a network file system waits for as long as its
+ * server is away, so no directory is touched before the kernel's list of mounts has told its type.
  */
 #include "record/run/rundir.h"
 

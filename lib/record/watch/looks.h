@@ -1,8 +1,8 @@
 /*
- * Looks: at random moments (10 ms apart on average) the flusher sees what the driving threads are
- * at while they are outside of recorded calls, without stopping them. A look costs some 10 us; the
+ * Looks: at random moments (10 ms apart on average) the flusher samples what the driving threads do
+ * outside of recorded calls, without stopping them. A look costs some 10 us; the
  * mean grows so that all of them together stay under half a percent of a processor, but for the
- * first 20 ms: short runs are to be seen, too.
+ * first 20 ms: a short run needs some, too.
  *
  * The distances are those of a Poisson process, so that looks see the states of a thread in
  * proportion to their time, whatever beat the job has.
