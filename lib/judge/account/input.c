@@ -171,6 +171,46 @@ static int32_t starved_by(const struct tfh_accounts *accounts, int32_t at)
 	return best;
 }
 
+static bool trains_at(const struct tfh_accounts *accounts, int64_t t, size_t *window)
+{
+	*window = tfh_window_of(accounts->loops, t, *window);
+	return *window != SIZE_MAX &&
+	       accounts->loops->window.v[*window].segment == TFH_SEGMENT_TRAIN;
+}
+
+/* Where a loader's time goes, by what its worker processes or, without any, the asking thread was seen doing. */
+static enum tfh_cause loader_cause(const struct tfh_accounts *accounts)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	const struct tfh_feed *f = facts->feed;
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	double seen[TFH_CAUSE_COUNT] = {0}, *best = &seen[TFH_CAUSE_INPUT_DATALOADER];
+	size_t window = SIZE_MAX, n = 0;
+
+	for (size_t i = 0; i < facts->child.n; i++) {
+		const struct tfh_child_look *k = &facts->child.v[i];
+		if (!trains_at(accounts, k->t, &window) || !f->place || !k->place)
+			continue;
+		uint32_t frames =
+			f->place(f->arg, facts->process, k->place, frame, TFH_VERDICT_FRAMES);
+		enum tfh_cause cause = tfh_role_cause(tfh_loader_role(frame, frames, k->state));
+		if (cause == TFH_CAUSE_INPUT_DATALOADER) /* or waits for work */
+			continue;
+		seen[cause] += k->ns;
+		n++;
+	}
+	for (size_t i = 0; !n && i < tfh_looks_count(facts->looks); i++) {
+		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+		enum tfh_cause cause = tfh_role_cause(tfh_at_role(k.at));
+		if (trains_at(accounts, k.t, &window) &&
+		    tfh_cause_class(cause) == TFH_CLASS_INPUT_BOUND)
+			seen[cause] += k.ns;
+	}
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		best = seen[c] > *best ? &seen[c] : best;
+	return (enum tfh_cause)(best - seen);
+}
+
 void tfh_input_judge(struct tfh_accounts *accounts)
 {
 	const struct tfh_others *between = &accounts->other[TFH_SEGMENT_BETWEEN];
@@ -199,7 +239,7 @@ void tfh_input_judge(struct tfh_accounts *accounts)
 		}
 	}
 	if (at < 0 && accounts->facts->loader)
-		accounts->input_cause = TFH_CAUSE_INPUT_DATALOADER;
+		accounts->input_cause = loader_cause(accounts);
 	else if (at >= 0 && waited)
 		accounts->input_cause = cause_of(accounts, at);
 	if (!waited)

@@ -26,8 +26,8 @@ static struct tfh_tag *tag_of(struct tfh_facts *facts, uint32_t name)
 	s = name ? facts->feed->name(facts->feed->arg, facts->process, TFT_NAME_OP, name, NULL,
 				     NULL)
 		 : "";
-	t.function =
-		starts(s, "__inference_") || starts(s, "__forward_") || starts(s, "__backward_");
+	t.function = starts(s, "__inference_") || starts(s, "__forward_") ||
+		     starts(s, "__backward_") || starts(s, "Engine::execute");
 	t.getnext = starts(s, "IteratorGetNext");
 	t.save = starts(s, "SaveV2") || starts(s, "MergeV2Checkpoints");
 	if (TFH_PUSH(facts->tag, t))

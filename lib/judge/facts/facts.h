@@ -52,6 +52,7 @@ struct tfh_tick {
 	uint32_t series, thread;
 	bool end;  /* "no more elements": not a batch */
 	bool eval; /* mark: of a step that trains nothing */
+	bool more; /* a further batch of the step that the one before began */
 };
 
 /* One iterator object. */
@@ -59,6 +60,7 @@ struct tfh_series {
 	uint32_t iterator, stage;
 	int32_t root;			  /* stage as an index of tfh_facts.stage, -1 not known */
 	bool loop;			  /* dataset loop inside a graph */
+	bool tests;			  /* nothing is trained with its batches */
 	uint64_t count, contained, execs; /* batches; those inside executing calls; such calls */
 	uint32_t before; /* number of the last one of its bucket, from 1; 0: none */
 	size_t last;	 /* batch, among the ticks */
@@ -203,9 +205,11 @@ struct tfh_facts {
 	const char *loader;		/* a PyTorch DataLoader's get-next, NULL: none */
 	struct tfh_last_call last_launch[TFH_FACTS_LAST_LAUNCHES]; /* by stream */
 	TFH_VEC(struct tfh_exec) exec;				   /* by end */
-	TFH_VEC(struct tfh_rare) rare;				   /* by end */
-	TFH_VEC(int64_t) call_at;	 /* ends of every TFH_FACTS_CALLS_APART-th event */
-	int64_t launched;		 /* end of the last launch, INT64_MIN / 2: none yet */
+	TFH_VEC(int64_t) update;       /* ends of optimizers' steps, as PyTorch names them */
+	TFH_VEC(uint8_t) updates;      /* by string: is it such a name? UINT8_MAX: not looked up */
+	TFH_VEC(struct tfh_rare) rare; /* by end */
+	TFH_VEC(int64_t) call_at;      /* ends of every TFH_FACTS_CALLS_APART-th event */
+	int64_t launched;	       /* end of the last launch, INT64_MIN / 2: none yet */
 	TFH_VEC(struct tfh_quiet) quiet; /* by time */
 	int64_t quiet_ns;		 /* all that are at least so long are in it */
 	struct tfh_heap_sum heap;

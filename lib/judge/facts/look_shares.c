@@ -67,6 +67,7 @@ struct tfh_looks {
 	TFH_VEC(struct look) look;
 	TFH_VEC(uint8_t) role; /* by place and order; UINT8_MAX: not looked up */
 	bool any, python;
+	bool device; /* something was launched so far */
 };
 
 struct tfh_looks *tfh_looks_new(const struct tfh_feed *feed, uint32_t process)
@@ -245,36 +246,70 @@ static enum tfh_role role_at(struct tfh_looks *l, uint32_t place, enum tfh_order
 	return l->role.v[i];
 }
 
+static uint32_t frames_of(const struct tfh_looks *l, const struct look *k,
+			  struct tfh_model_line frame[TFH_VERDICT_FRAMES])
+{
+	const struct tfh_feed *f = l->feed;
+
+	return f->place && k->place && k->place < TFH_FACTS_LOOK_PLACES
+		       ? f->place(f->arg, l->process, k->place, frame, TFH_VERDICT_FRAMES)
+		       : 0;
+}
+
+/* Is that what a thread in such a state may do? Computing takes the processor, or waits for the library's other threads. */
+static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct look *k)
+{
+	if (role == TFH_ROLE_COMPUTE)
+		return !l->device && (!is_asleep(k->state) || k->state == TFT_LOOK_LOCK ||
+				      k->state == TFT_LOOK_EVENT);
+	return role != TFH_ROLE_NONE && (role != TFH_ROLE_QUEUE || is_asleep(k->state));
+}
+
 /* What the thread was at. Waiting for Python's lock is that wherever it waits. */
 static void place_look(struct tfh_looks *l, struct look *k, const struct coming *to)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES] = {0};
-	const struct tfh_feed *f = l->feed;
-	uint32_t n = f->place && k->place && k->place < TFH_FACTS_LOOK_PLACES
-			     ? f->place(f->arg, l->process, k->place, frame, TFH_VERDICT_FRAMES)
-			     : 0;
+	uint32_t n = frames_of(l, k, frame);
 	enum tfh_order order = tfh_order_of(frame, n, to->frame, to->n);
 	enum tfh_role role = n ? role_at(l, k->place, order, frame, n) : TFH_ROLE_NONE;
 
-	if (role == TFH_ROLE_NONE || (role == TFH_ROLE_QUEUE && !is_asleep(k->state)))
+	if (!can_be(role, l, k))
 		role = role_between(k->state, order, to->soon || same_line(frame, n, to), to);
 	k->at = role == TFH_ROLE_NONE || k->state == TFT_LOOK_GIL
 			? k->state
 			: (uint8_t)TFH_AT(role, is_asleep(k->state));
 }
 
-/* The looks at a thread since t0, now that it is known what call came behind them. */
-static void place_looks(struct tfh_looks *l, uint32_t thread, int64_t t0, const struct coming *to,
-			double seen[TFH_AT_COUNT])
+/* The looks at a thread in [t0, t1), now that it is known what call came behind them. */
+static void place_looks(struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1,
+			const struct coming *to, double seen[TFH_AT_COUNT])
 {
 	memset(seen, 0, TFH_AT_COUNT * sizeof(*seen));
 	for (size_t i = l->look.n; i-- > 0 && l->look.v[i].t >= t0;) {
 		struct look *k = &l->look.v[i];
-		if (k->thread != thread)
+		if (k->thread != thread || k->t >= t1)
 			continue;
 		place_look(l, k, to);
 		seen[k->at] += (double)k->ns;
 	}
+}
+
+/* A call for a loader's next batch, which looks see into. Returns how many did. */
+static uint32_t place_inside(struct tfh_looks *l, const struct tfh_event *ev)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t inside = 0;
+
+	for (size_t i = l->look.n; i-- > 0 && l->look.v[i].t >= ev->t0;) {
+		struct look *k = &l->look.v[i];
+		if (k->thread != ev->thread)
+			continue;
+		enum tfh_role role = tfh_loader_role(frame, frames_of(l, k, frame), k->state);
+		k->at = k->state == TFT_LOOK_GIL ? k->state
+						 : (uint8_t)TFH_AT(role, is_asleep(k->state));
+		inside++;
+	}
+	return inside;
 }
 
 /* ---- pauses ---- */
@@ -316,7 +351,7 @@ static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_eve
 		if (read && r->stack && l->feed->lines)
 			to.n = l->feed->lines(l->feed->arg, l->process, r->stack, to.frame,
 					      TFH_VERDICT_FRAMES);
-		place_looks(l, thread, s->end, &to, s->open_seen);
+		place_looks(l, thread, s->end, ev->t0, &to, s->open_seen);
 	}
 	s->open_wall = known ? ns : 0;
 	s->open_asleep = !known ? 0 : r->asleep < ns ? r->asleep : ns;
@@ -345,13 +380,13 @@ static bool is_work(uint8_t family)
 	       family == TFH_FAM_SYNC || family == TFH_FAM_CONSUMER;
 }
 
-static void add_short(struct tfh_looks *l, uint32_t thread, uint16_t after)
+static void add_short(struct tfh_looks *l, uint32_t thread, int64_t t1, uint16_t after)
 {
 	struct line *s = &l->line[thread];
 	const struct coming to = {.before = s->before, .after = after, .soon = true};
 	double seen[TFH_AT_COUNT];
 
-	place_looks(l, thread, s->end, &to, seen);
+	place_looks(l, thread, s->end, t1, &to, seen);
 	add_to(l, group_of_brief(l, thread), seen, s->looks, 0, 0);
 }
 
@@ -362,10 +397,13 @@ static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
 	int64_t ns = ev->t0 - s->end;
 	int rc = 0;
 
+	l->device |= launches(kind);
+	if (s->looks && ev->fn->family == TFH_FAM_CONSUMER && strstr(ev->fn->name, "DataLoader"))
+		s->looks -= place_inside(l, ev);
 	if (s->end && ns >= TFH_FACTS_LOOK_PAUSE_NS)
 		rc = open_pause(l, ev->thread, ev, kind);
 	else if (s->looks)
-		add_short(l, ev->thread, kind);
+		add_short(l, ev->thread, ev->t0, kind);
 	if (!rc && s->open.t1 && is_work(ev->fn->family))
 		rc = close_pause(l, ev->thread,
 				 ev->fn->family == TFH_FAM_COPY && ev->dir == TFH_DIR_H2D);

@@ -3,6 +3,8 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "format/layout.h"
+
 enum when { ANY, NOT_BEFORE, BEFORE };
 
 static const struct {
@@ -90,6 +92,28 @@ enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enu
 		inside = inside && !own;
 	}
 	return weak;
+}
+
+enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, int state)
+{
+	enum tfh_role role = tfh_place_role(frame, n, TFH_ORDER_UNKNOWN);
+	bool own = false, puts_together = false;
+
+	if (role == TFH_ROLE_READ || role == TFH_ROLE_DECODE || role == TFH_ROLE_MAP)
+		return role;
+	for (uint32_t i = 0; i < n; i++) {
+		enum tfh_role of = role_of_frame(&frame[i], TFH_ORDER_UNKNOWN);
+		if (frame[i].library && (of == TFH_ROLE_LOADER || of == TFH_ROLE_BATCH))
+			break;
+		own |= !frame[i].library;
+		puts_together |=
+			!frame[i].library && !fnmatch("*collate*", last_part(frame[i].function), 0);
+	}
+	if (puts_together || (!own && role == TFH_ROLE_BATCH))
+		return TFH_ROLE_BATCH;
+	if (state == TFT_LOOK_READ || state == TFT_LOOK_NAMES || state == TFT_LOOK_PAGE)
+		return TFH_ROLE_READ;
+	return own ? TFH_ROLE_MAP : TFH_ROLE_LOADER;
 }
 
 uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role,

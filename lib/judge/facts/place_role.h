@@ -28,6 +28,10 @@ enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
 /* By the frames, innermost first. */
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order);
 
+/* What a loader does, in a call for its next batch or in a worker process: the program's own functions below the loader's make
+ * the samples, or put them together; in the loader's own code it is the loader. `state`: enum tft_look. */
+enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, int state);
+
 /* The frame that people look for (tfh_place_lead); of compiling the one that called for it, not a
  * function that is compiled. *callee: the one that it called, of compiling the compiler's outermost
  * function; n: none. */

@@ -352,8 +352,10 @@ static void sort_tokens(struct tfh_facts *facts)
 		}
 }
 
-static void put_in_order(struct tfh_facts *facts)
+static int put_in_order(struct tfh_facts *facts)
 {
+	int rc;
+
 	if (facts->longs.n)
 		tfh_sort(facts->longs.v, facts->longs.n, sizeof(*facts->longs.v), by_begin, NULL);
 	if (facts->tick.n)
@@ -361,9 +363,11 @@ static void put_in_order(struct tfh_facts *facts)
 	if (facts->mark.n)
 		tfh_sort(facts->mark.v, facts->mark.n, sizeof(*facts->mark.v), by_mark, NULL);
 	sort_tokens(facts);
+	rc = tfh_torch_batches(facts);
 	TFH_EACH (i, facts->tick.n)
 		if (!facts->tick.v[i].end)
 			facts->series.v[facts->tick.v[i].series].last = i;
+	return rc;
 }
 
 /* From the first look on. */
@@ -406,7 +410,10 @@ static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct
 	if (ev->t1 > facts->last)
 		facts->last = ev->t1;
 	note_outermost(&facts->thread[ev->thread], ev);
-	facts->ranges += ev->kind == TFT_RANGE;
+	if (ev->kind == TFT_RANGE) {
+		facts->ranges++;
+		return facts->feed->imported ? 0 : tfh_update_event(facts, ev);
+	}
 	if (ev->kind == TFT_MARK) {
 		struct tfh_tick t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
 		facts->mark_name = facts->mark.n ? facts->mark_name : (uint32_t)ev->w[1];
@@ -461,8 +468,7 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 	if (!rc) {
 		facts->heap = *tfh_heap_end(heap);
 		facts->cpu_only = facts->launches == 0;
-		put_in_order(facts);
-		if (tfh_find_retraced(facts) || tfh_find_remade(facts))
+		if (put_in_order(facts) || tfh_find_retraced(facts) || tfh_find_remade(facts))
 			rc = tfh_err_set(err, -ENOMEM, "out of memory");
 		if (facts->looks)
 			tfh_looks_end(facts->looks);
@@ -488,6 +494,8 @@ void tfh_facts_free(struct tfh_facts *facts)
 	free(facts->token.v);
 	tfh_big_free(facts->late.v);
 	tfh_big_free(facts->exec.v);
+	tfh_big_free(facts->update.v);
+	free(facts->updates.v);
 	tfh_big_free(facts->rare.v);
 	free(facts->quiet.v);
 	free(facts->call_at.v);

@@ -14,6 +14,10 @@ int32_t tfh_stage_place(struct tfh_facts *facts, uint32_t id);
 int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool loop);
 int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev);
 
+/* torch_batches.c: a range; is it an optimizer's step? Later, what the batches are for. 0 or -ENOMEM. */
+int tfh_update_event(struct tfh_facts *facts, const struct tfh_event *ev);
+int tfh_torch_batches(struct tfh_facts *facts);
+
 /* quiet.c: nothing was launched between facts->launched and t1. Returns 0 or -ENOMEM. */
 int tfh_quiet_keep(struct tfh_facts *facts, int64_t t1);
 static inline int tfh_quiet_until(struct tfh_facts *facts, int64_t t1)

@@ -151,8 +151,9 @@ static const char *short_name(const struct tfh_facts *facts, uint32_t name)
 
 int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
-	struct found f = {.first_launch = INT64_MAX, .updates = true};
-	int rc = facts->launches ? look(facts, loops, &f, err) : 0;
+	bool device = facts->launches > 0, imported = facts->feed->imported;
+	struct found f = {.first_launch = device ? INT64_MAX : facts->first, .updates = true};
+	int rc = device || !imported ? look(facts, loops, &f, err) : 0;
 
 	for (size_t i = 0, n = f.range.n; i < n && !rc && n >= TFH_LOOPS_FEWEST_STEPS; i++) {
 		int64_t t0 = i ? f.range.v[i - 1].t1 : f.first_launch;

@@ -172,6 +172,10 @@ static void from_iterator(struct build *b)
 		 * step. */
 		if (series != UINT32_MAX && t->series != series && !one)
 			close_window(b, begin_of(t), true);
+		if (t->more) {
+			b->must = t->t1;
+			continue;
+		}
 		close_window(b, t->t1, false);
 		series = t->series;
 		open_window(b, t->t1, TFH_SEGMENT_TRAIN);
@@ -411,6 +415,8 @@ static const char *iterator_name(const struct tfh_facts *facts, struct tfh_loops
 {
 	const struct tfh_group *g = &loops->group.v[loops->train_group];
 
+	if (facts->loader)
+		return "batches of the DataLoader";
 	if (*g->tag)
 		return tfh_arena_text(facts->arena, "get-next of %s", g->tag);
 	return facts->series.v[g->series].loop ? "dataset loop inside a graph" : "get-next";
@@ -494,13 +500,14 @@ static int own_marks(const struct tfh_facts *facts, struct tfh_loops *loops)
 /* The beats of something that repeats, where neither marks nor an iterator tell. */
 static int find_beats(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
-	int rc = find_exec(facts, loops);
+	bool imported = facts->feed->imported;
+	int rc = imported || !facts->update.n ? find_exec(facts, loops) : 0;
 
 	if (rc || loops->mark.n) {
 		loops->clock = TFH_STEP_CLOCK_EXEC;
 		return rc;
 	}
-	if (facts->feed->imported &&
+	if ((imported || facts->update.n) &&
 	    ((rc = tfh_find_updates(facts, loops, err)) || loops->mark.n)) {
 		loops->clock = TFH_STEP_CLOCK_MARK;
 		return rc;

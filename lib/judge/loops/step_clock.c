@@ -44,7 +44,7 @@ static size_t base_length(const char *text)
  * names its stages anew. */
 static uint64_t pipeline_key(const struct tfh_facts *facts, const struct tfh_series *s)
 {
-	uint64_t key = s->loop;
+	uint64_t key = s->loop | (uint64_t)s->tests << 1;
 	uint32_t id = s->stage;
 
 	if (!id || s->loop)
@@ -256,15 +256,17 @@ static int32_t trains_first(const struct tfh_loops *loops, int32_t best)
 	return best;
 }
 
-static int32_t choose(const struct tfh_loops *loops)
+static int32_t choose(const struct tfh_facts *facts, const struct tfh_loops *loops)
 {
 	int32_t at = -1;
 	double best = 0;
 
 	for (size_t i = 0; i < loops->group.n; i++) {
 		const struct tfh_group *g = &loops->group.v[i];
-		if (g->count && score(g) > best) {
-			best = score(g);
+		/* What is known to train nothing comes last. */
+		double x = facts->series.v[g->series].tests ? 1 : score(g);
+		if (g->count && x > best) {
+			best = x;
 			at = (int32_t)i;
 		}
 	}
@@ -419,7 +421,7 @@ int tfh_choose_iterator(const struct tfh_facts *facts, struct tfh_loops *loops)
 	split_by_number(facts, loops);
 	split_by_turns(facts, loops);
 	measure(facts, loops);
-	loops->train_group = choose(loops);
+	loops->train_group = choose(facts, loops);
 	if (loops->train_group >= 0) {
 		join_sweep(facts, loops);
 		join_function(facts, loops);

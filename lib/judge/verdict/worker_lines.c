@@ -136,6 +136,25 @@ static void choose(struct workers *w)
 	w->out->line.off = 2 * sqrt((share * (1 - share) + 1 / n) / n);
 }
 
+/* Batches that only workers make come as late as the workers' slowest line makes them. */
+static void place_of_verdict(struct tfh_result *r)
+{
+	const struct tfh_seen_workers *k = &r->found.workers;
+	struct tfh_seen_line *out = &r->found.line;
+	enum tfh_cause cause = r->verdict.cause;
+
+	if (out->file || !k->line.file || cause == TFH_CAUSE_NONE ||
+	    tfh_cause_part(cause) != TFH_PART_INPUT)
+		return;
+	out->file = k->line.file;
+	out->function = k->line.function;
+	out->line = k->line.line;
+	out->looks = k->looks;
+	out->of_s = r->found.cause_s[cause];
+	out->s_per_step = k->line.share * out->of_s;
+	out->off_s = k->line.off * out->of_s;
+}
+
 int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_facts *facts = accounts->facts;
@@ -147,6 +166,7 @@ int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r)
 		if (tfh_judged_at(accounts, facts->child.v[i].t, &window))
 			rc = add_look(&w, &facts->child.v[i]);
 	choose(&w);
+	place_of_verdict(r);
 	if (!rc && accounts->judged_steps)
 		rc = tfh_tree_keep(&w.tree, accounts, &w.out->node, &w.out->n_node);
 	free(w.lead.v);

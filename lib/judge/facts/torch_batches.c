@@ -1,0 +1,118 @@
+/*
+ * What the batches of PyTorch's data loaders are for. All iterators of a kind have one name, and none tells its end, but what
+ * comes behind a batch does: a backward pass or an optimizer's step, then it trains. One batch without, behind one that trains,
+ * was the loader's "no more"; further ones evaluate, until the next one that trains. With several backward passes for each
+ * optimizer's step, their batches are one step.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "judge/facts/survey.h"
+
+static const char update[] = "Optimizer.step#";
+
+int tfh_update_event(struct tfh_facts *facts, const struct tfh_event *ev)
+{
+	const struct tfh_feed *f = facts->feed;
+	uint32_t name = ev->w[0] < TFH_FACTS_NAMES ? (uint32_t)ev->w[0] : 0;
+	const char *s;
+
+	while (facts->updates.n <= name)
+		if (TFH_PUSH(facts->updates, UINT8_MAX))
+			return -ENOMEM;
+	if (facts->updates.v[name] == UINT8_MAX) {
+		s = f->name(f->arg, facts->process, TFT_NAME_STRING, name, NULL, NULL);
+		facts->updates.v[name] = s && !strncmp(s, update, sizeof(update) - 1);
+	}
+	return facts->updates.v[name] ? TFH_PUSH_BIG(facts->update, ev->t1) : 0;
+}
+
+/* What came behind a batch and before the next one. */
+struct behind {
+	bool trains, updates;
+};
+
+static struct behind look_behind(const struct tfh_facts *facts, size_t i, size_t *exec, size_t *up)
+{
+	int64_t until = i + 1 < facts->tick.n ? facts->tick.v[i + 1].t1 : INT64_MAX;
+	struct behind b = {false, false};
+
+	for (; *exec < facts->exec.n && facts->exec.v[*exec].t1 <= until; ++*exec)
+		b.trains |= facts->exec.v[*exec].t1 > facts->tick.v[i].t1;
+	for (; *up < facts->update.n && facts->update.v[*up] <= until; ++*up)
+		b.updates |= facts->update.v[*up] > facts->tick.v[i].t1;
+	b.trains |= b.updates;
+	return b;
+}
+
+/* Is everything the doing of one thread? A loader that another one reads runs ahead of the training. */
+static bool one_thread(const struct tfh_facts *facts)
+{
+	uint32_t thread = facts->tick.v[0].thread;
+
+	for (size_t i = 0; i < facts->tag.n; i++)
+		if (facts->tag.v[i].function && facts->tag.v[i].thread != thread)
+			return false;
+	TFH_EACH (i, facts->tick.n)
+		if (facts->tick.v[i].thread != thread)
+			return false;
+	return true;
+}
+
+/* Batches for each optimizer's step, 1 where there is no usual number. */
+static uint64_t accumulated(const struct tfh_facts *facts)
+{
+	uint64_t trained = 0, updated = 0;
+	size_t exec = 0, up = 0;
+
+	TFH_EACH (i, facts->tick.n) {
+		struct behind b = look_behind(facts, i, &exec, &up);
+		trained += b.trains;
+		updated += b.updates;
+	}
+	return updated ? (uint64_t)lround((double)trained / (double)updated) : 1;
+}
+
+static int new_series(struct tfh_facts *facts, struct tfh_series *like, bool tests)
+{
+	struct tfh_series s = *like;
+
+	s.tests = tests;
+	s.count = 0;
+	if (tests)
+		memset(s.tag, 0, sizeof(s.tag));
+	return TFH_PUSH_BIG(facts->series, s);
+}
+
+int tfh_torch_batches(struct tfh_facts *facts)
+{
+	struct behind now, before = {false, false};
+	bool began = false, accumulates;
+	size_t exec = 0, up = 0;
+
+	if (!facts->loader || facts->feed->imported || !facts->tick.n ||
+	    !(facts->exec.n + facts->update.n) || !one_thread(facts))
+		return 0;
+	accumulates = accumulated(facts) > 1;
+	TFH_EACH (i, facts->series.n)
+		facts->series.v[i].count = 0;
+	TFH_EACH (i, facts->tick.n) {
+		struct tfh_tick *t = &facts->tick.v[i];
+		now = look_behind(facts, i, &exec, &up);
+		bool ends = !now.trains && before.trains;
+		if (!ends && (!i || now.trains != before.trains || facts->tick.v[i - 1].end)) {
+			struct tfh_series like = facts->series.v[t->series];
+			if (new_series(facts, &like, !now.trains))
+				return -ENOMEM;
+			began = false;
+		}
+		t->series = ends ? facts->tick.v[i - 1].series : (uint32_t)facts->series.n - 1;
+		t->end = ends;
+		t->more = accumulates && began && now.trains && !before.updates;
+		facts->series.v[t->series].count += !t->end;
+		began |= now.trains;
+		before = now;
+	}
+	return 0;
+}
