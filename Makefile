@@ -175,7 +175,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all analyze demo check check-clients check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence truth truth-pipelines truth-random tests bench fuzz fuzz-run soak torture install uninstall clean distclean format \
+.PHONY: all analyze demo check check-clients check-frameworks check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence truth truth-pipelines truth-random tests bench fuzz fuzz-run soak torture install uninstall clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -443,6 +443,10 @@ check-wheels: tests
 		TFH_FULL=1 TFH_WHEEL=$$wheel scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' \
 		--python $$wheel tests/tf tests/jobs || status=1; done; exit $$status
 
+# Real PyTorch, all cases; TFH_TORCH names pythons with other versions, separated by colons. 250 MB.
+check-frameworks: tests
+	$(Q)TFH_FULL=1 scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' --timeout 3600 tests/frameworks
+
 # What only a real GPU and driver can answer; says SKIP elsewhere. bench/GPU.md
 check-gpu: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout 1800 tests/gpu
@@ -565,6 +569,7 @@ help:
 	@echo 'make truth            predictions against measured fixes (SEED=n T=regex PAIRS=5 DOC=file)'
 	@echo 'make truth-pipelines  tf.data pipelines drawn at random against measured twins (N=20 SEED=n)'
 	@echo 'make truth-random     jobs drawn at random against measured twins (N=20 SEED=n)'
+	@echo 'make check-frameworks real PyTorch jobs, with and without the preload (250 MB)'
 	@echo 'make check-wheels     the TensorFlow tests under other TensorFlow releases'
 	@echo 'make check-glibc      a job in the oldest Debian that can be had (as root; 70 MB)'
 	@echo 'make check-gpu        questions to a real GPU and driver (bench/GPU.md)'

@@ -150,13 +150,16 @@ static void print_software(const struct tfh_run *run)
 
 	for (uint32_t i = 0; i < n; i++) {
 		char path[4096];
-		if (p[i].n_software || p[i].priced)
+		if (p[i].n_software || p[i].priced || p[i].torch)
 			tfh_print(stdout, "\nSOFTWARE of process %u\n", p[i].pid);
 		for (uint32_t k = 0; k < p[i].n_software; k++)
 			tfh_print(stdout, "  %-14.64s %-12.64s %s\n", p[i].software[k].name,
 				  p[i].software[k].version,
 				  tfh_fmt_cut(path, sizeof(path), p[i].software[k].path,
 					      sizeof(path)));
+		if (p[i].torch)
+			tfh_print(stdout, "  PyTorch's ranges: %s\n",
+				  tfh_fmt_cut(path, sizeof(path), p[i].torch, 256));
 		for (uint32_t k = 0; k < tfh_priced_count; k++)
 			if (p[i].priced >> k & 1)
 				tfh_print(stdout, "  %s=%s   <- %s\n", tfh_priced[k].variable,

@@ -54,6 +54,7 @@ struct tfh_process {
 	uint64_t unnamed;      /* uses of names that got no id */
 	const char *no_python; /* why its Python stacks were not read, NULL: they were, or it had
 			    * none */
+	const char *torch;     /* what became of PyTorch's ranges, NULL: it was not loaded */
 	const struct tfh_software *software; /* [n_software] */
 	uint32_t n_software;
 	uint64_t priced; /* rows of base/priced.def that applied to it, as bits */

@@ -5,6 +5,7 @@ alone. The program's results and output are as without the preload. A stand-in f
 """
 import os
 import shutil
+import subprocess
 import sys
 
 SRC = os.environ.get("TFH_SRC") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -29,6 +30,13 @@ def ranges(done, name):
     return [r for r in done.records if r["kind"] == RANGE and done.name(r, NAME_STRING, r["w"][0]) == name]
 
 
+def told(done):
+    """What the recording says of torch's ranges."""
+    out = subprocess.run([os.path.join(BUILD, "bin", "tfhook"), "info", done.files[0]], stdout=subprocess.PIPE,
+                         universal_newlines=True, check=True).stdout
+    return [line.strip() for line in out.splitlines() if "PyTorch's ranges" in line]
+
+
 for case in ("plain", "late"):
     done = run(case)
     late = case == "late"  # nothing looks a module up: from the first backward pass on
@@ -41,6 +49,7 @@ for case in ("plain", "late"):
     check(len(ranges(done, "Optimizer.zero_grad#SGD.zero_grad")) == 50 - late, "%s: zero_grad" % case)
     check(len(ranges(done, "step 7")) == 1, "%s: the program's ranges" % case)
     passes = done.calls("Engine::execute")
+    check(told(done) == ["PyTorch's ranges: recorded"], "%s: the recording says %s" % (case, told(done)))
     check(len(passes) == 50, "%s: %d backward passes" % (case, len(passes)))
     check({done.name(r, NAME_OP, r["w"][0]) for r in passes} == {"Engine::execute"}, "the op's name")
 
@@ -57,6 +66,8 @@ done = run("threads")
 check(len(ranges(done, "inner")) == len(ranges(done, "outer")) == 16000, "ranges of eight threads")
 done = run("exit")
 check(done.status == 3 and len(done.calls(LOADER)) == 1, "an exit inside a range: %s" % done.status)
+for _ in range(1000 if os.environ.get("TFH_FULL") else 10):
+    check(run("exit").status == 3, "a start and an end")
 check(not run("off", TFHOOK_TORCH="0").files, "TFHOOK_TORCH=0")
 
 old = os.path.join(TMP, "old")
@@ -64,3 +75,4 @@ os.mkdir(old)
 shutil.copy(os.path.join(MADE, "liboldtorch.so"), os.path.join(old, "libtorch_cpu.so"))
 done = run("old", os.path.join(old, "libtorch_cpu.so"))
 check(done.status == 0 and len(done.calls("Engine::execute")) == 1, "another form: %s" % done.err)
+check("not recorded" in told(done)[0], "another form: the recording says %s" % told(done))

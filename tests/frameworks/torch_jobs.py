@@ -130,7 +130,7 @@ class Job:
     def __init__(self, a):
         self.a, self.steps, self.batches, self.passes, self.waited = a, 0, 0, 0, 0.0
         self.hash = hashlib.sha256()
-        self.log = tempfile.TemporaryFile("w") if a.job == "log" else None
+        self.log = tempfile.NamedTemporaryFile("w", suffix=".log") if a.job == "log" else None
         data, collate, batch, width = JOBS[a.job]
         if a.fixed and a.job in ("decode", "sleep", "python", "disk", "collate"):
             data, collate = Plain, None
@@ -160,15 +160,19 @@ class Job:
         if self.a.fixed:
             return
         if self.log:
-            for _ in range(40):
-                print(self.steps, loss.item(), file=self.log, flush=True)  # SLOW: log
-            os.fsync(self.log.fileno())
-        elif self.a.job == "save" and self.steps % 10 == 0:
-            torch.save(self.model.state_dict(), os.path.join(tempfile.gettempdir(), "%d.pt" % os.getpid()))  # SLOW: save
+            print(self.steps, loss.item(), file=self.log, flush=True)
+            os.fsync(self.log.fileno())  # SLOW: log
+        elif self.a.job == "save" and self.steps % 5 == 0:
+            self.save(os.path.join(tempfile.gettempdir(), "tfhook-torch-job.%d.pt" % os.getpid()))
         elif self.a.job == "pause":
             time.sleep(0.01)  # SLOW: pause
         elif self.a.job == "item":
             loss.item()
+
+    def save(self, path):
+        state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        torch.save(state, path)  # SLOW: save
+        os.unlink(path)
 
     def epoch(self):
         it, losses = iter(self.loader), []

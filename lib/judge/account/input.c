@@ -201,7 +201,7 @@ static enum tfh_cause loader_cause(const struct tfh_accounts *accounts)
 	}
 	for (size_t i = 0; !n && i < tfh_looks_count(facts->looks); i++) {
 		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
-		enum tfh_cause cause = tfh_role_cause(tfh_at_role(k.at));
+		enum tfh_cause cause = tfh_look_cause(facts, k.at, k.feeds);
 		if (trains_at(accounts, k.t, &window) &&
 		    tfh_cause_class(cause) == TFH_CLASS_INPUT_BOUND)
 			seen[cause] += k.ns;

@@ -71,7 +71,9 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 	bool loads = feeds && !facts->consumers && at < TFH_SEEN_COUNT;
 	enum tfh_cause cause = loads ? rows[at].feeding : cause_at(at);
 
-	if (facts->much_kernel && tfh_at_role(at) == TFH_ROLE_FIRST)
+	if (facts->much_kernel &&
+	    (tfh_at_role(at) == TFH_ROLE_FIRST ||
+	     (tfh_at_role(at) == TFH_ROLE_MAP && facts->loader && !facts->feed->imported)))
 		cause = TFH_CAUSE_INPUT_READ;
 	else if (facts->much_kernel && tfh_at_role(at) == TFH_ROLE_LATER && facts->writes)
 		cause = facts->writes == TFH_WRITES_BYTES ? TFH_CAUSE_HOST_CHECKPOINT

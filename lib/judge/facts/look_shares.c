@@ -39,8 +39,7 @@ struct look {
 
 /* Of a thread's processor clock. */
 struct cpu_reading {
-	int64_t t, cpu;	      /* t 0: none */
-	int64_t asleep, wall; /* since the one before it; wall 0: there is none */
+	int64_t t, cpu; /* t 0: none */
 	uint32_t stack;
 };
 
@@ -48,6 +47,8 @@ struct line {
 	int64_t end; /* of the last outermost call, 0: none yet */
 	/* A call that waits has a reading at its end, too, which is told before the call. */
 	struct cpu_reading last, before_last;
+	struct cpu_reading
+		base; /* the last one when the last call had ended: a program's ranges are read at, too */
 	uint16_t before; /* kind of the last call */
 	uint32_t looks;	 /* since then */
 	/* a pause whose work behind it has not come yet */
@@ -256,12 +257,13 @@ static uint32_t frames_of(const struct tfh_looks *l, const struct look *k,
 		       : 0;
 }
 
-/* Is that what a thread in such a state may do? Computing takes the processor, or waits for the library's other threads. */
+/* Is that what a thread in such a state may do? Computing takes the processor, or waits for the library's other threads, or for a
+ * page of the memory that it writes. */
 static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct look *k)
 {
 	if (role == TFH_ROLE_COMPUTE)
 		return !l->device && (!is_asleep(k->state) || k->state == TFT_LOOK_LOCK ||
-				      k->state == TFT_LOOK_EVENT);
+				      k->state == TFT_LOOK_EVENT || k->state == TFT_LOOK_PAGE);
 	return role != TFH_ROLE_NONE && (role != TFH_ROLE_QUEUE || is_asleep(k->state));
 }
 
@@ -340,7 +342,9 @@ static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_eve
 	int rc = close_pause(l, thread, false);
 	/* A reading just before the call behind it is of the pause. */
 	const struct cpu_reading *r = s->last.t <= ev->t0 ? &s->last : &s->before_last;
-	bool read = r->t && r->t <= ev->t0 && ev->t0 - r->t < TFH_GAP_NS, known = read && r->wall;
+	bool read = r->t && r->t <= ev->t0 && ev->t0 - r->t < TFH_GAP_NS;
+	bool known = read && s->base.t && r->t > s->base.t;
+	int64_t wall = r->t - s->base.t, asleep = wall - (r->cpu - s->base.cpu);
 
 	s->open = (struct pause){s->end, ev->t0, s->before};
 	s->after = after;
@@ -354,7 +358,7 @@ static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_eve
 		place_looks(l, thread, s->end, ev->t0, &to, s->open_seen);
 	}
 	s->open_wall = known ? ns : 0;
-	s->open_asleep = !known ? 0 : r->asleep < ns ? r->asleep : ns;
+	s->open_asleep = !known || asleep < 0 ? 0 : asleep < ns ? asleep : ns;
 	return rc;
 }
 
@@ -410,18 +414,14 @@ static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
 	s->looks = 0;
 	s->end = ev->t1 > s->end ? ev->t1 : s->end;
 	s->before = kind;
+	s->base = s->last;
 	return rc;
 }
 
 static void add_cpu(struct line *s, const struct tfh_event *ev)
 {
-	const struct cpu_reading *old = &s->last;
-	struct cpu_reading r = {.t = ev->t1, .cpu = (int64_t)ev->w[0], .stack = ev->stack};
-
-	r.wall = old->t ? r.t - old->t : 0;
-	r.asleep = r.wall > r.cpu - old->cpu ? r.wall - (r.cpu - old->cpu) : 0;
 	s->before_last = s->last;
-	s->last = r;
+	s->last = (struct cpu_reading){.t = ev->t1, .cpu = (int64_t)ev->w[0], .stack = ev->stack};
 }
 
 /* ---- looks ---- */

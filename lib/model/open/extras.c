@@ -159,6 +159,14 @@ static int take_no_python(struct tfh_run *run, uint32_t file, const char *why, s
 	return p->no_python ? 0 : -ENOMEM;
 }
 
+static int take_torch(struct tfh_run *run, uint32_t file, const char *what, size_t n)
+{
+	struct tfh_process *p = &run->proc[run->file[file].process].pub;
+
+	p->torch = tfh_arena_strndup(&run->arena, what, n);
+	return p->torch ? 0 : -ENOMEM;
+}
+
 static int take_priced(struct tfh_run *run, uint32_t file, const char *text, size_t n)
 {
 	int row = tfh_priced_find(text, n);
@@ -197,10 +205,14 @@ static int add_note(struct tfh_run *run, uint32_t file, const char *text, size_t
 	static const struct {
 		const char *key;
 		int (*take)(struct tfh_run *run, uint32_t file, const char *text, size_t n);
-	} notes[] = {{"unhooked=", add_unhooked},    {"source=", take_source},
-		     {"last=", take_last},	     {"unnamed=", take_unnamed},
-		     {"software=", take_software},   {"priced=", take_priced},
-		     {"python.why=", take_no_python}};
+	} notes[] = {{"unhooked=", add_unhooked},
+		     {"source=", take_source},
+		     {"last=", take_last},
+		     {"unnamed=", take_unnamed},
+		     {"software=", take_software},
+		     {"priced=", take_priced},
+		     {"python.why=", take_no_python},
+		     {"torch=", take_torch}};
 	int rc = 0;
 
 	while (len && !rc) {
