@@ -5,7 +5,7 @@ output too, and the verdict names class, cause and line of what makes the job sl
 timeout: 900
 
 A short part where the environment `torch` exists already; all of it, in every version that TFH_TORCH names, in `make
-check-frameworks`. TFH_TORCH: pythons that can import torch, separated by colons.
+check-frameworks`. TFH_TORCH: pythons that can import torch, separated by colons. Not torch.py: the jobs beside it import that name.
 """
 import collections
 import json
