@@ -367,7 +367,8 @@ static bool is_eager(const struct tfh_looks *l, const struct tfh_event *ev)
 	const char *op = l->feed->name(l->feed->arg, l->process, TFT_NAME_OP, (uint32_t)ev->w[0],
 				       NULL, NULL);
 
-	return op && *op && strncmp(op, "__", 2) != 0 && strncmp(op, "Iterator", 8) != 0;
+	return op && *op && strncmp(op, "__", 2) != 0 && strncmp(op, "Iterator", 8) != 0 &&
+	       strcmp(op, "Engine::execute") != 0; /* PyTorch's backward pass */
 }
 
 static uint16_t kind_of(const struct tfh_looks *l, const struct tfh_event *ev)
