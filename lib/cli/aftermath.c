@@ -223,7 +223,7 @@ static void judge(const struct tfh_place *place, bool color)
 	tfh_result_free(result);
 	tfh_run_close(run);
 	if (code != -ENODATA)
-		tfh_say("the whole report: tfhook report %s", shown(place));
+		tfh_say("the report: tfhook report %s", shown(place));
 }
 
 /* A job that failed early is the most likely reason. */

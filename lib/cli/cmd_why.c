@@ -1,7 +1,5 @@
 /* `tfhook why`: what one step waited for, as a chain with times; or how a figure of the report came about. */
-#include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,16 +51,16 @@ static int analyse(struct tfh_run *run, struct tfh_chain *chain, struct tfh_resu
 }
 
 /* The analysis knows its steps only afterwards, so it runs again for the chain of one. */
-static int print_step(struct tfh_run *run, const struct tfh_result *r, const struct tfh_step *step,
+static int print_step(struct tfh_run *run, struct tfh_wording *words, const struct tfh_step *step,
 		      const struct tfh_style *style, struct tfh_err *err)
 {
 	struct tfh_result *again = NULL;
 	struct tfh_chain chain;
 
-	tfh_chain_init(&chain, r->process, step->index);
+	tfh_chain_init(&chain, words->r->process, step->index);
 	int code = analyse(run, &chain, &again, err);
-	if (!code && !(code = tfh_report_chain(stdout, r, step, &chain, style)))
-		code = 0;
+	if (!code)
+		code = tfh_report_chain(stdout, words, style, step, &chain);
 	tfh_result_free(again);
 	tfh_chain_free(&chain);
 	return code;
@@ -73,23 +71,24 @@ static int answer(struct tfh_run *run, const struct tfh_result *r, const struct 
 {
 	const struct tfh_step *step =
 		q->numbered ? tfh_report_step(r, q->step) : tfh_report_median_step(r);
+	struct tfh_wording words;
+	int code = 0;
 
-	if (q->topic) {
-		struct tfh_wording words;
-		tfh_wording_make(&words, r);
-		tfh_report_why(stdout, &words, style, q->topic);
-		tfh_wording_free(&words);
-		return 0;
-	}
-	if (!step && q->numbered && r->n_step)
+	if (!step && !q->topic && q->numbered && r->n_step)
 		return tfh_err_set(
 			err, -EINVAL, "why: there is no step %llu; the steps are %llu to %llu",
 			(unsigned long long)q->step, (unsigned long long)r->step[0].index,
 			(unsigned long long)r->step[r->n_step - 1].index);
-	if (!step)
+	if (!step && !q->topic)
 		return tfh_err_set(err, -ENODATA,
 				   "why: no step was found; `tfhook report` says what is missing");
-	return print_step(run, r, step, style, err);
+	tfh_wording_make(&words, r);
+	if (q->topic)
+		tfh_report_why(stdout, &words, style, q->topic);
+	else
+		code = print_step(run, &words, step, style, err);
+	tfh_wording_free(&words);
+	return code;
 }
 
 int tfh_cmd_why(const struct tfh_command_line *args)

@@ -20,7 +20,7 @@ void tfh_chain_free(struct tfh_chain *c)
 
 void tfh_chain_add(struct tfh_chain *c, const struct tfh_link *link)
 {
-	if (link->t1 > link->t0 && TFH_PUSH(c->link, *link))
+	if (link->t1 > link->t0 && c->link.n < TFH_CHAIN_LINKS && TFH_PUSH(c->link, *link))
 		c->rc = -ENOMEM;
 }
 
@@ -80,7 +80,10 @@ static bool between(enum tfh_cause cause)
 static void offer(struct tfh_chain *c, double *best, int64_t t0, int64_t t1, bool device,
 		  const char *what, const char *where)
 {
-	for (size_t i = first_behind(c, t0); i < c->link.n && c->link.v[i].t0 < t1; i++) {
+	size_t first = first_behind(c, t0);
+
+	for (size_t i = first; i < c->link.n && c->link.v[i].t0 < t1 && i - first < TFH_CHAIN_REACH;
+	     i++) {
 		struct tfh_link *l = &c->link.v[i];
 		enum tfh_part part =
 			l->cause == TFH_CAUSE_NONE ? TFH_PART_COMPUTE : tfh_cause_part(l->cause);
@@ -93,8 +96,8 @@ static void offer(struct tfh_chain *c, double *best, int64_t t0, int64_t t1, boo
 		if (like <= best[i] || (!ran && like < TFH_CHAIN_ALIKE))
 			continue;
 		best[i] = like;
-		l->what = tfh_arena_text(&c->arena, "%s", what);
-		l->where = tfh_arena_text(&c->arena, "%s", where);
+		l->what = what;
+		l->where = where;
 	}
 }
 
@@ -146,6 +149,19 @@ static void join(struct tfh_chain *c)
 	c->link.n = n;
 }
 
+/* The feed's texts do not outlive it. */
+static int keep_texts(struct tfh_chain *c)
+{
+	for (size_t i = 0; i < c->link.n; i++) {
+		struct tfh_link *l = &c->link.v[i];
+		l->what = tfh_arena_strdup(&c->arena, l->what);
+		l->where = tfh_arena_strdup(&c->arena, l->where);
+		if (!l->what || !l->where)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int tfh_chain_finish(struct tfh_chain *c, const struct tfh_feed *f, struct tfh_err *err)
 {
 	double *best = calloc(c->link.n + 1, sizeof(*best));
@@ -163,6 +179,8 @@ int tfh_chain_finish(struct tfh_chain *c, const struct tfh_feed *f, struct tfh_e
 		if (!rc)
 			rc = name_by_ops(c, best, from, to, f, err);
 		join(c);
+		if (!rc && (rc = keep_texts(c)))
+			tfh_err_set(err, rc, "out of memory");
 	}
 	free(best);
 	return rc;

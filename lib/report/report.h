@@ -59,8 +59,8 @@ void tfh_report_step_text(FILE *out, const struct tfh_result *r, const struct tf
 const struct tfh_step *tfh_report_median_step(const struct tfh_result *r);
 /* What a step waited for, as a chain with times; style->every: without putting short links together. 0 or -ENOMEM. */
 struct tfh_chain;
-int tfh_report_chain(FILE *out, const struct tfh_result *r, const struct tfh_step *step,
-		     const struct tfh_chain *chain, const struct tfh_style *style);
+int tfh_report_chain(FILE *out, struct tfh_wording *words, const struct tfh_style *style,
+		     const struct tfh_step *step, const struct tfh_chain *chain);
 
 /* Whether tfh_report_why() knows a topic: gain, verdict, tier, a cause; how that figure came about. */
 bool tfh_report_topic(const char *name);

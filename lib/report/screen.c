@@ -16,11 +16,11 @@ static const struct form {
 	unsigned lines;
 	bool foot;
 } forms[] = {
-	{3, 6, 3, 3, 2, true},	{2, 6, 3, 3, 2, true},	{1, 6, 3, 3, 2, true},
-	{1, 5, 3, 3, 2, true},	{0, 5, 3, 3, 2, true},	{0, 5, 3, 2, 2, true},
-	{0, 5, 3, 1, 2, true},	{0, 4, 3, 1, 2, true},	{0, 4, 2, 1, 2, true},
-	{0, 4, 1, 1, 2, true},	{0, 3, 1, 1, 2, true},	{0, 3, 1, 1, 1, true},
-	{0, 3, 1, 1, 1, false}, {0, 0, 1, 1, 1, false},
+	{3, 6, 3, 3, 2, true}, {2, 6, 3, 3, 2, true},  {1, 6, 3, 3, 2, true},
+	{1, 5, 3, 3, 2, true}, {0, 5, 3, 3, 2, true},  {0, 5, 3, 2, 2, true},
+	{0, 5, 3, 1, 2, true}, {0, 4, 3, 1, 2, true},  {0, 4, 2, 1, 2, true},
+	{0, 3, 2, 1, 2, true}, {0, 4, 1, 1, 2, true},  {0, 3, 1, 1, 2, true},
+	{0, 3, 1, 1, 1, true}, {0, 3, 1, 1, 1, false}, {0, 0, 1, 1, 1, false},
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 

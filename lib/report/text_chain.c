@@ -10,6 +10,7 @@
 #include "report/text_parts.h"
 
 #define MOST_ROWS 16
+#define NARROW 60 /* columns: what a row says goes on below its times */
 #define FIRST_SHARE                                                                                \
 	0.002 /* of the step: shorter links are put together; doubled until there are few enough rows */
 
@@ -90,19 +91,20 @@ static enum tfh_cause blamed(const struct tfh_link *l, const struct tfh_step *s)
 }
 
 /* What is between calls has no name of its own: where the run's other steps were seen then. */
-static bool seen_at(const struct tfh_result *r, const struct tfh_link *l, char *out, size_t size)
+static bool seen_at(struct tfh_wording *w, const struct tfh_link *l, char *out, size_t size)
 {
-	const struct tfh_seen_line *seen = &r->found.line;
+	const struct tfh_seen_line *seen = &w->r->found.line;
 
-	if (*l->what || !seen->file || l->cause == TFH_CAUSE_NONE || l->cause != r->verdict.cause)
+	if (*l->what || !seen->file || l->cause == TFH_CAUSE_NONE ||
+	    l->cause != w->r->verdict.cause)
 		return false;
-	snprintf(out, size, "%s: mostly %s, %s:%u", tfh_cause_name(l->cause), seen->function,
-		 tfh_short_file(seen->file), seen->line);
+	snprintf(out, size, "%s: mostly %s, %s:%u", tfh_cause_name(l->cause),
+		 tfh_function_of(w, seen->function), tfh_short_file(seen->file), seen->line);
 	return true;
 }
 
-static void describe(const struct tfh_result *r, const struct chain_row *row,
-		     const struct tfh_step *s, char *out, size_t size)
+static void describe(struct tfh_wording *w, const struct chain_row *row, const struct tfh_step *s,
+		     char *out, size_t size)
 {
 	const struct tfh_link *l = row->first;
 	char mixed[128] = "", what[96], brief[TFH_KERNEL_NAME], count[TFH_TEXT];
@@ -112,7 +114,7 @@ static void describe(const struct tfh_result *r, const struct chain_row *row,
 		snprintf(out, size, "%s short ones, %s", tfh_fmt_count(count, row->links), mixed);
 		return;
 	}
-	if (seen_at(r, l, out, size))
+	if (seen_at(w, l, out, size))
 		return;
 	tfh_fmt_cut(what, sizeof(what),
 		    l->cause == TFH_CAUSE_NONE ? tfh_kernel_short(brief, l->what, 48) : l->what,
@@ -122,18 +124,19 @@ static void describe(const struct tfh_result *r, const struct chain_row *row,
 		 *what ? ": " : "", what, *l->where ? " at " : "", l->where);
 }
 
-static void print_chain_row(const struct tfh_page *page, const struct chain_row *row,
-			    const struct tfh_step *s)
+static void print_chain_row(const struct tfh_page *page, struct tfh_wording *w,
+			    const struct chain_row *row, const struct tfh_step *s)
 {
 	char at[TFH_TEXT], time[TFH_TEXT], first[80], line[512];
 	double from = (double)row->t0 * 1e-9 - s->start_s,
 	       took = (double)(row->t1 - row->t0) * 1e-9;
 
-	describe(page->r, row, s, line, sizeof(line));
+	describe(w, row, s, line, sizeof(line));
 	snprintf(first, sizeof(first), "  %8s %9s %3.0f %%  ",
 		 tfh_fmt_time(at, from > 1e-9 ? from : 0), tfh_fmt_time(time, took),
 		 100 * took / s->dur_s);
-	tfh_wrap(page, first, "                           ", line);
+	tfh_wrap(page, first,
+		 tfh_page_columns(page) < NARROW ? "      " : "                           ", line);
 }
 
 /* Every moment that nothing was charged for. */
@@ -169,11 +172,11 @@ static void print_title(const struct tfh_page *page, const struct tfh_step *s)
 	tfh_put("\n", page->out);
 }
 
-int tfh_report_chain(FILE *out, const struct tfh_result *r, const struct tfh_step *step,
-		     const struct tfh_chain *chain, const struct tfh_style *style)
+int tfh_report_chain(FILE *out, struct tfh_wording *words, const struct tfh_style *style,
+		     const struct tfh_step *step, const struct tfh_chain *chain)
 {
-	struct tfh_page page = {out, NULL, r, *style};
-	int64_t shortest = (int64_t)(FIRST_SHARE * step->dur_s * 1e9);
+	struct tfh_page page = {out, words, words->r, *style};
+	int64_t shortest = style->every ? 0 : (int64_t)(FIRST_SHARE * step->dur_s * 1e9);
 	char time[TFH_TEXT];
 	size_t n;
 
@@ -186,7 +189,7 @@ int tfh_report_chain(FILE *out, const struct tfh_result *r, const struct tfh_ste
 	print_title(&page, step);
 	tfh_heading(&page, "  %8s %9s         %s", "at", "for", "what the step waited for");
 	for (size_t i = 0; i < n; i++)
-		print_chain_row(&page, &rows[i], step);
+		print_chain_row(&page, words, &rows[i], step);
 	free(rows);
 	int64_t left = unattributed(chain, step);
 	if ((double)left >= 0.005 * step->dur_s * 1e9)
