@@ -1,6 +1,6 @@
 /*
- * A ring of blocks between the thread that makes them and the one that reads them. A side that had to
- * wait continues when half of the blocks are ready, so that the two do not alternate block by block.
+ * A ring of blocks between a producer thread and its reader. A side that had to wait continues when
+ * half of the blocks are ready, so that the two do not alternate block by block.
  */
 #include "model/ahead.h"
 
@@ -57,7 +57,7 @@ int tfh_ahead_start(struct tfh_ahead *a, bool (*fill)(void *arg, void *block), v
 	return 0;
 }
 
-/* Waits for the block after the one that was read, which is given back. */
+/* Releases the block that was read and waits for the next one. */
 static void wait_for_block(struct tfh_ahead *a)
 {
 	pthread_mutex_lock(&a->lock);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define IN_MEMORY (8u << 20)
-/* A file grows by so much at least: at each growth everything is given back. */
+/* Smallest growth of a file, bytes. Each growth releases all pages, so it must not happen often. */
 #define GROWTH (8u << 20)
 #define MOST_FILES 64
 #define TMPFS 0x01021994
@@ -24,7 +24,7 @@ static struct region {
 	size_t bytes;
 	int fd;
 } region[MOST_FILES];
-static size_t n_region; /* the highest in use, and one */
+static size_t n_region; /* one more than the highest index in use */
 static size_t filed;
 
 static struct region *find(const void *p)
@@ -62,8 +62,9 @@ static int file_in(const char *dir, bool disk)
 	return fd;
 }
 
-/* A file in memory is better than none: it can be swapped out. One that may not grow, because of
- * RLIMIT_FSIZE, is to answer so, not to kill. */
+/* If no directory on a disk works, a memfd is used: its pages can at least be swapped out. A file
+ * that RLIMIT_FSIZE does not let grow must fail with an error; the limit's signal, SIGXFSZ, would
+ * kill the process. */
 int tfh_big_file(void)
 {
 	const char *dir[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
@@ -78,7 +79,8 @@ int tfh_big_file(void)
 	return -1;
 }
 
-/* Room is taken now: a write into a hole of a full disk would be a signal. */
+/* Allocates the space now. Writing into a hole of a file on a full disk would raise SIGBUS
+ * later. */
 static bool extend(int fd, size_t old, size_t bytes)
 {
 	return !posix_fallocate(fd, (off_t)old, (off_t)(bytes - old));
@@ -140,7 +142,7 @@ void *tfh_big_resize(void *old, size_t had, size_t bytes)
 		return p;
 	if (!p && !r)
 		return realloc(old, bytes);
-	/* From memory to a file, or back where the file cannot grow. */
+	/* Moves the array from memory to a file, or back to memory if the file cannot grow. */
 	if (!p && !(p = malloc(bytes)))
 		return NULL;
 	if (had)

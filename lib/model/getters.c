@@ -1,4 +1,4 @@
-/* What an opened run is asked for. */
+/* Queries of an opened run. */
 #include "model/opened.h"
 
 enum tfh_source tfh_run_source(const struct tfh_run *run)

@@ -23,9 +23,9 @@ enum tfh_source { TFH_SRC_TFT, TFH_SRC_KINETO, TFH_SRC_XPLANE };
 
 struct tfh_in_flight {
 	const char *fn;
-	uint32_t thread; /* index in tfh_run_thread */
+	uint32_t thread; /* index among the run's threads (tfh_run_thread) */
 	double open_s;
-	const char *detail; /* "stream 7", bytes, stage name, or "" */
+	const char *detail; /* text of the event's word: "stream 7", bytes, a stage's name, or "" */
 	uint64_t handle;    /* of a wait: the stream or event waited for, 0: all */
 	uint32_t process;
 	int64_t begin_ns;
@@ -45,7 +45,7 @@ struct tfh_software {
 struct tfh_process {
 	const char *host, *exe;
 	uint32_t pid, ppid;
-	int32_t rank;		   /* -1: none */
+	int32_t rank;		   /* -1: unknown */
 	int32_t world;		   /* ranks of the job, -1: unknown */
 	int64_t start_ns, last_ns; /* first and last event */
 	int64_t born_ns;	   /* start of the process; start_ns if unknown */
@@ -59,10 +59,11 @@ struct tfh_process {
 	uint32_t n_software;
 	uint64_t priced; /* rows of base/priced.def that applied to it, as bits */
 	bool clean_end, live;
-	bool by_monotonic;	   /* times are CLOCK_MONOTONIC, since no counter was reliable */
+	bool by_monotonic;	   /* times are CLOCK_MONOTONIC: the CPU's time stamp counter was
+				    * not reliable */
 	bool has_gpu, has_tf;	   /* any driver call, any TensorFlow call */
 	uint32_t segments;	   /* files */
-	uint32_t segments_missing; /* at least this many more existed, by their numbers */
+	uint32_t segments_missing; /* lower bound of missing files, by their numbers */
 	uint64_t clock_residual_ns;
 };
 
@@ -132,8 +133,8 @@ int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out
 bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev);
 /* The same without a copy: valid until the call after the next; NULL at the end or on error. */
 const struct tfh_event *tfh_merge_look(struct tfh_merge *m);
-/* `fn` receives each block of events before its events are returned, and NULL after the last one.
- */
+/* Calls `fn` with each block of events before any of its events is returned, and with NULL after
+ * the last block. */
 struct tfh_block;
 void tfh_merge_tap(struct tfh_merge *m, void (*fn)(void *arg, const struct tfh_block *b),
 		   void *arg);
@@ -177,8 +178,8 @@ struct tfh_digest {
 	struct tfh_digest_fn fn[TFT_SKETCH_FNS];
 	struct tfh_digest_clock clock[TFT_SKETCH_CLOCKS];
 };
-/* All of a process, in time order; a negative errno from the callback ends it. Nothing is decoded.
- */
+/* Calls `cb` for all sketches of a process, in time order, without decoding a chunk. A negative
+ * errno from the callback stops it and is returned. */
 typedef int (*tfh_digest_cb)(void *arg, const struct tfh_digest *d);
 int tfh_run_digests(struct tfh_run *run, uint32_t process, tfh_digest_cb cb, void *arg);
 
@@ -186,14 +187,15 @@ int tfh_run_digests(struct tfh_run *run, uint32_t process, tfh_digest_cb cb, voi
 struct tfh_sample {
 	int64_t t;
 	double cpu_s;	    /* process CPU seconds since the last sample */
-	double flusher_s;   /* of cpu_s, the recorder's own thread's: looks, and writing the file */
-	double run_delay_s; /* sum over recorded threads since the last sample */
+	double flusher_s;   /* part of cpu_s used by the recorder's own thread (sampling, writing
+			     * the file) */
+	double run_delay_s; /* scheduling delay: sum over recorded threads since the last sample */
 	uint32_t cpus;	    /* CPUs the process may use */
 	uint64_t read_bytes, write_bytes;
-	/* All 0: not recorded. */
+	/* These three are 0 if they were not recorded. */
 	uint64_t faults; /* page faults without reading from disk, since the last sample */
-	double fault_s;	 /* least duration of one on this machine */
-	double system_s; /* of cpu_s, in the kernel */
+	double fault_s;	 /* shortest duration of one page fault on this machine */
+	double system_s; /* part of cpu_s spent in the kernel */
 	uint64_t resident_bytes, page_bytes;
 };
 /*

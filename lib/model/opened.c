@@ -1,4 +1,4 @@
-/* What every part of the model needs of an opened run: room, times, and what could not be read. */
+/* Helpers for all parts of the model: array growth, time conversion, unreadable files. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ int tfh_room_for(void **v, uint32_t *cap, uint32_t n, size_t size)
 	return 0;
 }
 
-#define THREADS 1024u /* of a page */
+#define THREADS 1024u /* per page of tfh_model_proc.thread_page */
 
 uint32_t tfh_thread_at(const struct tfh_model_proc *p, uint32_t index)
 {
@@ -99,7 +99,8 @@ int tfh_run_note_damage(struct tfh_run *run, uint32_t process, struct tfh_chunk 
 	run->process[process].bad_chunks++;
 	if (!lost->records)
 		return 0;
-	/* Then the header's first time tells nothing: no earlier than what was written before. */
+	/* Such records may be as old as the process, so the header's first time says nothing. The
+	 * hole begins no earlier than the end of the preceding chunk. */
 	for (uint32_t i = 0; i < p->n_chunk && lost->repeats; i++)
 		if (p->chunk[i].t_last < c->t_last && p->chunk[i].t_first > from)
 			from = p->chunk[i].t_first;

@@ -63,9 +63,9 @@ struct tfh_model_proc {
 	struct tfh_chunk *digest; /* chunks whose records were discarded */
 	uint32_t n_digest, cap_digest;
 	struct tfh_names names;
-	uint32_t name_count[TFH_MODEL_NAME_KINDS]; /* of a built run: ids in use */
-	/* Index in the run +1, in pages by index in the process; NULL where there is no thread. An
-	 * index may be a million even in a file of 300 bytes. */
+	uint32_t name_count[TFH_MODEL_NAME_KINDS]; /* of a run built in memory: ids in use */
+	/* Index of a thread in the run, +1, in pages by the thread's index in the process. NULL: no
+	 * thread in that page. Even a file of 300 bytes may use an index of a million. */
 	uint32_t **thread_page;
 	uint32_t n_thread; /* one more than the greatest index */
 	uint32_t next;	   /* next process with the same identity hash, +1 (add_file.c) */
@@ -94,7 +94,7 @@ struct tfh_run {
 	struct tfh_model_proc *proc;
 	struct tfh_process *process; /* the public view; filled when complete */
 	uint32_t n_proc, cap_proc;
-	uint32_t *bucket; /* by hash of their identity: the newest process, +1 */
+	uint32_t *bucket; /* hash table by process identity: the newest process of a bucket, +1 */
 	uint32_t n_bucket;
 	struct tfh_thread_info *thread;
 	uint32_t n_thread, cap_thread;
@@ -128,17 +128,17 @@ int64_t tfh_run_ns(const struct tfh_run *run, uint32_t file, uint64_t ticks);
 
 /* Index in the run of a process' thread, by its index in the process; UINT32_MAX if unknown. */
 uint32_t tfh_thread_at(const struct tfh_model_proc *p, uint32_t index);
-/* Adds it. 0 or -ENOMEM. */
+/* Sets the index in the run of a process' thread. 0 or -ENOMEM. */
 int tfh_thread_put(struct tfh_model_proc *p, uint32_t index, uint32_t in_run);
 void tfh_threads_free(struct tfh_model_proc *p);
 
 /* Contents of a chunk that cannot be decoded, from its intact header. */
 struct tfh_lost {
-	uint64_t records; /* of the job's own threads */
-	bool repeats;	  /* others, some perhaps as old as the process */
+	uint64_t records; /* records of the job's own threads */
+	bool repeats;	  /* has records of other series, which may be as old as the process */
 };
 void tfh_chunk_lost(const struct tfh_run *run, const struct tfh_chunk *c, struct tfh_lost *lost);
-/* Makes it a hole. 0 or -ENOMEM. */
+/* Records the lost chunk as a hole. 0 or -ENOMEM. */
 int tfh_run_note_damage(struct tfh_run *run, uint32_t process, struct tfh_chunk *c,
 			const struct tfh_lost *lost);
 /* Notes a file that is left out. 0 or -ENOMEM. */

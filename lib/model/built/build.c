@@ -1,4 +1,4 @@
-/* A run is put together from what an importer hands over; see build.h. */
+/* Builds a run from what an importer supplies; see build.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +7,12 @@
 
 #include "model/built/built.h"
 
-#define MAX_NAMES (1u << 20) /* of one kind in a process; further ones have no text */
+#define MAX_NAMES (1u << 20) /* per kind and process; further names have no text */
 #define MAX_TEXT 65536u
-#define UNIX_2001 1000000000000000000ll /* ns; no machine runs for 31 years */
+/* ns since 1970; an uptime clock would need 31 years to reach this */
+#define UNIX_2001 1000000000000000000ll
 
-/* Texts that were given before: open addressing, never emptied. */
+/* Interned texts: an open-addressed hash table that never shrinks. */
 struct built_text {
 	uint64_t hash; /* 0: free */
 	const void *what;
@@ -26,8 +27,8 @@ struct tfh_builder {
 	struct tfh_run *run;
 	struct table texts; /* op names: one copy of each */
 	struct table names; /* (process, kind, text) -> id */
-	uint32_t serial; /* of processes ever begun: names of one that was undone are not met again
-			  */
+	uint32_t serial; /* number of processes ever begun: part of a name's key, so that names of a
+			  * removed process are not found again */
 	struct table fns;
 };
 
@@ -40,8 +41,8 @@ static struct built_text *find(struct table *t, uint64_t hash)
 	return &t->v[i];
 }
 
-/* The entry of a hash, new if `hash` is 0 in it. 64 bits of hash stand for the text: two of a
- * million texts collide once in 10^7 runs. NULL: no memory. */
+/* The entry of a hash value, new if `hash` is 0 in it. The 64 bits of hash stand for the text:
+ * among a million texts, two collide once in 10^7 runs. NULL when out of memory. */
 static struct built_text *enter(struct table *t, uint64_t hash)
 {
 	hash += !hash;
@@ -312,7 +313,7 @@ int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op)
 	return 0;
 }
 
-/* An index, by thread, then by begin, the outer one first. */
+/* Order of an index: by thread, then by begin, outer events first. */
 static int by_begin(const void *x, const void *y, void *arg)
 {
 	const struct tfh_event *ev = arg;
@@ -390,7 +391,7 @@ void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n)
 		p->processors = n;
 }
 
-/* ---- the end ---- */
+/* ---- completing the run ---- */
 
 static int64_t earliest(const struct tfh_run *run)
 {
@@ -435,7 +436,8 @@ static void move_times(struct tfh_built_proc *p, struct tfh_process *pub, int64_
 		pub->start_ns = 0;
 }
 
-/* Without a word on it, host and device were recorded for the same time. */
+/* If the trace does not say otherwise, assume that host and device were recorded for the same
+ * time. */
 static int default_span(struct tfh_builder *b, uint32_t process)
 {
 	const struct tfh_built_proc *p = &b->run->built->proc[process];
@@ -444,7 +446,7 @@ static int default_span(struct tfh_builder *b, uint32_t process)
 	return p->n_span || !p->n_op ? 0 : tfh_build_span(b, process, pub->start_ns, pub->last_ns);
 }
 
-/* A launch names its kernel by an id, as in a recording of our own. */
+/* Gives each launch its kernel's name id, as in a recording of our own. */
 static int name_launches(struct tfh_builder *b, uint32_t process)
 {
 	struct tfh_built_proc *p = &b->run->built->proc[process];
@@ -452,7 +454,7 @@ static int name_launches(struct tfh_builder *b, uint32_t process)
 	uint32_t *at = malloc((p->n_ev + 1) * sizeof(*at));
 	int rc = first && at ? 0 : -ENOMEM;
 
-	/* (thread, number) -> event: events of a thread in order, one after another */
+	/* maps (thread, number) to the event: a thread's events are numbered consecutively */
 	for (uint32_t k = 0; k < p->n_ev && !rc; k++)
 		first[p->ev[k].thread + 1]++;
 	for (uint32_t t = 0; t < b->run->n_thread && !rc; t++)
@@ -483,7 +485,7 @@ static bool captures(const struct tfh_built_proc *p)
 	return false;
 }
 
-/* Whether a call hands an op over. */
+/* Whether a call submits work to the device. */
 static bool issues(const struct tfh_event *ev)
 {
 	uint8_t f = ev->fn->family;
@@ -492,8 +494,8 @@ static bool issues(const struct tfh_event *ev)
 					f == TFH_FAM_COPY || f == TFH_FAM_MEMSET);
 }
 
-/* Launches and copies that a thread makes while it captures a graph move nothing: those that have
- * no op, if others of the trace have. */
+/* Launches and copies that a thread makes while it captures a graph submit nothing. Marks those
+ * that have no op, provided that others in the trace do have one. */
 static int mark_captured(struct tfh_builder *b, uint32_t process)
 {
 	struct tfh_built_proc *p = &b->run->built->proc[process];

@@ -1,4 +1,4 @@
-/* What a run that was built in memory answers. */
+/* Queries of a run that was built in memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +18,8 @@ const struct tfh_op *tfh_built_op(const struct tfh_run *run, uint32_t process, u
 	return &run->built->proc[process].op[i];
 }
 
-/* An op whose call is unknown hides a dependency; one in twenty is taken as noise at the edges of
- * the recording. */
+/* An op whose call is unknown hides a dependency. Up to one in twenty is tolerated, as noise at the
+ * edges of the recording. */
 void tfh_built_gpu(const struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out)
 {
 	const struct tfh_built_proc *p;

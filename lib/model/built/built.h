@@ -7,17 +7,17 @@
 
 struct tfh_built_proc {
 	struct tfh_event *ev;
-	uint32_t *correlation; /* of each event; freed when joined */
+	uint32_t *correlation; /* correlation id of each event; freed when joined */
 	uint32_t n_ev, cap_ev, cap_correlation;
 	struct tfh_op *op;
 	uint32_t n_op, cap_op;
 	struct tfh_gpu_span *span;
 	uint32_t n_span, cap_span;
-	uint64_t unissued, early; /* ops without a call, and those of them queued before all
-				   * calls */
+	uint64_t unissued, early; /* ops without a call; `early`: those queued before the first
+				   * recorded call */
 	uint32_t processors;
 	int64_t shift;
-	uint32_t serial; /* of the process in its builder */
+	uint32_t serial; /* identifies the process in its builder */
 };
 
 struct tfh_built {

@@ -1,6 +1,6 @@
 /*
- * Order in what an importer handed over in any order: events by their end, ops by their start, and
- * each op with the call that issued it.
+ * Sorts what an importer supplied in any order: events by their end, ops by their start. Finds the
+ * call that issued each op.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -57,12 +57,13 @@ static int sort_events(struct tfh_built_proc *p)
 	return rc;
 }
 
-/* Who is around whom on a thread, in lanes of which only those of one sort of event are looked at:
- * seen from the last end backwards, an event is inside the ones that began before it ended, and the
- * innermost of them is the one seen last. */
+/* Finds the event that encloses each event. Events go through it from the last end backwards, each
+ * in a lane (for example one per thread); only events of one lane can enclose each other. An event
+ * lies inside all that ended later and began before its end; the one seen last of these is the
+ * innermost. */
 struct nesting {
 	uint32_t *top;	 /* by lane: event + 1 */
-	uint32_t *above; /* by event: the one around it, + 1 */
+	uint32_t *above; /* by event: the enclosing one, + 1 */
 };
 
 static int begin_nesting(struct nesting *n, const struct tfh_built_proc *p, size_t lanes)
@@ -78,7 +79,7 @@ static void end_nesting(struct nesting *n)
 	free(n->above);
 }
 
-/* The event around event i, NULL for none; i is then the innermost of its lane. */
+/* The event that encloses event i, NULL if none. Makes i the innermost event of its lane. */
 static struct tfh_event *nest(struct nesting *n, struct tfh_built_proc *p, uint32_t i, size_t lane)
 {
 	uint32_t *top = &n->top[lane];
@@ -110,7 +111,7 @@ static int set_depths(struct tfh_built_proc *p, uint32_t n_threads)
 	return rc;
 }
 
-/* Own time of a pipeline's stages: their time without that of the stages they called on the same
+/* Self time of pipeline stages: a stage's time without that of the stages it called on the same
  * thread. */
 static int set_self_times(struct tfh_built_proc *p, uint32_t n_threads)
 {
@@ -190,7 +191,7 @@ static bool issues(uint8_t family, uint8_t kind)
 	return false;
 }
 
-/* What only the device's record tells about a call. */
+/* Copies to the call what only the device's record says about it. */
 static void complete_call(struct tfh_event *ev, const struct tfh_op *op)
 {
 	if (!ev->stream)
@@ -225,8 +226,8 @@ static bool launches(uint8_t family)
 	       family == TFH_FAM_COPY || family == TFH_FAM_MEMSET;
 }
 
-/* Events by correlation. Of several with one number (a runtime call and the driver call inside it)
- * the one that launches counts, and of those the outermost, which ends last. */
+/* Index of events by correlation id. If several have the same id (a runtime call and the driver
+ * call inside it), takes the one that launches; of several such, the outermost, which ends last. */
 static uint32_t *index_calls(const struct tfh_built_proc *p, uint32_t *mask)
 {
 	uint32_t size = 1024;
@@ -273,8 +274,8 @@ static int join_by_correlation(struct tfh_built_proc *p)
 	return 0;
 }
 
-/* Whether all ops of a kind without a number ran in one stream, where their order is that of their
- * calls. */
+/* Whether all ops of a kind without a correlation id ran in one stream, where ops run in the order
+ * of their calls. */
 static uint32_t in_one_stream(const struct tfh_built_proc *p, uint8_t kind)
 {
 	const struct tfh_op *first = NULL;
@@ -292,7 +293,8 @@ static uint32_t in_one_stream(const struct tfh_built_proc *p, uint8_t kind)
 	return n;
 }
 
-/* Without numbers: as many calls as ops, and one stream. Anything else is left unknown. */
+/* Joins ops without correlation ids by order, if there are as many calls as ops and only one
+ * stream. Otherwise their calls stay unknown. */
 static int join_by_order(struct tfh_built_proc *p, uint8_t kind, uint8_t family)
 {
 	uint32_t n = in_one_stream(p, kind), calls = 0, at = 0;
@@ -314,8 +316,8 @@ static int join_by_order(struct tfh_built_proc *p, uint8_t kind, uint8_t family)
 	return 0;
 }
 
-/* Numbers are given out in the order of calls: an op with a smaller one than any recorded call's
- * had been queued when the recording began. */
+/* Correlation ids grow with each call: an op with a smaller id than any recorded call's was queued
+ * before the recording began. */
 static void count_unissued(struct tfh_built_proc *p)
 {
 	uint32_t first = UINT32_MAX;

@@ -1,4 +1,4 @@
-/* A file becomes part of a run: its process, and the run's own rows of functions. */
+/* Adds a file to a run: finds or creates its process, and maps its functions to the run's rows. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void chain(struct tfh_run *run, uint32_t process)
 	*bucket = process + 1;
 }
 
-/* As many buckets as there is room for processes. */
+/* Keeps as many hash buckets as there is room for processes. */
 static int room_for_process(struct tfh_run *run)
 {
 	if (tfh_room_for((void **)&run->proc, &run->cap_proc, run->n_proc, sizeof(*run->proc)))
@@ -49,7 +49,7 @@ static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *o
 		struct tfh_model_proc *p = &run->proc[i - 1];
 		if (p->pub.pid == h->pid && p->process_start == h->journal_start &&
 		    p->start_ticks == h->start_ticks && !strcmp(p->pub.host, h->host)) {
-			if (p->pub.rank < 0) /* it was set while the process ran */
+			if (p->pub.rank < 0) /* the rank was set while the process ran */
 				p->pub.rank = h->rank;
 			if (p->pub.world < 0)
 				p->pub.world = h->world;
@@ -105,7 +105,7 @@ static int by_name(const void *a, const void *b)
 		      (*(const struct tfh_fn_info *const *)b)->name);
 }
 
-/* The rows of a file in the order of their names. NULL: no memory. */
+/* A file's function rows, sorted by name. NULL when out of memory. */
 static const struct tfh_fn_info **rows_by_name(const struct tfh_file *f, uint32_t n)
 {
 	const struct tfh_fn_info **rows = malloc(n * sizeof(*rows));
@@ -117,8 +117,8 @@ static const struct tfh_fn_info **rows_by_name(const struct tfh_file *f, uint32_
 	return rows;
 }
 
-/* A function has its own number in every file, but one row in the run, so that rows can be compared
- * by address. */
+/* A function has a different number in every file, but only one row in the run, so that rows can be
+ * compared by address. */
 static int common_rows(struct tfh_run *run, struct tfh_file *f)
 {
 	const struct tft_head *h = tft_head(f->reader);

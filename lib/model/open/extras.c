@@ -1,5 +1,5 @@
-/* What files say beside the events: holes, machine samples, notes of the recorder, calls that never
- * ended. */
+/* Reads what files hold beside events: holes, machine samples, the recorder's notes, and calls that
+ * never ended. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static uint64_t since(uint64_t now, uint64_t *before)
 	return d;
 }
 
-/* What an entry says that is no thread's. */
+/* Reads a sample's entry about the process' memory instead of a thread. */
 static void add_memory(struct tfh_model_proc *p, struct tfh_sample *s,
 		       const struct tft_sample_thread *t)
 {
@@ -119,7 +119,7 @@ static uint64_t number(const char *text, size_t n)
 	return v;
 }
 
-/* An imported trace says whose it was, and when its last op ended. */
+/* The note of an imported trace: host, executable and the end of the last op. */
 static int take_last(struct tfh_run *run, uint32_t file, const char *text, size_t n)
 {
 	struct tfh_process *p = &run->proc[run->file[file].process].pub;
@@ -140,7 +140,7 @@ static int take_source(struct tfh_run *run, uint32_t file, const char *name, siz
 	return 0;
 }
 
-/* Counted up through a process' files. */
+/* Sums the count over a process' files. */
 static int take_unnamed(struct tfh_run *run, uint32_t file, const char *text, size_t len)
 {
 	uint64_t n = number(text, len);
@@ -176,7 +176,8 @@ static int take_priced(struct tfh_run *run, uint32_t file, const char *text, siz
 	return 0;
 }
 
-/* Name, version and path with tabs between; what is told later of a path is newer. */
+/* Name, version and path, separated by tabs. A later entry for the same path replaces the earlier
+ * one. */
 static int take_software(struct tfh_run *run, uint32_t file, const char *text, size_t n)
 {
 	struct tfh_process *p = &run->proc[run->file[file].process].pub;
@@ -199,7 +200,7 @@ static int take_software(struct tfh_run *run, uint32_t file, const char *text, s
 	return 0;
 }
 
-/* Lines of key=value. */
+/* Reads lines of key=value. */
 static int add_note(struct tfh_run *run, uint32_t file, const char *text, size_t len)
 {
 	static const struct {
@@ -263,8 +264,8 @@ static int add_open_call(struct tfh_run *run, uint32_t file, const struct tfh_re
 	return f->detail ? 0 : -ENOMEM;
 }
 
-/* The calls that were open when the process died, or are open now: a salvage writes them into a
- * series of its own. */
+/* Reads the calls that were in flight when the process died, or are in flight now. Salvage writes
+ * them as a series of their own. */
 static int add_open_calls(struct tfh_run *run, uint32_t file, uint32_t chunk)
 {
 	struct tft_reader *r = run->file[file].reader;
@@ -311,7 +312,7 @@ int tfh_run_read_notes(struct tfh_run *run, uint32_t file)
 		if (type != TFT_LOSS && type != TFT_SAMP && type != TFT_NOTE)
 			continue;
 		if (tft_chunk_payload(r, i, &data, &len, &err))
-			continue; /* damaged: counted by the reader */
+			continue; /* damaged: the reader has counted it */
 		rc = type == TFT_LOSS	? add_holes(run, file, data, len)
 		     : type == TFT_SAMP ? add_samples(run, file, data, len)
 					: add_note(run, file, data, len);

@@ -1,6 +1,6 @@
 /*
- * Journals that have not become segment files yet, because their process was killed a moment ago or
- * still runs. They are read through a temporary file in a private directory, and are not changed.
+ * Reads journals that are not segment files yet, because their process was just killed or still
+ * runs. They are converted through a temporary file in a private directory and are not changed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void look_at(void *arg, const struct tft_found *found)
 	if (found->code)
 		return;
 	enum tft_life life = tft_view_life(found->view);
-	if (found->copy) /* of the directory, maybe from another host */
+	if (found->copy) /* the run directory itself, maybe written on another host */
 		read_journal(arg, found->view, TFT_SALVAGE_BESIDE, false);
 	else if (life != TFT_ELSEWHERE)
 		read_journal(arg, found->view, life == TFT_ALIVE ? TFT_SALVAGE_SNAPSHOT : 0,

@@ -1,4 +1,4 @@
-/* Readings of the machine's meters, entry by entry, into lines of bounded length. */
+/* Collects readings of the machine's meters into lines of bounded length. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,16 +8,16 @@
 
 #include "model/open/opening.h"
 
-#define LONGEST_NS 4e18 /* 126 years: a file may hold any number */
+#define LONGEST_NS 4e18 /* 126 years, ns: a limit, since a file may hold any number */
 
-/* What was read last of a row, to tell rates by. */
+/* The previous reading of a row, from which rates are computed. */
 struct tfh_meter_before {
 	int64_t t;
 	uint64_t value[2];
 	bool seen;
 };
 
-/* The row and the device of an entry; -1: nobody knows it. */
+/* The row and the device that an entry is about; -1 if unknown. */
 static int find_meter(uint32_t number, int *device)
 {
 	*device = -1;
@@ -53,7 +53,7 @@ static struct tfh_meter_line *line_of(struct tfh_model_proc *p, enum tfh_meter m
 	return l;
 }
 
-/* Twice the width: neighbours become their mean. */
+/* Doubles the width of a line's points: two neighbours become their mean. */
 static void widen(struct tfh_meter_line *l)
 {
 	for (uint32_t i = 0; i < l->n; i += 2) {
@@ -64,7 +64,7 @@ static void widen(struct tfh_meter_line *l)
 	l->width_ns *= 2;
 }
 
-/* A value that held from t0 to t1. */
+/* Adds a value that was valid from t0 to t1. */
 static int add(struct tfh_meter_line *l, int64_t t0, int64_t t1, double v)
 {
 	double s = ((double)t1 - (double)t0) / 1e9;
@@ -84,7 +84,8 @@ static int add(struct tfh_meter_line *l, int64_t t0, int64_t t1, double v)
 			return -ENOMEM;
 		l->point[l->n++] = NAN;
 	}
-	/* Of several readings in one part the later counts as much as all before: drawn, not judged. */
+	/* Of several readings in one point, a later one weighs as much as all earlier ones
+	 * together. The points are only drawn; nothing is decided by them. */
 	for (uint32_t i = from; i <= last; i++)
 		l->point[i] = isnan(l->point[i]) ? (float)v : (l->point[i] + (float)v) / 2;
 	l->time_s += s;
@@ -113,7 +114,7 @@ int tfh_run_add_reading(struct tfh_model_proc *p, int64_t t, const struct tft_sa
 		if (now[i] == UINT64_MAX)
 			continue;
 		if (tfh_meters[meter].kind == TFH_METER_RATE) {
-			/* A counter that went back belongs to another container, or began anew. */
+			/* A counter that decreased was reset, or belongs to another container. */
 			if (before->value[i] == UINT64_MAX || now[i] < before->value[i])
 				continue;
 			v = (double)(now[i] - before->value[i]) * tfh_meters[meter].value[i].scale /

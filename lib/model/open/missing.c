@@ -1,9 +1,9 @@
 /*
  * Finds files of a process that are missing (deleted, not copied), and the time that they covered.
- * Files are numbered, and so are the records of each thread: missing records of a thread lie between
- * its last record before the gap and its first one after it. A thread that was idle around a lost file
- * bounds its time loosely, a busy one to a chunk: so a long gap that contains a shorter one is the same
- * loss.
+ * Files are numbered, and so are the records of each thread: the missing records of a thread lie
+ * between its last record before the gap and its first one after it. A thread that was idle around
+ * a lost file bounds the time loosely, a busy one to within a chunk. So of two gaps one of which
+ * contains the other, the shorter one describes the loss.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #include "model/open/opening.h"
 
-/* Records `first` to `end` of a thread, all of one chunk, which ended between t0 and t1. */
+/* Records `first` to `end` of one thread in one chunk. They ended between t0 and t1. */
 struct span {
 	uint32_t thread;
 	uint64_t first, end;
@@ -27,7 +27,8 @@ struct spans {
 
 /* ---- numbers of files ---- */
 
-/* A process that called exec goes on under its name, and its files' numbers go on, too. */
+/* Whether two files have the same process name. A process that called exec keeps its name, and its
+ * files' numbers continue. */
 static bool same_name(const struct tft_head *a, const struct tft_head *b)
 {
 	return a->pid == b->pid && !strcmp(a->host, b->host);
@@ -49,7 +50,7 @@ static int by_segment(const void *a, const void *b)
 	return x->segment < y->segment ? -1 : x->segment > y->segment;
 }
 
-/* How many files are missing right before file i, which follows those of its name before it. */
+/* How many files are missing directly before file i. */
 static uint32_t missing_before(const struct numbered *v, uint32_t i, uint32_t n)
 {
 	const struct tft_head *own = v[i].head, *before = i ? v[i - 1].head : NULL;
@@ -57,7 +58,7 @@ static uint32_t missing_before(const struct numbered *v, uint32_t i, uint32_t n)
 	uint32_t next = 0;
 
 	if (after && same_name(after, own) && after->segment == own->segment)
-		return 0; /* of another of that name: numbers tell nothing */
+		return 0; /* the preceding file has another name: numbers say nothing */
 	if (before && same_name(before, own)) {
 		if (before->segment == own->segment)
 			return 0;
@@ -96,7 +97,7 @@ static int add_chunk(struct tfh_run *run, uint32_t file, uint32_t chunk, struct 
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
 		if (!runs[i].thread || runs[i].thread == TFT_THREAD_SALVAGE)
-			continue; /* no thread of the job's */
+			continue; /* not one of the job's threads */
 		if (tfh_room_for((void **)&s->v, &s->cap, s->n, sizeof(*s->v)))
 			return -ENOMEM;
 		s->v[s->n++] = (struct span){
@@ -123,7 +124,7 @@ static int by_length(const void *a, const void *b)
 	return m < n ? -1 : m > n;
 }
 
-/* Makes spans into what is missing between them, in place: there are never more gaps than spans. */
+/* Replaces the spans by the gaps between them, in place: there are never more gaps than spans. */
 static void turn_into_gaps(struct spans *s, int64_t start)
 {
 	struct span before = {.t1 = start};
@@ -134,7 +135,7 @@ static void turn_into_gaps(struct spans *s, int64_t start)
 		if (at.thread != before.thread)
 			before = (struct span){.thread = at.thread, .t1 = start};
 		if (at.first > before.end) {
-			/* Rings are emptied one after the other, so chunks overlap a little. */
+			/* Rings are emptied one after another, so chunks overlap a little. */
 			bool apart = before.t1 < at.t0;
 			s->v[n++] =
 				(struct span){at.thread, before.end, at.first,
@@ -146,7 +147,7 @@ static void turn_into_gaps(struct spans *s, int64_t start)
 	s->n = n;
 }
 
-/* Where a gap lies among holes that do not overlap: the first that does not end before it. */
+/* Position of a gap among holes that do not overlap: the first hole that does not end before it. */
 static uint32_t place_of(const struct tfh_run *run, const uint32_t *hole, uint32_t n,
 			 const struct span *gap)
 {
@@ -162,7 +163,7 @@ static uint32_t place_of(const struct tfh_run *run, const uint32_t *hole, uint32
 	return from;
 }
 
-/* Short gaps come first. */
+/* Gaps must be sorted by length, shortest first. */
 static int add_holes(struct tfh_run *run, uint32_t process, const struct spans *gaps)
 {
 	uint32_t *hole = malloc((gaps->n + 1ull) * sizeof(*hole)), n = 0; /* by time */
@@ -192,7 +193,7 @@ static int add_holes(struct tfh_run *run, uint32_t process, const struct spans *
 	return rc;
 }
 
-/* Of one process, which has those files. */
+/* Finds the holes of one process, whose n files are given. */
 static int find_holes(struct tfh_run *run, const uint32_t *file, uint32_t n)
 {
 	struct spans s = {NULL, 0, 0};
@@ -223,7 +224,7 @@ int tfh_run_find_missing(struct tfh_run *run)
 	uint32_t *file = tfh_files_by_process(run);
 	int rc = file ? count_missing(run) : -ENOMEM;
 
-	/* Run tables are read once more where something is missing, and nowhere else. */
+	/* Only where files are missing are the run tables read once more. */
 	for (uint32_t at = 0, n; at < run->n_file && !rc; at += n) {
 		uint32_t p = run->file[file[at]].process;
 		for (n = 1; at + n < run->n_file && run->file[file[at + n]].process == p;)

@@ -1,9 +1,9 @@
-/* What the threads of calls in flight were seen at, last. */
+/* Assigns to each call in flight the last sample of its thread. */
 #include <errno.h>
 
 #include "model/open/opening.h"
 
-/* Takes a look for the calls that it was taken in. */
+/* Assigns a sample to the calls during which it was taken. */
 static void take_look(struct tfh_run *run, uint32_t file, const struct tfh_rec *rec)
 {
 	uint32_t process = run->file[file].process;
@@ -17,7 +17,8 @@ static void take_look(struct tfh_run *run, uint32_t file, const struct tfh_rec *
 			continue;
 		f->look_ns = t;
 		f->state = rec->result;
-		/* One that met the thread on its way has no line: an older one may. */
+		/* A sample taken while the thread was running has no line of code; then an earlier
+		 * sample's line stays. */
 		f->place = rec->stack ? rec->stack : f->place;
 	}
 }
@@ -28,7 +29,7 @@ static int take_chunk(struct tfh_run *run, const struct tfh_chunk *chunk)
 	struct tfh_err err;
 
 	if (tft_events_open(run->file[chunk->file].reader, chunk->chunk, &events, &err))
-		return err.code == -ENOMEM ? -ENOMEM : 0; /* damaged */
+		return err.code == -ENOMEM ? -ENOMEM : 0; /* damaged: the reader has counted it */
 	for (uint32_t i = 0; i < tft_run_count(events); i++) {
 		struct tft_cursor c;
 		struct tfh_rec rec;
@@ -43,7 +44,7 @@ static int take_chunk(struct tfh_run *run, const struct tfh_chunk *chunk)
 	return 0;
 }
 
-/* Since when the oldest call of a process is in flight, INT64_MAX: there is none. */
+/* Begin of the oldest call in flight of a process; INT64_MAX if there is none. */
 static int64_t oldest(const struct tfh_run *run, uint32_t process)
 {
 	int64_t begin = INT64_MAX;

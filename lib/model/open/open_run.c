@@ -1,7 +1,6 @@
 /*
- * Opening a run: the files of a directory (or files given one by one) are put together by process,
- * left-over journals are read through a temporary file, and what run.json and end.json say is
- * added.
+ * Opens a run: groups the files of a directory (or files given one by one) by process, reads
+ * left-over journals through a temporary file, and adds what run.json and end.json say.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,14 +16,14 @@
 #include "model/symbols/pylines.h"
 #include "model/open/opening.h"
 
-/* ---- what the chunks' headers tell ---- */
+/* ---- chunk headers ---- */
 
 static int thread_of(struct tfh_run *run, uint32_t process, uint32_t thread, uint32_t tid)
 {
 	struct tfh_model_proc *p = &run->proc[process];
 
 	if (thread >= 1u << 20)
-		return 0; /* a salvage's own series */
+		return 0; /* a series written by salvage */
 	if (tfh_thread_at(p, thread) != UINT32_MAX)
 		return 0;
 	if (tfh_room_for((void **)&run->thread, &run->cap_thread, run->n_thread,
@@ -74,7 +73,8 @@ static int event_chunk(struct tfh_run *run, uint32_t file, uint32_t chunk,
 	struct tfh_chunk found = {
 		.file = file, .chunk = chunk, .t_first = c->t_first, .t_last = c->t_last};
 	if (c->type == TFT_DGST) {
-		bool calls = false; /* not only repeated state, which keeps its times */
+		bool calls = false; /* false: the chunk only repeats state, which keeps its original
+				     * times */
 		for (uint32_t i = 0; i < n; i++)
 			calls |= runs[i].thread != 0;
 		if (!calls)
@@ -118,8 +118,9 @@ static int scan_file(struct tfh_run *run, uint32_t file)
 
 /* ---- clocks: all processes on one axis ---- */
 
-/* Segments of a process tell of one clock together: each alone would count what lies far from its
- * own readings, or all when it has none, by an estimated rate, and lie beside the others. */
+/* Combines the clock readings of a process' segments. A segment alone would extrapolate times far
+ * from its own readings, or all of them at an estimated rate if it has none, and so disagree with
+ * the others. */
 static int join_clocks(struct tfh_run *run)
 {
 	struct tft_reader **r = malloc((run->n_file + 1) * sizeof(struct tft_reader *));
@@ -151,7 +152,8 @@ static int by_boot(const void *a, const void *b)
 	return x->file < y->file ? -1 : x->file > y->file;
 }
 
-/* MONOTONIC is common to the processes of one boot; between machines only REALTIME is. */
+/* Puts all processes on one axis: by CLOCK_MONOTONIC within one boot of a machine, by
+ * CLOCK_REALTIME across machines. */
 static int set_clocks(struct tfh_run *run)
 {
 	struct booted *v = malloc((run->n_file + 1) * sizeof(*v));
@@ -168,7 +170,7 @@ static int set_clocks(struct tfh_run *run)
 	}
 	run->start_realtime = start == INT64_MAX ? 0 : start;
 	qsort(v, run->n_file, sizeof(*v), by_boot);
-	/* That of the first file counts for all of its boot. */
+	/* The offset of a boot's first file is used for all files of that boot. */
 	for (uint32_t i = 0; i < run->n_file; i++) {
 		const struct tfh_file *f = &run->file[v[i].file];
 		const struct tft_head *h = tft_head(f->reader);
@@ -190,10 +192,11 @@ static int by_first(const void *a, const void *b)
 	return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
 }
 
-#define TICK_NS 10000000 /* of times in /proc/PID/stat */
+#define TICK_NS 10000000 /* resolution of times in /proc/PID/stat */
 
-/* From the start that /proc told: hundredths of a second since boot; none in a converted trace. A machine that has slept counts
- * them on while MONOTONIC stands, so a start behind the first event says nothing. */
+/* When the process started, run ns. From its start time in /proc: hundredths of a second since
+ * boot. Converted traces have none. That count continues while a machine sleeps, and
+ * CLOCK_MONOTONIC does not; so a start after the first event is ignored. */
 static int64_t born(const struct tfh_model_proc *p)
 {
 	bool known = p->process_start && p->process_start < INT64_MAX / TICK_NS &&
@@ -283,7 +286,7 @@ static int add_directory(struct tfh_run *run, const char *dir, struct tfh_err *e
 		struct tfh_err why = {0};
 		snprintf(path, sizeof(path), "%s/%s", dir, name[i]);
 		rc = tfh_run_add_file(run, path, false, &why);
-		/* One unreadable file does not cost the others. */
+		/* An unreadable file must not prevent reading the others. */
 		if (rc && rc != -ENOMEM)
 			tfh_run_leave_out(run, why.text);
 		if (rc && !first) {
@@ -350,7 +353,7 @@ static int add_path(struct tfh_run *run, const char *path, struct tfh_meta *meta
 				   : tfh_run_add_file(run, path, false, err);
 }
 
-/* ---- the whole ---- */
+/* ---- opening ---- */
 
 static int split_command(struct tfh_run *run)
 {
@@ -385,8 +388,9 @@ static int use_meta(struct tfh_run *run, const struct tfh_meta *meta)
 	if (run->end_ns < last)
 		run->end_ns = last;
 	run->host = meta->host ? meta->host : run->n_proc ? run->proc[0].pub.host : "";
-	run->end = meta->has_end		? meta->end
-		   : run->source != TFH_SRC_TFT ? TFH_END_NONE /* the other tool does not tell */
+	run->end = meta->has_end ? meta->end
+		   /* the other profiler does not say how the job ended */
+		   : run->source != TFH_SRC_TFT ? TFH_END_NONE
 		   : live			? TFH_END_RUNNING
 		   : clean			? TFH_END_EXIT
 						: TFH_END_KILLED;

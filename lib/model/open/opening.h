@@ -22,17 +22,19 @@ int tfh_run_read_notes(struct tfh_run *run, uint32_t file);
  * or -ENOMEM. */
 int tfh_run_look_at_flight(struct tfh_run *run);
 
-/* meter_lines.c: adds an entry of a sample that is about the machine (others are ignored), in time
- * order; 0 or -ENOMEM. At the end they are sorted in table order. */
+/* meter_lines.c: tfh_meter_add() adds a sample's entry, in time order, if it is about the machine;
+ * other entries are ignored. 0 or -ENOMEM. tfh_meters_sort() sorts the lines in table order at the
+ * end. */
 struct tft_sample_thread;
 int tfh_run_add_reading(struct tfh_model_proc *p, int64_t t, const struct tft_sample_thread *entry);
 void tfh_run_sort_meters(struct tfh_model_proc *p);
 void tfh_run_free_meters(struct tfh_model_proc *p);
 
-/* missing.c: finds missing files and the resulting holes; clocks are set. 0 or -ENOMEM. */
+/* missing.c: finds missing files and the resulting holes. Needs the clocks (set_clocks()). 0 or
+ * -ENOMEM. */
 int tfh_run_find_missing(struct tfh_run *run);
 
-/* stretches.c: from the chunks' headers; clocks are set. 0 or -ENOMEM */
+/* stretches.c: finds stretches from the chunks' headers. Needs the clocks. 0 or -ENOMEM. */
 int tfh_run_find_stretches(struct tfh_run *run);
 
 /* meta.c */

@@ -1,6 +1,6 @@
 /*
- * Stretches of a run whose records were given up to keep a recording within TFHOOK_MAX_SIZE: the
- * oldest segments but the first. Of their chunks the sketches are left.
+ * Stretches of a run whose records were discarded to keep the recording within TFHOOK_MAX_SIZE: the
+ * oldest segments but the first. The sketches of their chunks remain.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const struct tft_chunk_info *info_of(const struct tfh_run *run, const str
 	return tft_chunk(run->file[c->file].reader, c->chunk);
 }
 
-/* Chunks with no other one's records between them make one stretch. */
+/* Consecutive discarded chunks, without other records between them, form one stretch. */
 static int stretches_of(struct tfh_run *run, uint32_t process)
 {
 	const struct tfh_model_proc *p = &run->proc[process];
@@ -103,7 +103,7 @@ int tfh_run_digests(struct tfh_run *run, uint32_t process, tfh_digest_cb cb, voi
 		const struct tft_sketch *s;
 		struct tfh_err err;
 		if (tft_chunk_sketch(run->file[c->file].reader, c->chunk, &s, &err))
-			continue; /* damaged: counted by the reader */
+			continue; /* damaged: the reader has counted it */
 		fill(d, run, c, s);
 		rc = cb(arg, d);
 	}

@@ -1,9 +1,11 @@
 /*
- * A number's candidates are the calls that may have its rank in any order that their times allow.
- * If only one is left it is the one: by the times, by neighbours in number whose calls are known,
- * or because the op's stream is known from others. Else the op stays without a call, and one of the
- * candidates is owed: which of them is gone is not known, so owed calls stay among the candidates
- * of the next numbers, until all that could have come before them have been owed or found.
+ * Finds the call of a correlation number by elimination. Candidates are the calls that may have
+ * this rank in some order that their times allow. If times, neighbouring numbers with known calls,
+ * or the op's stream leave only one, that is the call.
+ *
+ * Otherwise the op stays without a call, and one of the candidates is "owed": it belongs to that
+ * op, but which one is not known. Owed calls stay among the candidates of the next numbers, until
+ * as many calls as are owed have been recognised as such, or could no longer come next.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,10 +14,12 @@
 
 #include "model/ops/calls_by_order.h"
 
-#define MOST_CALLS (1u << 17) /* ahead of the device */
+/* bound on calls waiting for their op, in case the host is far ahead of the device */
+#define MOST_CALLS (1u << 17)
 #define CANDIDATES 64u
 #define TOLERANCE_NS 5000
-/* A call of the CUDA runtime takes its number before it calls the driver. */
+/* A call of the CUDA runtime takes its correlation number before it calls the driver, at most so
+ * much earlier. */
 #define AHEAD_NS 5000
 
 /* ---- streams ---- */
@@ -98,7 +102,7 @@ static struct tfh_made take(struct tfh_calls *k, uint32_t i)
 	return c;
 }
 
-/* ---- what is owed ---- */
+/* ---- owed calls: each belongs to an op whose call stayed unknown ---- */
 
 static void forgive(struct tfh_calls *k)
 {
@@ -133,7 +137,8 @@ void tfh_calls_owe(struct tfh_calls *k, const uint32_t *stream)
 	k->debtor[i].n++;
 }
 
-/* How many debtors may owe a call of a stream (+1), and the last of them. */
+/* How many of the ops with owed calls may have run in a stream (+1); *last: index of the last
+ * one. */
 static uint32_t debtors_of(const struct tfh_calls *k, const struct tfh_streams *s, uint32_t host,
 			   uint32_t *last)
 {
@@ -150,7 +155,7 @@ static uint32_t debtors_of(const struct tfh_calls *k, const struct tfh_streams *
 	return n;
 }
 
-/* Call i is one of those that are owed. */
+/* Removes call i, which is known to be one of the owed calls. */
 static void pay_back(struct tfh_calls *k, const struct tfh_streams *s, uint32_t i)
 {
 	struct tfh_made c = take(k, i);
@@ -164,17 +169,18 @@ static void pay_back(struct tfh_calls *k, const struct tfh_streams *s, uint32_t 
 
 /* ---- the order of calls ---- */
 
-/* a took its number before b did, for sure. */
+/* Whether a certainly took its number before b did. */
 static bool before(const struct tfh_issue *a, const struct tfh_issue *b)
 {
 	return a->thread == b->thread ? a->t0 < b->t0 : a->t1 < b->t0 - AHEAD_NS;
 }
 
-/* Whether as many calls as are owed may have come before call i: else it is one of the owed. */
+/* Whether at least as many calls as are owed may have come before call i. If not, call i is itself
+ * owed. */
 static bool may_be_left(const struct tfh_calls *k, uint32_t i)
 {
 	const struct tfh_issue *c = &call_at(k, i)->issue;
-	uint32_t n = i; /* those that began before it */
+	uint32_t n = i; /* calls that began before it */
 
 	for (uint32_t j = i + 1; n < k->owed && j < k->n; j++) {
 		const struct tfh_issue *x = &call_at(k, j)->issue;
@@ -197,8 +203,8 @@ static void pay_back_sure(struct tfh_calls *k, const struct tfh_streams *s)
 		forgive(k);
 }
 
-/* Whether no more calls than are owed came before call i. `ended`: how many of other threads ended
- * before it began; not fewer for those behind it. */
+/* Whether at most as many calls as are owed came before call i. `ended`: number of earlier calls of
+ * other threads that ended before it began; it does not decrease with i. */
 static bool may_be_next(const struct tfh_calls *k, uint32_t i, uint32_t *ended)
 {
 	const struct tfh_issue *c = &call_at(k, i)->issue;
@@ -213,7 +219,7 @@ static bool may_be_next(const struct tfh_calls *k, uint32_t i, uint32_t *ended)
 	return n <= k->owed;
 }
 
-/* Which call a number can be of, if there is only one. */
+/* Index of the only call that a number can belong to; false if there are several or none. */
 static bool only_one(const struct tfh_calls *k, const struct tfh_streams *s,
 		     const struct tfh_sought *q, uint32_t *found)
 {
@@ -240,12 +246,14 @@ static bool only_one(const struct tfh_calls *k, const struct tfh_streams *s,
 			*found = i;
 		of_stream += c->stream + 1 == host;
 	}
-	/* The only one is of another stream: calls are missing, or had no op. */
+	/* The only candidate used another stream: its op's call is missing, or the candidate has no
+	 * op. */
 	if (n == 1 && !of_stream)
 		return !host;
 	if (of_stream == 1)
 		return true;
-	/* A thread's first one, unless an op before it may have been of that. */
+	/* The first call of the only thread that uses this stream, unless an owed call may be of
+	 * that stream. */
 	return of_stream && one_thread && !debtors_of(k, s, host, &last);
 }
 
@@ -254,7 +262,7 @@ bool tfh_calls_find(struct tfh_calls *k, const struct tfh_streams *s, const stru
 {
 	uint32_t i;
 
-	/* Calls that had no op. */
+	/* Discard calls that had no op. */
 	while (k->n > 1 && q->below && before(&call_at(k, 0)->issue, q->below) &&
 	       call_at(k, 1)->issue.t0 <= q->start + TOLERANCE_NS) {
 		if (k->owed)
@@ -263,7 +271,7 @@ bool tfh_calls_find(struct tfh_calls *k, const struct tfh_streams *s, const stru
 			take(k, 0);
 	}
 	pay_back_sure(k, s);
-	/* An op whose call is missing. */
+	/* The op's call is missing. */
 	if (!k->n || k->broken || call_at(k, 0)->issue.t0 > q->start + TOLERANCE_NS ||
 	    (q->above && before(q->above, &call_at(k, 0)->issue)))
 		return false;

@@ -1,6 +1,6 @@
 /*
- * The calls of one kind that may have issued ops, in the order in which they began, and which of
- * them a number is of: CUPTI's numbers grow from call to call (issue_by_order.c).
+ * The calls of one kind that may have issued ops, in order of their begin. CUPTI's correlation
+ * numbers grow from call to call (issue_by_order.c); this finds the call that a number belongs to.
  */
 #ifndef TFH_MODEL_CALLS_BY_ORDER_H
 #define TFH_MODEL_CALLS_BY_ORDER_H
@@ -9,13 +9,13 @@
 
 #define TFH_DEBTORS 16u
 
-/* Which stream of the calls is which of the device, as far as it is known. */
+/* Which stream handle of the host is which stream id of the device, as far as known. */
 struct tfh_streams {
 	struct {
-		uint32_t device, host; /* +1; 0: not known */
+		uint32_t device, host; /* device's and host's id, each +1; 0: unknown */
 	} v[256];
 };
-/* Of a device's stream; +1, 0 when it is not known. */
+/* The host's handle of a device's stream, +1; 0: unknown. */
 uint32_t tfh_streams_get(const struct tfh_streams *s, uint32_t device);
 void tfh_streams_set(struct tfh_streams *s, uint32_t device, uint32_t host);
 
@@ -25,35 +25,37 @@ struct tfh_made {
 };
 
 struct tfh_calls {
-	struct tfh_made *v; /* ring, by begin, from `first` on */
+	struct tfh_made *v; /* ring by begin; `first` is the oldest */
 	uint32_t first, n, cap;
-	uint32_t owed; /* so many of them were issued by ops that stay without a call */
+	uint32_t owed; /* so many of these calls issued ops that stay without a call */
 	struct {
 		uint32_t stream, n;
-	} debtor[TFH_DEBTORS]; /* the device's streams of those ops, and perhaps of more */
+	} debtor[TFH_DEBTORS]; /* device streams of those ops, and how many ops each */
 	uint32_t n_debtor;
-	bool others;	 /* and of ops whose streams are not kept */
-	bool several;	 /* threads have made them */
-	bool broken;	 /* too many came: nothing is known until tfh_calls_begin */
-	uint32_t thread; /* of the last one, +1 */
+	bool others;	 /* there are such ops whose streams were not stored */
+	bool several;	 /* several threads made calls */
+	bool broken;	 /* the ring overflowed: no call is known until tfh_calls_begin */
+	uint32_t thread; /* thread of the last call, +1 */
 };
 
-/* A number of which the call is sought. */
+/* A number whose call is searched. */
 struct tfh_sought {
-	const struct tfh_issue *below, *above; /* neighbours' calls, NULL not known */
-	int64_t start;			       /* of the op */
-	const uint32_t *stream;		       /* it ran in, NULL: no stream of calls */
+	const struct tfh_issue *below, *above; /* calls of neighbouring numbers, NULL: unknown */
+	int64_t start;			       /* begin of the op */
+	const uint32_t *stream;		       /* stream that the op ran in; NULL: says nothing
+					        * about the call's */
 };
 
-/* They come by their end. 0 or -ENOMEM. */
+/* Adds a call. Calls come in order of their end. 0 or -ENOMEM. */
 int tfh_calls_add(struct tfh_calls *k, const struct tfh_made *call);
-/* Calls that began before t are forgotten; no op is without its call any more. */
+/* Forgets calls that began before t, and all owed calls. */
 void tfh_calls_begin(struct tfh_calls *k, int64_t t);
-/* The call of the smallest number that has not been sought yet; false: it cannot be told. All that
- * ended before the op did must be there, but those that are owed. */
+/* Finds the call of the smallest number that has not been searched yet; false if it cannot be told.
+ * All calls that ended before the op must have been added. */
 bool tfh_calls_find(struct tfh_calls *k, const struct tfh_streams *s, const struct tfh_sought *q,
 		    struct tfh_made *out);
-/* It is not even sought: perhaps its call has not come yet. `stream`: NULL not known. */
+/* Notes an op whose call is not searched, perhaps because it has not come yet. `stream`: NULL
+ * unknown. */
 void tfh_calls_owe(struct tfh_calls *k, const uint32_t *stream);
 void tfh_calls_free(struct tfh_calls *k);
 

@@ -8,9 +8,9 @@
 #include "model/opened.h"
 
 #define CALLS_MOST (1u << 20)
-#define THREADS 64u /* threads that group calls; one per device is usual */
+#define THREADS 64u /* threads whose groups of calls are tracked; one per device is usual */
 
-/* Kernels that were launched on `thread` from t0 to t1 are this collective's. */
+/* A collective: kernels launched on `thread` from t0 to t1 belong to it. */
 struct collective_call {
 	uint32_t thread;
 	int64_t t0, t1;
@@ -19,7 +19,7 @@ struct collective_call {
 
 struct nccl_group {
 	uint32_t thread, depth;
-	bool any; /* collectives in it */
+	bool any; /* it holds collectives */
 	uint64_t id;
 };
 
@@ -65,7 +65,7 @@ static int keep(struct tfh_collectives *c, const struct tfh_event *ev, uint64_t 
 	return 0;
 }
 
-/* The end of the outermost group launches what the group holds. */
+/* At the end of the outermost group, NCCL launches everything in the group. */
 static int end_group(struct tfh_collectives *c, const struct tfh_event *ev, struct nccl_group *g)
 {
 	if (!g || !g->depth || --g->depth || !g->any)
@@ -86,7 +86,8 @@ int tfh_collectives_add(struct tfh_collectives *c, const struct tfh_event *ev)
 		g->depth++;
 	if (!strcmp(name, "ncclGroupEnd"))
 		return end_group(c, ev, g);
-	/* Messages are numbered apart: two ranks' numbers say nothing about each other. */
+	/* Point-to-point messages have numbers of their own, which cannot be matched between two
+	 * ranks. */
 	if (ev->fn->args != TFH_ARGS_COLLECTIVE || !strcmp(name, "ncclSend") ||
 	    !strcmp(name, "ncclRecv") || !ev->w[1] || !(uint32_t)ev->w[2])
 		return 0;

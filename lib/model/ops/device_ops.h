@@ -1,7 +1,7 @@
 /*
- * Internals of device ops: device_times.c finds a process' chunks and when device times were on;
- * rows.c returns the rows of all chunks by start time; name_table.c stores names; issue.c finds
- * each op's host call; ops.c returns the ops.
+ * Internals of device ops: device_times.c finds a process' chunks and the times for which device
+ * times were recorded; rows.c returns the rows of all chunks by start time; name_table.c stores
+ * names; issue.c finds each op's host call; ops.c returns the ops.
  */
 #ifndef TFH_MODEL_DEVICE_OPS_H
 #define TFH_MODEL_DEVICE_OPS_H
@@ -15,7 +15,7 @@
 /* One GPUS or DRVR chunk. */
 struct tfh_table_chunk {
 	uint32_t file, chunk;
-	int64_t first;		 /* no row starts before: ns of the run */
+	int64_t first;		 /* run ns: no row starts earlier */
 	uint32_t segment;	 /* shared by copies of a file */
 	uint64_t t_last, packed; /* from the chunk's header; also shared */
 };
@@ -41,7 +41,7 @@ struct tfh_gpu {
 	uint32_t processors;
 	uint64_t overhead_ns;
 	const char *why, *library, *graphs;
-	uint32_t devices; /* that ran ops */
+	uint32_t devices; /* devices that ran ops */
 	bool collectives; /* some kernels wait for other devices */
 	struct tfh_texts texts;
 	/* NULL until a pass over the ops has completed, or while one uses it */
@@ -62,7 +62,7 @@ void tfh_shadow_free(struct tfh_run *shadow, uint32_t process);
 struct tfh_axis {
 	int64_t *table, *run; /* by run time */
 	uint32_t n;
-	bool steady; /* by table time, too: the clock was never set back */
+	bool steady; /* readings are also sorted by table time: the clock was never set back */
 	/* the last used segment and the times for which it is valid */
 	int64_t from, to, base, base_run;
 	double rate;
@@ -120,10 +120,12 @@ static inline uint64_t tfh_cell(const struct tfh_row *r, enum tfh_cell c)
 	return v ? v[r->at] : r->cells->same[c];
 }
 
-/* `reading`: held by whoever reads a chunk of the shadow, so that a thread may; NULL: others read it, too, and do not know. */
+/* Opens the rows of a process' GPUS or DRVR chunks, start times ascending. `reading`: the lock that
+ * protects the shadow's files while a second thread decodes; NULL: others use the shadow without
+ * it, so no thread is started. NULL when out of memory. */
 struct tfh_rows *tfh_rows_open(struct tfh_run *shadow, struct tfh_gpu *g, bool gpus,
 			       pthread_mutex_t *reading);
-/* The next row, NULL at the end; repeated until tfh_rows_take(). */
+/* The next row, NULL at the end. Returns the same row until tfh_rows_take(). */
 const struct tfh_row *tfh_rows_peek(struct tfh_rows *r);
 void tfh_rows_take(struct tfh_rows *r);
 int tfh_rows_error(const struct tfh_rows *r);
@@ -141,14 +143,15 @@ struct tfh_issued;
 /* NULL when out of memory. */
 struct tfh_issued *tfh_issued_new(void);
 void tfh_issued_free(struct tfh_issued *s);
-/* Adds the next op and its call, NULL: unknown. */
+/* Adds the next op and its call; `issue` NULL: unknown. */
 void tfh_issued_add(struct tfh_issued *s, const struct tfh_op *op, const struct tfh_issue *issue);
-/* Whether all have been read. */
+/* Whether all stored ops have been read. */
 bool tfh_issued_end(const struct tfh_issued *s);
 /* Returns to the first op. False if not all were stored. */
 bool tfh_issued_rewind(struct tfh_issued *s);
-/* The next op and its call, as they were added: of the op what tfh_ops_brief() says. `op` is zero before the first one, and
- * as it was left before the others. 0 or -errno. */
+/* Reads the next op and its call. Sets those fields of the op that tfh_ops_brief() lists. The
+ * caller zeroes `op` once and does not change it between calls, since equal fields are not written
+ * again. 0 or -errno. */
 int tfh_issued_next(struct tfh_issued *s, struct tfh_op *op, struct tfh_issue *out, bool *known);
 
 /* ---- issue_by_order.c: ops and calls in the order of CUPTI's numbers ---- */
@@ -160,41 +163,43 @@ void tfh_by_order_close(struct tfh_by_order *r);
 /* Adds an issuing call, in arrival order. 0 or -ENOMEM. */
 int tfh_by_order_call(struct tfh_by_order *r, uint32_t kind, const struct tfh_issue *issue,
 		      uint32_t stream);
-/* Adds an op, in arrival order, unless full. */
+/* Adds an op, in order of start. The caller checks tfh_by_order_full() before. */
 bool tfh_by_order_full(const struct tfh_by_order *r);
 int tfh_by_order_add(struct tfh_by_order *r, uint32_t kind, const struct tfh_op *op);
 /* The next op; NULL if none is left. */
 const struct tfh_op *tfh_by_order_first(const struct tfh_by_order *r);
-/* Whether more must be known before the next op can be taken, and up to which time calls must be
- * read; they are up to `now`. */
+/* Whether the next op cannot be taken yet. Then *until: calls must be read up to that time; the
+ * caller then calls tfh_by_order_settle() with the time `now` up to which they were read. */
 bool tfh_by_order_needs(const struct tfh_by_order *r, int64_t *until);
 void tfh_by_order_settle(struct tfh_by_order *r, int64_t now);
 /* Takes the next op and its call; false: unknown. */
 bool tfh_by_order_take(struct tfh_by_order *r, struct tfh_op *op, struct tfh_issue *issue);
-/* Records were lost: ops get no calls until those of calls before t have all run. */
+/* For lost records: ops get no call until tfh_by_order_begin(), which discards calls that began
+ * before t. */
 void tfh_by_order_silence(struct tfh_by_order *r);
 void tfh_by_order_begin(struct tfh_by_order *r, int64_t t);
 
 /* ---- issue.c ---- */
 
 struct tfh_join;
-/* `drvr`: NULL if CUPTI recorded no calls, so that their order must do. `fed`: the caller supplies
- * host records. */
+/* `drvr`: NULL if CUPTI recorded no calls, so that their order has to decide. `fed`: the caller
+ * supplies host records (tfh_join_feed). */
 int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drvr, bool fed,
 		  struct tfh_join **out);
 /* Supplies the next block; NULL: no more. */
 void tfh_join_feed(struct tfh_join *j, const struct tfh_block *b);
-/* Nothing was returned because more blocks are needed: try again. */
+/* Whether nothing was returned because more blocks must be supplied first. */
 bool tfh_join_waits(const struct tfh_join *j);
-/* Whether ops may be added, in order of their start, before their calls are requested. Not
- * necessary with CUPTI's call records. */
+/* Whether ops can be added, in order of their start, before their calls are requested. Not needed
+ * if CUPTI recorded calls. */
 bool tfh_join_takes(const struct tfh_join *j);
 int tfh_join_add(struct tfh_join *j, const struct tfh_op *op);
-/* The next added op, and whether its call is known; false if none is left. */
+/* Returns the next added op and whether its call is known; false if none is left. */
 bool tfh_join_next(struct tfh_join *j, struct tfh_op *op, struct tfh_issue *out, bool *known);
 /* The call that issued an op; false: unknown. Ops come in order of their start. */
 bool tfh_join_find(struct tfh_join *j, const struct tfh_op *op, struct tfh_issue *out);
-/* CUPTI reported a call before its thread had a name: a later pass may find more calls. */
+/* Whether CUPTI reported a call before its thread had a name. Then a later pass may find more
+ * calls. */
 bool tfh_join_late(const struct tfh_join *j);
 int tfh_join_error(const struct tfh_join *j);
 void tfh_join_close(struct tfh_join *j);

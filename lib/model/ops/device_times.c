@@ -1,4 +1,4 @@
-/* What a process' files say of its device times: chunks, spans, losses, and why there are none. */
+/* What a process' files say about device times: chunks, spans, losses, and why there are none. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "model/ops/device_ops.h"
 #include "model/symbols/kernel_name.h"
 
-/* Header times of tables are good to some microseconds: rows may begin that much earlier. */
+/* Header times of tables are exact to some microseconds: rows may begin earlier by at most this. */
 #define HEADER_SLACK_NS 1000000
 
 static int add_chunk(struct tfh_run *run, struct tfh_gpu *g, uint32_t file, uint32_t chunk)
@@ -42,7 +42,7 @@ static void count_losses(struct tfh_gpu *g, const char *data, size_t len)
 	}
 }
 
-/* What follows `key` in a line, NULL if it begins otherwise. */
+/* The rest of a line after `key`; NULL if the line begins otherwise. */
 static const char *behind(const char *key, const char *line, size_t n)
 {
 	size_t len = strlen(key);
@@ -56,7 +56,7 @@ static int take_text(struct tfh_run *run, const char **out, const char *text, co
 	return *out ? 0 : -ENOMEM;
 }
 
-/* Numbers: strtoul stops at the end of the line. */
+/* In numbers, strtoul stops at the end of the line. */
 static int take_note(struct tfh_run *run, struct tfh_gpu *g, const char *line, size_t n)
 {
 	const char *v;
@@ -112,7 +112,7 @@ static int add_span(struct tfh_gpu *g, int64_t t0, int64_t t1, bool nodes)
 	return 0;
 }
 
-/* Consecutive chunks' spans end and begin at the same tick. */
+/* Joins spans of consecutive chunks, which end and begin at the same tick. */
 static void join_spans(struct tfh_gpu *g)
 {
 	uint32_t n = 0;
@@ -129,7 +129,8 @@ static void join_spans(struct tfh_gpu *g)
 	g->n_span = n;
 }
 
-/* Where somebody set the clock that rows are in, their times are a guess. */
+/* Removes spans around a moment at which the clock of the rows was set: times there are
+ * unreliable. */
 static int cut_spans(struct tfh_gpu *g, int64_t t0, int64_t t1)
 {
 	uint32_t n = g->n_span;
@@ -149,8 +150,8 @@ static int cut_spans(struct tfh_gpu *g, int64_t t0, int64_t t1)
 	return rc;
 }
 
-/* The number of devices, and whether there are collectives: without them the analysis is spared a
- * pass over all ops. `scratch` has room for the rows; `seen` a place per device. */
+/* Counts devices and finds out whether there are collectives; if there are none, the analysis saves
+ * a pass over all ops. `scratch` has room for a chunk's rows; `seen` has one entry per device. */
 static void look_at_rows(struct tfh_gpu *g, const struct tft_table_view *v, uint64_t *scratch,
 			 bool seen[256])
 {
@@ -184,7 +185,7 @@ static int look_into(struct tfh_run *run, struct tfh_gpu *g, const struct tfh_ta
 
 	if (tft_chunk_payload(run->file[c->file].reader, c->chunk, &data, &len, &err) ||
 	    tft_table_open(&v, data, len))
-		return 0; /* damaged: its span is missing, and so it is a hole */
+		return 0; /* damaged: it adds no span, so its time becomes a hole */
 	g->ops += v.rows;
 	look_at_rows(g, &v, scratch, seen);
 	for (uint32_t i = 0; i < v.spans && !rc; i++) {
@@ -206,7 +207,7 @@ static int by_number(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* 0 for copies of one chunk. */
+/* Returns 0 for copies of the same chunk. */
 static int by_content(const struct tfh_table_chunk *x, const struct tfh_table_chunk *y)
 {
 	if (x->first != y->first)
@@ -227,8 +228,8 @@ static int by_first(const void *a, const void *b)
 	return x->file != y->file ? by_number(x->file, y->file) : by_number(x->chunk, y->chunk);
 }
 
-/* In order; of a chunk that is in several copies of its file one stays: rows have no numbers that
- * would tell which were met before. */
+/* Sorts chunks and removes duplicates from copied files. Rows have no numbers, so duplicates could
+ * not be recognised later. */
 static void sort_chunks(struct tfh_table_chunk *v, uint32_t *n)
 {
 	uint32_t kept = 0;
@@ -343,7 +344,7 @@ void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out
 	out->unissued = g->unissued;
 	out->devices = g->devices;
 	out->collectives = g->collectives;
-	/* Injected by the driver alone there are no host records to hang the ops on. */
+	/* Without host records (the driver alone loaded tfhook), no op has a call. */
 	out->dependencies = run->proc[process].pub.has_gpu;
 }
 
@@ -367,7 +368,7 @@ struct tfh_run *tfh_shadow(struct tfh_run *run, uint32_t process, struct tfh_err
 		if (file[i].process != process)
 			continue;
 		file[i].reader = NULL;
-		if (!rc) /* a job that still runs may have given the file up */
+		if (!rc) /* a running job may have deleted the file meanwhile */
 			rc = tft_open_again(run->file[i].reader, &file[i].reader, err);
 	}
 	if (!rc)

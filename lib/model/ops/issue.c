@@ -16,25 +16,26 @@
 
 #define ISSUES (1u << 18)
 #define QUEUE 8192u
-#define LANES 4096u /* threads with calls; more share */
-/* The two clocks disagree by less. */
+#define LANES 4096u /* hash buckets for threads with calls; more threads share buckets */
+/* bound on the difference between CUPTI's clock and ours */
 #define TOLERANCE_NS 5000
 
 struct call {
 	int64_t t0, t1;
-	uint32_t thread; /* of a driver record: its correlation */
+	uint32_t thread; /* of a driver record: its correlation id */
 	uint32_t stream;
 	uint64_t number;
 };
 
-/* First in, first out; the oldest gives way. */
+/* First in, first out. When it is full, the oldest entry is dropped. */
 struct queue {
 	struct call *v;
 	uint32_t first, n, cap;
 };
 
-/* Of one thread. CUPTI names it by the low half of its pthread_self(), or by its tid when the job
- * has told it to. A later thread may have the same, and goes on in the lane. */
+/* Calls and driver records of one thread. CUPTI identifies a thread by the low half of its
+ * pthread_self(), or by its tid if the job has asked for that. A later thread with the same id
+ * shares the lane. */
 struct lane {
 	uint32_t id, thread;
 	struct queue calls, records;
@@ -44,12 +45,12 @@ enum state { EMPTY, WAITING, KNOWN };
 struct slot {
 	uint32_t correlation;
 	uint32_t state;
-	uint32_t lane; /* WAITING */
+	uint32_t lane; /* valid while WAITING */
 	struct tfh_issue issue;
 };
 
-/* Room for one more, to be filled in at once (a copy of what was just written waits for that to be
- * stored); NULL: out of memory. */
+/* Room for one more entry, which the caller fills in; NULL when out of memory. The entry is filled
+ * in place because copying a value that was just written would stall on the store. */
 static struct call *push(struct queue *q)
 {
 	if (q->n == q->cap && q->cap < QUEUE) {
@@ -104,7 +105,8 @@ static struct slot *slot_of(struct tfh_join *j, uint32_t correlation)
 
 /* ---- calls by our own records ---- */
 
-/* With driver records failed and captured calls are among them: they have theirs, too. */
+/* Whether a call can have issued an op. With driver records, failed and captured calls count too,
+ * since they have driver records as well. */
 static bool issues(const struct tfh_event *ev)
 {
 	uint8_t family = ev->fn->family;
@@ -114,7 +116,7 @@ static bool issues(const struct tfh_event *ev)
 		family == TFH_FAM_GRAPH_LAUNCH || family == TFH_FAM_MANAGED);
 }
 
-/* What an op and its call have in common. */
+/* Hash of what an op and its call have in common. */
 uint32_t tfh_join_key(uint8_t family, const char *name, uint64_t bytes)
 {
 	uint64_t h = family;
@@ -133,7 +135,7 @@ static const char *function_name(const struct tfh_join *j, uint64_t id)
 	return id < j->names.n[TFT_NAME_FUNCTION] && v[id].text ? v[id].text : "";
 }
 
-/* When device times begin. */
+/* Begin of the first span with device times. */
 int64_t tfh_join_begin(const struct tfh_join *j)
 {
 	const struct tfh_gpu *g = j->run->proc[j->process].gpu;
@@ -151,7 +153,7 @@ static struct lane *lane_of_thread(struct tfh_join *j, uint32_t thread)
 	return *l;
 }
 
-/* `ev` is what calls of its shape have in common. */
+/* Takes a call. `ev` holds the fields shared by all calls of its shape. */
 static int take_event(struct tfh_join *j, const struct tfh_entry *e, const struct tfh_event *ev)
 {
 	j->now = e->t1;
@@ -182,7 +184,8 @@ static int take_event(struct tfh_join *j, const struct tfh_entry *e, const struc
 		&issue, ev->stream);
 }
 
-/* A thread's name may come behind its first calls, and behind CUPTI's records of them. */
+/* Merges two lanes of one thread. A thread's name may come after its first calls and after CUPTI's
+ * records of them. */
 static int move_lane(struct tfh_join *j, struct lane *from, struct lane *to)
 {
 	if (from == to)
@@ -245,7 +248,7 @@ void tfh_join_feed(struct tfh_join *j, const struct tfh_block *b)
 		take_block(j, b);
 }
 
-/* Reads host records on to the end of the block; false: there are none left, or none just now. */
+/* Reads host records to the end of the block; false if none are left, or none are available yet. */
 bool tfh_join_read_on(struct tfh_join *j)
 {
 	j->waits = j->fed && !j->last_block && !j->err;
@@ -267,8 +270,8 @@ bool tfh_join_read_on(struct tfh_join *j)
 
 /* ---- with driver records ---- */
 
-/* How far a driver record reaches out of a call; between two that hold it the earlier one is taken,
- * since each is used once. */
+/* By how much a driver record extends beyond a call, ns. Of two calls that contain the record the
+ * earlier one is taken, since each call is used once. */
 static int64_t sticks_out(const struct call *r, const struct call *c)
 {
 	int64_t before = c->t0 - r->t0, behind = r->t1 - c->t1;
@@ -276,7 +279,7 @@ static int64_t sticks_out(const struct call *r, const struct call *c)
 	return (before > 0 ? before : 0) + (behind > 0 ? behind : 0);
 }
 
-/* The oldest driver record of a lane finds its call, or finds that there is none. */
+/* Finds the call of the oldest driver record of a lane, or that there is none. */
 static void settle_one(struct tfh_join *j, struct lane *l)
 {
 	const struct call *r = queue_at(&l->records, 0);
@@ -307,7 +310,8 @@ static int64_t last_end(const struct queue *q)
 	return q->n ? queue_at(q, q->n - 1)->t1 : INT64_MIN;
 }
 
-/* The lane may become another one on the way, when its thread's name comes. */
+/* Resolves driver records until that of `correlation` has its call. On the way the lane may change,
+ * when its thread's name comes. */
 static void settle(struct tfh_join *j, uint32_t correlation)
 {
 	const struct slot *s = slot_of(j, correlation);
@@ -317,8 +321,8 @@ static void settle(struct tfh_join *j, uint32_t correlation)
 		if (!l->records.n)
 			return;
 		int64_t end = queue_at(&l->records, 0)->t1;
-		/* The call after it must be there, too, to be compared with; and its own may end
-		 * late, when the thread lost its processor between the two. */
+		/* Wait until the following call can be compared, too. The record's own call may end
+		 * late, if the thread was descheduled between the driver's end and ours. */
 		if ((j->now <= end + 2 * TOLERANCE_NS ||
 		     (j->now <= end + TFH_JOIN_WAIT_NS &&
 		      last_end(&l->calls) < end - TOLERANCE_NS)) &&
@@ -342,7 +346,7 @@ static struct lane *lane_of_record(struct tfh_join *j, uint32_t tid)
 	return j->record_lane;
 }
 
-/* Driver calls that began before t. */
+/* Reads driver records that began before t. */
 static void read_records(struct tfh_join *j, int64_t t)
 {
 	const struct tfh_row *row;
@@ -387,7 +391,7 @@ static bool find_record(struct tfh_join *j, const struct tfh_op *op, struct tfh_
 	return s->state == KNOWN;
 }
 
-/* ---- both ---- */
+/* ---- both: with and without driver records ---- */
 
 bool tfh_join_find(struct tfh_join *j, const struct tfh_op *op, struct tfh_issue *out)
 {
@@ -409,8 +413,8 @@ int tfh_join_error(const struct tfh_join *j)
 	return j->err;
 }
 
-/* What an earlier pass over the events has learnt of the threads: a thread's name comes with its
- * first flush, up to a second behind its first calls. */
+/* Takes the thread names that an earlier pass has found: in the first pass a thread's name comes
+ * with its first flush, up to a second after its first calls. */
 static void known_threads(struct tfh_join *j)
 {
 	const struct tfh_names *names = &j->run->proc[j->process].names;
@@ -475,7 +479,7 @@ int tfh_join_open(struct tfh_run *shadow, uint32_t process, struct tfh_rows *drv
 		j->lane[i].thread = UINT32_MAX;
 	known_threads(j);
 	if (!fed)
-		tfh_join_read_on(j); /* the first threads' names are there */
+		tfh_join_read_on(j); /* reads the names of the first threads */
 	*out = j;
 	return 0;
 }

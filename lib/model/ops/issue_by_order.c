@@ -1,12 +1,12 @@
 /*
- * Matches ops with the host calls that issued them where CUPTI recorded no calls (CUDA 11, 12 before
- * 12.6). Correlation numbers grow with every call of the process. So among ops of one kind (a kernel's
- * name, a copy's size) the op with the i-th smallest number was issued by the i-th call of that kind,
- * whatever the stream and the thread. Ops arrive in order of their start; as many are held back as can
- * overtake each other (a stream queues a thousand).
+ * Matches ops with the host calls that issued them where CUPTI recorded no calls (CUDA 11, and 12
+ * before 12.6). Correlation numbers grow with every call of the process. So among ops of one kind
+ * (a kernel's name, a copy's size) the op with the i-th smallest number was issued by the i-th call
+ * of that kind, whatever the stream and the thread. Ops arrive in order of their start; as many are
+ * held back as can overtake each other (a stream queues a thousand).
  *
- * Only calls that several threads made at the same time are ambiguous: which of them took its number
- * first is not recorded (calls_by_order.c).
+ * Only calls that several threads made at the same time are ambiguous: which of them took its
+ * number first is not recorded (calls_by_order.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,30 +14,31 @@
 
 #include "model/ops/calls_by_order.h"
 
-#define HELD 32768u /* ops */
-#define KINDS 4096u /* more share: their numbers and calls are in order all the same */
+#define HELD 32768u /* ops held back */
+/* more kinds share entries: a shared entry's numbers and calls are still in order */
+#define KINDS 4096u
 #define ISSUES (1u << 18)
-#define NEAR 64u /* how far neighbours are looked for */
-/* A call is on record when it ends: a synchronous copy's after the copy, a launch's before or a
- * little after the kernel begins, later when its thread lost its processor. */
+#define NEAR 64u /* how many numbers away a neighbour is searched */
+/* A call is recorded when it ends: a synchronous copy after the copy, a launch before or a little
+ * after the kernel begins, later if its thread was descheduled. */
 #define WAIT_NS 100000000
 
 struct kind {
 	struct tfh_calls calls;
-	uint32_t *heap; /* of numbers: the smallest is on top */
+	uint32_t *heap; /* heap of numbers, the smallest on top */
 	uint32_t n_heap, cap_heap;
-	int64_t unsure; /* until calls are told up to here, some that are owed have not come */
+	int64_t unsure; /* until calls are read up to here, some owed calls may be missing */
 };
 
 enum order_state { EMPTY, WAITING, KNOWN, NONE };
 struct order_slot {
 	uint32_t number;
 	uint8_t state;
-	bool copy; /* or memset: the call may wait for its end */
-	bool node; /* of a graph: streams of nodes are not those of launches */
+	bool copy; /* or memset: the call may wait for the op's end */
+	bool node; /* node of a graph: its stream is not that of the graph's launch */
 	union {
-		struct tfh_issue issue; /* KNOWN */
-		struct {		/* WAITING */
+		struct tfh_issue issue; /* valid if KNOWN */
+		struct {		/* valid while WAITING */
 			int64_t t0, t1;
 			uint32_t stream;
 		} op;
@@ -51,8 +52,8 @@ struct tfh_by_order {
 	struct kind *kind;
 	struct order_slot *slot;
 	struct tfh_streams streams;
-	int64_t begin; /* calls before are not known */
-	bool silent;   /* nor is any until the next beginning */
+	int64_t begin; /* earlier calls are not known */
+	bool silent;   /* no call is known until the next tfh_by_order_begin */
 	bool alone;    /* one thread made all calls */
 };
 
@@ -119,7 +120,7 @@ void tfh_by_order_begin(struct tfh_by_order *r, int64_t t)
 	r->begin = t;
 }
 
-/* ---- numbers of a kind ---- */
+/* ---- numbers of one kind ---- */
 
 static int push(struct kind *k, uint32_t number)
 {
@@ -168,7 +169,7 @@ int tfh_by_order_add(struct tfh_by_order *r, uint32_t kind, const struct tfh_op 
 	r->op[at] = *op;
 	r->of[at] = kind % KINDS;
 	if (s->state != EMPTY && s->number == op->correlation)
-		return 0; /* another node of the same launch */
+		return 0; /* another node of the same graph launch */
 	*s = (struct order_slot){.number = op->correlation,
 				 .state = WAITING,
 				 .copy = op->kind == TFH_OP_COPY || op->kind == TFH_OP_MEMSET,
@@ -182,7 +183,7 @@ const struct tfh_op *tfh_by_order_first(const struct tfh_by_order *r)
 	return r->n ? &r->op[r->first] : NULL;
 }
 
-/* The nearest number in one direction whose call is known. */
+/* The call of the nearest number in one direction whose call is known. */
 static const struct tfh_issue *neighbour(const struct tfh_by_order *r, uint32_t number,
 					 uint32_t step)
 {
@@ -194,9 +195,9 @@ static const struct tfh_issue *neighbour(const struct tfh_by_order *r, uint32_t 
 	return NULL;
 }
 
-/* ---- numbers and calls ---- */
+/* ---- joining numbers and calls ---- */
 
-/* Calls must have been told up to then for that of a number to be among them. */
+/* All calls up to this time must have been read for the call of a number to be among them. */
 static int64_t told_by(const struct order_slot *s)
 {
 	return (s->copy ? s->op.t1 : s->op.t0) + WAIT_NS;
@@ -205,11 +206,11 @@ static int64_t told_by(const struct order_slot *s)
 static bool is_told(const struct tfh_by_order *r, const struct kind *k, const struct order_slot *s,
 		    int64_t now)
 {
-	/* Another thread's first launch of the kind would have to last that long. */
+	/* Or else another thread's first launch of this kind would have to take that long. */
 	return now > told_by(s) || r->alone || (!s->copy && !k->calls.several && k->calls.n);
 }
 
-/* The next number of a kind and its call. */
+/* Finds the call of a kind's next number. */
 static void settle(struct tfh_by_order *r, struct kind *k, int64_t now)
 {
 	uint32_t number = pop(k), stream;
@@ -218,7 +219,7 @@ static void settle(struct tfh_by_order *r, struct kind *k, int64_t now)
 	struct tfh_made c;
 
 	if (s->number != number || s->state != WAITING) {
-		tfh_calls_owe(&k->calls, NULL); /* its place was needed */
+		tfh_calls_owe(&k->calls, NULL); /* the slot was reused */
 		return;
 	}
 	s->state = NONE;
@@ -256,7 +257,8 @@ bool tfh_by_order_needs(const struct tfh_by_order *r, int64_t *now)
 
 	if (s->number != op->correlation || s->state != WAITING || !k->n_heap)
 		return false;
-	/* Smaller numbers come first. One whose op waits for long is not waited for. */
+	/* Smaller numbers come first; but a number whose op starts much later does not hold up this
+	 * one. */
 	*now = op->t1 + 2 * WAIT_NS;
 	s = &r->slot[k->heap[0] % ISSUES];
 	if (s->number == k->heap[0] && s->state == WAITING && told_by(s) < *now)

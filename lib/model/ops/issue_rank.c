@@ -1,8 +1,9 @@
-/* Ops whose calls CUPTI did not record: the order of calls decides (issue_by_order.c), and losses on the way are got over. */
+/* Matches ops with calls by their order (issue_by_order.c) where CUPTI recorded no calls, and
+ * starts again after losses. */
 #include "model/ops/issue.h"
 
-/* A device that did nothing for so long had nothing to do: a launch takes some microseconds. So had
- * one that did nothing when a wait for it ended. */
+/* A device that was idle for so long had no work queued, since a launch takes some microseconds.
+ * The same holds if it was idle when a wait for it ended. */
 #define IDLE_NS 1000000
 
 static uint32_t kind_of(const struct tfh_op *op)
@@ -27,8 +28,7 @@ static void pass_hole(struct tfh_join *j, int64_t end)
 	j->last = end > j->last ? end : j->last;
 }
 
-/* All that the device had been given by the time `last` had run before t, when it did something
- * again. */
+/* Whether all work submitted before the device's idle time, which ended at t, had completed. */
 static bool was_idle(const struct tfh_join *j, int64_t t)
 {
 	if (t - j->last > IDLE_NS)
@@ -39,8 +39,8 @@ static bool was_idle(const struct tfh_join *j, int64_t t)
 	return false;
 }
 
-/* Ops were lost, or not recorded for a while: what the device has been given cannot be told from
- * what was lost, until it has run all of it. */
+/* Where ops were lost, or not recorded for a while, later ops cannot be told from lost ones.
+ * Matching starts again once the device has completed all queued work. */
 static void pass_holes(struct tfh_join *j, const struct tfh_op *op)
 {
 	const struct tfh_run *run = j->run;

@@ -1,9 +1,10 @@
 /*
- * The ops of a process in short, each with the call that issued it, as the first pass over them found out: the later ones
- * need neither CUPTI's records of calls nor the host's, and the first look of the accounts needs no rows either. Times are
- * written as distances to those of the op before, about eleven bytes an op: a little of it in memory, what is more in a
- * temporary file without a name. How long the numbers are stands before them, so that reading them takes no guess of the
- * processor's. Where there is no room for it, every pass joins anew.
+ * The ops of a process in compact form, each with the call that issued it, as the first pass found
+ * them. Later passes then need neither CUPTI's records of calls nor the host's, and the first pass
+ * of the accounts needs no rows either. Times are stored as differences to the previous op's, about
+ * eleven bytes an op: a little of it in memory, the rest in an unlinked temporary file. The lengths
+ * of the numbers stand before them, so that reading them needs no unpredictable branches. If there
+ * is no room for the file, every pass joins again.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -16,12 +17,12 @@
 #include "model/ops/device_ops.h"
 
 #define IN_MEMORY (256u << 10)
-/* Of one op at most: two bytes, its place and what it is, how many bytes it copied, a thread, and five numbers; the last one
- * is read and written as eight. */
+/* Upper bound of one op's bytes: two flag bytes, its place and kind, the size of a copy, a thread,
+ * and five numbers. The last number is read and written as eight bytes. */
 #define OP_BYTES 80
-/* A descriptor each, as long as the run is open. */
+/* Each file holds a descriptor as long as the run is open. */
 #define MOST_FILES 64
-/* Devices and streams of ops that have a number of one byte. */
+/* Combinations of device and stream that get a number of one byte. */
 #define MANY_PLACES 255u
 
 struct op_place {
@@ -29,17 +30,17 @@ struct op_place {
 };
 
 struct tfh_issued {
-	uint8_t *v; /* of the written: the newest; of the read: v + at is next */
+	uint8_t *v; /* writing: the newest part; reading: the next byte is v + at */
 	size_t n, at, cap;
-	int fd; /* -1: all is in v */
+	int fd; /* -1: everything is in v */
 	uint64_t filed, read;
 	bool lost;
 	struct tfh_issue last;
-	/* Of the op before: when it began, what it was, and where. */
+	/* Of the previous op: begin, kind and place. */
 	int64_t t0;
 	uint16_t what;
 	uint8_t at_place;
-	struct op_place place[MANY_PLACES]; /* the first of them that ops had */
+	struct op_place place[MANY_PLACES]; /* places in the order in which they first occurred */
 	uint32_t places;
 };
 
@@ -107,11 +108,12 @@ static bool make_room(struct tfh_issued *s)
 	return true;
 }
 
-/* What stands before the numbers of an op, and before those of its call: bits, and where the codes of lengths begin. */
+/* Layout of the two bytes that precede the numbers of an op and those of its call: flags, then the
+ * position of each length code. */
 enum { OTHER_PLACE = 1, OTHER_KIND = 2, BYTES = 4, OP_T0 = 3, OP_NS = 5 };
 enum { KNOWN = 1, OTHER_THREAD = 2, NS = 2, T0 = 4, CALL = 6 };
 
-/* A number has 1 << code bytes. */
+/* Length code of a number, which is stored in 1 << code bytes. */
 static inline unsigned code_of(uint64_t x)
 {
 	return x >> 32 ? 3 : x >> 16 ? 2 : x >> 8 ? 1 : 0;
@@ -132,7 +134,7 @@ static inline uint64_t get(const uint8_t **p, unsigned code)
 	return x & UINT64_MAX >> (64 - (8u << code));
 }
 
-/* a - b, and a + what a number says; whatever they are. */
+/* a - b and a + x, with wrap-around instead of overflow. */
 static int64_t less(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a - (uint64_t)b);
@@ -143,7 +145,7 @@ static int64_t plus(int64_t a, uint64_t zigzag)
 	return (int64_t)((uint64_t)a + tft_unzigzag(zigzag));
 }
 
-/* What an op is, of which its first look asks. */
+/* The fields of an op's kind in 15 bits. */
 static uint16_t what_is(const struct tfh_op *op)
 {
 	return (uint16_t)(op->kind | op->dir << 8 | op->communication << 12 | op->pageable << 13 |
@@ -164,7 +166,7 @@ static bool is_at(const struct op_place *p, const struct tfh_op *op)
 	return p->stream == op->stream && p->ctx == op->ctx && p->device == op->device;
 }
 
-/* Number of an op's place; MANY_PLACES: it has none. */
+/* Number of an op's place; MANY_PLACES if it has none. */
 static uint8_t place_of(struct tfh_issued *s, const struct tfh_op *op)
 {
 	uint32_t i = 0;
@@ -176,7 +178,7 @@ static uint8_t place_of(struct tfh_issued *s, const struct tfh_op *op)
 	return (uint8_t)i;
 }
 
-/* The first op at a place tells it; from then on its number does. */
+/* Writes an op's place in full when it first occurs, and only its number afterwards. */
 static uint8_t *put_place(struct tfh_issued *s, uint8_t *p, uint8_t number, const struct tfh_op *op)
 {
 	struct op_place at = {op->device, op->ctx, op->stream};
@@ -210,7 +212,7 @@ static const uint8_t *get_place(struct tfh_issued *s, const uint8_t *p, struct t
 	return p;
 }
 
-/* The op itself; its first byte is at `head`. */
+/* Writes an op; `head` points to its first byte. */
 static uint8_t *put_op(struct tfh_issued *s, uint8_t *head, uint8_t *p, const struct tfh_op *op)
 {
 	uint64_t t0 = (uint64_t)less(op->t0, s->t0), ns = (uint64_t)less(op->t1, op->t0);
@@ -280,7 +282,7 @@ bool tfh_issued_rewind(struct tfh_issued *s)
 	return !s->lost;
 }
 
-/* What is left moves to the front, and more follows it. */
+/* Moves the unread rest to the front and reads more behind it. */
 static int read_on(struct tfh_issued *s)
 {
 	memmove(s->v, s->v + s->at, s->n - s->at);
@@ -298,7 +300,7 @@ static int read_on(struct tfh_issued *s)
 	return 0;
 }
 
-/* What it shares with the op before is left as it was. */
+/* Reads an op. Fields equal to the previous op's are left unchanged. */
 static const uint8_t *get_op(struct tfh_issued *s, unsigned head, const uint8_t *p,
 			     struct tfh_op *op)
 {
@@ -320,7 +322,8 @@ static const uint8_t *get_call(struct tfh_issued *s, unsigned head, const uint8_
 	uint64_t ns = get(&p, head >> NS & 3);
 	int64_t t0 = plus(s->last.t0, get(&p, head >> T0 & 3));
 	uint64_t call = s->last.call + tft_unzigzag(get(&p, head >> CALL & 3));
-	/* One by one: a copy of the whole in pieces of 16 bytes waits for the stores before it. */
+	/* Assigned one by one: copying the whole struct in pieces of 16 bytes would wait for the
+	 * stores just before. */
 	out->t0 = s->last.t0 = t0;
 	out->t1 = plus(t0, ns);
 	out->thread = s->last.thread;

@@ -1,4 +1,4 @@
-/* Names of kernels, each once. */
+/* Interned names of kernels. */
 #include <stdlib.h>
 #include <string.h>
 

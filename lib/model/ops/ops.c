@@ -17,21 +17,22 @@ struct tfh_ops {
 	uint64_t number;
 	uint64_t unissued;
 	struct tfh_rows *gpus, *drvr;
-	pthread_mutex_t reading; /* of the shadow's chunks */
-	struct tfh_join *join;	 /* NULL: what an earlier pass found out is read */
+	pthread_mutex_t reading; /* protects the readers of the shadow's chunks */
+	struct tfh_join *join;	 /* NULL: results of an earlier pass are read */
 	struct tfh_issued *issued;
-	/* what names of kernels said last; equal texts are one address here (rows.c) */
+	/* the last kernel name that was looked up, and the result; equal texts have one address
+	 * here (rows.c) */
 	struct {
 		const char *name;
 		bool communicates;
 	} known[KNOWN];
 	struct tfh_err err;
-	struct tfh_op op;   /* the one handed out last */
-	struct tfh_op seen; /* the same in short, as an earlier pass kept it */
-	bool brief;	    /* `seen` is handed out */
+	struct tfh_op op;   /* the op returned last */
+	struct tfh_op seen; /* the same in compact form, from an earlier pass */
+	bool brief;	    /* return `seen` */
 	bool end;
-	bool fed;	/* as tfh_joiner */
-	uint32_t holes; /* that were known at its beginning */
+	bool fed;	/* belongs to a tfh_ops_join() */
+	uint32_t holes; /* number of holes known when it was opened */
 };
 
 /* Numbers of CUpti_ActivityMemcpyKind. */
@@ -87,7 +88,7 @@ static void fill(struct tfh_ops *o, const struct tfh_row *row, struct tfh_op *op
 {
 	uint8_t kind = (uint8_t)tfh_cell(row, TFH_CELL_KIND);
 
-	/* One by one: zeroing all of it first took a third of this function. */
+	/* Assigned one by one: zeroing all of it first took a third of this function's time. */
 	op->t0 = row->t0;
 	op->t1 = row->t1;
 	op->number = o->number++;
@@ -117,7 +118,7 @@ static void fill(struct tfh_ops *o, const struct tfh_row *row, struct tfh_op *op
 		op->communication = communicates(o, op->name);
 }
 
-/* Rows to ops, as far as they are to be looked at together. */
+/* Reads rows as ops, as many as are joined together. */
 static int look_ahead(struct tfh_ops *o)
 {
 	const struct tfh_row *row;
@@ -132,7 +133,7 @@ static int look_ahead(struct tfh_ops *o)
 	return rc;
 }
 
-/* The next op, and its call if it is known. False: none is left, or there is an error. */
+/* The next op, and its call if known. False at the end or on error. */
 static bool next_row(struct tfh_ops *o, struct tfh_op *op, struct tfh_issue *issue, bool *known)
 {
 	const struct tfh_row *row;
@@ -192,7 +193,7 @@ static bool next_joined(struct tfh_ops *o, struct tfh_op *op)
 	return true;
 }
 
-/* Of what an earlier pass kept. */
+/* The next op from an earlier pass' compact list. */
 static bool next_brief(struct tfh_ops *o)
 {
 	struct tfh_issue issue;
@@ -209,11 +210,11 @@ static bool next_brief(struct tfh_ops *o)
 	return true;
 }
 
-/* All ops have been there: what is known of them now. */
+/* After the last op: stores what is now known about all ops. */
 static void conclude(struct tfh_ops *o, struct tfh_gpu *g)
 {
-	/* While calls go by for the first time a thread's name, or a hole, may be told too late: then a
-	 * later pass joins anew, as it knows them. */
+	/* During the first pass over calls, a thread's name or a hole may be found too late. Then a
+	 * later pass joins again, with all of them known. */
 	if (o->fed && (tfh_join_late(o->join) || o->run->n_hole != o->holes))
 		return;
 	if (o->fed)
@@ -273,7 +274,7 @@ int tfh_ops_error(const struct tfh_ops *o, struct tfh_err *err)
 	return o->err.code;
 }
 
-/* Threads whose names are known, which is when their calls are found best. */
+/* Number of threads with known names: the more are known, the more calls are found. */
 static uint32_t named_threads(const struct tfh_ops *o)
 {
 	const struct tfh_names *names = &o->run->proc[o->process].names;
@@ -284,7 +285,7 @@ static uint32_t named_threads(const struct tfh_ops *o)
 	return n;
 }
 
-/* What joins ops with their calls, if no pass over them that knew as much has come to its end. */
+/* Opens the join, unless a completed pass with as much knowledge has left its results. */
 static int open_join(struct tfh_ops *o, struct tfh_gpu *g)
 {
 	uint32_t threads = named_threads(o);
@@ -316,7 +317,7 @@ static int open_recorded(struct tfh_ops *o, struct tfh_err *err)
 	int rc = open_join(o, g);
 	if (rc)
 		return rc;
-	/* A join that is not fed reads the host's chunks of the shadow. */
+	/* A join that is not fed reads the host's chunks through the same shadow. */
 	o->gpus = tfh_rows_open(o->shadow, g, true, o->join && !o->fed ? NULL : &o->reading);
 	return o->gpus ? 0 : -ENOMEM;
 }
@@ -352,7 +353,7 @@ int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, st
 	return 0;
 }
 
-/* Ops that can be told by now. */
+/* Joins the ops whose calls can be told by now. */
 static void join_on(void *arg, const struct tfh_block *b)
 {
 	struct tfh_ops *o = arg;
@@ -372,7 +373,7 @@ struct tfh_ops *tfh_ops_join(struct tfh_merge *m, struct tfh_run *run, uint32_t 
 		return NULL;
 	o->fed = true;
 	o->holes = run->n_hole;
-	if (open_recorded(o, &err)) { /* whoever asks for ops hears of it */
+	if (open_recorded(o, &err)) { /* the error is reported to the next reader of ops */
 		tfh_ops_close(o);
 		return NULL;
 	}
@@ -380,7 +381,7 @@ struct tfh_ops *tfh_ops_join(struct tfh_merge *m, struct tfh_run *run, uint32_t 
 	return o;
 }
 
-/* A reader that stopped on the way has not spoilt what it read. */
+/* Stores the ops joined so far; they remain valid if a reader stops early. */
 static void keep_issued(struct tfh_ops *o)
 {
 	struct tfh_gpu *g =

@@ -18,16 +18,16 @@ enum tfh_op_kind {
 };
 
 struct tfh_op {
-	int64_t t0, t1;	 /* on the device */
-	uint64_t number; /* of the op in its process, in order of delivery, from 0 */
-	uint32_t process, device, ctx, stream; /* as CUPTI numbers them; unique in the process */
+	int64_t t0, t1;			       /* on the device */
+	uint64_t number;		       /* running number of the op in its process, from 0 */
+	uint32_t process, device, ctx, stream; /* correlation: CUPTI's id, unique in the process */
 	uint8_t kind;			       /* enum tfh_op_kind */
 	uint8_t dir;			       /* copies: enum tfh_dir */
 	bool pageable;			       /* copies: a host side is not pinned */
 	bool communication;		       /* a collective or a peer exchange, by its name */
 	bool managed;			       /* a migration of managed memory */
 	const char *name;		       /* kernels; else "" */
-	uint64_t bytes, grid, block;	       /* grid and block as in launch words */
+	uint64_t bytes, grid, block;	       /* grid and block as in the launch record's words */
 	uint32_t correlation;
 	uint32_t graph; /* 0: not a graph's node */
 	uint64_t node;
@@ -51,17 +51,18 @@ struct tfh_gpu_info {
 	enum tfh_gpu_times source;
 	const struct tfh_gpu_span *span; /* in order, not overlapping */
 	uint32_t n_span;
-	uint64_t ops, dropped; /* dropped: reported lost by CUPTI */
+	uint64_t ops, dropped; /* dropped: number of ops that CUPTI reported as lost */
 	uint64_t unissued;     /* ops whose issuing call is unknown */
-	uint64_t early;	       /* of those: queued before the first recorded call */
+	uint64_t early;	       /* part of `unissued` queued before the first recorded call */
 	bool dependencies;     /* streams, events and issuing calls are known: tier A is possible */
-	uint32_t devices;      /* that ran ops, 0: unknown */
+	uint32_t devices;      /* devices that ran ops, 0: unknown */
 	bool collectives;      /* some may wait for other devices; valid if devices is known */
 	uint64_t memory;       /* bytes of the smallest device, 0 unknown */
 	uint32_t processors;   /* multiprocessors of the largest device, 0 unknown */
 	uint64_t overhead_ns;  /* CUPTI's own overhead as it reports it, 0 unknown */
-	const char *why;       /* source none: the reason, a sentence for the report, or "" */
-	const char *library;   /* the CUPTI that recorded them, "" unknown */
+	const char *why;       /* if there are no device times: the reason, a sentence for the
+			        * report, or "" */
+	const char *library;   /* the CUPTI library that recorded them, "" unknown */
 	const char *graphs;    /* why nodes of graphs were not recorded, "" if they were */
 };
 void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out);
@@ -72,9 +73,9 @@ int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, st
 bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op);
 /* The same without a copy: valid until the call after the next; NULL at the end or on error. */
 const struct tfh_op *tfh_ops_look(struct tfh_ops *o);
-/* From the first op on. If all ops have been read before, each then has only its times and place,
- * `kind`, `dir`, `pageable`, `communication`, `managed`, a copy's `bytes`, and the time of its
- * call. Saves most of the reading. */
+/* Starts again from the first op. If all ops have been read before, each then has only its times
+ * and place, `kind`, `dir`, `pageable`, `communication`, `managed`, a copy's `bytes`, and the time
+ * of its call; this saves most of the reading. */
 void tfh_ops_brief(struct tfh_ops *o);
 int tfh_ops_error(const struct tfh_ops *o, struct tfh_err *err);
 void tfh_ops_close(struct tfh_ops *o);

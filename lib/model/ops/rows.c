@@ -1,5 +1,5 @@
-/* Rows of many chunks in order of their start. Chunks overlap little, so few are open at a time. They are decoded ahead by a
- * thread. */
+/* Returns the rows of many chunks in order of their start. Chunks overlap little, so few are open
+ * at a time. A thread decodes them ahead. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* ---- the clock of a table ---- */
 
-/* A second's difference that no clock drifts. */
+/* A clock that deviates so much within a second was set: none drifts by a millisecond. */
 #define STEP_NS 1000000
 
 bool tfh_axis_step(const struct tfh_axis *a, uint32_t i)
@@ -31,7 +31,7 @@ int tfh_axis_make(struct tfh_axis *a, const struct tfh_run *run, uint32_t file,
 		struct tft_table_pair p = tft_table_pair_at(v, i);
 		a->table[a->n] = (int64_t)p.ns;
 		a->run[a->n] = tfh_run_ns(run, file, p.ticks);
-		/* Readings are taken one after the other. */
+		/* Readings must be in order of time. */
 		if (a->n && a->run[a->n] <= a->run[a->n - 1])
 			continue;
 		a->steady &= !a->n || a->table[a->n] > a->table[a->n - 1];
@@ -45,8 +45,8 @@ void tfh_axis_free(struct tfh_axis *a)
 	free(a->table);
 }
 
-/* The last reading not after t, the first if there is none; a clock set back makes readings that
- * are passed over. */
+/* The last reading not after t, or the first one. Skips readings that a clock set back has made
+ * invalid. */
 static uint32_t reading_at(const struct tfh_axis *a, int64_t t)
 {
 	uint32_t lo = 0, hi = a->n;
@@ -66,7 +66,7 @@ static uint32_t reading_at(const struct tfh_axis *a, int64_t t)
 	return 0;
 }
 
-/* From reading i on, for times in [from, to). */
+/* Keeps the line through reading i for times in [from, to). */
 static void keep_line(struct tfh_axis *a, uint32_t i, double rate, int64_t from, int64_t to)
 {
 	a->from = from;
@@ -86,9 +86,9 @@ int64_t tfh_axis_look(struct tfh_axis *a, uint64_t ns)
 	if (a->n == 1)
 		keep_line(a, 0, 1, INT64_MIN, INT64_MAX);
 	if (i + 1 == a->n && i > 0)
-		i--; /* beyond the last one: its line goes on */
+		i--; /* after the last reading: its line continues */
 	if (i + 1 == a->n || tfh_axis_step(a, i)) {
-		/* Behind a clock set forward: counted back from there. */
+		/* After a clock that was set forward: count back from the next reading. */
 		if (i + 1 < a->n && t - a->table[i] > a->run[i + 1] - a->run[i])
 			i++;
 		return a->run[i] + (t - a->table[i]);
@@ -97,7 +97,7 @@ int64_t tfh_axis_look(struct tfh_axis *a, uint64_t ns)
 	if (dt <= 0)
 		return a->run[i] + (t - a->table[i]);
 	double rate = (double)(a->run[i + 1] - a->run[i]) / (double)dt;
-	/* Readings close together say little about the pace. */
+	/* Readings close together do not determine the rate well. */
 	if (dt < 100000000 && (t < a->table[i] || t > a->table[i + 1]))
 		rate = 1;
 	if (a->steady && t >= a->table[i] && t < a->table[i + 1])
@@ -109,7 +109,7 @@ int64_t tfh_axis_look(struct tfh_axis *a, uint64_t ns)
 
 /* ---- chunks ---- */
 
-/* Which column a cell is. */
+/* The column of each cell. */
 static const uint8_t gpus_column[TFH_CELLS] = {[TFH_CELL_CORRELATION] = TFT_GPUS_CORRELATION,
 					       [TFH_CELL_BYTES] = TFT_GPUS_BYTES,
 					       [TFH_CELL_GRID] = TFT_GPUS_GRID,
@@ -126,15 +126,15 @@ static const uint8_t gpus_column[TFH_CELLS] = {[TFH_CELL_CORRELATION] = TFT_GPUS
 static const uint8_t drvr_column[TFH_CELLS] = {
 	[TFH_CELL_CORRELATION] = TFT_GPUS_CORRELATION, [TFH_CELL_TID] = TFT_DRVR_TID};
 
-/* What one chunk needs in memory; handed on to the next one. */
+/* Memory of one open chunk, reused for the next one. */
 struct open_table {
 	uint64_t *memory;
-	uint32_t cap; /* rows it has room for */
+	uint32_t cap; /* capacity in rows */
 	uint32_t n, at;
-	uint32_t number; /* of the chunk: the first of rows that start together */
+	uint32_t number; /* of the chunk; decides between rows with equal start */
 	int64_t *t0, *t1;
-	uint32_t *order;   /* places by t0; NULL: as they are */
-	const char **name; /* NULL: none has one */
+	uint32_t *order;   /* row indexes by t0; NULL: already sorted */
+	const char **name; /* NULL: no row has a name */
 	struct tfh_cells cells;
 };
 
@@ -155,21 +155,22 @@ struct tfh_rows {
 	struct tfh_ahead ahead;
 	struct read_chunk ring[ROWS_AHEAD];
 	uint32_t made;
-	pthread_mutex_t *reading; /* whoever reads a chunk; NULL: there is no thread */
-	struct open_table **open; /* a heap: none starts before its parent, (i - 1) / 2 */
+	pthread_mutex_t *reading; /* lock for reading chunks; NULL: no second thread */
+	struct open_table **open; /* heap by start: no chunk starts before its parent, (i - 1) /
+				   * 2 */
 	uint32_t n_open, cap_open;
-	struct open_table *best; /* open[0], once its row is shown */
+	struct open_table *best; /* open[0], while its row is returned */
 	struct open_table *spare;
-	pthread_mutex_t spares; /* whoever changes it */
-	struct tfh_row row;	/* of best */
+	pthread_mutex_t spares; /* lock for `spare` */
+	struct tfh_row row;	/* row of `best` */
 	struct tfh_texts *texts;
 	int err;
 };
 
-/* So many arrays of 8 bytes per row: two of times, names, order, and the cells. */
+/* Arrays of 8 bytes per row: two of times, names, order, and the cells. */
 #define ARRAYS (TFH_CELLS + 4)
 
-/* The spare one, for another. */
+/* Exchanges the spare buffer for another one. */
 static struct open_table *swap_spare(struct tfh_rows *r, struct open_table *o)
 {
 	pthread_mutex_lock(&r->spares);
@@ -218,8 +219,8 @@ static int by_start(const void *a, const void *b, void *arg)
 	return x < y ? -1 : x > y;
 }
 
-/* Rows come as ops ended, so they are nearly in order: each moves up a few places. Where they are
- * not, after a number of moves that sorting would take, the general way. */
+/* Rows come in the order in which ops ended, so they are nearly sorted by start, and each moves up
+ * a few places. If that takes more moves than sorting would, sorts them. */
 static void sort_rows(struct open_table *o, uint32_t *order)
 {
 	uint64_t moves = 0;
@@ -245,7 +246,7 @@ static void sort_rows(struct open_table *o, uint32_t *order)
 
 #define NEAR_NAMES 64u
 
-/* Offsets in the chunk's heap become texts; few of them are used at a time. */
+/* Converts offsets in the chunk's heap to interned texts; few different ones are used. */
 static int take_names(struct tfh_rows *r, struct open_table *o, const struct tft_table_view *v,
 		      uint64_t *offset)
 {
@@ -321,7 +322,7 @@ static bool before(const struct open_table *a, const struct open_table *b)
 	return x != y ? x < y : a->number < b->number;
 }
 
-/* Many files of one process may all be open at a time. */
+/* Copies of files can make many chunks overlap. */
 static void add_open(struct tfh_rows *r, struct open_table *o)
 {
 	uint32_t i = r->n_open++;
@@ -331,7 +332,7 @@ static void add_open(struct tfh_rows *r, struct open_table *o)
 	r->open[i] = o;
 }
 
-/* `o` takes the first place, and then its own. */
+/* Puts `o` first in the heap and moves it to its place. */
 static void settle(struct tfh_rows *r, struct open_table *o)
 {
 	uint32_t i = 0, child;
@@ -346,7 +347,7 @@ static void settle(struct tfh_rows *r, struct open_table *o)
 	r->open[i] = o;
 }
 
-/* Of a damaged or empty chunk *out stays NULL. */
+/* Decodes a chunk. *out stays NULL if it is damaged or empty. */
 static int make_table(struct tfh_rows *r, const struct tfh_table_chunk *c, struct open_table **out)
 {
 	struct tft_table_view v;
@@ -389,7 +390,7 @@ static bool read_ahead(void *arg, void *block)
 
 static int open_next(struct tfh_rows *r)
 {
-	/* Few are read before a thread has started. */
+	/* A few chunks are read before a thread would have started. */
 	uint32_t ahead = r->reading && r->n > 2 ? ROWS_AHEAD : 1;
 
 	if (!r->next++ &&
@@ -437,7 +438,7 @@ void tfh_rows_take(struct tfh_rows *r)
 	struct open_table *o = r->best;
 
 	if (++o->at < o->n) {
-		/* Alone it stays the first. */
+		/* With only one chunk open, the heap does not change. */
 		if (r->n_open == 1) {
 			show(r);
 		} else {

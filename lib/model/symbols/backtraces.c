@@ -13,12 +13,13 @@
 #define SITE_FRAMES 3
 #define STACK_FRAMES 64
 #define PYTHON_FRAMES 256
-#define NAME_MOST 96 /* of one function in a line: template arguments can fill a page */
+/* bytes of one function's name in a line: template arguments can fill a page */
+#define NAME_MOST 96
 
 struct frame_row {
 	uint32_t stack, place;
 	uint16_t index;
-	uint64_t address, t; /* t: of the chunk, ticks */
+	uint64_t address, t; /* t: time of the chunk, ticks */
 };
 
 struct traced_module {
@@ -26,7 +27,7 @@ struct traced_module {
 	const char *path, *build_id, *file;
 	struct tfh_symbols *symbols;
 	bool opened;
-	bool trusted; /* the file that names it is this user's own, or root's */
+	bool trusted; /* the trace file that names the module belongs to this user or root */
 };
 
 struct site {
@@ -39,7 +40,7 @@ struct tfh_sites {
 	uint32_t n_row, cap_row;
 	struct traced_module *module;
 	uint32_t n_module, cap_module;
-	struct site *site; /* asked for so far */
+	struct site *site; /* call sites requested so far */
 	uint32_t n_site, cap_site;
 };
 
@@ -90,7 +91,8 @@ static int take_modules(struct tfh_run *run, struct tfh_sites *s, const struct t
 	return rc;
 }
 
-/* A later segment repeats what an earlier one had: the earlier one is nearer to the calls. */
+/* By backtrace number. Later segments repeat earlier ones' backtraces; the earliest comes first, as
+ * it was written closest to the calls. */
 static int by_stack(const void *a, const void *b)
 {
 	const struct frame_row *x = a, *y = b;
@@ -116,14 +118,14 @@ static int read_file(struct tfh_run *run, struct tfh_sites *s, struct tft_reader
 
 		if ((c->type != TFT_BTRC && c->type != TFT_MODS) ||
 		    tft_chunk_payload(r, i, &data, &len, &err) || tft_table_open(&v, data, len))
-			continue; /* damaged: these call sites are not known */
+			continue; /* damaged: these call sites stay unknown */
 		rc = c->type == TFT_BTRC ? take_stacks(s, &v, c->t_first)
 					 : take_modules(run, s, &v, trusted);
 	}
 	return rc;
 }
 
-/* NULL: out of memory, or nothing there. */
+/* Backtraces of a process; NULL when out of memory or if there are none. */
 static struct tfh_sites *sites_of(struct tfh_run *run, uint32_t process)
 {
 	struct tfh_sites *s;
@@ -155,9 +157,9 @@ void tfh_sites_free(struct tfh_sites *s)
 	free(s);
 }
 
-/* ---- answering ---- */
+/* ---- queries ---- */
 
-/* The module that held an address when its backtrace was written. */
+/* The module that contained an address when its backtrace was written. */
 static struct traced_module *module_at(struct tfh_sites *s, uint64_t address, uint64_t t)
 {
 	struct traced_module *found = NULL;
@@ -174,7 +176,8 @@ static struct traced_module *module_at(struct tfh_sites *s, uint64_t address, ui
 static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct frame_row *row,
 		   struct tfh_model_frame *out)
 {
-	uint64_t call = row->address - 1; /* a return address may lie behind its function */
+	uint64_t call = row->address - 1; /* a return address may lie just after its function's
+					   * end */
 	struct traced_module *m = module_at(s, call, row->t);
 	char name[1024];
 
@@ -195,7 +198,7 @@ static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct frame_
 	return out->function ? 0 : -ENOMEM;
 }
 
-/* The first row of a backtrace, or where it would stand. */
+/* The first row of a backtrace, or where it would be inserted. */
 static uint32_t row_of(const struct tfh_sites *s, uint32_t stack)
 {
 	uint32_t low = 0, high = s->n_row;
@@ -229,7 +232,8 @@ uint32_t tfh_run_stack(struct tfh_run *run, uint32_t process, uint32_t stack,
 
 	for (; s && low < s->n_row && s->row[low].stack == stack && n < most; low++) {
 		if (s->row[low].index < n || !s->row[low].address)
-			continue; /* repeated by a later segment; only Python's frames are known */
+			continue; /* repeated in a later segment, or only its Python frames are
+				   * known */
 		if (resolve(run, s, &s->row[low], &frame[n]))
 			break;
 		n++;
@@ -242,7 +246,7 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* tfhook, the driver, CUDA's runtime: how the call got there says nothing about the program. */
+/* Frames of tfhook, the driver and the CUDA runtime: they say nothing about the program. */
 static bool is_way_in(const struct tfh_model_frame *f)
 {
 	static const char *const file[] = {"libtfhook", "libcuda.so", "libcudart", "libcupti"};
@@ -251,14 +255,14 @@ static bool is_way_in(const struct tfh_model_frame *f)
 	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)
 		if (begins(f->module, file[i]))
 			return true;
-	/* A runtime linked into another library. */
+	/* A CUDA runtime linked statically into another library. */
 	return (begins(name, "cuda") && name[4] >= 'A' && name[4] <= 'Z') ||
 	       (begins(name, "cu") && name[2] >= 'A' && name[2] <= 'Z') || begins(name, "__cuda") ||
 	       begins(name, "cudart::");
 }
 
-/* The interpreter's own frames, and those of its ways into C, are many and say only that it was
- * Python. */
+/* Frames of the Python interpreter and of its calls into C: there are many, and they only say that
+ * Python was running. */
 static bool is_python(const struct tfh_model_frame *f)
 {
 	static const char *const file[] = {"libpython", "python", "libffi", "_ctypes",
@@ -270,7 +274,7 @@ static bool is_python(const struct tfh_model_frame *f)
 	return false;
 }
 
-/* How the C library started the program or the thread. */
+/* Frames of the C library that started the program or the thread. */
 static bool is_start(const struct tfh_model_frame *f)
 {
 	return !strcmp(f->function, "_start") ||
@@ -295,8 +299,8 @@ static size_t add_frame(char *out, size_t size, const struct tfh_model_frame *f,
 	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
 }
 
-/* Frames of functions without a name, in front of one of the same file that has one: local
- * functions of a stripped library, such as the runtime that was linked into it. */
+/* Skips frames without a name in front of a named frame of the same file: local functions of a
+ * stripped library, such as a statically linked CUDA runtime. */
 static uint32_t skip_nameless(const struct tfh_model_frame *f, uint32_t n)
 {
 	uint32_t i = 0;
@@ -333,7 +337,7 @@ static void describe(const struct tfh_model_frame *f, uint32_t n, char *out, siz
 	}
 }
 
-/* False: nothing is known. */
+/* Returns false if nothing is known. */
 static bool describe_site(struct tfh_run *run, uint32_t process, uint32_t stack, char *line,
 			  size_t size)
 {
@@ -347,7 +351,7 @@ static bool describe_site(struct tfh_run *run, uint32_t process, uint32_t stack,
 		n = tfh_run_stack(run, process, stack, frame, STACK_FRAMES);
 		describe(frame, n, line, size);
 	}
-	for (char *c = line; *c; c++) /* names come out of files */
+	for (char *c = line; *c; c++) /* names come from untrusted files */
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
 	return n > 0;

@@ -1,17 +1,18 @@
-/* Which kernels wait for other devices, by their names alone: no recording tells it otherwise. */
+/* Recognises kernels that wait for other devices, by name: no recording says it otherwise. */
 #include <ctype.h>
 #include <string.h>
 
 #include "model/symbols/kernel_name.h"
 
-#define LONGEST 4096 /* of a longer name the rest is not looked at */
+#define LONGEST 4096 /* longer names are cut here */
 
-/* Libraries whose kernels all communicate; the last two are namespaces of DeepEP (experts on other devices). */
+/* Prefixes of libraries whose kernels all communicate. The last two are namespaces of DeepEP
+ * (experts on other devices). */
 static const char *const begins[] = {"nccl", "rccl", "msccl", "nvshmem"};
 static const char *const holds[] = {"nccldevkernel", "ncclkernel", "nvshmem",
 				    "deepep::", "dpsk::ep::"};
 
-/* Collective operations, however a framework writes them: AllReduce, all_reduce, one_shot_all_reduce. */
+/* Names of collective operations, in any spelling: AllReduce, all_reduce, one_shot_all_reduce. */
 static const char *const operations[] = {"allreduce", "allgather", "reducescatter", "alltoall",
 					 "crossdevicereduce"};
 
@@ -25,7 +26,7 @@ static bool one_of(const char *name, const char *const *list, size_t n)
 	return false;
 }
 
-/* Lower case, without underscores. */
+/* Converts to lower case, without underscores. */
 static void flatten(char *out, const char *name)
 {
 	size_t n = 0;
@@ -46,7 +47,8 @@ bool tfh_kernel_communicates(const char *name)
 	flatten(flat, name);
 	if (one_of(flat, holds, COUNT(holds)))
 		return true;
-	/* TorchInductor names what it fuses after all ops around it, collectives included; the kernel itself computes. */
+	/* TorchInductor names a fused kernel after all ops around it, including collectives; the
+	 * kernel itself only computes. */
 	return one_of(flat, operations, COUNT(operations)) &&
 	       !(!strncmp(name, "triton_", 7) && strstr(name, "_fused_"));
 }

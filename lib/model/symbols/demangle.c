@@ -1,4 +1,4 @@
-/* Names and types in mangled names: each is made of the other, so both are read here. */
+/* Names and types in mangled names. They contain each other, so both are read in this file. */
 #include "model/symbols/demangle.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 
 #include "model/symbols/demangle_parser.h"
 
-/* Names hold types as arguments, types are named. */
+/* Names contain types as template arguments, and types contain names. */
 static struct tfh_dm_text read_type(struct tfh_dm_parser *p);
 static const char *type_text(struct tfh_dm_parser *p);
 static const char *read_name(struct tfh_dm_parser *p, bool function);
@@ -45,7 +45,7 @@ static const char *operator_name(struct tfh_dm_parser *p)
 	return tfh_dm_fail(p);
 }
 
-/* "(int, float*)" up to an E or the end. */
+/* Parameters as "(int, float*)", up to an E or the end. */
 static const char *parameters(struct tfh_dm_parser *p)
 {
 	const char *out = "(";
@@ -62,7 +62,7 @@ static const char *parameters(struct tfh_dm_parser *p)
 	return tfh_dm_join(p, out, ")");
 }
 
-/* "#2}" */
+/* Appends a number: "#2}". */
 static const char *counted(struct tfh_dm_parser *p, const char *text)
 {
 	char count[16];
@@ -163,7 +163,7 @@ static struct tfh_dm_text template_argument(struct tfh_dm_parser *p)
 		}
 		tfh_dm_expect(p, "E");
 	} else if (tfh_dm_take(p, "X")) {
-		/* Of expressions, addresses and literals only. */
+		/* Only the expressions that are addresses and literals. */
 		const char *of = tfh_dm_take(p, "ad") ? "&" : "";
 		tfh_dm_expect(p, "L");
 		t.left = *of ? tfh_dm_join3(p, "&(", literal(p), ")") : literal(p);
@@ -174,7 +174,7 @@ static struct tfh_dm_text template_argument(struct tfh_dm_parser *p)
 	return t;
 }
 
-/* `text` with "<...>" behind it; the function's own arguments are those that T_ means. */
+/* `text` with "<...>" appended. Only the function's own arguments are what T_ refers to. */
 static const char *template_arguments(struct tfh_dm_parser *p, const char *text, bool function)
 {
 	struct tfh_dm_text own[PARAMETERS];
@@ -234,7 +234,8 @@ static const char *builtin(char c)
 	return NULL;
 }
 
-/* A pointer or reference to t; of a pack, which is its types' text, to the last one. */
+/* A pointer or reference to t. If t is a parameter pack, which is one text of several types, it
+ * applies to the last type. */
 static struct tfh_dm_text pointer(struct tfh_dm_parser *p, struct tfh_dm_text t, const char *mark)
 {
 	if (!*t.left)
@@ -248,7 +249,7 @@ static struct tfh_dm_text pointer(struct tfh_dm_parser *p, struct tfh_dm_text t,
 		t.shape = TFH_DM_PLAIN;
 		return t;
 	}
-	if (*mark == '&' && reference) { /* collapses: "&&" stays only with "&&" */
+	if (*mark == '&' && reference) { /* reference collapsing: "&&" remains only for "&&" */
 		bool both = n > 1 && t.left[n - 2] == '&';
 		if (!both || mark[1])
 			return t;
@@ -299,7 +300,7 @@ static struct tfh_dm_text member_pointer(struct tfh_dm_parser *p)
 	return pointer(p, t, mark);
 }
 
-/* Types that begin with D. */
+/* Types whose code begins with D. */
 static struct tfh_dm_text special_type(struct tfh_dm_parser *p, bool *known)
 {
 	static const struct {
@@ -335,7 +336,8 @@ static struct tfh_dm_text special_type(struct tfh_dm_parser *p, bool *known)
 	return t;
 }
 
-/* All but qualifiers; `remembered`: no substitution stands for it alone. */
+/* All types except qualified ones. `remembered`: set if the type itself is no substitution
+ * candidate. */
 static struct tfh_dm_text bare_type(struct tfh_dm_parser *p, bool *remembered)
 {
 	struct tfh_dm_text t = {"", "", TFH_DM_PLAIN};
@@ -465,7 +467,7 @@ static const char *nested(struct tfh_dm_parser *p, bool function)
 			continue;
 		}
 		if (!begin && tfh_dm_take(p, "M"))
-			continue; /* of a lambda in a member's initializer */
+			continue; /* of a lambda in a member's default initializer */
 		if (begin && tfh_dm_peek(p) == 'T')
 			scope = tfh_dm_flat(p, tfh_dm_template_parameter(p));
 		else if (!begin && tfh_dm_peek(p) == 'I')
@@ -479,7 +481,7 @@ static const char *nested(struct tfh_dm_parser *p, bool function)
 	return scope;
 }
 
-/* "f(int)::x": what is declared within a function. */
+/* "f(int)::x": an entity declared inside a function. */
 static const char *local(struct tfh_dm_parser *p)
 {
 	tfh_dm_expect(p, "Z");
@@ -526,7 +528,7 @@ static const char *read_name(struct tfh_dm_parser *p, bool function)
 	return out;
 }
 
-/* A function: its name, and on request what it takes. */
+/* A function's name, with its parameters on request. */
 static const char *encoding(struct tfh_dm_parser *p, bool with_parameters)
 {
 	struct tfh_dm_text arg[PARAMETERS];
@@ -538,7 +540,7 @@ static const char *encoding(struct tfh_dm_parser *p, bool with_parameters)
 	const char *out = read_name(p, true), *qualifiers = p->qualifiers;
 	if (with_parameters && p->at < p->end && tfh_dm_peek(p) != 'E') {
 		if (p->templated && !p->unreturning)
-			read_type(p); /* what it returns is not shown */
+			read_type(p); /* the result type is not shown */
 		out = tfh_dm_join3(p, out, parameters(p), qualifiers);
 		memcpy(p->arg, arg, args * sizeof(arg[0]));
 		p->args = args;

@@ -1,4 +1,4 @@
-/* The mangled name under the reader, and the texts made of it. */
+/* The parser's position in the mangled name, and the texts made of it. */
 #include "model/symbols/demangle_parser.h"
 
 #include <ctype.h>
@@ -90,7 +90,8 @@ unsigned long tfh_dm_number(struct tfh_dm_parser *p)
 	return p->failed ? 0 : strtoul(text, NULL, 10);
 }
 
-/* "_" is 0, "0_" is 1: of lambdas, parameters; base 36 of substitutions. */
+/* A sequence number: "_" is 0, "0_" is 1. Base 10 for lambdas and parameters, 36 for
+ * substitutions. */
 unsigned long tfh_dm_sequence(struct tfh_dm_parser *p, int base)
 {
 	unsigned long n = 0;
@@ -129,7 +130,7 @@ const char *tfh_dm_flat(struct tfh_dm_parser *p, struct tfh_dm_text t)
 			: t.left;
 }
 
-/* ---- parts of names that hold no other name or type ---- */
+/* ---- parts of names that contain no other name or type ---- */
 
 const char *tfh_dm_source_name(struct tfh_dm_parser *p)
 {
@@ -178,7 +179,7 @@ struct tfh_dm_text tfh_dm_template_parameter(struct tfh_dm_parser *p)
 
 	tfh_dm_expect(p, "T");
 	unsigned long i = tfh_dm_sequence(p, 10);
-	if (p->lambda) { /* its own: what "auto" stands for */
+	if (p->lambda) { /* a lambda's own parameter: what "auto" stands for */
 		char n[] = {(char)('1' + i % 9), '\0'};
 		return (struct tfh_dm_text){i < 9 ? tfh_dm_join(p, "auto:", n) : tfh_dm_fail(p), "",
 					    TFH_DM_PLAIN};
@@ -189,7 +190,7 @@ struct tfh_dm_text tfh_dm_template_parameter(struct tfh_dm_parser *p)
 	return none;
 }
 
-/* "S1_" and "Sa", without what may follow; "St" is left to the caller. */
+/* "S1_" and "Sa", without what may follow. The caller handles "St". */
 struct tfh_dm_text tfh_dm_substitution(struct tfh_dm_parser *p)
 {
 	static const struct {

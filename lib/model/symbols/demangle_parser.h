@@ -14,12 +14,13 @@
 #define SUBSTITUTIONS 512
 #define PARAMETERS 64
 
-/* A type's text surrounds what is declared with it: "int (" ") [3]". */
+/* The text of a declaration is on both sides of the declared name: "int (" ") [3]". */
 enum tfh_dm_shape { TFH_DM_PLAIN, TFH_DM_FUNCTION, TFH_DM_ARRAY };
 
 struct tfh_dm_text {
 	const char *left, *right;
-	enum tfh_dm_shape shape; /* a pointer to it needs brackets; not after the first */
+	enum tfh_dm_shape shape; /* whether a pointer to it needs parentheses; not after the first
+				  * one */
 };
 
 struct tfh_dm_parser {
@@ -33,7 +34,7 @@ struct tfh_dm_parser {
 	struct tfh_dm_text arg[PARAMETERS]; /* template arguments of the current function */
 	unsigned args;
 	bool templated;		/* the last name ends with template arguments */
-	bool unreturning;	/* it is a constructor, destructor or conversion, without a
+	bool unreturning;	/* it is a constructor, destructor or conversion, which have no
 				 * result type */
 	const char *qualifiers; /* of the member function: " const" */
 };
@@ -48,16 +49,16 @@ char tfh_dm_peek2(const struct tfh_dm_parser *p);
 bool tfh_dm_take(struct tfh_dm_parser *p, const char *what);
 void tfh_dm_expect(struct tfh_dm_parser *p, const char *what);
 const char *tfh_dm_digits(struct tfh_dm_parser *p);
-/* A number of at most six digits. */
+/* Reads a number of at most six digits. */
 unsigned long tfh_dm_number(struct tfh_dm_parser *p);
 unsigned long tfh_dm_sequence(struct tfh_dm_parser *p, int base);
-/* The next substitution. */
+/* Adds the next substitution. */
 void tfh_dm_remember(struct tfh_dm_parser *p, struct tfh_dm_text t);
 void tfh_dm_remember_name(struct tfh_dm_parser *p, const char *text);
 const char *tfh_dm_flat(struct tfh_dm_parser *p, struct tfh_dm_text t);
 
 const char *tfh_dm_source_name(struct tfh_dm_parser *p);
-/* The last component of a class' name, which its constructors have. */
+/* The last component of a class' name, which is its constructors' name. */
 const char *tfh_dm_last_part(struct tfh_dm_parser *p, const char *scope);
 struct tfh_dm_text tfh_dm_template_parameter(struct tfh_dm_parser *p);
 struct tfh_dm_text tfh_dm_substitution(struct tfh_dm_parser *p);

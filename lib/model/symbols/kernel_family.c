@@ -7,7 +7,7 @@
 #include "model/symbols/demangle.h"
 #include "model/symbols/kernel_name.h"
 
-#define LONGEST 2048 /* of a longer name the rest is not looked at */
+#define LONGEST 2048 /* longer names are cut here */
 
 enum place { HEAD, ALL };
 
@@ -40,7 +40,7 @@ static const struct {
 
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
-/* Of the pattern up to its end or an asterisk: does the text go on like that? */
+/* Whether the text continues with the pattern up to its end or an asterisk. */
 static bool goes_on(const char *text, const char *pattern, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -66,7 +66,8 @@ static bool fits(const char *text, const char *pattern)
 	return true;
 }
 
-/* Where the list of parameters begins: the parenthesis outside of template arguments that is no "(anonymous namespace)". */
+/* Start of the parameter list: the parenthesis outside of template arguments that is not
+ * "(anonymous namespace)". */
 static size_t before_parameters(const char *name)
 {
 	size_t depth = 0, i;
@@ -82,7 +83,8 @@ static size_t before_parameters(const char *name)
 	return i;
 }
 
-/* The name in lower case without what it returns and takes, and how long it is without template arguments. */
+/* The name in lower case, without result type and parameters. Returns its length without template
+ * arguments. */
 static size_t reduce(char out[LONGEST], const char *name)
 {
 	char text[LONGEST];

@@ -1,4 +1,4 @@
-/* What a kernel does, by its name: the tables of kernel_families.def. */
+/* What a kernel does, told from its name by the tables of kernel_families.def. */
 #ifndef TFH_MODEL_KERNEL_FAMILY_H
 #define TFH_MODEL_KERNEL_FAMILY_H
 
@@ -9,9 +9,9 @@ enum tfh_kernel_family {
 	TFH_FAMILY_COUNT
 };
 
-/* Of a name as recorded, mangled or not. TFH_FAMILY_OTHER: it does not tell. */
+/* Family of a kernel by its name as recorded, mangled or not. TFH_FAMILY_OTHER: unknown. */
 enum tfh_kernel_family tfh_kernel_family(const char *name);
-/* "matmul.plain"; "matrix products without tensor cores". */
+/* Short name ("matmul.plain") and description ("matrix products without tensor cores"). */
 const char *tfh_family_name(enum tfh_kernel_family family);
 const char *tfh_family_words(enum tfh_kernel_family family);
 

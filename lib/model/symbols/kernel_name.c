@@ -7,12 +7,12 @@
 
 #include "model/symbols/demangle.h"
 
-#define LONGEST 8192 /* of a longer name the rest is not looked at */
+#define LONGEST 8192 /* longer names are cut here */
 #define WORDS 32
-#define LEAST_FUNCTION 8 /* columns below which a cut function name tells nothing */
+#define LEAST_FUNCTION 8 /* least columns for a cut function name; a shorter one says nothing */
 
-/* Words of template arguments that tell nothing of what a kernel does: types, and templates that
- * only carry other ones. Those that end in _t or Metadata do not, either. */
+/* Words in template arguments that do not identify a kernel: types, and templates that only wrap
+ * others. Words that end in _t or Metadata do not, either. */
 static const char *const noise[] = {"float",
 				    "double",
 				    "int",
@@ -54,7 +54,7 @@ static const char *const noise[] = {"float",
 				    "TensorCwiseBinaryOp",
 				    "gpu_kernel_impl"};
 
-/* Functions that only run what their argument names. */
+/* Functions that only run the functor in their template argument. */
 static const char *const runners[] = {"Kernel", "Kernel2", "kernel", "device_kernel",
 				      "_kernel_agent"};
 
@@ -68,7 +68,7 @@ struct pieces {
 	char text[LONGEST];
 	struct word space;    /* "at::native::" */
 	struct word function; /* "vectorized_elementwise_kernel" */
-	struct word args;     /* "4, AddFunctor<float>", "" without */
+	struct word args;     /* "4, AddFunctor<float>"; empty if there are none */
 	struct word telling[WORDS];
 	size_t n_telling;
 };
@@ -135,7 +135,7 @@ static bool cut_parameters(char *text)
 	return false;
 }
 
-/* +1 where a bracket opens, -1 where one closes; "->" closes nothing. */
+/* +1 for an opening bracket, -1 for a closing one. The > of "->" is no bracket. */
 static int bracket(const char *text, const char *at)
 {
 	if (strchr("<({", *at))
@@ -145,7 +145,7 @@ static int bracket(const char *text, const char *at)
 	return strchr(">)}", *at) ? -1 : 0;
 }
 
-/* Finds function and template arguments in what is left of the name. */
+/* Finds the function and the template arguments in the rest of the name. */
 static void split(struct pieces *p, char *name)
 {
 	char *function = name, *end = name + strlen(name), *args = NULL;
@@ -170,7 +170,8 @@ static void split(struct pieces *p, char *name)
 	p->args = (struct word){args + 1, (size_t)(end - args - 2)};
 }
 
-/* The words of the template arguments that tell: no types, no parameters of lambdas. */
+/* Finds the words of the template arguments that identify the kernel: no types, no parameters of
+ * lambdas. */
 static void find_telling(struct pieces *p)
 {
 	const char *at = p->args.at, *end = at + p->args.len;
@@ -208,7 +209,7 @@ static void take_apart(struct pieces *p, const char *name)
 	erase(p->text, "(anonymous namespace)::");
 	erase_abi_tags(p->text);
 	bool cut = cut_parameters(p->text);
-	/* A template's name has the type that it returns before it. */
+	/* The name of a template instance is preceded by its result type. */
 	for (char *c = p->text; (cut || !strncmp(p->text, "void ", 5)) && *c; c++) {
 		if (depth == 0 && *c == ' ' && c[1] && strncmp(c + 1, "const", 5))
 			begin = c + 1;
@@ -218,7 +219,7 @@ static void take_apart(struct pieces *p, const char *name)
 	find_telling(p);
 }
 
-/* ---- shorter and shorter ---- */
+/* ---- shortening ---- */
 
 struct name_line {
 	char *out;
@@ -239,7 +240,7 @@ static void put_word(struct name_line *l, const struct word *w)
 	put(l, w->at, w->len);
 }
 
-/* The middle left out where w has more than `width` columns. */
+/* Appends w; if it has more than `width` columns, without its middle. */
 static void put_cut(struct name_line *l, const struct word *w, size_t width)
 {
 	if (w->len <= width || width < 4) {
@@ -252,7 +253,7 @@ static void put_cut(struct name_line *l, const struct word *w, size_t width)
 	put(l, w->at + w->len - tail, tail);
 }
 
-/* Template arguments without namespaces and blanks that are not needed. */
+/* Appends template arguments, without namespaces and unneeded blanks. */
 static void put_args(struct name_line *l, const struct word *args)
 {
 	const char *at = args->at, *end = at + args->len;
@@ -288,7 +289,7 @@ static bool plain(struct name_line *l, const struct pieces *p, bool space)
 	return l->len <= l->width;
 }
 
-/* The last n telling words; none: "<...>". */
+/* Writes the name with the last n identifying words; n = 0: with "<...>". */
 static bool with_words(struct name_line *l, const struct pieces *p, bool space, size_t n)
 {
 	l->len = 0;
@@ -305,8 +306,7 @@ static bool with_words(struct name_line *l, const struct pieces *p, bool space, 
 	return l->len <= l->width;
 }
 
-/* What tells most, when nothing fits: the function cut, with its last telling word; or that word
- * alone. */
+/* If nothing fits: the function cut, with its last identifying word; or that word alone. */
 static void cut_all(struct name_line *l, const struct pieces *p)
 {
 	const struct word *last = p->n_telling ? &p->telling[p->n_telling - 1] : NULL;
@@ -357,7 +357,7 @@ const char *tfh_kernel_short(char out[TFH_KERNEL_NAME], const char *name, size_t
 	return out;
 }
 
-/* ---- told apart ---- */
+/* ---- telling equal short names apart ---- */
 
 /* The next run of letters and digits; false at the end. */
 static bool next_word(const char **at, const char *end, struct word *w)
@@ -371,8 +371,8 @@ static bool next_word(const char **at, const char *end, struct word *w)
 	return w->len > 0;
 }
 
-/* Appends "..512..7": the words of p's arguments where another name's differ, as many as fit, but
- * not the one that is shown anyway. */
+/* Appends "..512..7": the words of p's arguments that differ from another name's, as many as fit,
+ * without `shown`, which the name has anyway. */
 static void put_difference(struct name_line *l, const struct pieces *p, const struct pieces *other,
 			   const struct word *shown)
 {
@@ -392,7 +392,7 @@ static void put_difference(struct name_line *l, const struct pieces *p, const st
 	}
 }
 
-/* `p` with what tells it from `other`, whose short name is the same. */
+/* The short name of `p`, with what distinguishes it from `other`, whose short name is the same. */
 static void tell_apart(char *out, size_t width, const struct pieces *p, const struct pieces *other)
 {
 	const struct word *last = p->n_telling ? &p->telling[p->n_telling - 1] : NULL;
@@ -415,7 +415,7 @@ static void tell_apart(char *out, size_t width, const struct pieces *p, const st
 	put(&l, ">", 1);
 }
 
-/* Puts "#2" behind a name that stands in an earlier row, too. */
+/* Appends "#2" to a name that occurs in an earlier row. */
 static void number(char (*out)[TFH_KERNEL_NAME], size_t row, size_t width)
 {
 	size_t same = 1, len = strlen(out[row]);

@@ -7,9 +7,9 @@
 #include "format/table.h"
 #include "model/opened.h"
 
-#define NUMBERS_MOST (1u << 16) /* of codes and of places: a recorder's tables are smaller */
-#define NAME_MOST 96		/* bytes of a function in a line */
-#define DEEPEST 4096u		/* a ring of callers, which no recorder makes, ends */
+#define NUMBERS_MOST (1u << 16) /* bound on codes and places; no recorder writes more */
+#define NAME_MOST 96		/* bytes of a function's name in a line */
+#define DEEPEST 4096u		/* bound on callers: a damaged file may hold a cycle */
 
 struct py_function {
 	const char *file, *name;
@@ -21,12 +21,12 @@ struct place {
 };
 
 struct tfh_places {
-	struct py_function *code; /* by number; a segment repeats what others had */
+	struct py_function *code; /* by number; segments repeat earlier ones' rows */
 	struct place *place;
 	uint32_t codes, places;
 };
 
-/* Room for number i. */
+/* Makes room for element i. */
 static int make_room(void **v, uint32_t *n, uint32_t i, size_t size)
 {
 	uint32_t want = *n ? *n : 256;
@@ -47,7 +47,7 @@ static int make_room(void **v, uint32_t *n, uint32_t i, size_t size)
 	return 0;
 }
 
-/* Behind the last place where `with` stands, NULL: nowhere. */
+/* The position after the last occurrence of `with`; NULL if there is none. */
 static const char *behind(const char *path, const char *with)
 {
 	const char *found = NULL;
@@ -57,7 +57,8 @@ static const char *behind(const char *path, const char *with)
 	return found;
 }
 
-/* The part of a path that names an installed package's module, or the standard library's; NULL: it is neither. */
+/* The module's part of a path in an installed package or the standard library; NULL for other
+ * paths. */
 static const char *in_library(const char *path)
 {
 	static const char *const packages[] = {"/site-packages/", "/dist-packages/"};
@@ -132,13 +133,13 @@ static int read_file(struct tfh_run *run, struct tfh_places *p, struct tft_reade
 
 		if ((type != TFT_PYCO && type != TFT_PYFR) ||
 		    tft_chunk_payload(r, i, &data, &len, &err) || tft_table_open(&v, data, len))
-			continue; /* damaged: these lines are not known */
+			continue; /* damaged: these lines stay unknown */
 		rc = type == TFT_PYCO ? take_codes(run, p, &v) : take_places(p, &v);
 	}
 	return rc;
 }
 
-/* NULL: out of memory, or nothing there. */
+/* Python lines of a process; NULL when out of memory or if there are none. */
 static struct tfh_places *places_of(struct tfh_run *run, uint32_t process)
 {
 	struct tfh_places *p;

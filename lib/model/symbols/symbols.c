@@ -11,13 +11,14 @@
 #include "format/chunk.h"
 #include "model/symbols/demangle.h"
 
-/* Of all files' symbols together: 20 million, more than the largest programs have. */
+/* Bytes for symbols of all files together: 20 million symbols, more than the largest programs
+ * have. */
 #define SYMBOLS_MOST (512u << 20)
 #define TABLE_MOST (256u << 20)
 #define NOTES_MOST (64u << 10)
 #define NAME_MOST (64u << 10)
 
-/* Whatever becomes of the file meanwhile: what is parsed is a copy. */
+/* Copies of a file's tables: the file may change while it is parsed. */
 struct tfh_symbols {
 	int fd;
 	uint64_t size;
@@ -25,13 +26,13 @@ struct tfh_symbols {
 	Elf64_Phdr *segment; /* head.e_phnum of them */
 	Elf64_Sym *symbol;
 	size_t count;
-	uint64_t strings, string_bytes; /* place in the file */
-	char *name;			/* room for one */
+	uint64_t strings, string_bytes; /* offsets in the file */
+	char *name;			/* buffer for one name */
 };
 
-static size_t held; /* bytes of symbols, by the thread that makes names */
+static size_t held; /* bytes of symbols held; used only by the thread that resolves names */
 
-/* Whether a table of n entries lies in the file. */
+/* Whether a table of n entries lies within the file. */
 static bool inside(const struct tfh_symbols *s, uint64_t at, uint64_t n, uint64_t each)
 {
 	return at <= s->size && n <= (s->size - at) / each;
@@ -42,7 +43,7 @@ static bool read_at(const struct tfh_symbols *s, void *to, size_t bytes, uint64_
 	return tft_pread(s->fd, to, bytes, at) == 0;
 }
 
-/* A copy of n entries that lie in the file; NULL if they do not, or are too large. */
+/* A copy of n entries of the file; NULL if they are outside of it or too large. */
 static void *copy_table(const struct tfh_symbols *s, uint64_t at, uint64_t n, size_t each)
 {
 	void *copy = inside(s, at, n, each) && n <= TABLE_MOST / each ? malloc(n * each + 1) : NULL;
@@ -68,7 +69,7 @@ static bool same_id(const uint8_t *id, uint32_t n, const char *hex)
 	return true;
 }
 
-/* 1: the id is the one that is looked for, 0: it is another, -1: there is none here. */
+/* Compares the build id in notes: 1: equal, 0: different, -1: there is none. */
 static int id_in(const uint8_t *notes, uint64_t left, const char *hex)
 {
 	for (uint64_t at = 0; left >= sizeof(Elf64_Nhdr);) {
@@ -86,7 +87,8 @@ static int id_in(const uint8_t *notes, uint64_t left, const char *hex)
 	return -1;
 }
 
-/* Only a file with another id is refused; one without any may have been stripped of it. */
+/* A file with another build id is refused. One without any is accepted: it may have been
+ * stripped. */
 static bool id_fits(const struct tfh_symbols *s, const char *hex)
 {
 	int found = -1;
@@ -103,7 +105,7 @@ static bool id_fits(const struct tfh_symbols *s, const char *hex)
 	return found != 0;
 }
 
-/* .symtab where it was left in, else .dynsym. */
+/* Takes .symtab if the file has it, otherwise .dynsym. */
 static bool find_tables(struct tfh_symbols *s)
 {
 	Elf64_Shdr *section = copy_table(s, s->head.e_shoff, s->head.e_shnum, sizeof(*section));
@@ -145,9 +147,9 @@ static bool sound(struct tfh_symbols *s)
 	       s->segment && s->name;
 }
 
-/* The path comes out of a file that anybody may have written: to open a device may do something
- * already, so the file is looked at first, and a file of others counts only in a trace of one's
- * own. -1: not to be read. */
+/* Opens a file for reading symbols; -1 if it must not be read. The path is untrusted, and opening a
+ * device may have side effects, so the file is checked first. Other users' files are read only for
+ * traces of one's own. */
 static int open_regular(const char *path, bool trusted)
 {
 	int at = open(path, O_PATH | O_CLOEXEC), fd = -1;
@@ -195,7 +197,7 @@ void tfh_symbols_close(struct tfh_symbols *s)
 	free(s);
 }
 
-/* C++ names are read (model/symbols/demangle.h), and cut where they find no room. */
+/* Demangles C++ names (model/symbols/demangle.h), and cuts what does not fit. */
 static void readable(const char *symbol, char *name, size_t size)
 {
 	char text[4096];

@@ -1,5 +1,5 @@
-/* Texts of the ids in records. They come as NAME records before their first use; long texts
- * continue in EXT records. */
+/* Texts of the ids in records. NAME records hold them and precede the ids' first use; EXT records
+ * continue long texts. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +39,7 @@ int tfh_names_add(struct tfh_arena *arena, struct tfh_names *names, const struct
 		return rec->fn < TFH_MODEL_NAME_KINDS && rec->stream < MAX_IDS ? -ENOMEM : 0;
 	name->handle = rec->w[0];
 	name->extra = rec->w[1];
-	/* The same name again: every thread that uses it says so, and every pass over the events.
-	 */
+	/* The same name again: each thread that uses it records it, and each pass reads it. */
 	if (name->text && strlen(name->text) == want &&
 	    !(rec->fn == TFT_NAME_STAGE || rec->fn == TFT_NAME_THREAD))
 		return 0;

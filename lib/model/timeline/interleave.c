@@ -1,11 +1,11 @@
 /*
- * One time line out of many series: a heap over the runs of the chunks that are open. A chunk is
- * opened when the next event could be one of its own (its header says the smallest end time in it)
- * and closed with its last record, so few are open at any time. Within a process ticks are
- * compared, between processes nanoseconds.
+ * Merges many series into one time line: a heap over the runs of all open chunks. A chunk is opened
+ * when the next event could be in it (its header has its smallest end time) and closed after its
+ * last record, so few are open at any time. Within a process ticks are compared, between processes
+ * nanoseconds.
  */
-/* A record was just copied in pieces of 16 bytes: joined loads across their borders wait for the
- * stores (half of the time of this file). */
+/* Records are copied in pieces of 16 bytes. A merged load across two such pieces would wait for the
+ * stores, which took half of the time of this file. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-tree-slp-vectorize", "no-store-merging")
 #endif
@@ -22,10 +22,12 @@ struct tfh_interleave {
 	struct tfh_model_side *side; /* by process */
 	struct tfh_model_series **heap;
 	uint32_t n, cap;
-	int64_t due;			      /* before it no chunk needs to be opened */
-	struct tfh_stencils *retired, *spare; /* retired: the block may still point into them */
+	int64_t due;			      /* no chunk needs to be opened before */
+	struct tfh_stencils *retired, *spare; /* retired: kept, since the block may still point into
+					       * them */
 	struct tfh_unpack *unpack;	      /* of one process */
-	bool notes;			      /* damage: the run is not a shadow of one */
+	bool notes;			      /* damage is noted in the run, which is not a
+					       * shadow */
 	struct tfh_err err;
 };
 
@@ -73,7 +75,7 @@ static void free_stencils(struct tfh_stencils *t)
 	}
 }
 
-/* The block is filled anew: nobody reads any more what it pointed to. */
+/* Reuses retired stencils: the block is filled again, so nothing points to them any more. */
 static void take_back(struct tfh_interleave *m)
 {
 	for (struct tfh_stencils *t; (t = m->retired);) {
@@ -107,7 +109,7 @@ static int open_chunk(struct tfh_interleave *m, uint32_t process, struct tfh_chu
 
 	events = m->unpack ? tfh_unpack_next(m->unpack, &rc, &lost)
 			   : tfh_unpack_one(m->run, c, &rc, &lost);
-	/* A hole; the rest is read. */
+	/* The chunk is damaged: it becomes a hole, and reading continues. */
 	if (!events)
 		return rc || !m->notes ? rc : tfh_run_note_damage(m->run, process, c, &lost);
 	struct tfh_open_chunk *o = calloc(1, sizeof(*o));
@@ -231,7 +233,7 @@ static const struct tft_ext_copy *copy_ext(const struct tfh_rec *rec,
 					     offsetof(struct tfh_rec, stream));
 }
 
-/* The pairs of a batch, behind its first part; the series then stands at what follows them. */
+/* Reads the pairs of a batch, which follow its first part, and advances the series past them. */
 static bool take_batch(const struct tfh_model_side *side, struct tfh_model_series *s,
 		       struct tfh_event *ev)
 {
@@ -257,7 +259,7 @@ static bool take_batch(const struct tfh_model_side *side, struct tfh_model_serie
 	return more;
 }
 
-/* Tick counts become nanoseconds. */
+/* Converts tick counts to nanoseconds. */
 static inline void scale(const struct tfh_model_series *s, struct tfh_event *ev)
 {
 	double rate = s->side->line.rate;
@@ -276,7 +278,7 @@ static void note(struct tfh_block *b, const struct tfh_model_series *s)
 	b->note[b->n_notes++] = s->rec;
 }
 
-/* Plain events, from the next one on: as many as were read ahead and end before `limit`. */
+/* Takes plain events from the next one on: as many as were decoded ahead and end before `limit`. */
 static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t limit)
 {
 	struct tfh_entry *e = &b->entry[b->n];
@@ -304,7 +306,7 @@ static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t 
 	return tfh_series_next(s);
 }
 
-/* A call or anything else that is not a name. True: the series goes on. */
+/* Takes a record that is no name. Returns whether the series has more. */
 static bool take_event(struct tfh_interleave *m, struct tfh_model_series *s, struct tfh_block *b)
 {
 	struct tfh_entry *e = &b->entry[b->n];
@@ -323,7 +325,7 @@ static bool take_event(struct tfh_interleave *m, struct tfh_model_series *s, str
 		uint32_t caller = tfh_thread_at(&m->run->proc[s->process], ev->ctx);
 		e->thread = caller != UINT32_MAX ? caller : e->thread;
 	}
-	if (ev->kind == TFT_CHILD) /* of no thread of the process: the first one carries it */
+	if (ev->kind == TFT_CHILD) /* belongs to the process; the first thread carries it */
 		e->thread = tfh_thread_at(&m->run->proc[s->process], 1);
 	side->naming[s->index] = 0;
 	if ((ev->fn->family == TFH_FAM_ALLOC || ev->fn->family == TFH_FAM_FREE) &&
@@ -345,8 +347,8 @@ static bool take_event(struct tfh_interleave *m, struct tfh_model_series *s, str
 	return more;
 }
 
-/* A look that a copy of the file holds, too: such records are numbered anew in every file, but copies
- * of one come one after the other. */
+/* Whether a look was also read from a copy of the file. Looks are numbered anew in every file, but
+ * copies of one have equal times and come one after another. */
 static bool looked_before(struct tfh_model_series *s)
 {
 	struct tfh_model_side *side = s->side;
@@ -357,14 +359,14 @@ static bool looked_before(struct tfh_model_series *s)
 	return before;
 }
 
-/* Takes the next record of a series, and of plain ones those behind it that end before `limit`.
- * True: the series goes on. */
+/* Takes the next record of a series, and the plain ones after it that end before `limit`. Returns
+ * whether the series has more. */
 static inline bool take(struct tfh_interleave *m, struct tfh_model_series *s, struct tfh_block *b,
 			int64_t limit)
 {
 	if (s->next_number) {
 		if (s->number < *s->next_number)
-			return tfh_series_next(s); /* found twice */
+			return tfh_series_next(s); /* read before, from a copy of the file */
 		*s->next_number = s->number + 1;
 	}
 	if (__builtin_expect(s->plain, 1))
@@ -392,7 +394,7 @@ bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b)
 			if (rc || !m->n)
 				return false;
 		}
-		/* The earliest series is followed while it stays the earliest. */
+		/* Take from the earliest series as long as it stays the earliest. */
 		struct tfh_model_series *s = m->heap[0];
 		const struct tfh_model_series *other = m->n > 1 ? m->heap[1] : NULL;
 		if (m->n > 2 && before(m->heap[2], other))

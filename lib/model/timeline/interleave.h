@@ -14,22 +14,22 @@
 struct tfh_entry {
 	int64_t t0, t1;
 	uint64_t number;
-	struct tfh_event *ev; /* NULL: a NAME or EXT record, the next in `note` */
-	uint32_t thread;      /* of the run; of a record in `note`: of the process */
+	struct tfh_event *ev; /* NULL: a NAME or EXT record, the next one in `note` */
+	uint32_t thread;      /* index in the run; for a record in `note`: in the process */
 };
 
 struct tfh_block {
 	uint32_t n, n_notes;
 	struct tfh_entry entry[TFH_BLOCK_EVENTS];
-	struct tfh_event own[TFH_BLOCK_EVENTS]; /* of the entry with the same index, where it
-						   shares nothing */
+	struct tfh_event own[TFH_BLOCK_EVENTS]; /* event of the entry with the same index, if it
+						 * shares none */
 	struct tfh_rec note[TFH_BLOCK_NOTES];
 	uint32_t note_process[TFH_BLOCK_NOTES];
 };
 
 struct tfh_interleave;
-/* `first`: not for a shadow run. Then a thread may decode chunks meanwhile if they belong to one
- * process, and damage is noted in the run. 0 or -ENOMEM. */
+/* `first`: this is no pass over a shadow run. Then damage is noted in the run, and a thread may
+ * decode chunks ahead if they belong to one process. 0 or -ENOMEM. */
 int tfh_interleave_open(struct tfh_run *run, uint32_t process, bool first,
 			struct tfh_interleave **out);
 void tfh_interleave_close(struct tfh_interleave *m);

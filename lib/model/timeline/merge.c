@@ -1,4 +1,5 @@
-/* Events in order, as the analysis reads them; names are entered at their place among them. */
+/* Returns events in order, as the analysis reads them, and applies NAME records where they occur
+ * among them. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,15 +8,15 @@
 struct tfh_merge {
 	struct tfh_run *run;
 	struct tfh_interleave *interleave;
-	struct tfh_name_part **part; /* by process and thread */
+	struct tfh_name_part **part; /* incomplete names by process and thread */
 	struct tfh_err err;
 	struct tfh_block *block;
-	const struct tfh_entry *entry, *end; /* of it: the next one */
+	const struct tfh_entry *entry, *end; /* in the block: the next entry */
 	uint32_t at_note;
-	bool last; /* there is no block behind this one */
+	bool last; /* this is the last block */
 	void (*tap)(void *arg, const struct tfh_block *b);
 	void *tap_arg;
-	/* of a run that was built in memory: the next event of each process */
+	/* for a run that was built in memory: the next event of each process */
 	uint32_t process;
 	uint64_t *next;
 };
@@ -78,7 +79,7 @@ int tfh_merge_error(const struct tfh_merge *m, struct tfh_err *err)
 	return m->err.code;
 }
 
-/* False: there is no further block. */
+/* Moves to the next block; false if there is none. */
 static bool next_block(struct tfh_merge *m)
 {
 	if (m->last && m->tap && !m->err.code)
@@ -116,7 +117,7 @@ static void enter_name(struct tfh_merge *m, uint32_t thread)
 		tfh_err_set(&m->err, -ENOMEM, "out of memory");
 }
 
-/* The earliest end among the processes asked for. */
+/* The event with the earliest end among the selected processes. */
 static const struct tfh_event *next_built(struct tfh_merge *m)
 {
 	const struct tfh_event *best = NULL, *e;
@@ -149,7 +150,7 @@ const struct tfh_event *tfh_merge_look(struct tfh_merge *m)
 	return e->ev;
 }
 
-/* Enters names, and fills the block. */
+/* Applies names and completes the next event. */
 static const struct tfh_event *look_on(struct tfh_merge *m)
 {
 	if (m->next)

@@ -59,7 +59,7 @@ struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_si
 	s->stencil = chunk->stencils->v;
 	s->index = r->thread < p->n_thread ? r->thread : p->n_thread;
 	s->thread = tfh_thread_at(p, s->index);
-	/* The flusher's and a salvage's series are numbered anew in every file. */
+	/* Series of the flusher and of salvage are numbered anew in every file. */
 	if (s->index != 0 && s->index != p->n_thread)
 		s->next_number = &side->next_number[s->index];
 	tft_cursor_init(&s->cursor, chunk->events, number);
@@ -76,7 +76,7 @@ const struct tfh_fn_info *tfh_series_fn(const struct tfh_file *f, uint32_t fn)
 	return fn < tft_head(f->reader)->fn_count ? f->fn[fn] : &none;
 }
 
-/* Calls that depend on nothing around them, and have no times among their words. */
+/* Whether an event depends on nothing around it and has no times among its words. */
 static bool is_plain(const struct tfh_event *ev)
 {
 	uint8_t family = ev->fn->family;
@@ -103,7 +103,7 @@ struct tfh_stencils *tfh_stencils_make(struct tfh_stencils *t, const struct tfh_
 	return t;
 }
 
-/* ---- chunks ahead ---- */
+/* ---- decoding chunks ahead ---- */
 
 struct unpacked {
 	struct tft_events *events;
@@ -155,7 +155,7 @@ int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **o
 		return -ENOMEM;
 	u->run = run;
 	u->p = &run->proc[process];
-	/* A pass over little is done before a thread has started. */
+	/* A short pass is over before a thread would have started. */
 	return tfh_ahead_start(&u->ahead, fill, u, u->p->n_chunk > 2 ? AHEAD : 1,
 			       sizeof(struct unpacked *));
 }

@@ -8,8 +8,8 @@
 #include "model/ahead.h"
 #include "model/timeline/interleave.h"
 
-/* Ticks are converted by straight lines over blocks of about 20 ms at 3 GHz, between points of the
- * file's clock table: cheap, and the same for every record. */
+/* Ticks are converted by straight lines between points of the file's clock table, in blocks of
+ * about 20 ms at 3 GHz: cheap, and the same for every record. */
 #define TFH_LINE_BITS 26
 
 struct tfh_tick_line {
@@ -36,16 +36,16 @@ struct tfh_stencils {
 struct tfh_open_chunk {
 	struct tft_events *events;
 	struct tfh_stencils *stencils;
-	uint32_t runs; /* that have records left */
+	uint32_t runs; /* runs that have records left */
 };
 
 /* State of a process during a pass. */
 struct tfh_model_side {
 	uint32_t next_chunk;
 	uint64_t *next_number; /* by thread: number of the first record not yet seen */
-	uint64_t looked;       /* when the last look was taken, ticks; its thread */
+	uint64_t looked;       /* looked: time of the last look, ticks; its thread */
 	uint32_t looked_at;
-	uint8_t *naming; /* by thread: a name's text may continue */
+	uint8_t *naming; /* by thread: whether a name's text may continue */
 	struct tfh_memory memory;
 	struct tfh_tick_line line;
 };
@@ -57,19 +57,19 @@ struct tfh_timed_record {
 };
 
 struct tfh_model_series {
-	int64_t t1; /* of the next record */
+	int64_t t1; /* end of the next record, ns */
 	uint64_t number;
-	uint32_t at, n;		  /* of `seen`: the next record, and how many there are */
+	uint32_t at, n;		  /* in `seen`: index of the next record, and their number */
 	bool plain;		  /* its shape's stencil has all other fields */
 	struct tfh_rec rec;	  /* complete, unless it is plain */
 	uint32_t thread, process; /* of the run */
-	uint32_t index;		  /* of the thread in the process */
+	uint32_t index;		  /* index of the thread in the process */
 	const struct tfh_file *file;
-	uint64_t *next_number; /* NULL: numbers restart in every file */
+	uint64_t *next_number; /* NULL: record numbers restart in every file */
 	struct tfh_model_side *side;
 	int64_t shift;
 	struct tfh_open_chunk *chunk;
-	struct tfh_stencil *stencil; /* the chunk's */
+	struct tfh_stencil *stencil; /* stencils of the chunk */
 	struct tft_cursor cursor;
 	uint32_t room;
 	struct tfh_timed_record seen[];
