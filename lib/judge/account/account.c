@@ -1,10 +1,10 @@
-/* The third phase: one pass over the host's calls, beside device ops where there are any, makes all
- * accounts; they are constant for later phases. */
+/* The third phase: one pass over the host's calls, and over device ops if there are any, fills all
+ * accounts. Later phases do not change them. */
 #include <stdlib.h>
 
 #include "judge/account/device.h"
 
-/* What only all steps together tell. */
+/* Fills in what needs the accounts of all steps. */
 static void complete(struct tfh_accounts *accounts)
 {
 	TFH_EACH (i, accounts->loops->window.n)
@@ -22,8 +22,8 @@ static void complete(struct tfh_accounts *accounts)
 	}
 }
 
-/* All windows: those with device times by the device's line, as the calls go by, the others by the
- * host's. */
+/* Charges all windows in one pass over the calls: those with device times by the device line, the
+ * others by the host line. */
 static int judge_all(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
 		     struct tfh_err *err)
 {
@@ -44,7 +44,7 @@ static int judge_all(struct tfh_accounts *accounts, tfh_sample_fn sample, void *
 	return rc;
 }
 
-/* What is known of the windows before their accounts. */
+/* Collects what is needed before the first account is opened. */
 static int prepare(struct tfh_accounts *accounts)
 {
 	const struct tfh_loops *loops = accounts->loops;

@@ -1,9 +1,9 @@
 /*
- * Every moment of a window in which its critical device does not compute is charged to what caused
- * the end of that moment. From the first op that computes again the binding constraint is followed
- * back: to another op, whose kind is charged while it ran and whose own lateness is followed next,
- * or to the host, whose thread is walked back call by call. Compute, causes and what stays
- * unattributed are the window, exactly. (Binding constraints: the launch-starved, blocking and
+ * Charges every moment of a window in which its critical device does not compute to what caused the
+ * end of that moment. From the op that computes next, follows the binding constraint back: to
+ * another op, which is charged by its kind while it ran and whose own delay is followed next, or to
+ * the host, whose thread is walked back call by call. Compute, causes and the unattributed rest add
+ * up to the window exactly. (Binding constraints: the launch-starved, blocking and
  * dependency-stalled gaps of NVIDIA's Megatron-Bridge guide; queue-aware launches: HTA; walking the
  * host's time back: blame shifting of HPCToolkit, made causal.)
  */
@@ -31,7 +31,7 @@ static int64_t min(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* The op that bound k latest, TFH_NO: its launch. */
+/* The op whose end delayed k longest; TFH_NO: k's launch delayed it longest. */
 static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int64_t *end)
 {
 	uint32_t x = k->prev;
@@ -42,7 +42,7 @@ static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int
 		x = k->dep;
 		*end = d->op.v[x].t1;
 	}
-	/* A call that takes long, such as the first launch of a graph, hands over at its end. */
+	/* A long call, such as the first launch of a graph, submits the op at its end. */
 	if (!k->inner && k->issue1 - k->issue0 > max(d->slow, d->tau) &&
 	    k->t0 + d->floor >= k->issue1)
 		issue = max(issue, k->issue1);
@@ -81,11 +81,11 @@ static enum tfh_cause cause_of_work(const struct tfh_dop *o)
 	case TFH_W_COMM:
 		return TFH_CAUSE_COMMUNICATION_TRANSFER;
 	default:
-		return TFH_CAUSE_NONE; /* another device computes: so does the job */
+		return TFH_CAUSE_NONE; /* another device computes, so the job computes */
 	}
 }
 
-/* Of the time that handing an op over takes. */
+/* Cause of the time that submitting an op takes. */
 static enum tfh_cause cause_of_launch(const struct tfh_dop *o)
 {
 	return o->copy ? cause_of_work(o) : TFH_CAUSE_HOST_LAUNCH;
@@ -96,8 +96,8 @@ static enum tfh_cause cause_of_copy(const struct tfh_seg *s)
 	return tfh_copy_cause(s->dir, s->pageable);
 }
 
-/* The participant of collective o, of those on other devices of this process, that came last, if
- * that is when the waiting ended; TFH_NO: another process, or not found. */
+/* The participant of collective o on another device of this process that started last, if its start
+ * is when the waiting ended. TFH_NO: it is in another process, or was not found. */
 static uint32_t last_to_come(const struct tfh_device *d, const struct tfh_dop *o, int64_t turn)
 {
 	int64_t near = d->slow + TFH_GAP_NS;
@@ -113,8 +113,7 @@ static uint32_t last_to_come(const struct tfh_device *d, const struct tfh_dop *o
 	return TFH_NO;
 }
 
-/* End of the computing before op o on its device; where that is no longer in memory it is over
- * since the window before began. */
+/* When the device stopped computing before op o; if not in memory, before these windows. */
 static int64_t idle_since(const struct blame *b, const struct tfh_dop *o)
 {
 	const struct tfh_device *d = b->d;
@@ -128,10 +127,10 @@ static int64_t idle_since(const struct blame *b, const struct tfh_dop *o)
 }
 
 /*
- * Another device computes during [t0, t1) while the critical one waits for it. So does the job; but
- * had that op begun earlier, both would have computed side by side: as far as its device had been
- * idle, what held the op up is to blame. Where it had to wait for the critical device (the stages
- * of a pipeline), that was computing, too.
+ * Charges [t0, t1), in which another device computes (op k) while the critical one waits for it.
+ * That is computing of the job. But if k had begun earlier, both devices would have computed side
+ * by side: for as long as k's device was idle before, what delayed k is charged. Where k had to
+ * wait for the critical device (stages of a pipeline), that device was computing.
  */
 static void charge_elsewhere(struct blame *b, uint32_t k, int64_t t0, int64_t t1)
 {
@@ -146,8 +145,8 @@ static void charge_elsewhere(struct blame *b, uint32_t k, int64_t t0, int64_t t1
 	b->depth--;
 }
 
-/* Of a collective, [t0, t1) before its turn came: waiting for the last participant, and of one in
- * this process for what held that one up. */
+/* Charges [t0, t1) before a collective could start: waiting for the last participant or, if that is
+ * in this process, what delayed it. */
 static void charge_meeting(struct blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1,
 			   int64_t turn)
 {
@@ -165,8 +164,8 @@ static void charge_meeting(struct blame *b, const struct tfh_dop *o, int64_t t0,
 	b->depth--;
 }
 
-/* An op ran during [t0, t1). Of a collective, what exceeds its shortest participant is waiting for
- * the late one; that comes first. */
+/* Charges [t0, t1), in which op o ran. What a collective takes longer than its shortest participant
+ * is waiting for the last one, and comes first. */
 static void charge_op(struct blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1)
 {
 	if (t1 <= t0)
@@ -184,7 +183,7 @@ static void charge_op(struct blame *b, const struct tfh_dop *o, int64_t t0, int6
 	charge(b, t0, t1, fallback ? TFH_CAUSE_TRANSFER_FALLBACK : cause_of_work(o), !o->inferred);
 }
 
-/* Whether the work of the host's window at t had been issued by then. */
+/* Whether the main work of the host's window at t had been issued by then. */
 static bool after_work(const struct tfh_device *d, int64_t t, size_t hint)
 {
 	size_t w = tfh_window_of(d->accounts->loops, t, hint), first = d->w0 ? d->w0 - 1 : 0;
@@ -192,7 +191,7 @@ static bool after_work(const struct tfh_device *d, int64_t t, size_t hint)
 	return w != SIZE_MAX && w >= first && w < d->w1 && t >= d->issued.v[w - first];
 }
 
-/* The same by what was seen of the thread, which is sure for many pauses together only. */
+/* Charges a pause by samples of the thread. These are reliable for many pauses together only. */
 static void charge_seen(struct blame *b, int64_t t0, int64_t t1,
 			const double share[TFH_CAUSE_COUNT])
 {
@@ -208,8 +207,8 @@ static void charge_seen(struct blame *b, int64_t t0, int64_t t1,
 	charge(b, at, t1, TFH_CAUSE_HOST_UNKNOWN, true); /* a rounding error */
 }
 
-/* [t0, t1) of a pause of a thread that began at `from`: the program's own code between calls.
- * `handed`: another thread's part of it has been charged to that. */
+/* Charges [t0, t1) of a thread's pause that began at `from`: the program's own code between calls.
+ * `handed`: the part in which it waited for another thread was charged to that thread. */
 static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t t0, int64_t t1,
 			 int64_t end, bool handed)
 {
@@ -245,8 +244,8 @@ static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t
 		tfh_pauses_count(accounts->pauses, thread, t0, t1, cause);
 }
 
-/* [t0, t1) until something went on that may have waited for host function f: back to the beginning
- * of that it was the function. Returns where what came before ends. */
+/* Charges the end of [t0, t1) to host function f, which something may have waited for, back to the
+ * function's begin. Returns the end of the remaining time before it. */
 static int64_t charge_function(struct blame *b, uint32_t f, int64_t t0, int64_t t1)
 {
 	const struct tfh_run_of_function *x = &b->d->function.v[f];
@@ -257,8 +256,8 @@ static int64_t charge_function(struct blame *b, uint32_t f, int64_t t0, int64_t 
 	return max(t0, min(from, t1));
 }
 
-/* [t0, t1) of a wait on an idle device: until the op that it waited for was done that op, or what
- * held it back, is to blame; after it the waking up. */
+/* Charges [t0, t1) of a wait on an idle device: until the op it waited for was done, that op, or
+ * what delayed the op; after that, the wake-up of the thread. */
 static void charge_wait(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
 	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->d->op.v[s->op];
@@ -277,8 +276,8 @@ static void charge_wait(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 	b->depth--;
 }
 
-/* [t0, t1) of a copying call on a device that does not compute: as long as its own op had to wait
- * for another one, that one, or what held it back, is to blame. */
+/* Charges [t0, t1) of a copying call on a device that does not compute: as long as its own op had
+ * to wait for another op, that one, or what delayed it. */
 static void charge_copy(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
 	const struct tfh_device *d = b->d;
@@ -286,9 +285,9 @@ static void charge_copy(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 	uint32_t x = TFH_NO;
 	const struct tfh_dop *own = s->op == TFH_NO ? NULL : &d->op.v[s->op];
 
-	/* The driver may copy once more on the host, as long as the device did; beyond that, and
-	 * the usual time of a call, the thread is late to wake up: fetching a loss is that and
-	 * nothing else. A call that waited for computing has its own time behind it by then. */
+	/* After the copy's op, its duration once more (the driver may copy on the host, too) or the
+	 * usual duration of a call belongs to the copy; the rest is a late wake-up. A call that
+	 * waited for computing has spent its usual duration by then. */
 	if (own && own->copy && own->seg == (uint32_t)(s - d->seg.v) && own->t1 <= s->t1) {
 		int64_t usual = s->value ? 0 : max(d->slow, TFH_GAP_NS);
 		int64_t done = own->t1 + max(own->t1 - own->t0, usual);
@@ -321,7 +320,7 @@ static enum tfh_cause cause_of_other(const struct tfh_seg *s)
 
 static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
-	/* What the recorder itself takes between two calls is nobody's: it stays unattributed. */
+	/* Time that the recorder itself takes between two calls stays unattributed. */
 	if (s->label == TFH_L_GAP)
 		t0 = max(t0, min(t1, s->t0 + b->d->own));
 	if (s->fallback) {
@@ -352,7 +351,7 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 	case TFH_L_LAUNCH:
 		if (s->full)
 			charge_wait(b, s, t0, t1);
-		else /* fewer copies would need fewer calls */
+		else /* coalesced copies would need fewer calls */
 			charge(b, t0, t1,
 			       s->family == TFH_FAM_COPY ? cause_of_copy(s) : TFH_CAUSE_HOST_LAUNCH,
 			       true);
@@ -374,8 +373,8 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 	}
 }
 
-/* A wait up to hi for an op that ran before the thread came to wait for it: the op held the host
- * up, and whatever the thread did meanwhile, it did not matter. All of [lo, hi) is charged then. */
+/* For a wait, up to hi, for an op that already ran when the thread began to wait: the op delayed
+ * the host, whatever the thread did meanwhile. Charges all of [lo, hi) then and returns true. */
 static bool held_by(struct blame *b, const struct tfh_seg *s, int64_t lo, int64_t hi)
 {
 	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->d->op.v[s->op];
@@ -392,14 +391,14 @@ static bool held_by(struct blame *b, const struct tfh_seg *s, int64_t lo, int64_
 	return true;
 }
 
-/* The host was late at hi: what its thread did back to lo, and before a hand-over the thread that
- * it waited for. */
+/* The host was late at hi: charges what its thread did, back to lo; before a hand-over, what the
+ * thread that it waited for did. */
 static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 {
 	const struct tfh_device *d = b->d;
 	uint32_t at = tfh_seg_at(d, thread, hi);
-	/* Back from call to call, each at most twice: calls of a hostile trace that end as they begin, at the
-	 * same time on several threads, lead in a circle. */
+	/* Visits each call at most twice: in a malformed trace, calls of zero length at the same
+	 * time on several threads could form a cycle. */
 	size_t left = 2 * d->seg.n + 2;
 
 	for (; hi > lo && left; left--) {
@@ -424,11 +423,11 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 			hi = min(hi, t);
 			thread = q->thread;
 			at = s->from;
-			if (q->t1 > hi) /* lo lies behind the hand-over */
+			if (q->t1 > hi) /* lo lies after the hand-over */
 				return;
 			continue;
 		}
-		/* Behind this thread's last call. */
+		/* After this thread's last call. */
 		if (s->t1 < hi)
 			charge_pause(b, thread, s->t1, max(lo, s->t1), hi, hi, false);
 		hi = min(hi, s->t1);
@@ -442,28 +441,28 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 		charge(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 }
 
-/* Op k, whose launch is to blame for its start at hi, held up [lo, hi). */
+/* Charges [lo, hi): the late launch of op k delayed its start until hi. */
 static void late_launch(struct blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
 {
 	const struct tfh_device *d = b->d;
 	int64_t usual = max(k->issue1, k->issue0 + max(d->slow, d->tau));
 
-	/* Beyond the usual time from the call to the start, something else is behind it. */
+	/* If the op started later than usual after its call, something else delayed it. */
 	int64_t from = max(lo, min(hi, usual));
 	if (hi - from > d->tau) {
 		if (k->outside)
 			charge(b, from, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 		hi = from;
 	}
-	/* Launched one right after the other: the pause before the call, and what of it is the
-	 * recorder's, lies before the stretch that it delays. */
+	/* For consecutive launches, the pause before the call, and the recorder's own time in it,
+	 * precede [lo, hi). */
 	int64_t own = lo > k->issue0 ? min(d->own, hi - lo) : 0;
 	charge(b, max(lo, k->issue0) + own, hi, cause_of_launch(k), true);
 	walk_back(b, k->thread, lo, min(hi, k->issue0));
 }
 
-/* Tier B: nothing tells who waited for whom; copies and collectives that run are charged while they
- * run, the last one first, the rest to what the threads did at that time. */
+/* Tier B, where dependencies are unknown: charges copies and collectives while they run, the last
+ * one first, and otherwise what the threads did at that time. */
 static void exposed(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 {
 	struct tfh_device *d = b->d;
@@ -484,19 +483,19 @@ static void exposed(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 		walk_back(b, d->op.v[k].thread, lo, hi);
 }
 
-/* Time between the end of what k followed and its own start. */
+/* Charges the time between the end of the op that k followed and k's own start. */
 static void device_gap(struct blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
 {
 	if (k->inner)
 		charge(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
 	else if (k->inferred ||
 		 hi - max(lo, min(hi, k->issue1)) <= max(b->d->tau, TFH_ACCOUNT_SHORT_GAP_NS))
-		charge(b, lo, hi, cause_of_launch(k), true); /* and while its call still ran */
+		charge(b, lo, hi, cause_of_launch(k), true); /* its call still ran */
 	else if (k->outside)
 		charge(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 }
 
-/* Charges [lo, hi), which op k's start at hi ended. */
+/* Charges [lo, hi), which ended when op k started at hi. */
 static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 {
 	const struct tfh_device *d = b->d;
@@ -529,8 +528,8 @@ static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 	}
 }
 
-/* When the work of each window had been issued, but for ops that take less than a fiftieth of the
- * largest: what the program does after that and before it asks for the next batch are callbacks. */
+/* Finds when the main work of each window had been issued: all ops but those shorter than 1/50 of
+ * the largest. What the program does between that and the next get-next are callbacks. */
 int tfh_blame_start(struct tfh_device *d)
 {
 	size_t first = d->w0 ? d->w0 - 1 : 0;
@@ -563,7 +562,7 @@ static bool computes(const struct tfh_dop *o, uint8_t device)
 	return o->work == TFH_W_COMPUTE && o->device == device;
 }
 
-/* The thread that called last before t. */
+/* The thread whose call ended last before t. */
 static uint32_t last_thread(const struct tfh_device *d, int64_t t)
 {
 	uint32_t at = tfh_last_call(d, t, TFH_NO);
@@ -577,7 +576,7 @@ void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a
 	struct blame b = {.d = d, .a = a, .window = window};
 	int64_t t = w->from;
 
-	/* Windows come in order: what ended before this one did before the next. */
+	/* Windows come in order: ops that ended before this one also ended before the next. */
 	while (d->first_op < d->op.n && d->op.v[d->first_op].t1 <= t)
 		d->first_op++;
 	for (uint32_t i = (uint32_t)d->first_op; i < d->op.n && t < w->to; i++) {
@@ -596,7 +595,7 @@ void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a
 		charge(&b, t, min(o->t1, w->to), TFH_CAUSE_NONE, true);
 		t = min(o->t1, w->to);
 	}
-	if (t < w->to) { /* it ends with something else than computing */
+	if (t < w->to) { /* the window ends with an op that is no computing */
 		uint32_t n = tfh_op_ended(d, w->to);
 		if (n && d->op.v[d->op_ends.v[n - 1]].t1 == w->to) {
 			uint32_t x = d->op_ends.v[n - 1];

@@ -1,4 +1,5 @@
-/* What the devices did in training windows: how long each engine was busy, kernels by name and side by side, copies. */
+/* What the devices did in training windows: busy time of each engine, kernels by name, how many
+ * kernels ran at once, and copies. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -11,7 +12,7 @@ static uint64_t blocks(uint64_t grid)
 	return (x ? x : 1) * (y ? y : 1) * (z ? z : 1);
 }
 
-/* Place of a kernel's times, TFH_ACCOUNT_KERNELS where there are too many; SIZE_MAX: no memory. */
+/* Index of a kernel's times, TFH_ACCOUNT_KERNELS if there are too many; SIZE_MAX: out of memory. */
 static size_t find_kernel(struct tfh_device *d, const char *name)
 {
 	struct tfh_kernel_time k = {.name = name};
@@ -43,7 +44,8 @@ static int count_kernel(struct tfh_device *d, const struct tfh_op *op)
 	return 0;
 }
 
-/* `begin`: when the op itself began; a collective that waits for others keeps no link busy. */
+/* Counts an op as busy time of its engine. `begin`: when it started its own work; a collective that
+ * waits for others keeps no link busy. */
 static void count_busy(struct tfh_device *d, uint8_t device, uint8_t work, const struct tfh_op *op,
 		       int64_t begin)
 {
@@ -56,7 +58,8 @@ static void count_busy(struct tfh_device *d, uint8_t device, uint8_t work, const
 	}
 }
 
-/* How many kernels a device runs at once. Ops come by start: those that run now have been seen. */
+/* Counts how many kernels a device runs at once. Ops come by start, so all that run at t0 have been
+ * counted. */
 static void count_side(struct tfh_side *s, int64_t t0, int64_t t1)
 {
 	int64_t first = t1;
@@ -73,8 +76,8 @@ static void count_side(struct tfh_side *s, int64_t t0, int64_t t1)
 	s->ns[n] += first - t0;
 }
 
-/* What a window issued and runs behind its end lies in the next one: of a checkpoint that is the
- * fetching. */
+/* Whether an op belongs to training. Ops that a window issues but that run after its end lie in the
+ * next window; for a checkpoint, those are its copies to the host. */
 static bool trains(const struct tfh_device *d, const struct tfh_dop *x)
 {
 	const struct tfh_use *use = d->accounts->use;
@@ -108,7 +111,8 @@ int tfh_busy_add(struct tfh_device *d, const struct tfh_op *op, const struct tfh
 	d->compute_ns += op->t1 - op->t0;
 	l->computed += op->t1 - op->t0;
 	count_side(&d->side[device], op->t0, op->t1);
-	/* Persistent kernels leave some processors to collectives on purpose. */
+	/* Kernels that nearly fill the device count as filling it: persistent kernels leave some
+	 * multiprocessors to collectives on purpose. */
 	uint64_t few = d->gpu.processors ? (d->gpu.processors + TFH_ACCOUNT_FILLED_PART - 1) /
 						   TFH_ACCOUNT_FILLED_PART
 					 : TFH_ACCOUNT_FEW_BLOCKS;

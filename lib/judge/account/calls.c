@@ -1,4 +1,5 @@
-/* The host's calls for all accounts, read once: the host's line takes each before anybody else sees it. */
+/* Reads the host's calls once for all accounts. The host line takes each call before the device
+ * line does. */
 #include "judge/account/device.h"
 
 const struct tfh_event *tfh_call_feed_next(struct tfh_call_feed *c)

@@ -1,5 +1,5 @@
-/* From charged time to the closed vocabulary: unclassified; compute at least 90 %; the class whose
- * parts together block most, if that is at least 5 %; balanced. */
+/* Derives classes from charged time: unclassified; compute-bound if compute takes at least 90 %;
+ * the class with the most blocking time if that is at least 5 %; otherwise balanced. */
 #include <string.h>
 
 #include "judge/account/account.h"

@@ -1,6 +1,4 @@
-/*
- * What is counted call by call over the training steps: copies, kernels, pipeline stages.
- */
+/* Counts copies, kernels and pipeline stages over the training steps, call by call. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +33,7 @@ static int count_kernel(struct tfh_accounts *accounts, const struct tfh_event *e
 {
 	uint32_t function = (uint32_t)ev->w[0], bucket = function % TFH_ACCOUNT_KERNEL_BUCKETS, at;
 
-	/* Mostly ids are few and given in turn. */
+	/* Usually there are few ids, numbered consecutively. */
 	for (at = accounts->kernel_at[bucket]; at; at = accounts->kernel.v[at - 1].before)
 		if (accounts->kernel.v[at - 1].function == function)
 			break;
@@ -50,7 +48,7 @@ static int count_kernel(struct tfh_accounts *accounts, const struct tfh_event *e
 	return 0;
 }
 
-/* The training window that a call ended in; NULL: none. */
+/* The training window in which a call ended; NULL if none. */
 static inline struct tfh_use *use_of(struct tfh_accounts *accounts, const struct tfh_event *ev)
 {
 	while (accounts->counted < accounts->loops->window.n &&

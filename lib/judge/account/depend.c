@@ -1,9 +1,9 @@
 /*
- * What each op had to wait for: the op before it in its stream, ops behind the events that its
- * stream waits for (records and waits paired in order of the calls, as handles are used again; CUDA
- * programming guide, events), and the call that issued it. What none of these explains is looked
- * for among the ops that ended just before it began: the legacy default stream, allocator frees and
- * events that were not recorded act in that way.
+ * Finds what each op had to wait for: the previous op in its stream, ops before the events that its
+ * stream waits for, and the call that issued it. Event records and waits are paired in order of the
+ * calls, as handles are reused (CUDA programming guide, events). If none of these explains an op's
+ * start, looks among the ops that ended just before: the legacy default stream, memory frees of
+ * allocators, and events that were not recorded act in that way.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,30 +11,30 @@
 #include "base/hash.h"
 #include "judge/account/device.h"
 
-/* Ordering calls and issues, in order of time. */
+/* Calls that order streams, and issued ops, sorted by time. */
 struct event_order {
 	int64_t t;
-	uint64_t handle; /* of the event; DRAIN: lane of the stream that is waited for */
-	uint32_t index;	 /* of the op, the stream's lane, or the host's time */
+	uint64_t handle; /* the event; DRAIN: lane of the stream that is waited for */
+	uint32_t index;	 /* the op, the stream's lane, or the host's segment */
 	uint8_t what;	 /* enum */
 };
 enum { RECORD, WAIT, SYNC, DRAIN, ISSUE };
 
-/* An event that was recorded while these ops are in memory. */
+/* An event that was recorded while the ops in memory were issued. */
 struct event {
-	uint64_t handle;      /* 0: a free place */
-	uint32_t op, compute; /* done last; of those that compute */
+	uint64_t handle;      /* 0: free slot */
+	uint32_t op, compute; /* last op before the event; last one that computes */
 };
 
 struct pairing {
 	struct tfh_device *d;
 	TFH_VEC(struct event_order) order;
 	size_t records;
-	struct event *event; /* open addressing */
-	size_t events;	     /* places, a power of two */
+	struct event *event; /* hash table, open addressing */
+	size_t events;	     /* slots, a power of two */
 };
 
-/* The host's name of a stream and the device's are joined by the ops that were issued into it. */
+/* Learns which device stream a host stream handle is, from an op that was issued into it. */
 static int learn_stream(struct tfh_device *d, uint32_t host, uint32_t lane)
 {
 	for (size_t i = 0; i < d->stream.n; i++)
@@ -68,7 +68,7 @@ static int join(struct tfh_device *d)
 			o->seg = TFH_NO;
 		else if (!o->graph)
 			rc = learn_stream(d, s->stream, o->lane);
-		/* Pages that a prefetch moves are no copy that the program asked for. */
+		/* Pages moved by a prefetch are not a copy that the program asked for. */
 		if (s->family == TFH_FAM_MANAGED && o->copy)
 			o->work = TFH_W_MANAGED;
 	}
@@ -137,7 +137,7 @@ static int make_events(struct pairing *p)
 	return p->event ? 0 : -ENOMEM;
 }
 
-/* The place of an event; a free one where it was not recorded in these ops' time. */
+/* The slot of an event; a free slot if it was not recorded while these ops were issued. */
 static struct event *event_of(const struct pairing *p, uint64_t handle)
 {
 	size_t at = tfh_hash_u64(handle) & (p->events - 1);
@@ -147,12 +147,15 @@ static struct event *event_of(const struct pairing *p, uint64_t handle)
 	return &p->event[at];
 }
 
-/* A wait for what this process never recorded or wrote: a value that the host, a network card or
- * another device writes (cuStreamWaitValue32), or an event of another process. Whether it held
- * anything up is seen at the op behind it. An event recorded before these ops' time is over.
+/* Pairs event records and waits, and finds for each op what its stream waited for.
  *
- * Waits that no op followed yet count: whoever waits for the stream, or for an event that is
- * recorded in it, waits for what it waits for. */
+ * `outside`: the stream waits for something that this process did not record: a value written by
+ * the host, a network card or another device (cuStreamWaitValue32), or an event of another process.
+ * Whether that delayed anything shows at the next op. An event recorded before these ops were
+ * issued has long completed.
+ *
+ * Waits that no op followed yet are inherited: whoever waits for the stream, or for an event
+ * recorded in it, waits for the same. */
 static void pair(struct pairing *p)
 {
 	struct tfh_device *d = p->d;
@@ -207,7 +210,8 @@ static void pair(struct pairing *p)
 	}
 }
 
-/* Stream order is the order of starts; a graph's nodes follow its launch. Ops come in order. */
+/* Sets the previous op of op i in its stream. Stream order is the order of starts; a graph's nodes
+ * follow the graph's launch. Ops come in order. */
 static void chain(struct tfh_device *d, uint32_t i)
 {
 	struct tfh_dop *o = &d->op.v[i];
@@ -215,7 +219,7 @@ static void chain(struct tfh_device *d, uint32_t i)
 
 	o->prev = l->last;
 	if (o->prev != TFH_NO && d->op.v[o->prev].t1 > o->t0 && !o->graph)
-		o->prev = d->op.v[o->prev].prev; /* overlapping: not that one */
+		o->prev = d->op.v[o->prev].prev; /* they overlap, so it did not wait for that one */
 	o->inner = o->graph && l->last != TFH_NO && d->op.v[l->last].correlation == o->correlation;
 	if (l->last == TFH_NO || d->op.v[l->last].t1 <= o->t1)
 		l->last = i;
@@ -273,10 +277,10 @@ uint32_t tfh_function_before(const struct tfh_device *d, int64_t t)
 									     : TFH_NO;
 }
 
-/* Something unseen held an op back whose constraints were all met long before: the op that ended
- * last before it began, if that was just before and it had been issued earlier. A signal from
- * another stream takes longer than the next op of the same one (17 us against 3 on AMD's MI300): as
- * long as one from the host may. */
+/* For an op that started long after all its known constraints were met: assumes that it waited for
+ * the op that ended last before it began, if that was just before, and if it had been issued
+ * earlier. A signal from another stream takes longer than the next op of the same one (17 us
+ * against 3 on AMD's MI300), up to the latency of a launch from the host. */
 static void infer(struct tfh_device *d, uint32_t i)
 {
 	struct tfh_dop *o = &d->op.v[i];
@@ -303,16 +307,17 @@ static void infer(struct tfh_device *d, uint32_t i)
 	}
 }
 
-/* The op whose end a waiting call needs: the last one, of those handed over before the call, in its
- * stream, if the call names one. A synchronising call has one even if it was over before: it would
- * wait for it if the host came earlier. Of others it must have ended while they waited. */
+/* The op whose end a waiting call needs: the last op issued before the call, in its stream if the
+ * call names one. A synchronising call has such an op even if the op was over before the call,
+ * since the call would wait for it if the host came earlier. For other calls the op must have ended
+ * during the wait. */
 static uint32_t waited_op(const struct tfh_device *d, const struct tfh_seg *s)
 {
 	uint32_t n = tfh_op_ended(d, s->t1), lane = TFH_NO;
 	int64_t since = s->t0;
 	bool any = s->family == TFH_FAM_SYNC;
 
-	/* Polling began with the first poll. */
+	/* Polling began with the first poll of a series. */
 	for (const struct tfh_seg *p = s; p > d->seg.v && p[-1].spin && p[-1].thread == s->thread;)
 		since = (--p)->t0;
 	if (s->stream)
@@ -335,7 +340,7 @@ static int by_number(const void *a, const void *b, void *arg)
 	return x < y ? -1 : x > y;
 }
 
-/* When ops were issued, in order of that. NULL: out of memory. */
+/* Issue times of all ops, sorted; NULL when out of memory. The caller frees it. */
 static int64_t *all_issues(const struct tfh_device *d)
 {
 	int64_t *issues = malloc((d->op.n + 1) * sizeof(*issues));
@@ -347,7 +352,7 @@ static int64_t *all_issues(const struct tfh_device *d)
 	return issues;
 }
 
-/* Ops handed over before t and not done then. */
+/* Number of ops that were issued before t and had not ended by then. */
 static uint64_t outstanding(const struct tfh_device *d, const int64_t *issues, int64_t t)
 {
 	size_t lo = 0, hi = d->op.n;
@@ -363,7 +368,7 @@ static uint64_t outstanding(const struct tfh_device *d, const int64_t *issues, i
 	return lo > done ? lo - done : 0;
 }
 
-/* Whether all that was handed over before a call was done when it returned. */
+/* Whether all ops issued before a call had ended when it returned. */
 static bool drained(const struct tfh_device *d, const int64_t *issues, const struct tfh_seg *s)
 {
 	size_t lo = 0, hi = d->op.n;
@@ -378,8 +383,8 @@ static bool drained(const struct tfh_device *d, const int64_t *issues, const str
 	return tfh_op_ended(d, s->t1) >= lo;
 }
 
-/* How long after the end of what it waited for a thread goes on: where it waited long enough to be
- * put to sleep, and where it hardly waited. */
+/* Counts how long after the end of the op a waiting thread continues: separately for waits long
+ * enough for the thread to sleep, and for short ones. */
 static void count_wake(struct tfh_device *d, const struct tfh_seg *s)
 {
 	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &d->op.v[s->op];
@@ -392,7 +397,7 @@ static void count_wake(struct tfh_device *d, const struct tfh_seg *s)
 		tfh_hist_add(&d->after, s->t1 - (o->t1 > s->t0 ? o->t1 : s->t0));
 }
 
-/* When the computing that op o had to wait for was done. */
+/* When the computing that op o had to wait for had ended. */
 static int64_t computed_until(const struct tfh_device *d, const struct tfh_dop *o)
 {
 	int64_t t = INT64_MIN;
@@ -416,8 +421,7 @@ static int find_waits(struct tfh_device *d)
 				return -ENOMEM;
 			s->full = outstanding(d, issues, s->t0) >= TFH_ACCOUNT_DEEP_QUEUE;
 		}
-		/* Freeing memory waits for the whole device: then nothing is left of what had been
-		 * handed over before. */
+		/* Freeing memory waits for the whole device: afterwards no earlier op is left. */
 		bool frees = s->family == TFH_FAM_FREE && s->t1 - s->t0 >= TFH_GAP_NS;
 		if (frees && !issues && !(issues = all_issues(d)))
 			return -ENOMEM;
@@ -427,14 +431,14 @@ static int find_waits(struct tfh_device *d)
 		    (s->label == TFH_L_SYNC && s->family == TFH_FAM_SYNC))
 			s->op = s->op == TFH_NO ? waited_op(d, s) : s->op;
 	}
-	/* All polls wait for what the one that succeeds waited for. */
+	/* All polls of a series wait for the op of the poll that succeeds. */
 	for (size_t i = d->families & 1ull << TFH_FAM_QUERY ? d->seg.n : 0; i-- > 1;) {
 		struct tfh_seg *s = &d->seg.v[i - 1], *next = &d->seg.v[i];
 		if (s->spin && s->thread == next->thread &&
 		    (next->spin || next->family == TFH_FAM_QUERY))
 			s->op = next->op;
 	}
-	/* A blocking copy waits for its own op first of all. */
+	/* A blocking copy waits for its own op before anything else. */
 	for (uint32_t i = 0; i < d->op.n; i++) {
 		const struct tfh_dop *o = &d->op.v[i];
 		struct tfh_seg *s = o->seg == TFH_NO ? NULL : &d->seg.v[o->seg];

@@ -1,4 +1,4 @@
-/* Windows with device times: which ones, which are judged together, and what comes of it. */
+/* Judges windows with device times: which windows, which of them together, and the results. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,8 @@ static void close_window(struct tfh_device *d, size_t i, const struct tfh_accoun
 		d->lead += w->to - d->accounts->loops->window.v[i].t1;
 }
 
-/* The windows after w0 that are judged with it: adjacent, with device times, and not too many. */
+/* End of the windows that are judged together with w0: adjacent, with device times, and few enough
+ * for memory. */
 static size_t chunk_end(const struct tfh_device *d, size_t w0)
 {
 	uint64_t ops = 0;
@@ -78,7 +79,7 @@ int tfh_device_judge(struct tfh_device *d, struct tfh_call_feed *calls, tfh_samp
 			w1++;
 			continue;
 		}
-		/* With few windows all are sampled, of many every n-th chunk. */
+		/* If there are few windows, all are sampled; if many, every n-th chunk of them. */
 		bool chosen = turn++ % every == 0 && d->accounts->use[w0].tier == 'A';
 		rc = judge_chunk(d, w0, w1, chosen ? sample : NULL, arg, err);
 	}
@@ -108,13 +109,13 @@ int tfh_device_find(struct tfh_accounts *accounts, struct tfh_err *err)
 		return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory at device times") : rc;
 	tfh_find_checkpoints(accounts);
 	accounts->timed = count_tier(d, 'A') + count_tier(d, 'B');
-	/* Those of warm-up and evaluations alone make no verdict. */
+	/* Warm-up and evaluation windows alone give no verdict. */
 	TFH_EACH (i, accounts->timed ? 0 : d->win.n)
 		accounts->use[i].tier = 'C';
 	return 0;
 }
 
-/* What most of the judged time was judged from. */
+/* The tier of most of the judged time. */
 char tfh_tier(const struct tfh_accounts *accounts)
 {
 	const struct tfh_device *d = accounts->device;

@@ -1,7 +1,8 @@
 /*
- * The first look at device ops: when the work of each window was complete, which windows have device times, how long the device
- * takes from one op to the next. Completion-to-completion windows are those of the Kineto TensorBoard plugin (device-adjusted
- * ProfilerStep#); attribution by issue as in HTA.
+ * The first pass over device ops: when the work of each window was complete, which windows have
+ * device times, and how long the device takes from one op to the next. Windows from completion to
+ * completion are those of the Kineto TensorBoard plugin (device-adjusted ProfilerStep#);
+ * attribution by the issuing call is HTA's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,8 @@ uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op)
 	return TFH_PUSH(d->lane, l) ? TFH_NO : (uint32_t)d->lane.n - 1;
 }
 
-/* Of an op on an idle stream: how long after its call began and ended it started. */
+/* For an op on an idle stream: counts how long after the begin and the end of its call it
+ * started. */
 static void count_start(struct tfh_device *d, const struct tfh_op *op)
 {
 	tfh_hist_add(&d->latency, op->t0 - op->issue0);
@@ -58,11 +60,12 @@ static void count_latency(struct tfh_device *d, struct tfh_lane *l, const struct
 		l->end = op->t1;
 }
 
-/* Completion times while ops go by: of each device's computing, of exchanges, of anything. */
+/* Completion times while ops are read: of each device's computing, of communication, of any op. */
 struct ends {
 	int64_t *compute[TFH_ACCOUNT_DEVICES], *comm, *any; /* [window] */
-	int64_t computing[TFH_ACCOUNT_DEVICES];		    /* time of it in training windows */
-	int64_t until[TFH_ACCOUNT_DEVICES];		    /* of that */
+	int64_t computing[TFH_ACCOUNT_DEVICES];		    /* computing in training windows, ns */
+	/* end of the computing counted so far */
+	int64_t until[TFH_ACCOUNT_DEVICES];
 	size_t at;
 };
 
@@ -85,8 +88,8 @@ static int64_t *new_ends(size_t n)
 	return v;
 }
 
-/* An op without its call hides a dependency; not so what a stream ran before anything that it was
- * given while calls were recorded: that had been queued when the recording began. */
+/* Counts ops without a call, each of which hides a dependency. Ops that a stream ran before the
+ * first op with a recorded call do not count: they had been queued when the recording began. */
 static void count_unissued(struct tfh_device *d, struct tfh_lane *l, const struct tfh_op *op,
 			   uint8_t work)
 {
@@ -145,7 +148,8 @@ static bool in_span(const struct tfh_gpu_info *g, int64_t t0, int64_t t1)
 	return false;
 }
 
-/* The device that computes most holds the others up; one of many that idles does not matter. */
+/* The device that computes most is the one that delays the others; one of many that is idle does
+ * not matter. */
 static uint8_t critical_device(const struct tfh_device *d, const struct ends *e)
 {
 	uint32_t best = 0;
@@ -156,8 +160,8 @@ static uint8_t critical_device(const struct tfh_device *d, const struct ends *e)
 	return (uint8_t)best;
 }
 
-/* End of what window i issued: computing on the critical device, else on any, else an exchange,
- * else anything. Copies for the next step run on and end none. */
+/* End of what window i issued: of computing on the critical device, else on any device, else of
+ * communication, else of any op. Copies for the next step may run longer and end no window. */
 static int64_t end_of(const struct tfh_device *d, const struct ends *e, size_t i)
 {
 	int64_t t = e->compute[d->critical] ? e->compute[d->critical][i] : INT64_MIN;
@@ -175,7 +179,7 @@ static bool adjacent(const struct tfh_accounts *accounts, size_t i)
 	return i && accounts->loops->window.v[i - 1].t1 == accounts->loops->window.v[i].t0;
 }
 
-/* When the work of each window was complete, and where it begins by that. */
+/* Sets when the work of each window was complete, and with it the begin of the next one. */
 static void complete(struct tfh_device *d, const struct ends *e)
 {
 	const struct tfh_accounts *accounts = d->accounts;
@@ -203,7 +207,8 @@ static bool launches(const struct tfh_accounts *accounts, size_t i)
 	return tfh_launched_in(accounts->facts, w->t0, w->t1);
 }
 
-/* Ops of a window are all known if they were issued and ran while device times were taken. */
+/* Whether all ops of a window are known: they were issued and ran while device times were
+ * recorded. */
 static bool complete_ops(const struct tfh_device *d, size_t i)
 {
 	const struct tfh_window *w = &d->accounts->loops->window.v[i];
@@ -213,17 +218,18 @@ static bool complete_ops(const struct tfh_device *d, size_t i)
 	       in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->done);
 }
 
-/* A window whose neighbours' ops were not seen may have lost its first or last ones. */
+/* Sets the tier of each window. If its neighbours' ops were not recorded, its own first or last ops
+ * may be missing. */
 static void give_tiers(struct tfh_device *d)
 {
 	struct tfh_accounts *accounts = d->accounts;
 
-	/* A context that is made and never used: what the job executes, it computes itself. */
+	/* A context was created and never used: the job computes on the CPU. */
 	if (accounts->facts->cpu_only && !d->ops)
 		return;
 	for (size_t i = 0; i < d->lane.n; i++)
 		d->unissued += d->lane.v[i].issued ? 0 : d->lane.v[i].early;
-	/* Where few ops can be joined with their calls, causes cannot be told. */
+	/* If too few ops have a known call, their causes are unknown: tier B. */
 	char tier =
 		d->gpu.dependencies && d->unissued * TFH_ACCOUNT_JOINED_PART <= d->ops ? 'A' : 'B';
 
@@ -237,8 +243,8 @@ static void give_tiers(struct tfh_device *d)
 	}
 }
 
-/* Where device times begin or end, a window and its neighbour share the cut of the host. A window
- * that has only run by then what others had issued is judged without device times, too. */
+/* Where device times begin or end, a window and its neighbour share the host's cut. A window in
+ * which, up to the cut, only ops of earlier windows ran is judged without device times, too. */
 static void share_cuts(struct tfh_device *d)
 {
 	const struct tfh_window *w = d->accounts->loops->window.v;
@@ -260,9 +266,9 @@ static void share_cuts(struct tfh_device *d)
 }
 
 /*
- * The device's own delays. Ops that waited for something else are among the samples, hence low
- * quantiles, and limits: no launch takes less than a few microseconds or, on a healthy system, more
- * than 50 from the call to the start.
+ * The device's own delays. Samples include ops that waited for something else; hence low quantiles,
+ * and limits: a launch takes at least a few microseconds and, on a healthy system, at most 50 from
+ * the call to the start.
  */
 static void latencies(struct tfh_device *d)
 {
@@ -271,8 +277,8 @@ static void latencies(struct tfh_device *d)
 
 	d->tau = gaps ? (int64_t)tfh_hist_quantile(&d->gap, TFH_ACCOUNT_DELAY_LONG)
 		      : TFH_ACCOUNT_DELAY_NS;
-	/* Where no op was queued behind another, the delay between them was not seen; it is not
-	 * longer than the one behind a call that finds the device idle. */
+	/* If no op was queued behind another, the delay between queued ops is unknown. It is at
+	 * most that of a launch on an idle device. */
 	d->next = gaps	     ? (int64_t)tfh_hist_quantile(&d->gap, TFH_ACCOUNT_NEXT_SHORT)
 		  : launches ? (int64_t)tfh_hist_quantile(&d->start, 0.5)
 			     : TFH_ACCOUNT_NEXT_NS;

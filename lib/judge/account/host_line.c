@@ -1,13 +1,14 @@
 /*
- * The host's line: what the driving threads did, moment by moment, becomes causes. Without device times (tier C) the device is
- * seen only through the calls that wait for it:
+ * The host line: assigns causes to what the driving threads did, moment by moment. Without device
+ * times (tier C) the device is seen only through the calls that wait for it:
  *
- * a wait with launches outstanding   the device computed; if the wait is long against what the host did since the first of them,
- *                                    it was busy all that time and hid it
- * a wait after copies only           transfer
- * a blocking copy                    transfer for bytes / best bandwidth seen for that size; the rest, if launches were
- *                                    outstanding, was waiting for them
- * a long launch behind a deep queue  the queue was full: the device computed
+ * wait with launches outstanding     the device computed. If the wait is long compared with the time
+ *                                    since the first launch, the device was busy all that time, and
+ *                                    hid what the host did
+ * wait after copies only             transfer
+ * blocking copy                      bytes / best bandwidth seen for the size is transfer; the rest,
+ *                                    if launches were outstanding, is waiting for them
+ * long launch behind a deep queue    the queue was full: the device computed
  * get-next, pauses, other calls      what they are, unless hidden as above
  */
 #include <errno.h>
@@ -20,17 +21,17 @@ struct tfh_host_line {
 	struct tfh_accounts *accounts;
 	struct tfh_ledger *ledger;
 	struct tfh_sweep *sweep;
-	int64_t swept;	   /* the line goes so far */
-	int64_t *last_end; /* by thread: of its last call */
-	/* Short launches in a row, of one window and charged at once: all from `from` to `to` is launching. The next one is
-	 * of them if it ends at or before `until`. */
+	int64_t swept;	   /* charged up to here */
+	int64_t *last_end; /* by thread: end of its last call */
+	/* A row of consecutive short launches in one window, charged at once: all of [from, to) is
+	 * launching. The next launch belongs to it if it ends at or before `until`. */
 	struct {
 		int64_t from, to, until;
-		struct tfh_use *use; /* window that they are counted in, NULL */
-		int64_t *work; /* of the window that their time is charged to, NULL: of none */
+		struct tfh_use *use; /* window in which they are counted, or NULL */
+		int64_t *work;	     /* work of the window that they are charged to, or NULL */
 		uint32_t thread;
 	} row;
-	/* device work: launches are numbered; those up to `done` have been waited for */
+	/* device work: launches are numbered; the program has waited for those up to `done` */
 	uint64_t launches, done;
 	struct {
 		uint32_t stream;
@@ -39,19 +40,20 @@ struct tfh_host_line {
 	struct {
 		uint64_t handle, at;
 	} event[TFH_ACCOUNT_EVENTS];
-	uint64_t slow_launches; /* bit per launch of the last 64: took longer than TFH_GAP_NS */
-	int64_t since;		/* when the first outstanding work was handed over, 0 = none */
+	uint64_t slow_launches; /* one bit for each of the last 64 launches: it took longer than
+				 * TFH_GAP_NS */
+	int64_t since;		/* begin of the first call whose work is outstanding, 0: none */
 	uint64_t copy_bytes;
-	int64_t copy_ns;       /* queued copies: what they take at the best bandwidth seen */
-	enum tfh_cause copied; /* the larger part of them */
-	/* Waits for the same number of launches are alike. */
+	int64_t copy_ns;       /* queued copies: their duration at the best bandwidth seen */
+	enum tfh_cause copied; /* cause of most of the queued copies */
+	/* What earlier waits for the same number of launches found. */
 	struct {
 		uint64_t launches;
-		uint8_t busy, seen; /* a bit per wait, the newest in bit 0 */
+		uint8_t busy, seen; /* one bit for each wait, the newest in bit 0 */
 	} kind[TFH_ACCOUNT_WAIT_KINDS];
 };
 
-/* Bytes/ns. */
+/* Best bandwidth seen for a copy of that size, bytes/ns. */
 static double bandwidth(const struct tfh_accounts *accounts, uint8_t dir, bool pageable,
 			uint64_t bytes)
 {
@@ -60,15 +62,16 @@ static double bandwidth(const struct tfh_accounts *accounts, uint8_t dir, bool p
 
 	if (bin >= TFH_BINS)
 		bin = TFH_BINS - 1;
-	/* The nearest size seen; a much smaller one tells the latency rather than the link. */
+	/* The nearest size seen. A much smaller size would give the latency instead of the link's
+	 * bandwidth. */
 	for (int d = 0; d < TFH_BINS; d++) {
 		if (bin + d < TFH_BINS && best[bin + d] > 0)
 			return best[bin + d];
 		if (d <= TFH_ACCOUNT_SMALLER_SIZES && bin - d >= 0 && best[bin - d] > 0)
 			return best[bin - d];
 	}
-	/* Never seen alone: what such links do in machines of today (PCIe 4 x16), rather more, so
-	 * that transfer is not overstated. */
+	/* Never seen alone: uses the bandwidth of present machines (PCIe 4 x16), rather more than
+	 * less, so that transfer is not overstated. */
 	return pageable ? TFH_ACCOUNT_PAGEABLE_RATE : TFH_ACCOUNT_PINNED_RATE;
 }
 
@@ -115,8 +118,8 @@ static uint64_t covered(struct tfh_host_line *a, const struct tfh_piece *p)
 }
 
 /*
- * Whether waits for so many launches found a busy device so far. One long wait after many short
- * ones is a thread that was woken late: the device keeps pace with such launches.
+ * Whether waits for this number of launches usually found a busy device. One long wait after many
+ * short ones means that the thread was woken late, as the device keeps pace with such launches.
  */
 static bool usually_busy(struct tfh_host_line *a, uint64_t launches, bool busy)
 {
@@ -134,7 +137,7 @@ static bool usually_busy(struct tfh_host_line *a, uint64_t launches, bool busy)
 	return __builtin_popcount(was) * TFH_ACCOUNT_BUSY_PART >= __builtin_popcount(seen);
 }
 
-/* [t0, t1) was spent waiting for the device to finish what `upto` covers. */
+/* Charges [t0, t1), a wait for the device to complete launches up to `upto`. */
 static void waited(struct tfh_host_line *a, int64_t t0, int64_t t1, uint64_t upto)
 {
 	int64_t wait = t1 - t0, since = a->since ? a->since : t0, copies = a->copy_ns;
@@ -150,12 +153,12 @@ static void waited(struct tfh_host_line *a, int64_t t0, int64_t t1, uint64_t upt
 	} else {
 		int64_t part = copies < wait ? copies : wait;
 		bool usual = usually_busy(a, upto - a->done, busy);
-		/* A wait that is most of the time needs no precedent. */
+		/* A wait that is most of the time is accepted without earlier ones. */
 		busy = busy && (usual || wait * TFH_ACCOUNT_WAIT_PART > t1 - since);
 		tfh_settle(a->ledger, busy, TFH_CAUSE_NONE);
 		tfh_charge(a->ledger, t0, t0 + part, a->copied, false, false);
-		/* Most of the time seen waiting, and nothing else than kernels to wait for: that is
-		 * direct. */
+		/* It is direct evidence if the program waited for most of the time, and for kernels
+		 * only. */
 		tfh_charge(a->ledger, t0 + part, t1, TFH_CAUSE_NONE, false,
 			   !copies && wait * TFH_ACCOUNT_WAIT_PART > t1 - since);
 		a->accounts->mixed_bytes += copies ? a->copy_bytes : 0;
@@ -192,8 +195,8 @@ static void seg_launch(struct tfh_host_line *a, int64_t t0, int64_t t1, const st
 
 	if (launch)
 		a->slow_launches = a->slow_launches << 1 | (t1 - t0 > TFH_GAP_NS);
-	/* With a full queue every launch waits for one to end; a single slow one was only
-	 * interrupted. */
+	/* If the queue is full, every launch waits for one kernel to end. A single slow launch was
+	 * only interrupted. */
 	if (launch && t1 - t0 > TFH_GAP_NS && a->launches - a->done >= TFH_ACCOUNT_QUEUE_DEPTH &&
 	    __builtin_popcountll(a->slow_launches) >= TFH_ACCOUNT_QUEUE_SLOW) {
 		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
@@ -205,8 +208,8 @@ static void seg_launch(struct tfh_host_line *a, int64_t t0, int64_t t1, const st
 	if (!a->since)
 		a->since = t1;
 	if (p->family == TFH_FAM_COPY) {
-		/* On a stream of its own it may run beside the kernels: nothing is charged to it
-		 * then. */
+		/* A copy on a stream of its own may run beside the kernels; then nothing is charged
+		 * to it. */
 		bool beside = outstanding(a) && p->stream && !*stream_last(a, p->stream);
 		if (!beside) {
 			a->copy_ns += copy_estimate(a, p);
@@ -225,8 +228,8 @@ static void seg_sync(struct tfh_host_line *a, int64_t t0, int64_t t1, const stru
 	if (p->family == TFH_FAM_SYNC) {
 		waited(a, t0, t1, upto);
 	} else if (p->failed && outstanding(a)) {
-		/* A poll that says "not ready": the device is busy now, so it was since it got
-		 * work. */
+		/* A poll that returns "not ready" shows that the device is busy, and has been since
+		 * it got work. */
 		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_NONE, false, true);
 	} else {
@@ -243,7 +246,8 @@ static enum tfh_cause other_cause(const struct tfh_piece *p, int64_t ns)
 	return ns < TFH_GAP_NS ? TFH_CAUSE_HOST_LAUNCH : TFH_CAUSE_HOST_UNKNOWN;
 }
 
-/* [t0, t1) without a call of a driving thread, of which a trace's ranges may tell. */
+/* Charges [t0, t1), in which no driving thread was in a call. Ranges of an imported trace may tell
+ * what it was. */
 static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
 {
 	struct tfh_accounts *accounts = a->accounts;
@@ -266,8 +270,8 @@ static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool h
 	}
 }
 
-/* The same, where other threads may have computed or exchanged data meanwhile: without a device
- * that is what the job did. */
+/* The same where other threads may have computed or communicated meanwhile: without a device, that
+ * is the job's work. */
 static void seg_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
 {
 	enum tfh_covered by;
@@ -285,7 +289,7 @@ static void seg_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidd
 	}
 }
 
-/* One segment of the flattened line. */
+/* Charges one segment of the merged line. */
 static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
 	struct tfh_host_line *a = arg;
@@ -339,14 +343,15 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 		tfh_note_work(l, t1, t1 - t0);
 }
 
-/* By far the most frequent call: nothing of it depends on its name, its stage or its bytes. */
+/* Whether this is a plain launch, by far the most frequent call: its name, stage and bytes do not
+ * matter here. */
 static inline bool plain_launch(const struct tfh_event *ev)
 {
 	return ev->fn->family == TFH_FAM_LAUNCH && ev->kind == TFT_CALL &&
 	       !(ev->flags & TFT_F_CAPTURED);
 }
 
-/* What is longer is known since the first look. */
+/* Longer calls are already known from the first pass. */
 static bool is_short(const struct tfh_host_line *a, const struct tfh_event *ev)
 {
 	int64_t ns = ev->t1 - ev->t0;
@@ -354,7 +359,7 @@ static bool is_short(const struct tfh_host_line *a, const struct tfh_event *ev)
 	return ns > 0 && ns <= TFH_GAP_NS && ns < a->accounts->facts->long_ns;
 }
 
-/* Whether a launch goes on with the row. */
+/* Whether a launch continues the row. */
 static inline bool in_row(const struct tfh_host_line *a, const struct tfh_event *ev)
 {
 	return ev->t1 <= a->row.until && ev->t0 >= a->row.to && ev->t0 - a->row.to < TFH_GAP_NS &&
@@ -376,8 +381,8 @@ static inline int add_to_row(struct tfh_host_line *a, const struct tfh_event *ev
 	return a->row.use ? tfh_count_launch_of(a->accounts, a->row.use, ev) : 0;
 }
 
-/* A launch was taken as any call: those that follow it may begin a row. Not while the device has nothing to do: the first one
- * then hides nothing. */
+/* After a launch that was handled like any call: starts a row for the launches that follow. Not
+ * while the device is idle, because the first launch then has no device work that could hide it. */
 static void begin_row(struct tfh_host_line *a, uint32_t thread)
 {
 	int64_t at, until = tfh_sweep_passable(a->sweep, &at), upto;
@@ -432,7 +437,7 @@ static int add_event(struct tfh_host_line *a, const struct tfh_event *ev)
 	if (tfh_count_event(accounts, ev, &p))
 		return -ENOMEM;
 	if (ev->t1 - ev->t0 >= accounts->facts->long_ns)
-		return 0; /* known since the first look */
+		return 0; /* known from the first pass */
 	if (!tfh_exec_piece(accounts->facts, ev, &p) || !tfh_line_piece(accounts->facts, &p))
 		return 0;
 	return accounts->facts->one_line && !ev->depth ? tfh_sweep_next(a->sweep, &p)
@@ -457,7 +462,8 @@ struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts)
 	return NULL;
 }
 
-/* The reading of a thread's CPU clock at a pause's end says where that was; the call before began it. */
+/* Samples of a thread's CPU clock mark the end of a pause; the pause began with the end of the call
+ * before. */
 static void add_pause(struct tfh_host_line *a, const struct tfh_event *ev)
 {
 	struct tfh_event pause = *ev;

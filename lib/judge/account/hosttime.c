@@ -1,5 +1,5 @@
 /*
- * The host's time: calls of each thread become segments that tile it, the innermost call or a
+ * Host time: makes segments of each thread's calls, which tile its time: the innermost call, or a
  * pause. A pause during which another thread worked is a hand-over: the thread waited for that one
  * (TensorFlow's executor threads, PyTorch's autograd thread, a loader's thread).
  */
@@ -34,7 +34,8 @@ static int add(struct tfh_device *d, int64_t t0, int64_t t1, const struct tfh_pi
 	return TFH_PUSH(d->seg, s);
 }
 
-/* Calls of one thread, by begin, enclosing ones first: a stack tells the innermost. */
+/* Makes segments of one thread's calls, sorted by begin, enclosing ones first. A stack holds the
+ * open calls; the top is the innermost. */
 static int flatten(struct tfh_device *d, const struct tfh_piece *p, size_t n)
 {
 	const struct tfh_piece *open[TFH_ACCOUNT_DEPTH];
@@ -89,7 +90,7 @@ static int sort_ends(struct tfh_device *d)
 	return 0;
 }
 
-/* The call that ended last at or before t on any other thread. */
+/* The call of any other thread that ended last, at or before t. */
 uint32_t tfh_last_call(const struct tfh_device *d, int64_t t, uint32_t not_thread)
 {
 	size_t lo = 0, hi = d->ends.n;
@@ -106,7 +107,7 @@ uint32_t tfh_last_call(const struct tfh_device *d, int64_t t, uint32_t not_threa
 	return lo ? d->ends.v[lo - 1] : TFH_NO;
 }
 
-/* The segment of a thread that holds the moment before t. */
+/* The segment of a thread that contains the moment before t. */
 uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
 {
 	uint32_t lo, hi, first;
@@ -115,8 +116,7 @@ uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
 		return TFH_NO;
 	first = lo = d->thread_seg[thread];
 	hi = d->thread_seg[thread + 1];
-	/* Most questions come in order of time: from where the last one ended, in growing strides.
-	 */
+	/* Requests mostly come in order of time: search from the last result in growing strides. */
 	uint32_t *near = &d->near.v[thread];
 	if (*near >= lo && *near < hi && d->seg.v[*near].t0 < t) {
 		uint32_t stride = 1;
@@ -136,10 +136,10 @@ uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
 }
 
 /*
- * Whom a pause waited for: the call of another thread that ended last before this thread went on,
- * if that was during the pause and most of the pause lies before it. A pause in which others merely
- * happened to call goes on long after their last call, or is short. The execution of a graph by
- * other threads is such a pause. `sure`: no doubt about it.
+ * The call that a pause (or a graph execution by other threads) waited for, TFH_NO if none: the
+ * call of another thread that ended last before this thread continued, if it ended during the pause
+ * and most of the pause lies before its end. A pause during which others merely happened to make
+ * calls continues long after their last call, or is short. `sure`: set if there is no doubt.
  */
 static uint32_t handed_by(const struct tfh_device *d, const struct tfh_seg *s, bool *sure)
 {
@@ -152,7 +152,8 @@ static uint32_t handed_by(const struct tfh_device *d, const struct tfh_seg *s, b
 	if (q == TFH_NO || d->seg.v[q].t1 - s->t0 < TFH_GAP_NS ||
 	    d->seg.v[q].t1 - s->t0 < s->t1 - d->seg.v[q].t1)
 		return TFH_NO;
-	/* Threads that hardly launch do much that nobody waits for: only right behind it. */
+	/* Threads that rarely launch make many calls that no other thread waits for; for these,
+	 * accept a hand-over only if the pause ended right after the call. */
 	int64_t rest = s->t1 - d->seg.v[q].t1, late = (s->t1 - s->t0) / TFH_ACCOUNT_WOKEN_PART;
 
 	late = late > TFH_WOKEN_NS ? late : TFH_WOKEN_NS;
@@ -160,13 +161,14 @@ static uint32_t handed_by(const struct tfh_device *d, const struct tfh_seg *s, b
 	return q;
 }
 
-/* A place of the program where a thread pauses: behind which call, before which, and what another
- * thread did meanwhile. */
+/* A kind of pause by its position in the program: the call before it, the call after it, and the
+ * last call of another thread meanwhile. */
 struct pause_place {
 	uint64_t key;
 	uint32_t sure, doubted;
-	/* Of pauses one after the other: how often the rest behind the other's call changed less
-	 * than half as much as the part before its end did, and how often it did not. */
+	/* For consecutive pauses of this kind: how often the rest after the other thread's call
+	 * changed less than half as much as the time before that call's end, and how often it did
+	 * not. */
 	uint32_t follows, differs;
 	int64_t before, rest;
 };
@@ -223,10 +225,11 @@ static bool handed_over_at(const struct pause_place *p)
 }
 
 /*
- * A hand-over whose thread woke up late, on a machine that is not quiet, is still one where most
- * pauses at the same place are. And where what the thread does behind it takes longer than waking
- * up, the pause still follows the call: it ends as much later as the call does. A pause that
- * does not wait for it has a length of its own, and the call ends anywhere in it.
+ * Finds the hand-overs. A pause whose thread woke up late, on a busy machine, is still a hand-over
+ * if most pauses of its kind are. If the thread does work of its own after the other thread's call,
+ * longer than a wake-up takes, then the pause still follows the call: it ends later by as much as
+ * the call does. A pause that does not wait for the call has a length of its own, and the call ends
+ * anywhere in it.
  */
 static void hand_over(struct tfh_device *d)
 {
@@ -246,9 +249,9 @@ static void hand_over(struct tfh_device *d)
 }
 
 /*
- * A poll that fails, and the pause until the next one, are waiting, however long a loop sleeps in
- * between: when the next one fails, too, the device was busy all that time. A long pause between
- * the only one that fails and the one that succeeds may be work of another kind.
+ * Marks polling. A poll that fails, and the pause until the next one, are waiting, however long a
+ * loop sleeps in between: if the next poll fails, too, the device was busy all that time. But a
+ * long pause between a single failed poll and the successful one may be other work.
  */
 static void mark_polls(struct tfh_device *d)
 {
@@ -269,8 +272,8 @@ static void mark_polls(struct tfh_device *d)
 	}
 }
 
-/* The copy back to the device that follows a fetch with no launch and no get-next between, in the
- * same window; TFH_NO if there is none, or it carries something else. */
+/* The copy to the device that follows a fetch in the same window, with no launch and no get-next
+ * between; TFH_NO if there is none, or if it has another size. */
 static uint32_t copy_back(const struct tfh_device *d, uint32_t i, size_t window)
 {
 	const struct tfh_seg *from = &d->seg.v[i];
@@ -303,9 +306,9 @@ static bool launches_in(const struct tfh_device *d, uint32_t thread, uint32_t fr
 }
 
 /*
- * An op without a form for the device: in the middle of a step its operands are fetched, the host
- * computes, the result goes back. All of that, the computing included, is the price of the missing
- * form.
+ * Marks ops that fall back to the CPU, without an implementation for the device: in the middle of a
+ * step operands are fetched, the host computes, and the result is copied back. All of it, including
+ * the computing, is the cost of the fallback.
  */
 static void mark_fallbacks(struct tfh_device *d)
 {
@@ -336,7 +339,7 @@ static void mark_fallbacks(struct tfh_device *d)
 	}
 }
 
-/* A pause between two calls that hand work over. */
+/* A pause between two calls that submit work. */
 static bool between_calls(const struct tfh_device *d, uint32_t i)
 {
 	const struct tfh_seg *s = &d->seg.v[i];
@@ -346,7 +349,8 @@ static bool between_calls(const struct tfh_device *d, uint32_t i)
 	       s[1].label == TFH_L_LAUNCH;
 }
 
-/* What a short pause between two copies costs goes with the copies: fewer calls, fewer pauses. */
+/* Marks short pauses between two copies. They are charged with the copies: fewer calls would mean
+ * fewer pauses. */
 static void mark_copying(struct tfh_device *d)
 {
 	for (uint32_t i = 0; i < d->seg.n; i++) {
@@ -358,11 +362,12 @@ static void mark_copying(struct tfh_device *d)
 
 /* A long pause between launches, as one of the calls of a window. */
 struct long_pause {
-	uint32_t seg, at; /* at: how many calls of its thread the window has before it */
+	uint32_t seg, at; /* at: number of the thread's calls in the window before it */
 	size_t window;
 };
 
-/* Calls of a thread in each window in memory, and its long pauses between launches. */
+/* Counts the thread's calls in each window in memory, and finds its long pauses between
+ * launches. */
 static int find_long(struct tfh_device *d, uint32_t thread, uint32_t *calls,
 		     struct long_pause **pause, size_t *n)
 {
@@ -391,10 +396,10 @@ static uint32_t apart(uint32_t a, uint32_t b)
 }
 
 /*
- * A pause between two launches that is long in this step and short at the same place of most others
- * is no code of the program: its thread lost the processor. How often that happens goes with how
- * long the thread launches, so it counts as launching. Only of steps with about the same number of
- * calls as others can be told what the same place is.
+ * Marks pauses between two launches that are long in this step but short at the same position of
+ * most others. These are not code of the program: the thread was descheduled. The longer a thread
+ * launches, the more often that happens, so it counts as launching. Only steps with about the same
+ * number of calls can be compared by position.
  */
 static int mark_disturbed(struct tfh_device *d, uint32_t thread)
 {
@@ -424,13 +429,13 @@ static int mark_disturbed(struct tfh_device *d, uint32_t thread)
 	return rc;
 }
 
-/* The part of a pause that is the thread's own: behind what it waited for. */
+/* The part of a pause after what it waited for. */
 int64_t tfh_own_pause(const struct tfh_device *d, const struct tfh_seg *s)
 {
 	return s->from == TFH_NO ? s->t0 : d->seg.v[s->from].t1;
 }
 
-/* Longer pauses of which the trace tells that they were spent in ops that launch. */
+/* Marks longer pauses that, according to the trace, were spent in ops that launch. */
 static void mark_dispatch(struct tfh_device *d)
 {
 	for (size_t i = 0; i < d->seg.n && d->accounts->cover; i++) {
@@ -442,7 +447,8 @@ static void mark_dispatch(struct tfh_device *d)
 	}
 }
 
-/* Longer pauses of which looks say that the thread mostly waited for a batch, or launched. */
+/* Marks longer pauses in which, according to samples, the thread mostly waited for a batch or
+ * launched. */
 static void mark_feeding(struct tfh_device *d)
 {
 	const struct tfh_facts *facts = d->accounts->facts;
@@ -463,8 +469,8 @@ static void mark_feeding(struct tfh_device *d)
 }
 
 /* How many of a thread's calls the windows in memory need: those that began in time, and the next
- * one, which ends the last pause. The rest, TFH_LONG_NS of calls read ahead, are for later windows:
- * with steps of 30 us that is a hundred times what these hold. */
+ * one, which ends the last pause. Calls that were read ahead (by up to TFH_LONG_NS) are for later
+ * windows; with steps of 30 us they are a hundred times as many. */
 static size_t begun(const struct tfh_device *d, const struct tfh_piece *p, size_t n)
 {
 	size_t lo = 0, hi = n;

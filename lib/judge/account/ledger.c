@@ -1,6 +1,6 @@
 /*
- * The accounts of windows without device times that are under way. Every nanosecond of a window is
- * charged once: to compute, to a cause, or it stays unattributed.
+ * Open accounts of windows without device times. Every nanosecond of a window is charged once, to
+ * compute or to a cause, or it stays unattributed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,30 +12,31 @@
 struct gap {
 	int64_t t0, t1;
 	bool tentative;
-	bool code; /* known to be the program's */
+	bool code; /* known to be the program's code */
 };
 
-/* A window without device times. What the host did while the device had work is no part of the
- * account until the next wait tells whether the device was busy all the time. */
+/* A window without device times. What the host did while the device had work is tentative, until
+ * the next wait shows whether the device was busy all the time. */
 struct open_window {
 	size_t number;
 	struct tfh_account account;
 	int64_t tentative[TFH_CAUSE_COUNT];
-	int64_t input_in_exec; /* group windows: input charged before x1 */
+	int64_t input_in_exec; /* grouped steps: input charged before x1 */
 };
 
 struct tfh_ledger {
 	struct tfh_accounts *accounts;
 	struct open_window *ring;
-	size_t cap;			 /* of the ring, a power of two */
-	size_t first, cur;		 /* places first..cur of it are taken */
-	size_t number;			 /* of the window at cur */
-	const struct tfh_window *window; /* that one, NULL behind the last */
-	struct open_window *at;		 /* its place */
+	size_t cap;			 /* capacity of the ring, a power of two */
+	size_t first, cur;		 /* slots first..cur are in use */
+	size_t number;			 /* number of the window at cur */
+	const struct tfh_window *window; /* that window, NULL after the last one */
+	struct open_window *at;		 /* its slot */
 	bool unsettled;
-	TFH_VEC(struct gap) gap;  /* of window cur */
-	TFH_VEC(struct gap) work; /* t1 and length (in t0) of what may be main work in window cur */
-	int64_t all_work;	  /* with what cannot be */
+	TFH_VEC(struct gap) gap; /* pauses of window cur */
+	/* work that may be main work of window cur: its end in t1, its length in t0 */
+	TFH_VEC(struct gap) work;
+	int64_t all_work; /* all work of the window, ns */
 	int rc;
 };
 
@@ -44,7 +45,7 @@ static struct open_window *place(struct tfh_ledger *l, size_t at)
 	return &l->ring[at & (l->cap - 1)];
 }
 
-/* The next window without device times, from number `to` on, takes the place cur. */
+/* Puts the next window without device times, from number `to` on, into slot cur. */
 static void set_window(struct tfh_ledger *l, size_t to)
 {
 	const struct tfh_accounts *accounts = l->accounts;
@@ -84,8 +85,8 @@ void tfh_ledger_free(struct tfh_ledger *l)
 	free(l);
 }
 
-/* End of the step's main work in this window: after it, and before the next batch is asked for, run
- * callbacks, metrics and logging. Small ops among them do not move it. */
+/* End of the step's main work in this window. Callbacks, metrics and logging run after it and
+ * before the request for the next batch; small ops among them do not count as main work. */
 static int64_t main_end(const struct tfh_ledger *l)
 {
 	int64_t end = INT64_MIN;
@@ -96,7 +97,8 @@ static int64_t main_end(const struct tfh_ledger *l)
 	return end;
 }
 
-/* What will be main work has a tenth of all, which only grows: at most ten of them can still be. */
+/* Drops work below a tenth of all work. As the total only grows, such work cannot become main work
+ * again, and at most ten entries remain. */
 static void keep_main_work(struct tfh_ledger *l)
 {
 	size_t n = 0;
@@ -107,7 +109,7 @@ static void keep_main_work(struct tfh_ledger *l)
 	l->work.n = n;
 }
 
-/* Whether main work may turn out to end between the two. */
+/* Whether main work may end between the two pauses. */
 static bool parted(const struct tfh_ledger *l, const struct gap *a, const struct gap *b)
 {
 	for (size_t i = 0; i < l->work.n; i++)
@@ -116,7 +118,7 @@ static bool parted(const struct tfh_ledger *l, const struct gap *a, const struct
 	return false;
 }
 
-/* Pauses that will be judged alike become one. */
+/* Joins pauses that will get the same cause. */
 static void join_gaps(struct tfh_ledger *l)
 {
 	size_t n = 0;
@@ -146,7 +148,7 @@ static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g,
 		return TFH_CAUSE_HOST_CALLBACK;
 	if (g->code)
 		return TFH_CAUSE_HOST_PYTHON;
-	/* Without a visible input pipeline a pause may as well be the waiting for data. */
+	/* Without a visible input pipeline, the pause may be waiting for data. */
 	if (!accounts->facts->consumers)
 		return TFH_CAUSE_HOST_UNKNOWN;
 	return accounts->facts->cpu_running * TFH_ACCOUNT_RUNNING_PART >
@@ -214,10 +216,10 @@ static void judge_gaps(struct tfh_ledger *l)
 }
 
 /*
- * Several batches in one executed call. When computing goes on between the get-nexts, they are
- * exposed as they stand. When they come one right after the other, the computing runs beside them:
- * what follows the last get-next is then the computing of one step, or, if they ran ahead, of most
- * of them. In both cases steps x that is what the call needs without input.
+ * Corrects the input time of several steps in one call. If computing goes on between the get-nexts,
+ * their time is exposed as recorded. If they come right after another, computing runs beside them;
+ * what follows the last get-next is then the computing of one step or, if they ran ahead, of most
+ * steps. In both cases, steps times that is what the call needs without input.
  */
 static void judge_group(struct tfh_ledger *l)
 {
@@ -237,7 +239,7 @@ static void judge_group(struct tfh_ledger *l)
 	tfh_account_add(&o->account, o->input_in_exec - exposed, TFH_CAUSE_NONE, false);
 }
 
-/* The parts of a window of `ns`, in ns, with what is left of it unattributed. */
+/* Sums an account by part, ns; the rest of the window's `ns` is unattributed. */
 static void parts_of(const struct tfh_account *a, int64_t ns, double part[TFH_PART_COUNT])
 {
 	int64_t known = a->compute;
@@ -251,7 +253,7 @@ static void parts_of(const struct tfh_account *a, int64_t ns, double part[TFH_PA
 	part[TFH_PART_UNATTRIBUTED] = (double)(ns - known);
 }
 
-/* Adds the account of a window that counts to the sums. */
+/* Adds an account to the sums. */
 static void count(struct tfh_accounts *accounts, const struct tfh_account *a, int64_t ns,
 		  uint32_t steps)
 {
@@ -305,7 +307,7 @@ void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh
 		count_other(accounts, i, a, ns);
 }
 
-/* The account at a place is complete. */
+/* Closes the account in a slot. */
 static void finish(struct tfh_ledger *l, size_t at)
 {
 	struct open_window *o = place(l, at);
@@ -354,7 +356,8 @@ static void next_window(struct tfh_ledger *l)
 			finish(l, l->first);
 }
 
-/* Next part of [*t0, t1) that lies in one window, which becomes the current one. */
+/* The next part of [*t0, t1) that lies in one window, which becomes the current one. False at the
+ * end. */
 static bool next_part(struct tfh_ledger *l, int64_t *t0, int64_t t1, int64_t *a, int64_t *b)
 {
 	if (*t0 >= t1)
@@ -369,7 +372,7 @@ static bool next_part(struct tfh_ledger *l, int64_t *t0, int64_t t1, int64_t *a,
 	return *b > *a;
 }
 
-/* Most calls lie in the current window altogether. */
+/* Whether a call lies entirely in the current window, as most do. */
 static inline bool within(const struct tfh_ledger *l, int64_t t0, int64_t t1)
 {
 	return l->window && t0 < t1 && l->window->t0 <= t0 && t1 <= l->window->t1;

@@ -1,4 +1,4 @@
-/* Which functions a pause was spent in. */
+/* Finds the functions in which pauses were spent. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ struct part {
 
 struct tfh_pauses {
 	const struct tfh_cover *cover;
-	int64_t *site[2]; /* ns by name, of host.python and of other causes */
+	int64_t *site[2]; /* ns by name: of host.python, and of all other causes */
 	TFH_VEC(struct part) pending;
 };
 
@@ -54,7 +54,7 @@ void tfh_pauses_count(struct tfh_pauses *p, uint32_t thread, int64_t t0, int64_t
 		int64_t a = x->t0 > t0 ? x->t0 : t0, b = x->t1 < t1 ? x->t1 : t1;
 		struct part part = {b - a, x->name, cause != TFH_CAUSE_HOST_PYTHON};
 		if (x->name < c->names && TFH_PUSH(p->pending, part))
-			return; /* a line less of evidence */
+			return; /* out of memory: this function's time is not counted */
 	}
 }
 

@@ -1,9 +1,9 @@
-/* Where in the program the calls were made that take the time: backtraces by the time of their
+/* Where in the program the time-consuming calls were made: backtraces with the time of their
  * calls. */
 #include "judge/account/account.h"
 
-/* The weight of the one displaced is inherited, so that what is frequent is never lost (Metwally
- * and others, Space-Saving, 2005). */
+/* If the table is full, the smallest entry is replaced, and its time is inherited, so that frequent
+ * ones are never lost (Metwally and others, Space-Saving, 2005). */
 void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev)
 {
 	struct tfh_site_use *least = site;

@@ -1,8 +1,8 @@
-/* Which calls and ops windows with device times need in memory. */
+/* Which calls and ops the windows with device times need in memory. */
 #include "judge/account/device.h"
 
-/* Time from which calls and ops are needed for window w0: what it waits for may have been issued a
- * window earlier. */
+/* Time from which window w0 needs calls and ops: what it waits for may have been issued a window
+ * earlier. */
 int64_t tfh_needed_from(const struct tfh_device *d, size_t w0)
 {
 	const struct tfh_window *w = d->accounts->loops->window.v;
@@ -12,7 +12,7 @@ int64_t tfh_needed_from(const struct tfh_device *d, size_t w0)
 	return d->win.v[w0].from < t ? d->win.v[w0].from : t;
 }
 
-/* Until when windows before w1 issue ops, and run them. */
+/* Time until which the windows before w1 issue ops and run them. */
 int64_t tfh_needed_until(const struct tfh_device *d, size_t w1)
 {
 	int64_t t = d->accounts->loops->window.v[w1 - 1].t1, done = d->win.v[w1 - 1].done;
@@ -20,7 +20,8 @@ int64_t tfh_needed_until(const struct tfh_device *d, size_t w1)
 	return done > t ? done : t;
 }
 
-/* The ops of the window before are there, too, and calls are read ahead by the longest that is not kept from the first look. */
+/* The ops of the previous window are included, and calls are read ahead by the longest duration of
+ * calls that the first pass does not store. */
 bool tfh_chunk_fits(const struct tfh_device *d, size_t w0, size_t w1)
 {
 	int64_t from = tfh_needed_from(d, w0), to = tfh_needed_until(d, w1) + TFH_LONG_NS;

@@ -1,6 +1,6 @@
 /*
- * What one step alone does not tell: whether "executing" was computing at all, and what class a
- * step is in when single ones are disturbed.
+ * Corrections that need several steps: whether "executing" was computing at all, and the class of
+ * single disturbed steps.
  */
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static double overlap(const struct tfh_window *w, int64_t t0, int64_t t1)
 	return b > a ? (double)(b - a) / (double)(w->t1 - w->t0) : 0;
 }
 
-/* Executing time of all windows within [t0, t1), seconds. Windows before *from ended before. */
+/* Executing time of all windows within [t0, t1), seconds. Windows before *from ended earlier. */
 static double executed(const struct tfh_accounts *accounts, size_t *from, int64_t t0, int64_t t1)
 {
 	double s = 0;
@@ -29,9 +29,9 @@ static double executed(const struct tfh_accounts *accounts, size_t *from, int64_
 }
 
 /*
- * On a CPU computing takes processor time. When the process had hardly any while a graph
- * "executed", the graph waited: for a Python function in it, or for files. That is the host's
- * doing, whatever it is. The samples come once a second, so this speaks of the whole run.
+ * On a CPU, computing needs CPU time. If the process used hardly any while a graph "executed", the
+ * graph waited, for a Python function in it or for files: that is host time. Samples come once a
+ * second, so this is decided for the whole run.
  */
 void tfh_idle_compute(struct tfh_accounts *accounts)
 {
@@ -94,7 +94,7 @@ static bool usual(const struct tfh_accounts *accounts, size_t i)
 							  accounts->loops->window.v[i].steps;
 }
 
-/* Of the neighbours' causes the commonest in this class. */
+/* The most frequent cause of this class among the neighbours. */
 static int8_t common_cause(const struct tfh_accounts *accounts, size_t from, size_t to,
 			   enum tfh_class cls)
 {
@@ -124,8 +124,8 @@ static double compute_share(const struct tfh_accounts *accounts, size_t i)
 	return s->dur_s > 0 ? (double)s->breakdown[TFH_PART_COMPUTE] / s->dur_s : 0;
 }
 
-/* Class of the usual steps in [from, to) together, but for the one that computes most and the one
- * that computes least: a single disturbed step does not speak for those around it. */
+/* Class of the usual steps in [from, to) together, without the one that computes most and the one
+ * that computes least: a single disturbed step must not decide for its neighbours. */
 static enum tfh_class class_together(const struct tfh_accounts *accounts, size_t from, size_t to)
 {
 	double part[TFH_PART_COUNT] = {0}, total = 0;
@@ -153,16 +153,16 @@ static enum tfh_class class_together(const struct tfh_accounts *accounts, size_t
 }
 
 /*
- * A step of usual length is judged together with its neighbours of usual length: a thread that lost
- * its processor for a moment, or a buffer that empties and fills in turn, does not make a step of
- * another kind. A step that is more than twice as long as usual is judged by itself.
+ * Judges a step of usual length together with its neighbours of usual length: a thread that was
+ * descheduled for a moment, or a buffer that alternately empties and fills, does not make a step of
+ * another class. A step more than twice as long as usual is judged by itself.
  */
 void tfh_smooth_classes(struct tfh_accounts *accounts)
 {
 	size_t n = accounts->step.n;
 	int8_t *cls = tfh_big_array(n, 1), *cause = tfh_big_array(n, 1);
 
-	/* All from what the steps were before: one that was changed is no witness for the next. */
+	/* Uses the original classes of all neighbours, not those already changed. */
 	TFH_EACH (i, cls && cause ? n : 0) {
 		size_t from = i > TFH_ACCOUNT_NEIGHBOURS ? i - TFH_ACCOUNT_NEIGHBOURS : 0,
 		       to = i + TFH_ACCOUNT_NEIGHBOURS + 1 < n ? i + TFH_ACCOUNT_NEIGHBOURS + 1 : n;
@@ -173,7 +173,7 @@ void tfh_smooth_classes(struct tfh_accounts *accounts)
 		if (cls[i] == accounts->step.v[i].cls)
 			continue;
 		int8_t common = common_cause(accounts, from, to, cls[i]);
-		/* What none of them is by itself, they are not together. */
+		/* Together they cannot have a class that none of them has alone. */
 		if (common == TFH_CAUSE_NONE && has_causes(cls[i]))
 			cls[i] = accounts->step.v[i].cls;
 		else

@@ -1,11 +1,11 @@
 /*
- * Flattens calls of several threads to one line of segments: at every moment the innermost or most
- * telling call that is open, or a gap. Calls arrive in order of end time and at most
- * tfh_job.long_ns long (longer ones are known from the first pass), so a queue ordered by begin
- * time needs to look back no further than that.
+ * Merges calls of several threads into one line of segments: at every moment the innermost or most
+ * informative open call, or a gap. Calls arrive in order of end time and are at most
+ * tfh_facts.long_ns long (longer ones are known from the first pass), so a queue ordered by begin
+ * time needs to reach back only that far.
  *
- * Passive pieces (producers of a pipeline) make no segments: for each stage, the time during which
- * a producer was in it while the training loop waited for input is added up.
+ * Passive pieces (producers of a pipeline) make no segments. For each stage, the time is summed
+ * during which a producer was in it while the training loop waited for input.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,13 +17,14 @@ struct tfh_sweep {
 	struct tfh_accounts *accounts;
 	tfh_seg_fn fn;
 	void *arg;
-	struct tfh_piece *queue; /* [head, end): by begin time */
+	struct tfh_piece *queue; /* [head, end), ordered by begin time */
 	size_t head, end, cap, next_long, window;
 	struct tfh_piece active[TFH_ACCOUNT_ACTIVE];
-	int64_t waited_at_begin[TFH_ACCOUNT_ACTIVE]; /* passive ones: input clock when they began */
+	int64_t waited_at_begin[TFH_ACCOUNT_ACTIVE]; /* passive pieces: value of `waited` at their
+						      * begin */
 	size_t n_active;
 	int64_t cur, waited; /* waited: exposed input time in training windows so far */
-	/* segment not handed out yet: it may go on */
+	/* last segment, not passed on yet, as it may continue */
 	struct tfh_piece last;
 	int64_t last_t0;
 	bool has_last, last_gap;
@@ -55,8 +56,8 @@ static bool before(const struct tfh_piece *a, const struct tfh_piece *b)
 	return a->t0 != b->t0 ? a->t0 < b->t0 : a->number < b->number;
 }
 
-/* Calls come nearly in order of begin time, too: only what encloses others moves, past what it
- * encloses. */
+/* Inserts a piece by begin time. Calls also arrive nearly in order of begin: only an enclosing call
+ * moves, past those it encloses. */
 int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p)
 {
 	struct tfh_piece x;
@@ -73,7 +74,7 @@ int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p)
 	s->added++;
 	lo = s->head;
 	hi = s->end;
-	/* Nothing that came before has a higher number. */
+	/* Nothing in the queue begins later. */
 	if (lo == hi || s->queue[hi - 1].t0 <= p->t0) {
 		s->queue[hi] = *p;
 		s->queue[hi].number = s->added;
@@ -82,7 +83,7 @@ int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p)
 	}
 	x = *p;
 	x.number = s->added;
-	/* From the end in growing strides, then by halves. */
+	/* Search from the end in growing strides, then bisect. */
 	for (size_t stride = 1; hi > lo && before(&x, &s->queue[hi - 1]); stride *= 2) {
 		size_t back = hi - lo > stride ? hi - stride : lo;
 		if (!before(&x, &s->queue[back])) {
@@ -123,7 +124,7 @@ static void emit(struct tfh_sweep *s, const struct tfh_piece *p)
 		s->last = *p;
 }
 
-/* Adds what of [t0, t1) lies in training windows to the input clock. */
+/* Adds to `waited` the part of [t0, t1) in training windows. */
 static void wait_for_input(struct tfh_sweep *s, int64_t t0, int64_t t1)
 {
 	struct tfh_accounts *accounts = s->accounts;
@@ -193,7 +194,7 @@ static void advance(struct tfh_sweep *s, int64_t to)
 	}
 }
 
-/* Its segment is known at once, and none that goes on with it can follow. */
+/* Passes on a piece whose segment is complete, because nothing overlaps it. */
 static void take_alone(struct tfh_sweep *s, const struct tfh_piece *p)
 {
 	flush(s, s->cur);
@@ -203,7 +204,7 @@ static void take_alone(struct tfh_sweep *s, const struct tfh_piece *p)
 	s->cur = p->t1;
 }
 
-/* Whether the piece just taken out of the queue ends before the next one begins. */
+/* Whether the piece just taken from the queue ends before the next one begins. */
 static bool alone(const struct tfh_sweep *s, const struct tfh_piece *p, int64_t t)
 {
 	return !s->n_active && !p->passive && s->head < s->end && p->t1 <= p[1].t0 && p[1].t0 < t;
@@ -248,7 +249,7 @@ int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p)
 	return 0;
 }
 
-/* A long call, which the first look kept. */
+/* Adds a long call, which the first pass has stored. */
 static void add_long(struct tfh_sweep *s, const struct tfh_piece *p)
 {
 	struct tfh_piece x = *p;

@@ -1,9 +1,10 @@
 /*
- * Training steps that are no usual ones, which the calls, the device's windows and the lengths tell before there is any account:
- * those that loaded kernels, saved the model, or stood still. The last kind: the job was suspended, somebody looked at it in a
- * debugger, a disk or the network came back late, a function was traced that others did not call. One such step can be most of a
- * run's time and says nothing about any other step, so they are told, and counted apart. What comes in turn is a cost of training
- * and stays.
+ * Training steps that are not usual ones, found from calls, the device's windows and lengths before
+ * there are accounts: steps that loaded kernels, saved the model, or stalled. Stalls: the job was
+ * suspended, a debugger stopped it, a disk or the network hung, or a function was traced that the
+ * other steps did not call. One such step can be most of a run's time and says nothing about other
+ * steps, so these are reported and counted separately. What happens periodically is a cost of
+ * training and stays.
  */
 #include <stdlib.h>
 
@@ -17,7 +18,7 @@ static bool is_long(const struct tfh_accounts *accounts, size_t i)
 	       w->t1 - w->t0 > TFH_ACCOUNT_LONG_TIMES * accounts->loops->median * w->steps;
 }
 
-/* A long step that saved the model or loaded kernels is no usual one. */
+/* Marks long steps that saved the model or loaded kernels. */
 void tfh_find_special(struct tfh_accounts *accounts)
 {
 	size_t w = 0;
@@ -35,7 +36,7 @@ void tfh_find_special(struct tfh_accounts *accounts)
 	}
 }
 
-/* What a usual step fetches from the device. */
+/* Bytes that a usual step fetches from the device. */
 static float usual_fetch(const struct tfh_device *d)
 {
 	double *v = tfh_big_array(d->win.n, sizeof(*v)), m = 0;
@@ -58,9 +59,9 @@ static bool saves(const struct tfh_device *d, size_t i, float usual)
 }
 
 /*
- * A long step that fetches many times what others do saves the model. What follows a window's last
- * op makes the next window long, as windows end with their computing: the name goes there, too for
- * what the host's calls alone told.
+ * A long step that fetches many times what others do saves the model. Work after a window's last op
+ * makes the next window long, as windows end with their computing; so the mark moves to the next
+ * window, also if only the host's calls showed it.
  */
 void tfh_find_checkpoints(struct tfh_accounts *accounts)
 {
@@ -87,8 +88,8 @@ void tfh_find_checkpoints(struct tfh_accounts *accounts)
 	}
 }
 
-/* Length of a training step by the device's windows where there are any, else by the host's; 0: it
- * does not count. */
+/* Length of a training step, ns: of the device's window if there is one, otherwise of the host's;
+ * 0: the step does not count. */
 static int64_t length(const struct tfh_accounts *accounts, size_t i)
 {
 	const struct tfh_window *w = &accounts->loops->window.v[i];
@@ -99,8 +100,8 @@ static int64_t length(const struct tfh_accounts *accounts, size_t i)
 	return (d ? d->to - d->from : w->t1 - w->t0) / (w->steps ? w->steps : 1);
 }
 
-/* Whether so long steps come in turn: two as far apart as the first is from the start, or more that
- * are about equally far apart. */
+/* Whether such long steps are periodic: two as far apart as the first is from the start, or more at
+ * about equal distances. */
 static bool in_turn(const size_t *at, size_t n)
 {
 	size_t near = 0, gap = n > 1 ? at[1] - at[0] : 0;
@@ -119,7 +120,7 @@ static bool in_turn(const size_t *at, size_t n)
 	return (double)near >= TFH_REGULAR_SHARE * (double)(n - 1);
 }
 
-/* Leaves in accounts->stall_ns what is too long for a step of this job. */
+/* Sets accounts->stall_ns, the length from which on a step is too long for this job. */
 void tfh_find_stalls(struct tfh_accounts *accounts)
 {
 	double *v = tfh_big_array(accounts->loops->window.n, sizeof(*v));
@@ -144,7 +145,6 @@ void tfh_find_stalls(struct tfh_accounts *accounts)
 	tfh_big_free(at);
 }
 
-/* Whether a step of a training window that took so long, and computed so long, stood still. */
 bool tfh_is_stall(const struct tfh_accounts *accounts, size_t i, int64_t ns, int64_t compute)
 {
 	return accounts->stall_ns && tfh_window_counts(accounts, i) &&

@@ -1,13 +1,13 @@
-/* What looks at threads say of their pauses, as causes. */
+/* Converts samples of threads during pauses to causes. */
 #include <string.h>
 
 #include "judge/account/account.h"
 
-/* Waiting before a batch is copied to the device is waiting for it, as far as another thread,
- * process or machine can be what makes it. */
+/* Cause of each kind of wait. Waiting before a batch is copied to the device is waiting for the
+ * batch, if it may be another thread, process or machine that makes it. */
 static const struct row {
 	enum tfh_cause cause, feeding;
-	bool plain; /* no evidence against what the place says */
+	bool plain; /* no evidence against the cause that the pause's position suggests */
 } rows[TFH_SEEN_COUNT] = {
 	[0] = {TFH_CAUSE_HOST_UNKNOWN, TFH_CAUSE_HOST_UNKNOWN, true},
 	[TFT_LOOK_RUNNING] = {TFH_CAUSE_HOST_PYTHON, TFH_CAUSE_HOST_PYTHON, true},
@@ -49,7 +49,8 @@ static enum tfh_cause cause_at(int at)
 	return at < TFH_SEEN_COUNT ? rows[at].cause : tfh_role_cause(tfh_at_role(at));
 }
 
-/* Whom the thread waited for is known, and that time is another's: the rest is its own. */
+/* The other thread that this one waited for is known, and that time is charged to it. Only this
+ * thread's own time remains. */
 static void take_own(struct tfh_seen *seen)
 {
 	double own = 0;
@@ -78,7 +79,7 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 	else if (facts->much_kernel && tfh_at_role(at) == TFH_ROLE_LATER && facts->writes)
 		cause = facts->writes == TFH_WRITES_BYTES ? TFH_CAUSE_HOST_CHECKPOINT
 							  : TFH_CAUSE_HOST_LOGGING;
-	/* A queue of the program's own beside a pipeline that delivers its batches. */
+	/* A queue of the program itself, beside a pipeline that delivers its batches. */
 	if (facts->consumers && tfh_at_role(at) == TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_LOCK;
 	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_looks_python(facts->looks)
@@ -119,8 +120,9 @@ bool tfh_steps_compile(const struct tfh_accounts *accounts)
 	return n >= TFH_ACCOUNT_COMPILING_LOOKS;
 }
 
-/* Short pauses are taken together wherever they are in the run. Compiling that was seen at its beginning
- * only, and not in a training step, is none of the steps' time. False: there was hardly anything else. */
+/* Samples of short pauses are pooled over the whole run. Compiling that was seen only at its
+ * beginning, and in no training step, is not part of the steps' time: removes it. False if hardly
+ * anything else remains. */
 static bool leave_compiling(struct tfh_seen *seen)
 {
 	double compiling = 0;

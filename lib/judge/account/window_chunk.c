@@ -1,19 +1,20 @@
 /*
- * The windows in memory: device ops in order of start, host calls of the threads that count in
- * order of end, read side by side and forgotten when the windows move on.
+ * The windows in memory: device ops in order of start, host calls of the relevant threads in order
+ * of end. Both are read side by side and dropped when the windows move on.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "judge/account/device.h"
 
-/* Whether a call belongs to the host's time line: of threads that launch, whoever waits for the
- * input, and what other threads do that others may wait for: the main thread that uploads and waits
- * while an executor's launches. Polls are not among that: whoever watches sees nothing done. */
+/* Whether a call belongs to the host's time line: calls of threads that launch or wait for input,
+ * and calls of other threads that a thread may wait for (the main thread that copies and waits
+ * while an executor's thread launches). Polls of other threads are left out: they do no work that
+ * others wait for. */
 static bool call_wanted(const struct tfh_accounts *accounts, const struct tfh_piece *p)
 {
-	/* What puts ops in order counts whoever says it: a loader that tells when its copy is done.
-	 */
+	/* Calls that order streams count from any thread: a loader's thread may record the event
+	 * after its copy. */
 	bool orders = p->family == TFH_FAM_EVENT || p->family == TFH_FAM_STREAM_WAIT;
 
 	if (!p->passive)
@@ -38,8 +39,8 @@ int tfh_chunk_start(struct tfh_device *d, struct tfh_call_feed *calls, struct tf
 	return d->thread_seg && d->behind ? 0 : -ENOMEM;
 }
 
-/* Among the calls in memory are those that begin up to the horizon and, of each thread, what comes
- * next, which ends its last pause. */
+/* Calls stay in memory if they begin before the horizon, or are the next one of their thread, which
+ * ends its last pause. */
 static bool is_near(struct tfh_device *d, const struct tfh_piece *p)
 {
 	if (p->t0 <= d->horizon)
@@ -57,7 +58,7 @@ static int keep_call(struct tfh_device *d, const struct tfh_piece *p)
 	return TFH_PUSH(d->later, *p);
 }
 
-/* The windows have come to the horizon. */
+/* Moves the horizon when the windows have reached it. */
 static int look_further(struct tfh_device *d, int64_t to)
 {
 	size_t n = 0;
@@ -80,7 +81,8 @@ static int look_further(struct tfh_device *d, int64_t to)
 	return rc;
 }
 
-/* The run of a host function on the driver's thread, not the call that queued it. */
+/* Whether this is the run of a host function on the driver's thread, not the call that queued
+ * it. */
 static bool runs_host_function(const struct tfh_event *ev)
 {
 	return ev->kind == TFT_CALL && ev->fn->family == TFH_FAM_HOST_FUNC &&
@@ -183,7 +185,7 @@ static int read_ops(struct tfh_device *d, int64_t to)
 	return rc;
 }
 
-/* What ended before `from` is only remembered as the end of its stream. */
+/* Drops ops that ended before `from`; only the end of each stream is kept. */
 static void forget(struct tfh_device *d, int64_t from)
 {
 	size_t n = 0;
@@ -217,7 +219,7 @@ static int by_thread(const void *a, const void *b, void *arg)
 		return x->thread < y->thread ? -1 : 1;
 	if (x->t0 != y->t0)
 		return x->t0 < y->t0 ? -1 : 1;
-	/* What encloses comes before what it encloses. */
+	/* An enclosing call comes before those it encloses. */
 	return x->t1 != y->t1 ? (x->t1 > y->t1 ? -1 : 1) : 0;
 }
 

@@ -1,8 +1,8 @@
 /*
- * What removing a class of costs would gain, from the replays: a point with its interval, the floor
- * that no overlap can beat (operational analysis: a step takes at least what its busiest resource
- * needs; Plumber, DS-Analyzer), and the ceiling. A point that cannot be defended is not given. And
- * the tables of kernels that device times fill.
+ * Predicts from the replays what removing a class of costs would gain: a point with its interval;
+ * the floor that no overlap can beat (operational analysis: a step takes at least what its busiest
+ * resource needs; Plumber, DS-Analyzer); and the ceiling. A point that the data does not support is
+ * not given. Also fills the tables of kernels from device times.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static double *times(const struct tfh_replays *s)
 	return v;
 }
 
-/* Whether the steps over the edge come at a constant distance: then they are the job's own. */
+/* Whether the steps beyond the edge come at a constant distance: then they belong to the job. */
 static bool regular(const struct tfh_replays *s, double edge, size_t over)
 {
 	double *gap = malloc((over + 1) * sizeof(*gap)), median;
@@ -39,7 +39,7 @@ static bool regular(const struct tfh_replays *s, double edge, size_t over)
 	return n >= TFH_PREDICT_DISTANCES && (double)near >= TFH_REGULAR_SHARE * (double)n;
 }
 
-/* The longest that a step is taken for. */
+/* Longer steps are clipped to this. */
 static double edge_of(const struct tfh_replays *s)
 {
 	double *v = times(s), median, edge;
@@ -98,8 +98,9 @@ static void settle(struct tfh_replays *s)
 						       : spread(sum, sum2, n);
 }
 
-/* The mean for all steps, of which the sample may hold more or fewer long ones than its share: the
- * regression estimator of sampling theory, with the recorded time as the known variate. */
+/* The mean over all steps. The sample may hold more or fewer long steps than there are in the run;
+ * corrected by the regression estimator of sampling theory, with the recorded time as the known
+ * variate. */
 static double for_all(const struct tfh_replays *s, double step)
 {
 	double var = 0, cov = 0, slope;
@@ -109,13 +110,13 @@ static double for_all(const struct tfh_replays *s, double step)
 		var += off * off;
 		cov += off * (s->of.v[i].s - s->mean);
 	}
-	/* Steps that are all alike do not tell what others would be. */
+	/* Equal steps in the sample do not show how much others vary. */
 	double least = s->was * TFH_PREDICT_ALIKE * s->was * TFH_PREDICT_ALIKE * (double)s->of.n;
 	slope = var > least ? fmin(fmax(cov / var, 0), 1) : 0;
 	return s->mean + slope * (step - s->was);
 }
 
-/* Training steps whose ops were seen. */
+/* Number of training steps with device times. */
 static double timed_steps(const struct tfh_device *d)
 {
 	uint64_t n = 0;
@@ -126,7 +127,7 @@ static double timed_steps(const struct tfh_device *d)
 	return n ? (double)n : NAN;
 }
 
-/* As many kernels as the device was seen to run at once. */
+/* The largest number of kernels that the device was seen to run at once. */
 static unsigned side_by_side(const struct tfh_device *d, uint32_t device)
 {
 	const struct tfh_side *s = &d->side[device];
@@ -141,9 +142,9 @@ static unsigned side_by_side(const struct tfh_device *d, uint32_t device)
 }
 
 /*
- * What computing takes at least, in ns of the run: the time that something was computed, where
- * kernels run one at a time. Where streams compute side by side, the longest of them (`hard`), and
- * all kernels if never more ran at once than was seen.
+ * Lower bound of computing, ns of the whole run. One kernel at a time: the time during which
+ * anything computed. Several streams side by side: the longest stream (`hard`), or all kernels
+ * divided by the largest number seen at once.
  */
 static double compute_floor(const struct tfh_device *d, uint32_t device, bool hard)
 {
@@ -161,7 +162,7 @@ static double compute_floor(const struct tfh_device *d, uint32_t device, bool ha
 	return hard ? longest : fmax(longest, all / many);
 }
 
-/* Busiest engine per step, without those that are removed. */
+/* Time per step of the busiest engine, without the removed ones. */
 static double resource_floor(const struct tfh_device *d, enum tfh_remove what, bool hard)
 {
 	double most = 0, steps = timed_steps(d);
@@ -182,7 +183,7 @@ static double resource_floor(const struct tfh_device *d, enum tfh_remove what, b
 	return most;
 }
 
-/* The recorded step, timed anew with nothing removed, is off by this factor. */
+/* The factor between a recorded step and its replay with nothing removed: the model's error. */
 static double model_error(const struct tfh_samples *all)
 {
 	const struct tfh_replays *s = &all->replay[TFH_REMOVE_COUNT];
@@ -190,8 +191,7 @@ static double model_error(const struct tfh_samples *all)
 	return s->was > 0 ? fabs(s->raw - s->was) / s->was : NAN;
 }
 
-/* Seconds per step that this rank needs by itself, however long it waits for others. NAN: not
- * known. */
+/* Seconds per step that this rank needs by itself, without waiting for others. NAN: unknown. */
 static double device_need(const struct tfh_samples *all, enum tfh_remove what, double step)
 {
 	return all->replay[what].of.n ? for_all(&all->replay[what], step) : NAN;
@@ -205,7 +205,7 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 	double half = got * (error + TFH_PREDICT_MEASURED) + TFH_PREDICT_ERRORS * s->error;
 	double high = got + half;
 
-	/* Input that is prepared elsewhere shares the machine with the step. */
+	/* Input that is prepared elsewhere competes with the step for the machine. */
 	if (w->remove == TFH_REMOVE_INPUT) {
 		double slower = for_all(&all->replay[TFH_REMOVE_COUNT + 1], step);
 		if (slower + half > high)
@@ -213,7 +213,7 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 	}
 	if (s->windows)
 		high += TFH_PREDICT_WAKE_S * (double)s->woken / (double)s->windows;
-	/* More kernels at once than were ever seen: whether the device can is not known. */
+	/* Whether the device can run more kernels at once than were ever seen is unknown. */
 	double seen = resource_floor(d, w->remove, false);
 	bool crowded = got < seen * (1 - TFH_PREDICT_MEASURED) && w->floor_s < seen;
 
@@ -230,16 +230,15 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 	w->step_s = got;
 }
 
-/* What is said of a removal holds together: floor, interval and point in order, none beyond the
- * step as it is. (Engines are counted over all training steps, the step over those that are
- * judged.) */
+/* Makes a prediction consistent: floor, interval and point in order, and none above the present
+ * step. (Engines are counted over all training steps, the step over judged ones.) */
 static void tidy(struct tfh_whatif *w, double step)
 {
 	w->floor_s = fmin(w->floor_s, step);
 	w->low_s = fmin(fmax(w->low_s, w->floor_s), step);
 	w->high_s = fmin(fmax(w->high_s, w->low_s), step);
-	/* The better of both bounds, as gains can exceed the blocking time; not beyond the floor.
-	 */
+	/* Takes the better of both bounds, since gains can exceed the blocking time; but not below
+	 * the floor. */
 	if (w->floor_s > 0)
 		w->ceiling_speedup = fmin(w->ceiling_speedup, step / w->floor_s);
 	if (w->low_s > 0)
@@ -250,7 +249,7 @@ static void tidy(struct tfh_whatif *w, double step)
 	w->speedup = step / w->step_s;
 }
 
-/* Nothing is slower for having less in its way. */
+/* Removing everything is never slower than removing one class. */
 static void no_more(struct tfh_whatif *all, const struct tfh_whatif *one)
 {
 	if (isnan(all->step_s) || isnan(one->step_s) || all->step_s <= one->step_s)
@@ -286,8 +285,8 @@ void tfh_device_whatif(const struct tfh_device *d, struct tfh_samples *all, stru
 	}
 }
 
-/* What of copies and collectives is hidden: the time that their engines were busy, less what they
- * blocked. */
+/* Hidden time of copies and collectives: the busy time of their engines minus their blocking
+ * time. */
 void tfh_device_stages(const struct tfh_device *d, struct tfh_result *r)
 {
 	static const struct {
@@ -321,7 +320,7 @@ static int by_family_time(const void *a, const void *b)
 	return x->s_per_step > y->s_per_step ? -1 : x->s_per_step < y->s_per_step;
 }
 
-/* Whatever has no name of its own is of no kind, either. */
+/* Kernels without a name of their own belong to no family. */
 static void fill_families(struct tfh_result *r)
 {
 	struct tfh_family_time all[TFH_FAMILY_COUNT] = {0};

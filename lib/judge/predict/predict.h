@@ -9,24 +9,27 @@
 
 /* One replayed window, per step. */
 struct tfh_replayed {
-	double s, was; /* predicted seconds, and as recorded */
+	double s, was; /* predicted and recorded seconds */
 	uint32_t steps;
 };
 struct tfh_replays {
 	TFH_VEC(struct tfh_replayed) of; /* in order of time */
-	double mean, error, was;	 /* final values, per step; standard error */
-	double raw;			 /* mean before outliers are clipped */
+	/* results per step, s: mean, its standard error, and the recorded time */
+	double mean, error, was;
+	double raw; /* mean before outliers are clipped */
 	uint64_t steps;
-	uint64_t woken, windows; /* waits that sleep only in the replay; windows that have some */
+	/* waits that sleep only in the replay, and the windows that have some */
+	uint64_t woken, windows;
 };
 
 struct tfh_samples {
-	/* Last but one: nothing removed; last: input, on a busy machine. */
+	/* The last two entries: nothing removed; and input removed, on a busy machine. */
 	struct tfh_replays replay[TFH_REMOVE_COUNT + 2];
-	double xprof[TFH_XPROF_COUNT]; /* ns */
+	double xprof[TFH_XPROF_COUNT]; /* ns, by XProf's kinds */
 };
 
-/* replay.c: replays the windows in memory once per entry of the closed list; a tfh_sample_fn. */
+/* replay.c: replays the windows in memory once for each entry of the list of removals; a
+ * tfh_sample_fn. */
 int tfh_sample(void *samples, const struct tfh_device *d);
 void tfh_samples_free(struct tfh_samples *all);
 
@@ -42,7 +45,7 @@ int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r);
 /* supply.c: how fast batches could be delivered */
 void tfh_find_supply(const struct tfh_accounts *accounts, struct tfh_result *r);
 
-/* whatif.c: upper bounds from the accounts alone */
+/* whatif.c: upper bounds of gains, from the accounts alone */
 void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * What would have been: the recorded windows timed anew without a class of costs. The graph is the
- * recorded one: order of calls in each thread, hand-overs between threads, order in each stream,
- * events, and waits that end with the op they waited for. Whatever is not removed takes as long as
- * it took; every start keeps the delay it had behind what it had to wait for. (The idea: Holistic
- * Trace Analysis' critical path graph, and what-if replays of recorded training graphs as in
- * Daydream, USENIX ATC 2020.)
+ * Replays: computes the times of the recorded windows without a class of costs. The graph is the
+ * recorded one: the order of calls in each thread, hand-overs between threads, the order in each
+ * stream, events, and waits that end with the op they waited for. What is not removed keeps its
+ * duration, and every start keeps its delay after what it waited for. (The idea: Holistic Trace
+ * Analysis' critical path graph, and what-if replays of recorded training graphs as in Daydream,
+ * USENIX ATC 2020.)
  *
  * All edges lead forward in recorded time, so one pass in that order suffices.
  */
@@ -21,19 +21,20 @@ struct heap_node {
 
 struct replay {
 	const struct tfh_device *d;
-	enum tfh_remove what;	  /* TFH_REMOVE_COUNT: nothing */
-	uint32_t gone;		  /* a bit for each part that it removes */
-	double host;		  /* factor of the host's own work */
-	int64_t *seg, *op0, *op1; /* new times: ends of segments; starts and ends of ops */
-	int64_t *lane;		  /* end of what was before the windows */
-	uint8_t *part;		  /* of segments: what they are, enum tfh_part */
-	uint32_t parts;		  /* a bit for each that a segment or an op is */
-	int64_t *same; /* completions of a replay that removed nothing, once there was one */
+	enum tfh_remove what;	  /* what is removed; TFH_REMOVE_COUNT: nothing */
+	uint32_t gone;		  /* one bit for each part that it removes */
+	double host;		  /* factor on the host's own work */
+	int64_t *seg, *op0, *op1; /* new times: end of each segment; start and end of each op */
+	int64_t *lane;		  /* by lane: end of the ops before the windows */
+	uint8_t *part;		  /* part of each segment, enum tfh_part */
+	uint32_t parts;		  /* bit mask of the parts of all segments and ops */
+	int64_t *same; /* completions of the replay that removed nothing, once computed */
 	bool has_same;
 	uint64_t same_woken;
-	int64_t wake;	/* what a thread usually takes to go on after what it waited for */
-	bool slept;	/* that was seen of threads that slept meanwhile */
-	uint64_t woken; /* waits that sleep only now, where it was not */
+	int64_t wake;	/* usual time from an op's end to the return of the call that waited for
+			 * it */
+	bool slept;	/* that time was measured on threads that slept */
+	uint64_t woken; /* waits that sleep only in the replay, if it was not */
 };
 
 static int64_t max(int64_t a, int64_t b)
@@ -61,7 +62,7 @@ static enum tfh_part part_of(const struct tfh_seg *s)
 		return ns < TFH_GAP_NS || s->launching ? TFH_PART_LAUNCH : TFH_PART_HOST;
 	case TFH_L_INPUT:
 		return TFH_PART_INPUT;
-	case TFH_L_COPY: /* a value that is fetched is waited for, as with a synchronising call */
+	case TFH_L_COPY: /* fetching a value is a wait, like a synchronising call */
 		return s->value ? TFH_PART_SYNC : TFH_PART_TRANSFER;
 	case TFH_L_SYNC:
 		return TFH_PART_SYNC;
@@ -104,7 +105,7 @@ static bool op_removed(const struct replay *r, const struct tfh_dop *o)
 	return o->work != TFH_W_COMPUTE && removed(r, part_of_op(o));
 }
 
-/* New end of what came before segment i on its thread; its recorded begin where nothing did. */
+/* New end of the segment before segment i on its thread; i's recorded begin if there is none. */
 static int64_t begins(const struct replay *r, uint32_t i)
 {
 	const struct tfh_device *d = r->d;
@@ -121,8 +122,7 @@ static int64_t scaled(const struct replay *r, int64_t ns)
 	return (int64_t)((double)ns * r->host);
 }
 
-/* What is left of a delay of `late` that ended at t, if the program's own functions take no time.
- */
+/* What is left of a delay `late` that ended at t, if the program's host functions take no time. */
 static int64_t without_function(const struct tfh_device *d, uint32_t f, int64_t late)
 {
 	int64_t took = f == TFH_NO ? 0 : d->function.v[f].t1 - d->function.v[f].t0;
@@ -130,7 +130,7 @@ static int64_t without_function(const struct tfh_device *d, uint32_t f, int64_t 
 	return took < late ? late - took : 0;
 }
 
-/* When a thread began to ask for what s found done: its first poll. */
+/* When a thread began to poll for the op that s found complete. */
 static int64_t polled_since(const struct tfh_device *d, const struct tfh_seg *s)
 {
 	uint32_t thread = s->thread;
@@ -140,8 +140,9 @@ static int64_t polled_since(const struct tfh_device *d, const struct tfh_seg *s)
 	return s->t0;
 }
 
-/* A call that waits for op o: what it did before is kept, and the waking up after. One that found
- * the op done, or nearly, and now must sleep, takes to wake up what is usual. */
+/* New end of a call that waits for op o: its time before the op's end and its wake-up are kept. If
+ * the call had found the op complete, or nearly, and must sleep in the replay, the usual wake-up is
+ * added. */
 static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin, bool gone)
 {
 	const struct tfh_dop *o = &r->d->op.v[s->op];
@@ -156,7 +157,7 @@ static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin
 		after = r->wake;
 		r->woken += !r->slept;
 	}
-	/* Without its bytes a blocking copy still waits for what was handed over before. */
+	/* Without its bytes, a blocking copy still waits for earlier work. */
 	if (gone)
 		after = s->label == TFH_L_COPY && end - begin >= TFH_GAP_NS
 				? min(after, r->slept ? r->wake : TFH_GAP_NS)
@@ -189,18 +190,19 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 		return wait_end(r, s, begin, gone);
 	if (gone)
 		return begin;
-	/* A batch that other threads prepare is there when it was there; unless it lay ready. */
+	/* A batch that other threads prepare is available when it was, unless it had been ready
+	 * before. */
 	if (s->label == TFH_L_INPUT && s->async &&
 	    ns > max(TFH_GAP_NS, d->accounts->loops->median / TFH_PREDICT_STARVED_PART))
 		return max(begin, s->t1);
-	/* The job that is predicted is not recorded. */
+	/* The predicted job runs without the recorder, whose own time is left out. */
 	if (s->label == TFH_L_GAP && r->what != TFH_REMOVE_COUNT)
 		ns = max(0, ns - d->own);
 	return begin + scaled(r, ns);
 }
 
-/* What is left of an op's delay when launching takes no time: not what its own call took, nor the
- * usual time from the call to the start; as blame.c charges it. */
+/* What is left of an op's delay if launching takes no time: removes the time of its own call and
+ * the usual time from the call to the start, which blame.c charges to launching. */
 static int64_t without_launch(const struct tfh_device *d, const struct tfh_dop *o, int64_t late)
 {
 	int64_t usual = max(d->tau, d->slow), left = o->t0 - max(o->issue1, o->issue0 + usual);
@@ -222,9 +224,11 @@ static void time_op(struct replay *r, uint32_t i)
 		t += d->next;
 	if (o->dep != TFH_NO && r->op1[o->dep] > INT64_MIN)
 		t = max(t, r->op1[o->dep]);
-	if (o->depc != TFH_NO && r->op1[o->depc] > INT64_MIN) /* what stays if dep is a copy */
+	/* the dependency that remains if dep is a copy that is removed */
+	if (o->depc != TFH_NO && r->op1[o->depc] > INT64_MIN)
 		t = max(t, r->op1[o->depc]);
-	if (op_removed(r, o)) { /* what follows it follows what it followed */
+	if (op_removed(r, o)) { /* a removed op passes its constraints on to the ops that follow
+				 * it */
 		r->op0[i] = r->op1[i] = t;
 		return;
 	}
@@ -241,15 +245,16 @@ static void time_op(struct replay *r, uint32_t i)
 	if (o->function != TFH_NO && removed(r, TFH_PART_HOST))
 		late = without_function(d, o->function, late);
 	r->op0[i] = t + late;
-	/* Others would come as early as this rank: what each rank needs by itself. */
+	/* Other ranks are assumed to come as early as this one: counts what this rank needs by
+	 * itself. */
 	if (o->shared >= 0 && r->what != TFH_REMOVE_COUNT && o->shared < ns)
 		ns = o->shared;
 	r->op1[i] = r->op0[i] + ns;
 }
 
-/* All participants of a collective leave together: of those on devices of this process none before
- * the last one has come. Those that came first have been timed as if they had it for themselves;
- * whatever waits for them comes later. */
+/* All participants of a collective end together. Those on devices of this process end no earlier
+ * than the last one starts. The earlier participants were computed as if alone; corrected here,
+ * before anything that waits for them is computed. */
 static void leave_together(struct replay *r, uint32_t i)
 {
 	const struct tfh_device *d = r->d;
@@ -278,7 +283,7 @@ static int by_seg_end(const void *a, const void *b, void *arg)
 				: (x->index < y->index ? -1 : x->index > y->index);
 }
 
-/* Segments by end and ops by start, merged; segments first. */
+/* Segments by end and ops by start, merged; at equal times segments first. */
 static struct heap_node *order(const struct tfh_device *d)
 {
 	size_t n = d->seg.n, m = d->op.n, at = 0, i = 0, k = 0;
@@ -322,7 +327,7 @@ static void run(struct replay *r, const struct heap_node *v)
 		}
 }
 
-/* New completion of each window in memory, in `c` from w0 - 1 on. */
+/* New completion times of the windows in memory, `c` begins with that of w0 - 1. */
 static void completions(const struct replay *r, int64_t *c)
 {
 	const struct tfh_device *d = r->d;
@@ -334,7 +339,7 @@ static void completions(const struct replay *r, int64_t *c)
 		const struct tfh_dop *o = &d->op.v[i];
 		if (o->window < first || o->window >= d->w1 || o->t1 > d->win.v[o->window].done)
 			continue;
-		/* Of what the recorded completion was the end of. */
+		/* Only ops that defined the recorded completion. */
 		if (o->work == TFH_W_COMPUTE || o->work == TFH_W_COMM ||
 		    o->t1 == d->win.v[o->window].done)
 			c[o->window - first] = max(c[o->window - first], r->op1[i]);
@@ -350,8 +355,8 @@ static bool steady(const struct tfh_device *d, size_t w)
 	       d->win.v[w].from == d->win.v[w - 1].to && d->win.v[w].to == d->win.v[w].done;
 }
 
-/* Windows at the beginning in which the change still spreads: the host must first get ahead, or
- * fall back. */
+/* Number of windows at the beginning in which the change has not settled: the host first has to get
+ * ahead or fall back. */
 static size_t first_measured(const struct tfh_device *d)
 {
 	size_t skip = (d->w1 - d->w0) / TFH_PREDICT_SKIP_PART + 1;
@@ -389,8 +394,8 @@ static void find_parts(struct replay *r)
 		r->parts |= 1u << part_of_op(&d->op.v[i]);
 }
 
-/* Whether nothing in memory is of the class that is removed: such replays are all the same. What launching and the program's
- * own code cost is looked for in other places, too. */
+/* Whether nothing in memory belongs to the removed class: such replays are all equal. For launching
+ * and the program's own code, other places count, too. */
 static bool removes_nothing(const struct replay *r)
 {
 	if (r->what == TFH_REMOVE_COUNT || r->what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE ||
@@ -400,7 +405,7 @@ static bool removes_nothing(const struct replay *r)
 	return part != TFH_PART_LAUNCH && part != TFH_PART_HOST && !(r->parts >> part & 1);
 }
 
-/* New completion of each window in memory. */
+/* New completion times of the windows in memory. */
 static const int64_t *time_anew(struct replay *r, const struct heap_node *v, int64_t *c)
 {
 	bool nothing = removes_nothing(r);

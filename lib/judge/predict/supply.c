@@ -1,10 +1,10 @@
 /*
- * How fast the input pipeline can deliver, from what happened by itself (the producer's period of
- * peers' operational bounds). Three things tell it: a synchronous pipeline works only while it is
- * asked; a consumer that waits for one batch after the other sees batches come as fast as they are
- * made; and a pause of the consumer that began with an empty buffer, followed by batches that lay
- * ready until one had to be waited for, counts what was made meanwhile. Without any of these it is
- * not known.
+ * How fast the input pipeline can deliver, from what the run shows (the producer's period of
+ * operational bounds). There are three kinds of evidence: a synchronous pipeline works only while
+ * it is called; a consumer that waits for one batch after another receives batches as fast as they
+ * are made; and if the consumer paused with an empty buffer and then found some batches ready until
+ * it had to wait again, the batches made in that time can be counted. Without any of these the rate
+ * is unknown.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,11 +13,11 @@
 
 #include "judge/predict/predict.h"
 
-/* Get-nexts of the training loop in order of time; `end` marks the first one of an epoch, which
- * waits for a pipeline that begins anew. */
+/* Get-nexts of the training loop in order of time. `end` marks the first one of an epoch, which
+ * waits for a pipeline that starts again. */
 struct gets {
 	TFH_VEC(struct tfh_tick) v;
-	double usual; /* time from batch to batch, ns */
+	double usual; /* usual time from batch to batch, ns */
 };
 
 static bool slow(const struct gets *g, size_t i)
@@ -53,8 +53,8 @@ static int gather(const struct tfh_accounts *accounts, struct gets *g)
 	return gap ? rc : -ENOMEM;
 }
 
-/* How often the machine stood still (unusual.c): so many of the far gaps are no batch's time. With
- * device times a step is not the time from batch to batch, so the gaps are looked for by length. */
+/* How many steps stalled (unusual.c): as many of the longest gaps are not the time of a batch. With
+ * device times a step is not the time from batch to batch, so gaps are selected by length. */
 static size_t pauses(const struct tfh_accounts *accounts)
 {
 	size_t n = 0;
@@ -64,7 +64,7 @@ static size_t pauses(const struct tfh_accounts *accounts)
 	return n;
 }
 
-/* Batches of an epoch that were waited for, many in a row: their mean distance. */
+/* Mean distance of batches in an epoch that were waited for, many in a row. */
 static double starved(const struct tfh_accounts *accounts, const struct gets *g, size_t *count)
 {
 	double ns = 0;
@@ -91,9 +91,10 @@ static double starved(const struct tfh_accounts *accounts, const struct gets *g,
 }
 
 /*
- * Between two batches that were waited for the buffer was empty at either end: what came between
- * was made in that time, if the producer never had to stop. So the period is at most that; the
- * least over the bursts, as in some of them the buffer was full for a while.
+ * Between two batches that were waited for, the buffer was empty at both ends, so the batches
+ * between were made in that time, if the producer never had to stop. The period is at most that. In
+ * some bursts the buffer was full for a while, which makes their period too long; takes the median
+ * over all bursts.
  */
 static double bursts(const struct gets *g, uint64_t *depth, size_t *count)
 {
@@ -119,8 +120,8 @@ static double bursts(const struct gets *g, uint64_t *depth, size_t *count)
 	return best;
 }
 
-/* Whether every batch is made by the call that asks for it. Where no stage is seen, nobody knows.
- */
+/* Whether every batch is made by the call that requests it. Unknown, hence false, if no stage was
+ * recorded. */
 static bool synchronous(const struct tfh_accounts *accounts)
 {
 	for (size_t i = 0; i < accounts->facts->stage.n; i++)
@@ -178,12 +179,13 @@ void tfh_find_supply(const struct tfh_accounts *accounts, struct tfh_result *r)
 	struct gets g = {0};
 
 	*s = (struct tfh_supply){.period_s = NAN, .headroom = NAN};
-	/* Whoever holds Python's lock makes the batches, as a rule, and is as slow as the loop that
-	 * wants the lock, too, lets it be. */
+	/* The thread that holds the GIL usually makes the batches; the training loop, which also
+	 * needs the GIL, slows it down, so its rate is no capacity. */
 	if ((double)accounts->cause_ns[TFH_CAUSE_HOST_GIL] >
 	    TFH_BLOCKING_SHARE * (double)accounts->train_ns)
 		return;
-	/* What an executing call fetches in one go comes when the graph asks, not the loop. */
+	/* If one call fetches several batches, they come when the graph requests them, not the
+	 * loop. */
 	if (accounts->loops->clock == TFH_STEP_CLOCK_ITERATOR && !accounts->loops->grouped &&
 	    accounts->loops->window.n && !gather(accounts, &g) &&
 	    g.v.n > TFH_PREDICT_WAITED_BATCHES)

@@ -1,8 +1,8 @@
 /*
- * What removing a class of blocking time would gain. Host times alone bear a ceiling: the step
- * without that time. How much of it comes true depends on what runs beside it, so no point value is
- * given (step_s stays NAN); the truth lies between low_s and high_s. A ceiling must hold: what
- * stays of a step may be shorter by what is uncertain of its mean.
+ * What removing a class of blocking time would gain. Host times alone only support a bound: the
+ * step without that time. How much of it can be gained depends on what runs beside it, so no point
+ * value is given (step_s stays NAN); the true value lies between low_s and high_s. The bound must
+ * hold, so the uncertainty of the mean is subtracted from the rest of the step.
  */
 #include <math.h>
 
@@ -21,7 +21,7 @@ static double removed(const struct tfh_result *r, enum tfh_remove what)
 	return s;
 }
 
-/* What stays of a window, seconds. */
+/* The rest of a window without the removed time, seconds. */
 static double kept(const struct tfh_step *s, enum tfh_remove what)
 {
 	enum tfh_part part = tfh_remove_part(what);
@@ -31,7 +31,7 @@ static double kept(const struct tfh_step *s, enum tfh_remove what)
 	return (double)s->breakdown[TFH_PART_COMPUTE] + (double)s->breakdown[TFH_PART_UNATTRIBUTED];
 }
 
-/* Means over stretches: what stays of a step and all of it, their squares and product. */
+/* Sums over stretches of steps: the rest of a step, the whole step, their squares and product. */
 struct means {
 	double kept, all, kept2, all2, both;
 	uint64_t n;
@@ -49,8 +49,8 @@ static void stretch(struct means *m, double kept_s, double all_s, uint64_t steps
 	m->n++;
 }
 
-/* Standard error of the part of a step that stays, by stretches (ratio estimator: a machine that is
- * slower for a while is so with and without what is removed); 0 where there are too few steps. */
+/* Standard error of the rest of a step, by stretches (ratio estimator: a machine that is slower for
+ * a while is slower with and without the removed cost). 0 if there are too few steps. */
 static double uncertain(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	struct means m = {0};
@@ -78,8 +78,8 @@ static double uncertain(const struct tfh_accounts *accounts, enum tfh_remove wha
 	return variance > 0 ? sqrt(variance / n) / (m.all / n) : 0;
 }
 
-/* Tier C. A quarter is as much as is ever allowed for: beyond it nothing is known. What was
- * computing stays, and the report has said how much that is: warm caches are all that it gains. */
+/* Tier C. At most a quarter is allowed for: beyond that nothing is known. Computing stays, and the
+ * report has said how much that is; it gains no more than warm caches. */
 static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
 		      double step, double compute)
 {
@@ -120,8 +120,8 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 		return;
 	for (int what = 0; what < TFH_REMOVE_COUNT; what++) {
 		double s = removed(r, what);
-		/* Below 1 % nothing is worth promising; of host calls alone a bound is as far off
-		 * as what blocks nothing. */
+		/* A gain below 1 % is not reported. From host calls alone, the bound is less exact:
+		 * the threshold is that of a class. */
 		if (!(s >= (host_only ? TFH_BLOCKING_SHARE : TFH_PREDICT_WORTH_SHARE) * step))
 			continue;
 		struct tfh_whatif *w = &r->whatif[r->n_whatif++];

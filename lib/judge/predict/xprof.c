@@ -1,15 +1,15 @@
 /*
- * The step as XProf's overview page counts it, so that its users can compare: from the first to the
- * last device op of a step, at each moment the most important kind of op that runs on any device
- * (computing, copies to the host, copies on devices, collectives, copies to the device), the rest
- * is "other". What happens between two steps is in none of them. (xprof/convert/
- * xplane_to_step_events.cc, op_stats_to_input_pipeline_analysis.cc.)
+ * The step as XProf's overview page counts it, for comparison: from the first to the last device op
+ * of a step, each moment counts for the most important kind of op that runs on any device
+ * (computing, copies to the host, copies on devices, collectives, copies to the device); the rest
+ * is "other". Time between two steps is in none of them. (xprof/convert/xplane_to_step_events.cc,
+ * op_stats_to_input_pipeline_analysis.cc.)
  */
 #include <math.h>
 
 #include "judge/predict/predict.h"
 
-/* From the most important on; places in struct tfh_xprof. */
+/* Rank of a kind of op, the most important first; index in struct tfh_xprof. */
 static int rank_of(uint8_t work)
 {
 	switch (work) {
@@ -41,7 +41,7 @@ void tfh_xprof_add(struct tfh_samples *all, const struct tfh_device *d)
 				continue;
 			first = o->t0 < first ? o->t0 : first;
 			last = o->t1 > last ? o->t1 : last;
-			/* Union of everything at least that important. */
+			/* Extends the union of all ops at least that important. */
 			for (int k = rank_of(o->work); k < TFH_XPROF_OTHER; k++) {
 				int64_t from = o->t0 > end[k] ? o->t0 : end[k];
 				if (o->t1 <= from)
