@@ -1,5 +1,5 @@
-/* Batches that the loops asked for, by iterator, and what was executed around and between them: candidates for the step's
- * clock. */
+/* Candidates for the step's clock: batches that the loops fetched, by iterator, and what was
+ * executed around and between them. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ static bool starts(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-/* NULL: out of memory */
+/* NULL when out of memory */
 static struct tfh_tag *tag_of(struct tfh_facts *facts, uint32_t name)
 {
 	struct tfh_tag t = {.name = name};
@@ -57,8 +57,8 @@ static uint32_t series_of(struct tfh_facts *facts, uint32_t iterator, uint32_t s
 	return *at - 1;
 }
 
-/* The wrappers nest (kernel around iterator resource): the outermost
- * call counts, and its inner twin, which ended just before, gives way. */
+/* Get-next calls nest (kernel around iterator resource). The outermost one counts; its inner call,
+ * which ended just before, is dropped. */
 int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool loop)
 {
 	struct tfh_tick t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
@@ -108,7 +108,7 @@ static void tag_series(struct tfh_series *s, uint32_t name, int64_t ns)
 	}
 }
 
-/* What follows a batch tells what the batch was for. */
+/* What is executed after a batch shows what the batch was for. */
 int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 {
 	struct tfh_tag *tag = tag_of(facts, (uint32_t)ev->w[0]);

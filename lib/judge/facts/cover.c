@@ -1,12 +1,11 @@
 /*
- * What a thread did in its pauses between calls, where another profiler's trace tells: ranges of
- * frameworks' ops and of Python's functions. Only those that reach into a pause of 50 us or more
- * are kept. At each moment the innermost tells, but for an op: the outermost, as it is the whole of
- * it that either launches or computes on the host. A range that the program named tells no more
- * than its name.
+ * What a thread did in its pauses between calls, from the ranges of another profiler's trace:
+ * frameworks' ops and Python functions. Only ranges that overlap a pause of 50 us or more are kept.
+ * At each moment the innermost range counts. Of nested ops the outermost counts, as the whole op
+ * either launches or computes on the host. A range that the program named only supplies its name.
  *
  * A process without a device has a second line: when any of its threads executed ops, and when one
- * exchanged data with other ranks while none did.
+ * communicated with other ranks while none did.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "judge/facts/cover.h"
 #include "judge/stats.h"
 
-/* NOTED: only the program's own name for it is known */
+/* NOTED: only the program's own name for the range is known */
 enum kind { NOTHING, NOTED, ISSUES, OWN, WAITS, EXCHANGES, KINDS };
 
 struct cover_call {
@@ -29,15 +28,15 @@ struct range {
 	uint8_t kind; /* enum tft_range */
 };
 
-/* While a cover is made. */
+/* State while a cover is made. */
 struct maker {
 	const struct tfh_facts *facts;
 	struct tfh_cover *cover;
 	TFH_VEC(struct cover_call) call;
 	TFH_VEC(struct range) range;
 	TFH_VEC(struct cover_call) pause;
-	uint8_t *known; /* by name: enum tfh_frame */
-	int64_t least;	/* shorter ranges are not kept */
+	uint8_t *known; /* enum tfh_frame by name */
+	int64_t least;	/* ns; shorter ranges are not kept */
 };
 
 static enum tfh_frame frame_of(struct maker *m, uint32_t name)
@@ -54,7 +53,7 @@ static enum tfh_frame frame_of(struct maker *m, uint32_t name)
 	return m->known[name];
 }
 
-/* ---- the ranges that count ---- */
+/* ---- selecting ranges ---- */
 
 static int by_place(const void *a, const void *b, void *arg)
 {
@@ -115,7 +114,7 @@ static int add_event(struct maker *m, const struct tfh_event *ev)
 	return TFH_PUSH(m->call, x);
 }
 
-/* Pauses of every thread, also before its first call and after its last. */
+/* Finds the pauses of every thread, including the time before its first call and after its last. */
 static int find_pauses(struct maker *m, uint32_t threads)
 {
 	size_t i = 0;
@@ -135,7 +134,7 @@ static int find_pauses(struct maker *m, uint32_t threads)
 	return rc;
 }
 
-/* The first of v that ends after t on that thread or comes later. */
+/* Index of the first element that ends after t on that thread, or belongs to a later thread. */
 static size_t after(const struct cover_call *v, size_t n, uint32_t thread, int64_t t)
 {
 	size_t lo = 0, hi = n;
@@ -157,7 +156,7 @@ static bool in_pause(const struct maker *m, uint32_t thread, int64_t t0, int64_t
 	return i < m->pause.n && m->pause.v[i].thread == thread && m->pause.v[i].t0 < t1;
 }
 
-/* Whether a launch lies in a range; m->call holds launches only by now. */
+/* Whether a launch lies in a range. m->call must hold only launches. */
 static bool launches_in(const struct maker *m, const struct range *r)
 {
 	size_t i = after(m->call.v, m->call.n, r->thread, r->t0);
@@ -165,7 +164,7 @@ static bool launches_in(const struct maker *m, const struct range *r)
 	return i < m->call.n && m->call.v[i].thread == r->thread && m->call.v[i].t0 < r->t1;
 }
 
-/* ---- from ranges to what the thread did at each moment ---- */
+/* ---- from ranges to the activity at each moment ---- */
 
 struct state {
 	int64_t t1;
@@ -189,7 +188,7 @@ static struct state enter(struct maker *m, const struct range *r, const struct s
 		s.kind = EXCHANGES;
 		s.name = s.user ? s.name : r->name;
 	} else if (kind == TFT_RANGE_OP) {
-		/* A short op is the price of calling it. */
+		/* A short op counts as launching: its time is overhead of the call. */
 		bool issues = r->t1 - r->t0 < TFH_GAP_NS || launches_in(m, r);
 		s.kind = s.op ? s.kind : issues ? ISSUES : OWN;
 		s.name = s.op || s.user ? s.name : r->name;
@@ -271,7 +270,7 @@ static int flatten_all(struct maker *m)
 
 struct turn {
 	int64_t t;
-	int32_t own, exchange; /* +1 begins, -1 ends */
+	int32_t own, exchange; /* +1: one begins, -1: one ends */
 };
 
 static int by_time(const void *a, const void *b, void *arg)
@@ -282,7 +281,8 @@ static int by_time(const void *a, const void *b, void *arg)
 	return x->t != y->t ? (x->t < y->t ? -1 : 1) : 0;
 }
 
-/* Ops of all threads, and exchanges where no thread executes ops. */
+/* Merges the ops of all threads into one line; communication counts while no thread executes
+ * ops. */
 static int make_line(struct maker *m)
 {
 	TFH_VEC(struct turn) turn = {0};
@@ -319,7 +319,7 @@ static int make_line(struct maker *m)
 	return rc;
 }
 
-/* ---- making it ---- */
+/* ---- construction ---- */
 
 static int make(struct maker *m)
 {
@@ -400,9 +400,9 @@ void tfh_cover_free(struct tfh_cover *c)
 	free(c);
 }
 
-/* ---- asking it ---- */
+/* ---- queries ---- */
 
-/* The first part of [lo, hi) that ends after t. */
+/* Index of the first part of [lo, hi) that ends after t. */
 static size_t part_at(const struct tfh_cover_part *v, size_t lo, size_t hi, int64_t t)
 {
 	while (lo < hi) {
@@ -415,14 +415,15 @@ static size_t part_at(const struct tfh_cover_part *v, size_t lo, size_t hi, int6
 	return lo;
 }
 
-/* Time of each kind in [t0, t1). What is neither waiting nor covered by an op for less than 50 us
- * between two ops that launch, or at the edge of the pause beside one, is the price of calling. */
+/* Adds up the time of each kind in [t0, t1). Time below 50 us that is neither waiting nor covered
+ * by an op counts as call overhead if it lies between two launching ops, or between one and the
+ * edge of the pause. */
 static void weigh(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1,
 		  int64_t ns[KINDS])
 {
 	size_t end = c->first[thread + 1];
 	size_t i = part_at(c->part.v, c->first[thread], end, t0);
-	int64_t from = t0, between[KINDS] = {0}; /* since the last op that launches */
+	int64_t from = t0, between[KINDS] = {0}; /* time since the last launching op */
 
 	memset(ns, 0, KINDS * sizeof(*ns));
 	for (;; i++) {

@@ -1,15 +1,15 @@
-/* What threads did in their pauses, from the ranges of an imported trace. */
+/* What threads did in their pauses, from the ranges of another profiler's trace. */
 #ifndef TFH_JUDGE_COVER_H
 #define TFH_JUDGE_COVER_H
 
 #include "judge/facts/facts.h"
 
 enum tfh_covered {
-	TFH_COVERED_NOT,      /* unknown, or known for less than half of it */
-	TFH_COVERED_LAUNCH,   /* within ops that launch */
-	TFH_COVERED_CODE,     /* Python functions, ops that compute on the host */
-	TFH_COVERED_OTHER,    /* waiting; an op that launches but takes too long for that */
-	TFH_COVERED_EXCHANGE, /* data sent to other ranks */
+	TFH_COVERED_NOT,      /* unknown, or known for less than half of the time */
+	TFH_COVERED_LAUNCH,   /* in ops that launch */
+	TFH_COVERED_CODE,     /* in Python functions or ops that compute on the host */
+	TFH_COVERED_OTHER,    /* waiting; or in an op that launches but takes too long for that */
+	TFH_COVERED_EXCHANGE, /* sending data to other ranks */
 };
 
 /* One activity of a thread in a pause. */
@@ -23,10 +23,8 @@ struct tfh_cover {
 	const struct tfh_facts *facts;
 	TFH_VEC(struct tfh_cover_part) part; /* by thread and begin; they do not overlap */
 	TFH_VEC(struct tfh_cover_part)
-	line;		/* without a device: the activity of the process as
-					      * a whole */
-	size_t *first;	/* by thread: index in `part`; one more entry than
-					      * threads */
+	line;		/* without a device: activity of the process as a whole */
+	size_t *first;	/* by thread: index in `part`; has one more entry than there are threads */
 	uint32_t names; /* string ids are below this */
 };
 
@@ -39,8 +37,8 @@ enum tfh_covered tfh_covered_by(const struct tfh_cover *c, uint32_t thread, int6
 /* The thread whose ranges describe a pause: the thread itself; if it has none, it waited for work
  * from another thread, if only one other ran the program's code most of that time. */
 uint32_t tfh_cover_thread(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1);
-/* For a process without a device: the activity of all its threads from t0 on, constant until *until
- * (at most t1). CODE: ops were executed. */
+/* For a process without a device: the activity of all its threads together at t0. It stays the same
+ * until *until, which is at most t1. CODE: ops are executed. */
 enum tfh_covered tfh_covered_line(const struct tfh_cover *c, int64_t t0, int64_t t1,
 				  int64_t *until);
 /* The first of a thread's parts that ends after t; tfh_cover.first[thread + 1] if there is none. */

@@ -1,4 +1,4 @@
-/* Which handles were ever recorded: a set of numbers, open addressing. */
+/* The set of handles that were ever recorded: a hash table with open addressing. */
 #include <errno.h>
 #include <stdlib.h>
 

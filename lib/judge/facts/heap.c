@@ -1,7 +1,7 @@
 /*
- * Device memory that the job asked the driver for: how much was in use when, the peak, and requests
- * that failed with what had been asked for just before. Frameworks keep pools of their own; what
- * they hold counts as in use here.
+ * Device memory that the job requested from the driver: use over time, the peak, and failed
+ * requests with the requests just before them. Frameworks have memory pools of their own; memory in
+ * a pool counts as used here.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 enum { OUT_OF_MEMORY = 2 }; /* CUDA_ERROR_OUT_OF_MEMORY */
 
 struct block {
-	uint64_t address, bytes; /* address 0: free slot, 1: was one */
+	uint64_t address, bytes; /* address 0: free slot, 1: deleted */
 };
 
 struct tfh_heap {
@@ -37,7 +37,7 @@ void tfh_heap_free(struct tfh_heap *h)
 	free(h);
 }
 
-/* Whether the function takes or gives back memory of a device itself, not an address or a name. */
+/* Whether a function allocates or frees device memory itself, not only addresses or handles. */
 static bool of_device(const char *name)
 {
 	static const char *const takes[] = {"cuMemAlloc",
@@ -73,7 +73,7 @@ static int grow(struct tfh_heap *h)
 	struct block *old = h->slot;
 	size_t n = h->cap;
 
-	/* Slots of freed blocks are dropped on the way. */
+	/* Growing also removes slots of freed blocks. */
 	h->cap = h->live * 4 > 1024 ? h->cap * (h->live * 4 > h->cap ? 2 : 1) : 1024;
 	h->slot = calloc(h->cap, sizeof(*h->slot));
 	if (!h->slot) {
@@ -131,7 +131,7 @@ static void fail(struct tfh_heap *h, const struct tfh_event *ev)
 		f->before[f->n_before++] = h->last[(h->n - 1 - i) % TFH_HEAP_LAST];
 }
 
-/* The highest use in each of a fixed number of parts of the run. */
+/* Updates the maximum use in each of a fixed number of intervals of the run. */
 static void draw(struct tfh_heap *h, int64_t t, int64_t wall)
 {
 	int64_t part = wall > 0 ? t * TFH_HEAP_POINTS / wall : 0;
@@ -142,7 +142,7 @@ static void draw(struct tfh_heap *h, int64_t t, int64_t wall)
 	}
 	if (part < 0 || part >= TFH_HEAP_POINTS)
 		part = part < 0 ? 0 : TFH_HEAP_POINTS - 1;
-	/* Parts without a call keep what was in use before. */
+	/* Intervals without a call keep the previous use. */
 	for (; h->s.drawn < (uint32_t)part + 1; h->s.drawn++)
 		h->s.line[h->s.drawn] = h->s.before;
 	if (h->s.in_use > h->s.line[part])

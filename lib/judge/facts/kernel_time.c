@@ -1,6 +1,7 @@
 /*
- * How much of its processor time a process spends in the kernel. A read of a file that the kernel has in memory, or a write that
- * it only takes, is running like any other code for who looks at the thread; but much of it is the kernel's time.
+ * The share of its CPU time that a process spends in the kernel. Reading a file from the page
+ * cache, or writing without waiting for the disk, looks like running code in a sample of the
+ * thread; but much of the time is system time.
  */
 #include "judge/facts/facts.h"
 

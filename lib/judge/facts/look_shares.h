@@ -1,16 +1,17 @@
 /*
- * What looks say of pauses: the time of a thread between two of its calls. A look sees a thread at
- * a random moment, and a pause is mostly shorter than the time between two looks; so pauses of a
- * kind are taken together: those of a thread behind the same kind of call, before the same kind,
- * and about as long. How long a pause was, its calls tell; how much of it the thread ran, the
- * readings of its processor clock; looks divide what is left.
+ * What samples (looks) say about pauses, the time of a thread between two of its calls. A look sees
+ * a thread at a random moment, and most pauses are shorter than the time between two looks. So
+ * pauses are grouped: by thread, kind of the call before and of the call after, and approximate
+ * length. The calls give the length of a pause, the thread's CPU clock the time it ran, and looks
+ * divide the rest.
  */
 #ifndef TFH_JUDGE_LOOK_SHARES_H
 #define TFH_JUDGE_LOOK_SHARES_H
 
 #include "judge/facts/place_role.h"
 
-/* What a thread was at: a state; or, where its place tells more, a role, running or asleep. */
+/* What a thread was doing: a state; or, if its place in the program says more, a role, each running
+ * or asleep. */
 #define TFH_AT_COUNT (TFH_SEEN_COUNT + 2 * TFH_ROLE_COUNT)
 #define TFH_AT(role, asleep) (TFH_SEEN_COUNT + 2 * (role) + (asleep))
 static inline enum tfh_role tfh_at_role(int at)
@@ -18,37 +19,38 @@ static inline enum tfh_role tfh_at_role(int at)
 	return at < TFH_SEEN_COUNT ? TFH_ROLE_NONE : (enum tfh_role)((at - TFH_SEEN_COUNT) / 2);
 }
 
-/* How a pause divides. */
+/* How the time of a pause divides. */
 struct tfh_seen {
-	double part[TFH_AT_COUNT]; /* by what the thread was at; 0: nothing was seen; together 1 */
-	bool feeds; /* the first work behind it is a copy to the device: a batch, as a rule */
+	double part[TFH_AT_COUNT]; /* shares by what the thread was doing, sum 1; 0: not seen */
+	bool feeds; /* the first work after it is a copy to the device, which usually is a batch */
 };
 
 struct tfh_looks;
-/* NULL: no memory. */
+/* NULL when out of memory. */
 struct tfh_looks *tfh_looks_new(const struct tfh_feed *feed, uint32_t process);
 void tfh_looks_free(struct tfh_looks *l);
-/* Takes every event in order of their ends. 0 or -ENOMEM. */
+/* Adds an event, in order of end time. 0 or -ENOMEM. */
 int tfh_looks_add(struct tfh_looks *l, const struct tfh_event *ev);
-/* Instead of outermost calls of the kind of the one that a thread made last, without a pause between: when they ended. */
+/* In place of tfh_looks_add() for consecutive outermost calls of the same kind as the thread's last
+ * one, with no pause between them. t1: end of the last of them. */
 void tfh_looks_went_on(struct tfh_looks *l, uint32_t thread, int64_t t1);
-/* All events have been taken. */
+/* All events have been added. */
 void tfh_looks_end(struct tfh_looks *l);
-/* How [t0, t1) of a pause of a thread divides. False: too little was seen. */
+/* How [t0, t1), in a pause of a thread, divides. False if there are too few looks. */
 bool tfh_looks_divide(const struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1,
 		      struct tfh_seen *out);
-/* The looks outside of calls, in order of time. */
+/* A look outside of calls. They are in order of time. */
 struct tfh_seen_look {
 	int64_t t;
-	double ns;	/* of the thread's time that it stands for */
-	uint32_t place; /* in Python code, 0: not known */
+	double ns;	/* time of the thread that it represents */
+	uint32_t place; /* place in Python code, 0: unknown */
 	uint16_t thread;
 	uint8_t state, at;
-	bool feeds; /* as above */
+	bool feeds; /* as in struct tfh_seen */
 };
 size_t tfh_looks_count(const struct tfh_looks *l);
 struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i);
-/* Does Python run in the process? */
+/* Whether Python runs in the process. */
 bool tfh_looks_python(const struct tfh_looks *l);
 
 #endif

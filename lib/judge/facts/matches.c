@@ -1,12 +1,11 @@
 /*
- * Collectives of the same communication, matched over the ranks of one host and
- * the devices of a process. All participants of a collective leave it at about the same time, but
- * each begins when it gets there: the shortest participant is the last to come, what it takes is
- * the exchange, and what the others take beyond that is waiting for it (NVIDIA's Megatron-Bridge
- * guide, jitter).
+ * Matches collectives over the ranks of one host and the devices of one process. All participants
+ * of a collective end at about the same time, but each begins when its device gets there. The
+ * shortest participant is the last to arrive: its duration is the exchange, and what the others
+ * take longer is waiting for it (NVIDIA's Megatron-Bridge guide, jitter).
  *
- * Where NCCL's calls were recorded they tell which kernels are one collective; of others (graphs, a
- * library with its own NCCL) the order of all has to do.
+ * Where NCCL's calls were recorded, they tell which kernels belong to one collective. For other
+ * collectives (in graphs, or of a library with its own NCCL) the order of all is used.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +17,17 @@
 
 struct collective {
 	int64_t t0, t1;
-	int64_t shared; /* of the shortest participant, -1 unknown; before, when it was issued */
-	uint64_t set;	/* the same for all participants, 0 unknown; before, the thread */
+	int64_t shared; /* duration of the shortest participant, -1 unknown; while matching: when it
+			 * was issued */
+	uint64_t set;	/* id common to all participants, 0 unknown; while matching: its thread */
 };
 
 struct party {
 	uint32_t process, device;
 	TFH_VEC(struct collective) at;
-	int64_t late; /* sum over matched collectives of coming after the first */
-	int64_t held; /* and of coming last, behind the one before */
+	int64_t late; /* sum over matched collectives: how long after the first participant it
+		       * arrived */
+	int64_t held; /* and how long after the second-last one, if it was the last */
 	uint64_t matched;
 };
 
@@ -44,7 +45,7 @@ static struct party *party_of(struct tfh_matches *m, uint32_t process, uint32_t 
 	return TFH_PUSH(m->party, p) ? NULL : &m->party.v[m->party.n - 1];
 }
 
-/* What the process' own calls say. */
+/* Reads the NCCL calls of a process. */
 static int read_calls(struct tfh_collectives *c, const struct tfh_feed *f, uint32_t process,
 		      struct tfh_err *err)
 {
@@ -56,7 +57,7 @@ static int read_calls(struct tfh_collectives *c, const struct tfh_feed *f, uint3
 	return rc ? rc : f->error(f->arg, err);
 }
 
-/* What each of its kernels belongs to by them. */
+/* Finds the collective of each kernel by those calls. */
 static void name_sets(struct tfh_matches *m, struct tfh_collectives *c, uint32_t process)
 {
 	for (size_t i = 0; i < m->party.n; i++) {
@@ -93,7 +94,8 @@ static int read_ops(struct tfh_matches *m, const struct tfh_feed *f, uint32_t pr
 	return rc ? rc : f->ops_error(f->arg, err);
 }
 
-/* Collectives of one device of one process have no counterpart. */
+/* Whether there can be a counterpart: not for collectives of the only device of a single
+ * process. */
 static bool can_match(const struct tfh_feed *f, uint32_t process, bool alone)
 {
 	struct tfh_gpu_info gpu = {.source = TFH_GPU_NONE};
@@ -113,7 +115,7 @@ int tfh_matches_add(struct tfh_matches *m, const struct tfh_feed *f, uint32_t pr
 	if (!can_match(f, process, alone))
 		return 0;
 	struct tfh_collectives *c = tfh_collectives_new();
-	/* Calls first: while they go by for the first time, ops find theirs. */
+	/* Calls are read first: during that pass, ops are joined with their calls. */
 	int rc = c ? read_calls(c, f, process, err) : -ENOMEM;
 	if (!rc)
 		rc = read_ops(m, f, process, err);
@@ -123,7 +125,7 @@ int tfh_matches_add(struct tfh_matches *m, const struct tfh_feed *f, uint32_t pr
 	return rc == -ENODATA ? 0 : rc;
 }
 
-/* ---- by their calls ---- */
+/* ---- matching by NCCL's calls ---- */
 
 struct named {
 	uint64_t set;
@@ -139,10 +141,10 @@ static int by_set(const void *a, const void *b, void *arg)
 	return x->set < y->set ? -1 : x->set > y->set;
 }
 
-/* Who has come to a collective so far. */
+/* The participants of a collective seen so far. */
 struct arrivals {
-	int64_t first, before_last, last; /* begins */
-	int64_t end, shared;		  /* first end, shortest stay */
+	int64_t first, before_last, last; /* times of begin */
+	int64_t end, shared;		  /* end: the first one; shared: the shortest duration */
 };
 
 #define NOBODY                                                                                     \
@@ -166,8 +168,8 @@ static void arrive(struct arrivals *a, const struct collective *x)
 static void settle(const struct arrivals *a, struct party *p, struct collective *x)
 {
 	x->shared = a->shared;
-	/* Ranks start at different times, and the first one there waits seconds for the last: so
-	 * many are left out as steps may be, until a job is warm. */
+	/* Ranks start at different times, and the first one may wait for seconds: leaves out as
+	 * many collectives as there may be warm-up steps. */
 	size_t cold = p->at.n / TFH_WARMUP_PART;
 	if (!cold && p->at.n > TFH_FACTS_COLD_FEWEST)
 		cold = 1;
@@ -212,10 +214,10 @@ static int match_named(struct tfh_matches *m)
 	return rc;
 }
 
-/* ---- by their order ---- */
+/* ---- matching by order ---- */
 
-/* Matches what stands at the head of every list; where they do not overlap, what ended first has no
- * counterpart (a drop, a group of fewer ranks) and is passed over. */
+/* Matches the first collective of every list. If they do not overlap in time, the one that ended
+ * first has no counterpart (a lost record, or a group of fewer ranks) and is skipped. */
 static bool match(struct tfh_matches *m, size_t *head)
 {
 	struct arrivals a = NOBODY;
@@ -277,7 +279,7 @@ void tfh_matches_free(struct tfh_matches *m)
 	free(m);
 }
 
-/* How long the shortest participant of the n-th collective took, -1 unknown. */
+/* Duration of the shortest participant of a device's n-th collective, ns; -1 unknown. */
 int64_t tfh_matches_shared(const struct tfh_matches *m, uint32_t process, uint32_t device,
 			   uint64_t n)
 {
@@ -300,13 +302,13 @@ static double mean_of(const struct tfh_matches *m, uint32_t process, bool held)
 	return most;
 }
 
-/* Mean nanoseconds by which a process comes to its collectives after the first one there. */
+/* How long a process arrives after the first participant, mean over its collectives, ns. */
 double tfh_matches_late(const struct tfh_matches *m, uint32_t process)
 {
 	return mean_of(m, process, false);
 }
 
-/* Mean nanoseconds for which all others of a collective waited for this process alone. */
+/* How long all others waited for this process alone, mean over its collectives, ns. */
 double tfh_matches_held(const struct tfh_matches *m, uint32_t process)
 {
 	return mean_of(m, process, true);

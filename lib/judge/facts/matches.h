@@ -6,7 +6,7 @@
 
 struct tfh_matches *tfh_matches_new(void);
 void tfh_matches_free(struct tfh_matches *m);
-/* `alone`: no other process is judged with it. */
+/* Adds a process. `alone`: no other process is analysed with it. */
 int tfh_matches_add(struct tfh_matches *m, const struct tfh_feed *f, uint32_t process, bool alone,
 		    struct tfh_err *err);
 int tfh_matches_find(struct tfh_matches *m);

@@ -1,4 +1,4 @@
-/* One recorded call as the time line sees it. */
+/* Converts a recorded call for the time line. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -18,8 +18,8 @@ static const uint8_t label_of_family[64] = {
 	[TFH_FAM_EXECUTE] = TFH_L_EXEC,	       [TFH_FAM_SESSION] = TFH_L_EXEC,
 };
 
-/* A copy holds the caller up unless it is of the asynchronous form with only pinned host memory; a
- * device-to-device copy never does (CUDA driver API, synchronisation behaviour). */
+/* A copy blocks the caller unless it is the asynchronous form with only pinned host memory.
+ * Device-to-device copies never block (CUDA driver API, synchronisation behaviour). */
 static uint8_t copy_label(const struct tfh_event *ev)
 {
 	if (ev->dir == TFH_DIR_D2D || ev->dir == TFH_DIR_P2P)
@@ -52,7 +52,7 @@ bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p)
 	p->pageable = ev->pageable;
 	p->failed = ev->result != 0;
 	p->bytes = family == TFH_FAM_COPY || family == TFH_FAM_MEMSET ? ev->w[0] : 0;
-	/* Of calls for events only records count: to ask how long one took records nothing. */
+	/* Of the event functions only records count; cuEventElapsedTime records nothing. */
 	bool names = family != TFH_FAM_EVENT || strstr(ev->fn->name, "Record");
 	p->handle = names && ev->fn->args == TFH_ARGS_HANDLE ? ev->w[0] : 0;
 	p->writes = family == TFH_FAM_STREAM_WAIT && strstr(ev->fn->name, "Write");
@@ -133,7 +133,7 @@ bool tfh_line_piece(const struct tfh_facts *facts, struct tfh_piece *p)
 		return true;
 	}
 	p->stage = (uint32_t)stage;
-	/* Only what the threads of an asynchronous stage do tells who waits for whom. */
+	/* Only the work of an asynchronous stage's threads shows which side waits for the other. */
 	int32_t up = facts->stage.v[stage].parent;
 	return up >= 0 && facts->stage.v[up].async;
 }

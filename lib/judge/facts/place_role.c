@@ -18,7 +18,7 @@ static const struct {
 };
 
 static const struct place_row {
-	const char *file, *function; /* file NULL: of the program's own */
+	const char *file, *function; /* file NULL: the program's own */
 	enum tfh_role role;
 	enum when when;
 } rows[] = {
@@ -79,8 +79,8 @@ static enum tfh_role role_of_frame(const struct tfh_model_line *frame, enum tfh_
 
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order)
 {
-	enum tfh_role weak = TFH_ROLE_NONE; /* a loader's queue is the loader's */
-	bool inside = true;		    /* of what the program's innermost function calls */
+	enum tfh_role weak = TFH_ROLE_NONE; /* a queue inside a data loader is part of the loader */
+	bool inside = true;		    /* functions called by the program's innermost frame */
 
 	for (uint32_t i = 0; i < n; i++) {
 		enum tfh_role role = role_of_frame(&frame[i], order);

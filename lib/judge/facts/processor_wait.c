@@ -1,4 +1,4 @@
-/* What the machine did to the job, by samples of once a second. */
+/* How long the job's threads waited for a CPU, from samples once a second. */
 #include "judge/facts/facts.h"
 
 double tfh_processor_wait(const struct tfh_facts *facts)

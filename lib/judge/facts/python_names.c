@@ -1,7 +1,7 @@
 /*
- * What the name of a function of Python tells, as profilers write it: `file(line): function`,
- * `nn.Module: Linear_0`, `<built-in method acquire of _thread.lock object at 0x7f...>`,
- * `$file:line function`.
+ * What the name of a Python function tells. Profilers write `file(line): function`, `nn.Module:
+ * Linear_0`, `<built-in method acquire of _thread.lock object at 0x7f...>` or `$file:line
+ * function`.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@ static bool starts(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-/* Builtins that wait for another thread, process or machine. A `get` that waits is a queue's. */
+/* Whether a builtin waits for another thread, process or machine. A waiting `get` is a queue's. */
 static bool is_wait(const char *s)
 {
 	static const char *const names[] = {"acquire",	  "sleep",	 "wait",    "select",
@@ -33,7 +33,8 @@ static bool is_wait(const char *s)
 	return false;
 }
 
-/* Functions of others, whose callers tell more: the language's own, the framework's, arrays'. */
+/* Whether a function belongs to the language, the framework or an array library. Then its callers
+ * tell more. */
 static bool is_library(const char *s)
 {
 	/* clang-format off */

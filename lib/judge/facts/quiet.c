@@ -1,6 +1,7 @@
 /*
- * Stretches in which nothing was launched. Without an op in a window they tell whether the device had nothing to do or its times
- * were lost. When they become many, the shorter ones are given up: of those it is not known.
+ * Long times without a launch. If a window has no op, they tell whether the device had nothing to
+ * do or its times were lost. If there are too many, the shorter ones are dropped, and for those it
+ * is unknown.
  */
 #include <errno.h>
 
@@ -26,7 +27,7 @@ int tfh_quiet_keep(struct tfh_facts *facts, int64_t t1)
 	return TFH_PUSH(facts->quiet, q);
 }
 
-/* The last stretch that began at or before t0, if it lasts. */
+/* Checks the last such time that began at or before t0. */
 bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1)
 {
 	size_t lo = 0, hi = facts->quiet.n;

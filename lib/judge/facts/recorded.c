@@ -1,4 +1,4 @@
-/* What of the run was recorded, where records were given up to keep the recording small. */
+/* Which parts of the run were recorded, if records were discarded to limit the recording's size. */
 #include "judge/facts/facts.h"
 
 int64_t tfh_recorded_ns(const struct tfh_facts *facts, int64_t t0, int64_t t1)
@@ -12,7 +12,7 @@ int64_t tfh_recorded_ns(const struct tfh_facts *facts, int64_t t0, int64_t t1)
 		if (s->process == facts->process && b > a)
 			ns -= b - a;
 	}
-	/* Those of a damaged file may overlap. */
+	/* Stretches of a damaged file may overlap. */
 	return ns > 0 || t1 < t0 ? ns : 0;
 }
 

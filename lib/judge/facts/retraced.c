@@ -1,4 +1,5 @@
-/* Functions that are traced and compiled again and again: many of one name, each with a number of its own behind it. */
+/* Finds functions that are traced and compiled again and again: many with the same base name, each
+ * with a different number appended. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +8,11 @@
 #include "judge/facts/facts.h"
 
 struct tag_name {
-	uint64_t hash; /* of the name without its number */
+	uint64_t hash; /* hash of the name without its number */
 	uint32_t tag;
 };
 
-/* __inference_train_step_1234: without what comes last */
+/* Hash of the base name: "__inference_train_step_1234" without its last part. */
 static uint64_t base_of(const char *name)
 {
 	size_t n = strlen(name);
@@ -29,7 +30,7 @@ static int by_hash(const void *a, const void *b)
 				  : (x->tag > y->tag) - (x->tag < y->tag);
 }
 
-/* A long call was kept before it was known that its function is one of many. */
+/* Corrects long calls that were stored before their function was known to be retraced. */
 static void mark_long(struct tfh_facts *facts, const struct tfh_tag *tag)
 {
 	size_t lo = 0, hi = facts->longs.n;
@@ -45,7 +46,7 @@ static void mark_long(struct tfh_facts *facts, const struct tfh_tag *tag)
 		facts->longs.v[lo].makes |= facts->longs.v[lo].label == TFH_L_EXEC && !tag->batches;
 }
 
-/* n tags of one name. */
+/* Marks n functions of the same base name. */
 static void mark(struct tfh_facts *facts, const struct tag_name *v, size_t n)
 {
 	uint64_t count = 0;

@@ -1,7 +1,7 @@
 /*
- * Stages of tf.data pipelines by their place. TensorFlow's trace name of a stage is its path,
- * "Iterator::Root::Prefetch::BatchV2::FlatMap[0]::Generator", then "#key=value,..#". Objects of the
- * same path (every epoch makes new ones) are one stage here.
+ * Stages of tf.data pipelines by their path. TensorFlow's trace name of a stage is
+ * "Iterator::Root::Prefetch::BatchV2::FlatMap[0]::Generator", then "#key=value,..#". Objects with
+ * the same path (every epoch creates new ones) are one stage here.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -10,8 +10,8 @@
 
 #include "judge/facts/survey.h"
 
-/* Stages with threads of their own between them and their input (XProf's asynchronous set, all
- * versions of a name). */
+/* Stages with threads between them and their input (XProf's asynchronous set, all versions of a
+ * name). */
 static const char *const async_types[] = {
 	"Prefetch",	     "ParallelInterleave", "ParallelMap",
 	"MapAndBatch",	     "DataService",	   "ParallelBatch",
@@ -24,7 +24,7 @@ static bool type_is(const char *type, const char *name)
 
 	if (strncmp(type, name, n))
 		return false;
-	/* ParallelMapV2, ParallelInterleaveV4, BatchV2 */
+	/* a version number may follow: ParallelMapV2, ParallelInterleaveV4, BatchV2 */
 	return !type[n] || (type[n] == 'V' && isdigit((unsigned char)type[n + 1]));
 }
 
@@ -39,7 +39,8 @@ static uint32_t number_after(const char *text, const char *key)
 	return 0;
 }
 
-/* How much of the text is the number of an element: "[3]", or "/_3" of a saved data set's files. */
+/* Length of an element number at the start of the text: "[3]", or "/_3" for files of a saved
+ * dataset. */
 static size_t number_length(const char *text)
 {
 	if (*text == '[') {
@@ -49,7 +50,7 @@ static size_t number_length(const char *text)
 	return text[0] == '/' && text[1] == '_' ? 2 + strspn(text + 2, "0123456789") : 0;
 }
 
-/* The path without element numbers and what follows it. */
+/* Copies the path without element numbers and without what follows it. */
 static size_t clean_path(const char *text, char *out, size_t cap)
 {
 	size_t n = 0;
@@ -94,9 +95,9 @@ static bool is_below(const struct tfh_facts *facts, int32_t at, int32_t top)
 	return at == top;
 }
 
-/* Whom the stage delivers to, where the recorder was told by the object itself: the reading and
- * writing halves of caches and snapshots ("MemoryCacheImpl") stand beside their stage in the path.
- */
+/* Sets the consumer of a stage from what its object reported to the recorder. The path alone does
+ * not give it: reading and writing halves of caches and snapshots ("MemoryCacheImpl") are beside
+ * their stage in the path. */
 static void adopt(struct tfh_facts *facts, int32_t at, uint32_t consumer)
 {
 	int32_t up = consumer ? tfh_stage_learn(facts, consumer) : -1;
@@ -162,8 +163,8 @@ int32_t tfh_stage_index(const struct tfh_facts *facts, uint32_t id)
 	return id && id < facts->stage_of.n ? facts->stage_of.v[id] : -1;
 }
 
-/* In a dataset loop inside a graph the body runs in the outermost Scan stage, maybe below a
- * prefetch that TensorFlow put around it; Scan's child delivers the batch. */
+/* In a dataset loop inside a graph, the body runs in the outermost Scan stage, possibly below a
+ * Prefetch that TensorFlow added. Scan's child delivers the batch. */
 bool tfh_stage_is_loop_child(const struct tfh_facts *facts, uint32_t id)
 {
 	int32_t at = tfh_stage_index(facts, id);

@@ -1,6 +1,6 @@
 /*
- * Start-up in phases: from the process' start over the driver, a context, the first kernels and the
- * first batch to the first step and the first steady one. None of it is part of what a step takes.
+ * Phases of start-up: from the process' start to the driver, a context, the first kernels, the
+ * first batch, the first step and the first steady step. Start-up is not part of any step's time.
  */
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /*
- * Pass 1: looks at every call once to learn who drives the facts, what could be its step clock, how
- * fast copies can be, and which calls are so long that the second pass must know of them before
- * they end.
+ * The first pass over all calls: which threads drive the job, candidates for its step clock, the
+ * bandwidth of copies, and calls so long that the second pass must know of them before they end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +11,8 @@
 #include "judge/facts/survey.h"
 #include "judge/stats.h"
 
-/* Device work handed over since the last wait, for bandwidths of copies that were waited for alone.
- */
+/* Device work submitted since the last wait; gives the bandwidth of copies that were waited for
+ * alone. */
 struct pending {
 	uint64_t launches, bytes[8];
 	int64_t since;
@@ -29,8 +28,8 @@ static void bandwidth(struct tfh_facts *facts, uint8_t dir, bool pageable, uint6
 		*best = (double)bytes / (double)ns;
 }
 
-/* The first million tokens are kept, and after them a million of those that are not plain launches:
- * mostly one of them begins or ends every step, and is then known without another pass. */
+/* Keeps the first million tokens, and after them a million that are not plain launches. Usually one
+ * of those begins or ends every step, so no further pass is needed. */
 static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
 		      const struct tfh_piece *p)
 {
@@ -40,7 +39,7 @@ static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
 		facts->late_launch |= p->family == TFH_FAM_LAUNCH;
 		if (p->family == TFH_FAM_LAUNCH || !tfh_token_of(ev, p, &t))
 			return 0;
-		/* Where something else will tell the steps, nobody will ask for them. */
+		/* Not needed if step marks or batches give the steps. */
 		facts->late_lost |=
 			facts->late.n >= TFH_FACTS_TOKENS || facts->mark.n > 1 || facts->tick.n;
 		return facts->late_lost ? 0 : TFH_PUSH_BIG(facts->late, t);
@@ -71,7 +70,7 @@ static int add_driver(struct tfh_facts *facts, const struct tfh_event *ev,
 		q->since = q->since ? q->since : p->t0;
 	if (p->label == TFH_L_LAUNCH && p->family == TFH_FAM_COPY)
 		q->bytes[p->dir & 7] += p->bytes;
-	/* A blocking copy waits for what was queued before it, as a sync does. */
+	/* A blocking copy waits for earlier work, like a synchronising call. */
 	if (p->label == TFH_L_COPY)
 		memset(q, 0, sizeof(*q));
 	if (p->family == TFH_FAM_SYNC) {
@@ -85,8 +84,8 @@ static int add_driver(struct tfh_facts *facts, const struct tfh_event *ev,
 
 /*
  * The CPU clock of a thread is read at the end of long pauses and of long calls. Two readings
- * around a pause tell whether the thread computed or slept. A reading at the end of a call carries
- * that call's end time, and the call's record comes next: then it tells about the call, not about a
+ * around a pause tell whether the thread computed or slept. A reading at the end of a call has that
+ * call's end time, and the call's record comes next; such a reading is about the call, not about a
  * pause.
  */
 static void cpu_clock(struct tfh_thread_use *u, const struct tfh_event *ev)
@@ -106,7 +105,8 @@ static void cpu_clock(struct tfh_thread_use *u, const struct tfh_event *ev)
 	}
 }
 
-/* When they become many, the shorter ones are given back: the second pass meets them again. */
+/* Stores a long call. If there are too many, drops the shorter ones; the second pass reads them
+ * again. */
 static int keep_long(struct tfh_facts *facts, const struct tfh_event *ev, struct tfh_piece *p)
 {
 	size_t n = 0;
@@ -124,7 +124,7 @@ static int keep_long(struct tfh_facts *facts, const struct tfh_event *ev, struct
 	return TFH_PUSH_BIG(facts->longs, *p);
 }
 
-/* A launch that is not captured, by far the most frequent call. */
+/* Whether this is a launch outside of capture, by far the most frequent call. */
 static inline bool plain_launch(const struct tfh_event *ev)
 {
 	return ev->fn->family == TFH_FAM_LAUNCH && ev->kind == TFT_CALL &&
@@ -148,8 +148,8 @@ static inline int add_launch(struct tfh_facts *facts, const struct tfh_event *ev
 	return TFH_PUSH(facts->token, t);
 }
 
-/* Short launches of a thread, each soon after the one before: what of them does not depend on their order is entered when the
- * row ends. */
+/* A row of consecutive short launches of one thread. What does not depend on their order is added
+ * when the row ends. */
 struct launch_row {
 	int64_t to, ns;
 	uint64_t n;
@@ -164,7 +164,7 @@ static inline bool in_row(const struct tfh_facts *facts, const struct launch_row
 	       ev->t1 >= ev->t0;
 }
 
-/* The first one has been taken as any call. */
+/* Begins a row after its first launch, which was handled like any call. */
 static void begin_row(struct tfh_facts *facts, struct launch_row *r, const struct tfh_event *ev)
 {
 	*r = (struct launch_row){.to = ev->t1,
@@ -186,7 +186,7 @@ static inline int add_to_row(struct tfh_facts *facts, struct launch_row *r,
 static void end_row(struct tfh_facts *facts, struct launch_row *r)
 {
 	struct tfh_thread_use *use = &facts->thread[r->thread];
-	uint64_t n = r->n ? r->n - 1 : 0; /* the first one is entered */
+	uint64_t n = r->n ? r->n - 1 : 0; /* without the first one, which is already counted */
 
 	r->n = 0;
 	if (!n)
@@ -247,8 +247,7 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 	return !rc && ns >= facts->long_ns ? keep_long(facts, ev, &p) : rc;
 }
 
-/* Whether a thread's calls that nothing encloses follow each other: other tools' traces tell no
- * depth. */
+/* Notes whether a thread's outermost calls overlap: other tools' traces have no depth. */
 static inline void note_outermost(struct tfh_thread_use *u, const struct tfh_event *ev)
 {
 	if (ev->depth || (ev->kind != TFT_CALL && ev->kind != TFT_ALLOC))
@@ -257,8 +256,8 @@ static inline void note_outermost(struct tfh_thread_use *u, const struct tfh_eve
 	u->outermost = ev->t1;
 }
 
-/* A call of that thread that nothing encloses then tells that all before its end is known: no other
- * thread says anything that counts. */
+/* Whether one thread alone makes the time line. Then each of its outermost calls shows that
+ * everything before its end is known. */
 static bool one_line(const struct tfh_facts *facts)
 {
 	uint32_t drive = 0;
@@ -272,8 +271,9 @@ static bool one_line(const struct tfh_facts *facts)
 	return drive == 1 && !facts->stage.n;
 }
 
-/* Whose calls are the step's time line: threads that launch; without a device the thread that
- * executes most, the main thread first (tf.data's own threads execute ops, too). */
+/* Chooses the threads whose calls make the step's time line: those that launch; without a device,
+ * the thread that executes most, preferring the main thread (tf.data's own threads execute ops,
+ * too). */
 static void choose_threads(struct tfh_facts *facts)
 {
 	const struct tfh_feed *f = facts->feed;
@@ -342,7 +342,7 @@ static int by_token(const void *a, const void *b)
 	return x->t1 < y->t1 ? -1 : x->t1 > y->t1;
 }
 
-/* Calls of one thread come in this order anyway. */
+/* Calls of a single thread are already in this order. */
 static void sort_tokens(struct tfh_facts *facts)
 {
 	for (size_t i = 1; i < facts->token.n; i++)
@@ -370,7 +370,7 @@ static int put_in_order(struct tfh_facts *facts)
 	return rc;
 }
 
-/* From the first look on. */
+/* Starts the table of looks with the first one. */
 static int note_look(struct tfh_facts *facts, const struct tfh_event *ev)
 {
 	if (!facts->looks && ev->kind == TFT_LOOK)
@@ -378,7 +378,7 @@ static int note_look(struct tfh_facts *facts, const struct tfh_event *ev)
 	return facts->looks ? tfh_looks_add(facts->looks, ev) : -ENOMEM;
 }
 
-/* One that records for itself is no worker. */
+/* A child process that records itself is no loader's worker. */
 static int note_child(struct tfh_facts *facts, const struct tfh_event *ev)
 {
 	const struct tfh_feed *feed = facts->feed;
