@@ -13,8 +13,8 @@
 
 #define BLOCK (256u << 10)
 #define BLOCKS 8
-/* Traces compress 10 to 40 times, gzip at most 1,030 times. A file beyond this ratio is not read to
- * its end. */
+/* Limit on the ratio of decompressed to compressed bytes. Traces compress 10 to 40 times, gzip at
+ * most 1,030 times. A file beyond this ratio is not read to its end. */
 #define RATIO_MOST 256u
 #define RATIO_FREE (64ull << 20) /* always decompressed */
 
@@ -30,11 +30,12 @@ struct tfh_bytes {
 	bool zipped, whole, stream_end; /* whole: no more input; stream_end: a gzip member ended */
 	z_stream z;
 	uint8_t in[TFH_BYTES_HEAD];
-	size_t head, headed;	   /* the first bytes, in `in`; those handed out */
+	size_t head, headed;	   /* head: length of the first bytes, in `in`; headed: how many of
+				    * them were returned */
 	uint64_t packed, unpacked; /* bytes in and out of decompression so far */
-	int code;		   /* why the blocks ended */
+	int code;		   /* the reason why no more blocks come */
 	const char *why;
-	/* shared by the threads; `made` and `read` count blocks */
+	/* shared by both threads; `made` and `read` count blocks */
 	bool threaded, stop, end;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -123,7 +124,7 @@ static bool fill(struct tfh_bytes *b, struct file_block *to)
 {
 	if (b->zipped)
 		return inflate_block(b, to);
-	to->n = b->head - b->headed; /* smaller than a block */
+	to->n = b->head - b->headed; /* the rest is smaller than a block */
 	memcpy(to->data, b->in + b->headed, to->n);
 	b->headed = b->head;
 	while (to->n < BLOCK) {
@@ -201,7 +202,7 @@ static int open_bytes(int fd, const void *data, size_t n, struct tfh_bytes **out
 	pthread_cond_init(&b->changed, NULL);
 	rc = fd < 0 ? begin(b, NULL, 0, err) : begin(b, data, n, err);
 	if (rc) {
-		b->fd = -1; /* the caller's */
+		b->fd = -1; /* the caller still owns it */
 		tfh_bytes_close(b);
 		return rc;
 	}

@@ -1,6 +1,6 @@
 /*
- * A file's bytes block by block, decompressed if it is gzip. A thread reads and decompresses a few
- * blocks ahead.
+ * Reads a file block by block, and decompresses gzip. A thread reads and decompresses a few blocks
+ * ahead.
  */
 #ifndef TFH_IMPORT_BYTES_H
 #define TFH_IMPORT_BYTES_H
@@ -12,7 +12,8 @@
 
 struct tfh_bytes;
 
-#define TFH_BYTES_HEAD (64u << 10) /* most bytes of a pipe that may have been read before */
+/* upper bound of the bytes of a pipe that the caller may have read before */
+#define TFH_BYTES_HEAD (64u << 10)
 
 /* Opens a regular file without blocking. Returns the descriptor or -errno, -ENOMSG if it is not
  * regular. */
@@ -23,7 +24,7 @@ int tfh_bytes_open(const char *path, struct tfh_bytes **out, struct tfh_err *err
  * except on failure. */
 int tfh_bytes_stream(int fd, const void *head, size_t n, struct tfh_bytes **out,
 		     struct tfh_err *err);
-/* The same for bytes in memory, which must outlive it; without a thread. */
+/* The same for bytes in memory, which must remain valid until tfh_bytes_close(). No thread. */
 int tfh_bytes_of(const void *data, size_t n, struct tfh_bytes **out, struct tfh_err *err);
 /* The next block, valid until the next call; NULL at the end or on an error. */
 const uint8_t *tfh_bytes_next(struct tfh_bytes *b, size_t *n);

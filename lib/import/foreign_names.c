@@ -1,4 +1,4 @@
-/* Names in foreign traces and their meaning. */
+/* Names of calls and copies in other tools' traces, and their meaning. */
 #include <string.h>
 
 #include "import/import.h"

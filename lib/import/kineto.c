@@ -1,7 +1,7 @@
 /*
  * PyTorch's profiler writes Chrome's trace format: an object with `traceEvents`, or a plain list of
- * events. Names have changed over the years. Here the text becomes entries with numbers;
- * kineto_entry.c interprets them.
+ * events. Names have changed over the years. This file parses the text into entries; kineto_entry.c
+ * interprets them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,9 @@
 
 #include "import/kineto.h"
 
-/* Categories of all versions (2020: Operator, Runtime, Kernel; since 2022: cpu_op, cuda_runtime,
- * kernel), and of the first profiler, which had none but named its arrows. */
+/* The category of an entry, from the text in `cat`. All versions: 2020 (Operator, Runtime, Kernel),
+ * since 2022 (cpu_op, cuda_runtime, kernel), and the first profiler, which had none except for its
+ * arrows' names. */
 static uint8_t category_of(const char *text)
 {
 	static const struct {
@@ -54,7 +55,8 @@ static uint8_t category_of(const char *text)
 	return TFH_KINETO_OTHER;
 }
 
-/* The profiler before Kineto (until 2021) had two processes instead of categories. */
+/* The side (host or device) of an entry from before Kineto (until 2021), where two processes stood
+ * for categories. */
 static uint8_t home_of(const char *pid)
 {
 	return !strcmp(pid, "CPU functions")	? TFH_KINETO_HOST

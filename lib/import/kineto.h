@@ -1,5 +1,5 @@
-/* Between the two halves of the Kineto importer: the contents of one `traceEvents` entry, and of
- * the rest of the file. */
+/* Internal interface between the two halves of the Kineto importer: the contents of one
+ * `traceEvents` entry, and of the rest of the file. */
 #ifndef TFH_IMPORT_KINETO_H
 #define TFH_IMPORT_KINETO_H
 
@@ -10,11 +10,11 @@
 
 /* One entry; missing numbers are -1. */
 struct tfh_kineto_entry {
-	char phase;	  /* X complete, B and E its two ends, M metadata, s and f ends of an
-			   * arrow */
+	char phase;	  /* X: complete; B and E: begin and end; M: metadata; s and f: start and
+			   * end of an arrow */
 	uint8_t category; /* enum tfh_kineto_category */
 	bool named_pid;	  /* `pid` was a text without a number */
-	uint8_t home;	  /* enum tfh_kineto_category that this text means */
+	uint8_t home;	  /* enum tfh_kineto_category of this pid's text, before Kineto */
 	int64_t ts, dur;  /* ns */
 	int64_t pid, tid, id;
 	int64_t correlation, stream, device, context, bytes, graph, node, wait_record, wait_stream;
@@ -33,27 +33,27 @@ enum tfh_kineto_category {
 	TFH_KINETO_KERNEL,
 	TFH_KINETO_COPY,
 	TFH_KINETO_MEMSET,
-	TFH_KINETO_SYNC,  /* a wait as the device saw it */
-	TFH_KINETO_ARROW, /* from a call to its op */
+	TFH_KINETO_SYNC,  /* a wait in a stream, recorded on the device */
+	TFH_KINETO_ARROW, /* an arrow from a call to its op */
 };
 
 /* kineto_open.c: entries that mark a begin and an end */
 struct tfh_kineto_open;
 struct tfh_kineto_open *tfh_kineto_open_new(void); /* NULL: out of memory */
 void tfh_kineto_open_free(struct tfh_kineto_open *o);
-/* A begin or an end, with its time already bounded. Returns 1 with *e completed, 0 if it is still
- * open, or -ENOMEM. */
+/* Adds a begin or an end, whose time was already clamped. Returns 1 with *e completed, 0 if it is
+ * still open, or -ENOMEM. */
 int tfh_kineto_pair(struct tfh_kineto_open *o, struct tfh_kineto_entry *e);
 
 struct tfh_kineto;
 
 /* kineto_entry.c */
 struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b);
-/* Adds an entry and bounds its times. Returns 0, -ENOMEM, or -E2BIG if it does not fit into memory.
- */
+/* Adds an entry and clamps its times. Returns 0, -ENOMEM, or -E2BIG if there are too many entries
+ * for memory. */
 int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e);
 uint64_t tfh_kineto_count(const struct tfh_kineto *k); /* entries used so far */
-/* If there were none: what the file may be. */
+/* If there were none: a text that says what the file may be. */
 const char *tfh_kineto_nothing(const struct tfh_kineto *k);
 /* Contents of the file besides traceEvents. */
 struct tfh_kineto_facts {

@@ -15,12 +15,12 @@
 #include "import/key_table.h"
 #include "model/symbols/kernel_name.h"
 
-#define MAX_ENTRIES 40000000u	       /* about 5 GB */
+#define MAX_ENTRIES 40000000u	       /* limit on entries, about 5 GB */
 #define MAX_TIME 8000000000000000000ll /* ns, in the year 2223 */
 #define MAX_LENGTH (1ll << 47)	       /* ns, 39 hours: sums of durations fit 64 bits */
 #define MAX_LABELS 64
 
-struct late_call { /* what it waited for, or which op it issued, is known at the end */
+struct late_call { /* a call whose op, or whose awaited event, is known at the end of the file */
 	struct tfh_event ev;
 	uint32_t correlation;
 	uint64_t anchor;
@@ -30,7 +30,7 @@ struct late_op {
 	uint64_t anchor;
 };
 struct wait {
-	int64_t record; /* correlation of the cudaEventRecord that was waited for */
+	int64_t record; /* correlation id of the awaited cudaEventRecord */
 	uint32_t stream, on;
 };
 
@@ -38,11 +38,11 @@ struct tfh_kineto {
 	struct tfh_builder *b;
 	struct tfh_kineto_open *open;
 	uint32_t process;	 /* once there is an entry */
-	uint64_t entries, count; /* count: without waits and unknown calls */
+	uint64_t entries, count; /* count: entries without waits and unknown calls */
 	struct tfh_map thread;	 /* tid -> index + 1 */
 	int64_t last_thread;
 	uint32_t threads;
-	uint64_t others;      /* unused entries */
+	uint64_t others;      /* number of unused entries */
 	struct tfh_map fn;    /* hash of a call's name -> row, 1: unknown */
 	struct tfh_map arrow; /* either end of an arrow -> id */
 	struct tfh_map wait;  /* correlation of a wait -> index in `waits` + 1 */
@@ -50,11 +50,12 @@ struct tfh_kineto {
 	struct late_op *op;
 	struct wait *waits;
 	uint32_t n_call, cap_call, n_op, cap_op, n_waits, cap_waits;
-	int64_t host_pid, device; /* -1: not seen */
-	bool gpu;		  /* a call that issues ops, or an op */
-	int64_t last_begin;	  /* of the program's ops, ranges, launches and waits */
-	int64_t last_end;	  /* of its ops and ranges */
-	int64_t stop;		  /* of the profiler, where recorded */
+	int64_t host_pid, device; /* host_pid: -1 until known; device: likewise */
+	bool gpu;		  /* the trace has an op, or a call that issues ops */
+	int64_t last_begin;	  /* latest begin of the program's ops, ranges, launches and
+				   * waits */
+	int64_t last_end;	  /* latest end of its ops and ranges */
+	int64_t stop;		  /* when the profiler stopped, if recorded */
 	struct {
 		int64_t pid;
 		char text[64];
@@ -137,7 +138,7 @@ static int64_t thread_of(struct tfh_kineto *k, int64_t tid)
 	return t;
 }
 
-/* The end of an arrow: the same thread (or stream) at the same time. */
+/* Key of an arrow's end: its thread (or stream) and time. */
 static uint64_t anchor_of(const struct tfh_kineto_entry *e)
 {
 	uint64_t h = tfh_hash_add(tfh_hash_u64((uint64_t)e->pid), (uint64_t)e->tid);
@@ -267,7 +268,7 @@ static int add_call(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 	late.ev.kind = TFT_CALL;
 	late.ev.dir = fn->dir;
 	late.correlation = e->correlation > 0 ? (uint32_t)e->correlation : 0;
-	/* An event's recording is identified by its own number when it is waited for. */
+	/* A wait for an event refers to the recording of that event by its correlation id. */
 	if (fn->family == TFH_FAM_EVENT)
 		late.ev.w[0] = late.correlation;
 	bool waits = fn->family == TFH_FAM_EVENT || fn->family == TFH_FAM_STREAM_WAIT ||
@@ -327,7 +328,8 @@ static int add_op(struct tfh_kineto *k, const struct tfh_kineto_entry *e, uint8_
 		return tfh_build_op(k->b, op);
 	op->name = "";
 	if (kind == TFH_OP_KERNEL) {
-		/* It may wait long for its arrow; the builder's copy of the text stays valid. */
+		/* The entry may be held until its arrow comes; the builder's copy of the text
+		 * remains valid. */
 		int64_t id = tfh_build_name(k->b, k->process, TFT_NAME_FUNCTION, e->name);
 		if (id < 0)
 			return -ENOMEM;
@@ -339,7 +341,8 @@ static int add_op(struct tfh_kineto *k, const struct tfh_kineto_entry *e, uint8_
 	return 0;
 }
 
-/* What a wait waited for: recorded among the device's ops, under the number of the host's call. */
+/* Adds a wait. What it waited for is recorded among the device's ops, with the correlation id of
+ * the host's call. */
 static int add_wait(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
 	struct wait w = {.record = e->wait_record,
@@ -453,7 +456,8 @@ const char *tfh_kineto_nothing(const struct tfh_kineto *k)
 
 /* ---- the end of the file ---- */
 
-/* PyTorch's profiler waits for the device when it stops: the last event of a trace. */
+/* Whether a wait is the profiler's own: PyTorch's profiler waits for the device when it stops,
+ * which is the last event of a trace. */
 static bool profilers_own(const struct tfh_kineto *k, const struct tfh_event *ev)
 {
 	static const char whole[] = "Synchronize";

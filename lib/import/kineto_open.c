@@ -1,6 +1,6 @@
 /*
- * Chrome's format may mark begin and end by an entry each, B and E. An end belongs to the last
- * begin on its thread. Exporters write a thread's entries in time order.
+ * Pairs begin and end entries (B and E) of Chrome's format. An end belongs to the last open begin
+ * on its thread. Exporters write a thread's entries in time order.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -12,14 +12,14 @@
 #include "import/kineto.h"
 #include "import/key_table.h"
 
-/* Most entries open at a time; further ones are left out with their ends. */
+/* Limit on open entries; further ones are dropped with their ends. */
 #define MOST 1000000u
 
-/* A begun entry, up to the end of its name. */
+/* An open entry; only the bytes up to the end of its name are stored. */
 struct begun {
 	struct begun *below; /* on the same thread */
 	size_t bytes;
-	uint64_t left_out; /* left-out entries above it */
+	uint64_t left_out; /* number of dropped entries above it */
 	char entry[];
 };
 
@@ -66,7 +66,7 @@ static int begin(struct tfh_kineto_open *o, const struct tfh_kineto_entry *e, ui
 	return 0;
 }
 
-/* Either half may have the arguments. */
+/* Both halves may have arguments; takes those that are missing. */
 static void take(int64_t *to, int64_t end)
 {
 	*to = end >= 0 ? end : *to;

@@ -1,4 +1,4 @@
-/* Finds which of the given paths are traces of other tools, and of what kind. */
+/* Finds out which of the given paths are traces of other tools, and of which kind. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -57,8 +57,8 @@ static size_t read_head(int fd, uint8_t *head, size_t cap)
 	return n;
 }
 
-/* Kind by the first bytes: JSON and gzip are unambiguous, an XSpace starts with a plane (field 1, a
- * message). */
+/* Kind of a trace by its first bytes. JSON and gzip are unambiguous; an XSpace starts with a plane
+ * (field 1, a message). */
 static enum trace_kind kind_of_bytes(const uint8_t *head, size_t n)
 {
 	size_t i = n >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
@@ -82,7 +82,7 @@ static size_t head_of(const char *path, uint8_t *head, size_t cap)
 	return n;
 }
 
-/* Most files are recognised by name, others by their first bytes. */
+/* Kind of a file: by its name, or else by its first bytes. */
 static enum trace_kind kind_of(const char *path)
 {
 	uint8_t head[256];
@@ -99,7 +99,7 @@ static enum trace_kind kind_of(const char *path)
 											 : kind;
 }
 
-/* What a file is that is neither a readable trace nor tfhook's own; NULL: unknown. */
+/* Describes a file that is neither a readable trace nor tfhook's own; NULL if unknown. */
 static const char *other_format(const char *path, const uint8_t *head, size_t n)
 {
 	static const struct {
@@ -164,7 +164,8 @@ static bool foreign_name(const char *name)
 		strcmp(name, "start.json"));
 }
 
-/* TensorFlow writes HOST.trace.json.gz beside HOST.xplane.pb, the same data for a viewer. */
+/* Removes files from the list that are views of others: TensorFlow writes HOST.trace.json.gz beside
+ * HOST.xplane.pb, with the same data. */
 static void leave_out_views(struct trace_list *l, uint32_t first)
 {
 	uint32_t kept = first;
@@ -181,7 +182,7 @@ static void leave_out_views(struct trace_list *l, uint32_t first)
 	l->n = kept;
 }
 
-/* -EEXIST: it is a run directory. */
+/* Adds the traces in a directory. -EEXIST: it is a run directory. */
 static int add_files(struct trace_list *l, const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -228,7 +229,7 @@ static int add_session(struct trace_list *l, const char *dir)
 	return add_files(l, path);
 }
 
-/* A directory's foreign files; none if it is a run directory. */
+/* Adds the traces of a directory; none if it is a run directory. */
 static int add_directory(struct trace_list *l, const char *dir)
 {
 	uint32_t before = l->n;
@@ -337,8 +338,8 @@ static int read_file(struct tfh_builder *b, const char *path, bool asked, struct
 	}
 }
 
-/* A file found in a directory: an error in it is noted, and none of it is used. A file that is not
- * a trace is ignored. */
+/* Handles a file found in a directory that could not be read: an error is noted, and nothing of the
+ * file is used. A file that is no trace is ignored. */
 static int leave_out(struct tfh_builder *b, uint32_t before, int rc, const struct tfh_err *why)
 {
 	if (rc == -ENOMEM || rc == -E2BIG)

@@ -17,10 +17,10 @@
 struct tfh_scan {
 	struct tfh_bytes *bytes;
 	const uint8_t *p, *end;
-	uint64_t before; /* bytes of the blocks before this one */
+	uint64_t before; /* bytes in all earlier blocks */
 	const uint8_t *block;
 	uint32_t depth;
-	const char *error; /* the first error; everything ends at once */
+	const char *error; /* the first error, after which all functions return their end value */
 	size_t length;	   /* of text */
 	char text[TFH_SCAN_TEXT + 1];
 };

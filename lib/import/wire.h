@@ -1,6 +1,6 @@
 /*
- * Protocol buffers as bytes: a sequence of fields, every length checked against the bytes left.
- * Enough to read messages with known field numbers; allocates nothing.
+ * Reads protocol buffers: a sequence of fields, every length checked against the bytes left. Enough
+ * for messages with known field numbers; allocates nothing.
  */
 #ifndef TFH_IMPORT_WIRE_H
 #define TFH_IMPORT_WIRE_H

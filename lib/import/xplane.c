@@ -1,8 +1,8 @@
 /*
  * TensorFlow's and JAX's profiler writes one XSpace per worker. It contains planes (the host, each
  * device), these contain lines (threads, streams, derived lines), and these contain events whose
- * names and stats are numbers. Here the bytes become events with names; xplane_event.c interprets
- * them. Field numbers: tsl/profiler/protobuf/xplane.proto.
+ * names and stats are numbers. This file resolves names and stats; xplane_event.c interprets the
+ * events. Field numbers: tsl/profiler/protobuf/xplane.proto.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -201,7 +201,8 @@ static int event(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64
 	return tfh_xplane_event(x, e);
 }
 
-/* A TPU has no streams but a line of its cores' work and one of what runs beside it. */
+/* A TPU has no streams, but one line for the work of its cores and one for work that runs beside
+ * it. */
 static bool tpu_stream(const char *name, int64_t *id)
 {
 	*id = !strcmp(name, "Async XLA Ops") ? 2 : 1;
@@ -295,8 +296,8 @@ static int plane(struct tfh_xplane *x, struct tfh_wire w, struct tfh_xevent *e)
 	return rc;
 }
 
-/* The host's name, and whether this is an XSpace: planes with names and no unknown fields. Returns
- * 0, -ENOMSG, or -EBADMSG if it starts like one. */
+/* Finds the host's name, and whether this is an XSpace: planes with names and no unknown fields.
+ * Returns 0, -ENOMSG if it is not, or -EBADMSG if it only starts like one. */
 static int look(struct tfh_wire w, char *host, size_t cap)
 {
 	struct tfh_field f;
@@ -350,7 +351,8 @@ int tfh_import_xplane_bytes(struct tfh_builder *b, const void *data, size_t n, c
 	return rc;
 }
 
-/* The whole file; read, not mapped, so that a concurrently truncated file does no harm. */
+/* Reads the whole file. It is not mapped, so that another process that truncates it does no
+ * harm. */
 static int read_all(const char *path, uint8_t **data, size_t *n, struct tfh_err *err)
 {
 	int fd = tfh_open_regular(path, err);

@@ -1,4 +1,5 @@
-/* Between the two halves of the XPlane importer: the contents of a plane, and their meaning. */
+/* Internal interface between the two halves of the XPlane importer: events with resolved names, and
+ * their interpretation. */
 #ifndef TFH_IMPORT_XPLANE_H
 #define TFH_IMPORT_XPLANE_H
 
@@ -34,7 +35,7 @@ struct tfh_xevent {
 
 enum tfh_xline { TFH_XLINE_HOST, TFH_XLINE_STREAM, TFH_XLINE_STEPS, TFH_XLINE_MODULES };
 
-struct tfh_xplane; /* of one process */
+struct tfh_xplane; /* state of one process */
 
 struct tfh_xplane *tfh_xplane_new(struct tfh_builder *b, const char *host);
 void tfh_xplane_free(struct tfh_xplane *x);

@@ -1,4 +1,4 @@
-/* Interprets the events of an XPlane trace. */
+/* Interprets the events of an XPlane trace as calls, ops and steps. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 #include "import/xplane.h"
 #include "model/symbols/kernel_name.h"
 
-#define MAX_EVENTS 40000000u /* about 5 GB */
+#define MAX_EVENTS 40000000u /* limit on events, about 5 GB */
 
 struct step {
 	int64_t group, t0, t1;
 };
 
-struct module_run { /* ran on a device */
+struct module_run { /* a program's run on a device */
 	uint64_t key;
 	int64_t t0, t1;
 };
@@ -26,7 +26,7 @@ struct tfh_xplane {
 	/* the current line */
 	enum tfh_xline what;
 	uint32_t thread, device, stream;
-	/* steps: marked by the program, else found by the profiler on the devices */
+	/* steps marked by the program, or else those that the profiler derived on the devices */
 	uint64_t marked;
 	struct step *step;
 	uint32_t n_step, cap_step;
@@ -120,7 +120,7 @@ static void detail3(const char *text, const char *key, uint32_t v[3])
 	}
 }
 
-/* "%all-reduce.12 = f32[...] ..." in a TPU's line. */
+/* Whether an op of a TPU's line ("%all-reduce.12 = f32[...] ...") is a collective. */
 static bool xla_collective(const char *name)
 {
 	static const char *const all[] = {
@@ -193,7 +193,7 @@ static int push_step(struct tfh_xplane *x, struct step s)
 	return 0;
 }
 
-/* A step that ran on several devices: the longest counts, as in XProf. */
+/* Adds a step. If it ran on several devices, the longest counts, as in XProf. */
 static int add_step(struct tfh_xplane *x, const struct tfh_xevent *e)
 {
 	struct step s = {.group = e->number[TFH_XSTAT_GROUP], .t0 = e->t0, .t1 = e->t1};
@@ -214,7 +214,7 @@ static int add_step(struct tfh_xplane *x, const struct tfh_xevent *e)
 	return push_step(x, s);
 }
 
-/* A program that the device ran. */
+/* Notes the run of a program on the device. */
 static int add_module(struct tfh_xplane *x, const struct tfh_xevent *e)
 {
 	uint64_t name = tfh_hash_bytes(e->name, strcspn(e->name, "("));
@@ -280,7 +280,8 @@ static int name_word(struct tfh_xplane *x, enum tft_name kind, const char *text,
 	return id < 0 ? (int)id : 0;
 }
 
-/* A driver call: named as one, or after the kernel or copy that it issued. */
+/* The driver function of an event: named like one, or named after the kernel or copy that it
+ * issued. */
 static const struct tfh_fn_info *driver_call(const struct tfh_xevent *e)
 {
 	const struct tfh_fn_info *fn = tfh_import_call(e->name);
@@ -307,7 +308,8 @@ static const struct tfh_fn_info *driver_call(const struct tfh_xevent *e)
 	return &tfh_fn_table[async ? TFH_FN_cuMemcpyAsync : TFH_FN_cuMemcpy];
 }
 
-/* Steps that the program marked: a number, or one of the three names that XProf knows. */
+/* Whether the program marked this event as a step: it has a step number, or one of the three names
+ * that XProf knows. */
 static bool is_step(const struct tfh_xevent *e)
 {
 	return e->number[TFH_XSTAT_STEP] >= 0 &&
