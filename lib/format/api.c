@@ -1,4 +1,4 @@
-/* The public read API on top of the internal one. */
+/* The public reading API (tfhook/tft.h), on top of the internal reader. */
 #include "tfhook/tft.h"
 
 #include <errno.h>
@@ -10,10 +10,10 @@
 
 struct tft_file {
 	struct tft_reader *reader;
-	struct tft_events *events; /* of the current chunk */
+	struct tft_events *events; /* events of the current chunk */
 	struct tft_cursor cursor;
-	uint32_t chunk; /* next to open */
-	uint32_t run;	/* next to start */
+	uint32_t chunk; /* index of the next chunk to open */
+	uint32_t run;	/* index of the next run to start */
 	struct tft_run current;
 };
 

@@ -35,7 +35,7 @@ int tft_pread(int fd, void *buf, size_t len, uint64_t offset)
 	return 0;
 }
 
-/* ---- one header ---- */
+/* ---- reading one header ---- */
 
 /* Whether these bytes of struct tft_chunk_head could begin a header. If so, its length is
  * plausible, too. */
@@ -149,8 +149,8 @@ static bool read_footer(int fd, uint64_t size, struct tft_footer *f)
 	       f->index_offset < size;
 }
 
-/* Takes the chunks from the index entries if these cover the file from 0 to the index without gaps.
- */
+/* Takes the chunks from the index entries, if these cover the file from offset 0 to the index
+ * without gaps. */
 static int take_entries(struct tft_places *places, const uint8_t *raw, uint64_t n,
 			uint64_t index_offset)
 {
@@ -213,7 +213,7 @@ static int from_index(int fd, uint64_t size, const struct tft_footer *footer,
 	return err ? err : add_place(places, &index);
 }
 
-/* ---- walk ---- */
+/* ---- walking the headers, without an index ---- */
 
 /* Start of the next data at or after `from`, `size` if none. A file may be mostly a hole, where no
  * header can begin; file systems without holes report everything as data. */
@@ -286,7 +286,7 @@ static int walk(int fd, uint64_t size, struct tft_places *places)
 		}
 		if (err < 0 && err != -EBADMSG)
 			return err;
-		/* Damaged or cut off: are there chunks after it? */
+		/* Damaged or cut off: that depends on whether chunks follow. */
 		uint64_t next;
 		err = next_header(fd, size, at + 1, &left, &next);
 		if (err < 0)
@@ -317,7 +317,7 @@ int tft_places_find(int fd, uint64_t size, struct tft_places *places)
 	}
 	int err = walk(fd, end, places);
 	if (err == 0 && places->closed && places->tail) {
-		/* What precedes a valid footer is damaged, not cut off. */
+		/* Bytes before a valid footer are damaged, not cut off. */
 		places->bad++;
 		places->tail = 0;
 	}

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A reading is good to some 10 ns. The line through two that lie 10 ms apart is therefore good to
- * 1 ppm; one through two that lie 3 us apart was off by 0.2 %, 50 us at the end of its block. */
+/* A reading is exact to about 10 ns. A line through two readings 10 ms apart is therefore exact to
+ * 1 ppm; one through two readings 3 us apart was off by 0.2 %, 50 us at the end of its block. */
 #define CLOSE_NS 10000000
 
 static void thin_out(struct tft_clocks *c)
@@ -43,7 +43,7 @@ static int by_ticks(const void *pa, const void *pb)
 	return a->ticks < b->ticks ? -1 : a->ticks > b->ticks;
 }
 
-/* Whether the last of n triples is too close to the one before to give the rate of the counter. */
+/* Whether the last of n triples is too close to the one before it to give the counter's rate. */
 static bool last_is_close(const struct tft_clocks *c, uint32_t n)
 {
 	return c->t[n - 1].monotonic_ns - c->t[n - 2].monotonic_ns < CLOSE_NS;
@@ -57,7 +57,7 @@ void tft_clocks_finish(struct tft_clocks *c)
 		return;
 	qsort(c->t, c->n, sizeof(*c->t), by_ticks);
 	for (uint32_t i = 0; i < c->n; i++) {
-		/* MONOTONIC never goes back: such a triple is damaged. */
+		/* MONOTONIC never decreases: such a triple is damaged. */
 		if (kept && (c->t[i].ticks == c->t[kept - 1].ticks ||
 			     c->t[i].monotonic_ns < c->t[kept - 1].monotonic_ns))
 			continue;
@@ -81,8 +81,8 @@ static uint64_t scale(uint64_t delta, uint64_t num, uint64_t den)
 	return den ? (uint64_t)((__uint128_t)delta * num / den) : 0;
 }
 
-/* The first of the two neighbouring triples to convert with; times outside use the outermost pair.
- */
+/* Index of the first of the two neighbouring triples used for conversion; times outside use the
+ * outermost pair. */
 static uint32_t segment_of(const struct tft_clocks *c, uint64_t ticks)
 {
 	uint32_t low = 0, high = c->n - 1;
@@ -98,8 +98,8 @@ static uint32_t segment_of(const struct tft_clocks *c, uint64_t ticks)
 }
 
 /*
- * `at` at triple a, advancing by `ns` over the ticks from a to b. Passed separately, so that a
- * REALTIME set back in between still gives a line.
+ * Interpolates: `at` at `from`, advancing by `ns` over `length` ticks. `ns` is passed separately,
+ * so that a REALTIME clock that was set back in between still gives a line.
  */
 static uint64_t on_line(uint64_t ticks, uint64_t from, uint64_t length, uint64_t at, int64_t ns)
 {
@@ -156,7 +156,7 @@ void tft_clocks_health(const struct tft_clocks *c, struct tft_clock_health *h)
 			h->realtime_step_ns = step;
 		if (i + 1 == c->n)
 			break;
-		/* where the line through the neighbours puts this triple */
+		/* the value of this triple on the line through its neighbours */
 		uint64_t line = on_line(b->ticks, a->ticks, b[1].ticks - a->ticks, a->monotonic_ns,
 					(int64_t)(b[1].monotonic_ns - a->monotonic_ns));
 		int64_t residual = (int64_t)(b->monotonic_ns - line);

@@ -5,7 +5,7 @@
 
 #include "format/planes.h"
 
-/* Replaces planes that are not stored, so that reading a time needs no branch. */
+/* Stands in for planes that are not stored, so that reading a time needs no branch. */
 static uint8_t no_plane[TFT_MAX_EVENTS];
 
 static int grow(void *pointer, size_t *cap, size_t bytes)
@@ -173,7 +173,7 @@ static int parse_section(struct tft_events *ev, const struct tft_section *s, con
 		ev->seq = data;
 		ev->n_seq = s->count;
 		break;
-	default: /* of a later minor version */
+	default: /* section of a later minor version */
 		break;
 	}
 	return good ? 0 : -EBADMSG;
@@ -203,7 +203,7 @@ static int parse_sections(struct tft_events *ev, size_t size)
 	return ev->n_shapes && ev->id[0] && ev->gap.data && ev->span.data ? 0 : -EBADMSG;
 }
 
-/* Every column of a class mask must exist. */
+/* Whether every column of a class mask exists. */
 static bool classes_sound(const struct tft_events *ev)
 {
 	for (uint32_t i = 0; i < TFT_MAX_CLASSES; i++) {

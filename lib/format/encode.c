@@ -33,14 +33,14 @@ struct tft_encoder {
 	struct tft_sketch_build sketch;
 	ZSTD_CCtx *zstd;
 	struct tft_batch *sorted;
-	uint32_t *gap, *span; /* cut to 32 bits; larger ones are also in the lists */
+	uint32_t *gap, *span; /* truncated to 32 bits; larger values are also in the lists */
 	uint16_t *ids;
 	struct bigs gap_big, span_big, value_big;
 	struct big *seq;
 	uint32_t n_seq;
-	struct tft_loose *values; /* column after column */
+	struct tft_loose *values; /* all columns, one after another */
 	uint64_t *work;		  /* one column as stored */
-	/* payload under construction */
+	/* the payload under construction */
 	struct tft_section section[MAX_SECTIONS];
 	uint32_t sections, events;
 	uint8_t *raw;
@@ -124,7 +124,7 @@ void tft_encoder_free(struct tft_encoder *e)
 	free(e);
 }
 
-/* ---- header ---- */
+/* ---- chunk header ---- */
 
 void tft_chunk_seal(void *chunk, size_t header, size_t packed)
 {
@@ -334,7 +334,7 @@ static void add_times(struct tft_encoder *e, enum tft_section_id id, enum tft_se
 	uint32_t escape = (uint32_t)tft_plane_escape(planes);
 
 	if (planes < 4) {
-		/* the list must stay in event order: merge the new entries from the end */
+		/* the list must stay in event order: merges new entries from its end */
 		uint32_t extra = 0, at;
 		for (uint32_t i = 0; i < n; i++)
 			extra += v[i] >= escape && v[i] != UINT32_MAX;
@@ -368,7 +368,8 @@ static void add_dictionary(struct tft_encoder *e)
 	}
 	out = add_section(e, TFT_SEC_SHAPE, 0, TFT_SHAPE_BYTES, TFT_RAW, s->n,
 			  s->n * TFT_SHAPE_BYTES);
-	/* Key bytes in the order class, fixed, stream, ctx, stack, words; seq holds the class. */
+	/* Bytes of the keys in the order class, fixed, stream, ctx, stack, words. In a key, seq
+	 * holds the class. */
 	for (uint32_t p = 0; p < TFT_SHAPE_BYTES; p++) {
 		uint32_t at = p == 0 ? 8 : p <= 8 ? p - 1 : p + 3;
 		for (uint32_t i = 0; i < s->n; i++)
@@ -381,7 +382,7 @@ static uint64_t cost_of(uint64_t v)
 	return 64 - (uint64_t)__builtin_clzll(v | 1);
 }
 
-/* Writes the values' stored form to e->work. */
+/* Writes the stored form of the values to e->work, and returns which transform it is. */
 static enum tft_transform transform_column(struct tft_encoder *e, const struct tft_loose *v,
 					   uint32_t n)
 {
@@ -445,7 +446,8 @@ static void add_columns(struct tft_encoder *e)
 		       s->text, (size_t)s->n_text * TFT_EXT_BYTES);
 }
 
-/* Joins directory and sections, and lists where blocks should end. Returns the number of cuts. */
+/* Joins directory and sections, and lists where compressed blocks should end. Returns the number of
+ * these cuts. */
 static uint32_t lay_out(struct tft_encoder *e, size_t directory, uint32_t *cuts, uint32_t max)
 {
 	struct tft_events_head head = {e->sections, e->events};
@@ -489,7 +491,7 @@ int tft_encode_events(struct tft_encoder *e, const struct tft_batch *batches, ui
 	add_batches(e, (uint32_t)kept, head, runs);
 	tft_shapes_learn(&e->shapes);
 
-	/* Sections were built behind the longest possible directory, which now closes up. */
+	/* Sections were built after space for the longest possible directory; closes the gap. */
 	e->raw_size = directory;
 	add_dictionary(e);
 	tft_planes_u16(add_section(e, TFT_SEC_IDS, 0, e->shapes.n > 256 ? 2 : 1, TFT_RAW, e->events,

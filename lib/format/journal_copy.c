@@ -13,11 +13,12 @@
 struct copying {
 	const struct tft_view *v;
 	struct tft_journal_copy *c;
-	uint64_t pages;	  /* of the file, at most MAX_PAGES */
-	uint8_t *claimed; /* a bit per page that a ring owns */
+	uint64_t pages;	  /* pages of the file, at most MAX_PAGES */
+	uint8_t *claimed; /* one bit per page that a ring owns */
 };
 
-/* A page belongs to at most one ring, so that the copy is never larger than the file. */
+/* Assigns pages to a ring. A page belongs to at most one ring, so that the copy is never larger
+ * than the file. */
 static bool claim(struct copying *s, uint64_t offset, uint64_t bytes)
 {
 	uint64_t first = offset / PAGE, n = (bytes + PAGE - 1) / PAGE;
@@ -59,7 +60,7 @@ static bool all_hole(const struct tft_view *v, uint64_t offset, uint64_t bytes)
 	return data < 0 ? errno == ENXIO : (uint64_t)data >= offset + bytes;
 }
 
-/* Records first..first+n of a ring, which are known to lie in the file. */
+/* Reads records first..first+n of a ring. They must lie in the file. */
 static int read_records(const struct tft_view *v, const struct tft_ring *ring, uint64_t first,
 			uint32_t n, struct tfh_rec *to)
 {
@@ -77,7 +78,7 @@ static int read_ends(const struct tft_view *v, uint64_t at, struct tft_ring *rin
 {
 	int code = 0;
 
-	/* A running flusher may move the tail in between. */
+	/* A running flusher may move the tail between the two reads. */
 	for (int i = 0; i < TRIES && code == 0; i++) {
 		code = read_word(v, &ring->tail, 8, at + offsetof(struct tft_ring, tail));
 		if (code == 0)
@@ -106,8 +107,8 @@ static int fill_ring(const struct tft_view *v, uint64_t at, struct tft_ring_copy
 		return -ENOMEM;
 	code = read_records(v, &r->ring, r->first, r->n, r->records);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	/* A running flusher has moved on: what it took may be overwritten here, and is found in
-	 * staging or a segment. */
+	/* The flusher has moved the tail: the records it took may be overwritten here, and are now
+	 * in staging or in a segment. */
 	if (code == 0)
 		code = read_word(v, &tail, 8, at + offsetof(struct tft_ring, tail));
 	if (code == 0 && tail != r->ring.tail) {
@@ -126,7 +127,7 @@ static void free_ring(struct tft_ring_copy *r)
 	free(r);
 }
 
-/* Returns 0, -EBADMSG (the ring is left out) or -ENOMEM. */
+/* Copies a ring. Returns 0, -EBADMSG (the ring is left out) or -ENOMEM. */
 static int copy_ring(struct copying *s, uint64_t at)
 {
 	struct tft_ring_copy *r = calloc(1, sizeof(*r));
@@ -182,7 +183,7 @@ static int copy_rings(struct copying *s)
 
 /* ---- staging ---- */
 
-/* Batches that lie in the area and together fit in it. */
+/* Copies those batches that lie in the area and together fit in it. */
 static int copy_batches(const struct tft_view *v, const struct tft_staging *st,
 			struct tft_journal_copy *c)
 {
@@ -235,14 +236,14 @@ static int copy_staging(const struct tft_view *v, struct tft_journal_copy *c)
 	if (code == 0)
 		code = read_word(v, &now, 4, at + offsetof(struct tft_staging, epoch));
 	free(st);
-	/* Reset during the read: everything that was here is in a segment now. */
+	/* Staging was reset during the read: everything that was in it is in a segment now. */
 	if (code < 0 || now != epoch)
 		c->n_batches = 0;
 	c->torn += code == -EBADMSG;
 	return code == -EBADMSG ? 0 : code;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole journal ---- */
 
 /* Fields that were constant when the view was opened must be unchanged. */
 static bool same_header(const struct tft_journal *a, const struct tft_journal *b)

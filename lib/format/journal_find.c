@@ -1,4 +1,4 @@
-/* Finds journals, and decides which belong to whom. */
+/* Finds journals, and decides which run directory or process they belong to. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,11 +41,11 @@ void tft_journals_in(const char *place, tft_found_fn fn, void *arg)
 		closedir(d);
 }
 
-/* ---- of a run directory ---- */
+/* ---- journals of a run directory ---- */
 
 struct looking {
 	const char *dir;
-	uid_t owner; /* of the directory */
+	uid_t owner; /* owner of the run directory */
 	tft_found_fn fn;
 	void *arg;
 };
@@ -83,13 +83,13 @@ void tft_journals_of(const char *dir, tft_found_fn fn, void *arg)
 		tft_journals_in(SHM, in_shm, &l);
 }
 
-/* ---- of a process ---- */
+/* ---- journals of a process ---- */
 
 struct process {
 	pid_t pid;
-	uint32_t number; /* in its own namespace, as in its journal */
+	uint32_t number; /* its pid in its own namespace, as in its journal */
 	uint64_t start;
-	unsigned uid[4]; /* real, effective, saved, of files */
+	unsigned uid[4]; /* real, effective, saved and file system user ids */
 };
 
 static bool look_up(pid_t pid, struct process *p)
@@ -110,7 +110,8 @@ static bool look_up(pid_t pid, struct process *p)
 	return true;
 }
 
-/* A process may map any file. Its journal belongs to its user and names this process. */
+/* Whether a mapped file is the process' journal: owned by its user, and naming this process. A
+ * process may map any file. */
 static bool is_of(const struct tft_view *v, const struct process *p)
 {
 	const struct tft_journal *j = tft_view_header(v);
@@ -122,7 +123,7 @@ static bool is_of(const struct tft_view *v, const struct process *p)
 	return known && j->pid == p->number && j->process_start == p->start;
 }
 
-/* A path as the process sees it, which may have its own root. */
+/* Opens a mapped path as the process sees it, which may have another root directory. */
 static void look_at_mapped(const struct process *p, const char *mapped, tft_found_fn fn, void *arg)
 {
 	struct tft_found found = {0};

@@ -16,11 +16,12 @@
 #include "format/chunk.h"
 #include "format/journal_open.h"
 
-/* Where locks do not work, an older heartbeat means death; the owner updates it once a second. */
+/* Where file locks do not work, an owner whose heartbeat is older counts as dead. It updates the
+ * heartbeat once a second. */
 #define HEARTBEAT_LIMIT_NS 10000000000ull
 
 struct tft_view {
-	int dir, fd; /* dir: where the name is looked up */
+	int dir, fd; /* dir: directory in which the name is looked up */
 	bool writable;
 	char *path;
 	const char *name; /* in path */
@@ -30,8 +31,8 @@ struct tft_view {
 
 /* ---- opening ---- */
 
-/* Does not follow a link or wait for a FIFO. Opened for writing where allowed, for the lock of a
- * salvage and the control word. */
+/* Opens the file without following a link or waiting for a FIFO. Opens it for writing if allowed,
+ * for the lock of a salvage and the control word. */
 static int open_file(struct tft_view *v)
 {
 	const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -138,7 +139,7 @@ void tft_view_close(struct tft_view *v)
 	free(v);
 }
 
-/* ---- what is known ---- */
+/* ---- queries ---- */
 
 const struct tft_journal *tft_view_header(const struct tft_view *v)
 {
@@ -180,7 +181,7 @@ static bool locked(int fd)
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
 	int rc = fcntl(fd, F_OFD_GETLK, &lock);
 
-	if (rc && errno == EINVAL) /* a kernel before 3.15 */
+	if (rc && errno == EINVAL) /* kernels before 3.15 */
 		rc = fcntl(fd, F_GETLK, &lock);
 	return !rc && lock.l_type != F_UNLCK;
 }
@@ -198,7 +199,8 @@ enum tft_life tft_view_life(const struct tft_view *v)
 		return TFT_ELSEWHERE;
 	if (j->flags & TFT_JF_LOCKED)
 		return locked(v->fd) ? TFT_ALIVE : TFT_DEAD;
-	/* Process numbers of another namespace mean nothing here, but the heartbeat does. */
+	/* Process numbers of another pid namespace mean nothing here; then the heartbeat
+	 * decides. */
 	if ((!j->pid_ns || j->pid_ns == pids) &&
 	    tfh_process_start((pid_t)j->pid) == j->process_start)
 		return TFT_ALIVE;
@@ -209,7 +211,7 @@ enum tft_life tft_view_life(const struct tft_view *v)
 	return now > beat && now - beat < HEARTBEAT_LIMIT_NS ? TFT_ALIVE : TFT_DEAD;
 }
 
-/* ---- its name ---- */
+/* ---- removing it ---- */
 
 int tft_view_remove(const struct tft_view *v)
 {
@@ -227,7 +229,7 @@ bool tft_view_sweep(const struct tft_view *v)
 	uint64_t magic = 0;
 	struct stat st;
 
-	/* A young journal without a lock may be about to be locked. */
+	/* A new journal without a lock may be locked in a moment. */
 	if (fstat(v->fd, &st) || st.st_uid != geteuid() || st.st_nlink != 1 || locked(v->fd) ||
 	    time(NULL) - st.st_mtime <= (time_t)(HEARTBEAT_LIMIT_NS / 1000000000))
 		return false;
@@ -245,7 +247,8 @@ static void on_bus(int signal)
 	siglongjmp(cut_off, 1);
 }
 
-/* The file's owner may truncate it under the mapping; the signal becomes an error here. */
+/* The file's owner may truncate it while it is mapped; the resulting SIGBUS becomes an error
+ * here. */
 static int change_word(uint64_t *word, uint32_t set, uint32_t clear, uint32_t upper)
 {
 	struct sigaction action = {.sa_handler = on_bus}, before;

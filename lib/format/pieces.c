@@ -64,7 +64,8 @@ void tft_pieces_normalise(struct tft_pieces *s)
 	s->n = kept;
 }
 
-/* First piece that ends after `number` of this thread, or belongs to a later thread. */
+/* Index of the first piece that ends after `number` of this thread, or belongs to a later
+ * thread. */
 static uint32_t find(const struct tft_pieces *s, uint32_t thread, uint64_t number)
 {
 	uint32_t low = 0, high = s->n;

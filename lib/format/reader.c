@@ -1,4 +1,4 @@
-#define ZSTD_STATIC_LINKING_ONLY /* ZSTD_d_forceIgnoreChecksum */
+#define ZSTD_STATIC_LINKING_ONLY /* for ZSTD_d_forceIgnoreChecksum */
 #include "format/tft_read.h"
 
 #include <errno.h>
@@ -35,27 +35,27 @@ struct tft_reader {
 	struct tft_places places;
 	struct tft_head head;
 	struct tfh_arena arena;
-	struct tft_clocks clocks, joint; /* joint: of all segments of the process */
-	const struct tft_clocks *clock;	 /* in use for conversion */
+	struct tft_clocks clocks, joint; /* joint: of all segments of the process together */
+	const struct tft_clocks *clock;	 /* the one that is used for conversion */
 	struct buffer packed, payload;
 	struct tft_sketch sketch;
 	struct tft_run *runs;
 	uint32_t runs_cap;
 };
 
-/* Large buffers that are needed briefly are shared by all readers, of which there may be thousands:
- * one of each per thread that reads at the same time. */
+/* A pool of large buffers that are needed briefly. All readers share them, of which there may be
+ * thousands; at most one of each per thread that reads at the same time. */
 #define IDLE 4
 
 static struct {
 	pthread_mutex_t lock;
 	ZSTD_DCtx *zstd[IDLE];
-	struct tft_events *events[IDLE]; /* closed, with warm buffers */
+	struct tft_events *events[IDLE]; /* closed readers' chunks, whose buffers are reused */
 	uint32_t n_zstd, n_events;
 } idle = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The packed bytes were checked before. The frame's own checksum over the unpacked ones, which is
- * for other tools, costs a fifth of decompression and adds nothing. */
+/* The checksum of the packed bytes was already verified. The zstd frame's own checksum, which is
+ * for other tools, would take a fifth of the decompression time and add nothing. */
 static ZSTD_DCtx *new_zstd(void)
 {
 	ZSTD_DCtx *z = ZSTD_createDCtx();
@@ -151,7 +151,7 @@ static int load(struct tft_reader *r, struct tft_place *p, bool whole, struct tf
 	if (code < 0 || tft_header_check(r->packed.data, p->header_bytes) < 0)
 		return damaged(r, p, err);
 	memcpy(&h, r->packed.data, sizeof(h));
-	/* the index may differ */
+	/* the index may contradict the header */
 	if (h.zstd_length + 8ull != p->header_bytes || h.packed_bytes != p->info.packed_bytes ||
 	    h.raw_bytes != p->info.raw_bytes || h.type != p->info.type ||
 	    h.events != p->info.events)
@@ -170,7 +170,7 @@ static int unpack(struct tft_reader *r, struct tft_place *p, void *out, struct t
 
 	if (raw == 0)
 		return 0;
-	/* The frame declares its size, so nothing exceeds what was allocated. */
+	/* The frame declares its size, so it cannot exceed the allocated buffer. */
 	if (ZSTD_getFrameContentSize(frame, p->info.packed_bytes) != raw)
 		return damaged(r, p, err);
 	ZSTD_DCtx *zstd = borrow_zstd();
@@ -316,7 +316,7 @@ long tft_verify(struct tft_reader *r, struct tfh_err *err)
 	return (long)r->places.bad;
 }
 
-/* ---- open ---- */
+/* ---- opening ---- */
 
 static int load_head(struct tft_reader *r, struct tfh_err *err)
 {
@@ -362,7 +362,7 @@ static int load_clocks(struct tft_reader *r, struct tfh_err *err)
 	return 0;
 }
 
-/* No complete chunk was found: explains why. */
+/* Explains why a file has no complete chunk. */
 static int foreign(const struct tft_reader *r, int fd, uint64_t size, struct tfh_err *err)
 {
 	struct tft_chunk_head h = {0};
@@ -449,7 +449,7 @@ static int find_chunks(struct tft_reader *r, struct tfh_err *err)
 	return code;
 }
 
-/* Opens the file at `path`, or the one of another reader. */
+/* Opens the file at `path`, or the file of another reader again. */
 static int open_as(const char *path, struct tft_reader *of, struct tft_reader **out,
 		   struct tfh_err *err)
 {
@@ -509,7 +509,7 @@ void tft_close(struct tft_reader *r)
 	free(r);
 }
 
-/* ---- what is known ---- */
+/* ---- queries ---- */
 
 const struct tft_head *tft_head(const struct tft_reader *r)
 {

@@ -54,7 +54,7 @@ int tft_repair(const char *path_in, const char *path_out, struct tft_repaired *r
 	code = copy_chunks(r, w, path_out, result, err);
 	result->bad = tft_bad_chunks(r);
 	result->tail = tft_tail_bytes(r);
-	/* A truncated or damaged file has no clean end, whatever its footer says. */
+	/* A truncated or damaged file has no clean end, even if its footer says so. */
 	int end = tft_writer_finish(w, tft_clean_end(r) && result->bad == 0);
 	if (code == 0 && end < 0)
 		code = tfh_err_set(err, end, "%s: writing failed: %s", path_out, strerror(-end));

@@ -1,5 +1,5 @@
 /*
- * Writes what a journal still holds as one more segment. Rings are read before staging and staging
+ * Writes what a journal still holds as one more segment. Reads rings before staging and staging
  * before segments, the direction in which records move, so that each record of a running process is
  * found at least once; numbers identify duplicates.
  */
@@ -22,26 +22,28 @@
 
 #define NOTE_BEGIN "salvaged.journal="
 #define LOCK_NAP_MS 20
-#define LOCK_MOST_MS 5000 /* a salvage takes under one second, on a busy machine a few */
+/* limit on waiting for a salvage's lock: a salvage takes less than a second, on a busy machine a
+ * few */
+#define LOCK_MOST_MS 5000
 
 struct salvage {
 	struct tft_view *view;
 	struct tft_journal_copy copy;
-	const char *out_dir, *run_dir, *prefix; /* of the journal: NUL-terminated copies */
+	const char *out_dir, *run_dir, *prefix; /* NUL-terminated copies of the journal's texts */
 	unsigned flags;
 	bool done_before;   /* an earlier salvage wrote open calls and losses */
-	uint64_t last_loss; /* mark of the newest LOSS chunk in the segments */
+	uint64_t last_loss; /* mark of the newest LOSS chunk in any segment */
 	uint32_t next_segment;
 	uint64_t end_ticks; /* when the process was last known to be alive */
 	struct tft_pieces held, known, missing;
-	struct tfh_rec **copies; /* what the pieces point into */
+	struct tfh_rec **copies; /* copies of records, to which the pieces point */
 	uint32_t n_copies, copies_cap;
 	struct tfh_arena arena;
 	struct tft_head head;
 	struct tft_salvaged *result;
 };
 
-/* ---- what the journal holds ---- */
+/* ---- contents of the journal ---- */
 
 static struct tfh_rec *new_copy(struct salvage *s, uint64_t records)
 {
@@ -59,7 +61,7 @@ static struct tfh_rec *new_copy(struct salvage *s, uint64_t records)
 	return copy;
 }
 
-/* Adds copied records, except those whose own number contradicts their position. */
+/* Adds copied records, except those whose own number does not match their position. */
 static int hold(struct salvage *s, struct tft_piece p)
 {
 	uint32_t start = 0;
@@ -99,7 +101,7 @@ static int hold_batch(struct salvage *s, const struct tft_staged *b)
 					  .records = s->copy.staged + b->offset});
 }
 
-/* Totals of short calls not yet published become records with the next numbers. */
+/* Makes records, with the next numbers, of the sums of short calls that were not published yet. */
 static int hold_sums(struct salvage *s, const struct tft_ring *ring)
 {
 	uint64_t number = ring->head;
@@ -161,7 +163,7 @@ static int hold_in_flight(struct salvage *s)
 		const struct tft_ring *ring = &s->copy.ring[i]->ring;
 		if (ring->state != TFT_RING_ACTIVE)
 			continue;
-		/* a running thread will publish its totals itself */
+		/* a running thread will publish its sums itself */
 		if (!(s->flags & TFT_SALVAGE_SNAPSHOT))
 			code = hold_sums(s, ring);
 		hold_open(s, ring, open, &n);
@@ -187,10 +189,10 @@ static int hold_all(struct salvage *s)
 	return code;
 }
 
-/* ---- what the segments hold ---- */
+/* ---- contents of existing segments ---- */
 
-/* Record numbers of a chunk that the journal also holds. The chunk counts only if it is readable.
- */
+/* Notes the record numbers in a chunk that the journal also holds. An unreadable chunk does not
+ * count. */
 static int know_chunk(struct salvage *s, struct tft_reader *r, uint32_t chunk)
 {
 	const struct tft_run *runs;
@@ -215,8 +217,8 @@ static int know_chunk(struct salvage *s, struct tft_reader *r, uint32_t chunk)
 	return 0;
 }
 
-/* A file's name only says where to look: a process of a restarted container has the host and pid of
- * its predecessor, which may have died as well. */
+/* Whether two heads are of the same process. The file's name alone is not enough: a process of a
+ * restarted container may have the host name and pid of a dead predecessor. */
 static bool same_process(const struct tft_head *a, const struct tft_head *b)
 {
 	return a->pid == b->pid && a->journal_start == b->journal_start &&
@@ -229,7 +231,7 @@ static int know_segment(struct salvage *s, const char *path, uint32_t number)
 	struct tft_reader *r;
 	int code = 0;
 
-	/* an unreadable segment holds nothing */
+	/* an unreadable segment adds nothing */
 	if (tft_open(path, &r, NULL) < 0)
 		return 0;
 	if (!same_process(tft_head(r), &s->head)) {
@@ -320,8 +322,8 @@ static uint64_t last_sign(const struct salvage *s)
 	return clock.ticks + (uint64_t)((__uint128_t)(beat - clock.monotonic_ns) * hz / 1000000000);
 }
 
-/* Losses already written. After a kill between writing a LOSS chunk and noting it, the chunk itself
- * is the evidence. */
+/* Number of losses already written. If the process was killed between writing a LOSS chunk and
+ * noting it, the chunk itself is the evidence. */
 static uint64_t losses_seen(const struct salvage *s, uint64_t seen, uint64_t writing, uint64_t mark)
 {
 	return writing > seen && mark <= s->last_loss ? writing : seen;
@@ -438,9 +440,9 @@ static int write_segment(struct salvage *s, const char *journal, struct tfh_err 
 	return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- writing the segment ---- */
 
-/* In the directory that a journal names, only the user's own journals are written. */
+/* Whether a journal may be written to the directory that it names: only the user's own may. */
 static int may_write(const struct salvage *s, const char *path, struct tfh_err *err)
 {
 	uid_t owner = tft_view_stat(s->view)->st_uid;
@@ -466,25 +468,26 @@ static int may_salvage(const struct salvage *s, const char *path, struct tfh_err
 				   "%s: process %u is still recording; `tfhook ctl` controls it",
 				   path, j->pid);
 	gethostname(host, sizeof(host) - 1);
-	/* this host before its last boot: that process is dead */
+	/* this host before its last boot, so the process is dead */
 	if (strncmp(host, j->host, sizeof(j->host) - 1) == 0)
 		return 0;
 	return tfh_err_set(err, -EXDEV, "%s: belongs to host %.64s; run `tfhook repair` there",
 			   path, j->host);
 }
 
-/* Two concurrent salvages would both write a segment. So a salvage locks byte 1 of the journal
- * until the view is closed, and the second one waits. A read-only journal can be salvaged but not
- * removed, so it needs no lock. */
+/* Locks byte 1 of the journal until the view is closed, so that of two concurrent salvages the
+ * second one waits; otherwise both would write a segment. A read-only journal can be salvaged but
+ * not removed, so it needs no lock. */
 static int lock_salvage(const struct tft_view *v)
 {
 	const struct timespec nap = {0, LOCK_NAP_MS * 1000000};
-	static int waited_ms; /* in all, since somebody may hold many locks */
+	static int waited_ms; /* ms in total over all journals, since somebody may hold many
+			       * locks */
 
 	for (;;) {
 		struct flock lock = {.l_type = F_WRLCK, .l_start = 1, .l_len = 1};
 		int rc = fcntl(tft_view_fd(v), F_OFD_SETLK, &lock);
-		if (rc && errno == EINVAL) /* a kernel before 3.15 */
+		if (rc && errno == EINVAL) /* kernels before 3.15 */
 			rc = fcntl(tft_view_fd(v), F_SETLK, &lock);
 		if (!rc || (errno != EACCES && errno != EAGAIN))
 			return 0;
@@ -495,7 +498,7 @@ static int lock_salvage(const struct tft_view *v)
 	}
 }
 
-/* The name becomes part of a file name, which is displayed. */
+/* Whether a name may become part of a file name, which is displayed. */
 static bool plain_name(const char *name)
 {
 	if (!*name || *name == '.')

@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-/* Most loose values; EXT text is 36 bytes. */
+/* Limit on loose values; EXT text is 36 bytes. */
 #define MAX_LOOSE (TFT_MAX_EVENTS * TFT_FIELDS)
 
 /* A class that makes this many shapes in one chunk, with a new one for every fourth event, keeps
@@ -37,7 +37,7 @@ static uint8_t bit(enum tft_field f)
 	return (uint8_t)(1u << f);
 }
 
-/* Initial knowledge: counters, times and addresses stay out of the dictionary. */
+/* Initial classes: counters, times and addresses are kept out of the dictionary. */
 static void teach(struct tft_shapes *s, const struct tfh_fn_info *fn, uint32_t fn_count)
 {
 	for (uint32_t i = 0; i < 1024; i++) {
@@ -125,7 +125,8 @@ void tft_shapes_reset(struct tft_shapes *s)
 	s->n_distinct = s->n_touched = 0;
 	memset(s->next, 0, TFT_CONTEXTS * sizeof(*s->next));
 	s->n = s->last = s->context = 0;
-	memset(s->key[0], 0xff, sizeof(s->key[0])); /* no class has this number: equal to nothing */
+	memset(s->key[0], 0xff, sizeof(s->key[0])); /* no class has this number, so the key equals
+						     * no other one */
 	s->n_loose = s->n_text = 0;
 	s->n_classes = s->n_columns = 0;
 	new_class(s, 0, 0);
@@ -279,7 +280,8 @@ static uint32_t bits_set(const uint64_t set[TFT_DISTINCT_BITS / 64])
 	return n;
 }
 
-/* Fields of the class with many values, or else the one with most; 0 if none stands out. */
+/* The fields of the class with many values, or else the one with most values; 0 if none stands
+ * out. */
 static uint8_t wide_fields(const struct tft_shapes *s, const struct tft_class *c)
 {
 	uint8_t mask = 0, widest = 0;
@@ -301,7 +303,8 @@ static uint8_t wide_fields(const struct tft_shapes *s, const struct tft_class *c
 	return mask ? mask : widest;
 }
 
-/* Learning never produces TFT_MASK_ALL: that is CLASS_ALL's, which keeps even fn out. */
+/* Sets a learnt mask. It never becomes TFT_MASK_ALL, which is that of CLASS_ALL and keeps even fn
+ * out of the dictionary. */
 static void learn_class(const struct tft_shapes *s, struct tft_class *c)
 {
 	if (!(c->mask & TFT_MASK_TEXT))
@@ -317,7 +320,7 @@ static uint32_t add_shape(struct tft_shapes *s, const uint64_t key[TFT_SHAPE_WOR
 	return id;
 }
 
-/* Looks up the key; *place is its slot, or the free one where it belongs. */
+/* Looks up a key; *place is its slot, or the free slot where it would be inserted. */
 static uint32_t find(const struct tft_shapes *s, const uint64_t key[TFT_SHAPE_WORDS],
 		     uint32_t *place)
 {
@@ -355,8 +358,9 @@ static uint32_t add_slow(struct tft_shapes *s, struct tft_class *c, uint64_t key
 	return add_shape(s, key, place);
 }
 
-/* A kernel occurs several times in a step, each time before a different one. Two shapes predict the
- * next; one does not (11 % correct on a step of 640 launches of 180 kernels). */
+/* Predicts the next shape from the last two. A kernel occurs several times in a step, each time
+ * before a different one, so one shape does not predict the next (11 % correct in a step of 640
+ * launches of 180 kernels). */
 static inline void advance(struct tft_shapes *s, uint32_t id)
 {
 	s->context = (s->last * 0x9e5u ^ id) & (TFT_CONTEXTS - 1);
@@ -410,7 +414,7 @@ void tft_shapes_judge_column(struct tft_shapes *s, uint32_t column, const struct
 	struct tft_class *c = &s->slots[s->column_slot[column]];
 	uint8_t f = bit(s->column_field[column]);
 
-	/* columns of CLASS_ALL belong to no class; short ones prove nothing */
+	/* columns of CLASS_ALL belong to no class; short columns prove nothing */
 	if (s->column_slot[column] == 0 || n < 4096 || !(c->mask & f))
 		return;
 	for (uint32_t i = 0; i < n; i++) {

@@ -92,7 +92,7 @@ static void add_clock(struct tft_sketch_build *b, const struct tfh_rec *r, uint3
 	*thread = b->thread;
 }
 
-/* Bandwidth of a copy that returns only when complete. */
+/* Adds the bandwidth of a copy that returns only when it is complete. */
 static void add_copy(struct tft_sketch_build *b, const struct tfh_rec *r, uint8_t dir)
 {
 	struct tft_sketch *s = &b->sketch;
@@ -200,7 +200,7 @@ const struct tft_sketch *tft_sketch_done(struct tft_sketch_build *b)
 	return s;
 }
 
-/* ---- packed form: LEB128 numbers one after another ---- */
+/* ---- packed form: consecutive LEB128 numbers ---- */
 
 static uint8_t *put(uint8_t *p, uint64_t v)
 {
@@ -272,7 +272,8 @@ static uint64_t get(struct input *in)
 	return 0;
 }
 
-/* A count of entries; each takes at least one byte, so a larger count is invalid. */
+/* Reads a number of entries. Each takes at least one byte, so a number larger than the bytes left
+ * is invalid. */
 static uint32_t get_count(struct input *in, uint32_t cap)
 {
 	uint64_t n = get(in);

@@ -94,7 +94,7 @@ size_t tft_table_bound(const struct tft_table *t, uint32_t n, const struct tft_t
 	return bytes + e->heap_bytes + e->pairs * sizeof(*e->pair) + e->spans * sizeof(*e->span);
 }
 
-/* A value as stored; the start is the first column. */
+/* A value as it is stored; the start is the first column. */
 static uint64_t coded(const struct tft_table *t, const struct tft_table_column *c,
 		      const uint8_t *row, uint64_t v, uint64_t before)
 {
@@ -103,7 +103,7 @@ static uint64_t coded(const struct tft_table *t, const struct tft_table_column *
 	return c->transform == TFT_FROM_START ? tft_zigzag(v - field(row, t->column)) : v;
 }
 
-/* Bytes that hold every value of the column; 0 if all values are 0. */
+/* Number of bytes that hold every value of the column; 0 if all values are 0. */
 static uint8_t planes_of(const struct tft_table *t, const struct tft_table_column *c,
 			 const uint8_t *rows, uint32_t n)
 {
@@ -119,7 +119,7 @@ static uint8_t planes_of(const struct tft_table *t, const struct tft_table_colum
 	}
 	for (; values && all; all >>= 8)
 		planes++;
-	/* Ends equal to their starts are not 0. */
+	/* Ends equal to their starts are stored in one plane: no plane would mean 0. */
 	return planes || !values ? planes : 1;
 }
 
@@ -247,7 +247,7 @@ int tft_table_open(struct tft_table_view *v, const void *payload, size_t len)
 	return 0;
 }
 
-/* Rows [from, to) of one column; `before` is the value of the preceding row. Inlined for each
+/* Reads rows [from, to) of one column; `before` is the value of the preceding row. Inlined for each
  * number of planes. */
 static inline __attribute__((always_inline)) uint64_t
 take_planes(const struct tft_table *t, const struct tft_table_column *c,
@@ -295,7 +295,7 @@ static uint64_t take_column(const struct tft_table *t, const struct tft_table_co
 	}
 }
 
-/* Rows filled column by column at a time: they stay in the L1 cache. */
+/* Rows that are filled column by column at a time, few enough for the L1 cache. */
 #define ROWS_AT_ONCE 128u
 
 int tft_table_rows(const struct tft_table_view *v, const struct tft_table *t, void *rows)
@@ -362,7 +362,7 @@ static void take_ends(const struct tft_table_view *v, const struct tft_section *
 	}
 }
 
-/* The whole column, also where all its values are the same. */
+/* Reads the whole column, also if all its values are equal. */
 static void whole_column(const struct tft_table_view *v, uint8_t id, uint64_t *out)
 {
 	uint64_t same;

@@ -17,9 +17,9 @@
 
 struct tft_writer {
 	int fd;
-	dev_t dev; /* identifies the file that fd was opened for */
+	dev_t dev; /* dev and inode of the file that fd was opened for */
 	ino_t ino;
-	uint64_t size; /* up to the end of the last complete chunk */
+	uint64_t size; /* bytes up to the end of the last complete chunk */
 	uint64_t chunks;
 	struct tft_encoder *encoder;
 	const struct tfh_fn_info *fn;
@@ -63,8 +63,8 @@ static int write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* Reserves an index entry before the chunk is written, so that no written chunk is missing from the
- * index. */
+/* Reserves an index entry before the chunk is written, so that no written chunk can be missing from
+ * the index. */
 static int reserve_entry(struct tft_writer *w)
 {
 	if (w->n_index < w->index_cap)
@@ -199,7 +199,7 @@ int tft_write_digest(struct tft_writer *w, struct tft_reader *from)
 	return 0;
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 /* Takes ownership of the descriptor, also on failure. */
 static int writer_new(int fd, const struct tfh_fn_info *fn, uint32_t fn_count,
@@ -327,7 +327,7 @@ int tft_writer_finish(struct tft_writer *w, bool clean)
 	int err = write_index(w, clean);
 
 	if (err < 0) {
-		/* a file without an index is valid, one with half an index is not */
+		/* a file without an index is valid, one with a partial index is not */
 		w->size = chunks_end;
 		tft_writer_rewind(w);
 	}

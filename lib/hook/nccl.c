@@ -1,8 +1,8 @@
 /*
- * NCCL: wrappers of base/nccl_api.def. A record tells how many bytes a call moves, on which
- * communicator, and its sequence number on that communicator. All ranks of a communicator issue its
- * collectives in the same order, so communicator and sequence number identify a collective in all of
- * them.
+ * Wrappers of the NCCL functions in base/nccl_api.def. A record has the bytes that a call moves,
+ * the communicator, and the call's sequence number on that communicator. All ranks of a
+ * communicator issue its collectives in the same order, so communicator and sequence number
+ * identify a collective in all of them.
  *
  * Libraries reach the wrappers through the exported names (by linking to libnccl.so.2) or by dlsym.
  * An NCCL that is linked statically into another library with its names hidden is not seen; its
@@ -57,7 +57,7 @@ static uint64_t key_of(const void *handle)
 	return c ? c->key : 0;
 }
 
-/* A handle may be reused for another communicator. */
+/* Adds a communicator. Its handle may have been used for another one before. */
 static void add(void *handle, uint64_t key)
 {
 	struct comm *c = handle ? find(handle) : NULL;
@@ -87,7 +87,8 @@ static void drop(const void *handle)
 
 static uint64_t bytes_of(size_t count, int datatype)
 {
-	/* int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 and two of 8 bits */
+	/* int8 uint8 int32 uint32 int64 uint64 half float double bfloat16, and two 8-bit float
+	 * types */
 	static const uint8_t size[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
 
 	return datatype >= 0 && (size_t)datatype < sizeof(size) ? count * size[datatype] : 0;
@@ -99,8 +100,8 @@ static void words(const struct tfh_call *call, CUstream stream, uint64_t a, uint
 		tfh_words(call, stream, a, b, c);
 }
 
-/* Counted also while not recording; otherwise ranks that record at different times would not match.
- */
+/* Records a transfer. Calls are also counted while not recording; otherwise sequence numbers would
+ * not match between ranks that record at different times. */
 static void note_transfer(const struct tfh_call *call, size_t count, int datatype, int peer,
 			  ncclComm_t comm, CUstream stream, bool message)
 {
@@ -133,7 +134,8 @@ static void note_all_made(const struct tfh_call *call, ncclComm_t *out, int n)
 	words(call, NULL, U64(out && n > 0 ? *out : NULL), key, (uint64_t)n << 32);
 }
 
-/* All ranks split a communicator together; those of one colour stay together. */
+/* Records a split, which all ranks of a communicator call together; ranks with the same colour form
+ * a new one. */
 static void note_split(const struct tfh_call *call, ncclComm_t comm, int color, ncclComm_t *out)
 {
 	struct comm *c = comm ? find(comm) : NULL;
@@ -148,7 +150,7 @@ static void note_split(const struct tfh_call *call, ncclComm_t comm, int color, 
 /* ---- real functions ---- */
 
 static void *real[ROWS];
-/* Another object may define the name: TensorFlow's wheels have functions that open NCCL at the
+/* Functions of this name in other objects: TensorFlow's wheels have functions that open NCCL at the
  * first call and look the name up. What they find is then the real function. */
 static void *other[ROWS];
 static __thread tfh_within inside __attribute__((tls_model("initial-exec")));
@@ -165,7 +167,7 @@ static void *find_real(enum tfh_fn fn, const void *caller)
 	if (found)
 		return found;
 	tfh_lookup_init();
-	/* Cancellation or a longjmp in the middle would leave the loader's lock held. */
+	/* A cancellation or longjmp in the middle would leave the dynamic loader's lock held. */
 	tfh_steady_begin(&steady);
 	handle = dlopen("libnccl.so.2", RTLD_NOLOAD | RTLD_LAZY);
 	found = handle ? tfh_next_dlsym(handle, tfh_fn_table[fn].name) : NULL;

@@ -10,8 +10,8 @@ static inline bool tfh_nccl_name(const char *name)
 	return !strncmp(name, "nccl", 4);
 }
 
-/* What a program that looked up `name` and found `found` gets: our wrapper, NULL if there is none.
- */
+/* The wrapper to return to a program that looked up `name` and found `found`; NULL if there is
+ * none. */
 void *tfh_nccl_hook(const char *name, void *found);
 
 #endif
