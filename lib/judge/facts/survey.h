@@ -1,4 +1,4 @@
-/* Private interface between the parts of the survey. */
+/* Internal interface between the parts of the survey. */
 #ifndef TFH_JUDGE_SURVEY_H
 #define TFH_JUDGE_SURVEY_H
 
@@ -6,11 +6,11 @@
 
 /* stage.c: like tfh_stage_index(), looking the name up on first use. */
 int32_t tfh_stage_learn(struct tfh_facts *facts, uint32_t id);
-/* The same without caching the id. */
+/* The same without caching the result for the id. */
 int32_t tfh_stage_place(struct tfh_facts *facts, uint32_t id);
 
-/* batches.c: one get-next of a consumer, or (`loop`) of a dataset loop inside a graph; a call that
- * executed an op or a graph. 0 or -ENOMEM. */
+/* batches.c: adds a get-next of a consumer, or (`loop`) of a dataset loop inside a graph;
+ * tfh_exec_event() adds a call that executed an op or a graph. 0 or -ENOMEM. */
 int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool loop);
 int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev);
 
@@ -32,10 +32,10 @@ static inline int tfh_quiet_until(struct tfh_facts *facts, int64_t t1)
  * missing among the tokens. 0 or -ENOMEM. */
 int tfh_find_remade(struct tfh_facts *facts);
 
-/* startup.c: the first occurrence of each phase. */
+/* startup.c: notes the first occurrence of each phase. */
 void tfh_startup_event(struct tfh_facts *facts, const struct tfh_event *ev);
 
-/* heap.c: device memory; wall: length of the run */
+/* heap.c: use of device memory. `wall`: length of the run, ns. */
 struct tfh_heap *tfh_heap_new(void);
 void tfh_heap_free(struct tfh_heap *h);
 int tfh_heap_event(struct tfh_heap *h, const struct tfh_event *ev, int64_t wall);

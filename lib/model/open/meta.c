@@ -1,7 +1,6 @@
 /*
- * run.json and end.json, which `tfhook run` or the first recording process wrote. Only known keys
- * are looked for, so a parser of the whole language is not needed: a scanner that steps over
- * values.
+ * Reads run.json and end.json, written by `tfhook run` or the first recording process. Only known
+ * keys are looked up, so a scanner that skips over values is enough; it is no complete JSON parser.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -67,7 +66,7 @@ static size_t utf8(unsigned c, char *out)
 	return 3;
 }
 
-/* Bytes that the string behind its first quote needs at most. */
+/* Upper bound of the bytes of a string, from behind its opening quote. */
 static size_t string_room(const char *s)
 {
 	const char *p = s;
@@ -150,7 +149,7 @@ static void command(struct tfh_arena *arena, const char *p, struct tfh_meta *met
 	}
 }
 
-/* "2026-11-22T17:27:48.564Z" in ns since 1970, 0: that is no time. */
+/* Converts "2026-11-22T17:27:48.564Z" to ns since 1970; 0 if the text is no such time. */
 static int64_t utc(const char *text)
 {
 	struct tm tm = {0};

@@ -1,6 +1,6 @@
 /*
- * Where addresses are. Allocations and registrations give intervals, frees take them back; whatever
- * host address is in none is pageable.
+ * Classifies addresses. Allocations and registrations add intervals, frees remove them; a host
+ * address in none of them is pageable.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static enum tfh_place_kind kind_of(const char *name)
 	return TFH_PLACE_UNKNOWN;
 }
 
-/* First span that ends behind the address. */
+/* The first span that ends after the address. */
 static uint32_t find(const struct tfh_memory *m, uint64_t address)
 {
 	uint32_t lo = 0, hi = m->n;
@@ -64,7 +64,7 @@ static void drop(struct tfh_memory *m, uint64_t begin, uint64_t end, uint64_t ti
 		if (m->v[i].since > time)
 			m->v[to++] = m->v[i];
 	if (to == i)
-		return; /* and there may be no array at all yet */
+		return; /* there may be no array yet */
 	memmove(m->v + to, m->v + i, (m->n - i) * sizeof(*m->v));
 	m->n -= i - to;
 }
@@ -137,7 +137,7 @@ static bool is_pageable(uint8_t dir, enum tfh_place_kind dst, enum tfh_place_kin
 	       (dir == TFH_DIR_H2H && (src == TFH_PLACE_UNKNOWN || dst == TFH_PLACE_UNKNOWN));
 }
 
-/* Of an imported trace: the sides themselves are told, not where they are. */
+/* For an imported trace: it records the kind of both sides of a copy, and no addresses. */
 static void told_sides(const struct tft_ext_copy *ext, uint8_t *dir, bool *pageable)
 {
 	bool from = side_on_device(ext->src_type, TFH_PLACE_UNKNOWN);
