@@ -1,4 +1,5 @@
-/* What is recorded, and the rest of the activity interface. */
+/* Which kinds of records are enabled, external correlation ids, and the rest of the activity
+ * interface. */
 #include "sim/cupti/sim_cupti.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@ enum { EXTERNAL_KINDS = 6, FLUSH_FORCED = 1 };
 static bool kinds[KIND_COUNT], apis[CBID_COUNT];
 static bool system_thread_ids;
 
-/* The ids that this thread has pushed, the newest last. */
+/* External correlation ids pushed by this thread, the newest last. */
 static __thread struct {
 	uint64_t *ids;
 	size_t n, size;
@@ -48,7 +49,7 @@ void sim_external_add(uint32_t correlation)
 
 static CUptiResult enable(int kind, bool on)
 {
-	/* Kinds that exist (CUDA 13.1 has 57) and are not known here yield no records. */
+	/* Other existing kinds (CUDA 13.1 has 57) are accepted and yield no records. */
 	if (kind < 1 || kind > 57)
 		return CUPTI_ERROR_INVALID_KIND;
 	CUptiResult r = sim_cupti_attach();
@@ -97,7 +98,7 @@ CUPTI_API(cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t on), (cbid, on))
 	return r;
 }
 
-/* There is no runtime library here. */
+/* There is no simulated runtime library, so this has no effect. */
 CUPTI_API(cuptiActivityEnableRuntimeApi, (uint32_t cbid, uint8_t on), (cbid, on))
 {
 	(void)cbid;

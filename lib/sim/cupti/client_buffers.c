@@ -1,9 +1,9 @@
 /*
  * Delivers records to the client's buffers. Device records wait in a queue to which engines may add
- * at any time; the next thread without locks moves them into a client's buffer (at the end of a
- * call, in a flush, in our own thread). Records of calls go directly into their thread's buffer.
- * Full buffers are returned to the client at once, the others with a flush. Every record is
- * delivered once or counted as dropped.
+ * at any time. The next thread that holds no lock moves them into a client's buffer (at the end of
+ * a call, in a flush, or in a thread of this library). Records of calls go directly into their
+ * thread's buffer. Full buffers are returned to the client at once, the others with a flush. Every
+ * record is delivered once or counted as dropped.
  */
 #include "sim/cupti/sim_cupti.h"
 
@@ -26,8 +26,8 @@ struct full_buffer {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Held while moving records out of the queue, also while the client is asked for a buffer. Taken
- * before `lock`. */
+/* Held while moving records out of the queue, including the request to the client for a buffer.
+ * Locked before `lock`. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static sim_requested_fn requested;
 static sim_completed_fn completed;
@@ -197,9 +197,10 @@ static void overhead(uint32_t what, uint64_t start, void (*add)(const struct sim
 	add(&r);
 }
 
-/* Requests a buffer. With lock, which it releases while the client runs. False if the client gave
- * none. `told`: the request itself leaves a record; a request on behalf of such a record must not,
- * or a client without usable buffers would be asked forever. */
+/* Requests a buffer from the client. Called with `lock`, which is released while the client runs.
+ * False if the client returned none. `told`: the request itself leaves a record. A request on
+ * behalf of such a record must not leave another, or a client without usable buffers would be asked
+ * forever. */
 static bool request(struct client_buffer *s, bool told)
 {
 	enum { BUFFER_REQUEST = 7 << 16 };
@@ -236,7 +237,7 @@ static bool fits(const struct client_buffer *s, size_t size)
 	return s->used + size <= limit && (!s->max || s->n < s->max);
 }
 
-/* With lock, which it may release meanwhile; only this thread uses s. */
+/* Stores a record. Called with `lock`, which may be released meanwhile; only this thread uses s. */
 static void put(struct client_buffer *s, const struct sim_record *r)
 {
 	size_t size = sim_record_size(r->kind);
@@ -281,7 +282,7 @@ static void hand_over(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* With turn. */
+/* Empties the queue. Called with `turn`. */
 static void drain_queue(void)
 {
 	sim_cupti_clock_sample();
@@ -393,7 +394,7 @@ static void *work(void *unused)
 	return NULL;
 }
 
-/* With lock. */
+/* Called with `lock`. */
 static bool start_worker(void)
 {
 	pthread_t t;
@@ -428,7 +429,7 @@ void sim_buffers_flush(bool also_empty)
 	pthread_mutex_unlock(&lock);
 	if (!there)
 		flush_here(also_empty);
-	/* Deliveries started by other threads belong to the flush. */
+	/* A flush waits for deliveries that other threads have started. */
 	pthread_mutex_lock(&lock);
 	while (delivering)
 		pthread_cond_wait(&answered, &lock);

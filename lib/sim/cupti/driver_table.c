@@ -1,11 +1,11 @@
-/* The simulated driver and its settings, as this library finds them; versions; names. */
+/* How this library finds the simulated driver and its settings; versions; names of functions. */
 #include "sim/cupti/sim_cupti.h"
 
 #include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>
 
-/* 12 or 13: the Makefile builds one library of each. */
+/* 12 or 13: the Makefile builds one library for each. */
 extern const int sim_cupti_generation;
 
 static const struct sim_tools_table *table;
@@ -89,7 +89,8 @@ static const char *const names[CBID_COUNT] = {
 #undef SIM_CBID
 };
 
-/* Open addressing; a name's place never changes, so that two threads may fill it at once. */
+/* Looks a name up in a hash table with open addressing. A name never moves, so two threads may fill
+ * the table at the same time. */
 int sim_cupti_cbid(const char *name)
 {
 	enum { SLOTS = 4096 };

@@ -58,7 +58,7 @@ static void leave(struct sim_tools_call *c)
 	sim_buffers_pump();
 }
 
-/* Records hold the name's address, so it must stay valid. With the driver's lock. */
+/* Interns a name, since records hold its address. Called with the driver's lock. */
 static const char *keep_name(const char *name)
 {
 	static char **slots;
@@ -92,7 +92,7 @@ static const char *keep_name(const char *name)
 	return slots[h % size];
 }
 
-/* A copy between devices is another kind of record. */
+/* Copies between devices have a kind of record of their own. */
 static enum sim_cupti_kind kind_of(const struct sim_tools_op *op)
 {
 	switch (op->kind) {
@@ -117,7 +117,7 @@ static void record(const struct sim_tools_op *op)
 	sim_buffers_add(&r);
 }
 
-/* Launches of graphs some of whose nodes are done. With the driver's lock. */
+/* Launches of graphs of which some nodes have completed. Protected by the driver's lock. */
 struct graph_span {
 	uint32_t correlation;
 	uint64_t start, end;

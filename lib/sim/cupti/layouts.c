@@ -1,6 +1,6 @@
 /*
- * Records as CUPTI lays them out. Each generation appends to the records of the one before, so one
- * layout with a size for each version describes them all; tests/sim/cupti.c reads them with the
+ * Records in CUPTI's layouts. Each generation appends fields to the records of the previous one, so
+ * one layout with a size for each version describes them all; tests/sim/cupti.c reads them with the
  * structures of CUPTI's headers.
  */
 #include "sim/cupti/sim_cupti.h"
@@ -103,7 +103,7 @@ struct external { /* CUpti_ActivityExternalCorrelation */
 	uint32_t correlation, reserved;
 };
 
-/* From this version of the interface on, records of this kind have this size. */
+/* Size of the records of each kind from a version of the interface on. */
 static const struct {
 	enum sim_cupti_kind kind;
 	uint32_t version;
@@ -284,7 +284,7 @@ void sim_record_encode(const struct sim_record *r, unsigned char *out)
 		break;
 	case KIND_OVERHEAD:
 		u.overhead = (struct overhead){.what = r->host.id,
-					       .object = 2, /* a thread */
+					       .object = 2, /* object kind: a thread */
 					       .process = pid,
 					       .thread = r->host.thread,
 					       .start = r->host.start,

@@ -1,7 +1,8 @@
 /*
- * Time. Without a client's clock, CUPTI's time is CLOCK_REALTIME, shifted by the settings: the
- * offset to CLOCK_MONOTONIC is taken once, so that a test can compute it. With one, device times
- * are converted along the line through the first and the newest reading.
+ * Time of records. Without a clock of the client's, CUPTI's time is CLOCK_REALTIME, shifted by the
+ * settings; its offset to CLOCK_MONOTONIC is determined once, so that a test can compute it. With a
+ * client's clock, device times are converted along the line through the first and the newest
+ * reading.
  */
 #include "sim/cupti/sim_cupti.h"
 
@@ -17,7 +18,7 @@ static struct clock_reading first, newest;
 static uint64_t base_mono;
 static int64_t base_distance;
 
-/* Without a driver nothing has times, so any clock will do. */
+/* Without a driver there are no device times, so any clock will do. */
 static uint64_t mono_now(void)
 {
 	const struct sim_tools_table *driver = sim_cupti_driver();
@@ -51,7 +52,7 @@ void sim_cupti_clock_sample(void)
 	clock_fn f = __atomic_load_n(&client_clock, __ATOMIC_ACQUIRE);
 	if (!f)
 		return;
-	/* The tightest of several readings: the thread may be preempted in the middle of one. */
+	/* Takes the shortest of several readings, as the thread may be preempted during one. */
 	struct clock_reading r = {0, 0};
 	for (uint64_t best = UINT64_MAX, n = 0; n < 8 && best > 2000; n++) {
 		uint64_t before = mono_now(), client = f(), width = mono_now() - before;

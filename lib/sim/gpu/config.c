@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 /*
- * Slower than a real link (12 to 50 GB/s): the bytes are really moved by the processor, and a rate
- * that it cannot reach would make pinned and pageable copies equally slow.
+ * Lower than a real link's rate (12 to 50 GB/s): the CPU really moves the bytes, and a rate that it
+ * cannot reach would make pinned and pageable copies equally fast.
  */
 struct sim_config sim_cfg = {
 	.devices = 1,
@@ -117,7 +117,7 @@ static void add_rule(const struct where *w, char *v)
 	sim_cfg.rules[sim_cfg.nrules++] = r;
 }
 
-/* "NAME:N:CODE": the N-th call of NAME fails with CODE; N of *: every call */
+/* "NAME:N:CODE": the N-th call of NAME fails with CODE; N = *: every call */
 static void add_fail(const struct where *w, char *v)
 {
 	char name[128], nth[24], *end;
@@ -288,7 +288,8 @@ static void store(const struct where *w, size_t k, char *v)
 	}
 }
 
-/* Edit distance of b from a, with a swap of neighbours as one change; searched up to `left`. */
+/* Edit distance between a and b, where swapping neighbours counts as one change; gives up beyond
+ * `left`. */
 static int distance(const char *a, const char *b, int left)
 {
 	while (*a && *a == *b) {
@@ -393,7 +394,7 @@ static void read_environment(void)
 			continue;
 		struct where w = {name, 0};
 		char *copy = strdup(v);
-		/* Rules of the environment come before those of the file: the first that fits
+		/* Rules from the environment come before those of the file: the first match
 		 * counts. */
 		struct sim_rule *old = sim_cfg.rules;
 		int nold = sim_cfg.nrules;
@@ -413,7 +414,8 @@ static void read_environment(void)
 	}
 }
 
-/* Other programs may own a SIM_ variable; one that resembles ours is a typing error. */
+/* Other programs may use SIM_ variables; one that resembles a setting is reported as a typing
+ * error. */
 static void check_environment(void)
 {
 	for (char **e = environ; *e; e++) {

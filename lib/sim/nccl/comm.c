@@ -20,7 +20,7 @@
 enum { MAGIC = 0x6ccc, PAGE = 4096, HEAD = 65536 };
 #define REGION ((size_t)1 << 30)
 
-/* What a group of this thread has begun and not finished. */
+/* An initialisation that this thread has begun in a group and not completed. */
 struct comm_setup {
 	struct ncclComm *comm;
 	struct ncclComm *parent; /* of a split, whose comm comes later */
@@ -245,7 +245,7 @@ ncclResult_t sim_inits_finish(void)
 	return r;
 }
 
-/* Now, or at the end of the group. */
+/* Completes it now, or at the end of the group. */
 static ncclResult_t later(const struct comm_setup *b)
 {
 	struct comm_setup *copy = malloc(sizeof(*copy)), **at = &inits;

@@ -1,5 +1,5 @@
 /*
- * Groups of calls: collectives are launched in call order, then messages in one order for all
+ * Groups of calls: collectives are launched in call order, then messages in an order common to all
  * ranks, (sender, receiver), so that kernels of one stream never wait for each other in a cycle.
  */
 #include "sim/nccl/sim_nccl.h"

@@ -1,8 +1,8 @@
 /*
- * The kernels: their names, as in NCCL 2.19 and newer, and their work. A kernel copies its rank's
- * data into the shared file when it starts, and reads what it needs when all ranks have started.
- * The k-th use of a region is in the twin selected by k's lowest bit: data number k+2 is written
- * only when all have finished k (see rendezvous.c).
+ * NCCL's kernels: their names, as in NCCL 2.19 and newer, and their work. A kernel copies its
+ * rank's data into the shared file when it starts, and reads what it needs when all ranks have
+ * started. Each region exists twice, and its k-th use takes the copy selected by k's lowest bit:
+ * data number k+2 is written only when all ranks have finished k (see rendezvous.c).
  */
 #include "sim/nccl/sim_nccl.h"
 

@@ -1,7 +1,8 @@
 /*
- * The simulated driver's devices as a management library: what tfhook asks for, in NVIDIA's layouts. Utilisation,
- * memory and PCIe traffic are those of this process; power, temperature and clocks follow from them; the rest is as the
- * settings nvml_* say. Where the real one tells of all processes this one knows its own only.
+ * A simulated NVML for the simulated driver's devices: the functions that tfhook calls, in NVIDIA's
+ * layouts. Utilisation, memory and PCIe traffic are those of this process; power, temperature and
+ * clocks are derived from them; the rest is set by the settings nvml_*. Where the real library
+ * reports all processes, this one knows only its own.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -27,9 +28,9 @@ enum { BY_POWER = 0x4, BY_HEAT = 0x20, IDLE = 0x1 };
 
 struct sim_nvml_device {
 	int index;
-	uint64_t asked; /* how often for why the clock is lowered */
+	uint64_t asked; /* number of queries for the reasons of lowered clocks */
 	uint64_t seen_ns, seen_kernel, seen_copy;
-	unsigned busy, copying; /* percent since the time before */
+	unsigned busy, copying; /* percent since the previous query */
 	bool registered;
 };
 
@@ -68,7 +69,7 @@ static void find(void)
 		table = NULL;
 }
 
-/* As in the real one, a call that hangs keeps all others out. */
+/* As in the real library, a call that hangs blocks all others. */
 static int begin(const char *name)
 {
 	pthread_mutex_lock(&mutex);
@@ -134,7 +135,8 @@ static void look(struct sim_nvml_device *d)
 	d->seen_copy = c.copy_ns;
 }
 
-/* The n-th reading is lowered where n times the share passes a whole number. */
+/* Whether this reading reports a lowered clock: the n-th does where n times the share passes an
+ * integer. */
 static bool lowered(const struct sim_nvml_device *d, double share)
 {
 	return (uint64_t)((double)(d->asked + 1) * share) > (uint64_t)((double)d->asked * share);
@@ -275,7 +277,7 @@ NVML_API(nvmlDeviceGetTemperatureThreshold,
 	return NVML_OK;
 }
 
-/* Errors of memory and PCIe bytes; there is no NVLink. */
+/* Memory errors and PCIe bytes; there is no NVLink. */
 NVML_API(nvmlDeviceGetFieldValues, (struct sim_nvml_device * d, int n, struct sim_nvml_field *f),
 	 (d, n, f))
 {

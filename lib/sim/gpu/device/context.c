@@ -19,7 +19,8 @@ static bool is_ctx(CUcontext ctx)
 	return ctx && ctx->magic == SIM_MAGIC_CTX;
 }
 
-/* Of CUlimit: stack, printf, heap, depth and launches of dynamic parallelism, L2 granularity. */
+/* Defaults of CUlimit: stack, printf, heap, depth and launches of dynamic parallelism, L2
+ * granularity. */
 static const size_t limits[SIM_LIMITS] = {1024, 7 << 20, 8 << 20, 2, 2048, 128};
 enum { SETTABLE_LIMITS = 7 };
 
@@ -109,7 +110,7 @@ void sim_ctx_end(struct sim_ctx *ctx)
 	sim_streams_free(ctx);
 	if (sim_ctx_current() == ctx)
 		depth--;
-	ctx->magic = 0; /* the memory stays: other threads may still refer to it */
+	ctx->magic = 0; /* not freed: other threads may still refer to it */
 }
 
 static CUresult destroy(struct sim_call *c, CUcontext ctx)
@@ -380,7 +381,7 @@ static CUresult create1(struct sim_call *c, CUcontext *out, unsigned flags, CUde
 	return r;
 }
 
-/* The only kind of affinity is a number of multiprocessors. */
+/* The only type of affinity is the number of multiprocessors. */
 static CUresult get_affinity(struct sim_call *c, int *out, int type)
 {
 	(void)c;

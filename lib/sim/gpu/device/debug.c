@@ -1,6 +1,6 @@
 /*
- * What belongs to debugging: core dump settings, which are remembered for the process whatever the
- * context; the error log, which is empty; notifications, which never come.
+ * Debugging functions: core dump settings, which are stored per process for all contexts; the error
+ * log, which is always empty; notifications, which are never sent.
  */
 #include "sim/gpu/objects.h"
 
@@ -108,7 +108,7 @@ static CUresult log_to_memory(struct sim_call *c, unsigned *iterator, char *buff
 	return CUDA_SUCCESS;
 }
 
-/* ---- callbacks that nothing calls ---- */
+/* ---- callbacks that are never called ---- */
 struct registered {
 	struct registered *next;
 };

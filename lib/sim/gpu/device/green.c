@@ -9,7 +9,7 @@
 
 enum { TYPE_SM = 1, DEFAULT_STREAM = 1, IGNORE_COSCHEDULING = 1, MAX_CLUSTER = 2 };
 
-/* Contents of the padding: the owner of the resource, and the split it came from. */
+/* Stored in the padding of a resource: its owner, and the split it came from. */
 typedef struct {
 	int type;
 	int device;
@@ -176,7 +176,7 @@ static CUresult destroy(struct sim_call *c, CUgreenCtx g)
 		*at = g->next;
 	pthread_mutex_unlock(&mu);
 	g->magic = 0;
-	sim_ctx_end(g->ctx); /* its memory stays: threads may still name it */
+	sim_ctx_end(g->ctx); /* not freed: threads may still refer to it */
 	sim_primary_release(g->ctx->dev);
 	free(g);
 	return CUDA_SUCCESS;
@@ -227,7 +227,7 @@ static CUresult stream_green(struct sim_call *c, CUstream h, CUgreenCtx *out)
 
 /* ---- events of contexts ---- */
 
-/* With sim_mu: true, with the captures invalidated, if a stream of ctx captures. */
+/* Called with sim_mu: if a stream of ctx captures, invalidates the captures and returns true. */
 static bool captures(struct sim_ctx *ctx)
 {
 	bool any = false;

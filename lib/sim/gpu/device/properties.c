@@ -186,7 +186,7 @@ static CUresult properties(struct sim_call *c, CUdevprop *p, CUdevice d)
 	return CUDA_SUCCESS;
 }
 
-/* CUdevice_attribute -> value; what is not here is 0. Limits of compute capability 8.0. */
+/* Values of CUdevice_attribute; missing ones are 0. Limits of compute capability 8.0. */
 static const struct {
 	int attribute, value;
 } attributes[] = {

@@ -3,7 +3,7 @@
  * its dependencies are done, then waits in its engine's queue, first in first out except for
  * streams of higher priority. An engine has one thread per slot, which does the work, then sleeps
  * until the operation's time is over. Times are a schedule: an operation starts when it is ready
- * and its engine free, regardless of when the thread woke up, so late wake-ups do not add up. In
+ * and its engine is free, regardless of when the thread woke up, so late wake-ups do not add up. In
  * virtual time only host functions have such threads (virtual.c).
  */
 #include "sim/gpu/engine/engine.h"
@@ -166,7 +166,7 @@ static void enqueue(struct sim_op *op)
 	}
 }
 
-/* Starts a ready operation. True if it is over at once. */
+/* Starts a ready operation. Returns true if it is over at once. */
 static bool begin(struct sim_op *op)
 {
 	switch (op->work.engine) {
@@ -192,7 +192,7 @@ static void memory_effect(const struct sim_work *w)
 		sim_mem_release((void *)(uintptr_t)w->free, false);
 }
 
-/* Operations without an engine finish in the same breath. Iterative: chains of events can be
+/* Completes operations without an engine immediately. Iterative, as chains of events can be
  * long. */
 static void count(uint64_t *sum, uint64_t n)
 {

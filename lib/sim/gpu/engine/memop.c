@@ -1,6 +1,6 @@
 /*
- * Stream memory operations: a stream writes a value, or waits until memory holds one. Anyone may
- * write that memory, so it is polled: by a thread, or by the virtual clock.
+ * Stream memory operations: a stream writes a value, or waits until memory holds one. Any thread or
+ * process may write that memory, so it is polled: by a thread, or by the virtual clock.
  */
 #include "sim/gpu/api.h"
 #include "sim/gpu/engine/engine.h"

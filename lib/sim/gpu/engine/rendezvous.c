@@ -28,7 +28,7 @@ struct rendezvous_group {
 	uint64_t key;
 	uint32_t changes, aborted; /* changes: futex word */
 	struct {
-		uint64_t started; /* how many of its kernels */
+		uint64_t started; /* number of its kernels that have started */
 		uint64_t start[2];
 	} rank[RANKS];
 };
@@ -75,7 +75,7 @@ static struct rendezvous_group *find(uint64_t key, uint32_t ranks)
 			g->ranks = ranks;
 			__atomic_store_n(&g->state, READY, __ATOMIC_RELEASE);
 		}
-		/* A process that died in the two lines above would leave others here. */
+		/* A process that died between the two stores above would leave others waiting here. */
 		for (int spin = 0; __atomic_load_n(&g->state, __ATOMIC_ACQUIRE) != READY; spin++)
 			if (spin > 1000)
 				usleep(100);

@@ -1,8 +1,8 @@
 /*
- * Virtual time: a discrete-event simulation. An operation's end is known at its start. Whenever the
+ * Virtual time: a discrete-event simulation. An operation's end is known at its start. When the
  * clock advances, operations end in the order of their ends, each at its own time, and their
- * dependents begin. An operation's bytes are moved at its end. The thread that waits or pays does
- * this, one thread at a time.
+ * dependents begin. An operation's bytes are moved at its end. The thread that waits, or whose call
+ * has a cost, does this, one thread at a time.
  */
 #include "sim/gpu/engine/engine.h"
 
@@ -45,7 +45,8 @@ void sim_virtual_dispatch(struct sim_engine *e)
 	}
 }
 
-/* The running operation that ends first; *outside: some wait for what no event brings. */
+/* The running operation that ends first. *outside: set if an operation waits for something outside
+ * the simulation. */
 static struct sim_slot *next_end(struct sim_engine **engine, bool *outside)
 {
 	struct sim_slot *first = NULL;
@@ -107,8 +108,8 @@ static bool pause_until_change(uint64_t us)
 	return pthread_cond_timedwait(&changed, &sim_mu, &t) != ETIMEDOUT;
 }
 
-/* Host functions take no virtual time: the clock waits for them, but not forever, since one may
- * itself wait for the thread that waits here. */
+/* Waits for host functions, which take no virtual time; not forever, since one may itself wait for
+ * the thread that waits here. */
 static void let_hosts_end(void)
 {
 	while (hosts && pause_until_change(PATIENCE_MS * 1000))

@@ -48,7 +48,7 @@ static uint64_t copy_ns(const struct sim_copy *c)
 	return sim_cfg.copy_latency_ns + (uint64_t)((double)sim_copy_bytes(c) / rate);
 }
 
-/* By the first matching rule; a rule without a grid is looked up once per kernel. */
+/* Duration by the first matching rule; a rule without a grid is looked up only once per kernel. */
 static bool by_rule(struct sim_func *f, const unsigned *grid, uint64_t *ns)
 {
 	int found = __atomic_load_n(&f->rule, __ATOMIC_RELAXED);
@@ -79,7 +79,7 @@ static bool by_rule(struct sim_func *f, const unsigned *grid, uint64_t *ns)
 	return found >= 0;
 }
 
-/* The convention that also works on a real GPU: kernel spin*(u64 ns). */
+/* Whether a kernel is named spin*(u64 ns): a convention that the same PTX follows on a real GPU. */
 static bool spins(const struct sim_func *f)
 {
 	return !strncmp(f->name, "spin", 4) && f->nparams >= 1 && f->params[0].size == 8;
@@ -126,7 +126,7 @@ static bool known(const void *p)
 	return sim_mem_find(p, &r);
 }
 
-/* Device memory may have been freed since the call. A device would report a fault; touching it here
+/* Whether device memory was freed since the call. A device would report a fault; accessing it here
  * would end the process. */
 static bool gone(const struct sim_work *w)
 {

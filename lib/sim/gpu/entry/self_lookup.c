@@ -1,6 +1,6 @@
 /*
- * Some drivers look up their own names at start with dlsym on their own handle, and call what they
- * find. An interposer must not recurse in that case.
+ * Imitates drivers that look up their own names at start with dlsym on their own handle, and call
+ * the results. An interposer must not recurse then.
  */
 #include "sim/gpu/entry/variant.h"
 

@@ -4,7 +4,7 @@
 
 struct sim_proc {
 	const char *symbol, *base;
-	int version;	/* that introduced this variant, 0: not to be looked up */
+	int version;	/* version that introduced this variant, 0: cannot be looked up */
 	int per_thread; /* of _ptsz/_ptds variants */
 	void *address;
 };

@@ -1,5 +1,5 @@
-/* Launches of the first CUDA versions, with shape and parameters set on the kernel before, and the
- * cooperative launch on several devices. */
+/* Launch functions of the first CUDA versions, where shape and parameters are set on the kernel
+ * before, and the cooperative launch on several devices. */
 #include "sim/gpu/api.h"
 
 #include <stdlib.h>

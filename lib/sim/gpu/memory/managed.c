@@ -91,7 +91,7 @@ static CUresult place_of(const CUmemLocation *l, int *place)
 	}
 }
 
-/* The first interface calls the processor -1. */
+/* The first version of the interface uses -1 for the CPU. */
 static CUmemLocation of_device(CUdevice d)
 {
 	return (CUmemLocation){d == -1 ? SIM_LOC_HOST : SIM_LOC_DEVICE, d};

@@ -78,7 +78,8 @@ static bool idle(const struct sim_ctx *ctx)
 	return true;
 }
 
-/* Leaves sim_mu locked, with nothing pending in ctx unless others submit continuously. */
+/* Returns with sim_mu locked and no work pending in ctx, unless other threads submit
+ * continuously. */
 static void settle(struct sim_ctx *ctx)
 {
 	enum { TRIES = 100 };

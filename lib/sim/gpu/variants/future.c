@@ -18,7 +18,7 @@ static CUresult operation(struct sim_call *c, int *out)
 	return CUDA_SUCCESS;
 }
 
-/* All in one description. */
+/* All launch parameters in one struct. */
 static CUresult launch(struct sim_call *c, const CUDA_KERNEL_NODE_PARAMS *p, CUstream h,
 		       unsigned long long flags)
 {
