@@ -1,6 +1,6 @@
 /*
- * Made-up traces with known answers: events are appended in any order on a time line of
- * milliseconds, sorted by end time and fed to the analysis as a run would be.
+ * Synthetic traces with known answers: a test appends events in any order on a time line of
+ * milliseconds; they are sorted by end time and given to the analysis like a run.
  */
 #ifndef TFH_TEST_ANALYZE_GEN_H
 #define TFH_TEST_ANALYZE_GEN_H

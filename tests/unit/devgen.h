@@ -1,8 +1,8 @@
 /*
- * A small discrete-event GPU for made-up jobs: host threads with clocks of their own, streams,
- * events, copies, graphs. A job is written as the calls that its threads make; what they take
- * follows from the simulation, never from the code under test. What a defect costs is told by
- * running the same job without it.
+ * A small discrete-event GPU simulation for synthetic jobs: host threads with their own clocks,
+ * streams, events, copies, graphs. A job is written as the calls that its threads make; their
+ * durations follow from the simulation, never from the code under test. The cost of a defect is
+ * found by running the same job without it.
  */
 #ifndef TFH_TEST_DEVGEN_H
 #define TFH_TEST_DEVGEN_H

@@ -1,4 +1,4 @@
-/* Random and life-like records, files made of them, and their comparison. */
+/* Random and realistic records, files made of them, and their comparison. */
 #ifndef FORMAT_FIXTURE_H
 #define FORMAT_FIXTURE_H
 

@@ -1,4 +1,4 @@
-/* A journal of a process that is dead, made by hand, for the tests of journals. */
+/* Builds the journal of a dead process, for the tests of journals. */
 #ifndef TESTS_JOURNAL_FAKE_H
 #define TESTS_JOURNAL_FAKE_H
 

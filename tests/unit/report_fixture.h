@@ -1,6 +1,6 @@
 /*
- * A result made by hand, and a run that exists only as the answers of the model's accessors: what
- * the reports print is then known in advance.
+ * A hand-made result, and a run that consists only of the answers of the model's accessors, so that
+ * it is known in advance what the reports print.
  */
 #ifndef TFH_TEST_REPORT_FIXTURE_H
 #define TFH_TEST_REPORT_FIXTURE_H

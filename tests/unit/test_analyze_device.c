@@ -1,6 +1,6 @@
-/* Jobs of a GPU seen from the host only, made up: waits, copies, launches and pauses become the
- * class, cause and parts that the trace was made from. What was hidden behind a busy device is
- * never blamed. */
+/* Synthetic GPU jobs seen from the host only: from waits, copies, launches and pauses, the analysis
+ * finds the class, cause and parts that the trace was made from. Host time hidden behind a busy
+ * device is never blamed. */
 #include "analyze_gen.h"
 
 #define US 0.001

@@ -1,6 +1,7 @@
-/* The edge cases of judging from device times, each made by a small simulation: who waits for whom.
- * Host far ahead, prefetching, copies and graphs that overlap, migration, several devices, streams
- * and threads, polling hosts. Parts are exact to 1 %, and what costs nothing is not blamed. */
+/* Edge cases of the analysis with device times, each from a small simulation: which op waits for
+ * which. A host far ahead, prefetching, overlapping copies and graphs, migration, several devices,
+ * streams and threads, polling hosts. Parts are exact to 1 %, and time that delays nothing is not
+ * blamed. */
 #include "devgen.h"
 
 /* The host runs three steps ahead and waits for an event of the step then: a slow get-next is

@@ -1,6 +1,6 @@
-/* Whole runs of TensorFlow on the CPU, made up: several models, epochs, evaluations, checkpoints, an end in
- * the middle of a step, holes. The steps counted, the phases and the verdict are those that the trace was
- * made from. */
+/* Synthetic whole runs of TensorFlow on the CPU: several models, epochs, evaluations, checkpoints,
+ * an end in the middle of a step, holes. The number of steps, the phases and the verdict are those
+ * that the trace was made from. */
 #include "tf_loops.h"
 
 /* Four models trained one after the other, each through a function of its own, and an evaluation of

@@ -1,5 +1,5 @@
-/* Predictions of made-up jobs on machines that are not quiet: launching calls that are held up, a
- * long step among equal ones, steps that differ when most of them is removed. */
+/* Predictions for synthetic jobs on busy machines: delayed launch calls, one long step among equal
+ * ones, steps that vary when most of their time is removed. */
 #include "devgen.h"
 
 /* A launch whose call is held up before it hands the kernel over. */

@@ -1,6 +1,6 @@
-/* Training loops of TensorFlow on the CPU, made up: the verdict, its cause, the number of steps and the
- * parts of a step (to 1 %) are those that the trace was made from, in every shape of loop; the stage
- * named is the slow one, never one that only waits. */
+/* Synthetic training loops of TensorFlow on the CPU, of every shape: the verdict, its cause, the
+ * number of steps and the parts of a step (to 1 %) are those that the trace was made from. The
+ * stage named is the slow one, never one that only waits. */
 #include "tf_loops.h"
 
 /* A ceiling allows for 3 % of what stays where all steps are alike; where they are not, for two

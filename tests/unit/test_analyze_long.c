@@ -1,7 +1,7 @@
 /*
- * What grows with a run keeps its exact values where it no longer lies in memory, order statistics
- * of many numbers are those of the sorted numbers, and a step of very many calls is charged as one
- * of few.
+ * Arrays that grow with a run keep their exact values after they move from memory to a file. Order
+ * statistics of many numbers equal those of the sorted numbers. A step of very many calls is
+ * charged like one of few.
  */
 #include "analyze_gen.h"
 

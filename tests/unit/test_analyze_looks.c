@@ -1,7 +1,7 @@
 /*
- * What must hold: looks divide the time of pauses by what was seen in pauses of their kind, within
- * what the processor clock says; waiting before a copy to the device is input, the same elsewhere is
- * not; without looks nothing changes; what a look says never makes or loses time.
+ * Samples (looks) divide the time of pauses by what was seen in similar pauses, within what the CPU
+ * clock allows. Waiting before a copy to the device is input; the same waiting elsewhere is not.
+ * Without samples nothing changes. Samples never create or lose time.
  */
 #include "analyze_gen.h"
 

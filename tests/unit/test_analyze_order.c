@@ -1,6 +1,6 @@
-/* Orders between streams and threads that no call names, made up: waits that no op followed yet,
- * values that streams wait for, values that the host fetches, polling with naps, streams that
- * compute side by side, batches that come from a thread of their own. */
+/* Order between streams and threads that no call states, in synthetic jobs: waits that no op has
+ * followed yet, values that streams wait for, values that the host fetches, polling with sleeps,
+ * streams that compute side by side, batches that another thread prepares. */
 #include "devgen.h"
 
 /* Gradients go to the host between layers: the computing waits for the copy, the copy for the

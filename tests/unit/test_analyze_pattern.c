@@ -1,6 +1,6 @@
-/* What made-up jobs tell besides their class: how fast their input could deliver, that several
- * batches make one update, that steps are of several kinds, what start-up was spent on, and what
- * was compiled later. Where nothing tells it, nothing is said. */
+/* Results beside the class, for synthetic jobs: how fast their input could deliver, that several
+ * batches make one update, that there are several kinds of steps, the phases of start-up, and late
+ * compiling. Where there is no evidence, nothing is reported. */
 #include "devgen.h"
 
 static void kernels(struct dg *d, int n, double ms)

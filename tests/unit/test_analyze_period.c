@@ -1,6 +1,6 @@
-/* Jobs that tell nothing but their driver calls, in all the shapes that training has: the number of
- * steps is the job's own, evaluations are no steps, and the median step is right within 2 %. Their
- * events are read twice, once for the facts and once for the accounts. */
+/* Synthetic jobs with nothing but driver calls, in all shapes of training: the number of steps is
+ * the job's own, evaluations are not counted as steps, and the median step is right within 2 %.
+ * Events are read exactly twice, once for the facts and once for the accounts. */
 #include <inttypes.h>
 
 #include "analyze_gen.h"

@@ -1,7 +1,7 @@
-/* The edge cases of judging from device times, each made by a small simulation: steps that are not
- * like the others, and what is known of them. Checkpoints, recompilation, evaluation, several
- * batches an execution, holes and spans without device times, causes within compute, ops on the
- * host, memory. Parts are exact to 1 %. */
+/* Edge cases of the analysis with device times, each from a small simulation: unusual steps and
+ * what is known about them. Checkpoints, recompilation, evaluation, several batches per execution,
+ * holes and intervals without device times, causes within compute, ops on the host, memory. Parts
+ * are exact to 1 %. */
 #include "devgen.h"
 
 /* Every 20th step saves a checkpoint: fetches much and writes it. Those are no usual steps, and one

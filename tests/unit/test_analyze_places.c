@@ -1,8 +1,9 @@
 /*
- * What must hold: functions of Python tell what a thread does by the innermost frame that has a row, the program's own
- * functions count only where a compiler or loader called them, and a line's place in the loop's body tells whether it
- * comes before the step; a pause is charged to what its looks' lines say, waiting behind the step is no input, and waiting
- * for Python's lock stays that. The first execution of a function of many of one name is compiling.
+ * Lines of Python tell what a thread does. The innermost frame with a row in the table decides; the
+ * program's own functions count only where a compiler or loader called them; a line's position in
+ * the loop's body tells whether it runs before the step. A pause is charged by the lines of its
+ * samples: waiting after the step is no input, and waiting for the GIL remains that. The first
+ * execution of one of many functions of the same base name is compiling.
  */
 #include "analyze_gen.h"
 

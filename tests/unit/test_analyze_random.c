@@ -1,10 +1,10 @@
 /*
- * What must hold of any job, whatever it does: steps drawn at random of get-nexts, copies, kernels
- * on several streams, events, waits, graphs, allocations and pauses. Accounts are closed, shares
- * are shares, predictions lie in their intervals and above their floors, removing everything but
- * the computing gains at least what any single removal does, and removing what a job has none of
- * gains nothing. (What blocks nothing may gain: it hides behind the computing, and what follows it
- * on its thread would hide there instead.)
+ * What must hold for any job: random steps of get-nexts, copies, kernels on several streams,
+ * events, waits, graphs, allocations and pauses. Accounts add up, shares lie between 0 and 1, and
+ * predictions lie in their intervals and above their floors. Removing everything but compute gains
+ * at least as much as any single removal, and removing something that a job does not have gains
+ * nothing. (Removing something that blocks nothing may gain: what follows it on its thread may then
+ * hide behind the computing instead.)
  */
 #include "devgen.h"
 

@@ -1,6 +1,6 @@
 /* Several ranks, and several devices of one process, that meet in collectives: each is judged by
- * itself, waiting for a late one is called jitter, the late one is on top with its own cause, and a
- * predicted gain is what the slowest of all would then take. */
+ * itself, waiting for a late one is called jitter, the late one comes first with its own cause, and
+ * a predicted gain is limited by the slowest of all. */
 #include "devgen.h"
 
 #define MOST 4

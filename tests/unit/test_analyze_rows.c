@@ -1,5 +1,5 @@
-/* More edge cases of judging from device times, each made by a small simulation: several iterators,
- * copies between devices, a rank among many that is late. */
+/* More edge cases of the analysis with device times, each from a small simulation: several
+ * iterators, copies between devices, one late rank among many. */
 #include "devgen.h"
 
 static void get_from(struct dg *d, uint32_t iterator, double ms)

@@ -1,7 +1,7 @@
-/* What is sampled once a second is said. A remark tells of memory that the job takes from the
- * kernel again and again when that takes over 5 % of its time, and only then: not of memory that
- * grows, nor where nothing was measured. A machine that keeps the job's threads waiting is named
- * and numbered. */
+/* Machine samples, taken once a second, lead to remarks. One reports memory that the job takes from
+ * the kernel again and again, if and only if that takes over 5 % of its time: not for memory that
+ * grows, nor without measurements. If the job's threads wait for a CPU, that is reported with the
+ * number. */
 #include "analyze_gen.h"
 
 enum { OP_GET = 1, OP_TRAIN };

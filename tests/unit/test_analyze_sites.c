@@ -1,5 +1,5 @@
-/* The report names the place in the program that most of the time of a cause's calls comes from,
- * copies by function, and says nothing where no backtraces were taken. */
+/* The report names the call site that takes most of the time of a cause, copies by function, and
+ * names none if no backtraces were recorded. */
 #include "judge/account/account.h"
 #include "devgen.h"
 

@@ -1,5 +1,5 @@
-/* The slow stage of pipelines whose stages do not lie one behind the other: the one named is the
- * one that the batches were waited for. */
+/* The slow stage of pipelines with branches: the stage named is the one that the batches were
+ * waited for. */
 #include "analyze_gen.h"
 
 enum { OP_GET = 1, OP_TRAIN };

@@ -1,5 +1,5 @@
-/* Steps that are judged together with their neighbours: each has a cause of the class it ends with,
- * whatever the order in which they are looked at, and no class that none of them has by itself. */
+/* Steps that are judged together with their neighbours: each gets a cause of the class it ends
+ * with, whatever the order in which they are judged, and no class that none of them has alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

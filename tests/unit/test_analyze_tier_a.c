@@ -1,5 +1,5 @@
-/* Jobs with device times, made by a small simulation: parts and classes are what the simulated job
- * was made of, and every predicted gain is that of the same job run without the cost, to 1 %. */
+/* Jobs with device times from a small simulation: parts and classes are those of the simulated job,
+ * and every predicted gain equals that of the same job simulated without the cost, to 1 %. */
 #include "devgen.h"
 
 struct shape {

@@ -1,6 +1,5 @@
-/* Arena: objects are aligned, zeroed and apart; the cap holds; sizes that overflow are refused;
- * memory is used again after clear.
- */
+/* Arena: objects are aligned, zeroed and do not overlap; the limit holds; sizes that overflow are
+ * rejected; memory is reused after a clear. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* Text of others is shown on one line of visible characters, and everything else as what it is:
- * controls of one byte and of two, bidi, characters of no width, bytes that are no UTF-8. The
- * printer cleans each %s and %c, pads by columns, and prints everything else as printf does. */
+/* Untrusted text is shown on one line of visible characters, with everything else escaped: control
+ * characters of one and two bytes, bidi controls, zero-width characters, invalid UTF-8. The printer
+ * escapes each %s and %c, pads by columns, and otherwise prints like printf. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>

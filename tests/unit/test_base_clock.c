@@ -1,7 +1,6 @@
-/* The clock: a counter is used only when processor and kernel both trust it; ticks do not go back;
- * pairs agree with the kernel's clocks; the length of a tick and its residual follow from pairs by
- * arithmetic.
- */
+/* The clock: the time stamp counter is used only if both CPU and kernel trust it; ticks do not
+ * decrease; readings agree with the kernel's clocks; the length of a tick and its residual are
+ * computed from readings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
-/* CRC-32C: the vectors of RFC 3720 B.4 and the check value of the catalogue; instruction and table
- * agree at every length and alignment; a running CRC equals that of the whole.
- */
+/* CRC-32C: the vectors of RFC 3720 B.4 and the check value of the catalogue; the instruction and
+ * the table agree at every length and alignment; a running CRC equals that of the whole. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Error texts: the code is handed back, a text too long is cut and ended, NULL is allowed. */
+/* Error texts: the code is returned, a text that is too long is cut and terminated, NULL is
+ * allowed. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

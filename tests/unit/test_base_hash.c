@@ -1,4 +1,4 @@
-/* Hashes: stable values, length and order count, small changes reach all bits. */
+/* Hashes: values are stable, depend on length and order, and small changes reach all bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
-/* JSON writer: valid JSON whatever the text, numbers that come back as they were, null for what is
- * not a number, and a kept error for calls in a wrong order.
- */
+/* JSON writer: the JSON is valid for any text, numbers survive a round trip, NAN becomes null, and
+ * calls in a wrong order leave an error. */
 #include <errno.h>
 #include <locale.h>
 #include <math.h>

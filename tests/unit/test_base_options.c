@@ -1,7 +1,6 @@
 /* Settings: defaults are valid, every type is parsed within its bounds, a bad value keeps the
- * default and is counted, long text is refused, unknown names are told and the nearest known one is
- * found.
- */
+ * default and is counted, long text is rejected, and unknown names are reported with the nearest
+ * known one. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-/* Secrets are not told and everything else is: options in every form, variables, scripts, JSON,
- * YAML, headers, URLs and keys known by their looks, each beside what only resembles it. */
+/* Secrets are redacted and nothing else is: options in every form, variables, scripts, JSON, YAML,
+ * headers, URLs and keys recognised by their format, each beside something that only resembles
+ * it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* What must hold: the texts of TFHOOK_RANKS, TFHOOK_WINDOW and TFHOOK_STACKS mean what the help
- * says, and one that is not understood is called so. */
+/* The texts of TFHOOK_RANKS, TFHOOK_WINDOW and TFHOOK_STACKS mean what the help says, and invalid
+ * ones are reported. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,5 @@
-/* The vocabulary: names and numbers lead to each other, every cause's name begins like its class,
- * and every class that blocks has a part of the step's time.
- */
+/* The vocabulary: names and numbers map to each other, every cause's name begins with its class,
+ * and every class that can block has a part of the step's time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

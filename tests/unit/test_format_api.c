@@ -1,7 +1,6 @@
-/* The public read API, from its own header alone: every record of a file in order, twice after a
- * rewind, with names, times and numbers; a damaged file says so; what is no trace gives a line that
- * helps.
- */
+/* The public reading API, from its own header alone: returns every record of a file in order, again
+ * after a rewind, with names, times and numbers; reports a damaged file; for a file that is no
+ * trace, gives a helpful message. */
 #include "tfhook/tft.h"
 
 #include <setjmp.h>

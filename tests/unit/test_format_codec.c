@@ -1,7 +1,5 @@
-/* What the encoder takes in comes out again, bit for bit, whatever the records are; batches of one
- * thread whose numbers follow each other become one run; the sketch in the header counts what the
- * chunk holds.
- */
+/* Records are decoded bit for bit as they were encoded, whatever they are. Batches of one thread
+ * with consecutive numbers become one run. The sketch in the header counts what the chunk holds. */
 #include "format_fixture.h"
 
 #include "format/codec.h"

@@ -1,8 +1,7 @@
 /* A file that was cut anywhere still yields every complete chunk; 64 damaged bytes cost exactly the
- * chunks they touch; lies about lengths and numbers are refused without harm; foreign files, newer
- * versions and missing ones each get their own error; repair keeps every whole chunk; ticks become
- * nanoseconds along the clock triples.
- */
+ * chunks they touch; false lengths and numbers are rejected safely; foreign files, newer versions
+ * and missing ones each get their own error; repair keeps every complete chunk; ticks become
+ * nanoseconds along the clock readings. */
 #include "format_fixture.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* What a dead process left in its journal is read back exactly once: records of rings and staging
- * that are in no segment yet become one more segment, with the calls in flight and the sums not yet
- * published; a second salvage finds nothing; the journal and the segments stay as they are. */
+/* The journal of a dead process is read exactly once: records of rings and staging that are in no
+ * segment yet become one more segment, with the calls in flight and the unpublished sums. A second
+ * salvage finds nothing. The journal and the segments are not changed. */
 #include "journal_fake.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
-/* Whether the process that a journal belongs to is alive, told by locks of either kind, by its
- * number and start time, and by its heartbeat; a living one's journal is not salvaged but can be
- * looked at and steered; what a kill during set-up left is removed, and nothing that may be
- * somebody else's. */
+/* Whether the process of a journal is alive is told by locks of either kind, by its pid and start
+ * time, and by its heartbeat. The journal of a live process is not salvaged but can be read and
+ * controlled. Journals that were left by a kill during set-up are removed, and none that may belong
+ * to someone else. */
 #include "journal_fake.h"
 
 #include <sys/wait.h>

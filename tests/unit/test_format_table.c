@@ -1,5 +1,5 @@
-/* Tables come back as they were written, with texts, clock readings and spans; a payload of any
- * other bytes is refused or read within its bounds. */
+/* Tables are read as they were written, with texts, clock readings and spans. Any other payload is
+ * rejected or read within its bounds. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

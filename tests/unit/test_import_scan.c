@@ -1,5 +1,4 @@
-/* What must hold of the scanner of JSON: its text always ends, also where the file ends within one.
- */
+/* The text of the JSON scanner is always NUL-terminated, even if the file ends inside a string. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

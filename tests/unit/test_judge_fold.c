@@ -1,6 +1,7 @@
-/* Beats fold into the loops that they were made by, whatever the loops' order, nesting and number of rounds; a round that
- * does something besides, a cut last epoch and a different first round count with their loop; and whatever comes, no time
- * and no launch is lost or counted twice, and memory stays bounded. */
+/* Beats fold into the loops that made them, whatever the loops' order, nesting and number of
+ * rounds. A round with additional work, a last epoch that was cut, and a different first round
+ * count with their loop. Whatever the input, no time and no launch is lost or counted twice, and
+ * memory stays bounded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,6 @@
-/* Every number that decides stands in one table, and what bounds memory in another: names differ,
- * each has a unit and a source, shares lie between 0 and 1, and no file of lib/judge or
- * lib/report/words defines a number of its own. Prints the tables.
- */
+/* Every deciding number is in one table, and every bound on memory in another: names differ, each
+ * has a unit and a source, shares lie between 0 and 1, and no file of lib/judge or lib/report/words
+ * defines a number of its own. Prints the tables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* The direction of a copy follows from where its addresses were allocated, also where two threads free and allocate at
- * the same time: calls come by their ends, and a free that ends late does not take away what another thread was given
- * at that address meanwhile. */
+/* The direction of a copy follows from where its addresses were allocated, even if two threads free
+ * and allocate at the same time: calls come in order of their ends, and a free that ends late does
+ * not remove what another thread was meanwhile given at that address. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Blocks made ahead come in order and all of them, with a thread and without; who stops early waits
- * for no block. */
+/* Blocks that are prepared ahead come complete and in order, with and without a thread; a reader
+ * that stops early does not wait. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /*
- * Ops find their calls by the order of numbers: of jobs drawn at random (threads with streams of
- * their own and one they share, kinds in common, calls that wait for their op or lose their
- * processor) no op ever has another's call; with one thread each has its own, with threads that use
- * streams of their own nearly each has, and with threads that share a stream those have that were
- * made while no other thread made one.
+ * Ops find their calls by the order of numbers. For random jobs (threads with streams of their own
+ * and a shared one, common kinds, calls that wait for their op or whose thread is descheduled) no
+ * op ever gets another op's call. With one thread each op gets its call; with threads that use
+ * separate streams nearly each; with threads that share a stream, those whose call did not overlap
+ * another thread's.
  */
 #include <setjmp.h>
 #include <stdarg.h>

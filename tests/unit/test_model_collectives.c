@@ -1,5 +1,5 @@
-/* Kernels of different ranks that were launched by the same collective have one number, others have
- * none or another: also in groups, beside messages, and for times between calls. */
+/* Kernels of different ranks that were launched by the same collective have the same number; others
+ * have none or another: also in groups, beside messages, and for times between calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

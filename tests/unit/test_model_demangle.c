@@ -1,6 +1,6 @@
-/* Mangled kernel names of real libraries are read as c++filt -p reads them; what stands for
- * gigabytes, is cut off or is no name is refused at once, within a megabyte, whatever the bytes
- * are. */
+/* Mangled kernel names of real libraries are demangled as by c++filt -p. Names that would expand to
+ * gigabytes, are truncated or are invalid are rejected at once, within a megabyte of memory,
+ * whatever their bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

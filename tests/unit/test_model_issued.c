@@ -1,5 +1,6 @@
-/* Ops in short and their calls are read as they were written, as often as one likes, few or more than fit into memory, on few
- * streams or more than have numbers; where there is no room for them, that is said. */
+/* Compact ops and their calls are read as they were written, any number of times, whether they fit
+ * into memory or not, on few streams or on more than have numbers. If there is no room for them,
+ * that is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

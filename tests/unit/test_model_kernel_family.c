@@ -1,6 +1,7 @@
-/* A kernel's name tells what it does, mangled or not, whatever its parameters are called: products and convolutions with
- * tensor cores and without, in the names of cuBLAS, cuDNN, CUTLASS, PyTorch, TorchInductor, TensorFlow, XLA and others; a
- * name that tells nothing is of no kind; no text does harm. */
+/* A kernel's name tells what it does, mangled or not, whatever its parameters: matrix products and
+ * convolutions with and without tensor cores, in names of cuBLAS, cuDNN, CUTLASS, PyTorch,
+ * TorchInductor, TensorFlow, XLA and others. A name that does not tell it has no family. No text
+ * causes harm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* A kernel's short name fits, keeps what tells (function, functor, tile), and two kernels of a
- * table never look the same. A kernel that waits for other devices is known by the library it is of
- * or by the collective in its name, however that is spelled. Whatever the text is, nothing breaks. */
+/* A kernel's short name fits, keeps what identifies it (function, functor, tile), and two kernels
+ * of a table never look the same. A kernel that waits for other devices is recognised by its
+ * library or by the collective in its name, in any spelling. No text causes harm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

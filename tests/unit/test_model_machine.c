@@ -1,7 +1,7 @@
-/* Readings of the machine become lines of at most 256 points: rates are growth by time, levels are what
- * they are; the mean is by time, however unevenly readings come; a counter that goes back, a number that
- * is not there and entries that nobody knows say nothing; devices have lines of their own; absurd times do
- * no harm. */
+/* Readings of the machine become lines of at most 256 points. Rates are growth per time, levels are
+ * as read, and the mean is weighted by time, however irregular the readings are. A counter that
+ * decreases, a missing number and unknown entries are ignored. Each device has its own lines.
+ * Absurd times cause no harm. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

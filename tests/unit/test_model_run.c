@@ -1,7 +1,7 @@
-/* A run directory made of two segments of one process and one of another: all records come once, in
- * order of end time, with names, directions and pinned-ness resolved; what run.json and end.json
- * say is known; holes, samples and calls in flight are found; broken JSON and foreign files do no
- * harm. What a thread's index costs in memory does not follow the index. */
+/* A run directory of two segments of one process and one of another: all records come once, in
+ * order of end time, with names and copy directions resolved, pinned or pageable. The contents of
+ * run.json and end.json are known; holes, samples and calls in flight are found; broken JSON and
+ * foreign files cause no harm. A thread's memory does not depend on its index. */
 #include <dirent.h>
 #include <malloc.h>
 #include <setjmp.h>

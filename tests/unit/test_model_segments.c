@@ -1,10 +1,10 @@
 /*
- * The segments of a process lie on one time line, in order of their numbers, also when some of them
- * tell no clock and the rate in HEAD is a poor estimate; chunks of which only the sketches are left
- * are one stretch between those that are kept, and repeated state is none. Segments that are not
- * there are missing, and the time of their records is a hole, also where a thread was idle around
- * it; those of which sketches are left, or that belong to the program before exec, are no hole. A
- * chunk whose header is sound and whose payload is not is one as soon as a pass has come to it.
+ * The segments of a process lie on one time line, in order of their numbers, even if some of them
+ * have no clock readings and the rate in HEAD is a poor estimate. Consecutive chunks of which only
+ * the sketches are left form one stretch; repeated state does not. Segments that do not exist are
+ * missing, and the time of their records is a hole, even if a thread was idle around it; those with
+ * sketches, or from before an exec, are not. A chunk with a valid header and an invalid payload
+ * becomes a hole when a pass reaches it.
  */
 #include "format_fixture.h"
 

@@ -1,6 +1,7 @@
-/* A backtrace names the module that lay there when it was written, whatever came to lie there
- * later; the line for people leaves out how a call got to the driver. Where Python's frames are known, it names the
- * innermost of the program's own and the library's function that it called, and a file that contradicts itself ends. */
+/* A backtrace names the module that was at its addresses when it was written, whatever was loaded
+ * there later. The line for people leaves out how a call got to the driver. If Python frames are
+ * known, the line names the innermost one of the program and the library function that it called. A
+ * file that contradicts itself causes no endless loop. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Functions are found by their place in an ELF file, of this program as well as of damaged copies
- * of it, which must do no harm; what is no such file, or another build of it, has none. */
+/* Functions are found by their offset in an ELF file: this program, and damaged copies of it, which
+ * must cause no harm. A file that is not ELF, or that is another build, has no functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
- * CUPTI names the threads of its records by pthread_self(), and what that is of which thread is
- * told by the thread's name, which may come long after its first calls. A first pass over ops
- * cannot tell the calls of two threads apart by then; once a pass over the events has learnt the
- * names, every op has its call from the first one on.
+ * CUPTI identifies the threads of its records by pthread_self(), and the thread's name record,
+ * which may come long after its first calls, tells which thread that is. In a first pass over ops,
+ * the calls of two threads cannot be told apart until then; once a pass over the events has read
+ * the names, every op has its call from the first one on.
  */
 #include "format_fixture.h"
 

@@ -1,5 +1,5 @@
-/* The recorder's lock: one holder at a time under contention; who cannot have it goes without after
- * a bounded wait, the second one at once; a forked child finds it free. */
+/* The recorder's lock: one holder at a time under contention; a thread that cannot get it continues
+ * without it after a bounded wait, the second time at once; in a forked child it is free. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

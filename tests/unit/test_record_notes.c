@@ -1,5 +1,5 @@
-/* Facts about device times come from several threads at once and are written all, each once and whole, whatever one
- * file says already. */
+/* Facts about device times come from several threads at the same time and are all written, each
+ * once and complete, whatever one file already has. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
-/* What must hold: the journal lies in /dev/shm only outside containers and while it stays below
- * 1/32 of what is free there, else beside the output, and never on a file system whose pages a
- * store may wait for or that may fail later: then memory serves. A limit of file sizes is kept. And
- * nothing is asked of a file system that may not answer before it is known to be a local one. */
+/* The journal is in /dev/shm only outside containers and while it needs less than 1/32 of the free
+ * space there; otherwise beside the output, and never on a file system where a store into a page
+ * may block or later fail: then plain memory is used. A file size limit is respected. A file system
+ * that may not answer is not queried before it is known to be local. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

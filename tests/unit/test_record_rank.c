@@ -1,4 +1,4 @@
-/* What must hold: ranks are found in the variables of the launcher that started the process. */
+/* Ranks are found in the variables of the launcher that started the process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* What must hold: the text of /proc/self/task/TID/syscall and the link of a descriptor give the
- * state of a thread, whatever the kernel writes; a live thread of this process is seen as it is. */
+/* The state of a thread follows from the text of /proc/self/task/TID/syscall and the link of a
+ * descriptor, whatever the kernel writes. A live thread of this process gets its true state. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-/* Numbers for people: three significant digits and the right unit at every boundary, whole percents
- * that add to 100, names cut in the middle to the width asked for, and n/a for what was not
- * measured. */
+/* Number formatting: three significant digits and the right unit at every boundary, integer
+ * percentages that add up to 100, names cut in the middle to the given width, and n/a for what was
+ * not measured. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-/* The text report: the verdict and its evidence come first, no line of the first screen passes 80
- * columns, what was not measured is never printed as a number, and percentages add to 100. */
+/* The text report: the verdict and its evidence come first, no line of the first screen exceeds 80
+ * columns, values that were not measured are never printed as numbers, and percentages add up to
+ * 100. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* What a report says of a verdict: every cause has a sentence with its figure and something to do
- * about it, times change their unit where the tables do, and no kernel is said to matter while
- * computing does not; of what kinds the kernels are is told where computing is the verdict. */
+/* The sentences of a report: every cause has one with its figure and advice, units change where
+ * they do in the tables, and no kernel is said to matter unless computing does. Kernel families are
+ * reported if the verdict is compute. */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Training loops of TensorFlow on the CPU, made up: names of ops and stages, an eager loop. */
+/* Synthetic training loops of TensorFlow on the CPU: names of ops and stages, an eager loop. */
 #ifndef TFH_TEST_TF_LOOPS_H
 #define TFH_TEST_TF_LOOPS_H
 
