@@ -12,7 +12,7 @@
 #include "record/watch/nvml_thread.h"
 #include "record/process/settings.h"
 
-/* ---- what is used of nvml.h; its numbers and layouts do not change ---- */
+/* ---- the used part of nvml.h, whose numbers and layouts are stable ---- */
 
 typedef struct nvml_device_handle *nvml_device;
 typedef struct nvml_events_handle *nvml_events;
@@ -21,7 +21,7 @@ struct nvml_field {
 	uint32_t id, scope;
 	int64_t time_us, latency_us;
 	uint32_t type, result;
-	uint64_t value; /* of types of 32 bits the lower half */
+	uint64_t value; /* for 32-bit types the lower half */
 };
 
 struct nvml_event {
@@ -77,9 +77,9 @@ static nvml_events events;
 static struct nvml_state {
 	nvml_device handle;
 	bool tried;
-	uint32_t refused;  /* bit per function: it does not have that */
-	uint32_t most[3];  /* clocks, by NVML_CLOCK_*; 0: not known */
-	uint32_t slowdown; /* degrees; 0: not known */
+	uint32_t refused;  /* one bit per function: the device does not support it */
+	uint32_t most[3];  /* maximum clocks, by NVML_CLOCK_*; 0: unknown */
+	uint32_t slowdown; /* slowdown temperature in degrees Celsius; 0: unknown */
 	uint64_t xids, last_xid;
 } device[TFH_DEVICES_MOST];
 
@@ -94,7 +94,8 @@ static int left(int result)
 		 ? left(((nvml_##id)function[NVML_##id])(__VA_ARGS__))                             \
 		 : NVML_ABSENT)
 
-/* What a device lacks it is not asked for again. */
+/* Whether a query succeeded. Notes functions that the device does not support, so that they are not
+ * called again. */
 static bool got(struct nvml_state *d, int id, int result)
 {
 	if (result == NVML_NOT_SUPPORTED || result == NVML_NO_PERMISSION || result == NVML_ABSENT)
@@ -203,7 +204,7 @@ static void read_clocks(struct nvml_state *d, struct nvml_rows *r)
 	if (!ASK(d, REASONS, &why))
 		return;
 	put(r, TFH_METER_GPU_LOWERED, !!(why & NVML_BY_POWER), !!(why & NVML_BY_HEAT));
-	/* A slowdown of the board for power or heat has a bit of its own beside. */
+	/* Slowdowns for power or heat have a bit of their own as well. */
 	if (why & (NVML_BY_POWER | NVML_BY_HEAT))
 		why &= ~(uint64_t)NVML_BY_OTHER;
 	put(r, TFH_METER_GPU_LOWERED_ELSE, !!(why & NVML_BY_SETTING), !!(why & NVML_BY_OTHER));
@@ -220,7 +221,7 @@ static void read_power(struct nvml_state *d, struct nvml_rows *r)
 		put(r, TFH_METER_GPU_HEAT, value, known(d->slowdown));
 }
 
-/* A counter of 32 bits may pass its end more than once a second: it tells nothing. */
+/* A 32-bit counter may wrap around more than once a second; such values are dropped. */
 static uint64_t counter(const struct nvml_field *f)
 {
 	return !f->result && (f->type == NVML_ULONG || f->type == NVML_ULONGLONG) ? f->value
@@ -229,7 +230,8 @@ static uint64_t counter(const struct nvml_field *f)
 
 static void read_counters(struct nvml_state *d, struct nvml_rows *r)
 {
-	/* Single and double bit errors since the driver was loaded; PCIe; NVLink, all links. */
+	/* ECC errors (single and double bit) since the driver was loaded; PCIe; NVLink, all
+	 * links. */
 	struct nvml_field f[] = {{.id = 198},
 				 {.id = 197},
 				 {.id = 139, .scope = UINT32_MAX},
@@ -246,7 +248,7 @@ static void read_counters(struct nvml_state *d, struct nvml_rows *r)
 	put(r, TFH_METER_GPU_ECC, counter(&f[4]), counter(&f[5]));
 }
 
-/* What has come since the last look, without waiting. */
+/* Takes the events since the last call, without waiting. */
 static void take_events(void)
 {
 	struct nvml_event e = {0};
