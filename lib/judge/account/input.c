@@ -1,8 +1,8 @@
 /*
- * Which stage of the input pipeline is too slow, by capacity. From the training loop upstream: a
- * synchronous stage costs what it spends itself; an asynchronous one is only to blame when its
- * consumer waited in it while its own runner was not waiting for input. So neither Prefetch nor a
- * ParallelMap that is starved itself is ever named.
+ * Finds the stage of the input pipeline that is too slow, by capacity. Goes upstream from the
+ * training loop: a synchronous stage costs its self time; an asynchronous one is only to blame if
+ * its consumer waited in it while its own thread was not waiting for input. So neither Prefetch nor
+ * a ParallelMap without input is ever named.
  */
 #include <errno.h>
 #include <math.h>
@@ -26,9 +26,9 @@ static bool has_child(const struct tfh_accounts *accounts, int32_t at, const cha
 }
 
 /*
- * By the first word that is in the stage's type. A stage's own time is that of the function it
- * calls, if it calls one: a flat_map's too, but where that only makes readers, opening them counts
- * as reading.
+ * Cause of a slow stage, by the first matching word of its type. A stage's self time is that of the
+ * function it calls, if any. That includes a flat_map's; but if its function only creates readers,
+ * the time is opening files and counts as reading.
  */
 static enum tfh_cause cause_of(const struct tfh_accounts *accounts, int32_t at)
 {
@@ -72,7 +72,7 @@ static enum tfh_cause cause_of(const struct tfh_accounts *accounts, int32_t at)
 	return TFH_CAUSE_INPUT_UNKNOWN;
 }
 
-/* Stage that the training loop asks. */
+/* The stage that the training loop calls. */
 static int32_t first_stage(const struct tfh_accounts *accounts)
 {
 	int32_t best = -1;
@@ -88,9 +88,10 @@ static int32_t first_stage(const struct tfh_accounts *accounts)
 }
 
 /*
- * For replicas TensorFlow puts an iterator on each device, a Prefetch over a Generator, that
- * fetches from the host's iterator of the program's own pipeline. Such a Generator waits for the
- * other pipeline and is never slow itself. A generator of the program's lies in a FlatMap.
+ * Whether a Generator only relays. For replicas, TensorFlow puts an iterator on each device, a
+ * Prefetch over a Generator, which fetches from the host's iterator over the program's own
+ * pipeline. Such a Generator waits for that pipeline and is never slow itself. A generator of the
+ * program itself is below a FlatMap.
  */
 static bool relays(const struct tfh_accounts *accounts, int32_t at)
 {
@@ -100,7 +101,8 @@ static bool relays(const struct tfh_accounts *accounts, int32_t at)
 	       !has_type(&accounts->facts->stage.v[up], "FlatMap");
 }
 
-/* A Generator that relays, or what has nothing but such below it. Pipelines have the same root. */
+/* Whether a stage is a relaying Generator, or has only such stages below it. Pipelines share one
+ * root. */
 static bool on_device(const struct tfh_accounts *accounts, int32_t at, int depth)
 {
 	bool found = relays(accounts, at);
@@ -124,9 +126,9 @@ static const struct tfh_stage_time *time_of(const struct tfh_accounts *accounts,
 	return steps ? &accounts->stage[at].time : &accounts->facts->stage.v[at].time;
 }
 
-/* Among a synchronous stage and what it calls on the same thread: the one that takes longest; of an
- * asynchronous stage that is the waiting in it. `host`: in the program's own pipeline, in training
- * steps; else in any, in the whole run. */
+/* The stage that takes longest, of a synchronous stage and those it calls on the same thread; for
+ * an asynchronous one, the time waiting in it counts. `host`: only stages of the program's own
+ * pipeline, in training steps; otherwise all stages, over the whole run. */
 static int32_t slowest_below(const struct tfh_accounts *accounts, int32_t top, bool host)
 {
 	int32_t best = top;
@@ -149,7 +151,6 @@ static int32_t slowest_below(const struct tfh_accounts *accounts, int32_t top, b
 	return best;
 }
 
-/* Whether the training loop's get-next only waits for what other threads or processes prepare. */
 bool tfh_input_async(const struct tfh_accounts *accounts)
 {
 	int32_t at = first_stage(accounts);
@@ -244,7 +245,7 @@ void tfh_input_judge(struct tfh_accounts *accounts)
 		accounts->input_cause = cause_of(accounts, at);
 	if (!waited)
 		return;
-	/* Below what could make a class, no stage is worth blaming. */
+	/* A stage is only named if the waiting for it could decide the class. */
 	if (at >= 0 &&
 	    (double)waited >= TFH_BLOCKING_SHARE * (double)(accounts->train_ns + between->ns))
 		accounts->guilty = at;
