@@ -11,15 +11,16 @@
 
 #define NO_GROUP UINT32_MAX
 
-/* Pauses of a kind. Looks count by the time that each stands for. */
+/* A group of similar pauses. Looks are weighted by the time that each represents. */
 struct group {
 	uint64_t key;
-	uint32_t parent; /* a wider kind */
+	uint32_t parent; /* the less specific group */
 	bool feeds;
-	bool brief; /* pauses too short for a processor time of their own */
+	bool brief; /* pauses too short for CPU clock readings of their own */
 	uint32_t looks;
 	double seen[TFH_AT_COUNT];
-	double wall, asleep; /* of pauses whose processor time is known, ns */
+	double wall, asleep; /* of pauses with CPU clock readings: wall time and time off the CPU,
+			      * ns */
 };
 
 struct pause {
@@ -27,31 +28,32 @@ struct pause {
 	uint32_t group;
 };
 
-/* One look outside of calls. */
+/* A look outside of calls. */
 struct look {
 	int64_t t;
 	float ns;
-	uint32_t group; /* NO_GROUP: of a short pause, or not closed yet */
+	uint32_t group; /* NO_GROUP: in a short pause, or in one that is not closed yet */
 	uint32_t place;
 	uint16_t thread;
 	uint8_t state, at;
 };
 
-/* Of a thread's processor clock. */
+/* A reading of a thread's CPU clock. */
 struct cpu_reading {
-	int64_t t, cpu; /* t 0: none */
+	int64_t t, cpu; /* t 0: there is none */
 	uint32_t stack;
 };
 
 struct line {
-	int64_t end; /* of the last outermost call, 0: none yet */
-	/* A call that waits has a reading at its end, too, which is told before the call. */
+	int64_t end; /* end of the last outermost call, 0: none yet */
+	/* A call that waits also has a reading at its end, which comes before the call's own
+	 * event. */
 	struct cpu_reading last, before_last;
 	struct cpu_reading
 		base; /* the last one when the last call had ended: a program's ranges are read at, too */
 	uint16_t before; /* kind of the last call */
-	uint32_t looks;	 /* since then */
-	/* a pause whose work behind it has not come yet */
+	uint32_t looks;	 /* number of looks since that call */
+	/* a pause whose following work has not been seen yet */
 	struct pause open;
 	uint16_t after;
 	uint32_t open_looks;
@@ -66,7 +68,7 @@ struct tfh_looks {
 	struct line *line; /* by thread */
 	struct group group[TFH_FACTS_LOOK_GROUPS];
 	TFH_VEC(struct look) look;
-	TFH_VEC(uint8_t) role; /* by place and order; UINT8_MAX: not looked up */
+	TFH_VEC(uint8_t) role; /* by place and order; UINT8_MAX: not determined yet */
 	bool any, python;
 	bool device; /* something was launched so far */
 };
@@ -100,7 +102,7 @@ void tfh_looks_free(struct tfh_looks *l)
 
 /* ---- groups ---- */
 
-/* The group of a key, NO_GROUP: there is no room for another one. */
+/* The group of a key, NO_GROUP if there is no room for another one. */
 static uint32_t group_of(struct tfh_looks *l, uint64_t key, uint32_t parent)
 {
 	uint32_t at = (uint32_t)(key % TFH_FACTS_LOOK_GROUPS);
@@ -128,7 +130,8 @@ static uint32_t length_class(int64_t ns)
 	return n;
 }
 
-/* All pauses of a thread; those of about a length; those at a place of the program. */
+/* The group of a pause, most specific first: pauses at the same position of the program; of about
+ * the same length; all pauses of the thread. */
 static uint32_t group_of_pause(struct tfh_looks *l, uint32_t thread, uint16_t before,
 			       uint16_t after, int64_t ns, bool feeds)
 {
@@ -145,7 +148,7 @@ static uint32_t group_of_pause(struct tfh_looks *l, uint32_t thread, uint16_t be
 	return at == NO_GROUP ? length : at;
 }
 
-/* All short pauses of a thread. */
+/* The group of all short pauses of a thread. */
 static uint32_t group_of_brief(struct tfh_looks *l, uint32_t thread)
 {
 	uint64_t key = tfh_hash_u64(thread + 1);
@@ -169,9 +172,10 @@ static void add_to(struct tfh_looks *l, uint32_t at, const double seen[TFH_AT_CO
 	}
 }
 
-/* ---- what a thread was at ---- */
+/* ---- what a thread was doing ---- */
 
-/* Waiting in a call that may take long; the others run, or are in the kernel for the thread. */
+/* Whether a state is waiting in a system call that may take long. In all other states the thread
+ * runs or the kernel works for it. */
 static bool is_asleep(int at)
 {
 	if (at >= TFH_SEEN_COUNT)
@@ -179,12 +183,12 @@ static bool is_asleep(int at)
 	return at > TFT_LOOK_RUNNING && at != TFT_LOOK_MEMORY;
 }
 
-/* The call that a thread came to at the end of a pause. */
+/* The call that ended a pause. */
 struct coming {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	uint32_t n;
-	uint16_t before, after; /* kinds of calls */
-	bool soon;		/* the pause is short */
+	uint16_t before, after; /* kinds of the calls around the pause */
+	bool soon;		/* the pause was short */
 };
 
 /* Of TFE_Execute, in the place of a copy's direction: a single op, not a function of many. */
@@ -196,7 +200,8 @@ static bool launches(uint16_t kind)
 	       kind == (TFH_FAM_EXECUTE << 3 | EAGER);
 }
 
-/* In a library's code, below the same line of the program as the call behind the pause. */
+/* Whether a look was in library code below the same line of the program as the call that ended the
+ * pause. */
 static bool same_line(const struct tfh_model_line *seen, uint32_t n, const struct coming *to)
 {
 	uint32_t a = n ? tfh_place_lead(seen, n) : 0,
@@ -206,13 +211,14 @@ static bool same_line(const struct tfh_model_line *seen, uint32_t n, const struc
 	       !strcmp(seen[a].file, to->frame[b].file);
 }
 
-/* Where no library's function tells what a thread does, that may do which calls it is between. */
+/* The role if no library function tells it: derived from the calls before and after the pause. */
 static enum tfh_role role_between(int state, enum tfh_order order, bool dispatch,
 				  const struct coming *to)
 {
 	switch (state) {
 	case TFT_LOOK_RUNNING:
-		if (to->after >> 3 == TFH_FAM_MODULE) /* what is loaded was just made */
+		if (to->after >> 3 == TFH_FAM_MODULE) /* a module is loaded right after it was
+						       * compiled */
 			return TFH_ROLE_COMPILE;
 		if (launches(to->before) && launches(to->after) && dispatch)
 			return TFH_ROLE_LAUNCH;
@@ -233,7 +239,7 @@ static enum tfh_role role_between(int state, enum tfh_order order, bool dispatch
 	}
 }
 
-/* The role of a place's functions, which are looked up once. */
+/* The role of a place's functions, cached. */
 static enum tfh_role role_at(struct tfh_looks *l, uint32_t place, enum tfh_order order,
 			     const struct tfh_model_line *frame, uint32_t n)
 {
@@ -267,7 +273,7 @@ static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct l
 	return role != TFH_ROLE_NONE && (role != TFH_ROLE_QUEUE || is_asleep(k->state));
 }
 
-/* What the thread was at. Waiting for Python's lock is that wherever it waits. */
+/* What the thread was doing. Waiting for the GIL counts as that, wherever it happens. */
 static void place_look(struct tfh_looks *l, struct look *k, const struct coming *to)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES] = {0};
@@ -333,14 +339,14 @@ static int close_pause(struct tfh_looks *l, uint32_t thread, bool feeds)
 	return rc;
 }
 
-/* [s->end, t1) was a pause of that thread; it is open until the work behind it is known. */
+/* Opens the pause [s->end, t1) of a thread. It is closed when the following work is known. */
 static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_event *ev,
 		      uint16_t after)
 {
 	struct line *s = &l->line[thread];
 	int64_t ns = ev->t0 - s->end;
 	int rc = close_pause(l, thread, false);
-	/* A reading just before the call behind it is of the pause. */
+	/* A CPU clock reading just before the following call belongs to the pause. */
 	const struct cpu_reading *r = s->last.t <= ev->t0 ? &s->last : &s->before_last;
 	bool read = r->t && r->t <= ev->t0 && ev->t0 - r->t < TFH_GAP_NS;
 	bool known = read && s->base.t && r->t > s->base.t;
@@ -427,7 +433,7 @@ static void add_cpu(struct line *s, const struct tfh_event *ev)
 
 /* ---- looks ---- */
 
-/* Files that programs write lines to, by the end of their names. */
+/* File name endings of logs. */
 static bool is_log(const char *path)
 {
 	static const char *const ends[] = {".log", ".txt", ".csv",  ".tsv", ".json", ".jsonl",
@@ -465,7 +471,7 @@ static int add_look(struct tfh_looks *l, const struct tfh_event *ev)
 
 	l->any = true;
 	l->python |= look.state == TFT_LOOK_GIL;
-	if (ev->w[1] >> 16 & 0xffff) /* inside a call */
+	if (ev->w[1] >> 16 & 0xffff) /* taken inside a call */
 		return 0;
 	s->looks++;
 	return TFH_PUSH_BIG(l->look, look);
@@ -506,10 +512,10 @@ bool tfh_looks_python(const struct tfh_looks *l)
 	return l->python;
 }
 
-/* ---- shares ---- */
+/* ---- shares of time ---- */
 
-/* Shares of the looks of a group, drawn towards those of the wider one: as if that had been seen a
- * few times more. */
+/* Shares of the looks of a group, smoothed with those of the less specific group, as if a few more
+ * looks had been taken with its shares. */
 static void shares(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_COUNT])
 {
 	const struct group *g = &l->group[at];
@@ -527,8 +533,8 @@ static void shares(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_CO
 		part[i] = (g->seen[i] + more * part[i]) / (all + more);
 }
 
-/* How much of such pauses the thread was asleep, by its processor clock, negative: not known. A
- * thread that is ready but has no processor is not, so looks bound it from above. */
+/* Share of such pauses that the thread was asleep, by its CPU clock; negative: unknown. A thread
+ * that is runnable but not on a CPU is not asleep, so looks give an upper bound. */
 static double asleep_share(const struct tfh_looks *l, uint32_t at, const double *part)
 {
 	const struct group *g = &l->group[at];
@@ -547,7 +553,8 @@ static double asleep_share(const struct tfh_looks *l, uint32_t at, const double 
 	return clock < most ? clock : most < 1 ? most : 1;
 }
 
-/* How much of a pause the thread was asleep, its clock tells; looks divide that, and the rest. */
+/* Divides a pause: its CPU clock says how much of it the thread was asleep; looks divide both parts
+ * further. */
 static void divide(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_COUNT])
 {
 	double seen[2] = {0}, share[2];
@@ -565,7 +572,7 @@ static void divide(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_CO
 	part[TFT_LOOK_RUNNING] += seen[0] > 0 ? 0 : share[0];
 }
 
-/* The pause of a thread that [t0, t1) lies in, NULL: a short one. */
+/* The pause of a thread that contains [t0, t1); NULL if that was a short one. */
 static const struct pause *pause_at(const struct line *s, int64_t t0, int64_t t1)
 {
 	size_t lo = 0, hi = s->pause.n;

@@ -1,6 +1,6 @@
 /*
  * What a thread does, by its lines of Python (places.def): reading, saving, compiling; and where in
- * the loop's body that is, before the step's first call or behind it.
+ * the loop's body the line is: before or after the step's first call.
  */
 #ifndef TFH_JUDGE_PLACE_ROLE_H
 #define TFH_JUDGE_PLACE_ROLE_H
@@ -17,24 +17,24 @@ enum tfh_role {
 
 enum tfh_cause tfh_role_cause(enum tfh_role role);
 
-/* Where a line of a loop's body lies. */
+/* Position of a line in a loop's body. */
 enum tfh_order { TFH_ORDER_UNKNOWN, TFH_ORDER_BEFORE, TFH_ORDER_BEHIND, TFH_ORDERS };
-/* The order of two stacks' frames, innermost first, by the lines of the innermost function that
- * both are in: where a thread was seen, and the call that it came to. What stands above that call
- * comes before it, what stands below it comes behind the call of the round before. */
+/* Compares two stacks, innermost frame first, by the lines of the innermost function that both
+ * contain: of a sample, and of the call that the thread made next. A line above that call's runs
+ * before it; a line below it ran after the previous iteration's call. */
 enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
 			    const struct tfh_model_line *call, uint32_t n_call);
 
-/* By the frames, innermost first. */
+/* Role of a stack of frames, innermost first. */
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order);
 
 /* What a loader does, in a call for its next batch or in a worker process: the program's own functions below the loader's make
  * the samples, or put them together; in the loader's own code it is the loader. `state`: enum tft_look. */
 enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, int state);
 
-/* The frame that people look for (tfh_place_lead); of compiling the one that called for it, not a
- * function that is compiled. *callee: the one that it called, of compiling the compiler's outermost
- * function; n: none. */
+/* Index of the frame to show (tfh_place_lead); for compiling, the frame that triggered it, not a
+ * function that is compiled. *callee: the frame it called (for compiling, the compiler's outermost
+ * function); n if none. */
 uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role,
 		       uint32_t *callee);
 
