@@ -177,6 +177,9 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	}
 	fill_saved(r);
 	tfh_find_recurring(accounts, r);
+	rc = tfh_find_changes(r);
+	if (rc)
+		return rc;
 	r->jitter_s = accounts->judged_steps
 			      ? (double)accounts->cause_ns[TFH_CAUSE_COMMUNICATION_JITTER] / 1e9 /
 					(double)accounts->judged_steps

@@ -35,6 +35,14 @@ struct tfh_recurring {
 	enum tfh_cause cause;
 };
 
+/* Steps became slower or faster. */
+struct tfh_change {
+	uint64_t step; /* the first that is as those behind it */
+	double at_s, from_s,
+		to_s; /* since the run's start; mean steps of the stretches before and behind it */
+	enum tfh_part part; /* that changed most */
+};
+
 struct tfh_class_count {
 	uint32_t count;
 	double time_share;
@@ -440,7 +448,9 @@ struct tfh_result {
 	struct tfh_verdict verdict, steady;
 	struct tfh_recurring recurring[TFH_SEGMENT_COUNT]; /* the most blocking first */
 	uint32_t n_recurring;
-	uint32_t lead;	 /* of these, from 1: what the verdict is about where it is not the steps */
+	uint32_t lead; /* of these, from 1: what the verdict is about where it is not the steps */
+	struct tfh_change change[TFH_CHANGES]; /* in order of time */
+	uint32_t n_change;
 	double recurs_s; /* all of them together */
 	struct tfh_steps steps;
 	struct tfh_share breakdown[TFH_PART_COUNT];   /* of a training step, on average */

@@ -25,6 +25,19 @@ static void write_steady(struct tfh_json *j, const struct tfh_verdict *v)
 void tfh_json_recurs(struct tfh_json *j, const struct tfh_result *r)
 {
 	write_steady(j, &r->steady);
+	tfh_json_key(j, "changes");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < r->n_change; i++) {
+		const struct tfh_change *x = &r->change[i];
+		tfh_json_object(j);
+		tfh_json_ku64(j, "step", x->step);
+		tfh_json_kf64(j, "at_s", x->at_s);
+		tfh_json_kf64(j, "from_s", x->from_s);
+		tfh_json_kf64(j, "to_s", x->to_s);
+		tfh_json_kstr(j, "part", tfh_part_name(x->part));
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
 	tfh_json_key(j, "recurs");
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < r->n_recurring; i++) {

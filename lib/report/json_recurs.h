@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "judge/result.h"
 
-/* The fields "steady" and "recurs". */
+/* The fields "steady", "changes" and "recurs". */
 void tfh_json_recurs(struct tfh_json *j, const struct tfh_result *r);
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The verdict is of all that recurs: checkpoints, kernels made for new shapes and evaluations are it where they hold the run up
 for longer than its steps do, with their cause; the steps keep a verdict of their own. What is rare, cheap or over in the first
-steps changes nothing."""
+steps changes nothing. When steps become slower is told."""
 import concurrent.futures
 import json
 import os
@@ -19,6 +19,7 @@ JOBS = {
     "one_save": None,
     "slow_evaluation": ("host-bound", "host.sleep", "eval"),
     "short_evaluation": None,
+    "slower": None,
 }
 
 
@@ -40,6 +41,8 @@ with concurrent.futures.ThreadPoolExecutor(2) as pool:
             wrong |= (about[0]["kind"] != "train") != ("the steps themselves" in " ".join(v["evidence"]))
         else:
             wrong |= (v["class"], v["cause"]) != (report["steady"]["class"], report["steady"]["cause"]) or about[0]["kind"] != "train"
+        if name == "slower":  # told near the 81st step
+            wrong |= not any(abs(c["step"] - 80) <= 8 and c["to_s"] > c["from_s"] and c["part"] == "host" for c in report["changes"])
         if wrong:
             bad += 1
             print("WRONG", name, "is", expected, "found", v["class"], v["cause"], v["share"], report["recurs"], report["steady"])

@@ -82,5 +82,12 @@ def short_evaluation():
             evaluate(ms=1)
 
 
+def slower():               # the second half waits
+    for i in range(160):
+        if i >= 80:
+            time.sleep(0.012)
+        train(ms=1)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()

@@ -15,6 +15,8 @@ int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r);
  * half speaks against the replay: it may not know all that waits for the first. -ENOMEM. */
 int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r);
 
+/* changes.c: when steps became slower or faster. 0 or -ENOMEM. */
+int tfh_find_changes(struct tfh_result *r);
 /* recurring.c: what recurs, and the verdict of all of it. After the steps' verdict is final. */
 void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *r);
 

@@ -117,12 +117,27 @@ static void besides(struct tfh_wording *w)
 			tfh_remark(w, what(w, &r->recurring[i]));
 }
 
+/* When steps became slower or faster. */
+static void changes(struct tfh_wording *w)
+{
+	for (uint32_t i = 0; i < w->r->n_change; i++) {
+		const struct tfh_change *x = &w->r->change[i];
+		tfh_remark(w, tfh_phrase(w,
+					 "from step %" PRIu64
+					 " on, %s into the run, steps take %s, %s before (%s)",
+					 x->step + 1, tfh_phrase_time(w, x->at_s),
+					 tfh_phrase_time(w, x->to_s), tfh_phrase_time(w, x->from_s),
+					 tfh_part_name(x->part)));
+	}
+}
+
 void tfh_explain_lead(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
 	const struct tfh_recurring *x = r->lead ? &r->recurring[r->lead - 1] : NULL;
 	const char *longer = longer_evaluation(w), *once = mostly_once(w), *place;
 
+	changes(w);
 	if (!*w->text || r->steady.cls == TFH_CLASS_NONE)
 		return;
 	if (!x && (once || longer)) {
