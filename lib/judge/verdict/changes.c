@@ -10,7 +10,7 @@
 
 #include "judge/verdict/verdict.h"
 
-struct block {
+struct stretch_block {
 	double s;
 	size_t first; /* step */
 	uint32_t at;  /* among the blocks */
@@ -18,12 +18,12 @@ struct block {
 
 static int by_length(const void *a, const void *b)
 {
-	const struct block *x = a, *y = b;
+	const struct stretch_block *x = a, *y = b;
 
 	return x->s < y->s ? -1 : x->s > y->s;
 }
 
-static double median_of(const struct block *v, size_t n, double *room)
+static double median_of(const struct stretch_block *v, size_t n, double *room)
 {
 	for (size_t i = 0; i < n; i++)
 		room[i] = v[i].s;
@@ -31,7 +31,8 @@ static double median_of(const struct block *v, size_t n, double *room)
 }
 
 /* Ranks, of equal lengths the mean one, into rank[]. */
-static void rank_all(const struct block *v, size_t n, struct block *sorted, double *rank)
+static void rank_all(const struct stretch_block *v, size_t n, struct stretch_block *sorted,
+		     double *rank)
 {
 	for (size_t i = 0; i < n; i++) {
 		sorted[i] = v[i];
@@ -47,7 +48,8 @@ static void rank_all(const struct block *v, size_t n, struct block *sorted, doub
 }
 
 /* Where the stretch changes, 0: chance could make it. */
-static size_t change_in(const struct block *v, size_t n, struct block *sorted, double *rank)
+static size_t change_in(const struct stretch_block *v, size_t n, struct stretch_block *sorted,
+			double *rank)
 {
 	double u = 0, most = 0;
 	size_t at = 0;
@@ -64,8 +66,8 @@ static size_t change_in(const struct block *v, size_t n, struct block *sorted, d
 	return p < TFH_VERDICT_CHANGE_CHANCE ? at : 0;
 }
 
-static void search(struct tfh_result *r, const struct block *v, size_t n, struct block *sorted,
-		   double *room)
+static void search(struct tfh_result *r, const struct stretch_block *v, size_t n,
+		   struct stretch_block *sorted, double *room)
 {
 	size_t at = n >= TFH_VERDICT_CHANGE_BLOCKS ? change_in(v, n, sorted, room) : 0;
 
@@ -115,7 +117,7 @@ int tfh_find_changes(struct tfh_result *r)
 {
 	size_t n = r->steps.count / TFH_CHANGE_STEPS, per = TFH_CHANGE_STEPS, m = 0, in = 0, k = 0;
 	double room[TFH_CHANGE_BLOCKS];
-	struct block *v, *sorted;
+	struct stretch_block *v, *sorted;
 
 	if (n > TFH_CHANGE_BLOCKS) {
 		per = r->steps.count / TFH_CHANGE_BLOCKS + 1;
