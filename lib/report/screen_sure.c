@@ -27,7 +27,8 @@ __attribute__((format(printf, 2, 3))) static void say(struct sentence *s, const 
 
 static void say_steps(struct sentence *s, const struct tfh_result *r)
 {
-	enum tfh_class cls = r->verdict.cls;
+	/* Where the verdict is about something else that recurs, the steps have one of their own. */
+	enum tfh_class cls = r->lead ? r->steady.cls : r->verdict.cls;
 	char a[TFH_TEXT], b[TFH_TEXT];
 
 	if (!r->steps.count) {
@@ -37,8 +38,9 @@ static void say_steps(struct sentence *s, const struct tfh_result *r)
 	if (cls == TFH_CLASS_NONE)
 		return;
 	const struct tfh_class_count *k = &r->steps.classes[cls];
-	say(s, "%s of %s step%s agree", tfh_fmt_count(a, k->count),
-	    tfh_fmt_count(b, r->steps.count), r->steps.count == 1 ? "" : "s");
+	say(s, r->lead ? "%s of %s step%s agree on theirs" : "%s of %s step%s agree",
+	    tfh_fmt_count(a, k->count), tfh_fmt_count(b, r->steps.count),
+	    r->steps.count == 1 ? "" : "s");
 	if (k->count < r->steps.count)
 		s->n += (size_t)snprintf(s->text + s->n, sizeof(s->text) - s->n,
 					 ", %s of training time", tfh_fmt_share(a, k->time_share));

@@ -213,6 +213,19 @@ static void gain_row(const struct tfh_page *page)
 	tfh_row(page, "gain", line);
 }
 
+/* Without what else recurs: all of the time that it blocks. */
+static void lead_row(const struct tfh_page *page)
+{
+	const struct tfh_wording *w = page->words;
+	double wall = tfh_run_s(page->r), saved = w->n_advice ? w->advice[0].saved_s : NAN;
+	char line[160], both[TFH_RANGE];
+
+	if (!(saved > 0) || !(wall > saved))
+		return;
+	snprintf(line, sizeof(line), "run %s", change(both, wall, wall - saved, false));
+	tfh_row(page, "gain", line);
+}
+
 /* Where nothing but computing takes long, that is all there is to gain. */
 static void little_to_gain(const struct tfh_page *page)
 {
@@ -270,7 +283,9 @@ void tfh_screen_verdict(const struct tfh_page *page)
 	also_line(page->r, also, sizeof(also));
 	if (*also)
 		tfh_row(page, "also", also);
-	if (cls == TFH_CLASS_COMPUTE_BOUND || cls == TFH_CLASS_BALANCED)
+	if (page->r->lead)
+		lead_row(page);
+	else if (cls == TFH_CLASS_COMPUTE_BOUND || cls == TFH_CLASS_BALANCED)
 		little_to_gain(page);
 	else
 		gain_row(page);

@@ -336,6 +336,14 @@ static void screen_is_one(void **state)
 	assert_non_null(strstr(text, "\nSURE   2,098 of 2,130"));
 	fixture_in_flight = 0;
 	free(text);
+	/* About something else than the steps: what the run gains, and the steps' own verdict. */
+	r.lead = 1;
+	r.steady = r.verdict;
+	text = fixture_print(print_crowded, &r);
+	one_screen(text);
+	assert_non_null(strstr(text, "  gain     run 6m12s -> at best 5m52s\n"));
+	assert_non_null(strstr(text, "\nSURE   2,098 of 2,130 steps agree on theirs"));
+	free(text);
 }
 
 /* Where nothing blocks, that is the verdict, and what there is to gain is little. */
