@@ -198,10 +198,11 @@ static void explain_no_line(struct tfh_wording *w)
 	for (uint32_t i = 0; i < w->n_evidence; i++)
 		if (w->tells[i] == TFH_TELLS_LINE || w->tells[i] == TFH_TELLS_STAGE)
 			return;
-	w->no_line = r->found.no_python ? tfh_phrase(w, "not known: %s", r->found.no_python)
-		     : r->found.imported
-			     ? "not known: the trace names no function there (with_stack=True)"
-			     : "not known: no line of Python was seen there";
+	w->no_line =
+		r->found.no_python ? tfh_phrase(w, "not known: %s", r->found.no_python)
+		: r->found.imported
+			? "not known: the trace names no function there (PyTorch: with_stack=True; TensorFlow and JAX: python_tracer_level=1)"
+			: "not known: no line of Python was seen there";
 }
 
 void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
