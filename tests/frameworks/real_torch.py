@@ -97,7 +97,8 @@ def verdict(python, arguments, cls, cause, named):
     got, place = report["verdict"], report["verdict"].get("place") or {}
     line = place.get("line") if os.path.basename(place.get("file") or "") == os.path.basename(JOB) else None
     print(arguments, got["class"], got["cause"], line, told["line"], report["steps"]["total"], told["steps"], flush=True)
-    right = (got["class"], got["cause"]) == (cls, cause) and (not named or line == told["line"])
+    said = any("%s:%s" % (os.path.basename(JOB), told["line"]) in text for text in got["evidence"])
+    right = (got["class"], got["cause"]) == (cls, cause) and (not named or (line == told["line"] and said))
     return right and report["steps"]["total"] == told["steps"]
 
 

@@ -59,8 +59,7 @@ static void explain_input(struct tfh_wording *w)
 			     tfh_phrase_time(w, per_step(r, TFH_PART_INPUT)),
 			     tfh_phrase_time(w, step));
 	if (!g) {
-		if (!r->found.input_visible)
-			tfh_seen_line(w);
+		tfh_seen_line(w);
 		struct tfh_remedy m = tfh_plain_remedy(v->cause);
 		tfh_advise(w, m.finding, w->text, m.todo, TFH_REMOVE_INPUT);
 		return;

@@ -101,10 +101,10 @@ void tfh_seen_line(struct tfh_wording *w)
 	const char *line = NULL;
 	bool told[TFH_SEEN_COUNT] = {false};
 
-	if (!seen->looks)
-		return;
 	bool placed = place_line(w);
 	workers_line(w);
+	if (!seen->looks) /* outside of calls; a loader's get-next is looked into */
+		return;
 	for (int n = 0; n < TFH_REPORT_SEEN; n++) {
 		int most = 0;
 		for (int i = 1; i < TFH_SEEN_COUNT; i++)
