@@ -70,7 +70,7 @@ static void heading(const struct tfh_page *page, bool gains)
 static void item(const struct tfh_page *page, size_t number, const struct tfh_advice *a, bool how)
 {
 	size_t columns = last_column(page), width;
-	char first[16], gain[80], line[512];
+	char first[32], gain[80], line[512];
 
 	becomes(page->r, a, gain, sizeof(gain));
 	snprintf(first, sizeof(first), "  %zu ", number);
