@@ -216,6 +216,8 @@ void tfh_screen_end(const struct tfh_page *page)
 
 	if (!print_headline(page))
 		return;
+	if (page->words->no_memory)
+		tfh_row(page, "memory", page->words->no_memory);
 	if (silent) {
 		silent_line(silent, line, sizeof(line));
 		tfh_row(page, "rank", line);

@@ -275,6 +275,7 @@ static void memory(struct tfh_wording *w)
 		"start: %s of %.1f MB with %.1f MB in use%s",
 		h->failed, h->failed == 1 ? "" : "s", (double)f->at.t / 1e9, f->at.fn,
 		(double)f->at.bytes / 1e6, (double)f->in_use / 1e6, last);
+	w->no_memory = text;
 	tfh_remark(w, text);
 	tfh_advise(
 		w, "device memory ran out", text,

@@ -51,6 +51,7 @@ struct tfh_wording {
 	const char *missing_do; /* what would give one */
 	const char
 		*no_line; /* why no line of the program is named where one is to blame, or NULL */
+	const char *no_memory; /* which requests for device memory failed, or NULL */
 	struct tfh_advice advice[TFH_REPORT_ADVICE];
 	uint32_t n_advice;
 	const char *remark[TFH_REPORT_REMARKS]; /* "no input pipeline was visible", ... */
