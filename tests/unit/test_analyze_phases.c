@@ -312,7 +312,7 @@ static void test_periodic_among_others(void **state)
 static void test_far_steps(void **state)
 {
 	(void)state;
-	for (int log = 30; log <= 130; log += 100) {
+	for (int log = 45; log <= 130; log += 85) {
 		struct dg *d = dg_new();
 		for (int i = 0; i < 60; i++) {
 			dg_get(d, 0, 0.05);
@@ -322,8 +322,8 @@ static void test_far_steps(void **state)
 				dg_code(d, 0, log);
 		}
 		struct tfh_result *r = dg_judge(d);
-		dg_check(r, log == 30 ? TFH_CLASS_COMPUTE_BOUND : TFH_CLASS_HOST_BOUND);
-		if (log == 30) {
+		dg_check(r, log == 45 ? TFH_CLASS_COMPUTE_BOUND : TFH_CLASS_HOST_BOUND);
+		if (log == 45) {
 			assert_int_equal(r->verdict.n_also, 1);
 			assert_int_equal(r->verdict.also[0], TFH_CLASS_HOST_BOUND);
 		} else {

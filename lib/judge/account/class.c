@@ -1,4 +1,4 @@
-/* Derives classes from charged time: unclassified; compute-bound if compute takes at least 90 %;
+/* Derives classes from charged time: unclassified; compute-bound if compute takes at least 85 %;
  * the class with the most blocking time if that is at least 5 %; otherwise balanced. */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
  * From charged time to the closed vocabulary, per step and for the run. The order: unclassified;
- * compute at least 90 %; the class whose parts together block most, if that is at least 5 %;
+ * compute at least 85 %; the class whose parts together block most, if that is at least 5 %;
  * balanced. Last, where device times let the steps be timed anew: a class whose going gains nothing
  * gives way to one whose going does.
  */
