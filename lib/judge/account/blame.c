@@ -21,16 +21,6 @@ struct blame {
 
 static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi);
 
-static int64_t max(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static int64_t min(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* The op whose end delayed k longest; TFH_NO: k's launch delayed it longest. */
 static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int64_t *end)
 {
@@ -43,9 +33,9 @@ static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int
 		*end = d->op.v[x].t1;
 	}
 	/* A long call, such as the first launch of a graph, submits the op at its end. */
-	if (!k->inner && k->issue1 - k->issue0 > max(d->slow, d->tau) &&
+	if (!k->inner && k->issue1 - k->issue0 > tfh_max_ns(d->slow, d->tau) &&
 	    k->t0 + d->floor >= k->issue1)
-		issue = max(issue, k->issue1);
+		issue = tfh_max_ns(issue, k->issue1);
 	if (k->issue0 > INT64_MIN && issue > *end) {
 		*end = INT64_MIN;
 		return TFH_NO;
@@ -138,7 +128,7 @@ static void charge_elsewhere(struct blame *b, uint32_t k, int64_t t0, int64_t t1
 	int64_t since = idle_since(b, o), late = 0;
 
 	if (since < o->t0 && b->depth <= TFH_ACCOUNT_CHAIN)
-		late = min(t1 - t0, o->t0 - since);
+		late = tfh_min_ns(t1 - t0, o->t0 - since);
 	charge(b, t0, t1 - late, TFH_CAUSE_NONE, !o->inferred);
 	b->depth++;
 	explain(b, k, o->t0 - late, o->t0);
@@ -157,7 +147,7 @@ static void charge_meeting(struct blame *b, const struct tfh_dop *o, int64_t t0,
 		charge(b, t0, t1, TFH_CAUSE_COMMUNICATION_JITTER, true);
 		return;
 	}
-	int64_t came = max(t0, min(t1, b->d->op.v[x].t0));
+	int64_t came = tfh_max_ns(t0, tfh_min_ns(t1, b->d->op.v[x].t0));
 	charge(b, came, t1, TFH_CAUSE_COMMUNICATION_JITTER, true);
 	b->depth++;
 	explain(b, x, t0, came);
@@ -175,9 +165,9 @@ static void charge_op(struct blame *b, const struct tfh_dop *o, int64_t t0, int6
 		return;
 	}
 	if (o->work == TFH_W_COMM && o->shared >= 0) {
-		int64_t turn = max(o->t0, o->t1 - o->shared);
-		charge_meeting(b, o, t0, min(t1, turn), turn);
-		t0 = max(t0, turn);
+		int64_t turn = tfh_max_ns(o->t0, o->t1 - o->shared);
+		charge_meeting(b, o, t0, tfh_min_ns(t1, turn), turn);
+		t0 = tfh_max_ns(t0, turn);
 	}
 	bool fallback = o->seg != TFH_NO && b->d->seg.v[o->seg].fallback;
 	charge(b, t0, t1, fallback ? TFH_CAUSE_TRANSFER_FALLBACK : cause_of_work(o), !o->inferred);
@@ -249,11 +239,11 @@ static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t
 static int64_t charge_function(struct blame *b, uint32_t f, int64_t t0, int64_t t1)
 {
 	const struct tfh_run_of_function *x = &b->d->function.v[f];
-	int64_t from = max(t0, x->t0);
+	int64_t from = tfh_max_ns(t0, x->t0);
 
 	charge(b, from, t1, TFH_CAUSE_HOST_CALLBACK, true);
-	b->d->called += max(0, t1 - from);
-	return max(t0, min(from, t1));
+	b->d->called += tfh_max_ns(0, t1 - from);
+	return tfh_max_ns(t0, tfh_min_ns(from, t1));
 }
 
 /* Charges [t0, t1) of a wait on an idle device: until the op it waited for was done, that op, or
@@ -269,10 +259,10 @@ static void charge_wait(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 		charge(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
 		return;
 	}
-	charge(b, max(t0, o->t1), t1, TFH_CAUSE_HOST_SYNC, true);
-	charge_op(b, o, max(t0, o->t0), min(t1, o->t1));
+	charge(b, tfh_max_ns(t0, o->t1), t1, TFH_CAUSE_HOST_SYNC, true);
+	charge_op(b, o, tfh_max_ns(t0, o->t0), tfh_min_ns(t1, o->t1));
 	b->depth++;
-	explain(b, s->op, t0, min(t1, o->t0));
+	explain(b, s->op, t0, tfh_min_ns(t1, o->t0));
 	b->depth--;
 }
 
@@ -289,10 +279,10 @@ static void charge_copy(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 	 * usual duration of a call belongs to the copy; the rest is a late wake-up. A call that
 	 * waited for computing has spent its usual duration by then. */
 	if (own && own->copy && own->seg == (uint32_t)(s - d->seg.v) && own->t1 <= s->t1) {
-		int64_t usual = s->value ? 0 : max(d->slow, TFH_GAP_NS);
-		int64_t done = own->t1 + max(own->t1 - own->t0, usual);
-		charge(b, max(t0, done), t1, TFH_CAUSE_HOST_SYNC, true);
-		t1 = max(t0, min(t1, done));
+		int64_t usual = s->value ? 0 : tfh_max_ns(d->slow, TFH_GAP_NS);
+		int64_t done = own->t1 + tfh_max_ns(own->t1 - own->t0, usual);
+		charge(b, tfh_max_ns(t0, done), t1, TFH_CAUSE_HOST_SYNC, true);
+		t1 = tfh_max_ns(t0, tfh_min_ns(t1, done));
 	}
 	if (s->op != TFH_NO && b->depth <= TFH_ACCOUNT_CHAIN)
 		x = binding(d, &d->op.v[s->op], &end);
@@ -300,10 +290,10 @@ static void charge_copy(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 		charge(b, t0, t1, cause_of_copy(s), true);
 		return;
 	}
-	charge(b, max(t0, end), t1, cause_of_copy(s), true);
-	charge_op(b, &d->op.v[x], max(t0, d->op.v[x].t0), min(t1, end));
+	charge(b, tfh_max_ns(t0, end), t1, cause_of_copy(s), true);
+	charge_op(b, &d->op.v[x], tfh_max_ns(t0, d->op.v[x].t0), tfh_min_ns(t1, end));
 	b->depth++;
-	explain(b, x, t0, min(t1, d->op.v[x].t0));
+	explain(b, x, t0, tfh_min_ns(t1, d->op.v[x].t0));
 	b->depth--;
 }
 
@@ -322,7 +312,7 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 {
 	/* Time that the recorder itself takes between two calls stays unattributed. */
 	if (s->label == TFH_L_GAP)
-		t0 = max(t0, min(t1, s->t0 + b->d->own));
+		t0 = tfh_max_ns(t0, tfh_min_ns(t1, s->t0 + b->d->own));
 	if (s->fallback) {
 		charge(b, t0, t1, TFH_CAUSE_TRANSFER_FALLBACK, true);
 		return;
@@ -384,9 +374,9 @@ static bool held_by(struct blame *b, const struct tfh_seg *s, int64_t lo, int64_
 	    tfh_function_before(b->d, s->t1) != TFH_NO)
 		return false;
 	charge(b, o->t1, hi, TFH_CAUSE_HOST_SYNC, true);
-	charge_op(b, o, max(lo, o->t0), o->t1);
+	charge_op(b, o, tfh_max_ns(lo, o->t0), o->t1);
 	b->depth++;
-	explain(b, s->op, lo, max(lo, o->t0));
+	explain(b, s->op, lo, tfh_max_ns(lo, o->t0));
 	b->depth--;
 	return true;
 }
@@ -404,7 +394,7 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 	for (; hi > lo && left; left--) {
 		if (at == TFH_NO) { /* before this thread's first call */
 			at = tfh_last_call(d, hi, thread);
-			int64_t t = at == TFH_NO ? lo : max(lo, d->seg.v[at].t1);
+			int64_t t = at == TFH_NO ? lo : tfh_max_ns(lo, d->seg.v[at].t1);
 			charge_pause(b, thread, t, t, hi, hi, false);
 			if (at == TFH_NO || t == lo)
 				return;
@@ -415,12 +405,12 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 		const struct tfh_seg *s = &d->seg.v[at];
 		if (s->from != TFH_NO) {
 			const struct tfh_seg *q = &d->seg.v[s->from];
-			int64_t t = max(lo, q->t1);
+			int64_t t = tfh_max_ns(lo, q->t1);
 			if (hi > t && s->label == TFH_L_EXEC)
 				charge_seg(b, s, t, hi);
 			else if (hi > t)
 				charge_pause(b, thread, q->t1, t, hi, s->t1, true);
-			hi = min(hi, t);
+			hi = tfh_min_ns(hi, t);
 			thread = q->thread;
 			at = s->from;
 			if (q->t1 > hi) /* lo lies after the hand-over */
@@ -429,12 +419,12 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 		}
 		/* After this thread's last call. */
 		if (s->t1 < hi)
-			charge_pause(b, thread, s->t1, max(lo, s->t1), hi, hi, false);
-		hi = min(hi, s->t1);
+			charge_pause(b, thread, s->t1, tfh_max_ns(lo, s->t1), hi, hi, false);
+		hi = tfh_min_ns(hi, s->t1);
 		if (held_by(b, s, lo, hi))
 			return;
-		charge_seg(b, s, max(lo, s->t0), hi);
-		hi = min(hi, s->t0);
+		charge_seg(b, s, tfh_max_ns(lo, s->t0), hi);
+		hi = tfh_min_ns(hi, s->t0);
 		at = at > d->thread_seg[thread] ? at - 1 : TFH_NO;
 	}
 	if (hi > lo)
@@ -445,10 +435,10 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 static void late_launch(struct blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
 {
 	const struct tfh_device *d = b->d;
-	int64_t usual = max(k->issue1, k->issue0 + max(d->slow, d->tau));
+	int64_t usual = tfh_max_ns(k->issue1, k->issue0 + tfh_max_ns(d->slow, d->tau));
 
 	/* If the op started later than usual after its call, something else delayed it. */
-	int64_t from = max(lo, min(hi, usual));
+	int64_t from = tfh_max_ns(lo, tfh_min_ns(hi, usual));
 	if (hi - from > d->tau) {
 		if (k->outside)
 			charge(b, from, hi, TFH_CAUSE_HOST_UNKNOWN, false);
@@ -456,9 +446,9 @@ static void late_launch(struct blame *b, const struct tfh_dop *k, int64_t lo, in
 	}
 	/* For consecutive launches, the pause before the call, and the recorder's own time in it,
 	 * precede [lo, hi). */
-	int64_t own = lo > k->issue0 ? min(d->own, hi - lo) : 0;
-	charge(b, max(lo, k->issue0) + own, hi, cause_of_launch(k), true);
-	walk_back(b, k->thread, lo, min(hi, k->issue0));
+	int64_t own = lo > k->issue0 ? tfh_min_ns(d->own, hi - lo) : 0;
+	charge(b, tfh_max_ns(lo, k->issue0) + own, hi, cause_of_launch(k), true);
+	walk_back(b, k->thread, lo, tfh_min_ns(hi, k->issue0));
 }
 
 /* Tier B, where dependencies are unknown: charges copies and collectives while they run, the last
@@ -476,8 +466,8 @@ static void exposed(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 			continue;
 		if (o->t1 < hi)
 			walk_back(b, d->op.v[k].thread, o->t1, hi);
-		charge_op(b, o, max(lo, o->t0), min(hi, o->t1));
-		hi = min(hi, o->t0);
+		charge_op(b, o, tfh_max_ns(lo, o->t0), tfh_min_ns(hi, o->t1));
+		hi = tfh_min_ns(hi, o->t0);
 	}
 	if (hi > lo)
 		walk_back(b, d->op.v[k].thread, lo, hi);
@@ -488,8 +478,8 @@ static void device_gap(struct blame *b, const struct tfh_dop *k, int64_t lo, int
 {
 	if (k->inner)
 		charge(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
-	else if (k->inferred ||
-		 hi - max(lo, min(hi, k->issue1)) <= max(b->d->tau, TFH_ACCOUNT_SHORT_GAP_NS))
+	else if (k->inferred || hi - tfh_max_ns(lo, tfh_min_ns(hi, k->issue1)) <=
+					tfh_max_ns(b->d->tau, TFH_ACCOUNT_SHORT_GAP_NS))
 		charge(b, lo, hi, cause_of_launch(k), true); /* its call still ran */
 	else if (k->outside)
 		charge(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
@@ -518,12 +508,12 @@ static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 			late_launch(b, o, lo, hi);
 			return;
 		}
-		device_gap(b, o, max(lo, min(end, hi)), hi);
+		device_gap(b, o, tfh_max_ns(lo, tfh_min_ns(end, hi)), hi);
 		if (x == TFH_NO)
 			return;
-		hi = min(hi, end);
-		charge_op(b, &d->op.v[x], max(lo, d->op.v[x].t0), hi);
-		hi = min(hi, d->op.v[x].t0);
+		hi = tfh_min_ns(hi, end);
+		charge_op(b, &d->op.v[x], tfh_max_ns(lo, d->op.v[x].t0), hi);
+		hi = tfh_min_ns(hi, d->op.v[x].t0);
 		k = x;
 	}
 }
@@ -548,9 +538,9 @@ int tfh_blame_start(struct tfh_device *d)
 			int64_t *l = &largest[o->window - first],
 				*t = &d->issued.v[o->window - first];
 			if (!turn)
-				*l = max(*l, o->t1 - o->t0);
+				*l = tfh_max_ns(*l, o->t1 - o->t0);
 			else if ((o->t1 - o->t0) * TFH_ACCOUNT_CALLBACK_PART >= *l)
-				*t = *t == INT64_MAX ? o->issue1 : max(*t, o->issue1);
+				*t = *t == INT64_MAX ? o->issue1 : tfh_max_ns(*t, o->issue1);
 		}
 	}
 	free(largest);
@@ -592,15 +582,15 @@ void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a
 				exposed(&b, i, t, o->t0);
 			t = o->t0;
 		}
-		charge(&b, t, min(o->t1, w->to), TFH_CAUSE_NONE, true);
-		t = min(o->t1, w->to);
+		charge(&b, t, tfh_min_ns(o->t1, w->to), TFH_CAUSE_NONE, true);
+		t = tfh_min_ns(o->t1, w->to);
 	}
 	if (t < w->to) { /* the window ends with an op that is no computing */
 		uint32_t n = tfh_op_ended(d, w->to);
 		if (n && d->op.v[d->op_ends.v[n - 1]].t1 == w->to) {
 			uint32_t x = d->op_ends.v[n - 1];
-			charge_op(&b, &d->op.v[x], max(t, d->op.v[x].t0), w->to);
-			explain(&b, x, t, min(w->to, d->op.v[x].t0));
+			charge_op(&b, &d->op.v[x], tfh_max_ns(t, d->op.v[x].t0), w->to);
+			explain(&b, x, t, tfh_min_ns(w->to, d->op.v[x].t0));
 		} else {
 			walk_back(&b, last_thread(d, w->to), t, w->to);
 		}

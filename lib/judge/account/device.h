@@ -255,4 +255,14 @@ int tfh_find_accounts(struct tfh_accounts *accounts, tfh_sample_fn sample, void 
 		      struct tfh_err *err);
 void tfh_accounts_free(struct tfh_accounts *accounts);
 
+static inline int64_t tfh_max_ns(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline int64_t tfh_min_ns(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 #endif

@@ -1,4 +1,5 @@
 #include "judge/facts/look_shares.h"
+#include "judge/facts/pause_role.h"
 
 #include <errno.h>
 #include <math.h>
@@ -183,62 +184,6 @@ static bool is_asleep(int at)
 	return at > TFT_LOOK_RUNNING && at != TFT_LOOK_MEMORY;
 }
 
-/* The call that ended a pause. */
-struct coming {
-	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	uint32_t n;
-	uint16_t before, after; /* kinds of the calls around the pause */
-	bool soon;		/* the pause was short */
-};
-
-/* Of TFE_Execute, in the place of a copy's direction: a single op, not a function of many. */
-enum { EAGER = 1 };
-
-static bool launches(uint16_t kind)
-{
-	return kind >> 3 == TFH_FAM_LAUNCH || kind >> 3 == TFH_FAM_GRAPH_LAUNCH ||
-	       kind == (TFH_FAM_EXECUTE << 3 | EAGER);
-}
-
-/* Whether a look was in library code below the same line of the program as the call that ended the
- * pause. */
-static bool same_line(const struct tfh_model_line *seen, uint32_t n, const struct coming *to)
-{
-	uint32_t a = n ? tfh_place_lead(seen, n) : 0,
-		 b = to->n ? tfh_place_lead(to->frame, to->n) : 0;
-
-	return n && to->n && seen[0].library && seen[a].line == to->frame[b].line &&
-	       !strcmp(seen[a].file, to->frame[b].file);
-}
-
-/* The role if no library function tells it: derived from the calls before and after the pause. */
-static enum tfh_role role_between(int state, enum tfh_order order, bool dispatch,
-				  const struct coming *to)
-{
-	switch (state) {
-	case TFT_LOOK_RUNNING:
-		if (to->after >> 3 == TFH_FAM_MODULE) /* a module is loaded right after it was
-						       * compiled */
-			return TFH_ROLE_COMPILE;
-		if (launches(to->before) && launches(to->after) && dispatch)
-			return TFH_ROLE_LAUNCH;
-		return order == TFH_ORDER_BEFORE   ? TFH_ROLE_FIRST
-		       : order == TFH_ORDER_BEHIND ? TFH_ROLE_LATER
-						   : TFH_ROLE_NONE;
-	case TFT_LOOK_LOCK:
-	case TFT_LOOK_EVENT:
-		return order == TFH_ORDER_BEHIND ? TFH_ROLE_LOCK : TFH_ROLE_NONE;
-	case TFT_LOOK_PIPE:
-	case TFT_LOOK_SOCKET:
-	case TFT_LOOK_POLL:
-		return order == TFH_ORDER_BEHIND ? TFH_ROLE_WAIT : TFH_ROLE_NONE;
-	case TFT_LOOK_NAMES:
-		return order == TFH_ORDER_BEHIND ? TFH_ROLE_SAVE : TFH_ROLE_NONE;
-	default:
-		return TFH_ROLE_NONE;
-	}
-}
-
 /* The role of a place's functions, cached. */
 static enum tfh_role role_at(struct tfh_looks *l, uint32_t place, enum tfh_order order,
 			     const struct tfh_model_line *frame, uint32_t n)
@@ -274,7 +219,7 @@ static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct l
 }
 
 /* What the thread was doing. Waiting for the GIL counts as that, wherever it happens. */
-static void place_look(struct tfh_looks *l, struct look *k, const struct coming *to)
+static void place_look(struct tfh_looks *l, struct look *k, const struct tfh_pause_end *to)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES] = {0};
 	uint32_t n = frames_of(l, k, frame);
@@ -282,7 +227,8 @@ static void place_look(struct tfh_looks *l, struct look *k, const struct coming 
 	enum tfh_role role = n ? role_at(l, k->place, order, frame, n) : TFH_ROLE_NONE;
 
 	if (!can_be(role, l, k))
-		role = role_between(k->state, order, to->soon || same_line(frame, n, to), to);
+		role = tfh_role_between(k->state, order,
+					to->soon || tfh_looks_lead_to(frame, n, to), to);
 	k->at = role == TFH_ROLE_NONE || k->state == TFT_LOOK_GIL
 			? k->state
 			: (uint8_t)TFH_AT(role, is_asleep(k->state));
@@ -290,7 +236,7 @@ static void place_look(struct tfh_looks *l, struct look *k, const struct coming 
 
 /* The looks at a thread in [t0, t1), now that it is known what call came behind them. */
 static void place_looks(struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1,
-			const struct coming *to, double seen[TFH_AT_COUNT])
+			const struct tfh_pause_end *to, double seen[TFH_AT_COUNT])
 {
 	memset(seen, 0, TFH_AT_COUNT * sizeof(*seen));
 	for (size_t i = l->look.n; i-- > 0 && l->look.v[i].t >= t0;) {
@@ -357,7 +303,7 @@ static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_eve
 	s->open_looks = s->looks;
 	memset(s->open_seen, 0, sizeof(s->open_seen));
 	if (s->looks) {
-		struct coming to = {.before = s->before, .after = after};
+		struct tfh_pause_end to = {.before = s->before, .after = after};
 		if (read && r->stack && l->feed->lines)
 			to.n = l->feed->lines(l->feed->arg, l->process, r->stack, to.frame,
 					      TFH_VERDICT_FRAMES);
@@ -379,7 +325,8 @@ static bool is_eager(const struct tfh_looks *l, const struct tfh_event *ev)
 
 static uint16_t kind_of(const struct tfh_looks *l, const struct tfh_event *ev)
 {
-	uint16_t more = ev->fn->family == TFH_FAM_EXECUTE ? is_eager(l, ev) * EAGER : ev->dir & 7;
+	uint16_t more =
+		ev->fn->family == TFH_FAM_EXECUTE ? is_eager(l, ev) * TFH_EAGER_OP : ev->dir & 7;
 
 	return (uint16_t)(ev->fn->family << 3 | more);
 }
@@ -394,7 +341,7 @@ static bool is_work(uint8_t family)
 static void add_short(struct tfh_looks *l, uint32_t thread, int64_t t1, uint16_t after)
 {
 	struct line *s = &l->line[thread];
-	const struct coming to = {.before = s->before, .after = after, .soon = true};
+	const struct tfh_pause_end to = {.before = s->before, .after = after, .soon = true};
 	double seen[TFH_AT_COUNT];
 
 	place_looks(l, thread, s->end, t1, &to, seen);
@@ -408,7 +355,7 @@ static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
 	int64_t ns = ev->t0 - s->end;
 	int rc = 0;
 
-	l->device |= launches(kind);
+	l->device |= tfh_kind_launches(kind);
 	if (s->looks && ev->fn->family == TFH_FAM_CONSUMER && strstr(ev->fn->name, "DataLoader"))
 		s->looks -= place_inside(l, ev);
 	if (s->end && ns >= TFH_FACTS_LOOK_PAUSE_NS)

@@ -37,16 +37,6 @@ struct replay {
 	uint64_t woken; /* waits that sleep only in the replay, if it was not */
 };
 
-static int64_t max(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static int64_t min(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 static enum tfh_part part_of(const struct tfh_seg *s)
 {
 	int64_t ns = s->t1 - s->t0;
@@ -147,7 +137,7 @@ static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin
 {
 	const struct tfh_dop *o = &r->d->op.v[s->op];
 	int64_t end = r->op1[s->op], since = polled_since(r->d, s);
-	int64_t after = s->t1 - max(o->t1, since);
+	int64_t after = s->t1 - tfh_max_ns(o->t1, since);
 
 	if (end == INT64_MIN)
 		end = op_removed(r, o) ? begin : o->t1;
@@ -160,9 +150,9 @@ static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin
 	/* Without its bytes, a blocking copy still waits for earlier work. */
 	if (gone)
 		after = s->label == TFH_L_COPY && end - begin >= TFH_GAP_NS
-				? min(after, r->slept ? r->wake : TFH_GAP_NS)
+				? tfh_min_ns(after, r->slept ? r->wake : TFH_GAP_NS)
 				: 0;
-	return max(begin, end) + (after > 0 ? after : 0);
+	return tfh_max_ns(begin, end) + (after > 0 ? after : 0);
 }
 
 static int64_t seg_end(struct replay *r, uint32_t i)
@@ -180,7 +170,7 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 		part = own < TFH_GAP_NS || s->launching || (s->label == TFH_L_EXEC && !s->makes)
 			       ? TFH_PART_LAUNCH
 			       : TFH_PART_HOST;
-		return max(begin, q) + (removed(r, part) ? 0 : scaled(r, own));
+		return tfh_max_ns(begin, q) + (removed(r, part) ? 0 : scaled(r, own));
 	}
 	if (s->spin)
 		return begin;
@@ -193,11 +183,11 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 	/* A batch that other threads prepare is available when it was, unless it had been ready
 	 * before. */
 	if (s->label == TFH_L_INPUT && s->async &&
-	    ns > max(TFH_GAP_NS, d->accounts->loops->median / TFH_PREDICT_STARVED_PART))
-		return max(begin, s->t1);
+	    ns > tfh_max_ns(TFH_GAP_NS, d->accounts->loops->median / TFH_PREDICT_STARVED_PART))
+		return tfh_max_ns(begin, s->t1);
 	/* The predicted job runs without the recorder, whose own time is left out. */
 	if (s->label == TFH_L_GAP && r->what != TFH_REMOVE_COUNT)
-		ns = max(0, ns - d->own);
+		ns = tfh_max_ns(0, ns - d->own);
 	return begin + scaled(r, ns);
 }
 
@@ -205,7 +195,8 @@ static int64_t seg_end(struct replay *r, uint32_t i)
  * the usual time from the call to the start, which blame.c charges to launching. */
 static int64_t without_launch(const struct tfh_device *d, const struct tfh_dop *o, int64_t late)
 {
-	int64_t usual = max(d->tau, d->slow), left = o->t0 - max(o->issue1, o->issue0 + usual);
+	int64_t usual = tfh_max_ns(d->tau, d->slow),
+		left = o->t0 - tfh_max_ns(o->issue1, o->issue0 + usual);
 
 	if (late <= usual || o->inner || o->issue0 == INT64_MIN)
 		return late <= usual ? 0 : late;
@@ -223,25 +214,25 @@ static void time_op(struct replay *r, uint32_t i)
 	if (t > INT64_MIN && !o->inner && !op_removed(r, o))
 		t += d->next;
 	if (o->dep != TFH_NO && r->op1[o->dep] > INT64_MIN)
-		t = max(t, r->op1[o->dep]);
+		t = tfh_max_ns(t, r->op1[o->dep]);
 	/* the dependency that remains if dep is a copy that is removed */
 	if (o->depc != TFH_NO && r->op1[o->depc] > INT64_MIN)
-		t = max(t, r->op1[o->depc]);
+		t = tfh_max_ns(t, r->op1[o->depc]);
 	if (op_removed(r, o)) { /* a removed op passes its constraints on to the ops that follow
 				 * it */
 		r->op0[i] = r->op1[i] = t;
 		return;
 	}
 	if (!o->inner && o->seg != TFH_NO && d->seg.v[o->seg].t0 <= o->issue0)
-		t = max(t, begins(r, o->seg) + d->floor);
+		t = tfh_max_ns(t, begins(r, o->seg) + d->floor);
 	else if (!o->inner && o->issue0 > INT64_MIN)
-		t = max(t, o->issue0 + d->floor);
+		t = tfh_max_ns(t, o->issue0 + d->floor);
 	if (t == INT64_MIN)
 		t = o->t0;
 	if (removed(r, TFH_PART_LAUNCH))
 		late = without_launch(d, o, late);
 	if (o->outside && removed(r, TFH_PART_HOST))
-		late = min(late, max(d->tau, d->slow));
+		late = tfh_min_ns(late, tfh_max_ns(d->tau, d->slow));
 	if (o->function != TFH_NO && removed(r, TFH_PART_HOST))
 		late = without_function(d, o->function, late);
 	r->op0[i] = t + late;
@@ -269,8 +260,8 @@ static void leave_together(struct replay *r, uint32_t i)
 		if (o->work != TFH_W_COMM || o->device == x->device || o->t1 <= x->t0 ||
 		    o->t1 < x->t1 - near || o->t1 > x->t1 + near)
 			continue;
-		r->op1[i] = max(r->op1[i], r->op0[k] + x->shared);
-		r->op1[k] = max(r->op1[k], r->op1[i]);
+		r->op1[i] = tfh_max_ns(r->op1[i], r->op0[k] + x->shared);
+		r->op1[k] = tfh_max_ns(r->op1[k], r->op1[i]);
 	}
 }
 
@@ -342,10 +333,10 @@ static void completions(const struct replay *r, int64_t *c)
 		/* Only ops that defined the recorded completion. */
 		if (o->work == TFH_W_COMPUTE || o->work == TFH_W_COMM ||
 		    o->t1 == d->win.v[o->window].done)
-			c[o->window - first] = max(c[o->window - first], r->op1[i]);
+			c[o->window - first] = tfh_max_ns(c[o->window - first], r->op1[i]);
 	}
 	for (size_t i = 1; i < d->w1 - first; i++)
-		c[i] = max(c[i], c[i - 1]);
+		c[i] = tfh_max_ns(c[i], c[i - 1]);
 }
 
 static bool steady(const struct tfh_device *d, size_t w)
@@ -431,7 +422,7 @@ static int replay(struct tfh_samples *all, const struct tfh_device *d)
 	int rc = -ENOMEM;
 
 	r.wake = (int64_t)tfh_hist_quantile(r.slept ? &d->wake : &d->after, 0.5);
-	r.wake = r.slept ? r.wake : min(r.wake, TFH_WOKEN_NS);
+	r.wake = r.slept ? r.wake : tfh_min_ns(r.wake, TFH_WOKEN_NS);
 	r.seg = malloc((d->seg.n + 1) * sizeof(*r.seg));
 	r.op0 = malloc((d->op.n + 1) * sizeof(*r.op0));
 	r.op1 = malloc((d->op.n + 1) * sizeof(*r.op1));

@@ -1,0 +1,46 @@
+#include "judge/facts/pause_role.h"
+
+#include <string.h>
+
+bool tfh_kind_launches(uint16_t kind)
+{
+	return kind >> 3 == TFH_FAM_LAUNCH || kind >> 3 == TFH_FAM_GRAPH_LAUNCH ||
+	       kind == (TFH_FAM_EXECUTE << 3 | TFH_EAGER_OP);
+}
+
+bool tfh_looks_lead_to(const struct tfh_model_line *seen, uint32_t n,
+		       const struct tfh_pause_end *to)
+{
+	uint32_t a = n ? tfh_place_lead(seen, n) : 0,
+		 b = to->n ? tfh_place_lead(to->frame, to->n) : 0;
+
+	return n && to->n && seen[0].library && seen[a].line == to->frame[b].line &&
+	       !strcmp(seen[a].file, to->frame[b].file);
+}
+
+enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch,
+			       const struct tfh_pause_end *to)
+{
+	switch (state) {
+	case TFT_LOOK_RUNNING:
+		if (to->after >> 3 == TFH_FAM_MODULE) /* a module is loaded right after it was
+						       * compiled */
+			return TFH_ROLE_COMPILE;
+		if (tfh_kind_launches(to->before) && tfh_kind_launches(to->after) && dispatch)
+			return TFH_ROLE_LAUNCH;
+		return order == TFH_ORDER_BEFORE   ? TFH_ROLE_FIRST
+		       : order == TFH_ORDER_BEHIND ? TFH_ROLE_LATER
+						   : TFH_ROLE_NONE;
+	case TFT_LOOK_LOCK:
+	case TFT_LOOK_EVENT:
+		return order == TFH_ORDER_BEHIND ? TFH_ROLE_LOCK : TFH_ROLE_NONE;
+	case TFT_LOOK_PIPE:
+	case TFT_LOOK_SOCKET:
+	case TFT_LOOK_POLL:
+		return order == TFH_ORDER_BEHIND ? TFH_ROLE_WAIT : TFH_ROLE_NONE;
+	case TFT_LOOK_NAMES:
+		return order == TFH_ORDER_BEHIND ? TFH_ROLE_SAVE : TFH_ROLE_NONE;
+	default:
+		return TFH_ROLE_NONE;
+	}
+}

@@ -1,0 +1,29 @@
+/* What a thread did in a pause, by the calls around it: where no library function on its stack tells. */
+#ifndef TFH_JUDGE_PAUSE_ROLE_H
+#define TFH_JUDGE_PAUSE_ROLE_H
+
+#include "judge/facts/place_role.h"
+#include "judge/numbers.h"
+
+/* The call that ended a pause. */
+struct tfh_pause_end {
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES]; /* its stack, innermost first */
+	uint32_t n;
+	uint16_t before, after; /* kinds of the calls around the pause: family << 3 | direction */
+	bool soon;		/* the pause was short */
+};
+
+/* Of TFE_Execute, in the place of a copy's direction: a single op, not a function of many. */
+enum { TFH_EAGER_OP = 1 };
+
+/* Whether calls of that kind launch something. */
+bool tfh_kind_launches(uint16_t kind);
+/* Whether a sample of n frames was in library code below the same line of the program as the call that ended the pause. */
+bool tfh_looks_lead_to(const struct tfh_model_line *seen, uint32_t n,
+		       const struct tfh_pause_end *to);
+/* The role by the calls before and after the pause. `state`: enum tft_look; dispatch: the thread was on its way to that call
+ * (tfh_looks_lead_to), or the pause was short. */
+enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch,
+			       const struct tfh_pause_end *to);
+
+#endif
