@@ -17,11 +17,10 @@ text(const struct tfh_py *py, uint64_t object, tfh_py_view view, void *how, stru
 	uint32_t header, bytes;
 
 	if (!p || !tfh_py_text_extent(at, p, &header, &bytes) ||
-	    !(p = view(how, object, header + bytes)))
+	    !(p = view(how, object, header + bytes)) || !tfh_py_text(at, p, header + bytes, out))
 		return false;
-	*out = tfh_py_text(at, p);
 	if (py->own_seed)
-		out->hash = tfh_hash_bytes(out->data, bytes);
+		out->hash = tfh_hash_bytes(out->data, out->length * out->width);
 	return true;
 }
 

@@ -36,20 +36,21 @@ bool tfh_py_text_extent(const struct tfh_py_layout *at, const uint8_t *object, u
 	return true;
 }
 
-struct tfh_py_text tfh_py_text(const struct tfh_py_layout *at, const uint8_t *object)
+bool tfh_py_text(const struct tfh_py_layout *at, const uint8_t *object, uint32_t size,
+		 struct tfh_py_text *out)
 {
-	struct tfh_py_text text;
-	uint32_t state, header = 0, bytes = 0;
+	uint32_t state, header, bytes;
 
+	if (!tfh_py_text_extent(at, object, &header, &bytes) || header + bytes > size)
+		return false;
 	memcpy(&state, object + TFH_PY_TEXT_STATE, sizeof(state));
-	memcpy(&text.hash, object + TFH_PY_TEXT_HASH, sizeof(text.hash));
-	tfh_py_text_extent(at, object, &header, &bytes);
-	text.width = (uint8_t)width_of(state);
-	text.length = bytes / text.width;
-	text.data = object + header;
-	if (text.hash == NOT_HASHED)
-		text.hash = tfh_hash_bytes(text.data, bytes);
-	return text;
+	memcpy(&out->hash, object + TFH_PY_TEXT_HASH, sizeof(out->hash));
+	out->width = (uint8_t)width_of(state);
+	out->length = bytes / out->width;
+	out->data = object + header;
+	if (out->hash == NOT_HASHED)
+		out->hash = tfh_hash_bytes(out->data, bytes);
+	return true;
 }
 
 static uint32_t character(const struct tfh_py_text *text, uint32_t i)

@@ -21,8 +21,10 @@ struct tfh_py_text {
 bool tfh_py_text_extent(const struct tfh_py_layout *at, const uint8_t *object, uint32_t *header,
 			uint32_t *bytes);
 
-/* Of a str that is there as a whole. */
-struct tfh_py_text tfh_py_text(const struct tfh_py_layout *at, const uint8_t *object);
+/* A str of which `size` bytes are there, in a place that does not change meanwhile: a copy of another thread's or process's
+ * memory may hold something else than its header told when it was read before. False: it is no such str, or is longer. */
+bool tfh_py_text(const struct tfh_py_layout *at, const uint8_t *object, uint32_t size,
+		 struct tfh_py_text *out);
 
 /* As UTF-8, cut at a character where it does not fit; surrogates, which a file's name may have, as CPython's
  * "surrogateescape" had them. Returns the bytes written, no NUL. */

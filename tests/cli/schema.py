@@ -81,7 +81,7 @@ def main():
     assert result["end"]["how"] == "exit" and result["end"]["code"] == 0
     assert os.path.basename(result["run"]["command"][0]) == "client_loop"
     assert result["verdict"]["tier"] == "A" and result["quality"]["gpu_times"] == "cupti", result["quality"]
-    others = os.environ.get("TFHOOK_TRACES")
+    others = os.environ.get("TFH_TRACES")
     for name in sorted(os.listdir(others)) if others else []:
         if name.endswith((".json.gz", ".pb")):
             path = os.path.join(others, name)

@@ -215,7 +215,7 @@ check("ENDED BY SIGNAL 15" in s.text, "hung:", s.text)
 check(re.search(r"cuStreamSynchronize.*for [\d.]+ s; last kernel spin", s.rows.get("inside", "")), "hung in:", s.text)
 
 # Recordings of others and of earlier versions.
-for path in sorted(glob.glob(SRC + "/tests/golden/*.tft") + glob.glob(os.environ.get("TFHOOK_TRACES", "/nowhere") + "/*.*")):
+for path in sorted(glob.glob(SRC + "/tests/golden/*.tft") + glob.glob((os.environ.get("TFH_TRACES") or "/nowhere") + "/*.*")):
     if path.endswith(".md"):
         continue
     name = os.path.basename(path)

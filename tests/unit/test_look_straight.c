@@ -1,6 +1,7 @@
 /* What must hold: a stack that is read straight is recognised as such in every file (its view has one address): frames of which
  * the code object is none are left out at once, which copies cannot tell yet; and a mark tells frames apart by texts, first line,
- * table of lines and what was before, also where the interpreter has kept no hash of a text. */
+ * table of lines and what was before, also where the interpreter has kept no hash of a text. A text that becomes another one, or
+ * none, between two readings of it does no harm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -103,11 +104,62 @@ static void test_marks(void **state)
 	assert_true(mark != tfh_py_mark(&py, frame, 1));
 }
 
+/* A process that goes on meanwhile: from the second reading on its text begins with this state, and has this length. */
+struct busy {
+	uint8_t *text, copy[512];
+	uint32_t state;
+	uint64_t length;
+	int seen;
+};
+
+static const uint8_t *busy_view(void *how, uint64_t from, uint32_t bytes)
+{
+	struct busy *b = how;
+
+	if (from != (uint64_t)(uintptr_t)b->text || !b->seen++)
+		return (const uint8_t *)(uintptr_t)from;
+	assert_true(bytes <= sizeof(b->copy));
+	memset(b->copy, 0xa5, sizeof(b->copy));
+	memcpy(b->copy, b->text, bytes);
+	memcpy(b->copy + TFH_PY_TEXT_STATE, &b->state, sizeof(b->state));
+	memcpy(b->copy + TFH_PY_TEXT_LENGTH, &b->length, sizeof(b->length));
+	return b->copy;
+}
+
+static void test_changing_text(void **state)
+{
+	const struct {
+		uint32_t state;
+		uint64_t length;
+		bool good;
+	} row[] = {{1 << 2 | 1 << 5 | 1 << 6, 23, true},
+		   {0, 0, false},
+		   {0, 23, false},
+		   {1 << 2 | 1 << 5 | 1 << 6, 24, false},
+		   {4 << 2 | 1 << 5 | 1 << 6, 23, false},
+		   {7 << 2 | 1 << 5, 1, false},
+		   {1 << 2 | 1 << 5 | 1 << 6, 1ull << 40, false}};
+	struct tfh_py_code code;
+	struct tfh_py py;
+	struct fake f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct busy b = {.text = f.file, .state = row[i].state, .length = row[i].length};
+		make(&f, &py);
+		assert_int_equal(
+			tfh_py_code(&py, (uint64_t)(uintptr_t)f.code, busy_view, &b, &code),
+			row[i].good);
+		assert_int_equal(b.seen, 2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_view),
 		cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_changing_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
