@@ -16,7 +16,9 @@ instruction(const struct tfh_py_layout *at, const uint8_t *frame, uint64_t code)
 {
 	if (at->instr == TFH_PY_POINTER)
 		return (int32_t)(tfh_py_word(frame + at->frame_instr) - (code + at->code_bytecode));
-	return tfh_py_int(frame + at->frame_instr) * (at->instr == TFH_PY_UNITS ? 2 : 1);
+	/* of a copy that is no frame any more: any number */
+	uint32_t n = (uint32_t)tfh_py_int(frame + at->frame_instr);
+	return (int32_t)(at->instr == TFH_PY_UNITS ? 2 * n : n);
 }
 
 /*
