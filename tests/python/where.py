@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The report names lines of Python: of copies, by the innermost line of the program's own and the library's function that it
-called; of pauses, where they end; of calls that are short but many, too; the JSON has the whole stacks, as its schema says. Without them (TFHOOK_PYTHON=0), or
+called, also where that one runs code that it made; of pauses, where they end; of calls that are short but many, too; the JSON has the whole stacks, as its schema says. Without them (TFHOOK_PYTHON=0), or
 where the interpreter may not be read, the rest of the report is the same. The doctor says what will be seen."""
 import json
 import os
@@ -17,7 +17,7 @@ build, src, tmp = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TF
 tfhook, train = f"{build}/bin/tfhook", f"{here}/jobs/train.py"
 packages = f"{tmp}/lib/site-packages"
 failures = 0
-FETCHING = "import ctypes\n\n\ndef item(cuda, memory, host):\n    cuda.cuMemcpyDtoH_v2(host, memory, ctypes.c_size_t(8 << 20))\n"
+FETCHING = "import ctypes\n\n\ndef item(cuda, memory, host):\n    exec('cuda.cuMemcpyDtoH_v2(host, memory, ctypes.c_size_t(8 << 20))')\n"
 
 
 def check(condition, *what):
@@ -57,7 +57,7 @@ for version, python in dict.fromkeys([found[0], found[-1]]):
     check(UP in text and DOWN in text, text)
     fetch = next(t for t in js["transfers"] if t["fn"] == "cuMemcpyDtoH_v2")
     frames = [(os.path.basename(f["file"]), f["line"], f["function"], f["library"]) for f in fetch["python"]]
-    check(frames[:2] == [("__init__.py", 5, "item", True), ("train.py", line_of("# fetch"), "step", False)], frames)
+    check(frames[:3] == [("<string>", 1, "<module>", True), ("__init__.py", 5, "item", True), ("train.py", line_of("# fetch"), "step", False)], frames)
     check(frames[-1][2] == "<module>" and fetch["native"], frames)
     pause = [p for p in js["places"] if p["of"] == "pause"]
     check(pause and pause[0]["where"] == UP, js["places"])

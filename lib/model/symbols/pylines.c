@@ -166,6 +166,18 @@ void tfh_places_free(struct tfh_places *p)
 	free(p);
 }
 
+/* Code that a library makes and runs is the library's; only what no library called is the program's. */
+static void own_generated(struct tfh_model_line *frame, uint32_t n)
+{
+	bool program = false; /* a frame further out is the program's */
+
+	for (uint32_t i = n; i-- > 0;) {
+		if (program && frame[i + 1].library && !strcmp(frame[i].file, "<string>"))
+			frame[i].library = true;
+		program |= !frame[i].library;
+	}
+}
+
 uint32_t tfh_run_place(struct tfh_run *run, uint32_t process, uint32_t place,
 		       struct tfh_model_line *frame, uint32_t most)
 {
@@ -181,6 +193,7 @@ uint32_t tfh_run_place(struct tfh_run *run, uint32_t process, uint32_t place,
 				(struct tfh_model_line){c->file, c->name, at->line, c->library};
 		place = at->caller;
 	}
+	own_generated(frame, n);
 	return n;
 }
 
