@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include "base/options.h"
 #include "base/proc.h"
 #include "cli/start_places.h"
+#include "look/moments.h"
 #include "look/outside.h"
 #include "look/waiting.h"
 
@@ -69,21 +69,9 @@ static int64_t now_ns(void)
 	return tfh_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* xorshift */
-static uint64_t draw(struct tfh_start_looks *s)
-{
-	s->random ^= s->random << 13;
-	s->random ^= s->random >> 7;
-	s->random ^= s->random << 17;
-	return s->random;
-}
-
-/* Looks are those of a Poisson process, as the recorder's own (record/watch/looks.h). */
 static void plan(struct tfh_start_looks *s)
 {
-	double u = (double)((draw(s) >> 11) + 1) / 9007199254740993.0;
-
-	s->next_ns = now_ns() + (int64_t)((double)s->mean_ns * fmin(-log(u), 8));
+	s->next_ns = now_ns() + (int64_t)tfh_draw_wait(&s->random, s->mean_ns);
 }
 
 struct tfh_start_looks *tfh_start_looks_new(const struct tfh_place *place, pid_t pid)
@@ -102,7 +90,7 @@ struct tfh_start_looks *tfh_start_looks_new(const struct tfh_place *place, pid_t
 	s->lines = tfh_opt_bool(&options, TFH_OPT_PYTHON);
 	s->mean_ns = MEAN_NS;
 	s->cost_ns = MEAN_NS / SHARE;
-	s->random = (uint64_t)now_ns() ^ (uint64_t)pid << 40;
+	s->random = ((uint64_t)now_ns() ^ (uint64_t)pid << 40) | 1;
 	s->process[s->n_process++] =
 		(struct start_process){.pid = pid, .fd = -1, .start = tfh_process_start(pid)};
 	plan(s);
@@ -322,7 +310,7 @@ static bool look_at_one(struct tfh_start_looks *s)
 		if (is_open(&s->process[i]))
 			open[n++] = i;
 	if (n)
-		look_at(s, &s->process[open[draw(s) % n]], n);
+		look_at(s, &s->process[open[tfh_draw(&s->random) % n]], n);
 	return n;
 }
 

@@ -14,6 +14,7 @@
 #include "record/ring/rings.h"
 #include "record/ring/staging.h"
 #include "record/stacks/pyplaces.h"
+#include "look/moments.h"
 #include "look/waiting.h"
 #include "record/watch/workers.h"
 
@@ -50,31 +51,9 @@ static struct {
 	uint64_t name[NAMES]; /* hashes of texts whose names are recorded */
 } looks;
 
-static uint64_t draw(void)
-{
-	looks.random ^= looks.random << 13;
-	looks.random ^= looks.random >> 7;
-	looks.random ^= looks.random << 17;
-	return looks.random;
-}
-
-/*
- * -ln(u) of a u in (0, 1), at most 8; 2^-32 fixed point. ln(u) = ln(2) * log2(u), and log2 of a
- * mantissa 1 + m is m + 0.3436 m (1 - m) to 0.9 %: there is no libm in a job's library.
- */
-static uint64_t exponential(void)
-{
-	uint64_t u = draw() | 1;
-	int zeros = __builtin_clzll(u);
-	double m = (double)(u << zeros) / 9223372036854775808.0 - 1;
-	double e = 0.6931472 * (zeros + 1 - (m + 0.3436 * m * (1 - m)));
-
-	return (uint64_t)((e < 8 ? e : 8) * 4294967296.0);
-}
-
 static void plan(uint64_t now_ns)
 {
-	looks.next_ns = now_ns + (uint64_t)((unsigned __int128)looks.mean_ns * exponential() >> 32);
+	looks.next_ns = now_ns + tfh_draw_wait(&looks.random, looks.mean_ns);
 }
 
 static void stop(const char *why)
@@ -302,7 +281,7 @@ static uint64_t stands_for(struct driver *d, uint64_t head)
 	d->head = head;
 	if (d->same < SAME)
 		return 1;
-	return draw() % d->same < SAME ? d->same / SAME : 0;
+	return tfh_draw(&looks.random) % d->same < SAME ? d->same / SAME : 0;
 }
 
 static int ask(struct driver *d, struct tfh_waiting *w)
@@ -348,7 +327,7 @@ static void look_at(struct driver *d, uint64_t ns)
 static void look_at_some(void)
 {
 	uint32_t n = looks.drivers, once = n < AT_ONCE ? n : AT_ONCE;
-	uint32_t first = n > AT_ONCE ? (uint32_t)(draw() % n) : 0;
+	uint32_t first = n > AT_ONCE ? (uint32_t)(tfh_draw(&looks.random) % n) : 0;
 
 	for (uint32_t i = 0; i < once && !looks.off; i++)
 		look_at(&looks.driver[(first + i) % n], looks.mean_ns * n / once);
@@ -399,7 +378,7 @@ void tfh_looks_take(uint64_t now_ns)
 		}
 		if (!looks.off) {
 			look_at_some();
-			tfh_workers_look(draw(), looks.mean_ns);
+			tfh_workers_look(tfh_draw(&looks.random), looks.mean_ns);
 		}
 		/* Going to sleep and waking up take as much again. */
 		pace(2 * ((uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before));
