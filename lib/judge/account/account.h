@@ -196,6 +196,8 @@ void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh
 
 /* class.c: blocking time by class. */
 void tfh_blocking_of(const double part[TFH_PART_COUNT], double by_class[TFH_CLASS_COUNT]);
+/* Whether a class says that something blocks the step. */
+bool tfh_class_blocks(enum tfh_class cls);
 /* Class of one or several steps; parts and total in any unit, the same for both. */
 enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total);
 /* Largest cause of a class, TFH_CAUSE_NONE if it has none. */

@@ -11,13 +11,18 @@ void tfh_blocking_of(const double part[TFH_PART_COUNT], double by_class[TFH_CLAS
 		by_class[tfh_part_class(p)] += part[p];
 }
 
+bool tfh_class_blocks(enum tfh_class cls)
+{
+	return cls != TFH_CLASS_NONE && cls != TFH_CLASS_COMPUTE_BOUND &&
+	       cls != TFH_CLASS_BALANCED && cls != TFH_CLASS_UNCLASSIFIED;
+}
+
 static enum tfh_class worst(const double by_class[TFH_CLASS_COUNT])
 {
 	enum tfh_class best = TFH_CLASS_INPUT_BOUND;
 
 	for (int c = 0; c < TFH_CLASS_COUNT; c++)
-		if (c != TFH_CLASS_COMPUTE_BOUND && c != TFH_CLASS_BALANCED &&
-		    c != TFH_CLASS_UNCLASSIFIED && by_class[c] > by_class[best])
+		if (tfh_class_blocks(c) && by_class[c] > by_class[best])
 			best = c;
 	return best;
 }

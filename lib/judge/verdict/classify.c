@@ -129,24 +129,18 @@ static enum tfh_cause transfer_cause(const struct tfh_accounts *accounts, enum t
 		       : cause;
 }
 
-static bool blocks(enum tfh_class c)
-{
-	return c != TFH_CLASS_NONE && c != TFH_CLASS_COMPUTE_BOUND && c != TFH_CLASS_BALANCED &&
-	       c != TFH_CLASS_UNCLASSIFIED;
-}
-
 /* together: what the steps are on average, where most of them are of another class. */
 static void set_also(struct tfh_verdict *v, const struct totals *t, enum tfh_class together)
 {
 	double by_class[TFH_CLASS_COUNT];
 
-	if (together != v->cls && blocks(together) && v->cls != TFH_CLASS_BALANCED)
+	if (together != v->cls && tfh_class_blocks(together) && v->cls != TFH_CLASS_BALANCED)
 		v->also[v->n_also++] = together;
-	if (!blocks(v->cls))
+	if (!tfh_class_blocks(v->cls))
 		return;
 	tfh_blocking_of(t->part, by_class);
 	for (int c = 0; c < TFH_CLASS_COUNT && v->n_also < TFH_ALSO; c++)
-		if (c != (int)v->cls && c != (int)together && blocks(c) &&
+		if (c != (int)v->cls && c != (int)together && tfh_class_blocks(c) &&
 		    by_class[c] * TFH_VERDICT_ALSO_PART >= by_class[v->cls] &&
 		    by_class[c] >= TFH_BLOCKING_SHARE * t->total)
 			v->also[v->n_also++] = c;
@@ -293,7 +287,7 @@ static enum tfh_class class_of_all(const struct totals *t)
 	enum tfh_class cls = tfh_class_of(t->part, t->total);
 
 	tfh_blocking_of(t->part, by_class);
-	if (blocks(cls) && by_class[cls] >= TFH_VERDICT_FEW_STEPS_SHARE * t->total)
+	if (tfh_class_blocks(cls) && by_class[cls] >= TFH_VERDICT_FEW_STEPS_SHARE * t->total)
 		return cls;
 	for (int c = 0; c < TFH_CLASS_COUNT && cls != TFH_CLASS_UNCLASSIFIED; c++)
 		if (c != TFH_CLASS_UNCLASSIFIED &&
@@ -331,11 +325,11 @@ static void give_verdict(const struct tfh_accounts *accounts, struct tfh_result 
 	set_also(v, t, together);
 	v->confidence = confidence(accounts, v, t, &r->steps);
 	/* Waiting for processors may be half of what blocks, or more. */
-	if (blocks(v->cls) && v->confidence == TFH_CONFIDENCE_HIGH &&
+	if (tfh_class_blocks(v->cls) && v->confidence == TFH_CONFIDENCE_HIGH &&
 	    TFH_VERDICT_PROCESSOR_WAIT_PART * tfh_processor_wait(accounts->facts) * t->total >=
 		    by_class[v->cls])
 		v->confidence = TFH_CONFIDENCE_MEDIUM;
-	if (blocks(v->cls) &&
+	if (tfh_class_blocks(v->cls) &&
 	    by_class[v->cls] <= TFH_VERDICT_ERRORS * standard_error(accounts, v->cls))
 		v->confidence = TFH_CONFIDENCE_LOW;
 }
@@ -406,7 +400,7 @@ int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r)
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		step += part[p] = r->breakdown[p].s_per_step;
-	if (v->tier != 'A' || !blocks(from))
+	if (v->tier != 'A' || !tfh_class_blocks(from))
 		return 0;
 	gains(r, from, step, &some, &none);
 	if (!none)
@@ -414,7 +408,7 @@ int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r)
 	tfh_blocking_of(part, by_class);
 	for (int c = 0; c < TFH_CLASS_COUNT; c++) {
 		gains(r, c, step, &some, &none);
-		if (some && blocks(c) && by_class[c] >= TFH_BLOCKING_SHARE * step &&
+		if (some && tfh_class_blocks(c) && by_class[c] >= TFH_BLOCKING_SHARE * step &&
 		    by_class[c] * TFH_VERDICT_ALSO_PART >= by_class[from] &&
 		    (to == TFH_CLASS_NONE || by_class[c] > by_class[to]))
 			to = c;

@@ -101,12 +101,6 @@ static bool of_others(const struct tfh_accounts *accounts, enum tfh_segment kind
 	return p->total > 0;
 }
 
-static bool blocks(enum tfh_class cls)
-{
-	return cls != TFH_CLASS_NONE && cls != TFH_CLASS_COMPUTE_BOUND &&
-	       cls != TFH_CLASS_BALANCED && cls != TFH_CLASS_UNCLASSIFIED;
-}
-
 static int by_blocked(const void *a, const void *b)
 {
 	const struct tfh_recurring *x = a, *y = b;
@@ -121,7 +115,7 @@ static void keep(struct tfh_result *r, enum tfh_segment kind, const struct recur
 	*x = (struct tfh_recurring){.kind = kind, .count = p->count, .total_s = p->total};
 	x->cls = kind == TFH_SEGMENT_TRAIN ? r->steady.cls : class_of(p);
 	x->cause = kind == TFH_SEGMENT_TRAIN ? r->steady.cause : cause_of(p, x->cls);
-	x->blocked_s = blocks(x->cls) ? class_s(p, x->cls) : 0;
+	x->blocked_s = tfh_class_blocks(x->cls) ? class_s(p, x->cls) : 0;
 	r->recurs_s += p->total;
 }
 
@@ -132,8 +126,9 @@ static void choose(struct tfh_result *r, double steps_s)
 {
 	const struct tfh_recurring *x = &r->recurring[0];
 
-	if (x->kind == TFH_SEGMENT_TRAIN || x->cause == TFH_CAUSE_HOST_UNKNOWN || !blocks(x->cls) ||
-	    x->blocked_s <= steps_s || x->blocked_s < TFH_VERDICT_FEW_STEPS_SHARE * r->recurs_s)
+	if (x->kind == TFH_SEGMENT_TRAIN || x->cause == TFH_CAUSE_HOST_UNKNOWN ||
+	    !tfh_class_blocks(x->cls) || x->blocked_s <= steps_s ||
+	    x->blocked_s < TFH_VERDICT_FEW_STEPS_SHARE * r->recurs_s)
 		return;
 	r->lead = 1;
 	r->verdict = (struct tfh_verdict){.cls = x->cls,
@@ -164,7 +159,7 @@ void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *
 		return;
 	p = of_steps(accounts);
 	keep(r, TFH_SEGMENT_TRAIN, &p);
-	steps_s = blocks(r->steady.cls) ? class_s(&p, r->steady.cls) : p.compute;
+	steps_s = tfh_class_blocks(r->steady.cls) ? class_s(&p, r->steady.cls) : p.compute;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (of_others(accounts, kinds[i], step_s, &p))
 			keep(r, kinds[i], &p);
