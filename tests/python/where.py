@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The report names lines of Python: of copies, by the innermost line of the program's own and the library's function that it
-called, also where that one runs code that it made; of pauses, where they end; of calls that are short but many, too; the JSON has the whole stacks, as its schema says. Without them (TFHOOK_PYTHON=0), or
-where the interpreter may not be read, the rest of the report is the same. The doctor says what will be seen."""
+called, also where that one runs code that it made; of pauses, where they end; of calls that are short but many, too; the JSON
+has the whole stacks, as its schema says. Without them (TFHOOK_PYTHON=0), or where the interpreter may not be read, the rest of the
+report is the same. The doctor says what will be seen."""
 import json
 import os
 import subprocess
