@@ -337,6 +337,13 @@ struct tfh_seen_node {
 	uint64_t looks;
 };
 
+/* The fewest worker processes with which steps no longer wait for their batch, and a step then. */
+struct tfh_more_workers {
+	uint32_t from,
+		to; /* from 0: the training thread makes its batches; to 0: not known, or no more would help */
+	double low_s, high_s; /* NAN: not known */
+};
+
 /* Child processes that make batches, as they were seen in the judged steps. */
 struct tfh_seen_workers {
 	uint32_t processes; /* that were seen at work; 0: none */
@@ -349,6 +356,7 @@ struct tfh_seen_workers {
 	} line;			    /* where they are most */
 	struct tfh_seen_node *node; /* times: of all of them together */
 	uint32_t n_node;
+	struct tfh_more_workers more;
 };
 
 /* A function that is compiled again for other shapes or values. */

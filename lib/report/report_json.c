@@ -163,6 +163,21 @@ static void write_workers(struct tfh_json *j, const struct tfh_seen_workers *w)
 	tfh_json_end(j);
 }
 
+static void write_more_workers(struct tfh_json *j, const struct tfh_more_workers *m)
+{
+	tfh_json_key(j, "more_workers");
+	if (!m->to) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_ku64(j, "from", m->from);
+	tfh_json_ku64(j, "to", m->to);
+	tfh_json_kf64(j, "low_s", m->low_s);
+	tfh_json_kf64(j, "high_s", m->high_s);
+	tfh_json_end(j);
+}
+
 static void write_verdict(struct tfh_json *j, const struct tfh_wording *w)
 {
 	const struct tfh_verdict *v = &w->r->verdict;
@@ -188,6 +203,7 @@ static void write_verdict(struct tfh_json *j, const struct tfh_wording *w)
 	tfh_json_end(j);
 	write_place(j, &w->r->found.line);
 	write_workers(j, &w->r->found.workers);
+	write_more_workers(j, &w->r->found.workers.more);
 	tfh_json_kstr(j, "missing", w->missing);
 	tfh_json_kstr(j, "missing_do", w->missing_do);
 	tfh_json_end(j);

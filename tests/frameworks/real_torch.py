@@ -25,6 +25,7 @@ TOOL = os.path.join(BUILD, "bin", "tfhook")
 LOADERS = ["enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
            "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"]
 EVAL_BATCHES = 4
+FEWEST_LOOKS = 10
 # arguments, class, cause (None: not told), whether the line is that of the defect
 VERDICTS = [
     ("sleep --steps 60 --epochs 2 --evaluate", "input-bound", "input.map", True),
@@ -37,6 +38,11 @@ VERDICTS = [
     ("save --steps 60", "host-bound", "host.checkpoint", True),
     ("gil --steps 60", "host-bound", "host.gil", False),
     ("compute --steps 60", "compute-bound", "compute.cpu", False),
+]
+# arguments, whether the workers are enough
+MORE = [
+    ("workers --steps 120 --workers 1", False), ("workers --steps 120 --workers 2", False), ("collate --steps 120 --workers 1", False),
+    ("sleep --steps 60", False), ("compute --steps 60 --workers 1", True), ("pause --steps 60 --workers 2", True),
 ]
 SAME = [
     "plain --steps 20 --epochs 2", "plain --steps 20 --epochs 2 --workers 2", "plain --steps 20 --epochs 2 --workers 4 --persistent",
@@ -102,6 +108,32 @@ def verdict(python, arguments, cls, cause, named):
     return right and report["steps"]["total"] == told["steps"]
 
 
+def more(python, arguments, enough):
+    """How many workers would keep up is told where too few do, and nowhere else; so many are run, and what a step takes then is
+    printed beside what was said."""
+    shown = []
+    for run in (arguments, None):
+        run = run or "%s --workers %d" % (re.sub(r" --workers \d+", "", arguments), shown[0]["to"])
+        folder = os.path.join(TMP, re.sub(r"\W+", "_", "more" + run + python))
+        subprocess.run([TOOL, "run", "-q", "-o", folder, "--", python, JOB] + run.split(), stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=True, stdin=subprocess.DEVNULL)
+        report = json.loads(subprocess.run([TOOL, "report", "--json", folder], stdout=subprocess.PIPE, check=True).stdout)
+        shown.append(report["verdict"]["more_workers"])
+        step = sum(part["s_per_step"] for part in report["breakdown"])
+        print("workers: %s: %.2f ms a step, %s" % (run, 1e3 * step, shown[-1]), flush=True)
+        if not shown[0]:
+            break
+    seen = report["verdict"]["workers"] or {"looks": 0}
+    if not shown[0] and not enough and seen["looks"] < FEWEST_LOOKS:
+        print("workers: only %d looks at them on this busy machine" % seen["looks"])
+        return
+    check(bool(shown[0]) == (not enough), "%s: %s" % (arguments, shown[0]))
+    if not enough:
+        had = value(arguments, "workers", 0)
+        check(shown[0]["from"] == had < shown[0]["to"], "%s: %s" % (arguments, shown[0]))
+        check(not had or 0 < shown[0]["low_s"] < shown[0]["high_s"], "%s: %s" % (arguments, shown[0]))
+
+
 def ddp(python):
     """Two processes that exchange gradients: both record, and both have the same weights as without."""
     with socket.socket() as s:
@@ -127,10 +159,13 @@ for python in pythons():
     if not FULL:
         same(python, "plain --steps 20 --accumulate 3 --epochs 2 --evaluate --workers 2")
         check(verdict(python, *VERDICTS[0]), "the verdict of: %s" % VERDICTS[0][0])
+        more(python, "workers --steps 160 --workers 1", False)
         continue
     for arguments in SAME:
         told = same(python, arguments)
         print("same: torch %s %s" % (told["torch"], arguments), flush=True)
     ddp(python)
+    for arguments, enough in MORE:
+        more(python, arguments, enough)
     wrong = [v[0] for v in VERDICTS if not verdict(python, *v)]
     check(not wrong, "%d of %d verdicts are wrong: %s" % (len(wrong), len(VERDICTS), wrong))

@@ -28,6 +28,16 @@ void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r);
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* worker_lines.c: lines of child processes that make batches. 0 or -ENOMEM. */
 int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* more_workers.c: how many workers would keep up; r has its steps, breakdown and verdict. */
+struct tfh_making {
+	uint32_t workers; /* that work at a time, 0: the training thread makes its batches */
+	double work_s;	  /* of one worker for a step's batches, NAN: not known */
+	double running;	  /* share of that for which it runs on a processor */
+};
+/* Seconds of a judged step on average. */
+double tfh_mean_step_s(const struct tfh_result *r);
+void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_making *seen,
+		      struct tfh_result *r);
 /* start_lines.c: what was seen before the first step; r->tree is there. 0 or -ENOMEM. */
 int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r);

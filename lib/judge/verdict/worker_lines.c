@@ -18,6 +18,7 @@ struct worker_line {
 
 struct worker_time {
 	uint32_t pid;
+	int64_t first, last; /* looks at it */
 	double ns, busy_ns;
 };
 
@@ -27,7 +28,7 @@ struct workers {
 	TFH_VEC(struct worker_line) lead;
 	TFH_VEC(struct worker_time) process;
 	struct tfh_line_tree tree;
-	double busy_ns;
+	double busy_ns, running_ns; /* running: part of busy */
 	uint64_t busy;
 };
 
@@ -59,13 +60,13 @@ static bool waits(uint8_t state)
 	       state != TFT_LOOK_NAMES && state != TFT_LOOK_PAGE && state != TFT_LOOK_MEMORY;
 }
 
-static struct worker_time *process_of(struct workers *w, uint32_t pid)
+static struct worker_time *process_of(struct workers *w, const struct tfh_child_look *k)
 {
 	for (size_t i = 0; i < w->process.n; i++)
-		if (w->process.v[i].pid == pid)
+		if (w->process.v[i].pid == k->pid)
 			return &w->process.v[i];
 	if (w->process.n == TFH_VERDICT_WORKERS ||
-	    TFH_PUSH(w->process, ((struct worker_time){.pid = pid})))
+	    TFH_PUSH(w->process, ((struct worker_time){.pid = k->pid, .first = k->t})))
 		return NULL;
 	return &w->process.v[w->process.n - 1];
 }
@@ -98,17 +99,19 @@ static int add_look(struct workers *w, const struct tfh_child_look *k)
 							   k->place, frame, TFH_VERDICT_FRAMES)
 					     : 0;
 	uint32_t own = own_frames(frame, n, &program);
-	struct worker_time *p = own ? process_of(w, k->pid) : NULL;
+	struct worker_time *p = own ? process_of(w, k) : NULL;
 
 	if (!p)
 		return 0;
 	p->ns += k->ns;
+	p->last = k->t;
 	w->out->looks++;
 	if (waits(k->state) && !program)
 		return 0;
 	p->busy_ns += k->ns;
 	w->busy++;
 	w->busy_ns += k->ns;
+	w->running_ns += k->state == TFT_LOOK_RUNNING ? k->ns : 0;
 	tfh_tree_add(&w->tree, frame, own, k->ns);
 	return add_lead(w, &frame[tfh_place_lead(frame, own)], k->ns);
 }
@@ -155,6 +158,34 @@ static void place_of_verdict(struct tfh_result *r)
 	out->off_s = k->line.off * out->of_s;
 }
 
+/* Workers may come and go with epochs: the most that were there at a time. */
+static uint32_t at_once(const struct workers *w)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < w->process.n; i++) {
+		uint32_t n = 0;
+		for (size_t k = 0; k < w->process.n; k++)
+			n += w->process.v[k].busy_ns > 0 &&
+			     w->process.v[k].first <= w->process.v[i].first &&
+			     w->process.v[k].last >= w->process.v[i].first;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/* Workers that wait for work are enough. */
+static struct tfh_making making(const struct workers *w, const struct tfh_result *r)
+{
+	struct tfh_making m = {.workers = at_once(w), .work_s = NAN};
+
+	if (!m.workers || w->out->busy < TFH_VERDICT_WORKERS_BUSY)
+		return m;
+	m.work_s = m.workers * w->out->busy * tfh_mean_step_s(r);
+	m.running = w->running_ns / w->busy_ns;
+	return m;
+}
+
 int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_facts *facts = accounts->facts;
@@ -167,6 +198,8 @@ int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r)
 			rc = add_look(&w, &facts->child.v[i]);
 	choose(&w);
 	place_of_verdict(r);
+	struct tfh_making made = making(&w, r);
+	tfh_more_workers(accounts, &made, r);
 	if (!rc && accounts->judged_steps)
 		rc = tfh_tree_keep(&w.tree, accounts, &w.out->node, &w.out->n_node);
 	free(w.lead.v);

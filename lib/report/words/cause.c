@@ -47,6 +47,23 @@ static const char *stage_line(struct tfh_wording *w, const struct tfh_input_stag
 			  g->calls_per_step);
 }
 
+/* NULL: what is said of the cause is all that is known. */
+static const char *workers_advice(struct tfh_wording *w)
+{
+	const struct tfh_more_workers *m = &w->r->found.workers.more;
+
+	if (!m->to)
+		return NULL;
+	if (!m->from)
+		return tfh_phrase(
+			w,
+			"num_workers=%u, and persistent_workers=True if epochs are short: "
+			"so many processes make batches as fast as the steps take them",
+			m->to);
+	return tfh_phrase(w, "%u workers instead of %u: a step then takes %s to %s", m->to, m->from,
+			  tfh_phrase_time(w, m->low_s), tfh_phrase_time(w, m->high_s));
+}
+
 static void explain_input(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -61,7 +78,8 @@ static void explain_input(struct tfh_wording *w)
 	if (!g) {
 		tfh_seen_line(w);
 		struct tfh_remedy m = tfh_plain_remedy(v->cause);
-		tfh_advise(w, m.finding, w->text, m.todo, TFH_REMOVE_INPUT);
+		const char *todo = workers_advice(w);
+		tfh_advise(w, m.finding, w->text, todo ? todo : m.todo, TFH_REMOVE_INPUT);
 		return;
 	}
 	const char *line = stage_line(w, g);

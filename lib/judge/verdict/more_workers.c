@@ -1,0 +1,117 @@
+/*
+ * How many worker processes would keep up with the steps, and how long a step takes then. Three things bound it: what is left
+ * of a step without the wait for its batch; the work for one batch divided by the workers, who make batches side by side;
+ * and what the job's processes need of processors divided by those it may use (operational analysis: the bottleneck's demand;
+ * Denning and Buzen, 1978). Workers that sleep or read need none. How well the two sides hide behind each other is not known:
+ * at best all of the shorter one, at worst nothing.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "judge/verdict/line_tree.h"
+
+/* Processors that the process itself uses during the steps, and those it may use; false: no sample tells. */
+static bool processors(const struct tfh_accounts *accounts, double *used, double *allowed)
+{
+	const struct tfh_feed *f = accounts->facts->feed;
+	const struct tfh_sample *s = NULL;
+	uint32_t n = f->samples ? f->samples(f->arg, accounts->facts->process, &s) : 0;
+	const struct tfh_loops *l = accounts->loops;
+	double cpu_s = 0, wall_s = 0;
+
+	for (uint32_t i = 1; i < n && l->window.n; i++) {
+		if (s[i - 1].t < l->window.v[0].t0 || s[i].t > l->window.v[l->window.n - 1].t1)
+			continue;
+		cpu_s += s[i].cpu_s - s[i].flusher_s;
+		wall_s += (double)(s[i].t - s[i - 1].t) / 1e9;
+	}
+	*used = wall_s > 0 ? cpu_s / wall_s : NAN;
+	*allowed = n ? s[0].cpus : 0;
+	return *allowed > 0;
+}
+
+/* Of the loader's work on the training thread, the share for which that thread ran; NAN: nobody looked. */
+static double own_running(const struct tfh_accounts *accounts)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	double running = 0, all = 0;
+	size_t window = 0;
+
+	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
+		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+		if (!tfh_judged_at(accounts, k.t, &window) ||
+		    tfh_cause_class(tfh_look_cause(facts, k.at, k.feeds)) != TFH_CLASS_INPUT_BOUND)
+			continue;
+		all += k.ns;
+		running += k.state == TFT_LOOK_RUNNING ? k.ns : 0;
+	}
+	return all > 0 ? running / all : NAN;
+}
+
+static double input_s(const struct tfh_result *r)
+{
+	return r->breakdown[TFH_PART_INPUT].s_per_step;
+}
+
+double tfh_mean_step_s(const struct tfh_result *r)
+{
+	double s = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		s += r->breakdown[p].s_per_step;
+	return s;
+}
+
+/* Seconds of a step with any number of workers at least. What the training thread ran for while it waited is taking a batch
+ * over, and stays. */
+static double least(const struct tfh_accounts *accounts, const struct tfh_result *r,
+		    const struct tfh_making *m)
+{
+	double step = tfh_mean_step_s(r), used, allowed,
+	       handing = m->workers ? own_running(accounts) * input_s(r) : 0;
+	double rest = step - input_s(r) + (handing > 0 ? handing : 0);
+
+	if (!processors(accounts, &used, &allowed))
+		return rest;
+	/* Without a sample inside the steps: what is left of a step is run by one thread. */
+	double own = isnan(used) ? rest : used * step;
+	if (!m->workers) /* the work moves from the training thread to others */
+		own = fmax(own - m->running * m->work_s, 0);
+	return fmax(rest, (own + m->running * m->work_s) / allowed);
+}
+
+static void predict(const struct tfh_accounts *accounts, const struct tfh_making *m,
+		    struct tfh_result *r)
+{
+	struct tfh_more_workers *more = &r->found.workers.more;
+	double step = tfh_mean_step_s(r), bound = least(accounts, r, m);
+
+	if (!(bound < (1 - TFH_BLOCKING_SHARE) * step))
+		return;
+	double workers = ceil((1 + TFH_VERDICT_WORKERS_SPARE) * m->work_s / bound);
+	if (!(workers > m->workers && workers <= TFH_VERDICT_WORKERS_MOST))
+		return;
+	more->from = m->workers;
+	more->to = (uint32_t)workers;
+	if (!m->workers) /* what handing a batch over costs was not seen */
+		return;
+	more->low_s = fmax(bound, m->work_s / workers) * (1 - TFH_PREDICT_WARMER);
+	more->high_s = fmin(step, bound + m->work_s / workers);
+}
+
+void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_making *seen,
+		      struct tfh_result *r)
+{
+	const char *loader = accounts->facts->loader;
+	struct tfh_making m = *seen;
+
+	r->found.workers.more = (struct tfh_more_workers){0, 0, NAN, NAN};
+	if (!r->steps.count || r->verdict.cls != TFH_CLASS_INPUT_BOUND)
+		return;
+	if (!m.workers && loader && strstr(loader, "SingleProcess")) {
+		m.work_s = input_s(r);
+		m.running = own_running(accounts);
+	}
+	if (m.work_s > 0 && m.running >= 0)
+		predict(accounts, &m, r);
+}
