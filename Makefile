@@ -103,7 +103,8 @@ SRC_cupti := $(filter-out lib/sim/cupti/generation.c,$(call sources,sim/cupti))
 SRC_nccl := $(call sources,sim/nccl)
 SRC_nvml := $(call sources,sim/nvml)
 OBJ_job := $(call objects,job,$(SRC_job))
-OBJ_core := $(call objects,core,$(SRC_core))
+OBJ_page := $(B)/obj/core/page_files.o
+OBJ_core := $(call objects,core,$(SRC_core)) $(OBJ_page)
 OBJ_main := $(call objects,core,$(SRC_main))
 OBJ_shared := $(call objects,shared,$(SRC_shared))
 OBJ_sim := $(call objects,sim,$(SRC_sim))
@@ -133,7 +134,7 @@ PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TF
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
-ALL_AREAS := record hook python tf frameworks sim analyze import cli jobs clients truth fuzz torture
+ALL_AREAS := record hook python tf frameworks sim analyze import cli page jobs clients truth fuzz torture
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
 # What the scenarios are run and read with.
 AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))
@@ -151,9 +152,9 @@ AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),
 AREAS += $(if $(filter python,$(AREAS)),$(filter-out $(AREAS),hook))
 # What check-glibc reads recordings with.
 AREAS += $(if $(filter check-glibc,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
-# The hook's tests record programs of the simulator's, and the command's and Python's a client of the jobs'.
+# The hook's tests record programs of the simulator's; the command's, the page's and Python's a client of the jobs'.
 AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim jobs))
-AREAS += $(if $(filter cli python,$(AREAS)),$(filter-out $(AREAS),jobs))
+AREAS += $(if $(filter cli page python,$(AREAS)),$(filter-out $(AREAS),jobs))
 UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))
 AREA_C := $(filter-out tests/fuzz/%,$(wildcard $(AREAS:%=tests/%/*.c)))
 AREA_CC := $(wildcard $(AREAS:%=tests/%/*.cc))
@@ -232,6 +233,16 @@ $(STANDINS): $(OBJ_standins)
 $(CORE_A): $(OBJ_core) $(call stamp,objects-core)
 	@mkdir -p $(@D)
 	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $(OBJ_core)
+
+# What every page of `report --html` contains.
+PAGE_FILES := $(addprefix lib/report/page/,page.css page.js)
+$(B)/page/files.c: $(PAGE_FILES) scripts/gen-page
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)scripts/gen-page $@ $(PAGE_FILES)
+
+$(OBJ_page): $(B)/page/files.c $(call stamp,core)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(COMPILE_core) -c -o $@ $<
 
 $(B)/lib/libtft.a: $(OBJ_shared) $(call stamp,objects-shared)
 	@mkdir -p $(@D)
@@ -553,7 +564,7 @@ uninstall:
 
 # --- the rest ----------------------------------------------------------------------------------------------------
 clean:
-	$(Q)rm -rf $(foreach d,bin glibc lib share sim obj flags tests bench cuda.mk,$(B)/$d)
+	$(Q)rm -rf $(foreach d,bin glibc lib share sim obj flags page tests bench cuda.mk,$(B)/$d)
 
 # The downloads too.
 distclean:

@@ -6,6 +6,7 @@
 #include "base/print.h"
 #include "judge/result.h"
 #include "cli/cli.h"
+#include "cli/page_file.h"
 #include "import/import.h"
 #include "report/report.h"
 
@@ -111,12 +112,16 @@ int tfh_cmd_report(const struct tfh_command_line *args)
 	struct tfh_result *result = NULL;
 	struct tfh_run *run = NULL;
 	struct tfh_err err = {0};
+	const char *page = tfh_line_get(args, "html");
 	int status = TFH_EXIT_OK;
 
 	if (tfh_line_get(args, "csv") && tfh_line_get(args, "json")) {
 		tfh_say("report: --csv and --json exclude each other");
 		return TFH_EXIT_USAGE;
 	}
+	if (page && !tfh_page_allowed(args, &status))
+		return status;
+	status = TFH_EXIT_OK;
 	int code = tfh_import_open((const char *const *)args->operand, (uint32_t)args->operands,
 				   &run, &err);
 	if (!code)
@@ -131,8 +136,13 @@ int tfh_cmd_report(const struct tfh_command_line *args)
 		tfh_run_close(run);
 		return tfh_exit_code(code);
 	}
-	code = print(args, result);
-	if (code && ferror(stdout)) {
+	if (page)
+		status = tfh_page_write(page, run, result);
+	else
+		code = print(args, result);
+	if (status) {
+		; /* said already */
+	} else if (code && ferror(stdout)) {
 		status = TFH_EXIT_UNREADABLE; /* reported when all output ends */
 	} else if (code == -EINVAL) {
 		status = TFH_EXIT_USAGE; /* said already */

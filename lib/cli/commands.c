@@ -83,6 +83,10 @@ static const struct tfh_command cmd_report = {
 			{.name = "csv", .help = "print the steps as CSV"},
 			{.name = "json",
 			 .help = "print the whole report as JSON, schema tfhook.report/1"},
+			{.name = "html",
+			 .arg = "FILE",
+			 .help = "write everything as one page, which a browser shows without a "
+				 "network, to FILE, which must not exist"},
 			{.name = "wide",
 			 .letter = 'w',
 			 .help = "print names in full, whatever the terminal's width"},

@@ -154,6 +154,10 @@ void tfh_row(const struct tfh_page *page, const char *label, const char *text)
 {
 	char first[32];
 
+	if (page->row) {
+		page->row(page->arg, label, text);
+		return;
+	}
 	snprintf(first, sizeof(first), "  %-8s ", label);
 	tfh_print(page->out, "%s", first);
 	tfh_wrap_most(page, strlen(first), "           ", text);

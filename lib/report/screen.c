@@ -68,7 +68,7 @@ static size_t lines_of(const char *text)
 
 void tfh_report_screen(FILE *out, const struct tfh_wording *words, const struct tfh_style *style)
 {
-	struct tfh_page page = {out, words, words->r, *style};
+	struct tfh_page page = {.out = out, .words = words, .r = words->r, .style = *style};
 	bool narrow = tfh_page_columns(&page) < TFH_PAGE_COLUMNS;
 
 	for (size_t i = 0; i < FORMS; i++) {
@@ -98,7 +98,7 @@ void tfh_report_verdict(FILE *out, const struct tfh_wording *words, const struct
 			const char *prefix)
 {
 	static const struct form form = {.notes = 2, .next = 1, .told = 1, .lines = 2};
-	struct tfh_page page = {out, words, words->r, *style};
+	struct tfh_page page = {.out = out, .words = words, .r = words->r, .style = *style};
 
 	page.style.columns = (unsigned)(tfh_page_columns(&page) - strlen(prefix));
 	page.style.lines = form.lines;

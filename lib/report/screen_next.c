@@ -8,8 +8,8 @@
 
 #define INDENT "    "
 
-/* "at best 4.09 s 1.26x": what the run would take, or where there is only a piece of one the step; "" unknown. */
-static void becomes(const struct tfh_result *r, const struct tfh_advice *a, char *out, size_t size)
+void tfh_next_becomes(const struct tfh_result *r, const struct tfh_advice *a, char *out,
+		      size_t size)
 {
 	double whole = tfh_run_s(r), saved = a->saved_s;
 	char time[TFH_TEXT], factor[TFH_TEXT];
@@ -30,19 +30,17 @@ static bool has_gain(const struct tfh_result *r, const struct tfh_advice *a)
 {
 	char gain[80];
 
-	becomes(r, a, gain, sizeof(gain));
+	tfh_next_becomes(r, a, gain, sizeof(gain));
 	return *gain;
 }
 
-/* The verdict's own, then those that are known to gain something. Returns how many. */
-static size_t in_order(const struct tfh_page *page, const struct tfh_advice **order)
+size_t tfh_next_order(const struct tfh_wording *w, const struct tfh_advice **order)
 {
-	const struct tfh_wording *w = page->words;
 	size_t n = 0;
 
 	for (int known = 1; known >= 0; known--)
 		for (uint32_t i = 0; i < w->n_advice; i++)
-			if ((!i || has_gain(page->r, &w->advice[i])) == known)
+			if ((!i || has_gain(w->r, &w->advice[i])) == known)
 				order[n++] = &w->advice[i];
 	return n;
 }
@@ -72,7 +70,7 @@ static void item(const struct tfh_page *page, size_t number, const struct tfh_ad
 	size_t columns = last_column(page), width;
 	char first[32], gain[80], line[512];
 
-	becomes(page->r, a, gain, sizeof(gain));
+	tfh_next_becomes(page->r, a, gain, sizeof(gain));
 	snprintf(first, sizeof(first), "  %zu ", number);
 	width = columns - strlen(first) - (*gain ? strlen(gain) + 2 : 0);
 	if (*gain && tfh_columns(a->finding, strlen(a->finding)) <= width) {
@@ -95,7 +93,7 @@ void tfh_screen_next(const struct tfh_page *page, size_t items, size_t told)
 {
 	const struct tfh_wording *w = page->words;
 	const struct tfh_advice *order[TFH_REPORT_ADVICE];
-	size_t n = in_order(page, order);
+	size_t n = tfh_next_order(w, order);
 	bool gains = false;
 
 	if (w->missing_do) {

@@ -6,7 +6,7 @@
 #include "report/text_parts.h"
 
 struct sentence {
-	char text[600];
+	char text[TFH_SURE];
 	size_t n;
 };
 
@@ -81,23 +81,31 @@ static void say_records(struct sentence *s, const struct tfh_result *r)
 		say(s, "%u of %u ranks recorded", r->ranks_seen, r->ranks);
 }
 
-void tfh_screen_sure(const struct tfh_page *page)
+void tfh_sure_words(const struct tfh_result *r, char out[TFH_SURE])
 {
-	const struct tfh_quality *q = &page->r->quality;
+	const struct tfh_quality *q = &r->quality;
 	struct sentence s = {.n = 0};
 	char share[TFH_TEXT];
 
-	say_steps(&s, page->r);
+	say_steps(&s, r);
 	if (q->crowded)
 		say(&s, "other work on this machine distorts the times");
-	say_times(&s, page->r);
-	say_records(&s, page->r);
-	if (!isnan(q->unattributed_share) && page->r->steps.count)
+	say_times(&s, r);
+	say_records(&s, r);
+	if (!isnan(q->unattributed_share) && r->steps.count)
 		say(&s, "%s of a step unattributed", tfh_fmt_share(share, q->unattributed_share));
 	if (!isnan(q->overhead_share))
 		say(&s, "recording cost %s", tfh_fmt_share(share, q->overhead_share));
+	memcpy(out, s.text, sizeof(s.text));
+}
+
+void tfh_screen_sure(const struct tfh_page *page)
+{
+	char text[TFH_SURE];
+
+	tfh_sure_words(page->r, text);
 	tfh_put("\n", page->out);
 	tfh_tinted(page, TFH_BOLD, "SURE");
 	tfh_put("   ", page->out);
-	tfh_wrap_most(page, strlen("SURE   "), "       ", s.text);
+	tfh_wrap_most(page, strlen("SURE   "), "       ", text);
 }

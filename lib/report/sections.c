@@ -12,7 +12,7 @@ void tfh_report_text(FILE *out, const struct tfh_wording *words, const struct tf
 		tfh_text_classes, tfh_text_breakdown, tfh_text_whatif,	  tfh_text_ranks,
 		tfh_text_input,	  tfh_text_kernels,   tfh_text_transfers, tfh_text_memory,
 		tfh_text_advice,  tfh_text_data};
-	struct tfh_page page = {out, words, words->r, *style};
+	struct tfh_page page = {.out = out, .words = words, .r = words->r, .style = *style};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		parts[i](&page);
@@ -47,7 +47,7 @@ static void print_section(const struct tfh_page *page, const void *section)
 void tfh_report_section(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
 			const struct tfh_section *section)
 {
-	struct tfh_page page = {out, words, words->r, *style};
+	struct tfh_page page = {.out = out, .words = words, .r = words->r, .style = *style};
 
 	page.style.every = true;
 	char *text = tfh_in_memory(&page, print_section, section);

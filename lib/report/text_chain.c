@@ -175,7 +175,7 @@ static void print_title(const struct tfh_page *page, const struct tfh_step *s)
 int tfh_report_chain(FILE *out, struct tfh_wording *words, const struct tfh_style *style,
 		     const struct tfh_step *step, const struct tfh_chain *chain)
 {
-	struct tfh_page page = {out, words, words->r, *style};
+	struct tfh_page page = {.out = out, .words = words, .r = words->r, .style = *style};
 	int64_t shortest = style->every ? 0 : (int64_t)(FIRST_SHARE * step->dur_s * 1e9);
 	char time[TFH_TEXT];
 	size_t n;

@@ -11,6 +11,9 @@ struct tfh_page {
 	const struct tfh_wording *words;
 	const struct tfh_result *r;
 	struct tfh_style style;
+	/* Takes the rows of the first screen in place of `out`; NULL: they are printed. */
+	void (*row)(void *arg, const char *label, const char *text);
+	void *arg;
 };
 
 #define TFH_PAGE_COLUMNS 80
@@ -59,6 +62,10 @@ double tfh_run_s(const struct tfh_result *r);
 
 /* The whole report calls these in this order; each prints nothing if it has no data. */
 void tfh_text_title(const struct tfh_page *page);
+/* The job's name: its script or module, else its program, owned by the run; the title's fields behind it. */
+const char *tfh_job_name(const struct tfh_run *run);
+void tfh_title_fields(const struct tfh_result *r, void (*put)(void *arg, const char *field),
+		      void *arg);
 void tfh_text_end(const struct tfh_page *page);
 void tfh_text_verdict(const struct tfh_page *page);
 void tfh_text_tree(const struct tfh_page *page);
@@ -76,11 +83,26 @@ void tfh_text_data(const struct tfh_page *page);
 /* The first screen: the same things in few rows. */
 void tfh_screen_end(const struct tfh_page *page);
 void tfh_screen_verdict(const struct tfh_page *page);
+/* The verdict's first line in its pieces, "" where there is none; the rows below it. */
+struct tfh_headline {
+	char cls[32], sure[32], share[64];
+	const char *cause;
+};
+void tfh_headline_of(const struct tfh_result *r, struct tfh_headline *h);
+void tfh_screen_rows(const struct tfh_page *page);
 /* screen_times.c: where the run went beside where a step goes, in so many rows each. */
 void tfh_screen_times(const struct tfh_page *page, size_t rows);
 /* screen_next.c: so many things to do next, each with what the run would become; of the first `told` also how. */
 void tfh_screen_next(const struct tfh_page *page, size_t items, size_t told);
+/* All advice (TFH_REPORT_ADVICE at most) in the order of the first screen: the verdict's own, then those that are known
+ * to gain something; returns how many. "at best 4.09 s 1.26x": what the run would take with one, or the step where there is
+ * only a piece of a run; "" unknown. */
+size_t tfh_next_order(const struct tfh_wording *w, const struct tfh_advice **order);
+void tfh_next_becomes(const struct tfh_result *r, const struct tfh_advice *a, char *out,
+		      size_t size);
 /* screen_sure.c: what the result rests on. */
 void tfh_screen_sure(const struct tfh_page *page);
+#define TFH_SURE 600
+void tfh_sure_words(const struct tfh_result *r, char out[TFH_SURE]);
 
 #endif

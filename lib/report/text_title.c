@@ -21,8 +21,7 @@ static bool is_interpreter(const char *program)
 	       !strcmp(base, "sh") || !strcmp(base, "bash");
 }
 
-/* The job's name: its script or module, else its program. Owned by the run. */
-static const char *job_name(const struct tfh_run *run)
+const char *tfh_job_name(const struct tfh_run *run)
 {
 	const char *const *argv;
 	uint32_t argc = tfh_run_command(run, &argv);
@@ -60,32 +59,51 @@ static const char *end_words(const struct tfh_result *r, char *out, size_t size)
 	return out;
 }
 
-void tfh_text_title(const struct tfh_page *page)
+void tfh_title_fields(const struct tfh_result *r, void (*put)(void *arg, const char *field),
+		      void *arg)
 {
-	const struct tfh_result *r = page->r;
-	char name[128], field[96], a[TFH_TEXT];
 	time_t start = (time_t)(tfh_run_start_realtime_ns(r->run) / 1000000000);
+	char field[96], a[TFH_TEXT];
 	struct tm tm;
-	size_t column;
 
-	tfh_fmt_cut(name, sizeof(name), job_name(r->run), 36);
-	tfh_tinted(page, TFH_BOLD, "%s", name);
-	column = tfh_columns(name, strlen(name));
 	if (r->ranks > 1 || r->hosts > 1) {
 		snprintf(field, sizeof(field), "%u ranks, %u host%s", r->ranks, r->hosts,
 			 r->hosts == 1 ? "" : "s");
-		tfh_field(page, &column, field);
+		put(arg, field);
 	}
 	snprintf(field, sizeof(field), "%s step%s", tfh_fmt_count(a, r->steps.total),
 		 r->steps.total == 1 ? "" : "s");
-	tfh_field(page, &column, field);
-	tfh_field(page, &column, tfh_fmt_time(a, (double)tfh_run_wall_ns(r->run) * 1e-9));
+	put(arg, field);
+	put(arg, tfh_fmt_time(a, (double)tfh_run_wall_ns(r->run) * 1e-9));
 	if (*end_words(r, field, sizeof(field)))
-		tfh_field(page, &column, field);
+		put(arg, field);
 	if (start > 0) {
 		gmtime_r(&start, &tm);
 		strftime(field, sizeof(field), "%Y-%m-%d", &tm);
-		tfh_field(page, &column, field);
+		put(arg, field);
 	}
+}
+
+struct title {
+	const struct tfh_page *page;
+	size_t column;
+};
+
+static void put_field(void *arg, const char *field)
+{
+	struct title *t = arg;
+
+	tfh_field(t->page, &t->column, field);
+}
+
+void tfh_text_title(const struct tfh_page *page)
+{
+	struct title t = {.page = page};
+	char name[128];
+
+	tfh_fmt_cut(name, sizeof(name), tfh_job_name(page->r->run), 36);
+	tfh_tinted(page, TFH_BOLD, "%s", name);
+	t.column = tfh_columns(name, strlen(name));
+	tfh_title_fields(page->r, put_field, &t);
 	tfh_put("\n", page->out);
 }

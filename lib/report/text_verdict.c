@@ -25,33 +25,41 @@ static double part_share(const struct tfh_result *r)
 	return r->breakdown[part].share;
 }
 
+void tfh_headline_of(const struct tfh_result *r, struct tfh_headline *h)
+{
+	const struct tfh_verdict *v = &r->verdict;
+	const char *name = tfh_class_name(v->cls), *cause = tfh_cause_name(v->cause);
+	bool judged = v->cls != TFH_CLASS_UNCLASSIFIED;
+	char share[TFH_TEXT];
+	double part = part_share(r);
+	size_t n = 0;
+
+	*h = (struct tfh_headline){.cause = cause ? cause : ""};
+	for (; name[n] && n + 1 < sizeof(h->cls); n++)
+		h->cls[n] = (char)toupper((unsigned char)name[n]);
+	if (judged)
+		snprintf(h->sure, sizeof(h->sure), "(%s)", tfh_confidence_name(v->confidence));
+	if (!isnan(v->share) && v->cls != TFH_CLASS_BALANCED && judged)
+		snprintf(h->share, sizeof(h->share),
+			 r->lead ? "%s of all that recurs" : "%s of training time",
+			 tfh_fmt_share(share, part > 0 ? part : v->share));
+}
+
 /* "INPUT-BOUND (high)   input.map   41 % of training time" */
 static void print_headline(const struct tfh_page *page)
 {
-	const struct tfh_verdict *v = &page->r->verdict;
-	const char *name = tfh_class_name(v->cls), *cause = tfh_cause_name(v->cause);
-	bool judged = v->cls != TFH_CLASS_UNCLASSIFIED;
-	char upper[32], sure[32] = "", share[TFH_TEXT], of[TFH_TEXT + 24];
-	double part = part_share(page->r);
-	size_t n = 0;
+	struct tfh_headline h;
+	size_t n;
 
-	for (; name[n] && n + 1 < sizeof(upper); n++)
-		upper[n] = (char)toupper((unsigned char)name[n]);
-	upper[n] = '\0';
-	if (judged)
-		snprintf(sure, sizeof(sure), " (%s)", tfh_confidence_name(v->confidence));
+	tfh_headline_of(page->r, &h);
+	n = strlen(h.cls) + (*h.sure ? 1 + strlen(h.sure) : 0);
 	tfh_put("\n", page->out);
-	tfh_tinted(page, class_tint(v->cls), "%s", upper);
-	tfh_print(page->out, "%s", sure);
-	n += strlen(sure);
-	if (cause)
-		tfh_field(page, &n, cause);
-	if (!isnan(v->share) && v->cls != TFH_CLASS_BALANCED && judged) {
-		snprintf(of, sizeof(of),
-			 page->r->lead ? "%s of all that recurs" : "%s of training time",
-			 tfh_fmt_share(share, part > 0 ? part : v->share));
-		tfh_field(page, &n, of);
-	}
+	tfh_tinted(page, class_tint(page->r->verdict.cls), "%s", h.cls);
+	tfh_print(page->out, "%s%s", *h.sure ? " " : "", h.sure);
+	if (*h.cause)
+		tfh_field(page, &n, h.cause);
+	if (*h.share)
+		tfh_field(page, &n, h.share);
 	tfh_put("\n", page->out);
 }
 
@@ -267,13 +275,12 @@ static void blame_rows(const struct tfh_page *page)
 		tfh_row(page, "line", page->words->no_line);
 }
 
-void tfh_screen_verdict(const struct tfh_page *page)
+void tfh_screen_rows(const struct tfh_page *page)
 {
 	const struct tfh_wording *w = page->words;
 	enum tfh_class cls = page->r->verdict.cls;
 	char also[160];
 
-	print_headline(page);
 	blame_rows(page);
 	if (w->missing)
 		tfh_row(page, "missing", w->missing);
@@ -289,4 +296,10 @@ void tfh_screen_verdict(const struct tfh_page *page)
 		little_to_gain(page);
 	else
 		gain_row(page);
+}
+
+void tfh_screen_verdict(const struct tfh_page *page)
+{
+	print_headline(page);
+	tfh_screen_rows(page);
 }

@@ -156,7 +156,7 @@ static void print_topic(const struct tfh_page *page, const void *arg)
 void tfh_report_why(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
 		    const char *topic)
 {
-	struct tfh_page page = {out, words, words->r, *style};
+	struct tfh_page page = {.out = out, .words = words, .r = words->r, .style = *style};
 	char *text = tfh_in_memory(&page, print_topic, topic);
 
 	if (text)

@@ -55,6 +55,10 @@ def read(path, codes=(0,)):
     for part in ("--wide", "--kernels", "--transfers", "--input", "--ranks", "--memory", "--where", "--step=1"):
         tfhook("report", "--color=never", part, path, codes=codes + (2,), evil=False)
     whole = json.loads(tfhook("report", "--json", path, codes=codes))
+    page = "%d.html" % counted
+    tfhook("report", "--html", page, path, codes=codes, evil=False)
+    with open(page, "rb") as f:
+        look(page, f.read().replace(b"\t", b" "))  # of its own script
     for line in tfhook("report", "--json", "--steps", path, codes=codes, evil=False).splitlines():
         json.loads(line)
     for row in tfhook("report", "--csv", path, codes=codes, evil=False).splitlines():

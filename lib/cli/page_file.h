@@ -1,0 +1,13 @@
+/* `tfhook report --html FILE`: the page in a file of its own. */
+#ifndef TFH_CLI_PAGE_FILE_H
+#define TFH_CLI_PAGE_FILE_H
+
+#include "cli/cli.h"
+#include "judge/result.h"
+
+/* Whether --html goes with the other flags and FILE can be made; false with a message on stderr. */
+bool tfh_page_allowed(const struct tfh_command_line *args, int *status);
+/* Writes the page of a result to FILE, which appears when it is whole. Returns the exit status. */
+int tfh_page_write(const char *path, struct tfh_run *run, const struct tfh_result *r);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * Writes HTML. Text from traces may contain anything: every %s is escaped for HTML, and control, invisible and
+ * direction-changing characters are shown as escapes, as on a terminal (base/clean.h). There is no way to write foreign
+ * text without that. The stream belongs to the caller, who checks it for errors afterwards.
+ */
+#ifndef TFH_REPORT_HTML_H
+#define TFH_REPORT_HTML_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Like fprintf with %s, %u, %d, %llu, %c and %% alone. */
+void tfh_html(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Text of several lines, which stay lines. */
+void tfh_html_lines(FILE *out, const char *text);
+/* JSON of one line within a script element, which it cannot end. */
+void tfh_html_json(FILE *out, const char *json);
+
+/* A table: its caption (NULL: none) and the heads of its columns, separated by '|'; a head that begins with '<' is of a column of
+ * text, the others are of numbers. */
+void tfh_html_table(FILE *out, const char *caption, const char *heads);
+void tfh_html_table_end(FILE *out);
+/* A row, its first cell, which names it, and its end. */
+void tfh_html_row(FILE *out, const char *name);
+void tfh_html_row_end(FILE *out);
+
+/* A sentence below a table. */
+void tfh_html_note(FILE *out, const char *text);
+
+/* Cells. Those of numbers hold the exact value, too (data-v, as in JSON); NAN is "n/a". */
+void tfh_html_text(FILE *out, const char *text); /* NULL or "": a dash */
+void tfh_html_time(FILE *out, double seconds);
+void tfh_html_share(FILE *out, double share);
+void tfh_html_bytes(FILE *out, double bytes);
+void tfh_html_rate(FILE *out, double bytes_per_s);
+void tfh_html_mean(FILE *out, double n);
+void tfh_html_factor(FILE *out, double factor);
+void tfh_html_count(FILE *out, uint64_t n);
+void tfh_html_number(FILE *out, int64_t n); /* a name rather than a quantity: no separators */
+void tfh_html_yes(FILE *out, bool yes);
+/* A bar of that share of its cell, coloured as `kind`, a name of ours. */
+void tfh_html_bar(FILE *out, double share, const char *kind);
+
+#endif

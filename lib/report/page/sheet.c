@@ -1,0 +1,134 @@
+#include "report/page/sheet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/print.h"
+#include "report/page/sheet_parts.h"
+
+static bool always(const struct tfh_result *r)
+{
+	(void)r;
+	return true;
+}
+
+static bool has_steps(const struct tfh_result *r)
+{
+	return r->steps.total > 0;
+}
+
+static bool has_whatif(const struct tfh_result *r)
+{
+	return r->n_whatif > 0;
+}
+
+static bool has_input(const struct tfh_result *r)
+{
+	return r->n_input > 0 || r->supply.period_s > 0;
+}
+
+static bool has_kernels(const struct tfh_result *r)
+{
+	return r->n_kernels > 0;
+}
+
+static bool has_transfers(const struct tfh_result *r)
+{
+	return r->n_transfers > 0;
+}
+
+static bool has_memory(const struct tfh_result *r)
+{
+	return r->heap.allocations || r->heap.failed;
+}
+
+static bool has_ranks(const struct tfh_result *r)
+{
+	return r->n_rank > 1;
+}
+
+static bool has_meters(const struct tfh_result *r)
+{
+	const struct tfh_meter_line *l;
+
+	return tfh_run_meters(r->run, r->process, &l) > 0;
+}
+
+static const struct {
+	const char *id, *title;
+	bool (*has)(const struct tfh_result *r);
+	void (*write)(const struct tfh_sheet *s);
+} sections[] = {
+	{"steps", "Where a step goes", has_steps, tfh_sheet_steps},
+	{"gain", "What fixing it would gain", has_whatif, tfh_sheet_gain},
+	{"lines", "Lines of Python", always, tfh_sheet_lines},
+	{"input", "Input pipeline", has_input, tfh_sheet_input},
+	{"kernels", "Kernels", has_kernels, tfh_sheet_kernels},
+	{"transfers", "Copies", has_transfers, tfh_sheet_transfers},
+	{"memory", "Device memory", has_memory, tfh_sheet_memory},
+	{"ranks", "Ranks", has_ranks, tfh_sheet_ranks},
+	{"machine", "Machine", has_meters, tfh_sheet_machine},
+	{"run", "Where the run went", always, tfh_sheet_run},
+	{"data", "What this rests on", always, tfh_sheet_data},
+	{"json", "All figures", always, tfh_sheet_json},
+};
+#define SECTIONS (sizeof(sections) / sizeof(sections[0]))
+
+void tfh_sheet_json(const struct tfh_sheet *s)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	tfh_put("<details><summary>The whole report as JSON, as <code>tfhook report --json</code> prints it"
+		"</summary>\n<pre id=\"report\">",
+		s->out);
+	if (f && !tfh_report_json(f, s->words) && !fclose(f))
+		tfh_html_lines(s->out, text);
+	tfh_put("</pre></details>\n", s->out);
+	free(text);
+}
+
+static void write_navigation(const struct tfh_sheet *s)
+{
+	tfh_put("<nav aria-label=\"Sections\"><ul>\n", s->out);
+	for (size_t i = 0; i < SECTIONS; i++)
+		if (sections[i].has(s->r))
+			tfh_html(s->out, "<li><a href=\"#%s\">%s</a></li>\n", sections[i].id,
+				 sections[i].title);
+	tfh_put("</ul></nav>\n", s->out);
+}
+
+int tfh_report_page(FILE *out, struct tfh_wording *words)
+{
+	const struct tfh_sheet s = {out, words, words->r};
+
+	tfh_put("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"",
+		out);
+	tfh_put(tfh_sheet_policy, out);
+	tfh_put("\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta name=\"color-scheme\" content=\"light dark\">\n"
+		"<meta name=\"generator\" content=\"tfhook report --html\">\n",
+		out);
+	tfh_html(out, "<title>%s: %s</title>\n<style>", tfh_job_name(s.r->run),
+		 tfh_class_name(s.r->verdict.cls));
+	tfh_put(tfh_sheet_style, out);
+	tfh_put("</style>\n</head>\n<body>\n", out);
+	tfh_sheet_head(&s);
+	write_navigation(&s);
+	tfh_put("<main>\n", out);
+	for (size_t i = 0; i < SECTIONS; i++) {
+		if (!sections[i].has(s.r))
+			continue;
+		tfh_html(out,
+			 "<section id=\"%s\" aria-labelledby=\"h-%s\"><h2 id=\"h-%s\">%s</h2>\n",
+			 sections[i].id, sections[i].id, sections[i].id, sections[i].title);
+		sections[i].write(&s);
+		tfh_put("</section>\n", out);
+	}
+	tfh_put("</main>\n<script>", out);
+	tfh_put(tfh_sheet_script, out);
+	tfh_put("</script>\n</body>\n</html>\n", out);
+	return ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,36 @@
+/* What fixing it would gain. */
+#include <math.h>
+
+#include "base/print.h"
+#include "report/page/sheet_parts.h"
+
+static const char *name_of(const struct tfh_whatif *w)
+{
+	enum tfh_part part = tfh_remove_part(w->remove);
+
+	return part < TFH_PART_COUNT ? tfh_part_words(part) : "everything but compute";
+}
+
+void tfh_sheet_gain(const struct tfh_sheet *s)
+{
+	tfh_html_table(s->out, "A step without ...",
+		       "<|predicted|from|to|not below|faster|at best|saves of the run");
+	for (uint32_t i = 0; i < s->r->n_whatif; i++) {
+		const struct tfh_whatif *w = &s->r->whatif[i];
+		tfh_html_row(s->out, name_of(w));
+		tfh_html_time(s->out, w->step_s);
+		tfh_html_time(s->out, w->low_s);
+		tfh_html_time(s->out, w->high_s);
+		tfh_html_time(s->out, w->floor_s);
+		tfh_html_factor(s->out, w->speedup);
+		tfh_html_factor(s->out, w->ceiling_speedup);
+		tfh_html_time(s->out, w->saved_s);
+		tfh_html_row_end(s->out);
+	}
+	tfh_html_table_end(s->out);
+	tfh_html_note(
+		s->out,
+		"Predicted: recorded steps timed anew without what is charged to it, all else as it was; "
+		"from and to are as far as that may be off. At best: all of that time gone, and nothing else "
+		"changed. Not below: what the remaining work needs by itself. n/a: the data supports no such figure.");
+}

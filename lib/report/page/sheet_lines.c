@@ -1,0 +1,199 @@
+/* Lines of Python: the verdict's own, those that threads and worker processes were seen at, where calls are made. */
+#include <string.h>
+
+#include "base/print.h"
+#include "model/symbols/backtraces.h"
+#include "model/symbols/pylines.h"
+#include "report/page/sheet_parts.h"
+#include "report/words/words.h"
+
+#define MOST_FRAMES 64u
+
+/* "train.py:41", with its whole path when pointed at. */
+static void write_at(const struct tfh_sheet *s, const char *file, uint32_t line)
+{
+	tfh_html(s->out,
+		 "<td class=\"t\"><code title=\"%s\">%s:<span data-v=\"%u\">%u</span></code></td>",
+		 file, tfh_short_file(file), line, line);
+}
+
+static void write_blamed(const struct tfh_sheet *s)
+{
+	const struct tfh_seen_line *l = &s->r->found.line;
+
+	if (!l->file)
+		return;
+	tfh_html_table(s->out, "The line to blame",
+		       "<function|<at|a step|+-|looks|<mostly calls|<at");
+	tfh_html_row(s->out, l->function);
+	write_at(s, l->file, l->line);
+	tfh_html_time(s->out, l->s_per_step);
+	tfh_html_time(s->out, l->off_s);
+	tfh_html_count(s->out, l->looks);
+	tfh_html_text(s->out, l->callee);
+	if (l->callee)
+		write_at(s, l->callee_file, l->callee_line);
+	else
+		tfh_html_text(s->out, NULL);
+	tfh_html_row_end(s->out);
+	tfh_html_table_end(s->out);
+}
+
+static void write_workers(const struct tfh_sheet *s)
+{
+	const struct tfh_seen_workers *w = &s->r->found.workers;
+
+	if (!w->processes)
+		return;
+	tfh_html_table(s->out, "Worker processes that make batches",
+		       "processes|busy|looks|<mostly in|<at|of that time|+-");
+	tfh_put("<tr>", s->out);
+	tfh_html_count(s->out, w->processes);
+	tfh_html_share(s->out, w->busy);
+	tfh_html_count(s->out, w->looks);
+	if (w->line.file) {
+		tfh_html_text(s->out, w->line.function);
+		write_at(s, w->line.file, w->line.line);
+		tfh_html_share(s->out, w->line.share);
+		tfh_html_share(s->out, w->line.off);
+	}
+	tfh_html_row_end(s->out);
+	tfh_html_table_end(s->out);
+}
+
+/* ---- the tree of calls ---- */
+
+static unsigned depth_of(const struct tfh_seen_node *node, uint32_t i)
+{
+	unsigned depth = 0;
+
+	for (; node[i].parent != i; i = node[i].parent)
+		depth++;
+	return depth;
+}
+
+/* The sibling with most time behind `last` (UINT32_MAX: the first); UINT32_MAX: there is no more. */
+static uint32_t next_child(const struct tfh_seen_node *node, uint32_t n, uint32_t parent,
+			   uint32_t last)
+{
+	uint32_t best = UINT32_MAX;
+
+	for (uint32_t i = 0; i < n; i++) {
+		bool child = parent == UINT32_MAX ? node[i].parent == i
+						  : node[i].parent == parent && i != parent;
+		bool behind = last == UINT32_MAX || node[i].s_per_step < node[last].s_per_step ||
+			      (node[i].s_per_step <= node[last].s_per_step && i > last);
+		if (child && behind &&
+		    (best == UINT32_MAX || node[i].s_per_step > node[best].s_per_step))
+			best = i;
+	}
+	return best;
+}
+
+static void write_below(const struct tfh_sheet *s, const struct tfh_seen_node *node, uint32_t n,
+			uint32_t parent, double least_s, double all_s)
+{
+	for (uint32_t i = next_child(node, n, parent, UINT32_MAX); i != UINT32_MAX;
+	     i = next_child(node, n, parent, i)) {
+		unsigned depth = depth_of(node, i);
+		if (node[i].s_per_step < least_s)
+			return;
+		tfh_html(s->out, "<tr><th scope=\"row\" class=\"d%u\">%s</th>",
+			 depth < 16 ? depth : 16, node[i].function);
+		write_at(s, node[i].file, node[i].line);
+		tfh_html_time(s->out, node[i].s_per_step);
+		tfh_html_time(s->out, node[i].own_s);
+		tfh_html_count(s->out, node[i].looks);
+		tfh_html_bar(s->out, node[i].s_per_step / all_s, "host");
+		tfh_html_row_end(s->out);
+		write_below(s, node, n, i, least_s, all_s);
+	}
+}
+
+static void write_tree(const struct tfh_sheet *s, const struct tfh_seen_node *node, uint32_t n,
+		       const char *caption)
+{
+	double all_s = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		all_s += node[i].parent == i ? node[i].s_per_step : 0;
+	if (!(all_s > 0))
+		return;
+	tfh_html_table(s->out, caption, "<function|<at|a step|its own|looks|<");
+	write_below(s, node, n, UINT32_MAX, TFH_REPORT_TREE_SHARE * all_s, all_s);
+	tfh_html_table_end(s->out);
+}
+
+/* ---- where calls are made ---- */
+
+void tfh_sheet_frames(const struct tfh_sheet *s, uint32_t stack)
+{
+	struct tfh_model_line python[MOST_FRAMES];
+	struct tfh_model_frame native[MOST_FRAMES];
+	uint32_t n = tfh_run_python(s->r->run, s->r->process, stack, python, MOST_FRAMES);
+	uint32_t m = tfh_run_stack(s->r->run, s->r->process, stack, native, MOST_FRAMES);
+
+	if (!n && !m)
+		return;
+	tfh_html(s->out, "<details><summary>%u frame%s</summary><ol class=\"frames\">\n", n + m,
+		 n + m == 1 ? "" : "s");
+	for (uint32_t i = 0; i < n; i++)
+		tfh_html(s->out, "<li>%s, <code>%s:<span data-v=\"%u\">%u</span></code></li>\n",
+			 python[i].function, python[i].file, python[i].line, python[i].line);
+	for (uint32_t i = 0; i < m; i++)
+		tfh_html(s->out, "<li>%s, <code>%s+<span data-v=\"%llu\">%llu</span></code></li>\n",
+			 native[i].function, native[i].module, (unsigned long long)native[i].offset,
+			 (unsigned long long)native[i].offset);
+	tfh_put("</ol></details>", s->out);
+}
+
+static void write_places(const struct tfh_sheet *s)
+{
+	const struct tfh_findings *f = &s->r->found;
+	const struct {
+		const char *of;
+		const struct tfh_call_site *site;
+	} place[] = {{"wait", &f->wait},
+		     {"allocation", &f->alloc},
+		     {"load of modules", &f->load},
+		     {"pause, until", &f->pause}};
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(place) / sizeof(*place); i++) {
+		const struct tfh_call_site *site = place[i].site;
+		if (!site->where || !*site->where)
+			continue;
+		if (!any)
+			tfh_html_table(s->out, "Where most calls of a kind are made",
+				       "<|<function|<at|<");
+		any = true;
+		tfh_html_row(s->out, place[i].of);
+		tfh_html_text(s->out, site->fn);
+		tfh_html_text(s->out, site->where);
+		tfh_put("<td class=\"t\">", s->out);
+		tfh_sheet_frames(s, site->stack);
+		tfh_put("</td>", s->out);
+		tfh_html_row_end(s->out);
+	}
+	if (any)
+		tfh_html_table_end(s->out);
+}
+
+void tfh_sheet_lines(const struct tfh_sheet *s)
+{
+	const struct tfh_findings *f = &s->r->found;
+
+	write_blamed(s);
+	write_workers(s);
+	if (f->n_node)
+		write_tree(s, f->node, f->n_node,
+			   "Lines that the job's threads were seen at between their calls");
+	else
+		tfh_html_note(s->out,
+			      s->words->no_line
+				      ? s->words->no_line
+				      : "No line of Python was seen between the job's calls.");
+	write_tree(s, f->workers.node, f->workers.n_node,
+		   "Lines that its worker processes were busy with, all together");
+	write_places(s);
+}

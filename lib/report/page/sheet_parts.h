@@ -1,0 +1,38 @@
+/* Between the files of the page. */
+#ifndef TFH_REPORT_SHEET_PARTS_H
+#define TFH_REPORT_SHEET_PARTS_H
+
+#include "report/page/html.h"
+#include "report/report.h"
+#include "report/text_parts.h"
+
+struct tfh_sheet {
+	FILE *out;
+	struct tfh_wording *words;
+	const struct tfh_result *r;
+};
+
+/* The files that the build puts into the command (scripts/gen-page), and the policy that lets them alone act. */
+extern const char tfh_sheet_style[], tfh_sheet_script[], tfh_sheet_policy[];
+
+/* Title, how the job ended, verdict, what to do next, how sure. */
+void tfh_sheet_head(const struct tfh_sheet *s);
+
+/* The sections; each writes what stands below its heading. */
+void tfh_sheet_steps(const struct tfh_sheet *s);
+void tfh_sheet_gain(const struct tfh_sheet *s);
+void tfh_sheet_run(const struct tfh_sheet *s);
+void tfh_sheet_lines(const struct tfh_sheet *s);
+void tfh_sheet_input(const struct tfh_sheet *s);
+void tfh_sheet_kernels(const struct tfh_sheet *s);
+void tfh_sheet_transfers(const struct tfh_sheet *s);
+void tfh_sheet_memory(const struct tfh_sheet *s);
+void tfh_sheet_ranks(const struct tfh_sheet *s);
+void tfh_sheet_machine(const struct tfh_sheet *s);
+void tfh_sheet_data(const struct tfh_sheet *s);
+void tfh_sheet_json(const struct tfh_sheet *s);
+
+/* The frames of a backtrace, to be unfolded; nothing where there are none. */
+void tfh_sheet_frames(const struct tfh_sheet *s, uint32_t stack);
+
+#endif
