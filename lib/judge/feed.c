@@ -45,6 +45,20 @@ static const struct tfh_event *look_event(void *arg)
 	return tfh_merge_look(s->merge);
 }
 
+static const struct tfh_entry *peek_events(void *arg, uint32_t *n)
+{
+	struct source *s = arg;
+
+	return tfh_merge_peek(s->merge, n);
+}
+
+static void advance_events(void *arg, uint32_t n)
+{
+	struct source *s = arg;
+
+	tfh_merge_advance(s->merge, n);
+}
+
 static int pass_error(void *arg, struct tfh_err *err)
 {
 	struct source *s = arg;
@@ -233,6 +247,8 @@ int tfh_analyze_step(struct tfh_run *run, struct tfh_chain *chain, struct tfh_re
 				.rewind = rewind_run,
 				.next = next_event,
 				.look = look_event,
+				.peek = peek_events,
+				.advance = advance_events,
 				.error = pass_error,
 				.name = name_of,
 				.samples = samples_of,

@@ -22,6 +22,9 @@ struct tfh_feed {
 	/* The same without a copy: valid until the call after the next. NULL: only next() exists.
 	 */
 	const struct tfh_event *(*look)(void *arg);
+	/* Like tfh_merge_peek() and tfh_merge_advance(); NULL: only single events can be had. */
+	const struct tfh_entry *(*peek)(void *arg, uint32_t *n);
+	void (*advance)(void *arg, uint32_t n);
 	/* After next() returned false: 0, or the -errno that ended the pass early. */
 	int (*error)(void *arg, struct tfh_err *err);
 	/* Like tfh_run_stretches() and tfh_run_digests(); NULL: no records were discarded. */
@@ -72,7 +75,20 @@ static inline const struct tfh_event *tfh_feed_look(const struct tfh_feed *f,
 	return f->next(f->arg, room) ? room : NULL;
 }
 
-/* The next op, likewise. */
+/* The entries at hand behind the event returned last, none if the feed has no such thing. */
+static inline const struct tfh_entry *tfh_feed_peek(const struct tfh_feed *f, uint32_t *n)
+{
+	*n = 0;
+	return f->peek ? f->peek(f->arg, n) : NULL;
+}
+
+static inline void tfh_feed_advance(const struct tfh_feed *f, uint32_t n)
+{
+	if (n)
+		f->advance(f->arg, n);
+}
+
+/* The next op; see tfh_feed_look(). */
 static inline const struct tfh_op *tfh_feed_look_op(const struct tfh_feed *f, struct tfh_op *room)
 {
 	if (f->look_op)

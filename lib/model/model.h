@@ -87,6 +87,23 @@ struct tfh_event {
 	uint64_t number; /* record number in its thread */
 };
 
+/* An event as a pass stores it: its own fields, and those that it shares with others. */
+struct tfh_entry {
+	int64_t t0, t1;
+	uint64_t number;
+	struct tfh_event *ev; /* without these four fields; NULL: no event, but a name */
+	uint32_t thread;      /* index in the run; of a name: in the process */
+	bool launch;	      /* tfh_is_plain_launch() */
+};
+
+/* Whether this is an outermost launch of a kernel, outside of a capture: by far the most frequent
+ * call. */
+static inline bool tfh_is_plain_launch(const struct tfh_event *ev)
+{
+	return ev->fn->family == TFH_FAM_LAUNCH && ev->kind == TFT_CALL && !ev->depth &&
+	       !(ev->flags & TFT_F_CAPTURED);
+}
+
 /* The newest run directory (tfhook-*) of this user below "."; those of others are read only if
  * named. False if there is none. */
 bool tfh_run_newest(char *out, size_t cap);
@@ -133,6 +150,10 @@ int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out
 bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev);
 /* The same without a copy: valid until the call after the next; NULL at the end or on error. */
 const struct tfh_event *tfh_merge_look(struct tfh_merge *m);
+/* The entries that follow and are at hand, fewer than a thousand; none of a run built in memory. The
+ * first `n` of them that have an event may be taken without tfh_merge_look(). */
+const struct tfh_entry *tfh_merge_peek(const struct tfh_merge *m, uint32_t *n);
+void tfh_merge_advance(struct tfh_merge *m, uint32_t n);
 /* Calls `fn` with each block of events before any of its events is returned, and with NULL after
  * the last block. */
 struct tfh_block;

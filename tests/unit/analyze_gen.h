@@ -20,10 +20,12 @@
 #define GEN_PID 100
 #define GEN_THREADS 8
 #define GEN_NAMES 64
+#define GEN_AT_HAND 5
 
 struct gen {
 	struct tfh_event *ev;
 	size_t n, cap, at;
+	struct tfh_entry at_hand[GEN_AT_HAND];
 	const char *name[16][GEN_NAMES];
 	uint64_t consumer[GEN_NAMES]; /* of a stage: the one it delivers to, as the recorder was
 					 told */
@@ -61,6 +63,28 @@ static inline bool gen_next(void *arg, struct tfh_event *ev)
 	return true;
 }
 
+/* Up to a few of the events that follow, as a run has them at hand. */
+static inline const struct tfh_entry *gen_peek(void *arg, uint32_t *n)
+{
+	struct gen *g = arg;
+
+	for (*n = 0; *n < GEN_AT_HAND && g->at + *n < g->n; ++*n) {
+		struct tfh_event *ev = &g->ev[g->at + *n];
+		g->at_hand[*n] = (struct tfh_entry){.t0 = ev->t0,
+						    .t1 = ev->t1,
+						    .number = ev->number,
+						    .ev = ev,
+						    .thread = ev->thread,
+						    .launch = tfh_is_plain_launch(ev)};
+	}
+	return g->at_hand;
+}
+
+static inline void gen_advance(void *arg, uint32_t n)
+{
+	((struct gen *)arg)->at += n;
+}
+
 static inline int gen_error(void *arg, struct tfh_err *err)
 {
 	(void)arg;
@@ -95,6 +119,8 @@ static inline struct gen *gen_new(void)
 	g->feed = (struct tfh_feed){.arg = g,
 				    .rewind = gen_rewind,
 				    .next = gen_next,
+				    .peek = gen_peek,
+				    .advance = gen_advance,
 				    .error = gen_error,
 				    .name = gen_name,
 				    .processes = &g->process,

@@ -43,6 +43,16 @@ static inline bool dg_next(void *arg, struct tfh_event *ev)
 	return gen_next(((struct dg *)arg)->g, ev);
 }
 
+static inline const struct tfh_entry *dg_peek(void *arg, uint32_t *n)
+{
+	return gen_peek(((struct dg *)arg)->g, n);
+}
+
+static inline void dg_advance(void *arg, uint32_t n)
+{
+	gen_advance(((struct dg *)arg)->g, n);
+}
+
 static inline const char *dg_name(void *arg, uint32_t p, enum tft_name kind, uint32_t id,
 				  uint64_t *handle, uint64_t *extra)
 {
@@ -310,6 +320,8 @@ static inline struct tfh_feed *dg_feed(struct dg *d)
 	g->feed.arg = d;
 	g->feed.rewind = dg_rewind;
 	g->feed.next = dg_next;
+	g->feed.peek = dg_peek;
+	g->feed.advance = dg_advance;
 	g->feed.name = dg_name;
 	g->feed.rewind_ops = dg_rewind_ops;
 	g->feed.next_op = dg_next_op;

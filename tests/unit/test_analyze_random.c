@@ -6,9 +6,12 @@
  * nothing. (Removing something that blocks nothing may gain: what follows it on its thread may then
  * hide behind the computing instead.)
  */
+#include <inttypes.h>
+
 #include "devgen.h"
 
 #define JOBS 1000
+#define ROW_JOBS 100
 #define STEPS 40
 #define VERBS 12
 
@@ -87,7 +90,7 @@ static void act(struct dg *d, const struct verb *v, double ms)
 }
 
 /* Every step: a batch, some of the verbs, a kernel, and a wait now and then. */
-static struct tfh_result *job(uint64_t number, bool has[TFH_REMOVE_COUNT])
+static struct dg *make_job(uint64_t number, bool has[TFH_REMOVE_COUNT])
 {
 	struct dg *d = dg_new();
 	struct verb verb[VERBS];
@@ -115,7 +118,12 @@ static struct tfh_result *job(uint64_t number, bool has[TFH_REMOVE_COUNT])
 				dg_sync_event(d, 0, 10 + (i - lag) % 8);
 		}
 	}
-	return dg_judge(d);
+	return d;
+}
+
+static struct tfh_result *job(uint64_t number, bool has[TFH_REMOVE_COUNT])
+{
+	return dg_judge(make_job(number, has));
 }
 
 static bool sound(const struct tfh_whatif *w, double step)
@@ -199,9 +207,64 @@ static void test_any_job(void **state)
 	assert_true(judged > JOBS * 3 / 4 && points > judged);
 }
 
+/* All steps of a job as text, with or without device times, whose events are read one by one, or
+ * several at hand. */
+static char *steps_of(uint64_t number, bool timed, bool rows)
+{
+	bool has[TFH_REMOVE_COUNT] = {0};
+	struct dg *d = make_job(number, has);
+	struct tfh_err err = {0};
+	struct tfh_result *r;
+	size_t length;
+	char *text;
+	FILE *out = open_memstream(&text, &length);
+
+	const struct tfh_feed *made = dg_feed(d);
+	struct tfh_feed feed = *made;
+	if (!rows)
+		feed.peek = NULL;
+	if (!timed) {
+		feed.gpu = NULL;
+		feed.rewind_ops = feed.rewind_brief = NULL;
+		feed.next_op = NULL;
+		feed.look_op = NULL;
+		feed.ops_error = NULL;
+	}
+	assert_int_equal(tfh_analyze_feed(&feed, &r, &err), 0);
+	for (uint64_t i = 0; i < r->n_step; i++) {
+		const struct tfh_step *s = &r->step[i];
+		fprintf(out, "%.9f %.9f %c %d %d %d", s->start_s, s->dur_s, s->tier, s->segment,
+			s->cls, s->cause);
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			fprintf(out, " %.9f", (double)s->breakdown[p]);
+		fprintf(out, "\n");
+	}
+	for (uint32_t i = 0; i < r->n_kernels; i++)
+		fprintf(out, "%s %f\n", r->kernels[i].name, r->kernels[i].calls_per_step);
+	fprintf(out, "%" PRIu64 "\n", r->quality.events);
+	fclose(out);
+	tfh_result_free(r);
+	dg_free(d);
+	return text;
+}
+
+/* Launches at hand are read in rows, which changes no step. */
+static void test_rows(void **state)
+{
+	(void)state;
+	for (uint64_t k = 1; k <= ROW_JOBS; k++)
+		for (int timed = 0; timed < 2; timed++) {
+			char *rows = steps_of(k, timed, true), *single = steps_of(k, timed, false);
+			assert_string_equal(rows, single);
+			free(rows);
+			free(single);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_any_job),
 	};
 

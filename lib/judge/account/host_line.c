@@ -343,40 +343,32 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 		tfh_note_work(l, t1, t1 - t0);
 }
 
-/* Whether this is a plain launch, by far the most frequent call: its name, stage and bytes do not
- * matter here. */
-static inline bool plain_launch(const struct tfh_event *ev)
-{
-	return ev->fn->family == TFH_FAM_LAUNCH && ev->kind == TFT_CALL &&
-	       !(ev->flags & TFT_F_CAPTURED);
-}
-
 /* Longer calls are already known from the first pass. */
-static bool is_short(const struct tfh_host_line *a, const struct tfh_event *ev)
+static inline bool is_short(const struct tfh_host_line *a, int64_t ns)
 {
-	int64_t ns = ev->t1 - ev->t0;
-
 	return ns > 0 && ns <= TFH_GAP_NS && ns < a->accounts->facts->long_ns;
 }
 
-/* Whether a launch continues the row. */
-static inline bool in_row(const struct tfh_host_line *a, const struct tfh_event *ev)
+/* Whether an outermost launch continues the row. */
+static inline bool in_row(const struct tfh_host_line *a, int64_t t0, int64_t t1, uint32_t thread)
 {
-	return ev->t1 <= a->row.until && ev->t0 >= a->row.to && ev->t0 - a->row.to < TFH_GAP_NS &&
-	       ev->thread == a->row.thread && !ev->depth && is_short(a, ev);
+	return t1 <= a->row.until && t0 >= a->row.to && t0 - a->row.to < TFH_GAP_NS &&
+	       thread == a->row.thread && is_short(a, t1 - t0);
 }
 
-static inline int add_to_row(struct tfh_host_line *a, const struct tfh_event *ev)
+/* Of the event only what launches of its shape share is read. */
+static inline int add_to_row(struct tfh_host_line *a, const struct tfh_event *ev, int64_t t0,
+			     int64_t t1)
 {
-	int64_t ns = ev->t1 - ev->t0;
+	int64_t ns = t1 - t0;
 
-	a->row.to = ev->t1;
+	a->row.to = t1;
 	a->slow_launches <<= 1;
-	launched(a, ev->t1, ev->stream);
+	launched(a, t1, ev->stream);
 	if (a->row.work) {
 		*a->row.work += ns;
 		if (ns * TFH_ACCOUNT_MAIN_PART >= *a->row.work)
-			tfh_note_large(a->ledger, ev->t1, ns);
+			tfh_note_large(a->ledger, t1, ns);
 	}
 	return a->row.use ? tfh_count_launch_of(a->accounts, a->row.use, ev) : 0;
 }
@@ -420,7 +412,7 @@ static int add_launch(struct tfh_host_line *a, const struct tfh_event *ev)
 	    !accounts->facts->thread[ev->thread].drives)
 		return rc;
 	tfh_event_label(ev, &p);
-	if (!accounts->facts->one_line || ev->depth)
+	if (!accounts->facts->one_line)
 		return tfh_sweep_add(a->sweep, &p);
 	rc = tfh_sweep_next(a->sweep, &p);
 	begin_row(a, ev->thread);
@@ -494,9 +486,24 @@ static __attribute__((noinline)) int take_any(struct tfh_host_line *a, const str
 
 static inline int take(struct tfh_host_line *a, const struct tfh_event *ev)
 {
-	bool plain = plain_launch(ev);
+	bool plain = tfh_is_plain_launch(ev);
 
-	return plain && in_row(a, ev) ? add_to_row(a, ev) : take_any(a, ev, plain);
+	return plain && in_row(a, ev->t0, ev->t1, ev->thread) ? add_to_row(a, ev, ev->t0, ev->t1)
+							      : take_any(a, ev, plain);
+}
+
+/* Takes the launches at hand that continue the row. */
+static int take_row(struct tfh_host_line *a)
+{
+	const struct tfh_feed *f = a->accounts->facts->feed;
+	uint32_t n, k = 0;
+	const struct tfh_entry *x = tfh_feed_peek(f, &n);
+	int rc = 0;
+
+	for (; k < n && !rc && x[k].launch && in_row(a, x[k].t0, x[k].t1, x[k].thread); k++)
+		rc = add_to_row(a, x[k].ev, x[k].t0, x[k].t1);
+	tfh_feed_advance(f, k);
+	return rc;
 }
 
 int tfh_host_line_add(struct tfh_host_line *a, const struct tfh_event *ev)
@@ -515,6 +522,8 @@ int tfh_host_line_read(struct tfh_host_line *a)
 	while (!rc && (ev = tfh_feed_look(f, &room))) {
 		tfh_big_pass(++n);
 		rc = ev->thread < f->n_threads ? take(a, ev) : 0;
+		if (!rc && a->row.until != INT64_MIN)
+			rc = take_row(a);
 	}
 	return rc;
 }

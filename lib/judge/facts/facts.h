@@ -238,8 +238,9 @@ void tfh_facts_free(struct tfh_facts *facts);
 
 /* piece.c: converts a call for the time line; false if it is of no interest. */
 bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p);
-/* Makes the token of a launch. */
-void tfh_launch_token(const struct tfh_event *ev, struct tfh_token *t);
+/* Makes the token of a launch. Not used of the event: its own times and thread. */
+void tfh_launch_token(const struct tfh_event *ev, int64_t t0, int64_t t1, uint32_t thread,
+		      struct tfh_token *t);
 /* Makes the token of any driver call; false if it is not part of the sequence. */
 bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct tfh_token *t);
 /* Converts a call that executes ops; false unless it is outermost. An eagerly executed get-next

@@ -69,14 +69,15 @@ static uint8_t token_thread(uint32_t thread)
 	return thread < TFH_FACTS_TOKEN_THREADS ? (uint8_t)thread : TFH_FACTS_TOKEN_THREADS;
 }
 
-void tfh_launch_token(const struct tfh_event *ev, struct tfh_token *t)
+void tfh_launch_token(const struct tfh_event *ev, int64_t t0, int64_t t1, uint32_t thread,
+		      struct tfh_token *t)
 {
 	*t = (struct tfh_token){
-		.t0 = ev->t0,
-		.t1 = ev->t1,
+		.t0 = t0,
+		.t1 = t1,
 		.dir = ev->dir,
 		.family = ev->fn->family,
-		.thread = token_thread(ev->thread),
+		.thread = token_thread(thread),
 		.what = (uint32_t)ev->w[0],
 		.hash = tfh_hash_add(ev->fn->family,
 				     tfh_hash_add(ev->w[0] & 0xffffffffu, ev->w[1]))};
@@ -87,7 +88,7 @@ bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct 
 	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
 
 	if (launch) {
-		tfh_launch_token(ev, t);
+		tfh_launch_token(ev, ev->t0, ev->t1, ev->thread, t);
 		return true;
 	}
 	if (p->family != TFH_FAM_SYNC && p->family != TFH_FAM_COPY)

@@ -124,81 +124,58 @@ static int keep_long(struct tfh_facts *facts, const struct tfh_event *ev, struct
 	return TFH_PUSH_BIG(facts->longs, *p);
 }
 
-/* Whether this is a launch outside of capture, by far the most frequent call. */
-static inline bool plain_launch(const struct tfh_event *ev)
+/* Adds a row of launches that came one after another on one thread, without a pause. */
+static int add_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32_t n,
+		   struct pending *q)
 {
-	return ev->fn->family == TFH_FAM_LAUNCH && ev->kind == TFT_CALL &&
-	       !(ev->flags & TFT_F_CAPTURED);
-}
-
-static inline int add_launch(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q)
-{
+	struct tfh_thread_use *use = &facts->thread[row->thread];
+	int64_t ns = 0, to = row[n - 1].t1;
 	struct tfh_token t;
+	int rc = 0;
 
-	q->launches++;
-	facts->last_launch[ev->stream % TFH_FACTS_LAST_LAUNCHES] =
-		(struct tfh_last_call){ev->stream, (uint32_t)ev->w[0], ev->t1};
-	if (tfh_quiet_until(facts, ev->t1))
-		return -ENOMEM;
-	if (facts->token.n >= TFH_FACTS_TOKENS) {
-		facts->late_launch = true;
-		return 0;
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		const struct tfh_entry *x = &row[i];
+		ns += x->t1 - x->t0;
+		facts->last_launch[x->ev->stream % TFH_FACTS_LAST_LAUNCHES] =
+			(struct tfh_last_call){x->ev->stream, (uint32_t)x->ev->w[0], x->t1};
+		if (facts->events++ % TFH_FACTS_CALLS_APART == 0)
+			rc = TFH_PUSH(facts->call_at, x->t1);
+		if (facts->token.n >= TFH_FACTS_TOKENS) {
+			facts->late_launch = true;
+			continue;
+		}
+		tfh_launch_token(x->ev, x->t0, x->t1, x->thread, &t);
+		rc |= TFH_PUSH(facts->token, t);
 	}
-	tfh_launch_token(ev, &t);
-	return TFH_PUSH(facts->token, t);
-}
-
-/* A row of consecutive short launches of one thread. What does not depend on their order is added
- * when the row ends. */
-struct launch_row {
-	int64_t to, ns;
-	uint64_t n;
-	uint32_t thread;
-};
-
-static inline bool in_row(const struct tfh_facts *facts, const struct launch_row *r,
-			  const struct tfh_event *ev)
-{
-	return r->n && ev->thread == r->thread && !ev->depth && ev->t0 >= r->to &&
-	       ev->t0 - r->to < TFH_FACTS_LOOK_PAUSE_NS && ev->t1 - ev->t0 < facts->long_ns &&
-	       ev->t1 >= ev->t0;
-}
-
-/* Begins a row after its first launch, which was handled like any call. */
-static void begin_row(struct tfh_facts *facts, struct launch_row *r, const struct tfh_event *ev)
-{
-	*r = (struct launch_row){.to = ev->t1,
-				 .n = !ev->depth && !facts->thread[ev->thread].cpu_open,
-				 .thread = ev->thread};
-}
-
-static inline int add_to_row(struct tfh_facts *facts, struct launch_row *r,
-			     const struct tfh_event *ev, struct pending *q)
-{
-	r->to = ev->t1;
-	r->ns += ev->t1 - ev->t0;
-	r->n++;
-	if (facts->events++ % TFH_FACTS_CALLS_APART == 0 && TFH_PUSH(facts->call_at, ev->t1))
-		return -ENOMEM;
-	return add_launch(facts, ev, q);
-}
-
-static void end_row(struct tfh_facts *facts, struct launch_row *r)
-{
-	struct tfh_thread_use *use = &facts->thread[r->thread];
-	uint64_t n = r->n ? r->n - 1 : 0; /* without the first one, which is already counted */
-
-	r->n = 0;
-	if (!n)
-		return;
-	use->driver += n;
-	use->driver_ns += r->ns;
-	use->launches += n;
-	use->last = use->outermost = r->to;
+	facts->last = to > facts->last ? to : facts->last;
+	facts->launched = to;
 	facts->launches += n;
-	facts->last = r->to > facts->last ? r->to : facts->last;
+	q->launches += n;
+	use->driver += n;
+	use->driver_ns += ns;
+	use->launches += n;
+	use->last = use->outermost = to;
 	if (facts->looks)
-		tfh_looks_went_on(facts->looks, r->thread, r->to);
+		tfh_looks_went_on(facts->looks, row->thread, to);
+	return rc;
+}
+
+/* After a launch that was handled like any call: takes those at hand that follow it without a pause
+ * and are not long. By far the most calls are such launches. */
+static int take_row(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q)
+{
+	const struct tfh_feed *f = facts->feed;
+	int64_t most = TFH_FACTS_LOOK_PAUSE_NS, to = ev->t1;
+	uint32_t n, k = 0;
+	const struct tfh_entry *x = tfh_feed_peek(f, &n);
+
+	most = facts->long_ns < most ? facts->long_ns : most;
+	most = facts->quiet_ns < most ? facts->quiet_ns : most;
+	while (k < n && x[k].launch && x[k].thread == ev->thread && x[k].t0 >= to &&
+	       x[k].t1 >= x[k].t0 && x[k].t1 - to < most)
+		to = x[k++].t1;
+	tfh_feed_advance(f, k);
+	return k ? add_row(facts, x, k, q) : 0;
 }
 
 static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q)
@@ -429,21 +406,15 @@ static int look_at_all(struct tfh_facts *facts, struct tfh_heap *heap, struct tf
 	const struct tfh_event *ev;
 	struct tfh_event room;
 	struct pending q = {0};
-	struct launch_row row = {0};
 	int rc = f->rewind(f->arg, facts->process, err);
 
 	while (!rc && (ev = tfh_feed_look(f, &room))) {
-		bool launch = plain_launch(ev);
-		if (launch && in_row(facts, &row, ev)) {
-			rc = add_to_row(facts, &row, ev, &q);
+		if (ev->thread >= f->n_threads)
 			continue;
-		}
-		end_row(facts, &row);
-		rc = ev->thread < f->n_threads ? add_event(facts, ev, &q, heap) : 0;
-		if (launch && ev->thread < f->n_threads)
-			begin_row(facts, &row, ev);
+		rc = add_event(facts, ev, &q, heap);
+		if (!rc && tfh_is_plain_launch(ev))
+			rc = take_row(facts, ev, &q);
 	}
-	end_row(facts, &row);
 	return rc ? tfh_err_set(err, rc, "out of memory in the first pass") : f->error(f->arg, err);
 }
 

@@ -283,20 +283,25 @@ static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t 
 {
 	struct tfh_entry *e = &b->entry[b->n];
 	const struct tfh_entry *full = b->entry + TFH_BLOCK_EVENTS;
-	const struct tfh_timed_record *x = &s->seen[s->at], *end = s->seen + s->n;
-	struct tfh_stencil *v = s->stencil;
+	const struct tft_times *x = &s->seen[s->at], *end = s->seen + s->n;
+	struct tfh_stencil *v = &s->stencil[x->shape];
 	uint64_t number = s->number;
+	int64_t t1 = s->t1;
 	bool known = s->thread != UINT32_MAX;
 
 	do {
-		e->ev = &v[x->ticks.shape].ev;
-		e->t0 = x->t0;
-		e->t1 = x->t1;
+		e->ev = &v->ev;
+		e->t0 = tfh_series_ns(s, x->t_begin);
+		e->t1 = t1;
 		e->number = number++;
 		e->thread = s->thread;
+		e->launch = v->launch;
 		e += known;
-		x++;
-	} while (x < end && x->t1 < limit && e < full && v[x->ticks.shape].plain);
+		if (++x == end)
+			break;
+		v = &s->stencil[x->shape];
+		t1 = tfh_series_ns(s, x->t_end);
+	} while (t1 < limit && e < full && v->plain);
 	b->n = (uint32_t)(e - b->entry);
 	s->side->naming[s->index] = 0;
 	if (s->next_number)
@@ -321,6 +326,7 @@ static bool take_event(struct tfh_interleave *m, struct tfh_model_series *s, str
 	e->t1 = s->t1;
 	e->number = s->number;
 	e->thread = s->thread;
+	e->launch = tfh_is_plain_launch(ev);
 	if (ev->kind == TFT_OPEN || ev->kind == TFT_LOOK) {
 		uint32_t caller = tfh_thread_at(&m->run->proc[s->process], ev->ctx);
 		e->thread = caller != UINT32_MAX ? caller : e->thread;

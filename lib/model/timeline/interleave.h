@@ -10,14 +10,6 @@
 #define TFH_BLOCK_EVENTS 512
 #define TFH_BLOCK_NOTES 64
 
-/* One event: its own fields, and those shared by events of one shape. */
-struct tfh_entry {
-	int64_t t0, t1;
-	uint64_t number;
-	struct tfh_event *ev; /* NULL: a NAME or EXT record, the next one in `note` */
-	uint32_t thread;      /* index in the run; for a record in `note`: in the process */
-};
-
 struct tfh_block {
 	uint32_t n, n_notes;
 	struct tfh_entry entry[TFH_BLOCK_EVENTS];

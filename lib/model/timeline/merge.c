@@ -168,6 +168,17 @@ static const struct tfh_event *look_on(struct tfh_merge *m)
 	return NULL;
 }
 
+const struct tfh_entry *tfh_merge_peek(const struct tfh_merge *m, uint32_t *n)
+{
+	*n = (uint32_t)(m->end - m->entry);
+	return m->entry;
+}
+
+void tfh_merge_advance(struct tfh_merge *m, uint32_t n)
+{
+	m->entry += n;
+}
+
 bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev)
 {
 	const struct tfh_event *next = tfh_merge_look(m);

@@ -20,23 +20,14 @@ __attribute__((noinline)) void tfh_new_line(const struct tfh_model_series *s, ui
 
 bool tfh_series_look(struct tfh_model_series *s)
 {
-	struct tft_times t[TFT_MANY];
-
 	s->at = 0;
-	s->n = tft_next_many(&s->cursor, t, s->room);
-	for (uint32_t i = 0; i < s->n; i++) {
-		struct tfh_timed_record *x = &s->seen[i];
-		x->ticks = t[i];
-		x->t1 = tfh_series_ns(s, t[i].t_end);
-		x->t0 = tfh_series_ns(s, t[i].t_begin);
-	}
+	s->n = tft_next_many(&s->cursor, s->seen, s->room);
 	return s->n;
 }
 
 void tfh_series_complete(struct tfh_model_series *s)
 {
-	tft_complete(&s->cursor, &s->seen[s->at].ticks, s->cursor.pos - s->n + s->at, s->number,
-		     &s->rec);
+	tft_complete(&s->cursor, &s->seen[s->at], s->cursor.pos - s->n + s->at, s->number, &s->rec);
 }
 
 struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_side *side,
@@ -99,6 +90,7 @@ struct tfh_stencils *tfh_stencils_make(struct tfh_stencils *t, const struct tfh_
 		const struct tfh_rec *rec = &events->shapes[i];
 		tfh_series_event(&t->v[i].ev, rec, tfh_series_fn(f, rec->fn), f->process);
 		t->v[i].plain = tft_shape_is_whole(events, i) && is_plain(&t->v[i].ev);
+		t->v[i].launch = tfh_is_plain_launch(&t->v[i].ev);
 	}
 	return t;
 }

@@ -24,7 +24,8 @@ struct tfh_tick_line {
  * has a few hundred shapes. */
 struct tfh_stencil {
 	struct tfh_event ev;
-	bool plain; /* the event has nothing besides this, its times, number and thread */
+	bool plain;  /* the event has nothing besides this, its times, number and thread */
+	bool launch; /* tfh_is_plain_launch() */
 };
 
 struct tfh_stencils {
@@ -50,12 +51,6 @@ struct tfh_model_side {
 	struct tfh_tick_line line;
 };
 
-/* A record whose times have been read. */
-struct tfh_timed_record {
-	struct tft_times ticks;
-	int64_t t0, t1;
-};
-
 struct tfh_model_series {
 	int64_t t1; /* end of the next record, ns */
 	uint64_t number;
@@ -72,7 +67,7 @@ struct tfh_model_series {
 	struct tfh_stencil *stencil; /* stencils of the chunk */
 	struct tft_cursor cursor;
 	uint32_t room;
-	struct tfh_timed_record seen[];
+	struct tft_times seen[];
 };
 
 void tfh_new_line(const struct tfh_model_series *s, uint64_t block);
@@ -101,9 +96,9 @@ static inline bool tfh_series_next(struct tfh_model_series *s)
 	s->number++;
 	if (++s->at >= s->n && !tfh_series_look(s))
 		return false;
-	const struct tfh_timed_record *x = &s->seen[s->at];
-	s->t1 = x->t1;
-	s->plain = s->stencil[x->ticks.shape].plain;
+	const struct tft_times *x = &s->seen[s->at];
+	s->t1 = tfh_series_ns(s, x->t_end);
+	s->plain = s->stencil[x->shape].plain;
 	if (!s->plain)
 		tfh_series_complete(s);
 	return true;
