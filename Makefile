@@ -95,7 +95,7 @@ explain = || { echo 'tfhook needs no glibc newer than 2.17: what is undefined ab
 # A sanitizer of ours is to see what is copied.
 # Other processes' interpreters are the command's matter.
 SRC_job := $(filter-out lib/look/outside.c $(if $(SAN),lib/hook/string_functions.c),$(call sources,base format look record hook))
-SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format look record model import judge report export cli))
+SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format look record model import judge report export digest diff cli))
 SRC_main := lib/cli/main.c
 SRC_shared := $(call sources,base format)
 SRC_sim := $(call sources,base sim/gpu)
@@ -134,12 +134,14 @@ PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TF
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
-ALL_AREAS := record hook python tf frameworks sim analyze import cli page jobs clients truth fuzz torture
+ALL_AREAS := record hook python tf frameworks sim analyze digest diff import cli page jobs clients truth fuzz torture
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
 # What the scenarios are run and read with.
 AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))
 # Recordings are read with a program of the TensorFlow tests'.
 AREAS += $(if $(filter frameworks,$(AREAS)),$(filter-out $(AREAS),tf))
+# Recordings of a client of the jobs'.
+AREAS += $(if $(filter digest diff,$(AREAS)),$(filter-out $(AREAS),jobs))
 # What check-gpu reads recordings with, and a client.
 AREAS += $(if $(filter check-gpu,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook jobs))
 # The tortured jobs' traces are counted with the recorder's tests.
@@ -229,6 +231,11 @@ OBJ_standins := $(call objects,job,$(wildcard lib/glibc/*.c))
 $(STANDINS): $(OBJ_standins)
 	@mkdir -p $(@D)
 	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $(OBJ_standins)
+
+# A digest says which judge made it: a number that changes with everything that decides what it says.
+JUDGE_SRC := $(sort $(wildcard lib/base/*.def $(foreach f,model import judge digest,lib/$f/*.[ch] lib/$f/*/*.[ch] lib/$f/*.def lib/$f/*/*.def)))
+$(B)/obj/core/digest/judge_id.o: $(JUDGE_SRC)
+$(B)/obj/core/digest/judge_id.o: private FLAGS_core += -DTFH_JUDGE_ID='"$(shell cat $(JUDGE_SRC) | cksum | cut -d' ' -f1)"'
 
 $(CORE_A): $(OBJ_core) $(call stamp,objects-core)
 	@mkdir -p $(@D)

@@ -126,6 +126,7 @@ int tfh_cmd_why(const struct tfh_command_line *args);
 int tfh_cmd_info(const struct tfh_command_line *args);
 int tfh_cmd_import(const struct tfh_command_line *args);
 int tfh_cmd_verify(const struct tfh_command_line *args);
+int tfh_cmd_digest(const struct tfh_command_line *args);
 int tfh_cmd_repair(const struct tfh_command_line *args);
 int tfh_cmd_ctl(const struct tfh_command_line *args);
 int tfh_cmd_demo(const struct tfh_command_line *args);

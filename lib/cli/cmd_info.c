@@ -9,6 +9,7 @@
 #include "base/priced.h"
 #include "base/print.h"
 #include "cli/cli.h"
+#include "cli/digests.h"
 #include "cli/files.h"
 #include "format/journal_view.h"
 #include "format/tft_read.h"
@@ -368,6 +369,11 @@ int tfh_cmd_info(const struct tfh_command_line *args)
 	struct tfh_run *run = NULL;
 	struct tfh_err err = {0};
 
+	if (args->operands == 1 && tfh_digest_print(args->operand[0])) {
+		if (tfh_line_get(args, "chunks") && !tfh_files_find(&files, args, &err))
+			print_file(&files, args->operand[0], true);
+		return TFH_EXIT_OK;
+	}
 	int code = tfh_import_open((const char *const *)args->operand, (uint32_t)args->operands,
 				   &run, &err);
 	if (code) {

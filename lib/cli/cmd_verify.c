@@ -7,6 +7,7 @@
 
 #include "base/print.h"
 #include "cli/cli.h"
+#include "cli/digests.h"
 #include "cli/files.h"
 #include "format/tft_read.h"
 
@@ -58,6 +59,8 @@ static int check_file(const char *path, struct counts *c, struct tfh_err *err)
 					      : tft_chunk_payload(r, i, &data, &len, err);
 		c->bad += code != 0 || !info->crc_ok;
 	}
+	if (tft_is_digest(r) && !c->bad)
+		c->bad += !tfh_digest_check(path);
 	c->bad += tft_bad_chunks(r);
 	c->tail = tft_tail_bytes(r);
 	c->closed = tft_closed(r);

@@ -316,6 +316,17 @@ enum tft_type {
 	TFT_MODS = TFT_TYPE('M', 'O', 'D', 'S'), /* loaded modules */
 	TFT_PYCO = TFT_TYPE('P', 'Y', 'C', 'O'), /* Python functions */
 	TFT_PYFR = TFT_TYPE('P', 'Y', 'F', 'R'), /* Python call sites: places of backtraces */
+	/* the tables of a digest (FORMAT.md, 2.9) */
+	TFT_DKEY = TFT_TYPE('D', 'K', 'E', 'Y'), /* facts: name and text */
+	TFT_DINP = TFT_TYPE('D', 'I', 'N', 'P'), /* the files that it was made of */
+	TFT_DRNK = TFT_TYPE('D', 'R', 'N', 'K'), /* judged processes */
+	TFT_DSTP = TFT_TYPE('D', 'S', 'T', 'P'), /* steps */
+	TFT_DNOD = TFT_TYPE('D', 'N', 'O', 'D'), /* the run's tree */
+	TFT_DPLC = TFT_TYPE('D', 'P', 'L', 'C'), /* lines of Python */
+	TFT_DKRN = TFT_TYPE('D', 'K', 'R', 'N'), /* kernels */
+	TFT_DCPY = TFT_TYPE('D', 'C', 'P', 'Y'), /* copies */
+	TFT_DMTR = TFT_TYPE('D', 'M', 'T', 'R'), /* meters of the machine */
+	TFT_DCOL = TFT_TYPE('D', 'C', 'O', 'L'), /* anchors of collectives */
 };
 
 /*

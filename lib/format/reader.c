@@ -389,7 +389,9 @@ static int unknown_must(const struct tft_reader *r)
 {
 	static const uint32_t known[] = {TFT_HEAD, TFT_EVNT, TFT_NAMC, TFT_CLKS, TFT_LOSS, TFT_INDX,
 					 TFT_NOTE, TFT_DGST, TFT_SAMP, TFT_GPUS, TFT_DRVR, TFT_RANG,
-					 TFT_BTRC, TFT_MODS, TFT_PYCO, TFT_PYFR};
+					 TFT_BTRC, TFT_MODS, TFT_PYCO, TFT_PYFR, TFT_DKEY, TFT_DINP,
+					 TFT_DRNK, TFT_DSTP, TFT_DNOD, TFT_DPLC, TFT_DKRN, TFT_DCPY,
+					 TFT_DMTR, TFT_DCOL};
 
 	for (uint32_t i = 0; i < r->places.n; i++) {
 		bool is_known = false;
@@ -529,6 +531,14 @@ uint32_t tft_chunk_count(const struct tft_reader *r)
 const struct tft_chunk_info *tft_chunk(const struct tft_reader *r, uint32_t i)
 {
 	return &r->places.v[i].info;
+}
+
+bool tft_is_digest(const struct tft_reader *r)
+{
+	for (uint32_t i = 0; i < r->places.n; i++)
+		if (r->places.v[i].info.type == TFT_DKEY || r->places.v[i].info.type == TFT_DSTP)
+			return true;
+	return false;
 }
 
 bool tft_clean_end(const struct tft_reader *r)

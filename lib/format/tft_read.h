@@ -56,6 +56,8 @@ const struct tft_chunk_info *tft_chunk(const struct tft_reader *r, uint32_t i);
 bool tft_clean_end(const struct tft_reader *r); /* footer present, and the process ended normally
 						 * with this segment */
 bool tft_closed(const struct tft_reader *r);	/* footer present: the segment was finished */
+/* A digest (FORMAT.md, 2.9), or the beginning of one: made of a recording, and no part of it. */
+bool tft_is_digest(const struct tft_reader *r);
 uint64_t tft_bad_chunks(const struct tft_reader *r); /* skipped as damaged */
 uint64_t tft_tail_bytes(const struct tft_reader *r); /* bytes after the last complete chunk */
 

@@ -234,13 +234,8 @@ static int digests_of(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_ar
 	return tfh_run_digests(s->run, process, cb, cb_arg);
 }
 
-int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
-{
-	return tfh_analyze_step(run, NULL, out, err);
-}
-
-int tfh_analyze_step(struct tfh_run *run, struct tfh_chain *chain, struct tfh_result **out,
-		     struct tfh_err *err)
+static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, struct tfh_chain *chain,
+		   struct tfh_result **out, struct tfh_err *err)
 {
 	struct source s = {.run = run, .joined = UINT32_MAX};
 	struct tfh_feed feed = {.arg = &s,
@@ -266,6 +261,8 @@ int tfh_analyze_step(struct tfh_run *run, struct tfh_chain *chain, struct tfh_re
 				.wall_ns = tfh_run_wall_ns(run),
 				.end_ns = tfh_run_end_ns(run),
 				.imported = tfh_run_source(run) != TFH_SRC_TFT,
+				.each = each,
+				.each_arg = each_arg,
 				.chain = chain};
 	int rc;
 
@@ -291,4 +288,21 @@ int tfh_analyze_step(struct tfh_run *run, struct tfh_chain *chain, struct tfh_re
 	find_silent(*out, feed.processes);
 	tfh_find_machine(run, *out);
 	return 0;
+}
+
+int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
+{
+	return analyze(run, NULL, NULL, NULL, out, err);
+}
+
+int tfh_analyze_step(struct tfh_run *run, struct tfh_chain *chain, struct tfh_result **out,
+		     struct tfh_err *err)
+{
+	return analyze(run, NULL, NULL, chain, out, err);
+}
+
+int tfh_analyze_ranks(struct tfh_run *run, tfh_rank_fn fn, void *arg, struct tfh_result **out,
+		      struct tfh_err *err)
+{
+	return analyze(run, fn, arg, NULL, out, err);
 }

@@ -63,6 +63,8 @@ struct tfh_feed {
 	uint32_t n_holes;
 	int64_t wall_ns, end_ns; /* like tfh_run_wall_ns and tfh_run_end_ns */
 	bool imported;		 /* another profiler's trace */
+	tfh_rank_fn each;	 /* as in tfh_analyze_ranks(), NULL: nobody asked */
+	void *each_arg;
 	struct tfh_chain *chain; /* to be filled for one step (chain.h), NULL: none is asked for */
 };
 

@@ -226,6 +226,8 @@ static int weigh(struct tfh_accounts *accounts, struct tfh_result *r, struct tfh
 		tfh_err_set(err, rc, "out of memory");
 	if (r->step && r->step == accounts->step.v) /* long: handed over, not copied */
 		accounts->step.v = NULL;
+	if (r->step_cause && r->step_cause == accounts->step_cause)
+		accounts->step_cause = NULL;
 	tfh_samples_free(&samples);
 	tfh_accounts_free(accounts);
 	return rc;
@@ -290,9 +292,12 @@ static int judge_ranks(const struct tfh_feed *f, const uint32_t *process, uint32
 		rc = tfh_join_ranks(f, matches, r, n, out);
 	if (rc == -ENOMEM)
 		tfh_err_set(err, rc, "out of memory");
+	for (uint32_t i = 0; i < n && !rc && f->each; i++)
+		rc = f->each(f->each_arg, r[i], err);
 	for (uint32_t i = 0; r && i < n; i++)
-		if (r[i] != *out)
+		if (r[i] != *out || rc)
 			tfh_result_free(r[i]);
+	*out = rc ? NULL : *out;
 	free(r);
 	tfh_matches_free(matches);
 	return rc;

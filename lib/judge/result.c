@@ -34,6 +34,7 @@ void tfh_result_free(struct tfh_result *r)
 	if (!r)
 		return;
 	tfh_big_free(r->step);
+	tfh_big_free(r->step_cause);
 	tfh_arena_free(&o->arena);
 	free(o);
 }

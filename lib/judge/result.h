@@ -484,13 +484,21 @@ struct tfh_result {
 	uint32_t n_discarded;
 	struct tfh_step *step;
 	uint64_t n_step;
+	float (*step_cause)
+		[TFH_CAUSE_COUNT];	 /* by step, seconds; NULL: not of tfh_analyze_ranks() */
 	double jitter_s;		 /* per step, of communication: waiting for other ranks */
 	double need_s[TFH_REMOVE_COUNT]; /* as struct tfh_rank, without a point or limits */
 };
 
 /* Judges a run. 0, or -ENODATA with `err` saying what is missing (exit code 5), or -errno. */
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err);
-/* The same, and what one step waited for (judge/chain.h). */
+/* The same. `fn` is called for each process that was judged (every rank, or the critical process), in the order of the run's
+ * processes, while results still have each step's seconds by cause. Results are valid until it returns; an error of it ends
+ * the analysis. What concerns the whole run (`run`, ranks, quality, end, machine) is only in *out. */
+typedef int (*tfh_rank_fn)(void *arg, const struct tfh_result *r, struct tfh_err *err);
+int tfh_analyze_ranks(struct tfh_run *run, tfh_rank_fn fn, void *arg, struct tfh_result **out,
+		      struct tfh_err *err);
+/* The same as tfh_analyze(), and what one step waited for (judge/chain.h). */
 struct tfh_chain;
 int tfh_analyze_step(struct tfh_run *run, struct tfh_chain *chain, struct tfh_result **out,
 		     struct tfh_err *err);

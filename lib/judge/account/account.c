@@ -17,6 +17,12 @@ static void complete(struct tfh_accounts *accounts)
 		struct tfh_step *s = &accounts->step.v[i];
 		if (s->cause == TFH_CAUSE_INPUT_UNKNOWN)
 			s->cause = (int8_t)accounts->input_cause;
+		if (accounts->step_cause) {
+			float *cause = accounts->step_cause[i],
+			      waited = cause[TFH_CAUSE_INPUT_UNKNOWN];
+			cause[TFH_CAUSE_INPUT_UNKNOWN] = 0;
+			cause[accounts->input_cause] += waited;
+		}
 		if (s->cls == TFH_CLASS_COMPUTE_BOUND && s->tier != 'C')
 			s->cause = (int8_t)tfh_compute_cause(accounts->device);
 	}
@@ -55,7 +61,11 @@ static int prepare(struct tfh_accounts *accounts)
 	accounts->use = tfh_big_array(loops->window.n + 1, sizeof(*accounts->use));
 	accounts->stage = calloc(accounts->facts->stage.n + 1, sizeof(*accounts->stage));
 	accounts->pauses = tfh_pauses_new(accounts->cover);
-	if (!accounts->use || !accounts->stage || (accounts->cover && !accounts->pauses))
+	if (accounts->facts->feed->each)
+		accounts->step_cause =
+			tfh_big_array(loops->window.n + 1, sizeof(*accounts->step_cause));
+	if (!accounts->use || !accounts->stage || (accounts->cover && !accounts->pauses) ||
+	    (accounts->facts->feed->each && !accounts->step_cause))
 		return -ENOMEM;
 	for (size_t i = 0; i < loops->window.n && !rc; tfh_big_pass(++i)) {
 		accounts->use[i].segment = loops->window.v[i].segment;
@@ -88,6 +98,7 @@ void tfh_accounts_free(struct tfh_accounts *accounts)
 	tfh_big_free(accounts->use);
 	free(accounts->stage);
 	tfh_big_free(accounts->step.v);
+	tfh_big_free(accounts->step_cause);
 	free(accounts->copy.v);
 	free(accounts->kernel.v);
 	tfh_pauses_free(accounts->pauses);

@@ -86,7 +86,8 @@ struct tfh_accounts {
 	int64_t stall_ns; /* a step longer than this that hardly computed is a stall; 0: there are
 			   * none */
 	/* filled by the pass over calls and ops */
-	TFH_VEC(struct tfh_step) step; /* by window, times of the whole window */
+	TFH_VEC(struct tfh_step) step;	      /* by window, times of the whole window */
+	float (*step_cause)[TFH_CAUSE_COUNT]; /* likewise, seconds; NULL: nobody asked */
 	int64_t cause_ns[TFH_CAUSE_COUNT], compute_ns, direct_ns,
 		train_ns; /* sums over judged windows */
 	struct tfh_others other[TFH_SEGMENT_COUNT];

@@ -298,6 +298,8 @@ void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh
 		s->cause = TFH_CAUSE_COMPUTE_CPU;
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		s->breakdown[p] = (float)(part[p] / 1e9);
+	for (int c = 0; c < TFH_CAUSE_COUNT && accounts->step_cause; c++)
+		accounts->step_cause[i][c] = (float)((double)a->cause[c] / 1e9);
 	if (tfh_is_stall(accounts, i, ns, a->compute))
 		accounts->use[i].segment = TFH_SEGMENT_STALL;
 	s->segment = (int8_t)accounts->use[i].segment;

@@ -67,6 +67,8 @@ void tfh_idle_compute(struct tfh_accounts *accounts)
 		double part[TFH_PART_COUNT];
 		step->breakdown[TFH_PART_COMPUTE] -= moved;
 		step->breakdown[TFH_PART_HOST] += moved;
+		if (accounts->step_cause)
+			accounts->step_cause[i][TFH_CAUSE_HOST_UNKNOWN] += moved;
 		for (int p = 0; p < TFH_PART_COUNT; p++)
 			part[p] = (double)step->breakdown[p];
 		if (step->cls == TFH_CLASS_UNCLASSIFIED)

@@ -180,15 +180,21 @@ static int expand(const struct tfh_accounts *accounts, struct tfh_result *r)
 		n += accounts->loops->window.v[i].steps;
 	if (n == accounts->step.n && accounts->step.n == accounts->loops->window.n && n) {
 		r->step = accounts->step.v;
+		r->step_cause = accounts->step_cause;
 		r->n_step = n;
 		return 0;
 	}
 	r->step = tfh_big_array(n, sizeof(*r->step));
 	if (!r->step)
 		return -ENOMEM;
+	r->step_cause = accounts->step_cause ? tfh_big_array(n, sizeof(*r->step_cause)) : NULL;
+	if (accounts->step_cause && !r->step_cause)
+		return -ENOMEM;
 	TFH_EACH (i, accounts->step.n) {
 		uint32_t k = accounts->loops->window.v[i].steps;
 		for (uint32_t j = 0; j < k; j++) {
+			for (int c = 0; c < TFH_CAUSE_COUNT && r->step_cause; c++)
+				r->step_cause[r->n_step][c] = accounts->step_cause[i][c] / (float)k;
 			struct tfh_step *s = &r->step[r->n_step];
 			*s = accounts->step.v[i];
 			s->index = r->n_step++;

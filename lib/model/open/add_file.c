@@ -153,6 +153,12 @@ int tfh_run_add_file(struct tfh_run *run, const char *path, bool temporary, stru
 
 	if (rc)
 		return rc;
+	if (tft_is_digest(f.reader)) {
+		tft_close(f.reader);
+		return tfh_err_set(
+			err, -EMEDIUMTYPE,
+			"%s: a digest, which `tfhook diff` reads; this needs the recording", path);
+	}
 	f.path = strdup(path);
 	if (!f.path ||
 	    tfh_room_for((void **)&run->file, &run->cap_file, run->n_file, sizeof(*run->file)) ||

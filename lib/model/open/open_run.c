@@ -286,6 +286,9 @@ static int add_directory(struct tfh_run *run, const char *dir, struct tfh_err *e
 		struct tfh_err why = {0};
 		snprintf(path, sizeof(path), "%s/%s", dir, name[i]);
 		rc = tfh_run_add_file(run, path, false, &why);
+		free(name[i]);
+		if (rc == -EMEDIUMTYPE) /* a digest */
+			continue;
 		/* An unreadable file must not prevent reading the others. */
 		if (rc && rc != -ENOMEM)
 			tfh_run_leave_out(run, why.text);
@@ -294,7 +297,6 @@ static int add_directory(struct tfh_run *run, const char *dir, struct tfh_err *e
 			if (err)
 				*err = why;
 		}
-		free(name[i]);
 	}
 	free(name);
 	tfh_run_add_journals(run, dir);

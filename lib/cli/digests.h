@@ -1,0 +1,21 @@
+/* Digests for commands that compare or show runs. */
+#ifndef TFH_CLI_DIGESTS_H
+#define TFH_CLI_DIGESTS_H
+
+#include "cli/cli.h"
+#include "digest/digest.h"
+
+/* The digest of PATH: PATH itself if it is one; of a run directory the one in it, if it is fresh or nothing else is left; else
+ * made of the recording or trace, in an unnamed file. 0 or -errno with `err`. */
+int tfh_digest_get(const char *path, struct tfh_run_digest **out, struct tfh_err *err);
+
+/* Judges PATH and writes its digest to `fd`, which is closed, showing progress on a terminal. 0 or -errno with `err`. */
+int tfh_digest_make(const char *path, int fd, struct tfh_err *err);
+
+/* Whether all tables of a digest can be read. */
+bool tfh_digest_check(const char *path);
+
+/* Prints what is in a digest; false: PATH is none. */
+bool tfh_digest_print(const char *path);
+
+#endif

@@ -1,0 +1,30 @@
+/* Writing the tables of a digest one after the other. */
+#ifndef TFH_DIGEST_OUT_H
+#define TFH_DIGEST_OUT_H
+
+#include "digest/digest.h"
+#include "format/tft_write.h"
+
+struct tfh_digest_out {
+	struct tft_writer *w;
+	char *heap; /* texts of the next table */
+	uint32_t heap_bytes, heap_cap;
+	void *payload;
+	size_t payload_cap;
+	bool full; /* no memory for a text */
+};
+
+/* Adds a text of the next table, cut at 4,095 bytes, and returns its offset; 0 for NULL and "". */
+uint32_t tfh_digest_add_text(struct tfh_digest_out *o, const char *text);
+/* Writes a table with the texts that were added since the last one; none if it has no rows. 0 or -errno. */
+int tfh_digest_put(struct tfh_digest_out *o, uint32_t type, const struct tft_table *table,
+		   const void *rows, uint32_t n);
+void tfh_digest_out_free(struct tfh_digest_out *o);
+
+/* digest_fill.c: the tree, lines, kernels, copies, meters; the files. 0 or -errno. */
+int tfh_digest_fill(struct tfh_digest_out *o, const struct tfh_result *r);
+int tfh_digest_fill_inputs(struct tfh_digest_out *o, const struct tfh_inputs *in);
+/* digest_facts.c */
+int tfh_digest_fill_facts(struct tfh_digest_out *o, const struct tfh_result *r);
+
+#endif

@@ -1,0 +1,260 @@
+/* Reads a digest. Everything but the steps is small and loaded when it is opened. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "digest/digest.h"
+#include "format/codec.h"
+#include "format/tft_read.h"
+
+#define FORM "tfhook.digest/1"
+
+static const struct {
+	uint32_t type;
+	const struct tft_table *table;
+} small[] = {
+	{TFT_DKEY, &tfh_digest_keys},	{TFT_DINP, &tfh_digest_inputs},
+	{TFT_DRNK, &tfh_digest_ranks},	{TFT_DNOD, &tfh_digest_nodes},
+	{TFT_DPLC, &tfh_digest_places}, {TFT_DKRN, &tfh_digest_kernels},
+	{TFT_DCPY, &tfh_digest_copies}, {TFT_DMTR, &tfh_digest_meters},
+};
+#define SMALL (sizeof(small) / sizeof(*small))
+
+struct tfh_run_digest {
+	struct tft_reader *reader;
+	struct tfh_digest_part part[SMALL + 1]; /* the last is empty */
+};
+
+static int load(struct tfh_run_digest *d, size_t at, uint32_t chunk, struct tfh_err *err)
+{
+	struct tfh_digest_part *p = &d->part[at];
+	struct tft_table_view view;
+	const void *payload;
+	size_t len;
+	int rc = tft_chunk_payload(d->reader, chunk, &payload, &len, err);
+
+	if (rc)
+		return rc;
+	if (tft_table_open(&view, payload, len) || view.rows > TFH_DIGEST_ROWS)
+		return -EBADMSG;
+	void *row = calloc(view.rows + 1u, small[at].table->row_bytes);
+	char *heap = malloc(view.heap_bytes + 1u);
+	if (!row || !heap) {
+		free(row);
+		free(heap);
+		return -ENOMEM;
+	}
+	p->row = row;
+	p->heap = heap;
+	memcpy(heap, view.heap, view.heap_bytes);
+	p->heap_bytes = view.heap_bytes;
+	rc = tft_table_rows(&view, small[at].table, row);
+	p->n = rc ? 0 : view.rows;
+	return rc;
+}
+
+/* Units are powers of two that keep times within 64 bits. */
+static bool ranks_are_sound(const struct tfh_run_digest *d)
+{
+	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DRNK);
+	const struct tfh_digest_rank *rank = p->row;
+
+	for (uint32_t i = 0; i < p->n; i++)
+		if (!rank[i].unit || rank[i].unit > 1ull << 40)
+			return false;
+	return true;
+}
+
+static int read_all(struct tfh_run_digest *d, const char *path, struct tfh_err *err)
+{
+	if (!tft_is_digest(d->reader))
+		return tfh_err_set(err, -ENOMSG, "%s: a recording, not a digest", path);
+	for (uint32_t i = 0; i < tft_chunk_count(d->reader); i++) {
+		for (size_t k = 0; k < SMALL; k++) {
+			if (tft_chunk(d->reader, i)->type != small[k].type || d->part[k].row)
+				continue;
+			int rc = load(d, k, i, err);
+			if (rc == -ENOMEM)
+				return tfh_err_set(err, rc, "out of memory");
+			if (rc)
+				return tfh_err_set(
+					err, rc,
+					"%s: damaged digest; make it anew: tfhook digest DIR",
+					path);
+		}
+	}
+	const char *form = tfh_digest_fact(d, "digest");
+	if (form && strcmp(form, FORM))
+		return tfh_err_set(err, -EPROTO, "%s: a digest of another form (%.40s)", path,
+				   form);
+	if (!form || !tft_closed(d->reader) || !ranks_are_sound(d))
+		return tfh_err_set(
+			err, -EBADMSG,
+			"%s: damaged or unfinished digest; make it anew: tfhook digest DIR", path);
+	return 0;
+}
+
+int tfh_digest_open(const char *path, struct tfh_run_digest **out, struct tfh_err *err)
+{
+	struct tfh_run_digest *d = calloc(1, sizeof(*d));
+	int rc = d ? tft_open(path, &d->reader, err) : tfh_err_set(err, -ENOMEM, "out of memory");
+
+	*out = NULL;
+	if (!rc)
+		rc = read_all(d, path, err);
+	if (rc)
+		tfh_digest_close(d);
+	else
+		*out = d;
+	return rc;
+}
+
+void tfh_digest_close(struct tfh_run_digest *d)
+{
+	if (!d)
+		return;
+	for (size_t k = 0; k < SMALL; k++) {
+		free((void *)d->part[k].row);
+		free((void *)d->part[k].heap);
+	}
+	tft_close(d->reader);
+	free(d);
+}
+
+const struct tfh_digest_part *tfh_digest_part_of(const struct tfh_run_digest *d, uint32_t type)
+{
+	size_t k = 0;
+
+	while (k < SMALL && small[k].type != type)
+		k++;
+	return &d->part[k];
+}
+
+const char *tfh_digest_text(const struct tfh_digest_part *p, uint32_t offset)
+{
+	return offset < p->heap_bytes ? p->heap + offset : "";
+}
+
+const char *tfh_digest_fact(const struct tfh_run_digest *d, const char *name)
+{
+	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DKEY);
+	const struct tfh_digest_key *key = p->row;
+
+	for (uint32_t i = 0; i < p->n; i++)
+		if (!strcmp(tfh_digest_text(p, key[i].name), name))
+			return tfh_digest_text(p, key[i].value);
+	return NULL;
+}
+
+double tfh_digest_number(const struct tfh_run_digest *d, const char *name)
+{
+	const char *text = tfh_digest_fact(d, name);
+	char *end;
+	double x = text ? strtod(text, &end) : NAN;
+
+	return text && *text && !*end ? x : NAN;
+}
+
+bool tfh_digest_is_fresh(const struct tfh_run_digest *d, const struct tfh_inputs *in)
+{
+	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DINP);
+	const struct tfh_digest_input *row = p->row;
+	const char *judge = tfh_digest_fact(d, "judge");
+
+	if (!in->n || p->n != in->n || !judge || strcmp(judge, tfh_judge_id()))
+		return false;
+	for (uint32_t i = 0; i < p->n; i++)
+		if (row[i].bytes != in->v[i].bytes || row[i].check != in->v[i].check ||
+		    strcmp(tfh_digest_text(p, row[i].name), in->v[i].name))
+			return false;
+	return true;
+}
+
+/* ---- steps ---- */
+
+struct step_pass {
+	struct tfh_run_digest *d;
+	const struct tfh_digest_rank *rank;
+	uint32_t n_rank;
+	tfh_digest_step_fn fn;
+	void *arg;
+};
+
+/* A member of a vocabulary, -1: none, or one of a newer version. */
+static int member(uint8_t stored, int count)
+{
+	return stored && stored <= count ? stored - 1 : -1;
+}
+
+#define FARTHEST (INT64_MAX / 4)
+
+/* *end: units, of the row before. -EBADMSG: no times. */
+static int give_row(const struct step_pass *x, const struct tfh_digest_step *s, int64_t *end)
+{
+	struct tfh_digest_row row = {.index = s->index, .rank = s->rank, .tier = (char)s->tier};
+	int64_t gap = (int64_t)tft_unzigzag(s->gap), rest = (int64_t)tft_unzigzag(s->rest), begin;
+	uint64_t sum = s->compute;
+
+	if (s->rank >= x->n_rank)
+		return -EBADMSG;
+	double unit = (double)x->rank[s->rank].unit * 1e-9;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		sum += s->part[c];
+		row.cause_s[c] = (double)s->part[c] * unit;
+	}
+	if (gap > FARTHEST || gap < -FARTHEST || rest > FARTHEST || rest < -FARTHEST)
+		return -EBADMSG;
+	begin = *end + gap;
+	*end = begin + rest + (int64_t)sum;
+	if (begin < 0 || begin > FARTHEST || *end < begin || *end > FARTHEST)
+		return -EBADMSG;
+	row.start_s = (double)begin * unit;
+	row.dur_s = (double)(*end - begin) * unit;
+	row.compute_s = (double)s->compute * unit;
+	row.rest_s = (double)rest * unit;
+	row.segment = member(s->segment, TFH_SEGMENT_COUNT);
+	row.cls = member(s->cls, TFH_CLASS_COUNT);
+	row.cause = member(s->cause, TFH_CAUSE_COUNT);
+	return x->fn(x->arg, &row);
+}
+
+static int give_chunk(const struct step_pass *x, uint32_t chunk, struct tfh_err *err)
+{
+	struct tft_table_view view;
+	const void *payload;
+	size_t len;
+	int64_t end = 0;
+	int rc = tft_chunk_payload(x->d->reader, chunk, &payload, &len, err);
+
+	if (rc)
+		return rc;
+	if (tft_table_open(&view, payload, len))
+		return -EBADMSG;
+	struct tfh_digest_step *step = calloc(view.rows + 1u, sizeof(*step));
+	if (!step)
+		return -ENOMEM;
+	rc = tft_table_rows(&view, &tfh_digest_steps, step);
+	for (uint32_t i = 0; i < view.rows && !rc; i++)
+		rc = give_row(x, &step[i], &end);
+	free(step);
+	return rc;
+}
+
+int tfh_digest_each_step(struct tfh_run_digest *d, tfh_digest_step_fn fn, void *arg,
+			 struct tfh_err *err)
+{
+	const struct tfh_digest_part *ranks = tfh_digest_part_of(d, TFT_DRNK);
+	struct step_pass x = {.d = d, .rank = ranks->row, .n_rank = ranks->n, .fn = fn, .arg = arg};
+	int rc = 0;
+
+	for (uint32_t i = 0; i < tft_chunk_count(d->reader) && !rc; i++)
+		if (tft_chunk(d->reader, i)->type == TFT_DSTP)
+			rc = give_chunk(&x, i, err);
+	if (rc == -EBADMSG)
+		tfh_err_set(err, rc,
+			    "the digest's steps are damaged; make it anew: tfhook digest DIR");
+	if (rc == -ENOMEM)
+		tfh_err_set(err, rc, "out of memory");
+	return rc;
+}

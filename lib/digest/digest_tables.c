@@ -1,0 +1,107 @@
+#include "digest/digest_tables.h"
+
+#include "format/codec.h"
+
+#define COLUMN(type, id, field, width, transform)                                                  \
+	{                                                                                          \
+		id, width, transform, sizeof(((struct type *)0)->field),                           \
+			offsetof(struct type, field)                                               \
+	}
+
+static const struct tft_table_column key_columns[] = {
+	COLUMN(tfh_digest_key, 1, name, 4, TFT_DELTA),
+	COLUMN(tfh_digest_key, 2, value, 4, TFT_DELTA),
+};
+static const struct tft_table_column input_columns[] = {
+	COLUMN(tfh_digest_input, 1, name, 4, TFT_DELTA),
+	COLUMN(tfh_digest_input, 2, bytes, 8, TFT_RAW),
+	COLUMN(tfh_digest_input, 3, check, 4, TFT_RAW),
+};
+static const struct tft_table_column rank_columns[] = {
+	COLUMN(tfh_digest_rank, 1, number, 4, TFT_DELTA),
+	COLUMN(tfh_digest_rank, 2, rank, 4, TFT_DELTA),
+	COLUMN(tfh_digest_rank, 3, pid, 4, TFT_DELTA),
+	COLUMN(tfh_digest_rank, 4, host, 4, TFT_RAW),
+	COLUMN(tfh_digest_rank, 5, cls, 1, TFT_RAW),
+	COLUMN(tfh_digest_rank, 6, cause, 1, TFT_RAW),
+	COLUMN(tfh_digest_rank, 7, tier, 1, TFT_RAW),
+	COLUMN(tfh_digest_rank, 8, confidence, 1, TFT_RAW),
+	COLUMN(tfh_digest_rank, 9, share, 8, TFT_RAW),
+	COLUMN(tfh_digest_rank, 10, unit, 8, TFT_RAW),
+	COLUMN(tfh_digest_rank, 11, steps, 8, TFT_RAW),
+	COLUMN(tfh_digest_rank, 12, late_s, 8, TFT_RAW),
+	COLUMN(tfh_digest_rank, 13, held_s, 8, TFT_RAW),
+};
+static const struct tft_table_column step_columns[] = {
+	COLUMN(tfh_digest_step, 1, gap, 8, TFT_RAW),
+	COLUMN(tfh_digest_step, 2, rest, 8, TFT_RAW),
+	COLUMN(tfh_digest_step, 3, index, 8, TFT_DELTA),
+	COLUMN(tfh_digest_step, 4, rank, 4, TFT_RAW),
+	COLUMN(tfh_digest_step, 5, segment, 1, TFT_RAW),
+	COLUMN(tfh_digest_step, 6, cls, 1, TFT_RAW),
+	COLUMN(tfh_digest_step, 7, cause, 1, TFT_RAW),
+	COLUMN(tfh_digest_step, 8, tier, 1, TFT_RAW),
+	COLUMN(tfh_digest_step, 9, compute, 4, TFT_RAW),
+/* Column 32 + the cause's number in the vocabulary. */
+#define CAUSE(id, name, class, breakdown)                                                          \
+	COLUMN(tfh_digest_step, 32 + TFH_CAUSE_##id, part[TFH_CAUSE_##id], 4, TFT_RAW),
+#include "base/vocabulary.def"
+#undef CAUSE
+};
+static const struct tft_table_column node_columns[] = {
+	COLUMN(tfh_digest_node, 1, kind, 1, TFT_RAW),
+	COLUMN(tfh_digest_node, 2, parent, 4, TFT_RAW),
+	COLUMN(tfh_digest_node, 3, name, 4, TFT_RAW),
+	COLUMN(tfh_digest_node, 4, count, 8, TFT_RAW),
+	COLUMN(tfh_digest_node, 5, runs, 8, TFT_RAW),
+	COLUMN(tfh_digest_node, 6, begin_ns, 8, TFT_RAW),
+	COLUMN(tfh_digest_node, 7, wall_ns, 8, TFT_RAW),
+};
+static const struct tft_table_column place_columns[] = {
+	COLUMN(tfh_digest_place, 1, where, 1, TFT_RAW),
+	COLUMN(tfh_digest_place, 2, parent, 4, TFT_DELTA),
+	COLUMN(tfh_digest_place, 3, file, 4, TFT_RAW),
+	COLUMN(tfh_digest_place, 4, function, 4, TFT_RAW),
+	COLUMN(tfh_digest_place, 5, line, 4, TFT_RAW),
+	COLUMN(tfh_digest_place, 6, s, 8, TFT_RAW),
+	COLUMN(tfh_digest_place, 7, own_s, 8, TFT_RAW),
+	COLUMN(tfh_digest_place, 8, looks, 8, TFT_RAW),
+};
+static const struct tft_table_column kernel_columns[] = {
+	COLUMN(tfh_digest_kernel, 1, name, 4, TFT_DELTA),
+	COLUMN(tfh_digest_kernel, 2, calls, 8, TFT_RAW),
+	COLUMN(tfh_digest_kernel, 3, s, 8, TFT_RAW),
+	COLUMN(tfh_digest_kernel, 4, median_s, 8, TFT_RAW),
+};
+static const struct tft_table_column copy_columns[] = {
+	COLUMN(tfh_digest_copy, 1, name, 4, TFT_RAW),
+	COLUMN(tfh_digest_copy, 2, place, 4, TFT_RAW),
+	COLUMN(tfh_digest_copy, 3, dir, 1, TFT_RAW),
+	COLUMN(tfh_digest_copy, 4, pageable, 1, TFT_RAW),
+	COLUMN(tfh_digest_copy, 5, calls, 8, TFT_RAW),
+	COLUMN(tfh_digest_copy, 6, bytes, 8, TFT_RAW),
+};
+static const struct tft_table_column meter_columns[] = {
+	COLUMN(tfh_digest_meter, 1, name, 4, TFT_RAW),
+	COLUMN(tfh_digest_meter, 2, unit, 4, TFT_RAW),
+	COLUMN(tfh_digest_meter, 3, device, 4, TFT_RAW),
+	COLUMN(tfh_digest_meter, 4, begin_ns, 8, TFT_DELTA),
+	COLUMN(tfh_digest_meter, 5, width_ns, 8, TFT_RAW),
+	COLUMN(tfh_digest_meter, 6, mean, 8, TFT_RAW),
+};
+
+#define TABLE(name, columns, row)                                                                  \
+	const struct tft_table name = {columns, sizeof(columns) / sizeof(*(columns)),              \
+				       sizeof(struct row)}
+TABLE(tfh_digest_keys, key_columns, tfh_digest_key);
+TABLE(tfh_digest_inputs, input_columns, tfh_digest_input);
+TABLE(tfh_digest_ranks, rank_columns, tfh_digest_rank);
+TABLE(tfh_digest_steps, step_columns, tfh_digest_step);
+TABLE(tfh_digest_nodes, node_columns, tfh_digest_node);
+TABLE(tfh_digest_places, place_columns, tfh_digest_place);
+TABLE(tfh_digest_kernels, kernel_columns, tfh_digest_kernel);
+TABLE(tfh_digest_copies, copy_columns, tfh_digest_copy);
+TABLE(tfh_digest_meters, meter_columns, tfh_digest_meter);
+
+static_assert(sizeof(step_columns) / sizeof(*step_columns) + 1 < TFT_TABLE_SECTIONS_MAX,
+	      "a table has no more sections");

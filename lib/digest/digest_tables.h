@@ -1,0 +1,89 @@
+/* The tables of a digest: rows in memory, and their columns on disk (FORMAT.md, section 2.9). */
+#ifndef TFH_DIGEST_TABLES_H
+#define TFH_DIGEST_TABLES_H
+
+#include "base/vocabulary.h"
+#include "format/table.h"
+
+/* Texts are offsets in the table's heap. Members of vocabularies are stored plus one, 0 = none. Real numbers are stored as the
+ * 8 bytes of a double. */
+
+struct tfh_digest_key {
+	uint32_t name, value; /* texts */
+};
+
+struct tfh_digest_input {
+	uint64_t bytes;
+	uint32_t name; /* text */
+	uint32_t check;
+};
+
+struct tfh_digest_rank {
+	uint64_t steps; /* rows of DSTP */
+	uint64_t unit;	/* ns of a unit of its steps */
+	double share, late_s, held_s;
+	uint32_t number, rank, pid, host;
+	uint8_t cls, cause, tier, confidence;
+};
+
+/* Times in units of its rank. Its length is the sum of all parts. */
+struct tfh_digest_step {
+	uint64_t
+		gap; /* from the end of the row before to its begin, zigzag; of a chunk's first row: its begin */
+	uint64_t rest; /* unattributed, zigzag */
+	uint64_t index;
+	uint32_t part[TFH_CAUSE_COUNT]; /* by cause */
+	uint32_t compute;
+	uint32_t rank; /* number of DRNK */
+	uint8_t segment, cls, cause, tier;
+};
+
+struct tfh_digest_node {
+	uint64_t count, runs, begin_ns, wall_ns;
+	uint32_t parent, name;
+	uint8_t kind;
+};
+
+/* What a place is. Values are in files: only append. */
+enum tfh_digest_where {
+	TFH_DIGEST_STEP = 1, /* seen between the calls of judged steps */
+	TFH_DIGEST_WORKER = 2,
+	TFH_DIGEST_BEFORE = 3,	/* before the first recorded call */
+	TFH_DIGEST_STARTUP = 4, /* calls before the first loop */
+};
+
+struct tfh_digest_place {
+	double s, own_s; /* a step; of the parts before the first step, in all */
+	uint64_t looks;
+	uint32_t parent; /* row + 1, 0 = none */
+	uint32_t file, function, line;
+	uint8_t where; /* enum tfh_digest_where */
+};
+
+struct tfh_digest_kernel {
+	double calls, s, median_s; /* a step; NAN: no device times */
+	uint32_t name;
+};
+
+struct tfh_digest_copy {
+	double calls, bytes; /* a step */
+	uint32_t name, place;
+	uint8_t dir, pageable; /* pageable: 1 no, 2 yes, 0 unknown */
+};
+
+struct tfh_digest_meter {
+	uint64_t begin_ns, width_ns;
+	double mean;
+	uint32_t name, unit, device; /* device: ordinal + 1, 0 = the machine */
+};
+
+extern const struct tft_table tfh_digest_keys, tfh_digest_inputs, tfh_digest_ranks,
+	tfh_digest_steps, tfh_digest_nodes, tfh_digest_places, tfh_digest_kernels,
+	tfh_digest_copies, tfh_digest_meters;
+
+/* Steps of one chunk: few enough for the memory of one table. */
+#define TFH_DIGEST_STEPS_AT_ONCE 16384u
+/* Rows of every other table. */
+#define TFH_DIGEST_ROWS 16384u
+
+#endif

@@ -1,0 +1,202 @@
+/* Judges a run and writes its digest: each rank's steps while its result lives, then what is known of the run as a whole. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "digest/digest.h"
+#include "digest/digest_out.h"
+#include "format/codec.h"
+#include "tfhook/version.h"
+
+/* A step is stored in units of at most one part in so many of the median step. */
+#define UNITS 8192.0
+
+static uint8_t stored(int member)
+{
+	return (uint8_t)(member + 1);
+}
+
+static uint64_t unit_of(const struct tfh_result *r)
+{
+	double ns = r->steps.median_s * 1e9 / UNITS;
+	uint64_t unit = 1;
+
+	while (ns >= (double)(unit * 2) && unit < 1ull << 40)
+		unit *= 2;
+	return unit;
+}
+
+/* ---- steps ---- */
+
+static int64_t in_units(double s, double unit_s)
+{
+	return llround(s / unit_s);
+}
+
+/* The next part of a step: what the sum of the parts grows by, so that rounding does not add up. */
+static uint32_t next_part(double s, double unit_s, double *sum, int64_t *at)
+{
+	int64_t was = *at;
+
+	*sum += s > 0 ? s : 0;
+	*at = in_units(*sum, unit_s);
+	return *at - was < UINT32_MAX ? (uint32_t)(*at - was) : UINT32_MAX;
+}
+
+static void pack_step(const struct tfh_result *r, size_t i, double unit_s, int64_t *end,
+		      struct tfh_digest_step *out)
+{
+	const struct tfh_step *s = &r->step[i];
+	int64_t begin = in_units(s->start_s, unit_s), at = 0, known = 0;
+	double sum = 0;
+
+	*out = (struct tfh_digest_step){.gap = tft_zigzag((uint64_t)(begin - *end)),
+					.index = s->index,
+					.segment = stored(s->segment),
+					.cls = stored(s->cls),
+					.cause = stored(s->cause),
+					.tier = (uint8_t)s->tier};
+	out->compute = next_part((double)s->breakdown[TFH_PART_COMPUTE], unit_s, &sum, &at);
+	known += out->compute;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		out->part[c] = next_part((double)r->step_cause[i][c], unit_s, &sum, &at);
+		known += out->part[c];
+	}
+	*end = in_units(s->start_s + s->dur_s, unit_s);
+	out->rest = tft_zigzag((uint64_t)(*end - begin - known));
+}
+
+static int write_steps(struct tfh_digest_out *o, const struct tfh_result *r, uint32_t number,
+		       uint64_t unit)
+{
+	double unit_s = (double)unit * 1e-9;
+	struct tfh_digest_step *row = calloc(TFH_DIGEST_STEPS_AT_ONCE, sizeof(*row));
+	uint32_t n = 0;
+	int64_t end = 0;
+	int rc = row ? 0 : -ENOMEM;
+
+	for (uint64_t i = 0; i < r->n_step && !rc; i++) {
+		if (!n)
+			end = 0;
+		pack_step(r, i, unit_s, &end, &row[n]);
+		row[n++].rank = number;
+		if (n < TFH_DIGEST_STEPS_AT_ONCE && i + 1 < r->n_step)
+			continue;
+		rc = tfh_digest_put(o, TFT_DSTP, &tfh_digest_steps, row, n);
+		n = 0;
+	}
+	free(row);
+	return rc;
+}
+
+/* ---- one rank ---- */
+
+struct digest_run {
+	struct tfh_digest_out out;
+	const struct tfh_process *process;
+	struct tfh_digest_rank *rank;
+	uint32_t n_rank;
+};
+
+static int add_rank(void *arg, const struct tfh_result *r, struct tfh_err *err)
+{
+	struct digest_run *x = arg;
+	uint64_t unit = unit_of(r);
+	const struct tfh_process *p = &x->process[r->process];
+	struct tfh_digest_rank *grown = realloc(x->rank, (x->n_rank + 1) * sizeof(*grown));
+
+	if (!grown)
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	x->rank = grown;
+	x->rank[x->n_rank] = (struct tfh_digest_rank){
+		.number = x->n_rank,
+		.rank = p->rank >= 0 ? (uint32_t)p->rank + 1 : 0,
+		.pid = p->pid,
+		.host = r->process, /* its text when the table is written */
+		.cls = stored(r->verdict.cls),
+		.cause = stored(r->verdict.cause),
+		.tier = (uint8_t)r->verdict.tier,
+		.confidence = stored(r->verdict.confidence),
+		.share = r->verdict.share,
+		.unit = unit,
+		.steps = r->n_step,
+		.late_s = NAN,
+		.held_s = NAN};
+	int rc = write_steps(&x->out, r, x->n_rank++, unit);
+	return rc ? tfh_err_set(err, rc, "digest: %s", strerror(-rc)) : 0;
+}
+
+static int write_ranks(struct digest_run *x, const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < x->n_rank; i++) {
+		x->rank[i].host = tfh_digest_add_text(&x->out, x->process[x->rank[i].host].host);
+		for (uint32_t k = 0; k < r->n_rank; k++) {
+			if ((uint32_t)r->rank[k].rank + 1 != x->rank[i].rank)
+				continue;
+			x->rank[i].late_s = r->rank[k].late_s;
+			x->rank[i].held_s = r->rank[k].held_s;
+		}
+	}
+	return tfh_digest_put(&x->out, TFT_DRNK, &tfh_digest_ranks, x->rank, x->n_rank);
+}
+
+/* ---- the file ---- */
+
+static int write_whole(struct digest_run *x, const struct tfh_result *r,
+		       const struct tfh_inputs *in)
+{
+	int rc = write_ranks(x, r);
+
+	if (!rc)
+		rc = tfh_digest_fill(&x->out, r);
+	if (!rc)
+		rc = tfh_digest_fill_inputs(&x->out, in);
+	/* Last: it is what makes the file a whole one. */
+	return rc ? rc : tfh_digest_fill_facts(&x->out, r);
+}
+
+static int begin_file(struct digest_run *x, struct tfh_run *run, int fd)
+{
+	static const struct tfh_fn_info none = {.name = ""};
+	const char *const *argv;
+	struct tft_head head = {.rank = -1,
+				.world = -1,
+				.local_rank = -1,
+				.host = tfh_run_host(run),
+				.exe = "",
+				.boot_id = "",
+				.job = "",
+				.journal_path = "",
+				.tfhook_version = TFHOOK_VERSION,
+				.start_realtime_ns = (uint64_t)tfh_run_start_realtime_ns(run),
+				.tick_hz = 1000000000,
+				.ticks_are_ns = true,
+				.fn = &none,
+				.fn_count = 1};
+
+	head.command = tfh_run_command(run, &argv) ? argv[0] : "";
+	tfh_run_processes(run, &x->process);
+	return tft_writer_on(fd, &head, &x->out.w);
+}
+
+int tfh_digest_write(struct tfh_run *run, const struct tfh_inputs *in, int fd, struct tfh_err *err)
+{
+	struct digest_run x = {.n_rank = 0};
+	struct tfh_result *r = NULL;
+	int rc = begin_file(&x, run, fd);
+
+	if (rc)
+		return tfh_err_set(err, rc, "digest: %s", strerror(-rc));
+	rc = tfh_analyze_ranks(run, add_rank, &x, &r, err);
+	if (!rc && (rc = write_whole(&x, r, in)))
+		tfh_err_set(err, rc, "digest: %s", strerror(-rc));
+	int end = tft_writer_finish(x.out.w, !rc);
+	if (!rc && (rc = end))
+		tfh_err_set(err, rc, "digest: %s", strerror(-rc));
+	tfh_result_free(r);
+	tfh_digest_out_free(&x.out);
+	free(x.rank);
+	return rc;
+}
