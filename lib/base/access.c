@@ -133,6 +133,37 @@ int tfh_make_file(int at, const char *name, const struct tfh_access *a)
 	return err;
 }
 
+/* Of the calling thread: one may have a descriptor table of its own. */
+static const char *path_of(int fd, char path[40])
+{
+	snprintf(path, 40, "/proc/thread-self/fd/%d", fd);
+	return path;
+}
+
+int tfh_make_nameless(int at, const struct tfh_access *a)
+{
+	int fd = tfh_openat(at, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600), err;
+	char path[40];
+
+	if (fd < 0)
+		return -errno;
+	err = faccessat(AT_FDCWD, path_of(fd, path), F_OK, 0) ? -errno
+							      : hand_over(fd, a, 0600, 0640);
+	if (!err)
+		return fd;
+	tfh_close(fd);
+	return err;
+}
+
+int tfh_name_file(int fd, int at, const char *name)
+{
+	char path[40];
+
+	return syscall(SYS_linkat, AT_FDCWD, path_of(fd, path), at, name, AT_SYMLINK_FOLLOW)
+		       ? -errno
+		       : 0;
+}
+
 static bool owner_is(int dir, uid_t owner)
 {
 	struct stat st;

@@ -29,6 +29,11 @@ struct tfh_access tfh_access_like(const struct stat *st);
  * descriptor (close-on-exec, writable), or -errno. */
 int tfh_make_dir(const char *path, const struct tfh_access *a);
 int tfh_make_file(int at, const char *name, const struct tfh_access *a);
+/* A file without a name in the directory `at`, for tfh_name_file(); gone with its last descriptor
+ * until then. -errno where the file system has no such files, or they could not be named later. */
+int tfh_make_nameless(int at, const struct tfh_access *a);
+/* Gives it a name below `at`; 0 or -errno, -EEXIST if there is one. */
+int tfh_name_file(int fd, int at, const char *name);
 
 /*
  * Opens a directory that no other user can have placed there: not a symbolic link, and owned by

@@ -215,6 +215,9 @@ def failing_files():
                         ("every write", "write:-1500:1"), ("making room", "populate:-3000:1:1")):
         yield Case("%s hangs for seconds" % what, ["places", "long", "20", "2000"], rc=7, truth="part",
                    preload="{hook}:{bin}/libfaults.so", env=dict(faults(f=fault), container="yes"), say="|" + PAUSED)
+    for what, fault in (("making room", "populate:-9000:1:1"), ("the first write", "ftruncate:-9000:1:1")):
+        yield Case("the process ends while %s hangs" % what, ["threads", "beside", "1"], rc=7, truth="killed", tidy=True,
+                   preload="{hook}:{bin}/libfaults.so", env=dict(faults(f=fault), container="yes"))
 
 
 def doors():

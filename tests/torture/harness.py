@@ -30,15 +30,18 @@ class Case:
       part     recorded + lost <= begun: recording ends before the process does, or cannot be had
       nothing  the job's own result is all that is looked at
 
+    tidy: no journal may be left ("exact" includes it).
+
     say: what the one line on stderr must match ("|..." : may), least: calls recorded or told as lost in all, before: makes
     the surroundings, ignore: what a debugger prints of its own.
     """
 
     def __init__(self, name, args, truth="exact", *, quick=False, rc=None, env=None, preload="{hook}", wrap=(), say=None,
-                 least=0, before=None, needs=None, timeout=60, ignore=None):
+                 least=0, before=None, needs=None, timeout=60, ignore=None, tidy=False):
         self.name, self.args, self.truth, self.quick = name, args, truth, quick
         self.rc, self.env, self.preload, self.wrap = rc, env or {}, preload, list(wrap)
         self.say, self.least, self.before, self.needs, self.timeout, self.ignore = say, least, before, needs, timeout, ignore
+        self.tidy = tidy or truth == "exact"
 
 
 class Outcome:
@@ -182,7 +185,7 @@ class Bench:
         total = sum(c + l for c, l in got.values())
         if total < self.case.least:
             wrong.append("%d calls recorded or lost, at least %d expected" % (total, self.case.least))
-        if truth == "exact":
+        if self.case.tidy:
             pids = "|".join(map(str, called)) or "none"
             left = [f for place in ("/dev/shm", self.run_dir) if os.path.isdir(place) for f in os.listdir(place)
                     if re.search(r"\.(%s)(\.\d+)?\.journal$" % pids, f)]

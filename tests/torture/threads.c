@@ -31,6 +31,15 @@ static int alive(int n, char **more)
 	return 7;
 }
 
+/* The process ends while a thread of it is in its first call. */
+static int ends_beside(int n, char **more)
+{
+	(void)more;
+	spawn(steps_thread, n);
+	nap_ms(300);
+	return 7;
+}
+
 static int short_ones(int n, char **more)
 {
 	(void)more;
@@ -183,10 +192,16 @@ static int first_calls(int n, char **more)
 
 int main(int argc, char **argv)
 {
-	static const struct way ways[] = {
-		{"alive", alive},	 {"short", short_ones},	 {"flood", flood},
-		{"flush", end_in_flush}, {"cancel", cancelled},	 {"destructors", destructors},
-		{"signals", signals},	 {"first", first_calls}, {NULL, NULL}};
+	static const struct way ways[] = {{"alive", alive},
+					  {"beside", ends_beside},
+					  {"short", short_ones},
+					  {"flood", flood},
+					  {"flush", end_in_flush},
+					  {"cancel", cancelled},
+					  {"destructors", destructors},
+					  {"signals", signals},
+					  {"first", first_calls},
+					  {NULL, NULL}};
 
 	return choose(ways, argc, argv);
 }

@@ -32,7 +32,8 @@ void tfh_wait_for_journal(unsigned ms);
 void tfh_start_ended(uint32_t state);
 /* A thread of ours begins the recording in process `pid`; 0: it is done. */
 void tfh_aside(uint32_t pid);
-/* The process is about to end: no recording may start. */
+/* The process is about to end: no recording may start, and one that is just beginning leaves no
+ * journal. */
 void tfh_start_never(void);
 
 /* ---- finish.c: tfh_flush_now() and tfh_finish() with a deadline of CLOCK_MONOTONIC, ns ---- */

@@ -61,6 +61,8 @@ void tfh_start_never(void)
 	if (__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_FAILED, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
+	else if (none == TFH_START_BUSY)
+		__atomic_store_n(&tfh_requests.start_unwanted, true, __ATOMIC_RELEASE);
 }
 
 static void set_and_wake(uint32_t *word, uint32_t value)

@@ -21,6 +21,7 @@ struct tfh_requests {
 	uint64_t
 		foreign_ns; /* CLOCK_MONOTONIC since when the flusher is inside CUPTI; 0: it is not */
 	bool start_waited; /* a thread waited a whole second for the journal */
+	bool start_unwanted; /* the process ends: a recording that is just beginning is to leave nothing */
 };
 extern struct tfh_requests tfh_requests;
 

@@ -132,30 +132,59 @@ static void unlink_own(const struct tfh_journal *j, const struct tfh_rundir *dir
 		tfh_close(below);
 }
 
+static int give_name(struct tfh_journal *j, const struct tfh_rundir *dir, uint32_t flags)
+{
+	int err;
+
+	if (__atomic_load_n(&tfh_requests.start_unwanted, __ATOMIC_ACQUIRE))
+		err = -ECANCELED; /* the process ends, and would leave it behind */
+	else
+		err = tfh_journal_name(dir, j->fd, flags, j->path, sizeof(j->path));
+	if (err)
+		munmap(j->base, j->size);
+	return err;
+}
+
+/* Without a name until all of it is there: of a process that ends meanwhile nothing is left. */
+static int open_file(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t fixed,
+		     bool nameless, uint32_t *flags)
+{
+	int err;
+
+	*flags = 0;
+	j->fd = tfh_journal_place(dir, j->size, nameless, j->path, sizeof(j->path), flags);
+	if (j->fd < 0)
+		return j->fd;
+	j->beside = !(*flags & TFT_JF_IN_DEV_SHM);
+	j->fd = tfh_raise_fd(j->fd);
+	j->in_table = 1;
+	/* Before anything else: a journal without header and lock is taken for left over. */
+	if (lock_file(j->fd))
+		*flags |= TFT_JF_LOCKED;
+	err = map_file(j, fixed);
+	if (!err && !j->path[0])
+		err = give_name(j, dir, *flags);
+	if (err) {
+		if (j->path[0])
+			unlink_own(j, dir);
+		tfh_close(j->fd);
+		j->in_table = 0;
+	}
+	return err;
+}
+
 int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t ring_total)
 {
 	uint64_t slots_off, head_off, staging_off, records_off;
 	uint64_t fixed = tft_journal_plan(&slots_off, &head_off, &staging_off, &records_off);
-	uint32_t flags = 0;
-	int err = -ENOENT;
+	uint32_t flags;
+	int err;
 
 	memset(j, 0, sizeof(*j));
 	j->size = fixed + tft_page_up(ring_total);
-	j->fd = tfh_journal_place(dir, j->size, j->path, sizeof(j->path), &flags);
-	if (j->fd >= 0) {
-		j->beside = !(flags & TFT_JF_IN_DEV_SHM);
-		j->fd = tfh_raise_fd(j->fd);
-		j->in_table = 1;
-		/* Before anything else: a journal without header and lock is taken for left over.
-		 */
-		if (lock_file(j->fd))
-			flags |= TFT_JF_LOCKED;
-		err = map_file(j, fixed);
-		if (err) {
-			unlink_own(j, dir);
-			tfh_close(j->fd);
-		}
-	}
+	err = open_file(j, dir, fixed, true, &flags);
+	if (err && err != -ECANCELED) /* a policy may forbid links */
+		err = open_file(j, dir, fixed, false, &flags);
 	if (err) {
 		flags = 0;
 		err = map_anonymous(j);

@@ -127,52 +127,64 @@ static void look_around(struct tfh_site *site, const char *dir)
 		site->dir_type = (unsigned long)fs.f_type;
 }
 
-/* Below `at`, which is `dir`. */
-static int create(char *path, size_t size, int at, const char *dir, const char *stem,
-		  const struct tfh_access *access)
+/* A directory for journals, and what they are called there. */
+struct spot {
+	const char *dir;
+	int at;
+	char stem[320];
+	struct tfh_access access;
+};
+
+static int spot_open(struct spot *s, const struct tfh_rundir *dir, bool shm)
+{
+	if (shm) {
+		*s = (struct spot){.dir = SHM,
+				   .at = tfh_open(SHM, O_PATH | O_DIRECTORY | O_CLOEXEC)};
+		snprintf(s->stem, sizeof(s->stem), "tfhook.%u.%s", (unsigned)getuid(), dir->prefix);
+		return s->at < 0 ? -errno : 0;
+	}
+	*s = (struct spot){.dir = dir->path, .at = tfh_rundir_fd(dir), .access = dir->access};
+	snprintf(s->stem, sizeof(s->stem), "%s", dir->prefix);
+	return s->at < 0 ? s->at : 0;
+}
+
+/* Makes a file, or gives `fd` a name if that is one; its descriptor, or -errno. */
+static int name_at(const struct spot *s, int fd, char *path, size_t size)
 {
 	/* A process may record again after a failed exec, and a process id comes back. */
 	for (int i = 0; i < 100; i++) {
-		int n = i ? snprintf(path, size, "%s/%s.%d.journal", dir, stem, i)
-			  : snprintf(path, size, "%s/%s.journal", dir, stem);
-		int fd;
+		int n = i ? snprintf(path, size, "%s/%s.%d.journal", s->dir, s->stem, i)
+			  : snprintf(path, size, "%s/%s.journal", s->dir, s->stem);
+		const char *name = path + strlen(s->dir) + 1;
+		int rc;
 
 		if (n < 0 || (size_t)n >= size)
 			return -ENAMETOOLONG;
-		fd = tfh_make_file(at, path + strlen(dir) + 1, access);
-		if (fd != -EEXIST)
-			return fd;
+		rc = fd < 0 ? tfh_make_file(s->at, name, &s->access)
+			    : tfh_name_file(fd, s->at, name);
+		if (rc != -EEXIST)
+			return fd < 0 || rc ? rc : fd;
 	}
 	return -EEXIST;
 }
 
-static int in_shm(const char *prefix, char *path, size_t size)
+static int make_at(const struct tfh_rundir *dir, bool shm, bool nameless, char *path, size_t size)
 {
-	const struct tfh_access owner_alone = {0};
-	char stem[320];
-	int at = tfh_open(SHM, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+	struct spot s;
+	int fd = spot_open(&s, dir, shm);
 
-	if (at < 0)
-		return -errno;
-	snprintf(stem, sizeof(stem), "tfhook.%u.%s", (unsigned)getuid(), prefix);
-	fd = create(path, size, at, SHM, stem, &owner_alone);
-	tfh_close(at);
+	if (fd < 0)
+		return fd;
+	path[0] = '\0';
+	fd = nameless ? tfh_make_nameless(s.at, &s.access) : -ENOTSUP;
+	if (fd < 0)
+		fd = name_at(&s, -1, path, size);
+	tfh_close(s.at);
 	return fd;
 }
 
-static int in_rundir(const struct tfh_rundir *dir, char *path, size_t size)
-{
-	int at = tfh_rundir_fd(dir), fd;
-
-	if (at < 0)
-		return at;
-	fd = create(path, size, at, dir->path, dir->prefix, &dir->access);
-	tfh_close(at);
-	return fd;
-}
-
-int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, char *path, size_t size,
-		      uint32_t *flags)
+int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, bool nameless, char *path,
+		      size_t size, uint32_t *flags)
 {
 	struct tfh_site site;
 	enum tfh_place place;
@@ -181,7 +193,7 @@ int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, char *path, 
 	look_around(&site, dir->path);
 	place = tfh_place_choose(&site, bytes);
 	if (place == TFH_PLACE_SHM) {
-		fd = in_shm(dir->prefix, path, size);
+		fd = make_at(dir, true, nameless, path, size);
 		if (fd >= 0) {
 			*flags |= TFT_JF_IN_DEV_SHM;
 			return fd;
@@ -189,5 +201,19 @@ int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, char *path, 
 		site.shm_type = 0;
 		place = tfh_place_choose(&site, bytes);
 	}
-	return place == TFH_PLACE_BESIDE ? in_rundir(dir, path, size) : -ENOTSUP;
+	return place == TFH_PLACE_BESIDE ? make_at(dir, false, nameless, path, size) : -ENOTSUP;
+}
+
+int tfh_journal_name(const struct tfh_rundir *dir, int fd, uint32_t flags, char *path, size_t size)
+{
+	struct spot s;
+	int rc = spot_open(&s, dir, flags & TFT_JF_IN_DEV_SHM);
+
+	if (!rc) {
+		rc = name_at(&s, fd, path, size);
+		tfh_close(s.at);
+	}
+	if (rc < 0)
+		path[0] = '\0';
+	return rc < 0 ? rc : 0;
 }

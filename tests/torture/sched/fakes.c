@@ -45,11 +45,17 @@ bool tfh_rundir_answers(const struct tfh_rundir *dir, const struct tfh_options *
 	return sched_random(2);
 }
 
-int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, char *path, size_t size,
-		      uint32_t *flags)
+int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, bool nameless, char *path,
+		      size_t size, uint32_t *flags)
 {
-	(void)dir, (void)bytes, (void)path, (void)size, (void)flags;
+	(void)dir, (void)bytes, (void)nameless, (void)path, (void)size, (void)flags;
 	return -ENOTSUP; /* plain memory serves */
+}
+
+int tfh_journal_name(const struct tfh_rundir *dir, int fd, uint32_t flags, char *path, size_t size)
+{
+	(void)dir, (void)fd, (void)flags, (void)path, (void)size;
+	return -ENOTSUP;
 }
 
 void tfh_read_small(const char *path, char *text, size_t size)
