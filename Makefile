@@ -508,7 +508,7 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(F
 # cppcheck, clang's analyzer and gcc -fanalyzer over lib/; what they may find stands in scripts/static-known.
 analyze: compile_commands.json
 	$(Q)scripts/bootstrap analyze
-	$(Q)scripts/check-static --jobs $(JOBS)
+	$(Q)scripts/check-static --jobs $(JOBS) --cache $(B)/analyze
 
 # Jobs under every end and in every company (docs/torture.md): T=regex for some cases, SEED=n for the same moments again.
 # Half an hour and more: SCHEDULES_N is the number of schedules.
