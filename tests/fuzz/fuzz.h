@@ -51,4 +51,9 @@ void tfh_fuzz_write(const char *path, const void *data, size_t size);
  * but for a few. Returns the new size, at most `max`. */
 size_t tfh_fuzz_mutate_tft(uint8_t *data, size_t size, size_t max, unsigned seed);
 
+/* ---- mutate_json.c, mutate_wire.c: whole values and fields; the new size, at most `max` ---- */
+
+size_t tfh_fuzz_mutate_json(uint8_t *data, size_t size, size_t max, unsigned seed);
+size_t tfh_fuzz_mutate_wire(uint8_t *data, size_t size, size_t max, unsigned seed);
+
 #endif

@@ -29,6 +29,13 @@ static void import(const void *data, size_t size)
 	tfh_build_free(b);
 }
 
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+	if (size < 2 || max < 2)
+		return LLVMFuzzerMutate(data, size, max);
+	return 1 + tfh_fuzz_mutate_json(data + 1, size - 1, max - 1, seed);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	double begin = tfh_fuzz_clock();

@@ -134,6 +134,10 @@ static void put_mutated(struct pack *p, const struct entry *e, uint32_t *seed)
 		room = tfh_fuzz_mutate_tft(copy, e->size, room, next(seed));
 	else if (ends_with(names[e->name], ".journal"))
 		room = mutate_journal(copy, e->size, seed);
+	else if (ends_with(names[e->name], ".json"))
+		room = tfh_fuzz_mutate_json(copy, e->size, room, next(seed));
+	else if (ends_with(names[e->name], ".pb"))
+		room = tfh_fuzz_mutate_wire(copy, e->size, room, next(seed));
 	else
 		room = LLVMFuzzerMutate(copy, e->size, room);
 	put_entry(p, e->name, copy, room);

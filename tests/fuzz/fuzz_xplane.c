@@ -5,6 +5,11 @@
 #include "fuzz.h"
 #include "import/import.h"
 
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+	return tfh_fuzz_mutate_wire(data, size, max, seed);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tfh_builder *b;
