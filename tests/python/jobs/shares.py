@@ -1,5 +1,5 @@
 """A job that counts the time of its parts itself: code full of calls, a flat loop, a C function, sleep, a lock and a
-pipe. Its last line of output is JSON: seconds by function, and the line of the part that takes most.
+pipe. Its last line of output is JSON: seconds by function; the one before it says how long it waited for a processor.
 
 usage: shares.py SECONDS
 """
@@ -84,6 +84,15 @@ def other_end():
         os.write(ANSWER[1], b"x")
 
 
+def waited_s():
+    """For how long this thread could have run and had no processor."""
+    try:
+        with open("/proc/thread-self/schedstat") as f:
+            return int(f.read().split()[1]) / 1e9
+    except OSError:
+        return 0
+
+
 def main():
     d, end = Device(), time.perf_counter() + float(sys.argv[1])
     for target in other_thread, other_end:
@@ -96,6 +105,7 @@ def main():
         d.up()
         d.train(1)
         d.down()
+    print(waited_s())
     print(json.dumps(SPENT))
 
 
