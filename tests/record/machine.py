@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 """A recording holds what the machine did meanwhile: processors and memory as /proc tells them, forced and voluntary
 switches, network and disks that only grow, in JSON with lines over time and as a table of 80 columns; a recording that
-ended within the first second says that it has none."""
+ended before the first sample says that it has none. Of its first seconds a job has several samples each, as many jobs that
+are tried last no longer; the machine is read once a second all the same."""
+import glob
 import json
 import os
+import struct
 import subprocess
 import sys
+
+import tft_reader
 
 BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 TOOL = os.path.join(BUILD, "bin", "tfhook")
@@ -26,6 +31,22 @@ def report(folder, *flags):
     return subprocess.run([TOOL, "report", *flags, folder], capture_output=True, text=True, check=False).stdout
 
 
+def samples(folder):
+    """Of each: its time in ticks, and whether the machine was read."""
+    out = []
+    for path in glob.glob(os.path.join(folder, "*.tft")):
+        with open(path, "rb") as f:
+            data = f.read()
+        for payload in (c[6] for c in tft_reader.chunks(data) if c[0] == "SAMP"):
+            at = 0
+            while at < len(payload):
+                ticks, n = struct.unpack_from("<Q", payload, at)[0], struct.unpack_from("<I", payload, at + 44)[0]
+                ids = [struct.unpack_from("<II", payload, at + 48 + 24 * i) for i in range(n)]
+                out.append((ticks, any(thread == 0xFFFFFFFF and 4 <= tid < 64 for thread, tid in ids)))
+                at += 48 + 24 * n
+    return out
+
+
 if os.environ.get("TFH_SAN") or not os.path.exists(os.path.join(BUILD, "sim", "libcuda.so.1")):
     sys.exit(77)
 folder = record("four", 4.2)
@@ -44,6 +65,14 @@ for m in meters.values():
 table = report(folder, "--machine").splitlines()
 assert any(line.startswith("cpu.busy ") for line in table), table
 assert all(len(line) <= 80 for line in table), table
-folder = record("short", 0.1)
-assert json.loads(report(folder, "--json"))["machine"] == []
+for _ in range(5):  # on a busy machine the shortest job may live for longer
+    folder = record("short%d" % _, 0.02)
+    if json.loads(report(folder, "--json"))["machine"] == []:
+        break
+else:
+    raise AssertionError("a job of 0.02 s was sampled")
 assert "nothing of the machine was recorded" in report(folder, "--machine")
+taken = samples(record("second", 1.5))
+assert len(taken) >= 4, taken
+assert sum(machine for _, machine in taken) <= 2, taken
+assert [t for t, _ in taken] == sorted(t for t, _ in taken), taken

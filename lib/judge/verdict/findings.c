@@ -14,7 +14,6 @@
 
 struct fault_sums {
 	double wall_s, cost_s, system_s, faults, kept, page;
-	uint32_t samples;
 };
 
 /* Over the samples that lie between the first step and the last. */
@@ -37,7 +36,6 @@ static void add_up(const struct tfh_accounts *accounts, struct fault_sums *u)
 		u->system_s += s[i].system_s;
 		u->kept += (double)s[i].resident_bytes - (double)s[i - 1].resident_bytes;
 		u->page = (double)s[i].page_bytes;
-		u->samples++;
 	}
 }
 
@@ -50,8 +48,7 @@ static void find_faults(const struct tfh_accounts *accounts, struct tfh_result *
 	add_up(accounts, &u);
 	if (u.system_s < u.cost_s) /* the kernel's clock ticks slowly on some machines */
 		u.cost_s = u.system_s;
-	if (u.samples < TFH_VERDICT_FAULT_SAMPLES ||
-	    u.cost_s < TFH_VERDICT_FAULT_SHARE * u.wall_s ||
+	if (u.wall_s < TFH_FACTS_LEAST_SAMPLED_S || u.cost_s < TFH_VERDICT_FAULT_SHARE * u.wall_s ||
 	    u.kept > TFH_VERDICT_FAULT_KEPT * u.faults * u.page)
 		return;
 	double step_s = r->steps.total_s / (double)r->steps.count;

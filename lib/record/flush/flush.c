@@ -32,10 +32,13 @@
 #define POLL_LEAST_NS 5000000ull
 #define POLL_MOST_NS 100000000ull
 #define SECOND_NS 1000000000ull
+/* Many jobs that somebody tries tfhook on last seconds, of which samples once a second tell nothing. */
+#define FIRST_NS 10000000000ull
+#define FIRST_SAMPLES_NS 200000000ull
 #define ALONE_NS 100000000ull
 
 static struct {
-	uint64_t poll_ns, alone_ns, second_ns;
+	uint64_t poll_ns, alone_ns, begin_ns, sample_ns, second_ns;
 	uint32_t late_state;	  /* atomic: 0 none, 1 being filled in, 2 valid, 3 applied */
 	struct tfh_job_rank late; /* a rank that became known after the start */
 } f;
@@ -101,13 +104,20 @@ static void heartbeat(uint64_t now_ns)
 	head->steps = tfh_steps_seen();
 }
 
+static void sample_if_due(uint64_t now_ns)
+{
+	if (now_ns - f.sample_ns < (now_ns - f.begin_ns < FIRST_NS ? FIRST_SAMPLES_NS : SECOND_NS))
+		return;
+	f.sample_ns = now_ns;
+	tfh_sample();
+}
+
 static void every_second(uint64_t now_ns)
 {
 	if (now_ns - f.second_ns < SECOND_NS)
 		return;
 	f.second_ns = now_ns;
 	tfh_take_clock();
-	tfh_sample();
 	heartbeat(now_ns);
 	tfh_gpu_second(now_ns);
 	tfh_seal_stacks();
@@ -228,7 +238,7 @@ static void begin(void)
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 
 	f.poll_ns = POLL_LEAST_NS;
-	f.second_ns = now_ns;
+	f.begin_ns = f.sample_ns = f.second_ns = now_ns;
 	tfh_seal_due(now_ns); /* from now on */
 	heartbeat(now_ns);
 	tfh_flusher_sleep(2 * POLL_LEAST_NS);
@@ -295,6 +305,7 @@ static void *flusher_main(void *arg)
 		tfh_look_open(now_ns);
 		tfh_control_poll(now_ns);
 		tfh_gpu_poll(now_ns);
+		sample_if_due(now_ns);
 		every_second(now_ns);
 		seal_if_due(now_ns);
 		answer_flush();

@@ -18,7 +18,8 @@
 
 #define TEXT_BYTES (32u << 10)
 #define GROUP_BYTES 512u
-#define COST_SHARE 2000u /* of a processor: readings take at most 1 / 2000 */
+#define COST_SHARE 2000u      /* of a processor: readings take at most 1 / 2000 */
+#define LEAST_NS 900000000ull /* once a second, and the flusher's rounds come when they come */
 #define SECTOR_BYTES 512u
 #define UNLIMITED_BYTES (1ull << 60) /* cgroup v1 says "no limit" with a number beyond this */
 
@@ -272,6 +273,6 @@ uint32_t tfh_machine_read(struct tft_sample_thread *out)
 	read_network(&r);
 	read_container(&r);
 	cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
-	next_ns = begin + cpu * COST_SHARE;
+	next_ns = begin + (cpu * COST_SHARE > LEAST_NS ? cpu * COST_SHARE : LEAST_NS);
 	return r.n;
 }

@@ -1,4 +1,4 @@
-/* Once a second: how much of the machine the job got. */
+/* Once a second, more often at first: how much of the machine the job got. */
 #include "record/watch/samples.h"
 
 #include <fcntl.h>

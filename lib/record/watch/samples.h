@@ -1,4 +1,4 @@
-/* Once a second: how much of the machine the job got. All on the flusher. */
+/* Once a second, more often at first: how much of the machine the job got. All on the flusher. */
 #ifndef TFH_RECORD_SAMPLES_H
 #define TFH_RECORD_SAMPLES_H
 
