@@ -42,6 +42,7 @@ struct tfh_chunk {
 	uint64_t t_first, t_last; /* ticks */
 	int64_t first_ns;	  /* t_first on the axis of the run */
 	bool damaged;		  /* and already noted */
+	struct tft_events *unpacked; /* kept by an earlier pass (tfh_unpack_keep) */
 };
 
 struct tfh_file {
@@ -115,6 +116,8 @@ struct tfh_run {
 	enum tfh_end end;
 	int end_number;
 	char *temp_dir;
+	uint32_t kept_of;  /* the process whose unpacked chunks are kept, with their bytes */
+	size_t kept_bytes;
 	/* Calls decoded, over all passes, by any thread; copies of the run share the counter. */
 	uint64_t *unpacked;
 };
@@ -143,6 +146,8 @@ int tfh_run_note_damage(struct tfh_run *run, uint32_t process, struct tfh_chunk 
 			const struct tfh_lost *lost);
 /* Notes a file that is left out. 0 or -ENOMEM. */
 int tfh_run_leave_out(struct tfh_run *run, const char *why);
+/* timeline/series.c: frees the chunks that passes have kept */
+void tfh_unpacked_free(struct tfh_run *run);
 /* timeline/id_names.c */
 /* Stores a NAME record, and prepares `part` for the EXT records that follow. */
 int tfh_names_add(struct tfh_arena *arena, struct tfh_names *names, const struct tfh_rec *rec,

@@ -496,6 +496,7 @@ void tfh_run_close(struct tfh_run *run)
 {
 	if (!run)
 		return;
+	tfh_unpacked_free(run);
 	for (uint32_t i = 0; i < run->n_file; i++) {
 		tft_close(run->file[i].reader);
 		if (run->file[i].temporary)

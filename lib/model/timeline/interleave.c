@@ -89,7 +89,10 @@ static void end_chunk(struct tfh_interleave *m, struct tfh_open_chunk *o)
 {
 	if (--o->runs)
 		return;
-	tft_events_close(o->events);
+	if (m->unpack)
+		tfh_unpack_keep(m->unpack, o->chunk, o->events);
+	else
+		tft_events_close(o->events);
 	o->stencils->next = m->retired;
 	m->retired = o->stencils;
 	free(o);
@@ -126,6 +129,7 @@ static int open_chunk(struct tfh_interleave *m, uint32_t process, struct tfh_chu
 		return -ENOMEM;
 	}
 	o->events = events;
+	o->chunk = c;
 	uint32_t n = tft_run_count(o->events);
 	o->runs = n + 1;
 	for (uint32_t i = 0; i < n && !rc; i++) {

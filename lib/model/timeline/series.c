@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define AHEAD 4u
+#define KEPT_BYTES (64u << 20)
 
 __attribute__((noinline)) void tfh_new_line(const struct tfh_model_series *s, uint64_t block)
 {
@@ -106,6 +107,7 @@ struct unpacked {
 struct tfh_unpack {
 	struct tfh_run *run;
 	const struct tfh_model_proc *p;
+	uint32_t kept, taken; /* chunks that an earlier pass has kept, and those of them read */
 	uint32_t next;
 	struct unpacked ring[AHEAD];
 	struct tfh_ahead ahead;
@@ -138,6 +140,47 @@ static bool fill(void *arg, void *block)
 	return u->next < u->p->n_chunk;
 }
 
+/* Memory of a chunk that is kept; its columns are most of it. */
+static size_t size_of(const struct tft_events *events)
+{
+	return events->payload_cap + events->shapes_cap;
+}
+
+void tfh_unpacked_free(struct tfh_run *run)
+{
+	if (!run->kept_bytes)
+		return;
+	const struct tfh_model_proc *p = &run->proc[run->kept_of];
+	for (uint32_t i = 0; i < p->n_chunk; i++) {
+		tft_events_close(p->chunk[i].unpacked);
+		p->chunk[i].unpacked = NULL;
+	}
+	run->kept_bytes = 0;
+}
+
+void tfh_unpack_keep(struct tfh_unpack *u, struct tfh_chunk *c, struct tft_events *events)
+{
+	struct tfh_run *run = u->run;
+
+	if (c->unpacked || run->kept_bytes + size_of(events) > KEPT_BYTES) {
+		tft_events_close(events);
+		return;
+	}
+	c->unpacked = events;
+	run->kept_bytes += size_of(events);
+}
+
+static struct tft_events *take_kept(struct tfh_unpack *u)
+{
+	struct tfh_chunk *c = &u->p->chunk[u->taken++];
+	struct tft_events *events = c->unpacked;
+
+	c->unpacked = NULL;
+	u->run->kept_bytes -= size_of(events);
+	__atomic_fetch_add(u->run->unpacked, events->events, __ATOMIC_RELAXED);
+	return events;
+}
+
 int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **out)
 {
 	struct tfh_unpack *u = calloc(1, sizeof(*u));
@@ -147,8 +190,16 @@ int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **o
 		return -ENOMEM;
 	u->run = run;
 	u->p = &run->proc[process];
+	if (run->kept_of != process)
+		tfh_unpacked_free(run);
+	run->kept_of = process;
+	while (u->kept < u->p->n_chunk && u->p->chunk[u->kept].unpacked)
+		u->kept++;
+	u->next = u->kept;
+	if (u->next == u->p->n_chunk)
+		return 0;
 	/* A short pass is over before a thread would have started. */
-	return tfh_ahead_start(&u->ahead, fill, u, u->p->n_chunk > 2 ? AHEAD : 1,
+	return tfh_ahead_start(&u->ahead, fill, u, u->p->n_chunk - u->next > 2 ? AHEAD : 1,
 			       sizeof(struct unpacked *));
 }
 
@@ -164,10 +215,13 @@ void tfh_unpack_close(struct tfh_unpack *u)
 
 struct tft_events *tfh_unpack_next(struct tfh_unpack *u, int *rc, struct tfh_lost *lost)
 {
-	struct unpacked **block = tfh_ahead_next(&u->ahead);
+	struct unpacked **block;
 	struct tft_events *events;
 
 	*rc = 0;
+	if (u->taken < u->kept)
+		return take_kept(u);
+	block = tfh_ahead_next(&u->ahead);
 	if (!block)
 		return NULL;
 	events = (*block)->events;

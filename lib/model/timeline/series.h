@@ -36,6 +36,7 @@ struct tfh_stencils {
 
 struct tfh_open_chunk {
 	struct tft_events *events;
+	struct tfh_chunk *chunk;
 	struct tfh_stencils *stencils;
 	uint32_t runs; /* runs that have records left */
 };
@@ -137,6 +138,9 @@ int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **o
 void tfh_unpack_close(struct tfh_unpack *u);
 /* The next chunk; NULL if it is damaged (*lost is its contents) or memory is out (*rc). */
 struct tft_events *tfh_unpack_next(struct tfh_unpack *u, int *rc, struct tfh_lost *lost);
+/* Gives an event chunk back. The first ones of a process are kept for the next pass, up to a bound in
+ * bytes: in a run of a few million calls, decompressing takes longer than all else in a pass. */
+void tfh_unpack_keep(struct tfh_unpack *u, struct tfh_chunk *c, struct tft_events *events);
 /* One chunk immediately, likewise. */
 struct tft_events *tfh_unpack_one(struct tfh_run *run, const struct tfh_chunk *c, int *rc,
 				  struct tfh_lost *lost);
