@@ -354,7 +354,8 @@ static void fill_loose(struct tft_cursor *c, struct tfh_rec *rec, uint32_t class
 	}
 }
 
-uint32_t tft_next_many(struct tft_cursor *c, struct tft_times *t, uint32_t max)
+uint32_t tft_next_many(struct tft_cursor *c, uint64_t *begin, uint64_t *end, uint16_t *shape,
+		       uint32_t max)
 {
 	const struct tft_events *ev = c->ev;
 	const uint64_t no_gap = tft_plane_escape(ev->gap.planes);
@@ -373,10 +374,11 @@ uint32_t tft_next_many(struct tft_cursor *c, struct tft_times *t, uint32_t max)
 		if (__builtin_expect(s == no_span, 0))
 			s = tft_find_big(ev->span.big, ev->span.n_big, 8, at + i, s);
 		g = tft_unzigzag(g);
-		t[i].t_begin = last + g;
-		last = t[i].t_end = ((int64_t)g < 0 ? last : last + g) + s;
-		t[i].shape = tft_shape_of(ev, at + i);
+		begin[i] = last + g;
+		last = end[i] = ((int64_t)g < 0 ? last : last + g) + s;
 	}
+	for (uint32_t i = 0; i < n; i++)
+		shape[i] = (uint16_t)tft_shape_of(ev, at + i);
 	c->t = last;
 	c->pos += n;
 	c->number += n;

@@ -39,9 +39,9 @@ struct tfh_name_part {
 /* One event chunk of a process. */
 struct tfh_chunk {
 	uint32_t file, chunk;
-	uint64_t t_first, t_last; /* ticks */
-	int64_t first_ns;	  /* t_first on the axis of the run */
-	bool damaged;		  /* and already noted */
+	uint64_t t_first, t_last;    /* ticks */
+	int64_t first_ns;	     /* t_first on the axis of the run */
+	bool damaged;		     /* and already noted */
 	struct tft_events *unpacked; /* kept by an earlier pass (tfh_unpack_keep) */
 };
 
@@ -116,7 +116,7 @@ struct tfh_run {
 	enum tfh_end end;
 	int end_number;
 	char *temp_dir;
-	uint32_t kept_of;  /* the process whose unpacked chunks are kept, with their bytes */
+	uint32_t kept_of; /* the process whose unpacked chunks are kept, with their bytes */
 	size_t kept_bytes;
 	/* Calls decoded, over all passes, by any thread; copies of the run share the counter. */
 	uint64_t *unpacked;

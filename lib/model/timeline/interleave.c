@@ -287,30 +287,26 @@ static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t 
 {
 	struct tfh_entry *e = &b->entry[b->n];
 	const struct tfh_entry *full = b->entry + TFH_BLOCK_EVENTS;
-	const struct tft_times *x = &s->seen[s->at], *end = s->seen + s->n;
-	struct tfh_stencil *v = &s->stencil[x->shape];
+	struct tfh_stencil *v = s->stencil;
 	uint64_t number = s->number;
-	int64_t t1 = s->t1;
+	uint32_t i = s->at;
 	bool known = s->thread != UINT32_MAX;
 
 	do {
-		e->ev = &v->ev;
-		e->t0 = tfh_series_ns(s, x->t_begin);
-		e->t1 = t1;
+		e->ev = &v[s->shape[i]].ev;
+		e->t0 = s->t0_ns[i];
+		e->t1 = s->t1_ns[i];
 		e->number = number++;
 		e->thread = s->thread;
-		e->launch = v->launch;
+		e->launch = v[s->shape[i]].launch;
 		e += known;
-		if (++x == end)
-			break;
-		v = &s->stencil[x->shape];
-		t1 = tfh_series_ns(s, x->t_end);
-	} while (t1 < limit && e < full && v->plain);
+		i++;
+	} while (i < s->n && s->t1_ns[i] < limit && e < full && v[s->shape[i]].plain);
 	b->n = (uint32_t)(e - b->entry);
 	s->side->naming[s->index] = 0;
 	if (s->next_number)
 		*s->next_number = number;
-	s->at = (uint32_t)(x - s->seen) - 1;
+	s->at = i - 1;
 	s->number = number - 1;
 	return tfh_series_next(s);
 }

@@ -19,16 +19,28 @@ __attribute__((noinline)) void tfh_new_line(const struct tfh_model_series *s, ui
 	l->rate = (double)(int64_t)(b - a) / (double)(1u << TFH_LINE_BITS);
 }
 
+static void to_ns(const struct tfh_model_series *s, const uint64_t *ticks, int64_t *ns)
+{
+	if (tfh_ticks_ns(&s->side->line, ticks, s->n, ns))
+		return;
+	for (uint32_t i = 0; i < s->n; i++)
+		ns[i] = tfh_series_ns(s, ticks[i]);
+}
+
 bool tfh_series_look(struct tfh_model_series *s)
 {
 	s->at = 0;
-	s->n = tft_next_many(&s->cursor, s->seen, s->room);
+	s->n = tft_next_many(&s->cursor, s->begin, s->end, s->shape, s->room);
+	to_ns(s, s->begin, s->t0_ns);
+	to_ns(s, s->end, s->t1_ns);
 	return s->n;
 }
 
 void tfh_series_complete(struct tfh_model_series *s)
 {
-	tft_complete(&s->cursor, &s->seen[s->at], s->cursor.pos - s->n + s->at, s->number, &s->rec);
+	const struct tft_times t = {s->begin[s->at], s->end[s->at], s->shape[s->at]};
+
+	tft_complete(&s->cursor, &t, s->cursor.pos - s->n + s->at, s->number, &s->rec);
 }
 
 struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_side *side,
@@ -38,11 +50,17 @@ struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_si
 	const struct tft_run *r = tft_run(chunk->events, number);
 	const struct tfh_model_proc *p = &run->proc[process];
 	uint32_t room = r->count < TFT_MANY ? r->count : TFT_MANY;
-	struct tfh_model_series *s = calloc(1, sizeof(*s) + room * sizeof(*s->seen));
+	struct tfh_model_series *s =
+		calloc(1, sizeof(*s) + room * (4 * sizeof(*s->column) + sizeof(*s->shape)));
 
 	if (!s)
 		return NULL;
 	s->room = room;
+	s->begin = s->column;
+	s->end = s->begin + room;
+	s->t0_ns = (int64_t *)(s->end + room);
+	s->t1_ns = s->t0_ns + room;
+	s->shape = (uint16_t *)(s->t1_ns + room);
 	s->file = &run->file[file];
 	s->process = process;
 	s->side = side;

@@ -7,18 +7,7 @@
 
 #include "model/ahead.h"
 #include "model/timeline/interleave.h"
-
-/* Ticks are converted by straight lines between points of the file's clock table, in blocks of
- * about 20 ms at 3 GHz: cheap, and the same for every record. */
-#define TFH_LINE_BITS 26
-
-struct tfh_tick_line {
-	uint64_t block; /* TFH_NO_LINE: none yet */
-	int64_t ns;
-	double rate; /* ns per tick */
-};
-
-#define TFH_NO_LINE UINT64_MAX
+#include "model/timeline/ticks.h"
 
 /* Fields shared by the events of one shape, made once per chunk: most of a launch-heavy recording
  * has a few hundred shapes. */
@@ -55,7 +44,7 @@ struct tfh_model_side {
 struct tfh_model_series {
 	int64_t t1; /* end of the next record, ns */
 	uint64_t number;
-	uint32_t at, n;		  /* in `seen`: index of the next record, and their number */
+	uint32_t at, n;		  /* in the columns: index of the next record, and their number */
 	bool plain;		  /* its shape's stencil has all other fields */
 	struct tfh_rec rec;	  /* complete, unless it is plain */
 	uint32_t thread, process; /* of the run */
@@ -67,8 +56,12 @@ struct tfh_model_series {
 	struct tfh_open_chunk *chunk;
 	struct tfh_stencil *stencil; /* stencils of the chunk */
 	struct tft_cursor cursor;
+	/* The records decoded ahead, as columns of `room` elements. */
 	uint32_t room;
-	struct tft_times seen[];
+	uint64_t *begin, *end; /* ticks */
+	int64_t *t0_ns, *t1_ns;
+	uint16_t *shape;
+	uint64_t column[];
 };
 
 void tfh_new_line(const struct tfh_model_series *s, uint64_t block);
@@ -79,7 +72,7 @@ static inline int64_t tfh_series_ns(const struct tfh_model_series *s, uint64_t t
 
 	if (__builtin_expect(l->block != ticks >> TFH_LINE_BITS, 0))
 		tfh_new_line(s, ticks >> TFH_LINE_BITS);
-	return l->ns + (int64_t)((double)(int32_t)(ticks & ((1u << TFH_LINE_BITS) - 1)) * l->rate);
+	return tfh_tick_ns(l, ticks);
 }
 
 /* Starts before its first record. NULL when out of memory. */
@@ -97,9 +90,8 @@ static inline bool tfh_series_next(struct tfh_model_series *s)
 	s->number++;
 	if (++s->at >= s->n && !tfh_series_look(s))
 		return false;
-	const struct tft_times *x = &s->seen[s->at];
-	s->t1 = tfh_series_ns(s, x->t_end);
-	s->plain = s->stencil[x->shape].plain;
+	s->t1 = s->t1_ns[s->at];
+	s->plain = s->stencil[s->shape[s->at]].plain;
 	if (!s->plain)
 		tfh_series_complete(s);
 	return true;

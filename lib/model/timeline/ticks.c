@@ -1,0 +1,25 @@
+/* gcc vectorizes these loops only at -O3. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3")
+#endif
+
+#include "model/timeline/ticks.h"
+
+/* A clock so slow that a block has more nanoseconds than an int32_t holds. */
+#define SLOW_RATE 16.0
+
+bool tfh_ticks_ns(const struct tfh_tick_line *l, const uint64_t *restrict ticks, uint32_t n,
+		  int64_t *restrict ns)
+{
+	uint64_t other = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		other |= ticks[i] >> TFH_LINE_BITS ^ l->block;
+	if (other || !(l->rate < SLOW_RATE))
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		int32_t in_block = (int32_t)(ticks[i] & ((1u << TFH_LINE_BITS) - 1));
+		ns[i] = l->ns + (int32_t)((double)in_block * l->rate);
+	}
+	return true;
+}
