@@ -234,9 +234,9 @@ int tfh_count_launch(struct tfh_accounts *accounts, const struct tfh_event *ev);
 /* The training window of calls that end after t and at or before *until; NULL if they are in
  * none. */
 struct tfh_use *tfh_count_window(struct tfh_accounts *accounts, int64_t t, int64_t *until);
-/* Counts such a launch in that window. */
-int tfh_count_launch_of(struct tfh_accounts *accounts, struct tfh_use *use,
-			const struct tfh_event *ev);
+/* Counts n such launches of one kernel in that window. */
+int tfh_count_launches_of(struct tfh_accounts *accounts, struct tfh_use *use,
+			  const struct tfh_event *ev, uint32_t n);
 
 /* sites.c: backtraces with the time of their calls */
 void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev);

@@ -29,7 +29,7 @@ static int count_copy(struct tfh_accounts *accounts, const struct tfh_event *ev,
 	return 0;
 }
 
-static int count_kernel(struct tfh_accounts *accounts, const struct tfh_event *ev)
+static int count_kernel(struct tfh_accounts *accounts, const struct tfh_event *ev, uint32_t n)
 {
 	uint32_t function = (uint32_t)ev->w[0], bucket = function % TFH_ACCOUNT_KERNEL_BUCKETS, at;
 
@@ -44,7 +44,7 @@ static int count_kernel(struct tfh_accounts *accounts, const struct tfh_event *e
 			return -ENOMEM;
 		at = accounts->kernel_at[bucket] = (uint32_t)accounts->kernel.n;
 	}
-	accounts->kernel.v[at - 1].calls++;
+	accounts->kernel.v[at - 1].calls += n;
 	return 0;
 }
 
@@ -68,18 +68,18 @@ void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev)
 		tfh_site_count(accounts->pause_site, ev);
 }
 
-int tfh_count_launch_of(struct tfh_accounts *accounts, struct tfh_use *use,
-			const struct tfh_event *ev)
+int tfh_count_launches_of(struct tfh_accounts *accounts, struct tfh_use *use,
+			  const struct tfh_event *ev, uint32_t n)
 {
-	use->launches++;
-	return count_kernel(accounts, ev);
+	use->launches += n;
+	return count_kernel(accounts, ev, n);
 }
 
 int tfh_count_launch(struct tfh_accounts *accounts, const struct tfh_event *ev)
 {
 	struct tfh_use *use = use_of(accounts, ev);
 
-	return use ? tfh_count_launch_of(accounts, use, ev) : 0;
+	return use ? tfh_count_launches_of(accounts, use, ev, 1) : 0;
 }
 
 struct tfh_use *tfh_count_window(struct tfh_accounts *accounts, int64_t t, int64_t *until)
@@ -119,7 +119,7 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 	else if (p->family == TFH_FAM_COPY)
 		return count_copy(accounts, ev, p);
 	else if (p->family == TFH_FAM_LAUNCH)
-		return count_kernel(accounts, ev);
+		return count_kernel(accounts, ev, 1);
 	else if (p->family == TFH_FAM_GRAPH_LAUNCH)
 		accounts->graph_launches++;
 	return 0;

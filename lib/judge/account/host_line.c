@@ -356,21 +356,26 @@ static inline bool in_row(const struct tfh_host_line *a, int64_t t0, int64_t t1,
 	       thread == a->row.thread && is_short(a, t1 - t0);
 }
 
-/* Of the event only what launches of its shape share is read. */
-static inline int add_to_row(struct tfh_host_line *a, const struct tfh_event *ev, int64_t t0,
-			     int64_t t1)
+/* Extends the row by a launch. */
+static inline void extend_row(struct tfh_host_line *a, int64_t t0, int64_t t1)
 {
 	int64_t ns = t1 - t0;
 
 	a->row.to = t1;
-	a->slow_launches <<= 1;
-	launched(a, t1, ev->stream);
-	if (a->row.work) {
-		*a->row.work += ns;
-		if (ns * TFH_ACCOUNT_MAIN_PART >= *a->row.work)
-			tfh_note_large(a->ledger, t1, ns);
-	}
-	return a->row.use ? tfh_count_launch_of(a->accounts, a->row.use, ev) : 0;
+	if (!a->row.work)
+		return;
+	*a->row.work += ns;
+	if (ns * TFH_ACCOUNT_MAIN_PART >= *a->row.work)
+		tfh_note_large(a->ledger, t1, ns);
+}
+
+/* Counts n launches of the row that have all in common but their times. */
+static int count_in_row(struct tfh_host_line *a, const struct tfh_event *ev, uint32_t n)
+{
+	a->slow_launches = n < 64 ? a->slow_launches << n : 0;
+	a->launches += n;
+	*stream_last(a, ev->stream) = a->launches;
+	return a->row.use ? tfh_count_launches_of(a->accounts, a->row.use, ev, n) : 0;
 }
 
 /* After a launch that was handled like any call: starts a row for the launches that follow. Not
@@ -488,20 +493,29 @@ static inline int take(struct tfh_host_line *a, const struct tfh_event *ev)
 {
 	bool plain = tfh_is_plain_launch(ev);
 
-	return plain && in_row(a, ev->t0, ev->t1, ev->thread) ? add_to_row(a, ev, ev->t0, ev->t1)
-							      : take_any(a, ev, plain);
+	if (!plain || !in_row(a, ev->t0, ev->t1, ev->thread))
+		return take_any(a, ev, plain);
+	extend_row(a, ev->t0, ev->t1);
+	return count_in_row(a, ev, 1);
 }
 
 /* Takes the launches at hand that continue the row. */
 static int take_row(struct tfh_host_line *a)
 {
 	const struct tfh_feed *f = a->accounts->facts->feed;
-	uint32_t n, k = 0;
+	uint32_t n, k = 0, same = 0; /* same: the first of those with the same fields */
 	const struct tfh_entry *x = tfh_feed_peek(f, &n);
 	int rc = 0;
 
-	for (; k < n && !rc && x[k].launch && in_row(a, x[k].t0, x[k].t1, x[k].thread); k++)
-		rc = add_to_row(a, x[k].ev, x[k].t0, x[k].t1);
+	for (; k < n && x[k].launch && in_row(a, x[k].t0, x[k].t1, x[k].thread); k++) {
+		extend_row(a, x[k].t0, x[k].t1);
+		if (x[k].ev == x[same].ev)
+			continue;
+		rc |= count_in_row(a, x[same].ev, k - same);
+		same = k;
+	}
+	if (k > same)
+		rc |= count_in_row(a, x[same].ev, k - same);
 	tfh_feed_advance(f, k);
 	return rc;
 }

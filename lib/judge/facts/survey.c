@@ -124,29 +124,44 @@ static int keep_long(struct tfh_facts *facts, const struct tfh_event *ev, struct
 	return TFH_PUSH_BIG(facts->longs, *p);
 }
 
-/* Adds a row of launches that came one after another on one thread, without a pause. */
-static int add_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32_t n,
-		   struct pending *q)
+/* Keeps the tokens of a row, as far as there is room. */
+static int keep_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32_t n)
 {
-	struct tfh_thread_use *use = &facts->thread[row->thread];
-	int64_t ns = 0, to = row[n - 1].t1;
+	size_t room = TFH_FACTS_TOKENS - facts->token.n;
 	struct tfh_token t;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < n && !rc; i++) {
-		const struct tfh_entry *x = &row[i];
-		ns += x->t1 - x->t0;
-		facts->last_launch[x->ev->stream % TFH_FACTS_LAST_LAUNCHES] =
-			(struct tfh_last_call){x->ev->stream, (uint32_t)x->ev->w[0], x->t1};
-		if (facts->events++ % TFH_FACTS_CALLS_APART == 0)
-			rc = TFH_PUSH(facts->call_at, x->t1);
-		if (facts->token.n >= TFH_FACTS_TOKENS) {
-			facts->late_launch = true;
-			continue;
-		}
-		tfh_launch_token(x->ev, x->t0, x->t1, x->thread, &t);
-		rc |= TFH_PUSH(facts->token, t);
+	facts->late_launch |= n > room;
+	for (uint32_t i = 0; i < n && i < room && !rc; i++) {
+		tfh_launch_token(row[i].ev, row[i].t0, row[i].t1, row[i].thread, &t);
+		rc = TFH_PUSH(facts->token, t);
 	}
+	return rc;
+}
+
+static void note_last_launch(struct tfh_facts *facts, const struct tfh_entry *x)
+{
+	facts->last_launch[x->ev->stream % TFH_FACTS_LAST_LAUNCHES] =
+		(struct tfh_last_call){x->ev->stream, (uint32_t)x->ev->w[0], x->t1};
+}
+
+/* Adds a row of launches that came one after another on one thread, without a pause, which took ns
+ * together. */
+static int add_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32_t n, int64_t ns,
+		   struct pending *q)
+{
+	struct tfh_thread_use *use = &facts->thread[row->thread];
+	const uint64_t apart = TFH_FACTS_CALLS_APART;
+	int64_t to = row[n - 1].t1;
+	int rc = keep_row(facts, row, n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (i + 1 == n || row[i].ev != row[i + 1].ev)
+			note_last_launch(facts, &row[i]);
+	/* The events whose number is a multiple of `apart`, if any is in the row. */
+	for (uint64_t i = (apart - facts->events % apart) % apart; i < n && !rc; i += apart)
+		rc = TFH_PUSH(facts->call_at, row[i].t1);
+	facts->events += n;
 	facts->last = to > facts->last ? to : facts->last;
 	facts->launched = to;
 	facts->launches += n;
@@ -166,16 +181,18 @@ static int take_row(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 {
 	const struct tfh_feed *f = facts->feed;
 	int64_t most = TFH_FACTS_LOOK_PAUSE_NS, to = ev->t1;
+	int64_t ns = 0;
 	uint32_t n, k = 0;
 	const struct tfh_entry *x = tfh_feed_peek(f, &n);
 
 	most = facts->long_ns < most ? facts->long_ns : most;
 	most = facts->quiet_ns < most ? facts->quiet_ns : most;
-	while (k < n && x[k].launch && x[k].thread == ev->thread && x[k].t0 >= to &&
-	       x[k].t1 >= x[k].t0 && x[k].t1 - to < most)
-		to = x[k++].t1;
+	for (; k < n && x[k].launch && x[k].thread == ev->thread && x[k].t0 >= to &&
+	       x[k].t1 >= x[k].t0 && x[k].t1 - to < most;
+	     to = x[k++].t1)
+		ns += x[k].t1 - x[k].t0;
 	tfh_feed_advance(f, k);
-	return k ? add_row(facts, x, k, q) : 0;
+	return k ? add_row(facts, x, k, ns, q) : 0;
 }
 
 static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q)
