@@ -75,8 +75,8 @@ FLAGS_test := $(BASE_C) $(CUDA_C)
 FLAGS_testcc := -std=gnu++17 -Ilib -Iinclude $(WARN) $(SAN_FLAGS) -pthread $(CUDA_C)
 
 ZSTD := -l:libzstd.a
-# Only the command reads files of gzip.
-ZLIB := -l:libz.a
+# Only the command reads files of gzip and draws screens.
+COMMAND := -l:libz.a -l:libncursesw.a -l:libtinfo.a
 LIBS := $(ZSTD) -ldl -lpthread -lm
 # clang leaves the sanitizers' symbols of a shared object to the program.
 comma := ,
@@ -95,7 +95,7 @@ explain = || { echo 'tfhook needs no glibc newer than 2.17: what is undefined ab
 # A sanitizer of ours is to see what is copied.
 # Other processes' interpreters are the command's matter.
 SRC_job := $(filter-out lib/look/outside.c $(if $(SAN),lib/hook/string_functions.c),$(call sources,base format look record hook))
-SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format look record model import judge report export digest diff cli))
+SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format look record model import judge report export digest diff top cli))
 SRC_main := lib/cli/main.c
 SRC_shared := $(call sources,base format)
 SRC_sim := $(call sources,base sim/gpu)
@@ -297,7 +297,7 @@ $(B)/lib/libtfhook-noexport.map: scripts/gen-exports lib/base/tf_api.def
 
 $(B)/bin/tfhook: $(OBJ_main) $(CORE_A) $(OLD)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(SAN_FLAGS) -pie -o $@ $(OBJ_main) $(CORE_A) $(ZLIB) $(LINKED) $(explain)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(SAN_FLAGS) -pie -o $@ $(OBJ_main) $(CORE_A) $(COMMAND) $(LINKED) $(explain)
 
 $(B)/share/tfhook: | scripts/demo
 	@mkdir -p $(@D)
@@ -377,15 +377,15 @@ $(B)/sim/libnccl.map: Makefile
 # --- tests -------------------------------------------------------------------------------------------------------
 $(UNIT): $(B)/%: %.c $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
-	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) -lcmocka $(ZLIB) $(LIBS)
+	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) -lcmocka $(COMMAND) $(LIBS)
 
 $(filter $(basename $(AREA_C:%=$(B)/%)),$(AREA_PROGS)) $(BENCH): $(B)/%: %.c $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
-	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(ZLIB) $(LIBS)
+	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(COMMAND) $(LIBS)
 
 $(filter $(basename $(AREA_CC:%=$(B)/%)),$(AREA_PROGS)): $(B)/%: %.cc $(CORE_A) $(call stamp,testcc)
 	@mkdir -p $(@D)
-	$(call say,TEST,$<)$(COMPILE_testcc) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(ZLIB) $(LIBS)
+	$(call say,TEST,$<)$(COMPILE_testcc) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(COMMAND) $(LIBS)
 
 $(B)/obj/harness/%.o: tests/torture/sched/%.c $(B)/obj/harness/%.d $(call stamp,test)
 	$(call compile,CC,harness)
@@ -393,7 +393,7 @@ $(B)/obj/harness/%.o: tests/torture/sched/%.c $(B)/obj/harness/%.d $(call stamp,
 # muldefs: the harness' own functions stand in for those of the archive.
 $(B)/tests/torture/schedules: $(OBJ_harness) $(OBJ_sched) $(CORE_A) $(call stamp,test) $(call stamp,objects-sched) $(call stamp,objects-harness)
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(COMPILE_test) $(LDFLAGS) -Wl,-z,muldefs -o $@ $(OBJ_harness) $(OBJ_sched) $(CORE_A) $(ZLIB) $(LIBS)
+	$(call say,TEST,$@)$(COMPILE_test) $(LDFLAGS) -Wl,-z,muldefs -o $@ $(OBJ_harness) $(OBJ_sched) $(CORE_A) $(COMMAND) $(LIBS)
 
 $(B)/tests/python/libreader.so: tests/python/reader/reader.c $(OBJ_job) $(call stamp,test) $(call stamp,objects-job)
 	@mkdir -p $(@D)
@@ -502,10 +502,10 @@ fuzz-run: $(FUZZ)
 FUZZ_C := -fsanitize=fuzzer -fno-sanitize-coverage=inline-8bit-counters,pc-table,trace-cmp,indirect-calls,stack-depth
 $(FUZZ): $(B)/%: %.c $(FUZZ_PARTS) tests/fuzz/fuzz.h $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
-	$(call say,FUZZ,$<)$(COMPILE_test) $(FUZZ_C) $(LDFLAGS) -o $@ $< $(FUZZ_PARTS) $(CORE_A) $(ZLIB) $(LIBS)
+	$(call say,FUZZ,$<)$(COMPILE_test) $(FUZZ_C) $(LDFLAGS) -o $@ $< $(FUZZ_PARTS) $(CORE_A) $(COMMAND) $(LIBS)
 $(REPLAY): $(B)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(FUZZ_PARTS) tests/fuzz/fuzz.h $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
-	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -o $@ $< tests/fuzz/replay.c $(FUZZ_PARTS) $(CORE_A) $(ZLIB) $(LIBS)
+	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -o $@ $< tests/fuzz/replay.c $(FUZZ_PARTS) $(CORE_A) $(COMMAND) $(LIBS)
 
 # cppcheck, clang's analyzer and gcc -fanalyzer over lib/; what they may find stands in scripts/static-known.
 analyze: compile_commands.json

@@ -26,7 +26,6 @@
 #include "record/watch/looks.h"
 #include "record/watch/nvml_thread.h"
 #include "record/watch/samples.h"
-#include "record/write/live.h"
 #include "record/write/write.h"
 
 #define POLL_LEAST_NS 5000000ull
@@ -363,7 +362,7 @@ void tfh_flusher_forget(void)
 	tfh_clocks_forget();
 	tfh_seal_forget();
 	tfh_budget_forget();
-	tfh_live_forget();
+	tft_live_forget(&tfh_live);
 	tfh_sample_forget();
 	tfh_looks_forget();
 	tfh_gpu_forget();

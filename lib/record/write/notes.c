@@ -8,7 +8,6 @@
 #include "record/stacks/pyplaces.h"
 #include "record/stacks/stacks.h"
 #include "record/watch/workers.h"
-#include "record/write/live.h"
 
 #include "base/map.h"
 #include "base/priced.h"
@@ -222,8 +221,8 @@ int tfh_notes_last(struct tft_writer *w)
 	add(text, "end.events=%llu\nend.dropped=%llu\nend.flusher_cpu_ns=%lld\n",
 	    (unsigned long long)head->events_written, (unsigned long long)head->dropped,
 	    (long long)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID));
-	if (tfh_live_lost())
-		add(text, "end.live_lost=%llu\n", (unsigned long long)tfh_live_lost());
+	if (tfh_live.lost)
+		add(text, "end.live_lost=%llu\n", (unsigned long long)tfh_live.lost);
 	if (tfh_places_unplaced())
 		add(text, "python.unplaced=%u\n", tfh_places_unplaced());
 	if (tfh_stacks_unplaced())

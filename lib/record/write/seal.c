@@ -12,7 +12,6 @@
 #include "record/stacks/pyplaces.h"
 #include "record/stacks/stacks.h"
 #include "record/watch/samples.h"
-#include "record/write/live.h"
 
 #define PAUSE_NS 30000000000ull
 #define LOSSES_MAX 256u
@@ -230,7 +229,7 @@ static int write_staged(uint64_t dropped)
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < n; i++)
-		tfh_live_see(batches[i].thread, batches[i].records, batches[i].count);
+		tft_live_see(&tfh_live, batches[i].thread, batches[i].records, batches[i].count);
 	tfh_j.head->events_written += s->used;
 	tfh_j.head->bytes_written += tft_writer_bytes(tfh_seg.writer) - before;
 	/* The write has returned: the copies here have done their work. */

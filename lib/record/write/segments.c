@@ -17,7 +17,6 @@
 #include "record/ring/journal.h"
 #include "record/ring/staging.h"
 #include "record/run/rundir.h"
-#include "record/write/live.h"
 
 #define SEGMENT_BYTES (256ull << 20)
 
@@ -76,7 +75,7 @@ static int repeat_live(void)
 
 	if (r == MAP_FAILED)
 		return -ENOMEM;
-	while (!err && (n = tfh_live_copy(&at, r, TFT_MAX_EVENTS)) > 0) {
+	while (!err && (n = tft_live_copy(&tfh_live, &at, r, TFT_MAX_EVENTS)) > 0) {
 		struct tft_batch batch = {.records = r, .count = n, .first = tfh_own_numbers(n)};
 
 		for (uint32_t i = 0; i < n; i++)

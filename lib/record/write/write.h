@@ -5,6 +5,7 @@
 #ifndef TFH_RECORD_WRITE_H
 #define TFH_RECORD_WRITE_H
 
+#include "format/live.h"
 #include "format/tft_write.h"
 #include "record/process/recorder.h"
 
@@ -32,6 +33,10 @@ void tfh_segment_renew(void);
 int tfh_disk_check(void);
 /* In a forked child (the file is the parent's), or for a new recording of the same process. */
 void tfh_segments_forget(void);
+
+/* ---- alive.c ---- */
+
+extern struct tft_live tfh_live; /* what is alive in the job, by what has been written */
 
 /* ---- clock_readings.c ---- */
 

@@ -1,0 +1,3 @@
+#include "record/write/write.h"
+
+struct tft_live tfh_live = {.fn = tfh_fn_table, .n_fn = TFH_FN_COUNT};
