@@ -123,6 +123,7 @@ int tfh_install_find(const char *part, char path[4096]);
 int tfh_cmd_run(const struct tfh_command_line *args);
 int tfh_cmd_report(const struct tfh_command_line *args);
 int tfh_cmd_why(const struct tfh_command_line *args);
+int tfh_cmd_top(const struct tfh_command_line *args);
 int tfh_cmd_info(const struct tfh_command_line *args);
 int tfh_cmd_import(const struct tfh_command_line *args);
 int tfh_cmd_verify(const struct tfh_command_line *args);

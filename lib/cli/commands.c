@@ -116,6 +116,38 @@ static const struct tfh_command cmd_why = {
 		},
 };
 
+static const struct tfh_command cmd_top = {
+	.name = "top",
+	.operand_text = "[PID|DIR]",
+	.summary = "watch a running job: what holds it back now, its steps, its calls",
+	.details =
+		"DIR is the run directory of a job that runs, PID a process of it or one that started it; the "
+		"default is your newest run directory here. The last seconds of the recording are judged "
+		"again and again, for less than a hundredth of a processor; the job is neither stopped nor "
+		"slowed. q ends it. Where the output is no terminal, each refresh is a line.\n\n"
+		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 nothing to show: it does not run any more, or "
+		"has not recorded yet (--once).",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_top,
+	.flags =
+		{
+			{.name = "once", .help = "print one screen as text, and end"},
+			{.name = "json",
+			 .help = "print JSON, schema tfhook.top/1: one document per line, with --once one"},
+			{.name = "openmetrics",
+			 .arg = "FILE",
+			 .help = "also keep FILE up to date for node_exporter's textfile collector"},
+			{.name = "window",
+			 .arg = "S",
+			 .help = "judge the last S seconds, 30 by default"},
+			{.name = "interval",
+			 .arg = "S",
+			 .help = "refresh every S seconds, 2 by default"},
+			COLOR,
+		},
+};
+
 static const struct tfh_command cmd_info = {
 	.name = "info",
 	.operand_text = "[PATH...]",
@@ -322,7 +354,7 @@ static const struct tfh_command cmd_version = {
 };
 
 const struct tfh_command *const tfh_commands[] = {
-	&cmd_run,	  &cmd_report, &cmd_why,     &cmd_ctl,	  &cmd_info, &cmd_import,
-	&cmd_digest,	  &cmd_verify, &cmd_repair,  &cmd_doctor, &cmd_demo, &cmd_env,
-	&cmd_completions, &cmd_help,   &cmd_version, NULL,
+	&cmd_run,    &cmd_report,      &cmd_why,    &cmd_top,	  &cmd_ctl,    &cmd_info,
+	&cmd_import, &cmd_digest,      &cmd_verify, &cmd_repair,  &cmd_doctor, &cmd_demo,
+	&cmd_env,    &cmd_completions, &cmd_help,   &cmd_version, NULL,
 };

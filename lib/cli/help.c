@@ -223,9 +223,6 @@ static const struct {
 	const char *name, *instead;
 } absent[] = {
 	{"diff", "`tfhook report --json` of both recordings has the numbers to compare"},
-	{"top",
-	 "`tfhook report DIR` reads a running job, `tfhook ctl DIR flush` first brings it up "
-	 "to date"},
 	{"export", "`tfhook report --csv` writes the steps, `tfhook report --json` the rest"},
 };
 

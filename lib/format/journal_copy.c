@@ -15,6 +15,7 @@ struct copying {
 	struct tft_journal_copy *c;
 	uint64_t pages;	  /* pages of the file, at most MAX_PAGES */
 	uint8_t *claimed; /* one bit per page that a ring owns */
+	bool records;	  /* not only the rings' headers */
 };
 
 /* Assigns pages to a ring. A page belongs to at most one ring, so that the copy is never larger
@@ -147,7 +148,7 @@ static int copy_ring(struct copying *s, uint64_t at)
 		    !claim(s, r->ring.records_off, capacity * sizeof(struct tfh_rec)))
 			code = -EBADMSG;
 	}
-	if (code == 0)
+	if (code == 0 && s->records)
 		code = fill_ring(s->v, at, r);
 	if (code < 0)
 		free_ring(r);
@@ -269,10 +270,10 @@ static int copy_head(const struct tft_view *v, struct tft_journal_copy *c)
 	return code == -EBADMSG ? 0 : code;
 }
 
-int tft_journal_copy(const struct tft_view *v, struct tft_journal_copy *c)
+static int copy(const struct tft_view *v, bool records, struct tft_journal_copy *c)
 {
 	const struct tft_journal *before = tft_view_header(v);
-	struct copying s = {.v = v, .c = c, .pages = tft_view_size(v) / PAGE};
+	struct copying s = {.v = v, .c = c, .pages = tft_view_size(v) / PAGE, .records = records};
 	struct tft_journal *j = &c->header;
 
 	memset(c, 0, sizeof(*c));
@@ -288,7 +289,17 @@ int tft_journal_copy(const struct tft_view *v, struct tft_journal_copy *c)
 	if (code == 0)
 		code = copy_rings(&s);
 	free(s.claimed);
-	return code ? code : copy_staging(v, c);
+	return code || !records ? code : copy_staging(v, c);
+}
+
+int tft_journal_copy(const struct tft_view *v, struct tft_journal_copy *c)
+{
+	return copy(v, true, c);
+}
+
+int tft_journal_calls(const struct tft_view *v, struct tft_journal_copy *c)
+{
+	return copy(v, false, c);
 }
 
 void tft_journal_copy_free(struct tft_journal_copy *c)

@@ -29,6 +29,8 @@ struct tft_journal_copy {
  * the file's size in memory, holes not counted. Returns 0, -ENOMEM, -EBADMSG (its constant fields
  * change while it is read) or another -errno. Free it in either case. */
 int tft_journal_copy(const struct tft_view *v, struct tft_journal_copy *c);
+/* The same without records: counters, and the rings' headers with the calls in flight. */
+int tft_journal_calls(const struct tft_view *v, struct tft_journal_copy *c);
 void tft_journal_copy_free(struct tft_journal_copy *c);
 
 /* The newest complete clock triple. */

@@ -151,6 +151,14 @@ static void print_one(const struct tfh_page *page, const struct times *t)
 	}
 }
 
+void tfh_screen_step(const struct tfh_page *page, size_t rows)
+{
+	struct times step;
+
+	step_times(page->r, &step, rows);
+	print_one(page, &step);
+}
+
 void tfh_screen_times(const struct tfh_page *page, size_t rows)
 {
 	struct times run, step;

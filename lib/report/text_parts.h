@@ -92,6 +92,8 @@ void tfh_headline_of(const struct tfh_result *r, struct tfh_headline *h);
 void tfh_screen_rows(const struct tfh_page *page);
 /* screen_times.c: where the run went beside where a step goes, in so many rows each. */
 void tfh_screen_times(const struct tfh_page *page, size_t rows);
+/* The second of the two alone. */
+void tfh_screen_step(const struct tfh_page *page, size_t rows);
 /* screen_next.c: so many things to do next, each with what the run would become; of the first `told` also how. */
 void tfh_screen_next(const struct tfh_page *page, size_t items, size_t told);
 /* All advice (TFH_REPORT_ADVICE at most) in the order of the first screen: the verdict's own, then those that are known

@@ -21,13 +21,8 @@ static bool is_interpreter(const char *program)
 	       !strcmp(base, "sh") || !strcmp(base, "bash");
 }
 
-const char *tfh_job_name(const struct tfh_run *run)
+const char *tfh_report_job(const char *const *argv, uint32_t argc)
 {
-	const char *const *argv;
-	uint32_t argc = tfh_run_command(run, &argv);
-
-	if (!argc)
-		return tfh_run_is_built(run) ? base_name(tfh_run_path(run)) : "(unknown command)";
 	for (uint32_t i = 0; i < argc && is_interpreter(argv[0]); i++) {
 		size_t len = strlen(argv[i]);
 		if (len > 3 && !strcmp(argv[i] + len - 3, ".py"))
@@ -38,6 +33,16 @@ const char *tfh_job_name(const struct tfh_run *run)
 			break;
 	}
 	return base_name(argv[0]);
+}
+
+const char *tfh_job_name(const struct tfh_run *run)
+{
+	const char *const *argv;
+	uint32_t argc = tfh_run_command(run, &argv);
+
+	if (argc)
+		return tfh_report_job(argv, argc);
+	return tfh_run_is_built(run) ? base_name(tfh_run_path(run)) : "(unknown command)";
 }
 
 /* "exit 0", "signal 11", "killed"; of another profiler's trace whose it is. */

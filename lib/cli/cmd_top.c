@@ -1,0 +1,180 @@
+/* `tfhook top`: a running job, on the terminal's screen, in lines, as JSON or as metrics. */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/print.h"
+#include "cli/cli.h"
+#include "cli/job_dir.h"
+#include "report/report.h"
+#include "top/watch.h"
+
+#define WINDOW_S 30.0
+#define INTERVAL_S 2.0
+
+struct top_order {
+	const struct tfh_command_line *args;
+	struct tfh_watch *w;
+	double interval_s;
+	struct tfh_style style;
+	const char *metrics; /* file, NULL: none */
+	bool told;	     /* that it cannot be written */
+	int status;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+	interrupted = number;
+}
+
+/* A flag of seconds. 0, or -EINVAL with a message. */
+static int seconds_of(const struct tfh_command_line *args, const char *flag, double least,
+		      double most, double *out)
+{
+	const char *text = tfh_line_get(args, flag);
+	char *end;
+
+	if (!text)
+		return 0;
+	*out = strtod(text, &end);
+	if (*text && !*end && *out >= least && *out <= most)
+		return 0;
+	tfh_say("top: --%s needs seconds from %g to %g, not '%s'", flag, least, most, text);
+	return -EINVAL;
+}
+
+static void write_metrics(void *arg)
+{
+	struct top_order *o = arg;
+	int rc = o->metrics ? tfh_top_metrics_file(o->metrics, o->w) : 0;
+
+	if (rc && !o->told)
+		tfh_say("top: %s: %s", o->metrics, strerror(-rc));
+	o->told |= rc != 0;
+	if (rc)
+		o->status = TFH_EXIT_UNREADABLE;
+}
+
+static void judge(struct top_order *o)
+{
+	if (o->w->phase != TFH_WATCH_WAITING && tfh_watch_judge(o->w))
+		tfh_say("top: out of memory");
+}
+
+static int nothing(const struct tfh_watch *w)
+{
+	if (w->phase == TFH_WATCH_ENDED)
+		tfh_say("%s: no process of it records here any more; `tfhook report` reads what was "
+			"recorded",
+			w->dir);
+	else if (w->phase == TFH_WATCH_WAITING)
+		tfh_say("%s: nothing has been recorded yet: the job has made no GPU or tf.data call",
+			w->dir);
+	else
+		tfh_say("%s: no verdict: %s", w->dir, w->why);
+	return TFH_EXIT_NOTHING;
+}
+
+static int once(struct top_order *o)
+{
+	judge(o);
+	write_metrics(o);
+	if (tfh_line_get(o->args, "json"))
+		tfh_top_json(stdout, o->w, 2);
+	else if (o->w->result || o->w->phase == TFH_WATCH_RUNNING)
+		tfh_top_text(stdout, o->w, &o->style, 0);
+	if (!o->w->result)
+		return nothing(o->w);
+	return o->status;
+}
+
+/* Sleeps; a signal ends it. */
+static void rest(double seconds)
+{
+	struct timespec t = {(time_t)seconds, (long)(fmod(seconds, 1) * 1e9)};
+
+	if (!interrupted)
+		nanosleep(&t, NULL);
+}
+
+/* Lines, until the job ends. */
+static int lines(struct top_order *o)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+	bool json = tfh_line_get(o->args, "json");
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	while (!interrupted && !ferror(stdout)) {
+		tfh_watch_look(o->w);
+		bool ended = o->w->phase == TFH_WATCH_ENDED;
+		if (ended || tfh_watch_due(o->w, o->interval_s))
+			judge(o);
+		write_metrics(o);
+		if (json)
+			tfh_top_json(stdout, o->w, 0);
+		else
+			tfh_top_line(stdout, o->w);
+		fflush(stdout);
+		if (ended)
+			return o->status;
+		rest(o->interval_s);
+	}
+	return interrupted ? 128 + interrupted : o->status;
+}
+
+static int show(struct top_order *o)
+{
+	bool screen =
+		isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && !tfh_line_get(o->args, "json");
+
+	if (tfh_line_get(o->args, "once"))
+		return once(o);
+	if (o->w->phase == TFH_WATCH_ENDED)
+		return nothing(o->w);
+	int rc =
+		screen ? tfh_top_screen(o->w, o->interval_s, &o->style, write_metrics, o) : -ENOTTY;
+	if (rc < 0)
+		return lines(o);
+	return rc ? 128 + rc : o->status;
+}
+
+int tfh_cmd_top(const struct tfh_command_line *args)
+{
+	struct top_order o = {.args = args,
+			      .interval_s = INTERVAL_S,
+			      .metrics = tfh_line_get(args, "openmetrics"),
+			      .style = {.color = tfh_use_color(tfh_line_get(args, "color"), stdout),
+					.utf8 = tfh_use_utf8(),
+					.columns = tfh_use_columns(stdout)}};
+	double window = WINDOW_S;
+	struct tfh_err err = {0};
+	char dir[PATH_MAX];
+
+	if (args->operands > 1) {
+		tfh_say("top: name one process or run directory");
+		return TFH_EXIT_USAGE;
+	}
+	if (seconds_of(args, "window", 1, 3600, &window) ||
+	    seconds_of(args, "interval", 0.1, 3600, &o.interval_s))
+		return TFH_EXIT_USAGE;
+	int code = tfh_job_dir(args->operands ? args->operand[0] : NULL, dir);
+	if (code)
+		return code;
+	code = tfh_watch_open(dir, window, &o.w, &err);
+	if (code) {
+		tfh_say_why(&err, code);
+		return tfh_exit_code(code);
+	}
+	int status = show(&o);
+	tfh_watch_close(o.w);
+	return status;
+}

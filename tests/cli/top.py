@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""tfhook top follows a running job without a record lost or read twice: of a stopped job it says what a report says. A job whose
+batches become fast is input- or host-bound at the line that unpacks them, and then no more; calls in flight and processes are told;
+metrics are valid; a job that ended, has not recorded, is not ours or does not exist gets a clear message and its exit code.
+timeout: 150
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+build, src, tmp = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
+tool = os.path.join(build, "bin", "tfhook")
+here = os.path.join(src, "tests", "cli")
+loop = os.path.join(build, "tests", "jobs", "client_loop")
+os.chdir(tmp)
+if os.environ.get("TFH_SAN") in ("address", "thread"):
+    print("the recorder with that sanitizer cannot be preloaded into ordinary programs")
+    sys.exit(77)
+
+
+def sim(**more):
+    return dict(os.environ, LD_LIBRARY_PATH=os.path.join(build, "sim"), **more)
+
+
+def start(out, *command, **more):
+    return subprocess.Popen([tool, "run", "-q", "-o", out, "--", *command], env=sim(**more), stdout=subprocess.DEVNULL)
+
+
+def top(*args, code=0, **more):
+    done = subprocess.run([tool, "top", *args], capture_output=True, text=True, timeout=60, **more)
+    assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def view(*args):
+    return json.loads(top(*args, "--once", "--json").stdout)
+
+
+def eventually(what, seconds=30):
+    until = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < until, what
+        time.sleep(0.1)
+
+
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [int(n) for n in f.read().split()]
+
+
+def end(run):
+    for pid in children(run.pid):
+        os.kill(pid, signal.SIGCONT)
+        os.kill(pid, signal.SIGKILL)
+    run.wait()
+
+
+def two_halves():
+    """A window sees the change; so does one that is followed from the beginning."""
+    job = start("halves", sys.executable, os.path.join(here, "top_job.py"), "7", "9")
+    eventually(lambda: os.path.isdir("halves"))
+    with open("lines", "w") as out:
+        lines = subprocess.Popen([tool, "top", "--json", "--window", "2", "--interval", "0.3", "halves"], stdout=out)
+    time.sleep(6)
+    one = view("halves", "--window", "3")
+    job.wait()
+    assert lines.wait(timeout=30) == 0
+    with open(os.path.join(here, "top_job.py")) as f:
+        wanted = [n for n, line in enumerate(f, 1) if line.endswith("# here\n")]
+    assert one["verdict"]["class"] in ("input-bound", "host-bound"), one["verdict"]
+    assert one["verdict"]["line"]["file"].endswith("top_job.py") and one["verdict"]["line"]["function"] == "load_batch", one["verdict"]
+    assert abs(one["verdict"]["line"]["line"] - wanted[0]) <= 1, one["verdict"]
+    assert 0.010 < one["steps"]["median_s"] < 0.030, one["steps"]
+    with open("lines") as f:
+        views = [json.loads(line) for line in f]
+    parts = [v["breakdown"] for v in views if "breakdown" in v]
+    waits = [p["host"] + p["input"] > p["compute"] for p in parts]
+    assert waits[len(waits) // 4] and not waits[-1], parts  # other work on the machine may make steps wait, but not unpack
+    assert parts[-1]["host"] + parts[-1]["input"] < 1e-3, parts[-1]
+    assert views[0]["phase"] in ("waiting", "running") and views[-1]["phase"] == "ended" and views[-1]["end"] == "exit", views[-1]
+    assert all(v["processes"][0]["lost"] == 0 for v in views if v["processes"]), views
+    assert "nothing" not in top("halves", code=5).stdout
+    assert "tfhook report" in top("halves", code=5).stderr
+
+
+def stopped():
+    """Nothing moves in a stopped job, so that two readers must see the same: in its first chunks, staging and rings."""
+    job = start("stopped", loop, "--launches", "40", "--steps", "1000000", "--h2d", "1000", "--spin", "100", SIM_LAUNCH_COST="0ns")
+    eventually(lambda: os.path.isdir("stopped") and any(n.endswith(".tft") for n in os.listdir("stopped")))
+    time.sleep(1)
+    pid = children(job.pid)[0]
+    subprocess.run([tool, "ctl", "stopped", "flush"], check=True, capture_output=True)
+    time.sleep(1)
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(0.3)
+    report = json.loads(subprocess.run([tool, "report", "--json", "stopped"], capture_output=True, text=True, check=True).stdout)
+    one = view("stopped", "--window", "3600")
+    assert one["steps"]["judged"] == report["steps"]["count"], (one["steps"]["judged"], report["steps"]["count"])
+    parts = {p["name"]: p["s_per_step"] for p in report["breakdown"]}
+    for part, seconds in one["breakdown"].items():
+        assert abs(seconds - parts[part]) < 1e-9, (part, seconds, parts[part])
+    assert one["verdict"]["class"] == report["verdict"]["class"]
+    time.sleep(1)
+    text = top("--once", str(pid)).stdout
+    call = view(str(job.pid))["processes"][0]
+    assert call["pid"] == pid and call["records"], call
+    if call["in_flight"]:
+        assert call["in_flight"][0]["fn"].startswith("cu") and call["in_flight"][0]["since_s"] > 1, call
+        assert "IN FLIGHT" in text and call["in_flight"][0]["fn"] in text, text
+    with open("/proc/%d/stat" % pid) as f:
+        assert f.read().rsplit(")", 1)[1].split()[0] == "T", "it was woken up"
+    end(job)
+
+
+def metrics():
+    """What the collector of a machine reads; the file is never half written."""
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+    job = start("me\"trics\\", loop, "--steps", "1000000", "--h2d", "1000", "--spin", "1000")
+    eventually(lambda: os.path.isdir("me\"trics\\") and subprocess.run([tool, "top", "--once", "me\"trics\\"],
+                                                                      capture_output=True).returncode == 0)
+    top("--once", "--openmetrics", "m.prom", "me\"trics\\")
+    with open("m.prom") as f:
+        text = f.read()
+    found = {m.name: m for m in parse(text)}
+    assert found["tfhook_job_running"].samples[0].labels["directory"].endswith("me\"trics\\"), text
+    assert found["tfhook_job_running"].samples[0].value == 1
+    assert found["tfhook_step_seconds"].samples[0].value > 0
+    assert sum(s.value for s in found["tfhook_step_part_seconds"].samples) > 0
+    if shutil.which("promtool"):
+        check = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+        assert check.returncode == 0, check.stderr
+    assert os.stat("m.prom").st_mode & 0o777 == 0o644
+    bad = top("--once", "--openmetrics", "no/such/file", "me\"trics\\", code=3)
+    assert "no/such/file: No such file" in bad.stderr, bad.stderr
+    end(job)
+
+
+def ranks():
+    """Two ranks: each with its class and its counters; one of them ends, and the other goes on."""
+    env = sim(TFHOOK_DIR=tmp)
+    script = "RANK=0 WORLD_SIZE=2 \"$0\" --steps 1000000 --h2d 1000 --spin 1000 & RANK=1 WORLD_SIZE=2 \"$0\" --steps 3000 --h2d 1000 --spin 1000; wait"
+    job = subprocess.Popen([tool, "run", "-q", "-o", "ranks", "bash", "-c", script, loop], env=env, stdout=subprocess.DEVNULL)
+    eventually(lambda: os.path.isdir("ranks") and subprocess.run([tool, "top", "--once", "ranks"], capture_output=True).returncode == 0
+               and len(view("ranks")["processes"]) == 2)
+    both = view("ranks")["processes"]
+    assert sorted(p["rank"] for p in both) == [0, 1], both
+    assert all("class" in p and p["step_s"] > 0 for p in both), both
+    assert "RANK" in top("--once", "ranks").stdout
+    shell = children(job.pid)[0]
+    with open("lines", "w") as out:
+        lines = subprocess.Popen([tool, "top", "--json", "--interval", "0.3", "ranks"], stdout=out)
+    time.sleep(1)
+    os.kill(next(p["pid"] for p in both if p["rank"] == 1), signal.SIGKILL)
+    time.sleep(1.5)
+    os.kill(next(p["pid"] for p in both if p["rank"] == 0), signal.SIGKILL)
+    job.wait()
+    assert lines.wait(timeout=30) == 0 and shell
+    with open("lines") as f:
+        views = [json.loads(line) for line in f]
+    states = [tuple(p["records"] for p in sorted(v["processes"], key=lambda p: p["rank"])) for v in views]
+    assert (True, True) in states and (True, False) in states and states[-1] == (False, False), states
+
+
+def messages():
+    os.mkdir("empty")
+    assert "nothing has been recorded yet" in top("--once", "empty", code=5).stderr
+    assert "neither a run directory nor a process" in top("nosuch", code=2).stderr
+    assert "there is no process" in top("999999999", code=3).stderr
+    assert "does not record" in top(str(os.getpid()), code=5).stderr
+    assert "needs seconds" in top("--window", "x", "empty", code=2).stderr
+    if os.getuid() == 0:
+        os.mkdir("mine", 0o700)
+        denied = top(os.path.join(tmp, "mine"), code=2, preexec_fn=lambda: (os.setgid(65534), os.setuid(65534)))
+        assert "neither" in denied.stderr or "ermission" in denied.stderr, denied.stderr
+    slow = start("slow", "sleep", "2")
+    eventually(lambda: os.path.isdir("slow"))
+    lines = top("--interval", "0.3", "slow")
+    assert "waiting" in lines.stdout and "ended: it recorded nothing" in lines.stdout, lines.stdout
+    assert slow.wait() == 0
+
+
+def main():
+    messages()
+    stopped()
+    ranks()
+    metrics()
+    two_halves()
+
+
+if __name__ == "__main__":
+    python = subprocess.run([os.path.join(src, "scripts", "python-env"), "screen"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    if not python:
+        print("the environment `screen` could not be made")
+        sys.exit(77)
+    if os.path.realpath(sys.prefix) != os.path.realpath(os.path.dirname(os.path.dirname(python))):
+        os.execv(python, [python, *sys.argv])
+    sys.exit(main())

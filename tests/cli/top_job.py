@@ -1,0 +1,35 @@
+"""A job with two halves: batches that take 8 ms to unpack, then batches that are ready; each step computes for 4 ms.
+
+usage: top_job.py SECONDS_SLOW SECONDS_FAST
+"""
+import os
+import random
+import sys
+import time
+import zlib
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "jobs"))
+from device import Device  # noqa: E402
+
+PACKED = zlib.compress(random.Random(1).randbytes(1 << 16) * 24)
+
+
+def load_batch():
+    until = time.perf_counter() + 8e-3
+    while time.perf_counter() < until:
+        zlib.decompress(PACKED)  # here
+
+
+def main():
+    slow, fast = float(sys.argv[1]), float(sys.argv[2])
+    begin = time.monotonic()
+    d = Device()
+    while time.monotonic() < begin + slow + fast:
+        if time.monotonic() < begin + slow:
+            load_batch()
+        d.up()
+        d.train(4)
+        d.down()
+
+
+main()
