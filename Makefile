@@ -130,7 +130,10 @@ SIMULATORS := $(if $(filter no,$(SIM)),,$(foreach d,sim sim/old sim/future,$(B)/
 	$(foreach d,sim sim/old,$(B)/$d/libnvidia-ml.so.1))
 # The demo's scripts, where an installed command has them.
 SHARE := $(B)/share/tfhook
-PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIMULATORS) $(LIB_LINKS)
+# Made of the tables of commands and settings; tft(5) is written by hand.
+MAN := $(patsubst %,$(B)/man/tfhook-%.1,$(shell sed -n '/^static const struct tfh_command cmd_/{n;s/.*name = "\([a-z]*\)".*/\1/p}' lib/cli/commands.c)) \
+	$(B)/man/tfhook.7 $(B)/man/tft.5
+PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIMULATORS) $(LIB_LINKS) $(MAN)
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
@@ -298,6 +301,18 @@ $(B)/lib/libtfhook-noexport.map: scripts/gen-exports lib/base/tf_api.def
 $(B)/bin/tfhook: $(OBJ_main) $(CORE_A) $(OLD)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(SAN_FLAGS) -pie -o $@ $(OBJ_main) $(CORE_A) $(COMMAND) $(LINKED) $(explain)
+
+$(B)/man/tfhook-%.1: $(B)/bin/tfhook
+	@mkdir -p $(@D)
+	$(call say,MAN,$@)$< help --man $* >$@
+
+$(B)/man/tfhook.7: $(B)/bin/tfhook
+	@mkdir -p $(@D)
+	$(call say,MAN,$@)$< help --man >$@
+
+$(B)/man/tft.5: docs/man/tft.5
+	@mkdir -p $(@D)
+	$(call say,MAN,$@)cp $< $@
 
 $(B)/share/tfhook: | scripts/demo
 	@mkdir -p $(@D)
@@ -549,6 +564,7 @@ INSTALL_LIST = \
 	$(foreach f,$(filter-out %.so $(B)/sim/old/% $(B)/sim/future/%,$(SIMULATORS)),$f=$(LIBDIR)/tfhook/sim/$(notdir $f)=755) \
 	$(foreach f,$(filter %.a,$(TFT)),$f=$(LIBDIR)/libtft.a=644) \
 	$(foreach f,$(filter %.so,$(TFT)),$f=$(LIBDIR)/libtft.so.0=755) \
+	$(foreach f,$(MAN),$f=$(DATA)/man/man$(subst .,,$(suffix $f))/$(notdir $f)=644) \
 	$(foreach f,$(wildcard include/tfhook/*.h),$f=$(PREFIX)/include/tfhook/$(notdir $f)=644) \
 	$(foreach f,$(wildcard scripts/demo/*.* scripts/python/*.py),$f=$(DATA)/tfhook/$(f:scripts/%=%)=644) \
 	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json lib/format/FORMAT.md),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
@@ -567,13 +583,13 @@ uninstall:
 		"$(DESTDIR)$(LIBDIR)/libtft.so" "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so" \
 		"$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so" \
 		$(foreach l,$(LIB_LINKS:$(B)/lib/%=%),"$(DESTDIR)$(LIBDIR)/tfhook/$l")
-	$(Q)for d in $(LIBDIR)/tfhook/sim $(addprefix $(LIBDIR)/tfhook/,lib/$(notdir $(lastword $(LIB_FOLDERS))) lib lib64) $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook \
+	$(Q)for d in $(addprefix $(DATA)/man/,man1 man5 man7) $(LIBDIR)/tfhook/sim $(addprefix $(LIBDIR)/tfhook/,lib/$(notdir $(lastword $(LIB_FOLDERS))) lib lib64) $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook \
 		$(DATA)/tfhook/demo $(DATA)/tfhook/python $(DATA)/tfhook; do \
 		rmdir "$(DESTDIR)$$d" 2>/dev/null || true; done
 
 # --- the rest ----------------------------------------------------------------------------------------------------
 clean:
-	$(Q)rm -rf $(foreach d,bin glibc lib share sim obj flags page tests bench cuda.mk,$(B)/$d)
+	$(Q)rm -rf $(foreach d,bin glibc lib man share sim obj flags page tests bench cuda.mk,$(B)/$d)
 
 # The downloads too.
 distclean:

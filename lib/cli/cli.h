@@ -84,6 +84,10 @@ const char *tfh_line_get(const struct tfh_command_line *args, const char *name);
 void tfh_help_all(FILE *out, const struct tfh_command *const *all);
 void tfh_help_command(FILE *out, const struct tfh_command *command);
 
+/* ---- man.c: the source of a command's manual page, and of tfhook(7) ---- */
+void tfh_man_command(FILE *out, const struct tfh_command *command);
+void tfh_man_overview(FILE *out, const struct tfh_command *const *all);
+
 /* ---- console.c ---- */
 /* Prints text from `column` on, wrapped before column 80, with further lines indented by `indent`.
  */

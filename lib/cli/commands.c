@@ -339,7 +339,11 @@ static const struct tfh_command cmd_help = {
 	.words = "",
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_help,
-	.flags = {{.name = NULL}},
+	.flags =
+		{
+			{.name = "man",
+			 .help = "print the source of a command's manual page, or of tfhook(7)"},
+		},
 };
 
 static const struct tfh_command cmd_version = {

@@ -62,6 +62,18 @@ void tfh_help_command(FILE *out, const struct tfh_command *command)
 	details(out, command->details);
 }
 
+/* The words that a command takes; `help` takes commands. */
+static void operand_words(FILE *out, const struct tfh_command *command,
+			  const struct tfh_command *const *all)
+{
+	if (*command->words) {
+		tfh_print(out, "%s", command->words);
+		return;
+	}
+	for (const struct tfh_command *const *c = all; *c; c++)
+		tfh_print(out, "%s%s", c == all ? "" : " ", (*c)->name);
+}
+
 static void bash_completions(FILE *out, const struct tfh_command *const *all)
 {
 	tfh_put("_tfhook() {\n"
@@ -88,17 +100,15 @@ static void bash_completions(FILE *out, const struct tfh_command *const *all)
 				"\t\t[[ $cur == -* ]] || { COMPREPLY=($(compgen -c -- \"$cur\")); "
 				"return; }",
 				out);
-		if ((*c)->operands == TFH_OPERANDS_WORDS)
-			tfh_print(out, "\n\t\t[[ $cur == -* ]] || words='%s'", (*c)->words);
+		if ((*c)->operands == TFH_OPERANDS_WORDS) {
+			tfh_put("\n\t\t[[ $cur == -* ]] || words='", out);
+			operand_words(out, *c, all);
+			tfh_put("'", out);
+		}
 		tfh_put(" ;;\n", out);
 	}
 	tfh_put("\tesac\n"
-		"\tif [ \"$command\" = help ]; then words='",
-		out);
-	for (const struct tfh_command *const *c = all; *c; c++)
-		tfh_print(out, "%s%s", c == all ? "" : " ", (*c)->name);
-	tfh_put("'; fi\n"
-		"\tif [[ $cur == -* || $command == help ]] || [[ $words && $words != -* ]]; then\n"
+		"\tif [[ $cur == -* ]] || [[ $words && $words != -* ]]; then\n"
 		"\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
 		"\telse\n"
 		"\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"
@@ -136,14 +146,14 @@ static void zsh_flags(FILE *out, const struct tfh_command *command)
 
 static void zsh_completions(FILE *out, const struct tfh_command *const *all)
 {
-	tfh_put("#compdef tfhook\n_tfhook() {\n\tlocal -a commands\n\tcommands=(\n", out);
+	tfh_put("#compdef tfhook\n_tfhook() {\n\tlocal -a known\n\tknown=(\n", out);
 	for (const struct tfh_command *const *c = all; *c; c++) {
 		tfh_print(out, "\t\t'%s:", (*c)->name);
 		quoted(out, (*c)->summary, ":");
 		tfh_put("'\n", out);
 	}
 	tfh_put("\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe command "
-		"commands\n\t\treturn\n\tfi\n"
+		"known\n\t\treturn\n\tfi\n"
 		"\tlocal command=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $command in\n",
 		out);
 	for (const struct tfh_command *const *c = all; *c; c++) {
@@ -155,9 +165,11 @@ static void zsh_completions(FILE *out, const struct tfh_command *const *all)
 				out);
 		else if ((*c)->operands == TFH_OPERANDS_TRACES)
 			tfh_put("\t\t\t'*:trace:_files' ;;\n", out);
-		else if ((*c)->operands == TFH_OPERANDS_WORDS && *(*c)->words)
-			tfh_print(out, "\t\t\t'1:%s:(%s)' ;;\n", (*c)->name, (*c)->words);
-		else
+		else if ((*c)->operands == TFH_OPERANDS_WORDS) {
+			tfh_print(out, "\t\t\t'1:%s:(", (*c)->name);
+			operand_words(out, *c, all);
+			tfh_put(")' ;;\n", out);
+		} else
 			tfh_put("\t\t\t&& return ;;\n", out);
 	}
 	tfh_put("\tesac\n}\n_tfhook \"$@\"\n", out);
@@ -185,11 +197,13 @@ static void fish_completions(FILE *out, const struct tfh_command *const *all)
 			quoted(out, flag->help, "");
 			tfh_put("'\n", out);
 		}
-		if ((*c)->operands == TFH_OPERANDS_WORDS && *(*c)->words)
+		if ((*c)->operands == TFH_OPERANDS_WORDS) {
 			tfh_print(out,
-				  "complete -c tfhook -n '__fish_seen_subcommand_from %s' -f -a "
-				  "'%s'\n",
-				  (*c)->name, (*c)->words);
+				  "complete -c tfhook -n '__fish_seen_subcommand_from %s' -f -a '",
+				  (*c)->name);
+			operand_words(out, *c, all);
+			tfh_put("'\n", out);
+		}
 		if ((*c)->operands == TFH_OPERANDS_COMMAND)
 			tfh_print(out,
 				  "complete -c tfhook -n '__fish_seen_subcommand_from %s' -x -a "
@@ -252,14 +266,17 @@ static int unknown_command(const struct tfh_command *const *all, const char *wor
 
 int tfh_cmd_help(const struct tfh_command_line *args)
 {
+	/* Without a command line of its own, after an unknown word, it has no flags. */
+	bool man = args->command && tfh_line_get(args, "man");
+
 	if (!args->operands) {
-		tfh_help_all(stdout, args->all);
+		(man ? tfh_man_overview : tfh_help_all)(stdout, args->all);
 		return TFH_EXIT_OK;
 	}
 	const struct tfh_command *command = tfh_command_find(args->all, args->operand[0]);
 	if (!command)
 		return unknown_command(args->all, args->operand[0]);
-	tfh_help_command(stdout, command);
+	(man ? tfh_man_command : tfh_help_command)(stdout, command);
 	return TFH_EXIT_OK;
 }
 
