@@ -392,6 +392,7 @@ struct tfh_seen_start {
  * a judged step unless they say otherwise; NAN: not known. */
 struct tfh_findings {
 	bool cpu_only;	       /* no device was used */
+	bool torch;	       /* PyTorch's ranges were recorded */
 	bool imported;	       /* the trace of another profiler */
 	bool device_times;     /* there are some, if not of the judged steps */
 	bool input_visible;    /* calls of an input pipeline were seen */

@@ -95,6 +95,31 @@ static void test_own_advice(void **state)
 	}
 }
 
+/* A PyTorch job is told what PyTorch's user can check, and that so many workers would keep up. */
+static void test_torch(void **state)
+{
+	(void)state;
+	struct words w;
+
+	begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	w.r.found.torch = true;
+	tfh_explain_cause(&w.said);
+	assert_non_null(strstr(w.said.advice[0].todo, "torch.cuda.is_available()"));
+	assert_null(strstr(w.said.advice[0].todo, "tf."));
+	tfh_wording_free(&w.said);
+	begin(&w, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+	w.r.found.workers.more = (struct tfh_more_workers){0, 3, NAN, NAN};
+	tfh_explain_cause(&w.said);
+	assert_non_null(strstr(w.said.advice[0].todo, "num_workers=3"));
+	tfh_wording_free(&w.said);
+	begin(&w, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+	w.r.found.workers.more = (struct tfh_more_workers){2, 4, 3e-3, 5e-3};
+	tfh_explain_cause(&w.said);
+	assert_string_equal(w.said.advice[0].todo,
+			    "4 workers instead of 2: a step then takes 3.00 ms to 5.00 ms");
+	tfh_wording_free(&w.said);
+}
+
 static uint32_t lines_with_computing(double computing)
 {
 	struct words w;

@@ -171,6 +171,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	double steps = accounts->judged_steps ? (double)accounts->judged_steps : NAN;
 
 	out->cpu_only = facts->cpu_only;
+	out->torch = facts->loader || facts->update.n;
 	out->imported = facts->feed->imported;
 	out->input_visible = facts->consumers;
 	out->mixed_copies = (double)accounts->mixed_bytes >

@@ -77,7 +77,7 @@ static void explain_input(struct tfh_wording *w)
 			     tfh_phrase_time(w, step));
 	if (!g) {
 		tfh_seen_line(w);
-		struct tfh_remedy m = tfh_plain_remedy(v->cause);
+		struct tfh_remedy m = tfh_remedy_in(r, v->cause);
 		const char *todo = workers_advice(w);
 		tfh_advise(w, m.finding, w->text, todo ? todo : m.todo, TFH_REMOVE_INPUT);
 		return;
@@ -341,13 +341,13 @@ static void explain_compute(struct tfh_wording *w)
 	const struct tfh_verdict *v = &r->steady;
 	double busy = 100 * r->breakdown[TFH_PART_COMPUTE].share;
 	bool few = v->cause == TFH_CAUSE_COMPUTE_UNDERFILLED;
-	struct tfh_remedy m = tfh_remedy_of(w->r->found.cpu_only ? TFH_CAUSE_COMPUTE_CPU
-					    : few		 ? TFH_CAUSE_COMPUTE_UNDERFILLED
-								 : TFH_CAUSE_COMPUTE_DENSE);
+	struct tfh_remedy m = tfh_remedy_in(r, w->r->found.cpu_only ? TFH_CAUSE_COMPUTE_CPU
+					       : few		    ? TFH_CAUSE_COMPUTE_UNDERFILLED
+								    : TFH_CAUSE_COMPUTE_DENSE);
 
 	w->text = tfh_phrase(
 		w,
-		w->r->found.cpu_only ? "executing the graph takes %.0f %% of the step"
+		w->r->found.cpu_only ? "computing on the CPU takes %.0f %% of the step"
 		: few		     ? "the device is busy for %.0f %% of the step, mostly with kernels that have blocks for less than half of its multiprocessors, so most of it is idle meanwhile"
 				     : "the device is busy for %.0f %% of the step",
 		busy);

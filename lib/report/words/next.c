@@ -84,7 +84,7 @@ static void advise(struct tfh_wording *w, const struct next *next)
 
 	if (next->whatif) {
 		enum tfh_part part = tfh_remove_part(next->whatif->remove);
-		struct tfh_remedy m = tfh_remedy_of(largest_cause(r, part));
+		struct tfh_remedy m = tfh_remedy_in(r, largest_cause(r, part));
 		tfh_advise(w, m.finding,
 			   tfh_phrase(w, "%s of every step",
 				      tfh_phrase_time(w, r->breakdown[part].s_per_step)),

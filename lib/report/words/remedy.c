@@ -173,7 +173,8 @@ struct tfh_remedy tfh_remedy_of(enum tfh_cause cause)
 	return of_cause[i].remedy;
 }
 
-struct tfh_remedy tfh_plain_remedy(enum tfh_cause cause)
+/* Where no stage of a pipeline is known. */
+static struct tfh_remedy plain_remedy(enum tfh_cause cause)
 {
 	static const struct {
 		enum tfh_cause cause;
@@ -198,6 +199,17 @@ struct tfh_remedy tfh_plain_remedy(enum tfh_cause cause)
 		if (plain[i].cause == cause)
 			return plain[i].remedy;
 	return tfh_remedy_of(cause);
+}
+
+struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause)
+{
+	static const struct tfh_remedy torch_cpu = {
+		"the step computes on the CPU",
+		"if a GPU should do it, check torch.cuda.is_available(), and that model and batches are on it; otherwise cheaper ops or more CPUs"};
+
+	if (cause == TFH_CAUSE_COMPUTE_CPU && r->found.torch)
+		return torch_cpu;
+	return r->n_input && r->input[0].guilty ? tfh_remedy_of(cause) : plain_remedy(cause);
 }
 
 struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause)
