@@ -181,7 +181,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all analyze demo check check-clients check-frameworks check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence truth truth-pipelines truth-random tests bench fuzz fuzz-run soak torture install uninstall clean distclean format \
+.PHONY: all analyze demo check check-clients check-diff check-frameworks check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence truth truth-pipelines truth-random tests bench fuzz fuzz-run soak torture install uninstall clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -447,6 +447,11 @@ truth: all $(addprefix $(B)/tests/,truth/train truth/libtrain.so jobs/libslowrea
 evidence: all
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/evidence/run --filter '$(T)'
 
+# 30 pairs of equal runs and 30 with a planted change: what `tfhook diff` says of them. N=30 SEED=n. Five minutes.
+check-diff: all $(B)/tests/jobs/client_loop
+	$(Q)folder=$$(mktemp -d) && { python3 tests/diff/pairs_of_runs.py '$(abspath $(B))' "$$folder" $(or $(N),30) $(or $(N),30) $(or $(SEED),1); \
+		status=$$?; rm -rf "$$folder"; exit $$status; }
+
 # Jobs drawn at random against measured twins: N=20 jobs, SEED=n. Some seconds a job, more on a busy machine.
 truth-random: all $(addprefix $(B)/tests/,truth/train truth/libtrain.so)
 	$(Q)$(RUN_ENV) tests/truth/random_jobs -n $(or $(N),20) $(if $(SEED),--seed '$(SEED)')
@@ -601,6 +606,7 @@ help:
 	@echo 'make demo             trace a training job on the simulated GPU (DEMO=quick: without TensorFlow)'
 	@echo 'make check            all tests (T=pattern for some of them)'
 	@echo 'make check-clients    real programs on the simulated driver (T=NAME for one; 4 GB)'
+	@echo 'make check-diff       pairs of equal runs and of runs with a planted change, compared (N=30 SEED=n)'
 	@echo 'make evidence         jobs that wait for what no driver call tells of: cause and line (T=regex)'
 	@echo 'make truth            predictions against measured fixes (SEED=n T=regex PAIRS=5 DOC=file)'
 	@echo 'make truth-pipelines  tf.data pipelines drawn at random against measured twins (N=20 SEED=n)'

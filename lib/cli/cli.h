@@ -39,6 +39,7 @@ struct tfh_flag {
 	const char *arg;     /* NULL: a switch; else the value's name in the help */
 	const char *choices; /* valid values, separated by spaces; NULL = any */
 	const char *help;
+	bool twice; /* may be given a second time, with another value */
 };
 
 #define TFH_MAX_FLAGS 20
@@ -64,7 +65,9 @@ struct tfh_command_line {
 	const char *value[TFH_MAX_FLAGS];     /* by index in flags; "" for a switch */
 	char **operand;			      /* NULL-terminated */
 	int operands;
-	bool dashes; /* "--" preceded the operands */
+	bool dashes;	   /* "--" preceded the operands */
+	int before;	   /* operands in front of "--" */
+	const char *again; /* second value of the flag that may be given twice, NULL: it was not */
 };
 
 /* ---- commands.c ---- */
@@ -131,6 +134,7 @@ int tfh_cmd_top(const struct tfh_command_line *args);
 int tfh_cmd_info(const struct tfh_command_line *args);
 int tfh_cmd_import(const struct tfh_command_line *args);
 int tfh_cmd_verify(const struct tfh_command_line *args);
+int tfh_cmd_diff(const struct tfh_command_line *args);
 int tfh_cmd_digest(const struct tfh_command_line *args);
 int tfh_cmd_repair(const struct tfh_command_line *args);
 int tfh_cmd_ctl(const struct tfh_command_line *args);

@@ -148,6 +148,38 @@ static const struct tfh_command cmd_top = {
 		},
 };
 
+static const struct tfh_command cmd_diff = {
+	.name = "diff",
+	.operand_text = "A B | A... -- B... | RUN",
+	.summary = "what changed from one run to another, and how sure that is",
+	.details =
+		"A and B are run directories, .tft files, digests or traces of other profilers. Says by "
+		"how much steps became slower or faster, with an interval that holds the change with 95 "
+		"%, which causes gained or lost time, and which lines, kernels, settings and versions "
+		"differ; or that no difference was found, and how large it could be. Several runs of a "
+		"kind say more: A... -- B...\n\n"
+		"--at START-END, twice, compares two stretches of one run: --at 0-10m --at 50-60m.\n\n"
+		"--fail-on is a part of a step (step, compute, a cause) and how far it may go: "
+		"'step>+5%', 'input.map>1ms', 'step<-2%'.\n\n"
+		"Exit code: 0 compared, 1 a change was found that is beyond --fail-on, 2 usage, 3 "
+		"unreadable, 5 no steps to compare.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_diff,
+	.flags =
+		{
+			{.name = "at",
+			 .arg = "START-END",
+			 .help = "compare two stretches of one run; given twice",
+			 .twice = true},
+			{.name = "fail-on",
+			 .arg = "LIMIT",
+			 .help = "exit 1 if a change was found that is beyond LIMIT"},
+			{.name = "all", .help = "print every row"},
+			{.name = "json", .help = "print JSON, schema tfhook.diff/1"},
+		},
+};
+
 static const struct tfh_command cmd_info = {
 	.name = "info",
 	.operand_text = "[PATH...]",
@@ -358,7 +390,7 @@ static const struct tfh_command cmd_version = {
 };
 
 const struct tfh_command *const tfh_commands[] = {
-	&cmd_run,    &cmd_report,      &cmd_why,    &cmd_top,	  &cmd_ctl,    &cmd_info,
-	&cmd_import, &cmd_digest,      &cmd_verify, &cmd_repair,  &cmd_doctor, &cmd_demo,
-	&cmd_env,    &cmd_completions, &cmd_help,   &cmd_version, NULL,
+	&cmd_run,  &cmd_report, &cmd_why,	  &cmd_top,    &cmd_diff,    &cmd_ctl,
+	&cmd_info, &cmd_import, &cmd_digest,	  &cmd_verify, &cmd_repair,  &cmd_doctor,
+	&cmd_demo, &cmd_env,	&cmd_completions, &cmd_help,   &cmd_version, NULL,
 };

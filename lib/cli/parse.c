@@ -42,7 +42,10 @@ static int set_flag(struct tfh_command_line *args, size_t i, const char *value)
 			return -EINVAL;
 		}
 	}
-	args->value[i] = value;
+	if (flag->twice && args->value[i])
+		args->again = value;
+	else
+		args->value[i] = value;
 	return 0;
 }
 
@@ -118,6 +121,7 @@ int tfh_line_parse(const struct tfh_command *command, char **argv, struct tfh_co
 	for (; *in; in++) {
 		if (!strcmp(*in, "--")) {
 			args->dashes = true;
+			args->before = (int)(out - argv);
 			in++;
 			break;
 		}

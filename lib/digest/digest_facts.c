@@ -191,7 +191,7 @@ static void add_quality(struct fact_rows *x, const struct tfh_result *r)
 	say(x, "quality.clean_end", q->clean_end ? "yes" : "no");
 }
 
-int tfh_digest_fill_facts(struct tfh_digest_out *o, const struct tfh_result *r)
+int tfh_digest_fill_facts(struct tfh_digest_out *o, const struct tfh_result *r, uint32_t critical)
 {
 	struct fact_rows x = {.o = o, .row = calloc(FACTS, sizeof(*x.row))};
 
@@ -199,6 +199,7 @@ int tfh_digest_fill_facts(struct tfh_digest_out *o, const struct tfh_result *r)
 		return -ENOMEM;
 	say(&x, "digest", "tfhook.digest/1");
 	say(&x, "judge", tfh_judge_id());
+	say_number(&x, "critical", critical);
 	add_command(&x, r->run);
 	add_runjson(&x, r->run);
 	add_software(&x, r);

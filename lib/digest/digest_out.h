@@ -24,7 +24,7 @@ void tfh_digest_out_free(struct tfh_digest_out *o);
 /* digest_fill.c: the tree, lines, kernels, copies, meters; the files. 0 or -errno. */
 int tfh_digest_fill(struct tfh_digest_out *o, const struct tfh_result *r);
 int tfh_digest_fill_inputs(struct tfh_digest_out *o, const struct tfh_inputs *in);
-/* digest_facts.c */
-int tfh_digest_fill_facts(struct tfh_digest_out *o, const struct tfh_result *r);
+/* digest_facts.c. `critical`: number of the rank that the verdict is about. */
+int tfh_digest_fill_facts(struct tfh_digest_out *o, const struct tfh_result *r, uint32_t critical);
 
 #endif

@@ -147,14 +147,17 @@ static int write_ranks(struct digest_run *x, const struct tfh_result *r)
 static int write_whole(struct digest_run *x, const struct tfh_result *r,
 		       const struct tfh_inputs *in)
 {
-	int rc = write_ranks(x, r);
+	uint32_t critical = 0;
 
+	while (critical + 1 < x->n_rank && x->rank[critical].host != r->process)
+		critical++;
+	int rc = write_ranks(x, r);
 	if (!rc)
 		rc = tfh_digest_fill(&x->out, r);
 	if (!rc)
 		rc = tfh_digest_fill_inputs(&x->out, in);
 	/* Last: it is what makes the file a whole one. */
-	return rc ? rc : tfh_digest_fill_facts(&x->out, r);
+	return rc ? rc : tfh_digest_fill_facts(&x->out, r, critical);
 }
 
 static int begin_file(struct digest_run *x, struct tfh_run *run, int fd)

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""`tfhook diff` of real recordings: two times the same one is no difference; a step that sleeps twice as long is found, with its cause, in
+both directions, from digests as from recordings; the text fits one screen, the JSON its schema; --fail-on, groups, --at and bad input end
+with the documented exit codes. How often it errs is measured by `make check-diff`."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+build, tmp, src = os.environ["TFH_BUILD"], os.environ["TFH_TMP"], os.environ["TFH_SRC"]
+sys.path.insert(0, os.path.join(src, "tests/diff"))
+import pairs_of_runs  # noqa: E402
+
+with open(os.path.join(src, "docs/diff.schema.json")) as f:
+    SCHEMA = json.load(f)
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "integer": int, "number": (int, float)}
+bad = 0
+
+
+def check(true, *words):
+    global bad
+    if not true:
+        bad += 1
+        print("WRONG", *words)
+
+
+def fits(value, rule, at="$"):
+    """The part of JSON Schema that the file uses; fields that it lacks are an error here."""
+    if "$ref" in rule:
+        return fits(value, SCHEMA["$defs"][rule["$ref"].split("/")[-1]], at)
+    names = rule.get("type", [])
+    names = [names] if isinstance(names, str) else names
+    check(not names or isinstance(value, tuple(t for n in names for t in (TYPES[n] if isinstance(TYPES[n], tuple) else (TYPES[n],)))), at, value)
+    check("const" not in rule or value == rule["const"], at, value)
+    check("enum" not in rule or value in rule["enum"], at, value)
+    check(value is None or "minimum" not in rule or value >= rule["minimum"], at, value)
+    if isinstance(value, dict):
+        check(set(rule.get("required", [])) <= set(value) <= set(rule["properties"]), at, set(value) ^ set(rule["properties"]))
+        for name, x in value.items():
+            fits(x, rule["properties"].get(name, {}), at + "." + name)
+    for i, x in enumerate(value if isinstance(value, list) else []):
+        fits(x, rule["items"], "%s[%d]" % (at, i))
+
+
+def tfhook(*args, status=0):
+    r = subprocess.run([f"{build}/bin/tfhook", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, cwd=tmp)
+    check(r.returncode == status, args, "ended with", r.returncode, "not", status, r.stderr.decode()[-300:])
+    return r.stdout.decode()
+
+
+def diff(*args):
+    d = json.loads(tfhook("diff", "--json", *args))
+    fits(d, SCHEMA)
+    return d
+
+
+def screen(*args):
+    text = tfhook("diff", *args)
+    lines = text.splitlines()
+    check(len(lines) <= 24 and all(len(line) <= 80 for line in lines), "one screen of 80 columns:", text)
+    return text
+
+
+for name, sleep in (("quick", 3.0), ("quick2", 3.0), ("slow", 9.0), ("slow2", 9.0)):
+    pairs_of_runs.client(build, f"{tmp}/{name}", **{"--steps": 120, "--sleep": sleep})
+
+same = diff("quick", "quick")
+check(not same["step"]["found"] and same["step"]["change_s"] == 0 and not same["facts"] and not same["lines"], "itself", same)
+check("NO DIFFERENCE FOUND" in screen("quick", "quick"), "words")
+
+there, back = diff("quick", "slow"), diff("slow", "quick")
+check(there["step"]["change_s"] == -back["step"]["change_s"] and there["step"]["off_s"] == back["step"]["off_s"], "there and back")
+sum_of = sum(p["change_s"] for p in there["parts"])
+check(abs(sum_of - there["step"]["change_s"]) < 1e-6, "parts do not add up to the step", sum_of, there["step"]["change_s"])
+check({f["name"]: (f["a"], f["b"]) for f in there["facts"]} == {"command.4": ("3.0", "9.0")}, "facts", there["facts"])
+# On a crowded machine the interval may be as wide as the change; then nothing may be said to be found.
+if there["step"]["off_s"] < 3e-3:
+    first = there["parts"][0]
+    check(there["step"]["found"] and abs(there["step"]["change_s"] - 6e-3) < 2 * there["step"]["off_s"] + 1e-3, "step", there["step"])
+    check(first["found"] and first["part"] == "host.sleep", "cause", first)
+    check("SLOWER" in screen("quick", "slow") and "FASTER" in screen("slow", "quick"), "words")
+    tfhook("diff", "--fail-on", "step>+5%", "quick", "slow", status=1)
+    tfhook("diff", "--fail-on", "host.sleep>1ms", "quick", "slow", status=1)
+    tfhook("diff", "--fail-on", "mean<1ms", "slow", "quick", status=1)
+else:
+    print("the steps differ by too much among themselves here:", there["step"])
+tfhook("diff", "--fail-on", "step<-5%", "quick", "slow")
+tfhook("diff", "--fail-on", "step>+1000%", "quick", "slow")
+tfhook("diff", "--fail-on", "input.map>1ms", "quick", "slow")
+for limit in ("step", "step>", "step>5", "speed>5%", "step>5 apples", ""):
+    tfhook("diff", "--fail-on", limit, "quick", "slow", status=2)
+
+# A digest says the same as the recording it was made of.
+tfhook("digest", "slow", "-o", "slow.digest.tft")
+of_digest = diff("quick", "slow.digest.tft")
+of_digest["b"]["path"] = "slow"
+check(of_digest == there, "a digest and its recording differ")
+with open(f"{tmp}/slow.digest.tft", "rb") as f:
+    whole = f.read()
+with open(f"{tmp}/cut.tft", "wb") as f:
+    f.write(whole[:len(whole) // 2])
+tfhook("diff", "quick", "cut.tft", status=3)
+
+groups = diff("quick", "quick2", "--", "slow", "slow2")
+check(groups["a"]["runs"] == groups["b"]["runs"] == 2 and groups["a"]["steps"] > same["a"]["steps"], "groups", groups["a"])
+parts = diff("--at", "0-300ms", "--at", "300ms-", "quick")
+check(parts["same_run"] and parts["a"]["steps"] + parts["b"]["steps"] <= same["a"]["steps"] and not parts["facts"], "stretches", parts["a"], parts["b"])
+for args in ((), ("quick",), ("quick", "slow", "slow2"), ("quick", "--"), ("--at", "0-1s", "quick"), ("--at", "2-1s", "--at", "0-1s", "quick"),
+             ("--at", "x", "--at", "0-1s", "quick")):
+    tfhook("diff", *args, status=2)
+tfhook("diff", "--at", "0-1s", "--at", "1h-2h", "quick", status=5)
+tfhook("diff", "quick", "nothing", status=3)
+
+traces = os.environ.get("TFH_TRACES")
+if traces:
+    # A loader without workers against one with four: others measured both on a real GPU.
+    names = ["%s/resnet50_workers%d.pt.trace.json.gz" % (traces, n) for n in (0, 4)]
+    real = diff(*names)
+    check(real["parts"][0]["part"] == "input.dataloader" and real["parts"][0]["change_s"] < -0.05, "traces", real["parts"][:2])
+    check(0.12 < real["step"]["b_s"] < 0.13 and re.search("input.dataloader +57", screen(*names)), "traces", real["step"])
+sys.exit(bad != 0)
