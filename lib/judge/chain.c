@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge/drawn.h"
+
 void tfh_chain_init(struct tfh_chain *c, uint32_t process, uint64_t step)
 {
 	memset(c, 0, sizeof(*c));
@@ -24,7 +26,7 @@ void tfh_chain_add(struct tfh_chain *c, const struct tfh_link *link)
 		c->rc = -ENOMEM;
 }
 
-void tfh_chain_settle(struct tfh_chain *c, bool busy, enum tfh_cause device)
+static void settle(struct tfh_chain *c, bool busy, enum tfh_cause device)
 {
 	for (size_t i = 0; i < c->link.n; i++) {
 		struct tfh_link *l = &c->link.v[i];
@@ -34,6 +36,12 @@ void tfh_chain_settle(struct tfh_chain *c, bool busy, enum tfh_cause device)
 		}
 		l->tentative = false;
 	}
+}
+
+void tfh_chain_settle(struct tfh_chain *c, bool busy, enum tfh_cause device)
+{
+	for (; c; c = c->next)
+		settle(c, busy, device);
 }
 
 /* ---- names ---- */
@@ -76,10 +84,18 @@ static bool between(enum tfh_cause cause)
 	       cause != TFH_CAUSE_HOST_COMPILE && cause != TFH_CAUSE_HOST_CHECKPOINT;
 }
 
-/* Names a link after what is most like it in time. `best`: by link, how much that is so far. */
-static void offer(struct tfh_chain *c, double *best, int64_t t0, int64_t t1, bool device,
-		  const char *what, const char *where)
+/* A chain that is given its names. */
+struct naming {
+	struct tfh_chain *c;
+	double *best;	  /* by link: how much what it is named after is like it */
+	int64_t from, to; /* what is read for it */
+};
+
+/* Names a link after what is most like it in time. */
+static void offer(struct naming *n, int64_t t0, int64_t t1, bool device, const char *what,
+		  const char *where)
 {
+	struct tfh_chain *c = n->c;
 	size_t first = first_behind(c, t0);
 
 	for (size_t i = first; i < c->link.n && c->link.v[i].t0 < t1 && i - first < TFH_CHAIN_REACH;
@@ -93,40 +109,60 @@ static void offer(struct tfh_chain *c, double *best, int64_t t0, int64_t t1, boo
 		 * but for what it does between its calls. */
 		if (ran ? !device : (device && part != TFH_PART_TRANSFER) || between(l->cause))
 			continue;
-		if (like <= best[i] || (!ran && like < TFH_CHAIN_ALIKE))
+		if (like <= n->best[i] || (!ran && like < TFH_CHAIN_ALIKE))
 			continue;
-		best[i] = like;
+		n->best[i] = like;
 		l->what = what;
 		l->where = where;
 	}
 }
 
-static int name_by_calls(struct tfh_chain *c, double *best, int64_t from, int64_t to,
-			 const struct tfh_feed *f, struct tfh_err *err)
+static int take_call(struct naming *n, const struct tfh_feed *f, const struct tfh_event *ev)
+{
+	if (ev->t1 <= n->from || ev->t0 >= n->to || !ev->fn)
+		return 0;
+	if (ev->kind != TFT_RANGE)
+		offer(n, ev->t0, ev->t1, false, ev->fn->name,
+		      ev->stack && f->site ? f->site(f->arg, n->c->process, ev->stack) : "");
+	return n->c->drawn ? tfh_draw_call(n->c->drawn, f, n->c->process, ev) : 0;
+}
+
+static int take_op(struct naming *n, const struct tfh_op *op)
+{
+	if (op->t1 <= n->from || op->t0 >= n->to)
+		return 0;
+	if (op->name && *op->name)
+		offer(n, op->t0, op->t1, true, op->name, "");
+	return n->c->drawn ? tfh_draw_op(n->c->drawn, op) : 0;
+}
+
+static int read_calls(struct naming *n, size_t chains, const struct tfh_feed *f,
+		      struct tfh_err *err)
 {
 	struct tfh_event room;
 	const struct tfh_event *ev;
-	int rc = f->rewind(f->arg, c->process, err);
+	int rc = f->rewind(f->arg, n->c->process, err);
 
-	while (!rc && (ev = tfh_feed_look(f, &room))) {
-		if (ev->t1 <= from || ev->t0 >= to || !ev->fn || ev->kind == TFT_RANGE)
-			continue;
-		offer(c, best, ev->t0, ev->t1, false, ev->fn->name,
-		      ev->stack && f->site ? f->site(f->arg, c->process, ev->stack) : "");
-	}
+	while (!rc && (ev = tfh_feed_look(f, &room)))
+		for (size_t i = 0; i < chains && !rc; i++)
+			rc = take_call(&n[i], f, ev);
 	return rc ? rc : f->error ? f->error(f->arg, err) : 0;
 }
 
-static int name_by_ops(struct tfh_chain *c, double *best, int64_t from, int64_t to,
-		       const struct tfh_feed *f, struct tfh_err *err)
+static int read_ops(struct naming *n, size_t chains, const struct tfh_feed *f, struct tfh_err *err)
 {
 	struct tfh_op room;
 	const struct tfh_op *op;
-	int rc = f->rewind_ops ? f->rewind_ops(f->arg, c->process, err) : 0;
+	int64_t last = INT64_MIN;
+	int rc = f->rewind_ops ? f->rewind_ops(f->arg, n->c->process, err) : 0;
 
-	while (!rc && f->rewind_ops && (op = tfh_feed_look_op(f, &room)) && op->t0 < to)
-		if (op->t1 > from && op->name && *op->name)
-			offer(c, best, op->t0, op->t1, true, op->name, "");
+	for (size_t i = 0; i < chains; i++) {
+		memset(n[i].best, 0, n[i].c->link.n * sizeof(*n[i].best));
+		last = n[i].to > last ? n[i].to : last;
+	}
+	while (!rc && f->rewind_ops && (op = tfh_feed_look_op(f, &room)) && op->t0 < last)
+		for (size_t i = 0; i < chains && !rc; i++)
+			rc = take_op(&n[i], op);
 	return rc;
 }
 
@@ -162,26 +198,48 @@ static int keep_texts(struct tfh_chain *c)
 	return 0;
 }
 
-int tfh_chain_finish(struct tfh_chain *c, const struct tfh_feed *f, struct tfh_err *err)
+/* In order and without names; nothing is read for one without links that is not drawn. */
+static int begin_naming(struct naming *n, struct tfh_chain *c)
 {
-	double *best = calloc(c->link.n + 1, sizeof(*best));
-	int rc = c->rc || !best ? -ENOMEM : 0;
-
-	if (rc)
-		tfh_err_set(err, rc, "out of memory");
+	*n = (struct naming){.c = c, .from = INT64_MAX, .to = INT64_MIN};
 	for (size_t i = 0; i < c->link.n; i++)
 		c->link.v[i].what = c->link.v[i].where = "";
-	if (!rc && c->link.n) {
+	if (c->link.n) {
 		qsort(c->link.v, c->link.n, sizeof(*c->link.v), by_time);
-		int64_t from = c->link.v[0].t0, to = c->link.v[c->link.n - 1].t1;
-		rc = name_by_calls(c, best, from, to, f, err);
-		memset(best, 0, c->link.n * sizeof(*best));
-		if (!rc)
-			rc = name_by_ops(c, best, from, to, f, err);
-		join(c);
-		if (!rc && (rc = keep_texts(c)))
-			tfh_err_set(err, rc, "out of memory");
+		n->from = c->link.v[0].t0;
+		n->to = c->link.v[c->link.n - 1].t1;
 	}
-	free(best);
+	if (c->drawn) {
+		n->from = c->drawn->from < n->from ? c->drawn->from : n->from;
+		n->to = c->drawn->to > n->to ? c->drawn->to : n->to;
+	}
+	n->best = calloc(c->link.n + 1, sizeof(*n->best));
+	return c->rc || !n->best ? -ENOMEM : 0;
+}
+
+int tfh_chain_finish(struct tfh_chain *first, const struct tfh_feed *f, struct tfh_err *err)
+{
+	size_t chains = 0, begun = 0;
+	int rc = 0;
+
+	for (struct tfh_chain *c = first; c; c = c->next)
+		chains++;
+	struct naming *n = calloc(chains, sizeof(*n));
+	for (struct tfh_chain *c = first; c && n && !rc; c = c->next)
+		rc = begin_naming(&n[begun++], c);
+	rc = n ? rc : -ENOMEM;
+	if (!rc)
+		rc = read_calls(n, chains, f, err);
+	if (!rc)
+		rc = read_ops(n, chains, f, err);
+	for (struct tfh_chain *c = first; c && !rc; c = c->next) {
+		join(c);
+		rc = keep_texts(c);
+	}
+	if (rc == -ENOMEM)
+		tfh_err_set(err, rc, "out of memory");
+	for (size_t i = 0; i < begun; i++)
+		free(n[i].best);
+	free(n);
 	return rc;
 }

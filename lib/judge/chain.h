@@ -18,9 +18,15 @@ struct tfh_link {
 	const char *what, *where; /* the call or kernel, and the place of the call; "" not known */
 };
 
+struct tfh_drawn;
+
 struct tfh_chain {
 	uint32_t process; /* the step asked for */
 	uint64_t step;
+	struct tfh_chain
+		*next; /* of another step of the process, filled by the same analysis; NULL: none */
+	struct tfh_drawn
+		*drawn; /* filled with what ran meanwhile (drawn.h); NULL: nobody wants it */
 	struct tfh_arena arena;
 	TFH_VEC(struct tfh_link) link; /* by time once the analysis is done; they do not overlap */
 	int rc;
@@ -36,16 +42,18 @@ static inline struct tfh_chain *tfh_chain_of(const struct tfh_feed *f, uint32_t 
 {
 	struct tfh_chain *c = f->chain;
 
-	return c && c->step == window && c->process == process ? c : NULL;
+	while (c && (c->step != window || c->process != process))
+		c = c->next;
+	return c;
 }
 
 /* [t0, t1) is charged. */
 void tfh_chain_add(struct tfh_chain *c, const struct tfh_link *link);
-/* What was tentative was the device's doing if that was busy, else what it is. */
+/* In this and the next ones, what was tentative was the device's doing if that was busy, else what it is. */
 void tfh_chain_settle(struct tfh_chain *c, bool busy, enum tfh_cause device);
 
-/* After the analysis: puts the links in order, gives them names from the calls and ops of that time and joins those that
- * follow each other and say the same. 0 or a negative errno. */
+/* After the analysis: puts the links of this and the next ones in order, gives them names from the calls and ops of that time
+ * and joins those that follow each other and say the same. 0 or a negative errno. */
 int tfh_chain_finish(struct tfh_chain *c, const struct tfh_feed *f, struct tfh_err *err);
 
 #endif

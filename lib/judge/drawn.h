@@ -1,0 +1,46 @@
+/*
+ * What ran while one step was under way, to be drawn: bars on tracks. A track is a thread's calls of one depth, its stages of the
+ * input pipeline, or a stream of a device. Bars that are too short to be seen apart become one, so that a track has a bounded number
+ * of them however many calls there were.
+ */
+#ifndef TFH_JUDGE_DRAWN_H
+#define TFH_JUDGE_DRAWN_H
+
+#include "base/arena.h"
+#include "judge/feed.h"
+#include "judge/vec.h"
+
+enum tfh_track_kind { TFH_TRACK_CALLS, TFH_TRACK_STAGES, TFH_TRACK_STREAM };
+
+struct tfh_bar {
+	int64_t t0, t1;
+	uint32_t calls;	   /* 1, or how many stand for each other */
+	int32_t part;	   /* enum tfh_part of an op; TFH_PART_NONE: a call */
+	const char *what;  /* of several the first, "" where they differ */
+	const char *where; /* the call's place in the program, "" not known */
+};
+
+struct tfh_track {
+	enum tfh_track_kind kind;
+	uint32_t of;  /* thread (index among the run's), or device */
+	uint32_t row; /* depth, or stream */
+	int64_t busy_ns;
+	TFH_VEC(struct tfh_bar) bar; /* in order of their ends */
+};
+
+struct tfh_drawn {
+	int64_t from, to;  /* what is drawn of the run */
+	uint32_t left_out; /* bars on tracks for which there was no place */
+	struct tfh_arena arena;
+	TFH_VEC(struct tfh_track) track;
+};
+
+void tfh_drawn_init(struct tfh_drawn *d, int64_t from, int64_t to);
+void tfh_drawn_free(struct tfh_drawn *d);
+
+/* A call of a process, in order of their ends; an op, in order of their starts. 0 or -ENOMEM. */
+int tfh_draw_call(struct tfh_drawn *d, const struct tfh_feed *f, uint32_t process,
+		  const struct tfh_event *ev);
+int tfh_draw_op(struct tfh_drawn *d, const struct tfh_op *op);
+
+#endif
