@@ -104,6 +104,7 @@ SRC_nccl := $(call sources,sim/nccl)
 SRC_nvml := $(call sources,sim/nvml)
 OBJ_job := $(call objects,job,$(SRC_job))
 OBJ_page := $(B)/obj/core/page_files.o
+UPLOT := $(O)/uplot
 OBJ_core := $(call objects,core,$(SRC_core)) $(OBJ_page)
 OBJ_main := $(call objects,core,$(SRC_main))
 OBJ_shared := $(call objects,shared,$(SRC_shared))
@@ -157,9 +158,10 @@ AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),
 AREAS += $(if $(filter python,$(AREAS)),$(filter-out $(AREAS),hook))
 # What check-glibc reads recordings with.
 AREAS += $(if $(filter check-glibc,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
-# The hook's tests record programs of the simulator's; the command's, the page's and Python's a client of the jobs'.
+# The hook's tests record programs of the simulator's; the command's, the page's and Python's a client of the jobs', the page's a long run, too.
 AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim jobs))
 AREAS += $(if $(filter cli page python,$(AREAS)),$(filter-out $(AREAS),jobs))
+AREAS += $(if $(filter page,$(AREAS)),$(filter-out $(AREAS),analyze))
 UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))
 AREA_C := $(filter-out tests/fuzz/%,$(wildcard $(AREAS:%=tests/%/*.c)))
 AREA_CC := $(wildcard $(AREAS:%=tests/%/*.cc))
@@ -245,10 +247,14 @@ $(CORE_A): $(OBJ_core) $(call stamp,objects-core)
 	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $(OBJ_core)
 
 # What every page of `report --html` contains.
-PAGE_FILES := $(addprefix lib/report/page/,page.css page.js)
-$(B)/page/files.c: $(PAGE_FILES) scripts/gen-page
+PAGE_FILES := $(addprefix lib/report/page/,page.css page.js charts.js timeline.js)
+$(B)/page/files.c: $(PAGE_FILES) scripts/gen-page $(UPLOT)/.stamp
 	@mkdir -p $(@D)
-	$(call say,GEN,$@)scripts/gen-page $@ $(PAGE_FILES)
+	$(call say,GEN,$@)scripts/gen-page $@ $$(find $(UPLOT) -name 'uPlot*') $(PAGE_FILES)
+
+# Downloaded once for all builds here, if that is possible.
+$(UPLOT)/.stamp: scripts/uplot
+	$(call say,GET,$(@D))scripts/uplot $(@D) && touch $@
 
 $(OBJ_page): $(B)/page/files.c $(call stamp,core)
 	@mkdir -p $(@D)

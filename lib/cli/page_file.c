@@ -51,44 +51,77 @@ static int publish(const char *temporary, const char *path)
 	return rename(temporary, path) ? -errno : 0;
 }
 
-static int write_all(int fd, struct tfh_run *run, const struct tfh_result *r)
+static int write_all(int fd, const struct tfh_result *r, const struct tfh_shown_step *shown,
+		     uint32_t n)
 {
 	FILE *out = fdopen(fd, "w");
 	struct tfh_wording words;
 
-	(void)run;
 	if (!out) {
 		int err = errno;
 		close(fd);
 		return -err;
 	}
 	tfh_wording_make(&words, r);
-	int rc = tfh_report_page(out, &words);
+	int rc = tfh_report_page(out, &words, shown, n);
 	tfh_wording_free(&words);
 	errno = 0;
-	if (ferror(out) | fclose(out))
-		return rc && rc != -EIO ? rc : errno ? -errno : -EIO;
+	bool failed = ferror(out);
+	if (fclose(out) || failed)
+		return errno ? -errno : -EIO;
 	return rc;
+}
+
+static int write_file(const char *path, const struct tfh_result *r,
+		      const struct tfh_shown_step *shown, uint32_t n)
+{
+	char temporary[4096];
+	int len = snprintf(temporary, sizeof(temporary), "%s.%d.part", path, (int)getpid());
+
+	if (len < 0 || (size_t)len >= sizeof(temporary))
+		return -ENAMETOOLONG;
+	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	int rc = write_all(fd, r, shown, n);
+	if (!rc)
+		rc = publish(temporary, path);
+	if (rc)
+		unlink(temporary);
+	return rc;
+}
+
+/* The analysis knows its steps only afterwards, so it runs again for what some of them waited for. */
+static int fill(struct tfh_run *run, struct tfh_shown_step *shown, uint32_t n, struct tfh_err *err)
+{
+	struct tfh_result *again = NULL;
+
+	if (!n)
+		return 0;
+	struct tfh_progress *progress = tfh_progress_start(run);
+	int code = tfh_analyze_step(run, &shown[0].chain, &again, err);
+	tfh_progress_stop(progress);
+	tfh_result_free(again);
+	return code;
 }
 
 int tfh_page_write(const char *path, struct tfh_run *run, const struct tfh_result *r)
 {
-	char temporary[4096];
-	int n = snprintf(temporary, sizeof(temporary), "%s.%d.part", path, (int)getpid());
-	int fd = n < 0 || (size_t)n >= sizeof(temporary)
-			 ? (errno = ENAMETOOLONG, -1)
-			 : open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	int rc = fd < 0 ? -errno : write_all(fd, run, r);
+	struct tfh_shown_step shown[TFH_SHOWN_STEPS];
+	uint32_t n = tfh_shown_choose(shown, r);
+	struct tfh_err err = {0};
+	int rc = fill(run, shown, n, &err);
 
-	if (!rc)
-		rc = publish(temporary, path);
-	if (!rc)
-		return TFH_EXIT_OK;
-	if (fd >= 0)
-		unlink(temporary);
+	if (rc) {
+		tfh_say_why(&err, rc);
+		tfh_shown_free(shown, n);
+		return tfh_exit_code(rc);
+	}
+	rc = write_file(path, r, shown, n);
+	tfh_shown_free(shown, n);
 	if (rc == -EEXIST)
 		tfh_say("report: %s exists; remove it, or name another file", path);
-	else
+	else if (rc)
 		tfh_say("report: cannot write %s: %s", path, strerror(-rc));
-	return TFH_EXIT_UNREADABLE;
+	return rc ? TFH_EXIT_UNREADABLE : TFH_EXIT_OK;
 }

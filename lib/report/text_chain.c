@@ -14,15 +14,7 @@
 #define FIRST_SHARE                                                                                \
 	0.002 /* of the step: shorter links are put together; doubled until there are few enough rows */
 
-/* A row: a link, or several short ones in a row. */
-struct chain_row {
-	int64_t t0, t1;
-	uint32_t links;
-	int64_t cause[TFH_CAUSE_COUNT], compute;
-	const struct tfh_link *first;
-};
-
-static void add_link(struct chain_row *row, const struct tfh_link *l)
+static void add_link(struct tfh_chain_row *row, const struct tfh_link *l)
 {
 	row->first = row->links++ ? row->first : l;
 	row->t1 = l->t1;
@@ -30,9 +22,9 @@ static void add_link(struct chain_row *row, const struct tfh_link *l)
 }
 
 /* Fills rows, NULL: only counts them. */
-static size_t put_together(const struct tfh_chain *c, int64_t shortest, struct chain_row *rows)
+static size_t put_together(const struct tfh_chain *c, int64_t shortest, struct tfh_chain_row *rows)
 {
-	struct chain_row row = {.links = 0};
+	struct tfh_chain_row row = {.links = 0};
 	bool gathering = false;
 	size_t n = 0;
 
@@ -43,7 +35,7 @@ static size_t put_together(const struct tfh_chain *c, int64_t shortest, struct c
 			n += row.links > 0;
 			if (rows && row.links)
 				rows[n - 1] = row;
-			row = (struct chain_row){.t0 = l->t0};
+			row = (struct tfh_chain_row){.t0 = l->t0};
 		}
 		gathering = brief;
 		add_link(&row, l);
@@ -55,7 +47,7 @@ static size_t put_together(const struct tfh_chain *c, int64_t shortest, struct c
 }
 
 /* "launches 61 %, compute 39 %": of what a row of several links consists. */
-static void mixture(const struct chain_row *row, char *out, size_t size)
+static void mixture(const struct tfh_chain_row *row, char *out, size_t size)
 {
 	double sum = (double)(row->t1 - row->t0), left = 1;
 	bool told[TFH_PART_COUNT] = {false};
@@ -103,8 +95,8 @@ static bool seen_at(struct tfh_wording *w, const struct tfh_link *l, char *out, 
 	return true;
 }
 
-static void describe(struct tfh_wording *w, const struct chain_row *row, const struct tfh_step *s,
-		     char *out, size_t size)
+void tfh_chain_row_words(struct tfh_wording *w, const struct tfh_chain_row *row,
+			 const struct tfh_step *s, char *out, size_t size)
 {
 	const struct tfh_link *l = row->first;
 	char mixed[128] = "", what[96], brief[TFH_KERNEL_NAME], count[TFH_TEXT];
@@ -125,13 +117,13 @@ static void describe(struct tfh_wording *w, const struct chain_row *row, const s
 }
 
 static void print_chain_row(const struct tfh_page *page, struct tfh_wording *w,
-			    const struct chain_row *row, const struct tfh_step *s)
+			    const struct tfh_chain_row *row, const struct tfh_step *s)
 {
 	char at[TFH_TEXT], time[TFH_TEXT], first[80], line[512];
 	double from = (double)row->t0 * 1e-9 - s->start_s,
 	       took = (double)(row->t1 - row->t0) * 1e-9;
 
-	describe(w, row, s, line, sizeof(line));
+	tfh_chain_row_words(w, row, s, line, sizeof(line));
 	snprintf(first, sizeof(first), "  %8s %9s %3.0f %%  ",
 		 tfh_fmt_time(at, from > 1e-9 ? from : 0), tfh_fmt_time(time, took),
 		 100 * took / s->dur_s);
@@ -139,8 +131,7 @@ static void print_chain_row(const struct tfh_page *page, struct tfh_wording *w,
 		 tfh_page_columns(page) < NARROW ? "      " : "                           ", line);
 }
 
-/* Every moment that nothing was charged for. */
-static int64_t unattributed(const struct tfh_chain *c, const struct tfh_step *s)
+int64_t tfh_chain_left(const struct tfh_chain *c, const struct tfh_step *s)
 {
 	int64_t left = (int64_t)(s->dur_s * 1e9);
 
@@ -172,26 +163,37 @@ static void print_title(const struct tfh_page *page, const struct tfh_step *s)
 	tfh_put("\n", page->out);
 }
 
+int tfh_chain_rows(const struct tfh_chain *chain, const struct tfh_step *step, bool every,
+		   struct tfh_chain_row **rows, size_t *n)
+{
+	int64_t shortest = every ? 0 : (int64_t)(FIRST_SHARE * step->dur_s * 1e9);
+
+	while ((*n = put_together(chain, shortest, NULL)) > MOST_ROWS && !every)
+		shortest = shortest * 2 + 1;
+	*rows = calloc(*n + 1, sizeof(**rows));
+	if (!*rows)
+		return -ENOMEM;
+	put_together(chain, shortest, *rows);
+	return 0;
+}
+
 int tfh_report_chain(FILE *out, struct tfh_wording *words, const struct tfh_style *style,
 		     const struct tfh_step *step, const struct tfh_chain *chain)
 {
 	struct tfh_page page = {.out = out, .words = words, .r = words->r, .style = *style};
-	int64_t shortest = style->every ? 0 : (int64_t)(FIRST_SHARE * step->dur_s * 1e9);
+	struct tfh_chain_row *rows;
 	char time[TFH_TEXT];
 	size_t n;
+	int rc = tfh_chain_rows(chain, step, style->every, &rows, &n);
 
-	while ((n = put_together(chain, shortest, NULL)) > MOST_ROWS && !style->every)
-		shortest = shortest * 2 + 1;
-	struct chain_row *rows = calloc(n + 1, sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	put_together(chain, shortest, rows);
+	if (rc)
+		return rc;
 	print_title(&page, step);
 	tfh_heading(&page, "  %8s %9s         %s", "at", "for", "what the step waited for");
 	for (size_t i = 0; i < n; i++)
 		print_chain_row(&page, words, &rows[i], step);
 	free(rows);
-	int64_t left = unattributed(chain, step);
+	int64_t left = tfh_chain_left(chain, step);
 	if ((double)left >= 0.005 * step->dur_s * 1e9)
 		tfh_print(out, "           %9s %3.0f %%  unattributed\n",
 			  tfh_fmt_time(time, (double)left * 1e-9),

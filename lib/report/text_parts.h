@@ -80,6 +80,21 @@ void tfh_text_memory(const struct tfh_page *page);
 void tfh_text_advice(const struct tfh_page *page);
 void tfh_text_data(const struct tfh_page *page);
 
+/* text_chain.c: a step's chain in rows, each a link or several short ones one after the other; few of them unless every link
+ * is asked for. The caller frees them. 0 or -ENOMEM. */
+struct tfh_chain_row {
+	int64_t t0, t1;
+	uint32_t links;
+	int64_t cause[TFH_CAUSE_COUNT], compute;
+	const struct tfh_link *first;
+};
+int tfh_chain_rows(const struct tfh_chain *chain, const struct tfh_step *step, bool every,
+		   struct tfh_chain_row **rows, size_t *n);
+void tfh_chain_row_words(struct tfh_wording *w, const struct tfh_chain_row *row,
+			 const struct tfh_step *s, char *out, size_t size);
+/* Nanoseconds of the step that nothing was charged for. */
+int64_t tfh_chain_left(const struct tfh_chain *c, const struct tfh_step *s);
+
 /* The first screen: the same things in few rows. */
 void tfh_screen_end(const struct tfh_page *page);
 void tfh_screen_verdict(const struct tfh_page *page);

@@ -54,12 +54,18 @@ static bool has_meters(const struct tfh_result *r)
 	return tfh_run_meters(r->run, r->process, &l) > 0;
 }
 
+static bool has_kept_steps(const struct tfh_result *r)
+{
+	return tfh_report_median_step(r) != NULL;
+}
+
 static const struct {
 	const char *id, *title;
 	bool (*has)(const struct tfh_result *r);
 	void (*write)(const struct tfh_sheet *s);
 } sections[] = {
 	{"steps", "Where a step goes", has_steps, tfh_sheet_steps},
+	{"timeline", "Three steps", has_kept_steps, tfh_sheet_timeline},
 	{"gain", "What fixing it would gain", has_whatif, tfh_sheet_gain},
 	{"lines", "Lines of Python", always, tfh_sheet_lines},
 	{"input", "Input pipeline", has_input, tfh_sheet_input},
@@ -99,36 +105,55 @@ static void write_navigation(const struct tfh_sheet *s)
 	tfh_put("</ul></nav>\n", s->out);
 }
 
-int tfh_report_page(FILE *out, struct tfh_wording *words)
+static void write_top(const struct tfh_sheet *s)
 {
-	const struct tfh_sheet s = {out, words, words->r};
-
 	tfh_put("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"",
-		out);
-	tfh_put(tfh_sheet_policy, out);
+		s->out);
+	tfh_put(tfh_sheet_policy, s->out);
 	tfh_put("\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		"<meta name=\"color-scheme\" content=\"light dark\">\n"
 		"<meta name=\"generator\" content=\"tfhook report --html\">\n",
-		out);
-	tfh_html(out, "<title>%s: %s</title>\n<style>", tfh_job_name(s.r->run),
-		 tfh_class_name(s.r->verdict.cls));
-	tfh_put(tfh_sheet_style, out);
-	tfh_put("</style>\n</head>\n<body>\n", out);
-	tfh_sheet_head(&s);
-	write_navigation(&s);
-	tfh_put("<main>\n", out);
+		s->out);
+	tfh_html(s->out, "<title>%s: %s</title>\n<style>", tfh_job_name(s->r->run),
+		 tfh_class_name(s->r->verdict.cls));
+	tfh_put(tfh_sheet_style, s->out);
+	tfh_put("</style>\n</head>\n<body>\n", s->out);
+}
+
+static int write_sheet(const struct tfh_sheet *s)
+{
+	write_top(s);
+	tfh_sheet_head(s);
+	write_navigation(s);
+	tfh_put("<main>\n", s->out);
 	for (size_t i = 0; i < SECTIONS; i++) {
-		if (!sections[i].has(s.r))
+		const char *id = sections[i].id;
+		if (!sections[i].has(s->r))
 			continue;
-		tfh_html(out,
+		tfh_html(s->out,
 			 "<section id=\"%s\" aria-labelledby=\"h-%s\"><h2 id=\"h-%s\">%s</h2>\n",
-			 sections[i].id, sections[i].id, sections[i].id, sections[i].title);
-		sections[i].write(&s);
-		tfh_put("</section>\n", out);
+			 id, id, id, sections[i].title);
+		sections[i].write(s);
+		tfh_put("</section>\n", s->out);
 	}
-	tfh_put("</main>\n<script>", out);
-	tfh_put(tfh_sheet_script, out);
-	tfh_put("</script>\n</body>\n</html>\n", out);
-	return ferror(out) ? -EIO : 0;
+	tfh_put("</main>\n", s->out);
+	int rc = tfh_sheet_drawing(s);
+	tfh_put("<script>", s->out);
+	tfh_put(tfh_sheet_script, s->out);
+	tfh_put("</script>\n</body>\n</html>\n", s->out);
+	return rc;
+}
+
+int tfh_report_page(FILE *out, struct tfh_wording *words, const struct tfh_shown_step *shown,
+		    uint32_t n)
+{
+	struct tfh_along along;
+	const struct tfh_sheet s = {out, words, words->r, shown, n, &along};
+	int rc = tfh_along_make(&along, s.r);
+
+	if (!rc)
+		rc = write_sheet(&s);
+	tfh_along_free(&along);
+	return rc ? rc : ferror(out) ? -EIO : 0;
 }

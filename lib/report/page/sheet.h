@@ -1,10 +1,11 @@
 /*
  * The report as one page of HTML that needs nothing else: no request, no script to be read. Everything that `--json` tells
- * stands in tables, in the words of the first screen; the script draws what the tables hold.
+ * stands in tables, in the words of the first screen; the script draws what the tables hold, and the timelines of a few steps.
  *
  *	html.c		escapes, tables, cells
  *	sheet.c		the page around the sections, their order
- *	sheet_*.c	the sections
+ *	sheet_*.c	the sections; sheet_drawing.c: what the script draws
+ *	along.c	steps sorted and in stretches
  *	page.css page.js timeline.js	what it looks like, and what it does
  */
 #ifndef TFH_REPORT_SHEET_H
@@ -12,9 +13,26 @@
 
 #include <stdio.h>
 
+#include "judge/chain.h"
+#include "judge/drawn.h"
 #include "report/report.h"
 
+/* A step whose timeline the page shows. */
+struct tfh_shown_step {
+	const char *kind; /* "slow", "median", "fast" */
+	const struct tfh_step *step;
+	struct tfh_chain chain;
+	struct tfh_drawn drawn;
+};
+#define TFH_SHOWN_STEPS 3u
+
+/* Chooses a slow, a median and a fast step, their chains and drawings empty and joined to be filled by one analysis that is
+ * given the first one's; returns how many there are. Free them all with tfh_shown_free(). */
+uint32_t tfh_shown_choose(struct tfh_shown_step shown[TFH_SHOWN_STEPS], const struct tfh_result *r);
+void tfh_shown_free(struct tfh_shown_step *shown, uint32_t n);
+
 /* Writes the page. 0 or a negative errno; the stream belongs to the caller, who checks it for errors afterwards. */
-int tfh_report_page(FILE *out, struct tfh_wording *words);
+int tfh_report_page(FILE *out, struct tfh_wording *words, const struct tfh_shown_step *shown,
+		    uint32_t n);
 
 #endif

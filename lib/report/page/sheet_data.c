@@ -81,6 +81,7 @@ void tfh_sheet_machine(const struct tfh_sheet *s)
 	const struct tfh_meter_line *l;
 	uint32_t n = tfh_run_meters(s->r->run, s->r->process, &l);
 
+	tfh_put("<div class=\"chart charts\" id=\"chart-machine\"></div>\n", s->out);
 	tfh_html_table(s->out, "Read once a second",
 		       "<|device|mean|least|most|<unit|read from|every");
 	for (; n--; l++) {

@@ -132,6 +132,7 @@ void tfh_sheet_memory(const struct tfh_sheet *s)
 {
 	const struct tfh_heap_sum *h = &s->r->heap;
 
+	tfh_put("<div class=\"chart\" id=\"chart-memory\"></div>\n", s->out);
 	tfh_html_table(s->out, NULL, "<Device memory|");
 	tfh_html_row(s->out, "most in use");
 	tfh_html_bytes(s->out, (double)h->peak);

@@ -13,6 +13,7 @@ static const char *name_of(const struct tfh_whatif *w)
 
 void tfh_sheet_gain(const struct tfh_sheet *s)
 {
+	tfh_put("<div id=\"combine\"></div>\n", s->out);
 	tfh_html_table(s->out, "A step without ...",
 		       "<|predicted|from|to|not below|faster|at best|saves of the run");
 	for (uint32_t i = 0; i < s->r->n_whatif; i++) {

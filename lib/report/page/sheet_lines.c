@@ -61,6 +61,23 @@ static void write_workers(const struct tfh_sheet *s)
 	tfh_html_table_end(s->out);
 }
 
+static void write_more_workers(const struct tfh_sheet *s)
+{
+	const struct tfh_more_workers *m = &s->r->found.workers.more;
+
+	if (!m->to)
+		return;
+	tfh_html_table(s->out, "Workers that would keep up with the steps",
+		       "now|then|a step then, from|to");
+	tfh_put("<tr>", s->out);
+	tfh_html_count(s->out, m->from);
+	tfh_html_count(s->out, m->to);
+	tfh_html_time(s->out, m->low_s);
+	tfh_html_time(s->out, m->high_s);
+	tfh_html_row_end(s->out);
+	tfh_html_table_end(s->out);
+}
+
 /* ---- the tree of calls ---- */
 
 static unsigned depth_of(const struct tfh_seen_node *node, uint32_t i)
@@ -185,6 +202,7 @@ void tfh_sheet_lines(const struct tfh_sheet *s)
 
 	write_blamed(s);
 	write_workers(s);
+	write_more_workers(s);
 	if (f->n_node)
 		write_tree(s, f->node, f->n_node,
 			   "Lines that the job's threads were seen at between their calls");

@@ -3,6 +3,8 @@
 #define TFH_REPORT_SHEET_PARTS_H
 
 #include "report/page/html.h"
+#include "report/page/along.h"
+#include "report/page/sheet.h"
 #include "report/report.h"
 #include "report/text_parts.h"
 
@@ -10,6 +12,9 @@ struct tfh_sheet {
 	FILE *out;
 	struct tfh_wording *words;
 	const struct tfh_result *r;
+	const struct tfh_shown_step *shown;
+	uint32_t n_shown;
+	const struct tfh_along *along;
 };
 
 /* The files that the build puts into the command (scripts/gen-page), and the policy that lets them alone act. */
@@ -20,6 +25,7 @@ void tfh_sheet_head(const struct tfh_sheet *s);
 
 /* The sections; each writes what stands below its heading. */
 void tfh_sheet_steps(const struct tfh_sheet *s);
+void tfh_sheet_timeline(const struct tfh_sheet *s);
 void tfh_sheet_gain(const struct tfh_sheet *s);
 void tfh_sheet_run(const struct tfh_sheet *s);
 void tfh_sheet_lines(const struct tfh_sheet *s);
@@ -31,6 +37,9 @@ void tfh_sheet_ranks(const struct tfh_sheet *s);
 void tfh_sheet_machine(const struct tfh_sheet *s);
 void tfh_sheet_data(const struct tfh_sheet *s);
 void tfh_sheet_json(const struct tfh_sheet *s);
+
+/* What the script draws. 0 or a negative errno. */
+int tfh_sheet_drawing(const struct tfh_sheet *s);
 
 /* The frames of a backtrace, to be unfolded; nothing where there are none. */
 void tfh_sheet_frames(const struct tfh_sheet *s, uint32_t stack);

@@ -1,8 +1,11 @@
 /* Where a step goes: parts, stages, classes, kinds; what recurs beside the steps; when they changed. */
 #include <math.h>
+#include <string.h>
 
 #include "base/print.h"
 #include "report/page/sheet_parts.h"
+
+static const double quantiles[] = {0, 0.05, 0.5, 0.95, 0.99, 1};
 
 static void write_parts(const struct tfh_sheet *s)
 {
@@ -41,6 +44,9 @@ static void write_counts(const struct tfh_sheet *s)
 {
 	const struct tfh_steps *k = &s->r->steps;
 	const struct tfh_pattern *p = &s->r->pattern;
+	const char *clock =
+		tfh_step_clock_name(k->clock) ? tfh_step_clock_name(k->clock) : "nothing";
+	bool named = k->clock_name && strstr(k->clock_name, clock); /* the name tells it already */
 
 	tfh_html_table(s->out, "Steps", "<|");
 	tfh_html_row(s->out, "judged");
@@ -64,8 +70,7 @@ static void write_counts(const struct tfh_sheet *s)
 	tfh_html_row(s->out, "micro-steps in each");
 	tfh_html_count(s->out, p->inner);
 	tfh_html_row(s->out, "told apart by");
-	tfh_html(s->out, "<td class=\"t\">%s %s</td>",
-		 tfh_step_clock_name(k->clock) ? tfh_step_clock_name(k->clock) : "nothing",
+	tfh_html(s->out, "<td class=\"t\">%s %s</td>", named ? "" : clock,
 		 k->clock_name ? k->clock_name : "");
 	tfh_html_row_end(s->out);
 	tfh_html_table_end(s->out);
@@ -139,8 +144,37 @@ static void write_recurring(const struct tfh_sheet *s)
 	tfh_html_table_end(s->out);
 }
 
+/* The script's charts, and what they show; without it the tables tell it. */
+static void write_charts(const struct tfh_sheet *s)
+{
+	const struct tfh_along *k = s->along;
+	char n[TFH_TEXT], each[TFH_TEXT];
+
+	if (!k->n)
+		return;
+	tfh_html(s->out,
+		 "<p class=\"note\">%s training steps along the run, by what their time went into",
+		 tfh_fmt_count(n, k->n));
+	if (k->together > 1)
+		tfh_html(
+			s->out,
+			"; every point is %s steps one after the other: their mean by part, and the shortest, median and longest of them",
+			tfh_fmt_count(each, k->together));
+	tfh_put(".</p>\n<div class=\"chart\" id=\"chart-steps\"></div>\n"
+		"<div class=\"chart\" id=\"chart-lengths\"></div>\n",
+		s->out);
+	tfh_html_table(s->out, "How long training steps are",
+		       "shortest|5 %|median|95 %|99 %|longest");
+	tfh_put("<tr>", s->out);
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
+		tfh_html_time(s->out, tfh_along_quantile(k, quantiles[i]));
+	tfh_html_row_end(s->out);
+	tfh_html_table_end(s->out);
+}
+
 void tfh_sheet_steps(const struct tfh_sheet *s)
 {
+	write_charts(s);
 	tfh_put("<div class=\"tables\">\n", s->out);
 	write_parts(s);
 	write_counts(s);

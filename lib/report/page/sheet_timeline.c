@@ -1,0 +1,152 @@
+/* The steps that prove the verdict: which they are, and what each waited for, as a table. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/print.h"
+#include "model/big.h"
+#include "report/page/along.h"
+#include "report/page/sheet.h"
+#include "report/page/sheet_parts.h"
+
+/* Of the steps sorted by length; the median one is that of `tfhook why`. */
+#define SLOW 0.95
+#define FAST 0.05
+/* What is drawn around a step, as a part of it: the host works ahead of the device. */
+#define BEFORE 0.25
+#define BEHIND 0.05
+
+static const struct tfh_step *nearest(const struct tfh_result *r, double length)
+{
+	const struct tfh_step *best = NULL;
+
+	TFH_EACH (i, r->n_step) {
+		const struct tfh_step *s = &r->step[i];
+		if (tfh_along_has(s) &&
+		    (!best || fabs(s->dur_s - length) < fabs(best->dur_s - length)))
+			best = s;
+	}
+	return best;
+}
+
+static uint32_t add(struct tfh_shown_step *shown, uint32_t n, const struct tfh_result *r,
+		    const char *kind, const struct tfh_step *step)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (shown[i].step == step)
+			return n;
+	if (!step || !(step->dur_s > 0))
+		return n;
+	shown[n].kind = kind;
+	shown[n].step = step;
+	tfh_chain_init(&shown[n].chain, r->process, step->index);
+	tfh_drawn_init(&shown[n].drawn, (int64_t)((step->start_s - BEFORE * step->dur_s) * 1e9),
+		       (int64_t)((step->start_s + (1 + BEHIND) * step->dur_s) * 1e9));
+	return n + 1;
+}
+
+uint32_t tfh_shown_choose(struct tfh_shown_step shown[TFH_SHOWN_STEPS], const struct tfh_result *r)
+{
+	struct tfh_along along;
+	uint32_t n = 0;
+
+	if (!tfh_along_make(&along, r) && along.n) {
+		const struct tfh_step *median = tfh_report_median_step(r);
+		const struct tfh_step *slow = nearest(r, tfh_along_quantile(&along, SLOW));
+		const struct tfh_step *fast = nearest(r, tfh_along_quantile(&along, FAST));
+		if (slow != median)
+			n = add(shown, n, r, "slow", slow);
+		n = add(shown, n, r, "median", median);
+		n = add(shown, n, r, "fast", fast);
+	}
+	tfh_along_free(&along);
+	for (uint32_t i = 0; i < n; i++) {
+		shown[i].chain.drawn = &shown[i].drawn;
+		shown[i].chain.next = i + 1 < n ? &shown[i + 1].chain : NULL;
+	}
+	return n;
+}
+
+void tfh_shown_free(struct tfh_shown_step *shown, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		tfh_chain_free(&shown[i].chain);
+		tfh_drawn_free(&shown[i].drawn);
+	}
+}
+
+static void write_row(const struct tfh_sheet *s, const struct tfh_step *step,
+		      const struct tfh_chain_row *row)
+{
+	double from = (double)row->t0 * 1e-9 - step->start_s;
+	double took = (double)(row->t1 - row->t0) * 1e-9;
+	char line[512];
+
+	tfh_chain_row_words(s->words, row, step, line, sizeof(line));
+	tfh_put("<tr>", s->out);
+	tfh_html_time(s->out, from > 1e-9 ? from : 0);
+	tfh_html_time(s->out, took);
+	tfh_html_share(s->out, took / step->dur_s);
+	tfh_html_text(s->out, line);
+	tfh_html_row_end(s->out);
+}
+
+static void write_chain(const struct tfh_sheet *s, const struct tfh_shown_step *k)
+{
+	struct tfh_chain_row *rows;
+	double left = (double)tfh_chain_left(&k->chain, k->step) * 1e-9;
+	size_t n;
+
+	tfh_html(s->out, "<details><summary>What step %llu waited for, as a table</summary>\n",
+		 (unsigned long long)k->step->index);
+	tfh_html_table(s->out, NULL, "at|for|of the step|<what the step waited for");
+	if (!tfh_chain_rows(&k->chain, k->step, false, &rows, &n)) {
+		for (size_t i = 0; i < n; i++)
+			write_row(s, k->step, &rows[i]);
+		free(rows);
+	}
+	if (left >= 0.005 * k->step->dur_s) {
+		tfh_put("<tr><td class=\"na\">-</td>", s->out);
+		tfh_html_time(s->out, left);
+		tfh_html_share(s->out, left / k->step->dur_s);
+		tfh_html_text(s->out, "unattributed");
+		tfh_html_row_end(s->out);
+	}
+	tfh_html_table_end(s->out);
+	tfh_put("</details>\n", s->out);
+}
+
+void tfh_sheet_timeline(const struct tfh_sheet *s)
+{
+	static const struct {
+		const char *kind, *words;
+	} words[] = {{"slow", "A slow step"}, {"median", "A median step"}, {"fast", "A fast step"}};
+	char time[TFH_TEXT], at[TFH_TEXT], shorter[TFH_TEXT], all[TFH_TEXT];
+
+	tfh_put("<div id=\"legend\"></div>\n", s->out);
+	for (uint32_t i = 0; i < s->n_shown; i++) {
+		const struct tfh_shown_step *k = &s->shown[i];
+		const char *cause = tfh_cause_name((enum tfh_cause)k->step->cause), *title = "";
+		for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
+			title = strcmp(words[w].kind, k->kind) ? title : words[w].words;
+		tfh_html(
+			s->out,
+			"<h3>%s</h3>\n<p class=\"note\">Step %llu, %s, longer than %s of %s; %s after the start%s%s.",
+			title, (unsigned long long)k->step->index,
+			tfh_fmt_time(time, k->step->dur_s),
+			tfh_fmt_count(shorter, tfh_along_below(s->along, k->step->dur_s)),
+			tfh_fmt_count(all, s->along->n), tfh_fmt_time(at, k->step->start_s),
+			cause ? "; " : "", cause ? cause : "");
+		if (k->drawn.left_out)
+			tfh_html(s->out,
+				 " %s calls and ops of further threads and streams are not drawn.",
+				 tfh_fmt_count(at, k->drawn.left_out));
+		tfh_html(s->out, "</p>\n<div class=\"timeline\" data-step=\"%u\"></div>\n", i);
+		write_chain(s, k);
+	}
+	tfh_html_note(
+		s->out,
+		"Top row: what the step waited for at each moment. Below: the calls of each thread, stages of the "
+		"input pipeline, streams of each device, and the waiting chain drawn through them. Neighbours that are too "
+		"short to be seen apart are drawn as one.");
+}
