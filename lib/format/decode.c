@@ -1,3 +1,8 @@
+/* gcc vectorizes loops over columns only at -O3. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3")
+#endif
+
 #include "format/decode.h"
 
 #include <errno.h>
@@ -354,32 +359,55 @@ static void fill_loose(struct tft_cursor *c, struct tfh_rec *rec, uint32_t class
 	}
 }
 
-uint32_t tft_next_many(struct tft_cursor *c, uint64_t *begin, uint64_t *end, uint16_t *shape,
-		       uint32_t max)
+/* Turns distances and lengths into times, any of which may be escapes. */
+static uint64_t times_any(const struct tft_events *ev, uint32_t at, uint32_t n, uint64_t last,
+			  const uint32_t *gap, const uint32_t *span, uint64_t *begin, uint64_t *end)
 {
-	const struct tft_events *ev = c->ev;
 	const uint64_t no_gap = tft_plane_escape(ev->gap.planes);
 	const uint64_t no_span = tft_plane_escape(ev->span.planes);
-	uint32_t gap[TFT_MANY], span[TFT_MANY], at = c->pos, n = c->end - at;
-	uint64_t last = c->t;
 
-	n = n < max ? n : max;
-	n = n < TFT_MANY ? n : TFT_MANY;
-	tft_planes_some_u32(gap, ev->gap.data + at, ev->gap.count, ev->gap.planes, n);
-	tft_planes_some_u32(span, ev->span.data + at, ev->span.count, ev->span.planes, n);
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t g = gap[i], s = span[i];
-		if (__builtin_expect(g == no_gap, 0))
+		if (g == no_gap)
 			g = tft_find_big(ev->gap.big, ev->gap.n_big, 8, at + i, g);
-		if (__builtin_expect(s == no_span, 0))
+		if (s == no_span)
 			s = tft_find_big(ev->span.big, ev->span.n_big, 8, at + i, s);
 		g = tft_unzigzag(g);
 		begin[i] = last + g;
 		last = end[i] = ((int64_t)g < 0 ? last : last + g) + s;
 	}
+	return last;
+}
+
+/* The same where no record begins before the one before it has ended, and none is an escape. */
+static uint64_t times_in_turn(uint32_t n, uint64_t last, const uint32_t *gap, const uint32_t *span,
+			      uint64_t *begin, uint64_t *end)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		begin[i] = last + (gap[i] >> 1);
+		last = end[i] = begin[i] + span[i];
+	}
+	return last;
+}
+
+uint32_t tft_next_many(struct tft_cursor *c, uint64_t *restrict begin, uint64_t *restrict end,
+		       uint16_t *restrict shape, uint32_t max)
+{
+	const struct tft_events *ev = c->ev;
+	const uint32_t at = c->pos, left = c->end - at, n = left < max ? left : max;
+	const uint32_t no_gap = (uint32_t)tft_plane_escape(ev->gap.planes);
+	const uint32_t no_span = (uint32_t)tft_plane_escape(ev->span.planes);
+	const uint8_t *low = ev->id[0] + at, *high = ev->id[1] + at;
+	uint32_t gap[TFT_MANY], span[TFT_MANY], other = 0;
+
+	tft_planes_some_u32(gap, ev->gap.data + at, ev->gap.count, ev->gap.planes, n);
+	tft_planes_some_u32(span, ev->span.data + at, ev->span.count, ev->span.planes, n);
 	for (uint32_t i = 0; i < n; i++)
-		shape[i] = (uint16_t)tft_shape_of(ev, at + i);
-	c->t = last;
+		other |= (gap[i] & 1) | (gap[i] == no_gap) | (span[i] == no_span);
+	c->t = other ? times_any(ev, at, n, c->t, gap, span, begin, end)
+		     : times_in_turn(n, c->t, gap, span, begin, end);
+	for (uint32_t i = 0; i < n; i++)
+		shape[i] = (uint16_t)(low[i] | high[i] << 8);
 	c->pos += n;
 	c->number += n;
 	return n;

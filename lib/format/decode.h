@@ -114,8 +114,8 @@ static inline bool tft_next_times(struct tft_cursor *c, struct tft_times *t)
 /* Times and shapes of up to `max` <= TFT_MANY following records, as columns; returns their number, 0
  * at the end of the run. tft_complete() must follow for each whose shape is not whole, in order. */
 #define TFT_MANY 64u
-uint32_t tft_next_many(struct tft_cursor *c, uint64_t *begin, uint64_t *end, uint16_t *shape,
-		       uint32_t max);
+uint32_t tft_next_many(struct tft_cursor *c, uint64_t *restrict begin, uint64_t *restrict end,
+		       uint16_t *restrict shape, uint32_t max);
 
 /* Builds the whole record from its times. `event` is its index in the chunk, `number` its number in
  * the thread. */

@@ -282,32 +282,34 @@ static void note(struct tfh_block *b, const struct tfh_model_series *s)
 	b->note[b->n_notes++] = s->rec;
 }
 
-/* Takes plain events from the next one on: as many as were decoded ahead and end before `limit`. */
+/* Takes plain events from the next one on: as many as were decoded ahead and end before `limit`. The
+ * next one does. */
 static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t limit)
 {
 	struct tfh_entry *e = &b->entry[b->n];
-	const struct tfh_entry *full = b->entry + TFH_BLOCK_EVENTS;
 	struct tfh_stencil *v = s->stencil;
-	uint64_t number = s->number;
-	uint32_t i = s->at;
-	bool known = s->thread != UINT32_MAX;
+	uint32_t at = s->at, left = s->n - at, n = 0;
 
-	do {
-		e->ev = &v[s->shape[i]].ev;
-		e->t0 = s->t0_ns[i];
-		e->t1 = s->t1_ns[i];
-		e->number = number++;
-		e->thread = s->thread;
-		e->launch = v[s->shape[i]].launch;
-		e += known;
-		i++;
-	} while (i < s->n && s->t1_ns[i] < limit && e < full && v[s->shape[i]].plain);
-	b->n = (uint32_t)(e - b->entry);
+	left = left < TFH_BLOCK_EVENTS - b->n ? left : TFH_BLOCK_EVENTS - b->n;
+	while (left > 1 && s->t1_ns[at + left - 1] >= limit)
+		left--;
+	for (; n < left; n++) {
+		struct tfh_stencil *x = &v[s->shape[at + n]];
+		if (!x->plain)
+			break;
+		e[n] = (struct tfh_entry){.t0 = s->t0_ns[at + n],
+					  .t1 = s->t1_ns[at + n],
+					  .number = s->number + n,
+					  .ev = &x->ev,
+					  .thread = s->thread,
+					  .launch = x->launch};
+	}
+	b->n += s->thread != UINT32_MAX ? n : 0;
 	s->side->naming[s->index] = 0;
 	if (s->next_number)
-		*s->next_number = number;
-	s->at = i - 1;
-	s->number = number - 1;
+		*s->next_number = s->number + n;
+	s->at += n - 1;
+	s->number += n - 1;
 	return tfh_series_next(s);
 }
 
