@@ -343,30 +343,24 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 		tfh_note_work(l, t1, t1 - t0);
 }
 
-/* Longer calls are already known from the first pass. */
-static inline bool is_short(const struct tfh_host_line *a, int64_t ns)
+_Static_assert(TFH_GAP_NS < TFH_LONG_FIRST_NS, "calls known from the first pass are in no row");
+
+/* Whether an outermost launch continues the row, which has come to `to`. */
+static inline bool in_row(const struct tfh_host_line *a, int64_t to, int64_t t0, int64_t t1,
+			  uint32_t thread)
 {
-	return ns > 0 && ns <= TFH_GAP_NS && ns < a->accounts->facts->long_ns;
+	return t1 <= a->row.until && t0 >= to && t0 - to < TFH_GAP_NS && thread == a->row.thread &&
+	       t1 > t0 && t1 - t0 <= TFH_GAP_NS;
 }
 
-/* Whether an outermost launch continues the row. */
-static inline bool in_row(const struct tfh_host_line *a, int64_t t0, int64_t t1, uint32_t thread)
+/* Adds work of the current window to its sum. */
+static inline void add_work(struct tfh_host_line *a, int64_t *work, int64_t t1, int64_t ns)
 {
-	return t1 <= a->row.until && t0 >= a->row.to && t0 - a->row.to < TFH_GAP_NS &&
-	       thread == a->row.thread && is_short(a, t1 - t0);
-}
-
-/* Extends the row by a launch. */
-static inline void extend_row(struct tfh_host_line *a, int64_t t0, int64_t t1)
-{
-	int64_t ns = t1 - t0;
-
-	a->row.to = t1;
-	if (!a->row.work)
+	*work += ns;
+	if (__builtin_expect(ns * TFH_ACCOUNT_MAIN_PART < *work, 1))
 		return;
-	*a->row.work += ns;
-	if (ns * TFH_ACCOUNT_MAIN_PART >= *a->row.work)
-		tfh_note_large(a->ledger, t1, ns);
+	*a->row.work = *work;
+	tfh_note_large(a->ledger, t1, ns);
 }
 
 /* Counts n launches of the row that have all in common but their times. */
@@ -493,9 +487,11 @@ static inline int take(struct tfh_host_line *a, const struct tfh_event *ev)
 {
 	bool plain = tfh_is_plain_launch(ev);
 
-	if (!plain || !in_row(a, ev->t0, ev->t1, ev->thread))
+	if (!plain || !in_row(a, a->row.to, ev->t0, ev->t1, ev->thread))
 		return take_any(a, ev, plain);
-	extend_row(a, ev->t0, ev->t1);
+	a->row.to = ev->t1;
+	if (a->row.work)
+		add_work(a, a->row.work, ev->t1, ev->t1 - ev->t0);
 	return count_in_row(a, ev, 1);
 }
 
@@ -503,12 +499,14 @@ static inline int take(struct tfh_host_line *a, const struct tfh_event *ev)
 static int take_row(struct tfh_host_line *a)
 {
 	const struct tfh_feed *f = a->accounts->facts->feed;
+	int64_t to = a->row.to, work = a->row.work ? *a->row.work : INT64_MAX / 2;
 	uint32_t n, k = 0, same = 0; /* same: the first of those with the same fields */
 	const struct tfh_entry *x = tfh_feed_peek(f, &n);
 	int rc = 0;
 
-	for (; k < n && x[k].launch && in_row(a, x[k].t0, x[k].t1, x[k].thread); k++) {
-		extend_row(a, x[k].t0, x[k].t1);
+	for (; k < n && x[k].launch && in_row(a, to, x[k].t0, x[k].t1, x[k].thread); k++) {
+		to = x[k].t1;
+		add_work(a, &work, to, to - x[k].t0);
 		if (x[k].ev == x[same].ev)
 			continue;
 		rc |= count_in_row(a, x[same].ev, k - same);
@@ -516,6 +514,9 @@ static int take_row(struct tfh_host_line *a)
 	}
 	if (k > same)
 		rc |= count_in_row(a, x[same].ev, k - same);
+	if (a->row.work)
+		*a->row.work = work;
+	a->row.to = to;
 	tfh_feed_advance(f, k);
 	return rc;
 }
