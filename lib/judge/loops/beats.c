@@ -126,6 +126,24 @@ static int take_token(struct reader *r, const struct tfh_token *t)
 	return rc;
 }
 
+/* Takes the launches that follow and begin before `until`, as far as they only lengthen the burst
+ * that is open: by far the most tokens do. */
+static void take_burst(struct reader *r, int64_t until)
+{
+	const struct tfh_facts *f = r->facts;
+
+	if (r->same != key_of(TFH_BEAT_BURST, 0))
+		return;
+	for (; r->token < f->token.n; r->token++) {
+		const struct tfh_token *t = &f->token.v[r->token];
+		if (t->family != TFH_FAM_LAUNCH || t->t0 >= until || t->t0 < r->inside ||
+		    t->thread != r->thread)
+			return;
+		r->beat.launches++;
+		r->beat.ops |= 1ull << (t->hash & 63);
+	}
+}
+
 /* A function's name without its number: another tracing of it is the same. */
 static uint64_t stem_hash(const char *name)
 {
@@ -233,6 +251,8 @@ static int take_next(struct reader *r)
 	else
 		rc = take_token(r, r->token < f->token.n ? &f->token.v[r->token++]
 							 : &f->late.v[r->late++]);
+	if (!rc)
+		take_burst(r, above < rare ? above : rare);
 	return rc ? rc : 1;
 }
 

@@ -35,7 +35,7 @@ static bool is_anchor(const struct tfh_cutter *c, const struct tfh_token *t)
 
 /* Where a batch begins a step, waits and fetches are no part of what comes again: many jobs look at
  * the loss in every second step only. */
-static void add(struct tfh_cutter *c, const struct tfh_token *t)
+static inline void add(struct tfh_cutter *c, const struct tfh_token *t)
 {
 	struct tfh_lap *s = &c->now;
 	bool graph = t->family == TFH_FAM_GRAPH_LAUNCH;
@@ -95,6 +95,13 @@ static bool cut_begin(struct tfh_cutter *c, const struct tfh_token *t, struct tf
 
 bool tfh_cut(struct tfh_cutter *c, const struct tfh_token *t, struct tfh_lap *out)
 {
+	/* Most tokens are launches, which only anchors of kernels look at. */
+	if (t->family == TFH_FAM_LAUNCH && c->anchor->kind != TFH_ANCHOR_KERNEL) {
+		c->n++;
+		if (c->open || c->anchor->kind == TFH_ANCHOR_WAIT)
+			add(c, t);
+		return false;
+	}
 	bool whole =
 		c->anchor->kind == TFH_ANCHOR_WAIT ? cut_wait(c, t, out) : cut_begin(c, t, out);
 
