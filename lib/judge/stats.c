@@ -1,12 +1,30 @@
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "judge/stats.h"
 #include "judge/vec.h"
 
 #include "model/big.h"
+
+int tfh_vec_reserve(void **v, size_t *cap, size_t want, size_t size)
+{
+	const uintptr_t page = 2u << 20; /* a large one */
+	void *p = realloc(*v, want * size);
+
+	if (!p)
+		return -ENOMEM;
+	*v = p;
+	*cap = want;
+	uintptr_t from = ((uintptr_t)p + page - 1) & ~(page - 1);
+	uintptr_t to = ((uintptr_t)p + want * size) & ~(page - 1);
+	if (to > from)
+		madvise((void *)from, to - from, MADV_HUGEPAGE);
+	return 0;
+}
 
 int tfh_vec_grow(void **v, size_t *cap, size_t n, size_t size)
 {

@@ -13,6 +13,9 @@
 	}
 /* Room for one more than n; 0 or -ENOMEM. */
 int tfh_vec_grow(void **v, size_t *cap, size_t n, size_t size);
+/* Room for `want` > n elements at once, where many are expected: what is not used takes no memory,
+ * and what is used comes in large pages if the system has them. 0 or -ENOMEM. */
+int tfh_vec_reserve(void **v, size_t *cap, size_t want, size_t size);
 /* Appends one element; 0 or -ENOMEM. */
 #define TFH_PUSH(vec, ...)                                                                         \
 	((vec).n < (vec).cap ||                                                                    \

@@ -124,19 +124,33 @@ static int keep_long(struct tfh_facts *facts, const struct tfh_event *ev, struct
 	return TFH_PUSH_BIG(facts->longs, *p);
 }
 
-/* Keeps the tokens of a row, as far as there is room. */
+/* Room for so many more tokens; for all that are ever kept at once, if it looks as if they came. */
+static int token_room(struct tfh_facts *facts, uint32_t n)
+{
+	size_t want = facts->token.n + n;
+
+	if (want <= facts->token.cap)
+		return 0;
+	want = want < TFH_FACTS_TOKENS_FEW ? want * 2 : TFH_FACTS_TOKENS;
+	return tfh_vec_reserve((void **)&facts->token.v, &facts->token.cap, want,
+			       sizeof(*facts->token.v));
+}
+
+/* Keeps the tokens of a row, as far as there is room. They are made in place: copying what was just
+ * written byte by byte would wait for it. */
 static int keep_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32_t n)
 {
 	size_t room = TFH_FACTS_TOKENS - facts->token.n;
-	struct tfh_token t;
-	int rc = 0;
 
 	facts->late_launch |= n > room;
-	for (uint32_t i = 0; i < n && i < room && !rc; i++) {
-		tfh_launch_token(row[i].ev, row[i].t0, row[i].t1, row[i].thread, &t);
-		rc = TFH_PUSH(facts->token, t);
-	}
-	return rc;
+	n = n < room ? n : (uint32_t)room;
+	if (token_room(facts, n))
+		return -ENOMEM;
+	struct tfh_token *t = &facts->token.v[facts->token.n];
+	for (uint32_t i = 0; i < n; i++)
+		tfh_launch_token(row[i].ev, row[i].t0, row[i].t1, row[i].thread, &t[i]);
+	facts->token.n += n;
+	return 0;
 }
 
 static void note_last_launch(struct tfh_facts *facts, const struct tfh_entry *x)
