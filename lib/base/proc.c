@@ -103,13 +103,21 @@ bool tfh_last_threads(unsigned n)
 	return at && !strncmp(state, ") Z", 3) && strtoul(at + 1, NULL, 10) == n + 1;
 }
 
-uint32_t tfh_call_filters(void)
+int tfh_call_filters_open(void)
 {
-	char path[64], text[4096];
-	uint64_t mode, filters;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%ld/status", syscall(SYS_gettid));
-	tfh_read_small(path, text, sizeof(text));
+	return tfh_open(path, O_RDONLY | O_CLOEXEC);
+}
+
+uint32_t tfh_call_filters(int fd)
+{
+	char text[4096];
+	uint64_t mode, filters;
+	ssize_t n = tfh_pread(fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
 	mode = tfh_number_of_line(text, "Seccomp:");
 	filters = tfh_number_of_line(text, "Seccomp_filters:");
 	return (mode < UINT16_MAX ? (uint32_t)mode << 16 : 0) +

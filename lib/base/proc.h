@@ -35,7 +35,9 @@ uint64_t tfh_process_start(pid_t pid);
 bool tfh_last_threads(unsigned n);
 /* The filters of system calls that the calling thread is under, as a number that changes with them. One that the job sets on
  * all its threads may answer what we ask of the kernel with the job's end. */
-uint32_t tfh_call_filters(void);
+uint32_t tfh_call_filters(int fd);
+/* The descriptor to ask by, which is the calling thread's; the caller closes it. */
+int tfh_call_filters_open(void);
 
 /* Number of one of this process' namespaces ("pid", "mnt", ...); 0 if unknown. */
 uint64_t tfh_namespace(const char *name);

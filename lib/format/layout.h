@@ -35,7 +35,8 @@ enum tft_kind {
 	 * index, result = enum tft_look, stream = string naming what it waits for, words = see
 	 * FORMAT.md */
 	TFT_LOOK = 11,
-	TFT_CHILD = 12, /* the same of the main thread of a child process: ctx = its pid */
+	TFT_CHILD = 12, /* the same of the main thread of a child process: ctx = its pid; or of
+			 * another thread of the process */
 };
 
 /* Sampled state of a thread. Values are in trace files: only append. */

@@ -43,6 +43,9 @@ struct tfh_py_layout {
 /* The same in all of them. */
 #define TFH_PY_OBJECT_TYPE 8
 #define TFH_PY_STATE_NEXT 8
+/* From 3.11 on the kernel's number of a thread follows its pthread_self(). */
+#define TFH_PY_TIDS 11
+#define TFH_PY_STATE_TID(at) ((at)->state_thread + 8u)
 #define TFH_PY_BYTES_SIZE 16
 #define TFH_PY_BYTES_DATA 32
 #define TFH_PY_TEXT_LENGTH 16

@@ -53,6 +53,30 @@ static bool search(struct tfh_py_target *t, struct tfh_py_copies *c)
 	return !t->pthread && t->state;
 }
 
+uint32_t tfh_py_threads(const struct tfh_py_target *t, struct tfh_py_thread *out, uint32_t most)
+{
+	uint32_t offset = t->py->at.threads, n = 0, tid_at = TFH_PY_STATE_TID(&t->py->at);
+	struct tfh_py_copies *c;
+	uint64_t at = t->interpreter;
+
+	if (t->py->minor < TFH_PY_TIDS || !tfh_map_once(&walks, sizeof(*walks)))
+		return 0;
+	c = &walks->copies[0];
+	tfh_py_copies_begin(c, t->pid);
+	for (; at && n < most; offset = TFH_PY_STATE_NEXT) {
+		const uint8_t *p = tfh_py_copied(c, at + offset, sizeof(uint64_t));
+
+		at = p ? tfh_py_word(p) : 0;
+		p = at ? tfh_py_copied(c, at + t->py->at.state_thread, 2 * sizeof(uint64_t)) : NULL;
+		if (!p)
+			break;
+		out[n++] = (struct tfh_py_thread){
+			at, tfh_py_word(p),
+			(uint32_t)tfh_py_word(p + tid_at - t->py->at.state_thread)};
+	}
+	return n;
+}
+
 /* The frames of a walk over copies of their own; 0: there are none, or more than are kept. */
 static uint32_t walk(struct tfh_py_target *t, int i)
 {

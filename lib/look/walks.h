@@ -22,4 +22,12 @@ struct tfh_py_target {
 uint32_t tfh_py_look_frames(struct tfh_py_target *t, const struct tfh_py_frame **frame,
 			    struct tfh_py_copies **copies);
 
+/* The threads that run Python, the newest first, `most` at most; returns how many. 0 as well where this version does not
+ * tell them. Those of `t` other than py, pid and interpreter are not used. As above, for one thread only. */
+struct tfh_py_thread {
+	uint64_t state, pthread;
+	uint32_t tid;
+};
+uint32_t tfh_py_threads(const struct tfh_py_target *t, struct tfh_py_thread *out, uint32_t most);
+
 #endif

@@ -10,6 +10,7 @@
 #include "hook/python/version.h"
 #include "record/stacks/pyplaces.h"
 
+#define OTHERS 64u   /* threads that are chosen from: the newest */
 #define THREADS 256u /* by the low bits of their number: those that share them take turns */
 
 static struct {
@@ -71,4 +72,35 @@ uint32_t tfh_py_there(uint32_t tid, uint64_t pthread)
 	if (place)
 		tfh_py_note_state(tid, t.state);
 	return place;
+}
+
+static bool among(uint32_t tid, const uint32_t *of, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (of[i] == tid)
+			return true;
+	return false;
+}
+
+uint32_t tfh_py_other(uint64_t random, const uint32_t *but, uint32_t n_but,
+		      struct tfh_place_other *out)
+{
+	const struct tfh_py *py = tfh_py();
+	struct tfh_py_thread all[OTHERS];
+	struct tfh_py_target t = {.py = py, .pid = tfh_p.pid};
+	uint32_t n, k = 0;
+
+	if (!py || py->finalizing() || several(py))
+		return 0;
+	t.interpreter = (uint64_t)(uintptr_t)py->main_interpreter();
+	n = tfh_py_threads(&t, all, OTHERS);
+	for (uint32_t i = 0; i < n; i++)
+		if (all[i].tid && !among(all[i].tid, but, n_but))
+			all[k++] = all[i];
+	if (!k)
+		return 0;
+	t.state = all[random % k].state;
+	t.pthread = all[random % k].pthread;
+	*out = (struct tfh_place_other){all[random % k].tid, k};
+	return tfh_py_look_at(&t);
 }

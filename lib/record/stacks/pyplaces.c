@@ -80,6 +80,12 @@ uint32_t tfh_place_there(uint32_t tid, uint64_t pthread)
 	return has_room() ? source->there(tid, pthread) : 0;
 }
 
+uint32_t tfh_place_other(uint64_t random, const uint32_t *but, uint32_t n_but,
+			 struct tfh_place_other *out)
+{
+	return has_room() ? source->other(random, but, n_but, out) : 0;
+}
+
 uint32_t tfh_place_child(struct tfh_place_child *c)
 {
 	return has_room() ? source->child(c) : 0;

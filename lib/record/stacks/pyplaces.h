@@ -24,6 +24,11 @@ struct tfh_place_child {
 	uint64_t interpreter; /* address of its state */
 };
 
+/* A thread of the process that runs Python, one of so many that it was drawn from. */
+struct tfh_place_other {
+	uint32_t tid, of;
+};
+
 /* Reads stacks: hook/python/py_place.c. */
 struct tfh_place_source {
 	/* Called on the flusher from time to time: looks for an interpreter. */
@@ -35,6 +40,9 @@ struct tfh_place_source {
 	/* Another thread's place (pthread: its pthread_self()); called on the flusher. 0: unknown.
 	 */
 	uint32_t (*there)(uint32_t tid, uint64_t pthread);
+	/* That of a thread drawn by `random` among those that are not in `but`, as above. */
+	uint32_t (*other)(uint64_t random, const uint32_t *but, uint32_t n_but,
+			  struct tfh_place_other *out);
 	/* The main thread's of a child process; on the flusher, as above. */
 	uint32_t (*child)(struct tfh_place_child *c);
 };
@@ -67,6 +75,8 @@ void tfh_place_keep(uint64_t mark, uint32_t place);
 
 /* Another thread's place, 0: unknown, or looks have used their part of the tables. */
 uint32_t tfh_place_there(uint32_t tid, uint64_t pthread);
+uint32_t tfh_place_other(uint64_t random, const uint32_t *but, uint32_t n_but,
+			 struct tfh_place_other *out);
 uint32_t tfh_place_child(struct tfh_place_child *c);
 /* Creates the tables if places are wanted. */
 void tfh_places_open(void);

@@ -19,10 +19,15 @@
 #include "record/watch/workers.h"
 
 #define MEAN_NS 10000000ull
+#define MEAN_FIRST_NS 5000000ull /* while steps use their first budget: a short run has few */
 #define MEAN_MOST_NS 1000000000ull
-#define SHARE 250u /* of the time between two looks, one part is theirs: 0.4 % */
+#define SHARE 250u     /* of the run's time, one part is for looks: 0.4 % of a processor */
+#define WAKE_NS 25000u /* that going to sleep and waking up take, measured on a virtual machine */
 #define COST_TIMES 4u
-#define FIRST_NS 20000000ull /* of a processor, once: a run of two seconds gets some 200 looks */
+#define COST_OF 4u /* looks that the cost of one is averaged over: it differs from phase to phase */
+/* Of a processor, once. Imports and compilers, whose stacks are deep, must leave the second one to the steps. */
+#define FIRST_NS 10000000ull
+#define FIRST_OF_STEPS_NS 20000000ull
 #define OPEN_NS 100000000ull /* calls that are open for so long are looked into */
 #define CHOOSE_NS 100000000ull
 #define DRIVERS 64u /* threads that are chosen from */
@@ -44,7 +49,10 @@ struct driver {
 static struct {
 	bool off;
 	char why[128], why_no_lines[128]; /* "": there are some */
-	uint64_t next_ns, mean_ns, cost_ns, spent_ns, random, chosen_ns, workers_ns;
+	uint64_t next_ns, mean_ns, cost_ns, spent_ns, random, chosen_ns, workers_ns, begin_ns;
+	bool steps; /* calls were made since the last look */
+	bool waits; /* one of the drivers was seen to wait, maybe for another thread */
+	int status_fd;
 	uint32_t confined; /* by how many filters of system calls the flusher is */
 	struct driver driver[DRIVERS];
 	uint32_t drivers;
@@ -102,12 +110,14 @@ void tfh_looks_begin(void)
 	}
 	tfh_close(fd);
 	look_at_own_memory();
-	looks.confined = tfh_call_filters();
+	looks.status_fd = tfh_call_filters_open();
+	looks.confined = tfh_call_filters(looks.status_fd);
 	looks.mean_ns = MEAN_NS;
 	looks.cost_ns = MEAN_NS / SHARE;
 	looks.random = tfh_ticks() ^ (uint64_t)tfh_p.pid << 40;
 	looks.random = looks.random ? looks.random : 1;
-	plan((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
+	looks.begin_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+	plan(looks.begin_ns);
 }
 
 const char *tfh_looks_why(void)
@@ -277,6 +287,7 @@ static uint16_t open_call(const struct tft_ring *ring, uint64_t *since)
  * more. Returns for how many, 0: not this time. */
 static uint64_t stands_for(struct driver *d, uint64_t head)
 {
+	looks.steps |= head != d->head;
 	d->same = head == d->head ? d->same + 1 : 0;
 	d->head = head;
 	if (d->same < SAME)
@@ -289,6 +300,16 @@ static int ask(struct driver *d, struct tfh_waiting *w)
 	if (d->fd < 0)
 		d->fd = tfh_waiting_open(0, d->ring->tid);
 	return d->fd < 0 ? d->fd : tfh_waiting_look(d->fd, 0, d->ring->tid, w);
+}
+
+/* Is it in a call that may wait for a batch? */
+static bool fetches(const struct tft_ring *ring)
+{
+	uint16_t fn = __atomic_load_n(&ring->open[0].fn, __ATOMIC_ACQUIRE);
+
+	return fn && fn < TFH_FN_COUNT &&
+	       (tfh_fn_table[fn].family == TFH_FAM_CONSUMER ||
+		tfh_fn_table[fn].family == TFH_FAM_EXECUTE);
 }
 
 /* ns: how much of the thread's time a look stands for, other things equal. */
@@ -305,6 +326,7 @@ static void look_at(struct driver *d, uint64_t ns)
 		return;
 	head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 	fn = open_call(ring, &since);
+	looks.waits |= fetches(ring);
 	t = tfh_ticks();
 	if (fn && t - since < tfh_tick_hz() / (SECOND_NS / OPEN_NS))
 		return;
@@ -321,7 +343,35 @@ static void look_at(struct driver *d, uint64_t ns)
 	/* It went on meanwhile: what was seen belongs to what it does now. */
 	if (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) != head || open_call(ring, &other) != fn)
 		w = (struct tfh_waiting){.state = TFT_LOOK_RUNNING, .call = UINT16_MAX, .fd = -1};
+	looks.waits |= w.state == TFT_LOOK_GIL || w.state == TFT_LOOK_LOCK ||
+		       w.state == TFT_LOOK_EVENT || w.state == TFT_LOOK_POLL;
 	keep(d, t, &w, fn, ns * times);
+}
+
+/* While a driver waits, another thread that runs Python may make what it waits for, or hold the global lock. */
+static void look_at_other(uint64_t ns)
+{
+	uint32_t but[DRIVERS];
+	struct tfh_place_other other = {0};
+	struct tfh_waiting w;
+	struct tfh_rec r = {.kind = TFT_CHILD, .ctx = (uint32_t)tfh_p.pid};
+	int fd;
+
+	for (uint32_t i = 0; i < looks.drivers; i++)
+		but[i] = looks.driver[i].ring->tid;
+	r.t_begin = r.t_end = tfh_ticks();
+	r.stack = tfh_place_other(tfh_draw(&looks.random), but, looks.drivers, &other);
+	if (!other.tid || (fd = tfh_waiting_open(0, other.tid)) < 0) /* it has ended */
+		return;
+	if (!tfh_waiting_look(fd, 0, other.tid, &w)) {
+		r.result = (uint16_t)w.state;
+		r.stream = other.tid;
+		r.w[0] = w.what;
+		r.w[1] = w.call | (uint64_t)(uint32_t)w.fd << 32;
+		r.w[2] = ns * other.of;
+		tfh_stage_own(&r, 1);
+	}
+	tfh_close(fd);
 }
 
 static void look_at_some(void)
@@ -335,26 +385,33 @@ static void look_at_some(void)
 
 /* ---- when ---- */
 
-/* What this thread has used since the last look, where nothing but looking lay between. */
-static void pace(uint64_t cost)
+/* The mean distance that may be, after what looks have used so far. */
+static uint64_t mean_now(uint64_t now_ns)
 {
-	uint64_t least = MEAN_NS;
+	uint64_t all = FIRST_NS + (now_ns - looks.begin_ns) / SHARE, mean = looks.cost_ns * SHARE;
 
+	if (looks.steps && looks.spent_ns < all + FIRST_OF_STEPS_NS)
+		return MEAN_FIRST_NS;
+	if (looks.spent_ns < all)
+		return MEAN_NS;
+	mean = mean > MEAN_NS ? mean : MEAN_NS;
+	return mean < MEAN_MOST_NS ? mean : MEAN_MOST_NS;
+}
+
+/* What this thread has used since the last look, where nothing but looking lay between. */
+static void pace(uint64_t now_ns, uint64_t cost)
+{
+	uint64_t mean;
+
+	looks.spent_ns += cost;
 	/* One look that was far dearer, as the first ones are, does not keep the next away for long. */
 	cost = cost < COST_TIMES * looks.cost_ns ? cost : COST_TIMES * looks.cost_ns;
-	looks.cost_ns += cost / 16 - looks.cost_ns / 16;
-	looks.spent_ns += cost;
-	if (looks.spent_ns > FIRST_NS && looks.cost_ns * SHARE > least)
-		least = looks.cost_ns * SHARE;
-	if (least > MEAN_MOST_NS)
-		least = MEAN_MOST_NS;
+	looks.cost_ns += cost / COST_OF - looks.cost_ns / COST_OF;
+	mean = mean_now(now_ns);
 	/* In steps, so that records differ in nothing else. */
-	while (looks.mean_ns < least)
+	looks.mean_ns = MEAN_FIRST_NS;
+	while (looks.mean_ns < mean)
 		looks.mean_ns += looks.mean_ns / 4;
-	while (looks.mean_ns > MEAN_NS && looks.mean_ns - looks.mean_ns / 4 > least)
-		looks.mean_ns = looks.mean_ns - looks.mean_ns / 4 > MEAN_NS
-					? looks.mean_ns - looks.mean_ns / 4
-					: MEAN_NS;
 }
 
 void tfh_looks_take(uint64_t now_ns)
@@ -366,7 +423,7 @@ void tfh_looks_take(uint64_t now_ns)
 	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_ON && tfh_tick_hz()) {
 		before = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		/* Before each look: a filter that ends the process must not meet it. */
-		if (tfh_call_filters() != looks.confined)
+		if (tfh_call_filters(looks.status_fd) != looks.confined)
 			stop("the job has filtered its system calls");
 		if (now_ns - looks.chosen_ns > CHOOSE_NS) {
 			looks.chosen_ns = now_ns;
@@ -377,11 +434,13 @@ void tfh_looks_take(uint64_t now_ns)
 			choose_workers();
 		}
 		if (!looks.off) {
+			looks.steps = looks.waits = false;
 			look_at_some();
+			if (looks.waits)
+				look_at_other(looks.mean_ns);
 			tfh_workers_look(tfh_draw(&looks.random), looks.mean_ns);
 		}
-		/* Going to sleep and waking up take as much again. */
-		pace(2 * ((uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before));
+		pace(now_ns, (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before + WAKE_NS);
 	}
 	plan((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
 }

@@ -1,8 +1,9 @@
 /*
  * Looks: at random moments (10 ms apart on average) the flusher samples what the driving threads do
- * outside of recorded calls, without stopping them. A look costs some 10 us; the
- * mean grows so that all of them together stay under half a percent of a processor, but for the
- * first 20 ms: a short run needs some, too.
+ * outside of recorded calls, without stopping them, and while one of them waits, what another thread
+ * of Python does. A look costs 50 to 200 us of a thread that was asleep; the mean grows so that all of
+ * them together stay under half a percent of a processor, but for the first 30 ms: a short run needs
+ * some, too, and its steps most of these.
  *
  * The distances are those of a Poisson process, so that looks see the states of a thread in
  * proportion to their time, whatever beat the job has.

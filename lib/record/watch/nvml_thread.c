@@ -38,6 +38,7 @@ static pthread_t thread;
 static struct {
 	uint64_t next_ns;
 	uint32_t n, rounds, filters;
+	int status_fd; /* tells the filters */
 	struct tft_sample_thread entry[ENTRIES];
 	char software[SOFTWARE_BYTES];
 	char taken[SOFTWARE_BYTES]; /* the flusher's */
@@ -176,7 +177,8 @@ static uint32_t start(void)
 	if (!tfh_memory(&reading, sizeof(*reading), "what the devices do"))
 		return REFUSED;
 	reading->next_ns = reading->rounds = 0;
-	reading->filters = tfh_call_filters();
+	reading->status_fd = tfh_call_filters_open();
+	reading->filters = tfh_call_filters(reading->status_fd);
 	reading->software[0] = reading->taken[0] = '\0';
 	__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
 	tfh_among_job(make_thread, &err);
@@ -197,8 +199,10 @@ uint32_t tfh_devices_take(struct tft_sample_thread *out)
 	if (turn != IDLE && turn != READY)
 		return n;
 	/* Opening a device and asking it are calls that a sandbox may not have foreseen. */
-	turn = now_ns() >= reading->next_ns && tfh_call_filters() == reading->filters ? ASKED
-										      : IDLE;
+	turn = now_ns() >= reading->next_ns &&
+			       tfh_call_filters(reading->status_fd) == reading->filters
+		       ? ASKED
+		       : IDLE;
 	__atomic_store_n(&state, turn, __ATOMIC_RELEASE);
 	if (turn == ASKED)
 		wake(&state);
