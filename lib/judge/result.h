@@ -346,9 +346,10 @@ struct tfh_more_workers {
 	double low_s, high_s; /* NAN: not known */
 };
 
-/* Child processes that make batches, as they were seen in the judged steps. */
+/* Child processes, or else other threads of Python, that were at work in the judged steps: threads while a driving one
+ * waited. */
 struct tfh_seen_workers {
-	uint32_t processes; /* that were seen at work; 0: none */
+	uint32_t processes, threads; /* that were seen at work; one of both is 0 */
 	uint64_t looks;
 	double busy; /* share of their time that they were not waiting for work */
 	struct {

@@ -140,12 +140,13 @@ static void write_place(struct tfh_json *j, const struct tfh_seen_line *l)
 static void write_workers(struct tfh_json *j, const struct tfh_seen_workers *w)
 {
 	tfh_json_key(j, "workers");
-	if (!w->processes) {
+	if (!w->processes && !w->threads) {
 		tfh_json_null(j);
 		return;
 	}
 	tfh_json_object(j);
 	tfh_json_ku64(j, "processes", w->processes);
+	tfh_json_ku64(j, "threads", w->threads);
 	tfh_json_kf64(j, "busy", w->busy);
 	tfh_json_ku64(j, "looks", w->looks);
 	tfh_json_key(j, "place");

@@ -83,7 +83,9 @@ void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct t
 	if (w->n_node) {
 		tfh_put("\n", out);
 		print_tree(out, (struct tree){w->node, w->n_node, 0, style->wide},
-			   "LINE THAT ITS WORKER PROCESSES WERE BUSY WITH, ALL TOGETHER");
+			   w->threads
+				   ? "LINE THAT OTHER THREADS WERE BUSY WITH WHILE THEY WAITED"
+				   : "LINE THAT ITS WORKER PROCESSES WERE BUSY WITH, ALL TOGETHER");
 	}
 }
 

@@ -190,7 +190,7 @@ static enum tfh_cause loader_cause(const struct tfh_accounts *accounts)
 
 	for (size_t i = 0; i < facts->child.n; i++) {
 		const struct tfh_child_look *k = &facts->child.v[i];
-		if (!trains_at(accounts, k->t, &window) || !f->place || !k->place)
+		if (k->thread || !trains_at(accounts, k->t, &window) || !f->place || !k->place)
 			continue;
 		uint32_t frames =
 			f->place(f->arg, facts->process, k->place, frame, TFH_VERDICT_FRAMES);
@@ -210,6 +210,28 @@ static enum tfh_cause loader_cause(const struct tfh_accounts *accounts)
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
 		best = seen[c] > *best ? &seen[c] : best;
 	return (enum tfh_cause)(best - seen);
+}
+
+/* Where neither a pipeline nor a loader is known: what most of the time was done by whoever makes the batches. */
+static enum tfh_cause maker_cause(const struct tfh_accounts *accounts)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	double seen[TFH_CAUSE_COUNT] = {0}, all = 0;
+	struct tfh_maker m;
+	size_t window = SIZE_MAX, n = 0;
+
+	for (size_t i = 0; i < facts->child.n; i++) {
+		const struct tfh_child_look *k = &facts->child.v[i];
+		if (!trains_at(accounts, k->t, &window) || !tfh_maker_at(facts, k, &m) || !m.busy)
+			continue;
+		seen[m.cause] += k->ns;
+		all += k->ns;
+		n++;
+	}
+	for (int c = 0; c < TFH_CAUSE_COUNT && n >= TFH_VERDICT_LINE_LOOKS; c++)
+		if (2 * seen[c] > all)
+			return (enum tfh_cause)c;
+	return TFH_CAUSE_INPUT_UNKNOWN;
 }
 
 void tfh_input_judge(struct tfh_accounts *accounts)
@@ -239,8 +261,9 @@ void tfh_input_judge(struct tfh_accounts *accounts)
 			at = slow;
 		}
 	}
-	if (at < 0 && accounts->facts->loader)
-		accounts->input_cause = loader_cause(accounts);
+	if (at < 0 && waited)
+		accounts->input_cause =
+			accounts->facts->loader ? loader_cause(accounts) : maker_cause(accounts);
 	else if (at >= 0 && waited)
 		accounts->input_cause = cause_of(accounts, at);
 	if (!waited)

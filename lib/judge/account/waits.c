@@ -72,6 +72,8 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 	bool loads = feeds && !facts->consumers && at < TFH_SEEN_COUNT;
 	enum tfh_cause cause = loads ? rows[at].feeding : cause_at(at);
 
+	if (at == TFT_LOOK_GIL && facts->lock_feeds)
+		cause = TFH_CAUSE_INPUT_UNKNOWN;
 	if (facts->much_kernel &&
 	    (tfh_at_role(at) == TFH_ROLE_FIRST ||
 	     (tfh_at_role(at) == TFH_ROLE_MAP && facts->loader && !facts->feed->imported)))

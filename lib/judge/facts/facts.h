@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "judge/facts/look_shares.h"
+#include "judge/facts/makers.h"
 #include "judge/feed.h"
 #include "judge/numbers.h"
 #include "judge/result.h"
@@ -170,14 +171,6 @@ struct tfh_quiet {
 	int64_t t0, t1;
 };
 
-/* A sample of the main thread of a child process. */
-struct tfh_child_look {
-	int64_t t;
-	double ns; /* time of the thread that the sample represents */
-	uint32_t pid, place;
-	uint8_t state; /* enum tft_look */
-};
-
 struct tfh_facts {
 	const struct tfh_feed *feed;
 	uint32_t process;
@@ -225,8 +218,11 @@ struct tfh_facts {
 	/* What is written to files meanwhile: nothing; so much that the copying takes the time; or
 	 * so little that the calls take it, such as lines of a log. */
 	enum { TFH_WRITES_NOTHING, TFH_WRITES_BYTES, TFH_WRITES_LINES } writes;
-	struct tfh_looks *looks;	      /* samples of threads; NULL: there are none */
-	TFH_VEC(struct tfh_child_look) child; /* samples of child processes, in order of time */
+	struct tfh_looks *looks; /* samples of threads; NULL: there are none */
+	TFH_VEC(struct tfh_child_look)
+	child;		 /* samples of other threads and of child processes,
+					       * in order of time */
+	bool lock_feeds; /* tfh_lock_feeds() */
 	struct tfh_handles recorded;
 };
 

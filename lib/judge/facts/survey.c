@@ -387,14 +387,17 @@ static int note_look(struct tfh_facts *facts, const struct tfh_event *ev)
 	return facts->looks ? tfh_looks_add(facts->looks, ev) : -ENOMEM;
 }
 
-/* A child process that records itself is no loader's worker. */
+/* Another thread of this process; of a child process, one that records itself is no loader's worker. */
 static int note_child(struct tfh_facts *facts, const struct tfh_event *ev)
 {
 	const struct tfh_feed *feed = facts->feed;
 	struct tfh_child_look look = {
-		.t = ev->t1, .ns = (double)ev->w[2], .pid = ev->ctx, .place = ev->stack};
+		.t = ev->t1, .ns = (double)ev->w[2], .id = ev->ctx, .place = ev->stack};
 
-	for (uint32_t i = 0; i < feed->n_processes; i++)
+	look.thread = feed->processes[facts->process].pid == ev->ctx;
+	if (look.thread)
+		look.id = ev->stream;
+	for (uint32_t i = 0; i < feed->n_processes && !look.thread; i++)
 		if (feed->processes[i].pid == ev->ctx)
 			return 0;
 	look.state = ev->result < TFT_LOOK_COUNT ? (uint8_t)ev->result : 0;
@@ -477,6 +480,7 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 			tfh_looks_end(facts->looks);
 		choose_threads(facts);
 		tfh_find_kernel_time(facts);
+		facts->lock_feeds = tfh_lock_feeds(facts);
 		facts->one_line = one_line(facts);
 		for (size_t i = 0; i < facts->series.n; i++)
 			facts->series.v[i].root = tfh_stage_place(facts, facts->series.v[i].stage);

@@ -1,7 +1,5 @@
 /*
- * Child processes that make batches: how busy they are, and with which line of Python. What a worker was forked with (its
- * parent's own lines) ends where multiprocessing begins it. One that waits, and has no line of the program's below that,
- * waits for work or until its result is taken.
+ * Child processes that make batches, or else other threads: how busy they are, and with which line of Python.
  */
 #include <errno.h>
 #include <math.h>
@@ -17,7 +15,7 @@ struct worker_line {
 };
 
 struct worker_time {
-	uint32_t pid;
+	uint32_t id;
 	int64_t first, last; /* looks at it */
 	double ns, busy_ns;
 };
@@ -30,43 +28,16 @@ struct workers {
 	struct tfh_line_tree tree;
 	double busy_ns, running_ns; /* running: part of busy */
 	uint64_t busy;
+	bool threads; /* of this process, not child processes */
 };
-
-static bool begins_worker(const struct tfh_model_line *f)
-{
-	static const char file[] = "multiprocessing/process.py";
-	size_t n = strlen(f->file), m = strlen(f->function), k = strlen("_bootstrap");
-
-	return n >= sizeof(file) - 1 && !strcmp(f->file + n - (sizeof(file) - 1), file) && m >= k &&
-	       !strcmp(f->function + m - k, "_bootstrap");
-}
-
-/* How many of the frames are the worker's own work; *program: one of them is of a file of the program's. What
- * multiprocessing runs beside workers (a tracker, a fork server) begins with code in no file. */
-static uint32_t own_frames(const struct tfh_model_line *frame, uint32_t n, bool *program)
-{
-	uint32_t own = 0;
-
-	*program = false;
-	for (; own < n && !begins_worker(&frame[own]); own++)
-		*program |= !frame[own].library && *frame[own].file != '<'; /* "<string>" */
-	return own;
-}
-
-/* Where a process waits for work, or until its result is taken. */
-static bool waits(uint8_t state)
-{
-	return state != TFT_LOOK_RUNNING && state != TFT_LOOK_READ && state != TFT_LOOK_WRITE &&
-	       state != TFT_LOOK_NAMES && state != TFT_LOOK_PAGE && state != TFT_LOOK_MEMORY;
-}
 
 static struct worker_time *process_of(struct workers *w, const struct tfh_child_look *k)
 {
 	for (size_t i = 0; i < w->process.n; i++)
-		if (w->process.v[i].pid == k->pid)
+		if (w->process.v[i].id == k->id)
 			return &w->process.v[i];
 	if (w->process.n == TFH_VERDICT_WORKERS ||
-	    TFH_PUSH(w->process, ((struct worker_time){.pid = k->pid, .first = k->t})))
+	    TFH_PUSH(w->process, ((struct worker_time){.id = k->id, .first = k->t})))
 		return NULL;
 	return &w->process.v[w->process.n - 1];
 }
@@ -92,28 +63,22 @@ static int add_lead(struct workers *w, const struct tfh_model_line *line, double
 
 static int add_look(struct workers *w, const struct tfh_child_look *k)
 {
-	const struct tfh_feed *feed = w->accounts->facts->feed;
-	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	bool program = false;
-	uint32_t n = feed->place && k->place ? feed->place(feed->arg, w->accounts->facts->process,
-							   k->place, frame, TFH_VERDICT_FRAMES)
-					     : 0;
-	uint32_t own = own_frames(frame, n, &program);
-	struct worker_time *p = own ? process_of(w, k) : NULL;
+	struct tfh_maker m;
+	struct worker_time *p = tfh_maker_at(w->accounts->facts, k, &m) ? process_of(w, k) : NULL;
 
 	if (!p)
 		return 0;
 	p->ns += k->ns;
 	p->last = k->t;
 	w->out->looks++;
-	if (waits(k->state) && !program)
+	if (!m.busy)
 		return 0;
 	p->busy_ns += k->ns;
 	w->busy++;
 	w->busy_ns += k->ns;
 	w->running_ns += k->state == TFT_LOOK_RUNNING ? k->ns : 0;
-	tfh_tree_add(&w->tree, frame, own, k->ns);
-	return add_lead(w, &frame[tfh_place_lead(frame, own)], k->ns);
+	tfh_tree_add(&w->tree, m.frame, m.n, k->ns);
+	return add_lead(w, &m.frame[tfh_place_lead(m.frame, m.n)], k->ns);
 }
 
 static void choose(struct workers *w)
@@ -122,7 +87,8 @@ static void choose(struct workers *w)
 	double all = 0, n = (double)w->busy, share;
 
 	for (size_t i = 0; i < w->process.n; i++) {
-		w->out->processes += w->process.v[i].busy_ns > 0;
+		*(w->threads ? &w->out->threads : &w->out->processes) +=
+			w->process.v[i].busy_ns > 0;
 		all += w->process.v[i].busy_ns > 0 ? w->process.v[i].ns : 0;
 	}
 	w->out->busy = all > 0 ? w->busy_ns / all : 0;
@@ -140,19 +106,22 @@ static void choose(struct workers *w)
 }
 
 /* Batches that only workers make come as late as the workers' slowest line makes them. */
-static void place_of_verdict(struct tfh_result *r)
+static void place_of_verdict(const struct workers *w, struct tfh_result *r)
 {
 	const struct tfh_seen_workers *k = &r->found.workers;
 	struct tfh_seen_line *out = &r->found.line;
 	enum tfh_cause cause = r->verdict.cause;
 
-	if (out->file || !k->line.file || cause == TFH_CAUSE_NONE ||
+	/* Where the main thread waits for the global lock is any place. */
+	bool any = w->threads && w->accounts->facts->lock_feeds;
+	if ((out->file && !any) || !k->line.file || cause == TFH_CAUSE_NONE ||
 	    tfh_cause_part(cause) != TFH_PART_INPUT)
 		return;
 	out->file = k->line.file;
 	out->function = k->line.function;
 	out->line = k->line.line;
 	out->looks = k->looks;
+	out->callee = NULL;
 	out->of_s = r->found.cause_s[cause];
 	out->s_per_step = k->line.share * out->of_s;
 	out->off_s = k->line.off * out->of_s;
@@ -179,25 +148,38 @@ static struct tfh_making making(const struct workers *w, const struct tfh_result
 {
 	struct tfh_making m = {.workers = at_once(w), .work_s = NAN};
 
-	if (!m.workers || w->out->busy < TFH_VERDICT_WORKERS_BUSY)
+	if (w->threads || !m.workers || w->out->busy < TFH_VERDICT_WORKERS_BUSY)
 		return m;
 	m.work_s = m.workers * w->out->busy * tfh_mean_step_s(r);
 	m.running = w->running_ns / w->busy_ns;
 	return m;
 }
 
-int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r)
+/* Adds looks at threads, or at child processes. */
+static int add_looks(struct workers *w)
 {
-	const struct tfh_facts *facts = accounts->facts;
-	struct workers w = {.accounts = accounts, .out = &r->found.workers};
+	const struct tfh_facts *facts = w->accounts->facts;
 	size_t window = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < facts->child.n && !rc; i++)
-		if (tfh_judged_at(accounts, facts->child.v[i].t, &window))
-			rc = add_look(&w, &facts->child.v[i]);
+		if (facts->child.v[i].thread == w->threads &&
+		    tfh_judged_at(w->accounts, facts->child.v[i].t, &window))
+			rc = add_look(w, &facts->child.v[i]);
+	return rc;
+}
+
+int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	struct workers w = {.accounts = accounts, .out = &r->found.workers};
+	int rc = add_looks(&w);
+
+	if (!rc && !w.busy) {
+		w.threads = true;
+		rc = add_looks(&w);
+	}
 	choose(&w);
-	place_of_verdict(r);
+	place_of_verdict(&w, r);
 	struct tfh_making made = making(&w, r);
 	tfh_more_workers(accounts, &made, r);
 	if (!rc && accounts->judged_steps)

@@ -76,16 +76,22 @@ static bool place_line(struct tfh_wording *w)
 	return line != NULL;
 }
 
-/* Whoever waits for a batch waits for the processes that make it. */
+/* Whoever waits for a batch, or a lock, waits for those that make or hold it. */
 static void workers_line(struct tfh_wording *w)
 {
 	const struct tfh_seen_workers *k = &w->r->found.workers;
 	enum tfh_cause cause = w->r->steady.cause;
 
-	if (!k->processes || cause == TFH_CAUSE_NONE || tfh_cause_part(cause) != TFH_PART_INPUT)
+	bool lock = cause == TFH_CAUSE_HOST_GIL || cause == TFH_CAUSE_HOST_LOCK;
+	if (cause == TFH_CAUSE_NONE ||
+	    !(tfh_cause_part(cause) == TFH_PART_INPUT ? k->processes || k->threads
+						      : lock && k->threads))
 		return;
-	const char *who = tfh_phrase(w, "%u worker process%s, busy %.0f %% of the time",
-				     k->processes, k->processes == 1 ? "" : "es", 100 * k->busy);
+	const char *who =
+		k->threads ? tfh_phrase(w, "meanwhile %u other thread%s, busy %.0f %% of the time",
+					k->threads, k->threads == 1 ? "" : "s", 100 * k->busy)
+			   : tfh_phrase(w, "%u worker process%s, busy %.0f %% of the time",
+					k->processes, k->processes == 1 ? "" : "es", 100 * k->busy);
 	tfh_evidence(w, TFH_TELLS_LINE,
 		     k->line.file
 			     ? tfh_phrase(w, "%s: %.0f %% of that in %s, %s:%u, +-%.0f", who,

@@ -1,0 +1,104 @@
+#include "judge/facts/makers.h"
+
+#include <string.h>
+
+#include "judge/facts/facts.h"
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && !strcmp(text + n - m, end);
+}
+
+/* Does a worker process, or a thread, begin with this function? What a worker was forked with (its parent's own lines) is
+ * behind it. */
+static bool begins(const struct tfh_model_line *f)
+{
+	return (ends_with(f->file, "multiprocessing/process.py") &&
+		ends_with(f->function, "_bootstrap")) ||
+	       (ends_with(f->file, "/threading.py") &&
+		(ends_with(f->function, ".run") || strstr(f->function, "_bootstrap")));
+}
+
+/* How many of the frames are its own work; *program: one of them is of a file of the program's. What multiprocessing runs beside
+ * workers (a tracker, a fork server) begins with code in no file. */
+static uint32_t own_frames(const struct tfh_model_line *frame, uint32_t n, bool *program)
+{
+	uint32_t own = 0;
+
+	for (*program = false; own < n && !begins(&frame[own]); own++)
+		*program |= !frame[own].library && *frame[own].file != '<'; /* "<string>" */
+	return own;
+}
+
+static bool works(int state)
+{
+	return state == TFT_LOOK_RUNNING || state == TFT_LOOK_READ || state == TFT_LOOK_WRITE ||
+	       state == TFT_LOOK_NAMES || state == TFT_LOOK_PAGE || state == TFT_LOOK_MEMORY;
+}
+
+/* A thread that waits for another one has nothing to do; one that sleeps, or waits for a socket, waits for what it reads. Threads
+ * without a line of the program's are a library's helpers. */
+static bool is_busy(const struct tfh_child_look *look, bool program)
+{
+	bool lock = look->state == TFT_LOOK_LOCK || look->state == TFT_LOOK_EVENT;
+
+	return look->thread ? program && !lock : program || works(look->state);
+}
+
+static enum tfh_cause cause_of(const struct tfh_child_look *look, const struct tfh_maker *m,
+			       bool program)
+{
+	enum tfh_role role = tfh_place_role(m->frame, m->n, TFH_ORDER_UNKNOWN);
+	bool runs = look->state == TFT_LOOK_RUNNING || look->state == TFT_LOOK_GIL;
+
+	if (role == TFH_ROLE_READ || role == TFH_ROLE_DECODE || role == TFH_ROLE_MAP ||
+	    role == TFH_ROLE_BATCH)
+		return tfh_role_cause(role);
+	if (look->state == TFT_LOOK_READ || look->state == TFT_LOOK_NAMES ||
+	    look->state == TFT_LOOK_PAGE)
+		return TFH_CAUSE_INPUT_READ;
+	return runs && program ? TFH_CAUSE_INPUT_MAP : TFH_CAUSE_INPUT_UNKNOWN;
+}
+
+bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_look *look,
+		  struct tfh_maker *out)
+{
+	const struct tfh_feed *f = facts->feed;
+	bool program;
+	uint32_t n = f->place && look->place ? f->place(f->arg, facts->process, look->place,
+							out->frame, TFH_VERDICT_FRAMES)
+					     : 0;
+
+	out->n = own_frames(out->frame, n, &program);
+	if (!out->n)
+		return false;
+	out->busy = is_busy(look, program);
+	out->cause = cause_of(look, out, program);
+	return true;
+}
+
+/* TensorFlow calls Python functions of pipelines and graphs from there. */
+static bool of_pipeline(const struct tfh_maker *m)
+{
+	for (uint32_t i = 0; i < m->n; i++)
+		if (strstr(m->frame[i].file, "/tensorflow/python/ops/script_ops.py"))
+			return true;
+	return false;
+}
+
+bool tfh_lock_feeds(const struct tfh_facts *facts)
+{
+	struct tfh_maker m;
+	double feed = 0, other = 0;
+
+	for (size_t i = 0; facts->consumers && i < facts->child.n; i++) {
+		const struct tfh_child_look *look = &facts->child.v[i];
+		if (!look->thread || look->state != TFT_LOOK_RUNNING ||
+		    !tfh_maker_at(facts, look, &m))
+			continue;
+		*(of_pipeline(&m) ? &feed : &other) += look->ns;
+	}
+	return feed > other;
+}

@@ -1,0 +1,36 @@
+/*
+ * Who makes batches besides the driving threads: child processes (workers of a loader or pool), and other threads of the
+ * process that run Python, which are looked at while a driving thread waits.
+ */
+#ifndef TFH_JUDGE_MAKERS_H
+#define TFH_JUDGE_MAKERS_H
+
+#include "judge/facts/place_role.h"
+
+struct tfh_facts;
+
+/* A sample of a thread of this process, or of the main thread of a child process. */
+struct tfh_child_look {
+	int64_t t;
+	double ns;	    /* time of the thread that the sample represents */
+	uint32_t id, place; /* tid or pid */
+	uint8_t state;	    /* enum tft_look */
+	bool thread;	    /* of this process */
+};
+
+/* What such a sample shows. */
+struct tfh_maker {
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES]; /* the innermost first */
+	uint32_t n; /* of them its own work, without what began it */
+	bool busy;  /* it makes something, or waits for the source; not for work or for room */
+	enum tfh_cause cause; /* what it is busy with: input.unknown if that is not known */
+};
+/* False: it has no frames of its own. */
+bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_look *look,
+		  struct tfh_maker *out);
+
+/* Whether threads that hold Python's global lock mostly run functions of the input pipeline (py_function, generators): then waiting
+ * for the lock is waiting for input. */
+bool tfh_lock_feeds(const struct tfh_facts *facts);
+
+#endif
