@@ -32,6 +32,11 @@ SHAPES = {
     "loss_fetch": ("90 step", 90),
     "ahead": ("120 step", 120),
     "recompiled": ("40 step", 40),
+    "rarely": (None, 100),
+    "resident": (None, 40),
+    "tiny": ("30 step", 30),
+    "agent": (None, 48),
+    "scalars_gathered": (None, 60),
 }
 LOOPS = ("epoch", "loop", "train", "evaluate", "predict", "step")
 

@@ -149,5 +149,31 @@ def recompiled():             # each step compiles its kernels anew, under names
             k(n, 0.5)
         sync()
     return dict(train=40)
+def rarely():                 # a wait each fifth step, and no copies
+    for i in range(100):
+        k("forward", 0.4); k("back", 0.6); k("update", 0.2)
+        if i % 5 == 4: sync()
+    return dict(train=100)
+def resident():               # 8 micro steps an update, without waits or copies; the loss is fetched each fourth step
+    for i in range(40):
+        for _ in range(8): k("forward", 0.1); k("back", 0.2)
+        k("update", 0.2)
+        if i % 4 == 3: down(4)
+    return dict(train=40, micro=320)
+def tiny():                   # a step is a loop over many small kernels
+    for i in range(30):
+        for _ in range(60): k("encode", 0.01); k("norm", 0.01); k("decode", 0.01)
+        sync()
+    return dict(train=30)
+def agent():                  # acts with the model that it trains, 20 times for 4 minibatches
+    for i in range(12):
+        for _ in range(20): up(400); k("forward", 0.1); down(64); time.sleep(0.0005)
+        for _ in range(4): train()
+    return dict(loop=12, act=240, train=48)
+def scalars_gathered():       # four small batches an update, without waits between
+    for i in range(60):
+        for _ in range(4): up(1000); k("forward", 0.2)
+        k("update", 0.2); sync()
+    return dict(train=60, micro=240)
 if __name__ == "__main__":
     json.dump(globals()[sys.argv[1]](), open(sys.argv[2], "w"))

@@ -488,13 +488,14 @@ static bool in_turn(const struct sort *e, const struct sort *train)
 
 /* The way there without the way back and the update: mostly functions that the steps just before it
  * launch, too, but not a third of theirs. In runs. What does not come in turn with training takes
- * less time than it: what a run spends most of its time on is what it is for. */
+ * less time than it: what a run spends most of its time on is what it is for. One or two steps that launch more are the first,
+ * before what they launch has become a graph. */
 static bool evaluates(const struct finder *f, const struct sort *e, const struct sort *train)
 {
 	const struct tfh_lap *a = &f->v[e->first], *b = &f->v[train->first];
 
-	return e->runs * TFH_LOOPS_EVAL_RUN <= e->n && (e->ns < train->ns || in_turn(e, train)) &&
-	       a->launches < b->launches &&
+	return train->n >= TFH_LOOPS_FEWEST_STEPS && e->runs * TFH_LOOPS_EVAL_RUN <= e->n &&
+	       (e->ns < train->ns || in_turn(e, train)) && a->launches < b->launches &&
 	       (double)shared(f, b, a) >= TFH_LOOPS_EVAL_KNOWN_SHARE * a->launches &&
 	       (double)shared(f, a, b) <= TFH_LOOPS_EVAL_TRAIN_SHARE * b->launches;
 }
@@ -513,6 +514,21 @@ static const struct sort *before(const struct finder *f, const struct sort *v, u
 	return NULL;
 }
 
+/* What comes just behind the first run of them, in runs itself: an agent acts before it learns. A single one that does more
+ * ends what those before it gathered. */
+static const struct sort *behind(const struct finder *f, const struct sort *v, uint32_t n,
+				 const struct sort *e)
+{
+	size_t at = e->first;
+
+	while (at < f->n && (f->v[at].rough == e->rough || f->v[at].launches <= f->best.few))
+		at++;
+	for (uint32_t i = 0; i < n && at < f->n; i++)
+		if (v[i].rough == f->v[at].rough)
+			return v[i].runs * TFH_LOOPS_EVAL_RUN <= v[i].n ? &v[i] : NULL;
+	return NULL;
+}
+
 static void find_evaluation(struct finder *f)
 {
 	struct sort v[TFH_LOOPS_SORTS];
@@ -525,6 +541,7 @@ static void find_evaluation(struct finder *f)
 		all += v[i].ns;
 	for (uint32_t i = 0; i < n && f->best.n_eval < TFH_LOOPS_EVALS; i++) {
 		const struct sort *train = before(f, v, n, &v[i]);
+		train = train ? train : behind(f, v, n, &v[i]);
 		if (!train || !evaluates(f, &v[i], train))
 			continue;
 		eval += in_turn(&v[i], train) ? 0 : v[i].ns;

@@ -62,4 +62,8 @@ bool tfh_cut_last(struct tfh_cutter *c, struct tfh_lap *out);
  * none. 0 or -ENOMEM in *rc. */
 bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int *rc);
 
+/* whole.c: an anchor between whose calls several whole steps come makes way for one that each of them has; false: it stays. -ENOMEM in
+ * *rc, or that is left alone. */
+bool tfh_part_stretches(const struct tfh_facts *facts, struct tfh_anchor *a, int *rc);
+
 #endif

@@ -43,6 +43,7 @@ struct tfh_loops {
 	uint32_t alike_loops;	       /* that are in it, 0: one */
 	TFH_VEC(struct tfh_tick) mark; /* beats of the clock, where it is none of the iterators */
 	bool mark_ends;		       /* they end with the step */
+	bool several;		       /* several steps come before a wait */
 	TFH_VEC(struct tfh_window) window; /* tiles what is judged, in order */
 	uint32_t micro; /* parts of a step that the clock took for steps; 0: none */
 	int64_t segment_ns[TFH_SEGMENT_COUNT];

@@ -169,6 +169,10 @@ int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, stru
 
 	if (!tfh_find_anchor(facts, &a, &rc) || rc)
 		return rc;
+	bool several = tfh_part_stretches(facts, &a, &rc);
+	if (rc)
+		return rc;
+	loops->several = several;
 	loops->mark_ends = a.kind == TFH_ANCHOR_WAIT;
 	return mark_steps(facts, loops, &a, err);
 }

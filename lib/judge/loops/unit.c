@@ -24,7 +24,8 @@ bool tfh_counts_units(const struct tfh_facts *facts, const struct tfh_loops *loo
 {
 	/* Of longer runs the launches are not all in the sequence. */
 	return loops->window.n > 1 && loops->clock != TFH_STEP_CLOCK_MARK && !loops->grouped &&
-	       !facts->feed->imported && !facts->late.n && !facts->late_launch && !facts->late_lost;
+	       !loops->several && !facts->feed->imported && !facts->late.n && !facts->late_launch &&
+	       !facts->late_lost;
 }
 
 static void take(struct units *u, const struct tfh_node *loop)
@@ -78,6 +79,31 @@ static bool updates(const struct units *u, const struct tfh_node *v)
 	return false;
 }
 
+/* The one loop in the body of another, which holds no further ones; NULL: there is none, or there are more. */
+static const struct tfh_node *inner_loop(const struct tfh_node *loop)
+{
+	const struct tfh_node *inner = NULL;
+
+	for (uint32_t i = 0; i < loop->n_body; i++) {
+		const struct tfh_node *v = &loop->body[i];
+		if (v->body && (inner || !tfh_node_is_leaf(v)))
+			return NULL;
+		inner = v->body ? v : inner;
+	}
+	return inner;
+}
+
+/* Does it bring a batch, as each round of the loop is brought one, however small? */
+static bool feeds_like(const struct tfh_node *v, const struct tfh_node *loop)
+{
+	bool copy = v->kind == TFH_BEAT_COPY && v->what >> 8 == TFH_DIR_H2D;
+
+	for (uint32_t i = 0; copy && i < loop->n_body; i++)
+		if (loop->body[i].kind == v->kind && loop->body[i].what == v->what)
+			return true;
+	return feeds(v);
+}
+
 /*
  * A loop whose rounds are a fixed number of inner rounds, fewer than there are outer ones, and then an update: what is launched
  * besides is not launched inside, and is no more than a round, by launches or by time. The last inner round may be part of it, as
@@ -85,26 +111,24 @@ static bool updates(const struct units *u, const struct tfh_node *v)
  */
 static bool accumulates(const struct units *u, const struct tfh_node *loop)
 {
-	const struct tfh_node *inner = NULL;
+	const struct tfh_node *inner = inner_loop(loop);
 	uint64_t ops = 0, fed = 0, launches = 0; /* a batch may be copied, too: fed once */
 	int64_t rest = 0;
 	bool update = false;
 
+	if (!inner || inner->n % loop->n || inner->n > loop->n * loop->n)
+		return false;
 	for (uint32_t i = 0; i < loop->n_body; i++) {
 		const struct tfh_node *v = &loop->body[i];
-		if (v->body && (inner || !tfh_node_is_leaf(v)))
-			return false;
-		if (v->body) {
-			inner = v;
+		if (v == inner)
 			continue;
-		}
 		rest += v->ns;
 		ops |= v->ops;
 		launches += v->launches;
-		fed = feeds(v) && v->n > fed ? v->n : fed;
+		fed = feeds_like(v, inner) && v->n > fed ? v->n : fed;
 		update |= v->kind == TFH_BEAT_FUNCTION && updates(u, v);
 	}
-	if (!inner || inner->n % loop->n || inner->n > loop->n * loop->n || fed > loop->n)
+	if (fed > loop->n)
 		return false;
 	update |= (ops & ~inner->ops) && (!fed || !(inner->ops & ~ops));
 	double rounds = (double)loop->n * (fed ? 2 : 1) / (double)inner->n;
