@@ -1,6 +1,7 @@
 /*
  * The numbers that decide (numbers.def) and the limits on memory (limits.def): a constant
- * TFH_<name> for each row. Whole numbers have type int and can be array sizes.
+ * TFH_<name> for each row. Whole numbers have type int and can be array sizes; not so in the build of
+ * `make sensitivity` (TFH_VARY), in which those that decide are variables, one of which is changed (vary.c).
  */
 #ifndef TFH_JUDGE_NUMBERS_H
 #define TFH_JUDGE_NUMBERS_H
@@ -9,9 +10,13 @@
 #define TFH_MS 1000000ll
 
 /* clang-format off */
-#define WHOLE(name, value, unit, source) TFH_##name = (value),
-#define REAL(name, value, unit, source)
 #define LIMIT(name, value, unit, beyond) TFH_##name = (value),
+#define REAL(name, value, unit, source)
+#ifdef TFH_VARY
+#define WHOLE(name, value, unit, source)
+#else
+#define WHOLE(name, value, unit, source) TFH_##name = (value),
+#endif
 enum {
 #include "judge/numbers.def"
 #include "judge/limits.def"
@@ -20,8 +25,13 @@ enum {
 #undef REAL
 #undef LIMIT
 
+#ifdef TFH_VARY
+#define WHOLE(name, value, unit, source) extern int TFH_##name;
+#define REAL(name, value, unit, source) extern double TFH_##name;
+#else
 #define WHOLE(name, value, unit, source)
 #define REAL(name, value, unit, source) static const double TFH_##name = (value);
+#endif
 #include "judge/numbers.def"
 #undef WHOLE
 #undef REAL
