@@ -403,7 +403,8 @@ uint32_t tft_next_many(struct tft_cursor *c, uint64_t *restrict begin, uint64_t 
 	tft_planes_some_u32(gap, ev->gap.data + at, ev->gap.count, ev->gap.planes, n);
 	tft_planes_some_u32(span, ev->span.data + at, ev->span.count, ev->span.planes, n);
 	for (uint32_t i = 0; i < n; i++)
-		other |= (gap[i] & 1) | (gap[i] == no_gap) | (span[i] == no_span);
+		other |= (gap[i] & 1) | (gap[i] == no_gap ? 2u : 0u) |
+			 (span[i] == no_span ? 2u : 0u);
 	c->t = other ? times_any(ev, at, n, c->t, gap, span, begin, end)
 		     : times_in_turn(n, c->t, gap, span, begin, end);
 	for (uint32_t i = 0; i < n; i++)

@@ -170,9 +170,6 @@ static int add_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32_
 	int64_t to = row[n - 1].t1;
 	int rc = keep_row(facts, row, n);
 
-	for (uint32_t i = 0; i < n; i++)
-		if (i + 1 == n || row[i].ev != row[i + 1].ev)
-			note_last_launch(facts, &row[i]);
 	/* The events whose number is a multiple of `apart`, if any is in the row. */
 	for (uint64_t i = (apart - facts->events % apart) % apart; i < n && !rc; i += apart)
 		rc = TFH_PUSH(facts->call_at, row[i].t1);
@@ -204,8 +201,13 @@ static int take_row(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 	most = facts->quiet_ns < most ? facts->quiet_ns : most;
 	for (; k < n && x[k].launch && x[k].thread == ev->thread && x[k].t0 >= to &&
 	       x[k].t1 >= x[k].t0 && x[k].t1 - to < most;
-	     to = x[k++].t1)
+	     to = x[k++].t1) {
 		ns += x[k].t1 - x[k].t0;
+		if (k && x[k].ev != x[k - 1].ev)
+			note_last_launch(facts, &x[k - 1]);
+	}
+	if (k)
+		note_last_launch(facts, &x[k - 1]);
 	tfh_feed_advance(f, k);
 	return k ? add_row(facts, x, k, ns, q) : 0;
 }

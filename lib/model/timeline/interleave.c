@@ -286,25 +286,29 @@ static void note(struct tfh_block *b, const struct tfh_model_series *s)
  * next one does. */
 static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t limit)
 {
+	const int64_t *t0 = s->t0_ns + s->at, *t1 = s->t1_ns + s->at;
+	const uint16_t *shape = s->shape + s->at;
 	struct tfh_entry *e = &b->entry[b->n];
 	struct tfh_stencil *v = s->stencil;
-	uint32_t at = s->at, left = s->n - at, n = 0;
+	const uint32_t thread = s->thread;
+	const uint64_t number = s->number;
+	uint32_t left = s->n - s->at, n = 0;
 
 	left = left < TFH_BLOCK_EVENTS - b->n ? left : TFH_BLOCK_EVENTS - b->n;
-	while (left > 1 && s->t1_ns[at + left - 1] >= limit)
+	while (left > 1 && t1[left - 1] >= limit)
 		left--;
 	for (; n < left; n++) {
-		struct tfh_stencil *x = &v[s->shape[at + n]];
+		struct tfh_stencil *x = &v[shape[n]];
 		if (!x->plain)
 			break;
-		e[n] = (struct tfh_entry){.t0 = s->t0_ns[at + n],
-					  .t1 = s->t1_ns[at + n],
-					  .number = s->number + n,
-					  .ev = &x->ev,
-					  .thread = s->thread,
-					  .launch = x->launch};
+		e[n].t0 = t0[n];
+		e[n].t1 = t1[n];
+		e[n].number = number + n;
+		e[n].ev = &x->ev;
+		e[n].thread = thread;
+		e[n].launch = x->launch;
 	}
-	b->n += s->thread != UINT32_MAX ? n : 0;
+	b->n += thread != UINT32_MAX ? n : 0;
 	s->side->naming[s->index] = 0;
 	if (s->next_number)
 		*s->next_number = s->number + n;
