@@ -31,6 +31,7 @@ static void foot(const struct tfh_page *page)
 
 	tfh_put("why: tfhook why", page->out);
 	tfh_field(page, &column, "all: tfhook report --all");
+	tfh_field(page, &column, "page: tfhook report --html r.html");
 	tfh_put("\n", page->out);
 }
 

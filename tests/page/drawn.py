@@ -34,7 +34,7 @@ def timelines(drawing, figures, steps):
     for t in drawing["timelines"]:
         row = steps[t["step"]]
         assert abs(float(row["dur_s"]) - t["took"] * 1e-9) < 2e-9, (row, t["took"])
-        links = [t["chain"][i:i + 6] for i in range(0, len(t["chain"]), 6)]
+        links = [t["chain"][i:i + 5] for i in range(0, len(t["chain"]), 5)]
         assert links and all(a[0] + a[1] <= b[0] + 1 for a, b in zip(links, links[1:])), "links overlap"
         assert links[0][0] >= -2 and links[-1][0] + links[-1][1] <= t["took"] + 2, (links[0], links[-1], t["took"])
         names = [p[0] for p in drawing["parts"]]

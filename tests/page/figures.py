@@ -52,8 +52,7 @@ def told(page, run):
             assert word in text, (word, line, text)
 
 
-def look(browser, path, figures, run):
-    page = browser(path)
+def shows(page, figures, run):
     page.quiet()
     page.fits()
     whole(page, figures)
@@ -61,15 +60,27 @@ def look(browser, path, figures, run):
     text = page("document.body.textContent")
     for name in strings({k: figures[k] for k in ("verdict", "remarks")}):
         assert name in text, name
-    phone = browser(path, 390)
-    phone.quiet()
-    phone.fits()
+
+
+def forms(browser, page, path):
+    """On a phone, in the dark, on paper, without scripts."""
+    colours = []
+    for scheme in ("light", "dark"):
+        page.page.emulate_media(color_scheme=scheme)
+        colours.append(page("getComputedStyle(document.body).backgroundColor"))
+    assert colours[0] != colours[1], colours
+    page.page.emulate_media(media="print")
+    assert page("getComputedStyle(document.body).backgroundColor") == colours[0], "paper is not white"
+    assert len(page.page.pdf()) > 10000
+    page.page.emulate_media(media="screen")
+    page.page.set_viewport_size({"width": 390, "height": 800})
+    page("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.fits()
+    page.quiet()
     plain = browser(path, java_script_enabled=False)
     plain.quiet()
     tables = plain.page.locator("table:not(details table)").count()
     assert tables >= 10 and plain.page.locator("table:visible").count() == tables, tables
-    light, dark = (browser(path, color_scheme=c)("getComputedStyle(document.body).backgroundColor") for c in ("light", "dark"))
-    assert light != dark, light
 
 
 def keyboard(page):
@@ -87,8 +98,10 @@ def main():
     with shown.browser() as browser:
         for run in runs:
             path, figures = shown.page_of(run, run + ".html")
-            look(browser, path, figures, run)
-        keyboard(browser(path))
+            page = browser(path)
+            shows(page, figures, run)
+            keyboard(page)
+        forms(browser, page, path)
     print("%d recordings" % len(runs))
 
 

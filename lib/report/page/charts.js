@@ -7,7 +7,7 @@
 		const stroke = page.colour("soft"), line = {stroke: page.colour("line"), width: 1};
 		return [
 			{stroke, grid: line, ticks: line, values: (u, all) => all.map((v) => (v === 0 ? "0" : page.time(v)))},
-			{stroke, grid: line, ticks: line, size: 70, values: (u, all) => all.map((v) => (v === 0 ? "0" : value(v)))},
+			{stroke, grid: line, ticks: line, size: 80, values: (u, all) => all.map((v) => (v === 0 ? "0" : value(v)))},
 		];
 	}
 	/* A chart that is as wide as its place, and drawn anew when colours change. */
@@ -101,9 +101,11 @@
 	const machine = document.getElementById("chart-machine");
 	if (machine)
 		for (const m of page.report.machine) {
-			if (!(m.most > 0) || m.line.length < 2) continue;
+			/* what never changed stands in the table */
+			if (!(m.most > m.least) || m.line.length < 2) continue;
 			const place = page.element("div", {className: "small"});
 			machine.append(place);
-			line(place, m.name + (m.device === undefined ? "" : " " + m.device), m.line.map((v, i) => m.start_s + i * m.width_s), m.line, m.unit, 130);
+			const scaled = m.unit === "share" || m.unit.startsWith("bytes");
+			line(place, m.name + (m.device === undefined ? "" : " " + m.device) + (scaled ? "" : ", " + m.unit), m.line.map((v, i) => m.start_s + i * m.width_s), m.line, scaled ? m.unit : "", 130);
 		}
 })();

@@ -30,8 +30,8 @@ const page = (function () {
 		if (value === null || !Number.isFinite(value)) return "n/a";
 		if (unit === "bytes") return scaled(value, ["B", "kB", "MB", "GB", "TB", "PB"]);
 		if (unit === "bytes/s") return scaled(value, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"]);
-		if (unit === "share") return (value * 100).toFixed(value < 0.0995 ? 1 : 0) + " %";
-		return digits(value, unit || "").trim();
+		if (unit === "share") return (value * 100).toFixed(value < 0.00095 ? 2 : value < 0.0995 ? 1 : 0) + " %";
+		return value >= 999.5 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
 	}
 	/* A colour of the style sheet, as it is now. */
 	function colour(name) {

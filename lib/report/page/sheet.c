@@ -65,7 +65,7 @@ static const struct {
 	void (*write)(const struct tfh_sheet *s);
 } sections[] = {
 	{"steps", "Where a step goes", has_steps, tfh_sheet_steps},
-	{"timeline", "Three steps", has_kept_steps, tfh_sheet_timeline},
+	{"timeline", "Timelines", has_kept_steps, tfh_sheet_timeline},
 	{"gain", "What fixing it would gain", has_whatif, tfh_sheet_gain},
 	{"lines", "Lines of Python", always, tfh_sheet_lines},
 	{"input", "Input pipeline", has_input, tfh_sheet_input},

@@ -163,9 +163,6 @@ static void write_links(struct tfh_json *j, const struct tfh_sheet *s,
 		tfh_json_i64(j, l->t0 - zero);
 		tfh_json_i64(j, l->t1 - l->t0);
 		tfh_json_i64(j, part);
-		tfh_json_u64(j, number_of(texts, l->cause == TFH_CAUSE_NONE
-							 ? "compute"
-							 : tfh_cause_name(l->cause)));
 		tfh_json_u64(j, number_of(texts, l->what));
 		tfh_json_u64(j, number_of(texts, words_of(s, k, l)));
 	}

@@ -48,7 +48,7 @@
 	}
 
 	function build(place, step) {
-		const order = groups(step), chain = unpack(step.chain, ["t", "d", "part", "cause", "what", "words"]);
+		const order = groups(step), chain = unpack(step.chain, ["t", "d", "part", "what", "words"]);
 		for (const link of chain) {
 			link.at = joined(link, order);
 			if (link.at && link.at.bar) link.at.bar.blamed = link;
@@ -153,7 +153,7 @@
 			for (const link of chain) {
 				const part = page.partNames[link.part], at = rect(c, link, AXIS, CHAIN - 4, ink[part], {link});
 				c.fillStyle = ["launch", "input", "transfer"].includes(part) ? "#000" : "#fff";
-				if (at) clipped(c, texts[link.cause], at[0], at[1], AXIS + 14);
+				if (at) clipped(c, texts[link.words].split(":")[0], at[0], at[1], AXIS + 14);
 			}
 			for (const g of order)
 				for (const track of g.tracks)
@@ -247,7 +247,7 @@
 	const alike = shown.every((s) => common.span / (s.to - s.from) <= 4);
 	for (const place of document.querySelectorAll(".timeline")) page.whenSeen(place, () => build(place, shown[place.dataset.step]));
 	const legend = document.getElementById("legend");
-	const used = new Set(shown.flatMap((s) => s.chain.filter((v, i) => i % 6 === 2)));
+	const used = new Set(shown.flatMap((s) => s.chain.filter((v, i) => i % 5 === 2)));
 	for (const part of used) {
 		const swatch = page.element("span", {className: "swatch"});
 		swatch.style.backgroundColor = "var(--" + page.partNames[part] + ")";
