@@ -39,7 +39,9 @@ static void join_runs(const struct tfh_diff_means *run, const double *apart, uin
 			between += n > 1 ? off * off / (n - 1) : 0;
 			within += (run[i].var[p] + apart[i] * apart[i]) / n;
 		}
-		out->var[p] = (n >= TFH_DIFF_SPREAD_RUNS ? between : fmax(within, between)) / n;
+		/* Too few steps in one run: NAN, which fmax() would drop. */
+		bool spread = n >= TFH_DIFF_SPREAD_RUNS || between > within;
+		out->var[p] = (spread ? between : within) / n;
 	}
 }
 

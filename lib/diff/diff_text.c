@@ -13,6 +13,7 @@ struct screen {
 	const struct tfh_run_diff *d;
 	unsigned columns;
 	bool all;
+	uint32_t parts, rows; /* shown at most: parts of a step, and rows of every other section */
 };
 
 /* "+1.30 ms", "-200 us" */
@@ -76,7 +77,7 @@ static void print_step(const struct screen *x)
 static void print_width(const struct screen *x)
 {
 	if (x->d->step.off_s * WIDE_PART > x->d->step.a_s)
-		tfh_put("  the steps of a run differ by much among themselves: --at compares stretches of one\n",
+		tfh_put("  steps of one run differ by much: --at compares stretches of it\n",
 			x->out);
 }
 
@@ -118,7 +119,6 @@ static void print_verdicts(const struct screen *x)
 		tfh_print(x->out, "  verdict  %s\n        -> %s\n", a, b);
 }
 
-#define PARTS_SHOWN 6u
 #define PARTS_UNFOUND 3u
 
 static void print_part(const struct screen *x, const struct tfh_diff_part *p)
@@ -148,7 +148,7 @@ static void print_parts(const struct screen *x)
 		  "+- (95 %)");
 	for (uint32_t i = 0; i < x->d->n_part; i++) {
 		const struct tfh_diff_part *p = &x->d->part[i];
-		if (!x->all && (shown >= (found ? PARTS_SHOWN : PARTS_UNFOUND) ||
+		if (!x->all && (shown >= (found ? x->parts : PARTS_UNFOUND) ||
 				(found && !p->found) || fabs(p->delta_s) * SMALL_PART < most))
 			continue;
 		print_part(x, p);
@@ -167,8 +167,6 @@ static const char *how_word(enum tfh_diff_how how)
 
 	return words[how];
 }
-
-#define ITEMS_SHOWN 3u
 
 static void print_line(const struct screen *x, const struct tfh_diff_item *i)
 {
@@ -201,31 +199,26 @@ static void print_kernel(const struct screen *x, const struct tfh_diff_item *i)
 	tfh_print(x->out, "%s%s\n", *how_word(i->how) ? "  " : "", how_word(i->how));
 }
 
-static void print_items(const struct screen *x, const char *title, const struct tfh_diff_item *v,
-			uint32_t n,
-			void (*print)(const struct screen *, const struct tfh_diff_item *))
+/* Rows of a section that are shown, behind its title. */
+static uint32_t print_title(const struct screen *x, const char *title, uint32_t n)
 {
-	if (!n)
-		return;
-	tfh_print(x->out, "\n%s\n", title);
-	for (uint32_t i = 0; i < n && (x->all || i < ITEMS_SHOWN); i++)
-		print(x, &v[i]);
-	if (!x->all && n > ITEMS_SHOWN)
-		tfh_print(x->out, "  and %u more: --all\n", n - ITEMS_SHOWN);
+	uint32_t shown = x->all || n < x->rows ? n : x->rows;
+
+	if (shown < n)
+		tfh_print(x->out, "%s (%u of %u; all: --all)\n", title, shown, n);
+	else if (n)
+		tfh_print(x->out, "%s\n", title);
+	return shown;
 }
 
-#define FACTS_SHOWN 4u
 #define VALUE_SHOWN 26u
 
 static void print_facts(const struct screen *x)
 {
-	const struct tfh_run_diff *d = x->d;
+	uint32_t n = print_title(x, "SETTINGS AND VERSIONS", x->d->n_fact);
 
-	if (!d->n_fact)
-		return;
-	tfh_put("\nSETTINGS AND VERSIONS\n", x->out);
-	for (uint32_t i = 0; i < d->n_fact && (x->all || i < FACTS_SHOWN); i++) {
-		const struct tfh_diff_fact *f = &d->fact[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tfh_diff_fact *f = &x->d->fact[i];
 		char name[256], a[4096], b[4096];
 		size_t wide = x->all ? 4000 : VALUE_SHOWN;
 		tfh_print(x->out, "  %-20s %s -> %s\n",
@@ -233,8 +226,6 @@ static void print_facts(const struct screen *x)
 			  f->a ? tfh_fmt_cut(a, sizeof(a), f->a, wide) : "(not set)",
 			  f->b ? tfh_fmt_cut(b, sizeof(b), f->b, wide) : "(not set)");
 	}
-	if (!x->all && d->n_fact > FACTS_SHOWN)
-		tfh_print(x->out, "  and %u more: --all\n", d->n_fact - FACTS_SHOWN);
 }
 
 static void print_run(const struct screen *x)
@@ -243,7 +234,7 @@ static void print_run(const struct screen *x)
 	char a[TFH_TEXT], b[TFH_TEXT], c[TFH_TEXT], e[TFH_TEXT];
 
 	if (isfinite(d->run_s[0]) && isfinite(d->run_s[1]))
-		tfh_print(x->out, "\nRUN  %s -> %s, of that before the usual steps %s -> %s\n",
+		tfh_print(x->out, "RUN  %s -> %s, of that before the usual steps %s -> %s\n",
 			  tfh_fmt_time(a, d->run_s[0]), tfh_fmt_time(b, d->run_s[1]),
 			  tfh_fmt_time(c, d->before_s[0]), tfh_fmt_time(e, d->before_s[1]));
 	if (d->other_judge)
@@ -253,7 +244,15 @@ static void print_run(const struct screen *x)
 
 void tfh_diff_text(FILE *out, const struct tfh_run_diff *d, unsigned columns, bool all)
 {
-	const struct screen x = {.out = out, .d = d, .columns = columns ? columns : 80, .all = all};
+	/* So that all of it is one screen of 24 lines. */
+	static const uint32_t rows[] = {0, 4, 2, 1};
+	int sections = !!d->n_line + !!d->n_kernel + !!d->n_fact;
+	const struct screen x = {.out = out,
+				 .d = d,
+				 .columns = columns ? columns : 80,
+				 .all = all,
+				 .parts = sections ? 4 : 6,
+				 .rows = rows[sections]};
 
 	print_side(&x, 0);
 	print_side(&x, 1);
@@ -263,8 +262,12 @@ void tfh_diff_text(FILE *out, const struct tfh_run_diff *d, unsigned columns, bo
 	if (!d->same_run)
 		print_verdicts(&x);
 	print_parts(&x);
-	print_items(&x, "LINES (a step)", d->line, d->n_line, print_line);
-	print_items(&x, "KERNELS (a step)", d->kernel, d->n_kernel, print_kernel);
+	uint32_t n = print_title(&x, "LINES (a step)", d->n_line);
+	for (uint32_t i = 0; i < n; i++)
+		print_line(&x, &d->line[i]);
+	n = print_title(&x, "KERNELS (a step)", d->n_kernel);
+	for (uint32_t i = 0; i < n; i++)
+		print_kernel(&x, &d->kernel[i]);
 	print_facts(&x);
 	print_run(&x);
 }

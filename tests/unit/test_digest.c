@@ -201,13 +201,35 @@ static void compared(void **state)
 	free(d);
 }
 
+/* One side with too few steps: nothing says how sure the change is, and nothing is found. */
+static void too_few(void **state)
+{
+	struct tfh_run_digest *digest[2];
+	struct tfh_run_diff *d = calloc(1, sizeof(*d));
+	struct made m;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		sound(&m);
+		m.steps = k ? 40 : 3;
+		write_made(&m);
+		assert_int_equal(tfh_digest_open(path, &digest[k], NULL), 0);
+		d->side[k] = (struct tfh_diff_side){
+			.digest = &digest[k], .n = 1, .to_s = INFINITY, .name = "x"};
+	}
+	assert_int_equal(tfh_diff_make(d, NULL), 0);
+	assert_false(tfh_diff_is_measured(d));
+	assert_false(d->step.found || d->mean.found || d->part[0].found);
+	for (int k = 0; k < 2; k++)
+		tfh_digest_close(digest[k]);
+	free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole),
-		cmocka_unit_test(unfinished),
-		cmocka_unit_test(beyond),
-		cmocka_unit_test(compared),
+		cmocka_unit_test(whole),    cmocka_unit_test(unfinished), cmocka_unit_test(beyond),
+		cmocka_unit_test(compared), cmocka_unit_test(too_few),
 	};
 	int fd = mkstemp(path);
 
