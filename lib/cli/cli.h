@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -116,6 +117,14 @@ unsigned tfh_use_columns(FILE *out);
 struct tfh_progress;
 struct tfh_progress *tfh_progress_start(struct tfh_run *run);
 void tfh_progress_stop(struct tfh_progress *p);
+/* The same of bytes of files and of the files in directories, for what reads all of them once. */
+struct tfh_progress *tfh_progress_files(const char *const *paths, size_t n);
+/* Between these two the line is gone and stays away, so that other lines can be printed. */
+void tfh_progress_hold(struct tfh_progress *p);
+void tfh_progress_go_on(struct tfh_progress *p);
+/* tfh_import_open() with such a line for another tool's trace, which it reads. */
+int tfh_progress_open(const char *const *paths, uint32_t n, struct tfh_run **run,
+		      struct tfh_err *err);
 
 /* Exit code for a negative errno of readers and analysis. */
 int tfh_exit_code(int error);

@@ -56,7 +56,7 @@ int tfh_cmd_import(const struct tfh_command_line *args)
 					".json.gz, TensorFlow's .xplane.pb)");
 			return TFH_EXIT_UNREADABLE;
 		}
-	code = tfh_import_open(paths, (uint32_t)args->operands, &run, &err);
+	code = tfh_progress_open(paths, (uint32_t)args->operands, &run, &err);
 	if (!code)
 		tfh_say_left_out(run);
 	if (!code)

@@ -374,8 +374,8 @@ int tfh_cmd_info(const struct tfh_command_line *args)
 			print_file(&files, args->operand[0], true);
 		return TFH_EXIT_OK;
 	}
-	int code = tfh_import_open((const char *const *)args->operand, (uint32_t)args->operands,
-				   &run, &err);
+	int code = tfh_progress_open((const char *const *)args->operand, (uint32_t)args->operands,
+				     &run, &err);
 	if (code) {
 		tfh_say_why(&err, code);
 		tfh_run_close(run);

@@ -122,8 +122,8 @@ int tfh_cmd_report(const struct tfh_command_line *args)
 	if (page && !tfh_page_allowed(args, &status))
 		return status;
 	status = TFH_EXIT_OK;
-	int code = tfh_import_open((const char *const *)args->operand, (uint32_t)args->operands,
-				   &run, &err);
+	int code = tfh_progress_open((const char *const *)args->operand, (uint32_t)args->operands,
+				     &run, &err);
 	if (!code)
 		tfh_say_left_out(run);
 	if (!code) {

@@ -138,9 +138,59 @@ static int report_empty(const struct tfh_files *files, const char *path, bool qu
 	return saved ? TFH_EXIT_OK : TFH_EXIT_INCOMPLETE;
 }
 
+/* What was found of a file. Returns an exit code. */
+static int report_file(const struct tfh_files *files, const char *path, int code, struct counts *c,
+		       const struct tfh_err *err, bool quiet, bool *mendable)
+{
+	char wrong[256];
+
+	if (code == -ENOENT) { /* while the others were checked */
+		tfh_print(stdout, "%s: missing: deleted, perhaps by TFHOOK_MAX_SIZE\n", path);
+		return TFH_EXIT_INCOMPLETE;
+	}
+	if (code) {
+		tfh_print(stdout, "%s: unreadable: %s\n", path, tfh_reason(err, code, path));
+		return TFH_EXIT_UNREADABLE;
+	}
+	c->rest = c->clean ? TFH_REST_NONE : tfh_files_rest(files, path);
+	troubles(c, wrong, sizeof(wrong));
+	*mendable |= *wrong && (c->bad || c->tail || !c->clean);
+	if (*wrong || !quiet)
+		tfh_print(stdout, "%s: %s: %llu events in %llu chunks%s%s\n", path,
+			  *wrong ? "incomplete" : "whole", (unsigned long long)c->events,
+			  (unsigned long long)c->chunks,
+			  c->salvaged		      ? ", salvaged from a process that was killed"
+			  : !c->closed && is_saved(c) ? ", the rest in a salvaged file"
+						      : "",
+			  wrong);
+	return *wrong ? TFH_EXIT_INCOMPLETE : TFH_EXIT_OK;
+}
+
+/* One file, and whether one before it is missing. Returns an exit code. */
+static int verify(const struct tfh_files *files, const char *path, bool quiet,
+		  struct tfh_progress *progress, bool *mendable)
+{
+	struct tfh_err err = {0};
+	struct counts c;
+	int code = 0;
+
+	tfh_progress_hold(progress);
+	int before = report_missing(path) ? TFH_EXIT_INCOMPLETE : TFH_EXIT_OK;
+	bool empty = tfh_file_empty(path);
+	int status = empty ? report_empty(files, path, quiet) : TFH_EXIT_OK;
+	tfh_progress_go_on(progress);
+	if (!empty) {
+		code = check_file(path, &c, &err);
+		tfh_progress_hold(progress);
+		status = report_file(files, path, code, &c, &err, quiet, mendable);
+		tfh_progress_go_on(progress);
+	}
+	return status ? status : before;
+}
+
 int tfh_cmd_verify(const struct tfh_command_line *args)
 {
-	bool quiet = tfh_line_get(args, "quiet");
+	bool quiet = tfh_line_get(args, "quiet"), mendable = false;
 	int status = TFH_EXIT_OK;
 	struct tfh_files files;
 	struct tfh_err err;
@@ -151,47 +201,14 @@ int tfh_cmd_verify(const struct tfh_command_line *args)
 		tfh_files_free(&files);
 		return tfh_exit_code(code);
 	}
-	bool mendable = false;
+	struct tfh_progress *progress =
+		tfh_progress_files((const char *const *)files.path, files.n);
 	for (size_t i = 0; i < files.n; i++) {
-		struct counts c;
-		char wrong[256];
-		if (report_missing(files.path[i]) && status == TFH_EXIT_OK)
-			status = TFH_EXIT_INCOMPLETE;
-		if (tfh_file_empty(files.path[i])) {
-			code = report_empty(&files, files.path[i], quiet);
-			if (status == TFH_EXIT_OK)
-				status = code;
-			continue;
-		}
-		code = check_file(files.path[i], &c, &err);
-		if (code == -ENOENT) { /* while the others were checked */
-			tfh_print(stdout, "%s: missing: deleted, perhaps by TFHOOK_MAX_SIZE\n",
-				  files.path[i]);
-			if (status == TFH_EXIT_OK)
-				status = TFH_EXIT_INCOMPLETE;
-			continue;
-		}
-		if (code) {
-			tfh_print(stdout, "%s: unreadable: %s\n", files.path[i],
-				  tfh_reason(&err, code, files.path[i]));
-			status = TFH_EXIT_UNREADABLE;
-			continue;
-		}
-		c.rest = c.clean ? TFH_REST_NONE : tfh_files_rest(&files, files.path[i]);
-		troubles(&c, wrong, sizeof(wrong));
-		if (!*wrong && quiet)
-			continue;
-		tfh_print(stdout, "%s: %s: %llu events in %llu chunks%s%s\n", files.path[i],
-			  *wrong ? "incomplete" : "whole", (unsigned long long)c.events,
-			  (unsigned long long)c.chunks,
-			  c.salvaged		      ? ", salvaged from a process that was killed"
-			  : !c.closed && is_saved(&c) ? ", the rest in a salvaged file"
-						      : "",
-			  wrong);
-		if (*wrong && status == TFH_EXIT_OK)
-			status = TFH_EXIT_INCOMPLETE;
-		mendable |= *wrong && (c.bad || c.tail || !c.clean);
+		code = verify(&files, files.path[i], quiet, progress, &mendable);
+		if (code == TFH_EXIT_UNREADABLE || status == TFH_EXIT_OK)
+			status = code;
 	}
+	tfh_progress_stop(progress);
 	fflush(stdout);
 	if (mendable)
 		tfh_say("`tfhook report` uses what is intact; `tfhook repair %s` copies it to new files",

@@ -105,8 +105,8 @@ int tfh_cmd_why(const struct tfh_command_line *args)
 	struct question q;
 	int taken = take_question(args, &q);
 
-	int code = tfh_import_open((const char *const *)args->operand + taken,
-				   (uint32_t)(args->operands - taken), &run, &err);
+	int code = tfh_progress_open((const char *const *)args->operand + taken,
+				     (uint32_t)(args->operands - taken), &run, &err);
 	if (!code)
 		code = analyse(run, NULL, &result, &err);
 	if (!code)

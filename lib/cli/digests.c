@@ -21,7 +21,7 @@ int tfh_digest_make(const char *path, int fd, struct tfh_err *err)
 	if (rc)
 		tfh_err_set(err, rc, "%s: %s", path, strerror(-rc));
 	else
-		rc = tfh_import_open(&path, 1, &run, err);
+		rc = tfh_progress_open(&path, 1, &run, err);
 	if (rc) {
 		close(fd);
 	} else {
