@@ -40,7 +40,7 @@ static void rank_all(const struct stretch_block *v, size_t n, struct stretch_blo
 	}
 	qsort(sorted, n, sizeof(*sorted), by_length);
 	for (size_t i = 0, j; i < n; i = j) {
-		for (j = i; j < n && sorted[j].s <= sorted[i].s; j++)
+		for (j = i + 1; j < n && sorted[j].s <= sorted[i].s; j++)
 			;
 		for (size_t k = i; k < j; k++)
 			rank[sorted[k].at] = (double)(i + j + 1) / 2;
