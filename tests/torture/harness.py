@@ -1,5 +1,6 @@
 """One case of the torture: a job runs without the preload and with it; exit status and output must be the same, and what
 was recorded must be what the job counted in a page that it shares with nobody but us (tests/torture/job.h)."""
+import functools
 import glob
 import mmap
 import os
@@ -96,8 +97,9 @@ def default_signals():
 
 
 def lives(group):
-    """Is a process of it neither gone nor a zombie, which nobody may reap?"""
-    for path in glob.glob("/proc/[0-9]*/stat"):
+    """Is a thread of it neither gone nor a zombie, which nobody may reap? A process' first thread is one before the others,
+    which hold its descriptors."""
+    for path in glob.glob("/proc/[0-9]*/task/*/stat"):
         try:
             with open(path) as f:
                 state, _, of = f.read().rsplit(")", 1)[1].split()[:3]
@@ -219,8 +221,15 @@ class Bench:
         return wrong
 
 
+@functools.lru_cache(maxsize=None)
+def can_unshare(what):
+    return not subprocess.run(["unshare", what, "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+
+
 def try_case(case, tmp):
     """What is wrong, as lines; Skip when it cannot be run here."""
+    if case.wrap[:1] == ["unshare"] and not can_unshare(case.wrap[1]):
+        raise Skip("no namespace of its own to be had (a container, a chroot)")
     for tool in case.needs or []:
         if not (shutil.which(tool) or os.path.exists(tool)):
             raise Skip("needs " + tool)

@@ -3,6 +3,7 @@ import os
 import random
 import re
 import subprocess
+import time
 
 from harness import Bench, Case
 
@@ -19,7 +20,11 @@ class Killed(Case):
         for i in range(self.times):
             after = self.random.uniform(0, self.longest)
             bench.go(True, kill_after=after)
-            wrong += ["kill %d, after %.4f s: %s" % (i + 1, after, w) for w in bench.compare_truth()]
+            found = bench.compare_truth()
+            if found:  # who reads of a process in /proc holds its memory, and so its journal's lock, for longer than it lives
+                time.sleep(2)
+                found = bench.compare_truth()
+            wrong += ["kill %d, after %.4f s: %s" % (i + 1, after, w) for w in found]
             if len(wrong) > 8:
                 break
         return wrong
