@@ -144,8 +144,8 @@ AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard
 AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))
 # Recordings are read with a program of the TensorFlow tests'.
 AREAS += $(if $(filter frameworks,$(AREAS)),$(filter-out $(AREAS),tf))
-# Recordings of a client of the jobs', and of one of the hook's tests that exchanges data.
-AREAS += $(if $(filter digest diff,$(AREAS)),$(filter-out $(AREAS),jobs hook))
+# Recordings of a client of the jobs'.
+AREAS += $(if $(filter digest diff,$(AREAS)),$(filter-out $(AREAS),jobs))
 # What check-gpu reads recordings with, and a client.
 AREAS += $(if $(filter check-gpu,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook jobs))
 # The tortured jobs' traces are counted with the recorder's tests.
@@ -528,6 +528,7 @@ fuzz:
 fuzz-run: $(FUZZ)
 	$(Q)for f in $(FUZZ); do mkdir -p $$f.corpus; seeds=tests/fuzz/seeds/$$(basename $$f); \
 		[ -d $$seeds ] || seeds=; tests/fuzz/dictionary $$(basename $$f) > $$f.dict; \
+		tests/fuzz/corpus unpack $$(basename $$f) $$f.corpus; \
 		$$f -dict=$$f.dict -max_total_time=$(FUZZ_SECONDS) $(FUZZ_BOUNDS) $$f.corpus $$seeds || exit 1; done
 # What the targets do themselves, mutating and checking, is no coverage to look for.
 FUZZ_C := -fsanitize=fuzzer -fno-sanitize-coverage=inline-8bit-counters,pc-table,trace-cmp,indirect-calls,stack-depth
