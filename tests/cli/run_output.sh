@@ -14,10 +14,12 @@ expect 125 "$tfhook" run -o afile touch started
 says 'is not a directory'
 expect 125 "$tfhook" run -o no/such/dir touch started
 says 'its parent directory does not exist'
-expect 125 "$tfhook" run -o /sys/tfhook touch started
-says 'cannot write the recording to /sys/tfhook.*-o DIR'
-expect 125 env TFHOOK_DIR=/sys "$tfhook" run touch started
-says 'TFHOOK_DIR'
+if [[ $(stat -f -c %T /sys) == sysfs ]]; then # where even root may not write; a chroot may have none
+	expect 125 "$tfhook" run -o /sys/tfhook touch started
+	says 'cannot write the recording to /sys/tfhook.*-o DIR'
+	expect 125 env TFHOOK_DIR=/sys "$tfhook" run touch started
+	says 'TFHOOK_DIR'
+fi
 expect 125 env LD_PRELOAD="$full" FULL_MKDIR=1 "$tfhook" run touch started
 says 'no space for the recording.*No space left.*-o DIR'
 [[ ! -e started ]] || fail 'the job was started'

@@ -29,6 +29,16 @@ def environment(**more):
     return dict(env, LD_LIBRARY_PATH=SIM, LC_ALL="C", **more)
 
 
+def children_of(parent):
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path) as f:
+                if int(f.read().rsplit(")", 1)[1].split()[1]) == parent:
+                    yield int(path.split("/")[2])
+        except OSError:  # it has ended meanwhile
+            pass
+
+
 def record(name, command, kill=None, **env):
     """Runs a job under tfhook; returns its directory and what `tfhook run` said at the end."""
     out = os.path.join(TMP, name)
@@ -36,9 +46,8 @@ def record(name, command, kill=None, **env):
                            stderr=subprocess.PIPE, text=True)
     if kill:
         time.sleep(kill[0])
-        pids = subprocess.run(["pgrep", "-P", str(job.pid)], capture_output=True, text=True).stdout.split()
-        for pid in pids:
-            os.kill(int(pid), kill[1])
+        for pid in children_of(job.pid):
+            os.kill(pid, kill[1])
     said = job.communicate(timeout=120)[1]
     return out, said
 

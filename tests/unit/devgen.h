@@ -316,7 +316,8 @@ static inline struct tfh_feed *dg_feed(struct dg *d)
 	struct gen *g = d->g;
 
 	qsort(g->ev, g->n, sizeof(*g->ev), gen_order);
-	qsort(d->op, d->n, sizeof(*d->op), dg_order);
+	if (d->n)
+		qsort(d->op, d->n, sizeof(*d->op), dg_order);
 	g->feed.arg = d;
 	g->feed.rewind = dg_rewind;
 	g->feed.next = dg_next;
