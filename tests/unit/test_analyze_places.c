@@ -3,7 +3,8 @@
  * program's own functions count only where a compiler or loader called them; a line's position in
  * the loop's body tells whether it runs before the step. A pause is charged by the lines of its
  * samples: waiting after the step is no input, and waiting for the GIL remains that. The first
- * execution of one of many functions of the same base name is compiling.
+ * execution of one of many functions of the same base name is compiling. Of a batch that another thread makes the cause is what that
+ * one does; waiting for the GIL while functions of the input pipeline run is input.
  */
 #include "analyze_gen.h"
 
@@ -86,20 +87,22 @@ static void test_order(void **state)
 	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_UNKNOWN);
 }
 
-/* Place 1 is where looks see the thread, backtrace 2 where its pause ends. */
-static struct tfh_model_line seen_at[2];
+/* Place 1 is where looks see the thread, backtrace 2 where its pause ends, place 3 where they see another thread. */
+static struct tfh_model_line seen_at[2], made_at[3];
 static uint32_t seen_n;
+static enum tft_look made_by; /* what the other thread does; 0: there is none */
+static bool fetched;	      /* a batch is fetched from a pipeline in each step */
 
 static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 		       uint32_t most)
 {
 	(void)arg;
 	(void)process;
-	uint32_t n = place == 1 ? seen_n : place == 2 ? 1 : 0;
+	uint32_t n = place == 1 ? seen_n : place == 2 ? 1 : place == 3 ? 3 : 0;
 
 	n = n < most ? n : most;
 	for (uint32_t i = 0; i < n; i++)
-		frame[i] = place == 1 ? seen_at[i] : loop_call;
+		frame[i] = place == 1 ? seen_at[i] : place == 2 ? loop_call : made_at[i];
 	return n;
 }
 
@@ -140,6 +143,17 @@ static struct tfh_result *judge(enum tft_look state, double run)
 		ev->stack = 1;
 		ev->w[1] = 0xffffffffull << 32;
 		ev->w[2] = 10000000;
+		if (made_by) {
+			ev = gen_call(g, 0, TFH_FN_NONE, ev->t1 / 1e6, ev->t1 / 1e6);
+			ev->kind = TFT_CHILD;
+			ev->ctx = GEN_PID;
+			ev->stream = GEN_PID + 5;
+			ev->result = (uint16_t)made_by;
+			ev->stack = 3;
+			ev->w[2] = 10000000;
+		}
+		if (fetched)
+			gen_get(g, 0, 1, 0, t - 0.01, t);
 		cpu += run;
 		ev = gen_call(g, 0, TFH_FN_NONE, t + 10, t + 10);
 		ev->kind = TFT_CPUTIME;
@@ -203,6 +217,36 @@ static void test_causes(void **state)
 	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
 }
 
+static void makes(const char *file, bool library, enum tft_look state)
+{
+	made_at[0] = (struct tfh_model_line){file, "work", 7, library};
+	made_at[1] = (struct tfh_model_line){"/job/train.py", "fill", 8, false};
+	made_at[2] = (struct tfh_model_line){STD "/threading.py", "Thread.run", 982, true};
+	made_by = state;
+}
+
+static void test_makers(void **state)
+{
+	(void)state;
+	see(STD "/queue.py", "Queue.get", 19);
+	makes("/job/train.py", false, TFT_LOOK_RUNNING);
+	is(TFT_LOOK_LOCK, 0, TFH_CAUSE_INPUT_MAP);
+	makes("/job/train.py", false, TFT_LOOK_READ);
+	is(TFT_LOOK_LOCK, 0, TFH_CAUSE_INPUT_READ);
+	makes(STD "/json/decoder.py", true, TFT_LOOK_RUNNING);
+	is(TFT_LOOK_LOCK, 0, TFH_CAUSE_INPUT_DECODE);
+	makes("/job/train.py", false, TFT_LOOK_SLEEP);
+	is(TFT_LOOK_LOCK, 0, TFH_CAUSE_INPUT_UNKNOWN);
+	makes("/job/train.py", false, TFT_LOOK_RUNNING);
+	is(TFT_LOOK_GIL, 0, TFH_CAUSE_HOST_GIL);
+	fetched = true;
+	is(TFT_LOOK_GIL, 0, TFH_CAUSE_HOST_GIL);
+	makes(LIB "/tensorflow/python/ops/script_ops.py", true, TFT_LOOK_RUNNING);
+	is(TFT_LOOK_GIL, 0, TFH_CAUSE_INPUT_MAP);
+	fetched = false;
+	made_by = 0;
+}
+
 /* Reading a file that the kernel has in memory is running for who looks. */
 static void test_kernel_time(void **state)
 {
@@ -252,7 +296,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_roles),	 cmocka_unit_test(test_order),
 		cmocka_unit_test(test_causes),	 cmocka_unit_test(test_kernel_time),
-		cmocka_unit_test(test_retraced),
+		cmocka_unit_test(test_retraced), cmocka_unit_test(test_makers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
