@@ -21,7 +21,7 @@
 #define MEAN_NS 10000000ull
 #define MEAN_FIRST_NS 5000000ull /* while steps use their first budget: a short run has few */
 #define MEAN_MOST_NS 1000000000ull
-#define SHARE 250u     /* of the run's time, one part is for looks: 0.4 % of a processor */
+#define SHARE 400u     /* of the run's time, one part is for looks: 0.25 % of a processor */
 #define WAKE_NS 25000u /* that going to sleep and waking up take, measured on a virtual machine */
 #define COST_TIMES 4u
 #define COST_OF 4u /* looks that the cost of one is averaged over: it differs from phase to phase */
