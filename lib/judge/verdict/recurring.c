@@ -46,12 +46,11 @@ static enum tfh_class class_of(const struct recurring_sum *p)
 
 static enum tfh_cause cause_of(const struct recurring_sum *p, enum tfh_class cls)
 {
-	enum tfh_cause best = TFH_CAUSE_NONE;
+	int64_t ns[TFH_CAUSE_COUNT];
 
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		if (tfh_cause_class(c) == cls && p->cause[c] > (best < 0 ? 0 : p->cause[best]))
-			best = c;
-	return best;
+		ns[c] = (int64_t)(p->cause[c] * 1e9);
+	return tfh_largest_cause(ns, cls);
 }
 
 /* All training steps, as the judged ones are. */

@@ -3,9 +3,9 @@
  * this rank in some order that their times allow. If times, neighbouring numbers with known calls,
  * or the op's stream leave only one, that is the call.
  *
- * Otherwise the op stays without a call, and one of the candidates is "owed": it belongs to that
- * op, but which one is not known. Owed calls stay among the candidates of the next numbers, until
- * as many calls as are owed have been recognised as such, or could no longer come next.
+ * Otherwise the op stays without a call, and one of the candidates is "unmatched": it belongs to that
+ * op, but which one is not known. Unmatched calls stay among the candidates of the next numbers, until
+ * as many calls as are unmatched have been recognised as such, or could no longer come next.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -102,11 +102,11 @@ static struct tfh_made take(struct tfh_calls *k, uint32_t i)
 	return c;
 }
 
-/* ---- owed calls: each belongs to an op whose call stayed unknown ---- */
+/* ---- unmatched calls: each belongs to an op whose call stayed unknown ---- */
 
-static void forgive(struct tfh_calls *k)
+static void forget_unmatched(struct tfh_calls *k)
 {
-	k->owed = k->n_debtor = 0;
+	k->unmatched = k->n_by_stream = 0;
 	k->others = false;
 }
 
@@ -115,38 +115,38 @@ void tfh_calls_begin(struct tfh_calls *k, int64_t t)
 	while (k->n && call_at(k, 0)->issue.t0 < t)
 		take(k, 0);
 	k->broken = false;
-	forgive(k);
+	forget_unmatched(k);
 }
 
-void tfh_calls_owe(struct tfh_calls *k, const uint32_t *stream)
+void tfh_calls_add_unmatched(struct tfh_calls *k, const uint32_t *stream)
 {
 	uint32_t i = 0;
 
-	k->owed++;
-	while (stream && i < k->n_debtor && k->debtor[i].stream != *stream)
+	k->unmatched++;
+	while (stream && i < k->n_by_stream && k->by_stream[i].stream != *stream)
 		i++;
-	if (!stream || i == TFH_DEBTORS) {
+	if (!stream || i == TFH_UNMATCHED_STREAMS) {
 		k->others = true;
 		return;
 	}
-	if (i == k->n_debtor) {
-		k->debtor[i].stream = *stream;
-		k->debtor[i].n = 0;
-		k->n_debtor++;
+	if (i == k->n_by_stream) {
+		k->by_stream[i].stream = *stream;
+		k->by_stream[i].n = 0;
+		k->n_by_stream++;
 	}
-	k->debtor[i].n++;
+	k->by_stream[i].n++;
 }
 
-/* How many of the ops with owed calls may have run in a stream (+1); *last: index of the last
+/* How many of the ops with unmatched calls may have run in a stream (+1); *last: index of the last
  * one. */
-static uint32_t debtors_of(const struct tfh_calls *k, const struct tfh_streams *s, uint32_t host,
-			   uint32_t *last)
+static uint32_t unmatched_streams(const struct tfh_calls *k, const struct tfh_streams *s,
+				  uint32_t host, uint32_t *last)
 {
 	uint32_t n = k->others * 2;
 
 	*last = 0;
-	for (uint32_t i = 0; i < k->n_debtor; i++) {
-		uint32_t known = tfh_streams_get(s, k->debtor[i].stream);
+	for (uint32_t i = 0; i < k->n_by_stream; i++) {
+		uint32_t known = tfh_streams_get(s, k->by_stream[i].stream);
 		if (known && known != host)
 			continue;
 		*last = i;
@@ -155,16 +155,16 @@ static uint32_t debtors_of(const struct tfh_calls *k, const struct tfh_streams *
 	return n;
 }
 
-/* Removes call i, which is known to be one of the owed calls. */
+/* Removes call i, which is known to be one of the unmatched calls. */
 static void pay_back(struct tfh_calls *k, const struct tfh_streams *s, uint32_t i)
 {
 	struct tfh_made c = take(k, i);
 	uint32_t at;
 
-	if (!--k->owed)
-		forgive(k);
-	else if (debtors_of(k, s, c.stream + 1, &at) == 1 && !--k->debtor[at].n)
-		k->debtor[at] = k->debtor[--k->n_debtor];
+	if (!--k->unmatched)
+		forget_unmatched(k);
+	else if (unmatched_streams(k, s, c.stream + 1, &at) == 1 && !--k->by_stream[at].n)
+		k->by_stream[at] = k->by_stream[--k->n_by_stream];
 }
 
 /* ---- the order of calls ---- */
@@ -175,35 +175,35 @@ static bool before(const struct tfh_issue *a, const struct tfh_issue *b)
 	return a->thread == b->thread ? a->t0 < b->t0 : a->t1 < b->t0 - AHEAD_NS;
 }
 
-/* Whether at least as many calls as are owed may have come before call i. If not, call i is itself
- * owed. */
+/* Whether at least as many calls as are unmatched may have come before call i. If not, call i is itself
+ * unmatched. */
 static bool may_be_left(const struct tfh_calls *k, uint32_t i)
 {
 	const struct tfh_issue *c = &call_at(k, i)->issue;
 	uint32_t n = i; /* calls that began before it */
 
-	for (uint32_t j = i + 1; n < k->owed && j < k->n; j++) {
+	for (uint32_t j = i + 1; n < k->unmatched && j < k->n; j++) {
 		const struct tfh_issue *x = &call_at(k, j)->issue;
 		if (c->t1 < x->t0 - AHEAD_NS)
 			break;
 		n += !before(c, x);
 	}
-	return n >= k->owed;
+	return n >= k->unmatched;
 }
 
 static void pay_back_sure(struct tfh_calls *k, const struct tfh_streams *s)
 {
-	for (uint32_t i = 0; i < k->n && i < k->owed;) {
+	for (uint32_t i = 0; i < k->n && i < k->unmatched;) {
 		if (may_be_left(k, i))
 			i++;
 		else
 			pay_back(k, s, i);
 	}
 	if (!k->n)
-		forgive(k);
+		forget_unmatched(k);
 }
 
-/* Whether at most as many calls as are owed came before call i. `ended`: number of earlier calls of
+/* Whether at most as many calls as are unmatched came before call i. `ended`: number of earlier calls of
  * other threads that ended before it began; it does not decrease with i. */
 static bool may_be_next(const struct tfh_calls *k, uint32_t i, uint32_t *ended)
 {
@@ -216,7 +216,7 @@ static bool may_be_next(const struct tfh_calls *k, uint32_t i, uint32_t *ended)
 		n += before(x, c);
 		*ended += x->t1 < c->t0 - AHEAD_NS;
 	}
-	return n <= k->owed;
+	return n <= k->unmatched;
 }
 
 /* Index of the only call that a number can belong to; false if there are several or none. */
@@ -230,7 +230,7 @@ static bool only_one(const struct tfh_calls *k, const struct tfh_streams *s,
 	*found = 0;
 	if (!k->several)
 		return true;
-	for (uint32_t i = 0; i < k->n && ended <= k->owed; i++) {
+	for (uint32_t i = 0; i < k->n && ended <= k->unmatched; i++) {
 		const struct tfh_made *c = call_at(k, i);
 		if (i == CANDIDATES)
 			return false;
@@ -252,9 +252,9 @@ static bool only_one(const struct tfh_calls *k, const struct tfh_streams *s,
 		return !host;
 	if (of_stream == 1)
 		return true;
-	/* The first call of the only thread that uses this stream, unless an owed call may be of
+	/* The first call of the only thread that uses this stream, unless an unmatched call may be of
 	 * that stream. */
-	return of_stream && one_thread && !debtors_of(k, s, host, &last);
+	return of_stream && one_thread && !unmatched_streams(k, s, host, &last);
 }
 
 bool tfh_calls_find(struct tfh_calls *k, const struct tfh_streams *s, const struct tfh_sought *q,
@@ -265,7 +265,7 @@ bool tfh_calls_find(struct tfh_calls *k, const struct tfh_streams *s, const stru
 	/* Discard calls that had no op. */
 	while (k->n > 1 && q->below && before(&call_at(k, 0)->issue, q->below) &&
 	       call_at(k, 1)->issue.t0 <= q->start + TOLERANCE_NS) {
-		if (k->owed)
+		if (k->unmatched)
 			pay_back(k, s, 0);
 		else
 			take(k, 0);
@@ -276,7 +276,7 @@ bool tfh_calls_find(struct tfh_calls *k, const struct tfh_streams *s, const stru
 	    (q->above && before(q->above, &call_at(k, 0)->issue)))
 		return false;
 	if (!only_one(k, s, q, &i)) {
-		tfh_calls_owe(k, q->stream);
+		tfh_calls_add_unmatched(k, q->stream);
 		return false;
 	}
 	*out = take(k, i);

@@ -7,7 +7,7 @@
 
 #include "model/ops/device_ops.h"
 
-#define TFH_DEBTORS 16u
+#define TFH_UNMATCHED_STREAMS 16u
 
 /* Which stream handle of the host is which stream id of the device, as far as known. */
 struct tfh_streams {
@@ -27,11 +27,11 @@ struct tfh_made {
 struct tfh_calls {
 	struct tfh_made *v; /* ring by begin; `first` is the oldest */
 	uint32_t first, n, cap;
-	uint32_t owed; /* so many of these calls issued ops that stay without a call */
+	uint32_t unmatched; /* so many of these calls issued ops that stay without a call */
 	struct {
 		uint32_t stream, n;
-	} debtor[TFH_DEBTORS]; /* device streams of those ops, and how many ops each */
-	uint32_t n_debtor;
+	} by_stream[TFH_UNMATCHED_STREAMS]; /* device streams of those ops, and how many ops each */
+	uint32_t n_by_stream;
 	bool others;	 /* there are such ops whose streams were not stored */
 	bool several;	 /* several threads made calls */
 	bool broken;	 /* the ring overflowed: no call is known until tfh_calls_begin */
@@ -48,7 +48,7 @@ struct tfh_sought {
 
 /* Adds a call. Calls come in order of their end. 0 or -ENOMEM. */
 int tfh_calls_add(struct tfh_calls *k, const struct tfh_made *call);
-/* Forgets calls that began before t, and all owed calls. */
+/* Forgets calls that began before t, and all unmatched calls. */
 void tfh_calls_begin(struct tfh_calls *k, int64_t t);
 /* Finds the call of the smallest number that has not been searched yet; false if it cannot be told.
  * All calls that ended before the op must have been added. */
@@ -56,7 +56,7 @@ bool tfh_calls_find(struct tfh_calls *k, const struct tfh_streams *s, const stru
 		    struct tfh_made *out);
 /* Notes an op whose call is not searched, perhaps because it has not come yet. `stream`: NULL
  * unknown. */
-void tfh_calls_owe(struct tfh_calls *k, const uint32_t *stream);
+void tfh_calls_add_unmatched(struct tfh_calls *k, const uint32_t *stream);
 void tfh_calls_free(struct tfh_calls *k);
 
 #endif

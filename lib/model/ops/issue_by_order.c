@@ -27,7 +27,7 @@ struct kind {
 	struct tfh_calls calls;
 	uint32_t *heap; /* heap of numbers, the smallest on top */
 	uint32_t n_heap, cap_heap;
-	int64_t unsure; /* until calls are read up to here, some owed calls may be missing */
+	int64_t unsure; /* until calls are read up to here, some unmatched calls may be missing */
 };
 
 enum order_state { EMPTY, WAITING, KNOWN, NONE };
@@ -198,16 +198,16 @@ static const struct tfh_issue *neighbour(const struct tfh_by_order *r, uint32_t 
 /* ---- joining numbers and calls ---- */
 
 /* All calls up to this time must have been read for the call of a number to be among them. */
-static int64_t told_by(const struct order_slot *s)
+static int64_t known_by(const struct order_slot *s)
 {
 	return (s->copy ? s->op.t1 : s->op.t0) + WAIT_NS;
 }
 
-static bool is_told(const struct tfh_by_order *r, const struct kind *k, const struct order_slot *s,
-		    int64_t now)
+static bool is_known(const struct tfh_by_order *r, const struct kind *k, const struct order_slot *s,
+		     int64_t now)
 {
 	/* Or else another thread's first launch of this kind would have to take that long. */
-	return now > told_by(s) || r->alone || (!s->copy && !k->calls.several && k->calls.n);
+	return now > known_by(s) || r->alone || (!s->copy && !k->calls.several && k->calls.n);
 }
 
 /* Finds the call of a kind's next number. */
@@ -219,7 +219,7 @@ static void settle(struct tfh_by_order *r, struct kind *k, int64_t now)
 	struct tfh_made c;
 
 	if (s->number != number || s->state != WAITING) {
-		tfh_calls_owe(&k->calls, NULL); /* the slot was reused */
+		tfh_calls_add_unmatched(&k->calls, NULL); /* the slot was reused */
 		return;
 	}
 	s->state = NONE;
@@ -230,10 +230,10 @@ static void settle(struct tfh_by_order *r, struct kind *k, int64_t now)
 				.stream = s->node ? NULL : &stream};
 	if (r->silent || q.start < r->begin)
 		return;
-	if (!is_told(r, k, s, now) && told_by(s) > k->unsure)
-		k->unsure = told_by(s);
+	if (!is_known(r, k, s, now) && known_by(s) > k->unsure)
+		k->unsure = known_by(s);
 	if (now <= k->unsure) {
-		tfh_calls_owe(&k->calls, q.stream);
+		tfh_calls_add_unmatched(&k->calls, q.stream);
 		return;
 	}
 	if (!tfh_calls_find(&k->calls, &r->streams, &q, &c))
@@ -261,8 +261,8 @@ bool tfh_by_order_needs(const struct tfh_by_order *r, int64_t *now)
 	 * one. */
 	*now = op->t1 + 2 * WAIT_NS;
 	s = &r->slot[k->heap[0] % ISSUES];
-	if (s->number == k->heap[0] && s->state == WAITING && told_by(s) < *now)
-		*now = told_by(s);
+	if (s->number == k->heap[0] && s->state == WAITING && known_by(s) < *now)
+		*now = known_by(s);
 	return true;
 }
 

@@ -138,7 +138,7 @@ static bool is_pageable(uint8_t dir, enum tfh_place_kind dst, enum tfh_place_kin
 }
 
 /* For an imported trace: it records the kind of both sides of a copy, and no addresses. */
-static void told_sides(const struct tft_ext_copy *ext, uint8_t *dir, bool *pageable)
+static void recorded_sides(const struct tft_ext_copy *ext, uint8_t *dir, bool *pageable)
 {
 	bool from = side_on_device(ext->src_type, TFH_PLACE_UNKNOWN);
 	bool to = side_on_device(ext->dst_type, TFH_PLACE_UNKNOWN);
@@ -157,7 +157,7 @@ void tfh_memory_copy(const struct tfh_memory *m, const struct tfh_fn_info *fn,
 	enum tfh_place_kind dst = memory_at(m, rec->w[1]), src = memory_at(m, rec->w[2]);
 
 	if (ext && ext->form == TFT_EXT_SIDES) {
-		told_sides(ext, dir, pageable);
+		recorded_sides(ext, dir, pageable);
 		return;
 	}
 	*dir = fn->dir;
