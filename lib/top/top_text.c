@@ -235,10 +235,11 @@ static void sure(const struct tfh_page *page, const struct tfh_watch *w)
 		paused = fmax(paused, w->of[i].state.paused_s);
 	}
 	if (w->result)
-		n += (size_t)snprintf(line, sizeof(line), "%s steps judged %s ago (tier %c); ",
-				      tfh_fmt_count(steps, w->result->steps.count),
-				      tfh_fmt_time(age, tfh_watch_now() - w->judged_at_s),
-				      w->result->verdict.tier);
+		n += (size_t)snprintf(
+			line, sizeof(line), "%s steps judged %s ago (tier %c); ",
+			tfh_fmt_count(steps, w->result->steps.count),
+			tfh_fmt_time(age, fmax(tfh_watch_now() - w->judged_at_s, 0.1)),
+			w->result->verdict.tier);
 	n += (size_t)snprintf(line + n, sizeof(line) - n, "%s records lost",
 			      tfh_fmt_count(lost, tfh_watch_lost(w)));
 	if (paused > 0)
@@ -248,8 +249,9 @@ static void sure(const struct tfh_page *page, const struct tfh_watch *w)
 	if (since > 1)
 		n += (size_t)snprintf(line + n, sizeof(line) - n, "; recorder %s of a processor",
 				      tfh_fmt_share(rec, recorder / since));
-	snprintf(line + n, sizeof(line) - n, ", this view %s",
-		 tfh_fmt_share(own, tfh_watch_cost(w)));
+	if (tfh_watch_now() - w->begun_s > COST_S)
+		snprintf(line + n, sizeof(line) - n, ", this view %s",
+			 tfh_fmt_share(own, tfh_watch_cost(w)));
 	tfh_put("\n", page->out);
 	tfh_tinted(page, TFH_BOLD, "SURE");
 	tfh_put("   ", page->out);
