@@ -10,6 +10,7 @@
 #include "report/json_recurs.h"
 #include "report/json_places.h"
 #include "report/json_start.h"
+#include "report/json_verdict.h"
 #include "report/run_tree.h"
 #include "report/machine_table.h"
 #include "report/report.h"
@@ -108,106 +109,6 @@ const struct tfh_last_launch *tfh_report_last(const struct tfh_result *r,
 		if (r->last[i].handle == open->handle)
 			return &r->last[i];
 	return r->n_last && !open->handle ? &r->last[0] : NULL;
-}
-
-static void write_place(struct tfh_json *j, const struct tfh_seen_line *l)
-{
-	tfh_json_key(j, "place");
-	if (!l->file) {
-		tfh_json_null(j);
-		return;
-	}
-	tfh_json_object(j);
-	tfh_json_kstr(j, "file", l->file);
-	tfh_json_ku64(j, "line", l->line);
-	tfh_json_kstr(j, "function", l->function);
-	tfh_json_kf64(j, "s_per_step", l->s_per_step);
-	tfh_json_kf64(j, "off_s", l->off_s);
-	tfh_json_ku64(j, "looks", l->looks);
-	tfh_json_key(j, "calls");
-	if (l->callee) {
-		tfh_json_object(j);
-		tfh_json_kstr(j, "file", l->callee_file);
-		tfh_json_ku64(j, "line", l->callee_line);
-		tfh_json_kstr(j, "function", l->callee);
-		tfh_json_end(j);
-	} else {
-		tfh_json_null(j);
-	}
-	tfh_json_end(j);
-}
-
-static void write_workers(struct tfh_json *j, const struct tfh_seen_workers *w)
-{
-	tfh_json_key(j, "workers");
-	if (!w->processes && !w->threads) {
-		tfh_json_null(j);
-		return;
-	}
-	tfh_json_object(j);
-	tfh_json_ku64(j, "processes", w->processes);
-	tfh_json_ku64(j, "threads", w->threads);
-	tfh_json_kf64(j, "busy", w->busy);
-	tfh_json_ku64(j, "looks", w->looks);
-	tfh_json_key(j, "place");
-	if (w->line.file) {
-		tfh_json_object(j);
-		tfh_json_kstr(j, "file", w->line.file);
-		tfh_json_ku64(j, "line", w->line.line);
-		tfh_json_kstr(j, "function", w->line.function);
-		tfh_json_kf64(j, "share", w->line.share);
-		tfh_json_kf64(j, "off", w->line.off);
-		tfh_json_end(j);
-	} else {
-		tfh_json_null(j);
-	}
-	tfh_json_end(j);
-}
-
-static void write_more_workers(struct tfh_json *j, const struct tfh_more_workers *m)
-{
-	tfh_json_key(j, "more_workers");
-	if (!m->to) {
-		tfh_json_null(j);
-		return;
-	}
-	tfh_json_object(j);
-	tfh_json_ku64(j, "from", m->from);
-	tfh_json_ku64(j, "to", m->to);
-	tfh_json_kf64(j, "low_s", m->low_s);
-	tfh_json_kf64(j, "high_s", m->high_s);
-	tfh_json_end(j);
-}
-
-static void write_verdict(struct tfh_json *j, const struct tfh_wording *w)
-{
-	const struct tfh_verdict *v = &w->r->verdict;
-
-	tfh_json_key(j, "verdict");
-	tfh_json_object(j);
-	tfh_json_kstr(j, "class", tfh_class_name(v->cls));
-	tfh_json_kstr(j, "cause", tfh_cause_name(v->cause));
-	tfh_json_key(j, "also");
-	tfh_json_array(j);
-	for (uint32_t i = 0; i < v->n_also; i++)
-		tfh_json_str(j, tfh_class_name(v->also[i]));
-	tfh_json_end(j);
-	tfh_json_kf64(j, "share", v->share);
-	tfh_json_kstr(j, "confidence", tfh_confidence_name(v->confidence));
-	tfh_json_key(j, "tier");
-	tfh_json_strn(j, &v->tier, 1);
-	tfh_json_kstr(j, "text", w->text);
-	tfh_json_key(j, "evidence");
-	tfh_json_array(j);
-	for (uint32_t i = 0; i < w->n_evidence; i++)
-		tfh_json_str(j, w->evidence[i]);
-	tfh_json_end(j);
-	write_place(j, &w->r->found.line);
-	write_workers(j, &w->r->found.workers);
-	write_more_workers(j, &w->r->found.workers.more);
-	tfh_json_kstr(j, "missing", w->missing);
-	tfh_json_kstr(j, "missing_do", w->missing_do);
-	tfh_json_end(j);
 }
 
 static void write_steps(struct tfh_json *j, const struct tfh_result *r)
@@ -574,7 +475,7 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words)
 	tfh_json_ku64(&j, "hosts", r->hosts);
 	tfh_json_end(&j);
 	write_end(&j, r);
-	write_verdict(&j, words);
+	tfh_json_verdict(&j, words);
 	tfh_json_recurs(&j, r);
 	write_steps(&j, r);
 	write_parts(&j, r);

@@ -1,0 +1,101 @@
+#include "report/json_verdict.h"
+
+static void write_place(struct tfh_json *j, const struct tfh_seen_line *l)
+{
+	tfh_json_key(j, "place");
+	if (!l->file) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_kstr(j, "file", l->file);
+	tfh_json_ku64(j, "line", l->line);
+	tfh_json_kstr(j, "function", l->function);
+	tfh_json_kf64(j, "s_per_step", l->s_per_step);
+	tfh_json_kf64(j, "off_s", l->off_s);
+	tfh_json_ku64(j, "looks", l->looks);
+	tfh_json_key(j, "calls");
+	if (l->callee) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "file", l->callee_file);
+		tfh_json_ku64(j, "line", l->callee_line);
+		tfh_json_kstr(j, "function", l->callee);
+		tfh_json_end(j);
+	} else {
+		tfh_json_null(j);
+	}
+	tfh_json_end(j);
+}
+
+static void write_workers(struct tfh_json *j, const struct tfh_seen_workers *w)
+{
+	tfh_json_key(j, "workers");
+	if (!w->processes && !w->threads) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_ku64(j, "processes", w->processes);
+	tfh_json_ku64(j, "threads", w->threads);
+	tfh_json_kf64(j, "busy", w->busy);
+	tfh_json_ku64(j, "looks", w->looks);
+	tfh_json_key(j, "place");
+	if (w->line.file) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "file", w->line.file);
+		tfh_json_ku64(j, "line", w->line.line);
+		tfh_json_kstr(j, "function", w->line.function);
+		tfh_json_kf64(j, "share", w->line.share);
+		tfh_json_kf64(j, "off", w->line.off);
+		tfh_json_end(j);
+	} else {
+		tfh_json_null(j);
+	}
+	tfh_json_end(j);
+}
+
+static void write_more_workers(struct tfh_json *j, const struct tfh_more_workers *m)
+{
+	tfh_json_key(j, "more_workers");
+	if (!m->to) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_ku64(j, "from", m->from);
+	tfh_json_ku64(j, "to", m->to);
+	tfh_json_kf64(j, "low_s", m->low_s);
+	tfh_json_kf64(j, "high_s", m->high_s);
+	tfh_json_end(j);
+}
+
+void tfh_json_verdict(struct tfh_json *j, const struct tfh_wording *w)
+{
+	const struct tfh_verdict *v = &w->r->verdict;
+
+	tfh_json_key(j, "verdict");
+	tfh_json_object(j);
+	tfh_json_kstr(j, "class", tfh_class_name(v->cls));
+	tfh_json_kstr(j, "cause", tfh_cause_name(v->cause));
+	tfh_json_key(j, "also");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < v->n_also; i++)
+		tfh_json_str(j, tfh_class_name(v->also[i]));
+	tfh_json_end(j);
+	tfh_json_kf64(j, "share", v->share);
+	tfh_json_kstr(j, "confidence", tfh_confidence_name(v->confidence));
+	tfh_json_key(j, "tier");
+	tfh_json_strn(j, &v->tier, 1);
+	tfh_json_kstr(j, "text", w->text);
+	tfh_json_key(j, "evidence");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < w->n_evidence; i++)
+		tfh_json_str(j, w->evidence[i]);
+	tfh_json_end(j);
+	write_place(j, &w->r->found.line);
+	write_workers(j, &w->r->found.workers);
+	write_more_workers(j, &w->r->found.workers.more);
+	tfh_json_kstr(j, "missing", w->missing);
+	tfh_json_kstr(j, "missing_do", w->missing_do);
+	tfh_json_end(j);
+}

@@ -1,0 +1,11 @@
+/* The verdict in JSON: class, cause, how sure, the line to blame, and the worker processes that make batches. */
+#ifndef TFH_REPORT_JSON_VERDICT_H
+#define TFH_REPORT_JSON_VERDICT_H
+
+#include "base/json.h"
+#include "report/words/words.h"
+
+/* The field "verdict". */
+void tfh_json_verdict(struct tfh_json *j, const struct tfh_wording *w);
+
+#endif
