@@ -72,8 +72,8 @@ def run(python, form, modules, turn):
 
 
 def module_of(key):
-    """test_os for ('', 'test.test_os.Class.test_x') and for ('test.test_os', '')."""
-    return re.search(r"\btest\.(\w+)", key[0] + " " + key[1]).group(1)
+    """test_os for ('', 'test.test_os.Class.test_x'), for ('test.test_os', '') and for ('test_os', '')."""
+    return re.search(r"\b(?:test\.)?(test_\w+)", key[0] + " " + key[1]).group(1)
 
 
 def differing(plain, other):
