@@ -144,8 +144,8 @@ AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard
 AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))
 # Recordings are read with a program of the TensorFlow tests'.
 AREAS += $(if $(filter frameworks,$(AREAS)),$(filter-out $(AREAS),tf))
-# Recordings of a client of the jobs'.
-AREAS += $(if $(filter digest diff,$(AREAS)),$(filter-out $(AREAS),jobs))
+# Recordings of a client of the jobs', and of one of the hook's tests that exchanges data.
+AREAS += $(if $(filter digest diff,$(AREAS)),$(filter-out $(AREAS),jobs hook))
 # What check-gpu reads recordings with, and a client.
 AREAS += $(if $(filter check-gpu,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook jobs))
 # The tortured jobs' traces are counted with the recorder's tests.

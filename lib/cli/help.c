@@ -236,7 +236,6 @@ int tfh_cmd_completions(const struct tfh_command_line *args)
 static const struct {
 	const char *name, *instead;
 } absent[] = {
-	{"diff", "`tfhook report --json` of both recordings has the numbers to compare"},
 	{"export", "`tfhook report --csv` writes the steps, `tfhook report --json` the rest"},
 };
 

@@ -82,4 +82,9 @@ typedef int (*tfh_digest_step_fn)(void *arg, const struct tfh_digest_row *row);
 int tfh_digest_each_step(struct tfh_run_digest *d, tfh_digest_step_fn fn, void *arg,
 			 struct tfh_err *err);
 
+/* The same for anchors of collectives, all of one rank after the other. */
+typedef int (*tfh_digest_anchor_fn)(void *arg, const struct tfh_digest_anchor *row);
+int tfh_digest_each_anchor(struct tfh_run_digest *d, tfh_digest_anchor_fn fn, void *arg,
+			   struct tfh_err *err);
+
 #endif

@@ -171,6 +171,16 @@ bool tfh_digest_is_fresh(const struct tfh_run_digest *d, const struct tfh_inputs
 	return true;
 }
 
+static int explain(int rc, struct tfh_err *err)
+{
+	if (rc == -EBADMSG)
+		tfh_err_set(err, rc,
+			    "the digest's rows are damaged; make it anew: tfhook digest DIR");
+	if (rc == -ENOMEM)
+		tfh_err_set(err, rc, "out of memory");
+	return rc;
+}
+
 /* ---- steps ---- */
 
 struct step_pass {
@@ -251,10 +261,39 @@ int tfh_digest_each_step(struct tfh_run_digest *d, tfh_digest_step_fn fn, void *
 	for (uint32_t i = 0; i < tft_chunk_count(d->reader) && !rc; i++)
 		if (tft_chunk(d->reader, i)->type == TFT_DSTP)
 			rc = give_chunk(&x, i, err);
-	if (rc == -EBADMSG)
-		tfh_err_set(err, rc,
-			    "the digest's steps are damaged; make it anew: tfhook digest DIR");
-	if (rc == -ENOMEM)
-		tfh_err_set(err, rc, "out of memory");
+	return explain(rc, err);
+}
+
+static int give_anchors(struct tfh_run_digest *d, uint32_t chunk, tfh_digest_anchor_fn fn,
+			void *arg, struct tfh_err *err)
+{
+	uint32_t ranks = tfh_digest_part_of(d, TFT_DRNK)->n;
+	struct tft_table_view view;
+	const void *payload;
+	size_t len;
+	int rc = tft_chunk_payload(d->reader, chunk, &payload, &len, err);
+
+	if (rc)
+		return rc;
+	if (tft_table_open(&view, payload, len))
+		return -EBADMSG;
+	struct tfh_digest_anchor *row = calloc(view.rows + 1u, sizeof(*row));
+	if (!row)
+		return -ENOMEM;
+	rc = tft_table_rows(&view, &tfh_digest_anchors, row);
+	for (uint32_t i = 0; i < view.rows && !rc; i++)
+		rc = row[i].rank < ranks ? fn(arg, &row[i]) : -EBADMSG;
+	free(row);
 	return rc;
+}
+
+int tfh_digest_each_anchor(struct tfh_run_digest *d, tfh_digest_anchor_fn fn, void *arg,
+			   struct tfh_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < tft_chunk_count(d->reader) && !rc; i++)
+		if (tft_chunk(d->reader, i)->type == TFT_DCOL)
+			rc = give_anchors(d, i, fn, arg, err);
+	return explain(rc, err);
 }

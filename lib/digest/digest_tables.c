@@ -81,6 +81,13 @@ static const struct tft_table_column copy_columns[] = {
 	COLUMN(tfh_digest_copy, 5, calls, 8, TFT_RAW),
 	COLUMN(tfh_digest_copy, 6, bytes, 8, TFT_RAW),
 };
+static const struct tft_table_column anchor_columns[] = {
+	COLUMN(tfh_digest_anchor, 1, enter_ns, 8, TFT_DELTA),
+	COLUMN(tfh_digest_anchor, 2, leave_ns, 8, TFT_FROM_START),
+	COLUMN(tfh_digest_anchor, 3, key, 8, TFT_RAW),
+	COLUMN(tfh_digest_anchor, 4, number, 4, TFT_DELTA),
+	COLUMN(tfh_digest_anchor, 5, rank, 4, TFT_RAW),
+};
 static const struct tft_table_column meter_columns[] = {
 	COLUMN(tfh_digest_meter, 1, name, 4, TFT_RAW),
 	COLUMN(tfh_digest_meter, 2, unit, 4, TFT_RAW),
@@ -101,6 +108,7 @@ TABLE(tfh_digest_nodes, node_columns, tfh_digest_node);
 TABLE(tfh_digest_places, place_columns, tfh_digest_place);
 TABLE(tfh_digest_kernels, kernel_columns, tfh_digest_kernel);
 TABLE(tfh_digest_copies, copy_columns, tfh_digest_copy);
+TABLE(tfh_digest_anchors, anchor_columns, tfh_digest_anchor);
 TABLE(tfh_digest_meters, meter_columns, tfh_digest_meter);
 
 static_assert(sizeof(step_columns) / sizeof(*step_columns) + 1 < TFT_TABLE_SECTIONS_MAX,

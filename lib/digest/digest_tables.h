@@ -71,6 +71,13 @@ struct tfh_digest_copy {
 	uint8_t dir, pageable; /* pageable: 1 no, 2 yes, 0 unknown */
 };
 
+struct tfh_digest_anchor {
+	uint64_t enter_ns, leave_ns; /* of the call */
+	uint64_t key;		     /* of the communicator, the same in all its ranks */
+	uint32_t number;	     /* among its collectives */
+	uint32_t rank;		     /* number of DRNK */
+};
+
 struct tfh_digest_meter {
 	uint64_t begin_ns, width_ns;
 	double mean;
@@ -79,7 +86,7 @@ struct tfh_digest_meter {
 
 extern const struct tft_table tfh_digest_keys, tfh_digest_inputs, tfh_digest_ranks,
 	tfh_digest_steps, tfh_digest_nodes, tfh_digest_places, tfh_digest_kernels,
-	tfh_digest_copies, tfh_digest_meters;
+	tfh_digest_copies, tfh_digest_anchors, tfh_digest_meters;
 
 /* Steps of one chunk: few enough for the memory of one table. */
 #define TFH_DIGEST_STEPS_AT_ONCE 16384u

@@ -128,6 +128,18 @@ static int add_rank(void *arg, const struct tfh_result *r, struct tfh_err *err)
 	return rc ? tfh_err_set(err, rc, "digest: %s", strerror(-rc)) : 0;
 }
 
+/* Before their hosts have texts: `host` still is the process. */
+static int write_anchors(struct digest_run *x, const struct tfh_result *r)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < x->n_rank && !rc; i++)
+		if (x->rank[i].rank)
+			rc = tfh_digest_put_anchors(&x->out, r->run, x->rank[i].host, i,
+						    x->rank[i].steps);
+	return rc;
+}
+
 static int write_ranks(struct digest_run *x, const struct tfh_result *r)
 {
 	for (uint32_t i = 0; i < x->n_rank; i++) {
@@ -151,7 +163,9 @@ static int write_whole(struct digest_run *x, const struct tfh_result *r,
 
 	while (critical + 1 < x->n_rank && x->rank[critical].host != r->process)
 		critical++;
-	int rc = write_ranks(x, r);
+	int rc = write_anchors(x, r);
+	if (!rc)
+		rc = write_ranks(x, r);
 	if (!rc)
 		rc = tfh_digest_fill(&x->out, r);
 	if (!rc)

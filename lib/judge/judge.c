@@ -185,6 +185,7 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 					(double)accounts->judged_steps
 			      : 0;
 	r->heap = accounts->facts->heap;
+	r->exchanges = accounts->facts->exchanges;
 	if (accounts->device) {
 		/* Without device times it is not known how many devices: one, if that is enough. */
 		uint64_t memory = accounts->device->gpu.memory;

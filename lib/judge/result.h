@@ -187,6 +187,8 @@ struct tfh_rank {
 	char tier;
 	double share, step_s; /* as of the verdict; mean step */
 	uint64_t steps;
+	uint64_t all_steps;		  /* not only judged ones */
+	uint64_t exchanges;		  /* collectives and messages that it has called NCCL for */
 	double breakdown[TFH_PART_COUNT]; /* seconds per step */
 	double jitter_s;		  /* of it: waiting for other ranks */
 	double late_s;	 /* mean delay behind the first rank at collectives, NAN unknown */
@@ -488,6 +490,7 @@ struct tfh_result {
 	uint64_t n_step;
 	float (*step_cause)
 		[TFH_CAUSE_COUNT];	 /* by step, seconds; NULL: not of tfh_analyze_ranks() */
+	uint64_t exchanges;		 /* as struct tfh_rank */
 	double jitter_s;		 /* per step, of communication: waiting for other ranks */
 	double need_s[TFH_REMOVE_COUNT]; /* as struct tfh_rank, without a point or limits */
 };

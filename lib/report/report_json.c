@@ -442,6 +442,8 @@ static void write_ranks(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_key(j, "tier");
 		tfh_json_strn(j, &k->tier, 1);
 		tfh_json_ku64(j, "steps", k->steps);
+		tfh_json_ku64(j, "all_steps", k->all_steps);
+		tfh_json_ku64(j, "exchanges", k->exchanges);
 		tfh_json_kf64(j, "step_s", k->step_s);
 		tfh_json_kf64(j, "waits_for_others_s", k->jitter_s);
 		tfh_json_kf64(j, "late_s", k->late_s);

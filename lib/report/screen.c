@@ -10,17 +10,18 @@
 #include "report/text_parts.h"
 
 /* Forms, the richest first: notes below the verdict, rows of the tables, things to do next, of how many of them also
- * how, lines of a row, and what ends the screen. */
+ * how, rows of ranks that did not end well, lines of a row, and what ends the screen. */
 static const struct form {
-	size_t notes, times, next, told;
+	size_t notes, times, next, told, ranks;
 	unsigned lines;
 	bool foot;
 } forms[] = {
-	{3, 6, 3, 3, 2, true}, {2, 6, 3, 3, 2, true},  {1, 6, 3, 3, 2, true},
-	{1, 5, 3, 3, 2, true}, {0, 5, 3, 3, 2, true},  {0, 5, 3, 2, 2, true},
-	{0, 5, 3, 1, 2, true}, {0, 4, 3, 1, 2, true},  {0, 4, 2, 1, 2, true},
-	{0, 3, 2, 1, 2, true}, {0, 4, 1, 1, 2, true},  {0, 3, 1, 1, 2, true},
-	{0, 3, 1, 1, 1, true}, {0, 3, 1, 1, 1, false}, {0, 0, 1, 1, 1, false},
+	{3, 6, 3, 3, 6, 2, true},  {2, 6, 3, 3, 6, 2, true},  {1, 6, 3, 3, 6, 2, true},
+	{1, 5, 3, 3, 6, 2, true},  {0, 5, 3, 3, 6, 2, true},  {0, 5, 3, 2, 6, 2, true},
+	{0, 5, 3, 1, 4, 2, true},  {0, 4, 3, 1, 4, 2, true},  {0, 4, 2, 1, 4, 2, true},
+	{0, 3, 2, 1, 4, 2, true},  {0, 4, 1, 1, 3, 2, true},  {0, 3, 1, 1, 3, 2, true},
+	{0, 3, 1, 1, 3, 1, true},  {0, 3, 1, 1, 2, 1, false}, {0, 0, 1, 1, 6, 1, false},
+	{0, 0, 1, 0, 6, 1, false}, {0, 0, 1, 1, 2, 1, false}, {0, 0, 1, 1, 0, 1, false},
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
@@ -48,6 +49,7 @@ static void set(const struct tfh_page *page, const void *arg)
 
 	tfh_text_title(page);
 	tfh_screen_end(page);
+	tfh_screen_ranks(page, form->ranks);
 	tfh_screen_verdict(page);
 	notes(page, form->notes);
 	if (form->times)

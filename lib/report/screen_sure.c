@@ -49,11 +49,11 @@ static void say_steps(struct sentence *s, const struct tfh_result *r)
 static void say_times(struct sentence *s, const struct tfh_result *r)
 {
 	const struct tfh_findings *f = &r->found;
-	char a[TFH_TEXT];
+	char a[TFH_TEXT], b[TFH_TEXT];
 
 	if (r->verdict.tier != 'C' && f->windows_timed < f->windows)
-		say(s, "device times of %s of them (tier %c)", tfh_fmt_count(a, f->windows_timed),
-		    r->verdict.tier);
+		say(s, "device times of %s of all %s (tier %c)", tfh_fmt_count(a, f->windows_timed),
+		    tfh_fmt_count(b, f->windows), r->verdict.tier);
 	else if (r->verdict.tier != 'C')
 		say(s, "device times of all (tier %c)", r->verdict.tier);
 	else if (f->cpu_only)

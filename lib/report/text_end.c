@@ -167,21 +167,6 @@ void tfh_text_end(const struct tfh_page *page)
 
 /* ---- on the first screen: one rank, one call, and how many more ---- */
 
-/* The rank that fell silent first without having ended by itself; NULL: none. */
-static const struct tfh_rank *first_silent(const struct tfh_result *r)
-{
-	const struct tfh_rank *first = NULL;
-
-	for (uint32_t i = 0; i < r->n_rank; i++) {
-		const struct tfh_rank *k = &r->rank[i];
-		if (fell_silent(k) &&
-		    (!first || first->closed > k->closed ||
-		     (first->closed == k->closed && k->silent_s > first->silent_s)))
-			first = k;
-	}
-	return first;
-}
-
 /* "7 more calls in flight, mostly cuStreamSynchronize, for up to 600 s" */
 static void others_line(const struct tfh_in_flight *open, uint32_t n, uint32_t shown, char *out,
 			size_t size)
@@ -209,7 +194,7 @@ static void others_line(const struct tfh_in_flight *open, uint32_t n, uint32_t s
 void tfh_screen_end(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
-	const struct tfh_rank *silent = first_silent(r);
+	const struct tfh_rank *silent = tfh_silent_rank(r);
 	const struct tfh_in_flight *open;
 	uint32_t n = tfh_run_in_flight(r->run, &open), at = 0;
 	char line[512];
@@ -231,6 +216,9 @@ void tfh_screen_end(const struct tfh_page *page)
 		if (*line)
 			tfh_row(page, known ? "line" : "thread", line);
 	}
+	tfh_waits_line(r, line, sizeof(line));
+	if (*line)
+		tfh_row(page, "waits", line);
 	if (n > (at < n)) {
 		others_line(open, n, at, line, sizeof(line));
 		tfh_row(page, "others", line);

@@ -97,6 +97,11 @@ int64_t tfh_chain_left(const struct tfh_chain *c, const struct tfh_step *s);
 
 /* The first screen: the same things in few rows. */
 void tfh_screen_end(const struct tfh_page *page);
+/* screen_ranks.c: of several ranks that did not end well how far each one got, in so many rows; the one that was silent first without
+ * having ended by itself, NULL: none; for which exchange the others wait, "" not known. */
+void tfh_screen_ranks(const struct tfh_page *page, size_t most);
+const struct tfh_rank *tfh_silent_rank(const struct tfh_result *r);
+void tfh_waits_line(const struct tfh_result *r, char *out, size_t size);
 void tfh_screen_verdict(const struct tfh_page *page);
 /* The verdict's first line in its pieces, "" where there is none; the rows below it. */
 struct tfh_headline {

@@ -8,8 +8,8 @@ expect 2 "$tfhook"
 says 'usage: tfhook COMMAND'
 expect 2 "$tfhook" reprot
 says "unknown command 'reprot', did you mean 'report'"
-expect 2 "$tfhook" diff a b
-says "'diff' is not in this version; .tfhook report --json. of both"
+expect 2 "$tfhook" export a
+says "'export' is not in this version; .tfhook report --csv"
 expect 2 "$tfhook" python3
 says 'To trace a command: tfhook run python3'
 expect 0 "$tfhook" --version

@@ -16,6 +16,7 @@ import tft_reader  # noqa: E402
 
 env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "TFHOOK_CUPTI_LIB": f"{build}/sim/libcupti.so.13"}
 STEP = {1: 8, 2: 8, 3: 8, 4: 4, 5: 1, 6: 1, 7: 1, 8: 1, 9: 4, **{32 + c: 4 for c in range(39)}}
+ANCHOR = {1: 8, 2: 8, 3: 8, 4: 4, 5: 4}
 RANK = {1: 4, 2: 4, 3: 4, 4: 4, 5: 1, 6: 1, 7: 1, 8: 1, 9: 8, 10: 8, 11: 8, 12: 8, 13: 8}
 bad = 0
 
@@ -44,7 +45,7 @@ def read(path):
         data = f.read()
     for kind, *_, payload in tft_reader.chunks(data):
         sizes[kind] = sizes.get(kind, 0) + len(payload)
-        widths, texts = {"DSTP": (STEP, ()), "DRNK": (RANK, (4,)), "DKEY": ({1: 4, 2: 4}, (1, 2)),
+        widths, texts = {"DSTP": (STEP, ()), "DCOL": (ANCHOR, ()), "DRNK": (RANK, (4,)), "DKEY": ({1: 4, 2: 4}, (1, 2)),
                          "DINP": ({1: 4, 2: 8, 3: 4}, (1,))}.get(kind, (None, None))
         if widths:
             tables.setdefault(kind, []).append(list(tft_reader.table_rows(payload, widths, texts)))
@@ -74,6 +75,18 @@ for row, step in zip(rows, steps):
     check(abs(begin * unit - step["start_s"]) <= unit and abs((end - begin) * unit - step["dur_s"]) <= 2 * unit, "times", step)
     check(abs(row[8] * unit - parts["compute"]) <= 2 * unit and row[2] == step["index"], "compute", step)
     check(abs(sum(row[9:]) * unit - sum(v for k, v in parts.items() if k not in ("compute", "unattributed"))) <= 2 * unit, "causes", step, row)
+
+# Every rank has its steps, and anchors of its collectives, by which ranks are matched: the same key and numbers in all.
+meeting = f"{tmp}/meeting"
+script = "".join(f"RANK={r} WORLD_SIZE=2 {build}/tests/hook/nccl {meeting} 2 {r} bound {3 if r else 0} & " for r in range(2)) + "wait"
+ranks = record("ranks", "bash", "-c", script)
+tfhook("digest", ranks)
+tables = read(f"{ranks}/digest.tft")
+check([row[1] for row in tables["DRNK"][0]] == [1, 2], "ranks", tables["DRNK"])
+anchors = [[row for row in sum(tables["DCOL"], []) if row[4] == r] for r in range(2)]
+shown = [{(row[2], row[3]) for row in mine} for mine in anchors]
+check(len(shown[0] & shown[1]) == 8, "anchors of the ranks", shown)  # a communicator that was split has keys of its own
+check(all(row[0] <= row[1] for row in anchors[0] + anchors[1]), "an anchor ends before it begins", anchors)
 
 # A thousand steps say how large they are; small tables are left out of the count.
 many = record("many", f"{build}/tests/jobs/client_loop", "--steps", "2000", "--sleep", "0", "--spin", "200")

@@ -20,6 +20,7 @@ static char path[] = "digest_test.XXXXXX";
 struct made {
 	struct tfh_digest_rank rank;
 	struct tfh_digest_step step[40];
+	struct tfh_digest_anchor anchor;
 	uint32_t steps;
 	bool facts, finished;
 	uint32_t text; /* offset of a fact's value, 0: as it should be */
@@ -58,6 +59,7 @@ static void write_made(const struct made *m)
 	assert_int_equal(tft_writer_create(path, NULL, &head, &o.w), 0);
 	assert_int_equal(tfh_digest_put(&o, TFT_DSTP, &tfh_digest_steps, m->step, m->steps), 0);
 	assert_int_equal(tfh_digest_put(&o, TFT_DRNK, &tfh_digest_ranks, &m->rank, 1), 0);
+	assert_int_equal(tfh_digest_put(&o, TFT_DCOL, &tfh_digest_anchors, &m->anchor, 1), 0);
 	if (m->facts) {
 		key.name = tfh_digest_add_text(&o, "digest");
 		key.value = tfh_digest_add_text(&o, "tfhook.digest/1");
@@ -80,6 +82,13 @@ static int count(void *arg, const struct tfh_digest_row *row)
 	return 0;
 }
 
+static int take_anchor(void *arg, const struct tfh_digest_anchor *row)
+{
+	(void)arg;
+	assert_int_equal(row->rank, 0);
+	return 0;
+}
+
 /* How opening, or else reading, it ends. */
 static int ends(const struct made *m, uint64_t *rows)
 {
@@ -91,6 +100,8 @@ static int ends(const struct made *m, uint64_t *rows)
 	int rc = tfh_digest_open(path, &d, &err);
 	if (!rc) {
 		rc = tfh_digest_each_step(d, count, rows, &err);
+		if (!rc)
+			rc = tfh_digest_each_anchor(d, take_anchor, NULL, &err);
 		tfh_digest_close(d);
 	}
 	assert_true(!rc || *err.text);
@@ -142,6 +153,9 @@ static void beyond(void **state)
 	}
 	sound(&m);
 	m.step[0].rank = 1;
+	assert_int_equal(ends(&m, &rows), -EBADMSG);
+	sound(&m);
+	m.anchor.rank = 1;
 	assert_int_equal(ends(&m, &rows), -EBADMSG);
 	for (size_t i = 0; i < sizeof(far) / sizeof(*far); i++) {
 		sound(&m);

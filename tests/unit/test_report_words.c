@@ -244,9 +244,13 @@ static void test_kinds_of_kernels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_cause),	    cmocka_unit_test(test_own_advice),
-		cmocka_unit_test(test_kernel_that_matters), cmocka_unit_test(test_times),
-		cmocka_unit_test(test_copies_of_cause),	    cmocka_unit_test(test_kinds_of_kernels),
+		cmocka_unit_test(test_every_cause),
+		cmocka_unit_test(test_own_advice),
+		cmocka_unit_test(test_torch),
+		cmocka_unit_test(test_kernel_that_matters),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_copies_of_cause),
+		cmocka_unit_test(test_kinds_of_kernels),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

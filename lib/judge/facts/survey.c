@@ -59,6 +59,7 @@ static int add_driver(struct tfh_facts *facts, const struct tfh_event *ev,
 		return -ENOMEM;
 	facts->syncs += p->family == TFH_FAM_SYNC;
 	facts->copies += p->family == TFH_FAM_COPY;
+	facts->exchanges += ev->fn->args == TFH_ARGS_COLLECTIVE;
 	if (p->family == TFH_FAM_LAUNCH)
 		facts->last_launch[p->stream % TFH_FACTS_LAST_LAUNCHES] =
 			(struct tfh_last_call){p->stream, (uint32_t)ev->w[0], ev->t1};

@@ -63,6 +63,8 @@ static void sum_up(struct tfh_rank *k, const struct tfh_feed *f, const struct tf
 			       .tier = r->verdict.tier,
 			       .share = r->verdict.share,
 			       .steps = r->steps.count,
+			       .all_steps = r->steps.total,
+			       .exchanges = r->exchanges,
 			       .jitter_s = r->jitter_s,
 			       .late_s = tfh_matches_late(matches, r->process) / 1e9,
 			       .held_s = tfh_matches_held(matches, r->process) / 1e9};
