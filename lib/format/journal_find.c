@@ -138,9 +138,35 @@ static void look_at_mapped(const struct process *p, const char *mapped, tft_foun
 	tft_view_close(found.view);
 }
 
+/* A file that got its name after it was made (O_TMPFILE) is mapped as "DIR/#INODE (deleted)" for good. Its name is searched
+ * in that directory, as the process sees it; false: it has none. */
+static bool name_of_nameless(pid_t pid, const char *line, char *mapped, size_t size)
+{
+	static const char end[] = " (deleted)";
+	char *slash = strrchr(mapped, '/'), path[8192];
+	size_t n = strlen(mapped);
+	unsigned long inode;
+	bool found = false;
+	struct dirent *e;
+
+	if (slash[1] != '#' || n < sizeof(end) || strcmp(mapped + n - (sizeof(end) - 1), end) ||
+	    sscanf(line, "%*s %*s %*s %*s %lu", &inode) != 1)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/root%.*s", (int)pid, (int)(slash - mapped + 1),
+		 mapped);
+	DIR *d = opendir(path);
+	while (d && !found && (e = readdir(d)))
+		found = e->d_ino == inode && ends_in_journal(e->d_name) &&
+			(size_t)snprintf(slash + 1, size - (size_t)(slash + 1 - mapped), "%s",
+					 e->d_name) < size - (size_t)(slash + 1 - mapped);
+	if (d)
+		closedir(d);
+	return found;
+}
+
 int tft_journals_of_process(pid_t pid, tft_found_fn fn, void *arg)
 {
-	char path[64], last[4096] = "", *line = NULL;
+	char path[64], mapped[4096], last[4096] = "", *line = NULL;
 	struct process p;
 	size_t cap = 0;
 
@@ -150,12 +176,14 @@ int tft_journals_of_process(pid_t pid, tft_found_fn fn, void *arg)
 		return errno ? -errno : -ESRCH;
 	errno = 0;
 	while (getline(&line, &cap, f) > 0) {
-		const char *mapped = strchr(line, '/');
+		const char *at = strchr(line, '/');
 		line[strcspn(line, "\n")] = '\0';
-		if (!mapped || !ends_in_journal(mapped) || !strcmp(mapped, last))
+		if (!at || !strcmp(at, last) || strlen(at) >= sizeof(mapped))
 			continue; /* one mapping may have several lines */
-		snprintf(last, sizeof(last), "%s", mapped);
-		look_at_mapped(&p, mapped, fn, arg);
+		snprintf(last, sizeof(last), "%s", at);
+		snprintf(mapped, sizeof(mapped), "%s", at);
+		if (ends_in_journal(mapped) || name_of_nameless(pid, line, mapped, sizeof(mapped)))
+			look_at_mapped(&p, mapped, fn, arg);
 	}
 	int code = ferror(f) ? -errno : 0;
 	free(line);
