@@ -19,7 +19,8 @@
 #include "record/watch/software.h"
 
 #define ENTRIES (TFH_DEVICES_MOST * TFH_DEVICE_ENTRIES)
-#define COST_SHARE 2000u /* of a processor: readings take at most 1 / 2000 */
+#define COST_SHARE 2000u      /* of a processor: readings take at most 1 / 2000 */
+#define LEAST_NS 900000000ull /* once a second; samples come more often at first */
 #define SOFTWARE_BYTES (16u << 10)
 #define HOLD_NS 20000000
 #define HOLD_NAPS 10 /* counted: by another preload the clock may stand still */
@@ -156,7 +157,8 @@ static void *serve(void *arg)
 		reading->n = reader(__atomic_load_n(&used, __ATOMIC_RELAXED), reading->entry);
 		cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 		/* The first one opens the library, some 10 ms once. */
-		reading->next_ns = now_ns() + (reading->next_ns ? cpu * COST_SHARE : 0);
+		cpu *= reading->next_ns ? COST_SHARE : 0;
+		reading->next_ns = now_ns() + (cpu > LEAST_NS ? cpu : LEAST_NS);
 		__atomic_compare_exchange_n(&state, &asked, READY, false, __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED);
 	}
