@@ -103,7 +103,7 @@ SRC_cupti := $(filter-out lib/sim/cupti/generation.c,$(call sources,sim/cupti))
 SRC_nccl := $(call sources,sim/nccl)
 SRC_nvml := $(call sources,sim/nvml)
 OBJ_job := $(call objects,job,$(SRC_job))
-OBJ_page := $(B)/obj/core/page_files.o
+OBJ_page := $(if $(wildcard lib/report/page/page.css),$(B)/obj/core/page_files.o)
 UPLOT := $(O)/uplot
 OBJ_core := $(call objects,core,$(SRC_core)) $(OBJ_page)
 OBJ_main := $(call objects,core,$(SRC_main))
@@ -132,7 +132,7 @@ SIMULATORS := $(if $(filter no,$(SIM)),,$(foreach d,sim sim/old sim/future,$(B)/
 # The demo's scripts, where an installed command has them.
 SHARE := $(B)/share/tfhook
 # Made of the tables of commands and settings; tft(5) is written by hand.
-MAN := $(patsubst %,$(B)/man/tfhook-%.1,$(shell sed -n '/^static const struct tfh_command cmd_/{n;s/.*name = "\([a-z]*\)".*/\1/p}' lib/cli/commands.c)) \
+MAN := $(patsubst %,$(B)/man/tfhook-%.1,$(shell sed -n '/^static const struct tfh_command cmd_/{n;s/.*name = "\([a-z]*\)".*/\1/p}' $(wildcard lib/cli/commands.c) </dev/null)) \
 	$(B)/man/tfhook.7 $(B)/man/tft.5
 PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIMULATORS) $(LIB_LINKS) $(MAN)
 
@@ -256,7 +256,7 @@ $(B)/page/files.c: $(PAGE_FILES) scripts/gen-page $(UPLOT)/.stamp
 $(UPLOT)/.stamp: scripts/uplot
 	$(call say,GET,$(@D))scripts/uplot $(@D) && touch $@
 
-$(OBJ_page): $(B)/page/files.c $(call stamp,core)
+$(B)/obj/core/page_files.o: $(B)/page/files.c $(call stamp,core)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(COMPILE_core) -c -o $@ $<
 
