@@ -77,7 +77,7 @@ def two_halves():
     assert 0.010 < one["steps"]["median_s"] < 0.030, one["steps"]
     with open("lines") as f:
         views = [json.loads(line) for line in f]
-    parts = [v["breakdown"] for v in views if "breakdown" in v]
+    parts = [v["breakdown"] for v in views if "breakdown" in v and v["steps"]["judged"]]
     waits = [p["host"] + p["input"] > p["compute"] for p in parts]
     assert waits[len(waits) // 4] and not waits[-1], parts  # other work on the machine may make steps wait, but not unpack
     assert parts[-1]["host"] + parts[-1]["input"] < 1e-3, parts[-1]
@@ -102,7 +102,8 @@ def stopped():
     assert one["steps"]["judged"] == report["steps"]["count"], (one["steps"]["judged"], report["steps"]["count"])
     parts = {p["name"]: p["s_per_step"] for p in report["breakdown"]}
     for part, seconds in one["breakdown"].items():
-        assert abs(seconds - parts[part]) < 1e-9, (part, seconds, parts[part])
+        # a call's times, in whole nanoseconds of two clocks' lines
+        assert abs(seconds - parts[part]) < 1e-8 + 1e-3 * parts[part], (part, seconds, parts[part])
     assert one["verdict"]["class"] == report["verdict"]["class"]
     time.sleep(1)
     text = top("--once", str(pid)).stdout
