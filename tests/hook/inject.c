@@ -22,9 +22,12 @@ static void leave(int number)
 	exit(0);
 }
 
+/* Looked up once: exit() in a handler inside dlsym may wait for glibc's lock of the loader for ever, which its own thread
+ * holds and does not know of yet. */
 #define CU(name, types, ...)                                                                       \
 	do {                                                                                       \
-		int(*f_) types = (int(*) types)dlsym(cuda, #name);                                 \
+		static int(*f_) types;                                                             \
+		f_ = f_ ? f_ : (int(*) types)dlsym(cuda, #name);                                   \
 		int r_ = f_ ? f_(__VA_ARGS__) : -1;                                                \
 		if (r_) {                                                                          \
 			fprintf(stderr, "inject: " #name ": error %d\n", r_);                      \
