@@ -229,25 +229,37 @@ static int give_row(const struct step_pass *x, const struct tfh_digest_step *s, 
 	return x->fn(x->arg, &row);
 }
 
-static int give_chunk(const struct step_pass *x, uint32_t chunk, struct tfh_err *err)
+/* The rows of one chunk, which the caller frees. */
+static int rows_of(const struct tfh_run_digest *d, uint32_t chunk, const struct tft_table *table,
+		   size_t size, void **row, uint32_t *n, struct tfh_err *err)
 {
 	struct tft_table_view view;
 	const void *payload;
 	size_t len;
-	int64_t end = 0;
-	int rc = tft_chunk_payload(x->d->reader, chunk, &payload, &len, err);
+	int rc = tft_chunk_payload(d->reader, chunk, &payload, &len, err);
 
+	*row = NULL;
 	if (rc)
 		return rc;
 	if (tft_table_open(&view, payload, len))
 		return -EBADMSG;
-	struct tfh_digest_step *step = calloc(view.rows + 1u, sizeof(*step));
-	if (!step)
-		return -ENOMEM;
-	rc = tft_table_rows(&view, &tfh_digest_steps, step);
-	for (uint32_t i = 0; i < view.rows && !rc; i++)
+	*n = view.rows;
+	*row = calloc(view.rows + 1u, size);
+	return *row ? tft_table_rows(&view, table, *row) : -ENOMEM;
+}
+
+static int give_chunk(const struct step_pass *x, uint32_t chunk, struct tfh_err *err)
+{
+	void *rows;
+	uint32_t n;
+	int64_t end = 0;
+	int rc = rows_of(x->d, chunk, &tfh_digest_steps, sizeof(struct tfh_digest_step), &rows, &n,
+			 err);
+	const struct tfh_digest_step *step = rows;
+
+	for (uint32_t i = 0; !rc && i < n; i++)
 		rc = give_row(x, &step[i], &end);
-	free(step);
+	free(rows);
 	return rc;
 }
 
@@ -267,23 +279,15 @@ int tfh_digest_each_step(struct tfh_run_digest *d, tfh_digest_step_fn fn, void *
 static int give_anchors(struct tfh_run_digest *d, uint32_t chunk, tfh_digest_anchor_fn fn,
 			void *arg, struct tfh_err *err)
 {
-	uint32_t ranks = tfh_digest_part_of(d, TFT_DRNK)->n;
-	struct tft_table_view view;
-	const void *payload;
-	size_t len;
-	int rc = tft_chunk_payload(d->reader, chunk, &payload, &len, err);
+	uint32_t ranks = tfh_digest_part_of(d, TFT_DRNK)->n, n;
+	void *rows;
+	int rc = rows_of(d, chunk, &tfh_digest_anchors, sizeof(struct tfh_digest_anchor), &rows, &n,
+			 err);
+	const struct tfh_digest_anchor *row = rows;
 
-	if (rc)
-		return rc;
-	if (tft_table_open(&view, payload, len))
-		return -EBADMSG;
-	struct tfh_digest_anchor *row = calloc(view.rows + 1u, sizeof(*row));
-	if (!row)
-		return -ENOMEM;
-	rc = tft_table_rows(&view, &tfh_digest_anchors, row);
-	for (uint32_t i = 0; i < view.rows && !rc; i++)
+	for (uint32_t i = 0; !rc && i < n; i++)
 		rc = row[i].rank < ranks ? fn(arg, &row[i]) : -EBADMSG;
-	free(row);
+	free(rows);
 	return rc;
 }
 
