@@ -9,26 +9,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/crc32c.h"
 #include "digest/digest.h"
 
 #define ENDS 65536u
 #define MOST 65536u /* files */
 
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && !strcmp(s + n - m, end);
-}
-
 static bool is_input(const char *name)
 {
 	static const char *const kinds[] = {".tft", ".journal", ".json", ".json.gz", ".pb"};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (ends_with(name, kinds[i]))
-			return !ends_with(name, TFH_DIGEST_NAME);
+		if (tfh_ends_with(name, kinds[i]))
+			return !tfh_ends_with(name, TFH_DIGEST_NAME);
 	return false;
 }
 

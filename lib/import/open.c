@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "import/bytes.h"
 #include "import/import.h"
 
@@ -21,13 +22,6 @@ struct trace_list {
 	bool asked[MAX_FILES]; /* named by the caller, not found in a directory */
 	uint32_t n;
 };
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && !strcmp(s + n - m, end);
-}
 
 static bool is_directory(const char *path)
 {
@@ -90,13 +84,14 @@ static enum trace_kind kind_of(const char *path)
 
 	if (is_stream(path))
 		return STREAM;
-	if (ends_with(path, ".tft"))
+	if (tfh_ends_with(path, ".tft"))
 		return OURS;
-	if (ends_with(path, ".xplane.pb") || ends_with(path, ".pb"))
+	if (tfh_ends_with(path, ".xplane.pb") || tfh_ends_with(path, ".pb"))
 		return XPLANE;
 	kind = kind_of_bytes(head, head_of(path, head, sizeof(head)));
-	return kind == OURS && (ends_with(path, ".json") || ends_with(path, ".json.gz")) ? KINETO
-											 : kind;
+	return kind == OURS && (tfh_ends_with(path, ".json") || tfh_ends_with(path, ".json.gz"))
+		       ? KINETO
+		       : kind;
 }
 
 /* Describes a file that is neither a readable trace nor tfhook's own; NULL if unknown. */
@@ -121,12 +116,12 @@ static const char *other_format(const char *path, const uint8_t *head, size_t n)
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (n >= strlen(all[i].bytes) && !memcmp(head, all[i].bytes, strlen(all[i].bytes)))
 			return all[i].what;
-	if (ends_with(path, ".nsys-rep") || ends_with(path, ".qdrep") ||
-	    ends_with(path, ".ncu-rep"))
+	if (tfh_ends_with(path, ".nsys-rep") || tfh_ends_with(path, ".qdrep") ||
+	    tfh_ends_with(path, ".ncu-rep"))
 		return "a report of NVIDIA's Nsight: not supported; record the job with `tfhook run`, "
 		       "or "
 		       "with PyTorch's or TensorFlow's profiler";
-	if (ends_with(path, ".pftrace") || ends_with(path, ".perfetto-trace"))
+	if (tfh_ends_with(path, ".pftrace") || tfh_ends_with(path, ".perfetto-trace"))
 		return "a Perfetto trace: not supported; use the profiler's own JSON or .xplane.pb";
 	return NULL;
 }
@@ -159,9 +154,9 @@ static int by_text(const void *a, const void *b)
 /* Recognises a directory's files by name: a run directory has *.tft files or journals. */
 static bool foreign_name(const char *name)
 {
-	return ends_with(name, ".xplane.pb") || ends_with(name, ".json.gz") ||
-	       (ends_with(name, ".json") && strcmp(name, "run.json") && strcmp(name, "end.json") &&
-		strcmp(name, "start.json"));
+	return tfh_ends_with(name, ".xplane.pb") || tfh_ends_with(name, ".json.gz") ||
+	       (tfh_ends_with(name, ".json") && strcmp(name, "run.json") &&
+		strcmp(name, "end.json") && strcmp(name, "start.json"));
 }
 
 /* Removes files from the list that are views of others: TensorFlow writes HOST.trace.json.gz beside
@@ -172,10 +167,10 @@ static void leave_out_views(struct trace_list *l, uint32_t first)
 	bool xplane = false;
 
 	for (uint32_t i = first; i < l->n; i++)
-		xplane |= ends_with(l->path[i], ".xplane.pb");
+		xplane |= tfh_ends_with(l->path[i], ".xplane.pb");
 	for (uint32_t i = first; i < l->n; i++)
-		if (xplane && ends_with(l->path[i], ".trace.json.gz") &&
-		    !ends_with(l->path[i], ".pt.trace.json.gz"))
+		if (xplane && tfh_ends_with(l->path[i], ".trace.json.gz") &&
+		    !tfh_ends_with(l->path[i], ".pt.trace.json.gz"))
 			free(l->path[i]);
 		else
 			l->path[kept++] = l->path[i];
@@ -192,7 +187,7 @@ static int add_files(struct trace_list *l, const char *dir)
 	int rc = 0;
 
 	while (d && !rc && (e = readdir(d))) {
-		if (ends_with(e->d_name, ".tft") || !strcmp(e->d_name, "run.json"))
+		if (tfh_ends_with(e->d_name, ".tft") || !strcmp(e->d_name, "run.json"))
 			rc = -EEXIST;
 		if (!foreign_name(e->d_name))
 			continue;

@@ -2,23 +2,17 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/facts/facts.h"
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && !strcmp(text + n - m, end);
-}
 
 /* Does a worker process, or a thread, begin with this function? What a worker was forked with (its parent's own lines) is
  * behind it. */
 static bool begins(const struct tfh_model_line *f)
 {
-	return (ends_with(f->file, "multiprocessing/process.py") &&
-		ends_with(f->function, "_bootstrap")) ||
-	       (ends_with(f->file, "/threading.py") &&
-		(ends_with(f->function, ".run") || strstr(f->function, "_bootstrap")));
+	return (tfh_ends_with(f->file, "multiprocessing/process.py") &&
+		tfh_ends_with(f->function, "_bootstrap")) ||
+	       (tfh_ends_with(f->file, "/threading.py") &&
+		(tfh_ends_with(f->function, ".run") || strstr(f->function, "_bootstrap")));
 }
 
 /* How many of the frames are its own work; *program: one of them is of a file of the program's. What multiprocessing runs beside

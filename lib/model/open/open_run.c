@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/hash.h"
 
 #include "model/symbols/pylines.h"
@@ -231,13 +232,6 @@ static void order_chunks(struct tfh_run *run)
 
 /* ---- paths ---- */
 
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && !strcmp(s + n - m, end);
-}
-
 /* Segment 2 comes before segment 10. */
 static int by_text(const void *a, const void *b)
 {
@@ -256,7 +250,7 @@ static int names_in(const char *dir, char ***out, uint32_t *n)
 	if (!d)
 		return -errno;
 	while (!rc && (e = readdir(d))) {
-		if (!ends_with(e->d_name, ".tft"))
+		if (!tfh_ends_with(e->d_name, ".tft"))
 			continue;
 		rc = tfh_room_for((void **)out, &cap, *n, sizeof(**out));
 		if (!rc && !((*out)[*n] = strdup(e->d_name)))
