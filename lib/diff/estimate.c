@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/sort.h"
+
 /* ---- Student's t ---- */
 
 /* Abramowitz and Stegun 26.2.23: the normal deviate beyond which `tail` lies, to 4.5e-4. */
@@ -30,13 +32,6 @@ double tfh_student(double chance, double df)
 }
 
 /* ---- blocks ---- */
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 static uint32_t cut_of(uint32_t n)
 {
@@ -69,7 +64,7 @@ static double variance_of(const double block_s[][TFH_DIFF_PARTS], uint32_t n, in
 
 	for (uint32_t i = 0; i < n; i++)
 		sorted[i] = block_s[i][part];
-	qsort(sorted, n, sizeof(*sorted), by_value);
+	qsort(sorted, n, sizeof(*sorted), tfh_by_value);
 	for (uint32_t i = 0; i < n; i++) {
 		v[i] = fmin(fmax(block_s[i][part], sorted[cut]), sorted[n - 1 - cut]);
 		mean += v[i] / n;

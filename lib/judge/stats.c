@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/sort.h"
 #include "judge/stats.h"
 #include "judge/vec.h"
 
@@ -39,12 +40,6 @@ int tfh_vec_grow(void **v, size_t *cap, size_t n, size_t size)
 	*v = p;
 	*cap = want;
 	return 0;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return x < y ? -1 : x > y;
 }
 
 enum { DIGIT = 16 }; /* bits */
@@ -93,7 +88,7 @@ double tfh_select(double *v, size_t n, size_t k)
 {
 	if (n > TFH_SORTED_MOST)
 		return by_digits(v, n, k);
-	qsort(v, n, sizeof(*v), by_value);
+	qsort(v, n, sizeof(*v), tfh_by_value);
 	return v[k];
 }
 

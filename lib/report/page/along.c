@@ -5,16 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "model/big.h"
 
 #define BIN_TO 0.99 /* longer steps than this share of them have one bin together */
-
-static int by_length(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 double tfh_along_quantile(const struct tfh_along *s, double share)
 {
@@ -47,7 +41,7 @@ static int sort_steps(struct tfh_along *s, const struct tfh_result *r)
 	TFH_EACH (i, r->n_step)
 		if (tfh_along_has(&r->step[i]))
 			s->sorted[s->n++] = r->step[i].dur_s;
-	qsort(s->sorted, s->n, sizeof(*s->sorted), by_length);
+	qsort(s->sorted, s->n, sizeof(*s->sorted), tfh_by_value);
 	return 0;
 }
 
@@ -72,7 +66,7 @@ static void fill_bins(struct tfh_along *s)
 
 static void end_stretch(struct tfh_stretch_sum *t, double *length)
 {
-	qsort(length, t->steps, sizeof(*length), by_length);
+	qsort(length, t->steps, sizeof(*length), tfh_by_value);
 	t->least_s = length[0];
 	t->median_s = length[t->steps / 2];
 	t->most_s = length[t->steps - 1];
