@@ -1,5 +1,6 @@
 #include "report/page/html.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,12 @@ void tfh_html_text(FILE *out, const char *text)
 	tfh_html(out, "<td class=\"t\">%s</td>", text && *text ? text : "-");
 }
 
+/* `exact`: as in JSON; `words`: as it is read. */
+static void number_cell(FILE *out, const char *exact, const char *words)
+{
+	tfh_html(out, "<td data-v=\"%s\">%s</td>", exact, words);
+}
+
 static void cell(FILE *out, double value, const char *words)
 {
 	char exact[32];
@@ -170,7 +177,7 @@ static void cell(FILE *out, double value, const char *words)
 		return;
 	}
 	tfh_json_format_double(exact, value);
-	tfh_html(out, "<td data-v=\"%s\">%s</td>", exact, words);
+	number_cell(out, exact, words);
 }
 
 void tfh_html_time(FILE *out, double seconds)
@@ -217,14 +224,18 @@ void tfh_html_factor(FILE *out, double factor)
 
 void tfh_html_count(FILE *out, uint64_t n)
 {
-	char text[TFH_TEXT];
+	char text[TFH_TEXT], exact[32];
 
-	tfh_html(out, "<td data-v=\"%llu\">%s</td>", (unsigned long long)n, tfh_fmt_count(text, n));
+	snprintf(exact, sizeof(exact), "%" PRIu64, n);
+	number_cell(out, exact, tfh_fmt_count(text, n));
 }
 
 void tfh_html_number(FILE *out, int64_t n)
 {
-	tfh_print(out, "<td data-v=\"%lld\">%lld</td>", (long long)n, (long long)n);
+	char exact[32];
+
+	snprintf(exact, sizeof(exact), "%" PRId64, n);
+	number_cell(out, exact, exact);
 }
 
 void tfh_html_yes(FILE *out, bool yes)
