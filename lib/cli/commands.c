@@ -86,7 +86,7 @@ static const struct tfh_command cmd_report = {
 			{.name = "html",
 			 .arg = "FILE",
 			 .help = "write everything as one page, which a browser shows without a "
-				 "network, to FILE, which must not exist"},
+				 "network, to FILE, which must be new or an earlier page"},
 			{.name = "wide",
 			 .letter = 'w',
 			 .help = "print names in full, whatever the terminal's width"},

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/page/sheet.h"
@@ -12,6 +13,35 @@
 static const char *const others[] = {"all",    "kernels", "transfers", "input",	  "where",
 				     "folded", "memory",  "ranks",     "machine", "steps",
 				     "step",   "csv",	  "json",      "wide"};
+
+/* 0: an earlier page of ours, which a new one may replace; -ENOENT: nothing; -EEXIST: a file of another kind. */
+static int may_replace(const char *path)
+{
+	char begin[4096];
+	struct stat st;
+
+	if (lstat(path, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EEXIST;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	ssize_t n = read(fd, begin, sizeof(begin) - 1);
+	int rc = n < 0 ? -errno : 0;
+	close(fd);
+	begin[n > 0 ? n : 0] = '\0';
+	return rc ? rc : tfh_is_page(begin) ? 0 : -EEXIST;
+}
+
+static void say_refused(const char *path, int rc)
+{
+	if (rc == -EEXIST)
+		tfh_say("report: %s exists and is no page of tfhook; remove it, or name another file",
+			path);
+	else
+		tfh_say("report: cannot write %s: %s", path, strerror(-rc));
+}
 
 bool tfh_page_allowed(const struct tfh_command_line *args, int *status)
 {
@@ -29,24 +59,21 @@ bool tfh_page_allowed(const struct tfh_command_line *args, int *status)
 		return false;
 	}
 	*status = TFH_EXIT_UNREADABLE;
-	if (!faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW)) {
-		tfh_say("report: %s exists; remove it, or name another file", path);
-		return false;
-	}
-	if (errno != ENOENT) {
-		tfh_say("report: cannot write %s: %s", path, strerror(errno));
-		return false;
-	}
-	return true;
+	int rc = may_replace(path);
+	if (!rc || rc == -ENOENT)
+		return true;
+	say_refused(path, rc);
+	return false;
 }
 
-/* From its temporary name to its own, which nobody else may have taken meanwhile. */
+/* From its temporary name to its own, whose file at that moment is none, or an earlier page. */
 static int publish(const char *temporary, const char *path)
 {
 	if (!link(temporary, path))
 		return unlink(temporary) ? -errno : 0;
-	if (errno == EEXIST)
-		return -EEXIST;
+	int rc = errno == EEXIST ? may_replace(path) : 0;
+	if (rc && rc != -ENOENT)
+		return rc;
 	/* A file system without links. */
 	return rename(temporary, path) ? -errno : 0;
 }
@@ -119,9 +146,7 @@ int tfh_page_write(const char *path, struct tfh_run *run, const struct tfh_resul
 	}
 	rc = write_file(path, r, shown, n);
 	tfh_shown_free(shown, n);
-	if (rc == -EEXIST)
-		tfh_say("report: %s exists; remove it, or name another file", path);
-	else if (rc)
-		tfh_say("report: cannot write %s: %s", path, strerror(-rc));
+	if (rc)
+		say_refused(path, rc);
 	return rc ? TFH_EXIT_UNREADABLE : TFH_EXIT_OK;
 }

@@ -8,10 +8,24 @@ expect 0 on_gpu "$tfhook" run -q -o rec "$job" --steps 20
 expect 0 "$tfhook" report --html page.html rec
 [[ ! -s .out ]] || fail "it prints"
 grep -q '</html>' page.html || fail "no whole page"
-before=$(cksum <page.html)
-expect 3 "$tfhook" report --html page.html rec
-says 'page.html exists; remove it, or name another file'
-[[ $(cksum <page.html) == "$before" ]] || fail "a page was overwritten"
+# A page takes the place of an earlier one, in a file of its own, and of nothing else.
+before=$(stat -c %i page.html)
+ln page.html kept.html
+expect 0 "$tfhook" report --html page.html rec
+[[ $(stat -c %i page.html) != "$before" && $(stat -c %i kept.html) == "$before" ]] || fail "it wrote into the earlier page"
+for other in '<!DOCTYPE html>' 'my notes' ''; do
+	printf '%s' "$other" >other.html
+	expect 3 "$tfhook" report --html other.html rec
+	says 'other.html exists and is no page of tfhook; remove it, or name another file'
+	[[ $(<other.html) == "$other" ]] || fail "another file was overwritten"
+done
+rm other.html
+ln -s page.html link.html
+expect 3 "$tfhook" report --html link.html rec
+mkfifo pipe.html
+expect 3 "$tfhook" report --html pipe.html rec
+says 'exists'
+rm -r link.html pipe.html
 ln -s /nowhere/at/all dangling.html
 expect 3 "$tfhook" report --html dangling.html rec
 says 'exists'

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/print.h"
 #include "report/page/sheet_parts.h"
@@ -103,6 +104,13 @@ static void write_navigation(const struct tfh_sheet *s)
 			tfh_html(s->out, "<li><a href=\"#%s\">%s</a></li>\n", sections[i].id,
 				 sections[i].title);
 	tfh_put("</ul></nav>\n", s->out);
+}
+
+bool tfh_is_page(const char *begin)
+{
+	static const char doctype[] = "<!DOCTYPE html>", generator[] = "\"tfhook report --html\"";
+
+	return !strncmp(begin, doctype, sizeof(doctype) - 1) && strstr(begin, generator);
 }
 
 static void write_top(const struct tfh_sheet *s)

@@ -35,4 +35,7 @@ void tfh_shown_free(struct tfh_shown_step *shown, uint32_t n);
 int tfh_report_page(FILE *out, struct tfh_wording *words, const struct tfh_shown_step *shown,
 		    uint32_t n);
 
+/* Whether a file that begins so is such a page. */
+bool tfh_is_page(const char *begin);
+
 #endif
