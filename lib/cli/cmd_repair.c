@@ -100,8 +100,8 @@ static bool is_whole(const char *path)
 }
 
 /* An intact file is linked, which takes no space; across file systems it is copied like a damaged
- * one. */
-static int repair_file(const char *path, const char *dir)
+ * one. `told`: what became of it. */
+static int repair_file(const char *path, const char *dir, char told[512])
 {
 	const char *base = strrchr(path, '/');
 	struct tft_repaired done;
@@ -110,27 +110,45 @@ static int repair_file(const char *path, const char *dir)
 
 	snprintf(out, sizeof(out), "%s/%s", dir, base ? base + 1 : path);
 	if (tfh_file_empty(path)) {
-		tfh_print(stdout, "%s: empty: its process ended before it wrote to it\n", path);
+		snprintf(told, 512, "empty: its process ended before it wrote to it");
 		return TFH_EXIT_OK;
 	}
 	bool whole = is_whole(path);
 	if (whole && !link(path, out)) {
-		tfh_print(stdout, "%s: whole\n", path);
+		snprintf(told, 512, "whole");
 		return TFH_EXIT_OK;
 	}
 	int code = tft_repair(path, out, &done, &err);
 	if (code == -ENOENT && access(path, F_OK)) {
-		tfh_print(stdout,
-			  "%s: disappeared meanwhile: deleted, perhaps by TFHOOK_MAX_SIZE\n", path);
+		snprintf(told, 512, "disappeared meanwhile: deleted, perhaps by TFHOOK_MAX_SIZE");
 		return TFH_EXIT_OK;
 	}
 	if (code) {
-		tfh_print(stdout, "%s: %s\n", path, tfh_reason(&err, code, path));
+		snprintf(told, 512, "%s", tfh_reason(&err, code, path));
 		return TFH_EXIT_UNREADABLE;
 	}
-	tfh_print(stdout, "%s: %u chunks saved, %llu damaged, %llu bytes cut off\n", path,
-		  done.chunks, (unsigned long long)done.bad, (unsigned long long)done.tail);
+	snprintf(told, 512, "%u chunks saved, %llu damaged, %llu bytes cut off", done.chunks,
+		 (unsigned long long)done.bad, (unsigned long long)done.tail);
 	return TFH_EXIT_OK;
+}
+
+/* All files; the worst exit code of any. */
+static int repair_files(const struct tfh_files *files, const char *dir)
+{
+	struct tfh_progress *progress =
+		tfh_progress_files((const char *const *)files->path, files->n);
+	int status = TFH_EXIT_OK;
+
+	for (size_t f = 0; f < files->n; f++) {
+		char told[512];
+		int worst = repair_file(files->path[f], dir, told);
+		status = worst > status ? worst : status;
+		tfh_progress_hold(progress);
+		tfh_print(stdout, "%s: %s\n", files->path[f], told);
+		tfh_progress_go_on(progress);
+	}
+	tfh_progress_stop(progress);
+	return status;
 }
 
 /* An empty file keeps its number: without it, a file would seem to be missing. */
@@ -211,7 +229,7 @@ static int repair_operand(const struct tfh_command_line *args, char *path, const
 	struct tfh_files files;
 	struct tfh_err err;
 	struct stat st;
-	int status = TFH_EXIT_OK;
+	int status;
 	bool directory = !stat(path, &st) && S_ISDIR(st.st_mode);
 
 	for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
@@ -230,10 +248,7 @@ static int repair_operand(const struct tfh_command_line *args, char *path, const
 		tfh_files_free(&files);
 		return TFH_EXIT_USAGE;
 	}
-	for (size_t f = 0; f < files.n; f++) {
-		int worst = repair_file(files.path[f], out);
-		status = worst > status ? worst : status;
-	}
+	status = repair_files(&files, out);
 	if (directory) {
 		int worst = repair_journals(path, out);
 		status = worst > status ? worst : status;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""While a long recording is judged or checked, or another tool's trace is read, a terminal shows how much was read, the rate and the
+"""While a long recording is judged, checked or repaired, or another tool's trace is read, a terminal shows how much was read, the rate and the
 time left, and the line is gone afterwards; without a terminal nothing is written beside the output."""
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,8 +52,15 @@ def main():
             f.write(json.dumps({"ph": "X", "cat": "kernel", "name": "k%d" % (i % 9), "pid": 0, "tid": 7, "ts": 10 * i, "dur": 5,
                                 "args": {"device": 0, "stream": 7, "correlation": i}}) + ",")
         f.write("{}]}")
-    for args, rate in ((("report", out), "million calls/s"), (("verify", *[out] * 12), "MB/s"), (("info", trace), "MB/s")):
+    many, repaired = os.path.join(tmp, "many"), os.path.join(tmp, "repaired")
+    os.mkdir(many)
+    parts = [name for name in os.listdir(out) if name.endswith(".0.tft")]
+    for i in range(60):
+        os.link(os.path.join(out, parts[0]), os.path.join(many, parts[0].replace(".0.tft", ".%d.tft" % i)))
+    for args, rate in ((("report", out), "million calls/s"), (("verify", *[out] * 12), "MB/s"), (("info", trace), "MB/s"),
+                       (("repair", "-o", repaired, many), "MB/s")):
         for _ in range(5):  # a machine may do it all before the first pause
+            shutil.rmtree(repaired, ignore_errors=True)
             text = on_terminal(*args)
             if "% read" in text:
                 break
