@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 
+from top_shared import children, with_screen
+
 build, src, tmp = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 tool = os.path.join(build, "bin", "tfhook")
 here = os.path.join(src, "tests", "cli")
@@ -45,11 +47,6 @@ def eventually(what, seconds=30):
     while not what():
         assert time.monotonic() < until, what
         time.sleep(0.1)
-
-
-def children(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-        return [int(n) for n in f.read().split()]
 
 
 def end(run):
@@ -193,10 +190,4 @@ def main():
 
 
 if __name__ == "__main__":
-    python = subprocess.run([os.path.join(src, "scripts", "python-env"), "screen"], stdout=subprocess.PIPE, text=True).stdout.strip()
-    if not python:
-        print("the environment `screen` could not be made")
-        sys.exit(77)
-    if os.path.realpath(sys.prefix) != os.path.realpath(os.path.dirname(os.path.dirname(python))):
-        os.execv(python, [python, *sys.argv])
-    sys.exit(main())
+    with_screen(main)

@@ -15,6 +15,8 @@ import sys
 import termios
 import time
 
+from top_shared import children, with_screen
+
 build, src, tmp = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 tool = os.path.join(build, "bin", "tfhook")
 loop = os.path.join(build, "tests", "jobs", "client_loop")
@@ -84,11 +86,6 @@ def job(out, *args):
     return run
 
 
-def children(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-        return [int(n) for n in f.read().split()]
-
-
 def main():
     run = job("rec", "--steps", "1000000")
     try:
@@ -142,10 +139,4 @@ def main():
 
 
 if __name__ == "__main__":
-    python = subprocess.run([os.path.join(src, "scripts", "python-env"), "screen"], stdout=subprocess.PIPE, text=True).stdout.strip()
-    if not python:
-        print("the environment `screen` could not be made")
-        sys.exit(77)
-    if os.path.realpath(sys.prefix) != os.path.realpath(os.path.dirname(os.path.dirname(python))):
-        os.execv(python, [python, *sys.argv])
-    sys.exit(main())
+    with_screen(main)
