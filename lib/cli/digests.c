@@ -10,6 +10,7 @@
 #include "base/print.h"
 #include "import/import.h"
 #include "model/big.h"
+#include "report/format.h"
 
 int tfh_digest_make(const char *path, int fd, struct tfh_err *err)
 {
@@ -120,6 +121,18 @@ bool tfh_digest_check(const char *path)
 	return !rc;
 }
 
+static void print_gone(const struct tfh_digest_part *p)
+{
+	const struct tfh_digest_gone *gone = p->row;
+	char steps[TFH_TEXT], time[TFH_TEXT];
+
+	for (uint32_t i = 0; i < p->n; i++)
+		tfh_print(stdout, "given up   %s steps in %s of rank %u\n",
+			  tfh_fmt_count(steps, gone[i].steps),
+			  tfh_fmt_time(time, (double)(gone[i].end_ns - gone[i].begin_ns) * 1e-9),
+			  gone[i].rank);
+}
+
 bool tfh_digest_print(const char *path)
 {
 	struct tfh_run_digest *d;
@@ -138,6 +151,7 @@ bool tfh_digest_print(const char *path)
 			 tfh_judge_id())
 			  ? "   (judged by another version of tfhook)"
 			  : "");
+	print_gone(tfh_digest_part_of(d, TFT_DGON));
 	for (uint32_t i = 0; i < keys->n; i++)
 		tfh_print(stdout, "  %s=%s\n", tfh_digest_text(keys, key[i].name),
 			  tfh_digest_text(keys, key[i].value));

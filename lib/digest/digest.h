@@ -55,7 +55,7 @@ struct tfh_digest_part {
 	const char *heap;
 	uint32_t heap_bytes;
 };
-/* DKEY, DINP, DRNK, DNOD, DPLC, DKRN, DCPY or DMTR; no rows if the file lacks it. */
+/* DKEY, DINP, DRNK, DNOD, DPLC, DKRN, DCPY, DMTR or DGON; no rows if the file lacks it. */
 const struct tfh_digest_part *tfh_digest_part_of(const struct tfh_run_digest *d, uint32_t type);
 /* Never NULL. */
 const char *tfh_digest_text(const struct tfh_digest_part *p, uint32_t offset);

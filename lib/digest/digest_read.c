@@ -18,6 +18,7 @@ static const struct {
 	{TFT_DRNK, &tfh_digest_ranks},	{TFT_DNOD, &tfh_digest_nodes},
 	{TFT_DPLC, &tfh_digest_places}, {TFT_DKRN, &tfh_digest_kernels},
 	{TFT_DCPY, &tfh_digest_copies}, {TFT_DMTR, &tfh_digest_meters},
+	{TFT_DGON, &tfh_digest_gones},
 };
 #define SMALL (sizeof(small) / sizeof(*small))
 

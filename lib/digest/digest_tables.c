@@ -88,6 +88,17 @@ static const struct tft_table_column anchor_columns[] = {
 	COLUMN(tfh_digest_anchor, 4, number, 4, TFT_DELTA),
 	COLUMN(tfh_digest_anchor, 5, rank, 4, TFT_RAW),
 };
+static const struct tft_table_column gone_columns[] = {
+	COLUMN(tfh_digest_gone, 1, rank, 4, TFT_RAW),
+	COLUMN(tfh_digest_gone, 2, begin_ns, 8, TFT_DELTA),
+	COLUMN(tfh_digest_gone, 3, end_ns, 8, TFT_RAW),
+	COLUMN(tfh_digest_gone, 4, steps, 8, TFT_RAW),
+	COLUMN(tfh_digest_gone, 5, counted, 1, TFT_RAW),
+	COLUMN(tfh_digest_gone, 6, mean_s, 8, TFT_RAW),
+	COLUMN(tfh_digest_gone, 7, median_s, 8, TFT_RAW),
+	COLUMN(tfh_digest_gone, 8, records, 8, TFT_RAW),
+	COLUMN(tfh_digest_gone, 9, launches, 8, TFT_RAW),
+};
 static const struct tft_table_column meter_columns[] = {
 	COLUMN(tfh_digest_meter, 1, name, 4, TFT_RAW),
 	COLUMN(tfh_digest_meter, 2, unit, 4, TFT_RAW),
@@ -110,6 +121,7 @@ TABLE(tfh_digest_kernels, kernel_columns, tfh_digest_kernel);
 TABLE(tfh_digest_copies, copy_columns, tfh_digest_copy);
 TABLE(tfh_digest_anchors, anchor_columns, tfh_digest_anchor);
 TABLE(tfh_digest_meters, meter_columns, tfh_digest_meter);
+TABLE(tfh_digest_gones, gone_columns, tfh_digest_gone);
 
 static_assert(sizeof(step_columns) / sizeof(*step_columns) + 1 < TFT_TABLE_SECTIONS_MAX,
 	      "a table has no more sections");

@@ -78,6 +78,15 @@ struct tfh_digest_anchor {
 	uint32_t rank;		     /* number of DRNK */
 };
 
+/* All of its time is unattributed. */
+struct tfh_digest_gone {
+	uint64_t begin_ns, end_ns;
+	uint64_t steps, records, launches;
+	double mean_s, median_s; /* of a step */
+	uint32_t rank;		 /* number of DRNK */
+	uint8_t counted;	 /* the steps, by their clock; else estimated by launches */
+};
+
 struct tfh_digest_meter {
 	uint64_t begin_ns, width_ns;
 	double mean;
@@ -86,7 +95,7 @@ struct tfh_digest_meter {
 
 extern const struct tft_table tfh_digest_keys, tfh_digest_inputs, tfh_digest_ranks,
 	tfh_digest_steps, tfh_digest_nodes, tfh_digest_places, tfh_digest_kernels,
-	tfh_digest_copies, tfh_digest_anchors, tfh_digest_meters;
+	tfh_digest_copies, tfh_digest_anchors, tfh_digest_meters, tfh_digest_gones;
 
 /* Steps of one chunk: few enough for the memory of one table. */
 #define TFH_DIGEST_STEPS_AT_ONCE 16384u

@@ -98,7 +98,38 @@ struct digest_run {
 	const struct tfh_process *process;
 	struct tfh_digest_rank *rank;
 	uint32_t n_rank;
+	struct tfh_digest_gone *gone; /* of all ranks */
+	uint32_t n_gone;
 };
+
+static uint64_t ns_of(double s)
+{
+	return s > 0 ? (uint64_t)llround(s * 1e9) : 0;
+}
+
+static int add_gone(struct digest_run *x, const struct tfh_result *r, uint32_t rank)
+{
+	uint32_t room = TFH_DIGEST_ROWS - x->n_gone,
+		 n = r->n_discarded < room ? r->n_discarded : room;
+	struct tfh_digest_gone *grown = realloc(x->gone, (x->n_gone + n + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	x->gone = grown;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tfh_discarded *d = &r->discarded[i];
+		x->gone[x->n_gone++] = (struct tfh_digest_gone){.rank = rank,
+								.begin_ns = ns_of(d->start_s),
+								.end_ns = ns_of(d->end_s),
+								.steps = d->steps,
+								.counted = !d->estimated,
+								.mean_s = d->mean_s,
+								.median_s = d->median_s,
+								.records = d->events,
+								.launches = d->launches};
+	}
+	return 0;
+}
 
 static int add_rank(void *arg, const struct tfh_result *r, struct tfh_err *err)
 {
@@ -124,7 +155,10 @@ static int add_rank(void *arg, const struct tfh_result *r, struct tfh_err *err)
 		.steps = r->n_step,
 		.late_s = NAN,
 		.held_s = NAN};
-	int rc = write_steps(&x->out, r, x->n_rank++, unit);
+	int rc = add_gone(x, r, x->n_rank);
+	if (!rc)
+		rc = write_steps(&x->out, r, x->n_rank, unit);
+	x->n_rank++;
 	return rc ? tfh_err_set(err, rc, "digest: %s", strerror(-rc)) : 0;
 }
 
@@ -166,6 +200,8 @@ static int write_whole(struct digest_run *x, const struct tfh_result *r,
 	int rc = write_anchors(x, r);
 	if (!rc)
 		rc = write_ranks(x, r);
+	if (!rc)
+		rc = tfh_digest_put(&x->out, TFT_DGON, &tfh_digest_gones, x->gone, x->n_gone);
 	if (!rc)
 		rc = tfh_digest_fill(&x->out, r);
 	if (!rc)
@@ -215,5 +251,6 @@ int tfh_digest_write(struct tfh_run *run, const struct tfh_inputs *in, int fd, s
 	tfh_result_free(r);
 	tfh_digest_out_free(&x.out);
 	free(x.rank);
+	free(x.gone);
 	return rc;
 }

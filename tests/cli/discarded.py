@@ -3,6 +3,7 @@
 hole: no step reaches into it, and what is kept and what was given up add up to the job."""
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -55,6 +56,11 @@ def check(marks, limit):
     assert judged < report["run"]["wall_s"] - 0.9 * length, (judged, length)
     assert any("were deleted" in text for text in report["remarks"]), report["remarks"]
     # Segments are many, and of one clock: nothing was there before the start.
+    # So does a digest, in one row.
+    path = os.path.join(TMP, "run%d.digest.tft" % marks)
+    subprocess.run([TFHOOK, "digest", os.path.join(TMP, "run%d" % marks), "-o", path], check=True, stdout=subprocess.DEVNULL)
+    told = re.findall(r"^given up +([\d,]+) steps in (\S+ \w+) of rank 0$", subprocess.check_output([TFHOOK, "info", path], text=True), re.M)
+    assert len(told) == 1 and int(told[0][0].replace(",", "")) == gone["steps"], (told, gone)
     moments = [report["startup"][k] for k in ("driver_s", "context_s", "module_s", "step_s")]
     assert all(m is None or m >= 0 for m in moments), moments
 
