@@ -83,6 +83,9 @@ const struct tfh_command *tfh_command_find(const struct tfh_command *const *all,
 int tfh_line_parse(const struct tfh_command *command, char **argv, struct tfh_command_line *args);
 /* Value of a flag, "" for a switch, NULL if not given. */
 const char *tfh_line_get(const struct tfh_command_line *args, const char *name);
+/* A flag of seconds between two limits, *out as it is if it was not given. 0, or -EINVAL with a message. */
+int tfh_line_seconds(const struct tfh_command_line *args, const char *flag, double least,
+		     double most, double *out);
 
 /* ---- help.c ---- */
 void tfh_help_all(FILE *out, const struct tfh_command *const *all);

@@ -65,12 +65,12 @@ static void print_made(const char *to)
 	tfh_print(stdout, "%s: %s\n", to, tfh_fmt_bytes(bytes, (double)st.st_size));
 }
 
-static int digest_of(const char *from, const char *out, bool directory,
-		     const struct tfh_access *access, struct tfh_err *err)
+int tfh_digest_update(const char *from, const char *out, const struct stat *st, struct tfh_err *err)
 {
+	struct tfh_access access = tfh_access_like(st);
 	char to[4500];
 
-	if (!out && !directory)
+	if (!out && !S_ISDIR(st->st_mode))
 		return tfh_err_set(err, -EINVAL, "digest: %s is a file: name the digest with -o",
 				   from);
 	if (out)
@@ -83,10 +83,29 @@ static int digest_of(const char *from, const char *out, bool directory,
 	}
 	int rc = may_replace(to, err);
 	if (!rc)
-		rc = write_beside(from, to, access, err);
+		rc = write_beside(from, to, &access, err);
 	if (!rc)
 		print_made(to);
 	return rc;
+}
+
+static int follow(const struct tfh_command_line *args, const char *path)
+{
+	double interval = 60;
+	struct stat st;
+
+	if (args->operands > 1 || tfh_line_get(args, "output")) {
+		tfh_say("digest: --follow takes one directory, and no -o");
+		return TFH_EXIT_USAGE;
+	}
+	if (tfh_line_seconds(args, "interval", 0.1, 86400, &interval))
+		return TFH_EXIT_USAGE;
+	errno = ENOTDIR;
+	if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
+		tfh_say("digest: %s: %s", path, strerror(errno));
+		return TFH_EXIT_UNREADABLE;
+	}
+	return tfh_follow_digests(path, interval);
 }
 
 int tfh_cmd_digest(const struct tfh_command_line *args)
@@ -104,15 +123,16 @@ int tfh_cmd_digest(const struct tfh_command_line *args)
 		tfh_say("no run directory of yours here; name one, or record one: tfhook run CMD...");
 		return TFH_EXIT_NOTHING;
 	}
+	if (tfh_line_get(args, "follow"))
+		return follow(args, from ? from : newest);
 	for (int i = 0; i < (args->operands ? args->operands : 1); i++) {
 		struct stat st;
 		from = args->operands ? args->operand[i] : newest;
 		int rc = stat(from, &st)
 				 ? tfh_err_set(&err, -errno, "%s: %s", from, strerror(errno))
 				 : 0;
-		struct tfh_access access = tfh_access_like(&st);
 		if (!rc)
-			rc = digest_of(from, out, S_ISDIR(st.st_mode), &access, &err);
+			rc = tfh_digest_update(from, out, &st, &err);
 		if (!rc)
 			continue;
 		tfh_say_why(&err, rc);

@@ -35,22 +35,6 @@ static void on_signal(int number)
 	interrupted = number;
 }
 
-/* A flag of seconds. 0, or -EINVAL with a message. */
-static int seconds_of(const struct tfh_command_line *args, const char *flag, double least,
-		      double most, double *out)
-{
-	const char *text = tfh_line_get(args, flag);
-	char *end;
-
-	if (!text)
-		return 0;
-	*out = strtod(text, &end);
-	if (*text && !*end && *out >= least && *out <= most)
-		return 0;
-	tfh_say("top: --%s needs seconds from %g to %g, not '%s'", flag, least, most, text);
-	return -EINVAL;
-}
-
 static void write_metrics(void *arg)
 {
 	struct top_order *o = arg;
@@ -163,8 +147,8 @@ int tfh_cmd_top(const struct tfh_command_line *args)
 		tfh_say("top: name one process or run directory");
 		return TFH_EXIT_USAGE;
 	}
-	if (seconds_of(args, "window", 1, 3600, &window) ||
-	    seconds_of(args, "interval", 0.1, 3600, &o.interval_s))
+	if (tfh_line_seconds(args, "window", 1, 3600, &window) ||
+	    tfh_line_seconds(args, "interval", 0.1, 3600, &o.interval_s))
 		return TFH_EXIT_USAGE;
 	int code = tfh_job_dir(args->operands ? args->operand[0] : NULL, dir);
 	if (code)

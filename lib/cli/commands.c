@@ -223,6 +223,9 @@ static const struct tfh_command cmd_digest = {
 		"seconds of each step by cause, the tree of loops, lines, kernels, copies, machine, "
 		"quality and verdict, in some 20 bytes a step. It is made anew when the recording or "
 		"tfhook has changed. `tfhook diff` reads it in place of the recording.\n\n"
+		"--follow keeps digests up to date while jobs run, of one run until it has ended, or of "
+		"all your runs on this host in a folder, those to come, too, until a signal: one such "
+		"process a host, at the lowest priority, for a hundredth of a processor.\n\n"
 		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 nothing to analyse.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
@@ -233,6 +236,12 @@ static const struct tfh_command cmd_digest = {
 			 .letter = 'o',
 			 .arg = "FILE",
 			 .help = "write the digest of one PATH, which may be a trace, to FILE"},
+			{.name = "follow",
+			 .help = "go on: PATH is a run directory, or a folder of them"},
+			{.name = "interval",
+			 .arg = "S",
+			 .help = "with --follow: make a run's digest anew every S seconds at most, 60 "
+				 "by default"},
 		},
 };
 

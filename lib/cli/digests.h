@@ -2,6 +2,8 @@
 #ifndef TFH_CLI_DIGESTS_H
 #define TFH_CLI_DIGESTS_H
 
+#include <sys/stat.h>
+
 #include "cli/cli.h"
 #include "digest/digest.h"
 
@@ -11,6 +13,15 @@ int tfh_digest_get(const char *path, struct tfh_run_digest **out, struct tfh_err
 
 /* Judges PATH and writes its digest to `fd`, which is closed, showing progress on a terminal. 0 or -errno with `err`. */
 int tfh_digest_make(const char *path, int fd, struct tfh_err *err);
+
+/* cmd_digest.c: brings the digest of `from`, whose status is `st`, up to date, in `out` (NULL: in that directory), and says so on stdout.
+ * 0 or -errno with `err`. */
+int tfh_digest_update(const char *from, const char *out, const struct stat *st,
+		      struct tfh_err *err);
+
+/* follow_digests.c: keeps the digest of a run directory up to date until its job has ended, or those of all run directories in a folder
+ * until a signal. A run's is made anew every `interval_s` at most. Returns the exit code. */
+int tfh_follow_digests(const char *path, double interval_s);
 
 /* Whether all tables of a digest can be read. */
 bool tfh_digest_check(const char *path);

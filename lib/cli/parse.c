@@ -167,3 +167,19 @@ const struct tfh_command *tfh_command_find(const struct tfh_command *const *all,
 			return *c;
 	return NULL;
 }
+
+int tfh_line_seconds(const struct tfh_command_line *args, const char *flag, double least,
+		     double most, double *out)
+{
+	const char *text = tfh_line_get(args, flag);
+	char *end;
+
+	if (!text)
+		return 0;
+	*out = strtod(text, &end);
+	if (*text && !*end && *out >= least && *out <= most)
+		return 0;
+	tfh_say("%s: --%s needs seconds from %g to %g, not '%s'", args->command->name, flag, least,
+		most, text);
+	return -EINVAL;
+}

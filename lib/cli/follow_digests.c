@@ -1,0 +1,350 @@
+/*
+ * `tfhook digest --follow`: keeps digests up to date while runs record, of one run or of all in a folder. It is a process of its
+ * own, one for a host, at the lowest priority: nothing of it happens in a job. Each digest is made in a child process, so
+ * that its memory is returned and no recording, however odd, ends the follower.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "cli/digests.h"
+#include "cli/run.h"
+#include "format/journal_view.h"
+#include "model/open/opening.h"
+
+#define RUNS 65536u
+#define LOOK_S 2.0
+/* Of a processor: what a digest cost is that part of the time until the next one of its run. A longer run costs more, and gets
+ * its digests less often. */
+#define SHARE 0.01
+/* A run without an end.json has ended when no process of it records here, and its files have been as they are for so long. */
+#define QUIET_S 60.0
+#define LONGEST_S 3600.0
+
+struct followed_run {
+	char *dir;
+	uint64_t files;	 /* of the last attempt: tells whether something was recorded since */
+	uint64_t listed; /* the directory's own time then, once it has ended */
+	double made_s;	 /* CLOCK_MONOTONIC of the last attempt, 0: none */
+	double cost_s;	 /* processor time of it */
+	int status;	 /* exit code of it */
+	bool told, ended;
+};
+
+struct follower {
+	double interval_s;
+	struct followed_run *run;
+	uint32_t n;
+	bool folder; /* of runs, which goes on for ever */
+	char host[256];
+};
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int number)
+{
+	stopped = number;
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static uint64_t time_of(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+/* ---- the state of a run ---- */
+
+struct run_files {
+	uint64_t hash; /* of sizes and times of all but digests */
+	double age_s;  /* of the newest */
+	bool has_end;
+};
+
+static struct run_files look_at(const char *dir)
+{
+	struct run_files f = {.age_s = 1e9};
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	struct timespec now;
+	struct stat st;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	while (d && (e = readdir(d))) {
+		if (!strncmp(e->d_name, TFH_DIGEST_NAME, strlen(TFH_DIGEST_NAME)) ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		double age = (double)(now.tv_sec - st.st_mtim.tv_sec);
+		f.age_s = age < f.age_s ? age : f.age_s;
+		f.has_end |= !strcmp(e->d_name, "end.json");
+		/* In whatever order they are listed. */
+		f.hash += tfh_hash_u64(st.st_ino ^ tfh_hash_u64((uint64_t)st.st_size) ^
+				       tfh_hash_u64(time_of(&st) + 1));
+	}
+	if (d)
+		closedir(d);
+	return f;
+}
+
+static void note_life(void *arg, const struct tft_found *found)
+{
+	if (!found->code && tft_view_life(found->view) == TFT_ALIVE)
+		*(bool *)arg = true;
+}
+
+static bool records(const char *dir)
+{
+	char real[4096];
+	bool alive = false;
+
+	if (realpath(dir, real))
+		tft_journals_of(real, note_life, &alive);
+	return alive;
+}
+
+/* ---- a digest ---- */
+
+/* In the child: returns the exit code. */
+static int update(const struct followed_run *r)
+{
+	struct tfh_err err = {0};
+	struct stat st;
+	int rc = stat(r->dir, &st) ? tfh_err_set(&err, -errno, "%s: %s", r->dir, strerror(errno))
+				   : tfh_digest_update(r->dir, NULL, &st, &err);
+
+	fflush(stdout);
+	/* A run that has just begun has no steps yet. */
+	if (rc && rc != -ENODATA && !r->told)
+		tfh_say_why(&err, rc);
+	return rc ? tfh_exit_code(rc) : 0;
+}
+
+static void remove_part(const char *dir, pid_t pid)
+{
+	char path[4600];
+
+	snprintf(path, sizeof(path), "%s/%s.%d.new", dir, TFH_DIGEST_NAME, (int)pid);
+	unlink(path);
+}
+
+/* Waits for the child; ends it if this process is to end, or if it takes for ever. Returns its exit code. */
+static int wait_for(pid_t pid, const struct followed_run *r, double *cost_s)
+{
+	const struct timespec nap = {0, 50000000};
+	double until = now_s() + LONGEST_S;
+	struct rusage used = {0};
+	int status = 0;
+	bool ended = false;
+
+	while (wait4(pid, &status, WNOHANG, &used) == 0) {
+		if ((stopped || now_s() > until) && !ended) {
+			kill(pid, SIGKILL);
+			ended = true;
+		}
+		nanosleep(&nap, NULL);
+	}
+	*cost_s = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+		  (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	remove_part(r->dir, pid);
+	if (!stopped && !r->told)
+		tfh_say("%s: judging it ended with signal %d", r->dir, WTERMSIG(status));
+	return TFH_EXIT_UNREADABLE;
+}
+
+static void make_digest(struct followed_run *r)
+{
+	fflush(NULL);
+	pid_t pid = fork();
+
+	if (!pid) {
+		signal(SIGINT, SIG_IGN); /* a terminal's reaches it, too; the parent decides */
+		signal(SIGTERM, SIG_DFL);
+		_exit(update(r));
+	}
+	r->status = pid < 0 ? TFH_EXIT_UNREADABLE : wait_for(pid, r, &r->cost_s);
+	r->told |= r->status && r->status != TFH_EXIT_NOTHING;
+	r->made_s = now_s();
+}
+
+/* ---- runs ---- */
+
+static void look_at_run(struct follower *f, struct followed_run *r)
+{
+	struct stat st;
+
+	if (stat(r->dir, &st) || (r->ended && time_of(&st) == r->listed))
+		return;
+	struct run_files files = look_at(r->dir);
+	bool over = files.has_end || files.age_s > QUIET_S;
+	bool ended = over && !records(r->dir);
+	double since = now_s() - r->made_s, least = r->cost_s / SHARE;
+
+	least = least > f->interval_s ? least : f->interval_s;
+	if ((files.hash != r->files || !r->made_s) && (ended || !r->made_s || since >= least)) {
+		make_digest(r);
+		r->files = files.hash;
+	}
+	r->ended = ended && files.hash == r->files;
+	if (!stat(r->dir, &st))
+		r->listed = time_of(&st);
+}
+
+static bool is_run(const char *dir)
+{
+	char path[4600];
+
+	snprintf(path, sizeof(path), "%s/run.json", dir);
+	return !access(path, F_OK) || tfh_place_traces(dir);
+}
+
+/* Whether it is this host's to digest: of several that share a folder, the one where the run began. */
+static bool is_here(const struct follower *f, const char *dir)
+{
+	struct tfh_arena arena;
+	struct tfh_meta meta;
+
+	tfh_arena_init(&arena, 0);
+	tfh_meta_read(&arena, dir, &meta);
+	bool here = !meta.host || !*meta.host || !strcmp(meta.host, f->host);
+	tfh_arena_free(&arena);
+	return here;
+}
+
+static int add_run(struct follower *f, const char *dir)
+{
+	for (uint32_t i = 0; i < f->n; i++)
+		if (!strcmp(f->run[i].dir, dir))
+			return 0;
+	struct followed_run *grown =
+		f->n < RUNS ? realloc(f->run, (f->n + 1) * sizeof(*grown)) : NULL;
+	if (!grown)
+		return -ENOMEM;
+	f->run = grown;
+	f->run[f->n] = (struct followed_run){.dir = strdup(dir)};
+	if (!f->run[f->n].dir)
+		return -ENOMEM;
+	f->n++;
+	return 0;
+}
+
+/* The runs of this user in a folder, which write their digests with no more rights than their own. */
+static void find_runs(struct follower *f, const char *folder)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+	struct stat st;
+
+	while (d && (e = readdir(d))) {
+		char dir[4500];
+		if (*e->d_name == '.' || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+			continue;
+		snprintf(dir, sizeof(dir), "%s/%s", folder, e->d_name);
+		if (is_run(dir) && is_here(f, dir))
+			add_run(f, dir);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* What has gone is followed no more. */
+static void drop_gone(struct follower *f)
+{
+	for (uint32_t i = 0; i < f->n;) {
+		if (!access(f->run[i].dir, F_OK)) {
+			i++;
+			continue;
+		}
+		free(f->run[i].dir);
+		f->run[i] = f->run[--f->n];
+	}
+}
+
+/* One follower of a directory for each user and host: a name that vanishes with its process, and leaves no file. */
+static int take_turn(const char *path)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	struct stat st;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || stat(path, &st))
+		return -errno;
+	int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "tfhook.digest.%u.%llx.%llx",
+			 (unsigned)geteuid(), (unsigned long long)st.st_dev,
+			 (unsigned long long)st.st_ino);
+	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	/* Held until the process ends. */
+	return bind(fd, (struct sockaddr *)&name, len) ? -errno : 0;
+}
+
+static void follow(struct follower *f, const char *path)
+{
+	const struct timespec nap = {(time_t)LOOK_S, 0};
+
+	while (!stopped) {
+		if (f->folder) {
+			find_runs(f, path);
+			drop_gone(f);
+		}
+		for (uint32_t i = 0; i < f->n && !stopped; i++)
+			look_at_run(f, &f->run[i]);
+		if (stopped || (!f->folder && f->run[0].ended))
+			return;
+		nanosleep(&nap, NULL);
+	}
+}
+
+int tfh_follow_digests(const char *path, double interval_s)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+	struct follower f = {.interval_s = interval_s, .folder = !is_run(path)};
+	int rc = take_turn(path), status = TFH_EXIT_OK;
+
+	if (rc == -EADDRINUSE) {
+		tfh_say("digest: another `tfhook digest --follow` follows %s here", path);
+		return TFH_EXIT_USAGE;
+	}
+	if (rc) {
+		tfh_say("digest: %s: %s", path, strerror(-rc));
+		return tfh_exit_code(rc);
+	}
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	setpriority(PRIO_PROCESS, 0, 19);
+	gethostname(f.host, sizeof(f.host) - 1);
+	if (!f.folder && add_run(&f, path)) {
+		tfh_say("out of memory");
+		return TFH_EXIT_UNREADABLE;
+	}
+	follow(&f, path);
+	if (!f.folder)
+		status = f.run[0].status;
+	for (uint32_t i = 0; i < f.n; i++)
+		free(f.run[i].dir);
+	free(f.run);
+	return status;
+}
