@@ -38,13 +38,13 @@ static bool take(struct tfh_py_copies *c, uint64_t from, uint32_t bytes)
 	return true;
 }
 
-/* The kernel ends at the first piece that it cannot read: that one is given up, and those after it are asked for
- * again. */
-static void read_batch(struct tfh_py_copies *c, uint32_t first)
+/* The copies from `first` on, BATCH with a system call. The kernel ends at the first piece that it cannot read: that one is
+ * left out, and those after it are asked for again. */
+static void read_copies(struct tfh_py_copies *c, uint32_t first)
 {
 	while (first < c->n) {
 		struct iovec to[BATCH], at[BATCH];
-		uint32_t n = c->n - first;
+		uint32_t n = c->n - first < BATCH ? c->n - first : BATCH;
 		ssize_t got;
 
 		for (uint32_t i = 0; i < n; i++) {
@@ -54,9 +54,9 @@ static void read_batch(struct tfh_py_copies *c, uint32_t first)
 			at[i] = (struct iovec){(void *)(uintptr_t)copy->from, copy->bytes};
 		}
 		got = process_vm_readv(c->pid, to, n, at, n, 0);
-		for (; first < c->n && got >= (ssize_t)c->copy[first].bytes; first++)
-			got -= (ssize_t)c->copy[first].bytes;
-		if (first < c->n)
+		for (; n && got >= (ssize_t)c->copy[first].bytes; n--)
+			got -= (ssize_t)c->copy[first++].bytes;
+		if (n)
 			c->copy[first++].bytes = 0;
 	}
 }
@@ -65,17 +65,20 @@ void tfh_py_fetch(struct tfh_py_copies *c, const struct tfh_py_piece *piece, uin
 {
 	uint32_t first = c->n;
 
-	for (uint32_t i = 0; i < n; i++) {
-		if (!piece[i].from || find(c, piece[i].from, piece[i].bytes))
-			continue;
-		if (!take(c, piece[i].from, piece[i].bytes))
-			continue;
-		if (c->n - first == BATCH) {
-			read_batch(c, first);
-			first = c->n;
-		}
-	}
-	read_batch(c, first);
+	for (uint32_t i = 0; i < n; i++)
+		if (piece[i].from && !find(c, piece[i].from, piece[i].bytes))
+			take(c, piece[i].from, piece[i].bytes);
+	read_copies(c, first);
+}
+
+void tfh_py_copies_again(struct tfh_py_copies *to, const struct tfh_py_copies *from)
+{
+	to->pid = from->pid;
+	to->n = from->n;
+	to->used = from->used;
+	to->full = false;
+	memcpy(to->copy, from->copy, from->n * sizeof(from->copy[0]));
+	read_copies(to, 0);
 }
 
 /* With what shares its pages: a thread's frames lie side by side. */
@@ -121,16 +124,16 @@ void tfh_py_fetch_codes(const struct tfh_py *py, struct tfh_py_copies *c,
 {
 	const struct tfh_py_layout *at = &py->at;
 	struct tfh_py_piece code[CODES_MOST], of_code[3];
+	uint32_t first;
 
+	if (!n)
+		return;
 	n = distinct(frame, n, at->code_bytecode, code);
 	tfh_py_fetch(c, code, n);
-	for (uint32_t i = 0, first = c->n; i <= n; i++) {
-		const uint8_t *p = i < n ? find(c, code[i].from, code[i].bytes) : NULL;
+	first = c->n;
+	for (uint32_t i = 0; i < n; i++) {
+		const uint8_t *p = find(c, code[i].from, code[i].bytes);
 
-		if (c->n - first > BATCH - 3 || i == n) {
-			read_batch(c, first);
-			first = c->n;
-		}
 		if (!p)
 			continue;
 		of_code[0] = (struct tfh_py_piece){tfh_py_word(p + at->code_file), TEXT_GUESS};
@@ -140,4 +143,5 @@ void tfh_py_fetch_codes(const struct tfh_py *py, struct tfh_py_copies *c,
 			if (!find(c, of_code[k].from, of_code[k].bytes))
 				take(c, of_code[k].from, of_code[k].bytes);
 	}
+	read_copies(c, first);
 }

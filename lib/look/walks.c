@@ -3,6 +3,7 @@
 #include "base/map.h"
 
 #define FRAMES 256
+#define TRIES 8
 
 /* The one thread's that looks. */
 static struct walks {
@@ -78,29 +79,39 @@ uint32_t tfh_py_threads(const struct tfh_py_target *t, struct tfh_py_thread *out
 }
 
 /* The frames of a walk over copies of their own; 0: there are none, or more than are kept. */
-static uint32_t walk(struct tfh_py_target *t, int i)
+static uint32_t walk(const struct tfh_py_target *t, int i)
 {
-	struct tfh_py_copies *c = &walks->copies[i];
-	uint32_t n;
+	uint32_t n = tfh_py_frames(t->py, t->state, tfh_py_copied, &walks->copies[i],
+				   walks->frame[i], FRAMES);
 
-	tfh_py_copies_begin(c, t->pid);
-	if (!is_of(t, c) && !search(t, c))
-		return 0;
-	n = tfh_py_frames(t->py, t->state, tfh_py_copied, c, walks->frame[i], FRAMES);
 	return n < FRAMES ? n : 0;
 }
 
+/*
+ * Where a thread runs Python all the time, a walk can end nowhere, or where a generator stopped. It is begun anew: looks
+ * without frames would be those of code that runs, and what waits would seem to take more than it does. What was read
+ * before is then read at once, so that the thread can do less in between.
+ */
 uint32_t tfh_py_look_frames(struct tfh_py_target *t, const struct tfh_py_frame **frame,
 			    struct tfh_py_copies **copies)
 {
-	uint32_t n, same;
+	struct tfh_py_copies *first, *second;
+	uint32_t same = 0;
 
 	if (!tfh_map_once(&walks, sizeof(*walks)))
 		return 0;
-	*copies = &walks->copies[0];
-	n = walk(t, 0);
-	same = common(walks, n, walk(t, 1));
-	*frame = &walks->frame[0][n - same];
-	tfh_py_fetch_codes(t->py, *copies, *frame, same);
-	return walks->copies[0].full || walks->copies[1].full ? 0 : same;
+	first = *copies = &walks->copies[0];
+	second = &walks->copies[1];
+	tfh_py_copies_begin(first, t->pid);
+	for (int i = 0; i < TRIES && !same && (is_of(t, first) || search(t, first)); i++) {
+		uint32_t n = walk(t, 0);
+
+		tfh_py_copies_again(second, first);
+		same = common(walks, n, walk(t, 1));
+		*frame = &walks->frame[0][n - same];
+		if (!same)
+			tfh_py_copies_again(first, second);
+	}
+	tfh_py_fetch_codes(t->py, first, *frame, same);
+	return first->full || second->full ? 0 : same;
 }

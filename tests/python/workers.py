@@ -49,18 +49,20 @@ def right(name, out, verdict, folded, text):
         print("too few looks on this machine")
         return
     check(workers["processes"] == 2 and workers["busy"] > 0.5, workers)
-    place = workers["place"]
-    check(place["function"] == "augment" and place["line"] == LINE, place)
     check(not verdict["cause"].startswith("input.") or "2 worker processes, busy" in text, text[:800])
-    spent, seen = json.loads(out.splitlines()[-1]), {}
+    spent, seen, place = json.loads(out.splitlines()[-1]), {}, workers["place"]
+    # On a crowded machine who looks gets a processor while the workers sleep rather than while they run.
+    waited, total = spent.pop("waited"), sum(spent.values())
+    wide = OFF + waited / total
+    check((place["function"], place["line"]) == ("augment", LINE) or spent["augment"] - spent["decode"] < 2 * wide * total, place)
     for line in folded.splitlines():
         stack, us = line.rsplit(" ", 1)
         part = next((p.split("_(")[0] for p in stack.split(";") if p.split("_(")[0] in spent), None)
         if stack.startswith("(workers);") and part:
             seen[part] = seen.get(part, 0) + int(us)
     for part in spent:
-        off = seen.get(part, 0) / sum(seen.values()) - spent[part] / sum(spent.values())
-        check(abs(off) < OFF, name, part, off)
+        off = seen.get(part, 0) / sum(seen.values()) - spent[part] / total
+        check(abs(off) < wide, name, part, off)
 
 
 found = interpreters.every()

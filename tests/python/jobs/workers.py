@@ -1,5 +1,5 @@
 """Batches come from a pool of worker processes, which sleep in one function and compute in another. The last line of
-output is JSON: seconds that the workers spent in each.
+output is JSON: seconds that the workers spent in each, and for how long they could have run and had no processor ("waited").
 
 usage: workers.py fork|spawn|forkserver SECONDS [hidden]    hidden: the workers may not be read by others
 """
@@ -24,16 +24,24 @@ def augment():
 
 
 def decode():
-    time.sleep(0.004)
+    time.sleep(0.002)
+
+
+def waited_s():
+    try:
+        with open("/proc/thread-self/schedstat") as f:
+            return int(f.read().split()[1]) / 1e9
+    except OSError:
+        return 0
 
 
 def item(_):
-    spent, since = {}, time.perf_counter()
+    waited, spent, since = waited_s(), {}, time.perf_counter()
     for part in decode, augment:
         part()
         now = time.perf_counter()
         spent[part.__name__], since = now - since, now
-    return spent
+    return {**spent, "waited": waited_s() - waited}
 
 
 def main():
