@@ -141,8 +141,9 @@ static void fill_saved(struct tfh_result *r)
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		mean += r->breakdown[p].s_per_step;
-	for (uint32_t i = 0; i < r->n_whatif; i++) {
-		struct tfh_whatif *w = &r->whatif[i];
+	for (uint32_t i = 0; i < r->n_whatif + r->n_place; i++) {
+		struct tfh_whatif *w =
+			i < r->n_whatif ? &r->whatif[i] : &r->place[i - r->n_whatif].gain;
 		double without = isnan(w->step_s) ? mean / w->ceiling_speedup : w->step_s;
 		w->saved_s =
 			isnan(without) ? NAN : fmax((mean - without) * (double)r->steps.total, 0);
@@ -175,6 +176,7 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 		if (rc)
 			return rc;
 	}
+	tfh_place_gains(accounts, samples, r);
 	fill_saved(r);
 	tfh_find_recurring(accounts, r);
 	rc = tfh_find_changes(r);
@@ -221,8 +223,12 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 static int weigh(struct tfh_accounts *accounts, struct tfh_result *r, struct tfh_err *err)
 {
 	struct tfh_samples samples = {0};
-	int rc = tfh_find_accounts(accounts, tfh_sample, &samples, err);
+	int rc = tfh_find_places(accounts, &samples);
 
+	if (rc)
+		tfh_err_set(err, rc, "out of memory");
+	else
+		rc = tfh_find_accounts(accounts, tfh_sample, &samples, err);
 	if (!rc && (rc = conclude(accounts, &samples, r)))
 		tfh_err_set(err, rc, "out of memory");
 	if (r->step && r->step == accounts->step.v) /* long: handed over, not copied */

@@ -74,6 +74,15 @@ struct tfh_whatif {
 	double saved_s; /* of the run, by step_s or, where that is not known, at best */
 };
 
+/* A place of the program between calls, removed by itself. */
+struct tfh_place_gain {
+	const char *file, *function;
+	uint32_t line;		  /* most looked at */
+	bool whole;		  /* the function with all that it calls, or that line alone */
+	double s_per_step, off_s; /* of the host's own time; two standard errors */
+	struct tfh_whatif gain;	  /* remove: none of the list */
+};
+
 struct tfh_segment_sum {
 	enum tfh_segment kind;
 	uint32_t count;
@@ -469,6 +478,9 @@ struct tfh_result {
 	struct tfh_job_stage stages[TFH_STAGE_COUNT]; /* raw-input .. storage */
 	struct tfh_whatif whatif[TFH_REMOVE_COUNT];
 	uint32_t n_whatif;
+	struct tfh_place_gain place[TFH_PREDICT_PLACES];
+	uint32_t n_place;
+	uint32_t line_place;	      /* of these, from 1: the one that found.line is in */
 	struct tfh_part_of_run *tree; /* a parent before its parts; the run itself first */
 	uint32_t n_tree;
 	struct tfh_segment_sum segments[TFH_SEGMENT_COUNT];

@@ -183,21 +183,41 @@ static void write_parts(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
+static void write_gain(struct tfh_json *j, const struct tfh_whatif *w)
+{
+	tfh_json_kf64(j, "step_s", w->step_s);
+	tfh_json_kf64(j, "low_s", w->low_s);
+	tfh_json_kf64(j, "high_s", w->high_s);
+	tfh_json_kf64(j, "floor_s", w->floor_s);
+	tfh_json_kf64(j, "speedup", w->speedup);
+	tfh_json_kf64(j, "ceiling_speedup", w->ceiling_speedup);
+	tfh_json_kf64(j, "run_saved_s", w->saved_s);
+}
+
 static void write_whatif(struct tfh_json *j, const struct tfh_result *r)
 {
 	tfh_json_key(j, "whatif");
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
-		const struct tfh_whatif *w = &r->whatif[i];
 		tfh_json_object(j);
-		tfh_json_kstr(j, "remove", tfh_remove_name(w->remove));
-		tfh_json_kf64(j, "step_s", w->step_s);
-		tfh_json_kf64(j, "low_s", w->low_s);
-		tfh_json_kf64(j, "high_s", w->high_s);
-		tfh_json_kf64(j, "floor_s", w->floor_s);
-		tfh_json_kf64(j, "speedup", w->speedup);
-		tfh_json_kf64(j, "ceiling_speedup", w->ceiling_speedup);
-		tfh_json_kf64(j, "run_saved_s", w->saved_s);
+		tfh_json_kstr(j, "remove", tfh_remove_name(r->whatif[i].remove));
+		write_gain(j, &r->whatif[i]);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_key(j, "whatif_places");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < r->n_place; i++) {
+		const struct tfh_place_gain *g = &r->place[i];
+		tfh_json_object(j);
+		tfh_json_kstr(j, "file", g->file);
+		tfh_json_kstr(j, "function", g->function);
+		tfh_json_ku64(j, "line", g->line);
+		tfh_json_kbool(j, "whole", g->whole);
+		tfh_json_kf64(j, "s_per_step", g->s_per_step);
+		tfh_json_kf64(j, "off_s", g->off_s);
+		tfh_json_kbool(j, "verdict", i + 1 == r->line_place);
+		write_gain(j, &g->gain);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);

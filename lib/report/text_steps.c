@@ -280,6 +280,20 @@ double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w)
 	return (isnan(w->low_s) ? r->steps.median_s : mean) / w->ceiling_speedup;
 }
 
+/* Rows of the what-if: of parts of a step, then of places of the program. */
+static const struct tfh_whatif *row_of(const struct tfh_page *page, uint32_t i, char *label,
+				       size_t size)
+{
+	const struct tfh_result *r = page->r;
+
+	if (i < r->n_whatif) {
+		removed_words(r->whatif[i].remove, label, size);
+		return &r->whatif[i];
+	}
+	snprintf(label, size, "no %.20s", page->words->place[i - r->n_whatif]);
+	return &r->place[i - r->n_whatif].gain;
+}
+
 /* Without device times there is no replay, only the bound: all of that time is gone and nothing
  * else changes. */
 static void bounds_only(const struct tfh_page *page)
@@ -287,10 +301,9 @@ static void bounds_only(const struct tfh_page *page)
 	const struct tfh_result *r = page->r;
 
 	tfh_heading(page, "%-26s %11s %9s", "WHAT IF THERE WERE", "per step", "at best");
-	for (uint32_t i = 0; i < r->n_whatif; i++) {
-		const struct tfh_whatif *w = &r->whatif[i];
+	for (uint32_t i = 0; i < r->n_whatif + r->n_place; i++) {
 		char step[TFH_TEXT], best[TFH_TEXT], label[48];
-		removed_words(w->remove, label, sizeof(label));
+		const struct tfh_whatif *w = row_of(page, i, label, sizeof(label));
 		tfh_print(page->out, "  %-24s %11s %9s\n", label,
 			  tfh_fmt_time(step, tfh_least_step(r, w)),
 			  tfh_fmt_factor(best, w->ceiling_speedup));
@@ -312,11 +325,10 @@ void tfh_text_whatif(const struct tfh_page *page)
 	}
 	tfh_heading(page, "%-26s %9s   %-21s %8s %9s", "WHAT IF THERE WERE", "per step",
 		    "likely range", "faster", "at best");
-	for (uint32_t i = 0; i < r->n_whatif; i++) {
-		const struct tfh_whatif *w = &r->whatif[i];
+	for (uint32_t i = 0; i < r->n_whatif + r->n_place; i++) {
 		char step[TFH_TEXT], factor[TFH_TEXT], best[TFH_TEXT], label[48],
 			range[TFH_RANGE] = "";
-		removed_words(w->remove, label, sizeof(label));
+		const struct tfh_whatif *w = row_of(page, i, label, sizeof(label));
 		if (!isnan(w->low_s) && !isnan(w->high_s))
 			tfh_fmt_times(range, w->low_s, w->high_s);
 		tfh_print(page->out, "  %-24s %9s   %-21s %8s %9s\n", label,

@@ -90,8 +90,8 @@ static void also_line(const struct tfh_result *r, char *out, size_t size)
 
 /* ---- what it gains ---- */
 
-/* The what-if that removes what the verdict names. */
-static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
+/* The what-if that removes the part of the steps that the verdict names. */
+static const struct tfh_whatif *whatif_of_part(const struct tfh_result *r)
 {
 	enum tfh_part blamed = r->verdict.cause == TFH_CAUSE_NONE
 				       ? TFH_PART_NONE
@@ -101,6 +101,25 @@ static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
 		if (blamed != TFH_PART_NONE && tfh_remove_part(r->whatif[i].remove) == blamed)
 			return &r->whatif[i];
 	return NULL;
+}
+
+/* Where the verdict's line is known: without its place. Other places' time stays. */
+static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
+{
+	const struct tfh_whatif *place = r->line_place ? &r->place[r->line_place - 1].gain : NULL;
+
+	return place && !r->lead && !isnan(place->ceiling_speedup) ? place : whatif_of_part(r);
+}
+
+/* The place whose gain is given, where all that the verdict's part holds would gain more; else NULL. */
+static const char *place_of(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+	const struct tfh_whatif *part = whatif_of_part(r), *w = whatif_of(r);
+
+	if (!part || w == part || !(part->low_s < w->low_s))
+		return NULL;
+	return page->words->place[r->line_place - 1];
 }
 
 double tfh_step_s(const struct tfh_result *r)
@@ -133,9 +152,17 @@ static const char *saving(const struct tfh_result *r, const struct tfh_whatif *w
 	return out;
 }
 
-static void gain_line(const struct tfh_result *r, char *out, size_t size)
+/* Not one number, but more than a bound. */
+static bool is_range(const struct tfh_result *r, const struct tfh_whatif *w)
 {
+	return isnan(w->step_s) && w->low_s > 0 && w->high_s < tfh_step_s(r);
+}
+
+static void gain_line(const struct tfh_page *page, char *out, size_t size)
+{
+	const struct tfh_result *r = page->r;
 	const struct tfh_whatif *w = whatif_of(r);
+	const char *place = place_of(page);
 	char step[TFH_TEXT], factor[TFH_TEXT], range[TFH_RANGE], saved[TFH_TEXT + 40];
 
 	out[0] = '\0';
@@ -143,20 +170,23 @@ static void gain_line(const struct tfh_result *r, char *out, size_t size)
 		return;
 	saving(r, w, saved);
 	if (!isnan(w->step_s))
-		snprintf(out, size, "without it %s per step (%s%s%s faster)%s",
-			 tfh_fmt_time(step, w->step_s),
+		snprintf(out, size, "without %.40s %s per step (%s%s%s faster)%s",
+			 place ? place : "it", tfh_fmt_time(step, w->step_s),
 			 isnan(w->low_s) ? "" : tfh_fmt_times(range, w->low_s, w->high_s),
 			 isnan(w->low_s) ? "" : "; ", tfh_fmt_factor(factor, w->speedup), saved);
+	else if (is_range(r, w))
+		snprintf(out, size, "without %.40s %s per step%s", place ? place : "it",
+			 tfh_fmt_times(range, w->low_s, w->high_s), saved);
 	else if (!isnan(w->ceiling_speedup))
-		snprintf(out, size, "without it at best %s per step (%s)%s",
-			 tfh_fmt_time(step, tfh_least_step(r, w)),
+		snprintf(out, size, "without %.40s at best %s per step (%s)%s",
+			 place ? place : "it", tfh_fmt_time(step, tfh_least_step(r, w)),
 			 tfh_fmt_factor(factor, w->ceiling_speedup), saved);
 }
 
 void tfh_text_verdict(const struct tfh_page *page)
 {
 	const struct tfh_wording *w = page->words;
-	char gain[192], also[160], share[TFH_TEXT];
+	char gain[256], also[160], share[TFH_TEXT];
 
 	print_headline(page);
 	if (w->text && *w->text)
@@ -169,7 +199,7 @@ void tfh_text_verdict(const struct tfh_page *page)
 	also_line(page->r, also, sizeof(also));
 	if (*also)
 		tfh_wrap(page, "  also ", "    ", also);
-	gain_line(page->r, gain, sizeof(gain));
+	gain_line(page, gain, sizeof(gain));
 	if (*gain)
 		tfh_wrap(page, "  ", "    ", gain);
 	if (w->missing)
@@ -195,26 +225,41 @@ static const char *change(char out[TFH_RANGE], double from, double to, bool poin
 	return out;
 }
 
+/* "20.9 ms -> 2.77 to 3.14 ms" */
+static const char *change_between(char out[2 * TFH_RANGE], double from, const struct tfh_whatif *w)
+{
+	char a[TFH_TEXT], range[TFH_RANGE];
+
+	snprintf(out, 2 * TFH_RANGE, "%s -> %s", tfh_fmt_time(a, from),
+		 tfh_fmt_times(range, w->low_s, w->high_s));
+	return out;
+}
+
 /* "step 20.9 -> 2.88 ms (2.77 to 3.14 ms), 7.24x; run 5.17 -> 4.09 s" */
 static void gain_row(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
 	const struct tfh_whatif *w = whatif_of(r);
-	char line[320], both[TFH_RANGE], factor[TFH_TEXT], range[TFH_RANGE];
+	const char *place = place_of(page);
+	char line[320], both[2 * TFH_RANGE], factor[TFH_TEXT], range[TFH_RANGE];
 	double wall = tfh_run_s(r);
 	size_t n;
 
 	if (!w || isnan(w->ceiling_speedup))
 		return;
-	bool point = !isnan(w->step_s);
-	n = (size_t)snprintf(
-		line, sizeof(line), "step %s",
-		change(both, tfh_step_s(r), point ? w->step_s : tfh_least_step(r, w), point));
+	bool point = !isnan(w->step_s), between = is_range(r, w);
+	n = (size_t)snprintf(line, sizeof(line), "%s%.40s%sstep %s", place ? "without " : "",
+			     place ? place : "", place ? ": " : "",
+			     between ? change_between(both, tfh_step_s(r), w)
+				     : change(both, tfh_step_s(r),
+					      point ? w->step_s : tfh_least_step(r, w), point));
 	if (point && !isnan(w->low_s))
 		n += (size_t)snprintf(line + n, sizeof(line) - n, " (%s)",
 				      tfh_fmt_times(range, w->low_s, w->high_s));
-	n += (size_t)snprintf(line + n, sizeof(line) - n, ", %s",
-			      tfh_fmt_factor(factor, point ? w->speedup : w->ceiling_speedup));
+	if (!between)
+		n += (size_t)snprintf(
+			line + n, sizeof(line) - n, ", %s",
+			tfh_fmt_factor(factor, point ? w->speedup : w->ceiling_speedup));
 	if (wall > 0 && w->saved_s >= TFH_REPORT_RUN_SHARE * wall)
 		snprintf(line + n, sizeof(line) - n, "; run %s",
 			 change(both, wall, wall - w->saved_s, point));

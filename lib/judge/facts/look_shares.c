@@ -1,4 +1,4 @@
-#include "judge/facts/look_shares.h"
+#include "judge/facts/look_groups.h"
 #include "judge/facts/pause_role.h"
 
 #include <errno.h>
@@ -7,72 +7,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "judge/numbers.h"
-#include "judge/vec.h"
-
-#define NO_GROUP UINT32_MAX
-
-/* A group of similar pauses. Looks are weighted by the time that each represents. */
-struct group {
-	uint64_t key;
-	uint32_t parent; /* the less specific group */
-	bool feeds;
-	bool brief; /* pauses too short for CPU clock readings of their own */
-	uint32_t looks;
-	double seen[TFH_AT_COUNT];
-	double wall, asleep; /* of pauses with CPU clock readings: wall time and time off the CPU,
-			      * ns */
-};
-
-struct pause {
-	int64_t t0, t1;
-	uint32_t group;
-};
-
-/* A look outside of calls. */
-struct look {
-	int64_t t;
-	float ns;
-	uint32_t group; /* NO_GROUP: in a short pause, or in one that is not closed yet */
-	uint32_t place;
-	uint16_t thread;
-	uint8_t state, at;
-};
-
-/* A reading of a thread's CPU clock. */
-struct cpu_reading {
-	int64_t t, cpu; /* t 0: there is none */
-	uint32_t stack;
-};
-
-struct line {
-	int64_t end; /* end of the last outermost call, 0: none yet */
-	/* A call that waits also has a reading at its end, which comes before the call's own
-	 * event. */
-	struct cpu_reading last, before_last;
-	struct cpu_reading
-		base; /* the last one when the last call had ended: a program's ranges are read at, too */
-	uint16_t before; /* kind of the last call */
-	uint32_t looks;	 /* number of looks since that call */
-	/* a pause whose following work has not been seen yet */
-	struct pause open;
-	uint16_t after;
-	uint32_t open_looks;
-	double open_seen[TFH_AT_COUNT];
-	int64_t open_asleep, open_wall;
-	TFH_VEC(struct pause) pause; /* in order of time */
-};
-
-struct tfh_looks {
-	const struct tfh_feed *feed;
-	uint32_t process;
-	struct line *line; /* by thread */
-	struct group group[TFH_FACTS_LOOK_GROUPS];
-	TFH_VEC(struct look) look;
-	TFH_VEC(uint8_t) role; /* by place and order; UINT8_MAX: not determined yet */
-	bool any, python;
-	bool device; /* something was launched so far */
-};
 
 struct tfh_looks *tfh_looks_new(const struct tfh_feed *feed, uint32_t process)
 {
@@ -103,7 +37,7 @@ void tfh_looks_free(struct tfh_looks *l)
 
 /* ---- groups ---- */
 
-/* The group of a key, NO_GROUP if there is no room for another one. */
+/* The group of a key, TFH_NO_GROUP if there is no room for another one. */
 static uint32_t group_of(struct tfh_looks *l, uint64_t key, uint32_t parent)
 {
 	uint32_t at = (uint32_t)(key % TFH_FACTS_LOOK_GROUPS);
@@ -111,7 +45,7 @@ static uint32_t group_of(struct tfh_looks *l, uint64_t key, uint32_t parent)
 	key |= 1;
 	for (uint32_t i = 0; i < TFH_FACTS_LOOK_GROUPS / 4;
 	     i++, at = (at + 1) % TFH_FACTS_LOOK_GROUPS) {
-		struct group *g = &l->group[at];
+		struct tfh_look_group *g = &l->group[at];
 		if (!g->key) {
 			g->key = key;
 			g->parent = parent;
@@ -119,7 +53,7 @@ static uint32_t group_of(struct tfh_looks *l, uint64_t key, uint32_t parent)
 		if (g->key == key)
 			return at;
 	}
-	return NO_GROUP;
+	return TFH_NO_GROUP;
 }
 
 static uint32_t length_class(int64_t ns)
@@ -137,25 +71,24 @@ static uint32_t group_of_pause(struct tfh_looks *l, uint32_t thread, uint16_t be
 			       uint16_t after, int64_t ns, bool feeds)
 {
 	uint64_t key = tfh_hash_u64(thread + 1);
-	uint32_t all = group_of(l, key, NO_GROUP);
+	uint32_t all = group_of(l, key, TFH_NO_GROUP);
 	uint64_t long_key = tfh_hash_add(key, length_class(ns) + 1);
 	uint32_t length = group_of(l, long_key, all);
 	uint64_t place_key =
 		tfh_hash_add(long_key, (uint64_t)before << 32 | (uint64_t)after << 8 | feeds);
 	uint32_t at = group_of(l, place_key, length);
 
-	if (at != NO_GROUP)
+	if (at != TFH_NO_GROUP)
 		l->group[at].feeds = feeds;
-	return at == NO_GROUP ? length : at;
+	return at == TFH_NO_GROUP ? length : at;
 }
 
-/* The group of all short pauses of a thread. */
-static uint32_t group_of_brief(struct tfh_looks *l, uint32_t thread)
+uint32_t tfh_group_of_brief(struct tfh_looks *l, uint32_t thread)
 {
 	uint64_t key = tfh_hash_u64(thread + 1);
-	uint32_t at = group_of(l, tfh_hash_add(key, 0), group_of(l, key, NO_GROUP));
+	uint32_t at = group_of(l, tfh_hash_add(key, 0), group_of(l, key, TFH_NO_GROUP));
 
-	if (at != NO_GROUP)
+	if (at != TFH_NO_GROUP)
 		l->group[at].brief = true;
 	return at;
 }
@@ -163,8 +96,8 @@ static uint32_t group_of_brief(struct tfh_looks *l, uint32_t thread)
 static void add_to(struct tfh_looks *l, uint32_t at, const double seen[TFH_AT_COUNT],
 		   uint32_t looks, int64_t wall, int64_t asleep)
 {
-	for (; at != NO_GROUP; at = l->group[at].parent) {
-		struct group *g = &l->group[at];
+	for (; at != TFH_NO_GROUP; at = l->group[at].parent) {
+		struct tfh_look_group *g = &l->group[at];
 		for (int i = 0; i < TFH_AT_COUNT; i++)
 			g->seen[i] += seen[i];
 		g->looks += looks;
@@ -174,15 +107,6 @@ static void add_to(struct tfh_looks *l, uint32_t at, const double seen[TFH_AT_CO
 }
 
 /* ---- what a thread was doing ---- */
-
-/* Whether a state is waiting in a system call that may take long. In all other states the thread
- * runs or the kernel works for it. */
-static bool is_asleep(int at)
-{
-	if (at >= TFH_SEEN_COUNT)
-		return (at - TFH_SEEN_COUNT) % 2;
-	return at > TFT_LOOK_RUNNING && at != TFT_LOOK_MEMORY;
-}
 
 /* The role of a place's functions, cached. */
 static enum tfh_role role_at(struct tfh_looks *l, uint32_t place, enum tfh_order order,
@@ -198,7 +122,7 @@ static enum tfh_role role_at(struct tfh_looks *l, uint32_t place, enum tfh_order
 	return l->role.v[i];
 }
 
-static uint32_t frames_of(const struct tfh_looks *l, const struct look *k,
+static uint32_t frames_of(const struct tfh_looks *l, const struct tfh_one_look *k,
 			  struct tfh_model_line frame[TFH_VERDICT_FRAMES])
 {
 	const struct tfh_feed *f = l->feed;
@@ -210,16 +134,27 @@ static uint32_t frames_of(const struct tfh_looks *l, const struct look *k,
 
 /* Is that what a thread in such a state may do? Computing takes the processor, or waits for the library's other threads, or for a
  * page of the memory that it writes. */
-static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct look *k)
+static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct tfh_one_look *k)
 {
 	if (role == TFH_ROLE_COMPUTE)
-		return !l->device && (!is_asleep(k->state) || k->state == TFT_LOOK_LOCK ||
+		return !l->device && (!tfh_is_asleep(k->state) || k->state == TFT_LOOK_LOCK ||
 				      k->state == TFT_LOOK_EVENT || k->state == TFT_LOOK_PAGE);
-	return role != TFH_ROLE_NONE && (role != TFH_ROLE_QUEUE || is_asleep(k->state));
+	return role != TFH_ROLE_NONE && (role != TFH_ROLE_QUEUE || tfh_is_asleep(k->state));
+}
+
+/* Whether the program's innermost function of a look is also on the stack of the call that came next. */
+static bool goes_on(const struct tfh_model_line *frame, uint32_t n, const struct tfh_pause_end *to)
+{
+	const struct tfh_model_line *lead = n ? &frame[tfh_place_lead(frame, n)] : NULL;
+
+	for (uint32_t i = 0; lead && i < to->n; i++)
+		if (tfh_same_function(lead, &to->frame[i]))
+			return true;
+	return false;
 }
 
 /* What the thread was doing. Waiting for the GIL counts as that, wherever it happens. */
-static void place_look(struct tfh_looks *l, struct look *k, const struct tfh_pause_end *to)
+static void place_look(struct tfh_looks *l, struct tfh_one_look *k, const struct tfh_pause_end *to)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES] = {0};
 	uint32_t n = frames_of(l, k, frame);
@@ -231,7 +166,8 @@ static void place_look(struct tfh_looks *l, struct look *k, const struct tfh_pau
 					to->soon || tfh_looks_lead_to(frame, n, to), to);
 	k->at = role == TFH_ROLE_NONE || k->state == TFT_LOOK_GIL
 			? k->state
-			: (uint8_t)TFH_AT(role, is_asleep(k->state));
+			: (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
+	k->loops = goes_on(frame, n, to);
 }
 
 /* The looks at a thread in [t0, t1), now that it is known what call came behind them. */
@@ -240,7 +176,7 @@ static void place_looks(struct tfh_looks *l, uint32_t thread, int64_t t0, int64_
 {
 	memset(seen, 0, TFH_AT_COUNT * sizeof(*seen));
 	for (size_t i = l->look.n; i-- > 0 && l->look.v[i].t >= t0;) {
-		struct look *k = &l->look.v[i];
+		struct tfh_one_look *k = &l->look.v[i];
 		if (k->thread != thread || k->t >= t1)
 			continue;
 		place_look(l, k, to);
@@ -255,12 +191,13 @@ static uint32_t place_inside(struct tfh_looks *l, const struct tfh_event *ev)
 	uint32_t inside = 0;
 
 	for (size_t i = l->look.n; i-- > 0 && l->look.v[i].t >= ev->t0;) {
-		struct look *k = &l->look.v[i];
+		struct tfh_one_look *k = &l->look.v[i];
 		if (k->thread != ev->thread)
 			continue;
 		enum tfh_role role = tfh_loader_role(frame, frames_of(l, k, frame), k->state);
 		k->at = k->state == TFT_LOOK_GIL ? k->state
-						 : (uint8_t)TFH_AT(role, is_asleep(k->state));
+						 : (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
+		k->group = TFH_IN_CALL;
 		inside++;
 	}
 	return inside;
@@ -270,7 +207,7 @@ static uint32_t place_inside(struct tfh_looks *l, const struct tfh_event *ev)
 
 static int close_pause(struct tfh_looks *l, uint32_t thread, bool feeds)
 {
-	struct line *s = &l->line[thread];
+	struct tfh_look_line *s = &l->line[thread];
 
 	if (!s->open.t1)
 		return 0;
@@ -281,7 +218,7 @@ static int close_pause(struct tfh_looks *l, uint32_t thread, bool feeds)
 		if (l->look.v[i].thread == thread && l->look.v[i].t < s->open.t1)
 			l->look.v[i].group = s->open.group;
 	int rc = TFH_PUSH_BIG(s->pause, s->open);
-	s->open = (struct pause){0};
+	s->open = (struct tfh_look_pause){0};
 	return rc;
 }
 
@@ -289,16 +226,16 @@ static int close_pause(struct tfh_looks *l, uint32_t thread, bool feeds)
 static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_event *ev,
 		      uint16_t after)
 {
-	struct line *s = &l->line[thread];
+	struct tfh_look_line *s = &l->line[thread];
 	int64_t ns = ev->t0 - s->end;
 	int rc = close_pause(l, thread, false);
 	/* A CPU clock reading just before the following call belongs to the pause. */
-	const struct cpu_reading *r = s->last.t <= ev->t0 ? &s->last : &s->before_last;
+	const struct tfh_cpu_reading *r = s->last.t <= ev->t0 ? &s->last : &s->before_last;
 	bool read = r->t && r->t <= ev->t0 && ev->t0 - r->t < TFH_GAP_NS;
 	bool known = read && s->base.t && r->t > s->base.t;
 	int64_t wall = r->t - s->base.t, asleep = wall - (r->cpu - s->base.cpu);
 
-	s->open = (struct pause){s->end, ev->t0, s->before};
+	s->open = (struct tfh_look_pause){s->end, ev->t0, s->before};
 	s->after = after;
 	s->open_looks = s->looks;
 	memset(s->open_seen, 0, sizeof(s->open_seen));
@@ -340,17 +277,17 @@ static bool is_work(uint8_t family)
 
 static void add_short(struct tfh_looks *l, uint32_t thread, int64_t t1, uint16_t after)
 {
-	struct line *s = &l->line[thread];
+	struct tfh_look_line *s = &l->line[thread];
 	const struct tfh_pause_end to = {.before = s->before, .after = after, .soon = true};
 	double seen[TFH_AT_COUNT];
 
 	place_looks(l, thread, s->end, t1, &to, seen);
-	add_to(l, group_of_brief(l, thread), seen, s->looks, 0, 0);
+	add_to(l, tfh_group_of_brief(l, thread), seen, s->looks, 0, 0);
 }
 
 static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
 {
-	struct line *s = &l->line[ev->thread];
+	struct tfh_look_line *s = &l->line[ev->thread];
 	uint16_t kind = kind_of(l, ev);
 	int64_t ns = ev->t0 - s->end;
 	int rc = 0;
@@ -372,10 +309,11 @@ static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
 	return rc;
 }
 
-static void add_cpu(struct line *s, const struct tfh_event *ev)
+static void add_cpu(struct tfh_look_line *s, const struct tfh_event *ev)
 {
 	s->before_last = s->last;
-	s->last = (struct cpu_reading){.t = ev->t1, .cpu = (int64_t)ev->w[0], .stack = ev->stack};
+	s->last =
+		(struct tfh_cpu_reading){.t = ev->t1, .cpu = (int64_t)ev->w[0], .stack = ev->stack};
 }
 
 /* ---- looks ---- */
@@ -411,10 +349,11 @@ static uint8_t state_of(const struct tfh_looks *l, const struct tfh_event *ev)
 
 static int add_look(struct tfh_looks *l, const struct tfh_event *ev)
 {
-	struct line *s = &l->line[ev->thread];
+	struct tfh_look_line *s = &l->line[ev->thread];
 	uint8_t state = state_of(l, ev);
-	struct look look = {
-		ev->t1, (float)ev->w[2], NO_GROUP, ev->stack, (uint16_t)ev->thread, state, state};
+	struct tfh_one_look look = {
+		ev->t1, (float)ev->w[2], TFH_NO_GROUP, ev->stack, (uint16_t)ev->thread,
+		state,	state,		 false};
 
 	l->any = true;
 	l->python |= look.state == TFT_LOOK_GIL;
@@ -439,7 +378,7 @@ int tfh_looks_add(struct tfh_looks *l, const struct tfh_event *ev)
 
 void tfh_looks_went_on(struct tfh_looks *l, uint32_t thread, int64_t t1)
 {
-	struct line *s = &l->line[thread];
+	struct tfh_look_line *s = &l->line[thread];
 
 	s->end = t1 > s->end ? t1 : s->end;
 }
@@ -457,119 +396,4 @@ void tfh_looks_end(struct tfh_looks *l)
 bool tfh_looks_python(const struct tfh_looks *l)
 {
 	return l->python;
-}
-
-/* ---- shares of time ---- */
-
-/* Shares of the looks of a group, smoothed with those of the less specific group, as if a few more
- * looks had been taken with its shares. */
-static void shares(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_COUNT])
-{
-	const struct group *g = &l->group[at];
-	double all = 0, more;
-
-	memset(part, 0, TFH_AT_COUNT * sizeof(*part));
-	if (g->parent != NO_GROUP)
-		shares(l, g->parent, part);
-	for (int i = 0; i < TFH_AT_COUNT; i++)
-		all += g->seen[i];
-	if (all <= 0)
-		return;
-	more = g->parent == NO_GROUP ? 0 : TFH_FACTS_LOOK_PRIOR * all / g->looks;
-	for (int i = 0; i < TFH_AT_COUNT; i++)
-		part[i] = (g->seen[i] + more * part[i]) / (all + more);
-}
-
-/* Share of such pauses that the thread was asleep, by its CPU clock; negative: unknown. A thread
- * that is runnable but not on a CPU is not asleep, so looks give an upper bound. */
-static double asleep_share(const struct tfh_looks *l, uint32_t at, const double *part)
-{
-	const struct group *g = &l->group[at];
-	double seen = 0, n = g->looks + TFH_FACTS_LOOK_PRIOR, most;
-
-	for (int i = 0; i < TFH_AT_COUNT; i++)
-		seen += is_asleep(i) ? part[i] : 0;
-	most = seen + 2 * sqrt((seen * (1 - seen) + 1 / n) / n);
-	if (g->brief)
-		return seen;
-	while (at != NO_GROUP && l->group[at].wall <= 0)
-		at = l->group[at].parent;
-	if (at == NO_GROUP)
-		return seen;
-	double clock = l->group[at].asleep / l->group[at].wall;
-	return clock < most ? clock : most < 1 ? most : 1;
-}
-
-/* Divides a pause: its CPU clock says how much of it the thread was asleep; looks divide both parts
- * further. */
-static void divide(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_COUNT])
-{
-	double seen[2] = {0}, share[2];
-
-	shares(l, at, part);
-	share[1] = asleep_share(l, at, part);
-	share[0] = 1 - share[1];
-	for (int i = 1; i < TFH_AT_COUNT; i++)
-		seen[is_asleep(i)] += part[i];
-	part[0] = seen[1] > 0 ? 0 : share[1];
-	for (int i = 1; i < TFH_AT_COUNT; i++)
-		part[i] = seen[is_asleep(i)] > 0
-				  ? part[i] / seen[is_asleep(i)] * share[is_asleep(i)]
-				  : 0;
-	part[TFT_LOOK_RUNNING] += seen[0] > 0 ? 0 : share[0];
-}
-
-/* The pause of a thread that contains [t0, t1); NULL if that was a short one. */
-static const struct pause *pause_at(const struct line *s, int64_t t0, int64_t t1)
-{
-	size_t lo = 0, hi = s->pause.n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (s->pause.v[mid].t1 <= t0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < s->pause.n && s->pause.v[lo].t0 < t1 ? &s->pause.v[lo] : NULL;
-}
-
-bool tfh_looks_divide(const struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1,
-		      struct tfh_seen *out)
-{
-	const struct pause *p;
-	uint32_t at, top;
-
-	memset(out, 0, sizeof(*out));
-	if (!l || !l->any || thread >= l->feed->n_threads)
-		return false;
-	p = pause_at(&l->line[thread], t0, t1);
-	at = p ? p->group : group_of_brief((struct tfh_looks *)l, thread);
-	if (at == NO_GROUP)
-		return false;
-	for (top = at; l->group[top].parent != NO_GROUP;)
-		top = l->group[top].parent;
-	if (l->group[top].looks < TFH_FACTS_LOOK_LEAST)
-		return false;
-	out->feeds = p && l->group[at].feeds;
-	divide(l, at, out->part);
-	return true;
-}
-
-size_t tfh_looks_count(const struct tfh_looks *l)
-{
-	return l ? l->look.n : 0;
-}
-
-struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i)
-{
-	const struct look *k = &l->look.v[i];
-
-	return (struct tfh_seen_look){.t = k->t,
-				      .ns = (double)k->ns,
-				      .place = k->place,
-				      .thread = k->thread,
-				      .state = k->state,
-				      .at = k->at,
-				      .feeds = k->group != NO_GROUP && l->group[k->group].feeds};
 }

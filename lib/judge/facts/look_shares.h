@@ -47,9 +47,17 @@ struct tfh_seen_look {
 	uint16_t thread;
 	uint8_t state, at;
 	bool feeds; /* as in struct tfh_seen */
+	bool loops; /* the program's innermost function is the one that made the next call, or called who did */
+	bool inside; /* a call that looks see into, a loader's */
 };
 size_t tfh_looks_count(const struct tfh_looks *l);
 struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i);
+/* Some of the looks: what part of a pause is theirs. */
+struct tfh_look_part;
+/* NULL: no memory. Freed by free(). */
+struct tfh_look_part *tfh_look_part_new(const struct tfh_looks *l);
+void tfh_look_part_add(struct tfh_look_part *p, size_t i);
+double tfh_look_part_of(const struct tfh_look_part *p, uint32_t thread, int64_t t0, int64_t t1);
 /* Whether Python runs in the process. */
 bool tfh_looks_python(const struct tfh_looks *l);
 

@@ -34,7 +34,7 @@ enum tfh_cause tfh_role_cause(enum tfh_role role)
 	return roles[role].cause;
 }
 
-static bool same_function(const struct tfh_model_line *a, const struct tfh_model_line *b)
+bool tfh_same_function(const struct tfh_model_line *a, const struct tfh_model_line *b)
 {
 	return !strcmp(a->function, b->function) && !strcmp(a->file, b->file);
 }
@@ -44,7 +44,7 @@ enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
 {
 	while (n_seen && n_call) {
 		const struct tfh_model_line *a = &seen[--n_seen], *b = &call[--n_call];
-		if (!same_function(a, b))
+		if (!tfh_same_function(a, b))
 			return TFH_ORDER_UNKNOWN;
 		if (a->line != b->line)
 			return a->line < b->line ? TFH_ORDER_BEFORE : TFH_ORDER_BEHIND;

@@ -17,6 +17,8 @@ enum tfh_role {
 
 enum tfh_cause tfh_role_cause(enum tfh_role role);
 
+bool tfh_same_function(const struct tfh_model_line *a, const struct tfh_model_line *b);
+
 /* Position of a line in a loop's body. */
 enum tfh_order { TFH_ORDER_UNKNOWN, TFH_ORDER_BEFORE, TFH_ORDER_BEHIND, TFH_ORDERS };
 /* Compares two stacks, innermost frame first, by the lines of the innermost function that both

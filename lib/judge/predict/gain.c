@@ -197,6 +197,16 @@ static double device_need(const struct tfh_samples *all, enum tfh_remove what, d
 	return all->replay[what].of.n ? for_all(&all->replay[what], step) : NAN;
 }
 
+/* Whether the data supports a point, and not only a range. */
+static bool is_narrow(const struct tfh_samples *all, const struct tfh_result *r, double got,
+		      double half, double step)
+{
+	return model_error(all) <= TFH_PREDICT_REPLAY_ERROR &&
+	       r->breakdown[TFH_PART_UNATTRIBUTED].share <= TFH_UNATTRIBUTED_SHARE &&
+	       half <= TFH_PREDICT_WIDEST * fmax(got, step - got) &&
+	       half <= TFH_PREDICT_WIDEST_EVER * got;
+}
+
 static void point(const struct tfh_device *d, const struct tfh_samples *all,
 		  const struct tfh_result *r, struct tfh_whatif *w, double step)
 {
@@ -219,12 +229,7 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 
 	w->low_s = got - half;
 	w->high_s = crowded ? fmax(high, seen) : high;
-	if (crowded || s->steps < TFH_PREDICT_FEWEST_STEPS ||
-	    !(error <= TFH_PREDICT_REPLAY_ERROR) ||
-	    r->breakdown[TFH_PART_UNATTRIBUTED].share > TFH_UNATTRIBUTED_SHARE)
-		return;
-	if (half > TFH_PREDICT_WIDEST * fmax(got, step - got) ||
-	    half > TFH_PREDICT_WIDEST_EVER * got)
+	if (crowded || s->steps < TFH_PREDICT_FEWEST_STEPS || !is_narrow(all, r, got, half, step))
 		return;
 	w->high_s = fmin(high, got * (1 + TFH_PREDICT_WIDEST_EVER));
 	w->step_s = got;
@@ -283,6 +288,28 @@ void tfh_device_whatif(const struct tfh_device *d, struct tfh_samples *all, stru
 			no_more(w, &r->whatif[k]);
 		tidy(w, step);
 	}
+}
+
+void tfh_place_point(const struct tfh_device *d, struct tfh_samples *all, uint32_t place,
+		     const struct tfh_result *r, struct tfh_place_gain *g)
+{
+	struct tfh_replays *s = &all->without[place];
+	double step = 0, error = model_error(all), got, half;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += r->breakdown[p].s_per_step;
+	settle(s);
+	if (!s->of.n || isnan(error))
+		return;
+	got = for_all(s, step);
+	/* A fix may leave as much of it as the looks do not tell apart. */
+	half = got * (error + TFH_PREDICT_MEASURED) + TFH_PREDICT_ERRORS * s->error + g->off_s;
+	g->gain.floor_s = resource_floor(d, TFH_REMOVE_HOST, true);
+	g->gain.low_s = got - half;
+	g->gain.high_s = got + half;
+	if (is_narrow(all, r, got, half, step))
+		g->gain.step_s = got;
+	tidy(&g->gain, step);
 }
 
 /* Hidden time of copies and collectives: the busy time of their engines minus their blocking

@@ -22,7 +22,17 @@ struct tfh_replays {
 	uint64_t woken, windows;
 };
 
+/* A place of the program that is removed by itself. */
+struct tfh_code_place {
+	struct tfh_model_line line; /* most looked at */
+	bool whole;		    /* the function with all that it calls, or that line alone */
+	struct tfh_look_part *part;
+};
+
 struct tfh_samples {
+	struct tfh_code_place place[TFH_PREDICT_PLACES]; /* the largest first */
+	struct tfh_replays without[TFH_PREDICT_PLACES];
+	uint32_t n_place;
 	/* The last two entries: nothing removed; and input removed, on a busy machine. */
 	struct tfh_replays replay[TFH_REMOVE_COUNT + 2];
 	double xprof[TFH_XPROF_COUNT]; /* ns, by XProf's kinds */
@@ -42,10 +52,21 @@ void tfh_device_whatif(const struct tfh_device *d, struct tfh_samples *all, stru
 void tfh_device_stages(const struct tfh_device *d, struct tfh_result *r);
 int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r);
 
+/* code_place.c: finds the places, before anything is replayed; what each gains. 0 or -ENOMEM. */
+int tfh_find_places(const struct tfh_accounts *accounts, struct tfh_samples *all);
+void tfh_place_gains(const struct tfh_accounts *accounts, struct tfh_samples *all,
+		     struct tfh_result *r);
+bool tfh_is_at_place(const struct tfh_place_gain *g, const struct tfh_model_line *line);
+/* gain.c: replaces a place's bound by the replay's step. */
+void tfh_place_point(const struct tfh_device *d, struct tfh_samples *all, uint32_t place,
+		     const struct tfh_result *r, struct tfh_place_gain *g);
+
 /* supply.c: how fast batches could be delivered */
 void tfh_find_supply(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* whatif.c: upper bounds of gains, from the accounts alone */
 void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* Whether what removes it changes what stays, too, so that no bound holds. */
+bool tfh_changes_rest(const struct tfh_accounts *accounts, enum tfh_remove what);
 
 #endif

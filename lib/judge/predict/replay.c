@@ -21,9 +21,10 @@ struct heap_node {
 
 struct replay {
 	const struct tfh_device *d;
-	enum tfh_remove what;	  /* what is removed; TFH_REMOVE_COUNT: nothing */
-	uint32_t gone;		  /* one bit for each part that it removes */
-	double host;		  /* factor on the host's own work */
+	enum tfh_remove what;		    /* what is removed; TFH_REMOVE_COUNT: nothing */
+	uint32_t gone;			    /* one bit for each part that it removes */
+	double host;			    /* factor on the host's own work */
+	const struct tfh_code_place *place; /* what is removed of pauses; NULL: nothing */
 	int64_t *seg, *op0, *op1; /* new times: end of each segment; start and end of each op */
 	int64_t *lane;		  /* by lane: end of the ops before the windows */
 	uint8_t *part;		  /* part of each segment, enum tfh_part */
@@ -107,6 +108,15 @@ static int64_t begins(const struct replay *r, uint32_t i)
 	return q == TFH_NO || r->seg[q] == INT64_MIN ? s->t0 : r->seg[q] + s->t0 - d->seg.v[q].t1;
 }
 
+/* What of a pause is spent at the place that is removed. */
+static int64_t at_place(const struct replay *r, const struct tfh_seg *s)
+{
+	if (!r->place || s->label != TFH_L_GAP || s->spin || s->t1 - s->t0 < TFH_GAP_NS)
+		return 0;
+	return (int64_t)((double)(s->t1 - s->t0) *
+			 tfh_look_part_of(r->place->part, s->thread, s->t0, s->t1));
+}
+
 static int64_t scaled(const struct replay *r, int64_t ns)
 {
 	return (int64_t)((double)ns * r->host);
@@ -170,6 +180,7 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 		part = own < TFH_GAP_NS || s->launching || (s->label == TFH_L_EXEC && !s->makes)
 			       ? TFH_PART_LAUNCH
 			       : TFH_PART_HOST;
+		own = tfh_max_ns(0, own - at_place(r, s));
 		return tfh_max_ns(begin, q) + (removed(r, part) ? 0 : scaled(r, own));
 	}
 	if (s->spin)
@@ -188,6 +199,7 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 	/* The predicted job runs without the recorder, whose own time is left out. */
 	if (s->label == TFH_L_GAP && r->what != TFH_REMOVE_COUNT)
 		ns = tfh_max_ns(0, ns - d->own);
+	ns = tfh_max_ns(0, ns - at_place(r, s));
 	return begin + scaled(r, ns);
 }
 
@@ -441,6 +453,15 @@ static int replay(struct tfh_samples *all, const struct tfh_device *d)
 			all->replay[what].windows += d->w1 - (d->w0 ? d->w0 - 1 : 0);
 			rc = add_up(d, done, &all->replay[what]);
 		}
+		r.what = TFH_REMOVE_NONE;
+		r.gone = 0;
+		r.host = 1;
+		for (uint32_t i = 0; i < all->n_place && !rc; i++) {
+			r.place = &all->place[i];
+			run(&r, v);
+			completions(&r, c);
+			rc = add_up(d, c, &all->without[i]);
+		}
 	}
 	free(v);
 	free(c);
@@ -462,4 +483,8 @@ void tfh_samples_free(struct tfh_samples *all)
 {
 	for (int i = 0; i < TFH_REMOVE_COUNT + 2; i++)
 		free(all->replay[i].of.v);
+	for (uint32_t i = 0; i < all->n_place; i++) {
+		free(all->without[i].of.v);
+		free(all->place[i].part);
+	}
 }

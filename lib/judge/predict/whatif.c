@@ -96,9 +96,9 @@ static bool blocks(const struct tfh_accounts *accounts, enum tfh_cause cause)
 	return (double)accounts->cause_ns[cause] >= TFH_BLOCKING_SHARE * (double)accounts->train_ns;
 }
 
-/* Whether what removes it changes what stays, too, so that no bound holds: ops that are no longer issued one by one are computed as
+/* Ops that are no longer issued one by one are computed as
  * one; a function that is not made anew each time is another one; and whoever gives Python's lock back lets all others run. */
-static bool changes_rest(const struct tfh_accounts *accounts, enum tfh_remove what)
+bool tfh_changes_rest(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	enum tfh_part part = tfh_remove_part(what);
 	bool all = part >= TFH_PART_COUNT, host = all || part == TFH_PART_HOST;
@@ -131,7 +131,7 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 		w->high_s = step;
 		w->floor_s = fmin(compute, w->low_s);
 		w->ceiling_speedup = step - s > 0 ? step / w->low_s : NAN;
-		if (host_only && changes_rest(accounts, what)) {
+		if (host_only && tfh_changes_rest(accounts, what)) {
 			w->low_s = w->floor_s = 0;
 			w->ceiling_speedup = NAN;
 		}

@@ -17,7 +17,4 @@ void tfh_tree_add(struct tfh_line_tree *tree, const struct tfh_model_line *frame
 int tfh_tree_keep(const struct tfh_line_tree *tree, const struct tfh_accounts *accounts,
 		  struct tfh_seen_node **node, uint32_t *n);
 
-/* Is t in a step that counts? *window goes on from call to call, as times do; it begins with 0. */
-bool tfh_judged_at(const struct tfh_accounts *accounts, int64_t t, size_t *window);
-
 #endif

@@ -110,6 +110,9 @@ static void choose(struct lines *x)
 			    : x->r->recurring[x->r->lead - 1].blocked_s / (double)x->r->steps.total;
 	out->s_per_step = share * out->of_s;
 	out->off_s = 2 * sqrt((share * (1 - share) + 1 / n) / n) * out->of_s;
+	for (uint32_t i = x->r->n_place; i-- > 0;)
+		if (tfh_is_at_place(&x->r->place[i], &best->line))
+			x->r->line_place = i + 1;
 }
 
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)

@@ -16,9 +16,11 @@ void tfh_sheet_gain(const struct tfh_sheet *s)
 	tfh_put("<div id=\"combine\"></div>\n", s->out);
 	tfh_html_table(s->out, "A step without ...",
 		       "<|predicted|from|to|not below|faster|at best|saves of the run");
-	for (uint32_t i = 0; i < s->r->n_whatif; i++) {
-		const struct tfh_whatif *w = &s->r->whatif[i];
-		tfh_html_row(s->out, name_of(w));
+	for (uint32_t i = 0; i < s->r->n_whatif + s->r->n_place; i++) {
+		bool part = i < s->r->n_whatif;
+		uint32_t place = part ? 0 : i - s->r->n_whatif;
+		const struct tfh_whatif *w = part ? &s->r->whatif[i] : &s->r->place[place].gain;
+		tfh_html_row(s->out, part ? name_of(w) : s->words->place[place]);
 		tfh_html_time(s->out, w->step_s);
 		tfh_html_time(s->out, w->low_s);
 		tfh_html_time(s->out, w->high_s);

@@ -66,6 +66,15 @@ const char *tfh_verdict_line(struct tfh_wording *w)
 			  tfh_phrase_time(w, l->of_s), tfh_phrase_time(w, l->off_s), called);
 }
 
+void tfh_name_places(struct tfh_wording *w)
+{
+	for (uint32_t i = 0; i < w->r->n_place; i++) {
+		const struct tfh_place_gain *g = &w->r->place[i];
+		w->place[i] = g->whole ? tfh_function_of(w, g->function)
+				       : tfh_phrase(w, "%s:%u", file_of(g->file), g->line);
+	}
+}
+
 /* Of the steps, where the verdict is about them. False: none is known. */
 static bool place_line(struct tfh_wording *w)
 {

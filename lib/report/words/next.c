@@ -27,9 +27,10 @@ static const struct {
 };
 #define BESIDES (sizeof(besides) / sizeof(besides[0]))
 
-/* A candidate: a what-if, or a row of besides. */
+/* A candidate: a what-if, a place of the program, or a row of besides. */
 struct next {
 	const struct tfh_whatif *whatif;
+	const struct tfh_place_gain *place;
 	size_t row;
 	double saved_s;
 };
@@ -67,12 +68,15 @@ static size_t candidates(const struct tfh_result *r, struct next *next)
 
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		if (worth_removing(r, &r->whatif[i]))
-			next[n++] = (struct next){&r->whatif[i], 0, r->whatif[i].saved_s};
+			next[n++] = (struct next){&r->whatif[i], NULL, 0, r->whatif[i].saved_s};
+	for (uint32_t i = 0; i < r->n_place && r->line_place; i++)
+		if (i + 1 != r->line_place && r->place[i].gain.saved_s > 0)
+			next[n++] = (struct next){NULL, &r->place[i], 0, r->place[i].gain.saved_s};
 	/* One that was killed, or another profiler's trace, is not the whole run. */
 	for (size_t i = 0; i < BESIDES && r->end == TFH_END_EXIT && r->steps.count; i++) {
 		double s = tfh_spent(r, besides[i].kind);
 		if (wall > 0 && s >= TFH_REPORT_OTHER_SHARE * wall)
-			next[n++] = (struct next){NULL, i, s};
+			next[n++] = (struct next){NULL, NULL, i, s};
 	}
 	return n;
 }
@@ -91,6 +95,16 @@ static void advise(struct tfh_wording *w, const struct next *next)
 			   m.todo, next->whatif->remove);
 		return;
 	}
+	if (next->place) {
+		const char *name = w->place[next->place - r->place];
+		tfh_advise_gain(
+			w, tfh_phrase(w, "%s takes time of every step, too", name),
+			tfh_phrase(w, "%s of every step",
+				   tfh_phrase_time(w, next->place->s_per_step)),
+			"do it less often, in another thread or process, or while the device computes",
+			&next->place->gain);
+		return;
+	}
 	seen = tfh_start_seen(w, besides[next->row].kind);
 	tfh_advise_run(w,
 		       tfh_phrase(w, "%s: %s, %.0f %% of the run", besides[next->row].what,
@@ -103,7 +117,7 @@ static void advise(struct tfh_wording *w, const struct next *next)
 
 void tfh_advise_rest(struct tfh_wording *w)
 {
-	struct next next[TFH_REMOVE_COUNT + BESIDES];
+	struct next next[TFH_REMOVE_COUNT + TFH_PREDICT_PLACES + BESIDES];
 	size_t n = candidates(w->r, next);
 
 	for (size_t left = n; left; left--) {

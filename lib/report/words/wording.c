@@ -46,21 +46,34 @@ static void add_advice(struct tfh_wording *w, struct tfh_advice advice)
 		w->advice[w->n_advice++] = advice;
 }
 
+void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
+		     const struct tfh_whatif *gain)
+{
+	add_advice(w, (struct tfh_advice){finding, why, todo, gain->ceiling_speedup, gain->saved_s,
+					  isnan(gain->step_s)});
+}
+
+/* Of what the verdict names, where its line is known: that place's, and not that of all of its part. */
+static const struct tfh_whatif *gain_of(const struct tfh_result *r, enum tfh_remove remove)
+{
+	enum tfh_cause cause = r->steady.cause;
+
+	if (r->line_place && !r->lead && cause != TFH_CAUSE_NONE &&
+	    tfh_remove_part(remove) == tfh_cause_part(cause))
+		return &r->place[r->line_place - 1].gain;
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		if (r->whatif[i].remove == remove)
+			return &r->whatif[i];
+	return NULL;
+}
+
 void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
 		enum tfh_remove remove)
 {
-	const struct tfh_result *r = w->r;
-	struct tfh_advice advice = {finding, why, todo, NAN, NAN, false};
+	const struct tfh_whatif none = {.step_s = 0, .ceiling_speedup = NAN, .saved_s = NAN};
+	const struct tfh_whatif *gain = remove == TFH_REMOVE_NONE ? NULL : gain_of(w->r, remove);
 
-	for (uint32_t i = 0; i < r->n_whatif && remove != TFH_REMOVE_NONE; i++) {
-		const struct tfh_whatif *what = &r->whatif[i];
-		if (what->remove != remove)
-			continue;
-		advice.gain = what->ceiling_speedup;
-		advice.saved_s = what->saved_s;
-		advice.at_best = isnan(what->step_s);
-	}
-	add_advice(w, advice);
+	tfh_advise_gain(w, finding, why, todo, gain ? gain : &none);
 }
 
 void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo, double saved_s)

@@ -211,6 +211,7 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	tfh_arena_init(&w->arena, 0);
 	w->r = r;
 	w->text = "";
+	tfh_name_places(w);
 	tfh_note_supply(w);
 	explain_class(w);
 	remark_crowd(w);

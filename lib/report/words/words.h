@@ -54,6 +54,8 @@ struct tfh_wording {
 	const char *no_memory; /* which requests for device memory failed, or NULL */
 	struct tfh_advice advice[TFH_REPORT_ADVICE];
 	uint32_t n_advice;
+	const char *place
+		[TFH_PREDICT_PLACES]; /* names of the result's places: "augment", "train.py:53" */
 	const char *remark[TFH_REPORT_REMARKS]; /* "no input pipeline was visible", ... */
 	uint32_t n_remark;
 };
@@ -77,6 +79,9 @@ void tfh_remark(struct tfh_wording *w, const char *text);
  * (TFH_REMOVE_NONE: it is not known what that gains). Left out after the last place. */
 void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
 		enum tfh_remove remove);
+/* The same where the gain is known. */
+void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
+		     const struct tfh_whatif *gain);
 /* The same of a part of the run besides its steps, all of which could be saved at best. */
 void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo, double saved_s);
 
@@ -89,6 +94,8 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
 const char *tfh_state_words(int state);
 /* The line of the program where most of the verdict's cause is, with two standard errors; NULL: none is known. */
 const char *tfh_verdict_line(struct tfh_wording *w);
+/* Gives the result's places their names. */
+void tfh_name_places(struct tfh_wording *w);
 /* What the thread was seen to be at between its calls, as a line of evidence. */
 void tfh_seen_line(struct tfh_wording *w);
 /* Of a function within another one its own name; of what has none (a lambda, a list's comprehension)

@@ -1,0 +1,186 @@
+/* Divides pauses by the looks of their group, as far as the thread's CPU clock leaves it to them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/facts/look_groups.h"
+
+/* Shares of the looks of a group, smoothed with those of the less specific group, as if a few more
+ * looks had been taken with its shares. */
+static void shares(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_COUNT])
+{
+	const struct tfh_look_group *g = &l->group[at];
+	double all = 0, more;
+
+	memset(part, 0, TFH_AT_COUNT * sizeof(*part));
+	if (g->parent != TFH_NO_GROUP)
+		shares(l, g->parent, part);
+	for (int i = 0; i < TFH_AT_COUNT; i++)
+		all += g->seen[i];
+	if (all <= 0)
+		return;
+	more = g->parent == TFH_NO_GROUP ? 0 : TFH_FACTS_LOOK_PRIOR * all / g->looks;
+	for (int i = 0; i < TFH_AT_COUNT; i++)
+		part[i] = (g->seen[i] + more * part[i]) / (all + more);
+}
+
+/* Share of such pauses that the thread was asleep, by its CPU clock; negative: unknown. A thread
+ * that is runnable but not on a CPU is not asleep, so looks give an upper bound. */
+static double asleep_share(const struct tfh_looks *l, uint32_t at, const double *part)
+{
+	const struct tfh_look_group *g = &l->group[at];
+	double seen = 0, n = g->looks + TFH_FACTS_LOOK_PRIOR, most;
+
+	for (int i = 0; i < TFH_AT_COUNT; i++)
+		seen += tfh_is_asleep(i) ? part[i] : 0;
+	most = seen + 2 * sqrt((seen * (1 - seen) + 1 / n) / n);
+	if (g->brief)
+		return seen;
+	while (at != TFH_NO_GROUP && l->group[at].wall <= 0)
+		at = l->group[at].parent;
+	if (at == TFH_NO_GROUP)
+		return seen;
+	double clock = l->group[at].asleep / l->group[at].wall;
+	return clock < most ? clock : most < 1 ? most : 1;
+}
+
+/* Divides a pause: its CPU clock says how much of it the thread was asleep; looks divide both parts
+ * further. */
+static void divide(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_COUNT])
+{
+	double seen[2] = {0}, share[2];
+
+	shares(l, at, part);
+	share[1] = asleep_share(l, at, part);
+	share[0] = 1 - share[1];
+	for (int i = 1; i < TFH_AT_COUNT; i++)
+		seen[tfh_is_asleep(i)] += part[i];
+	part[0] = seen[1] > 0 ? 0 : share[1];
+	for (int i = 1; i < TFH_AT_COUNT; i++)
+		part[i] = seen[tfh_is_asleep(i)] > 0
+				  ? part[i] / seen[tfh_is_asleep(i)] * share[tfh_is_asleep(i)]
+				  : 0;
+	part[TFT_LOOK_RUNNING] += seen[0] > 0 ? 0 : share[0];
+}
+
+/* The pause of a thread that contains [t0, t1); NULL if that was a short one. */
+static const struct tfh_look_pause *pause_at(const struct tfh_look_line *s, int64_t t0, int64_t t1)
+{
+	size_t lo = 0, hi = s->pause.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (s->pause.v[mid].t1 <= t0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < s->pause.n && s->pause.v[lo].t0 < t1 ? &s->pause.v[lo] : NULL;
+}
+
+/* The group of the pause in which [t0, t1) lies; TFH_NO_GROUP: none. */
+static uint32_t group_at(const struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1)
+{
+	const struct tfh_look_pause *p;
+
+	if (!l || !l->any || thread >= l->feed->n_threads)
+		return TFH_NO_GROUP;
+	p = pause_at(&l->line[thread], t0, t1);
+	return p ? p->group : tfh_group_of_brief((struct tfh_looks *)l, thread);
+}
+
+bool tfh_looks_divide(const struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1,
+		      struct tfh_seen *out)
+{
+	uint32_t at = group_at(l, thread, t0, t1), top;
+
+	memset(out, 0, sizeof(*out));
+	if (at == TFH_NO_GROUP)
+		return false;
+	for (top = at; l->group[top].parent != TFH_NO_GROUP;)
+		top = l->group[top].parent;
+	if (l->group[top].looks < TFH_FACTS_LOOK_LEAST)
+		return false;
+	out->feeds = l->group[at].feeds;
+	divide(l, at, out->part);
+	return true;
+}
+
+size_t tfh_looks_count(const struct tfh_looks *l)
+{
+	return l ? l->look.n : 0;
+}
+
+struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i)
+{
+	const struct tfh_one_look *k = &l->look.v[i];
+
+	return (struct tfh_seen_look){.t = k->t,
+				      .ns = (double)k->ns,
+				      .place = k->place,
+				      .thread = k->thread,
+				      .state = k->state,
+				      .at = k->at,
+				      .loops = k->loops,
+				      .inside = k->group == TFH_IN_CALL,
+				      .feeds = k->group < TFH_IN_CALL && l->group[k->group].feeds};
+}
+
+/* ---- the part of some looks ---- */
+
+struct tfh_look_part {
+	const struct tfh_looks *of;
+	double seen[TFH_FACTS_LOOK_GROUPS][TFH_AT_COUNT]; /* as struct tfh_look_group's */
+};
+
+struct tfh_look_part *tfh_look_part_new(const struct tfh_looks *l)
+{
+	struct tfh_look_part *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->of = l;
+	return p;
+}
+
+void tfh_look_part_add(struct tfh_look_part *p, size_t i)
+{
+	const struct tfh_one_look *k = &p->of->look.v[i];
+	uint32_t at = k->group == TFH_NO_GROUP
+			      ? tfh_group_of_brief((struct tfh_looks *)p->of, k->thread)
+			      : k->group;
+
+	for (; at < TFH_IN_CALL; at = p->of->group[at].parent)
+		p->seen[at][k->at] += (double)k->ns;
+}
+
+/* Of the looks of a group at a state; smoothed like their shares. */
+static double part_of_state(const struct tfh_look_part *p, uint32_t at, int state)
+{
+	const struct tfh_look_group *g = &p->of->group[at];
+	double wider, more = 0, all = 0;
+
+	if (g->parent == TFH_NO_GROUP)
+		return g->seen[state] > 0 ? fmin(1, p->seen[at][state] / g->seen[state]) : 0;
+	wider = part_of_state(p, g->parent, state);
+	for (int i = 0; i < TFH_AT_COUNT; i++)
+		all += g->seen[i];
+	if (g->looks)
+		more = TFH_FACTS_LOOK_PRIOR * all / g->looks;
+	return g->seen[state] + more > 0
+		       ? fmin(1, (p->seen[at][state] + more * wider) / (g->seen[state] + more))
+		       : wider;
+}
+
+double tfh_look_part_of(const struct tfh_look_part *p, uint32_t thread, int64_t t0, int64_t t1)
+{
+	struct tfh_seen seen;
+	double part = 0;
+	uint32_t at = group_at(p->of, thread, t0, t1);
+
+	if (at == TFH_NO_GROUP || !tfh_looks_divide(p->of, thread, t0, t1, &seen))
+		return 0;
+	for (int i = 0; i < TFH_AT_COUNT; i++)
+		if (seen.part[i] > 0)
+			part += seen.part[i] * part_of_state(p, at, i);
+	return part;
+}

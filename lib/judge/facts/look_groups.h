@@ -1,0 +1,88 @@
+/* What look_shares.c collects, and look_divide.c reads. */
+#ifndef TFH_JUDGE_LOOK_GROUPS_H
+#define TFH_JUDGE_LOOK_GROUPS_H
+
+#include "judge/facts/look_shares.h"
+#include "judge/numbers.h"
+#include "judge/vec.h"
+
+#define TFH_NO_GROUP UINT32_MAX
+#define TFH_IN_CALL (UINT32_MAX - 1)
+
+/* A group of similar pauses. Looks are weighted by the time that each represents. */
+struct tfh_look_group {
+	uint64_t key;
+	uint32_t parent; /* the less specific group */
+	bool feeds;
+	bool brief; /* pauses too short for CPU clock readings of their own */
+	uint32_t looks;
+	double seen[TFH_AT_COUNT];
+	double wall, asleep; /* of pauses with CPU clock readings: wall time and time off the CPU,
+			      * ns */
+};
+
+struct tfh_look_pause {
+	int64_t t0, t1;
+	uint32_t group;
+};
+
+/* A look outside of calls. */
+struct tfh_one_look {
+	int64_t t;
+	float ns;
+	uint32_t
+		group; /* TFH_NO_GROUP: in a short pause, or in one that is not closed yet; TFH_IN_CALL */
+	uint32_t place;
+	uint16_t thread;
+	uint8_t state, at;
+	bool loops; /* see struct tfh_seen_look */
+};
+
+/* A reading of a thread's CPU clock. */
+struct tfh_cpu_reading {
+	int64_t t, cpu; /* t 0: there is none */
+	uint32_t stack;
+};
+
+struct tfh_look_line {
+	int64_t end; /* end of the last outermost call, 0: none yet */
+	/* A call that waits also has a reading at its end, which comes before the call's own
+	 * event. */
+	struct tfh_cpu_reading last, before_last;
+	struct tfh_cpu_reading
+		base; /* the last one when the last call had ended: a program's ranges are read at, too */
+	uint16_t before; /* kind of the last call */
+	uint32_t looks;	 /* number of looks since that call */
+	/* a pause whose following work has not been seen yet */
+	struct tfh_look_pause open;
+	uint16_t after;
+	uint32_t open_looks;
+	double open_seen[TFH_AT_COUNT];
+	int64_t open_asleep, open_wall;
+	TFH_VEC(struct tfh_look_pause) pause; /* in order of time */
+};
+
+struct tfh_looks {
+	const struct tfh_feed *feed;
+	uint32_t process;
+	struct tfh_look_line *line; /* by thread */
+	struct tfh_look_group group[TFH_FACTS_LOOK_GROUPS];
+	TFH_VEC(struct tfh_one_look) look;
+	TFH_VEC(uint8_t) role; /* by place and order; UINT8_MAX: not determined yet */
+	bool any, python;
+	bool device; /* something was launched so far */
+};
+
+/* The group of all short pauses of a thread. */
+uint32_t tfh_group_of_brief(struct tfh_looks *l, uint32_t thread);
+
+/* Whether a state is waiting in a system call that may take long. In all other states the thread
+ * runs or the kernel works for it. */
+static inline bool tfh_is_asleep(int at)
+{
+	if (at >= TFH_SEEN_COUNT)
+		return (at - TFH_SEEN_COUNT) % 2;
+	return at > TFT_LOOK_RUNNING && at != TFT_LOOK_MEMORY;
+}
+
+#endif

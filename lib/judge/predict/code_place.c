@@ -1,0 +1,275 @@
+/*
+ * What single places of the program cost: functions with all that they call, or, in the function that has the loop, lines. Each is
+ * removed by itself, since a fix changes one of them and leaves the others: with device times the pauses that it was seen in are
+ * replayed without its part of them.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/predict/predict.h"
+
+/* A line of the program that looks saw. */
+struct seen_place {
+	struct tfh_model_line line;
+	double ns;
+	uint64_t looks;
+	bool loops; /* its function goes on to make the next call: removing it as a whole would remove the loop */
+};
+
+struct seen_places {
+	TFH_VEC(struct seen_place) place;
+};
+
+static bool same(const struct tfh_model_line *a, const struct tfh_model_line *b, bool whole)
+{
+	return tfh_same_function(a, b) && (whole || a->line == b->line);
+}
+
+static uint32_t frames_of(const struct tfh_facts *facts, const struct tfh_seen_look *k,
+			  struct tfh_model_line frame[TFH_VERDICT_FRAMES])
+{
+	return facts->feed->place && k->place
+		       ? facts->feed->place(facts->feed->arg, facts->process, k->place, frame,
+					    TFH_VERDICT_FRAMES)
+		       : 0;
+}
+
+/* The program's own code, outside of calls. Who waits for Python's lock waits for somebody else, wherever that is. */
+static bool is_own(const struct tfh_facts *facts, const struct tfh_seen_look *k)
+{
+	return !k->inside && facts->thread[k->thread].drives && k->state != TFT_LOOK_GIL &&
+	       tfh_at_role(k->at) != TFH_ROLE_LAUNCH;
+}
+
+/* "f.<locals>.<listcomp>": part of the function around it, which is the next frame. */
+static bool is_part(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	return dot && dot[1] == '<' && strcmp(dot, ".<locals>") != 0;
+}
+
+static const struct tfh_model_line *lead_of(const struct tfh_model_line *frame, uint32_t n,
+					    const struct tfh_seen_look *k)
+{
+	uint32_t callee, at = n ? tfh_role_lead(frame, n, tfh_at_role(k->at), &callee) : 0;
+
+	while (at + 1 < n && is_part(frame[at].function) && !frame[at + 1].library)
+		at++;
+	return n && !frame[at].library ? &frame[at] : NULL;
+}
+
+bool tfh_is_at_place(const struct tfh_place_gain *g, const struct tfh_model_line *line)
+{
+	size_t n = strlen(g->function);
+
+	if (strcmp(g->file, line->file) != 0 || strncmp(g->function, line->function, n) != 0)
+		return false;
+	return line->function[n] ? is_part(line->function) &&
+					   !strncmp(line->function + n, ".<locals>.<", 11) &&
+					   (g->whole || g->line == line->line)
+				 : g->whole || g->line == line->line;
+}
+
+static int add_look(struct seen_places *all, const struct tfh_model_line *line,
+		    const struct tfh_seen_look *k)
+{
+	struct seen_place *p = NULL;
+
+	for (size_t i = 0; i < all->place.n && !p; i++)
+		if (same(&all->place.v[i].line, line, false))
+			p = &all->place.v[i];
+	if (!p) {
+		if (all->place.n == TFH_VERDICT_LINES)
+			return 0;
+		if (TFH_PUSH(all->place, ((struct seen_place){.line = *line})))
+			return -ENOMEM;
+		p = &all->place.v[all->place.n - 1];
+	}
+	p->ns += k->ns;
+	p->looks++;
+	p->loops |= k->loops;
+	return 0;
+}
+
+static int see_all(const struct tfh_accounts *accounts, struct seen_places *all)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	const struct tfh_loops *loops = accounts->loops;
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	size_t at = SIZE_MAX;
+	int rc = 0;
+
+	for (size_t i = 0; i < tfh_looks_count(facts->looks) && !rc; i++) {
+		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+		at = tfh_window_of(loops, k.t, at);
+		if (at == SIZE_MAX || loops->window.v[at].segment != TFH_SEGMENT_TRAIN ||
+		    !is_own(facts, &k))
+			continue;
+		const struct tfh_model_line *line = lead_of(frame, frames_of(facts, &k, frame), &k);
+		rc = line ? add_look(all, line, &k) : 0;
+	}
+	return rc;
+}
+
+/* Lines of one function are one place, but for a function that has the loop. */
+static void join_functions(struct seen_places *all)
+{
+	for (size_t i = 0; i < all->place.n; i++) {
+		struct seen_place *p = &all->place.v[i];
+		for (size_t k = 0; k < all->place.n; k++)
+			p->loops |= all->place.v[k].loops &&
+				    same(&all->place.v[k].line, &p->line, true);
+		for (size_t k = 0; k < i && !p->loops; k++) {
+			struct seen_place *q = &all->place.v[k];
+			if (!q->looks || !same(&q->line, &p->line, true))
+				continue;
+			q->ns += p->ns;
+			q->looks += p->looks;
+			p->ns = 0;
+			p->looks = 0;
+		}
+	}
+}
+
+static bool is_at(const struct tfh_code_place *p, const struct tfh_model_line *frame, uint32_t n,
+		  const struct tfh_seen_look *k)
+{
+	const struct tfh_model_line *lead = lead_of(frame, n, k);
+
+	if (!p->whole)
+		return lead && same(lead, &p->line, false);
+	for (uint32_t i = 0; i < n; i++)
+		if (same(&frame[i], &p->line, true))
+			return true;
+	return false;
+}
+
+static int mark_looks(const struct tfh_facts *facts, struct tfh_code_place *p)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+
+	p->part = tfh_look_part_new(facts->looks);
+	if (!p->part)
+		return -ENOMEM;
+	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
+		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+		if (is_own(facts, &k) && is_at(p, frame, frames_of(facts, &k, frame), &k))
+			tfh_look_part_add(p->part, i);
+	}
+	return 0;
+}
+
+int tfh_find_places(const struct tfh_accounts *accounts, struct tfh_samples *all)
+{
+	struct seen_places seen = {0};
+	int rc = accounts->facts->looks ? see_all(accounts, &seen) : 0;
+
+	join_functions(&seen);
+	while (!rc && all->n_place < TFH_PREDICT_PLACES) {
+		struct seen_place *best = NULL;
+		for (size_t i = 0; i < seen.place.n; i++)
+			if (seen.place.v[i].looks >= (uint64_t)TFH_VERDICT_LINE_LOOKS &&
+			    (!best || seen.place.v[i].ns > best->ns))
+				best = &seen.place.v[i];
+		if (!best)
+			break;
+		struct tfh_code_place *p = &all->place[all->n_place++];
+		p->line = best->line;
+		p->whole = !best->loops;
+		rc = mark_looks(accounts->facts, p);
+		best->looks = 0;
+	}
+	free(seen.place.v);
+	return rc;
+}
+
+/* ---- what it gains ---- */
+
+/* Of the judged steps' looks at the host's own time, and those at the place. */
+struct looks_of {
+	double all, mine;
+	uint64_t n;
+};
+
+static bool counts(const struct tfh_accounts *accounts, const struct tfh_seen_look *k)
+{
+	enum tfh_part part = tfh_cause_part(tfh_look_cause(accounts->facts, k->at, k->feeds));
+
+	return !k->inside && accounts->facts->thread[k->thread].drives &&
+	       (part == TFH_PART_HOST || (part == TFH_PART_INPUT && !accounts->facts->consumers));
+}
+
+static struct looks_of count_looks(const struct tfh_accounts *accounts,
+				   const struct tfh_code_place *p)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	struct looks_of l = {0};
+	size_t window = 0;
+
+	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
+		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+		if (!tfh_judged_at(accounts, k.t, &window) || !counts(accounts, &k))
+			continue;
+		l.all += k.ns;
+		l.n++;
+		if (is_own(facts, &k) && is_at(p, frame, frames_of(facts, &k, frame), &k))
+			l.mine += k.ns;
+	}
+	return l;
+}
+
+static double host_s(const struct tfh_accounts *accounts, const struct tfh_result *r)
+{
+	return r->breakdown[TFH_PART_HOST].s_per_step +
+	       (accounts->facts->consumers ? 0 : r->breakdown[TFH_PART_INPUT].s_per_step);
+}
+
+/* From the accounts alone: the step without the place's part, and no less than without all that it may be. */
+static void bound(struct tfh_place_gain *g, double step, double compute)
+{
+	double left = step - g->s_per_step;
+
+	g->gain.low_s = fmax((left - g->off_s) * (1 - TFH_PREDICT_MEASURED), fmin(compute, left));
+	g->gain.high_s = step;
+	g->gain.ceiling_speedup = g->gain.low_s > 0 ? step / g->gain.low_s : NAN;
+}
+
+static void fill(const struct tfh_accounts *accounts, struct tfh_samples *all, uint32_t i,
+		 struct tfh_result *r, double step)
+{
+	const struct tfh_code_place *p = &all->place[i];
+	struct looks_of l = count_looks(accounts, p);
+	double part = l.all > 0 ? l.mine / l.all : 0, n = (double)l.n;
+	struct tfh_place_gain *g = &r->place[r->n_place];
+
+	*g = (struct tfh_place_gain){.file = p->line.file,
+				     .function = p->line.function,
+				     .line = p->line.line,
+				     .whole = p->whole};
+	g->s_per_step = part * host_s(accounts, r);
+	g->off_s = n > 0 ? 2 * sqrt((part * (1 - part) + 1 / n) / n) * host_s(accounts, r) : NAN;
+	g->gain = (struct tfh_whatif){.remove = TFH_REMOVE_NONE, .step_s = NAN, .speedup = NAN};
+	if (!(g->s_per_step >= TFH_BLOCKING_SHARE * step))
+		return;
+	bound(g, step, r->breakdown[TFH_PART_COMPUTE].s_per_step);
+	if (tfh_tier(accounts) == 'C' && tfh_changes_rest(accounts, TFH_REMOVE_HOST))
+		g->gain.ceiling_speedup = NAN;
+	else if (tfh_tier(accounts) != 'C')
+		tfh_place_point(accounts->device, all, i, r, g);
+	r->n_place++;
+}
+
+void tfh_place_gains(const struct tfh_accounts *accounts, struct tfh_samples *all,
+		     struct tfh_result *r)
+{
+	double step = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += r->breakdown[p].s_per_step;
+	for (uint32_t i = 0; i < all->n_place && step > 0; i++)
+		fill(accounts, all, i, r, step);
+}
