@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/page_file.h"
 #include "import/import.h"
+#include "report/page/courses.h"
 #include "report/report.h"
 
 static bool incomplete(const struct tfh_quality *q)
@@ -109,6 +110,7 @@ void tfh_say_left_out(const struct tfh_run *run)
 
 int tfh_cmd_report(const struct tfh_command_line *args)
 {
+	struct tfh_courses courses = {.n = 0};
 	struct tfh_result *result = NULL;
 	struct tfh_run *run = NULL;
 	struct tfh_err err = {0};
@@ -128,16 +130,18 @@ int tfh_cmd_report(const struct tfh_command_line *args)
 		tfh_say_left_out(run);
 	if (!code) {
 		struct tfh_progress *progress = tfh_progress_start(run);
-		code = tfh_analyze(run, &result, &err);
+		code = page ? tfh_page_analyze(run, &courses, &result, &err)
+			    : tfh_analyze(run, &result, &err);
 		tfh_progress_stop(progress);
 	}
 	if (code) {
 		tfh_say_why(&err, code);
+		tfh_courses_free(&courses);
 		tfh_run_close(run);
 		return tfh_exit_code(code);
 	}
 	if (page)
-		status = tfh_page_write(page, run, result);
+		status = tfh_page_write(page, run, result, &courses);
 	else
 		code = print(args, result);
 	if (status) {
@@ -155,6 +159,7 @@ int tfh_cmd_report(const struct tfh_command_line *args)
 		tfh_say("the recording is incomplete (--strict); `tfhook verify` says where");
 		status = TFH_EXIT_INCOMPLETE;
 	}
+	tfh_courses_free(&courses);
 	tfh_result_free(result);
 	tfh_run_close(run);
 	return status;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "report/page/courses.h"
 #include "report/page/sheet.h"
 
 /* What else asks for an output of its own. */
@@ -78,8 +79,14 @@ static int publish(const char *temporary, const char *path)
 	return rename(temporary, path) ? -errno : 0;
 }
 
-static int write_all(int fd, const struct tfh_result *r, const struct tfh_shown_step *shown,
-		     uint32_t n)
+/* All that the page shows beside the result. */
+struct page_parts {
+	struct tfh_shown_step shown[TFH_SHOWN_STEPS];
+	uint32_t n;
+	const struct tfh_courses *courses;
+};
+
+static int write_all(int fd, const struct tfh_result *r, const struct page_parts *parts)
 {
 	FILE *out = fdopen(fd, "w");
 	struct tfh_wording words;
@@ -90,7 +97,7 @@ static int write_all(int fd, const struct tfh_result *r, const struct tfh_shown_
 		return -err;
 	}
 	tfh_wording_make(&words, r);
-	int rc = tfh_report_page(out, &words, shown, n);
+	int rc = tfh_report_page(out, &words, parts->shown, parts->n, parts->courses);
 	tfh_wording_free(&words);
 	errno = 0;
 	bool failed = ferror(out);
@@ -99,8 +106,7 @@ static int write_all(int fd, const struct tfh_result *r, const struct tfh_shown_
 	return rc;
 }
 
-static int write_file(const char *path, const struct tfh_result *r,
-		      const struct tfh_shown_step *shown, uint32_t n)
+static int write_file(const char *path, const struct tfh_result *r, const struct page_parts *parts)
 {
 	char temporary[4096];
 	int len = snprintf(temporary, sizeof(temporary), "%s.%d.part", path, (int)getpid());
@@ -110,7 +116,7 @@ static int write_file(const char *path, const struct tfh_result *r,
 	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -errno;
-	int rc = write_all(fd, r, shown, n);
+	int rc = write_all(fd, r, parts);
 	if (!rc)
 		rc = publish(temporary, path);
 	if (rc)
@@ -132,20 +138,31 @@ static int fill(struct tfh_run *run, struct tfh_shown_step *shown, uint32_t n, s
 	return code;
 }
 
-int tfh_page_write(const char *path, struct tfh_run *run, const struct tfh_result *r)
+int tfh_page_analyze(struct tfh_run *run, struct tfh_courses *courses, struct tfh_result **out,
+		     struct tfh_err *err)
 {
-	struct tfh_shown_step shown[TFH_SHOWN_STEPS];
-	uint32_t n = tfh_shown_choose(shown, r);
+	*courses = (struct tfh_courses){.wall_s = (double)tfh_run_wall_ns(run) * 1e-9};
+	if (!tfh_courses_wanted(run))
+		return tfh_analyze(run, out, err);
+	return tfh_analyze_ranks(run, tfh_courses_add, courses, out, err);
+}
+
+int tfh_page_write(const char *path, struct tfh_run *run, const struct tfh_result *r,
+		   const struct tfh_courses *courses)
+{
+	struct page_parts parts = {.courses = courses};
 	struct tfh_err err = {0};
-	int rc = fill(run, shown, n, &err);
+
+	parts.n = tfh_shown_choose(parts.shown, r);
+	int rc = fill(run, parts.shown, parts.n, &err);
 
 	if (rc) {
 		tfh_say_why(&err, rc);
-		tfh_shown_free(shown, n);
+		tfh_shown_free(parts.shown, parts.n);
 		return tfh_exit_code(rc);
 	}
-	rc = write_file(path, r, shown, n);
-	tfh_shown_free(shown, n);
+	rc = write_file(path, r, &parts);
+	tfh_shown_free(parts.shown, parts.n);
 	if (rc)
 		say_refused(path, rc);
 	return rc ? TFH_EXIT_UNREADABLE : TFH_EXIT_OK;

@@ -7,7 +7,12 @@
 
 /* Whether --html goes with the other flags and FILE can be made; false with a message on stderr. */
 bool tfh_page_allowed(const struct tfh_command_line *args, int *status);
+/* tfh_analyze(), with what the page tells of each of several ranks in *courses, to be freed in either case. */
+struct tfh_courses;
+int tfh_page_analyze(struct tfh_run *run, struct tfh_courses *courses, struct tfh_result **out,
+		     struct tfh_err *err);
 /* Writes the page of a result to FILE, which appears when it is whole. Returns the exit status. */
-int tfh_page_write(const char *path, struct tfh_run *run, const struct tfh_result *r);
+int tfh_page_write(const char *path, struct tfh_run *run, const struct tfh_result *r,
+		   const struct tfh_courses *courses);
 
 #endif

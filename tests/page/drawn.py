@@ -120,6 +120,25 @@ def many(browser):
     assert os.path.getsize(path) < 1e6, os.path.getsize(path)
 
 
+def ranks(browser):
+    """Several ranks by time, without a script: a slower one is darker all along, a later one begins later."""
+    script = "for i in 0 1 2; do RANK=$i WORLD_SIZE=3 \"$0\" --steps 200 --h2d 1000 --spin $((2000 + i * 2000)) & done; wait"
+    subprocess.run([shown.TFHOOK, "run", "-q", "-o", "ranks", "--", "bash", "-c", script, shown.LOOP], check=True, stdout=subprocess.DEVNULL,
+                   env=dict(os.environ, LD_LIBRARY_PATH=shown.BUILD + "/sim"))
+    path, figures = shown.page_of("ranks", "ranks.html")
+    page = browser(path, java_script_enabled=False)
+    cells = page.page.locator("#heat-ranks rect").evaluate_all(
+        "all => all.map(c => [+c.getAttribute('y'), +c.getAttribute('fill-opacity'), c.textContent])")
+    for row, rank in enumerate(figures["ranks"]):
+        mine = [c for c in cells if c[0] == row]
+        assert len(mine) > 5 and all(c[2].startswith("rank %d, " % rank["rank"]) for c in mine), (row, mine)
+    dark = [sorted(c[1] for c in cells if c[0] == row) for row in range(3)]
+    middle = [d[len(d) // 2] for d in dark]
+    assert middle[0] < middle[1] < middle[2], middle
+    page.quiet()
+    page.fits()
+
+
 def main():
     shown.begin()
     run = shown.record("--steps", 80, "--h2d", 1e6, "--spin", 1000, "--launches", 20, TFHOOK_CUPTI="on")
@@ -135,6 +154,7 @@ def main():
         page.fits()
         page.quiet()
         many(browser)
+        ranks(browser)
     print(json.dumps({t["kind"]: t["took"] for t in drawing["timelines"]}))
 
 

@@ -5,7 +5,7 @@
  *	html.c		escapes, tables, cells
  *	sheet.c		the page around the sections, their order
  *	sheet_*.c	the sections; sheet_drawing.c: what the script draws
- *	along.c	steps sorted and in stretches
+ *	along.c	steps sorted and in stretches; courses.c	steps of each rank along the run
  *	page.css page.js timeline.js	what it looks like, and what it does
  */
 #ifndef TFH_REPORT_SHEET_H
@@ -31,9 +31,11 @@ struct tfh_shown_step {
 uint32_t tfh_shown_choose(struct tfh_shown_step shown[TFH_SHOWN_STEPS], const struct tfh_result *r);
 void tfh_shown_free(struct tfh_shown_step *shown, uint32_t n);
 
-/* Writes the page. 0 or a negative errno; the stream belongs to the caller, who checks it for errors afterwards. */
+/* Writes the page; `courses`: of several ranks, else NULL. 0 or a negative errno; the stream belongs to the caller, who checks it
+ * for errors afterwards. */
+struct tfh_courses;
 int tfh_report_page(FILE *out, struct tfh_wording *words, const struct tfh_shown_step *shown,
-		    uint32_t n);
+		    uint32_t n, const struct tfh_courses *courses);
 
 /* Whether a file that begins so is such a page. */
 bool tfh_is_page(const char *begin);

@@ -30,6 +30,7 @@ static void write_rank_parts(const struct tfh_sheet *s)
 
 void tfh_sheet_ranks(const struct tfh_sheet *s)
 {
+	tfh_sheet_courses(s);
 	tfh_html_table(
 		s->out, NULL,
 		"rank|<host|<class|<cause|share|<tier|steps|mean step|waits for others|late|waited for|silent at the end|<");

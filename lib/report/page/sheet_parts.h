@@ -4,6 +4,7 @@
 
 #include "report/page/html.h"
 #include "report/page/along.h"
+#include "report/page/courses.h"
 #include "report/page/sheet.h"
 #include "report/report.h"
 #include "report/text_parts.h"
@@ -15,6 +16,7 @@ struct tfh_sheet {
 	const struct tfh_shown_step *shown;
 	uint32_t n_shown;
 	const struct tfh_along *along;
+	const struct tfh_courses *courses; /* NULL: there are not several ranks */
 };
 
 /* The files that the build puts into the command (scripts/gen-page), and the policy that lets them alone act. */
@@ -33,6 +35,8 @@ void tfh_sheet_input(const struct tfh_sheet *s);
 void tfh_sheet_kernels(const struct tfh_sheet *s);
 void tfh_sheet_transfers(const struct tfh_sheet *s);
 void tfh_sheet_memory(const struct tfh_sheet *s);
+/* Below the heading of the ranks, above their tables. */
+void tfh_sheet_courses(const struct tfh_sheet *s);
 void tfh_sheet_ranks(const struct tfh_sheet *s);
 void tfh_sheet_machine(const struct tfh_sheet *s);
 void tfh_sheet_data(const struct tfh_sheet *s);
