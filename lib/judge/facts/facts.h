@@ -118,13 +118,23 @@ struct tfh_stage_use {
 	struct tfh_stage_time time; /* over the whole run */
 };
 
-/* Element of the sequence of launches, from which the launch period is found. */
-struct tfh_token {
+/* What calls in the sequence of launches, copies and waits have in common that are the same but for
+ * their times. */
+struct tfh_token_kind {
 	uint64_t hash;
-	int64_t t0, t1;
+	uint64_t rough; /* of launches: the same for all grids of a function */
+	uint32_t what;	/* launches: the function; copies: bytes, at most UINT32_MAX */
 	uint8_t thread; /* TFH_FACTS_TOKEN_THREADS: that thread or a higher one */
 	uint8_t dir, family;
-	uint32_t what; /* launches: the function; copies: bytes, at most UINT32_MAX */
+	uint8_t bucket; /* of launches: a small hash of the function */
+};
+
+/* Element of the sequence, from which the launch period is found. There may be a million, which are
+ * read several times: they are small. */
+struct tfh_token {
+	int64_t t0;
+	int64_t ns : TFH_FACTS_TOKEN_BITS; /* the length; longer ones have the longest */
+	uint64_t kind : 64 - TFH_FACTS_TOKEN_BITS;
 };
 
 /* The last kernel launched into a stream. */
@@ -185,12 +195,19 @@ struct tfh_facts {
 	uint32_t series_at[TFH_FACTS_SERIES_BUCKETS]; /* hash buckets by iterator: index + 1 of the
 						       * last one */
 	TFH_VEC(struct tfh_tag) tag;
-	TFH_VEC(int32_t) tag_of;	 /* by name id: index in tag, -1 not looked up */
-	TFH_VEC(struct tfh_piece) longs; /* long calls, by begin */
-	int64_t long_ns;		 /* `longs` holds all calls at least so long */
-	TFH_VEC(struct tfh_token) token; /* the first ones, by begin */
-	TFH_VEC(struct tfh_token) late;	 /* later ones, without plain launches */
-	bool late_launch, late_lost;	 /* launches are missing in both; other tokens are */
+	TFH_VEC(int32_t) tag_of;	     /* by name id: index in tag, -1 not looked up */
+	TFH_VEC(struct tfh_piece) longs;     /* long calls, by begin */
+	int64_t long_ns;		     /* `longs` holds all calls at least so long */
+	TFH_VEC(struct tfh_token_kind) kind; /* in order of their first call */
+	uint32_t *kind_at;		     /* hash table of them: index + 1, 0: free */
+	size_t kind_room;		     /* its size, a power of two */
+	struct {
+		uint64_t w[2];		   /* of the launches */
+		uint32_t kind;		   /* + 1, 0: free */
+	} kind_near[TFH_FACTS_NEAR_KINDS]; /* those of recent launches, so that most need no hash */
+	TFH_VEC(struct tfh_token) token;   /* the first ones, by begin */
+	TFH_VEC(struct tfh_token) late;	   /* later ones, without plain launches */
+	bool late_launch, late_lost;	   /* launches are missing in both; other tokens are */
 	bool one_line; /* a single thread makes the time line, and its outermost calls do not
 		        * overlap */
 	TFH_VEC(struct tfh_stage_use) stage;
@@ -234,11 +251,37 @@ void tfh_facts_free(struct tfh_facts *facts);
 
 /* piece.c: converts a call for the time line; false if it is of no interest. */
 bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p);
-/* Makes the token of a launch. Not used of the event: its own times and thread. */
-void tfh_launch_token(const struct tfh_event *ev, int64_t t0, int64_t t1, uint32_t thread,
-		      struct tfh_token *t);
-/* Makes the token of any driver call; false if it is not part of the sequence. */
-bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct tfh_token *t);
+/* token.c: what a driver call is in the sequence of launches, copies and waits; false if it is no part
+ * of it. */
+bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,
+		    struct tfh_token_kind *out);
+/* Its number in facts->kind, which it joins; UINT32_MAX when out of memory. */
+uint32_t tfh_kind_number(struct tfh_facts *facts, const struct tfh_token_kind *kind);
+/* The same of a launch by a thread. */
+uint32_t tfh_launch_kind(struct tfh_facts *facts, const struct tfh_event *ev, uint32_t thread);
+/* Sets what follows from family, function and hash. */
+void tfh_kind_complete(struct tfh_token_kind *kind);
+static inline struct tfh_token tfh_token_make(int64_t t0, int64_t t1, uint32_t kind)
+{
+	const int64_t most = (1ll << (TFH_FACTS_TOKEN_BITS - 1)) - 1;
+	int64_t ns = t1 - t0;
+
+	ns = ns < most ? ns : most;
+	return (struct tfh_token){.t0 = t0, .ns = ns > -most ? ns : -most, .kind = kind};
+}
+static inline int64_t tfh_token_end(const struct tfh_token *t)
+{
+	return t->t0 + t->ns;
+}
+static inline const struct tfh_token_kind *tfh_kind_of(const struct tfh_facts *facts,
+						       const struct tfh_token *t)
+{
+	return &facts->kind.v[t->kind];
+}
+static inline bool tfh_is_launch(const struct tfh_token_kind *k)
+{
+	return k->family == TFH_FAM_LAUNCH || k->family == TFH_FAM_GRAPH_LAUNCH;
+}
 /* Converts a call that executes ops; false unless it is outermost. An eagerly executed get-next
  * becomes input. */
 bool tfh_exec_piece(const struct tfh_facts *facts, const struct tfh_event *ev, struct tfh_piece *p);

@@ -1,7 +1,6 @@
 /* Converts a recorded call for the time line. */
 #include <string.h>
 
-#include "base/hash.h"
 #include "judge/facts/facts.h"
 
 static const uint8_t label_of_family[64] = {
@@ -62,47 +61,6 @@ bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p)
 bool tfh_piece_records(const struct tfh_piece *p)
 {
 	return p->handle && (p->family == TFH_FAM_EVENT || p->writes);
-}
-
-static uint8_t token_thread(uint32_t thread)
-{
-	return thread < TFH_FACTS_TOKEN_THREADS ? (uint8_t)thread : TFH_FACTS_TOKEN_THREADS;
-}
-
-void tfh_launch_token(const struct tfh_event *ev, int64_t t0, int64_t t1, uint32_t thread,
-		      struct tfh_token *t)
-{
-	*t = (struct tfh_token){
-		.t0 = t0,
-		.t1 = t1,
-		.dir = ev->dir,
-		.family = ev->fn->family,
-		.thread = token_thread(thread),
-		.what = (uint32_t)ev->w[0],
-		.hash = tfh_hash_add(ev->fn->family,
-				     tfh_hash_add(ev->w[0] & 0xffffffffu, ev->w[1]))};
-}
-
-bool tfh_token_of(const struct tfh_event *ev, const struct tfh_piece *p, struct tfh_token *t)
-{
-	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
-
-	if (launch) {
-		tfh_launch_token(ev, ev->t0, ev->t1, ev->thread, t);
-		return true;
-	}
-	if (p->family != TFH_FAM_SYNC && p->family != TFH_FAM_COPY)
-		return false;
-	*t = (struct tfh_token){.t0 = p->t0,
-				.t1 = p->t1,
-				.dir = p->dir,
-				.family = p->family,
-				.what = p->bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)p->bytes,
-				.thread = token_thread(p->thread),
-				.hash = tfh_hash_add(p->family, tfh_hash_str(ev->fn->name))};
-	if (p->family == TFH_FAM_COPY)
-		t->hash = tfh_hash_add(t->hash, ev->w[0]);
-	return true;
 }
 
 bool tfh_exec_piece(const struct tfh_facts *facts, const struct tfh_event *ev, struct tfh_piece *p)

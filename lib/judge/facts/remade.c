@@ -52,9 +52,9 @@ static int by_stem(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-static bool is_kernel(const struct tfh_token *t)
+static bool is_kernel(const struct tfh_token_kind *k)
 {
-	return t->family == TFH_FAM_LAUNCH;
+	return k->family == TFH_FAM_LAUNCH;
 }
 
 /* One more than the largest number of a function; they are given from 1 on. */
@@ -62,30 +62,53 @@ static size_t functions(const struct tfh_facts *facts)
 {
 	uint32_t most = 0;
 
-	for (size_t i = 0; i < facts->token.n; i++)
-		if (is_kernel(&facts->token.v[i]) && facts->token.v[i].what > most)
-			most = facts->token.v[i].what;
+	for (size_t i = 0; i < facts->kind.n; i++)
+		if (is_kernel(&facts->kind.v[i]) && facts->kind.v[i].what > most)
+			most = facts->kind.v[i].what;
 	return most + 1ull;
 }
 
-/* Fills v[functions], and leaves those that are launched. */
+/* Fills v[functions] with the names of those that are launched, and leaves these. */
 static size_t gather(const struct tfh_facts *facts, struct launched *v, size_t most)
 {
+	const struct tfh_feed *f = facts->feed;
 	size_t n = 0;
 
-	for (size_t i = 0; i < facts->token.n; i++) {
-		const struct tfh_token *t = &facts->token.v[i];
-		if (!is_kernel(t))
+	for (size_t i = 0; i < facts->kind.n; i++)
+		if (is_kernel(&facts->kind.v[i]))
+			v[facts->kind.v[i].what].count = 1;
+	for (size_t i = 0; i < most; i++) {
+		const char *name = NULL;
+		if (!v[i].count)
 			continue;
-		struct launched *x = &v[t->what];
-		x->function = t->what;
+		name = f->name(f->arg, facts->process, TFT_NAME_FUNCTION, (uint32_t)i, NULL, NULL);
+		v[n++] = (struct launched){.stem = name ? stem_of(name) : 0,
+					   .function = (uint32_t)i};
+	}
+	return n;
+}
+
+/* Whether as many functions have one name as it takes for them to be one. The functions are in order of
+ * their stems. */
+static bool any_alike(const struct launched *v, size_t n)
+{
+	for (size_t i = 0; i + TFH_FACTS_RETRACED <= n; i++)
+		if (v[i].stem && v[i].stem == v[i + TFH_FACTS_RETRACED - 1].stem)
+			return true;
+	return false;
+}
+
+/* Counts the launches of each function; at[function]: its place in v, + 1. */
+static void count(const struct tfh_facts *facts, struct launched *v, const uint32_t *at)
+{
+	for (size_t i = 0; i < facts->token.n; i++) {
+		const struct tfh_token_kind *k = tfh_kind_of(facts, &facts->token.v[i]);
+		if (!is_kernel(k))
+			continue;
+		struct launched *x = &v[at[k->what] - 1];
 		x->first = x->count++ ? x->first : i;
 		x->last = i;
 	}
-	for (size_t i = 0; i < most; i++)
-		if (v[i].count)
-			v[n++] = v[i];
-	return n;
 }
 
 /* n functions of one name, by their first launch. They take each other's place if none is launched after the next one began,
@@ -105,13 +128,14 @@ static bool replace(const struct launched *v, size_t n)
 /* Writes to as[function] what each counts as, 0: itself. */
 static void find(const struct tfh_facts *facts, struct launched *v, size_t n, uint32_t *as)
 {
-	const struct tfh_feed *f = facts->feed;
-
-	for (size_t i = 0; i < n; i++) {
-		const char *name = f->name(f->arg, facts->process, TFT_NAME_FUNCTION, v[i].function,
-					   NULL, NULL);
-		v[i].stem = name ? stem_of(name) : 0;
-	}
+	qsort(v, n, sizeof(*v), by_stem);
+	if (!any_alike(v, n))
+		return;
+	for (size_t i = 0; i < n; i++)
+		as[v[i].function] = (uint32_t)i + 1;
+	count(facts, v, as);
+	for (size_t i = 0; i < n; i++)
+		as[v[i].function] = 0;
 	qsort(v, n, sizeof(*v), by_stem);
 	for (size_t i = 0, end; i < n; i = end) {
 		for (end = i + 1; end < n && v[end].stem == v[i].stem;)
@@ -124,12 +148,13 @@ static void find(const struct tfh_facts *facts, struct launched *v, size_t n, ui
 
 static void rename_launches(struct tfh_facts *facts, const uint32_t *as)
 {
-	for (size_t i = 0; i < facts->token.n; i++) {
-		struct tfh_token *t = &facts->token.v[i];
-		if (!is_kernel(t) || !as[t->what])
+	for (size_t i = 0; i < facts->kind.n; i++) {
+		struct tfh_token_kind *k = &facts->kind.v[i];
+		if (!is_kernel(k) || !as[k->what])
 			continue;
-		t->what = as[t->what];
-		t->hash = tfh_hash_add(t->family, t->what); /* their grids may differ as well */
+		k->what = as[k->what];
+		k->hash = tfh_hash_add(k->family, k->what); /* their grids may differ as well */
+		tfh_kind_complete(k);
 	}
 }
 

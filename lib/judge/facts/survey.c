@@ -33,20 +33,27 @@ static void bandwidth(struct tfh_facts *facts, uint8_t dir, bool pageable, uint6
 static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
 		      const struct tfh_piece *p)
 {
-	struct tfh_token t;
+	bool late = facts->token.n >= TFH_FACTS_TOKENS;
+	struct tfh_token_kind kind;
+	uint32_t n;
 
-	if (facts->token.n >= TFH_FACTS_TOKENS) {
-		facts->late_launch |= p->family == TFH_FAM_LAUNCH;
-		if (p->family == TFH_FAM_LAUNCH || !tfh_token_of(ev, p, &t))
-			return 0;
-		/* Not needed if step marks or batches give the steps. */
+	if (late && p->family == TFH_FAM_LAUNCH) {
+		facts->late_launch = true;
+		return 0;
+	}
+	if (!tfh_token_kind(ev, p, &kind))
+		return 0;
+	/* Not needed if step marks or batches give the steps. */
+	if (late)
 		facts->late_lost |=
 			facts->late.n >= TFH_FACTS_TOKENS || facts->mark.n > 1 || facts->tick.n;
-		return facts->late_lost ? 0 : TFH_PUSH_BIG(facts->late, t);
-	}
-	if (!tfh_token_of(ev, p, &t))
+	if (late && facts->late_lost)
 		return 0;
-	return TFH_PUSH(facts->token, t);
+	n = tfh_kind_number(facts, &kind);
+	if (n == UINT32_MAX)
+		return -ENOMEM;
+	return late ? TFH_PUSH_BIG(facts->late, tfh_token_make(ev->t0, ev->t1, n))
+		    : TFH_PUSH(facts->token, tfh_token_make(ev->t0, ev->t1, n));
 }
 
 static int add_driver(struct tfh_facts *facts, const struct tfh_event *ev,
@@ -137,19 +144,24 @@ static int token_room(struct tfh_facts *facts, uint32_t n)
 			       sizeof(*facts->token.v));
 }
 
-/* Keeps the tokens of a row, as far as there is room. They are made in place: copying what was just
- * written byte by byte would wait for it. */
+/* Keeps the tokens of a row, as far as there is room. */
 static int keep_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32_t n)
 {
 	size_t room = TFH_FACTS_TOKENS - facts->token.n;
+	uint32_t kind = 0;
 
 	facts->late_launch |= n > room;
 	n = n < room ? n : (uint32_t)room;
 	if (token_room(facts, n))
 		return -ENOMEM;
 	struct tfh_token *t = &facts->token.v[facts->token.n];
-	for (uint32_t i = 0; i < n; i++)
-		tfh_launch_token(row[i].ev, row[i].t0, row[i].t1, row[i].thread, &t[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!i || row[i].ev != row[i - 1].ev)
+			kind = tfh_launch_kind(facts, row[i].ev, row->thread);
+		if (kind == UINT32_MAX)
+			return -ENOMEM;
+		t[i] = tfh_token_make(row[i].t0, row[i].t1, kind);
+	}
 	facts->token.n += n;
 	return 0;
 }
@@ -350,7 +362,7 @@ static int by_token(const void *a, const void *b)
 
 	if (x->t0 != y->t0)
 		return x->t0 < y->t0 ? -1 : 1;
-	return x->t1 < y->t1 ? -1 : x->t1 > y->t1;
+	return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
 /* Calls of a single thread are already in this order. */
@@ -500,6 +512,8 @@ void tfh_facts_free(struct tfh_facts *facts)
 	free(facts->tag.v);
 	free(facts->tag_of.v);
 	tfh_big_free(facts->longs.v);
+	free(facts->kind.v);
+	free(facts->kind_at);
 	free(facts->token.v);
 	tfh_big_free(facts->late.v);
 	tfh_big_free(facts->exec.v);

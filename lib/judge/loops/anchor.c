@@ -59,18 +59,15 @@ static uint32_t usual_launches(const struct finder *f)
 static void cut(struct finder *f, const struct tfh_anchor *a)
 {
 	struct tfh_cutter c = {.facts = f->facts, .anchor = a};
-	size_t i;
 
 	if (f->is_cut && a->kind == f->at.kind && a->what == f->at.what && a->hash == f->at.hash)
 		return;
 	f->is_cut = true;
 	f->at = *a;
 	f->n = 0;
-	f->launches = 0;
-	for (i = 0; i < f->facts->token.n && f->n < TFH_LOOPS_STRETCHES; i++) {
-		f->launches += tfh_is_launch(&f->facts->token.v[i]);
-		f->n += tfh_cut(&c, &f->facts->token.v[i], &f->v[f->n]);
-	}
+	while (f->n < TFH_LOOPS_STRETCHES && tfh_cut_next(&c, &f->v[f->n]))
+		f->n++;
+	f->launches = c.launches;
 	if (f->n < TFH_LOOPS_STRETCHES)
 		f->n += tfh_cut_last(&c, &f->v[f->n]);
 	f->usual = usual_launches(f);
@@ -81,27 +78,30 @@ static bool minor(const struct finder *f, const struct tfh_lap *s)
 	return (uint64_t)s->launches * TFH_LOOPS_MINOR_PART <= f->usual;
 }
 
-static uint8_t bucket(const struct tfh_token *t)
+/* The kind of token i if it is a launch, or NULL. */
+static inline const struct tfh_token_kind *launch_at(const struct finder *f, uint32_t i)
 {
-	return t->family == TFH_FAM_GRAPH_LAUNCH ? 0 : (uint8_t)tfh_hash_u64(t->what + 1ull);
+	const struct tfh_token_kind *k = tfh_kind_of(f->facts, &f->facts->token.v[i]);
+
+	return tfh_is_launch(k) ? k : NULL;
 }
 
 /* By the functions that are launched, whatever their grids: batches are of different sizes. */
 static bool alike(const struct finder *f, const struct tfh_lap *a, const struct tfh_lap *b)
 {
-	const struct tfh_token *t = f->facts->token.v;
+	const struct tfh_token_kind *k;
 	uint32_t has[256] = {0}, n = 0, same = 0;
 
 	if (a->rough == b->rough)
 		return true;
 	for (uint32_t i = a->from; i < a->to; i++)
-		if (tfh_is_launch(&t[i])) {
-			has[bucket(&t[i])]++;
+		if ((k = launch_at(f, i))) {
+			has[k->bucket]++;
 			n++;
 		}
 	for (uint32_t i = b->from; i < b->to; i++)
-		if (tfh_is_launch(&t[i])) {
-			uint32_t *h = &has[bucket(&t[i])];
+		if ((k = launch_at(f, i))) {
+			uint32_t *h = &has[k->bucket];
 			n++;
 			same += *h > 0;
 			*h -= *h > 0;
@@ -242,7 +242,7 @@ static bool find_key(const struct finder *f, struct tfh_anchor *a)
 static void offer(struct finder *f, const struct tfh_anchor *a, const struct score *s)
 {
 	const struct tfh_token *t = f->facts->token.v;
-	int64_t all = t[f->facts->token.n - 1].t1 - t[0].t0;
+	int64_t all = tfh_token_end(&t[f->facts->token.n - 1]) - t[0].t0;
 
 	size_t fewest = a->kind <= TFH_ANCHOR_WAIT && s->cover >= TFH_LOOPS_COVER_SHARE
 				? TFH_LOOPS_FEWEST_STEPS
@@ -285,21 +285,20 @@ static bool offer_turn(struct finder *f, const struct tfh_anchor *anchor, bool s
 /* Whether the stretches are as large as a step at least: several launches, not all of the same. */
 static bool substantial(const struct finder *f)
 {
-	const struct tfh_token *t = f->facts->token.v;
+	const struct tfh_token_kind *k, *first = NULL;
 	const struct tfh_lap *s = NULL;
 
-	for (size_t k = 0, i = f->n / 2; k < f->n && !s; k++, i = (i + 1) % f->n)
+	for (size_t n = 0, i = f->n / 2; n < f->n && !s; n++, i = (i + 1) % f->n)
 		if (f->v[i].launches >= TFH_LOOPS_SUBSTANTIAL_SHARE * f->usual)
 			s = &f->v[i];
 	if (!s || f->usual < TFH_LOOPS_STEP_LAUNCHES)
 		return false;
-	const struct tfh_token *first = NULL;
 	for (uint32_t i = s->from; i < s->to; i++) {
-		if (!tfh_is_launch(&t[i]))
+		if (!(k = launch_at(f, i)))
 			continue;
-		if (t[i].family == TFH_FAM_GRAPH_LAUNCH || (first && t[i].what != first->what))
+		if (k->family == TFH_FAM_GRAPH_LAUNCH || (first && k->what != first->what))
 			return true;
-		first = &t[i];
+		first = k;
 	}
 	return false;
 }
@@ -371,23 +370,39 @@ struct anchor_kind {
 	bool wait;
 };
 
-static void count_kinds(const struct tfh_facts *facts, struct anchor_kind *table)
+/* Adds `count` calls of that kind of token. */
+static void count_kind(struct anchor_kind *table, const struct tfh_token_kind *t, uint64_t count)
 {
-	for (size_t i = 0; i < facts->token.n; i++) {
-		const struct tfh_token *t = &facts->token.v[i];
-		bool kernel = t->family == TFH_FAM_LAUNCH;
-		uint64_t hash = kernel ? tfh_hash_u64(t->what + 1ull) : t->hash;
-		if (!kernel && (t->family == TFH_FAM_GRAPH_LAUNCH ||
-				(t->family == TFH_FAM_COPY && t->dir != TFH_DIR_D2H)))
+	bool kernel = t->family == TFH_FAM_LAUNCH;
+	uint64_t hash = kernel ? tfh_hash_u64(t->what + 1ull) : t->hash;
+
+	if (!kernel && (t->family == TFH_FAM_GRAPH_LAUNCH ||
+			(t->family == TFH_FAM_COPY && t->dir != TFH_DIR_D2H)))
+		return;
+	for (uint64_t at = hash, n = 0; n < TFH_LOOPS_KIND_PROBES; at++, n++) {
+		struct anchor_kind *k = &table[at % TFH_LOOPS_ANCHOR_KINDS];
+		if (k->count && (k->hash != hash || k->wait == kernel))
 			continue;
-		for (uint64_t at = hash, n = 0; n < TFH_LOOPS_KIND_PROBES; at++, n++) {
-			struct anchor_kind *k = &table[at % TFH_LOOPS_ANCHOR_KINDS];
-			if (k->count && (k->hash != hash || k->wait == kernel))
-				continue;
-			*k = (struct anchor_kind){hash, k->count + 1, t->what, !kernel};
-			break;
-		}
+		*k = (struct anchor_kind){hash, k->count + count, t->what, !kernel};
+		return;
 	}
+}
+
+/* 0 or -ENOMEM */
+static int count_kinds(const struct tfh_facts *facts, struct anchor_kind *table)
+{
+	uint64_t *count = calloc(facts->kind.n, sizeof(*count));
+	uint32_t *kind = calloc(facts->kind.n, sizeof(*kind)); /* in order of their first token */
+	size_t n = 0;
+
+	for (size_t i = 0; count && kind && i < facts->token.n; i++)
+		if (!count[facts->token.v[i].kind]++)
+			kind[n++] = (uint32_t)facts->token.v[i].kind;
+	for (size_t i = 0; i < n; i++)
+		count_kind(table, &facts->kind.v[kind[i]], count[kind[i]]);
+	free(count);
+	free(kind);
+	return count && kind ? 0 : -ENOMEM;
 }
 
 /* The most frequent one that was not taken yet. */
@@ -468,15 +483,15 @@ static uint32_t sorts_of(const struct finder *f, struct sort *v, uint32_t most)
 /* Launches of b whose function a launches, too. */
 static uint32_t shared(const struct finder *f, const struct tfh_lap *a, const struct tfh_lap *b)
 {
-	const struct tfh_token *t = f->facts->token.v;
+	const struct tfh_token_kind *k;
 	bool has[256] = {false};
 	uint32_t n = 0;
 
 	for (uint32_t i = a->from; i < a->to; i++)
-		if (tfh_is_launch(&t[i]))
-			has[bucket(&t[i])] = true;
+		if ((k = launch_at(f, i)))
+			has[k->bucket] = true;
 	for (uint32_t i = b->from; i < b->to; i++)
-		n += tfh_is_launch(&t[i]) && has[bucket(&t[i])];
+		n += (k = launch_at(f, i)) && has[k->bucket];
 	return n;
 }
 
@@ -564,7 +579,7 @@ bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int 
 		if (!good(&f))
 			try_waits(&f, 0);
 		if (!good(&f))
-			count_kinds(facts, table);
+			*rc = count_kinds(facts, table);
 		for (int n = 0;
 		     n < TFH_LOOPS_WAITS_TRIED && !good(&f) && (k = next_kind(table, true)); n++) {
 			k->count = 0;

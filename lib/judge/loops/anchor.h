@@ -44,17 +44,14 @@ struct tfh_cutter {
 	const struct tfh_anchor *anchor;
 	struct tfh_lap now;
 	bool open;
-	bool bare;  /* nobody asks for the stretches' contents */
-	uint32_t n; /* tokens seen */
+	uint32_t n, launches; /* tokens seen; launches among them, whole graphs count once */
 };
 
-static inline bool tfh_is_launch(const struct tfh_token *t)
-{
-	return t->family == TFH_FAM_LAUNCH || t->family == TFH_FAM_GRAPH_LAUNCH;
-}
-
-/* Takes the next token; true: a stretch is whole, in *out. */
-bool tfh_cut(struct tfh_cutter *c, const struct tfh_token *t, struct tfh_lap *out);
+/* Takes a call, by what it is and its times; true: a stretch is whole, in *out. */
+bool tfh_cut(struct tfh_cutter *c, const struct tfh_token_kind *kind, int64_t t0, int64_t t1,
+	     struct tfh_lap *out);
+/* Takes facts->token from number c->n on, until a stretch is whole; false: none is. */
+bool tfh_cut_next(struct tfh_cutter *c, struct tfh_lap *out);
 /* What lies behind the last anchor that begins a stretch; false: nothing. */
 bool tfh_cut_last(struct tfh_cutter *c, struct tfh_lap *out);
 

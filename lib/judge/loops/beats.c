@@ -97,32 +97,32 @@ static int beat(struct reader *r, uint8_t kind, uint64_t what, int64_t t, bool g
 	return rc;
 }
 
-static bool launches(const struct tfh_token *t)
+static void add_launch(struct reader *r, const struct tfh_token_kind *k)
 {
-	return t->family == TFH_FAM_LAUNCH || t->family == TFH_FAM_GRAPH_LAUNCH;
+	r->beat.launches++;
+	r->beat.ops |= 1ull << (k->hash & 63);
 }
 
 static int take_token(struct reader *r, const struct tfh_token *t)
 {
+	const struct tfh_token_kind *k = tfh_kind_of(r->facts, t);
 	uint64_t large =
-		t->what >= TFH_LOOPS_COPY_BYTES; /* batches differ in size, numbers do not */
+		k->what >= TFH_LOOPS_COPY_BYTES; /* batches differ in size, numbers do not */
 	int rc = 0;
 
-	if (t->t0 >= r->inside && t->thread != r->thread)
+	if (t->t0 >= r->inside && k->thread != r->thread)
 		return 0;
 	if (t->t0 >= r->inside) {
-		if (launches(t))
-			rc = beat(r, t->family == TFH_FAM_LAUNCH ? TFH_BEAT_BURST : TFH_BEAT_GRAPH,
+		if (tfh_is_launch(k))
+			rc = beat(r, k->family == TFH_FAM_LAUNCH ? TFH_BEAT_BURST : TFH_BEAT_GRAPH,
 				  0, t->t0, true);
-		else if (t->family == TFH_FAM_COPY)
-			rc = beat(r, TFH_BEAT_COPY, (uint64_t)t->dir << 8 | large, t->t0, true);
+		else if (k->family == TFH_FAM_COPY)
+			rc = beat(r, TFH_BEAT_COPY, (uint64_t)k->dir << 8 | large, t->t0, true);
 		else
 			rc = beat(r, TFH_BEAT_WAIT, 0, t->t0, true);
 	}
-	if (launches(t)) {
-		r->beat.launches++;
-		r->beat.ops |= 1ull << (t->hash & 63);
-	}
+	if (tfh_is_launch(k))
+		add_launch(r, k);
 	return rc;
 }
 
@@ -136,11 +136,11 @@ static void take_burst(struct reader *r, int64_t until)
 		return;
 	for (; r->token < f->token.n; r->token++) {
 		const struct tfh_token *t = &f->token.v[r->token];
-		if (t->family != TFH_FAM_LAUNCH || t->t0 >= until || t->t0 < r->inside ||
-		    t->thread != r->thread)
+		const struct tfh_token_kind *k = tfh_kind_of(f, t);
+		if (k->family != TFH_FAM_LAUNCH || t->t0 >= until || t->t0 < r->inside ||
+		    k->thread != r->thread)
 			return;
-		r->beat.launches++;
-		r->beat.ops |= 1ull << (t->hash & 63);
+		add_launch(r, k);
 	}
 }
 

@@ -5,108 +5,146 @@
 
 #include "judge/loops/anchor.h"
 
-static bool is_wait(const struct tfh_token *t)
+static bool is_wait(const struct tfh_token_kind *k)
 {
-	return t->family == TFH_FAM_SYNC || (t->family == TFH_FAM_COPY && t->dir == TFH_DIR_D2H);
+	return k->family == TFH_FAM_SYNC || (k->family == TFH_FAM_COPY && k->dir == TFH_DIR_D2H);
 }
 
 /* A loader's thread or a watchdog waits for its own reasons. */
-static bool drives(const struct tfh_facts *facts, const struct tfh_token *t)
+static bool drives(const struct tfh_facts *facts, const struct tfh_token_kind *k)
 {
-	return t->thread == TFH_FACTS_TOKEN_THREADS || facts->thread[t->thread].drives;
+	return k->thread == TFH_FACTS_TOKEN_THREADS || facts->thread[k->thread].drives;
 }
 
-static bool is_anchor(const struct tfh_cutter *c, const struct tfh_token *t)
+static bool is_anchor(const struct tfh_cutter *c, const struct tfh_token_kind *k)
 {
 	const struct tfh_anchor *a = c->anchor;
 
 	switch (a->kind) {
 	case TFH_ANCHOR_UPLOAD:
-		return t->family == TFH_FAM_COPY && t->dir == TFH_DIR_H2D && t->what >= a->what;
+		return k->family == TFH_FAM_COPY && k->dir == TFH_DIR_H2D && k->what >= a->what;
 	case TFH_ANCHOR_WAIT:
-		return is_wait(t) && drives(c->facts, t) && (!a->hash || a->hash == t->hash);
+		return is_wait(k) && drives(c->facts, k) && (!a->hash || a->hash == k->hash);
 	case TFH_ANCHOR_GRAPH:
-		return t->family == TFH_FAM_GRAPH_LAUNCH;
+		return k->family == TFH_FAM_GRAPH_LAUNCH;
 	case TFH_ANCHOR_KERNEL:
-		return t->family == TFH_FAM_LAUNCH && t->what == a->what;
+		return k->family == TFH_FAM_LAUNCH && k->what == a->what;
 	}
 	return false;
 }
 
 /* Where a batch begins a step, waits and fetches are no part of what comes again: many jobs look at
  * the loss in every second step only. */
-static inline void add(struct tfh_cutter *c, const struct tfh_token *t)
+static void add(struct tfh_cutter *c, const struct tfh_token_kind *k, int64_t t0)
 {
 	struct tfh_lap *s = &c->now;
-	bool graph = t->family == TFH_FAM_GRAPH_LAUNCH;
 
-	if (!c->bare && (c->anchor->kind != TFH_ANCHOR_UPLOAD || !is_wait(t)))
-		s->exact += t->hash;
-	if (!tfh_is_launch(t))
+	if (c->anchor->kind != TFH_ANCHOR_UPLOAD || !is_wait(k))
+		s->exact += k->hash;
+	if (!tfh_is_launch(k))
 		return;
 	if (!s->launches && c->anchor->kind == TFH_ANCHOR_WAIT && !c->open) {
 		c->open = true;
-		s->t0 = t->t0;
+		s->t0 = t0;
 	}
-	s->launches += graph ? TFH_LOOPS_GRAPH_LAUNCHES : 1;
-	if (!c->bare)
-		s->rough += tfh_hash_u64(graph ? 1 : ((uint64_t)t->what << 8) + 2);
+	s->launches += k->family == TFH_FAM_GRAPH_LAUNCH ? TFH_LOOPS_GRAPH_LAUNCHES : 1;
+	s->rough += k->rough;
 }
 
-static void begin(struct tfh_cutter *c, const struct tfh_token *t)
+static void begin(struct tfh_cutter *c, int64_t t0, int64_t t1)
 {
-	c->now = (struct tfh_lap){.t0 = t->t0, .t1 = t->t1, .from = c->n};
+	c->now = (struct tfh_lap){.t0 = t0, .t1 = t1, .from = c->n};
 	c->open = true;
 }
 
-static bool cut_wait(struct tfh_cutter *c, const struct tfh_token *t, struct tfh_lap *out)
+static bool cut_wait(struct tfh_cutter *c, const struct tfh_token_kind *k, int64_t t0, int64_t t1,
+		     struct tfh_lap *out)
 {
-	if (!is_anchor(c, t)) {
-		add(c, t);
+	if (!is_anchor(c, k)) {
+		add(c, k, t0);
 		return false;
 	}
 	if (!c->open)
 		return false;
 	if (!c->now.launches) { /* waits in a row are one */
-		c->now.t0 = t->t1 > c->now.t0 ? t->t1 : c->now.t0;
+		c->now.t0 = t1 > c->now.t0 ? t1 : c->now.t0;
 		return false;
 	}
-	c->now.t1 = t->t1;
+	c->now.t1 = t1;
 	c->now.to = c->n;
 	*out = c->now;
-	c->now = (struct tfh_lap){.t0 = t->t1, .from = c->n + 1};
+	c->now = (struct tfh_lap){.t0 = t1, .from = c->n + 1};
 	return true;
 }
 
-static bool cut_begin(struct tfh_cutter *c, const struct tfh_token *t, struct tfh_lap *out)
+static bool cut_begin(struct tfh_cutter *c, const struct tfh_token_kind *k, int64_t t0, int64_t t1,
+		      struct tfh_lap *out)
 {
-	bool cut = is_anchor(c, t) && (!c->open || c->now.launches), whole = cut && c->open;
+	bool cut = is_anchor(c, k) && (!c->open || c->now.launches), whole = cut && c->open;
 
 	if (whole) {
 		c->now.to = c->n;
 		*out = c->now;
 	}
 	if (cut)
-		begin(c, t);
+		begin(c, t0, t1);
 	if (c->open && !(cut && c->anchor->kind == TFH_ANCHOR_UPLOAD))
-		add(c, t);
+		add(c, k, t0);
 	return whole;
 }
 
-bool tfh_cut(struct tfh_cutter *c, const struct tfh_token *t, struct tfh_lap *out)
+bool tfh_cut(struct tfh_cutter *c, const struct tfh_token_kind *kind, int64_t t0, int64_t t1,
+	     struct tfh_lap *out)
 {
-	/* Most tokens are launches, which only anchors of kernels look at. */
-	if (t->family == TFH_FAM_LAUNCH && c->anchor->kind != TFH_ANCHOR_KERNEL) {
-		c->n++;
-		if (c->open || c->anchor->kind == TFH_ANCHOR_WAIT)
-			add(c, t);
-		return false;
-	}
-	bool whole =
-		c->anchor->kind == TFH_ANCHOR_WAIT ? cut_wait(c, t, out) : cut_begin(c, t, out);
+	bool whole = c->anchor->kind == TFH_ANCHOR_WAIT ? cut_wait(c, kind, t0, t1, out)
+							: cut_begin(c, kind, t0, t1, out);
 
 	c->n++;
+	c->launches += tfh_is_launch(kind);
 	return whole;
+}
+
+/* Adds the plain launches from the next token on: most tokens are, and only anchors of kernels look
+ * at them. */
+static void take_launches(struct tfh_cutter *c)
+{
+	const struct tfh_token_kind *kinds = c->facts->kind.v;
+	const struct tfh_token *t = c->facts->token.v;
+	const uint32_t from = c->n, n = (uint32_t)c->facts->token.n;
+	uint64_t exact = 0, rough = 0;
+	uint32_t i = from;
+
+	for (; i < n && kinds[t[i].kind].family == TFH_FAM_LAUNCH; i++) {
+		exact += kinds[t[i].kind].hash;
+		rough += kinds[t[i].kind].rough;
+	}
+	c->n = i;
+	c->launches += i - from;
+	if (i == from || (!c->open && c->anchor->kind != TFH_ANCHOR_WAIT))
+		return;
+	if (!c->open) {
+		c->open = true;
+		c->now.t0 = t[from].t0;
+	}
+	c->now.launches += i - from;
+	c->now.exact += exact;
+	c->now.rough += rough;
+}
+
+bool tfh_cut_next(struct tfh_cutter *c, struct tfh_lap *out)
+{
+	const struct tfh_facts *facts = c->facts;
+
+	while (c->n < facts->token.n) {
+		if (c->anchor->kind != TFH_ANCHOR_KERNEL)
+			take_launches(c);
+		if (c->n == facts->token.n)
+			break;
+		const struct tfh_token *t = &facts->token.v[c->n];
+		if (tfh_cut(c, tfh_kind_of(facts, t), t->t0, tfh_token_end(t), out))
+			return true;
+	}
+	return false;
 }
 
 bool tfh_cut_last(struct tfh_cutter *c, struct tfh_lap *out)

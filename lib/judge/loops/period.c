@@ -48,13 +48,6 @@ static int mark_stretch(struct marker *m, const struct tfh_lap *s)
 	return at == (wait ? a->turn - 1 : 0) ? push(m, s) : 0;
 }
 
-static int mark_token(struct marker *m, const struct tfh_token *t)
-{
-	struct tfh_lap s;
-
-	return tfh_cut(&m->cutter, t, &s) ? mark_stretch(m, &s) : 0;
-}
-
 static int mark_last(struct marker *m)
 {
 	struct tfh_lap s;
@@ -69,12 +62,13 @@ static struct marker marker_of(const struct tfh_facts *facts, struct tfh_loops *
 		.loops = loops, .anchor = a, .cutter = {.facts = facts, .anchor = a}};
 }
 
-static int mark_kept(const struct tfh_facts *facts, struct marker *m)
+static int mark_kept(struct marker *m)
 {
+	struct tfh_lap s;
 	int rc = 0;
 
-	for (size_t i = 0; i < facts->token.n && !rc; i++)
-		rc = mark_token(m, &facts->token.v[i]);
+	while (!rc && tfh_cut_next(&m->cutter, &s))
+		rc = mark_stretch(m, &s);
 	return rc;
 }
 
@@ -84,16 +78,23 @@ static int mark_all(const struct tfh_facts *facts, struct tfh_loops *loops,
 {
 	const struct tfh_feed *f = facts->feed;
 	struct marker m = marker_of(facts, loops, a);
+	struct tfh_token_kind kind;
 	struct tfh_event ev;
-	struct tfh_token t;
 	struct tfh_piece p;
+	struct tfh_lap s;
 	int rc = f->rewind(f->arg, facts->process, err);
 
 	while (!rc && f->next(f->arg, &ev))
-		if (tfh_event_label(&ev, &p) && !p.passive && tfh_token_of(&ev, &p, &t))
-			rc = mark_token(&m, &t);
+		if (tfh_event_label(&ev, &p) && !p.passive && tfh_token_kind(&ev, &p, &kind) &&
+		    tfh_cut(&m.cutter, &kind, ev.t0, ev.t1, &s))
+			rc = mark_stretch(&m, &s);
 	rc = rc ? rc : mark_last(&m);
 	return rc ? rc : f->error(f->arg, err);
+}
+
+static uint64_t hash_at(const struct tfh_facts *facts, size_t token)
+{
+	return tfh_kind_of(facts, &facts->token.v[token])->hash;
 }
 
 /* Whether all steps begin, or end, with one and the same kind of call, which comes nowhere else;
@@ -101,25 +102,22 @@ static int mark_all(const struct tfh_facts *facts, struct tfh_loops *loops,
 static bool one_kind(const struct tfh_facts *facts, const struct tfh_anchor *a, uint64_t *hash,
 		     int64_t *begin)
 {
-	struct tfh_cutter c = {.facts = facts, .anchor = a, .bare = true};
+	struct tfh_cutter c = {.facts = facts, .anchor = a};
 	struct tfh_lap s;
-	const struct tfh_token *t = facts->token.v;
 	size_t laps = 0, calls = 0;
 
 	*hash = *begin = 0;
-	for (size_t i = 0; i < facts->token.n; i++) {
-		bool whole = tfh_cut(&c, &t[i], &s);
-		uint64_t h = whole ? t[a->kind == TFH_ANCHOR_WAIT ? s.to : s.from].hash : 0;
-		if (whole && !laps++) {
+	for (; tfh_cut_next(&c, &s); laps++) {
+		uint64_t h = hash_at(facts, a->kind == TFH_ANCHOR_WAIT ? s.to : s.from);
+		if (!laps) {
 			*hash = h;
 			*begin = s.t0;
-			for (size_t k = 0; k < i; k++) /* until now it was not known */
-				calls += t[k].hash == h;
 		}
-		if (whole && (h != *hash || s.launches <= a->few))
+		if (h != *hash || s.launches <= a->few)
 			return false;
-		calls += laps && t[i].hash == *hash;
 	}
+	for (size_t i = 0; i < facts->token.n && laps; i++)
+		calls += hash_at(facts, i) == *hash;
 	return calls == laps || (a->kind != TFH_ANCHOR_WAIT && calls == laps + 1);
 }
 
@@ -131,12 +129,12 @@ static int mark_kind(const struct tfh_facts *facts, struct tfh_loops *loops,
 	for (size_t i = 0; i < facts->token.n + facts->late.n && !rc; tfh_big_pass(++i)) {
 		const struct tfh_token *t = i < facts->token.n ? &facts->token.v[i]
 							       : &facts->late.v[i - facts->token.n];
-		struct tfh_tick tick = {.t0 = t->t0, .t1 = t->t1};
-		if (t->hash != hash)
+		struct tfh_tick tick = {.t0 = t->t0, .t1 = tfh_token_end(t)};
+		if (tfh_kind_of(facts, t)->hash != hash)
 			continue;
 		if (a->kind == TFH_ANCHOR_WAIT) {
 			tick.t0 = begin;
-			begin = t->t1;
+			begin = tick.t1;
 		}
 		rc = TFH_PUSH_BIG(loops->mark, tick);
 	}
@@ -158,7 +156,7 @@ static int mark_steps(const struct tfh_facts *facts, struct tfh_loops *loops,
 			return mark_all(facts, loops, a, err);
 		return mark_kind(facts, loops, a, hash, begin);
 	}
-	rc = mark_kept(facts, &m);
+	rc = mark_kept(&m);
 	return rc ? rc : mark_last(&m);
 }
 

@@ -67,21 +67,27 @@ static void close_stretch(struct sequence *s)
 	s->all += (double)n;
 }
 
+static int add_launch(struct sequence *s, const struct tfh_token_kind *k)
+{
+	if (!tfh_is_launch(k) || s->what.n > TFH_VERDICT_INNER_TOKENS)
+		return 0;
+	return TFH_PUSH(s->what, k->family == TFH_FAM_LAUNCH ? k->what : 0);
+}
+
 bool tfh_part_stretches(const struct tfh_facts *facts, struct tfh_anchor *a, int *rc)
 {
-	struct tfh_cutter c = {.facts = facts, .anchor = a, .bare = true};
+	struct tfh_cutter c = {.facts = facts, .anchor = a};
 	struct sequence s = {0};
-	uint32_t first = NO_FUNCTION;
+	uint32_t first = NO_FUNCTION, at = 0;
 	struct tfh_lap lap;
 
 	if (a->kind != TFH_ANCHOR_WAIT || a->turn > 1)
 		return false;
-	for (size_t i = 0; i < facts->token.n && !s.rc; i++) {
-		const struct tfh_token *t = &facts->token.v[i];
-		if (tfh_is_launch(t) && s.what.n <= TFH_VERDICT_INNER_TOKENS)
-			s.rc = TFH_PUSH(s.what, t->family == TFH_FAM_LAUNCH ? t->what : 0);
-		if (!tfh_cut(&c, t, &lap))
-			continue;
+	while (!s.rc && tfh_cut_next(&c, &lap)) {
+		for (; at < c.n && !s.rc; at++)
+			s.rc = add_launch(&s, tfh_kind_of(facts, &facts->token.v[at]));
+		if (s.rc)
+			break;
 		close_stretch(&s);
 		if (s.period && first == NO_FUNCTION)
 			first = once(&s, s.period);

@@ -161,30 +161,27 @@ static size_t repeats(const uint64_t *v, size_t n, size_t p)
 /* Of a step in the middle of those whose launches are known one by one. */
 static uint32_t inner_of(const struct tfh_accounts *accounts)
 {
-	size_t known = 0, at = 0, n = 0, from;
+	const struct tfh_facts *facts = accounts->facts;
+	const struct tfh_window *w = accounts->loops->window.v;
+	const struct tfh_token *t = facts->token.v, *end = t + facts->token.n;
+	size_t known = 0, at = 0, n = 0;
 	uint64_t *v;
 	uint32_t best = 1;
 
-	if (!accounts->facts->token.n)
+	if (!facts->token.n)
 		return 1;
-	while (known < accounts->loops->window.n &&
-	       accounts->loops->window.v[known].t1 <=
-		       accounts->facts->token.v[accounts->facts->token.n - 1].t1)
+	while (known < accounts->loops->window.n && w[known].t1 <= tfh_token_end(end - 1))
 		known++;
 	for (at = known / 2; at < known && !tfh_window_counts(accounts, at);)
 		at++;
 	if (at >= known)
 		return 1;
-	for (from = 0; from < accounts->facts->token.n &&
-		       accounts->facts->token.v[from].t1 <= accounts->loops->window.v[at].t0;)
-		from++;
+	while (t < end && tfh_token_end(t) <= w[at].t0)
+		t++;
 	v = malloc(TFH_VERDICT_INNER_TOKENS * sizeof(*v));
-	for (size_t i = from; v && i < accounts->facts->token.n && n < TFH_VERDICT_INNER_TOKENS &&
-			      accounts->facts->token.v[i].t1 <= accounts->loops->window.v[at].t1;
-	     i++)
-		if (accounts->facts->token.v[i].family == TFH_FAM_LAUNCH ||
-		    accounts->facts->token.v[i].family == TFH_FAM_GRAPH_LAUNCH)
-			v[n++] = accounts->facts->token.v[i].hash;
+	for (; v && t < end && n < TFH_VERDICT_INNER_TOKENS && tfh_token_end(t) <= w[at].t1; t++)
+		if (tfh_is_launch(tfh_kind_of(facts, t)))
+			v[n++] = tfh_kind_of(facts, t)->hash;
 	for (size_t p = TFH_VERDICT_INNER_LAUNCHES;
 	     v && p * TFH_VERDICT_INNER_TIMES <= n && best == 1 && n < TFH_VERDICT_INNER_TOKENS;
 	     p++) {

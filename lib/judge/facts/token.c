@@ -1,0 +1,122 @@
+/* The sequence of launches, copies and waits: each call is a number of what it is, and its times. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "judge/facts/facts.h"
+
+_Static_assert(sizeof(struct tfh_token) == 16, "tokens are small");
+_Static_assert(1ll << (64 - TFH_FACTS_TOKEN_BITS) >= 2ll * TFH_FACTS_TOKENS,
+	       "kinds are numbered: tokens and late ones may all be of different kinds");
+
+static uint8_t token_thread(uint32_t thread)
+{
+	return thread < TFH_FACTS_TOKEN_THREADS ? (uint8_t)thread : TFH_FACTS_TOKEN_THREADS;
+}
+
+void tfh_kind_complete(struct tfh_token_kind *k)
+{
+	bool graph = k->family == TFH_FAM_GRAPH_LAUNCH;
+
+	k->rough = tfh_hash_u64(graph ? 1 : ((uint64_t)k->what << 8) + 2);
+	k->bucket = graph ? 0 : (uint8_t)tfh_hash_u64(k->what + 1ull);
+}
+
+static struct tfh_token_kind launch_kind(const struct tfh_event *ev, uint32_t thread)
+{
+	struct tfh_token_kind k = {
+		.dir = ev->dir,
+		.family = ev->fn->family,
+		.thread = token_thread(thread),
+		.what = (uint32_t)ev->w[0],
+		.hash = tfh_hash_add(ev->fn->family,
+				     tfh_hash_add(ev->w[0] & 0xffffffffu, ev->w[1]))};
+
+	tfh_kind_complete(&k);
+	return k;
+}
+
+bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,
+		    struct tfh_token_kind *out)
+{
+	if (p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH) {
+		*out = launch_kind(ev, ev->thread);
+		return true;
+	}
+	if (p->family != TFH_FAM_SYNC && p->family != TFH_FAM_COPY)
+		return false;
+	*out = (struct tfh_token_kind){.dir = p->dir,
+				       .family = p->family,
+				       .what = p->bytes > UINT32_MAX ? UINT32_MAX
+								     : (uint32_t)p->bytes,
+				       .thread = token_thread(p->thread),
+				       .hash = tfh_hash_add(p->family, tfh_hash_str(ev->fn->name))};
+	if (p->family == TFH_FAM_COPY)
+		out->hash = tfh_hash_add(out->hash, ev->w[0]);
+	return true;
+}
+
+static bool same(const struct tfh_token_kind *a, const struct tfh_token_kind *b)
+{
+	return a->hash == b->hash && a->what == b->what && a->thread == b->thread &&
+	       a->dir == b->dir && a->family == b->family;
+}
+
+static uint64_t place_of(const struct tfh_facts *facts, const struct tfh_token_kind *k)
+{
+	uint64_t at = tfh_hash_add(k->hash, k->thread) & (facts->kind_room - 1);
+
+	while (facts->kind_at[at] && !same(&facts->kind.v[facts->kind_at[at] - 1], k))
+		at = (at + 1) & (facts->kind_room - 1);
+	return at;
+}
+
+static bool grow(struct tfh_facts *facts)
+{
+	size_t room = facts->kind_room ? facts->kind_room * 4 : 256;
+	uint32_t *at = calloc(room, sizeof(*at));
+
+	if (!at)
+		return false;
+	free(facts->kind_at);
+	facts->kind_at = at;
+	facts->kind_room = room;
+	for (size_t i = 0; i < facts->kind.n; i++)
+		at[place_of(facts, &facts->kind.v[i])] = (uint32_t)i + 1;
+	return true;
+}
+
+uint32_t tfh_kind_number(struct tfh_facts *facts, const struct tfh_token_kind *kind)
+{
+	if (facts->kind.n * 2 >= facts->kind_room && !grow(facts))
+		return UINT32_MAX;
+	uint32_t *at = &facts->kind_at[place_of(facts, kind)];
+	if (!*at) {
+		if (TFH_PUSH(facts->kind, *kind))
+			return UINT32_MAX;
+		*at = (uint32_t)facts->kind.n;
+	}
+	return *at - 1;
+}
+
+uint32_t tfh_launch_kind(struct tfh_facts *facts, const struct tfh_event *ev, uint32_t thread)
+{
+	const uint64_t w[2] = {(uint32_t)ev->w[0], ev->w[1]};
+	uint64_t near = (w[0] + w[1] * 5 + thread) % TFH_FACTS_NEAR_KINDS;
+	struct tfh_token_kind kind;
+
+	if (facts->kind_near[near].kind) {
+		uint32_t n = facts->kind_near[near].kind - 1;
+		const struct tfh_token_kind *k = &facts->kind.v[n];
+		if (facts->kind_near[near].w[0] == w[0] && facts->kind_near[near].w[1] == w[1] &&
+		    k->thread == token_thread(thread) && k->family == ev->fn->family &&
+		    k->dir == ev->dir)
+			return n;
+	}
+	kind = launch_kind(ev, thread);
+	uint32_t n = tfh_kind_number(facts, &kind);
+	facts->kind_near[near].w[0] = w[0];
+	facts->kind_near[near].w[1] = w[1];
+	facts->kind_near[near].kind = n + 1; /* 0 when out of memory */
+	return n;
+}
