@@ -13,6 +13,8 @@
 #include "cli/cli.h"
 #include "cli/job_dir.h"
 #include "report/report.h"
+#include "top/listen.h"
+#include "top/otlp.h"
 #include "top/watch.h"
 
 #define WINDOW_S 30.0
@@ -24,7 +26,10 @@ struct top_order {
 	double interval_s;
 	struct tfh_style style;
 	const char *metrics; /* file, NULL: none */
-	bool told;	     /* that it cannot be written */
+	struct tfh_otlp *otlp;
+	struct tfh_listener *listener;
+	bool screen;	/* nothing else may be written to the terminal */
+	char said[600]; /* the last complaint about metrics; "" none */
 	int status;
 };
 
@@ -35,16 +40,47 @@ static void on_signal(int number)
 	interrupted = number;
 }
 
+/* Each complaint once; what goes beside a screen is said when that has gone. */
+static void complain(struct top_order *o, const char *where, const char *why)
+{
+	char text[600];
+
+	o->status = TFH_EXIT_UNREADABLE;
+	snprintf(text, sizeof(text), "%s: %s", where, why);
+	if (!strcmp(text, o->said))
+		return;
+	memcpy(o->said, text, sizeof(text));
+	if (!o->screen)
+		tfh_say("top: %s", o->said);
+}
+
+static void offer(struct top_order *o)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	int rc = tfh_top_metrics(out, o->w);
+	if (fclose(out) || rc)
+		free(text);
+	else
+		tfh_listener_offer(o->listener, text, size);
+}
+
 static void write_metrics(void *arg)
 {
 	struct top_order *o = arg;
+	struct tfh_err err = {0};
 	int rc = o->metrics ? tfh_top_metrics_file(o->metrics, o->w) : 0;
 
-	if (rc && !o->told)
-		tfh_say("top: %s: %s", o->metrics, strerror(-rc));
-	o->told |= rc != 0;
 	if (rc)
-		o->status = TFH_EXIT_UNREADABLE;
+		complain(o, o->metrics, strerror(-rc));
+	if (o->listener)
+		offer(o);
+	if (o->otlp && tfh_otlp_send(o->otlp, o->w, &err))
+		complain(o, tfh_line_get(o->args, "otlp"), err.text);
 }
 
 static void judge(struct top_order *o)
@@ -124,11 +160,41 @@ static int show(struct top_order *o)
 		return once(o);
 	if (o->w->phase == TFH_WATCH_ENDED)
 		return nothing(o->w);
+	o->screen = screen;
 	int rc =
 		screen ? tfh_top_screen(o->w, o->interval_s, &o->style, write_metrics, o) : -ENOTTY;
+	o->screen = false;
 	if (rc < 0)
 		return lines(o);
+	if (*o->said)
+		tfh_say("top: %s", o->said);
 	return rc ? 128 + rc : o->status;
+}
+
+/* The ways to other tools. 0, or an exit code with a message. */
+static int open_ways(struct top_order *o)
+{
+	const char *port = tfh_line_get(o->args, "listen"), *token = tfh_line_get(o->args, "token");
+	const char *otlp = tfh_line_get(o->args, "otlp");
+	struct tfh_err err = {0};
+	char *end;
+
+	if (!port != !token) {
+		tfh_say("top: --listen PORT and --token FILE need each other");
+		return TFH_EXIT_USAGE;
+	}
+	long number = port ? strtol(port, &end, 10) : 0;
+	if (port && (!*port || *end || number < 1 || number > 65535)) {
+		tfh_say("top: --listen needs a port from 1 to 65535, not '%s'", port);
+		return TFH_EXIT_USAGE;
+	}
+	int rc = otlp ? tfh_otlp_new(otlp, &o->otlp, &err) : 0;
+	if (!rc && port)
+		rc = tfh_listener_new((uint16_t)number, token, &o->listener, &err);
+	if (!rc)
+		return 0;
+	tfh_say("top: %s", err.text);
+	return rc == -EINVAL ? TFH_EXIT_USAGE : TFH_EXIT_UNREADABLE;
 }
 
 int tfh_cmd_top(const struct tfh_command_line *args)
@@ -158,7 +224,11 @@ int tfh_cmd_top(const struct tfh_command_line *args)
 		tfh_say_why(&err, code);
 		return tfh_exit_code(code);
 	}
-	int status = show(&o);
+	int status = open_ways(&o);
+	if (!status)
+		status = show(&o);
+	tfh_listener_free(o.listener);
+	tfh_otlp_free(o.otlp);
 	tfh_watch_close(o.w);
 	return status;
 }

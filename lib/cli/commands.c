@@ -138,6 +138,17 @@ static const struct tfh_command cmd_top = {
 			{.name = "openmetrics",
 			 .arg = "FILE",
 			 .help = "also keep FILE up to date for node_exporter's textfile collector"},
+			{.name = "listen",
+			 .arg = "PORT",
+			 .help = "also answer http://127.0.0.1:PORT/metrics, for those who have the "
+				 "token of --token"},
+			{.name = "token",
+			 .arg = "FILE",
+			 .help = "the token of --listen, in a file of mode 600, made if there is none"},
+			{.name = "otlp",
+			 .arg = "URL",
+			 .help = "also send the metrics to a collector of OpenTelemetry "
+				 "(http://HOST:4318)"},
 			{.name = "window",
 			 .arg = "S",
 			 .help = "judge the last S seconds, 30 by default"},

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from top_shared import children, with_screen
+from top_shared import children, with_packages
 
 build, src, tmp = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 tool = os.path.join(build, "bin", "tfhook")
@@ -190,4 +190,4 @@ def main():
 
 
 if __name__ == "__main__":
-    with_screen(main)
+    with_packages("screen", main)

@@ -4,12 +4,12 @@ import subprocess
 import sys
 
 
-def with_screen(main):
-    """Runs main with a python that has what reads terminals and metrics; skips the test where none can be made."""
-    python = subprocess.run([os.path.join(os.environ["TFH_SRC"], "scripts", "python-env"), "screen"], stdout=subprocess.PIPE,
+def with_packages(name, main):
+    """Runs main with a python that has the packages of tests/requirements/NAME.txt; skips the test where none can be made."""
+    python = subprocess.run([os.path.join(os.environ["TFH_SRC"], "scripts", "python-env"), name], stdout=subprocess.PIPE,
                             text=True).stdout.strip()
     if not python:
-        print("the environment `screen` could not be made")
+        print("the environment `%s` could not be made" % name)
         sys.exit(77)
     if os.path.realpath(sys.prefix) != os.path.realpath(os.path.dirname(os.path.dirname(python))):
         os.execv(python, [python, *sys.argv])
