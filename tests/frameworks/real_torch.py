@@ -35,7 +35,7 @@ VERDICTS = [
     ("collate --steps 60", "input-bound", "input.batch", True),
     ("collate --steps 60 --workers 2", "input-bound", "input.batch", True),
     ("workers --steps 80 --workers 1", "input-bound", "input.map", True),
-    ("save --steps 60", "host-bound", "host.checkpoint", True),
+    ("save --steps 200", "host-bound", "host.checkpoint", True),
     ("gil --steps 60", "host-bound", "host.gil", False),
     ("compute --steps 60", "compute-bound", "compute.cpu", False),
 ]
