@@ -276,10 +276,10 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 	}
 	if (getenv("TFHOOK_ONLY") || getenv("TFHOOK_SKIP") || getenv("TFHOOK_RANKS") ||
 	    getenv("TFHOOK_WINDOW"))
-		tfh_say("nothing was recorded: TFHOOK_ONLY, _SKIP, _RANKS or _WINDOW excluded every process or moment, or no process copied to a GPU, computed on one or took a batch from tf.data");
+		tfh_say("nothing was recorded: TFHOOK_ONLY, _SKIP, _RANKS or _WINDOW excluded every process or moment, or no process used a GPU, tf.data or PyTorch's training");
 	else
-		tfh_say("nothing was recorded: no process of this job copied to a GPU, computed "
-			"on one or took a batch from tf.data that tfhook could see");
+		tfh_say("nothing was recorded: no process of this job used a GPU, took a batch from tf.data "
+			"or a PyTorch DataLoader, or ran a backward pass of PyTorch's, that tfhook could see");
 	say_if_failed(status);
 	if (!audit)
 		tfh_say("a GPU library opened with RTLD_DEEPBIND (taichi does so) is only recorded with `tfhook run --audit`");

@@ -255,12 +255,16 @@ int tfh_cmd_run(const struct tfh_command_line *args)
 		tfh_place_write_end(&place, pid, status, started, now_ns());
 	tfh_library_release(&library);
 	if (pid < 0) {
+		tfh_start_looks_free(looks);
 		tfh_place_remove_unused(&place);
 		return exec_failed(args->operand[0], pid);
 	}
 	bool recorded = tfh_aftermath(&place, &program, status, quiet,
 				      tfh_use_color(tfh_line_get(args, "color"), stderr),
 				      tfh_line_get(args, "audit"));
+	if (!recorded && !quiet)
+		tfh_start_looks_say(looks);
+	tfh_start_looks_free(looks);
 	if (!recorded && strict)
 		return TFH_EXIT_TOOL;
 	return end_like(status, &before);

@@ -13,6 +13,7 @@
 #include "base/options.h"
 #include "base/proc.h"
 #include "cli/start_places.h"
+#include "cli/start_seen.h"
 #include "look/moments.h"
 #include "look/outside.h"
 #include "look/waiting.h"
@@ -166,7 +167,7 @@ static void add_children(struct tfh_start_looks *s)
 		int32_t pid = s->process[i].pid;
 		long child;
 
-		if (s->process[i].records)
+		if (s->process[i].records || s->process[i].ended)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
 		tfh_read_small(path, text, sizeof(text));
@@ -204,7 +205,7 @@ static void find_recording(struct tfh_start_looks *s)
 		closedir(d);
 }
 
-/* What ended without recording is of no interest: its looks go, too. */
+/* Of a process that ended without recording; its looks go, too. */
 static void forget(struct tfh_start_looks *s, uint32_t gone)
 {
 	uint32_t last = --s->n_process, kept = 0;
@@ -226,9 +227,10 @@ static void choose(struct tfh_start_looks *s)
 	add_children(s);
 	find_recording(s);
 	for (uint32_t i = 0; i < s->n_process; i++)
-		if (!s->process[i].records)
+		if (!s->process[i].records && !s->process[i].ended)
 			follow_exec(&s->process[i]);
-	for (uint32_t i = s->n_process; i-- > 0;)
+	/* What recorded nothing may be all there is, so it is kept while there is room. */
+	for (uint32_t i = s->n_process; i-- > 0 && s->n_process == PROCESSES;)
 		if (s->process[i].ended && !s->process[i].records)
 			forget(s, i);
 }
@@ -434,6 +436,36 @@ void tfh_start_looks_end(struct tfh_start_looks *s)
 	}
 	for (uint32_t i = 0; i < s->n_process; i++)
 		leave(&s->process[i]);
-	free(s->places);
+}
+
+/* The process that most looks with a line are of: launchers only wait for it. */
+static uint32_t busiest(const struct tfh_start_looks *s)
+{
+	uint32_t looks[PROCESSES] = {0}, most = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		looks[s->look[i].process] += s->look[i].place != 0;
+	for (uint32_t i = 1; i < s->n_process; i++)
+		most = looks[i] > looks[most] ? i : most;
+	return most;
+}
+
+void tfh_start_looks_say(const struct tfh_start_looks *s)
+{
+	struct tfh_start_seen *seen = s ? tfh_start_seen_new() : NULL;
+	uint32_t process = seen ? busiest(s) : 0;
+
+	for (uint32_t i = 0; seen && i < s->n; i++)
+		if (s->look[i].process == process)
+			tfh_start_seen_add(seen, s->places, s->look[i].place, s->look[i].weight_us);
+	if (seen)
+		tfh_start_seen_say(seen);
+	free(seen);
+}
+
+void tfh_start_looks_free(struct tfh_start_looks *s)
+{
+	if (s)
+		free(s->places);
 	free(s);
 }

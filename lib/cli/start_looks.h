@@ -17,7 +17,10 @@ struct tfh_start_looks *tfh_start_looks_new(const struct tfh_place *place, pid_t
 int64_t tfh_start_looks_wait(const struct tfh_start_looks *s);
 /* Takes a look, if it is time. */
 void tfh_start_looks_take(struct tfh_start_looks *s);
-/* The job has ended: writes what has not been written yet, and frees. */
+/* The job has ended: writes what has not been written yet. */
 void tfh_start_looks_end(struct tfh_start_looks *s);
+/* Says where the job's main thread was seen: all that is known of a job that recorded nothing. */
+void tfh_start_looks_say(const struct tfh_start_looks *s);
+void tfh_start_looks_free(struct tfh_start_looks *s);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "look/walks.h"
+#include "model/symbols/pylines.h"
 
 struct tfh_start_places;
 /* NULL: no memory. Freed with free(). */
@@ -12,6 +13,9 @@ struct tfh_start_places *tfh_start_places_new(void);
 uint32_t tfh_start_place(struct tfh_start_places *p, const struct tfh_py *py,
 			 struct tfh_py_copies *copies, const struct tfh_py_frame *frame,
 			 uint32_t n);
+/* The frames of a place, innermost first, `most` at most; returns how many. Texts live as long as `p`. */
+uint32_t tfh_start_place_frames(const struct tfh_start_places *p, uint32_t place,
+				struct tfh_model_line *frame, uint32_t most);
 /* Writes the members `functions` and `places`. */
 void tfh_start_places_write(const struct tfh_start_places *p, struct tfh_json *j);
 

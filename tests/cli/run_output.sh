@@ -39,7 +39,7 @@ fi
 # An empty directory that is there may be used, and stays.
 mkdir empty
 expect 0 "$tfhook" run -o empty true
-says 'nothing was recorded: no process of this job copied to a GPU, computed on one or took a batch'
+says 'nothing was recorded: no process of this job used a GPU, took a batch from tf.data'
 says 'tfhook doctor .*tfhook env'
 [[ -d empty && -z $(ls -A empty) ]] || fail 'not as empty as before'
 says_not 'the job'
