@@ -60,7 +60,9 @@ static uint32_t add_lines(const struct tfh_run_digest *d, int side, struct code_
 		out[n].s[side] = row[i].own_s;
 		/* A line's looks are those of what it calls, too: its own are their part. */
 		out[n].looks[side] =
-			row[i].s > 0 ? (uint64_t)(row[i].looks * (row[i].own_s / row[i].s)) : 0;
+			row[i].s > 0 ? (uint64_t)fmin(
+					       (double)row[i].looks * row[i].own_s / row[i].s, 1e18)
+				     : 0;
 		n++;
 	}
 	return n;
@@ -125,17 +127,6 @@ int tfh_diff_find_lines(struct tfh_run_diff *d, struct tfh_err *err)
 
 /* ---- kernels ---- */
 
-static const struct tfh_digest_kernel *kernel_named(const struct tfh_digest_part *p,
-						    const char *name)
-{
-	const struct tfh_digest_kernel *row = p->row;
-
-	for (uint32_t i = 0; i < p->n; i++)
-		if (!strcmp(tfh_digest_text(p, row[i].name), name))
-			return &row[i];
-	return NULL;
-}
-
 static bool differs(double a, double b)
 {
 	return fabs(b - a) > TFH_DIFF_CALLS_SHARE * fmax(fabs(a), fabs(b));
@@ -155,20 +146,19 @@ static void list_kernel(struct tfh_run_diff *d, const struct tfh_diff_item *x)
 	keep(d->kernel, &d->n_kernel, x);
 }
 
-/* At most so many names are looked for on the other side, each through all of them. */
-#define KERNELS 2048u
-
 void tfh_diff_find_kernels(struct tfh_run_diff *d)
 {
 	for (int k = 0; k < 2; k++) {
-		const struct tfh_digest_part *p = tfh_digest_part_of(d->side[k].digest[0],
-								     TFT_DKRN),
-					     *other = tfh_digest_part_of(d->side[!k].digest[0],
-									 TFT_DKRN);
-		const struct tfh_digest_kernel *row = p->row;
-		for (uint32_t i = 0; i < p->n && i < KERNELS; i++) {
+		const struct tfh_run_digest *digest = d->side[k].digest[0],
+					    *other = d->side[!k].digest[0];
+		const struct tfh_digest_part *p = tfh_digest_part_of(digest, TFT_DKRN);
+		const struct tfh_digest_kernel *row = p->row,
+					       *others = tfh_digest_part_of(other, TFT_DKRN)->row;
+		for (uint32_t i = 0; i < p->n; i++) {
 			const char *name = tfh_digest_text(p, row[i].name);
-			const struct tfh_digest_kernel *same = kernel_named(other, name);
+			uint32_t at = tfh_digest_named(other, TFT_DKRN, name);
+			const struct tfh_digest_kernel *same =
+				at == UINT32_MAX ? NULL : &others[at];
 			struct tfh_diff_item x = {.name = name, .off_s = NAN};
 			if (same && k)
 				continue; /* listed from the first side */
@@ -242,9 +232,6 @@ static void list_fact(struct tfh_run_diff *d, const char *name)
 		d->fact[d->n_fact++] = x;
 }
 
-/* Facts are looked up one by one in a list: of a hostile file no more than this. */
-#define FACTS 4096u
-
 void tfh_diff_find_facts(struct tfh_run_diff *d)
 {
 	bool versions = has_versions(&d->side[0]) && has_versions(&d->side[1]);
@@ -254,7 +241,7 @@ void tfh_diff_find_facts(struct tfh_run_diff *d)
 		const struct tfh_digest_part *p =
 			tfh_digest_part_of(d->side[k].digest[0], TFT_DKEY);
 		const struct tfh_digest_key *key = p->row;
-		for (uint32_t i = 0; i < p->n && i < FACTS; i++) {
+		for (uint32_t i = 0; i < p->n; i++) {
 			const char *name = tfh_digest_text(p, key[i].name);
 			if (is_setting(name) && (versions || strncmp(name, "software.", 9)))
 				list_fact(d, name);

@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_MOST 4095u
 #define HEAP_MOST (16u << 20)
 
 uint32_t tfh_digest_add_text(struct tfh_digest_out *o, const char *text)
 {
-	uint32_t n = text ? (uint32_t)strnlen(text, TEXT_MOST) : 0, at = o->heap_bytes;
+	uint32_t n = text ? (uint32_t)strnlen(text, TFH_DIGEST_TEXT) : 0, at = o->heap_bytes;
 
 	if (!n)
 		return 0;

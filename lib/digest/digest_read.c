@@ -10,22 +10,77 @@
 
 #define FORM "tfhook.digest/1"
 
+#define UNNAMED SIZE_MAX
+
+/* `name`: where a row has the text that it is looked up by. */
 static const struct {
 	uint32_t type;
 	const struct tft_table *table;
+	size_t name;
 } small[] = {
-	{TFT_DKEY, &tfh_digest_keys},	{TFT_DINP, &tfh_digest_inputs},
-	{TFT_DRNK, &tfh_digest_ranks},	{TFT_DNOD, &tfh_digest_nodes},
-	{TFT_DPLC, &tfh_digest_places}, {TFT_DKRN, &tfh_digest_kernels},
-	{TFT_DCPY, &tfh_digest_copies}, {TFT_DMTR, &tfh_digest_meters},
-	{TFT_DGON, &tfh_digest_gones},
+	{TFT_DKEY, &tfh_digest_keys, offsetof(struct tfh_digest_key, name)},
+	{TFT_DINP, &tfh_digest_inputs, UNNAMED},
+	{TFT_DRNK, &tfh_digest_ranks, UNNAMED},
+	{TFT_DNOD, &tfh_digest_nodes, UNNAMED},
+	{TFT_DPLC, &tfh_digest_places, UNNAMED},
+	{TFT_DKRN, &tfh_digest_kernels, offsetof(struct tfh_digest_kernel, name)},
+	{TFT_DCPY, &tfh_digest_copies, UNNAMED},
+	{TFT_DMTR, &tfh_digest_meters, UNNAMED},
+	{TFT_DGON, &tfh_digest_gones, UNNAMED},
 };
 #define SMALL (sizeof(small) / sizeof(*small))
+
+struct row_name {
+	const char *text;
+	uint32_t row;
+};
 
 struct tfh_run_digest {
 	struct tft_reader *reader;
 	struct tfh_digest_part part[SMALL + 1]; /* the last is empty */
+	struct row_name
+		*name[SMALL +
+		      1]; /* [part.n] in order, of equal ones the first row first; NULL: unnamed */
 };
+
+static int by_name(const void *a, const void *b)
+{
+	const struct row_name *x = a, *y = b;
+	int order = strcmp(x->text, y->text);
+
+	return order ? order : x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* So many names are sorted, as looking each of them up in a list takes work by the square of a hostile file's size. */
+static int sort_names(struct tfh_run_digest *d, size_t at)
+{
+	const struct tfh_digest_part *p = &d->part[at];
+	const char *row = p->row;
+	uint32_t offset;
+
+	if (small[at].name == UNNAMED)
+		return 0;
+	d->name[at] = calloc(p->n + 1u, sizeof(*d->name[at]));
+	if (!d->name[at])
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->n; i++) {
+		memcpy(&offset, row + i * small[at].table->row_bytes + small[at].name,
+		       sizeof(offset));
+		d->name[at][i] = (struct row_name){tfh_digest_text(p, offset), i};
+	}
+	qsort(d->name[at], p->n, sizeof(*d->name[at]), by_name);
+	return 0;
+}
+
+static bool texts_are_short(const char *heap, uint32_t bytes)
+{
+	for (uint32_t at = 0, n; at < bytes; at += n + 1) {
+		n = (uint32_t)strnlen(heap + at, bytes - at);
+		if (n > TFH_DIGEST_TEXT)
+			return false;
+	}
+	return true;
+}
 
 static int load(struct tfh_run_digest *d, size_t at, uint32_t chunk, struct tfh_err *err)
 {
@@ -37,7 +92,8 @@ static int load(struct tfh_run_digest *d, size_t at, uint32_t chunk, struct tfh_
 
 	if (rc)
 		return rc;
-	if (tft_table_open(&view, payload, len) || view.rows > TFH_DIGEST_ROWS)
+	if (tft_table_open(&view, payload, len) || view.rows > TFH_DIGEST_ROWS ||
+	    !texts_are_short(view.heap, view.heap_bytes))
 		return -EBADMSG;
 	void *row = calloc(view.rows + 1u, small[at].table->row_bytes);
 	char *heap = malloc(view.heap_bytes + 1u);
@@ -52,7 +108,7 @@ static int load(struct tfh_run_digest *d, size_t at, uint32_t chunk, struct tfh_
 	p->heap_bytes = view.heap_bytes;
 	rc = tft_table_rows(&view, small[at].table, row);
 	p->n = rc ? 0 : view.rows;
-	return rc;
+	return rc ? rc : sort_names(d, at);
 }
 
 /* Units are powers of two that keep times within 64 bits. */
@@ -118,18 +174,40 @@ void tfh_digest_close(struct tfh_run_digest *d)
 	for (size_t k = 0; k < SMALL; k++) {
 		free((void *)d->part[k].row);
 		free((void *)d->part[k].heap);
+		free(d->name[k]);
 	}
 	tft_close(d->reader);
 	free(d);
 }
 
-const struct tfh_digest_part *tfh_digest_part_of(const struct tfh_run_digest *d, uint32_t type)
+static size_t part_at(uint32_t type)
 {
 	size_t k = 0;
 
 	while (k < SMALL && small[k].type != type)
 		k++;
-	return &d->part[k];
+	return k;
+}
+
+const struct tfh_digest_part *tfh_digest_part_of(const struct tfh_run_digest *d, uint32_t type)
+{
+	return &d->part[part_at(type)];
+}
+
+uint32_t tfh_digest_named(const struct tfh_run_digest *d, uint32_t type, const char *name)
+{
+	size_t k = part_at(type);
+	uint32_t from = 0, to = d->name[k] ? d->part[k].n : 0, end = to;
+
+	while (from < to) {
+		uint32_t middle = from + (to - from) / 2;
+		if (strcmp(d->name[k][middle].text, name) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < end && !strcmp(d->name[k][from].text, name) ? d->name[k][from].row
+								  : UINT32_MAX;
 }
 
 const char *tfh_digest_text(const struct tfh_digest_part *p, uint32_t offset)
@@ -141,11 +219,9 @@ const char *tfh_digest_fact(const struct tfh_run_digest *d, const char *name)
 {
 	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DKEY);
 	const struct tfh_digest_key *key = p->row;
+	uint32_t row = tfh_digest_named(d, TFT_DKEY, name);
 
-	for (uint32_t i = 0; i < p->n; i++)
-		if (!strcmp(tfh_digest_text(p, key[i].name), name))
-			return tfh_digest_text(p, key[i].value);
-	return NULL;
+	return row == UINT32_MAX ? NULL : tfh_digest_text(p, key[row].value);
 }
 
 double tfh_digest_number(const struct tfh_run_digest *d, const char *name)

@@ -101,5 +101,7 @@ extern const struct tft_table tfh_digest_keys, tfh_digest_inputs, tfh_digest_ran
 #define TFH_DIGEST_STEPS_AT_ONCE 16384u
 /* Rows of every other table. */
 #define TFH_DIGEST_ROWS 16384u
+/* Bytes of a text; longer ones are cut. */
+#define TFH_DIGEST_TEXT 4095u
 
 #endif

@@ -22,12 +22,14 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 
 /* Reads all of a run, judges it and prints it in every form. Aborts when what was read breaks a
  * promise of model.h, when text output holds a control character or bytes that are no UTF-8, or
- * when JSON is none. Takes the run over. */
-void tfh_fuzz_report(struct tfh_run *run);
+ * when JSON is none. Takes the run over. Of an input whose `size` is a multiple of four the page is
+ * written, too. */
+void tfh_fuzz_report(struct tfh_run *run, size_t size);
 /* A refusal says why: aborts if not. */
 void tfh_fuzz_refused(const struct tfh_err *err);
 /* What a command printed, and its exit status. */
 void tfh_fuzz_said(const char *text, size_t size, int status);
+void tfh_fuzz_is_text(const char *text, size_t size);
 void tfh_fuzz_is_json(const char *text, size_t size);
 /* Processor time of this process in seconds; an input of `size` bytes, begun at `begin`, may take a
  * second for each megabyte begun. Aborts beyond that. */

@@ -1,8 +1,8 @@
 /*
- * Fuzzed input: a digest. Whatever its bytes, opening it, reading all its rows, `info`, `verify` and the comparison with
- * itself must neither crash nor hang nor take memory beyond the bounds; a file equals itself.
+ * Fuzzed input: two digests, the first one behind its length (u32). Whatever their bytes, reading and comparing them must
+ * neither crash nor hang nor take memory beyond the bounds, and what is said of them must be fit for a terminal, or JSON. A
+ * digest equals itself.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +12,46 @@
 #include "diff/diff.h"
 #include "fuzz.h"
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+#define LENGTH 4u
+
+static size_t first_of(const uint8_t *data, size_t size)
 {
-	return tfh_fuzz_mutate_tft(data, size, max, seed);
+	uint32_t n;
+
+	memcpy(&n, data, LENGTH);
+	return n < size - LENGTH ? n : size - LENGTH;
 }
 
-static int take_step(void *arg, const struct tfh_digest_row *row)
+/* One of them is changed; now and then both become the same. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+	if (size < LENGTH || max < LENGTH)
+		return LLVMFuzzerMutate(data, size, max);
+	size_t a = first_of(data, size), b = size - LENGTH - a;
+	uint8_t *all = calloc(1, 2 * max);
+	if (!all)
+		return size;
+	memcpy(all, data + LENGTH, a);
+	if (seed % 16 == 0) {
+		b = a;
+		memcpy(all + a, all, a);
+	} else if (seed % 2) {
+		a = tfh_fuzz_mutate_tft(all, a, max - LENGTH, seed / 2);
+		memcpy(all + a, data + size - b, b);
+	} else {
+		memcpy(all + a, data + size - b, b);
+		b = tfh_fuzz_mutate_tft(all + a, b, max - LENGTH, seed / 2);
+	}
+	a = a < max - LENGTH ? a : max - LENGTH;
+	b = b < max - LENGTH - a ? b : max - LENGTH - a;
+	uint32_t length = (uint32_t)a;
+	memcpy(data, &length, LENGTH);
+	memcpy(data + LENGTH, all, a + b);
+	free(all);
+	return LENGTH + a + b;
+}
+
+static int take_row(void *arg, const struct tfh_digest_row *row)
 {
 	double sum = row->compute_s + row->rest_s;
 
@@ -33,8 +67,8 @@ static int take_step(void *arg, const struct tfh_digest_row *row)
 
 static int take_anchor(void *arg, const struct tfh_digest_anchor *row)
 {
-	++*(uint64_t *)arg;
-	return row->rank > UINT32_MAX - 1;
+	*(uint64_t *)arg += row->number;
+	return 0;
 }
 
 /* Every text of the places, whose offsets are the file's. */
@@ -49,62 +83,97 @@ static void read_texts(const struct tfh_run_digest *d)
 		       strlen(tfh_digest_text(p, place[i].function));
 }
 
-static void compare(struct tfh_run_digest *d)
+static struct tfh_run_digest *open_digest(const char *name, const void *data, size_t size)
 {
-	struct tfh_run_diff *x = calloc(1, sizeof(*x));
-	struct tfh_err err = {0};
-	char *text = NULL;
-	size_t size = 0;
-
-	for (int k = 0; x && k < 2; k++)
-		x->side[k] = (struct tfh_diff_side){
-			.digest = &d, .n = 1, .to_s = INFINITY, .name = "a digest"};
-	int rc = x ? tfh_diff_make(x, &err) : -ENOMEM;
-	if (rc) {
-		if (x)
-			tfh_fuzz_refused(&err);
-		free(x);
-		return;
-	}
-	if (x->step.found || x->n_fact)
-		abort();
-	FILE *out = open_memstream(&text, &size);
-	tfh_diff_text(out, x, 80, true);
-	fclose(out);
-	tfh_fuzz_said(text, size, 0);
-	free(text);
-	out = open_memstream(&text, &size);
-	tfh_diff_json(out, x);
-	fclose(out);
-	tfh_fuzz_is_json(text, size);
-	free(text);
-	free(x);
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-	const char *place = tfh_fuzz_place();
-	double begin = tfh_fuzz_clock();
 	struct tfh_run_digest *d;
 	struct tfh_err err = {0};
 	uint64_t rows = 0;
 	char path[128];
 
-	if (!place)
-		return 0;
-	snprintf(path, sizeof(path), "%s/digest.tft", place);
-	tfh_fuzz_write("digest.tft", data, size);
+	snprintf(path, sizeof(path), "%s/%s", tfh_fuzz_place(), name);
+	tfh_fuzz_write(name, data, size);
 	if (tfh_digest_open(path, &d, &err)) {
 		tfh_fuzz_refused(&err);
-		return 0;
+		return NULL;
 	}
-	if (tfh_digest_each_step(d, take_step, &rows, &err) < 0 ||
-	    tfh_digest_each_anchor(d, take_anchor, &rows, &err) < 0)
+	if (tfh_digest_each_step(d, take_row, &rows, &err) < 0)
+		tfh_fuzz_refused(&err);
+	err = (struct tfh_err){0};
+	if (tfh_digest_each_anchor(d, take_anchor, &rows, &err) < 0)
 		tfh_fuzz_refused(&err);
 	read_texts(d);
-	compare(d);
-	tfh_digest_close(d);
 	tfh_digest_check(path);
+	return d;
+}
+
+typedef void (*check_fn)(const char *text, size_t size);
+
+static void print(const struct tfh_run_diff *d, int form)
+{
+	static const unsigned columns[] = {0, 40, 200};
+	check_fn check = tfh_fuzz_is_text;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	if (form == 3) {
+		check = tfh_fuzz_is_json;
+		if (tfh_diff_json(out, d))
+			abort();
+	} else {
+		tfh_diff_text(out, d, columns[form], form);
+	}
+	fclose(out);
+	check(text, size);
+	free(text);
+}
+
+/* `same`: two stretches of the first one. */
+static void compare(struct tfh_run_digest *a, struct tfh_run_digest *b, bool same)
+{
+	struct tfh_run_diff *d = calloc(1, sizeof(*d));
+	struct tfh_diff_limit limit;
+	struct tfh_err err = {0};
+
+	if (!d)
+		return;
+	d->side[0] = (struct tfh_diff_side){
+		.digest = &a, .n = 1, .to_s = same ? 0.5 : INFINITY, .name = "a"};
+	d->side[1] = (struct tfh_diff_side){
+		.digest = &b, .n = 1, .from_s = same ? 0.5 : 0, .to_s = INFINITY, .name = "b"};
+	d->same_run = same;
+	int rc = tfh_diff_make(d, &err);
+	if (rc)
+		tfh_fuzz_refused(&err);
+	if (!rc && a == b && !same && (d->step.found || d->n_fact))
+		abort();
+	for (int form = 0; !rc && form < 4; form++)
+		print(d, form);
+	if (!rc && !tfh_diff_limit_parse("step>+5%", &limit, &err))
+		tfh_diff_limit_check(d, &limit);
+	free(d);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	double begin = tfh_fuzz_clock();
+	struct tfh_run_digest *a, *b;
+
+	if (size < LENGTH || !tfh_fuzz_place())
+		return 0;
+	size_t n = first_of(data, size);
+	a = open_digest("a.tft", data + LENGTH, n);
+	b = open_digest("b.tft", data + LENGTH + n, size - LENGTH - n);
+	if (a && b)
+		compare(a, b, false);
+	if (a) {
+		compare(a, a, false);
+		compare(a, a, true);
+	}
+	tfh_digest_close(a);
+	tfh_digest_close(b);
 	tfh_fuzz_bound(begin, size);
 	return 0;
 }

@@ -22,7 +22,7 @@ static void import(const void *data, size_t size)
 	if (!rc)
 		rc = tfh_build_run(b, &run, &err);
 	if (!rc) {
-		tfh_fuzz_report(run);
+		tfh_fuzz_report(run, size);
 		return;
 	}
 	tfh_fuzz_refused(&err);

@@ -99,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (tfh_import_open(&paths, 1, &run, &err))
 		tfh_fuzz_refused(&err);
 	else
-		tfh_fuzz_report(run);
+		tfh_fuzz_report(run, size);
 	tfh_fuzz_bound(begin, size);
 	return 0;
 }

@@ -4,7 +4,7 @@
  * `name` picks one of the table below. A journal's bytes are pieces (u32 offset in 8 bytes, u16
  * length, bytes), as most of a journal is hole.
  *
- * Whatever the files hold, `report`, `info`, `verify` and `repair` must neither crash nor hang nor
+ * Whatever the files hold, `report`, `info`, `verify`, `repair`, `top`, `digest` and `diff` must neither crash nor hang nor
  * take memory beyond the bounds, and must end with a documented status.
  */
 #include <stdbool.h>
@@ -39,6 +39,7 @@ static const char *const names[] = {
 	"plugins/profile/2026_01_02/host.trace.json.gz",
 	"p.host.1.00.tft",
 	"start.json",
+	"digest.tft",
 };
 #define NAMES (sizeof(names) / sizeof(*names))
 
@@ -194,23 +195,20 @@ static void write_journal(const struct entry *e)
 	free(file);
 }
 
-static void command(const char *name, const char *path, const char *flag, const char *value)
+/* `words`: what follows "tfhook", then NULL. */
+static void command(const char *const *words)
 {
-	char line[4][256] = {"tfhook"};
-	char *argv[] = {line[0], line[1], line[2], line[3], NULL, NULL};
+	char line[6][256] = {"tfhook"}, *argv[7] = {line[0]};
 	FILE *out = stdout, *messages = stderr;
 	char *text = NULL;
 	size_t size;
 	FILE *both = open_memstream(&text, &size);
-	int argc = 3;
+	int argc = 1;
 
-	snprintf(line[1], 256, "%s", name);
-	snprintf(line[2], 256, "%s", path);
-	if (flag) {
-		snprintf(line[3], 256, "%s%s", flag, value ? value : "");
-		argc = 4;
+	for (; words[argc - 1]; argc++) {
+		snprintf(line[argc], sizeof(line[argc]), "%s", words[argc - 1]);
+		argv[argc] = line[argc];
 	}
-	argv[argc] = NULL;
 	if (!both)
 		return;
 	stdout = stderr = both;
@@ -222,10 +220,33 @@ static void command(const char *name, const char *path, const char *flag, const 
 	free(text);
 }
 
+#define COMMAND(...) command((const char *const[]){__VA_ARGS__, NULL})
+
+/* What the first byte asks for. */
+static void commands(uint8_t which, const char *path, const char *place)
+{
+	char repaired[256], made[256];
+
+	snprintf(repaired, sizeof(repaired), "%s/repaired", place);
+	snprintf(made, sizeof(made), "%s/repaired.digest", place);
+	if (which & 2)
+		COMMAND("info", path, which & 4 ? "--chunks" : NULL);
+	if (which & 8)
+		COMMAND("verify", path);
+	if (which & 16)
+		COMMAND("repair", path, "-o", repaired);
+	if (which & 32)
+		COMMAND("top", place, "--once", which & 4 ? "--json" : NULL);
+	if (which & 64) {
+		COMMAND("digest", path, "-o", made);
+		COMMAND("diff", made, place, which & 4 ? "--json" : NULL);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *place = tfh_fuzz_place();
-	char path[MAX_ENTRIES][256], repaired[256];
+	char path[MAX_ENTRIES][256];
 	const char *paths[MAX_ENTRIES];
 	struct entry e[MAX_ENTRIES];
 	struct tfh_err err = {0};
@@ -249,14 +270,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (tfh_import_open(paths, named, &run, &err))
 		tfh_fuzz_refused(&err);
 	else
-		tfh_fuzz_report(run);
-	if (data[0] & 2)
-		command("info", paths[0], data[0] & 4 ? "--chunks" : NULL, NULL);
-	if (data[0] & 8)
-		command("verify", paths[0], NULL, NULL);
-	snprintf(repaired, sizeof(repaired), "%s/repaired", place);
-	if (data[0] & 16)
-		command("repair", paths[0], "-o", repaired);
+		tfh_fuzz_report(run, size);
+	commands(data[0], paths[0], place);
 	tfh_fuzz_bound(begin, size);
 	tfh_fuzz_clear();
 	return 0;

@@ -13,6 +13,7 @@
 #include "base/redact.h"
 #include "base/rules.h"
 #include "base/vocabulary.h"
+#include "diff/diff.h"
 #include "fuzz.h"
 #include "import/import.h"
 #include "model/symbols/kernel_name.h"
@@ -40,6 +41,7 @@ static void rules(const char *text)
 {
 	struct tfh_stack_rule rule;
 	struct tfh_rule_window window;
+	struct tfh_diff_limit limit;
 
 	for (int32_t rank = -1; rank < 4; rank++)
 		tfh_ranks_match(text, rank);
@@ -47,6 +49,7 @@ static void rules(const char *text)
 	tfh_stack_rule_parse(text, true, &rule);
 	tfh_stack_rule_parse(text, false, &rule);
 	tfh_end_find(text);
+	tfh_diff_limit_parse(text, &limit, NULL);
 }
 
 /* Words of a command line, one a line. */

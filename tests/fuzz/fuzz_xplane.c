@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!rc)
 		rc = tfh_build_run(b, &run, &err);
 	if (!rc) {
-		tfh_fuzz_report(run);
+		tfh_fuzz_report(run, size);
 	} else {
 		tfh_fuzz_refused(&err);
 		tfh_build_free(b);

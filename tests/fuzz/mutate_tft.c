@@ -269,7 +269,9 @@ static void mutate_type(struct file *f, struct part *p)
 {
 	static const uint32_t all[] = {TFT_HEAD, TFT_EVNT, TFT_NAMC, TFT_CLKS, TFT_LOSS, TFT_INDX,
 				       TFT_NOTE, TFT_DGST, TFT_SAMP, TFT_GPUS, TFT_DRVR, TFT_RANG,
-				       TFT_BTRC, TFT_MODS, TFT_PYCO, TFT_PYFR};
+				       TFT_BTRC, TFT_MODS, TFT_PYCO, TFT_PYFR, TFT_DKEY, TFT_DINP,
+				       TFT_DRNK, TFT_DSTP, TFT_DNOD, TFT_DPLC, TFT_DKRN, TFT_DCPY,
+				       TFT_DMTR, TFT_DCOL, TFT_DGON};
 
 	memcpy(p->header + offsetof(struct tft_chunk_head, type),
 	       &all[draw(f, sizeof(all) / sizeof(*all))], 4);
@@ -404,7 +406,8 @@ static void mutate_entry(struct file *f, struct part *p)
 		memcpy(p->payload + chosen + 8, &v, 8);
 		return;
 	}
-	if (chosen + 8 + padded > p->bytes || !shift(p, chosen + 8 + padded, (long)more))
+	if (!(padded + more) || chosen + 8 + padded > p->bytes ||
+	    !shift(p, chosen + 8 + padded, (long)more))
 		return;
 	size_t n = LLVMFuzzerMutate(p->payload + chosen + 8, length, padded + more);
 	size_t left = (n + 7) & ~(size_t)7;
@@ -474,6 +477,17 @@ static void mutate_part(struct file *f, struct part *p)
 	case TFT_MODS:
 	case TFT_PYCO:
 	case TFT_PYFR:
+	case TFT_DKEY:
+	case TFT_DINP:
+	case TFT_DRNK:
+	case TFT_DSTP:
+	case TFT_DNOD:
+	case TFT_DPLC:
+	case TFT_DKRN:
+	case TFT_DCPY:
+	case TFT_DMTR:
+	case TFT_DCOL:
+	case TFT_DGON:
 		if (draw(f, 5)) {
 			mutate_section(f, p);
 			return;

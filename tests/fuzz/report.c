@@ -9,6 +9,7 @@
 #include "fuzz.h"
 #include "model/model.h"
 #include "model/ops/ops.h"
+#include "report/page/sheet.h"
 #include "report/report.h"
 
 static _Noreturn void broken(const char *what)
@@ -113,13 +114,19 @@ static size_t printable(const uint8_t *s, size_t left)
 	return c == '\n' || (c >= 0x20 && c != 0x7f && (c < 0x80 || c >= 0xa0)) ? n : 0;
 }
 
-static void check_text(const char *text, size_t size)
+/* `tabs`: they are fit, too. */
+static void check_text(const char *text, size_t size, bool tabs)
 {
 	for (size_t at = 0, n; at < size; at += n) {
-		n = printable((const uint8_t *)text + at, size - at);
+		n = tabs && text[at] == '\t' ? 1 : printable((const uint8_t *)text + at, size - at);
 		if (!n)
 			broken("text that is not fit for a terminal");
 	}
+}
+
+void tfh_fuzz_is_text(const char *text, size_t size)
+{
+	check_text(text, size, false);
 }
 
 /* One value of strict JSON; NULL: none. */
@@ -185,7 +192,7 @@ void tfh_fuzz_is_json(const char *text, size_t size)
 {
 	const char *end = text + size, *p = blanks(text, end);
 
-	check_text(text, size);
+	tfh_fuzz_is_text(text, size);
 	while (p && p < end)
 		p = blanks(json_value(p, end, 0), end);
 	if (!p)
@@ -194,11 +201,14 @@ void tfh_fuzz_is_json(const char *text, size_t size)
 
 typedef void (*check_fn)(const char *text, size_t size);
 
+#define FORMS 14
+
 static void print(const struct tfh_result *r, int form)
 {
+	static const char *const topics[] = {"gain", "verdict", "tier"};
 	struct tfh_style style = {.color = false, .utf8 = form & 1, .wide = form & 2};
 	struct tfh_wording words;
-	check_fn check = check_text;
+	check_fn check = tfh_fuzz_is_text;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
@@ -223,6 +233,16 @@ static void print(const struct tfh_result *r, int form)
 	case 6:
 		tfh_report_steps_csv(out, r);
 		break;
+	case 11:
+		tfh_report_where_text(out, r, &style);
+		break;
+	case 12:
+		tfh_report_where_folded(out, r);
+		break;
+	case 13:
+		for (size_t i = 0; i < sizeof(topics) / sizeof(*topics); i++)
+			tfh_report_why(out, &words, &style, topics[i]);
+		break;
 	case 7:
 	case 8:
 		check = tfh_fuzz_is_json;
@@ -238,14 +258,43 @@ static void print(const struct tfh_result *r, int form)
 	free(text);
 }
 
+/* What a slow, a usual and a fast step waited for, and the page that shows it: the analysis runs again for them. */
+static void print_shown(struct tfh_run *run, const struct tfh_result *r)
+{
+	struct tfh_style style = {.utf8 = true};
+	struct tfh_shown_step shown[TFH_SHOWN_STEPS];
+	uint32_t n = tfh_shown_choose(shown, r);
+	struct tfh_result *again = NULL;
+	struct tfh_wording words;
+	struct tfh_err err = {0};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	tfh_wording_make(&words, r);
+	if (n && tfh_analyze_step(run, &shown[0].chain, &again, &err))
+		tfh_fuzz_refused(&err);
+	for (uint32_t i = 0; out && again && i < n; i++)
+		tfh_report_chain(out, &words, &style, shown[i].step, &shown[i].chain);
+	if (out && (again || !n))
+		tfh_report_page(out, &words, shown, n);
+	if (out)
+		fclose(out);
+	check_text(text, size, true); /* the page's own script is indented */
+	free(text);
+	tfh_wording_free(&words);
+	tfh_result_free(again);
+	tfh_shown_free(shown, n);
+}
+
 void tfh_fuzz_said(const char *text, size_t size, int status)
 {
-	check_text(text, size);
+	tfh_fuzz_is_text(text, size);
 	if (status != 0 && (status < 2 || status > 5))
 		broken("a status that is not documented");
 }
 
-void tfh_fuzz_report(struct tfh_run *run)
+void tfh_fuzz_report(struct tfh_run *run, size_t size)
 {
 	struct tfh_result *result = NULL;
 	struct tfh_err err = {0};
@@ -254,8 +303,10 @@ void tfh_fuzz_report(struct tfh_run *run)
 	int rc = tfh_analyze(run, &result, &err);
 	if (rc && rc != -ENOMEM)
 		tfh_fuzz_refused(&err);
-	for (int form = 0; !rc && form < 11; form++)
+	for (int form = 0; !rc && form < FORMS; form++)
 		print(result, form);
+	if (!rc && size % 4 == 0)
+		print_shown(run, result);
 	if (!rc)
 		tfh_result_free(result);
 	tfh_run_close(run);
