@@ -39,6 +39,9 @@ def on_terminal(*args):
 
 
 def main():
+    if os.environ.get("TFH_SAN"):
+        print("the recorder with that sanitizer cannot be preloaded into ordinary programs")
+        return 77
     out = os.path.join(tmp, "run")
     env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(build, "sim"), SIM_LAUNCH_COST="0ns", SIM_KERNEL_DEFAULT="100ns")
     subprocess.run([tool, "run", "-q", "-o", out, "--", job, "--launches", "2000", "--steps", "400", "--spin", "0"], env=env,

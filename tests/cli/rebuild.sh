@@ -15,7 +15,7 @@ exec gcc "$@"
 CC
 chmod +x cc
 build() { # what it compiled
-	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make O=b CC="$PWD/cc" b/lib/libtfh_core.a >out 2>&1 || { cat out; exit 1; }
+	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u SAN make O=b CC="$PWD/cc" b/lib/libtfh_core.a >out 2>&1 || { cat out; exit 1; }
 	sed -n "s,^ *CC  *lib/base/,,p" out | sort | tr '\n' ' '
 }
 expect() { # WHAT OBJECTS

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/page_file.h"
 #include "judge/result.h"
 #include "fuzz.h"
 #include "model/model.h"
 #include "model/ops/ops.h"
+#include "report/page/courses.h"
 #include "report/page/sheet.h"
 #include "report/report.h"
 
@@ -259,7 +261,8 @@ static void print(const struct tfh_result *r, int form)
 }
 
 /* What a slow, a usual and a fast step waited for, and the page that shows it: the analysis runs again for them. */
-static void print_shown(struct tfh_run *run, const struct tfh_result *r)
+static void print_shown(struct tfh_run *run, const struct tfh_result *r,
+			const struct tfh_courses *courses)
 {
 	struct tfh_style style = {.utf8 = true};
 	struct tfh_shown_step shown[TFH_SHOWN_STEPS];
@@ -277,7 +280,7 @@ static void print_shown(struct tfh_run *run, const struct tfh_result *r)
 	for (uint32_t i = 0; out && again && i < n; i++)
 		tfh_report_chain(out, &words, &style, shown[i].step, &shown[i].chain);
 	if (out && (again || !n))
-		tfh_report_page(out, &words, shown, n);
+		tfh_report_page(out, &words, shown, n, courses);
 	if (out)
 		fclose(out);
 	check_text(text, size, true); /* the page's own script is indented */
@@ -296,17 +299,21 @@ void tfh_fuzz_said(const char *text, size_t size, int status)
 
 void tfh_fuzz_report(struct tfh_run *run, size_t size)
 {
+	struct tfh_courses courses = {.n = 0};
 	struct tfh_result *result = NULL;
 	struct tfh_err err = {0};
+	bool page = size % 4 == 0;
 
 	read_run(run);
-	int rc = tfh_analyze(run, &result, &err);
+	int rc = page ? tfh_page_analyze(run, &courses, &result, &err)
+		      : tfh_analyze(run, &result, &err);
 	if (rc && rc != -ENOMEM)
 		tfh_fuzz_refused(&err);
 	for (int form = 0; !rc && form < FORMS; form++)
 		print(result, form);
-	if (!rc && size % 4 == 0)
-		print_shown(run, result);
+	if (!rc && page)
+		print_shown(run, result, &courses);
+	tfh_courses_free(&courses);
 	if (!rc)
 		tfh_result_free(result);
 	tfh_run_close(run);
