@@ -340,6 +340,14 @@ struct tfh_seen_line {
 	uint64_t looks;
 };
 
+/* The copies of most of the verdict's bytes come again: from or to the same memory in so many steps. */
+struct tfh_copied_again {
+	enum tfh_dir dir;
+	double bytes;
+	uint64_t steps,
+		back; /* 0: none does; back: it sends what was fetched to that memory before */
+};
+
 /* The calls that led there, as a tree: a node's time is its children's and its own. */
 struct tfh_seen_node {
 	const char *file, *function;
@@ -400,6 +408,9 @@ struct tfh_seen_start {
 		*why; /* why looks have no lines, or there are none; NULL: nothing kept them away */
 };
 
+/* Whether what the verdict's steps wait for are requests. */
+enum tfh_serves { TFH_SERVES_NOT, TFH_SERVES_MAYBE, TFH_SERVES };
+
 /* What else was found of a run, for the sentences of a report (report/words). Times are seconds of
  * a judged step unless they say otherwise; NAN: not known. */
 struct tfh_findings {
@@ -421,6 +432,8 @@ struct tfh_findings {
 	struct tfh_seen_node *node; /* a parent before its children */
 	uint32_t n_node;
 	struct tfh_seen_workers workers;
+	struct tfh_copied_again again;
+	enum tfh_serves serves;
 	struct tfh_seen_start start[2]; /* kind TFH_BRANCH_NONE: there is no such part */
 	struct tfh_call_site wait, alloc, load;
 	struct tfh_call_site pause;		      /* where pauses between calls end; no fn */

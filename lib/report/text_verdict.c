@@ -106,6 +106,8 @@ static const struct tfh_whatif *whatif_of_part(const struct tfh_result *r)
 /* Where the verdict's line is known: without its place. Other places' time stays. */
 static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
 {
+	if (r->found.serves == TFH_SERVES) /* less idle time is no gain */
+		return NULL;
 	const struct tfh_whatif *place = r->line_place ? &r->place[r->line_place - 1].gain : NULL;
 
 	return place && !r->lead && !isnan(place->ceiling_speedup) ? place : whatif_of_part(r);
@@ -117,7 +119,7 @@ static const char *place_of(const struct tfh_page *page)
 	const struct tfh_result *r = page->r;
 	const struct tfh_whatif *part = whatif_of_part(r), *w = whatif_of(r);
 
-	if (!part || w == part || !(part->low_s < w->low_s))
+	if (!part || !w || w == part || !(part->low_s < w->low_s))
 		return NULL;
 	return page->words->place[r->line_place - 1];
 }
@@ -248,19 +250,21 @@ static void gain_row(const struct tfh_page *page)
 	if (!w || isnan(w->ceiling_speedup))
 		return;
 	bool point = !isnan(w->step_s), between = is_range(r, w);
-	n = (size_t)snprintf(line, sizeof(line), "%s%.40s%sstep %s", place ? "without " : "",
-			     place ? place : "", place ? ": " : "",
+	bool maybe = r->found.serves == TFH_SERVES_MAYBE;
+	n = (size_t)snprintf(line, sizeof(line), "%s%s%.40s%sstep %s",
+			     maybe ? "none if it waits for requests; else " : "",
+			     place ? "without " : "", place ? place : "", place ? ": " : "",
 			     between ? change_between(both, tfh_step_s(r), w)
 				     : change(both, tfh_step_s(r),
 					      point ? w->step_s : tfh_least_step(r, w), point));
 	if (point && !isnan(w->low_s))
 		n += (size_t)snprintf(line + n, sizeof(line) - n, " (%s)",
 				      tfh_fmt_times(range, w->low_s, w->high_s));
-	if (!between)
+	if (!between && !maybe)
 		n += (size_t)snprintf(
 			line + n, sizeof(line) - n, ", %s",
 			tfh_fmt_factor(factor, point ? w->speedup : w->ceiling_speedup));
-	if (wall > 0 && w->saved_s >= TFH_REPORT_RUN_SHARE * wall)
+	if (wall > 0 && w->saved_s >= TFH_REPORT_RUN_SHARE * wall && !maybe)
 		snprintf(line + n, sizeof(line) - n, "; run %s",
 			 change(both, wall, wall - w->saved_s, point));
 	tfh_row(page, "gain", line);

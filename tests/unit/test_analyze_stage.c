@@ -181,13 +181,25 @@ static void test_circle(void **state)
 	gen_expect_stage(judge(g, 0.2, 0.1, 15.6), TFH_CAUSE_INPUT_MAP, "Map");
 }
 
+/* The inputs of a zip are pipelines of their own, though they look alike: the slow one is named by its number. */
+static void test_branches(void **state)
+{
+	(void)state;
+	struct gen *g = pipeline("Iterator::Root::Zip#id=2#", "Iterator::Root::Zip[0]::Map#id=3#",
+				 "Iterator::Root::Zip[1]::Map#id=4#");
+	struct tfh_result *r = judge(g, 0.1, 2, 13.5);
+
+	assert_string_equal(r->input[0].prefix, "Iterator::Root::Zip[1]::Map");
+	gen_expect_stage(r, TFH_CAUSE_INPUT_MAP, "Map");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cache),	cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_readers), cmocka_unit_test(test_files),
 		cmocka_unit_test(test_pause),	cmocka_unit_test(test_replica),
-		cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_circle),	cmocka_unit_test(test_branches),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

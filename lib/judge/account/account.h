@@ -66,6 +66,14 @@ struct tfh_copy_use {
 	struct tfh_site_use site[TFH_ACCOUNT_SITES];
 };
 
+/* A copy between host and device that may come again in every step. */
+struct tfh_same_copy {
+	uint64_t host, device, bytes; /* addresses; bytes 0: free */
+	uint64_t steps, back; /* with it; in which it sent what had been fetched there before */
+	size_t window;	      /* of the last one */
+	uint8_t dir;
+};
+
 struct tfh_kernel_use {
 	uint32_t function, before; /* before: index + 1 of the previous one in its hash bucket, 0:
 				    * none */
@@ -92,6 +100,7 @@ struct tfh_accounts {
 		train_ns; /* sums over judged windows */
 	struct tfh_others other[TFH_SEGMENT_COUNT];
 	TFH_VEC(struct tfh_copy_use) copy;
+	struct tfh_same_copy same_copy[TFH_ACCOUNT_SAME_COPIES];
 	TFH_VEC(struct tfh_kernel_use) kernel;
 	uint32_t kernel_at[TFH_ACCOUNT_KERNEL_BUCKETS]; /* hash buckets by function: index + 1 of
 							 * the last entry */
@@ -228,6 +237,10 @@ void tfh_input_judge(struct tfh_accounts *accounts);
 /* Whether the training loop's get-next only waits for batches that other threads or processes
  * prepare. */
 bool tfh_input_async(const struct tfh_accounts *accounts);
+
+/* again.c: counts a copy in a training window; the one that moved most in that direction, NULL: none did. */
+void tfh_count_same(struct tfh_accounts *accounts, const struct tfh_event *ev, size_t window);
+const struct tfh_same_copy *tfh_most_same(const struct tfh_accounts *accounts, unsigned dir);
 
 /* counts.c: counts of copies, kernels and stages, call by call */
 int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,

@@ -26,6 +26,7 @@ static int count_copy(struct tfh_accounts *accounts, const struct tfh_event *ev,
 		accounts->copy.v[i].small_ns += p->t1 - p->t0;
 	}
 	tfh_site_count(accounts->copy.v[i].site, ev);
+	tfh_count_same(accounts, ev, accounts->counted);
 	return 0;
 }
 

@@ -63,6 +63,18 @@ static void divide(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_CO
 	part[TFT_LOOK_RUNNING] += seen[0] > 0 ? 0 : share[0];
 }
 
+/* With too few looks: only whether the thread ran, by its CPU clock in such pauses. */
+static bool by_clock(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_COUNT])
+{
+	const struct tfh_look_group *g = &l->group[at];
+
+	if (g->brief || g->parent == TFH_NO_GROUP || g->wall <= 0)
+		return false;
+	part[0] = g->asleep / g->wall;
+	part[TFT_LOOK_RUNNING] = 1 - part[0];
+	return true;
+}
+
 /* The pause of a thread that contains [t0, t1); NULL if that was a short one. */
 static const struct tfh_look_pause *pause_at(const struct tfh_look_line *s, int64_t t0, int64_t t1)
 {
@@ -99,9 +111,9 @@ bool tfh_looks_divide(const struct tfh_looks *l, uint32_t thread, int64_t t0, in
 		return false;
 	for (top = at; l->group[top].parent != TFH_NO_GROUP;)
 		top = l->group[top].parent;
-	if (l->group[top].looks < TFH_FACTS_LOOK_LEAST)
-		return false;
 	out->feeds = l->group[at].feeds;
+	if (l->group[top].looks < TFH_FACTS_LOOK_LEAST)
+		return by_clock(l, at, out->part);
 	divide(l, at, out->part);
 	return true;
 }

@@ -50,13 +50,28 @@ static size_t number_length(const char *text)
 	return text[0] == '/' && text[1] == '_' ? 2 + strspn(text + 2, "0123456789") : 0;
 }
 
-/* Copies the path without element numbers and without what follows it. */
+/* Stages whose inputs are different pipelines, in the order of the program: the number tells which. */
+static bool has_branches(const char *path, size_t n)
+{
+	static const char *const types[] = {"Zip", "Concatenate", "DirectedInterleave", "Choose"};
+	size_t from = n;
+
+	while (from && path[from - 1] != ':')
+		from--;
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (n - from >= strlen(types[i]) &&
+		    !strncmp(path + from, types[i], strlen(types[i])))
+			return true;
+	return false;
+}
+
+/* Copies the path without the numbers of elements, and without what follows it. */
 static size_t clean_path(const char *text, char *out, size_t cap)
 {
 	size_t n = 0;
 
 	while (*text && *text != '#' && n + 1 < cap) {
-		size_t skip = number_length(text);
+		size_t skip = has_branches(out, n) ? 0 : number_length(text);
 		if (!skip)
 			out[n++] = *text++;
 		text += skip;
@@ -83,8 +98,12 @@ static int32_t by_path(struct tfh_facts *facts, const char *path, size_t n)
 	s.type = last ? last + 2 : copy;
 	for (size_t i = 0; i < sizeof(async_types) / sizeof(*async_types); i++)
 		s.async |= type_is(s.type, async_types[i]);
-	if (last)
-		s.parent = by_path(facts, path, (size_t)(last - copy));
+	if (last) {
+		size_t up = (size_t)(last - copy);
+		while (up && copy[up - 1] == ']' && memrchr(copy, '[', up))
+			up = (size_t)((char *)memrchr(copy, '[', up) - copy);
+		s.parent = by_path(facts, path, up);
+	}
 	return TFH_PUSH(facts->stage, s) ? -1 : (int32_t)facts->stage.n - 1;
 }
 

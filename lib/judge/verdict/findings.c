@@ -164,6 +164,28 @@ static void sum_looks(const struct tfh_accounts *accounts, struct tfh_seen_sum *
 	}
 }
 
+/* Of the direction that the verdict is about: whether most of its bytes come again in most steps. */
+static void find_again(const struct tfh_accounts *accounts, const struct tfh_result *r,
+		       struct tfh_copied_again *out)
+{
+	enum tfh_cause cause = r->steady.cause;
+	enum tfh_dir dir = cause == TFH_CAUSE_TRANSFER_D2H ? TFH_DIR_D2H : TFH_DIR_H2D;
+	const struct tfh_same_copy *most = tfh_most_same(accounts, dir);
+	double bytes = 0;
+
+	if (!most || (dir == TFH_DIR_H2D && cause != TFH_CAUSE_TRANSFER_H2D_PAGEABLE &&
+		      cause != TFH_CAUSE_TRANSFER_H2D_PINNED))
+		return;
+	for (size_t i = 0; i < accounts->copy.n; i++)
+		bytes += accounts->copy.v[i].dir == dir ? (double)accounts->copy.v[i].bytes : 0;
+	if ((double)most->steps <= TFH_VERDICT_MOST_SHARE * (double)accounts->train_steps ||
+	    (double)most->bytes * (double)most->steps <= TFH_VERDICT_MOST_SHARE * bytes)
+		return;
+	const struct tfh_same_copy *up = tfh_most_same(accounts, TFH_DIR_H2D);
+	*out = (struct tfh_copied_again){dir, (double)most->bytes, most->steps,
+					 up && up->host == most->host ? up->back : 0};
+}
+
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_facts *facts = accounts->facts;
@@ -202,6 +224,8 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 				 ? facts->feed->processes[facts->process].no_python
 				 : NULL;
 	out->others_compute_s = NAN;
+	find_again(accounts, r, &out->again);
+	out->serves = tfh_find_serving(accounts, r);
 	find_device(accounts, steps, out);
 	find_stalls(r);
 	find_faults(accounts, r);

@@ -40,6 +40,8 @@ void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_maki
 		      struct tfh_result *r);
 /* start_lines.c: what was seen before the first step; r->tree is there. 0 or -ENOMEM. */
 int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* serving.c: after verdict, tree and kernels are final. */
+enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const struct tfh_result *r);
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* periodic.c: steps that are slow in turn */

@@ -64,6 +64,30 @@ static const char *workers_advice(struct tfh_wording *w)
 			  tfh_phrase_time(w, m->low_s), tfh_phrase_time(w, m->high_s));
 }
 
+/* Requests may be what it waits for. */
+static void explain_chance(struct tfh_wording *w)
+{
+	if (w->r->found.serves == TFH_SERVES_MAYBE)
+		tfh_evidence(w, TFH_TELLS_WHY,
+			     "what it waits for comes as by chance, and nothing shows that it "
+			     "trains: if these are requests, that is idle time and no defect");
+}
+
+static void explain_serving(struct tfh_wording *w, const char *idle)
+{
+	const struct tfh_result *r = w->r;
+	double step = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += per_step(r, (enum tfh_part)p);
+	w->text = tfh_phrase(w, "%s of %s it waits for the next request: idle time, no defect",
+			     idle, tfh_phrase_time(w, step));
+	tfh_advise(w, "it serves, and waits for requests most of the time", w->text,
+		   tfh_phrase(w, "nothing, unless answers are slow: a request takes %s",
+			      tfh_phrase_time(w, step - r->found.cause_s[r->steady.cause])),
+		   TFH_REMOVE_NONE);
+}
+
 static void explain_input(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -75,8 +99,14 @@ static void explain_input(struct tfh_wording *w)
 	w->text = tfh_phrase(w, "every step waits %s of %s for its batch",
 			     tfh_phrase_time(w, per_step(r, TFH_PART_INPUT)),
 			     tfh_phrase_time(w, step));
+	if (r->found.serves == TFH_SERVES) {
+		explain_serving(w, tfh_phrase_time(w, r->found.cause_s[v->cause]));
+		tfh_seen_line(w);
+		return;
+	}
 	if (!g) {
 		tfh_seen_line(w);
+		explain_chance(w);
 		struct tfh_remedy m = tfh_remedy_in(r, v->cause);
 		const char *todo = workers_advice(w);
 		tfh_advise(w, m.finding, w->text, todo ? todo : m.todo, TFH_REMOVE_INPUT);
@@ -155,6 +185,38 @@ static const char *copies_line(struct tfh_wording *w, const struct tfh_transfer 
 						  : ", from pageable memory");
 }
 
+/* What comes again in every step, as far as addresses tell, and what to do then; NULL: nothing does. */
+static const char *explain_again(struct tfh_wording *w)
+{
+	const struct tfh_copied_again *a = &w->r->found.again;
+	const char *bytes = size(w, a->bytes);
+
+	if (!a->steps)
+		return NULL;
+	if (2 * a->back > a->steps) {
+		tfh_evidence(w, TFH_TELLS_WHY,
+			     tfh_phrase(w,
+					"in %" PRIu64
+					" steps %s are sent back to the device from where they "
+					"were fetched to before",
+					a->back, bytes));
+		return "leave them on the device: do there what the host does with them meanwhile";
+	}
+	tfh_evidence(w, TFH_TELLS_WHY,
+		     tfh_phrase(w,
+				a->dir == TFH_DIR_H2D
+					? "in %" PRIu64
+					  " steps the same host memory is sent again, %s"
+					: "in %" PRIu64
+					  " steps the same device memory is fetched again, %s",
+				a->steps, bytes));
+	return a->dir == TFH_DIR_H2D
+		       ? "if its values stay the same, send it once; else pinned memory, one batch "
+			 "ahead"
+		       : "if these are weights, fetch them every n-th step only; else copy to "
+			 "pinned memory on a separate stream";
+}
+
 static void explain_transfer(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -179,7 +241,7 @@ static void explain_transfer(struct tfh_wording *w)
 			   "read results (.item(), .numpy()) every n-th step only",
 			   TFH_REMOVE_TRANSFER);
 	else
-		advise(w, v->cause, line, NULL, TFH_REMOVE_TRANSFER);
+		advise(w, v->cause, line, explain_again(w), TFH_REMOVE_TRANSFER);
 }
 
 /* ---- the host ---- */
@@ -294,7 +356,9 @@ static void explain_host(struct tfh_wording *w)
 	bool most = v->cause == TFH_CAUSE_HOST_ALLOC || v->cause == TFH_CAUSE_HOST_COMPILE;
 	const char *time = tfh_phrase_time(w, most || isnan(own) ? all : own);
 
-	if (v->cause == TFH_CAUSE_HOST_LAUNCH) {
+	if (r->found.serves == TFH_SERVES) {
+		explain_serving(w, time);
+	} else if (v->cause == TFH_CAUSE_HOST_LAUNCH) {
 		explain_launches(w, time);
 	} else if (v->cause == TFH_CAUSE_HOST_CALLBACK) {
 		explain_callbacks(w, time);
@@ -312,6 +376,7 @@ static void explain_host(struct tfh_wording *w)
 		explain_code(w, time);
 	}
 	tfh_seen_line(w);
+	explain_chance(w);
 	if (!isnan(r->found.code_ran) && !r->found.seen.looks)
 		tfh_evidence(w, TFH_TELLS_WHY,
 			     tfh_phrase(w,

@@ -58,8 +58,12 @@ static const struct tfh_whatif *gain_of(const struct tfh_result *r, enum tfh_rem
 {
 	enum tfh_cause cause = r->steady.cause;
 
-	if (r->line_place && !r->lead && cause != TFH_CAUSE_NONE &&
-	    tfh_remove_part(remove) == tfh_cause_part(cause))
+	bool blamed = cause != TFH_CAUSE_NONE && tfh_remove_part(remove) == tfh_cause_part(cause);
+
+	/* Less idle time is no gain. */
+	if (blamed && !r->lead && r->found.serves != TFH_SERVES_NOT)
+		return NULL;
+	if (blamed && !r->lead && r->line_place)
 		return &r->place[r->line_place - 1].gain;
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		if (r->whatif[i].remove == remove)

@@ -1,0 +1,101 @@
+/* Does the job serve? Then the time in which no request comes is idle, and no defect. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/verdict/verdict.h"
+
+/* Where servers of Python wait for requests, by a piece of the file's path. */
+static const char *const servers[] = {"/socketserver.py",
+				      "/http/server.py",
+				      "/wsgiref/",
+				      "/grpc/_server.py",
+				      "/grpc/aio/_server.py",
+				      "/uvicorn/",
+				      "/hypercorn/",
+				      "/gunicorn/",
+				      "/werkzeug/serving.py",
+				      "/waitress/",
+				      "/aiohttp/web",
+				      "/xmlrpc/server.py",
+				      "/ray/serve/",
+				      "/bentoml/",
+				      "/multiprocessing/managers.py"};
+
+static bool in_server(const struct tfh_model_line *frame, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		for (size_t s = 0; frame[i].library && s < sizeof(servers) / sizeof(*servers); s++)
+			if (strstr(frame[i].file, servers[s]))
+				return true;
+	return false;
+}
+
+static bool waits(enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_WAIT || cause == TFH_CAUSE_HOST_LOCK ||
+	       cause == TFH_CAUSE_INPUT_UNKNOWN;
+}
+
+/* Whether most of the waiting is in a server's own code. */
+static bool waits_in_server(const struct tfh_accounts *accounts)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	double all = 0, there = 0;
+	size_t window = 0;
+
+	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
+		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives ||
+		    !waits(tfh_look_cause(facts, k.at, k.feeds)))
+			continue;
+		uint32_t n = facts->feed->place && k.place
+				     ? facts->feed->place(facts->feed->arg, facts->process, k.place,
+							  frame, TFH_VERDICT_FRAMES)
+				     : 0;
+		all += k.ns;
+		there += in_server(frame, n) ? k.ns : 0;
+	}
+	return all > 0 && there > TFH_VERDICT_MOST_SHARE * all;
+}
+
+/* What tells that the steps train: marks and names, a backward pass, an optimizer's kernels. */
+static bool trains(const struct tfh_accounts *accounts, const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_tree; i++)
+		if (r->tree[i].kind == TFH_BRANCH_TRAIN || r->tree[i].kind == TFH_BRANCH_EPOCH)
+			return true;
+	for (uint32_t i = 0; i < r->n_families; i++)
+		if (r->families[i].family == TFH_FAMILY_OPTIMIZER)
+			return true;
+	return accounts->facts->update.n || accounts->facts->loader || accounts->facts->consumers;
+}
+
+/* Whether what the verdict's part takes differs as widely from step to step as the distances of requests that come by chance. */
+static bool by_chance(const struct tfh_accounts *accounts, enum tfh_part part)
+{
+	double *v = tfh_big_array(accounts->step.n, sizeof(*v)), low, high;
+	size_t n = 0;
+
+	TFH_EACH (i, v ? accounts->step.n : 0)
+		if (tfh_window_counts(accounts, i))
+			v[n++] = (double)accounts->step.v[i].breakdown[part];
+	low = n ? tfh_quantile(v, n, 0.25) : 0;
+	high = n ? tfh_quantile(v, n, 0.75) : 0;
+	tfh_big_free(v);
+	return n >= (size_t)TFH_VERDICT_STEADY_STEPS &&
+	       high - low > TFH_VERDICT_CHANCE_SPREAD * (high + low);
+}
+
+enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const struct tfh_result *r)
+{
+	enum tfh_cause cause = r->steady.cause;
+
+	if (cause == TFH_CAUSE_NONE || !waits(cause) || r->lead)
+		return TFH_SERVES_NOT;
+	if (waits_in_server(accounts))
+		return TFH_SERVES;
+	return !trains(accounts, r) && by_chance(accounts, tfh_cause_part(cause)) ? TFH_SERVES_MAYBE
+										  : TFH_SERVES_NOT;
+}
