@@ -252,7 +252,8 @@ int tfh_cmd_run(const struct tfh_command_line *args)
 	int status = pid > 0 ? wait_for(pid, looks) : 0;
 	tfh_start_looks_end(looks);
 	if (pid > 0)
-		tfh_place_write_end(&place, pid, status, started, now_ns());
+		tfh_place_write_end(&place, pid, status, started, now_ns(),
+				    tfh_start_looks_ends(looks));
 	tfh_library_release(&library);
 	if (pid < 0) {
 		tfh_start_looks_free(looks);

@@ -231,7 +231,7 @@ int tfh_place_create(const struct tfh_place *place, const char *name, FILE **out
 }
 
 int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int status, int64_t start_ns,
-			int64_t end_ns)
+			int64_t end_ns, const struct tfh_ends *ends)
 {
 	struct tfh_json j;
 	char when[32];
@@ -254,6 +254,16 @@ int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int status, in
 	tfh_json_ki64(&j, "pid", pid);
 	tfh_json_kstr(&j, "end_utc", when);
 	tfh_json_kf64(&j, "wall_s", (double)(end_ns - start_ns) * 1e-9);
+	tfh_json_key(&j, "processes");
+	tfh_json_array(&j);
+	for (uint32_t i = 0; ends && i < ends->n; i++) {
+		tfh_json_array(&j);
+		tfh_json_i64(&j, ends->of[i].pid);
+		tfh_json_u64(&j, ends->of[i].start);
+		tfh_json_i64(&j, ends->of[i].status);
+		tfh_json_end(&j);
+	}
+	tfh_json_end(&j);
 	tfh_json_end(&j);
 	err = tfh_json_finish(&j);
 	return fclose(out) ? -EIO : err;

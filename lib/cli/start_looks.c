@@ -61,6 +61,7 @@ struct tfh_start_looks {
 	uint64_t late_ns; /* this look: a busy job holds it up, and an idle one does not */
 	struct start_process process[PROCESSES];
 	uint32_t n_process;
+	struct tfh_ends ends; /* of those that record */
 	uint32_t n;
 	struct start_look look[LOOKS];
 };
@@ -195,8 +196,9 @@ static void find_recording(struct tfh_start_looks *s)
 			char part[32];
 			snprintf(part, sizeof(part), ".%d.", (int)s->process[i].pid);
 			if (n > 4 && !strcmp(e->d_name + n - 4, ".tft") &&
-			    strstr(e->d_name, part)) {
+			    strstr(e->d_name, part) && !s->process[i].records) {
 				s->process[i].records = true;
+				tfh_ends_add(&s->ends, s->process[i].pid, s->process[i].start);
 				leave(&s->process[i]);
 			}
 		}
@@ -436,6 +438,12 @@ void tfh_start_looks_end(struct tfh_start_looks *s)
 	}
 	for (uint32_t i = 0; i < s->n_process; i++)
 		leave(&s->process[i]);
+	tfh_ends_ask(&s->ends);
+}
+
+const struct tfh_ends *tfh_start_looks_ends(const struct tfh_start_looks *s)
+{
+	return s ? &s->ends : NULL;
 }
 
 /* The process that most looks with a line are of: launchers only wait for it. */

@@ -7,6 +7,7 @@
 #ifndef TFH_CLI_START_LOOKS_H
 #define TFH_CLI_START_LOOKS_H
 
+#include "cli/ends.h"
 #include "cli/run.h"
 
 struct tfh_start_looks;
@@ -19,6 +20,8 @@ int64_t tfh_start_looks_wait(const struct tfh_start_looks *s);
 void tfh_start_looks_take(struct tfh_start_looks *s);
 /* The job has ended: writes what has not been written yet. */
 void tfh_start_looks_end(struct tfh_start_looks *s);
+/* After that: how the processes that recorded ended, as far as known; NULL for NULL. */
+const struct tfh_ends *tfh_start_looks_ends(const struct tfh_start_looks *s);
 /* Says where the job's main thread was seen: all that is known of a job that recorded nothing. */
 void tfh_start_looks_say(const struct tfh_start_looks *s);
 void tfh_start_looks_free(struct tfh_start_looks *s);

@@ -59,6 +59,9 @@ struct tfh_process {
 	uint32_t n_software;
 	uint64_t priced; /* rows of base/priced.def that applied to it, as bits */
 	bool clean_end, live;
+	bool end_known; /* how the process ended: end is TFH_END_EXIT or _SIGNAL */
+	enum tfh_end end;
+	int end_code;
 	bool by_monotonic;	   /* times are CLOCK_MONOTONIC: the CPU's time stamp counter was
 				    * not reliable */
 	bool has_gpu, has_tf;	   /* any driver call, any TensorFlow call */

@@ -445,6 +445,19 @@ static void write_xprof(struct tfh_json *j, const struct tfh_result *r)
 }
 
 /* A summary of each rank, if there are several. */
+static void write_rank_end(struct tfh_json *j, const struct tfh_result *r, const struct tfh_rank *k)
+{
+	const struct tfh_process *p;
+
+	tfh_run_processes(r->run, &p);
+	p += k->process;
+	tfh_json_kstr(j, "end", p->end_known ? tfh_end_name(p->end) : NULL);
+	if (p->end_known)
+		tfh_json_ki64(j, "end_code", p->end_code);
+	else
+		tfh_json_knull(j, "end_code");
+}
+
 static void write_ranks(struct tfh_json *j, const struct tfh_result *r)
 {
 	tfh_json_key(j, "ranks");
@@ -470,6 +483,7 @@ static void write_ranks(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_kf64(j, "waited_for_s", k->held_s);
 		tfh_json_kf64(j, "silent_s", k->silent_s);
 		tfh_json_kbool(j, "closed", k->closed);
+		write_rank_end(j, r, k);
 		tfh_json_key(j, "breakdown");
 		tfh_json_object(j);
 		for (int p = 0; p < TFH_PART_COUNT; p++)

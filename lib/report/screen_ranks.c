@@ -1,5 +1,6 @@
 /* The first screen of several ranks that did not end well: how far each one got, what it was in, and when it was last heard of. Ranks
  * that are alike share a row. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 
 struct rank_row {
 	const struct tfh_rank *first;
+	const struct tfh_process *how;	  /* its process, which tells how it ended */
 	const struct tfh_in_flight *open; /* of the first; NULL: none */
 	double open_s;			  /* longest of all */
 	uint32_t n;
@@ -18,18 +20,78 @@ struct rank_row {
 	char list[64];
 };
 
-const struct tfh_rank *tfh_silent_rank(const struct tfh_result *r)
+/* By number: what a signal is called differs from one C library to another, and old ones tell only a sentence. */
+static const struct {
+	int number;
+	const char *name;
+} signals[] = {
+	{SIGABRT, "SIGABRT"}, {SIGALRM, "SIGALRM"}, {SIGBUS, "SIGBUS"},	  {SIGFPE, "SIGFPE"},
+	{SIGHUP, "SIGHUP"},   {SIGILL, "SIGILL"},   {SIGINT, "SIGINT"},	  {SIGKILL, "SIGKILL"},
+	{SIGPIPE, "SIGPIPE"}, {SIGQUIT, "SIGQUIT"}, {SIGSEGV, "SIGSEGV"}, {SIGSYS, "SIGSYS"},
+	{SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"},
+	{SIGXCPU, "SIGXCPU"}, {SIGXFSZ, "SIGXFSZ"},
+};
+
+const char *tfh_end_text(char out[TFH_TEXT], const struct tfh_process *p)
 {
-	const struct tfh_rank *first = NULL;
+	if (p->end == TFH_END_EXIT)
+		snprintf(out, TFH_TEXT, "exit code %d", p->end_code);
+	else
+		snprintf(out, TFH_TEXT, "signal %d", p->end_code);
+	for (size_t i = 0; p->end == TFH_END_SIGNAL && i < sizeof(signals) / sizeof(*signals); i++)
+		if (signals[i].number == p->end_code)
+			snprintf(out, TFH_TEXT, "%s", signals[i].name);
+	return out;
+}
+
+static const struct tfh_process *process_of(const struct tfh_result *r, const struct tfh_rank *k)
+{
+	const struct tfh_process *p;
+
+	tfh_run_processes(r->run, &p);
+	return p + k->process;
+}
+
+/* A signal that nobody sends, or an exit code of its own: launchers end the other ranks with SIGTERM or SIGKILL. */
+static bool failed_itself(const struct tfh_process *p)
+{
+	static const int own[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
+
+	if (!p->end_known || p->end == TFH_END_EXIT)
+		return p->end_known && p->end_code;
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (own[i] == p->end_code)
+			return true;
+	return false;
+}
+
+/* The only rank that failed by itself, NULL: none did, or several. */
+static const struct tfh_rank *failed_rank(const struct tfh_result *r)
+{
+	const struct tfh_rank *found = NULL;
 
 	for (uint32_t i = 0; i < r->n_rank; i++) {
+		if (!failed_itself(process_of(r, &r->rank[i])))
+			continue;
+		if (found)
+			return NULL;
+		found = &r->rank[i];
+	}
+	return found;
+}
+
+const struct tfh_rank *tfh_silent_rank(const struct tfh_result *r)
+{
+	const struct tfh_rank *first = NULL, *failed = failed_rank(r);
+
+	for (uint32_t i = 0; i < r->n_rank && !failed; i++) {
 		const struct tfh_rank *k = &r->rank[i];
 		if (k->silent_s >= TFH_REPORT_SILENT_S &&
 		    (!first || first->closed > k->closed ||
 		     (first->closed == k->closed && k->silent_s > first->silent_s)))
 			first = k;
 	}
-	return first;
+	return failed ? failed : first;
 }
 
 static const struct tfh_in_flight *open_of(const struct tfh_result *r, const struct tfh_rank *k)
@@ -43,10 +105,13 @@ static const struct tfh_in_flight *open_of(const struct tfh_result *r, const str
 	return NULL;
 }
 
-static bool alike(const struct rank_row *row, const struct tfh_rank *k,
+static bool alike(const struct tfh_result *r, const struct rank_row *row, const struct tfh_rank *k,
 		  const struct tfh_in_flight *open, bool silent)
 {
-	return !row->silent && !silent && row->first->closed == k->closed &&
+	const struct tfh_process *a = process_of(r, row->first), *b = process_of(r, k);
+
+	return a->end_known == b->end_known && a->end == b->end && a->end_code == b->end_code &&
+	       !row->silent && !silent && row->first->closed == k->closed &&
 	       row->first->all_steps == k->all_steps && row->first->exchanges == k->exchanges &&
 	       !row->open == !open && (!open || !strcmp(row->open->fn, open->fn));
 }
@@ -77,7 +142,8 @@ static uint32_t make_rows(const struct tfh_result *r, struct rank_row *row)
 	if (!before)
 		return 0;
 	if (silent) {
-		row[0] = (struct rank_row){silent, open_of(r, silent), 0, 0, true, ""};
+		row[0] = (struct rank_row){
+			silent, process_of(r, silent), open_of(r, silent), 0, 0, true, ""};
 		row[0].open_s = row[0].open ? row[0].open->open_s : 0;
 		add_to_list(&row[0], silent, 0);
 		row[0].n = 1;
@@ -88,10 +154,11 @@ static uint32_t make_rows(const struct tfh_result *r, struct rank_row *row)
 		uint32_t at = 0;
 		if (k == silent)
 			continue;
-		while (at < n && !alike(&row[at], k, open, false))
+		while (at < n && !alike(r, &row[at], k, open, false))
 			at++;
 		if (at == n)
-			row[n++] = (struct rank_row){.first = k, .open = open};
+			row[n++] = (struct rank_row){
+				.first = k, .how = process_of(r, k), .open = open};
 		add_to_list(&row[at], k, before[at]);
 		before[at] = k->rank;
 		row[at].n++;
@@ -111,7 +178,9 @@ static void print_rank_row(const struct tfh_page *page, const struct rank_row *r
 		snprintf(call, sizeof(call), "%s %s",
 			 tfh_fmt_cut(fn, sizeof(fn), row->open->fn, 17),
 			 tfh_fmt_time(time, row->open_s));
-	if (row->first->closed)
+	if (row->how->end_known)
+		tfh_end_text(end, row->how);
+	else if (row->first->closed)
 		snprintf(end, sizeof(end), "had exited");
 	else if (row->first->silent_s >= TFH_REPORT_SILENT_S)
 		snprintf(end, sizeof(end), "%s before", tfh_fmt_time(time, row->first->silent_s));
@@ -141,7 +210,8 @@ void tfh_screen_ranks(const struct tfh_page *page, size_t most)
 	n = row ? make_rows(r, row) : 0;
 	if (n)
 		tfh_heading(page, "   %-*s %10s  %9s  %-*s  %s", LIST, "RANK", "STEPS", "EXCHANGES",
-			    CALL, "IN FLIGHT AT ITS END", "LAST HEARD");
+			    CALL, "IN FLIGHT AT ITS END",
+			    row[0].how->end_known ? "ENDED BY" : "LAST HEARD");
 	for (uint32_t i = 0; i < n && i < most; i++)
 		print_rank_row(page, &row[i]);
 	if (n > most)

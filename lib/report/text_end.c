@@ -107,10 +107,32 @@ static bool fell_silent(const struct tfh_rank *k)
 	return k->silent_s >= TFH_REPORT_SILENT_S;
 }
 
-static void silent_line(const struct tfh_rank *k, char *out, size_t size)
+/* "died of SIGSEGV", "had failed with exit code 1"; false: it is not known how the rank ended, or it ended well. */
+static bool died_line(const struct tfh_result *r, const struct tfh_rank *k, char *out, size_t size)
+{
+	const struct tfh_process *p;
+	char how[TFH_TEXT], time[TFH_TEXT];
+
+	tfh_run_processes(r->run, &p);
+	p += k->process;
+	if (!p->end_known || (p->end == TFH_END_EXIT && !p->end_code))
+		return false;
+	int n = snprintf(out, size,
+			 p->end == TFH_END_SIGNAL ? "rank %d died of %s" : "rank %d failed: %s",
+			 k->rank, tfh_end_text(how, p));
+	if (k->silent_s >= TFH_REPORT_SILENT_S && n > 0 && (size_t)n < size)
+		snprintf(out + n, size - (size_t)n, ", %s before the last rank stopped",
+			 tfh_fmt_time(time, k->silent_s));
+	return true;
+}
+
+static void silent_line(const struct tfh_result *r, const struct tfh_rank *k, char *out,
+			size_t size)
 {
 	char time[TFH_TEXT];
 
+	if (died_line(r, k, out, size))
+		return;
 	snprintf(
 		out, size,
 		k->closed
@@ -129,7 +151,7 @@ static void print_silent(const struct tfh_page *page)
 	for (uint32_t i = 0, n = 0; i < r->n_rank && n < MOST_SILENT; i++) {
 		if (!fell_silent(&r->rank[i]))
 			continue;
-		silent_line(&r->rank[i], line, sizeof(line));
+		silent_line(r, &r->rank[i], line, sizeof(line));
 		tfh_wrap(page, "  ", "    ", line);
 		n++;
 	}
@@ -204,7 +226,7 @@ void tfh_screen_end(const struct tfh_page *page)
 	if (page->words->no_memory)
 		tfh_row(page, "memory", page->words->no_memory);
 	if (silent) {
-		silent_line(silent, line, sizeof(line));
+		silent_line(r, silent, line, sizeof(line));
 		tfh_row(page, "rank", line);
 		while (at < n && open[at].process != silent->process)
 			at++;

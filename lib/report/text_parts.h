@@ -101,6 +101,8 @@ void tfh_screen_end(const struct tfh_page *page);
  * having ended by itself, NULL: none; for which exchange the others wait, "" not known. */
 void tfh_screen_ranks(const struct tfh_page *page, size_t most);
 const struct tfh_rank *tfh_silent_rank(const struct tfh_result *r);
+/* "SIGSEGV", "exit code 1" of a process whose end is known. */
+const char *tfh_end_text(char out[TFH_TEXT], const struct tfh_process *p);
 void tfh_waits_line(const struct tfh_result *r, char *out, size_t size);
 void tfh_screen_verdict(const struct tfh_page *page);
 /* The verdict's first line in its pieces, "" where there is none; the rows below it. */

@@ -474,6 +474,7 @@ int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, str
 			char dir[4096];
 			directory_of(paths[i], dir);
 			rc = tfh_run_read_start(run, dir);
+			tfh_run_read_ends(run, dir);
 		}
 		if (rc)
 			tfh_err_set(err, rc, "%s: %s", paths[0], strerror(-rc));

@@ -62,5 +62,7 @@ char *tfh_facts_string(struct tfh_arena *arena, const char **p);
 /* start_file.c: gives the processes of the run what start.json of a directory has of them; after their starts are known. 0 or
  * -ENOMEM. */
 int tfh_run_read_start(struct tfh_run *run, const char *dir);
+/* The same of end.json: how processes ended. */
+void tfh_run_read_ends(struct tfh_run *run, const char *dir);
 
 #endif

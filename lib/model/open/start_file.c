@@ -1,8 +1,9 @@
-/* start.json (format/FORMAT.md, 5). What it says of others than the run's processes is passed over; a file that is not as it
+/* start.json (format/FORMAT.md, 5), and what end.json tells of processes (6). What it says of others than the run's processes is passed over; a file that is not as it
  * should be ends where it is not. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "model/open/opening.h"
 
@@ -105,16 +106,20 @@ static int read_looks(struct start_reading *r, const char *p, struct tfh_model_p
 	return 0;
 }
 
+static struct tfh_model_proc *process_at(struct tfh_run *run, uint64_t pid, uint64_t start)
+{
+	for (uint32_t i = 0; i < run->n_proc; i++)
+		if (run->proc[i].pub.pid == pid && run->proc[i].process_start == start)
+			return &run->proc[i];
+	return NULL;
+}
+
 static struct tfh_model_proc *process_of(const struct start_reading *r, const char *object)
 {
 	const char *pid = tfh_facts_value(object, "pid"), *start = tfh_facts_value(object, "start");
-	uint64_t number = pid ? strtoull(pid, NULL, 10) : 0;
-	uint64_t began = start ? strtoull(start, NULL, 10) : 0;
 
-	for (uint32_t i = 0; i < r->run->n_proc; i++)
-		if (r->run->proc[i].pub.pid == number && r->run->proc[i].process_start == began)
-			return &r->run->proc[i];
-	return NULL;
+	return process_at(r->run, pid ? strtoull(pid, NULL, 10) : 0,
+			  start ? strtoull(start, NULL, 10) : 0);
 }
 
 /* The end of the object at p, which is none of its texts' braces. */
@@ -191,4 +196,22 @@ uint32_t tfh_start_frames(const struct tfh_start *s, uint32_t place, struct tfh_
 		frame[n++] = (struct tfh_model_line){f->file, f->name, at->line, f->library};
 	}
 	return n;
+}
+
+void tfh_run_read_ends(struct tfh_run *run, const char *dir)
+{
+	const char *text = tfh_facts_text(&run->arena, dir, "end.json");
+	const char *p = text ? tfh_facts_value(text, "processes") : NULL;
+	uint64_t n[3];
+
+	while (p && element(&p) && numbers(&p, n, 3)) {
+		struct tfh_model_proc *proc = process_at(run, n[0], n[1]);
+		int status = n[2] <= 0xffff ? (int)n[2] : -1;
+		if (!proc || status < 0 || (!WIFSIGNALED(status) && !WIFEXITED(status)))
+			continue;
+		struct tfh_process *pub = &run->process[proc - run->proc];
+		pub->end_known = true;
+		pub->end = WIFSIGNALED(status) ? TFH_END_SIGNAL : TFH_END_EXIT;
+		pub->end_code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+	}
 }

@@ -28,12 +28,26 @@ static void write_rank_parts(const struct tfh_sheet *s)
 	tfh_html_table_end(s->out);
 }
 
+static void write_rank_end(const struct tfh_sheet *s, const struct tfh_rank *k)
+{
+	const struct tfh_process *p;
+	char text[TFH_TEXT];
+
+	tfh_run_processes(s->r->run, &p);
+	p += k->process;
+	if (p->end_known)
+		tfh_html(s->out, "<td class=\"t\" data-v=\"%d\">%s</td>", p->end_code,
+			 tfh_end_text(text, p));
+	else
+		tfh_html_text(s->out, "");
+}
+
 void tfh_sheet_ranks(const struct tfh_sheet *s)
 {
 	tfh_sheet_courses(s);
 	tfh_html_table(
 		s->out, NULL,
-		"rank|<host|<class|<cause|share|<tier|steps|mean step|waits for others|late|waited for|silent at the end|<");
+		"rank|<host|<class|<cause|share|<tier|steps|mean step|waits for others|late|waited for|silent at the end|<ended by|<");
 	for (uint32_t i = 0; i < s->r->n_rank; i++) {
 		const struct tfh_rank *k = &s->r->rank[i];
 		char tier[2] = {k->tier, 0};
@@ -50,6 +64,7 @@ void tfh_sheet_ranks(const struct tfh_sheet *s)
 		tfh_html_time(s->out, k->late_s);
 		tfh_html_time(s->out, k->held_s);
 		tfh_html_time(s->out, k->silent_s);
+		write_rank_end(s, k);
 		tfh_html(s->out, "<td class=\"t\">%s%s%s</td>",
 			 k->process == s->r->process ? "this page's rank " : "",
 			 k->straggler ? "the others wait for it " : "",

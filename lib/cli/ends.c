@@ -1,0 +1,55 @@
+#include "cli/ends.h"
+
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/proc.h"
+
+/* Of linux/pidfd.h, which may be older than the kernel. */
+#define PIDFD_OPEN 434
+struct process_info {
+	uint64_t mask, cgroup;
+	uint32_t pid, tgid, ppid, ids[8];
+	int32_t exit_code;
+};
+#define GET_INFO _IOWR(0xff, 11, struct process_info)
+#define INFO_EXIT (1u << 3)
+
+void tfh_ends_add(struct tfh_ends *e, pid_t pid, uint64_t start)
+{
+	int fd = e->n < TFH_ENDS ? (int)syscall(PIDFD_OPEN, pid, 0) : -1;
+
+	if (fd < 0)
+		return;
+	/* Its number may have become another one's meanwhile. */
+	if (!start || tfh_process_start(pid) != start) {
+		close(fd);
+		return;
+	}
+	e->of[e->n++] = (struct tfh_end_of){.pid = pid, .start = start, .fd = fd};
+}
+
+static bool is_known(struct tfh_end_of *x)
+{
+	struct process_info info = {.mask = INFO_EXIT};
+
+	if (ioctl(x->fd, GET_INFO, &info) || !(info.mask & INFO_EXIT))
+		return false;
+	x->status = info.exit_code;
+	return true;
+}
+
+void tfh_ends_ask(struct tfh_ends *e)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < e->n; i++) {
+		bool known = is_known(&e->of[i]);
+		close(e->of[i].fd);
+		if (known)
+			e->of[kept++] = e->of[i];
+	}
+	e->n = kept;
+}
