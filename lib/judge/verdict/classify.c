@@ -284,7 +284,8 @@ static void fill_breakdown(struct tfh_result *r, const struct totals *t)
 
 /*
  * The class of all steps together: of their sum, or of most of them where that is another one and
- * only a few make the difference. A class that blocks enough but whose steps differ too much to be
+ * only a few make the difference. Where nearly all of the sum is computing, no class blocks enough to be worth naming,
+ * though most steps may be just below the bound. A class that blocks enough but whose steps differ too much to be
  * sure of the mean is named all the same, and `low` (confidence()).
  */
 static enum tfh_class class_of_all(const struct totals *t)
@@ -293,7 +294,8 @@ static enum tfh_class class_of_all(const struct totals *t)
 	enum tfh_class cls = tfh_class_of(t->part, t->total);
 
 	tfh_blocking_of(t->part, by_class);
-	if (tfh_class_blocks(cls) && by_class[cls] >= TFH_VERDICT_FEW_STEPS_SHARE * t->total)
+	if (cls == TFH_CLASS_COMPUTE_BOUND ||
+	    (tfh_class_blocks(cls) && by_class[cls] >= TFH_VERDICT_FEW_STEPS_SHARE * t->total))
 		return cls;
 	for (int c = 0; c < TFH_CLASS_COUNT && cls != TFH_CLASS_UNCLASSIFIED; c++)
 		if (c != TFH_CLASS_UNCLASSIFIED &&
