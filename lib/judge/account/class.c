@@ -1,5 +1,5 @@
-/* Derives classes from charged time: unclassified; compute-bound if compute takes at least 85 %;
- * the class with the most blocking time if that is at least 5 %; otherwise balanced. */
+/* Derives classes from charged time: unclassified; compute-bound if compute takes at least 85 %, or more than half and no class blocks
+ * 15 %; the class with the most blocking time if that is at least 5 %; otherwise balanced. */
 #include <string.h>
 
 #include "judge/account/account.h"
@@ -37,6 +37,9 @@ enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total)
 		return TFH_CLASS_COMPUTE_BOUND;
 	tfh_blocking_of(part, by_class);
 	enum tfh_class c = worst(by_class);
+	if (by_class[c] < (1 - TFH_ACCOUNT_COMPUTE_SHARE) * total &&
+	    part[TFH_PART_COMPUTE] > total / 2)
+		return TFH_CLASS_COMPUTE_BOUND;
 	return by_class[c] >= TFH_BLOCKING_SHARE * total ? c : TFH_CLASS_BALANCED;
 }
 

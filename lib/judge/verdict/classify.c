@@ -1,7 +1,7 @@
 /*
  * From charged time to the closed vocabulary, per step and for the run. The order: unclassified;
- * compute at least 85 %; the class whose parts together block most, if that is at least 5 %;
- * balanced. Last, where device times let the steps be timed anew: a class whose going gains nothing
+ * compute at least 85 %, or half if no class blocks 15 %; the class whose parts together block most, if that is at
+ * least 5 %; balanced. Last, where device times let the steps be timed anew: a class whose going gains nothing
  * gives way to one whose going does.
  */
 #include <errno.h>
@@ -20,7 +20,7 @@ static bool judged(const struct tfh_accounts *accounts, size_t i)
 
 struct totals {
 	double part[TFH_PART_COUNT], total, of_class[TFH_CLASS_COUNT];
-	size_t windows, steps;
+	size_t windows, steps, windows_of[TFH_CLASS_COUNT];
 };
 
 /*
@@ -60,8 +60,10 @@ static void add_step(const struct tfh_accounts *accounts, struct totals *t, size
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		t->part[p] += s->breakdown[p];
 	t->total += s->dur_s;
-	if (s->cls >= 0)
+	if (s->cls >= 0) {
 		t->of_class[s->cls] += s->dur_s;
+		t->windows_of[s->cls]++;
+	}
 	t->windows++;
 	t->steps += accounts->loops->window.v[i].steps;
 }
@@ -155,14 +157,16 @@ static enum tfh_confidence confidence(const struct tfh_accounts *accounts,
 				      const struct tfh_verdict *v, const struct totals *t,
 				      const struct tfh_steps *steps)
 {
-	double same = v->cls >= 0 ? t->of_class[v->cls] : 0;
+	bool most = v->cls >= 0 && t->of_class[v->cls] >= TFH_VERDICT_MOST_SHARE * t->total;
+	/* What takes every tenth step is sure once it has been seen often enough. */
+	bool often = v->cls >= 0 && t->windows_of[v->cls] >= TFH_VERDICT_STEADY_STEPS;
 
 	if (t->part[TFH_PART_UNATTRIBUTED] > TFH_BLOCKING_SHARE * t->total ||
-	    t->windows < TFH_VERDICT_FEWEST_WINDOWS || same < TFH_VERDICT_MOST_SHARE * t->total)
+	    t->windows < TFH_VERDICT_FEWEST_WINDOWS || (!most && !often))
 		return TFH_CONFIDENCE_LOW;
 	/* What only comes again in another profiler's trace, no range saying that it is a step, may
 	 * be a layer. */
-	if (steps->count < TFH_VERDICT_STEADY_STEPS ||
+	if (!most || steps->count < TFH_VERDICT_STEADY_STEPS ||
 	    (accounts->facts->feed->imported && accounts->loops->clock == TFH_STEP_CLOCK_PERIOD))
 		return TFH_CONFIDENCE_MEDIUM;
 	return (double)accounts->direct_ns >= TFH_VERDICT_DIRECT_SHARE * (double)accounts->train_ns
