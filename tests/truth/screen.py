@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 
+from first_screen import Screen
+
 BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 TOOL, TRAIN, SIM = BUILD + "/bin/tfhook", BUILD + "/tests/truth/train", BUILD + "/sim"
 RANKS = [sys.executable, SRC + "/tests/truth/jobs/ranks.py", TRAIN]
@@ -59,41 +61,6 @@ def ask(path, *flags, columns=None):
     return done.stdout
 
 
-class Screen:
-    """What a person finds on a first screen."""
-
-    def __init__(self, text):
-        self.text, self.lines = text, text.splitlines()
-        self.title = self.lines[0] if self.lines else ""
-        self.rows, self.next, self.sure, self.tables = {}, [], "", []
-        self.head = next((line for line in self.lines if re.match(r"[A-Z]+(-BOUND)?( \((high|medium|low)\))?( |$)", line)
-                          and re.match(r"(\w+-BOUND|BALANCED|UNCLASSIFIED)", line)), "")
-        self.cls = self.head.split(" ")[0].lower()
-        self.sureness = (re.search(r"\((high|medium|low)\)", self.head) or [None, None])[1]
-        part, label = "", ""
-        for line in self.lines[1:]:
-            if not line.strip():
-                part, label = "", ""
-            elif line[0] != " ":
-                part = line.split("  ")[0]
-                self.sure += line if part == "SURE" else ""
-            elif part == "SURE":
-                self.sure += " " + line.strip()
-            elif part == "DO NEXT":
-                self.next += [line] if re.match(r"  \d ", line) else []
-            elif part.startswith("WHERE"):
-                self.tables.append(line)
-            else:
-                label = line[2:11].strip() or label
-                self.rows[label] = self.rows.get(label, "") + " " + line[11:].strip()
-
-    def percents(self):
-        """Sums of the tables side by side, or below each other."""
-        left = [int(m) for line in self.tables for m in re.findall(r"(\d+) %", line[:40])]
-        right = [int(m) for line in self.tables for m in re.findall(r"(\d+) %", line[40:])]
-        return [sum(t) for t in (left, right) if t]
-
-
 def fits(name, text, columns=80, lines=24):
     check(lines is None or len(text.splitlines()) <= lines, name, "takes", len(text.splitlines()), "lines:\n" + text)
     wide = [line for line in text.splitlines() if len(line) > columns]
@@ -112,6 +79,7 @@ def read(name, path):
     for total in screen.percents():
         check(total == 100, name, "parts add up to", total, text)
     check(screen.sure.startswith("SURE   "), name, "does not say how sure it is", text)
+    check(not screen.unanswered(), name, "does not say", screen.unanswered(), text)
     return screen
 
 
@@ -124,6 +92,8 @@ def number(text):
 def gain(name, screen):
     """The step's time with and without, which the factor and the range must fit."""
     row = screen.rows.get("gain", "")
+    if re.search(r"step [\d.]+( \w+)? -> [\d.]+( \w+)? to [\d.]+ \w+(;|$)", row):  # only between what
+        return
     m = re.search(r"step ([\d.]+)( \w+)? -> (at best )?([\d.]+ \w+)(?: \(([^)]*)\))?, ([\d.]+)x", row)
     check(m, name, "says no gain:", screen.text)
     if not m:

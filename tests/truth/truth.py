@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 
+import first_screen
 import rivals
 
 SRC = os.environ.get("TFH_SRC") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -261,6 +262,9 @@ def check(run):
         wrong.append("first kernel %s" % [k["name"] for k in report["kernels"][:1]])
     if s.advice and not any(re.search(s.advice, " ".join(map(str, a.values()))) for a in report["advice"]):
         wrong.append("no advice names " + s.advice)
+    screen = first_screen.Screen(run.ask("report"))
+    if screen.cls != report["verdict"]["class"] or screen.unanswered():
+        wrong.append("the first screen says %s and leaves open %s" % (screen.cls, screen.unanswered()))
     text = run.ask("report", "--all") if s.remark else ""
     if s.remark and not re.search(s.remark, " ".join(text.split())):
         wrong.append("no remark like '%s'" % s.remark)
