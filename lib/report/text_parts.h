@@ -101,6 +101,8 @@ void tfh_screen_end(const struct tfh_page *page);
  * having ended by itself, NULL: none; for which exchange the others wait, "" not known. */
 void tfh_screen_ranks(const struct tfh_page *page, size_t most);
 const struct tfh_rank *tfh_silent_rank(const struct tfh_result *r);
+/* Whether a prediction is not one number, but more than a bound. */
+bool tfh_is_range(const struct tfh_result *r, const struct tfh_whatif *w);
 /* "SIGSEGV", "exit code 1" of a process whose end is known. */
 const char *tfh_end_text(char out[TFH_TEXT], const struct tfh_process *p);
 void tfh_waits_line(const struct tfh_result *r, char *out, size_t size);

@@ -154,8 +154,7 @@ static const char *saving(const struct tfh_result *r, const struct tfh_whatif *w
 	return out;
 }
 
-/* Not one number, but more than a bound. */
-static bool is_range(const struct tfh_result *r, const struct tfh_whatif *w)
+bool tfh_is_range(const struct tfh_result *r, const struct tfh_whatif *w)
 {
 	return isnan(w->step_s) && w->low_s > 0 && w->high_s < tfh_step_s(r);
 }
@@ -176,7 +175,7 @@ static void gain_line(const struct tfh_page *page, char *out, size_t size)
 			 place ? place : "it", tfh_fmt_time(step, w->step_s),
 			 isnan(w->low_s) ? "" : tfh_fmt_times(range, w->low_s, w->high_s),
 			 isnan(w->low_s) ? "" : "; ", tfh_fmt_factor(factor, w->speedup), saved);
-	else if (is_range(r, w))
+	else if (tfh_is_range(r, w))
 		snprintf(out, size, "without %.40s %s per step%s", place ? place : "it",
 			 tfh_fmt_times(range, w->low_s, w->high_s), saved);
 	else if (!isnan(w->ceiling_speedup))
@@ -249,7 +248,7 @@ static void gain_row(const struct tfh_page *page)
 
 	if (!w || isnan(w->ceiling_speedup))
 		return;
-	bool point = !isnan(w->step_s), between = is_range(r, w);
+	bool point = !isnan(w->step_s), between = tfh_is_range(r, w);
 	bool maybe = r->found.serves == TFH_SERVES_MAYBE;
 	n = (size_t)snprintf(line, sizeof(line), "%s%s%.40s%sstep %s",
 			     maybe ? "none if it waits for requests; else " : "",

@@ -36,6 +36,11 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 			isnan(w->low_s) ? TFH_NOT_MEASURED
 					: tfh_fmt_times(range, w->low_s, w->high_s));
 		line(page, "then", text);
+	} else if (tfh_is_range(r, w)) {
+		snprintf(text, sizeof(text),
+			 "%s a step: a range, since steps vary too much for a single time",
+			 tfh_fmt_times(range, w->low_s, w->high_s));
+		line(page, "then", text);
 	} else {
 		line(page, "then",
 		     "not predicted: without device times, or where steps vary too much, there is only the bound");

@@ -41,10 +41,10 @@ static void advise_stage(struct tfh_wording *w, const struct tfh_input_stage *g,
 static const char *stage_line(struct tfh_wording *w, const struct tfh_input_stage *g)
 {
 	return tfh_phrase(w,
-			  g->async ? "%s (%s): waited for %s per step, %.1f calls"
-				   : "%s (%s): %s of its own time per step, %.1f calls",
-			  g->name, g->prefix, tfh_phrase_time(w, g->self_s_per_step),
-			  g->calls_per_step);
+			  g->async ? "%s: waited for %s per step, %.1f calls (%s)"
+				   : "%s: %s of its own time per step, %.1f calls (%s)",
+			  g->name, tfh_phrase_time(w, g->self_s_per_step), g->calls_per_step,
+			  g->prefix);
 }
 
 /* NULL: what is said of the cause is all that is known. */
