@@ -210,7 +210,8 @@ def failing_files():
         yield Case("a server that is gone, " + what, ["places", "long", "20", "2000"], rc=7, truth="part", wrap=away, env=where,
                    needs=["/dev/fuse"], before=linked_away, quick=what == "there")
     yield Case("mkdir answers after a while", ["places", "long", "90", "2000"], rc=7, preload="{hook}:{bin}/libfaults.so",
-               env=faults(f="mkdir:-1500:1:1"), wrap=["unshare", "-m", "/bin/sh", "-c", 'umount -l /proc && exec "$@"', "sh"])
+               env=faults(f="mkdir:-1500:1:1"), wrap=["unshare", "-m", "/bin/sh", "-c", 'umount -l /proc && exec "$@"', "sh"],
+               quick=True)
     for what, fault in (("open", "open:-3000:1:1"), ("mkdir", "mkdir:-3000:1:1"), ("write", "write:-3000:3:1"),
                         ("every write", "write:-1500:1"), ("making room", "populate:-3000:1:1")):
         yield Case("%s hangs for seconds" % what, ["places", "long", "20", "2000"], rc=7, truth="part",

@@ -1,12 +1,14 @@
 /* Once a second, more often at first: how much of the machine the job got. */
 #include "record/watch/samples.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/meters.h"
@@ -24,17 +26,16 @@
 static uint8_t *buffer; /* [BUFFER_BYTES] */
 static uint32_t used;
 
-/* Run time and run delay, or false: there is no such thread any more. */
+/* Run time and run delay, or false: there is no such thread any more. The kernel is asked for that, as /proc may not be there, and the
+ * ring of a thread that goes on must not become another's. */
 static bool thread_times(uint32_t tid, struct tft_sample_thread *t)
 {
 	char path[64], text[128], *end;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%u/schedstat", tid);
 	tfh_read_small(path, text, sizeof(text));
-	if (!text[0]) {
-		*strrchr(path, '/') = '\0';
-		return access(path, F_OK) == 0;
-	}
+	if (!text[0])
+		return !syscall(SYS_tgkill, tfh_p.pid, tid, 0) || errno != ESRCH;
 	t->run_ns = strtoull(text, &end, 10);
 	t->delay_ns = strtoull(end, NULL, 10);
 	return true;
