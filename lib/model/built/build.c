@@ -393,6 +393,18 @@ void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n)
 
 /* ---- completing the run ---- */
 
+/* A time of a process on the run's axis, until 2096: no two lie farther apart than 64 bits hold. */
+#define FARTHEST_NS 4000000000000000000ll
+
+static int64_t shifted(const struct tfh_built_proc *p, int64_t t)
+{
+	int64_t v;
+
+	if (__builtin_add_overflow(t, p->shift, &v))
+		v = t > 0 ? INT64_MAX : INT64_MIN;
+	return v < -FARTHEST_NS ? -FARTHEST_NS : v > FARTHEST_NS ? FARTHEST_NS : v;
+}
+
 static int64_t earliest(const struct tfh_run *run)
 {
 	int64_t start = INT64_MAX;
@@ -400,37 +412,37 @@ static int64_t earliest(const struct tfh_run *run)
 	for (uint32_t i = 0; i < run->n_proc; i++) {
 		const struct tfh_built_proc *p = &run->built->proc[i];
 		for (uint32_t k = 0; k < p->n_ev; k++)
-			if (p->ev[k].t0 + p->shift < start)
-				start = p->ev[k].t0 + p->shift;
+			if (shifted(p, p->ev[k].t0) < start)
+				start = shifted(p, p->ev[k].t0);
 		for (uint32_t k = 0; k < p->n_op; k++)
-			if (p->op[k].t0 + p->shift < start)
-				start = p->op[k].t0 + p->shift;
+			if (shifted(p, p->op[k].t0) < start)
+				start = shifted(p, p->op[k].t0);
 	}
 	return start == INT64_MAX ? 0 : start;
 }
 
-static void move_times(struct tfh_built_proc *p, struct tfh_process *pub, int64_t by)
+static void move_times(struct tfh_built_proc *p, struct tfh_process *pub, int64_t start)
 {
 	pub->start_ns = INT64_MAX;
 	for (uint32_t k = 0; k < p->n_ev; k++) {
-		p->ev[k].t0 += by;
-		p->ev[k].t1 += by;
+		p->ev[k].t0 = shifted(p, p->ev[k].t0) - start;
+		p->ev[k].t1 = shifted(p, p->ev[k].t1) - start;
 		if (p->ev[k].t0 < pub->start_ns)
 			pub->start_ns = p->ev[k].t0;
 		if (p->ev[k].t1 > pub->last_ns)
 			pub->last_ns = p->ev[k].t1;
 	}
 	for (uint32_t k = 0; k < p->n_op; k++) {
-		p->op[k].t0 += by;
-		p->op[k].t1 += by;
+		p->op[k].t0 = shifted(p, p->op[k].t0) - start;
+		p->op[k].t1 = shifted(p, p->op[k].t1) - start;
 		if (p->op[k].t0 < pub->start_ns)
 			pub->start_ns = p->op[k].t0;
 		if (p->op[k].t1 > pub->last_ns)
 			pub->last_ns = p->op[k].t1;
 	}
 	for (uint32_t k = 0; k < p->n_span; k++) {
-		p->span[k].t0 += by;
-		p->span[k].t1 += by;
+		p->span[k].t0 = shifted(p, p->span[k].t0) - start;
+		p->span[k].t1 = shifted(p, p->span[k].t1) - start;
 	}
 	if (pub->start_ns == INT64_MAX)
 		pub->start_ns = 0;
@@ -531,7 +543,7 @@ static int finish_process(struct tfh_builder *b, uint32_t i, int64_t start)
 	struct tfh_built_proc *p = &run->built->proc[i];
 	int rc;
 
-	move_times(p, &run->proc[i].pub, p->shift - start);
+	move_times(p, &run->proc[i].pub, start);
 	rc = tfh_order_events(p, run->n_thread);
 	if (!rc)
 		rc = tfh_join_ops(p);
