@@ -8,9 +8,13 @@ one that ends in "# SLOW:" and its name).
 """
 import argparse
 import contextlib
+import copy
+import gc
 import hashlib
 import json
+import logging
 import os
+import subprocess
 import sys
 import tempfile
 import threading
@@ -89,6 +93,50 @@ class Reads(Plain):
         return sample(i)
 
 
+class Tokens(Plain):
+    """Text that is split and looked up word by word."""
+    words = {"w%d" % i: i for i in range(5000)}
+    text = " ".join("w%d" % (i * 7 % 5000) for i in range(3000))
+
+    def __getitem__(self, i):
+        ids = [self.words.get(w, 0) for w in self.text.split()]  # SLOW: tokens
+        return torch.tensor(ids[:SIZE], dtype=torch.float32) / 5000, torch.tensor(i % CLASSES)
+
+
+class Records(Plain):
+    """A line of JSON for each sample."""
+    record = json.dumps({"x": [k * 0.5 for k in range(4000)]})
+
+    def __getitem__(self, i):
+        json.loads(self.record)["x"][i % 4]  # SLOW: records
+        return sample(i)
+
+
+class Files(Plain):
+    """A sample is spread over many small files."""
+    def __init__(self, n):
+        super().__init__(n)
+        self.dir = tempfile.TemporaryDirectory(prefix="tfhook-torch-files")
+        for k in range(60):
+            with open(os.path.join(self.dir.name, str(k)), "wb") as f:
+                f.write(os.urandom(8192))
+
+    def __getitem__(self, i):
+        for k in range(60):
+            with open(os.path.join(self.dir.name, str(k)), "rb") as f:  # SLOW: files
+                f.read()
+        return sample(i)
+
+
+class Noise(Plain):
+    """Augmentation by tensors, not by Python."""
+    def __getitem__(self, i):
+        x, y = sample(i)
+        for _ in range(3):
+            x = x + torch.randn(8192).sort().values[:SIZE] * 1e-3  # SLOW: noise
+        return x, y
+
+
 class Stream(IterableDataset):
     def __init__(self, n):
         self.n = n
@@ -116,7 +164,49 @@ JOBS = {
     "compute": (Ready, None, 16, 1024), "stream": (Stream, None, 16, 512), "workers": (Sleeps, None, 16, 512),
     "log": (Ready, None, 16, 512), "save": (Ready, None, 16, 512), "pause": (Ready, None, 16, 512),
     "gil": (Ready, None, 16, 512), "item": (Ready, None, 16, 512),
+    "tokens": (Tokens, None, 16, 512), "records": (Records, None, 16, 512), "files": (Files, None, 16, 512),
+    "noise": (Noise, None, 16, 512),
+    **{name: (Ready, None, 16, 512) for name in ("metrics", "average", "collect", "lines", "child", "locked", "norms")},
 }
+SLOW_DATA = ("decode", "sleep", "python", "disk", "collate", "tokens", "records", "files", "noise")
+
+
+class After:
+    """What jobs do behind each step, which their twins do not."""
+
+    def metrics(self, job):
+        with torch.no_grad():
+            guessed = job.model(job.x).argmax(1).tolist()
+        job.right = sum(a == b for a, b in list(zip(guessed, job.y.tolist())) * 1500)  # SLOW: metrics
+
+    def average(self, job):
+        job.kept = [copy.deepcopy(job.model.state_dict()) for _ in range(20)]  # SLOW: average
+
+    def collect(self, job):
+        job.garbage = [[] for _ in range(5000)]
+        gc.collect()  # SLOW: collect
+
+    def lines(self, job):
+        for k in range(200):
+            job.log_to.info("step %d part %d", job.steps, k)  # SLOW: lines
+
+    def child(self, job):
+        subprocess.run(["sleep", "0.008"], check=True)  # SLOW: child
+
+    def locked(self, job):
+        with job.lock:  # SLOW: locked
+            pass
+
+    def norms(self, job):
+        for p in job.model.parameters():
+            job.norm = sum(x.item() ** 2 for x in p.detach().reshape(-1)[:500])  # SLOW: norms
+
+
+def hold(job):
+    while True:
+        with job.lock:
+            time.sleep(0.01)
+        time.sleep(0.0005)
 
 
 def spin(stop):
@@ -130,9 +220,15 @@ class Job:
     def __init__(self, a):
         self.a, self.steps, self.batches, self.passes, self.waited = a, 0, 0, 0, 0.0
         self.hash = hashlib.sha256()
-        self.log = tempfile.NamedTemporaryFile("w", suffix=".log") if a.job == "log" else None
+        self.log = tempfile.NamedTemporaryFile("w", suffix=".log") if a.job in ("log", "lines") else None
+        self.behind = None if a.fixed else getattr(After(), a.job, None)
+        self.lock = threading.Lock()
+        if a.job == "lines":
+            self.log_to = logging.getLogger("job")
+            self.log_to.setLevel(logging.INFO)
+            self.log_to.addHandler(logging.FileHandler(self.log.name))
         data, collate, batch, width = JOBS[a.job]
-        if a.fixed and a.job in ("decode", "sleep", "python", "disk", "collate"):
+        if a.fixed and a.job in SLOW_DATA:
             data, collate = Plain, None
         workers = a.workers if not (a.fixed and a.job == "workers") else 4
         more = dict(multiprocessing_context=a.start, persistent_workers=a.persistent) if workers else {}
@@ -159,7 +255,9 @@ class Job:
     def after(self, loss):
         if self.a.fixed:
             return
-        if self.log:
+        if self.behind:
+            self.behind(self)
+        elif self.log:
             print(self.steps, loss.item(), file=self.log, flush=True)
             os.fsync(self.log.fileno())  # SLOW: log
         elif self.a.job == "save" and self.steps % 5 == 0:
@@ -183,6 +281,7 @@ class Job:
             if batch is None:
                 break
             self.batches += 1
+            self.x, self.y = batch
             losses.append(self.train_step(*batch).detach())
         self.hash.update(torch.stack(losses).float().numpy().tobytes())
         with torch.no_grad():
@@ -193,6 +292,8 @@ class Job:
         stop = threading.Event()
         if self.a.job == "gil" and not self.a.fixed:
             threading.Thread(target=spin, args=(stop,), daemon=True).start()
+        if self.a.job == "locked" and not self.a.fixed:
+            threading.Thread(target=hold, args=(self,), daemon=True).start()
         t = time.perf_counter()
         for _ in range(self.a.epochs):
             self.epoch()

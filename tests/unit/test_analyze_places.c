@@ -50,6 +50,18 @@ static void test_roles(void **state)
 		{STD "/logging/__init__.py", "Logger.info", 5, true},
 		{"/job/train.py", "main", 22, false}};
 
+	const struct tfh_model_line copied[] = {
+		{LIB "/torch/storage.py", "UntypedStorage.clone", 5, true},
+		{LIB "/torch/_tensor.py", "Tensor.__deepcopy__", 6, true},
+		{STD "/copy.py", "deepcopy", 7, true},
+		{"/job/train.py", "average", 50, false},
+		{LIB "/torch/_dynamo/convert_frame.py", "compile_inner", 8, true},
+		{"/job/train.py", "main", 22, false}};
+
+	/* A copy of tensors is no computing, but is part of what a compiler does. */
+	assert_int_equal(tfh_place_role(copied, 4, TFH_ORDER_UNKNOWN), TFH_ROLE_KEEP);
+	assert_int_equal(tfh_place_role(copied, COUNT(copied), TFH_ORDER_UNKNOWN),
+			 TFH_ROLE_COMPILE);
 	assert_int_equal(tfh_place_role(load, COUNT(load), TFH_ORDER_UNKNOWN), TFH_ROLE_READ);
 	assert_int_equal(tfh_place_role(load + 2, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(traced, COUNT(traced), TFH_ORDER_UNKNOWN),

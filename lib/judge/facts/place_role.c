@@ -79,13 +79,15 @@ static enum tfh_role role_of_frame(const struct tfh_model_line *frame, enum tfh_
 
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order)
 {
-	enum tfh_role weak = TFH_ROLE_NONE; /* a queue inside a data loader is part of the loader */
-	bool inside = true;		    /* functions called by the program's innermost frame */
+	/* A queue inside a data loader is part of the loader, a copy inside a compiler of compiling. */
+	enum tfh_role weak = TFH_ROLE_NONE;
+	bool inside = true; /* functions called by the program's innermost frame */
 
 	for (uint32_t i = 0; i < n; i++) {
 		enum tfh_role role = role_of_frame(&frame[i], order);
 		bool own = !frame[i].library, tells = inside || roles[role].whole;
-		if (role != TFH_ROLE_NONE && tells && (own || role == TFH_ROLE_QUEUE))
+		bool yields = own || role == TFH_ROLE_QUEUE || role == TFH_ROLE_KEEP;
+		if (role != TFH_ROLE_NONE && tells && yields)
 			weak = weak == TFH_ROLE_NONE ? role : weak;
 		else if (role != TFH_ROLE_NONE && tells)
 			return role;
