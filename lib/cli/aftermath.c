@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "judge/result.h"
+#include "base/print.h"
 #include "base/proc.h"
 #include "cli/cli.h"
 #include "cli/run.h"
@@ -210,8 +211,11 @@ static void judge(const struct tfh_place *place, bool color)
 	struct tfh_err err = {0};
 
 	int code = tfh_run_open(paths, 1, &run, &err);
-	if (!code)
+	if (!code) {
+		struct tfh_progress *progress = tfh_progress_start(run);
 		code = tfh_analyze(run, &result, &err);
+		tfh_progress_stop(progress);
+	}
 	if (code) {
 		tfh_say("no verdict: %s", *err.text ? err.text : strerror(-code));
 	} else {
@@ -317,6 +321,8 @@ static enum how print_verdict(const struct tfh_place *place, const struct tfh_pr
 		_exit(0);
 	}
 	enum how how = wait_for(pid, MOST_NS, &status);
+	if (how == LATE && isatty(STDERR_FILENO))
+		tfh_put("\r\033[K", stderr); /* the line of progress that the child had begun */
 	if (how == LATE)
 		tfh_say("the verdict takes too long to wait for: tfhook report %s", shown(place));
 	else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT)

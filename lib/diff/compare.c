@@ -59,11 +59,12 @@ static void add_run(struct side_means *m, uint32_t i, const struct tfh_step_bloc
 	tfh_means_of(b->usual_s, b->n, &m->usual[i]);
 	tfh_means_of(b->mean_s, b->n, &m->all[i]);
 	double step = m->usual[i].mean_s[TFH_DIFF_STEP], all = m->all[i].mean_s[TFH_DIFF_STEP];
-	m->apart[i] = same_run ? 0 : TFH_DIFF_RUN_SHARE * step;
-	/* In short runs nobody measured it: then what long steps take beyond usual ones is as good as it. */
-	m->apart_all[i] = same_run	  ? 0
-			  : isnan(waited) ? fmax(m->apart[i], all - step)
-					  : fmax(m->apart[i], waited * all);
+	/* What waiting for processors did to the steps. In short runs nobody measured it: then what long steps take beyond usual
+	 * ones is as good as it. */
+	double disturbed = isnan(waited) ? all - step : waited * all;
+	/* Usual steps are the middle half of all. */
+	m->apart[i] = same_run ? 0 : fmax(TFH_DIFF_RUN_SHARE * step, disturbed / 2);
+	m->apart_all[i] = same_run ? 0 : fmax(m->apart[i], disturbed);
 }
 
 static int read_runs(struct tfh_diff_side *s, struct side_means *m, bool same_run,

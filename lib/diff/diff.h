@@ -8,8 +8,9 @@
  * without the fastest and slowest fifth is taken, with its error (Yuen 1974, The two-sample trimmed t for unequal population
  * variances). What blocks still have in common with their neighbours widens the error by the ratio for a first-order process; and two
  * runs of the same program differ by more than their steps tell (Kalibera and Jones 2013, Rigorous benchmarking in reasonable
- * time), so that where a side has one run or two, DIFF_RUN_SHARE is added to it. The mean of all steps is compared beside it, for
- * what only few steps do; there, waiting for processors counts as a difference between runs, too.
+ * time), so that where a side has one run or two, DIFF_RUN_SHARE is added to it, or what other work on the machine did to its
+ * steps, if that is more: their waiting for processors, half of which may be in the usual ones; in short runs what long steps take beyond
+ * usual ones. The mean of all steps is compared beside it, for what only few steps do; there, all of that waiting counts.
  */
 #ifndef TFH_DIFF_H
 #define TFH_DIFF_H
