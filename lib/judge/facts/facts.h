@@ -137,6 +137,13 @@ struct tfh_token {
 	uint64_t kind : 64 - TFH_FACTS_TOKEN_BITS;
 };
 
+/* A token that is no plain launch, and the launches between it and the one before: sums over their
+ * kinds. */
+struct tfh_stop {
+	uint64_t exact, rough; /* of tfh_token_kind.hash and .rough */
+	uint32_t at;	       /* index of the token */
+};
+
 /* The last kernel launched into a stream. */
 struct tfh_last_call {
 	uint32_t stream, function;
@@ -206,6 +213,8 @@ struct tfh_facts {
 		uint32_t kind;		   /* + 1, 0: free */
 	} kind_near[TFH_FACTS_NEAR_KINDS]; /* those of recent launches, so that most need no hash */
 	TFH_VEC(struct tfh_token) token;   /* the first ones, by begin */
+	bool token_mixed;		   /* they did not come in that order */
+	TFH_VEC(struct tfh_stop) stop;	   /* in order; the last one is no token, but the end */
 	TFH_VEC(struct tfh_token) late;	   /* later ones, without plain launches */
 	bool late_launch, late_lost;	   /* launches are missing in both; other tokens are */
 	bool one_line; /* a single thread makes the time line, and its outermost calls do not
@@ -259,6 +268,8 @@ bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,
 uint32_t tfh_kind_number(struct tfh_facts *facts, const struct tfh_token_kind *kind);
 /* The same of a launch by a thread. */
 uint32_t tfh_launch_kind(struct tfh_facts *facts, const struct tfh_event *ev, uint32_t thread);
+/* Fills facts->stop. 0 or -ENOMEM */
+int tfh_find_stops(struct tfh_facts *facts);
 /* Sets what follows from family, function and hash. */
 void tfh_kind_complete(struct tfh_token_kind *kind);
 static inline struct tfh_token tfh_token_make(int64_t t0, int64_t t1, uint32_t kind)

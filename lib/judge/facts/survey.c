@@ -28,6 +28,22 @@ static void bandwidth(struct tfh_facts *facts, uint8_t dir, bool pageable, uint6
 		*best = (double)bytes / (double)ns;
 }
 
+static int by_token(const void *a, const void *b)
+{
+	const struct tfh_token *x = a, *y = b;
+
+	if (x->t0 != y->t0)
+		return x->t0 < y->t0 ? -1 : 1;
+	return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+/* Before a token joins the others. */
+static void note_order(struct tfh_facts *facts, const struct tfh_token *t)
+{
+	facts->token_mixed |=
+		facts->token.n && by_token(&facts->token.v[facts->token.n - 1], t) > 0;
+}
+
 /* Keeps the first million tokens, and after them a million that are not plain launches. Usually one
  * of those begins or ends every step, so no further pass is needed. */
 static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
@@ -52,8 +68,11 @@ static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
 	n = tfh_kind_number(facts, &kind);
 	if (n == UINT32_MAX)
 		return -ENOMEM;
-	return late ? TFH_PUSH_BIG(facts->late, tfh_token_make(ev->t0, ev->t1, n))
-		    : TFH_PUSH(facts->token, tfh_token_make(ev->t0, ev->t1, n));
+	const struct tfh_token t = tfh_token_make(ev->t0, ev->t1, n);
+	if (late)
+		return TFH_PUSH_BIG(facts->late, t);
+	note_order(facts, &t);
+	return TFH_PUSH(facts->token, t);
 }
 
 static int add_driver(struct tfh_facts *facts, const struct tfh_event *ev,
@@ -162,6 +181,8 @@ static int keep_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32
 			return -ENOMEM;
 		t[i] = tfh_token_make(row[i].t0, row[i].t1, kind);
 	}
+	if (n)
+		note_order(facts, t); /* those of a row come in order */
 	facts->token.n += n;
 	return 0;
 }
@@ -356,23 +377,11 @@ static int by_mark(const void *a, const void *b, void *arg)
 	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
-static int by_token(const void *a, const void *b)
-{
-	const struct tfh_token *x = a, *y = b;
-
-	if (x->t0 != y->t0)
-		return x->t0 < y->t0 ? -1 : 1;
-	return x->ns < y->ns ? -1 : x->ns > y->ns;
-}
-
 /* Calls of a single thread are already in this order. */
 static void sort_tokens(struct tfh_facts *facts)
 {
-	for (size_t i = 1; i < facts->token.n; i++)
-		if (by_token(&facts->token.v[i - 1], &facts->token.v[i]) > 0) {
-			qsort(facts->token.v, facts->token.n, sizeof(*facts->token.v), by_token);
-			return;
-		}
+	if (facts->token_mixed)
+		qsort(facts->token.v, facts->token.n, sizeof(*facts->token.v), by_token);
 }
 
 static int put_in_order(struct tfh_facts *facts)
@@ -488,7 +497,8 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 	if (!rc) {
 		facts->heap = *tfh_heap_end(heap);
 		facts->cpu_only = facts->launches == 0;
-		if (put_in_order(facts) || tfh_find_retraced(facts) || tfh_find_remade(facts))
+		if (put_in_order(facts) || tfh_find_retraced(facts) || tfh_find_remade(facts) ||
+		    tfh_find_stops(facts))
 			rc = tfh_err_set(err, -ENOMEM, "out of memory");
 		if (facts->looks)
 			tfh_looks_end(facts->looks);
@@ -515,6 +525,7 @@ void tfh_facts_free(struct tfh_facts *facts)
 	free(facts->kind.v);
 	free(facts->kind_at);
 	free(facts->token.v);
+	free(facts->stop.v);
 	tfh_big_free(facts->late.v);
 	tfh_big_free(facts->exec.v);
 	tfh_big_free(facts->update.v);

@@ -120,3 +120,24 @@ uint32_t tfh_launch_kind(struct tfh_facts *facts, const struct tfh_event *ev, ui
 	facts->kind_near[near].kind = n + 1; /* 0 when out of memory */
 	return n;
 }
+
+int tfh_find_stops(struct tfh_facts *facts)
+{
+	const struct tfh_token_kind *kinds = facts->kind.v;
+	struct tfh_stop sum = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < facts->token.n && !rc; i++) {
+		const struct tfh_token_kind *k = &kinds[facts->token.v[i].kind];
+		if (k->family == TFH_FAM_LAUNCH) {
+			sum.exact += k->hash;
+			sum.rough += k->rough;
+			continue;
+		}
+		sum.at = (uint32_t)i;
+		rc = TFH_PUSH(facts->stop, sum);
+		sum = (struct tfh_stop){0};
+	}
+	sum.at = (uint32_t)facts->token.n;
+	return rc ? rc : TFH_PUSH(facts->stop, sum);
+}

@@ -44,6 +44,7 @@ struct tfh_cutter {
 	const struct tfh_anchor *anchor;
 	struct tfh_lap now;
 	bool open;
+	uint32_t stop;	      /* the next one, unless each kernel may be an anchor */
 	uint32_t n, launches; /* tokens seen; launches among them, whole graphs count once */
 };
 

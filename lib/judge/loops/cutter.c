@@ -104,33 +104,26 @@ bool tfh_cut(struct tfh_cutter *c, const struct tfh_token_kind *kind, int64_t t0
 	return whole;
 }
 
-/* Adds the plain launches from the next token on: most tokens are, and only anchors of kernels look
- * at them. */
+/* Adds the plain launches before the next stop. */
 static void take_launches(struct tfh_cutter *c)
 {
-	const struct tfh_token_kind *kinds = c->facts->kind.v;
-	const struct tfh_token *t = c->facts->token.v;
-	const uint32_t from = c->n, n = (uint32_t)c->facts->token.n;
-	uint64_t exact = 0, rough = 0;
-	uint32_t i = from;
+	const struct tfh_stop *stop = &c->facts->stop.v[c->stop];
+	const uint32_t from = c->n, n = stop->at - from;
 
-	for (; i < n && kinds[t[i].kind].family == TFH_FAM_LAUNCH; i++) {
-		exact += kinds[t[i].kind].hash;
-		rough += kinds[t[i].kind].rough;
-	}
-	c->n = i;
-	c->launches += i - from;
-	if (i == from || (!c->open && c->anchor->kind != TFH_ANCHOR_WAIT))
+	c->n = stop->at;
+	c->launches += n;
+	if (!n || (!c->open && c->anchor->kind != TFH_ANCHOR_WAIT))
 		return;
 	if (!c->open) {
 		c->open = true;
-		c->now.t0 = t[from].t0;
+		c->now.t0 = c->facts->token.v[from].t0;
 	}
-	c->now.launches += i - from;
-	c->now.exact += exact;
-	c->now.rough += rough;
+	c->now.launches += n;
+	c->now.exact += stop->exact;
+	c->now.rough += stop->rough;
 }
 
+/* Most tokens are plain launches, and only anchors of kernels look at each. */
 bool tfh_cut_next(struct tfh_cutter *c, struct tfh_lap *out)
 {
 	const struct tfh_facts *facts = c->facts;
@@ -141,6 +134,7 @@ bool tfh_cut_next(struct tfh_cutter *c, struct tfh_lap *out)
 		if (c->n == facts->token.n)
 			break;
 		const struct tfh_token *t = &facts->token.v[c->n];
+		c->stop++;
 		if (tfh_cut(c, tfh_kind_of(facts, t), t->t0, tfh_token_end(t), out))
 			return true;
 	}

@@ -116,19 +116,20 @@ static bool one_kind(const struct tfh_facts *facts, const struct tfh_anchor *a, 
 		if (h != *hash || s.launches <= a->few)
 			return false;
 	}
-	for (size_t i = 0; i < facts->token.n && laps; i++)
-		calls += hash_at(facts, i) == *hash;
+	for (size_t i = 0; i + 1 < facts->stop.n && laps; i++)
+		calls += hash_at(facts, facts->stop.v[i].at) == *hash;
 	return calls == laps || (a->kind != TFH_ANCHOR_WAIT && calls == laps + 1);
 }
 
 static int mark_kind(const struct tfh_facts *facts, struct tfh_loops *loops,
 		     const struct tfh_anchor *a, uint64_t hash, int64_t begin)
 {
+	const size_t stops = facts->stop.n - 1;
 	int rc = 0;
 
-	for (size_t i = 0; i < facts->token.n + facts->late.n && !rc; tfh_big_pass(++i)) {
-		const struct tfh_token *t = i < facts->token.n ? &facts->token.v[i]
-							       : &facts->late.v[i - facts->token.n];
+	for (size_t i = 0; i < stops + facts->late.n && !rc; tfh_big_pass(++i)) {
+		const struct tfh_token *t = i < stops ? &facts->token.v[facts->stop.v[i].at]
+						      : &facts->late.v[i - stops];
 		struct tfh_tick tick = {.t0 = t->t0, .t1 = tfh_token_end(t)};
 		if (tfh_kind_of(facts, t)->hash != hash)
 			continue;

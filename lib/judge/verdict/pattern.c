@@ -144,18 +144,20 @@ static uint32_t turn_of(const struct launch_count *v, size_t n)
 	return 1;
 }
 
-/* The longest stretch of v that repeats after p, and how many times p it covers. */
+/* How many times p the longest stretch of v covers that repeats after p, 0: it is too short. One that is
+ * long enough, p being half of v at most, has the middle in it. */
 static size_t repeats(const uint64_t *v, size_t n, size_t p)
 {
-	size_t run = 0, best = 0;
+	size_t from = (n - p) / 2, to = from;
 
-	for (size_t i = 0; i + p < n; i++) {
-		run = v[i] == v[i + p] ? run + 1 : 0;
-		if (run > best)
-			best = run;
-	}
-	best = best ? best + p : 0;
-	return (double)best >= TFH_VERDICT_INNER_SHARE * (double)n ? best / p : 0;
+	while (to + p < n && v[to] == v[to + p])
+		to++;
+	if (to == from)
+		return 0;
+	while (from && v[from - 1] == v[from - 1 + p])
+		from--;
+	to += p;
+	return (double)(to - from) >= TFH_VERDICT_INNER_SHARE * (double)n ? (to - from) / p : 0;
 }
 
 /* Of a step in the middle of those whose launches are known one by one. */
@@ -187,9 +189,11 @@ static uint32_t inner_of(const struct tfh_accounts *accounts)
 	     p++) {
 		size_t k = repeats(v, n, p);
 		bool alike = true;
+		if (k < TFH_VERDICT_INNER_TIMES)
+			continue;
 		for (size_t i = 1; i < p; i++)
 			alike &= v[n / 4 + i] == v[n / 4];
-		if (k >= TFH_VERDICT_INNER_TIMES && !alike)
+		if (!alike)
 			best = (uint32_t)k;
 	}
 	free(v);
