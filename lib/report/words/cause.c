@@ -442,8 +442,15 @@ void tfh_explain_kernels(struct tfh_wording *w)
 	const struct tfh_result *r = w->r;
 	bool blamed = r->steady.cls == TFH_CLASS_COMPUTE_BOUND;
 
-	if (r->steady.tier == 'C' || !r->n_kernels || !(r->kernels[0].share_of_busy > 0))
+	if (r->steady.tier == 'C' || !r->n_kernels || !(r->kernels[0].share_of_busy > 0)) {
+		if (blamed)
+			tfh_evidence(
+				w, TFH_TELLS_KERNEL,
+				r->found.cpu_only
+					? "not known: the processors compute, and nothing tells with what"
+					: "not known: there are no device times");
 		return;
+	}
 	bool most = r->n_kernels > 1 && r->kernels[0].share_of_busy > TFH_REPORT_KERNEL_SHARE &&
 		    r->kernels[0].share_of_busy * r->breakdown[TFH_PART_COMPUTE].share >=
 			    TFH_BLOCKING_SHARE;
