@@ -140,8 +140,13 @@ void tfh_explain_lead(struct tfh_wording *w)
 	changes(w);
 	if (!*w->text || r->steady.cls == TFH_CLASS_NONE)
 		return;
-	if (!x && (once || longer)) {
-		put_first(w, once ? once : longer);
+	if (!x && once) {
+		/* The verdict is of the steps: what it was read from stays in front. */
+		tfh_evidence(w, TFH_TELLS_WHY, once);
+		return;
+	}
+	if (!x && longer) {
+		put_first(w, longer);
 		return;
 	}
 	if (!x) {
