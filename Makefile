@@ -183,7 +183,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all analyze demo check check-clients check-diff check-frameworks check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall clean distclean format \
+.PHONY: all ablate analyze demo check check-clients check-diff check-frameworks check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -516,8 +516,13 @@ bench: all $(BENCH) $(BENCH_LIBS)
 
 # Which numbers of the judge change a verdict of the recordings in RUNS; T=regex for some of the numbers.
 sensitivity:
-	$(Q)$(MAKE) --no-print-directory O=$(O)-vary CFLAGS='$(CFLAGS) -DTFH_VARY' $(O)-vary/bin/tfhook
+	$(Q)$(MAKE) --no-print-directory O=$(O)-vary CFLAGS='$(CFLAGS) -DTFH_VARY -Wno-sign-compare' $(O)-vary/bin/tfhook
 	$(Q)scripts/sensitivity $(O)-vary/bin/tfhook $(RUNS) $(T)
+
+# The same of its rules for special cases, switched off one by one.
+ablate:
+	$(Q)$(MAKE) --no-print-directory O=$(O)-vary CFLAGS='$(CFLAGS) -DTFH_VARY -Wno-sign-compare' $(O)-vary/bin/tfhook
+	$(Q)scripts/sensitivity --ablate $(O)-vary/bin/tfhook $(RUNS) $(T)
 
 # Fuzzers need clang's libFuzzer. Each runs for FUZZ_SECONDS from the seeds in tests/fuzz/seeds/<name>; docs/fuzzing.md.
 FUZZ_SECONDS ?= 60
@@ -634,6 +639,7 @@ help:
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
 	@echo 'make fuzz soak        long tests'
 	@echo 'make sensitivity      numbers of the judge that change a verdict of the recordings in RUNS'
+	@echo 'make ablate           rules of the judge that change a verdict of the recordings in RUNS'
 	@echo 'make analyze          static analysis of lib/ (ten minutes)'
 	@echo 'make torture          jobs under every end and in every company (T=regex SEED=n)'
 	@echo 'make python-env       NAME=main|quick|clients|libraries|tf215|tf218|tf220|tf221|tfgpu220'

@@ -208,6 +208,8 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	if (!rc)
 		rc = tfh_find_workers(accounts, r);
 	if (!rc)
+		r->found.serves = tfh_find_serving(accounts, r);
+	if (!rc)
 		rc = tfh_find_start(accounts, r);
 	if (rc)
 		return rc;

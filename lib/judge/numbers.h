@@ -1,5 +1,5 @@
 /*
- * The numbers that decide (numbers.def) and the limits on memory (limits.def): a constant
+ * The numbers that decide (numbers.def), the limits on memory (limits.def) and the rules for special cases (detectors.def): a constant
  * TFH_<name> for each row. Whole numbers have type int and can be array sizes; not so in the build of
  * `make sensitivity` (TFH_VARY), in which those that decide are variables, one of which is changed (vary.c).
  */
@@ -17,10 +17,20 @@
 #else
 #define WHOLE(name, value, unit, source) TFH_##name = (value),
 #endif
+#ifdef TFH_VARY
+#define DETECTOR(name, what) extern int TFH_DETECT_##name;
+#include "judge/detectors.def"
+#undef DETECTOR
+#define DETECTOR(name, what)
+#else
+#define DETECTOR(name, what) TFH_DETECT_##name = 1,
+#endif
 enum {
 #include "judge/numbers.def"
 #include "judge/limits.def"
+#include "judge/detectors.def"
 };
+#undef DETECTOR
 #undef WHOLE
 #undef REAL
 #undef LIMIT

@@ -1,4 +1,5 @@
-/* For `make sensitivity`: TFH_VARY=NAME=FACTOR in the environment multiplies one of the numbers that decide. No part of a usual build. */
+/* For `make sensitivity` and `make ablate`: TFH_VARY=NAME=FACTOR in the environment multiplies one of the numbers that decide, or of
+ * the rules for special cases, which are 1. No part of a usual build. */
 #ifdef TFH_VARY
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,9 @@
 #include "judge/numbers.def"
 #undef WHOLE
 #undef REAL
+#define DETECTOR(name, what) int TFH_DETECT_##name = 1;
+#include "judge/detectors.def"
+#undef DETECTOR
 
 static const struct { const char *name; int *whole; double *real; } numbers[] = {
 #define WHOLE(name, value, unit, source) {#name, &TFH_##name, NULL},
@@ -19,6 +23,9 @@ static const struct { const char *name; int *whole; double *real; } numbers[] = 
 #include "judge/numbers.def"
 #undef WHOLE
 #undef REAL
+#define DETECTOR(name, what) {#name, &TFH_DETECT_##name, NULL},
+#include "judge/detectors.def"
+#undef DETECTOR
 };
 /* clang-format on */
 

@@ -40,6 +40,7 @@ JOBS = {  # a job, words of its verdict, words that are not in it
     "state": ("for i in range(50): up(own[0]); compute(); down(own[0])", "sent back to the device", " again"),
     "requests": (PAIR % "rng.expovariate(1 / 0.02)", "none if it waits for requests", "x; run "),
     "loader": (PAIR % "0.02", " gain ", "requests"),
+    "bursts": (PAIR % "0.04 * (i % 2)", " gain ", "requests"),  # as of two workers
     "server": ("""
 import socketserver
 class Answer(socketserver.BaseRequestHandler):

@@ -11,8 +11,10 @@ static void complete(struct tfh_accounts *accounts)
 		if (accounts->use[i].segment == TFH_SEGMENT_TRAIN)
 			accounts->train_steps += accounts->loops->window.v[i].steps;
 	tfh_input_judge(accounts);
-	tfh_idle_compute(accounts);
-	tfh_smooth_classes(accounts);
+	if (TFH_DETECT_IDLE_COMPUTE)
+		tfh_idle_compute(accounts);
+	if (TFH_DETECT_NEIGHBOURS)
+		tfh_smooth_classes(accounts);
 	TFH_EACH (i, accounts->step.n) {
 		struct tfh_step *s = &accounts->step.v[i];
 		if (s->cause == TFH_CAUSE_INPUT_UNKNOWN)
@@ -83,9 +85,11 @@ int tfh_find_accounts(struct tfh_accounts *accounts, tfh_sample_fn sample, void 
 	if (rc)
 		return tfh_err_set(err, rc, "out of memory");
 	accounts->compiles = tfh_steps_compile(accounts);
-	tfh_find_special(accounts);
+	if (TFH_DETECT_SPECIAL)
+		tfh_find_special(accounts);
 	rc = tfh_device_find(accounts, err);
-	tfh_find_stalls(accounts);
+	if (TFH_DETECT_STALLS)
+		tfh_find_stalls(accounts);
 	if (!rc)
 		rc = judge_all(accounts, sample, arg, err);
 	if (!rc)

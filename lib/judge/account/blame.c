@@ -278,7 +278,8 @@ static void charge_copy(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 	/* After the copy's op, its duration once more (the driver may copy on the host, too) or the
 	 * usual duration of a call belongs to the copy; the rest is a late wake-up. A call that
 	 * waited for computing has spent its usual duration by then. */
-	if (own && own->copy && own->seg == (uint32_t)(s - d->seg.v) && own->t1 <= s->t1) {
+	if (TFH_DETECT_LATE_WAKES && own && own->copy && own->seg == (uint32_t)(s - d->seg.v) &&
+	    own->t1 <= s->t1) {
 		int64_t usual = s->value ? 0 : tfh_max_ns(d->slow, TFH_GAP_NS);
 		int64_t done = own->t1 + tfh_max_ns(own->t1 - own->t0, usual);
 		charge(b, tfh_max_ns(t0, done), t1, TFH_CAUSE_HOST_SYNC, true);

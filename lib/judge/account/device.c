@@ -107,7 +107,8 @@ int tfh_device_find(struct tfh_accounts *accounts, struct tfh_err *err)
 	rc = tfh_device_survey(d, err);
 	if (rc)
 		return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory at device times") : rc;
-	tfh_find_checkpoints(accounts);
+	if (TFH_DETECT_SPECIAL)
+		tfh_find_checkpoints(accounts);
 	accounts->timed = count_tier(d, 'A') + count_tier(d, 'B');
 	/* Warm-up and evaluation windows alone give no verdict. */
 	TFH_EACH (i, accounts->timed ? 0 : d->win.n)

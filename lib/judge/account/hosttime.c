@@ -220,7 +220,7 @@ static void count_place(struct pause_place *p, const struct tfh_device *d, const
 
 static bool handed_over_at(const struct pause_place *p)
 {
-	return p->sure > p->doubted || (p->follows >= TFH_ACCOUNT_FOLLOWS &&
+	return p->sure > p->doubted || (TFH_DETECT_FOLLOWS && p->follows >= TFH_ACCOUNT_FOLLOWS &&
 					p->follows > TFH_ACCOUNT_FOLLOWS_TIMES * p->differs);
 }
 
@@ -505,17 +505,20 @@ int tfh_host_time(struct tfh_device *d)
 	d->thread_seg[n] = (uint32_t)d->seg.n;
 	if (!rc)
 		rc = sort_ends(d);
-	if (!rc)
+	if (!rc && TFH_DETECT_HAND_OVERS)
 		hand_over(d);
-	if (d->families & 1ull << TFH_FAM_QUERY)
+	if (TFH_DETECT_POLLS && d->families & 1ull << TFH_FAM_QUERY)
 		mark_polls(d);
 	if (d->families & 1ull << TFH_FAM_COPY) {
-		mark_fallbacks(d);
-		mark_copying(d);
+		if (TFH_DETECT_FALLBACK)
+			mark_fallbacks(d);
+		if (TFH_DETECT_COPYING)
+			mark_copying(d);
 	}
-	for (uint32_t t = 0; t < n && !rc; t++)
+	for (uint32_t t = 0; t < n && !rc && TFH_DETECT_DISTURBED; t++)
 		rc = mark_disturbed(d, t);
 	mark_dispatch(d);
-	mark_feeding(d);
+	if (TFH_DETECT_FEEDING)
+		mark_feeding(d);
 	return rc;
 }

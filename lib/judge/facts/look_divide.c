@@ -68,7 +68,7 @@ static bool by_clock(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_
 {
 	const struct tfh_look_group *g = &l->group[at];
 
-	if (g->brief || g->parent == TFH_NO_GROUP || g->wall <= 0)
+	if (!TFH_DETECT_CLOCK_ONLY || g->brief || g->parent == TFH_NO_GROUP || g->wall <= 0)
 		return false;
 	part[0] = g->asleep / g->wall;
 	part[TFT_LOOK_RUNNING] = 1 - part[0];

@@ -26,7 +26,8 @@ enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch,
 		if (to->after >> 3 == TFH_FAM_MODULE) /* a module is loaded right after it was
 						       * compiled */
 			return TFH_ROLE_COMPILE;
-		if (tfh_kind_launches(to->before) && tfh_kind_launches(to->after) && dispatch)
+		if (TFH_DETECT_DISPATCH && tfh_kind_launches(to->before) &&
+		    tfh_kind_launches(to->after) && dispatch)
 			return TFH_ROLE_LAUNCH;
 		return order == TFH_ORDER_BEFORE   ? TFH_ROLE_FIRST
 		       : order == TFH_ORDER_BEHIND ? TFH_ROLE_LATER

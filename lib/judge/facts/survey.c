@@ -497,14 +497,15 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 	if (!rc) {
 		facts->heap = *tfh_heap_end(heap);
 		facts->cpu_only = facts->launches == 0;
-		if (put_in_order(facts) || tfh_find_retraced(facts) || tfh_find_remade(facts) ||
-		    tfh_find_stops(facts))
+		if (put_in_order(facts) || (TFH_DETECT_RETRACED && tfh_find_retraced(facts)) ||
+		    (TFH_DETECT_REMADE && tfh_find_remade(facts)) || tfh_find_stops(facts))
 			rc = tfh_err_set(err, -ENOMEM, "out of memory");
 		if (facts->looks)
 			tfh_looks_end(facts->looks);
 		choose_threads(facts);
-		tfh_find_kernel_time(facts);
-		facts->lock_feeds = tfh_lock_feeds(facts);
+		if (TFH_DETECT_KERNEL_TIME)
+			tfh_find_kernel_time(facts);
+		facts->lock_feeds = TFH_DETECT_LOCK_FEEDS && tfh_lock_feeds(facts);
 		facts->one_line = one_line(facts);
 		for (size_t i = 0; i < facts->series.n; i++)
 			facts->series.v[i].root = tfh_stage_place(facts, facts->series.v[i].stage);

@@ -591,7 +591,8 @@ bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int 
 			try_kernels(&f, table);
 	}
 	if (f.cover > 0 && f.best.turn == 1)
-		find_evaluation(&f);
+		if (TFH_DETECT_EVALUATION)
+			find_evaluation(&f);
 	*out = f.best;
 	free(f.v);
 	free(table);

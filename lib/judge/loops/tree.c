@@ -320,7 +320,7 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	}
 	tfh_fold_end(fold, &root);
 	tfh_fold_tidy(&root);
-	rc = tfh_find_units(facts, loops, &root);
+	rc = TFH_DETECT_UNITS ? tfh_find_units(facts, loops, &root) : 0;
 	if (rc) {
 		tfh_node_clear(&root);
 		return rc;

@@ -125,7 +125,7 @@ static enum tfh_cause transfer_cause(const struct tfh_accounts *accounts, enum t
 	bool many =
 		accounts->train_steps && small >= TFH_VERDICT_SMALL_COPIES * accounts->train_steps;
 
-	return many && ns > large &&
+	return TFH_DETECT_SMALL_COPIES && many && ns > large &&
 			       (double)ns > TFH_VERDICT_SMALL_SHARE * (double)accounts->train_ns
 		       ? TFH_CAUSE_TRANSFER_SMALL_COPIES
 		       : cause;
@@ -302,7 +302,7 @@ static enum tfh_class class_of_all(const struct totals *t)
 	    (tfh_class_blocks(cls) && by_class[cls] >= TFH_VERDICT_FEW_STEPS_SHARE * t->total))
 		return cls;
 	for (int c = 0; c < TFH_CLASS_COUNT && cls != TFH_CLASS_UNCLASSIFIED; c++)
-		if (c != TFH_CLASS_UNCLASSIFIED &&
+		if (TFH_DETECT_MOST_STEPS && c != TFH_CLASS_UNCLASSIFIED &&
 		    t->of_class[c] > TFH_VERDICT_MOST_SHARE * t->total)
 			return c;
 	return cls;
@@ -412,7 +412,7 @@ int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r)
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		step += part[p] = r->breakdown[p].s_per_step;
-	if (v->tier != 'A' || !tfh_class_blocks(from))
+	if (!TFH_DETECT_PREFER_GAIN || v->tier != 'A' || !tfh_class_blocks(from))
 		return 0;
 	gains(r, from, step, &some, &none);
 	if (!none)

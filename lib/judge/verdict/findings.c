@@ -225,7 +225,6 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 				 : NULL;
 	out->others_compute_s = NAN;
 	find_again(accounts, r, &out->again);
-	out->serves = tfh_find_serving(accounts, r);
 	find_device(accounts, steps, out);
 	find_stalls(r);
 	find_faults(accounts, r);

@@ -163,5 +163,6 @@ void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *
 		if (of_others(accounts, kinds[i], step_s, &p))
 			keep(r, kinds[i], &p);
 	qsort(r->recurring, r->n_recurring, sizeof(*r->recurring), by_blocked);
-	choose(r, steps_s);
+	if (TFH_DETECT_RECURRING)
+		choose(r, steps_s);
 }

@@ -72,20 +72,39 @@ static bool trains(const struct tfh_accounts *accounts, const struct tfh_result 
 	return accounts->facts->update.n || accounts->facts->loader || accounts->facts->consumers;
 }
 
-/* Whether what the verdict's part takes differs as widely from step to step as the distances of requests that come by chance. */
+/* How far the quartiles of sums of so many waits in a row are apart, of their sum. */
+static double spread_of(const double *wait, double *sum, size_t n, size_t in_a_row)
+{
+	size_t m = 0;
+
+	for (size_t i = in_a_row - 1; i < n; i++, m++) {
+		sum[m] = 0;
+		for (size_t k = 0; k < in_a_row; k++)
+			sum[m] += wait[i - k];
+	}
+	double low = tfh_quantile(sum, m, 0.25), high = tfh_quantile(sum, m, 0.75);
+	return high + low > 0 ? (high - low) / (high + low) : 0;
+}
+
+/*
+ * Whether what the verdict's part takes differs from step to step as the distances of requests do that know nothing of each other:
+ * widely, and of several steps together by no more than chance evens it out. (Batches of several workers come in bursts, but the
+ * time of several is always the same.)
+ */
 static bool by_chance(const struct tfh_accounts *accounts, enum tfh_part part)
 {
-	double *v = tfh_big_array(accounts->step.n, sizeof(*v)), low, high;
+	double *v = tfh_big_array(2 * accounts->step.n, sizeof(*v)), *sum = v + accounts->step.n;
 	size_t n = 0;
+	bool found = false;
 
 	TFH_EACH (i, v ? accounts->step.n : 0)
 		if (tfh_window_counts(accounts, i))
 			v[n++] = (double)accounts->step.v[i].breakdown[part];
-	low = n ? tfh_quantile(v, n, 0.25) : 0;
-	high = n ? tfh_quantile(v, n, 0.75) : 0;
+	found = n >= (size_t)TFH_VERDICT_STEADY_STEPS;
+	for (int row = 1; found && row <= TFH_VERDICT_CHANCE_STEPS; row++)
+		found = spread_of(v, sum, n, (size_t)row) > TFH_VERDICT_CHANCE_SPREAD / sqrt(row);
 	tfh_big_free(v);
-	return n >= (size_t)TFH_VERDICT_STEADY_STEPS &&
-	       high - low > TFH_VERDICT_CHANCE_SPREAD * (high + low);
+	return found;
 }
 
 enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const struct tfh_result *r)
