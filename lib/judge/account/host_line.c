@@ -343,7 +343,9 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 		tfh_note_work(l, t1, t1 - t0);
 }
 
+#ifndef TFH_VARY
 _Static_assert(TFH_GAP_NS < TFH_LONG_FIRST_NS, "calls known from the first pass are in no row");
+#endif
 
 /* Whether an outermost launch continues the row, which has come to `to`. */
 static inline bool in_row(const struct tfh_host_line *a, int64_t to, int64_t t0, int64_t t1,
