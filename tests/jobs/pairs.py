@@ -2,7 +2,7 @@
 """Twelve pairs of real TensorFlow jobs, which cover every shape and every defect: steps counted exactly, the class that the
 measured twin asks for on at least 95 % of the steady steps, the cause and the guilty stage named, results unchanged."""
 # serial
-# timeout: 600
+# timeout: 1200
 from pairs_lib import Scenario, run_pairs
 
 PAIRS = [
