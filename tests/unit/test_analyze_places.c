@@ -36,6 +36,13 @@ static void test_roles(void **state)
 						 "_MultiProcessingDataLoaderIter._try_get_data", 7,
 						 true},
 						{"/job/train.py", "main", 19, false}};
+	/* predict() on an array builds a pipeline, and loads nothing. */
+	const struct tfh_model_line arrays[] = {
+		{LIB "/keras/src/trainers/data_adapters/array_data_adapter.py",
+		 "ArrayDataAdapter.get_tf_dataset", 90, true},
+		{LIB "/keras/src/backend/tensorflow/trainer.py", "TensorFlowTrainer.predict", 500,
+		 true},
+		{"/job/train.py", "main", 22, false}};
 	const struct tfh_model_line saves[] = {
 		{"/job/train.py", "Trainer.save_checkpoint", 50, false},
 		{"/job/train.py", "main", 22, false}};
@@ -75,6 +82,7 @@ static void test_roles(void **state)
 	assert_int_equal(tfh_role_lead(saves, COUNT(saves), TFH_ROLE_SAVE, &callee), 0);
 	assert_int_equal(callee, COUNT(saves));
 	assert_int_equal(tfh_place_role(queued, COUNT(queued), TFH_ORDER_UNKNOWN), TFH_ROLE_LOADER);
+	assert_int_equal(tfh_place_role(arrays, COUNT(arrays), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_QUEUE);
 	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_BEHIND), TFH_ROLE_SAVE);
 	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_BEFORE), TFH_ROLE_NONE);
