@@ -14,7 +14,7 @@ int tfh_digest_get(const char *path, struct tfh_run_digest **out, struct tfh_err
 /* Judges PATH and writes its digest to `fd`, which is closed, showing progress on a terminal. 0 or -errno with `err`. */
 int tfh_digest_make(const char *path, int fd, struct tfh_err *err);
 
-/* cmd_digest.c: brings the digest of `from`, whose status is `st`, up to date, in `out` (NULL: in that directory), and says so on stdout.
+/* digest_update.c: brings the digest of `from`, whose status is `st`, up to date, in `out` (NULL: in that directory), and says so on stdout.
  * 0 or -errno with `err`. */
 int tfh_digest_update(const char *from, const char *out, const struct stat *st,
 		      struct tfh_err *err);

@@ -134,6 +134,7 @@ static void follow_exec(struct start_process *p)
 	snprintf(path, sizeof(path), "/proc/%d/exe", p->pid);
 	if (stat(path, &st)) {
 		p->ended = errno == ENOENT;
+		say_why(p, "/proc/PID/exe", -errno);
 		return;
 	}
 	if (st.st_ino == p->inode && st.st_dev == p->device)

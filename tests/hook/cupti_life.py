@@ -22,7 +22,9 @@ def window():
     ops, info, truth, calls = record("window", *command, TFHOOK_CUPTI="window")
     check(20 <= len([op for op in ops if op["kind"] == 1]) < 100, "window", len(ops), "of", len(truth))
     check(len(info["spans"]) == 1, "window", info["spans"])
-    compare("window", ops, info, truth, calls, lost=len(truth) - len(ops))
+    # CUPTI may record the first op of a window, or the last one, without its call, which lies outside.
+    compare("window", ops, info, truth, calls, lost=len(truth) - len(ops), issued=False)
+    check(sum(op["call"] < 0 for op in ops) < 5, "window: calls")
     # Only preloaded, auto means window.
     os.mkdir(f"{tmp}/plain")
     _, truth, job = start("auto", *command, TFHOOK_RUN="", TFHOOK_DIR=f"{tmp}/plain")

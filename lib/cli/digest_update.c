@@ -1,0 +1,89 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/access.h"
+#include "base/print.h"
+#include "cli/digests.h"
+#include "report/format.h"
+
+/* The new file takes the old one's place at once, or not at all. */
+static int write_beside(const char *from, const char *to, const struct tfh_access *access,
+			struct tfh_err *err)
+{
+	char beside[8192];
+
+	snprintf(beside, sizeof(beside), "%s.%d.new", to, (int)getpid());
+	int fd = tfh_make_file(AT_FDCWD, beside, access);
+	if (fd < 0)
+		return tfh_err_set(err, fd, "%s: %s", beside, strerror(-fd));
+	int rc = tfh_digest_make(from, fd, err);
+	if (!rc && rename(beside, to))
+		rc = tfh_err_set(err, -errno, "%s: %s", to, strerror(errno));
+	if (rc)
+		unlink(beside);
+	return rc;
+}
+
+static bool is_fresh(const char *from, const char *to)
+{
+	struct tfh_inputs in = {.n = 0};
+	struct tfh_run_digest *d;
+	bool fresh = false;
+
+	if (tfh_digest_open(to, &d, NULL))
+		return false;
+	if (!tfh_inputs_find(from, &in))
+		fresh = tfh_digest_is_fresh(d, &in);
+	tfh_inputs_free(&in);
+	tfh_digest_close(d);
+	return fresh;
+}
+
+/* -EEXIST for a file that is no digest: nothing is overwritten but what can be made again. */
+static int may_replace(const char *to, struct tfh_err *err)
+{
+	struct tfh_run_digest *d;
+	int rc = tfh_digest_open(to, &d, NULL);
+
+	tfh_digest_close(rc ? NULL : d);
+	if (!rc || rc == -ENOENT || rc == -EBADMSG || rc == -EPROTO)
+		return 0;
+	return tfh_err_set(err, -EEXIST, "%s exists, is no digest, and is not overwritten", to);
+}
+
+static void print_made(const char *to)
+{
+	struct stat st = {0};
+	char bytes[TFH_TEXT];
+
+	stat(to, &st);
+	tfh_print(stdout, "%s: %s\n", to, tfh_fmt_bytes(bytes, (double)st.st_size));
+}
+
+int tfh_digest_update(const char *from, const char *out, const struct stat *st, struct tfh_err *err)
+{
+	struct tfh_access access = tfh_access_like(st);
+	char to[4500];
+
+	if (!out && !S_ISDIR(st->st_mode))
+		return tfh_err_set(err, -EINVAL, "digest: %s is a file: name the digest with -o",
+				   from);
+	if (out)
+		snprintf(to, sizeof(to), "%s", out);
+	else
+		snprintf(to, sizeof(to), "%s/%s", from, TFH_DIGEST_NAME);
+	if (is_fresh(from, to)) {
+		tfh_print(stdout, "%s: up to date\n", to);
+		return 0;
+	}
+	int rc = may_replace(to, err);
+	if (!rc)
+		rc = write_beside(from, to, &access, err);
+	if (!rc)
+		print_made(to);
+	return rc;
+}
