@@ -162,10 +162,7 @@ def more(python, arguments, enough):
     shown = []
     for run in (arguments, None):
         run = run or "%s --workers %d" % (re.sub(r" --workers \d+", "", arguments), shown[0]["to"])
-        folder = os.path.join(TMP, re.sub(r"\W+", "_", "more" + run + python))
-        subprocess.run([TOOL, "run", "-q", "-o", folder, "--", python, JOB] + run.split(), stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, check=True, stdin=subprocess.DEVNULL)
-        report = json.loads(subprocess.run([TOOL, "report", "--json", folder], stdout=subprocess.PIPE, check=True).stdout)
+        report = judged(python, run)[1]
         shown.append(report["verdict"]["more_workers"])
         print("workers: %s: %.2f ms a step, %s" % (run, 1e3 * step_of(report), shown[-1]), flush=True)
         if not shown[0]:
