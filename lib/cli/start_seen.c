@@ -73,9 +73,9 @@ static int by_time(const void *a, const void *b)
 	return x->us < y->us ? 1 : x->us > y->us ? -1 : 0;
 }
 
-void tfh_start_seen_say(const struct tfh_start_seen *s)
+void tfh_start_seen_say(struct tfh_start_seen *s)
 {
-	struct start_line line[LINES];
+	const struct start_line *line = s->line;
 	char text[1024];
 	size_t at = 0;
 
@@ -84,8 +84,7 @@ void tfh_start_seen_say(const struct tfh_start_seen *s)
 			tfh_say("%s", unmarked[k].why);
 	if (s->looks < ENOUGH || !s->us)
 		return;
-	memcpy(line, s->line, sizeof(line));
-	qsort(line, s->n, sizeof(*line), by_time);
+	qsort(s->line, s->n, sizeof(*s->line), by_time);
 	for (uint32_t i = 0; i < s->n && i < SHOWN && (double)line[i].us >= LEAST * (double)s->us;
 	     i++) {
 		int n = snprintf(text + at, sizeof(text) - at, "%s%.0f %% at %s:%u %s",

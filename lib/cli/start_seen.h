@@ -14,6 +14,6 @@ void tfh_start_seen_add(struct tfh_start_seen *s, const struct tfh_start_places 
 			uint32_t us);
 /* Prints the lines with the largest shares, and why a framework that was seen recorded nothing; nothing if there were
  * too few looks. */
-void tfh_start_seen_say(const struct tfh_start_seen *s);
+void tfh_start_seen_say(struct tfh_start_seen *s);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "look/frames.h"
 
-#define PAGE 4096ull
 #define BATCH 64u
 /* Of one piece; longer ones are not fetched. */
 #define PIECE_MOST (32u << 10)
@@ -85,7 +84,8 @@ void tfh_py_copies_again(struct tfh_py_copies *to, const struct tfh_py_copies *f
 const uint8_t *tfh_py_copied(void *copies, uint64_t from, uint32_t bytes)
 {
 	struct tfh_py_copies *c = copies;
-	uint64_t begin = from & ~(PAGE - 1), end = (from + bytes + PAGE - 1) & ~(PAGE - 1);
+	uint64_t begin = from & ~(TFH_PY_PAGE - 1),
+		 end = (from + bytes + TFH_PY_PAGE - 1) & ~(TFH_PY_PAGE - 1);
 	const uint8_t *found = find(c, from, bytes);
 	struct tfh_py_piece piece = {begin, (uint32_t)(end - begin)};
 

@@ -46,7 +46,6 @@ static bool begins(const struct tfh_py *py, const uint8_t *frame)
 
 /* Bytecode of one function; the longest ones are of modules with large tables. */
 #define BYTECODE_MOST (1 << 20)
-#define PAGE 4096ull
 
 /* Can this copy be one of a frame? Its owner is one of those that there are, and its instruction lies in its code. */
 static bool may_be_frame(const struct tfh_py *py, const uint8_t *f)
@@ -59,7 +58,7 @@ static bool may_be_frame(const struct tfh_py *py, const uint8_t *f)
 		return false;
 	if (at->frame_owner >= 0 && f[at->frame_owner] >= at->owner_shim)
 		return f[at->frame_owner] < OWNERS;
-	return code >= PAGE && i >= -2 && i < BYTECODE_MOST;
+	return code >= TFH_PY_PAGE && i >= -2 && i < BYTECODE_MOST;
 }
 
 /*
@@ -70,7 +69,7 @@ static bool may_be_frame(const struct tfh_py *py, const uint8_t *f)
  */
 static uint64_t nearest_below(const struct tfh_py *py, uint64_t frame, tfh_py_view view, void *how)
 {
-	uint64_t from = (frame & ~(PAGE - 1)) - PAGE, into = frame - from;
+	uint64_t from = (frame & ~(TFH_PY_PAGE - 1)) - TFH_PY_PAGE, into = frame - from;
 	const uint8_t *f = py->minor < DATA_STACK_FIRST ? NULL : view(how, from, (uint32_t)into);
 
 	for (into -= py->at.frame_bytes; f && into < frame - from; into -= 8)

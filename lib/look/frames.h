@@ -115,6 +115,7 @@ int32_t tfh_py_line_at(const struct tfh_py *py, const struct tfh_py_code *code, 
  * what is asked for is fetched. The rest has room for the 256 frames that are kept, 112 bytes each, and as many
  * functions with texts and lines, 1 KB each. The copies are as old as their first use: begin anew for another look.
  */
+#define TFH_PY_PAGE 4096ull
 #define TFH_PY_COPY_BYTES (512u << 10)
 #define TFH_PY_PAGES_BYTES (128u << 10)
 #define TFH_PY_COPIES 2048u

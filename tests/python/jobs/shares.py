@@ -12,6 +12,7 @@ import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "jobs"))
 from device import Device  # noqa: E402
+from waited import waited_s  # noqa: E402
 
 DATA = bytes(1 << 19)
 SPENT = {}
@@ -82,15 +83,6 @@ def other_end():
     while os.read(ASK[0], 1):
         time.sleep(0.004)
         os.write(ANSWER[1], b"x")
-
-
-def waited_s():
-    """For how long this thread could have run and had no processor."""
-    try:
-        with open("/proc/thread-self/schedstat") as f:
-            return int(f.read().split()[1]) / 1e9
-    except OSError:
-        return 0
 
 
 def main():

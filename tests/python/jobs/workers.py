@@ -10,6 +10,8 @@ import os
 import sys
 import time
 
+from waited import waited_s
+
 PR_SET_DUMPABLE = 4
 
 
@@ -25,14 +27,6 @@ def augment():
 
 def decode():
     time.sleep(0.002)
-
-
-def waited_s():
-    try:
-        with open("/proc/thread-self/schedstat") as f:
-            return int(f.read().split()[1]) / 1e9
-    except OSError:
-        return 0
 
 
 def item(_):
