@@ -284,6 +284,16 @@ static inline int64_t tfh_token_end(const struct tfh_token *t)
 {
 	return t->t0 + t->ns;
 }
+/* The frames of a place, innermost first; returns how many, 0: unknown. */
+static inline uint32_t tfh_frames_at(const struct tfh_facts *facts, uint32_t place,
+				     struct tfh_model_line frame[TFH_VERDICT_FRAMES])
+{
+	const struct tfh_feed *f = facts->feed;
+
+	return f->place && place
+		       ? f->place(f->arg, facts->process, place, frame, TFH_VERDICT_FRAMES)
+		       : 0;
+}
 static inline const struct tfh_token_kind *tfh_kind_of(const struct tfh_facts *facts,
 						       const struct tfh_token *t)
 {

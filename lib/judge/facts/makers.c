@@ -59,11 +59,8 @@ static enum tfh_cause cause_of(const struct tfh_child_look *look, const struct t
 bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_look *look,
 		  struct tfh_maker *out)
 {
-	const struct tfh_feed *f = facts->feed;
 	bool program;
-	uint32_t n = f->place && look->place ? f->place(f->arg, facts->process, look->place,
-							out->frame, TFH_VERDICT_FRAMES)
-					     : 0;
+	uint32_t n = tfh_frames_at(facts, look->place, out->frame);
 
 	out->n = own_frames(out->frame, n, &program);
 	if (!out->n)

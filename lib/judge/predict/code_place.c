@@ -27,15 +27,6 @@ static bool same(const struct tfh_model_line *a, const struct tfh_model_line *b,
 	return tfh_same_function(a, b) && (whole || a->line == b->line);
 }
 
-static uint32_t frames_of(const struct tfh_facts *facts, const struct tfh_seen_look *k,
-			  struct tfh_model_line frame[TFH_VERDICT_FRAMES])
-{
-	return facts->feed->place && k->place
-		       ? facts->feed->place(facts->feed->arg, facts->process, k->place, frame,
-					    TFH_VERDICT_FRAMES)
-		       : 0;
-}
-
 /* The program's own code, outside of calls. Who waits for Python's lock waits for somebody else, wherever that is. */
 static bool is_own(const struct tfh_facts *facts, const struct tfh_seen_look *k)
 {
@@ -108,7 +99,8 @@ static int see_all(const struct tfh_accounts *accounts, struct seen_places *all)
 		if (at == SIZE_MAX || loops->window.v[at].segment != TFH_SEGMENT_TRAIN ||
 		    !is_own(facts, &k))
 			continue;
-		const struct tfh_model_line *line = lead_of(frame, frames_of(facts, &k, frame), &k);
+		const struct tfh_model_line *line =
+			lead_of(frame, tfh_frames_at(facts, k.place, frame), &k);
 		rc = line ? add_look(all, line, &k) : 0;
 	}
 	return rc;
@@ -156,7 +148,7 @@ static int mark_looks(const struct tfh_facts *facts, struct tfh_code_place *p)
 		return -ENOMEM;
 	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
 		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
-		if (is_own(facts, &k) && is_at(p, frame, frames_of(facts, &k, frame), &k))
+		if (is_own(facts, &k) && is_at(p, frame, tfh_frames_at(facts, k.place, frame), &k))
 			tfh_look_part_add(p->part, i);
 	}
 	return 0;
@@ -216,7 +208,7 @@ static struct looks_of count_looks(const struct tfh_accounts *accounts,
 			continue;
 		l.all += k.ns;
 		l.n++;
-		if (is_own(facts, &k) && is_at(p, frame, frames_of(facts, &k, frame), &k))
+		if (is_own(facts, &k) && is_at(p, frame, tfh_frames_at(facts, k.place, frame), &k))
 			l.mine += k.ns;
 	}
 	return l;

@@ -69,10 +69,7 @@ static int add_look(struct lines *x, const struct tfh_seen_look *k, bool judged,
 	enum tfh_cause of = tfh_look_cause(facts, k->at, k->feeds);
 	bool counts = x->kind != TFH_SEGMENT_NONE || cause == TFH_CAUSE_HOST_CALLBACK ||
 		      (of == TFH_CAUSE_INPUT_UNKNOWN ? x->accounts->input_cause : of) == cause;
-	uint32_t n = facts->feed->place && k->place
-			     ? facts->feed->place(facts->feed->arg, facts->process, k->place, frame,
-						  TFH_VERDICT_FRAMES)
-			     : 0;
+	uint32_t n = tfh_frames_at(facts, k->place, frame);
 
 	x->cause_ns += counts && about ? k->ns : 0;
 	x->cause_looks += counts && about;

@@ -50,10 +50,7 @@ static bool waits_in_server(const struct tfh_accounts *accounts)
 		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives ||
 		    !waits(tfh_look_cause(facts, k.at, k.feeds)))
 			continue;
-		uint32_t n = facts->feed->place && k.place
-				     ? facts->feed->place(facts->feed->arg, facts->process, k.place,
-							  frame, TFH_VERDICT_FRAMES)
-				     : 0;
+		uint32_t n = tfh_frames_at(facts, k.place, frame);
 		all += k.ns;
 		there += in_server(frame, n) ? k.ns : 0;
 	}

@@ -156,10 +156,7 @@ static int add_own(struct start_part *p, int64_t from)
 
 	for (size_t i = 0; i < tfh_looks_count(facts->looks) && !rc; i++) {
 		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
-		uint32_t n = feed->place && k.place
-				     ? feed->place(feed->arg, facts->process, k.place, frame,
-						   TFH_VERDICT_FRAMES)
-				     : 0;
+		uint32_t n = tfh_frames_at(facts, k.place, frame);
 		if (k.t >= p->t1)
 			break;
 		if (k.t <= from || k.t < p->t0 || feed->threads[k.thread].tid != main)
