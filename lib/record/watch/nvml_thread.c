@@ -38,7 +38,7 @@ static uint64_t inside; /* atomic: CLOCK_MONOTONIC ns at which the call under wa
 static pthread_t thread;
 static struct {
 	uint64_t next_ns;
-	uint32_t n, rounds, filters;
+	uint32_t n, filters;
 	int status_fd; /* tells the filters */
 	struct tft_sample_thread entry[ENTRIES];
 	char software[SOFTWARE_BYTES];
@@ -142,17 +142,14 @@ static void *serve(void *arg)
 
 	tfh_thread_begin("tfhook-device");
 	while ((turn = __atomic_load_n(&state, __ATOMIC_ACQUIRE)) != END) {
-		uint32_t asked = ASKED, round;
+		uint32_t asked = ASKED;
 		uint64_t cpu;
 
 		if (turn != ASKED) {
 			wait_on(&state, turn, NULL);
 			continue;
 		}
-		/* Libraries come as they are needed: in rounds 1, 4, 16, 64, ..., some ms each. */
-		round = ++reading->rounds;
-		if (!(round & (round - 1)) && round & 0x55555555)
-			read_software();
+		read_software();
 		cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		reading->n = reader(__atomic_load_n(&used, __ATOMIC_RELAXED), reading->entry);
 		cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
@@ -178,7 +175,7 @@ static uint32_t start(void)
 
 	if (!tfh_memory(&reading, sizeof(*reading), "what the devices do"))
 		return REFUSED;
-	reading->next_ns = reading->rounds = 0;
+	reading->next_ns = 0;
 	reading->status_fd = tfh_call_filters_open();
 	reading->filters = tfh_call_filters(reading->status_fd);
 	reading->software[0] = reading->taken[0] = '\0';

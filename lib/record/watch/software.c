@@ -24,13 +24,22 @@ static const struct {
 
 static struct loaded_file {
 	char path[PATH_MAX], version[VERSION_BYTES];
-} * found; /* [ROWS + 1] */
+} * found;			 /* [ROWS + 1] */
+static bool found_more;		 /* by the last look */
+static unsigned long long added; /* libraries that the loader had added by then */
 
 static const char *file_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+static int count(struct dl_phdr_info *info, size_t size, void *data)
+{
+	(void)size;
+	*(unsigned long long *)data = info->dlpi_adds;
+	return 1;
 }
 
 static int look(struct dl_phdr_info *info, size_t size, void *data)
@@ -41,8 +50,10 @@ static int look(struct dl_phdr_info *info, size_t size, void *data)
 	(void)data;
 	for (size_t i = 0; i < ROWS; i++)
 		if (!found[i].path[0] &&
-		    !strncmp(file_of(path), rows[i].file, strlen(rows[i].file)))
+		    !strncmp(file_of(path), rows[i].file, strlen(rows[i].file))) {
 			snprintf(found[i].path, sizeof(found[i].path), "%s", path);
+			found_more = true;
+		}
 	return 0;
 }
 
@@ -131,13 +142,23 @@ static void find_versions(void)
 
 void tfh_software_read(char *out, size_t size)
 {
+	unsigned long long now = 0;
 	size_t n = 0;
 
-	*out = '\0';
 	if (!tfh_map_once(&found, (ROWS + 1) * sizeof(*found)))
 		return;
-	memset(found, 0, ROWS * sizeof(*found));
+	dl_iterate_phdr(count, &now);
+	if (*out && now == added)
+		return;
+	for (size_t i = 0; i < ROWS && !*out;
+	     i++) /* the first time; and the first of a forked child */
+		found[i].path[0] = '\0';
+	added = now;
+	found_more = false;
 	dl_iterate_phdr(look, NULL);
+	if (!found_more)
+		return;
+	*out = '\0';
 	find_versions();
 	for (size_t i = 0; i < ROWS && n < size; i++) {
 		found[i].path[strcspn(found[i].path, "\n")] = '\0';
