@@ -438,7 +438,7 @@ RUN_ENV = TFH_BUILD=$(abspath $(B)) TFH_SRC=$(CURDIR) TFH_SAN=$(SAN)
 
 check: tests
 	$(Q)TFH_SAN=$(SAN) scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' --python main --python clients \
-		$(if $(T),,--tool 'check-deps=scripts/check-deps $(B)' --tool 'check-output=scripts/check-output' \
+		$(if $(T),,--again 3 --tool 'check-deps=scripts/check-deps $(B)' --tool 'check-output=scripts/check-output' \
 		--tool 'check-waits=scripts/check-waits $(B)' \
 		--tool 'check-exports=scripts/check-exports $(B)' --tool 'check-headers=scripts/check-headers' \
 		--tool 'gen-numbers=scripts/gen-numbers --check' --tool 'format=scripts/format --check') \
