@@ -550,7 +550,7 @@ static int choose_clock(struct build *b, struct tfh_err *err)
 		loops->clock_name = iterator_name(facts, loops);
 		decide_grouping(facts, loops);
 		from_iterator(b);
-		return b->rc;
+		return b->rc ? b->rc : tfh_join_ahead(facts, loops, err);
 	}
 	rc = find_beats(facts, loops, err);
 	if (rc)

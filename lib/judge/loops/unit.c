@@ -136,6 +136,44 @@ static bool accumulates(const struct units *u, const struct tfh_node *loop)
 			  (double)rest <= rounds * (double)inner->ns);
 }
 
+static bool waits(const struct tfh_node *v)
+{
+	return v->kind == TFH_BEAT_WAIT ||
+	       (v->kind == TFH_BEAT_COPY && v->what >> 8 == TFH_DIR_D2H);
+}
+
+/* The next beat of the loop's body from *i on that is no wait, NULL: there is none. */
+static const struct tfh_node *next_work(const struct tfh_node *loop, uint32_t *i)
+{
+	while (*i < loop->n_body && waits(&loop->body[*i]))
+		++*i;
+	return *i < loop->n_body ? &loop->body[(*i)++] : NULL;
+}
+
+/*
+ * Whether a round does the same several times over, each time fed by a copy, and besides only waits: such a round is several steps,
+ * the last of which looks at the loss. A step of several micro-steps does something more at its end.
+ */
+static bool several_inside(const struct tfh_node *loop)
+{
+	const struct tfh_node *first = NULL, *a, *b;
+	uint32_t n = 0, fed = 0, i = 0, k = 0;
+
+	while ((a = next_work(loop, &i))) {
+		n++;
+		first = first || !feeds(a) ? first : a;
+		fed += first && a->key == first->key;
+	}
+	if (fed < 2 || n % fed)
+		return false;
+	for (n /= fed; n; n--)
+		next_work(loop, &k);
+	for (i = 0; (b = next_work(loop, &k));)
+		if ((a = next_work(loop, &i))->key != b->key || a->ops != b->ops)
+			return false;
+	return true;
+}
+
 static void take_accumulated(struct units *u, const struct tfh_node *node)
 {
 	for (uint32_t i = 0; i < node->n_body; i++) {
@@ -240,7 +278,7 @@ int tfh_find_units(const struct tfh_facts *facts, struct tfh_loops *loops,
 		free(u.begin.v);
 		u = (struct units){.facts = facts, .loops = loops, .all_launches = root->launches};
 		take_leaves(&u, root);
-		if (u.others)
+		if (u.others || (u.first && several_inside(u.first)))
 			u.rounds = 0;
 	}
 	if (!u.rc && u.begin.n)
