@@ -128,6 +128,18 @@ def ahead():                  # no waits in the step; one each epoch
         for _ in range(30): up(10000); k("forward", 0.2); k("back", 0.2); k("update", 0.1)
         sync(); down(4)
     return dict(train=120, epoch=4)
+def every_second():           # the next batch is sent behind a step, and each second one looks at the loss
+    for i in range(50):
+        k("forward", 2); up(50000)
+        if i % 2: sync()
+    return dict(train=50)
+def seeded():                 # the first step makes the weights from a seed that it sends
+    for i in range(80):
+        up(50000); up(400); sync()
+        if not i:
+            k("norm"); k("encode"); k("decode"); up(4); k("norm")
+        k("forward"); k("back"); k("update"); down(4)
+    return dict(train=80)
 def sweep():                  # 4 learning rates, 30 steps each, then one evaluation
     for r in range(4):
         up(1 << 20)

@@ -161,6 +161,26 @@ static int mark_steps(const struct tfh_facts *facts, struct tfh_loops *loops,
 	return rc ? rc : mark_last(&m);
 }
 
+/* Where steps begin with a copy of data, the few stretches that begin with one of numbers (a random seed for the first step's
+ * weights) go on with the step before them. */
+static void pass_numbers(const struct tfh_facts *facts, struct tfh_anchor *a)
+{
+	struct tfh_cutter c = {.facts = facts, .anchor = a};
+	struct tfh_lap s;
+	size_t data = 0, numbers = 0;
+
+	if (a->kind != TFH_ANCHOR_UPLOAD || a->turn > 1 || a->what >= TFH_LOOPS_UPLOAD_FIRST)
+		return;
+	while (tfh_cut_next(&c, &s)) {
+		bool large =
+			tfh_kind_of(facts, &facts->token.v[s.from])->what >= TFH_LOOPS_UPLOAD_FIRST;
+		data += large;
+		numbers += !large;
+	}
+	if (numbers && numbers * TFH_WARMUP_PART <= data)
+		a->what = TFH_LOOPS_UPLOAD_FIRST;
+}
+
 int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	struct tfh_anchor a;
@@ -168,6 +188,7 @@ int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, stru
 
 	if (!tfh_find_anchor(facts, &a, &rc) || rc)
 		return rc;
+	pass_numbers(facts, &a);
 	bool several = tfh_part_stretches(facts, &a, &rc);
 	if (rc)
 		return rc;
