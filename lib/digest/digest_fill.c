@@ -16,6 +16,25 @@ static uint64_t ns_of(double s)
 	return s > 0 ? (uint64_t)llround(s * 1e9) : 0;
 }
 
+static struct tfh_digest_node node_of(const struct tfh_part_of_run *t)
+{
+	struct tfh_digest_node n = {.kind = (uint8_t)(t->kind + 1),
+				    .parent = t->parent,
+				    .count = t->count,
+				    .runs = t->runs,
+				    .begin_ns = ns_of(t->begin_s),
+				    .wall_ns = ns_of(t->wall_s),
+				    .steps = t->steps,
+				    .compute_s = t->compute_s,
+				    .rest_s = t->steps_s - t->compute_s};
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		n.part_s[c] = t->cause_s[c];
+		n.rest_s -= t->cause_s[c];
+	}
+	return n;
+}
+
 static int put_nodes(struct tfh_digest_out *o, const struct tfh_result *r)
 {
 	uint32_t n = at_most(r->n_tree);
@@ -24,14 +43,8 @@ static int put_nodes(struct tfh_digest_out *o, const struct tfh_result *r)
 	if (!row)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct tfh_part_of_run *t = &r->tree[i];
-		row[i] = (struct tfh_digest_node){.kind = (uint8_t)(t->kind + 1),
-						  .parent = t->parent,
-						  .name = tfh_digest_add_text(o, t->name),
-						  .count = t->count,
-						  .runs = t->runs,
-						  .begin_ns = ns_of(t->begin_s),
-						  .wall_ns = ns_of(t->wall_s)};
+		row[i] = node_of(&r->tree[i]);
+		row[i].name = tfh_digest_add_text(o, r->tree[i].name);
 	}
 	int rc = tfh_digest_put(o, TFT_DNOD, &tfh_digest_nodes, row, n);
 	free(row);

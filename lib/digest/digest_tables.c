@@ -56,6 +56,13 @@ static const struct tft_table_column node_columns[] = {
 	COLUMN(tfh_digest_node, 5, runs, 8, TFT_RAW),
 	COLUMN(tfh_digest_node, 6, begin_ns, 8, TFT_RAW),
 	COLUMN(tfh_digest_node, 7, wall_ns, 8, TFT_RAW),
+	COLUMN(tfh_digest_node, 8, steps, 8, TFT_RAW),
+	COLUMN(tfh_digest_node, 9, compute_s, 8, TFT_RAW),
+	COLUMN(tfh_digest_node, 10, rest_s, 8, TFT_RAW),
+#define CAUSE(id, name, class, breakdown)                                                          \
+	COLUMN(tfh_digest_node, 32 + TFH_CAUSE_##id, part_s[TFH_CAUSE_##id], 8, TFT_RAW),
+#include "base/vocabulary.def"
+#undef CAUSE
 };
 static const struct tft_table_column place_columns[] = {
 	COLUMN(tfh_digest_place, 1, where, 1, TFT_RAW),
@@ -123,5 +130,6 @@ TABLE(tfh_digest_anchors, anchor_columns, tfh_digest_anchor);
 TABLE(tfh_digest_meters, meter_columns, tfh_digest_meter);
 TABLE(tfh_digest_gones, gone_columns, tfh_digest_gone);
 
-static_assert(sizeof(step_columns) / sizeof(*step_columns) + 1 < TFT_TABLE_SECTIONS_MAX,
+static_assert(sizeof(step_columns) / sizeof(*step_columns) + 1 < TFT_TABLE_SECTIONS_MAX &&
+		      sizeof(node_columns) / sizeof(*node_columns) + 1 < TFT_TABLE_SECTIONS_MAX,
 	      "a table has no more sections");

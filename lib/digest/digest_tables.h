@@ -40,6 +40,8 @@ struct tfh_digest_step {
 
 struct tfh_digest_node {
 	uint64_t count, runs, begin_ns, wall_ns;
+	uint64_t steps; /* in it, of the judged process: what the seconds are of */
+	double compute_s, rest_s, part_s[TFH_CAUSE_COUNT]; /* rest: unattributed */
 	uint32_t parent, name;
 	uint8_t kind;
 };

@@ -197,6 +197,7 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	tfh_fill_last(accounts, r);
 	r->tree = accounts->loops->tree;
 	r->n_tree = accounts->loops->n_tree;
+	tfh_find_loop_causes(accounts, r);
 	fill_segments(accounts, r);
 	fill_stages(accounts, r);
 	if (tfh_tier(accounts) != 'C')

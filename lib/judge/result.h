@@ -98,6 +98,9 @@ struct tfh_part_of_run {
 	uint64_t runs;	  /* loops: how often they were entered */
 	double begin_s;	  /* of the first, since the run's start */
 	double wall_s;	  /* of all */
+	/* The steps within it, those of its parts too, and where their time went, seconds; only of tfh_analyze_ranks(). */
+	uint64_t steps;
+	double steps_s, compute_s, cause_s[TFH_CAUSE_COUNT];
 };
 
 struct tfh_input_stage {

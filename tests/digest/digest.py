@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""A digest says of each step what the report says of it, to 1/8192 of a median step, read by a second reader written from FORMAT.md alone;
+"""A digest says of each step what the report says of it, to 1/8192 of a median step, and of each loop where the time of its steps went, read by a
+second reader written from FORMAT.md alone;
 it takes at most 20 bytes a step; it is up to date until the recording changes, stands for a recording that is gone, is no part of the
 run directory that it lies in, and a damaged or unfinished one is refused with the documented exit code."""
+import ctypes
+import ctypes.util
 import json
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -17,8 +21,14 @@ import tft_reader  # noqa: E402
 env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "TFHOOK_CUPTI_LIB": f"{build}/sim/libcupti.so.13"}
 STEP = {1: 8, 2: 8, 3: 8, 4: 4, 5: 1, 6: 1, 7: 1, 8: 1, 9: 4, **{32 + c: 4 for c in range(39)}}
 ANCHOR = {1: 8, 2: 8, 3: 8, 4: 4, 5: 4}
+NODE = {1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 8, 7: 8, 8: 8, 9: 8, 10: 8, **{32 + c: 8 for c in range(39)}}
 RANK = {1: 4, 2: 4, 3: 4, 4: 4, 5: 1, 6: 1, 7: 1, 8: 1, 9: 8, 10: 8, 11: 8, 12: 8, 13: 8}
 bad = 0
+
+
+with open(os.path.join(src, "lib/base/vocabulary.def")) as f:
+    CAUSES = re.findall(r'^CAUSE\(\w+, *"([^"]+)"', f.read(), re.M)
+HOST = [c for c, name in enumerate(CAUSES) if name.startswith("host.")]
 
 
 def check(true, *words):
@@ -45,7 +55,7 @@ def read(path):
         data = f.read()
     for kind, *_, payload in tft_reader.chunks(data):
         sizes[kind] = sizes.get(kind, 0) + len(payload)
-        widths, texts = {"DSTP": (STEP, ()), "DCOL": (ANCHOR, ()), "DRNK": (RANK, (4,)), "DKEY": ({1: 4, 2: 4}, (1, 2)),
+        widths, texts = {"DSTP": (STEP, ()), "DCOL": (ANCHOR, ()), "DRNK": (RANK, (4,)), "DNOD": (NODE, (3,)), "DKEY": ({1: 4, 2: 4}, (1, 2)),
                          "DINP": ({1: 4, 2: 8, 3: 4}, (1,))}.get(kind, (None, None))
         if widths:
             tables.setdefault(kind, []).append(list(tft_reader.table_rows(payload, widths, texts)))
@@ -75,6 +85,55 @@ for row, step in zip(rows, steps):
     check(abs(begin * unit - step["start_s"]) <= unit and abs((end - begin) * unit - step["dur_s"]) <= 2 * unit, "times", step)
     check(abs(row[8] * unit - parts["compute"]) <= 2 * unit and row[2] == step["index"], "compute", step)
     check(abs(sum(row[9:]) * unit - sum(v for k, v in parts.items() if k not in ("compute", "unattributed"))) <= 2 * unit, "causes", step, row)
+
+# Of each loop where the time of its steps went: all steps are in the tree once, and what only one loop does is only in that one.
+LOOPS = """
+import sys, time
+sys.path.insert(0, %r)
+from device import Device
+d = Device()
+for epoch in range(4):
+    for i in range(30):
+        d.up()
+        d.train(6)
+        d.sync()
+    for i in range(20):
+        d.up()
+        d.run(2)
+        d.sync()
+        time.sleep(0.005)
+""" % os.path.join(src, "tests/jobs")
+loops = record("loops", sys.executable, "-c", LOOPS)
+tfhook("digest", loops)
+tables = read(f"{loops}/digest.tft")
+nodes, rows = tables["DNOD"][0], sum(tables["DSTP"], [])
+unit = tables["DRNK"][0][0][9] * 1e-9
+
+
+def real(bits):
+    return struct.unpack("<d", struct.pack("<Q", bits))[0]
+
+
+def near(a, b, off):
+    return abs(a - b) <= off
+
+
+check(nodes[0][7] == len(rows), "steps in the tree", nodes[0][7], "of", len(rows))
+for at in [8, *range(10, 49)]:
+    in_steps = sum(row[at if at == 8 else at - 1] for row in rows) * unit
+    check(near(real(nodes[0][at]), in_steps, unit * len(rows)), "column", at, real(nodes[0][at]), "in steps", in_steps)
+for i, node in enumerate(nodes):
+    inside = [n for k, n in enumerate(nodes) if k and n[1] == i]
+    check(not inside or sum(n[7] for n in inside) <= node[7], "parts have more steps than", node)
+names = "before startup epoch loop train evaluate predict step".split()
+kinds = {name: [n for n in nodes if n[0] == 2 + k] for k, name in enumerate(names)}
+train, evaluate = kinds["train"], kinds["evaluate"]
+check(len(train) == len(evaluate) == 1 and len(kinds["epoch"]) == 1, "tree", [(n[0], n[3]) for n in nodes])
+check(near(train[0][7], 120, 6) and near(evaluate[0][7], 80, 6), "steps", train[0][7], evaluate[0][7])
+slept = [sum(real(node[10 + c]) for c in HOST) / node[7] for node in (train[0], evaluate[0])]
+check(slept[1] > 4e-3 and slept[1] > 2 * slept[0], "what the host does in a step of training, of evaluation", slept)
+check(all(near(a, b, 1e-6) for a, b in zip(map(real, kinds["epoch"][0][8:]), [real(x) + real(y) for x, y in zip(train[0][8:], evaluate[0][8:])])),
+      "an epoch is its loops")
 
 # Every rank has its steps, and anchors of its collectives, by which ranks are matched: the same key and numbers in all.
 meeting = f"{tmp}/meeting"
@@ -111,6 +170,33 @@ tfhook("report", f"{run}/digest.tft", status=3)
 with open(f"{run}/end.json", "a") as f:
     f.write("\n")
 check("up to date" not in tfhook("digest", run), "an old digest was taken for a fresh one")
+# Or the judge: one made by another is of no use. It has another number in place of this one's, in a chunk of
+# the same length: what it is shorter is a frame that readers of zstd skip.
+with open(f"{run}/digest.tft", "rb") as f:
+    fresh = f.read()
+at = next(i for i in range(len(fresh)) if fresh[i:i + 4] == b"DKEY" and fresh[i - 12:i - 8] == b"TFTC") - 20
+length = struct.unpack_from("<I", fresh, at + 4)[0] + 8
+packed, raw = struct.unpack_from("<QQ", fresh, at + 32)
+payload = tft_reader.unpack_frame(fresh[at + length:at + length + packed], raw)
+judge = dict(read(f"{run}/digest.tft")["DKEY"][0])["judge"]
+zstd = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
+zstd.ZSTD_compress.restype = ctypes.c_size_t
+for number in range(1000):
+    room = ctypes.create_string_buffer(2 * raw + 1000)
+    changed = payload.replace(judge.encode(), ("%s%03d" % (judge[:-3], number)).encode())
+    n = zstd.ZSTD_compress(room, ctypes.c_size_t(len(room)), changed, ctypes.c_size_t(raw), 1 + number % 19)
+    frame = room.raw[:n] + (struct.pack("<II", 0x184D2A50, packed - n - 8) + bytes(packed - n - 8) if n <= packed - 8 else b"")
+    if len(frame) == packed and changed != payload:
+        break
+check(len(frame) == packed, "no other number fits", n, packed)
+header = bytearray(fresh[at:at + length])
+header[12:20] = bytes(4) + struct.pack("<I", tft_reader.crc(frame))
+header[12:16] = struct.pack("<I", tft_reader.crc(bytes(header)))
+with open(f"{run}/digest.tft", "wb") as f:
+    f.write(fresh[:at] + header + frame + fresh[at + length + packed:])
+check("whole" in tfhook("verify", f"{run}/digest.tft"), "the test wrote no digest")
+check("up to date" not in tfhook("digest", run), "a digest of another judge was taken for a fresh one")
+check("up to date" in tfhook("digest", run), "and is made anew")
 other = f"{tmp}/no.tft"
 with open(other, "w") as f:
     f.write("something else")

@@ -31,6 +31,12 @@ struct tfh_window {
 	int64_t gets;	       /* group: time in get-next between t0 and x1 */
 };
 
+/* From t0 until the next one the rounds are those of a part of the tree, a loop that holds no other one. */
+struct tfh_round {
+	int64_t t0;
+	uint32_t part;
+};
+
 struct tfh_loops {
 	enum tfh_step_clock clock;
 	const char *clock_name;
@@ -52,6 +58,8 @@ struct tfh_loops {
 	int64_t median;		      /* of a step */
 	struct tfh_part_of_run *tree; /* the arena's; struct tfh_result says what it is */
 	uint32_t n_tree;
+	struct tfh_round *round; /* in order of time; none unless causes of loops are asked for */
+	size_t n_round;
 };
 
 /* segment.c: finds clock and windows. The caller frees what was found, also after an error. */

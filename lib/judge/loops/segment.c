@@ -591,4 +591,5 @@ void tfh_loops_free(struct tfh_loops *loops)
 	tfh_big_free(loops->group_of);
 	tfh_big_free(loops->mark.v);
 	tfh_big_free(loops->window.v);
+	tfh_big_free(loops->round);
 }

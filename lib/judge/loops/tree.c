@@ -7,6 +7,7 @@
 #include "judge/loops/beats.h"
 #include "judge/loops/fold.h"
 #include "judge/loops/unit.h"
+#include "judge/stats.h"
 
 struct run_tree {
 	const struct tfh_facts *facts;
@@ -14,6 +15,8 @@ struct run_tree {
 	struct tfh_part_of_run part[TFH_LOOPS_PARTS];
 	uint32_t n;
 	int64_t least; /* ns: loops that take less are not told apart */
+	TFH_VEC(struct tfh_round) round;
+	int rc;
 };
 
 static uint32_t add(struct run_tree *t, enum tfh_branch kind, uint32_t parent, int64_t t0,
@@ -201,10 +204,16 @@ static uint64_t rounds(const struct run_tree *t, const struct tfh_node *loop)
 	return (uint64_t)llround((double)loop->n * t->loops->per_execution);
 }
 
-static void add_parts(struct run_tree *t, const struct tfh_node *node, uint32_t parent,
+static void add_parts(struct run_tree *t, struct tfh_node *node, uint32_t parent,
 		      enum tfh_branch rest);
 
-static void add_loop(struct run_tree *t, const struct tfh_node *parent, const struct tfh_node *loop,
+static void note_rounds(struct run_tree *t, const struct tfh_node *loop, uint32_t part)
+{
+	for (size_t i = 0; i < loop->n_begin && !t->rc; i++)
+		t->rc = TFH_PUSH_BIG(t->round, ((struct tfh_round){loop->begin[i], part}));
+}
+
+static void add_loop(struct run_tree *t, const struct tfh_node *parent, struct tfh_node *loop,
 		     uint32_t at)
 {
 	bool leaf = tfh_node_is_leaf(loop);
@@ -218,24 +227,27 @@ static void add_loop(struct run_tree *t, const struct tfh_node *parent, const st
 	t->part[i].name = leaf ? name_of(t, loop) : "";
 	if (longer)
 		add_to(t, TFH_BRANCH_FIRST, at, loop->t0, longer, loop->runs);
-	if (!leaf)
+	if (leaf)
+		note_rounds(t, loop, i);
+	else
 		add_parts(t, loop, i, TFH_BRANCH_BETWEEN);
 }
 
 /* The steps of a parent, one entry for all that are the same. */
 struct same {
-	struct tfh_node sum; /* shares the body with the first */
+	struct tfh_node
+		sum; /* shares the body with the first, which has the beginnings of all rounds */
 	uint32_t first;
 };
 
 /* Returns how many there are. *left: time of those for which there was no room. */
-static uint32_t gather(const struct tfh_node *node, struct same *v, int64_t *left)
+static uint32_t gather(struct tfh_node *node, struct same *v, int64_t *left)
 {
 	uint32_t n = 0;
 
 	*left = 0;
 	for (uint32_t i = 0; i < node->n_body; i++) {
-		const struct tfh_node *more = &node->body[i];
+		struct tfh_node *more = &node->body[i];
 		uint32_t k = 0;
 		if (!tfh_node_is_leaf(more))
 			continue;
@@ -250,12 +262,17 @@ static uint32_t gather(const struct tfh_node *node, struct same *v, int64_t *lef
 			v[k].sum.n += more->n;
 			v[k].sum.runs += more->runs;
 			v[k].sum.first_ns += more->first_ns;
+			tfh_node_take_begins(&node->body[v[k].first], more);
 		}
+	}
+	for (uint32_t k = 0; k < n; k++) {
+		v[k].sum.begin = node->body[v[k].first].begin;
+		v[k].sum.n_begin = node->body[v[k].first].n_begin;
 	}
 	return n;
 }
 
-static void add_part(struct run_tree *t, const struct tfh_node *node, const struct tfh_node *v,
+static void add_part(struct run_tree *t, const struct tfh_node *node, struct tfh_node *v,
 		     uint32_t parent, enum tfh_branch *rest)
 {
 	if (v->kind == TFH_BEAT_SAVE) {
@@ -270,7 +287,7 @@ static void add_part(struct run_tree *t, const struct tfh_node *node, const stru
 
 /* Steps of a parent that are the same are one part, however often they come. `rest`: what comes before
  * the first loop. */
-static void add_parts(struct run_tree *t, const struct tfh_node *node, uint32_t parent,
+static void add_parts(struct run_tree *t, struct tfh_node *node, uint32_t parent,
 		      enum tfh_branch rest)
 {
 	struct same same[TFH_LOOPS_PARTS];
@@ -278,7 +295,7 @@ static void add_parts(struct run_tree *t, const struct tfh_node *node, uint32_t 
 	uint32_t n = gather(node, same, &left), k = 0;
 
 	for (uint32_t i = 0; i < node->n_body; i++) {
-		const struct tfh_node *v = &node->body[i];
+		struct tfh_node *v = &node->body[i];
 		if (!tfh_node_is_leaf(v))
 			add_part(t, node, v, parent, &rest);
 		else if (k < n && same[k].first == i)
@@ -302,7 +319,29 @@ static int keep(struct run_tree *t, struct tfh_loops *loops)
 		return -ENOMEM;
 	memcpy(loops->tree, t->part, size);
 	loops->n_tree = t->n;
-	return 0;
+	return t->rc;
+}
+
+static int by_begin(const void *a, const void *b, void *arg)
+{
+	const struct tfh_round *x = a, *y = b;
+
+	(void)arg;
+	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
+}
+
+/* In order of time, the first of each stretch of one part. */
+static void keep_rounds(struct run_tree *t, struct tfh_loops *loops)
+{
+	size_t n = 0;
+
+	if (t->round.n)
+		tfh_sort(t->round.v, t->round.n, sizeof(*t->round.v), by_begin, NULL);
+	for (size_t i = 0; i < t->round.n; i++)
+		if (!n || t->round.v[n - 1].part != t->round.v[i].part)
+			t->round.v[n++] = t->round.v[i];
+	loops->round = t->round.v;
+	loops->n_round = n;
 }
 
 int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
@@ -310,7 +349,7 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	const struct tfh_feed *f = facts->feed;
 	int64_t born = f->processes[facts->process].born_ns, end = f->end_ns;
 	struct run_tree t = {.facts = facts, .loops = loops};
-	struct tfh_fold *fold = tfh_fold_new(tfh_counts_units(facts, loops));
+	struct tfh_fold *fold = tfh_fold_new(f->each || tfh_counts_units(facts, loops));
 	struct tfh_node root;
 	int rc = fold ? tfh_beats(facts, loops, add_beat, fold) : -ENOMEM;
 
@@ -339,6 +378,7 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	add_parts(&t, &root, 0, TFH_BRANCH_STARTUP);
 	add(&t, TFH_BRANCH_AFTER, 0, root.t0 + root.ns, end - root.t0 - root.ns);
 	rc = keep(&t, loops);
+	keep_rounds(&t, loops);
 	tfh_node_clear(&root);
 	return rc;
 }

@@ -44,6 +44,9 @@ int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
 enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const struct tfh_result *r);
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r);
 
+/* loop_causes.c: fills in the tree what its steps' causes are, where they are asked for */
+void tfh_find_loop_causes(const struct tfh_accounts *accounts, struct tfh_result *r);
+
 /* periodic.c: steps that are slow in turn */
 void tfh_find_periodic(struct tfh_result *r);
 
