@@ -15,7 +15,7 @@ bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b);
  * nothing repeats. 0 or a negative errno. */
 int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
 
-/* ahead.c: where a thread that only takes batches ran ahead of the training, joins the windows of those that were never trained
+/* taken_ahead.c: where a thread that only takes batches ran ahead of the training, joins the windows of those that were never trained
  * with to the first one. 0 or a negative errno. */
 int tfh_join_ahead(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
 
