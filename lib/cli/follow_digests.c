@@ -28,7 +28,9 @@
 #include "model/open/opening.h"
 
 #define RUNS 65536u
+/* From one look at the runs to the next. Looking at very many takes its part of a processor, too, and then comes less often. */
 #define LOOK_S 2.0
+#define LOOK_MOST_S 60.0
 /* Of a processor: what a digest cost is that part of the time until the next one of its run. A longer run costs more, and gets
  * its digests less often. */
 #define SHARE 0.01
@@ -44,13 +46,15 @@ struct followed_run {
 	double cost_s;	 /* processor time of it */
 	int status;	 /* exit code of it */
 	bool told, ended;
+	bool elsewhere; /* another host's to digest */
 };
 
 struct follower {
 	double interval_s;
-	struct followed_run *run;
+	struct followed_run *run; /* in order of their names */
 	uint32_t n;
 	bool folder; /* of runs, which goes on for ever */
+	bool full;   /* there are more runs than RUNS; said */
 	char host[256];
 };
 
@@ -61,12 +65,17 @@ static void on_signal(int number)
 	stopped = number;
 }
 
-static double now_s(void)
+static double seconds_of(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double now_s(void)
+{
+	return seconds_of(CLOCK_MONOTONIC);
 }
 
 static uint64_t time_of(const struct stat *st)
@@ -80,7 +89,14 @@ struct run_files {
 	uint64_t hash; /* of sizes and times of all but digests */
 	double age_s;  /* of the newest */
 	bool has_end;
+	bool has_traces; /* or what else may be some */
 };
+
+static bool is_about(const char *name)
+{
+	return !strcmp(name, "run.json") || !strcmp(name, "start.json") ||
+	       !strcmp(name, "end.json");
+}
 
 static struct run_files look_at(const char *dir)
 {
@@ -98,6 +114,7 @@ static struct run_files look_at(const char *dir)
 		double age = (double)(now.tv_sec - st.st_mtim.tv_sec);
 		f.age_s = age < f.age_s ? age : f.age_s;
 		f.has_end |= !strcmp(e->d_name, "end.json");
+		f.has_traces |= !is_about(e->d_name);
 		/* In whatever order they are listed. */
 		f.hash += tfh_hash_u64(st.st_ino ^ tfh_hash_u64((uint64_t)st.st_size) ^
 				       tfh_hash_u64(time_of(&st) + 1));
@@ -195,7 +212,7 @@ static void look_at_run(struct follower *f, struct followed_run *r)
 {
 	struct stat st;
 
-	if (stat(r->dir, &st) || (r->ended && time_of(&st) == r->listed))
+	if (r->elsewhere || stat(r->dir, &st) || (r->ended && time_of(&st) == r->listed))
 		return;
 	struct run_files files = look_at(r->dir);
 	bool over = files.has_end || files.age_s > QUIET_S;
@@ -203,7 +220,10 @@ static void look_at_run(struct follower *f, struct followed_run *r)
 	double since = now_s() - r->made_s, least = r->cost_s / SHARE;
 
 	least = least > f->interval_s ? least : f->interval_s;
-	if ((files.hash != r->files || !r->made_s) && (ended || !r->made_s || since >= least)) {
+	if (f->folder && ended && !files.has_traces)
+		r->files = files.hash; /* there is nothing to judge, and never will be */
+	else if ((files.hash != r->files || !r->made_s) &&
+		 (ended || !r->made_s || since >= least)) {
 		make_digest(r);
 		r->files = files.hash;
 	}
@@ -235,19 +255,40 @@ static bool is_here(const struct follower *f, const char *dir)
 
 static int add_run(struct follower *f, const char *dir)
 {
-	for (uint32_t i = 0; i < f->n; i++)
-		if (!strcmp(f->run[i].dir, dir))
-			return 0;
-	struct followed_run *grown =
-		f->n < RUNS ? realloc(f->run, (f->n + 1) * sizeof(*grown)) : NULL;
+	struct followed_run *grown = realloc(f->run, (f->n + 1) * sizeof(*grown));
+
 	if (!grown)
 		return -ENOMEM;
 	f->run = grown;
-	f->run[f->n] = (struct followed_run){.dir = strdup(dir)};
+	f->run[f->n] = (struct followed_run){.dir = strdup(dir),
+					     .elsewhere = f->folder && !is_here(f, dir)};
 	if (!f->run[f->n].dir)
 		return -ENOMEM;
 	f->n++;
 	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct followed_run *x = a, *y = b;
+
+	return strcmp(x->dir, y->dir);
+}
+
+/* Whether it is among the first n, which are in order. */
+static bool is_known(const struct follower *f, uint32_t n, char *dir)
+{
+	const struct followed_run key = {.dir = dir};
+
+	return n && bsearch(&key, f->run, n, sizeof(key), by_name);
+}
+
+static void say_full(struct follower *f, const char *folder)
+{
+	if (!f->full)
+		tfh_say("digest: %s holds more than %u runs; the others are not followed", folder,
+			RUNS);
+	f->full = true;
 }
 
 /* The runs of this user in a folder, which write their digests with no more rights than their own. */
@@ -256,31 +297,38 @@ static void find_runs(struct follower *f, const char *folder)
 	DIR *d = opendir(folder);
 	struct dirent *e;
 	struct stat st;
+	uint32_t known = f->n;
 
 	while (d && (e = readdir(d))) {
 		char dir[4500];
-		if (*e->d_name == '.' || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
-		    !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
-			continue;
 		snprintf(dir, sizeof(dir), "%s/%s", folder, e->d_name);
-		if (is_run(dir) && is_here(f, dir))
+		if (*e->d_name == '.' || is_known(f, known, dir) ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || !is_run(dir))
+			continue;
+		if (f->n == RUNS)
+			say_full(f, folder);
+		else
 			add_run(f, dir);
 	}
 	if (d)
 		closedir(d);
+	if (f->n > known)
+		qsort(f->run, f->n, sizeof(*f->run), by_name);
 }
 
 /* What has gone is followed no more. */
 static void drop_gone(struct follower *f)
 {
-	for (uint32_t i = 0; i < f->n;) {
-		if (!access(f->run[i].dir, F_OK)) {
-			i++;
-			continue;
-		}
-		free(f->run[i].dir);
-		f->run[i] = f->run[--f->n];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < f->n; i++) {
+		if (access(f->run[i].dir, F_OK))
+			free(f->run[i].dir);
+		else
+			f->run[kept++] = f->run[i];
 	}
+	f->n = kept;
 }
 
 /* One follower of a directory for each user and host: a name that vanishes with its process, and leaves no file. */
@@ -300,11 +348,19 @@ static int take_turn(const char *path)
 	return bind(fd, (struct sockaddr *)&name, len) ? -errno : 0;
 }
 
+/* Until the next look, after one that took so much of a processor. */
+static void rest(double cost_s)
+{
+	double s = cost_s / SHARE;
+
+	s = s < LOOK_S ? LOOK_S : s > LOOK_MOST_S ? LOOK_MOST_S : s;
+	nanosleep(&(struct timespec){(time_t)s, (long)((s - (double)(time_t)s) * 1e9)}, NULL);
+}
+
 static void follow(struct follower *f, const char *path)
 {
-	const struct timespec nap = {(time_t)LOOK_S, 0};
-
 	while (!stopped) {
+		double began_s = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 		if (f->folder) {
 			find_runs(f, path);
 			drop_gone(f);
@@ -313,7 +369,7 @@ static void follow(struct follower *f, const char *path)
 			look_at_run(f, &f->run[i]);
 		if (stopped || (!f->folder && f->run[0].ended))
 			return;
-		nanosleep(&nap, NULL);
+		rest(seconds_of(CLOCK_PROCESS_CPUTIME_ID) - began_s);
 	}
 }
 

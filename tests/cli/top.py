@@ -12,28 +12,14 @@ import subprocess
 import sys
 import time
 
-from top_shared import children, with_packages
+sys.path.insert(0, os.path.join(os.environ["TFH_SRC"], "tests/jobs"))
+from looped import LOOP, SRC, TMP, TOOL, begin, children, end, eventually, is_seen, loop, start, with_packages  # noqa: E402
 
-build, src, tmp = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
-tool = os.path.join(build, "bin", "tfhook")
-here = os.path.join(src, "tests", "cli")
-loop = os.path.join(build, "tests", "jobs", "client_loop")
-os.chdir(tmp)
-if os.environ.get("TFH_SAN") in ("address", "thread"):
-    print("the recorder with that sanitizer cannot be preloaded into ordinary programs")
-    sys.exit(77)
-
-
-def sim(**more):
-    return dict(os.environ, LD_LIBRARY_PATH=os.path.join(build, "sim"), **more)
-
-
-def start(out, *command, **more):
-    return subprocess.Popen([tool, "run", "-q", "-o", out, "--", *command], env=sim(**more), stdout=subprocess.DEVNULL)
+here = os.path.join(SRC, "tests", "cli")
 
 
 def top(*args, code=0, **more):
-    done = subprocess.run([tool, "top", *args], capture_output=True, text=True, timeout=60, **more)
+    done = subprocess.run([TOOL, "top", *args], capture_output=True, text=True, timeout=60, **more)
     assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
     return done
 
@@ -42,26 +28,12 @@ def view(*args):
     return json.loads(top(*args, "--once", "--json").stdout)
 
 
-def eventually(what, seconds=30):
-    until = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < until, what
-        time.sleep(0.1)
-
-
-def end(run):
-    for pid in children(run.pid):
-        os.kill(pid, signal.SIGCONT)
-        os.kill(pid, signal.SIGKILL)
-    run.wait()
-
-
 def two_halves():
     """A window sees the change; so does one that is followed from the beginning."""
     job = start("halves", sys.executable, os.path.join(here, "top_job.py"), "7", "9")
     eventually(lambda: os.path.isdir("halves"))
     with open("lines", "w") as out:
-        lines = subprocess.Popen([tool, "top", "--json", "--window", "2", "--interval", "0.3", "halves"], stdout=out)
+        lines = subprocess.Popen([TOOL, "top", "--json", "--window", "2", "--interval", "0.3", "halves"], stdout=out)
     time.sleep(6)
     one = view("halves", "--window", "3")
     job.wait()
@@ -86,15 +58,15 @@ def two_halves():
 
 def stopped():
     """Nothing moves in a stopped job, so that two readers must see the same: in its first chunks, staging and rings."""
-    job = start("stopped", loop, "--launches", "40", "--steps", "1000000", "--h2d", "1000", "--spin", "100", SIM_LAUNCH_COST="0ns")
+    job = start("stopped", LOOP, "--launches", "40", "--steps", "1000000", "--h2d", "1000", "--spin", "100", SIM_LAUNCH_COST="0ns")
     eventually(lambda: os.path.isdir("stopped") and any(n.endswith(".tft") for n in os.listdir("stopped")))
     time.sleep(1)
     pid = children(job.pid)[0]
-    subprocess.run([tool, "ctl", "stopped", "flush"], check=True, capture_output=True)
+    subprocess.run([TOOL, "ctl", "stopped", "flush"], check=True, capture_output=True)
     time.sleep(1)
     os.kill(pid, signal.SIGSTOP)
     time.sleep(0.3)
-    report = json.loads(subprocess.run([tool, "report", "--json", "stopped"], capture_output=True, text=True, check=True).stdout)
+    report = json.loads(subprocess.run([TOOL, "report", "--json", "stopped"], capture_output=True, text=True, check=True).stdout)
     one = view("stopped", "--window", "3600")
     assert one["steps"]["judged"] == report["steps"]["count"], (one["steps"]["judged"], report["steps"]["count"])
     parts = {p["name"]: p["s_per_step"] for p in report["breakdown"]}
@@ -117,9 +89,8 @@ def stopped():
 def metrics():
     """What the collector of a machine reads; the file is never half written."""
     from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
-    job = start("me\"trics\\", loop, "--steps", "1000000", "--h2d", "1000", "--spin", "1000")
-    eventually(lambda: os.path.isdir("me\"trics\\") and subprocess.run([tool, "top", "--once", "me\"trics\\"],
-                                                                      capture_output=True).returncode == 0)
+    job = loop("me\"trics\\", 1000000)
+    eventually(lambda: is_seen("me\"trics\\"))
     top("--once", "--openmetrics", "m.prom", "me\"trics\\")
     with open("m.prom") as f:
         text = f.read()
@@ -139,18 +110,16 @@ def metrics():
 
 def ranks():
     """Two ranks: each with its class and its counters; one of them ends, and the other goes on."""
-    env = sim(TFHOOK_DIR=tmp)
     script = "RANK=0 WORLD_SIZE=2 \"$0\" --steps 1000000 --h2d 1000 --spin 1000 & RANK=1 WORLD_SIZE=2 \"$0\" --steps 3000 --h2d 1000 --spin 1000; wait"
-    job = subprocess.Popen([tool, "run", "-q", "-o", "ranks", "bash", "-c", script, loop], env=env, stdout=subprocess.DEVNULL)
-    eventually(lambda: os.path.isdir("ranks") and subprocess.run([tool, "top", "--once", "ranks"], capture_output=True).returncode == 0
-               and len(view("ranks")["processes"]) == 2)
+    job = start("ranks", "bash", "-c", script, LOOP, TFHOOK_DIR=TMP)
+    eventually(lambda: is_seen("ranks") and len(view("ranks")["processes"]) == 2)
     both = view("ranks")["processes"]
     assert sorted(p["rank"] for p in both) == [0, 1], both
     assert all("class" in p and p["step_s"] > 0 for p in both), both
     assert "RANK" in top("--once", "ranks").stdout
     shell = children(job.pid)[0]
     with open("lines", "w") as out:
-        lines = subprocess.Popen([tool, "top", "--json", "--interval", "0.3", "ranks"], stdout=out)
+        lines = subprocess.Popen([TOOL, "top", "--json", "--interval", "0.3", "ranks"], stdout=out)
     time.sleep(1)
     os.kill(next(p["pid"] for p in both if p["rank"] == 1), signal.SIGKILL)
     time.sleep(1.5)
@@ -172,7 +141,7 @@ def messages():
     assert "needs seconds" in top("--window", "x", "empty", code=2).stderr
     if os.getuid() == 0:
         os.mkdir("mine", 0o700)
-        denied = top(os.path.join(tmp, "mine"), code=2, preexec_fn=lambda: (os.setgid(65534), os.setuid(65534)))
+        denied = top(os.path.join(TMP, "mine"), code=2, preexec_fn=lambda: (os.setgid(65534), os.setuid(65534)))
         assert "neither" in denied.stderr or "ermission" in denied.stderr, denied.stderr
     slow = start("slow", "sleep", "2")
     eventually(lambda: os.path.isdir("slow"))
@@ -182,6 +151,7 @@ def messages():
 
 
 def main():
+    begin()
     messages()
     stopped()
     ranks()

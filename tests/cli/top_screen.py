@@ -15,15 +15,8 @@ import sys
 import termios
 import time
 
-from top_shared import children, with_packages
-
-build, src, tmp = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
-tool = os.path.join(build, "bin", "tfhook")
-loop = os.path.join(build, "tests", "jobs", "client_loop")
-os.chdir(tmp)
-if os.environ.get("TFH_SAN") in ("address", "thread"):
-    print("the recorder with that sanitizer cannot be preloaded into ordinary programs")
-    sys.exit(77)
+sys.path.insert(0, os.path.join(os.environ["TFH_SRC"], "tests/jobs"))
+from looped import TOOL, begin, children, end, eventually, is_seen, loop, with_packages  # noqa: E402
 
 
 class Terminal:
@@ -42,7 +35,7 @@ class Terminal:
         settings.pop("COLUMNS", None)
         settings.pop("LINES", None)
         settings.update(env)
-        self.child = subprocess.Popen([tool, "top", "--interval", "0.3", *args], stdin=self.theirs, stdout=self.theirs,
+        self.child = subprocess.Popen([TOOL, "top", "--interval", "0.3", *args], stdin=self.theirs, stdout=self.theirs,
                                       stderr=subprocess.PIPE, env=settings, start_new_session=True)
 
     def size(self, columns, lines):
@@ -76,18 +69,10 @@ class Terminal:
         os.close(self.theirs)
 
 
-def job(out, *args):
-    env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(build, "sim"))
-    run = subprocess.Popen([tool, "run", "-q", "-o", out, "--", loop, "--h2d", "1000", "--spin", "1000", *args], env=env,
-                           stdout=subprocess.DEVNULL)
-    while subprocess.run([tool, "top", "--once", out], capture_output=True).returncode:
-        assert run.poll() is None, "the job has ended"
-        time.sleep(0.2)
-    return run
-
-
 def main():
-    run = job("rec", "--steps", "1000000")
+    begin()
+    run = loop("rec", 1000000)
+    eventually(lambda: is_seen("rec"))
     try:
         t = Terminal(80, 24, "rec")
         full = t.shows("SURE")
@@ -128,9 +113,7 @@ def main():
         t = Terminal(80, 24, "rec")
         t.shows("SURE")
     finally:
-        for pid in children(run.pid):
-            os.kill(pid, signal.SIGKILL)
-        run.wait()
+        end(run)
     t.shows(r"ended: signal 9 after .*", 15)
     t.shows("tfhook report", 5)
     assert t.child.poll() is None, "it left with the job"

@@ -16,27 +16,14 @@ import threading
 import time
 import urllib.request
 
-from top_shared import children, with_packages
-
-build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
-tool, loop = os.path.join(build, "bin", "tfhook"), os.path.join(build, "tests", "jobs", "client_loop")
-os.chdir(tmp)
-if os.environ.get("TFH_SAN") in ("address", "thread"):
-    print("the recorder with that sanitizer cannot be preloaded into ordinary programs")
-    sys.exit(77)
+sys.path.insert(0, os.path.join(os.environ["TFH_SRC"], "tests/jobs"))
+from looped import TOOL, begin, end, eventually, is_seen, loop, with_packages  # noqa: E402
 
 
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
-
-
-def eventually(what, seconds=30):
-    until = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < until, "it took too long"
-        time.sleep(0.1)
 
 
 class Collector(http.server.BaseHTTPRequestHandler):
@@ -60,7 +47,7 @@ def sent():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = "http://127.0.0.1:%d" % server.server_port
     env = dict(os.environ, OTEL_EXPORTER_OTLP_HEADERS="x-key=secret,broken,x-two=a=b")
-    done = subprocess.run([tool, "top", "--once", "--otlp", url, "--openmetrics", "m.prom", "rec"], env=env, capture_output=True, text=True, timeout=30)
+    done = subprocess.run([TOOL, "top", "--once", "--otlp", url, "--openmetrics", "m.prom", "rec"], env=env, capture_output=True, text=True, timeout=30)
     assert done.returncode == 0 and not done.stderr, done
     (path, headers, body), = Collector.taken
     assert path == "/v1/metrics" and headers["Content-Type"] == "application/json", (path, headers)
@@ -77,14 +64,14 @@ def sent():
     assert all(told[k] == text[k] or k[0] in moving for k in told), (told, text)
     times = {p.time_unix_nano for scope in resource.scope_metrics for m in scope.metrics for p in m.gauge.data_points}
     assert len(times) == 1 and abs(times.pop() / 1e9 - time.time()) < 60
-    subprocess.run([tool, "top", "--once", "--otlp", url + "/mine", "rec"], stdout=subprocess.DEVNULL, check=True, timeout=30)
+    subprocess.run([TOOL, "top", "--once", "--otlp", url + "/mine", "rec"], stdout=subprocess.DEVNULL, check=True, timeout=30)
     assert Collector.taken[1][0] == "/mine", Collector.taken[1][0]
     server.shutdown()
 
 
 def gone():
     """The view goes on; the complaint comes once."""
-    view = subprocess.Popen([tool, "top", "--interval", "0.2", "--otlp", "http://127.0.0.1:%d" % free_port(), "rec"], stdout=subprocess.PIPE,
+    view = subprocess.Popen([TOOL, "top", "--interval", "0.2", "--otlp", "http://127.0.0.1:%d" % free_port(), "rec"], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
     time.sleep(2)
     view.terminate()
@@ -92,7 +79,7 @@ def gone():
     assert len(out.splitlines()) >= 3 and len(err.splitlines()) == 1 and "127.0.0.1" in err, (out, err)
     for args, code, word in ((("--otlp", "ftp://x"), 2, "no address"), (("--otlp", "http://"), 2, "no address"), (("--listen", "9"), 2, "each other"),
                              (("--listen", "x", "--token", "t"), 2, "a port"), (("--listen", "70000", "--token", "t"), 2, "a port")):
-        said = subprocess.run([tool, "top", "--once", *args, "rec"], capture_output=True, text=True, timeout=20)
+        said = subprocess.run([TOOL, "top", "--once", *args, "rec"], capture_output=True, text=True, timeout=20)
         assert said.returncode == code and word in said.stderr, (args, said)
 
 
@@ -113,9 +100,9 @@ def answered():
         with open("bad", "w") as f:
             f.write(text)
         os.chmod("bad", mode)
-        said = subprocess.run([tool, "top", "--once", "--listen", str(port), "--token", "bad", "rec"], capture_output=True, text=True, timeout=20)
+        said = subprocess.run([TOOL, "top", "--once", "--listen", str(port), "--token", "bad", "rec"], capture_output=True, text=True, timeout=20)
         assert said.returncode in (2, 3) and word in said.stderr, said
-    view = subprocess.Popen([tool, "top", "--interval", "0.3", "--listen", str(port), "--token", "token", "rec"], stdout=subprocess.DEVNULL)
+    view = subprocess.Popen([TOOL, "top", "--interval", "0.3", "--listen", str(port), "--token", "token", "rec"], stdout=subprocess.DEVNULL)
     eventually(lambda: os.path.exists("token") and os.path.getsize("token") > 32)
     assert os.stat("token").st_mode & 0o777 == 0o600
     with open("token") as f:
@@ -134,7 +121,7 @@ def answered():
         with socket.create_connection(("127.0.0.1", port)) as s:
             s.sendall(junk)
     assert ask(port, good)[0] == 200
-    second = subprocess.run([tool, "top", "--once", "--listen", str(port), "--token", "token", "rec"], capture_output=True, text=True, timeout=20)
+    second = subprocess.run([TOOL, "top", "--once", "--listen", str(port), "--token", "token", "rec"], capture_output=True, text=True, timeout=20)
     assert second.returncode == 3 and "in use" in second.stderr, second
     prometheus(port)
     view.terminate()
@@ -171,18 +158,15 @@ def prometheus(port):
 
 
 def main():
-    env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(build, "sim"))
-    job = subprocess.Popen([tool, "run", "-q", "-o", "rec", "--", loop, "--steps", "1000000", "--h2d", "1000", "--spin", "1000"], env=env,
-                           stdout=subprocess.DEVNULL)
+    begin()
+    job = loop("rec", 1000000)
     try:
-        eventually(lambda: subprocess.run([tool, "top", "--once", "rec"], capture_output=True).returncode == 0)
+        eventually(lambda: is_seen("rec"))
         sent()
         gone()
         answered()
     finally:
-        for pid in children(job.pid):
-            os.kill(pid, 9)
-        job.wait()
+        end(job)
 
 
 if __name__ == "__main__":

@@ -12,35 +12,23 @@ import subprocess
 import sys
 import time
 
-build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
-tool, loop = os.path.join(build, "bin", "tfhook"), os.path.join(build, "tests", "jobs", "client_loop")
-os.chdir(tmp)
-if os.environ.get("TFH_SAN") in ("address", "thread"):
-    print("the recorder with that sanitizer cannot be preloaded into ordinary programs")
-    sys.exit(77)
+sys.path.insert(0, os.path.join(os.environ["TFH_SRC"], "tests/jobs"))
+from looped import BUILD, LOOP, TOOL, begin, eventually, loop  # noqa: E402
 
 
 def record(out, steps):
-    env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(build, "sim"), TFHOOK_FLUSH="100")
-    return subprocess.Popen([tool, "run", "-q", "-o", out, "--", loop, "--steps", str(steps), "--h2d", "1000", "--spin", "1000"], env=env,
-                            stdout=subprocess.DEVNULL)
+    return loop(out, steps, TFHOOK_FLUSH="100")
 
 
 def steps_of(run):
-    told = subprocess.run([tool, "info", run + "/digest.tft"], capture_output=True, text=True).stdout
+    told = subprocess.run([TOOL, "info", run + "/digest.tft"], capture_output=True, text=True).stdout
     found = re.search(r"^steps +(\d+)$", told, re.M)
     return int(found[1]) if found else 0
 
 
-def eventually(what, seconds=40):
-    until = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < until, "it took too long"
-        time.sleep(0.1)
-
-
-def follow(path):
-    return subprocess.Popen([tool, "digest", "--follow", "--interval", "0.2", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def follow(path, **more):
+    return subprocess.Popen([TOOL, "digest", "--follow", "--interval", "0.2", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env=dict(os.environ, **more))
 
 
 def one():
@@ -55,11 +43,11 @@ def one():
     job.wait()
     out, err = follower.communicate(timeout=40)
     assert follower.returncode == 0 and not err, (follower.returncode, err)
-    whole = subprocess.run([tool, "report", "--steps", "--json", "alone"], capture_output=True, check=True).stdout.splitlines()
+    whole = subprocess.run([TOOL, "report", "--steps", "--json", "alone"], capture_output=True, check=True).stdout.splitlines()
     assert steps_of("alone") == len(whole), (steps_of("alone"), len(whole))
-    assert "up to date" in subprocess.run([tool, "digest", "alone"], capture_output=True, text=True).stdout, out
+    assert "up to date" in subprocess.run([TOOL, "digest", "alone"], capture_output=True, text=True).stdout, out
     # Nothing is left to do.
-    again = subprocess.run([tool, "digest", "--follow", "alone"], capture_output=True, text=True, timeout=40)
+    again = subprocess.run([TOOL, "digest", "--follow", "alone"], capture_output=True, text=True, timeout=40)
     assert again.returncode == 0 and "up to date" in again.stdout, again
 
 
@@ -78,13 +66,13 @@ def folder():
     os.mkdir("runs/others")
     follower = follow("runs")
     time.sleep(0.5)
-    second = subprocess.run([tool, "digest", "--follow", "runs"], capture_output=True, text=True, timeout=20)
+    second = subprocess.run([TOOL, "digest", "--follow", "runs"], capture_output=True, text=True, timeout=20)
     assert second.returncode == 2 and "another" in second.stderr, second
     jobs = [record("runs/a", 500), record("runs/b", 500)]
     for job in jobs:
         job.wait()
     eventually(lambda: all(os.path.exists("runs/%s/digest.tft" % n) and "up to date" in subprocess.run(
-        [tool, "digest", "runs/" + n], capture_output=True, text=True).stdout for n in "ab"))
+        [TOOL, "digest", "runs/" + n], capture_output=True, text=True).stdout for n in "ab"))
     assert not os.path.exists("runs/of-another-host/digest.tft") and not os.path.exists("runs/broken/digest.tft")
     assert follower.poll() is None, follower.communicate()
     shutil.rmtree("runs/b")
@@ -95,14 +83,37 @@ def folder():
     assert not left, left
 
 
+def many():
+    """A folder of 20,000 runs: a new one among them is found, and no run is compared with every other."""
+    os.mkdir("many")
+    for i in range(20000):
+        os.mkdir("many/run%05d" % i)
+        with open("many/run%05d/run.json" % i, "w") as f:
+            f.write("{}")
+        os.utime("many/run%05d/run.json" % i, (1, 1))
+    shutil.copytree("alone", "many/that-one")
+    os.remove("many/that-one/digest.tft")
+    follower = follow("many", LD_PRELOAD=BUILD + "/tests/digest/libcompares.so", COMPARES=os.path.abspath("compares"))
+    eventually(lambda: os.path.exists("many/that-one/digest.tft"), 60)
+    follower.send_signal(signal.SIGTERM)
+    out, err = follower.communicate(timeout=40)
+    assert follower.returncode == 0 and not err and out.count("that-one") == 1, (follower.returncode, out, err)
+    with open("compares") as f:
+        compares = int(f.read())
+    print("%d comparisons of texts for a run" % (compares / 20000))
+    assert 20000 < compares < 1000 * 20000, compares
+
+
 def messages():
-    for args, code, word in ((("--follow", "nothing"), 3, "No such"), (("--follow", loop), 3, "ot a directory"), (("--follow", "a", "b"), 2, "one directory"),
+    for args, code, word in ((("--follow", "nothing"), 3, "No such"), (("--follow", LOOP), 3, "ot a directory"), (("--follow", "a", "b"), 2, "one directory"),
                              (("--follow", "--interval", "x", "."), 2, "needs seconds"), (("--follow", "-o", "x", "."), 2, "no -o")):
-        said = subprocess.run([tool, "digest", *args], capture_output=True, text=True, timeout=20)
+        said = subprocess.run([TOOL, "digest", *args], capture_output=True, text=True, timeout=20)
         assert said.returncode == code and word in said.stderr, (args, said)
 
 
 if __name__ == "__main__":
+    begin()
     messages()
     one()
     folder()
+    many()
