@@ -207,13 +207,38 @@ static bool is_narrow(const struct tfh_samples *all, const struct tfh_result *r,
 	       half <= TFH_PREDICT_WIDEST_EVER * got;
 }
 
+/* Bytes that a step copies through the processor's caches: those of pageable memory. */
+static double cached_bytes(const struct tfh_result *r)
+{
+	double bytes = 0;
+
+	for (uint32_t i = 0; i < r->n_transfers; i++)
+		bytes += r->transfers[i].pageable == 1 ? r->transfers[i].bytes_per_step : 0;
+	return bytes;
+}
+
+/* Such copies push what the program works with out of the caches, so the host's own code was slower behind them than it will be
+ * without: at most by the time in which a cache is filled again, and at most by all of its time. */
+static double cold_s(const struct tfh_samples *all, const struct tfh_result *r,
+		     enum tfh_remove what, double got, double step)
+{
+	const struct tfh_replays *s = &all->replay[TFH_REMOVE_EVERYTHING_BUT_COMPUTE];
+
+	if (what != TFH_REMOVE_TRANSFER || !s->of.n || cached_bytes(r) < TFH_PREDICT_COLD_BYTES)
+		return 0;
+	return fmin(TFH_PREDICT_COLD_S, fmax(got - for_all(s, step), 0));
+}
+
 static void point(const struct tfh_device *d, const struct tfh_samples *all,
 		  const struct tfh_result *r, struct tfh_whatif *w, double step)
 {
 	const struct tfh_replays *s = &all->replay[w->remove];
 	double error = model_error(all), got = for_all(s, step);
 	double half = got * (error + TFH_PREDICT_MEASURED) + TFH_PREDICT_ERRORS * s->error;
-	double high = got + half;
+	double high = got + half, cold = cold_s(all, r, w->remove, got, step) / 2;
+
+	got -= cold;
+	half += cold;
 
 	/* Input that is prepared elsewhere competes with the step for the machine. */
 	if (w->remove == TFH_REMOVE_INPUT) {
