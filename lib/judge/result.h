@@ -72,6 +72,8 @@ struct tfh_whatif {
 	enum tfh_remove remove;
 	double step_s, low_s, high_s, floor_s, speedup, ceiling_speedup;
 	double saved_s; /* of the run, by step_s or, where that is not known, at best */
+	const char *
+		no_bound; /* why nothing is known of it, as a part of a sentence; NULL: something is */
 };
 
 /* A place of the program between calls, removed by itself. */

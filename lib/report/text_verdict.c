@@ -170,6 +170,8 @@ static void gain_line(const struct tfh_page *page, char *out, size_t size)
 	if (!w)
 		return;
 	saving(r, w, saved);
+	if (w->no_bound)
+		snprintf(out, size, "its gain is not told: %s", w->no_bound);
 	if (!isnan(w->step_s))
 		snprintf(out, size, "without %.40s %s per step (%s%s%s faster)%s",
 			 place ? place : "it", tfh_fmt_time(step, w->step_s),
@@ -246,6 +248,10 @@ static void gain_row(const struct tfh_page *page)
 	double wall = tfh_run_s(r);
 	size_t n;
 
+	if (w && w->no_bound) {
+		snprintf(line, sizeof(line), "not told: %s", w->no_bound);
+		tfh_row(page, "gain", line);
+	}
 	if (!w || isnan(w->ceiling_speedup))
 		return;
 	bool point = !isnan(w->step_s), between = tfh_is_range(r, w);

@@ -3,9 +3,9 @@
  * stage named is the slow one, never one that only waits. */
 #include "tf_loops.h"
 
-/* A ceiling allows for 3 % of what stays where all steps are alike; where they are not, for two
- * standard errors of its part of a step: here 9 ms in the first half and 11 ms in the second, of 29
- * and 31. A machine that is slower for a while changes no part. */
+/* A ceiling allows for 3 % of what stays where all steps are alike. Where they are not, what stays may be as fast throughout as in
+ * the fastest stretch: here 9 ms in the first half, of 11 in the second. No more than a quarter is allowed for, as where the machine
+ * was half as fast for a while. */
 static void test_ceiling(void **state)
 {
 	(void)state;
@@ -20,7 +20,7 @@ static void test_ceiling(void **state)
 		t = eager_step(g, t, 20, 5, i < 25 ? 4 : 6);
 	end_of_data(g, t);
 	r = gen_judge(g);
-	assert_float_equal(no_input(r)->low_s, 0.97 * 10.02e-3 - 2 * 0.222e-3, 2e-4);
+	assert_float_equal(no_input(r)->low_s, 9.02e-3, 1e-4);
 	tfh_result_free(r);
 	g = tf();
 	t = 100;
@@ -28,12 +28,11 @@ static void test_ceiling(void **state)
 		t = eager_step(g, t, i < 25 ? 20 : 40, i < 25 ? 5 : 10, i < 25 ? 2 : 4);
 	end_of_data(g, t);
 	r = gen_judge(g);
-	assert_float_equal(no_input(r)->low_s, 0.97 * 10.52e-3, 3e-4);
+	assert_float_equal(no_input(r)->low_s, 0.75 * 10.52e-3, 3e-5);
 	tfh_result_free(r);
 }
 
-/* What blocks less than 5 % has no ceiling, and nothing but computing is what the table says of
- * computing less 3 %, however uneven the steps are. */
+/* What blocks less than 5 % has no ceiling, and nothing but computing is the computing of the fastest stretch of steps. */
 static void test_small_ceiling(void **state)
 {
 	(void)state;
@@ -44,12 +43,11 @@ static void test_small_ceiling(void **state)
 			t = eager_step(g, t, 0.1, i % 7 < 3 ? 40 : 60, small ? 1 : 6);
 		end_of_data(g, t);
 		struct tfh_result *r = gen_judge(g);
-		double compute = r->breakdown[TFH_PART_COMPUTE].s_per_step;
 		assert_int_equal(r->n_whatif, small ? 0 : 2);
 		for (uint32_t i = 0; i < r->n_whatif; i++)
-			assert_true(r->whatif[i].low_s >= 0.97 * compute - 1e-9);
+			assert_true(r->whatif[i].low_s >= 48e-3);
 		if (!small)
-			assert_float_equal(r->whatif[1].low_s, 0.97 * compute, 1e-6);
+			assert_float_equal(r->whatif[1].low_s, 48.5e-3, 5e-4);
 		tfh_result_free(r);
 	}
 }

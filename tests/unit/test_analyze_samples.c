@@ -84,6 +84,10 @@ static void test_crowd(void **state)
 		g->feed.samples = k < 2 ? samples : NULL;
 		struct tfh_result *r = gen_judge(g);
 		assert_true(r->quality.crowded == (k == 0));
+		/* What stays of a step without its input is on the processor, too: it has no bound. */
+		assert_true(r->n_whatif > 0);
+		assert_true(isnan(r->whatif[0].ceiling_speedup) == (k == 0));
+		assert_true((r->whatif[0].no_bound != NULL) == (k == 0));
 		assert_true((gen_remark(r, "threads together waited 400 ms") != NULL) == (k == 0));
 		if (k == 2)
 			assert_true(isnan(r->quality.run_delay_share));

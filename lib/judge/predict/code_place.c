@@ -221,11 +221,13 @@ static double host_s(const struct tfh_accounts *accounts, const struct tfh_resul
 }
 
 /* From the accounts alone: the step without the place's part, and no less than without all that it may be. */
-static void bound(struct tfh_place_gain *g, double step, double compute)
+static void bound(const struct tfh_accounts *accounts, struct tfh_place_gain *g, double step,
+		  double compute)
 {
-	double left = step - g->s_per_step;
+	double left = step - g->s_per_step, fastest = tfh_fastest(accounts, TFH_REMOVE_HOST);
 
-	g->gain.low_s = fmax((left - g->off_s) * (1 - TFH_PREDICT_MEASURED), fmin(compute, left));
+	g->gain.low_s = fmax((left - g->off_s) * fmin(1 - TFH_PREDICT_MEASURED, fastest),
+			     fmin(compute * fastest, left));
 	g->gain.high_s = step;
 	g->gain.ceiling_speedup = g->gain.low_s > 0 ? step / g->gain.low_s : NAN;
 }
@@ -247,8 +249,10 @@ static void fill(const struct tfh_accounts *accounts, struct tfh_samples *all, u
 	g->gain = (struct tfh_whatif){.remove = TFH_REMOVE_NONE, .step_s = NAN, .speedup = NAN};
 	if (!(g->s_per_step >= TFH_BLOCKING_SHARE * step))
 		return;
-	bound(g, step, r->breakdown[TFH_PART_COMPUTE].s_per_step);
-	if (tfh_tier(accounts) == 'C' && tfh_changes_rest(accounts, TFH_REMOVE_HOST))
+	bound(accounts, g, step, r->breakdown[TFH_PART_COMPUTE].s_per_step);
+	g->gain.no_bound =
+		tfh_tier(accounts) == 'C' ? tfh_no_bound(accounts, TFH_REMOVE_HOST) : NULL;
+	if (g->gain.no_bound)
 		g->gain.ceiling_speedup = NAN;
 	else if (tfh_tier(accounts) != 'C')
 		tfh_place_point(accounts->device, all, i, r, g);

@@ -66,7 +66,9 @@ void tfh_find_supply(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* whatif.c: upper bounds of gains, from the accounts alone */
 void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* Whether what removes it changes what stays, too, so that no bound holds. */
-bool tfh_changes_rest(const struct tfh_accounts *accounts, enum tfh_remove what);
+/* Why the step without it is no bound: what removes it changes what stays, too. NULL: it is one. */
+const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what);
+/* What stays, in the run's fastest stretch, as a share of its mean. At most 1. */
+double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what);
 
 #endif

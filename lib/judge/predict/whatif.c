@@ -33,7 +33,7 @@ static double kept(const struct tfh_step *s, enum tfh_remove what)
 
 /* Sums over stretches of steps: the rest of a step, the whole step, their squares and product. */
 struct means {
-	double kept, all, kept2, all2, both;
+	double kept, all, kept2, all2, both, least;
 	uint64_t n;
 };
 
@@ -41,6 +41,7 @@ static void stretch(struct means *m, double kept_s, double all_s, uint64_t steps
 {
 	double k = kept_s / (double)steps, a = all_s / (double)steps;
 
+	m->least = m->n ? fmin(m->least, k) : k;
 	m->kept += k;
 	m->all += a;
 	m->kept2 += k * k;
@@ -49,9 +50,8 @@ static void stretch(struct means *m, double kept_s, double all_s, uint64_t steps
 	m->n++;
 }
 
-/* Standard error of the rest of a step, by stretches (ratio estimator: a machine that is slower for
- * a while is slower with and without the removed cost). 0 if there are too few steps. */
-static double uncertain(const struct tfh_accounts *accounts, enum tfh_remove what)
+/* What stays of a step, by stretches of the run. */
+static struct means by_stretch(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	struct means m = {0};
 	double k = 0, all = 0;
@@ -71,24 +71,44 @@ static double uncertain(const struct tfh_accounts *accounts, enum tfh_remove wha
 		k = all = 0;
 		steps = 0;
 	}
-	if (m.n < 2 || !(m.all > 0))
+	return m;
+}
+
+/* Standard error of the rest, as a share of the step (ratio estimator: a machine that is slower for a while is slower with and
+ * without the removed cost). 0 if there are too few steps. */
+static double uncertain(const struct means *m)
+{
+	if (m->n < 2 || !(m->all > 0))
 		return 0;
-	double r = m.kept / m.all, n = (double)m.n;
-	double variance = (m.kept2 - 2 * r * m.both + r * r * m.all2) / (n - 1);
-	return variance > 0 ? sqrt(variance / n) / (m.all / n) : 0;
+	double r = m->kept / m->all, n = (double)m->n;
+	double variance = (m->kept2 - 2 * r * m->both + r * r * m->all2) / (n - 1);
+	return variance > 0 ? sqrt(variance / n) / (m->all / n) : 0;
+}
+
+/* Computing on a device takes what it takes. Code on the processor may be as fast throughout as it was in its fastest stretch. */
+double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what)
+{
+	struct means m = by_stretch(accounts, what);
+
+	return accounts->facts->cpu_only && m.kept > 0 ? m.least * (double)m.n / m.kept : 1;
 }
 
 /* Tier C. At most a quarter is allowed for: beyond that nothing is known. Computing stays, and the
- * report has said how much that is; it gains no more than warm caches. */
+ * report has said how much that is; it gains no more than warm caches, or a processor of its own. */
 static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
 		      double step, double compute)
 {
 	bool waits = what == TFH_REMOVE_INPUT || what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
-	double off = (waits ? TFH_PREDICT_WARMER : TFH_PREDICT_MEASURED) * left +
-		     TFH_PREDICT_ERRORS * uncertain(accounts, what) * step;
+	double warmer = waits ? TFH_PREDICT_WARMER : TFH_PREDICT_MEASURED;
+	struct means m = by_stretch(accounts, what);
+	double off = fmax(warmer * left + TFH_PREDICT_ERRORS * uncertain(&m) * step,
+			  left * (1 - tfh_fastest(accounts, what)));
+	double least = (accounts->facts->cpu_only ? 0
+			: waits			  ? 1 - TFH_PREDICT_WARMER
+						  : 1) *
+		       compute;
 
-	return fmax(left - fmin(off, left / TFH_PREDICT_MOST_OFF_PART),
-		    fmin((waits ? 1 - TFH_PREDICT_WARMER : 1) * compute, left));
+	return fmax(left - fmin(off, left / TFH_PREDICT_MOST_OFF_PART), fmin(least, left));
 }
 
 static bool blocks(const struct tfh_accounts *accounts, enum tfh_cause cause)
@@ -96,17 +116,22 @@ static bool blocks(const struct tfh_accounts *accounts, enum tfh_cause cause)
 	return (double)accounts->cause_ns[cause] >= TFH_BLOCKING_SHARE * (double)accounts->train_ns;
 }
 
-/* Ops that are no longer issued one by one are computed as
- * one; a function that is not made anew each time is another one; and whoever gives Python's lock back lets all others run. */
-bool tfh_changes_rest(const struct tfh_accounts *accounts, enum tfh_remove what)
+const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	enum tfh_part part = tfh_remove_part(what);
 	bool all = part >= TFH_PART_COUNT, host = all || part == TFH_PART_HOST;
+	bool cpu_only = accounts->facts->cpu_only;
 
-	return ((host || part == TFH_PART_LAUNCH) && accounts->facts->cpu_only &&
-		blocks(accounts, TFH_CAUSE_HOST_LAUNCH)) ||
-	       (host && blocks(accounts, TFH_CAUSE_HOST_COMPILE)) ||
-	       ((host || part == TFH_PART_INPUT) && blocks(accounts, TFH_CAUSE_HOST_GIL));
+	if ((host || part == TFH_PART_LAUNCH) && cpu_only &&
+	    blocks(accounts, TFH_CAUSE_HOST_LAUNCH))
+		return "ops that are not executed one by one are computed as one";
+	if (host && blocks(accounts, TFH_CAUSE_HOST_COMPILE))
+		return "a function that is not made anew each time is another one";
+	if ((host || part == TFH_PART_INPUT) && blocks(accounts, TFH_CAUSE_HOST_GIL))
+		return "without waits for Python's lock all threads run otherwise";
+	if (cpu_only && tfh_processor_wait(accounts->facts) > TFH_CROWDED_SHARE)
+		return "other work took processors from what stays";
+	return NULL;
 }
 
 void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
@@ -131,7 +156,8 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 		w->high_s = step;
 		w->floor_s = fmin(compute, w->low_s);
 		w->ceiling_speedup = step - s > 0 ? step / w->low_s : NAN;
-		if (host_only && tfh_changes_rest(accounts, what)) {
+		w->no_bound = host_only ? tfh_no_bound(accounts, what) : NULL;
+		if (w->no_bound) {
 			w->low_s = w->floor_s = 0;
 			w->ceiling_speedup = NAN;
 		}
