@@ -1,5 +1,6 @@
 /* Counts what trace files hold: tally DIR prints one line of name=count pairs per file, sorted by
- * name. Left-over journals are salvaged first with -s. */
+ * name; memory=1: the journal was in plain memory, salvaged=1: the file was made of one. Left-over
+ * journals are salvaged first with -s. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@ static void tally(const char *path, const char *name)
 {
 	uint64_t count[12] = {0}, look[TFT_LOOK_COUNT] = {0}, repeat = 0, lost = 0, notes = 0,
 		 samples = 0, digests = 0, clocks = 0, unnamed = 0, given_up = 0, dropped = 0;
+	bool memory = false, salvaged = false;
 	struct tfh_err err = {0};
 	struct tft_reader *r;
 
@@ -57,6 +59,8 @@ static void tally(const char *path, const char *name)
 			const char *at = memmem(data, len, "unnamed=", 8);
 
 			unnamed = at ? strtoull(at + 8, NULL, 10) : unnamed;
+			memory |= memmem(data, len, "journal=memory", 14) != NULL;
+			salvaged |= memmem(data, len, "salvaged.journal=", 17) != NULL;
 		}
 		samples += type == TFT_SAMP;
 		digests += type == TFT_DGST;
@@ -95,11 +99,11 @@ static void tally(const char *path, const char *name)
 		if (look[k]) /* ns that a state was seen to take */
 			printf(" look.%d=%llu", k, (unsigned long long)look[k]);
 	printf(" repeat=%llu lost=%llu notes=%llu samples=%llu digests=%llu clocks=%llu clean=%d "
-	       "pid=%u rank=%d unnamed=%llu given_up=%llu dropped=%llu\n",
+	       "pid=%u rank=%d unnamed=%llu given_up=%llu dropped=%llu memory=%d salvaged=%d\n",
 	       (unsigned long long)repeat, (unsigned long long)lost, (unsigned long long)notes,
 	       (unsigned long long)samples, (unsigned long long)digests, (unsigned long long)clocks,
 	       tft_clean_end(r), tft_head(r)->pid, tft_head(r)->rank, (unsigned long long)unnamed,
-	       (unsigned long long)given_up, (unsigned long long)dropped);
+	       (unsigned long long)given_up, (unsigned long long)dropped, memory, salvaged);
 	tft_close(r);
 }
 

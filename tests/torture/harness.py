@@ -69,10 +69,11 @@ def counts(path):
 
 
 def recorded(run):
-    """{pid: (calls, lost)}, and what could not be read; calls: with those whose records gave way to newer ones, and are told as that."""
+    """{pid: (calls, lost)}, what could not be read, and what was read; calls: with those whose records gave way to newer ones,
+    and are told as that."""
     result, bad = {}, []
     if not os.path.isdir(run):
-        return result, bad
+        return result, bad, ""
     done = subprocess.run([TALLY, "-s", run], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for line in done.stdout.splitlines():
         if not (found := re.search(r" pid=(\d+)", line)):
@@ -87,7 +88,7 @@ def recorded(run):
         result[pid] = (calls, value["dropped"] if value["given_up"] else lost)
     if done.returncode:
         bad.append("tally ended with %d" % done.returncode)
-    return result, bad
+    return result, bad, done.stdout
 
 
 def default_signals():
@@ -154,8 +155,25 @@ class Bench:
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, cwd=self.tmp,
                                 preexec_fn=default_signals)
 
+    def journals(self, pids):
+        """[(path, (inode, bytes))] of these processes that were not there before the case: process numbers come again, and
+        what another job left under one is not this one's."""
+        found = {}
+        for place in ("/dev/shm", self.run_dir):
+            for path in glob.glob(place + "/*.journal"):
+                name = re.search(r"\.(\d+)(\.\d+)?\.journal$", path)
+                if name and (pids is None or int(name.group(1)) in pids):
+                    try:
+                        st = os.stat(path)
+                    except FileNotFoundError:
+                        continue
+                    found[path] = (st.st_ino, st.st_size)
+        return [(p, v) for p, v in sorted(found.items()) if self.before.get(p, (0, 0))[0] != v[0]]
+
     def go(self, preloaded, kill_after=None):
         self.clean()
+        self.before = {}
+        self.before = dict(self.journals(None))
         if self.case.before:
             self.case.before(self)
         begin = time.monotonic()
@@ -173,7 +191,7 @@ class Bench:
         return Outcome(process.returncode, out, err, time.monotonic() - begin)
 
     def compare_truth(self):
-        called, (got, bad) = counts(self.page), recorded(self.run_dir)
+        called, (got, bad, read) = counts(self.page), recorded(self.run_dir)
         truth, wrong = self.case.truth, list(bad)
         if truth == "nothing":
             return []
@@ -184,15 +202,13 @@ class Bench:
                      "part": calls + lost <= begun}[truth]
             if not right:
                 wrong.append("process %d: %d calls begun, %d ended; %d recorded, %d lost" % (pid, begun, done, calls, lost))
+                wrong += ["    " + line for line in read.splitlines() if " pid=%d " % pid in line]
         total = sum(c + l for c, l in got.values())
         if total < self.case.least:
             wrong.append("%d calls recorded or lost, at least %d expected" % (total, self.case.least))
-        if self.case.tidy:
-            pids = "|".join(map(str, called)) or "none"
-            left = [f for place in ("/dev/shm", self.run_dir) if os.path.isdir(place) for f in os.listdir(place)
-                    if re.search(r"\.(%s)(\.\d+)?\.journal$" % pids, f)]
-            if left:
-                wrong.append("journals left: " + " ".join(left))
+        left = self.journals(set(called) | set(got))
+        if left and (wrong or self.case.tidy):
+            wrong.append("journals left: " + " ".join("%s of %d bytes" % (path, size) for path, (_, size) in left))
         return wrong[:8]
 
     def compare_ends(self, plain, hooked):
